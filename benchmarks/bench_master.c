@@ -1,0 +1,252 @@
+// master/chain: N trivial FMUs in a chain, fixed-step Jacobi, one real signal per connection. The
+// floor is a plain loop in this process that calls the same FMI functions of the same FMUs.
+#include "bench.h"
+
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REPEATS = 7 };
+
+typedef struct chain {
+    crd_context* ctx;
+    crd_system* sys;
+    crd_master* m;
+} chain;
+
+static char (*unit_names(int n))[16]
+{
+    char(*names)[16] = calloc((size_t)n, sizeof *names);
+    for (int i = 0; names && i < n; i++) {
+        snprintf(names[i], sizeof names[i], "u%d", i);
+    }
+    return names;
+}
+
+static void open_chain(chain* c, int version, int n, int64_t steps, const char* results)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/fmi%d/chain.fmu", BENCH_FMUS, version);
+    c->ctx = crd_context_create(NULL);
+    bench_must(c->ctx, crd_system_create(c->ctx, &c->sys));
+    char(*names)[16] = unit_names(n);
+    for (int i = 0; i < n; i++) {
+        crd_unit_spec u = crd_unit_spec_defaults();
+        u.name = names[i];
+        u.path = path;
+        bench_must(c->ctx, crd_system_add_unit(c->sys, &u, NULL));
+    }
+    free(names);
+    for (int i = 1; i < n; i++) {
+        crd_connection_spec k = crd_connection_spec_defaults();
+        k.from_unit = i - 1;
+        k.from = "y";
+        k.to_unit = i;
+        k.to = "u";
+        bench_must(c->ctx, crd_system_add_connection(c->sys, &k));
+    }
+    c->sys->run.start = 0;
+    c->sys->run.step = 1e-3;
+    c->sys->run.stop = 1e-3 * (double)steps;
+    c->sys->run.threads = 1;
+    c->sys->results.path = results;
+    bench_must(c->ctx, crd_master_create(c->ctx, c->sys, NULL, &c->m));
+}
+
+static void close_chain(chain* c)
+{
+    crd_master_destroy(c->m);
+    crd_system_destroy(c->sys);
+    crd_context_destroy(c->ctx);
+}
+
+// Seconds of the steps alone, or of the run with its record closed.
+static double run_cardan(int version, int n, int64_t steps, const char* results)
+{
+    chain c = {0};
+    open_chain(&c, version, n, steps, results);
+    bench_must(c.ctx, crd_master_initialize(c.m));
+    const int64_t begin = crdi_now_ns();
+    while (crd_master_ended(c.m) == CRD_END_NONE) {
+        bench_must(c.ctx, crd_master_advance(c.m, steps));
+    }
+    if (results) { bench_must(c.ctx, crd_master_finish(c.m)); }
+    const double s = 1e-9 * (double)(crdi_now_ns() - begin);
+    close_chain(&c);
+    return s;
+}
+
+// ---- the floor ---------------------------------------------------------------------------------
+
+// The FMI functions that a step needs, as C sees them.
+typedef void* component;
+typedef struct {
+    void* library;
+    int (*set2)(component, const uint32_t*, size_t, const double*);
+    int (*get2)(component, const uint32_t*, size_t, double*);
+    int (*step2)(component, double, double, int);
+    int (*set3)(component, const uint32_t*, size_t, const double*, size_t);
+    int (*get3)(component, const uint32_t*, size_t, double*, size_t);
+    int (*step3)(component, double, double, bool, bool*, bool*, bool*, double*);
+} functions;
+
+static void* symbol(void* library, const char* name)
+{
+    void* p = dlsym(library, name);
+    if (!p) {
+        fprintf(stderr, "cardan-bench: %s\n", dlerror());
+        exit(1);
+    }
+    return p;
+}
+
+// dlsym gives an object pointer where a function pointer is wanted; POSIX allows the way through
+// memory.
+#define FIND(f, field, name)                                                                       \
+    do {                                                                                           \
+        void* found = symbol((f)->library, name);                                                  \
+        memcpy(&(f)->field, &found, sizeof found);                                                 \
+    } while (0)
+
+static void find_functions(functions* f, const crd_fmu* fmu, int version)
+{
+    char path[1024];
+    snprintf(path, sizeof path, "%s/binaries/%s/%s.so", crd_fmu_folder(fmu),
+             version == 2 ? "linux64" : "x86_64-linux", crd_fmu_describe(fmu)->model_identifier);
+    f->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!f->library) {
+        fprintf(stderr, "cardan-bench: %s\n", dlerror());
+        exit(1);
+    }
+    if (version == 2) {
+        FIND(f, set2, "fmi2SetReal");
+        FIND(f, get2, "fmi2GetReal");
+        FIND(f, step2, "fmi2DoStep");
+    } else {
+        FIND(f, set3, "fmi3SetFloat64");
+        FIND(f, get3, "fmi3GetFloat64");
+        FIND(f, step3, "fmi3DoStep");
+    }
+}
+
+// Set, step and get of one FMU after the other, then the values move on: the order that is kindest
+// to the caches.
+static void loop2(const functions* f, component* c, int n, int64_t steps, uint32_t u, uint32_t y,
+                  double* in, double* out)
+{
+    for (int64_t k = 0; k < steps; k++) {
+        const double t = (double)k * 1e-3;
+        for (int i = 1; i < n; i++) {
+            in[i] = out[i - 1];
+        }
+        for (int i = 0; i < n; i++) {
+            if (i && f->set2(c[i], &u, 1, &in[i]) > 1) { abort(); }
+            if (f->step2(c[i], t, 1e-3, 1) > 1) { abort(); }
+            if (i + 1 < n && f->get2(c[i], &y, 1, &out[i]) > 1) { abort(); }
+        }
+    }
+}
+
+static void loop3(const functions* f, component* c, int n, int64_t steps, uint32_t u, uint32_t y,
+                  double* in, double* out)
+{
+    bool event, terminate, early;
+    double reached;
+    for (int64_t k = 0; k < steps; k++) {
+        const double t = (double)k * 1e-3;
+        for (int i = 1; i < n; i++) {
+            in[i] = out[i - 1];
+        }
+        for (int i = 0; i < n; i++) {
+            if (i && f->set3(c[i], &u, 1, &in[i], 1) > 1) { abort(); }
+            if (f->step3(c[i], t, 1e-3, true, &event, &terminate, &early, &reached) > 1) { abort(); }
+            if (i + 1 < n && f->get3(c[i], &y, 1, &out[i], 1) > 1) { abort(); }
+        }
+    }
+}
+
+// The instances are made with Cardan's import; the loop then goes past it.
+static double run_floor(int version, int n, int64_t steps)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/fmi%d/chain.fmu", BENCH_FMUS, version);
+    crd_context* ctx = crd_context_create(NULL);
+    crd_fmu* fmu = NULL;
+    crd_fmu_options opt = crd_fmu_defaults();
+    bench_must(ctx, crd_fmu_open(ctx, path, &opt, &fmu));
+    functions f = {0};
+    find_functions(&f, fmu, version);
+    crd_fmi** instance = calloc((size_t)n, sizeof(crd_fmi*));
+    component* c = calloc((size_t)n, sizeof *c);
+    double* values = calloc(2 * (size_t)n, sizeof *values);
+    if (!instance || !c || !values) { abort(); }
+    for (int i = 0; i < n; i++) {
+        crd_fmi_options o = {.instance_name = "floor"};
+        bench_must(ctx, crd_fmi_instantiate(ctx, fmu, &o, &instance[i]));
+        bench_must(ctx, crd_fmi_enter_initialization(instance[i], false, 0, 0, false, 0));
+        bench_must(ctx, crd_fmi_exit_initialization(instance[i]));
+        c[i] = crd_fmi_component(instance[i]);
+    }
+    const crd_variable* v = crd_fmu_describe(fmu)->variables;
+    const uint32_t u = v[crd_fmu_find(fmu, "u")].reference, y = v[crd_fmu_find(fmu, "y")].reference;
+    const int64_t begin = crdi_now_ns();
+    (version == 2 ? loop2 : loop3)(&f, c, n, steps, u, y, values, values + n);
+    const double s = 1e-9 * (double)(crdi_now_ns() - begin);
+    for (int i = 0; i < n; i++) {
+        crd_fmi_destroy(instance[i]);
+    }
+    free(instance);
+    free(c);
+    free(values);
+    dlclose(f.library);
+    crd_fmu_close(fmu);
+    crd_context_destroy(ctx);
+    return s;
+}
+
+// ---- cases -------------------------------------------------------------------------------------
+
+// Best of several runs of each, taken in turn so that a noisy moment meets both.
+static void compare(bench* b, int version, int n, const char* results, double limit)
+{
+    const int64_t steps = (results ? 1000000 : 4000000) / n;
+    double cardan = INFINITY, floor = INFINITY;
+    for (int i = 0; i < REPEATS; i++) {
+        floor = fmin(floor, run_floor(version, n, steps));
+        cardan = fmin(cardan, run_cardan(version, n, steps, results));
+    }
+    const double each = 1e6 / ((double)n * (double)steps); // us per FMU and step
+    char name[64];
+    snprintf(name, sizeof name, "master/chain%s/fmi%d/N=%d", results ? "-csv" : "", version, n);
+    bench_report(b, name, cardan * each, "us", floor * each, limit,
+                 "%.4f us per FMU and step, plain loop %.4f us", cardan * each, floor * each);
+}
+
+static void chain_cases(bench* b)
+{
+    static const struct {
+        int n;
+        double limit;
+    } rows[] = {{2, 2.0}, {10, 0}, {100, 1.5}, {1000, 1.5}};
+    for (int version = 2; version <= 3; version++) {
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            compare(b, version, rows[i].n, NULL, rows[i].limit);
+        }
+    }
+}
+
+static void chain_csv_cases(bench* b)
+{
+    for (int version = 2; version <= 3; version++) {
+        compare(b, version, 100, BENCH_SCRATCH "/chain.csv", 4);
+    }
+    remove(BENCH_SCRATCH "/chain.csv");
+}
+
+const bench_case bench_master_cases[] = {
+    {"master/chain", chain_cases},
+    {"master/chain-csv", chain_csv_cases},
+    {NULL, NULL},
+};

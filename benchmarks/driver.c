@@ -1,0 +1,109 @@
+// cardan-bench [--json FILE] [--python INTERPRETER] [PREFIX ...]: runs the benchmarks whose names
+// start with a prefix, prints a table, writes JSON. Exit code 1 if a limit is not kept.
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct bench {
+    bench_result* results;
+    size_t count, capacity;
+    const char* python;
+};
+
+void bench_must(crd_context* ctx, crd_status st)
+{
+    if (st < 0) {
+        fprintf(stderr, "cardan-bench: %s\n", crd_error_text(ctx));
+        exit(1);
+    }
+}
+
+const char* bench_python(const bench* b)
+{
+    return b->python;
+}
+
+void bench_report(bench* b, const char* name, double value, const char* unit, double floor,
+                  double limit, const char* format, ...)
+{
+    if (b->count == b->capacity) {
+        b->capacity = 2 * b->capacity + 16;
+        b->results = realloc(b->results, b->capacity * sizeof *b->results);
+        if (!b->results) { abort(); }
+    }
+    bench_result* r = &b->results[b->count++];
+    *r = (bench_result){.value = value, .unit = unit, .floor = floor, .ratio = value / floor,
+                        .limit = limit};
+    snprintf(r->name, sizeof r->name, "%s", name);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(r->note, sizeof r->note, format, args);
+    va_end(args);
+    const bool ok = limit == 0 || r->ratio <= limit;
+    char bound[32] = "";
+    if (limit > 0) { snprintf(bound, sizeof bound, "<= %g", limit); }
+    printf("%-34s %8.3f  %-8s %-4s  %s\n", r->name, r->ratio, bound,
+           limit == 0 ? "" : ok ? "ok" : "OVER", r->note);
+    fflush(stdout);
+}
+
+static int write_json(const bench* b, const char* path)
+{
+    FILE* f = fopen(path, "w");
+    if (!f) {
+        perror(path);
+        return 1;
+    }
+    fputs("[", f);
+    for (size_t i = 0; i < b->count; i++) {
+        const bench_result* r = &b->results[i];
+        fprintf(f,
+                "%s\n  {\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", \"floor\": %.6g, "
+                "\"ratio\": %.4f, \"limit\": ",
+                i ? "," : "", r->name, r->value, r->unit, r->floor, r->ratio);
+        if (r->limit > 0) {
+            fprintf(f, "%g", r->limit);
+        } else {
+            fputs("null", f);
+        }
+        fprintf(f, ", \"ok\": %s}", r->limit == 0 || r->ratio <= r->limit ? "true" : "false");
+    }
+    fputs("\n]\n", f);
+    return fclose(f) == 0 ? 0 : 1;
+}
+
+static bool is_wanted(const char* name, int count, char** prefixes)
+{
+    for (int i = 0; i < count; i++) {
+        if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) { return true; }
+    }
+    return count == 0;
+}
+
+int main(int argc, char** argv)
+{
+    static const bench_case* const groups[] = {bench_master_cases, bench_fmi_cases,
+                                               bench_peer_cases};
+    bench b = {.python = ""};
+    const char* json = NULL;
+    int first = 1;
+    for (; first + 1 < argc && strncmp(argv[first], "--", 2) == 0; first += 2) {
+        if (strcmp(argv[first], "--json") == 0) { json = argv[first + 1]; }
+        if (strcmp(argv[first], "--python") == 0) { b.python = argv[first + 1]; }
+    }
+    printf("%-34s %8s  %-8s\n", "benchmark", "ratio", "limit");
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
+        for (const bench_case* c = groups[g]; c->name; c++) {
+            if (is_wanted(c->name, argc - first, argv + first)) { c->run(&b); }
+        }
+    }
+    bool ok = true;
+    for (size_t i = 0; i < b.count; i++) {
+        ok = ok && (b.results[i].limit == 0 || b.results[i].ratio <= b.results[i].limit);
+    }
+    const int written = json ? write_json(&b, json) : 0;
+    free(b.results);
+    return ok ? written : 1;
+}

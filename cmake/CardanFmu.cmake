@@ -1,0 +1,106 @@
+# One C model becomes two FMUs: fmus/fmi2/<name>.fmu and fmus/fmi3/<name>.fmu in the build folder.
+#
+# cardan_add_fmu(<name> SOURCES model.c [more.c] [HEADERS files] [RESOURCES dir])
+#
+# The sources define `const crd_model crd_model_<name>` (cardan/model.h), and other models too if they
+# like; they are linked with the FMI functions of src/fmi/export. modelDescription.xml comes from the
+# same table. The archive holds all that was compiled, so that it builds from its own sources/ folder.
+# The shared objects are plain: no sanitizers, optimised, exporting FMI functions alone.
+
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+    set(CARDAN_FMI2_PLATFORM aarch64-linux)
+    set(CARDAN_FMI3_PLATFORM aarch64-linux)
+else()
+    set(CARDAN_FMI2_PLATFORM linux64)
+    set(CARDAN_FMI3_PLATFORM x86_64-linux)
+endif()
+
+# Objects for FMUs: position independent, optimised, without sanitizers.
+function(cardan_fmu_objects target)
+    if(TARGET ${target})
+        return()
+    endif()
+    add_library(${target} OBJECT EXCLUDE_FROM_ALL ${ARGN})
+    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include)
+    target_compile_definitions(${target} PRIVATE CRD_VERSION="${PROJECT_VERSION}")
+    target_compile_options(${target} PRIVATE -O2 -fno-sanitize=all -fno-math-errno -ffunction-sections
+                           -fdata-sections)
+endfunction()
+
+function(cardan_add_fmu name)
+    cmake_parse_arguments(arg "" "RESOURCES" "SOURCES;HEADERS" ${ARGN})
+    set(export ${PROJECT_SOURCE_DIR}/src/fmi/export)
+    set(model_header ${PROJECT_SOURCE_DIR}/include/cardan/model.h)
+    set(work ${CMAKE_BINARY_DIR}/fmus/work/${name})
+    set(code "")  # objects of the model
+    set(files "") # what is copied
+    set(units "") # what is compiled, as named in the archive
+    foreach(file ${arg_SOURCES})
+        get_filename_component(path ${file} ABSOLUTE)
+        get_filename_component(base ${file} NAME)
+        string(MD5 hash ${path})
+        string(SUBSTRING ${hash} 0 8 hash)
+        cardan_fmu_objects(fmu_code_${hash} ${path})
+        list(APPEND code $<TARGET_OBJECTS:fmu_code_${hash}>)
+        list(APPEND files ${path})
+        list(APPEND units ${base})
+    endforeach()
+    foreach(file ${arg_HEADERS})
+        get_filename_component(path ${file} ABSOLUTE)
+        list(APPEND files ${path})
+    endforeach()
+    set(resources "")
+    if(arg_RESOURCES)
+        get_filename_component(arg_RESOURCES ${arg_RESOURCES} ABSOLUTE)
+        file(GLOB_RECURSE resources CONFIGURE_DEPENDS ${arg_RESOURCES}/*)
+    endif()
+
+    # The one file that knows which model it is
+    file(CONFIGURE OUTPUT ${work}/fmu_${name}.c CONTENT
+         "#include \"fmu_model.h\"\n\nextern FMU_HIDDEN const crd_model crd_model_${name};\nconst crd_model* const fmu_model = &crd_model_${name};\n")
+    cardan_fmu_objects(fmu_main_${name} ${work}/fmu_${name}.c)
+    target_include_directories(fmu_main_${name} PRIVATE ${export})
+    list(APPEND code $<TARGET_OBJECTS:fmu_main_${name}>)
+
+    # The program that writes the descriptions
+    cardan_fmu_objects(fmu_describe ${export}/describe.c)
+    add_executable(describe_${name} EXCLUDE_FROM_ALL $<TARGET_OBJECTS:fmu_describe> ${code})
+    set_target_properties(describe_${name} PROPERTIES LINKER_LANGUAGE C RUNTIME_OUTPUT_DIRECTORY ${work})
+    target_link_options(describe_${name} PRIVATE -fno-sanitize=all)
+    target_link_libraries(describe_${name} PRIVATE m)
+
+    set(fmus "")
+    foreach(version 2 3)
+        set(stage ${work}/fmi${version})
+        set(library fmi${version}_${name})
+        cardan_fmu_objects(fmu_runtime_${version} ${export}/fmi${version}.c)
+        add_library(${library} MODULE EXCLUDE_FROM_ALL $<TARGET_OBJECTS:fmu_runtime_${version}> ${code})
+        target_link_options(${library} PRIVATE -fno-sanitize=all -Wl,--gc-sections -Wl,--no-undefined
+                            $<$<NOT:$<CONFIG:Debug>>:-Wl,--strip-debug>)
+        target_link_libraries(${library} PRIVATE m)
+        set_target_properties(${library} PROPERTIES LINKER_LANGUAGE C PREFIX "" OUTPUT_NAME ${name}
+            LIBRARY_OUTPUT_DIRECTORY ${stage}/binaries/${CARDAN_FMI${version}_PLATFORM})
+
+        set(copied ${work}/fmu_${name}.c ${export}/fmi${version}.c ${export}/fmi${version}_abi.h
+            ${export}/fmu.h ${export}/fmu_model.h ${files})
+        set(fmu ${CMAKE_BINARY_DIR}/fmus/fmi${version}/${name}.fmu)
+        set(content modelDescription.xml binaries sources)
+        set(copy_resources "")
+        if(arg_RESOURCES)
+            list(APPEND content resources)
+            set(copy_resources COMMAND ${CMAKE_COMMAND} -E copy_directory ${arg_RESOURCES} ${stage}/resources)
+        endif()
+        add_custom_command(OUTPUT ${fmu}
+            COMMAND ${CMAKE_COMMAND} -E make_directory ${stage}/sources/cardan ${CMAKE_BINARY_DIR}/fmus/fmi${version}
+            COMMAND ${CMAKE_COMMAND} -E copy ${copied} ${stage}/sources
+            COMMAND ${CMAKE_COMMAND} -E copy ${model_header} ${stage}/sources/cardan
+            ${copy_resources}
+            COMMAND describe_${name} ${version} ${stage} fmu_${name}.c fmi${version}.c ${units}
+            COMMAND ${CMAKE_COMMAND} -E chdir ${stage} ${CMAKE_COMMAND} -E tar c ${fmu} --format=zip ${content}
+            DEPENDS ${library} describe_${name} ${copied} ${resources} ${model_header}
+            COMMENT "FMI ${version}.0: ${name}.fmu" VERBATIM)
+        list(APPEND fmus ${fmu})
+    endforeach()
+    add_custom_target(fmu_${name} ALL DEPENDS ${fmus})
+    set_property(GLOBAL APPEND PROPERTY CARDAN_FMU_TARGETS fmu_${name})
+endfunction()

@@ -1,0 +1,10 @@
+/// All of Cardan's public interface.
+#pragma once
+#include "cardan/base.h"
+#include "cardan/fmi.h"
+#include "cardan/master.h"
+#include "cardan/model.h"
+#include "cardan/num.h"
+#include "cardan/results.h"
+#include "cardan/system.h"
+#include "cardan/unit.h"

@@ -1,0 +1,283 @@
+/// FMU import: open an FMU of FMI 2.0 or 3.0, look at what it describes, instantiate and drive it.
+///
+/// `crd_fmu` is the description: const once opened, shared by all instances. `crd_fmi` is one
+/// instance: one thread at a time. One set of functions serves both versions; what a version does
+/// not have gives CRD_E_UNSUPPORTED. Every call is checked against one table of call orders
+/// (CRD_E_STATE), so an importer's mistake is a message, not an FMU's crash.
+/// An FMU is foreign native code: instantiating it runs it.
+#pragma once
+#include "cardan/base.h"
+#include "cardan/model.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct crd_fmu crd_fmu; ///< opaque
+typedef struct crd_fmi crd_fmi; ///< opaque, an instance
+
+typedef struct crd_fmu_options {
+    bool description_only;   ///< do not unpack anything but modelDescription.xml
+    uint64_t max_unpacked;   ///< bytes that an archive may grow to; default 4 GiB
+    uint32_t max_entries;    ///< default 100000
+    const char* unpack_to;   ///< folder for the private directory; NULL: $TMPDIR or /tmp
+} crd_fmu_options;
+
+typedef enum crd_fmi_version { CRD_FMI_2 = 2, CRD_FMI_3 = 3 } crd_fmi_version;
+
+/// One physical unit of the description.
+typedef struct crd_fmu_unit {
+    const char* name;
+    bool has_base; ///< false: only the name is known
+    crd_dimension base;
+} crd_fmu_unit;
+
+typedef struct crd_fmu_item {
+    const char* name;
+    const char* description;
+    int64_t value;
+} crd_fmu_item;
+
+/// One enumeration type.
+typedef struct crd_fmu_enumeration {
+    const char* name;
+    const crd_fmu_item* items;
+    int32_t item_count;
+} crd_fmu_enumeration;
+
+/// One dimension of an array: a fixed length, or the structural parameter that gives it.
+typedef struct crd_fmu_axis {
+    uint64_t start;    ///< fixed length, or 0
+    int32_t variable;  ///< index of the structural parameter, or -1
+} crd_fmu_axis;
+
+/// FMI 3: <Alias> children, and FMI 2 variables that share type and value reference appear as
+/// variables with `alias_of` set.
+typedef struct crd_fmu_description {
+    crd_fmi_version version;
+    const char* fmi_version_text; ///< "2.0", "3.0"
+    const char* model_name;
+    const char* model_identifier; ///< of Co-Simulation, "" if the FMU has none
+    const char* token;            ///< guid or instantiationToken
+    const char* description;
+    const char* author;
+    const char* model_version;
+    const char* generation_tool;
+    const char* generation_date;
+    const char* copyright;
+    const char* license;
+
+    bool has_cosimulation, has_model_exchange, has_scheduled_execution;
+    bool needs_execution_tool;
+    bool can_handle_variable_step;
+    bool can_interpolate_inputs;     ///< FMI 2: takes input derivatives
+    bool can_run_asynchronously;     ///< FMI 2
+    bool can_be_instantiated_once;   ///< only one instance in a process
+    bool can_not_use_memory_functions;
+    bool can_get_set_state, can_serialize_state;
+    bool provides_directional_derivatives, provides_adjoint_derivatives;
+    bool has_event_mode;             ///< FMI 3
+    bool provides_intermediate_update;
+    bool can_return_early;
+    int max_output_derivative;
+    double fixed_internal_step;      ///< FMI 3, 0: not given
+
+    bool has_start, has_stop, has_tolerance, has_step;
+    double start, stop, tolerance, step; ///< default experiment
+
+    const crd_variable* variables; ///< in file order, aliases after the variable they belong to
+    int32_t variable_count;
+    const crd_fmu_axis* axes;      ///< all dimensions; those of variable i start at axis_first[i]
+    const int32_t* axis_first;     ///< (variable_count), -1 for scalars
+    const crd_fmu_unit* units;
+    int32_t unit_count;
+    const crd_fmu_enumeration* enumerations;
+    int32_t enumeration_count;
+    crd_dependencies outputs;          ///< ModelStructure
+    crd_dependencies initial_unknowns;
+    const char* const* log_categories;
+    int32_t log_category_count;
+    const char* const* layered_standards; ///< FMI-LS folders named under extra/, recognised only
+    int32_t layered_standard_count;
+} crd_fmu_description;
+
+CRD_API crd_fmu_options crd_fmu_defaults(void);
+
+/// `path` is an .fmu archive, an unpacked folder, or (with description_only) a modelDescription.xml.
+/// CRD_E_NOT_FOUND: no such file. CRD_E_FORMAT: not an FMU; the text says where and why.
+/// CRD_E_UNSUPPORTED: FMI 1.0. Warnings go to the log.
+CRD_API crd_status crd_fmu_open(crd_context* ctx, const char* path, const crd_fmu_options* opt,
+                                crd_fmu** out);
+/// Also removes the private directory. Destroy all instances first.
+CRD_API void crd_fmu_close(crd_fmu* f);
+CRD_API const crd_fmu_description* crd_fmu_describe(const crd_fmu* f);
+CRD_API const char* crd_fmu_path(const crd_fmu* f);   ///< as given
+CRD_API const char* crd_fmu_folder(const crd_fmu* f); ///< where it is unpacked
+/// Index of a variable by name, -1 if absent.
+CRD_API int32_t crd_fmu_find(const crd_fmu* f, const char* name);
+/// The platforms that have a binary, separated by spaces, like "linux64 win64"; "" if none.
+CRD_API const char* crd_fmu_platforms(const crd_fmu* f);
+
+/// Parse a modelDescription from memory: the parser alone, as the fuzz target uses it.
+CRD_API crd_status crd_fmu_parse(crd_context* ctx, const char* xml, size_t length,
+                                 const char* name_in_messages, crd_fmu** out);
+
+// ---- instances ---------------------------------------------------------------------------------
+
+typedef enum crd_fmi_state {
+    CRD_FMI_INSTANTIATED,
+    CRD_FMI_CONFIGURATION,   ///< FMI 3, for structural parameters
+    CRD_FMI_RECONFIGURATION, ///< FMI 3
+    CRD_FMI_INITIALIZATION,
+    CRD_FMI_STEP,  ///< between steps
+    CRD_FMI_EVENT, ///< FMI 3
+    CRD_FMI_INTERMEDIATE, ///< FMI 3, inside the callback
+    CRD_FMI_STEP_FAILED,  ///< FMI 2 Discard
+    CRD_FMI_TERMINATED,
+    CRD_FMI_ERROR, ///< reset, restore, free and reading for diagnosis are left
+    CRD_FMI_FATAL, ///< nothing is allowed
+    CRD_FMI_STATE_COUNT
+} crd_fmi_state;
+
+/// Called on the FMU's thread; the text is finished and valid during the call. `status` counts as
+/// in FMI 2: 0 OK, 1 Warning, 2 Discard, 3 Error, 4 Fatal, 5 Pending.
+typedef void crd_fmi_logger(void* user, int status, const char* category, const char* text);
+
+/// FMI 3 intermediate update. Inputs asked for at `time` may be set with crd_fmi_set_real inside
+/// the call. Return true to ask for an early return.
+typedef bool crd_fmi_intermediate(void* user, double time, bool inputs_wanted, bool outputs_there,
+                                  bool step_finished, bool can_return_early);
+
+typedef struct crd_fmi_options {
+    const char* instance_name;
+    bool logging_on; ///< the FMU's debug log
+    bool visible;
+    crd_fmi_logger* logger; ///< NULL: to the context's log
+    void* logger_user;
+    bool event_mode;           ///< FMI 3: use event mode if the FMU has it
+    bool early_return;         ///< FMI 3: allow early return
+    crd_fmi_intermediate* intermediate; ///< FMI 3, NULL: none
+    void* intermediate_user;
+    const uint32_t* intermediate_inputs; ///< references that the callback will set
+    size_t intermediate_input_count;
+} crd_fmi_options;
+
+/// What a step came to.
+typedef struct crd_fmi_step {
+    double reached;       ///< time after the call: t + h unless early or discarded
+    bool event_needed;    ///< FMI 3: go to event mode now
+    bool terminate;       ///< the FMU wants the run to end
+    bool early;           ///< it returned early
+    bool discarded;       ///< part (FMI 2) or nothing (FMI 3) of the step was done
+} crd_fmi_step;
+
+/// The Float64 values that crd_fmi_advance sets before a step and reads after it.
+typedef struct crd_fmi_exchange {
+    const uint32_t* set_refs; ///< NULL: nothing to set
+    const double* set_values;
+    size_t set_count, set_value_count; ///< references, elements
+    const uint32_t* get_refs; ///< NULL: nothing to read
+    double* get_values;
+    size_t get_count, get_value_count;
+} crd_fmi_exchange;
+
+typedef struct crd_fmi_update {
+    bool again, terminate, nominals_changed, values_changed;
+    bool has_next_event;
+    double next_event;
+} crd_fmi_update;
+
+typedef struct crd_fmi_binary {
+    const uint8_t* data;
+    size_t size;
+} crd_fmi_binary;
+
+/// Loads the library and instantiates for Co-Simulation. `opt->instance_name` must not be empty.
+/// CRD_E_UNSUPPORTED: no binary for this platform (the text lists those there are), needs an
+/// execution tool, no Co-Simulation. CRD_E_UNIT: the FMU refused (the text has its last message).
+CRD_API crd_status crd_fmi_instantiate(crd_context* ctx, crd_fmu* f, const crd_fmi_options* opt,
+                                       crd_fmi** out);
+/// Terminates if need be, frees the instance unless it is in the fatal state, unloads the library.
+CRD_API void crd_fmi_destroy(crd_fmi* i);
+/// Forget the instance without calling its code again: it crashed.
+CRD_API void crd_fmi_abandon(crd_fmi* i);
+
+CRD_API crd_fmi_state crd_fmi_get_state(const crd_fmi* i);
+/// The name of the FMI function that was called last ("fmi2DoStep"), for messages.
+CRD_API const char* crd_fmi_last_call(const crd_fmi* i);
+
+/// The FMU's own handle, for callers that go past this interface and its checks.
+CRD_API void* crd_fmi_component(const crd_fmi* i);
+
+/// SetupExperiment (FMI 2) and EnterInitializationMode.
+CRD_API crd_status crd_fmi_enter_initialization(crd_fmi* i, bool has_tolerance, double tolerance,
+                                                double start, bool has_stop, double stop);
+CRD_API crd_status crd_fmi_exit_initialization(crd_fmi* i);
+CRD_API crd_status crd_fmi_enter_configuration(crd_fmi* i);
+CRD_API crd_status crd_fmi_exit_configuration(crd_fmi* i);
+CRD_API crd_status crd_fmi_enter_event_mode(crd_fmi* i);
+CRD_API crd_status crd_fmi_enter_step_mode(crd_fmi* i);
+CRD_API crd_status crd_fmi_update_discrete(crd_fmi* i, crd_fmi_update* out);
+CRD_API crd_status crd_fmi_terminate(crd_fmi* i);
+CRD_API crd_status crd_fmi_reset(crd_fmi* i);
+
+/// `no_rollback` true only if no earlier state will be restored.
+CRD_API crd_status crd_fmi_do_step(crd_fmi* i, double t, double h, bool no_rollback,
+                                   crd_fmi_step* out);
+
+/// Set, step and get in one call: what a fixed-step run does over and over. Only a plain full step
+/// leaves `*out` as it was; after any other `*out` is written and nothing has been read.
+CRD_API crd_status crd_fmi_advance(crd_fmi* i, const crd_fmi_exchange* x, double t, double h,
+                                   bool no_rollback, crd_fmi_step* out);
+
+/// Values by value reference; `type` picks the FMI function. For FMI 2: Float64 -> Real, Int32 and
+/// Enumeration -> Integer, Boolean, String. `value_count` counts elements (arrays are longer than
+/// `n`). The C types of the buffers: double for CRD_FLOAT64 (handed through without a copy); for the other
+/// numbers int64_t or, for CRD_FLOAT32, double: converted inside, range checked on set.
+CRD_API crd_status crd_fmi_set_real(crd_fmi* i, const uint32_t* refs, size_t n, const double* values,
+                                    size_t value_count);
+CRD_API crd_status crd_fmi_get_real(crd_fmi* i, const uint32_t* refs, size_t n, double* values,
+                                    size_t value_count);
+CRD_API crd_status crd_fmi_set_float32(crd_fmi* i, const uint32_t* refs, size_t n,
+                                       const double* values, size_t value_count);
+CRD_API crd_status crd_fmi_get_float32(crd_fmi* i, const uint32_t* refs, size_t n, double* values,
+                                       size_t value_count);
+CRD_API crd_status crd_fmi_set_integer(crd_fmi* i, crd_type type, const uint32_t* refs, size_t n,
+                                       const int64_t* values, size_t value_count);
+CRD_API crd_status crd_fmi_get_integer(crd_fmi* i, crd_type type, const uint32_t* refs, size_t n,
+                                       int64_t* values, size_t value_count);
+CRD_API crd_status crd_fmi_set_string(crd_fmi* i, const uint32_t* refs, size_t n,
+                                      const char* const* values, size_t value_count);
+/// The texts live until the next call on the instance.
+CRD_API crd_status crd_fmi_get_string(crd_fmi* i, const uint32_t* refs, size_t n,
+                                      const char** values, size_t value_count);
+CRD_API crd_status crd_fmi_set_binary(crd_fmi* i, const uint32_t* refs, size_t n,
+                                      const crd_fmi_binary* values, size_t value_count);
+CRD_API crd_status crd_fmi_get_binary(crd_fmi* i, const uint32_t* refs, size_t n,
+                                      crd_fmi_binary* values, size_t value_count);
+
+/// Make room so that later set and get calls of up to `value_count` elements do not allocate.
+CRD_API crd_status crd_fmi_reserve(crd_fmi* i, size_t value_count);
+
+/// FMI 2 only. orders[j] >= 1 belongs to refs[j]; derivatives refer to the beginning of the step.
+CRD_API crd_status crd_fmi_set_input_derivatives(crd_fmi* i, const uint32_t* refs, size_t n,
+                                                 const int32_t* orders, const double* values);
+/// Both versions, at the current time.
+CRD_API crd_status crd_fmi_get_output_derivatives(crd_fmi* i, const uint32_t* refs, size_t n,
+                                                  const int32_t* orders, double* values);
+/// sensitivity = d unknowns / d knowns * seed
+CRD_API crd_status crd_fmi_directional_derivative(crd_fmi* i, const uint32_t* unknowns, size_t nu,
+                                                  const uint32_t* knowns, size_t nk,
+                                                  const double* seed, double* sensitivity);
+
+/// `*state` NULL makes a new one, else it is used again. Free it before the instance goes.
+CRD_API crd_status crd_fmi_save(crd_fmi* i, void** state);
+CRD_API crd_status crd_fmi_restore(crd_fmi* i, void* state);
+CRD_API crd_status crd_fmi_free_state(crd_fmi* i, void** state);
+CRD_API crd_status crd_fmi_serialized_size(crd_fmi* i, void* state, size_t* size);
+CRD_API crd_status crd_fmi_serialize(crd_fmi* i, void* state, uint8_t* bytes, size_t size);
+CRD_API crd_status crd_fmi_deserialize(crd_fmi* i, const uint8_t* bytes, size_t size, void** state);
+
+#ifdef __cplusplus
+}
+#endif

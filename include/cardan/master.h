@@ -1,0 +1,100 @@
+/// The master: runs a system of units.
+///
+/// crd_master_create opens all units, resolves and checks every connection and plans the schedule;
+/// nothing of a unit runs yet (`cardan check` stops here). crd_master_run does the rest: initialise
+/// with algebraic loops solved, step to the end, terminate. Or by hand: initialize, advance, advance, finish.
+/// Equal input gives equal bits, whatever the number of threads.
+#pragma once
+#include "cardan/base.h"
+#include "cardan/system.h"
+#include "cardan/unit.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct crd_master crd_master; ///< opaque
+
+typedef enum crd_end {
+    CRD_END_NONE,        ///< still running
+    CRD_END_STOP_TIME,
+    CRD_END_UNIT,        ///< a unit wished it
+    CRD_END_INTERRUPTED, ///< the stop flag
+    CRD_END_FAILED,
+} crd_end;
+
+typedef struct crd_master_options {
+    /// Looked at once per step; true ends the run cleanly. May be NULL. Set it from a signal handler.
+    const volatile bool* stop;
+    /// Called about ten times a second from the cycle thread between two steps. May be NULL.
+    void (*progress)(void* user, double time, double start, double stop);
+    void* progress_user;
+    bool guard_crashes; ///< turn SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT inside a unit into CRD_E_CRASH
+    bool no_statistics; ///< do not measure times per unit
+} crd_master_options;
+
+typedef struct crd_unit_report {
+    const char* name;
+    const char* kind;
+    int64_t steps;
+    double step_size;
+    double time_step, time_get, time_set; ///< s, estimated from the measured steps
+    double worst_step;                    ///< s, of the measured steps
+    int64_t measured;                     ///< how many steps were measured
+} crd_unit_report;
+
+/// One algebraic loop of the initialisation.
+typedef struct crd_loop_report {
+    const char* text; ///< "a.y -> b.u -> b.y -> a.u"
+    int size;         ///< number of unknowns
+    int iterations;
+    double residual;  ///< relative, at the end
+    bool newton;      ///< false: fixed point
+    bool converged;
+} crd_loop_report;
+
+typedef struct crd_master_report {
+    crd_end end;
+    const char* end_unit; ///< CRD_END_UNIT, CRD_END_FAILED: which, "" otherwise
+    double start, stop, step, time; ///< `time` is where it got to
+    int64_t steps;                  ///< ticks of the grid done
+    int threads;
+    double wall_time;               ///< s in steps
+    double initialization_time;     ///< s
+    const crd_unit_report* units;
+    int unit_count;
+    const crd_loop_report* loops;
+    int loop_count;
+    int64_t rows;                   ///< recorded
+    const char* results;            ///< path or ""
+} crd_master_report;
+
+CRD_API crd_master_options crd_master_defaults(void);
+/// `sys` is borrowed and must not change any more. `opt` may be NULL.
+CRD_API crd_status crd_master_create(crd_context* ctx, const crd_system* sys,
+                                     const crd_master_options* opt, crd_master** out);
+CRD_API void crd_master_destroy(crd_master* m);
+
+/// Instantiate, initialise, solve the loops, open the result file, record the first row.
+CRD_API crd_status crd_master_initialize(crd_master* m);
+/// The main loop over at most so many ticks of the grid. CRD_OK also when the run has come to its
+/// end: see crd_master_ended.
+CRD_API crd_status crd_master_advance(crd_master* m, int64_t ticks);
+/// Terminate all units and close the result file; also after a failure. Safe to call twice.
+CRD_API crd_status crd_master_finish(crd_master* m);
+/// All of it. After a failure the result file holds everything up to it.
+CRD_API crd_status crd_master_run(crd_master* m);
+
+CRD_API double crd_master_time(const crd_master* m);
+CRD_API crd_end crd_master_ended(const crd_master* m);
+CRD_API const crd_master_report* crd_master_get_report(crd_master* m);
+
+/// Columns that would be recorded, for listings. Valid until destroy.
+CRD_API int crd_master_signal_count(const crd_master* m);
+CRD_API const char* crd_master_signal_name(const crd_master* m, int i);
+/// The current value of a signal by name ("unit.variable", or its own name for a single FMU).
+CRD_API crd_status crd_master_value(crd_master* m, const char* name, double* out);
+
+#ifdef __cplusplus
+}
+#endif

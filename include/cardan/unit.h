@@ -1,0 +1,175 @@
+/// The unit interface: everything that takes part in a run is a unit behind one table of functions.
+///
+/// A unit is described by crd_unit_create (nothing runs yet), then instantiated, initialised,
+/// stepped and terminated by the master in this order. Values pass in bindings: sets of variables
+/// that are exchanged together, prepared once, so that a step finds everything in place.
+/// Threads: one thread at a time; different units may run on different threads. Each unit has a
+/// context of its own for the text of its last failure.
+#pragma once
+#include "cardan/base.h"
+#include "cardan/model.h"
+#include "cardan/system.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct crd_unit crd_unit;
+
+/// A text or a block of bytes. `data` has room for `capacity` bytes and is zero-terminated.
+typedef struct crd_bytes {
+    uint8_t* data;
+    size_t length, capacity;
+} crd_bytes;
+
+/// The values of one binding, a vector per kind.
+typedef struct crd_values {
+    double* real;
+    int64_t* integer;
+    crd_bytes* bytes;
+} crd_values;
+
+/// A set of variables of one unit that are set or read together. The variables are sorted by type;
+/// the elements of variable j of kind k stand at offset[j] ... offset[j] + size - 1 of the vector
+/// of k, without gaps in the order of the variables.
+typedef struct crd_binding {
+    crd_unit* unit;
+    int32_t count;
+    int32_t* variables; ///< indices (count), sorted by type, then as given
+    int32_t* offsets;   ///< (count)
+    int32_t real_count, integer_count, bytes_count; ///< elements per kind
+    void* prepared;     ///< the adapter's own, from ops->prepare
+} crd_binding;
+
+enum {
+    CRD_UNIT_CAN_SAVE = 1 << 0,        ///< save and restore
+    CRD_UNIT_CAN_VARY_STEP = 1 << 1,   ///< steps of any length
+    CRD_UNIT_HAS_DIRECTIONAL = 1 << 2, ///< directional derivatives
+    CRD_UNIT_IS_SOURCE = 1 << 3,       ///< no inputs; outputs depend on time alone
+    CRD_UNIT_HAS_EVENTS = 1 << 4,
+};
+
+/// What a unit is; const after create.
+typedef struct crd_unit_info {
+    const crd_variable* variables;
+    int32_t variable_count;
+    const crd_dependencies* outputs; ///< which inputs act on an output without delay; NULL: all on all
+    const crd_dependencies* initial; ///< the same during initialisation; NULL: as `outputs`
+    uint32_t flags;
+    int max_input_order;  ///< derivatives of inputs that it takes, 0: values only
+    int max_output_order; ///< derivatives of outputs that it gives
+    double start, stop, step, tolerance; ///< default experiment, NaN: not given
+    double fixed_step;    ///< > 0: the only communication step it can take
+    const char* kind;     ///< "FMU 2.0", "signal" ... for tables and messages
+} crd_unit_info;
+
+typedef struct crd_experiment {
+    double start;
+    bool has_stop, has_tolerance;
+    double stop, tolerance;
+    bool may_roll_back; ///< an earlier state may be restored
+} crd_experiment;
+
+/// The table of functions. All that can fail leave a sentence in the unit's context that names
+/// what happened, not which unit it was: the caller adds that.
+typedef struct crd_unit_ops {
+    crd_status (*instantiate)(crd_unit* u);
+    crd_status (*enter_initialization)(crd_unit* u, const crd_experiment* e);
+    crd_status (*exit_initialization)(crd_unit* u);
+    crd_status (*set)(crd_unit* u, const crd_binding* b, const crd_values* v);
+    crd_status (*get)(crd_unit* u, const crd_binding* b, crd_values* v);
+    /// Advance from t to t + h, through events if there are some. May set u->wants_stop.
+    crd_status (*step)(crd_unit* u, double t, double h);
+    /// Set, step and get in one call, of values that `join` was told of once. `join` says false if
+    /// the unit has no short way for them; both may be NULL.
+    bool (*join)(crd_unit* u, const crd_binding* in, const crd_values* inputs,
+                 const crd_binding* out, crd_values* outputs);
+    crd_status (*advance)(crd_unit* u, double t, double h);
+    /// Time derivatives at the beginning of the next step of the real values of `b`:
+    /// d[order - 1] has real_count elements. NULL if max_input_order is 0. Comes after set.
+    crd_status (*set_derivatives)(crd_unit* u, const crd_binding* b, const double* const* d,
+                                  int order);
+    /// Derivative of the given order of the real values of `b` at the current time. NULL if
+    /// max_output_order is 0.
+    crd_status (*get_derivatives)(crd_unit* u, const crd_binding* b, int order, double* d);
+    /// result(nu) = d unknowns / d knowns * seed(nk), scalar real variables. NULL: not offered.
+    crd_status (*directional)(crd_unit* u, const int32_t* unknowns, int nu, const int32_t* knowns,
+                              int nk, const double* seed, double* result);
+    /// `*state` NULL makes a new one, else it is used again. NULL: not offered.
+    crd_status (*save)(crd_unit* u, void** state);
+    crd_status (*restore)(crd_unit* u, void* state);
+    void (*free_state)(crd_unit* u, void** state);
+    crd_status (*terminate)(crd_unit* u);
+    /// After a crash: `destroy` will follow and must not call the unit's code again.
+    void (*abandon)(crd_unit* u);
+    void (*destroy)(crd_unit* u);
+    crd_status (*prepare)(crd_unit* u, crd_binding* b);   ///< fill b->prepared; may be NULL
+    void (*unprepare)(crd_unit* u, crd_binding* b);       ///< free it; may be NULL
+    int32_t (*find)(const crd_unit* u, const char* name); ///< variable by name, -1
+    /// Physical unit of a variable. false: it has none, or none that can be understood.
+    bool (*dimension)(const crd_unit* u, int32_t variable, crd_dimension* out);
+    /// The item of an enumeration by name. false: no such item.
+    bool (*item)(const crd_unit* u, int32_t variable, const char* name, int64_t* value);
+    const char* (*last_call)(const crd_unit* u); ///< for messages after a crash: "fmi2DoStep"
+    /// Item k = 0, 1, ... of an enumeration with its value; NULL behind the last. May be NULL.
+    const char* (*item_at)(const crd_unit* u, int32_t variable, int32_t k, int64_t* value);
+    /// Length of one dimension of an array. NULL: arrays have one dimension.
+    uint32_t (*extent)(const crd_unit* u, int32_t variable, int axis);
+} crd_unit_ops;
+
+/// Adapters put this first in their own struct.
+struct crd_unit {
+    const crd_unit_ops* ops;
+    crd_context* ctx;     ///< of its own
+    const char* name;     ///< borrowed from the spec
+    const crd_unit_spec* spec;
+    crd_unit_info info;
+    bool wants_stop;      ///< the unit asked for the end of the run
+    /// Derivatives of inputs that will be set: max_input_order, unless the master lowers it before
+    /// crd_unit_instantiate. 0 saves an FMI 3 FMU from asking for inputs inside its steps.
+    int input_order;
+    struct crdi_unit_core* core; ///< crd_unit_create's own; NULL for a unit that it did not make
+};
+
+/// What several units share is opened once: an FMU that many units instantiate is unpacked and
+/// loaded one time. Make a store, create the units with it, destroy it after the last of them.
+typedef struct crd_unit_store crd_unit_store; ///< opaque
+CRD_API crd_status crd_unit_store_create(crd_context* ctx, crd_unit_store** out);
+CRD_API void crd_unit_store_destroy(crd_unit_store* s);
+/// As crd_unit_create, with what the store has already.
+CRD_API crd_status crd_unit_create_shared(crd_context* ctx, crd_unit_store* store,
+                                          const crd_unit_spec* spec, crd_unit** out);
+
+/// Opens and describes the unit of `spec` (borrowed, outlives it). Parameters of the spec are checked here (names,
+/// types, values, causality) and structural ones take effect on array sizes; all are
+/// sent by crd_unit_instantiate. Messages start with the place in the description.
+CRD_API crd_status crd_unit_create(crd_context* ctx, const crd_unit_spec* spec, crd_unit** out);
+CRD_API void crd_unit_destroy(crd_unit* u);
+/// Instantiates and sets the spec's parameters.
+CRD_API crd_status crd_unit_instantiate(crd_unit* u);
+
+CRD_API crd_status crd_binding_create(crd_unit* u, const int32_t* variables, int32_t count,
+                                      crd_binding** out);
+CRD_API void crd_binding_destroy(crd_binding* b);
+
+/// "name", "name[2]", "name[2,3]": the variable and the element (-1: whole). CRD_E_NOT_FOUND with
+/// the nearest name.
+CRD_API crd_status crd_unit_resolve(const crd_unit* u, crd_context* ctx, const char* text,
+                                    int32_t* variable, int32_t* element);
+
+/// One setting, parsed for the variable's type and unit of measure ("100 g" into kg, item names of enumerations,
+/// arrays as elements separated by spaces, one element for all allowed).
+/// CRD_E_RANGE with the place and what would be right.
+CRD_API crd_status crd_unit_set_text(crd_unit* u, int32_t variable, const char* text,
+                                     crd_place place);
+
+/// Room of a text or binary grows here; the old content stays.
+CRD_API crd_status crd_bytes_set(crd_context* ctx, crd_bytes* b, const void* data, size_t length);
+
+/// Whether output `variable` depends on input `input` without delay (during initialisation if
+/// `initial`).
+CRD_API bool crd_unit_depends(const crd_unit* u, int32_t variable, int32_t input, bool initial);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,131 @@
+#include "base/context.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static const struct {
+    crd_status status;
+    int exit_code;
+    const char *name, *text;
+} statuses[] = {
+#define ROW(name, value, exit_code, text) {name, exit_code, #name, text},
+    CRD_STATUS_LIST(ROW)
+#undef ROW
+};
+
+static size_t status_row(crd_status st)
+{
+    // Codes are 0, -1, -2 ...: the row is the code without its sign.
+    const size_t row = (size_t)(-(int)st);
+    return row < sizeof statuses / sizeof *statuses ? row : 0;
+}
+
+const char* crd_status_name(crd_status st)
+{
+    return statuses[status_row(st)].name;
+}
+
+const char* crd_status_text(crd_status st)
+{
+    return statuses[status_row(st)].text;
+}
+
+int crd_status_exit_code(crd_status st)
+{
+    return statuses[status_row(st)].exit_code;
+}
+
+const char* crd_version(void)
+{
+    return CRD_VERSION;
+}
+
+static void* libc_realloc(void* user, void* p, size_t size)
+{
+    (void)user;
+    if (size == 0) {
+        free(p);
+        return NULL;
+    }
+    return realloc(p, size);
+}
+
+crd_context_options crd_context_defaults(void)
+{
+    return (crd_context_options){.realloc = libc_realloc, .level = CRD_LOG_WARNING};
+}
+
+crd_context* crd_context_create(const crd_context_options* opt)
+{
+    crd_context_options o = opt ? *opt : crd_context_defaults();
+    if (!o.realloc) { o.realloc = libc_realloc; }
+    crd_context* ctx = o.realloc(o.realloc_user, NULL, sizeof *ctx);
+    if (!ctx) { return NULL; }
+    ctx->opt = o;
+    ctx->error[0] = 0;
+    return ctx;
+}
+
+crd_context* crdi_context_child(const crd_context* ctx)
+{
+    return crd_context_create(&ctx->opt);
+}
+
+void crd_context_destroy(crd_context* ctx)
+{
+    if (ctx) { ctx->opt.realloc(ctx->opt.realloc_user, ctx, 0); }
+}
+
+const char* crd_error_text(const crd_context* ctx)
+{
+    return ctx->error;
+}
+
+crd_level crd_log_level(const crd_context* ctx)
+{
+    return ctx->opt.level;
+}
+
+crd_status crdi_fail(crd_context* ctx, crd_status st, const char* format, ...)
+{
+    char text[sizeof ctx->error]; // arguments may point into the old sentence
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    memcpy(ctx->error, text, sizeof text);
+    return st;
+}
+
+crd_status crdi_fail_in(crd_context* ctx, crd_status st, const char* format, ...)
+{
+    char prefix[512], text[sizeof ctx->error + sizeof prefix + 2];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(prefix, sizeof prefix, format, args);
+    va_end(args);
+    snprintf(text, sizeof text, "%s: %s", prefix, ctx->error);
+    text[sizeof ctx->error - 1] = 0;
+    memcpy(ctx->error, text, sizeof ctx->error);
+    return st;
+}
+
+void crdi_log(crd_context* ctx, crd_level level, const char* format, ...)
+{
+    if (!ctx->opt.log || level > ctx->opt.level) { return; }
+    char text[sizeof ctx->error];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    ctx->opt.log(ctx->opt.log_user, level, text);
+}
+
+int64_t crdi_now_ns(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}

@@ -1,0 +1,151 @@
+#include "base/context.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void* allocate(crd_context* ctx, void* p, size_t size)
+{
+    void* q = ctx->opt.realloc(ctx->opt.realloc_user, p, size);
+    if (!q) { (void)crdi_fail(ctx, CRD_E_MEMORY, "out of memory: %zu bytes were asked for", size); }
+    return q;
+}
+
+void* crdi_new(crd_context* ctx, size_t size)
+{
+    void* p = allocate(ctx, NULL, size ? size : 1);
+    return p ? memset(p, 0, size) : NULL;
+}
+
+void* crdi_new_array(crd_context* ctx, size_t n, size_t size)
+{
+    if (size && n > SIZE_MAX / 2 / size) {
+        (void)crdi_fail(ctx, CRD_E_MEMORY, "out of memory: %zu objects of %zu bytes", n, size);
+        return NULL;
+    }
+    return crdi_new(ctx, n * size);
+}
+
+void* crdi_grow(crd_context* ctx, void* p, size_t* capacity, size_t need, size_t size)
+{
+    if (p && need <= *capacity) { return p; }
+    size_t n = *capacity < 8 ? 8 : *capacity;
+    while (n < need) {
+        n += n / 2;
+    }
+    if (n > SIZE_MAX / 2 / size) {
+        (void)crdi_fail(ctx, CRD_E_MEMORY, "out of memory: %zu objects of %zu bytes", n, size);
+        return NULL;
+    }
+    void* q = allocate(ctx, p, n * size);
+    if (q) { *capacity = n; }
+    return q;
+}
+
+void crdi_free(crd_context* ctx, void* p)
+{
+    if (p) { ctx->opt.realloc(ctx->opt.realloc_user, p, 0); }
+}
+
+char* crdi_strdup(crd_context* ctx, const char* text)
+{
+    const size_t n = strlen(text) + 1;
+    char* p = allocate(ctx, NULL, n);
+    return p ? memcpy(p, text, n) : NULL;
+}
+
+char* crdi_format(crd_context* ctx, const char* format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char* p = allocate(ctx, NULL, (size_t)n + 1);
+    if (p) {
+        va_start(args, format);
+        vsnprintf(p, (size_t)n + 1, format, args);
+        va_end(args);
+    }
+    return p;
+}
+
+// ---- arena -------------------------------------------------------------------------------------
+
+typedef struct crdi_chunk {
+    struct crdi_chunk* next;
+    size_t size, used; // of the bytes behind the header
+} crdi_chunk;
+
+enum { CHUNK_FIRST = 4096, CHUNK_MOST = 1 << 20, ALIGN = 16, HEADER = 32 };
+
+void crdi_arena_init(crdi_arena* a, crd_context* ctx)
+{
+    *a = (crdi_arena){.ctx = ctx};
+}
+
+void crdi_arena_clear(crdi_arena* a)
+{
+    while (a->chunks) {
+        crdi_chunk* c = a->chunks;
+        a->chunks = c->next;
+        crdi_free(a->ctx, c);
+    }
+    a->used = 0;
+}
+
+// Room for `size` bytes at a multiple of `align`, not zeroed.
+static void* arena_take(crdi_arena* a, size_t size, size_t align)
+{
+    crdi_chunk* c = a->chunks;
+    size_t at = c ? (c->used + align - 1) & ~(align - 1) : 0;
+    if (!c || at > c->size || size > c->size - at) {
+        size_t room = c ? 2 * c->size : CHUNK_FIRST;
+        if (room > CHUNK_MOST) { room = CHUNK_MOST; }
+        if (room < size) { room = size; }
+        if (room > SIZE_MAX / 2) {
+            (void)crdi_fail(a->ctx, CRD_E_MEMORY, "out of memory: %zu bytes", size);
+            return NULL;
+        }
+        c = allocate(a->ctx, NULL, HEADER + room);
+        if (!c) { return NULL; }
+        *c = (crdi_chunk){.next = a->chunks, .size = room};
+        a->chunks = c;
+        at = 0;
+    }
+    c->used = at + size;
+    a->used += size;
+    return (char*)c + HEADER + at;
+}
+
+void* crdi_arena_new(crdi_arena* a, size_t n, size_t size)
+{
+    if (size && n > SIZE_MAX / 2 / size) {
+        (void)crdi_fail(a->ctx, CRD_E_MEMORY, "out of memory: %zu objects of %zu bytes", n, size);
+        return NULL;
+    }
+    void* p = arena_take(a, n * size, ALIGN);
+    return p ? memset(p, 0, n * size) : NULL;
+}
+
+char* crdi_arena_text(crdi_arena* a, const char* text, size_t length)
+{
+    char* p = arena_take(a, length + 1, 1);
+    if (!p) { return NULL; }
+    if (length) { memcpy(p, text, length); }
+    p[length] = 0;
+    return p;
+}
+
+char* crdi_arena_format(crdi_arena* a, const char* format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char* p = arena_take(a, (size_t)n + 1, 1);
+    if (p) {
+        va_start(args, format);
+        vsnprintf(p, (size_t)n + 1, format, args);
+        va_end(args);
+    }
+    return p;
+}

@@ -1,0 +1,381 @@
+// Numbers to text and back, without locale, correctly rounded, without allocation.
+//
+// Both ways multiply a 64-bit mantissa with a power of ten that is cut to 128 bits and keep the 128
+// leading bits of the product: at most 2 units below the true value. Writing 17 digits that is
+// enough for every double (cmake/powers.py proves it); reading, texts that lie nearer to the middle
+// between two doubles go to strtod (compare Lemire 2021).
+#include "base/powers.h"
+#include "cardan/base.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+__extension__ typedef unsigned __int128 u128;
+
+enum {
+    CUT = 2,          // the true product is less than this above ours
+    EXACT = 27,       // 10^0 .. 10^27 have no more than 64 bits after removal of their twos
+    MOST_DIGITS = 800 // more than any middle between two doubles has
+};
+
+// floor(log2(10^q)) for all q of the table
+static int log2_of_power(int q)
+{
+    return (q * 217706) >> 16;
+}
+
+static u128 times_power(uint64_t w, int q)
+{
+    const struct crdi_power* p = &crdi_powers[q - CRDI_POWER_FIRST];
+    return (u128)w * p->hi + (uint64_t)(((u128)w * p->lo) >> 64);
+}
+
+// ---- to text -----------------------------------------------------------------------------------
+
+static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                            "25262728293031323334353637383940414243444546474849"
+                            "50515253545556575859606162636465666768697071727374"
+                            "75767778798081828384858687888990919293949596979899";
+
+static inline void put_pair(char* out, uint32_t n)
+{
+    memcpy(out, pairs + 2 * n, 2);
+}
+
+static inline void put_eight(char* out, uint32_t n)
+{
+    const uint32_t a = n / 10000, b = n % 10000;
+    put_pair(out, a / 100);
+    put_pair(out + 2, a % 100);
+    put_pair(out + 4, b / 100);
+    put_pair(out + 6, b % 100);
+}
+
+// The 17 digits of D, 10^16 <= D < 10^17
+static inline void put_digits(char* out, uint64_t d)
+{
+    const uint64_t top = d / 100000000;
+    out[0] = (char)('0' + top / 100000000);
+    put_eight(out + 1, (uint32_t)(top % 100000000));
+    put_eight(out + 9, (uint32_t)(d % 100000000));
+}
+
+static int put_integer(char* out, uint64_t n)
+{
+    char text[20];
+    int at = 20;
+    while (n >= 100) {
+        at -= 2;
+        put_pair(text + at, (uint32_t)(n % 100));
+        n /= 100;
+    }
+    if (n >= 10) {
+        at -= 2;
+        put_pair(text + at, (uint32_t)n);
+    } else {
+        text[--at] = (char)('0' + n);
+    }
+    memcpy(out, text + at, (size_t)(20 - at));
+    return 20 - at;
+}
+
+// D and k with |x| = D * 10^(k - 16), rounded to nearest, ties to even; x finite, not 0.
+static uint64_t decimal_of(uint64_t bits, int* k10)
+{
+    uint64_t m = bits & (((uint64_t)1 << 52) - 1);
+    int e = (int)(bits >> 52);
+    if (e == 0) {
+        e = 1;
+    } else {
+        m |= (uint64_t)1 << 52;
+    }
+    const int lz = __builtin_clzll(m);
+    const uint64_t w = m << lz;        // |x| = w * 2^(e2 - 63)
+    const int e2 = e - 1075 + 63 - lz; // floor(log2(|x|))
+    int k = (e2 * 78913) >> 18;        // floor(log10(|x|)), or one less
+    const struct crdi_power* next = &crdi_powers[k + 1 - CRDI_POWER_FIRST];
+    const int e_next = log2_of_power(k + 1);
+    k += (e2 > e_next) | ((e2 == e_next) & ((w > next->hi) | ((w == next->hi) & !next->lo)));
+
+    const u128 product = times_power(w, 16 - k);
+    const int shift = 126 - e2 - log2_of_power(16 - k); // bits behind the point
+    uint64_t d = (uint64_t)(product >> shift);
+    const u128 rest = product & (((u128)1 << shift) - 1), half = (u128)1 << (shift - 1);
+    d += (rest > half) | ((rest == half) & (d & 1)); // equal only where the product is exact
+    if (d == 100000000000000000U) {
+        d /= 10;
+        k++;
+    }
+    *k10 = k;
+    return d;
+}
+
+// d.ddde-xx or ddd.ddd or 0.000ddd, whichever %g takes; zeros at the end left out. Digits go in
+// all at once, also those that are cut off again, but never beyond the 24 bytes.
+static int layout(char* out, uint64_t d, int k)
+{
+    char digits[17];
+    put_digits(digits, d);
+    int n = 17;
+    while (digits[n - 1] == '0') {
+        n--;
+    }
+    char* at = out;
+    if (k >= 0 && k < 17) {
+        memcpy(at, digits, 17); // those behind n are zeros, as they should be
+        if (n <= k + 1) { return k + 1; }
+        memmove(at + k + 2, digits + k + 1, (size_t)(16 - k));
+        at[k + 1] = '.';
+        return n + 1;
+    }
+    if (k < 0 && k >= -4) {
+        memcpy(at, "0.000", 5);
+        memcpy(at + 1 - k, digits, 17);
+        return n + 1 - k;
+    }
+    *at++ = digits[0];
+    if (n > 1) {
+        *at++ = '.';
+        memcpy(at, digits + 1, 16);
+        at += n - 1;
+    }
+    *at++ = 'e';
+    *at++ = k < 0 ? '-' : '+';
+    uint32_t e = (uint32_t)abs(k);
+    if (e >= 100) {
+        *at++ = (char)('0' + e / 100);
+        e %= 100;
+    }
+    put_pair(at, e);
+    return (int)(at + 2 - out);
+}
+
+int crdi_format_double(char* out, double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    char* at = out;
+    if (isnan(x)) {
+        memcpy(out, "nan", 4);
+        return 3;
+    }
+    if (bits >> 63) { *at++ = '-'; }
+    bits &= ~((uint64_t)1 << 63);
+    const double a = fabs(x);
+    if (isinf(x)) {
+        memcpy(at, "inf", 3);
+        at += 3;
+    } else if (a < 9007199254740992.0 && a == (double)(uint64_t)a) {
+        at += put_integer(at, (uint64_t)a);
+    } else {
+        int k;
+        const uint64_t d = decimal_of(bits, &k);
+        at += layout(at, d, k);
+    }
+    *at = 0;
+    return (int)(at - out);
+}
+
+// ---- from text ---------------------------------------------------------------------------------
+
+// w * 10^q, w not 0; false where the answer is not certain or not a normal number
+static bool scale(uint64_t w, int64_t q, double* out)
+{
+    static const double tens[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
+                                  1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
+                                  1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    if (w <= (uint64_t)1 << 53 && q >= -22 && q <= 22) { // both exact, one rounding (Clinger 1990)
+        *out = q < 0 ? (double)w / tens[-q] : (double)w * tens[q];
+        return true;
+    }
+    if (q < CRDI_POWER_FIRST || q > 308) { return false; }
+    const int lz = __builtin_clzll(w);
+    const u128 product = times_power(w << lz, (int)q);
+    const int lead = 126 + (int)(product >> 127);
+    const int shift = lead - 52;
+    uint64_t m = (uint64_t)(product >> shift);
+    const u128 rest = product & (((u128)1 << shift) - 1), half = (u128)1 << (shift - 1);
+    if (q >= 0 && q <= EXACT) {
+        m += (rest > half) | ((rest == half) & (m & 1));
+    } else {
+        if (rest <= half && rest + CUT > half) { return false; }
+        m += rest > half;
+    }
+    int e = lead + log2_of_power((int)q) - 63 - lz;
+    if (m >> 53) {
+        m >>= 1;
+        e++;
+    }
+    if (e < -1022 || e > 1023) { return false; }
+    const uint64_t bits = (uint64_t)(e + 1023) << 52 | (m & (((uint64_t)1 << 52) - 1));
+    memcpy(out, &bits, sizeof bits);
+    return true;
+}
+
+// The digits of [p, end) without point, as many as can matter, then strtod. There is no point in
+// the text that it gets, so the locale does not matter.
+static double slowly(const char* p, const char* end, int64_t exponent)
+{
+    char text[MOST_DIGITS + 32];
+    int n = 0;
+    bool behind = false, more = false;
+    for (; p < end; p++) {
+        if (*p == '.') {
+            behind = true;
+            continue;
+        }
+        if (n == 0 && *p == '0') {
+            exponent -= behind;
+            continue;
+        }
+        if (n < MOST_DIGITS) {
+            text[n++] = *p;
+            exponent -= behind;
+        } else {
+            more |= *p != '0';
+            exponent += !behind;
+        }
+    }
+    if (n == 0) { return 0; }
+    if (more) { // a middle is no middle any more when something follows
+        text[n++] = '1';
+        exponent--;
+    }
+    text[n++] = 'e';
+    if (exponent < 0) {
+        text[n++] = '-';
+        exponent = -exponent;
+    }
+    n += put_integer(text + n, exponent > 99999 ? 99999 : (uint64_t)exponent);
+    text[n] = 0;
+    return strtod(text, NULL);
+}
+
+static bool equals(const char* text, const char* end, const char* word)
+{
+    for (; text < end && *word; text++, word++) {
+        const char c = *text >= 'A' && *text <= 'Z' ? (char)(*text + ('a' - 'A')) : *text;
+        if (c != *word) { return false; }
+    }
+    return text == end && !*word;
+}
+
+static bool digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+// Appends the digits at p to *w and returns where they end. Eight at a time first: neighbours are
+// joined to pairs, pairs to fours, fours to eight.
+static const char* digits_of(const char* p, const char* end, uint64_t* w)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    while (end - p >= 8) {
+        uint64_t v;
+        memcpy(&v, p, 8);
+        const uint64_t high = 0xF0F0F0F0F0F0F0F0U;
+        if ((v & high) != 0x3030303030303030U ||
+            ((v + 0x0606060606060606U) & high) != 0x3030303030303030U) {
+            break;
+        }
+        v = (v & 0x0F0F0F0F0F0F0F0FU) * 2561 >> 8;
+        v = (v & 0x00FF00FF00FF00FFU) * 6553601 >> 16;
+        *w = *w * 100000000 + ((v & 0x0000FFFF0000FFFFU) * 42949672960001U >> 32);
+        p += 8;
+    }
+#endif
+    for (; p < end && digit(*p); p++) {
+        *w = 10 * *w + (uint64_t)(*p - '0');
+    }
+    return p;
+}
+
+// "e-5" or nothing
+static bool exponent_of(const char* p, const char* end, int64_t* out)
+{
+    *out = 0;
+    if (p == end) { return true; }
+    if (*p != 'e' && *p != 'E') { return false; }
+    p++;
+    const bool minus = p < end && *p == '-';
+    if (p < end && (*p == '-' || *p == '+')) { p++; }
+    if (p == end) { return false; }
+    int64_t e = 0;
+    for (; p < end; p++) {
+        if (!digit(*p)) { return false; }
+        if (e < INT64_MAX / 100) { e = 10 * e + (*p - '0'); }
+    }
+    *out = minus ? -e : e;
+    return true;
+}
+
+bool crdi_parse_double(const char* text, size_t length, double* out)
+{
+    const char *p = text, *end = text + length;
+    if (p == end) { return false; }
+    const bool minus = *p == '-';
+    if (*p == '-' || *p == '+') { p++; }
+    const char* first = p;
+    uint64_t w = 0; // overflows for more than 19 digits, and is not used then
+    p = digits_of(p, end, &w);
+    ptrdiff_t digits = p - first;
+    int64_t q = 0;
+    if (p < end && *p == '.') {
+        const char* point = p++;
+        p = digits_of(p, end, &w);
+        q = point + 1 - p;
+        digits -= q;
+    }
+    double value;
+    if (!digits) {
+        if (p != first) { return false; }
+        if (equals(p, end, "inf") || equals(p, end, "infinity")) {
+            value = (double)INFINITY;
+        } else if (equals(p, end, "nan")) {
+            value = (double)NAN;
+        } else {
+            return false;
+        }
+    } else {
+        int64_t e;
+        if (!exponent_of(p, end, &e)) { return false; }
+        for (const char* z = first; digits > 19 && z < p && (*z == '0' || *z == '.'); z++) {
+            digits -= *z == '0';
+        }
+        if (digits <= 19 && w == 0) {
+            value = 0;
+        } else if (digits > 19 || !scale(w, q + e, &value)) {
+            value = slowly(first, p, e);
+        }
+    }
+    *out = minus ? -value : value;
+    return true;
+}
+
+bool crdi_parse_uint64(const char* text, size_t length, uint64_t* out)
+{
+    const char *p = text, *end = text + length;
+    if (p < end && *p == '+') { p++; }
+    if (p == end) { return false; }
+    uint64_t n = 0;
+    for (; p < end; p++) {
+        if (!digit(*p)) { return false; }
+        const uint64_t d = (uint64_t)(*p - '0');
+        if (n > (UINT64_MAX - d) / 10) { return false; }
+        n = 10 * n + d;
+    }
+    *out = n;
+    return true;
+}
+
+bool crdi_parse_int64(const char* text, size_t length, int64_t* out)
+{
+    const bool minus = length > 0 && *text == '-';
+    uint64_t n;
+    if (minus && (length < 2 || !digit(text[1]))) { return false; } // no "-+1"
+    if (!crdi_parse_uint64(text + minus, length - minus, &n)) { return false; }
+    if (n > (uint64_t)INT64_MAX + minus) { return false; }
+    *out = minus ? (int64_t)(0 - n) : (int64_t)n;
+    return true;
+}

@@ -1,0 +1,108 @@
+#include "cardan/base.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <string.h>
+
+enum { LONGEST = 128 };
+
+static int min3(int a, int b, int c)
+{
+    const int m = a < b ? a : b;
+    return m < c ? m : c;
+}
+
+// Edit distance with transpositions (optimal string alignment), case counts half as much as a
+// letter. In units of half an edit.
+static int distance(const char* a, const char* b)
+{
+    const size_t na = strlen(a), nb = strlen(b);
+    if (na > LONGEST || nb > LONGEST) { return INT_MAX; }
+    int rows[3][LONGEST + 1];
+    for (size_t j = 0; j <= nb; j++) {
+        rows[0][j] = 2 * (int)j;
+    }
+    for (size_t i = 1; i <= na; i++) {
+        int *now = rows[i % 3], *last = rows[(i - 1) % 3], *before = rows[(i + 1) % 3];
+        now[0] = 2 * (int)i;
+        for (size_t j = 1; j <= nb; j++) {
+            const int x = (unsigned char)a[i - 1], y = (unsigned char)b[j - 1];
+            const int change = x == y ? 0 : tolower(x) == tolower(y) ? 1 : 2;
+            now[j] = min3(last[j] + 2, now[j - 1] + 2, last[j - 1] + change);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                before[j - 2] + 2 < now[j]) {
+                now[j] = before[j - 2] + 2;
+            }
+        }
+    }
+    return rows[na % 3][nb];
+}
+
+const char* crdi_nearest(const char* word, const char* (*next)(void* user), void* user)
+{
+    const char* best = NULL;
+    // Near enough: up to a third of the letters, at least one edit.
+    int best_distance = 2 * (int)(strlen(word) / 3 > 1 ? strlen(word) / 3 : 1) + 1;
+    for (const char* c = next(user); c; c = next(user)) {
+        const int d = distance(word, c);
+        if (d < best_distance) {
+            best_distance = d;
+            best = c;
+        }
+    }
+    return best;
+}
+
+// One bracket expression "[a-z]" or "[!a-z]"; *p stands behind '['. Moves *p behind ']'.
+static bool in_set(const char** p, char c)
+{
+    const char* s = *p;
+    const bool negate = *s == '!' || *s == '^';
+    if (negate) { s++; }
+    bool found = false;
+    for (bool first = true; *s && (first || *s != ']'); first = false) {
+        char low = *s++, high = low;
+        if (*s == '-' && s[1] && s[1] != ']') {
+            high = s[1];
+            s += 2;
+        }
+        found = found || (low <= c && c <= high);
+    }
+    *p = *s ? s + 1 : s;
+    return found != negate;
+}
+
+bool crdi_glob(const char* pattern, const char* text)
+{
+    const char *star = NULL, *retry = NULL; // behind the last '*', and where it tries next
+    const char *p = pattern, *t = text;
+    while (*t) {
+        const char* q = p;
+        bool hit = false;
+        if (*p == '*') {
+            star = ++p;
+            retry = t;
+            continue;
+        }
+        if (*p == '[' && strchr(p + 1, ']')) {
+            q++;
+            hit = in_set(&q, *t);
+        } else if (*p) {
+            q++;
+            hit = *p == '?' || *p == *t;
+        }
+        if (hit) {
+            p = q;
+            t++;
+        } else if (star) {
+            p = star;
+            t = ++retry;
+        } else {
+            return false;
+        }
+    }
+    while (*p == '*') {
+        p++;
+    }
+    return !*p;
+}

@@ -1,0 +1,118 @@
+// cardan check: everything but the run.
+#include "cardan/master.h"
+#include "cli/cli.h"
+
+#include <string.h>
+
+typedef struct check_options {
+    crdi_common common;
+    crdi_list set;
+    const char* input;
+} check_options;
+
+static void print_ok(const crd_system* s, crd_master* m)
+{
+    const crd_master_report* r = crd_master_get_report(m);
+    const int signals = crd_master_signal_count(m);
+    char step[32];
+    printf("ok: %d unit%s, %d connection%s, %d signal%s to record, %.10g s to %.10g s in steps of "
+           "%s\n",
+           s->unit_count, crdi_plural(s->unit_count), s->connection_count,
+           crdi_plural(s->connection_count), signals, crdi_plural(signals), r->start, r->stop,
+           crdi_format_seconds(step, r->step));
+}
+
+static json_t* result_to_json(crdi_cli* cli, const crd_system* s, crd_master* m, crd_status st)
+{
+    json_t* j = json_object();
+    json_object_set_new(j, "ok", json_boolean(st == CRD_OK));
+    json_object_set_new(j, "status", json_string(crd_status_name(st)));
+    json_object_set_new(j, "exit_code", json_integer(crd_status_exit_code(st)));
+    json_object_set_new(j, "error",
+                        st < 0 ? crdi_json_text(crd_error_text(cli->ctx)) : json_null());
+    json_object_set(j, "warnings", cli->warnings);
+    if (s) {
+        json_t* units = json_array();
+        for (int i = 0; i < s->unit_count; i++) {
+            json_array_append_new(units, crdi_json_text(s->units[i].name));
+        }
+        json_object_set_new(j, "units", units);
+        json_object_set_new(j, "connections", json_integer(s->connection_count));
+    }
+    if (m) {
+        const crd_master_report* r = crd_master_get_report(m);
+        json_object_set_new(j, "start", crdi_json_number(r->start));
+        json_object_set_new(j, "stop", crdi_json_number(r->stop));
+        json_object_set_new(j, "step", crdi_json_number(r->step));
+        json_t* signals = json_array();
+        for (int i = 0; i < crd_master_signal_count(m); i++) {
+            json_array_append_new(signals, crdi_json_text(crd_master_signal_name(m, i)));
+        }
+        json_object_set_new(j, "signals", signals);
+    }
+    return j;
+}
+
+static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list* arguments)
+{
+    const check_options* o = options;
+    crd_status st = CRD_OK;
+    crd_system* s = NULL;
+    crd_master* m = NULL;
+    CRD_TRY(crdi_load_system(cli->ctx, arguments->items[0], &s));
+    for (int i = 0; i < o->set.count; i++) {
+        CRD_TRY(crdi_apply_set(s, o->set.items[i]));
+    }
+    CRD_TRY(crdi_check_times(s));
+    if (o->input) { CRD_TRY(crdi_connect_input(s, o->input)); }
+    CRD_TRY(crd_master_create(cli->ctx, s, NULL, &m));
+fail:
+    if (o->common.json) {
+        const crd_status printed = crdi_json_print(cli, result_to_json(cli, s, m, st));
+        if (st == CRD_OK) { st = printed; }
+    } else if (st == CRD_OK) {
+        print_ok(s, m);
+        st = crdi_stdout_done(cli->ctx);
+    }
+    crd_master_destroy(m);
+    crd_system_destroy(s);
+    return st;
+}
+
+static const crdi_option rows[] = {
+    {.name = "set",
+     .type = CRDI_OPT_LIST,
+     .metavar = "UNIT.VAR=VALUE",
+     .offset = offsetof(check_options, set),
+     .help = "start value or parameter as for run; for a single FMU VAR=VALUE"},
+    {.name = "input",
+     .type = CRDI_OPT_FILE,
+     .metavar = "FILE",
+     .extensions = "csv",
+     .offset = offsetof(check_options, input),
+     .help = "recording that would drive the inputs, as for run"},
+    CRDI_JSON_OPTION("print what was found as JSON on standard output"),
+    CRDI_COMMON_OPTIONS,
+};
+
+static const check_options defaults = {.common = CRDI_COMMON_DEFAULTS};
+
+const crdi_command crdi_command_check = {
+    .name = "check",
+    .arguments = "SYSTEM|FMU",
+    .summary = "validate a system without running it",
+    .description =
+        "Reads the system and all its units, resolves and checks every connection and start value, "
+        "and says what is wrong and where. No code of an FMU is run. Exit code 0 if the system can "
+        "be run, warnings or not.",
+    .examples = {{"cardan check oscillator.yaml", "is this system right?"},
+                 {"cardan check oscillator.yaml --json | jq .warnings", "the same for programs"}},
+    .options = rows,
+    .option_count = sizeof rows / sizeof *rows,
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .extensions = "fmu|yaml|yml",
+    .size = sizeof(check_options),
+    .defaults = &defaults,
+    .run = run_check,
+};

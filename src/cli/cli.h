@@ -1,0 +1,192 @@
+// The command line: tables of options, and everything that is made from them.
+//
+// A command is one table row with a table of options. The same tables parse the arguments and give
+// the help, the manual page, docs/commands.md and the completions of bash and zsh.
+#pragma once
+#include "cardan/base.h"
+
+#include <jansson.h>
+#include <pthread.h>
+#include <stdio.h>
+
+typedef enum crdi_option_type {
+    CRDI_OPT_FLAG,     // bool
+    CRDI_OPT_TEXT,     // const char*, NULL: not given
+    CRDI_OPT_FILE,     // const char*, likewise; completed as a file name
+    CRDI_OPT_NUMBER,   // double, NaN: not given
+    CRDI_OPT_QUANTITY, // double in SI, NaN: not given; "10 ms" or a bare number in `unit`
+    CRDI_OPT_COUNT,    // int >= 1, 0: "auto", -1: not given
+    CRDI_OPT_CHOICE,   // int, index into `choices`, -1: not given
+    CRDI_OPT_LIST,     // crdi_list, one text per occurrence
+} crdi_option_type;
+
+typedef enum crdi_range { CRDI_ANY, CRDI_POSITIVE, CRDI_NOT_NEGATIVE } crdi_range;
+
+typedef struct crdi_option {
+    const char* name;  // without dashes
+    const char* alias; // another long name, NULL
+    char short_name;   // 0: none
+    crdi_option_type type;
+    const char* metavar;        // "TIME"; of a choice NULL: its choices
+    crdi_range range;           // of numbers; NaN and infinity are never taken
+    const char* unit;           // of a quantity
+    const char* const* choices; // NULL-terminated; for a text only suggestions
+    const char* extensions;     // of a file: "csv|txt", NULL: any
+    const char* help;
+    size_t offset; // in the command's struct of options
+} crdi_option;
+
+typedef struct crdi_list {
+    const char** items; // texts are borrowed from the arguments
+    int count;
+    size_t capacity;
+} crdi_list;
+
+// The structs of options of all commands begin with this.
+typedef struct crdi_common {
+    bool help, json, quiet;
+    int log_level; // crd_level, -1: warnings
+} crdi_common;
+
+#define CRDI_COMMON_DEFAULTS                                                                       \
+    {                                                                                              \
+        .log_level = -1                                                                            \
+    }
+extern const char* const crdi_log_levels[];
+
+// The rows that every command has.
+#define CRDI_COMMON_OPTIONS                                                                        \
+    {.name = "log-level",                                                                          \
+     .type = CRDI_OPT_CHOICE,                                                                      \
+     .choices = crdi_log_levels,                                                                   \
+     .offset = offsetof(crdi_common, log_level),                                                   \
+     .help = "which messages are shown on standard error; warning unless given"},                  \
+    {                                                                                              \
+        .name = "help", .short_name = 'h', .type = CRDI_OPT_FLAG,                                  \
+        .offset = offsetof(crdi_common, help), .help = "show this help and end"                    \
+    }
+#define CRDI_JSON_OPTION(what)                                                                     \
+    {                                                                                              \
+        .name = "json", .type = CRDI_OPT_FLAG, .offset = offsetof(crdi_common, json),              \
+        .help = (what)                                                                             \
+    }
+
+typedef struct crdi_cli {
+    crd_context* ctx;
+    bool terminal; // standard error is one
+    bool color;
+    bool progress_shown;  // a progress line stands on the terminal
+    pthread_mutex_t lock; // of the two below
+    json_t* warnings;     // collected for --json, else NULL
+} crdi_cli;
+
+typedef struct crdi_example {
+    const char* command;
+    const char* meaning;
+} crdi_example;
+
+typedef struct crdi_command {
+    const char* name;
+    const char* arguments; // "SYSTEM", "A B", ""
+    const char* summary;   // one line without full stop
+    const char* description;
+    crdi_example examples[4]; // up to the first without command
+    const crdi_option* options;
+    int option_count;
+    int min_arguments, max_arguments; // max -1: any number
+    const char* const* words;         // what the arguments can be; NULL: files
+    const char* extensions;           // of files
+    size_t size;                      // of the struct of options
+    const void* defaults;             // its defaults
+    crd_status (*run)(crdi_cli* cli, const void* options, const crdi_list* arguments);
+} crdi_command;
+
+extern const crdi_command crdi_command_run, crdi_command_check, crdi_command_info,
+    crdi_command_compare, crdi_command_plot, crdi_command_completion, crdi_command_man,
+    crdi_command_help;
+
+// NULL-terminated, in the order of listings.
+extern const crdi_command* const crdi_commands[];
+const crdi_command* crdi_find_command(const char* name); // NULL
+
+// The whole command; `argv[0]` is the program. Returns the exit code.
+int crdi_cli_main(int argc, char** argv);
+
+// ---- options.c
+// Puts the defaults into `values` and then what `argv` (without program and command) says.
+// CRD_E_RANGE: one sentence about the argument that is wrong. Nothing is freed but lists:
+// crdi_options_clear, also after a failure.
+crd_status crdi_options_parse(crd_context* ctx, const crdi_command* c, int argc, char* const* argv,
+                              void* values, crdi_list* arguments);
+void crdi_options_clear(crd_context* ctx, const crdi_command* c, void* values,
+                        crdi_list* arguments);
+// "FILE", "hold|linear", NULL for a flag. `buffer` serves the choices.
+const char* crdi_option_metavar(const crdi_option* o, char* buffer, size_t size);
+// The nearest of NULL-terminated words, NULL.
+const char* crdi_nearest_word(const char* word, const char* const* words);
+
+// ---- help.c, completion.c
+void crdi_print_overview(FILE* f);
+void crdi_print_help(FILE* f, const crdi_command* c);
+void crdi_print_man(FILE* f);
+void crdi_print_markdown(FILE* f);
+void crdi_print_bash(FILE* f);
+void crdi_print_zsh(FILE* f);
+
+// ---- output.c
+// "cardan: warning: text" in one write; the progress line makes room for it.
+void crdi_message(crdi_cli* cli, crd_level level, const char* text);
+void crdi_log_line(void* cli, crd_level level, const char* text); // crd_log_sink
+void crdi_write_all(int fd, const char* text, size_t length);
+
+// A table of texts with aligned columns. Memory problems make it fall silent, not fail.
+typedef struct crdi_grid {
+    crdi_arena arena;
+    const char** cells; // row by row
+    size_t count, capacity;
+    int columns;
+    uint32_t right; // bit per column: aligned right
+} crdi_grid;
+void crdi_grid_init(crdi_grid* g, crd_context* ctx, int columns, uint32_t right);
+void crdi_grid_add(crdi_grid* g, const char* format, ...) CRD_PRINTF(2, 3);
+void crdi_grid_print(const crdi_grid* g, FILE* f, const char* indent);
+void crdi_grid_clear(crdi_grid* g);
+
+// "1.5 ms"; writes at most 32 bytes and returns `out`.
+const char* crdi_format_seconds(char out[32], double seconds);
+const char* crdi_plural(int64_t n); // "" or "s"
+
+json_t* crdi_json_number(double x);       // null unless finite
+json_t* crdi_json_text(const char* text); // text that may not be UTF-8; null for NULL
+crd_status crdi_json_print(crdi_cli* cli, json_t* root); // to standard output; takes `root`
+crd_status crdi_stdout_done(crd_context* ctx); // flush; CRD_E_IO if something did not get out
+
+// ---- files.c
+typedef enum crdi_file_kind {
+    CRDI_FILE_FMU, // archive, folder or modelDescription.xml
+    CRDI_FILE_SYSTEM,
+    CRDI_FILE_TABLE,
+} crdi_file_kind;
+// By ending, else by content. CRD_E_NOT_FOUND, CRD_E_IO, CRD_E_UNSUPPORTED with a sentence.
+crd_status crdi_file_detect(crd_context* ctx, const char* path, crdi_file_kind* out);
+bool crdi_same_file(const char* a, const char* b); // false if one of them does not exist
+// "a/b/name.fmu" -> "name"; in the arena.
+const char* crdi_file_stem(crdi_arena* a, const char* path);
+
+struct crd_system;
+struct crd_table;
+// A system description, or one FMU as a system.
+crd_status crdi_load_system(crd_context* ctx, const char* path, struct crd_system** out);
+// "unit.variable=value", or "variable=value" for a single FMU.
+crd_status crdi_apply_set(struct crd_system* s, const char* text);
+// Stop before start as far as the description says it; the master looks at what units bring in.
+crd_status crdi_check_times(const struct crd_system* s);
+// Whether a name matches one of the patterns; no patterns: true.
+bool crdi_match_any(const crdi_list* patterns, const char* name);
+// CRD_E_NOT_FOUND if one of the patterns fits no column of any table.
+crd_status crdi_check_patterns(crd_context* ctx, const crdi_list* patterns,
+                               struct crd_table* const* tables, int count);
+
+// ---- input.c
+// Adds the recording `path` to the system and connects its columns to inputs of the same names.
+crd_status crdi_connect_input(struct crd_system* s, const char* path);

@@ -1,0 +1,192 @@
+// Which file is what, and systems out of files.
+#include "cardan/results.h"
+#include "cardan/system.h"
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool ends_with(const char* path, const char* ending)
+{
+    const size_t n = strlen(path), k = strlen(ending);
+    return n > k && strcasecmp(path + n - k, ending) == 0;
+}
+
+// The beginning of a file, zero-terminated.
+static crd_status read_head(crd_context* ctx, const char* path, char* head, size_t size)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, head, size - 1);
+    const int error = errno;
+    if (fd >= 0) { close(fd); }
+    if (n < 0) { return crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(error)); }
+    head[n] = 0;
+    return CRD_OK;
+}
+
+static crd_status detect_folder(crd_context* ctx, const char* path, crdi_file_kind* out)
+{
+    struct stat st;
+    char inside[4096];
+    snprintf(inside, sizeof inside, "%s/modelDescription.xml", path);
+    if (stat(inside, &st) != 0) {
+        return crdi_fail(ctx, CRD_E_FORMAT,
+                         "%s: a folder without modelDescription.xml, so not an unpacked FMU", path);
+    }
+    *out = CRDI_FILE_FMU;
+    return CRD_OK;
+}
+
+crd_status crdi_file_detect(crd_context* ctx, const char* path, crdi_file_kind* out)
+{
+    struct stat info;
+    if (stat(path, &info) != 0) {
+        const crd_status st = errno == ENOENT || errno == ENOTDIR ? CRD_E_NOT_FOUND : CRD_E_IO;
+        return crdi_fail(ctx, st, "%s: %s", path,
+                         st == CRD_E_NOT_FOUND ? "no such file" : strerror(errno));
+    }
+    if (S_ISDIR(info.st_mode)) { return detect_folder(ctx, path, out); }
+    if (ends_with(path, ".ssp") || ends_with(path, ".ssd")) {
+        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                         "%s: SSP is not read by this version; write the system as YAML", path);
+    }
+    char head[1024];
+    const crd_status st = read_head(ctx, path, head, sizeof head);
+    if (st < 0) { return st; }
+    if (ends_with(path, ".csv") || ends_with(path, ".tsv")) {
+        *out = CRDI_FILE_TABLE;
+    } else if (ends_with(path, ".yaml") || ends_with(path, ".yml")) {
+        *out = CRDI_FILE_SYSTEM;
+    } else if (ends_with(path, ".fmu") || ends_with(path, ".xml") ||
+               strncmp(head, "PK\3\4", 4) == 0 || strstr(head, "<fmiModelDescription")) {
+        *out = CRDI_FILE_FMU;
+    } else {
+        // A table starts with a line of names, a description has keys with colons.
+        head[strcspn(head, "\r\n")] = 0;
+        const bool table = strpbrk(head, ",;\t") && !strchr(head, ':') && head[0] != '#';
+        *out = table ? CRDI_FILE_TABLE : CRDI_FILE_SYSTEM;
+    }
+    return CRD_OK;
+}
+
+bool crdi_same_file(const char* a, const char* b)
+{
+    struct stat x, y;
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+const char* crdi_file_stem(crdi_arena* a, const char* path)
+{
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/') {
+        end--;
+    }
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] != '/') {
+        begin--;
+    }
+    size_t dot = end;
+    while (dot > begin + 1 && path[dot - 1] != '.') {
+        dot--;
+    }
+    const size_t length = dot > begin + 1 ? dot - 1 - begin : end - begin;
+    return crdi_arena_text(a, path + begin, length);
+}
+
+crd_status crdi_load_system(crd_context* ctx, const char* path, crd_system** out)
+{
+    crdi_file_kind kind;
+    const crd_status st = crdi_file_detect(ctx, path, &kind);
+    if (st < 0) { return st; }
+    switch (kind) {
+    case CRDI_FILE_FMU:
+        return crd_system_of_fmu(ctx, path, out);
+    case CRDI_FILE_SYSTEM:
+        return crd_system_load(ctx, path, out);
+    case CRDI_FILE_TABLE:
+        break;
+    }
+    return crdi_fail(
+        ctx, CRD_E_FORMAT,
+        "%s: a recording cannot be run; expected a system description (.yaml) or an FMU", path);
+}
+
+crd_status crdi_apply_set(crd_system* s, const char* text)
+{
+    const crd_place place = {.file = "--set"};
+    const char* equals = strchr(text, '=');
+    if (!equals || equals == text) {
+        return crdi_fail(s->ctx, CRD_E_RANGE, "--set '%s', expected %s=value", text,
+                         s->single ? "variable" : "unit.variable");
+    }
+    const char* name = crdi_arena_text(&s->arena, text, (size_t)(equals - text));
+    if (!name) { return CRD_E_MEMORY; }
+    int unit = 0;
+    const char* variable = name;
+    if (!s->single) {
+        const crd_status st = crd_system_split(s, name, place, &unit, &variable);
+        if (st < 0) { return st; }
+    }
+    return crd_system_set(s, unit, variable, equals + 1, place);
+}
+
+crd_status crdi_check_times(const crd_system* s)
+{
+    const crd_run_spec* r = &s->run;
+    if (r->stop < r->start || (isnan(r->start) && r->stop < 0)) { // false for NaN, see the header
+        return crdi_fail(
+            s->ctx, CRD_E_RANGE,
+            "%s%sthe stop time %g s is before the start time %g s, expected a later one", s->file,
+            *s->file ? ": " : "", r->stop, isnan(r->start) ? 0 : r->start);
+    }
+    return CRD_OK;
+}
+
+bool crdi_match_any(const crdi_list* patterns, const char* name)
+{
+    for (int i = 0; i < patterns->count; i++) {
+        if (crdi_glob(patterns->items[i], name)) { return true; }
+    }
+    return patterns->count == 0;
+}
+
+typedef struct columns {
+    crd_table* const* tables;
+    int count, table, column;
+} columns;
+
+static const char* next_column(void* user)
+{
+    columns* c = user;
+    while (c->table < c->count) {
+        const crd_table* t = c->tables[c->table];
+        if (c->column < t->column_count) { return t->columns[c->column++].name; }
+        c->table++;
+        c->column = 0;
+    }
+    return NULL;
+}
+
+crd_status crdi_check_patterns(crd_context* ctx, const crdi_list* patterns,
+                               crd_table* const* tables, int count)
+{
+    for (int i = 0; i < patterns->count; i++) {
+        const char* pattern = patterns->items[i];
+        columns c = {.tables = tables, .count = count};
+        const char* name = next_column(&c);
+        while (name && !crdi_glob(pattern, name)) {
+            name = next_column(&c);
+        }
+        if (name) { continue; }
+        c = (columns){.tables = tables, .count = count};
+        const char* near = crdi_nearest(pattern, next_column, &c);
+        return crdi_fail(ctx, CRD_E_NOT_FOUND, "--variables '%s' fits no signal%s%s%s", pattern,
+                         near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
+    }
+    return CRD_OK;
+}

@@ -1,0 +1,179 @@
+// What the command prints: messages, tables, JSON.
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+void crdi_write_all(int fd, const char* text, size_t length)
+{
+    while (length > 0) {
+        const ssize_t n = write(fd, text, length);
+        if (n < 0 && errno == EINTR) { continue; }
+        if (n <= 0) { return; } // nobody is left to be told
+        text += n;
+        length -= (size_t)n;
+    }
+}
+
+void crdi_message(crdi_cli* cli, crd_level level, const char* text)
+{
+    static const char* const words[] = {"", "warning: ", "info: ", "debug: "};
+    static const char* const colors[] = {"\033[31m", "\033[33m", "", "\033[2m"};
+    char line[4096 + 64];
+    const bool color = cli->color && *colors[level];
+    const int n =
+        snprintf(line, sizeof line - 1, "%s%scardan: %s%s%s", cli->progress_shown ? "\r\033[K" : "",
+                 color ? colors[level] : "", words[level], color ? "\033[0m" : "", text);
+    size_t length = (size_t)n < sizeof line - 1 ? (size_t)n : sizeof line - 2;
+    for (size_t i = 0; i < length; i++) {
+        if (line[i] == '\n') { line[i] = ' '; } // one message, one line, whoever worded it
+    }
+    line[length++] = '\n';
+    crdi_write_all(STDERR_FILENO, line, length);
+}
+
+void crdi_log_line(void* user, crd_level level, const char* text)
+{
+    crdi_cli* cli = user;
+    pthread_mutex_lock(&cli->lock);
+    crdi_message(cli, level, text);
+    if (cli->warnings && level == CRD_LOG_WARNING) {
+        json_array_append_new(cli->warnings, crdi_json_text(text));
+    }
+    pthread_mutex_unlock(&cli->lock);
+}
+
+const char* crdi_format_seconds(char out[32], double seconds)
+{
+    static const struct {
+        double factor;
+        const char* name;
+    } units[] = {{1, "s"}, {1e3, "ms"}, {1e6, "us"}, {1e9, "ns"}};
+    int i = 0;
+    while (i < 3 && seconds != 0 && fabs(seconds) * units[i].factor < 0.9999) {
+        i++;
+    }
+    snprintf(out, 32, "%.4g %s", seconds * units[i].factor, units[i].name);
+    return out;
+}
+
+const char* crdi_plural(int64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+// ---- grids -------------------------------------------------------------------------------------
+
+void crdi_grid_init(crdi_grid* g, crd_context* ctx, int columns, uint32_t right)
+{
+    *g = (crdi_grid){.columns = columns, .right = right};
+    crdi_arena_init(&g->arena, ctx);
+}
+
+void crdi_grid_add(crdi_grid* g, const char* format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    for (char* c = text; *c; c++) {
+        if ((unsigned char)*c < ' ') { *c = ' '; } // texts of FMUs may hold anything
+    }
+    const char** cells =
+        crdi_grow(g->arena.ctx, g->cells, &g->capacity, g->count + 1, sizeof *cells);
+    if (!cells) { return; }
+    g->cells = cells;
+    g->cells[g->count++] = crdi_arena_text(&g->arena, text, strlen(text));
+}
+
+// Characters, not bytes: continuation bytes of UTF-8 do not count.
+static size_t width_of(const char* text)
+{
+    size_t n = 0;
+    for (; *text; text++) {
+        n += ((unsigned char)*text & 0xC0) != 0x80;
+    }
+    return n;
+}
+
+static const char* cell(const crdi_grid* g, size_t i)
+{
+    return g->cells[i] ? g->cells[i] : "";
+}
+
+void crdi_grid_print(const crdi_grid* g, FILE* f, const char* indent)
+{
+    size_t width[32] = {0};
+    const size_t columns = (size_t)g->columns;
+    for (size_t i = 0; i < g->count; i++) {
+        const size_t w = width_of(cell(g, i));
+        if (w > width[i % columns]) { width[i % columns] = w; }
+    }
+    for (size_t row = 0; row + columns <= g->count; row += columns) {
+        size_t last = columns; // nothing but spaces stands behind it
+        while (last > 1 && !*cell(g, row + last - 1)) {
+            last--;
+        }
+        fputs(indent, f);
+        for (size_t k = 0; k < last; k++) {
+            const char* text = cell(g, row + k);
+            const bool right = g->right >> k & 1;
+            const int pad = (int)(width[k] - width_of(text));
+            if (k) { fputs("  ", f); }
+            if (right) { fprintf(f, "%*s", pad, ""); }
+            fputs(text, f);
+            if (!right && k + 1 < last) { fprintf(f, "%*s", pad, ""); }
+        }
+        fputc('\n', f);
+    }
+}
+
+void crdi_grid_clear(crdi_grid* g)
+{
+    crdi_free(g->arena.ctx, g->cells);
+    crdi_arena_clear(&g->arena);
+}
+
+// ---- JSON --------------------------------------------------------------------------------------
+
+json_t* crdi_json_number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+json_t* crdi_json_text(const char* text)
+{
+    if (!text) { return json_null(); }
+    json_t* j = json_string(text);
+    if (j) { return j; }
+    // Not UTF-8: keep what ASCII there is.
+    char plain[1024];
+    size_t n = 0;
+    for (; text[n] && n + 1 < sizeof plain; n++) {
+        plain[n] = (unsigned char)text[n] < 128 ? text[n] : '?';
+    }
+    plain[n] = 0;
+    return json_string(plain);
+}
+
+crd_status crdi_json_print(crdi_cli* cli, json_t* root)
+{
+    const int failed = json_dumpf(root, stdout, JSON_INDENT(2));
+    json_decref(root);
+    if (failed) { return crdi_fail(cli->ctx, CRD_E_IO, "standard output: %s", strerror(errno)); }
+    fputc('\n', stdout);
+    return crdi_stdout_done(cli->ctx);
+}
+
+crd_status crdi_stdout_done(crd_context* ctx)
+{
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        return crdi_fail(ctx, CRD_E_IO, "standard output: %s", strerror(errno));
+    }
+    return CRD_OK;
+}

@@ -1,0 +1,274 @@
+// The binary interface between an importer and the shared library of an FMU, FMI 2.0 and 3.0, as
+// far as a C compiler must know it: numbers, argument types and order. Declared here from the
+// standards; names of arguments are ours.
+//
+// Each function is one row of CRDI_FMI2_LIST or CRDI_FMI3_LIST:
+//     X(name without prefix, need, result, arguments)
+// `need` is REQUIRED where an importer for Co-Simulation cannot do without, else OPTIONAL.
+// The first three rows are the ones called in every step. They stand at the same place in both
+// lists, so that one index serves both versions, and at the head of the table of pointers.
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef enum crdi_fmi_status {
+    CRDI_FMI_OK,
+    CRDI_FMI_WARNING,
+    CRDI_FMI_DISCARD,
+    CRDI_FMI_ERROR,
+    CRDI_FMI_FATAL,
+    CRDI_FMI_PENDING, // FMI 2 only
+} crdi_fmi_status;
+
+typedef uint32_t crdi_fmi_ref; // value reference
+
+// ---- FMI 2.0 -----------------------------------------------------------------------------------
+
+enum { CRDI_FMI2_MODEL_EXCHANGE = 0, CRDI_FMI2_CO_SIMULATION = 1 };
+
+typedef enum crdi_fmi2_status_kind {
+    CRDI_FMI2_DO_STEP_STATUS,
+    CRDI_FMI2_PENDING_STATUS,
+    CRDI_FMI2_LAST_SUCCESSFUL_TIME,
+    CRDI_FMI2_TERMINATED,
+} crdi_fmi2_status_kind;
+
+typedef void crdi_fmi2_logger(void* environment, const char* instance_name, crdi_fmi_status status,
+                              const char* category, const char* format, ...);
+
+typedef struct crdi_fmi2_callbacks {
+    crdi_fmi2_logger* logger;
+    void* (*allocate)(size_t count, size_t size); // as calloc
+    void (*release)(void* p);
+    void (*step_finished)(void* environment, crdi_fmi_status status); // NULL: we ask
+    void* environment;
+} crdi_fmi2_callbacks;
+
+typedef struct crdi_fmi2_event_info { // Model Exchange
+    int new_discrete_states_needed;
+    int terminate_simulation;
+    int nominals_changed;
+    int values_changed;
+    int next_event_time_defined;
+    double next_event_time;
+} crdi_fmi2_event_info;
+
+// Reals are double, integers and booleans are int, a byte is a char.
+#define CRDI_FMI2_LIST(X)                                                                          \
+    X(DoStep, REQUIRED, crdi_fmi_status, (void* c, double t, double h, int no_rollback))           \
+    X(SetReal, REQUIRED, crdi_fmi_status,                                                          \
+      (void* c, const crdi_fmi_ref* refs, size_t n, const double* values))                         \
+    X(GetReal, REQUIRED, crdi_fmi_status,                                                          \
+      (void* c, const crdi_fmi_ref* refs, size_t n, double* values))                               \
+    X(GetTypesPlatform, OPTIONAL, const char*, (void))                                             \
+    X(GetVersion, OPTIONAL, const char*, (void))                                                   \
+    X(SetDebugLogging, OPTIONAL, crdi_fmi_status,                                                  \
+      (void* c, int on, size_t n, const char* const* categories))                                  \
+    X(Instantiate, REQUIRED, void*,                                                                \
+      (const char* name, int kind, const char* guid, const char* resources,                        \
+       const crdi_fmi2_callbacks* callbacks, int visible, int logging_on))                         \
+    X(FreeInstance, REQUIRED, void, (void* c))                                                     \
+    X(SetupExperiment, REQUIRED, crdi_fmi_status,                                                  \
+      (void* c, int has_tolerance, double tolerance, double start, int has_stop, double stop))     \
+    X(EnterInitializationMode, REQUIRED, crdi_fmi_status, (void* c))                               \
+    X(ExitInitializationMode, REQUIRED, crdi_fmi_status, (void* c))                                \
+    X(Terminate, REQUIRED, crdi_fmi_status, (void* c))                                             \
+    X(Reset, OPTIONAL, crdi_fmi_status, (void* c))                                                 \
+    X(GetInteger, OPTIONAL, crdi_fmi_status,                                                       \
+      (void* c, const crdi_fmi_ref* refs, size_t n, int* values))                                  \
+    X(GetBoolean, OPTIONAL, crdi_fmi_status,                                                       \
+      (void* c, const crdi_fmi_ref* refs, size_t n, int* values))                                  \
+    X(GetString, OPTIONAL, crdi_fmi_status,                                                        \
+      (void* c, const crdi_fmi_ref* refs, size_t n, const char** values))                          \
+    X(SetInteger, OPTIONAL, crdi_fmi_status,                                                       \
+      (void* c, const crdi_fmi_ref* refs, size_t n, const int* values))                            \
+    X(SetBoolean, OPTIONAL, crdi_fmi_status,                                                       \
+      (void* c, const crdi_fmi_ref* refs, size_t n, const int* values))                            \
+    X(SetString, OPTIONAL, crdi_fmi_status,                                                        \
+      (void* c, const crdi_fmi_ref* refs, size_t n, const char* const* values))                    \
+    X(GetFMUstate, OPTIONAL, crdi_fmi_status, (void* c, void** state))                             \
+    X(SetFMUstate, OPTIONAL, crdi_fmi_status, (void* c, void* state))                              \
+    X(FreeFMUstate, OPTIONAL, crdi_fmi_status, (void* c, void** state))                            \
+    X(SerializedFMUstateSize, OPTIONAL, crdi_fmi_status, (void* c, void* state, size_t* size))     \
+    X(SerializeFMUstate, OPTIONAL, crdi_fmi_status,                                                \
+      (void* c, void* state, char* bytes, size_t size))                                            \
+    X(DeSerializeFMUstate, OPTIONAL, crdi_fmi_status,                                              \
+      (void* c, const char* bytes, size_t size, void** state))                                     \
+    X(GetDirectionalDerivative, OPTIONAL, crdi_fmi_status,                                         \
+      (void* c, const crdi_fmi_ref* unknowns, size_t nu, const crdi_fmi_ref* knowns, size_t nk,    \
+       const double* seed, double* sensitivity))                                                   \
+    X(SetRealInputDerivatives, OPTIONAL, crdi_fmi_status,                                          \
+      (void* c, const crdi_fmi_ref* refs, size_t n, const int* orders, const double* values))      \
+    X(GetRealOutputDerivatives, OPTIONAL, crdi_fmi_status,                                         \
+      (void* c, const crdi_fmi_ref* refs, size_t n, const int* orders, double* values))            \
+    X(CancelStep, OPTIONAL, crdi_fmi_status, (void* c))                                            \
+    X(GetStatus, OPTIONAL, crdi_fmi_status,                                                        \
+      (void* c, crdi_fmi2_status_kind kind, crdi_fmi_status* value))                               \
+    X(GetRealStatus, OPTIONAL, crdi_fmi_status,                                                    \
+      (void* c, crdi_fmi2_status_kind kind, double* value))                                        \
+    X(GetIntegerStatus, OPTIONAL, crdi_fmi_status,                                                 \
+      (void* c, crdi_fmi2_status_kind kind, int* value))                                           \
+    X(GetBooleanStatus, OPTIONAL, crdi_fmi_status,                                                 \
+      (void* c, crdi_fmi2_status_kind kind, int* value))                                           \
+    X(GetStringStatus, OPTIONAL, crdi_fmi_status,                                                  \
+      (void* c, crdi_fmi2_status_kind kind, const char** value))                                   \
+    X(EnterEventMode, OPTIONAL, crdi_fmi_status, (void* c))                                        \
+    X(NewDiscreteStates, OPTIONAL, crdi_fmi_status, (void* c, crdi_fmi2_event_info* info))         \
+    X(EnterContinuousTimeMode, OPTIONAL, crdi_fmi_status, (void* c))                               \
+    X(CompletedIntegratorStep, OPTIONAL, crdi_fmi_status,                                          \
+      (void* c, int no_rollback, int* enter_event_mode, int* terminate))                           \
+    X(SetTime, OPTIONAL, crdi_fmi_status, (void* c, double t))                                     \
+    X(SetContinuousStates, OPTIONAL, crdi_fmi_status, (void* c, const double* x, size_t nx))       \
+    X(GetDerivatives, OPTIONAL, crdi_fmi_status, (void* c, double* dx, size_t nx))                 \
+    X(GetEventIndicators, OPTIONAL, crdi_fmi_status, (void* c, double* z, size_t nz))              \
+    X(GetContinuousStates, OPTIONAL, crdi_fmi_status, (void* c, double* x, size_t nx))             \
+    X(GetNominalsOfContinuousStates, OPTIONAL, crdi_fmi_status, (void* c, double* x, size_t nx))
+
+// ---- FMI 3.0 -----------------------------------------------------------------------------------
+
+typedef enum crdi_fmi3_dependency {
+    CRDI_FMI3_INDEPENDENT,
+    CRDI_FMI3_CONSTANT,
+    CRDI_FMI3_FIXED,
+    CRDI_FMI3_TUNABLE,
+    CRDI_FMI3_DISCRETE,
+    CRDI_FMI3_DEPENDENT,
+} crdi_fmi3_dependency;
+
+typedef enum crdi_fmi3_interval {
+    CRDI_FMI3_INTERVAL_NOT_YET_KNOWN,
+    CRDI_FMI3_INTERVAL_UNCHANGED,
+    CRDI_FMI3_INTERVAL_CHANGED,
+} crdi_fmi3_interval;
+
+typedef void crdi_fmi3_logger(void* environment, crdi_fmi_status status, const char* category,
+                              const char* text);
+typedef void crdi_fmi3_intermediate(void* environment, double t, bool set_requested,
+                                    bool get_allowed, bool step_finished, bool can_return_early,
+                                    bool* return_early, double* return_time);
+typedef void crdi_fmi3_clock_update(void* environment);
+typedef void crdi_fmi3_preemption(void);
+
+// Booleans and clocks are one-byte bool, a byte is uint8_t; `nv` counts elements, `n` variables.
+#define CRDI_FMI3_GET_SET(X, name, type)                                                           \
+    X(Get##name, OPTIONAL, crdi_fmi_status,                                                        \
+      (void* c, const crdi_fmi_ref* refs, size_t n, type* values, size_t nv))                      \
+    X(Set##name, OPTIONAL, crdi_fmi_status,                                                        \
+      (void* c, const crdi_fmi_ref* refs, size_t n, const type* values, size_t nv))
+
+#define CRDI_FMI3_LIST(X)                                                                          \
+    X(DoStep, REQUIRED, crdi_fmi_status,                                                           \
+      (void* c, double t, double h, bool no_rollback, bool* event_needed, bool* terminate,         \
+       bool* early, double* reached))                                                              \
+    X(SetFloat64, REQUIRED, crdi_fmi_status,                                                       \
+      (void* c, const crdi_fmi_ref* refs, size_t n, const double* values, size_t nv))              \
+    X(GetFloat64, REQUIRED, crdi_fmi_status,                                                       \
+      (void* c, const crdi_fmi_ref* refs, size_t n, double* values, size_t nv))                    \
+    X(GetVersion, OPTIONAL, const char*, (void))                                                   \
+    X(SetDebugLogging, OPTIONAL, crdi_fmi_status,                                                  \
+      (void* c, bool on, size_t n, const char* const* categories))                                 \
+    X(InstantiateModelExchange, OPTIONAL, void*,                                                   \
+      (const char* name, const char* token, const char* resources, bool visible, bool logging_on,  \
+       void* environment, crdi_fmi3_logger* logger))                                               \
+    X(InstantiateCoSimulation, REQUIRED, void*,                                                    \
+      (const char* name, const char* token, const char* resources, bool visible, bool logging_on,  \
+       bool event_mode, bool early_return, const crdi_fmi_ref* intermediate,                       \
+       size_t intermediate_count, void* environment, crdi_fmi3_logger* logger,                     \
+       crdi_fmi3_intermediate* intermediate_update))                                               \
+    X(InstantiateScheduledExecution, OPTIONAL, void*,                                              \
+      (const char* name, const char* token, const char* resources, bool visible, bool logging_on,  \
+       void* environment, crdi_fmi3_logger* logger, crdi_fmi3_clock_update* clock_update,          \
+       crdi_fmi3_preemption* lock, crdi_fmi3_preemption* unlock))                                  \
+    X(FreeInstance, REQUIRED, void, (void* c))                                                     \
+    X(EnterInitializationMode, REQUIRED, crdi_fmi_status,                                          \
+      (void* c, bool has_tolerance, double tolerance, double start, bool has_stop, double stop))   \
+    X(ExitInitializationMode, REQUIRED, crdi_fmi_status, (void* c))                                \
+    X(EnterEventMode, OPTIONAL, crdi_fmi_status, (void* c))                                        \
+    X(Terminate, REQUIRED, crdi_fmi_status, (void* c))                                             \
+    X(Reset, OPTIONAL, crdi_fmi_status, (void* c))                                                 \
+    CRDI_FMI3_GET_SET(X, Float32, float)                                                           \
+    CRDI_FMI3_GET_SET(X, Int8, int8_t)                                                             \
+    CRDI_FMI3_GET_SET(X, UInt8, uint8_t)                                                           \
+    CRDI_FMI3_GET_SET(X, Int16, int16_t)                                                           \
+    CRDI_FMI3_GET_SET(X, UInt16, uint16_t)                                                         \
+    CRDI_FMI3_GET_SET(X, Int32, int32_t)                                                           \
+    CRDI_FMI3_GET_SET(X, UInt32, uint32_t)                                                         \
+    CRDI_FMI3_GET_SET(X, Int64, int64_t)                                                           \
+    CRDI_FMI3_GET_SET(X, UInt64, uint64_t)                                                         \
+    CRDI_FMI3_GET_SET(X, Boolean, bool)                                                            \
+    X(GetString, OPTIONAL, crdi_fmi_status,                                                        \
+      (void* c, const crdi_fmi_ref* refs, size_t n, const char** values, size_t nv))               \
+    X(SetString, OPTIONAL, crdi_fmi_status,                                                        \
+      (void* c, const crdi_fmi_ref* refs, size_t n, const char* const* values, size_t nv))         \
+    X(GetBinary, OPTIONAL, crdi_fmi_status,                                                        \
+      (void* c, const crdi_fmi_ref* refs, size_t n, size_t* sizes, const uint8_t** values,         \
+       size_t nv))                                                                                 \
+    X(SetBinary, OPTIONAL, crdi_fmi_status,                                                        \
+      (void* c, const crdi_fmi_ref* refs, size_t n, const size_t* sizes,                           \
+       const uint8_t* const* values, size_t nv))                                                   \
+    X(GetClock, OPTIONAL, crdi_fmi_status,                                                         \
+      (void* c, const crdi_fmi_ref* refs, size_t n, bool* values))                                 \
+    X(SetClock, OPTIONAL, crdi_fmi_status,                                                         \
+      (void* c, const crdi_fmi_ref* refs, size_t n, const bool* values))                           \
+    X(GetNumberOfVariableDependencies, OPTIONAL, crdi_fmi_status,                                  \
+      (void* c, crdi_fmi_ref ref, size_t* n))                                                      \
+    X(GetVariableDependencies, OPTIONAL, crdi_fmi_status,                                          \
+      (void* c, crdi_fmi_ref dependent, size_t* dependent_elements, crdi_fmi_ref* independents,    \
+       size_t* independent_elements, crdi_fmi3_dependency* kinds, size_t n))                       \
+    X(GetFMUState, OPTIONAL, crdi_fmi_status, (void* c, void** state))                             \
+    X(SetFMUState, OPTIONAL, crdi_fmi_status, (void* c, void* state))                              \
+    X(FreeFMUState, OPTIONAL, crdi_fmi_status, (void* c, void** state))                            \
+    X(SerializedFMUStateSize, OPTIONAL, crdi_fmi_status, (void* c, void* state, size_t* size))     \
+    X(SerializeFMUState, OPTIONAL, crdi_fmi_status,                                                \
+      (void* c, void* state, uint8_t* bytes, size_t size))                                         \
+    X(DeserializeFMUState, OPTIONAL, crdi_fmi_status,                                              \
+      (void* c, const uint8_t* bytes, size_t size, void** state))                                  \
+    X(GetDirectionalDerivative, OPTIONAL, crdi_fmi_status,                                         \
+      (void* c, const crdi_fmi_ref* unknowns, size_t nu, const crdi_fmi_ref* knowns, size_t nk,    \
+       const double* seed, size_t n_seed, double* sensitivity, size_t n_sensitivity))              \
+    X(GetAdjointDerivative, OPTIONAL, crdi_fmi_status,                                             \
+      (void* c, const crdi_fmi_ref* unknowns, size_t nu, const crdi_fmi_ref* knowns, size_t nk,    \
+       const double* seed, size_t n_seed, double* sensitivity, size_t n_sensitivity))              \
+    X(EnterConfigurationMode, OPTIONAL, crdi_fmi_status, (void* c))                                \
+    X(ExitConfigurationMode, OPTIONAL, crdi_fmi_status, (void* c))                                 \
+    X(GetIntervalDecimal, OPTIONAL, crdi_fmi_status,                                               \
+      (void* c, const crdi_fmi_ref* refs, size_t n, double* intervals,                             \
+       crdi_fmi3_interval* qualifiers))                                                            \
+    X(GetIntervalFraction, OPTIONAL, crdi_fmi_status,                                              \
+      (void* c, const crdi_fmi_ref* refs, size_t n, uint64_t* counters, uint64_t* resolutions,     \
+       crdi_fmi3_interval* qualifiers))                                                            \
+    X(GetShiftDecimal, OPTIONAL, crdi_fmi_status,                                                  \
+      (void* c, const crdi_fmi_ref* refs, size_t n, double* shifts))                               \
+    X(GetShiftFraction, OPTIONAL, crdi_fmi_status,                                                 \
+      (void* c, const crdi_fmi_ref* refs, size_t n, uint64_t* counters, uint64_t* resolutions))    \
+    X(SetIntervalDecimal, OPTIONAL, crdi_fmi_status,                                               \
+      (void* c, const crdi_fmi_ref* refs, size_t n, const double* intervals))                      \
+    X(SetIntervalFraction, OPTIONAL, crdi_fmi_status,                                              \
+      (void* c, const crdi_fmi_ref* refs, size_t n, const uint64_t* counters,                      \
+       const uint64_t* resolutions))                                                               \
+    X(SetShiftDecimal, OPTIONAL, crdi_fmi_status,                                                  \
+      (void* c, const crdi_fmi_ref* refs, size_t n, const double* shifts))                         \
+    X(SetShiftFraction, OPTIONAL, crdi_fmi_status,                                                 \
+      (void* c, const crdi_fmi_ref* refs, size_t n, const uint64_t* counters,                      \
+       const uint64_t* resolutions))                                                               \
+    X(EvaluateDiscreteStates, OPTIONAL, crdi_fmi_status, (void* c))                                \
+    X(UpdateDiscreteStates, OPTIONAL, crdi_fmi_status,                                             \
+      (void* c, bool* again, bool* terminate, bool* nominals_changed, bool* values_changed,        \
+       bool* has_next_event, double* next_event))                                                  \
+    X(EnterStepMode, OPTIONAL, crdi_fmi_status, (void* c))                                         \
+    X(GetOutputDerivatives, OPTIONAL, crdi_fmi_status,                                             \
+      (void* c, const crdi_fmi_ref* refs, size_t n, const int32_t* orders, double* values,         \
+       size_t nv))                                                                                 \
+    X(EnterContinuousTimeMode, OPTIONAL, crdi_fmi_status, (void* c))                               \
+    X(CompletedIntegratorStep, OPTIONAL, crdi_fmi_status,                                          \
+      (void* c, bool no_rollback, bool* enter_event_mode, bool* terminate))                        \
+    X(SetTime, OPTIONAL, crdi_fmi_status, (void* c, double t))                                     \
+    X(SetContinuousStates, OPTIONAL, crdi_fmi_status, (void* c, const double* x, size_t nx))       \
+    X(GetContinuousStateDerivatives, OPTIONAL, crdi_fmi_status, (void* c, double* dx, size_t nx))  \
+    X(GetEventIndicators, OPTIONAL, crdi_fmi_status, (void* c, double* z, size_t nz))              \
+    X(GetContinuousStates, OPTIONAL, crdi_fmi_status, (void* c, double* x, size_t nx))             \
+    X(GetNominalsOfContinuousStates, OPTIONAL, crdi_fmi_status, (void* c, double* x, size_t nx))   \
+    X(GetNumberOfEventIndicators, OPTIONAL, crdi_fmi_status, (void* c, size_t* nz))                \
+    X(GetNumberOfContinuousStates, OPTIONAL, crdi_fmi_status, (void* c, size_t* nx))               \
+    X(ActivateModelPartition, OPTIONAL, crdi_fmi_status, (void* c, crdi_fmi_ref clock, double t))

@@ -1,0 +1,50 @@
+// Zip archives from strangers: every name and every size is checked before anything is read.
+//
+// Opening walks the whole directory of the archive and refuses names that leave the folder, links,
+// duplicates, encryption and sizes beyond the limits; reading refuses entries that inflate to more
+// than they declared. So what has been opened can be unpacked without further thought.
+#pragma once
+#include "cardan/base.h"
+
+typedef struct crdi_archive crdi_archive;
+
+typedef struct crdi_archive_limits {
+    uint64_t max_unpacked; // bytes of all entries together
+    uint32_t max_entries;
+} crdi_archive_limits;
+
+typedef struct crdi_archive_entry {
+    const char* name; // cleaned: '/' between parts, no "./", no trailing '/'; "" is the root
+    uint64_t size;    // as declared, kept when reading
+    bool folder;
+} crdi_archive_entry;
+
+// CRD_E_NOT_FOUND, CRD_E_IO, or CRD_E_FORMAT with the entry's name in the text.
+crd_status crdi_archive_open(crd_context* ctx, const char* path, const crdi_archive_limits* limits,
+                             crdi_archive** out);
+// The bytes are borrowed until close.
+crd_status crdi_archive_open_memory(crd_context* ctx, const void* bytes, size_t length,
+                                    const char* name_in_messages, const crdi_archive_limits* limits,
+                                    crdi_archive** out);
+void crdi_archive_close(crdi_archive* a);
+
+int32_t crdi_archive_count(const crdi_archive* a);
+const crdi_archive_entry* crdi_archive_at(const crdi_archive* a, int32_t index);
+int32_t crdi_archive_find(const crdi_archive* a, const char* name); // -1 when absent
+
+// Read one entry piece by piece, one entry at a time; `*got` = 0 is its end.
+crd_status crdi_archive_begin(crdi_archive* a, int32_t index);
+crd_status crdi_archive_pull(void* archive, void* buffer, size_t room, size_t* got);
+void crdi_archive_end(crdi_archive* a);
+
+// One entry into memory of the context with a zero behind it; CRD_E_FORMAT beyond `max_bytes`.
+crd_status crdi_archive_read(crdi_archive* a, int32_t index, size_t max_bytes, char** out,
+                             size_t* length);
+// Everything below an existing, empty folder. Folders get mode 0700, files 0600.
+crd_status crdi_archive_unpack(crdi_archive* a, const char* folder);
+
+// Foreign text for a message: no control characters, at most 80 bytes.
+typedef struct crdi_shown {
+    char text[84];
+} crdi_shown;
+crdi_shown crdi_show(const char* text);

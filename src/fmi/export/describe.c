@@ -1,0 +1,601 @@
+// Writes modelDescription.xml of a model for FMI 2.0 or 3.0, and buildDescription.xml for the
+// latter. A program of the build host: compiled together with the model, run once, never shipped.
+//
+//   describe 2|3 FOLDER SOURCE...     the sources are named in the descriptions
+#include "fmu.h"
+#include "fmu_model.h"
+
+#define model fmu_model
+
+static _Noreturn void refuse(const char* variable, const char* what)
+{
+    fprintf(stderr, "describe: model %s, variable %s: %s\n", model->name, variable, what);
+    exit(1);
+}
+
+// ---- units -------------------------------------------------------------------------------------
+
+typedef struct unit {
+    const char* name;
+    int exponents[8]; // kg m s A K mol cd rad
+    double factor, offset;
+} unit;
+
+static const char* const base_names[8] = {"kg", "m", "s", "A", "K", "mol", "cd", "rad"};
+
+static const unit known_units[] = {
+    {"kg", {1}, 1, 0},
+    {"m", {0, 1}, 1, 0},
+    {"s", {0, 0, 1}, 1, 0},
+    {"A", {0, 0, 0, 1}, 1, 0},
+    {"K", {0, 0, 0, 0, 1}, 1, 0},
+    {"mol", {0, 0, 0, 0, 0, 1}, 1, 0},
+    {"cd", {0, 0, 0, 0, 0, 0, 1}, 1, 0},
+    {"rad", {0, 0, 0, 0, 0, 0, 0, 1}, 1, 0},
+    {"1", {0}, 1, 0},
+    {"Hz", {0, 0, -1}, 1, 0},
+    {"N", {1, 1, -2}, 1, 0},
+    {"Pa", {1, -1, -2}, 1, 0},
+    {"J", {1, 2, -2}, 1, 0},
+    {"W", {1, 2, -3}, 1, 0},
+    {"V", {1, 2, -3, -1}, 1, 0},
+    {"degC", {0, 0, 0, 0, 1}, 1, 273.15},
+    {"mm", {0, 1}, 1e-3, 0},
+    {"ms", {0, 0, 1}, 1e-3, 0},
+};
+
+/// "N.m", "m/s2", "N.s/m": factors between dots and slashes, each with an exponent behind it.
+static bool parse_unit(const char* text, unit* out)
+{
+    *out = (unit){.name = text, .factor = 1};
+    int sign = 1;
+    while (*text) {
+        const size_t n = strcspn(text, "./");
+        size_t letters = n;
+        while (letters > 1 && text[letters - 1] >= '0' && text[letters - 1] <= '9') {
+            letters--;
+        }
+        const int power = sign * (letters < n ? atoi(text + letters) : 1);
+        const unit* u = NULL;
+        for (size_t i = 0; i < sizeof known_units / sizeof *known_units; i++) {
+            const unit* k = &known_units[i];
+            if (strlen(k->name) == letters && memcmp(k->name, text, letters) == 0) { u = k; }
+        }
+        if (!u) { return false; }
+        for (int i = 0; i < 8; i++) {
+            out->exponents[i] += power * u->exponents[i];
+        }
+        out->factor *= pow(u->factor, power);
+        out->offset = u->offset;
+        text += n;
+        if (*text) { sign = *text++ == '/' ? -1 : 1; }
+    }
+    return true;
+}
+
+// ---- checks ------------------------------------------------------------------------------------
+
+static int find_variable(const char* name, size_t length)
+{
+    for (int i = 0; i < model->variable_count; i++) {
+        const char* other = model->variables[i].name;
+        if (strlen(other) == length && memcmp(other, name, length) == 0) { return i; }
+    }
+    return -1;
+}
+
+static void check_variable(int index, int version)
+{
+    const crd_model_variable* v = &model->variables[index];
+    const size_t bytes = crd_model_stride(v) * (v->size ? v->size : 1);
+    unit u;
+    if (find_variable(v->name, strlen(v->name)) != index) { refuse(v->name, "the name is twice"); }
+    if (v->offset + bytes > model->size) { refuse(v->name, "the field is outside of the struct"); }
+    if (v->type == CRD_CLOCK) { refuse(v->name, "clocks cannot be exported"); }
+    if ((v->type == CRD_STRING || v->type == CRD_BINARY) && v->capacity == 0) {
+        refuse(v->name, "strings and binaries need a capacity");
+    }
+    if (v->type == CRD_ENUMERATION && !v->items) { refuse(v->name, "the items are missing"); }
+    if (v->type > CRD_FLOAT32 && v->variability == CRD_CONTINUOUS) {
+        refuse(v->name, "only Float64 and Float32 can be continuous");
+    }
+    if (v->causality == CRD_PARAMETER && v->variability != CRD_FIXED &&
+        v->variability != CRD_TUNABLE) {
+        refuse(v->name, "a parameter is fixed or tunable");
+    }
+    if (v->unit && !parse_unit(v->unit, &u)) { refuse(v->name, "the unit is not known"); }
+    if (v->derivatives && (v->type != CRD_FLOAT64 || v->size)) {
+        refuse(v->name, "only scalar Float64 variables have derivatives");
+    }
+    if (version == 2 && (v->size > 0xffff || index > 0xffff)) {
+        refuse(v->name, "FMI 2.0 export has room for 65536 variables and elements");
+    }
+    for (const char* d = v->depends ? v->depends : ""; *d;) {
+        const size_t n = strcspn(d, " ");
+        const int k = find_variable(d, n);
+        if (k < 0 || model->variables[k].causality != CRD_INPUT) {
+            refuse(v->name, "depends on something that is no input");
+        }
+        d += n + strspn(d + n, " ");
+    }
+}
+
+static void check_model(int version)
+{
+    for (int i = 0; i < model->variable_count; i++) {
+        check_variable(i, version);
+    }
+    if (model->has_events && !model->event) { refuse("-", "has_events without event()"); }
+    if (!model->initialize || !model->outputs || !model->step) {
+        refuse("-", "initialize, outputs and step have to be there");
+    }
+    if (!(model->default_step > 0) || !(model->default_stop > 0)) {
+        refuse("-", "default_step and default_stop have to be > 0");
+    }
+}
+
+// ---- XML ---------------------------------------------------------------------------------------
+
+/// attribute="value", escaped.
+static void put_text(FILE* f, const char* attribute, const char* text)
+{
+    fprintf(f, " %s=\"", attribute);
+    for (; *text; text++) {
+        switch (*text) {
+        case '&':
+            fputs("&amp;", f);
+            break;
+        case '<':
+            fputs("&lt;", f);
+            break;
+        case '>':
+            fputs("&gt;", f);
+            break;
+        case '"':
+            fputs("&quot;", f);
+            break;
+        default:
+            fputc(*text, f);
+        }
+    }
+    fputc('"', f);
+}
+
+static void put_number(FILE* f, double x)
+{
+    char text[32]; // the shortest that reads back the same
+    const bool whole = fabs(x) < 1e9 && x == floor(x);
+    snprintf(text, sizeof text, "%.0f", x);
+    for (int digits = 1; !whole && digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, x);
+        if (strtod(text, NULL) == x) { break; }
+    }
+    fputs(text, f);
+}
+
+static void put_attribute(FILE* f, const char* attribute, double x)
+{
+    fprintf(f, " %s=\"", attribute);
+    put_number(f, x);
+    fputc('"', f);
+}
+
+static void put_flag(FILE* f, const char* attribute, bool on)
+{
+    if (on) { fprintf(f, " %s=\"true\"", attribute); }
+}
+
+static const char* const causality_names[] = {"local", "input", "output", "parameter",
+                                              "calculatedParameter"};
+static const char* const variability_names[] = {"continuous", "discrete", "tunable", "fixed",
+                                                "constant"};
+
+static bool has_start(const crd_model_variable* v)
+{
+    return v->causality == CRD_INPUT || v->causality == CRD_PARAMETER || v->exact;
+}
+
+static bool is_initial_unknown(const crd_model_variable* v)
+{
+    return v->causality == CRD_CALCULATED_PARAMETER || (v->causality == CRD_OUTPUT && !v->exact);
+}
+
+static void put_common(FILE* f, const crd_model_variable* v)
+{
+    if (v->description) { put_text(f, "description", v->description); }
+    put_text(f, "causality", causality_names[v->causality]);
+    put_text(f, "variability", variability_names[v->variability]);
+    if (v->causality != CRD_INPUT) {
+        put_text(f, "initial", has_start(v) ? "exact" : "calculated");
+    }
+}
+
+/// start="..." of numbers, elements first .. first + count - 1
+static void put_start(FILE* f, const crd_model_variable* v, size_t first, size_t count)
+{
+    fputs(" start=\"", f);
+    for (size_t k = first; k < first + count; k++) {
+        const double x = v->starts ? v->starts[k] : v->start;
+        if (k > first) { fputc(' ', f); }
+        if (v->type == CRD_BOOLEAN) {
+            fputs(x != 0 ? "true" : "false", f);
+        } else {
+            put_number(f, v->type == CRD_FLOAT32 ? (double)(float)x : x);
+        }
+    }
+    fputc('"', f);
+}
+
+static void put_limits(FILE* f, const crd_model_variable* v)
+{
+    if (v->min == 0 && v->max == 0) { return; }
+    put_attribute(f, "min", v->min);
+    put_attribute(f, "max", v->max);
+}
+
+/// Each unit and each enumeration is named once, by the first variable that has it.
+static bool first_with(int index, bool enumeration)
+{
+    const crd_model_variable* v = &model->variables[index];
+    if (enumeration ? !v->items : !v->unit) { return false; }
+    for (int i = 0; i < index; i++) {
+        const crd_model_variable* w = &model->variables[i];
+        if (enumeration ? w->items == v->items : w->unit && !strcmp(w->unit, v->unit)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static const char* type_name(const crd_model_variable* v) // of an enumeration
+{
+    for (int i = 0;; i++) {
+        if (model->variables[i].items == v->items) { return model->variables[i].name; }
+    }
+}
+
+static void put_units(FILE* f)
+{
+    bool open = false;
+    for (int i = 0; i < model->variable_count; i++) {
+        if (!first_with(i, false)) { continue; }
+        if (!open) { fputs("  <UnitDefinitions>\n", f); }
+        open = true;
+        unit u;
+        parse_unit(model->variables[i].unit, &u);
+        fputs("    <Unit", f);
+        put_text(f, "name", u.name);
+        fputs("><BaseUnit", f);
+        for (int k = 0; k < 8; k++) {
+            if (u.exponents[k]) { fprintf(f, " %s=\"%d\"", base_names[k], u.exponents[k]); }
+        }
+        if (u.factor != 1) { put_attribute(f, "factor", u.factor); }
+        if (u.offset != 0) { put_attribute(f, "offset", u.offset); }
+        fputs("/></Unit>\n", f);
+    }
+    if (open) { fputs("  </UnitDefinitions>\n", f); }
+}
+
+static void put_enumerations(FILE* f, int version)
+{
+    bool open = false;
+    for (int i = 0; i < model->variable_count; i++) {
+        const crd_model_variable* v = &model->variables[i];
+        if (!first_with(i, true)) { continue; }
+        if (!open) { fputs("  <TypeDefinitions>\n", f); }
+        open = true;
+        fputs(version == 2 ? "    <SimpleType" : "    <EnumerationType", f);
+        put_text(f, "name", v->name);
+        fputs(version == 2 ? "><Enumeration>\n" : ">\n", f);
+        for (int k = 0; v->items[k]; k++) {
+            fputs("      <Item", f);
+            put_text(f, "name", v->items[k]);
+            fprintf(f, " value=\"%d\"/>\n", k + 1);
+        }
+        fputs(version == 2 ? "    </Enumeration></SimpleType>\n" : "    </EnumerationType>\n", f);
+    }
+    if (open) { fputs("  </TypeDefinitions>\n", f); }
+}
+
+static void put_log_categories(FILE* f)
+{
+    fputs("  <LogCategories>\n", f);
+    for (size_t i = 0; i < sizeof fmu_categories / sizeof *fmu_categories; i++) {
+        fprintf(f, "    <Category name=\"%s\"/>\n", fmu_categories[i]);
+    }
+    fputs("  </LogCategories>\n", f);
+}
+
+static void put_experiment(FILE* f)
+{
+    fputs("  <DefaultExperiment startTime=\"0\"", f);
+    put_attribute(f, "stopTime", model->default_stop);
+    put_attribute(f, "stepSize", model->default_step);
+    fputs("/>\n", f);
+}
+
+static void put_head(FILE* f, int version)
+{
+    char token[40];
+    fmu_token(model, token);
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<fmiModelDescription", f);
+    put_text(f, "fmiVersion", version == 2 ? "2.0" : "3.0");
+    put_text(f, "modelName", model->name);
+    put_text(f, version == 2 ? "guid" : "instantiationToken", token);
+    if (model->description) { put_text(f, "description", model->description); }
+    put_text(f, "generationTool", "Cardan " CRD_VERSION);
+    put_text(f, "variableNamingConvention", "flat");
+    if (version == 2) { put_text(f, "numberOfEventIndicators", "0"); }
+    fputs(">\n", f);
+}
+
+/// Does the known `k` act on the unknown `i`? At the start parameters and states act as well.
+static bool depends(int i, int k, bool initial)
+{
+    const crd_model_variable* known = &model->variables[k];
+    if (initial && k != i && (known->causality == CRD_PARAMETER || known->exact)) { return true; }
+    if (known->causality != CRD_INPUT) { return false; }
+    const char* list = model->variables[i].depends;
+    const size_t n = strlen(known->name);
+    for (const char* d = list ? list : ""; *d;) {
+        const size_t length = strcspn(d, " ");
+        if (length == n && memcmp(d, known->name, n) == 0) { return true; }
+        d += length + strspn(d + length, " ");
+    }
+    return list == NULL;
+}
+
+static bool exists(const crd_model_variable* v, int version)
+{
+    return version == 3 || v->type != CRD_BINARY;
+}
+
+// ---- FMI 2.0 -----------------------------------------------------------------------------------
+
+static int scalars(const crd_model_variable* v)
+{
+    return !exists(v, 2) ? 0 : v->size ? (int)v->size : 1;
+}
+
+static int first_index(int variable) // of its first scalar in the file, counted from 1
+{
+    int n = 1;
+    for (int i = 0; i < variable; i++) {
+        n += scalars(&model->variables[i]);
+    }
+    return n;
+}
+
+static void put_variable_2(FILE* f, int index, int element)
+{
+    const crd_model_variable* v = &model->variables[index];
+    static const char* const names[] = {"Real",    "Real",        "Integer", "Integer", "Integer",
+                                        "Integer", "Integer",     "Integer", "Integer", "Integer",
+                                        "Boolean", "Enumeration", "String"};
+    char name[256];
+    snprintf(name, sizeof name, v->size ? "%s[%d]" : "%s", v->name, element + 1);
+    fputs("    <ScalarVariable", f);
+    put_text(f, "name", name);
+    fprintf(f, " valueReference=\"%u\"", (unsigned)index | (unsigned)element << 16);
+    put_common(f, v);
+    fprintf(f, "><%s", names[v->type]);
+    if (v->type == CRD_ENUMERATION) { put_text(f, "declaredType", type_name(v)); }
+    if (v->unit && v->type <= CRD_FLOAT32) { put_text(f, "unit", v->unit); }
+    if (v->type < CRD_BOOLEAN) { put_limits(f, v); }
+    if (has_start(v) && v->type == CRD_STRING) {
+        put_text(f, "start", v->start_text ? v->start_text : "");
+    } else if (has_start(v)) {
+        put_start(f, v, (size_t)element, 1);
+    }
+    fputs("/></ScalarVariable>\n", f);
+}
+
+static void put_unknowns_2(FILE* f, bool initial)
+{
+    bool open = false;
+    const char* list = initial ? "InitialUnknowns" : "Outputs";
+    for (int i = 0; i < model->variable_count; i++) {
+        const crd_model_variable* v = &model->variables[i];
+        if (initial ? !is_initial_unknown(v) : v->causality != CRD_OUTPUT) { continue; }
+        for (int e = 0; e < scalars(v); e++) {
+            if (!open) { fprintf(f, "    <%s>\n", list); }
+            open = true;
+            fprintf(f, "      <Unknown index=\"%d\" dependencies=\"", first_index(i) + e);
+            const char* space = "";
+            for (int k = 0; k < model->variable_count; k++) {
+                for (int s = 0; depends(i, k, initial) && s < scalars(&model->variables[k]); s++) {
+                    fprintf(f, "%s%d", space, first_index(k) + s);
+                    space = " ";
+                }
+            }
+            fputs("\"/>\n", f);
+        }
+    }
+    if (open) { fprintf(f, "    </%s>\n", list); }
+}
+
+static void describe_2(FILE* f, int source_count, char** sources)
+{
+    put_head(f, 2);
+    fputs("  <CoSimulation", f);
+    put_text(f, "modelIdentifier", model->name);
+    put_flag(f, "canHandleVariableCommunicationStepSize", !model->fixed_step);
+    put_flag(f, "canInterpolateInputs", model->max_input_derivative > 0);
+    if (model->max_output_derivative > 0) {
+        put_attribute(f, "maxOutputDerivativeOrder", model->max_output_derivative);
+    }
+    put_flag(f, "canNotUseMemoryManagementFunctions", true);
+    put_flag(f, "canGetAndSetFMUstate", true);
+    put_flag(f, "canSerializeFMUstate", true);
+    put_flag(f, "providesDirectionalDerivative", model->partial != NULL);
+    fputs(">\n    <SourceFiles>\n", f);
+    for (int i = 0; i < source_count; i++) {
+        fputs("      <File", f);
+        put_text(f, "name", sources[i]);
+        fputs("/>\n", f);
+    }
+    fputs("    </SourceFiles>\n  </CoSimulation>\n", f);
+    put_units(f);
+    put_enumerations(f, 2);
+    put_log_categories(f);
+    put_experiment(f);
+    fputs("  <ModelVariables>\n", f);
+    for (int i = 0; i < model->variable_count; i++) {
+        for (int e = 0; e < scalars(&model->variables[i]); e++) {
+            put_variable_2(f, i, e);
+        }
+    }
+    fputs("  </ModelVariables>\n  <ModelStructure>\n", f);
+    put_unknowns_2(f, false);
+    put_unknowns_2(f, true);
+    fputs("  </ModelStructure>\n</fmiModelDescription>\n", f);
+}
+
+// ---- FMI 3.0 -----------------------------------------------------------------------------------
+
+static void put_variable_3(FILE* f, int index)
+{
+    const crd_model_variable* v = &model->variables[index];
+    static const char* const names[] = {"Float64", "Float32",     "Int8",   "UInt8", "Int16",
+                                        "UInt16",  "Int32",       "UInt32", "Int64", "UInt64",
+                                        "Boolean", "Enumeration", "String", "Binary"};
+    const bool bytes = v->type == CRD_STRING || v->type == CRD_BINARY;
+    const size_t count = v->size ? v->size : 1;
+    fprintf(f, "    <%s", names[v->type]);
+    put_text(f, "name", v->name);
+    fprintf(f, " valueReference=\"%d\"", index);
+    put_common(f, v);
+    if (v->type == CRD_ENUMERATION) { put_text(f, "declaredType", type_name(v)); }
+    if (v->unit && v->type <= CRD_FLOAT32) { put_text(f, "unit", v->unit); }
+    if (v->type < CRD_BOOLEAN) { put_limits(f, v); }
+    if (v->type == CRD_BINARY) { put_attribute(f, "maxSize", (double)v->capacity); }
+    if (has_start(v) && !bytes) { put_start(f, v, 0, count); }
+    put_flag(f, "intermediateUpdate",
+             v->causality == CRD_INPUT && v->derivatives && model->max_input_derivative > 0);
+    if (!v->size && !(bytes && has_start(v))) {
+        fputs("/>\n", f);
+        return;
+    }
+    fputs(">", f);
+    if (v->size) { fprintf(f, "<Dimension start=\"%zu\"/>", v->size); }
+    for (size_t k = 0; bytes && has_start(v) && k < count; k++) {
+        fputs("<Start", f);
+        put_text(f, "value", v->start_text ? v->start_text : "");
+        fputs("/>", f);
+    }
+    fprintf(f, "</%s>\n", names[v->type]);
+}
+
+static void put_unknowns_3(FILE* f, bool initial)
+{
+    for (int i = 0; i < model->variable_count; i++) {
+        const crd_model_variable* v = &model->variables[i];
+        if (initial ? !is_initial_unknown(v) : v->causality != CRD_OUTPUT) { continue; }
+        fprintf(f, "    <%s valueReference=\"%d\" dependencies=\"",
+                initial ? "InitialUnknown" : "Output", i);
+        const char* space = "";
+        for (int k = 0; k < model->variable_count; k++) {
+            if (!depends(i, k, initial)) { continue; }
+            fprintf(f, "%s%d", space, k);
+            space = " ";
+        }
+        fputs("\"/>\n", f);
+    }
+}
+
+static void describe_3(FILE* f)
+{
+    put_head(f, 3);
+    const bool intermediate = model->max_input_derivative > 0;
+    fputs("  <CoSimulation", f);
+    put_text(f, "modelIdentifier", model->name);
+    put_flag(f, "canHandleVariableCommunicationStepSize", !model->fixed_step);
+    if (model->fixed_step) { put_attribute(f, "fixedInternalStepSize", model->default_step); }
+    if (model->max_output_derivative > 0) {
+        put_attribute(f, "maxOutputDerivativeOrder", model->max_output_derivative);
+    }
+    put_flag(f, "providesIntermediateUpdate", intermediate);
+    put_flag(f, "mightReturnEarlyFromDoStep", model->has_events);
+    put_flag(f, "hasEventMode", model->has_events);
+    put_flag(f, "canGetAndSetFMUState", true);
+    put_flag(f, "canSerializeFMUState", true);
+    put_flag(f, "providesDirectionalDerivatives", model->partial != NULL);
+    put_flag(f, "providesAdjointDerivatives", model->partial != NULL);
+    fputs("/>\n", f);
+    put_units(f);
+    put_enumerations(f, 3);
+    put_log_categories(f);
+    put_experiment(f);
+    fprintf(f,
+            "  <ModelVariables>\n"
+            "    <Float64 name=\"time\" valueReference=\"%d\" causality=\"independent\" "
+            "variability=\"continuous\"/>\n",
+            model->variable_count);
+    for (int i = 0; i < model->variable_count; i++) {
+        put_variable_3(f, i);
+    }
+    fputs("  </ModelVariables>\n  <ModelStructure>\n", f);
+    put_unknowns_3(f, false);
+    put_unknowns_3(f, true);
+    fputs("  </ModelStructure>\n</fmiModelDescription>\n", f);
+}
+
+static void build_3(FILE* f, int source_count, char** sources)
+{
+    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+          "<fmiBuildDescription fmiVersion=\"3.0\">\n  <BuildConfiguration",
+          f);
+    put_text(f, "modelIdentifier", model->name);
+    fputs(">\n    <SourceFileSet language=\"C11\">\n", f);
+    for (int i = 0; i < source_count; i++) {
+        fputs("      <SourceFile", f);
+        put_text(f, "name", sources[i]);
+        fputs("/>\n", f);
+    }
+    fputs("    </SourceFileSet>\n    <Library name=\"m\"/>\n"
+          "  </BuildConfiguration>\n</fmiBuildDescription>\n",
+          f);
+}
+
+static FILE* open_file(const char* folder, const char* name)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE* f = fopen(path, "w");
+    if (!f) {
+        perror(path);
+        exit(1);
+    }
+    return f;
+}
+
+static void close_file(FILE* f)
+{
+    if (ferror(f) || fclose(f) != 0) {
+        perror("describe");
+        exit(1);
+    }
+}
+
+int main(int argc, char** argv)
+{
+    if (argc < 3 || (strcmp(argv[1], "2") != 0 && strcmp(argv[1], "3") != 0)) {
+        fprintf(stderr, "usage: describe 2|3 FOLDER SOURCE...\n");
+        return 2;
+    }
+    const int version = argv[1][0] - '0';
+    check_model(version);
+    FILE* f = open_file(argv[2], "modelDescription.xml");
+    if (version == 2) {
+        describe_2(f, argc - 3, argv + 3);
+    } else {
+        describe_3(f);
+    }
+    close_file(f);
+    if (version == 3) {
+        f = open_file(argv[2], "sources/buildDescription.xml");
+        build_3(f, argc - 3, argv + 3);
+        close_file(f);
+    }
+    return 0;
+}

@@ -1,0 +1,420 @@
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fmi/archive.h"
+#include "fmi/description.h"
+#include "fmi/fmu_internal.h"
+
+crd_fmu_options crd_fmu_defaults(void)
+{
+    return (crd_fmu_options){.max_unpacked = UINT64_C(4) << 30, .max_entries = 100000};
+}
+
+// ---- lists of folders
+// ----------------------------------------------------------------------------
+
+// Names found below binaries/ or extra/, in the arena; sorted and made unique at the end.
+typedef struct name_list {
+    const char** names;
+    size_t count, capacity;
+} name_list;
+
+static crd_status add_name(crd_fmu* f, name_list* list, const char* name, size_t length)
+{
+    const char** grown =
+        crdi_grow(f->ctx, list->names, &list->capacity, list->count + 1, sizeof *grown);
+    if (!grown) { return CRD_E_MEMORY; }
+    list->names = grown;
+    list->names[list->count] = crdi_arena_text(&f->arena, name, length);
+    if (!list->names[list->count]) { return CRD_E_MEMORY; }
+    list->count++;
+    return CRD_OK;
+}
+
+static int by_text(const void* a, const void* b)
+{
+    return strcmp(*(const char* const*)a, *(const char* const*)b);
+}
+
+static void sort_unique(name_list* list)
+{
+    if (list->count == 0) { return; }
+    qsort(list->names, list->count, sizeof *list->names, by_text);
+    size_t kept = 1;
+    for (size_t i = 1; i < list->count; i++) {
+        if (strcmp(list->names[i], list->names[kept - 1]) != 0) {
+            list->names[kept++] = list->names[i];
+        }
+    }
+    list->count = kept;
+}
+
+static bool is_library(const char* file)
+{
+    static const char* const endings[] = {".so", ".dll", ".dylib"};
+    const char* dot = strrchr(file, '.');
+    for (size_t i = 0; dot && i < sizeof endings / sizeof *endings; i++) {
+        if (strcmp(dot, endings[i]) == 0) { return true; }
+    }
+    return false;
+}
+
+static bool is_manifest(const char* file)
+{
+    return strcmp(file, "fmi-ls-manifest.xml") == 0;
+}
+
+// For "<top>/<folder>/<file>" with a file that `wanted` likes: the folder's name.
+static crd_status list_archive(crd_fmu* f, const crdi_archive* a, const char* top,
+                               bool (*wanted)(const char*), name_list* out)
+{
+    const size_t top_length = strlen(top);
+    for (int32_t i = 0; i < crdi_archive_count(a); i++) {
+        const crdi_archive_entry* e = crdi_archive_at(a, i);
+        if (e->folder || strncmp(e->name, top, top_length) != 0 || e->name[top_length] != '/') {
+            continue;
+        }
+        const char* folder = e->name + top_length + 1;
+        const char* slash = strchr(folder, '/');
+        if (!slash || strchr(slash + 1, '/') || !wanted(slash + 1)) { continue; }
+        const crd_status st = add_name(f, out, folder, (size_t)(slash - folder));
+        if (st < 0) { return st; }
+    }
+    return CRD_OK;
+}
+
+static bool folder_has(const char* path, bool (*wanted)(const char*))
+{
+    DIR* dir = opendir(path);
+    bool found = false;
+    for (struct dirent* e = dir ? readdir(dir) : NULL; e && !found; e = readdir(dir)) {
+        found = wanted(e->d_name);
+    }
+    if (dir) { closedir(dir); }
+    return found;
+}
+
+static crd_status list_folder(crd_fmu* f, const char* top, bool (*wanted)(const char*),
+                              name_list* out)
+{
+    char path[PATH_MAX];
+    if ((size_t)snprintf(path, sizeof path, "%s/%s", f->folder, top) >= sizeof path) {
+        return CRD_OK;
+    }
+    DIR* dir = opendir(path);
+    if (!dir) { return CRD_OK; }
+    crd_status st = CRD_OK;
+    for (struct dirent* e = readdir(dir); e && st == CRD_OK; e = readdir(dir)) {
+        const int n = snprintf(path, sizeof path, "%s/%s/%s", f->folder, top, e->d_name);
+        if (e->d_name[0] == '.' || (size_t)n >= sizeof path) { continue; }
+        if (folder_has(path, wanted)) { st = add_name(f, out, e->d_name, strlen(e->d_name)); }
+    }
+    closedir(dir);
+    return st;
+}
+
+// What lies around the description. `a` NULL: look into the folder.
+static crd_status list_contents(crd_fmu* f, const crdi_archive* a)
+{
+    crd_status st = CRD_OK;
+    name_list platforms = {0}, standards = {0};
+    CRD_TRY(a ? list_archive(f, a, "binaries", is_library, &platforms)
+              : list_folder(f, "binaries", is_library, &platforms));
+    CRD_TRY(a ? list_archive(f, a, "extra", is_manifest, &standards)
+              : list_folder(f, "extra", is_manifest, &standards));
+    sort_unique(&platforms);
+    sort_unique(&standards);
+    size_t length = 0;
+    for (size_t i = 0; i < platforms.count; i++) {
+        length += strlen(platforms.names[i]) + 1;
+    }
+    char* text = crdi_arena_new(&f->arena, length + 1, 1);
+    const char** list = crdi_arena_new(&f->arena, standards.count, sizeof *list);
+    if (!text || !list) {
+        st = CRD_E_MEMORY;
+        goto fail;
+    }
+    f->platforms = text;
+    for (size_t i = 0; i < platforms.count; i++) {
+        text = stpcpy(stpcpy(text, i ? " " : ""), platforms.names[i]);
+    }
+    for (size_t i = 0; i < standards.count; i++) {
+        list[i] = standards.names[i];
+    }
+    f->description.layered_standards = list;
+    f->description.layered_standard_count = (int32_t)standards.count;
+fail:
+    crdi_free(f->ctx, platforms.names);
+    crdi_free(f->ctx, standards.names);
+    return st;
+}
+
+// ---- the private directory
+// -----------------------------------------------------------------------
+
+static crd_status make_private_folder(crd_fmu* f, const char* where)
+{
+    const char* tmp = getenv("TMPDIR");
+    if (!where) { where = tmp && *tmp ? tmp : "/tmp"; }
+    char base[PATH_MAX];
+    char* folder = NULL;
+    if (realpath(where, base)) {
+        folder = crdi_arena_format(&f->arena, "%s/cardan-XXXXXX", base);
+        if (!folder) { return CRD_E_MEMORY; }
+    }
+    if (!folder || !mkdtemp(folder)) { // mode 0700
+        return crdi_fail(f->ctx, CRD_E_IO, "%s: cannot make a folder to unpack into below '%s': %s",
+                         f->path, where, strerror(errno));
+    }
+    f->folder = folder;
+    f->private_folder = true;
+    f->owner = getpid();
+    return CRD_OK;
+}
+
+static int remove_one(const char* path, const struct stat* s, int kind, struct FTW* at)
+{
+    (void)s, (void)at;
+    if (kind == FTW_DNR) { (void)chmod(path, 0700); }
+    (void)remove(path);
+    return 0; // go on: remove what can be removed
+}
+
+static void remove_private_folder(crd_fmu* f)
+{
+    if (!f->private_folder || f->owner != getpid()) { return; }
+    if (nftw(f->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) != 0 ||
+        access(f->folder, F_OK) == 0) {
+        crdi_log(f->ctx, CRD_LOG_WARNING, "%s: the folder %s could not be removed", f->path,
+                 f->folder);
+    }
+}
+
+// ---- opening
+// -------------------------------------------------------------------------------------
+
+static crd_status new_fmu(crd_context* ctx, const char* path, crd_fmu** out)
+{
+    crd_fmu* f = crdi_new(ctx, sizeof *f);
+    if (!f) { return CRD_E_MEMORY; }
+    f->ctx = ctx;
+    f->folder = f->platforms = "";
+    crdi_arena_init(&f->arena, ctx);
+    crdi_map_init(&f->names, ctx);
+    f->path = crdi_arena_text(&f->arena, path, strlen(path));
+    if (!f->path) {
+        crd_fmu_close(f);
+        return CRD_E_MEMORY;
+    }
+    *out = f;
+    return CRD_OK;
+}
+
+typedef struct file_source {
+    crd_context* ctx;
+    const char* path;
+    int fd;
+} file_source;
+
+static crd_status pull_file(void* user, void* buffer, size_t room, size_t* got)
+{
+    const file_source* s = user;
+    ssize_t n = 0;
+    do {
+        n = read(s->fd, buffer, room);
+    } while (n < 0 && errno == EINTR);
+    if (n < 0) { return crdi_fail(s->ctx, CRD_E_IO, "%s: %s", s->path, strerror(errno)); }
+    *got = (size_t)n;
+    return CRD_OK;
+}
+
+static crd_status read_file(crd_fmu* f, const char* path)
+{
+    file_source s = {.ctx = f->ctx, .path = path};
+    s.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO must not hold us up
+    struct stat info;
+    if (s.fd < 0 && errno == ENOENT) {
+        return crdi_fail(f->ctx, CRD_E_FORMAT, "%s: no modelDescription.xml in this folder",
+                         f->path);
+    }
+    if (s.fd < 0) { return crdi_fail(f->ctx, CRD_E_IO, "%s: %s", path, strerror(errno)); }
+    const crd_status st = fstat(s.fd, &info) == 0 && S_ISREG(info.st_mode)
+                              ? crdi_description_read(f, path, pull_file, &s)
+                              : crdi_fail(f->ctx, CRD_E_FORMAT, "%s: not a regular file", path);
+    close(s.fd);
+    return st;
+}
+
+static crd_status open_folder(crd_fmu* f)
+{
+    char folder[PATH_MAX];
+    if (!realpath(f->path, folder)) {
+        return crdi_fail(f->ctx, CRD_E_IO, "%s: %s", f->path, strerror(errno));
+    }
+    f->folder = crdi_arena_text(&f->arena, folder, strlen(folder));
+    const char* xml = crdi_arena_format(&f->arena, "%s/modelDescription.xml", f->path);
+    if (!f->folder || !xml) { return CRD_E_MEMORY; }
+    const crd_status st = read_file(f, xml);
+    return st < 0 ? st : list_contents(f, NULL);
+}
+
+static crd_status fail_no_description(crd_fmu* f, const crdi_archive* a)
+{
+    for (int32_t i = 0; i < crdi_archive_count(a); i++) {
+        const char* name = crdi_archive_at(a, i)->name;
+        const char* slash = strrchr(name, '/');
+        if (slash && strcmp(slash + 1, "modelDescription.xml") == 0) {
+            return crdi_fail(f->ctx, CRD_E_FORMAT,
+                             "%s: modelDescription.xml is not at the top of the archive but at "
+                             "'%s': pack the content of the folder, not the folder",
+                             f->path, crdi_show(name).text);
+        }
+    }
+    return crdi_fail(f->ctx, CRD_E_FORMAT, "%s: no modelDescription.xml in this archive", f->path);
+}
+
+static crd_status open_archive(crd_fmu* f, const crd_fmu_options* opt)
+{
+    crd_status st = CRD_OK;
+    crdi_archive* a = NULL;
+    const crdi_archive_limits limits = {.max_unpacked = opt->max_unpacked,
+                                        .max_entries = opt->max_entries};
+    CRD_TRY(crdi_archive_open(f->ctx, f->path, &limits, &a));
+    const int32_t xml = crdi_archive_find(a, "modelDescription.xml");
+    if (xml < 0 || crdi_archive_at(a, xml)->folder) {
+        st = fail_no_description(f, a);
+        goto fail;
+    }
+    const char* name = crdi_arena_format(&f->arena, "%s/modelDescription.xml", f->path);
+    if (!name) {
+        st = CRD_E_MEMORY;
+        goto fail;
+    }
+    // The description first: what it refuses is not worth unpacking.
+    CRD_TRY(crdi_archive_begin(a, xml));
+    CRD_TRY(crdi_description_read(f, name, crdi_archive_pull, a));
+    crdi_archive_end(a);
+    CRD_TRY(list_contents(f, a));
+    if (!opt->description_only) {
+        CRD_TRY(make_private_folder(f, opt->unpack_to));
+        CRD_TRY(crdi_archive_unpack(a, f->folder));
+    }
+fail:
+    crdi_archive_close(a);
+    return st;
+}
+
+static bool ends_with(const char* text, const char* end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+crd_status crd_fmu_open(crd_context* ctx, const char* path, const crd_fmu_options* opt,
+                        crd_fmu** out)
+{
+    const crd_fmu_options defaults = crd_fmu_defaults();
+    if (!opt) { opt = &defaults; }
+    struct stat info;
+    if (stat(path, &info) != 0) {
+        if (errno == ENOENT || errno == ENOTDIR) {
+            return crdi_fail(ctx, CRD_E_NOT_FOUND, "%s: no such file", path);
+        }
+        return crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno));
+    }
+    crd_fmu* f = NULL;
+    crd_status st = new_fmu(ctx, path, &f);
+    if (st < 0) { return st; }
+    if (S_ISDIR(info.st_mode)) {
+        st = open_folder(f);
+    } else if (!S_ISREG(info.st_mode)) {
+        st = crdi_fail(ctx, CRD_E_FORMAT, "%s: neither a file nor a folder", path);
+    } else if (opt->description_only && ends_with(path, ".xml")) {
+        st = read_file(f, f->path);
+    } else {
+        st = open_archive(f, opt);
+    }
+    if (st < 0) {
+        crd_fmu_close(f);
+        return st;
+    }
+    *out = f;
+    return CRD_OK;
+}
+
+typedef struct memory_source {
+    const char* bytes;
+    size_t left;
+} memory_source;
+
+static crd_status pull_memory(void* user, void* buffer, size_t room, size_t* got)
+{
+    memory_source* s = user;
+    *got = s->left < room ? s->left : room;
+    if (*got) { memcpy(buffer, s->bytes, *got); }
+    s->bytes += *got;
+    s->left -= *got;
+    return CRD_OK;
+}
+
+crd_status crd_fmu_parse(crd_context* ctx, const char* xml, size_t length,
+                         const char* name_in_messages, crd_fmu** out)
+{
+    crd_fmu* f = NULL;
+    crd_status st = new_fmu(ctx, name_in_messages, &f);
+    if (st < 0) { return st; }
+    memory_source s = {.bytes = xml, .left = length};
+    st = crdi_description_read(f, f->path, pull_memory, &s);
+    if (st < 0) {
+        crd_fmu_close(f);
+        return st;
+    }
+    *out = f;
+    return CRD_OK;
+}
+
+void crd_fmu_close(crd_fmu* f)
+{
+    if (!f) { return; }
+    remove_private_folder(f);
+    crdi_free(f->ctx, f->variables);
+    crdi_map_clear(&f->names);
+    crdi_arena_clear(&f->arena);
+    crdi_free(f->ctx, f);
+}
+
+// ---- looking
+// -------------------------------------------------------------------------------------
+
+const crd_fmu_description* crd_fmu_describe(const crd_fmu* f)
+{
+    return &f->description;
+}
+
+const char* crd_fmu_path(const crd_fmu* f)
+{
+    return f->path;
+}
+
+const char* crd_fmu_folder(const crd_fmu* f)
+{
+    return f->folder;
+}
+
+int32_t crd_fmu_find(const crd_fmu* f, const char* name)
+{
+    return crdi_map_find(&f->names, name);
+}
+
+const char* crd_fmu_platforms(const crd_fmu* f)
+{
+    return f->platforms;
+}

@@ -1,0 +1,18 @@
+// What an opened FMU is made of; const for everybody once crd_fmu_open() has returned.
+#pragma once
+#include <sys/types.h>
+
+#include "cardan/fmi.h"
+
+struct crd_fmu {
+    crd_context* ctx;
+    crdi_arena arena;                // texts and tables of the description
+    crd_fmu_description description; // points into the arena and at `variables`
+    crd_variable* variables;         // grown while parsing, hence not in the arena
+    crdi_map names;                  // variable name -> index
+    const char* path;                // as given
+    const char* folder;              // absolute, no trailing slash; "" when nothing is unpacked
+    const char* platforms;           // "linux64 win64"
+    bool private_folder;             // ours: goes away on close
+    pid_t owner;                     // a forked child must not remove the folder of its parent
+};

@@ -1,0 +1,392 @@
+// Making and ending an instance: the library, the callbacks, the list of all instances.
+#include <assert.h>
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "fmi/instance.h"
+
+// ---- all instances of the process --------------------------------------------------------------
+
+// The library's only global: instances that share a library share its memory, whoever made them.
+static struct {
+    pthread_mutex_t lock;
+    crd_fmi* first;
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static crd_status enlist(crd_fmi* i)
+{
+    crd_status st = CRD_OK;
+    pthread_mutex_lock(&all.lock);
+    for (const crd_fmi* o = all.first; o && st == CRD_OK; o = o->next) {
+        if (strcmp(o->library_path, i->library_path) != 0) { continue; }
+        if (atomic_load(&o->fatal)) {
+            st = crdi_fail(i->ctx, CRD_E_UNIT,
+                           "%s: another instance of %s has reported a fatal error, so no new one "
+                           "can be made in this process",
+                           i->name, i->library_path);
+        } else if (i->d->can_be_instantiated_once) {
+            st = crdi_fail(i->ctx, CRD_E_UNSUPPORTED,
+                           "%s: %s can be instantiated only once per process and the instance %s "
+                           "is there already",
+                           i->name, crd_fmu_path(i->fmu), o->name);
+        }
+    }
+    if (st == CRD_OK) {
+        i->next = all.first;
+        if (all.first) { all.first->previous = i; }
+        all.first = i;
+        i->registered = true;
+    }
+    pthread_mutex_unlock(&all.lock);
+    return st;
+}
+
+static void delist(crd_fmi* i)
+{
+    if (!i->registered) { return; }
+    pthread_mutex_lock(&all.lock);
+    if (i->previous) {
+        i->previous->next = i->next;
+    } else {
+        all.first = i->next;
+    }
+    if (i->next) { i->next->previous = i->previous; }
+    pthread_mutex_unlock(&all.lock);
+    i->registered = false;
+}
+
+static void close_all_calls(crd_fmi* i)
+{
+    atomic_store(&i->fatal, true);
+    for (int w = 0; w < CRDI_FMI_WORDS; w++) {
+        atomic_store(&i->allowed[w], 0);
+    }
+}
+
+void crdi_fmi_set_fatal(crd_fmi* i)
+{
+    i->state = CRD_FMI_FATAL;
+    pthread_mutex_lock(&all.lock);
+    for (crd_fmi* o = all.first; o; o = o->next) {
+        if (strcmp(o->library_path, i->library_path) == 0) { close_all_calls(o); }
+    }
+    pthread_mutex_unlock(&all.lock);
+}
+
+void crdi_fmi_set_state(crd_fmi* i, crd_fmi_state state)
+{
+    uint64_t set[CRDI_FMI_WORDS];
+    crdi_fmi_allowed_set(i->version, state, set);
+    i->state = (uint8_t)state;
+    for (int w = 0; w < CRDI_FMI_WORDS; w++) {
+        atomic_store(&i->allowed[w], set[w] & i->present[w]);
+    }
+    // Another thread may have closed us in between: it stores the flag first and the set second,
+    // we store the set first and look at the flag second, so one of us sees the other.
+    if (atomic_load(&i->fatal)) { close_all_calls(i); }
+}
+
+// ---- files -------------------------------------------------------------------------------------
+
+// Names of this platform, FMI 2 and FMI 3; FMI 2.0.4 also knows the second kind.
+#if defined(__linux__) && defined(__x86_64__)
+static const char* const platforms[2] = {"linux64", "x86_64-linux"};
+#elif defined(__linux__) && defined(__aarch64__)
+static const char* const platforms[2] = {"aarch64-linux", "aarch64-linux"};
+#elif defined(__linux__) && defined(__i386__)
+static const char* const platforms[2] = {"linux32", "x86-linux"};
+#else
+static const char* const platforms[2] = {"", ""};
+#endif
+
+static bool is_file(const char* path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISREG(s.st_mode);
+}
+
+static bool is_folder(const char* path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+crd_status crdi_fmi_find_library(crd_fmi* i)
+{
+    const int native = crdi_fmi_is_two(i) ? 0 : 1;
+    for (int k = 0; k < 2; k++) {
+        char* path = crdi_format(i->ctx, "%s/binaries/%s/%s.so", crd_fmu_folder(i->fmu),
+                                 platforms[k ? 1 - native : native], i->d->model_identifier);
+        if (!path) { return CRD_E_MEMORY; }
+        char* real = is_file(path) ? realpath(path, NULL) : NULL;
+        crdi_free(i->ctx, path);
+        if (real) {
+            i->library_path = crdi_strdup(i->ctx, real);
+            free(real);
+            return i->library_path ? CRD_OK : CRD_E_MEMORY;
+        }
+    }
+    const char* there = crd_fmu_platforms(i->fmu);
+    return crdi_fail(i->ctx, CRD_E_UNSUPPORTED,
+                     "%s: no binaries/%s/%s.so for this platform; the FMU has %s%s",
+                     crd_fmu_path(i->fmu), platforms[native], i->d->model_identifier,
+                     there[0] ? "binaries for: " : "no binaries", there);
+}
+
+// A path as the path of a URI (RFC 3986): what is not unreserved is percent-encoded, byte by byte.
+static char* uri_of(crd_context* ctx, const char* path)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                                "-._~/";
+    static const char hex[] = "0123456789ABCDEF";
+    char* uri = crdi_new_array(ctx, 3 * strlen(path) + sizeof "file://", 1);
+    if (!uri) { return NULL; }
+    memcpy(uri, "file://", 7);
+    char* out = uri + 7;
+    for (const unsigned char* p = (const unsigned char*)path; *p; p++) {
+        if (strchr(plain, *p)) {
+            *out++ = (char)*p;
+        } else {
+            *out++ = '%';
+            *out++ = hex[*p >> 4];
+            *out++ = hex[*p & 15];
+        }
+    }
+    return uri; // zeroed memory ends it
+}
+
+crd_status crdi_fmi_find_resources(crd_fmi* i)
+{
+    char* root = realpath(crd_fmu_folder(i->fmu), NULL);
+    if (!root) {
+        return crdi_fail(i->ctx, CRD_E_IO, "%s: the folder %s is gone", crd_fmu_path(i->fmu),
+                         crd_fmu_folder(i->fmu));
+    }
+    crd_status st = CRD_E_MEMORY;
+    char* path = crdi_format(i->ctx, "%s/resources", root);
+    if (path && crdi_fmi_is_two(i)) { // a URI even if there is no such folder, without slash
+        i->resources = uri_of(i->ctx, path);
+        if (i->resources) { st = CRD_OK; }
+    } else if (path && is_folder(path)) { // a path with a slash at the end
+        i->resources = crdi_format(i->ctx, "%s/", path);
+        if (i->resources) { st = CRD_OK; }
+    } else if (path) {
+        st = CRD_OK;
+    }
+    crdi_free(i->ctx, path);
+    free(root);
+    return st;
+}
+
+// ---- making one --------------------------------------------------------------------------------
+
+static void* allocate(size_t count, size_t size)
+{
+    return calloc(count, size); // of the C library: the FMU calls it from any thread
+}
+
+static void release(void* p)
+{
+    free(p);
+}
+
+// By absolute path and without changing the working directory: that belongs to the whole process
+// and its threads. An FMU that loads siblings relative to the working directory needs an rpath.
+// Local symbols, as all FMUs export the same names.
+static crd_status load(crd_fmi* i)
+{
+    crd_status st = CRD_OK;
+    CRD_TRY(crdi_fmi_find_library(i));
+    CRD_TRY(crdi_fmi_find_resources(i));
+    CRD_TRY(enlist(i));
+    i->library = dlopen(i->library_path, RTLD_NOW | RTLD_LOCAL);
+    if (!i->library) {
+        const char* why = dlerror();
+        return crdi_fail(i->ctx, CRD_E_UNIT, "%s: the library cannot be loaded: %s",
+                         i->library_path, why ? why : "no reason given");
+    }
+    CRD_TRY(crdi_fmi_functions_load(i->ctx, i->library, i->library_path, i->version, &i->f,
+                                    i->present));
+fail:
+    return st;
+}
+
+// FMI 2.0.4, 2.1.4 and FMI 3.0.2, 2.2.5: is it the interface that we know?
+static crd_status check_interface(crd_fmi* i)
+{
+    if (crdi_fmi_is_two(i) && i->f.two.GetTypesPlatform) {
+        crdi_fmi_mark(i, CRDI_FMI2_GetTypesPlatform);
+        const char* types = i->f.two.GetTypesPlatform();
+        if (types && strcmp(types, "default") != 0) {
+            return crdi_fail(i->ctx, CRD_E_UNSUPPORTED,
+                             "%s: the types platform is '%.100s', expected 'default'",
+                             i->library_path, types);
+        }
+    }
+    const char* (*get_version)(void) =
+        crdi_fmi_is_two(i) ? i->f.two.GetVersion : i->f.three.GetVersion;
+    if (!get_version) { return CRD_OK; }
+    crdi_fmi_mark(i, crdi_fmi_is_two(i) ? (int)CRDI_FMI2_GetVersion : (int)CRDI_FMI3_GetVersion);
+    const char* version = get_version();
+    if (!version || version[0] != '0' + i->version || version[1] != '.') {
+        crdi_log(i->ctx, CRD_LOG_WARNING, "%s: the library says FMI version '%.40s', expected %d.0",
+                 i->name, version ? version : "", (int)i->version);
+    }
+    return CRD_OK;
+}
+
+static void* instantiate2(crd_fmi* i, const crd_fmi_options* opt)
+{
+    i->callbacks = (crdi_fmi2_callbacks){
+        .logger = crdi_fmi2_log,
+        .allocate = allocate,
+        .release = release,
+        .environment = i,
+    };
+    crdi_fmi_mark(i, CRDI_FMI2_Instantiate);
+    return i->f.two.Instantiate(i->name, CRDI_FMI2_CO_SIMULATION, i->d->token, i->resources,
+                                &i->callbacks, opt->visible, opt->logging_on);
+}
+
+static void* instantiate3(crd_fmi* i, const crd_fmi_options* opt)
+{
+    const bool update = i->intermediate != NULL;
+    crdi_fmi_mark(i, CRDI_FMI3_InstantiateCoSimulation);
+    return i->f.three.InstantiateCoSimulation(i->name, i->d->token, i->resources, opt->visible,
+                                              opt->logging_on, i->event_mode, opt->early_return,
+                                              update ? opt->intermediate_inputs : NULL,
+                                              update ? opt->intermediate_input_count : 0, i,
+                                              crdi_fmi3_log, update ? crdi_fmi3_update : NULL);
+}
+
+static crd_status check_suitable(crd_context* ctx, const crd_fmu* f, const crd_fmi_options* opt)
+{
+    const crd_fmu_description* d = crd_fmu_describe(f);
+    if (!opt->instance_name || !opt->instance_name[0]) {
+        return crdi_fail(ctx, CRD_E_RANGE, "%s: an instance needs a name", crd_fmu_path(f));
+    }
+    if (!d->has_cosimulation) {
+        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                         "%s: the FMU has no Co-Simulation interface, only %s", crd_fmu_path(f),
+                         d->has_model_exchange ? "Model Exchange" : "Scheduled Execution");
+    }
+    if (d->needs_execution_tool) {
+        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                         "%s: the FMU needs the tool that made it (%s); export it stand-alone",
+                         crd_fmu_path(f), d->generation_tool[0] ? d->generation_tool : "unnamed");
+    }
+    if (!crd_fmu_folder(f)[0]) {
+        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                         "%s: only the description was opened, nothing is there to run",
+                         crd_fmu_path(f));
+    }
+    return CRD_OK;
+}
+
+static crd_status fill(crd_fmi* i, crd_fmu* f, const crd_fmi_options* opt)
+{
+    i->fmu = f;
+    i->d = crd_fmu_describe(f);
+    i->version = (uint8_t)i->d->version;
+    i->state = CRD_FMI_INSTANTIATED;
+    i->logger = opt->logger;
+    i->logger_user = opt->logger_user;
+    i->event_mode = i->version == CRD_FMI_3 && opt->event_mode && i->d->has_event_mode;
+    if (i->version == CRD_FMI_3 && i->d->provides_intermediate_update) {
+        i->intermediate = opt->intermediate;
+        i->intermediate_user = opt->intermediate_user;
+    }
+    crdi_fmi_mark(i, CRDI_FMI_NO_FUNCTION);
+    i->has_text_lock = pthread_mutex_init(&i->text_lock, NULL) == 0;
+    if (!i->has_text_lock) { return crdi_fail(i->ctx, CRD_E_MEMORY, "out of memory for a lock"); }
+    i->name = crdi_strdup(i->ctx, opt->instance_name);
+    return i->name ? CRD_OK : CRD_E_MEMORY;
+}
+
+crd_status crd_fmi_instantiate(crd_context* ctx, crd_fmu* f, const crd_fmi_options* opt,
+                               crd_fmi** out)
+{
+    crd_status st = check_suitable(ctx, f, opt);
+    if (st < 0) { return st; }
+    crd_fmi* i = crdi_new(ctx, sizeof *i);
+    if (!i) { return CRD_E_MEMORY; }
+    i->ctx = ctx;
+    CRD_TRY(fill(i, f, opt));
+    CRD_TRY(load(i));
+    CRD_TRY(check_interface(i));
+    i->component = crdi_fmi_is_two(i) ? instantiate2(i, opt) : instantiate3(i, opt);
+    if (!i->component) {
+        char text[CRDI_FMI_TEXT];
+        crdi_fmi_take_text(i, text);
+        st = crdi_fail(ctx, CRD_E_UNIT, "%s: the FMU %s refused to be instantiated%s%s", i->name,
+                       crd_fmu_path(f), text[0] ? "; its last message: " : " and gave no reason",
+                       text);
+        goto fail;
+    }
+    crdi_fmi_set_state(i, CRD_FMI_INSTANTIATED);
+    *out = i;
+    return CRD_OK;
+fail:
+    crd_fmi_destroy(i);
+    return st;
+}
+
+// ---- ending it ---------------------------------------------------------------------------------
+
+static void forget(crd_fmi* i)
+{
+    delist(i);
+    if (i->has_text_lock) { pthread_mutex_destroy(&i->text_lock); }
+    crdi_free(i->ctx, i->scratch);
+    crdi_free(i->ctx, i->resources);
+    crdi_free(i->ctx, i->library_path);
+    crdi_free(i->ctx, i->name);
+    crdi_free(i->ctx, i);
+}
+
+void crd_fmi_destroy(crd_fmi* i)
+{
+    if (!i) { return; }
+    assert(i->state != CRD_FMI_INTERMEDIATE && "an instance cannot go inside its own step");
+    if (i->component) {
+        const int terminate =
+            crdi_fmi_is_two(i) ? (int)CRDI_FMI2_Terminate : (int)CRDI_FMI3_Terminate;
+        if (crdi_fmi_may(i, terminate)) { crd_fmi_terminate(i); } // may turn fatal
+        const int function =
+            crdi_fmi_is_two(i) ? (int)CRDI_FMI2_FreeInstance : (int)CRDI_FMI3_FreeInstance;
+        if (crdi_fmi_may(i, function)) {
+            crdi_fmi_mark(i, function);
+            if (crdi_fmi_is_two(i)) {
+                i->f.two.FreeInstance(i->component);
+            } else {
+                i->f.three.FreeInstance(i->component);
+            }
+        }
+    }
+    // Unloading runs the library's destructors, which a fatal error forbids as well.
+    if (i->library && !atomic_load(&i->fatal)) { dlclose(i->library); }
+    forget(i);
+}
+
+void crd_fmi_abandon(crd_fmi* i)
+{
+    if (i) { forget(i); } // the library stays loaded: its destructors are its code too
+}
+
+crd_fmi_state crd_fmi_get_state(const crd_fmi* i)
+{
+    return atomic_load(&i->fatal) ? CRD_FMI_FATAL : (crd_fmi_state)i->state;
+}
+
+void* crd_fmi_component(const crd_fmi* i)
+{
+    return i->component;
+}
+
+const char* crd_fmi_last_call(const crd_fmi* i)
+{
+    return crdi_fmi_function_name(i->version,
+                                  atomic_load_explicit(&i->last_call, memory_order_relaxed));
+}

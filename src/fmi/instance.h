@@ -1,0 +1,104 @@
+// One instance of an FMU, for the files that drive it: instance.c makes it, calls.c walks it
+// through its states, values.c moves values, log.c words what it says.
+#pragma once
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "fmi/states.h"
+
+enum { CRDI_FMI_TEXT = 2048 }; // bytes of a message that are kept
+
+struct crd_fmi {
+    // The first cache line: all that set, step and get touch.
+    void* component;                          // NULL until the FMU gave one
+    _Atomic uint64_t allowed[CRDI_FMI_WORDS]; // functions there are and that the state allows
+    uint8_t version;                          // crd_fmi_version
+    _Atomic uint8_t last_call;                // function number, read when the FMU crashed
+    uint8_t state;                            // crd_fmi_state, changed by crdi_fmi_set_state only
+    bool event_mode;                          // FMI 3, agreed at instantiation
+    crdi_fmi_functions f;                     // its first three pointers end the line
+
+    crd_context* ctx;
+    const crd_fmu* fmu; // borrowed, outlives the instance
+    const crd_fmu_description* d;
+    char* name;
+    char* library_path; // real path; equal for all instances that share memory
+    char* resources;    // URI (FMI 2) or path (FMI 3), NULL if there is no such folder
+    void* library;
+    uint64_t present[CRDI_FMI_WORDS]; // functions that the library has
+    uint64_t warned[CRDI_FMI_WORDS];  // functions whose Warning has been told, under text_lock
+    crdi_fmi2_callbacks callbacks;    // here because many FMUs keep the pointer
+
+    crd_fmi_logger* logger;
+    void* logger_user;
+    crd_fmi_intermediate* intermediate;
+    void* intermediate_user;
+
+    unsigned char* scratch; // for conversions, grown by reserve
+    size_t scratch_capacity;
+
+    // The FMU may log from any of its threads.
+    pthread_mutex_t text_lock;
+    bool has_text_lock;
+    int text_status;          // of `text`, 0: nothing new since the last report
+    char text[CRDI_FMI_TEXT]; // the last message of Warning level or worse
+
+    // Another instance of the same library may turn fatal, on another thread.
+    atomic_bool fatal;
+    bool registered;
+    struct crd_fmi *next, *previous; // process-wide list
+};
+
+#define CRDI_COLD __attribute__((cold, noinline))
+
+static inline bool crdi_fmi_is_two(const crd_fmi* i)
+{
+    return i->version == CRD_FMI_2;
+}
+
+// May the function be called now? One load and a test.
+static inline bool crdi_fmi_may(const crd_fmi* i, int function)
+{
+    const uint64_t set = atomic_load_explicit(&i->allowed[function / 64], memory_order_relaxed);
+    return (set >> (function % 64)) & 1;
+}
+
+static inline void crdi_fmi_mark(crd_fmi* i, int function)
+{
+    atomic_store_explicit(&i->last_call, (uint8_t)function, memory_order_relaxed);
+}
+
+void crdi_fmi_set_state(crd_fmi* i, crd_fmi_state state);
+// The FMU said Fatal: no instance of its library is ever called again.
+void crdi_fmi_set_fatal(crd_fmi* i);
+
+// Says why a function may not be called: CRD_E_UNSUPPORTED if the library has none, CRD_E_STATE.
+CRDI_COLD crd_status crdi_fmi_refuse(crd_fmi* i, int function);
+
+// Where and for what a call was made, for the sentence about its failure.
+typedef struct crdi_fmi_place {
+    const double* time;       // of a step, or NULL
+    const crdi_fmi_ref* refs; // variables, or NULL
+    size_t n;
+} crdi_fmi_place;
+
+// Ends a call whose status is not OK: logs a Warning and gives CRD_OK, else words the failure,
+// moves the state and gives CRD_E_UNIT. Does not take a state's step: that is crdi_fmi_end.
+CRDI_COLD crd_status crdi_fmi_judge(crd_fmi* i, int function, crdi_fmi_status status,
+                                    const crdi_fmi_place* place);
+// Ends a call that may lead to another state.
+crd_status crdi_fmi_end(crd_fmi* i, int function, crdi_fmi_status status);
+
+// What the FMU calls.
+crdi_fmi2_logger crdi_fmi2_log;
+crdi_fmi3_logger crdi_fmi3_log;
+crdi_fmi3_intermediate crdi_fmi3_update;
+
+// Takes the last message of Warning level or worse since the last report. "" if there was none.
+void crdi_fmi_take_text(crd_fmi* i, char out[CRDI_FMI_TEXT]);
+// The variable of a reference, for messages; FMI 2 counts per type: `type` Float64, Int32, Boolean
+// or String there. NULL if there is none.
+const crd_variable* crdi_fmi_variable(const crd_fmi* i, crd_type type, uint32_t ref);
+// Finds "linux64/identifier.so" and the like; sets library_path.
+crd_status crdi_fmi_find_library(crd_fmi* i);
+crd_status crdi_fmi_find_resources(crd_fmi* i);

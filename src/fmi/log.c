@@ -1,0 +1,274 @@
+// What an FMU says, and what we say about it.
+#include <stdio.h>
+#include <string.h>
+
+#include "fmi/instance.h"
+
+// ---- messages of the FMU -----------------------------------------------------------------------
+
+static bool same_base_type(const crd_variable* v, crd_type type)
+{
+    if (type == CRD_INT32) { return v->type == CRD_INT32 || v->type == CRD_ENUMERATION; }
+    return v->type == type;
+}
+
+const crd_variable* crdi_fmi_variable(const crd_fmi* i, crd_type type, uint32_t ref)
+{
+    for (int32_t k = 0; k < i->d->variable_count; k++) {
+        const crd_variable* v = &i->d->variables[k];
+        if (v->reference == ref && (!crdi_fmi_is_two(i) || same_base_type(v, type))) { return v; }
+    }
+    return NULL;
+}
+
+// Reads "#r12#" (FMI 2) or "#12#" (FMI 3) at `p`. Gives the variable and its length, or NULL.
+static const crd_variable* referenced(const crd_fmi* i, const char* p, size_t* length)
+{
+    crd_type type = CRD_FLOAT64;
+    const char* q = p + 1;
+    if (crdi_fmi_is_two(i)) {
+        switch (*q++) {
+        case 'r':
+            type = CRD_FLOAT64;
+            break;
+        case 'i':
+            type = CRD_INT32;
+            break;
+        case 'b':
+            type = CRD_BOOLEAN;
+            break;
+        case 's':
+            type = CRD_STRING;
+            break;
+        default:
+            return NULL;
+        }
+    }
+    const char* digits = q;
+    uint64_t ref = 0;
+    while (*q >= '0' && *q <= '9' && q - digits < 10) {
+        ref = 10 * ref + (uint64_t)(*q++ - '0');
+    }
+    if (q == digits || *q != '#' || ref > UINT32_MAX) { return NULL; }
+    *length = (size_t)(q + 1 - p);
+    return crdi_fmi_variable(i, type, (uint32_t)ref);
+}
+
+// One line: references become names, "##" becomes "#", line breaks and the like become spaces.
+static void expand(const crd_fmi* i, const char* in, char out[CRDI_FMI_TEXT])
+{
+    size_t n = 0;
+    while (*in && n + 1 < CRDI_FMI_TEXT) {
+        size_t length = 1;
+        const crd_variable* v = NULL;
+        if (in[0] == '#' && in[1] == '#') {
+            out[n++] = '#';
+            length = 2;
+        } else if (in[0] == '#' && (v = referenced(i, in, &length))) {
+            n += (size_t)snprintf(out + n, CRDI_FMI_TEXT - n, "%s", v->name);
+            if (n >= CRDI_FMI_TEXT) { n = CRDI_FMI_TEXT - 1; }
+        } else {
+            length = 1; // a reference to nothing stays as it is
+            out[n++] = (unsigned char)*in < 0x20 || *in == 0x7f ? ' ' : *in;
+        }
+        in += length;
+    }
+    while (n > 0 && out[n - 1] == ' ') {
+        n--;
+    }
+    out[n] = 0;
+}
+
+static crd_level level_of(int status)
+{
+    switch (status) {
+    case CRDI_FMI_OK:
+    case CRDI_FMI_PENDING:
+        return CRD_LOG_DEBUG;
+    case CRDI_FMI_WARNING:
+    case CRDI_FMI_DISCARD:
+        return CRD_LOG_WARNING;
+    default:
+        return CRD_LOG_ERROR;
+    }
+}
+
+static bool in_set(const uint64_t set[CRDI_FMI_WORDS], int function)
+{
+    return function < 64 * CRDI_FMI_WORDS && ((set[function / 64] >> (function % 64)) & 1);
+}
+
+// `raw` is finished but not expanded.
+static void deliver(crd_fmi* i, int status, const char* category, const char* raw)
+{
+    if (!category) { category = ""; }
+    if (status < CRDI_FMI_OK || status > CRDI_FMI_PENDING) { status = CRDI_FMI_ERROR; }
+    crd_level level = level_of(status);
+    const bool notable = level <= CRD_LOG_WARNING;
+    if (!i->logger && !notable && crd_log_level(i->ctx) < level) { return; }
+    char text[CRDI_FMI_TEXT];
+    expand(i, raw, text);
+    if (notable) {
+        pthread_mutex_lock(&i->text_lock);
+        if (status >= i->text_status) { // an Error is not hidden by a Warning that follows it
+            i->text_status = status;
+            memcpy(i->text, text, sizeof text);
+        }
+        const int function = atomic_load_explicit(&i->last_call, memory_order_relaxed);
+        if (status == CRDI_FMI_WARNING && in_set(i->warned, function)) { level = CRD_LOG_DEBUG; }
+        pthread_mutex_unlock(&i->text_lock);
+    }
+    if (i->logger) {
+        i->logger(i->logger_user, status, category, text);
+    } else if (category[0]) {
+        crdi_log(i->ctx, level, "%s: %s: %s", i->name, category, text);
+    } else {
+        crdi_log(i->ctx, level, "%s: %s", i->name, text);
+    }
+}
+
+void crdi_fmi2_log(void* environment, const char* instance_name, crdi_fmi_status status,
+                   const char* category, const char* format, ...)
+{
+    (void)instance_name; // ours is the same and is not freed under our hands
+    if (!environment) { return; }
+    char raw[CRDI_FMI_TEXT] = "";
+    if (format) {
+        va_list arguments;
+        va_start(arguments, format);
+        if (vsnprintf(raw, sizeof raw, format, arguments) < 0) {
+            snprintf(raw, sizeof raw, "%s", format);
+        }
+        va_end(arguments);
+    }
+    deliver(environment, (int)status, category, raw);
+}
+
+void crdi_fmi3_log(void* environment, crdi_fmi_status status, const char* category,
+                   const char* text)
+{
+    if (!environment) { return; }
+    deliver(environment, (int)status, category, text ? text : "");
+}
+
+void crdi_fmi_take_text(crd_fmi* i, char out[CRDI_FMI_TEXT])
+{
+    pthread_mutex_lock(&i->text_lock);
+    if (i->text_status) {
+        memcpy(out, i->text, CRDI_FMI_TEXT);
+    } else {
+        out[0] = 0;
+    }
+    i->text_status = 0;
+    pthread_mutex_unlock(&i->text_lock);
+}
+
+// ---- messages about the FMU --------------------------------------------------------------------
+
+static const char* name_of(const crd_fmi* i, int function)
+{
+    return crdi_fmi_function_name(i->version, function);
+}
+
+static const char* status_name(crdi_fmi_status status)
+{
+    static const char* const names[] = {"OK", "Warning", "Discard", "Error", "Fatal", "Pending"};
+    return (unsigned)status < 6 ? names[status] : "a number that is no status";
+}
+
+crd_status crdi_fmi_refuse(crd_fmi* i, int function)
+{
+    if (i->state == CRD_FMI_FATAL || atomic_load(&i->fatal)) {
+        return crdi_fail(i->ctx, CRD_E_STATE,
+                         "%s: %s is not called: the FMU has reported a fatal error", i->name,
+                         name_of(i, function));
+    }
+    if (!in_set(i->present, function)) {
+        return crdi_fail(i->ctx, CRD_E_UNSUPPORTED, "%s: the library %s has no function %s",
+                         i->name, i->library_path, name_of(i, function));
+    }
+    char states[256] = "";
+    size_t n = 0;
+    for (int s = 0; s < CRD_FMI_STATE_COUNT && n < sizeof states; s++) {
+        if (!crdi_fmi_allowed(i->version, function, (crd_fmi_state)s)) { continue; }
+        n += (size_t)snprintf(states + n, sizeof states - n, "%s%s", n ? ", " : "",
+                              crdi_fmi_state_name((crd_fmi_state)s));
+    }
+    return crdi_fail(i->ctx, CRD_E_STATE,
+                     "%s: %s is not allowed now, in state '%s'; allowed in: %s", i->name,
+                     name_of(i, function), crdi_fmi_state_name(i->state), states);
+}
+
+// The type whose references an FMI 2 function takes.
+static crd_type type_of(int function)
+{
+    switch (function) {
+    case CRDI_FMI2_GetInteger:
+    case CRDI_FMI2_SetInteger:
+        return CRD_INT32;
+    case CRDI_FMI2_GetBoolean:
+    case CRDI_FMI2_SetBoolean:
+        return CRD_BOOLEAN;
+    case CRDI_FMI2_GetString:
+    case CRDI_FMI2_SetString:
+        return CRD_STRING;
+    default:
+        return CRD_FLOAT64;
+    }
+}
+
+// " at t = 0.1", or " of a, b and 7 more"
+static void word_place(const crd_fmi* i, int function, const crdi_fmi_place* place, char* out,
+                       size_t size)
+{
+    enum { SHOWN = 4 };
+    out[0] = 0;
+    if (place && place->time) { snprintf(out, size, " at t = %.10g", *place->time); }
+    if (!place || !place->refs) { return; }
+    size_t n = 0;
+    for (size_t k = 0; k < place->n && k < SHOWN && n < size; k++) {
+        const crd_variable* v = crdi_fmi_variable(i, type_of(function), place->refs[k]);
+        const char* before = k ? ", " : " of ";
+        n += v ? (size_t)snprintf(out + n, size - n, "%s%.100s", before, v->name)
+               : (size_t)snprintf(out + n, size - n, "%sreference %u", before, place->refs[k]);
+    }
+    if (place->n > SHOWN && n < size) {
+        snprintf(out + n, size - n, " and %zu more", place->n - SHOWN);
+    }
+}
+
+// Told once aloud, then whispered: an FMU may warn in every step.
+static crd_level warning_level(crd_fmi* i, int function)
+{
+    pthread_mutex_lock(&i->text_lock);
+    const bool told = in_set(i->warned, function);
+    i->warned[function / 64] |= UINT64_C(1) << (function % 64);
+    pthread_mutex_unlock(&i->text_lock);
+    return told ? CRD_LOG_DEBUG : CRD_LOG_WARNING;
+}
+
+crd_status crdi_fmi_judge(crd_fmi* i, int function, crdi_fmi_status status,
+                          const crdi_fmi_place* place)
+{
+    crd_level level = CRD_LOG_ERROR;
+    if (status == CRDI_FMI_WARNING) {
+        level = warning_level(i, function);
+        if (level > crd_log_level(i->ctx)) { return CRD_OK; }
+    }
+    char where[512], text[CRDI_FMI_TEXT];
+    word_place(i, function, place, where, sizeof where);
+    crdi_fmi_take_text(i, text);
+    if (status == CRDI_FMI_WARNING) {
+        crdi_log(i->ctx, level, "%s: %s%s returned Warning%s%s", i->name, name_of(i, function),
+                 where, text[0] ? ": " : "", text);
+        return CRD_OK;
+    }
+    const crd_fmi_state next = crdi_fmi_next(i->version, i->event_mode, i->state, function, status);
+    if (next == CRD_FMI_FATAL) {
+        crdi_fmi_set_fatal(i);
+    } else {
+        crdi_fmi_set_state(i, next);
+    }
+    return crdi_fail(i->ctx, CRD_E_UNIT, "%s: %s%s returned %s%s%s", i->name, name_of(i, function),
+                     where, status_name(status), text[0] ? "; its last message: " : "", text);
+}

@@ -1,0 +1,231 @@
+#include "fmi/states.h"
+
+// Columns, one bit each. INTERMEDIATE is inside fmi3DoStep: there the FMU expects nothing but
+// values. ERROR is FMI 2's state "error" and FMI 3's "Terminated" when an Error led there.
+enum {
+    INST = 1 << CRD_FMI_INSTANTIATED,
+    CONF = 1 << CRD_FMI_CONFIGURATION,
+    RECO = 1 << CRD_FMI_RECONFIGURATION,
+    INIT = 1 << CRD_FMI_INITIALIZATION,
+    STEP = 1 << CRD_FMI_STEP,
+    EVNT = 1 << CRD_FMI_EVENT,
+    INTM = 1 << CRD_FMI_INTERMEDIATE,
+    FAIL = 1 << CRD_FMI_STEP_FAILED,
+    TERM = 1 << CRD_FMI_TERMINATED,
+    ERRO = 1 << CRD_FMI_ERROR,
+
+    // FMI 2.0.4
+    ALL2 = INST | INIT | STEP | FAIL | TERM | ERRO,
+    GET2 = INIT | STEP | FAIL | TERM | ERRO, // after an Error for debugging only
+    SET2 = INST | INIT | STEP,
+    ASK2 = STEP | FAIL | TERM,
+
+    // FMI 3.0.2
+    ALL3 = INST | CONF | RECO | INIT | STEP | EVNT | TERM | ERRO,
+    GET3 = INST | INIT | STEP | EVNT | INTM | TERM | ERRO,
+    SET3 = INST | CONF | RECO | INIT | STEP | EVNT,
+    DER3 = INIT | STEP | EVNT | TERM | ERRO,
+    DEP3 = INST | INIT | STEP | EVNT | INTM | TERM | ERRO,
+};
+
+// FMI 2.0.4, the table in 4.2.4 for Co-Simulation. Functions without a row are never called on an
+// instance of ours: Instantiate makes a new one, CancelStep needs a step in progress, the rest is
+// Model Exchange.
+static const uint16_t table2[CRDI_FMI2_COUNT] = {
+    [CRDI_FMI2_GetTypesPlatform] = ALL2,                              // 2.1.4
+    [CRDI_FMI2_GetVersion] = ALL2,                                    // 2.1.4
+    [CRDI_FMI2_SetDebugLogging] = ALL2,                               // 2.1.5
+    [CRDI_FMI2_FreeInstance] = ALL2,                                  // 2.1.5
+    [CRDI_FMI2_SetupExperiment] = INST,                               // 2.1.6
+    [CRDI_FMI2_EnterInitializationMode] = INST,                       // 2.1.6
+    [CRDI_FMI2_ExitInitializationMode] = INIT,                        // 2.1.6
+    [CRDI_FMI2_Terminate] = STEP | FAIL,                              // 2.1.6
+    [CRDI_FMI2_Reset] = ALL2,                                         // 2.1.6
+    [CRDI_FMI2_GetReal] = GET2,                                       // 2.1.7
+    [CRDI_FMI2_GetInteger] = GET2,                                    // 2.1.7
+    [CRDI_FMI2_GetBoolean] = GET2,                                    // 2.1.7
+    [CRDI_FMI2_GetString] = GET2,                                     // 2.1.7
+    [CRDI_FMI2_SetReal] = SET2,                                       // 2.1.7
+    [CRDI_FMI2_SetInteger] = SET2,                                    // 2.1.7
+    [CRDI_FMI2_SetBoolean] = SET2,                                    // 2.1.7
+    [CRDI_FMI2_SetString] = SET2,                                     // 2.1.7
+    [CRDI_FMI2_GetFMUstate] = ALL2,                                   // 2.1.8
+    [CRDI_FMI2_SetFMUstate] = ALL2,                                   // 2.1.8
+    [CRDI_FMI2_FreeFMUstate] = ALL2,                                  // 2.1.8
+    [CRDI_FMI2_SerializedFMUstateSize] = ALL2,                        // 2.1.8
+    [CRDI_FMI2_SerializeFMUstate] = ALL2,                             // 2.1.8
+    [CRDI_FMI2_DeSerializeFMUstate] = ALL2,                           // 2.1.8
+    [CRDI_FMI2_GetDirectionalDerivative] = GET2,                      // 2.1.9
+    [CRDI_FMI2_SetRealInputDerivatives] = SET2,                       // 4.2.1
+    [CRDI_FMI2_GetRealOutputDerivatives] = STEP | FAIL | TERM | ERRO, // 4.2.1
+    [CRDI_FMI2_DoStep] = STEP,                                        // 4.2.2
+    [CRDI_FMI2_GetStatus] = ASK2,                                     // 4.2.3
+    [CRDI_FMI2_GetRealStatus] = ASK2,                                 // 4.2.3
+    [CRDI_FMI2_GetIntegerStatus] = ASK2,                              // 4.2.3
+    [CRDI_FMI2_GetBooleanStatus] = ASK2,                              // 4.2.3
+    [CRDI_FMI2_GetStringStatus] = ASK2,                               // 4.2.3
+};
+
+// FMI 3.0.2, the lists of allowed functions in 2.3.1 (all states), 2.3.2 Instantiated, 2.3.3
+// Initialization Mode, 2.3.4 Initialized, 2.3.5 Event Mode, 2.3.6 and 2.3.7 Configuration and
+// Reconfiguration Mode, 2.3.8 Terminated, 4.2.1 Step Mode, 4.2.2 Intermediate Update Mode. No row:
+// the instantiate functions, Model Exchange and Scheduled Execution. In 4.2.2 only continuous
+// inputs may be set, hence only the two floats.
+static const uint16_t table3[CRDI_FMI3_COUNT] = {
+    [CRDI_FMI3_GetVersion] = ALL3 | INTM,       // 2.2.5
+    [CRDI_FMI3_SetDebugLogging] = ALL3,         // 2.3.1
+    [CRDI_FMI3_FreeInstance] = ALL3,            // 2.3.1
+    [CRDI_FMI3_Reset] = ALL3,                   // 2.3.1
+    [CRDI_FMI3_GetFMUState] = ALL3,             // 2.3.1
+    [CRDI_FMI3_SetFMUState] = ALL3,             // 2.3.1
+    [CRDI_FMI3_FreeFMUState] = ALL3,            // 2.3.1
+    [CRDI_FMI3_SerializedFMUStateSize] = ALL3,  // 2.3.1
+    [CRDI_FMI3_SerializeFMUState] = ALL3,       // 2.3.1
+    [CRDI_FMI3_DeserializeFMUState] = ALL3,     // 2.3.1
+    [CRDI_FMI3_EnterInitializationMode] = INST, // 2.3.2
+    [CRDI_FMI3_ExitInitializationMode] = INIT,  // 2.3.3
+    [CRDI_FMI3_Terminate] = STEP | EVNT | RECO, // 2.3.4
+    [CRDI_FMI3_GetFloat32] = GET3,              // 2.3.2, 2.3.3, 2.3.5, 2.3.8, 4.2.1, 4.2.2
+    [CRDI_FMI3_GetFloat64] = GET3,
+    [CRDI_FMI3_GetInt8] = GET3,
+    [CRDI_FMI3_GetUInt8] = GET3,
+    [CRDI_FMI3_GetInt16] = GET3,
+    [CRDI_FMI3_GetUInt16] = GET3,
+    [CRDI_FMI3_GetInt32] = GET3,
+    [CRDI_FMI3_GetUInt32] = GET3,
+    [CRDI_FMI3_GetInt64] = GET3,
+    [CRDI_FMI3_GetUInt64] = GET3,
+    [CRDI_FMI3_GetBoolean] = GET3,
+    [CRDI_FMI3_GetString] = GET3,
+    [CRDI_FMI3_GetBinary] = GET3,
+    [CRDI_FMI3_SetFloat32] = SET3 | INTM, // 2.3.2, 2.3.3, 2.3.5 to 2.3.7, 4.2.1, 4.2.2
+    [CRDI_FMI3_SetFloat64] = SET3 | INTM,
+    [CRDI_FMI3_SetInt8] = SET3,
+    [CRDI_FMI3_SetUInt8] = SET3,
+    [CRDI_FMI3_SetInt16] = SET3,
+    [CRDI_FMI3_SetUInt16] = SET3,
+    [CRDI_FMI3_SetInt32] = SET3,
+    [CRDI_FMI3_SetUInt32] = SET3,
+    [CRDI_FMI3_SetInt64] = SET3,
+    [CRDI_FMI3_SetUInt64] = SET3,
+    [CRDI_FMI3_SetBoolean] = SET3,
+    [CRDI_FMI3_SetString] = SET3,
+    [CRDI_FMI3_SetBinary] = SET3,
+    [CRDI_FMI3_GetClock] = EVNT,                        // 2.3.5
+    [CRDI_FMI3_SetClock] = EVNT,                        // 2.3.5
+    [CRDI_FMI3_GetNumberOfVariableDependencies] = DEP3, // 2.2.10
+    [CRDI_FMI3_GetVariableDependencies] = DEP3,         // 2.2.10
+    [CRDI_FMI3_GetDirectionalDerivative] = DER3,        // 2.3.3, 2.3.5, 2.3.8, 4.2.1
+    [CRDI_FMI3_GetAdjointDerivative] = DER3,
+    [CRDI_FMI3_EnterConfigurationMode] = INST | STEP, // 2.3.2, 4.2.1
+    [CRDI_FMI3_ExitConfigurationMode] = CONF | RECO,  // 2.3.6, 2.3.7
+    [CRDI_FMI3_GetIntervalDecimal] = INIT | EVNT,     // 2.3.3, 2.3.5
+    [CRDI_FMI3_GetIntervalFraction] = INIT | EVNT,
+    [CRDI_FMI3_GetShiftDecimal] = INIT, // 2.3.3
+    [CRDI_FMI3_GetShiftFraction] = INIT,
+    [CRDI_FMI3_SetIntervalDecimal] = INIT, // 2.3.3
+    [CRDI_FMI3_SetIntervalFraction] = INIT,
+    [CRDI_FMI3_SetShiftDecimal] = INIT,
+    [CRDI_FMI3_SetShiftFraction] = INIT,
+    [CRDI_FMI3_EvaluateDiscreteStates] = EVNT,                    // 2.3.5
+    [CRDI_FMI3_UpdateDiscreteStates] = EVNT,                      // 2.3.5
+    [CRDI_FMI3_EnterStepMode] = EVNT,                             // 2.3.5
+    [CRDI_FMI3_EnterEventMode] = STEP,                            // 4.2.1
+    [CRDI_FMI3_DoStep] = STEP,                                    // 4.2.1
+    [CRDI_FMI3_GetOutputDerivatives] = STEP | INTM | TERM | ERRO, // 4.2.1, 4.2.2, 2.3.8
+};
+
+bool crdi_fmi_allowed(crd_fmi_version version, int function, crd_fmi_state state)
+{
+    const uint16_t row = version == CRD_FMI_2 ? table2[function] : table3[function];
+    return (row >> state) & 1;
+}
+
+void crdi_fmi_allowed_set(crd_fmi_version version, crd_fmi_state state,
+                          uint64_t set[CRDI_FMI_WORDS])
+{
+    for (int w = 0; w < CRDI_FMI_WORDS; w++) {
+        set[w] = 0;
+    }
+    for (int f = 0; f < crdi_fmi_function_count(version); f++) {
+        set[f / 64] |= (uint64_t)crdi_fmi_allowed(version, f, state) << (f % 64);
+    }
+}
+
+static crd_fmi_state next2(crd_fmi_state state, int function)
+{
+    switch (function) {
+    case CRDI_FMI2_EnterInitializationMode:
+        return CRD_FMI_INITIALIZATION;
+    case CRDI_FMI2_ExitInitializationMode:
+        return CRD_FMI_STEP;
+    case CRDI_FMI2_Terminate:
+        return CRD_FMI_TERMINATED;
+    case CRDI_FMI2_Reset:
+        return CRD_FMI_INSTANTIATED;
+    default:
+        return state;
+    }
+}
+
+static crd_fmi_state next3(bool event_mode, crd_fmi_state state, int function)
+{
+    switch (function) {
+    case CRDI_FMI3_EnterInitializationMode:
+        return CRD_FMI_INITIALIZATION;
+    case CRDI_FMI3_ExitInitializationMode:
+        return event_mode ? CRD_FMI_EVENT : CRD_FMI_STEP;
+    case CRDI_FMI3_EnterEventMode:
+        return CRD_FMI_EVENT;
+    case CRDI_FMI3_EnterStepMode:
+        return CRD_FMI_STEP;
+    case CRDI_FMI3_EnterConfigurationMode:
+        return state == CRD_FMI_INSTANTIATED ? CRD_FMI_CONFIGURATION : CRD_FMI_RECONFIGURATION;
+    case CRDI_FMI3_ExitConfigurationMode:
+        return state == CRD_FMI_CONFIGURATION ? CRD_FMI_INSTANTIATED : CRD_FMI_STEP;
+    case CRDI_FMI3_Terminate:
+        return CRD_FMI_TERMINATED;
+    case CRDI_FMI3_Reset:
+        return CRD_FMI_INSTANTIATED;
+    default:
+        return state;
+    }
+}
+
+crd_fmi_state crdi_fmi_next(crd_fmi_version version, bool event_mode, crd_fmi_state state,
+                            int function, crdi_fmi_status status)
+{
+    switch (status) {
+    case CRDI_FMI_OK:
+    case CRDI_FMI_WARNING:
+        return version == CRD_FMI_2 ? next2(state, function) : next3(event_mode, state, function);
+    case CRDI_FMI_DISCARD:
+        // FMI 2.0.4, 4.2.2: part of the step may be done; FMI 3.0.2, 4.2.1: nothing changed
+        return version == CRD_FMI_2 && function == CRDI_FMI2_DoStep ? CRD_FMI_STEP_FAILED : state;
+    case CRDI_FMI_PENDING:
+        return state;
+    case CRDI_FMI_FATAL:
+        return CRD_FMI_FATAL;
+    case CRDI_FMI_ERROR:
+        break;
+    }
+    return CRD_FMI_ERROR; // also for a number that is no status
+}
+
+const char* crdi_fmi_state_name(crd_fmi_state state)
+{
+    static const char* const names[CRD_FMI_STATE_COUNT] = {
+        [CRD_FMI_INSTANTIATED] = "instantiated",
+        [CRD_FMI_CONFIGURATION] = "configuration mode",
+        [CRD_FMI_RECONFIGURATION] = "reconfiguration mode",
+        [CRD_FMI_INITIALIZATION] = "initialization mode",
+        [CRD_FMI_STEP] = "step mode",
+        [CRD_FMI_EVENT] = "event mode",
+        [CRD_FMI_INTERMEDIATE] = "intermediate update mode",
+        [CRD_FMI_STEP_FAILED] = "step failed",
+        [CRD_FMI_TERMINATED] = "terminated",
+        [CRD_FMI_ERROR] = "error",
+        [CRD_FMI_FATAL] = "fatal",
+    };
+    return names[state];
+}

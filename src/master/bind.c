@@ -1,0 +1,150 @@
+// Which variables of each unit are exchanged, and where their values stand.
+#include "master/master.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BYTES_ROOM = 256 }; // to begin with, of a text or binary
+
+crd_status crdi_values_create(crd_master* m, const crd_binding* b, crd_values* out)
+{
+    out->real = crdi_arena_new(&m->arena, (size_t)b->real_count, sizeof *out->real);
+    out->integer = crdi_arena_new(&m->arena, (size_t)b->integer_count, sizeof *out->integer);
+    out->bytes = crdi_arena_new(&m->arena, (size_t)b->bytes_count, sizeof *out->bytes);
+    if (!out->real || !out->integer || !out->bytes) { return CRD_E_MEMORY; }
+    for (int i = 0; i < b->bytes_count; i++) {
+        crd_bytes* x = &out->bytes[i];
+        x->data = crdi_new(b->unit->ctx, BYTES_ROOM);
+        if (!x->data) { return CRD_E_MEMORY; }
+        x->capacity = BYTES_ROOM;
+    }
+    return CRD_OK;
+}
+
+void crdi_values_clear(crd_context* ctx, const crd_binding* b, crd_values* v)
+{
+    for (int i = 0; b && v->bytes && i < b->bytes_count; i++) {
+        crdi_free(ctx, v->bytes[i].data);
+    }
+}
+
+static int by_number(const void* a, const void* b)
+{
+    const int32_t x = *(const int32_t*)a, y = *(const int32_t*)b;
+    return x < y ? -1 : x > y;
+}
+
+static int32_t unique(int32_t* list, int32_t count)
+{
+    int32_t n = 0;
+    if (count) { qsort(list, (size_t)count, sizeof *list, by_number); }
+    for (int32_t i = 0; i < count; i++) {
+        if (n == 0 || list[n - 1] != list[i]) { list[n++] = list[i]; }
+    }
+    return n;
+}
+
+// position[variable] in a binding, for the variables that are in it
+static void note_positions(const crd_binding* b, int32_t* position)
+{
+    for (int32_t i = 0; b && i < b->count; i++) {
+        position[b->variables[i]] = i;
+    }
+}
+
+static crd_status bind_member(crd_master* m, crdi_member* p, int32_t* list, const int* incoming,
+                              int in_count, const int* outgoing, int out_count)
+{
+    crd_status st = CRD_OK;
+    crd_unit* u = p->unit;
+    int32_t* position = NULL;
+    for (int i = 0; i < in_count; i++) {
+        list[i] = m->links[incoming[i]].to_variable;
+    }
+    const int32_t in = unique(list, in_count);
+    if (in) {
+        CRD_TRY(crd_binding_create(u, list, in, &p->in));
+        CRD_TRY(crdi_values_create(m, p->in, &p->inputs));
+    }
+    for (int i = 0; i < out_count; i++) {
+        list[i] = m->links[outgoing[i]].from_variable;
+    }
+    const int32_t out = unique(list, out_count);
+    if (out) {
+        CRD_TRY(crd_binding_create(u, list, out, &p->out));
+        CRD_TRY(crdi_values_create(m, p->out, &p->outputs));
+    }
+
+    position = crdi_new_array(m->ctx, (size_t)u->info.variable_count, sizeof *position);
+    if (!position) {
+        st = CRD_E_MEMORY;
+        goto fail;
+    }
+    note_positions(p->in, position);
+    for (int i = 0; i < in_count; i++) {
+        crdi_link* k = &m->links[incoming[i]];
+        k->to_position = position[k->to_variable];
+        k->to_slot = p->in->offsets[k->to_position] + k->to_element;
+        if (k->order > p->slope_order) { p->slope_order = k->order; }
+    }
+    note_positions(p->out, position);
+    for (int i = 0; i < out_count; i++) {
+        crdi_link* k = &m->links[outgoing[i]];
+        k->from_position = position[k->from_variable];
+        k->from_slot = p->out->offsets[k->from_position] + k->from_element;
+        p->feeds_curve = p->feeds_curve || k->order > 0;
+    }
+    if (p->slope_order > u->info.max_input_order) { p->slope_order = u->info.max_input_order; }
+    u->input_order = p->slope_order;
+    for (int d = 0; d < p->slope_order; d++) {
+        p->slopes[d] = crdi_arena_new(&m->arena, (size_t)p->in->real_count, sizeof(double));
+        if (!p->slopes[d]) { st = CRD_E_MEMORY; }
+    }
+fail:
+    crdi_free(m->ctx, position);
+    return st < 0 && u->ctx != m->ctx && crd_error_text(u->ctx)[0]
+               ? crdi_fail(m->ctx, st, "unit '%s': %s", u->name, crd_error_text(u->ctx))
+               : st;
+}
+
+// Links sorted by member: list[first[i]] ... list[first[i+1]-1] belong to member i.
+static void sort_by_member(const crd_master* m, bool target, int* first, int* list)
+{
+    memset(first, 0, ((size_t)m->member_count + 2) * sizeof *first);
+    for (int i = 0; i < m->link_count; i++) {
+        first[(target ? m->links[i].to_member : m->links[i].from_member) + 2]++;
+    }
+    for (int i = 2; i <= m->member_count; i++) {
+        first[i] += first[i - 1];
+    }
+    for (int i = 0; i < m->link_count; i++) {
+        list[first[(target ? m->links[i].to_member : m->links[i].from_member) + 1]++] = i;
+    }
+}
+
+crd_status crdi_master_bind(crd_master* m)
+{
+    crd_status st = CRD_E_MEMORY;
+    const size_t members = (size_t)m->member_count + 2, links = (size_t)m->link_count + 1;
+    int* in_first = crdi_new_array(m->ctx, members, sizeof *in_first);
+    int* out_first = crdi_new_array(m->ctx, members, sizeof *out_first);
+    int* in = crdi_new_array(m->ctx, links, sizeof *in);
+    int* out = crdi_new_array(m->ctx, links, sizeof *out);
+    int32_t* list = crdi_new_array(m->ctx, links, sizeof *list);
+    if (!in_first || !out_first || !in || !out || !list) { goto fail; }
+    sort_by_member(m, true, in_first, in);
+    sort_by_member(m, false, out_first, out);
+    for (int i = 0; i < m->member_count; i++) {
+        CRD_TRY(bind_member(m, &m->members[i], list, in + in_first[i],
+                            in_first[i + 1] - in_first[i], out + out_first[i],
+                            out_first[i + 1] - out_first[i]));
+    }
+    st = CRD_OK;
+fail:
+    crdi_free(m->ctx, in_first);
+    crdi_free(m->ctx, out_first);
+    crdi_free(m->ctx, in);
+    crdi_free(m->ctx, out);
+    crdi_free(m->ctx, list);
+    return st;
+}

@@ -1,0 +1,61 @@
+#include "master/master.h"
+
+typedef struct {
+    int node, next; // next edge to look at
+} frame;
+
+int crdi_components(crd_context* ctx, int n, const int* first, const int* edge, int* component)
+{
+    // Tarjan 1972, with a stack of our own: chains of 100 000 nodes must not overflow the C stack.
+    int* index = crdi_new_array(ctx, (size_t)n + 1, sizeof *index); // 0: not seen
+    int* low = crdi_new_array(ctx, (size_t)n + 1, sizeof *low);
+    int* open = crdi_new_array(ctx, (size_t)n + 1, sizeof *open);
+    frame* stack = crdi_new_array(ctx, (size_t)n + 1, sizeof *stack);
+    int count = -1;
+    if (!index || !low || !open || !stack) { goto done; }
+    count = 0;
+    int seen = 0, open_count = 0;
+    for (int i = 0; i < n; i++) {
+        component[i] = -1;
+    }
+    for (int root = 0; root < n; root++) {
+        if (index[root]) { continue; }
+        int depth = 0;
+        stack[0] = (frame){root, first[root]};
+        index[root] = low[root] = ++seen;
+        open[open_count++] = root;
+        while (depth >= 0) {
+            frame* f = &stack[depth];
+            const int v = f->node;
+            if (f->next < first[v + 1]) {
+                const int w = edge[f->next++];
+                if (!index[w]) {
+                    index[w] = low[w] = ++seen;
+                    open[open_count++] = w;
+                    stack[++depth] = (frame){w, first[w]};
+                } else if (component[w] < 0 && index[w] < low[v]) {
+                    low[v] = index[w];
+                }
+                continue;
+            }
+            if (low[v] == index[v]) {
+                int w = -1;
+                do {
+                    w = open[--open_count];
+                    component[w] = count;
+                } while (w != v);
+                count++;
+            }
+            if (--depth >= 0) {
+                const int parent = stack[depth].node;
+                if (low[v] < low[parent]) { low[parent] = low[v]; }
+            }
+        }
+    }
+done:
+    crdi_free(ctx, index);
+    crdi_free(ctx, low);
+    crdi_free(ctx, open);
+    crdi_free(ctx, stack);
+    return count;
+}

@@ -1,0 +1,71 @@
+// A unit is foreign native code. When it crashes, the run ends, its record does not: the handler
+// jumps out of the unit's code to the last guard of its thread. The unit is not called again.
+#include "master/master.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+enum { SIGNAL_COUNT = sizeof signals / sizeof *signals, STACK_BYTES = 64 * 1024 };
+
+static _Thread_local crdi_guard* current;
+static _Thread_local char stack[STACK_BYTES]; // for the handler when the thread's own overflowed
+
+// Handlers belong to the process, so they are counted: several masters may run.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static int users;
+static struct sigaction before[SIGNAL_COUNT];
+
+static void handler(int number, siginfo_t* info, void* context)
+{
+    (void)info;
+    (void)context;
+    if (current && *current->running >= 0) { siglongjmp(current->env, number); }
+    // Not in a unit: as if this handler had never been there. The fault happens again on return.
+    for (int i = 0; i < SIGNAL_COUNT; i++) {
+        if (signals[i] == number) { sigaction(number, &before[i], NULL); }
+    }
+    if (number == SIGABRT) { raise(number); }
+}
+
+void crdi_guard_install(void)
+{
+    pthread_mutex_lock(&lock);
+    if (users++ == 0) {
+        struct sigaction action = {.sa_sigaction = handler,
+                                   .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};
+        sigemptyset(&action.sa_mask);
+        for (int i = 0; i < SIGNAL_COUNT; i++) {
+            sigaction(signals[i], &action, &before[i]);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void crdi_guard_remove(void)
+{
+    pthread_mutex_lock(&lock);
+    if (--users == 0) {
+        for (int i = 0; i < SIGNAL_COUNT; i++) {
+            sigaction(signals[i], &before[i], NULL);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void crdi_guard_enter(crdi_guard* g, volatile int* running)
+{
+    stack_t now;
+    if (!current && sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE)) {
+        stack_t s = {.ss_sp = stack, .ss_size = STACK_BYTES};
+        sigaltstack(&s, NULL);
+    }
+    g->running = running;
+    g->outer = current;
+    current = g;
+}
+
+void crdi_guard_leave(crdi_guard* g)
+{
+    current = g->outer;
+}

@@ -1,0 +1,412 @@
+#include "master/master.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+crd_master_options crd_master_defaults(void)
+{
+    return (crd_master_options){0};
+}
+
+static crd_status open_units(crd_master* m)
+{
+    m->members = crdi_arena_new(&m->arena, (size_t)m->sys->unit_count, sizeof *m->members);
+    if (!m->members) { return CRD_E_MEMORY; }
+    const crd_status stored = crd_unit_store_create(m->ctx, &m->store);
+    if (stored < 0) { return stored; }
+    if (m->sys->unit_count == 0) {
+        return crdi_fail(m->ctx, CRD_E_RANGE, "%s: the system has no units", m->sys->file);
+    }
+    for (int i = 0; i < m->sys->unit_count; i++) {
+        crdi_member* p = &m->members[i];
+        const crd_status st = crd_unit_create_shared(m->ctx, m->store, &m->sys->units[i], &p->unit);
+        if (st < 0) { return st; }
+        p->pinned = m->sys->units[i].pinned;
+        m->member_count++;
+    }
+    return CRD_OK;
+}
+
+crd_status crd_master_create(crd_context* ctx, const crd_system* sys, const crd_master_options* opt,
+                             crd_master** out)
+{
+    crd_status st = CRD_OK;
+    crd_master* m = crdi_new(ctx, sizeof *m);
+    if (!m) { return CRD_E_MEMORY; }
+    m->ctx = ctx;
+    m->sys = sys;
+    m->opt = opt ? *opt : crd_master_defaults();
+    m->running = m->end_member = -1;
+    m->threads = 1;
+    m->measure_every = 1;
+    crdi_arena_init(&m->arena, ctx);
+    CRD_TRY(open_units(m));
+    CRD_TRY(crdi_master_connect(m));
+    CRD_TRY(crdi_master_plan_grid(m));
+    CRD_TRY(crdi_master_bind(m));
+    CRD_TRY(crdi_master_plan_phases(m));
+    CRD_TRY(crdi_master_plan_lists(m));
+    CRD_TRY(crdi_master_select_signals(m));
+    *out = m;
+    return CRD_OK;
+fail:
+    crd_master_destroy(m);
+    return st;
+}
+
+void crd_master_destroy(crd_master* m)
+{
+    if (!m) { return; }
+    (void)crd_master_finish(m);
+    crd_recorder_destroy(m->recorder);
+    crdi_pool_destroy(m->pool);
+    for (int i = 0; i < m->member_count; i++) {
+        crdi_member* p = &m->members[i];
+        crdi_values_clear(p->unit->ctx, p->in, &p->inputs);
+        crdi_values_clear(p->unit->ctx, p->out, &p->outputs);
+        crdi_values_clear(p->unit->ctx, p->extra, &p->extras);
+        crd_binding_destroy(p->in);
+        crd_binding_destroy(p->out);
+        crd_binding_destroy(p->extra);
+        crd_unit_destroy(p->unit);
+    }
+    crd_unit_store_destroy(m->store);
+    crd_context* ctx = m->ctx;
+    crdi_free(ctx, m->links);
+    crdi_free(ctx, m->signals);
+    crdi_arena_clear(&m->arena);
+    crdi_free(ctx, m);
+}
+
+// ---- initialisation ----------------------------------------------------------------------------
+
+static crd_status instantiate_all(crd_master* m)
+{
+    for (int i = 0; i < m->member_count; i++) {
+        m->running = i;
+        const crd_status st = crd_unit_instantiate(m->members[i].unit);
+        m->running = -1;
+        if (st < 0) { return crdi_member_failed(m, i, st); }
+        m->members[i].alive = true;
+    }
+    return CRD_OK;
+}
+
+// Inputs start from what the unit has in them, so that a loop begins at the start values.
+static crd_status enter_all(crd_master* m)
+{
+    const crd_experiment e = {.start = m->start,
+                              .has_stop = true,
+                              .stop = m->stop,
+                              .has_tolerance = !isnan(m->tolerance),
+                              .tolerance = isnan(m->tolerance) ? 0 : m->tolerance};
+    for (int i = 0; i < m->member_count; i++) {
+        crdi_member* p = &m->members[i];
+        m->running = i;
+        crd_status st = p->unit->ops->enter_initialization(p->unit, &e);
+        if (st >= 0 && p->in) { st = p->unit->ops->get(p->unit, p->in, &p->inputs); }
+        m->running = -1;
+        if (st < 0) { return crdi_member_failed(m, i, st); }
+    }
+    return CRD_OK;
+}
+
+static crd_status exit_all(crd_master* m)
+{
+    for (int i = 0; i < m->member_count; i++) {
+        crdi_member* p = &m->members[i];
+        m->running = i;
+        crd_status st = p->unit->ops->exit_initialization(p->unit);
+        if (st >= 0 && p->out) { st = p->unit->ops->get(p->unit, p->out, &p->outputs); }
+        m->running = -1;
+        if (st < 0) { return crdi_member_failed(m, i, st); }
+    }
+    return CRD_OK;
+}
+
+// The past of an extrapolated connection is not known at the start. Where the source gives
+// derivatives, samples on its Taylor polynomial before the start stand in for it.
+static crd_status seed_curve(crd_master* m, crdi_curve* c, double* d)
+{
+    crdi_member* p = &m->members[c->source];
+    const crd_unit_info* info = &p->unit->info;
+    const int order = c->order < info->max_output_order ? c->order : info->max_output_order;
+    double slope[2] = {0};
+    for (int i = 0; i < order; i++) {
+        m->running = c->source;
+        const crd_status st = p->unit->ops->get_derivatives(p->unit, p->out, i + 1, d);
+        m->running = -1;
+        if (st < 0) { return crdi_member_failed(m, c->source, st); }
+        slope[i] = d[c->from - p->outputs.real];
+    }
+    for (int i = 0; i < order; i++) { // newest first
+        const double x = -p->step * (i + 1);
+        c->t[i] = m->start + x;
+        c->y[i] = c->gain * (*c->from + x * (slope[0] + x / 2 * slope[1])) + c->offset;
+    }
+    c->count = order;
+    return CRD_OK;
+}
+
+static crd_status seed_curves(crd_master* m)
+{
+    crd_status st = CRD_OK;
+    size_t most = 0;
+    for (int i = 0; i < m->curve_count; i++) {
+        const size_t n = (size_t)m->members[m->curves[i].source].out->real_count;
+        most = n > most ? n : most;
+    }
+    double* d = crdi_new_array(m->ctx, most, sizeof *d);
+    if (!d) { return CRD_E_MEMORY; }
+    for (int i = 0; i < m->curve_count && st >= 0; i++) {
+        st = seed_curve(m, &m->curves[i], d);
+    }
+    crdi_free(m->ctx, d);
+    return st;
+}
+
+static crd_status start_threads(crd_master* m)
+{
+    int wanted = m->sys->run.threads;
+    int widest = 0;
+    for (int i = 0; i < m->phase_count; i++) {
+        const int n = m->phases[i].batch_count - m->phases[i].pinned_count;
+        widest = n > widest ? n : widest;
+    }
+    if (wanted == 0) { wanted = (int)sysconf(_SC_NPROCESSORS_ONLN); }
+    if (wanted > widest) { wanted = widest; }
+    m->threads_possible = wanted;
+    if (wanted < 2 || (m->sys->run.threads == 0 && m->opt.no_statistics)) { return CRD_OK; }
+    const crd_status st = crdi_pool_create(m, wanted - 1, &m->pool);
+    if (st < 0) { return st; }
+    m->threads = m->sys->run.threads == 0 ? 1 : wanted; // measured first, see tune
+    return CRD_OK;
+}
+
+static crd_status initialize(crd_master* m)
+{
+    crd_status st = CRD_OK;
+    CRD_TRY(instantiate_all(m));
+    CRD_TRY(enter_all(m));
+    CRD_TRY(crdi_master_solve_start(m));
+    CRD_TRY(exit_all(m));
+    CRD_TRY(seed_curves(m));
+    CRD_TRY(crdi_master_open_results(m));
+    CRD_TRY(start_threads(m));
+    if (m->recorder) { CRD_TRY(crdi_master_record(m)); }
+    for (int i = 0; i < m->member_count; i++) {
+        if (m->members[i].unit->wants_stop) {
+            m->end = CRD_END_UNIT;
+            m->end_member = i;
+        }
+    }
+fail:
+    return st;
+}
+
+crd_status crd_master_initialize(crd_master* m)
+{
+    if (m->initialized) {
+        return crdi_fail(m->ctx, CRD_E_STATE, "crd_master_initialize was called twice");
+    }
+    m->initialized = true;
+    const int64_t begin = crdi_now_ns();
+    crd_status st = CRD_OK;
+    if (m->opt.guard_crashes) {
+        crdi_guard guard;
+        crdi_guard_install();
+        crdi_guard_enter(&guard, &m->running);
+        const int crash = sigsetjmp(guard.env, 0);
+        st = crash ? crdi_member_crashed(m, m->running, crash) : initialize(m);
+        crdi_guard_leave(&guard);
+    } else {
+        st = initialize(m);
+    }
+    if (st < 0) { m->end = CRD_END_FAILED; }
+    m->ns_initialization = crdi_now_ns() - begin;
+    return st;
+}
+
+// ---- running -----------------------------------------------------------------------------------
+
+static crd_status terminate_all(crd_master* m)
+{
+    crd_status first = CRD_OK;
+    for (int i = 0; i < m->member_count; i++) {
+        crdi_member* p = &m->members[i];
+        if (!p->alive) { continue; }
+        p->alive = false;
+        m->running = i;
+        const crd_status st = p->unit->ops->terminate(p->unit);
+        m->running = -1;
+        if (st < 0 && first == CRD_OK && m->end != CRD_END_FAILED) {
+            first = crdi_member_failed(m, i, st);
+        }
+    }
+    return first;
+}
+
+crd_status crd_master_finish(crd_master* m)
+{
+    if (!m->initialized || m->finished) { return CRD_OK; }
+    m->finished = true;
+    // The record first: a unit may still crash in its terminate.
+    crd_status st = m->recorder ? crd_recorder_finish(m->recorder) : CRD_OK;
+    crd_status ended = CRD_OK;
+    if (m->opt.guard_crashes) {
+        crdi_guard guard;
+        crdi_guard_enter(&guard, &m->running);
+        const int crash = sigsetjmp(guard.env, 0);
+        ended = crash ? crdi_member_crashed(m, m->running, crash) : terminate_all(m);
+        crdi_guard_leave(&guard);
+        crdi_guard_remove();
+    } else {
+        ended = terminate_all(m);
+    }
+    return st < 0 ? st : ended;
+}
+
+enum { CHUNK_NS = 20 * 1000 * 1000, PROGRESS_NS = 100 * 1000 * 1000 };
+
+// In chunks of about 20 ms, between which the progress is shown.
+static crd_status run_steps(crd_master* m)
+{
+    int64_t chunk = 16, now = crdi_now_ns(), shown = now;
+    const int64_t begin = now;
+    crd_status st = CRD_OK;
+    while (st >= 0 && m->end == CRD_END_NONE) {
+        const int64_t before = now;
+        st = crd_master_advance(m, chunk);
+        now = crdi_now_ns();
+        if (now - before < CHUNK_NS / 2 && chunk < INT32_MAX) { chunk *= 2; }
+        if (now - before > CHUNK_NS && chunk > 1) { chunk /= 2; }
+        if (m->opt.progress && now - shown >= PROGRESS_NS) {
+            shown = now;
+            m->opt.progress(m->opt.progress_user, crd_master_time(m), m->start, m->stop);
+        }
+    }
+    m->ns_wall += now - begin;
+    return st;
+}
+
+crd_status crd_master_run(crd_master* m)
+{
+    crd_status st = crd_master_initialize(m);
+    if (st >= 0) { st = run_steps(m); }
+    if (st < 0) {
+        // Its sentence is the one to keep, unless it was the record that failed.
+        char text[512];
+        strncpy(text, crd_error_text(m->ctx), sizeof text - 1);
+        text[sizeof text - 1] = 0;
+        const crd_status finished = crd_master_finish(m);
+        return st == CRD_E_IO && finished < 0 ? finished : crdi_fail(m->ctx, st, "%s", text);
+    }
+    return crd_master_finish(m);
+}
+
+// ---- looking at it -----------------------------------------------------------------------------
+
+double crd_master_time(const crd_master* m)
+{
+    return crdi_master_time_of(m, m->n);
+}
+
+crd_end crd_master_ended(const crd_master* m)
+{
+    return m->end;
+}
+
+int crd_master_signal_count(const crd_master* m)
+{
+    return m->signal_count;
+}
+
+const char* crd_master_signal_name(const crd_master* m, int i)
+{
+    return m->signals[i].name;
+}
+
+static crd_status read_value(crd_master* m, int member, int32_t variable, int32_t element,
+                             double* out)
+{
+    crd_unit* u = m->members[member].unit;
+    const crd_kind kind = crd_type_kind(u->info.variables[variable].type);
+    crd_binding* b = NULL;
+    crd_values v = {0};
+    crd_status st = CRD_OK;
+    if (kind == CRD_BYTES) {
+        return crdi_fail(m->ctx, CRD_E_RANGE, "%s.%s is not a number", u->name,
+                         u->info.variables[variable].name);
+    }
+    CRD_TRY(crd_binding_create(u, &variable, 1, &b));
+    CRD_TRY(crdi_values_create(m, b, &v));
+    CRD_TRY(u->ops->get(u, b, &v));
+    *out = kind == CRD_REAL ? v.real[element] : (double)v.integer[element];
+fail:
+    crd_binding_destroy(b);
+    return st < 0 ? crdi_fail(m->ctx, st, "unit '%s': %s", u->name, crd_error_text(u->ctx)) : st;
+}
+
+crd_status crd_master_value(crd_master* m, const char* name, double* out)
+{
+    int unit = 0;
+    const char* text = name;
+    if (!m->sys->single) {
+        const crd_status st = crd_system_split(m->sys, name, (crd_place){"", 0}, &unit, &text);
+        if (st < 0) { return st; }
+    }
+    int32_t variable = 0, element = 0;
+    const crd_status st =
+        crd_unit_resolve(m->members[unit].unit, m->ctx, text, &variable, &element);
+    return st < 0 ? st : read_value(m, unit, variable, element < 0 ? 0 : element, out);
+}
+
+static void report_unit(const crd_master* m, const crdi_member* p, crd_unit_report* r)
+{
+    // Extrapolate from the measured steps to all.
+    const int64_t steps = m->n / p->ticks;
+    const double all = p->measured ? 1e-9 * (double)steps / (double)p->measured : 0;
+    *r = (crd_unit_report){
+        .name = p->unit->name,
+        .kind = p->unit->info.kind,
+        .steps = steps,
+        .step_size = p->step,
+        .time_step = all * (double)p->ns_step,
+        .time_get = all * (double)p->ns_get,
+        .time_set = all * (double)p->ns_set,
+        .worst_step = 1e-9 * (double)p->ns_worst,
+        .measured = p->measured,
+    };
+}
+
+const crd_master_report* crd_master_get_report(crd_master* m)
+{
+    crd_master_report* r = &m->report;
+    if (!m->unit_reports) {
+        m->unit_reports =
+            crdi_arena_new(&m->arena, (size_t)m->member_count, sizeof *m->unit_reports);
+    }
+    for (int i = 0; m->unit_reports && i < m->member_count; i++) {
+        report_unit(m, &m->members[i], &m->unit_reports[i]);
+    }
+    *r = (crd_master_report){
+        .end = m->end,
+        .end_unit = m->end_member >= 0 ? m->members[m->end_member].unit->name : "",
+        .start = m->start,
+        .stop = m->stop,
+        .step = m->tick,
+        .time = crd_master_time(m),
+        .steps = m->n,
+        .threads = m->threads,
+        .wall_time = 1e-9 * (double)m->ns_wall,
+        .initialization_time = 1e-9 * (double)m->ns_initialization,
+        .units = m->unit_reports,
+        .unit_count = m->unit_reports ? m->member_count : 0,
+        .loops = m->loops,
+        .loop_count = m->loop_count,
+        .rows = m->recorder ? crd_recorder_rows(m->recorder) : 0,
+        .results = m->sys->results.path ? m->sys->results.path : "",
+    };
+    return r;
+}

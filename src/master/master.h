@@ -1,0 +1,244 @@
+// The master's inside. What a run is (units, links, schedule) is worked out by create and const
+// afterwards; what changes is marked "run:".
+#pragma once
+#include "cardan/master.h"
+#include "cardan/results.h"
+
+#include <setjmp.h>
+#include <stdatomic.h>
+
+typedef struct crdi_pool crdi_pool;
+
+/// A polynomial through the last samples of a source, order 0 to 2, Newton form.
+typedef struct crdi_curve {
+    const double* from; // in the source's outputs
+    double* to;         // in the target's inputs
+    double* slope[2];   // in the target's derivatives, NULL: it takes values only
+    double gain, offset;
+    int order;
+    int source;         // member whose clock stamps the samples
+    int64_t stamp;      // run: of the newest sample, ticks
+    int count;          // run: samples so far, at most order + 1
+    double t[3], y[3];  // run: newest first
+} crdi_curve;
+
+/// One element that passes as it is, or as gain * x + offset.
+typedef struct crdi_copy {
+    const double* from;
+    double* to;
+} crdi_copy;
+
+typedef struct crdi_scaled {
+    const double* from;
+    double* to;
+    double gain, offset;
+} crdi_scaled;
+
+/// One element that changes its kind, or is not a real number.
+typedef struct crdi_conversion {
+    const void* from;
+    void* to;
+    uint8_t from_type, to_type; // crd_type
+    double gain, offset;
+    bool transform;
+} crdi_conversion;
+
+/// All links of one kind of moment into one member, as ranges of the master's lists.
+typedef struct crdi_feed {
+    int member;
+    int copy_first, copy_count;
+    int scaled_first, scaled_count;
+    int curve_first, curve_count;
+    int conversion_first, conversion_count;
+} crdi_feed;
+
+/// One stretch of a tick: first values move, then the units that are due advance, all at once.
+/// `early` feeds move when the target's step begins (Jacobi), `late` ones just before it is
+/// computed (Gauss-Seidel); the two differ only for units with a longer step than the tick.
+typedef struct crdi_phase {
+    int early_first, early_count; // feeds
+    int late_first, late_count;   // feeds
+    crdi_feed early, late;        // all of them as one, for when every unit is due
+    int batch_first, batch_count; // members, in m->batch
+    int pinned_count;             // the first of them stay on the cycle thread
+} crdi_phase;
+
+/// A unit in the run.
+typedef struct crdi_member {
+    crd_unit* unit;
+    crd_binding *in, *out, *extra; // connected inputs, connected outputs, others that are recorded
+    crd_values inputs, outputs, extras;
+    double* slopes[2];  // derivatives of the real inputs, NULL if none is used
+    int slope_order;
+    int64_t ticks;      // length of its step in ticks
+    double step;        // s
+    bool pinned;
+
+    bool feeds_curve;   // its outputs need a stamp
+    int64_t stamp;      // run: tick that its outputs belong to, if feeds_curve
+    crd_status status;  // run: of its last step, looked at after the batch
+    int crash_signal;   // run: 0 unless status is CRD_E_CRASH
+    int64_t measured;
+    int64_t ns_set, ns_step, ns_get, ns_worst; // run: of the measured steps
+    bool alive;         // run: instantiated, terminate is due
+} crdi_member;
+
+/// What a step of a member in a batch needs, close together: a thousand of them fit the cache.
+typedef struct crdi_lane {
+    crd_unit* unit;
+    crd_status (*advance)(crd_unit* u, double t, double h); // NULL: the long way
+    const double* outputs; // to look for NaN
+    int32_t output_count;
+    int32_t member;
+} crdi_lane;
+
+/// One element of one connection after resolving, before it is put into a list.
+typedef struct crdi_link {
+    int from_member, to_member;
+    int from_variable, to_variable; // indices in the unit
+    int from_element, to_element;
+    int from_position, to_position; // of the variables in the bindings
+    int from_slot, to_slot;         // element of the kind's vector in the binding
+    double gain, offset;
+    bool transform;
+    int order;
+    bool early;                     // by the schedule
+    int phase;
+    const crd_connection_spec* spec;
+} crdi_link;
+
+/// One value that can be recorded.
+typedef struct crdi_signal {
+    const char* name;
+    int member;
+    int32_t variable, element;
+} crdi_signal;
+
+/// One recorded value: where it stands and which word of the row it becomes.
+typedef struct crdi_probe {
+    const void* from; // double, int64_t or crd_bytes
+    int word;
+    crd_kind kind;
+} crdi_probe;
+
+struct crd_master {
+    crd_context* ctx;
+    const crd_system* sys;
+    crd_master_options opt;
+    crdi_arena arena;
+
+    crd_unit_store* store;
+    crdi_member* members;
+    int member_count;
+    crdi_link* links;
+    int link_count;
+    size_t link_capacity;
+    crdi_copy* copies;
+    crdi_scaled* scaled;
+    crdi_curve* curves;
+    int curve_count;
+    crdi_conversion* conversions;
+    crdi_feed* feeds;
+    crdi_phase* phases;
+    int phase_count;
+    int* batch;
+    crdi_lane* lanes; // like batch
+    bool multirate;
+
+    crdi_signal* signals;
+    int signal_count;
+    crdi_probe* probes;
+    int probe_count;
+    crd_recorder* recorder;
+
+    double start, stop, tolerance; // tolerance NaN: the units' own
+    double tick, last_tick;        // s; the last one may be shorter
+    int64_t tick_count;
+    int64_t row_every;             // ticks between rows
+
+    int64_t n;             // run: ticks done
+    crd_end end;           // run
+    int end_member;        // run: -1
+    atomic_bool wish;      // run: some unit wants the end
+    bool initialized, finished;
+    int measure_every, measure_in; // run: every so many ticks the units' times are taken
+    bool measure;          // run: in this tick
+    int threads;           // run: in use
+    int threads_possible;  // with the pool
+    crdi_pool* pool;
+    int64_t ns_wall, ns_initialization;
+    int64_t next_progress_ns;
+    volatile int running;  // run: member whose code runs on this thread now, for the crash guard
+
+    crd_loop_report* loops;
+    int loop_count;
+    crd_unit_report* unit_reports;
+    crd_master_report report;
+};
+
+// connect.c: connections of the description to links, with all checks
+crd_status crdi_master_connect(crd_master* m);
+// bind.c: bindings, room for values, slots of the links
+crd_status crdi_master_bind(crd_master* m);
+/// Room for the values of a binding, from the arena.
+crd_status crdi_values_create(crd_master* m, const crd_binding* b, crd_values* out);
+void crdi_values_clear(crd_context* ctx, const crd_binding* b, crd_values* v);
+// schedule.c: links to phases and lists; the grid of times
+crd_status crdi_master_plan_grid(crd_master* m);
+crd_status crdi_master_plan_phases(crd_master* m);
+crd_status crdi_master_plan_lists(crd_master* m);
+// record.c
+crd_status crdi_master_select_signals(crd_master* m);
+crd_status crdi_master_open_results(crd_master* m);
+crd_status crdi_master_record(crd_master* m);
+// loops.c: values consistent at the start
+crd_status crdi_master_solve_start(crd_master* m);
+// transfer.c
+void crdi_master_transfer(crd_master* m, const crdi_feed* f, double t);
+void crdi_convert(const crdi_conversion* c);
+crd_status crdi_convert_bytes(crd_context* ctx, const crdi_conversion* c);
+// step.c
+/// One member over its step that ends with the tick under way; its status says how it went.
+void crdi_member_run(crd_master* m, crdi_member* p);
+/// Words the failure of a member, marks the end of the run, hands `st` back.
+crd_status crdi_member_failed(crd_master* m, int member, crd_status st);
+crd_status crdi_member_crashed(crd_master* m, int member, int signal_number);
+
+static inline double crdi_master_time_of(const crd_master* m, int64_t n)
+{
+    // From the count: a sum would drift. The last tick may be shorter.
+    return n >= m->tick_count ? m->stop : m->start + (double)n * m->tick;
+}
+
+/// Where an element of a binding's values stands.
+static inline void* crdi_slot(const crd_values* v, crd_kind kind, int slot)
+{
+    return kind == CRD_REAL      ? (void*)&v->real[slot]
+           : kind == CRD_INTEGER ? (void*)&v->integer[slot]
+                                 : (void*)&v->bytes[slot];
+}
+
+// graph.c: strongly connected components, Tarjan. Edges of node i are
+// edge[first[i]] ... edge[first[i+1]-1]. component[i] numbers them in reverse topological order:
+// an edge never goes to a higher number. Returns the number of components, or -1 out of memory.
+int crdi_components(crd_context* ctx, int n, const int* first, const int* edge, int* component);
+
+// pool.c: workers that take members of a batch
+crd_status crdi_pool_create(crd_master* m, int workers, crdi_pool** out);
+void crdi_pool_destroy(crdi_pool* p);
+/// Runs the members of m->batch[first] ... [first + count - 1] on the workers and on this thread;
+/// returns when all are done. Each one's outcome is in its `status`.
+void crdi_pool_run(crdi_pool* p, int first, int count);
+
+// guard.c: crashes of units
+typedef struct crdi_guard {
+    sigjmp_buf env;
+    volatile int* running; // member whose code runs, -1: our own, which is not guarded
+    struct crdi_guard* outer;
+} crdi_guard;
+/// A signal in a unit's code between enter and leave jumps to env with its number.
+void crdi_guard_enter(crdi_guard* g, volatile int* running);
+void crdi_guard_leave(crdi_guard* g);
+/// The handlers, counted; remove puts back what was there before.
+void crdi_guard_install(void);
+void crdi_guard_remove(void);

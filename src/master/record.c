@@ -1,0 +1,216 @@
+// What is recorded, and how a row is filled.
+#include "master/master.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char* full_name(crd_master* m, const crd_unit* u, const crd_variable* v,
+                             uint32_t element)
+{
+    const char* unit = m->sys->single ? "" : u->name;
+    const char* dot = m->sys->single ? "" : ".";
+    if (v->rank == 0) { return crdi_arena_format(&m->arena, "%s%s%s", unit, dot, v->name); }
+    return crdi_arena_format(&m->arena, "%s%s%s[%u]", unit, dot, v->name, element + 1);
+}
+
+static bool is_wanted(const crd_master* m, const crd_variable* v, const char* name)
+{
+    const crd_results_spec* r = &m->sys->results;
+    if (v->type == CRD_CLOCK || v->causality == CRD_INDEPENDENT) { return false; }
+    if (r->pattern_count == 0) { return v->causality == CRD_OUTPUT && v->alias_of < 0; }
+    for (int i = 0; i < r->pattern_count; i++) {
+        if (crdi_glob(r->patterns[i], name)) { return true; }
+    }
+    return false;
+}
+
+// In a single FMU with --input, the recording that feeds it is not a result.
+static bool is_hidden(const crd_master* m, int member)
+{
+    return m->sys->single && member > 0;
+}
+
+crd_status crdi_master_select_signals(crd_master* m)
+{
+    size_t capacity = 0;
+    for (int i = 0; i < m->member_count; i++) {
+        const crd_unit* u = m->members[i].unit;
+        for (int v = 0; !is_hidden(m, i) && v < u->info.variable_count; v++) {
+            const crd_variable* x = &u->info.variables[v];
+            if (m->sys->results.pattern_count == 0 && x->causality != CRD_OUTPUT) { continue; }
+            const char* whole = m->sys->single ? x->name : full_name(m, u, &(crd_variable){.name = x->name}, 0);
+            if (!whole) { return CRD_E_MEMORY; }
+            const bool all = is_wanted(m, x, whole);
+            for (uint32_t e = 0; e < x->size; e++) {
+                const char* name = x->rank == 0 ? whole : full_name(m, u, x, e);
+                if (!name) { return CRD_E_MEMORY; }
+                if (!all && (x->rank == 0 || !is_wanted(m, x, name))) { continue; }
+                crdi_signal* s = crdi_grow(m->ctx, m->signals, &capacity,
+                                           (size_t)m->signal_count + 1, sizeof *s);
+                if (!s) { return CRD_E_MEMORY; }
+                m->signals = s;
+                s[m->signal_count++] = (crdi_signal){name, i, v, (int32_t)e};
+            }
+        }
+    }
+    for (int i = 0; i < m->sys->results.pattern_count; i++) {
+        bool used = false;
+        for (int k = 0; k < m->signal_count && !used; k++) {
+            used = crdi_glob(m->sys->results.patterns[i], m->signals[k].name);
+        }
+        if (!used) {
+            crdi_log(m->ctx, CRD_LOG_WARNING, "no variable matches '%s': nothing is recorded for it",
+                     m->sys->results.patterns[i]);
+        }
+    }
+    return CRD_OK;
+}
+
+// The variable that is really read: aliases share their value.
+static int32_t read_variable(const crd_unit* u, int32_t v)
+{
+    return u->info.variables[v].alias_of >= 0 ? u->info.variables[v].alias_of : v;
+}
+
+// Signals that no connection reads get a binding of their own, which is read for rows only.
+static crd_status bind_extras(crd_master* m, int member, int32_t* position, int32_t* list)
+{
+    crd_status st = CRD_OK;
+    crdi_member* p = &m->members[member];
+    const int32_t n = p->unit->info.variable_count;
+    for (int32_t i = 0; i < n; i++) {
+        position[i] = -1;
+    }
+    for (int32_t i = 0; p->out && i < p->out->count; i++) {
+        position[p->out->variables[i]] = i;
+    }
+    int32_t count = 0;
+    for (int i = 0; i < m->signal_count; i++) {
+        if (m->signals[i].member != member) { continue; }
+        const int32_t v = read_variable(p->unit, m->signals[i].variable);
+        if (position[v] == -1) {
+            position[v] = -2;
+            list[count++] = v;
+        }
+    }
+    if (count) {
+        CRD_TRY(crd_binding_create(p->unit, list, count, &p->extra));
+        CRD_TRY(crdi_values_create(m, p->extra, &p->extras));
+    }
+    for (int32_t i = 0; p->extra && i < p->extra->count; i++) {
+        position[p->extra->variables[i]] = -3 - i;
+    }
+fail:
+    return st;
+}
+
+static const void* probe_source(const crdi_member* p, int32_t position, int32_t element,
+                                crd_kind kind)
+{
+    return position >= 0 ? crdi_slot(&p->outputs, kind, p->out->offsets[position] + element)
+                         : crdi_slot(&p->extras, kind, p->extra->offsets[-3 - position] + element);
+}
+
+static crd_status bind_probes(crd_master* m)
+{
+    crd_status st = CRD_OK;
+    int32_t most = 0;
+    for (int i = 0; i < m->member_count; i++) {
+        const int32_t n = m->members[i].unit->info.variable_count;
+        most = n > most ? n : most;
+    }
+    int32_t* position = crdi_new_array(m->ctx, (size_t)most, sizeof *position);
+    int32_t* list = crdi_new_array(m->ctx, (size_t)most, sizeof *list);
+    m->probes = crdi_arena_new(&m->arena, (size_t)m->signal_count, sizeof *m->probes);
+    if (!position || !list || !m->probes) {
+        st = CRD_E_MEMORY;
+        goto fail;
+    }
+    int i = 0; // signals are sorted by member
+    for (int member = 0; member < m->member_count; member++) {
+        CRD_TRY(bind_extras(m, member, position, list));
+        for (; i < m->signal_count && m->signals[i].member == member; i++) {
+            const crdi_member* p = &m->members[member];
+            const int32_t v = read_variable(p->unit, m->signals[i].variable);
+            const crd_kind kind = crd_type_kind(p->unit->info.variables[v].type);
+            m->probes[i] = (crdi_probe){
+                .from = probe_source(p, position[v], m->signals[i].element, kind), .kind = kind};
+        }
+    }
+    m->probe_count = m->signal_count;
+fail:
+    crdi_free(m->ctx, position);
+    crdi_free(m->ctx, list);
+    return st;
+}
+
+crd_status crdi_master_open_results(crd_master* m)
+{
+    const crd_results_spec* r = &m->sys->results;
+    if (!r->path) { return CRD_OK; }
+    crd_status st = bind_probes(m);
+    if (st < 0) { return st; }
+    crd_column* columns = crdi_new_array(m->ctx, (size_t)m->signal_count, sizeof *columns);
+    if (!columns) { return CRD_E_MEMORY; }
+    for (int i = 0; i < m->signal_count; i++) {
+        const crdi_signal* s = &m->signals[i];
+        const crd_variable* v = &m->members[s->member].unit->info.variables[s->variable];
+        columns[i] = (crd_column){s->name, v->unit, v->description, v->type};
+    }
+    st = crd_recorder_create(m->ctx,
+                             &(crd_recorder_options){.path = r->path,
+                                                     .columns = columns,
+                                                     .column_count = m->signal_count,
+                                                     .unit_row = r->unit_row},
+                             &m->recorder);
+    crdi_free(m->ctx, columns);
+    for (int i = 0; st == CRD_OK && i < m->probe_count; i++) {
+        m->probes[i].word = crd_recorder_word(m->recorder, i);
+    }
+    return st;
+}
+
+static crd_status read_extras(crd_master* m)
+{
+    for (int i = 0; i < m->member_count; i++) {
+        crdi_member* p = &m->members[i];
+        if (!p->extra) { continue; }
+        m->running = i;
+        const crd_status st = p->unit->ops->get(p->unit, p->extra, &p->extras);
+        m->running = -1;
+        if (st < 0) { return crdi_member_failed(m, i, st); }
+    }
+    return CRD_OK;
+}
+
+static void put_bytes(crd_word* w, const crd_bytes* b)
+{
+    const size_t room = (CRD_RECORD_BYTES - 1) * sizeof *w;
+    const size_t n = b->length < room ? b->length : room;
+    w[0].integer = (int64_t)n;
+    if (n) { memcpy(w + 1, b->data, n); }
+}
+
+crd_status crdi_master_record(crd_master* m)
+{
+    const crd_status st = read_extras(m);
+    if (st < 0) { return st; }
+    crd_word* row = crd_recorder_begin(m->recorder);
+    if (!row) {
+        m->end = CRD_END_FAILED;
+        return CRD_E_IO; // finish says why
+    }
+    row[0].real = crd_master_time(m);
+    for (int i = 0; i < m->probe_count; i++) {
+        const crdi_probe* p = &m->probes[i];
+        if (p->kind == CRD_REAL) {
+            row[p->word].real = *(const double*)p->from;
+        } else if (p->kind == CRD_INTEGER) {
+            row[p->word].integer = *(const int64_t*)p->from;
+        } else {
+            put_bytes(&row[p->word], p->from);
+        }
+    }
+    crd_recorder_end(m->recorder);
+    return CRD_OK;
+}

@@ -1,0 +1,295 @@
+// One tick after the other: the main loop.
+#include "master/master.h"
+
+#include <math.h>
+#include <string.h>
+
+crd_status crdi_member_failed(crd_master* m, int member, crd_status st)
+{
+    const crd_unit* u = m->members[member].unit;
+    m->end = CRD_END_FAILED;
+    m->end_member = member;
+    return crdi_fail(m->ctx, st, "unit '%s' at t = %.10g: %s", u->name, crd_master_time(m),
+                     crd_error_text(u->ctx));
+}
+
+crd_status crdi_member_crashed(crd_master* m, int member, int signal_number)
+{
+    crdi_member* p = &m->members[member];
+    m->end = CRD_END_FAILED;
+    m->end_member = member;
+    m->running = -1;
+    p->alive = false;
+    const crd_status st = crdi_fail(m->ctx, CRD_E_CRASH,
+                                    "unit '%s' at t = %.10g: crashed in %s (%s)", p->unit->name,
+                                    crd_master_time(m), p->unit->ops->last_call(p->unit),
+                                    strsignal(signal_number));
+    p->unit->ops->abandon(p->unit);
+    return st;
+}
+
+// Set inputs, advance, get outputs; `measure` is a constant in both places of use.
+static inline __attribute__((always_inline)) crd_status run_member(crdi_member* p, double t,
+                                                                   double h, const bool measure)
+{
+    crd_unit* u = p->unit;
+    crd_status st = CRD_OK;
+    const int64_t t0 = measure ? crdi_now_ns() : 0;
+    if (p->in) {
+        st = u->ops->set(u, p->in, &p->inputs);
+        if (st < 0) { return st; }
+        if (p->slope_order) {
+            const double* const slopes[] = {p->slopes[0], p->slopes[1]};
+            st = u->ops->set_derivatives(u, p->in, slopes, p->slope_order);
+            if (st < 0) { return st; }
+        }
+    }
+    const int64_t t1 = measure ? crdi_now_ns() : 0;
+    st = u->ops->step(u, t, h);
+    if (st < 0) { return st; }
+    const int64_t t2 = measure ? crdi_now_ns() : 0;
+    if (p->out) { st = u->ops->get(u, p->out, &p->outputs); }
+    if (measure) {
+        p->ns_set += t1 - t0;
+        p->ns_step += t2 - t1;
+        p->ns_get += crdi_now_ns() - t2;
+        if (t2 - t1 > p->ns_worst) { p->ns_worst = t2 - t1; }
+        p->measured++;
+    }
+    return st;
+}
+
+static crd_status run_measured(crdi_member* p, double t, double h)
+{
+    return run_member(p, t, h, true);
+}
+
+// A connected output that is not a number poisons everything behind it: the run ends where it
+// came from.
+static crd_status __attribute__((cold, noinline)) fail_nan(crdi_member* p)
+{
+    const crd_unit* u = p->unit;
+    for (int i = 0; i < p->out->count; i++) {
+        const crd_variable* v = &u->info.variables[p->out->variables[i]];
+        for (uint32_t e = 0; crd_type_kind(v->type) == CRD_REAL && e < v->size; e++) {
+            if (isnan(p->outputs.real[p->out->offsets[i] + (int)e])) {
+                return crdi_fail(u->ctx, CRD_E_UNIT,
+                                 "output '%s' is not a number (NaN) after the step", v->name);
+            }
+        }
+    }
+    return CRD_E_UNIT;
+}
+
+void crdi_member_run(crd_master* m, crdi_member* p)
+{
+    const int64_t end = m->n + 1;
+    const double t = crdi_master_time_of(m, end - p->ticks);
+    const double h = end == m->tick_count && !m->multirate ? m->last_tick : p->step;
+    crd_status st = m->measure ? run_measured(p, t, h) : run_member(p, t, h, false);
+    if (st >= 0 && p->out) {
+        bool nan = false;
+        for (int i = 0; i < p->out->real_count; i++) {
+            nan |= p->outputs.real[i] != p->outputs.real[i];
+        }
+        if (nan) { st = fail_nan(p); }
+    }
+    p->stamp = end;
+    p->status = st;
+    if (p->unit->wants_stop) { atomic_store_explicit(&m->wish, true, memory_order_relaxed); }
+}
+
+static crd_status first_failure(crd_master* m, const crdi_phase* phase)
+{
+    crd_status first = CRD_OK;
+    for (int i = phase->batch_count - 1; i >= 0; i--) {
+        const int member = m->batch[phase->batch_first + i];
+        const crdi_member* p = &m->members[member];
+        if (p->status == CRD_E_CRASH) {
+            first = crdi_member_crashed(m, member, p->crash_signal);
+        } else if (p->status < 0) {
+            first = crdi_member_failed(m, member, p->status);
+        }
+    }
+    return first;
+}
+
+static bool is_due(const crd_master* m, int member)
+{
+    return !m->multirate || (m->n + 1) % m->members[member].ticks == 0;
+}
+
+// The way of almost every step: all members are due, nothing is measured, and the units take their
+// values, advance and give their values in one call. Others go the long way.
+static bool run_lanes(crd_master* m, const crdi_phase* phase)
+{
+    const crdi_lane* lanes = m->lanes + phase->batch_first;
+    const double t = crdi_master_time_of(m, m->n);
+    const double h = m->n + 1 == m->tick_count ? m->last_tick : m->tick;
+    bool good = true, wish = false;
+    for (int i = 0; i < phase->batch_count; i++) {
+        const crdi_lane* l = &lanes[i];
+        m->running = l->member;
+        if (!l->advance) {
+            crdi_member_run(m, &m->members[l->member]);
+            good = good && m->members[l->member].status >= 0;
+            continue;
+        }
+        const crd_status st = l->advance(l->unit, t, h);
+        bool nan = false;
+        for (int k = 0; k < l->output_count; k++) {
+            nan |= l->outputs[k] != l->outputs[k];
+        }
+        wish |= l->unit->wants_stop;
+        if (__builtin_expect(st < 0 || nan, 0)) {
+            crdi_member* p = &m->members[l->member];
+            p->status = st < 0 ? st : fail_nan(p);
+            good = false;
+        }
+    }
+    m->running = -1;
+    if (wish) { atomic_store_explicit(&m->wish, true, memory_order_relaxed); }
+    return good;
+}
+
+// The members of a phase that are due, one after the other.
+static bool run_serial(crd_master* m, const int* batch, int count)
+{
+    bool good = true;
+    for (int i = 0; i < count; i++) {
+        if (!is_due(m, batch[i])) { continue; }
+        m->running = batch[i];
+        crdi_member_run(m, &m->members[batch[i]]);
+        good = good && m->members[batch[i]].status >= 0;
+    }
+    m->running = -1;
+    return good;
+}
+
+// All members of a phase advance. Failures are reported in the order of the batch.
+static crd_status run_batch(crd_master* m, const crdi_phase* phase)
+{
+    bool good = true;
+    if (m->threads > 1 && phase->batch_count - phase->pinned_count > 1) {
+        crdi_pool_run(m->pool, phase->batch_first + phase->pinned_count,
+                      phase->batch_count - phase->pinned_count);
+        (void)run_serial(m, m->batch + phase->batch_first, phase->pinned_count);
+        good = false; // look
+    } else if (m->multirate || m->measure) {
+        good = run_serial(m, m->batch + phase->batch_first, phase->batch_count);
+    } else {
+        good = run_lanes(m, phase);
+    }
+    return good ? CRD_OK : first_failure(m, phase);
+}
+
+// Values move into the units whose step begins (early) or ends (late) with this tick.
+static void move_values(crd_master* m, const crdi_phase* phase)
+{
+    if (!m->multirate) {
+        const double t = crdi_master_time_of(m, m->n);
+        crdi_master_transfer(m, &phase->early, t);
+        crdi_master_transfer(m, &phase->late, t);
+        return;
+    }
+    for (int k = 0; k < phase->early_count; k++) {
+        const crdi_feed* f = &m->feeds[phase->early_first + k];
+        if (m->n % m->members[f->member].ticks != 0) { continue; }
+        crdi_master_transfer(m, f, crdi_master_time_of(m, m->n));
+    }
+    for (int k = 0; k < phase->late_count; k++) {
+        const crdi_feed* f = &m->feeds[phase->late_first + k];
+        if (!is_due(m, f->member)) { continue; }
+        const int64_t begin = m->n + 1 - m->members[f->member].ticks;
+        crdi_master_transfer(m, f, crdi_master_time_of(m, begin));
+    }
+}
+
+// One tick: in every phase values move, then the units that are due advance.
+//   outputs(n) -> links -> inputs -> units -> outputs(n+1) -> record
+static crd_status tick(crd_master* m)
+{
+    for (int i = 0; i < m->phase_count; i++) {
+        move_values(m, &m->phases[i]);
+        const crd_status st = run_batch(m, &m->phases[i]);
+        if (st < 0) { return st; }
+    }
+    m->n++;
+    if (m->recorder && (m->n % m->row_every == 0 || m->n == m->tick_count)) {
+        return crdi_master_record(m);
+    }
+    return CRD_OK;
+}
+
+static void look_for_end(crd_master* m)
+{
+    if (m->n >= m->tick_count) {
+        m->end = CRD_END_STOP_TIME;
+    } else if (m->opt.stop && *m->opt.stop) {
+        m->end = CRD_END_INTERRUPTED;
+    }
+    if (!atomic_load_explicit(&m->wish, memory_order_relaxed)) { return; }
+    for (int i = 0; i < m->member_count; i++) {
+        if (m->members[i].unit->wants_stop) {
+            m->end = CRD_END_UNIT;
+            m->end_member = i;
+            return;
+        }
+    }
+}
+
+enum { FIRST_TICKS = 16, READ_CLOCK_NS = 30, FORK_JOIN_NS = 6000 };
+
+// After the first ticks the cost of the units is known: measure so seldom that the clock costs one
+// per cent, and use threads if they pay.
+static void tune(crd_master* m)
+{
+    double sum = 0, most = 0;
+    for (int i = 0; i < m->member_count; i++) {
+        const crdi_member* p = &m->members[i];
+        if (!p->measured) { continue; }
+        const double ns = (double)(p->ns_set + p->ns_step + p->ns_get) / (double)p->measured;
+        sum += ns;
+        most = fmax(most, ns);
+    }
+    const double mean = fmax(sum / m->member_count, 1);
+    m->measure_every = (int)fmin(fmax(4 * READ_CLOCK_NS * 100 / mean, 1), 1000);
+    if (m->pool && m->sys->run.threads == 0) {
+        const double parallel = fmax(sum / m->threads_possible, most) + FORK_JOIN_NS * m->phase_count;
+        m->threads = parallel < 0.8 * sum ? m->threads_possible : 1;
+    }
+}
+
+static crd_status advance(crd_master* m, int64_t ticks)
+{
+    for (; ticks > 0 && m->end == CRD_END_NONE; ticks--) {
+        m->measure = --m->measure_in <= 0 && !m->opt.no_statistics;
+        if (m->measure) {
+            m->measure_in = m->measure_every;
+            if (m->n == FIRST_TICKS) { tune(m); }
+        }
+        const crd_status st = tick(m);
+        if (st < 0) {
+            m->end = CRD_END_FAILED;
+            return st;
+        }
+        look_for_end(m);
+    }
+    return CRD_OK;
+}
+
+crd_status crd_master_advance(crd_master* m, int64_t ticks)
+{
+    if (!m->opt.guard_crashes) { return advance(m, ticks); }
+    crdi_guard guard;
+    crd_status st = CRD_OK;
+    crdi_guard_enter(&guard, &m->running);
+    const int crash = sigsetjmp(guard.env, 0);
+    if (crash) {
+        st = crdi_member_crashed(m, m->running, crash);
+    } else {
+        st = advance(m, ticks);
+    }
+    crdi_guard_leave(&guard);
+    return st;
+}

@@ -1,0 +1,117 @@
+// Values on their way from outputs to inputs.
+#include "master/master.h"
+
+#include <math.h>
+#include <string.h>
+
+static void push(crdi_curve* c, double t)
+{
+    for (int i = c->order; i > 0; i--) {
+        c->t[i] = c->t[i - 1];
+        c->y[i] = c->y[i - 1];
+    }
+    c->t[0] = t;
+    c->y[0] = c->gain * *c->from + c->offset;
+    if (c->count <= c->order) { c->count++; }
+}
+
+// The polynomial through the samples in Newton's form around the newest,
+//   u(t) = y0 + (t - t0) [a + (t - t1) b],  a = y[t0,t1],  b = y[t0,t1,t2]
+// as value and derivatives at the beginning of the step. A unit that takes no derivatives gets the
+// value there, too, unless a newer sample is known (Gauss-Seidel): then that one.
+static void evaluate(crdi_curve* c, double t)
+{
+    const double a = c->count > 1 ? (c->y[0] - c->y[1]) / (c->t[0] - c->t[1]) : 0;
+    double b = 0;
+    if (c->count > 2) {
+        const double older = (c->y[1] - c->y[2]) / (c->t[1] - c->t[2]);
+        b = (a - older) / (c->t[0] - c->t[2]);
+    }
+    if (!c->slope[0] && t < c->t[0]) { t = c->t[0]; }
+    const double x0 = t - c->t[0], x1 = t - c->t[1];
+    *c->to = c->y[0] + x0 * (a + x1 * b);
+    if (c->slope[0]) { *c->slope[0] = a + (x0 + x1) * b; }
+    if (c->slope[1]) { *c->slope[1] = 2 * b; }
+}
+
+static double as_real(const crdi_conversion* c)
+{
+    if (crd_type_kind(c->from_type) == CRD_REAL) { return *(const double*)c->from; }
+    const int64_t i = *(const int64_t*)c->from;
+    return c->from_type == CRD_UINT64 ? (double)(uint64_t)i : (double)i;
+}
+
+// Nearest integer that the type can hold: a connection does not fail in a step.
+static int64_t to_integer(double x, int type)
+{
+    static const struct {
+        double low, high;
+    } range[CRD_TYPE_COUNT] = {
+        [CRD_INT8] = {-128, 127},
+        [CRD_UINT8] = {0, 255},
+        [CRD_INT16] = {-32768, 32767},
+        [CRD_UINT16] = {0, 65535},
+        [CRD_INT32] = {-2147483648.0, 2147483647},
+        [CRD_UINT32] = {0, 4294967295.0},
+        [CRD_INT64] = {-9223372036854775808.0, 9223372036854774784.0},
+        [CRD_UINT64] = {0, 18446744073709549568.0},
+        [CRD_ENUMERATION] = {-2147483648.0, 2147483647},
+    };
+    if (type == CRD_BOOLEAN) { return x != 0; }
+    if (isnan(x)) { return 0; }
+    x = fmin(fmax(nearbyint(x), range[type].low), range[type].high);
+    return type == CRD_UINT64 ? (int64_t)(uint64_t)x : (int64_t)x;
+}
+
+void crdi_convert(const crdi_conversion* c)
+{
+    const bool to_real = crd_type_kind(c->to_type) == CRD_REAL;
+    if (!to_real && !c->transform && c->from_type == c->to_type) { // all 64 bits survive
+        *(int64_t*)c->to = *(const int64_t*)c->from;
+        return;
+    }
+    double x = as_real(c);
+    if (c->transform) { x = c->gain * x + c->offset; }
+    if (to_real) {
+        *(double*)c->to = x;
+    } else {
+        *(int64_t*)c->to = to_integer(x, c->to_type);
+    }
+}
+
+crd_status crdi_convert_bytes(crd_context* ctx, const crdi_conversion* c)
+{
+    const crd_bytes* from = c->from;
+    return crd_bytes_set(ctx, c->to, from->data, from->length);
+}
+
+void crdi_master_transfer(crd_master* m, const crdi_feed* f, double t)
+{
+    const crdi_copy* copy = m->copies + f->copy_first;
+    for (int i = 0; i < f->copy_count; i++) {
+        *copy[i].to = *copy[i].from;
+    }
+    const crdi_scaled* scaled = m->scaled + f->scaled_first;
+    for (int i = 0; i < f->scaled_count; i++) {
+        *scaled[i].to = scaled[i].gain * *scaled[i].from + scaled[i].offset;
+    }
+    for (int i = 0; i < f->curve_count; i++) {
+        crdi_curve* c = &m->curves[f->curve_first + i];
+        const int64_t stamp = m->members[c->source].stamp;
+        if (stamp != c->stamp) {
+            c->stamp = stamp;
+            push(c, crdi_master_time_of(m, stamp));
+        }
+        evaluate(c, t);
+    }
+    for (int i = 0; i < f->conversion_count; i++) {
+        const crdi_conversion* c = &m->conversions[f->conversion_first + i];
+        if (crd_type_kind(c->from_type) == CRD_BYTES) {
+            // Allocates only when a text outgrows its room.
+            const crd_status st = crdi_convert_bytes(m->ctx, c);
+            if (st < 0) { m->members[f->member].status = st; }
+        } else {
+            crdi_convert(c);
+        }
+    }
+}

@@ -1,0 +1,581 @@
+// Plots as SVG, written by hand: axes, grid, legend, one polyline per stretch of finite points.
+//
+// Numbers are put together from integers, so that no locale gets into the file. Colours come from
+// Okabe and Ito (2008), told apart by all kinds of colour vision; a style for dark ground is
+// included.
+#include "cardan/results.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    WIDTH = 960,
+    RIGHT = 24,
+    PLOT_HEIGHT = 220,
+    TITLE_HEIGHT = 44,
+    LINE_HEIGHT = 18, // of the legend
+    GAP = 22,         // between panels
+    FOOT = 56,        // x axis: numbers and label
+    COLOURS = 7,
+    CHAR_WIDTH = 7, // of the 12 px letters, rather too wide
+    MOST_TICKS = 32,
+};
+
+static const char style[] =
+    "<style>\n"
+    "text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;fill:#333}\n"
+    ".title{font-size:16px;font-weight:600;fill:#111}.panel{font-weight:600;fill:#111}\n"
+    ".num{font-variant-numeric:tabular-nums;fill:#555}\n"
+    ".ground{fill:#fff}.frame{fill:none;stroke:#999}.grid{stroke:#e4e4e4}.zero{stroke:#b8b8b8}\n"
+    ".line{fill:none;stroke-width:1.6;stroke-linejoin:round;stroke-linecap:round}\n"
+    ".dash{stroke-dasharray:6 4;stroke-linecap:butt}.dots{stroke-dasharray:2 3;"
+    "stroke-linecap:butt}\n"
+    ".s0{stroke:#0072b2}.s1{stroke:#d55e00}.s2{stroke:#009e73}.s3{stroke:#cc79a7}\n"
+    ".s4{stroke:#e69f00}.s5{stroke:#56b4e9}.s6{stroke:#555}\n"
+    "@media(prefers-color-scheme:dark){text{fill:#ccc}.title,.panel{fill:#f2f2f2}.num{fill:#aaa}\n"
+    ".ground{fill:#14171c}.frame{stroke:#666}.grid{stroke:#2b3038}.zero{stroke:#4d5560}\n"
+    ".s0{stroke:#4aa8e8}.s1{stroke:#ff8a3d}.s2{stroke:#2cc795}.s3{stroke:#e59cc4}\n"
+    ".s4{stroke:#f2b836}.s5{stroke:#9bd3f5}.s6{stroke:#bbb}}\n"
+    "</style>\n";
+
+// ---- text --------------------------------------------------------------------------------------
+
+// Grows; after the first failure it takes no more.
+typedef struct sheet {
+    crd_context* ctx;
+    char* text;
+    size_t length, capacity;
+    bool failed;
+} sheet;
+
+static void put_bytes(sheet* s, const char* bytes, size_t n)
+{
+    if (s->failed) { return; }
+    char* p = crdi_grow(s->ctx, s->text, &s->capacity, s->length + n, 1);
+    if (!p) {
+        s->failed = true;
+        return;
+    }
+    s->text = p;
+    memcpy(p + s->length, bytes, n);
+    s->length += n;
+}
+
+static void put(sheet* s, const char* text)
+{
+    put_bytes(s, text, strlen(text));
+}
+
+// Markup characters escaped; bytes that XML does not allow become blanks.
+static void put_escaped(sheet* s, const char* text)
+{
+    for (; *text; text++) {
+        switch (*text) {
+        case '&':
+            put(s, "&amp;");
+            break;
+        case '<':
+            put(s, "&lt;");
+            break;
+        case '>':
+            put(s, "&gt;");
+            break;
+        case '"':
+            put(s, "&quot;");
+            break;
+        default:
+            put_bytes(s, (unsigned char)*text < 32 ? " " : text, 1);
+        }
+    }
+}
+
+static int unsigned_text(char* out, uint64_t n)
+{
+    char digits[20];
+    int at = 20;
+    do {
+        digits[--at] = (char)('0' + n % 10);
+        n /= 10;
+    } while (n);
+    memcpy(out, digits + at, (size_t)(20 - at));
+    return 20 - at;
+}
+
+static void put_int(sheet* s, int n)
+{
+    char text[24];
+    int length = 0;
+    if (n < 0) { text[length++] = '-'; }
+    length += unsigned_text(text + length, (uint64_t)(n < 0 ? -(int64_t)n : n));
+    put_bytes(s, text, (size_t)length);
+}
+
+// A place on the sheet, in tenths of a pixel
+static void put_place(sheet* s, double x)
+{
+    char text[24];
+    int n = 0;
+    int64_t tenths = llround(fmin(fmax(x, -1e6), 1e6) * 10);
+    if (tenths < 0) {
+        text[n++] = '-';
+        tenths = -tenths;
+    }
+    n += unsigned_text(text + n, (uint64_t)tenths / 10);
+    if (tenths % 10) {
+        text[n++] = '.';
+        text[n++] = (char)('0' + tenths % 10);
+    }
+    put_bytes(s, text, (size_t)n);
+}
+
+static void put_attribute(sheet* s, const char* name, double x)
+{
+    put(s, " ");
+    put(s, name);
+    put(s, "=\"");
+    put_place(s, x);
+    put(s, "\"");
+}
+
+static void put_label(sheet* s, const char* class, const char* anchor, double x, double y,
+                      const char* text)
+{
+    put(s, "<text class=\"");
+    put(s, class);
+    put(s, "\" text-anchor=\"");
+    put(s, anchor);
+    put(s, "\"");
+    put_attribute(s, "x", x);
+    put_attribute(s, "y", y);
+    put(s, ">");
+    put_escaped(s, text);
+    put(s, "</text>\n");
+}
+
+static void put_line(sheet* s, const char* class, double x1, double y1, double x2, double y2)
+{
+    put(s, "<line class=\"");
+    put(s, class);
+    put(s, "\"");
+    put_attribute(s, "x1", x1);
+    put_attribute(s, "y1", y1);
+    put_attribute(s, "x2", x2);
+    put_attribute(s, "y2", y2);
+    put(s, "/>\n");
+}
+
+static int letters(const char* text)
+{
+    int n = 0;
+    for (; *text; text++) {
+        n += ((unsigned char)*text & 0xC0) != 0x80;
+    }
+    return n;
+}
+
+// ---- axes --------------------------------------------------------------------------------------
+
+typedef struct axis {
+    double low, high;    // ends of the axis
+    int64_t first, last; // ticks at (first .. last) * mantissa * 10^exponent
+    int mantissa;        // 1, 2 or 5
+    int exponent;
+    int shift; // the labels are divided by 10^shift
+} axis;
+
+static double power_of_ten(int e)
+{
+    return pow(10, e);
+}
+
+static double tick_at(const axis* a, int64_t n)
+{
+    const double m = (double)n * a->mantissa;
+    return a->exponent < 0 ? m / power_of_ten(-a->exponent) : m * power_of_ten(a->exponent);
+}
+
+// Ticks at 1, 2 or 5 times a power of ten, about `count` of them. `tight`: the axis ends with the
+// data, else with the next tick.
+static axis make_axis(double low, double high, int count, bool tight)
+{
+    if (!(low <= high)) { // no data
+        low = 0;
+        high = 1;
+    }
+    low = fmin(fmax(low, -1e300), 1e300); // so that differences are finite
+    high = fmin(fmax(high, -1e300), 1e300);
+    const double size = fmax(fabs(low), fabs(high));
+    if (high - low <= 1e-10 * size || high - low < 1e-290) { // constant: some air around it
+        const double air = size > 1e-280 ? 0.1 * size : 1;
+        low -= air;
+        high += air;
+    }
+    axis a = {.low = low, .high = high};
+    const double step = (high - low) / count;
+    a.exponent = (int)floor(log10(step));
+    const double m = step / power_of_ten(a.exponent);
+    a.mantissa = m < 1.5 ? 1 : m < 3.5 ? 2 : m < 7.5 ? 5 : 1;
+    a.exponent += m >= 7.5;
+    const double unit = tick_at(&a, 1);
+    if (tight) {
+        a.first = (int64_t)ceil(low / unit - 1e-9);
+        a.last = (int64_t)floor(high / unit + 1e-9);
+    } else {
+        a.first = (int64_t)floor(low / unit + 1e-9);
+        a.last = (int64_t)ceil(high / unit - 1e-9);
+        a.low = tick_at(&a, a.first);
+        a.high = tick_at(&a, a.last);
+    }
+    const double largest = fmax(fabs(a.low), fabs(a.high));
+    if (largest >= 1e5 || largest < 1e-2) { a.shift = 3 * (int)floor(log10(largest) / 3); }
+    return a;
+}
+
+// Exactly n * mantissa * 10^(exponent - shift), put together from digits.
+static void tick_text(const axis* a, int64_t n, char* out)
+{
+    const int64_t value = n * a->mantissa;
+    const int places = a->exponent - a->shift;
+    char digits[48];
+    int length = unsigned_text(digits, (uint64_t)(value < 0 ? -value : value));
+    for (int i = 0; i < places && value != 0 && length < 40; i++) {
+        digits[length++] = '0';
+    }
+    if (value < 0) {
+        memcpy(out, "\xE2\x88\x92", 3); // a real minus
+        out += 3;
+    }
+    const int behind = places < 0 && value != 0 ? -places : 0; // digits behind the point
+    if (behind >= length) { *out++ = '0'; }
+    for (int i = length - (behind > length ? behind : length); i < length; i++) {
+        if (length - i == behind) { *out++ = '.'; }
+        *out++ = i < 0 ? '0' : digits[i];
+    }
+    *out = 0;
+}
+
+// "×10⁶", "" if the labels are not scaled
+static void shift_text(const axis* a, char* out)
+{
+    static const char* const raised[] = {"\u2070", "\u00B9", "\u00B2", "\u00B3", "\u2074",
+                                         "\u2075", "\u2076", "\u2077", "\u2078", "\u2079"};
+    *out = 0;
+    if (a->shift == 0) { return; }
+    strcpy(out, "\u00D710");
+    if (a->shift < 0) { strcat(out, "\u207B"); }
+    char digits[24];
+    const int n = unsigned_text(digits, (uint64_t)(a->shift < 0 ? -a->shift : a->shift));
+    for (int i = 0; i < n; i++) {
+        strcat(out, raised[digits[i] - '0']);
+    }
+}
+
+static void extend(double* low, double* high, const double* v, const double* other, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        if (!isfinite(v[i]) || !isfinite(other[i])) { continue; }
+        *low = fmin(*low, v[i]);
+        *high = fmax(*high, v[i]);
+    }
+}
+
+static axis x_axis(const crd_plot_panel* panels, int count)
+{
+    double low = (double)INFINITY, high = -(double)INFINITY;
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < panels[i].series_count; k++) {
+            const crd_plot_series* s = &panels[i].series[k];
+            extend(&low, &high, s->x, s->y, s->count);
+        }
+    }
+    return make_axis(low, high, 10, true);
+}
+
+static axis y_axis(const crd_plot_panel* panel)
+{
+    double low = (double)INFINITY, high = -(double)INFINITY;
+    for (int k = 0; k < panel->series_count; k++) {
+        const crd_plot_series* s = &panel->series[k];
+        extend(&low, &high, s->y, s->x, s->count);
+    }
+    return make_axis(low, high, 5, false);
+}
+
+// ---- one panel ---------------------------------------------------------------------------------
+
+// Where a panel lies on the sheet, and how numbers become places
+typedef struct frame {
+    double left, top, width, height;
+    axis x, y;
+} frame;
+
+static double place_x(const frame* f, double x)
+{
+    return f->left + f->width * ((x - f->x.low) / (f->x.high - f->x.low));
+}
+
+static double place_y(const frame* f, double y)
+{
+    return f->top + f->height * (1 - (y - f->y.low) / (f->y.high - f->y.low));
+}
+
+static void put_point(sheet* s, double x, double y, bool* open)
+{
+    put(s, *open ? " " : "M");
+    *open = true;
+    put_place(s, x);
+    put(s, ",");
+    put_place(s, y);
+}
+
+// The points of one pixel column in a row: the first, the lowest, the highest, the last, in the
+// order in which they came.
+typedef struct column {
+    int64_t pixel, count;
+    double x[4], y[4]; // first, low, high, last
+    int64_t low_at, high_at;
+} column;
+
+static void put_column(sheet* s, const column* c, bool* open)
+{
+    if (c->count == 0) { return; }
+    const int a = c->low_at <= c->high_at ? 1 : 2, b = 3 - a;
+    put_point(s, c->x[0], c->y[0], open);
+    if (c->count > 2) {
+        const int64_t at_a = a == 1 ? c->low_at : c->high_at,
+                      at_b = a == 1 ? c->high_at : c->low_at;
+        if (at_a > 0 && at_a < c->count - 1) { put_point(s, c->x[a], c->y[a], open); }
+        if (at_b > 0 && at_b < c->count - 1 && at_b != at_a) {
+            put_point(s, c->x[b], c->y[b], open);
+        }
+    }
+    if (c->count > 1) { put_point(s, c->x[3], c->y[3], open); }
+}
+
+static void add_point(column* c, int64_t pixel, double x, double y)
+{
+    if (c->count == 0) {
+        *c = (column){.pixel = pixel};
+        for (int i = 0; i < 4; i++) {
+            c->x[i] = x;
+            c->y[i] = y;
+        }
+    }
+    if (y < c->y[1]) {
+        c->x[1] = x;
+        c->y[1] = y;
+        c->low_at = c->count;
+    }
+    if (y > c->y[2]) {
+        c->x[2] = x;
+        c->y[2] = y;
+        c->high_at = c->count;
+    }
+    c->x[3] = x;
+    c->y[3] = y;
+    c->count++;
+}
+
+static void put_class(sheet* s, int i, bool dashed)
+{
+    put(s, "class=\"line s");
+    put_int(s, i % COLOURS);
+    put(s, dashed ? " dash\"" : i >= COLOURS ? " dots\"" : "\"");
+}
+
+static void put_series(sheet* s, const frame* f, const crd_plot_series* p, int i)
+{
+    put(s, "<path ");
+    put_class(s, i, p->dashed);
+    put(s, " d=\"");
+    column c = {0};
+    bool open = false;
+    for (int64_t k = 0; k < p->count; k++) {
+        if (!isfinite(p->x[k]) || !isfinite(p->y[k])) { // a gap
+            put_column(s, &c, &open);
+            c.count = 0;
+            open = false;
+            continue;
+        }
+        const double x = place_x(f, p->x[k]);
+        const double y = fmin(fmax(place_y(f, p->y[k]), f->top - 9), f->top + f->height + 9);
+        const int64_t pixel = (int64_t)floor(fmin(fmax(x, -1e6), 1e6));
+        if (c.count && pixel != c.pixel) {
+            put_column(s, &c, &open);
+            c.count = 0;
+        }
+        add_point(&c, pixel, x, y);
+    }
+    put_column(s, &c, &open);
+    put(s, "\"/>\n");
+}
+
+static void put_grid(sheet* s, const frame* f, bool numbers_below)
+{
+    char text[64];
+    for (int64_t n = f->y.first; n <= f->y.last && n - f->y.first < MOST_TICKS; n++) {
+        const double y = place_y(f, tick_at(&f->y, n));
+        put_line(s, n == 0 ? "zero" : "grid", f->left, y, f->left + f->width, y);
+        tick_text(&f->y, n, text);
+        put_label(s, "num", "end", f->left - 7, y + 4, text);
+    }
+    for (int64_t n = f->x.first; n <= f->x.last && n - f->x.first < MOST_TICKS; n++) {
+        const double x = place_x(f, tick_at(&f->x, n));
+        put_line(s, "grid", x, f->top, x, f->top + f->height);
+        if (!numbers_below) { continue; }
+        tick_text(&f->x, n, text);
+        put_label(s, "num", "middle", x, f->top + f->height + 17, text);
+    }
+    put(s, "<rect class=\"frame\"");
+    put_attribute(s, "x", f->left);
+    put_attribute(s, "y", f->top);
+    put_attribute(s, "width", f->width);
+    put_attribute(s, "height", f->height);
+    put(s, "/>\n");
+    shift_text(&f->y, text);
+    if (text[0]) { put_label(s, "num", "end", f->left - 7, f->top - 9, text); }
+}
+
+// Title and legend above the panel, the legend in as many lines as it needs. Returns the height;
+// s NULL: only that.
+static int put_legend(sheet* s, const crd_plot_panel* p, double left, double top)
+{
+    double x = left;
+    int line = 1;
+    if (p->title && p->title[0]) {
+        if (s) { put_label(s, "panel", "start", x, top + LINE_HEIGHT - 5, p->title); }
+        x += CHAR_WIDTH * letters(p->title) + 24;
+    }
+    for (int i = 0; i < p->series_count; i++) {
+        const crd_plot_series* series = &p->series[i];
+        const char* label = series->label ? series->label : "";
+        const double width = 30 + CHAR_WIDTH * letters(label) + 18;
+        if (x > left && x + width > WIDTH - RIGHT) {
+            x = left;
+            line++;
+        }
+        if (s) {
+            const double y = top + line * LINE_HEIGHT - 9;
+            put(s, "<path ");
+            put_class(s, i, series->dashed);
+            put(s, " d=\"M");
+            put_place(s, x);
+            put(s, ",");
+            put_place(s, y);
+            put(s, "h22\"/>\n");
+            put_label(s, "key", "start", x + 28, y + 4, label);
+        }
+        x += width;
+    }
+    return line * LINE_HEIGHT + 4;
+}
+
+static void put_panel(sheet* s, const frame* f, const crd_plot_panel* p, bool numbers_below)
+{
+    put_grid(s, f, numbers_below);
+    if (p->y_label && p->y_label[0]) {
+        const double y = f->top + f->height / 2;
+        put(s, "<text text-anchor=\"middle\" transform=\"translate(16,");
+        put_place(s, y);
+        put(s, ") rotate(-90)\">");
+        put_escaped(s, p->y_label);
+        put(s, "</text>\n");
+    }
+    bool any = false;
+    for (int i = 0; i < p->series_count; i++) {
+        any = any || p->series[i].count > 0;
+        put_series(s, f, &p->series[i], i);
+    }
+    if (!any) {
+        put_label(s, "num", "middle", f->left + f->width / 2, f->top + f->height / 2, "no data");
+    }
+}
+
+// ---- the sheet ---------------------------------------------------------------------------------
+
+// Room for the longest number at the left
+static double left_margin(const crd_plot_panel* panels, int count)
+{
+    int most = 3;
+    for (int i = 0; i < count; i++) {
+        const axis a = y_axis(&panels[i]);
+        for (int64_t n = a.first; n <= a.last && n - a.first < MOST_TICKS; n++) {
+            char text[64];
+            tick_text(&a, n, text);
+            most = letters(text) > most ? letters(text) : most;
+        }
+    }
+    return 34 + CHAR_WIDTH * most;
+}
+
+static void put_sheet(sheet* s, const char* title, const char* x_label,
+                      const crd_plot_panel* panels, int count)
+{
+    const double left = left_margin(panels, count);
+    int height = TITLE_HEIGHT + FOOT - GAP;
+    for (int i = 0; i < count; i++) {
+        height += put_legend(NULL, &panels[i], left, 0) + PLOT_HEIGHT + GAP;
+    }
+    put(s, "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\"");
+    put_attribute(s, "width", WIDTH);
+    put_attribute(s, "height", height);
+    put(s, " viewBox=\"0 0 ");
+    put_int(s, WIDTH);
+    put(s, " ");
+    put_int(s, height);
+    put(s, "\">\n<title>");
+    put_escaped(s, title);
+    put(s, "</title>\n");
+    put(s, style);
+    put(s, "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n");
+    put_label(s, "title", "start", left, 28, title);
+
+    double top = TITLE_HEIGHT;
+    frame f = {.left = left, .width = WIDTH - RIGHT - left, .height = PLOT_HEIGHT};
+    f.x = x_axis(panels, count);
+    for (int i = 0; i < count; i++) {
+        f.top = top + put_legend(s, &panels[i], left, top);
+        f.y = y_axis(&panels[i]);
+        put_panel(s, &f, &panels[i], i == count - 1);
+        top = f.top + PLOT_HEIGHT + GAP;
+    }
+    char factor[64];
+    shift_text(&f.x, factor);
+    put_label(s, "key", "middle", left + f.width / 2, height - 14, x_label);
+    if (factor[0]) { put_label(s, "num", "end", WIDTH - RIGHT, height - 14, factor); }
+    put(s, "</svg>\n");
+}
+
+static crd_status write_file(const sheet* s, const char* path)
+{
+    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    bool good = fd >= 0;
+    for (size_t done = 0; good && done < s->length;) {
+        const ssize_t n = write(fd, s->text + done, s->length - done);
+        if (n > 0) {
+            done += (size_t)n;
+        } else {
+            good = n < 0 && errno == EINTR;
+        }
+    }
+    int error = errno;
+    if (fd >= 0 && close(fd) < 0 && good) {
+        error = errno;
+        good = false;
+    }
+    if (good) { return CRD_OK; }
+    return crdi_fail(s->ctx, CRD_E_IO, "%s: cannot write the plot: %s", path, strerror(error));
+}
+
+crd_status crd_plot_svg(crd_context* ctx, const char* path, const char* title, const char* x_label,
+                        const crd_plot_panel* panels, int panel_count)
+{
+    sheet s = {.ctx = ctx};
+    put_sheet(&s, title ? title : "", x_label ? x_label : "", panels, panel_count);
+    const crd_status st = s.failed ? CRD_E_MEMORY : write_file(&s, path);
+    crdi_free(ctx, s.text);
+    return st;
+}

@@ -1,0 +1,602 @@
+// Reading CSV: the text is cut into fields once, numbers go straight into their columns. Columns
+// that turn out to hold texts get them in a second pass.
+#include "cardan/results.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct table {
+    crd_table view; // first, so that the caller's pointer is ours
+    crd_context* ctx;
+    crdi_arena arena; // names, units, column descriptions
+    crdi_map names;
+    double* values; // time, then the columns, (capacity) each
+    char* texts;    // all texts of text columns, each with a final zero
+    const char** text_rows;
+} table;
+
+typedef struct reader {
+    crd_context* ctx;
+    table* t;
+    const char* name; // in messages
+    const char *at, *end;
+    int64_t line; // of `at`, from 1
+    char separator;
+    int fields;       // of a row, with time
+    size_t capacity;  // rows
+    uint8_t* is_text; // (fields)
+} reader;
+
+// One field: without the blanks around it and without its quotes.
+typedef struct field {
+    const char* text;
+    size_t length;
+    bool doubled; // has quotes that stand for one
+    bool last;    // of its row
+    bool cut;     // the text ends inside its quotes
+} field;
+
+static bool blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+static crd_status fail_at(const reader* r, int64_t line, const char* what)
+{
+    return crdi_fail(r->ctx, CRD_E_FORMAT, "%s:%lld: %s", r->name, (long long)line, what);
+}
+
+// ---- fields ------------------------------------------------------------------------------------
+
+static crd_status quoted_field(reader* r, field* f)
+{
+    const int64_t line = r->line;
+    const char* p = ++r->at;
+    *f = (field){.text = p};
+    for (;; p++) {
+        if (p == r->end) {
+            if (r->line != line) { return fail_at(r, line, "a quote is never closed"); }
+            f->length = (size_t)(p - f->text);
+            f->cut = f->last = true;
+            r->at = p;
+            return CRD_OK;
+        }
+        if (*p == '\n') { r->line++; }
+        if (*p != '"') { continue; }
+        if (p + 1 == r->end || p[1] != '"') { break; }
+        f->doubled = true;
+        p++;
+    }
+    f->length = (size_t)(p - f->text);
+    p++;
+    while (p < r->end && *p != r->separator && *p != '\n') {
+        if (!blank(*p) && *p != '\r') {
+            return fail_at(r, r->line, "text after a closing quote, expected a separator");
+        }
+        p++;
+    }
+    f->last = p == r->end || *p == '\n';
+    r->at = p < r->end ? p + 1 : p;
+    r->line += f->last && p < r->end;
+    return CRD_OK;
+}
+
+static crd_status next_field(reader* r, field* f)
+{
+    const char *p = r->at, *const end = r->end;
+    const char separator = r->separator;
+    while (p < end && blank(*p) && *p != separator) {
+        p++;
+    }
+    if (p < end && *p == '"') {
+        r->at = p;
+        return quoted_field(r, f);
+    }
+    const char* first = p;
+    while (p < end && *p != separator && *p != '\n') {
+        p++;
+    }
+    const char* last = p;
+    while (last > first && (blank(last[-1]) || last[-1] == '\r')) {
+        last--;
+    }
+    *f = (field){.text = first, .length = (size_t)(last - first)};
+    f->last = p == end || *p == '\n';
+    r->at = p < end ? p + 1 : p;
+    r->line += f->last && p < end;
+    return CRD_OK;
+}
+
+static void skip_empty_lines(reader* r)
+{
+    for (;;) {
+        const char* p = r->at;
+        while (p < r->end && (*p == ' ' || *p == '\r')) {
+            p++;
+        }
+        if (p == r->end) { r->at = p; }
+        if (p == r->end || *p != '\n') { return; }
+        r->at = p + 1;
+        r->line++;
+    }
+}
+
+static bool equals(const char* text, size_t length, const char* word)
+{
+    for (size_t i = 0; i < length; i++) {
+        const char c = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] + 32) : text[i];
+        if (!word[i] || c != word[i]) { return false; }
+    }
+    return !word[length];
+}
+
+// A number, with a comma for the point where that cannot be the separator; or true, false. An empty
+// field is no value: NaN.
+static bool number(const reader* r, const char* text, size_t length, double* out)
+{
+    if (crdi_parse_double(text, length, out)) { return true; }
+    if (length == 0) {
+        *out = (double)NAN;
+        return true;
+    }
+    if (equals(text, length, "true") || equals(text, length, "false")) {
+        *out = length == 4;
+        return true;
+    }
+    const char* comma = r->separator != ',' ? memchr(text, ',', length) : NULL;
+    char copy[64];
+    if (comma && length < sizeof copy) {
+        memcpy(copy, text, length);
+        copy[comma - text] = '.';
+        if (crdi_parse_double(copy, length, out)) { return true; }
+    }
+    *out = (double)NAN;
+    return false;
+}
+
+// The field's text with single quotes; at most length + 1 bytes. Returns the end.
+static char* copy_field(const field* f, char* to)
+{
+    if (!f->doubled) {
+        memcpy(to, f->text, f->length);
+        to += f->length;
+    } else {
+        for (size_t i = 0; i < f->length; i++) {
+            *to++ = f->text[i];
+            if (f->text[i] == '"') { i++; }
+        }
+    }
+    *to = 0;
+    return to + 1;
+}
+
+// ---- header ------------------------------------------------------------------------------------
+
+// The first of the three that stands outside of quotes in the first line
+static char find_separator(const reader* r)
+{
+    bool quoted = false;
+    for (const char* p = r->at; p < r->end && (quoted || *p != '\n'); p++) {
+        if (*p == '"') { quoted = !quoted; }
+        if (!quoted && (*p == ',' || *p == ';' || *p == '\t')) { return *p; }
+    }
+    return ',';
+}
+
+static crd_status count_fields(reader* r)
+{
+    const reader start = *r;
+    field f;
+    do {
+        const crd_status st = next_field(r, &f);
+        if (st < 0) { return st; }
+        if (f.cut) { return fail_at(r, start.line, "a quote is never closed"); }
+        if (++r->fields == INT32_MAX) { return fail_at(r, start.line, "too many columns"); }
+    } while (!f.last);
+    const int fields = r->fields;
+    *r = start;
+    r->fields = fields;
+    return CRD_OK;
+}
+
+// "x [m]" -> x, m. Brackets without a blank before them are an index: x[1].
+static const char* split_unit(char* name)
+{
+    const size_t n = strlen(name);
+    if (n < 3 || name[n - 1] != ']') { return ""; }
+    char* open = strrchr(name, '[');
+    if (!open || open == name || open[-1] != ' ') { return ""; }
+    name[n - 1] = 0;
+    char* end = open;
+    while (end > name && end[-1] == ' ') {
+        end--;
+    }
+    if (end == name) {
+        name[n - 1] = ']';
+        return "";
+    }
+    *end = 0;
+    return open + 1;
+}
+
+static crd_status add_column(reader* r, int i, char* name, int64_t line)
+{
+    table* t = r->t;
+    crd_table_column* c = (crd_table_column*)&t->view.columns[i - 1];
+    c->unit = split_unit(name);
+    c->name = name;
+    if (!name[0]) {
+        return crdi_fail(r->ctx, CRD_E_FORMAT, "%s:%lld: column %d has no name", r->name,
+                         (long long)line, i + 1);
+    }
+    bool fresh = false;
+    const crd_status st = crdi_map_add(&t->names, name, i - 1, &fresh);
+    if (st < 0) { return st; }
+    if (!fresh) {
+        return crdi_fail(r->ctx, CRD_E_FORMAT, "%s:%lld: column '%s' occurs twice", r->name,
+                         (long long)line, name);
+    }
+    return CRD_OK;
+}
+
+static crd_status read_header(reader* r)
+{
+    crd_status st = CRD_OK;
+    table* t = r->t;
+    skip_empty_lines(r);
+    if (r->at == r->end) {
+        return crdi_fail(r->ctx, CRD_E_FORMAT, "%s:1: empty, expected a line of column names",
+                         r->name);
+    }
+    r->separator = find_separator(r);
+    CRD_TRY(count_fields(r));
+    t->view.column_count = r->fields - 1;
+    t->view.columns = crdi_arena_new(&t->arena, (size_t)r->fields, sizeof *t->view.columns);
+    r->is_text = crdi_arena_new(&t->arena, (size_t)r->fields, 1);
+    if (!t->view.columns || !r->is_text) { return CRD_E_MEMORY; }
+    const int64_t line = r->line;
+    for (int i = 0; i < r->fields; i++) {
+        field f;
+        CRD_TRY(next_field(r, &f));
+        double x;
+        if (i == 0 && f.length && number(r, f.text, f.length, &x)) {
+            return crdi_fail(r->ctx, CRD_E_FORMAT,
+                             "%s:%lld: the first line begins with the number %.*s, expected "
+                             "column names",
+                             r->name, (long long)line, f.length > 40 ? 40 : (int)f.length, f.text);
+        }
+        char* name = crdi_arena_text(&t->arena, f.text, f.length);
+        if (!name) { return CRD_E_MEMORY; }
+        copy_field(&f, name);
+        if (i > 0) { CRD_TRY(add_column(r, i, name, line)); }
+    }
+    return CRD_OK;
+fail:
+    return st;
+}
+
+// A second line of "[m]" and empty fields. What has no brackets anywhere is no line of units.
+static crd_status read_units(reader* r)
+{
+    crd_status st = CRD_OK;
+    table* t = r->t;
+    skip_empty_lines(r);
+    const reader start = *r;
+    int count = 0, units = 0;
+    field f;
+    do {
+        if (r->at == r->end && count == 0) { return CRD_OK; }
+        CRD_TRY(next_field(r, &f));
+        const bool bracketed = f.length >= 2 && f.text[0] == '[' && f.text[f.length - 1] == ']';
+        if (f.length && !bracketed) {
+            *r = start;
+            return CRD_OK;
+        }
+        units += bracketed;
+        count++;
+    } while (!f.last);
+    const reader behind = *r;
+    *r = start;
+    if (units == 0 || count != r->fields || f.cut) { return CRD_OK; }
+    for (int i = 0; i < r->fields; i++) {
+        CRD_TRY(next_field(r, &f));
+        if (i == 0 || f.length < 2) { continue; }
+        char* unit = crdi_arena_text(&t->arena, f.text + 1, f.length - 2);
+        if (!unit) { return CRD_E_MEMORY; }
+        f.text++;
+        f.length -= 2;
+        copy_field(&f, unit);
+        ((crd_table_column*)t->view.columns)[i - 1].unit = unit;
+    }
+    *r = behind;
+    return CRD_OK;
+fail:
+    return st;
+}
+
+// ---- rows --------------------------------------------------------------------------------------
+
+static crd_status wrong_count(const reader* r, int64_t line, int count)
+{
+    return crdi_fail(r->ctx, CRD_E_FORMAT, "%s:%lld: %d field%s, expected %d as in the header",
+                     r->name, (long long)line, count, count == 1 ? "" : "s", r->fields);
+}
+
+static crd_status check_time(const reader* r, int64_t line, size_t row, const field* f, bool read)
+{
+    const double* time = r->t->values;
+    const int n = f->length > 40 ? 40 : (int)f->length;
+    if (!read || !isfinite(time[row])) {
+        return crdi_fail(r->ctx, CRD_E_FORMAT, "%s:%lld: time '%.*s' is not a finite number",
+                         r->name, (long long)line, n, f->text);
+    }
+    if (row > 0 && time[row] < time[row - 1]) {
+        return crdi_fail(r->ctx, CRD_E_FORMAT,
+                         "%s:%lld: time goes back from %.17g to %.*s, expected ascending times",
+                         r->name, (long long)line, time[row - 1], n, f->text);
+    }
+    return CRD_OK;
+}
+
+// One row into place `row`. `*complete` false: the file was cut inside of it.
+static crd_status read_row(reader* r, size_t row, bool* complete)
+{
+    const int64_t line = r->line;
+    int count = 0;
+    bool odd = false; // a text where the rows before had numbers
+    field f, time = {0};
+    bool time_read = false;
+    do {
+        const crd_status st = next_field(r, &f);
+        if (st < 0) { return st; }
+        if (count < r->fields) {
+            double* value = &r->t->values[(size_t)count * r->capacity + row];
+            const bool read = number(r, f.text, f.length, value);
+            if (count == 0) {
+                time = f;
+                time_read = read;
+            } else if (!read && !r->is_text[count]) {
+                r->is_text[count] = 1 + (row > 0); // 2: to be taken back if the row is dropped
+                odd = true;
+            }
+        }
+        count++;
+    } while (!f.last && count < INT32_MAX);
+    const bool ended = r->end[-1] == '\n' || r->at < r->end;
+    if (!ended && (f.cut || count < r->fields || (odd && row > 0) || !time_read)) {
+        for (int i = 0; i < r->fields; i++) {
+            if (r->is_text[i] == 2) { r->is_text[i] = 0; }
+        }
+        *complete = false;
+        return CRD_OK;
+    }
+    if (odd) {
+        for (int i = 0; i < r->fields; i++) {
+            r->is_text[i] = r->is_text[i] != 0;
+        }
+    }
+    if (count != r->fields) { return wrong_count(r, line, count); }
+    return check_time(r, line, row, &time, time_read);
+}
+
+static crd_status read_rows(reader* r)
+{
+    table* t = r->t;
+    // A row has a line, and every field of it a byte behind it: so many rows at most.
+    size_t lines = 1;
+    for (const char* p = r->at; p < r->end && (p = memchr(p, '\n', (size_t)(r->end - p))); p++) {
+        lines++;
+    }
+    const size_t most = (size_t)(r->end - r->at) / (size_t)r->fields + 1;
+    r->capacity = lines < most ? lines : most;
+    t->values = crdi_new_array(r->ctx, r->capacity, (size_t)r->fields * sizeof *t->values);
+    if (!t->values) { return CRD_E_MEMORY; }
+    size_t row = 0;
+    for (;;) {
+        skip_empty_lines(r);
+        if (r->at == r->end) { break; }
+        const int64_t line = r->line;
+        bool complete = true;
+        if (row == r->capacity) { // only a row that is too short gets here
+            field f;
+            int count = 0;
+            do {
+                const crd_status st = next_field(r, &f);
+                if (st < 0) { return st; }
+                count++;
+            } while (!f.last);
+            if (r->end[-1] == '\n' || r->at < r->end) { return wrong_count(r, line, count); }
+            complete = false;
+        } else {
+            const crd_status st = read_row(r, row, &complete);
+            if (st < 0) { return st; }
+        }
+        if (!complete) {
+            crdi_log(r->ctx, CRD_LOG_WARNING,
+                     "%s:%lld: the last line is incomplete and left out; was the run killed?",
+                     r->name, (long long)line);
+            break;
+        }
+        row++;
+    }
+    t->view.rows = (int64_t)row;
+    t->view.time = t->values;
+    for (int i = 0; i < t->view.column_count; i++) {
+        crd_table_column* c = (crd_table_column*)&t->view.columns[i];
+        c->values = t->values + (size_t)(i + 1) * r->capacity;
+    }
+    return CRD_OK;
+}
+
+// Second pass, from the first row again: r->at stands there.
+static crd_status read_texts(reader* r)
+{
+    table* t = r->t;
+    const size_t rows = (size_t)t->view.rows;
+    size_t columns = 0;
+    for (int i = 1; i < r->fields; i++) {
+        columns += r->is_text[i] != 0;
+    }
+    if (columns == 0) { return CRD_OK; }
+    t->texts = crdi_new_array(r->ctx, (size_t)(r->end - r->at) + 2, 1);
+    t->text_rows = crdi_new_array(r->ctx, rows * columns, sizeof *t->text_rows);
+    if (!t->texts || !t->text_rows) { return CRD_E_MEMORY; }
+    char* to = t->texts;
+    for (size_t row = 0; row < rows; row++) {
+        skip_empty_lines(r);
+        size_t column = 0;
+        for (int i = 0; i < r->fields; i++) {
+            field f;
+            const crd_status st = next_field(r, &f);
+            if (st < 0) { return st; }
+            if (!r->is_text[i]) { continue; }
+            t->text_rows[column++ * rows + row] = to;
+            to = copy_field(&f, to);
+        }
+    }
+    size_t column = 0;
+    for (int i = 1; i < r->fields; i++) {
+        if (!r->is_text[i]) { continue; }
+        ((crd_table_column*)t->view.columns)[i - 1].texts = t->text_rows + column++ * rows;
+    }
+    return CRD_OK;
+}
+
+static crd_status refuse_zero_bytes(reader* r)
+{
+    const size_t length = (size_t)(r->end - r->at);
+    const char* zero = length ? memchr(r->at, 0, length) : NULL;
+    if (!zero) { return CRD_OK; }
+    int64_t line = 1;
+    for (const char* p = r->at; p < zero; p++) {
+        line += *p == '\n';
+    }
+    return fail_at(r, line, "a zero byte, expected a text file in UTF-8");
+}
+
+crd_status crd_table_parse(crd_context* ctx, const char* text, size_t length,
+                           const char* name_in_messages, crd_table** out)
+{
+    crd_status st = CRD_E_MEMORY;
+    table* t = crdi_new(ctx, sizeof *t);
+    if (!t) { return st; }
+    t->ctx = ctx;
+    crdi_arena_init(&t->arena, ctx);
+    crdi_map_init(&t->names, ctx);
+    reader r = {
+        .ctx = ctx, .t = t, .name = name_in_messages, .at = text, .end = text + length, .line = 1};
+    t->view.path = crdi_arena_text(&t->arena, name_in_messages, strlen(name_in_messages));
+    if (!t->view.path) { goto fail; }
+    CRD_TRY(refuse_zero_bytes(&r));
+    if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) { r.at += 3; }
+    CRD_TRY(read_header(&r));
+    CRD_TRY(read_units(&r));
+    const char* rows = r.at;
+    const int64_t line = r.line;
+    CRD_TRY(read_rows(&r));
+    r.at = rows;
+    r.line = line;
+    CRD_TRY(read_texts(&r));
+    *out = &t->view;
+    return CRD_OK;
+fail:
+    crd_table_destroy(&t->view);
+    return st;
+}
+
+// ---- files -------------------------------------------------------------------------------------
+
+// Read, not mapped: a file that shrinks meanwhile must not kill the process.
+static crd_status read_all(crd_context* ctx, int fd, const char* path, char** text, size_t* length)
+{
+    struct stat info;
+    if (fstat(fd, &info) < 0) { info.st_size = 0; }
+    size_t capacity = 0;
+    const size_t guess = info.st_size > 0 ? (size_t)info.st_size + 1 : 65536;
+    *length = 0;
+    for (;;) {
+        const size_t need = *length < guess ? guess : *length + 65536;
+        char* p = crdi_grow(ctx, *text, &capacity, need, 1);
+        if (!p) { return CRD_E_MEMORY; }
+        *text = p;
+        const ssize_t n = read(fd, p + *length, capacity - *length);
+        if (n == 0) { return CRD_OK; }
+        if (n < 0 && errno != EINTR) {
+            return crdi_fail(ctx, CRD_E_IO, "%s: cannot read it: %s", path, strerror(errno));
+        }
+        if (n > 0) { *length += (size_t)n; }
+    }
+}
+
+crd_status crd_table_read(crd_context* ctx, const char* path, crd_table** out)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        const crd_status st = errno == ENOENT ? CRD_E_NOT_FOUND : CRD_E_IO;
+        return crdi_fail(ctx, st, "%s: cannot open it: %s", path, strerror(errno));
+    }
+    char* text = NULL;
+    size_t length = 0;
+    crd_status st = read_all(ctx, fd, path, &text, &length);
+    close(fd);
+    if (st == CRD_OK) { st = crd_table_parse(ctx, text, length, path, out); }
+    crdi_free(ctx, text);
+    return st;
+}
+
+void crd_table_destroy(crd_table* view)
+{
+    table* t = (table*)view;
+    if (!t) { return; }
+    crdi_free(t->ctx, t->values);
+    crdi_free(t->ctx, t->texts);
+    crdi_free(t->ctx, t->text_rows);
+    crdi_map_clear(&t->names);
+    crdi_arena_clear(&t->arena);
+    crdi_free(t->ctx, t);
+}
+
+// ---- access ------------------------------------------------------------------------------------
+
+int crd_table_find(const crd_table* view, const char* name)
+{
+    return crdi_map_find(&((const table*)view)->names, name);
+}
+
+// Last row at or before `time`, -1 if there is none
+static int64_t row_at(const crd_table* t, double time, int64_t hint)
+{
+    int64_t low = -1, high = t->rows; // time[low] <= time < time[high]
+    if (hint >= 0 && hint < t->rows && t->time[hint] <= time) {
+        low = hint;
+        for (int i = 0; i < 4; i++) {
+            if (low + 1 == t->rows || t->time[low + 1] > time) { return low; }
+            low++;
+        }
+    }
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        if (t->time[middle] <= time) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+double crd_table_value(const crd_table* t, int column, double time, bool linear, int64_t* hint)
+{
+    if (t->rows == 0) { return (double)NAN; }
+    const double* v = t->columns[column].values;
+    const int64_t i = row_at(t, time, *hint);
+    if (i < 0) { return v[0]; }
+    *hint = i;
+    if (!linear || i + 1 == t->rows || t->time[i] == time || v[i] == v[i + 1]) { return v[i]; }
+    const double part = (time - t->time[i]) / (t->time[i + 1] - t->time[i]);
+    return v[i] + part * (v[i + 1] - v[i]);
+}

@@ -1,0 +1,85 @@
+/// Mappings read by tables: one row per key says its name, its type and where the value goes.
+///
+/// Everything that can be wrong with a key or a value is worded here, once: unknown keys with the
+/// nearest known one, missing keys, wrong types, wrong dimensions, values out of range.
+#pragma once
+#include "system/yaml.h"
+
+typedef enum crdi_key_type {
+    CRDI_KEY_TEXT,      ///< const char*, not empty
+    CRDI_KEY_TEXTS,     ///< crdi_texts; one text or a list of them
+    CRDI_KEY_PATH,      ///< const char*, relative to the folder of the file
+    CRDI_KEY_BOOL,      ///< bool
+    CRDI_KEY_INT,       ///< int within min..max
+    CRDI_KEY_SEED,      ///< uint64_t
+    CRDI_KEY_NUMBER,    ///< double
+    CRDI_KEY_TIME,      ///< double, s
+    CRDI_KEY_FREQUENCY, ///< double, Hz
+    CRDI_KEY_ANGLE,     ///< double, rad
+    CRDI_KEY_NUMBERS,   ///< crdi_numbers
+    CRDI_KEY_TIMES,     ///< crdi_numbers, s
+    CRDI_KEY_CHOICE,    ///< an enum, by its place in `choices`
+    CRDI_KEY_NODE,      ///< const crdi_node*: the reader of the table goes on from there
+} crdi_key_type;
+
+typedef enum crdi_range { CRDI_ANY, CRDI_POSITIVE, CRDI_NOT_NEGATIVE } crdi_range;
+
+typedef struct crdi_key {
+    const char* name;
+    crdi_key_type type;
+    size_t offset; ///< of the value in the object
+    bool required;
+    crdi_range range;           ///< numbers
+    int min, max;               ///< CRDI_KEY_INT
+    const char* const* choices; ///< CRDI_KEY_CHOICE, ends with NULL
+} crdi_key;
+
+typedef struct crdi_table {
+    const char* name; ///< also the name of its definition in the schema file
+    const crdi_key* keys;
+    int count; ///< 64 at most
+} crdi_table;
+
+typedef struct crdi_texts {
+    const char* const* items;
+    int count;
+} crdi_texts;
+
+typedef struct crdi_numbers {
+    const double* items;
+    int count;
+} crdi_numbers;
+
+typedef struct crdi_reader {
+    crd_context* ctx;
+    crdi_arena* arena;   ///< of the system: what stays
+    crdi_arena* scratch; ///< gone after reading
+    const char* file;
+    size_t folder_length; ///< of `file` up to and with its last slash
+    char path[200];       ///< "units.mass1.signal", where we are
+    size_t path_length;
+} crdi_reader;
+
+/// `*given` (may be NULL) gets bit i for key i of the table.
+crd_status crdi_read_mapping(crdi_reader* r, const crdi_node* n, const crdi_table* table,
+                             void* object, uint64_t* given);
+/// "file:line: path: sentence"
+crd_status crdi_read_fail(crdi_reader* r, crd_status st, int line, const char* format, ...)
+    CRD_PRINTF(4, 5);
+
+/// Go down by a key, and back to what enter returned.
+size_t crdi_path_enter(crdi_reader* r, const char* key);
+size_t crdi_path_enter_item(crdi_reader* r, int index); ///< from 0, shown from 1
+void crdi_path_leave(crdi_reader* r, size_t mark);
+
+crd_status crdi_expect_kind(crdi_reader* r, const crdi_node* n, crdi_node_kind kind,
+                            const char* expected);
+crd_status crdi_read_int(crdi_reader* r, const crdi_node* n, int min, int max, int* out);
+/// A scalar that is text and not empty.
+crd_status crdi_read_text(crdi_reader* r, const crdi_node* n, const char** out);
+
+/// ", did you mean 'x'?" or "".
+typedef struct crdi_hint {
+    char text[100];
+} crdi_hint;
+crdi_hint crdi_hint_from(const char* word, const char* (*next)(void* user), void* user);

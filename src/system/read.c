@@ -1,0 +1,810 @@
+#include "system/read.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// ---- the tables: adding a key is adding a row --------------------------------------------------
+
+#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
+#define BIT(i) (UINT64_C(1) << (i))
+#define KEY(key, kind, object, field)                                                              \
+    .name = (key), .type = CRDI_KEY_##kind, .offset = offsetof(object, field)
+
+static const char* const extrapolations[] = {"hold", "linear", "quadratic", NULL};
+static const char* const interpolations[] = {"hold", "linear", NULL};
+static const char* const shapes[] = {"constant", "step",      "ramp",  "sine", "chirp",
+                                     "prbs",     "multisine", "table", NULL};
+_Static_assert(COUNT(shapes) == CRD_SIGNAL_SHAPE_COUNT + 1, "a name for each shape");
+_Static_assert(sizeof(crd_signal_shape) == sizeof(int), "choices are stored as int");
+
+typedef struct file_draft {
+    const crdi_node *version, *units, *connections, *run, *results;
+} file_draft;
+
+static const crdi_key file_keys[] = {
+    {KEY("cardan", NODE, file_draft, version), .required = true},
+    {KEY("units", NODE, file_draft, units), .required = true},
+    {KEY("connections", NODE, file_draft, connections)},
+    {KEY("run", NODE, file_draft, run)},
+    {KEY("results", NODE, file_draft, results)},
+};
+
+typedef struct unit_draft {
+    crd_unit_spec spec;
+    const char *fmu, *replay;
+    const crdi_node *signal, *signals, *parameters;
+} unit_draft;
+
+enum {
+    U_FMU,
+    U_SIGNAL,
+    U_SIGNALS,
+    U_REPLAY,
+    U_PARAMETERS,
+    U_STEP,
+    U_INTERPOLATION,
+    U_LOGGING,
+    U_PINNED,
+};
+
+static const crdi_key unit_keys[] = {
+    [U_FMU] = {KEY("fmu", PATH, unit_draft, fmu)},
+    [U_SIGNAL] = {KEY("signal", NODE, unit_draft, signal)},
+    [U_SIGNALS] = {KEY("signals", NODE, unit_draft, signals)},
+    [U_REPLAY] = {KEY("replay", PATH, unit_draft, replay)},
+    [U_PARAMETERS] = {KEY("parameters", NODE, unit_draft, parameters)},
+    [U_STEP] = {KEY("step", TIME, unit_draft, spec.step), .range = CRDI_POSITIVE},
+    [U_INTERPOLATION] = {KEY("interpolation", CHOICE, unit_draft, spec.interpolation),
+                         .choices = interpolations},
+    [U_LOGGING] = {KEY("logging", BOOL, unit_draft, spec.logging)},
+    [U_PINNED] = {KEY("pinned", BOOL, unit_draft, spec.pinned)},
+};
+
+typedef struct signal_draft {
+    crd_signal_spec spec;
+    double value;
+    crdi_numbers times, values;
+} signal_draft;
+
+enum {
+    S_SHAPE,
+    S_UNIT,
+    S_VALUE,
+    S_OFFSET,
+    S_AMPLITUDE,
+    S_START,
+    S_DURATION,
+    S_FREQUENCY,
+    S_FREQUENCY2,
+    S_PHASE,
+    S_ORDER,
+    S_SEED,
+    S_TIMES,
+    S_VALUES,
+    S_INTERPOLATION,
+};
+
+static const crdi_key signal_keys[] = {
+    [S_SHAPE] = {KEY("shape", CHOICE, signal_draft, spec.shape), .required = true,
+                 .choices = shapes},
+    [S_UNIT] = {KEY("unit", TEXT, signal_draft, spec.unit)},
+    [S_VALUE] = {KEY("value", NUMBER, signal_draft, value)},
+    [S_OFFSET] = {KEY("offset", NUMBER, signal_draft, spec.offset)},
+    [S_AMPLITUDE] = {KEY("amplitude", NUMBER, signal_draft, spec.amplitude)},
+    [S_START] = {KEY("start", TIME, signal_draft, spec.start)},
+    [S_DURATION] = {KEY("duration", TIME, signal_draft, spec.duration), .range = CRDI_POSITIVE},
+    [S_FREQUENCY] = {KEY("frequency", FREQUENCY, signal_draft, spec.frequency),
+                     .range = CRDI_NOT_NEGATIVE},
+    [S_FREQUENCY2] = {KEY("frequency2", FREQUENCY, signal_draft, spec.frequency2),
+                      .range = CRDI_NOT_NEGATIVE},
+    [S_PHASE] = {KEY("phase", ANGLE, signal_draft, spec.phase)},
+    [S_ORDER] = {KEY("order", INT, signal_draft, spec.order), .min = 1, .max = 10000},
+    [S_SEED] = {KEY("seed", SEED, signal_draft, spec.seed)},
+    [S_TIMES] = {KEY("times", TIMES, signal_draft, times)},
+    [S_VALUES] = {KEY("values", NUMBERS, signal_draft, values)},
+    [S_INTERPOLATION] = {KEY("interpolation", CHOICE, signal_draft, spec.interpolation),
+                         .choices = interpolations},
+};
+
+// Which keys a shape needs and which it may have besides `shape` and `unit`.
+static const struct {
+    uint64_t needs, takes;
+} shape_keys[CRD_SIGNAL_SHAPE_COUNT] = {
+#define LEVEL (BIT(S_OFFSET) | BIT(S_AMPLITUDE))
+    [CRD_SIGNAL_CONSTANT] = {0, LEVEL | BIT(S_VALUE)},
+    [CRD_SIGNAL_STEP] = {0, LEVEL | BIT(S_START)},
+    [CRD_SIGNAL_RAMP] = {BIT(S_DURATION), LEVEL | BIT(S_START)},
+    [CRD_SIGNAL_SINE] = {BIT(S_FREQUENCY), LEVEL | BIT(S_START) | BIT(S_PHASE)},
+    [CRD_SIGNAL_CHIRP] = {BIT(S_DURATION) | BIT(S_FREQUENCY) | BIT(S_FREQUENCY2),
+                          LEVEL | BIT(S_START)},
+    [CRD_SIGNAL_PRBS] = {BIT(S_DURATION), LEVEL | BIT(S_START) | BIT(S_ORDER) | BIT(S_SEED)},
+    [CRD_SIGNAL_MULTISINE] = {BIT(S_FREQUENCY2) | BIT(S_ORDER), LEVEL | BIT(S_START) | BIT(S_SEED)},
+    [CRD_SIGNAL_TABLE] = {BIT(S_TIMES) | BIT(S_VALUES),
+                          LEVEL | BIT(S_START) | BIT(S_INTERPOLATION)},
+#undef LEVEL
+};
+
+typedef struct connection_draft {
+    crd_connection_spec spec;
+    const char *from, *to;
+} connection_draft;
+
+enum { C_FROM, C_TO, C_GAIN, C_OFFSET, C_EXTRAPOLATION, C_CONVERT_UNITS };
+
+static const crdi_key connection_keys[] = {
+    [C_FROM] = {KEY("from", TEXT, connection_draft, from), .required = true},
+    [C_TO] = {KEY("to", TEXT, connection_draft, to), .required = true},
+    [C_GAIN] = {KEY("gain", NUMBER, connection_draft, spec.gain)},
+    [C_OFFSET] = {KEY("offset", NUMBER, connection_draft, spec.offset)},
+    [C_EXTRAPOLATION] = {KEY("extrapolation", CHOICE, connection_draft, spec.extrapolation),
+                         .choices = extrapolations},
+    [C_CONVERT_UNITS] = {KEY("convert_units", BOOL, connection_draft, spec.convert_units)},
+};
+
+typedef struct run_draft {
+    crd_run_spec spec;
+    const crdi_node *scheme, *threads, *initialization;
+} run_draft;
+
+static const crdi_key run_keys[] = {
+    {KEY("start", TIME, run_draft, spec.start)},
+    {KEY("stop", TIME, run_draft, spec.stop)},
+    {KEY("step", TIME, run_draft, spec.step), .range = CRDI_POSITIVE},
+    {KEY("tolerance", NUMBER, run_draft, spec.tolerance), .range = CRDI_POSITIVE},
+    {KEY("scheme", NODE, run_draft, scheme)},
+    {KEY("extrapolation", CHOICE, run_draft, spec.extrapolation), .choices = extrapolations},
+    {KEY("threads", NODE, run_draft, threads)},
+    {KEY("initialization", NODE, run_draft, initialization)},
+};
+
+static const crdi_key initialization_keys[] = {
+    {KEY("iterations", INT, crd_run_spec, loop_iterations), .min = 1, .max = 1000000},
+    {KEY("tolerance", NUMBER, crd_run_spec, loop_tolerance), .range = CRDI_POSITIVE},
+};
+
+typedef struct group_draft {
+    const crdi_node *jacobi, *gauss_seidel;
+} group_draft;
+
+static const crdi_key group_keys[] = {
+    {KEY("jacobi", NODE, group_draft, jacobi)},
+    {KEY("gauss-seidel", NODE, group_draft, gauss_seidel)},
+};
+
+typedef struct results_draft {
+    const char* file;
+    crdi_texts variables;
+    double interval;
+    bool unit_row;
+} results_draft;
+
+static const crdi_key results_keys[] = {
+    {KEY("file", PATH, results_draft, file)},
+    {KEY("variables", TEXTS, results_draft, variables)},
+    {KEY("interval", TIME, results_draft, interval), .range = CRDI_NOT_NEGATIVE},
+    {KEY("unit_row", BOOL, results_draft, unit_row)},
+};
+
+#define TABLE(name) static const crdi_table name##_table = {#name, name##_keys, COUNT(name##_keys)}
+TABLE(file);
+TABLE(unit);
+TABLE(signal);
+TABLE(connection);
+TABLE(run);
+TABLE(initialization);
+TABLE(group);
+TABLE(results);
+
+const crdi_table* const* crdi_system_tables(int* count)
+{
+    static const crdi_table* const all[] = {&file_table,       &unit_table,   &signal_table,
+                                            &connection_table, &run_table,    &initialization_table,
+                                            &group_table,      &results_table};
+    *count = COUNT(all);
+    return all;
+}
+
+// ---- signals -----------------------------------------------------------------------------------
+
+static int line_of(const crdi_node* mapping, const char* key)
+{
+    const crdi_node* n = crdi_node_get(mapping, key);
+    return n ? n->line : mapping->line;
+}
+
+static crd_status check_shape_keys(crdi_reader* r, const crdi_node* n, crd_signal_shape shape,
+                                   uint64_t given)
+{
+    const uint64_t needs = shape_keys[shape].needs;
+    const uint64_t takes = needs | shape_keys[shape].takes | BIT(S_SHAPE) | BIT(S_UNIT);
+    for (int i = 0; i < signal_table.count; i++) {
+        const char* key = signal_keys[i].name;
+        if ((needs & ~given) & BIT(i)) {
+            return crdi_read_fail(r, CRD_E_FORMAT, n->line, "the shape %s needs the key '%s'",
+                                  shapes[shape], key);
+        }
+        if ((given & ~takes) & BIT(i)) {
+            char list[200] = "";
+            size_t at = 0;
+            for (int j = 0; j < signal_table.count; j++) {
+                if (takes & BIT(j)) {
+                    at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", at ? ", " : "",
+                                           signal_keys[j].name);
+                }
+            }
+            return crdi_read_fail(r, CRD_E_FORMAT, line_of(n, key),
+                                  "the shape %s has no use for '%s'. Allowed here: %s",
+                                  shapes[shape], key, list);
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status check_table(crdi_reader* r, const crdi_node* n, signal_draft* d)
+{
+    if (d->times.count != d->values.count) {
+        return crdi_read_fail(r, CRD_E_RANGE, line_of(n, "values"),
+                              "%d times but %d values, expected as many", d->times.count,
+                              d->values.count);
+    }
+    for (int i = 1; i < d->times.count; i++) {
+        if (!(d->times.items[i] > d->times.items[i - 1])) {
+            return crdi_read_fail(r, CRD_E_RANGE, line_of(n, "times"),
+                                  "times[%d] = %g after %g, expected ascending times", i + 1,
+                                  d->times.items[i], d->times.items[i - 1]);
+        }
+    }
+    d->spec.times = d->times.items;
+    d->spec.values = d->values.items;
+    d->spec.table_count = d->times.count;
+    return CRD_OK;
+}
+
+static crd_status check_signal(crdi_reader* r, const crdi_node* n, signal_draft* d, uint64_t given)
+{
+    crd_signal_spec* s = &d->spec;
+    crd_dimension dim;
+    if (!crd_dimension_parse(s->unit, &dim)) {
+        return crdi_read_fail(r, CRD_E_FORMAT, line_of(n, "unit"),
+                              "unit: '%s' is not known, expected a unit such as N.m or rad/s",
+                              crdi_clip(s->unit).text);
+    }
+    switch (s->shape) {
+    case CRD_SIGNAL_CONSTANT:
+        if (!(given & BIT(S_VALUE))) { return CRD_OK; }
+        if (given & (BIT(S_OFFSET) | BIT(S_AMPLITUDE))) {
+            return crdi_read_fail(r, CRD_E_FORMAT, line_of(n, "value"),
+                                  "value and offset or amplitude, expected value alone");
+        }
+        s->offset = d->value;
+        s->amplitude = 0;
+        return CRD_OK;
+    case CRD_SIGNAL_SINE:
+        if (s->frequency > 0) { return CRD_OK; }
+        return crdi_read_fail(r, CRD_E_RANGE, line_of(n, "frequency"),
+                              "frequency: %g Hz, expected more than 0", s->frequency);
+    case CRD_SIGNAL_CHIRP:
+        if (s->frequency > 0 || s->frequency2 > 0) { return CRD_OK; }
+        return crdi_read_fail(r, CRD_E_RANGE, line_of(n, "frequency2"),
+                              "frequency and frequency2 are both 0, expected a sweep such as from "
+                              "0.1 Hz to 10 Hz");
+    case CRD_SIGNAL_PRBS:
+        if (s->order >= 3 && s->order <= 31) { return CRD_OK; }
+        return crdi_read_fail(r, CRD_E_RANGE, line_of(n, "order"),
+                              "order: %d, expected a register of 3 to 31 bits", s->order);
+    case CRD_SIGNAL_MULTISINE:
+        if (s->frequency2 > 0) { return CRD_OK; }
+        return crdi_read_fail(r, CRD_E_RANGE, line_of(n, "frequency2"),
+                              "frequency2: %g Hz, expected more than 0", s->frequency2);
+    case CRD_SIGNAL_TABLE:
+        return check_table(r, n, d);
+    default:
+        return CRD_OK;
+    }
+}
+
+static crd_status read_signal(crdi_reader* r, const crdi_node* n, const char* name,
+                              crd_signal_spec* out)
+{
+    signal_draft d = {.spec = crd_signal_spec_defaults()};
+    d.spec.name = name;
+    d.spec.place = (crd_place){r->file, n->line};
+    uint64_t given = 0;
+    crd_status st = CRD_OK;
+    CRD_TRY(crdi_read_mapping(r, n, &signal_table, &d, &given));
+    CRD_TRY(check_shape_keys(r, n, d.spec.shape, given));
+    CRD_TRY(check_signal(r, n, &d, given));
+    *out = d.spec;
+fail:
+    return st;
+}
+
+// ---- units -------------------------------------------------------------------------------------
+
+// [A-Za-z_][A-Za-z0-9_-]*, so that unit.variable, patterns and schemes are unambiguous
+static crd_status check_name(crdi_reader* r, const crdi_node* n, const char* what)
+{
+    enum { LONGEST = 100 };
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
+    static const char others[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789-";
+    const size_t length = strlen(n->key);
+    if (length == 0 || !strchr(letters, n->key[0]) || strspn(n->key, others) != length) {
+        return crdi_read_fail(r, CRD_E_FORMAT, n->line,
+                              "'%s' is no name for %s, expected a letter or _ and then letters, "
+                              "digits, _ or -",
+                              crdi_clip(n->key).text, what);
+    }
+    if (length > LONGEST) {
+        return crdi_read_fail(r, CRD_E_FORMAT, n->line,
+                              "the name '%s' has %zu characters, expected at most %d",
+                              crdi_clip(n->key).text, length, LONGEST);
+    }
+    return CRD_OK;
+}
+
+static crd_status read_signals(crdi_reader* r, const unit_draft* u, crd_unit_spec* out)
+{
+    crd_status st = CRD_OK;
+    size_t mark = crdi_path_enter(r, u->signal ? "signal" : "signals");
+    if (!u->signal) {
+        CRD_TRY(crdi_expect_kind(r, u->signals, CRDI_MAPPING,
+                                 "a mapping of output names, each with a signal"));
+        if (u->signals->count == 0) {
+            return crdi_read_fail(r, CRD_E_FORMAT, u->signals->line,
+                                  "no signal at all, expected at least one");
+        }
+    }
+    const int count = u->signal ? 1 : u->signals->count;
+    crd_signal_spec* signals = crdi_arena_new(r->arena, (size_t)count, sizeof *signals);
+    if (!signals) { return CRD_E_MEMORY; }
+    if (u->signal) {
+        CRD_TRY(read_signal(r, u->signal, "y", &signals[0]));
+    } else {
+        int i = 0;
+        for (const crdi_node* n = u->signals->first; n; n = n->next, i++) {
+            CRD_TRY(check_name(r, n, "an output"));
+            const char* name = crdi_arena_text(r->arena, n->key, strlen(n->key));
+            if (!name) { return CRD_E_MEMORY; }
+            const size_t inner = crdi_path_enter(r, n->key);
+            CRD_TRY(read_signal(r, n, name, &signals[i]));
+            crdi_path_leave(r, inner);
+        }
+    }
+    crdi_path_leave(r, mark);
+    out->signals = signals;
+    out->signal_count = count;
+fail:
+    return st;
+}
+
+static bool needs_quotes(const crdi_node* n)
+{
+    return n->text[0] == 0 || strpbrk(n->text, " \t\r\n\"\\");
+}
+
+// The elements of a list, blank between, into `out` unless NULL. The length without final zero.
+static size_t list_text(const crdi_node* n, char* out)
+{
+    size_t at = 0;
+    for (const crdi_node* item = n->first; item; item = item->next) {
+        if (item != n->first) {
+            if (out) { out[at] = ' '; }
+            at++;
+        }
+        if (item->kind == CRDI_LIST) {
+            at += list_text(item, out ? out + at : NULL);
+            continue;
+        }
+        const bool quotes = needs_quotes(item);
+        if (quotes && out) { out[at] = '"'; }
+        at += quotes;
+        for (const char* c = item->text; *c; c++) {
+            if (*c == '"' || *c == '\\') {
+                if (out) { out[at] = '\\'; }
+                at++;
+            }
+            if (out) { out[at] = *c; }
+            at++;
+        }
+        if (quotes && out) { out[at] = '"'; }
+        at += quotes;
+    }
+    return at;
+}
+
+static crd_status check_list(crdi_reader* r, const crdi_node* n)
+{
+    if (n->count == 0) {
+        return crdi_read_fail(r, CRD_E_FORMAT, n->line, "an empty list, expected elements");
+    }
+    for (const crdi_node* item = n->first; item; item = item->next) {
+        crd_status st = CRD_OK;
+        if (item->kind == CRDI_LIST) {
+            st = check_list(r, item);
+        } else {
+            st = crdi_expect_kind(r, item, CRDI_SCALAR, "a value in the list");
+        }
+        if (st < 0) { return st; }
+    }
+    return CRD_OK;
+}
+
+static crd_status read_setting(crdi_reader* r, const crdi_node* n, crd_setting* out)
+{
+    if (n->key[0] == 0) {
+        return crdi_read_fail(r, CRD_E_FORMAT, n->line, "a parameter without a name");
+    }
+    crd_status st = CRD_OK;
+    const size_t mark = crdi_path_enter(r, n->key);
+    char* text = NULL;
+    if (n->kind == CRDI_LIST) {
+        CRD_TRY(check_list(r, n));
+        text = crdi_arena_new(r->arena, list_text(n, NULL) + 1, 1);
+        if (text) { (void)list_text(n, text); }
+    } else {
+        CRD_TRY(crdi_expect_kind(r, n, CRDI_SCALAR, "a value or a list of values"));
+        text = crdi_arena_text(r->arena, n->text, strlen(n->text));
+    }
+    const char* variable = text ? crdi_arena_text(r->arena, n->key, strlen(n->key)) : NULL;
+    if (!variable) { return CRD_E_MEMORY; }
+    *out = (crd_setting){variable, text, {r->file, n->line}};
+    crdi_path_leave(r, mark);
+fail:
+    return st;
+}
+
+static crd_status read_parameters(crdi_reader* r, const crdi_node* n, crd_unit_spec* out)
+{
+    crd_status st = CRD_OK;
+    const size_t mark = crdi_path_enter(r, "parameters");
+    CRD_TRY(crdi_expect_kind(r, n, CRDI_MAPPING, "a mapping of variables and their values"));
+    crd_setting* settings = crdi_arena_new(r->arena, (size_t)n->count, sizeof *settings);
+    if (!settings) { return CRD_E_MEMORY; }
+    int i = 0;
+    for (const crdi_node* m = n->first; m; m = m->next) {
+        CRD_TRY(read_setting(r, m, &settings[i++]));
+    }
+    out->parameters = settings;
+    out->parameter_count = i;
+    crdi_path_leave(r, mark);
+fail:
+    return st;
+}
+
+// Keys that mean something for some sources only.
+static crd_status check_unit_keys(crdi_reader* r, const crdi_node* n, uint64_t given)
+{
+    const uint64_t sources = BIT(U_FMU) | BIT(U_SIGNAL) | BIT(U_SIGNALS) | BIT(U_REPLAY);
+    const uint64_t is = given & sources;
+    if (is == 0) {
+        return crdi_read_fail(r, CRD_E_FORMAT, n->line,
+                              "nothing says what the unit is, expected one of the keys fmu, "
+                              "signal, signals, replay");
+    }
+    if (is & (is - 1)) {
+        return crdi_read_fail(r, CRD_E_FORMAT, n->line,
+                              "more than one of the keys fmu, signal, signals, replay, expected "
+                              "one of them");
+    }
+    const uint64_t fmu_only = BIT(U_PARAMETERS) | BIT(U_LOGGING) | BIT(U_PINNED);
+    uint64_t wrong = 0;
+    if (!(is & BIT(U_FMU))) { wrong |= given & fmu_only; }
+    if (!(is & BIT(U_REPLAY))) { wrong |= given & BIT(U_INTERPOLATION); }
+    for (int i = 0; i < unit_table.count; i++) {
+        if (wrong & BIT(i)) {
+            return crdi_read_fail(r, CRD_E_FORMAT, line_of(n, unit_keys[i].name),
+                                  "'%s' is for units with the key '%s' only", unit_keys[i].name,
+                                  i == U_INTERPOLATION ? "replay" : "fmu");
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status read_unit(crdi_reader* r, const crdi_node* n, crd_system* s)
+{
+    crd_status st = CRD_OK;
+    unit_draft u = {.spec = crd_unit_spec_defaults()};
+    uint64_t given = 0;
+    CRD_TRY(check_name(r, n, "a unit"));
+    const size_t mark = crdi_path_enter(r, n->key);
+    CRD_TRY(crdi_read_mapping(r, n, &unit_table, &u, &given));
+    CRD_TRY(check_unit_keys(r, n, given));
+    u.spec.place = (crd_place){r->file, n->line};
+    u.spec.source = u.fmu ? CRD_UNIT_FMU : u.replay ? CRD_UNIT_REPLAY : CRD_UNIT_SIGNAL;
+    u.spec.path = u.fmu ? u.fmu : u.replay ? u.replay : "";
+    if (u.spec.source == CRD_UNIT_SIGNAL) { CRD_TRY(read_signals(r, &u, &u.spec)); }
+    if (u.parameters) { CRD_TRY(read_parameters(r, u.parameters, &u.spec)); }
+    u.spec.name = crdi_arena_text(r->arena, n->key, strlen(n->key));
+    if (!u.spec.name) { return CRD_E_MEMORY; }
+    CRD_TRY(crdi_add_unit(s, &u.spec));
+    crdi_path_leave(r, mark);
+fail:
+    return st;
+}
+
+static crd_status read_units(crdi_reader* r, const crdi_node* n, crd_system* s)
+{
+    crd_status st = CRD_OK;
+    const size_t mark = crdi_path_enter(r, "units");
+    CRD_TRY(crdi_expect_kind(r, n, CRDI_MAPPING, "a mapping of unit names, each with its keys"));
+    if (n->count == 0) {
+        return crdi_read_fail(r, CRD_E_FORMAT, n->line, "no unit at all, expected at least one");
+    }
+    for (const crdi_node* m = n->first; m; m = m->next) {
+        CRD_TRY(read_unit(r, m, s));
+    }
+    crdi_path_leave(r, mark);
+fail:
+    return st;
+}
+
+// ---- connections -------------------------------------------------------------------------------
+
+// "a.b -> c.d"
+static crd_status read_arrow(crdi_reader* r, const crdi_node* n, connection_draft* d)
+{
+    const char* expected = "unit.output -> unit.input";
+    const char* arrow = strstr(n->text, "->");
+    if (!arrow || strstr(arrow + 2, "->")) {
+        return crdi_read_fail(r, CRD_E_FORMAT, n->line, "'%s', expected %s",
+                              crdi_clip(n->text).text, expected);
+    }
+    const char *from = n->text, *from_end = arrow, *to = arrow + 2, *to_end = to + strlen(to);
+    const char* const blanks = " \t\n";
+    from += strspn(from, blanks);
+    to += strspn(to, blanks);
+    while (from_end > from && strchr(blanks, from_end[-1])) {
+        from_end--;
+    }
+    while (to_end > to && strchr(blanks, to_end[-1])) {
+        to_end--;
+    }
+    if (from >= from_end || to >= to_end) {
+        return crdi_read_fail(r, CRD_E_FORMAT, n->line, "'%s', expected %s",
+                              crdi_clip(n->text).text, expected);
+    }
+    d->from = crdi_arena_text(r->arena, from, (size_t)(from_end - from));
+    d->to = d->from ? crdi_arena_text(r->arena, to, (size_t)(to_end - to)) : NULL;
+    return d->to ? CRD_OK : CRD_E_MEMORY;
+}
+
+static crd_status read_connection(crdi_reader* r, const crdi_node* n, crd_system* s, crdi_map* seen)
+{
+    crd_status st = CRD_OK;
+    connection_draft d = {.spec = crd_connection_spec_defaults()};
+    crd_connection_spec* c = &d.spec;
+    c->extrapolation = s->run.extrapolation;
+    c->place = (crd_place){r->file, n->line};
+    if (n->kind == CRDI_SCALAR && !crdi_node_empty(n)) {
+        CRD_TRY(read_arrow(r, n, &d));
+    } else {
+        uint64_t given = 0;
+        CRD_TRY(crdi_read_mapping(r, n, &connection_table, &d, &given));
+        c->has_transformation = (given & (BIT(C_GAIN) | BIT(C_OFFSET))) != 0;
+    }
+    CRD_TRY(crd_system_split(s, d.from, c->place, &c->from_unit, &c->from));
+    CRD_TRY(crd_system_split(s, d.to, c->place, &c->to_unit, &c->to));
+    bool fresh = false;
+    CRD_TRY(crdi_map_add(seen, d.to, s->connection_count, &fresh));
+    if (!fresh) {
+        const crd_connection_spec* first = &s->connections[crdi_map_find(seen, d.to)];
+        return crdi_read_fail(r, CRD_E_RANGE, n->line,
+                              "'%s' gets its value from %s.%s in line %d already, expected one "
+                              "source for an input",
+                              crdi_clip(d.to).text, crdi_clip(s->units[first->from_unit].name).text,
+                              crdi_clip(first->from).text, first->place.line);
+    }
+    s->connections[s->connection_count++] = *c; // room for all was made before
+fail:
+    return st;
+}
+
+static crd_status read_connections(crdi_reader* r, const crdi_node* n, crd_system* s)
+{
+    crd_status st = CRD_OK;
+    crdi_map seen; // texts of inputs -> index of the connection
+    crdi_map_init(&seen, r->ctx);
+    const size_t mark = crdi_path_enter(r, "connections");
+    CRD_TRY(crdi_expect_kind(r, n, CRDI_LIST,
+                             "a list such as [a.y -> b.u] or of mappings with from and to"));
+    CRD_TRY(crdi_map_reserve(&seen, (size_t)n->count));
+    crd_connection_spec* grown =
+        crdi_grow(s->ctx, s->connections, &s->connection_capacity, (size_t)n->count, sizeof *grown);
+    if (!grown) { CRD_TRY(CRD_E_MEMORY); }
+    s->connections = grown;
+    int i = 0;
+    for (const crdi_node* m = n->first; m; m = m->next) {
+        const size_t inner = crdi_path_enter_item(r, i++);
+        CRD_TRY(read_connection(r, m, s, &seen));
+        crdi_path_leave(r, inner);
+    }
+    crdi_path_leave(r, mark);
+fail:
+    crdi_map_clear(&seen);
+    return st;
+}
+
+// ---- run ---------------------------------------------------------------------------------------
+
+static crd_status read_leaf(crdi_reader* r, const crdi_node* n, const crd_system* s, bool* seen,
+                            crd_group* out)
+{
+    const int unit = crd_system_find(s, n->text);
+    if (unit < 0) {
+        return crdi_read_fail(r, CRD_E_NOT_FOUND, n->line, "there is no unit '%s'%s",
+                              crdi_clip(n->text).text, crdi_unit_hint(s, n->text).text);
+    }
+    if (seen[unit]) {
+        return crdi_read_fail(r, CRD_E_RANGE, n->line,
+                              "the unit '%s' is in the scheme twice, expected each unit once",
+                              s->units[unit].name);
+    }
+    seen[unit] = true;
+    *out = (crd_group){.kind = CRD_GROUP_UNIT, .unit = unit};
+    return CRD_OK;
+}
+
+// Depth is bounded by that of the tree.
+static crd_status read_group(crdi_reader* r, const crdi_node* n, const crd_system* s, bool* seen,
+                             crd_group* out)
+{
+    if (n->kind == CRDI_SCALAR && !crdi_node_empty(n)) { return read_leaf(r, n, s, seen, out); }
+    crd_status st = CRD_OK;
+    group_draft d = {0};
+    CRD_TRY(crdi_read_mapping(r, n, &group_table, &d, NULL));
+    if (n->count != 1) {
+        return crdi_read_fail(r, CRD_E_FORMAT, n->line,
+                              "expected one of the keys jacobi and gauss-seidel");
+    }
+    const crdi_node* list = d.jacobi ? d.jacobi : d.gauss_seidel;
+    const size_t mark = crdi_path_enter(r, list->key);
+    CRD_TRY(crdi_expect_kind(r, list, CRDI_LIST, "a list of units and groups"));
+    if (list->count == 0) {
+        return crdi_read_fail(r, CRD_E_FORMAT, list->line, "an empty group, expected units in it");
+    }
+    crd_group* members = crdi_arena_new(r->arena, (size_t)list->count, sizeof *members);
+    if (!members) { return CRD_E_MEMORY; }
+    int i = 0;
+    for (const crdi_node* m = list->first; m; m = m->next, i++) {
+        CRD_TRY(read_group(r, m, s, seen, &members[i]));
+    }
+    crdi_path_leave(r, mark);
+    *out = (crd_group){.kind = d.jacobi ? CRD_GROUP_JACOBI : CRD_GROUP_GAUSS_SEIDEL,
+                       .members = members,
+                       .member_count = list->count};
+fail:
+    return st;
+}
+
+crd_status crdi_read_scheme(crdi_reader* r, const crdi_node* n, crd_system* s)
+{
+    static const char* const expected =
+        "jacobi, gauss-seidel, or a group such as { gauss-seidel: [a, { jacobi: [b, c] }] }";
+    if (n->kind == CRDI_SCALAR && strcmp(n->text, "jacobi") == 0) {
+        s->run.scheme = CRD_SCHEME_JACOBI;
+        return CRD_OK;
+    }
+    if (n->kind == CRDI_SCALAR && strcmp(n->text, "gauss-seidel") == 0) {
+        s->run.scheme = CRD_SCHEME_GAUSS_SEIDEL;
+        return CRD_OK;
+    }
+    crd_status st = crdi_expect_kind(r, n, CRDI_MAPPING, expected);
+    if (st < 0) { return st; }
+    bool* seen = crdi_arena_new(r->scratch, (size_t)s->unit_count, sizeof *seen);
+    if (!seen) { return CRD_E_MEMORY; }
+    crd_group group;
+    st = read_group(r, n, s, seen, &group);
+    if (st < 0) { return st; }
+    for (int i = 0; i < s->unit_count; i++) {
+        if (!seen[i]) {
+            return crdi_read_fail(r, CRD_E_RANGE, n->line,
+                                  "the unit '%s' is not in the scheme, expected each unit once",
+                                  s->units[i].name);
+        }
+    }
+    s->run.scheme = CRD_SCHEME_GROUPS;
+    s->run.group = group;
+    return CRD_OK;
+}
+
+static crd_status read_threads(crdi_reader* r, const crdi_node* n, int* out)
+{
+    enum { MOST = 1024 };
+    if (n->kind == CRDI_SCALAR && strcmp(n->text, "auto") == 0) {
+        *out = 0;
+        return CRD_OK;
+    }
+    const crd_status st = crdi_read_int(r, n, 1, MOST, out);
+    return st == CRD_OK || st == CRD_E_MEMORY
+               ? st
+               : crdi_fail(r->ctx, st, "%s, or auto", crd_error_text(r->ctx));
+}
+
+static crd_status read_run(crdi_reader* r, const crdi_node* n, crd_system* s)
+{
+    crd_status st = CRD_OK;
+    run_draft d = {.spec = s->run};
+    const size_t mark = crdi_path_enter(r, "run");
+    CRD_TRY(crdi_read_mapping(r, n, &run_table, &d, NULL));
+    if (d.spec.stop < d.spec.start) { // not with NaN
+        return crdi_read_fail(r, CRD_E_RANGE, line_of(n, "stop"),
+                              "stop = %g s is before start = %g s, expected it after", d.spec.stop,
+                              d.spec.start);
+    }
+    if (d.initialization) {
+        const size_t inner = crdi_path_enter(r, "initialization");
+        CRD_TRY(crdi_read_mapping(r, d.initialization, &initialization_table, &d.spec, NULL));
+        crdi_path_leave(r, inner);
+    }
+    if (d.threads) {
+        const size_t inner = crdi_path_enter(r, "threads");
+        CRD_TRY(read_threads(r, d.threads, &d.spec.threads));
+        crdi_path_leave(r, inner);
+    }
+    s->run = d.spec;
+    if (d.scheme) {
+        const size_t inner = crdi_path_enter(r, "scheme");
+        CRD_TRY(crdi_read_scheme(r, d.scheme, s));
+        crdi_path_leave(r, inner);
+    }
+    crdi_path_leave(r, mark);
+fail:
+    return st;
+}
+
+// ---- results, and the whole --------------------------------------------------------------------
+
+static crd_status read_results(crdi_reader* r, const crdi_node* n, crd_system* s)
+{
+    crd_status st = CRD_OK;
+    results_draft d = {0};
+    // `results: run.csv` is short for `results: { file: run.csv }`
+    crdi_node file = *n, mapping = {.kind = CRDI_MAPPING, .line = n->line, .first = &file};
+    if (n->kind == CRDI_SCALAR && !crdi_node_empty(n)) {
+        file.key = "file";
+        file.next = NULL;
+        n = &mapping;
+    }
+    const size_t mark = crdi_path_enter(r, "results");
+    CRD_TRY(crdi_read_mapping(r, n, &results_table, &d, NULL));
+    s->results = (crd_results_spec){.path = d.file,
+                                    .patterns = d.variables.items,
+                                    .pattern_count = d.variables.count,
+                                    .interval = d.interval,
+                                    .unit_row = d.unit_row};
+    crdi_path_leave(r, mark);
+fail:
+    return st;
+}
+
+static crd_status check_version(crdi_reader* r, const crdi_node* root)
+{
+    const crdi_node* n = root->kind == CRDI_MAPPING ? crdi_node_get(root, "cardan") : NULL;
+    if (root->kind != CRDI_MAPPING || !n) {
+        return crdi_read_fail(r, CRD_E_FORMAT, root->line,
+                              "not a system description, expected the key 'cardan: 1', then "
+                              "units, connections, run, results");
+    }
+    if (n->kind != CRDI_SCALAR || n->quoted || strcmp(n->text, "1") != 0) {
+        return crdi_read_fail(r, CRD_E_UNSUPPORTED, n->line,
+                              "cardan: version '%s' of the description, expected 1",
+                              crdi_clip(n->text).text);
+    }
+    return CRD_OK;
+}
+
+crd_status crdi_read_system(crdi_reader* r, const crdi_node* root, crd_system* s)
+{
+    crd_status st = CRD_OK;
+    file_draft d = {0};
+    CRD_TRY(check_version(r, root)); // first: a later version may have other keys
+    CRD_TRY(crdi_read_mapping(r, root, &file_table, &d, NULL));
+    CRD_TRY(read_units(r, d.units, s));
+    if (d.run) { CRD_TRY(read_run(r, d.run, s)); }
+    if (d.connections) { CRD_TRY(read_connections(r, d.connections, s)); }
+    if (d.results) { CRD_TRY(read_results(r, d.results, s)); }
+fail:
+    return st;
+}

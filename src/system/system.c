@@ -1,0 +1,360 @@
+#include "cardan/system.h"
+#include "system/read.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+crd_unit_spec crd_unit_spec_defaults(void)
+{
+    return (crd_unit_spec){
+        .name = "", .path = "", .interpolation = CRD_INTERPOLATE_LINEAR, .place = {"", 0}};
+}
+
+crd_connection_spec crd_connection_spec_defaults(void)
+{
+    return (crd_connection_spec){.from = "",
+                                 .to = "",
+                                 .gain = 1,
+                                 .convert_units = true,
+                                 .extrapolation = CRD_EXTRAPOLATE_HOLD,
+                                 .place = {"", 0}};
+}
+
+crd_signal_spec crd_signal_spec_defaults(void)
+{
+    return (crd_signal_spec){.name = "y",
+                             .unit = "",
+                             .amplitude = 1,
+                             .order = 9,
+                             .interpolation = CRD_INTERPOLATE_LINEAR,
+                             .place = {"", 0}};
+}
+
+static crd_status create_named(crd_context* ctx, const char* file, crd_system** out)
+{
+    crd_system* s = crdi_new(ctx, sizeof *s);
+    if (!s) { return CRD_E_MEMORY; }
+    s->ctx = ctx;
+    s->run = (crd_run_spec){.start = NAN,
+                            .stop = NAN,
+                            .step = NAN,
+                            .tolerance = NAN,
+                            .loop_iterations = 50,
+                            .loop_tolerance = 1e-10};
+    crdi_arena_init(&s->arena, ctx);
+    crdi_map_init(&s->unit_map, ctx);
+    s->file = file[0] ? crdi_arena_text(&s->arena, file, strlen(file)) : "";
+    if (!s->file) {
+        crd_system_destroy(s);
+        return CRD_E_MEMORY;
+    }
+    *out = s;
+    return CRD_OK;
+}
+
+crd_status crd_system_create(crd_context* ctx, crd_system** out)
+{
+    return create_named(ctx, "", out);
+}
+
+void crd_system_destroy(crd_system* s)
+{
+    if (!s) { return; }
+    crdi_map_clear(&s->unit_map);
+    crdi_free(s->ctx, s->units);
+    crdi_free(s->ctx, s->connections);
+    crdi_arena_clear(&s->arena);
+    crdi_free(s->ctx, s);
+}
+
+// ---- reading -----------------------------------------------------------------------------------
+
+static crdi_reader reader_for(crd_system* s, const char* file, crdi_arena* scratch)
+{
+    const char* slash = strrchr(file, '/');
+    return (crdi_reader){.ctx = s->ctx,
+                         .arena = &s->arena,
+                         .scratch = scratch,
+                         .file = file,
+                         .folder_length = slash ? (size_t)(slash - file) + 1 : 0};
+}
+
+crd_status crd_system_parse(crd_context* ctx, const char* text, size_t length, const char* path,
+                            crd_system** out)
+{
+    crd_status st = CRD_OK;
+    crd_system* s = NULL;
+    crdi_arena scratch;
+    crdi_arena_init(&scratch, ctx);
+    CRD_TRY(create_named(ctx, path, &s));
+    crdi_node* root = NULL;
+    CRD_TRY(crdi_yaml_parse(&scratch, text, length, (crd_place){s->file, -1}, &root));
+    crdi_reader r = reader_for(s, s->file, &scratch);
+    CRD_TRY(crdi_read_system(&r, root, s));
+    crdi_arena_clear(&scratch);
+    *out = s;
+    return CRD_OK;
+fail:
+    crdi_arena_clear(&scratch);
+    crd_system_destroy(s);
+    return st;
+}
+
+// The whole file into `*text`, which is the caller's even after a failure.
+static crd_status read_file(crd_context* ctx, FILE* f, const char* path, char** text,
+                            size_t* length)
+{
+    size_t capacity = 0;
+    for (;;) {
+        const size_t want = *length < 65536 ? 65536 : 2 * *length;
+        char* grown = crdi_grow(ctx, *text, &capacity, want, 1);
+        if (!grown) { return CRD_E_MEMORY; }
+        *text = grown;
+        *length += fread(*text + *length, 1, capacity - *length, f);
+        if (ferror(f)) {
+            return crdi_fail(ctx, CRD_E_IO, "%s: cannot be read: %s", path, strerror(errno));
+        }
+        if (*length > CRDI_YAML_BYTES) {
+            return crdi_fail(ctx, CRD_E_FORMAT, "%s: larger than %d bytes, expected a description",
+                             path, CRDI_YAML_BYTES);
+        }
+        if (feof(f)) { return CRD_OK; }
+    }
+}
+
+crd_status crd_system_load(crd_context* ctx, const char* path, crd_system** out)
+{
+    FILE* f = fopen(path, "rbe");
+    if (!f) {
+        return crdi_fail(ctx, errno == ENOENT ? CRD_E_NOT_FOUND : CRD_E_IO,
+                         "%s: cannot be opened: %s", path, strerror(errno));
+    }
+    char* text = NULL;
+    size_t length = 0;
+    crd_status st = read_file(ctx, f, path, &text, &length);
+    if (st >= 0) { st = crd_system_parse(ctx, text, length, path, out); }
+    fclose(f);
+    crdi_free(ctx, text);
+    return st;
+}
+
+crd_status crd_system_set_scheme(crd_system* s, const char* text, crd_place place)
+{
+    crd_status st = CRD_OK;
+    crdi_arena scratch;
+    crdi_arena_init(&scratch, s->ctx);
+    crdi_node* root = NULL;
+    CRD_TRY(crdi_yaml_parse(&scratch, text, strlen(text), place, &root));
+    crdi_reader r = reader_for(s, place.file ? place.file : "", &scratch);
+    CRD_TRY(crdi_read_scheme(&r, root, s));
+fail:
+    crdi_arena_clear(&scratch);
+    return st;
+}
+
+crd_status crd_system_of_fmu(crd_context* ctx, const char* fmu_path, crd_system** out)
+{
+    // The unit is called after the file: letters and digits of its name up to the last dot.
+    char name[64];
+    size_t end = strlen(fmu_path);
+    while (end > 1 && fmu_path[end - 1] == '/') {
+        end--;
+    }
+    size_t begin = end;
+    while (begin > 0 && fmu_path[begin - 1] != '/') {
+        begin--;
+    }
+    for (size_t i = end; i > begin + 1; i--) {
+        if (fmu_path[i - 1] == '.') {
+            end = i - 1;
+            break;
+        }
+    }
+    size_t n = 0;
+    for (size_t i = begin; i < end && n + 1 < sizeof name; i++) {
+        const unsigned char c = (unsigned char)fmu_path[i];
+        const bool later = n > 0 && (isdigit(c) || c == '-');
+        name[n] = c < 0x80 && (isalpha(c) || later) ? (char)c : '_';
+        n++;
+    }
+    name[n] = 0;
+    if (n == 0) { return crdi_fail(ctx, CRD_E_RANGE, "'%s' is no path of an FMU", fmu_path); }
+
+    crd_status st = CRD_OK;
+    crd_system* s = NULL;
+    CRD_TRY(crd_system_create(ctx, &s));
+    crd_unit_spec unit = crd_unit_spec_defaults();
+    unit.name = name;
+    unit.path = fmu_path;
+    unit.place.file = fmu_path;
+    CRD_TRY(crd_system_add_unit(s, &unit, NULL));
+    s->single = true;
+    *out = s;
+    return CRD_OK;
+fail:
+    crd_system_destroy(s);
+    return st;
+}
+
+// ---- making by hand ----------------------------------------------------------------------------
+
+static bool keep_text(crd_system* s, const char** text)
+{
+    if (!*text || !(*text)[0]) {
+        *text = "";
+        return true;
+    }
+    if (*text == s->file) { return true; }
+    *text = crdi_arena_text(&s->arena, *text, strlen(*text));
+    return *text != NULL;
+}
+
+crd_status crdi_add_unit(crd_system* s, const crd_unit_spec* unit)
+{
+    crd_unit_spec* grown =
+        crdi_grow(s->ctx, s->units, &s->unit_capacity, (size_t)s->unit_count + 1, sizeof *grown);
+    if (!grown) { return CRD_E_MEMORY; }
+    s->units = grown;
+    bool fresh = false;
+    const crd_status st = crdi_map_add(&s->unit_map, unit->name, s->unit_count, &fresh);
+    if (st < 0) { return st; }
+    if (!fresh) {
+        const crd_unit_spec* first = &s->units[crdi_map_find(&s->unit_map, unit->name)];
+        char line[40] = "";
+        if (first->place.line > 0) {
+            snprintf(line, sizeof line, ", first in line %d", first->place.line);
+        }
+        return crdi_fail(s->ctx, CRD_E_RANGE, "%sthe unit '%s' is there twice%s",
+                         crdi_place_text(unit->place).text, crdi_clip(unit->name).text, line);
+    }
+    s->units[s->unit_count++] = *unit;
+    return CRD_OK;
+}
+
+crd_status crd_system_add_unit(crd_system* s, const crd_unit_spec* unit, int* index)
+{
+    crd_unit_spec u = *unit;
+    if (!u.name || !u.name[0]) {
+        return crdi_fail(s->ctx, CRD_E_RANGE, "%sa unit without a name",
+                         crdi_place_text(u.place).text);
+    }
+    if (!(u.step >= 0) || !isfinite(u.step)) {
+        return crdi_fail(s->ctx, CRD_E_RANGE, "%sunit '%s': step = %g, expected > 0, or 0",
+                         crdi_place_text(u.place).text, crdi_clip(u.name).text, u.step);
+    }
+    if (!keep_text(s, &u.name) || !keep_text(s, &u.path) || !keep_text(s, &u.place.file)) {
+        return CRD_E_MEMORY;
+    }
+    const crd_status st = crdi_add_unit(s, &u);
+    if (st >= 0 && index) { *index = s->unit_count - 1; }
+    return st;
+}
+
+crd_status crd_system_add_connection(crd_system* s, const crd_connection_spec* connection)
+{
+    crd_connection_spec c = *connection;
+    const crdi_where where = crdi_place_text(c.place);
+    if (c.from_unit < 0 || c.from_unit >= s->unit_count || c.to_unit < 0 ||
+        c.to_unit >= s->unit_count) {
+        return crdi_fail(s->ctx, CRD_E_RANGE, "%sconnection from unit %d to unit %d, there are %d",
+                         where.text, c.from_unit, c.to_unit, s->unit_count);
+    }
+    if (!c.from || !c.from[0] || !c.to || !c.to[0]) {
+        return crdi_fail(s->ctx, CRD_E_RANGE, "%sconnection from %s to %s without a variable",
+                         where.text, s->units[c.from_unit].name, s->units[c.to_unit].name);
+    }
+    if (!isfinite(c.gain) || !isfinite(c.offset)) {
+        return crdi_fail(s->ctx, CRD_E_RANGE,
+                         "%sconnection to %s.%s: gain = %g, offset = %g, expected finite numbers",
+                         where.text, s->units[c.to_unit].name, crdi_clip(c.to).text, c.gain,
+                         c.offset);
+    }
+    if (!keep_text(s, &c.from) || !keep_text(s, &c.to) || !keep_text(s, &c.place.file)) {
+        return CRD_E_MEMORY;
+    }
+    crd_connection_spec* grown = crdi_grow(s->ctx, s->connections, &s->connection_capacity,
+                                           (size_t)s->connection_count + 1, sizeof *grown);
+    if (!grown) { return CRD_E_MEMORY; }
+    s->connections = grown;
+    s->connections[s->connection_count++] = c;
+    return CRD_OK;
+}
+
+int crd_system_find(const crd_system* s, const char* unit)
+{
+    return crdi_map_find(&s->unit_map, unit);
+}
+
+typedef struct unit_names {
+    const crd_system* s;
+    int at;
+} unit_names;
+
+static const char* next_unit(void* user)
+{
+    unit_names* u = user;
+    return u->at < u->s->unit_count ? u->s->units[u->at++].name : NULL;
+}
+
+crdi_hint crdi_unit_hint(const crd_system* s, const char* word)
+{
+    return crdi_hint_from(word, next_unit, &(unit_names){s, 0});
+}
+
+crd_status crd_system_split(const crd_system* s, const char* text, crd_place place, int* unit,
+                            const char** variable)
+{
+    char name[256];
+    // From the last dot to the first: the longest name wins.
+    for (size_t i = strlen(text); i-- > 0;) {
+        if (text[i] != '.' || i >= sizeof name || !text[i + 1]) { continue; }
+        memcpy(name, text, i);
+        name[i] = 0;
+        const int found = crd_system_find(s, name);
+        if (found >= 0) {
+            *unit = found;
+            *variable = text + i + 1;
+            return CRD_OK;
+        }
+    }
+    if (s->single && text[0]) {
+        *unit = 0;
+        *variable = text;
+        return CRD_OK;
+    }
+    const crdi_where where = crdi_place_text(place);
+    const char* dot = strchr(text, '.');
+    if (!dot || dot == text || !dot[1]) {
+        return crdi_fail(s->ctx, CRD_E_FORMAT, "%s'%s', expected unit.variable", where.text,
+                         crdi_clip(text).text);
+    }
+    const size_t length = (size_t)(dot - text) < sizeof name ? (size_t)(dot - text) : 0;
+    memcpy(name, text, length);
+    name[length] = 0;
+    return crdi_fail(s->ctx, CRD_E_NOT_FOUND, "%s'%s': there is no unit '%s'%s", where.text,
+                     crdi_clip(text).text, crdi_clip(name).text, crdi_unit_hint(s, name).text);
+}
+
+crd_status crd_system_set(crd_system* s, int unit, const char* variable, const char* text,
+                          crd_place place)
+{
+    if (unit < 0 || unit >= s->unit_count || !variable[0]) {
+        return crdi_fail(s->ctx, CRD_E_RANGE, "%sa start value for '%s' of unit %d, there are %d",
+                         crdi_place_text(place).text, crdi_clip(variable).text, unit,
+                         s->unit_count);
+    }
+    crd_unit_spec* u = &s->units[unit];
+    const size_t n = (size_t)u->parameter_count;
+    crd_setting* all = crdi_arena_new(&s->arena, n + 1, sizeof *all);
+    if (!all || !keep_text(s, &variable) || !keep_text(s, &text) || !keep_text(s, &place.file)) {
+        return CRD_E_MEMORY;
+    }
+    if (n) { memcpy(all, u->parameters, n * sizeof *all); }
+    all[n] = (crd_setting){variable, text, place};
+    u->parameters = all;
+    u->parameter_count = (int)n + 1;
+    return CRD_OK;
+}

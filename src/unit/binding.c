@@ -1,0 +1,105 @@
+// Bindings, and the room that values live in.
+#include "unit/unit.h"
+
+#include <assert.h>
+#include <string.h>
+
+crd_status crd_bytes_set(crd_context* ctx, crd_bytes* b, const void* data, size_t length)
+{
+    if (length >= b->capacity) {
+        void* p = crdi_grow(ctx, b->data, &b->capacity, length + 1, 1);
+        if (!p) { return CRD_E_MEMORY; }
+        b->data = p;
+    }
+    if (length) { memmove(b->data, data, length); }
+    b->data[length] = 0;
+    b->length = length;
+    return CRD_OK;
+}
+
+crd_status crdi_unit_values_init(crd_context* ctx, crd_values* v, crd_kind kind, uint32_t count)
+{
+    *v = (crd_values){0};
+    switch (kind) {
+    case CRD_REAL:
+        v->real = crdi_new_array(ctx, count, sizeof *v->real);
+        break;
+    case CRD_INTEGER:
+        v->integer = crdi_new_array(ctx, count, sizeof *v->integer);
+        break;
+    case CRD_BYTES:
+        v->bytes = crdi_new_array(ctx, count, sizeof *v->bytes);
+        break;
+    }
+    return v->real || v->integer || v->bytes ? CRD_OK : CRD_E_MEMORY;
+}
+
+void crdi_unit_values_clear(crd_context* ctx, crd_values* v, uint32_t count)
+{
+    for (uint32_t i = 0; v->bytes && i < count; i++) {
+        crdi_free(ctx, v->bytes[i].data);
+    }
+    crdi_free(ctx, v->real);
+    crdi_free(ctx, v->integer);
+    crdi_free(ctx, v->bytes);
+    *v = (crd_values){0};
+}
+
+// Stable counting sort by type, then offsets in the order that results.
+static crd_status lay_out(crd_unit* u, const int32_t* variables, crd_binding* b)
+{
+    const crd_variable* all = u->info.variables;
+    int32_t at[CRD_TYPE_COUNT + 1] = {0};
+    for (int32_t j = 0; j < b->count; j++) {
+        assert(variables[j] >= 0 && variables[j] < u->info.variable_count);
+        at[all[variables[j]].type + 1]++;
+    }
+    for (int t = 0; t < CRD_TYPE_COUNT; t++) {
+        at[t + 1] += at[t];
+    }
+    for (int32_t j = 0; j < b->count; j++) {
+        b->variables[at[all[variables[j]].type]++] = variables[j];
+    }
+    int64_t elements[3] = {0};
+    for (int32_t j = 0; j < b->count; j++) {
+        const crd_variable* v = &all[b->variables[j]];
+        int64_t* n = &elements[crd_type_kind(v->type)];
+        b->offsets[j] = (int32_t)*n;
+        *n += v->size;
+        if (*n > INT32_MAX) {
+            return crdi_fail(u->ctx, CRD_E_RANGE, "more than %d values of one kind at '%s'",
+                             INT32_MAX, v->name);
+        }
+    }
+    b->real_count = (int32_t)elements[CRD_REAL];
+    b->integer_count = (int32_t)elements[CRD_INTEGER];
+    b->bytes_count = (int32_t)elements[CRD_BYTES];
+    return CRD_OK;
+}
+
+crd_status crd_binding_create(crd_unit* u, const int32_t* variables, int32_t count,
+                              crd_binding** out)
+{
+    crd_status st = CRD_OK;
+    const size_t n = (size_t)count;
+    crd_binding* b = crdi_new(u->ctx, sizeof *b + 2 * n * sizeof(int32_t));
+    if (!b) { return CRD_E_MEMORY; }
+    b->unit = u;
+    b->count = count;
+    b->variables = (int32_t*)(b + 1);
+    b->offsets = b->variables + n;
+    CRD_TRY(lay_out(u, variables, b));
+    if (u->ops->prepare) { CRD_TRY(u->ops->prepare(u, b)); }
+    *out = b;
+    return CRD_OK;
+fail:
+    crd_binding_destroy(b);
+    return st;
+}
+
+void crd_binding_destroy(crd_binding* b)
+{
+    if (!b) { return; }
+    if (b->unit->ops->unprepare) { b->unit->ops->unprepare(b->unit, b); }
+    crdi_free(b->unit->ctx, b);
+}

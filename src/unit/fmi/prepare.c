@@ -1,0 +1,163 @@
+// What a binding of an FMU needs at run time: references in runs of one FMI call each, room for
+// texts, curves, and discrete inputs.
+#include <string.h>
+
+#include "unit/fmi/fmi_unit.h"
+
+// What FMI 3 takes between steps in event mode only, if the FMU has one.
+static bool is_discrete_input(const crdi_fmi_unit* u, const crd_variable* v)
+{
+    const bool input = v->causality == CRD_INPUT && v->variability != CRD_CONTINUOUS;
+    const bool tunable = v->causality == CRD_PARAMETER && v->variability == CRD_TUNABLE;
+    return u->event_mode && (input || tunable);
+}
+
+static bool takes_curve(const crdi_fmi_unit* u, const crd_variable* v)
+{
+    if (!u->base.input_order || v->type != CRD_FLOAT64 || v->causality != CRD_INPUT ||
+        v->variability != CRD_CONTINUOUS) {
+        return false;
+    }
+    return u->d->version == CRD_FMI_2 || v->intermediate_update;
+}
+
+static crd_status prepare_runs(crdi_fmi_unit* u, const crd_binding* b, crdi_fmi_prepared* p)
+{
+    const size_t n = (size_t)b->count;
+    p->refs = crdi_arena_new(&p->arena, n, sizeof *p->refs);
+    p->runs = crdi_arena_new(&p->arena, n, sizeof *p->runs);
+    p->texts = crdi_arena_new(&p->arena, (size_t)b->bytes_count, sizeof *p->texts);
+    p->binaries = crdi_arena_new(&p->arena, (size_t)b->bytes_count, sizeof *p->binaries);
+    if (!p->refs || !p->runs || !p->texts || !p->binaries) { return CRD_E_MEMORY; }
+    for (int32_t j = 0; j < b->count; j++) {
+        const crd_variable* v = &u->base.info.variables[b->variables[j]];
+        const bool discrete = is_discrete_input(u, v);
+        p->refs[j] = crdi_fmi_unit_reference(&u->base, b->variables[j]);
+        crdi_fmi_run* run = p->run_count ? &p->runs[p->run_count - 1] : NULL;
+        if (!run || run->type != v->type || run->discrete != discrete) {
+            run = &p->runs[p->run_count++];
+            *run = (crdi_fmi_run){
+                .type = v->type, .discrete = discrete, .first = j, .offset = b->offsets[j]};
+        }
+        run->count++;
+        run->values += (int32_t)v->size;
+        p->has_discrete = p->has_discrete || discrete;
+    }
+    p->ref_count = n;
+    p->value_count = (size_t)b->real_count;
+    p->plain_get = n > 0 && u->base.info.variables[b->variables[n - 1]].type == CRD_FLOAT64;
+    p->plain_set = p->plain_get && !p->has_discrete;
+    return CRD_OK;
+}
+
+static crd_status prepare_discrete(const crd_binding* b, crdi_fmi_prepared* p)
+{
+    crd_values* v = &p->last;
+    v->real = crdi_arena_new(&p->arena, (size_t)b->real_count, sizeof *v->real);
+    v->integer = crdi_arena_new(&p->arena, (size_t)b->integer_count, sizeof *v->integer);
+    v->bytes = crdi_arena_new(&p->arena, (size_t)b->bytes_count, sizeof *v->bytes);
+    return v->real && v->integer && v->bytes ? CRD_OK : CRD_E_MEMORY;
+}
+
+static crd_status prepare_curves(crdi_fmi_unit* u, const crd_binding* b, crdi_fmi_prepared* p)
+{
+    crdi_fmi_curves* c = &p->curves;
+    for (int32_t j = 0; j < b->count; j++) {
+        const crd_variable* v = &u->base.info.variables[b->variables[j]];
+        c->ref_count += takes_curve(u, v);
+        c->count += takes_curve(u, v) ? (int32_t)v->size : 0;
+    }
+    if (!c->count) { return CRD_OK; }
+    const bool two = u->d->version == CRD_FMI_2;
+    const size_t n = (size_t)c->count, refs = (size_t)c->ref_count;
+    c->refs = crdi_arena_new(&p->arena, 2 * refs, sizeof *c->refs);
+    c->orders = crdi_arena_new(&p->arena, 2 * refs, sizeof *c->orders);
+    c->at = crdi_arena_new(&p->arena, n, sizeof *c->at);
+    c->values = crdi_arena_new(&p->arena, 2 * n, sizeof *c->values);
+    c->u[0] = crdi_arena_new(&p->arena, 3 * n, sizeof *c->u[0]);
+    if (!c->refs || !c->orders || !c->at || !c->values || !c->u[0]) { return CRD_E_MEMORY; }
+    c->u[1] = c->u[0] + n;
+    c->u[2] = c->u[1] + n;
+    size_t r = 0, k = 0;
+    for (int32_t j = 0; j < b->count; j++) {
+        const crd_variable* v = &u->base.info.variables[b->variables[j]];
+        if (!takes_curve(u, v)) { continue; }
+        c->refs[r] = c->refs[refs + r] = p->refs[j];
+        c->orders[r] = 1;
+        c->orders[refs + r] = 2;
+        r++;
+        for (uint32_t e = 0; e < v->size; e++) {
+            c->at[k++] = b->offsets[j] + (int32_t)e;
+        }
+    }
+    if (!two) {
+        p->plain_set = false; // values are kept for the callback
+        p->next = u->curved;
+        u->curved = p;
+    }
+    return CRD_OK;
+}
+
+// Output derivatives are for scalar Float64 outputs.
+static crd_status prepare_derivatives(crdi_fmi_unit* u, const crd_binding* b, crdi_fmi_prepared* p)
+{
+    if (!u->base.info.max_output_order) { return CRD_OK; }
+    const size_t n = (size_t)b->count;
+    p->orders = crdi_arena_new(&p->arena, n, sizeof *p->orders);
+    p->derivatives = crdi_arena_new(&p->arena, n, sizeof *p->derivatives);
+    p->derivative_at = crdi_arena_new(&p->arena, n, sizeof *p->derivative_at);
+    p->derivative_refs = crdi_arena_new(&p->arena, n, sizeof *p->derivative_refs);
+    if (!p->orders || !p->derivatives || !p->derivative_at || !p->derivative_refs) {
+        return CRD_E_MEMORY;
+    }
+    for (int32_t j = 0; j < b->count; j++) {
+        const crd_variable* v = &u->base.info.variables[b->variables[j]];
+        if (v->type != CRD_FLOAT64 || v->rank || v->causality != CRD_OUTPUT ||
+            v->variability != CRD_CONTINUOUS) {
+            continue;
+        }
+        p->derivative_refs[p->derivative_count] = p->refs[j];
+        p->derivative_at[p->derivative_count++] = b->offsets[j];
+    }
+    return CRD_OK;
+}
+
+crd_status crdi_fmi_unit_prepare(crd_unit* unit, crd_binding* b)
+{
+    crd_status st = CRD_OK;
+    crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
+    crdi_fmi_prepared* p = crdi_new(unit->ctx, sizeof *p);
+    if (!p) { return CRD_E_MEMORY; }
+    b->prepared = p; // from here on unprepare frees it
+    crdi_arena_init(&p->arena, unit->ctx);
+    CRD_TRY(prepare_runs(u, b, p));
+    if (p->has_discrete) { CRD_TRY(prepare_discrete(b, p)); }
+    CRD_TRY(prepare_curves(u, b, p));
+    CRD_TRY(prepare_derivatives(u, b, p));
+    const size_t most = (size_t)b->real_count + (size_t)b->integer_count + (size_t)b->bytes_count;
+    if (most > u->reserve) {
+        u->reserve = most;
+        if (u->fmi) { CRD_TRY(crd_fmi_reserve(u->fmi, most)); }
+    }
+fail:
+    return st;
+}
+
+void crdi_fmi_unit_unprepare(crd_unit* unit, crd_binding* b)
+{
+    crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
+    crdi_fmi_prepared* p = b->prepared;
+    if (!p) { return; }
+    for (crdi_fmi_prepared** q = &u->curved; *q; q = &(*q)->next) {
+        if (*q == p) {
+            *q = p->next;
+            break;
+        }
+    }
+    for (int32_t i = 0; p->last.bytes && i < b->bytes_count; i++) {
+        crdi_free(unit->ctx, p->last.bytes[i].data);
+    }
+    crdi_arena_clear(&p->arena);
+    crdi_free(unit->ctx, p);
+    b->prepared = NULL;
+}

@@ -1,0 +1,30 @@
+// The inside of the native adapter.
+#pragma once
+#include "unit/unit.h"
+
+enum { CRDI_NATIVE_INSTANTIATED, CRDI_NATIVE_INITIALIZATION, CRDI_NATIVE_STEP };
+
+typedef struct crdi_native {
+    crd_unit base;
+    const crd_model* model;
+    char* self; // the model's bytes
+    double time;
+    uint8_t phase;
+    bool dirty;  // something was set since the outputs were worked out
+    bool moving; // an input has a derivative that is not zero
+    const char* call;
+    crd_model_host host;
+    crdi_arena arena; // the description
+    crdi_map names;
+    crd_dependencies outputs;
+    char text[512]; // ": what the model said last about a failure"
+} crdi_native;
+
+// describe.c: the table as a unit's description
+crd_status crdi_native_describe(crdi_native* u);
+// values.c
+crd_status crdi_native_set(crd_unit* u, const crd_binding* b, const crd_values* v);
+crd_status crdi_native_get(crd_unit* u, const crd_binding* b, crd_values* v);
+
+// Makes outputs belong to the inputs as they are now.
+crd_status crdi_native_refresh(crdi_native* u);

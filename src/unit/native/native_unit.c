@@ -1,0 +1,349 @@
+// A model in C, in this process: the same life that an exported FMU gives it.
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "unit/native/native.h"
+
+enum { MOST_EVENTS = 100000 };
+
+// ---- messages ----------------------------------------------------------------------------------
+
+static void host_log(void* user, crd_model_status status, const char* text)
+{
+    crdi_native* u = user;
+    static const crd_level levels[] = {
+        [CRD_MODEL_OK] = CRD_LOG_DEBUG,     [CRD_MODEL_WARNING] = CRD_LOG_WARNING,
+        [CRD_MODEL_EVENT] = CRD_LOG_DEBUG,  [CRD_MODEL_TERMINATE] = CRD_LOG_INFO,
+        [CRD_MODEL_DISCARD] = CRD_LOG_INFO, [CRD_MODEL_ERROR] = CRD_LOG_INFO,
+        [CRD_MODEL_FATAL] = CRD_LOG_INFO,
+    };
+    if (status >= CRD_MODEL_DISCARD) { snprintf(u->text, sizeof u->text, ": %s", text); }
+    crdi_log(u->base.ctx, levels[status], "unit '%s': %s", u->base.name, text);
+}
+
+static crd_status failed(crdi_native* u, crd_model_status status, const char* function, double t)
+{
+    static const char* const words[] = {
+        [CRD_MODEL_DISCARD] = "was discarded",
+        [CRD_MODEL_ERROR] = "failed",
+        [CRD_MODEL_FATAL] = "failed for good",
+    };
+    return crdi_fail(u->base.ctx, CRD_E_UNIT, "%s at %g %s%s", function, t, words[status], u->text);
+}
+
+// ---- life --------------------------------------------------------------------------------------
+
+static crd_status instantiate(crd_unit* unit)
+{
+    crdi_native* u = (crdi_native*)unit;
+    memset(u->self, 0, u->model->size);
+    crd_model_reset(u->model, u->self);
+    u->phase = CRDI_NATIVE_INSTANTIATED;
+    u->moving = false;
+    u->dirty = true;
+    unit->wants_stop = false;
+    return CRD_OK;
+}
+
+static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
+{
+    crdi_native* u = (crdi_native*)unit;
+    u->time = e->start;
+    u->phase = CRDI_NATIVE_INITIALIZATION;
+    u->dirty = true;
+    return CRD_OK;
+}
+
+crd_status crdi_native_refresh(crdi_native* u)
+{
+    if (!u->dirty) { return CRD_OK; }
+    u->dirty = false;
+    if (u->phase == CRDI_NATIVE_INITIALIZATION) {
+        u->call = "initialize";
+        const crd_model_status st = u->model->initialize(u->self, &u->host, u->time);
+        if (st >= CRD_MODEL_DISCARD) { return failed(u, st, "initialize", u->time); }
+    }
+    if (u->phase != CRDI_NATIVE_INSTANTIATED) {
+        u->call = "outputs";
+        u->model->outputs(u->self, u->time);
+    }
+    return CRD_OK;
+}
+
+static crd_status handle_event(crdi_native* u)
+{
+    double next = INFINITY; // nobody needs it: the model stops at its events itself
+    u->call = "event";
+    const crd_model_status st = u->model->event(u->self, &u->host, u->time, &next);
+    if (st >= CRD_MODEL_DISCARD) { return failed(u, st, "event", u->time); }
+    if (st == CRD_MODEL_TERMINATE) { u->base.wants_stop = true; }
+    u->dirty = true;
+    return CRD_OK;
+}
+
+static crd_status exit_initialization(crd_unit* unit)
+{
+    crdi_native* u = (crdi_native*)unit;
+    const crd_status st = crdi_native_refresh(u);
+    if (st < 0) { return st; }
+    u->phase = CRDI_NATIVE_STEP;
+    return u->model->has_events ? handle_event(u) : CRD_OK;
+}
+
+static void advance_inputs(crdi_native* u, double h)
+{
+    u->moving = false;
+    for (int i = 0; i < u->model->variable_count; i++) {
+        const crd_model_variable* row = &u->model->variables[i];
+        if (row->causality != CRD_INPUT || !row->derivatives) { continue; }
+        crd_model_advance(row, u->self, h);
+        const double* d = (const double*)(u->self + row->derivatives);
+        u->moving = u->moving || d[0] != 0 || d[1] != 0;
+    }
+}
+
+static crd_status step(crd_unit* unit, double t, double h)
+{
+    crdi_native* u = (crdi_native*)unit;
+    const crd_model* m = u->model;
+    const double end = t + h;
+    double now = t, left = h;
+    if (m->fixed_step && fabs(h - m->default_step) > 1e-9 * h) {
+        return crdi_fail(unit->ctx, CRD_E_RANGE, "step size %g, only %g is possible", h,
+                         m->default_step);
+    }
+    for (int events = 0;; events++) {
+        double reached = end;
+        u->call = "step";
+        const crd_model_status st = m->step(u->self, &u->host, now, left, &reached);
+        if (st >= CRD_MODEL_DISCARD) { return failed(u, st, "step", now); }
+        if (u->moving) { advance_inputs(u, reached - now); }
+        if (st == CRD_MODEL_TERMINATE) { unit->wants_stop = true; }
+        u->time = now = reached;
+        if (st != CRD_MODEL_EVENT) { break; }
+        const crd_status ev = handle_event(u);
+        if (ev < 0) { return ev; }
+        if (unit->wants_stop) { break; }
+        left = end - reached;
+        if (!(left > 0)) { break; }
+        if (events >= MOST_EVENTS) {
+            return crdi_fail(unit->ctx, CRD_E_UNIT, "events without end at %g", reached);
+        }
+    }
+    u->call = "outputs";
+    m->outputs(u->self, now);
+    u->dirty = false;
+    return CRD_OK;
+}
+
+static crd_status terminate(crd_unit* unit)
+{
+    (void)unit;
+    return CRD_OK;
+}
+
+static void abandon(crd_unit* unit)
+{
+    (void)unit; // destroy calls nothing of the model
+}
+
+static void destroy(crd_unit* unit)
+{
+    crdi_native* u = (crdi_native*)unit;
+    crdi_map_clear(&u->names);
+    crdi_arena_clear(&u->arena);
+    crdi_free(unit->ctx, u->self);
+    crdi_free(unit->ctx, u);
+}
+
+// ---- derivatives and states --------------------------------------------------------------------
+
+static crd_status set_derivatives(crd_unit* unit, const crd_binding* b, const double* const* d,
+                                  int order)
+{
+    crdi_native* u = (crdi_native*)unit;
+    assert(order <= u->model->max_input_derivative);
+    for (int32_t j = 0; j < b->count; j++) {
+        const crd_model_variable* row = &u->model->variables[b->variables[j]];
+        if (row->causality != CRD_INPUT || !row->derivatives) { continue; }
+        double* own = (double*)(u->self + row->derivatives);
+        for (int k = 0; k < CRD_MODEL_MAX_ORDER; k++) {
+            own[k] = k < order ? d[k][b->offsets[j]] : 0;
+            u->moving = u->moving || own[k] != 0;
+        }
+    }
+    u->dirty = true;
+    return CRD_OK;
+}
+
+static crd_status get_derivatives(crd_unit* unit, const crd_binding* b, int order, double* d)
+{
+    crdi_native* u = (crdi_native*)unit;
+    const crd_status st = crdi_native_refresh(u);
+    if (st < 0) { return st; }
+    for (int32_t j = 0; j < b->count; j++) {
+        const crd_model_variable* row = &u->model->variables[b->variables[j]];
+        if (crd_type_kind(row->type) != CRD_REAL) { continue; }
+        const size_t n = row->size ? row->size : 1;
+        for (size_t k = 0; k < n; k++) {
+            d[(size_t)b->offsets[j] + k] = 0;
+        }
+        if (row->causality == CRD_OUTPUT && row->derivatives &&
+            order <= u->model->max_output_derivative) {
+            d[b->offsets[j]] = ((const double*)(u->self + row->derivatives))[order - 1];
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status directional(crd_unit* unit, const int32_t* unknowns, int nu,
+                              const int32_t* knowns, int nk, const double* seed, double* result)
+{
+    crdi_native* u = (crdi_native*)unit;
+    const crd_status st = crdi_native_refresh(u);
+    if (st < 0) { return st; }
+    u->call = "partial";
+    for (int i = 0; i < nu; i++) {
+        result[i] = 0;
+        for (int k = 0; k < nk; k++) {
+            result[i] += u->model->partial(u->self, unknowns[i], knowns[k]) * seed[k];
+        }
+    }
+    return CRD_OK;
+}
+
+typedef struct native_state {
+    double time;
+    uint8_t phase;
+    bool dirty, moving, wants_stop;
+} native_state; // the model's bytes follow
+
+static crd_status save(crd_unit* unit, void** state)
+{
+    crdi_native* u = (crdi_native*)unit;
+    if (!*state) { *state = crdi_new(unit->ctx, sizeof(native_state) + u->model->size); }
+    native_state* s = *state;
+    if (!s) { return CRD_E_MEMORY; }
+    *s = (native_state){u->time, u->phase, u->dirty, u->moving, unit->wants_stop};
+    memcpy(s + 1, u->self, u->model->size);
+    return CRD_OK;
+}
+
+static crd_status restore(crd_unit* unit, void* state)
+{
+    crdi_native* u = (crdi_native*)unit;
+    const native_state* s = state;
+    u->time = s->time;
+    u->phase = s->phase;
+    u->dirty = s->dirty;
+    u->moving = s->moving;
+    unit->wants_stop = s->wants_stop;
+    memcpy(u->self, s + 1, u->model->size);
+    return CRD_OK;
+}
+
+static void free_state(crd_unit* unit, void** state)
+{
+    crdi_free(unit->ctx, *state);
+    *state = NULL;
+}
+
+// ---- description -------------------------------------------------------------------------------
+
+static int32_t find(const crd_unit* unit, const char* name)
+{
+    return crdi_map_find(&((const crdi_native*)unit)->names, name);
+}
+
+static bool dimension(const crd_unit* unit, int32_t variable, crd_dimension* out)
+{
+    const char* name = unit->info.variables[variable].unit;
+    return name[0] && crd_dimension_parse(name, out);
+}
+
+static const char* item_at(const crd_unit* unit, int32_t variable, int32_t k, int64_t* value)
+{
+    const char* const* items = ((const crdi_native*)unit)->model->variables[variable].items;
+    *value = k + 1;
+    return items ? items[k] : NULL;
+}
+
+static bool item(const crd_unit* unit, int32_t variable, const char* name, int64_t* value)
+{
+    const char* text = NULL;
+    for (int32_t k = 0; (text = item_at(unit, variable, k, value)) != NULL; k++) {
+        if (strcmp(text, name) == 0) { return true; }
+    }
+    return false;
+}
+
+static const char* last_call(const crd_unit* unit)
+{
+    return ((const crdi_native*)unit)->call;
+}
+
+// One table for each set of things that a model may offer.
+enum { CURVES = 1, DERIVATIVES = 2, DIRECTIONAL = 4 };
+#define OPS(offers)                                                                                \
+    {                                                                                              \
+        .instantiate = instantiate, .enter_initialization = enter_initialization,                  \
+        .exit_initialization = exit_initialization, .set = crdi_native_set,                        \
+        .get = crdi_native_get, .step = step,                                                      \
+        .set_derivatives = (offers)&CURVES ? set_derivatives : NULL,                               \
+        .get_derivatives = (offers)&DERIVATIVES ? get_derivatives : NULL,                          \
+        .directional = (offers)&DIRECTIONAL ? directional : NULL, .save = save,                    \
+        .restore = restore, .free_state = free_state, .terminate = terminate, .abandon = abandon,  \
+        .destroy = destroy, .find = find, .dimension = dimension, .item = item,                    \
+        .item_at = item_at, .last_call = last_call,                                                \
+    }
+static const crd_unit_ops ops[] = {OPS(0), OPS(1), OPS(2), OPS(3), OPS(4), OPS(5), OPS(6), OPS(7)};
+
+static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
+                         crd_place* place, crd_unit** out)
+{
+    (void)store;
+    (void)place;
+    crd_status st = CRD_OK;
+    const crd_model* model = spec->model;
+    if (!model) { return crdi_fail(ctx, CRD_E_RANGE, "the spec of a native unit has no model"); }
+    crdi_native* u = crdi_new(ctx, sizeof *u);
+    if (!u) { return CRD_E_MEMORY; }
+    const int offers = (model->max_input_derivative ? CURVES : 0) |
+                       (model->max_output_derivative ? DERIVATIVES : 0) |
+                       (model->partial ? DIRECTIONAL : 0);
+    u->base = (crd_unit){.ops = &ops[offers], .ctx = ctx, .name = spec->name, .spec = spec};
+    u->model = model;
+    u->host = (crd_model_host){.user = u, .log = host_log, .resources = ""};
+    u->call = "";
+    crdi_arena_init(&u->arena, ctx);
+    crdi_map_init(&u->names, ctx);
+    u->self = crdi_new(ctx, model->size);
+    if (!u->self) {
+        st = CRD_E_MEMORY;
+        goto fail;
+    }
+    u->base.info = (crd_unit_info){
+        .flags = CRD_UNIT_CAN_SAVE | (model->fixed_step ? 0u : CRD_UNIT_CAN_VARY_STEP) |
+                 (model->partial ? CRD_UNIT_HAS_DIRECTIONAL : 0u) |
+                 (model->has_events ? CRD_UNIT_HAS_EVENTS : 0u),
+        .max_input_order = model->max_input_derivative,
+        .max_output_order = model->max_output_derivative,
+        .start = 0,
+        .stop = model->default_stop > 0 ? model->default_stop : NAN,
+        .step = model->default_step > 0 ? model->default_step : NAN,
+        .tolerance = NAN,
+        .fixed_step = model->fixed_step ? model->default_step : 0,
+        .kind = "native",
+    };
+    CRD_TRY(crdi_native_describe(u));
+    (void)instantiate(&u->base);
+    *out = &u->base;
+    return CRD_OK;
+fail:
+    destroy(&u->base);
+    return st;
+}
+
+const crdi_adapter crdi_adapter_native = {.create = create};

@@ -1,0 +1,281 @@
+// A recording as a unit: its columns are outputs.
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "cardan/results.h"
+#include "unit/unit.h"
+
+typedef struct replay_unit {
+    crd_unit base;
+    crd_table* table;
+    crd_variable* variables; // one per column
+    crdi_map names;
+    bool linear;
+    double time;
+    int64_t row; // last one at or before `time`, -1: before the first
+} replay_unit;
+
+static crd_status nothing(crd_unit* unit)
+{
+    (void)unit;
+    return CRD_OK;
+}
+
+// Moves to time t. Where a time occurs twice the later row counts.
+static void seek(replay_unit* u, double t)
+{
+    const double* time = u->table->time;
+    const int64_t rows = u->table->rows;
+    // Times come as sums: what rounding put just before a row is at the row.
+    const double late = t + 8 * DBL_EPSILON * fabs(t);
+    int64_t low = u->row, high = rows;
+    u->time = t;
+    if (low >= rows || (low >= 0 && time[low] > late)) { low = -1; }
+    for (int k = 0; k < 8; k++) { // steps are about as long as those of the recording
+        if (low + 1 >= rows || time[low + 1] > late) {
+            u->row = low;
+            return;
+        }
+        low++;
+    }
+    while (high - low > 1) {
+        const int64_t middle = low + (high - low) / 2;
+        *(time[middle] <= late ? &low : &high) = middle;
+    }
+    u->row = low;
+}
+
+static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
+{
+    replay_unit* u = (replay_unit*)unit;
+    const crd_table* t = u->table;
+    const double first = t->time[0], last = t->time[t->rows - 1];
+    const double slack = 1e-9 * (fabs(first) + fabs(last));
+    if (e->start < first - slack) {
+        crdi_log(unit->ctx, CRD_LOG_WARNING,
+                 "unit '%s': %s begins at %g, after the run's start at %g: its first values stay "
+                 "until then",
+                 unit->name, t->path, first, e->start);
+    }
+    if (e->has_stop && e->stop > last + slack) {
+        crdi_log(unit->ctx, CRD_LOG_WARNING,
+                 "unit '%s': %s ends at %g, before the run's end at %g: its last values stay",
+                 unit->name, t->path, last, e->stop);
+    }
+    u->row = -1;
+    seek(u, e->start);
+    return CRD_OK;
+}
+
+static crd_status set(crd_unit* unit, const crd_binding* b, const crd_values* v)
+{
+    (void)v;
+    return b->count ? crdi_fail(unit->ctx, CRD_E_UNSUPPORTED, "a recording has no inputs") : CRD_OK;
+}
+
+// Rows between which the time lies, or twice the same one.
+static void rows_around(const replay_unit* u, int64_t* a, int64_t* b)
+{
+    *a = u->row < 0 ? 0 : u->row;
+    *b = u->row < 0 || u->row + 1 == u->table->rows ? *a : u->row + 1;
+}
+
+static crd_status get(crd_unit* unit, const crd_binding* b, crd_values* v)
+{
+    replay_unit* u = (replay_unit*)unit;
+    int64_t k, next;
+    rows_around(u, &k, &next);
+    const double* time = u->table->time;
+    const double part = u->linear && next > k ? (u->time - time[k]) / (time[next] - time[k]) : 0;
+    for (int32_t j = 0; j < b->count; j++) {
+        const crd_table_column* c = &u->table->columns[b->variables[j]];
+        const int32_t at = b->offsets[j];
+        if (c->texts) {
+            const char* text = c->texts[k] ? c->texts[k] : "";
+            const crd_status st = crd_bytes_set(unit->ctx, &v->bytes[at], text, strlen(text));
+            if (st < 0) { return st; }
+        } else {
+            const double y = c->values[k];
+            v->real[at] = part != 0 ? y + (c->values[next] - y) * part : y;
+        }
+    }
+    return CRD_OK;
+}
+
+// Slope to the right.
+static crd_status get_derivatives(crd_unit* unit, const crd_binding* b, int order, double* d)
+{
+    replay_unit* u = (replay_unit*)unit;
+    int64_t k, next;
+    rows_around(u, &k, &next);
+    const double* time = u->table->time;
+    for (int32_t j = 0; j < b->count; j++) {
+        const crd_table_column* c = &u->table->columns[b->variables[j]];
+        if (c->texts) { continue; }
+        d[b->offsets[j]] = order == 1 && u->linear && next > k
+                               ? (c->values[next] - c->values[k]) / (time[next] - time[k])
+                               : 0;
+    }
+    return CRD_OK;
+}
+
+static crd_status step(crd_unit* unit, double t, double h)
+{
+    seek((replay_unit*)unit, t + h);
+    return CRD_OK;
+}
+
+static crd_status save(crd_unit* unit, void** state)
+{
+    if (!*state) { *state = crdi_new(unit->ctx, sizeof(double)); }
+    if (!*state) { return CRD_E_MEMORY; }
+    *(double*)*state = ((replay_unit*)unit)->time;
+    return CRD_OK;
+}
+
+static crd_status restore(crd_unit* unit, void* state)
+{
+    seek((replay_unit*)unit, *(const double*)state);
+    return CRD_OK;
+}
+
+static void free_state(crd_unit* unit, void** state)
+{
+    crdi_free(unit->ctx, *state);
+    *state = NULL;
+}
+
+static void abandon(crd_unit* unit)
+{
+    (void)unit;
+}
+
+static void destroy(crd_unit* unit)
+{
+    replay_unit* u = (replay_unit*)unit;
+    crdi_map_clear(&u->names);
+    crdi_free(unit->ctx, u->variables);
+    crd_table_destroy(u->table);
+    crdi_free(unit->ctx, u);
+}
+
+static int32_t find(const crd_unit* unit, const char* name)
+{
+    return crdi_map_find(&((const replay_unit*)unit)->names, name);
+}
+
+static bool dimension(const crd_unit* unit, int32_t variable, crd_dimension* out)
+{
+    const char* name = unit->info.variables[variable].unit;
+    return name[0] && crd_dimension_parse(name, out);
+}
+
+static bool item(const crd_unit* unit, int32_t variable, const char* name, int64_t* value)
+{
+    (void)unit;
+    (void)variable;
+    (void)name;
+    (void)value;
+    return false;
+}
+
+static const char* last_call(const crd_unit* unit)
+{
+    (void)unit;
+    return "";
+}
+
+static const crd_unit_ops ops = {
+    .instantiate = nothing,
+    .enter_initialization = enter_initialization,
+    .exit_initialization = nothing,
+    .set = set,
+    .get = get,
+    .step = step,
+    .get_derivatives = get_derivatives,
+    .save = save,
+    .restore = restore,
+    .free_state = free_state,
+    .terminate = nothing,
+    .abandon = abandon,
+    .destroy = destroy,
+    .find = find,
+    .dimension = dimension,
+    .item = item,
+    .last_call = last_call,
+};
+
+static crd_status describe(replay_unit* u)
+{
+    crd_context* ctx = u->base.ctx;
+    const crd_table* t = u->table;
+    if (t->rows < 1) {
+        return crdi_fail(ctx, CRD_E_FORMAT, "%s: the recording has no rows", t->path);
+    }
+    u->variables = crdi_new_array(ctx, (size_t)t->column_count, sizeof *u->variables);
+    if (!u->variables) { return CRD_E_MEMORY; }
+    for (int i = 0; i < t->column_count; i++) {
+        const crd_table_column* c = &t->columns[i];
+        u->variables[i] = (crd_variable){
+            .name = c->name,
+            .description = "",
+            .unit = c->unit,
+            .reference = (uint32_t)i,
+            .size = 1,
+            .unit_index = -1,
+            .type_index = -1,
+            .alias_of = -1,
+            .type = c->texts ? CRD_STRING : CRD_FLOAT64,
+            .causality = CRD_OUTPUT,
+            .variability = c->texts || !u->linear ? CRD_DISCRETE : CRD_CONTINUOUS,
+            .initial = CRD_CALCULATED,
+            .nominal = 1,
+            .min = -INFINITY,
+            .max = INFINITY,
+        };
+        bool fresh = true;
+        const crd_status st = crdi_map_add(&u->names, c->name, i, &fresh);
+        if (st < 0) { return st; }
+        if (!fresh) {
+            crdi_log(ctx, CRD_LOG_WARNING,
+                     "unit '%s': %s has two columns '%s', the first one counts", u->base.name,
+                     t->path, c->name);
+        }
+    }
+    u->base.info.variables = u->variables;
+    u->base.info.variable_count = t->column_count;
+    return CRD_OK;
+}
+
+static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
+                         crd_place* place, crd_unit** out)
+{
+    (void)store;
+    (void)place;
+    crd_status st = CRD_OK;
+    replay_unit* u = crdi_new(ctx, sizeof *u);
+    if (!u) { return CRD_E_MEMORY; }
+    u->base = (crd_unit){.ops = &ops, .ctx = ctx, .name = spec->name, .spec = spec};
+    u->linear = spec->interpolation == CRD_INTERPOLATE_LINEAR;
+    u->base.info = (crd_unit_info){
+        .flags = CRD_UNIT_CAN_SAVE | CRD_UNIT_CAN_VARY_STEP | CRD_UNIT_IS_SOURCE,
+        .max_output_order = u->linear ? 1 : 0,
+        .start = NAN,
+        .stop = NAN,
+        .step = NAN,
+        .tolerance = NAN,
+        .kind = "recording",
+    };
+    u->row = -1;
+    crdi_map_init(&u->names, ctx);
+    CRD_TRY(crd_table_read(ctx, spec->path, &u->table));
+    CRD_TRY(describe(u));
+    *out = &u->base;
+    return CRD_OK;
+fail:
+    destroy(&u->base);
+    return st;
+}
+
+const crdi_adapter crdi_adapter_replay = {.create = create};

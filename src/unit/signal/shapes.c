@@ -1,0 +1,296 @@
+#include "unit/signal/shapes.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#define TWO_PI 6.28318530717958647692
+
+static const char* const names[CRD_SIGNAL_SHAPE_COUNT] = {
+    [CRD_SIGNAL_CONSTANT] = "constant",   [CRD_SIGNAL_STEP] = "step",   [CRD_SIGNAL_RAMP] = "ramp",
+    [CRD_SIGNAL_SINE] = "sine",           [CRD_SIGNAL_CHIRP] = "chirp", [CRD_SIGNAL_PRBS] = "prbs",
+    [CRD_SIGNAL_MULTISINE] = "multisine", [CRD_SIGNAL_TABLE] = "table",
+};
+
+enum { MOST_LINES = 10000, PRBS_SHORTEST = 3, PRBS_LONGEST = 31 };
+
+// ---- pseudo-random binary sequence -------------------------------------------------------------
+
+// Primitive polynomials without their highest term x^n: bit i stands for x^i.
+static const uint32_t polynomials[PRBS_LONGEST + 1] = {
+    [3] = 1u | 1u << 2,
+    [4] = 1u | 1u << 3,
+    [5] = 1u | 1u << 3,
+    [6] = 1u | 1u << 5,
+    [7] = 1u | 1u << 6,
+    [8] = 1u | 1u << 4 | 1u << 5 | 1u << 6,
+    [9] = 1u | 1u << 5,
+    [10] = 1u | 1u << 7,
+    [11] = 1u | 1u << 9,
+    [12] = 1u | 1u << 1 | 1u << 4 | 1u << 6,
+    [13] = 1u | 1u << 1 | 1u << 3 | 1u << 4,
+    [14] = 1u | 1u << 1 | 1u << 3 | 1u << 5,
+    [15] = 1u | 1u << 14,
+    [16] = 1u | 1u << 4 | 1u << 13 | 1u << 15,
+    [17] = 1u | 1u << 14,
+    [18] = 1u | 1u << 11,
+    [19] = 1u | 1u << 1 | 1u << 2 | 1u << 6,
+    [20] = 1u | 1u << 17,
+    [21] = 1u | 1u << 19,
+    [22] = 1u | 1u << 21,
+    [23] = 1u | 1u << 18,
+    [24] = 1u | 1u << 17 | 1u << 22 | 1u << 23,
+    [25] = 1u | 1u << 22,
+    [26] = 1u | 1u << 1 | 1u << 2 | 1u << 6,
+    [27] = 1u | 1u << 1 | 1u << 2 | 1u << 5,
+    [28] = 1u | 1u << 25,
+    [29] = 1u | 1u << 27,
+    [30] = 1u | 1u << 1 | 1u << 4 | 1u << 6,
+    [31] = 1u | 1u << 28,
+};
+
+static uint32_t times_x(int n, uint32_t a)
+{
+    const uint32_t top = a >> (n - 1) & 1;
+    return ((a << 1) & ((1u << n) - 1)) ^ (top ? polynomials[n] : 0);
+}
+
+static uint32_t product(int n, uint32_t a, uint32_t b)
+{
+    uint32_t sum = 0;
+    for (; b; b >>= 1, a = times_x(n, a)) {
+        if (b & 1) { sum ^= a; }
+    }
+    return sum;
+}
+
+uint32_t crdi_prbs_jump(int n, uint32_t state, uint64_t steps)
+{
+    steps %= (1u << n) - 1;
+    for (uint32_t power = 2; steps; steps >>= 1, power = product(n, power, power)) {
+        if (steps & 1) { state = product(n, state, power); }
+    }
+    return state;
+}
+
+static double prbs(crdi_shape* s, double tau)
+{
+    const crd_signal_spec* p = s->spec;
+    const double x = tau / p->duration, nearest = nearbyint(x);
+    // A communication point that rounding put just before a bit's edge belongs to the bit.
+    const double edge = fabs(x - nearest) <= 1e-9 ? nearest : floor(x);
+    const uint64_t bit = edge < 9e18 ? (uint64_t)edge : 0;
+    if (bit == s->bit + 1) {
+        s->reg = times_x(p->order, s->reg);
+    } else if (bit != s->bit) {
+        const uint32_t first = (uint32_t)(1 + p->seed % ((1u << p->order) - 1));
+        s->reg = crdi_prbs_jump(p->order, first, bit);
+    }
+    s->bit = bit;
+    return s->reg & 1 ? 1 : -1;
+}
+
+// ---- sums of sines -----------------------------------------------------------------------------
+
+// splitmix64 (Steele 2014)
+static uint64_t next_random(uint64_t* state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+static void choose_phases(const crd_signal_spec* p, double* phases)
+{
+    uint64_t state = p->seed;
+    for (int k = 0; k < p->order; k++) {
+        // Line k + 1 of N, Schroeder (1970): -pi k (k + 1) / N; reduced before it loses digits.
+        const int64_t turns = ((int64_t)k * (k + 1)) % (2 * (int64_t)p->order);
+        phases[k] = p->seed == 0 ? -0.5 * TWO_PI * (double)turns / p->order
+                                 : TWO_PI * (double)(next_random(&state) >> 11) * 0x1p-53;
+    }
+}
+
+// Derivative of cos(w t + phase): each one is a quarter turn ahead and w times as large.
+static double multisine(const crdi_shape* s, double tau, int order)
+{
+    const crd_signal_spec* p = s->spec;
+    double sum = 0;
+    for (int k = 0; k < p->order; k++) {
+        const double f = (k + 1) * p->frequency2 / p->order, w = TWO_PI * f;
+        const double turns = f * tau;
+        const double angle = TWO_PI * (turns - floor(turns)) + s->phases[k];
+        sum += order == 0 ? cos(angle) : order == 1 ? -w * sin(angle) : -w * w * cos(angle);
+    }
+    return sum / sqrt(p->order);
+}
+
+static double sine(const crd_signal_spec* p, double tau, int order)
+{
+    const double w = TWO_PI * p->frequency, turns = p->frequency * tau;
+    const double angle = TWO_PI * (turns - floor(turns)) + p->phase;
+    return order == 0 ? sin(angle) : order == 1 ? w * cos(angle) : -w * w * sin(angle);
+}
+
+// sin(2 pi g), g = f1 tau + (f2 - f1) tau^2 / (2 T); beyond T it goes on with f2.
+static double chirp(const crd_signal_spec* p, double tau, int order)
+{
+    const double T = p->duration, rate = (p->frequency2 - p->frequency) / T;
+    const bool sweeping = tau < T;
+    const double in = sweeping ? tau : T;
+    const double g = in * (p->frequency + 0.5 * rate * in) + p->frequency2 * (tau - in);
+    const double angle = TWO_PI * (g - floor(g));
+    const double w = TWO_PI * (p->frequency + rate * in), dw = sweeping ? TWO_PI * rate : 0;
+    return order == 0   ? sin(angle)
+           : order == 1 ? w * cos(angle)
+                        : dw * cos(angle) - w * w * sin(angle);
+}
+
+// ---- the others --------------------------------------------------------------------------------
+
+static double table(crdi_shape* s, double tau, int order)
+{
+    const crd_signal_spec* p = s->spec;
+    const double late = tau + 8 * DBL_EPSILON * fabs(tau);
+    int low = s->row >= 0 && p->times[s->row] <= late ? s->row : -1, high = p->table_count;
+    if (low >= 0 && (low + 1 == high || p->times[low + 1] > late)) { high = low + 1; }
+    while (high - low > 1) { // low is at or before, high is behind
+        const int middle = low + (high - low) / 2;
+        *(p->times[middle] <= late ? &low : &high) = middle;
+    }
+    s->row = low;
+    const bool inside = low >= 0 && low + 1 < p->table_count;
+    const bool linear = inside && p->interpolation == CRD_INTERPOLATE_LINEAR;
+    if (order > 1 || (order == 1 && !linear)) { return 0; }
+    if (!linear) { return p->values[low < 0 ? 0 : low]; }
+    const double dt = p->times[low + 1] - p->times[low], dy = p->values[low + 1] - p->values[low];
+    if (order == 1) { return dy / dt; }
+    return p->values[low] + dy * ((tau - p->times[low]) / dt);
+}
+
+static double ramp(const crd_signal_spec* p, double tau, int order)
+{
+    if (order == 0) { return tau < p->duration ? tau / p->duration : 1; }
+    return order == 1 && tau < p->duration ? 1 / p->duration : 0;
+}
+
+double crdi_shape_eval(crdi_shape* s, double t, int order)
+{
+    const crd_signal_spec* p = s->spec;
+    double tau = t - p->start, y = 0;
+    // Times come as sums: what rounding put just before the start is the start.
+    if (fabs(tau) <= 8 * DBL_EPSILON * fmax(fabs(t), fabs(p->start))) { tau = 0; }
+    const bool begun = tau >= 0;
+    switch (p->shape) {
+    case CRD_SIGNAL_CONSTANT:
+        y = order == 0;
+        break;
+    case CRD_SIGNAL_STEP:
+        y = order == 0 && begun;
+        break;
+    case CRD_SIGNAL_RAMP:
+        y = begun ? ramp(p, tau, order) : 0;
+        break;
+    case CRD_SIGNAL_SINE:
+        y = begun ? sine(p, tau, order) : 0;
+        break;
+    case CRD_SIGNAL_CHIRP:
+        y = begun ? chirp(p, tau, order) : 0;
+        break;
+    case CRD_SIGNAL_PRBS:
+        y = begun && order == 0 ? prbs(s, tau) : 0;
+        break;
+    case CRD_SIGNAL_MULTISINE:
+        y = begun ? multisine(s, tau, order) : 0;
+        break;
+    case CRD_SIGNAL_TABLE:
+        y = table(s, tau, order);
+        break;
+    case CRD_SIGNAL_SHAPE_COUNT:
+        break;
+    }
+    return (order == 0 ? p->offset : 0) + p->amplitude * y;
+}
+
+// ---- checks ------------------------------------------------------------------------------------
+
+static crd_status check_table(crd_context* ctx, const crd_signal_spec* p)
+{
+    if (p->table_count < 1) {
+        return crdi_fail(ctx, CRD_E_RANGE, "signal '%s': the table is empty", p->name);
+    }
+    for (int i = 0; i < p->table_count; i++) {
+        if (!isfinite(p->times[i]) || !isfinite(p->values[i])) {
+            return crdi_fail(ctx, CRD_E_RANGE,
+                             "signal '%s': row %d of the table is %g, %g, expected finite numbers",
+                             p->name, i + 1, p->times[i], p->values[i]);
+        }
+        if (i > 0 && p->times[i] < p->times[i - 1]) {
+            return crdi_fail(ctx, CRD_E_RANGE,
+                             "signal '%s': time %g in row %d of the table comes after %g, expected "
+                             "ascending times",
+                             p->name, p->times[i], i + 1, p->times[i - 1]);
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status check_numbers(crd_context* ctx, const crd_signal_spec* p)
+{
+    const struct {
+        const char* name;
+        double value;
+        bool positive;
+    } numbers[] = {
+        {"offset", p->offset, false},
+        {"amplitude", p->amplitude, false},
+        {"start", p->start, false},
+        {"phase", p->phase, false},
+        {"duration", p->duration,
+         p->shape == CRD_SIGNAL_RAMP || p->shape == CRD_SIGNAL_CHIRP ||
+             p->shape == CRD_SIGNAL_PRBS},
+        {"frequency", p->frequency, p->shape == CRD_SIGNAL_SINE},
+        {"frequency2", p->frequency2, p->shape == CRD_SIGNAL_MULTISINE},
+    };
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const double x = numbers[i].value;
+        if (!isfinite(x) || (numbers[i].positive && !(x > 0))) {
+            return crdi_fail(ctx, CRD_E_RANGE, "signal '%s', a %s: %s = %g, expected %s", p->name,
+                             names[p->shape], numbers[i].name, x,
+                             numbers[i].positive ? "> 0" : "a finite number");
+        }
+    }
+    const bool chirp_ok = p->frequency >= 0 && p->frequency2 >= 0;
+    if (p->shape == CRD_SIGNAL_CHIRP && !chirp_ok) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "signal '%s', a chirp from %g to %g Hz, expected frequencies >= 0",
+                         p->name, p->frequency, p->frequency2);
+    }
+    const bool is_prbs = p->shape == CRD_SIGNAL_PRBS;
+    const int low = is_prbs ? PRBS_SHORTEST : 1, high = is_prbs ? PRBS_LONGEST : MOST_LINES;
+    if ((is_prbs || p->shape == CRD_SIGNAL_MULTISINE) && (p->order < low || p->order > high)) {
+        return crdi_fail(ctx, CRD_E_RANGE, "signal '%s', a %s: order = %d, expected %d to %d",
+                         p->name, names[p->shape], p->order, low, high);
+    }
+    return p->shape == CRD_SIGNAL_TABLE ? check_table(ctx, p) : CRD_OK;
+}
+
+crd_status crdi_shape_init(crd_context* ctx, const crd_signal_spec* spec, crdi_shape* out)
+{
+    *out = (crdi_shape){.spec = spec, .row = -1, .bit = UINT64_MAX - 1};
+    const crd_status st = check_numbers(ctx, spec);
+    if (st < 0) { return st; }
+    if (spec->shape == CRD_SIGNAL_MULTISINE) {
+        out->phases = crdi_new_array(ctx, (size_t)spec->order, sizeof *out->phases);
+        if (!out->phases) { return CRD_E_MEMORY; }
+        choose_phases(spec, out->phases);
+    }
+    return CRD_OK;
+}
+
+void crdi_shape_clear(crd_context* ctx, crdi_shape* s)
+{
+    crdi_free(ctx, s->phases);
+    s->phases = NULL;
+}

@@ -1,0 +1,78 @@
+// FMUs that several units share, by path. They live in a context of their own, as the units come
+// and go.
+#include "cardan/fmi.h"
+#include "unit/unit.h"
+
+typedef struct {
+    char* path;
+    crd_fmu* fmu;
+} entry;
+
+struct crd_unit_store {
+    crd_context* parent;
+    crd_context* ctx;
+    crdi_map index; // path -> entry
+    entry* entries;
+    size_t capacity;
+    int32_t count;
+};
+
+crd_status crd_unit_store_create(crd_context* ctx, crd_unit_store** out)
+{
+    crd_unit_store* s = crdi_new(ctx, sizeof *s);
+    if (!s) { return CRD_E_MEMORY; }
+    s->parent = ctx;
+    s->ctx = crdi_context_child(ctx);
+    crdi_map_init(&s->index, s->ctx);
+    if (!s->ctx) {
+        crd_unit_store_destroy(s);
+        return crdi_fail(ctx, CRD_E_MEMORY, "out of memory");
+    }
+    *out = s;
+    return CRD_OK;
+}
+
+void crd_unit_store_destroy(crd_unit_store* s)
+{
+    if (!s) { return; }
+    for (int32_t i = 0; i < s->count; i++) {
+        crd_fmu_close(s->entries[i].fmu);
+        crdi_free(s->ctx, s->entries[i].path);
+    }
+    crdi_map_clear(&s->index);
+    if (s->ctx) { crdi_free(s->ctx, s->entries); }
+    crd_context_destroy(s->ctx);
+    crdi_free(s->parent, s);
+}
+
+crd_status crdi_unit_store_fmu(crd_unit_store* s, crd_context* ctx, const char* path, crd_fmu** out)
+{
+    crd_status st = CRD_OK;
+    entry e = {0};
+    const int32_t known = crdi_map_find(&s->index, path);
+    if (known >= 0) {
+        *out = s->entries[known].fmu;
+        return CRD_OK;
+    }
+    entry* entries =
+        crdi_grow(s->ctx, s->entries, &s->capacity, (size_t)s->count + 1, sizeof *entries);
+    if (!entries) {
+        st = CRD_E_MEMORY;
+        goto fail;
+    }
+    s->entries = entries;
+    CRD_TRY(crd_fmu_open(s->ctx, path, NULL, &e.fmu));
+    e.path = crdi_strdup(s->ctx, path);
+    if (!e.path) {
+        st = CRD_E_MEMORY;
+        goto fail;
+    }
+    CRD_TRY(crdi_map_add(&s->index, e.path, s->count, NULL));
+    *out = e.fmu;
+    entries[s->count++] = e;
+    return CRD_OK;
+fail:
+    crd_fmu_close(e.fmu);
+    crdi_free(s->ctx, e.path);
+    return crdi_fail(ctx, st, "%s", crd_error_text(s->ctx));
+}

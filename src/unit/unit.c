@@ -1,0 +1,230 @@
+// Creating and destroying units: picks the adapter, checks and keeps the settings of the spec.
+#include "unit/unit.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+const char* crdi_unit_place_text(crd_place place, char* buffer, size_t size)
+{
+    buffer[0] = 0;
+    if (place.file && place.file[0] && place.line > 0) {
+        snprintf(buffer, size, "%s:%d: ", place.file, place.line);
+    } else if (place.file && place.file[0]) {
+        snprintf(buffer, size, "%s: ", place.file);
+    }
+    return buffer;
+}
+
+crd_status crdi_unit_fail_at(crd_context* ctx, crd_status st, crd_place place, const char* name)
+{
+    char at[400];
+    return crdi_fail_in(ctx, st, "%sunit '%s'", crdi_unit_place_text(place, at, sizeof at), name);
+}
+
+// ---- settings ----------------------------------------------------------------------------------
+
+const crdi_setting* crdi_unit_setting(const crd_unit* u, int32_t variable)
+{
+    for (int32_t i = 0; u->core && i < u->core->setting_count; i++) {
+        if (u->core->settings[i].variable == variable) { return &u->core->settings[i]; }
+    }
+    return NULL;
+}
+
+// A setting that is there already is used again: the last one wins.
+static crd_status get_setting(crd_unit* u, int32_t variable, crdi_setting** out)
+{
+    crdi_unit_core* core = u->core;
+    *out = (crdi_setting*)crdi_unit_setting(u, variable);
+    if (*out) { return CRD_OK; }
+    crdi_setting* settings = crdi_grow(u->ctx, core->settings, &core->setting_capacity,
+                                       (size_t)core->setting_count + 1, sizeof *settings);
+    if (!settings) { return CRD_E_MEMORY; }
+    core->settings = settings;
+    const crd_variable* v = &u->info.variables[variable];
+    crdi_setting s = {.variable = variable, .count = v->size};
+    const crd_status st = crdi_unit_values_init(u->ctx, &s.values, crd_type_kind(v->type), s.count);
+    if (st < 0) { return st; }
+    *out = &settings[core->setting_count++];
+    **out = s;
+    return CRD_OK;
+}
+
+static crd_status add_setting(crd_unit* u, const crd_setting* given, int32_t variable,
+                              int32_t element)
+{
+    crd_status st = CRD_OK;
+    const int32_t v = crdi_unit_canonical(u, variable);
+    const bool fresh = !crdi_unit_setting(u, v);
+    crdi_setting* s = NULL;
+    CRD_TRY(crdi_unit_check_settable(u, variable));
+    CRD_TRY(get_setting(u, v, &s));
+    s->place = given->place;
+    if (element < 0) {
+        CRD_TRY(crdi_unit_parse(u, variable, given->text, 0, s->count, &s->values));
+    } else {
+        // FMI sets whole arrays only: the other elements come from the description.
+        const char* start = u->info.variables[v].start;
+        if (fresh && !start) {
+            return crdi_fail(u->ctx, CRD_E_RANGE,
+                             "'%s': the other elements have no start value, give all %u",
+                             given->variable, s->count);
+        }
+        if (fresh) { CRD_TRY(crdi_unit_parse(u, v, start, 0, s->count, &s->values)); }
+        CRD_TRY(crdi_unit_parse(u, variable, given->text, (uint32_t)element, 1, &s->values));
+    }
+    crdi_unit_check_limits(u, variable, &s->values, s->count, given->place);
+fail:
+    return st;
+}
+
+// Structural parameters come first: they decide the sizes that the others have.
+static crd_status add_settings(crd_unit* u, bool structural)
+{
+    for (int i = 0; i < u->spec->parameter_count; i++) {
+        const crd_setting* s = &u->spec->parameters[i];
+        int32_t variable = -1, element = -1;
+        crd_status st = CRD_OK;
+        // An index may only make sense once the sizes are known; unknown names wait as well.
+        if (structural) {
+            variable = u->ops->find(u, s->variable);
+            if (variable < 0) { continue; }
+        } else {
+            st = crd_unit_resolve(u, u->ctx, s->variable, &variable, &element);
+            if (st < 0) { return crdi_unit_fail_at(u->ctx, st, s->place, u->name); }
+        }
+        const int32_t v = crdi_unit_canonical(u, variable);
+        const bool is_structural = u->info.variables[v].causality == CRD_STRUCTURAL_PARAMETER;
+        if (is_structural && element >= 0) {
+            st = crdi_fail(u->ctx, CRD_E_RANGE, "'%s': structural parameters are set as a whole",
+                           s->variable);
+        } else if (is_structural == structural) {
+            st = add_setting(u, s, variable, element);
+        }
+        if (st < 0) { return crdi_unit_fail_at(u->ctx, st, s->place, u->name); }
+    }
+    return CRD_OK;
+}
+
+crd_status crdi_unit_send(crd_unit* u, bool structural)
+{
+    for (int32_t i = 0; i < u->core->setting_count; i++) {
+        const crdi_setting* s = &u->core->settings[i];
+        const crd_variable* v = &u->info.variables[s->variable];
+        if ((v->causality == CRD_STRUCTURAL_PARAMETER) != structural) { continue; }
+        crd_binding* b = NULL;
+        crd_status st = crd_binding_create(u, &s->variable, 1, &b);
+        if (st == CRD_OK) { st = u->ops->set(u, b, &s->values); }
+        crd_binding_destroy(b);
+        if (st < 0) {
+            const bool known = s->place.file && s->place.file[0];
+            return known ? crdi_fail_in(u->ctx, st, "setting '%s' (%s:%d)", v->name, s->place.file,
+                                        s->place.line)
+                         : crdi_fail_in(u->ctx, st, "setting '%s'", v->name);
+        }
+    }
+    return CRD_OK;
+}
+
+// ---- dependencies ------------------------------------------------------------------------------
+
+// The row of each variable. A row may name an alias: then it also counts for what it stands for.
+static crd_status index_rows(crd_unit* u, const crd_dependencies* d, int32_t** out)
+{
+    if (!d) { return CRD_OK; }
+    int32_t* rows = crdi_new_array(u->ctx, (size_t)u->info.variable_count, sizeof *rows);
+    if (!rows) { return CRD_E_MEMORY; }
+    memset(rows, 0xff, (size_t)u->info.variable_count * sizeof *rows);
+    for (int32_t r = 0; r < d->count; r++) {
+        rows[d->unknown[r]] = r;
+    }
+    for (int32_t r = 0; r < d->count; r++) {
+        int32_t* row = &rows[crdi_unit_canonical(u, d->unknown[r])];
+        if (*row < 0) { *row = r; }
+    }
+    *out = rows;
+    return CRD_OK;
+}
+
+// ---- life --------------------------------------------------------------------------------------
+
+static crd_status complete(crd_unit* u, const crdi_adapter* adapter)
+{
+    crd_status st = CRD_OK;
+    u->input_order = u->info.max_input_order;
+    u->core = crdi_new(u->ctx, sizeof *u->core);
+    if (!u->core) { return CRD_E_MEMORY; }
+    CRD_TRY(index_rows(u, u->info.outputs, &u->core->output_rows));
+    CRD_TRY(index_rows(u, u->info.initial, &u->core->initial_rows));
+    CRD_TRY(add_settings(u, true));
+    if (adapter->resize && u->core->setting_count > 0) {
+        st = adapter->resize(u);
+        if (st < 0) { return crdi_unit_fail_at(u->ctx, st, u->core->settings[0].place, u->name); }
+    }
+    CRD_TRY(add_settings(u, false));
+fail:
+    return st;
+}
+
+crd_status crd_unit_create(crd_context* ctx, const crd_unit_spec* spec, crd_unit** out)
+{
+    return crd_unit_create_shared(ctx, NULL, spec, out);
+}
+
+crd_status crd_unit_create_shared(crd_context* ctx, crd_unit_store* store,
+                                  const crd_unit_spec* spec, crd_unit** out)
+{
+    static const crdi_adapter* const adapters[] = {
+        [CRD_UNIT_FMU] = &crdi_adapter_fmi,
+        [CRD_UNIT_SIGNAL] = &crdi_adapter_signal,
+        [CRD_UNIT_REPLAY] = &crdi_adapter_replay,
+        [CRD_UNIT_NATIVE] = &crdi_adapter_native,
+    };
+    const crdi_adapter* adapter = adapters[spec->source];
+    crd_context* own = crdi_context_child(ctx);
+    if (!own) { return crdi_fail(ctx, CRD_E_MEMORY, "out of memory for unit '%s'", spec->name); }
+    crd_unit* u = NULL;
+    crd_place place = spec->place;
+    crd_status st = adapter->create(own, store, spec, &place, &u);
+    if (st < 0) {
+        crdi_unit_fail_at(own, st, place, spec->name);
+    } else {
+        st = complete(u, adapter);
+    }
+    if (st == CRD_OK) {
+        *out = u;
+        return CRD_OK;
+    }
+    crdi_fail(ctx, st, "%s", crd_error_text(own));
+    if (u) {
+        crd_unit_destroy(u);
+    } else {
+        crd_context_destroy(own);
+    }
+    return st;
+}
+
+void crd_unit_destroy(crd_unit* u)
+{
+    if (!u) { return; }
+    crd_context* ctx = u->ctx;
+    crdi_unit_core* core = u->core;
+    if (core) {
+        for (int32_t i = 0; i < core->setting_count; i++) {
+            crdi_unit_values_clear(ctx, &core->settings[i].values, core->settings[i].count);
+        }
+        crdi_free(ctx, core->settings);
+        crdi_free(ctx, core->output_rows);
+        crdi_free(ctx, core->initial_rows);
+        crdi_free(ctx, core);
+    }
+    u->ops->destroy(u);
+    crd_context_destroy(ctx);
+}
+
+crd_status crd_unit_instantiate(crd_unit* u)
+{
+    const crd_status st = u->ops->instantiate(u);
+    return st < 0 || !u->core ? st : crdi_unit_send(u, false);
+}

@@ -1,0 +1,91 @@
+#include "check.h"
+
+#include <stdio.h>
+
+static const char* next_word(void* user)
+{
+    const char*** p = user;
+    return **p ? *(*p)++ : NULL;
+}
+
+static const char* nearest(const char* word, const char** words)
+{
+    return crdi_nearest(word, next_word, &words);
+}
+
+static void the_nearest_name_is_what_was_meant_or_nothing(void** state)
+{
+    (void)state;
+    const char* words[] = {"velocity", "position", "Force", "x1", "x2", NULL};
+    check_text(nearest("velocty", words), "velocity");
+    check_text(nearest("postiion", words), "position"); // a transposition is one edit
+    check_text(nearest("force", words), "Force");       // case is less than an edit
+    check_text(nearest("x3", words), "x1");
+    check(nearest("temperature", words) == NULL);
+    check(nearest("", words) == NULL);
+    char longest[1000];
+    memset(longest, 'v', sizeof longest - 1);
+    longest[sizeof longest - 1] = 0;
+    check(nearest(longest, words) == NULL);
+}
+
+static void patterns_match_like_a_shells(void** state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern, *text;
+        bool match;
+    } rows[] = {
+        {"*", "", true},           {"*", "a.b", true},         {"mass1.*", "mass1.v", true},
+        {"mass1.*", "mass2.v", false}, {"*.v", "mass1.v", true}, {"*.v", "mass1.vx", false},
+        {"a?c", "abc", true},      {"a?c", "ac", false},       {"[xy]1", "x1", true},
+        {"[xy]1", "z1", false},    {"[!x]1", "z1", true},      {"[a-c]*", "bcd", true},
+        {"x[1]", "x1", true},      {"x[", "x[", true},         {"", "", true},
+        {"", "a", false},          {"*a*b*c*", "xxaxxbxxc", true}, {"*a*b*c*", "xxaxxcxxb", false},
+        {"**", "abc", true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (crdi_glob(rows[i].pattern, rows[i].text) != rows[i].match) {
+            fail_msg("'%s' against '%s'", rows[i].pattern, rows[i].text);
+        }
+    }
+}
+
+static void map_finds_what_was_added_and_keeps_the_first(void** state)
+{
+    (void)state;
+    check_allocator a;
+    crd_context* ctx = check_context(&a);
+    crdi_map m;
+    crdi_map_init(&m, ctx);
+    enum { N = 20000 };
+    static char names[N][12];
+    for (int i = 0; i < N; i++) {
+        snprintf(names[i], sizeof names[i], "v%d", i * 7);
+        bool fresh = false;
+        check_ok(crdi_map_add(&m, names[i], i, &fresh));
+        check(fresh);
+    }
+    bool fresh = true;
+    check_ok(crdi_map_add(&m, "v7", 99, &fresh));
+    check(!fresh);
+    for (int i = 0; i < N; i++) {
+        check_int(crdi_map_find(&m, names[i]), i);
+    }
+    check_int(crdi_map_find(&m, "v1"), -1);
+    check_int(crdi_map_find(&m, ""), -1);
+    crdi_map_clear(&m);
+    check_int(crdi_map_find(&m, "v7"), -1);
+    crd_context_destroy(ctx);
+    check_int(a.live, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_nearest_name_is_what_was_meant_or_nothing),
+        cmocka_unit_test(patterns_match_like_a_shells),
+        cmocka_unit_test(map_finds_what_was_added_and_keeps_the_first),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,94 @@
+// Our own assertions over cmocka: they print both numbers when they fail.
+#pragma once
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka wants the four above before it
+#include <cmocka.h>
+
+#include "cardan/base.h"
+
+#define check(cond)                                                                                \
+    do {                                                                                           \
+        if (!(cond)) { fail_msg("%s:%d: %s does not hold", __FILE__, __LINE__, #cond); }           \
+    } while (0)
+
+#define check_status(expr, want)                                                                   \
+    do {                                                                                           \
+        const crd_status check_st = (expr);                                                        \
+        if (check_st != (want)) {                                                                  \
+            fail_msg("%s:%d: %s gave %s, expected %s", __FILE__, __LINE__, #expr,                  \
+                     crd_status_name(check_st), crd_status_name(want));                            \
+        }                                                                                          \
+    } while (0)
+
+#define check_ok(expr) check_status(expr, CRD_OK)
+
+#define check_near(a, b, tolerance)                                                                \
+    do {                                                                                           \
+        const double check_a = (a), check_b = (b), check_t = (tolerance);                          \
+        if (!(fabs(check_a - check_b) <= check_t)) {                                               \
+            fail_msg("%s:%d: %s = %.17g, expected %.17g within %g, off by %g", __FILE__, __LINE__, \
+                     #a, check_a, check_b, check_t, fabs(check_a - check_b));                      \
+        }                                                                                          \
+    } while (0)
+
+#define check_int(a, b)                                                                            \
+    do {                                                                                           \
+        const long long check_a = (long long)(a), check_b = (long long)(b);                        \
+        if (check_a != check_b) {                                                                  \
+            fail_msg("%s:%d: %s = %lld, expected %lld", __FILE__, __LINE__, #a, check_a, check_b); \
+        }                                                                                          \
+    } while (0)
+
+#define check_text(a, b)                                                                           \
+    do {                                                                                           \
+        const char *check_a = (a), *check_b = (b);                                                 \
+        if (strcmp(check_a, check_b) != 0) {                                                       \
+            fail_msg("%s:%d: %s = \"%s\", expected \"%s\"", __FILE__, __LINE__, #a, check_a,       \
+                     check_b);                                                                     \
+        }                                                                                          \
+    } while (0)
+
+/// The message names what it should.
+#define check_contains(text, part)                                                                 \
+    do {                                                                                           \
+        const char *check_a = (text), *check_b = (part);                                           \
+        if (!strstr(check_a, check_b)) {                                                           \
+            fail_msg("%s:%d: \"%s\" does not contain \"%s\"", __FILE__, __LINE__, check_a,         \
+                     check_b);                                                                     \
+        }                                                                                          \
+    } while (0)
+
+/// An allocator that counts, and fails from the `fail_at`-th allocation on (-1: never).
+typedef struct check_allocator {
+    int64_t allocations, live, fail_at;
+} check_allocator;
+
+static inline void* check_realloc(void* user, void* p, size_t size)
+{
+    check_allocator* a = user;
+    if (size == 0) {
+        if (p) { a->live--; }
+        free(p);
+        return NULL;
+    }
+    if (a->fail_at >= 0 && a->allocations >= a->fail_at) { return NULL; }
+    a->allocations++;
+    void* q = realloc(p, size);
+    if (q && !p) { a->live++; }
+    return q;
+}
+
+static inline crd_context* check_context(check_allocator* a)
+{
+    *a = (check_allocator){.fail_at = -1};
+    crd_context_options opt = crd_context_defaults();
+    opt.realloc = check_realloc;
+    opt.realloc_user = a;
+    return crd_context_create(&opt);
+}

@@ -1,0 +1,220 @@
+"""Commands that do not run anything: help, completions, info, check, compare, plot."""
+
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+from e2e import CARDAN, EndToEnd, fmu
+
+COMMANDS = ["run", "check", "info", "compare", "plot", "completion", "man", "help"]
+
+
+class Help(EndToEnd):
+    def test_alone_it_shows_the_commands_and_exits_with_2(self):
+        done = self.cardan(code=2)
+        for command in COMMANDS:
+            self.assertIn(f"\n  {command} ", done.stderr)
+
+    def test_help_and_version_go_to_standard_output(self):
+        self.assertIn("Usage: cardan", self.cardan("--help").stdout)
+        self.assertRegex(self.cardan("--version").stdout, r"^cardan \d+\.\d+\.\d+\n$")
+
+    def test_every_command_has_help_with_an_example(self):
+        for command in COMMANDS:
+            with self.subTest(command):
+                text = self.cardan(command, "--help").stdout
+                self.assertIn(f"Usage: cardan {command}", text)
+                self.assertIn("Example:\n", text)
+                self.assertEqual(text, self.cardan("help", command).stdout)
+
+    def test_unknown_words_get_the_nearest(self):
+        self.cardan("rn", code=2, says="unknown command 'rn', did you mean run?")
+        self.cardan("help", "chek", code=2, says="did you mean check?")
+        self.cardan("run", "x", "--stop-tme", "1", code=2, says="did you mean --stop-time?")
+        self.cardan("--versio", code=2, says="did you mean --version?")
+        self.write("model.fmu", "")
+        self.cardan("model.fmu", code=2, says="did you mean 'cardan run model.fmu'?")
+
+    def test_docs_are_what_the_tables_say(self):
+        with open(os.path.join(os.environ["CARDAN_DOCS"], "commands.md"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), self.cardan("man", "--format", "markdown").stdout,
+                             "renew it: cardan man --format markdown > docs/commands.md")
+
+    @unittest.skipUnless(shutil.which("groff"), "no groff here")
+    def test_the_manual_page_is_proper_roff(self):
+        page = self.cardan("man").stdout
+        done = subprocess.run(["groff", "-man", "-Tascii", "-ww"], input=page, text=True,
+                              capture_output=True, check=True)
+        self.assertEqual(done.stderr, "")
+        self.assertTrue("Where FMUs are unpacked" in done.stdout)
+
+    def test_a_full_standard_output_is_an_error(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run([CARDAN, "--help"], stdout=full, stderr=subprocess.PIPE,
+                                  text=True, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("cardan: standard output: No space left", done.stderr)
+
+
+class Completion(EndToEnd):
+    def complete(self, *words):
+        script = self.write("c.bash", self.cardan("completion", "bash").stdout)
+        line = " ".join(f"'{w}'" for w in words)
+        code = (f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; _cardan; "
+                'printf "%s\\n" "${COMPREPLY[@]}"')
+        done = subprocess.run(["bash", "-c", code], cwd=self.folder, capture_output=True,
+                              text=True, check=True)
+        self.assertEqual(done.stderr, "")
+        return done.stdout.split()
+
+    def test_bash_completes_commands_options_choices_and_files(self):
+        self.assertEqual(self.complete("cardan", "c"), ["check", "compare", "completion"])
+        self.assertEqual(self.complete("cardan", "run", "--st"),
+                         ["--start-time", "--stop-time", "--step"])
+        self.assertEqual(self.complete("cardan", "run", "--extrapolation", "l"), ["linear"])
+        self.assertEqual(self.complete("cardan", "run", "--progress", "=", "j"), ["json"])
+        self.assertEqual(self.complete("cardan", "completion", ""), ["bash", "zsh"])
+        for name in ("a.fmu", "a.yaml", "a.csv", "a.txt"):
+            self.write(name, "")
+        self.assertEqual(sorted(self.complete("cardan", "run", "a")), ["a.fmu", "a.yaml"])
+        self.assertEqual(self.complete("cardan", "compare", "a"), ["a.csv"])
+        self.assertEqual(self.complete("cardan", "run", "--stop-time", ""), [])
+
+    @unittest.skipUnless(shutil.which("zsh"), "no zsh here")
+    def test_zsh_takes_the_script(self):
+        script = self.write("_cardan", self.cardan("completion", "zsh").stdout)
+        subprocess.run(["zsh", "-n", script], check=True)
+
+    def test_other_shells_are_refused(self):
+        self.cardan("completion", "fish", code=2, says="expected bash or zsh")
+
+
+class Info(EndToEnd):
+    def test_an_fmu_in_words(self):
+        for version in (2, 3):
+            with self.subTest(version):
+                text = self.cardan("info", fmu("lo_mono", version)).stdout
+                for part in (f"FMI {version}.0", "Co-Simulation", "x1", "output", "kg", "N/m"):
+                    self.assertIn(part, text)
+
+    def test_an_fmu_as_json(self):
+        for version in (2, 3):
+            with self.subTest(version):
+                j = self.cardan_json("info", fmu("lo_fd1", version))
+                self.assertEqual(j["fmi_version"], f"{version}.0")
+                self.assertTrue(j["cosimulation"])
+                self.assertTrue(j["platforms"])
+                variables = {v["name"]: v for v in j["variables"]}
+                self.assertEqual(variables["x2"]["causality"], "input")
+                self.assertEqual(variables["f"]["causality"], "output")
+                self.assertEqual(variables["m1"]["unit"], "kg")
+                self.assertEqual(float(variables["m1"]["start"]), 1)
+                self.assertEqual(set(j["output_dependencies"]["f"]) & {"x2", "v2"}, {"x2", "v2"})
+
+    def test_all_types_of_fmi_3(self):
+        j = self.cardan_json("info", fmu("types", 3))
+        types = {v["type"] for v in j["variables"]}
+        self.assertLessEqual({"Float64", "Boolean", "String"}, types)
+        self.cardan("info", "--all", fmu("types", 3))
+
+    def test_a_system_and_a_recording(self):
+        j = self.cardan_json("info", self.oscillator())
+        self.assertEqual([u["name"] for u in j["units"]], ["first", "second"])
+        self.assertEqual(j["connections"][2]["from"], "first.f")
+        self.assertIn("first.f", self.cardan("info", "oscillator.yaml").stdout)
+        self.write("r.csv", "time,a,b\n0,1,x\n2,-3,y\n")
+        j = self.cardan_json("info", "r.csv")
+        self.assertEqual((j["rows"], j["start"], j["stop"]), (2, 0, 2))
+        self.assertEqual((j["signals"][0]["min"], j["signals"][0]["max"]), (-3, 1))
+        self.assertTrue(j["signals"][1]["text"])
+        self.assertIn("2 rows", self.cardan("info", "r.csv").stdout)
+
+    def test_what_is_not_there(self):
+        self.cardan("info", "nix.fmu", code=2, says="nix.fmu: no such file")
+        self.cardan("info", "unpack", code=2, says="without modelDescription.xml")
+
+
+class Check(EndToEnd):
+    def test_a_right_system_is_ok(self):
+        done = self.cardan("check", self.oscillator())
+        self.assertIn("ok: 2 units, 3 connections", done.stdout)
+        j = self.cardan_json("check", "oscillator.yaml")
+        self.assertTrue(j["ok"])
+        self.assertEqual(j["warnings"], [])
+        self.assertIn("first.f", j["signals"])
+        self.assertFalse(os.path.exists(self.path("coupled.csv")), "check must not run anything")
+
+    def test_a_single_fmu_is_ok(self):
+        self.assertIn("ok: 1 unit, 0 connections", self.cardan("check", fmu("lo_mono")).stdout)
+
+    def test_what_is_wrong_is_in_the_json_too(self):
+        with open(self.path(self.oscillator()), encoding="utf-8") as f:
+            self.write("wrong.yaml", f.read().replace("first.f", "first.ff"))
+        j = self.cardan_json("check", "wrong.yaml", code=2)
+        self.assertFalse(j["ok"])
+        self.assertEqual(j["exit_code"], 2)
+        self.assertIn("wrong.yaml:9", j["error"])
+
+
+class Compare(EndToEnd):
+    def setUp(self):
+        super().setUp()
+        self.write("a.csv", "time,x,y\n0,0,1\n1,1,1\n2,2,1\n")
+        self.write("b.csv", "time,x,y\n0,0,1\n1,1.5,1\n2,2,1\n")
+        self.write("c.csv", "time,x\n0,0\n1,1\n2,2\n")
+
+    def test_equal_results_exit_with_0(self):
+        self.assertIn("0 of 2 signals differ", self.cardan("compare", "a.csv", "a.csv").stdout)
+
+    def test_it_says_which_where_and_by_how_much(self):
+        j = self.cardan_json("compare", "a.csv", "b.csv", "--tolerance", "1e-3", code=1)
+        self.assertEqual((j["equal"], j["different"]), (False, 1))
+        x = j["signals"][0]
+        self.assertEqual((x["name"], x["first_time"], x["max_error"]), ("x", 1, 0.5))
+        self.assertEqual((x["value_a"], x["value_b"]), (1, 1.5))
+        self.assertIn("1 of 2 signals differ",
+                      self.cardan("compare", "a.csv", "b.csv", code=1).stdout)
+
+    def test_tolerances_and_patterns_decide(self):
+        self.cardan("compare", "a.csv", "b.csv", "--tolerance", "0.3")
+        self.cardan("compare", "a.csv", "b.csv", "--absolute", "0.6")
+        self.cardan("compare", "a.csv", "b.csv", "--variables", "y")
+        self.cardan("compare", "a.csv", "b.csv", "--variables", "yy", code=2,
+                    says="'yy' fits no signal")
+
+    def test_a_missing_signal_is_a_difference(self):
+        done = self.cardan("compare", "a.csv", "c.csv", code=1)
+        self.assertIn("only in A", done.stdout)
+
+    def test_wrong_calls_exit_with_2(self):
+        self.cardan("compare", "a.csv", code=2, says="cardan compare A B")
+        self.cardan("compare", "a.csv", "nix.csv", code=2, says="nix.csv")
+        self.cardan("compare", "a.csv", "a.csv", "--tolerance", "nan", code=2, says="finite")
+        self.cardan("compare", "a.csv", "a.csv", "--tolerance=-1", code=2, says="expected >= 0")
+
+
+class Plot(EndToEnd):
+    def test_results_lie_over_each_other(self):
+        self.write("a.csv", "time,x,y\n0,0,1\n1,1,1\n")
+        self.write("b.csv", "time,x\n0,0\n1,2\n")
+        self.assertIn("both.svg: 2 signals of 2 results",
+                      self.cardan("plot", "a.csv", "b.csv", "-o", "both.svg").stdout)
+        with open(self.path("both.svg"), encoding="utf-8") as f:
+            text = f.read()
+        self.assertIn("<svg", text)
+        self.assertIn("</svg>", text)
+        self.cardan("plot", "a.csv", "--variables", "x")
+        self.assertTrue(os.path.exists(self.path("a.svg")))
+
+    def test_what_cannot_be_drawn(self):
+        self.write("t.csv", "time,x\n0,a\n1,b\n")
+        self.cardan("plot", "t.csv", code=2, says="no numeric signal")
+        self.write("a.csv", "time,x\n0,1\n")
+        self.cardan("plot", "a.csv", "-o", "a.csv", code=2, says="overwrite")
+        self.cardan("plot", "a.csv", "-o", "nix/a.svg", code=1, says="nix/a.svg")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+"""Keeps the include rules: a module includes public headers of modules in rows below its own, its
+own private headers, and nothing else of the project. Also: base and coupling include no foreign
+library, and `export` (what goes into FMUs) includes only cardan/model.h."""
+import os
+import re
+import sys
+
+ROWS = [
+    ["cli", "web", "python"],
+    ["study", "testbench"],
+    ["master"],
+    ["unit"],
+    ["coupling", "analysis", "learn", "fmi", "ssp", "dcp", "circuit", "twin", "system", "results"],
+    ["num"],
+    ["base"],
+]
+SIBLINGS = {("analysis", "coupling"), ("learn", "coupling"), ("ssp", "system")}
+# Headers that belong to no folder of their own: their row is that of base.
+LOW_HEADERS = {"model"}
+LIBC = set("""assert ctype errno fcntl float inttypes limits locale math pthread sched semaphore setjmp
+signal stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib string strings time unistd dirent
+dlfcn fenv ftw glob sys/mman sys/random sys/resource sys/stat sys/time sys/types sys/uio sys/wait
+sys/syscall linux/futex xlocale termios sys/ioctl""".split())
+LIBC_ONLY = {"base", "coupling"}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+
+
+def row_of(module):
+    for i, row in enumerate(ROWS):
+        if module in row:
+            return i
+    return None
+
+
+def check_include(module, path, kind, target):
+    """What is wrong with this include line, or None."""
+    if kind == "<":
+        if module in LIBC_ONLY and target.removesuffix(".h") not in LIBC:
+            return f"{module} links against libc alone and must not include <{target}>"
+        return None
+    if path.startswith("src/fmi/export/"):
+        inside = "/" not in target or target.startswith("fmi/export/")
+        if not inside and target not in ("cardan/model.h",):
+            return f'export goes into FMUs and must not include "{target}"'
+        return None
+    if target.startswith("cardan/"):
+        name = target[len("cardan/"):].removesuffix(".h")
+        if name == "cardan":
+            return None if row_of(module) == 0 else "cardan/cardan.h is for users, not for modules"
+        if name == module or name in LOW_HEADERS:
+            return None
+        below = row_of(name)
+        if below is None:
+            return f'"{target}" belongs to no module'
+        if below <= row_of(module) and (module, name) not in SIBLINGS:
+            return f"{module} must not include {target}: it stands beside or above"
+        return None
+    owner = target.split("/")[0] if "/" in target else module
+    if row_of(owner) is not None and owner != module:
+        return f'"{target}" is private to {owner}'
+    return None
+
+
+def modules_of(root):
+    for folder, _, files in os.walk(os.path.join(root, "src")):
+        for f in files:
+            if f.endswith((".c", ".h")):
+                full = os.path.join(folder, f)
+                path = os.path.relpath(full, root)
+                yield path.split(os.sep)[1], path, full
+    for f in sorted(os.listdir(os.path.join(root, "include", "cardan"))):
+        name = f.removesuffix(".h")
+        if name != "cardan":
+            module = "base" if name in LOW_HEADERS else name
+            yield module, f"include/cardan/{f}", os.path.join(root, "include", "cardan", f)
+
+
+def check_tree(root):
+    bad, count = [], 0
+    for module, path, full in modules_of(root):
+        if row_of(module) is None:
+            bad.append(f"{path}: folder '{module}' is in no row")
+            continue
+        with open(full, encoding="utf-8") as f:
+            for number, line in enumerate(f, 1):
+                m = INCLUDE.match(line)
+                if m:
+                    count += 1
+                    wrong = check_include(module, path.replace(os.sep, "/"), m[1], m[2])
+                    if wrong:
+                        bad.append(f"{path}:{number}: {wrong}")
+    return bad, count
+
+
+def self_test():
+    wrong = [
+        ("fmi", "src/fmi/x.c", '"', "cardan/unit.h"),
+        ("fmi", "src/fmi/x.c", '"', "cardan/system.h"),
+        ("master", "src/master/x.c", '"', "fmi/archive.h"),
+        ("master", "src/master/x.c", '"', "cardan/cardan.h"),
+        ("base", "src/base/x.c", "<", "expat.h"),
+        ("fmi", "src/fmi/export/x.c", '"', "cardan/base.h"),
+    ]
+    right = [
+        ("master", "src/master/x.c", '"', "cardan/unit.h"),
+        ("master", "src/master/x.c", '"', "master/master.h"),
+        ("analysis", "src/analysis/x.c", '"', "cardan/coupling.h"),
+        ("base", "src/base/x.c", "<", "math.h"),
+        ("fmi", "src/fmi/export/x.c", '"', "cardan/model.h"),
+    ]
+    failed = [w for w in wrong if not check_include(*w)] + [r for r in right if check_include(*r)]
+    print(f"{len(wrong) + len(right)} rules, {len(failed)} wrong: {failed}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--self-test":
+        sys.exit(self_test())
+    problems, lines = check_tree(sys.argv[1])
+    print("\n".join(problems) or f"{lines} include lines keep the rules")
+    sys.exit(1 if problems or lines < 50 else 0)
