@@ -5,11 +5,11 @@
 /// One line of the table and of build/bench.json.
 typedef struct bench_result {
     char name[64];
-    double value;     // what was measured, in `unit`
+    double value; // what was measured, in `unit`
     const char* unit;
-    double floor;     // the same of the floor or peer
-    double ratio;     // value / floor
-    double limit;     // 0: for information
+    double floor; // the same of the floor or peer
+    double ratio; // value / floor
+    double limit; // 0: for information
     char note[96];
 } bench_result;
 

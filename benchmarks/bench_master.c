@@ -161,7 +161,9 @@ static void loop3(const functions* f, component* c, int n, int64_t steps, uint32
         }
         for (int i = 0; i < n; i++) {
             if (i && f->set3(c[i], &u, 1, &in[i], 1) > 1) { abort(); }
-            if (f->step3(c[i], t, 1e-3, true, &event, &terminate, &early, &reached) > 1) { abort(); }
+            if (f->step3(c[i], t, 1e-3, true, &event, &terminate, &early, &reached) > 1) {
+                abort();
+            }
             if (i + 1 < n && f->get3(c[i], &y, 1, &out[i], 1) > 1) { abort(); }
         }
     }

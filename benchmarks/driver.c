@@ -34,8 +34,8 @@ void bench_report(bench* b, const char* name, double value, const char* unit, do
         if (!b->results) { abort(); }
     }
     bench_result* r = &b->results[b->count++];
-    *r = (bench_result){.value = value, .unit = unit, .floor = floor, .ratio = value / floor,
-                        .limit = limit};
+    *r = (bench_result){
+        .value = value, .unit = unit, .floor = floor, .ratio = value / floor, .limit = limit};
     snprintf(r->name, sizeof r->name, "%s", name);
     va_list args;
     va_start(args, format);
@@ -45,7 +45,10 @@ void bench_report(bench* b, const char* name, double value, const char* unit, do
     char bound[32] = "";
     if (limit > 0) { snprintf(bound, sizeof bound, "<= %g", limit); }
     printf("%-34s %8.3f  %-8s %-4s  %s\n", r->name, r->ratio, bound,
-           limit == 0 ? "" : ok ? "ok" : "OVER", r->note);
+           limit == 0 ? ""
+           : ok       ? "ok"
+                      : "OVER",
+           r->note);
     fflush(stdout);
 }
 

@@ -55,7 +55,9 @@ def fmpy_loop(fmu, steps):
 
 def libcosim(fmu, steps):
     from libcosimpy.CosimExecution import CosimExecution
+    from libcosimpy.CosimLogging import CosimLogLevel, log_output_level
     from libcosimpy.CosimSlave import CosimLocalSlave
+    log_output_level(CosimLogLevel.ERROR)
     run = CosimExecution.from_step_size(STEP * 1e9)
     index = [run.add_local_slave(CosimLocalSlave(fmu_path=fmu, instance_name=f"u{i}"))
              for i in range(N)]
@@ -68,30 +70,12 @@ def libcosim(fmu, steps):
     return time.perf_counter() - begin
 
 
-def ecos(fmu, steps):
-    from ecospy import EcosLib
-    from ecospy.EcosSimulation import EcosSimulation
-    from ecospy.EcosSimulationStructure import EcosSimulationStructure
-    EcosLib.set_log_level("off")
-    s = EcosSimulationStructure()
-    for i in range(N):
-        s.add_model(f"u{i}", fmu)
-    for i in range(N - 1):
-        s.make_real_connection(f"u{i}::y", f"u{i + 1}::u")
-    with EcosSimulation(structure=s, step_size=STEP) as sim:
-        sim.init()
-        begin = time.perf_counter()
-        sim.step(steps)
-        return time.perf_counter() - begin
-
-
 def main():
     command, fmus, scratch = sys.argv[1:4]
     fmu = os.path.join(fmus, "fmi2", "chain.fmu")
     os.makedirs(scratch, exist_ok=True)
     rows = [("cardan", lambda n: cardan(command, fmu, scratch, n), 40000),
             ("libcosim", lambda n: libcosim(fmu, n), 4000),
-            ("ecos", lambda n: ecos(fmu, n), 4000),
             ("fmpy", lambda n: fmpy_loop(fmu, n), 400)]
     for name, run, steps in rows:
         try:

@@ -3,9 +3,11 @@
 # cardan_add_fmu(<name> SOURCES model.c [more.c] [HEADERS files] [RESOURCES dir])
 #
 # The sources define `const crd_model crd_model_<name>` (cardan/model.h), and other models too if they
-# like; they are linked with the FMI functions of src/fmi/export. modelDescription.xml comes from the
+# like; they are linked with the FMI functions of CARDAN_EXPORT_DIR. modelDescription.xml comes from the
 # same table. The archive holds all that was compiled, so that it builds from its own sources/ folder.
 # The shared objects are plain: no sanitizers, optimised, exporting FMI functions alone.
+#
+# Also for projects outside of this tree, through find_package(cardan).
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
     set(CARDAN_FMI2_PLATFORM aarch64-linux)
@@ -15,23 +17,39 @@ else()
     set(CARDAN_FMI3_PLATFORM x86_64-linux)
 endif()
 
+# Where this file lies: in the source tree, or installed with the export sources beside it.
+macro(cardan_fmu_places)
+    set(here ${CMAKE_CURRENT_FUNCTION_LIST_DIR})
+    if(EXISTS ${here}/../src/fmi/export/fmu.h)
+        get_filename_component(tree ${here}/.. ABSOLUTE)
+        set(export ${tree}/src/fmi/export)
+        set(headers ${tree}/include)
+    else()
+        set(export ${here}/export)
+        get_target_property(headers cardan::cardan INTERFACE_INCLUDE_DIRECTORIES)
+    endif()
+endmacro()
+
 # Objects for FMUs: position independent, optimised, without sanitizers.
 function(cardan_fmu_objects target)
     if(TARGET ${target})
         return()
     endif()
+    cardan_fmu_places()
     add_library(${target} OBJECT EXCLUDE_FROM_ALL ${ARGN})
-    target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/include)
-    target_compile_definitions(${target} PRIVATE CRD_VERSION="${PROJECT_VERSION}")
-    target_compile_options(${target} PRIVATE -O2 -fno-sanitize=all -fno-math-errno -ffunction-sections
-                           -fdata-sections)
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
+                          C_VISIBILITY_PRESET hidden C_STANDARD 17 C_EXTENSIONS ON)
+    target_include_directories(${target} PRIVATE ${headers})
+    target_compile_definitions(${target} PRIVATE _GNU_SOURCE CRD_VERSION="${cardan_VERSION}")
+    target_compile_options(${target} PRIVATE -O2 -fno-sanitize=all -ffp-contract=off -fno-math-errno
+                           -ffunction-sections -fdata-sections)
 endfunction()
 
 function(cardan_add_fmu name)
     cmake_parse_arguments(arg "" "RESOURCES" "SOURCES;HEADERS" ${ARGN})
-    set(export ${PROJECT_SOURCE_DIR}/src/fmi/export)
-    set(model_header ${PROJECT_SOURCE_DIR}/include/cardan/model.h)
-    set(work ${CMAKE_BINARY_DIR}/fmus/work/${name})
+    cardan_fmu_places()
+    set(model_header ${headers}/cardan/model.h)
+    set(place ${CMAKE_BINARY_DIR}/fmus/stage/${name})
     set(code "")  # objects of the model
     set(files "") # what is copied
     set(units "") # what is compiled, as named in the archive
@@ -56,22 +74,22 @@ function(cardan_add_fmu name)
     endif()
 
     # The one file that knows which model it is
-    file(CONFIGURE OUTPUT ${work}/fmu_${name}.c CONTENT
+    file(CONFIGURE OUTPUT ${place}/fmu_${name}.c CONTENT
          "#include \"fmu_model.h\"\n\nextern FMU_HIDDEN const crd_model crd_model_${name};\nconst crd_model* const fmu_model = &crd_model_${name};\n")
-    cardan_fmu_objects(fmu_main_${name} ${work}/fmu_${name}.c)
+    cardan_fmu_objects(fmu_main_${name} ${place}/fmu_${name}.c)
     target_include_directories(fmu_main_${name} PRIVATE ${export})
     list(APPEND code $<TARGET_OBJECTS:fmu_main_${name}>)
 
     # The program that writes the descriptions
     cardan_fmu_objects(fmu_describe ${export}/describe.c)
     add_executable(describe_${name} EXCLUDE_FROM_ALL $<TARGET_OBJECTS:fmu_describe> ${code})
-    set_target_properties(describe_${name} PROPERTIES LINKER_LANGUAGE C RUNTIME_OUTPUT_DIRECTORY ${work})
+    set_target_properties(describe_${name} PROPERTIES LINKER_LANGUAGE C RUNTIME_OUTPUT_DIRECTORY ${place})
     target_link_options(describe_${name} PRIVATE -fno-sanitize=all)
     target_link_libraries(describe_${name} PRIVATE m)
 
     set(fmus "")
     foreach(version 2 3)
-        set(stage ${work}/fmi${version})
+        set(stage ${place}/fmi${version})
         set(library fmi${version}_${name})
         cardan_fmu_objects(fmu_runtime_${version} ${export}/fmi${version}.c)
         add_library(${library} MODULE EXCLUDE_FROM_ALL $<TARGET_OBJECTS:fmu_runtime_${version}> ${code})
@@ -81,7 +99,7 @@ function(cardan_add_fmu name)
         set_target_properties(${library} PROPERTIES LINKER_LANGUAGE C PREFIX "" OUTPUT_NAME ${name}
             LIBRARY_OUTPUT_DIRECTORY ${stage}/binaries/${CARDAN_FMI${version}_PLATFORM})
 
-        set(copied ${work}/fmu_${name}.c ${export}/fmi${version}.c ${export}/fmi${version}_abi.h
+        set(copied ${place}/fmu_${name}.c ${export}/fmi${version}.c ${export}/fmi${version}_abi.h
             ${export}/fmu.h ${export}/fmu_model.h ${files})
         set(fmu ${CMAKE_BINARY_DIR}/fmus/fmi${version}/${name}.fmu)
         set(content modelDescription.xml binaries sources)

@@ -22,12 +22,14 @@ typedef enum role {
     WHOLE,
     FIRST,         // pendulum 1 and the spring; the tip of 2 comes in
     SECOND,        // pendulum 2 and the spring; the tip of 1 comes in
+    FIRST_FORCED,  // pendulum 1; the force comes in
     SECOND_FORCED, // pendulum 2; the force comes in
+    LINK,          // the spring; both tips come in
 } role;
 
 static bool has_first(role r)
 {
-    return r == WHOLE || r == FIRST;
+    return r == WHOLE || r == FIRST || r == FIRST_FORCED;
 }
 
 static bool has_second(role r)
@@ -96,8 +98,8 @@ static void hold_inputs(pendula* m, role r)
     signal* first[4] = {&m->x1, &m->y1, &m->vx1, &m->vy1};
     signal* second[4] = {&m->x2, &m->y2, &m->vx2, &m->vy2};
     for (int i = 0; i < 4; i++) {
-        if (r == FIRST) { signal_hold(second[i]); }
-        if (r == SECOND) { signal_hold(first[i]); }
+        if (r == FIRST || r == LINK) { signal_hold(second[i]); }
+        if (r == SECOND || r == LINK) { signal_hold(first[i]); }
     }
     signal_hold(&m->fx);
     signal_hold(&m->fy);
@@ -107,8 +109,8 @@ static void advance(pendula* m, role r, double t, double h)
 {
     double* const all[4] = {&m->theta1, &m->omega1, &m->theta2, &m->omega2};
     double* const* s = has_first(r) ? all : all + 2;
-    const int n = r == WHOLE ? 4 : 2;
-    double x[4], dx[4];
+    const int n = r == WHOLE ? 4 : r == LINK ? 0 : 2;
+    double x[4] = {0}, dx[4];
     const problem q = {m, r};
     for (int i = 0; i < n; i++) {
         x[i] = *s[i];
@@ -148,11 +150,11 @@ static void work_out(pendula* m, role r)
         m->vy2.v = p[3];
         m->energy += 0.5 * m->m2 * (p[2] * p[2] + p[3] * p[3]) + m->m2 * m->g * p[1];
     }
-    if (r == WHOLE || r == FIRST) {
+    if (r == WHOLE || r == FIRST || r == LINK) {
         const double ex = m->x1.v - m->x2.v, ey = m->y1.v - m->y2.v;
         m->fx.v = m->k * ex + m->c * (m->vx1.v - m->vx2.v);
         m->fy.v = m->k * ey + m->c * (m->vy1.v - m->vy2.v);
-        if (r == WHOLE) { m->energy += 0.5 * m->k * (ex * ex + ey * ey); }
+        if (r != FIRST) { m->energy += 0.5 * m->k * (ex * ex + ey * ey); }
     }
 }
 
@@ -184,7 +186,9 @@ static crd_model_status initialize(void* self, const crd_model_host* host, doubl
 ROLE(whole, WHOLE)
 ROLE(first, FIRST)
 ROLE(second, SECOND)
+ROLE(first_forced, FIRST_FORCED)
 ROLE(second_forced, SECOND_FORCED)
+ROLE(link, LINK)
 
 // fx, fy are rows 0, 1 of pen_fd1, and x2, y2, vx2, vy2 follow
 static double partial_first(const void* self, int unknown, int known)
@@ -192,6 +196,15 @@ static double partial_first(const void* self, int unknown, int known)
     const pendula* m = self;
     if (unknown > 1 || known < 2 || known > 5 || known % 2 != unknown) { return 0; }
     return known < 4 ? -m->k : -m->c;
+}
+
+// fx, fy are rows 0, 1 of pen_ffspring, then x1, y1, vx1, vy1, x2, y2, vx2, vy2
+static double partial_link(const void* self, int unknown, int known)
+{
+    const pendula* m = self;
+    if (unknown > 1 || known < 2 || known > 9 || known % 2 != unknown) { return 0; }
+    const double sign = known < 6 ? 1 : -1;
+    return sign * ((known - 2) % 4 < 2 ? m->k : m->c);
 }
 
 #define SIGNAL(name, cause, unit_) ROW_SIGNAL(pendula, name, #name, cause, unit_)
@@ -273,6 +286,18 @@ static const crd_model_variable dd1_rows[] = {
     TIP_IN(2, X2, Y2), TIP_OUT(1), ANGLE(1, THETA1), ENERGY, PENDULUM1, SPRING, COMMON};
 static const crd_model_variable dd2_rows[] = {
     TIP_IN(1, X1, Y1), TIP_OUT(2), ANGLE(2, THETA2), ENERGY, PENDULUM2, SPRING, COMMON};
+static const crd_model_variable ff1_rows[] = {FORCE_IN, TIP_OUT(1), ANGLE(1, THETA1),
+                                              ENERGY,   PENDULUM1,  COMMON};
+static const crd_model_variable ff2_rows[] = {FORCE_IN, TIP_OUT(2), ANGLE(2, THETA2),
+                                              ENERGY,   PENDULUM2,  COMMON};
+static const crd_model_variable ffspring_rows[] = {
+    {SIGNAL(fx, CRD_OUTPUT, "N"), .depends = "x1 vx1 x2 vx2", .description = "force on tip 2"},
+    {SIGNAL(fy, CRD_OUTPUT, "N"), .depends = "y1 vy1 y2 vy2", .description = "force on tip 2"},
+    TIP_IN(1, X1, Y1),
+    TIP_IN(2, X2, Y2),
+    ENERGY,
+    SPRING,
+    COMMON};
 
 #define MODEL(unit_, what, part, order, partial_)                                                  \
     const crd_model crd_model_pen_##unit_ = {                                                      \
@@ -293,3 +318,6 @@ MODEL(fd1, ", pendulum 1: displacement in, force out", first, 2, partial_first)
 MODEL(fd2, ", pendulum 2: force in, displacement out", second_forced, 2, NULL)
 MODEL(dd1, ", pendulum 1: displacement in, displacement out", first, 2, NULL)
 MODEL(dd2, ", pendulum 2: displacement in, displacement out", second, 2, NULL)
+MODEL(ff1, ", pendulum 1: force in, displacement out", first_forced, 2, NULL)
+MODEL(ff2, ", pendulum 2: force in, displacement out", second_forced, 2, NULL)
+MODEL(ffspring, ", coupling: displacements in, force out", link, 2, partial_link)

@@ -1,7 +1,8 @@
 /// What everything else stands on: status codes, the context, memory, text, logging.
 ///
 /// A context belongs to one run and to one thread at a time. It carries the allocator, the text of
-/// the last failure and the sink for log lines; the library itself never prints and has no globals.
+/// the last failure and the sink for log lines; the library itself never prints. Its only globals
+/// are those that a process has once: the list of its FMU instances and its crash handlers.
 #pragma once
 #include <stdarg.h>
 #include <stdbool.h>
@@ -127,11 +128,13 @@ CRD_API void* crdi_arena_new(crdi_arena* a, size_t n, size_t size); ///< zeroed,
 CRD_API char* crdi_arena_text(crdi_arena* a, const char* text, size_t length);
 CRD_API char* crdi_arena_format(crdi_arena* a, const char* format, ...) CRD_PRINTF(2, 3);
 
-/// Names to numbers. Keys are borrowed and must outlive the map.
+/// Names to numbers, safe against names that were chosen to collide. Keys are borrowed and must
+/// outlive the map.
 typedef struct crdi_map {
     crd_context* ctx;
     struct crdi_map_slot* slots;
     uint32_t capacity, count; ///< capacity is a power of two
+    uint64_t key[2];          ///< of the hash, drawn with the first slots
 } crdi_map;
 
 CRD_API void crdi_map_init(crdi_map* m, crd_context* ctx);

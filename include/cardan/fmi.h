@@ -103,7 +103,7 @@ typedef struct crd_fmu_description {
 
 CRD_API crd_fmu_options crd_fmu_defaults(void);
 
-/// `path` is an .fmu archive, an unpacked folder, or (with description_only) a modelDescription.xml.
+/// `path` is an .fmu archive, an unpacked folder, or (description_only) a modelDescription.xml.
 /// CRD_E_NOT_FOUND: no such file. CRD_E_FORMAT: not an FMU; the text says where and why.
 /// CRD_E_UNSUPPORTED: FMI 1.0. Warnings go to the log.
 CRD_API crd_status crd_fmu_open(crd_context* ctx, const char* path, const crd_fmu_options* opt,
@@ -117,6 +117,9 @@ CRD_API const char* crd_fmu_folder(const crd_fmu* f); ///< where it is unpacked
 CRD_API int32_t crd_fmu_find(const crd_fmu* f, const char* name);
 /// The platforms that have a binary, separated by spaces, like "linux64 win64"; "" if none.
 CRD_API const char* crd_fmu_platforms(const crd_fmu* f);
+/// Could it be instantiated here? CRD_E_UNSUPPORTED with the reason in `ctx`: no Co-Simulation, no
+/// binary for this platform (the text lists those there are), not unpacked. Runs nothing of it.
+CRD_API crd_status crd_fmu_check_runnable(const crd_fmu* f, crd_context* ctx);
 
 /// Parse a modelDescription from memory: the parser alone, as the fuzz target uses it.
 CRD_API crd_status crd_fmu_parse(crd_context* ctx, const char* xml, size_t length,
@@ -171,14 +174,25 @@ typedef struct crd_fmi_step {
     bool discarded;       ///< part (FMI 2) or nothing (FMI 3) of the step was done
 } crd_fmi_step;
 
-/// The Float64 values that crd_fmi_advance sets before a step and reads after it.
+/// Set, step and get of Float64 values in one call: what a fixed-step run does over and over. Fill
+/// in the first part, then crd_fmi_join() the rest. Everything that a step needs stands here, so
+/// that a thousand instances stay in the cache.
 typedef struct crd_fmi_exchange {
     const uint32_t* set_refs; ///< NULL: nothing to set
     const double* set_values;
-    size_t set_count, set_value_count; ///< references, elements
     const uint32_t* get_refs; ///< NULL: nothing to read
     double* get_values;
-    size_t get_count, get_value_count;
+    uint32_t set_count, set_value_count; ///< references, elements
+    uint32_t get_count, get_value_count;
+    bool no_rollback;
+    /// Called after a step that was not a plain full one, and before the values are read.
+    crd_status (*odd)(void* user, double t, double h, crd_fmi_step* step);
+    void* user;
+    int id; ///< the caller's number for it
+    // by crd_fmi_join
+    crd_fmi* fmi;
+    void* component;
+    void (*functions[3])(void); ///< set, step, get
 } crd_fmi_exchange;
 
 typedef struct crd_fmi_update {
@@ -193,8 +207,8 @@ typedef struct crd_fmi_binary {
 } crd_fmi_binary;
 
 /// Loads the library and instantiates for Co-Simulation. `opt->instance_name` must not be empty.
-/// CRD_E_UNSUPPORTED: no binary for this platform (the text lists those there are), needs an
-/// execution tool, no Co-Simulation. CRD_E_UNIT: the FMU refused (the text has its last message).
+/// CRD_E_UNSUPPORTED: as crd_fmu_check_runnable. CRD_E_UNIT: the FMU refused (the text has its last
+/// message).
 CRD_API crd_status crd_fmi_instantiate(crd_context* ctx, crd_fmu* f, const crd_fmi_options* opt,
                                        crd_fmi** out);
 /// Terminates if need be, frees the instance unless it is in the fatal state, unloads the library.
@@ -225,15 +239,16 @@ CRD_API crd_status crd_fmi_reset(crd_fmi* i);
 CRD_API crd_status crd_fmi_do_step(crd_fmi* i, double t, double h, bool no_rollback,
                                    crd_fmi_step* out);
 
-/// Set, step and get in one call: what a fixed-step run does over and over. Only a plain full step
-/// leaves `*out` as it was; after any other `*out` is written and nothing has been read.
-CRD_API crd_status crd_fmi_advance(crd_fmi* i, const crd_fmi_exchange* x, double t, double h,
-                                   bool no_rollback, crd_fmi_step* out);
+CRD_API void crd_fmi_join(crd_fmi* i, crd_fmi_exchange* x);
+/// Set, step and get for `count` exchanges, `stride` bytes from one to the next, one after the other. `*at` is the id of the one that runs, also after a failure,
+/// which ends the row. The call order is checked for each.
+CRD_API crd_status crd_fmi_advance(crd_fmi_exchange* first, size_t stride, int count, double t,
+                                   double h, volatile int* at);
 
 /// Values by value reference; `type` picks the FMI function. For FMI 2: Float64 -> Real, Int32 and
 /// Enumeration -> Integer, Boolean, String. `value_count` counts elements (arrays are longer than
-/// `n`). The C types of the buffers: double for CRD_FLOAT64 (handed through without a copy); for the other
-/// numbers int64_t or, for CRD_FLOAT32, double: converted inside, range checked on set.
+/// `n`). The C types of the buffers: double for CRD_FLOAT64 (handed through without a copy); for
+/// the other numbers int64_t or, for CRD_FLOAT32, double: converted inside, range checked on set.
 CRD_API crd_status crd_fmi_set_real(crd_fmi* i, const uint32_t* refs, size_t n, const double* values,
                                     size_t value_count);
 CRD_API crd_status crd_fmi_get_real(crd_fmi* i, const uint32_t* refs, size_t n, double* values,

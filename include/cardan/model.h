@@ -209,6 +209,60 @@ typedef struct crd_model {
     double (*partial)(const void* self, int unknown, int known);
 } crd_model;
 
+/// The integer (or Boolean, or enumeration) of a type at p; UInt64 beyond INT64_MAX wraps.
+static inline int64_t crd_model_integer(crd_type type, const void* p)
+{
+    switch (type) {
+    case CRD_INT8:
+        return *(const int8_t*)p;
+    case CRD_UINT8:
+        return *(const uint8_t*)p;
+    case CRD_INT16:
+        return *(const int16_t*)p;
+    case CRD_UINT16:
+        return *(const uint16_t*)p;
+    case CRD_INT32:
+        return *(const int32_t*)p;
+    case CRD_UINT32:
+        return *(const uint32_t*)p;
+    case CRD_BOOLEAN:
+        return *(const bool*)p;
+    default:
+        return *(const int64_t*)p;
+    }
+}
+
+/// Its counterpart; what does not fit is cut to the type's bits.
+static inline void crd_model_set_integer(crd_type type, void* p, int64_t x)
+{
+    switch (type) {
+    case CRD_INT8:
+        *(int8_t*)p = (int8_t)x;
+        break;
+    case CRD_UINT8:
+        *(uint8_t*)p = (uint8_t)x;
+        break;
+    case CRD_INT16:
+        *(int16_t*)p = (int16_t)x;
+        break;
+    case CRD_UINT16:
+        *(uint16_t*)p = (uint16_t)x;
+        break;
+    case CRD_INT32:
+        *(int32_t*)p = (int32_t)x;
+        break;
+    case CRD_UINT32:
+        *(uint32_t*)p = (uint32_t)x;
+        break;
+    case CRD_BOOLEAN:
+        *(bool*)p = x != 0;
+        break;
+    default:
+        *(int64_t*)p = x;
+        break;
+    }
+}
+
 /// Put the start values of all rows into the zeroed bytes at `self`.
 static inline void crd_model_reset(const crd_model* model, void* self)
 {
@@ -226,33 +280,19 @@ static inline void crd_model_reset(const crd_model* model, void* self)
             case CRD_FLOAT32:
                 *(float*)p = (float)x;
                 break;
-            case CRD_INT8:
-                *(int8_t*)p = (int8_t)x;
-                break;
-            case CRD_UINT8:
-                *(uint8_t*)p = (uint8_t)x;
-                break;
-            case CRD_INT16:
-                *(int16_t*)p = (int16_t)x;
-                break;
-            case CRD_UINT16:
-                *(uint16_t*)p = (uint16_t)x;
-                break;
-            case CRD_INT32:
-                *(int32_t*)p = (int32_t)x;
-                break;
-            case CRD_UINT32:
-                *(uint32_t*)p = (uint32_t)x;
-                break;
-            case CRD_INT64:
-            case CRD_ENUMERATION:
-                *(int64_t*)p = (int64_t)x;
-                break;
             case CRD_UINT64:
                 *(uint64_t*)p = (uint64_t)x;
                 break;
+            case CRD_INT8:
+            case CRD_UINT8:
+            case CRD_INT16:
+            case CRD_UINT16:
+            case CRD_INT32:
+            case CRD_UINT32:
+            case CRD_INT64:
             case CRD_BOOLEAN:
-                *(bool*)p = x != 0;
+            case CRD_ENUMERATION:
+                crd_model_set_integer(row->type, p, (int64_t)x);
                 break;
             case CRD_STRING:
                 for (size_t n = 0; text && text[n] && n + 1 < row->capacity; n++) {

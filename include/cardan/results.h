@@ -58,7 +58,8 @@ CRD_API crd_word* crd_recorder_begin(crd_recorder* r);
 CRD_API void crd_recorder_end(crd_recorder* r); ///< hand over the row
 /// Position of column i in the row of words.
 CRD_API int crd_recorder_word(const crd_recorder* r, int column);
-CRD_API int64_t crd_recorder_rows(const crd_recorder* r); ///< handed over so far
+/// Rows handed over so far; once finished, those that are in the file.
+CRD_API int64_t crd_recorder_rows(const crd_recorder* r);
 /// Everything handed over is in the file when this returns. CRD_E_IO if it is not (disk full):
 /// the text has path, reason and the number of rows that are. Neither allocates nor frees, so that
 /// it may be called after a unit crashed in the middle of anything. May be called again.
@@ -92,7 +93,8 @@ CRD_API crd_status crd_table_parse(crd_context* ctx, const char* text, size_t le
 CRD_API void crd_table_destroy(crd_table* t);
 CRD_API int crd_table_find(const crd_table* t, const char* name); ///< -1
 /// Value of a column at time t. hold: last row at or before t. Before the first row the first
-/// value, after the last the last. `*hint` (start with 0) makes ascending calls fast. Where a time occurs twice, the later row counts from then on.
+/// value, after the last the last. Where a time occurs twice, the later row counts from then on.
+/// `*hint` (start with 0) makes ascending calls fast.
 CRD_API double crd_table_value(const crd_table* t, int column, double time, bool linear,
                                int64_t* hint);
 

@@ -104,7 +104,11 @@ typedef struct crd_connection_spec {
 
 /// A tree of execution: leaves are units, groups run their members in parallel (Jacobi) or one
 /// after the other (Gauss-Seidel).
-typedef enum crd_group_kind { CRD_GROUP_UNIT, CRD_GROUP_JACOBI, CRD_GROUP_GAUSS_SEIDEL } crd_group_kind;
+typedef enum crd_group_kind {
+    CRD_GROUP_UNIT,
+    CRD_GROUP_JACOBI,
+    CRD_GROUP_GAUSS_SEIDEL,
+} crd_group_kind;
 typedef struct crd_group {
     crd_group_kind kind;
     int unit; ///< of a leaf
@@ -167,12 +171,12 @@ CRD_API void crd_system_destroy(crd_system* s);
 
 /// Index of a unit by name, -1.
 CRD_API int crd_system_find(const crd_system* s, const char* unit);
-/// The index of the new unit in `*index` (may be NULL). Texts are copied; arrays inside are borrowed unless they come
-/// from the arena.
+/// The index of the new unit in `*index` (may be NULL). Texts are copied; arrays inside are
+/// borrowed unless they come from the arena.
 CRD_API crd_status crd_system_add_unit(crd_system* s, const crd_unit_spec* unit, int* index);
 CRD_API crd_status crd_system_add_connection(crd_system* s, const crd_connection_spec* c);
-/// "unit.var" -> the connection's ends; the longest unit name that fits wins. CRD_E_NOT_FOUND with the nearest unit.
-/// `*variable` points into `text`. In a `single` system the unit may be left out.
+/// "unit.var" -> the connection's ends; the longest unit name that fits wins. CRD_E_NOT_FOUND with
+/// the nearest unit. `*variable` points into `text`. In a `single` system the unit may be left out.
 CRD_API crd_status crd_system_split(const crd_system* s, const char* text, crd_place place,
                                     int* unit, const char** variable);
 /// Append a start value, as `--set` does: it wins over those before.

@@ -70,6 +70,17 @@ typedef struct crd_experiment {
     bool may_roll_back; ///< an earlier state may be restored
 } crd_experiment;
 
+/// The short way of a step: set the inputs, step and get the outputs, for `count` lanes in a row
+/// with the same `advance`; `stride` bytes lie from one to the next. `*at` is the id of the lane
+/// whose unit runs, also after a failure, which ends the row.
+enum { CRD_LANE_ROOM = 168 };
+typedef struct crd_lane {
+    crd_status (*advance)(struct crd_lane* first, size_t stride, int count, double t, double h,
+                          volatile int* at); ///< NULL: there is none
+    int id;                                  ///< the master's number for it
+    uint64_t room[CRD_LANE_ROOM / 8];        ///< the adapter's: what a step needs, near is fast
+} crd_lane;
+
 /// The table of functions. All that can fail leave a sentence in the unit's context that names
 /// what happened, not which unit it was: the caller adds that.
 typedef struct crd_unit_ops {
@@ -80,11 +91,10 @@ typedef struct crd_unit_ops {
     crd_status (*get)(crd_unit* u, const crd_binding* b, crd_values* v);
     /// Advance from t to t + h, through events if there are some. May set u->wants_stop.
     crd_status (*step)(crd_unit* u, double t, double h);
-    /// Set, step and get in one call, of values that `join` was told of once. `join` says false if
-    /// the unit has no short way for them; both may be NULL.
+    /// Set, step and get of these values in one call: fills in the lane. Comes after the
+    /// initialisation. false: the unit has no short way for them. May be NULL.
     bool (*join)(crd_unit* u, const crd_binding* in, const crd_values* inputs,
-                 const crd_binding* out, crd_values* outputs);
-    crd_status (*advance)(crd_unit* u, double t, double h);
+                 const crd_binding* out, crd_values* outputs, crd_lane* lane);
     /// Time derivatives at the beginning of the next step of the real values of `b`:
     /// d[order - 1] has real_count elements. NULL if max_input_order is 0. Comes after set.
     crd_status (*set_derivatives)(crd_unit* u, const crd_binding* b, const double* const* d,
@@ -125,6 +135,7 @@ struct crd_unit {
     const crd_unit_spec* spec;
     crd_unit_info info;
     bool wants_stop;      ///< the unit asked for the end of the run
+    bool* wish;           ///< the master's: set with it, atomically; NULL: nobody listens
     /// Derivatives of inputs that will be set: max_input_order, unless the master lowers it before
     /// crd_unit_instantiate. 0 saves an FMI 3 FMU from asking for inputs inside its steps.
     int input_order;
@@ -165,6 +176,9 @@ CRD_API crd_status crd_unit_set_text(crd_unit* u, int32_t variable, const char* 
 
 /// Room of a text or binary grows here; the old content stays.
 CRD_API crd_status crd_bytes_set(crd_context* ctx, crd_bytes* b, const void* data, size_t length);
+
+/// The unit wants the end of the run; for adapters.
+CRD_API void crdi_unit_wish_stop(crd_unit* u);
 
 /// Whether output `variable` depends on input `input` without delay (during initialisation if
 /// `initial`).

@@ -2,6 +2,8 @@
 #include "cardan/base.h"
 
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 
 typedef struct crdi_map_slot {
     const char* key; // NULL: free
@@ -9,16 +11,56 @@ typedef struct crdi_map_slot {
     int32_t value;
 } crdi_map_slot;
 
-// FNV-1a, 32 bit, with a final mix because the low bits choose the slot.
-static uint32_t hash_of(const char* key)
+// A key of its own for each map: names come from foreign files, and whoever could tell their slots
+// beforehand could send them all into one. Nothing depends on the order of the slots.
+static void make_key(uint64_t key[2])
 {
-    uint32_t h = 2166136261U;
-    for (const unsigned char* p = (const unsigned char*)key; *p; p++) {
-        h = (h ^ *p) * 16777619U;
+    if (getrandom(key, 2 * sizeof *key, GRND_NONBLOCK) == (ssize_t)(2 * sizeof *key)) { return; }
+    struct timespec now; // no randomness yet, as at boot: then what is hard to guess from outside
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    key[0] = (uint64_t)now.tv_nsec * 0x9e3779b97f4a7c15U;
+    key[1] = (uint64_t)(uintptr_t)key ^ (uint64_t)now.tv_sec << 32;
+}
+
+static inline uint64_t rotate(uint64_t x, int bits)
+{
+    return x << bits | x >> (64 - bits);
+}
+
+static inline void sip_round(uint64_t v[4])
+{
+    v[0] += v[1];
+    v[1] = rotate(v[1], 13) ^ v[0];
+    v[0] = rotate(v[0], 32);
+    v[2] += v[3];
+    v[3] = rotate(v[3], 16) ^ v[2];
+    v[0] += v[3];
+    v[3] = rotate(v[3], 21) ^ v[0];
+    v[2] += v[1];
+    v[1] = rotate(v[1], 17) ^ v[2];
+    v[2] = rotate(v[2], 32);
+}
+
+// SipHash (Aumasson and Bernstein 2012) with one round per word and three at the end; 32 bits of
+// it.
+static uint32_t hash_of(const crdi_map* m, const char* text)
+{
+    const size_t length = strlen(text);
+    uint64_t v[4] = {m->key[0] ^ 0x736f6d6570736575U, m->key[1] ^ 0x646f72616e646f6dU,
+                     m->key[0] ^ 0x6c7967656e657261U, m->key[1] ^ 0x7465646279746573U};
+    const size_t words = length / 8;
+    for (size_t i = 0; i <= words; i++) {
+        uint64_t word = (uint64_t)length << 56; // stays in what the last word has left
+        memcpy(&word, text + 8 * i, i < words ? 8 : length % 8);
+        v[3] ^= word;
+        sip_round(v);
+        v[0] ^= word;
     }
-    h ^= h >> 16;
-    h *= 0x7feb352dU;
-    return h ^ (h >> 15);
+    v[2] ^= 0xff;
+    sip_round(v);
+    sip_round(v);
+    sip_round(v);
+    return (uint32_t)(v[0] ^ v[1] ^ v[2] ^ v[3]);
 }
 
 void crdi_map_init(crdi_map* m, crd_context* ctx)
@@ -53,6 +95,7 @@ crd_status crdi_map_reserve(crdi_map* m, size_t count)
     crdi_map_slot* slots = crdi_new_array(m->ctx, capacity, sizeof *slots);
     if (!slots) { return CRD_E_MEMORY; }
     crdi_map old = *m;
+    if (!old.capacity) { make_key(m->key); }
     m->slots = slots;
     m->capacity = (uint32_t)capacity;
     for (uint32_t i = 0; i < old.capacity; i++) {
@@ -68,7 +111,7 @@ crd_status crdi_map_add(crdi_map* m, const char* key, int32_t value, bool* fresh
         const crd_status st = crdi_map_reserve(m, (size_t)m->count + 1);
         if (st < 0) { return st; }
     }
-    const uint32_t hash = hash_of(key);
+    const uint32_t hash = hash_of(m, key);
     crdi_map_slot* s = slot_of(m, key, hash);
     if (fresh) { *fresh = !s->key; }
     if (!s->key) {
@@ -81,6 +124,6 @@ crd_status crdi_map_add(crdi_map* m, const char* key, int32_t value, bool* fresh
 int32_t crdi_map_find(const crdi_map* m, const char* key)
 {
     if (!m->capacity) { return -1; }
-    const crdi_map_slot* s = slot_of(m, key, hash_of(key));
+    const crdi_map_slot* s = slot_of(m, key, hash_of(m, key));
     return s->key ? s->value : -1;
 }

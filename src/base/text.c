@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <limits.h>
 #include <string.h>
+#include <strings.h>
 
 enum { LONGEST = 128 };
 
@@ -41,12 +42,18 @@ static int distance(const char* a, const char* b)
 const char* crdi_nearest(const char* word, const char* (*next)(void* user), void* user)
 {
     const char* best = NULL;
-    // Near enough: up to a third of the letters, at least one edit.
-    int best_distance = 2 * (int)(strlen(word) / 3 > 1 ? strlen(word) / 3 : 1) + 1;
+    const int length = (int)strlen(word);
+    // Near enough: up to a third of the letters, at least one edit, but not all of them. Among
+    // equals the first that begins with the same letter.
+    int best_score = 2 * (2 * (length / 3 > 1 ? length / 3 : 1) + 1);
     for (const char* c = next(user); c; c = next(user)) {
-        const int d = distance(word, c);
-        if (d < best_distance) {
-            best_distance = d;
+        // The beginning of a longer name is what was meant, if there is enough of it.
+        const bool begins = length > 2 && strncasecmp(word, c, (size_t)length) == 0;
+        const int d = begins ? 1 : distance(word, c);
+        if (d >= 2 * length) { continue; }
+        const int score = 2 * d + (c[0] != word[0]);
+        if (score < best_score) {
+            best_score = score;
             best = c;
         }
     }

@@ -1,4 +1,5 @@
-// --input: a recording drives the inputs that have the names of its columns.
+// --input: a recording drives the inputs that have the names of its columns. Continuous inputs
+// follow the lines between its rows, discrete ones keep the last row's value.
 #include "cardan/fmi.h"
 #include "cardan/results.h"
 #include "cardan/system.h"
@@ -11,7 +12,7 @@ typedef struct feeder {
     const char* path;
     crd_fmu** fmus; // descriptions of the units, opened when first asked for (unit_count)
     int unit_count; // without the recording itself
-    int source;     // unit index of the recording
+    int sources[2]; // unit index of the recording: followed by lines, held; -1: not needed yet
     int connected;
 } feeder;
 
@@ -74,6 +75,22 @@ static void warn_unused(feeder* f, const char* column, const char* why, const ch
              column, why, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
+static crd_status add_recording(feeder* f, bool held)
+{
+    if (f->sources[held] >= 0) { return CRD_OK; }
+    crd_unit_spec unit = crd_unit_spec_defaults();
+    char name[32] = "input";
+    for (int i = 2; crd_system_find(f->system, name) >= 0; i++) {
+        snprintf(name, sizeof name, "input%d", i);
+    }
+    unit.name = name;
+    unit.source = CRD_UNIT_REPLAY;
+    unit.path = f->path;
+    unit.interpolation = held ? CRD_INTERPOLATE_HOLD : CRD_INTERPOLATE_LINEAR;
+    unit.place = (crd_place){.file = "--input"};
+    return crd_system_add_unit(f->system, &unit, &f->sources[held]);
+}
+
 static crd_status connect_column(feeder* f, const char* column)
 {
     crd_system* s = f->system;
@@ -86,7 +103,7 @@ static crd_status connect_column(feeder* f, const char* column)
         return CRD_OK;
     }
     const crd_fmu_description* d = NULL;
-    const crd_status st = description_of(f, unit, &d);
+    crd_status st = description_of(f, unit, &d);
     if (st < 0) { return st; }
     const crd_variable* v = d ? find_variable(f, unit, variable) : NULL;
     if (!v) {
@@ -103,8 +120,11 @@ static crd_status connect_column(feeder* f, const char* column)
         warn_unused(f, column, "the input has a connection already", NULL);
         return CRD_OK;
     }
+    const bool held = v->variability != CRD_CONTINUOUS;
+    st = add_recording(f, held);
+    if (st < 0) { return st; }
     crd_connection_spec c = crd_connection_spec_defaults();
-    c.from_unit = f->source;
+    c.from_unit = f->sources[held];
     c.from = column;
     c.to_unit = unit;
     c.to = variable;
@@ -137,30 +157,15 @@ static crd_status nothing_connected(feeder* f)
                      count ? "inputs are " : "there are no inputs", list, count > 5 ? ", ..." : "");
 }
 
-static crd_status add_recording(feeder* f)
-{
-    crd_unit_spec unit = crd_unit_spec_defaults();
-    char name[32] = "input";
-    for (int i = 2; crd_system_find(f->system, name) >= 0; i++) {
-        snprintf(name, sizeof name, "input%d", i);
-    }
-    unit.name = name;
-    unit.source = CRD_UNIT_REPLAY;
-    unit.path = f->path;
-    unit.place = (crd_place){.file = "--input"};
-    return crd_system_add_unit(f->system, &unit, &f->source);
-}
-
 crd_status crdi_connect_input(crd_system* s, const char* path)
 {
     crd_status st = CRD_OK;
     crd_table* table = NULL;
-    feeder f = {.system = s, .unit_count = s->unit_count};
+    feeder f = {.system = s, .unit_count = s->unit_count, .sources = {-1, -1}};
     f.path = crdi_arena_text(&s->arena, path, strlen(path));
     f.fmus = crdi_arena_new(&s->arena, (size_t)s->unit_count, sizeof *f.fmus);
     if (!f.path || !f.fmus) { return CRD_E_MEMORY; }
     CRD_TRY(crd_table_read(s->ctx, path, &table));
-    CRD_TRY(add_recording(&f));
     for (int i = 0; i < table->column_count; i++) {
         const char* column =
             crdi_arena_text(&s->arena, table->columns[i].name, strlen(table->columns[i].name));

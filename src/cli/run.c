@@ -205,8 +205,20 @@ static double in_unit(const crd_unit_report* u)
     return u->time_step + u->time_get + u->time_set;
 }
 
+// What shares are parts of: the time of all threads in steps. The times of units are estimated
+// from some of their steps; where these add up to more, their sum is the whole.
+static double whole_time(const crd_master_report* r)
+{
+    double sum = 0;
+    for (int i = 0; i < r->unit_count; i++) {
+        sum += in_unit(&r->units[i]);
+    }
+    return fmax(sum, r->wall_time * r->threads);
+}
+
 static void print_units(crd_context* ctx, const crd_master_report* r, FILE* f)
 {
+    const double whole = whole_time(r);
     crdi_grid g;
     char a[32], b[32], c[32], d[32], e[32];
     crdi_grid_init(&g, ctx, 9, 0x1FC);
@@ -226,13 +238,13 @@ static void print_units(crd_context* ctx, const crd_master_report* r, FILE* f)
         crdi_grid_add(&g, "%s", crdi_format_seconds(b, u->time_step));
         crdi_grid_add(&g, "%s", crdi_format_seconds(c, u->time_get));
         crdi_grid_add(&g, "%s", crdi_format_seconds(d, u->time_set));
-        crdi_grid_add(&g, "%.0f %%", r->wall_time > 0 ? 100 * in_unit(u) / r->wall_time : 0);
+        crdi_grid_add(&g, "%.0f %%", whole > 0 ? 100 * in_unit(u) / whole : 0);
         crdi_grid_add(&g, "%s", crdi_format_seconds(e, u->worst_step));
     }
-    if (r->threads == 1 && r->wall_time > sum) {
+    if (r->threads == 1 && whole > sum) {
         for (int i = 0; i < 9; i++) {
             if (i == 7) {
-                crdi_grid_add(&g, "%.0f %%", 100 * (1 - sum / r->wall_time));
+                crdi_grid_add(&g, "%.0f %%", 100 * (1 - sum / whole));
             } else {
                 crdi_grid_add(&g, "%s", i == 0 ? "(master, recording)" : "");
             }
@@ -282,7 +294,7 @@ static void show_report(crdi_cli* cli, const crd_master_report* r)
     free(text);
 }
 
-static json_t* unit_to_json(const crd_unit_report* u, double wall_time)
+static json_t* unit_to_json(const crd_unit_report* u, double whole)
 {
     json_t* j = json_object();
     json_object_set_new(j, "name", crdi_json_text(u->name));
@@ -292,7 +304,7 @@ static json_t* unit_to_json(const crd_unit_report* u, double wall_time)
     json_object_set_new(j, "time_step", crdi_json_number(u->time_step));
     json_object_set_new(j, "time_get", crdi_json_number(u->time_get));
     json_object_set_new(j, "time_set", crdi_json_number(u->time_set));
-    json_object_set_new(j, "share", crdi_json_number(in_unit(u) / wall_time));
+    json_object_set_new(j, "share", crdi_json_number(in_unit(u) / whole));
     json_object_set_new(j, "worst_step", crdi_json_number(u->worst_step));
     json_object_set_new(j, "measured", json_integer(u->measured));
     return j;
@@ -328,9 +340,10 @@ static json_t* report_to_json(const crd_master_report* r)
                         crdi_json_number((r->time - r->start) / r->wall_time));
     json_object_set_new(j, "rows", json_integer(r->rows));
     json_object_set_new(j, "results", *r->results ? crdi_json_text(r->results) : json_null());
+    const double whole = whole_time(r);
     json_t* units = json_array();
     for (int i = 0; i < r->unit_count; i++) {
-        json_array_append_new(units, unit_to_json(&r->units[i], r->wall_time));
+        json_array_append_new(units, unit_to_json(&r->units[i], whole));
     }
     json_object_set_new(j, "units", units);
     json_t* loops = json_array();

@@ -171,8 +171,14 @@ static crd_status add_entry(crdi_archive* a, int32_t i)
     bool fresh = false;
     const crd_status st = crdi_map_add(&a->names, e->name, i, &fresh);
     if (st < 0) { return st; }
-    if (!fresh && !(e->folder && a->entries[crdi_map_find(&a->names, e->name)].folder)) {
-        return fail_entry(a, s.name, "is there twice");
+    e->crc = s.valid & ZIP_STAT_CRC ? s.crc : 0;
+    if (!fresh) {
+        // Packers that are given a folder twice write it twice; only a difference is a defect.
+        const crdi_archive_entry* first = &a->entries[crdi_map_find(&a->names, e->name)];
+        if (e->folder != first->folder || e->size != first->size || e->crc != first->crc) {
+            return fail_entry(a, s.name, "is there twice, with different content");
+        }
+        e->repeated = true;
     }
     return CRD_OK;
 }
@@ -209,7 +215,7 @@ static crd_status read_directory(crdi_archive* a, const crdi_archive_limits* lim
     uint64_t total = 0;
     for (; a->count < count; a->count++) {
         CRD_TRY(add_entry(a, a->count));
-        const uint64_t size = a->entries[a->count].size;
+        const uint64_t size = a->entries[a->count].repeated ? 0 : a->entries[a->count].size;
         if (size > limits->max_unpacked - total) { // total never exceeds the limit
             return crdi_fail(a->ctx, CRD_E_FORMAT,
                              "%s: unpacks to more than the limit of %llu bytes (at entry '%s')",
@@ -479,6 +485,7 @@ crd_status crdi_archive_unpack(crdi_archive* a, const char* folder)
     }
     for (int32_t i = 0; i < a->count; i++) {
         const crdi_archive_entry* e = &a->entries[i];
+        if (e->repeated) { continue; }
         CRD_TRY(make_parents(a, root, folder, e->name, parent));
         if (!e->folder) {
             CRD_TRY(write_entry(a, i, root, folder, block));

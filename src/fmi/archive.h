@@ -1,8 +1,9 @@
 // Zip archives from strangers: every name and every size is checked before anything is read.
 //
 // Opening walks the whole directory of the archive and refuses names that leave the folder, links,
-// duplicates, encryption and sizes beyond the limits; reading refuses entries that inflate to more
-// than they declared. So what has been opened can be unpacked without further thought.
+// contradicting duplicates, encryption and sizes beyond the limits; reading refuses entries that
+// inflate to more than they declared. So what has been opened can be unpacked without further
+// thought.
 #pragma once
 #include "cardan/base.h"
 
@@ -16,7 +17,9 @@ typedef struct crdi_archive_limits {
 typedef struct crdi_archive_entry {
     const char* name; // cleaned: '/' between parts, no "./", no trailing '/'; "" is the root
     uint64_t size;    // as declared, kept when reading
+    uint32_t crc;
     bool folder;
+    bool repeated; // an earlier entry has the same name and content: this one is not unpacked
 } crdi_archive_entry;
 
 // CRD_E_NOT_FOUND, CRD_E_IO, or CRD_E_FORMAT with the entry's name in the text.

@@ -205,7 +205,11 @@ crd_status crd_fmi_do_step(crd_fmi* i, double t, double h, bool no_rollback, crd
     return __builtin_expect(status == CRDI_FMI_OK, 1) ? CRD_OK : step_not_ok(i, status, t, out);
 }
 
-// Set, step and get at once: their bits stand side by side.
+// ---- set, step and get at once -----------------------------------------------------------------
+
+#define CRDI_INLINE __attribute__((always_inline))
+
+// The bits of the three functions stand side by side.
 static inline bool may_advance(const crd_fmi* i)
 {
     const uint64_t all = 1U << CRDI_FMI_SET_REAL | 1U << CRDI_FMI_DO_STEP | 1U << CRDI_FMI_GET_REAL;
@@ -218,92 +222,130 @@ CRDI_COLD static crd_status value_not_ok(crd_fmi* i, int function, crdi_fmi_stat
     return crdi_fmi_judge(i, function, status, &(crdi_fmi_place){.refs = refs, .n = n});
 }
 
-// The same through the single calls, which find out and say what is wrong.
-CRDI_COLD static crd_status advance_slowly(crd_fmi* i, const crd_fmi_exchange* x, double t,
-                                           double h, bool no_rollback, crd_fmi_step* out)
+// Through the single calls, which find out and say what is wrong.
+CRDI_COLD static crd_status advance_slowly(crd_fmi_exchange* x, double t, double h)
 {
     crd_status st = CRD_OK;
+    crd_fmi_step step = {0};
     if (x->set_refs) {
-        CRD_TRY(crd_fmi_set_real(i, x->set_refs, x->set_count, x->set_values, x->set_value_count));
+        CRD_TRY(
+            crd_fmi_set_real(x->fmi, x->set_refs, x->set_count, x->set_values, x->set_value_count));
     }
-    CRD_TRY(crd_fmi_do_step(i, t, h, no_rollback, out));
-    if (x->get_refs && !out->discarded && !out->early) {
-        CRD_TRY(crd_fmi_get_real(i, x->get_refs, x->get_count, x->get_values, x->get_value_count));
+    CRD_TRY(crd_fmi_do_step(x->fmi, t, h, x->no_rollback, &step));
+    CRD_TRY(x->odd(x->user, t, h, &step));
+    if (x->get_refs) {
+        CRD_TRY(
+            crd_fmi_get_real(x->fmi, x->get_refs, x->get_count, x->get_values, x->get_value_count));
     }
 fail:
     return st;
 }
 
-static crd_status advance2(crd_fmi* i, const crd_fmi_exchange* x, double t, double h,
-                           bool no_rollback, crd_fmi_step* out)
+// A step that was not OK, or that asks for something. Then it may still go on.
+CRDI_COLD static crd_status step_was_odd(crd_fmi_exchange* x, crdi_fmi_status status, double t,
+                                         double h, crd_fmi_step* step)
 {
-    void* const c = i->component;
+    crd_status st = CRD_OK;
+    if (status != CRDI_FMI_OK) { st = step_not_ok(x->fmi, status, t, step); }
+    return st < 0 ? st : x->odd(x->user, t, h, step);
+}
+
+typedef crdi_fmi_status set2(void*, const uint32_t*, size_t, const double*);
+typedef crdi_fmi_status step2(void*, double, double, int);
+typedef crdi_fmi_status get2(void*, const uint32_t*, size_t, double*);
+
+static inline CRDI_INLINE crd_status advance2(crd_fmi_exchange* x, double t, double h)
+{
+    if (__builtin_expect(!may_advance(x->fmi), 0)) { return advance_slowly(x, t, h); }
     crdi_fmi_status status = CRDI_FMI_OK;
+    crd_status st = CRD_OK;
     if (x->set_refs) {
-        crdi_fmi_mark(i, CRDI_FMI_SET_REAL);
-        status = i->f.two.SetReal(c, x->set_refs, x->set_count, x->set_values);
+        crdi_fmi_mark(x->fmi, CRDI_FMI_SET_REAL);
+        status = ((set2*)x->functions[0])(x->component, x->set_refs, x->set_count, x->set_values);
         if (__builtin_expect(status != CRDI_FMI_OK, 0)) {
-            const crd_status st =
-                value_not_ok(i, CRDI_FMI_SET_REAL, status, x->set_refs, x->set_count);
+            st = value_not_ok(x->fmi, CRDI_FMI_SET_REAL, status, x->set_refs, x->set_count);
             if (st < 0) { return st; }
         }
     }
-    crdi_fmi_mark(i, CRDI_FMI_DO_STEP);
-    status = i->f.two.DoStep(c, t, h, no_rollback);
+    crdi_fmi_mark(x->fmi, CRDI_FMI_DO_STEP);
+    status = ((step2*)x->functions[1])(x->component, t, h, x->no_rollback);
     if (__builtin_expect(status != CRDI_FMI_OK, 0)) {
-        const crd_status st = step_not_ok(i, status, t, out);
-        if (st < 0 || out->discarded) { return st; }
+        crd_fmi_step step = {.reached = t + h};
+        st = step_was_odd(x, status, t, h, &step);
+        if (st < 0) { return st; }
     }
     if (!x->get_refs) { return CRD_OK; }
-    crdi_fmi_mark(i, CRDI_FMI_GET_REAL);
-    status = i->f.two.GetReal(c, x->get_refs, x->get_count, x->get_values);
+    crdi_fmi_mark(x->fmi, CRDI_FMI_GET_REAL);
+    status = ((get2*)x->functions[2])(x->component, x->get_refs, x->get_count, x->get_values);
     return __builtin_expect(status == CRDI_FMI_OK, 1)
                ? CRD_OK
-               : value_not_ok(i, CRDI_FMI_GET_REAL, status, x->get_refs, x->get_count);
+               : value_not_ok(x->fmi, CRDI_FMI_GET_REAL, status, x->get_refs, x->get_count);
 }
 
-static crd_status advance3(crd_fmi* i, const crd_fmi_exchange* x, double t, double h,
-                           bool no_rollback, crd_fmi_step* out)
+typedef crdi_fmi_status set3(void*, const uint32_t*, size_t, const double*, size_t);
+typedef crdi_fmi_status step3(void*, double, double, bool, bool*, bool*, bool*, double*);
+typedef crdi_fmi_status get3(void*, const uint32_t*, size_t, double*, size_t);
+
+static inline CRDI_INLINE crd_status advance3(crd_fmi_exchange* x, double t, double h)
 {
-    void* const c = i->component;
+    if (__builtin_expect(!may_advance(x->fmi), 0)) { return advance_slowly(x, t, h); }
     crdi_fmi_status status = CRDI_FMI_OK;
+    crd_status st = CRD_OK;
     if (x->set_refs) {
-        crdi_fmi_mark(i, CRDI_FMI_SET_REAL);
-        status = i->f.three.SetFloat64(c, x->set_refs, x->set_count, x->set_values,
-                                       x->set_value_count);
+        crdi_fmi_mark(x->fmi, CRDI_FMI_SET_REAL);
+        status = ((set3*)x->functions[0])(x->component, x->set_refs, x->set_count, x->set_values,
+                                          x->set_value_count);
         if (__builtin_expect(status != CRDI_FMI_OK, 0)) {
-            const crd_status st =
-                value_not_ok(i, CRDI_FMI_SET_REAL, status, x->set_refs, x->set_count);
+            st = value_not_ok(x->fmi, CRDI_FMI_SET_REAL, status, x->set_refs, x->set_count);
             if (st < 0) { return st; }
         }
     }
-    bool event = false, terminate = false, early = false;
+    crd_fmi_step step = {.reached = t + h};
+    crdi_fmi_mark(x->fmi, CRDI_FMI_DO_STEP);
     double last = t + h;
-    crdi_fmi_mark(i, CRDI_FMI_DO_STEP);
-    status = i->f.three.DoStep(c, t, h, no_rollback, &event, &terminate, &early, &last);
-    if (__builtin_expect(status != CRDI_FMI_OK || (event | terminate | early), 0)) {
-        *out = (crd_fmi_step){.reached = early ? last : t + h,
-                              .event_needed = event,
-                              .terminate = terminate,
-                              .early = early};
-        return status == CRDI_FMI_OK ? CRD_OK : step_not_ok(i, status, t, out);
+    status = ((step3*)x->functions[1])(x->component, t, h, x->no_rollback, &step.event_needed,
+                                       &step.terminate, &step.early, &last);
+    if (__builtin_expect(status != CRDI_FMI_OK || (step.event_needed | step.terminate | step.early),
+                         0)) {
+        if (step.early) { step.reached = last; }
+        st = step_was_odd(x, status, t, h, &step);
+        if (st < 0) { return st; }
     }
     if (!x->get_refs) { return CRD_OK; }
-    crdi_fmi_mark(i, CRDI_FMI_GET_REAL);
-    status = i->f.three.GetFloat64(c, x->get_refs, x->get_count, x->get_values, x->get_value_count);
+    crdi_fmi_mark(x->fmi, CRDI_FMI_GET_REAL);
+    status = ((get3*)x->functions[2])(x->component, x->get_refs, x->get_count, x->get_values,
+                                      x->get_value_count);
     return __builtin_expect(status == CRDI_FMI_OK, 1)
                ? CRD_OK
-               : value_not_ok(i, CRDI_FMI_GET_REAL, status, x->get_refs, x->get_count);
+               : value_not_ok(x->fmi, CRDI_FMI_GET_REAL, status, x->get_refs, x->get_count);
 }
 
-crd_status crd_fmi_advance(crd_fmi* i, const crd_fmi_exchange* x, double t, double h,
-                           bool no_rollback, crd_fmi_step* out)
+crd_status crd_fmi_advance(crd_fmi_exchange* first, size_t stride, int count, double t, double h,
+                           volatile int* at)
 {
-    if (__builtin_expect(!may_advance(i), 0)) {
-        return advance_slowly(i, x, t, h, no_rollback, out);
+    crd_status st = CRD_OK;
+    crd_fmi_exchange* x = first;
+    for (int k = 0; k < count && st >= 0; k++) {
+        *at = x->id;
+        st = crdi_fmi_is_two(x->fmi) ? advance2(x, t, h) : advance3(x, t, h);
+        x = (crd_fmi_exchange*)((char*)x + stride);
     }
-    return crdi_fmi_is_two(i) ? advance2(i, x, t, h, no_rollback, out)
-                              : advance3(i, x, t, h, no_rollback, out);
+    return st;
+}
+
+void crd_fmi_join(crd_fmi* i, crd_fmi_exchange* x)
+{
+    x->fmi = i;
+    x->component = i->component;
+    if (crdi_fmi_is_two(i)) {
+        x->functions[0] = (void (*)(void))i->f.two.SetReal;
+        x->functions[1] = (void (*)(void))i->f.two.DoStep;
+        x->functions[2] = (void (*)(void))i->f.two.GetReal;
+    } else {
+        x->functions[0] = (void (*)(void))i->f.three.SetFloat64;
+        x->functions[1] = (void (*)(void))i->f.three.DoStep;
+        x->functions[2] = (void (*)(void))i->f.three.GetFloat64;
+    }
 }
 
 // FMI 3.0.2, 4.2.2. Runs inside fmi3DoStep, on whatever thread the FMU likes.
@@ -314,13 +356,7 @@ void crdi_fmi3_update(void* environment, double t, bool set_requested, bool get_
     crd_fmi* i = environment;
     bool stop = false;
     if (i && i->intermediate && i->state == CRD_FMI_STEP) {
-        crdi_fmi_set_state(i, CRD_FMI_INTERMEDIATE);
-        for (int f = 0; f < (int)CRDI_FMI3_COUNT;
-             f++) { // narrower than the state: what is asked for
-            const bool set = f == CRDI_FMI3_SetFloat64 || f == CRDI_FMI3_SetFloat32;
-            const bool wanted = set ? set_requested : get_allowed;
-            if (!wanted) { atomic_fetch_and(&i->allowed[f / 64], ~(UINT64_C(1) << (f % 64))); }
-        }
+        crdi_fmi_set_intermediate(i, set_requested, get_allowed);
         stop = i->intermediate(i->intermediate_user, t, set_requested, get_allowed, step_finished,
                                can_return_early);
         if (i->state == CRD_FMI_INTERMEDIATE) { crdi_fmi_set_state(i, CRD_FMI_STEP); }

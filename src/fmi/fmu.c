@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +19,7 @@ crd_fmu_options crd_fmu_defaults(void)
     return (crd_fmu_options){.max_unpacked = UINT64_C(4) << 30, .max_entries = 100000};
 }
 
-// ---- lists of folders
-// ----------------------------------------------------------------------------
+// ---- lists of folders --------------------------------------------------------------------------
 
 // Names found below binaries/ or extra/, in the arena; sorted and made unique at the end.
 typedef struct name_list {
@@ -121,6 +121,43 @@ static crd_status list_folder(crd_fmu* f, const char* top, bool (*wanted)(const 
     return st;
 }
 
+// Names of this platform, FMI 2 and FMI 3; FMI 2.0.4 also knows the second kind.
+#if defined(__linux__) && defined(__x86_64__)
+static const char* const own_platforms[2] = {"linux64", "x86_64-linux"};
+#elif defined(__linux__) && defined(__aarch64__)
+static const char* const own_platforms[2] = {"aarch64-linux", "aarch64-linux"};
+#elif defined(__linux__) && defined(__i386__)
+static const char* const own_platforms[2] = {"linux32", "x86-linux"};
+#else
+static const char* const own_platforms[2] = {"", ""};
+#endif
+
+static bool has_file(const crd_fmu* f, const crdi_archive* a, const char* name)
+{
+    if (a) {
+        const int32_t i = crdi_archive_find(a, name);
+        return i >= 0 && !crdi_archive_at(a, i)->folder;
+    }
+    char path[PATH_MAX];
+    struct stat s;
+    return (size_t)snprintf(path, sizeof path, "%s/%s", f->folder, name) < sizeof path &&
+           stat(path, &s) == 0 && S_ISREG(s.st_mode);
+}
+
+// The library for this platform: under the name that the version prefers, else under the other.
+static crd_status find_library(crd_fmu* f, const crdi_archive* a)
+{
+    const int native = f->description.version == CRD_FMI_2 ? 0 : 1;
+    for (int k = 0; k < 2 && !f->library[0]; k++) {
+        const char* name = crdi_arena_format(&f->arena, "binaries/%s/%s.so",
+                                             own_platforms[k ? 1 - native : native],
+                                             f->description.model_identifier);
+        if (!name) { return CRD_E_MEMORY; }
+        if (has_file(f, a, name)) { f->library = name; }
+    }
+    return CRD_OK;
+}
+
 // What lies around the description. `a` NULL: look into the folder.
 static crd_status list_contents(crd_fmu* f, const crdi_archive* a)
 {
@@ -130,6 +167,7 @@ static crd_status list_contents(crd_fmu* f, const crdi_archive* a)
               : list_folder(f, "binaries", is_library, &platforms));
     CRD_TRY(a ? list_archive(f, a, "extra", is_manifest, &standards)
               : list_folder(f, "extra", is_manifest, &standards));
+    CRD_TRY(find_library(f, a));
     sort_unique(&platforms);
     sort_unique(&standards);
     size_t length = 0;
@@ -157,8 +195,88 @@ fail:
     return st;
 }
 
-// ---- the private directory
-// -----------------------------------------------------------------------
+// ---- the private directory ---------------------------------------------------------------------
+
+// The folder is called cardan-PID-START-SPACE-xxxxxx after the process that made it: its number,
+// when it began (clock ticks since boot) and the pid namespace that the number belongs to. So a
+// later process can tell which folders were left behind by processes that were killed, and never
+// takes one away from a living process, be it in another container.
+typedef struct owner {
+    long pid;
+    unsigned long long start, space;
+} owner;
+
+// When a process began: field 22 of /proc/PID/stat. The second is a name that may hold anything,
+// hence the last parenthesis. 0 if unknown.
+static unsigned long long start_of(long pid)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) { return 0; }
+    const ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char* p = strrchr(text, ')');
+    for (int field = 2; p && field < 22; field++) {
+        p = strchr(p + 1, ' ');
+    }
+    return p ? strtoull(p, NULL, 10) : 0;
+}
+
+static owner this_process(void)
+{
+    struct stat space;
+    const bool known = stat("/proc/self/ns/pid", &space) == 0;
+    return (owner){.pid = (long)getpid(),
+                   .start = start_of((long)getpid()),
+                   .space = known ? (unsigned long long)space.st_ino : 0};
+}
+
+static bool is_dead(const owner* o, const owner* self)
+{
+    if (o->space != self->space || !o->space || !o->start || o->pid == self->pid) { return false; }
+    if (kill((pid_t)o->pid, 0) != 0) { return errno == ESRCH; }
+    const unsigned long long start = start_of(o->pid);
+    return start && start != o->start; // the number was given to another process
+}
+
+static int remove_one(const char* path, const struct stat* s, int kind, struct FTW* at)
+{
+    (void)s, (void)at;
+    if (kind == FTW_DNR) { (void)chmod(path, 0700); }
+    (void)remove(path);
+    return 0; // go on: remove what can be removed
+}
+
+static bool remove_tree(const char* folder)
+{
+    return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) == 0 &&
+           access(folder, F_OK) != 0;
+}
+
+// Remove what killed processes of this user left below `base`.
+static void sweep(const char* base, const owner* self)
+{
+    DIR* dir = opendir(base);
+    for (struct dirent* e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
+        owner o = {0};
+        int end = 0;
+        if (strncmp(e->d_name, "cardan-", 7) != 0 ||
+            sscanf(e->d_name, "cardan-%9ld-%20llu-%20llu-%n", &o.pid, &o.start, &o.space, &end) !=
+                3 ||
+            end == 0 || o.pid <= 0 || !is_dead(&o, self)) {
+            continue;
+        }
+        char path[PATH_MAX];
+        struct stat s;
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", base, e->d_name) < sizeof path &&
+            lstat(path, &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == geteuid()) {
+            (void)remove_tree(path);
+        }
+    }
+    if (dir) { closedir(dir); }
+}
 
 static crd_status make_private_folder(crd_fmu* f, const char* where)
 {
@@ -167,7 +285,10 @@ static crd_status make_private_folder(crd_fmu* f, const char* where)
     char base[PATH_MAX];
     char* folder = NULL;
     if (realpath(where, base)) {
-        folder = crdi_arena_format(&f->arena, "%s/cardan-XXXXXX", base);
+        const owner self = this_process();
+        sweep(base, &self);
+        folder = crdi_arena_format(&f->arena, "%s/cardan-%ld-%llu-%llu-XXXXXX", base, self.pid,
+                                   self.start, self.space);
         if (!folder) { return CRD_E_MEMORY; }
     }
     if (!folder || !mkdtemp(folder)) { // mode 0700
@@ -180,33 +301,23 @@ static crd_status make_private_folder(crd_fmu* f, const char* where)
     return CRD_OK;
 }
 
-static int remove_one(const char* path, const struct stat* s, int kind, struct FTW* at)
-{
-    (void)s, (void)at;
-    if (kind == FTW_DNR) { (void)chmod(path, 0700); }
-    (void)remove(path);
-    return 0; // go on: remove what can be removed
-}
-
 static void remove_private_folder(crd_fmu* f)
 {
     if (!f->private_folder || f->owner != getpid()) { return; }
-    if (nftw(f->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) != 0 ||
-        access(f->folder, F_OK) == 0) {
+    if (!remove_tree(f->folder)) {
         crdi_log(f->ctx, CRD_LOG_WARNING, "%s: the folder %s could not be removed", f->path,
                  f->folder);
     }
 }
 
-// ---- opening
-// -------------------------------------------------------------------------------------
+// ---- opening -----------------------------------------------------------------------------------
 
 static crd_status new_fmu(crd_context* ctx, const char* path, crd_fmu** out)
 {
     crd_fmu* f = crdi_new(ctx, sizeof *f);
     if (!f) { return CRD_E_MEMORY; }
     f->ctx = ctx;
-    f->folder = f->platforms = "";
+    f->folder = f->platforms = f->library = "";
     crdi_arena_init(&f->arena, ctx);
     crdi_map_init(&f->names, ctx);
     f->path = crdi_arena_text(&f->arena, path, strlen(path));
@@ -391,8 +502,7 @@ void crd_fmu_close(crd_fmu* f)
     crdi_free(f->ctx, f);
 }
 
-// ---- looking
-// -------------------------------------------------------------------------------------
+// ---- looking -----------------------------------------------------------------------------------
 
 const crd_fmu_description* crd_fmu_describe(const crd_fmu* f)
 {
@@ -417,4 +527,25 @@ int32_t crd_fmu_find(const crd_fmu* f, const char* name)
 const char* crd_fmu_platforms(const crd_fmu* f)
 {
     return f->platforms;
+}
+
+crd_status crd_fmu_check_runnable(const crd_fmu* f, crd_context* ctx)
+{
+    const crd_fmu_description* d = &f->description;
+    if (!d->has_cosimulation) {
+        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                         "%s: the FMU has no Co-Simulation interface, only %s", f->path,
+                         d->has_model_exchange ? "Model Exchange" : "Scheduled Execution");
+    }
+    if (!f->library[0] && (f->platforms[0] || f->folder[0])) {
+        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                         "%s: no binaries/%s/%s.so for this platform; the FMU has %s%s", f->path,
+                         own_platforms[d->version == CRD_FMI_2 ? 0 : 1], d->model_identifier,
+                         f->platforms[0] ? "binaries for: " : "no binaries", f->platforms);
+    }
+    if (!f->folder[0]) {
+        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                         "%s: only the description was opened, nothing is there to run", f->path);
+    }
+    return CRD_OK;
 }

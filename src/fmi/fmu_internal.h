@@ -13,6 +13,7 @@ struct crd_fmu {
     const char* path;                // as given
     const char* folder;              // absolute, no trailing slash; "" when nothing is unpacked
     const char* platforms;           // "linux64 win64"
+    const char* library;             // below the folder, for this platform; "" if there is none
     bool private_folder;             // ours: goes away on close
     pid_t owner;                     // a forked child must not remove the folder of its parent
 };

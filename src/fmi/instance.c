@@ -1,10 +1,12 @@
 // Making and ending an instance: the library, the callbacks, the list of all instances.
 #include <assert.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "fmi/fmu_internal.h"
 #include "fmi/instance.h"
 
 // ---- all instances of the process --------------------------------------------------------------
@@ -25,7 +27,7 @@ static crd_status enlist(crd_fmi* i)
             st = crdi_fail(i->ctx, CRD_E_UNIT,
                            "%s: another instance of %s has reported a fatal error, so no new one "
                            "can be made in this process",
-                           i->name, i->library_path);
+                           i->name, i->fmu->path);
         } else if (i->d->can_be_instantiated_once) {
             st = crdi_fail(i->ctx, CRD_E_UNSUPPORTED,
                            "%s: %s can be instantiated only once per process and the instance %s "
@@ -75,37 +77,46 @@ void crdi_fmi_set_fatal(crd_fmi* i)
     pthread_mutex_unlock(&all.lock);
 }
 
-void crdi_fmi_set_state(crd_fmi* i, crd_fmi_state state)
+static void allow(crd_fmi* i, crd_fmi_state state, const uint64_t set[CRDI_FMI_WORDS])
 {
-    uint64_t set[CRDI_FMI_WORDS];
-    crdi_fmi_allowed_set(i->version, state, set);
     i->state = (uint8_t)state;
     for (int w = 0; w < CRDI_FMI_WORDS; w++) {
-        atomic_store(&i->allowed[w], set[w] & i->present[w]);
+        atomic_store(&i->allowed[w], set[w]);
     }
     // Another thread may have closed us in between: it stores the flag first and the set second,
     // we store the set first and look at the flag second, so one of us sees the other.
     if (atomic_load(&i->fatal)) { close_all_calls(i); }
 }
 
-// ---- files -------------------------------------------------------------------------------------
-
-// Names of this platform, FMI 2 and FMI 3; FMI 2.0.4 also knows the second kind.
-#if defined(__linux__) && defined(__x86_64__)
-static const char* const platforms[2] = {"linux64", "x86_64-linux"};
-#elif defined(__linux__) && defined(__aarch64__)
-static const char* const platforms[2] = {"aarch64-linux", "aarch64-linux"};
-#elif defined(__linux__) && defined(__i386__)
-static const char* const platforms[2] = {"linux32", "x86-linux"};
-#else
-static const char* const platforms[2] = {"", ""};
-#endif
-
-static bool is_file(const char* path)
+void crdi_fmi_set_state(crd_fmi* i, crd_fmi_state state)
 {
-    struct stat s;
-    return stat(path, &s) == 0 && S_ISREG(s.st_mode);
+    allow(i, state, i->sets[state]);
 }
+
+void crdi_fmi_set_intermediate(crd_fmi* i, bool may_set, bool may_get)
+{
+    uint64_t set[CRDI_FMI_WORDS];
+    for (int w = 0; w < CRDI_FMI_WORDS; w++) {
+        uint64_t setters = 0;
+        if (CRDI_FMI3_SetFloat32 / 64 == w) { setters |= UINT64_C(1) << CRDI_FMI3_SetFloat32 % 64; }
+        if (CRDI_FMI3_SetFloat64 / 64 == w) { setters |= UINT64_C(1) << CRDI_FMI3_SetFloat64 % 64; }
+        set[w] =
+            i->sets[CRD_FMI_INTERMEDIATE][w] & ((may_set ? setters : 0) | (may_get ? ~setters : 0));
+    }
+    allow(i, CRD_FMI_INTERMEDIATE, set);
+}
+
+static void fill_sets(crd_fmi* i)
+{
+    for (int s = 0; s < CRD_FMI_STATE_COUNT; s++) {
+        crdi_fmi_allowed_set(i->version, (crd_fmi_state)s, i->sets[s]);
+        for (int w = 0; w < CRDI_FMI_WORDS; w++) {
+            i->sets[s][w] &= i->present[w];
+        }
+    }
+}
+
+// ---- files -------------------------------------------------------------------------------------
 
 static bool is_folder(const char* path)
 {
@@ -113,26 +124,21 @@ static bool is_folder(const char* path)
     return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
-crd_status crdi_fmi_find_library(crd_fmi* i)
+static crd_status find_library(crd_fmi* i)
 {
-    const int native = crdi_fmi_is_two(i) ? 0 : 1;
-    for (int k = 0; k < 2; k++) {
-        char* path = crdi_format(i->ctx, "%s/binaries/%s/%s.so", crd_fmu_folder(i->fmu),
-                                 platforms[k ? 1 - native : native], i->d->model_identifier);
-        if (!path) { return CRD_E_MEMORY; }
-        char* real = is_file(path) ? realpath(path, NULL) : NULL;
-        crdi_free(i->ctx, path);
-        if (real) {
-            i->library_path = crdi_strdup(i->ctx, real);
-            free(real);
-            return i->library_path ? CRD_OK : CRD_E_MEMORY;
-        }
+    char* path = crdi_format(i->ctx, "%s/%s", i->fmu->folder, i->fmu->library);
+    if (!path) { return CRD_E_MEMORY; }
+    char* real = realpath(path, NULL);
+    crd_status st = CRD_OK;
+    if (real) {
+        i->library_path = crdi_strdup(i->ctx, real);
+        if (!i->library_path) { st = CRD_E_MEMORY; }
+    } else {
+        st = crdi_fail(i->ctx, CRD_E_IO, "%s: %s", path, strerror(errno));
     }
-    const char* there = crd_fmu_platforms(i->fmu);
-    return crdi_fail(i->ctx, CRD_E_UNSUPPORTED,
-                     "%s: no binaries/%s/%s.so for this platform; the FMU has %s%s",
-                     crd_fmu_path(i->fmu), platforms[native], i->d->model_identifier,
-                     there[0] ? "binaries for: " : "no binaries", there);
+    free(real);
+    crdi_free(i->ctx, path);
+    return st;
 }
 
 // A path as the path of a URI (RFC 3986): what is not unreserved is percent-encoded, byte by byte.
@@ -157,7 +163,7 @@ static char* uri_of(crd_context* ctx, const char* path)
     return uri; // zeroed memory ends it
 }
 
-crd_status crdi_fmi_find_resources(crd_fmi* i)
+static crd_status find_resources(crd_fmi* i)
 {
     char* root = realpath(crd_fmu_folder(i->fmu), NULL);
     if (!root) {
@@ -198,17 +204,26 @@ static void release(void* p)
 static crd_status load(crd_fmi* i)
 {
     crd_status st = CRD_OK;
-    CRD_TRY(crdi_fmi_find_library(i));
-    CRD_TRY(crdi_fmi_find_resources(i));
+    CRD_TRY(find_library(i));
+    CRD_TRY(find_resources(i));
     CRD_TRY(enlist(i));
     i->library = dlopen(i->library_path, RTLD_NOW | RTLD_LOCAL);
     if (!i->library) {
         const char* why = dlerror();
-        return crdi_fail(i->ctx, CRD_E_UNIT, "%s: the library cannot be loaded: %s",
-                         i->library_path, why ? why : "no reason given");
+        const size_t path = strlen(i->library_path); // which the reason may begin with
+        if (why && strncmp(why, i->library_path, path) == 0 && why[path] == ':') {
+            why += path + 2;
+        }
+        const crd_fmu_description* d = i->d;
+        return crdi_fail(i->ctx, CRD_E_UNIT, "%s: %s: the library cannot be loaded: %s%s%s",
+                         i->fmu->path, i->fmu->library, why ? why : "no reason given",
+                         d->needs_execution_tool ? "; the FMU needs the tool that made it: " : "",
+                         d->needs_execution_tool ? d->generation_tool : "");
     }
-    CRD_TRY(crdi_fmi_functions_load(i->ctx, i->library, i->library_path, i->version, &i->f,
-                                    i->present));
+    st =
+        crdi_fmi_functions_load(i->ctx, i->library, i->fmu->library, i->version, &i->f, i->present);
+    if (st < 0) { return crdi_fail_in(i->ctx, st, "%s", i->fmu->path); }
+    fill_sets(i);
 fail:
     return st;
 }
@@ -221,8 +236,8 @@ static crd_status check_interface(crd_fmi* i)
         const char* types = i->f.two.GetTypesPlatform();
         if (types && strcmp(types, "default") != 0) {
             return crdi_fail(i->ctx, CRD_E_UNSUPPORTED,
-                             "%s: the types platform is '%.100s', expected 'default'",
-                             i->library_path, types);
+                             "%s: %s: the types platform is '%.100s', expected 'default'",
+                             i->fmu->path, i->fmu->library, types);
         }
     }
     const char* (*get_version)(void) =
@@ -261,30 +276,6 @@ static void* instantiate3(crd_fmi* i, const crd_fmi_options* opt)
                                               crdi_fmi3_log, update ? crdi_fmi3_update : NULL);
 }
 
-static crd_status check_suitable(crd_context* ctx, const crd_fmu* f, const crd_fmi_options* opt)
-{
-    const crd_fmu_description* d = crd_fmu_describe(f);
-    if (!opt->instance_name || !opt->instance_name[0]) {
-        return crdi_fail(ctx, CRD_E_RANGE, "%s: an instance needs a name", crd_fmu_path(f));
-    }
-    if (!d->has_cosimulation) {
-        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
-                         "%s: the FMU has no Co-Simulation interface, only %s", crd_fmu_path(f),
-                         d->has_model_exchange ? "Model Exchange" : "Scheduled Execution");
-    }
-    if (d->needs_execution_tool) {
-        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
-                         "%s: the FMU needs the tool that made it (%s); export it stand-alone",
-                         crd_fmu_path(f), d->generation_tool[0] ? d->generation_tool : "unnamed");
-    }
-    if (!crd_fmu_folder(f)[0]) {
-        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
-                         "%s: only the description was opened, nothing is there to run",
-                         crd_fmu_path(f));
-    }
-    return CRD_OK;
-}
-
 static crd_status fill(crd_fmi* i, crd_fmu* f, const crd_fmi_options* opt)
 {
     i->fmu = f;
@@ -308,7 +299,10 @@ static crd_status fill(crd_fmi* i, crd_fmu* f, const crd_fmi_options* opt)
 crd_status crd_fmi_instantiate(crd_context* ctx, crd_fmu* f, const crd_fmi_options* opt,
                                crd_fmi** out)
 {
-    crd_status st = check_suitable(ctx, f, opt);
+    if (!opt->instance_name || !opt->instance_name[0]) {
+        return crdi_fail(ctx, CRD_E_RANGE, "%s: an instance needs a name", crd_fmu_path(f));
+    }
+    crd_status st = crd_fmu_check_runnable(f, ctx);
     if (st < 0) { return st; }
     crd_fmi* i = crdi_new(ctx, sizeof *i);
     if (!i) { return CRD_E_MEMORY; }

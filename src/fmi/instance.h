@@ -25,9 +25,10 @@ struct crd_fmi {
     char* library_path; // real path; equal for all instances that share memory
     char* resources;    // URI (FMI 2) or path (FMI 3), NULL if there is no such folder
     void* library;
-    uint64_t present[CRDI_FMI_WORDS]; // functions that the library has
-    uint64_t warned[CRDI_FMI_WORDS];  // functions whose Warning has been told, under text_lock
-    crdi_fmi2_callbacks callbacks;    // here because many FMUs keep the pointer
+    uint64_t present[CRDI_FMI_WORDS];                   // functions that the library has
+    uint64_t sets[CRD_FMI_STATE_COUNT][CRDI_FMI_WORDS]; // what each state allows of them
+    uint64_t warned[CRDI_FMI_WORDS]; // functions whose Warning has been told, under text_lock
+    crdi_fmi2_callbacks callbacks;   // here because many FMUs keep the pointer
 
     crd_fmi_logger* logger;
     void* logger_user;
@@ -69,6 +70,8 @@ static inline void crdi_fmi_mark(crd_fmi* i, int function)
 }
 
 void crdi_fmi_set_state(crd_fmi* i, crd_fmi_state state);
+// To the intermediate state inside a step, narrowed to what the FMU asks for.
+void crdi_fmi_set_intermediate(crd_fmi* i, bool may_set, bool may_get);
 // The FMU said Fatal: no instance of its library is ever called again.
 void crdi_fmi_set_fatal(crd_fmi* i);
 
@@ -99,6 +102,3 @@ void crdi_fmi_take_text(crd_fmi* i, char out[CRDI_FMI_TEXT]);
 // The variable of a reference, for messages; FMI 2 counts per type: `type` Float64, Int32, Boolean
 // or String there. NULL if there is none.
 const crd_variable* crdi_fmi_variable(const crd_fmi* i, crd_type type, uint32_t ref);
-// Finds "linux64/identifier.so" and the like; sets library_path.
-crd_status crdi_fmi_find_library(crd_fmi* i);
-crd_status crdi_fmi_find_resources(crd_fmi* i);

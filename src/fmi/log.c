@@ -184,8 +184,8 @@ crd_status crdi_fmi_refuse(crd_fmi* i, int function)
                          name_of(i, function));
     }
     if (!in_set(i->present, function)) {
-        return crdi_fail(i->ctx, CRD_E_UNSUPPORTED, "%s: the library %s has no function %s",
-                         i->name, i->library_path, name_of(i, function));
+        return crdi_fail(i->ctx, CRD_E_UNSUPPORTED, "%s: the library of %s has no function %s",
+                         i->name, crd_fmu_path(i->fmu), name_of(i, function));
     }
     char states[256] = "";
     size_t n = 0;
@@ -242,6 +242,7 @@ static crd_level warning_level(crd_fmi* i, int function)
 {
     pthread_mutex_lock(&i->text_lock);
     const bool told = in_set(i->warned, function);
+    if (told) { i->text_status = 0; } // not the reason of anything that follows
     i->warned[function / 64] |= UINT64_C(1) << (function % 64);
     pthread_mutex_unlock(&i->text_lock);
     return told ? CRD_LOG_DEBUG : CRD_LOG_WARNING;
@@ -259,8 +260,10 @@ crd_status crdi_fmi_judge(crd_fmi* i, int function, crdi_fmi_status status,
     word_place(i, function, place, where, sizeof where);
     crdi_fmi_take_text(i, text);
     if (status == CRDI_FMI_WARNING) {
+        // What the FMU said stands in the log already, unless it went to the caller's logger.
+        const bool repeat = i->logger && text[0];
         crdi_log(i->ctx, level, "%s: %s%s returned Warning%s%s", i->name, name_of(i, function),
-                 where, text[0] ? ": " : "", text);
+                 where, repeat ? ": " : "", repeat ? text : "");
         return CRD_OK;
     }
     const crd_fmi_state next = crdi_fmi_next(i->version, i->event_mode, i->state, function, status);

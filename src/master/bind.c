@@ -73,6 +73,7 @@ static crd_status bind_member(crd_master* m, crdi_member* p, int32_t* list, cons
     if (out) {
         CRD_TRY(crd_binding_create(u, list, out, &p->out));
         CRD_TRY(crdi_values_create(m, p->out, &p->outputs));
+        m->output_count += (size_t)p->out->real_count;
     }
 
     position = crdi_new_array(m->ctx, (size_t)u->info.variable_count, sizeof *position);
@@ -122,6 +123,21 @@ static void sort_by_member(const crd_master* m, bool target, int* first, int* li
     }
 }
 
+// The real outputs of all units in one row: they are looked through after every tick.
+static crd_status gather_outputs(crd_master* m)
+{
+    m->outputs = crdi_arena_new(&m->arena, m->output_count, sizeof *m->outputs);
+    if (!m->outputs) { return CRD_E_MEMORY; }
+    double* next = m->outputs;
+    for (int i = 0; i < m->member_count; i++) {
+        crdi_member* p = &m->members[i];
+        if (!p->out) { continue; }
+        p->outputs.real = next;
+        next += p->out->real_count;
+    }
+    return CRD_OK;
+}
+
 crd_status crdi_master_bind(crd_master* m)
 {
     crd_status st = CRD_E_MEMORY;
@@ -139,7 +155,7 @@ crd_status crdi_master_bind(crd_master* m)
                             in_first[i + 1] - in_first[i], out + out_first[i],
                             out_first[i + 1] - out_first[i]));
     }
-    st = CRD_OK;
+    st = gather_outputs(m);
 fail:
     crdi_free(m->ctx, in_first);
     crdi_free(m->ctx, out_first);

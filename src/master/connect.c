@@ -68,10 +68,9 @@ static crd_status check_causality(crd_master* m, const crd_connection_spec* c, c
     char at[512];
     const int source = from->variable->causality, target = to->variable->causality;
     if (source == CRD_INPUT || source == CRD_INDEPENDENT) {
-        return crdi_fail(m->ctx, CRD_E_RANGE,
-                         "%sconnection from %s.%s: it is %s, expected an output",
-                         where(c->place, at, sizeof at), from->unit->name, c->from,
-                         causalities[source]);
+        return crdi_fail(
+            m->ctx, CRD_E_RANGE, "%sconnection from %s.%s: it is %s, expected an output",
+            where(c->place, at, sizeof at), from->unit->name, c->from, causalities[source]);
     }
     const bool tunable = target == CRD_PARAMETER && to->variable->variability == CRD_TUNABLE;
     if (target != CRD_INPUT && !tunable) {
@@ -137,7 +136,8 @@ static crd_status unit_conversion(crd_master* m, const crd_connection_spec* c, c
     if (*factor != 1 || *shift != 0) {
         crdi_log(m->ctx, CRD_LOG_INFO, "%s%s.%s [%s] -> %s.%s [%s]: converted with factor %g%s",
                  where(c->place, at, sizeof at), from->unit->name, c->from, from->variable->unit,
-                 to->unit->name, c->to, to->variable->unit, *factor, *shift != 0 ? " and offset" : "");
+                 to->unit->name, c->to, to->variable->unit, *factor,
+                 *shift != 0 ? " and offset" : "");
     }
     return CRD_OK;
 }
@@ -154,8 +154,8 @@ static crd_status connect_one(crd_master* m, const crd_connection_spec* c)
     CRD_TRY(unit_conversion(m, c, &from, &to, &factor, &shift));
 
     const int n = from.element < 0 ? (int)from.variable->size : 1;
-    crdi_link* links = crdi_grow(m->ctx, m->links, &m->link_capacity,
-                                 (size_t)(m->link_count + n), sizeof *links);
+    crdi_link* links =
+        crdi_grow(m->ctx, m->links, &m->link_capacity, (size_t)(m->link_count + n), sizeof *links);
     if (!links) { return CRD_E_MEMORY; }
     m->links = links;
     const bool curve = crd_type_kind(from.variable->type) == CRD_REAL &&
@@ -199,15 +199,38 @@ static crd_status check_one_source(crd_master* m)
         if (a->to_member == b->to_member && a->to_variable == b->to_variable &&
             a->to_element == b->to_element) {
             char at[512];
-            return crdi_fail(m->ctx, CRD_E_RANGE,
-                             "%s%s.%s has two sources, %s.%s (line %d) and %s.%s: an input takes one",
-                             where(b->spec->place, at, sizeof at), m->members[b->to_member].unit->name,
-                             b->spec->to, m->members[a->from_member].unit->name, a->spec->from,
-                             a->spec->place.line, m->members[b->from_member].unit->name,
-                             b->spec->from);
+            return crdi_fail(
+                m->ctx, CRD_E_RANGE,
+                "%s%s.%s has two sources, %s.%s (line %d) and %s.%s: an input takes one",
+                where(b->spec->place, at, sizeof at), m->members[b->to_member].unit->name,
+                b->spec->to, m->members[a->from_member].unit->name, a->spec->from,
+                a->spec->place.line, m->members[b->from_member].unit->name, b->spec->from);
         }
     }
     return CRD_OK;
+}
+
+enum { MOST_WARNINGS = 3 }; // of a unit; then one line says how many more there are
+
+// Inputs of a unit that neither a link nor a setting gives a value.
+static void warn_about(crd_master* m, const crd_unit* unit, const bool* used)
+{
+    const crd_level level = m->sys->single ? CRD_LOG_INFO : CRD_LOG_WARNING;
+    int count = 0;
+    for (int v = 0; v < unit->info.variable_count; v++) {
+        const crd_variable* x = &unit->info.variables[v];
+        if (x->causality != CRD_INPUT || x->alias_of >= 0 || used[v] || x->type == CRD_CLOCK) {
+            continue;
+        }
+        if (++count <= MOST_WARNINGS) {
+            crdi_log(m->ctx, level, "%s.%s is not connected and keeps its start value %s",
+                     unit->name, x->name, x->start && x->start[0] ? x->start : "(none given)");
+        }
+    }
+    if (count > MOST_WARNINGS) {
+        crdi_log(m->ctx, level, "%s: %d more inputs are not connected", unit->name,
+                 count - MOST_WARNINGS);
+    }
 }
 
 // An input without a source keeps its start value: legal, and worth a word in a system of many.
@@ -225,14 +248,7 @@ static crd_status warn_unconnected(crd_master* m)
             const int32_t v = unit->ops->find(unit, unit->spec->parameters[i].variable);
             if (v >= 0) { used[v] = true; }
         }
-        for (int v = 0; v < unit->info.variable_count; v++) {
-            const crd_variable* x = &unit->info.variables[v];
-            if (x->causality == CRD_INPUT && x->alias_of < 0 && !used[v] && x->type != CRD_CLOCK) {
-                crdi_log(m->ctx, m->sys->single ? CRD_LOG_INFO : CRD_LOG_WARNING,
-                         "%s.%s is not connected and keeps its start value %s", unit->name, x->name,
-                         x->start && x->start[0] ? x->start : "(none given)");
-            }
-        }
+        warn_about(m, unit, used);
         crdi_free(m->ctx, used);
     }
     return CRD_OK;

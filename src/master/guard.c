@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 
 static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 enum { SIGNAL_COUNT = sizeof signals / sizeof *signals, STACK_BYTES = 64 * 1024 };
@@ -20,7 +21,17 @@ static void handler(int number, siginfo_t* info, void* context)
 {
     (void)info;
     (void)context;
-    if (current && *current->running >= 0) { siglongjmp(current->env, number); }
+    if (current && *current->running >= 0) {
+        // A sanitizer's own handler around this one may have blocked signals; the next crash must
+        // not find them so.
+        sigset_t fatal;
+        sigemptyset(&fatal);
+        for (int i = 0; i < SIGNAL_COUNT; i++) {
+            sigaddset(&fatal, signals[i]);
+        }
+        pthread_sigmask(SIG_UNBLOCK, &fatal, NULL);
+        siglongjmp(current->env, number);
+    }
     // Not in a unit: as if this handler had never been there. The fault happens again on return.
     for (int i = 0; i < SIGNAL_COUNT; i++) {
         if (signals[i] == number) { sigaction(number, &before[i], NULL); }
@@ -28,9 +39,17 @@ static void handler(int number, siginfo_t* info, void* context)
     if (number == SIGABRT) { raise(number); }
 }
 
+// A unit that calls exit() would end the process and lose the record.
+static void leave_exit(void)
+{
+    if (current && *current->running >= 0) { siglongjmp(current->env, CRDI_GUARD_EXIT); }
+}
+
 void crdi_guard_install(void)
 {
+    static bool registered;
     pthread_mutex_lock(&lock);
+    if (!registered) { registered = atexit(leave_exit) == 0; }
     if (users++ == 0) {
         struct sigaction action = {.sa_sigaction = handler,
                                    .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER};

@@ -185,9 +185,9 @@ typedef struct {
     start* s;
     const int* nodes;
     int count;
-    int* unknown;     // link index per unknown
+    int* unknown; // link index per unknown
     int n;
-    bool real;        // all links in it carry real numbers
+    bool real; // all links in it carry real numbers
     double *u, *g, *jacobian, *column;
     int32_t* pivots;
 } loop;
@@ -216,8 +216,8 @@ static crd_status evaluate(loop* l, const double* u, double* g)
         g[i] = k->gain * a->outputs.real[k->from_slot] + k->offset;
         if (!isfinite(g[i])) {
             return crdi_fail(s->m->ctx, CRD_E_CONVERGENCE,
-                             "initialisation: %s.%s is %g inside an algebraic loop",
-                             a->unit->name, k->spec->from, g[i]);
+                             "initialisation: %s.%s is %g inside an algebraic loop", a->unit->name,
+                             k->spec->from, g[i]);
         }
     }
 fail:
@@ -312,7 +312,11 @@ static crd_status iterate_newton(loop* l, crd_loop_report* r)
             CRD_TRY(evaluate(l, l->u, l->g));
             r->residual = residual_of(l);
             if (r->residual < before || half == 8) { break; }
-            if (half == 0) { share = 0.5; } else { share *= 0.5; }
+            if (half == 0) {
+                share = 0.5;
+            } else {
+                share *= 0.5;
+            }
         }
         r->iterations++;
     }
@@ -336,7 +340,8 @@ static crd_status iterate_fixed_point(loop* l, crd_loop_report* r)
         }
         for (int i = 0; i < l->count; i++) {
             const int node = l->nodes[i];
-            for (int k = s->link_first[node]; is_input(s, node) && k < s->link_first[node + 1]; k++) {
+            for (int k = s->link_first[node]; is_input(s, node) && k < s->link_first[node + 1];
+                 k++) {
                 CRD_TRY(move_link(s, &s->m->links[s->link[k]]));
             }
         }

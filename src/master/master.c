@@ -23,6 +23,7 @@ static crd_status open_units(crd_master* m)
         const crd_status st = crd_unit_create_shared(m->ctx, m->store, &m->sys->units[i], &p->unit);
         if (st < 0) { return st; }
         p->pinned = m->sys->units[i].pinned;
+        p->unit->wish = &m->wish;
         m->member_count++;
     }
     return CRD_OK;
@@ -125,47 +126,6 @@ static crd_status exit_all(crd_master* m)
     return CRD_OK;
 }
 
-// The past of an extrapolated connection is not known at the start. Where the source gives
-// derivatives, samples on its Taylor polynomial before the start stand in for it.
-static crd_status seed_curve(crd_master* m, crdi_curve* c, double* d)
-{
-    crdi_member* p = &m->members[c->source];
-    const crd_unit_info* info = &p->unit->info;
-    const int order = c->order < info->max_output_order ? c->order : info->max_output_order;
-    double slope[2] = {0};
-    for (int i = 0; i < order; i++) {
-        m->running = c->source;
-        const crd_status st = p->unit->ops->get_derivatives(p->unit, p->out, i + 1, d);
-        m->running = -1;
-        if (st < 0) { return crdi_member_failed(m, c->source, st); }
-        slope[i] = d[c->from - p->outputs.real];
-    }
-    for (int i = 0; i < order; i++) { // newest first
-        const double x = -p->step * (i + 1);
-        c->t[i] = m->start + x;
-        c->y[i] = c->gain * (*c->from + x * (slope[0] + x / 2 * slope[1])) + c->offset;
-    }
-    c->count = order;
-    return CRD_OK;
-}
-
-static crd_status seed_curves(crd_master* m)
-{
-    crd_status st = CRD_OK;
-    size_t most = 0;
-    for (int i = 0; i < m->curve_count; i++) {
-        const size_t n = (size_t)m->members[m->curves[i].source].out->real_count;
-        most = n > most ? n : most;
-    }
-    double* d = crdi_new_array(m->ctx, most, sizeof *d);
-    if (!d) { return CRD_E_MEMORY; }
-    for (int i = 0; i < m->curve_count && st >= 0; i++) {
-        st = seed_curve(m, &m->curves[i], d);
-    }
-    crdi_free(m->ctx, d);
-    return st;
-}
-
 static crd_status start_threads(crd_master* m)
 {
     int wanted = m->sys->run.threads;
@@ -191,9 +151,11 @@ static crd_status initialize(crd_master* m)
     CRD_TRY(enter_all(m));
     CRD_TRY(crdi_master_solve_start(m));
     CRD_TRY(exit_all(m));
-    CRD_TRY(seed_curves(m));
+    CRD_TRY(crdi_master_seed_curves(m));
+    CRD_TRY(crdi_master_plan_lanes(m));
     CRD_TRY(crdi_master_open_results(m));
     CRD_TRY(start_threads(m));
+    m->started = true;
     if (m->recorder) { CRD_TRY(crdi_master_record(m)); }
     for (int i = 0; i < m->member_count; i++) {
         if (m->members[i].unit->wants_stop) {
@@ -205,12 +167,24 @@ fail:
     return st;
 }
 
+// The least time between two readings of the clock.
+static int64_t clock_cost(void)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < 32; i++) {
+        const int64_t a = crdi_now_ns(), b = crdi_now_ns();
+        least = b - a < least ? b - a : least;
+    }
+    return least;
+}
+
 crd_status crd_master_initialize(crd_master* m)
 {
     if (m->initialized) {
         return crdi_fail(m->ctx, CRD_E_STATE, "crd_master_initialize was called twice");
     }
     m->initialized = true;
+    m->ns_clock = clock_cost();
     const int64_t begin = crdi_now_ns();
     crd_status st = CRD_OK;
     if (m->opt.guard_crashes) {
@@ -364,17 +338,17 @@ crd_status crd_master_value(crd_master* m, const char* name, double* out)
 
 static void report_unit(const crd_master* m, const crdi_member* p, crd_unit_report* r)
 {
-    // Extrapolate from the measured steps to all.
-    const int64_t steps = m->n / p->ticks;
+    // Extrapolate from the measured steps to all, without what the clock itself took.
+    const int64_t steps = m->n / p->ticks, clock = p->measured * m->ns_clock;
     const double all = p->measured ? 1e-9 * (double)steps / (double)p->measured : 0;
     *r = (crd_unit_report){
         .name = p->unit->name,
         .kind = p->unit->info.kind,
         .steps = steps,
         .step_size = p->step,
-        .time_step = all * (double)p->ns_step,
-        .time_get = all * (double)p->ns_get,
-        .time_set = all * (double)p->ns_set,
+        .time_step = all * fmax(0, (double)(p->ns_step - clock)),
+        .time_get = all * fmax(0, (double)(p->ns_get - clock)),
+        .time_set = all * fmax(0, (double)(p->ns_set - clock)),
         .worst_step = 1e-9 * (double)p->ns_worst,
         .measured = p->measured,
     };

@@ -16,10 +16,10 @@ typedef struct crdi_curve {
     double* slope[2];   // in the target's derivatives, NULL: it takes values only
     double gain, offset;
     int order;
-    int source;         // member whose clock stamps the samples
-    int64_t stamp;      // run: of the newest sample, ticks
-    int count;          // run: samples so far, at most order + 1
-    double t[3], y[3];  // run: newest first
+    int source;        // member whose clock stamps the samples
+    int64_t stamp;     // run: of the newest sample, ticks
+    int count;         // run: samples so far, at most order + 1
+    double t[3], y[3]; // run: newest first
 } crdi_curve;
 
 /// One element that passes as it is, or as gain * x + offset.
@@ -68,29 +68,20 @@ typedef struct crdi_member {
     crd_unit* unit;
     crd_binding *in, *out, *extra; // connected inputs, connected outputs, others that are recorded
     crd_values inputs, outputs, extras;
-    double* slopes[2];  // derivatives of the real inputs, NULL if none is used
+    double* slopes[2]; // derivatives of the real inputs, NULL if none is used
     int slope_order;
-    int64_t ticks;      // length of its step in ticks
-    double step;        // s
+    int64_t ticks; // length of its step in ticks
+    double step;   // s
     bool pinned;
 
-    bool feeds_curve;   // its outputs need a stamp
-    int64_t stamp;      // run: tick that its outputs belong to, if feeds_curve
-    crd_status status;  // run: of its last step, looked at after the batch
-    int crash_signal;   // run: 0 unless status is CRD_E_CRASH
+    bool feeds_curve;  // its outputs need a stamp
+    int64_t stamp;     // run: tick that its outputs belong to, if feeds_curve
+    crd_status status; // run: of its last step, looked at after the batch
+    int crash_signal;  // run: 0 unless status is CRD_E_CRASH
     int64_t measured;
     int64_t ns_set, ns_step, ns_get, ns_worst; // run: of the measured steps
-    bool alive;         // run: instantiated, terminate is due
+    bool alive;                                // run: instantiated, terminate is due
 } crdi_member;
-
-/// What a step of a member in a batch needs, close together: a thousand of them fit the cache.
-typedef struct crdi_lane {
-    crd_unit* unit;
-    crd_status (*advance)(crd_unit* u, double t, double h); // NULL: the long way
-    const double* outputs; // to look for NaN
-    int32_t output_count;
-    int32_t member;
-} crdi_lane;
 
 /// One element of one connection after resolving, before it is put into a list.
 typedef struct crdi_link {
@@ -102,7 +93,7 @@ typedef struct crdi_link {
     double gain, offset;
     bool transform;
     int order;
-    bool early;                     // by the schedule
+    bool early; // by the schedule
     int phase;
     const crd_connection_spec* spec;
 } crdi_link;
@@ -119,6 +110,7 @@ typedef struct crdi_probe {
     const void* from; // double, int64_t or crd_bytes
     int word;
     crd_kind kind;
+    bool watched; // an output that only the record sees: NaN ends the run here, too
 } crdi_probe;
 
 struct crd_master {
@@ -142,8 +134,11 @@ struct crd_master {
     crdi_phase* phases;
     int phase_count;
     int* batch;
-    crdi_lane* lanes; // like batch
+    crd_lane* lanes; // like batch; what a step needs, close together
+    int* lane_rows;  // like batch: how many lanes from here have the same `advance`
     bool multirate;
+    double* outputs; // real outputs of all members in a row
+    size_t output_count;
 
     crdi_signal* signals;
     int signal_count;
@@ -154,21 +149,25 @@ struct crd_master {
     double start, stop, tolerance; // tolerance NaN: the units' own
     double tick, last_tick;        // s; the last one may be shorter
     int64_t tick_count;
-    int64_t row_every;             // ticks between rows
+    int64_t row_every; // ticks between rows
 
-    int64_t n;             // run: ticks done
-    crd_end end;           // run
-    int end_member;        // run: -1
-    atomic_bool wish;      // run: some unit wants the end
-    bool initialized, finished;
-    int measure_every, measure_in; // run: every so many ticks the units' times are taken
-    bool measure;          // run: in this tick
-    int threads;           // run: in use
-    int threads_possible;  // with the pool
+    int64_t n;                                       // run: ticks done
+    crd_end end;                                     // run
+    int end_member;                                  // run: -1
+    bool wish;                                       // run: some unit wants the end; atomic
+    bool initialized, started, finished;             // run; started: the first step may come
+    int64_t longest_ticks;                           // of a member's step
+    int64_t measure_every, measure_in, measure_left; // run: when the units' times are taken
+    bool measure;                                    // run: in this tick
+    int64_t ns_clock;                  // what reading the clock costs; each measured time has it in
+    int threads;                       // run: in use
+    int threads_possible;              // with the pool
+    int trial;                         // run: 1 without threads, 2 with them, 0 decided
+    int64_t trial_begin, trial_serial; // run: ns
     crdi_pool* pool;
     int64_t ns_wall, ns_initialization;
     int64_t next_progress_ns;
-    volatile int running;  // run: member whose code runs on this thread now, for the crash guard
+    volatile int running; // run: member whose code runs on this thread now, for the crash guard
 
     crd_loop_report* loops;
     int loop_count;
@@ -187,12 +186,14 @@ void crdi_values_clear(crd_context* ctx, const crd_binding* b, crd_values* v);
 crd_status crdi_master_plan_grid(crd_master* m);
 crd_status crdi_master_plan_phases(crd_master* m);
 crd_status crdi_master_plan_lists(crd_master* m);
+crd_status crdi_master_plan_lanes(crd_master* m); // once the units are initialised
 // record.c
 crd_status crdi_master_select_signals(crd_master* m);
 crd_status crdi_master_open_results(crd_master* m);
 crd_status crdi_master_record(crd_master* m);
 // loops.c: values consistent at the start
 crd_status crdi_master_solve_start(crd_master* m);
+crd_status crdi_master_seed_curves(crd_master* m); // before the first step
 // transfer.c
 void crdi_master_transfer(crd_master* m, const crdi_feed* f, double t);
 void crdi_convert(const crdi_conversion* c);
@@ -236,7 +237,9 @@ typedef struct crdi_guard {
     volatile int* running; // member whose code runs, -1: our own, which is not guarded
     struct crdi_guard* outer;
 } crdi_guard;
-/// A signal in a unit's code between enter and leave jumps to env with its number.
+/// A signal in a unit's code between enter and leave jumps to env with its number, exit() with
+/// CRDI_GUARD_EXIT.
+enum { CRDI_GUARD_EXIT = 1000 };
 void crdi_guard_enter(crdi_guard* g, volatile int* running);
 void crdi_guard_leave(crdi_guard* g);
 /// The handlers, counted; remove puts back what was there before.

@@ -3,6 +3,7 @@
 #include "master/master.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -30,9 +31,9 @@ struct crdi_pool {
     int count;
     atomic_uint generation; // one more for every batch
     atomic_bool quit;
-    int first, size;  // of the batch, written before the generation
-    atomic_int next;  // member of the batch to take
-    atomic_int left;  // workers that have not finished the batch
+    int first, size; // of the batch, written before the generation
+    atomic_int next; // member of the batch to take
+    atomic_int left; // workers that have not finished the batch
 };
 
 // Take members until none is left. The order of taking is free: members do not see each other.
@@ -79,8 +80,7 @@ static void wait_for_batch(worker* w, unsigned seen)
     }
     atomic_store(&w->asleep, true);
     while (atomic_load(&p->generation) == seen) {
-        while (sem_wait(&w->wake) != 0) {
-        }
+        while (sem_wait(&w->wake) != 0) {}
     }
     atomic_store(&w->asleep, false);
 }
@@ -113,8 +113,9 @@ void crdi_pool_run(crdi_pool* p, int first, int count)
     atomic_store_explicit(&p->left, p->count, memory_order_relaxed);
     next_generation(p);
     take_guarded(p, &p->m->running);
-    while (atomic_load_explicit(&p->left, memory_order_acquire) > 0) {
+    for (int i = 0; atomic_load_explicit(&p->left, memory_order_acquire) > 0; i++) {
         RELAX();
+        if (i > SPINS) { sched_yield(); } // perhaps there is no core for the worker
     }
 }
 

@@ -38,7 +38,8 @@ crd_status crdi_master_select_signals(crd_master* m)
         for (int v = 0; !is_hidden(m, i) && v < u->info.variable_count; v++) {
             const crd_variable* x = &u->info.variables[v];
             if (m->sys->results.pattern_count == 0 && x->causality != CRD_OUTPUT) { continue; }
-            const char* whole = m->sys->single ? x->name : full_name(m, u, &(crd_variable){.name = x->name}, 0);
+            const char* whole =
+                m->sys->single ? x->name : full_name(m, u, &(crd_variable){.name = x->name}, 0);
             if (!whole) { return CRD_E_MEMORY; }
             const bool all = is_wanted(m, x, whole);
             for (uint32_t e = 0; e < x->size; e++) {
@@ -59,7 +60,8 @@ crd_status crdi_master_select_signals(crd_master* m)
             used = crdi_glob(m->sys->results.patterns[i], m->signals[k].name);
         }
         if (!used) {
-            crdi_log(m->ctx, CRD_LOG_WARNING, "no variable matches '%s': nothing is recorded for it",
+            crdi_log(m->ctx, CRD_LOG_WARNING,
+                     "no variable matches '%s': nothing is recorded for it",
                      m->sys->results.patterns[i]);
         }
     }
@@ -134,7 +136,11 @@ static crd_status bind_probes(crd_master* m)
             const int32_t v = read_variable(p->unit, m->signals[i].variable);
             const crd_kind kind = crd_type_kind(p->unit->info.variables[v].type);
             m->probes[i] = (crdi_probe){
-                .from = probe_source(p, position[v], m->signals[i].element, kind), .kind = kind};
+                .from = probe_source(p, position[v], m->signals[i].element, kind),
+                .kind = kind,
+                .watched = kind == CRD_REAL && position[v] < 0 &&
+                           p->unit->info.variables[v].causality == CRD_OUTPUT,
+            };
         }
     }
     m->probe_count = m->signal_count;
@@ -191,6 +197,15 @@ static void put_bytes(crd_word* w, const crd_bytes* b)
     if (n) { memcpy(w + 1, b->data, n); }
 }
 
+static crd_status __attribute__((cold, noinline)) fail_nan(crd_master* m, int signal)
+{
+    const crdi_signal* s = &m->signals[signal];
+    const crd_unit* u = m->members[s->member].unit;
+    (void)crdi_fail(u->ctx, CRD_E_UNIT, "output '%s' is not a number (NaN) after the step",
+                    u->info.variables[s->variable].name);
+    return crdi_member_failed(m, s->member, CRD_E_UNIT);
+}
+
 crd_status crdi_master_record(crd_master* m)
 {
     const crd_status st = read_extras(m);
@@ -200,11 +215,14 @@ crd_status crdi_master_record(crd_master* m)
         m->end = CRD_END_FAILED;
         return CRD_E_IO; // finish says why
     }
+    int nan = -1;
     row[0].real = crd_master_time(m);
     for (int i = 0; i < m->probe_count; i++) {
         const crdi_probe* p = &m->probes[i];
         if (p->kind == CRD_REAL) {
-            row[p->word].real = *(const double*)p->from;
+            const double x = *(const double*)p->from;
+            row[p->word].real = x;
+            if (__builtin_expect(x != x, 0) && p->watched && nan < 0) { nan = i; }
         } else if (p->kind == CRD_INTEGER) {
             row[p->word].integer = *(const int64_t*)p->from;
         } else {
@@ -212,5 +230,5 @@ crd_status crdi_master_record(crd_master* m)
         }
     }
     crd_recorder_end(m->recorder);
-    return CRD_OK;
+    return nan < 0 ? CRD_OK : fail_nan(m, nan);
 }

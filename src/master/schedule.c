@@ -66,11 +66,13 @@ static crd_status member_ticks(crd_master* m)
         crdi_member* p = &m->members[i];
         p->ticks = (int64_t)llround(p->step / m->tick);
         m->multirate = m->multirate || p->ticks != 1;
+        if (p->ticks > m->longest_ticks) { m->longest_ticks = p->ticks; }
         const double fixed = p->unit->info.fixed_step;
         if (fixed > 0 && fabs(p->step - fixed) > 1e-9 * fixed) {
-            return crdi_fail(m->ctx, CRD_E_RANGE,
-                             "unit '%s' steps by %g s only, but its step is %g s: give it 'step: %g'",
-                             p->unit->name, fixed, p->step, fixed);
+            return crdi_fail(
+                m->ctx, CRD_E_RANGE,
+                "unit '%s' steps by %g s only, but its step is %g s: give it 'step: %g'",
+                p->unit->name, fixed, p->step, fixed);
         }
     }
     return CRD_OK;
@@ -247,7 +249,7 @@ typedef struct {
     const crd_group* group[DEPTH];
     int branch[DEPTH];
     int depth;
-    int phase; // in which the unit runs
+    int phase;        // in which the unit runs
     int enter[DEPTH]; // first phase of the branch taken at each level
 } path;
 
@@ -455,26 +457,6 @@ static crdi_feed merge_feeds(const crd_master* m, int first, int count)
     return all;
 }
 
-// A member may take the short way if it has no derivatives to set and nobody asks for its stamp.
-static crd_status plan_lanes(crd_master* m)
-{
-    m->lanes = crdi_arena_new(&m->arena, (size_t)m->member_count, sizeof *m->lanes);
-    if (!m->lanes) { return CRD_E_MEMORY; }
-    for (int i = 0; i < m->member_count; i++) {
-        crdi_member* p = &m->members[m->batch[i]];
-        const crd_unit_ops* ops = p->unit->ops;
-        crdi_lane* l = &m->lanes[i];
-        *l = (crdi_lane){.unit = p->unit, .member = m->batch[i]};
-        if (!p->slope_order && !p->feeds_curve && ops->join &&
-            ops->join(p->unit, p->in, &p->inputs, p->out, &p->outputs)) {
-            l->advance = ops->advance;
-            l->outputs = p->outputs.real;
-            l->output_count = p->out ? p->out->real_count : 0;
-        }
-    }
-    return CRD_OK;
-}
-
 crd_status crdi_master_plan_lists(crd_master* m)
 {
     const size_t n = (size_t)m->link_count;
@@ -504,5 +486,39 @@ crd_status crdi_master_plan_lists(crd_master* m)
         p->early = merge_feeds(m, p->early_first, p->early_count);
         p->late = merge_feeds(m, p->late_first, p->late_count);
     }
-    return plan_lanes(m);
+    return CRD_OK;
+}
+
+// How many lanes of a phase, from each on, share their function.
+static void count_rows(crd_master* m)
+{
+    for (int i = 0; i < m->phase_count; i++) {
+        const crdi_phase* p = &m->phases[i];
+        for (int k = p->batch_first + p->batch_count - 1; k >= p->batch_first; k--) {
+            const bool last = k == p->batch_first + p->batch_count - 1;
+            const bool same = !last && m->lanes[k].advance == m->lanes[k + 1].advance;
+            m->lane_rows[k] = same ? m->lane_rows[k + 1] + 1 : 1;
+        }
+    }
+}
+
+// A member may take the short way if it has no derivatives to set and nobody asks for its stamp.
+crd_status crdi_master_plan_lanes(crd_master* m)
+{
+    const size_t n = (size_t)m->member_count;
+    m->lanes = crdi_arena_new(&m->arena, n, sizeof *m->lanes);
+    m->lane_rows = crdi_arena_new(&m->arena, n, sizeof *m->lane_rows);
+    if (!m->lanes || !m->lane_rows) { return CRD_E_MEMORY; }
+    for (int i = 0; i < m->member_count; i++) {
+        crdi_member* p = &m->members[m->batch[i]];
+        const crd_unit_ops* ops = p->unit->ops;
+        crd_lane* l = &m->lanes[i];
+        l->id = m->batch[i];
+        if (p->slope_order || p->feeds_curve || !ops->join ||
+            !ops->join(p->unit, p->in, &p->inputs, p->out, &p->outputs, l)) {
+            l->advance = NULL;
+        }
+    }
+    count_rows(m);
+    return CRD_OK;
 }

@@ -2,28 +2,47 @@
 #include "master/master.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+// "at t = 0.5", or where the run was before its first step
+static const char* moment(const crd_master* m, char* buffer, size_t size)
+{
+    if (m->started) {
+        snprintf(buffer, size, "at t = %.10g", crd_master_time(m));
+    } else {
+        snprintf(buffer, size, "at the start");
+    }
+    return buffer;
+}
 
 crd_status crdi_member_failed(crd_master* m, int member, crd_status st)
 {
+    char when[64];
     const crd_unit* u = m->members[member].unit;
     m->end = CRD_END_FAILED;
     m->end_member = member;
-    return crdi_fail(m->ctx, st, "unit '%s' at t = %.10g: %s", u->name, crd_master_time(m),
+    return crdi_fail(m->ctx, st, "unit '%s' %s: %s", u->name, moment(m, when, sizeof when),
                      crd_error_text(u->ctx));
 }
 
 crd_status crdi_member_crashed(crd_master* m, int member, int signal_number)
 {
+    char when[64];
     crdi_member* p = &m->members[member];
     m->end = CRD_END_FAILED;
     m->end_member = member;
     m->running = -1;
     p->alive = false;
-    const crd_status st = crdi_fail(m->ctx, CRD_E_CRASH,
-                                    "unit '%s' at t = %.10g: crashed in %s (%s)", p->unit->name,
-                                    crd_master_time(m), p->unit->ops->last_call(p->unit),
-                                    strsignal(signal_number));
+    const char* call = p->unit->ops->last_call(p->unit);
+    crd_status st = CRD_E_CRASH;
+    if (signal_number == CRDI_GUARD_EXIT) {
+        st = crdi_fail(m->ctx, st, "unit '%s' %s: tried to end the process with exit() in %s",
+                       p->unit->name, moment(m, when, sizeof when), call);
+    } else {
+        st = crdi_fail(m->ctx, st, "unit '%s' %s: crashed in %s (%s)", p->unit->name,
+                       moment(m, when, sizeof when), call, strsignal(signal_number));
+    }
     p->unit->ops->abandon(p->unit);
     return st;
 }
@@ -64,39 +83,13 @@ static crd_status run_measured(crdi_member* p, double t, double h)
     return run_member(p, t, h, true);
 }
 
-// A connected output that is not a number poisons everything behind it: the run ends where it
-// came from.
-static crd_status __attribute__((cold, noinline)) fail_nan(crdi_member* p)
-{
-    const crd_unit* u = p->unit;
-    for (int i = 0; i < p->out->count; i++) {
-        const crd_variable* v = &u->info.variables[p->out->variables[i]];
-        for (uint32_t e = 0; crd_type_kind(v->type) == CRD_REAL && e < v->size; e++) {
-            if (isnan(p->outputs.real[p->out->offsets[i] + (int)e])) {
-                return crdi_fail(u->ctx, CRD_E_UNIT,
-                                 "output '%s' is not a number (NaN) after the step", v->name);
-            }
-        }
-    }
-    return CRD_E_UNIT;
-}
-
 void crdi_member_run(crd_master* m, crdi_member* p)
 {
     const int64_t end = m->n + 1;
     const double t = crdi_master_time_of(m, end - p->ticks);
     const double h = end == m->tick_count && !m->multirate ? m->last_tick : p->step;
-    crd_status st = m->measure ? run_measured(p, t, h) : run_member(p, t, h, false);
-    if (st >= 0 && p->out) {
-        bool nan = false;
-        for (int i = 0; i < p->out->real_count; i++) {
-            nan |= p->outputs.real[i] != p->outputs.real[i];
-        }
-        if (nan) { st = fail_nan(p); }
-    }
+    p->status = m->measure ? run_measured(p, t, h) : run_member(p, t, h, false);
     p->stamp = end;
-    p->status = st;
-    if (p->unit->wants_stop) { atomic_store_explicit(&m->wish, true, memory_order_relaxed); }
 }
 
 static crd_status first_failure(crd_master* m, const crdi_phase* phase)
@@ -119,39 +112,6 @@ static bool is_due(const crd_master* m, int member)
     return !m->multirate || (m->n + 1) % m->members[member].ticks == 0;
 }
 
-// The way of almost every step: all members are due, nothing is measured, and the units take their
-// values, advance and give their values in one call. Others go the long way.
-static bool run_lanes(crd_master* m, const crdi_phase* phase)
-{
-    const crdi_lane* lanes = m->lanes + phase->batch_first;
-    const double t = crdi_master_time_of(m, m->n);
-    const double h = m->n + 1 == m->tick_count ? m->last_tick : m->tick;
-    bool good = true, wish = false;
-    for (int i = 0; i < phase->batch_count; i++) {
-        const crdi_lane* l = &lanes[i];
-        m->running = l->member;
-        if (!l->advance) {
-            crdi_member_run(m, &m->members[l->member]);
-            good = good && m->members[l->member].status >= 0;
-            continue;
-        }
-        const crd_status st = l->advance(l->unit, t, h);
-        bool nan = false;
-        for (int k = 0; k < l->output_count; k++) {
-            nan |= l->outputs[k] != l->outputs[k];
-        }
-        wish |= l->unit->wants_stop;
-        if (__builtin_expect(st < 0 || nan, 0)) {
-            crdi_member* p = &m->members[l->member];
-            p->status = st < 0 ? st : fail_nan(p);
-            good = false;
-        }
-    }
-    m->running = -1;
-    if (wish) { atomic_store_explicit(&m->wish, true, memory_order_relaxed); }
-    return good;
-}
-
 // The members of a phase that are due, one after the other.
 static bool run_serial(crd_master* m, const int* batch, int count)
 {
@@ -161,6 +121,32 @@ static bool run_serial(crd_master* m, const int* batch, int count)
         m->running = batch[i];
         crdi_member_run(m, &m->members[batch[i]]);
         good = good && m->members[batch[i]].status >= 0;
+    }
+    m->running = -1;
+    return good;
+}
+
+// The way of almost every step: all members are due, nothing is measured, and the units take their
+// values, advance and give their values in one call for many. Others go the long way.
+static bool run_lanes(crd_master* m, const crdi_phase* phase)
+{
+    const double t = crdi_master_time_of(m, m->n);
+    const double h = m->n + 1 == m->tick_count ? m->last_tick : m->tick;
+    bool good = true;
+    int i = phase->batch_first;
+    for (const int end = i + phase->batch_count; i < end && good;) {
+        crd_lane* l = &m->lanes[i];
+        const int row = m->lane_rows[i];
+        if (!l->advance) {
+            good = run_serial(m, m->batch + i, row);
+        } else {
+            const crd_status st = l->advance(l, sizeof *l, row, t, h, &m->running);
+            if (st < 0) {
+                m->members[m->running].status = st;
+                good = false;
+            }
+        }
+        i += row;
     }
     m->running = -1;
     return good;
@@ -188,8 +174,8 @@ static void move_values(crd_master* m, const crdi_phase* phase)
 {
     if (!m->multirate) {
         const double t = crdi_master_time_of(m, m->n);
-        crdi_master_transfer(m, &phase->early, t);
-        crdi_master_transfer(m, &phase->late, t);
+        if (phase->early_count) { crdi_master_transfer(m, &phase->early, t); }
+        if (phase->late_count) { crdi_master_transfer(m, &phase->late, t); }
         return;
     }
     for (int k = 0; k < phase->early_count; k++) {
@@ -205,6 +191,42 @@ static void move_values(crd_master* m, const crdi_phase* phase)
     }
 }
 
+// A connected output that is not a number poisons everything behind it: the run ends where it
+// came from, the first in the order of the schedule.
+static crd_status __attribute__((cold, noinline)) fail_nan(crd_master* m)
+{
+    for (int k = 0; k < m->member_count; k++) {
+        const crdi_member* p = &m->members[m->batch[k]];
+        const crd_unit* u = p->unit;
+        for (int i = 0; p->out && i < p->out->count; i++) {
+            const crd_variable* v = &u->info.variables[p->out->variables[i]];
+            for (uint32_t e = 0; crd_type_kind(v->type) == CRD_REAL && e < v->size; e++) {
+                if (!isnan(p->outputs.real[p->out->offsets[i] + (int)e])) { continue; }
+                (void)crdi_fail(u->ctx, CRD_E_UNIT,
+                                "output '%s' is not a number (NaN) after the step", v->name);
+                return crdi_member_failed(m, m->batch[k], CRD_E_UNIT);
+            }
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status check_outputs(crd_master* m)
+{
+    const double* y = m->outputs;
+    double sum[4] = {0}; // 0 * y is 0 unless y is NaN or infinite, and four sums run side by side
+    size_t i = 0;
+    for (; i + 4 <= m->output_count; i += 4) {
+        for (int k = 0; k < 4; k++) {
+            sum[k] += 0 * y[i + (size_t)k];
+        }
+    }
+    for (; i < m->output_count; i++) {
+        sum[0] += 0 * y[i];
+    }
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]) == 0 ? CRD_OK : fail_nan(m);
+}
+
 // One tick: in every phase values move, then the units that are due advance.
 //   outputs(n) -> links -> inputs -> units -> outputs(n+1) -> record
 static crd_status tick(crd_master* m)
@@ -214,6 +236,8 @@ static crd_status tick(crd_master* m)
         const crd_status st = run_batch(m, &m->phases[i]);
         if (st < 0) { return st; }
     }
+    const crd_status st = check_outputs(m);
+    if (st < 0) { return st; }
     m->n++;
     if (m->recorder && (m->n % m->row_every == 0 || m->n == m->tick_count)) {
         return crdi_master_record(m);
@@ -228,7 +252,7 @@ static void look_for_end(crd_master* m)
     } else if (m->opt.stop && *m->opt.stop) {
         m->end = CRD_END_INTERRUPTED;
     }
-    if (!atomic_load_explicit(&m->wish, memory_order_relaxed)) { return; }
+    if (!__atomic_load_n(&m->wish, __ATOMIC_RELAXED)) { return; }
     for (int i = 0; i < m->member_count; i++) {
         if (m->members[i].unit->wants_stop) {
             m->end = CRD_END_UNIT;
@@ -238,10 +262,19 @@ static void look_for_end(crd_master* m)
     }
 }
 
-enum { FIRST_TICKS = 16, READ_CLOCK_NS = 30, FORK_JOIN_NS = 6000 };
+enum { FIRST_TICKS = 16, TRIAL_TICKS = 32, READ_CLOCK_NS = 30, FORK_JOIN_NS = 3000 };
 
-// After the first ticks the cost of the units is known: measure so seldom that the clock costs one
-// per cent, and use threads if they pay.
+// The first ticks find cold caches: they are not typical of a long run.
+static void forget_first_ticks(crd_master* m)
+{
+    for (int i = 0; i < m->member_count; i++) {
+        crdi_member* p = &m->members[i];
+        p->measured = p->ns_set = p->ns_step = p->ns_get = 0;
+    }
+}
+
+// After the first ticks the cost of the units is known: measure so seldom that the clock costs a
+// thousandth, and use threads if they pay.
 static void tune(crd_master* m)
 {
     double sum = 0, most = 0;
@@ -253,21 +286,52 @@ static void tune(crd_master* m)
         most = fmax(most, ns);
     }
     const double mean = fmax(sum / m->member_count, 1);
-    m->measure_every = (int)fmin(fmax(4 * READ_CLOCK_NS * 100 / mean, 1), 1000);
+    m->measure_every =
+        m->longest_ticks * (int64_t)fmin(fmax(4 * READ_CLOCK_NS * 1000 / mean, 1), 1000);
+    m->measure_in = m->measure_left = 0;
+    if (m->tick_count > 20 * FIRST_TICKS) { forget_first_ticks(m); }
     if (m->pool && m->sys->run.threads == 0) {
-        const double parallel = fmax(sum / m->threads_possible, most) + FORK_JOIN_NS * m->phase_count;
-        m->threads = parallel < 0.8 * sum ? m->threads_possible : 1;
+        const double parallel =
+            fmax(sum / m->threads_possible, most) + FORK_JOIN_NS * m->phase_count;
+        m->trial = parallel < 0.8 * sum ? 1 : 0;
+        m->trial_begin = crdi_now_ns();
     }
+}
+
+// Threads look promising: the same number of ticks without and with them decides.
+static void try_threads(crd_master* m)
+{
+    const int64_t now = crdi_now_ns(), spent = now - m->trial_begin;
+    m->trial_begin = now;
+    if (m->trial++ == 1) {
+        m->trial_serial = spent;
+        m->threads = m->threads_possible;
+    } else {
+        m->threads = spent < m->trial_serial ? m->threads_possible : 1;
+        m->trial = 0;
+    }
+}
+
+// Now and then as many ticks in a row as the longest step has, so that every unit is met.
+static void choose_measuring(crd_master* m)
+{
+    if (--m->measure_in <= 0) {
+        m->measure_in = m->measure_every;
+        m->measure_left = m->longest_ticks;
+    }
+    m->measure = m->measure_left > 0 && !m->opt.no_statistics;
+    m->measure_left -= m->measure;
 }
 
 static crd_status advance(crd_master* m, int64_t ticks)
 {
     for (; ticks > 0 && m->end == CRD_END_NONE; ticks--) {
-        m->measure = --m->measure_in <= 0 && !m->opt.no_statistics;
-        if (m->measure) {
-            m->measure_in = m->measure_every;
-            if (m->n == FIRST_TICKS) { tune(m); }
+        if (m->n == FIRST_TICKS) {
+            tune(m);
+        } else if (m->trial && (m->n - FIRST_TICKS) % TRIAL_TICKS == 0) {
+            try_threads(m);
         }
+        choose_measuring(m);
         const crd_status st = tick(m);
         if (st < 0) {
             m->end = CRD_END_FAILED;

@@ -264,12 +264,11 @@ static void shift_text(const axis* a, char* out)
                                          "\u2075", "\u2076", "\u2077", "\u2078", "\u2079"};
     *out = 0;
     if (a->shift == 0) { return; }
-    strcpy(out, "\u00D710");
-    if (a->shift < 0) { strcat(out, "\u207B"); }
+    out = stpcpy(out, a->shift < 0 ? "\u00D710\u207B" : "\u00D710");
     char digits[24];
     const int n = unsigned_text(digits, (uint64_t)(a->shift < 0 ? -a->shift : a->shift));
     for (int i = 0; i < n; i++) {
-        strcat(out, raised[digits[i] - '0']);
+        out = stpcpy(out, raised[digits[i] - '0']);
     }
 }
 

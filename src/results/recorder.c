@@ -152,8 +152,8 @@ static crd_status start_writer(crd_recorder* r)
 {
     sigset_t all, old;
     sigfillset(&all);
-    pthread_attr_t
-        attributes; // ordinary priority, whatever the caller has; little to lock in memory
+    // Ordinary priority, whatever the caller has; little to lock in memory.
+    pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
     pthread_attr_setstacksize(&attributes, STACK_BYTES);
@@ -304,7 +304,7 @@ int crd_recorder_word(const crd_recorder* r, int column)
 
 int64_t crd_recorder_rows(const crd_recorder* r)
 {
-    return r->handed;
+    return atomic_load(&r->done) ? r->written : r->handed;
 }
 
 crd_status crd_recorder_finish(crd_recorder* r)

@@ -525,6 +525,14 @@ static crd_status read_all(crd_context* ctx, int fd, const char* path, char** te
         *text = p;
         const ssize_t n = read(fd, p + *length, capacity - *length);
         if (n == 0) { return CRD_OK; }
+        // A zero byte is refused later, with its line; without this /dev/zero would never end.
+        if (n > 0 && memchr(p + *length, 0, (size_t)n)) {
+            *length += (size_t)n;
+            return CRD_OK;
+        }
+        if (n < 0 && errno == EISDIR) {
+            return crdi_fail(ctx, CRD_E_FORMAT, "%s: a folder, expected a CSV file", path);
+        }
         if (n < 0 && errno != EINTR) {
             return crdi_fail(ctx, CRD_E_IO, "%s: cannot read it: %s", path, strerror(errno));
         }

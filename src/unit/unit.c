@@ -18,6 +18,9 @@ const char* crdi_unit_place_text(crd_place place, char* buffer, size_t size)
 
 crd_status crdi_unit_fail_at(crd_context* ctx, crd_status st, crd_place place, const char* name)
 {
+    // A single FMU is its own place, and what it could not be opened for begins with it.
+    const size_t file = place.file && !place.line ? strlen(place.file) : 0;
+    if (file && strncmp(crd_error_text(ctx), place.file, file) == 0) { return st; }
     char at[400];
     return crdi_fail_in(ctx, st, "%sunit '%s'", crdi_unit_place_text(place, at, sizeof at), name);
 }
@@ -118,10 +121,11 @@ crd_status crdi_unit_send(crd_unit* u, bool structural)
         if (st == CRD_OK) { st = u->ops->set(u, b, &s->values); }
         crd_binding_destroy(b);
         if (st < 0) {
-            const bool known = s->place.file && s->place.file[0];
-            return known ? crdi_fail_in(u->ctx, st, "setting '%s' (%s:%d)", v->name, s->place.file,
-                                        s->place.line)
-                         : crdi_fail_in(u->ctx, st, "setting '%s'", v->name);
+            char at[400];
+            crdi_unit_place_text(s->place, at, sizeof at);
+            const size_t n = strlen(at); // "file:line: "
+            return n ? crdi_fail_in(u->ctx, st, "setting '%s' (%.*s)", v->name, (int)n - 2, at)
+                     : crdi_fail_in(u->ctx, st, "setting '%s'", v->name);
         }
     }
     return CRD_OK;
@@ -221,6 +225,12 @@ void crd_unit_destroy(crd_unit* u)
     }
     u->ops->destroy(u);
     crd_context_destroy(ctx);
+}
+
+void crdi_unit_wish_stop(crd_unit* u)
+{
+    u->wants_stop = true;
+    if (u->wish) { __atomic_store_n(u->wish, true, __ATOMIC_RELAXED); }
 }
 
 crd_status crd_unit_instantiate(crd_unit* u)

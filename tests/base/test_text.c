@@ -36,12 +36,24 @@ static void patterns_match_like_a_shells(void** state)
         const char *pattern, *text;
         bool match;
     } rows[] = {
-        {"*", "", true},           {"*", "a.b", true},         {"mass1.*", "mass1.v", true},
-        {"mass1.*", "mass2.v", false}, {"*.v", "mass1.v", true}, {"*.v", "mass1.vx", false},
-        {"a?c", "abc", true},      {"a?c", "ac", false},       {"[xy]1", "x1", true},
-        {"[xy]1", "z1", false},    {"[!x]1", "z1", true},      {"[a-c]*", "bcd", true},
-        {"x[1]", "x1", true},      {"x[", "x[", true},         {"", "", true},
-        {"", "a", false},          {"*a*b*c*", "xxaxxbxxc", true}, {"*a*b*c*", "xxaxxcxxb", false},
+        {"*", "", true},
+        {"*", "a.b", true},
+        {"mass1.*", "mass1.v", true},
+        {"mass1.*", "mass2.v", false},
+        {"*.v", "mass1.v", true},
+        {"*.v", "mass1.vx", false},
+        {"a?c", "abc", true},
+        {"a?c", "ac", false},
+        {"[xy]1", "x1", true},
+        {"[xy]1", "z1", false},
+        {"[!x]1", "z1", true},
+        {"[a-c]*", "bcd", true},
+        {"x[1]", "x1", true},
+        {"x[", "x[", true},
+        {"", "", true},
+        {"", "a", false},
+        {"*a*b*c*", "xxaxxbxxc", true},
+        {"*a*b*c*", "xxaxxcxxb", false},
         {"**", "abc", true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -80,12 +92,33 @@ static void map_finds_what_was_added_and_keeps_the_first(void** state)
     check_int(a.live, 0);
 }
 
+static void maps_hash_with_keys_of_their_own(void** state)
+{
+    (void)state;
+    check_allocator a;
+    crd_context* ctx = check_context(&a);
+    crdi_map one, two;
+    crdi_map_init(&one, ctx);
+    crdi_map_init(&two, ctx);
+    check_ok(crdi_map_add(&one, "x", 1, NULL));
+    check_ok(crdi_map_add(&two, "x", 2, NULL));
+    check(one.key[0] != two.key[0] && one.key[1] != two.key[1]);
+    const uint64_t before = one.key[0];
+    check_ok(crdi_map_reserve(&one, 1000)); // growing keeps the key, and so the hashes
+    check(one.key[0] == before);
+    check_int(crdi_map_find(&one, "x"), 1);
+    crdi_map_clear(&one);
+    crdi_map_clear(&two);
+    crd_context_destroy(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_nearest_name_is_what_was_meant_or_nothing),
         cmocka_unit_test(patterns_match_like_a_shells),
         cmocka_unit_test(map_finds_what_was_added_and_keeps_the_first),
+        cmocka_unit_test(maps_hash_with_keys_of_their_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,6 +56,15 @@ class SingleFmu(EndToEnd):
         self.cardan("compare", "lo_fd2.csv", "free.csv", "--variables", "x2", "--tolerance", "1e-6",
                     code=1)
 
+    def test_an_input_file_is_followed_by_continuous_inputs_and_held_by_discrete_ones(self):
+        self.write("in.csv", "time,in_f64,in_i32\n0,0,0\n1,10,10\n")
+        j = self.cardan_json("run", fmu("types", 3), "--input", "in.csv", "--step", "0.25",
+                             "--stop-time", "1.25", "--variables", "out_f64", "--variables",
+                             "out_i32", "-q")
+        self.assertEqual(self.column("types.csv", "out_f64"), [0, 0, 2.5, 5, 7.5, 10])
+        self.assertEqual(self.column("types.csv", "out_i32"), [0, 0, 0, 0, 0, 10])
+        self.assertLessEqual(sum(u["share"] for u in j["units"]), 1 + 1e-9)
+
     def test_variables_and_interval_choose_what_is_recorded(self):
         self.cardan("run", fmu("lo_mono"), "-q", "--stop-time", "0.1", "--step", "1 ms",
                     "--variables", "x?", "--variables", "m1", "--interval", "10 ms", "-o", "r.csv")

@@ -299,6 +299,93 @@ static void faults_come_as_their_codes(void** state)
     fmi2FreeInstance(c);
 }
 
+static void a_failure_is_told_once_and_in_the_models_own_words_if_it_has_some(void** state)
+{
+    (void)state;
+    static const char* const want[] = {[2] = "the step from 0.5 was discarded",
+                                       [3] = "this step fails, as asked for",
+                                       [4] = "the step from 0.5 failed"};
+    for (int mode = 2; mode <= 4; mode++) {
+        fmi2Component c = instantiate(&crd_model_faulty);
+        check_int(set_integer(c, "mode", mode), fmi2OK);
+        check_int(fmi2SetupExperiment(c, 0, 0, 0, 0, 0), fmi2OK);
+        check_int(fmi2EnterInitializationMode(c), fmi2OK);
+        check_int(fmi2ExitInitializationMode(c), fmi2OK);
+        check_int(fmi2DoStep(c, 0, 0.5, 1), fmi2OK);
+        check_int(messages, 0);
+        fmi2DoStep(c, 0.5, 0.25, 1);
+        check_int(messages, 1);
+        check_text(last_message, want[mode]);
+        fmi2FreeInstance(c);
+    }
+}
+
+// A counter of events whose output is the count; the third event ends the run.
+typedef struct counter {
+    double count, y;
+} counter;
+
+static crd_model_status count_initialize(void* self, const crd_model_host* host, double t)
+{
+    (void)self, (void)host, (void)t;
+    return CRD_MODEL_OK;
+}
+
+static void count_outputs(void* self, double t)
+{
+    (void)t;
+    ((counter*)self)->y = ((counter*)self)->count;
+}
+
+static crd_model_status count_step(void* self, const crd_model_host* host, double t, double h,
+                                   double* reached)
+{
+    (void)self, (void)host;
+    *reached = t + 0.5 * h;
+    return CRD_MODEL_EVENT;
+}
+
+static crd_model_status count_event(void* self, const crd_model_host* host, double t, double* next)
+{
+    (void)host, (void)t;
+    *next = INFINITY;
+    return ++((counter*)self)->count < 3 ? CRD_MODEL_OK : CRD_MODEL_TERMINATE;
+}
+
+static void events_show_in_outputs_at_once_and_may_end_the_run(void** state)
+{
+    (void)state;
+    static const crd_model_variable rows[] = {
+        {.name = "y", .type = CRD_FLOAT64, .causality = CRD_OUTPUT, .offset = offsetof(counter, y)},
+    };
+    static const crd_model model = {
+        .name = "counter",
+        .size = sizeof(counter),
+        .variables = rows,
+        .variable_count = 1,
+        .has_events = true,
+        .initialize = count_initialize,
+        .outputs = count_outputs,
+        .step = count_step,
+        .event = count_event,
+    };
+    fmi2Component c = instantiate(&model);
+    check_int(fmi2SetupExperiment(c, 0, 0, 0, 0, 0), fmi2OK);
+    check_int(fmi2EnterInitializationMode(c), fmi2OK);
+    check_near(get_real(c, "y"), 0, 0);
+    check_int(fmi2ExitInitializationMode(c), fmi2OK);
+    check_near(get_real(c, "y"), 1, 0); // of the event at the start
+    check_int(fmi2DoStep(c, 0, 1, 1), fmi2Discard);
+    double last = 0;
+    fmi2Boolean terminated = 0;
+    check_int(fmi2GetRealStatus(c, fmi2LastSuccessfulTime, &last), fmi2OK);
+    check_int(fmi2GetBooleanStatus(c, fmi2Terminated, &terminated), fmi2OK);
+    check_near(last, 0.75, 0); // the second event of this step, at half of what was left
+    check_int(terminated, 1);
+    check_near(get_real(c, "y"), 3, 0);
+    fmi2FreeInstance(c);
+}
+
 static void a_state_brings_back_the_same_bits(void** state)
 {
     (void)state;
@@ -436,6 +523,8 @@ int main(void)
         cmocka_unit_test(calls_out_of_order_are_errors),
         cmocka_unit_test(steps_that_make_no_sense_are_errors),
         cmocka_unit_test(faults_come_as_their_codes),
+        cmocka_unit_test(a_failure_is_told_once_and_in_the_models_own_words_if_it_has_some),
+        cmocka_unit_test(events_show_in_outputs_at_once_and_may_end_the_run),
         cmocka_unit_test(a_state_brings_back_the_same_bits),
         cmocka_unit_test(reset_leads_back_to_the_start_values),
         cmocka_unit_test(derivatives_of_inputs_move_them_and_of_outputs_are_true),

@@ -55,7 +55,7 @@ static void shared_objects_export_fmi_functions_alone(void** state)
     for (int version = 2; version <= 3; version++) {
         char command[1024], line[512];
         snprintf(command, sizeof command,
-                 "nm -D --defined-only $(ls %s/fmus/work/types/fmi%d/binaries/*/types.so)",
+                 "nm -D --defined-only $(ls %s/fmus/stage/types/fmi%d/binaries/*/types.so)",
                  TEST_BUILD_DIR, version);
         FILE* p = popen(command, "r");
         check(p != NULL);
@@ -115,11 +115,11 @@ static void faulty_fmu_really_crashes(void** state)
 {
     (void)state;
     char path[512], token[64] = "", line[1024];
-    FILE* p = popen("ls " TEST_BUILD_DIR "/fmus/work/faulty/fmi2/binaries/*/faulty.so", "r");
+    FILE* p = popen("ls " TEST_BUILD_DIR "/fmus/stage/faulty/fmi2/binaries/*/faulty.so", "r");
     check(p && fgets(path, sizeof path, p));
     path[strcspn(path, "\n")] = 0;
     check_int(pclose(p), 0);
-    FILE* xml = fopen(TEST_BUILD_DIR "/fmus/work/faulty/fmi2/modelDescription.xml", "r");
+    FILE* xml = fopen(TEST_BUILD_DIR "/fmus/stage/faulty/fmi2/modelDescription.xml", "r");
     check(xml != NULL);
     while (fgets(line, sizeof line, xml) && !token[0]) {
         const char* guid = strstr(line, "guid=\"");

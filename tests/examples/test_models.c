@@ -97,7 +97,7 @@ static void begin(fmu* f)
 
 static void begin_steps(fmu* f)
 {
-    check_int(fmu_exit_initialization(f, "exit"), FMU_OK);
+    check_int(fmu_exit_initialization(f), FMU_OK);
 }
 
 static void step(fmu* f, double t, double h)

@@ -128,7 +128,7 @@ static void deep_and_long_names_are_refused(void** state)
     refused(*state, &entries[2], 1, &generous, "a name that is too long");
 }
 
-static void duplicates_are_refused(void** state)
+static void duplicates_that_differ_are_refused(void** state)
 {
     const zip_entry same[] = {{.name = "a", .data = "1"}, {.name = "a", .data = "2"}};
     refused(*state, same, 2, &generous, "entry 'a' is there twice");
@@ -138,6 +138,29 @@ static void duplicates_are_refused(void** state)
     refused(*state, mixed, 2, &generous, "is there twice");
     const zip_entry below[] = {{.name = "a/b/c", .data = "1"}, {.name = "a", .data = "2"}};
     refused(*state, below, 2, &generous, "'a/b/c' lies below another entry that is a file");
+}
+
+static void a_repeated_entry_is_unpacked_once(void** state)
+{
+    fixture* fx = *state;
+    const zip_entry entries[] = {{.name = "a/"},
+                                 {.name = "a/b", .data = "12"},
+                                 {.name = "a/"},
+                                 {.name = "a/b", .data = "12"}};
+    const crdi_archive_limits two_bytes = {.max_unpacked = 2, .max_entries = 4};
+    zip_bytes z = zip_make(entries, 4);
+    crdi_archive* a = NULL;
+    check_ok(open_bytes(fx, z, &two_bytes, &a));
+    char folder[] = TEST_BUILD_DIR "/repeated-XXXXXX", path[300];
+    check(mkdtemp(folder) != NULL);
+    check_ok(crdi_archive_unpack(a, folder));
+    snprintf(path, sizeof path, "%s/a/b", folder);
+    check_int(unlink(path), 0);
+    snprintf(path, sizeof path, "%s/a", folder);
+    check_int(rmdir(path), 0);
+    check_int(rmdir(folder), 0);
+    crdi_archive_close(a);
+    free(z.data);
 }
 
 // ---- kinds and sizes ---------------------------------------------------------------------------
@@ -427,7 +450,8 @@ int main(void)
         TEST(names_are_cleaned),
         TEST(names_that_leave_the_folder_are_refused),
         TEST(deep_and_long_names_are_refused),
-        TEST(duplicates_are_refused),
+        TEST(duplicates_that_differ_are_refused),
+        TEST(a_repeated_entry_is_unpacked_once),
         TEST(links_devices_and_encryption_are_refused),
         TEST(counts_and_sizes_are_bounded),
         TEST(bombs_are_refused_whatever_they_declare),

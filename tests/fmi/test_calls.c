@@ -24,9 +24,9 @@ static void a_warning_is_told_once_per_function(void** state)
             check_int(crd_fmi_get_state(i), CRD_FMI_STEP);
         }
         check_ok(crd_fmi_get_real(i, &ref1, 1, &y, 1));
-        check_int(lines_with(&x, CRD_LOG_WARNING, "DoStep at t = 0 returned Warning: stiff"), 1);
+        check_int(lines_with(&x, CRD_LOG_WARNING, "DoStep at t = 0 returned Warning"), 1);
         check_int(lines_with(&x, CRD_LOG_WARNING, "DoStep"), 1);
-        check_int(lines_with(&x, CRD_LOG_DEBUG, "DoStep at t = 4 returned Warning: stiff"), 1);
+        check_int(lines_with(&x, CRD_LOG_DEBUG, "DoStep at t = 4 returned Warning"), 1);
         check_int(lines_with(&x, CRD_LOG_WARNING, "of y returned Warning"), 1);
         check_int(lines_with(&x, CRD_LOG_WARNING, "bob: stiff"), 2); // the FMU's own, likewise
         x.mock->log_status = 0;

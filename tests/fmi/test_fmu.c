@@ -175,6 +175,81 @@ static void a_child_process_does_not_remove_the_folder(void** state)
     crd_fmu_close(f);
 }
 
+// A process that ends without closing, as if killed. Its folder's name is left in `folder`.
+static void leave_a_folder(fixture* fx, char folder[512])
+{
+    int tube[2];
+    check_int(pipe(tube), 0);
+    const pid_t child = fork();
+    check(child >= 0);
+    if (child == 0) {
+        crd_fmu* f = NULL;
+        const crd_status st = open_entries(fx, whole, WHOLE, &f);
+        const char* name = st == CRD_OK ? crd_fmu_folder(f) : "";
+        _exit(write(tube[1], name, strlen(name)) > 0 ? 0 : 1);
+    }
+    close(tube[1]);
+    const ssize_t n = read(tube[0], folder, 511);
+    close(tube[0]);
+    check(n > 0);
+    folder[n] = 0;
+    check_int(waitpid(child, NULL, 0), child);
+    check_int(entries_of(fx->folder), 1);
+}
+
+static void folders_of_killed_processes_go_when_the_next_fmu_is_opened(void** state)
+{
+    fixture* fx = *state;
+    char left[512], foreign[512], link[512];
+    leave_a_folder(fx, left);
+    // of another container, a link in place of a folder, and something else of the user's
+    snprintf(foreign, sizeof foreign, "%s/cardan-1-2-3-abcdef", fx->folder);
+    check_int(mkdir(foreign, 0700), 0);
+    snprintf(link, sizeof link, "%s", left);
+    memcpy(link + strlen(link) - 6, "a-link", 6);
+    check_int(symlink("/etc", link), 0);
+    crd_fmu* f = NULL;
+    check_ok(open_entries(fx, whole, WHOLE, &f));
+    check(access(left, F_OK) != 0);
+    check(access(foreign, F_OK) == 0);
+    check(access(link, F_OK) == 0 && access("/etc/passwd", F_OK) == 0);
+    check(access(crd_fmu_folder(f), F_OK) == 0);
+    // the living are left alone
+    crd_fmu* g = NULL;
+    check_ok(open_entries(fx, whole, WHOLE, &g));
+    check(access(crd_fmu_folder(f), F_OK) == 0);
+    crd_fmu_close(f);
+    crd_fmu_close(g);
+    check_int(rmdir(foreign), 0);
+    check_int(unlink(link), 0);
+}
+
+static void what_cannot_run_here_is_known_without_running_it(void** state)
+{
+    fixture* fx = *state;
+    crd_fmu* f = NULL;
+    check_ok(open_entries(fx, whole, WHOLE, &f));
+    check_ok(crd_fmu_check_runnable(f, fx->ctx));
+    crd_fmu_close(f);
+
+    check_ok(open_entries(fx, whole, 2, &f)); // without the library for Linux
+    check_status(crd_fmu_check_runnable(f, fx->ctx), CRD_E_UNSUPPORTED);
+    check_contains(crd_error_text(fx->ctx), "no binaries/linux64/m.so for this platform; the FMU "
+                                            "has binaries for: win64");
+    crd_fmu_close(f);
+
+    check_ok(open_entries(fx, whole, 1, &f));
+    check_status(crd_fmu_check_runnable(f, fx->ctx), CRD_E_UNSUPPORTED);
+    check_contains(crd_error_text(fx->ctx), "the FMU has no binaries");
+    crd_fmu_close(f);
+
+    fx->opt.description_only = true;
+    check_ok(open_entries(fx, whole, WHOLE, &f));
+    check_status(crd_fmu_check_runnable(f, fx->ctx), CRD_E_UNSUPPORTED);
+    check_contains(crd_error_text(fx->ctx), "only the description was opened");
+    crd_fmu_close(f);
+}
+
 static void what_is_not_there_is_not_found(void** state)
 {
     fixture* fx = *state;
@@ -269,6 +344,8 @@ int main(void)
         TEST(description_only_unpacks_nothing),
         TEST(a_bare_description_is_enough_to_describe),
         TEST(a_child_process_does_not_remove_the_folder),
+        TEST(folders_of_killed_processes_go_when_the_next_fmu_is_opened),
+        TEST(what_cannot_run_here_is_known_without_running_it),
         TEST(what_is_not_there_is_not_found),
         TEST(archives_without_description_are_refused),
         TEST(failures_name_the_file_in_the_archive_and_leave_nothing),

@@ -47,17 +47,29 @@ static crd_model_status euler_step(void* self, const crd_model_host* host, doubl
 
 static const crd_model_variable euler_variables[] = {
     REAL(euler, u, CRD_INPUT, 0),
-    {.name = "y", .type = CRD_FLOAT64, .causality = CRD_OUTPUT, .offset = offsetof(euler, y),
+    {.name = "y",
+     .type = CRD_FLOAT64,
+     .causality = CRD_OUTPUT,
+     .offset = offsetof(euler, y),
      .depends = ""},
     REAL(euler, a, CRD_PARAMETER, 1),
     REAL(euler, b, CRD_PARAMETER, 0),
-    {.name = "x", .type = CRD_FLOAT64, .causality = CRD_LOCAL, .offset = offsetof(euler, x),
+    {.name = "x",
+     .type = CRD_FLOAT64,
+     .causality = CRD_LOCAL,
+     .offset = offsetof(euler, x),
      .exact = true},
 };
-static const crd_model euler_model = {
-    .name = "euler", .description = "x' = a u + b x", .size = sizeof(euler),
-    .variables = euler_variables, .variable_count = 5, .default_step = 0.1, .default_stop = 1,
-    .initialize = euler_initialize, .outputs = euler_outputs, .step = euler_step};
+static const crd_model euler_model = {.name = "euler",
+                                      .description = "x' = a u + b x",
+                                      .size = sizeof(euler),
+                                      .variables = euler_variables,
+                                      .variable_count = 5,
+                                      .default_step = 0.1,
+                                      .default_stop = 1,
+                                      .initialize = euler_initialize,
+                                      .outputs = euler_outputs,
+                                      .step = euler_step};
 
 // y = a u + b: feedthrough and nothing else; `curve` adds c cos(u).
 typedef struct {
@@ -95,22 +107,37 @@ static double gain_partial(const void* self, int unknown, int known)
 
 static const crd_model_variable gain_variables[] = {
     REAL(gain, u, CRD_INPUT, 0),
-    {.name = "y", .type = CRD_FLOAT64, .causality = CRD_OUTPUT, .offset = offsetof(gain, y),
+    {.name = "y",
+     .type = CRD_FLOAT64,
+     .causality = CRD_OUTPUT,
+     .offset = offsetof(gain, y),
      .depends = "u"},
     REAL(gain, a, CRD_PARAMETER, 1),
     REAL(gain, b, CRD_PARAMETER, 0),
     REAL(gain, c, CRD_PARAMETER, 0),
 };
-static const crd_model gain_model = {
-    .name = "gain", .description = "y = a u + b + c cos u", .size = sizeof(gain),
-    .variables = gain_variables, .variable_count = 5, .default_step = 0.1, .default_stop = 1,
-    .initialize = gain_initialize, .outputs = gain_outputs, .step = gain_step,
-    .partial = gain_partial};
+static const crd_model gain_model = {.name = "gain",
+                                     .description = "y = a u + b + c cos u",
+                                     .size = sizeof(gain),
+                                     .variables = gain_variables,
+                                     .variable_count = 5,
+                                     .default_step = 0.1,
+                                     .default_stop = 1,
+                                     .initialize = gain_initialize,
+                                     .outputs = gain_outputs,
+                                     .step = gain_step,
+                                     .partial = gain_partial};
 // The same without derivatives of its own.
-static const crd_model plain_gain_model = {
-    .name = "plain_gain", .description = "y = a u + b + c cos u", .size = sizeof(gain),
-    .variables = gain_variables, .variable_count = 5, .default_step = 0.1, .default_stop = 1,
-    .initialize = gain_initialize, .outputs = gain_outputs, .step = gain_step};
+static const crd_model plain_gain_model = {.name = "plain_gain",
+                                           .description = "y = a u + b + c cos u",
+                                           .size = sizeof(gain),
+                                           .variables = gain_variables,
+                                           .variable_count = 5,
+                                           .default_step = 0.1,
+                                           .default_stop = 1,
+                                           .initialize = gain_initialize,
+                                           .outputs = gain_outputs,
+                                           .step = gain_step};
 
 // x' = u exactly for polynomial inputs, y = x, with derivatives in and out.
 typedef struct {
@@ -145,18 +172,35 @@ static crd_model_status exact_step(void* self, const crd_model_host* host, doubl
 }
 
 static const crd_model_variable exact_variables[] = {
-    {.name = "u", .type = CRD_FLOAT64, .causality = CRD_INPUT, .offset = offsetof(exact, u),
+    {.name = "u",
+     .type = CRD_FLOAT64,
+     .causality = CRD_INPUT,
+     .offset = offsetof(exact, u),
      .derivatives = offsetof(exact, du)},
-    {.name = "y", .type = CRD_FLOAT64, .causality = CRD_OUTPUT, .offset = offsetof(exact, y),
-     .depends = "", .derivatives = offsetof(exact, dy)},
-    {.name = "x", .type = CRD_FLOAT64, .causality = CRD_LOCAL, .offset = offsetof(exact, x),
+    {.name = "y",
+     .type = CRD_FLOAT64,
+     .causality = CRD_OUTPUT,
+     .offset = offsetof(exact, y),
+     .depends = "",
+     .derivatives = offsetof(exact, dy)},
+    {.name = "x",
+     .type = CRD_FLOAT64,
+     .causality = CRD_LOCAL,
+     .offset = offsetof(exact, x),
      .exact = true},
 };
-static const crd_model exact_model = {
-    .name = "exact", .description = "x' = u", .size = sizeof(exact), .variables = exact_variables,
-    .variable_count = 3, .default_step = 0.1, .default_stop = 1,
-    .max_input_derivative = 2, .max_output_derivative = 2,
-    .initialize = exact_initialize, .outputs = exact_outputs, .step = exact_step};
+static const crd_model exact_model = {.name = "exact",
+                                      .description = "x' = u",
+                                      .size = sizeof(exact),
+                                      .variables = exact_variables,
+                                      .variable_count = 3,
+                                      .default_step = 0.1,
+                                      .default_stop = 1,
+                                      .max_input_derivative = 2,
+                                      .max_output_derivative = 2,
+                                      .initialize = exact_initialize,
+                                      .outputs = exact_outputs,
+                                      .step = exact_step};
 
 // A source, y = t, that ends or fails when it is told to.
 typedef struct {
@@ -192,16 +236,28 @@ static crd_model_status clock_step(void* self, const crd_model_host* host, doubl
 }
 
 static const crd_model_variable clock_variables[] = {
-    {.name = "y", .type = CRD_FLOAT64, .causality = CRD_OUTPUT, .offset = offsetof(clock_unit, y),
+    {.name = "y",
+     .type = CRD_FLOAT64,
+     .causality = CRD_OUTPUT,
+     .offset = offsetof(clock_unit, y),
      .depends = ""},
     REAL(clock_unit, when, CRD_PARAMETER, 1e300),
-    {.name = "what", .type = CRD_INT32, .causality = CRD_PARAMETER, .variability = CRD_TUNABLE,
+    {.name = "what",
+     .type = CRD_INT32,
+     .causality = CRD_PARAMETER,
+     .variability = CRD_TUNABLE,
      .offset = offsetof(clock_unit, what)},
 };
-static const crd_model clock_model = {
-    .name = "clock", .description = "y = t", .size = sizeof(clock_unit),
-    .variables = clock_variables, .variable_count = 3, .default_step = 0.1, .default_stop = 1,
-    .initialize = clock_initialize, .outputs = clock_outputs, .step = clock_step};
+static const crd_model clock_model = {.name = "clock",
+                                      .description = "y = t",
+                                      .size = sizeof(clock_unit),
+                                      .variables = clock_variables,
+                                      .variable_count = 3,
+                                      .default_step = 0.1,
+                                      .default_stop = 1,
+                                      .initialize = clock_initialize,
+                                      .outputs = clock_outputs,
+                                      .step = clock_step};
 
 // ---- builder -----------------------------------------------------------------------------------
 

@@ -78,7 +78,8 @@ static void nested_groups_follow_their_tree(void** state)
     wire(s, p, "y", a, "u");
     wire(s, a, "y", b, "u");
     wire(s, b, "y", r, "u");
-    check_ok(crd_system_set_scheme(s, "gauss-seidel: [p, {jacobi: [a, b]}, r]", (crd_place){"", 0}));
+    check_ok(
+        crd_system_set_scheme(s, "gauss-seidel: [p, {jacobi: [a, b]}, r]", (crd_place){"", 0}));
     crd_master* m = NULL;
     check_run(crd_master_create(*state, s, NULL, &m), *state);
     check_run(crd_master_run(m), *state);
@@ -110,8 +111,8 @@ static void groups_inside_jacobi_see_the_old_values_of_each_other(void** state)
     wire(s, b, "y", c, "u");
     wire(s, c, "y", d, "u");
     wire(s, d, "y", a, "u");
-    check_ok(crd_system_set_scheme(
-        s, "jacobi: [{gauss-seidel: [a, b]}, {gauss-seidel: [c, d]}]", (crd_place){"", 0}));
+    check_ok(crd_system_set_scheme(s, "jacobi: [{gauss-seidel: [a, b]}, {gauss-seidel: [c, d]}]",
+                                   (crd_place){"", 0}));
     crd_master* m = NULL;
     check_run(crd_master_create(*state, s, NULL, &m), *state);
     check_run(crd_master_run(m), *state);
@@ -399,23 +400,31 @@ static void in_a_circle_units_with_feedthrough_come_last(void** state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(jacobi_gives_the_bits_of_the_loop_written_out, setup, teardown),
+        cmocka_unit_test_setup_teardown(jacobi_gives_the_bits_of_the_loop_written_out, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(gauss_seidel_uses_what_is_fresh, setup, teardown),
         cmocka_unit_test_setup_teardown(nested_groups_follow_their_tree, setup, teardown),
-        cmocka_unit_test_setup_teardown(groups_inside_jacobi_see_the_old_values_of_each_other, setup, teardown),
+        cmocka_unit_test_setup_teardown(groups_inside_jacobi_see_the_old_values_of_each_other,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(multirate_exchanges_when_a_unit_is_ready, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_coupling_error_has_the_order_of_the_extrapolation_plus_one, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_last_step_is_shorter_when_the_stop_is_off_the_grid, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            the_coupling_error_has_the_order_of_the_extrapolation_plus_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_last_step_is_shorter_when_the_stop_is_off_the_grid,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(ten_steps_of_a_tenth_are_ten, setup, teardown),
         cmocka_unit_test_setup_teardown(steps_on_one_grid_find_their_tick, setup, teardown),
         cmocka_unit_test_setup_teardown(times_that_make_no_sense_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(a_unit_may_end_the_run, setup, teardown),
         cmocka_unit_test_setup_teardown(a_failing_unit_is_named_with_its_time, setup, teardown),
-        cmocka_unit_test_setup_teardown(nan_on_a_connection_ends_the_run_at_its_source, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_crashing_unit_ends_the_run_not_the_process, setup, teardown),
+        cmocka_unit_test_setup_teardown(nan_on_a_connection_ends_the_run_at_its_source, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_crashing_unit_ends_the_run_not_the_process, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(the_stop_flag_ends_the_run_cleanly, setup, teardown),
-        cmocka_unit_test_setup_teardown(gauss_seidel_orders_units_along_the_signal, setup, teardown),
-        cmocka_unit_test_setup_teardown(in_a_circle_units_with_feedthrough_come_last, setup, teardown),
+        cmocka_unit_test_setup_teardown(gauss_seidel_orders_units_along_the_signal, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(in_a_circle_units_with_feedthrough_come_last, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

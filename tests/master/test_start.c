@@ -206,13 +206,25 @@ static const crd_model_variable mixed_variables[] = {
     FIELD(v, CRD_FLOAT64, CRD_INPUT, .size = 3),
     FIELD(w, CRD_FLOAT64, CRD_OUTPUT, .size = 3),
     FIELD(text_in, CRD_STRING, CRD_INPUT, .capacity = 16, .start_text = "in"),
-    {.name = "text", .type = CRD_STRING, .causality = CRD_OUTPUT, .variability = CRD_DISCRETE,
-     .offset = offsetof(mixed, text), .capacity = 16, .start_text = "out", .exact = true},
+    {.name = "text",
+     .type = CRD_STRING,
+     .causality = CRD_OUTPUT,
+     .variability = CRD_DISCRETE,
+     .offset = offsetof(mixed, text),
+     .capacity = 16,
+     .start_text = "out",
+     .exact = true},
 };
-static const crd_model mixed_model = {
-    .name = "mixed", .description = "every kind", .size = sizeof(mixed), .variables = mixed_variables,
-    .variable_count = 9, .default_step = 0.1, .default_stop = 1, .initialize = mixed_initialize,
-    .outputs = mixed_outputs, .step = gain_step};
+static const crd_model mixed_model = {.name = "mixed",
+                                      .description = "every kind",
+                                      .size = sizeof(mixed),
+                                      .variables = mixed_variables,
+                                      .variable_count = 9,
+                                      .default_step = 0.1,
+                                      .default_stop = 1,
+                                      .initialize = mixed_initialize,
+                                      .outputs = mixed_outputs,
+                                      .step = gain_step};
 
 static void values_are_converted_in_type_and_unit(void** state)
 {
@@ -246,7 +258,10 @@ static void values_are_converted_in_type_and_unit(void** state)
 static void units_that_do_not_fit_are_refused_unless_told(void** state)
 {
     static const crd_model_variable seconds[] = {
-        {.name = "u", .type = CRD_FLOAT64, .causality = CRD_INPUT, .offset = offsetof(gain, u),
+        {.name = "u",
+         .type = CRD_FLOAT64,
+         .causality = CRD_INPUT,
+         .offset = offsetof(gain, u),
          .unit = "s"},
         {.name = "y", .type = CRD_FLOAT64, .causality = CRD_OUTPUT, .offset = offsetof(gain, y)},
     };
@@ -284,15 +299,20 @@ static void texts_go_to_texts_only(void** state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(values_pass_through_chains_of_feedthrough_before_the_first_step, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_linear_loop_is_solved_with_and_without_derivatives, setup, teardown),
+        cmocka_unit_test_setup_teardown(
+            values_pass_through_chains_of_feedthrough_before_the_first_step, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_linear_loop_is_solved_with_and_without_derivatives, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_nonlinear_loop_is_solved, setup, teardown),
         cmocka_unit_test_setup_teardown(a_loop_without_solution_is_reported, setup, teardown),
         cmocka_unit_test_setup_teardown(a_long_ring_of_units_is_one_loop, setup, teardown),
-        cmocka_unit_test_setup_teardown(wrong_connections_are_refused_with_their_place, setup, teardown),
-        cmocka_unit_test_setup_teardown(two_sources_for_one_input_are_refused_with_both, setup, teardown),
+        cmocka_unit_test_setup_teardown(wrong_connections_are_refused_with_their_place, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(two_sources_for_one_input_are_refused_with_both, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(values_are_converted_in_type_and_unit, setup, teardown),
-        cmocka_unit_test_setup_teardown(units_that_do_not_fit_are_refused_unless_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(units_that_do_not_fit_are_refused_unless_told, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(texts_go_to_texts_only, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -84,6 +84,7 @@ static void every_row_that_was_handed_over_is_in_the_file_after_finish(void** st
     check_ok(crd_recorder_finish(r));
     check_rows(*state, path, rows);
     check_ok(crd_recorder_finish(r)); // again: nothing happens
+    check_int(crd_recorder_rows(r), rows);
     crd_recorder_destroy(r);
 }
 

@@ -235,7 +235,7 @@ static void the_examples_of_the_page_are_accepted(void** state)
         examples++;
     }
     crd_context_destroy(ctx);
-    check_int(examples, 3);
+    check(examples >= 3);
 }
 
 static void the_page_names_every_key(void** state)

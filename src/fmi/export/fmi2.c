@@ -141,7 +141,7 @@ fmi2Status fmi2EnterInitializationMode(fmi2Component c)
 fmi2Status fmi2ExitInitializationMode(fmi2Component c)
 {
     REQUIRE(FMU_INITIALIZATION);
-    return (fmi2Status)fmu_exit_initialization(c, __func__);
+    return (fmi2Status)fmu_exit_initialization(c);
 }
 
 fmi2Status fmi2Terminate(fmi2Component c)
@@ -288,70 +288,28 @@ fmi2Status fmi2SetReal(fmi2Component c, const uint32_t vr[], size_t nvr, const d
     return fmi2OK;
 }
 
-static int64_t read_integer(const void* p, uint8_t type)
-{
-    switch (type) {
-    case CRD_INT8:
-        return *(const int8_t*)p;
-    case CRD_UINT8:
-        return *(const uint8_t*)p;
-    case CRD_INT16:
-        return *(const int16_t*)p;
-    case CRD_UINT16:
-        return *(const uint16_t*)p;
-    case CRD_INT32:
-        return *(const int32_t*)p;
-    case CRD_UINT32:
-        return *(const uint32_t*)p;
-    case CRD_UINT64:
-        return *(const uint64_t*)p > INT64_MAX ? INT64_MAX : *(const int64_t*)p;
-    default:
-        return *(const int64_t*)p;
-    }
-}
-
 /// false if the value does not fit.
 static bool write_integer(void* p, uint8_t type, int value)
 {
-    switch (type) {
-    case CRD_INT8:
-        *(int8_t*)p = (int8_t)value;
-        break;
-    case CRD_UINT8:
-        *(uint8_t*)p = (uint8_t)value;
-        break;
-    case CRD_INT16:
-        *(int16_t*)p = (int16_t)value;
-        break;
-    case CRD_UINT16:
-        *(uint16_t*)p = (uint16_t)value;
-        break;
-    case CRD_INT32:
-        *(int32_t*)p = value;
-        break;
-    case CRD_UINT32:
-        *(uint32_t*)p = (uint32_t)value;
-        break;
-    default:
-        *(int64_t*)p = value;
-        return type != CRD_UINT64 || value >= 0;
-    }
-    return read_integer(p, type) == value;
+    crd_model_set_integer((crd_type)type, p, value);
+    return crd_model_integer((crd_type)type, p) == value && (type != CRD_UINT64 || value >= 0);
 }
 
 fmi2Status fmi2GetInteger(fmi2Component c, const uint32_t vr[], size_t nvr, int value[])
 {
     REQUIRE(MAY_GET);
     REFRESH();
+    fmu* f = c;
     for (size_t i = 0; i < nvr; i++) {
         uint8_t type;
-        const void* p = field(c, vr[i], INTEGERS, &type, __func__);
+        const void* p = field(f, vr[i], INTEGERS, &type, __func__);
         if (!p) { return fmi2Error; }
-        const int64_t x = read_integer(p, type);
+        const int64_t x = crd_model_integer((crd_type)type, p);
         value[i] = (int)x;
-        if (value[i] != x) {
-            return (fmi2Status)fmu_say(c, FMU_ERROR, "%s: %lld does not fit into 32 bits", __func__,
-                                       (long long)x);
+        if (value[i] != x || (type == CRD_UINT64 && x < 0)) {
+            const char* name = f->model->variables[ROW(vr[i])].name;
+            return (fmi2Status)fmu_say(f, FMU_ERROR, "%s: %s does not fit into 32 bits", __func__,
+                                       name);
         }
     }
     return fmi2OK;

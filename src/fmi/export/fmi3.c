@@ -145,7 +145,7 @@ fmi3Status fmi3EnterInitializationMode(fmi3Instance c, bool toleranceDefined, do
 fmi3Status fmi3ExitInitializationMode(fmi3Instance c)
 {
     REQUIRE(FMU_INITIALIZATION);
-    return (fmi3Status)fmu_exit_initialization(c, __func__);
+    return (fmi3Status)fmu_exit_initialization(c);
 }
 
 fmi3Status fmi3EnterEventMode(fmi3Instance c)
@@ -204,12 +204,10 @@ fmi3Status fmi3UpdateDiscreteStates(fmi3Instance c, bool* discreteStatesNeedUpda
 {
     REQUIRE(FMU_EVENT);
     fmu* f = c;
-    f->next_event = INFINITY;
-    const crd_model_status st = f->model->event(f->self, &f->host, f->time, &f->next_event);
+    const crd_model_status st = fmu_event(f, f->time);
     if (st >= CRD_MODEL_DISCARD) {
-        return (fmi3Status)fmu_step_failed(f, st, f->time, true, __func__);
+        return (fmi3Status)fmu_failed(f, st, true, "the event at", f->time);
     }
-    f->dirty = true;
     *discreteStatesNeedUpdate = false;
     *terminateSimulation = st == CRD_MODEL_TERMINATE;
     *nominalsOfContinuousStatesChanged = false;

@@ -1,9 +1,9 @@
 /// The runtime of an exported FMU: one instance of a crd_model, its call order, its values.
 ///
 /// fmi2.c and fmi3.c are thin shells over this file; an FMU has one of them, and includes it once.
-/// Status codes are those of both
-/// standards (0 OK, 1 warning, 2 discard, 3 error, 4 fatal); a value reference is the index of a
-/// row in the model's table. After `fmu_create` only the state functions allocate.
+/// Status codes are those of both standards (0 OK, 1 warning, 2 discard, 3 error, 4 fatal); a
+/// value reference is the index of a row in the model's table. After `fmu_create` only the state
+/// functions allocate.
 #pragma once
 #include "cardan/model.h"
 
@@ -62,6 +62,7 @@ typedef struct fmu {
     char* name; // of the instance, in this block
     char* resources;
     unsigned log_mask;
+    bool explained; // the model gave a reason for a failure since the call began
     void (*log)(struct fmu* f, int status, const char* category, const char* text);
     // of the shell
     void* environment;
@@ -171,7 +172,9 @@ static inline void fmu_host_log(void* user, crd_model_status status, const char*
         [CRD_MODEL_EVENT] = FMU_OK,        [CRD_MODEL_TERMINATE] = FMU_OK,
         [CRD_MODEL_DISCARD] = FMU_DISCARD, [CRD_MODEL_ERROR] = FMU_ERROR,
         [CRD_MODEL_FATAL] = FMU_FATAL};
-    fmu_say(user, codes[status], "%s", text);
+    fmu* f = user;
+    if (codes[status] >= FMU_DISCARD) { f->explained = true; }
+    fmu_say(f, codes[status], "%s", text);
 }
 
 static inline const char* fmu_phase_name(uint32_t phase)
@@ -324,15 +327,28 @@ static inline int fmu_enter_initialization(fmu* f, double start, bool has_stop, 
     return fmu_say(f, FMU_OK, "%s: from %g", function, start);
 }
 
+/// The model could not do `what` at time t: the status to return. `changed` says that a discard
+/// would come too late. The reason is the model's to give; this speaks only when it gave none.
+static inline int fmu_failed(fmu* f, crd_model_status st, bool changed, const char* what, double t)
+{
+    const bool discard = st == CRD_MODEL_DISCARD && !changed;
+    const int status = st == CRD_MODEL_FATAL ? FMU_FATAL : discard ? FMU_DISCARD : FMU_ERROR;
+    if (!discard) { f->phase = st == CRD_MODEL_FATAL ? FMU_DEAD : FMU_FAILED; }
+    if (!f->explained) {
+        fmu_say(f, status, "%s %g %s", what, t, discard ? "was discarded" : "failed");
+    }
+    return status;
+}
+
 /// Make outputs belong to the inputs as they are now.
 static inline int fmu_refresh(fmu* f)
 {
     crd_model_status st = CRD_MODEL_OK;
     f->dirty = false;
+    f->explained = false;
     if (f->phase == FMU_INITIALIZATION) { st = f->model->initialize(f->self, &f->host, f->time); }
-    if (st >= CRD_MODEL_ERROR) {
-        f->phase = st == CRD_MODEL_FATAL ? FMU_DEAD : FMU_FAILED;
-        return st == CRD_MODEL_FATAL ? FMU_FATAL : FMU_ERROR;
+    if (st >= CRD_MODEL_DISCARD) {
+        return fmu_failed(f, st, true, "the initialisation at", f->time);
     }
     if (f->phase & (FMU_INITIALIZATION | FMU_STEP | FMU_EVENT)) {
         f->model->outputs(f->self, f->time);
@@ -340,16 +356,23 @@ static inline int fmu_refresh(fmu* f)
     return st == CRD_MODEL_WARNING ? FMU_WARNING : FMU_OK;
 }
 
-static inline int fmu_exit_initialization(fmu* f, const char* function)
+/// Let the model deal with an event; what it changes is seen by the next get.
+static inline crd_model_status fmu_event(fmu* f, double t)
+{
+    f->next_event = INFINITY;
+    f->dirty = true;
+    f->explained = false;
+    return f->model->event(f->self, &f->host, t, &f->next_event);
+}
+
+static inline int fmu_exit_initialization(fmu* f)
 {
     const int st = f->dirty ? fmu_refresh(f) : FMU_OK;
     if (st >= FMU_ERROR) { return st; }
     f->phase = f->event_mode ? FMU_EVENT : FMU_STEP;
-    if (f->model->has_events && !f->event_mode &&
-        f->model->event(f->self, &f->host, f->time, &f->next_event) >= CRD_MODEL_DISCARD) {
-        return fmu_fail(f, "%s: the event at the start failed", function);
-    }
-    return st;
+    if (!f->model->has_events || f->event_mode) { return st; }
+    const crd_model_status ev = fmu_event(f, f->time);
+    return ev >= CRD_MODEL_DISCARD ? fmu_failed(f, ev, true, "the event at", f->time) : st;
 }
 
 // ---- steps -------------------------------------------------------------------------------------
@@ -391,19 +414,6 @@ static inline int fmu_check_step(fmu* f, double t, double h, const char* functio
     return FMU_OK;
 }
 
-static inline int fmu_step_failed(fmu* f, crd_model_status st, double now, bool changed,
-                                  const char* function)
-{
-    if (st == CRD_MODEL_FATAL) {
-        f->phase = FMU_DEAD;
-        return fmu_say(f, FMU_FATAL, "%s: fatal error in the step from %g", function, now);
-    }
-    if (st == CRD_MODEL_DISCARD && !changed) {
-        return fmu_say(f, FMU_DISCARD, "%s: the step from %g was discarded", function, now);
-    }
-    return fmu_fail(f, "%s: the step from %g failed", function, now);
-}
-
 /// Advance to t + h, or to an event before it if `stop_at_event`; else events are dealt with here.
 static inline int fmu_step(fmu* f, double t, double h, bool stop_at_event, fmu_outcome* out,
                            const char* function)
@@ -416,8 +426,9 @@ static inline int fmu_step(fmu* f, double t, double h, bool stop_at_event, fmu_o
     double now = t, left = h;
     for (int events = 0;; events++) {
         double reached = end;
+        f->explained = false;
         const crd_model_status st = m->step(f->self, &f->host, now, left, &reached);
-        if (st >= CRD_MODEL_DISCARD) { return fmu_step_failed(f, st, now, events > 0, function); }
+        if (st >= CRD_MODEL_DISCARD) { return fmu_failed(f, st, events > 0, "the step from", now); }
         if (f->moving) { fmu_advance_inputs(f, reached - now); }
         if (st == CRD_MODEL_WARNING) { status = FMU_WARNING; }
         if (st == CRD_MODEL_TERMINATE) { f->terminate = true; }
@@ -432,10 +443,12 @@ static inline int fmu_step(fmu* f, double t, double h, bool stop_at_event, fmu_o
         if (events >= 100000) {
             return fmu_fail(f, "%s: events without end at %g", function, reached);
         }
-        const crd_model_status ev = m->event(f->self, &f->host, reached, &f->next_event);
-        if (ev >= CRD_MODEL_DISCARD) { return fmu_step_failed(f, ev, reached, true, function); }
+        const crd_model_status ev = fmu_event(f, reached);
+        if (ev >= CRD_MODEL_DISCARD) { return fmu_failed(f, ev, true, "the event at", reached); }
+        if (ev == CRD_MODEL_WARNING) { status = FMU_WARNING; }
+        if (ev == CRD_MODEL_TERMINATE) { f->terminate = true; }
         left = end - reached;
-        if (!(left > 0)) { break; }
+        if (f->terminate || !(left > 0)) { break; }
     }
     f->time = out->reached = now;
     m->outputs(f->self, now);

@@ -19,7 +19,7 @@ crd_status crdi_fmi_unit_settle(crdi_fmi_unit* u)
         }
         const crd_status st = crd_fmi_update_discrete(u->fmi, &update);
         if (st < 0) { return st; }
-        if (update.terminate) { u->base.wants_stop = true; }
+        if (update.terminate) { crdi_unit_wish_stop(&u->base); }
     }
     u->next_event = update.has_next_event ? update.next_event : INFINITY;
     return crd_fmi_enter_step_mode(u->fmi);
@@ -52,7 +52,7 @@ CRDI_COLD static crd_status finish_step(crdi_fmi_unit* u, double t, double h, cr
     double from = t;
     for (int events = 0;; events++) {
         if (u->intermediate_status < 0) { return u->intermediate_status; }
-        if (s->terminate) { u->base.wants_stop = true; }
+        if (s->terminate) { crdi_unit_wish_stop(&u->base); }
         if (s->discarded && !s->terminate) { return discarded(u, from, end - from, s); }
         const double now = s->early ? s->reached : end;
         if (u->event_mode && (s->event_needed || now >= u->next_event - slack)) {
@@ -84,58 +84,59 @@ static crd_status step(crd_unit* unit, double t, double h)
 
 // ---- set, step and get at once -----------------------------------------------------------------
 
-// Few references move into the unit itself, where the step finds them without a cache miss.
-static const uint32_t* near(uint32_t* room, const uint32_t* refs, size_t n)
+// What stands in the room of a lane. Few references move in as well.
+typedef struct {
+    crd_fmi_exchange exchange;
+    uint32_t refs[4];
+} lane_data;
+_Static_assert(sizeof(lane_data) <= CRD_LANE_ROOM, "a lane is too small");
+
+static crd_status odd_step(void* unit, double t, double h, crd_fmi_step* s)
+{
+    return finish_step(unit, t, h, s);
+}
+
+static const uint32_t* move_in(uint32_t* room, const uint32_t* refs, size_t n)
 {
     if (n > 2) { return refs; }
     memcpy(room, refs, n * sizeof *refs);
     return room;
 }
 
+static crd_status advance(crd_lane* first, size_t stride, int count, double t, double h,
+                          volatile int* at)
+{
+    lane_data* d = (void*)first->room;
+    return crd_fmi_advance(&d->exchange, stride, count, t, h, at);
+}
+
 static bool join(crd_unit* unit, const crd_binding* in, const crd_values* inputs,
-                 const crd_binding* out, crd_values* outputs)
+                 const crd_binding* out, crd_values* outputs, crd_lane* lane)
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     const crdi_fmi_prepared* i = in ? in->prepared : NULL;
     const crdi_fmi_prepared* o = out ? out->prepared : NULL;
-    if (u->d->has_event_mode || u->curved || (i && !i->plain_set) || (o && !o->plain_get)) {
+    if (u->event_mode || u->curved || (i && !i->plain_set) || (o && !o->plain_get)) {
         return false;
     }
-    u->exchange = (crd_fmi_exchange){0};
+    lane_data* d = (void*)lane->room;
+    d->exchange = (crd_fmi_exchange){
+        .no_rollback = u->no_rollback, .odd = odd_step, .user = u, .id = lane->id};
     if (i) {
-        u->exchange.set_refs = near(u->joined, i->refs, i->ref_count);
-        u->exchange.set_values = inputs->real;
-        u->exchange.set_count = i->ref_count;
-        u->exchange.set_value_count = i->value_count;
+        d->exchange.set_refs = move_in(d->refs, i->refs, i->ref_count);
+        d->exchange.set_values = inputs->real;
+        d->exchange.set_count = (uint32_t)i->ref_count;
+        d->exchange.set_value_count = (uint32_t)i->value_count;
     }
     if (o) {
-        u->exchange.get_refs = near(u->joined + 2, o->refs, o->ref_count);
-        u->exchange.get_values = outputs->real;
-        u->exchange.get_count = o->ref_count;
-        u->exchange.get_value_count = o->value_count;
+        d->exchange.get_refs = move_in(d->refs + 2, o->refs, o->ref_count);
+        d->exchange.get_values = outputs->real;
+        d->exchange.get_count = (uint32_t)o->ref_count;
+        d->exchange.get_value_count = (uint32_t)o->value_count;
     }
+    crd_fmi_join(u->fmi, &d->exchange);
+    lane->advance = advance;
     return true;
-}
-
-CRDI_COLD static crd_status finish_advance(crdi_fmi_unit* u, double t, double h)
-{
-    crd_status st = finish_step(u, t, h, &u->odd);
-    u->odd = (crd_fmi_step){0};
-    const crd_fmi_exchange* x = &u->exchange;
-    if (st >= 0 && x->get_refs) {
-        st = crd_fmi_get_real(u->fmi, x->get_refs, x->get_count, x->get_values,
-                              x->get_value_count);
-    }
-    return st;
-}
-
-static crd_status advance(crd_unit* unit, double t, double h)
-{
-    crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
-    const crd_status st = crd_fmi_advance(u->fmi, &u->exchange, t, h, u->no_rollback, &u->odd);
-    if (__builtin_expect(st < 0, 0)) { return st; }
-    const bool odd = u->odd.event_needed | u->odd.terminate | u->odd.early | u->odd.discarded;
-    return __builtin_expect(odd, 0) ? finish_advance(u, t, h) : CRD_OK;
 }
 
 // Inside fmi3DoStep.
@@ -402,7 +403,7 @@ enum { CURVES = 1, DERIVATIVES = 2, DIRECTIONAL = 4, STATES = 8 };
     {                                                                                              \
         .instantiate = instantiate, .enter_initialization = enter_initialization,                  \
         .exit_initialization = exit_initialization, .set = crdi_fmi_unit_set,                      \
-        .get = crdi_fmi_unit_get, .step = step, .join = join, .advance = advance,                  \
+        .get = crdi_fmi_unit_get, .step = step, .join = join,                                      \
         .set_derivatives = (offers)&CURVES ? crdi_fmi_unit_set_derivatives : NULL,                 \
         .get_derivatives = (offers)&DERIVATIVES ? crdi_fmi_unit_get_derivatives : NULL,            \
         .directional = (offers)&DIRECTIONAL ? directional : NULL,                                  \
@@ -461,7 +462,9 @@ static void describe(crdi_fmi_unit* u)
         .max_output_order = d->max_output_derivative,
         .start = d->has_start ? d->start : NAN,
         .stop = d->has_stop ? d->stop : NAN,
-        .step = d->has_step ? d->step : NAN,
+        .step = d->has_step                  ? d->step
+                : d->fixed_internal_step > 0 ? d->fixed_internal_step
+                                             : NAN,
         .tolerance = d->has_tolerance ? d->tolerance : NAN,
         .kind = d->version == CRD_FMI_2 ? "FMU 2.0" : "FMU 3.0",
     };
@@ -505,11 +508,7 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     CRD_TRY(store ? crdi_unit_store_fmu(store, ctx, spec->path, &u->fmu)
                   : crd_fmu_open(ctx, spec->path, NULL, &u->fmu));
     u->d = crd_fmu_describe(u->fmu);
-    if (!u->d->has_cosimulation) {
-        st = crdi_fail(ctx, CRD_E_UNSUPPORTED, "%s is not for Co-Simulation%s", spec->path,
-                       u->d->has_model_exchange ? ", only for Model Exchange" : "");
-        goto fail;
-    }
+    CRD_TRY(crd_fmu_check_runnable(u->fmu, ctx));
     CRD_TRY(list_intermediate_inputs(u));
     describe(u);
     warn(u);

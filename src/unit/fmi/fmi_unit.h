@@ -54,9 +54,6 @@ typedef struct crdi_fmi_unit {
     crd_unit base;
     // what a step touches
     crd_fmi* fmi; // NULL until instantiated and after a crash
-    crd_fmi_exchange exchange; // for `advance`, by `join`
-    crd_fmi_step odd;          // of a step that was not plain
-    uint32_t joined[4];        // references of `exchange` when they are few: near, not on a page of their own
     double next_event;
     double step_begin; // where the derivatives of inputs stand
     crd_status intermediate_status;

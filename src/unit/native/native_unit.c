@@ -78,7 +78,7 @@ static crd_status handle_event(crdi_native* u)
     u->call = "event";
     const crd_model_status st = u->model->event(u->self, &u->host, u->time, &next);
     if (st >= CRD_MODEL_DISCARD) { return failed(u, st, "event", u->time); }
-    if (st == CRD_MODEL_TERMINATE) { u->base.wants_stop = true; }
+    if (st == CRD_MODEL_TERMINATE) { crdi_unit_wish_stop(&u->base); }
     u->dirty = true;
     return CRD_OK;
 }
@@ -120,7 +120,7 @@ static crd_status step(crd_unit* unit, double t, double h)
         const crd_model_status st = m->step(u->self, &u->host, now, left, &reached);
         if (st >= CRD_MODEL_DISCARD) { return failed(u, st, "step", now); }
         if (u->moving) { advance_inputs(u, reached - now); }
-        if (st == CRD_MODEL_TERMINATE) { unit->wants_stop = true; }
+        if (st == CRD_MODEL_TERMINATE) { crdi_unit_wish_stop(unit); }
         u->time = now = reached;
         if (st != CRD_MODEL_EVENT) { break; }
         const crd_status ev = handle_event(u);

@@ -3,64 +3,6 @@
 
 #include "unit/native/native.h"
 
-// Integer field of `type` at p.
-static void put_integer(crd_type type, void* p, int64_t x)
-{
-    switch (type) {
-    case CRD_INT8:
-        *(int8_t*)p = (int8_t)x;
-        break;
-    case CRD_UINT8:
-        *(uint8_t*)p = (uint8_t)x;
-        break;
-    case CRD_INT16:
-        *(int16_t*)p = (int16_t)x;
-        break;
-    case CRD_UINT16:
-        *(uint16_t*)p = (uint16_t)x;
-        break;
-    case CRD_INT32:
-        *(int32_t*)p = (int32_t)x;
-        break;
-    case CRD_UINT32:
-        *(uint32_t*)p = (uint32_t)x;
-        break;
-    case CRD_UINT64:
-        *(uint64_t*)p = (uint64_t)x;
-        break;
-    case CRD_BOOLEAN:
-        *(bool*)p = x != 0;
-        break;
-    default:
-        *(int64_t*)p = x;
-        break;
-    }
-}
-
-static int64_t take_integer(crd_type type, const void* p)
-{
-    switch (type) {
-    case CRD_INT8:
-        return *(const int8_t*)p;
-    case CRD_UINT8:
-        return *(const uint8_t*)p;
-    case CRD_INT16:
-        return *(const int16_t*)p;
-    case CRD_UINT16:
-        return *(const uint16_t*)p;
-    case CRD_INT32:
-        return *(const int32_t*)p;
-    case CRD_UINT32:
-        return *(const uint32_t*)p;
-    case CRD_UINT64:
-        return (int64_t) * (const uint64_t*)p;
-    case CRD_BOOLEAN:
-        return *(const bool*)p;
-    default:
-        return *(const int64_t*)p;
-    }
-}
-
 static crd_status check_integer(crdi_native* u, const crd_model_variable* row, int64_t x)
 {
     int64_t low = INT64_MIN, high = INT64_MAX;
@@ -108,7 +50,7 @@ static crd_status set_other(crdi_native* u, const crd_model_variable* row, int32
             *(float*)p = (float)v->real[(size_t)at + k];
         } else if (row->type != CRD_CLOCK) {
             st = check_integer(u, row, v->integer[(size_t)at + k]);
-            if (st == CRD_OK) { put_integer(row->type, p, v->integer[(size_t)at + k]); }
+            if (st == CRD_OK) { crd_model_set_integer(row->type, p, v->integer[(size_t)at + k]); }
         }
         if (st < 0) { return st; }
     }
@@ -158,7 +100,7 @@ static crd_status get_other(crdi_native* u, const crd_model_variable* row, int32
             v->integer[i] = 0;
             break;
         default:
-            v->integer[i] = take_integer(row->type, p);
+            v->integer[i] = crd_model_integer(row->type, p);
             break;
         }
         if (st < 0) { return st; }

@@ -7,20 +7,13 @@
 #include "unit/unit.h"
 
 typedef struct replay_unit {
-    crd_unit base;
+    crdi_source source;
     crd_table* table;
     crd_variable* variables; // one per column
     crdi_map names;
     bool linear;
-    double time;
-    int64_t row; // last one at or before `time`, -1: before the first
+    int64_t row; // last one at or before the time, -1: before the first
 } replay_unit;
-
-static crd_status nothing(crd_unit* unit)
-{
-    (void)unit;
-    return CRD_OK;
-}
 
 // Moves to time t. Where a time occurs twice the later row counts.
 static void seek(replay_unit* u, double t)
@@ -30,7 +23,7 @@ static void seek(replay_unit* u, double t)
     // Times come as sums: what rounding put just before a row is at the row.
     const double late = t + 8 * DBL_EPSILON * fabs(t);
     int64_t low = u->row, high = rows;
-    u->time = t;
+    u->source.time = t;
     if (low >= rows || (low >= 0 && time[low] > late)) { low = -1; }
     for (int k = 0; k < 8; k++) { // steps are about as long as those of the recording
         if (low + 1 >= rows || time[low + 1] > late) {
@@ -68,12 +61,6 @@ static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
     return CRD_OK;
 }
 
-static crd_status set(crd_unit* unit, const crd_binding* b, const crd_values* v)
-{
-    (void)v;
-    return b->count ? crdi_fail(unit->ctx, CRD_E_UNSUPPORTED, "a recording has no inputs") : CRD_OK;
-}
-
 // Rows between which the time lies, or twice the same one.
 static void rows_around(const replay_unit* u, int64_t* a, int64_t* b)
 {
@@ -87,7 +74,8 @@ static crd_status get(crd_unit* unit, const crd_binding* b, crd_values* v)
     int64_t k, next;
     rows_around(u, &k, &next);
     const double* time = u->table->time;
-    const double part = u->linear && next > k ? (u->time - time[k]) / (time[next] - time[k]) : 0;
+    const double part =
+        u->linear && next > k ? (u->source.time - time[k]) / (time[next] - time[k]) : 0;
     for (int32_t j = 0; j < b->count; j++) {
         const crd_table_column* c = &u->table->columns[b->variables[j]];
         const int32_t at = b->offsets[j];
@@ -126,29 +114,10 @@ static crd_status step(crd_unit* unit, double t, double h)
     return CRD_OK;
 }
 
-static crd_status save(crd_unit* unit, void** state)
-{
-    if (!*state) { *state = crdi_new(unit->ctx, sizeof(double)); }
-    if (!*state) { return CRD_E_MEMORY; }
-    *(double*)*state = ((replay_unit*)unit)->time;
-    return CRD_OK;
-}
-
 static crd_status restore(crd_unit* unit, void* state)
 {
     seek((replay_unit*)unit, *(const double*)state);
     return CRD_OK;
-}
-
-static void free_state(crd_unit* unit, void** state)
-{
-    crdi_free(unit->ctx, *state);
-    *state = NULL;
-}
-
-static void abandon(crd_unit* unit)
-{
-    (void)unit;
 }
 
 static void destroy(crd_unit* unit)
@@ -165,50 +134,20 @@ static int32_t find(const crd_unit* unit, const char* name)
     return crdi_map_find(&((const replay_unit*)unit)->names, name);
 }
 
-static bool dimension(const crd_unit* unit, int32_t variable, crd_dimension* out)
-{
-    const char* name = unit->info.variables[variable].unit;
-    return name[0] && crd_dimension_parse(name, out);
-}
-
-static bool item(const crd_unit* unit, int32_t variable, const char* name, int64_t* value)
-{
-    (void)unit;
-    (void)variable;
-    (void)name;
-    (void)value;
-    return false;
-}
-
-static const char* last_call(const crd_unit* unit)
-{
-    (void)unit;
-    return "";
-}
-
 static const crd_unit_ops ops = {
-    .instantiate = nothing,
+    CRDI_SOURCE_OPS,
     .enter_initialization = enter_initialization,
-    .exit_initialization = nothing,
-    .set = set,
     .get = get,
     .step = step,
     .get_derivatives = get_derivatives,
-    .save = save,
     .restore = restore,
-    .free_state = free_state,
-    .terminate = nothing,
-    .abandon = abandon,
     .destroy = destroy,
     .find = find,
-    .dimension = dimension,
-    .item = item,
-    .last_call = last_call,
 };
 
 static crd_status describe(replay_unit* u)
 {
-    crd_context* ctx = u->base.ctx;
+    crd_context* ctx = u->source.base.ctx;
     const crd_table* t = u->table;
     if (t->rows < 1) {
         return crdi_fail(ctx, CRD_E_FORMAT, "%s: the recording has no rows", t->path);
@@ -239,12 +178,12 @@ static crd_status describe(replay_unit* u)
         if (st < 0) { return st; }
         if (!fresh) {
             crdi_log(ctx, CRD_LOG_WARNING,
-                     "unit '%s': %s has two columns '%s', the first one counts", u->base.name,
-                     t->path, c->name);
+                     "unit '%s': %s has two columns '%s', the first one counts",
+                     u->source.base.name, t->path, c->name);
         }
     }
-    u->base.info.variables = u->variables;
-    u->base.info.variable_count = t->column_count;
+    u->source.base.info.variables = u->variables;
+    u->source.base.info.variable_count = t->column_count;
     return CRD_OK;
 }
 
@@ -256,9 +195,9 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     crd_status st = CRD_OK;
     replay_unit* u = crdi_new(ctx, sizeof *u);
     if (!u) { return CRD_E_MEMORY; }
-    u->base = (crd_unit){.ops = &ops, .ctx = ctx, .name = spec->name, .spec = spec};
+    u->source.base = (crd_unit){.ops = &ops, .ctx = ctx, .name = spec->name, .spec = spec};
     u->linear = spec->interpolation == CRD_INTERPOLATE_LINEAR;
-    u->base.info = (crd_unit_info){
+    u->source.base.info = (crd_unit_info){
         .flags = CRD_UNIT_CAN_SAVE | CRD_UNIT_CAN_VARY_STEP | CRD_UNIT_IS_SOURCE,
         .max_output_order = u->linear ? 1 : 0,
         .start = NAN,
@@ -271,10 +210,10 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     crdi_map_init(&u->names, ctx);
     CRD_TRY(crd_table_read(ctx, spec->path, &u->table));
     CRD_TRY(describe(u));
-    *out = &u->base;
+    *out = &u->source.base;
     return CRD_OK;
 fail:
-    destroy(&u->base);
+    destroy(&u->source.base);
     return st;
 }
 

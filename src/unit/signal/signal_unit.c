@@ -6,35 +6,22 @@
 #include "unit/unit.h"
 
 typedef struct signal_unit {
-    crd_unit base;
+    crdi_source source;
     crd_variable* variables;
     crdi_shape* shapes;
-    double time;
 } signal_unit;
-
-static crd_status instantiate(crd_unit* unit)
-{
-    (void)unit;
-    return CRD_OK;
-}
 
 static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
 {
-    ((signal_unit*)unit)->time = e->start;
+    ((crdi_source*)unit)->time = e->start;
     return CRD_OK;
-}
-
-static crd_status set(crd_unit* unit, const crd_binding* b, const crd_values* v)
-{
-    (void)v;
-    return b->count ? crdi_fail(unit->ctx, CRD_E_UNSUPPORTED, "a signal has no inputs") : CRD_OK;
 }
 
 static crd_status get(crd_unit* unit, const crd_binding* b, crd_values* v)
 {
     signal_unit* u = (signal_unit*)unit;
     for (int32_t j = 0; j < b->count; j++) {
-        v->real[j] = crdi_shape_eval(&u->shapes[b->variables[j]], u->time, 0);
+        v->real[j] = crdi_shape_eval(&u->shapes[b->variables[j]], u->source.time, 0);
     }
     return CRD_OK;
 }
@@ -43,40 +30,21 @@ static crd_status get_derivatives(crd_unit* unit, const crd_binding* b, int orde
 {
     signal_unit* u = (signal_unit*)unit;
     for (int32_t j = 0; j < b->count; j++) {
-        d[j] = order <= 2 ? crdi_shape_eval(&u->shapes[b->variables[j]], u->time, order) : 0;
+        d[j] = order <= 2 ? crdi_shape_eval(&u->shapes[b->variables[j]], u->source.time, order) : 0;
     }
     return CRD_OK;
 }
 
 static crd_status step(crd_unit* unit, double t, double h)
 {
-    ((signal_unit*)unit)->time = t + h;
-    return CRD_OK;
-}
-
-static crd_status save(crd_unit* unit, void** state)
-{
-    if (!*state) { *state = crdi_new(unit->ctx, sizeof(double)); }
-    if (!*state) { return CRD_E_MEMORY; }
-    *(double*)*state = ((signal_unit*)unit)->time;
+    ((crdi_source*)unit)->time = t + h;
     return CRD_OK;
 }
 
 static crd_status restore(crd_unit* unit, void* state)
 {
-    ((signal_unit*)unit)->time = *(const double*)state;
+    ((crdi_source*)unit)->time = *(const double*)state;
     return CRD_OK;
-}
-
-static void free_state(crd_unit* unit, void** state)
-{
-    crdi_free(unit->ctx, *state);
-    *state = NULL;
-}
-
-static void abandon(crd_unit* unit)
-{
-    (void)unit;
 }
 
 static void destroy(crd_unit* unit)
@@ -98,45 +66,15 @@ static int32_t find(const crd_unit* unit, const char* name)
     return -1;
 }
 
-static bool dimension(const crd_unit* unit, int32_t variable, crd_dimension* out)
-{
-    const char* name = unit->info.variables[variable].unit;
-    return name[0] && crd_dimension_parse(name, out);
-}
-
-static bool item(const crd_unit* unit, int32_t variable, const char* name, int64_t* value)
-{
-    (void)unit;
-    (void)variable;
-    (void)name;
-    (void)value;
-    return false;
-}
-
-static const char* last_call(const crd_unit* unit)
-{
-    (void)unit;
-    return "";
-}
-
 static const crd_unit_ops ops = {
-    .instantiate = instantiate,
+    CRDI_SOURCE_OPS,
     .enter_initialization = enter_initialization,
-    .exit_initialization = instantiate,
-    .set = set,
     .get = get,
     .step = step,
     .get_derivatives = get_derivatives,
-    .save = save,
     .restore = restore,
-    .free_state = free_state,
-    .terminate = instantiate,
-    .abandon = abandon,
     .destroy = destroy,
     .find = find,
-    .dimension = dimension,
-    .item = item,
-    .last_call = last_call,
 };
 
 static crd_status describe(signal_unit* u, crd_place* place)
@@ -151,15 +89,16 @@ static crd_status describe(signal_unit* u, crd_place* place)
         [CRD_SIGNAL_MULTISINE] = "sum of sines",
         [CRD_SIGNAL_TABLE] = "table",
     };
-    const crd_unit_spec* spec = u->base.spec;
+    const crd_unit_spec* spec = u->source.base.spec;
     for (int i = 0; i < spec->signal_count; i++) {
         const crd_signal_spec* s = &spec->signals[i];
         if (s->place.file && s->place.file[0]) { *place = s->place; }
-        if (find(&u->base, s->name) >= 0) {
-            return crdi_fail(u->base.ctx, CRD_E_RANGE, "two signals are called '%s'", s->name);
+        if (find(&u->source.base, s->name) >= 0) {
+            return crdi_fail(u->source.base.ctx, CRD_E_RANGE, "two signals are called '%s'",
+                             s->name);
         }
-        const crd_status st = crdi_shape_init(u->base.ctx, s, &u->shapes[i]);
-        u->base.info.variable_count = i + 1; // also how many shapes destroy has to clear
+        const crd_status st = crdi_shape_init(u->source.base.ctx, s, &u->shapes[i]);
+        u->source.base.info.variable_count = i + 1; // also how many shapes destroy has to clear
         const bool jumps =
             s->shape == CRD_SIGNAL_STEP || s->shape == CRD_SIGNAL_PRBS ||
             (s->shape == CRD_SIGNAL_TABLE && s->interpolation == CRD_INTERPOLATE_HOLD);
@@ -191,10 +130,10 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     signal_unit* u = crdi_new(ctx, sizeof *u);
     if (!u) { return CRD_E_MEMORY; }
     const size_t n = (size_t)spec->signal_count;
-    u->base = (crd_unit){.ops = &ops, .ctx = ctx, .name = spec->name, .spec = spec};
+    u->source.base = (crd_unit){.ops = &ops, .ctx = ctx, .name = spec->name, .spec = spec};
     u->variables = crdi_new_array(ctx, n, sizeof *u->variables);
     u->shapes = crdi_new_array(ctx, n, sizeof *u->shapes);
-    u->base.info = (crd_unit_info){
+    u->source.base.info = (crd_unit_info){
         .variables = u->variables,
         .flags = CRD_UNIT_CAN_SAVE | CRD_UNIT_CAN_VARY_STEP | CRD_UNIT_IS_SOURCE,
         .max_output_order = 2,
@@ -206,10 +145,10 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     };
     if (!u->variables || !u->shapes) { goto fail; }
     CRD_TRY(describe(u, place));
-    *out = &u->base;
+    *out = &u->source.base;
     return CRD_OK;
 fail:
-    destroy(&u->base);
+    destroy(&u->source.base);
     return st;
 }
 

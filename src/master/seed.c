@@ -1,0 +1,205 @@
+// The past of an extrapolated connection is not known at the start. Where the source gives
+// derivatives, samples on its Taylor polynomial before the start stand in for it.
+//
+// A unit works its derivatives out as if its inputs rested. An output that depends on inputs
+// without delay moves with them, too:
+//   y' = y'(held inputs) + sum of dy/du_j u_j',   u_j' = gain_j y_source'
+// solved by substitution along the feedthrough. Without this the first step would have an error of
+// second order in the step, whatever the order of the extrapolation. What is not known in this way
+// (no derivatives, a loop) is held in the first step.
+#include "master/master.h"
+
+#include <math.h>
+
+typedef struct term { // rate[to] += factor * rate[from]
+    int to, from;
+    double factor;
+} term;
+
+typedef struct seeds {
+    crd_master* m;
+    int* first; // of a member's real outputs in the vectors below
+    double* own;
+    double* rate;
+    double* next;
+    bool* known;
+    term* terms;
+    int term_count;
+    size_t term_capacity;
+} seeds;
+
+static crd_status get_derivatives(crd_master* m, int member, int order, double* d)
+{
+    crdi_member* p = &m->members[member];
+    m->running = member;
+    const crd_status st = p->unit->ops->get_derivatives(p->unit, p->out, order, d);
+    m->running = -1;
+    return st < 0 ? crdi_member_failed(m, member, st) : CRD_OK;
+}
+
+static crd_status allocate(seeds* s)
+{
+    crd_master* m = s->m;
+    s->first = crdi_new_array(m->ctx, (size_t)m->member_count + 1, sizeof *s->first);
+    if (!s->first) { return CRD_E_MEMORY; }
+    for (int i = 0; i < m->member_count; i++) {
+        const crd_binding* out = m->members[i].out;
+        s->first[i + 1] = s->first[i] + (out ? out->real_count : 0);
+    }
+    const size_t n = (size_t)s->first[m->member_count] + 1;
+    s->own = crdi_new_array(m->ctx, n, sizeof *s->own);
+    s->rate = crdi_new_array(m->ctx, n, sizeof *s->rate);
+    s->next = crdi_new_array(m->ctx, n, sizeof *s->next);
+    s->known = crdi_new_array(m->ctx, n, sizeof *s->known);
+    return s->own && s->rate && s->next && s->known ? CRD_OK : CRD_E_MEMORY;
+}
+
+static bool partial(crd_master* m, const crdi_link* in, int32_t unknown, double* d)
+{
+    crd_unit* u = m->members[in->to_member].unit;
+    const int32_t known = in->to_variable;
+    const double seed = 1;
+    if (!u->ops->directional || !(u->info.flags & CRD_UNIT_HAS_DIRECTIONAL)) { return false; }
+    if (u->info.variables[known].size != 1 || u->info.variables[unknown].size != 1) {
+        return false;
+    }
+    m->running = in->to_member;
+    const crd_status st = u->ops->directional(u, &unknown, 1, &known, 1, &seed, d);
+    m->running = -1;
+    return st >= 0;
+}
+
+// What one input does to the outputs of its unit.
+static crd_status add_terms(seeds* s, const crdi_link* in)
+{
+    crd_master* m = s->m;
+    const crdi_member *a = &m->members[in->from_member], *b = &m->members[in->to_member];
+    if (!b->out || crd_type_kind(a->unit->info.variables[in->from_variable].type) != CRD_REAL ||
+        crd_type_kind(b->unit->info.variables[in->to_variable].type) != CRD_REAL) {
+        return CRD_OK;
+    }
+    for (int i = 0; i < b->out->count; i++) {
+        const int32_t variable = b->out->variables[i];
+        const crd_variable* v = &b->unit->info.variables[variable];
+        if (crd_type_kind(v->type) != CRD_REAL ||
+            !crd_unit_depends(b->unit, variable, in->to_variable, false)) {
+            continue;
+        }
+        const int to = s->first[in->to_member] + b->out->offsets[i];
+        double d = 0;
+        if (!partial(m, in, variable, &d)) {
+            for (uint32_t e = 0; e < v->size; e++) {
+                s->known[to + (int)e] = false;
+            }
+            continue;
+        }
+        term* t =
+            crdi_grow(m->ctx, s->terms, &s->term_capacity, (size_t)s->term_count + 1, sizeof *t);
+        if (!t) { return CRD_E_MEMORY; }
+        s->terms = t;
+        t[s->term_count++] = (term){
+            .to = to, .from = s->first[in->from_member] + in->from_slot, .factor = d * in->gain};
+    }
+    return CRD_OK;
+}
+
+static crd_status gather(seeds* s)
+{
+    crd_master* m = s->m;
+    crd_status st = CRD_OK;
+    for (int i = 0; i < m->member_count; i++) {
+        const crdi_member* p = &m->members[i];
+        if (s->first[i + 1] == s->first[i] || p->unit->info.max_output_order < 1) { continue; }
+        CRD_TRY(get_derivatives(m, i, 1, s->own + s->first[i]));
+        for (int k = s->first[i]; k < s->first[i + 1]; k++) {
+            s->known[k] = true;
+        }
+    }
+    for (int i = 0; i < m->link_count; i++) {
+        CRD_TRY(add_terms(s, &m->links[i]));
+    }
+fail:
+    return st;
+}
+
+// What depends on something unknown is unknown.
+static void spread_unknown(seeds* s)
+{
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (int i = 0; i < s->term_count; i++) {
+            const term* t = &s->terms[i];
+            if (s->known[t->to] && !s->known[t->from]) {
+                s->known[t->to] = false;
+                changed = true;
+            }
+        }
+    }
+}
+
+// rate = own + terms: a chain of n units is through after n passes; what still moves then is in a
+// loop.
+static void substitute(seeds* s)
+{
+    const int n = s->first[s->m->member_count];
+    bool changed = true;
+    for (int pass = 0; pass <= s->m->member_count + 1 && changed; pass++) {
+        changed = false;
+        for (int k = 0; k < n; k++) {
+            s->next[k] = s->own[k];
+        }
+        for (int i = 0; i < s->term_count; i++) {
+            s->next[s->terms[i].to] += s->terms[i].factor * s->rate[s->terms[i].from];
+        }
+        for (int k = 0; k < n; k++) {
+            const bool moved = s->next[k] != s->rate[k];
+            if (moved && pass > s->m->member_count) { s->known[k] = false; }
+            changed = changed || moved;
+            s->rate[k] = s->next[k];
+        }
+    }
+    spread_unknown(s);
+}
+
+static crd_status seed(seeds* s, crdi_curve* c)
+{
+    crd_master* m = s->m;
+    const crdi_member* p = &m->members[c->source];
+    const int slot = (int)(c->from - p->outputs.real), k = s->first[c->source] + slot;
+    double bend = 0;
+    int order = s->known[k] && isfinite(s->rate[k]) && c->order > 0 ? 1 : 0;
+    if (order && c->order > 1 && p->unit->info.max_output_order > 1) {
+        const crd_status st = get_derivatives(m, c->source, 2, s->next + s->first[c->source]);
+        if (st < 0) { return st; }
+        bend = s->next[k];
+        order = 2;
+    }
+    for (int i = 0; i < order; i++) { // newest first
+        const double x = -p->step * (i + 1);
+        c->t[i] = m->start + x;
+        c->y[i] = c->gain * (*c->from + x * (s->rate[k] + x / 2 * bend)) + c->offset;
+    }
+    c->count = order;
+    return CRD_OK;
+}
+
+crd_status crdi_master_seed_curves(crd_master* m)
+{
+    if (!m->curve_count) { return CRD_OK; }
+    crd_status st = CRD_OK;
+    seeds s = {.m = m};
+    CRD_TRY(allocate(&s));
+    CRD_TRY(gather(&s));
+    substitute(&s);
+    for (int i = 0; i < m->curve_count; i++) {
+        CRD_TRY(seed(&s, &m->curves[i]));
+    }
+fail:
+    crdi_free(m->ctx, s.first);
+    crdi_free(m->ctx, s.own);
+    crdi_free(m->ctx, s.rate);
+    crdi_free(m->ctx, s.next);
+    crdi_free(m->ctx, s.known);
+    crdi_free(m->ctx, s.terms);
+    return st;
+}
