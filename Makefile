@@ -1,63 +1,82 @@
 # Cardan: thin commands over CMake. Each does its own set-up and skips what is there.
 PREFIX ?= /usr/local
+DESTDIR ?=
 BENCH ?=
 LABEL ?=
 JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 60
 
-.PHONY: all demo test test-release test-dev test-tsan test-fuzz bench install clean tidy format help
+configure = out=$$(cmake --preset $(1) 2>&1) || { echo "$$out" >&2; exit 1; }
+compile = cmake --build $(1) -j $(JOBS) $$([ -t 2 ] || echo -- --quiet)
+label = $(if $(LABEL),-L '$(LABEL)')
 
-all: build/cardan
+.NOTPARALLEL:
+.PHONY: all build demo test test-release test-dev test-tsan test-fuzz bench install clean tidy \
+        format help setup
 
-help:
-	@sed -n 's/^# //p; s/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
+all: build
+
+help: ## this list
+	@sed -n 's/^# \(Cardan.*\)/\1/p; s/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 22
 
 # The distribution's packages; nothing happens when they are there.
-.PHONY: setup
 setup:
 	@sh cmake/setup.sh
 
 build/build.ninja: CMakeLists.txt CMakePresets.json | setup
-	@cmake --preset release >build.log 2>&1 && rm -f build.log || { cat build.log; rm -f build.log; exit 1; }
+	@$(call configure,release)
 
-.PHONY: build/cardan
-build/cardan: build/build.ninja ## build the release into build/
-	@cmake --build build -j $(JOBS)
+build: build/build.ninja ## build the release into build/
+	@$(call compile,build)
 
-demo: build/cardan ## run the linear oscillator as two FMUs next to its monolithic solution
+demo: build ## run the linear oscillator as two FMUs next to its monolithic solution
 	@sh examples/demo/demo.sh
 
-# The Python tools of the tests live in a virtual environment of their own.
-build/venv/ready: tests/tools/requirements.txt | setup
+# The Python tools of the tests live in a virtual environment of their own, those of the benchmarks
+# in another: a peer may want other versions.
+build/venv/ready: tests/tools/requirements.txt cmake/venv.sh | setup
 	@sh cmake/venv.sh build/venv tests/tools/requirements.txt
 
-test: test-release test-dev test-tsan ## all tests, also under the sanitizers
+build/venv-bench/ready: tests/tools/requirements.txt benchmarks/requirements.txt cmake/venv.sh | setup
+	@sh cmake/venv.sh build/venv-bench tests/tools/requirements.txt benchmarks/requirements.txt
 
-test-release: build/cardan build/venv/ready
-	@ctest --test-dir build --output-on-failure -j $(JOBS) -LE 'soak' $(if $(LABEL),-L $(LABEL))
+test: test-release test-dev test-tsan ## all tests, also under the sanitizers; LABEL=unit chooses
+
+test-release: build build/venv/ready
+	@ctest --test-dir build --output-on-failure -j $(JOBS) -LE soak $(label)
 
 test-dev: build/venv/ready
-	@cmake --preset dev >/dev/null && cmake --build build/dev -j $(JOBS)
-	@ctest --test-dir build/dev --output-on-failure -j $(JOBS) -LE 'soak|e2e|golden|peer' $(if $(LABEL),-L $(LABEL))
+	@$(call configure,dev)
+	@$(call compile,build/dev)
+	@ctest --test-dir build/dev --output-on-failure -j $(JOBS) -LE 'soak|e2e|golden|peer' $(label)
 
 test-tsan: build/venv/ready
-	@cmake --preset tsan >/dev/null && cmake --build build/tsan -j $(JOBS)
-	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) -L 'threads' $(if $(LABEL),-L $(LABEL))
+	@$(call configure,tsan)
+	@$(call compile,build/tsan)
+	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) -L threads $(label)
 
-test-fuzz: | setup ## every fuzz target for FUZZ_SECONDS (default 60)
-	@cmake --preset fuzz >/dev/null && cmake --build build/fuzz -j $(JOBS)
-	@sh tests/fuzz/run.sh build/fuzz $${FUZZ_SECONDS:-60}
+test-fuzz: ## every fuzz target for FUZZ_SECONDS (default 60)
+	@sh cmake/setup.sh fuzz
+	@$(call configure,fuzz)
+	@$(call compile,build/fuzz)
+	@sh tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
 
-bench: build/cardan build/venv/ready ## benchmarks as ratios; BENCH=master runs those whose name starts so
-	@build/bench/cardan-bench --json build/bench.json --python build/venv/bin/python $(BENCH)
+bench: build build/venv-bench/ready ## benchmarks as ratios; BENCH=master runs those whose name starts so
+	@build/bench/cardan-bench --json build/bench.json --python build/venv-bench/bin/python $(BENCH)
 
-install: build/cardan ## install under PREFIX
-	@cmake --install build --prefix $(PREFIX)
+install: build ## install under PREFIX, below DESTDIR if given
+	@DESTDIR='$(DESTDIR)' cmake --install build --prefix '$(PREFIX)' >/dev/null || \
+	    { echo "cardan: try sudo make install, or PREFIX=~/.local" >&2; exit 1; }
+	@[ -n '$(DESTDIR)' ] || [ "$$(id -u)" -ne 0 ] || ldconfig
+	@echo "installed below $(DESTDIR)$(PREFIX), $$(wc -l <build/install_manifest.txt) files"
 
-tidy: build/cardan ## clang-tidy over the sources
+tidy: build ## clang-tidy over the sources
+	@sh cmake/setup.sh tidy
 	@clang-tidy -p build --quiet $$(git ls-files 'src/*.c' ':!src/fmi/export')
 
 format: ## clang-format over the tree
+	@sh cmake/setup.sh tidy
 	@clang-format -i $$(git ls-files '*.c' '*.h')
 
-clean:
+clean: ## remove build/
 	@rm -rf build

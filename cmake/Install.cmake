@@ -8,16 +8,30 @@ install(TARGETS cardan cardan_static EXPORT cardan-targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/cardan DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
-# What a static link needs besides libcardan.a
-set(CARDAN_PRIVATE_PACKAGES "expat libzip yaml-0.1 lapacke")
-set(CARDAN_PRIVATE_LIBS "-lm -ldl -lpthread")
+# pkg-config: the prefix is found from the file's own place, so that the tree can be moved. Programs
+# that link libcardan.so need none of the libraries behind it; --static names them.
+set(CARDAN_PRIVATE_LIBS "-lexpat -lzip -lyaml -llapacke -lm -ldl -lpthread")
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+    set(pc_prefix ${CMAKE_INSTALL_PREFIX})
+else()
+    file(RELATIVE_PATH up /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+    string(REGEX REPLACE "/$" "" pc_prefix "\${pcfiledir}/${up}")
+endif()
+set(pc_libdir "\${prefix}")
+set(pc_includedir "\${prefix}")
+cmake_path(APPEND pc_libdir ${CMAKE_INSTALL_LIBDIR})
+cmake_path(APPEND pc_includedir ${CMAKE_INSTALL_INCLUDEDIR})
 configure_file(cmake/cardan.pc.in cardan.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/cardan.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
+# CMake: the libraries, and cardan_add_fmu with the sources that it compiles into FMUs.
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/cardan)
 install(EXPORT cardan-targets NAMESPACE cardan:: DESTINATION ${package_dir})
+set(share_dir ${CMAKE_INSTALL_DATADIR}/cardan)
+install(FILES cmake/CardanFmu.cmake DESTINATION ${share_dir})
+install(DIRECTORY src/fmi/export DESTINATION ${share_dir} FILES_MATCHING PATTERN "*.[ch]")
 configure_package_config_file(cmake/cardan-config.cmake.in cardan-config.cmake
-                              INSTALL_DESTINATION ${package_dir})
+                              INSTALL_DESTINATION ${package_dir} PATH_VARS share_dir)
 write_basic_package_version_file(cardan-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/cardan-config.cmake ${CMAKE_BINARY_DIR}/cardan-config-version.cmake
         DESTINATION ${package_dir})
@@ -40,6 +54,6 @@ install(FILES ${generated}/cardan.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${generated}/cardan.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
         RENAME cardan)
 install(FILES ${generated}/_cardan DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-install(FILES docs/schema/cardan.schema.json DESTINATION ${CMAKE_INSTALL_DATADIR}/cardan)
-install(DIRECTORY ${CMAKE_BINARY_DIR}/fmus DESTINATION ${CMAKE_INSTALL_DATADIR}/cardan
-        FILES_MATCHING PATTERN "*.fmu")
+install(FILES docs/schema/cardan.schema.json DESTINATION ${share_dir})
+install(DIRECTORY ${CMAKE_BINARY_DIR}/fmus/fmi2 ${CMAKE_BINARY_DIR}/fmus/fmi3
+        DESTINATION ${share_dir}/fmus FILES_MATCHING PATTERN "*.fmu")

@@ -1,26 +1,41 @@
 #!/bin/sh
-# Installs what the build and the tests need from Debian, and says nothing when it is there.
+# cmake/setup.sh [GROUP ...]: installs what the build and the tests need from Debian, and says
+# nothing when it is there. Groups add to that: fuzz, tidy.
 set -eu
-packages="build-essential cmake ninja-build pkg-config clang libclang-rt-14-dev python3 python3-venv
+packages="build-essential cmake ninja-build pkg-config groff-base
+python3 python3-venv libpython3-dev
 libexpat1-dev libzip-dev libyaml-dev libjansson-dev liblapacke-dev libcmocka-dev"
+for group in "$@"; do
+    case $group in
+    fuzz) packages="$packages clang libclang-rt-dev" ;;
+    tidy) packages="$packages clang-tidy clang-format" ;;
+    *) echo "setup.sh: no group $group; there are fuzz and tidy" >&2 && exit 2 ;;
+    esac
+done
+# On other distributions CMake names what is missing.
+command -v dpkg-query >/dev/null && command -v apt-get >/dev/null || exit 0
+# shellcheck disable=SC2086
+installed=$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' $packages 2>/dev/null || true)
 missing=""
 for p in $packages; do
-    dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null | grep -qx installed || missing="$missing $p"
+    echo "$installed" | grep -qx "$p installed" || missing="$missing $p"
 done
-[ -z "$missing" ] && exit 0
-command -v apt-get >/dev/null || {
-    echo "cardan: please install:$missing" >&2
-    exit 1
-}
+[ -n "$missing" ] || exit 0
 as_root=""
 if [ "$(id -u)" -ne 0 ]; then
     command -v sudo >/dev/null || {
-        echo "cardan: please install as root:$missing" >&2
+        echo "cardan: please install as root: apt-get install$missing" >&2
         exit 1
     }
     as_root="sudo"
 fi
 echo "installing:$missing"
-$as_root apt-get update -qq
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
 # shellcheck disable=SC2086
-$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq $missing >/dev/null
+if ! { $as_root apt-get update -qq && $as_root env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends $missing; } >"$log" 2>&1; then
+    tail -n 20 "$log" >&2
+    echo "cardan: could not install:$missing" >&2
+    exit 1
+fi
