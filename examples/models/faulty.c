@@ -2,6 +2,8 @@
 // `mode` says. For testing importers.
 #include "numerics.h"
 
+#include <stdlib.h>
+
 typedef struct faulty {
     double u, y;
     double when;
@@ -21,6 +23,7 @@ enum {
     BAD_START,    // initialisation fails
     SHORT_STEPS,  // steps longer than 1 ms are discarded
     ENDLESS_STEP, // a step that never ends
+    EXIT,         // ends the process
     MODES
 };
 
@@ -82,6 +85,8 @@ static crd_model_status step(void* self, const crd_model_host* host, double t, d
     case ENDLESS_STEP:
         while (bottom) {}
         return CRD_MODEL_OK;
+    case EXIT:
+        exit(0);
     default:
         return CRD_MODEL_OK;
     }
@@ -94,7 +99,7 @@ static const crd_model_variable rows[] = {
     {ROW_COUNT(faulty, mode, "mode", HEALTHY, HEALTHY, MODES - 1),
      .description = "0 none, 1 warning, 2 discard, 3 error, 4 fatal, 5 NaN, 6 terminate, "
                     "7 segmentation fault, 8 stack overflow, 9 error at the start, "
-                    "10 discards steps > 1 ms, 11 endless step"},
+                    "10 discards steps > 1 ms, 11 endless step, 12 exit"},
 };
 
 const crd_model crd_model_faulty = {

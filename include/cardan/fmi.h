@@ -184,11 +184,11 @@ typedef struct crd_fmi_exchange {
     double* get_values;
     uint32_t set_count, set_value_count; ///< references, elements
     uint32_t get_count, get_value_count;
+    int id; ///< the caller's number for it
     bool no_rollback;
     /// Called after a step that was not a plain full one, and before the values are read.
     crd_status (*odd)(void* user, double t, double h, crd_fmi_step* step);
     void* user;
-    int id; ///< the caller's number for it
     // by crd_fmi_join
     crd_fmi* fmi;
     void* component;

@@ -70,16 +70,14 @@ typedef struct crd_experiment {
     bool may_roll_back; ///< an earlier state may be restored
 } crd_experiment;
 
-/// The short way of a step: set the inputs, step and get the outputs, for `count` lanes in a row
-/// with the same `advance`; `stride` bytes lie from one to the next. `*at` is the id of the lane
-/// whose unit runs, also after a failure, which ends the row.
-enum { CRD_LANE_ROOM = 168 };
+/// Room for what a unit needs in a step, two cache lines: near is fast.
 typedef struct crd_lane {
-    crd_status (*advance)(struct crd_lane* first, size_t stride, int count, double t, double h,
-                          volatile int* at); ///< NULL: there is none
-    int id;                                  ///< the master's number for it
-    uint64_t room[CRD_LANE_ROOM / 8];        ///< the adapter's: what a step needs, near is fast
+    uint64_t room[16];
 } crd_lane;
+
+/// The short way of a step: set the inputs, step and get the outputs for `count` lanes in a row.
+/// `*at` is the id of the lane whose unit runs, also after a failure, which ends the row.
+typedef crd_status crd_advance(crd_lane* first, int count, double t, double h, volatile int* at);
 
 /// The table of functions. All that can fail leave a sentence in the unit's context that names
 /// what happened, not which unit it was: the caller adds that.
@@ -91,10 +89,10 @@ typedef struct crd_unit_ops {
     crd_status (*get)(crd_unit* u, const crd_binding* b, crd_values* v);
     /// Advance from t to t + h, through events if there are some. May set u->wants_stop.
     crd_status (*step)(crd_unit* u, double t, double h);
-    /// Set, step and get of these values in one call: fills in the lane. Comes after the
-    /// initialisation. false: the unit has no short way for them. May be NULL.
-    bool (*join)(crd_unit* u, const crd_binding* in, const crd_values* inputs,
-                 const crd_binding* out, crd_values* outputs, crd_lane* lane);
+    /// The short way for these values, NULL if the unit has none: prepares the lane, for which the
+    /// master says `id`. Comes after the initialisation. May be NULL.
+    crd_advance* (*join)(crd_unit* u, int id, const crd_binding* in, const crd_values* inputs,
+                         const crd_binding* out, crd_values* outputs, crd_lane* lane);
     /// Time derivatives at the beginning of the next step of the real values of `b`:
     /// d[order - 1] has real_count elements. NULL if max_input_order is 0. Comes after set.
     crd_status (*set_derivatives)(crd_unit* u, const crd_binding* b, const double* const* d,

@@ -42,7 +42,10 @@ static void handler(int number, siginfo_t* info, void* context)
 // A unit that calls exit() would end the process and lose the record.
 static void leave_exit(void)
 {
-    if (current && *current->running >= 0) { siglongjmp(current->env, CRDI_GUARD_EXIT); }
+    if (current && *current->running >= 0) {
+        (void)atexit(leave_exit); // it was taken off the list to be called
+        siglongjmp(current->env, CRDI_GUARD_EXIT);
+    }
 }
 
 void crdi_guard_install(void)

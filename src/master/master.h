@@ -134,8 +134,9 @@ struct crd_master {
     crdi_phase* phases;
     int phase_count;
     int* batch;
-    crd_lane* lanes; // like batch; what a step needs, close together
-    int* lane_rows;  // like batch: how many lanes from here have the same `advance`
+    crd_lane* lanes;       // like batch; what a step needs, close together
+    crd_advance** advance; // like batch, NULL: the long way
+    int* lane_rows;        // like batch: how many lanes from here have the same function
     bool multirate;
     double* outputs; // real outputs of all members in a row
     size_t output_count;

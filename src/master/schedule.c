@@ -494,9 +494,9 @@ static void count_rows(crd_master* m)
 {
     for (int i = 0; i < m->phase_count; i++) {
         const crdi_phase* p = &m->phases[i];
-        for (int k = p->batch_first + p->batch_count - 1; k >= p->batch_first; k--) {
-            const bool last = k == p->batch_first + p->batch_count - 1;
-            const bool same = !last && m->lanes[k].advance == m->lanes[k + 1].advance;
+        const int last = p->batch_first + p->batch_count - 1;
+        for (int k = last; k >= p->batch_first; k--) {
+            const bool same = k < last && m->advance[k] == m->advance[k + 1];
             m->lane_rows[k] = same ? m->lane_rows[k + 1] + 1 : 1;
         }
     }
@@ -506,17 +506,18 @@ static void count_rows(crd_master* m)
 crd_status crdi_master_plan_lanes(crd_master* m)
 {
     const size_t n = (size_t)m->member_count;
-    m->lanes = crdi_arena_new(&m->arena, n, sizeof *m->lanes);
+    char* room = crdi_arena_new(&m->arena, n + 1, sizeof *m->lanes);
+    m->advance = crdi_arena_new(&m->arena, n, sizeof *m->advance);
     m->lane_rows = crdi_arena_new(&m->arena, n, sizeof *m->lane_rows);
-    if (!m->lanes || !m->lane_rows) { return CRD_E_MEMORY; }
+    if (!room || !m->advance || !m->lane_rows) { return CRD_E_MEMORY; }
+    enum { CACHE_LINE = 64 };
+    m->lanes = (crd_lane*)(room + (CACHE_LINE - (uintptr_t)room % CACHE_LINE) % CACHE_LINE);
     for (int i = 0; i < m->member_count; i++) {
         crdi_member* p = &m->members[m->batch[i]];
         const crd_unit_ops* ops = p->unit->ops;
-        crd_lane* l = &m->lanes[i];
-        l->id = m->batch[i];
-        if (p->slope_order || p->feeds_curve || !ops->join ||
-            !ops->join(p->unit, p->in, &p->inputs, p->out, &p->outputs, l)) {
-            l->advance = NULL;
+        if (!p->slope_order && !p->feeds_curve && ops->join) {
+            m->advance[i] = ops->join(p->unit, m->batch[i], p->in, &p->inputs, p->out, &p->outputs,
+                                      &m->lanes[i]);
         }
     }
     count_rows(m);

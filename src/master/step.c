@@ -135,12 +135,11 @@ static bool run_lanes(crd_master* m, const crdi_phase* phase)
     bool good = true;
     int i = phase->batch_first;
     for (const int end = i + phase->batch_count; i < end && good;) {
-        crd_lane* l = &m->lanes[i];
         const int row = m->lane_rows[i];
-        if (!l->advance) {
+        if (!m->advance[i]) {
             good = run_serial(m, m->batch + i, row);
         } else {
-            const crd_status st = l->advance(l, sizeof *l, row, t, h, &m->running);
+            const crd_status st = m->advance[i](&m->lanes[i], row, t, h, &m->running);
             if (st < 0) {
                 m->members[m->running].status = st;
                 good = false;

@@ -197,9 +197,11 @@ class UnitsThatFail(EndToEnd):
                 (1, 0, "as asked for", 1),
                 (3, 1, ["faulty", "as asked for", "0.5"], 0.5),
                 (4, 1, ["faulty", "atal", "0.5"], 0.5),
+                (5, 1, ["faulty", "'y' is not a number"], 0.5),
                 (6, 0, "a unit ended the run: faulty", 0.5),
                 (7, 1, ["faulty", "crash", "DoStep"], 0.5),
                 (8, 1, ["faulty", "crash", "DoStep"], 0.5),
+                (12, 1, ["faulty", "exit()", "DoStep"], 0.5),
             ]:
                 with self.subTest(f"FMI {version}, mode {mode}"):
                     self.run_mode(mode, code, says, version, last)

@@ -114,6 +114,7 @@ static void faults_on_the_short_way_are_told_like_any_other(void** state)
         check_fault(*state, version, "5", CRD_E_UNIT, "not a number", 5);
         check_fault(*state, version, "6", CRD_OK, "", 5);
         check_fault(*state, version, "7", CRD_E_CRASH, "DoStep", 5);
+        check_fault(*state, version, "12", CRD_E_CRASH, "exit()", 5);
     }
 }
 

@@ -89,7 +89,7 @@ typedef struct {
     crd_fmi_exchange exchange;
     uint32_t refs[4];
 } lane_data;
-_Static_assert(sizeof(lane_data) <= CRD_LANE_ROOM, "a lane is too small");
+_Static_assert(sizeof(lane_data) <= sizeof(crd_lane), "a lane is too small");
 
 static crd_status odd_step(void* unit, double t, double h, crd_fmi_step* s)
 {
@@ -103,25 +103,22 @@ static const uint32_t* move_in(uint32_t* room, const uint32_t* refs, size_t n)
     return room;
 }
 
-static crd_status advance(crd_lane* first, size_t stride, int count, double t, double h,
-                          volatile int* at)
+static crd_status advance(crd_lane* first, int count, double t, double h, volatile int* at)
 {
-    lane_data* d = (void*)first->room;
-    return crd_fmi_advance(&d->exchange, stride, count, t, h, at);
+    lane_data* d = (void*)first;
+    return crd_fmi_advance(&d->exchange, sizeof *first, count, t, h, at);
 }
 
-static bool join(crd_unit* unit, const crd_binding* in, const crd_values* inputs,
-                 const crd_binding* out, crd_values* outputs, crd_lane* lane)
+static crd_advance* join(crd_unit* unit, int id, const crd_binding* in, const crd_values* inputs,
+                         const crd_binding* out, crd_values* outputs, crd_lane* lane)
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     const crdi_fmi_prepared* i = in ? in->prepared : NULL;
     const crdi_fmi_prepared* o = out ? out->prepared : NULL;
-    if (u->event_mode || u->curved || (i && !i->plain_set) || (o && !o->plain_get)) {
-        return false;
-    }
-    lane_data* d = (void*)lane->room;
-    d->exchange = (crd_fmi_exchange){
-        .no_rollback = u->no_rollback, .odd = odd_step, .user = u, .id = lane->id};
+    if (u->event_mode || u->curved || (i && !i->plain_set) || (o && !o->plain_get)) { return NULL; }
+    lane_data* d = (void*)lane;
+    d->exchange =
+        (crd_fmi_exchange){.no_rollback = u->no_rollback, .odd = odd_step, .user = u, .id = id};
     if (i) {
         d->exchange.set_refs = move_in(d->refs, i->refs, i->ref_count);
         d->exchange.set_values = inputs->real;
@@ -135,8 +132,7 @@ static bool join(crd_unit* unit, const crd_binding* in, const crd_values* inputs
         d->exchange.get_value_count = (uint32_t)o->value_count;
     }
     crd_fmi_join(u->fmi, &d->exchange);
-    lane->advance = advance;
-    return true;
+    return advance;
 }
 
 // Inside fmi3DoStep.
