@@ -3,7 +3,7 @@
 # cardan_add_fmu(<name> SOURCES model.c [more.c] [HEADERS files] [RESOURCES dir])
 #
 # The sources define `const crd_model crd_model_<name>` (cardan/model.h), and other models too if they
-# like; they are linked with the FMI functions of CARDAN_EXPORT_DIR. modelDescription.xml comes from the
+# like; they are linked with the FMI functions of the export sources. modelDescription.xml comes from the
 # same table. The archive holds all that was compiled, so that it builds from its own sources/ folder.
 # The shared objects are plain: no sanitizers, optimised, exporting FMI functions alone.
 #

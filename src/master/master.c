@@ -40,7 +40,6 @@ crd_status crd_master_create(crd_context* ctx, const crd_system* sys, const crd_
     m->opt = opt ? *opt : crd_master_defaults();
     m->running = m->end_member = -1;
     m->threads = 1;
-    m->measure_every = 1;
     crdi_arena_init(&m->arena, ctx);
     CRD_TRY(open_units(m));
     CRD_TRY(crdi_master_connect(m));

@@ -152,14 +152,15 @@ struct crd_master {
     int64_t tick_count;
     int64_t row_every; // ticks between rows
 
-    int64_t n;                                       // run: ticks done
-    crd_end end;                                     // run
-    int end_member;                                  // run: -1
-    bool wish;                                       // run: some unit wants the end; atomic
-    bool initialized, started, finished;             // run; started: the first step may come
-    int64_t longest_ticks;                           // of a member's step
-    int64_t measure_every, measure_in, measure_left; // run: when the units' times are taken
-    bool measure;                                    // run: in this tick
+    int64_t n;                           // run: ticks done
+    crd_end end;                         // run
+    int end_member;                      // run: -1
+    bool wish;                           // run: some unit wants the end; atomic
+    bool initialized, started, finished; // run; started: the first step may come
+    int64_t longest_ticks;               // of a member's step
+    int64_t tune_at;                     // run: tick at which crdi_master_tune looks again
+    int64_t measure_every;               // run: ticks between two measurements, 0: not known yet
+    bool measure;                        // run: in this tick
     int64_t ns_clock;                  // what reading the clock costs; each measured time has it in
     int threads;                       // run: in use
     int threads_possible;              // with the pool
@@ -199,6 +200,8 @@ crd_status crdi_master_seed_curves(crd_master* m); // before the first step
 void crdi_master_transfer(crd_master* m, const crdi_feed* f, double t);
 void crdi_convert(const crdi_conversion* c);
 crd_status crdi_convert_bytes(crd_context* ctx, const crdi_conversion* c);
+// tune.c: decides what is measured and how many threads run; says in tune_at when to ask again
+void crdi_master_tune(crd_master* m);
 // step.c
 /// One member over its step that ends with the tick under way; its status says how it went.
 void crdi_member_run(crd_master* m, crdi_member* p);

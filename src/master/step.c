@@ -151,45 +151,6 @@ static bool run_lanes(crd_master* m, const crdi_phase* phase)
     return good;
 }
 
-// All members of a phase advance. Failures are reported in the order of the batch.
-static crd_status run_batch(crd_master* m, const crdi_phase* phase)
-{
-    bool good = true;
-    if (m->threads > 1 && phase->batch_count - phase->pinned_count > 1) {
-        crdi_pool_run(m->pool, phase->batch_first + phase->pinned_count,
-                      phase->batch_count - phase->pinned_count);
-        (void)run_serial(m, m->batch + phase->batch_first, phase->pinned_count);
-        good = false; // look
-    } else if (m->multirate || m->measure) {
-        good = run_serial(m, m->batch + phase->batch_first, phase->batch_count);
-    } else {
-        good = run_lanes(m, phase);
-    }
-    return good ? CRD_OK : first_failure(m, phase);
-}
-
-// Values move into the units whose step begins (early) or ends (late) with this tick.
-static void move_values(crd_master* m, const crdi_phase* phase)
-{
-    if (!m->multirate) {
-        const double t = crdi_master_time_of(m, m->n);
-        if (phase->early_count) { crdi_master_transfer(m, &phase->early, t); }
-        if (phase->late_count) { crdi_master_transfer(m, &phase->late, t); }
-        return;
-    }
-    for (int k = 0; k < phase->early_count; k++) {
-        const crdi_feed* f = &m->feeds[phase->early_first + k];
-        if (m->n % m->members[f->member].ticks != 0) { continue; }
-        crdi_master_transfer(m, f, crdi_master_time_of(m, m->n));
-    }
-    for (int k = 0; k < phase->late_count; k++) {
-        const crdi_feed* f = &m->feeds[phase->late_first + k];
-        if (!is_due(m, f->member)) { continue; }
-        const int64_t begin = m->n + 1 - m->members[f->member].ticks;
-        crdi_master_transfer(m, f, crdi_master_time_of(m, begin));
-    }
-}
-
 // A connected output that is not a number poisons everything behind it: the run ends where it
 // came from, the first in the order of the schedule.
 static crd_status __attribute__((cold, noinline)) fail_nan(crd_master* m)
@@ -224,6 +185,49 @@ static crd_status check_outputs(crd_master* m)
         sum[0] += 0 * y[i];
     }
     return (sum[0] + sum[1]) + (sum[2] + sum[3]) == 0 ? CRD_OK : fail_nan(m);
+}
+
+// All members of a phase advance. Failures are reported in the order of the batch.
+static crd_status run_batch(crd_master* m, const crdi_phase* phase)
+{
+    bool good = true;
+    if (m->threads > 1 && phase->batch_count - phase->pinned_count > 1) {
+        crdi_pool_run(m->pool, phase->batch_first + phase->pinned_count,
+                      phase->batch_count - phase->pinned_count);
+        (void)run_serial(m, m->batch + phase->batch_first, phase->pinned_count);
+        good = false; // look
+    } else if (m->multirate || m->measure) {
+        good = run_serial(m, m->batch + phase->batch_first, phase->batch_count);
+    } else {
+        good = run_lanes(m, phase);
+    }
+    if (good) { return CRD_OK; }
+    const crd_status st = first_failure(m, phase);
+    // A unit that was fed with NaN in this tick may fail for it: then its source is to blame.
+    const crd_status cause = st < 0 ? check_outputs(m) : CRD_OK;
+    return cause < 0 ? cause : st;
+}
+
+// Values move into the units whose step begins (early) or ends (late) with this tick.
+static void move_values(crd_master* m, const crdi_phase* phase)
+{
+    if (!m->multirate) {
+        const double t = crdi_master_time_of(m, m->n);
+        if (phase->early_count) { crdi_master_transfer(m, &phase->early, t); }
+        if (phase->late_count) { crdi_master_transfer(m, &phase->late, t); }
+        return;
+    }
+    for (int k = 0; k < phase->early_count; k++) {
+        const crdi_feed* f = &m->feeds[phase->early_first + k];
+        if (m->n % m->members[f->member].ticks != 0) { continue; }
+        crdi_master_transfer(m, f, crdi_master_time_of(m, m->n));
+    }
+    for (int k = 0; k < phase->late_count; k++) {
+        const crdi_feed* f = &m->feeds[phase->late_first + k];
+        if (!is_due(m, f->member)) { continue; }
+        const int64_t begin = m->n + 1 - m->members[f->member].ticks;
+        crdi_master_transfer(m, f, crdi_master_time_of(m, begin));
+    }
 }
 
 // One tick: in every phase values move, then the units that are due advance.
@@ -261,76 +265,10 @@ static void look_for_end(crd_master* m)
     }
 }
 
-enum { FIRST_TICKS = 16, TRIAL_TICKS = 32, READ_CLOCK_NS = 30, FORK_JOIN_NS = 3000 };
-
-// The first ticks find cold caches: they are not typical of a long run.
-static void forget_first_ticks(crd_master* m)
-{
-    for (int i = 0; i < m->member_count; i++) {
-        crdi_member* p = &m->members[i];
-        p->measured = p->ns_set = p->ns_step = p->ns_get = 0;
-    }
-}
-
-// After the first ticks the cost of the units is known: measure so seldom that the clock costs a
-// thousandth, and use threads if they pay.
-static void tune(crd_master* m)
-{
-    double sum = 0, most = 0;
-    for (int i = 0; i < m->member_count; i++) {
-        const crdi_member* p = &m->members[i];
-        if (!p->measured) { continue; }
-        const double ns = (double)(p->ns_set + p->ns_step + p->ns_get) / (double)p->measured;
-        sum += ns;
-        most = fmax(most, ns);
-    }
-    const double mean = fmax(sum / m->member_count, 1);
-    m->measure_every =
-        m->longest_ticks * (int64_t)fmin(fmax(4 * READ_CLOCK_NS * 1000 / mean, 1), 1000);
-    m->measure_in = m->measure_left = 0;
-    if (m->tick_count > 20 * FIRST_TICKS) { forget_first_ticks(m); }
-    if (m->pool && m->sys->run.threads == 0) {
-        const double parallel =
-            fmax(sum / m->threads_possible, most) + FORK_JOIN_NS * m->phase_count;
-        m->trial = parallel < 0.8 * sum ? 1 : 0;
-        m->trial_begin = crdi_now_ns();
-    }
-}
-
-// Threads look promising: the same number of ticks without and with them decides.
-static void try_threads(crd_master* m)
-{
-    const int64_t now = crdi_now_ns(), spent = now - m->trial_begin;
-    m->trial_begin = now;
-    if (m->trial++ == 1) {
-        m->trial_serial = spent;
-        m->threads = m->threads_possible;
-    } else {
-        m->threads = spent < m->trial_serial ? m->threads_possible : 1;
-        m->trial = 0;
-    }
-}
-
-// Now and then as many ticks in a row as the longest step has, so that every unit is met.
-static void choose_measuring(crd_master* m)
-{
-    if (--m->measure_in <= 0) {
-        m->measure_in = m->measure_every;
-        m->measure_left = m->longest_ticks;
-    }
-    m->measure = m->measure_left > 0 && !m->opt.no_statistics;
-    m->measure_left -= m->measure;
-}
-
 static crd_status advance(crd_master* m, int64_t ticks)
 {
     for (; ticks > 0 && m->end == CRD_END_NONE; ticks--) {
-        if (m->n == FIRST_TICKS) {
-            tune(m);
-        } else if (m->trial && (m->n - FIRST_TICKS) % TRIAL_TICKS == 0) {
-            try_threads(m);
-        }
-        choose_measuring(m);
+        if (m->n >= m->tune_at) { crdi_master_tune(m); }
         const crd_status st = tick(m);
         if (st < 0) {
             m->end = CRD_END_FAILED;

@@ -318,6 +318,33 @@ static void nan_on_a_connection_ends_the_run_at_its_source(void** state)
     crd_system_destroy(s);
 }
 
+static crd_model_status picky_step(void* self, const crd_model_host* host, double t, double h,
+                                   double* reached)
+{
+    (void)host;
+    *reached = t + h;
+    return isnan(((gain*)self)->u) ? CRD_MODEL_ERROR : CRD_MODEL_OK;
+}
+
+static void nan_is_blamed_on_its_source_even_if_the_target_fails_for_it(void** state)
+{
+    crd_model picky = gain_model;
+    picky.step = picky_step;
+    crd_system* s = new_system(*state, 0.1, 10);
+    const int p = add_unit(s, "p", &picky, 0), c = add_unit(s, "c", &clock_model, 0);
+    wire(s, c, "y", p, "u");
+    set(s, c, "what", "3");
+    set(s, c, "when", "0.45");
+    check_ok(crd_system_set_scheme(s, "gauss-seidel: [c, p]", (crd_place){"", 0}));
+    crd_master* m = NULL;
+    check_run(crd_master_create(*state, s, NULL, &m), *state);
+    check_status(crd_master_run(m), CRD_E_UNIT);
+    check_contains(crd_error_text(*state), "unit 'c'");
+    check_contains(crd_error_text(*state), "not a number");
+    crd_master_destroy(m);
+    crd_system_destroy(s);
+}
+
 static void a_crashing_unit_ends_the_run_not_the_process(void** state)
 {
     for (int threads = 1; threads <= 2; threads++) {
@@ -418,6 +445,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_failing_unit_is_named_with_its_time, setup, teardown),
         cmocka_unit_test_setup_teardown(nan_on_a_connection_ends_the_run_at_its_source, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(nan_is_blamed_on_its_source_even_if_the_target_fails_for_it,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(a_crashing_unit_ends_the_run_not_the_process, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(the_stop_flag_ends_the_run_cleanly, setup, teardown),
