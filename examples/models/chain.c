@@ -1,4 +1,5 @@
-// One flop per step: what is left of the time is the importer's.
+// A few flops per step: what is left of the time is the importer's. The time goes in so that no two
+// values are alike: a recorder has to write all their digits.
 #include "numerics.h"
 
 typedef struct chain {
@@ -23,11 +24,10 @@ static crd_model_status step(void* self, const crd_model_host* host, double t, d
                              double* reached)
 {
     (void)host;
-    (void)t;
     (void)h;
     (void)reached;
     chain* c = self;
-    c->y = 0.5 * (c->y + c->u);
+    c->y = 0.5 * (c->y + c->u) + 1e-3 * t;
     return CRD_MODEL_OK;
 }
 
@@ -38,7 +38,7 @@ static const crd_model_variable rows[] = {
 
 const crd_model crd_model_chain = {
     .name = "chain",
-    .description = "y becomes the mean of y and u in each step",
+    .description = "y becomes (y + u)/2 + t/1000 in each step",
     .size = sizeof(chain),
     ROWS(rows),
     .default_step = 1e-3,
