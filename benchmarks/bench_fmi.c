@@ -59,7 +59,7 @@ static double import_memory(const char* path)
     }
     int status = 0;
     struct rusage usage;
-    if (wait4(child, &status, 0, &usage) != child) { return NAN; }
+    if (wait4(child, &status, 0, &usage) != child || status != 0) { return NAN; } // over the limit
     return (double)usage.ru_maxrss / 1024;
 }
 

@@ -31,6 +31,10 @@ static void peer_case(bench* b)
         }
     }
     if (f) { pclose(f); }
+    if (own <= 0) {
+        fprintf(stderr, "cardan-bench: '%s' measured nothing\n", command);
+        exit(1);
+    }
 }
 
 const bench_case bench_peer_cases[] = {{"master/peer", peer_case}, {NULL, NULL}};

@@ -91,18 +91,28 @@ int main(int argc, char** argv)
                                                bench_peer_cases};
     bench b = {.python = ""};
     const char* json = NULL;
-    int first = 1;
-    for (; first + 1 < argc && strncmp(argv[first], "--", 2) == 0; first += 2) {
-        if (strcmp(argv[first], "--json") == 0) { json = argv[first + 1]; }
-        if (strcmp(argv[first], "--python") == 0) { b.python = argv[first + 1]; }
+    int first = 1, met = 0;
+    for (; first < argc && strncmp(argv[first], "--", 2) == 0; first += 2) {
+        const char* value = first + 1 < argc ? argv[first + 1] : NULL;
+        if (value && strcmp(argv[first], "--json") == 0) {
+            json = value;
+        } else if (value && strcmp(argv[first], "--python") == 0) {
+            b.python = value;
+        } else {
+            fprintf(stderr, "usage: cardan-bench [--json FILE] [--python FILE] [PREFIX ...]\n");
+            return 2;
+        }
     }
     printf("%-34s %8s  %-8s\n", "benchmark", "ratio", "limit");
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
         for (const bench_case* c = groups[g]; c->name; c++) {
-            if (is_wanted(c->name, argc - first, argv + first)) { c->run(&b); }
+            if (!is_wanted(c->name, argc - first, argv + first)) { continue; }
+            c->run(&b);
+            met++;
         }
     }
-    bool ok = true;
+    if (!met) { fprintf(stderr, "cardan-bench: no benchmark has such a name\n"); }
+    bool ok = met > 0;
     for (size_t i = 0; i < b.count; i++) {
         ok = ok && (b.results[i].limit == 0 || b.results[i].ratio <= b.results[i].limit);
     }

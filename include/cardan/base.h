@@ -148,7 +148,8 @@ CRD_API int32_t crdi_map_find(const crdi_map* m, const char* key); ///< -1 when 
 /// else NULL. `next` hands out candidates until it returns NULL.
 CRD_API const char* crdi_nearest(const char* word, const char* (*next)(void* user), void* user);
 
-/// Shell pattern (`*`, `?`, `[a-z]`) over the whole text.
+/// Shell pattern (`*`, `?`, `[a-z]`) over the whole text. `[2]`, `[1,3]` and `[*]` are the index of an
+/// element, not a set of characters.
 CRD_API bool crdi_glob(const char* pattern, const char* text);
 
 /// Locale-independent decimal numbers. false unless the whole of [text, text+length) is a number;

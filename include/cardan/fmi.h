@@ -240,8 +240,9 @@ CRD_API crd_status crd_fmi_do_step(crd_fmi* i, double t, double h, bool no_rollb
                                    crd_fmi_step* out);
 
 CRD_API void crd_fmi_join(crd_fmi* i, crd_fmi_exchange* x);
-/// Set, step and get for `count` exchanges, `stride` bytes from one to the next, one after the other. `*at` is the id of the one that runs, also after a failure,
-/// which ends the row. The call order is checked for each.
+/// Set, step and get for `count` exchanges, `stride` bytes from one to the next, one after the
+/// other. `*at` is the id of the one that runs, also after a failure, which ends the row. The call
+/// order is checked for each.
 CRD_API crd_status crd_fmi_advance(crd_fmi_exchange* first, size_t stride, int count, double t,
                                    double h, volatile int* at);
 

@@ -24,7 +24,7 @@ typedef enum crd_end {
 } crd_end;
 
 typedef struct crd_master_options {
-    /// Looked at once per step; true ends the run cleanly. May be NULL. Set it from a signal handler.
+    /// Looked at after the initialisation and after every step; true ends the run cleanly. May be NULL. Set it from a signal handler.
     const volatile bool* stop;
     /// Called about ten times a second from the cycle thread between two steps. May be NULL.
     void (*progress)(void* user, double time, double start, double stop);
@@ -45,8 +45,8 @@ typedef struct crd_unit_report {
 
 /// One algebraic loop of the initialisation.
 typedef struct crd_loop_report {
-    const char* text; ///< "a.y -> b.u -> b.y -> a.u"
-    int size;         ///< number of unknowns
+    const char* text; ///< "a.u, a.y, b.u, b.y"
+    int size;         ///< number of real unknowns
     int iterations;
     double residual;  ///< relative, at the end
     bool newton;      ///< false: fixed point
@@ -92,7 +92,8 @@ CRD_API const crd_master_report* crd_master_get_report(crd_master* m);
 /// Columns that would be recorded, for listings. Valid until destroy.
 CRD_API int crd_master_signal_count(const crd_master* m);
 CRD_API const char* crd_master_signal_name(const crd_master* m, int i);
-/// The current value of a signal by name ("unit.variable", or its own name for a single FMU).
+/// The current value of a variable by name ("unit.variable", or its own name for a single FMU).
+/// CRD_E_STATE before initialize and after a crash of the unit.
 CRD_API crd_status crd_master_value(crd_master* m, const char* name, double* out);
 
 #ifdef __cplusplus

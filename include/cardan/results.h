@@ -46,6 +46,9 @@ typedef struct crd_recorder_options {
     bool unit_row;    ///< CSV: a second line with units
 } crd_recorder_options;
 
+/// CRD_E_UNSUPPORTED with a sentence if results cannot be written under this name.
+CRD_API crd_status crd_recorder_check_path(crd_context* ctx, const char* path);
+
 /// Creates the file at once (so a path that cannot be written fails before the run) and starts the
 /// writer thread. Format by ending: .csv, also anything in /dev/ (/dev/stdout). CRD_E_UNSUPPORTED
 /// otherwise, CRD_E_IO with the reason. CSV as FMPy, pandas and PlotJuggler read it: reals with 17

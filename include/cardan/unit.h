@@ -149,9 +149,9 @@ CRD_API void crd_unit_store_destroy(crd_unit_store* s);
 CRD_API crd_status crd_unit_create_shared(crd_context* ctx, crd_unit_store* store,
                                           const crd_unit_spec* spec, crd_unit** out);
 
-/// Opens and describes the unit of `spec` (borrowed, outlives it). Parameters of the spec are checked here (names,
-/// types, values, causality) and structural ones take effect on array sizes; all are
-/// sent by crd_unit_instantiate. Messages start with the place in the description.
+/// Opens and describes the unit of `spec` (borrowed, outlives it). Parameters of the spec are
+/// checked here (names, types, values, causality) and structural ones take effect on array sizes;
+/// all are sent by crd_unit_instantiate. Messages start with the place in the description.
 CRD_API crd_status crd_unit_create(crd_context* ctx, const crd_unit_spec* spec, crd_unit** out);
 CRD_API void crd_unit_destroy(crd_unit* u);
 /// Instantiates and sets the spec's parameters.
@@ -166,8 +166,8 @@ CRD_API void crd_binding_destroy(crd_binding* b);
 CRD_API crd_status crd_unit_resolve(const crd_unit* u, crd_context* ctx, const char* text,
                                     int32_t* variable, int32_t* element);
 
-/// One setting, parsed for the variable's type and unit of measure ("100 g" into kg, item names of enumerations,
-/// arrays as elements separated by spaces, one element for all allowed).
+/// One setting, parsed for the variable's type and unit of measure ("100 g" into kg, item names of
+/// enumerations, arrays as elements separated by spaces, one element for all allowed).
 /// CRD_E_RANGE with the place and what would be right.
 CRD_API crd_status crd_unit_set_text(crd_unit* u, int32_t variable, const char* text,
                                      crd_place place);

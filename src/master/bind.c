@@ -28,6 +28,12 @@ void crdi_values_clear(crd_context* ctx, const crd_binding* b, crd_values* v)
     }
 }
 
+crd_status crdi_member_refused(crd_master* m, const crdi_member* p, crd_status st)
+{
+    const char* text = crd_error_text(p->unit->ctx);
+    return text[0] ? crdi_fail(m->ctx, st, "unit '%s': %s", p->unit->name, text) : st;
+}
+
 static int by_number(const void* a, const void* b)
 {
     const int32_t x = *(const int32_t*)a, y = *(const int32_t*)b;
@@ -103,9 +109,7 @@ static crd_status bind_member(crd_master* m, crdi_member* p, int32_t* list, cons
     }
 fail:
     crdi_free(m->ctx, position);
-    return st < 0 && u->ctx != m->ctx && crd_error_text(u->ctx)[0]
-               ? crdi_fail(m->ctx, st, "unit '%s': %s", u->name, crd_error_text(u->ctx))
-               : st;
+    return st < 0 ? crdi_member_refused(m, p, st) : CRD_OK;
 }
 
 // Links sorted by member: list[first[i]] ... list[first[i+1]-1] belong to member i.

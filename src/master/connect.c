@@ -246,7 +246,9 @@ static crd_status warn_unconnected(crd_master* m)
         }
         for (int i = 0; i < unit->spec->parameter_count; i++) {
             const int32_t v = unit->ops->find(unit, unit->spec->parameters[i].variable);
-            if (v >= 0) { used[v] = true; }
+            if (v < 0) { continue; }
+            const int32_t real = unit->info.variables[v].alias_of;
+            used[real >= 0 ? real : v] = true;
         }
         warn_about(m, unit, used);
         crdi_free(m->ctx, used);

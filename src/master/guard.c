@@ -10,6 +10,7 @@ static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 enum { SIGNAL_COUNT = sizeof signals / sizeof *signals, STACK_BYTES = 64 * 1024 };
 
 static _Thread_local crdi_guard* current;
+static _Thread_local bool has_stack;
 static _Thread_local char stack[STACK_BYTES]; // for the handler when the thread's own overflowed
 
 // Handlers belong to the process, so they are counted: several masters may run.
@@ -77,10 +78,13 @@ void crdi_guard_remove(void)
 
 void crdi_guard_enter(crdi_guard* g, volatile int* running)
 {
-    stack_t now;
-    if (!current && sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE)) {
-        stack_t s = {.ss_sp = stack, .ss_size = STACK_BYTES};
-        sigaltstack(&s, NULL);
+    if (!has_stack) { // asked once per thread: workers come here in every tick
+        stack_t now;
+        if (sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_DISABLE)) {
+            stack_t s = {.ss_sp = stack, .ss_size = STACK_BYTES};
+            sigaltstack(&s, NULL);
+        }
+        has_stack = true;
     }
     g->running = running;
     g->outer = current;

@@ -2,7 +2,8 @@
 // units' outputs: nodes are the connected inputs and outputs, edges are connections and
 // feedthrough. Strongly connected components, visited in topological order, are either one node,
 // whose value just moves on, or an algebraic loop u = G(u) over its real inputs, which Newton's
-// method solves: (I - dG/du) du = G(u) - u.
+// method solves: (I - dG/du) du = G(u) - u. Integers, Booleans and texts in a loop move when its
+// real numbers fit together, until nothing changes any more.
 #include "master/master.h"
 
 #include "cardan/num.h"
@@ -64,8 +65,9 @@ static crd_status pull_outputs(start* s, int member)
 // ---- the graph ---------------------------------------------------------------------------------
 
 // Links are moved one by one here, off the step path, straight from slot to slot.
-static crd_status move_link(start* s, const crdi_link* k)
+static crd_status move_link(start* s, const crdi_link* k, bool* changed)
 {
+    crd_status st = CRD_OK;
     crdi_member *a = &s->m->members[k->from_member], *b = &s->m->members[k->to_member];
     const int from = a->unit->info.variables[k->from_variable].type;
     const int to = b->unit->info.variables[k->to_variable].type;
@@ -77,8 +79,16 @@ static crd_status move_link(start* s, const crdi_link* k)
     c.from = crdi_slot(&a->outputs, crd_type_kind(from), k->from_slot);
     c.to = crdi_slot(&b->inputs, crd_type_kind(to), k->to_slot);
     s->dirty[k->to_member] = true;
-    if (crd_type_kind(from) == CRD_BYTES) { return crdi_convert_bytes(s->m->ctx, &c); }
+    if (crd_type_kind(from) == CRD_BYTES) {
+        const crd_bytes *x = c.from, *y = c.to;
+        const bool same = x->length == y->length && memcmp(x->data, y->data, x->length) == 0;
+        if (!same) { *changed = true; }
+        st = crdi_convert_bytes(b->unit->ctx, &c);
+        return st < 0 ? crdi_member_failed(s->m, k->to_member, st) : CRD_OK;
+    }
+    const uint64_t before = *(const uint64_t*)c.to; // or the bits of a double
     crdi_convert(&c);
+    if (*(const uint64_t*)c.to != before) { *changed = true; }
     return CRD_OK;
 }
 
@@ -178,7 +188,24 @@ static crd_status build_edges(start* s, int** first_out, int** edge_out, size_t*
     return CRD_OK;
 }
 
+static crd_status visit_node(start* s, int node)
+{
+    crd_status st = CRD_OK;
+    bool changed = false;
+    if (!is_input(s, node)) { return pull_outputs(s, s->owner[node]); }
+    for (int i = s->link_first[node]; i < s->link_first[node + 1]; i++) {
+        const crdi_link* k = &s->m->links[s->link[i]];
+        // An earlier visit may have read the source before all of its inputs were there.
+        CRD_TRY(pull_outputs(s, k->from_member));
+        CRD_TRY(move_link(s, k, &changed));
+    }
+fail:
+    return st;
+}
+
 // ---- loops -------------------------------------------------------------------------------------
+
+enum { MOST_UNKNOWNS = 2000, MOST_HALVINGS = 8 }; // of Newton's method; its matrix is dense
 
 /// The nodes of one component and its real unknowns.
 typedef struct {
@@ -187,7 +214,8 @@ typedef struct {
     int count;
     int* unknown; // link index per unknown
     int n;
-    bool real; // all links in it carry real numbers
+    int* discrete; // link index of those that carry no real numbers
+    int discrete_count;
     double *u, *g, *jacobian, *column;
     int32_t* pivots;
 } loop;
@@ -204,7 +232,9 @@ static crd_status evaluate(loop* l, const double* u, double* g)
     crd_status st = CRD_OK;
     start* s = l->s;
     for (int i = 0; i < l->n; i++) {
-        *input_of(l, i) = u[i];
+        double* input = input_of(l, i);
+        if (*input == u[i]) { continue; } // a column of the Jacobian concerns one unit
+        *input = u[i];
         s->dirty[s->m->links[l->unknown[i]].to_member] = true;
     }
     for (int i = 0; i < l->count; i++) {
@@ -214,11 +244,6 @@ static crd_status evaluate(loop* l, const double* u, double* g)
         const crdi_link* k = &s->m->links[l->unknown[i]];
         const crdi_member* a = &s->m->members[k->from_member];
         g[i] = k->gain * a->outputs.real[k->from_slot] + k->offset;
-        if (!isfinite(g[i])) {
-            return crdi_fail(s->m->ctx, CRD_E_CONVERGENCE,
-                             "initialisation: %s.%s is %g inside an algebraic loop", a->unit->name,
-                             k->spec->from, g[i]);
-        }
     }
 fail:
     return st;
@@ -276,13 +301,27 @@ static crd_status build_jacobian(loop* l)
     return CRD_OK;
 }
 
+// Relative to values above 1; infinite where G has no value.
 static double residual_of(const loop* l)
 {
     double worst = 0;
     for (int i = 0; i < l->n; i++) {
+        if (!isfinite(l->g[i])) { return INFINITY; }
         worst = fmax(worst, fabs(l->g[i] - l->u[i]) / fmax(1, fmax(fabs(l->g[i]), fabs(l->u[i]))));
     }
     return worst;
+}
+
+static crd_status fail_not_finite(const loop* l)
+{
+    int i = 0;
+    while (i + 1 < l->n && isfinite(l->g[i])) {
+        i++;
+    }
+    const crdi_link* k = &l->s->m->links[l->unknown[i]];
+    return crdi_fail(l->s->m->ctx, CRD_E_CONVERGENCE,
+                     "initialisation: %s.%s is %g inside an algebraic loop",
+                     l->s->m->members[k->from_member].unit->name, k->spec->from, l->g[i]);
 }
 
 // Newton's method, halving the step while it does not make the residual smaller.
@@ -293,6 +332,7 @@ static crd_status iterate_newton(loop* l, crd_loop_report* r)
     CRD_TRY(evaluate(l, l->u, l->g));
     r->residual = residual_of(l);
     while (r->residual > run->loop_tolerance && r->iterations < run->loop_iterations) {
+        if (!isfinite(r->residual)) { return fail_not_finite(l); }
         CRD_TRY(build_jacobian(l));
         for (int i = 0; i < l->n; i++) {
             l->column[i] = l->g[i] - l->u[i];
@@ -304,19 +344,15 @@ static crd_status iterate_newton(loop* l, crd_loop_report* r)
             }
         }
         const double before = r->residual;
-        double share = 1;
-        for (int half = 0;; half++) {
+        double move = 1; // relative to the full step: 1, then back by a half, a quarter, ...
+        for (int half = 0; half <= MOST_HALVINGS; half++) {
             for (int i = 0; i < l->n; i++) {
-                l->u[i] += (half ? -share : share) * l->column[i];
+                l->u[i] += move * l->column[i];
             }
             CRD_TRY(evaluate(l, l->u, l->g));
             r->residual = residual_of(l);
-            if (r->residual < before || half == 8) { break; }
-            if (half == 0) {
-                share = 0.5;
-            } else {
-                share *= 0.5;
-            }
+            if (r->residual < before) { break; }
+            move = half ? move / 2 : -0.5;
         }
         r->iterations++;
     }
@@ -324,33 +360,61 @@ fail:
     return st;
 }
 
-// Loops through integers or texts: go round until nothing changes.
+// Too many unknowns for a matrix: one member after the other takes what is there, until the real
+// inputs rest.
 static crd_status iterate_fixed_point(loop* l, crd_loop_report* r)
 {
-    start* s = l->s;
+    const crd_run_spec* run = &l->s->m->sys->run;
     crd_status st = CRD_OK;
-    r->residual = INFINITY;
-    while (r->residual > s->m->sys->run.loop_tolerance &&
-           r->iterations < s->m->sys->run.loop_iterations) {
+    for (r->residual = INFINITY;
+         r->residual > run->loop_tolerance && r->iterations < run->loop_iterations;
+         r->iterations++) {
         for (int i = 0; i < l->n; i++) {
             l->u[i] = *input_of(l, i);
         }
         for (int i = 0; i < l->count; i++) {
-            if (!is_input(s, l->nodes[i])) { CRD_TRY(pull_outputs(s, s->owner[l->nodes[i]])); }
-        }
-        for (int i = 0; i < l->count; i++) {
-            const int node = l->nodes[i];
-            for (int k = s->link_first[node]; is_input(s, node) && k < s->link_first[node + 1];
-                 k++) {
-                CRD_TRY(move_link(s, &s->m->links[s->link[k]]));
-            }
+            CRD_TRY(visit_node(l->s, l->nodes[i]));
         }
         for (int i = 0; i < l->n; i++) {
             l->g[i] = *input_of(l, i);
         }
-        // Without real unknowns a second round is enough to see that nothing moves any more.
-        r->residual = l->n ? residual_of(l) : (r->iterations ? 0 : INFINITY);
-        r->iterations++;
+        r->residual = residual_of(l);
+    }
+fail:
+    return st;
+}
+
+static crd_status move_discrete(loop* l, bool* changed)
+{
+    start* s = l->s;
+    crd_status st = CRD_OK;
+    *changed = false;
+    for (int i = 0; i < l->discrete_count; i++) {
+        const crdi_link* k = &s->m->links[l->discrete[i]];
+        CRD_TRY(pull_outputs(s, k->from_member));
+        CRD_TRY(move_link(s, k, changed));
+    }
+fail:
+    return st;
+}
+
+static crd_status iterate(loop* l, crd_loop_report* r)
+{
+    crd_status st = CRD_OK;
+    const int most = l->s->m->sys->run.loop_iterations + l->count; // a value may go round once
+    bool changed = true;
+    int rounds = 0;
+    for (; changed && rounds < most; rounds++) {
+        if (l->n) { CRD_TRY(r->newton ? iterate_newton(l, r) : iterate_fixed_point(l, r)); }
+        if (r->residual > l->s->m->sys->run.loop_tolerance) { break; }
+        CRD_TRY(move_discrete(l, &changed));
+    }
+    if (!l->n) { r->iterations = rounds; }
+    if (changed && r->residual <= l->s->m->sys->run.loop_tolerance) {
+        return crdi_fail(l->s->m->ctx, CRD_E_CONVERGENCE,
+                         "initialisation: the values in the loop over %s that are not real numbers "
+                         "still change after %d rounds",
+                         r->text, rounds);
     }
 fail:
     return st;
@@ -373,18 +437,18 @@ static const char* describe_loop(const loop* l)
     return crdi_arena_text(&m->arena, text, strlen(text));
 }
 
-// The loop's real links become unknowns; external ones into its inputs have moved already.
+// The loop's real links become unknowns; those from outside move now.
 static crd_status collect_unknowns(loop* l, int component)
 {
     start* s = l->s;
     crd_master* m = s->m;
-    l->real = true;
+    bool changed = false;
     for (int i = 0; i < l->count; i++) {
         const int node = l->nodes[i];
         for (int k = s->link_first[node]; is_input(s, node) && k < s->link_first[node + 1]; k++) {
             const crdi_link* link = &m->links[s->link[k]];
             if (s->component[node_of_source(s, link)] != component) {
-                const crd_status st = move_link(s, link);
+                const crd_status st = move_link(s, link, &changed);
                 if (st < 0) { return st; }
                 continue;
             }
@@ -394,7 +458,7 @@ static crd_status collect_unknowns(loop* l, int component)
                 crd_type_kind(b->unit->info.variables[link->to_variable].type) == CRD_REAL) {
                 l->unknown[l->n++] = s->link[k];
             } else {
-                l->real = false;
+                l->discrete[l->discrete_count++] = s->link[k];
             }
         }
     }
@@ -410,24 +474,26 @@ static crd_status solve_loop(start* s, const int* nodes, int count, int componen
         links += s->link_first[nodes[i] + 1] - s->link_first[nodes[i]];
     }
     l.unknown = crdi_arena_new(&m->arena, (size_t)links, sizeof *l.unknown);
-    if (!l.unknown) { return CRD_E_MEMORY; }
+    l.discrete = crdi_arena_new(&m->arena, (size_t)links, sizeof *l.discrete);
+    if (!l.unknown || !l.discrete) { return CRD_E_MEMORY; }
     crd_status st = collect_unknowns(&l, component);
     if (st < 0) { return st; }
     const size_t n = (size_t)l.n;
+    const bool newton = n > 0 && n <= MOST_UNKNOWNS;
     l.u = crdi_arena_new(&m->arena, n, sizeof *l.u);
     l.g = crdi_arena_new(&m->arena, n, sizeof *l.g);
     l.column = crdi_arena_new(&m->arena, n, sizeof *l.column);
-    l.jacobian = crdi_arena_new(&m->arena, l.real ? n * n : 1, sizeof *l.jacobian);
+    l.jacobian = crdi_arena_new(&m->arena, newton ? n * n : 0, sizeof *l.jacobian);
     l.pivots = crdi_arena_new(&m->arena, n, sizeof *l.pivots);
     if (!l.u || !l.g || !l.column || !l.jacobian || !l.pivots) { return CRD_E_MEMORY; }
     for (int i = 0; i < l.n; i++) {
         l.u[i] = *input_of(&l, i);
     }
     crd_loop_report* r = &m->loops[m->loop_count++];
-    *r = (crd_loop_report){.text = describe_loop(&l), .size = l.n, .newton = l.real};
+    *r = (crd_loop_report){.text = describe_loop(&l), .size = l.n, .newton = newton};
     if (!r->text) { return CRD_E_MEMORY; }
-    st = l.real ? iterate_newton(&l, r) : iterate_fixed_point(&l, r);
-    r->converged = r->residual <= m->sys->run.loop_tolerance;
+    st = iterate(&l, r);
+    r->converged = st >= 0 && r->residual <= m->sys->run.loop_tolerance;
     if (st < 0) { return st; }
     if (!r->converged) {
         return crdi_fail(m->ctx, CRD_E_CONVERGENCE,
@@ -439,20 +505,6 @@ static crd_status solve_loop(start* s, const int* nodes, int count, int componen
              "initialisation: loop over %s solved by %s in %d iterations, residual %g", r->text,
              r->newton ? "Newton" : "fixed point", r->iterations, r->residual);
     return CRD_OK;
-}
-
-static crd_status visit_node(start* s, int node)
-{
-    crd_status st = CRD_OK;
-    if (!is_input(s, node)) { return pull_outputs(s, s->owner[node]); }
-    for (int i = s->link_first[node]; i < s->link_first[node + 1]; i++) {
-        const crdi_link* k = &s->m->links[s->link[i]];
-        // An earlier visit may have read the source before all of its inputs were there.
-        CRD_TRY(pull_outputs(s, k->from_member));
-        CRD_TRY(move_link(s, k));
-    }
-fail:
-    return st;
 }
 
 // Nodes sorted by component, which are in the order of evaluation.

@@ -55,13 +55,11 @@ fail:
     return st;
 }
 
-void crd_master_destroy(crd_master* m)
+// Each unit with what belongs to it, from the last to the first. Takes off those that are done.
+static void destroy_members(crd_master* m)
 {
-    if (!m) { return; }
-    (void)crd_master_finish(m);
-    crd_recorder_destroy(m->recorder);
-    crdi_pool_destroy(m->pool);
-    for (int i = 0; i < m->member_count; i++) {
+    while (m->member_count > 0) {
+        const int i = --m->member_count;
         crdi_member* p = &m->members[i];
         crdi_values_clear(p->unit->ctx, p->in, &p->inputs);
         crdi_values_clear(p->unit->ctx, p->out, &p->outputs);
@@ -69,7 +67,39 @@ void crd_master_destroy(crd_master* m)
         crd_binding_destroy(p->in);
         crd_binding_destroy(p->out);
         crd_binding_destroy(p->extra);
+        m->running = i;
         crd_unit_destroy(p->unit);
+        m->running = -1;
+    }
+}
+
+// A unit may crash when it is freed, too. What it had is lost; the others go their way.
+static void destroy_members_guarded(crd_master* m)
+{
+    crdi_guard guard;
+    crdi_guard_install();
+    crdi_guard_enter(&guard, &m->running);
+    const int crash = sigsetjmp(guard.env, 0);
+    if (crash) {
+        crdi_log(m->ctx, CRD_LOG_WARNING, "unit '%s' crashed after the run, when it was freed",
+                 m->sys->units[m->running].name);
+        m->running = -1;
+    }
+    destroy_members(m);
+    crdi_guard_leave(&guard);
+    crdi_guard_remove();
+}
+
+void crd_master_destroy(crd_master* m)
+{
+    if (!m) { return; }
+    (void)crd_master_finish(m);
+    crd_recorder_destroy(m->recorder);
+    crdi_pool_destroy(m->pool);
+    if (m->opt.guard_crashes && m->initialized) {
+        destroy_members_guarded(m);
+    } else {
+        destroy_members(m);
     }
     crd_unit_store_destroy(m->store);
     crd_context* ctx = m->ctx;
@@ -135,11 +165,11 @@ static crd_status start_threads(crd_master* m)
     }
     if (wanted == 0) { wanted = (int)sysconf(_SC_NPROCESSORS_ONLN); }
     if (wanted > widest) { wanted = widest; }
-    m->threads_possible = wanted;
     if (wanted < 2 || (m->sys->run.threads == 0 && m->opt.no_statistics)) { return CRD_OK; }
     const crd_status st = crdi_pool_create(m, wanted - 1, &m->pool);
     if (st < 0) { return st; }
-    m->threads = m->sys->run.threads == 0 ? 1 : wanted; // measured first, see tune
+    m->threads_possible = 1 + crdi_pool_workers(m->pool);            // fewer are no failure
+    m->threads = m->sys->run.threads == 0 ? 1 : m->threads_possible; // measured first, see tune
     return CRD_OK;
 }
 
@@ -156,12 +186,7 @@ static crd_status initialize(crd_master* m)
     CRD_TRY(start_threads(m));
     m->started = true;
     if (m->recorder) { CRD_TRY(crdi_master_record(m)); }
-    for (int i = 0; i < m->member_count; i++) {
-        if (m->members[i].unit->wants_stop) {
-            m->end = CRD_END_UNIT;
-            m->end_member = i;
-        }
-    }
+    crdi_master_look_for_end(m);
 fail:
     return st;
 }
@@ -203,9 +228,9 @@ crd_status crd_master_initialize(crd_master* m)
 
 // ---- running -----------------------------------------------------------------------------------
 
-static crd_status terminate_all(crd_master* m)
+// Those that are left: it goes on behind a unit that crashed. The first failure of a run counts.
+static void terminate_all(crd_master* m, crd_status* first)
 {
-    crd_status first = CRD_OK;
     for (int i = 0; i < m->member_count; i++) {
         crdi_member* p = &m->members[i];
         if (!p->alive) { continue; }
@@ -213,11 +238,28 @@ static crd_status terminate_all(crd_master* m)
         m->running = i;
         const crd_status st = p->unit->ops->terminate(p->unit);
         m->running = -1;
-        if (st < 0 && first == CRD_OK && m->end != CRD_END_FAILED) {
-            first = crdi_member_failed(m, i, st);
+        if (st < 0 && m->end != CRD_END_FAILED) { *first = crdi_member_failed(m, i, st); }
+    }
+}
+
+static void terminate_all_guarded(crd_master* m, crd_status* first)
+{
+    crdi_guard guard;
+    crdi_guard_enter(&guard, &m->running);
+    const int crash = sigsetjmp(guard.env, 0);
+    if (crash) {
+        const bool failed = m->end == CRD_END_FAILED;
+        const int before = m->end_member;
+        const crd_status st = crdi_member_crashed(m, m->running, crash);
+        if (failed) {
+            m->end_member = before;
+        } else {
+            *first = st;
         }
     }
-    return first;
+    terminate_all(m, first);
+    crdi_guard_leave(&guard);
+    crdi_guard_remove();
 }
 
 crd_status crd_master_finish(crd_master* m)
@@ -225,17 +267,12 @@ crd_status crd_master_finish(crd_master* m)
     if (!m->initialized || m->finished) { return CRD_OK; }
     m->finished = true;
     // The record first: a unit may still crash in its terminate.
-    crd_status st = m->recorder ? crd_recorder_finish(m->recorder) : CRD_OK;
+    const crd_status st = m->recorder ? crd_recorder_finish(m->recorder) : CRD_OK;
     crd_status ended = CRD_OK;
     if (m->opt.guard_crashes) {
-        crdi_guard guard;
-        crdi_guard_enter(&guard, &m->running);
-        const int crash = sigsetjmp(guard.env, 0);
-        ended = crash ? crdi_member_crashed(m, m->running, crash) : terminate_all(m);
-        crdi_guard_leave(&guard);
-        crdi_guard_remove();
+        terminate_all_guarded(m, &ended);
     } else {
-        ended = terminate_all(m);
+        terminate_all(m, &ended);
     }
     return st < 0 ? st : ended;
 }
@@ -245,7 +282,7 @@ enum { CHUNK_NS = 20 * 1000 * 1000, PROGRESS_NS = 100 * 1000 * 1000 };
 // In chunks of about 20 ms, between which the progress is shown.
 static crd_status run_steps(crd_master* m)
 {
-    int64_t chunk = 16, now = crdi_now_ns(), shown = now;
+    int64_t chunk = 1, now = crdi_now_ns(), shown = now;
     const int64_t begin = now;
     crd_status st = CRD_OK;
     while (st >= 0 && m->end == CRD_END_NONE) {
@@ -300,39 +337,54 @@ const char* crd_master_signal_name(const crd_master* m, int i)
     return m->signals[i].name;
 }
 
-static crd_status read_value(crd_master* m, int member, int32_t variable, int32_t element,
-                             double* out)
+static crd_status read_value(crd_unit* u, int32_t variable, int32_t element, double* out)
 {
-    crd_unit* u = m->members[member].unit;
-    const crd_kind kind = crd_type_kind(u->info.variables[variable].type);
+    const crd_type type = u->info.variables[variable].type;
+    const crd_kind kind = crd_type_kind(type);
     crd_binding* b = NULL;
     crd_values v = {0};
     crd_status st = CRD_OK;
     if (kind == CRD_BYTES) {
-        return crdi_fail(m->ctx, CRD_E_RANGE, "%s.%s is not a number", u->name,
+        return crdi_fail(u->ctx, CRD_E_RANGE, "'%s' is not a number",
                          u->info.variables[variable].name);
     }
     CRD_TRY(crd_binding_create(u, &variable, 1, &b));
-    CRD_TRY(crdi_values_create(m, b, &v));
+    v.real = crdi_new_array(u->ctx, (size_t)b->real_count, sizeof *v.real);
+    v.integer = crdi_new_array(u->ctx, (size_t)b->integer_count, sizeof *v.integer);
+    if (!v.real || !v.integer) {
+        st = CRD_E_MEMORY;
+        goto fail;
+    }
     CRD_TRY(u->ops->get(u, b, &v));
-    *out = kind == CRD_REAL ? v.real[element] : (double)v.integer[element];
+    *out = kind == CRD_REAL     ? v.real[element]
+           : type == CRD_UINT64 ? (double)(uint64_t)v.integer[element]
+                                : (double)v.integer[element];
 fail:
+    crdi_free(u->ctx, v.real);
+    crdi_free(u->ctx, v.integer);
     crd_binding_destroy(b);
-    return st < 0 ? crdi_fail(m->ctx, st, "unit '%s': %s", u->name, crd_error_text(u->ctx)) : st;
+    return st;
 }
 
 crd_status crd_master_value(crd_master* m, const char* name, double* out)
 {
     int unit = 0;
     const char* text = name;
+    crd_status st = CRD_OK;
     if (!m->sys->single) {
-        const crd_status st = crd_system_split(m->sys, name, (crd_place){"", 0}, &unit, &text);
-        if (st < 0) { return st; }
+        CRD_TRY(crd_system_split(m->sys, name, (crd_place){"", 0}, &unit, &text));
     }
+    crd_unit* u = m->members[unit].unit;
     int32_t variable = 0, element = 0;
-    const crd_status st =
-        crd_unit_resolve(m->members[unit].unit, m->ctx, text, &variable, &element);
-    return st < 0 ? st : read_value(m, unit, variable, element < 0 ? 0 : element, out);
+    CRD_TRY(crd_unit_resolve(u, m->ctx, text, &variable, &element));
+    if (!m->started || m->members[unit].crashed) {
+        return crdi_fail(m->ctx, CRD_E_STATE, "%s has no value: unit '%s' %s", name, u->name,
+                         m->started ? "crashed" : "is not initialised");
+    }
+    st = read_value(u, variable, element < 0 ? 0 : element, out);
+    if (st < 0) { return crdi_member_refused(m, &m->members[unit], st); }
+fail:
+    return st;
 }
 
 static void report_unit(const crd_master* m, const crdi_member* p, crd_unit_report* r)

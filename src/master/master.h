@@ -5,7 +5,6 @@
 #include "cardan/results.h"
 
 #include <setjmp.h>
-#include <stdatomic.h>
 
 typedef struct crdi_pool crdi_pool;
 
@@ -81,6 +80,7 @@ typedef struct crdi_member {
     int64_t measured;
     int64_t ns_set, ns_step, ns_get, ns_worst; // run: of the measured steps
     bool alive;                                // run: instantiated, terminate is due
+    bool crashed;                              // run: not to be called any more
 } crdi_member;
 
 /// One element of one connection after resolving, before it is put into a list.
@@ -168,7 +168,6 @@ struct crd_master {
     int64_t trial_begin, trial_serial; // run: ns
     crdi_pool* pool;
     int64_t ns_wall, ns_initialization;
-    int64_t next_progress_ns;
     volatile int running; // run: member whose code runs on this thread now, for the crash guard
 
     crd_loop_report* loops;
@@ -184,6 +183,8 @@ crd_status crdi_master_bind(crd_master* m);
 /// Room for the values of a binding, from the arena.
 crd_status crdi_values_create(crd_master* m, const crd_binding* b, crd_values* out);
 void crdi_values_clear(crd_context* ctx, const crd_binding* b, crd_values* v);
+/// What a unit says against a binding, if it was the unit and not the master; hands `st` back.
+crd_status crdi_member_refused(crd_master* m, const crdi_member* p, crd_status st);
 // schedule.c: links to phases and lists; the grid of times
 crd_status crdi_master_plan_grid(crd_master* m);
 crd_status crdi_master_plan_phases(crd_master* m);
@@ -197,12 +198,14 @@ crd_status crdi_master_record(crd_master* m);
 crd_status crdi_master_solve_start(crd_master* m);
 crd_status crdi_master_seed_curves(crd_master* m); // before the first step
 // transfer.c
-void crdi_master_transfer(crd_master* m, const crdi_feed* f, double t);
+crd_status crdi_master_transfer(crd_master* m, const crdi_feed* f, double t);
 void crdi_convert(const crdi_conversion* c);
 crd_status crdi_convert_bytes(crd_context* ctx, const crdi_conversion* c);
 // tune.c: decides what is measured and how many threads run; says in tune_at when to ask again
 void crdi_master_tune(crd_master* m);
 // step.c
+/// Stop time, the stop flag, or a unit's wish.
+void crdi_master_look_for_end(crd_master* m);
 /// One member over its step that ends with the tick under way; its status says how it went.
 void crdi_member_run(crd_master* m, crdi_member* p);
 /// Words the failure of a member, marks the end of the run, hands `st` back.
@@ -231,6 +234,7 @@ int crdi_components(crd_context* ctx, int n, const int* first, const int* edge, 
 // pool.c: workers that take members of a batch
 crd_status crdi_pool_create(crd_master* m, int workers, crdi_pool** out);
 void crdi_pool_destroy(crdi_pool* p);
+int crdi_pool_workers(const crdi_pool* p); ///< those that could be started
 /// Runs the members of m->batch[first] ... [first + count - 1] on the workers and on this thread;
 /// returns when all are done. Each one's outcome is in its `status`.
 void crdi_pool_run(crdi_pool* p, int first, int count);

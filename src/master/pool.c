@@ -19,7 +19,6 @@ enum { SPINS = 4000 };
 typedef struct {
     crdi_pool* pool;
     pthread_t thread;
-    bool started;
     sem_t wake;
     atomic_bool asleep;
     volatile int running; // member whose code runs on this worker, -1: none
@@ -142,13 +141,18 @@ crd_status crdi_pool_create(crd_master* m, int workers, crdi_pool** out)
         sem_init(&w->wake, 0, 0);
         if (pthread_create(&w->thread, NULL, work, w) != 0) {
             sem_destroy(&w->wake);
-            break; // fewer workers are no failure
+            break;
         }
         p->count++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     *out = p;
     return CRD_OK;
+}
+
+int crdi_pool_workers(const crdi_pool* p)
+{
+    return p->count;
 }
 
 void crdi_pool_destroy(crdi_pool* p)

@@ -9,19 +9,22 @@ static const char* full_name(crd_master* m, const crd_unit* u, const crd_variabl
 {
     const char* unit = m->sys->single ? "" : u->name;
     const char* dot = m->sys->single ? "" : ".";
+    if (m->sys->single && v->rank == 0) { return v->name; }
     if (v->rank == 0) { return crdi_arena_format(&m->arena, "%s%s%s", unit, dot, v->name); }
     return crdi_arena_format(&m->arena, "%s%s%s[%u]", unit, dot, v->name, element + 1);
 }
 
-static bool is_wanted(const crd_master* m, const crd_variable* v, const char* name)
+// `used` marks the patterns that match.
+static bool is_wanted(const crd_master* m, const crd_variable* v, const char* name, bool* used)
 {
     const crd_results_spec* r = &m->sys->results;
     if (v->type == CRD_CLOCK || v->causality == CRD_INDEPENDENT) { return false; }
     if (r->pattern_count == 0) { return v->causality == CRD_OUTPUT && v->alias_of < 0; }
+    bool wanted = false;
     for (int i = 0; i < r->pattern_count; i++) {
-        if (crdi_glob(r->patterns[i], name)) { return true; }
+        if (crdi_glob(r->patterns[i], name)) { wanted = used[i] = true; }
     }
-    return false;
+    return wanted;
 }
 
 // In a single FMU with --input, the recording that feeds it is not a result.
@@ -30,42 +33,52 @@ static bool is_hidden(const crd_master* m, int member)
     return m->sys->single && member > 0;
 }
 
-crd_status crdi_master_select_signals(crd_master* m)
+// The elements of one variable that are wanted. The name of an array stands for all of them.
+static crd_status select_variable(crd_master* m, int member, int32_t variable, size_t* capacity,
+                                  bool* used)
 {
-    size_t capacity = 0;
-    for (int i = 0; i < m->member_count; i++) {
-        const crd_unit* u = m->members[i].unit;
-        for (int v = 0; !is_hidden(m, i) && v < u->info.variable_count; v++) {
-            const crd_variable* x = &u->info.variables[v];
-            if (m->sys->results.pattern_count == 0 && x->causality != CRD_OUTPUT) { continue; }
-            const char* whole =
-                m->sys->single ? x->name : full_name(m, u, &(crd_variable){.name = x->name}, 0);
-            if (!whole) { return CRD_E_MEMORY; }
-            const bool all = is_wanted(m, x, whole);
-            for (uint32_t e = 0; e < x->size; e++) {
-                const char* name = x->rank == 0 ? whole : full_name(m, u, x, e);
-                if (!name) { return CRD_E_MEMORY; }
-                if (!all && (x->rank == 0 || !is_wanted(m, x, name))) { continue; }
-                crdi_signal* s = crdi_grow(m->ctx, m->signals, &capacity,
-                                           (size_t)m->signal_count + 1, sizeof *s);
-                if (!s) { return CRD_E_MEMORY; }
-                m->signals = s;
-                s[m->signal_count++] = (crdi_signal){name, i, v, (int32_t)e};
-            }
-        }
-    }
-    for (int i = 0; i < m->sys->results.pattern_count; i++) {
-        bool used = false;
-        for (int k = 0; k < m->signal_count && !used; k++) {
-            used = crdi_glob(m->sys->results.patterns[i], m->signals[k].name);
-        }
-        if (!used) {
-            crdi_log(m->ctx, CRD_LOG_WARNING,
-                     "no variable matches '%s': nothing is recorded for it",
-                     m->sys->results.patterns[i]);
-        }
+    const crd_unit* u = m->members[member].unit;
+    const crd_variable* v = &u->info.variables[variable];
+    if (m->sys->results.pattern_count == 0 && v->causality != CRD_OUTPUT) { return CRD_OK; }
+    const char* whole = full_name(m, u, &(crd_variable){.name = v->name}, 0);
+    if (!whole) { return CRD_E_MEMORY; }
+    const bool all = is_wanted(m, v, whole, used);
+    for (uint32_t e = 0; e < v->size; e++) {
+        const char* name = v->rank == 0 ? whole : full_name(m, u, v, e);
+        if (!name) { return CRD_E_MEMORY; }
+        const bool element = v->rank > 0 && is_wanted(m, v, name, used);
+        if (!all && !element) { continue; }
+        crdi_signal* s =
+            crdi_grow(m->ctx, m->signals, capacity, (size_t)m->signal_count + 1, sizeof *s);
+        if (!s) { return CRD_E_MEMORY; }
+        m->signals = s;
+        s[m->signal_count++] = (crdi_signal){name, member, variable, (int32_t)e};
     }
     return CRD_OK;
+}
+
+crd_status crdi_master_select_signals(crd_master* m)
+{
+    crd_status st = CRD_OK;
+    const crd_results_spec* r = &m->sys->results;
+    size_t capacity = 0;
+    bool* used = crdi_new_array(m->ctx, (size_t)r->pattern_count, sizeof *used);
+    if (!used) { return CRD_E_MEMORY; }
+    for (int i = 0; i < m->member_count; i++) {
+        const int32_t n = is_hidden(m, i) ? 0 : m->members[i].unit->info.variable_count;
+        for (int32_t v = 0; v < n; v++) {
+            CRD_TRY(select_variable(m, i, v, &capacity, used));
+        }
+    }
+    for (int i = 0; i < r->pattern_count; i++) {
+        if (!used[i]) {
+            crdi_log(m->ctx, CRD_LOG_WARNING,
+                     "no variable matches '%s': nothing is recorded for it", r->patterns[i]);
+        }
+    }
+fail:
+    crdi_free(m->ctx, used);
+    return st;
 }
 
 // The variable that is really read: aliases share their value.
@@ -74,8 +87,10 @@ static int32_t read_variable(const crd_unit* u, int32_t v)
     return u->info.variables[v].alias_of >= 0 ? u->info.variables[v].alias_of : v;
 }
 
-// Signals that no connection reads get a binding of their own, which is read for rows only.
-static crd_status bind_extras(crd_master* m, int member, int32_t* position, int32_t* list)
+// Signals that no connection reads get a binding of their own, which is read for rows only. The
+// member's signals are `first` and the next `signals`.
+static crd_status bind_extras(crd_master* m, int member, int first, int signals, int32_t* position,
+                              int32_t* list)
 {
     crd_status st = CRD_OK;
     crdi_member* p = &m->members[member];
@@ -87,8 +102,7 @@ static crd_status bind_extras(crd_master* m, int member, int32_t* position, int3
         position[p->out->variables[i]] = i;
     }
     int32_t count = 0;
-    for (int i = 0; i < m->signal_count; i++) {
-        if (m->signals[i].member != member) { continue; }
+    for (int i = first; i < first + signals; i++) {
         const int32_t v = read_variable(p->unit, m->signals[i].variable);
         if (position[v] == -1) {
             position[v] = -2;
@@ -103,7 +117,7 @@ static crd_status bind_extras(crd_master* m, int member, int32_t* position, int3
         position[p->extra->variables[i]] = -3 - i;
     }
 fail:
-    return st;
+    return st < 0 ? crdi_member_refused(m, p, st) : CRD_OK;
 }
 
 static const void* probe_source(const crdi_member* p, int32_t position, int32_t element,
@@ -128,10 +142,12 @@ static crd_status bind_probes(crd_master* m)
         st = CRD_E_MEMORY;
         goto fail;
     }
-    int i = 0; // signals are sorted by member
-    for (int member = 0; member < m->member_count; member++) {
-        CRD_TRY(bind_extras(m, member, position, list));
-        for (; i < m->signal_count && m->signals[i].member == member; i++) {
+    for (int member = 0, i = 0, end = 0; member < m->member_count; member++) {
+        while (end < m->signal_count && m->signals[end].member == member) { // sorted by member
+            end++;
+        }
+        CRD_TRY(bind_extras(m, member, i, end - i, position, list));
+        for (; i < end; i++) {
             const crdi_member* p = &m->members[member];
             const int32_t v = read_variable(p->unit, m->signals[i].variable);
             const crd_kind kind = crd_type_kind(p->unit->info.variables[v].type);
@@ -201,8 +217,8 @@ static crd_status __attribute__((cold, noinline)) fail_nan(crd_master* m, int si
 {
     const crdi_signal* s = &m->signals[signal];
     const crd_unit* u = m->members[s->member].unit;
-    (void)crdi_fail(u->ctx, CRD_E_UNIT, "output '%s' is not a number (NaN) after the step",
-                    u->info.variables[s->variable].name);
+    (void)crdi_fail(u->ctx, CRD_E_UNIT, "output '%s' is not a number (NaN)%s",
+                    u->info.variables[s->variable].name, m->n ? " after the step" : "");
     return crdi_member_failed(m, s->member, CRD_E_UNIT);
 }
 

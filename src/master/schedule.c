@@ -8,6 +8,8 @@
 
 // ---- the grid ----------------------------------------------------------------------------------
 
+static const double MOST_TICKS = 9e15; // a double counts as far
+
 // The largest tick that a and b are both multiples of, 0 if there is none worth the name.
 static double common_tick(double a, double b)
 {
@@ -18,7 +20,9 @@ static double common_tick(double a, double b)
         x = y;
         y = fabs(r) < 1e-9 * a ? 0 : fabs(r);
     }
-    return y == 0 ? x : 0;
+    if (y != 0) { return 0; }
+    const double longer = fmax(a, b);
+    return longer / round(longer / x); // rid of the rounding errors of the remainders
 }
 
 static double first_given(double a, double b)
@@ -64,9 +68,6 @@ static crd_status member_ticks(crd_master* m)
 {
     for (int i = 0; i < m->member_count; i++) {
         crdi_member* p = &m->members[i];
-        p->ticks = (int64_t)llround(p->step / m->tick);
-        m->multirate = m->multirate || p->ticks != 1;
-        if (p->ticks > m->longest_ticks) { m->longest_ticks = p->ticks; }
         const double fixed = p->unit->info.fixed_step;
         if (fixed > 0 && fabs(p->step - fixed) > 1e-9 * fixed) {
             return crdi_fail(
@@ -74,15 +75,22 @@ static crd_status member_ticks(crd_master* m)
                 "unit '%s' steps by %g s only, but its step is %g s: give it 'step: %g'",
                 p->unit->name, fixed, p->step, fixed);
         }
+        if (p->step > (m->stop - m->start) * (1 + 1e-9) && p->step > m->tick) {
+            crdi_log(m->ctx, CRD_LOG_WARNING,
+                     "unit '%s' never steps: its step of %g s is longer than the run of %g s",
+                     p->unit->name, p->step, m->stop - m->start);
+        }
+        p->ticks = (int64_t)llround(fmin(p->step / m->tick, MOST_TICKS));
+        if (p->ticks == 1) { p->step = m->tick; } // to the last bit, as on the short way
+        m->multirate = m->multirate || p->ticks != 1;
+        if (p->ticks > m->longest_ticks) { m->longest_ticks = p->ticks; }
     }
     return CRD_OK;
 }
 
-crd_status crdi_master_plan_grid(crd_master* m)
+// The tick that all units' steps are multiples of.
+static crd_status choose_tick(crd_master* m)
 {
-    crd_status st = CRD_OK;
-    choose_times(m);
-    CRD_TRY(check_times(m));
     const double run_step = m->tick;
     for (int i = 0; i < m->member_count; i++) {
         crdi_member* p = &m->members[i];
@@ -96,21 +104,41 @@ crd_status crdi_master_plan_grid(crd_master* m)
         }
         m->tick = tick;
     }
-    CRD_TRY(member_ticks(m));
-
-    const double ticks = (m->stop - m->start) / m->tick;
-    if (ticks > 9e15) {
-        return crdi_fail(m->ctx, CRD_E_RANGE, "%g steps of %g s are too many", ticks, m->tick);
+    const double most = fmax(fabs(m->start), fabs(m->stop));
+    if (m->tick < 2 * DBL_EPSILON * most) {
+        return crdi_fail(m->ctx, CRD_E_RANGE,
+                         "step %g s is too short at times of %g s: a number of 64 bits cannot tell "
+                         "them apart",
+                         m->tick, most);
     }
-    int64_t n = (int64_t)floor(ticks + 1e-9 * fmax(1, fmin(ticks, 1e6)));
+    if ((m->stop - m->start) / m->tick > MOST_TICKS) {
+        return crdi_fail(m->ctx, CRD_E_RANGE, "%g steps of %g s are too many",
+                         (m->stop - m->start) / m->tick, m->tick);
+    }
+    return CRD_OK;
+}
+
+static bool all_vary_step(const crd_master* m)
+{
+    bool all = !m->multirate;
+    for (int i = 0; i < m->member_count; i++) {
+        all = all && (m->members[i].unit->info.flags & CRD_UNIT_CAN_VARY_STEP);
+    }
+    return all;
+}
+
+// How many ticks, and what happens to the rest of a tick before the stop time.
+static crd_status count_ticks(crd_master* m)
+{
+    const double ticks = (m->stop - m->start) / m->tick;
+    // What is no rest but rounding: of the step, times the number of steps, and of the times.
+    const double most = fmax(fabs(m->start), fabs(m->stop));
+    const double slack = 1e-9 * fmax(1, fmin(ticks, 1e6)) + 2 * DBL_EPSILON * most / m->tick;
+    int64_t n = (int64_t)floor(ticks + slack);
     const double rest = m->stop - (m->start + (double)n * m->tick);
     m->last_tick = m->tick;
-    if (rest > 1e-9 * m->tick * fmax(1, fmin(ticks, 1e6))) {
-        bool shorter = !m->multirate;
-        for (int i = 0; i < m->member_count; i++) {
-            shorter = shorter && (m->members[i].unit->info.flags & CRD_UNIT_CAN_VARY_STEP);
-        }
-        if (shorter) {
+    if (rest > slack * m->tick) {
+        if (all_vary_step(m)) {
             m->last_tick = rest;
             n++;
         } else {
@@ -122,12 +150,37 @@ crd_status crdi_master_plan_grid(crd_master* m)
         }
     }
     if (n < 1) {
-        return crdi_fail(m->ctx, CRD_E_RANGE, "step %g s is longer than the run of %g s", m->tick,
-                         m->stop - m->start);
+        return crdi_fail(m->ctx, CRD_E_RANGE, "step %g s is longer than the run", m->tick);
     }
     m->tick_count = n;
-    const double every = m->sys->results.interval / m->tick;
+    return CRD_OK;
+}
+
+// Rows are taken at ticks: an interval between two of them takes the nearer.
+static void choose_rows(crd_master* m)
+{
+    const double interval = m->sys->results.interval;
+    const double every = fmin(interval / m->tick, (double)m->tick_count);
     m->row_every = every > 1 ? (int64_t)llround(every) : 1;
+    const double real = (double)m->row_every * m->tick;
+    if (interval > 0 && interval / m->tick <= (double)m->tick_count &&
+        fabs(real - interval) > 1e-6 * interval) {
+        crdi_log(m->ctx, CRD_LOG_WARNING,
+                 "the interval of the results, %g s, is not a multiple of the step %g s: rows come "
+                 "every %g s",
+                 interval, m->tick, real);
+    }
+}
+
+crd_status crdi_master_plan_grid(crd_master* m)
+{
+    crd_status st = CRD_OK;
+    choose_times(m);
+    CRD_TRY(check_times(m));
+    CRD_TRY(choose_tick(m));
+    CRD_TRY(member_ticks(m));
+    CRD_TRY(count_ticks(m));
+    choose_rows(m);
 fail:
     return st;
 }
@@ -181,6 +234,24 @@ static int by_rank(const void* a, const void* b)
     return x->member < y->member ? -1 : x->member > y->member;
 }
 
+// Numbers of components without a path between them say nothing: count the longest path along
+// the links that `keep` wants, downwards, so that deeper members come later.
+static void count_depth(const crd_master* m, const bool* keep, const int* component, rank* ranks)
+{
+    bool changed = true;
+    for (int round = 0; changed && round < m->member_count; round++) {
+        changed = false;
+        for (int i = 0; i < m->link_count; i++) {
+            const crdi_link* k = &m->links[i];
+            if (!keep[i] || component[k->from_member] == component[k->to_member]) { continue; }
+            if (ranks[k->to_member].inner > ranks[k->from_member].inner - 1) {
+                ranks[k->to_member].inner = ranks[k->from_member].inner - 1;
+                changed = true;
+            }
+        }
+    }
+}
+
 // The order of a Gauss-Seidel run from the dependency graph.
 static crd_status order_members(crd_master* m, int* order)
 {
@@ -212,19 +283,7 @@ static crd_status order_members(crd_master* m, int* order)
         st = CRD_E_MEMORY;
         goto fail;
     }
-    // Numbers of components without a path between them say nothing: count the longest path.
-    for (int round = 0, changed = 1; changed && round < m->member_count; round++) {
-        changed = 0;
-        for (int i = 0; i < m->link_count; i++) {
-            const crdi_link* k = &m->links[i];
-            if (!keep[i] || component[k->from_member] == component[k->to_member]) { continue; }
-            // Negative: deeper members come later.
-            if (ranks[k->to_member].inner > ranks[k->from_member].inner - 1) {
-                ranks[k->to_member].inner = ranks[k->from_member].inner - 1;
-                changed = 1;
-            }
-        }
-    }
+    count_depth(m, keep, component, ranks);
     qsort(ranks, n, sizeof *ranks, by_rank);
     for (size_t i = 0; i < n; i++) {
         order[i] = ranks[i].member;

@@ -22,6 +22,7 @@ typedef struct seeds {
     double* own;
     double* rate;
     double* next;
+    double* bend; // second derivatives
     bool* known;
     term* terms;
     int term_count;
@@ -50,8 +51,9 @@ static crd_status allocate(seeds* s)
     s->own = crdi_new_array(m->ctx, n, sizeof *s->own);
     s->rate = crdi_new_array(m->ctx, n, sizeof *s->rate);
     s->next = crdi_new_array(m->ctx, n, sizeof *s->next);
+    s->bend = crdi_new_array(m->ctx, n, sizeof *s->bend);
     s->known = crdi_new_array(m->ctx, n, sizeof *s->known);
-    return s->own && s->rate && s->next && s->known ? CRD_OK : CRD_E_MEMORY;
+    return s->own && s->rate && s->next && s->bend && s->known ? CRD_OK : CRD_E_MEMORY;
 }
 
 static bool partial(crd_master* m, const crdi_link* in, int32_t unknown, double* d)
@@ -111,6 +113,9 @@ static crd_status gather(seeds* s)
         const crdi_member* p = &m->members[i];
         if (s->first[i + 1] == s->first[i] || p->unit->info.max_output_order < 1) { continue; }
         CRD_TRY(get_derivatives(m, i, 1, s->own + s->first[i]));
+        if (p->feeds_curve && p->unit->info.max_output_order > 1) {
+            CRD_TRY(get_derivatives(m, i, 2, s->bend + s->first[i]));
+        }
         for (int k = s->first[i]; k < s->first[i + 1]; k++) {
             s->known[k] = true;
         }
@@ -161,26 +166,18 @@ static void substitute(seeds* s)
     spread_unknown(s);
 }
 
-static crd_status seed(seeds* s, crdi_curve* c)
+static void seed(const seeds* s, crdi_curve* c)
 {
-    crd_master* m = s->m;
-    const crdi_member* p = &m->members[c->source];
-    const int slot = (int)(c->from - p->outputs.real), k = s->first[c->source] + slot;
-    double bend = 0;
-    int order = s->known[k] && isfinite(s->rate[k]) && c->order > 0 ? 1 : 0;
-    if (order && c->order > 1 && p->unit->info.max_output_order > 1) {
-        const crd_status st = get_derivatives(m, c->source, 2, s->next + s->first[c->source]);
-        if (st < 0) { return st; }
-        bend = s->next[k];
-        order = 2;
-    }
-    for (int i = 0; i < order; i++) { // newest first
+    const crdi_member* p = &s->m->members[c->source];
+    const int k = s->first[c->source] + (int)(c->from - p->outputs.real);
+    if (!s->known[k] || !isfinite(s->rate[k])) { return; }
+    c->count = c->order > 1 && p->unit->info.max_output_order > 1 ? 2 : 1;
+    const double bend = c->count > 1 ? s->bend[k] : 0;
+    for (int i = 0; i < c->count; i++) { // newest first
         const double x = -p->step * (i + 1);
-        c->t[i] = m->start + x;
+        c->t[i] = s->m->start + x;
         c->y[i] = c->gain * (*c->from + x * (s->rate[k] + x / 2 * bend)) + c->offset;
     }
-    c->count = order;
-    return CRD_OK;
 }
 
 crd_status crdi_master_seed_curves(crd_master* m)
@@ -192,13 +189,14 @@ crd_status crdi_master_seed_curves(crd_master* m)
     CRD_TRY(gather(&s));
     substitute(&s);
     for (int i = 0; i < m->curve_count; i++) {
-        CRD_TRY(seed(&s, &m->curves[i]));
+        seed(&s, &m->curves[i]);
     }
 fail:
     crdi_free(m->ctx, s.first);
     crdi_free(m->ctx, s.own);
     crdi_free(m->ctx, s.rate);
     crdi_free(m->ctx, s.next);
+    crdi_free(m->ctx, s.bend);
     crdi_free(m->ctx, s.known);
     crdi_free(m->ctx, s.terms);
     return st;

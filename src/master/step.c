@@ -34,6 +34,7 @@ crd_status crdi_member_crashed(crd_master* m, int member, int signal_number)
     m->end_member = member;
     m->running = -1;
     p->alive = false;
+    p->crashed = true;
     const char* call = p->unit->ops->last_call(p->unit);
     crd_status st = CRD_E_CRASH;
     if (signal_number == CRDI_GUARD_EXIT) {
@@ -209,46 +210,49 @@ static crd_status run_batch(crd_master* m, const crdi_phase* phase)
 }
 
 // Values move into the units whose step begins (early) or ends (late) with this tick.
-static void move_values(crd_master* m, const crdi_phase* phase)
+static crd_status move_values(crd_master* m, const crdi_phase* phase)
 {
+    crd_status st = CRD_OK;
     if (!m->multirate) {
         const double t = crdi_master_time_of(m, m->n);
-        if (phase->early_count) { crdi_master_transfer(m, &phase->early, t); }
-        if (phase->late_count) { crdi_master_transfer(m, &phase->late, t); }
-        return;
+        if (phase->early_count) { CRD_TRY(crdi_master_transfer(m, &phase->early, t)); }
+        if (phase->late_count) { CRD_TRY(crdi_master_transfer(m, &phase->late, t)); }
+        return CRD_OK;
     }
     for (int k = 0; k < phase->early_count; k++) {
         const crdi_feed* f = &m->feeds[phase->early_first + k];
         if (m->n % m->members[f->member].ticks != 0) { continue; }
-        crdi_master_transfer(m, f, crdi_master_time_of(m, m->n));
+        CRD_TRY(crdi_master_transfer(m, f, crdi_master_time_of(m, m->n)));
     }
     for (int k = 0; k < phase->late_count; k++) {
         const crdi_feed* f = &m->feeds[phase->late_first + k];
         if (!is_due(m, f->member)) { continue; }
         const int64_t begin = m->n + 1 - m->members[f->member].ticks;
-        crdi_master_transfer(m, f, crdi_master_time_of(m, begin));
+        CRD_TRY(crdi_master_transfer(m, f, crdi_master_time_of(m, begin)));
     }
+fail:
+    return st;
 }
 
 // One tick: in every phase values move, then the units that are due advance.
 //   outputs(n) -> links -> inputs -> units -> outputs(n+1) -> record
 static crd_status tick(crd_master* m)
 {
+    crd_status st = CRD_OK;
     for (int i = 0; i < m->phase_count; i++) {
-        move_values(m, &m->phases[i]);
-        const crd_status st = run_batch(m, &m->phases[i]);
-        if (st < 0) { return st; }
+        CRD_TRY(move_values(m, &m->phases[i]));
+        CRD_TRY(run_batch(m, &m->phases[i]));
     }
-    const crd_status st = check_outputs(m);
-    if (st < 0) { return st; }
+    CRD_TRY(check_outputs(m));
     m->n++;
     if (m->recorder && (m->n % m->row_every == 0 || m->n == m->tick_count)) {
-        return crdi_master_record(m);
+        CRD_TRY(crdi_master_record(m));
     }
-    return CRD_OK;
+fail:
+    return st;
 }
 
-static void look_for_end(crd_master* m)
+void crdi_master_look_for_end(crd_master* m)
 {
     if (m->n >= m->tick_count) {
         m->end = CRD_END_STOP_TIME;
@@ -274,13 +278,18 @@ static crd_status advance(crd_master* m, int64_t ticks)
             m->end = CRD_END_FAILED;
             return st;
         }
-        look_for_end(m);
+        crdi_master_look_for_end(m);
     }
     return CRD_OK;
 }
 
 crd_status crd_master_advance(crd_master* m, int64_t ticks)
 {
+    if (m->end == CRD_END_NONE && (!m->started || m->finished)) {
+        return crdi_fail(m->ctx, CRD_E_STATE,
+                         "crd_master_advance comes after crd_master_initialize and before "
+                         "crd_master_finish");
+    }
     if (!m->opt.guard_crashes) { return advance(m, ticks); }
     crdi_guard guard;
     crd_status st = CRD_OK;

@@ -63,11 +63,21 @@ static int64_t to_integer(double x, int type)
     return type == CRD_UINT64 ? (int64_t)(uint64_t)x : (int64_t)x;
 }
 
+static bool is_wide(int type)
+{
+    return type == CRD_INT64 || type == CRD_UINT64;
+}
+
 void crdi_convert(const crdi_conversion* c)
 {
     const bool to_real = crd_type_kind(c->to_type) == CRD_REAL;
     if (!to_real && !c->transform && c->from_type == c->to_type) { // all 64 bits survive
         *(int64_t*)c->to = *(const int64_t*)c->from;
+        return;
+    }
+    if (!c->transform && is_wide(c->from_type) && is_wide(c->to_type)) {
+        const int64_t i = *(const int64_t*)c->from; // beyond the other's range the sign bit is set
+        *(int64_t*)c->to = i >= 0 ? i : c->to_type == CRD_INT64 ? INT64_MAX : 0;
         return;
     }
     double x = as_real(c);
@@ -85,7 +95,7 @@ crd_status crdi_convert_bytes(crd_context* ctx, const crdi_conversion* c)
     return crd_bytes_set(ctx, c->to, from->data, from->length);
 }
 
-void crdi_master_transfer(crd_master* m, const crdi_feed* f, double t)
+crd_status crdi_master_transfer(crd_master* m, const crdi_feed* f, double t)
 {
     const crdi_copy* copy = m->copies + f->copy_first;
     for (int i = 0; i < f->copy_count; i++) {
@@ -109,9 +119,10 @@ void crdi_master_transfer(crd_master* m, const crdi_feed* f, double t)
         if (crd_type_kind(c->from_type) == CRD_BYTES) {
             // Allocates only when a text outgrows its room.
             const crd_status st = crdi_convert_bytes(m->ctx, c);
-            if (st < 0) { m->members[f->member].status = st; }
+            if (st < 0) { return st; }
         } else {
             crdi_convert(c);
         }
     }
+    return CRD_OK;
 }

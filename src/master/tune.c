@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { FIRST_TICKS = 16, TRIAL_TICKS = 32, READ_CLOCK_NS = 30, FORK_JOIN_NS = 3000 };
+enum { FIRST_TICKS = 16, TRIAL_TICKS = 32, FORK_JOIN_NS = 3000 };
 
 // The first ticks find cold caches: they are not typical of a long run.
 static void forget_first_ticks(crd_master* m)
@@ -15,7 +15,7 @@ static void forget_first_ticks(crd_master* m)
 }
 
 // After the first ticks the cost of the units is known: measure so seldom that the clock costs a
-// thousandth, and try threads if they may pay.
+// thousandth (more for units faster than the clock), and try threads if they may pay.
 static void learn(crd_master* m)
 {
     double sum = 0, most = 0;
@@ -27,8 +27,8 @@ static void learn(crd_master* m)
         most = fmax(most, ns);
     }
     const double mean = fmax(sum / m->member_count, 1);
-    m->measure_every =
-        m->longest_ticks * (int64_t)fmin(fmax(4 * READ_CLOCK_NS * 1000 / mean, 1), 1000);
+    const double readings = 4 * (double)m->ns_clock; // of one measured step
+    m->measure_every = m->longest_ticks * (int64_t)fmin(fmax(1000 * readings / mean, 1), 1000);
     if (m->tick_count > 20 * m->tune_at) { forget_first_ticks(m); }
     if (m->pool && m->sys->run.threads == 0) {
         const double parallel =

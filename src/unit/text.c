@@ -1,9 +1,11 @@
 // Values as they are written: parsed for the type and the unit of measure of a variable.
 #include "unit/unit.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 static const char* const type_names[CRD_TYPE_COUNT] = {
     [CRD_FLOAT64] = "Float64", [CRD_FLOAT32] = "Float32", [CRD_INT8] = "Int8",
@@ -54,6 +56,17 @@ static word trim(word w)
 static bool equals(word w, const char* text)
 {
     return strlen(text) == w.length && memcmp(w.text, text, w.length) == 0;
+}
+
+// Case does not matter: Python writes True, spreadsheets TRUE.
+static bool equals_any(word w, const char* const* texts)
+{
+    for (; *texts; texts++) {
+        if (strlen(*texts) == w.length && strncasecmp(w.text, *texts, w.length) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 static bool is_number(word w)
@@ -168,7 +181,18 @@ static crd_status parse_real(crd_unit* u, int32_t variable, word w, bool* has_un
         return crdi_fail(u->ctx, CRD_E_RANGE, "'%s' = '%.*s', expected a number that is one",
                          v->name, SHOW(w));
     }
+    const char first = w.text[w.text[0] == '-' && w.length > 1];
+    if (isinf(number) && (first == '.' || (first >= '0' && first <= '9'))) {
+        return crdi_fail(u->ctx, CRD_E_RANGE, "'%s' = '%.*s' is too large, expected at most %g",
+                         v->name, SHOW(w), v->type == CRD_FLOAT32 ? FLT_MAX : DBL_MAX);
+    }
     const word unit = trim((word){w.text + digits, w.length - digits});
+    if (unit.length && v->rank == 0 && is_blank(w.text[digits]) &&
+        strchr("+-.0123456789", unit.text[0])) {
+        return crdi_fail(u->ctx, CRD_E_RANGE,
+                         "'%s' = '%.*s': several values, expected one since it is not an array",
+                         v->name, SHOW(w));
+    }
     *has_unit = unit.length > 0;
     *out = number;
     if (!unit.length || equals(unit, v->unit)) { return CRD_OK; }
@@ -220,8 +244,10 @@ static crd_status parse_integer(crd_unit* u, const crd_variable* v, word w, int6
 
 static crd_status parse_boolean(crd_unit* u, const crd_variable* v, word w, int64_t* out)
 {
-    *out = equals(w, "true") || equals(w, "1");
-    if (*out || equals(w, "false") || equals(w, "0")) { return CRD_OK; }
+    static const char* const yes[] = {"true", "1", "yes", "on", NULL};
+    static const char* const no[] = {"false", "0", "no", "off", NULL};
+    *out = equals_any(w, yes);
+    if (*out || equals_any(w, no)) { return CRD_OK; }
     return crdi_fail(u->ctx, CRD_E_RANGE, "'%s' = '%.*s', expected true, false, 1 or 0", v->name,
                      SHOW(w));
 }
@@ -360,6 +386,20 @@ fail:
     return st;
 }
 
+// "[1, 2]" and "{1, 2}" as "1 2", in `buffer`. Numbers have no quotes, so nobody else needs it.
+static word unbracket(word whole, char* buffer)
+{
+    const word w = trim(whole);
+    if (w.length < 2 || !((w.text[0] == '[' && w.text[w.length - 1] == ']') ||
+                          (w.text[0] == '{' && w.text[w.length - 1] == '}'))) {
+        return whole;
+    }
+    for (size_t i = 1; i + 1 < w.length; i++) {
+        buffer[i - 1] = w.text[i] == ',' || w.text[i] == ';' ? ' ' : w.text[i];
+    }
+    return (word){buffer, w.length - 2};
+}
+
 crd_status crdi_unit_parse(crd_unit* u, int32_t variable, const char* text, uint32_t first,
                            uint32_t count, crd_values* v)
 {
@@ -368,7 +408,8 @@ crd_status crdi_unit_parse(crd_unit* u, int32_t variable, const char* text, uint
     if (x->rank > 0 && first == 0 && count == x->size) {
         char* buffer = crdi_new(u->ctx, whole.length + 1);
         if (!buffer) { return CRD_E_MEMORY; }
-        const crd_status st = parse_elements(u, variable, whole, count, buffer, v);
+        const word list = crd_type_kind(x->type) == CRD_BYTES ? whole : unbracket(whole, buffer);
+        const crd_status st = parse_elements(u, variable, list, count, buffer, v);
         crdi_free(u->ctx, buffer);
         return st;
     }

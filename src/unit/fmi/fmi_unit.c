@@ -6,6 +6,9 @@
 
 enum { MOST_EVENTS = 100000, MOST_UPDATES = 1000, MOST_ELEMENTS = 100000000 };
 
+// Of a step: a time event that close to its end belongs to it.
+static const double SLACK = 1e-9;
+
 // ---- steps and events --------------------------------------------------------------------------
 
 crd_status crdi_fmi_unit_settle(crdi_fmi_unit* u)
@@ -48,7 +51,7 @@ fail:
 CRDI_COLD static crd_status finish_step(crdi_fmi_unit* u, double t, double h, crd_fmi_step* s)
 {
     crd_status st = CRD_OK;
-    const double end = t + h, slack = 1e-9 * h;
+    const double end = t + h, slack = SLACK * h;
     double from = t;
     for (int events = 0;; events++) {
         if (u->intermediate_status < 0) { return u->intermediate_status; }
@@ -78,7 +81,7 @@ static crd_status step(crd_unit* unit, double t, double h)
     const crd_status st = crd_fmi_do_step(u->fmi, t, h, u->no_rollback, &s);
     if (__builtin_expect(st < 0, 0)) { return st; }
     const bool odd = s.event_needed | s.terminate | s.early | s.discarded |
-                     (t + h >= u->next_event) | (u->intermediate_status < 0);
+                     (t + h >= u->next_event - SLACK * h) | (u->intermediate_status < 0);
     return __builtin_expect(odd, 0) ? finish_step(u, t, h, &s) : CRD_OK;
 }
 
@@ -185,6 +188,7 @@ static crd_status instantiate(crd_unit* unit)
     u->epoch++;
     u->next_event = INFINITY;
     u->intermediate_status = CRD_OK;
+    u->last_call = u->d->version == CRD_FMI_2 ? "fmi2Instantiate" : "fmi3InstantiateCoSimulation";
     CRD_TRY(crd_fmi_instantiate(unit->ctx, u->fmu, &opt, &u->fmi));
     CRD_TRY(crd_fmi_reserve(u->fmi, u->reserve));
     if (u->variables) { // there are structural settings

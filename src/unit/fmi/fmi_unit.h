@@ -68,7 +68,7 @@ typedef struct crdi_fmi_unit {
     size_t intermediate_count;
     crdi_fmi_prepared* curved; // bindings with curves, FMI 3
     uint32_t epoch;            // changes when the FMU forgets what was set
-    const char* last_call;     // of an instance that was abandoned
+    const char* last_call;     // while there is no instance
     size_t reserve;            // elements that a call may have
     uint32_t* refs;            // for directional derivatives
     size_t ref_capacity;

@@ -145,6 +145,58 @@ static const crd_unit_ops ops = {
     .find = find,
 };
 
+// Cells without a value, as where recordings of several rasters share a file: a line between their
+// neighbours, or the value before. Both are what the column says without these rows. A column
+// without any value stays as it is.
+static bool bridge(const double* time, double* y, int64_t rows, bool linear, int64_t* first_gap)
+{
+    bool gaps = false;
+    int64_t known = -1; // last row with a value
+    for (int64_t k = 0; k < rows; k++) {
+        if (isnan(y[k])) {
+            if (!gaps) { *first_gap = k; }
+            gaps = true;
+            if (known >= 0) { y[k] = y[known]; } // until a next value is found
+            continue;
+        }
+        for (int64_t i = known + 1; i < k; i++) {
+            if (known < 0) {
+                y[i] = y[k];
+            } else if (linear && time[i] > time[known]) {
+                const double part = (time[i] - time[known]) / (time[k] - time[known]);
+                y[i] = y[known] + (y[k] - y[known]) * part;
+            }
+        }
+        known = k;
+    }
+    return gaps;
+}
+
+static void bridge_gaps(replay_unit* u)
+{
+    const crd_table* t = u->table;
+    int gaps = 0, first = 0;
+    int64_t row = 0, at = 0;
+    for (int i = 0; i < t->column_count; i++) {
+        const crd_table_column* c = &t->columns[i];
+        // The table is this unit's alone.
+        if (c->texts || !bridge(t->time, (double*)c->values, t->rows, u->linear, &row)) {
+            continue;
+        }
+        if (gaps++ == 0) {
+            first = i;
+            at = row;
+        }
+    }
+    if (gaps) {
+        crdi_log(u->source.base.ctx, CRD_LOG_WARNING,
+                 "unit '%s': %s: %d column%s without a value in some rows, first '%s' at %g: %s",
+                 u->source.base.name, t->path, gaps, gaps == 1 ? " is" : "s are",
+                 t->columns[first].name, t->time[at],
+                 u->linear ? "a line joins the neighbours" : "the one before stays");
+    }
+}
+
 static crd_status describe(replay_unit* u)
 {
     crd_context* ctx = u->source.base.ctx;
@@ -210,6 +262,7 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     crdi_map_init(&u->names, ctx);
     CRD_TRY(crd_table_read(ctx, spec->path, &u->table));
     CRD_TRY(describe(u));
+    bridge_gaps(u);
     *out = &u->source.base;
     return CRD_OK;
 fail:
