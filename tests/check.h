@@ -64,9 +64,11 @@
         }                                                                                          \
     } while (0)
 
-/// An allocator that counts, and fails from the `fail_at`-th allocation on (-1: never).
+/// An allocator that counts, and fails from the `fail_at`-th allocation on (-1: never). With `once`
+/// it fails there and works again: who does not look at every result is found out.
 typedef struct check_allocator {
     int64_t allocations, live, fail_at;
+    bool once;
 } check_allocator;
 
 static inline void* check_realloc(void* user, void* p, size_t size)
@@ -77,7 +79,10 @@ static inline void* check_realloc(void* user, void* p, size_t size)
         free(p);
         return NULL;
     }
-    if (a->fail_at >= 0 && a->allocations >= a->fail_at) { return NULL; }
+    if (a->fail_at >= 0 && a->allocations >= a->fail_at) {
+        if (a->once) { a->fail_at = -1; }
+        return NULL;
+    }
     a->allocations++;
     void* q = realloc(p, size);
     if (q && !p) { a->live++; }

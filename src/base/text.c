@@ -79,6 +79,13 @@ static bool in_set(const char** p, char c)
     return found != negate;
 }
 
+// "[2]", "[1,3]", "[*]" are the index of an array's element, not a set of characters; p is at '['.
+static bool is_index(const char* p)
+{
+    const size_t n = strspn(p + 1, "0123456789,*?");
+    return n > 0 && p[1 + n] == ']';
+}
+
 bool crdi_glob(const char* pattern, const char* text)
 {
     const char *star = NULL, *retry = NULL; // behind the last '*', and where it tries next
@@ -91,7 +98,7 @@ bool crdi_glob(const char* pattern, const char* text)
             retry = t;
             continue;
         }
-        if (*p == '[' && strchr(p + 1, ']')) {
+        if (*p == '[' && strchr(p + 1, ']') && !is_index(p)) {
             q++;
             hit = in_set(&q, *t);
         } else if (*p) {

@@ -1,5 +1,6 @@
 // cardan check: everything but the run.
 #include "cardan/master.h"
+#include "cardan/results.h"
 #include "cli/cli.h"
 
 #include <string.h>
@@ -64,6 +65,7 @@ static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list*
         CRD_TRY(crdi_apply_set(s, o->set.items[i]));
     }
     CRD_TRY(crdi_check_times(s));
+    if (s->results.path) { CRD_TRY(crd_recorder_check_path(cli->ctx, s->results.path)); }
     if (o->input) { CRD_TRY(crdi_connect_input(s, o->input)); }
     CRD_TRY(crd_master_create(cli->ctx, s, NULL, &m));
 fail:
@@ -103,7 +105,8 @@ const crdi_command crdi_command_check = {
     .summary = "validate a system without running it",
     .description =
         "Reads the system and all its units, resolves and checks every connection and start value, "
-        "and says what is wrong and where. No code of an FMU is run. Exit code 0 if the system can "
+        "and says what is wrong and where. No code of an FMU is run. A SYSTEM of - is read from "
+        "standard input. Exit code 0 if the system can "
         "be run, warnings or not.",
     .examples = {{"cardan check oscillator.yaml", "is this system right?"},
                  {"cardan check oscillator.yaml --json | jq .warnings", "the same for programs"}},

@@ -170,12 +170,12 @@ typedef enum crdi_file_kind {
 // By ending, else by content. CRD_E_NOT_FOUND, CRD_E_IO, CRD_E_UNSUPPORTED with a sentence.
 crd_status crdi_file_detect(crd_context* ctx, const char* path, crdi_file_kind* out);
 bool crdi_same_file(const char* a, const char* b); // false if one of them does not exist
-// "a/b/name.fmu" -> "name"; in the arena.
+// "a/b/name.fmu" -> "name", "." -> the folder's name, "-" -> "system"; in the arena.
 const char* crdi_file_stem(crdi_arena* a, const char* path);
 
 struct crd_system;
 struct crd_table;
-// A system description, or one FMU as a system.
+// A system description ("-": from standard input), or one FMU as a system.
 crd_status crdi_load_system(crd_context* ctx, const char* path, struct crd_system** out);
 // "unit.variable=value", or "variable=value" for a single FMU.
 crd_status crdi_apply_set(struct crd_system* s, const char* text);

@@ -30,8 +30,13 @@ static const char* next_command(void* user)
 
 static crd_status unknown_command(crd_context* ctx, const char* name)
 {
+    static const char* const elsewhere[][2] = {
+        {"simulate", "run"}, {"validate", "check"}, {"inspect", "info"}, {"diff", "compare"}};
     int i = 0;
     const char* near = crdi_nearest(name, next_command, &i);
+    for (size_t k = 0; k < sizeof elsewhere / sizeof *elsewhere; k++) {
+        if (strcmp(elsewhere[k][0], name) == 0) { near = elsewhere[k][1]; }
+    }
     struct stat info;
     if (near) {
         return crdi_fail(ctx, CRD_E_RANGE, "unknown command '%s', did you mean %s?", name, near);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -80,8 +81,31 @@ bool crdi_same_file(const char* a, const char* b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+// "." and ".." have no name of their own: the folder's. NULL: the path is good as it is.
+static char* real_folder(const char* path)
+{
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/') {
+        end--;
+    }
+    size_t begin = end;
+    while (begin > 0 && path[begin - 1] == '.') {
+        begin--;
+    }
+    const bool dots = end > begin && end - begin <= 2 && (begin == 0 || path[begin - 1] == '/');
+    return dots ? realpath(path, NULL) : NULL;
+}
+
 const char* crdi_file_stem(crdi_arena* a, const char* path)
 {
+    if (strcmp(path, "-") == 0) { return crdi_arena_text(a, "system", 6); }
+    char* folder = real_folder(path);
+    if (folder) {
+        const char* name = strrchr(folder, '/') + 1;
+        const char* copy = crdi_arena_text(a, name, strlen(name));
+        free(folder);
+        return copy;
+    }
     size_t end = strlen(path);
     while (end > 1 && path[end - 1] == '/') {
         end--;
@@ -98,14 +122,58 @@ const char* crdi_file_stem(crdi_arena* a, const char* path)
     return crdi_arena_text(a, path + begin, length);
 }
 
+static crd_status load_fmu(crd_context* ctx, const char* path, crd_system** out)
+{
+    if (ends_with(path, ".xml")) {
+        return crdi_fail(ctx, CRD_E_FORMAT,
+                         "%s: a description alone cannot be run; expected an .fmu or the folder of "
+                         "an unpacked one",
+                         path);
+    }
+    char* folder = real_folder(path);
+    const crd_status st = crd_system_of_fmu(ctx, folder ? folder : path, out);
+    free(folder);
+    return st;
+}
+
+// A description out of a pipe; its paths are relative to the current folder.
+static crd_status load_stdin(crd_context* ctx, crd_system** out)
+{
+    char* text = NULL;
+    size_t length = 0, capacity = 0;
+    crd_status st = CRD_OK;
+    for (;;) {
+        char* grown = crdi_grow(ctx, text, &capacity, length + 65536, 1);
+        if (!grown) {
+            st = CRD_E_MEMORY;
+            break;
+        }
+        text = grown;
+        const ssize_t n = read(STDIN_FILENO, text + length, 65536);
+        if (n < 0 && errno == EINTR) { continue; }
+        if (n < 0) {
+            st = crdi_fail(ctx, CRD_E_IO, "standard input: %s", strerror(errno));
+            break;
+        }
+        if (n == 0) {
+            st = crd_system_parse(ctx, text, length, "standard input", out);
+            break;
+        }
+        length += (size_t)n;
+    }
+    crdi_free(ctx, text);
+    return st;
+}
+
 crd_status crdi_load_system(crd_context* ctx, const char* path, crd_system** out)
 {
+    if (strcmp(path, "-") == 0) { return load_stdin(ctx, out); }
     crdi_file_kind kind;
     const crd_status st = crdi_file_detect(ctx, path, &kind);
     if (st < 0) { return st; }
     switch (kind) {
     case CRDI_FILE_FMU:
-        return crd_system_of_fmu(ctx, path, out);
+        return load_fmu(ctx, path, out);
     case CRDI_FILE_SYSTEM:
         return crd_system_load(ctx, path, out);
     case CRDI_FILE_TABLE:

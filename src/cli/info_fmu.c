@@ -134,6 +134,35 @@ static bool is_shown(const crd_variable* v, const crdi_info_options* o)
            (o->all || o->variables.count || v->causality != CRD_LOCAL);
 }
 
+// What the variables that are shown can be: "red 1, green 2".
+static void print_items(crdi_cli* cli, const crd_fmu_description* d, const crdi_info_options* o)
+{
+    crdi_grid g;
+    crdi_grid_init(&g, cli->ctx, 2, 0);
+    crdi_grid_add(&g, "enumeration");
+    crdi_grid_add(&g, "items");
+    bool any = false;
+    for (int32_t i = 0; i < d->variable_count; i++) {
+        const crd_variable* v = &d->variables[i];
+        if (v->type != CRD_ENUMERATION || v->type_index < 0 || !is_shown(v, o)) { continue; }
+        const crd_fmu_enumeration* e = &d->enumerations[v->type_index];
+        char list[512] = "";
+        size_t used = 0;
+        for (int32_t k = 0; k < e->item_count && used < sizeof list; k++) {
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s %lld", k ? ", " : "",
+                                     e->items[k].name, (long long)e->items[k].value);
+        }
+        crdi_grid_add(&g, "%s", v->name);
+        crdi_grid_add(&g, "%s%s", list, used < sizeof list ? "" : "...");
+        any = true;
+    }
+    if (any) {
+        printf("\n");
+        crdi_grid_print(&g, stdout, "");
+    }
+    crdi_grid_clear(&g);
+}
+
 static void print_variables(crdi_cli* cli, const crd_fmu_description* d, const crdi_info_options* o)
 {
     static const char* const titles[] = {"name", "causality", "type",
@@ -167,6 +196,7 @@ static void print_variables(crdi_cli* cli, const crd_fmu_description* d, const c
         crdi_grid_print(&g, stdout, "");
     }
     crdi_grid_clear(&g);
+    print_items(cli, d, o);
 }
 
 static void print_words(crdi_cli* cli, const crd_fmu* f, const crdi_info_options* o)

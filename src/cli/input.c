@@ -5,6 +5,7 @@
 #include "cardan/system.h"
 #include "cli/cli.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct feeder {
@@ -91,7 +92,21 @@ static crd_status add_recording(feeder* f, bool held)
     return crd_system_add_unit(f->system, &unit, &f->sources[held]);
 }
 
-static crd_status connect_column(feeder* f, const char* column)
+// A column that is no number somewhere is a text as a whole: say where.
+static crd_status not_a_number(feeder* f, const crd_table* t, const crd_table_column* c,
+                               const crd_variable* v)
+{
+    int64_t row = 0;
+    while (row + 1 < t->rows && !(isnan(c->values[row]) && c->texts[row][0])) {
+        row++;
+    }
+    return crdi_fail(f->system->ctx, CRD_E_FORMAT,
+                     "%s: column '%s' at time %.10g: '%.60s', expected a number for the input '%s'",
+                     f->path, c->name, t->time[row], c->texts[row], v->name);
+}
+
+static crd_status connect_column(feeder* f, const crd_table* t, const crd_table_column* from,
+                                 const char* column)
 {
     crd_system* s = f->system;
     int unit = 0;
@@ -119,6 +134,9 @@ static crd_status connect_column(feeder* f, const char* column)
     if (is_connected(s, unit, variable)) {
         warn_unused(f, column, "the input has a connection already", NULL);
         return CRD_OK;
+    }
+    if (from->texts && t->rows > 0 && crd_type_kind(v->type) != CRD_BYTES) {
+        return not_a_number(f, t, from, v);
     }
     const bool held = v->variability != CRD_CONTINUOUS;
     st = add_recording(f, held);
@@ -173,7 +191,7 @@ crd_status crdi_connect_input(crd_system* s, const char* path)
             st = CRD_E_MEMORY;
             goto fail;
         }
-        CRD_TRY(connect_column(&f, column));
+        CRD_TRY(connect_column(&f, table, &table->columns[i], column));
     }
     if (!f.connected) { st = nothing_connected(&f); }
 fail:

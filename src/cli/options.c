@@ -189,6 +189,27 @@ static crd_status take_value(parser* p, const crdi_option* o, const char* attach
     return store(p, o, attached ? attached : p->argv[p->next++]);
 }
 
+// What other tools call it.
+static const char* elsewhere(const crdi_command* c, const char* word)
+{
+    static const struct {
+        const char *word, *option, *hint;
+    } known[] = {
+        {"start-values", "set", "--set NAME=VALUE, once for each"},
+        {"output-variables", "variables", "--variables NAME, once for each"},
+        {"resultFile", "output", "--output"},
+        {"end-time", "stop-time", "--stop-time"},
+        {"duration", "stop-time", "--stop-time"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(known[i].word, word) == 0 &&
+            find_long(c, known[i].option, strlen(known[i].option))) {
+            return known[i].hint;
+        }
+    }
+    return NULL;
+}
+
 static crd_status parse_long(parser* p, const char* arg)
 {
     const char* equals = strchr(arg, '=');
@@ -198,6 +219,10 @@ static crd_status parse_long(parser* p, const char* arg)
 
     char word[128];
     snprintf(word, sizeof word, "%.*s", (int)length, arg);
+    const char* hint = elsewhere(p->command, word);
+    if (hint) {
+        return crdi_fail(p->ctx, CRD_E_RANGE, "unknown option --%s; here it is %s", word, hint);
+    }
     names n = {.command = p->command};
     const char* near = crdi_nearest(word, next_name, &n);
     if (near) {

@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 
 #include <string.h>
+#include <strings.h>
 
 typedef struct plot_options {
     crdi_common common;
@@ -112,6 +113,11 @@ static crd_status draw(plot* p, const crdi_list* files)
                              "--output",
                              output);
         }
+    }
+    const char* ending = strrchr(output, '.');
+    if (ending && !strchr(ending, '/') && strcasecmp(ending, ".svg") != 0) {
+        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                         "%s: pictures are written as SVG, the name should end in .svg", output);
     }
     const char* title = p->options->title ? p->options->title : p->labels[0];
     const crd_status st = crd_plot_svg(ctx, output, title, "time [s]", p->panels, p->panel_count);

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,17 +25,25 @@ enum { PROGRESS_AUTO, PROGRESS_JSON, PROGRESS_NONE };
 // ---- the end by a signal -----------------------------------------------------------------------
 
 static volatile bool stop_requested;
+static volatile int64_t requested_ns;
 
+// The first signal asks, the second one ends the process. What follows at once is the same wish
+// told twice: timeout(1) signals its child and then the group in which the child is.
 static void request_stop(int signal_number)
 {
-    (void)signal_number;
-    stop_requested = true;
+    const int64_t now = crdi_now_ns();
+    if (!stop_requested) {
+        requested_ns = now;
+        stop_requested = true;
+    } else if (now - requested_ns > 200000000) {
+        signal(signal_number, SIG_DFL);
+        raise(signal_number);
+    }
 }
 
-// The first signal asks, the second one finds the default action and ends the process.
 static void catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART | SA_RESETHAND};
+    struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     stop_requested = false;
     sigaction(SIGINT, &action, NULL);
@@ -94,8 +103,13 @@ static void show_progress(void* user, double time, double start, double stop)
     if (elapsed < 1) { return; }
     const double left = fraction > 0 ? elapsed * (1 - fraction) / fraction : NAN;
     n = snprintf(line, sizeof line,
-                 "\rt = %.6g s of %.6g s, %.1f %%, %.3g x real time, %.0f s left\033[K", time, stop,
+                 "\rt = %.6g s of %.6g s, %.1f %%, %.3g x real time, %.0f s left", time, stop,
                  100 * fraction, (time - start) / elapsed, left);
+    struct winsize size = {0};
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 && n > size.ws_col) {
+        n = size.ws_col; // with the \r one less: a line that wraps cannot be erased
+    }
+    n += snprintf(line + n, sizeof line - (size_t)n, "\033[K");
     pthread_mutex_lock(&p->cli->lock);
     crdi_write_all(STDERR_FILENO, line, (size_t)n);
     p->cli->progress_shown = true;
@@ -131,6 +145,15 @@ static crd_status choose_output(crd_system* s, const char* subject, const run_op
     crd_results_spec* r = &s->results;
     if (o->output && strcmp(o->output, "none") == 0) {
         r->path = NULL;
+        return CRD_OK;
+    }
+    if (o->output && strcmp(o->output, "-") == 0) {
+        if (o->common.json) {
+            return crdi_fail(s->ctx, CRD_E_RANGE,
+                             "--json and --output - both write to standard output, expected "
+                             "--output with a file");
+        }
+        r->path = "/dev/stdout";
         return CRD_OK;
     }
     if (o->output) {
@@ -473,6 +496,7 @@ static const crdi_option rows[] = {
      .help = "start value or parameter, with its unit if it has one ('mass.m=100 g'); for a "
              "single FMU VAR=VALUE"},
     {.name = "input",
+     .alias = "input-file",
      .type = CRDI_OPT_FILE,
      .metavar = "FILE",
      .extensions = "csv",
@@ -480,19 +504,21 @@ static const crdi_option rows[] = {
      .help = "recording whose columns drive the free inputs of the same names (unit.variable in "
              "a system)"},
     {.name = "output",
+     .alias = "output-file",
      .short_name = 'o',
      .type = CRDI_OPT_FILE,
      .metavar = "FILE",
      .extensions = "csv",
      AT(output),
-     .help = "result file (.csv), or none; what the system says, else the name of SYSTEM with .csv "
-             "in the current folder"},
+     .help = "result file (.csv), - for standard output, or none; what the system says, else the "
+             "name of SYSTEM with .csv in the current folder"},
     {.name = "variables",
      .type = CRDI_OPT_LIST,
      .metavar = "PATTERN",
      AT(variables),
      .help = "variables to record, with * and ?; all outputs unless given"},
     {.name = "interval",
+     .alias = "output-interval",
      .type = CRDI_OPT_QUANTITY,
      .metavar = "TIME",
      .unit = "s",
@@ -544,7 +570,9 @@ const crdi_command crdi_command_run = {
         "Runs a system of units from a description in YAML, or a single FMU without any "
         "description: initialises with algebraic loops solved, steps to the stop time, records. "
         "The result is a CSV file whose first column is time; its other columns are named "
-        "unit.variable, or as in the FMU itself for a single FMU.\n"
+        "unit.variable, or as in the FMU itself for a single FMU. A SYSTEM of - is read from "
+        "standard "
+        "input.\n"
         "At the end standard error shows what was done: steps, speed, loops, the file, and the "
         "time spent in each unit. Ctrl-C ends the run between two steps with everything recorded "
         "so far and exit code 1; a second Ctrl-C ends it at once.",

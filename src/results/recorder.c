@@ -144,7 +144,8 @@ static void* writer(void* arg)
 
 static crd_status cannot_write(crd_context* ctx, const char* path, int error)
 {
-    return crdi_fail(ctx, CRD_E_IO, "%s: cannot write the results: %s", path, strerror(error));
+    return crdi_fail(ctx, CRD_E_IO, "%s: cannot write the results: %s%s", path, strerror(error),
+                     error == ENOENT ? "; the folder has to be there" : "");
 }
 
 // Signals go to the threads that expect them. A blocked SIGXFSZ or SIGPIPE leaves EFBIG or EPIPE.
@@ -238,14 +239,19 @@ static void format_header(crd_recorder* r, const crd_recorder_options* opt)
     r->used = (size_t)(at - r->buffer);
 }
 
+crd_status crd_recorder_check_path(crd_context* ctx, const char* path)
+{
+    if (is_csv(path)) { return CRD_OK; }
+    return crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                     "%s: results are written as CSV, the name should end in .csv", path);
+}
+
 crd_status crd_recorder_create(crd_context* ctx, const crd_recorder_options* opt,
                                crd_recorder** out)
 {
-    if (!is_csv(opt->path)) {
-        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
-                         "%s: results are written as CSV, the name should end in .csv", opt->path);
-    }
-    crd_status st = CRD_E_MEMORY;
+    crd_status st = crd_recorder_check_path(ctx, opt->path);
+    if (st < 0) { return st; }
+    st = CRD_E_MEMORY;
     crd_recorder* r = crdi_new(ctx, sizeof *r);
     if (!r) { return st; }
     r->ctx = ctx;

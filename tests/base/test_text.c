@@ -2,6 +2,8 @@
 
 #include <stdio.h>
 
+#include "base/map.c" // its hash is static
+
 static const char* next_word(void* user)
 {
     const char*** p = user;
@@ -48,7 +50,12 @@ static void patterns_match_like_a_shells(void** state)
         {"[xy]1", "z1", false},
         {"[!x]1", "z1", true},
         {"[a-c]*", "bcd", true},
-        {"x[1]", "x1", true},
+        {"x[1]", "x[1]", true}, // the index of an array
+        {"x[1]", "x1", false},
+        {"x[12]", "x1", false},
+        {"x[1-2]", "x1", true},
+        {"*[*]", "a.x[2,3]", true},
+        {"x[?,1]", "x[2,1]", true},
         {"x[", "x[", true},
         {"", "", true},
         {"", "a", false},
@@ -112,6 +119,25 @@ static void maps_hash_with_keys_of_their_own(void** state)
     crd_context_destroy(ctx);
 }
 
+static void maps_hash_by_siphash_1_3(void** state)
+{
+    (void)state;
+    // Expected: hash() of CPython 3.11 over the same bytes, with PYTHONHASHSEED=0, whose key is 0.
+    static const struct {
+        const char* text;
+        uint64_t hash;
+    } rows[] = {
+        {"x", 0xd141bba7fdc215a3U},
+        {"mass1.v", 0x9cc888e275cd061bU},
+        {"velocity", 0xb9fe5d314b12b4caU}, // a whole word: the last one has the length alone
+        {"a name that is longer", 0x0d8d923530dfb678U},
+    };
+    const crdi_map keyless = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        check_int(hash_of(&keyless, rows[i].text), (uint32_t)rows[i].hash);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +145,7 @@ int main(void)
         cmocka_unit_test(patterns_match_like_a_shells),
         cmocka_unit_test(map_finds_what_was_added_and_keeps_the_first),
         cmocka_unit_test(maps_hash_with_keys_of_their_own),
+        cmocka_unit_test(maps_hash_by_siphash_1_3),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,6 +82,21 @@ class Completion(EndToEnd):
         self.assertEqual(self.complete("cardan", "compare", "a"), ["a.csv"])
         self.assertEqual(self.complete("cardan", "run", "--stop-time", ""), [])
 
+    def test_zsh_is_offered_choices_files_and_auto(self):
+        lines = self.cardan("completion", "zsh").stdout.splitlines()
+
+        def action(option):
+            found = [line for line in lines if line.strip().lstrip("'*").startswith(option + "[")]
+            self.assertTrue(found, option)
+            return found[0].rsplit("]", 1)[1] if "(-.)" not in found[0] else found[0]
+
+        self.assertTrue(action("--extrapolation=").endswith(":(hold linear quadratic)' \\"))
+        self.assertTrue(action("--threads=").endswith(":(auto)' \\"))
+        self.assertTrue(action("--set=").endswith(":UNIT.VAR=VALUE:' \\"))
+        self.assertTrue(action("--stop-time=").endswith(":' \\"))
+        self.assertIn('_files -g "*.(csv)(-.)"', action("--input="))
+        self.assertTrue(action("--quiet").startswith("' "))
+
     @unittest.skipUnless(shutil.which("zsh"), "no zsh here")
     def test_zsh_takes_the_script(self):
         script = self.write("_cardan", self.cardan("completion", "zsh").stdout)
@@ -112,6 +127,31 @@ class Info(EndToEnd):
                 self.assertEqual(variables["m1"]["unit"], "kg")
                 self.assertEqual(float(variables["m1"]["start"]), 1)
                 self.assertEqual(set(j["output_dependencies"]["f"]) & {"x2", "v2"}, {"x2", "v2"})
+
+    def test_units_and_enumerations_of_an_fmu(self):
+        for version in (2, 3):
+            with self.subTest(version):
+                j = self.cardan_json("info", fmu("lo_mono", version))
+                units = {u["name"]: u for u in j["units"]}
+                self.assertEqual(units["N.s/m"]["base"], {"kg": 1, "s": -1})
+                self.assertEqual(units["J"]["base"], {"kg": 1, "m": 2, "s": -2})
+                self.assertEqual((units["m"]["factor"], units["m"]["offset"]), (1, 0))
+                j = self.cardan_json("info", fmu("types", version))
+                self.assertIn({"red": 1, "green": 2, "blue": 3}, j["enumerations"].values())
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        self.write("r.csv", "time,a\n0,1\n2,-3\n")
+        for what in (fmu("lo_mono"), self.oscillator(), "r.csv"):
+            for form in ([], ["--json"]):
+                with self.subTest(what=what, form=form), open("/dev/full", "wb") as full:
+                    done = subprocess.run([CARDAN, "info", what, *form], cwd=self.folder,
+                                          env=self.environment(), stdout=full,
+                                          stderr=subprocess.PIPE, text=True)
+                    self.assertNotEqual(done.returncode, 0)
+                    self.assertIn("standard output: No space left", done.stderr)
+
+    def test_json_ends_with_a_line(self):
+        self.assertTrue(self.cardan("info", fmu("lo_mono"), "--json").stdout.endswith("}\n"))
 
     def test_all_types_of_fmi_3(self):
         j = self.cardan_json("info", fmu("types", 3))
@@ -183,6 +223,12 @@ class Compare(EndToEnd):
         self.cardan("compare", "a.csv", "b.csv", "--variables", "y")
         self.cardan("compare", "a.csv", "b.csv", "--variables", "yy", code=2,
                     says="'yy' fits no signal")
+
+    def test_a_pattern_that_nearly_fits_is_corrected_from_either_file(self):
+        self.write("d.csv", "time,x,velocity\n0,0,1\n2,2,1\n")
+        for pair in (("a.csv", "d.csv"), ("d.csv", "a.csv")):
+            self.cardan("compare", *pair, "--variables", "velocty", code=2,
+                        says="'velocty' fits no signal, did you mean velocity?")
 
     def test_a_missing_signal_is_a_difference(self):
         done = self.cardan("compare", "a.csv", "c.csv", code=1)

@@ -1,5 +1,6 @@
 """cardan run: options, results, reports, the end by Ctrl-C."""
 
+import csv
 import json
 import os
 import pty
@@ -108,7 +109,19 @@ class SingleFmu(EndToEnd):
     def test_an_event_and_all_types_are_recorded(self):
         for version in (2, 3):
             self.cardan("run", fmu("events", version), "-q")
+            bounces = self.column("events.csv", "bounces")
+            self.assertEqual(bounces[0], 0)
+            self.assertGreater(bounces[-1], 1)
+            self.assertEqual(bounces, sorted(bounces))
             self.cardan("run", fmu("types", version), "-q", "--variables", "*")
+            with open(self.path("types.csv"), newline="", encoding="utf-8") as f:
+                first = next(csv.DictReader(f))
+            self.assertEqual(float(first["out_f64"]), 0.1)
+            self.assertEqual(first["out_i32"], "-32")
+            self.assertEqual(first["out_b"], "1")
+            self.assertEqual(first["out_e"], "2")
+            self.assertEqual(first["out_s"], 'a < b & "c"')
+            self.assertEqual(first.get("out_bin"), "00ff10" if version == 3 else None)
 
 
 class System(EndToEnd):
@@ -121,6 +134,8 @@ class System(EndToEnd):
                             "20 us", "-o", "mono.csv")
                 x = self.column("coupled.csv", "first.x1")
                 y = self.column("mono.csv", "x1")
+                self.assertEqual(len(x), len(y))
+                self.assertEqual(len(x), 5001)
                 scale = max(map(abs, y))
                 self.assertLess(max(abs(a - b) for a, b in zip(x, y)), 1e-3 * scale)
 

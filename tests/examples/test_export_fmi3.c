@@ -158,6 +158,15 @@ static void strings_and_binaries_pass_through(void** state)
     check_int(fmi3GetString(c, &r, 1, back, 2), fmi3OK);
     check_text(back[0], "one");
     check_text(back[1], "");
+    last_message[0] = 0;
+    check_int(fmi3SetString(c, &r, 1, texts, 2), fmi3Error);
+    check_contains(last_message, "out_ss cannot be set now");
+    r = reference("out_bin");
+    size = 3;
+    p = some;
+    last_message[0] = 0;
+    check_int(fmi3SetBinary(c, &r, 1, &size, &p, 1), fmi3Error);
+    check_contains(last_message, "out_bin cannot be set now");
     fmi3FreeInstance(c);
 }
 

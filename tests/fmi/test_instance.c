@@ -314,6 +314,37 @@ static void what_the_description_does_not_offer_is_not_tried(void** state)
 
 // ---- the end, memory, threads ------------------------------------------------------------------
 
+static void inside_of_a_step_floats_may_be_set_and_values_read_as_the_fmu_permits(void** state)
+{
+    (void)state;
+    fixture x;
+    open_mock(&x, "intermediate", 3);
+    crd_fmi* i = instance_of(&x, NULL);
+    const struct {
+        int function;
+        bool sets;
+    } rows[] = {{CRDI_FMI3_SetFloat64, true},  {CRDI_FMI3_SetFloat32, true},
+                {CRDI_FMI3_GetFloat64, false}, {CRDI_FMI3_GetFloat32, false},
+                {CRDI_FMI3_GetInt32, false},   {CRDI_FMI3_GetString, false}};
+    for (int permits = 0; permits < 4; permits++) {
+        const bool may_set = permits & 1, may_get = permits & 2;
+        crdi_fmi_set_intermediate(i, may_set, may_get);
+        check_int(crd_fmi_get_state(i), CRD_FMI_INTERMEDIATE);
+        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+            const int f = rows[k].function;
+            check((i->present[f / 64] >> (f % 64)) & 1);
+            check_int((i->allowed[f / 64] >> (f % 64)) & 1, rows[k].sets ? may_set : may_get);
+        }
+        const int never[] = {CRDI_FMI3_SetInt32, CRDI_FMI3_DoStep, CRDI_FMI3_Terminate};
+        for (int k = 0; k < 3; k++) {
+            check_int((i->allowed[never[k] / 64] >> (never[k] % 64)) & 1, 0);
+        }
+    }
+    crdi_fmi_set_state(i, CRD_FMI_INSTANTIATED);
+    crd_fmi_destroy(i);
+    close_mock(&x);
+}
+
 static void an_abandoned_instance_is_not_called_again(void** state)
 {
     (void)state;
@@ -405,6 +436,7 @@ int main(void)
         cmocka_unit_test(a_missing_optional_function_is_named_when_it_is_wanted),
         cmocka_unit_test(a_pending_step_without_get_status_is_a_failure),
         cmocka_unit_test(what_the_description_does_not_offer_is_not_tried),
+        cmocka_unit_test(inside_of_a_step_floats_may_be_set_and_values_read_as_the_fmu_permits),
         cmocka_unit_test(an_abandoned_instance_is_not_called_again),
         cmocka_unit_test(ten_thousand_steps_allocate_nothing),
         cmocka_unit_test(two_instances_run_on_two_threads),

@@ -258,7 +258,7 @@ def container(checks):
             expected.append((a[0], b[0]))
         for k, name in enumerate(("x1", "x2")):
             found = numbers(theirs[name])
-            d = max(abs(e[k] - x) for e, x in zip(expected, found))
+            d = np.max([abs(e[k] - x) for e, x in zip(expected, found)])
             checks.true(f"Container{version}.fmu: {name} against the recursion",
                         d <= 1e-10 and len(found) == len(expected),
                         f"{len(found)} rows, difference {d:.2g}, limit 1e-10")

@@ -34,6 +34,9 @@ static void check_well_formed(const char* p)
         }
         const char* end = strchr(p, '>');
         check(end != NULL);
+        for (const char* q = p + 1; q < end; q++) {
+            check(*q != '<'); // the tag was not closed
+        }
         depth += p[1] == '/' ? -1 : end[-1] == '/' ? 0 : 1;
         check(depth >= 0);
         p = end;
@@ -130,6 +133,89 @@ static void long_series_keep_their_peaks_and_lose_their_length(void** state)
     free(y);
 }
 
+static double attribute(const char* tag, const char* name)
+{
+    const char* at = strstr(tag, name);
+    check(at != NULL);
+    return strtod(at + strlen(name), NULL);
+}
+
+// The points of the only curve in parts of the frame: (0, 0) is below left, (1, 1) above right.
+static int curve_points(const char* svg, double (*points)[2], int most)
+{
+    const char* frame = strstr(svg, "<rect class=\"frame\"");
+    check(frame != NULL);
+    const double left = attribute(frame, " x=\""), top = attribute(frame, " y=\"");
+    const double width = attribute(frame, " width=\""), height = attribute(frame, " height=\"");
+    const char* at = strstr(strstr(svg, "h22"), " d=\"M"); // behind the legend
+    check(at != NULL);
+    int n = 0;
+    for (at += 5; n < most; n++) {
+        char* end = NULL;
+        points[n][0] = (strtod(at, &end) - left) / width;
+        check(*end == ',');
+        points[n][1] = 1 - (strtod(end + 1, &end) - top) / height;
+        if (*end != ' ') { return n + 1; }
+        at = end;
+    }
+    fail_msg("more than %d points", most);
+    return 0;
+}
+
+static void check_curve(crd_context* ctx, const double* x, const double* y, int count,
+                        const double (*expected)[2], int expected_count)
+{
+    const crd_plot_series s = {.label = "s", .x = x, .y = y, .count = count};
+    const crd_plot_panel p = {.series = &s, .series_count = 1};
+    double points[16][2];
+    check_int(curve_points(plot(ctx, "", &p, 1), points, 16), expected_count);
+    for (int i = 0; i < expected_count; i++) {
+        check_near(points[i][0], expected[i][0], 1e-3);
+        check_near(points[i][1], expected[i][1], 1e-3);
+    }
+}
+
+static void points_lie_where_the_axes_say(void** state)
+{
+    const double x[] = {2, 3, 5, 6}, y[] = {-1, 0.5, 0, 1}; // the axes begin at 2 and at -1
+    const double expected[][2] = {{0, 0}, {0.25, 0.75}, {0.75, 0.5}, {1, 1}};
+    check_curve(*state, x, y, 4, expected, 4);
+}
+
+static void long_numbers_make_room_at_the_left(void** state)
+{
+    const double x[] = {0, 1}, low[] = {0, 1}, high[] = {99999, 99999.5};
+    double left[2];
+    for (int i = 0; i < 2; i++) {
+        const crd_plot_series s = {.label = "s", .x = x, .y = i ? high : low, .count = 2};
+        const crd_plot_panel p = {.series = &s, .series_count = 1};
+        const char* frame = strstr(plot(*state, "", &p, 1), "<rect class=\"frame\"");
+        check(frame != NULL);
+        left[i] = attribute(frame, " x=\"");
+    }
+    check_contains(text, ">99999.5</text>");
+    check(left[1] - left[0] > 4 * 5); // 99999.5 has four letters more than 0.5
+}
+
+static void a_pixel_keeps_its_first_lowest_highest_and_last_point_in_their_order(void** state)
+{
+    enum { N = 9 };
+    const double lowest_first[N] = {-1, 0, 0.2, -1, 0.3, 1, 0.1, 0.4, 1};
+    const double highest_first[N] = {-1, 0.4, 0.1, 1, 0.3, -1, 0.2, 0, 1};
+    const double rising[N] = {-1, -0.8, -0.6, -0.4, -0.2, 0, 0.2, 0.4, 1}; // its ends are both
+    double x[N] = {0};
+    for (int i = 1; i < N - 1; i++) {
+        x[i] = 0.5003 + 1e-9 * i;
+    }
+    x[N - 1] = 1;
+    const double a[][2] = {{0, 0}, {0.5, 0.5}, {0.5, 0}, {0.5, 1}, {0.5, 0.7}, {1, 1}};
+    check_curve(*state, x, lowest_first, N, a, 6);
+    const double b[][2] = {{0, 0}, {0.5, 0.7}, {0.5, 1}, {0.5, 0}, {0.5, 0.5}, {1, 1}};
+    check_curve(*state, x, highest_first, N, b, 6);
+    const double c[][2] = {{0, 0}, {0.5, 0.1}, {0.5, 0.7}, {1, 1}};
+    check_curve(*state, x, rising, N, c, 4);
+}
+
 static void gaps_break_the_line(void** state)
 {
     const double x[] = {0, 1, 2, 3, 4, 5}, y[] = {0, 1, (double)NAN, 1, (double)INFINITY, 0};
@@ -217,6 +303,9 @@ int main(void)
         TEST(small_and_large_values_share_a_power_of_ten),
         TEST(texts_are_escaped),
         TEST(long_series_keep_their_peaks_and_lose_their_length),
+        TEST(points_lie_where_the_axes_say),
+        TEST(long_numbers_make_room_at_the_left),
+        TEST(a_pixel_keeps_its_first_lowest_highest_and_last_point_in_their_order),
         TEST(gaps_break_the_line),
         TEST(impossible_ranges_are_drawn_too),
         TEST(many_series_wrap_their_legend),

@@ -160,7 +160,8 @@ static void a_place_that_cannot_be_written_is_refused_before_the_run(void** stat
     crd_recorder_options opt = options(TEST_BUILD_DIR "/no/such/folder/x.csv");
     check_status(crd_recorder_create(*state, &opt, &r), CRD_E_IO);
     check_contains(crd_error_text(*state),
-                   "/no/such/folder/x.csv: cannot write the results: No such");
+                   "/no/such/folder/x.csv: cannot write the results: No such file or "
+                   "directory; the folder has to be there");
     opt.path = TEST_BUILD_DIR "/x.xlsx";
     check_status(crd_recorder_create(*state, &opt, &r), CRD_E_UNSUPPORTED);
     check_contains(crd_error_text(*state), ".csv");

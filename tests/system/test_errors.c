@@ -67,6 +67,7 @@ static void broken_yaml_is_refused_with_its_line(void** state)
         {"cardan: 1\nunits: \"a\n", F, 3, "not valid YAML", NULL},
         {"cardan: 1\n x: 2\n", F, 2, "not valid YAML", NULL},
         {"cardan: 1\nunits: { a: { fmu: '\xff' } }\n", F, 2, "not a YAML text", "UTF-8"},
+        {"\ncardan: '\xff'\n", F, 2, "not a YAML text", NULL},
         {"cardan: 1\nunits: \"a\\0b\"\n", F, 2, "zero byte in 'a'", "expected text"},
         {"cardan: 1\nunits:\n  a: &x { fmu: a }\n  b: *x\n", F, 3, "anchor '&x'",
          "write each value itself"},
@@ -171,6 +172,27 @@ static void wrong_units_are_refused(void** state)
         {"\n  a: { fmu: x, parameters: { '': 1 } }\n", F, 3, "a parameter without a name", NULL},
     };
     all_refused(*state, "cardan: 1\nunits:", rows, COUNT(rows), "");
+}
+
+static void a_quantity_of_another_kind_is_named(void** state)
+{
+    static const char* const rows[][2] = {
+        {"5 %", "a plain ratio"},    {"1 Hz", "a frequency"},
+        {"1 mm", "a length"},        {"1 m2", "an area"},
+        {"1 l", "a volume"},         {"1 kg", "a mass"},
+        {"1 deg", "an angle"},       {"1 rpm", "an angular velocity"},
+        {"1 km/h", "a velocity"},    {"1 m/s2", "an acceleration"},
+        {"1 kN", "a force"},         {"1 J", "a torque or an energy"},
+        {"1 kW", "a power"},         {"1 bar", "a pressure"},
+        {"1 degC", "a temperature"}, {"1 mA", "a current"},
+        {"1 V", "a voltage"},        {"1 kg.m2", "something else"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char text[80], part[80];
+        snprintf(text, sizeof text, " { a: { fmu: x, step: %s } }\n", rows[i][0]);
+        snprintf(part, sizeof part, "'%s' is %s, expected a time", rows[i][0], rows[i][1]);
+        refused(*state, "cardan: 1\nunits:", &(mistake){text, F, 2, part, NULL}, "");
+    }
 }
 
 static void a_unit_name_may_not_be_endless(void** state)
@@ -389,6 +411,7 @@ int main(void)
         cmocka_unit_test(broken_yaml_is_refused_with_its_line),
         cmocka_unit_test(the_version_is_checked_before_all_else),
         cmocka_unit_test(wrong_units_are_refused),
+        cmocka_unit_test(a_quantity_of_another_kind_is_named),
         cmocka_unit_test(a_unit_name_may_not_be_endless),
         cmocka_unit_test(wrong_signals_are_refused),
         cmocka_unit_test(wrong_connections_are_refused),

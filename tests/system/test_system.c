@@ -149,6 +149,60 @@ static void every_shape_is_read_with_its_defaults(void** state)
     crd_system_destroy(s);
 }
 
+static void the_ends_of_the_ranges_of_signals_are_allowed(void** state)
+{
+    crd_system* s = parse(*state, "cardan: 1\n"
+                                  "units:\n"
+                                  " g:\n"
+                                  "  signals:\n"
+                                  "   a: { shape: sine, frequency: 1e-9 }\n"
+                                  "   b: { shape: chirp, duration: 1, frequency: 1e-9, "
+                                  "frequency2: 0 }\n"
+                                  "   c: { shape: chirp, duration: 1, frequency: 0, "
+                                  "frequency2: 1e-9 }\n"
+                                  "   d: { shape: prbs, duration: 1, order: 3 }\n"
+                                  "   e: { shape: prbs, duration: 1, order: 31 }\n"
+                                  "   f: { shape: multisine, frequency2: 1e-9, order: 1 }\n");
+    const crd_signal_spec* g = s->units[0].signals;
+    check_int(s->units[0].signal_count, 6);
+    check_near(g[0].frequency, 1e-9, 0);
+    check_near(g[2].frequency2, 1e-9, 0);
+    check_int(g[3].order, 3);
+    check_int(g[4].order, 31);
+    check_near(g[5].frequency2, 1e-9, 0);
+    crd_system_destroy(s);
+}
+
+static void blanks_around_the_names_of_a_connection_do_not_count(void** state)
+{
+    crd_system* s = parse(*state, "cardan: 1\n"
+                                  "units: { a: { fmu: a }, b: { fmu: b } }\n"
+                                  "connections: [' a.y \t-> b.u ', 'b.y->a.u  ']\n");
+    check_int(s->connection_count, 2);
+    check_text(s->connections[0].from, "y");
+    check_text(s->connections[0].to, "u");
+    check_text(s->connections[1].to, "u");
+    crd_system_destroy(s);
+}
+
+static void a_file_of_any_length_is_read_to_its_end(void** state)
+{
+    const char* path = TEST_BUILD_DIR "/test_system_long.yaml";
+    for (int units = 100; units <= 10000; units *= 10) { // 2 kB, 20 kB, 230 kB
+        FILE* f = fopen(path, "w");
+        check(f != NULL);
+        fputs("cardan: 1\nunits:\n", f);
+        for (int i = 0; i < units; i++) {
+            fprintf(f, "  u%d: { fmu: x.fmu }\n", i);
+        }
+        check_int(fclose(f), 0);
+        crd_system* s = NULL;
+        check_ok(crd_system_load(*state, path, &s));
+        check_int(s->unit_count, units);
+        crd_system_destroy(s);
+    }
+}
+
 static void connections_are_read_in_both_forms(void** state)
 {
     crd_system* s = parse(*state, everything);
@@ -676,6 +730,9 @@ int main(void)
         cmocka_unit_test(units_are_read_with_all_their_keys),
         cmocka_unit_test(signals_are_read_with_all_their_keys),
         cmocka_unit_test(every_shape_is_read_with_its_defaults),
+        cmocka_unit_test(the_ends_of_the_ranges_of_signals_are_allowed),
+        cmocka_unit_test(blanks_around_the_names_of_a_connection_do_not_count),
+        cmocka_unit_test(a_file_of_any_length_is_read_to_its_end),
         cmocka_unit_test(connections_are_read_in_both_forms),
         cmocka_unit_test(run_and_results_are_read_with_all_their_keys),
         cmocka_unit_test(the_shortest_description_gets_the_defaults),

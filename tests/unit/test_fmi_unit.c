@@ -242,6 +242,38 @@ static void derivatives_and_dependencies_come_from_the_fmu(void** state)
     crd_context_destroy(ctx);
 }
 
+static void a_unit_offers_what_its_description_says_and_nothing_else(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    const char* const names[] = {"types", "events", "feedthrough", "rot_1", "rot_mono"};
+    int with[4] = {0}, without[4] = {0};
+    for (size_t i = 0; i < 2 * sizeof names / sizeof *names + 1; i++) {
+        const crd_unit_spec spec =
+            fmu_spec(i ? example(names[(i - 1) / 2], i % 2 ? 2 : 3) : library);
+        crd_unit* u = make(ctx, &spec);
+        const crd_unit_info* info = &u->info;
+        const bool says[] = {info->max_input_order > 0, info->max_output_order > 0,
+                             (info->flags & CRD_UNIT_HAS_DIRECTIONAL) != 0,
+                             (info->flags & CRD_UNIT_CAN_SAVE) != 0};
+        const bool has[] = {u->ops->set_derivatives, u->ops->get_derivatives, u->ops->directional,
+                            u->ops->save && u->ops->restore && u->ops->free_state};
+        for (int k = 0; k < 4; k++) {
+            if (says[k] != has[k]) {
+                fail_msg("%s: capability %d is %d, the unit has it: %d", spec.path, k, says[k],
+                         has[k]);
+            }
+            with[k] += has[k];
+            without[k] += !has[k];
+        }
+        crd_unit_destroy(u);
+    }
+    for (int k = 0; k < 3; k++) { // all of them can save
+        check(with[k] > 0 && without[k] > 0);
+    }
+    crd_context_destroy(ctx);
+}
+
 static void a_restored_state_repeats_the_bits(void** state)
 {
     (void)state;
@@ -596,6 +628,34 @@ static void time_events_split_a_step_and_the_rest_is_done(void** state)
     crd_context_destroy(ctx);
 }
 
+static void a_restored_state_has_its_time_events_and_its_wish_to_stop_again(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    const crd_setting settings[] = {{"gap", "0.03", NO_PLACE}, {"stop_at", "0.14", NO_PLACE}};
+    crd_unit_spec spec = fmu_spec(library);
+    spec.parameters = settings;
+    spec.parameter_count = 2;
+    crd_unit* u = make(ctx, &spec);
+    start(u, 0, 1);
+    step(u, 0, 0.1);
+    void* saved = NULL;
+    check_ok(u->ops->save(u, &saved)); // the next event is at 0.12
+    for (int turn = 0; turn < 2; turn++) {
+        check(!u->wants_stop);
+        check_int(get_one(u, "events"), 3);
+        step(u, 0.1, 0.02);
+        check_int(get_one(u, "events"), 4);
+        step(u, 0.12, 0.03);
+        check_int(get_one(u, "events"), 5);
+        check(u->wants_stop);
+        check_ok(u->ops->restore(u, saved));
+    }
+    u->ops->free_state(u, &saved);
+    crd_unit_destroy(u);
+    crd_context_destroy(ctx);
+}
+
 static void inputs_are_moved_inside_of_a_step(void** state)
 {
     (void)state;
@@ -681,6 +741,7 @@ int main(void)
         cmocka_unit_test(every_type_passes_through),
         cmocka_unit_test(settings_reach_the_fmu_in_its_units),
         cmocka_unit_test(derivatives_and_dependencies_come_from_the_fmu),
+        cmocka_unit_test(a_unit_offers_what_its_description_says_and_nothing_else),
         cmocka_unit_test(a_restored_state_repeats_the_bits),
         cmocka_unit_test(failures_and_wishes_of_an_fmu_reach_the_caller),
         cmocka_unit_test(an_abandoned_fmu_is_not_called_again),
@@ -692,6 +753,7 @@ int main(void)
         cmocka_unit_test(structural_parameters_set_the_sizes_of_arrays),
         cmocka_unit_test(discrete_inputs_go_through_event_mode_when_they_change),
         cmocka_unit_test(time_events_split_a_step_and_the_rest_is_done),
+        cmocka_unit_test(a_restored_state_has_its_time_events_and_its_wish_to_stop_again),
         cmocka_unit_test(inputs_are_moved_inside_of_a_step),
         cmocka_unit_test(inputs_stay_as_they_are_when_no_derivatives_are_wanted),
         cmocka_unit_test(a_discarded_step_fails_with_a_sentence),

@@ -109,6 +109,32 @@ static void failures_and_wishes_of_a_model_reach_the_caller(void** state)
     crd_context_destroy(ctx);
 }
 
+static crd_model_status said; // by the model below
+
+static crd_model_status say(void* self, const crd_model_host* host, double t)
+{
+    (void)self, (void)host, (void)t;
+    return said;
+}
+
+static void a_model_starts_unless_it_discards_or_fails(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    crd_model model = sample_model;
+    model.initialize = say;
+    const crd_unit_spec spec = native_spec(&model);
+    for (said = CRD_MODEL_OK; said <= CRD_MODEL_FATAL; said++) {
+        crd_unit* u = make(ctx, &spec);
+        check_ok(crd_unit_instantiate(u));
+        check_ok(u->ops->enter_initialization(u, &(crd_experiment){0}));
+        check_status(u->ops->exit_initialization(u),
+                     said < CRD_MODEL_DISCARD ? CRD_OK : CRD_E_UNIT);
+        crd_unit_destroy(u);
+    }
+    crd_context_destroy(ctx);
+}
+
 static void a_bouncing_ball_goes_through_its_events(void** state)
 {
     (void)state;
@@ -284,6 +310,7 @@ int main(void)
         cmocka_unit_test(polynomial_inputs_are_integrated_exactly),
         cmocka_unit_test(outputs_follow_inputs_between_steps_and_during_initialisation),
         cmocka_unit_test(failures_and_wishes_of_a_model_reach_the_caller),
+        cmocka_unit_test(a_model_starts_unless_it_discards_or_fails),
         cmocka_unit_test(a_bouncing_ball_goes_through_its_events),
         cmocka_unit_test(every_type_passes_through),
         cmocka_unit_test(a_restored_state_repeats_the_bits),

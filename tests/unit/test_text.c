@@ -62,7 +62,7 @@ static const row rows[] = {
     {"flag", "false", 0, NULL},
     {"flag", "1", 1, NULL},
     {"flag", "0", 0, NULL},
-    {"flag", "yes", 0, "expected true, false, 1 or 0"},
+    {"flag", "maybe", 0, "expected true, false, 1 or 0"},
     {"colour", "blue", 3, NULL},
     {"colour", "1", 1, NULL},
     {"colour", "4", 0, "expected one of red, green, blue"},

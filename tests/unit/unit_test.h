@@ -103,10 +103,11 @@ static inline void step(crd_unit* u, double t, double h)
 
 // Every allocation fails in turn: create says so and leaves nothing behind. Then the same for a
 // binding of all variables.
-static inline void check_survives_lack_of_memory(const crd_unit_spec* spec)
+static inline void check_survives_failures(const crd_unit_spec* spec, bool once)
 {
     check_allocator a;
     crd_context* ctx = check_context(&a);
+    a.once = once;
     const int64_t idle = a.live;
     crd_unit* u = NULL;
     int64_t n = 0;
@@ -115,7 +116,9 @@ static inline void check_survives_lack_of_memory(const crd_unit_spec* spec)
         a.fail_at = n;
         u = NULL;
         const crd_status st = crd_unit_create(ctx, spec, &u);
+        const bool overlooked = st == CRD_OK && a.fail_at < 0;
         a.fail_at = -1;
+        check(!overlooked);
         if (st == CRD_OK) { break; }
         if (st != CRD_E_MEMORY) {
             fail_msg("allocation %lld: %s, %s", (long long)n, crd_status_name(st),
@@ -137,7 +140,9 @@ static inline void check_survives_lack_of_memory(const crd_unit_spec* spec)
         a.allocations = 0;
         a.fail_at = n;
         const crd_status st = crd_binding_create(u, variables, count, &b);
+        const bool overlooked = st == CRD_OK && a.fail_at < 0;
         a.fail_at = -1;
+        check(!overlooked);
         if (st == CRD_OK) { break; }
         check_status(st, CRD_E_MEMORY);
         check_int(a.live, made);
@@ -148,6 +153,12 @@ static inline void check_survives_lack_of_memory(const crd_unit_spec* spec)
     crd_unit_destroy(u);
     check_int(a.live, idle);
     crd_context_destroy(ctx);
+}
+
+static inline void check_survives_lack_of_memory(const crd_unit_spec* spec)
+{
+    check_survives_failures(spec, false);
+    check_survives_failures(spec, true);
 }
 
 // 10 000 times set, step and get without an allocation.

@@ -7,9 +7,11 @@
 
 #define model fmu_model
 
+/// `variable` NULL: the model itself
 static _Noreturn void refuse(const char* variable, const char* what)
 {
-    fprintf(stderr, "describe: model %s, variable %s: %s\n", model->name, variable, what);
+    fprintf(stderr, "describe: model %s%s%s: %s\n", model->name, variable ? ", variable " : "",
+            variable ? variable : "", what);
     exit(1);
 }
 
@@ -40,8 +42,40 @@ static const unit known_units[] = {
     {"W", {1, 2, -3}, 1, 0},
     {"V", {1, 2, -3, -1}, 1, 0},
     {"degC", {0, 0, 0, 0, 1}, 1, 273.15},
+    {"C", {0, 0, 1, 1}, 1, 0},
+    {"F", {-1, -2, 4, 2}, 1, 0},
+    {"H", {1, 2, -2, -2}, 1, 0},
+    {"Ohm", {1, 2, -3, -2}, 1, 0},
+    {"S", {-1, -2, 3, 2}, 1, 0},
+    {"T", {1, 0, -2, -1}, 1, 0},
+    {"Wb", {1, 2, -2, -1}, 1, 0},
+    {"g", {1}, 1e-3, 0},
+    {"t", {1}, 1e3, 0},
+    {"km", {0, 1}, 1e3, 0},
+    {"cm", {0, 1}, 1e-2, 0},
     {"mm", {0, 1}, 1e-3, 0},
+    {"um", {0, 1}, 1e-6, 0},
+    {"l", {0, 3}, 1e-3, 0},
     {"ms", {0, 0, 1}, 1e-3, 0},
+    {"us", {0, 0, 1}, 1e-6, 0},
+    {"min", {0, 0, 1}, 60, 0},
+    {"h", {0, 0, 1}, 3600, 0},
+    {"kHz", {0, 0, -1}, 1e3, 0},
+    {"kN", {1, 1, -2}, 1e3, 0},
+    {"kPa", {1, -1, -2}, 1e3, 0},
+    {"MPa", {1, -1, -2}, 1e6, 0},
+    {"bar", {1, -1, -2}, 1e5, 0},
+    {"kJ", {1, 2, -2}, 1e3, 0},
+    {"kW", {1, 2, -3}, 1e3, 0},
+    {"MW", {1, 2, -3}, 1e6, 0},
+    {"mV", {1, 2, -3, -1}, 1e-3, 0},
+    {"kV", {1, 2, -3, -1}, 1e3, 0},
+    {"mA", {0, 0, 0, 1}, 1e-3, 0},
+    {"kA", {0, 0, 0, 1}, 1e3, 0},
+    {"deg", {0, 0, 0, 0, 0, 0, 0, 1}, 3.14159265358979323846 / 180, 0},
+    {"rev", {0, 0, 0, 0, 0, 0, 0, 1}, 2 * 3.14159265358979323846, 0},
+    {"rpm", {0, 0, -1, 0, 0, 0, 0, 1}, 3.14159265358979323846 / 30, 0},
+    {"%", {0}, 1e-2, 0},
 };
 
 /// "N.m", "m/s2", "N.s/m": factors between dots and slashes, each with an exponent behind it.
@@ -73,6 +107,11 @@ static bool parse_unit(const char* text, unit* out)
     return true;
 }
 
+static bool has_start(const crd_model_variable* v)
+{
+    return v->causality == CRD_INPUT || v->causality == CRD_PARAMETER || v->exact;
+}
+
 // ---- checks ------------------------------------------------------------------------------------
 
 static int find_variable(const char* name, size_t length)
@@ -84,11 +123,51 @@ static int find_variable(const char* name, size_t length)
     return -1;
 }
 
+static _Noreturn void refuse_unit(const crd_model_variable* v)
+{
+    char text[512];
+    size_t used = (size_t)snprintf(
+        text, sizeof text, "the unit %s is not known, expected factors as in N.m/s2 of", v->unit);
+    for (size_t i = 0; i < sizeof known_units / sizeof *known_units && used < sizeof text; i++) {
+        used += (size_t)snprintf(text + used, sizeof text - used, " %s", known_units[i].name);
+    }
+    refuse(v->name, text);
+}
+
+/// XML has no place for control characters.
+static bool printable(const char* text)
+{
+    for (; text && *text; text++) {
+        const unsigned char c = (unsigned char)*text;
+        if (c < ' ' || c == 0x7f) { return false; }
+    }
+    return true;
+}
+
+static void check_limits(const crd_model_variable* v)
+{
+    if (v->min == 0 && v->max == 0) { return; }
+    if (!(v->min <= v->max)) {
+        refuse(v->name, "min is above max; INFINITY and -INFINITY stand for no limit");
+    }
+    const bool number = v->type < CRD_BOOLEAN || v->type == CRD_ENUMERATION;
+    for (size_t k = 0; number && has_start(v) && k < (v->size ? v->size : 1); k++) {
+        const double x = v->starts ? v->starts[k] : v->start;
+        if (x < v->min || x > v->max) {
+            refuse(v->name, "the start value is not within min to max");
+        }
+    }
+}
+
 static void check_variable(int index, int version)
 {
     const crd_model_variable* v = &model->variables[index];
     const size_t bytes = crd_model_stride(v) * (v->size ? v->size : 1);
     unit u;
+    if (!*v->name || !printable(v->name) || !printable(v->description)) {
+        refuse(v->name, "name and description have no control characters, and a "
+                        "name is not empty");
+    }
     if (find_variable(v->name, strlen(v->name)) != index) { refuse(v->name, "the name is twice"); }
     if (v->offset + bytes > model->size) { refuse(v->name, "the field is outside of the struct"); }
     if (v->type == CRD_CLOCK) { refuse(v->name, "clocks cannot be exported"); }
@@ -103,7 +182,8 @@ static void check_variable(int index, int version)
         v->variability != CRD_TUNABLE) {
         refuse(v->name, "a parameter is fixed or tunable");
     }
-    if (v->unit && !parse_unit(v->unit, &u)) { refuse(v->name, "the unit is not known"); }
+    if (v->unit && !parse_unit(v->unit, &u)) { refuse_unit(v); }
+    check_limits(v);
     if (v->derivatives && (v->type != CRD_FLOAT64 || v->size)) {
         refuse(v->name, "only scalar Float64 variables have derivatives");
     }
@@ -120,17 +200,31 @@ static void check_variable(int index, int version)
     }
 }
 
+/// The library is called after the target, and looked for under the name of the model.
+static void check_name(const char* source)
+{
+    char file[300];
+    snprintf(file, sizeof file, "fmu_%s.c", model->name);
+    if (strncmp(source, "fmu_", 4) == 0 && strcmp(source, file) != 0) {
+        refuse(NULL, "this name and that of cardan_add_fmu have to be the same");
+    }
+}
+
 static void check_model(int version)
 {
     for (int i = 0; i < model->variable_count; i++) {
+        // Names are compared below.
+        if (!model->variables[i].name) { refuse("", "the name is missing"); }
+    }
+    for (int i = 0; i < model->variable_count; i++) {
         check_variable(i, version);
     }
-    if (model->has_events && !model->event) { refuse("-", "has_events without event()"); }
+    if (model->has_events && !model->event) { refuse(NULL, "has_events without event()"); }
     if (!model->initialize || !model->outputs || !model->step) {
-        refuse("-", "initialize, outputs and step have to be there");
+        refuse(NULL, "initialize, outputs and step have to be there");
     }
     if (!(model->default_step > 0) || !(model->default_stop > 0)) {
-        refuse("-", "default_step and default_stop have to be > 0");
+        refuse(NULL, "default_step and default_stop have to be > 0");
     }
 }
 
@@ -190,11 +284,6 @@ static const char* const causality_names[] = {"local", "input", "output", "param
 static const char* const variability_names[] = {"continuous", "discrete", "tunable", "fixed",
                                                 "constant"};
 
-static bool has_start(const crd_model_variable* v)
-{
-    return v->causality == CRD_INPUT || v->causality == CRD_PARAMETER || v->exact;
-}
-
 static bool is_initial_unknown(const crd_model_variable* v)
 {
     return v->causality == CRD_CALCULATED_PARAMETER || (v->causality == CRD_OUTPUT && !v->exact);
@@ -229,8 +318,8 @@ static void put_start(FILE* f, const crd_model_variable* v, size_t first, size_t
 static void put_limits(FILE* f, const crd_model_variable* v)
 {
     if (v->min == 0 && v->max == 0) { return; }
-    put_attribute(f, "min", v->min);
-    put_attribute(f, "max", v->max);
+    if (v->min > -INFINITY) { put_attribute(f, "min", v->min); }
+    if (v->max < INFINITY) { put_attribute(f, "max", v->max); }
 }
 
 /// Each unit and each enumeration is named once, by the first variable that has it.
@@ -585,6 +674,7 @@ int main(int argc, char** argv)
     }
     const int version = argv[1][0] - '0';
     check_model(version);
+    if (argc > 3) { check_name(argv[3]); }
     FILE* f = open_file(argv[2], "modelDescription.xml");
     if (version == 2) {
         describe_2(f, argc - 3, argv + 3);
