@@ -324,7 +324,19 @@ static crd_status fail_not_finite(const loop* l)
                      l->s->m->members[k->from_member].unit->name, k->spec->from, l->g[i]);
 }
 
-// Newton's method, halving the step while it does not make the residual smaller.
+// max |G(u) - u|. Newton's method goes down in it, not in the relative residual: that one also
+// falls when u runs away.
+static double distance_of(const loop* l)
+{
+    double worst = 0;
+    for (int i = 0; i < l->n; i++) {
+        if (!isfinite(l->g[i])) { return INFINITY; }
+        worst = fmax(worst, fabs(l->g[i] - l->u[i]));
+    }
+    return worst;
+}
+
+// Newton's method, halving the step while it does not lead closer.
 static crd_status iterate_newton(loop* l, crd_loop_report* r)
 {
     const crd_run_spec* run = &l->s->m->sys->run;
@@ -343,17 +355,17 @@ static crd_status iterate_newton(loop* l, crd_loop_report* r)
                 l->column[i] = l->g[i] - l->u[i];
             }
         }
-        const double before = r->residual;
+        const double before = distance_of(l);
         double move = 1; // relative to the full step: 1, then back by a half, a quarter, ...
         for (int half = 0; half <= MOST_HALVINGS; half++) {
             for (int i = 0; i < l->n; i++) {
                 l->u[i] += move * l->column[i];
             }
             CRD_TRY(evaluate(l, l->u, l->g));
-            r->residual = residual_of(l);
-            if (r->residual < before) { break; }
+            if (distance_of(l) < before) { break; }
             move = half ? move / 2 : -0.5;
         }
+        r->residual = residual_of(l);
         r->iterations++;
     }
 fail:

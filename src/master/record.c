@@ -57,6 +57,37 @@ static crd_status select_variable(crd_master* m, int member, int32_t variable, s
     return CRD_OK;
 }
 
+// All names of all variables, for a suggestion.
+typedef struct {
+    crd_master* m;
+    int member;
+    int32_t variable;
+} names;
+
+static const char* next_name(void* user)
+{
+    names* n = user;
+    for (; n->member < n->m->member_count; n->member++, n->variable = 0) {
+        const crd_unit* u = n->m->members[n->member].unit;
+        if (n->variable < u->info.variable_count) {
+            const char* name = u->info.variables[n->variable++].name;
+            return n->m->sys->single ? name
+                                     : crdi_arena_format(&n->m->arena, "%s.%s", u->name, name);
+        }
+    }
+    return NULL;
+}
+
+// A record of the time alone is not what anybody meant.
+static crd_status fail_no_signal(crd_master* m)
+{
+    const char* pattern = m->sys->results.patterns[0];
+    names n = {.m = m};
+    const char* near = crdi_nearest(pattern, next_name, &n);
+    return crdi_fail(m->ctx, CRD_E_NOT_FOUND, "no variable matches '%s'%s%s%s", pattern,
+                     near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
 crd_status crdi_master_select_signals(crd_master* m)
 {
     crd_status st = CRD_OK;
@@ -69,6 +100,10 @@ crd_status crdi_master_select_signals(crd_master* m)
         for (int32_t v = 0; v < n; v++) {
             CRD_TRY(select_variable(m, i, v, &capacity, used));
         }
+    }
+    if (r->pattern_count && !m->signal_count) {
+        st = fail_no_signal(m);
+        goto fail;
     }
     for (int i = 0; i < r->pattern_count; i++) {
         if (!used[i]) {

@@ -237,8 +237,9 @@ static void units_are_written_as_they_are_read(void** state)
     for (size_t i = 0; i < sizeof known_units / sizeof *known_units; i++) {
         check_unit(known_units[i].name);
     }
-    static const char* const more[] = {"N.m",  "m/s2",  "N.s/m",  "kg.m2/s2", "1/s",
-                                       "m3/h", "l/min", "rad/s2", "mm2",      "kW.h"};
+    static const char* const more[] = {"N.m",    "m/s2",  "N.s/m",  "kg.m2/s2", "1/s",
+                                       "m3/h",   "l/min", "rad/s2", "mm2",      "kW.h",
+                                       "W/degC", "degC2", "degC.m"};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
         check_unit(more[i]);
     }

@@ -439,6 +439,8 @@ static void lack_of_memory_is_survived(void** state)
     for (int version = 2; version <= 3; version++) {
         spec = fmu_spec(example("feedthrough", version));
         check_survives_lack_of_memory(&spec);
+        spec = fmu_spec(example("rot_1", version)); // has curves
+        check_survives_lack_of_memory(&spec);
     }
 }
 

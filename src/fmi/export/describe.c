@@ -100,8 +100,9 @@ static bool parse_unit(const char* text, unit* out)
             out->exponents[i] += power * u->exponents[i];
         }
         out->factor *= pow(u->factor, power);
-        out->offset = u->offset;
         text += n;
+        // The zero point is that of a unit alone: W/degC has none.
+        out->offset = text == out->name + n && !*text && power == 1 ? u->offset : 0;
         if (*text) { sign = *text++ == '/' ? -1 : 1; }
     }
     return true;
