@@ -103,11 +103,18 @@ CRD_API double crd_table_value(const crd_table* t, int column, double time, bool
 
 // ---- comparing ---------------------------------------------------------------------------------
 
+/// A signal that has another name in B.
+typedef struct crd_pair {
+    const char *a, *b;
+} crd_pair;
+
 typedef struct crd_compare_options {
     double relative; ///< of the signal's range in A (of its size if it is constant), default 1e-9
     double absolute; ///< default 1e-12
     const char* const* patterns; ///< only signals that match one; none: all
     int pattern_count;
+    const crd_pair* pairs; ///< if there are any, these are compared and nothing else
+    int pair_count;
 } crd_compare_options;
 
 typedef struct crd_difference {

@@ -3,13 +3,43 @@
 #include "cli/cli.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct compare_options {
     crdi_common common;
     double relative, absolute;
-    crdi_list variables;
+    crdi_list variables, pairs;
     bool all;
 } compare_options;
+
+// "x2=second.x2": the name in A and the name in B.
+static crd_status read_pairs(crdi_cli* cli, const crdi_list* given, crd_pair** out)
+{
+    crd_pair* pairs = crdi_new_array(cli->ctx, (size_t)given->count, sizeof *pairs);
+    *out = pairs;
+    if (!pairs) { return CRD_E_MEMORY; }
+    for (int i = 0; i < given->count; i++) {
+        const char* text = given->items[i];
+        const char* equals = strchr(text, '=');
+        if (!equals || equals == text || !equals[1]) {
+            return crdi_fail(cli->ctx, CRD_E_RANGE,
+                             "--pair '%s': expected the name in A, '=', the name in B", text);
+        }
+        char* name = crdi_strdup(cli->ctx, text);
+        if (!name) { return CRD_E_MEMORY; }
+        name[equals - text] = 0;
+        pairs[i] = (crd_pair){.a = name, .b = name + (equals - text) + 1};
+    }
+    return CRD_OK;
+}
+
+static void free_pairs(crdi_cli* cli, crd_pair* pairs, int count)
+{
+    for (int i = 0; pairs && i < count; i++) {
+        crdi_free(cli->ctx, (char*)pairs[i].a);
+    }
+    crdi_free(cli->ctx, pairs);
+}
 
 static json_t* difference_to_json(const crd_difference* d)
 {
@@ -101,6 +131,8 @@ static crd_status run_compare(crdi_cli* cli, const void* options, const crdi_lis
     crd_status st = CRD_OK;
     crd_table* tables[2] = {NULL, NULL};
     crd_comparison* c = NULL;
+    crd_pair* pairs = NULL;
+    CRD_TRY(read_pairs(cli, &o->pairs, &pairs));
     CRD_TRY(crd_table_read(cli->ctx, a, &tables[0]));
     CRD_TRY(crd_table_read(cli->ctx, b, &tables[1]));
     CRD_TRY(crdi_check_patterns(cli->ctx, &o->variables, tables, 2));
@@ -109,6 +141,8 @@ static crd_status run_compare(crdi_cli* cli, const void* options, const crdi_lis
     if (!isnan(o->absolute)) { opt.absolute = o->absolute; }
     opt.patterns = o->variables.items;
     opt.pattern_count = o->variables.count;
+    opt.pairs = pairs;
+    opt.pair_count = o->pairs.count;
     CRD_TRY(crd_compare(cli->ctx, tables[0], tables[1], &opt, &c));
     if (o->common.json) {
         CRD_TRY(print_json(cli, a, b, c));
@@ -121,6 +155,7 @@ fail:
     crd_comparison_destroy(c);
     crd_table_destroy(tables[0]);
     crd_table_destroy(tables[1]);
+    free_pairs(cli, pairs, o->pairs.count);
     return st;
 }
 
@@ -142,6 +177,11 @@ static const crdi_option rows[] = {
      .metavar = "PATTERN",
      .offset = offsetof(compare_options, variables),
      .help = "only signals that fit, with * and ?"},
+    {.name = "pair",
+     .type = CRDI_OPT_LIST,
+     .metavar = "A=B",
+     .offset = offsetof(compare_options, pairs),
+     .help = "compare signal A of the first with signal B of the second, and nothing else"},
     {.name = "all",
      .type = CRDI_OPT_FLAG,
      .offset = offsetof(compare_options, all),
@@ -165,7 +205,9 @@ const crdi_command crdi_command_compare = {
         "something "
         "does.",
     .examples = {{"cardan compare before.csv after.csv --tolerance 1e-6", "did the change matter?"},
-                 {"cardan compare a.csv b.csv --variables 'motor.*' --all", "the motor only"}},
+                 {"cardan compare a.csv b.csv --variables 'motor.*' --all", "the motor only"},
+                 {"cardan compare whole.csv coupled.csv --pair x2=second.x2",
+                  "the same thing under two names"}},
     .options = rows,
     .option_count = sizeof rows / sizeof *rows,
     .min_arguments = 2,

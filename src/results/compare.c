@@ -179,6 +179,29 @@ static void compare_signal(const comparison* c, int in_a, int in_b, crd_differen
     d->rms_error = count ? sqrt(sum / (double)count) : 0;
 }
 
+// Signals that have two names.
+static crd_status compare_pairs(comparison* c)
+{
+    c->signals = crdi_arena_new(&c->arena, (size_t)c->opt->pair_count, sizeof *c->signals);
+    if (!c->signals) { return CRD_E_MEMORY; }
+    c->view.signals = c->signals;
+    for (int k = 0; k < c->opt->pair_count; k++) {
+        const crd_pair* p = &c->opt->pairs[k];
+        const int i = crd_table_find(c->a, p->a), j = crd_table_find(c->b, p->b);
+        if (i < 0 || j < 0) {
+            return crdi_fail(c->ctx, CRD_E_NOT_FOUND, "%s has no signal '%s'",
+                             i < 0 ? c->a->path : c->b->path, i < 0 ? p->a : p->b);
+        }
+        crd_difference* d = &c->signals[c->view.signal_count++];
+        *d = (crd_difference){.first_time = (double)NAN, .max_error_time = (double)NAN};
+        d->name = crdi_arena_format(&c->arena, "%s=%s", p->a, p->b);
+        if (!d->name) { return CRD_E_MEMORY; }
+        compare_signal(c, i, j, d);
+        c->view.different_count += d->differs;
+    }
+    return CRD_OK;
+}
+
 static crd_status compare_all(comparison* c)
 {
     const size_t most = (size_t)c->a->column_count + (size_t)c->b->column_count;
@@ -223,7 +246,7 @@ crd_status crd_compare(crd_context* ctx, const crd_table* a, const crd_table* b,
     CRD_TRY(check_options(c));
     CRD_TRY(find_overlap(c));
     CRD_TRY(match_rows(c));
-    CRD_TRY(compare_all(c));
+    CRD_TRY(c->opt->pair_count ? compare_pairs(c) : compare_all(c));
     crdi_free(ctx, c->matches);
     c->matches = NULL;
     *out = &c->view;

@@ -52,6 +52,29 @@ static void equal_results_are_equal(void** state)
     crd_comparison_destroy(NULL);
 }
 
+static void signals_of_two_names_are_compared_in_pairs(void** state)
+{
+    const char *a = "time,x,y\n0,1,5\n1,2,6\n", *b = "time,u.x,y\n0,1,9\n1,2.5,9\n";
+    const crd_pair pairs[] = {{"x", "u.x"}, {"x", "y"}};
+    crd_compare_options opt = crd_compare_defaults();
+    opt.pairs = pairs;
+    opt.pair_count = 2;
+    crd_comparison* c = NULL;
+    check_ok(compare(*state, a, b, &opt, &c));
+    check_int(c->signal_count, 2); // y itself is not asked for
+    check_int(c->different_count, 2);
+    check_text(c->signals[0].name, "x=u.x");
+    check_near(c->signals[0].max_error, 0.5, 1e-15);
+    check_near(c->signals[0].first_time, 1, 0);
+    check_near(c->signals[1].max_error, 8, 1e-15);
+    crd_comparison_destroy(c);
+    const crd_pair absent[] = {{"x", "u.z"}};
+    opt.pairs = absent;
+    opt.pair_count = 1;
+    check_status(compare(*state, a, b, &opt, &c), CRD_E_NOT_FOUND);
+    check_contains(crd_error_text(*state), "b.csv has no signal 'u.z'");
+}
+
 static void a_difference_is_located_and_measured(void** state)
 {
     crd_comparison* c = NULL;
@@ -199,6 +222,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_context, drop_context)
     const struct CMUnitTest tests[] = {
         TEST(equal_results_are_equal),
+        TEST(signals_of_two_names_are_compared_in_pairs),
         TEST(a_difference_is_located_and_measured),
         TEST(other_grids_are_interpolated_where_both_have_values),
         TEST(jumps_at_one_time_are_compared_side_by_side),
