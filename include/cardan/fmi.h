@@ -186,11 +186,14 @@ typedef struct crd_fmi_exchange {
     uint32_t get_count, get_value_count;
     int id; ///< the caller's number for it
     bool no_rollback;
+    // by crd_fmi_join, and kept by the instance
+    bool two;     ///< FMI 2
+    bool ready;   ///< the call order allows set, step and get; atomic
+    uint8_t call; ///< function that was called last; atomic
     /// Called after a step that was not a plain full one, and before the values are read.
     crd_status (*odd)(void* user, double t, double h, crd_fmi_step* step);
     void* user;
-    // by crd_fmi_join
-    crd_fmi* fmi;
+    crd_fmi* fmi; ///< this and the rest by crd_fmi_join
     void* component;
     void (*functions[3])(void); ///< set, step, get
 } crd_fmi_exchange;
@@ -239,6 +242,7 @@ CRD_API crd_status crd_fmi_reset(crd_fmi* i);
 CRD_API crd_status crd_fmi_do_step(crd_fmi* i, double t, double h, bool no_rollback,
                                    crd_fmi_step* out);
 
+/// `x` must live as long as the instance. An instance has one exchange at a time.
 CRD_API void crd_fmi_join(crd_fmi* i, crd_fmi_exchange* x);
 /// Set, step and get for `count` exchanges, `stride` bytes from one to the next, one after the
 /// other. `*at` is the id of the one that runs, also after a failure, which ends the row. The call

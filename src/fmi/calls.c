@@ -209,11 +209,23 @@ crd_status crd_fmi_do_step(crd_fmi* i, double t, double h, bool no_rollback, crd
 
 #define CRDI_INLINE __attribute__((always_inline))
 
-// The bits of the three functions stand side by side.
-static inline bool may_advance(const crd_fmi* i)
+// What a step looks at stands in the exchange; the bits of the three functions are one flag there.
+void crdi_fmi_tell_joined(crd_fmi* i)
 {
     const uint64_t all = 1U << CRDI_FMI_SET_REAL | 1U << CRDI_FMI_DO_STEP | 1U << CRDI_FMI_GET_REAL;
-    return (atomic_load_explicit(&i->allowed[0], memory_order_relaxed) & all) == all;
+    if (!i->joined) { return; }
+    const bool ready = (atomic_load(&i->allowed[0]) & all) == all;
+    __atomic_store_n(&i->joined->ready, ready, __ATOMIC_SEQ_CST);
+}
+
+static inline bool is_ready(const crd_fmi_exchange* x)
+{
+    return __atomic_load_n(&x->ready, __ATOMIC_RELAXED);
+}
+
+static inline void mark_in(crd_fmi_exchange* x, int function)
+{
+    __atomic_store_n(&x->call, (uint8_t)function, __ATOMIC_RELAXED);
 }
 
 CRDI_COLD static crd_status value_not_ok(crd_fmi* i, int function, crdi_fmi_status status,
@@ -256,18 +268,18 @@ typedef crdi_fmi_status get2(void*, const uint32_t*, size_t, double*);
 
 static inline CRDI_INLINE crd_status advance2(crd_fmi_exchange* x, double t, double h)
 {
-    if (__builtin_expect(!may_advance(x->fmi), 0)) { return advance_slowly(x, t, h); }
+    if (__builtin_expect(!is_ready(x), 0)) { return advance_slowly(x, t, h); }
     crdi_fmi_status status = CRDI_FMI_OK;
     crd_status st = CRD_OK;
     if (x->set_refs) {
-        crdi_fmi_mark(x->fmi, CRDI_FMI_SET_REAL);
+        mark_in(x, CRDI_FMI_SET_REAL);
         status = ((set2*)x->functions[0])(x->component, x->set_refs, x->set_count, x->set_values);
         if (__builtin_expect(status != CRDI_FMI_OK, 0)) {
             st = value_not_ok(x->fmi, CRDI_FMI_SET_REAL, status, x->set_refs, x->set_count);
             if (st < 0) { return st; }
         }
     }
-    crdi_fmi_mark(x->fmi, CRDI_FMI_DO_STEP);
+    mark_in(x, CRDI_FMI_DO_STEP);
     status = ((step2*)x->functions[1])(x->component, t, h, x->no_rollback);
     if (__builtin_expect(status != CRDI_FMI_OK, 0)) {
         crd_fmi_step step = {.reached = t + h};
@@ -275,7 +287,7 @@ static inline CRDI_INLINE crd_status advance2(crd_fmi_exchange* x, double t, dou
         if (st < 0) { return st; }
     }
     if (!x->get_refs) { return CRD_OK; }
-    crdi_fmi_mark(x->fmi, CRDI_FMI_GET_REAL);
+    mark_in(x, CRDI_FMI_GET_REAL);
     status = ((get2*)x->functions[2])(x->component, x->get_refs, x->get_count, x->get_values);
     return __builtin_expect(status == CRDI_FMI_OK, 1)
                ? CRD_OK
@@ -288,11 +300,11 @@ typedef crdi_fmi_status get3(void*, const uint32_t*, size_t, double*, size_t);
 
 static inline CRDI_INLINE crd_status advance3(crd_fmi_exchange* x, double t, double h)
 {
-    if (__builtin_expect(!may_advance(x->fmi), 0)) { return advance_slowly(x, t, h); }
+    if (__builtin_expect(!is_ready(x), 0)) { return advance_slowly(x, t, h); }
     crdi_fmi_status status = CRDI_FMI_OK;
     crd_status st = CRD_OK;
     if (x->set_refs) {
-        crdi_fmi_mark(x->fmi, CRDI_FMI_SET_REAL);
+        mark_in(x, CRDI_FMI_SET_REAL);
         status = ((set3*)x->functions[0])(x->component, x->set_refs, x->set_count, x->set_values,
                                           x->set_value_count);
         if (__builtin_expect(status != CRDI_FMI_OK, 0)) {
@@ -301,7 +313,7 @@ static inline CRDI_INLINE crd_status advance3(crd_fmi_exchange* x, double t, dou
         }
     }
     crd_fmi_step step = {.reached = t + h};
-    crdi_fmi_mark(x->fmi, CRDI_FMI_DO_STEP);
+    mark_in(x, CRDI_FMI_DO_STEP);
     double last = t + h;
     status = ((step3*)x->functions[1])(x->component, t, h, x->no_rollback, &step.event_needed,
                                        &step.terminate, &step.early, &last);
@@ -312,7 +324,7 @@ static inline CRDI_INLINE crd_status advance3(crd_fmi_exchange* x, double t, dou
         if (st < 0) { return st; }
     }
     if (!x->get_refs) { return CRD_OK; }
-    crdi_fmi_mark(x->fmi, CRDI_FMI_GET_REAL);
+    mark_in(x, CRDI_FMI_GET_REAL);
     status = ((get3*)x->functions[2])(x->component, x->get_refs, x->get_count, x->get_values,
                                       x->get_value_count);
     return __builtin_expect(status == CRDI_FMI_OK, 1)
@@ -327,7 +339,7 @@ crd_status crd_fmi_advance(crd_fmi_exchange* first, size_t stride, int count, do
     crd_fmi_exchange* x = first;
     for (int k = 0; k < count && st >= 0; k++) {
         *at = x->id;
-        st = crdi_fmi_is_two(x->fmi) ? advance2(x, t, h) : advance3(x, t, h);
+        st = x->two ? advance2(x, t, h) : advance3(x, t, h);
         x = (crd_fmi_exchange*)((char*)x + stride);
     }
     return st;
@@ -335,8 +347,12 @@ crd_status crd_fmi_advance(crd_fmi_exchange* first, size_t stride, int count, do
 
 void crd_fmi_join(crd_fmi* i, crd_fmi_exchange* x)
 {
+    i->joined = x;
     x->fmi = i;
     x->component = i->component;
+    x->two = crdi_fmi_is_two(i);
+    x->call = CRDI_FMI_NO_FUNCTION;
+    crdi_fmi_tell_joined(i);
     if (crdi_fmi_is_two(i)) {
         x->functions[0] = (void (*)(void))i->f.two.SetReal;
         x->functions[1] = (void (*)(void))i->f.two.DoStep;

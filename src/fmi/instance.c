@@ -65,6 +65,7 @@ static void close_all_calls(crd_fmi* i)
     for (int w = 0; w < CRDI_FMI_WORDS; w++) {
         atomic_store(&i->allowed[w], 0);
     }
+    crdi_fmi_tell_joined(i);
 }
 
 void crdi_fmi_set_fatal(crd_fmi* i)
@@ -83,6 +84,7 @@ static void allow(crd_fmi* i, crd_fmi_state state, const uint64_t set[CRDI_FMI_W
     for (int w = 0; w < CRDI_FMI_WORDS; w++) {
         atomic_store(&i->allowed[w], set[w]);
     }
+    crdi_fmi_tell_joined(i);
     // Another thread may have closed us in between: it stores the flag first and the set second,
     // we store the set first and look at the flag second, so one of us sees the other.
     if (atomic_load(&i->fatal)) { close_all_calls(i); }
@@ -381,6 +383,10 @@ void* crd_fmi_component(const crd_fmi* i)
 
 const char* crd_fmi_last_call(const crd_fmi* i)
 {
-    return crdi_fmi_function_name(i->version,
-                                  atomic_load_explicit(&i->last_call, memory_order_relaxed));
+    int call = CRDI_FMI_NO_FUNCTION;
+    if (i->joined) { call = __atomic_load_n(&i->joined->call, __ATOMIC_RELAXED); }
+    if (call == CRDI_FMI_NO_FUNCTION) {
+        call = atomic_load_explicit(&i->last_call, memory_order_relaxed);
+    }
+    return crdi_fmi_function_name(i->version, call);
 }

@@ -18,6 +18,7 @@ struct crd_fmi {
     bool event_mode;                          // FMI 3, agreed at instantiation
     crdi_fmi_functions f;                     // its first three pointers end the line
 
+    crd_fmi_exchange* joined; // has a copy of what a step looks at, NULL: none
     crd_context* ctx;
     const crd_fmu* fmu; // borrowed, outlives the instance
     const crd_fmu_description* d;
@@ -67,9 +68,12 @@ static inline bool crdi_fmi_may(const crd_fmi* i, int function)
 static inline void crdi_fmi_mark(crd_fmi* i, int function)
 {
     atomic_store_explicit(&i->last_call, (uint8_t)function, memory_order_relaxed);
+    if (i->joined) { __atomic_store_n(&i->joined->call, CRDI_FMI_NO_FUNCTION, __ATOMIC_RELAXED); }
 }
 
 void crdi_fmi_set_state(crd_fmi* i, crd_fmi_state state);
+// Tells the exchange whether set, step and get are allowed.
+void crdi_fmi_tell_joined(crd_fmi* i);
 // To the intermediate state inside a step, narrowed to what the FMU asks for.
 void crdi_fmi_set_intermediate(crd_fmi* i, bool may_set, bool may_get);
 // The FMU said Fatal: no instance of its library is ever called again.
