@@ -54,6 +54,8 @@ class Options(EndToEnd):
     def test_start_values(self):
         model = fmu("lo_mono")
         self.cardan("run", model, "--set", "m3=1", code=2, says=["--set", "m3", "did you mean"])
+        self.cardan("run", model, "--variables", "x3", code=2,
+                    says=["no variable matches 'x3'", "did you mean 'x1'"])
         self.cardan("run", model, "--set", "m1=heavy", code=2, says=["--set", "m1", "heavy"])
         self.cardan("run", model, "--set", "m1=1 s", code=2, says=["--set", "m1", "kg"])
         self.cardan("run", model, "--set", "m1", code=2, says="expected variable=value")

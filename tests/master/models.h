@@ -205,7 +205,7 @@ static const crd_model exact_model = {.name = "exact",
 // A source, y = t, that ends or fails when it is told to.
 typedef struct {
     double y, t, when;
-    int32_t what; // 1 terminate, 2 error, 3 NaN, 4 crash
+    int32_t what; // 1 terminate, 2 error, 3 NaN, 4 crash, 5 abort
 } clock_unit;
 
 static crd_model_status clock_initialize(void* self, const crd_model_host* host, double t)
@@ -232,6 +232,7 @@ static crd_model_status clock_step(void* self, const crd_model_host* host, doubl
     *reached = c->t = t + h;
     if (c->t < c->when || c->what == 0 || c->what == 3) { return CRD_MODEL_OK; }
     if (c->what == 4) { *nowhere = 1; }
+    if (c->what == 5) { abort(); }
     return c->what == 1 ? CRD_MODEL_TERMINATE : CRD_MODEL_ERROR;
 }
 
