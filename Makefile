@@ -43,6 +43,7 @@ build/venv-bench/ready: tests/tools/requirements.txt benchmarks/requirements.txt
 test: test-release test-dev test-tsan ## all tests, also under the sanitizers; LABEL=unit chooses
 
 test-release: build build/venv/ready
+	@sh cmake/setup.sh test || echo "cardan: without chromium, reports are not tested in a browser" >&2
 	@ctest --test-dir build --output-on-failure -j $(JOBS) -LE soak $(label)
 
 test-dev: build/venv/ready

@@ -28,4 +28,5 @@ const char* bench_python(const bench* b);
 /// Ends the program with the context's message if st < 0.
 void bench_must(crd_context* ctx, crd_status st);
 
-extern const bench_case bench_master_cases[], bench_fmi_cases[], bench_peer_cases[];
+extern const bench_case bench_master_cases[], bench_fmi_cases[], bench_results_cases[],
+    bench_read_cases[], bench_peer_cases[];

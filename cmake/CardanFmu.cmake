@@ -1,9 +1,10 @@
 # One C model becomes two FMUs: fmus/fmi2/<name>.fmu and fmus/fmi3/<name>.fmu in the build folder.
 #
-# cardan_add_fmu(<name> SOURCES model.c [more.c] [HEADERS files] [RESOURCES dir])
+# cardan_add_fmu(<name> SOURCES model.c [more.c] [HEADERS files] [RESOURCES dir] [INTERFACES me|cs|both])
 #
 # The sources define `const crd_model crd_model_<name>` (cardan/model.h), and other models too if they
-# like; they are linked with the FMI functions of the export sources. modelDescription.xml comes from the
+# like; they are linked with the FMI functions of the export sources. Without INTERFACES they offer
+# Co-Simulation, and Model Exchange as well if the model gives derivatives. modelDescription.xml comes from the
 # same table. The archive holds all that was compiled, so that it builds from its own sources/ folder.
 # The shared objects are plain: no sanitizers, optimised, exporting FMI functions alone.
 #
@@ -46,7 +47,17 @@ function(cardan_fmu_objects target)
 endfunction()
 
 function(cardan_add_fmu name)
-    cmake_parse_arguments(arg "" "RESOURCES" "SOURCES;HEADERS" ${ARGN})
+    cmake_parse_arguments(arg "" "RESOURCES;INTERFACES" "SOURCES;HEADERS" ${ARGN})
+    set(interfaces FMU_AUTO)
+    if(arg_INTERFACES STREQUAL cs)
+        set(interfaces FMU_COSIMULATION)
+    elseif(arg_INTERFACES STREQUAL me)
+        set(interfaces FMU_EXCHANGE)
+    elseif(arg_INTERFACES STREQUAL both)
+        set(interfaces FMU_BOTH)
+    elseif(DEFINED arg_INTERFACES)
+        message(FATAL_ERROR "cardan_add_fmu(${name}): INTERFACES ${arg_INTERFACES}, expected me, cs or both")
+    endif()
     cardan_fmu_places()
     set(model_header ${headers}/cardan/model.h)
     set(place ${CMAKE_BINARY_DIR}/fmus/stage/${name})
@@ -75,7 +86,7 @@ function(cardan_add_fmu name)
 
     # The one file that knows which model it is
     file(CONFIGURE OUTPUT ${place}/fmu_${name}.c CONTENT
-         "#include \"fmu_model.h\"\n\nextern FMU_HIDDEN const crd_model crd_model_${name};\nconst crd_model* const fmu_model = &crd_model_${name};\n")
+         "#include \"fmu_model.h\"\n\nextern FMU_HIDDEN const crd_model crd_model_${name};\nconst crd_model* const fmu_model = &crd_model_${name};\nconst int fmu_interfaces = ${interfaces};\n")
     cardan_fmu_objects(fmu_main_${name} ${place}/fmu_${name}.c)
     target_include_directories(fmu_main_${name} PRIVATE ${export})
     list(APPEND code $<TARGET_OBJECTS:fmu_main_${name}>)

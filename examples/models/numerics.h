@@ -41,6 +41,12 @@ static inline void signal_hold(signal* s)
     .name = name_, .type = CRD_INT32, .causality = CRD_PARAMETER, .variability = CRD_FIXED,        \
     .offset = offsetof(type_, field), .start = start_, .min = min_, .max = max_
 
+/// der(state) of a model that is a differential equation; says .depends itself.
+#define ROW_DERIVATIVE(type_, field, state_, unit_)                                                \
+    .name = "der(" state_ ")", .type = CRD_FLOAT64, .causality = CRD_LOCAL,                        \
+    .variability = CRD_CONTINUOUS, .offset = offsetof(type_, field), .unit = unit_,                \
+    .derivative_of = state_
+
 /// Number of rows of a table.
 #define ROWS(table) .variables = table, .variable_count = (int)(sizeof(table) / sizeof *(table))
 

@@ -46,7 +46,7 @@ CRD_API const char* crd_status_name(crd_status st); ///< "CRD_E_RANGE"
 CRD_API const char* crd_status_text(crd_status st);
 CRD_API int crd_status_exit_code(crd_status st); ///< 0, 1, 2 or 3
 
-CRD_API const char* crd_version(void); ///< "0.1.0"
+CRD_API const char* crd_version(void); ///< "0.2.0"
 
 // ---- context ---------------------------------------------------------------------------------
 
@@ -89,6 +89,12 @@ CRD_API crd_level crd_log_level(const crd_context* ctx);
 /// may fail on another thread has one. NULL when out of memory.
 CRD_API crd_context* crdi_context_child(const crd_context* ctx);
 
+/// A child whose lines go to `sink` (level: at least CRD_LOG_WARNING), which may hand them on with
+/// crdi_log_on. For the run that counts its warnings.
+CRD_API crd_context* crdi_context_tap(const crd_context* ctx, crd_log_sink* sink, void* user);
+/// One finished line to the sink of a context, if its level wants it.
+CRD_API void crdi_log_on(const crd_context* ctx, crd_level level, const char* text);
+
 /// Store a sentence (without file name of ours, without newline) and hand `st` back. The newest
 /// sentence wins, so a caller that knows more may word it again.
 CRD_API crd_status crdi_fail(crd_context* ctx, crd_status st, const char* format, ...)
@@ -127,6 +133,25 @@ CRD_API void crdi_arena_clear(crdi_arena* a);
 CRD_API void* crdi_arena_new(crdi_arena* a, size_t n, size_t size); ///< zeroed, 16-byte aligned
 CRD_API char* crdi_arena_text(crdi_arena* a, const char* text, size_t length);
 CRD_API char* crdi_arena_format(crdi_arena* a, const char* format, ...) CRD_PRINTF(2, 3);
+
+/// Text that grows. Running out of memory is remembered in `failed`; later calls do nothing.
+typedef struct crdi_text {
+    crd_context* ctx;
+    char* data; ///< zero-terminated once something was added, NULL before
+    size_t length, capacity;
+    bool failed;
+} crdi_text;
+
+CRD_API void crdi_text_init(crdi_text* t, crd_context* ctx);
+CRD_API void crdi_text_clear(crdi_text* t);
+CRD_API void crdi_text_put(crdi_text* t, const void* bytes, size_t length);
+CRD_API void crdi_text_add(crdi_text* t, const char* format, ...) CRD_PRINTF(2, 3);
+/// With & < > " ' as entities; control characters that XML has no room for become '?'.
+CRD_API void crdi_text_xml(crdi_text* t, const char* text);
+/// In double quotes, escaped as JSON wants it; bytes that are not UTF-8 become U+FFFD.
+CRD_API void crdi_text_json(crdi_text* t, const char* text);
+/// Shortest text that reads back as the same number; `null` unless finite.
+CRD_API void crdi_text_json_number(crdi_text* t, double x);
 
 /// Names to numbers, safe against names that were chosen to collide. Keys are borrowed and must
 /// outlive the map.

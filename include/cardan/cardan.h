@@ -6,5 +6,6 @@
 #include "cardan/model.h"
 #include "cardan/num.h"
 #include "cardan/results.h"
+#include "cardan/ssp.h"
 #include "cardan/system.h"
 #include "cardan/unit.h"

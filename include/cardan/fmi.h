@@ -45,6 +45,27 @@ typedef struct crd_fmu_enumeration {
     int32_t item_count;
 } crd_fmu_enumeration;
 
+/// What <ModelExchange> offers. Co-Simulation's flags stand in the description itself: the two
+/// interfaces of one FMU need not offer the same.
+typedef struct crd_fmu_model_exchange {
+    const char* model_identifier; ///< "" if the FMU has no Model Exchange
+    bool needs_execution_tool;
+    bool can_be_instantiated_once;
+    bool can_not_use_memory_functions;
+    bool can_get_set_state, can_serialize_state;
+    bool provides_directional_derivatives, provides_adjoint_derivatives;
+    bool needs_completed_step; ///< fmi2CompletedIntegratorStep after every step of the solver
+    /// FMI 2: scalars. FMI 3: sum of the sizes of `indicators`, with the start values of structural
+    /// parameters.
+    uint32_t indicator_count;
+    const int32_t* indicators; ///< FMI 3: their variables (indicator_variable_count)
+    int32_t indicator_variable_count;
+    /// ModelStructure: one row per state derivative in the order of the state vector; arrays of
+    /// FMI 3 stand in it with all their elements.
+    crd_dependencies derivatives;
+    const int32_t* states; ///< (derivatives.count) variable of the state, -1: not said
+} crd_fmu_model_exchange;
+
 /// One dimension of an array: a fixed length, or the structural parameter that gives it.
 typedef struct crd_fmu_axis {
     uint64_t start;    ///< fixed length, or 0
@@ -81,6 +102,7 @@ typedef struct crd_fmu_description {
     bool can_return_early;
     int max_output_derivative;
     double fixed_internal_step;      ///< FMI 3, 0: not given
+    crd_fmu_model_exchange exchange; ///< Model Exchange
 
     bool has_start, has_stop, has_tolerance, has_step;
     double start, stop, tolerance, step; ///< default experiment
@@ -117,8 +139,11 @@ CRD_API const char* crd_fmu_folder(const crd_fmu* f); ///< where it is unpacked
 CRD_API int32_t crd_fmu_find(const crd_fmu* f, const char* name);
 /// The platforms that have a binary, separated by spaces, like "linux64 win64"; "" if none.
 CRD_API const char* crd_fmu_platforms(const crd_fmu* f);
-/// Could it be instantiated here? CRD_E_UNSUPPORTED with the reason in `ctx`: no Co-Simulation, no
-/// binary for this platform (the text lists those there are), not unpacked. Runs nothing of it.
+/// Could it be instantiated here, for Co-Simulation or for Model Exchange? CRD_E_UNSUPPORTED with
+/// the reason in `ctx`: it has no such interface, no binary for this platform (the text lists those
+/// there are), not unpacked. Runs nothing of it.
+CRD_API crd_status crd_fmu_check_interface(const crd_fmu* f, bool model_exchange, crd_context* ctx);
+/// The same for the interface that it has: Co-Simulation, else Model Exchange.
 CRD_API crd_status crd_fmu_check_runnable(const crd_fmu* f, crd_context* ctx);
 
 /// Parse a modelDescription from memory: the parser alone, as the fuzz target uses it.
@@ -133,7 +158,8 @@ typedef enum crd_fmi_state {
     CRD_FMI_RECONFIGURATION, ///< FMI 3
     CRD_FMI_INITIALIZATION,
     CRD_FMI_STEP,  ///< between steps
-    CRD_FMI_EVENT, ///< FMI 3
+    CRD_FMI_EVENT, ///< FMI 3 and Model Exchange
+    CRD_FMI_CONTINUOUS,   ///< Model Exchange: continuous-time mode
     CRD_FMI_INTERMEDIATE, ///< FMI 3, inside the callback
     CRD_FMI_STEP_FAILED,  ///< FMI 2 Discard
     CRD_FMI_TERMINATED,
@@ -157,7 +183,8 @@ typedef struct crd_fmi_options {
     bool visible;
     crd_fmi_logger* logger; ///< NULL: to the context's log
     void* logger_user;
-    bool event_mode;           ///< FMI 3: use event mode if the FMU has it
+    bool model_exchange;       ///< for Model Exchange; else for Co-Simulation
+    bool event_mode;           ///< FMI 3 Co-Simulation: use event mode if the FMU has it
     bool early_return;         ///< FMI 3: allow early return
     crd_fmi_intermediate* intermediate; ///< FMI 3, NULL: none
     void* intermediate_user;
@@ -209,9 +236,9 @@ typedef struct crd_fmi_binary {
     size_t size;
 } crd_fmi_binary;
 
-/// Loads the library and instantiates for Co-Simulation. `opt->instance_name` must not be empty.
-/// CRD_E_UNSUPPORTED: as crd_fmu_check_runnable. CRD_E_UNIT: the FMU refused (the text has its last
-/// message).
+/// Loads the library and instantiates it. `opt->instance_name` must not be empty.
+/// CRD_E_UNSUPPORTED: as crd_fmu_check_interface. CRD_E_UNIT: the FMU refused (the text has its
+/// last message).
 CRD_API crd_status crd_fmi_instantiate(crd_context* ctx, crd_fmu* f, const crd_fmi_options* opt,
                                        crd_fmi** out);
 /// Terminates if need be, frees the instance unless it is in the fatal state, unloads the library.
@@ -233,7 +260,8 @@ CRD_API crd_status crd_fmi_exit_initialization(crd_fmi* i);
 CRD_API crd_status crd_fmi_enter_configuration(crd_fmi* i);
 CRD_API crd_status crd_fmi_exit_configuration(crd_fmi* i);
 CRD_API crd_status crd_fmi_enter_event_mode(crd_fmi* i);
-CRD_API crd_status crd_fmi_enter_step_mode(crd_fmi* i);
+CRD_API crd_status crd_fmi_enter_step_mode(crd_fmi* i); ///< Co-Simulation
+/// FMI 3, and Model Exchange of FMI 2 (fmi2NewDiscreteStates).
 CRD_API crd_status crd_fmi_update_discrete(crd_fmi* i, crd_fmi_update* out);
 CRD_API crd_status crd_fmi_terminate(crd_fmi* i);
 CRD_API crd_status crd_fmi_reset(crd_fmi* i);
@@ -241,6 +269,25 @@ CRD_API crd_status crd_fmi_reset(crd_fmi* i);
 /// `no_rollback` true only if no earlier state will be restored.
 CRD_API crd_status crd_fmi_do_step(crd_fmi* i, double t, double h, bool no_rollback,
                                    crd_fmi_step* out);
+
+// Model Exchange. `n` is the number of states or of indicators, arrays counted by elements. Where
+// `*discarded` becomes true the FMU cannot compute this point (its status is Discard): a shorter
+// step may help, and the result is CRD_OK.
+
+/// How many states and indicators there are: what the FMU says (FMI 3, after structural parameters
+/// were set), else what is described.
+CRD_API crd_status crd_fmi_get_counts(crd_fmi* i, size_t* states, size_t* indicators);
+CRD_API crd_status crd_fmi_enter_continuous_time(crd_fmi* i);
+CRD_API crd_status crd_fmi_set_time(crd_fmi* i, double t);
+CRD_API crd_status crd_fmi_set_states(crd_fmi* i, const double* x, size_t n, bool* discarded);
+CRD_API crd_status crd_fmi_get_states(crd_fmi* i, double* x, size_t n);
+CRD_API crd_status crd_fmi_get_derivatives(crd_fmi* i, double* dx, size_t n, bool* discarded);
+CRD_API crd_status crd_fmi_get_indicators(crd_fmi* i, double* z, size_t n, bool* discarded);
+/// An FMU whose library has no such function has 1 for all.
+CRD_API crd_status crd_fmi_get_nominals(crd_fmi* i, double* x, size_t n);
+/// The step is accepted, time, states and inputs of its end are set.
+CRD_API crd_status crd_fmi_completed_step(crd_fmi* i, bool no_rollback, bool* enter_event_mode,
+                                          bool* terminate);
 
 /// `x` must live as long as the instance. An instance has one exchange at a time.
 CRD_API void crd_fmi_join(crd_fmi* i, crd_fmi_exchange* x);
@@ -289,6 +336,11 @@ CRD_API crd_status crd_fmi_get_output_derivatives(crd_fmi* i, const uint32_t* re
 CRD_API crd_status crd_fmi_directional_derivative(crd_fmi* i, const uint32_t* unknowns, size_t nu,
                                                   const uint32_t* knowns, size_t nk,
                                                   const double* seed, double* sensitivity);
+/// The same with arrays: `seed_count` and `count` are numbers of elements.
+CRD_API crd_status crd_fmi_directional_elements(crd_fmi* i, const uint32_t* unknowns, size_t nu,
+                                                const uint32_t* knowns, size_t nk,
+                                                const double* seed, size_t seed_count,
+                                                double* sensitivity, size_t count);
 
 /// `*state` NULL makes a new one, else it is used again. Free it before the instance goes.
 CRD_API crd_status crd_fmi_save(crd_fmi* i, void** state);

@@ -4,6 +4,8 @@
 /// nothing of a unit runs yet (`cardan check` stops here). crd_master_run does the rest: initialise
 /// with algebraic loops solved, step to the end, terminate. Or by hand: initialize, advance, advance, finish.
 /// Equal input gives equal bits, whatever the number of threads.
+/// Rows come every `results.interval`. In a file that has rasters (MF4), the signals of a unit
+/// whose step is longer than that have a raster of their own, at the unit's communication points.
 #pragma once
 #include "cardan/base.h"
 #include "cardan/system.h"
@@ -88,6 +90,13 @@ CRD_API crd_status crd_master_run(crd_master* m);
 CRD_API double crd_master_time(const crd_master* m);
 CRD_API crd_end crd_master_ended(const crd_master* m);
 CRD_API const crd_master_report* crd_master_get_report(crd_master* m);
+
+/// What runs, as the JSON document CRD_ATTACHMENT_RUN of docs/formats.md: files with their SHA-256,
+/// settings that differ from start values, connections, rasters. Any time after create; reads the
+/// files. Appended to `out`.
+CRD_API crd_status crd_master_describe_run(crd_master* m, crdi_text* out);
+/// How it went (so far), as CRD_ATTACHMENT_VERDICT.
+CRD_API crd_status crd_master_describe_verdict(crd_master* m, crdi_text* out);
 
 /// Columns that would be recorded, for listings. Valid until destroy.
 CRD_API int crd_master_signal_count(const crd_master* m);

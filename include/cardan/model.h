@@ -125,7 +125,8 @@ typedef struct crd_model_variable {
     const char* unit;        ///< NULL: none; a name that crd_dimension_parse knows
     const char* description; ///< NULL: none
     /// Outputs: names of the inputs that act on it without delay, separated by spaces.
-    /// "" none. NULL: all.
+    /// "" none. NULL: all. In a model with `derivatives` the states that act on it belong to the
+    /// list as well, and derivatives have such a list, too.
     const char* depends;
     size_t derivatives;       ///< scalar Float64 only, offset of double[CRD_MODEL_MAX_ORDER]: of an
                               ///< input, where its time derivatives at the beginning of the step
@@ -134,6 +135,10 @@ typedef struct crd_model_variable {
     const char* const* items; ///< enumeration: item names, values 1..n, NULL-terminated
     bool exact; ///< a local or output whose start value is set by the importer (initial = exact)
     double min, max; ///< both 0: no limits
+    /// This row is the time derivative of the row of that name, which makes the latter a continuous
+    /// state. Both are continuous Float64 of the same size; the derivative is local or an output.
+    const char* derivative_of;
+    double nominal; ///< the size that its values usually have, for solvers; 0: 1
 } crd_model_variable;
 
 /// The field of a binary variable; elements of an array follow each other.
@@ -172,8 +177,12 @@ typedef struct crd_model_host {
 } crd_model_host;
 
 /// A model. `self` points at `size` zeroed bytes whose fields got their start values; it holds no
-/// pointers to itself, so that a copy of the bytes is a copy of the state. All functions but
-/// `event` and `partial` are there; those that have nothing to do are empty.
+/// pointers to itself, so that a copy of the bytes is a copy of the state. `initialize` and
+/// `outputs` are there, and `step` or `derivatives`; those that have nothing to do are empty.
+///
+/// A model that gives `derivatives` is an ordinary differential equation: rows with `derivative_of`
+/// say which variables are its states. As an FMU it offers Model Exchange, and Co-Simulation too;
+/// without a `step` of its own that is crd_model_solve().
 ///
 /// What the surroundings do, in this order: zero and crd_model_reset(); set parameters, inputs and
 /// exact variables; `initialize` and `outputs`, again after each change; then for each step set
@@ -203,10 +212,25 @@ typedef struct crd_model {
                              double* reached);
     /// At an event: change discrete states, say in `*next` when the next time event comes
     /// (infinity: none). Also called once after the initialisation, and whenever the importer
-    /// thinks that something may have happened. NULL if has_events is false.
+    /// thinks that something may have happened; so it looks at the state, or at t, to see what has.
+    /// States may change as well. CRD_MODEL_EVENT: it has to be called once more at the same time.
+    /// NULL if has_events is false.
     crd_model_status (*event)(void* self, const crd_model_host* host, double t, double* next);
     /// d unknown / d known (indices into `variables`) at the current point. NULL: not offered.
+    /// Unknowns are outputs and derivatives, knowns inputs and states, all of them scalar.
     double (*partial)(const void* self, int unknown, int known);
+    /// All rows with `derivative_of` at time t, from states, inputs and discrete variables, and
+    /// from nothing else: solvers try states that they discard again. Called before each `outputs`.
+    /// CRD_MODEL_DISCARD: there is no derivative at this point, a shorter step may avoid it.
+    crd_model_status (*derivatives)(void* self, double t);
+    int indicator_count;
+    /// State events: z[0 .. indicator_count-1] at time t. A change from > 0 to <= 0 or back is an
+    /// event; `event` is then called a little behind it and has to leave the new signs stable, so
+    /// none of them is 0 there. Needs has_events.
+    void (*indicators)(void* self, double t, double* z);
+    /// An integrator has accepted a step that ends at t. CRD_MODEL_EVENT: a step event, call
+    /// `event`. CRD_MODEL_TERMINATE: the run should end. NULL: nobody needs to tell.
+    crd_model_status (*completed)(void* self, const crd_model_host* host, double t);
 } crd_model;
 
 /// The integer (or Boolean, or enumeration) of a type at p; UInt64 beyond INT64_MAX wraps.
@@ -322,6 +346,226 @@ static inline void crd_model_advance(const crd_model_variable* row, void* self, 
     double* d = (double*)((char*)self + row->derivatives);
     *u += h * (d[0] + 0.5 * h * d[1]);
     d[0] += h * d[1];
+}
+
+// ---- models that are differential equations ----------------------------------------------------
+
+/// The row whose derivative row `index` is, -1: it is none.
+static inline int crd_model_state_of(const crd_model* model, int index)
+{
+    const char* name = model->variables[index].derivative_of;
+    for (int i = 0; name && i < model->variable_count; i++) {
+        const char *a = name, *b = model->variables[i].name;
+        while (*a && *a == *b) {
+            a++, b++;
+        }
+        if (*a == *b) { return i; }
+    }
+    return -1;
+}
+
+/// Where the states of a model stand, and room for the solver. `states` is 0 if the model gives no
+/// derivatives. The order of states is that of their derivatives in the table.
+typedef struct crd_model_ode {
+    const crd_model* model;
+    size_t states;
+    size_t* x;          ///< offsets of the states (states)
+    size_t* dx;         ///< and of their derivatives (states)
+    size_t input_count; ///< rows of inputs that have derivatives
+    size_t* inputs;     ///< (input_count)
+    double* u;          ///< their value and two derivatives at the beginning (3 input_count)
+    double *x0, *x1;    ///< states at the beginning of the step and of an inner one (states)
+    double* sum;        ///< of the slopes (states)
+    double *z0, *z1;    ///< indicators at the beginning and end of an inner step
+} crd_model_ode;
+
+/// Count what there is; `out` may be without memory.
+static inline void crd_model_ode_count(const crd_model* model, crd_model_ode* out)
+{
+    size_t states = 0, inputs = 0;
+    for (int i = 0; model->derivatives && i < model->variable_count; i++) {
+        const crd_model_variable* v = &model->variables[i];
+        if (crd_model_state_of(model, i) >= 0) { states += v->size ? v->size : 1; }
+        if (v->causality == CRD_INPUT && v->derivatives) { inputs++; }
+    }
+    out->model = model;
+    out->states = states;
+    out->input_count = inputs;
+}
+
+/// Bytes that crd_model_ode_init() wants, aligned for doubles.
+static inline size_t crd_model_ode_bytes(const crd_model* model)
+{
+    crd_model_ode o;
+    crd_model_ode_count(model, &o);
+    return sizeof(double) *
+               (3 * o.states + 3 * o.input_count + 2 * (size_t)model->indicator_count) +
+           sizeof(size_t) * (2 * o.states + o.input_count);
+}
+
+static inline void crd_model_ode_init(crd_model_ode* o, const crd_model* model, void* memory)
+{
+    crd_model_ode_count(model, o);
+    const size_t n = o->states, nz = (size_t)model->indicator_count;
+    o->x0 = (double*)memory;
+    o->x1 = o->x0 + n;
+    o->sum = o->x1 + n;
+    o->u = o->sum + n;
+    o->z0 = o->u + 3 * o->input_count;
+    o->z1 = o->z0 + nz;
+    o->x = (size_t*)(void*)(o->z1 + nz);
+    o->dx = o->x + n;
+    o->inputs = o->dx + n;
+    size_t at = 0, inputs = 0;
+    for (int i = 0; model->derivatives && i < model->variable_count; i++) {
+        const crd_model_variable* v = &model->variables[i];
+        const int state = crd_model_state_of(model, i);
+        for (size_t k = 0; state >= 0 && k < (v->size ? v->size : 1); k++, at++) {
+            o->x[at] = model->variables[state].offset + k * sizeof(double);
+            o->dx[at] = v->offset + k * sizeof(double);
+        }
+        if (v->causality == CRD_INPUT && v->derivatives) { o->inputs[inputs++] = (size_t)i; }
+    }
+}
+
+static inline void crd_model_get_states(const crd_model_ode* o, const void* self, double* x)
+{
+    for (size_t i = 0; i < o->states; i++) {
+        x[i] = *(const double*)((const char*)self + o->x[i]);
+    }
+}
+
+static inline void crd_model_set_states(const crd_model_ode* o, void* self, const double* x)
+{
+    for (size_t i = 0; i < o->states; i++) {
+        *(double*)((char*)self + o->x[i]) = x[i];
+    }
+}
+
+/// Inputs at tau behind the beginning of the step; 0 puts them back to the last bit.
+static inline void crd_model_ode_inputs(const crd_model_ode* o, void* self, double tau)
+{
+    for (size_t i = 0; i < o->input_count; i++) {
+        const double* u = o->u + 3 * i;
+        double* p = (double*)((char*)self + o->model->variables[o->inputs[i]].offset);
+        *p = tau > 0 ? u[0] + tau * (u[1] + 0.5 * tau * u[2]) : u[0];
+    }
+}
+
+/// One step of the classical Runge-Kutta method, from the states x1 at t + tau over h.
+static inline crd_model_status crd_model_ode_rk4(const crd_model_ode* o, void* self,
+                                                 const crd_model_host* host, double t, double tau,
+                                                 double h)
+{
+    static const double at[4] = {0, 0.5, 0.5, 1}, weight[4] = {1, 2, 2, 1};
+    char* const p = (char*)self;
+    for (int s = 0; s < 4; s++) {
+        for (size_t i = 0; i < o->states; i++) {
+            const double slope = s ? *(const double*)(p + o->dx[i]) : 0;
+            *(double*)(p + o->x[i]) = o->x1[i] + at[s] * h * slope;
+        }
+        crd_model_ode_inputs(o, self, tau + at[s] * h);
+        const crd_model_status st = o->model->derivatives(self, t + (tau + at[s] * h));
+        if (st >= CRD_MODEL_DISCARD) { return st; }
+        for (size_t i = 0; i < o->states; i++) {
+            o->sum[i] = (s ? o->sum[i] : 0) + weight[s] * *(const double*)(p + o->dx[i]);
+        }
+    }
+    for (size_t i = 0; i < o->states; i++) {
+        const double x = o->x1[i] + h / 6 * o->sum[i];
+        *(double*)(p + o->x[i]) = x;
+        if (!(x - x == 0)) { // NaN or infinite
+            host->log(host->user, CRD_MODEL_ERROR, "the inner solver (RK4) has left the numbers");
+            return CRD_MODEL_ERROR;
+        }
+    }
+    return CRD_MODEL_OK;
+}
+
+/// Has an indicator another sign than at the beginning of the inner step?
+static inline bool crd_model_ode_crossed(const crd_model_ode* o, void* self, double t)
+{
+    o->model->indicators(self, t, o->z1);
+    for (int i = 0; i < o->model->indicator_count; i++) {
+        if ((o->z0[i] > 0) != (o->z1[i] > 0)) { return true; }
+    }
+    return false;
+}
+
+/// An inner step from t + tau to t + *to; at a state event it ends just behind it.
+static inline crd_model_status crd_model_ode_inner(const crd_model_ode* o, void* self,
+                                                   const crd_model_host* host, double t, double tau,
+                                                   double* to)
+{
+    crd_model_get_states(o, self, o->x1);
+    double low = 0, high = *to - tau;
+    crd_model_status st = crd_model_ode_rk4(o, self, host, t, tau, high);
+    if (st != CRD_MODEL_OK || o->model->indicator_count == 0) { return st; }
+    if (!crd_model_ode_crossed(o, self, t + *to)) {
+        for (int i = 0; i < o->model->indicator_count; i++) {
+            o->z0[i] = o->z1[i];
+        }
+        return CRD_MODEL_OK;
+    }
+    const double middle = t + tau;
+    const double fine = 1e-15 * ((middle < 0 ? -middle : middle) + high); // a few digits of t
+    while (high - low > fine && st == CRD_MODEL_OK) {
+        const double half = 0.5 * (low + high);
+        if (half <= low || half >= high) { break; }
+        st = crd_model_ode_rk4(o, self, host, t, tau, half);
+        if (crd_model_ode_crossed(o, self, t + (tau + half))) {
+            high = half;
+        } else {
+            low = half;
+        }
+    }
+    if (st == CRD_MODEL_OK) { st = crd_model_ode_rk4(o, self, host, t, tau, high); }
+    *to = tau + high;
+    return st == CRD_MODEL_OK ? CRD_MODEL_EVENT : st;
+}
+
+/// `step` of a model that gives `derivatives` only: Runge-Kutta 4 with equal inner steps of at most
+/// `default_step`. State events are located by halving, `next` is the time event that `event` gave.
+/// An event ends the step with CRD_MODEL_EVENT; inputs and their derivatives stay as they are.
+/// What this is not: two crossings of one indicator within an inner step go unseen, and a stiff
+/// model needs inner steps as short as its fastest mode; it is for Model Exchange and its solvers.
+static inline crd_model_status crd_model_solve(const crd_model_ode* o, void* self,
+                                               const crd_model_host* host, double t, double h,
+                                               double next, double* reached)
+{
+    const crd_model* m = o->model;
+    const double ratio = m->default_step > 0 ? h / m->default_step : 1;
+    const long count = ratio > 1 ? (long)((ratio < 1e9 ? ratio : 1e9) + 1 - 1e-9) : 1;
+    const double dt = h / (double)count, until = next - t;
+    crd_model_status st = CRD_MODEL_OK;
+    double tau = 0;
+    if (until <= 0) {
+        *reached = t;
+        return CRD_MODEL_EVENT;
+    }
+    crd_model_get_states(o, self, o->x0);
+    for (size_t i = 0; i < o->input_count; i++) {
+        const crd_model_variable* row = &m->variables[o->inputs[i]];
+        const double* d = (const double*)((const char*)self + row->derivatives);
+        o->u[3 * i] = *(const double*)((const char*)self + row->offset);
+        o->u[3 * i + 1] = d[0];
+        o->u[3 * i + 2] = d[1];
+    }
+    if (m->indicator_count) { m->indicators(self, t, o->z0); }
+    for (long k = 1; k <= count && st <= CRD_MODEL_WARNING; k++) {
+        double to = k < count ? (double)k * dt : h;
+        const bool due = until <= to + 1e-9 * dt; // an event just behind the step belongs to it
+        if (due && until < to) { to = until; }
+        crd_model_status got = crd_model_ode_inner(o, self, host, t, tau, &to);
+        if (got == CRD_MODEL_OK && due) { got = CRD_MODEL_EVENT; }
+        tau = to;
+        if (got == CRD_MODEL_OK && m->completed) { got = m->completed(self, host, t + tau); }
+        st = got > st ? got : st;
+    }
+    crd_model_ode_inputs(o, self, 0);
+    if (st == CRD_MODEL_DISCARD) { crd_model_set_states(o, self, o->x0); }
+    if (tau < h) { *reached = tau < until ? t + tau : next; }
+    return st;
 }
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
-/// Results: record a run off its step path, read recordings, compare them, draw them.
+/// Results: record a run off its step path, read recordings, compare them, draw them, report.
 ///
-/// The recorder takes rows from the cycle thread through a ring; a writer thread of its own formats
+/// The recorder takes rows from the cycle thread through rings; a writer thread of its own formats
 /// and writes them. Whole rows only: after an abort, an error or a full disk the file ends with the
-/// last complete row.
+/// last complete row. Formats, by the file's ending: CSV, MDF 4.10 (.mf4), MATLAB (.mat).
 #pragma once
 #include "cardan/base.h"
 #include "cardan/model.h"
@@ -13,12 +13,50 @@
 extern "C" {
 #endif
 
+/// One value of an enumeration and its name.
+typedef struct crd_label {
+    int64_t value;
+    const char* text;
+} crd_label;
+
 typedef struct crd_column {
     const char* name;
     const char* unit;        ///< "" none
     const char* description; ///< "" none
     crd_type type;
+    int raster;              ///< index into the rasters, 0 if there are none
+    const crd_label* labels; ///< of an enumeration, in any order
+    int label_count;
 } crd_column;
+
+/// Columns that are recorded together at their own times.
+typedef struct crd_raster {
+    const char* name; ///< "10 ms"
+    double interval;  ///< s, 0: irregular
+} crd_raster;
+
+/// A file inside the result file.
+typedef struct crd_attachment {
+    const char* name; ///< "system.yaml"
+    const char* mime; ///< "application/yaml"
+    const void* data;
+    size_t length;
+} crd_attachment;
+
+/// What Cardan attaches: the system description as it was read, and two JSON documents, what ran
+/// (written at the start) and how it went (written at the end). docs/formats.md has their keys.
+#define CRD_ATTACHMENT_RUN "cardan-run.json"
+#define CRD_ATTACHMENT_VERDICT "cardan-verdict.json"
+
+typedef enum crd_event_kind {
+    CRD_EVENT_START,
+    CRD_EVENT_STOP,
+    CRD_EVENT_WARNING,
+    CRD_EVENT_OVERRUN,
+    CRD_EVENT_ERROR,
+    CRD_EVENT_MARK, ///< anything else
+    CRD_EVENT_KIND_COUNT
+} crd_event_kind;
 
 /// One value of a row. Strings and binaries take CRD_RECORD_BYTES words: a length word, then bytes.
 typedef union crd_word {
@@ -42,34 +80,133 @@ typedef struct crd_recorder_options {
     const char* path;
     const crd_column* columns; ///< without time; borrowed during create only
     int column_count;
-    size_t ring_rows; ///< 0: chosen so that the ring has about 4 MiB
+    size_t ring_rows; ///< of each raster; 0: chosen so that all rings have about 4 MiB
     bool unit_row;    ///< CSV: a second line with units
+    const crd_raster* rasters; ///< borrowed during create only; none: one raster
+    int raster_count;
+    const crd_attachment* attachments; ///< known at the start; borrowed during create only
+    int attachment_count;
+    int64_t started;   ///< wall clock of time 0, ns since 1970; 0: now
+    const char* title; ///< MF4: comment of the file; NULL: none
+    int mat_version;   ///< as crd_results_spec
 } crd_recorder_options;
 
 /// CRD_E_UNSUPPORTED with a sentence if results cannot be written under this name.
 CRD_API crd_status crd_recorder_check_path(crd_context* ctx, const char* path);
 
+/// Whether a file of this name can hold more than one raster (MF4).
+CRD_API bool crd_recorder_has_rasters(const char* path);
+
 /// Creates the file at once (so a path that cannot be written fails before the run) and starts the
-/// writer thread. Format by ending: .csv, also anything in /dev/ (/dev/stdout). CRD_E_UNSUPPORTED
-/// otherwise, CRD_E_IO with the reason. CSV as FMPy, pandas and PlotJuggler read it: reals with 17
-/// digits, Booleans 0 and 1, texts quoted where needed, binaries as hexadecimal digits.
+/// writer thread. Format by ending: .csv, .mf4, .mat; anything else in /dev/ (/dev/stdout) is CSV.
+/// CRD_E_UNSUPPORTED otherwise, CRD_E_IO with the reason.
+/// MF4: what is on disk can be read at any moment, also after the process was killed: chunks of a
+/// raster are appended whole, at least about once a second, and links are patched last.
+/// MAT: columns need the end of the run, so rows are collected in an unnamed file beside it and the
+/// result is written by finish. Events are dropped; attachments become char variables.
+/// CSV as FMPy, pandas and PlotJuggler read it: reals with 17 digits, Booleans 0 and 1, texts quoted
+/// where needed, binaries as hexadecimal digits. Events and attachments are dropped.
 CRD_API crd_status crd_recorder_create(crd_context* ctx, const crd_recorder_options* opt,
                                        crd_recorder** out);
 /// Words of a row: 1 for time, then the columns in order (see crd_word). Waits while the ring is
 /// full. NULL once writing has failed: then the run should stop.
 CRD_API crd_word* crd_recorder_begin(crd_recorder* r);
 CRD_API void crd_recorder_end(crd_recorder* r); ///< hand over the row
-/// Position of column i in the row of words.
+/// The same for one of several rasters. All rasters belong to one thread.
+CRD_API crd_word* crd_recorder_begin_raster(crd_recorder* r, int raster);
+CRD_API void crd_recorder_end_raster(crd_recorder* r, int raster);
+/// Something happened at `time`. Any thread, does not allocate; takes a short lock, so not in every
+/// step. Texts are cut to 255 bytes, and beyond some thousand events only their number is kept.
+CRD_API void crd_recorder_event(crd_recorder* r, crd_event_kind kind, double time,
+                                const char* text);
+/// A file that is known only at the end. Before finish; copied. Formats without room ignore it.
+CRD_API crd_status crd_recorder_attach(crd_recorder* r, const crd_attachment* a);
+/// Position of column i in the row of words of its raster.
 CRD_API int crd_recorder_word(const crd_recorder* r, int column);
 /// Rows handed over so far; once finished, those that are in the file.
 CRD_API int64_t crd_recorder_rows(const crd_recorder* r);
 /// Everything handed over is in the file when this returns. CRD_E_IO if it is not (disk full):
-/// the text has path, reason and the number of rows that are. Neither allocates nor frees, so that
-/// it may be called after a unit crashed in the middle of anything. May be called again.
+/// the text has path, reason and the number of rows that are. Neither allocates nor frees (MAT does:
+/// CRD_E_MEMORY), so that it may be called after a unit crashed in the middle of anything. May be
+/// called again.
 CRD_API crd_status crd_recorder_finish(crd_recorder* r);
 CRD_API void crd_recorder_destroy(crd_recorder* r); ///< finishes if need be
 
 // ---- reading -----------------------------------------------------------------------------------
+
+typedef struct crd_signal_info {
+    const char* name;
+    const char* unit;        ///< "" none
+    const char* description; ///< "" none
+    crd_type type;           ///< CRD_FLOAT64 where the file does not say; CRD_STRING for texts
+    const crd_label* labels;
+    int label_count;
+    int group;
+} crd_signal_info;
+
+typedef struct crd_group_info {
+    const char* name; ///< "" none
+    int64_t rows;
+    int first_signal, signal_count; ///< into the signals
+} crd_group_info;
+
+typedef struct crd_event_info {
+    crd_event_kind kind;
+    double time;
+    const char* text;
+} crd_event_info;
+
+typedef struct crd_attachment_info {
+    const char *name, *mime;
+    uint64_t size;
+} crd_attachment_info;
+
+/// What is in a recording; const once opened.
+typedef struct crd_recording_info {
+    const char* path;
+    const char* format;  ///< "CSV", "MDF 4.10", "MAT 5", "MAT 7.3"
+    const char* program; ///< that wrote it, ""
+    const char* comment; ///< ""
+    int64_t started;     ///< ns since 1970, 0 unknown
+    bool unfinished;     ///< the writer never closed it
+    const crd_group_info* groups;
+    int group_count;
+    const crd_signal_info* signals; ///< group after group, without the time channels
+    int signal_count;
+    const crd_event_info* events;
+    int event_count;
+    const crd_attachment_info* attachments;
+    int attachment_count;
+} crd_recording_info;
+
+typedef struct crd_recording crd_recording; ///< opaque
+typedef struct crd_cursor crd_cursor;       ///< opaque
+
+/// CSV, MF4 or MAT, told by the content. Reads what describes the file, not the data of an MF4.
+/// CRD_E_FORMAT with "file: ..." (and line or block offset), CRD_E_NOT_FOUND, CRD_E_UNSUPPORTED
+/// with what there is and what would be read.
+CRD_API crd_status crd_recording_open(crd_context* ctx, const char* path, crd_recording** out);
+CRD_API void crd_recording_close(crd_recording* r);
+CRD_API const crd_recording_info* crd_recording_describe(const crd_recording* r);
+/// The bytes of attachment i with a zero behind them, from the context: the caller frees.
+CRD_API crd_status crd_recording_attachment(crd_recording* r, int i, char** data, size_t* length);
+
+/// Some rows of some signals of one group.
+typedef struct crd_block {
+    int64_t first, rows; ///< index of the first row; 0 rows: the end
+    const double* time;
+    const double* const* values;       ///< (signals)(rows)
+    const char* const* const* texts;   ///< (signals)(rows), entry NULL for numbers
+} crd_block;
+
+/// Walk once through a group, in memory that does not grow with the file (MF4). `signals` are
+/// indices into the recording's. Close the cursor before the recording.
+CRD_API crd_status crd_cursor_open(crd_recording* r, int group, const int* signals, int count,
+                                   crd_cursor** out);
+/// The block is valid until the next call. Times never decrease: CRD_E_FORMAT if they do; in a
+/// recording that is unfinished that is the end of its rows, told as a warning.
+CRD_API crd_status crd_cursor_next(crd_cursor* c, crd_block* out);
+CRD_API void crd_cursor_close(crd_cursor* c);
 
 /// A recording in memory. Booleans are 0 and 1, columns of texts have `texts`.
 typedef struct crd_table_column {
@@ -77,24 +214,29 @@ typedef struct crd_table_column {
     const char* unit;   ///< "" none
     const double* values;      ///< (rows); NaN where the text is not a number or absent
     const char* const* texts;  ///< (rows), NULL for numeric columns
+    const double* time;        ///< (rows) of this column's raster, never decreasing
+    int64_t rows;
+    crd_type type;             ///< CRD_FLOAT64 where the file does not say
 } crd_table_column;
 
 typedef struct crd_table {
     const char* path;
-    int64_t rows;
+    int64_t rows;                   ///< of the first raster
     int column_count;
-    const double* time;             ///< (rows), never decreasing
+    const double* time;             ///< (rows) of the first raster
     const crd_table_column* columns; ///< without time
 } crd_table;
 
-/// CSV: comma, semicolon or tab separated, quotes as in RFC 4180, first column is time whatever
-/// its name, optional row of units in brackets. Bounded by memory only; CRD_E_FORMAT with
-/// "file:line: ...".
+/// CSV, MF4 and MAT. CSV: comma, semicolon or tab separated, quotes as in RFC 4180, first column is
+/// time whatever its name, optional row of units in brackets. Bounded by memory only; CRD_E_FORMAT
+/// with "file:line: ...".
 CRD_API crd_status crd_table_read(crd_context* ctx, const char* path, crd_table** out);
+/// CSV from memory.
 CRD_API crd_status crd_table_parse(crd_context* ctx, const char* text, size_t length,
                                    const char* name_in_messages, crd_table** out);
 CRD_API void crd_table_destroy(crd_table* t);
-CRD_API int crd_table_find(const crd_table* t, const char* name); ///< -1
+/// -1 when absent. The first of several: rasters of an MF4 file may have signals of the same name.
+CRD_API int crd_table_find(const crd_table* t, const char* name);
 /// Value of a column at time t. hold: last row at or before t. Before the first row the first
 /// value, after the last the last. Where a time occurs twice, the later row counts from then on.
 /// `*hint` (start with 0) makes ascending calls fast.
@@ -137,8 +279,9 @@ typedef struct crd_comparison {
 CRD_API crd_compare_options crd_compare_defaults(void);
 /// B is interpolated linearly at the times of A that both cover; texts hold. Where a time occurs
 /// several times (an event), the first, second ... row of A meets the first, second ... row of B
-/// and the last the last. CRD_E_RANGE if there is no time that both cover, CRD_E_NOT_FOUND if a
-/// pattern matches nothing.
+/// and the last the last. Likewise the second signal of a name meets the second. Each signal is
+/// compared at the times of its own raster; one that has no time in common differs. CRD_E_RANGE if
+/// none has a time that both cover, CRD_E_NOT_FOUND if a pattern matches nothing.
 CRD_API crd_status crd_compare(crd_context* ctx, const crd_table* a, const crd_table* b,
                                const crd_compare_options* opt, crd_comparison** out);
 CRD_API void crd_comparison_destroy(crd_comparison* c);
@@ -165,6 +308,32 @@ typedef struct crd_plot_panel {
 /// can be seen (min and max per pixel).
 CRD_API crd_status crd_plot_svg(crd_context* ctx, const char* path, const char* title,
                                 const char* x_label, const crd_plot_panel* panels, int panel_count);
+
+// ---- report ------------------------------------------------------------------------------------
+
+typedef enum crd_report_format { CRD_REPORT_HTML, CRD_REPORT_MARKDOWN } crd_report_format;
+
+typedef struct crd_report_run {
+    crd_recording* recording;
+    const char* label;   ///< "" its file name
+    const char* what;    ///< CRD_ATTACHMENT_RUN for a file that has none, NULL
+    const char* verdict; ///< CRD_ATTACHMENT_VERDICT likewise, NULL
+    bool reference;      ///< drawn dashed behind the others
+} crd_report_run;
+
+typedef struct crd_report_options {
+    crd_report_format format;
+    const char* title; ///< NULL: from what ran
+    const char* const* patterns; ///< signals to show; none: all
+    int pattern_count;
+    int points; ///< of a plot's line, min and max of each bin are kept; 0: 4000, fewer if there are
+                ///< more than 250 lines
+} crd_report_options;
+
+/// One self-contained file that works offline and prints well. Several runs are overlaid: signals
+/// with the same name share a plot. Memory stays bounded however long the recordings are.
+CRD_API crd_status crd_report_write(crd_context* ctx, const char* path, const crd_report_run* runs,
+                                    int run_count, const crd_report_options* opt);
 
 #ifdef __cplusplus
 }

@@ -16,6 +16,24 @@ typedef struct crd_place {
     int line;         ///< 0: unknown
 } crd_place;
 
+/// What one value of a map becomes: "true" -> "false", "3" -> "7", "off" -> "closed".
+typedef struct crd_map_entry {
+    const char *from, *to; ///< numbers, true and false, or item names of enumerations
+} crd_map_entry;
+
+/// One change of a value on its way. With a map: the mapped value, and one that the map does not
+/// have stays as it is. Else: converted from the unit before into `unit` if both are known and
+/// `convert_units`, then gain * value + offset.
+typedef struct crd_transformation {
+    const char* unit; ///< physical unit of the value behind it, "" not said
+    const crd_dimension* dimension; ///< of `unit` as its file defines it; NULL: known by its name
+    double gain, offset;     ///< 1, 0
+    bool has_transformation; ///< gain or offset was given
+    bool convert_units;      ///< default true
+    const crd_map_entry* map;
+    int map_count;
+} crd_transformation;
+
 /// One start value or parameter: `text` is parsed once the variable's type and unit are known.
 typedef struct crd_setting {
     const char* variable;
@@ -23,6 +41,10 @@ typedef struct crd_setting {
                       ///< that, row after row; its elements with blanks, quotes or backslashes
                       ///< stand in double quotes, with a backslash before each " and backslash.
     crd_place place;
+    /// How the text becomes the variable's value, NULL: as it stands. `dimension` (or `unit`) is
+    /// that of the text here; conversion into the variable's unit comes first, then the rest.
+    const crd_transformation* via;
+    bool optional; ///< a variable that does not exist is noted, not refused (SSV)
 } crd_setting;
 
 typedef enum crd_unit_source {
@@ -68,6 +90,37 @@ typedef struct crd_signal_spec {
     crd_place place;
 } crd_signal_spec;
 
+/// How an FMU is run. AUTO: as Co-Simulation if it can, else as Model Exchange.
+typedef enum crd_interface {
+    CRD_INTERFACE_AUTO,
+    CRD_INTERFACE_COSIMULATION,
+    CRD_INTERFACE_MODEL_EXCHANGE,
+} crd_interface;
+
+typedef enum crd_solver {
+    CRD_SOLVER_BDF,   ///< CVODE, stiff; default
+    CRD_SOLVER_ADAMS, ///< CVODE, not stiff
+    CRD_SOLVER_EULER, ///< fixed step, for real time
+    CRD_SOLVER_RK4,   ///< fixed step
+} crd_solver;
+
+/// Model Exchange only.
+typedef struct crd_solver_spec {
+    crd_solver method;
+    double relative; ///< tolerance; NaN: the run's, else the FMU's default, else 1e-6
+    double absolute; ///< times each state's nominal value; NaN: relative / 100
+    double step;     ///< fixed step: length of an inner step, NaN: the communication step;
+                     ///< it is made to divide it. CVODE: longest inner step, NaN: no limit
+} crd_solver_spec;
+
+/// What to do with one column of a recording that drives a system.
+typedef struct crd_column_spec {
+    const char* name; ///< of the column; a pattern may stand for several
+    crd_interpolation interpolation;
+    bool has_interpolation; ///< else as the unit says
+    const char* unit;       ///< physical unit of the numbers ("km/h"), "": what the file says
+} crd_column_spec;
+
 typedef struct crd_unit_spec {
     const char* name;
     crd_unit_source source;
@@ -79,6 +132,13 @@ typedef struct crd_unit_spec {
     const crd_signal_spec* signals;
     int signal_count;
     crd_interpolation interpolation; ///< replay; default linear
+    const crd_column_spec* columns;  ///< replay: columns that differ; the first that fits counts
+    int column_count;
+    double time_offset; ///< replay: row at t is used at t + time_offset, s; default 0
+    bool repeat;        ///< replay: starts again behind its last row; its first row then follows
+                        ///< the last without a step in time
+    crd_interface interface; ///< FMU
+    crd_solver_spec solver;  ///< FMU as Model Exchange
     bool logging; ///< FMU debug log
     bool pinned;  ///< always the same thread: instantiate, step, free
     crd_place place;
@@ -90,7 +150,9 @@ typedef enum crd_extrapolation {
     CRD_EXTRAPOLATE_QUADRATIC,
 } crd_extrapolation;
 
-/// value at the input = gain * (value of the output in the input's unit) + offset
+/// value at the input = gain * (value of the output in the input's unit) + offset, or what the
+/// map makes of it. Before that it passes `via`, one after the other: connectors of nested systems
+/// that have units or transformations of their own.
 typedef struct crd_connection_spec {
     int from_unit, to_unit; ///< indices into units
     const char* from;       ///< variable, element of an array as name[2] or name[2,3], from 1
@@ -98,6 +160,10 @@ typedef struct crd_connection_spec {
     double gain, offset;     ///< 1, 0
     bool has_transformation; ///< gain or offset was given
     bool convert_units;      ///< default true; false: numbers pass as they are
+    const crd_map_entry* map; ///< instead of gain and offset
+    int map_count;
+    const crd_transformation* via;
+    int via_count;
     crd_extrapolation extrapolation;
     crd_place place;
 } crd_connection_spec;
@@ -140,7 +206,26 @@ typedef struct crd_results_spec {
     int pattern_count;
     double interval;             ///< s between rows, 0: every macro step
     bool unit_row;               ///< CSV: a second row with the units
+    int mat_version;             ///< MAT: 5 or 73; 0: 5, and 73 where 5 is too small
 } crd_results_spec;
+
+/// An annotation of an SSP that is not ours, kept for export.
+typedef struct crd_note {
+    int unit;         ///< whose, -1: of the system
+    const char* type; ///< "org.openmodelica"
+    const char* xml;  ///< the whole Annotation element, namespaces declared
+} crd_note;
+
+/// A connector of the outermost system of an SSP and one variable that it leads to: values for the
+/// connector (see crd_ssp_apply) become start values of the variable.
+typedef struct crd_port {
+    const char* name;
+    int unit;
+    const char* variable;
+    const crd_transformation* stages; ///< unit of the connector, then one per connection
+    int stage_count;                  ///< >= 2
+    const struct crd_port* next;
+} crd_port;
 
 typedef struct crd_system {
     crd_context* ctx;
@@ -152,6 +237,13 @@ typedef struct crd_system {
     int connection_count;
     crd_run_spec run;
     crd_results_spec results;
+    const char* title;  ///< name of the system, "" if it has none
+    const char* base;   ///< SSP that it stands on (`system:` of the YAML), ""
+    const crd_note* notes;
+    int note_count;
+    const crd_port* ports;
+    /// Removed with everything in it by crd_system_destroy: where an archive was unpacked. NULL: none
+    const char* scratch;
     bool single; ///< one FMU without description: result columns bear its own names
     size_t unit_capacity, connection_capacity;
     crdi_map unit_map; ///< name -> index, for crd_system_find
@@ -165,6 +257,22 @@ CRD_API crd_status crd_system_load(crd_context* ctx, const char* path, crd_syste
 /// The same from memory; `path` serves messages and relative paths.
 CRD_API crd_status crd_system_parse(crd_context* ctx, const char* text, size_t length,
                                     const char* path, crd_system** out);
+/// Reads the SSP `path` (variant NULL: the default one) into a system that has nothing yet.
+/// crd_ssp_read is one: this module does not know SSP itself.
+typedef crd_status crd_system_base(crd_system* s, const char* path, const char* variant,
+                                   crd_place place);
+/// As crd_system_load and crd_system_parse (text NULL: read the file), for files that may have the
+/// key `system:`; they add to what that says and change it. Without `base` the key is refused.
+CRD_API crd_status crd_system_load_on(crd_context* ctx, const char* text, size_t length,
+                                      const char* path, crd_system_base* base, crd_system** out);
+/// What a YAML with `system:` says beyond it, applied to a system that is there already: keys as in a
+/// description, all optional, `cardan:` and `system:` not needed. Units and connections that exist
+/// are changed (options and parameters, not what they are; but signals and recordings may be given
+/// anew), new ones are added. The annotation of an SSP holds such a text, so new units may have any
+/// name; `first_line` is where it begins in `path`, 0: unknown. After a failure the system may be
+/// changed in part.
+CRD_API crd_status crd_system_amend(crd_system* s, const char* text, size_t length,
+                                    const char* path, int first_line);
 /// A system of one FMU, for running it as it is.
 CRD_API crd_status crd_system_of_fmu(crd_context* ctx, const char* fmu_path, crd_system** out);
 CRD_API void crd_system_destroy(crd_system* s);

@@ -60,7 +60,9 @@ typedef struct crd_unit_info {
     int max_output_order; ///< derivatives of outputs that it gives
     double start, stop, step, tolerance; ///< default experiment, NaN: not given
     double fixed_step;    ///< > 0: the only communication step it can take
-    const char* kind;     ///< "FMU 2.0", "signal" ... for tables and messages
+    const char* kind;     ///< "FMU 2.0", "FMU 3.0 ME", "signal" ... for tables and messages
+    /// For reports; NULL: not known.
+    const char *model, *model_version, *tool, *date;
 } crd_unit_info;
 
 typedef struct crd_experiment {
@@ -171,6 +173,18 @@ CRD_API crd_status crd_unit_resolve(const crd_unit* u, crd_context* ctx, const c
 /// CRD_E_RANGE with the place and what would be right.
 CRD_API crd_status crd_unit_set_text(crd_unit* u, int32_t variable, const char* text,
                                      crd_place place);
+
+/// The settings of the spec that took effect, one per variable: how many, and number k. `value` and
+/// `start` (both empty at first, over any context) get the value and the start value of the
+/// description as texts, elements separated by blanks; `start` stays without data if there is none.
+CRD_API int32_t crd_unit_setting_count(const crd_unit* u);
+CRD_API crd_status crd_unit_describe_setting(crd_unit* u, int32_t k, int32_t* variable,
+                                             bool* differs, crdi_text* value, crdi_text* start);
+
+/// One element of a variable as a setting would write it, into the result of its kind. Not for
+/// texts and binaries. The sentence about a failure is in the unit's context.
+CRD_API crd_status crdi_unit_parse_one(crd_unit* u, int32_t variable, const char* text,
+                                       double* real, int64_t* integer);
 
 /// Room of a text or binary grows here; the old content stays.
 CRD_API crd_status crd_bytes_set(crd_context* ctx, crd_bytes* b, const void* data, size_t length);

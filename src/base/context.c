@@ -73,6 +73,20 @@ crd_context* crdi_context_child(const crd_context* ctx)
     return crd_context_create(&ctx->opt);
 }
 
+crd_context* crdi_context_tap(const crd_context* ctx, crd_log_sink* sink, void* user)
+{
+    crd_context_options opt = ctx->opt;
+    opt.log = sink;
+    opt.log_user = user;
+    if (opt.level < CRD_LOG_WARNING) { opt.level = CRD_LOG_WARNING; }
+    return crd_context_create(&opt);
+}
+
+void crdi_log_on(const crd_context* ctx, crd_level level, const char* text)
+{
+    if (ctx->opt.log && level <= ctx->opt.level) { ctx->opt.log(ctx->opt.log_user, level, text); }
+}
+
 void crd_context_destroy(crd_context* ctx)
 {
     if (ctx) { ctx->opt.realloc(ctx->opt.realloc_user, ctx, 0); }

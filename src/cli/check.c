@@ -3,12 +3,14 @@
 #include "cardan/results.h"
 #include "cli/cli.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct check_options {
     crdi_common common;
-    crdi_list set;
-    const char* input;
+    crdi_list parameters, set;
+    const char* variant;
+    crdi_input input;
 } check_options;
 
 static void print_ok(const crd_system* s, crd_master* m)
@@ -60,13 +62,16 @@ static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list*
     crd_status st = CRD_OK;
     crd_system* s = NULL;
     crd_master* m = NULL;
-    CRD_TRY(crdi_load_system(cli->ctx, arguments->items[0], &s));
+    CRD_TRY(crdi_load_variant(cli->ctx, arguments->items[0], o->variant, &s));
+    for (int i = 0; i < o->parameters.count; i++) {
+        CRD_TRY(crdi_apply_parameters(s, o->parameters.items[i]));
+    }
     for (int i = 0; i < o->set.count; i++) {
         CRD_TRY(crdi_apply_set(s, o->set.items[i]));
     }
     CRD_TRY(crdi_check_times(s));
     if (s->results.path) { CRD_TRY(crd_recorder_check_path(cli->ctx, s->results.path)); }
-    if (o->input) { CRD_TRY(crdi_connect_input(s, o->input)); }
+    CRD_TRY(crdi_connect_input(s, &o->input));
     CRD_TRY(crd_master_create(cli->ctx, s, NULL, &m));
 fail:
     if (o->common.json) {
@@ -82,30 +87,33 @@ fail:
 }
 
 static const crdi_option rows[] = {
+    CRDI_PARAMETERS_OPTION(check_options, parameters),
     {.name = "set",
      .type = CRDI_OPT_LIST,
      .metavar = "UNIT.VAR=VALUE",
      .offset = offsetof(check_options, set),
      .help = "start value or parameter as for run; for a single FMU VAR=VALUE"},
-    {.name = "input",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "csv",
-     .offset = offsetof(check_options, input),
-     .help = "recording that would drive the inputs, as for run"},
+    {.name = "variant",
+     .type = CRDI_OPT_TEXT,
+     .metavar = "NAME",
+     .offset = offsetof(check_options, variant),
+     .help = "of an SSP: another .ssd file at its root"},
+    CRDI_INPUT_OPTIONS(check_options, input),
     CRDI_JSON_OPTION("print what was found as JSON on standard output"),
     CRDI_COMMON_OPTIONS,
 };
 
-static const check_options defaults = {.common = CRDI_COMMON_DEFAULTS};
+static const check_options defaults = {.common = CRDI_COMMON_DEFAULTS,
+                                       .input = CRDI_INPUT_DEFAULTS};
 
 const crdi_command crdi_command_check = {
     .name = "check",
-    .arguments = "SYSTEM|FMU",
+    .arguments = "SYSTEM|SSP|FMU",
     .summary = "validate a system without running it",
     .description =
         "Reads the system and all its units, resolves and checks every connection and start value, "
-        "and says what is wrong and where. No code of an FMU is run. A SYSTEM of - is read from "
+        "and says what is wrong and where. Files of an SSP are checked against its schema. No code "
+        "of an FMU is run. A SYSTEM of - is read from "
         "standard input. Exit code 0 if the system can "
         "be run, warnings or not.",
     .examples = {{"cardan check oscillator.yaml", "is this system right?"},
@@ -114,7 +122,7 @@ const crdi_command crdi_command_check = {
     .option_count = sizeof rows / sizeof *rows,
     .min_arguments = 1,
     .max_arguments = 1,
-    .extensions = "fmu|yaml|yml",
+    .extensions = "fmu|yaml|yml|ssp|ssd",
     .size = sizeof(check_options),
     .defaults = &defaults,
     .run = run_check,

@@ -90,7 +90,7 @@ typedef struct crdi_command {
     const char* arguments; // "SYSTEM", "A B", ""
     const char* summary;   // one line without full stop
     const char* description;
-    crdi_example examples[4]; // up to the first without command
+    crdi_example examples[5]; // up to the first without command
     const crdi_option* options;
     int option_count;
     int min_arguments, max_arguments; // max -1: any number
@@ -102,7 +102,8 @@ typedef struct crdi_command {
 } crdi_command;
 
 extern const crdi_command crdi_command_run, crdi_command_check, crdi_command_info,
-    crdi_command_compare, crdi_command_plot, crdi_command_completion, crdi_command_man,
+    crdi_command_compare, crdi_command_plot, crdi_command_report, crdi_command_export,
+    crdi_command_completion, crdi_command_man,
     crdi_command_help;
 
 // NULL-terminated, in the order of listings.
@@ -165,7 +166,11 @@ crd_status crdi_stdout_done(crd_context* ctx); // flush; CRD_E_IO if something d
 typedef enum crdi_file_kind {
     CRDI_FILE_FMU, // archive, folder or modelDescription.xml
     CRDI_FILE_SYSTEM,
-    CRDI_FILE_TABLE,
+    CRDI_FILE_SSP,       // package, .ssd or folder of an unpacked package
+    CRDI_FILE_RECORDING, // CSV, MF4, MAT
+    CRDI_FILE_DCP,       // slave description
+    CRDI_FILE_SSV,       // parameter set
+    CRDI_FILE_SSM,       // parameter mapping
 } crdi_file_kind;
 // By ending, else by content. CRD_E_NOT_FOUND, CRD_E_IO, CRD_E_UNSUPPORTED with a sentence.
 crd_status crdi_file_detect(crd_context* ctx, const char* path, crdi_file_kind* out);
@@ -175,8 +180,20 @@ const char* crdi_file_stem(crdi_arena* a, const char* path);
 
 struct crd_system;
 struct crd_table;
-// A system description ("-": from standard input), or one FMU as a system.
+// A system description ("-": from standard input), an SSP, or one FMU as a system. `variant` is of
+// an SSP, NULL: the default one.
+crd_status crdi_load_variant(crd_context* ctx, const char* path, const char* variant,
+                             struct crd_system** out);
 crd_status crdi_load_system(crd_context* ctx, const char* path, struct crd_system** out);
+// "FILE.ssv" or "FILE.ssv:FILE.ssm".
+crd_status crdi_apply_parameters(struct crd_system* s, const char* text);
+#define CRDI_PARAMETERS_OPTION(object, field)                                                      \
+    {                                                                                              \
+        .name = "parameters", .type = CRDI_OPT_LIST, .metavar = "FILE.ssv[:FILE.ssm]",             \
+        .extensions = "ssv", .offset = offsetof(object, field),                                    \
+        .help = "parameter set (SSV), with a mapping of its names (SSM) if there is one; comes "   \
+                "before --set, and of several files the last one counts"                           \
+    }
 // "unit.variable=value", or "variable=value" for a single FMU.
 crd_status crdi_apply_set(struct crd_system* s, const char* text);
 // Stop before start as far as the description says it; the master looks at what units bring in.
@@ -188,5 +205,61 @@ crd_status crdi_check_patterns(crd_context* ctx, const crdi_list* patterns,
                                struct crd_table* const* tables, int count);
 
 // ---- input.c
-// Adds the recording `path` to the system and connects its columns to inputs of the same names.
-crd_status crdi_connect_input(struct crd_system* s, const char* path);
+// --input and the options that go with it.
+typedef struct crdi_input {
+    const char* path; // NULL: none
+    double offset;    // s, NaN: none
+    bool repeat;
+    crdi_list hold, linear; // patterns of columns
+    crdi_list units;        // "PATTERN=UNIT"
+    crdi_list map;          // "COLUMN=INPUT"
+} crdi_input;
+
+#define CRDI_INPUT_DEFAULTS                                                                        \
+    {                                                                                              \
+        .offset = NAN                                                                              \
+    }
+// The rows of a command whose struct of options has a crdi_input at `field`.
+#define CRDI_INPUT_OPTIONS(object, field)                                                          \
+    {.name = "input",                                                                              \
+     .alias = "input-file",                                                                        \
+     .type = CRDI_OPT_FILE,                                                                        \
+     .metavar = "FILE",                                                                            \
+     .extensions = "csv|mf4|mat",                                                                  \
+     .offset = offsetof(object, field.path),                                                       \
+     .help = "recording whose columns drive the free inputs of the same names (unit.variable in "  \
+             "a system): CSV, MF4 or MAT; continuous inputs follow the lines between its rows, "   \
+             "others keep the last value"},                                                        \
+        {.name = "input-map",                                                                      \
+         .type = CRDI_OPT_LIST,                                                                    \
+         .metavar = "COLUMN=INPUT",                                                                \
+         .offset = offsetof(object, field.map),                                                    \
+         .help = "a column of the recording drives an input that has another name"},               \
+        {.name = "input-unit",                                                                     \
+         .type = CRDI_OPT_LIST,                                                                    \
+         .metavar = "COLUMN=UNIT",                                                                 \
+         .offset = offsetof(object, field.units),                                                  \
+         .help = "physical unit of a column that does not say it: speed=km/h"},                    \
+        {.name = "input-hold",                                                                     \
+         .type = CRDI_OPT_LIST,                                                                    \
+         .metavar = "COLUMN",                                                                      \
+         .offset = offsetof(object, field.hold),                                                   \
+         .help = "columns whose value stays until the next row; * and ? fit several"},             \
+        {.name = "input-linear",                                                                   \
+         .type = CRDI_OPT_LIST,                                                                    \
+         .metavar = "COLUMN",                                                                      \
+         .offset = offsetof(object, field.linear),                                                 \
+         .help = "columns that go in straight lines from row to row"},                             \
+        {.name = "input-offset",                                                                   \
+         .type = CRDI_OPT_QUANTITY,                                                                \
+         .metavar = "TIME",                                                                        \
+         .unit = "s",                                                                              \
+         .offset = offsetof(object, field.offset),                                                 \
+         .help = "is added to the times of the recording"},                                        \
+    {                                                                                              \
+        .name = "input-repeat", .type = CRDI_OPT_FLAG, .offset = offsetof(object, field.repeat),   \
+        .help = "begin the recording again when it ends"                                           \
+    }
+
+// Adds the recording to the system and connects its columns to inputs. Does nothing without path.
+crd_status crdi_connect_input(struct crd_system* s, const crdi_input* in);

@@ -198,9 +198,9 @@ const crdi_command crdi_command_compare = {
     .arguments = "A B",
     .summary = "say which signals of two results differ, where first, by how much",
     .description =
-        "Compares two result files over the time that both cover; B is interpolated at the times "
-        "of "
-        "A. A signal differs where |A - B| exceeds ABS + REL times the range of the signal in A; a "
+        "Compares two result files (CSV, MF4, MAT, in any combination) over the time that both "
+        "cover; B is interpolated at the times of A. A signal differs where |A - B| exceeds ABS + "
+        "REL times the range of the signal in A; a "
         "signal that only one file has differs, too. Exit code 0 if nothing differs, 1 if "
         "something "
         "does.",
@@ -212,7 +212,7 @@ const crdi_command crdi_command_compare = {
     .option_count = sizeof rows / sizeof *rows,
     .min_arguments = 2,
     .max_arguments = 2,
-    .extensions = "csv",
+    .extensions = "csv|mf4|mat",
     .size = sizeof(compare_options),
     .defaults = &defaults,
     .run = run_compare,

@@ -47,7 +47,7 @@ static void bash_value(FILE* f, const crdi_command* c, const crdi_option* o)
         fputs("_cardan_words '", f);
         words(f, o->choices);
         fputs("'; ", f);
-    } else if (o->type == CRDI_OPT_FILE) {
+    } else if (o->type == CRDI_OPT_FILE || o->extensions) {
         fprintf(f, "_cardan_files '%s'; ", o->extensions ? o->extensions : "");
     } else if (o->type == CRDI_OPT_COUNT) {
         fputs("_cardan_words auto; ", f);
@@ -144,7 +144,7 @@ static void zsh_spelling(FILE* f, const crdi_option* o, const char* dashes, cons
             fputc('(', f);
             words(f, o->choices);
             fputc(')', f);
-        } else if (o->type == CRDI_OPT_FILE) {
+        } else if (o->type == CRDI_OPT_FILE || o->extensions) {
             zsh_files(f, o->extensions);
         } else if (o->type == CRDI_OPT_COUNT) {
             fputs("(auto)", f);

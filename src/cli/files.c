@@ -1,5 +1,7 @@
 // Which file is what, and systems out of files.
+#include "cardan/archive.h"
 #include "cardan/results.h"
+#include "cardan/ssp.h"
 #include "cardan/system.h"
 #include "cli/cli.h"
 
@@ -30,21 +32,73 @@ static crd_status read_head(crd_context* ctx, const char* path, char* head, size
     return CRD_OK;
 }
 
-static crd_status detect_folder(crd_context* ctx, const char* path, crdi_file_kind* out)
+static bool has_file(const char* folder, const char* name)
 {
     struct stat st;
-    char inside[4096];
-    snprintf(inside, sizeof inside, "%s/modelDescription.xml", path);
-    if (stat(inside, &st) != 0) {
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return stat(path, &st) == 0;
+}
+
+static crd_status detect_folder(crd_context* ctx, const char* path, crdi_file_kind* out)
+{
+    if (has_file(path, "modelDescription.xml")) {
+        *out = CRDI_FILE_FMU;
+    } else if (has_file(path, "SystemStructure.ssd")) {
+        *out = CRDI_FILE_SSP;
+    } else {
         return crdi_fail(ctx, CRD_E_FORMAT,
-                         "%s: a folder without modelDescription.xml, so not an unpacked FMU", path);
+                         "%s: a folder without modelDescription.xml and without "
+                         "SystemStructure.ssd, so neither an unpacked FMU nor an unpacked SSP",
+                         path);
     }
-    *out = CRDI_FILE_FMU;
     return CRD_OK;
+}
+
+// An archive without a telling name: an SSP has its structure at the root.
+static crdi_file_kind detect_archive(crd_context* ctx, const char* path)
+{
+    crdi_archive* a = NULL;
+    const crdi_archive_limits limits = {.max_unpacked = UINT64_MAX, .max_entries = 100000};
+    if (crdi_archive_open(ctx, path, &limits, &a) < 0) { return CRDI_FILE_FMU; } // who says why
+    const bool ssp = crdi_archive_find(a, "SystemStructure.ssd") >= 0;
+    crdi_archive_close(a);
+    return ssp ? CRDI_FILE_SSP : CRDI_FILE_FMU;
+}
+
+// By the first bytes. false: they do not tell.
+static bool detect_content(crd_context* ctx, const char* path, const char* head,
+                           crdi_file_kind* out)
+{
+    if (strncmp(head, "MDF ", 4) == 0 || strncmp(head, "UnFinMF ", 8) == 0 ||
+        strncmp(head, "MATLAB 5", 8) == 0 || strncmp(head, "MATLAB 7", 8) == 0 ||
+        strncmp(head, "\x89HDF\r\n", 6) == 0) {
+        *out = CRDI_FILE_RECORDING;
+    } else if (strncmp(head, "PK\3\4", 4) == 0) {
+        *out = detect_archive(ctx, path);
+    } else if (strstr(head, "<fmiModelDescription")) {
+        *out = CRDI_FILE_FMU;
+    } else if (strstr(head, "SystemStructureDescription")) {
+        *out = CRDI_FILE_SSP;
+    } else if (strstr(head, "dcpSlaveDescription")) {
+        *out = CRDI_FILE_DCP;
+    } else {
+        return false;
+    }
+    return true;
 }
 
 crd_status crdi_file_detect(crd_context* ctx, const char* path, crdi_file_kind* out)
 {
+    static const struct {
+        const char* ending;
+        crdi_file_kind kind;
+    } endings[] = {{".csv", CRDI_FILE_RECORDING}, {".tsv", CRDI_FILE_RECORDING},
+                   {".mf4", CRDI_FILE_RECORDING}, {".mat", CRDI_FILE_RECORDING},
+                   {".yaml", CRDI_FILE_SYSTEM},   {".yml", CRDI_FILE_SYSTEM},
+                   {".fmu", CRDI_FILE_FMU},       {".ssp", CRDI_FILE_SSP},
+                   {".ssd", CRDI_FILE_SSP},       {".ssv", CRDI_FILE_SSV},
+                   {".ssm", CRDI_FILE_SSM},       {".dcpx", CRDI_FILE_DCP}};
     struct stat info;
     if (stat(path, &info) != 0) {
         const crd_status st = errno == ENOENT || errno == ENOTDIR ? CRD_E_NOT_FOUND : CRD_E_IO;
@@ -52,26 +106,23 @@ crd_status crdi_file_detect(crd_context* ctx, const char* path, crdi_file_kind* 
                          st == CRD_E_NOT_FOUND ? "no such file" : strerror(errno));
     }
     if (S_ISDIR(info.st_mode)) { return detect_folder(ctx, path, out); }
-    if (ends_with(path, ".ssp") || ends_with(path, ".ssd")) {
-        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
-                         "%s: SSP is not read by this version; write the system as YAML", path);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        if (ends_with(path, endings[i].ending)) {
+            *out = endings[i].kind;
+            return CRD_OK;
+        }
     }
-    char head[1024];
+    char head[4096];
     const crd_status st = read_head(ctx, path, head, sizeof head);
-    if (st < 0) { return st; }
-    if (ends_with(path, ".csv") || ends_with(path, ".tsv")) {
-        *out = CRDI_FILE_TABLE;
-    } else if (ends_with(path, ".yaml") || ends_with(path, ".yml")) {
-        *out = CRDI_FILE_SYSTEM;
-    } else if (ends_with(path, ".fmu") || ends_with(path, ".xml") ||
-               strncmp(head, "PK\3\4", 4) == 0 || strstr(head, "<fmiModelDescription")) {
+    if (st < 0 || detect_content(ctx, path, head, out)) { return st; }
+    if (ends_with(path, ".xml")) {
         *out = CRDI_FILE_FMU;
-    } else {
-        // A table starts with a line of names, a description has keys with colons.
-        head[strcspn(head, "\r\n")] = 0;
-        const bool table = strpbrk(head, ",;\t") && !strchr(head, ':') && head[0] != '#';
-        *out = table ? CRDI_FILE_TABLE : CRDI_FILE_SYSTEM;
+        return CRD_OK;
     }
+    // A table starts with a line of names, a description has keys with colons.
+    head[strcspn(head, "\r\n")] = 0;
+    const bool table = strpbrk(head, ",;\t") && !strchr(head, ':') && head[0] != '#';
+    *out = table ? CRDI_FILE_RECORDING : CRDI_FILE_SYSTEM;
     return CRD_OK;
 }
 
@@ -156,7 +207,8 @@ static crd_status load_stdin(crd_context* ctx, crd_system** out)
             break;
         }
         if (n == 0) {
-            st = crd_system_parse(ctx, text, length, "standard input", out);
+            st = crd_system_load_on(ctx, text ? text : "", length, "standard input", crd_ssp_read,
+                                    out);
             break;
         }
         length += (size_t)n;
@@ -167,21 +219,59 @@ static crd_status load_stdin(crd_context* ctx, crd_system** out)
 
 crd_status crdi_load_system(crd_context* ctx, const char* path, crd_system** out)
 {
-    if (strcmp(path, "-") == 0) { return load_stdin(ctx, out); }
-    crdi_file_kind kind;
-    const crd_status st = crdi_file_detect(ctx, path, &kind);
-    if (st < 0) { return st; }
+    return crdi_load_variant(ctx, path, NULL, out);
+}
+
+crd_status crdi_load_variant(crd_context* ctx, const char* path, const char* variant,
+                             crd_system** out)
+{
+    crdi_file_kind kind = CRDI_FILE_SYSTEM;
+    const char* what = "a recording";
+    if (strcmp(path, "-") != 0) {
+        const crd_status st = crdi_file_detect(ctx, path, &kind);
+        if (st < 0) { return st; }
+    }
+    if (variant && kind != CRDI_FILE_SSP) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "--variant %s: %s is not an SSP; only packages have variants (in YAML the "
+                         "key 'variant' stands beside 'system')",
+                         variant, path);
+    }
     switch (kind) {
     case CRDI_FILE_FMU:
         return load_fmu(ctx, path, out);
+    case CRDI_FILE_SSP:
+        return crd_ssp_load(ctx, path, variant, out);
     case CRDI_FILE_SYSTEM:
-        return crd_system_load(ctx, path, out);
-    case CRDI_FILE_TABLE:
+        return strcmp(path, "-") == 0 ? load_stdin(ctx, out)
+                                      : crd_system_load_on(ctx, NULL, 0, path, crd_ssp_read, out);
+    case CRDI_FILE_SSV:
+    case CRDI_FILE_SSM:
+        what = "parameters alone";
+        break;
+    case CRDI_FILE_DCP:
+        what = "the description of a DCP slave";
+        break;
+    case CRDI_FILE_RECORDING:
         break;
     }
     return crdi_fail(
         ctx, CRD_E_FORMAT,
-        "%s: a recording cannot be run; expected a system description (.yaml) or an FMU", path);
+        "%s: %s cannot be run; expected a system description (.yaml), an SSP or an FMU", path,
+        what);
+}
+
+crd_status crdi_apply_parameters(crd_system* s, const char* text)
+{
+    struct stat info;
+    const char* colon = strrchr(text, ':');
+    if (!colon || stat(text, &info) == 0) { return crd_ssp_apply(s, text, NULL); }
+    if (colon == text || !colon[1]) {
+        return crdi_fail(s->ctx, CRD_E_RANGE, "--parameters '%s', expected FILE.ssv:FILE.ssm",
+                         text);
+    }
+    const char* ssv = crdi_arena_text(&s->arena, text, (size_t)(colon - text));
+    return ssv ? crd_ssp_apply(s, ssv, colon + 1) : CRD_E_MEMORY;
 }
 
 crd_status crdi_apply_set(crd_system* s, const char* text)

@@ -1,9 +1,7 @@
-// cardan info: what is in a file. Systems and recordings here, FMUs next door.
+// cardan info: what is in a file. Systems here, the others next door.
 #include "cli/info.h"
-#include "cardan/results.h"
 #include "cardan/system.h"
 
-#include <inttypes.h>
 #include <math.h>
 
 // ---- systems -----------------------------------------------------------------------------------
@@ -117,7 +115,7 @@ static json_t* system_to_json(const crd_system* s, const char* path)
 static crd_status info_system(crdi_cli* cli, const char* path, const crdi_info_options* o)
 {
     crd_system* s = NULL;
-    crd_status st = crd_system_load(cli->ctx, path, &s);
+    crd_status st = crdi_load_system(cli->ctx, path, &s);
     if (st < 0) { return st; }
     if (o->common.json) {
         st = crdi_json_print(cli, system_to_json(s, path));
@@ -126,106 +124,6 @@ static crd_status info_system(crdi_cli* cli, const char* path, const crdi_info_o
         st = crdi_stdout_done(cli->ctx);
     }
     crd_system_destroy(s);
-    return st;
-}
-
-// ---- recordings --------------------------------------------------------------------------------
-
-typedef struct extent {
-    double min, max;
-    int64_t not_finite;
-} extent;
-
-static extent extent_of(const crd_table* t, const crd_table_column* column)
-{
-    extent e = {NAN, NAN, 0};
-    for (int64_t i = 0; i < t->rows && !column->texts; i++) {
-        const double x = column->values[i];
-        if (!isfinite(x)) {
-            e.not_finite++;
-            continue;
-        }
-        e.min = fmin(e.min, x); // of NaN and a number it is the number
-        e.max = fmax(e.max, x);
-    }
-    return e;
-}
-
-static void print_table(crdi_cli* cli, const crd_table* t, const crdi_info_options* o)
-{
-    static const char* const titles[] = {"signal", "unit", "min", "max", ""};
-    printf("%s: recording of %d signal%s, %" PRId64 " row%s", t->path, t->column_count,
-           crdi_plural(t->column_count), t->rows, crdi_plural(t->rows));
-    if (t->rows) { printf(" from %.10g s to %.10g s", t->time[0], t->time[t->rows - 1]); }
-    printf("\n\n");
-    crdi_grid g;
-    crdi_grid_init(&g, cli->ctx, 5, 0xC);
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) {
-        crdi_grid_add(&g, "%s", titles[i]);
-    }
-    for (int i = 0; i < t->column_count; i++) {
-        const crd_table_column* c = &t->columns[i];
-        if (!crdi_match_any(&o->variables, c->name)) { continue; }
-        const extent e = extent_of(t, c);
-        crdi_grid_add(&g, "%s", c->name);
-        crdi_grid_add(&g, "%s", c->unit);
-        if (c->texts) {
-            crdi_grid_add(&g, "%s", "");
-            crdi_grid_add(&g, "%s", "");
-            crdi_grid_add(&g, "%s", "text");
-        } else {
-            crdi_grid_add(&g, "%.10g", e.min);
-            crdi_grid_add(&g, "%.10g", e.max);
-            if (e.not_finite) {
-                crdi_grid_add(&g, "%" PRId64 " not finite", e.not_finite);
-            } else {
-                crdi_grid_add(&g, "%s", "");
-            }
-        }
-    }
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
-}
-
-static json_t* table_to_json(const crd_table* t, const crdi_info_options* o)
-{
-    json_t* j = json_object();
-    json_object_set_new(j, "kind", json_string("recording"));
-    json_object_set_new(j, "file", crdi_json_text(t->path));
-    json_object_set_new(j, "rows", json_integer(t->rows));
-    json_object_set_new(j, "start", t->rows ? crdi_json_number(t->time[0]) : json_null());
-    json_object_set_new(j, "stop", t->rows ? crdi_json_number(t->time[t->rows - 1]) : json_null());
-    json_t* signals = json_array();
-    for (int i = 0; i < t->column_count; i++) {
-        const crd_table_column* c = &t->columns[i];
-        if (!crdi_match_any(&o->variables, c->name)) { continue; }
-        const extent e = extent_of(t, c);
-        json_t* s = json_object();
-        json_object_set_new(s, "name", crdi_json_text(c->name));
-        json_object_set_new(s, "unit", crdi_json_text(c->unit));
-        json_object_set_new(s, "text", json_boolean(c->texts != NULL));
-        json_object_set_new(s, "min", crdi_json_number(e.min));
-        json_object_set_new(s, "max", crdi_json_number(e.max));
-        json_object_set_new(s, "not_finite", json_integer(e.not_finite));
-        json_array_append_new(signals, s);
-    }
-    json_object_set_new(j, "signals", signals);
-    return j;
-}
-
-static crd_status info_table(crdi_cli* cli, const char* path, const crdi_info_options* o)
-{
-    crd_table* t = NULL;
-    crd_status st = crd_table_read(cli->ctx, path, &t);
-    if (st < 0) { return st; }
-    st = crdi_check_patterns(cli->ctx, &o->variables, &t, 1);
-    if (st == CRD_OK && o->common.json) {
-        st = crdi_json_print(cli, table_to_json(t, o));
-    } else if (st == CRD_OK) {
-        print_table(cli, t, o);
-        st = crdi_stdout_done(cli->ctx);
-    }
-    crd_table_destroy(t);
     return st;
 }
 
@@ -243,8 +141,15 @@ static crd_status run_info(crdi_cli* cli, const void* options, const crdi_list* 
         return crdi_info_fmu(cli, path, o);
     case CRDI_FILE_SYSTEM:
         return info_system(cli, path, o);
-    case CRDI_FILE_TABLE:
-        return info_table(cli, path, o);
+    case CRDI_FILE_SSP:
+        return crdi_info_ssp(cli, path, o);
+    case CRDI_FILE_SSV:
+    case CRDI_FILE_SSM:
+        return crdi_info_ssv(cli, path, kind == CRDI_FILE_SSM, o);
+    case CRDI_FILE_RECORDING:
+        return crdi_info_recording(cli, path, o);
+    case CRDI_FILE_DCP:
+        return crdi_info_dcp(cli, path, o);
     }
     return CRD_OK;
 }
@@ -260,6 +165,11 @@ static const crdi_option rows[] = {
      .metavar = "PATTERN",
      .offset = offsetof(crdi_info_options, variables),
      .help = "list only variables or signals that fit, with * and ?"},
+    {.name = "variant",
+     .type = CRDI_OPT_TEXT,
+     .metavar = "NAME",
+     .offset = offsetof(crdi_info_options, variant),
+     .help = "SSP: another .ssd file at its root"},
     CRDI_JSON_OPTION("print everything as JSON on standard output"),
     CRDI_COMMON_OPTIONS,
 };
@@ -269,20 +179,22 @@ static const crdi_info_options defaults = {.common = CRDI_COMMON_DEFAULTS};
 const crdi_command crdi_command_info = {
     .name = "info",
     .arguments = "FILE",
-    .summary = "show what is in an FMU, a system description or a result file",
+    .summary = "show what is in an FMU, an SSP, a system description, a result file or a .dcpx",
     .description =
         "Shows what a file holds. FMU (archive, unpacked folder or modelDescription.xml): name, "
         "version, generator, capabilities, platforms, default experiment and variables. System "
-        "description: units and connections. Result (CSV): time span and the range of each signal. "
-        "No code of an FMU is run.",
+        "description: units and connections. SSP: variants, components, files. SSV and SSM: "
+        "parameters and mappings. Result (CSV, MF4, MAT): "
+        "time span, groups, events, attached files and the range of each signal. Description of a "
+        "DCP slave (.dcpx): operation modes, limits and variables. No code of an FMU is run.",
     .examples = {{"cardan info motor.fmu", "what is this FMU?"},
                  {"cardan info motor.fmu --json | jq '.variables[].name'", "all names"},
-                 {"cardan info run.csv", "the signals of a result"}},
+                 {"cardan info run.mf4", "the signals of a result"}},
     .options = rows,
     .option_count = sizeof rows / sizeof *rows,
     .min_arguments = 1,
     .max_arguments = 1,
-    .extensions = "fmu|yaml|yml|csv|xml",
+    .extensions = "fmu|yaml|yml|csv|mf4|mat|ssp|ssd|ssv|ssm|dcpx|xml",
     .size = sizeof(crdi_info_options),
     .defaults = &defaults,
     .run = run_info,

@@ -85,7 +85,9 @@ static void print_interfaces(const crd_fmu_description* d)
         printf("%s%s", comma, interfaces[i].name);
         comma = ", ";
     }
-    printf("%s\n", d->has_cosimulation ? "" : "; cardan run needs Co-Simulation");
+    printf("%s\n", d->has_cosimulation || d->has_model_exchange
+                       ? ""
+                       : "; cardan run needs Co-Simulation or Model Exchange");
 }
 
 static void print_capabilities(const crd_fmu_description* d)

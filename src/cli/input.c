@@ -10,11 +10,13 @@
 
 typedef struct feeder {
     crd_system* system;
+    const crdi_input* in;
     const char* path;
     crd_fmu** fmus; // descriptions of the units, opened when first asked for (unit_count)
     int unit_count; // without the recording itself
-    int sources[2]; // unit index of the recording: followed by lines, held; -1: not needed yet
-    int connected;
+    crd_connection_spec* connections; // that will be made (one per column at most)
+    crd_column_spec* columns;         // of the recording, in step with them
+    int count;
 } feeder;
 
 typedef struct inputs {
@@ -61,8 +63,14 @@ static const crd_variable* find_variable(const feeder* f, int unit, const char* 
     return i < 0 ? NULL : &crd_fmu_describe(fmu)->variables[i];
 }
 
-static bool is_connected(const crd_system* s, int unit, const char* variable)
+static bool is_connected(const feeder* f, int unit, const char* variable)
 {
+    const crd_system* s = f->system;
+    for (int i = 0; i < f->count; i++) {
+        if (f->connections[i].to_unit == unit && strcmp(f->connections[i].to, variable) == 0) {
+            return true;
+        }
+    }
     for (int i = 0; i < s->connection_count; i++) {
         const crd_connection_spec* c = &s->connections[i];
         if (c->to_unit == unit && strcmp(c->to, variable) == 0) { return true; }
@@ -76,44 +84,59 @@ static void warn_unused(feeder* f, const char* column, const char* why, const ch
              column, why, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
-static crd_status add_recording(feeder* f, bool held)
+// What "NAME=REST" of a list says about `name`, which patterns may fit; NULL.
+static const char* find_pair(const crdi_list* list, const char* name)
 {
-    if (f->sources[held] >= 0) { return CRD_OK; }
-    crd_unit_spec unit = crd_unit_spec_defaults();
-    char name[32] = "input";
-    for (int i = 2; crd_system_find(f->system, name) >= 0; i++) {
-        snprintf(name, sizeof name, "input%d", i);
+    for (int i = 0; i < list->count; i++) {
+        const char* equals = strrchr(list->items[i], '=');
+        char pattern[512];
+        if (!equals) { continue; }
+        snprintf(pattern, sizeof pattern, "%.*s", (int)(equals - list->items[i]), list->items[i]);
+        if (crdi_glob(pattern, name)) { return equals + 1; }
     }
-    unit.name = name;
-    unit.source = CRD_UNIT_REPLAY;
-    unit.path = f->path;
-    unit.interpolation = held ? CRD_INTERPOLATE_HOLD : CRD_INTERPOLATE_LINEAR;
-    unit.place = (crd_place){.file = "--input"};
-    return crd_system_add_unit(f->system, &unit, &f->sources[held]);
+    return NULL;
+}
+
+static bool fits(const crdi_list* patterns, const char* name)
+{
+    return patterns->count > 0 && crdi_match_any(patterns, name);
+}
+
+static crd_column_spec column_options(const feeder* f, const char* name, bool continuous)
+{
+    const bool hold = fits(&f->in->hold, name), linear = fits(&f->in->linear, name);
+    const char* unit = find_pair(&f->in->units, name);
+    return (crd_column_spec){.name = name,
+                             .interpolation = hold || (!continuous && !linear)
+                                                  ? CRD_INTERPOLATE_HOLD
+                                                  : CRD_INTERPOLATE_LINEAR,
+                             .has_interpolation = true,
+                             .unit = unit ? unit : ""};
 }
 
 // A column that is no number somewhere is a text as a whole: say where.
-static crd_status not_a_number(feeder* f, const crd_table* t, const crd_table_column* c,
-                               const crd_variable* v)
+static crd_status not_a_number(feeder* f, const crd_table_column* c, const crd_variable* v)
 {
     int64_t row = 0;
-    while (row + 1 < t->rows && !(isnan(c->values[row]) && c->texts[row][0])) {
+    while (row + 1 < c->rows && !(isnan(c->values[row]) && c->texts[row][0])) {
         row++;
     }
     return crdi_fail(f->system->ctx, CRD_E_FORMAT,
                      "%s: column '%s' at time %.10g: '%.60s', expected a number for the input '%s'",
-                     f->path, c->name, t->time[row], c->texts[row], v->name);
+                     f->path, c->name, c->time[row], c->texts[row], v->name);
 }
 
-static crd_status connect_column(feeder* f, const crd_table* t, const crd_table_column* from,
-                                 const char* column)
+static crd_status connect_column(feeder* f, const crd_table_column* from, const char* column)
 {
     crd_system* s = f->system;
     int unit = 0;
-    const char* variable = column;
+    const char* mapped = find_pair(&f->in->map, column);
+    const char* target = mapped ? mapped : column;
+    const char* variable = target;
     const crd_place place = {.file = f->path, .line = 1};
     if (!s->single &&
-        (crd_system_split(s, column, place, &unit, &variable) < 0 || unit >= f->unit_count)) {
+        (crd_system_split(s, target, place, &unit, &variable) < 0 || unit >= f->unit_count)) {
+        if (mapped) { return crdi_fail_in(s->ctx, CRD_E_NOT_FOUND, "--input-map %s", column); }
         warn_unused(f, column, "it is not unit.variable of a unit in the system", NULL);
         return CRD_OK;
     }
@@ -123,32 +146,90 @@ static crd_status connect_column(feeder* f, const crd_table* t, const crd_table_
     const crd_variable* v = d ? find_variable(f, unit, variable) : NULL;
     if (!v) {
         inputs n = {.d = d};
-        warn_unused(f, column, "there is no input of this name",
-                    d ? crdi_nearest(variable, next_input, &n) : NULL);
+        const char* near = d ? crdi_nearest(variable, next_input, &n) : NULL;
+        if (mapped) {
+            return crdi_fail(s->ctx, CRD_E_NOT_FOUND, "--input-map %s=%s: no such input%s%s%s",
+                             column, mapped, near ? ", did you mean " : "", near ? near : "",
+                             near ? "?" : "");
+        }
+        warn_unused(f, column, "there is no input of this name", near);
         return CRD_OK;
     }
     if (v->causality != CRD_INPUT) {
         warn_unused(f, column, "the variable of this name is not an input", NULL);
         return CRD_OK;
     }
-    if (is_connected(s, unit, variable)) {
+    if (is_connected(f, unit, variable)) {
         warn_unused(f, column, "the input has a connection already", NULL);
         return CRD_OK;
     }
-    if (from->texts && t->rows > 0 && crd_type_kind(v->type) != CRD_BYTES) {
-        return not_a_number(f, t, from, v);
+    if (from->texts && from->rows > 0 && crd_type_kind(v->type) != CRD_BYTES) {
+        return not_a_number(f, from, v);
     }
-    const bool held = v->variability != CRD_CONTINUOUS;
-    st = add_recording(f, held);
-    if (st < 0) { return st; }
-    crd_connection_spec c = crd_connection_spec_defaults();
-    c.from_unit = f->sources[held];
-    c.from = column;
-    c.to_unit = unit;
-    c.to = variable;
-    c.place = place;
-    f->connected++;
-    return crd_system_add_connection(s, &c);
+    crd_connection_spec* c = &f->connections[f->count];
+    *c = crd_connection_spec_defaults();
+    c->from = column;
+    c->to_unit = unit;
+    c->to = variable;
+    c->place = place;
+    f->columns[f->count++] = column_options(f, column, v->variability == CRD_CONTINUOUS);
+    return CRD_OK;
+}
+
+// The recording as a unit, and what was found as its connections.
+static crd_status add_recording(feeder* f)
+{
+    crd_unit_spec unit = crd_unit_spec_defaults();
+    char name[32] = "input";
+    for (int i = 2; crd_system_find(f->system, name) >= 0; i++) {
+        snprintf(name, sizeof name, "input%d", i);
+    }
+    unit.name = name;
+    unit.source = CRD_UNIT_REPLAY;
+    unit.path = f->path;
+    unit.columns = f->columns;
+    unit.column_count = f->count;
+    unit.time_offset = isnan(f->in->offset) ? 0 : f->in->offset;
+    unit.repeat = f->in->repeat;
+    unit.place = (crd_place){.file = "--input"};
+    int index = 0;
+    crd_status st = crd_system_add_unit(f->system, &unit, &index);
+    for (int i = 0; st == CRD_OK && i < f->count; i++) {
+        f->connections[i].from_unit = index;
+        st = crd_system_add_connection(f->system, &f->connections[i]);
+    }
+    return st;
+}
+
+// Options about columns that are not there are mistakes.
+static crd_status check_columns(const feeder* f, const crd_table* t, const char* option,
+                                const crdi_list* list, bool pairs)
+{
+    for (int i = 0; i < list->count; i++) {
+        char pattern[512];
+        const char* equals = pairs ? strrchr(list->items[i], '=') : NULL;
+        if (pairs && (!equals || equals == list->items[i] || !equals[1])) {
+            return crdi_fail(f->system->ctx, CRD_E_RANGE, "--%s '%s', expected COLUMN=%s", option,
+                             list->items[i], strcmp(option, "input-map") == 0 ? "INPUT" : "UNIT");
+        }
+        snprintf(pattern, sizeof pattern, "%.*s",
+                 pairs ? (int)(equals - list->items[i]) : (int)strlen(list->items[i]),
+                 list->items[i]);
+        crd_dimension d;
+        if (pairs && strcmp(option, "input-unit") == 0 && !crd_dimension_parse(equals + 1, &d)) {
+            return crdi_fail(f->system->ctx, CRD_E_RANGE, "--%s '%s': no unit '%s' is known",
+                             option, list->items[i], equals + 1);
+        }
+        bool found = false;
+        for (int k = 0; k < t->column_count && !found; k++) {
+            found = crdi_glob(pattern, t->columns[k].name);
+        }
+        if (!found) {
+            return crdi_fail(f->system->ctx, CRD_E_NOT_FOUND, "--%s '%s' fits no column of %s",
+                             option, pattern, f->path);
+        }
+    }
+    return CRD_OK;
 }
 
 static crd_status nothing_connected(feeder* f)
@@ -175,25 +256,33 @@ static crd_status nothing_connected(feeder* f)
                      count ? "inputs are " : "there are no inputs", list, count > 5 ? ", ..." : "");
 }
 
-crd_status crdi_connect_input(crd_system* s, const char* path)
+crd_status crdi_connect_input(crd_system* s, const crdi_input* in)
 {
+    if (!in->path) { return CRD_OK; }
     crd_status st = CRD_OK;
     crd_table* table = NULL;
-    feeder f = {.system = s, .unit_count = s->unit_count, .sources = {-1, -1}};
-    f.path = crdi_arena_text(&s->arena, path, strlen(path));
+    feeder f = {.system = s, .in = in, .unit_count = s->unit_count};
+    f.path = crdi_arena_text(&s->arena, in->path, strlen(in->path));
     f.fmus = crdi_arena_new(&s->arena, (size_t)s->unit_count, sizeof *f.fmus);
     if (!f.path || !f.fmus) { return CRD_E_MEMORY; }
-    CRD_TRY(crd_table_read(s->ctx, path, &table));
+    CRD_TRY(crd_table_read(s->ctx, in->path, &table));
+    CRD_TRY(check_columns(&f, table, "input-map", &in->map, true));
+    CRD_TRY(check_columns(&f, table, "input-unit", &in->units, true));
+    CRD_TRY(check_columns(&f, table, "input-hold", &in->hold, false));
+    CRD_TRY(check_columns(&f, table, "input-linear", &in->linear, false));
+    const size_t n = (size_t)table->column_count;
+    f.connections = crdi_arena_new(&s->arena, n, sizeof *f.connections);
+    f.columns = crdi_arena_new(&s->arena, n, sizeof *f.columns);
     for (int i = 0; i < table->column_count; i++) {
-        const char* column =
-            crdi_arena_text(&s->arena, table->columns[i].name, strlen(table->columns[i].name));
-        if (!column) {
+        const char* name = table->columns[i].name;
+        const char* column = crdi_arena_text(&s->arena, name, strlen(name));
+        if (!column || !f.connections || !f.columns) {
             st = CRD_E_MEMORY;
             goto fail;
         }
-        CRD_TRY(connect_column(&f, table, &table->columns[i], column));
+        CRD_TRY(connect_column(&f, &table->columns[i], column));
     }
-    if (!f.connected) { st = nothing_connected(&f); }
+    st = f.count ? add_recording(&f) : nothing_connected(&f);
 fail:
     for (int i = 0; i < f.unit_count; i++) {
         crd_fmu_close(f.fmus[i]);

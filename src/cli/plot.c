@@ -32,19 +32,20 @@ static bool drawn_already(const plot* p, int table, const char* name)
     return false;
 }
 
-static crd_status add_panel(plot* p, const crd_table_column* column)
+// A panel for a column of a table, and what the other tables have under its name.
+static crd_status add_panel(plot* p, int table, const crd_table_column* column)
 {
     crd_plot_series* series = crdi_arena_new(&p->arena, (size_t)p->table_count, sizeof *series);
     if (!series) { return CRD_E_MEMORY; }
     int count = 0;
     for (int i = 0; i < p->table_count; i++) {
-        const crd_table* t = p->tables[i];
-        const int k = crd_table_find(t, column->name);
-        if (k < 0 || t->columns[k].texts) { continue; }
+        const int k = crd_table_find(p->tables[i], column->name);
+        const crd_table_column* c = i == table ? column : k < 0 ? NULL : &p->tables[i]->columns[k];
+        if (!c || c->texts) { continue; }
         series[count] = (crd_plot_series){.label = p->table_count > 1 ? p->labels[i] : "",
-                                          .x = t->time,
-                                          .y = t->columns[k].values,
-                                          .count = t->rows,
+                                          .x = c->time,
+                                          .y = c->values,
+                                          .count = c->rows,
                                           .dashed = count > 0};
         count++;
     }
@@ -69,7 +70,7 @@ static crd_status make_panels(plot* p)
                 p->left_out++;
                 continue;
             }
-            const crd_status st = add_panel(p, column);
+            const crd_status st = add_panel(p, i, column);
             if (st < 0) { return st; }
         }
     }
@@ -181,7 +182,7 @@ const crdi_command crdi_command_plot = {
     .option_count = sizeof rows / sizeof *rows,
     .min_arguments = 1,
     .max_arguments = -1,
-    .extensions = "csv",
+    .extensions = "csv|mf4|mat",
     .size = sizeof(plot_options),
     .defaults = &defaults,
     .run = run_plot,

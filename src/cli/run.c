@@ -14,9 +14,10 @@
 typedef struct run_options {
     crdi_common common;
     double start_time, stop_time, step, interval, tolerance;
-    const char *scheme, *output, *input;
-    crdi_list set, variables;
-    int extrapolation, threads, progress;
+    const char *scheme, *output, *variant;
+    crdi_input input;
+    crdi_list parameters, set, variables;
+    int extrapolation, threads, progress, interface, solver, mat_version;
     bool unit_row;
 } run_options;
 
@@ -164,7 +165,7 @@ static crd_status choose_output(crd_system* s, const char* subject, const run_op
     }
     if (!r->path) { return CRD_E_MEMORY; }
     crd_status st = refuse_overwriting(s, "what is run", subject);
-    if (st == CRD_OK) { st = refuse_overwriting(s, "the input of the run", o->input); }
+    if (st == CRD_OK) { st = refuse_overwriting(s, "the input of the run", o->input.path); }
     for (int i = 0; st == CRD_OK && i < s->unit_count; i++) {
         st = refuse_overwriting(s, "the file of a unit", s->units[i].path);
     }
@@ -194,6 +195,13 @@ static crd_status apply_options(crd_system* s, const char* subject, const run_op
     take(o->interval, &s->results.interval);
     if (o->threads >= 0) { s->run.threads = o->threads; }
     if (o->unit_row) { s->results.unit_row = true; }
+    if (o->mat_version >= 0) { s->results.mat_version = o->mat_version == 0 ? 5 : 73; }
+    for (int i = 0; i < s->unit_count; i++) {
+        crd_unit_spec* u = &s->units[i];
+        if (u->source != CRD_UNIT_FMU) { continue; }
+        if (o->interface >= 0) { u->interface = (crd_interface)(o->interface + 1); }
+        if (o->solver >= 0) { u->solver.method = (crd_solver)o->solver; }
+    }
     if (o->extrapolation >= 0) {
         s->run.extrapolation = (crd_extrapolation)o->extrapolation;
         for (int i = 0; i < s->connection_count; i++) {
@@ -204,12 +212,15 @@ static crd_status apply_options(crd_system* s, const char* subject, const run_op
     if (o->scheme) {
         CRD_TRY(crd_system_set_scheme(s, o->scheme, (crd_place){.file = "--scheme"}));
     }
+    for (int i = 0; i < o->parameters.count; i++) {
+        CRD_TRY(crdi_apply_parameters(s, o->parameters.items[i]));
+    }
     for (int i = 0; i < o->set.count; i++) {
         CRD_TRY(crdi_apply_set(s, o->set.items[i]));
     }
     CRD_TRY(apply_variables(s, &o->variables));
     CRD_TRY(choose_output(s, subject, o));
-    if (o->input) { CRD_TRY(crdi_connect_input(s, o->input)); }
+    CRD_TRY(crdi_connect_input(s, &o->input));
 fail:
     return st;
 }
@@ -433,7 +444,7 @@ static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* a
 {
     const run_options* o = options;
     crd_system* s = NULL;
-    crd_status st = crdi_load_system(cli->ctx, arguments->items[0], &s);
+    crd_status st = crdi_load_variant(cli->ctx, arguments->items[0], o->variant, &s);
     if (st == CRD_OK) { st = apply_options(s, arguments->items[0], o); }
     if (st == CRD_OK) {
         st = run_system(cli, s, o);
@@ -447,6 +458,9 @@ static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* a
 #define AT(field) .offset = offsetof(run_options, field)
 static const char* const schemes[] = {"jacobi", "gauss-seidel", NULL};
 static const char* const extrapolations[] = {"hold", "linear", "quadratic", NULL};
+static const char* const interfaces[] = {"co-simulation", "model-exchange", NULL};
+static const char* const solvers[] = {"bdf", "adams", "euler", "rk4", NULL};
+static const char* const mat_versions[] = {"5", "7.3", NULL};
 static const char* const progresses[] = {"auto", "json", "none", NULL};
 
 static const crdi_option rows[] = {
@@ -489,29 +503,23 @@ static const crdi_option rows[] = {
      .range = CRDI_POSITIVE,
      AT(tolerance),
      .help = "relative tolerance that the units are told"},
+    CRDI_PARAMETERS_OPTION(run_options, parameters),
     {.name = "set",
      .type = CRDI_OPT_LIST,
      .metavar = "UNIT.VAR=VALUE",
      AT(set),
      .help = "start value or parameter, with its unit if it has one ('mass.m=100 g'); for a "
              "single FMU VAR=VALUE"},
-    {.name = "input",
-     .alias = "input-file",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "csv",
-     AT(input),
-     .help = "recording whose columns drive the free inputs of the same names (unit.variable in "
-             "a system)"},
+    CRDI_INPUT_OPTIONS(run_options, input),
     {.name = "output",
      .alias = "output-file",
      .short_name = 'o',
      .type = CRDI_OPT_FILE,
      .metavar = "FILE",
-     .extensions = "csv",
+     .extensions = "csv|mf4|mat",
      AT(output),
-     .help = "result file (.csv), - for standard output, or none; what the system says, else the "
-             "name of SYSTEM with .csv in the current folder"},
+     .help = "result file: .csv, .mf4 (MDF 4.10) or .mat; - for CSV on standard output, or none; "
+             "what the system says, else the name of SYSTEM with .csv in the current folder"},
     {.name = "variables",
      .type = CRDI_OPT_LIST,
      .metavar = "PATTERN",
@@ -529,6 +537,28 @@ static const crdi_option rows[] = {
      .type = CRDI_OPT_FLAG,
      AT(unit_row),
      .help = "write the physical units as second line of the CSV"},
+    {.name = "mat-version",
+     .type = CRDI_OPT_CHOICE,
+     .choices = mat_versions,
+     AT(mat_version),
+     .help = "of a .mat file: 5, which everything reads, or 7.3 (HDF5), which has no limit of "
+             "size; 5 unless the results are too large for it"},
+    {.name = "variant",
+     .type = CRDI_OPT_TEXT,
+     .metavar = "NAME",
+     AT(variant),
+     .help = "of an SSP: another .ssd file at its root"},
+    {.name = "interface-type",
+     .type = CRDI_OPT_CHOICE,
+     .choices = interfaces,
+     AT(interface),
+     .help = "how FMUs are run that offer both; co-simulation unless given"},
+    {.name = "solver",
+     .type = CRDI_OPT_CHOICE,
+     .choices = solvers,
+     AT(solver),
+     .help = "for Model Exchange: bdf and adams control their error (CVODE), euler and rk4 have "
+             "fixed steps; bdf unless given"},
     {.name = "threads",
      .type = CRDI_OPT_COUNT,
      .metavar = "N|auto",
@@ -557,35 +587,41 @@ static const run_options defaults = {
     .step = NAN,
     .interval = NAN,
     .tolerance = NAN,
+    .input = CRDI_INPUT_DEFAULTS,
     .extrapolation = -1,
+    .interface = -1,
+    .solver = -1,
+    .mat_version = -1,
     .threads = -1,
     .progress = PROGRESS_AUTO,
 };
 
 const crdi_command crdi_command_run = {
     .name = "run",
-    .arguments = "SYSTEM|FMU",
-    .summary = "run a system description (YAML) or a single FMU",
+    .arguments = "SYSTEM|SSP|FMU",
+    .summary = "run a system description (YAML), an SSP or a single FMU",
     .description =
-        "Runs a system of units from a description in YAML, or a single FMU without any "
-        "description: initialises with algebraic loops solved, steps to the stop time, records. "
-        "The result is a CSV file whose first column is time; its other columns are named "
-        "unit.variable, or as in the FMU itself for a single FMU. A SYSTEM of - is read from "
-        "standard "
-        "input.\n"
+        "Runs a system of units from a description in YAML or from an SSP, or a single FMU without "
+        "any description: initialises with algebraic loops solved, steps to the stop time, "
+        "records. "
+        "The result is a CSV, MF4 or MAT file with the time and signals named "
+        "unit.variable, or as in the FMU itself for a single FMU. FMUs without Co-Simulation are "
+        "integrated. A SYSTEM of - is read from standard input.\n"
         "At the end standard error shows what was done: steps, speed, loops, the file, and the "
         "time spent in each unit. Ctrl-C ends the run between two steps with everything recorded "
         "so far and exit code 1; a second Ctrl-C ends it at once.",
     .examples = {{"cardan run oscillator.yaml --stop-time 10 -o run.csv", "run a system for 10 s"},
                  {"cardan run motor.fmu --step '1 ms' --set J=0.02 --input torque.csv",
                   "drive one FMU with a recording"},
+                 {"cardan run car.ssp --variant winter -o winter.mf4",
+                  "a variant of a package, recorded as MDF"},
                  {"cardan run system.yaml --scheme gauss-seidel --variables 'motor.*' --json",
                   "record the motor only; the report as JSON"}},
     .options = rows,
     .option_count = sizeof rows / sizeof *rows,
     .min_arguments = 1,
     .max_arguments = 1,
-    .extensions = "fmu|yaml|yml",
+    .extensions = "fmu|yaml|yml|ssp|ssd",
     .size = sizeof(run_options),
     .defaults = &defaults,
     .run = run_run,

@@ -4,9 +4,10 @@
 //
 // Each function is one row of CRDI_FMI2_LIST or CRDI_FMI3_LIST:
 //     X(name without prefix, need, result, arguments)
-// `need` is REQUIRED where an importer for Co-Simulation cannot do without, else OPTIONAL.
-// The first three rows are the ones called in every step. They stand at the same place in both
-// lists, so that one index serves both versions, and at the head of the table of pointers.
+// `need` is what an importer cannot do without: for Co-Simulation (CS), Model Exchange (ME),
+// REQUIRED for both, else OPTIONAL. The first three rows are the ones called in every step. They
+// stand at the same place in both lists, so that one index serves both versions, and at the head of
+// the table of pointers.
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
@@ -56,7 +57,7 @@ typedef struct crdi_fmi2_event_info { // Model Exchange
 
 // Reals are double, integers and booleans are int, a byte is a char.
 #define CRDI_FMI2_LIST(X)                                                                          \
-    X(DoStep, REQUIRED, crdi_fmi_status, (void* c, double t, double h, int no_rollback))           \
+    X(DoStep, CS, crdi_fmi_status, (void* c, double t, double h, int no_rollback))                 \
     X(SetReal, REQUIRED, crdi_fmi_status,                                                          \
       (void* c, const crdi_fmi_ref* refs, size_t n, const double* values))                         \
     X(GetReal, REQUIRED, crdi_fmi_status,                                                          \
@@ -113,16 +114,16 @@ typedef struct crdi_fmi2_event_info { // Model Exchange
       (void* c, crdi_fmi2_status_kind kind, int* value))                                           \
     X(GetStringStatus, OPTIONAL, crdi_fmi_status,                                                  \
       (void* c, crdi_fmi2_status_kind kind, const char** value))                                   \
-    X(EnterEventMode, OPTIONAL, crdi_fmi_status, (void* c))                                        \
-    X(NewDiscreteStates, OPTIONAL, crdi_fmi_status, (void* c, crdi_fmi2_event_info* info))         \
-    X(EnterContinuousTimeMode, OPTIONAL, crdi_fmi_status, (void* c))                               \
+    X(EnterEventMode, ME, crdi_fmi_status, (void* c))                                              \
+    X(NewDiscreteStates, ME, crdi_fmi_status, (void* c, crdi_fmi2_event_info* info))               \
+    X(EnterContinuousTimeMode, ME, crdi_fmi_status, (void* c))                                     \
     X(CompletedIntegratorStep, OPTIONAL, crdi_fmi_status,                                          \
       (void* c, int no_rollback, int* enter_event_mode, int* terminate))                           \
-    X(SetTime, OPTIONAL, crdi_fmi_status, (void* c, double t))                                     \
-    X(SetContinuousStates, OPTIONAL, crdi_fmi_status, (void* c, const double* x, size_t nx))       \
-    X(GetDerivatives, OPTIONAL, crdi_fmi_status, (void* c, double* dx, size_t nx))                 \
+    X(SetTime, ME, crdi_fmi_status, (void* c, double t))                                           \
+    X(SetContinuousStates, ME, crdi_fmi_status, (void* c, const double* x, size_t nx))             \
+    X(GetDerivatives, ME, crdi_fmi_status, (void* c, double* dx, size_t nx))                       \
     X(GetEventIndicators, OPTIONAL, crdi_fmi_status, (void* c, double* z, size_t nz))              \
-    X(GetContinuousStates, OPTIONAL, crdi_fmi_status, (void* c, double* x, size_t nx))             \
+    X(GetContinuousStates, ME, crdi_fmi_status, (void* c, double* x, size_t nx))                   \
     X(GetNominalsOfContinuousStates, OPTIONAL, crdi_fmi_status, (void* c, double* x, size_t nx))
 
 // ---- FMI 3.0 -----------------------------------------------------------------------------------
@@ -158,7 +159,7 @@ typedef void crdi_fmi3_preemption(void);
       (void* c, const crdi_fmi_ref* refs, size_t n, const type* values, size_t nv))
 
 #define CRDI_FMI3_LIST(X)                                                                          \
-    X(DoStep, REQUIRED, crdi_fmi_status,                                                           \
+    X(DoStep, CS, crdi_fmi_status,                                                                 \
       (void* c, double t, double h, bool no_rollback, bool* event_needed, bool* terminate,         \
        bool* early, double* reached))                                                              \
     X(SetFloat64, REQUIRED, crdi_fmi_status,                                                       \
@@ -168,10 +169,10 @@ typedef void crdi_fmi3_preemption(void);
     X(GetVersion, OPTIONAL, const char*, (void))                                                   \
     X(SetDebugLogging, OPTIONAL, crdi_fmi_status,                                                  \
       (void* c, bool on, size_t n, const char* const* categories))                                 \
-    X(InstantiateModelExchange, OPTIONAL, void*,                                                   \
+    X(InstantiateModelExchange, ME, void*,                                                         \
       (const char* name, const char* token, const char* resources, bool visible, bool logging_on,  \
        void* environment, crdi_fmi3_logger* logger))                                               \
-    X(InstantiateCoSimulation, REQUIRED, void*,                                                    \
+    X(InstantiateCoSimulation, CS, void*,                                                          \
       (const char* name, const char* token, const char* resources, bool visible, bool logging_on,  \
        bool event_mode, bool early_return, const crdi_fmi_ref* intermediate,                       \
        size_t intermediate_count, void* environment, crdi_fmi3_logger* logger,                     \
@@ -184,7 +185,7 @@ typedef void crdi_fmi3_preemption(void);
     X(EnterInitializationMode, REQUIRED, crdi_fmi_status,                                          \
       (void* c, bool has_tolerance, double tolerance, double start, bool has_stop, double stop))   \
     X(ExitInitializationMode, REQUIRED, crdi_fmi_status, (void* c))                                \
-    X(EnterEventMode, OPTIONAL, crdi_fmi_status, (void* c))                                        \
+    X(EnterEventMode, ME, crdi_fmi_status, (void* c))                                              \
     X(Terminate, REQUIRED, crdi_fmi_status, (void* c))                                             \
     X(Reset, OPTIONAL, crdi_fmi_status, (void* c))                                                 \
     CRDI_FMI3_GET_SET(X, Float32, float)                                                           \
@@ -253,21 +254,21 @@ typedef void crdi_fmi3_preemption(void);
       (void* c, const crdi_fmi_ref* refs, size_t n, const uint64_t* counters,                      \
        const uint64_t* resolutions))                                                               \
     X(EvaluateDiscreteStates, OPTIONAL, crdi_fmi_status, (void* c))                                \
-    X(UpdateDiscreteStates, OPTIONAL, crdi_fmi_status,                                             \
+    X(UpdateDiscreteStates, ME, crdi_fmi_status,                                                   \
       (void* c, bool* again, bool* terminate, bool* nominals_changed, bool* values_changed,        \
        bool* has_next_event, double* next_event))                                                  \
     X(EnterStepMode, OPTIONAL, crdi_fmi_status, (void* c))                                         \
     X(GetOutputDerivatives, OPTIONAL, crdi_fmi_status,                                             \
       (void* c, const crdi_fmi_ref* refs, size_t n, const int32_t* orders, double* values,         \
        size_t nv))                                                                                 \
-    X(EnterContinuousTimeMode, OPTIONAL, crdi_fmi_status, (void* c))                               \
+    X(EnterContinuousTimeMode, ME, crdi_fmi_status, (void* c))                                     \
     X(CompletedIntegratorStep, OPTIONAL, crdi_fmi_status,                                          \
       (void* c, bool no_rollback, bool* enter_event_mode, bool* terminate))                        \
-    X(SetTime, OPTIONAL, crdi_fmi_status, (void* c, double t))                                     \
-    X(SetContinuousStates, OPTIONAL, crdi_fmi_status, (void* c, const double* x, size_t nx))       \
-    X(GetContinuousStateDerivatives, OPTIONAL, crdi_fmi_status, (void* c, double* dx, size_t nx))  \
+    X(SetTime, ME, crdi_fmi_status, (void* c, double t))                                           \
+    X(SetContinuousStates, ME, crdi_fmi_status, (void* c, const double* x, size_t nx))             \
+    X(GetContinuousStateDerivatives, ME, crdi_fmi_status, (void* c, double* dx, size_t nx))        \
     X(GetEventIndicators, OPTIONAL, crdi_fmi_status, (void* c, double* z, size_t nz))              \
-    X(GetContinuousStates, OPTIONAL, crdi_fmi_status, (void* c, double* x, size_t nx))             \
+    X(GetContinuousStates, ME, crdi_fmi_status, (void* c, double* x, size_t nx))                   \
     X(GetNominalsOfContinuousStates, OPTIONAL, crdi_fmi_status, (void* c, double* x, size_t nx))   \
     X(GetNumberOfEventIndicators, OPTIONAL, crdi_fmi_status, (void* c, size_t* nz))                \
     X(GetNumberOfContinuousStates, OPTIONAL, crdi_fmi_status, (void* c, size_t* nx))               \

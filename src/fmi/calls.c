@@ -10,7 +10,7 @@ crd_status crdi_fmi_end(crd_fmi* i, int function, crdi_fmi_status status)
     if (status > CRDI_FMI_WARNING || (int)status < 0) {
         return crdi_fmi_judge(i, function, status, NULL);
     }
-    const crd_fmi_state next = crdi_fmi_next(i->version, i->event_mode, i->state, function, status);
+    const crd_fmi_state next = crdi_fmi_next(crdi_fmi_kind_of(i), i->state, function, status);
     if (next != (crd_fmi_state)i->state) { crdi_fmi_set_state(i, next); }
     return status == CRDI_FMI_OK ? CRD_OK : crdi_fmi_judge(i, function, status, NULL);
 }
@@ -88,6 +88,7 @@ crd_status crd_fmi_exit_configuration(crd_fmi* i)
 
 crd_status crd_fmi_enter_event_mode(crd_fmi* i)
 {
+    if (i->exchange) { CALL(i, EnterEventMode, (i->component), EnterEventMode, (i->component)); }
     if (i->version == CRD_FMI_3 && !i->event_mode) {
         return crdi_fail(i->ctx, CRD_E_STATE, "%s: fmi3EnterEventMode is not allowed: %s", i->name,
                          i->d->has_event_mode ? "the instance was made without event mode"
@@ -104,6 +105,7 @@ crd_status crd_fmi_enter_step_mode(crd_fmi* i)
 crd_status crd_fmi_update_discrete(crd_fmi* i, crd_fmi_update* out)
 {
     *out = (crd_fmi_update){0};
+    if (i->exchange && crdi_fmi_is_two(i)) { return crdi_fmi_new_discrete_states(i, out); }
     CALL_ONE(i, 3, three, UpdateDiscreteStates,
              (i->component, &out->again, &out->terminate, &out->nominals_changed,
               &out->values_changed, &out->has_next_event, &out->next_event));
@@ -148,7 +150,7 @@ static void ask_after_discard(crd_fmi* i, double t, crd_fmi_step* out)
     double reached = t;
     int terminated = 0;
     crdi_fmi_set_state(
-        i, crdi_fmi_next(CRD_FMI_2, false, i->state, CRDI_FMI2_DoStep, CRDI_FMI_DISCARD));
+        i, crdi_fmi_next(crdi_fmi_kind_of(i), i->state, CRDI_FMI2_DoStep, CRDI_FMI_DISCARD));
     if (crdi_fmi_may(i, CRDI_FMI2_GetRealStatus)) {
         crdi_fmi_mark(i, CRDI_FMI2_GetRealStatus);
         if (i->f.two.GetRealStatus(i->component, CRDI_FMI2_LAST_SUCCESSFUL_TIME, &reached) >
@@ -405,13 +407,20 @@ crd_status crd_fmi_directional_derivative(crd_fmi* i, const uint32_t* unknowns, 
                                           const uint32_t* knowns, size_t nk, const double* seed,
                                           double* sensitivity)
 {
-    if (!i->d->provides_directional_derivatives) {
+    return crd_fmi_directional_elements(i, unknowns, nu, knowns, nk, seed, nk, sensitivity, nu);
+}
+
+crd_status crd_fmi_directional_elements(crd_fmi* i, const uint32_t* unknowns, size_t nu,
+                                        const uint32_t* knowns, size_t nk, const double* seed,
+                                        size_t seed_count, double* sensitivity, size_t count)
+{
+    if (!i->provides_directional_derivatives) {
         return cannot(i, crdi_fmi_is_two(i) ? "providesDirectionalDerivative"
                                             : "providesDirectionalDerivatives");
     }
     CALL(i, GetDirectionalDerivative, (i->component, unknowns, nu, knowns, nk, seed, sensitivity),
          GetDirectionalDerivative,
-         (i->component, unknowns, nu, knowns, nk, seed, nk, sensitivity, nu));
+         (i->component, unknowns, nu, knowns, nk, seed, seed_count, sensitivity, count));
 }
 
 // ---- saved states ------------------------------------------------------------------------------
@@ -472,7 +481,7 @@ static const char* bytes_attribute(const crd_fmi* i)
 
 crd_status crd_fmi_save(crd_fmi* i, void** state)
 {
-    if (!i->d->can_get_set_state) { return cannot(i, state_attribute(i)); }
+    if (!i->can_get_set_state) { return cannot(i, state_attribute(i)); }
     saved* s = *state;
     if (!s) {
         s = crdi_new(i->ctx, sizeof *s);
@@ -490,7 +499,7 @@ crd_status crd_fmi_save(crd_fmi* i, void** state)
 
 crd_status crd_fmi_restore(crd_fmi* i, void* state)
 {
-    if (!i->d->can_get_set_state) { return cannot(i, state_attribute(i)); }
+    if (!i->can_get_set_state) { return cannot(i, state_attribute(i)); }
     const saved* s = state;
     const crd_status st = set_state(i, s->fmu_state);
     if (st == CRD_OK && i->state != s->state) { crdi_fmi_set_state(i, s->state); }
@@ -511,7 +520,7 @@ crd_status crd_fmi_free_state(crd_fmi* i, void** state)
 
 crd_status crd_fmi_serialized_size(crd_fmi* i, void* state, size_t* size)
 {
-    if (!i->d->can_serialize_state) { return cannot(i, bytes_attribute(i)); }
+    if (!i->can_serialize_state) { return cannot(i, bytes_attribute(i)); }
     const saved* s = state;
     size_t n = 0;
     const crd_status st = state_size(i, s->fmu_state, &n);
@@ -526,7 +535,7 @@ crd_status crd_fmi_serialized_size(crd_fmi* i, void* state, size_t* size)
 
 crd_status crd_fmi_serialize(crd_fmi* i, void* state, uint8_t* bytes, size_t size)
 {
-    if (!i->d->can_serialize_state) { return cannot(i, bytes_attribute(i)); }
+    if (!i->can_serialize_state) { return cannot(i, bytes_attribute(i)); }
     if (size < PREFIX) {
         return crdi_fail(i->ctx, CRD_E_RANGE,
                          "%s: %zu bytes are too few for a serialized state, ask for its size",
@@ -544,13 +553,13 @@ static bool state_fits(const crd_fmi* i, uint8_t state)
 {
     const int function =
         crdi_fmi_is_two(i) ? (int)CRDI_FMI2_GetFMUstate : (int)CRDI_FMI3_GetFMUState;
-    return state < CRD_FMI_STATE_COUNT && crdi_fmi_allowed(i->version, function, state) &&
-           (i->event_mode || state != CRD_FMI_EVENT);
+    return state < CRD_FMI_STATE_COUNT && crdi_fmi_allowed(crdi_fmi_kind_of(i), function, state) &&
+           (i->exchange || i->event_mode || state != CRD_FMI_EVENT);
 }
 
 crd_status crd_fmi_deserialize(crd_fmi* i, const uint8_t* bytes, size_t size, void** state)
 {
-    if (!i->d->can_serialize_state) { return cannot(i, bytes_attribute(i)); }
+    if (!i->can_serialize_state) { return cannot(i, bytes_attribute(i)); }
     if (size < PREFIX || memcmp(bytes, "CRDS", 4) != 0 || bytes[4] != i->version ||
         !state_fits(i, bytes[5])) {
         return crdi_fail(i->ctx, CRD_E_FORMAT,

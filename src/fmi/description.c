@@ -103,7 +103,9 @@ static crdi_attribute attribute_of(const char* name)
         id = name[3] == 'u' ? CRDI_AT_VALUE_REFERENCE : CRDI_AT_VARIABILITY;
         break;
     case 'd':
-        id = name[2] == 's' ? CRDI_AT_DESCRIPTION : CRDI_AT_DECLARED_TYPE;
+        id = name[2] == 's'   ? CRDI_AT_DESCRIPTION
+             : name[2] == 'c' ? CRDI_AT_DECLARED_TYPE
+                              : CRDI_AT_DERIVATIVE;
         break;
     case 'c':
         id = name[2] == 'u' ? CRDI_AT_CAUSALITY : CRDI_AT_MULTIPLE_SET;
@@ -260,6 +262,16 @@ static crd_status start_model(crdi_parser* p, const char** attributes)
     crd_status st = CRD_OK;
     CRD_TRY(get_version(p, attributes));
     CRD_TRY(required(p, attributes, "fmiModelDescription", "modelName", &d->model_name));
+    if (d->version == CRD_FMI_2) {
+        CRD_TRY(crdi_get_uint32(p, "fmiModelDescription", "numberOfEventIndicators",
+                                crdi_find(attributes, "numberOfEventIndicators"),
+                                &d->exchange.indicator_count));
+        if (d->exchange.indicator_count > CRDI_MAX_ELEMENTS) {
+            return crdi_bad(p, CRD_E_FORMAT,
+                            "numberOfEventIndicators = %u is above the limit of %d",
+                            d->exchange.indicator_count, CRDI_MAX_ELEMENTS);
+        }
+    }
     CRD_TRY(required(p, attributes, "fmiModelDescription",
                      d->version == CRD_FMI_2 ? "guid" : "instantiationToken", &d->token));
     const struct {
@@ -279,6 +291,64 @@ fail:
     return st;
 }
 
+// One flag of an interface's element.
+typedef struct flag {
+    const char* name;
+    bool* out;
+} flag;
+
+static crd_status get_flags(crdi_parser* p, const char* element, const char** attributes,
+                            const flag* flags, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const crd_status st = crdi_get_bool(p, element, flags[i].name,
+                                            crdi_find(attributes, flags[i].name), flags[i].out);
+        if (st < 0) { return st; }
+    }
+    return CRD_OK;
+}
+
+// It becomes the name of the library that is loaded.
+static crd_status get_identifier(crdi_parser* p, const char* element, const char** attributes,
+                                 const char** out)
+{
+    const crd_status st = required(p, attributes, element, "modelIdentifier", out);
+    if (st < 0) { return st; }
+    if (!(*out)[0] || strpbrk(*out, "/\\") || (*out)[0] == '.') {
+        return crdi_bad(p, CRD_E_FORMAT, "modelIdentifier = '%s', expected a C identifier",
+                        crdi_show(*out).text);
+    }
+    return CRD_OK;
+}
+
+// <ModelExchange>, of both versions as below.
+static crd_status model_exchange(crdi_parser* p, const char** attributes)
+{
+    crd_fmu_model_exchange* x = &p->d->exchange;
+    crd_status st = CRD_OK;
+    bool not_needed = false, needed = false;
+    const flag flags[] = {
+        {"needsExecutionTool", &x->needs_execution_tool},
+        {"canBeInstantiatedOnlyOncePerProcess", &x->can_be_instantiated_once},
+        {"canNotUseMemoryManagementFunctions", &x->can_not_use_memory_functions},
+        {"canGetAndSetFMUstate", &x->can_get_set_state}, // FMI 2
+        {"canGetAndSetFMUState", &x->can_get_set_state}, // FMI 3
+        {"canSerializeFMUstate", &x->can_serialize_state},
+        {"canSerializeFMUState", &x->can_serialize_state},
+        {"providesDirectionalDerivative", &x->provides_directional_derivatives},
+        {"providesDirectionalDerivatives", &x->provides_directional_derivatives},
+        {"providesAdjointDerivatives", &x->provides_adjoint_derivatives},
+        {"completedIntegratorStepNotNeeded", &not_needed}, // FMI 2
+        {"needsCompletedIntegratorStep", &needed},         // FMI 3
+    };
+    p->d->has_model_exchange = true;
+    CRD_TRY(get_identifier(p, "ModelExchange", attributes, &x->model_identifier));
+    CRD_TRY(get_flags(p, "ModelExchange", attributes, flags, sizeof flags / sizeof *flags));
+    x->needs_completed_step = p->d->version == CRD_FMI_2 ? !not_needed : needed;
+fail:
+    return st;
+}
+
 // <CoSimulation>: capability flags of both versions; their names do not collide.
 static crd_status cosimulation(crdi_parser* p, const char** attributes)
 {
@@ -286,10 +356,7 @@ static crd_status cosimulation(crdi_parser* p, const char** attributes)
     crd_status st = CRD_OK;
     bool might_return_early = false;
     uint32_t order = 0;
-    const struct {
-        const char* name;
-        bool* out;
-    } flags[] = {
+    const flag flags[] = {
         {"needsExecutionTool", &d->needs_execution_tool},
         {"canHandleVariableCommunicationStepSize", &d->can_handle_variable_step},
         {"canInterpolateInputs", &d->can_interpolate_inputs},
@@ -309,17 +376,8 @@ static crd_status cosimulation(crdi_parser* p, const char** attributes)
         {"mightReturnEarlyFromDoStep", &might_return_early},
     };
     d->has_cosimulation = true;
-    CRD_TRY(required(p, attributes, "CoSimulation", "modelIdentifier", &d->model_identifier));
-    // It becomes the name of the library that is loaded.
-    if (!d->model_identifier[0] || strpbrk(d->model_identifier, "/\\") ||
-        d->model_identifier[0] == '.') {
-        return crdi_bad(p, CRD_E_FORMAT, "modelIdentifier = '%s', expected a C identifier",
-                        crdi_show(d->model_identifier).text);
-    }
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
-        CRD_TRY(crdi_get_bool(p, "CoSimulation", flags[i].name,
-                              crdi_find(attributes, flags[i].name), flags[i].out));
-    }
+    CRD_TRY(get_identifier(p, "CoSimulation", attributes, &d->model_identifier));
+    CRD_TRY(get_flags(p, "CoSimulation", attributes, flags, sizeof flags / sizeof *flags));
     d->can_return_early = d->can_return_early || might_return_early;
     CRD_TRY(crdi_get_uint32(p, "CoSimulation", "maxOutputDerivativeOrder",
                             crdi_find(attributes, "maxOutputDerivativeOrder"), &order));
@@ -382,9 +440,10 @@ typedef enum place {
     AT_SCALAR,   // FMI 2: in a ScalarVariable
     AT_VARIABLE, // FMI 3: in a variable
     AT_STRUCTURE,
-    AT_OUTPUTS, // FMI 2
-    AT_INITIAL, // FMI 2
-    AT_OTHER,   // nothing below is of interest: vendor annotations, later versions
+    AT_OUTPUTS,     // FMI 2
+    AT_DERIVATIVES, // FMI 2
+    AT_INITIAL,     // FMI 2
+    AT_OTHER,       // nothing below is of interest: vendor annotations, later versions
 } place;
 
 static bool is(const char* a, const char* b)
@@ -419,7 +478,7 @@ static place in_model(crdi_parser* p, const char* element, const char** attribut
     if (is(element, "CoSimulation")) {
         cosimulation(p, attributes);
     } else if (is(element, "ModelExchange")) {
-        p->d->has_model_exchange = true;
+        model_exchange(p, attributes);
     } else if (is(element, "ScheduledExecution")) {
         p->d->has_scheduled_execution = p->d->version == CRD_FMI_3;
     } else if (is(element, "DefaultExperiment")) {
@@ -468,6 +527,7 @@ static place in_structure(crdi_parser* p, const char* element, const char** attr
 {
     if (p->d->version == CRD_FMI_2) {
         return is(element, "Outputs")           ? AT_OUTPUTS
+               : is(element, "Derivatives")     ? AT_DERIVATIVES
                : is(element, "InitialUnknowns") ? AT_INITIAL
                                                 : AT_OTHER;
     }
@@ -475,6 +535,10 @@ static place in_structure(crdi_parser* p, const char* element, const char** attr
         crdi_unknown(p, &p->outputs, "valueReference", attributes);
     } else if (is(element, "InitialUnknown")) {
         crdi_unknown(p, &p->initial_unknowns, "valueReference", attributes);
+    } else if (is(element, "ContinuousStateDerivative")) {
+        crdi_unknown(p, &p->derivatives, "valueReference", attributes);
+    } else if (is(element, "EventIndicator")) {
+        crdi_unknown(p, &p->indicators, "valueReference", attributes);
     }
     return AT_OTHER;
 }
@@ -515,6 +579,9 @@ static place enter(crdi_parser* p, place here, const char* element, const char**
         break;
     case AT_OUTPUTS:
         if (is(element, "Unknown")) { crdi_unknown(p, &p->outputs, "index", attributes); }
+        break;
+    case AT_DERIVATIVES:
+        if (is(element, "Unknown")) { crdi_unknown(p, &p->derivatives, "index", attributes); }
         break;
     case AT_INITIAL:
         if (is(element, "Unknown")) { crdi_unknown(p, &p->initial_unknowns, "index", attributes); }
@@ -612,6 +679,11 @@ static void clear_parser(crdi_parser* p)
                            p->outputs.known,
                            p->initial_unknowns.rows,
                            p->initial_unknowns.known,
+                           p->derivatives.rows,
+                           p->derivatives.known,
+                           p->indicators.rows,
+                           p->indicators.known,
+                           p->derivative_rows,
                            p->categories};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) {
         crdi_free(p->ctx, owned[i]);
@@ -625,7 +697,7 @@ static void empty_texts(crd_fmu_description* d)
 {
     d->fmi_version_text = d->model_name = d->model_identifier = d->token = d->description = "";
     d->author = d->model_version = d->generation_tool = d->generation_date = d->copyright = "";
-    d->license = "";
+    d->license = d->exchange.model_identifier = "";
 }
 
 crd_status crdi_description_read(crd_fmu* fmu, const char* name_in_messages, crdi_pull* pull,

@@ -344,6 +344,90 @@ fail:
     return st;
 }
 
+// ---- Model Exchange
+// -------------------------------------------------------------------------------
+
+// The row of a variable's `derivative` attribute; rows are in the order of the variables.
+static const crdi_derivative_row* derivative_row(const crdi_parser* p, int32_t variable)
+{
+    size_t low = 0, high = p->derivative_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (p->derivative_rows[middle].variable < variable) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    const bool found = low < p->derivative_count && p->derivative_rows[low].variable == variable;
+    return found ? &p->derivative_rows[low] : NULL;
+}
+
+static crd_status not_a_real(crdi_parser* p, uint32_t line, const char* what, const crd_variable* v)
+{
+    return crdi_bad_at(p, line, CRD_E_FORMAT, "ModelStructure: '%s' is %s and not of type %s",
+                       crdi_show(v->name).text, what,
+                       p->d->version == CRD_FMI_2 ? "Real" : "Float64");
+}
+
+// States in the order of their derivatives in ModelStructure.
+static crd_status resolve_states(crdi_parser* p, const references* r)
+{
+    crd_status st = CRD_OK;
+    crd_fmu_model_exchange* x = &p->d->exchange;
+    CRD_TRY(resolve_unknowns(p, r, &p->derivatives, &x->derivatives));
+    int32_t* states = crdi_arena_new(p->arena, p->derivatives.count, sizeof *states);
+    if (!states) { return CRD_E_MEMORY; }
+    x->states = states;
+    for (int32_t i = 0; i < x->derivatives.count; i++) {
+        const uint32_t line = p->derivatives.rows[i].line;
+        const int32_t derivative = x->derivatives.unknown[i];
+        const crd_variable* v = &p->fmu->variables[derivative];
+        const crdi_derivative_row* row = derivative_row(p, derivative);
+        states[i] = -1;
+        if (v->type != CRD_FLOAT64) { return not_a_real(p, line, "a state derivative", v); }
+        if (!row) { continue; }
+        CRD_TRY(resolve_unknown(p, r, row->line, "derivative", row->state, &states[i]));
+        const crd_variable* s = &p->fmu->variables[states[i]];
+        if (s->type != CRD_FLOAT64) { return not_a_real(p, line, "a continuous state", s); }
+        if (s->size != v->size) {
+            return crdi_bad_at(p, line, CRD_E_FORMAT,
+                               "ModelStructure: state '%s' has %u elements and its derivative '%s' "
+                               "has %u",
+                               crdi_show(s->name).text, s->size, crdi_show(v->name).text, v->size);
+        }
+    }
+fail:
+    return st;
+}
+
+static crd_status resolve_indicators(crdi_parser* p, const references* r)
+{
+    crd_status st = CRD_OK;
+    crd_fmu_model_exchange* x = &p->d->exchange;
+    crd_dependencies d = {0};
+    if (p->d->version == CRD_FMI_2) { return CRD_OK; }
+    CRD_TRY(resolve_unknowns(p, r, &p->indicators, &d));
+    x->indicators = d.unknown;
+    x->indicator_variable_count = d.count;
+    uint64_t count = 0;
+    for (int32_t i = 0; i < d.count; i++) {
+        const crd_variable* v = &p->fmu->variables[d.unknown[i]];
+        if (v->type != CRD_FLOAT64) {
+            return not_a_real(p, p->indicators.rows[i].line, "an event indicator", v);
+        }
+        count += v->size;
+    }
+    if (count > CRDI_MAX_ELEMENTS) {
+        return crdi_bad_at(p, p->indicators.rows[0].line, CRD_E_FORMAT,
+                           "ModelStructure: more than the limit of %d event indicators",
+                           CRDI_MAX_ELEMENTS);
+    }
+    x->indicator_count = (uint32_t)count;
+fail:
+    return st;
+}
+
 // ---- the end
 // -------------------------------------------------------------------------------------
 
@@ -397,6 +481,10 @@ crd_status crdi_finish(crdi_parser* p)
     CRD_TRY(resolve_text_starts(p));
     CRD_TRY(resolve_unknowns(p, &r, &p->outputs, &p->d->outputs));
     CRD_TRY(resolve_unknowns(p, &r, &p->initial_unknowns, &p->d->initial_unknowns));
+    if (p->d->has_model_exchange) { // Co-Simulation does not look at it
+        CRD_TRY(resolve_states(p, &r));
+        CRD_TRY(resolve_indicators(p, &r));
+    }
     CRD_TRY(copy_tables(p));
     warn(p, &p->bad_combination, "has a causality and a variability that do not go together");
     warn(p, &p->missing_start, "lacks the start value that its causality asks for");

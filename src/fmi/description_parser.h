@@ -7,7 +7,7 @@
 #pragma once
 #include <expat.h>
 
-#include "fmi/archive.h" // crdi_show
+#include "cardan/archive.h" // crdi_show
 #include "fmi/description.h"
 
 enum {
@@ -30,6 +30,7 @@ enum {
     X(MULTIPLE_SET, "canHandleMultipleSetPerTimeInstant")                                          \
     X(INTERMEDIATE_UPDATE, "intermediateUpdate")                                                   \
     X(DECLARED_TYPE, "declaredType")                                                               \
+    X(DERIVATIVE, "derivative")                                                                    \
     X(UNIT, "unit")                                                                                \
     X(RELATIVE, "relativeQuantity")                                                                \
     X(MIN, "min")                                                                                  \
@@ -89,6 +90,12 @@ typedef struct crdi_unknown_list {
     size_t known_count, known_capacity;
 } crdi_unknown_list;
 
+// `derivative` of a variable: FMI 2: index from 1; FMI 3: value reference of the state.
+typedef struct crdi_derivative_row {
+    int32_t variable;
+    uint32_t state, line;
+} crdi_derivative_row;
+
 typedef struct crdi_oddity { // told once, with the first place and the number
     int32_t first, count;
 } crdi_oddity;
@@ -128,7 +135,9 @@ typedef struct crdi_parser {
     crdi_axis_row* axes;
     size_t axis_count, axis_capacity;
 
-    crdi_unknown_list outputs, initial_unknowns;
+    crdi_unknown_list outputs, initial_unknowns, derivatives, indicators;
+    crdi_derivative_row* derivative_rows; // in the order of the variables
+    size_t derivative_count, derivative_capacity;
     const char** categories;
     size_t category_count, category_capacity;
 

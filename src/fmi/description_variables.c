@@ -258,6 +258,19 @@ fail:
     return st;
 }
 
+static crd_status add_derivative(crdi_parser* p, const crd_variable* v, const char* text)
+{
+    crdi_derivative_row row = {.variable = p->variable, .line = v->line};
+    const crd_status st = crdi_get_uint32(p, v->name, "derivative", text, &row.state);
+    if (st < 0) { return st; }
+    crdi_derivative_row* grown = crdi_grow(p->ctx, p->derivative_rows, &p->derivative_capacity,
+                                           p->derivative_count + 1, sizeof *grown);
+    if (!grown) { return crdi_no_memory(p); }
+    p->derivative_rows = grown;
+    p->derivative_rows[p->derivative_count++] = row;
+    return CRD_OK;
+}
+
 // What stands with the type: on the type element in FMI 2, on the variable's in FMI 3.
 static crd_status set_type(crdi_parser* p, crd_type type, const crdi_attributes* a)
 {
@@ -297,7 +310,8 @@ static crd_status set_type(crdi_parser* p, crd_type type, const crdi_attributes*
         if (!v->start) { return crdi_no_memory(p); }
     }
     p->has_type = true;
-    return CRD_OK;
+    return a->value[CRDI_AT_DERIVATIVE] ? add_derivative(p, v, a->value[CRDI_AT_DERIVATIVE])
+                                        : CRD_OK;
 }
 
 crd_status crdi_start_scalar_variable(crdi_parser* p, const char** attributes)

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fmi/archive.h"
+#include "cardan/archive.h"
 #include "fmi/description.h"
 #include "fmi/fmu_internal.h"
 
@@ -145,15 +145,15 @@ static bool has_file(const crd_fmu* f, const crdi_archive* a, const char* name)
 }
 
 // The library for this platform: under the name that the version prefers, else under the other.
-static crd_status find_library(crd_fmu* f, const crdi_archive* a)
+static crd_status find_library(crd_fmu* f, const crdi_archive* a, const char* identifier,
+                               const char** library)
 {
     const int native = f->description.version == CRD_FMI_2 ? 0 : 1;
-    for (int k = 0; k < 2 && !f->library[0]; k++) {
+    for (int k = 0; k < 2 && identifier[0] && !(*library)[0]; k++) {
         const char* name = crdi_arena_format(&f->arena, "binaries/%s/%s.so",
-                                             own_platforms[k ? 1 - native : native],
-                                             f->description.model_identifier);
+                                             own_platforms[k ? 1 - native : native], identifier);
         if (!name) { return CRD_E_MEMORY; }
-        if (has_file(f, a, name)) { f->library = name; }
+        if (has_file(f, a, name)) { *library = name; }
     }
     return CRD_OK;
 }
@@ -167,7 +167,8 @@ static crd_status list_contents(crd_fmu* f, const crdi_archive* a)
               : list_folder(f, "binaries", is_library, &platforms));
     CRD_TRY(a ? list_archive(f, a, "extra", is_manifest, &standards)
               : list_folder(f, "extra", is_manifest, &standards));
-    CRD_TRY(find_library(f, a));
+    CRD_TRY(find_library(f, a, f->description.model_identifier, &f->library));
+    CRD_TRY(find_library(f, a, f->description.exchange.model_identifier, &f->exchange_library));
     sort_unique(&platforms);
     sort_unique(&standards);
     size_t length = 0;
@@ -197,105 +198,10 @@ fail:
 
 // ---- the private directory ---------------------------------------------------------------------
 
-// The folder is called cardan-PID-START-SPACE-xxxxxx after the process that made it: its number,
-// when it began (clock ticks since boot) and the pid namespace that the number belongs to. So a
-// later process can tell which folders were left behind by processes that were killed, and never
-// takes one away from a living process, be it in another container.
-typedef struct owner {
-    long pid;
-    unsigned long long start, space;
-} owner;
-
-// When a process began: field 22 of /proc/PID/stat. The second is a name that may hold anything,
-// hence the last parenthesis. 0 if unknown.
-static unsigned long long start_of(long pid)
-{
-    char path[64], text[1024];
-    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) { return 0; }
-    const ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = 0;
-    const char* p = strrchr(text, ')');
-    for (int field = 2; p && field < 22; field++) {
-        p = strchr(p + 1, ' ');
-    }
-    return p ? strtoull(p, NULL, 10) : 0;
-}
-
-static owner this_process(void)
-{
-    struct stat space;
-    const bool known = stat("/proc/self/ns/pid", &space) == 0;
-    return (owner){.pid = (long)getpid(),
-                   .start = start_of((long)getpid()),
-                   .space = known ? (unsigned long long)space.st_ino : 0};
-}
-
-static bool is_dead(const owner* o, const owner* self)
-{
-    if (o->space != self->space || !o->space || !o->start || o->pid == self->pid) { return false; }
-    if (kill((pid_t)o->pid, 0) != 0) { return errno == ESRCH; }
-    const unsigned long long start = start_of(o->pid);
-    return start && start != o->start; // the number was given to another process
-}
-
-static int remove_one(const char* path, const struct stat* s, int kind, struct FTW* at)
-{
-    (void)s, (void)at;
-    if (kind == FTW_DNR) { (void)chmod(path, 0700); }
-    (void)remove(path);
-    return 0; // go on: remove what can be removed
-}
-
-static bool remove_tree(const char* folder)
-{
-    return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) == 0 &&
-           access(folder, F_OK) != 0;
-}
-
-// Remove what killed processes of this user left below `base`.
-static void sweep(const char* base, const owner* self)
-{
-    DIR* dir = opendir(base);
-    for (struct dirent* e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
-        owner o = {0};
-        int end = 0;
-        if (strncmp(e->d_name, "cardan-", 7) != 0 ||
-            sscanf(e->d_name, "cardan-%9ld-%20llu-%20llu-%n", &o.pid, &o.start, &o.space, &end) !=
-                3 ||
-            end == 0 || o.pid <= 0 || !is_dead(&o, self)) {
-            continue;
-        }
-        char path[PATH_MAX];
-        struct stat s;
-        if ((size_t)snprintf(path, sizeof path, "%s/%s", base, e->d_name) < sizeof path &&
-            lstat(path, &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == geteuid()) {
-            (void)remove_tree(path);
-        }
-    }
-    if (dir) { closedir(dir); }
-}
-
 static crd_status make_private_folder(crd_fmu* f, const char* where)
 {
-    const char* tmp = getenv("TMPDIR");
-    if (!where) { where = tmp && *tmp ? tmp : "/tmp"; }
-    char base[PATH_MAX];
-    char* folder = NULL;
-    if (realpath(where, base)) {
-        const owner self = this_process();
-        sweep(base, &self);
-        folder = crdi_arena_format(&f->arena, "%s/cardan-%ld-%llu-%llu-XXXXXX", base, self.pid,
-                                   self.start, self.space);
-        if (!folder) { return CRD_E_MEMORY; }
-    }
-    if (!folder || !mkdtemp(folder)) { // mode 0700
-        return crdi_fail(f->ctx, CRD_E_IO, "%s: cannot make a folder to unpack into below '%s': %s",
-                         f->path, where, strerror(errno));
-    }
-    f->folder = folder;
+    const crd_status st = crdi_scratch_make(&f->arena, f->ctx, where, &f->folder);
+    if (st < 0) { return crdi_fail_in(f->ctx, st, "%s", f->path); }
     f->private_folder = true;
     f->owner = getpid();
     return CRD_OK;
@@ -304,7 +210,7 @@ static crd_status make_private_folder(crd_fmu* f, const char* where)
 static void remove_private_folder(crd_fmu* f)
 {
     if (!f->private_folder || f->owner != getpid()) { return; }
-    if (!remove_tree(f->folder)) {
+    if (!crdi_scratch_remove(f->folder)) {
         crdi_log(f->ctx, CRD_LOG_WARNING, "%s: the folder %s could not be removed", f->path,
                  f->folder);
     }
@@ -317,7 +223,7 @@ static crd_status new_fmu(crd_context* ctx, const char* path, crd_fmu** out)
     crd_fmu* f = crdi_new(ctx, sizeof *f);
     if (!f) { return CRD_E_MEMORY; }
     f->ctx = ctx;
-    f->folder = f->platforms = f->library = "";
+    f->folder = f->platforms = f->library = f->exchange_library = "";
     crdi_arena_init(&f->arena, ctx);
     crdi_map_init(&f->names, ctx);
     f->path = crdi_arena_text(&f->arena, path, strlen(path));
@@ -529,18 +435,22 @@ const char* crd_fmu_platforms(const crd_fmu* f)
     return f->platforms;
 }
 
-crd_status crd_fmu_check_runnable(const crd_fmu* f, crd_context* ctx)
+crd_status crd_fmu_check_interface(const crd_fmu* f, bool model_exchange, crd_context* ctx)
 {
     const crd_fmu_description* d = &f->description;
-    if (!d->has_cosimulation) {
-        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
-                         "%s: the FMU has no Co-Simulation interface, only %s", f->path,
-                         d->has_model_exchange ? "Model Exchange" : "Scheduled Execution");
+    const char* library = model_exchange ? f->exchange_library : f->library;
+    if (!(model_exchange ? d->has_model_exchange : d->has_cosimulation)) {
+        const bool other = model_exchange ? d->has_cosimulation : d->has_model_exchange;
+        return crdi_fail(ctx, CRD_E_UNSUPPORTED, "%s: the FMU has no %s interface, only %s",
+                         f->path, model_exchange ? "Model Exchange" : "Co-Simulation",
+                         other ? model_exchange ? "Co-Simulation" : "Model Exchange"
+                               : "Scheduled Execution");
     }
-    if (!f->library[0] && (f->platforms[0] || f->folder[0])) {
+    if (!library[0] && (f->platforms[0] || f->folder[0])) {
         return crdi_fail(ctx, CRD_E_UNSUPPORTED,
                          "%s: no binaries/%s/%s.so for this platform; the FMU has %s%s", f->path,
-                         own_platforms[d->version == CRD_FMI_2 ? 0 : 1], d->model_identifier,
+                         own_platforms[d->version == CRD_FMI_2 ? 0 : 1],
+                         model_exchange ? d->exchange.model_identifier : d->model_identifier,
                          f->platforms[0] ? "binaries for: " : "no binaries", f->platforms);
     }
     if (!f->folder[0]) {
@@ -548,4 +458,15 @@ crd_status crd_fmu_check_runnable(const crd_fmu* f, crd_context* ctx)
                          "%s: only the description was opened, nothing is there to run", f->path);
     }
     return CRD_OK;
+}
+
+crd_status crd_fmu_check_runnable(const crd_fmu* f, crd_context* ctx)
+{
+    const crd_fmu_description* d = &f->description;
+    if (!d->has_cosimulation && !d->has_model_exchange) {
+        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                         "%s: the FMU has neither a Co-Simulation nor a Model Exchange interface%s",
+                         f->path, d->has_scheduled_execution ? ", only Scheduled Execution" : "");
+    }
+    return crd_fmu_check_interface(f, !d->has_cosimulation, ctx);
 }

@@ -14,6 +14,7 @@ struct crd_fmu {
     const char* folder;              // absolute, no trailing slash; "" when nothing is unpacked
     const char* platforms;           // "linux64 win64"
     const char* library;             // below the folder, for this platform; "" if there is none
+    const char* exchange_library;    // of Model Exchange, likewise
     bool private_folder;             // ours: goes away on close
     pid_t owner;                     // a forked child must not remove the folder of its parent
 };

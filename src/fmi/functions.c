@@ -6,11 +6,10 @@
 typedef struct row {
     const char* name;
     size_t offset; // of the pointer in the version's table
-    bool required;
+    int need;      // one bit per interface
 } row;
 
-#define REQUIRED true
-#define OPTIONAL false
+enum { OPTIONAL = 0, CS = 1, ME = 2, REQUIRED = CS | ME };
 #define ROW2(name, need, result, arguments)                                                        \
     {"fmi2" #name, offsetof(crdi_fmi2_functions, name), need},
 #define ROW3(name, need, result, arguments)                                                        \
@@ -31,7 +30,7 @@ const char* crdi_fmi_function_name(crd_fmi_version version, int function)
 }
 
 crd_status crdi_fmi_functions_load(crd_context* ctx, void* library, const char* path,
-                                   crd_fmi_version version, crdi_fmi_functions* out,
+                                   crd_fmi_version version, bool exchange, crdi_fmi_functions* out,
                                    uint64_t present[CRDI_FMI_WORDS])
 {
     const row* rows = version == CRD_FMI_2 ? rows2 : rows3;
@@ -40,11 +39,10 @@ crd_status crdi_fmi_functions_load(crd_context* ctx, void* library, const char* 
     memset(present, 0, sizeof(uint64_t) * CRDI_FMI_WORDS);
     for (int f = 0; f < count; f++) {
         void* symbol = dlsym(library, rows[f].name);
-        if (!symbol && rows[f].required) {
-            return crdi_fail(ctx, CRD_E_FORMAT,
-                             "%s: the library has no function %s, which FMI %d.0 Co-Simulation "
-                             "demands",
-                             path, rows[f].name, (int)version);
+        if (!symbol && (rows[f].need & (exchange ? ME : CS))) {
+            return crdi_fail(
+                ctx, CRD_E_FORMAT, "%s: the library has no function %s, which FMI %d.0 %s demands",
+                path, rows[f].name, (int)version, exchange ? "Model Exchange" : "Co-Simulation");
         }
         if (!symbol) { continue; }
         // POSIX: a pointer from dlsym may become a pointer to a function, through its bytes

@@ -50,7 +50,8 @@ int crdi_fmi_function_count(crd_fmi_version version);
 const char* crdi_fmi_function_name(crd_fmi_version version, int function); // "fmi2DoStep"
 
 // Looks all functions up. `present` gets the set of those there are. CRD_E_FORMAT: one is missing
-// that an importer must have; the text names it and `path`.
+// that an importer for Co-Simulation, or for Model Exchange (`exchange`), must have; the text names
+// it and `path`.
 crd_status crdi_fmi_functions_load(crd_context* ctx, void* library, const char* path,
-                                   crd_fmi_version version, crdi_fmi_functions* out,
+                                   crd_fmi_version version, bool exchange, crdi_fmi_functions* out,
                                    uint64_t present[CRDI_FMI_WORDS]);

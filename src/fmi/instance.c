@@ -28,7 +28,7 @@ static crd_status enlist(crd_fmi* i)
                            "%s: another instance of %s has reported a fatal error, so no new one "
                            "can be made in this process",
                            i->name, i->fmu->path);
-        } else if (i->d->can_be_instantiated_once) {
+        } else if (i->can_be_instantiated_once) {
             st = crdi_fail(i->ctx, CRD_E_UNSUPPORTED,
                            "%s: %s can be instantiated only once per process and the instance %s "
                            "is there already",
@@ -111,7 +111,7 @@ void crdi_fmi_set_intermediate(crd_fmi* i, bool may_set, bool may_get)
 static void fill_sets(crd_fmi* i)
 {
     for (int s = 0; s < CRD_FMI_STATE_COUNT; s++) {
-        crdi_fmi_allowed_set(i->version, (crd_fmi_state)s, i->sets[s]);
+        crdi_fmi_allowed_set(crdi_fmi_kind_of(i), (crd_fmi_state)s, i->sets[s]);
         for (int w = 0; w < CRDI_FMI_WORDS; w++) {
             i->sets[s][w] &= i->present[w];
         }
@@ -128,7 +128,7 @@ static bool is_folder(const char* path)
 
 static crd_status find_library(crd_fmi* i)
 {
-    char* path = crdi_format(i->ctx, "%s/%s", i->fmu->folder, i->fmu->library);
+    char* path = crdi_format(i->ctx, "%s/%s", i->fmu->folder, i->library_name);
     if (!path) { return CRD_E_MEMORY; }
     char* real = realpath(path, NULL);
     crd_status st = CRD_OK;
@@ -216,14 +216,13 @@ static crd_status load(crd_fmi* i)
         if (why && strncmp(why, i->library_path, path) == 0 && why[path] == ':') {
             why += path + 2;
         }
-        const crd_fmu_description* d = i->d;
         return crdi_fail(i->ctx, CRD_E_UNIT, "%s: %s: the library cannot be loaded: %s%s%s",
-                         i->fmu->path, i->fmu->library, why ? why : "no reason given",
-                         d->needs_execution_tool ? "; the FMU needs the tool that made it: " : "",
-                         d->needs_execution_tool ? d->generation_tool : "");
+                         i->fmu->path, i->library_name, why ? why : "no reason given",
+                         i->needs_execution_tool ? "; the FMU needs the tool that made it: " : "",
+                         i->needs_execution_tool ? i->d->generation_tool : "");
     }
-    st =
-        crdi_fmi_functions_load(i->ctx, i->library, i->fmu->library, i->version, &i->f, i->present);
+    st = crdi_fmi_functions_load(i->ctx, i->library, i->library_name, i->version, i->exchange,
+                                 &i->f, i->present);
     if (st < 0) { return crdi_fail_in(i->ctx, st, "%s", i->fmu->path); }
     fill_sets(i);
 fail:
@@ -239,7 +238,7 @@ static crd_status check_interface(crd_fmi* i)
         if (types && strcmp(types, "default") != 0) {
             return crdi_fail(i->ctx, CRD_E_UNSUPPORTED,
                              "%s: %s: the types platform is '%.100s', expected 'default'",
-                             i->fmu->path, i->fmu->library, types);
+                             i->fmu->path, i->library_name, types);
         }
     }
     const char* (*get_version)(void) =
@@ -263,13 +262,19 @@ static void* instantiate2(crd_fmi* i, const crd_fmi_options* opt)
         .environment = i,
     };
     crdi_fmi_mark(i, CRDI_FMI2_Instantiate);
-    return i->f.two.Instantiate(i->name, CRDI_FMI2_CO_SIMULATION, i->d->token, i->resources,
-                                &i->callbacks, opt->visible, opt->logging_on);
+    return i->f.two.Instantiate(
+        i->name, i->exchange ? CRDI_FMI2_MODEL_EXCHANGE : CRDI_FMI2_CO_SIMULATION, i->d->token,
+        i->resources, &i->callbacks, opt->visible, opt->logging_on);
 }
 
 static void* instantiate3(crd_fmi* i, const crd_fmi_options* opt)
 {
     const bool update = i->intermediate != NULL;
+    if (i->exchange) {
+        crdi_fmi_mark(i, CRDI_FMI3_InstantiateModelExchange);
+        return i->f.three.InstantiateModelExchange(i->name, i->d->token, i->resources, opt->visible,
+                                                   opt->logging_on, i, crdi_fmi3_log);
+    }
     crdi_fmi_mark(i, CRDI_FMI3_InstantiateCoSimulation);
     return i->f.three.InstantiateCoSimulation(i->name, i->d->token, i->resources, opt->visible,
                                               opt->logging_on, i->event_mode, opt->early_return,
@@ -278,16 +283,33 @@ static void* instantiate3(crd_fmi* i, const crd_fmi_options* opt)
                                               crdi_fmi3_log, update ? crdi_fmi3_update : NULL);
 }
 
+static void choose_interface(crd_fmi* i, bool exchange)
+{
+    const crd_fmu_description* d = i->d;
+    const crd_fmu_model_exchange* x = &d->exchange;
+    i->exchange = exchange;
+    i->library_name = exchange ? i->fmu->exchange_library : i->fmu->library;
+    i->can_get_set_state = exchange ? x->can_get_set_state : d->can_get_set_state;
+    i->can_serialize_state = exchange ? x->can_serialize_state : d->can_serialize_state;
+    i->provides_directional_derivatives =
+        exchange ? x->provides_directional_derivatives : d->provides_directional_derivatives;
+    i->needs_execution_tool = exchange ? x->needs_execution_tool : d->needs_execution_tool;
+    i->can_be_instantiated_once =
+        exchange ? x->can_be_instantiated_once : d->can_be_instantiated_once;
+}
+
 static crd_status fill(crd_fmi* i, crd_fmu* f, const crd_fmi_options* opt)
 {
     i->fmu = f;
     i->d = crd_fmu_describe(f);
     i->version = (uint8_t)i->d->version;
+    choose_interface(i, opt->model_exchange);
     i->state = CRD_FMI_INSTANTIATED;
     i->logger = opt->logger;
     i->logger_user = opt->logger_user;
-    i->event_mode = i->version == CRD_FMI_3 && opt->event_mode && i->d->has_event_mode;
-    if (i->version == CRD_FMI_3 && i->d->provides_intermediate_update) {
+    i->event_mode =
+        !i->exchange && i->version == CRD_FMI_3 && opt->event_mode && i->d->has_event_mode;
+    if (!i->exchange && i->version == CRD_FMI_3 && i->d->provides_intermediate_update) {
         i->intermediate = opt->intermediate;
         i->intermediate_user = opt->intermediate_user;
     }
@@ -304,7 +326,7 @@ crd_status crd_fmi_instantiate(crd_context* ctx, crd_fmu* f, const crd_fmi_optio
     if (!opt->instance_name || !opt->instance_name[0]) {
         return crdi_fail(ctx, CRD_E_RANGE, "%s: an instance needs a name", crd_fmu_path(f));
     }
-    crd_status st = crd_fmu_check_runnable(f, ctx);
+    crd_status st = crd_fmu_check_interface(f, opt->model_exchange, ctx);
     if (st < 0) { return st; }
     crd_fmi* i = crdi_new(ctx, sizeof *i);
     if (!i) { return CRD_E_MEMORY; }

@@ -16,6 +16,7 @@ struct crd_fmi {
     _Atomic uint8_t last_call;                // function number, read when the FMU crashed
     uint8_t state;                            // crd_fmi_state, changed by crdi_fmi_set_state only
     bool event_mode;                          // FMI 3, agreed at instantiation
+    bool exchange;                            // Model Exchange, else Co-Simulation
     crdi_fmi_functions f;                     // its first three pointers end the line
 
     crd_fmi_exchange* joined; // has a copy of what a step looks at, NULL: none
@@ -26,6 +27,10 @@ struct crd_fmi {
     char* library_path; // real path; equal for all instances that share memory
     char* resources;    // URI (FMI 2) or path (FMI 3), NULL if there is no such folder
     void* library;
+    const char* library_name; // below the FMU's folder, of the interface that is used
+    // what the interface that is used offers
+    bool can_get_set_state, can_serialize_state, provides_directional_derivatives;
+    bool needs_execution_tool, can_be_instantiated_once;
     uint64_t present[CRDI_FMI_WORDS];                   // functions that the library has
     uint64_t sets[CRD_FMI_STATE_COUNT][CRDI_FMI_WORDS]; // what each state allows of them
     uint64_t warned[CRDI_FMI_WORDS]; // functions whose Warning has been told, under text_lock
@@ -56,6 +61,12 @@ struct crd_fmi {
 static inline bool crdi_fmi_is_two(const crd_fmi* i)
 {
     return i->version == CRD_FMI_2;
+}
+
+static inline crdi_fmi_kind crdi_fmi_kind_of(const crd_fmi* i)
+{
+    return (crdi_fmi_kind){
+        .version = i->version, .exchange = i->exchange, .event_mode = i->event_mode};
 }
 
 // May the function be called now? One load and a test.
@@ -95,6 +106,9 @@ CRDI_COLD crd_status crdi_fmi_judge(crd_fmi* i, int function, crdi_fmi_status st
                                     const crdi_fmi_place* place);
 // Ends a call that may lead to another state.
 crd_status crdi_fmi_end(crd_fmi* i, int function, crdi_fmi_status status);
+
+// exchange.c: fmi2NewDiscreteStates
+crd_status crdi_fmi_new_discrete_states(crd_fmi* i, crd_fmi_update* out);
 
 // What the FMU calls.
 crdi_fmi2_logger crdi_fmi2_log;

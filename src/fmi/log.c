@@ -190,7 +190,7 @@ crd_status crdi_fmi_refuse(crd_fmi* i, int function)
     char states[256] = "";
     size_t n = 0;
     for (int s = 0; s < CRD_FMI_STATE_COUNT && n < sizeof states; s++) {
-        if (!crdi_fmi_allowed(i->version, function, (crd_fmi_state)s)) { continue; }
+        if (!crdi_fmi_allowed(crdi_fmi_kind_of(i), function, (crd_fmi_state)s)) { continue; }
         n += (size_t)snprintf(states + n, sizeof states - n, "%s%s", n ? ", " : "",
                               crdi_fmi_state_name((crd_fmi_state)s));
     }
@@ -266,7 +266,7 @@ crd_status crdi_fmi_judge(crd_fmi* i, int function, crdi_fmi_status status,
                  where, repeat ? ": " : "", repeat ? text : "");
         return CRD_OK;
     }
-    const crd_fmi_state next = crdi_fmi_next(i->version, i->event_mode, i->state, function, status);
+    const crd_fmi_state next = crdi_fmi_next(crdi_fmi_kind_of(i), i->state, function, status);
     if (next == CRD_FMI_FATAL) {
         crdi_fmi_set_fatal(i);
     } else {

@@ -9,6 +9,7 @@ enum {
     INIT = 1 << CRD_FMI_INITIALIZATION,
     STEP = 1 << CRD_FMI_STEP,
     EVNT = 1 << CRD_FMI_EVENT,
+    CONT = 1 << CRD_FMI_CONTINUOUS,
     INTM = 1 << CRD_FMI_INTERMEDIATE,
     FAIL = 1 << CRD_FMI_STEP_FAILED,
     TERM = 1 << CRD_FMI_TERMINATED,
@@ -19,6 +20,8 @@ enum {
     GET2 = INIT | STEP | FAIL | TERM | ERRO, // after an Error for debugging only
     SET2 = INST | INIT | STEP,
     ASK2 = STEP | FAIL | TERM,
+    ALLX = INST | INIT | EVNT | CONT | TERM | ERRO, // Model Exchange
+    GETX = INIT | EVNT | CONT | TERM | ERRO,
 
     // FMI 3.0.2
     ALL3 = INST | CONF | RECO | INIT | STEP | EVNT | TERM | ERRO,
@@ -26,11 +29,15 @@ enum {
     SET3 = INST | CONF | RECO | INIT | STEP | EVNT,
     DER3 = INIT | STEP | EVNT | TERM | ERRO,
     DEP3 = INST | INIT | STEP | EVNT | INTM | TERM | ERRO,
+    ALLY = INST | CONF | RECO | INIT | EVNT | CONT | TERM | ERRO, // Model Exchange
+    GETY = INST | INIT | EVNT | CONT | TERM | ERRO,
+    SETY = INST | CONF | RECO | INIT | EVNT,
+    DERY = INIT | EVNT | CONT | TERM | ERRO,
 };
 
 // FMI 2.0.4, the table in 4.2.4 for Co-Simulation. Functions without a row are never called on an
 // instance of ours: Instantiate makes a new one, CancelStep needs a step in progress, the rest is
-// Model Exchange.
+// Model Exchange, which has a table of its own.
 static const uint16_t table2[CRDI_FMI2_COUNT] = {
     [CRDI_FMI2_GetTypesPlatform] = ALL2,                              // 2.1.4
     [CRDI_FMI2_GetVersion] = ALL2,                                    // 2.1.4
@@ -64,6 +71,45 @@ static const uint16_t table2[CRDI_FMI2_COUNT] = {
     [CRDI_FMI2_GetIntegerStatus] = ASK2,                              // 4.2.3
     [CRDI_FMI2_GetBooleanStatus] = ASK2,                              // 4.2.3
     [CRDI_FMI2_GetStringStatus] = ASK2,                               // 4.2.3
+};
+
+// FMI 2.0.4, the table in 3.2.3 for Model Exchange. In continuous-time mode only continuous inputs
+// may be set, hence only reals. No row: Instantiate and Co-Simulation.
+static const uint16_t table2x[CRDI_FMI2_COUNT] = {
+    [CRDI_FMI2_GetTypesPlatform] = ALLX,                                          // 2.1.4
+    [CRDI_FMI2_GetVersion] = ALLX,                                                // 2.1.4
+    [CRDI_FMI2_SetDebugLogging] = ALLX,                                           // 2.1.5
+    [CRDI_FMI2_FreeInstance] = ALLX,                                              // 2.1.5
+    [CRDI_FMI2_SetupExperiment] = INST,                                           // 2.1.6
+    [CRDI_FMI2_EnterInitializationMode] = INST,                                   // 2.1.6
+    [CRDI_FMI2_ExitInitializationMode] = INIT,                                    // 2.1.6
+    [CRDI_FMI2_Terminate] = EVNT | CONT,                                          // 2.1.6
+    [CRDI_FMI2_Reset] = ALLX,                                                     // 2.1.6
+    [CRDI_FMI2_GetReal] = GETX,                                                   // 2.1.7
+    [CRDI_FMI2_GetInteger] = GETX,                                                // 2.1.7
+    [CRDI_FMI2_GetBoolean] = GETX,                                                // 2.1.7
+    [CRDI_FMI2_GetString] = GETX,                                                 // 2.1.7
+    [CRDI_FMI2_SetReal] = INST | INIT | EVNT | CONT,                              // 2.1.7
+    [CRDI_FMI2_SetInteger] = INST | INIT | EVNT,                                  // 2.1.7
+    [CRDI_FMI2_SetBoolean] = INST | INIT | EVNT,                                  // 2.1.7
+    [CRDI_FMI2_SetString] = INST | INIT | EVNT,                                   // 2.1.7
+    [CRDI_FMI2_GetFMUstate] = ALLX,                                               // 2.1.8
+    [CRDI_FMI2_SetFMUstate] = ALLX,                                               // 2.1.8
+    [CRDI_FMI2_FreeFMUstate] = ALLX,                                              // 2.1.8
+    [CRDI_FMI2_SerializedFMUstateSize] = ALLX,                                    // 2.1.8
+    [CRDI_FMI2_SerializeFMUstate] = ALLX,                                         // 2.1.8
+    [CRDI_FMI2_DeSerializeFMUstate] = ALLX,                                       // 2.1.8
+    [CRDI_FMI2_GetDirectionalDerivative] = GETX,                                  // 2.1.9
+    [CRDI_FMI2_SetTime] = EVNT | CONT,                                            // 3.2.1
+    [CRDI_FMI2_SetContinuousStates] = CONT,                                       // 3.2.1
+    [CRDI_FMI2_EnterEventMode] = EVNT | CONT,                                     // 3.2.2
+    [CRDI_FMI2_NewDiscreteStates] = EVNT,                                         // 3.2.2
+    [CRDI_FMI2_EnterContinuousTimeMode] = EVNT,                                   // 3.2.2
+    [CRDI_FMI2_CompletedIntegratorStep] = CONT,                                   // 3.2.2
+    [CRDI_FMI2_GetDerivatives] = GETX,                                            // 3.2.2
+    [CRDI_FMI2_GetEventIndicators] = GETX,                                        // 3.2.2
+    [CRDI_FMI2_GetContinuousStates] = GETX,                                       // 3.2.2
+    [CRDI_FMI2_GetNominalsOfContinuousStates] = INST | EVNT | CONT | TERM | ERRO, // 3.2.2
 };
 
 // FMI 3.0.2, the lists of allowed functions in 2.3.1 (all states), 2.3.2 Instantiated, 2.3.3
@@ -135,30 +181,106 @@ static const uint16_t table3[CRDI_FMI3_COUNT] = {
     [CRDI_FMI3_GetOutputDerivatives] = STEP | INTM | TERM | ERRO, // 4.2.1, 4.2.2, 2.3.8
 };
 
-bool crdi_fmi_allowed(crd_fmi_version version, int function, crd_fmi_state state)
+// FMI 3.0.2, the same lists for Model Exchange, with 3.2.1 Continuous-Time Mode.
+static const uint16_t table3x[CRDI_FMI3_COUNT] = {
+    [CRDI_FMI3_GetVersion] = ALLY,              // 2.2.5
+    [CRDI_FMI3_SetDebugLogging] = ALLY,         // 2.3.1
+    [CRDI_FMI3_FreeInstance] = ALLY,            // 2.3.1
+    [CRDI_FMI3_Reset] = ALLY,                   // 2.3.1
+    [CRDI_FMI3_GetFMUState] = ALLY,             // 2.3.1
+    [CRDI_FMI3_SetFMUState] = ALLY,             // 2.3.1
+    [CRDI_FMI3_FreeFMUState] = ALLY,            // 2.3.1
+    [CRDI_FMI3_SerializedFMUStateSize] = ALLY,  // 2.3.1
+    [CRDI_FMI3_SerializeFMUState] = ALLY,       // 2.3.1
+    [CRDI_FMI3_DeserializeFMUState] = ALLY,     // 2.3.1
+    [CRDI_FMI3_EnterInitializationMode] = INST, // 2.3.2
+    [CRDI_FMI3_ExitInitializationMode] = INIT,  // 2.3.3
+    [CRDI_FMI3_Terminate] = CONT | EVNT | RECO, // 2.3.4
+    [CRDI_FMI3_GetFloat32] = GETY,              // 2.3.2, 2.3.3, 2.3.5, 2.3.8, 3.2.1
+    [CRDI_FMI3_GetFloat64] = GETY,
+    [CRDI_FMI3_GetInt8] = GETY,
+    [CRDI_FMI3_GetUInt8] = GETY,
+    [CRDI_FMI3_GetInt16] = GETY,
+    [CRDI_FMI3_GetUInt16] = GETY,
+    [CRDI_FMI3_GetInt32] = GETY,
+    [CRDI_FMI3_GetUInt32] = GETY,
+    [CRDI_FMI3_GetInt64] = GETY,
+    [CRDI_FMI3_GetUInt64] = GETY,
+    [CRDI_FMI3_GetBoolean] = GETY,
+    [CRDI_FMI3_GetString] = GETY,
+    [CRDI_FMI3_GetBinary] = GETY,
+    [CRDI_FMI3_SetFloat32] = SETY | CONT, // 2.3.2, 2.3.3, 2.3.5 to 2.3.7, 3.2.1
+    [CRDI_FMI3_SetFloat64] = SETY | CONT,
+    [CRDI_FMI3_SetInt8] = SETY,
+    [CRDI_FMI3_SetUInt8] = SETY,
+    [CRDI_FMI3_SetInt16] = SETY,
+    [CRDI_FMI3_SetUInt16] = SETY,
+    [CRDI_FMI3_SetInt32] = SETY,
+    [CRDI_FMI3_SetUInt32] = SETY,
+    [CRDI_FMI3_SetInt64] = SETY,
+    [CRDI_FMI3_SetUInt64] = SETY,
+    [CRDI_FMI3_SetBoolean] = SETY,
+    [CRDI_FMI3_SetString] = SETY,
+    [CRDI_FMI3_SetBinary] = SETY,
+    [CRDI_FMI3_GetClock] = EVNT,                        // 2.3.5
+    [CRDI_FMI3_SetClock] = EVNT,                        // 2.3.5
+    [CRDI_FMI3_GetNumberOfVariableDependencies] = GETY, // 2.2.10
+    [CRDI_FMI3_GetVariableDependencies] = GETY,         // 2.2.10
+    [CRDI_FMI3_GetDirectionalDerivative] = DERY,        // 2.3.3, 2.3.5, 2.3.8, 3.2.1
+    [CRDI_FMI3_GetAdjointDerivative] = DERY,
+    [CRDI_FMI3_EnterConfigurationMode] = INST | EVNT, // 2.3.2, 2.3.5
+    [CRDI_FMI3_ExitConfigurationMode] = CONF | RECO,  // 2.3.6, 2.3.7
+    [CRDI_FMI3_GetIntervalDecimal] = INIT | EVNT,     // 2.3.3, 2.3.5
+    [CRDI_FMI3_GetIntervalFraction] = INIT | EVNT,
+    [CRDI_FMI3_GetShiftDecimal] = INIT, // 2.3.3
+    [CRDI_FMI3_GetShiftFraction] = INIT,
+    [CRDI_FMI3_SetIntervalDecimal] = INIT, // 2.3.3
+    [CRDI_FMI3_SetIntervalFraction] = INIT,
+    [CRDI_FMI3_SetShiftDecimal] = INIT,
+    [CRDI_FMI3_SetShiftFraction] = INIT,
+    [CRDI_FMI3_EvaluateDiscreteStates] = EVNT,  // 2.3.5
+    [CRDI_FMI3_UpdateDiscreteStates] = EVNT,    // 2.3.5
+    [CRDI_FMI3_EnterContinuousTimeMode] = EVNT, // 2.3.5
+    [CRDI_FMI3_EnterEventMode] = CONT,          // 3.2.1
+    [CRDI_FMI3_SetTime] = CONT,                 // 3.2.1
+    [CRDI_FMI3_SetContinuousStates] = CONT,     // 3.2.1
+    [CRDI_FMI3_CompletedIntegratorStep] = CONT, // 3.2.1
+    [CRDI_FMI3_GetContinuousStates] = DERY,     // 2.3.3, 2.3.5, 2.3.8, 3.2.1
+    [CRDI_FMI3_GetContinuousStateDerivatives] = DERY,
+    [CRDI_FMI3_GetEventIndicators] = DERY,
+    [CRDI_FMI3_GetNominalsOfContinuousStates] = DERY,
+    [CRDI_FMI3_GetNumberOfContinuousStates] = GETY, // 2.3.2, 2.3.3, 2.3.5, 2.3.8, 3.2.1
+    [CRDI_FMI3_GetNumberOfEventIndicators] = GETY,
+};
+
+bool crdi_fmi_allowed(crdi_fmi_kind kind, int function, crd_fmi_state state)
 {
-    const uint16_t row = version == CRD_FMI_2 ? table2[function] : table3[function];
-    return (row >> state) & 1;
+    const uint16_t* table = kind.version == CRD_FMI_2 ? (kind.exchange ? table2x : table2)
+                                                      : (kind.exchange ? table3x : table3);
+    return (table[function] >> state) & 1;
 }
 
-void crdi_fmi_allowed_set(crd_fmi_version version, crd_fmi_state state,
-                          uint64_t set[CRDI_FMI_WORDS])
+void crdi_fmi_allowed_set(crdi_fmi_kind kind, crd_fmi_state state, uint64_t set[CRDI_FMI_WORDS])
 {
     for (int w = 0; w < CRDI_FMI_WORDS; w++) {
         set[w] = 0;
     }
-    for (int f = 0; f < crdi_fmi_function_count(version); f++) {
-        set[f / 64] |= (uint64_t)crdi_fmi_allowed(version, f, state) << (f % 64);
+    for (int f = 0; f < crdi_fmi_function_count(kind.version); f++) {
+        set[f / 64] |= (uint64_t)crdi_fmi_allowed(kind, f, state) << (f % 64);
     }
 }
 
-static crd_fmi_state next2(crd_fmi_state state, int function)
+static crd_fmi_state next2(crdi_fmi_kind kind, crd_fmi_state state, int function)
 {
     switch (function) {
     case CRDI_FMI2_EnterInitializationMode:
         return CRD_FMI_INITIALIZATION;
     case CRDI_FMI2_ExitInitializationMode:
-        return CRD_FMI_STEP;
+        return kind.exchange ? CRD_FMI_EVENT : CRD_FMI_STEP;
+    case CRDI_FMI2_EnterEventMode:
+        return CRD_FMI_EVENT;
+    case CRDI_FMI2_EnterContinuousTimeMode:
+        return CRD_FMI_CONTINUOUS;
     case CRDI_FMI2_Terminate:
         return CRD_FMI_TERMINATED;
     case CRDI_FMI2_Reset:
@@ -168,21 +290,25 @@ static crd_fmi_state next2(crd_fmi_state state, int function)
     }
 }
 
-static crd_fmi_state next3(bool event_mode, crd_fmi_state state, int function)
+static crd_fmi_state next3(crdi_fmi_kind kind, crd_fmi_state state, int function)
 {
     switch (function) {
     case CRDI_FMI3_EnterInitializationMode:
         return CRD_FMI_INITIALIZATION;
     case CRDI_FMI3_ExitInitializationMode:
-        return event_mode ? CRD_FMI_EVENT : CRD_FMI_STEP;
+        return kind.exchange || kind.event_mode ? CRD_FMI_EVENT : CRD_FMI_STEP;
     case CRDI_FMI3_EnterEventMode:
         return CRD_FMI_EVENT;
     case CRDI_FMI3_EnterStepMode:
         return CRD_FMI_STEP;
+    case CRDI_FMI3_EnterContinuousTimeMode:
+        return CRD_FMI_CONTINUOUS;
     case CRDI_FMI3_EnterConfigurationMode:
         return state == CRD_FMI_INSTANTIATED ? CRD_FMI_CONFIGURATION : CRD_FMI_RECONFIGURATION;
     case CRDI_FMI3_ExitConfigurationMode:
-        return state == CRD_FMI_CONFIGURATION ? CRD_FMI_INSTANTIATED : CRD_FMI_STEP;
+        return state == CRD_FMI_CONFIGURATION ? CRD_FMI_INSTANTIATED
+               : kind.exchange                ? CRD_FMI_EVENT
+                                              : CRD_FMI_STEP;
     case CRDI_FMI3_Terminate:
         return CRD_FMI_TERMINATED;
     case CRDI_FMI3_Reset:
@@ -192,16 +318,18 @@ static crd_fmi_state next3(bool event_mode, crd_fmi_state state, int function)
     }
 }
 
-crd_fmi_state crdi_fmi_next(crd_fmi_version version, bool event_mode, crd_fmi_state state,
-                            int function, crdi_fmi_status status)
+crd_fmi_state crdi_fmi_next(crdi_fmi_kind kind, crd_fmi_state state, int function,
+                            crdi_fmi_status status)
 {
     switch (status) {
     case CRDI_FMI_OK:
     case CRDI_FMI_WARNING:
-        return version == CRD_FMI_2 ? next2(state, function) : next3(event_mode, state, function);
+        return kind.version == CRD_FMI_2 ? next2(kind, state, function)
+                                         : next3(kind, state, function);
     case CRDI_FMI_DISCARD:
         // FMI 2.0.4, 4.2.2: part of the step may be done; FMI 3.0.2, 4.2.1: nothing changed
-        return version == CRD_FMI_2 && function == CRDI_FMI2_DoStep ? CRD_FMI_STEP_FAILED : state;
+        return kind.version == CRD_FMI_2 && function == CRDI_FMI2_DoStep ? CRD_FMI_STEP_FAILED
+                                                                         : state;
     case CRDI_FMI_PENDING:
         return state;
     case CRDI_FMI_FATAL:
@@ -221,6 +349,7 @@ const char* crdi_fmi_state_name(crd_fmi_state state)
         [CRD_FMI_INITIALIZATION] = "initialization mode",
         [CRD_FMI_STEP] = "step mode",
         [CRD_FMI_EVENT] = "event mode",
+        [CRD_FMI_CONTINUOUS] = "continuous-time mode",
         [CRD_FMI_INTERMEDIATE] = "intermediate update mode",
         [CRD_FMI_STEP_FAILED] = "step failed",
         [CRD_FMI_TERMINATED] = "terminated",

@@ -92,9 +92,13 @@ static crd_status check_types(crd_master* m, const crd_connection_spec* c, const
                          where(c->place, at, sizeof at), from->unit->name, c->from, types[a],
                          to->unit->name, c->to, types[b]);
     }
-    if (bytes && c->has_transformation) {
+    bool changes = c->has_transformation || c->map_count > 0;
+    for (int i = 0; i < c->via_count; i++) {
+        changes = changes || c->via[i].has_transformation || c->via[i].map_count > 0;
+    }
+    if (bytes && changes) {
         return crdi_fail(m->ctx, CRD_E_RANGE,
-                         "%sgain and offset make no sense between %s variables",
+                         "%sgain and offset or a map make no sense between %s variables",
                          where(c->place, at, sizeof at), types[a]);
     }
     const uint32_t na = from->element < 0 ? from->variable->size : 1;
@@ -109,50 +113,129 @@ static crd_status check_types(crd_master* m, const crd_connection_spec* c, const
     return CRD_OK;
 }
 
-// value in the target's unit = factor * value + shift
-static crd_status unit_conversion(crd_master* m, const crd_connection_spec* c, const end* from,
-                                  const end* to, double* factor, double* shift)
+// What is known of the unit that a value is in.
+typedef struct {
+    const char* name;
+    bool known;
+    crd_dimension dimension;
+} measure;
+
+static measure measure_of(const end* e)
+{
+    measure m = {.name = e->variable->unit};
+    m.known = e->unit->ops->dimension(e->unit, e->index, &m.dimension);
+    return m;
+}
+
+static measure measure_behind(const crd_transformation* t)
+{
+    measure m = {.name = t->unit ? t->unit : "", .known = t->dimension != NULL};
+    if (t->dimension) { m.dimension = *t->dimension; }
+    if (!m.known && m.name[0]) { m.known = crd_dimension_parse(m.name, &m.dimension); }
+    return m;
+}
+
+// A connection on its way to become links.
+typedef struct {
+    crd_master* m;
+    const crd_connection_spec* spec;
+    end from, to;
+    double gain, offset; // of what has been done so far: gain * x + offset
+    bool transform;
+} route;
+
+static crd_status fail_units(const route* r, const measure* a, const measure* b)
 {
     char at[512];
-    crd_dimension a, b;
-    *factor = 1;
-    *shift = 0;
-    if (!c->convert_units || crd_type_kind(from->variable->type) != CRD_REAL ||
-        crd_type_kind(to->variable->type) != CRD_REAL ||
-        !from->unit->ops->dimension(from->unit, from->index, &a) ||
-        !to->unit->ops->dimension(to->unit, to->index, &b)) {
-        return CRD_OK; // one of them says nothing: the numbers pass as they are
-    }
-    if (!crd_dimension_equal(&a, &b)) {
-        return crdi_fail(m->ctx, CRD_E_RANGE,
+    const crd_connection_spec* c = r->spec;
+    where(c->place, at, sizeof at);
+    if (c->via_count == 0) {
+        return crdi_fail(r->m->ctx, CRD_E_RANGE,
                          "%s%s.%s is in '%s' and %s.%s in '%s': these cannot be converted; "
                          "'convert_units: false' passes the numbers as they are",
-                         where(c->place, at, sizeof at), from->unit->name, c->from,
-                         from->variable->unit, to->unit->name, c->to, to->variable->unit);
+                         at, r->from.unit->name, c->from, a->name, r->to.unit->name, c->to,
+                         b->name);
     }
-    const bool relative = from->variable->relative_quantity || to->variable->relative_quantity;
-    *factor = a.factor / b.factor;
-    *shift = relative ? 0 : (a.offset - b.offset) / b.factor;
-    if (*factor != 1 || *shift != 0) {
-        crdi_log(m->ctx, CRD_LOG_INFO, "%s%s.%s [%s] -> %s.%s [%s]: converted with factor %g%s",
-                 where(c->place, at, sizeof at), from->unit->name, c->from, from->variable->unit,
-                 to->unit->name, c->to, to->variable->unit, *factor,
-                 *shift != 0 ? " and offset" : "");
+    return crdi_fail(r->m->ctx, CRD_E_RANGE,
+                     "%s%s.%s -> %s.%s: '%s' cannot be converted into '%s' on the way", at,
+                     r->from.unit->name, c->from, r->to.unit->name, c->to, a->name, b->name);
+}
+
+// From one unit into the next. If one of them says nothing, the numbers pass as they are.
+static crd_status convert_units(route* r, const measure* a, const measure* b)
+{
+    char at[512];
+    const crd_variable *from = r->from.variable, *to = r->to.variable;
+    if (crd_type_kind(from->type) != CRD_REAL || crd_type_kind(to->type) != CRD_REAL || !a->known ||
+        !b->known) {
+        return CRD_OK;
     }
+    if (!crd_dimension_equal(&a->dimension, &b->dimension)) { return fail_units(r, a, b); }
+    const bool relative = from->relative_quantity || to->relative_quantity;
+    const double factor = a->dimension.factor / b->dimension.factor;
+    const double shift =
+        relative ? 0 : (a->dimension.offset - b->dimension.offset) / b->dimension.factor;
+    if (factor == 1 && shift == 0) { return CRD_OK; }
+    r->transform = true;
+    r->gain *= factor;
+    r->offset = factor * r->offset + shift;
+    crdi_log(r->m->log, CRD_LOG_INFO, "%s%s.%s [%s] -> %s.%s [%s]: converted with factor %g%s",
+             where(r->spec->place, at, sizeof at), r->from.unit->name, r->spec->from, a->name,
+             r->to.unit->name, r->spec->to, b->name, factor, shift != 0 ? " and offset" : "");
     return CRD_OK;
+}
+
+static void scale(route* r, double gain, double offset)
+{
+    r->gain *= gain;
+    r->offset = gain * r->offset + offset;
+    r->transform = true;
+}
+
+// All stages in one gain and one offset.
+static crd_status collapse(route* r)
+{
+    crd_status st = CRD_OK;
+    const crd_connection_spec* c = r->spec;
+    measure now = measure_of(&r->from);
+    const measure last = measure_of(&r->to);
+    for (int i = 0; i < c->via_count; i++) {
+        const crd_transformation* t = &c->via[i];
+        const measure next = measure_behind(t);
+        if (t->convert_units) { CRD_TRY(convert_units(r, &now, &next)); }
+        if (t->has_transformation) { scale(r, t->gain, t->offset); }
+        now = next;
+    }
+    if (c->convert_units) { CRD_TRY(convert_units(r, &now, &last)); }
+    if (c->has_transformation) { scale(r, c->gain, c->offset); }
+fail:
+    return st;
+}
+
+static crd_status make_route(route* r, const crdi_chain** chain)
+{
+    *chain = NULL;
+    r->gain = 1;
+    if (!crdi_chain_needed(r->spec)) { return collapse(r); }
+    char at[512];
+    where(r->spec->place, at, sizeof at);
+    return crdi_chain_create(
+        r->m, &(crdi_chain_ends){r->spec, r->from.unit, r->to.unit, r->from.index, r->to.index, at},
+        chain);
 }
 
 static crd_status connect_one(crd_master* m, const crd_connection_spec* c)
 {
     crd_status st = CRD_OK;
-    end from = {0}, to = {0};
-    double factor = 1, shift = 0;
-    CRD_TRY(resolve_end(m, c->from_unit, c->from, c->place, &from));
-    CRD_TRY(resolve_end(m, c->to_unit, c->to, c->place, &to));
-    CRD_TRY(check_causality(m, c, &from, &to));
-    CRD_TRY(check_types(m, c, &from, &to));
-    CRD_TRY(unit_conversion(m, c, &from, &to, &factor, &shift));
+    route r = {.m = m, .spec = c};
+    const crdi_chain* chain = NULL;
+    CRD_TRY(resolve_end(m, c->from_unit, c->from, c->place, &r.from));
+    CRD_TRY(resolve_end(m, c->to_unit, c->to, c->place, &r.to));
+    CRD_TRY(check_causality(m, c, &r.from, &r.to));
+    CRD_TRY(check_types(m, c, &r.from, &r.to));
+    CRD_TRY(make_route(&r, &chain));
 
+    const end from = r.from, to = r.to;
     const int n = from.element < 0 ? (int)from.variable->size : 1;
     crdi_link* links =
         crdi_grow(m->ctx, m->links, &m->link_capacity, (size_t)(m->link_count + n), sizeof *links);
@@ -170,10 +253,10 @@ static crd_status connect_one(crd_master* m, const crd_connection_spec* c)
             .to_variable = to.index,
             .from_element = from.element < 0 ? i : from.element,
             .to_element = to.element < 0 ? i : to.element,
-            // gain * (factor * x + shift) + offset
-            .gain = c->gain * factor,
-            .offset = c->gain * shift + c->offset,
-            .transform = c->has_transformation || factor != 1 || shift != 0,
+            .gain = r.gain,
+            .offset = r.offset,
+            .transform = r.transform,
+            .chain = chain,
             .order = curve ? (int)c->extrapolation : 0,
             .spec = c,
         };
@@ -223,12 +306,12 @@ static void warn_about(crd_master* m, const crd_unit* unit, const bool* used)
             continue;
         }
         if (++count <= MOST_WARNINGS) {
-            crdi_log(m->ctx, level, "%s.%s is not connected and keeps its start value %s",
+            crdi_log(m->log, level, "%s.%s is not connected and keeps its start value %s",
                      unit->name, x->name, x->start && x->start[0] ? x->start : "(none given)");
         }
     }
     if (count > MOST_WARNINGS) {
-        crdi_log(m->ctx, level, "%s: %d more inputs are not connected", unit->name,
+        crdi_log(m->log, level, "%s: %d more inputs are not connected", unit->name,
                  count - MOST_WARNINGS);
     }
 }

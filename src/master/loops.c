@@ -75,7 +75,8 @@ static crd_status move_link(start* s, const crdi_link* k, bool* changed)
                          .to_type = (uint8_t)to,
                          .gain = k->gain,
                          .offset = k->offset,
-                         .transform = k->transform};
+                         .transform = k->transform,
+                         .chain = k->chain};
     c.from = crdi_slot(&a->outputs, crd_type_kind(from), k->from_slot);
     c.to = crdi_slot(&b->inputs, crd_type_kind(to), k->to_slot);
     s->dirty[k->to_member] = true;
@@ -513,7 +514,7 @@ static crd_status solve_loop(start* s, const int* nodes, int count, int componen
                          "after %d iterations, wanted %g (run.initialization)",
                          r->text, r->residual, r->iterations, m->sys->run.loop_tolerance);
     }
-    crdi_log(m->ctx, CRD_LOG_INFO,
+    crdi_log(m->log, CRD_LOG_INFO,
              "initialisation: loop over %s solved by %s in %d iterations, residual %g", r->text,
              r->newton ? "Newton" : "fixed point", r->iterations, r->residual);
     return CRD_OK;

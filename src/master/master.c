@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 crd_master_options crd_master_defaults(void)
@@ -13,15 +14,15 @@ static crd_status open_units(crd_master* m)
 {
     m->members = crdi_arena_new(&m->arena, (size_t)m->sys->unit_count, sizeof *m->members);
     if (!m->members) { return CRD_E_MEMORY; }
-    const crd_status stored = crd_unit_store_create(m->ctx, &m->store);
-    if (stored < 0) { return stored; }
+    const crd_status stored = crd_unit_store_create(m->log, &m->store);
+    if (stored < 0) { return crdi_fail(m->ctx, stored, "%s", crd_error_text(m->log)); }
     if (m->sys->unit_count == 0) {
         return crdi_fail(m->ctx, CRD_E_RANGE, "%s: the system has no units", m->sys->file);
     }
     for (int i = 0; i < m->sys->unit_count; i++) {
         crdi_member* p = &m->members[i];
-        const crd_status st = crd_unit_create_shared(m->ctx, m->store, &m->sys->units[i], &p->unit);
-        if (st < 0) { return st; }
+        const crd_status st = crd_unit_create_shared(m->log, m->store, &m->sys->units[i], &p->unit);
+        if (st < 0) { return crdi_fail(m->ctx, st, "%s", crd_error_text(m->log)); }
         p->pinned = m->sys->units[i].pinned;
         p->unit->wish = &m->wish;
         m->member_count++;
@@ -41,6 +42,14 @@ crd_status crd_master_create(crd_context* ctx, const crd_system* sys, const crd_
     m->running = m->end_member = -1;
     m->threads = 1;
     crdi_arena_init(&m->arena, ctx);
+    crdi_text_init(&m->verdict, ctx);
+    crdi_map_init(&m->hashes, ctx);
+    pthread_mutex_init(&m->ear, NULL);
+    m->log = crdi_context_tap(ctx, crdi_master_hear, m);
+    if (!m->log) {
+        st = crdi_fail(ctx, CRD_E_MEMORY, "out of memory");
+        goto fail;
+    }
     CRD_TRY(open_units(m));
     CRD_TRY(crdi_master_connect(m));
     CRD_TRY(crdi_master_plan_grid(m));
@@ -81,7 +90,7 @@ static void destroy_members_guarded(crd_master* m)
     crdi_guard_enter(&guard, &m->running);
     const int crash = sigsetjmp(guard.env, 0);
     if (crash) {
-        crdi_log(m->ctx, CRD_LOG_WARNING, "unit '%s' crashed after the run, when it was freed",
+        crdi_log(m->log, CRD_LOG_WARNING, "unit '%s' crashed after the run, when it was freed",
                  m->sys->units[m->running].name);
         m->running = -1;
     }
@@ -95,6 +104,7 @@ void crd_master_destroy(crd_master* m)
     if (!m) { return; }
     (void)crd_master_finish(m);
     crd_recorder_destroy(m->recorder);
+    crdi_master_close_spare(m);
     crdi_pool_destroy(m->pool);
     if (m->opt.guard_crashes && m->initialized) {
         destroy_members_guarded(m);
@@ -102,7 +112,12 @@ void crd_master_destroy(crd_master* m)
         destroy_members(m);
     }
     crd_unit_store_destroy(m->store);
+    crd_context_destroy(m->log);
+    pthread_mutex_destroy(&m->ear);
     crd_context* ctx = m->ctx;
+    crdi_text_clear(&m->verdict);
+    crdi_map_clear(&m->hashes);
+    crdi_free(ctx, (void*)m->hash_texts);
     crdi_free(ctx, m->links);
     crdi_free(ctx, m->signals);
     crdi_arena_clear(&m->arena);
@@ -202,12 +217,20 @@ static int64_t clock_cost(void)
     return least;
 }
 
+static int64_t wall_clock(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
 crd_status crd_master_initialize(crd_master* m)
 {
     if (m->initialized) {
         return crdi_fail(m->ctx, CRD_E_STATE, "crd_master_initialize was called twice");
     }
     m->initialized = true;
+    m->wall_start = wall_clock();
     m->ns_clock = clock_cost();
     const int64_t begin = crdi_now_ns();
     crd_status st = CRD_OK;
@@ -223,7 +246,7 @@ crd_status crd_master_initialize(crd_master* m)
     }
     if (st < 0) { m->end = CRD_END_FAILED; }
     m->ns_initialization = crdi_now_ns() - begin;
-    return st;
+    return crdi_master_note_failure(m, st);
 }
 
 // ---- running -----------------------------------------------------------------------------------
@@ -267,7 +290,7 @@ crd_status crd_master_finish(crd_master* m)
     if (!m->initialized || m->finished) { return CRD_OK; }
     m->finished = true;
     // The record first: a unit may still crash in its terminate.
-    const crd_status st = m->recorder ? crd_recorder_finish(m->recorder) : CRD_OK;
+    const crd_status st = crdi_master_close_results(m);
     crd_status ended = CRD_OK;
     if (m->opt.guard_crashes) {
         terminate_all_guarded(m, &ended);

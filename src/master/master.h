@@ -4,9 +4,12 @@
 #include "cardan/master.h"
 #include "cardan/results.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 
 typedef struct crdi_pool crdi_pool;
+
+enum { CRDI_EARLY = 24 }; // warnings that are kept until there is a record
 
 /// A polynomial through the last samples of a source, order 0 to 2, Newton form.
 typedef struct crdi_curve {
@@ -33,6 +36,32 @@ typedef struct crdi_scaled {
     double gain, offset;
 } crdi_scaled;
 
+/// A number of either kind on its way through a chain.
+typedef struct crdi_scalar {
+    bool is_real;
+    int64_t integer;
+    double real;
+} crdi_scalar;
+
+typedef struct crdi_pair {
+    int64_t from;
+    crdi_scalar to;
+    const char* text; // of `from`, for messages
+} crdi_pair;
+
+/// One change of a value: by a table, or gain * x + offset.
+typedef struct crdi_stage {
+    const crdi_pair* pairs; // by `from`, ascending; NULL: gain and offset
+    int count;
+    double gain, offset;
+} crdi_stage;
+
+/// What a connection with maps does to a value, stage by stage.
+typedef struct crdi_chain {
+    const crdi_stage* stages;
+    int count;
+} crdi_chain;
+
 /// One element that changes its kind, or is not a real number.
 typedef struct crdi_conversion {
     const void* from;
@@ -40,6 +69,7 @@ typedef struct crdi_conversion {
     uint8_t from_type, to_type; // crd_type
     double gain, offset;
     bool transform;
+    const crdi_chain* chain; // NULL: gain and offset
 } crdi_conversion;
 
 /// All links of one kind of moment into one member, as ranges of the master's lists.
@@ -72,6 +102,7 @@ typedef struct crdi_member {
     int64_t ticks; // length of its step in ticks
     double step;   // s
     bool pinned;
+    int raster; // of its signals
 
     bool feeds_curve;  // its outputs need a stamp
     int64_t stamp;     // run: tick that its outputs belong to, if feeds_curve
@@ -92,6 +123,7 @@ typedef struct crdi_link {
     int from_slot, to_slot;         // element of the kind's vector in the binding
     double gain, offset;
     bool transform;
+    const crdi_chain* chain; // instead of gain and offset, NULL: none
     int order;
     bool early; // by the schedule
     int phase;
@@ -105,9 +137,19 @@ typedef struct crdi_signal {
     int32_t variable, element;
 } crdi_signal;
 
+/// Signals that are recorded at the same times.
+typedef struct crdi_raster {
+    const char* name; // "10 ms"
+    int64_t ticks;    // between two rows
+    bool at_end;      // a row at the end of the run, too, wherever it lies
+    int probe_first, probe_count;
+    int member_first, member_count; // that have something to read, in m->readers
+} crdi_raster;
+
 /// One recorded value: where it stands and which word of the row it becomes.
 typedef struct crdi_probe {
     const void* from; // double, int64_t or crd_bytes
+    int signal;
     int word;
     crd_kind kind;
     bool watched; // an output that only the record sees: NaN ends the run here, too
@@ -143,8 +185,10 @@ struct crd_master {
 
     crdi_signal* signals;
     int signal_count;
-    crdi_probe* probes;
-    int probe_count;
+    crdi_raster* rasters; // one at least, without signals if there are none
+    int raster_count;
+    crdi_probe* probes; // by raster
+    int* readers;       // members with extras, by raster
     crd_recorder* recorder;
 
     double start, stop, tolerance; // tolerance NaN: the units' own
@@ -152,7 +196,7 @@ struct crd_master {
     int64_t tick_count;
     int64_t row_every; // ticks between rows
 
-    int64_t n;                           // run: ticks done
+    int64_t n;                           // run: ticks done; foreign threads read it
     crd_end end;                         // run
     int end_member;                      // run: -1
     bool wish;                           // run: some unit wants the end; atomic
@@ -174,10 +218,39 @@ struct crd_master {
     int loop_count;
     crd_unit_report* unit_reports;
     crd_master_report report;
+
+    crd_context* log;    // over ctx: lines pass crdi_master_hear; units' contexts come from it
+    pthread_mutex_t ear; // of the next four
+    bool hears;          // run: warnings become events of the record
+    char early[CRDI_EARLY][256]; // warnings before there was a record
+    int early_count;
+    int64_t warnings;        // run
+    char message[1024];      // run: why it failed, ""
+    int64_t wall_start;      // run: ns since 1970, 0: not initialised yet
+    crdi_text verdict;       // room for crd_master_describe_verdict after a crash
+    crd_context* record_ctx; // the recorder's
+    char* spare;             // memory for after a crash
+    size_t spare_size, spare_used;
+    bool heap_lost;  // run: take it from there
+    crdi_map hashes; // path -> hash_texts
+    const char** hash_texts;
+    size_t hash_capacity;
 };
 
 // connect.c: connections of the description to links, with all checks
 crd_status crdi_master_connect(crd_master* m);
+// chain.c: connections with maps
+typedef struct crdi_chain_ends {
+    const crd_connection_spec* spec;
+    crd_unit *source, *target;
+    int32_t from, to; // variables
+    const char* at;   // "file:line: "
+} crdi_chain_ends;
+bool crdi_chain_needed(const crd_connection_spec* c);
+crd_status crdi_chain_create(crd_master* m, const crdi_chain_ends* ends, const crdi_chain** out);
+/// The value behind the last stage. false: no stage changed it. `fits`: it came from the last
+/// stage's table and so is one that the target has.
+bool crdi_chain_pass(const crdi_chain* c, bool is_unsigned, crdi_scalar* x, bool* fits);
 // bind.c: bindings, room for values, slots of the links
 crd_status crdi_master_bind(crd_master* m);
 /// Room for the values of a binding, from the arena.
@@ -193,7 +266,27 @@ crd_status crdi_master_plan_lanes(crd_master* m); // once the units are initiali
 // record.c
 crd_status crdi_master_select_signals(crd_master* m);
 crd_status crdi_master_open_results(crd_master* m);
+/// Rows of all rasters that are due at m->n.
 crd_status crdi_master_record(crd_master* m);
+/// Says how the run ended, attaches the verdict and closes the file.
+crd_status crdi_master_close_results(crd_master* m);
+// events.c: what happens besides the values
+crd_log_sink crdi_master_hear; ///< of m->log; any thread
+void crdi_master_event(crd_master* m, crd_event_kind kind, const char* text);
+void crdi_master_start_hearing(crd_master* m); ///< the record is there
+void crdi_master_stop_hearing(crd_master* m);
+/// Keeps the sentence of the run's failure and notes it; hands `st` back.
+crd_status crdi_master_note_failure(crd_master* m, crd_status st);
+// describe.c
+/// Room for the verdict, so that writing it takes no memory.
+crd_status crdi_master_reserve_verdict(crd_master* m);
+// spare.c
+crd_status crdi_master_open_spare(crd_master* m);
+void crdi_master_close_spare(crd_master* m);
+// hash.c
+/// SHA-256 of a file as 64 hexadecimal digits, "" if it is no regular file that can be read. The
+/// text is the master's and worked out once.
+crd_status crdi_master_hash(crd_master* m, const char* path, const char** out);
 // loops.c: values consistent at the start
 crd_status crdi_master_solve_start(crd_master* m);
 crd_status crdi_master_seed_curves(crd_master* m); // before the first step

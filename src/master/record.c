@@ -1,8 +1,13 @@
 // What is recorded, and how a row is filled.
 #include "master/master.h"
 
+#include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 static const char* full_name(crd_master* m, const crd_unit* u, const crd_variable* v,
                              uint32_t element)
@@ -88,6 +93,68 @@ static crd_status fail_no_signal(crd_master* m)
                      near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
+// ---- rasters -----------------------------------------------------------------------------------
+
+// "10 ms"
+static const char* interval_name(crd_master* m, double s)
+{
+    static const struct {
+        double unit;
+        const char* name;
+    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
+    size_t k = 0;
+    while (k < 3 && s < units[k].unit * (1 - 1e-9)) {
+        k++;
+    }
+    return crdi_arena_format(&m->arena, "%.6g %s", s / units[k].unit, units[k].name);
+}
+
+static crd_status add_raster(crd_master* m, int64_t ticks, bool at_end, int* index)
+{
+    crdi_raster* r = &m->rasters[m->raster_count];
+    *r = (crdi_raster){.ticks = ticks, .at_end = at_end};
+    r->name = interval_name(m, (double)ticks * m->tick);
+    if (!r->name) { return CRD_E_MEMORY; }
+    *index = m->raster_count++;
+    return CRD_OK;
+}
+
+// Where the file has room for several rasters, a unit that steps more seldom than rows come is
+// recorded at its own communication points. All others share the first raster.
+static crd_status plan_rasters(crd_master* m)
+{
+    const bool several = m->sys->results.path && crd_recorder_has_rasters(m->sys->results.path);
+    int base = -1;
+    m->rasters = crdi_arena_new(&m->arena, (size_t)m->member_count + 1, sizeof *m->rasters);
+    if (!m->rasters) { return CRD_E_MEMORY; }
+    crd_status st = CRD_OK;
+    for (int pass = 0; pass < 2; pass++) { // the shared one comes first
+        for (int i = 0; i < m->signal_count; i++) {
+            crdi_member* p = &m->members[m->signals[i].member];
+            const bool own = several && p->ticks > m->row_every;
+            if (own != (pass == 1) || (i && m->signals[i - 1].member == m->signals[i].member)) {
+                continue;
+            }
+            if (!own) {
+                if (base < 0) { CRD_TRY(add_raster(m, m->row_every, true, &base)); }
+                p->raster = base;
+                continue;
+            }
+            int k = base + 1;
+            while (k < m->raster_count && m->rasters[k].ticks != p->ticks) {
+                k++;
+            }
+            if (k == m->raster_count) { CRD_TRY(add_raster(m, p->ticks, false, &k)); }
+            p->raster = k;
+        }
+    }
+    if (m->raster_count == 0) { CRD_TRY(add_raster(m, m->row_every, true, &base)); }
+fail:
+    return st;
+}
+
+// ---- signals -----------------------------------------------------------------------------------
+
 crd_status crdi_master_select_signals(crd_master* m)
 {
     crd_status st = CRD_OK;
@@ -107,10 +174,11 @@ crd_status crdi_master_select_signals(crd_master* m)
     }
     for (int i = 0; i < r->pattern_count; i++) {
         if (!used[i]) {
-            crdi_log(m->ctx, CRD_LOG_WARNING,
+            crdi_log(m->log, CRD_LOG_WARNING,
                      "no variable matches '%s': nothing is recorded for it", r->patterns[i]);
         }
     }
+    CRD_TRY(plan_rasters(m));
 fail:
     crdi_free(m->ctx, used);
     return st;
@@ -162,6 +230,30 @@ static const void* probe_source(const crdi_member* p, int32_t position, int32_t 
                          : crdi_slot(&p->extras, kind, p->extra->offsets[-3 - position] + element);
 }
 
+// Members and probes in the order of the rasters.
+static crd_status sort_by_raster(crd_master* m, crdi_probe* unsorted)
+{
+    m->probes = crdi_arena_new(&m->arena, (size_t)m->signal_count, sizeof *m->probes);
+    m->readers = crdi_arena_new(&m->arena, (size_t)m->member_count, sizeof *m->readers);
+    if (!m->probes || !m->readers) { return CRD_E_MEMORY; }
+    int probes = 0, members = 0;
+    for (int k = 0; k < m->raster_count; k++) {
+        crdi_raster* r = &m->rasters[k];
+        r->probe_first = probes;
+        r->member_first = members;
+        for (int i = 0; i < m->signal_count; i++) {
+            if (m->members[m->signals[i].member].raster == k) { m->probes[probes++] = unsorted[i]; }
+        }
+        for (int i = 0; i < m->member_count; i++) {
+            const crdi_member* p = &m->members[i];
+            if (p->extra && p->raster == k) { m->readers[members++] = i; }
+        }
+        r->probe_count = probes - r->probe_first;
+        r->member_count = members - r->member_first;
+    }
+    return CRD_OK;
+}
+
 static crd_status bind_probes(crd_master* m)
 {
     crd_status st = CRD_OK;
@@ -172,8 +264,8 @@ static crd_status bind_probes(crd_master* m)
     }
     int32_t* position = crdi_new_array(m->ctx, (size_t)most, sizeof *position);
     int32_t* list = crdi_new_array(m->ctx, (size_t)most, sizeof *list);
-    m->probes = crdi_arena_new(&m->arena, (size_t)m->signal_count, sizeof *m->probes);
-    if (!position || !list || !m->probes) {
+    crdi_probe* probes = crdi_new_array(m->ctx, (size_t)m->signal_count, sizeof *probes);
+    if (!position || !list || !probes) {
         st = CRD_E_MEMORY;
         goto fail;
     }
@@ -186,66 +278,226 @@ static crd_status bind_probes(crd_master* m)
             const crdi_member* p = &m->members[member];
             const int32_t v = read_variable(p->unit, m->signals[i].variable);
             const crd_kind kind = crd_type_kind(p->unit->info.variables[v].type);
-            m->probes[i] = (crdi_probe){
+            probes[i] = (crdi_probe){
                 .from = probe_source(p, position[v], m->signals[i].element, kind),
+                .signal = i,
                 .kind = kind,
                 .watched = kind == CRD_REAL && position[v] < 0 &&
                            p->unit->info.variables[v].causality == CRD_OUTPUT,
             };
         }
     }
-    m->probe_count = m->signal_count;
+    CRD_TRY(sort_by_raster(m, probes));
 fail:
     crdi_free(m->ctx, position);
     crdi_free(m->ctx, list);
+    crdi_free(m->ctx, probes);
+    return st;
+}
+
+// ---- the file ----------------------------------------------------------------------------------
+
+// Names of the values of an enumeration, in `room`. None are no failure.
+static crd_status find_labels(crdi_arena* room, const crd_unit* u, int32_t variable,
+                              crd_column* column)
+{
+    int64_t value = 0;
+    int count = 0;
+    if (u->info.variables[variable].type != CRD_ENUMERATION || !u->ops->item_at) { return CRD_OK; }
+    while (u->ops->item_at(u, variable, count, &value)) {
+        count++;
+    }
+    crd_label* labels = crdi_arena_new(room, (size_t)count, sizeof *labels);
+    if (!labels) { return CRD_E_MEMORY; }
+    for (int i = 0; i < count; i++) {
+        labels[i].text = u->ops->item_at(u, variable, i, &labels[i].value);
+    }
+    column->labels = labels;
+    column->label_count = count;
+    return CRD_OK;
+}
+
+static crd_status make_columns(crd_master* m, crdi_arena* room, crd_recorder_options* opt)
+{
+    crd_column* columns = crdi_arena_new(room, (size_t)m->signal_count, sizeof *columns);
+    crd_raster* rasters = crdi_arena_new(room, (size_t)m->raster_count, sizeof *rasters);
+    if (!columns || !rasters) { return CRD_E_MEMORY; }
+    for (int i = 0; i < m->signal_count; i++) {
+        const crdi_signal* s = &m->signals[i];
+        const crdi_member* p = &m->members[s->member];
+        const crd_variable* v = &p->unit->info.variables[s->variable];
+        columns[i] = (crd_column){.name = s->name,
+                                  .unit = v->unit,
+                                  .description = v->description,
+                                  .type = (crd_type)v->type,
+                                  .raster = p->raster};
+        const crd_status st = find_labels(room, p->unit, s->variable, &columns[i]);
+        if (st < 0) { return st; }
+    }
+    for (int i = 0; i < m->raster_count; i++) {
+        rasters[i] = (crd_raster){.name = m->rasters[i].name,
+                                  .interval = (double)m->rasters[i].ticks * m->tick};
+    }
+    opt->columns = columns;
+    opt->column_count = m->signal_count;
+    opt->rasters = rasters;
+    opt->raster_count = m->raster_count;
+    return CRD_OK;
+}
+
+static bool ends_in(const char* text, const char* end)
+{
+    const size_t n = strlen(text), k = strlen(end);
+    return n >= k && strcasecmp(text + n - k, end) == 0;
+}
+
+enum { MOST_BYTES = 16 * 1024 * 1024 }; // of a description that is attached
+
+// The description as it was read. A package or an FMU is no text, and what cannot be read is left
+// out: the run does not depend on it. `bytes` belongs to the caller.
+static crd_status read_description(crd_master* m, crd_attachment* out, char** bytes)
+{
+    const char* path = m->sys->file;
+    const bool xml = ends_in(path, ".ssd");
+    struct stat info;
+    if (!xml && !ends_in(path, ".yaml") && !ends_in(path, ".yml")) { return CRD_OK; }
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) { return CRD_OK; }
+    crd_status st = CRD_OK;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size <= MOST_BYTES) {
+        const size_t size = (size_t)info.st_size;
+        *bytes = crdi_new_array(m->ctx, size, 1);
+        if (!*bytes) {
+            st = CRD_E_MEMORY;
+        } else if (read(fd, *bytes, size) == (ssize_t)size) {
+            const char* slash = strrchr(path, '/');
+            *out = (crd_attachment){.name = slash ? slash + 1 : path,
+                                    .mime = xml ? "application/xml" : "application/yaml",
+                                    .data = *bytes,
+                                    .length = size};
+        }
+    }
+    close(fd);
+    return st;
+}
+
+// CSV has no room for anything but rows; then nothing is read, hashed or written down.
+static bool takes_attachments(const char* path)
+{
+    return ends_in(path, ".mf4") || ends_in(path, ".mat");
+}
+
+static crd_status create_recorder(crd_master* m, crdi_arena* room, crdi_text* what)
+{
+    crd_status st = CRD_OK;
+    const crd_results_spec* r = &m->sys->results;
+    crd_attachment files[2] = {{.name = CRD_ATTACHMENT_RUN, .mime = "application/json"}};
+    char* description = NULL;
+    crd_recorder_options opt = {
+        .path = r->path,
+        .unit_row = r->unit_row,
+        .mat_version = r->mat_version,
+        .started = m->wall_start,
+        .title = m->sys->title && m->sys->title[0] ? m->sys->title : NULL,
+        .attachments = files,
+    };
+    CRD_TRY(make_columns(m, room, &opt));
+    if (takes_attachments(r->path)) {
+        CRD_TRY(crdi_master_reserve_verdict(m));
+        CRD_TRY(crd_master_describe_run(m, what));
+        CRD_TRY(read_description(m, &files[1], &description));
+        files[0].data = what->data;
+        files[0].length = what->length;
+        opt.attachment_count = files[1].name ? 2 : 1;
+    }
+    CRD_TRY(crdi_master_open_spare(m));
+    st = crd_recorder_create(m->record_ctx, &opt, &m->recorder);
+    if (st < 0) {
+        st = crdi_fail(m->ctx, st, "%s", crd_error_text(m->record_ctx));
+        goto fail;
+    }
+    for (int i = 0; i < m->signal_count; i++) {
+        m->probes[i].word = crd_recorder_word(m->recorder, m->probes[i].signal);
+    }
+    crdi_master_start_hearing(m);
+fail:
+    crdi_free(m->ctx, description);
     return st;
 }
 
 crd_status crdi_master_open_results(crd_master* m)
 {
-    const crd_results_spec* r = &m->sys->results;
-    if (!r->path) { return CRD_OK; }
+    if (!m->sys->results.path) { return CRD_OK; }
+    crdi_arena room;
+    crdi_text what;
+    crdi_arena_init(&room, m->ctx);
+    crdi_text_init(&what, m->ctx);
     crd_status st = bind_probes(m);
-    if (st < 0) { return st; }
-    crd_column* columns = crdi_new_array(m->ctx, (size_t)m->signal_count, sizeof *columns);
-    if (!columns) { return CRD_E_MEMORY; }
-    for (int i = 0; i < m->signal_count; i++) {
-        const crdi_signal* s = &m->signals[i];
-        const crd_variable* v = &m->members[s->member].unit->info.variables[s->variable];
-        columns[i] = (crd_column){s->name, v->unit, v->description, v->type};
-    }
-    st = crd_recorder_create(m->ctx,
-                             &(crd_recorder_options){.path = r->path,
-                                                     .columns = columns,
-                                                     .column_count = m->signal_count,
-                                                     .unit_row = r->unit_row},
-                             &m->recorder);
-    crdi_free(m->ctx, columns);
-    for (int i = 0; st == CRD_OK && i < m->probe_count; i++) {
-        m->probes[i].word = crd_recorder_word(m->recorder, i);
-    }
+    if (st == CRD_OK) { st = create_recorder(m, &room, &what); }
+    crdi_text_clear(&what);
+    crdi_arena_clear(&room);
     return st;
 }
 
-static crd_status read_extras(crd_master* m)
+static void note_end(crd_master* m)
 {
+    char text[256];
+    switch (m->end) {
+    case CRD_END_STOP_TIME:
+        crdi_master_event(m, CRD_EVENT_STOP, "stop time");
+        break;
+    case CRD_END_UNIT:
+        snprintf(text, sizeof text, "unit '%s' wished the end",
+                 m->members[m->end_member].unit->name);
+        crdi_master_event(m, CRD_EVENT_STOP, text);
+        break;
+    case CRD_END_FAILED:
+        crdi_master_event(m, CRD_EVENT_STOP, "failed");
+        break;
+    case CRD_END_NONE:
+    case CRD_END_INTERRUPTED:
+        crdi_master_event(m, CRD_EVENT_STOP, "interrupted");
+        break;
+    }
+}
+
+// May come after a crash in the middle of anything: nothing here takes memory from the heap then.
+crd_status crdi_master_close_results(crd_master* m)
+{
+    if (!m->recorder) { return CRD_OK; }
     for (int i = 0; i < m->member_count; i++) {
+        m->heap_lost = m->heap_lost || m->members[i].crashed;
+    }
+    note_end(m);
+    crdi_master_stop_hearing(m);
+    if (takes_attachments(m->sys->results.path) &&
+        crd_master_describe_verdict(m, &m->verdict) == CRD_OK) {
+        // Without a verdict the rows are still worth it.
+        (void)crd_recorder_attach(m->recorder, &(crd_attachment){.name = CRD_ATTACHMENT_VERDICT,
+                                                                 .mime = "application/json",
+                                                                 .data = m->verdict.data,
+                                                                 .length = m->verdict.length});
+    }
+    const crd_status st = crd_recorder_finish(m->recorder);
+    m->heap_lost = false; // the record is safe
+    if (st == CRD_OK) { return CRD_OK; }
+    snprintf(m->message, sizeof m->message, "%s", crd_error_text(m->record_ctx));
+    return crdi_fail(m->ctx, st, "%s", m->message);
+}
+
+// ---- rows --------------------------------------------------------------------------------------
+
+static crd_status read_extras(crd_master* m, const crdi_raster* r)
+{
+    for (int k = 0; k < r->member_count; k++) {
+        const int i = m->readers[r->member_first + k];
         crdi_member* p = &m->members[i];
-        if (!p->extra) { continue; }
         m->running = i;
         const crd_status st = p->unit->ops->get(p->unit, p->extra, &p->extras);
         m->running = -1;
         if (st < 0) { return crdi_member_failed(m, i, st); }
     }
     return CRD_OK;
-}
-
-static void put_bytes(crd_word* w, const crd_bytes* b)
-{
-    const size_t room = (CRD_RECORD_BYTES - 1) * sizeof *w;
-    const size_t n = b->length < room ? b->length : room;
-    w[0].integer = (int64_t)n;
-    if (n) { memcpy(w + 1, b->data, n); }
 }
 
 static crd_status __attribute__((cold, noinline)) fail_nan(crd_master* m, int signal)
@@ -257,29 +509,43 @@ static crd_status __attribute__((cold, noinline)) fail_nan(crd_master* m, int si
     return crdi_member_failed(m, s->member, CRD_E_UNIT);
 }
 
-crd_status crdi_master_record(crd_master* m)
+static crd_status record_raster(crd_master* m, int index)
 {
-    const crd_status st = read_extras(m);
+    const crdi_raster* r = &m->rasters[index];
+    const crd_status st = read_extras(m, r);
     if (st < 0) { return st; }
-    crd_word* row = crd_recorder_begin(m->recorder);
+    crd_word* row = crd_recorder_begin_raster(m->recorder, index);
     if (!row) {
-        m->end = CRD_END_FAILED;
-        return CRD_E_IO; // finish says why
+        m->end = CRD_END_FAILED; // finish says why
+        return crdi_fail(m->ctx, CRD_E_IO, "%s: writing the results failed", m->sys->results.path);
     }
     int nan = -1;
     row[0].real = crd_master_time(m);
-    for (int i = 0; i < m->probe_count; i++) {
-        const crdi_probe* p = &m->probes[i];
+    const crdi_probe* probes = m->probes + r->probe_first;
+    for (int i = 0; i < r->probe_count; i++) {
+        const crdi_probe* p = &probes[i];
         if (p->kind == CRD_REAL) {
             const double x = *(const double*)p->from;
             row[p->word].real = x;
-            if (__builtin_expect(x != x, 0) && p->watched && nan < 0) { nan = i; }
+            if (__builtin_expect(x != x, 0) && p->watched && nan < 0) { nan = p->signal; }
         } else if (p->kind == CRD_INTEGER) {
             row[p->word].integer = *(const int64_t*)p->from;
         } else {
-            put_bytes(&row[p->word], p->from);
+            const crd_bytes* b = p->from;
+            crd_word_set_bytes(&row[p->word], b->data, b->length);
         }
     }
-    crd_recorder_end(m->recorder);
+    crd_recorder_end_raster(m->recorder, index);
     return nan < 0 ? CRD_OK : fail_nan(m, nan);
+}
+
+crd_status crdi_master_record(crd_master* m)
+{
+    for (int i = 0; i < m->raster_count; i++) {
+        const crdi_raster* r = &m->rasters[i];
+        if (m->n % r->ticks != 0 && !(r->at_end && m->n == m->tick_count)) { continue; }
+        const crd_status st = record_raster(m, i);
+        if (st < 0) { return st; }
+    }
+    return CRD_OK;
 }

@@ -76,7 +76,7 @@ static crd_status member_ticks(crd_master* m)
                 p->unit->name, fixed, p->step, fixed);
         }
         if (p->step > (m->stop - m->start) * (1 + 1e-9) && p->step > m->tick) {
-            crdi_log(m->ctx, CRD_LOG_WARNING,
+            crdi_log(m->log, CRD_LOG_WARNING,
                      "unit '%s' never steps: its step of %g s is longer than the run of %g s",
                      p->unit->name, p->step, m->stop - m->start);
         }
@@ -143,7 +143,7 @@ static crd_status count_ticks(crd_master* m)
             n++;
         } else {
             m->stop = m->start + (double)n * m->tick;
-            crdi_log(m->ctx, CRD_LOG_WARNING,
+            crdi_log(m->log, CRD_LOG_WARNING,
                      "the stop time is not on the grid of steps and not all units can take a "
                      "shorter step: the run ends at %.10g s",
                      m->stop);
@@ -165,7 +165,7 @@ static void choose_rows(crd_master* m)
     const double real = (double)m->row_every * m->tick;
     if (interval > 0 && interval / m->tick <= (double)m->tick_count &&
         fabs(real - interval) > 1e-6 * interval) {
-        crdi_log(m->ctx, CRD_LOG_WARNING,
+        crdi_log(m->log, CRD_LOG_WARNING,
                  "the interval of the results, %g s, is not a multiple of the step %g s: rows come "
                  "every %g s",
                  interval, m->tick, real);
@@ -462,6 +462,7 @@ static void append_link(crd_master* m, const crdi_link* k, crdi_feed* f)
             .gain = k->gain,
             .offset = k->offset,
             .transform = k->transform,
+            .chain = k->chain,
         };
     } else if (k->order > 0) {
         crdi_curve c = {.from = from,

@@ -244,10 +244,8 @@ static crd_status tick(crd_master* m)
         CRD_TRY(run_batch(m, &m->phases[i]));
     }
     CRD_TRY(check_outputs(m));
-    m->n++;
-    if (m->recorder && (m->n % m->row_every == 0 || m->n == m->tick_count)) {
-        CRD_TRY(crdi_master_record(m));
-    }
+    __atomic_store_n(&m->n, m->n + 1, __ATOMIC_RELAXED); // a unit's own thread may log and ask
+    if (m->recorder) { CRD_TRY(crdi_master_record(m)); }
 fail:
     return st;
 }
@@ -290,7 +288,7 @@ crd_status crd_master_advance(crd_master* m, int64_t ticks)
                          "crd_master_advance comes after crd_master_initialize and before "
                          "crd_master_finish");
     }
-    if (!m->opt.guard_crashes) { return advance(m, ticks); }
+    if (!m->opt.guard_crashes) { return crdi_master_note_failure(m, advance(m, ticks)); }
     crdi_guard guard;
     crd_status st = CRD_OK;
     crdi_guard_enter(&guard, &m->running);
@@ -301,5 +299,5 @@ crd_status crd_master_advance(crd_master* m, int64_t ticks)
         st = advance(m, ticks);
     }
     crdi_guard_leave(&guard);
-    return st;
+    return crdi_master_note_failure(m, st);
 }

@@ -68,8 +68,24 @@ static bool is_wide(int type)
     return type == CRD_INT64 || type == CRD_UINT64;
 }
 
+static bool convert_by_chain(const crdi_conversion* c)
+{
+    bool fits = false;
+    crdi_scalar x = {.integer = *(const int64_t*)c->from};
+    if (!crdi_chain_pass(c->chain, c->from_type == CRD_UINT64, &x, &fits)) { return false; }
+    if (crd_type_kind(c->to_type) == CRD_REAL) {
+        *(double*)c->to = x.is_real ? x.real : (double)x.integer;
+    } else if (x.is_real) {
+        *(int64_t*)c->to = to_integer(x.real, c->to_type);
+    } else {
+        *(int64_t*)c->to = fits ? x.integer : to_integer((double)x.integer, c->to_type);
+    }
+    return true;
+}
+
 void crdi_convert(const crdi_conversion* c)
 {
+    if (c->chain && convert_by_chain(c)) { return; } // what no stage changed goes on as it is
     const bool to_real = crd_type_kind(c->to_type) == CRD_REAL;
     if (!to_real && !c->transform && c->from_type == c->to_type) { // all 64 bits survive
         *(int64_t*)c->to = *(const int64_t*)c->from;

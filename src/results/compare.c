@@ -1,4 +1,5 @@
-// Which rows of B belong to a row of A is worked out once; then every signal is one pass.
+// Which rows of B belong to a row of A is worked out once for each pair of rasters; then every
+// signal is one pass.
 #include "cardan/results.h"
 
 #include <math.h>
@@ -15,8 +16,11 @@ typedef struct comparison {
     crdi_arena arena;
     const crd_table *a, *b; // during crd_compare
     const crd_compare_options* opt;
-    match* matches; // (last - first)
+    match* matches; // (last - first), of the pair of rasters that was met last
+    size_t capacity;
+    const double *time_a, *time_b; // which these are
     int64_t first, last;
+    int overlaps; // signals so far whose times meet
     crd_difference* signals;
 } comparison;
 
@@ -58,60 +62,78 @@ static crd_status check_options(const comparison* c)
     return CRD_OK;
 }
 
-// The times that both cover
-static crd_status find_overlap(comparison* c)
+// Times of a column, or of a table's first raster.
+typedef struct raster {
+    const double* time;
+    int64_t rows;
+} raster;
+
+// The times that both cover; first == last if there are none.
+static void find_overlap(comparison* c, raster a, raster b)
+{
+    c->first = c->last = 0;
+    if (a.rows == 0 || b.rows == 0) { return; }
+    const double a_stop = a.time[a.rows - 1], b_stop = b.time[b.rows - 1];
+    const double start = a.time[0] > b.time[0] ? a.time[0] : b.time[0];
+    const double stop = a_stop < b_stop ? a_stop : b_stop;
+    while (c->first < a.rows && a.time[c->first] < start) {
+        c->first++;
+    }
+    c->last = c->first;
+    while (c->last < a.rows && a.time[c->last] <= stop) {
+        c->last++;
+    }
+    if (c->first == c->last) { return; }
+    c->view.start = c->overlaps == 0 || start < c->view.start ? start : c->view.start;
+    c->view.stop = c->overlaps == 0 || stop > c->view.stop ? stop : c->view.stop;
+    c->overlaps++;
+}
+
+static crd_status nothing_meets(const comparison* c)
 {
     const crd_table *a = c->a, *b = c->b;
-    if (a->rows == 0 && b->rows == 0) { return CRD_OK; }
     if (a->rows == 0 || b->rows == 0) {
         return crdi_fail(c->ctx, CRD_E_RANGE, "compare: %s has no rows",
                          a->rows == 0 ? a->path : b->path);
     }
-    const double a_stop = a->time[a->rows - 1], b_stop = b->time[b->rows - 1];
-    c->view.start = a->time[0] > b->time[0] ? a->time[0] : b->time[0];
-    c->view.stop = a_stop < b_stop ? a_stop : b_stop;
-    while (c->first < a->rows && a->time[c->first] < c->view.start) {
-        c->first++;
-    }
-    c->last = c->first;
-    while (c->last < a->rows && a->time[c->last] <= c->view.stop) {
-        c->last++;
-    }
-    if (c->first == c->last) {
-        return crdi_fail(
-            c->ctx, CRD_E_RANGE,
-            "compare: %s covers %g to %g s, %s covers %g to %g s: no time of the first "
-            "lies in the second",
-            a->path, a->time[0], a_stop, b->path, b->time[0], b_stop);
-    }
-    return CRD_OK;
+    return crdi_fail(c->ctx, CRD_E_RANGE,
+                     "compare: %s covers %g to %g s, %s covers %g to %g s: no time of the first "
+                     "lies in the second",
+                     a->path, a->time[0], a->time[a->rows - 1], b->path, b->time[0],
+                     b->time[b->rows - 1]);
 }
 
-static crd_status match_rows(comparison* c)
+static crd_status match_rows(comparison* c, raster a, raster b)
 {
-    const double *ta = c->a->time, *tb = c->b->time;
-    c->matches = crdi_new_array(c->ctx, (size_t)(c->last - c->first), sizeof *c->matches);
-    if (!c->matches) { return CRD_E_MEMORY; }
+    if (c->time_a && c->time_a == a.time && c->time_b == b.time) { return CRD_OK; }
+    find_overlap(c, a, b);
+    const double *ta = a.time, *tb = b.time;
+    match* grown = crdi_grow(c->ctx, c->matches, &c->capacity, (size_t)(c->last - c->first),
+                             sizeof *c->matches);
+    if (!grown) { return CRD_E_MEMORY; }
+    c->matches = grown;
     int64_t low = 0, high = 0; // rows of B at this time: low .. high - 1
     int64_t nth = 0;           // of the rows of A at this time
     for (int64_t i = c->first; i < c->last; i++) {
         nth = i > c->first && ta[i] == ta[i - 1] ? nth + 1 : 0;
-        while (low < c->b->rows && tb[low] < ta[i]) {
+        while (low < b.rows && tb[low] < ta[i]) {
             low++;
         }
         high = high < low ? low : high;
-        while (high < c->b->rows && tb[high] <= ta[i]) {
+        while (high < b.rows && tb[high] <= ta[i]) {
             high++;
         }
         match* m = &c->matches[i - c->first];
         if (low == high) {
             *m = (match){low - 1, (ta[i] - tb[low - 1]) / (tb[low] - tb[low - 1])};
-        } else if (i + 1 == c->a->rows || ta[i + 1] != ta[i] || low + nth >= high) {
+        } else if (i + 1 == a.rows || ta[i + 1] != ta[i] || low + nth >= high) {
             *m = (match){high - 1, 0};
         } else {
             *m = (match){low + nth, 0};
         }
     }
+    c->time_a = a.time;
+    c->time_b = b.time;
     return CRD_OK;
 }
 
@@ -145,14 +167,24 @@ static double error_of(double a, double b)
 static bool same_text(const crd_table_column* a, const crd_table_column* b, int64_t i, int64_t j)
 {
     if (a->texts && b->texts) { return strcmp(a->texts[i], b->texts[j]) == 0; }
-    return a->values[i] == b->values[j]; // a number against a text that may be one
+    if (a->values[i] == b->values[j]) { return true; } // a number against a text that may be one
+    // A column of empty texts looks like one of numbers that are not there.
+    const char* text = a->texts ? a->texts[i] : b->texts[j];
+    return !text[0] && isnan(a->values[i]) && isnan(b->values[j]);
 }
 
-static void compare_signal(const comparison* c, int in_a, int in_b, crd_difference* d)
+static crd_status compare_signal(comparison* c, int in_a, int in_b, crd_difference* d)
 {
     const crd_table_column *a = &c->a->columns[in_a], *b = &c->b->columns[in_b];
     const bool text = a->texts || b->texts;
-    d->tolerance = c->opt->absolute + c->opt->relative * size_of(a->values, c->a->rows);
+    const crd_status st = match_rows(c, (raster){a->time, a->rows}, (raster){b->time, b->rows});
+    if (st < 0) { return st; }
+    d->tolerance = c->opt->absolute + c->opt->relative * size_of(a->values, a->rows);
+    if (c->first == c->last && (a->rows || b->rows)) { // they have no time in common
+        d->differs = true;
+        d->max_error = d->rms_error = (double)INFINITY;
+        return CRD_OK;
+    }
     double sum = 0;
     int64_t count = 0;
     for (int64_t i = c->first; i < c->last; i++) {
@@ -167,16 +199,17 @@ static void compare_signal(const comparison* c, int in_a, int in_b, crd_differen
         }
         if (error > d->tolerance && !d->differs) {
             d->differs = true;
-            d->first_time = c->a->time[i];
+            d->first_time = a->time[i];
         }
         if (error > d->max_error || i == c->first) {
             d->max_error = error;
-            d->max_error_time = c->a->time[i];
+            d->max_error_time = a->time[i];
             d->value_a = va;
             d->value_b = vb;
         }
     }
     d->rms_error = count ? sqrt(sum / (double)count) : 0;
+    return CRD_OK;
 }
 
 // Signals that have two names.
@@ -196,10 +229,28 @@ static crd_status compare_pairs(comparison* c)
         *d = (crd_difference){.first_time = (double)NAN, .max_error_time = (double)NAN};
         d->name = crdi_arena_format(&c->arena, "%s=%s", p->a, p->b);
         if (!d->name) { return CRD_E_MEMORY; }
-        compare_signal(c, i, j, d);
+        const crd_status st = compare_signal(c, i, j, d);
+        if (st < 0) { return st; }
         c->view.different_count += d->differs;
     }
     return CRD_OK;
+}
+
+// The column of `other` that belongs to column i of t: of the same name, and where a name occurs in
+// several rasters, the second of them meets the second.
+static int partner(const crd_table* t, int i, const crd_table* other)
+{
+    const char* name = t->columns[i].name;
+    int k = crd_table_find(t, name), j = crd_table_find(other, name);
+    while (k < i && j >= 0) {
+        do {
+            k++;
+        } while (k < i && strcmp(t->columns[k].name, name) != 0);
+        do {
+            j = j + 1 < other->column_count ? j + 1 : -1;
+        } while (j >= 0 && strcmp(other->columns[j].name, name) != 0);
+    }
+    return j;
 }
 
 static crd_status compare_all(comparison* c)
@@ -212,14 +263,15 @@ static crd_status compare_all(comparison* c)
         const crd_table *t = side ? c->b : c->a, *other = side ? c->a : c->b;
         for (int i = 0; i < t->column_count; i++) {
             const char* name = t->columns[i].name;
-            const int j = crd_table_find(other, name);
+            const int j = partner(t, i, other);
             if (!wanted(c->opt, name) || (side && j >= 0)) { continue; }
             crd_difference* d = &c->signals[c->view.signal_count++];
             *d = (crd_difference){.first_time = (double)NAN, .max_error_time = (double)NAN};
             d->name = crdi_arena_text(&c->arena, name, strlen(name));
             if (!d->name) { return CRD_E_MEMORY; }
             if (j >= 0) {
-                compare_signal(c, i, j, d);
+                const crd_status st = compare_signal(c, i, j, d);
+                if (st < 0) { return st; }
             } else {
                 d->only_in_a = !side;
                 d->only_in_b = side;
@@ -244,9 +296,14 @@ crd_status crd_compare(crd_context* ctx, const crd_table* a, const crd_table* b,
     c->opt = opt ? opt : &defaults;
     crdi_arena_init(&c->arena, ctx);
     CRD_TRY(check_options(c));
-    CRD_TRY(find_overlap(c));
-    CRD_TRY(match_rows(c));
     CRD_TRY(c->opt->pair_count ? compare_pairs(c) : compare_all(c));
+    if (c->overlaps == 0) { // no signal that both have, or none at a time that both have
+        find_overlap(c, (raster){a->time, a->rows}, (raster){b->time, b->rows});
+        if (c->overlaps == 0 && (a->rows || b->rows)) {
+            st = nothing_meets(c);
+            goto fail;
+        }
+    }
     crdi_free(ctx, c->matches);
     c->matches = NULL;
     *out = &c->view;

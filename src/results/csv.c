@@ -64,8 +64,9 @@ static char* put_unsigned(char* at, uint64_t n)
 }
 
 // What was cut ends with a whole UTF-8 character; a zero byte ends a text.
-static char* put_string(char* at, const crd_word* word)
+static size_t string_length(const crd_word* word)
 {
+    if (word->integer <= 0) { return 0; }
     const char* text = (const char*)(word + 1);
     size_t n = word->integer < BYTES ? (size_t)word->integer : BYTES;
     if (word->integer > BYTES) {
@@ -78,18 +79,26 @@ static char* put_string(char* at, const crd_word* word)
         if (length > back + 1) { n -= back + 1; }
     }
     const char* zero = memchr(text, 0, n);
-    return crdi_csv_text(at, text, zero ? (size_t)(zero - text) : n);
+    return zero ? (size_t)(zero - text) : n;
 }
 
-static char* put_binary(char* at, const crd_word* word)
+size_t crdi_csv_copy_string(char* at, const crd_word* word)
 {
+    const size_t n = string_length(word);
+    memcpy(at, word + 1, n);
+    return n;
+}
+
+size_t crdi_csv_copy_binary(char* at, const crd_word* word)
+{
+    if (word->integer <= 0) { return 0; }
     const unsigned char* bytes = (const unsigned char*)(word + 1);
     const size_t n = word->integer < BYTES ? (size_t)word->integer : BYTES;
     for (size_t i = 0; i < n; i++) {
         *at++ = "0123456789abcdef"[bytes[i] >> 4];
         *at++ = "0123456789abcdef"[bytes[i] & 15];
     }
-    return at;
+    return 2 * n;
 }
 
 char* crdi_csv_value(char* at, crd_type type, const crd_word* word)
@@ -99,9 +108,9 @@ char* crdi_csv_value(char* at, crd_type type, const crd_word* word)
     case CRD_FLOAT32:
         return at + crdi_format_double(at, word->real);
     case CRD_STRING:
-        return word->integer > 0 ? put_string(at, word) : at;
+        return crdi_csv_text(at, (const char*)(word + 1), string_length(word));
     case CRD_BINARY:
-        return word->integer > 0 ? put_binary(at, word) : at;
+        return at + crdi_csv_copy_binary(at, word);
     case CRD_UINT64:
         return put_unsigned(at, (uint64_t)word->integer);
     case CRD_BOOLEAN:

@@ -1,65 +1,58 @@
-// The cycle thread puts rows of words into a ring; the writer thread makes text of them.
+// The cycle thread puts rows of words into rings, one per raster; the writer thread hands them to
+// the format's sink, which makes bytes of them.
 //
-//   crd_recorder_begin/end -> ring -> writer: format -> buffer -> write()
+//   crd_recorder_begin/end -> ring -> writer -> sink: CSV, MDF, MAT -> file
 //
-// The buffer holds whole rows only. Neither side wakes the other, as waking is a system call: the
-// writer looks every millisecond when there is nothing to do. Between create and destroy nobody
-// allocates or frees, so a recording can be finished after a unit has crashed inside malloc.
-#include "results/csv.h"
+// Neither side wakes the other, as waking is a system call: the writer looks every millisecond when
+// there is nothing to do. Between create and destroy nobody allocates or frees, so a recording can
+// be finished after a unit has crashed inside malloc (attach and MAT excepted).
+#include "results/recorder.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
 enum {
-    RING_BYTES = 4 << 20,
-    RING_LEAST = 16,          // rows
-    BUFFER_BYTES = 256 << 10, // written when this much has come together
-    NAP_NS = 1000000,         // writer, when there is nothing to do
-    NAPS_TO_FLUSH = 200,
-    WAIT_NS = 50000, // cycle thread, when the ring is full
+    RING_BYTES = 4 << 20, // all rings together
+    RING_LEAST = 16,      // rows
+    TURN = 256,           // rows of a raster before the writer looks at the next
+    NAP_NS = 1000000,     // writer, when there is nothing to do
+    WAIT_NS = 50000,      // cycle thread, when the ring is full
     SPINS = 200,
-    STACK_BYTES = 256 << 10,
+    EVENTS = 4096,
+    EVENTS_KEPT = 64, // of these for start, stop and errors
 };
-
-typedef struct field {
-    crd_type type;
-    int word;
-} field;
 
 struct crd_recorder {
     crd_context* ctx;
-    char* path;
-    field* fields;
-    int field_count;
-    crdi_ring* ring;
-    int64_t handed; // rows, by the cycle thread
+    crdi_sink* sink; // belongs to the writer between create and done
+    crdi_field* fields;
+    size_t* words; // of a row, (raster_count)
+    crdi_rows rows;
+    crdi_ring** rings; // (raster_count)
+    int64_t handed;    // rows, by the cycle thread
 
-    // the writer's own
-    int fd;
-    char* buffer;
-    size_t used, room; // bytes in the buffer, bytes that a row may take
-    int64_t buffered;  // rows in the buffer
-    off_t size;        // bytes of the file, whole rows
-    int64_t written;   // rows of the file
-    int error;         // errno of the first failure
-    int naps;          // since the last write
+    crdi_event* events; // (EVENTS) or NULL; an event that is there stays as it is
+    pthread_mutex_t events_lock;
+    atomic_int event_count;
+    atomic_llong events_dropped;
+    int events_taken; // by the writer
 
     pthread_t thread;
     bool started;
     atomic_bool ready;    // by the writer: the header is in the file
     atomic_bool stopping; // by finish
     atomic_bool failed;   // by the writer
-    atomic_bool done;     // by the writer: all fields above may be read
+    atomic_bool done;     // by the writer: the sink's fields may be read
 };
-
-// ---- the writer --------------------------------------------------------------------------------
 
 static void nap(long ns)
 {
@@ -67,85 +60,121 @@ static void nap(long ns)
     nanosleep(&ts, NULL);
 }
 
-// What made it to the file ends in the middle of a row: go back to the last whole one.
-static void give_up(crd_recorder* r, int error, size_t done)
+static crd_status cannot_write(crd_context* ctx, const char* path, int error)
 {
-    int64_t rows;
-    const off_t end = r->size + (off_t)crdi_csv_whole_rows(r->buffer, done, &rows);
-    const int cut = ftruncate(r->fd, end); // fails on a pipe or device, where nothing can be done
-    (void)cut;
-    r->size = end;
-    r->written += rows;
-    r->used = 0;
-    r->error = error;
-    atomic_store(&r->failed, true);
+    return crdi_fail(ctx, CRD_E_IO, "%s: cannot write the results: %s%s", path, strerror(error),
+                     error == ENOENT ? "; the folder has to be there" : "");
 }
 
-static void write_buffer(crd_recorder* r)
+// ---- what sinks share --------------------------------------------------------------------------
+
+crd_status crdi_sink_init(crdi_sink* s, const crdi_sink_ops* ops, crd_context* ctx,
+                          const char* path)
 {
-    size_t done = 0;
-    while (done < r->used) {
-        const ssize_t n = write(r->fd, r->buffer + done, r->used - done);
-        if (n < 0 && errno == EINTR) { continue; }
-        if (n <= 0) {
-            give_up(r, n < 0 ? errno : EIO, done);
-            return;
+    s->ops = ops;
+    s->ctx = ctx;
+    s->fd = -1;
+    s->path = crdi_strdup(ctx, path);
+    if (!s->path) { return CRD_E_MEMORY; }
+    s->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return s->fd < 0 ? cannot_write(ctx, path, errno) : CRD_OK;
+}
+
+void crdi_sink_clear(crdi_sink* s)
+{
+    if (s->fd >= 0) { close(s->fd); }
+    s->fd = -1;
+    crdi_free(s->ctx, s->path);
+}
+
+bool crdi_sink_write(crdi_sink* s, const void* bytes, size_t length, int64_t offset, size_t* done)
+{
+    size_t n = 0;
+    while (n < length) {
+        const ssize_t k = pwrite(s->fd, (const char*)bytes + n, length - n, offset + (off_t)n);
+        if (k < 0 && errno == EINTR) { continue; }
+        if (k <= 0) {
+            if (!s->error) { s->error = k < 0 ? errno : EIO; }
+            break;
         }
-        done += (size_t)n;
+        n += (size_t)k;
     }
-    r->size += (off_t)done;
-    r->written += r->buffered;
-    r->used = 0;
-    r->buffered = 0;
-    r->naps = 0;
+    if (done) { *done = n; }
+    return n == length;
 }
 
-static void format_row(crd_recorder* r, const crd_word* row)
+void crdi_sink_close(crdi_sink* s)
 {
-    char* at = r->buffer + r->used;
-    at += crdi_format_double(at, row[0].real);
-    for (int i = 0; i < r->field_count; i++) {
-        *at++ = ',';
-        at = crdi_csv_value(at, r->fields[i].type, row + r->fields[i].word);
+    if (s->fd >= 0 && close(s->fd) < 0 && !s->error && errno != EINTR) {
+        s->error = errno; // network file systems complain here
     }
-    *at++ = '\n';
-    r->used = (size_t)(at - r->buffer);
-    r->buffered++;
+    s->fd = -1;
+}
+
+// ---- the writer --------------------------------------------------------------------------------
+
+// true: there was something
+static bool take_rows(crd_recorder* r, int raster)
+{
+    crdi_ring* ring = r->rings[raster];
+    int n = 0;
+    for (; n < TURN && !r->sink->error; n++) {
+        const crd_word* row = crdi_ring_read(ring);
+        if (!row) { break; }
+        r->sink->ops->row(r->sink, raster, row);
+        crdi_ring_release(ring);
+    }
+    return n > 0;
+}
+
+static void take_events(crd_recorder* r)
+{
+    const int count = atomic_load_explicit(&r->event_count, memory_order_acquire);
+    while (r->events_taken < count && !r->sink->error) {
+        r->sink->ops->event(r->sink, &r->events[r->events_taken++]);
+    }
+}
+
+static void take_last_events(crd_recorder* r)
+{
+    const long long dropped = atomic_load(&r->events_dropped);
+    if (!r->events || !dropped || r->sink->error) { return; }
+    const crdi_event* last = &r->events[r->events_taken - 1];
+    crdi_event more = {.kind = CRD_EVENT_MARK, .time = last->time};
+    snprintf(more.text, sizeof more.text, "%lld more events are not in this file", dropped);
+    r->sink->ops->event(r->sink, &more);
 }
 
 static void* writer(void* arg)
 {
     crd_recorder* r = arg;
-    write_buffer(r); // the header
-    if (!r->error) { atomic_store(&r->ready, true); }
-    while (!atomic_load_explicit(&r->failed, memory_order_relaxed)) {
+    crdi_sink* s = r->sink;
+    s->ops->start(s);
+    if (!s->error) { atomic_store(&r->ready, true); }
+    while (!s->error) {
         const bool stopping = atomic_load(&r->stopping); // before looking: nothing comes after it
-        const crd_word* row = crdi_ring_read(r->ring);
-        if (row) {
-            format_row(r, row);
-            crdi_ring_release(r->ring);
-            if (r->used >= BUFFER_BYTES) { write_buffer(r); }
-        } else if (stopping) {
-            break;
-        } else {
-            nap(NAP_NS);
-            if (++r->naps >= NAPS_TO_FLUSH) { write_buffer(r); }
+        bool any = false;
+        for (int i = 0; i < r->rows.raster_count; i++) {
+            any = take_rows(r, i) || any;
+        }
+        if (r->events) { take_events(r); }
+        if (any) { continue; }
+        if (stopping) { break; }
+        nap(NAP_NS);
+        if (++s->naps >= s->ops->naps_to_flush) {
+            s->naps = 0;
+            s->ops->flush(s);
         }
     }
-    if (!r->error) { write_buffer(r); }
-    if (close(r->fd) < 0 && !r->error && errno != EINTR) { // network file systems complain here
-        r->error = errno;
-        atomic_store(&r->failed, true);
+    if (s->error) { atomic_store(&r->failed, true); }
+    while (!atomic_load(&r->stopping)) { // MAT's finish allocates: not beside the run
+        nap(NAP_NS);
     }
-    r->fd = -1;
+    take_last_events(r);
+    s->ops->finish(s);
+    if (s->error) { atomic_store(&r->failed, true); }
     atomic_store(&r->done, true);
     return NULL;
-}
-
-static crd_status cannot_write(crd_context* ctx, const char* path, int error)
-{
-    return crdi_fail(ctx, CRD_E_IO, "%s: cannot write the results: %s%s", path, strerror(error),
-                     error == ENOENT ? "; the folder has to be there" : "");
 }
 
 // Signals go to the threads that expect them. A blocked SIGXFSZ or SIGPIPE leaves EFBIG or EPIPE.
@@ -157,126 +186,147 @@ static crd_status start_writer(crd_recorder* r)
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
+    pthread_attr_setstacksize(&attributes, r->sink->ops->stack_bytes);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     const int error = pthread_create(&r->thread, &attributes, writer, r);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attributes);
     if (error) {
-        return crdi_fail(r->ctx, CRD_E_IO, "%s: no thread to write it: %s", r->path,
+        return crdi_fail(r->ctx, CRD_E_IO, "%s: no thread to write it: %s", r->sink->path,
                          strerror(error));
     }
     r->started = true;
     // The header is in the file before the run begins, so a place without room is known at once.
-    while (!atomic_load(&r->ready) && !atomic_load(&r->done)) {
+    while (!atomic_load(&r->ready) && !atomic_load(&r->failed)) {
         nap(WAIT_NS);
     }
     if (atomic_load(&r->ready)) { return CRD_OK; }
-    return cannot_write(r->ctx, r->path, r->error);
+    return cannot_write(r->ctx, r->sink->path, r->sink->error);
 }
 
 // ---- create ------------------------------------------------------------------------------------
 
-static bool is_csv(const char* path)
+typedef enum format { CSV, MDF, MAT, NONE } format;
+
+static format format_of(const char* path)
 {
     const size_t n = strlen(path);
-    return (n > 4 && strcasecmp(path + n - 4, ".csv") == 0) || strncmp(path, "/dev/", 5) == 0;
-}
-
-// Words of a row
-static size_t place_fields(crd_recorder* r, const crd_recorder_options* opt)
-{
-    size_t words = 1;
-    r->room = crdi_csv_room(CRD_FLOAT64);
-    for (int i = 0; i < opt->column_count; i++) {
-        const crd_type type = opt->columns[i].type;
-        r->fields[i] = (field){.type = type, .word = (int)words};
-        words += crd_type_kind(type) == CRD_BYTES ? CRD_RECORD_BYTES : 1;
-        r->room += crdi_csv_room(type);
-    }
-    return words;
-}
-
-static size_t header_room(const crd_recorder_options* opt)
-{
-    size_t n = 64;
-    for (int i = 0; i < opt->column_count; i++) {
-        n += CRDI_CSV_TEXT_ROOM(strlen(opt->columns[i].name)) + 1;
-        if (opt->unit_row) { n += CRDI_CSV_TEXT_ROOM(strlen(opt->columns[i].unit)) + 3; }
-    }
-    return n;
-}
-
-static char* put_unit(char* at, const char* unit)
-{
-    char text[256];
-    const size_t n = strlen(unit);
-    if (n == 0 || n > sizeof text - 2) { return at; } // no real unit is that long
-    text[0] = '[';
-    memcpy(text + 1, unit, n);
-    text[n + 1] = ']';
-    return crdi_csv_text(at, text, n + 2);
-}
-
-static void format_header(crd_recorder* r, const crd_recorder_options* opt)
-{
-    char* at = r->buffer;
-    memcpy(at, "time", 4);
-    at += 4;
-    for (int i = 0; i < opt->column_count; i++) {
-        *at++ = ',';
-        at = crdi_csv_text(at, opt->columns[i].name, strlen(opt->columns[i].name));
-    }
-    *at++ = '\n';
-    if (opt->unit_row) {
-        at = put_unit(at, "s");
-        for (int i = 0; i < opt->column_count; i++) {
-            *at++ = ',';
-            at = put_unit(at, opt->columns[i].unit);
-        }
-        *at++ = '\n';
-    }
-    r->used = (size_t)(at - r->buffer);
+    const char* end = n > 4 ? path + n - 4 : "";
+    if (strcasecmp(end, ".csv") == 0) { return CSV; }
+    if (strcasecmp(end, ".mf4") == 0) { return MDF; }
+    if (strcasecmp(end, ".mat") == 0) { return MAT; }
+    return strncmp(path, "/dev/", 5) == 0 ? CSV : NONE;
 }
 
 crd_status crd_recorder_check_path(crd_context* ctx, const char* path)
 {
-    if (is_csv(path)) { return CRD_OK; }
+    if (format_of(path) != NONE) { return CRD_OK; }
     return crdi_fail(ctx, CRD_E_UNSUPPORTED,
-                     "%s: results are written as CSV, the name should end in .csv", path);
+                     "%s: results are written as CSV, MDF or MATLAB file, the name should end in "
+                     ".csv, .mf4 or .mat",
+                     path);
+}
+
+bool crd_recorder_has_rasters(const char* path)
+{
+    return format_of(path) == MDF;
+}
+
+static void place_fields(crd_recorder* r, const crd_recorder_options* opt)
+{
+    for (int i = 0; i < r->rows.raster_count; i++) {
+        r->words[i] = 1; // time
+    }
+    for (int i = 0; i < opt->column_count; i++) {
+        const crd_column* c = &opt->columns[i];
+        size_t* words = &r->words[c->raster];
+        r->fields[i] = (crdi_field){.type = c->type, .raster = c->raster, .word = (int)*words};
+        *words += crd_type_kind(c->type) == CRD_BYTES ? CRD_RECORD_BYTES : 1;
+    }
+}
+
+static crd_status make_rings(crd_recorder* r, size_t ring_rows)
+{
+    for (int i = 0; i < r->rows.raster_count; i++) {
+        const size_t row_bytes = r->words[i] * sizeof(crd_word);
+        size_t rows = ring_rows;
+        if (rows == 0) {
+            rows = RING_BYTES / (size_t)r->rows.raster_count / row_bytes;
+            if (rows < RING_LEAST) { rows = RING_LEAST; }
+        }
+        const crd_status st = crdi_ring_create(r->ctx, row_bytes, rows, &r->rings[i]);
+        if (st < 0) { return st; }
+    }
+    return CRD_OK;
+}
+
+static crd_status check_rasters(crd_context* ctx, const crd_recorder_options* opt)
+{
+    if (opt->raster_count > 1 && !crd_recorder_has_rasters(opt->path)) {
+        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                         "%s: %d rasters, but this format has one; .mf4 holds several", opt->path,
+                         opt->raster_count);
+    }
+    for (int i = 0; i < opt->column_count; i++) {
+        const int most = opt->raster_count > 1 ? opt->raster_count - 1 : 0;
+        if (opt->columns[i].raster < 0 || opt->columns[i].raster > most) {
+            return crdi_fail(ctx, CRD_E_RANGE, "%s: '%s' is in raster %d, expected 0 to %d",
+                             opt->path, opt->columns[i].name, opt->columns[i].raster, most);
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status open_sink(crd_recorder* r, const crd_recorder_options* opt)
+{
+    crd_status st = CRD_OK;
+    switch (format_of(opt->path)) {
+    case MDF:
+        CRD_TRY(crdi_mdf_sink(r->ctx, opt, &r->rows, &r->sink));
+        break;
+    case MAT:
+        CRD_TRY(crdi_mat_sink(r->ctx, opt, &r->rows, 0, &r->sink));
+        break;
+    default:
+        CRD_TRY(crdi_csv_sink(r->ctx, opt, &r->rows, &r->sink));
+        break;
+    }
+    for (int i = 0; r->sink->ops->attach && i < opt->attachment_count; i++) {
+        CRD_TRY(r->sink->ops->attach(r->sink, &opt->attachments[i]));
+    }
+    if (r->sink->ops->event) {
+        r->events = crdi_new_array(r->ctx, EVENTS, sizeof *r->events);
+        if (!r->events) { st = CRD_E_MEMORY; }
+    }
+fail:
+    return st;
 }
 
 crd_status crd_recorder_create(crd_context* ctx, const crd_recorder_options* opt,
                                crd_recorder** out)
 {
     crd_status st = crd_recorder_check_path(ctx, opt->path);
+    if (st == CRD_OK) { st = check_rasters(ctx, opt); }
     if (st < 0) { return st; }
-    st = CRD_E_MEMORY;
     crd_recorder* r = crdi_new(ctx, sizeof *r);
-    if (!r) { return st; }
+    if (!r) { return CRD_E_MEMORY; }
     r->ctx = ctx;
-    r->fd = -1;
-    r->field_count = opt->column_count;
-    r->path = crdi_strdup(ctx, opt->path);
+    pthread_mutex_init(&r->events_lock, NULL);
+    const int rasters = opt->raster_count > 0 ? opt->raster_count : 1;
     r->fields = crdi_new_array(ctx, (size_t)opt->column_count, sizeof *r->fields);
-    if (!r->path || !r->fields) { goto fail; }
-    const size_t row_bytes = place_fields(r, opt) * sizeof(crd_word);
-    size_t rows = opt->ring_rows ? opt->ring_rows : RING_BYTES / row_bytes;
-    if (rows < RING_LEAST && !opt->ring_rows) { rows = RING_LEAST; }
-    CRD_TRY(crdi_ring_create(ctx, row_bytes, rows, &r->ring));
-    const size_t header = header_room(opt);
-    const size_t buffer = BUFFER_BYTES + r->room;
-    r->buffer = crdi_new_array(ctx, buffer > header ? buffer : header, 1);
-    if (!r->buffer) {
+    r->words = crdi_new_array(ctx, (size_t)rasters, sizeof *r->words);
+    r->rings = crdi_new_array(ctx, (size_t)rasters, sizeof *r->rings);
+    if (!r->fields || !r->words || !r->rings) {
         st = CRD_E_MEMORY;
         goto fail;
     }
-    format_header(r, opt);
-    r->fd = open(opt->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (r->fd < 0) {
-        st = cannot_write(ctx, opt->path, errno);
-        goto fail;
-    }
+    r->rows = (crdi_rows){.fields = r->fields,
+                          .field_count = opt->column_count,
+                          .words = r->words,
+                          .raster_count = rasters};
+    place_fields(r, opt);
+    CRD_TRY(make_rings(r, opt->ring_rows));
+    CRD_TRY(open_sink(r, opt));
     CRD_TRY(start_writer(r));
     *out = r;
     return CRD_OK;
@@ -287,20 +337,67 @@ fail:
 
 // ---- the cycle thread's side -------------------------------------------------------------------
 
-crd_word* crd_recorder_begin(crd_recorder* r)
+crd_word* crd_recorder_begin_raster(crd_recorder* r, int raster)
 {
     for (int tries = 0;; tries++) {
         if (atomic_load_explicit(&r->failed, memory_order_relaxed)) { return NULL; }
-        crd_word* row = crdi_ring_write(r->ring);
+        crd_word* row = crdi_ring_write(r->rings[raster]);
         if (row) { return row; }
         if (tries >= SPINS) { nap(WAIT_NS); }
     }
 }
 
+void crd_recorder_end_raster(crd_recorder* r, int raster)
+{
+    crdi_ring_commit(r->rings[raster]);
+    r->handed++;
+}
+
+crd_word* crd_recorder_begin(crd_recorder* r)
+{
+    return crd_recorder_begin_raster(r, 0);
+}
+
 void crd_recorder_end(crd_recorder* r)
 {
-    crdi_ring_commit(r->ring);
-    r->handed++;
+    crd_recorder_end_raster(r, 0);
+}
+
+// Cut to whole UTF-8 characters.
+static void set_text(crdi_event* e, const char* text)
+{
+    size_t n = strlen(text);
+    if (n >= sizeof e->text) {
+        n = sizeof e->text - 1;
+        while (n > 0 && ((unsigned char)text[n] & 0xC0) == 0x80) {
+            n--;
+        }
+    }
+    memcpy(e->text, text, n);
+    e->text[n] = 0;
+}
+
+void crd_recorder_event(crd_recorder* r, crd_event_kind kind, double time, const char* text)
+{
+    if (!r->events) { return; }
+    const bool kept = kind == CRD_EVENT_START || kind == CRD_EVENT_STOP || kind == CRD_EVENT_ERROR;
+    pthread_mutex_lock(&r->events_lock);
+    const int n = atomic_load_explicit(&r->event_count, memory_order_relaxed);
+    if (n < (kept ? EVENTS : EVENTS - EVENTS_KEPT)) {
+        r->events[n].kind = kind;
+        r->events[n].time = time;
+        set_text(&r->events[n], text);
+        atomic_store_explicit(&r->event_count, n + 1, memory_order_release);
+    } else {
+        atomic_fetch_add(&r->events_dropped, 1);
+    }
+    pthread_mutex_unlock(&r->events_lock);
+}
+
+crd_status crd_recorder_attach(crd_recorder* r, const crd_attachment* a)
+{
+    assert(!atomic_load(&r->stopping));
+    return r->sink->ops->attach ? r->sink->ops->attach(r->sink, a) : CRD_OK;
 }
 
 int crd_recorder_word(const crd_recorder* r, int column)
@@ -310,7 +407,7 @@ int crd_recorder_word(const crd_recorder* r, int column)
 
 int64_t crd_recorder_rows(const crd_recorder* r)
 {
-    return atomic_load(&r->done) ? r->written : r->handed;
+    return atomic_load(&r->done) ? r->sink->written : r->handed;
 }
 
 crd_status crd_recorder_finish(crd_recorder* r)
@@ -319,11 +416,13 @@ crd_status crd_recorder_finish(crd_recorder* r)
     while (r->started && !atomic_load(&r->done)) {
         nap(WAIT_NS);
     }
-    if (!r->error) { return CRD_OK; }
-    return crdi_fail(r->ctx, CRD_E_IO,
+    const crdi_sink* s = r->sink;
+    if (!s->error) { return CRD_OK; }
+    return crdi_fail(r->ctx, s->error == ENOMEM ? CRD_E_MEMORY : CRD_E_IO,
                      "%s: writing the results failed: %s; the file holds the first %lld of %lld "
                      "rows",
-                     r->path, strerror(r->error), (long long)r->written, (long long)r->handed);
+                     s->path, s->reason[0] ? s->reason : strerror(s->error), (long long)s->written,
+                     (long long)r->handed);
 }
 
 void crd_recorder_destroy(crd_recorder* r)
@@ -333,10 +432,14 @@ void crd_recorder_destroy(crd_recorder* r)
         atomic_store(&r->stopping, true);
         pthread_join(r->thread, NULL);
     }
-    if (r->fd >= 0) { close(r->fd); }
-    crdi_ring_destroy(r->ring);
-    crdi_free(r->ctx, r->buffer);
+    for (int i = 0; r->rings && i < r->rows.raster_count; i++) {
+        crdi_ring_destroy(r->rings[i]);
+    }
+    if (r->sink) { r->sink->ops->destroy(r->sink); }
+    pthread_mutex_destroy(&r->events_lock);
+    crdi_free(r->ctx, r->events);
+    crdi_free(r->ctx, r->rings);
+    crdi_free(r->ctx, r->words);
     crdi_free(r->ctx, r->fields);
-    crdi_free(r->ctx, r->path);
     crdi_free(r->ctx, r);
 }

@@ -1,27 +1,18 @@
-// Reading CSV: the text is cut into fields once, numbers go straight into their columns. Columns
-// that turn out to hold texts get them in a second pass.
-#include "cardan/results.h"
+// Tables in memory. Reading CSV: the text is cut into fields once, numbers go straight into their
+// columns. Columns that turn out to hold texts get them in a second pass.
+#include "results/table.h"
+
+#include "results/recording.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef struct table {
-    crd_table view; // first, so that the caller's pointer is ours
-    crd_context* ctx;
-    crdi_arena arena; // names, units, column descriptions
-    crdi_map names;
-    double* values; // time, then the columns, (capacity) each
-    char* texts;    // all texts of text columns, each with a final zero
-    const char** text_rows;
-} table;
-
 typedef struct reader {
     crd_context* ctx;
-    table* t;
+    crdi_table* t;
     const char* name; // in messages
     const char *at, *end;
     int64_t line; // of `at`, from 1
@@ -134,6 +125,13 @@ static bool equals(const char* text, size_t length, const char* word)
     return !word[length];
 }
 
+double crdi_text_value(const char* text, size_t length)
+{
+    double x = (double)NAN;
+    if (crdi_parse_double(text, length, &x)) { return x; }
+    return equals(text, length, "true") ? 1 : equals(text, length, "false") ? 0 : (double)NAN;
+}
+
 // A number, with a comma for the point where that cannot be the separator; or true, false. An empty
 // field is no value: NaN.
 static bool number(const reader* r, const char* text, size_t length, double* out)
@@ -225,8 +223,8 @@ static const char* split_unit(char* name)
 
 static crd_status add_column(reader* r, int i, char* name, int64_t line)
 {
-    table* t = r->t;
-    crd_table_column* c = (crd_table_column*)&t->view.columns[i - 1];
+    crdi_table* t = r->t;
+    crd_table_column* c = &t->columns[i - 1];
     c->unit = split_unit(name);
     c->name = name;
     if (!name[0]) {
@@ -246,7 +244,7 @@ static crd_status add_column(reader* r, int i, char* name, int64_t line)
 static crd_status read_header(reader* r)
 {
     crd_status st = CRD_OK;
-    table* t = r->t;
+    crdi_table* t = r->t;
     skip_empty_lines(r);
     if (r->at == r->end) {
         return crdi_fail(r->ctx, CRD_E_FORMAT, "%s:1: empty, expected a line of column names",
@@ -255,9 +253,10 @@ static crd_status read_header(reader* r)
     r->separator = find_separator(r);
     CRD_TRY(count_fields(r));
     t->view.column_count = r->fields - 1;
-    t->view.columns = crdi_arena_new(&t->arena, (size_t)r->fields, sizeof *t->view.columns);
+    t->columns = crdi_arena_new(&t->arena, (size_t)r->fields, sizeof *t->columns);
     r->is_text = crdi_arena_new(&t->arena, (size_t)r->fields, 1);
-    if (!t->view.columns || !r->is_text) { return CRD_E_MEMORY; }
+    if (!t->columns || !r->is_text) { return CRD_E_MEMORY; }
+    t->view.columns = t->columns;
     const int64_t line = r->line;
     for (int i = 0; i < r->fields; i++) {
         field f;
@@ -283,7 +282,7 @@ fail:
 static crd_status read_units(reader* r)
 {
     crd_status st = CRD_OK;
-    table* t = r->t;
+    crdi_table* t = r->t;
     skip_empty_lines(r);
     const reader start = *r;
     int count = 0, units = 0;
@@ -310,7 +309,7 @@ static crd_status read_units(reader* r)
         f.text++;
         f.length -= 2;
         copy_field(&f, unit);
-        ((crd_table_column*)t->view.columns)[i - 1].unit = unit;
+        t->columns[i - 1].unit = unit;
     }
     *r = behind;
     return CRD_OK;
@@ -385,7 +384,7 @@ static crd_status read_row(reader* r, size_t row, bool* complete)
 
 static crd_status read_rows(reader* r)
 {
-    table* t = r->t;
+    crdi_table* t = r->t;
     // A row has a line, and every field of it a byte behind it: so many rows at most.
     size_t lines = 1;
     for (const char* p = r->at; p < r->end && (p = memchr(p, '\n', (size_t)(r->end - p))); p++) {
@@ -426,8 +425,10 @@ static crd_status read_rows(reader* r)
     t->view.rows = (int64_t)row;
     t->view.time = t->values;
     for (int i = 0; i < t->view.column_count; i++) {
-        crd_table_column* c = (crd_table_column*)&t->view.columns[i];
+        crd_table_column* c = &t->columns[i];
         c->values = t->values + (size_t)(i + 1) * r->capacity;
+        c->time = t->view.time;
+        c->rows = t->view.rows;
     }
     return CRD_OK;
 }
@@ -435,7 +436,7 @@ static crd_status read_rows(reader* r)
 // Second pass, from the first row again: r->at stands there.
 static crd_status read_texts(reader* r)
 {
-    table* t = r->t;
+    crdi_table* t = r->t;
     const size_t rows = (size_t)t->view.rows;
     size_t columns = 0;
     for (int i = 1; i < r->fields; i++) {
@@ -461,7 +462,8 @@ static crd_status read_texts(reader* r)
     size_t column = 0;
     for (int i = 1; i < r->fields; i++) {
         if (!r->is_text[i]) { continue; }
-        ((crd_table_column*)t->view.columns)[i - 1].texts = t->text_rows + column++ * rows;
+        t->columns[i - 1].texts = t->text_rows + column++ * rows;
+        t->columns[i - 1].type = CRD_STRING;
     }
     return CRD_OK;
 }
@@ -481,16 +483,11 @@ static crd_status refuse_zero_bytes(reader* r)
 crd_status crd_table_parse(crd_context* ctx, const char* text, size_t length,
                            const char* name_in_messages, crd_table** out)
 {
-    crd_status st = CRD_E_MEMORY;
-    table* t = crdi_new(ctx, sizeof *t);
-    if (!t) { return st; }
-    t->ctx = ctx;
-    crdi_arena_init(&t->arena, ctx);
-    crdi_map_init(&t->names, ctx);
+    crd_status st = CRD_OK;
+    crdi_table* t = NULL;
+    CRD_TRY(crdi_table_create(ctx, name_in_messages, 0, &t));
     reader r = {
         .ctx = ctx, .t = t, .name = name_in_messages, .at = text, .end = text + length, .line = 1};
-    t->view.path = crdi_arena_text(&t->arena, name_in_messages, strlen(name_in_messages));
-    if (!t->view.path) { goto fail; }
     CRD_TRY(refuse_zero_bytes(&r));
     if (length >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0) { r.at += 3; }
     CRD_TRY(read_header(&r));
@@ -504,7 +501,7 @@ crd_status crd_table_parse(crd_context* ctx, const char* text, size_t length,
     *out = &t->view;
     return CRD_OK;
 fail:
-    crd_table_destroy(&t->view);
+    if (t) { crd_table_destroy(&t->view); }
     return st;
 }
 
@@ -540,25 +537,199 @@ static crd_status read_all(crd_context* ctx, int fd, const char* path, char** te
     }
 }
 
-crd_status crd_table_read(crd_context* ctx, const char* path, crd_table** out)
+crd_status crdi_table_read_csv(crd_context* ctx, int fd, const char* path, crd_table** out)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        const crd_status st = errno == ENOENT ? CRD_E_NOT_FOUND : CRD_E_IO;
-        return crdi_fail(ctx, st, "%s: cannot open it: %s", path, strerror(errno));
-    }
     char* text = NULL;
     size_t length = 0;
     crd_status st = read_all(ctx, fd, path, &text, &length);
-    close(fd);
     if (st == CRD_OK) { st = crd_table_parse(ctx, text, length, path, out); }
     crdi_free(ctx, text);
     return st;
 }
 
+crd_status crdi_table_check_size(crd_context* ctx, const char* path, double values)
+{
+    const double have = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    if (have > 0 && values * sizeof(double) > have) {
+        return crdi_fail(ctx, CRD_E_MEMORY,
+                         "%s: needs %.3g GB in memory, and this machine has %.3g GB", path,
+                         1e-9 * values * sizeof(double), 1e-9 * have);
+    }
+    return CRD_OK;
+}
+
+// ---- from a recording --------------------------------------------------------------------------
+
+// Room for the columns of a group, its times first.
+static crd_status make_columns(crdi_table* t, const crd_recording_info* info, int group,
+                               double** time)
+{
+    const crd_group_info* g = &info->groups[group];
+    const size_t rows = (size_t)g->rows;
+    *time = crdi_arena_new(&t->arena, rows, sizeof **time);
+    if (!*time) { return CRD_E_MEMORY; }
+    if (group == 0) {
+        t->view.time = *time;
+        t->view.rows = g->rows;
+    }
+    for (int i = 0; i < g->signal_count; i++) {
+        const crd_signal_info* s = &info->signals[g->first_signal + i];
+        crd_table_column c = {.name = crdi_arena_text(&t->arena, s->name, strlen(s->name)),
+                              .unit = crdi_arena_text(&t->arena, s->unit, strlen(s->unit)),
+                              .values = crdi_arena_new(&t->arena, rows, sizeof(double)),
+                              .time = *time,
+                              .rows = g->rows,
+                              .type = s->type};
+        if (s->type == CRD_STRING) { c.texts = crdi_arena_new(&t->arena, rows, sizeof(char*)); }
+        if (!c.name || !c.unit || !c.values || (s->type == CRD_STRING && !c.texts)) {
+            return CRD_E_MEMORY;
+        }
+        const crd_status st = crdi_table_add(t, &c);
+        if (st < 0) { return st; }
+    }
+    return CRD_OK;
+}
+
+static crd_status copy_block(crdi_table* t, const crd_block* b, int first, int count, double* time)
+{
+    const size_t rows = (size_t)b->rows;
+    memcpy(time + b->first, b->time, rows * sizeof *time);
+    for (int i = 0; i < count; i++) {
+        const crd_table_column* c = &t->columns[first + i];
+        memcpy((double*)c->values + b->first, b->values[i], rows * sizeof(double));
+        if (!c->texts) { continue; }
+        const char** texts = (const char**)c->texts + b->first;
+        for (size_t k = 0; k < rows; k++) {
+            const char* text = b->texts[i][k];
+            const char* before = k ? texts[k - 1] : NULL; // texts stay for long
+            if (before && strcmp(before, text) == 0) {
+                texts[k] = before;
+                continue;
+            }
+            // Few bytes of a file can stand for very many texts.
+            const size_t length = strlen(text);
+            const double words = (double)(t->arena.used + length) / sizeof(double);
+            if (length > 64 && crdi_table_check_size(t->ctx, t->view.path, words) < 0) {
+                return CRD_E_MEMORY;
+            }
+            texts[k] = crdi_arena_text(&t->arena, text, length);
+            if (!texts[k]) { return CRD_E_MEMORY; }
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status read_group(crdi_table* t, crd_recording* r, int group)
+{
+    crd_status st = CRD_OK;
+    const crd_recording_info* info = crd_recording_describe(r);
+    const crd_group_info* g = &info->groups[group];
+    double* time = NULL;
+    crd_cursor* cursor = NULL;
+    int* signals = crdi_new_array(t->ctx, (size_t)g->signal_count, sizeof *signals);
+    if (!signals) { return CRD_E_MEMORY; }
+    for (int i = 0; i < g->signal_count; i++) {
+        signals[i] = g->first_signal + i;
+    }
+    CRD_TRY(make_columns(t, info, group, &time));
+    CRD_TRY(crd_cursor_open(r, group, signals, g->signal_count, &cursor));
+    int64_t rows = 0;
+    for (;;) {
+        crd_block b;
+        CRD_TRY(crd_cursor_next(cursor, &b));
+        if (b.rows == 0) { break; }
+        CRD_TRY(copy_block(t, &b, g->first_signal, g->signal_count, time));
+        rows += b.rows;
+    }
+    if (group == 0) { t->view.rows = rows; } // fewer where an unfinished file ends in nothing
+    for (int i = 0; i < g->signal_count; i++) {
+        t->columns[g->first_signal + i].rows = rows;
+    }
+fail:
+    crd_cursor_close(cursor);
+    crdi_free(t->ctx, signals);
+    return st;
+}
+
+static crd_status read_recording(crd_context* ctx, crd_recording* r, crd_table** out)
+{
+    crd_status st = CRD_OK;
+    const crd_recording_info* info = crd_recording_describe(r);
+    crdi_table* t = NULL;
+    double values = 0;
+    for (int i = 0; i < info->group_count; i++) {
+        values += (double)info->groups[i].rows * (1.0 + info->groups[i].signal_count);
+    }
+    CRD_TRY(crdi_table_check_size(ctx, info->path, values));
+    CRD_TRY(crdi_table_create(ctx, info->path, info->signal_count, &t));
+    for (int i = 0; i < info->group_count; i++) {
+        CRD_TRY(read_group(t, r, i));
+    }
+    *out = &t->view;
+    return CRD_OK;
+fail:
+    if (t) { crd_table_destroy(&t->view); }
+    return st;
+}
+
+crd_status crd_table_read(crd_context* ctx, const char* path, crd_table** out)
+{
+    int fd = -1;
+    crdi_file_kind kind = CRDI_FILE_CSV;
+    crd_status st = crdi_recording_sniff(ctx, path, &fd, &kind);
+    if (st < 0) { return st; }
+    crd_recording* r = NULL;
+    if (kind == CRDI_FILE_CSV) {
+        st = crdi_table_read_csv(ctx, fd, path, out);
+        close(fd);
+        return st;
+    }
+    if (kind == CRDI_FILE_MDF) {
+        st = crdi_mdf_open(ctx, path, fd, &r);
+        if (st == CRD_OK) { st = read_recording(ctx, r, out); }
+    } else {
+        close(fd);
+        st = crdi_mat_open(ctx, path, &r);
+        if (st == CRD_OK) { // it is a table already
+            *out = ((crdi_memory_recording*)r)->table;
+            ((crdi_memory_recording*)r)->table = NULL;
+        }
+    }
+    crd_recording_close(r);
+    return st;
+}
+
+// ---- making ------------------------------------------------------------------------------------
+
+crd_status crdi_table_create(crd_context* ctx, const char* path, int columns, crdi_table** out)
+{
+    crdi_table* t = crdi_new(ctx, sizeof *t);
+    if (!t) { return CRD_E_MEMORY; }
+    t->ctx = ctx;
+    crdi_arena_init(&t->arena, ctx);
+    crdi_map_init(&t->names, ctx);
+    t->view.path = crdi_arena_text(&t->arena, path, strlen(path));
+    if (t->view.path && columns) {
+        t->columns = crdi_arena_new(&t->arena, (size_t)columns, sizeof *t->columns);
+        t->view.columns = t->columns;
+    }
+    if (!t->view.path || (columns && !t->columns)) {
+        crd_table_destroy(&t->view);
+        return CRD_E_MEMORY;
+    }
+    *out = t;
+    return CRD_OK;
+}
+
+crd_status crdi_table_add(crdi_table* t, const crd_table_column* column)
+{
+    t->columns[t->view.column_count] = *column;
+    return crdi_map_add(&t->names, column->name, t->view.column_count++, NULL);
+}
+
 void crd_table_destroy(crd_table* view)
 {
-    table* t = (table*)view;
+    crdi_table* t = (crdi_table*)view;
     if (!t) { return; }
     crdi_free(t->ctx, t->values);
     crdi_free(t->ctx, t->texts);
@@ -572,23 +743,23 @@ void crd_table_destroy(crd_table* view)
 
 int crd_table_find(const crd_table* view, const char* name)
 {
-    return crdi_map_find(&((const table*)view)->names, name);
+    return crdi_map_find(&((const crdi_table*)view)->names, name);
 }
 
 // Last row at or before `time`, -1 if there is none
-static int64_t row_at(const crd_table* t, double time, int64_t hint)
+static int64_t row_at(const crd_table_column* c, double time, int64_t hint)
 {
-    int64_t low = -1, high = t->rows; // time[low] <= time < time[high]
-    if (hint >= 0 && hint < t->rows && t->time[hint] <= time) {
+    int64_t low = -1, high = c->rows; // time[low] <= time < time[high]
+    if (hint >= 0 && hint < c->rows && c->time[hint] <= time) {
         low = hint;
         for (int i = 0; i < 4; i++) {
-            if (low + 1 == t->rows || t->time[low + 1] > time) { return low; }
+            if (low + 1 == c->rows || c->time[low + 1] > time) { return low; }
             low++;
         }
     }
     while (high - low > 1) {
         const int64_t middle = low + (high - low) / 2;
-        if (t->time[middle] <= time) {
+        if (c->time[middle] <= time) {
             low = middle;
         } else {
             high = middle;
@@ -599,12 +770,13 @@ static int64_t row_at(const crd_table* t, double time, int64_t hint)
 
 double crd_table_value(const crd_table* t, int column, double time, bool linear, int64_t* hint)
 {
-    if (t->rows == 0) { return (double)NAN; }
-    const double* v = t->columns[column].values;
-    const int64_t i = row_at(t, time, *hint);
+    const crd_table_column* c = &t->columns[column];
+    if (c->rows == 0) { return (double)NAN; }
+    const double* v = c->values;
+    const int64_t i = row_at(c, time, *hint);
     if (i < 0) { return v[0]; }
     *hint = i;
-    if (!linear || i + 1 == t->rows || t->time[i] == time || v[i] == v[i + 1]) { return v[i]; }
-    const double part = (time - t->time[i]) / (t->time[i + 1] - t->time[i]);
+    if (!linear || i + 1 == c->rows || c->time[i] == time || v[i] == v[i + 1]) { return v[i]; }
+    const double part = (time - c->time[i]) / (c->time[i + 1] - c->time[i]);
     return v[i] + part * (v[i + 1] - v[i]);
 }

@@ -50,6 +50,11 @@ typedef struct crdi_numbers {
     int count;
 } crdi_numbers;
 
+/// ", did you mean 'x'?" or "".
+typedef struct crdi_hint {
+    char text[100];
+} crdi_hint;
+
 typedef struct crdi_reader {
     crd_context* ctx;
     crdi_arena* arena;   ///< of the system: what stays
@@ -58,6 +63,9 @@ typedef struct crdi_reader {
     size_t folder_length; ///< of `file` up to and with its last slash
     char path[200];       ///< "units.mass1.signal", where we are
     size_t path_length;
+    int base_units, base_connections; ///< that were there before: they are changed, not added
+    bool foreign_names;               ///< new units may have any name
+    crdi_hint hint;                   ///< unit that may have been meant
 } crdi_reader;
 
 /// `*given` (may be NULL) gets bit i for key i of the table.
@@ -78,8 +86,4 @@ crd_status crdi_read_int(crdi_reader* r, const crdi_node* n, int min, int max, i
 /// A scalar that is text and not empty.
 crd_status crdi_read_text(crdi_reader* r, const crdi_node* n, const char** out);
 
-/// ", did you mean 'x'?" or "".
-typedef struct crdi_hint {
-    char text[100];
-} crdi_hint;
 crdi_hint crdi_hint_from(const char* word, const char* (*next)(void* user), void* user);

@@ -7,34 +7,33 @@
 
 // ---- the tables: adding a key is adding a row --------------------------------------------------
 
-#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
-#define BIT(i) (UINT64_C(1) << (i))
-#define KEY(key, kind, object, field)                                                              \
-    .name = (key), .type = CRDI_KEY_##kind, .offset = offsetof(object, field)
-
-static const char* const extrapolations[] = {"hold", "linear", "quadratic", NULL};
+const char* const crdi_extrapolations[] = {"hold", "linear", "quadratic", NULL};
 static const char* const interpolations[] = {"hold", "linear", NULL};
+static const char* const interfaces[] = {"auto", "co-simulation", "model-exchange", NULL};
+static const char* const methods[] = {"bdf", "adams", "euler", "rk4", NULL};
 static const char* const shapes[] = {"constant", "step",      "ramp",  "sine", "chirp",
                                      "prbs",     "multisine", "table", NULL};
 _Static_assert(COUNT(shapes) == CRD_SIGNAL_SHAPE_COUNT + 1, "a name for each shape");
 _Static_assert(sizeof(crd_signal_shape) == sizeof(int), "choices are stored as int");
+_Static_assert(COUNT(interfaces) == CRD_INTERFACE_MODEL_EXCHANGE + 2, "a name for each interface");
+_Static_assert(COUNT(methods) == CRD_SOLVER_RK4 + 2, "a name for each method");
 
 typedef struct file_draft {
     const crdi_node *version, *units, *connections, *run, *results;
+    const char *title, *system, *variant;
 } file_draft;
 
 static const crdi_key file_keys[] = {
-    {KEY("cardan", NODE, file_draft, version), .required = true},
-    {KEY("units", NODE, file_draft, units), .required = true},
-    {KEY("connections", NODE, file_draft, connections)},
-    {KEY("run", NODE, file_draft, run)},
-    {KEY("results", NODE, file_draft, results)},
+    {KEY("cardan", NODE, file_draft, version)}, {KEY("title", TEXT, file_draft, title)},
+    {KEY("system", PATH, file_draft, system)},  {KEY("variant", TEXT, file_draft, variant)},
+    {KEY("units", NODE, file_draft, units)},    {KEY("connections", NODE, file_draft, connections)},
+    {KEY("run", NODE, file_draft, run)},        {KEY("results", NODE, file_draft, results)},
 };
 
 typedef struct unit_draft {
     crd_unit_spec spec;
     const char *fmu, *replay;
-    const crdi_node *signal, *signals, *parameters;
+    const crdi_node *signal, *signals, *parameters, *solver, *columns;
 } unit_draft;
 
 enum {
@@ -44,7 +43,12 @@ enum {
     U_REPLAY,
     U_PARAMETERS,
     U_STEP,
+    U_INTERFACE,
+    U_SOLVER,
     U_INTERPOLATION,
+    U_COLUMNS,
+    U_TIME_OFFSET,
+    U_REPEAT,
     U_LOGGING,
     U_PINNED,
 };
@@ -56,10 +60,32 @@ static const crdi_key unit_keys[] = {
     [U_REPLAY] = {KEY("replay", PATH, unit_draft, replay)},
     [U_PARAMETERS] = {KEY("parameters", NODE, unit_draft, parameters)},
     [U_STEP] = {KEY("step", TIME, unit_draft, spec.step), .range = CRDI_POSITIVE},
+    [U_INTERFACE] = {KEY("interface", CHOICE, unit_draft, spec.interface), .choices = interfaces},
+    [U_SOLVER] = {KEY("solver", NODE, unit_draft, solver)},
     [U_INTERPOLATION] = {KEY("interpolation", CHOICE, unit_draft, spec.interpolation),
                          .choices = interpolations},
+    [U_COLUMNS] = {KEY("columns", NODE, unit_draft, columns)},
+    [U_TIME_OFFSET] = {KEY("time_offset", TIME, unit_draft, spec.time_offset)},
+    [U_REPEAT] = {KEY("repeat", BOOL, unit_draft, spec.repeat)},
     [U_LOGGING] = {KEY("logging", BOOL, unit_draft, spec.logging)},
     [U_PINNED] = {KEY("pinned", BOOL, unit_draft, spec.pinned)},
+};
+
+#define UNIT_SOURCES (BIT(U_FMU) | BIT(U_SIGNAL) | BIT(U_SIGNALS) | BIT(U_REPLAY))
+
+static const crdi_key solver_keys[] = {
+    {KEY("method", CHOICE, crd_solver_spec, method), .choices = methods},
+    {KEY("relative", NUMBER, crd_solver_spec, relative), .range = CRDI_POSITIVE},
+    {KEY("absolute", NUMBER, crd_solver_spec, absolute), .range = CRDI_POSITIVE},
+    {KEY("step", TIME, crd_solver_spec, step), .range = CRDI_POSITIVE},
+};
+
+enum { COLUMN_INTERPOLATION, COLUMN_UNIT };
+
+static const crdi_key column_keys[] = {
+    [COLUMN_INTERPOLATION] = {KEY("interpolation", CHOICE, crd_column_spec, interpolation),
+                              .choices = interpolations},
+    [COLUMN_UNIT] = {KEY("unit", TEXT, crd_column_spec, unit)},
 };
 
 typedef struct signal_draft {
@@ -126,23 +152,6 @@ static const struct {
 #undef LEVEL
 };
 
-typedef struct connection_draft {
-    crd_connection_spec spec;
-    const char *from, *to;
-} connection_draft;
-
-enum { C_FROM, C_TO, C_GAIN, C_OFFSET, C_EXTRAPOLATION, C_CONVERT_UNITS };
-
-static const crdi_key connection_keys[] = {
-    [C_FROM] = {KEY("from", TEXT, connection_draft, from), .required = true},
-    [C_TO] = {KEY("to", TEXT, connection_draft, to), .required = true},
-    [C_GAIN] = {KEY("gain", NUMBER, connection_draft, spec.gain)},
-    [C_OFFSET] = {KEY("offset", NUMBER, connection_draft, spec.offset)},
-    [C_EXTRAPOLATION] = {KEY("extrapolation", CHOICE, connection_draft, spec.extrapolation),
-                         .choices = extrapolations},
-    [C_CONVERT_UNITS] = {KEY("convert_units", BOOL, connection_draft, spec.convert_units)},
-};
-
 typedef struct run_draft {
     crd_run_spec spec;
     const crdi_node *scheme, *threads, *initialization;
@@ -154,7 +163,7 @@ static const crdi_key run_keys[] = {
     {KEY("step", TIME, run_draft, spec.step), .range = CRDI_POSITIVE},
     {KEY("tolerance", NUMBER, run_draft, spec.tolerance), .range = CRDI_POSITIVE},
     {KEY("scheme", NODE, run_draft, scheme)},
-    {KEY("extrapolation", CHOICE, run_draft, spec.extrapolation), .choices = extrapolations},
+    {KEY("extrapolation", CHOICE, run_draft, spec.extrapolation), .choices = crdi_extrapolations},
     {KEY("threads", NODE, run_draft, threads)},
     {KEY("initialization", NODE, run_draft, initialization)},
 };
@@ -174,24 +183,25 @@ static const crdi_key group_keys[] = {
 };
 
 typedef struct results_draft {
-    const char* file;
+    crd_results_spec spec;
     crdi_texts variables;
-    double interval;
-    bool unit_row;
+    const crdi_node* mat;
 } results_draft;
 
 static const crdi_key results_keys[] = {
-    {KEY("file", PATH, results_draft, file)},
+    {KEY("file", PATH, results_draft, spec.path)},
     {KEY("variables", TEXTS, results_draft, variables)},
-    {KEY("interval", TIME, results_draft, interval), .range = CRDI_NOT_NEGATIVE},
-    {KEY("unit_row", BOOL, results_draft, unit_row)},
+    {KEY("interval", TIME, results_draft, spec.interval), .range = CRDI_NOT_NEGATIVE},
+    {KEY("unit_row", BOOL, results_draft, spec.unit_row)},
+    {KEY("mat", NODE, results_draft, mat)},
 };
 
 #define TABLE(name) static const crdi_table name##_table = {#name, name##_keys, COUNT(name##_keys)}
 TABLE(file);
 TABLE(unit);
+TABLE(solver);
+TABLE(column);
 TABLE(signal);
-TABLE(connection);
 TABLE(run);
 TABLE(initialization);
 TABLE(group);
@@ -199,16 +209,18 @@ TABLE(results);
 
 const crdi_table* const* crdi_system_tables(int* count)
 {
-    static const crdi_table* const all[] = {&file_table,       &unit_table,   &signal_table,
-                                            &connection_table, &run_table,    &initialization_table,
-                                            &group_table,      &results_table};
+    static const crdi_table* const all[] = {&file_table,   &unit_table,
+                                            &solver_table, &column_table,
+                                            &signal_table, &crdi_connection_table,
+                                            &run_table,    &initialization_table,
+                                            &group_table,  &results_table};
     *count = COUNT(all);
     return all;
 }
 
 // ---- signals -----------------------------------------------------------------------------------
 
-static int line_of(const crdi_node* mapping, const char* key)
+int crdi_line_of(const crdi_node* mapping, const char* key)
 {
     const crdi_node* n = crdi_node_get(mapping, key);
     return n ? n->line : mapping->line;
@@ -234,7 +246,7 @@ static crd_status check_shape_keys(crdi_reader* r, const crdi_node* n, crd_signa
                                            signal_keys[j].name);
                 }
             }
-            return crdi_read_fail(r, CRD_E_FORMAT, line_of(n, key),
+            return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, key),
                                   "the shape %s has no use for '%s'. Allowed here: %s",
                                   shapes[shape], key, list);
         }
@@ -245,13 +257,13 @@ static crd_status check_shape_keys(crdi_reader* r, const crdi_node* n, crd_signa
 static crd_status check_table(crdi_reader* r, const crdi_node* n, signal_draft* d)
 {
     if (d->times.count != d->values.count) {
-        return crdi_read_fail(r, CRD_E_RANGE, line_of(n, "values"),
+        return crdi_read_fail(r, CRD_E_RANGE, crdi_line_of(n, "values"),
                               "%d times but %d values, expected as many", d->times.count,
                               d->values.count);
     }
     for (int i = 1; i < d->times.count; i++) {
         if (!(d->times.items[i] > d->times.items[i - 1])) {
-            return crdi_read_fail(r, CRD_E_RANGE, line_of(n, "times"),
+            return crdi_read_fail(r, CRD_E_RANGE, crdi_line_of(n, "times"),
                                   "times[%d] = %g after %g, expected ascending times", i + 1,
                                   d->times.items[i], d->times.items[i - 1]);
         }
@@ -267,7 +279,7 @@ static crd_status check_signal(crdi_reader* r, const crdi_node* n, signal_draft*
     crd_signal_spec* s = &d->spec;
     crd_dimension dim;
     if (!crd_dimension_parse(s->unit, &dim)) {
-        return crdi_read_fail(r, CRD_E_FORMAT, line_of(n, "unit"),
+        return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, "unit"),
                               "unit: '%s' is not known, expected a unit such as N.m or rad/s",
                               crdi_clip(s->unit).text);
     }
@@ -275,7 +287,7 @@ static crd_status check_signal(crdi_reader* r, const crdi_node* n, signal_draft*
     case CRD_SIGNAL_CONSTANT:
         if (!(given & BIT(S_VALUE))) { return CRD_OK; }
         if (given & (BIT(S_OFFSET) | BIT(S_AMPLITUDE))) {
-            return crdi_read_fail(r, CRD_E_FORMAT, line_of(n, "value"),
+            return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, "value"),
                                   "value and offset or amplitude, expected value alone");
         }
         s->offset = d->value;
@@ -283,20 +295,20 @@ static crd_status check_signal(crdi_reader* r, const crdi_node* n, signal_draft*
         return CRD_OK;
     case CRD_SIGNAL_SINE:
         if (s->frequency > 0) { return CRD_OK; }
-        return crdi_read_fail(r, CRD_E_RANGE, line_of(n, "frequency"),
+        return crdi_read_fail(r, CRD_E_RANGE, crdi_line_of(n, "frequency"),
                               "frequency: %g Hz, expected more than 0", s->frequency);
     case CRD_SIGNAL_CHIRP:
         if (s->frequency > 0 || s->frequency2 > 0) { return CRD_OK; }
-        return crdi_read_fail(r, CRD_E_RANGE, line_of(n, "frequency2"),
+        return crdi_read_fail(r, CRD_E_RANGE, crdi_line_of(n, "frequency2"),
                               "frequency and frequency2 are both 0, expected a sweep such as from "
                               "0.1 Hz to 10 Hz");
     case CRD_SIGNAL_PRBS:
         if (s->order >= 3 && s->order <= 31) { return CRD_OK; }
-        return crdi_read_fail(r, CRD_E_RANGE, line_of(n, "order"),
+        return crdi_read_fail(r, CRD_E_RANGE, crdi_line_of(n, "order"),
                               "order: %d, expected a register of 3 to 31 bits", s->order);
     case CRD_SIGNAL_MULTISINE:
         if (s->frequency2 > 0) { return CRD_OK; }
-        return crdi_read_fail(r, CRD_E_RANGE, line_of(n, "frequency2"),
+        return crdi_read_fail(r, CRD_E_RANGE, crdi_line_of(n, "frequency2"),
                               "frequency2: %g Hz, expected more than 0", s->frequency2);
     case CRD_SIGNAL_TABLE:
         return check_table(r, n, d);
@@ -342,6 +354,21 @@ static crd_status check_name(crdi_reader* r, const crdi_node* n, const char* wha
                               crdi_clip(n->key).text, length, LONGEST);
     }
     return CRD_OK;
+}
+
+// Units of an SSP bear the names that it gives them: dots, blanks, anything that can be read.
+static crd_status check_foreign_name(crdi_reader* r, const crdi_node* n)
+{
+    enum { LONGEST = 255 };
+    bool fine = n->key[0] != 0 && strlen(n->key) <= LONGEST;
+    for (const char* c = n->key; *c; c++) {
+        fine = fine && (unsigned char)*c >= 0x20 && *c != 0x7f;
+    }
+    if (fine) { return CRD_OK; }
+    return crdi_read_fail(
+        r, CRD_E_FORMAT, n->line,
+        "'%s' is no name for a unit, expected 1 to %d characters that can be seen",
+        crdi_clip(n->key).text, LONGEST);
 }
 
 static crd_status read_signals(crdi_reader* r, const unit_draft* u, crd_unit_spec* out)
@@ -449,20 +476,24 @@ static crd_status read_setting(crdi_reader* r, const crdi_node* n, crd_setting* 
     }
     const char* variable = text ? crdi_arena_text(r->arena, n->key, strlen(n->key)) : NULL;
     if (!variable) { return CRD_E_MEMORY; }
-    *out = (crd_setting){variable, text, {r->file, n->line}};
+    *out = (crd_setting){.variable = variable, .text = text, .place = {r->file, n->line}};
     crdi_path_leave(r, mark);
 fail:
     return st;
 }
 
+// Those of a unit that was there already stay in front: the later ones win.
 static crd_status read_parameters(crdi_reader* r, const crdi_node* n, crd_unit_spec* out)
 {
     crd_status st = CRD_OK;
     const size_t mark = crdi_path_enter(r, "parameters");
     CRD_TRY(crdi_expect_kind(r, n, CRDI_MAPPING, "a mapping of variables and their values"));
-    crd_setting* settings = crdi_arena_new(r->arena, (size_t)n->count, sizeof *settings);
+    const int before = out->parameter_count;
+    crd_setting* settings =
+        crdi_arena_new(r->arena, (size_t)before + (size_t)n->count, sizeof *settings);
     if (!settings) { return CRD_E_MEMORY; }
-    int i = 0;
+    if (before) { memcpy(settings, out->parameters, (size_t)before * sizeof *settings); }
+    int i = before;
     for (const crdi_node* m = n->first; m; m = m->next) {
         CRD_TRY(read_setting(r, m, &settings[i++]));
     }
@@ -473,11 +504,72 @@ fail:
     return st;
 }
 
-// Keys that mean something for some sources only.
-static crd_status check_unit_keys(crdi_reader* r, const crdi_node* n, uint64_t given)
+static crd_status read_solver(crdi_reader* r, const crdi_node* n, crd_unit_spec* out)
 {
-    const uint64_t sources = BIT(U_FMU) | BIT(U_SIGNAL) | BIT(U_SIGNALS) | BIT(U_REPLAY);
-    const uint64_t is = given & sources;
+    const size_t mark = crdi_path_enter(r, "solver");
+    const crd_status st = crdi_read_mapping(r, n, &solver_table, &out->solver, NULL);
+    crdi_path_leave(r, mark);
+    return st;
+}
+
+static crd_status read_column(crdi_reader* r, const crdi_node* n, crd_column_spec* out)
+{
+    crd_status st = CRD_OK;
+    uint64_t given = 0;
+    if (n->key[0] == 0) {
+        return crdi_read_fail(r, CRD_E_FORMAT, n->line, "a column without a name");
+    }
+    const size_t mark = crdi_path_enter(r, n->key);
+    *out = (crd_column_spec){.unit = ""};
+    CRD_TRY(crdi_read_mapping(r, n, &column_table, out, &given));
+    out->has_interpolation = (given & BIT(COLUMN_INTERPOLATION)) != 0;
+    crd_dimension dim;
+    if (!crd_dimension_parse(out->unit, &dim)) {
+        return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, "unit"),
+                              "unit: '%s' is not known, expected a unit such as km/h or degC",
+                              crdi_clip(out->unit).text);
+    }
+    out->name = crdi_arena_text(r->arena, n->key, strlen(n->key));
+    if (!out->name) { return CRD_E_MEMORY; }
+    crdi_path_leave(r, mark);
+fail:
+    return st;
+}
+
+// The first that fits counts, so new ones come in front of those that are there.
+static crd_status read_columns(crdi_reader* r, const crdi_node* n, crd_unit_spec* out)
+{
+    crd_status st = CRD_OK;
+    const size_t mark = crdi_path_enter(r, "columns");
+    CRD_TRY(crdi_expect_kind(r, n, CRDI_MAPPING,
+                             "a mapping of column names, each with interpolation or unit"));
+    const int before = out->column_count;
+    crd_column_spec* columns =
+        crdi_arena_new(r->arena, (size_t)before + (size_t)n->count, sizeof *columns);
+    if (!columns) { return CRD_E_MEMORY; }
+    int i = 0;
+    for (const crdi_node* m = n->first; m; m = m->next) {
+        CRD_TRY(read_column(r, m, &columns[i++]));
+    }
+    if (before) { memcpy(columns + i, out->columns, (size_t)before * sizeof *columns); }
+    out->columns = columns;
+    out->column_count = i + before;
+    crdi_path_leave(r, mark);
+fail:
+    return st;
+}
+
+// What a unit is, out of the keys that say it.
+static crd_status check_source(crdi_reader* r, const crdi_node* n, uint64_t given)
+{
+    const uint64_t is = given & UNIT_SOURCES;
+    if (is == 0 && r->base_units > 0) {
+        return crdi_read_fail(
+            r, CRD_E_NOT_FOUND, n->line,
+            "there is no such unit%s A new one needs one of the keys fmu, signal, "
+            "signals, replay",
+            r->hint.text[0] ? r->hint.text : ".");
+    }
     if (is == 0) {
         return crdi_read_fail(r, CRD_E_FORMAT, n->line,
                               "nothing says what the unit is, expected one of the keys fmu, "
@@ -488,37 +580,105 @@ static crd_status check_unit_keys(crdi_reader* r, const crdi_node* n, uint64_t g
                               "more than one of the keys fmu, signal, signals, replay, expected "
                               "one of them");
     }
-    const uint64_t fmu_only = BIT(U_PARAMETERS) | BIT(U_LOGGING) | BIT(U_PINNED);
-    uint64_t wrong = 0;
-    if (!(is & BIT(U_FMU))) { wrong |= given & fmu_only; }
-    if (!(is & BIT(U_REPLAY))) { wrong |= given & BIT(U_INTERPOLATION); }
+    return CRD_OK;
+}
+
+// A unit that is there already stays what it is; generators and recordings may be exchanged.
+static crd_status check_same_source(crdi_reader* r, const crdi_node* n, uint64_t given,
+                                    const crd_unit_spec* old)
+{
+    const uint64_t is = given & UNIT_SOURCES;
+    if (is & (is - 1)) { return check_source(r, n, given); }
+    const bool same = is == 0 ||
+                      (old->source == CRD_UNIT_SIGNAL && !(is & (BIT(U_FMU) | BIT(U_REPLAY)))) ||
+                      (old->source == CRD_UNIT_REPLAY && is == BIT(U_REPLAY));
+    if (same) { return CRD_OK; }
     for (int i = 0; i < unit_table.count; i++) {
-        if (wrong & BIT(i)) {
-            return crdi_read_fail(r, CRD_E_FORMAT, line_of(n, unit_keys[i].name),
-                                  "'%s' is for units with the key '%s' only", unit_keys[i].name,
-                                  i == U_INTERPOLATION ? "replay" : "fmu");
+        if (is & BIT(i)) {
+            const crdi_where where = crdi_place_text(old->place);
+            const int length = (int)strlen(where.text);
+            return crdi_read_fail(
+                r, CRD_E_RANGE, crdi_line_of(n, unit_keys[i].name),
+                "'%s': the unit is there already%s%.*s, expected keys that change "
+                "how it runs, not what it is",
+                unit_keys[i].name, length > 2 ? ", in " : "", length > 2 ? length - 2 : 0,
+                where.text);
         }
     }
     return CRD_OK;
 }
 
-static crd_status read_unit(crdi_reader* r, const crdi_node* n, crd_system* s)
+// Keys that mean something for some sources only.
+static crd_status check_unit_keys(crdi_reader* r, const crdi_node* n, uint64_t given,
+                                  crd_unit_source source)
+{
+    const uint64_t fmu_only =
+        BIT(U_PARAMETERS) | BIT(U_INTERFACE) | BIT(U_SOLVER) | BIT(U_LOGGING) | BIT(U_PINNED);
+    const uint64_t replay_only =
+        BIT(U_INTERPOLATION) | BIT(U_COLUMNS) | BIT(U_TIME_OFFSET) | BIT(U_REPEAT);
+    uint64_t wrong = 0;
+    if (source != CRD_UNIT_FMU) { wrong |= given & fmu_only; }
+    if (source != CRD_UNIT_REPLAY) { wrong |= given & replay_only; }
+    for (int i = 0; i < unit_table.count; i++) {
+        if (wrong & BIT(i)) {
+            return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, unit_keys[i].name),
+                                  "'%s' is for units with the key '%s' only", unit_keys[i].name,
+                                  BIT(i) & replay_only ? "replay" : "fmu");
+        }
+    }
+    return CRD_OK;
+}
+
+// What hangs below the keys, into the unit.
+static crd_status read_unit_parts(crdi_reader* r, unit_draft* u)
+{
+    crd_status st = CRD_OK;
+    if (u->fmu) { u->spec.path = u->fmu; }
+    if (u->replay) { u->spec.path = u->replay; }
+    if (u->signal || u->signals) { CRD_TRY(read_signals(r, u, &u->spec)); }
+    if (u->parameters) { CRD_TRY(read_parameters(r, u->parameters, &u->spec)); }
+    if (u->solver) { CRD_TRY(read_solver(r, u->solver, &u->spec)); }
+    if (u->columns) { CRD_TRY(read_columns(r, u->columns, &u->spec)); }
+fail:
+    return st;
+}
+
+static crd_status read_new_unit(crdi_reader* r, const crdi_node* n, crd_system* s)
 {
     crd_status st = CRD_OK;
     unit_draft u = {.spec = crd_unit_spec_defaults()};
     uint64_t given = 0;
-    CRD_TRY(check_name(r, n, "a unit"));
+    CRD_TRY(r->foreign_names ? check_foreign_name(r, n) : check_name(r, n, "a unit"));
     const size_t mark = crdi_path_enter(r, n->key);
     CRD_TRY(crdi_read_mapping(r, n, &unit_table, &u, &given));
-    CRD_TRY(check_unit_keys(r, n, given));
-    u.spec.place = (crd_place){r->file, n->line};
+    if (r->base_units > 0) { r->hint = crdi_unit_hint(s, n->key); }
+    CRD_TRY(check_source(r, n, given));
     u.spec.source = u.fmu ? CRD_UNIT_FMU : u.replay ? CRD_UNIT_REPLAY : CRD_UNIT_SIGNAL;
-    u.spec.path = u.fmu ? u.fmu : u.replay ? u.replay : "";
-    if (u.spec.source == CRD_UNIT_SIGNAL) { CRD_TRY(read_signals(r, &u, &u.spec)); }
-    if (u.parameters) { CRD_TRY(read_parameters(r, u.parameters, &u.spec)); }
+    CRD_TRY(check_unit_keys(r, n, given, u.spec.source));
+    u.spec.place = (crd_place){r->file, n->line};
+    CRD_TRY(read_unit_parts(r, &u));
     u.spec.name = crdi_arena_text(r->arena, n->key, strlen(n->key));
     if (!u.spec.name) { return CRD_E_MEMORY; }
     CRD_TRY(crdi_add_unit(s, &u.spec));
+    crdi_path_leave(r, mark);
+fail:
+    return st;
+}
+
+static crd_status read_unit(crdi_reader* r, const crdi_node* n, crd_system* s)
+{
+    const int index = r->base_units > 0 ? crd_system_find(s, n->key) : -1;
+    if (index < 0 || index >= r->base_units) { return read_new_unit(r, n, s); }
+    crd_status st = CRD_OK;
+    crd_unit_spec* old = &s->units[index];
+    unit_draft u = {.spec = *old};
+    uint64_t given = 0;
+    const size_t mark = crdi_path_enter(r, n->key);
+    CRD_TRY(crdi_read_mapping(r, n, &unit_table, &u, &given));
+    CRD_TRY(check_same_source(r, n, given, old));
+    CRD_TRY(check_unit_keys(r, n, given, old->source));
+    CRD_TRY(read_unit_parts(r, &u));
+    *old = u.spec;
     crdi_path_leave(r, mark);
 fail:
     return st;
@@ -529,7 +689,7 @@ static crd_status read_units(crdi_reader* r, const crdi_node* n, crd_system* s)
     crd_status st = CRD_OK;
     const size_t mark = crdi_path_enter(r, "units");
     CRD_TRY(crdi_expect_kind(r, n, CRDI_MAPPING, "a mapping of unit names, each with its keys"));
-    if (n->count == 0) {
+    if (n->count == 0 && r->base_units == 0) {
         return crdi_read_fail(r, CRD_E_FORMAT, n->line, "no unit at all, expected at least one");
     }
     for (const crdi_node* m = n->first; m; m = m->next) {
@@ -537,92 +697,6 @@ static crd_status read_units(crdi_reader* r, const crdi_node* n, crd_system* s)
     }
     crdi_path_leave(r, mark);
 fail:
-    return st;
-}
-
-// ---- connections -------------------------------------------------------------------------------
-
-// "a.b -> c.d"
-static crd_status read_arrow(crdi_reader* r, const crdi_node* n, connection_draft* d)
-{
-    const char* expected = "unit.output -> unit.input";
-    const char* arrow = strstr(n->text, "->");
-    if (!arrow || strstr(arrow + 2, "->")) {
-        return crdi_read_fail(r, CRD_E_FORMAT, n->line, "'%s', expected %s",
-                              crdi_clip(n->text).text, expected);
-    }
-    const char *from = n->text, *from_end = arrow, *to = arrow + 2, *to_end = to + strlen(to);
-    const char* const blanks = " \t\n";
-    from += strspn(from, blanks);
-    to += strspn(to, blanks);
-    while (from_end > from && strchr(blanks, from_end[-1])) {
-        from_end--;
-    }
-    while (to_end > to && strchr(blanks, to_end[-1])) {
-        to_end--;
-    }
-    if (from >= from_end || to >= to_end) {
-        return crdi_read_fail(r, CRD_E_FORMAT, n->line, "'%s', expected %s",
-                              crdi_clip(n->text).text, expected);
-    }
-    d->from = crdi_arena_text(r->arena, from, (size_t)(from_end - from));
-    d->to = d->from ? crdi_arena_text(r->arena, to, (size_t)(to_end - to)) : NULL;
-    return d->to ? CRD_OK : CRD_E_MEMORY;
-}
-
-static crd_status read_connection(crdi_reader* r, const crdi_node* n, crd_system* s, crdi_map* seen)
-{
-    crd_status st = CRD_OK;
-    connection_draft d = {.spec = crd_connection_spec_defaults()};
-    crd_connection_spec* c = &d.spec;
-    c->extrapolation = s->run.extrapolation;
-    c->place = (crd_place){r->file, n->line};
-    if (n->kind == CRDI_SCALAR && !crdi_node_empty(n)) {
-        CRD_TRY(read_arrow(r, n, &d));
-    } else {
-        uint64_t given = 0;
-        CRD_TRY(crdi_read_mapping(r, n, &connection_table, &d, &given));
-        c->has_transformation = (given & (BIT(C_GAIN) | BIT(C_OFFSET))) != 0;
-    }
-    CRD_TRY(crd_system_split(s, d.from, c->place, &c->from_unit, &c->from));
-    CRD_TRY(crd_system_split(s, d.to, c->place, &c->to_unit, &c->to));
-    bool fresh = false;
-    CRD_TRY(crdi_map_add(seen, d.to, s->connection_count, &fresh));
-    if (!fresh) {
-        const crd_connection_spec* first = &s->connections[crdi_map_find(seen, d.to)];
-        return crdi_read_fail(r, CRD_E_RANGE, n->line,
-                              "'%s' gets its value from %s.%s in line %d already, expected one "
-                              "source for an input",
-                              crdi_clip(d.to).text, crdi_clip(s->units[first->from_unit].name).text,
-                              crdi_clip(first->from).text, first->place.line);
-    }
-    s->connections[s->connection_count++] = *c; // room for all was made before
-fail:
-    return st;
-}
-
-static crd_status read_connections(crdi_reader* r, const crdi_node* n, crd_system* s)
-{
-    crd_status st = CRD_OK;
-    crdi_map seen; // texts of inputs -> index of the connection
-    crdi_map_init(&seen, r->ctx);
-    const size_t mark = crdi_path_enter(r, "connections");
-    CRD_TRY(crdi_expect_kind(r, n, CRDI_LIST,
-                             "a list such as [a.y -> b.u] or of mappings with from and to"));
-    CRD_TRY(crdi_map_reserve(&seen, (size_t)n->count));
-    crd_connection_spec* grown =
-        crdi_grow(s->ctx, s->connections, &s->connection_capacity, (size_t)n->count, sizeof *grown);
-    if (!grown) { CRD_TRY(CRD_E_MEMORY); }
-    s->connections = grown;
-    int i = 0;
-    for (const crdi_node* m = n->first; m; m = m->next) {
-        const size_t inner = crdi_path_enter_item(r, i++);
-        CRD_TRY(read_connection(r, m, s, &seen));
-        crdi_path_leave(r, inner);
-    }
-    crdi_path_leave(r, mark);
-fail:
-    crdi_map_clear(&seen);
     return st;
 }
 
@@ -729,7 +803,7 @@ static crd_status read_run(crdi_reader* r, const crdi_node* n, crd_system* s)
     const size_t mark = crdi_path_enter(r, "run");
     CRD_TRY(crdi_read_mapping(r, n, &run_table, &d, NULL));
     if (d.spec.stop < d.spec.start) { // not with NaN
-        return crdi_read_fail(r, CRD_E_RANGE, line_of(n, "stop"),
+        return crdi_read_fail(r, CRD_E_RANGE, crdi_line_of(n, "stop"),
                               "stop = %g s is before start = %g s, expected it after", d.spec.stop,
                               d.spec.start);
     }
@@ -742,6 +816,10 @@ static crd_status read_run(crdi_reader* r, const crdi_node* n, crd_system* s)
         const size_t inner = crdi_path_enter(r, "threads");
         CRD_TRY(read_threads(r, d.threads, &d.spec.threads));
         crdi_path_leave(r, inner);
+    }
+    for (int i = 0; i < s->connection_count; i++) { // of the system below, and said nothing else
+        crd_extrapolation* of = &s->connections[i].extrapolation;
+        if (*of == s->run.extrapolation) { *of = d.spec.extrapolation; }
     }
     s->run = d.spec;
     if (d.scheme) {
@@ -756,10 +834,22 @@ fail:
 
 // ---- results, and the whole --------------------------------------------------------------------
 
+static crd_status read_mat(crdi_reader* r, const crdi_node* n, int* out)
+{
+    const bool five = n->kind == CRDI_SCALAR && strcmp(n->text, "5") == 0;
+    if (five || (n->kind == CRDI_SCALAR && strcmp(n->text, "7.3") == 0)) {
+        *out = five ? 5 : 73;
+        return CRD_OK;
+    }
+    return crdi_read_fail(r, CRD_E_FORMAT, n->line, "'%s', expected 5 or 7.3",
+                          crdi_clip(n->text).text);
+}
+
 static crd_status read_results(crdi_reader* r, const crdi_node* n, crd_system* s)
 {
     crd_status st = CRD_OK;
-    results_draft d = {0};
+    results_draft d = {.spec = s->results,
+                       .variables = {s->results.patterns, s->results.pattern_count}};
     // `results: run.csv` is short for `results: { file: run.csv }`
     crdi_node file = *n, mapping = {.kind = CRDI_MAPPING, .line = n->line, .first = &file};
     if (n->kind == CRDI_SCALAR && !crdi_node_empty(n)) {
@@ -769,25 +859,28 @@ static crd_status read_results(crdi_reader* r, const crdi_node* n, crd_system* s
     }
     const size_t mark = crdi_path_enter(r, "results");
     CRD_TRY(crdi_read_mapping(r, n, &results_table, &d, NULL));
-    s->results = (crd_results_spec){.path = d.file,
-                                    .patterns = d.variables.items,
-                                    .pattern_count = d.variables.count,
-                                    .interval = d.interval,
-                                    .unit_row = d.unit_row};
+    d.spec.patterns = d.variables.items;
+    d.spec.pattern_count = d.variables.count;
+    if (d.mat) {
+        const size_t inner = crdi_path_enter(r, "mat");
+        CRD_TRY(read_mat(r, d.mat, &d.spec.mat_version));
+        crdi_path_leave(r, inner);
+    }
+    s->results = d.spec;
     crdi_path_leave(r, mark);
 fail:
     return st;
 }
 
-static crd_status check_version(crdi_reader* r, const crdi_node* root)
+static crd_status check_version(crdi_reader* r, const crdi_node* root, bool needed)
 {
     const crdi_node* n = root->kind == CRDI_MAPPING ? crdi_node_get(root, "cardan") : NULL;
-    if (root->kind != CRDI_MAPPING || !n) {
+    if (needed && !n) {
         return crdi_read_fail(r, CRD_E_FORMAT, root->line,
                               "not a system description, expected the key 'cardan: 1', then "
                               "units, connections, run, results");
     }
-    if (n->kind != CRDI_SCALAR || n->quoted || strcmp(n->text, "1") != 0) {
+    if (n && (n->kind != CRDI_SCALAR || n->quoted || strcmp(n->text, "1") != 0)) {
         return crdi_read_fail(r, CRD_E_UNSUPPORTED, n->line,
                               "cardan: version '%s' of the description, expected 1",
                               crdi_clip(n->text).text);
@@ -795,16 +888,89 @@ static crd_status check_version(crdi_reader* r, const crdi_node* root)
     return CRD_OK;
 }
 
-crd_status crdi_read_system(crdi_reader* r, const crdi_node* root, crd_system* s)
+// Groups of the system below do not know units that came later.
+static crd_status check_groups(crdi_reader* r, const crdi_node* root, const crd_system* s)
+{
+    return crdi_read_fail(
+        r, CRD_E_RANGE, crdi_line_of(root, "units"),
+        "the unit '%s' is new and not in the scheme of the system below, expected "
+        "run.scheme with each unit once",
+        s->units[r->base_units].name);
+}
+
+// Everything but `system`, over what the system has.
+static crd_status read_parts(crdi_reader* r, const crdi_node* root, const file_draft* d,
+                             crd_system* s)
+{
+    crd_status st = CRD_OK;
+    r->base_units = s->unit_count;
+    r->base_connections = s->connection_count;
+    const crd_group* groups = s->run.group.members;
+    if (d->title) { s->title = d->title; }
+    if (d->units) { CRD_TRY(read_units(r, d->units, s)); }
+    if (d->run) { CRD_TRY(read_run(r, d->run, s)); }
+    if (s->run.scheme == CRD_SCHEME_GROUPS && s->run.group.members == groups &&
+        s->unit_count > r->base_units) {
+        CRD_TRY(check_groups(r, root, s));
+    }
+    if (d->connections) { CRD_TRY(crdi_read_connections(r, d->connections, s)); }
+    if (d->results) { CRD_TRY(read_results(r, d->results, s)); }
+fail:
+    return st;
+}
+
+static crd_status read_base(crdi_reader* r, const crdi_node* root, const file_draft* d,
+                            crd_system* s, crd_system_base* base)
+{
+    const crd_place place = {r->file, crdi_line_of(root, "system")};
+    if (!base) {
+        return crdi_read_fail(r, CRD_E_UNSUPPORTED, place.line,
+                              "system: '%s' cannot be read here, expected the keys units and "
+                              "connections",
+                              crdi_clip(d->system).text);
+    }
+    const char* file = s->file;
+    const crd_status st = base(s, d->system, d->variant, place);
+    s->file = file;
+    s->base = d->system;
+    return st;
+}
+
+crd_status crdi_read_system(crdi_reader* r, const crdi_node* root, crd_system* s,
+                            crd_system_base* base)
 {
     crd_status st = CRD_OK;
     file_draft d = {0};
-    CRD_TRY(check_version(r, root)); // first: a later version may have other keys
+    CRD_TRY(check_version(r, root, true)); // first: a later version may have other keys
     CRD_TRY(crdi_read_mapping(r, root, &file_table, &d, NULL));
-    CRD_TRY(read_units(r, d.units, s));
-    if (d.run) { CRD_TRY(read_run(r, d.run, s)); }
-    if (d.connections) { CRD_TRY(read_connections(r, d.connections, s)); }
-    if (d.results) { CRD_TRY(read_results(r, d.results, s)); }
+    if (d.variant && !d.system) {
+        return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(root, "variant"),
+                              "variant: '%s' of what? Expected the key system with an SSP too",
+                              crdi_clip(d.variant).text);
+    }
+    if (d.system) {
+        CRD_TRY(read_base(r, root, &d, s, base));
+    } else if (!d.units) {
+        return crdi_read_fail(r, CRD_E_FORMAT, root->line, "the key 'units' is missing");
+    }
+    CRD_TRY(read_parts(r, root, &d, s));
+fail:
+    return st;
+}
+
+crd_status crdi_read_amendment(crdi_reader* r, const crdi_node* root, crd_system* s)
+{
+    crd_status st = CRD_OK;
+    file_draft d = {0};
+    r->foreign_names = true;
+    CRD_TRY(check_version(r, root, false));
+    CRD_TRY(crdi_read_mapping(r, root, &file_table, &d, NULL));
+    if (d.system || d.variant) {
+        const char* key = d.system ? "system" : "variant";
+        return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(root, key),
+                              "'%s' has no place in what is added to a system", key);
+    }
+    CRD_TRY(read_parts(r, root, &d, s));
 fail:
     return st;
 }

@@ -2,11 +2,26 @@
 #pragma once
 #include "system/keys.h"
 
+// Rows of tables.
+#define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
+#define BIT(i) (UINT64_C(1) << (i))
+#define KEY(key, kind, object, field)                                                              \
+    .name = (key), .type = CRDI_KEY_##kind, .offset = offsetof(object, field)
+
 /// Every table of the reader, for the test that compares them with the schema file.
 const crdi_table* const* crdi_system_tables(int* count);
 
-/// Fill `s` from the tree of a whole file.
-crd_status crdi_read_system(crdi_reader* r, const crdi_node* root, crd_system* s);
+extern const crdi_table crdi_connection_table;
+extern const char* const crdi_extrapolations[];
+crd_status crdi_read_connections(crdi_reader* r, const crdi_node* n, crd_system* s);
+/// Line of a key, else of the mapping.
+int crdi_line_of(const crdi_node* mapping, const char* key);
+
+/// Fill `s` from the tree of a whole file. `base` reads what `system:` names, NULL: refused.
+crd_status crdi_read_system(crdi_reader* r, const crdi_node* root, crd_system* s,
+                            crd_system_base* base);
+/// Change and add to what is there.
+crd_status crdi_read_amendment(crdi_reader* r, const crdi_node* root, crd_system* s);
 /// run.scheme alone.
 crd_status crdi_read_scheme(crdi_reader* r, const crdi_node* n, crd_system* s);
 

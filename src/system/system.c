@@ -1,4 +1,5 @@
 #include "cardan/system.h"
+#include "cardan/archive.h"
 #include "system/read.h"
 
 #include <ctype.h>
@@ -9,8 +10,11 @@
 
 crd_unit_spec crd_unit_spec_defaults(void)
 {
-    return (crd_unit_spec){
-        .name = "", .path = "", .interpolation = CRD_INTERPOLATE_LINEAR, .place = {"", 0}};
+    return (crd_unit_spec){.name = "",
+                           .path = "",
+                           .interpolation = CRD_INTERPOLATE_LINEAR,
+                           .solver = {.relative = NAN, .absolute = NAN, .step = NAN},
+                           .place = {"", 0}};
 }
 
 crd_connection_spec crd_connection_spec_defaults(void)
@@ -38,6 +42,7 @@ static crd_status create_named(crd_context* ctx, const char* file, crd_system** 
     crd_system* s = crdi_new(ctx, sizeof *s);
     if (!s) { return CRD_E_MEMORY; }
     s->ctx = ctx;
+    s->title = s->base = "";
     s->run = (crd_run_spec){.start = NAN,
                             .stop = NAN,
                             .step = NAN,
@@ -63,6 +68,9 @@ crd_status crd_system_create(crd_context* ctx, crd_system** out)
 void crd_system_destroy(crd_system* s)
 {
     if (!s) { return; }
+    if (s->scratch && !crdi_scratch_remove(s->scratch)) {
+        crdi_log(s->ctx, CRD_LOG_WARNING, "the folder %s could not be removed", s->scratch);
+    }
     crdi_map_clear(&s->unit_map);
     crdi_free(s->ctx, s->units);
     crdi_free(s->ctx, s->connections);
@@ -82,8 +90,8 @@ static crdi_reader reader_for(crd_system* s, const char* file, crdi_arena* scrat
                          .folder_length = slash ? (size_t)(slash - file) + 1 : 0};
 }
 
-crd_status crd_system_parse(crd_context* ctx, const char* text, size_t length, const char* path,
-                            crd_system** out)
+static crd_status parse_on(crd_context* ctx, const char* text, size_t length, const char* path,
+                           crd_system_base* base, crd_system** out)
 {
     crd_status st = CRD_OK;
     crd_system* s = NULL;
@@ -93,7 +101,7 @@ crd_status crd_system_parse(crd_context* ctx, const char* text, size_t length, c
     crdi_node* root = NULL;
     CRD_TRY(crdi_yaml_parse(&scratch, text, length, (crd_place){s->file, -1}, &root));
     crdi_reader r = reader_for(s, s->file, &scratch);
-    CRD_TRY(crdi_read_system(&r, root, s));
+    CRD_TRY(crdi_read_system(&r, root, s, base));
     crdi_arena_clear(&scratch);
     *out = s;
     return CRD_OK;
@@ -125,19 +133,50 @@ static crd_status read_file(crd_context* ctx, FILE* f, const char* path, char** 
     }
 }
 
-crd_status crd_system_load(crd_context* ctx, const char* path, crd_system** out)
+crd_status crd_system_load_on(crd_context* ctx, const char* text, size_t length, const char* path,
+                              crd_system_base* base, crd_system** out)
 {
+    if (text) { return parse_on(ctx, text, length, path, base, out); }
     FILE* f = fopen(path, "rbe");
     if (!f) {
         return crdi_fail(ctx, errno == ENOENT ? CRD_E_NOT_FOUND : CRD_E_IO,
                          "%s: cannot be opened: %s", path, strerror(errno));
     }
-    char* text = NULL;
-    size_t length = 0;
-    crd_status st = read_file(ctx, f, path, &text, &length);
-    if (st >= 0) { st = crd_system_parse(ctx, text, length, path, out); }
+    char* bytes = NULL;
+    size_t count = 0;
+    crd_status st = read_file(ctx, f, path, &bytes, &count);
+    if (st >= 0) { st = parse_on(ctx, bytes, count, path, base, out); }
     fclose(f);
-    crdi_free(ctx, text);
+    crdi_free(ctx, bytes);
+    return st;
+}
+
+crd_status crd_system_parse(crd_context* ctx, const char* text, size_t length, const char* path,
+                            crd_system** out)
+{
+    return parse_on(ctx, text, length, path, NULL, out);
+}
+
+crd_status crd_system_load(crd_context* ctx, const char* path, crd_system** out)
+{
+    return crd_system_load_on(ctx, NULL, 0, path, NULL, out);
+}
+
+crd_status crd_system_amend(crd_system* s, const char* text, size_t length, const char* path,
+                            int first_line)
+{
+    crd_status st = CRD_OK;
+    crdi_arena scratch;
+    crdi_arena_init(&scratch, s->ctx);
+    crdi_node* root = NULL;
+    const char* file = crdi_arena_text(&s->arena, path, strlen(path)); // places keep it
+    CRD_TRY(file ? CRD_OK : CRD_E_MEMORY);
+    const crd_place place = {file, first_line > 0 ? -first_line : 0};
+    CRD_TRY(crdi_yaml_parse(&scratch, text, length, place, &root));
+    crdi_reader r = reader_for(s, file, &scratch);
+    CRD_TRY(crdi_read_amendment(&r, root, s));
+fail:
+    crdi_arena_clear(&scratch);
     return st;
 }
 
@@ -353,7 +392,7 @@ crd_status crd_system_set(crd_system* s, int unit, const char* variable, const c
         return CRD_E_MEMORY;
     }
     if (n) { memcpy(all, u->parameters, n * sizeof *all); }
-    all[n] = (crd_setting){variable, text, place};
+    all[n] = (crd_setting){.variable = variable, .text = text, .place = place};
     u->parameters = all;
     u->parameter_count = (int)n + 1;
     return CRD_OK;

@@ -68,7 +68,7 @@ bool crdi_node_empty(const crdi_node* n)
 
 static int line_of(const builder* b, yaml_mark_t mark)
 {
-    return b->place.line < 0 ? (int)mark.line + 1 : b->place.line;
+    return b->place.line < 0 ? (int)mark.line - b->place.line : b->place.line;
 }
 
 static crdi_where where(const builder* b, yaml_mark_t mark)
@@ -83,7 +83,7 @@ static crd_status syntax_error(const builder* b, const yaml_parser_t* p)
     }
     const char* problem = p->problem ? p->problem : "unknown problem";
     if (p->error == YAML_READER_ERROR) {
-        int line = 1;
+        int line = -b->place.line;
         for (size_t i = 0; i < p->problem_offset && i < b->length; i++) {
             line += b->text[i] == '\n';
         }
@@ -272,7 +272,7 @@ static crd_status refuse_tag_directives(const builder* b)
 {
     // the last bytes of all that may end a line in YAML, and of a byte order mark
     static const char breaks[] = "\n\r\x85\xa8\xa9\xbf";
-    int line = 1;
+    int line = -b->place.line;
     for (size_t i = 0; i + 4 < b->length; i++) {
         const bool first = i == 0 || memchr(breaks, b->text[i - 1], sizeof breaks - 1);
         if (first && memcmp(b->text + i, "%TAG", 4) == 0) {

@@ -17,8 +17,9 @@ typedef struct crdi_node {
 
 enum { CRDI_YAML_DEPTH = 32, CRDI_YAML_BYTES = 256 << 20 };
 
-/// All nodes and texts live in `arena`. `place.file` starts each message. place.line -1: lines are
-/// counted; otherwise the text is part of something else and every node bears that line.
+/// All nodes and texts live in `arena`. `place.file` starts each message. place.line -n: lines are
+/// counted, the first is n; otherwise the text is part of something else and every node bears that
+/// line.
 crd_status crdi_yaml_parse(crdi_arena* arena, const char* text, size_t length, crd_place place,
                            crdi_node** root);
 

@@ -313,10 +313,10 @@ static crd_status parse_binary(crd_unit* u, const crd_variable* v, word w, crd_b
     return CRD_OK;
 }
 
-// ---- whole values ------------------------------------------------------------------------------
+// ---- one element -------------------------------------------------------------------------------
 
-static crd_status parse_element(crd_unit* u, int32_t variable, word w, uint32_t at, bool* has_unit,
-                                crd_values* v)
+static crd_status parse_plain(crd_unit* u, int32_t variable, word w, uint32_t at, bool* has_unit,
+                              crd_values* v)
 {
     const crd_variable* x = &u->info.variables[variable];
     switch ((crd_type)x->type) {
@@ -336,6 +336,111 @@ static crd_status parse_element(crd_unit* u, int32_t variable, word w, uint32_t 
     }
 }
 
+// Whether an entry of a map means the value that was written.
+static bool same_value(word w, const char* text)
+{
+    static const char* const words[2][3] = {{"false", "0", NULL}, {"true", "1", NULL}};
+    const word other = {text, strlen(text)};
+    int64_t a = 0, b = 0;
+    if (equals(w, text)) { return true; }
+    if (crdi_parse_int64(w.text, w.length, &a) && crdi_parse_int64(text, other.length, &b)) {
+        return a == b;
+    }
+    return (equals_any(w, words[0]) && equals_any(other, words[0])) ||
+           (equals_any(w, words[1]) && equals_any(other, words[1]));
+}
+
+static crd_status parse_mapped(crd_unit* u, int32_t variable, const crd_transformation* via, word w,
+                               uint32_t at, bool* has_unit, crd_values* v)
+{
+    const crd_variable* x = &u->info.variables[variable];
+    if (crd_type_kind(x->type) != CRD_INTEGER) {
+        return crdi_fail(u->ctx, CRD_E_RANGE,
+                         "'%s' = '%.*s': a map is for Booleans, integers and enumerations, and it "
+                         "is %s",
+                         x->name, SHOW(w), type_names[x->type]);
+    }
+    for (int i = 0; i < via->map_count; i++) {
+        if (same_value(w, via->map[i].from)) {
+            const word to = {via->map[i].to, strlen(via->map[i].to)};
+            return parse_plain(u, variable, trim(to), at, has_unit, v);
+        }
+    }
+    return parse_plain(u, variable, w, at, has_unit, v);
+}
+
+// From the unit of the text into that of the variable, if both are known. A unit behind the number
+// itself counts more: then the number is in the variable's unit already.
+static crd_status convert_text(crd_unit* u, int32_t variable, const crd_transformation* via, word w,
+                               double* number)
+{
+    const crd_variable* x = &u->info.variables[variable];
+    crd_dimension from, to;
+    const char* name = via->unit ? via->unit : "";
+    if (via->dimension) {
+        from = *via->dimension;
+    } else if (!name[0] || strcmp(name, x->unit) == 0 || !crd_dimension_parse(name, &from)) {
+        return CRD_OK;
+    }
+    if (!via->convert_units || !u->ops->dimension(u, variable, &to)) { return CRD_OK; }
+    if (!crd_dimension_equal(&from, &to)) {
+        return wrong_unit(u, x, w, (word){name, strlen(name)});
+    }
+    const double shift = x->relative_quantity ? 0 : (from.offset - to.offset) / to.factor;
+    *number =
+        from.factor == to.factor ? *number + shift : *number * (from.factor / to.factor) + shift;
+    return CRD_OK;
+}
+
+static crd_status scale_integer(crd_unit* u, const crd_variable* x, const crd_transformation* via,
+                                word w, int64_t* out)
+{
+    double number = 0;
+    int64_t low = 0, high = INT64_MAX;
+    if (x->type == CRD_BOOLEAN || x->type == CRD_ENUMERATION ||
+        crd_type_kind(x->type) == CRD_BYTES) {
+        return crdi_fail(u->ctx, CRD_E_RANGE,
+                         "'%s' = '%.*s': gain and offset make no sense, it is %s", x->name, SHOW(w),
+                         type_names[x->type]);
+    }
+    if (!crdi_parse_double(w.text, w.length, &number)) {
+        return crdi_fail(u->ctx, CRD_E_RANGE, "'%s' = '%.*s', expected a number", x->name, SHOW(w));
+    }
+    if (x->type != CRD_UINT64) { crdi_unit_integer_range(x->type, &low, &high); }
+    const double y = via->gain * number + via->offset, nearest = nearbyint(y);
+    // 2^63 itself does not fit, and as a double it is what INT64_MAX becomes
+    if (!(fabs(y - nearest) <= 1e-9 * fmax(1, fabs(y))) || nearest < (double)low ||
+        nearest > (double)high || nearest >= 9223372036854775808.0) {
+        return crdi_fail(u->ctx, CRD_E_RANGE,
+                         "'%s' = '%.*s' becomes %.10g, expected a whole number from %lld to %lld "
+                         "(%s)",
+                         x->name, SHOW(w), y, (long long)low, (long long)high, type_names[x->type]);
+    }
+    *out = (int64_t)nearest;
+    return CRD_OK;
+}
+
+static crd_status parse_element(crd_unit* u, int32_t variable, const crd_transformation* via,
+                                word w, uint32_t at, bool* has_unit, crd_values* v)
+{
+    const crd_variable* x = &u->info.variables[variable];
+    const bool real = crd_type_kind(x->type) == CRD_REAL;
+    crd_status st = CRD_OK;
+    if (via && via->map_count > 0) { return parse_mapped(u, variable, via, w, at, has_unit, v); }
+    if (via && via->has_transformation && !real) {
+        return scale_integer(u, x, via, w, v->integer ? &v->integer[at] : NULL);
+    }
+    CRD_TRY(parse_plain(u, variable, w, at, has_unit, v));
+    if (via && real) {
+        if (!*has_unit) { CRD_TRY(convert_text(u, variable, via, w, &v->real[at])); }
+        if (via->has_transformation) { v->real[at] = via->gain * v->real[at] + via->offset; }
+    }
+fail:
+    return st;
+}
+
+// ---- whole values ------------------------------------------------------------------------------
+
 static crd_status copy_element(crd_unit* u, crd_kind kind, crd_values* v, uint32_t from,
                                uint32_t to)
 {
@@ -352,8 +457,8 @@ static crd_status copy_element(crd_unit* u, crd_kind kind, crd_values* v, uint32
     return CRD_OK;
 }
 
-static crd_status parse_elements(crd_unit* u, int32_t variable, word rest, uint32_t count,
-                                 char* buffer, crd_values* v)
+static crd_status parse_elements(crd_unit* u, int32_t variable, const crd_transformation* via,
+                                 word rest, uint32_t count, char* buffer, crd_values* v)
 {
     crd_status st = CRD_OK;
     const crd_variable* x = &u->info.variables[variable];
@@ -371,7 +476,7 @@ static crd_status parse_elements(crd_unit* u, int32_t variable, word rest, uint3
     }
     for (uint32_t i = 0; i < count && next_word(&rest, kind == CRD_REAL, &w, &quoted); i++) {
         bool has_unit = false;
-        CRD_TRY(parse_element(u, variable, quoted ? unescape(w, buffer) : w, i, &has_unit, v));
+        CRD_TRY(parse_element(u, variable, via, quoted ? unescape(w, buffer) : w, i, &has_unit, v));
         with_unit += has_unit;
     }
     if (with_unit && with_unit != n) {
@@ -403,19 +508,34 @@ static word unbracket(word whole, char* buffer)
 crd_status crdi_unit_parse(crd_unit* u, int32_t variable, const char* text, uint32_t first,
                            uint32_t count, crd_values* v)
 {
+    return crdi_unit_parse_via(u, variable, text, NULL, first, count, v);
+}
+
+crd_status crdi_unit_parse_one(crd_unit* u, int32_t variable, const char* text, double* real,
+                               int64_t* integer)
+{
+    bool has_unit = false;
+    crd_values v = {.real = real, .integer = integer};
+    return parse_plain(u, variable, trim((word){text, strlen(text)}), 0, &has_unit, &v);
+}
+
+crd_status crdi_unit_parse_via(crd_unit* u, int32_t variable, const char* text,
+                               const crd_transformation* via, uint32_t first, uint32_t count,
+                               crd_values* v)
+{
     const crd_variable* x = &u->info.variables[variable];
     const word whole = {text, strlen(text)};
     if (x->rank > 0 && first == 0 && count == x->size) {
         char* buffer = crdi_new(u->ctx, whole.length + 1);
         if (!buffer) { return CRD_E_MEMORY; }
         const word list = crd_type_kind(x->type) == CRD_BYTES ? whole : unbracket(whole, buffer);
-        const crd_status st = parse_elements(u, variable, list, count, buffer, v);
+        const crd_status st = parse_elements(u, variable, via, list, count, buffer, v);
         crdi_free(u->ctx, buffer);
         return st;
     }
     bool has_unit = false;
-    return parse_element(u, variable, x->type == CRD_STRING ? whole : trim(whole), first, &has_unit,
-                         v);
+    return parse_element(u, variable, via, x->type == CRD_STRING ? whole : trim(whole), first,
+                         &has_unit, v);
 }
 
 void crdi_unit_check_limits(crd_unit* u, int32_t variable, const crd_values* v, uint32_t count,

@@ -54,6 +54,23 @@ static crd_status get_setting(crd_unit* u, int32_t variable, crdi_setting** out)
     return CRD_OK;
 }
 
+// A unit that nobody knows cannot be converted; that of the variable needs not be known.
+static void warn_unknown_unit(crd_unit* u, const crd_variable* v, const crd_setting* given)
+{
+    const crd_transformation* via = given->via;
+    crd_dimension known;
+    char at[400];
+    if (!via || !via->unit || !via->unit[0] || via->dimension || !via->convert_units ||
+        crd_type_kind(v->type) != CRD_REAL || strcmp(via->unit, v->unit) == 0 ||
+        crd_dimension_parse(via->unit, &known)) {
+        return;
+    }
+    crdi_log(u->ctx, CRD_LOG_WARNING,
+             "%sunit '%s': '%s' = '%.60s' in '%.60s', which is not known: taken as it is%s%s",
+             crdi_unit_place_text(given->place, at, sizeof at), u->name, v->name, given->text,
+             via->unit, v->unit[0] ? ", in " : "", v->unit);
+}
+
 static crd_status add_setting(crd_unit* u, const crd_setting* given, int32_t variable,
                               int32_t element)
 {
@@ -65,7 +82,7 @@ static crd_status add_setting(crd_unit* u, const crd_setting* given, int32_t var
     CRD_TRY(get_setting(u, v, &s));
     s->place = given->place;
     if (element < 0) {
-        CRD_TRY(crdi_unit_parse(u, variable, given->text, 0, s->count, &s->values));
+        CRD_TRY(crdi_unit_parse_via(u, variable, given->text, given->via, 0, s->count, &s->values));
     } else {
         // FMI sets whole arrays only: the other elements come from the description.
         const char* start = u->info.variables[v].start;
@@ -74,17 +91,32 @@ static crd_status add_setting(crd_unit* u, const crd_setting* given, int32_t var
                              "'%s': the other elements have no start value, give all %u",
                              given->variable, s->count);
         }
-        if (fresh) { CRD_TRY(crdi_unit_parse(u, v, start, 0, s->count, &s->values)); }
-        CRD_TRY(crdi_unit_parse(u, variable, given->text, (uint32_t)element, 1, &s->values));
+        if (fresh) { CRD_TRY(crdi_unit_parse_start(u, v, &s->values, s->count)); }
+        CRD_TRY(crdi_unit_parse_via(u, variable, given->text, given->via, (uint32_t)element, 1,
+                                    &s->values));
     }
+    warn_unknown_unit(u, &u->info.variables[v], given);
     crdi_unit_check_limits(u, variable, &s->values, s->count, given->place);
 fail:
     return st;
 }
 
+enum { MOST_NOTES = 3 }; // of a unit; then one line says how many more there are
+
+// A parameter of a set that was made for more than this unit.
+static void note_ignored(crd_unit* u, const crd_setting* s, int count)
+{
+    char at[400];
+    if (count > MOST_NOTES) { return; }
+    crdi_log(u->ctx, CRD_LOG_WARNING,
+             "%sparameter '%s' fits no variable of unit '%s' and is ignored",
+             crdi_unit_place_text(s->place, at, sizeof at), s->variable, u->name);
+}
+
 // Structural parameters come first: they decide the sizes that the others have.
 static crd_status add_settings(crd_unit* u, bool structural)
 {
+    int ignored = 0;
     for (int i = 0; i < u->spec->parameter_count; i++) {
         const crd_setting* s = &u->spec->parameters[i];
         int32_t variable = -1, element = -1;
@@ -95,6 +127,10 @@ static crd_status add_settings(crd_unit* u, bool structural)
             if (variable < 0) { continue; }
         } else {
             st = crd_unit_resolve(u, u->ctx, s->variable, &variable, &element);
+            if (st == CRD_E_NOT_FOUND && s->optional) {
+                note_ignored(u, s, ++ignored);
+                continue;
+            }
             if (st < 0) { return crdi_unit_fail_at(u->ctx, st, s->place, u->name); }
         }
         const int32_t v = crdi_unit_canonical(u, variable);
@@ -106,6 +142,11 @@ static crd_status add_settings(crd_unit* u, bool structural)
             st = add_setting(u, s, variable, element);
         }
         if (st < 0) { return crdi_unit_fail_at(u->ctx, st, s->place, u->name); }
+    }
+    if (ignored > MOST_NOTES) {
+        crdi_log(u->ctx, CRD_LOG_WARNING,
+                 "unit '%s': %d more parameters fit no variable and are ignored", u->name,
+                 ignored - MOST_NOTES);
     }
     return CRD_OK;
 }

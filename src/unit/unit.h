@@ -55,6 +55,12 @@ void crdi_unit_values_clear(crd_context* ctx, crd_values* v, uint32_t count);
 // Parses `text` for elements first ... first + count - 1 of a variable into those of `v`.
 crd_status crdi_unit_parse(crd_unit* u, int32_t variable, const char* text, uint32_t first,
                            uint32_t count, crd_values* v);
+// The same for a text that passes `via` (NULL: as it stands).
+crd_status crdi_unit_parse_via(crd_unit* u, int32_t variable, const char* text,
+                               const crd_transformation* via, uint32_t first, uint32_t count,
+                               crd_values* v);
+// The start value of a variable, which has one, into all of its elements.
+crd_status crdi_unit_parse_start(crd_unit* u, int32_t variable, crd_values* v, uint32_t count);
 // Says that a value lies outside of the variable's limits.
 void crdi_unit_check_limits(crd_unit* u, int32_t variable, const crd_values* v, uint32_t count,
                             crd_place place);

@@ -8,7 +8,7 @@ import unittest
 
 from e2e import CARDAN, EndToEnd, fmu
 
-COMMANDS = ["run", "check", "info", "compare", "plot", "completion", "man", "help"]
+COMMANDS = ["run", "check", "info", "compare", "plot", "report", "export", "completion", "man", "help"]
 
 
 class Help(EndToEnd):
@@ -94,7 +94,7 @@ class Completion(EndToEnd):
         self.assertTrue(action("--threads=").endswith(":(auto)' \\"))
         self.assertTrue(action("--set=").endswith(":UNIT.VAR=VALUE:' \\"))
         self.assertTrue(action("--stop-time=").endswith(":' \\"))
-        self.assertIn('_files -g "*.(csv)(-.)"', action("--input="))
+        self.assertIn('_files -g "*.(csv|mf4|mat)(-.)"', action("--input="))
         self.assertTrue(action("--quiet").startswith("' "))
 
     @unittest.skipUnless(shutil.which("zsh"), "no zsh here")

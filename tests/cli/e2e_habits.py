@@ -135,8 +135,8 @@ class Files(EndToEnd):
         self.oscillator()
         with open(self.path("oscillator.yaml"), encoding="utf-8") as f:
             lines = [x for x in f.read().splitlines() if not x.startswith("results")]
-        self.write("other.yaml", "\n".join([*lines, "results: a.mat", ""]))
-        self.cardan("check", "other.yaml", code=2, says="a.mat: results are written as CSV")
+        self.write("other.yaml", "\n".join([*lines, "results: a.xlsx", ""]))
+        self.cardan("check", "other.yaml", code=2, says="a.xlsx: results are written as CSV, MDF or")
         self.cardan("run", fmu("lo_mono"), "-q", "-o", "a.csv")
         self.cardan("plot", "a.csv", "-o", "a.png", code=2, says="should end in .svg")
         self.assertFalse(os.path.exists(self.path("a.png")))

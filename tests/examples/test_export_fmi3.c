@@ -7,6 +7,8 @@ extern const crd_model crd_model_types, crd_model_chain, crd_model_feedthrough, 
 static const crd_model* under_test;
 #include "fmu_model.h"
 #define fmu_model under_test
+static int interfaces_under_test;
+#define fmu_interfaces interfaces_under_test
 #include "fmi3.c"
 
 static char last_message[512];

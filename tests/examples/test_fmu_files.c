@@ -46,6 +46,7 @@ static void archives_build_from_their_own_sources(void** state)
     for (int version = 2; version <= 3; version++) {
         unpack_and_build(version, "lo_fd1");
         unpack_and_build(version, "types");
+        unpack_and_build(version, "bouncing_ball_me");
     }
 }
 

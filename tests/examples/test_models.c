@@ -13,6 +13,8 @@ extern const crd_model crd_model_hc_mono, crd_model_hc_mech, crd_model_hc_hyd, c
     crd_model_hc_pd_hyd;
 extern const crd_model crd_model_rot_mono, crd_model_rot_1, crd_model_rot_2;
 extern const crd_model crd_model_ecar, crd_model_ecar_mono, crd_model_events;
+extern const crd_model crd_model_bouncing_ball, crd_model_van_der_pol, crd_model_pwm_lag,
+    crd_model_thermostat, crd_model_driven_oscillator, crd_model_heat_rod, crd_model_faulty_me;
 
 enum { SEMI_IMPLICIT = 2, EULER = 2 };
 
@@ -738,6 +740,195 @@ static void ball_bounces_when_its_closed_form_says(void** state)
     free(f);
 }
 
+// ---- differential equations in Co-Simulation: the solver of cardan/model.h
+// -----------------------
+
+static int integer(fmu* f, const char* name)
+{
+    return *(const int32_t*)(f->self + f->slots[row(f, name)].offset);
+}
+
+static fmu* started(const crd_model* model)
+{
+    fmu* f = open_unit(model);
+    begin(f);
+    begin_steps(f);
+    return f;
+}
+
+/// Height of the ball and its bounces so far, from 1 m: e = 0.7, free fall between impacts.
+static double ball_height(double t, int* bounces)
+{
+    const double g = 9.81, e = 0.7;
+    double hit = sqrt(2 / g), v = g * hit;
+    if (t < hit) {
+        *bounces = 0;
+        return 1 - 0.5 * g * t * t;
+    }
+    for (*bounces = 1;; ++*bounces) {
+        v *= e;
+        if (v * v <= 2 * g * 1e-6) { return 0; } // it lies
+        if (t < hit + 2 * v / g) { return (v - 0.5 * g * (t - hit)) * (t - hit); }
+        hit += 2 * v / g;
+    }
+}
+
+static void inner_solver_finds_every_bounce_of_the_ball(void** state)
+{
+    (void)state;
+    const double steps[] = {0.01, 0.1}; // also when a step has many bounces
+    for (int i = 0; i < 2; i++) {
+        fmu* f = started(&crd_model_bouncing_ball);
+        const int n = (int)lround(3 / steps[i]);
+        for (int k = 0; k < n; k++) {
+            step(f, k * steps[i], steps[i]);
+            int bounces;
+            // RK4 is exact here; each impact is located to 1e-15 s and 1e-12 m
+            check_near(get(f, "height"), ball_height((k + 1) * steps[i], &bounces), 1e-9);
+            check_int(integer(f, "bounces"), bounces);
+        }
+        check_near(get(f, "velocity"), 0, 0);
+        check_int(integer(f, "bounces"), 20);
+        free(f);
+    }
+}
+
+static void inner_solver_meets_time_events_where_they_are(void** state)
+{
+    (void)state;
+    const double steps[] = {1e-3, 0.07, 0.25}; // edges on, near and far from the grid
+    for (int i = 0; i < 3; i++) {
+        fmu* f = started(&crd_model_pwm_lag);
+        const int n = (int)(1.05 / steps[i]);
+        for (int k = 0; k < n; k++) {
+            step(f, k * steps[i], steps[i]);
+            const double t = (k + 1) * steps[i];
+            double y = 0, from = 0, u = 1;
+            for (int edge = 1;; edge++) {
+                const double next = edge / 2 * 0.1 + (edge % 2 ? 0.03 : 0);
+                const double to = next < t ? next : t;
+                y = u + (y - u) * exp(-(to - from) / 0.05);
+                if (next >= t - 1e-9) { break; }
+                from = next;
+                u = edge % 2 ? 0 : 1;
+            }
+            check_near(get(f, "y"), y, 1e-9); // RK4: (1e-3 / 0.05)^4 / 120
+        }
+        free(f);
+    }
+}
+
+static void inner_solver_switches_the_thermostat_at_its_limits(void** state)
+{
+    (void)state;
+    fmu* f = started(&crd_model_thermostat);
+    // Heating from 15 to 20.5, then falling to 19.5 and rising to 20.5 in turn.
+    double next = 600 * log(15 / 9.5), T = 15;
+    int switches = 0;
+    for (int k = 0; k < 720; k++) {
+        const double t = 5.0 * (k + 1);
+        step(f, 5.0 * k, 5);
+        double from = 0, from_T = 15;
+        switches = 0;
+        next = 600 * log(15 / 9.5);
+        while (next < t) {
+            from = next;
+            from_T = switches % 2 ? 19.5 : 20.5;
+            switches++;
+            next += 600 * log(10.5 / 9.5); // up and down take the same time
+        }
+        const double end = switches % 2 ? 10 : 30;
+        T = end + (from_T - end) * exp(-(t - from) / 600);
+        check_near(get(f, "T"), T, 3e-9); // RK4: (5 / 600)^5 / 120 of 15 K per step
+        check_int(integer(f, "switches"), switches);
+    }
+    check(switches >= 50);
+    free(f);
+}
+
+static double driven_error(double h, int order)
+{
+    // x'' = w^2 (u - x) with u = t^2: x = t^2 - 2/w^2 + (1 + 2/w^2) cos(w t)
+    const double w = 6.283185307179586;
+    crd_model m = crd_model_driven_oscillator;
+    m.default_step = h; // one inner step per step
+    fmu* f = open_unit(&m);
+    set(f, "zeta", 0);
+    begin(f);
+    begin_steps(f);
+    for (int k = 0; k < (int)lround(0.9 / h); k++) {
+        const double t = k * h;
+        set(f, "u", t * t);
+        set_derivative(f, "u", 1, order > 0 ? 2 * t : 0);
+        set_derivative(f, "u", 2, order > 1 ? 2 : 0);
+        step(f, t, h);
+        check_near(get(f, "u"),
+                   order > 1 ? (t + h) * (t + h)
+                   : order   ? t * t + 2 * t * h
+                             : t * t,
+                   1e-15);
+    }
+    const double x = 0.81 - 2 / (w * w) + (1 + 2 / (w * w)) * cos(0.9 * w);
+    const double error = fabs(get(f, "x") - x);
+    free(f);
+    return error;
+}
+
+static void inner_solver_has_order_four_along_polynomial_inputs(void** state)
+{
+    (void)state;
+    const double expected[] = {1, 2, 4}; // held, along a line, along the parabola
+    for (int order = 0; order <= 2; order++) {
+        const double rate = log2(driven_error(0.01, order) / driven_error(0.005, order));
+        check_near(rate, expected[order], 0.2);
+    }
+}
+
+static void inner_solver_says_when_a_model_is_too_stiff_for_it(void** state)
+{
+    (void)state;
+    fmu* f = open_unit(&crd_model_van_der_pol);
+    set(f, "mu", 1000);
+    begin(f);
+    begin_steps(f);
+    fmu_outcome out;
+    int status = FMU_OK;
+    for (int k = 0; k < 100 && status == FMU_OK; k++) {
+        status = fmu_step(f, k * 0.1, 0.1, false, &out, "step");
+    }
+    check_int(status, FMU_ERROR);
+    check(f->explained);
+    free(f);
+}
+
+static void inner_solver_leaves_nothing_behind_when_it_discards(void** state)
+{
+    (void)state;
+    fmu* f = open_unit(&crd_model_faulty_me);
+    set(f, "mode", 1);
+    begin(f);
+    begin_steps(f);
+    step(f, 0, 0.5); // up to and with the event there
+    fmu_outcome out;
+    check_int(fmu_step(f, 0.5, 0.1, false, &out, "step"), FMU_DISCARD);
+    check_near(out.reached, 0.5, 0);
+    check_near(get(f, "x"), 0.5, 1e-15);
+    free(f);
+}
+
+static void the_rod_cools_as_its_eigenvector(void** state)
+{
+    (void)state;
+    fmu* f = started(&crd_model_heat_rod);
+    const double s = sin(3.14159265358979323846 / 202),
+                 first = sin(51 * 3.14159265358979323846 / 101);
+    for (int k = 0; k < 100; k++) {
+        step(f, k * 0.01, 0.01);
+        check_near(get(f, "middle"), first * exp(-4000 * s * s * (k + 1) * 0.01), 1e-12);
+    }
+    free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -753,6 +944,13 @@ int main(void)
         cmocka_unit_test(rotational_oscillator_reproduces_the_published_errors),
         cmocka_unit_test(ecar_follows_the_reference_with_torque_inside_and_outside),
         cmocka_unit_test(ball_bounces_when_its_closed_form_says),
+        cmocka_unit_test(inner_solver_finds_every_bounce_of_the_ball),
+        cmocka_unit_test(inner_solver_meets_time_events_where_they_are),
+        cmocka_unit_test(inner_solver_switches_the_thermostat_at_its_limits),
+        cmocka_unit_test(inner_solver_has_order_four_along_polynomial_inputs),
+        cmocka_unit_test(inner_solver_says_when_a_model_is_too_stiff_for_it),
+        cmocka_unit_test(inner_solver_leaves_nothing_behind_when_it_discards),
+        cmocka_unit_test(the_rod_cools_as_its_eigenvector),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -389,7 +389,7 @@ static void try_action(fixture* x, crd_fmi* i, int a, void* saved)
         return;
     }
     const int f = id(x, name);
-    const bool may = crdi_fmi_allowed((crd_fmi_version)x->version, f, s);
+    const bool may = crdi_fmi_allowed((crdi_fmi_kind){.version = x->version}, f, s);
     if (st != (may ? CRD_OK : CRD_E_STATE)) {
         fail_msg("%s in state '%s' gave %s", name, crdi_fmi_state_name(s), crd_status_name(st));
     }
@@ -475,8 +475,8 @@ static void destroy_frees_in_every_state(void** state)
             crd_fmi* i = instance_of(&x, &opt);
             lead(&x, i, (crd_fmi_state)s);
             const int terminate = id(&x, "Terminate"), before = x.mock->count[terminate];
-            const bool may =
-                crdi_fmi_allowed((crd_fmi_version)version, terminate, crd_fmi_get_state(i));
+            const bool may = crdi_fmi_allowed((crdi_fmi_kind){.version = version}, terminate,
+                                              crd_fmi_get_state(i));
             crd_fmi_destroy(i);
             check_int(x.mock->count[terminate], before + may);
             check_int(x.mock->live, 0);

@@ -60,6 +60,47 @@ static const char* const list3[CRD_FMI_STATE_COUNT] = {
     [CRD_FMI_ERROR] = ANY3 GETS3 DEPENDENCIES3 PARTIALS3 " GetOutputDerivatives ",
 };
 
+#define DERIVATIVES2 " GetDerivatives GetEventIndicators GetContinuousStates "
+#define NOMINALS " GetNominalsOfContinuousStates "
+
+// FMI 2.0.4, the table in 3.2.3; fmi2GetDerivatives in initialization mode since 2.0.1
+static const char* const list2x[CRD_FMI_STATE_COUNT] = {
+    [CRD_FMI_INSTANTIATED] = ANY2 SETS2 NOMINALS " SetupExperiment EnterInitializationMode ",
+    [CRD_FMI_INITIALIZATION] =
+        ANY2 GETS2 SETS2 DERIVATIVES2 " ExitInitializationMode GetDirectionalDerivative ",
+    [CRD_FMI_EVENT] = ANY2 GETS2 SETS2 DERIVATIVES2 NOMINALS
+    " GetDirectionalDerivative SetTime EnterEventMode NewDiscreteStates EnterContinuousTimeMode"
+    " Terminate ",
+    [CRD_FMI_CONTINUOUS] = ANY2 GETS2 DERIVATIVES2 NOMINALS
+    " SetReal GetDirectionalDerivative SetTime SetContinuousStates EnterEventMode"
+    " CompletedIntegratorStep Terminate ",
+    [CRD_FMI_TERMINATED] = ANY2 GETS2 DERIVATIVES2 NOMINALS " GetDirectionalDerivative ",
+    [CRD_FMI_ERROR] = ANY2 GETS2 DERIVATIVES2 NOMINALS " GetDirectionalDerivative ",
+};
+
+#define DERIVATIVES3                                                                               \
+    " GetContinuousStateDerivatives GetEventIndicators GetContinuousStates " NOMINALS
+#define NUMBERS3 " GetNumberOfContinuousStates GetNumberOfEventIndicators "
+
+// FMI 3.0.2, 2.3 and 3.2
+static const char* const list3x[CRD_FMI_STATE_COUNT] = {
+    [CRD_FMI_INSTANTIATED] =
+        ANY3 GETS3 SETS3 DEPENDENCIES3 NUMBERS3 " EnterInitializationMode EnterConfigurationMode ",
+    [CRD_FMI_CONFIGURATION] = ANY3 SETS3 " ExitConfigurationMode ",
+    [CRD_FMI_RECONFIGURATION] = ANY3 SETS3 " ExitConfigurationMode Terminate ",
+    [CRD_FMI_INITIALIZATION] = ANY3 GETS3 SETS3 DEPENDENCIES3 PARTIALS3 NUMBERS3 DERIVATIVES3
+    " ExitInitializationMode GetShiftDecimal GetShiftFraction SetShiftDecimal SetShiftFraction"
+    " GetIntervalDecimal GetIntervalFraction SetIntervalDecimal SetIntervalFraction ",
+    [CRD_FMI_EVENT] = ANY3 GETS3 SETS3 DEPENDENCIES3 PARTIALS3 NUMBERS3 DERIVATIVES3
+    " GetClock SetClock GetIntervalDecimal GetIntervalFraction EvaluateDiscreteStates"
+    " UpdateDiscreteStates EnterContinuousTimeMode EnterConfigurationMode Terminate ",
+    [CRD_FMI_CONTINUOUS] = ANY3 GETS3 DEPENDENCIES3 PARTIALS3 NUMBERS3 DERIVATIVES3
+    " SetFloat64 SetFloat32 SetTime SetContinuousStates EnterEventMode CompletedIntegratorStep"
+    " Terminate ",
+    [CRD_FMI_TERMINATED] = ANY3 GETS3 DEPENDENCIES3 PARTIALS3 NUMBERS3 DERIVATIVES3,
+    [CRD_FMI_ERROR] = ANY3 GETS3 DEPENDENCIES3 PARTIALS3 NUMBERS3 DERIVATIVES3,
+};
+
 static bool listed(const char* list, const char* full_name)
 {
     char word[128];
@@ -76,16 +117,17 @@ static int words(const char* list)
     return n;
 }
 
-static void meet(crd_fmi_version version, const char* const* lists)
+static void meet(crd_fmi_version version, bool exchange, const char* const* lists)
 {
+    const crdi_fmi_kind kind = {.version = version, .exchange = exchange};
     for (int s = 0; s < CRD_FMI_STATE_COUNT; s++) {
         int allowed = 0;
         uint64_t set[CRDI_FMI_WORDS];
-        crdi_fmi_allowed_set(version, (crd_fmi_state)s, set);
+        crdi_fmi_allowed_set(kind, (crd_fmi_state)s, set);
         for (int f = 0; f < crdi_fmi_function_count(version); f++) {
             const char* name = crdi_fmi_function_name(version, f);
             const bool want = listed(lists[s], name);
-            const bool have = crdi_fmi_allowed(version, f, (crd_fmi_state)s);
+            const bool have = crdi_fmi_allowed(kind, f, (crd_fmi_state)s);
             if (want != have) {
                 fail_msg("%s in state '%s': allowed %d, expected %d", name,
                          crdi_fmi_state_name((crd_fmi_state)s), have, want);
@@ -100,13 +142,15 @@ static void meet(crd_fmi_version version, const char* const* lists)
 static void every_fmi2_function_is_allowed_in_the_states_of_the_standard(void** state)
 {
     (void)state;
-    meet(CRD_FMI_2, list2);
+    meet(CRD_FMI_2, false, list2);
+    meet(CRD_FMI_2, true, list2x);
 }
 
 static void every_fmi3_function_is_allowed_in_the_states_of_the_standard(void** state)
 {
     (void)state;
-    meet(CRD_FMI_3, list3);
+    meet(CRD_FMI_3, false, list3);
+    meet(CRD_FMI_3, true, list3x);
 }
 
 static void nothing_is_allowed_after_a_fatal_error(void** state)
@@ -114,7 +158,9 @@ static void nothing_is_allowed_after_a_fatal_error(void** state)
     (void)state;
     for (int v = 2; v <= 3; v++) {
         for (int f = 0; f < crdi_fmi_function_count((crd_fmi_version)v); f++) {
-            check(!crdi_fmi_allowed((crd_fmi_version)v, f, CRD_FMI_FATAL));
+            check(!crdi_fmi_allowed((crdi_fmi_kind){.version = v}, f, CRD_FMI_FATAL));
+            check(!crdi_fmi_allowed((crdi_fmi_kind){.version = v, .exchange = true}, f,
+                                    CRD_FMI_FATAL));
         }
     }
 }
@@ -137,10 +183,18 @@ static void all_functions_have_distinct_names(void** state)
     }
 }
 
-// Where calls lead; whatever is not here stays where it is.
+// Where calls lead; whatever is not here stays where it is. Kinds of instances:
+enum { COSIMULATION, WITH_EVENTS, EXCHANGE, KINDS };
+
+static crdi_fmi_kind kind_of(int version, int kind)
+{
+    return (crdi_fmi_kind){
+        .version = version, .exchange = kind == EXCHANGE, .event_mode = kind == WITH_EVENTS};
+}
+
 typedef struct arrow {
     crd_fmi_version version;
-    bool event_mode;
+    int kind;
     crd_fmi_state from;
     int function;
     crd_fmi_state to;
@@ -156,6 +210,13 @@ static const arrow arrows[] = {
     {2, 0, CRD_FMI_STEP_FAILED, CRDI_FMI2_Reset, CRD_FMI_INSTANTIATED},
     {2, 0, CRD_FMI_TERMINATED, CRDI_FMI2_Reset, CRD_FMI_INSTANTIATED},
     {2, 0, CRD_FMI_ERROR, CRDI_FMI2_Reset, CRD_FMI_INSTANTIATED},
+    {2, 2, CRD_FMI_INITIALIZATION, CRDI_FMI2_ExitInitializationMode, CRD_FMI_EVENT},
+    {2, 2, CRD_FMI_EVENT, CRDI_FMI2_EnterContinuousTimeMode, CRD_FMI_CONTINUOUS},
+    {2, 2, CRD_FMI_CONTINUOUS, CRDI_FMI2_EnterEventMode, CRD_FMI_EVENT},
+    {2, 2, CRD_FMI_EVENT, CRDI_FMI2_Terminate, CRD_FMI_TERMINATED},
+    {2, 2, CRD_FMI_CONTINUOUS, CRDI_FMI2_Terminate, CRD_FMI_TERMINATED},
+    {2, 2, CRD_FMI_EVENT, CRDI_FMI2_Reset, CRD_FMI_INSTANTIATED},
+    {2, 2, CRD_FMI_CONTINUOUS, CRDI_FMI2_Reset, CRD_FMI_INSTANTIATED},
     {3, 0, CRD_FMI_INSTANTIATED, CRDI_FMI3_EnterInitializationMode, CRD_FMI_INITIALIZATION},
     {3, 0, CRD_FMI_INITIALIZATION, CRDI_FMI3_ExitInitializationMode, CRD_FMI_STEP},
     {3, 0, CRD_FMI_INSTANTIATED, CRDI_FMI3_EnterConfigurationMode, CRD_FMI_CONFIGURATION},
@@ -175,17 +236,27 @@ static const arrow arrows[] = {
     {3, 1, CRD_FMI_STEP, CRDI_FMI3_EnterEventMode, CRD_FMI_EVENT},
     {3, 1, CRD_FMI_EVENT, CRDI_FMI3_Terminate, CRD_FMI_TERMINATED},
     {3, 1, CRD_FMI_EVENT, CRDI_FMI3_Reset, CRD_FMI_INSTANTIATED},
+    {3, 2, CRD_FMI_INITIALIZATION, CRDI_FMI3_ExitInitializationMode, CRD_FMI_EVENT},
+    {3, 2, CRD_FMI_EVENT, CRDI_FMI3_EnterContinuousTimeMode, CRD_FMI_CONTINUOUS},
+    {3, 2, CRD_FMI_CONTINUOUS, CRDI_FMI3_EnterEventMode, CRD_FMI_EVENT},
+    {3, 2, CRD_FMI_EVENT, CRDI_FMI3_EnterConfigurationMode, CRD_FMI_RECONFIGURATION},
+    {3, 2, CRD_FMI_RECONFIGURATION, CRDI_FMI3_ExitConfigurationMode, CRD_FMI_EVENT},
+    {3, 2, CRD_FMI_EVENT, CRDI_FMI3_Terminate, CRD_FMI_TERMINATED},
+    {3, 2, CRD_FMI_CONTINUOUS, CRDI_FMI3_Terminate, CRD_FMI_TERMINATED},
+    {3, 2, CRD_FMI_EVENT, CRDI_FMI3_Reset, CRD_FMI_INSTANTIATED},
+    {3, 2, CRD_FMI_CONTINUOUS, CRDI_FMI3_Reset, CRD_FMI_INSTANTIATED},
 };
 enum { ARROWS = sizeof arrows / sizeof arrows[0] };
 
-static crd_fmi_state led_to(crd_fmi_version version, bool event_mode, crd_fmi_state from, int f)
+static crd_fmi_state led_to(crd_fmi_version version, int kind, crd_fmi_state from, int f)
 {
     crd_fmi_state to = from;
     for (int k = 0; k < ARROWS; k++) {
         const arrow* a = &arrows[k];
         if (a->version != version || a->from != from || a->function != f) { continue; }
-        if (a->event_mode == event_mode) { return a->to; }
-        to = a->to; // a row without event mode serves both, unless there is one with
+        if (a->kind == kind) { return a->to; }
+        // a row without events serves all, unless there is one of their own
+        if (a->kind == COSIMULATION || kind == COSIMULATION) { to = a->to; }
     }
     return to;
 }
@@ -195,15 +266,15 @@ static void allowed_calls_lead_along_the_arrows_and_nowhere_else(void** state)
     (void)state;
     int moved = 0;
     for (int v = 2; v <= 3; v++) {
-        for (int event_mode = 0; event_mode <= v - 2; event_mode++) {
+        for (int k = 0; k < KINDS; k++) {
+            const crdi_fmi_kind kind = kind_of(v, k);
+            if (v == 2 && k == WITH_EVENTS) { continue; }
             for (int s = 0; s < CRD_FMI_STATE_COUNT; s++) {
-                for (int f = 0; f < crdi_fmi_function_count((crd_fmi_version)v); f++) {
-                    if (!crdi_fmi_allowed((crd_fmi_version)v, f, (crd_fmi_state)s)) { continue; }
-                    const crd_fmi_state want =
-                        led_to((crd_fmi_version)v, event_mode, (crd_fmi_state)s, f);
+                for (int f = 0; f < crdi_fmi_function_count(kind.version); f++) {
+                    if (!crdi_fmi_allowed(kind, f, (crd_fmi_state)s)) { continue; }
+                    const crd_fmi_state want = led_to(kind.version, k, (crd_fmi_state)s, f);
                     for (int status = CRDI_FMI_OK; status <= CRDI_FMI_WARNING; status++) {
-                        check_int(crdi_fmi_next((crd_fmi_version)v, event_mode, (crd_fmi_state)s, f,
-                                                (crdi_fmi_status)status),
+                        check_int(crdi_fmi_next(kind, (crd_fmi_state)s, f, (crdi_fmi_status)status),
                                   want);
                     }
                     moved += (int)want != s;
@@ -218,16 +289,18 @@ static void failures_lead_to_error_fatal_or_step_failed(void** state)
 {
     (void)state;
     for (int v = 2; v <= 3; v++) {
-        const crd_fmi_version version = (crd_fmi_version)v;
-        for (int f = 0; f < crdi_fmi_function_count(version); f++) {
-            check_int(crdi_fmi_next(version, 0, CRD_FMI_STEP, f, CRDI_FMI_ERROR), CRD_FMI_ERROR);
-            check_int(crdi_fmi_next(version, 0, CRD_FMI_STEP, f, CRDI_FMI_FATAL), CRD_FMI_FATAL);
-            check_int(crdi_fmi_next(version, 0, CRD_FMI_STEP, f, CRDI_FMI_PENDING), CRD_FMI_STEP);
-            check_int(crdi_fmi_next(version, 0, CRD_FMI_STEP, f, (crdi_fmi_status)77),
-                      CRD_FMI_ERROR);
-            const bool part = version == CRD_FMI_2 && f == CRDI_FMI2_DoStep;
-            check_int(crdi_fmi_next(version, 0, CRD_FMI_STEP, f, CRDI_FMI_DISCARD),
-                      part ? CRD_FMI_STEP_FAILED : CRD_FMI_STEP);
+        for (int k = 0; k < KINDS; k++) {
+            const crdi_fmi_kind kind = kind_of(v, k);
+            const crd_fmi_state s = k == EXCHANGE ? CRD_FMI_CONTINUOUS : CRD_FMI_STEP;
+            for (int f = 0; f < crdi_fmi_function_count(kind.version); f++) {
+                check_int(crdi_fmi_next(kind, s, f, CRDI_FMI_ERROR), CRD_FMI_ERROR);
+                check_int(crdi_fmi_next(kind, s, f, CRDI_FMI_FATAL), CRD_FMI_FATAL);
+                check_int(crdi_fmi_next(kind, s, f, CRDI_FMI_PENDING), s);
+                check_int(crdi_fmi_next(kind, s, f, (crdi_fmi_status)77), CRD_FMI_ERROR);
+                const bool part = kind.version == CRD_FMI_2 && f == CRDI_FMI2_DoStep;
+                check_int(crdi_fmi_next(kind, s, f, CRDI_FMI_DISCARD),
+                          part ? CRD_FMI_STEP_FAILED : s);
+            }
         }
     }
 }

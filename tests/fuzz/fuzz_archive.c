@@ -1,7 +1,7 @@
-// modules: fmi base
+// modules: archive base
 #include <string.h>
 
-#include "fmi/archive.h"
+#include "cardan/archive.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)

@@ -12,7 +12,7 @@ ROWS = [
     ["master"],
     ["unit"],
     ["coupling", "analysis", "learn", "fmi", "ssp", "dcp", "circuit", "twin", "system", "results"],
-    ["num"],
+    ["num", "archive", "xml"],
     ["base"],
 ]
 SIBLINGS = {("analysis", "coupling"), ("learn", "coupling"), ("ssp", "system")}

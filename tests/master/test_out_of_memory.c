@@ -109,12 +109,92 @@ static void every_allocation_may_fail_in_nested_groups(void** state)
     check_survived("gauss-seidel: [p, {jacobi: [a, b]}, q]");
 }
 
+// Maps, stages, a unit with a step of its own, a file with rasters and attachments.
+static crd_system* build_interchange(crd_context* ctx)
+{
+    static const crd_map_entry map[] = {{"0", "3"}, {"2", "4"}};
+    static const crd_transformation via[] = {
+        {.unit = "", .gain = 2, .offset = 0, .has_transformation = true}, {.unit = "kg"}};
+    crd_system* s = NULL;
+    if (crd_system_create(ctx, &s) < 0) { return NULL; }
+    s->run.step = 0.1;
+    s->run.stop = 0.5;
+    s->results.path = TEST_BUILD_DIR "/test_out_of_memory.mf4";
+    crd_status st = CRD_OK;
+    static const char* const names[] = {"c", "e", "slow"};
+    const crd_model* const models[] = {&clock_model, &euler_model, &euler_model};
+    for (int i = 0; i < 3 && st == CRD_OK; i++) {
+        crd_unit_spec u = crd_unit_spec_defaults();
+        u.name = names[i];
+        u.source = CRD_UNIT_NATIVE;
+        u.model = models[i];
+        u.step = i == 2 ? 0.2 : 0;
+        st = crd_system_add_unit(s, &u, NULL);
+    }
+    for (int i = 0; i < 2 && st == CRD_OK; i++) {
+        crd_connection_spec c = crd_connection_spec_defaults();
+        c.to_unit = i + 1;
+        c.from = i ? "y" : "what";
+        c.to = "u";
+        if (i) {
+            c.via = via;
+            c.via_count = 2;
+        } else {
+            c.map = map;
+            c.map_count = 2;
+        }
+        st = crd_system_add_connection(s, &c);
+    }
+    if (st == CRD_OK) { st = crd_system_set(s, 1, "a", "0.5", (crd_place){"", 0}); }
+    if (st < 0) {
+        check_status(st, CRD_E_MEMORY);
+        crd_system_destroy(s);
+        return NULL;
+    }
+    return s;
+}
+
+static void every_allocation_may_fail_with_maps_rasters_and_attachments(void** state)
+{
+    (void)state;
+    for (int64_t fail_at = 0;; fail_at++) {
+        check_allocator a;
+        crd_context* ctx = check_context(&a);
+        check(ctx != NULL);
+        a.fail_at = a.allocations + fail_at;
+        crd_master* m = NULL;
+        crd_system* s = build_interchange(ctx);
+        crd_master_options opt = crd_master_defaults();
+        opt.guard_crashes = true;
+        crdi_text t;
+        crdi_text_init(&t, ctx);
+        crd_status st = s ? crd_master_create(ctx, s, &opt, &m) : CRD_E_MEMORY;
+        if (st == CRD_OK) { st = crd_master_describe_run(m, &t); }
+        if (st == CRD_OK) { st = crd_master_run(m); }
+        if (st == CRD_OK) { st = crd_master_describe_verdict(m, &t); }
+        if (st < 0 && st != CRD_E_MEMORY) {
+            fail_msg("allocation %d: %s", (int)fail_at, crd_error_text(ctx));
+        }
+        const bool done = st == CRD_OK && a.allocations < a.fail_at;
+        crdi_text_clear(&t);
+        crd_master_destroy(m);
+        crd_system_destroy(s);
+        crd_context_destroy(ctx);
+        check_int(a.live, 0);
+        if (done) {
+            check(fail_at > 60); // otherwise nothing was tried
+            return;
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_allocation_may_fail_under_jacobi),
         cmocka_unit_test(every_allocation_may_fail_when_the_order_comes_from_the_graph),
         cmocka_unit_test(every_allocation_may_fail_in_nested_groups),
+        cmocka_unit_test(every_allocation_may_fail_with_maps_rasters_and_attachments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

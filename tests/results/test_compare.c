@@ -1,5 +1,6 @@
 #include "cardan/results.h"
 #include "check.h"
+#include "results/mdf_maker.h"
 
 #include <stdio.h>
 
@@ -217,6 +218,98 @@ static void every_allocation_may_fail(void** state)
     crd_context_destroy(ctx);
 }
 
+// Groups of an MF4 file with one signal each: `rows` rows from `start` with `step` between them,
+// the values are factor * time.
+typedef struct raster {
+    const char* name;
+    unsigned rows;
+    double start, step, factor;
+} raster;
+
+static crd_table* rasters(crd_context* ctx, const char* path, const raster* all, int count)
+{
+    maker m = make_file("MDF", 410);
+    for (int i = 0; i < count; i++) {
+        const raster* r = &all[i];
+        const channel_spec specs[] = {{"time", .type = 2, .sync = 1, .data_type = 4, .bits = 64},
+                                      {r->name, .data_type = 4, .byte = 8, .bits = 64}};
+        uint64_t channels[2];
+        const uint64_t dg = make_group(&m, specs, 2, r->rows, 16, 0, channels);
+        uint8_t data[16 * 128];
+        for (unsigned k = 0; k < r->rows; k++) {
+            put_f64(data + 16 * k, r->start + r->step * k);
+            put_f64(data + 16 * k + 8, r->factor * (r->start + r->step * k));
+        }
+        make_link(&m, dg, 2, make_block(&m, "DT", 0, data, 16 * r->rows));
+        make_chain(&m, 0, dg);
+    }
+    make_save(&m, path);
+    crd_table* t = NULL;
+    check_ok(crd_table_read(ctx, path, &t));
+    return t;
+}
+
+static void each_signal_is_compared_at_its_own_times(void** state)
+{
+    const raster in_a[] = {{"fast", 101, 0, 0.0625, 2},
+                           {"slow", 11, 0.5, 0.5, 3},
+                           {"late", 5, 100, 1, 1},
+                           {"twice", 3, 0, 1, 1},
+                           {"twice", 9, 0, 1, 7}};
+    const raster in_b[] = {{"twice", 3, 0, 1, 1},
+                           {"slow", 41, 0, 0.25, 3},
+                           {"fast", 9, 0, 1, 2.5},
+                           {"late", 5, 0, 1, 1},
+                           {"twice", 9, 0, 1, 7}};
+    crd_table* a = rasters(*state, TEST_BUILD_DIR "/compare_a.mf4", in_a, 5);
+    crd_table* b = rasters(*state, TEST_BUILD_DIR "/compare_b.mf4", in_b, 5);
+    crd_comparison* c = NULL;
+    check_ok(crd_compare(*state, a, b, NULL, &c));
+    check_int(c->signal_count, 5);
+    check_int(c->different_count, 2);
+    check_near(c->start, 0, 0);
+    check_near(c->stop, 8, 0);
+    check(c->signals[0].differs); // fast: 2 t and 2.5 t
+    check_near(c->signals[0].first_time, 0.0625, 0);
+    check_near(c->signals[0].max_error, 0.5 * 6.25, 1e-12);
+    check_near(c->signals[0].max_error_time, 6.25, 0);
+    check(!c->signals[1].differs); // slow
+    check(c->signals[2].differs);  // no time in common
+    check(isnan(c->signals[2].first_time) && isinf(c->signals[2].max_error));
+    check(!c->signals[3].differs); // the second of a name meets the second
+    check(!c->signals[4].differs);
+    crd_comparison_destroy(c);
+    crd_table_destroy(a);
+    crd_table_destroy(b);
+}
+
+static void formats_are_compared_by_their_values(void** state)
+{
+    const raster in_a[] = {{"x", 5, 0, 0.5, 0.1}};
+    crd_table* a = rasters(*state, TEST_BUILD_DIR "/compare_a.mf4", in_a, 1);
+    crd_table* b =
+        parse(*state, "b.csv", "time,x\n0,0\n0.5,0.05\n1,0.1\n1.5,0.15000000000000002\n2,0.2\n");
+    crd_comparison* c = NULL;
+    const crd_compare_options exact = {.relative = 0, .absolute = 0};
+    check_ok(crd_compare(*state, a, b, &exact, &c));
+    check_int(c->signal_count, 1);
+    check_int(c->different_count, 0);
+    crd_comparison_destroy(c);
+    crd_table_destroy(a);
+    crd_table_destroy(b);
+}
+
+static void empty_texts_equal_missing_numbers(void** state)
+{
+    crd_comparison* c = NULL;
+    check_ok(compare(*state, "time,s\n0,\n1,\n", "time,s\n0,\n1,\n2,word\n", NULL, &c));
+    check_int(c->different_count, 0);
+    crd_comparison_destroy(c);
+    check_ok(compare(*state, "time,s\n0,\n1,\n", "time,s\n0,\n1,word\n", NULL, &c));
+    check_int(c->different_count, 1);
+    crd_comparison_destroy(c);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_context, drop_context)
@@ -229,6 +322,9 @@ int main(void)
         TEST(missing_signals_nan_and_texts_differ),
         TEST(constants_are_compared_relative_to_their_size),
         TEST(patterns_choose_signals),
+        TEST(each_signal_is_compared_at_its_own_times),
+        TEST(formats_are_compared_by_their_values),
+        TEST(empty_texts_equal_missing_numbers),
         TEST(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include "sample_model.h"
 
 extern const crd_model crd_model_events, crd_model_types, crd_model_rot_mono;
+extern const crd_model crd_model_pwm_lag, crd_model_driven_oscillator, crd_model_faulty_me;
 
 static crd_unit_spec native_spec(const crd_model* model)
 {
@@ -304,6 +305,73 @@ static void a_fixed_step_is_the_only_one(void** state)
     crd_context_destroy(ctx);
 }
 
+static double pulses(double t) // y of pwm_lag: period 0.1, duty 0.3, T 0.05
+{
+    double y = 0, from = 0, u = 1;
+    for (int edge = 1;; edge++) {
+        const double next = edge / 2 * 0.1 + (edge % 2 ? 0.03 : 0);
+        y = u + (y - u) * exp(-(fmin(next, t) - from) / 0.05);
+        if (next >= t - 1e-9) { return y; }
+        from = next;
+        u = edge % 2 ? 0 : 1;
+    }
+}
+
+static void an_equation_without_a_step_is_solved_through_its_time_events(void** state)
+{
+    (void)state;
+    check_allocator a;
+    crd_context* ctx = check_context(&a);
+    const crd_unit_spec spec = native_spec(&crd_model_pwm_lag);
+    crd_unit* u = make(ctx, &spec);
+    void* saved = NULL;
+    start(u, 0, 1);
+    for (int pass = 0; pass < 2; pass++) { // the next event is part of the state
+        for (int n = pass ? 3 : 0; n < 10; n++) {
+            step(u, n * 0.07, 0.07);
+            check_near(get_one(u, "y"), pulses((n + 1) * 0.07), 1e-9);
+            if (!pass && n == 2) { check_ok(u->ops->save(u, &saved)); }
+        }
+        check_ok(u->ops->restore(u, saved));
+    }
+    u->ops->free_state(u, &saved);
+    crd_unit_destroy(u);
+    crd_context_destroy(ctx);
+    check_int(a.live, 0);
+}
+
+static void an_equation_allocates_at_its_creation_alone(void** state)
+{
+    (void)state;
+    check_allocator a;
+    crd_context* ctx = check_context(&a);
+    crd_unit_spec spec = native_spec(&crd_model_driven_oscillator);
+    crd_unit* u = make(ctx, &spec);
+    start(u, 0, 1e9);
+    check_steps_do_not_allocate(&a, u, "u", "x v a", 0.01);
+    crd_unit_destroy(u);
+    crd_context_destroy(ctx);
+    check_int(a.live, 0);
+    check_survives_lack_of_memory(&spec);
+}
+
+static void an_event_iteration_without_end_is_reported(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    const crd_setting settings[] = {{"mode", "5", NO_PLACE}};
+    crd_unit_spec spec = native_spec(&crd_model_faulty_me);
+    spec.parameters = settings;
+    spec.parameter_count = 1;
+    crd_unit* u = make(ctx, &spec);
+    start(u, 0, 1);
+    step(u, 0, 0.4);
+    check_status(u->ops->step(u, 0.4, 0.2), CRD_E_UNIT);
+    check_contains(crd_error_text(u->ctx), "the event iteration at 0.5 does not end");
+    crd_unit_destroy(u);
+    crd_context_destroy(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +385,9 @@ int main(void)
         cmocka_unit_test(steps_do_not_allocate),
         cmocka_unit_test(lack_of_memory_is_survived),
         cmocka_unit_test(a_fixed_step_is_the_only_one),
+        cmocka_unit_test(an_equation_without_a_step_is_solved_through_its_time_events),
+        cmocka_unit_test(an_equation_allocates_at_its_creation_alone),
+        cmocka_unit_test(an_event_iteration_without_end_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,6 +124,15 @@ static int find_variable(const char* name, size_t length)
     return -1;
 }
 
+static bool is_state(int index)
+{
+    for (int i = 0; i < model->variable_count; i++) {
+        const char* of = model->variables[i].derivative_of;
+        if (of && strcmp(of, model->variables[index].name) == 0) { return true; }
+    }
+    return false;
+}
+
 static _Noreturn void refuse_unit(const crd_model_variable* v)
 {
     char text[512];
@@ -194,10 +203,58 @@ static void check_variable(int index, int version)
     for (const char* d = v->depends ? v->depends : ""; *d;) {
         const size_t n = strcspn(d, " ");
         const int k = find_variable(d, n);
-        if (k < 0 || model->variables[k].causality != CRD_INPUT) {
-            refuse(v->name, "depends on something that is no input");
+        if (k < 0 || (model->variables[k].causality != CRD_INPUT && !is_state(k))) {
+            refuse(v->name, "depends on something that is no input and no state");
         }
         d += n + strspn(d + n, " ");
+    }
+}
+
+static void check_derivative(int index)
+{
+    const crd_model_variable* v = &model->variables[index];
+    if (v->nominal < 0 || !isfinite(v->nominal)) { refuse(v->name, "nominal has to be > 0"); }
+    if (!v->derivative_of) { return; }
+    const int state = crd_model_state_of(model, index);
+    if (state < 0) { refuse(v->name, "derivative of something that does not exist"); }
+    const crd_model_variable* x = &model->variables[state];
+    if (!model->derivatives) { refuse(v->name, "derivative_of without derivatives()"); }
+    for (int i = 0; i < 2; i++) {
+        const crd_model_variable* w = i ? x : v;
+        if (w->type != CRD_FLOAT64 || w->variability != CRD_CONTINUOUS ||
+            (w->causality != CRD_LOCAL && w->causality != CRD_OUTPUT)) {
+            refuse(w->name, "states and derivatives are continuous Float64, local or output");
+        }
+    }
+    if (v->size != x->size) { refuse(v->name, "the state has another size"); }
+    if (v->exact) { refuse(v->name, "a derivative is worked out, it cannot be exact"); }
+    if (v->size && model->partial) { refuse(v->name, "partial() is for scalars only"); }
+    for (int i = 0; i < index; i++) {
+        if (crd_model_state_of(model, i) == state) {
+            refuse(v->name, "the state has a derivative already");
+        }
+    }
+}
+
+static void check_equations(void)
+{
+    const bool ode = model->derivatives != NULL;
+    if (!ode && fmu_offers(FMU_EXCHANGE)) { refuse(NULL, "Model Exchange needs derivatives()"); }
+    if (!ode && (model->indicators || model->completed)) {
+        refuse(NULL, "indicators and completed belong to models with derivatives()");
+    }
+    if ((model->indicator_count > 0) != (model->indicators != NULL) || model->indicator_count < 0) {
+        refuse(NULL, "indicator_count and indicators() do not fit");
+    }
+    if ((model->indicators || model->completed) && !model->has_events) {
+        refuse(NULL, "indicators and completed need has_events");
+    }
+    for (int i = 0; i < model->variable_count; i++) {
+        check_derivative(i);
+        if (model->indicator_count &&
+            strncmp(model->variables[i].name, "event_indicator_", 16) == 0) {
+            refuse(model->variables[i].name, "FMI 3.0 has the event indicators under such names");
+        }
     }
 }
 
@@ -221,12 +278,13 @@ static void check_model(int version)
         check_variable(i, version);
     }
     if (model->has_events && !model->event) { refuse(NULL, "has_events without event()"); }
-    if (!model->initialize || !model->outputs || !model->step) {
-        refuse(NULL, "initialize, outputs and step have to be there");
+    if (!model->initialize || !model->outputs || (!model->step && !model->derivatives)) {
+        refuse(NULL, "initialize, outputs, and step or derivatives have to be there");
     }
     if (!(model->default_step > 0) || !(model->default_stop > 0)) {
         refuse(NULL, "default_step and default_stop have to be > 0");
     }
+    check_equations();
 }
 
 // ---- XML ---------------------------------------------------------------------------------------
@@ -285,9 +343,11 @@ static const char* const causality_names[] = {"local", "input", "output", "param
 static const char* const variability_names[] = {"continuous", "discrete", "tunable", "fixed",
                                                 "constant"};
 
-static bool is_initial_unknown(const crd_model_variable* v)
+static bool is_initial_unknown(int index)
 {
-    return v->causality == CRD_CALCULATED_PARAMETER || (v->causality == CRD_OUTPUT && !v->exact);
+    const crd_model_variable* v = &model->variables[index];
+    if (v->causality == CRD_CALCULATED_PARAMETER) { return true; }
+    return !v->exact && (v->causality == CRD_OUTPUT || v->derivative_of || is_state(index));
 }
 
 static void put_common(FILE* f, const crd_model_variable* v)
@@ -404,6 +464,17 @@ static void put_experiment(FILE* f)
     fputs("/>\n", f);
 }
 
+/// The lists of ModelStructure.
+enum { OUTPUTS, DERIVATIVES, INITIAL };
+
+static bool is_unknown(int index, int list)
+{
+    const crd_model_variable* v = &model->variables[index];
+    return list == INITIAL       ? is_initial_unknown(index)
+           : list == DERIVATIVES ? v->derivative_of && fmu_offers(FMU_EXCHANGE)
+                                 : v->causality == CRD_OUTPUT;
+}
+
 static void put_head(FILE* f, int version)
 {
     char token[40];
@@ -415,16 +486,21 @@ static void put_head(FILE* f, int version)
     if (model->description) { put_text(f, "description", model->description); }
     put_text(f, "generationTool", "Cardan " CRD_VERSION);
     put_text(f, "variableNamingConvention", "flat");
-    if (version == 2) { put_text(f, "numberOfEventIndicators", "0"); }
+    if (version == 2) {
+        put_attribute(f, "numberOfEventIndicators",
+                      fmu_offers(FMU_EXCHANGE) ? model->indicator_count : 0);
+    }
     fputs(">\n", f);
 }
 
-/// Does the known `k` act on the unknown `i`? At the start parameters and states act as well.
+/// Does the known `k` act on the unknown `i`? At the start parameters and all that is exact act as
+/// well. A state that is an output depends on itself.
 static bool depends(int i, int k, bool initial)
 {
     const crd_model_variable* known = &model->variables[k];
     if (initial && k != i && (known->causality == CRD_PARAMETER || known->exact)) { return true; }
-    if (known->causality != CRD_INPUT) { return false; }
+    if (known->causality != CRD_INPUT && (initial || !is_state(k))) { return false; }
+    if (!initial && is_state(i)) { return k == i; }
     const char* list = model->variables[i].depends;
     const size_t n = strlen(known->name);
     for (const char* d = list ? list : ""; *d;) {
@@ -472,6 +548,10 @@ static void put_variable_2(FILE* f, int index, int element)
     if (v->type == CRD_ENUMERATION) { put_text(f, "declaredType", type_name(v)); }
     if (v->unit && v->type <= CRD_FLOAT32) { put_text(f, "unit", v->unit); }
     if (v->type < CRD_BOOLEAN) { put_limits(f, v); }
+    if (v->nominal > 0 && v->type <= CRD_FLOAT32) { put_attribute(f, "nominal", v->nominal); }
+    const int state = crd_model_state_of(model, index);
+    if (state >= 0) { fprintf(f, " derivative=\"%d\"", first_index(state) + element); }
+    put_flag(f, "reinit", fmu_offers(FMU_EXCHANGE) && model->has_events && is_state(index));
     if (has_start(v) && v->type == CRD_STRING) {
         put_text(f, "start", v->start_text ? v->start_text : "");
     } else if (has_start(v)) {
@@ -480,20 +560,22 @@ static void put_variable_2(FILE* f, int index, int element)
     fputs("/></ScalarVariable>\n", f);
 }
 
-static void put_unknowns_2(FILE* f, bool initial)
+static void put_unknowns_2(FILE* f, int list)
 {
     bool open = false;
-    const char* list = initial ? "InitialUnknowns" : "Outputs";
+    const char* name = ((const char*[]){"Outputs", "Derivatives", "InitialUnknowns"})[list];
     for (int i = 0; i < model->variable_count; i++) {
         const crd_model_variable* v = &model->variables[i];
-        if (initial ? !is_initial_unknown(v) : v->causality != CRD_OUTPUT) { continue; }
+        if (!is_unknown(i, list)) { continue; }
         for (int e = 0; e < scalars(v); e++) {
-            if (!open) { fprintf(f, "    <%s>\n", list); }
+            if (!open) { fprintf(f, "    <%s>\n", name); }
             open = true;
             fprintf(f, "      <Unknown index=\"%d\" dependencies=\"", first_index(i) + e);
             const char* space = "";
             for (int k = 0; k < model->variable_count; k++) {
-                for (int s = 0; depends(i, k, initial) && s < scalars(&model->variables[k]); s++) {
+                if (!depends(i, k, list == INITIAL)) { continue; }
+                for (int s = 0; s < scalars(&model->variables[k]); s++) {
+                    if (k == i && s != e) { continue; } // a state depends on itself
                     fprintf(f, "%s%d", space, first_index(k) + s);
                     space = " ";
                 }
@@ -501,12 +583,34 @@ static void put_unknowns_2(FILE* f, bool initial)
             fputs("\"/>\n", f);
         }
     }
-    if (open) { fprintf(f, "    </%s>\n", list); }
+    if (open) { fprintf(f, "    </%s>\n", name); }
 }
 
-static void describe_2(FILE* f, int source_count, char** sources)
+static void put_sources_2(FILE* f, int source_count, char** sources, const char* element)
 {
-    put_head(f, 2);
+    fputs(">\n    <SourceFiles>\n", f);
+    for (int i = 0; i < source_count; i++) {
+        fputs("      <File", f);
+        put_text(f, "name", sources[i]);
+        fputs("/>\n", f);
+    }
+    fprintf(f, "    </SourceFiles>\n  </%s>\n", element);
+}
+
+static void put_exchange_2(FILE* f, int source_count, char** sources)
+{
+    fputs("  <ModelExchange", f);
+    put_text(f, "modelIdentifier", model->name);
+    put_flag(f, "completedIntegratorStepNotNeeded", !model->completed);
+    put_flag(f, "canNotUseMemoryManagementFunctions", true);
+    put_flag(f, "canGetAndSetFMUstate", true);
+    put_flag(f, "canSerializeFMUstate", true);
+    put_flag(f, "providesDirectionalDerivative", model->partial != NULL);
+    put_sources_2(f, source_count, sources, "ModelExchange");
+}
+
+static void put_cosimulation_2(FILE* f, int source_count, char** sources)
+{
     fputs("  <CoSimulation", f);
     put_text(f, "modelIdentifier", model->name);
     put_flag(f, "canHandleVariableCommunicationStepSize", !model->fixed_step);
@@ -518,13 +622,14 @@ static void describe_2(FILE* f, int source_count, char** sources)
     put_flag(f, "canGetAndSetFMUstate", true);
     put_flag(f, "canSerializeFMUstate", true);
     put_flag(f, "providesDirectionalDerivative", model->partial != NULL);
-    fputs(">\n    <SourceFiles>\n", f);
-    for (int i = 0; i < source_count; i++) {
-        fputs("      <File", f);
-        put_text(f, "name", sources[i]);
-        fputs("/>\n", f);
-    }
-    fputs("    </SourceFiles>\n  </CoSimulation>\n", f);
+    put_sources_2(f, source_count, sources, "CoSimulation");
+}
+
+static void describe_2(FILE* f, int source_count, char** sources)
+{
+    put_head(f, 2);
+    if (fmu_offers(FMU_EXCHANGE)) { put_exchange_2(f, source_count, sources); }
+    if (fmu_offers(FMU_COSIMULATION)) { put_cosimulation_2(f, source_count, sources); }
     put_units(f);
     put_enumerations(f, 2);
     put_log_categories(f);
@@ -536,8 +641,9 @@ static void describe_2(FILE* f, int source_count, char** sources)
         }
     }
     fputs("  </ModelVariables>\n  <ModelStructure>\n", f);
-    put_unknowns_2(f, false);
-    put_unknowns_2(f, true);
+    put_unknowns_2(f, OUTPUTS);
+    put_unknowns_2(f, DERIVATIVES);
+    put_unknowns_2(f, INITIAL);
     fputs("  </ModelStructure>\n</fmiModelDescription>\n", f);
 }
 
@@ -558,6 +664,10 @@ static void put_variable_3(FILE* f, int index)
     if (v->type == CRD_ENUMERATION) { put_text(f, "declaredType", type_name(v)); }
     if (v->unit && v->type <= CRD_FLOAT32) { put_text(f, "unit", v->unit); }
     if (v->type < CRD_BOOLEAN) { put_limits(f, v); }
+    if (v->nominal > 0 && v->type <= CRD_FLOAT32) { put_attribute(f, "nominal", v->nominal); }
+    const int state = crd_model_state_of(model, index);
+    if (state >= 0) { fprintf(f, " derivative=\"%d\"", state); }
+    put_flag(f, "reinit", fmu_offers(FMU_EXCHANGE) && model->has_events && is_state(index));
     if (v->type == CRD_BINARY) { put_attribute(f, "maxSize", (double)v->capacity); }
     if (has_start(v) && !bytes) { put_start(f, v, 0, count); }
     put_flag(f, "intermediateUpdate",
@@ -576,16 +686,15 @@ static void put_variable_3(FILE* f, int index)
     fprintf(f, "</%s>\n", names[v->type]);
 }
 
-static void put_unknowns_3(FILE* f, bool initial)
+static void put_unknowns_3(FILE* f, int list)
 {
+    static const char* const names[] = {"Output", "ContinuousStateDerivative", "InitialUnknown"};
     for (int i = 0; i < model->variable_count; i++) {
-        const crd_model_variable* v = &model->variables[i];
-        if (initial ? !is_initial_unknown(v) : v->causality != CRD_OUTPUT) { continue; }
-        fprintf(f, "    <%s valueReference=\"%d\" dependencies=\"",
-                initial ? "InitialUnknown" : "Output", i);
+        if (!is_unknown(i, list)) { continue; }
+        fprintf(f, "    <%s valueReference=\"%d\" dependencies=\"", names[list], i);
         const char* space = "";
         for (int k = 0; k < model->variable_count; k++) {
-            if (!depends(i, k, initial)) { continue; }
+            if (!depends(i, k, list == INITIAL)) { continue; }
             fprintf(f, "%s%d", space, k);
             space = " ";
         }
@@ -593,9 +702,20 @@ static void put_unknowns_3(FILE* f, bool initial)
     }
 }
 
-static void describe_3(FILE* f)
+static void put_exchange_3(FILE* f)
 {
-    put_head(f, 3);
+    fputs("  <ModelExchange", f);
+    put_text(f, "modelIdentifier", model->name);
+    put_flag(f, "needsCompletedIntegratorStep", model->completed != NULL);
+    put_flag(f, "canGetAndSetFMUState", true);
+    put_flag(f, "canSerializeFMUState", true);
+    put_flag(f, "providesDirectionalDerivatives", model->partial != NULL);
+    put_flag(f, "providesAdjointDerivatives", model->partial != NULL);
+    fputs("/>\n", f);
+}
+
+static void put_cosimulation_3(FILE* f)
+{
     const bool intermediate = model->max_input_derivative > 0;
     fputs("  <CoSimulation", f);
     put_text(f, "modelIdentifier", model->name);
@@ -612,6 +732,14 @@ static void describe_3(FILE* f)
     put_flag(f, "providesDirectionalDerivatives", model->partial != NULL);
     put_flag(f, "providesAdjointDerivatives", model->partial != NULL);
     fputs("/>\n", f);
+}
+
+static void describe_3(FILE* f)
+{
+    put_head(f, 3);
+    if (fmu_offers(FMU_EXCHANGE)) { put_exchange_3(f); }
+    if (fmu_offers(FMU_COSIMULATION)) { put_cosimulation_3(f); }
+    const int indicators = fmu_offers(FMU_EXCHANGE) ? model->indicator_count : 0;
     put_units(f);
     put_enumerations(f, 3);
     put_log_categories(f);
@@ -624,9 +752,19 @@ static void describe_3(FILE* f)
     for (int i = 0; i < model->variable_count; i++) {
         put_variable_3(f, i);
     }
+    for (int i = 1; i <= indicators; i++) { // FMI 3.0 wants variables for them
+        fprintf(f,
+                "    <Float64 name=\"event_indicator_%d\" valueReference=\"%d\" "
+                "causality=\"local\" variability=\"continuous\" initial=\"calculated\"/>\n",
+                i, model->variable_count + i);
+    }
     fputs("  </ModelVariables>\n  <ModelStructure>\n", f);
-    put_unknowns_3(f, false);
-    put_unknowns_3(f, true);
+    put_unknowns_3(f, OUTPUTS);
+    put_unknowns_3(f, DERIVATIVES);
+    put_unknowns_3(f, INITIAL);
+    for (int i = 1; i <= indicators; i++) {
+        fprintf(f, "    <EventIndicator valueReference=\"%d\"/>\n", model->variable_count + i);
+    }
     fputs("  </ModelStructure>\n</fmiModelDescription>\n", f);
 }
 

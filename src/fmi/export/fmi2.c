@@ -1,4 +1,4 @@
-// The functions of FMI 2.0 for Co-Simulation over the runtime in fmu.h.
+// The functions of FMI 2.0 for Co-Simulation and Model Exchange over the runtime in fmu.h.
 //
 // A value reference is the row of the table in its lower 16 bits and, as FMI 2.0 has no arrays, the
 // element of an array in the upper 16. All integers and enumerations go through the Integer
@@ -11,8 +11,9 @@
 #define ELEMENT(reference) ((reference) >> 16)
 
 enum {
-    MAY_GET = FMU_INITIALIZATION | FMU_STEP | FMU_TERMINATED | FMU_FAILED,
-    MAY_SET = FMU_INSTANTIATED | FMU_INITIALIZATION | FMU_STEP,
+    STATUS = FMU_INITIALIZATION | FMU_STEP | FMU_TERMINATED | FMU_FAILED,
+    MAY_GET = STATUS | FMU_EVENT | FMU_CONTINUOUS,
+    MAY_SET = FMU_INSTANTIATED | FMU_INITIALIZATION | FMU_STEP | FMU_EVENT | FMU_CONTINUOUS,
     INTEGERS = 1 << CRD_INT8 | 1 << CRD_UINT8 | 1 << CRD_INT16 | 1 << CRD_UINT16 | 1 << CRD_INT32 |
                1 << CRD_UINT32 | 1 << CRD_INT64 | 1 << CRD_UINT64 | 1 << CRD_ENUMERATION,
     REALS = 1 << CRD_FLOAT64 | 1 << CRD_FLOAT32,
@@ -25,7 +26,8 @@ enum {
 
 #define REFRESH()                                                                                  \
     do {                                                                                           \
-        if (((fmu*)c)->dirty && fmu_refresh(c) >= FMU_ERROR) { return fmi2Error; }                 \
+        const int refreshed = ((fmu*)c)->dirty ? fmu_refresh(c) : FMU_OK;                          \
+        if (refreshed >= FMU_DISCARD) { return (fmi2Status)refreshed; }                            \
     } while (0)
 
 static void log_line(fmu* f, int status, const char* category, const char* text)
@@ -84,10 +86,12 @@ fmi2Component fmi2Instantiate(const char* instanceName, fmi2Type fmuType, const 
                       .log_mask = loggingOn ? ~0u : FMU_LOG_STATUS,
                       .environment = functions ? functions->componentEnvironment : NULL,
                       .callback = functions ? (void (*)(void))functions->logger : NULL,
+                      .exchange = fmuType == fmi2ModelExchange,
                       .name = ""};
     fmu here = from;
-    if (fmuType != fmi2CoSimulation) {
-        fmu_say(&here, FMU_ERROR, "fmi2Instantiate: this FMU is for Co-Simulation only");
+    if (!fmu_offers(from.exchange ? FMU_EXCHANGE : FMU_COSIMULATION)) {
+        fmu_say(&here, FMU_ERROR, "fmi2Instantiate: this FMU is for %s only",
+                from.exchange ? "Co-Simulation" : "Model Exchange");
         return NULL;
     }
     const char* uri = fmuResourceLocation ? fmuResourceLocation : "";
@@ -146,7 +150,7 @@ fmi2Status fmi2ExitInitializationMode(fmi2Component c)
 
 fmi2Status fmi2Terminate(fmi2Component c)
 {
-    REQUIRE(FMU_STEP);
+    REQUIRE(FMU_STEP | FMU_EVENT | FMU_CONTINUOUS);
     ((fmu*)c)->phase = FMU_TERMINATED;
     return fmi2OK;
 }
@@ -180,14 +184,14 @@ fmi2Status fmi2CancelStep(fmi2Component c)
 fmi2Status fmi2GetStatus(fmi2Component c, fmi2StatusKind s, fmi2Status* value)
 {
     (void)value;
-    REQUIRE(MAY_GET);
+    REQUIRE(STATUS);
     return (fmi2Status)fmu_say(c, FMU_DISCARD, "%s: no step is pending (kind %d)", __func__,
                                (int)s);
 }
 
 fmi2Status fmi2GetRealStatus(fmi2Component c, fmi2StatusKind s, double* value)
 {
-    REQUIRE(MAY_GET);
+    REQUIRE(STATUS);
     if (s != fmi2LastSuccessfulTime) {
         return (fmi2Status)fmu_say(c, FMU_DISCARD, "%s: kind %d is not real", __func__, (int)s);
     }
@@ -198,13 +202,13 @@ fmi2Status fmi2GetRealStatus(fmi2Component c, fmi2StatusKind s, double* value)
 fmi2Status fmi2GetIntegerStatus(fmi2Component c, fmi2StatusKind s, int* value)
 {
     (void)value;
-    REQUIRE(MAY_GET);
+    REQUIRE(STATUS);
     return (fmi2Status)fmu_say(c, FMU_DISCARD, "%s: kind %d is no integer", __func__, (int)s);
 }
 
 fmi2Status fmi2GetBooleanStatus(fmi2Component c, fmi2StatusKind s, fmi2Boolean* value)
 {
-    REQUIRE(MAY_GET);
+    REQUIRE(STATUS);
     if (s != fmi2Terminated) {
         return (fmi2Status)fmu_say(c, FMU_DISCARD, "%s: kind %d is no boolean", __func__, (int)s);
     }
@@ -214,7 +218,7 @@ fmi2Status fmi2GetBooleanStatus(fmi2Component c, fmi2StatusKind s, fmi2Boolean* 
 
 fmi2Status fmi2GetStringStatus(fmi2Component c, fmi2StatusKind s, const char** value)
 {
-    REQUIRE(MAY_GET);
+    REQUIRE(STATUS);
     *value = "";
     return (fmi2Status)fmu_say(c, FMU_DISCARD, "%s: no step is pending (kind %d)", __func__,
                                (int)s);
@@ -470,25 +474,41 @@ fmi2Status fmi2DeSerializeFMUstate(fmi2Component c, const char bytes[], size_t s
     return (fmi2Status)fmu_deserialize(c, (const uint8_t*)bytes, size, state, __func__);
 }
 
-// ---- Model Exchange: not offered ---------------------------------------------------------------
+// ---- Model Exchange ----------------------------------------------------------------------------
+
+// Modes that only instances for Model Exchange ever enter, and those that they share.
+enum {
+    MODES = FMU_EVENT | FMU_CONTINUOUS,
+    READABLE = FMU_INITIALIZATION | MODES | FMU_TERMINATED | FMU_FAILED,
+};
+#define REQUIRE_EXCHANGE(phases) REQUIRE(c && ((fmu*)c)->exchange ? (phases) : 0)
 
 fmi2Status fmi2EnterEventMode(fmi2Component c)
 {
-    REQUIRE(0);
-    return fmi2Error;
+    REQUIRE_EXCHANGE(MODES);
+    ((fmu*)c)->phase = FMU_EVENT;
+    return fmi2OK;
 }
 
 fmi2Status fmi2NewDiscreteStates(fmi2Component c, fmi2EventInfo* info)
 {
-    (void)info;
-    REQUIRE(0);
-    return fmi2Error;
+    REQUIRE_EXCHANGE(FMU_EVENT);
+    fmu* f = c;
+    fmu_update update;
+    const int status = fmu_update_discrete(f, &update);
+    if (status >= FMU_DISCARD) { return (fmi2Status)status; }
+    *info = (fmi2EventInfo){.newDiscreteStatesNeeded = update.again,
+                            .terminateSimulation = update.terminate,
+                            .valuesOfContinuousStatesChanged = update.states_changed,
+                            .nextEventTimeDefined = f->next_event < INFINITY,
+                            .nextEventTime = f->next_event};
+    return (fmi2Status)status;
 }
 
 fmi2Status fmi2EnterContinuousTimeMode(fmi2Component c)
 {
-    REQUIRE(0);
-    return fmi2Error;
+    REQUIRE_EXCHANGE(FMU_EVENT);
+    return (fmi2Status)fmu_leave_events(c, FMU_CONTINUOUS, __func__);
 }
 
 fmi2Status fmi2CompletedIntegratorStep(fmi2Component c,
@@ -497,55 +517,46 @@ fmi2Status fmi2CompletedIntegratorStep(fmi2Component c,
                                        fmi2Boolean* terminateSimulation)
 {
     (void)noSetFMUStatePriorToCurrentPoint;
-    (void)enterEventMode;
-    (void)terminateSimulation;
-    REQUIRE(0);
-    return fmi2Error;
+    REQUIRE_EXCHANGE(FMU_CONTINUOUS);
+    bool event, terminate;
+    const int status = fmu_completed(c, &event, &terminate);
+    *enterEventMode = event;
+    *terminateSimulation = terminate;
+    return (fmi2Status)status;
 }
 
 fmi2Status fmi2SetTime(fmi2Component c, double time)
 {
-    (void)time;
-    REQUIRE(0);
-    return fmi2Error;
+    REQUIRE_EXCHANGE(MODES);
+    return (fmi2Status)fmu_set_time(c, time, __func__);
 }
 
 fmi2Status fmi2SetContinuousStates(fmi2Component c, const double x[], size_t nx)
 {
-    (void)x;
-    (void)nx;
-    REQUIRE(0);
-    return fmi2Error;
+    REQUIRE_EXCHANGE(FMU_CONTINUOUS);
+    return (fmi2Status)fmu_set_continuous(c, x, nx, __func__);
 }
 
 fmi2Status fmi2GetDerivatives(fmi2Component c, double derivatives[], size_t nx)
 {
-    (void)derivatives;
-    (void)nx;
-    REQUIRE(0);
-    return fmi2Error;
+    REQUIRE_EXCHANGE(READABLE);
+    return (fmi2Status)fmu_get_slopes(c, derivatives, nx, __func__);
 }
 
 fmi2Status fmi2GetEventIndicators(fmi2Component c, double indicators[], size_t ni)
 {
-    (void)indicators;
-    (void)ni;
-    REQUIRE(0);
-    return fmi2Error;
+    REQUIRE_EXCHANGE(READABLE);
+    return (fmi2Status)fmu_get_indicators(c, indicators, ni, __func__);
 }
 
 fmi2Status fmi2GetContinuousStates(fmi2Component c, double x[], size_t nx)
 {
-    (void)x;
-    (void)nx;
-    REQUIRE(0);
-    return fmi2Error;
+    REQUIRE_EXCHANGE(READABLE);
+    return (fmi2Status)fmu_get_continuous(c, x, nx, __func__);
 }
 
 fmi2Status fmi2GetNominalsOfContinuousStates(fmi2Component c, double nominals[], size_t nx)
 {
-    (void)nominals;
-    (void)nx;
-    REQUIRE(0);
-    return fmi2Error;
+    REQUIRE_EXCHANGE(FMU_INSTANTIATED | READABLE);
+    return (fmi2Status)fmu_get_nominals(c, nominals, nx, __func__);
 }

@@ -1,14 +1,16 @@
-// The functions of FMI 3.0 for Co-Simulation over the runtime in fmu.h.
+// The functions of FMI 3.0 for Co-Simulation and Model Exchange over the runtime in fmu.h.
 //
-// A value reference is a row of the table; one behind the last row stands for the time.
+// A value reference is a row of the table; one behind the last row stands for the time, those that
+// follow for the event indicators.
 #include "fmi3_abi.h"
 #include "fmu.h"
 #include "fmu_model.h"
 
 enum {
-    MAY_GET =
-        FMU_INITIALIZATION | FMU_STEP | FMU_EVENT | FMU_INTERMEDIATE | FMU_TERMINATED | FMU_FAILED,
-    MAY_SET = FMU_INSTANTIATED | FMU_INITIALIZATION | FMU_STEP | FMU_EVENT | FMU_INTERMEDIATE,
+    MAY_GET = FMU_INITIALIZATION | FMU_STEP | FMU_EVENT | FMU_CONTINUOUS | FMU_INTERMEDIATE |
+              FMU_TERMINATED | FMU_FAILED,
+    MAY_SET = FMU_INSTANTIATED | FMU_INITIALIZATION | FMU_STEP | FMU_EVENT | FMU_CONTINUOUS |
+              FMU_INTERMEDIATE,
 };
 
 #define REQUIRE(phases)                                                                            \
@@ -20,10 +22,9 @@ enum {
 #define REFRESH()                                                                                  \
     do {                                                                                           \
         fmu* refresh_f = c;                                                                        \
-        if (refresh_f->dirty && refresh_f->phase != FMU_INTERMEDIATE &&                            \
-            fmu_refresh(refresh_f) >= FMU_ERROR) {                                                 \
-            return fmi3Error;                                                                      \
-        }                                                                                          \
+        const bool stale = refresh_f->dirty && refresh_f->phase != FMU_INTERMEDIATE;               \
+        const int refreshed = stale ? fmu_refresh(refresh_f) : FMU_OK;                             \
+        if (refreshed >= FMU_DISCARD) { return (fmi3Status)refreshed; }                            \
     } while (0)
 
 static void log_line(fmu* f, int status, const char* category, const char* text)
@@ -44,27 +45,42 @@ fmi3Status fmi3SetDebugLogging(fmi3Instance c, bool loggingOn, size_t nCategorie
     return (fmi3Status)fmu_set_log(c, loggingOn, categories, nCategories, __func__);
 }
 
-static fmi3Instance refuse(const char* function, void* environment, fmi3LogMessageCallback log)
+static fmi3Instance refuse(const char* function, const char* offered, void* environment,
+                           fmi3LogMessageCallback log)
 {
     fmu here = {.log = log_line,
                 .log_mask = FMU_LOG_STATUS,
                 .environment = environment,
                 .callback = (void (*)(void))log,
                 .name = ""};
-    fmu_say(&here, FMU_ERROR, "%s: this FMU is for Co-Simulation only", function);
+    fmu_say(&here, FMU_ERROR, "%s: this FMU is for %s only", function, offered);
     return NULL;
+}
+
+static fmu* create(const fmu* from, const char* name, const char* token, const char* resources,
+                   size_t intermediate_count)
+{
+    fmu* f = fmu_create(fmu_model, from, name, token, resources, (uint32_t)intermediate_count);
+    const size_t length = f ? strlen(f->resources) : 0;
+    if (length > 1 && f->resources[length - 1] == '/') { f->resources[length - 1] = 0; }
+    return f;
 }
 
 fmi3Instance fmi3InstantiateModelExchange(const char* instanceName, const char* instantiationToken,
                                           const char* resourcePath, bool visible, bool loggingOn,
                                           void* environment, fmi3LogMessageCallback logMessage)
 {
-    (void)instanceName;
-    (void)instantiationToken;
-    (void)resourcePath;
     (void)visible;
-    (void)loggingOn;
-    return refuse(__func__, environment, logMessage);
+    if (!fmu_offers(FMU_EXCHANGE)) {
+        return refuse(__func__, "Co-Simulation", environment, logMessage);
+    }
+    const fmu from = {.log = log_line,
+                      .log_mask = loggingOn ? ~0u : FMU_LOG_STATUS,
+                      .environment = environment,
+                      .callback = (void (*)(void))logMessage,
+                      .exchange = true,
+                      .name = ""};
+    return create(&from, instanceName, instantiationToken, resourcePath, 0);
 }
 
 fmi3Instance fmi3InstantiateScheduledExecution(
@@ -81,7 +97,10 @@ fmi3Instance fmi3InstantiateScheduledExecution(
     (void)clockUpdate;
     (void)lockPreemption;
     (void)unlockPreemption;
-    return refuse(__func__, environment, logMessage);
+    const char* offered = !fmu_offers(FMU_EXCHANGE)      ? "Co-Simulation"
+                          : fmu_offers(FMU_COSIMULATION) ? "Co-Simulation and Model Exchange"
+                                                         : "Model Exchange";
+    return refuse(__func__, offered, environment, logMessage);
 }
 
 fmi3Instance fmi3InstantiateCoSimulation(const char* instanceName, const char* instantiationToken,
@@ -93,6 +112,9 @@ fmi3Instance fmi3InstantiateCoSimulation(const char* instanceName, const char* i
                                          fmi3IntermediateUpdateCallback intermediateUpdate)
 {
     (void)visible;
+    if (!fmu_offers(FMU_COSIMULATION)) {
+        return refuse(__func__, "Model Exchange", environment, logMessage);
+    }
     const fmu from = {.log = log_line,
                       .log_mask = loggingOn ? ~0u : FMU_LOG_STATUS,
                       .environment = environment,
@@ -107,11 +129,8 @@ fmi3Instance fmi3InstantiateCoSimulation(const char* instanceName, const char* i
         return NULL;
     }
     const size_t n = intermediateUpdate ? nRequiredIntermediateVariables : 0;
-    fmu* f =
-        fmu_create(fmu_model, &from, instanceName, instantiationToken, resourcePath, (uint32_t)n);
+    fmu* f = create(&from, instanceName, instantiationToken, resourcePath, n);
     if (!f) { return NULL; }
-    const size_t length = strlen(f->resources);
-    if (length > 1 && f->resources[length - 1] == '/') { f->resources[length - 1] = 0; }
     for (size_t i = 0; i < n; i++) {
         const fmi3ValueReference r = requiredIntermediateVariables[i];
         if (r > f->count) {
@@ -150,22 +169,22 @@ fmi3Status fmi3ExitInitializationMode(fmi3Instance c)
 
 fmi3Status fmi3EnterEventMode(fmi3Instance c)
 {
-    REQUIRE(c && ((fmu*)c)->event_mode ? FMU_STEP : 0);
+    const fmu* f = c;
+    REQUIRE(f && f->exchange ? FMU_CONTINUOUS | FMU_EVENT : f && f->event_mode ? FMU_STEP : 0);
     ((fmu*)c)->phase = FMU_EVENT;
     return fmi3OK;
 }
 
 fmi3Status fmi3EnterStepMode(fmi3Instance c)
 {
-    REQUIRE(FMU_EVENT);
+    REQUIRE(c && !((fmu*)c)->exchange ? FMU_EVENT : 0);
     REFRESH();
-    ((fmu*)c)->phase = FMU_STEP;
-    return fmi3OK;
+    return (fmi3Status)fmu_leave_events(c, FMU_STEP, __func__);
 }
 
 fmi3Status fmi3Terminate(fmi3Instance c)
 {
-    REQUIRE(FMU_STEP | FMU_EVENT);
+    REQUIRE(FMU_STEP | FMU_EVENT | FMU_CONTINUOUS);
     ((fmu*)c)->phase = FMU_TERMINATED;
     return fmi3OK;
 }
@@ -204,17 +223,16 @@ fmi3Status fmi3UpdateDiscreteStates(fmi3Instance c, bool* discreteStatesNeedUpda
 {
     REQUIRE(FMU_EVENT);
     fmu* f = c;
-    const crd_model_status st = fmu_event(f, f->time);
-    if (st >= CRD_MODEL_DISCARD) {
-        return (fmi3Status)fmu_failed(f, st, true, "the event at", f->time);
-    }
-    *discreteStatesNeedUpdate = false;
-    *terminateSimulation = st == CRD_MODEL_TERMINATE;
+    fmu_update update;
+    const int status = fmu_update_discrete(f, &update);
+    if (status >= FMU_DISCARD) { return (fmi3Status)status; }
+    *discreteStatesNeedUpdate = update.again;
+    *terminateSimulation = update.terminate;
     *nominalsOfContinuousStatesChanged = false;
-    *valuesOfContinuousStatesChanged = false; // no continuous states are exposed
+    *valuesOfContinuousStatesChanged = f->exchange && update.states_changed;
     *nextEventTimeDefined = f->next_event < INFINITY;
     *nextEventTime = f->next_event;
-    return st == CRD_MODEL_WARNING ? fmi3Warning : fmi3OK;
+    return (fmi3Status)status;
 }
 
 // ---- steps -------------------------------------------------------------------------------------
@@ -288,6 +306,17 @@ static fmi3Status short_values(fmu* f, const char* function, size_t n)
                                function, n);
 }
 
+static bool is_indicator(const fmu* f, fmi3ValueReference r)
+{
+    return r > f->count && r - f->count <= (uint32_t)f->model->indicator_count;
+}
+
+static double indicator(fmu* f, fmi3ValueReference r)
+{
+    f->model->indicators(f->self, f->time, f->ode.z1); // room that is free between steps
+    return f->ode.z1[r - f->count - 1];
+}
+
 /// Number variables: `types` are the crd_types that the function serves.
 #define ACCESS(kind, ctype, types)                                                                 \
     fmi3Status fmi3Get##kind(fmi3Instance c, const fmi3ValueReference vr[], size_t nvr,            \
@@ -300,6 +329,10 @@ static fmi3Status short_values(fmu* f, const char* function, size_t n)
         for (size_t i = 0; i < nvr; i++) {                                                         \
             if (GET_TIME(kind) && vr[i] == f->count && at < nValues) {                             \
                 values[at++] = (ctype)f->time;                                                     \
+                continue;                                                                          \
+            }                                                                                      \
+            if (GET_TIME(kind) && is_indicator(f, vr[i]) && at < nValues) {                        \
+                values[at++] = (ctype)indicator(f, vr[i]);                                         \
                 continue;                                                                          \
             }                                                                                      \
             const fmu_slot* s = fmu_find(f, vr[i], types, __func__);                               \
@@ -645,84 +678,79 @@ fmi3Status fmi3DeserializeFMUState(fmi3Instance c, const uint8_t bytes[], size_t
     return (fmi3Status)fmu_deserialize(c, bytes, size, state, __func__);
 }
 
-// ---- Model Exchange and Scheduled Execution: not offered ---------------------------------------
+// ---- Model Exchange ----------------------------------------------------------------------------
+
+enum {
+    MODES = FMU_EVENT | FMU_CONTINUOUS,
+    READABLE = FMU_INITIALIZATION | MODES | FMU_TERMINATED | FMU_FAILED,
+};
+#define REQUIRE_EXCHANGE(phases) REQUIRE(c && ((fmu*)c)->exchange ? (phases) : 0)
 
 fmi3Status fmi3EnterContinuousTimeMode(fmi3Instance c)
 {
-    REQUIRE(0);
-    return fmi3Error;
+    REQUIRE_EXCHANGE(FMU_EVENT);
+    return (fmi3Status)fmu_leave_events(c, FMU_CONTINUOUS, __func__);
 }
 
 fmi3Status fmi3CompletedIntegratorStep(fmi3Instance c, bool noSetFMUStatePriorToCurrentPoint,
                                        bool* enterEventMode, bool* terminateSimulation)
 {
     (void)noSetFMUStatePriorToCurrentPoint;
-    (void)enterEventMode;
-    (void)terminateSimulation;
-    REQUIRE(0);
-    return fmi3Error;
+    REQUIRE_EXCHANGE(FMU_CONTINUOUS);
+    return (fmi3Status)fmu_completed(c, enterEventMode, terminateSimulation);
 }
 
 fmi3Status fmi3SetTime(fmi3Instance c, double time)
 {
-    (void)time;
-    REQUIRE(0);
-    return fmi3Error;
+    REQUIRE_EXCHANGE(MODES);
+    return (fmi3Status)fmu_set_time(c, time, __func__);
 }
 
 fmi3Status fmi3SetContinuousStates(fmi3Instance c, const double x[], size_t nx)
 {
-    (void)x;
-    (void)nx;
-    REQUIRE(0);
-    return fmi3Error;
+    REQUIRE_EXCHANGE(FMU_CONTINUOUS);
+    return (fmi3Status)fmu_set_continuous(c, x, nx, __func__);
 }
 
 fmi3Status fmi3GetContinuousStateDerivatives(fmi3Instance c, double derivatives[], size_t nx)
 {
-    (void)derivatives;
-    (void)nx;
-    REQUIRE(0);
-    return fmi3Error;
+    REQUIRE_EXCHANGE(READABLE);
+    return (fmi3Status)fmu_get_slopes(c, derivatives, nx, __func__);
 }
 
 fmi3Status fmi3GetEventIndicators(fmi3Instance c, double indicators[], size_t ni)
 {
-    (void)indicators;
-    (void)ni;
-    REQUIRE(0);
-    return fmi3Error;
+    REQUIRE_EXCHANGE(READABLE);
+    return (fmi3Status)fmu_get_indicators(c, indicators, ni, __func__);
 }
 
 fmi3Status fmi3GetContinuousStates(fmi3Instance c, double x[], size_t nx)
 {
-    (void)x;
-    (void)nx;
-    REQUIRE(0);
-    return fmi3Error;
+    REQUIRE_EXCHANGE(READABLE);
+    return (fmi3Status)fmu_get_continuous(c, x, nx, __func__);
 }
 
 fmi3Status fmi3GetNominalsOfContinuousStates(fmi3Instance c, double nominals[], size_t nx)
 {
-    (void)nominals;
-    (void)nx;
-    REQUIRE(0);
-    return fmi3Error;
+    REQUIRE_EXCHANGE(FMU_INSTANTIATED | READABLE);
+    return (fmi3Status)fmu_get_nominals(c, nominals, nx, __func__);
 }
 
 fmi3Status fmi3GetNumberOfEventIndicators(fmi3Instance c, size_t* n)
 {
-    (void)n;
-    REQUIRE(0);
-    return fmi3Error;
+    REQUIRE_EXCHANGE(FMU_INSTANTIATED | READABLE);
+    *n = (size_t)((fmu*)c)->model->indicator_count;
+    return fmi3OK;
 }
 
 fmi3Status fmi3GetNumberOfContinuousStates(fmi3Instance c, size_t* n)
 {
-    (void)n;
-    REQUIRE(0);
-    return fmi3Error;
+    REQUIRE_EXCHANGE(FMU_INSTANTIATED | READABLE);
+    *n = ((fmu*)c)->ode.states;
+    return fmi3OK;
 }
+
+// ---- Scheduled Execution: not offered ----------------------------------------------------------
 
 fmi3Status fmi3ActivateModelPartition(fmi3Instance c, fmi3ValueReference clockReference,
                                       double activationTime)

@@ -23,9 +23,10 @@ enum {
     FMU_EVENT = 8,         // FMI 3 event mode
     FMU_INTERMEDIATE = 16, // FMI 3, inside the importer's callback
     FMU_TERMINATED = 32,
-    FMU_FAILED = 64,  // after an error
-    FMU_DEAD = 128,   // after a fatal error
-    FMU_ALIVE = 0x6f, // all but the callback and death
+    FMU_FAILED = 64,      // after an error
+    FMU_DEAD = 128,       // after a fatal error
+    FMU_CONTINUOUS = 256, // Model Exchange: continuous-time mode
+    FMU_ALIVE = 0x16f,    // all but the callback and death
 };
 
 /// What a message is about; a debug log may be narrowed to some of these.
@@ -38,8 +39,8 @@ static const char* const fmu_categories[] = {"logStatusWarning", "logStatusDisca
 typedef struct fmu_slot { // a row of the table, as much of it as set and get need
     uint32_t offset;
     uint32_t size;   // elements
+    uint16_t set_in; // phases in which the importer may set it
     uint8_t type;    // crd_type
-    uint8_t set_in;  // phases in which the importer may set it
     bool scalar;     // not an array
     bool derivative; // an input with a place for its derivatives
 } fmu_slot;
@@ -58,6 +59,10 @@ typedef struct fmu {
     bool ready; // FMI 2: fmi2SetupExperiment was called
     double start, stop;
     double next_event;
+    bool exchange; // instantiated for Model Exchange
+    bool restless; // its event iteration has not ended
+    crd_model_ode ode;
+    double* before; // states before an event (ode.states), in this block
     crd_model_host host;
     char* name; // of the instance, in this block
     char* resources;
@@ -79,7 +84,7 @@ typedef struct fmu_state {
     uint64_t token[2];
     double time, start, stop, next_event;
     uint32_t phase;
-    bool dirty, moving, terminate, has_stop, ready;
+    bool dirty, moving, terminate, has_stop, ready, exchange, restless;
 } fmu_state;
 
 // ---- identity ----------------------------------------------------------------------------------
@@ -133,6 +138,14 @@ static inline void fmu_hash(const crd_model* m, uint64_t h[2])
         for (const char* const* item = v->items; item && *item; item++) {
             fmu_hash_text(h, *item);
         }
+        if (m->derivatives) {
+            fmu_hash_text(h, v->derivative_of);
+            fmu_hash_number(h, v->nominal);
+        }
+    }
+    if (m->derivatives) {
+        fmu_hash_number(h, m->indicator_count);
+        fmu_hash_number(h, m->completed != NULL);
     }
 }
 
@@ -190,6 +203,8 @@ static inline const char* fmu_phase_name(uint32_t phase)
         return "event mode";
     case FMU_INTERMEDIATE:
         return "intermediate update";
+    case FMU_CONTINUOUS:
+        return "continuous-time mode";
     case FMU_TERMINATED:
         return "terminated";
     case FMU_FAILED:
@@ -240,7 +255,8 @@ static inline void fmu_fill_slots(fmu* f)
         const bool derivative = v->causality == CRD_INPUT && v->derivatives;
         uint32_t set_in = 0;
         if (v->causality == CRD_INPUT) {
-            set_in = early | FMU_STEP | FMU_EVENT | (derivative ? FMU_INTERMEDIATE : 0u);
+            set_in = early | FMU_STEP | FMU_EVENT | (derivative ? FMU_INTERMEDIATE : 0u) |
+                     (v->variability == CRD_CONTINUOUS ? FMU_CONTINUOUS : 0u);
         } else if (v->causality == CRD_PARAMETER) {
             set_in = early | (v->variability == CRD_TUNABLE ? FMU_STEP | FMU_EVENT : 0u);
         } else if (v->exact) {
@@ -249,7 +265,7 @@ static inline void fmu_fill_slots(fmu* f)
         f->slots[i] = (fmu_slot){.offset = (uint32_t)v->offset,
                                  .size = v->size ? (uint32_t)v->size : 1,
                                  .type = (uint8_t)v->type,
-                                 .set_in = (uint8_t)set_in,
+                                 .set_in = (uint16_t)set_in,
                                  .scalar = v->size == 0,
                                  .derivative = derivative};
     }
@@ -264,7 +280,7 @@ static inline void fmu_reset(fmu* f)
     f->time = f->start = f->stop = 0;
     f->next_event = INFINITY;
     f->dirty = true;
-    f->moving = f->terminate = f->has_stop = f->ready = false;
+    f->moving = f->terminate = f->has_stop = f->ready = f->restless = false;
 }
 
 /// The caller's `from` brings logger, environment and what else of the shell's fields it needs.
@@ -289,7 +305,11 @@ static inline fmu* fmu_create(const crd_model* model, const fmu* from, const cha
     const size_t n = (size_t)model->variable_count;
     const size_t at_slots = (sizeof here + 15) / 16 * 16;
     const size_t at_self = (at_slots + n * sizeof(fmu_slot) + 15) / 16 * 16;
-    const size_t at_list = (at_self + model->size + 15) / 16 * 16;
+    const size_t at_ode = (at_self + model->size + 15) / 16 * 16;
+    crd_model_ode ode;
+    crd_model_ode_count(model, &ode);
+    const size_t at_before = at_ode + crd_model_ode_bytes(model);
+    const size_t at_list = at_before + ode.states * sizeof(double);
     const size_t at_name = at_list + intermediate_count * sizeof(uint32_t);
     const size_t at_resources = at_name + strlen(name) + 1;
     char* block = calloc(1, at_resources + strlen(resources) + 1);
@@ -303,6 +323,8 @@ static inline fmu* fmu_create(const crd_model* model, const fmu* from, const cha
     f->count = (uint32_t)n;
     f->slots = (fmu_slot*)(block + at_slots);
     f->self = block + at_self;
+    crd_model_ode_init(&f->ode, model, block + at_ode);
+    f->before = (double*)(block + at_before);
     f->intermediate_variables = (uint32_t*)(block + at_list);
     f->name = strcpy(block + at_name, name);
     f->resources = strcpy(block + at_resources, resources);
@@ -340,6 +362,20 @@ static inline int fmu_failed(fmu* f, crd_model_status st, bool changed, const ch
     return status;
 }
 
+/// Derivatives and outputs at f->time. A point that has none is discarded where a solver tries
+/// points; elsewhere that is an error.
+static inline int fmu_evaluate(fmu* f)
+{
+    crd_model_status st = CRD_MODEL_OK;
+    if (f->model->derivatives) { st = f->model->derivatives(f->self, f->time); }
+    if (st >= CRD_MODEL_DISCARD) {
+        f->dirty = true;
+        return fmu_failed(f, st, f->phase != FMU_CONTINUOUS, "the evaluation at", f->time);
+    }
+    f->model->outputs(f->self, f->time);
+    return st == CRD_MODEL_WARNING ? FMU_WARNING : FMU_OK;
+}
+
 /// Make outputs belong to the inputs as they are now.
 static inline int fmu_refresh(fmu* f)
 {
@@ -350,13 +386,16 @@ static inline int fmu_refresh(fmu* f)
     if (st >= CRD_MODEL_DISCARD) {
         return fmu_failed(f, st, true, "the initialisation at", f->time);
     }
-    if (f->phase & (FMU_INITIALIZATION | FMU_STEP | FMU_EVENT)) {
-        f->model->outputs(f->self, f->time);
+    if (f->phase & (FMU_INITIALIZATION | FMU_STEP | FMU_EVENT | FMU_CONTINUOUS)) {
+        const int evaluated = fmu_evaluate(f);
+        if (evaluated >= FMU_DISCARD) { return evaluated; }
+        if (evaluated == FMU_WARNING) { st = CRD_MODEL_WARNING; }
     }
     return st == CRD_MODEL_WARNING ? FMU_WARNING : FMU_OK;
 }
 
-/// Let the model deal with an event; what it changes is seen by the next get.
+/// Let the model deal with an event; what it changes is seen by the next get. CRD_MODEL_EVENT: it
+/// wants another call.
 static inline crd_model_status fmu_event(fmu* f, double t)
 {
     f->next_event = INFINITY;
@@ -365,13 +404,27 @@ static inline crd_model_status fmu_event(fmu* f, double t)
     return f->model->event(f->self, &f->host, t, &f->next_event);
 }
 
+/// The same until it has had enough.
+static inline crd_model_status fmu_settle(fmu* f, double t)
+{
+    crd_model_status st = CRD_MODEL_EVENT;
+    for (int i = 0; i < 1000 && st == CRD_MODEL_EVENT; i++) {
+        st = fmu_event(f, t);
+    }
+    if (st == CRD_MODEL_EVENT) {
+        fmu_host_log(f, CRD_MODEL_ERROR, "the event iteration does not end");
+        return CRD_MODEL_ERROR;
+    }
+    return st;
+}
+
 static inline int fmu_exit_initialization(fmu* f)
 {
     const int st = f->dirty ? fmu_refresh(f) : FMU_OK;
     if (st >= FMU_ERROR) { return st; }
-    f->phase = f->event_mode ? FMU_EVENT : FMU_STEP;
-    if (!f->model->has_events || f->event_mode) { return st; }
-    const crd_model_status ev = fmu_event(f, f->time);
+    f->phase = f->event_mode || f->exchange ? FMU_EVENT : FMU_STEP;
+    if (!f->model->has_events || f->phase == FMU_EVENT) { return st; }
+    const crd_model_status ev = fmu_settle(f, f->time);
     return ev >= CRD_MODEL_DISCARD ? fmu_failed(f, ev, true, "the event at", f->time) : st;
 }
 
@@ -427,7 +480,9 @@ static inline int fmu_step(fmu* f, double t, double h, bool stop_at_event, fmu_o
     for (int events = 0;; events++) {
         double reached = end;
         f->explained = false;
-        const crd_model_status st = m->step(f->self, &f->host, now, left, &reached);
+        const crd_model_status st = m->step ? m->step(f->self, &f->host, now, left, &reached)
+                                            : crd_model_solve(&f->ode, f->self, &f->host, now, left,
+                                                              f->next_event, &reached);
         if (st >= CRD_MODEL_DISCARD) { return fmu_failed(f, st, events > 0, "the step from", now); }
         if (f->moving) { fmu_advance_inputs(f, reached - now); }
         if (st == CRD_MODEL_WARNING) { status = FMU_WARNING; }
@@ -443,7 +498,7 @@ static inline int fmu_step(fmu* f, double t, double h, bool stop_at_event, fmu_o
         if (events >= 100000) {
             return fmu_fail(f, "%s: events without end at %g", function, reached);
         }
-        const crd_model_status ev = fmu_event(f, reached);
+        const crd_model_status ev = fmu_settle(f, reached);
         if (ev >= CRD_MODEL_DISCARD) { return fmu_failed(f, ev, true, "the event at", reached); }
         if (ev == CRD_MODEL_WARNING) { status = FMU_WARNING; }
         if (ev == CRD_MODEL_TERMINATE) { f->terminate = true; }
@@ -451,9 +506,119 @@ static inline int fmu_step(fmu* f, double t, double h, bool stop_at_event, fmu_o
         if (f->terminate || !(left > 0)) { break; }
     }
     f->time = out->reached = now;
-    m->outputs(f->self, now);
     f->dirty = false;
-    return status;
+    const int evaluated = fmu_evaluate(f);
+    return evaluated > status ? evaluated : status;
+}
+
+// ---- Model Exchange ----------------------------------------------------------------------------
+
+/// What an update of the discrete states has led to, beside f->next_event.
+typedef struct fmu_update {
+    bool again, terminate, states_changed;
+} fmu_update;
+
+static inline int fmu_update_discrete(fmu* f, fmu_update* out)
+{
+    *out = (fmu_update){0};
+    if (!f->model->has_events) { return FMU_OK; }
+    crd_model_get_states(&f->ode, f->self, f->before);
+    const crd_model_status st = fmu_event(f, f->time);
+    if (st >= CRD_MODEL_DISCARD) { return fmu_failed(f, st, true, "the event at", f->time); }
+    for (size_t i = 0; i < f->ode.states; i++) {
+        const double x = *(const double*)(f->self + f->ode.x[i]);
+        out->states_changed = out->states_changed || x != f->before[i];
+    }
+    out->again = f->restless = st == CRD_MODEL_EVENT;
+    out->terminate = st == CRD_MODEL_TERMINATE;
+    return st == CRD_MODEL_WARNING ? FMU_WARNING : FMU_OK;
+}
+
+/// From event mode into what comes behind it.
+static inline int fmu_leave_events(fmu* f, uint32_t phase, const char* function)
+{
+    if (f->restless) {
+        return fmu_say(f, FMU_ERROR, "%s: the event iteration has not ended", function);
+    }
+    f->phase = phase;
+    return FMU_OK;
+}
+
+static inline int fmu_set_time(fmu* f, double time, const char* function)
+{
+    if (!isfinite(time)) { return fmu_fail(f, "%s: time is %g", function, time); }
+    f->dirty = f->dirty || time != f->time;
+    f->time = time;
+    return FMU_OK;
+}
+
+static inline int fmu_check_count(fmu* f, size_t n, size_t expected, const char* function)
+{
+    if (n == expected) { return FMU_OK; }
+    return fmu_say(f, FMU_ERROR, "%s: %zu values, expected %zu", function, n, expected);
+}
+
+static inline int fmu_set_continuous(fmu* f, const double* x, size_t n, const char* function)
+{
+    const int st = fmu_check_count(f, n, f->ode.states, function);
+    if (st != FMU_OK) { return st; }
+    crd_model_set_states(&f->ode, f->self, x);
+    f->dirty = true;
+    return FMU_OK;
+}
+
+static inline int fmu_get_continuous(fmu* f, double* x, size_t n, const char* function)
+{
+    int st = fmu_check_count(f, n, f->ode.states, function);
+    if (st == FMU_OK && f->dirty && f->phase == FMU_INITIALIZATION) { st = fmu_refresh(f); }
+    if (st < FMU_ERROR) { crd_model_get_states(&f->ode, f->self, x); }
+    return st;
+}
+
+static inline int fmu_get_slopes(fmu* f, double* dx, size_t n, const char* function)
+{
+    int st = fmu_check_count(f, n, f->ode.states, function);
+    if (st == FMU_OK && f->dirty) { st = fmu_refresh(f); }
+    if (st >= FMU_DISCARD) { return st; }
+    for (size_t i = 0; i < n; i++) {
+        dx[i] = *(const double*)(f->self + f->ode.dx[i]);
+    }
+    return st;
+}
+
+static inline int fmu_get_indicators(fmu* f, double* z, size_t n, const char* function)
+{
+    int st = fmu_check_count(f, n, (size_t)f->model->indicator_count, function);
+    if (st == FMU_OK && n && f->dirty) { st = fmu_refresh(f); }
+    if (st < FMU_DISCARD && n) { f->model->indicators(f->self, f->time, z); }
+    return st;
+}
+
+static inline int fmu_get_nominals(fmu* f, double* nominals, size_t n, const char* function)
+{
+    const int st = fmu_check_count(f, n, f->ode.states, function);
+    size_t at = 0;
+    for (int i = 0; st == FMU_OK && i < f->model->variable_count; i++) {
+        const int state = crd_model_state_of(f->model, i);
+        if (state < 0) { continue; }
+        const crd_model_variable* v = &f->model->variables[state];
+        for (size_t k = 0; k < (v->size ? v->size : 1); k++) {
+            nominals[at++] = v->nominal > 0 ? v->nominal : 1;
+        }
+    }
+    return st;
+}
+
+static inline int fmu_completed(fmu* f, bool* event, bool* terminate)
+{
+    *event = *terminate = false;
+    if (!f->model->completed) { return FMU_OK; }
+    f->explained = false;
+    const crd_model_status st = f->model->completed(f->self, &f->host, f->time);
+    if (st >= CRD_MODEL_DISCARD) { return fmu_failed(f, st, true, "the step to", f->time); }
+    *event = st == CRD_MODEL_EVENT;
+    *terminate = st == CRD_MODEL_TERMINATE;
+    return st == CRD_MODEL_WARNING ? FMU_WARNING : FMU_OK;
 }
 
 // ---- values ------------------------------------------------------------------------------------
@@ -546,14 +711,15 @@ static inline int fmu_derivative(fmu* f, const uint32_t* unknown, size_t unknown
     if (!m->partial) {
         return fmu_say(f, FMU_ERROR, "%s: this model has no partial derivatives", function);
     }
-    if (f->dirty && fmu_refresh(f) >= FMU_ERROR) { return FMU_ERROR; }
+    const int fresh = f->dirty ? fmu_refresh(f) : FMU_OK;
+    if (fresh >= FMU_DISCARD) { return fresh; }
     for (size_t i = 0; i < unknowns + knowns; i++) {
         const uint32_t r = i < unknowns ? unknown[i] : known[i - unknowns];
         const fmu_slot* s = fmu_find(f, r, 1u << CRD_FLOAT64, function);
         if (!s) { return FMU_ERROR; }
-        if (!s->scalar || (i < unknowns && m->variables[r].causality != CRD_OUTPUT)) {
-            return fmu_say(f, FMU_ERROR, "%s: %s has no partial derivatives", function,
-                           m->variables[r].name);
+        const crd_model_variable* v = &m->variables[r];
+        if (!s->scalar || (i < unknowns && v->causality != CRD_OUTPUT && !v->derivative_of)) {
+            return fmu_say(f, FMU_ERROR, "%s: %s has no partial derivatives", function, v->name);
         }
     }
     const size_t outer = adjoint ? knowns : unknowns, inner = adjoint ? unknowns : knowns;
@@ -598,13 +764,16 @@ static inline int fmu_get_state(fmu* f, void** handle, const char* function)
     s->terminate = f->terminate;
     s->has_stop = f->has_stop;
     s->ready = f->ready;
+    s->exchange = f->exchange;
+    s->restless = f->restless;
     memcpy(s + 1, f->self, f->model->size);
     return FMU_OK;
 }
 
 static inline int fmu_set_state(fmu* f, const fmu_state* s, const char* function)
 {
-    if (!s || s->magic != FMU_STATE_MAGIC || s->size != f->model->size) {
+    if (!s || s->magic != FMU_STATE_MAGIC || s->size != f->model->size ||
+        s->exchange != f->exchange) {
         return fmu_say(f, FMU_ERROR, "%s: this is no state of this FMU", function);
     }
     f->time = s->time;
@@ -617,6 +786,7 @@ static inline int fmu_set_state(fmu* f, const fmu_state* s, const char* function
     f->terminate = s->terminate;
     f->has_stop = s->has_stop;
     f->ready = s->ready;
+    f->restless = s->restless;
     memcpy(f->self, s + 1, f->model->size);
     return FMU_OK;
 }

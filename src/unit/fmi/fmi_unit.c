@@ -1,10 +1,10 @@
-// An FMU as a unit.
+// An FMU that brings its own solver (Co-Simulation) as a unit.
 #include <math.h>
 #include <string.h>
 
 #include "unit/fmi/fmi_unit.h"
 
-enum { MOST_EVENTS = 100000, MOST_UPDATES = 1000, MOST_ELEMENTS = 100000000 };
+enum { MOST_EVENTS = 100000, MOST_UPDATES = 1000 };
 
 // Of a step: a time event that close to its end belongs to it.
 static const double SLACK = 1e-9;
@@ -216,54 +216,15 @@ static crd_status exit_initialization(crd_unit* unit)
     return st == CRD_OK && u->event_mode ? crdi_fmi_unit_settle(u) : st;
 }
 
-static crd_status terminate(crd_unit* unit)
-{
-    crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
-    if (!u->fmi) { return CRD_OK; }
-    const crd_fmi_state s = crd_fmi_get_state(u->fmi);
-    const bool running = s == CRD_FMI_STEP || s == CRD_FMI_EVENT || s == CRD_FMI_STEP_FAILED;
-    return running ? crd_fmi_terminate(u->fmi) : CRD_OK;
-}
-
-static void abandon(crd_unit* unit)
-{
-    crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
-    if (!u->fmi) { return; }
-    u->last_call = crd_fmi_last_call(u->fmi);
-    crd_fmi_abandon(u->fmi);
-    u->fmi = NULL;
-}
-
 static void destroy(crd_unit* unit)
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
-    crd_fmi_destroy(u->fmi);
-    if (!u->shares_fmu) { crd_fmu_close(u->fmu); }
-    crdi_free(unit->ctx, u->variables);
+    crdi_fmi_unit_clear(u);
     crdi_free(unit->ctx, u->intermediate);
-    crdi_free(unit->ctx, u->refs);
     crdi_free(unit->ctx, u);
 }
 
-// ---- derivatives and states --------------------------------------------------------------------
-
-static crd_status directional(crd_unit* unit, const int32_t* unknowns, int nu,
-                              const int32_t* knowns, int nk, const double* seed, double* result)
-{
-    crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
-    uint32_t* refs =
-        crdi_grow(unit->ctx, u->refs, &u->ref_capacity, (size_t)nu + (size_t)nk, sizeof *refs);
-    if (!refs) { return CRD_E_MEMORY; }
-    u->refs = refs;
-    for (int i = 0; i < nu; i++) {
-        refs[i] = crdi_fmi_unit_reference(unit, unknowns[i]);
-    }
-    for (int k = 0; k < nk; k++) {
-        refs[nu + k] = crdi_fmi_unit_reference(unit, knowns[k]);
-    }
-    return crd_fmi_directional_derivative(u->fmi, refs, (size_t)nu, refs + nu, (size_t)nk, seed,
-                                          result);
-}
+// ---- states ------------------------------------------------------------------------------------
 
 typedef struct fmi_state {
     void* fmu_state;
@@ -305,113 +266,18 @@ static void free_state(crd_unit* unit, void** state)
     *state = NULL;
 }
 
-// ---- description -------------------------------------------------------------------------------
-
-static int32_t find(const crd_unit* unit, const char* name)
-{
-    return crd_fmu_find(((const crdi_fmi_unit*)unit)->fmu, name);
-}
-
-static bool dimension(const crd_unit* unit, int32_t variable, crd_dimension* out)
-{
-    const crdi_fmi_unit* u = (const crdi_fmi_unit*)unit;
-    const crd_variable* v = &unit->info.variables[variable];
-    if (v->unit_index >= 0 && u->d->units[v->unit_index].has_base) {
-        *out = u->d->units[v->unit_index].base;
-    } else if (!v->unit[0] || !crd_dimension_parse(v->unit, out)) {
-        return false;
-    }
-    if (v->relative_quantity) { out->offset = 0; }
-    return true;
-}
-
-static const char* item_at(const crd_unit* unit, int32_t variable, int32_t k, int64_t* value)
-{
-    const crdi_fmi_unit* u = (const crdi_fmi_unit*)unit;
-    const int32_t type = unit->info.variables[variable].type_index;
-    if (type < 0 || k >= u->d->enumerations[type].item_count) { return NULL; }
-    *value = u->d->enumerations[type].items[k].value;
-    return u->d->enumerations[type].items[k].name;
-}
-
-static bool item(const crd_unit* unit, int32_t variable, const char* name, int64_t* value)
-{
-    const char* text = NULL;
-    for (int32_t k = 0; (text = item_at(unit, variable, k, value)) != NULL; k++) {
-        if (strcmp(text, name) == 0) { return true; }
-    }
-    return false;
-}
-
-static const char* last_call(const crd_unit* unit)
-{
-    const crdi_fmi_unit* u = (const crdi_fmi_unit*)unit;
-    return u->fmi ? crd_fmi_last_call(u->fmi) : u->last_call;
-}
-
-// Length of a dimension with the structural parameters that are set.
-static uint64_t axis_length(const crd_unit* unit, const crd_fmu_axis* axis)
-{
-    if (axis->variable < 0) { return axis->start; }
-    const crdi_setting* s = crdi_unit_setting(unit, crdi_unit_canonical(unit, axis->variable));
-    if (s) { return (uint64_t)s->values.integer[0]; }
-    const char* start = unit->info.variables[axis->variable].start;
-    uint64_t length = 0;
-    return start && crdi_parse_uint64(start, strlen(start), &length) ? length : 0;
-}
-
-static uint32_t extent(const crd_unit* unit, int32_t variable, int axis)
-{
-    const crdi_fmi_unit* u = (const crdi_fmi_unit*)unit;
-    const int32_t v = crdi_unit_canonical(unit, variable);
-    const int32_t first = u->d->axis_first[v];
-    return first < 0 ? 1 : (uint32_t)axis_length(unit, &u->d->axes[first + axis]);
-}
-
-// Structural settings change the sizes of arrays: the unit gets variables of its own.
-static crd_status resize(crd_unit* unit)
-{
-    crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
-    const size_t n = (size_t)unit->info.variable_count;
-    crd_variable* own = crdi_new_array(unit->ctx, n, sizeof *own);
-    if (!own) { return CRD_E_MEMORY; }
-    memcpy(own, u->d->variables, n * sizeof *own);
-    u->variables = own;
-    unit->info.variables = own;
-    for (size_t i = 0; i < n; i++) {
-        crd_variable* v = &own[i];
-        const int32_t first = u->d->axis_first[v->alias_of >= 0 ? v->alias_of : (int32_t)i];
-        if (!v->rank || first < 0) { continue; }
-        uint64_t size = 1;
-        for (int axis = 0; axis < v->rank; axis++) {
-            const uint64_t length = axis_length(unit, &u->d->axes[first + axis]);
-            if (length > MOST_ELEMENTS || (size *= length) > MOST_ELEMENTS) {
-                return crdi_fail(unit->ctx, CRD_E_RANGE,
-                                 "array '%s' would have more than %d elements", v->name,
-                                 MOST_ELEMENTS);
-            }
-        }
-        v->size = (uint32_t)size;
-    }
-    return CRD_OK;
-}
-
 // One table for each set of things that an FMU may offer: units share them, which keeps the tables
 // in the cache when there are a thousand units.
 enum { CURVES = 1, DERIVATIVES = 2, DIRECTIONAL = 4, STATES = 8 };
 #define OPS(offers)                                                                                \
     {                                                                                              \
         .instantiate = instantiate, .enter_initialization = enter_initialization,                  \
-        .exit_initialization = exit_initialization, .set = crdi_fmi_unit_set,                      \
-        .get = crdi_fmi_unit_get, .step = step, .join = join,                                      \
+        .exit_initialization = exit_initialization, .step = step, .join = join,                    \
         .set_derivatives = (offers)&CURVES ? crdi_fmi_unit_set_derivatives : NULL,                 \
         .get_derivatives = (offers)&DERIVATIVES ? crdi_fmi_unit_get_derivatives : NULL,            \
-        .directional = (offers)&DIRECTIONAL ? directional : NULL,                                  \
+        .directional = (offers)&DIRECTIONAL ? crdi_fmi_unit_directional : NULL,                    \
         .save = (offers)&STATES ? save : NULL, .restore = (offers)&STATES ? restore : NULL,        \
-        .free_state = (offers)&STATES ? free_state : NULL, .terminate = terminate,                 \
-        .abandon = abandon, .destroy = destroy, .prepare = crdi_fmi_unit_prepare,                  \
-        .unprepare = crdi_fmi_unit_unprepare, .find = find, .dimension = dimension, .item = item,  \
-        .last_call = last_call, .item_at = item_at, .extent = extent,                              \
+        .free_state = (offers)&STATES ? free_state : NULL, .destroy = destroy, CRDI_FMI_UNIT_OPS,  \
     }
 static const crd_unit_ops ops[] = {OPS(0),  OPS(1),  OPS(2),  OPS(3), OPS(4),  OPS(5),
                                    OPS(6),  OPS(7),  OPS(8),  OPS(9), OPS(10), OPS(11),
@@ -449,74 +315,46 @@ static void describe(crdi_fmi_unit* u)
     const crd_fmu_description* d = u->d;
     const bool curves =
         d->version == CRD_FMI_2 ? d->can_interpolate_inputs : u->intermediate_count > 0;
-    u->base.info = (crd_unit_info){
-        .variables = d->variables,
-        .variable_count = d->variable_count,
-        .outputs = &d->outputs,
-        .initial = &d->initial_unknowns,
-        .flags = (d->can_get_set_state ? CRD_UNIT_CAN_SAVE : 0u) |
-                 (d->can_handle_variable_step ? CRD_UNIT_CAN_VARY_STEP : 0u) |
-                 (d->provides_directional_derivatives ? CRD_UNIT_HAS_DIRECTIONAL : 0u) |
-                 (d->has_event_mode ? CRD_UNIT_HAS_EVENTS : 0u),
-        .max_input_order = curves ? CRD_MODEL_MAX_ORDER : 0,
-        .max_output_order = d->max_output_derivative,
-        .start = d->has_start ? d->start : NAN,
-        .stop = d->has_stop ? d->stop : NAN,
-        .step = d->has_step                  ? d->step
-                : d->fixed_internal_step > 0 ? d->fixed_internal_step
-                                             : NAN,
-        .tolerance = d->has_tolerance ? d->tolerance : NAN,
-        .kind = d->version == CRD_FMI_2 ? "FMU 2.0" : "FMU 3.0",
-    };
+    crdi_fmi_unit_describe(u, d->version == CRD_FMI_2 ? "FMU 2.0" : "FMU 3.0");
+    crd_unit_info* info = &u->base.info;
+    info->flags = (d->can_get_set_state ? CRD_UNIT_CAN_SAVE : 0u) |
+                  (d->can_handle_variable_step ? CRD_UNIT_CAN_VARY_STEP : 0u) |
+                  (d->provides_directional_derivatives ? CRD_UNIT_HAS_DIRECTIONAL : 0u) |
+                  (d->has_event_mode ? CRD_UNIT_HAS_EVENTS : 0u);
+    info->max_input_order = curves ? CRD_MODEL_MAX_ORDER : 0;
+    info->max_output_order = d->max_output_derivative;
+    if (!d->has_step && d->fixed_internal_step > 0) { info->step = d->fixed_internal_step; }
     u->base.ops = &ops[(curves ? CURVES : 0) | (d->max_output_derivative ? DERIVATIVES : 0) |
                        (d->provides_directional_derivatives ? DIRECTIONAL : 0) |
                        (d->can_get_set_state ? STATES : 0)];
     u->event_mode = d->version == CRD_FMI_3 && d->has_event_mode;
+    u->own_curves = d->version == CRD_FMI_3;
 }
 
-static void warn(crdi_fmi_unit* u)
+crd_status crdi_fmi_unit_create(crd_context* ctx, const crd_unit_spec* spec, crd_fmu* fmu,
+                                bool shares_fmu, crd_unit** out)
 {
-    const crd_fmu_description* d = u->d;
-    for (int32_t i = 0; i < d->variable_count; i++) {
-        const crd_variable* v = &d->variables[i];
-        if (v->type == CRD_CLOCK && v->causality == CRD_INPUT) {
-            crdi_log(u->base.ctx, CRD_LOG_WARNING,
-                     "unit '%s': %s has the input clock '%s', which will never tick here",
-                     u->base.name, crd_fmu_path(u->fmu), v->name);
-            break;
-        }
-    }
-    if (d->fixed_internal_step > 0) {
-        crdi_log(u->base.ctx, CRD_LOG_INFO,
-                 "unit '%s': %s computes in steps of %g s, communication steps should be "
-                 "multiples",
-                 u->base.name, crd_fmu_path(u->fmu), d->fixed_internal_step);
-    }
-}
-
-static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
-                         crd_place* place, crd_unit** out)
-{
-    (void)place;
     crd_status st = CRD_OK;
     crdi_fmi_unit* u = crdi_new(ctx, sizeof *u);
-    if (!u) { return CRD_E_MEMORY; }
-    u->base = (crd_unit){.ops = &ops[0], .ctx = ctx, .name = spec->name, .spec = spec};
-    u->next_event = INFINITY;
-    u->last_call = "";
-    u->shares_fmu = store != NULL;
-    CRD_TRY(store ? crdi_unit_store_fmu(store, ctx, spec->path, &u->fmu)
-                  : crd_fmu_open(ctx, spec->path, NULL, &u->fmu));
-    u->d = crd_fmu_describe(u->fmu);
-    CRD_TRY(crd_fmu_check_runnable(u->fmu, ctx));
+    if (!u) {
+        if (!shares_fmu) { crd_fmu_close(fmu); }
+        return CRD_E_MEMORY;
+    }
+    crdi_fmi_unit_init(u, ctx, spec, fmu, shares_fmu);
+    u->base.ops = &ops[0];
+    u->settle = crdi_fmi_unit_settle;
+    CRD_TRY(crd_fmu_check_interface(fmu, false, ctx));
     CRD_TRY(list_intermediate_inputs(u));
     describe(u);
-    warn(u);
+    if (u->d->fixed_internal_step > 0) {
+        crdi_log(ctx, CRD_LOG_INFO,
+                 "unit '%s': %s computes in steps of %g s, communication steps should be "
+                 "multiples",
+                 u->base.name, crd_fmu_path(u->fmu), u->d->fixed_internal_step);
+    }
     *out = &u->base;
     return CRD_OK;
 fail:
     destroy(&u->base);
     return st;
 }
-
-const crdi_adapter crdi_adapter_fmi = {.create = create, .resize = resize};

@@ -1,4 +1,4 @@
-// The inside of the FMU adapter.
+// The inside of the FMU adapter: Co-Simulation, and what it shares with Model Exchange (unit/me).
 #pragma once
 #include "cardan/fmi.h"
 #include "unit/unit.h"
@@ -15,16 +15,17 @@ typedef struct crdi_fmi_run {
     int32_t values; // elements
 } crdi_fmi_run;
 
-// Real inputs whose derivatives the FMU takes; their place in the binding's real vector.
+// Real inputs whose derivatives the unit takes; their place in the binding's real vector. FMI 2
+// Co-Simulation is told the derivatives, else the unit sets values along its own curves.
 typedef struct crdi_fmi_curves {
     int32_t count;     // elements
     int32_t ref_count; // FMI 2: the same
     uint32_t* refs;    // FMI 2: CRD_MODEL_MAX_ORDER times, one set per order
     int32_t* orders;   // FMI 2, like refs
     int32_t* at;       // (count) into the real vector
-    double* values;    // FMI 2: (2 * count) derivatives; FMI 3: (count) inputs at a time
-    double* u[3];      // FMI 3: value and derivatives at the beginning of the step
-    int order;         // FMI 2: highest that was sent; FMI 3: 0 until derivatives follow a set
+    double* values;    // FMI 2: (2 * count) derivatives; own: (count) inputs at a time
+    double* u[3];      // own: value and derivatives at the beginning of the step
+    int order;         // FMI 2: highest that was sent; own: 0 until derivatives follow a set
 } crdi_fmi_curves;
 
 // b->prepared
@@ -39,7 +40,7 @@ typedef struct crdi_fmi_prepared {
     const char** texts;       // (bytes_count)
     crd_fmi_binary* binaries; // (bytes_count)
     int32_t* orders;          // (ref_count) of output derivatives
-    double* derivatives;      // (ref_count)
+    double* derivatives;      // (3 * ref_count): Model Exchange has outputs at three times in it
     int32_t* derivative_at;   // (derivative_count) into the real vector
     uint32_t* derivative_refs;
     int32_t derivative_count;
@@ -58,7 +59,12 @@ typedef struct crdi_fmi_unit {
     double step_begin; // where the derivatives of inputs stand
     crd_status intermediate_status;
     bool no_rollback;
-    bool event_mode; // FMI 3, in use
+    bool event_mode; // in use: FMI 3 Co-Simulation, and Model Exchange
+    bool exchange;   // Model Exchange
+    bool own_curves; // the unit sets inputs along their curves: all but FMI 2 Co-Simulation
+    bool changed;    // own curves: an input was set to another value than it had
+    bool jumped;     // by more than `jump`
+    double jump;     // of the size of the value
 
     crd_fmu* fmu;
     bool shares_fmu; // it belongs to a store
@@ -66,11 +72,13 @@ typedef struct crdi_fmi_unit {
     crd_variable* variables; // own copy with sizes of the settings, NULL: the FMU's
     uint32_t* intermediate;  // references of inputs that are set inside steps
     size_t intermediate_count;
-    crdi_fmi_prepared* curved; // bindings with curves, FMI 3
-    uint32_t epoch;            // changes when the FMU forgets what was set
-    const char* last_call;     // while there is no instance
-    size_t reserve;            // elements that a call may have
-    uint32_t* refs;            // for directional derivatives
+    crdi_fmi_prepared* curved; // bindings with own curves
+    /// In event mode, until nothing changes any more; then back to where steps are made.
+    crd_status (*settle)(struct crdi_fmi_unit* u);
+    uint32_t epoch;        // changes when the FMU forgets what was set
+    const char* last_call; // while there is no instance
+    size_t reserve;        // elements that a call may have
+    uint32_t* refs;        // for directional derivatives
     size_t ref_capacity;
 } crdi_fmi_unit;
 
@@ -88,6 +96,37 @@ crd_status crdi_fmi_unit_get_derivatives(crd_unit* unit, const crd_binding* b, i
 crd_status crdi_fmi_unit_move_inputs(crdi_fmi_unit* u, double t);
 // fmi_unit.c: in event mode, until nothing changes any more; then step mode
 crd_status crdi_fmi_unit_settle(crdi_fmi_unit* u);
+// The FMU becomes the unit's, or is closed, unless it belongs to a store.
+crd_status crdi_fmi_unit_create(crd_context* ctx, const crd_unit_spec* spec, crd_fmu* fmu,
+                                bool shares_fmu, crd_unit** out);
+
+// common.c
+void crdi_fmi_unit_init(crdi_fmi_unit* u, crd_context* ctx, const crd_unit_spec* spec, crd_fmu* fmu,
+                        bool shares_fmu);
+void crdi_fmi_unit_clear(crdi_fmi_unit* u); // all but `u` itself
+// Fills in what does not depend on the interface.
+void crdi_fmi_unit_describe(crdi_fmi_unit* u, const char* kind);
+crd_status crdi_fmi_unit_terminate(crd_unit* unit);
+void crdi_fmi_unit_abandon(crd_unit* unit);
+crd_status crdi_fmi_unit_directional(crd_unit* unit, const int32_t* unknowns, int nu,
+                                     const int32_t* knowns, int nk, const double* seed,
+                                     double* result);
+int32_t crdi_fmi_unit_find(const crd_unit* unit, const char* name);
+bool crdi_fmi_unit_dimension(const crd_unit* unit, int32_t variable, crd_dimension* out);
+bool crdi_fmi_unit_item(const crd_unit* unit, int32_t variable, const char* name, int64_t* value);
+const char* crdi_fmi_unit_item_at(const crd_unit* unit, int32_t variable, int32_t k,
+                                  int64_t* value);
+const char* crdi_fmi_unit_last_call(const crd_unit* unit);
+uint32_t crdi_fmi_unit_extent(const crd_unit* unit, int32_t variable, int axis);
+
+// What both kinds have in common of the table of functions.
+#define CRDI_FMI_UNIT_OPS                                                                          \
+    .set = crdi_fmi_unit_set, .get = crdi_fmi_unit_get, .terminate = crdi_fmi_unit_terminate,      \
+    .abandon = crdi_fmi_unit_abandon, .prepare = crdi_fmi_unit_prepare,                            \
+    .unprepare = crdi_fmi_unit_unprepare, .find = crdi_fmi_unit_find,                              \
+    .dimension = crdi_fmi_unit_dimension, .item = crdi_fmi_unit_item,                              \
+    .last_call = crdi_fmi_unit_last_call, .item_at = crdi_fmi_unit_item_at,                        \
+    .extent = crdi_fmi_unit_extent
 
 static inline uint32_t crdi_fmi_unit_reference(const crd_unit* u, int32_t variable)
 {

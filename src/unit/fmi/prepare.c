@@ -4,7 +4,7 @@
 
 #include "unit/fmi/fmi_unit.h"
 
-// What FMI 3 takes between steps in event mode only, if the FMU has one.
+// What is taken between steps in event mode only, if there is one.
 static bool is_discrete_input(const crdi_fmi_unit* u, const crd_variable* v)
 {
     const bool input = v->causality == CRD_INPUT && v->variability != CRD_CONTINUOUS;
@@ -14,11 +14,11 @@ static bool is_discrete_input(const crdi_fmi_unit* u, const crd_variable* v)
 
 static bool takes_curve(const crdi_fmi_unit* u, const crd_variable* v)
 {
-    if (!u->base.input_order || v->type != CRD_FLOAT64 || v->causality != CRD_INPUT ||
-        v->variability != CRD_CONTINUOUS) {
+    if ((!u->base.input_order && !u->exchange) || v->type != CRD_FLOAT64 ||
+        v->causality != CRD_INPUT || v->variability != CRD_CONTINUOUS) {
         return false;
     }
-    return u->d->version == CRD_FMI_2 || v->intermediate_update;
+    return u->exchange || u->d->version == CRD_FMI_2 || v->intermediate_update;
 }
 
 static crd_status prepare_runs(crdi_fmi_unit* u, const crd_binding* b, crdi_fmi_prepared* p)
@@ -68,7 +68,6 @@ static crd_status prepare_curves(crdi_fmi_unit* u, const crd_binding* b, crdi_fm
         c->count += takes_curve(u, v) ? (int32_t)v->size : 0;
     }
     if (!c->count) { return CRD_OK; }
-    const bool two = u->d->version == CRD_FMI_2;
     const size_t n = (size_t)c->count, refs = (size_t)c->ref_count;
     c->refs = crdi_arena_new(&p->arena, 2 * refs, sizeof *c->refs);
     c->orders = crdi_arena_new(&p->arena, 2 * refs, sizeof *c->orders);
@@ -90,8 +89,8 @@ static crd_status prepare_curves(crdi_fmi_unit* u, const crd_binding* b, crdi_fm
             c->at[k++] = b->offsets[j] + (int32_t)e;
         }
     }
-    if (!two) {
-        p->plain_set = false; // values are kept for the callback
+    if (u->own_curves) {
+        p->plain_set = false; // values are kept
         p->next = u->curved;
         u->curved = p;
     }
@@ -104,7 +103,7 @@ static crd_status prepare_derivatives(crdi_fmi_unit* u, const crd_binding* b, cr
     if (!u->base.info.max_output_order) { return CRD_OK; }
     const size_t n = (size_t)b->count;
     p->orders = crdi_arena_new(&p->arena, n, sizeof *p->orders);
-    p->derivatives = crdi_arena_new(&p->arena, n, sizeof *p->derivatives);
+    p->derivatives = crdi_arena_new(&p->arena, 3 * n, sizeof *p->derivatives);
     p->derivative_at = crdi_arena_new(&p->arena, n, sizeof *p->derivative_at);
     p->derivative_refs = crdi_arena_new(&p->arena, n, sizeof *p->derivative_refs);
     if (!p->orders || !p->derivatives || !p->derivative_at || !p->derivative_refs) {

@@ -1,7 +1,13 @@
 // Values and derivatives in and out of an FMU.
+#include <math.h>
 #include <string.h>
 
 #include "unit/fmi/fmi_unit.h"
+
+// Of its size: by how much an input on a curve may miss the end of the curve before without being a
+// jump. That gap is the error of the extrapolation; solvers pass over it better than they begin
+// anew.
+static const double CURVE_JUMP = 0.01;
 
 // ---- set ---------------------------------------------------------------------------------------
 
@@ -68,11 +74,13 @@ static crd_status note_change(crdi_fmi_unit* u, crdi_fmi_prepared* p, const crdi
     return CRD_OK;
 }
 
-// Between steps FMI 3 takes discrete inputs in event mode only: a change of one is an event.
+// Between steps FMI 3, and Model Exchange, take discrete inputs in event mode only: a change of one
+// is an event.
 static crd_status set_discrete(crdi_fmi_unit* u, crdi_fmi_prepared* p, const crd_values* v)
 {
     crd_status st = CRD_OK;
-    const bool between = u->event_mode && crd_fmi_get_state(u->fmi) == CRD_FMI_STEP;
+    const crd_fmi_state now = crd_fmi_get_state(u->fmi);
+    const bool between = u->event_mode && (now == CRD_FMI_STEP || now == CRD_FMI_CONTINUOUS);
     bool changed = p->sent != u->epoch;
     for (int32_t r = 0; r < p->run_count; r++) {
         if (p->runs[r].discrete) { CRD_TRY(note_change(u, p, &p->runs[r], v, &changed)); }
@@ -83,7 +91,7 @@ static crd_status set_discrete(crdi_fmi_unit* u, crdi_fmi_prepared* p, const crd
         if (p->runs[r].discrete) { CRD_TRY(set_run(u, p, &p->runs[r], v)); }
     }
     p->sent = u->epoch;
-    if (between) { CRD_TRY(crdi_fmi_unit_settle(u)); }
+    if (between) { CRD_TRY(u->settle(u)); }
 fail:
     return st;
 }
@@ -92,15 +100,22 @@ CRDI_COLD static crd_status set_others(crdi_fmi_unit* u, crdi_fmi_prepared* p, c
 {
     crd_status st = CRD_OK;
     for (int32_t r = 0; r < p->run_count; r++) {
-        if (!p->runs[r].discrete) { CRD_TRY(set_run(u, p, &p->runs[r], v)); }
+        if (p->runs[r].discrete) { continue; }
+        CRD_TRY(set_run(u, p, &p->runs[r], v));
+        if (p->runs[r].type != CRD_FLOAT64) { u->changed = u->jumped = true; } // not remembered
     }
     if (p->has_discrete) { CRD_TRY(set_discrete(u, p, v)); }
     if (u->curved) {
         crdi_fmi_curves* c = &p->curves;
-        c->order = 0;
+        const double* before = c->order ? c->values : c->u[0];
+        const double jump = c->order ? CURVE_JUMP : u->jump;
         for (int32_t k = 0; k < c->count; k++) {
-            c->u[0][k] = v->real[c->at[k]];
+            const double x = v->real[c->at[k]];
+            u->changed |= x != before[k];
+            u->jumped |= fabs(x - before[k]) > jump * (fabs(x) + fabs(before[k]));
+            c->u[0][k] = x;
         }
+        c->order = 0;
     }
 fail:
     return st;
@@ -181,7 +196,7 @@ crd_status crdi_fmi_unit_set_derivatives(crd_unit* unit, const crd_binding* b,
     crdi_fmi_curves* c = &((crdi_fmi_prepared*)b->prepared)->curves;
     if (!c->count || order < 1) { return CRD_OK; }
     if (order > CRD_MODEL_MAX_ORDER) { order = CRD_MODEL_MAX_ORDER; }
-    const bool two = u->d->version == CRD_FMI_2;
+    const bool two = !u->own_curves;
     for (int o = 0; o < CRD_MODEL_MAX_ORDER; o++) {
         double* to = two ? c->values + (size_t)o * (size_t)c->count : c->u[o + 1];
         for (int32_t k = 0; k < c->count; k++) {

@@ -8,7 +8,15 @@
 // Start values as a description writes them: elements separated by blanks.
 static const char* start_text(crdi_arena* a, const crd_model_variable* row)
 {
-    if (crd_type_kind(row->type) == CRD_BYTES) { return row->start_text ? row->start_text : ""; }
+    if (crd_type_kind(row->type) == CRD_BYTES) {
+        const char* one = row->start_text ? row->start_text : "";
+        const size_t length = strlen(one) + 1;
+        char* all = row->size ? crdi_arena_new(a, row->size, length) : NULL;
+        for (size_t k = 0; all && k < row->size; k++) { // the same for all elements
+            memcpy(all + k * length, one, length);
+        }
+        return row->size ? all : one;
+    }
     const size_t n = row->size ? row->size : 1;
     char* text = crdi_arena_new(a, n, 26);
     size_t used = 0;
@@ -44,7 +52,7 @@ static crd_status describe_row(crdi_native* u, int i, crd_variable* v)
         .variability = (uint8_t)row->variability,
         .initial = given ? CRD_EXACT : CRD_CALCULATED,
         .rank = row->size ? 1 : 0,
-        .nominal = 1,
+        .nominal = row->nominal > 0 ? row->nominal : 1,
         .min = limited ? row->min : -INFINITY,
         .max = limited ? row->max : INFINITY,
     };

@@ -8,7 +8,9 @@ typedef struct crdi_native {
     crd_unit base;
     const crd_model* model;
     char* self; // the model's bytes
+    crd_model_ode ode;
     double time;
+    double next_event; // the time event that the model asked for last
     uint8_t phase;
     bool dirty;  // something was set since the outputs were worked out
     bool moving; // an input has a derivative that is not zero

@@ -6,7 +6,7 @@
 
 #include "unit/native/native.h"
 
-enum { MOST_EVENTS = 100000 };
+enum { MOST_EVENTS = 100000, MOST_ITERATIONS = 1000 };
 
 // ---- messages ----------------------------------------------------------------------------------
 
@@ -43,6 +43,7 @@ static crd_status instantiate(crd_unit* unit)
     u->phase = CRDI_NATIVE_INSTANTIATED;
     u->moving = false;
     u->dirty = true;
+    u->next_event = INFINITY;
     unit->wants_stop = false;
     return CRD_OK;
 }
@@ -56,6 +57,19 @@ static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
     return CRD_OK;
 }
 
+// Derivatives, if the model has some, and outputs at the present time.
+static crd_status evaluate(crdi_native* u)
+{
+    if (u->model->derivatives) {
+        u->call = "derivatives";
+        const crd_model_status st = u->model->derivatives(u->self, u->time);
+        if (st >= CRD_MODEL_DISCARD) { return failed(u, st, "derivatives", u->time); }
+    }
+    u->call = "outputs";
+    u->model->outputs(u->self, u->time);
+    return CRD_OK;
+}
+
 crd_status crdi_native_refresh(crdi_native* u)
 {
     if (!u->dirty) { return CRD_OK; }
@@ -65,18 +79,21 @@ crd_status crdi_native_refresh(crdi_native* u)
         const crd_model_status st = u->model->initialize(u->self, &u->host, u->time);
         if (st >= CRD_MODEL_DISCARD) { return failed(u, st, "initialize", u->time); }
     }
-    if (u->phase != CRDI_NATIVE_INSTANTIATED) {
-        u->call = "outputs";
-        u->model->outputs(u->self, u->time);
-    }
-    return CRD_OK;
+    return u->phase == CRDI_NATIVE_INSTANTIATED ? CRD_OK : evaluate(u);
 }
 
 static crd_status handle_event(crdi_native* u)
 {
-    double next = INFINITY; // nobody needs it: the model stops at its events itself
+    crd_model_status st = CRD_MODEL_EVENT;
     u->call = "event";
-    const crd_model_status st = u->model->event(u->self, &u->host, u->time, &next);
+    for (int i = 0; i < MOST_ITERATIONS && st == CRD_MODEL_EVENT; i++) {
+        u->next_event = INFINITY;
+        st = u->model->event(u->self, &u->host, u->time, &u->next_event);
+    }
+    if (st == CRD_MODEL_EVENT) {
+        return crdi_fail(u->base.ctx, CRD_E_UNIT, "the event iteration at %g does not end",
+                         u->time);
+    }
     if (st >= CRD_MODEL_DISCARD) { return failed(u, st, "event", u->time); }
     if (st == CRD_MODEL_TERMINATE) { crdi_unit_wish_stop(&u->base); }
     u->dirty = true;
@@ -117,7 +134,9 @@ static crd_status step(crd_unit* unit, double t, double h)
     for (int events = 0;; events++) {
         double reached = end;
         u->call = "step";
-        const crd_model_status st = m->step(u->self, &u->host, now, left, &reached);
+        const crd_model_status st = m->step ? m->step(u->self, &u->host, now, left, &reached)
+                                            : crd_model_solve(&u->ode, u->self, &u->host, now, left,
+                                                              u->next_event, &reached);
         if (st >= CRD_MODEL_DISCARD) { return failed(u, st, "step", now); }
         if (u->moving) { advance_inputs(u, reached - now); }
         if (st == CRD_MODEL_TERMINATE) { crdi_unit_wish_stop(unit); }
@@ -132,10 +151,8 @@ static crd_status step(crd_unit* unit, double t, double h)
             return crdi_fail(unit->ctx, CRD_E_UNIT, "events without end at %g", reached);
         }
     }
-    u->call = "outputs";
-    m->outputs(u->self, now);
     u->dirty = false;
-    return CRD_OK;
+    return evaluate(u);
 }
 
 static crd_status terminate(crd_unit* unit)
@@ -215,7 +232,7 @@ static crd_status directional(crd_unit* unit, const int32_t* unknowns, int nu,
 }
 
 typedef struct native_state {
-    double time;
+    double time, next_event;
     uint8_t phase;
     bool dirty, moving, wants_stop;
 } native_state; // the model's bytes follow
@@ -226,7 +243,7 @@ static crd_status save(crd_unit* unit, void** state)
     if (!*state) { *state = crdi_new(unit->ctx, sizeof(native_state) + u->model->size); }
     native_state* s = *state;
     if (!s) { return CRD_E_MEMORY; }
-    *s = (native_state){u->time, u->phase, u->dirty, u->moving, unit->wants_stop};
+    *s = (native_state){u->time, u->next_event, u->phase, u->dirty, u->moving, unit->wants_stop};
     memcpy(s + 1, u->self, u->model->size);
     return CRD_OK;
 }
@@ -236,6 +253,7 @@ static crd_status restore(crd_unit* unit, void* state)
     crdi_native* u = (crdi_native*)unit;
     const native_state* s = state;
     u->time = s->time;
+    u->next_event = s->next_event;
     u->phase = s->phase;
     u->dirty = s->dirty;
     u->moving = s->moving;
@@ -320,10 +338,12 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     crdi_arena_init(&u->arena, ctx);
     crdi_map_init(&u->names, ctx);
     u->self = crdi_new(ctx, model->size);
-    if (!u->self) {
+    void* room = crdi_arena_new(&u->arena, 1, crd_model_ode_bytes(model));
+    if (!u->self || !room) {
         st = CRD_E_MEMORY;
         goto fail;
     }
+    crd_model_ode_init(&u->ode, model, room);
     u->base.info = (crd_unit_info){
         .flags = CRD_UNIT_CAN_SAVE | (model->fixed_step ? 0u : CRD_UNIT_CAN_VARY_STEP) |
                  (model->partial ? CRD_UNIT_HAS_DIRECTIONAL : 0u) |

@@ -6,86 +6,145 @@
 #include "cardan/results.h"
 #include "unit/unit.h"
 
+// Columns that share their times. Where the time is in them is worked out when somebody asks.
+typedef struct raster {
+    const double* time;
+    int64_t rows;
+    double at;   // time that `row` belongs to, NaN: none yet
+    int64_t row; // last one at or before it, -1: before the first
+} raster;
+
+typedef struct column {
+    const crd_table_column* data;
+    int raster;
+    bool linear;
+} column;
+
 typedef struct replay_unit {
     crdi_source source;
     crd_table* table;
-    crd_variable* variables; // one per column
+    crd_variable* variables; // one per column that has rows
+    column* columns;         // likewise
+    raster* rasters;
+    int raster_count;
     crdi_map names;
-    bool linear;
-    int64_t row; // last one at or before the time, -1: before the first
+    double first, last; // times that the recording covers
+    double offset;
+    bool repeat;
+    double local; // time in the recording
+    double slack; // what rounding may have put just before a row is at the row
 } replay_unit;
 
-// Moves to time t. Where a time occurs twice the later row counts.
-static void seek(replay_unit* u, double t)
+// Time of the run to time in the recording. A repeated one starts again behind its last row: its
+// end and its beginning are the same moment, and the beginning counts.
+static void move_to(replay_unit* u, double t)
 {
-    const double* time = u->table->time;
-    const int64_t rows = u->table->rows;
-    // Times come as sums: what rounding put just before a row is at the row.
-    const double late = t + 8 * DBL_EPSILON * fabs(t);
-    int64_t low = u->row, high = rows;
+    const double period = u->last - u->first;
+    double x = t - u->offset;
+    u->slack = 8 * DBL_EPSILON * fmax(fabs(t), fabs(u->offset));
+    if (u->repeat && period > 0 && x >= u->last - u->slack) {
+        x -= period * floor((x - u->first + u->slack) / period);
+        x = fmax(x, u->first);
+    }
     u->source.time = t;
-    if (low >= rows || (low >= 0 && time[low] > late)) { low = -1; }
+    u->local = x;
+}
+
+// Where a time occurs twice the later row counts.
+static void seek(const replay_unit* u, raster* r)
+{
+    const double late = u->local + u->slack;
+    int64_t low = r->row, high = r->rows;
+    r->at = u->local;
+    if (low >= r->rows || (low >= 0 && r->time[low] > late)) { low = -1; }
     for (int k = 0; k < 8; k++) { // steps are about as long as those of the recording
-        if (low + 1 >= rows || time[low + 1] > late) {
-            u->row = low;
+        if (low + 1 >= r->rows || r->time[low + 1] > late) {
+            r->row = low;
             return;
         }
         low++;
     }
     while (high - low > 1) {
         const int64_t middle = low + (high - low) / 2;
-        *(time[middle] <= late ? &low : &high) = middle;
+        *(r->time[middle] <= late ? &low : &high) = middle;
     }
-    u->row = low;
+    r->row = low;
+}
+
+// Where the time lies between two rows, or twice in the same one.
+typedef struct spot {
+    int64_t a, b;
+    double part; // of the way from a to b
+    double span; // time from a to b
+} spot;
+
+static spot find_spot(replay_unit* u, int k)
+{
+    raster* r = &u->rasters[k];
+    if (r->at != u->local) { seek(u, r); }
+    spot s = {.a = r->row < 0 ? 0 : r->row};
+    s.b = r->row < 0 || r->row + 1 == r->rows ? s.a : r->row + 1;
+    s.span = r->time[s.b] - r->time[s.a];
+    s.part = s.span > 0 ? fmax(0, (u->local - r->time[s.a]) / s.span) : 0;
+    return s;
 }
 
 static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
 {
     replay_unit* u = (replay_unit*)unit;
-    const crd_table* t = u->table;
-    const double first = t->time[0], last = t->time[t->rows - 1];
+    const double first = u->first + u->offset, last = u->last + u->offset;
     const double slack = 1e-9 * (fabs(first) + fabs(last));
     if (e->start < first - slack) {
         crdi_log(unit->ctx, CRD_LOG_WARNING,
                  "unit '%s': %s begins at %g, after the run's start at %g: its first values stay "
                  "until then",
-                 unit->name, t->path, first, e->start);
+                 unit->name, u->table->path, first, e->start);
     }
-    if (e->has_stop && e->stop > last + slack) {
+    if (e->has_stop && e->stop > last + slack && !(u->repeat && last > first)) {
         crdi_log(unit->ctx, CRD_LOG_WARNING,
                  "unit '%s': %s ends at %g, before the run's end at %g: its last values stay",
-                 unit->name, t->path, last, e->stop);
+                 unit->name, u->table->path, last, e->stop);
     }
-    u->row = -1;
-    seek(u, e->start);
+    for (int i = 0; i < u->raster_count; i++) {
+        u->rasters[i].at = NAN;
+        u->rasters[i].row = -1;
+    }
+    move_to(u, e->start);
     return CRD_OK;
 }
 
-// Rows between which the time lies, or twice the same one.
-static void rows_around(const replay_unit* u, int64_t* a, int64_t* b)
+// What the type can hold; a recording does not fail in a step.
+static int64_t to_integer(double x, crd_type type)
 {
-    *a = u->row < 0 ? 0 : u->row;
-    *b = u->row < 0 || u->row + 1 == u->table->rows ? *a : u->row + 1;
+    int64_t low, high;
+    if (isnan(x)) { return 0; }
+    x = nearbyint(x);
+    if (type == CRD_UINT64) {
+        return x <= 0 ? 0 : x >= 18446744073709551616.0 ? -1 : (int64_t)(uint64_t)x;
+    }
+    crdi_unit_integer_range(type, &low, &high);
+    return x <= (double)low ? low : x >= (double)high ? high : (int64_t)x;
 }
 
 static crd_status get(crd_unit* unit, const crd_binding* b, crd_values* v)
 {
     replay_unit* u = (replay_unit*)unit;
-    int64_t k, next;
-    rows_around(u, &k, &next);
-    const double* time = u->table->time;
-    const double part =
-        u->linear && next > k ? (u->source.time - time[k]) / (time[next] - time[k]) : 0;
+    int known = -1;
+    spot s = {0};
     for (int32_t j = 0; j < b->count; j++) {
-        const crd_table_column* c = &u->table->columns[b->variables[j]];
+        const column* c = &u->columns[b->variables[j]];
+        const crd_type type = (crd_type)u->variables[b->variables[j]].type;
         const int32_t at = b->offsets[j];
-        if (c->texts) {
-            const char* text = c->texts[k] ? c->texts[k] : "";
+        if (c->raster != known) { s = find_spot(u, known = c->raster); }
+        if (type == CRD_STRING) {
+            const char* text = c->data->texts[s.a] ? c->data->texts[s.a] : "";
             const crd_status st = crd_bytes_set(unit->ctx, &v->bytes[at], text, strlen(text));
             if (st < 0) { return st; }
+        } else if (crd_type_kind(type) == CRD_INTEGER) {
+            v->integer[at] = to_integer(c->data->values[s.a], type);
         } else {
-            const double y = c->values[k];
-            v->real[at] = part != 0 ? y + (c->values[next] - y) * part : y;
+            const double y = c->data->values[s.a];
+            v->real[at] = c->linear && s.part != 0 ? y + (c->data->values[s.b] - y) * s.part : y;
         }
     }
     return CRD_OK;
@@ -95,28 +154,25 @@ static crd_status get(crd_unit* unit, const crd_binding* b, crd_values* v)
 static crd_status get_derivatives(crd_unit* unit, const crd_binding* b, int order, double* d)
 {
     replay_unit* u = (replay_unit*)unit;
-    int64_t k, next;
-    rows_around(u, &k, &next);
-    const double* time = u->table->time;
     for (int32_t j = 0; j < b->count; j++) {
-        const crd_table_column* c = &u->table->columns[b->variables[j]];
-        if (c->texts) { continue; }
-        d[b->offsets[j]] = order == 1 && u->linear && next > k
-                               ? (c->values[next] - c->values[k]) / (time[next] - time[k])
-                               : 0;
+        const column* c = &u->columns[b->variables[j]];
+        if (crd_type_kind((crd_type)u->variables[b->variables[j]].type) != CRD_REAL) { continue; }
+        const spot s = find_spot(u, c->raster);
+        const double* y = c->data->values;
+        d[b->offsets[j]] = order == 1 && c->linear && s.span > 0 ? (y[s.b] - y[s.a]) / s.span : 0;
     }
     return CRD_OK;
 }
 
 static crd_status step(crd_unit* unit, double t, double h)
 {
-    seek((replay_unit*)unit, t + h);
+    move_to((replay_unit*)unit, t + h);
     return CRD_OK;
 }
 
 static crd_status restore(crd_unit* unit, void* state)
 {
-    seek((replay_unit*)unit, *(const double*)state);
+    move_to((replay_unit*)unit, *(const double*)state);
     return CRD_OK;
 }
 
@@ -125,6 +181,8 @@ static void destroy(crd_unit* unit)
     replay_unit* u = (replay_unit*)unit;
     crdi_map_clear(&u->names);
     crdi_free(unit->ctx, u->variables);
+    crdi_free(unit->ctx, u->columns);
+    crdi_free(unit->ctx, u->rasters);
     crd_table_destroy(u->table);
     crdi_free(unit->ctx, u);
 }
@@ -174,13 +232,14 @@ static bool bridge(const double* time, double* y, int64_t rows, bool linear, int
 
 static void bridge_gaps(replay_unit* u)
 {
-    const crd_table* t = u->table;
     int gaps = 0, first = 0;
     int64_t row = 0, at = 0;
-    for (int i = 0; i < t->column_count; i++) {
-        const crd_table_column* c = &t->columns[i];
+    for (int i = 0; i < u->source.base.info.variable_count; i++) {
+        const column* c = &u->columns[i];
+        const raster* r = &u->rasters[c->raster];
         // The table is this unit's alone.
-        if (c->texts || !bridge(t->time, (double*)c->values, t->rows, u->linear, &row)) {
+        if (c->data->texts ||
+            !bridge(r->time, (double*)c->data->values, r->rows, c->linear, &row)) {
             continue;
         }
         if (gaps++ == 0) {
@@ -189,54 +248,165 @@ static void bridge_gaps(replay_unit* u)
         }
     }
     if (gaps) {
+        const column* c = &u->columns[first];
         crdi_log(u->source.base.ctx, CRD_LOG_WARNING,
                  "unit '%s': %s: %d column%s without a value in some rows, first '%s' at %g: %s",
-                 u->source.base.name, t->path, gaps, gaps == 1 ? " is" : "s are",
-                 t->columns[first].name, t->time[at],
-                 u->linear ? "a line joins the neighbours" : "the one before stays");
+                 u->source.base.name, u->table->path, gaps, gaps == 1 ? " is" : "s are",
+                 c->data->name, u->rasters[c->raster].time[at],
+                 c->linear ? "a line joins the neighbours" : "the one before stays");
     }
+}
+
+// ---- what the recording has --------------------------------------------------------------------
+
+// The raster of a column; a new one if its times are not known yet.
+static int raster_of(replay_unit* u, const double* time, int64_t rows)
+{
+    int k = 0;
+    while (k < u->raster_count && u->rasters[k].time != time) {
+        k++;
+    }
+    if (k == u->raster_count) {
+        u->rasters[u->raster_count++] = (raster){.time = time, .rows = rows, .at = NAN, .row = -1};
+        u->first = fmin(u->first, time[0]);
+        u->last = fmax(u->last, time[rows - 1]);
+    }
+    return k;
+}
+
+static const crd_column_spec* spec_of(const replay_unit* u, const char* name)
+{
+    const crd_unit_spec* spec = u->source.base.spec;
+    for (int i = 0; i < spec->column_count; i++) {
+        if (strcmp(spec->columns[i].name, name) == 0 || crdi_glob(spec->columns[i].name, name)) {
+            return &spec->columns[i];
+        }
+    }
+    return NULL;
+}
+
+static void add_column(replay_unit* u, const crd_table_column* c)
+{
+    const crd_table* t = u->table;
+    const crd_column_spec* spec = spec_of(u, c->name);
+    const int i = u->source.base.info.variable_count++;
+    const crd_type type = c->texts                              ? CRD_STRING
+                          : crd_type_kind(c->type) == CRD_BYTES ? CRD_FLOAT64
+                                                                : c->type;
+    const crd_interpolation how =
+        spec && spec->has_interpolation ? spec->interpolation : u->source.base.spec->interpolation;
+    column* own = &u->columns[i];
+    *own = (column){.data = c,
+                    .raster =
+                        c->time ? raster_of(u, c->time, c->rows) : raster_of(u, t->time, t->rows),
+                    .linear = how == CRD_INTERPOLATE_LINEAR && crd_type_kind(type) == CRD_REAL};
+    if (own->linear) { u->source.base.info.max_output_order = 1; }
+    u->variables[i] = (crd_variable){
+        .name = c->name,
+        .description = "",
+        .unit = spec && spec->unit && spec->unit[0] ? spec->unit : c->unit,
+        .reference = (uint32_t)i,
+        .size = 1,
+        .unit_index = -1,
+        .type_index = -1,
+        .alias_of = -1,
+        .type = (uint8_t)type,
+        .causality = CRD_OUTPUT,
+        .variability = own->linear ? CRD_CONTINUOUS : CRD_DISCRETE,
+        .initial = CRD_CALCULATED,
+        .nominal = 1,
+        .min = -INFINITY,
+        .max = INFINITY,
+    };
+}
+
+static crd_status index_names(replay_unit* u)
+{
+    const crd_unit* unit = &u->source.base;
+    const char* twice = NULL;
+    int count = 0;
+    for (int i = 0; i < unit->info.variable_count; i++) {
+        bool fresh = true;
+        const crd_status st = crdi_map_add(&u->names, u->variables[i].name, i, &fresh);
+        if (st < 0) { return st; }
+        if (!fresh && count++ == 0) { twice = u->variables[i].name; }
+    }
+    if (count == 1) {
+        crdi_log(unit->ctx, CRD_LOG_WARNING,
+                 "unit '%s': %s has two columns '%s', the first one counts", unit->name,
+                 u->table->path, twice);
+    } else if (count > 1) {
+        crdi_log(unit->ctx, CRD_LOG_WARNING,
+                 "unit '%s': %s has %d columns with names that occur before, first '%s': the first "
+                 "one of each name counts",
+                 unit->name, u->table->path, count, twice);
+    }
+    return CRD_OK;
+}
+
+typedef struct column_names {
+    const crd_table* table;
+    int next;
+} column_names;
+
+static const char* next_column(void* user)
+{
+    column_names* n = user;
+    return n->next < n->table->column_count ? n->table->columns[n->next++].name : NULL;
+}
+
+// What the description says about columns must mean something.
+static crd_status check_columns(const replay_unit* u)
+{
+    const crd_unit* unit = &u->source.base;
+    const crd_table* t = u->table;
+    for (int i = 0; i < unit->spec->column_count; i++) {
+        const crd_column_spec* c = &unit->spec->columns[i];
+        bool found = false;
+        for (int k = 0; k < t->column_count && !found; k++) {
+            found =
+                strcmp(c->name, t->columns[k].name) == 0 || crdi_glob(c->name, t->columns[k].name);
+        }
+        if (!found) {
+            const char* near = crdi_nearest(c->name, next_column, &(column_names){.table = t});
+            return crdi_fail(unit->ctx, CRD_E_NOT_FOUND, "%s has no column '%s'%s%s%s", t->path,
+                             c->name, near ? ", did you mean '" : "", near ? near : "",
+                             near ? "'?" : "");
+        }
+        crd_dimension d;
+        if (c->unit && c->unit[0] && !crd_dimension_parse(c->unit, &d)) {
+            return crdi_fail(unit->ctx, CRD_E_RANGE, "column '%s': unknown unit '%s'", c->name,
+                             c->unit);
+        }
+    }
+    if (!isfinite(unit->spec->time_offset)) {
+        return crdi_fail(unit->ctx, CRD_E_RANGE, "the time offset is %g, expected a number",
+                         unit->spec->time_offset);
+    }
+    return CRD_OK;
 }
 
 static crd_status describe(replay_unit* u)
 {
-    crd_context* ctx = u->source.base.ctx;
+    crd_unit* unit = &u->source.base;
     const crd_table* t = u->table;
-    if (t->rows < 1) {
-        return crdi_fail(ctx, CRD_E_FORMAT, "%s: the recording has no rows", t->path);
-    }
-    u->variables = crdi_new_array(ctx, (size_t)t->column_count, sizeof *u->variables);
-    if (!u->variables) { return CRD_E_MEMORY; }
+    const size_t n = (size_t)t->column_count;
+    u->variables = crdi_new_array(unit->ctx, n, sizeof *u->variables);
+    u->columns = crdi_new_array(unit->ctx, n, sizeof *u->columns);
+    u->rasters = crdi_new_array(unit->ctx, n + 1, sizeof *u->rasters);
+    if (!u->variables || !u->columns || !u->rasters) { return CRD_E_MEMORY; }
+    const crd_status st = check_columns(u);
+    if (st < 0) { return st; }
     for (int i = 0; i < t->column_count; i++) {
         const crd_table_column* c = &t->columns[i];
-        u->variables[i] = (crd_variable){
-            .name = c->name,
-            .description = "",
-            .unit = c->unit,
-            .reference = (uint32_t)i,
-            .size = 1,
-            .unit_index = -1,
-            .type_index = -1,
-            .alias_of = -1,
-            .type = c->texts ? CRD_STRING : CRD_FLOAT64,
-            .causality = CRD_OUTPUT,
-            .variability = c->texts || !u->linear ? CRD_DISCRETE : CRD_CONTINUOUS,
-            .initial = CRD_CALCULATED,
-            .nominal = 1,
-            .min = -INFINITY,
-            .max = INFINITY,
-        };
-        bool fresh = true;
-        const crd_status st = crdi_map_add(&u->names, c->name, i, &fresh);
-        if (st < 0) { return st; }
-        if (!fresh) {
-            crdi_log(ctx, CRD_LOG_WARNING,
-                     "unit '%s': %s has two columns '%s', the first one counts",
-                     u->source.base.name, t->path, c->name);
-        }
+        if ((c->time ? c->rows : t->rows) > 0) { add_column(u, c); }
     }
-    u->source.base.info.variables = u->variables;
-    u->source.base.info.variable_count = t->column_count;
-    return CRD_OK;
+    if (t->column_count == 0 && t->rows > 0) { (void)raster_of(u, t->time, t->rows); }
+    if (u->raster_count == 0) {
+        return crdi_fail(unit->ctx, CRD_E_FORMAT, "%s: the recording has no rows", t->path);
+    }
+    unit->info.variables = u->variables;
+    return index_names(u);
 }
 
 static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
@@ -248,17 +418,18 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     replay_unit* u = crdi_new(ctx, sizeof *u);
     if (!u) { return CRD_E_MEMORY; }
     u->source.base = (crd_unit){.ops = &ops, .ctx = ctx, .name = spec->name, .spec = spec};
-    u->linear = spec->interpolation == CRD_INTERPOLATE_LINEAR;
     u->source.base.info = (crd_unit_info){
         .flags = CRD_UNIT_CAN_SAVE | CRD_UNIT_CAN_VARY_STEP | CRD_UNIT_IS_SOURCE,
-        .max_output_order = u->linear ? 1 : 0,
         .start = NAN,
         .stop = NAN,
         .step = NAN,
         .tolerance = NAN,
         .kind = "recording",
     };
-    u->row = -1;
+    u->first = INFINITY;
+    u->last = -INFINITY;
+    u->offset = spec->time_offset;
+    u->repeat = spec->repeat;
     crdi_map_init(&u->names, ctx);
     CRD_TRY(crd_table_read(ctx, spec->path, &u->table));
     CRD_TRY(describe(u));

@@ -19,7 +19,10 @@
 
 static const char description2[] =
     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-    "<fmiModelDescription fmiVersion=\"2.0\" modelName=\"Mock\" guid=\"{mock &amp; token}\">\n"
+    "<fmiModelDescription fmiVersion=\"2.0\" modelName=\"Mock\" guid=\"{mock &amp; token}\"\n"
+    " numberOfEventIndicators=\"1\">\n"
+    "<ModelExchange modelIdentifier=\"mock\" canGetAndSetFMUstate=\"true\"\n"
+    " canSerializeFMUstate=\"true\" providesDirectionalDerivative=\"true\"/>\n"
     "<CoSimulation modelIdentifier=\"mock\" canHandleVariableCommunicationStepSize=\"true\"\n"
     " maxOutputDerivativeOrder=\"2\" %s/>\n"
     "<ModelVariables>\n"
@@ -42,6 +45,8 @@ static const char description3[] =
     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
     "<fmiModelDescription fmiVersion=\"3.0\" modelName=\"Mock\"\n"
     " instantiationToken=\"{mock &amp; token}\">\n"
+    "<ModelExchange modelIdentifier=\"mock\" canGetAndSetFMUState=\"true\"\n"
+    " canSerializeFMUState=\"true\" providesDirectionalDerivatives=\"true\"/>\n"
     "<CoSimulation modelIdentifier=\"mock\" canHandleVariableCommunicationStepSize=\"true\"\n"
     " maxOutputDerivativeOrder=\"2\" %s/>\n"
     "<ModelVariables>\n"

@@ -38,6 +38,11 @@ typedef struct mock_block {
     double updated_time;
     bool event_needed, terminate, early;
     double reached; // NAN: t + h
+    // Model Exchange
+    bool exchange; // how the last instance was made; by the mock
+    bool again, nominals_changed, values_changed, has_next_event;
+    double next_event;
+    bool enter_event_mode, completed_terminate;
 } mock_block;
 
 // The state of an instance: every variable type has MOCK_VALUES variables, references 0 to 7.

@@ -61,7 +61,8 @@ void* fmi2Instantiate(const char* name, int kind, const char* guid, const char* 
     k->visible = visible;
     k->logging_on = logging_on;
     enter(m, CRDI_FMI2_Instantiate);
-    if (k->refuse || kind != CRDI_FMI2_CO_SIMULATION || callbacks->step_finished) {
+    k->exchange = kind == CRDI_FMI2_MODEL_EXCHANGE;
+    if (k->refuse || callbacks->step_finished) {
         free(m);
         return NULL;
     }
@@ -267,4 +268,71 @@ crdi_fmi_status fmi2GetStringStatus(void* c, crdi_fmi2_status_kind kind, const c
     (void)kind;
     *value = "";
     return enter(c, CRDI_FMI2_GetStringStatus);
+}
+
+// ---- Model Exchange: x = 1, 2, ..., x' = t x, z = t - x
+// --------------------------------------------
+
+PLAIN(EnterEventMode)
+PLAIN(EnterContinuousTimeMode)
+
+crdi_fmi_status fmi2NewDiscreteStates(void* c, crdi_fmi2_event_info* info)
+{
+    const mock_block* k = &mock_control;
+    *info = (crdi_fmi2_event_info){k->again,          k->terminate,      k->nominals_changed,
+                                   k->values_changed, k->has_next_event, k->next_event};
+    return enter(c, CRDI_FMI2_NewDiscreteStates);
+}
+
+crdi_fmi_status fmi2SetTime(void* c, double t)
+{
+    ((mock_instance*)c)->t = t;
+    return enter(c, CRDI_FMI2_SetTime);
+}
+
+crdi_fmi_status fmi2SetContinuousStates(void* c, const double* x, size_t nx)
+{
+    memcpy(((mock_instance*)c)->reals, x, nx * sizeof *x);
+    return enter(c, CRDI_FMI2_SetContinuousStates);
+}
+
+crdi_fmi_status fmi2GetContinuousStates(void* c, double* x, size_t nx)
+{
+    memcpy(x, ((mock_instance*)c)->reals, nx * sizeof *x);
+    return enter(c, CRDI_FMI2_GetContinuousStates);
+}
+
+crdi_fmi_status fmi2GetDerivatives(void* c, double* dx, size_t nx)
+{
+    const mock_instance* m = c;
+    for (size_t k = 0; k < nx; k++) {
+        dx[k] = m->t * m->reals[k];
+    }
+    return enter(c, CRDI_FMI2_GetDerivatives);
+}
+
+crdi_fmi_status fmi2GetEventIndicators(void* c, double* z, size_t nz)
+{
+    const mock_instance* m = c;
+    for (size_t k = 0; k < nz; k++) {
+        z[k] = m->t - m->reals[k];
+    }
+    return enter(c, CRDI_FMI2_GetEventIndicators);
+}
+
+crdi_fmi_status fmi2GetNominalsOfContinuousStates(void* c, double* x, size_t nx)
+{
+    for (size_t k = 0; k < nx; k++) {
+        x[k] = 10;
+    }
+    return enter(c, CRDI_FMI2_GetNominalsOfContinuousStates);
+}
+
+crdi_fmi_status fmi2CompletedIntegratorStep(void* c, int no_rollback, int* enter_event_mode,
+                                            int* terminate)
+{
+    mock_control.no_rollback = no_rollback;
+    *enter_event_mode = mock_control.enter_event_mode;
+    *terminate = mock_control.completed_terminate;
+    return enter(c, CRDI_FMI2_CompletedIntegratorStep);
 }

@@ -281,3 +281,90 @@ crdi_fmi_status fmi3DoStep(void* c, double t, double h, bool no_rollback, bool* 
     *reached = isnan(k->reached) ? t + h : k->reached;
     return status;
 }
+
+// ---- Model Exchange: x = 1, 2, ..., x' = t x, z = t - x
+// --------------------------------------------
+
+PLAIN(EnterContinuousTimeMode)
+
+void* fmi3InstantiateModelExchange(const char* name, const char* token, const char* resources,
+                                   bool visible, bool logging_on, void* environment,
+                                   crdi_fmi3_logger* logger)
+{
+    mock_block* k = &mock_control;
+    (void)token, (void)resources, (void)visible, (void)logging_on;
+    mock_instance* m = calloc(1, sizeof *m);
+    m->environment = environment;
+    m->logger = logger;
+    snprintf(k->name, sizeof k->name, "%s", name);
+    k->exchange = true;
+    enter(m, CRDI_FMI3_InstantiateModelExchange);
+    k->live++;
+    keep(NULL, m);
+    return m;
+}
+
+crdi_fmi_status fmi3GetNumberOfContinuousStates(void* c, size_t* n)
+{
+    *n = 3;
+    return enter(c, CRDI_FMI3_GetNumberOfContinuousStates);
+}
+
+crdi_fmi_status fmi3GetNumberOfEventIndicators(void* c, size_t* n)
+{
+    *n = 2;
+    return enter(c, CRDI_FMI3_GetNumberOfEventIndicators);
+}
+
+crdi_fmi_status fmi3SetTime(void* c, double t)
+{
+    ((mock_instance*)c)->t = t;
+    return enter(c, CRDI_FMI3_SetTime);
+}
+
+crdi_fmi_status fmi3SetContinuousStates(void* c, const double* x, size_t nx)
+{
+    memcpy(((mock_instance*)c)->reals, x, nx * sizeof *x);
+    return enter(c, CRDI_FMI3_SetContinuousStates);
+}
+
+crdi_fmi_status fmi3GetContinuousStates(void* c, double* x, size_t nx)
+{
+    memcpy(x, ((mock_instance*)c)->reals, nx * sizeof *x);
+    return enter(c, CRDI_FMI3_GetContinuousStates);
+}
+
+crdi_fmi_status fmi3GetContinuousStateDerivatives(void* c, double* dx, size_t nx)
+{
+    const mock_instance* m = c;
+    for (size_t k = 0; k < nx; k++) {
+        dx[k] = m->t * m->reals[k];
+    }
+    return enter(c, CRDI_FMI3_GetContinuousStateDerivatives);
+}
+
+crdi_fmi_status fmi3GetEventIndicators(void* c, double* z, size_t nz)
+{
+    const mock_instance* m = c;
+    for (size_t k = 0; k < nz; k++) {
+        z[k] = m->t - m->reals[k];
+    }
+    return enter(c, CRDI_FMI3_GetEventIndicators);
+}
+
+crdi_fmi_status fmi3GetNominalsOfContinuousStates(void* c, double* x, size_t nx)
+{
+    for (size_t k = 0; k < nx; k++) {
+        x[k] = 10;
+    }
+    return enter(c, CRDI_FMI3_GetNominalsOfContinuousStates);
+}
+
+crdi_fmi_status fmi3CompletedIntegratorStep(void* c, bool no_rollback, bool* enter_event_mode,
+                                            bool* terminate)
+{
+    mock_control.no_rollback = no_rollback;
+    *enter_event_mode = mock_control.enter_event_mode;
+    *terminate = mock_control.completed_terminate;
+    return enter(c, CRDI_FMI3_CompletedIntegratorStep);
+}

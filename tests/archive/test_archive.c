@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <zip.h>
 
-#include "fmi/archive.h"
+#include "cardan/archive.h"
 #include "zip_maker.h"
 
 static const crdi_archive_limits generous = {.max_unpacked = 1 << 30, .max_entries = 1000};

@@ -1,4 +1,4 @@
-#include "fmi/archive.h"
+#include "cardan/archive.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,14 @@
+# cmake -D OUT=file.c -D ASSETS=name=path;... -P embed.cmake: the bytes of files as C arrays.
+set(text "// Made by cmake/embed.cmake.\n#include \"results/report.h\"\n")
+foreach(asset ${ASSETS})
+    string(REGEX MATCH "^([^=]*)=(.*)$" ignored "${asset}")
+    set(name ${CMAKE_MATCH_1})
+    set(path ${CMAKE_MATCH_2})
+    file(READ ${path} bytes HEX)
+    string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
+    string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)" "\\1\n"
+           bytes "${bytes}")
+    string(APPEND text "\nstatic const unsigned char ${name}_bytes[] = {\n${bytes}\n};\n"
+           "const crdi_asset ${name} = {${name}_bytes, sizeof ${name}_bytes};\n")
+endforeach()
+file(WRITE ${OUT} "${text}")

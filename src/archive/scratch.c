@@ -1,0 +1,117 @@
+// Private folders for unpacked archives.
+#include "cardan/archive.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// The folder is called cardan-PID-START-SPACE-xxxxxx after the process that made it: its number,
+// when it began (clock ticks since boot) and the pid namespace that the number belongs to. So a
+// later process can tell which folders were left behind by processes that were killed, and never
+// takes one away from a living process, be it in another container.
+typedef struct owner {
+    long pid;
+    unsigned long long start, space;
+} owner;
+
+// When a process began: field 22 of /proc/PID/stat. The second is a name that may hold anything,
+// hence the last parenthesis. 0 if unknown.
+static unsigned long long start_of(long pid)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) { return 0; }
+    const ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char* p = strrchr(text, ')');
+    for (int field = 2; p && field < 22; field++) {
+        p = strchr(p + 1, ' ');
+    }
+    return p ? strtoull(p, NULL, 10) : 0;
+}
+
+static owner this_process(void)
+{
+    struct stat space;
+    const bool known = stat("/proc/self/ns/pid", &space) == 0;
+    return (owner){.pid = (long)getpid(),
+                   .start = start_of((long)getpid()),
+                   .space = known ? (unsigned long long)space.st_ino : 0};
+}
+
+static bool is_dead(const owner* o, const owner* self)
+{
+    if (o->space != self->space || !o->space || !o->start || o->pid == self->pid) { return false; }
+    if (kill((pid_t)o->pid, 0) != 0) { return errno == ESRCH; }
+    const unsigned long long start = start_of(o->pid);
+    return start && start != o->start; // the number was given to another process
+}
+
+static int remove_one(const char* path, const struct stat* s, int kind, struct FTW* at)
+{
+    (void)s, (void)at;
+    if (kind == FTW_DNR) { (void)chmod(path, 0700); }
+    (void)remove(path);
+    return 0; // go on: remove what can be removed
+}
+
+bool crdi_scratch_remove(const char* folder)
+{
+    return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) == 0 &&
+           access(folder, F_OK) != 0;
+}
+
+// Remove what killed processes of this user left below `base`.
+static void sweep(const char* base, const owner* self)
+{
+    DIR* dir = opendir(base);
+    for (struct dirent* e = dir ? readdir(dir) : NULL; e; e = readdir(dir)) {
+        owner o = {0};
+        int end = 0;
+        if (strncmp(e->d_name, "cardan-", 7) != 0 ||
+            sscanf(e->d_name, "cardan-%9ld-%20llu-%20llu-%n", &o.pid, &o.start, &o.space, &end) !=
+                3 ||
+            end == 0 || o.pid <= 0 || !is_dead(&o, self)) {
+            continue;
+        }
+        char path[PATH_MAX];
+        struct stat s;
+        if ((size_t)snprintf(path, sizeof path, "%s/%s", base, e->d_name) < sizeof path &&
+            lstat(path, &s) == 0 && S_ISDIR(s.st_mode) && s.st_uid == geteuid()) {
+            (void)crdi_scratch_remove(path);
+        }
+    }
+    if (dir) { closedir(dir); }
+}
+
+crd_status crdi_scratch_make(crdi_arena* arena, crd_context* ctx, const char* where,
+                             const char** out)
+{
+    const char* tmp = getenv("TMPDIR");
+    if (!where) { where = tmp && *tmp ? tmp : "/tmp"; }
+    char base[PATH_MAX];
+    char* folder = NULL;
+    if (realpath(where, base)) {
+        const owner self = this_process();
+        sweep(base, &self);
+        folder = crdi_arena_format(arena, "%s/cardan-%ld-%llu-%llu-XXXXXX", base, self.pid,
+                                   self.start, self.space);
+        if (!folder) { return CRD_E_MEMORY; }
+    }
+    if (!folder || !mkdtemp(folder)) { // mode 0700
+        return crdi_fail(ctx, CRD_E_IO, "cannot make a folder to unpack into below '%s': %s", where,
+                         strerror(errno));
+    }
+    *out = folder;
+    return CRD_OK;
+}

@@ -1,0 +1,327 @@
+// cardan export: a system as files that other tools open.
+#include "cardan/fmi.h"
+#include "cardan/ssp.h"
+#include "cardan/system.h"
+#include "cli/cli.h"
+
+#include <string.h>
+
+typedef struct export_options {
+    crdi_common common;
+    const char *output, *variant, *author;
+    crdi_list parameters, set;
+    int version; // index into versions
+    bool only_used;
+} export_options;
+
+static const char* const versions[] = {"1", "2", NULL};
+
+// ---- what the units look like ------------------------------------------------------------------
+
+// One FMU, however many units it serves.
+typedef struct model {
+    const char* path;
+    crd_fmu* fmu;
+    crd_ssp_connector* connectors;
+    int count;
+    struct model* next;
+} model;
+
+typedef struct looker {
+    crd_system* s;
+    crdi_arena arena;
+    model* models;
+} looker;
+
+static uint64_t axis_length(const crd_fmu_description* d, const crd_fmu_axis* a)
+{
+    uint64_t length = a->start;
+    const char* start = a->variable < 0 ? NULL : d->variables[a->variable].start;
+    if (start) { (void)crdi_parse_uint64(start, strlen(start), &length); }
+    return length;
+}
+
+static bool take_axes(looker* l, const crd_fmu_description* d, int32_t variable,
+                      crd_ssp_connector* c)
+{
+    c->rank = d->variables[variable].rank;
+    if (c->rank == 0) { return true; }
+    uint64_t* sizes = crdi_arena_new(&l->arena, (size_t)c->rank, sizeof *sizes);
+    for (int i = 0; sizes && i < c->rank; i++) {
+        sizes[i] = axis_length(d, &d->axes[d->axis_first[variable] + i]);
+    }
+    c->sizes = sizes;
+    return sizes != NULL;
+}
+
+static bool take_items(looker* l, const crd_fmu_enumeration* e, crd_ssp_connector* c)
+{
+    crd_ssp_item* items = crdi_arena_new(&l->arena, (size_t)e->item_count, sizeof *items);
+    for (int32_t i = 0; items && i < e->item_count; i++) {
+        items[i] = (crd_ssp_item){e->items[i].name, e->items[i].value};
+    }
+    c->enumeration = e->name;
+    c->items = items;
+    c->item_count = e->item_count;
+    return items != NULL;
+}
+
+static bool take_variable(looker* l, const crd_fmu_description* d, int32_t index,
+                          crd_ssp_connector* c)
+{
+    const crd_variable* v = &d->variables[index];
+    *c = (crd_ssp_connector){.name = v->name,
+                             .unit = v->unit,
+                             .type = (crd_type)v->type,
+                             .causality = (crd_causality)v->causality,
+                             .enumeration = ""};
+    if (v->unit_index >= 0 && d->units[v->unit_index].has_base) {
+        c->has_dimension = true;
+        c->dimension = d->units[v->unit_index].base;
+    }
+    c->relative = v->relative_quantity;
+    if (v->type == CRD_ENUMERATION && v->type_index >= 0 &&
+        !take_items(l, &d->enumerations[v->type_index], c)) {
+        return false;
+    }
+    return take_axes(l, d, index, c);
+}
+
+static crd_status model_of(looker* l, const char* path, model** out)
+{
+    crd_status st = CRD_OK;
+    for (model* m = l->models; m; m = m->next) {
+        if (strcmp(m->path, path) == 0) {
+            *out = m;
+            return CRD_OK;
+        }
+    }
+    model* m = crdi_arena_new(&l->arena, 1, sizeof *m);
+    if (!m) { return CRD_E_MEMORY; }
+    crd_fmu_options opt = crd_fmu_defaults();
+    opt.description_only = true;
+    CRD_TRY(crd_fmu_open(l->s->ctx, path, &opt, &m->fmu));
+    m->path = path;
+    m->next = l->models;
+    l->models = m;
+    const crd_fmu_description* d = crd_fmu_describe(m->fmu);
+    m->connectors = crdi_arena_new(&l->arena, (size_t)d->variable_count, sizeof *m->connectors);
+    if (!m->connectors) { return CRD_E_MEMORY; }
+    for (int32_t i = 0; i < d->variable_count; i++) {
+        if (!take_variable(l, d, i, &m->connectors[m->count++])) { return CRD_E_MEMORY; }
+    }
+    *out = m;
+fail:
+    return st;
+}
+
+static crd_status signal_connectors(looker* l, const crd_unit_spec* u,
+                                    const crd_ssp_connector** out, int* count)
+{
+    crd_ssp_connector* all = crdi_arena_new(&l->arena, (size_t)u->signal_count, sizeof *all);
+    if (!all) { return CRD_E_MEMORY; }
+    for (int i = 0; i < u->signal_count; i++) {
+        all[i] = (crd_ssp_connector){.name = u->signals[i].name,
+                                     .unit = u->signals[i].unit,
+                                     .causality = CRD_OUTPUT,
+                                     .enumeration = ""};
+    }
+    *out = all;
+    *count = u->signal_count;
+    return CRD_OK;
+}
+
+static crd_status connectors(void* user, int unit, const crd_ssp_connector** out, int* count)
+{
+    looker* l = user;
+    const crd_unit_spec* u = &l->s->units[unit];
+    *out = NULL;
+    *count = 0;
+    if (u->source == CRD_UNIT_SIGNAL) { return signal_connectors(l, u, out, count); }
+    if (u->source != CRD_UNIT_FMU) { return CRD_OK; } // a recording: those that are connected
+    model* m = NULL;
+    const crd_status st = model_of(l, u->path, &m);
+    if (st < 0) { return st; }
+    *out = m->connectors;
+    *count = m->count;
+    return CRD_OK;
+}
+
+// ---- names that are not there ------------------------------------------------------------------
+
+typedef struct names {
+    const model* m;
+    int at;
+} names;
+
+static const char* next_name(void* user)
+{
+    names* n = user;
+    return n->at < n->m->count ? n->m->connectors[n->at++].name : NULL;
+}
+
+// A package with connectors that its FMUs do not have would fail in the hands of another.
+static crd_status need_variable(looker* l, int unit, const char* variable, crd_place place)
+{
+    const crd_unit_spec* u = &l->s->units[unit];
+    model* m = NULL;
+    if (u->source != CRD_UNIT_FMU) { return CRD_OK; }
+    const crd_status st = model_of(l, u->path, &m);
+    if (st < 0 || crd_fmu_find(m->fmu, variable) >= 0) { return st; }
+    char array[512];
+    const char* bracket = strrchr(variable, '[');
+    if (bracket && (size_t)(bracket - variable) < sizeof array) {
+        snprintf(array, sizeof array, "%.*s", (int)(bracket - variable), variable);
+        if (crd_fmu_find(m->fmu, array) >= 0) { return CRD_OK; }
+    }
+    names n = {m, 0};
+    const char* near = crdi_nearest(variable, next_name, &n);
+    char at[400] = "";
+    if (place.file && place.file[0] && place.line > 0) {
+        snprintf(at, sizeof at, "%.300s:%d: ", place.file, place.line);
+    } else if (place.file && place.file[0]) {
+        snprintf(at, sizeof at, "%.300s: ", place.file);
+    }
+    return crdi_fail(l->s->ctx, CRD_E_NOT_FOUND, "%sunit '%s' has no variable '%s'%s%s%s", at,
+                     u->name, variable, near ? ", did you mean '" : "", near ? near : "",
+                     near ? "'?" : "");
+}
+
+static crd_status check_names(looker* l)
+{
+    crd_status st = CRD_OK;
+    const crd_system* s = l->s;
+    for (int i = 0; i < s->connection_count; i++) {
+        const crd_connection_spec* c = &s->connections[i];
+        CRD_TRY(need_variable(l, c->from_unit, c->from, c->place));
+        CRD_TRY(need_variable(l, c->to_unit, c->to, c->place));
+    }
+    for (int i = 0; i < s->unit_count; i++) {
+        for (int k = 0; k < s->units[i].parameter_count; k++) {
+            const crd_setting* p = &s->units[i].parameters[k];
+            if (!p->optional) { CRD_TRY(need_variable(l, i, p->variable, p->place)); }
+        }
+    }
+fail:
+    return st;
+}
+
+// ---- the command -------------------------------------------------------------------------------
+
+static crd_status export_ssp(crdi_cli* cli, const export_options* o, const char* subject)
+{
+    crd_status st = CRD_OK;
+    looker l = {0};
+    crdi_arena_init(&l.arena, cli->ctx);
+    CRD_TRY(crdi_load_variant(cli->ctx, subject, o->variant, &l.s));
+    for (int i = 0; i < o->parameters.count; i++) {
+        CRD_TRY(crdi_apply_parameters(l.s, o->parameters.items[i]));
+    }
+    for (int i = 0; i < o->set.count; i++) {
+        CRD_TRY(crdi_apply_set(l.s, o->set.items[i]));
+    }
+    const char* stem = crdi_file_stem(&l.arena, subject);
+    const char* output = o->output ? o->output
+                         : stem    ? crdi_arena_format(&l.arena, "%s.ssp", stem)
+                                   : NULL;
+    if (!l.s->title[0]) { l.s->title = stem; }
+    CRD_TRY(output && stem ? CRD_OK : CRD_E_MEMORY);
+    if (crdi_same_file(output, subject)) {
+        CRD_TRY(crdi_fail(cli->ctx, CRD_E_RANGE,
+                          "%s: the package would overwrite what it is made of; choose another file "
+                          "with --output",
+                          output));
+    }
+    CRD_TRY(check_names(&l));
+    const crd_ssp_source source = {&l, connectors};
+    const crd_ssp_options opt = {
+        .version = o->version == 1 ? 2 : 1, .author = o->author, .only_used = o->only_used};
+    CRD_TRY(crd_ssp_write(l.s, output, &source, &opt));
+    printf("%s: %d unit%s, %d connection%s, SSP %d.0\n", output, l.s->unit_count,
+           crdi_plural(l.s->unit_count), l.s->connection_count, crdi_plural(l.s->connection_count),
+           opt.version);
+    st = crdi_stdout_done(cli->ctx);
+fail:
+    for (model* m = l.models; m; m = m->next) {
+        crd_fmu_close(m->fmu);
+    }
+    crd_system_destroy(l.s);
+    crdi_arena_clear(&l.arena);
+    return st;
+}
+
+static crd_status run_export(crdi_cli* cli, const void* options, const crdi_list* arguments)
+{
+    const char* kind = arguments->items[0];
+    if (strcmp(kind, "ssp") != 0) {
+        return crdi_fail(cli->ctx, CRD_E_RANGE,
+                         "'%s' is nothing that can be exported, expected: cardan export ssp SYSTEM",
+                         kind);
+    }
+    if (arguments->count < 2) {
+        return crdi_fail(cli->ctx, CRD_E_RANGE, "SYSTEM is missing: cardan export ssp SYSTEM");
+    }
+    return export_ssp(cli, options, arguments->items[1]);
+}
+
+static const crdi_option rows[] = {
+    {.name = "output",
+     .short_name = 'o',
+     .type = CRDI_OPT_FILE,
+     .metavar = "FILE",
+     .extensions = "ssp",
+     .offset = offsetof(export_options, output),
+     .help = "the package; the name of SYSTEM with .ssp in this folder unless given"},
+    {.name = "ssp-version",
+     .type = CRDI_OPT_CHOICE,
+     .choices = versions,
+     .offset = offsetof(export_options, version),
+     .help = "version of the standard; 1 unless given, which all tools read"},
+    CRDI_PARAMETERS_OPTION(export_options, parameters),
+    {.name = "set",
+     .type = CRDI_OPT_LIST,
+     .metavar = "UNIT.VAR=VALUE",
+     .offset = offsetof(export_options, set),
+     .help = "start value or parameter as for run; for a single FMU VAR=VALUE"},
+    {.name = "variant",
+     .type = CRDI_OPT_TEXT,
+     .metavar = "NAME",
+     .offset = offsetof(export_options, variant),
+     .help = "of an SSP: another .ssd file at its root"},
+    {.name = "only-used",
+     .type = CRDI_OPT_FLAG,
+     .offset = offsetof(export_options, only_used),
+     .help = "connectors only for variables that are connected or set, not for all inputs, outputs "
+             "and parameters"},
+    {.name = "author",
+     .type = CRDI_OPT_TEXT,
+     .metavar = "NAME",
+     .offset = offsetof(export_options, author),
+     .help = "who made it, for the description in the package"},
+    CRDI_COMMON_OPTIONS,
+};
+
+static const export_options defaults = {.common = CRDI_COMMON_DEFAULTS, .version = -1};
+
+const crdi_command crdi_command_export = {
+    .name = "export",
+    .arguments = "ssp SYSTEM",
+    .summary = "write a system as a package that other tools open",
+    .description =
+        "Writes a system description, an SSP or a single FMU as an SSP package: the structure, the "
+        "FMUs and recordings, start values, and in an annotation what SSP has no word for, so that "
+        "Cardan runs the package as it runs the system. Units that are signals or recordings are "
+        "run by Cardan alone, which is said in a warning.",
+    .examples = {{"cardan export ssp oscillator.yaml", "writes oscillator.ssp"},
+                 {"cardan export ssp car.ssp --variant winter --set body.m=1800 -o winter.ssp",
+                  "a variant with another mass as a package of its own"},
+                 {"cardan export ssp plant.fmu --ssp-version 2", "an FMU with all its connectors"}},
+    .options = rows,
+    .option_count = sizeof rows / sizeof *rows,
+    .min_arguments = 1,
+    .max_arguments = 2,
+    .extensions = "yaml|yml|ssp|ssd|fmu",
+    .size = sizeof(export_options),
+    .defaults = &defaults,
+    .run = run_export,
+};

@@ -1,0 +1,363 @@
+// What ran and how it went, as the two JSON documents that go into a result file.
+#include "master/master.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+// ---- pieces ------------------------------------------------------------------------------------
+
+// "key": and what stands in front of it.
+static void key(crdi_text* t, const char* name)
+{
+    const char last = t->length ? t->data[t->length - 1] : '{';
+    crdi_text_add(t, last == '{' || last == '[' ? "\"%s\": " : ", \"%s\": ", name);
+}
+
+static void text(crdi_text* t, const char* name, const char* value)
+{
+    key(t, name);
+    crdi_text_json(t, value);
+}
+
+// null: not known
+static void text_or_null(crdi_text* t, const char* name, const char* value)
+{
+    key(t, name);
+    if (value && value[0]) {
+        crdi_text_json(t, value);
+    } else {
+        crdi_text_add(t, "null");
+    }
+}
+
+static void number(crdi_text* t, const char* name, double x)
+{
+    key(t, name);
+    crdi_text_json_number(t, x);
+}
+
+static void integer(crdi_text* t, const char* name, int64_t x)
+{
+    key(t, name);
+    crdi_text_add(t, "%lld", (long long)x);
+}
+
+static void boolean(crdi_text* t, const char* name, bool x)
+{
+    key(t, name);
+    crdi_text_add(t, "%s", x ? "true" : "false");
+}
+
+static void open_item(crdi_text* t, int i)
+{
+    crdi_text_add(t, i ? ",\n  {" : "\n  {");
+}
+
+// The file as seen from the folder of the description, or from where a package was unpacked.
+static const char* seen_from(const char* folder, size_t length, const char* path)
+{
+    return length && strncmp(folder, path, length) == 0 && path[length] ? path + length : path;
+}
+
+static const char* short_path(const crd_master* m, const char* path)
+{
+    const char* slash = strrchr(m->sys->file, '/');
+    const char* scratch = m->sys->scratch;
+    if (scratch && strncmp(scratch, path, strlen(scratch)) == 0 && path[strlen(scratch)] == '/') {
+        return path + strlen(scratch) + 1;
+    }
+    return slash ? seen_from(m->sys->file, (size_t)(slash + 1 - m->sys->file), path) : path;
+}
+
+// ---- what ran ----------------------------------------------------------------------------------
+
+static crd_status put_parameters(crd_master* m, crdi_text* t, crd_unit* u)
+{
+    crd_status st = CRD_OK;
+    crdi_text value, start;
+    crdi_text_init(&value, m->ctx);
+    crdi_text_init(&start, m->ctx);
+    key(t, "parameters");
+    crdi_text_add(t, "[");
+    const int32_t n = crd_unit_setting_count(u);
+    for (int32_t k = 0, shown = 0; k < n; k++) {
+        int32_t variable = 0;
+        bool differs = false;
+        value.length = start.length = 0;
+        crdi_text_clear(&start); // data says that there is one
+        st = crd_unit_describe_setting(u, k, &variable, &differs, &value, &start);
+        if (st < 0) {
+            st = crdi_fail(m->ctx, st, "out of memory for the settings of unit '%s'", u->name);
+            break;
+        }
+        if (!differs) { continue; }
+        const crd_variable* v = &u->info.variables[variable];
+        crdi_text_add(t, shown++ ? ", {" : "{");
+        text(t, "name", v->name);
+        text(t, "value", value.data);
+        key(t, "start");
+        if (start.data) {
+            crdi_text_json(t, start.data);
+        } else {
+            crdi_text_add(t, "null");
+        }
+        text_or_null(t, "unit", v->unit);
+        crdi_text_add(t, "}");
+    }
+    crdi_text_add(t, "]");
+    crdi_text_clear(&value);
+    crdi_text_clear(&start);
+    return st;
+}
+
+static crd_status put_unit(crd_master* m, crdi_text* t, const crdi_member* p)
+{
+    const crd_unit_spec* spec = p->unit->spec;
+    const crd_unit_info* info = &p->unit->info;
+    const bool is_file = spec->source == CRD_UNIT_FMU || spec->source == CRD_UNIT_REPLAY;
+    const char* hash = "";
+    int inputs = 0, outputs = 0;
+    if (is_file) {
+        const crd_status st = crdi_master_hash(m, spec->path, &hash);
+        if (st < 0) { return st; }
+    }
+    for (int32_t i = 0; i < info->variable_count; i++) {
+        inputs += info->variables[i].causality == CRD_INPUT;
+        outputs += info->variables[i].causality == CRD_OUTPUT;
+    }
+    text(t, "name", p->unit->name);
+    text(t, "kind", info->kind);
+    text_or_null(t, "file", is_file ? short_path(m, spec->path) : NULL);
+    text_or_null(t, "sha256", hash);
+    text_or_null(t, "model", info->model);
+    text_or_null(t, "version", info->model_version);
+    text_or_null(t, "tool", info->tool);
+    text_or_null(t, "date", info->date);
+    number(t, "step", p->step);
+    integer(t, "inputs", inputs);
+    integer(t, "outputs", outputs);
+    return put_parameters(m, t, p->unit);
+}
+
+static void put_end(const crd_master* m, crdi_text* t, const char* name, int unit,
+                    const char* variable)
+{
+    char* whole = crdi_format(m->ctx, "%s.%s", m->members[unit].unit->name, variable);
+    if (!whole) { t->failed = true; }
+    text(t, name, whole ? whole : "");
+    crdi_free(m->ctx, whole);
+}
+
+static crd_status put_connections(crd_master* m, crdi_text* t)
+{
+    static const char* const orders[] = {"hold", "linear", "quadratic"};
+    const int n = m->sys->connection_count;
+    const crdi_link** of = crdi_new_array(m->ctx, (size_t)n, sizeof *of);
+    if (!of) { return CRD_E_MEMORY; }
+    for (int i = m->link_count - 1; i >= 0; i--) { // elements of an array share all that is shown
+        of[m->links[i].spec - m->sys->connections] = &m->links[i];
+    }
+    for (int i = 0; i < n; i++) {
+        const crd_connection_spec* c = &m->sys->connections[i];
+        const crdi_link* k = of[i];
+        open_item(t, i);
+        put_end(m, t, "from", c->from_unit, c->from);
+        put_end(m, t, "to", c->to_unit, c->to);
+        const crd_unit* to = m->members[c->to_unit].unit;
+        text_or_null(t, "unit", k ? to->info.variables[k->to_variable].unit : NULL);
+        text(t, "extrapolation", orders[k ? k->order : 0]);
+        number(t, "gain", k ? k->gain : 1);
+        number(t, "offset", k ? k->offset : 0);
+        boolean(t, "mapped", k && k->chain);
+        crdi_text_add(t, "}");
+    }
+    crdi_free(m->ctx, (void*)of);
+    return CRD_OK;
+}
+
+static crd_status put_system(crd_master* m, crdi_text* t)
+{
+    const char* hash = "";
+    const crd_status st = crdi_master_hash(m, m->sys->file, &hash);
+    if (st < 0) { return st; }
+    key(t, "system");
+    crdi_text_add(t, "{");
+    text(t, "file", m->sys->file);
+    text(t, "title", m->sys->title ? m->sys->title : "");
+    text_or_null(t, "sha256", hash);
+    text(t, "base", m->sys->base ? m->sys->base : "");
+    crdi_text_add(t, "}");
+    return CRD_OK;
+}
+
+static void put_machine(const crd_master* m, crdi_text* t)
+{
+    struct utsname name;
+    struct tm utc;
+    char at[64] = "", os[256] = "";
+    const time_t seconds = m->wall_start ? (time_t)(m->wall_start / 1000000000) : time(NULL);
+    if (gmtime_r(&seconds, &utc)) { strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &utc); }
+    if (uname(&name) == 0) {
+        snprintf(os, sizeof os, "%.80s %.80s %.80s", name.sysname, name.release, name.machine);
+    }
+    text_or_null(t, "started", at);
+    key(t, "machine");
+    crdi_text_add(t, "{");
+    text_or_null(t, "os", os);
+    integer(t, "processors", sysconf(_SC_NPROCESSORS_ONLN));
+    crdi_text_add(t, "}");
+}
+
+static void put_run(const crd_master* m, crdi_text* t)
+{
+    static const char* const schemes[] = {
+        [CRD_SCHEME_JACOBI] = "jacobi",
+        [CRD_SCHEME_GAUSS_SEIDEL] = "gauss-seidel",
+        [CRD_SCHEME_GROUPS] = "groups",
+    };
+    key(t, "run");
+    crdi_text_add(t, "{");
+    number(t, "start", m->start);
+    number(t, "stop", m->stop);
+    number(t, "step", m->tick);
+    number(t, "tolerance", m->tolerance);
+    text(t, "scheme", schemes[m->sys->run.scheme]);
+    number(t, "threads", m->sys->run.threads > 0 ? (double)m->sys->run.threads : (double)NAN);
+    crdi_text_add(t, "}");
+}
+
+crd_status crd_master_describe_run(crd_master* m, crdi_text* out)
+{
+    crd_status st = CRD_OK;
+    crdi_text* t = out;
+    crdi_text_add(t, "{");
+    integer(t, "format", 1);
+    text(t, "cardan", crd_version());
+    CRD_TRY(put_system(m, t));
+    put_machine(m, t);
+    put_run(m, t);
+    key(t, "units");
+    crdi_text_add(t, "[");
+    for (int i = 0; i < m->member_count; i++) {
+        open_item(t, i);
+        CRD_TRY(put_unit(m, t, &m->members[i]));
+        crdi_text_add(t, "}");
+    }
+    crdi_text_add(t, "]");
+    key(t, "connections");
+    crdi_text_add(t, "[");
+    CRD_TRY(put_connections(m, t));
+    crdi_text_add(t, "]");
+    integer(t, "signals", m->signal_count);
+    key(t, "rasters");
+    crdi_text_add(t, "[");
+    for (int i = 0; i < m->raster_count; i++) {
+        crdi_text_add(t, i ? ", {" : "{");
+        text(t, "name", m->rasters[i].name);
+        number(t, "interval", (double)m->rasters[i].ticks * m->tick);
+        crdi_text_add(t, "}");
+    }
+    crdi_text_add(t, "]}\n");
+    if (t->failed) { st = crdi_fail(m->ctx, CRD_E_MEMORY, "out of memory"); }
+fail:
+    return st;
+}
+
+// ---- how it went -------------------------------------------------------------------------------
+
+static void put_unit_times(crdi_text* t, const crd_unit_report* r)
+{
+    text(t, "name", r->name);
+    text(t, "kind", r->kind);
+    integer(t, "steps", r->steps);
+    number(t, "step_size", r->step_size);
+    number(t, "time_step", r->time_step);
+    number(t, "time_get", r->time_get);
+    number(t, "time_set", r->time_set);
+    number(t, "worst_step", r->worst_step);
+    integer(t, "measured", r->measured);
+}
+
+static void put_loop(crdi_text* t, const crd_loop_report* l)
+{
+    text(t, "text", l->text);
+    integer(t, "size", l->size);
+    integer(t, "iterations", l->iterations);
+    number(t, "residual", l->residual);
+    boolean(t, "newton", l->newton);
+    boolean(t, "converged", l->converged);
+}
+
+static const char* end_text(const crd_master* m)
+{
+    static const char* const ends[] = {
+        [CRD_END_STOP_TIME] = "stop time",
+        [CRD_END_UNIT] = "unit",
+        [CRD_END_INTERRUPTED] = "interrupted",
+        [CRD_END_FAILED] = "failed",
+    };
+    return m->end == CRD_END_NONE && m->finished ? "interrupted" : ends[m->end];
+}
+
+crd_status crd_master_describe_verdict(crd_master* m, crdi_text* out)
+{
+    crdi_text* t = out;
+    const crd_master_report* r = crd_master_get_report(m);
+    crdi_text_add(t, "{");
+    integer(t, "format", 1);
+    text_or_null(t, "end", end_text(m));
+    text(t, "unit", r->end_unit);
+    text(t, "message", m->message);
+    number(t, "time", r->time);
+    integer(t, "steps", r->steps);
+    number(t, "wall_time", r->wall_time);
+    number(t, "initialization_time", r->initialization_time);
+    integer(t, "rows", r->rows);
+    integer(t, "threads", r->threads);
+    key(t, "units");
+    crdi_text_add(t, "[");
+    for (int i = 0; i < r->unit_count; i++) {
+        open_item(t, i);
+        put_unit_times(t, &r->units[i]);
+        crdi_text_add(t, "}");
+    }
+    crdi_text_add(t, "]");
+    key(t, "loops");
+    crdi_text_add(t, "[");
+    for (int i = 0; i < r->loop_count; i++) {
+        open_item(t, i);
+        put_loop(t, &r->loops[i]);
+        crdi_text_add(t, "}");
+    }
+    crdi_text_add(t, "]");
+    pthread_mutex_lock(&m->ear);
+    integer(t, "warnings", m->warnings);
+    pthread_mutex_unlock(&m->ear);
+    crdi_text_add(t, "}\n");
+    const bool complete = r->unit_count == m->member_count && !t->failed;
+    return complete ? CRD_OK : crdi_fail(m->ctx, CRD_E_MEMORY, "out of memory for the verdict");
+}
+
+// What may still grow: the numbers, each at most 24 digits, the message and the name of a unit, of
+// which a byte takes at most six.
+crd_status crdi_master_reserve_verdict(crd_master* m)
+{
+    size_t longest = 0;
+    for (int i = 0; i < m->member_count; i++) {
+        const size_t n = strlen(m->members[i].unit->name);
+        longest = n > longest ? n : longest;
+    }
+    const crd_status st = crd_master_describe_verdict(m, &m->verdict);
+    if (st < 0) { return st; }
+    const size_t numbers = 24 * (16 + 8 * (size_t)m->member_count);
+    const size_t need = m->verdict.length + numbers + 6 * (sizeof m->message + longest) + 256;
+    char* grown = crdi_grow(m->ctx, m->verdict.data, &m->verdict.capacity, need, 1);
+    if (!grown) { return CRD_E_MEMORY; }
+    m->verdict.data = grown;
+    m->verdict.length = 0;
+    return CRD_OK;
+}

@@ -1,0 +1,65 @@
+// What happens besides the values: start, end, warnings, failures. They go into the record with
+// their time.
+#include "master/master.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// Times of events come from the count, as those of rows; before the first step it is the start.
+static double time_now(const crd_master* m)
+{
+    return crdi_master_time_of(m, __atomic_load_n(&m->n, __ATOMIC_RELAXED));
+}
+
+void crdi_master_event(crd_master* m, crd_event_kind kind, const char* text)
+{
+    if (m->recorder) { crd_recorder_event(m->recorder, kind, time_now(m), text); }
+}
+
+// Warnings are rare: this is off the step path, and may lock.
+void crdi_master_hear(void* user, crd_level level, const char* text)
+{
+    crd_master* m = user;
+    if (level == CRD_LOG_WARNING) {
+        pthread_mutex_lock(&m->ear);
+        m->warnings++;
+        if (m->hears) {
+            crdi_master_event(m, CRD_EVENT_WARNING, text);
+        } else if (m->early_count < CRDI_EARLY) {
+            snprintf(m->early[m->early_count++], sizeof m->early[0], "%s", text);
+        }
+        pthread_mutex_unlock(&m->ear);
+    }
+    crdi_log_on(m->ctx, level, text);
+}
+
+void crdi_master_start_hearing(crd_master* m)
+{
+    char text[128];
+    snprintf(text, sizeof text, "start: %d unit%s, step %.10g s", m->member_count,
+             m->member_count == 1 ? "" : "s", m->tick);
+    crdi_master_event(m, CRD_EVENT_START, text);
+    pthread_mutex_lock(&m->ear);
+    for (int i = 0; i < m->early_count; i++) {
+        crdi_master_event(m, CRD_EVENT_WARNING, m->early[i]);
+    }
+    m->hears = true;
+    pthread_mutex_unlock(&m->ear);
+}
+
+void crdi_master_stop_hearing(crd_master* m)
+{
+    pthread_mutex_lock(&m->ear);
+    m->hears = false;
+    m->early_count = CRDI_EARLY; // what comes now is counted only
+    pthread_mutex_unlock(&m->ear);
+}
+
+crd_status crdi_master_note_failure(crd_master* m, crd_status st)
+{
+    if (st < 0 && !m->message[0]) {
+        snprintf(m->message, sizeof m->message, "%s", crd_error_text(m->ctx));
+        if (st != CRD_E_IO || !m->recorder) { crdi_master_event(m, CRD_EVENT_ERROR, m->message); }
+    }
+    return st;
+}

@@ -1,0 +1,622 @@
+// MATLAB files, read as a whole by libmatio. What is understood:
+//   a vector `time` (or `t`), and beside it vectors as long as it, matrices with as many rows,
+//   cells
+//     of as many texts, char matrices with as many rows; and as Cardan writes it `signals`, a
+//     structure that gives them names, units and descriptions, beside which other texts are
+//     attachments;
+//   structures with fields `time` and `data`, as timeseries are saved, or `time` and `signals`, as
+//     Simulink saves them: each is a group with its own times.
+#include "results/mat.h"
+#include "results/recording.h"
+#include "results/table.h"
+
+#include <math.h>
+#include <matio.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+enum { MOST_DEPTH = 32 }; // cells in cells
+
+typedef struct column {
+    const char *name, *unit, *description;
+    crd_type type;
+    const double* time;
+    int64_t rows;
+    double* values;
+    const char** texts;
+    const crd_label* labels;
+    int label_count;
+} column;
+
+typedef struct reader {
+    crd_context* ctx;
+    const char* path;
+    crdi_memory_recording* m;
+    crdi_table* table;
+    mat_t* file;
+    enum mat_ft version;
+    double size; // of the file
+    matvar_t** variables;
+    size_t count, capacity;
+    double values; // that were read so far, for the limit
+    column* columns;
+    size_t column_count, column_capacity;
+    const matvar_t* signals; // names and units, NULL: none
+    crdi_map signal_index;   // variable -> element of signals
+    int32_t* in_order;       // (elements of signals) index of their variables, -1: there is none
+} reader;
+
+// ---- values of libmatio ------------------------------------------------------------------------
+
+static size_t elements(const matvar_t* v)
+{
+    size_t n = 1;
+    for (int i = 0; i < v->rank; i++) {
+        if (v->dims[i] && n > SIZE_MAX / 4 / v->dims[i]) { return SIZE_MAX / 4; }
+        n *= v->dims[i];
+    }
+    return v->rank > 0 ? n : 0;
+}
+
+static bool is_numeric(const matvar_t* v)
+{
+    return v && v->class_type >= MAT_C_DOUBLE && v->class_type <= MAT_C_UINT64 && !v->isComplex &&
+           (v->data || elements(v) == 0);
+}
+
+static bool is_wanted(const matvar_t* v)
+{
+    return v->name && v->name[0] && v->class_type >= MAT_C_CELL && v->class_type <= MAT_C_UINT64;
+}
+
+static bool is_vector(const matvar_t* v)
+{
+    int longer = 0;
+    for (int i = 0; i < v->rank; i++) {
+        longer += v->dims[i] != 1;
+    }
+    return is_numeric(v) && longer <= 1;
+}
+
+static double value(const matvar_t* v, size_t i)
+{
+    switch (v->class_type) {
+    case MAT_C_DOUBLE:
+        return ((const double*)v->data)[i];
+    case MAT_C_SINGLE:
+        return (double)((const float*)v->data)[i];
+    case MAT_C_INT8:
+        return ((const int8_t*)v->data)[i];
+    case MAT_C_UINT8:
+        return ((const uint8_t*)v->data)[i];
+    case MAT_C_INT16:
+        return ((const int16_t*)v->data)[i];
+    case MAT_C_UINT16:
+        return ((const uint16_t*)v->data)[i];
+    case MAT_C_INT32:
+        return ((const int32_t*)v->data)[i];
+    case MAT_C_UINT32:
+        return ((const uint32_t*)v->data)[i];
+    case MAT_C_INT64:
+        return (double)((const int64_t*)v->data)[i];
+    case MAT_C_UINT64:
+        return (double)((const uint64_t*)v->data)[i];
+    default:
+        return (double)NAN;
+    }
+}
+
+static crd_type type_of(const matvar_t* v)
+{
+    static const crd_type types[] = {CRD_FLOAT64, CRD_FLOAT32, CRD_INT8,   CRD_UINT8, CRD_INT16,
+                                     CRD_UINT16,  CRD_INT32,   CRD_UINT32, CRD_INT64, CRD_UINT64};
+    return v->isLogical ? CRD_BOOLEAN : types[v->class_type - MAT_C_DOUBLE];
+}
+
+// Row `row` of a char matrix as UTF-8 in the arena, without the blanks that fill it up if there are
+// several; "" for anything else. NULL: out of memory.
+static const char* text_row(crdi_arena* arena, const matvar_t* v, size_t row)
+{
+    if (!v || v->class_type != MAT_C_CHAR || !v->data || v->rank != 2 || row >= v->dims[0]) {
+        return "";
+    }
+    const size_t rows = v->dims[0];
+    const bool wide = v->data_type == MAT_T_UINT16 || v->data_type == MAT_T_UTF16;
+    const uint16_t* units = wide ? v->data : NULL;
+    const uint8_t* bytes = v->data;
+    size_t n = v->dims[1];
+#define UNIT(i) (wide ? units[(i)*rows + row] : bytes[(i)*rows + row])
+    while (n && (UNIT(n - 1) == 0 || (rows > 1 && UNIT(n - 1) == ' '))) {
+        n--;
+    }
+    char* text = crdi_arena_new(arena, 3 * n + 1, 1);
+    char* to = text;
+    for (size_t i = 0; text && i < n; i++) {
+        uint32_t c = UNIT(i);
+        if (c == 0) { break; }
+        if (!wide) { // UTF-8 already
+            *to++ = (char)c;
+            continue;
+        }
+        if (c >= 0xD800 && c < 0xDC00 && i + 1 < n && UNIT(i + 1) >= 0xDC00 &&
+            UNIT(i + 1) < 0xE000) {
+            c = 0x10000 + ((c - 0xD800) << 10) + (UNIT(i + 1) - 0xDC00U);
+            i++;
+            *to++ = (char)(0xF0 | c >> 18); // four bytes for two units: there is room
+            *to++ = (char)(0x80 | (c >> 12 & 63));
+        } else if (c >= 0x800) {
+            *to++ = (char)(0xE0 | c >> 12);
+        }
+        if (c >= 0x800) {
+            *to++ = (char)(0x80 | (c >> 6 & 63));
+        } else if (c >= 0x80) {
+            *to++ = (char)(0xC0 | c >> 6);
+        }
+        *to++ = (char)(c < 0x80 ? c : 0x80 | (c & 63));
+    }
+#undef UNIT
+    return text;
+}
+
+static matvar_t* field(const matvar_t* v, const char* name, size_t index)
+{
+    return v && v->class_type == MAT_C_STRUCT && v->data && index < elements(v)
+               ? Mat_VarGetStructFieldByName((matvar_t*)v, name, index)
+               : NULL;
+}
+
+static matvar_t* field_of(const matvar_t* v, const char* const* names)
+{
+    matvar_t* found = NULL;
+    for (; *names && !found; names++) {
+        found = field(v, *names, 0);
+    }
+    return found;
+}
+
+// ---- columns -----------------------------------------------------------------------------------
+
+static crd_status left_out(const reader* d, const char* name, const char* why)
+{
+    crdi_log(d->ctx, CRD_LOG_WARNING, "%s: variable '%s' is left out: %s", d->path, name, why);
+    return CRD_OK;
+}
+
+// The next column, with room for its values.
+static crd_status add_column(reader* d, const char* name, const char* unit, crd_type type,
+                             const double* time, size_t rows, column** out)
+{
+    d->values += (double)rows;
+    const crd_status st = crdi_table_check_size(d->ctx, d->path, d->values);
+    if (st < 0) { return st; }
+    void* grown =
+        crdi_grow(d->ctx, d->columns, &d->column_capacity, d->column_count + 1, sizeof *d->columns);
+    if (!grown) { return CRD_E_MEMORY; }
+    d->columns = grown;
+    crdi_arena* arena = &d->table->arena;
+    column c = {.name = crdi_arena_text(arena, name, strlen(name)),
+                .unit = crdi_arena_text(arena, unit, strlen(unit)),
+                .description = "",
+                .type = type,
+                .time = time,
+                .rows = (int64_t)rows,
+                .values = crdi_arena_new(arena, rows, sizeof *c.values)};
+    if (type == CRD_STRING) { c.texts = crdi_arena_new(arena, rows, sizeof *c.texts); }
+    if (!c.name || !c.unit || !c.values || (type == CRD_STRING && !c.texts)) {
+        return CRD_E_MEMORY;
+    }
+    d->columns[d->column_count] = c;
+    *out = &d->columns[d->column_count++];
+    return CRD_OK;
+}
+
+// A vector of `rows` values, or a matrix whose first or last dimension is `rows`: then its other
+// elements are columns name[1], name[2] ...
+static crd_status add_numbers(reader* d, const matvar_t* v, const char* name, const char* unit,
+                              const double* time, size_t rows)
+{
+    const size_t all = elements(v);
+    const size_t width = rows ? all / rows : 0;
+    const bool upright = v->rank > 0 && v->dims[0] == rows;
+    const bool lying = v->rank > 0 && v->dims[v->rank - 1] == rows;
+    if (!v->rank || (!upright && !lying) || width == 0 || width * rows != all) {
+        char why[160];
+        snprintf(why, sizeof why, "it has %zu values, expected one for each of the %zu times", all,
+                 rows);
+        return left_out(d, name, why);
+    }
+    for (size_t j = 0; j < width; j++) {
+        column* c = NULL;
+        char indexed[512];
+        snprintf(indexed, sizeof indexed, "%s[%zu]", name, j + 1);
+        const crd_status st =
+            add_column(d, width > 1 ? indexed : name, unit, type_of(v), time, rows, &c);
+        if (st < 0) { return st; }
+        for (size_t i = 0; i < rows; i++) {
+            c->values[i] = value(v, upright ? i + rows * j : j + width * i);
+        }
+    }
+    return CRD_OK;
+}
+
+// Cells with a text each, or the rows of a char matrix.
+static crd_status add_texts(reader* d, const matvar_t* v, const char* name, const double* time,
+                            size_t rows)
+{
+    column* c = NULL;
+    const bool cells = v->class_type == MAT_C_CELL;
+    if (cells ? elements(v) != rows || !v->data : v->rank != 2 || v->dims[0] != rows) {
+        return left_out(d, name, "its number of texts is not that of the times");
+    }
+    const crd_status st = add_column(d, name, "", CRD_STRING, time, rows, &c);
+    if (st < 0) { return st; }
+    for (size_t i = 0; i < rows; i++) {
+        c->texts[i] = cells ? text_row(&d->table->arena, ((matvar_t* const*)v->data)[i], 0)
+                            : text_row(&d->table->arena, v, i);
+        if (!c->texts[i]) { return CRD_E_MEMORY; }
+        c->values[i] = crdi_text_value(c->texts[i], strlen(c->texts[i]));
+    }
+    return CRD_OK;
+}
+
+static crd_status copy_time(reader* d, const matvar_t* v, const char* name, const double** time)
+{
+    const size_t n = elements(v);
+    d->values += (double)n;
+    const crd_status st = crdi_table_check_size(d->ctx, d->path, d->values);
+    if (st < 0) { return st; }
+    double* t = crdi_arena_new(&d->table->arena, n, sizeof *t);
+    if (!t) { return CRD_E_MEMORY; }
+    for (size_t i = 0; i < n; i++) {
+        t[i] = value(v, i);
+        if (!isfinite(t[i]) || (i > 0 && t[i] < t[i - 1])) {
+            return crdi_fail(d->ctx, CRD_E_FORMAT,
+                             "%s: %s(%zu) = %.17g, expected finite and ascending times", d->path,
+                             name, i + 1, t[i]);
+        }
+    }
+    *time = t;
+    return CRD_OK;
+}
+
+// ---- layouts -----------------------------------------------------------------------------------
+
+static const char* const time_fields[] = {"time", "Time", NULL};
+static const char* const data_fields[] = {"data", "Data", "values", NULL};
+
+static const matvar_t* find_time(const reader* d)
+{
+    static const char* const names[] = {"time", "Time", "TIME", "t"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        for (size_t i = 0; i < d->count; i++) {
+            const matvar_t* v = d->variables[i];
+            if (strcmp(v->name, names[k]) == 0 && is_vector(v)) { return v; }
+        }
+    }
+    return NULL;
+}
+
+static bool is_timed(const matvar_t* v)
+{
+    const matvar_t* time = field_of(v, time_fields);
+    return time && is_vector(time) &&
+           (is_numeric(field_of(v, data_fields)) || field(v, "signals", 0));
+}
+
+// A structure with its own times.
+static crd_status add_structure(reader* d, const matvar_t* v)
+{
+    crd_status st = CRD_OK;
+    const matvar_t* t = field_of(v, time_fields);
+    const size_t rows = elements(t);
+    const double* time = NULL;
+    CRD_TRY(copy_time(d, t, v->name, &time));
+    const matvar_t* data = field_of(v, data_fields);
+    if (is_numeric(data)) { return add_numbers(d, data, v->name, "", time, rows); }
+    const matvar_t* signals = field(v, "signals", 0);
+    const size_t n = signals && signals->class_type == MAT_C_STRUCT ? elements(signals) : 0;
+    for (size_t i = 0; i < n; i++) {
+        const matvar_t* values = field(signals, "values", i);
+        const char* label = text_row(&d->table->arena, field(signals, "label", i), 0);
+        if (!label) { return CRD_E_MEMORY; }
+        char name[512];
+        snprintf(name, sizeof name, n > 1 ? "%s[%zu]" : "%s", v->name, i + 1);
+        if (label[0]) { snprintf(name, sizeof name, "%s", label); }
+        if (is_numeric(values)) { CRD_TRY(add_numbers(d, values, name, "", time, rows)); }
+    }
+fail:
+    return st;
+}
+
+// ---- as Cardan writes it -----------------------------------------------------------------------
+
+static crd_status find_signals(reader* d)
+{
+    for (size_t i = 0; i < d->count && !d->signals; i++) {
+        const matvar_t* v = d->variables[i];
+        if (strcmp(v->name, "signals") != 0 || !field(v, "variable", 0)) { continue; }
+        d->signals = v;
+        d->in_order = crdi_arena_new(&d->table->arena, elements(v), sizeof *d->in_order);
+        if (!d->in_order) { return CRD_E_MEMORY; }
+        for (size_t k = 0; k < elements(v) && k < INT32_MAX; k++) {
+            d->in_order[k] = -1;
+            const char* variable = text_row(&d->table->arena, field(v, "variable", k), 0);
+            const crd_status st = variable
+                                      ? crdi_map_add(&d->signal_index, variable, (int32_t)k, NULL)
+                                      : CRD_E_MEMORY;
+            if (st < 0) { return st; }
+        }
+    }
+    for (size_t i = 0; d->signals && i < d->count; i++) {
+        const int32_t k = crdi_map_find(&d->signal_index, d->variables[i]->name);
+        if (k >= 0) { d->in_order[k] = (int32_t)i; }
+    }
+    return CRD_OK;
+}
+
+// "0 = off; 1 = on"
+static crd_status read_labels(reader* d, const char* text, column* c)
+{
+    size_t most = 1;
+    for (const char* p = text; (p = strstr(p, "; ")); p += 2) {
+        most++;
+    }
+    crd_label* labels = crdi_arena_new(&d->m->base.arena, most, sizeof *labels);
+    if (!labels) { return CRD_E_MEMORY; }
+    while (*text && (size_t)c->label_count < most) {
+        const char* equals = strstr(text, " = ");
+        int64_t x;
+        if (!equals || !crdi_parse_int64(text, (size_t)(equals - text), &x)) { break; }
+        const char* end = strstr(equals, "; ");
+        if (!end) { end = text + strlen(text); }
+        crd_label* l = &labels[c->label_count++];
+        *l = (crd_label){
+            x, crdi_arena_text(&d->m->base.arena, equals + 3, (size_t)(end - equals - 3))};
+        if (!l->text) { return CRD_E_MEMORY; }
+        text = *end ? end + 2 : end;
+    }
+    c->labels = labels;
+    return CRD_OK;
+}
+
+static crd_status describe_column(reader* d, size_t k, column* c)
+{
+    crdi_arena* arena = &d->table->arena;
+    const char* name = text_row(arena, field(d->signals, "name", k), 0);
+    c->unit = text_row(arena, field(d->signals, "unit", k), 0);
+    const char* description = text_row(arena, field(d->signals, "description", k), 0);
+    const char* labels = text_row(arena, field(d->signals, "labels", k), 0);
+    if (!name || !c->unit || !description || !labels) { return CRD_E_MEMORY; }
+    if (name[0]) { c->name = name; }
+    // The recording outlives the table when that is taken out of it.
+    c->description = crdi_arena_text(&d->m->base.arena, description, strlen(description));
+    if (!c->description) { return CRD_E_MEMORY; }
+    if (!labels[0]) { return CRD_OK; }
+    if (c->type == CRD_INT64) { c->type = CRD_ENUMERATION; }
+    return read_labels(d, labels, c);
+}
+
+static crd_status add_attachment(reader* d, const matvar_t* v)
+{
+    crdi_memory_recording* m = d->m;
+    crdi_arena* arena = &m->base.arena;
+    const char* text = text_row(arena, v, 0);
+    const size_t n = (size_t)m->base.info.attachment_count;
+    crd_attachment* all = crdi_arena_new(arena, n + 1, sizeof *all);
+    crd_attachment_info* infos = crdi_arena_new(arena, n + 1, sizeof *infos);
+    const char* name = strcmp(v->name, "cardan_run") == 0       ? CRD_ATTACHMENT_RUN
+                       : strcmp(v->name, "cardan_verdict") == 0 ? CRD_ATTACHMENT_VERDICT
+                                                                : v->name;
+    name = crdi_arena_text(arena, name, strlen(name));
+    if (!text || !all || !infos || !name) { return CRD_E_MEMORY; }
+    if (n) {
+        memcpy(all, m->attachments, n * sizeof *all);
+        memcpy(infos, m->base.info.attachments, n * sizeof *infos);
+    }
+    const char* mime = text[0] == '{' ? "application/json" : "text/plain";
+    all[n] = (crd_attachment){name, mime, text, strlen(text)};
+    infos[n] = (crd_attachment_info){name, mime, strlen(text)};
+    m->attachments = all;
+    m->base.info.attachments = infos;
+    m->base.info.attachment_count++;
+    return CRD_OK;
+}
+
+// ---- variables ---------------------------------------------------------------------------------
+
+static crd_status add_variable(reader* d, const matvar_t* v, const double* time, size_t rows)
+{
+    crd_status st = CRD_OK;
+    const int32_t k = crdi_map_find(&d->signal_index, v->name);
+    const size_t first = d->column_count;
+    if (d->signals && k < 0 && v->class_type == MAT_C_CHAR) { return add_attachment(d, v); }
+    if (is_numeric(v)) {
+        CRD_TRY(add_numbers(d, v, v->name, "", time, rows));
+    } else if (v->class_type == MAT_C_CELL || v->class_type == MAT_C_CHAR) {
+        CRD_TRY(add_texts(d, v, v->name, time, rows));
+    } else if (v != d->signals) {
+        CRD_TRY(left_out(d, v->name, "it is neither numbers nor texts"));
+    }
+    if (k >= 0 && d->column_count == first + 1) {
+        CRD_TRY(describe_column(d, (size_t)k, &d->columns[first]));
+    }
+fail:
+    return st;
+}
+
+static crd_status add_variables(reader* d, const matvar_t* time_variable)
+{
+    crd_status st = CRD_OK;
+    const double* time = NULL;
+    const size_t rows = time_variable ? elements(time_variable) : 0;
+    if (time_variable) {
+        CRD_TRY(copy_time(d, time_variable, time_variable->name, &time));
+        d->table->view.time = time;
+        d->table->view.rows = (int64_t)rows;
+    }
+    // Files of version 7.3 have their variables in alphabetical order, the signals have their own.
+    for (size_t k = 0; time && d->signals && k < elements(d->signals); k++) {
+        const int32_t i = d->in_order[k];
+        if (i >= 0) { CRD_TRY(add_variable(d, d->variables[i], time, rows)); }
+    }
+    for (size_t i = 0; time && i < d->count; i++) {
+        const matvar_t* v = d->variables[i];
+        if (v == time_variable || is_timed(v) || !is_wanted(v)) { continue; }
+        if (crdi_map_find(&d->signal_index, v->name) >= 0) { continue; }
+        CRD_TRY(add_variable(d, v, time, rows));
+    }
+    for (size_t i = 0; i < d->count; i++) { // groups of their own come behind
+        if (is_timed(d->variables[i])) { CRD_TRY(add_structure(d, d->variables[i])); }
+    }
+fail:
+    return st;
+}
+
+// ---- file --------------------------------------------------------------------------------------
+
+// libmatio takes dimensions as they stand there. No more values than the file has room for: as they
+// are in version 5 without compression, else as deflate packs them at best.
+static crd_status check_room(const reader* d, const matvar_t* v, int depth)
+{
+    if (!v) { return CRD_OK; }
+    const bool as_is = d->version == MAT_FT_MAT5 && v->compression == MAT_COMPRESSION_NONE;
+    const double bytes = (double)elements(v) * (v->class_type >= MAT_C_CHAR ? 1.0 : 0.125);
+    if (depth > MOST_DEPTH || bytes > (as_is ? 1.0 : 1032.0) * d->size) {
+        return crdi_fail(d->ctx, CRD_E_FORMAT,
+                         "%s: variable '%s' has %zu values, more than fit into %.0f bytes", d->path,
+                         v->name ? v->name : "", elements(v), d->size);
+    }
+    size_t inner = v->class_type == MAT_C_CELL ? elements(v) : 0;
+    if (v->class_type == MAT_C_STRUCT) {
+        inner = elements(v) * Mat_VarGetNumberOfFields((matvar_t*)v);
+    }
+    matvar_t* const* cells = v->data;
+    for (size_t i = 0; cells && i < inner; i++) {
+        const crd_status st = check_room(d, cells[i], depth + 1);
+        if (st < 0) { return st; }
+    }
+    return CRD_OK;
+}
+
+static crd_status read_variables(reader* d)
+{
+    for (;;) {
+        matvar_t* v = Mat_VarReadNextInfo(d->file);
+        if (!v) { return CRD_OK; }
+        if (!v->name) {
+            Mat_VarFree(v);
+            continue;
+        }
+        void* grown =
+            crdi_grow(d->ctx, d->variables, &d->capacity, d->count + 1, sizeof *d->variables);
+        if (!grown) {
+            Mat_VarFree(v);
+            return CRD_E_MEMORY;
+        }
+        d->variables = grown;
+        d->variables[d->count++] = v;
+        const crd_status st = check_room(d, v, 0);
+        if (st < 0) { return st; }
+        if (is_wanted(v)) {
+            if (elements(v) && Mat_VarReadDataAll(d->file, v) != 0) {
+                return crdi_fail(d->ctx, CRD_E_FORMAT,
+                                 "%s: variable '%s': its data cannot be read, is the file whole?",
+                                 d->path, v->name);
+            }
+        } else if (v->name[0]) {
+            left_out(d, v->name, "objects, functions and what has no class are not read");
+        }
+    }
+}
+
+static crd_status finish_table(reader* d)
+{
+    crd_status st = CRD_OK;
+    crdi_table* t = d->table;
+    const size_t n = d->column_count;
+    if (n > INT32_MAX - 1) { return crdi_fail(d->ctx, CRD_E_FORMAT, "too many columns"); }
+    t->columns = crdi_arena_new(&t->arena, n, sizeof *t->columns);
+    if (!t->columns) { return CRD_E_MEMORY; }
+    t->view.columns = t->columns;
+    for (size_t i = 0; i < n; i++) {
+        const column* c = &d->columns[i];
+        const crd_table_column as = {.name = c->name,
+                                     .unit = c->unit,
+                                     .values = c->values,
+                                     .texts = c->texts,
+                                     .time = c->time,
+                                     .rows = c->rows,
+                                     .type = c->type};
+        CRD_TRY(crdi_table_add(t, &as));
+    }
+    if (!t->view.time && n) {
+        t->view.time = d->columns[0].time;
+        t->view.rows = d->columns[0].rows;
+    }
+    d->m->table = &t->view;
+    d->table = NULL;
+    CRD_TRY(crdi_memory_recording_describe(d->m));
+    crd_signal_info* signals = (crd_signal_info*)d->m->base.info.signals;
+    for (size_t i = 0; i < n; i++) {
+        signals[i].description = d->columns[i].description;
+        signals[i].labels = d->columns[i].labels;
+        signals[i].label_count = d->columns[i].label_count;
+    }
+fail:
+    return st;
+}
+
+static crd_status read_file(reader* d)
+{
+    crd_status st = CRD_OK;
+    CRD_TRY(read_variables(d));
+    CRD_TRY(find_signals(d));
+    const matvar_t* time = find_time(d);
+    CRD_TRY(add_variables(d, time));
+    if (!time && d->column_count == 0) {
+        return crdi_fail(d->ctx, CRD_E_FORMAT,
+                         "%s: no times, expected a vector called 'time' or 't', or structures with "
+                         "fields 'time' and 'data'",
+                         d->path);
+    }
+    CRD_TRY(finish_table(d));
+fail:
+    return st;
+}
+
+crd_status crdi_mat_open(crd_context* ctx, const char* path, crd_recording** out)
+{
+    crd_status st = CRD_OK;
+    reader d = {.ctx = ctx, .path = path};
+    crdi_map_init(&d.signal_index, ctx);
+    crdi_matio_begin();
+    CRD_TRY(crdi_memory_recording_create(ctx, path, "MAT 5", &d.m));
+    CRD_TRY(crdi_table_create(ctx, path, 0, &d.table));
+    d.file = Mat_Open(path, MAT_ACC_RDONLY);
+    if (!d.file) {
+        st = crdi_fail(ctx, CRD_E_FORMAT, "%s: not a MATLAB file of version 5 or 7.3", path);
+        goto fail;
+    }
+    struct stat info;
+    d.size = stat(path, &info) == 0 ? (double)info.st_size : 0;
+    d.version = Mat_GetVersion(d.file);
+    if (d.version == MAT_FT_MAT73) { d.m->base.info.format = "MAT 7.3"; }
+    if (d.version == MAT_FT_MAT4) { d.m->base.info.format = "MAT 4"; }
+    CRD_TRY(read_file(&d));
+    *out = &d.m->base;
+    d.m = NULL;
+fail:
+    for (size_t i = 0; i < d.count; i++) {
+        Mat_VarFree(d.variables[i]);
+    }
+    crdi_free(ctx, d.variables);
+    crdi_free(ctx, d.columns);
+    if (d.file) { Mat_Close(d.file); }
+    crdi_matio_end();
+    crdi_map_clear(&d.signal_index);
+    if (d.table) { crd_table_destroy(&d.table->view); }
+    if (d.m) { crd_recording_close(&d.m->base); }
+    return st;
+}

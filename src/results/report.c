@@ -1,0 +1,492 @@
+// The report from outside to inside: open what belongs to the runs, read every recording once,
+// group the signals into plots, write the file beside its place and put it there.
+#include "results/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    MOST_POINTS = 4000,   // of a line, unless given
+    LEAST_POINTS = 200,   // however many lines there are
+    ALL_POINTS = 1000000, // about so many in the whole file: 13 to 17 MB of it
+    MOST_JSON = 64 << 20,
+};
+
+// ---- JSON from files ---------------------------------------------------------------------------
+
+const char* crdi_json_string(const json_t* object, const char* key)
+{
+    const char* text = json_string_value(json_object_get(object, key));
+    return text ? text : "";
+}
+
+double crdi_json_real(const json_t* object, const char* key)
+{
+    const json_t* x = json_object_get(object, key);
+    return json_is_number(x) ? json_number_value(x) : (double)NAN;
+}
+
+const json_t* crdi_json_list(const json_t* object, const char* key)
+{
+    const json_t* x = json_object_get(object, key);
+    return json_is_array(x) ? x : NULL;
+}
+
+const json_t* crdi_json_object(const json_t* object, const char* key)
+{
+    const json_t* x = json_object_get(object, key);
+    return json_is_object(x) ? x : NULL;
+}
+
+// ---- opening -----------------------------------------------------------------------------------
+
+static void parse_json(crdi_report* r, const char* file, const char* name, const char* text,
+                       size_t length, json_t** out)
+{
+    json_error_t error;
+    *out = json_loadb(text, length, 0, &error);
+    if (!json_is_object(*out)) {
+        crdi_log(r->ctx, CRD_LOG_WARNING, "%s: %s in it is not readable: %s", file, name,
+                 *out ? "not an object" : error.text);
+        json_decref(*out);
+        *out = NULL;
+    }
+}
+
+// From the caller, else out of the file.
+static crd_status load_json(crdi_report* r, const crdi_report_part* p, const char* given,
+                            const char* name, json_t** out)
+{
+    if (given) {
+        parse_json(r, p->info->path, name, given, strlen(given), out);
+        return CRD_OK;
+    }
+    for (int i = 0; i < p->info->attachment_count; i++) {
+        const crd_attachment_info* a = &p->info->attachments[i];
+        if (strcmp(a->name, name) != 0 || a->size > MOST_JSON) { continue; }
+        char* data = NULL;
+        size_t length = 0;
+        const crd_status st = crd_recording_attachment(p->run->recording, i, &data, &length);
+        if (st < 0) { return st; }
+        parse_json(r, p->info->path, name, data, length, out);
+        crdi_free(r->ctx, data);
+        return CRD_OK;
+    }
+    return CRD_OK;
+}
+
+static crdi_state judge(const crdi_report_part* p)
+{
+    if (p->run->reference) { return CRDI_GOOD; }
+    if (!p->verdict) { return p->info->unfinished ? CRDI_DOUBTFUL : CRDI_UNKNOWN; }
+    const char* end = crdi_json_string(p->verdict, "end");
+    if (strcmp(end, "failed") == 0) { return CRDI_BAD; }
+    bool doubtful = strcmp(end, "stop time") != 0 && strcmp(end, "unit") != 0;
+    doubtful = doubtful || crdi_json_real(p->verdict, "warnings") > 0;
+    size_t i;
+    json_t* loop;
+    json_array_foreach(crdi_json_list(p->verdict, "loops"), i, loop)
+    {
+        doubtful = doubtful || json_is_false(json_object_get(loop, "converged"));
+    }
+    for (int k = 0; k < p->info->event_count; k++) {
+        const crd_event_kind kind = p->info->events[k].kind;
+        if (kind == CRD_EVENT_ERROR) { return CRDI_BAD; }
+        doubtful = doubtful || kind == CRD_EVENT_WARNING || kind == CRD_EVENT_OVERRUN;
+    }
+    return doubtful ? CRDI_DOUBTFUL : CRDI_GOOD;
+}
+
+static crd_status make_label(crdi_report* r, int i)
+{
+    crdi_report_part* p = &r->parts[i];
+    p->label = p->run->label;
+    if (!p->label || !*p->label) {
+        const char* slash = strrchr(p->info->path, '/');
+        p->label = slash ? slash + 1 : p->info->path;
+    }
+    for (int k = 0; k < i; k++) {
+        if (strcmp(r->parts[k].label, p->label) != 0) { continue; }
+        p->label = crdi_arena_format(&r->arena, "%s (%d)", p->label, i + 1);
+        break;
+    }
+    return p->label ? CRD_OK : CRD_E_MEMORY;
+}
+
+static crd_status open_parts(crdi_report* r, const crd_report_run* runs, int count)
+{
+    crd_status st = CRD_OK;
+    r->parts = crdi_arena_new(&r->arena, (size_t)count, sizeof *r->parts);
+    if (!r->parts) { return CRD_E_MEMORY; }
+    r->part_count = count;
+    for (int i = 0; i < count; i++) {
+        crdi_report_part* p = &r->parts[i];
+        p->run = &runs[i];
+        p->info = crd_recording_describe(runs[i].recording);
+        p->groups = crdi_arena_new(&r->arena, (size_t)p->info->group_count, sizeof *p->groups);
+        if (!p->groups) { return CRD_E_MEMORY; }
+        CRD_TRY(make_label(r, i));
+        CRD_TRY(load_json(r, p, runs[i].what, CRD_ATTACHMENT_RUN, &p->what));
+        CRD_TRY(load_json(r, p, runs[i].verdict, CRD_ATTACHMENT_VERDICT, &p->verdict));
+        p->state = judge(p);
+    }
+fail:
+    return st;
+}
+
+static crd_status choose_title(crdi_report* r)
+{
+    r->title = r->options->title;
+    for (int i = 0; i < r->part_count && (!r->title || !*r->title); i++) {
+        r->title = crdi_json_string(crdi_json_object(r->parts[i].what, "system"), "title");
+    }
+    if (r->title && *r->title) { return CRD_OK; }
+    const char* name = r->parts[0].label;
+    const char* dot = strrchr(name, '.');
+    const size_t length = dot && dot > name ? (size_t)(dot - name) : strlen(name);
+    r->title = crdi_arena_text(&r->arena, name, length);
+    return r->title ? CRD_OK : CRD_E_MEMORY;
+}
+
+// ---- signals -----------------------------------------------------------------------------------
+
+static crdi_kind kind_of(const crd_signal_info* s)
+{
+    switch (s->type) {
+    case CRD_BOOLEAN:
+        return CRDI_KIND_BOOLEAN;
+    case CRD_STRING:
+    case CRD_BINARY:
+        return CRDI_KIND_TEXT;
+    case CRD_FLOAT32:
+    case CRD_FLOAT64:
+        return s->label_count ? CRDI_KIND_ENUMERATION : CRDI_KIND_REAL;
+    default:
+        return s->label_count ? CRDI_KIND_ENUMERATION : CRDI_KIND_INTEGER;
+    }
+}
+
+static bool wanted(const crdi_report* r, const char* name)
+{
+    for (int i = 0; i < r->options->pattern_count; i++) {
+        if (crdi_glob(r->options->patterns[i], name)) { return true; }
+    }
+    return r->options->pattern_count == 0;
+}
+
+// The signal `s` of a part gets its place among the report's signals, -1: none.
+static crd_status place_signal(crdi_report* r, crdi_map* names, int part, const crd_signal_info* s,
+                               int* out)
+{
+    const crdi_report_part* p = &r->parts[part];
+    *out = -1;
+    if (!wanted(r, s->name)) { return CRD_OK; }
+    const char* name = s->name;
+    int at = crdi_map_find(names, name);
+    for (int twin = 2; at >= 0 && r->signals[at].lines[part].there; twin++) {
+        // The same name twice in one file.
+        name = crdi_arena_format(&r->arena, "%s (%d)", s->name, twin);
+        if (!name) { return CRD_E_MEMORY; }
+        at = crdi_map_find(names, name);
+    }
+    if (at < 0) {
+        if (p->run->reference) {
+            r->left_out++;
+            return CRD_OK;
+        }
+        at = r->signal_count++;
+        crdi_report_line* lines = crdi_arena_new(&r->arena, (size_t)r->part_count, sizeof *lines);
+        if (!lines) { return CRD_E_MEMORY; }
+        r->signals[at] = (crdi_report_signal){.info = s,
+                                              .name = name,
+                                              .owner = "",
+                                              .member = name,
+                                              .kind = kind_of(s),
+                                              .lines = lines};
+        const crd_status st = crdi_map_add(names, name, at, NULL);
+        if (st < 0) { return st; }
+    }
+    const crdi_kind kind = r->signals[at].kind;
+    if ((kind == CRDI_KIND_TEXT) != (kind_of(s) == CRDI_KIND_TEXT)) { return CRD_OK; }
+    r->signals[at].lines[part] = (crdi_report_line){.there = true, .group = s->group};
+    *out = at;
+    return CRD_OK;
+}
+
+static crd_status check_patterns(const crdi_report* r)
+{
+    for (int i = 0; i < r->options->pattern_count; i++) {
+        const char* pattern = r->options->patterns[i];
+        bool fits = false;
+        for (int k = 0; k < r->signal_count && !fits; k++) {
+            fits = crdi_glob(pattern, r->signals[k].info->name);
+        }
+        if (!fits) {
+            return crdi_fail(r->ctx, CRD_E_NOT_FOUND, "no signal of %s fits '%s'",
+                             r->parts[0].info->path, pattern);
+        }
+    }
+    return CRD_OK;
+}
+
+// `targets` is per part: for each of its signals the place among the report's.
+static crd_status place_signals(crdi_report* r, int** targets)
+{
+    crd_status st = CRD_OK;
+    size_t total = 0;
+    crdi_map names;
+    crdi_map_init(&names, r->ctx);
+    for (int i = 0; i < r->part_count; i++) {
+        total += (size_t)r->parts[i].info->signal_count;
+    }
+    r->signals = crdi_arena_new(&r->arena, total, sizeof *r->signals);
+    if (!r->signals) { return CRD_E_MEMORY; }
+    for (int reference = 0; reference < 2; reference++) { // references last
+        for (int i = 0; i < r->part_count; i++) {
+            const crdi_report_part* p = &r->parts[i];
+            if (p->run->reference != (reference == 1)) { continue; }
+            targets[i] = crdi_arena_new(&r->arena, (size_t)p->info->signal_count, sizeof(int));
+            if (!targets[i]) {
+                st = CRD_E_MEMORY;
+                goto fail;
+            }
+            for (int k = 0; k < p->info->signal_count; k++) {
+                CRD_TRY(place_signal(r, &names, i, &p->info->signals[k], &targets[i][k]));
+            }
+        }
+    }
+    CRD_TRY(check_patterns(r));
+fail:
+    crdi_map_clear(&names);
+    return st;
+}
+
+// ---- reading -----------------------------------------------------------------------------------
+
+static void note_times(crdi_report_group* g, const double* time, int64_t rows)
+{
+    int64_t i = 0;
+    if (g->rows == 0) {
+        g->t0 = time[0];
+        g->regular = true;
+        i = 1;
+    }
+    for (; i < rows && g->regular; i++) {
+        const int64_t k = g->rows + i;
+        if (k == 1) { g->dt = time[i] - g->t0; }
+        g->regular = g->dt > 0 && k < UINT32_MAX &&
+                     fabs(time[i] - (g->t0 + (double)k * g->dt)) <= 1e-6 * g->dt;
+    }
+    g->rows += rows;
+    g->last = time[rows - 1];
+}
+
+// Bytes of a text that are kept: all, or as many as make whole characters.
+static size_t kept_length(const char* text)
+{
+    size_t length = strnlen(text, CRDI_MOST_TEXT + 1);
+    if (length <= CRDI_MOST_TEXT) { return length; }
+    do {
+        length--;
+    } while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80);
+    return length;
+}
+
+static crd_status note_texts(crdi_report* r, crdi_report_line* line, const double* time,
+                             const char* const* texts, int64_t rows)
+{
+    line->trace.samples += rows;
+    for (int64_t i = 0; i < rows; i++) {
+        const char* text = texts[i] ? texts[i] : "";
+        const size_t length = kept_length(text);
+        if (line->change_count && strncmp(line->latest, text, length) == 0 &&
+            !line->latest[length]) {
+            continue;
+        }
+        memcpy(line->latest, text, length);
+        line->latest[length] = 0;
+        const int64_t n = line->change_count++;
+        if (n >= CRDI_MOST_CHANGES) { continue; }
+        char* copy = crdi_arena_text(&r->arena, text, length);
+        if (!copy) { return CRD_E_MEMORY; }
+        line->changes[n] = (crdi_text_change){time[i], copy};
+    }
+    return CRD_OK;
+}
+
+static crd_status prepare_line(crdi_report* r, const crdi_report_part* p, int part, int signal)
+{
+    crdi_report_signal* s = &r->signals[signal];
+    crdi_report_line* line = &s->lines[part];
+    if (s->kind == CRDI_KIND_TEXT) {
+        line->changes = crdi_arena_new(&r->arena, CRDI_MOST_CHANGES, sizeof *line->changes);
+        line->latest = crdi_arena_new(&r->arena, CRDI_MOST_TEXT + 1, 1);
+        return line->changes && line->latest ? CRD_OK : CRD_E_MEMORY;
+    }
+    const int64_t rows = p->info->groups[line->group].rows;
+    const crd_status st = crdi_trace_init(&line->trace, &r->arena, rows, r->points);
+    const int64_t most = crdi_trace_most(&line->trace);
+    if (most > r->scratch_most) { r->scratch_most = most; }
+    return st;
+}
+
+static crd_status take_block(crdi_report* r, int part, const crd_block* b, const int* targets,
+                             const int* chosen, int count)
+{
+    for (int k = 0; k < count; k++) {
+        crdi_report_signal* s = &r->signals[targets[chosen[k]]];
+        crdi_report_line* line = &s->lines[part];
+        const char* const* texts = b->texts ? b->texts[k] : NULL;
+        if (s->kind != CRDI_KIND_TEXT) {
+            crdi_trace_add(&line->trace, b->time, b->values[k], b->rows);
+        } else if (texts) {
+            const crd_status st = note_texts(r, line, b->time, texts, b->rows);
+            if (st < 0) { return st; }
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status read_group(crdi_report* r, int part, int group, const int* targets)
+{
+    crdi_report_part* p = &r->parts[part];
+    const crd_group_info* g = &p->info->groups[group];
+    crd_status st = CRD_OK;
+    crd_cursor* cursor = NULL;
+    int count = 0;
+    int* chosen = crdi_new_array(r->ctx, (size_t)g->signal_count, sizeof *chosen);
+    if (!chosen) { return CRD_E_MEMORY; }
+    for (int k = g->first_signal; k < g->first_signal + g->signal_count; k++) {
+        if (targets[k] < 0) { continue; }
+        CRD_TRY(prepare_line(r, p, part, targets[k]));
+        chosen[count++] = k;
+    }
+    if (count) {
+        CRD_TRY(crd_cursor_open(p->run->recording, group, chosen, count, &cursor));
+        for (crd_block b;;) {
+            CRD_TRY(crd_cursor_next(cursor, &b));
+            if (b.rows == 0) { break; }
+            note_times(&p->groups[group], b.time, b.rows);
+            CRD_TRY(take_block(r, part, &b, targets, chosen, count));
+        }
+    }
+fail:
+    crd_cursor_close(cursor);
+    crdi_free(r->ctx, chosen);
+    return st;
+}
+
+static int points_per_line(const crdi_report* r)
+{
+    if (r->options->points > 0) { return r->options->points; }
+    const int64_t lines = (int64_t)r->signal_count * r->part_count;
+    const int64_t share = lines > 0 ? ALL_POINTS / lines : MOST_POINTS;
+    return share > MOST_POINTS ? MOST_POINTS : share < LEAST_POINTS ? LEAST_POINTS : (int)share;
+}
+
+static crd_status read_all(crdi_report* r)
+{
+    crd_status st = CRD_OK;
+    int** targets = crdi_arena_new(&r->arena, (size_t)r->part_count, sizeof *targets);
+    if (!targets) { return CRD_E_MEMORY; }
+    CRD_TRY(place_signals(r, targets));
+    r->points = points_per_line(r);
+    r->start = (double)NAN;
+    r->stop = (double)NAN;
+    for (int i = 0; i < r->part_count; i++) {
+        for (int g = 0; g < r->parts[i].info->group_count; g++) {
+            CRD_TRY(read_group(r, i, g, targets[i]));
+            const crdi_report_group* group = &r->parts[i].groups[g];
+            if (group->rows == 0) { continue; }
+            r->start = fmin(r->start, group->t0); // fmin prefers the number to NaN
+            r->stop = fmax(r->stop, group->last);
+        }
+    }
+    r->scratch = crdi_arena_new(&r->arena, (size_t)r->scratch_most, sizeof *r->scratch);
+    if (!r->scratch) { st = CRD_E_MEMORY; }
+fail:
+    return st;
+}
+
+// ---- the file ----------------------------------------------------------------------------------
+
+static crd_status check_place(const crdi_report* r)
+{
+    struct stat out, in;
+    if (stat(r->path, &out) != 0) { return CRD_OK; }
+    for (int i = 0; i < r->part_count; i++) {
+        if (stat(r->parts[i].info->path, &in) == 0 && in.st_dev == out.st_dev &&
+            in.st_ino == out.st_ino) {
+            return crdi_fail(r->ctx, CRD_E_RANGE,
+                             "%s: the report would overwrite a result; choose another file",
+                             r->path);
+        }
+    }
+    return CRD_OK;
+}
+
+// Complete or not at all: written beside its place, then renamed. What is not a file (a pipe, a
+// terminal) is written to as it is.
+static crd_status write_report(crdi_report* r)
+{
+    crd_status st = CRD_OK;
+    struct stat info;
+    const bool direct = stat(r->path, &info) == 0 && !S_ISREG(info.st_mode);
+    char* part = direct ? crdi_strdup(r->ctx, r->path)
+                        : crdi_format(r->ctx, "%s.%ld.part", r->path, (long)getpid());
+    if (!part) { return CRD_E_MEMORY; }
+    const int flags = direct ? O_WRONLY : O_WRONLY | O_CREAT | O_TRUNC;
+    crdi_doc d = {.ctx = r->ctx, .path = r->path, .html = r->options->format == CRD_REPORT_HTML};
+    crdi_text_init(&d.text, r->ctx);
+    d.fd = open(part, flags | O_CLOEXEC, 0666);
+    if (d.fd < 0) {
+        st = crdi_fail(r->ctx, CRD_E_IO, "%s: cannot write the report: %s", r->path,
+                       strerror(errno));
+        goto done;
+    }
+    st = d.html ? crdi_report_html(r, &d) : crdi_report_markdown(r, &d);
+    crdi_doc_flush(&d);
+    if (st == CRD_OK) { st = d.st; }
+    if (close(d.fd) != 0 && st == CRD_OK) {
+        st = crdi_fail(r->ctx, CRD_E_IO, "%s: cannot write the report: %s", r->path,
+                       strerror(errno));
+    }
+    if (st == CRD_OK && !direct && rename(part, r->path) != 0) {
+        st = crdi_fail(r->ctx, CRD_E_IO, "%s: cannot write the report: %s", r->path,
+                       strerror(errno));
+    }
+    if (st < 0 && !direct) { unlink(part); }
+done:
+    crdi_text_clear(&d.text);
+    crdi_free(r->ctx, part);
+    return st;
+}
+
+crd_status crd_report_write(crd_context* ctx, const char* path, const crd_report_run* runs,
+                            int run_count, const crd_report_options* opt)
+{
+    if (run_count < 1) {
+        return crdi_fail(ctx, CRD_E_RANGE, "%s: a report needs at least one result", path);
+    }
+    crd_status st = CRD_OK;
+    crdi_report r = {.ctx = ctx, .path = path, .options = opt};
+    crdi_arena_init(&r.arena, ctx);
+    CRD_TRY(open_parts(&r, runs, run_count));
+    CRD_TRY(check_place(&r));
+    CRD_TRY(choose_title(&r));
+    CRD_TRY(read_all(&r));
+    CRD_TRY(crdi_report_group_signals(&r));
+    CRD_TRY(write_report(&r));
+fail:
+    for (int i = 0; r.parts && i < r.part_count; i++) {
+        json_decref(r.parts[i].what);
+        json_decref(r.parts[i].verdict);
+    }
+    crdi_arena_clear(&r.arena);
+    return st;
+}

@@ -1,0 +1,196 @@
+// What the files of the report share; not for others.
+//
+//   recordings --cursor--> traces (bins, statistics) --grouping--> plots --> HTML or Markdown
+//
+// Memory grows with signals times points, never with the length of the recordings.
+#pragma once
+#include "cardan/results.h"
+
+#include <jansson.h>
+
+// ---- traces: report_trace.c --------------------------------------------------------------------
+
+typedef struct crdi_point {
+    int64_t row; // -1: there is none
+    double time, value;
+} crdi_point;
+
+// Neighbouring rows of a signal: what is left of them.
+typedef struct crdi_bin {
+    crdi_point first, low, high, last; // finite values only
+    crdi_point gap;                    // the first value that is not finite
+} crdi_bin;
+
+enum { CRDI_BIN_POINTS = 5 };
+
+// A signal of one run. Starts with bins of the width that fits the number of rows; when there turn
+// out to be more rows, neighbouring bins are merged and bins are twice as wide from then on.
+typedef struct crdi_trace {
+    crdi_bin* bins;
+    int64_t bin_count, bin_most;
+    int64_t width, filled;      // rows of a bin, and of the last one so far
+    double min, max, sum, last; // of finite values; NaN: none
+    int64_t samples, bad;       // bad: not finite
+} crdi_trace;
+
+// `rows` is what the file promises; at most about `points` points are kept, all of them if there
+// are no more rows than that.
+crd_status crdi_trace_init(crdi_trace* t, crdi_arena* a, int64_t rows, int points);
+void crdi_trace_add(crdi_trace* t, const double* time, const double* values, int64_t rows);
+// In the order of rows, NaN for gaps. `out` has room for crdi_trace_most() points.
+int64_t crdi_trace_points(const crdi_trace* t, crdi_point* out);
+int64_t crdi_trace_most(const crdi_trace* t);
+
+// ---- what a report is about: report.c ----------------------------------------------------------
+
+typedef enum crdi_state { CRDI_GOOD, CRDI_UNKNOWN, CRDI_DOUBTFUL, CRDI_BAD } crdi_state;
+
+// A raster of one run. Regular: row k was taken at t0 + k dt.
+typedef struct crdi_report_group {
+    bool regular;
+    double t0, dt, last;
+    int64_t rows;
+} crdi_report_group;
+
+typedef struct crdi_report_part { // of a run
+    const crd_report_run* run;
+    const crd_recording_info* info;
+    const char* label;
+    json_t *what, *verdict; // NULL: not known
+    crdi_report_group* groups;
+    crdi_state state;
+} crdi_report_part;
+
+typedef struct crdi_text_change {
+    double time;
+    const char* text;
+} crdi_text_change;
+
+enum {
+    CRDI_MOST_CHANGES = 100, // of a text
+    CRDI_MOST_TEXT = 200,    // bytes of it
+    CRDI_MOST_EVENTS = 500,  // in the table
+    CRDI_MOST_LINES = 8,     // in a plot
+};
+
+// One signal in one run.
+typedef struct crdi_report_line {
+    bool there;
+    int group;
+    crdi_trace trace;
+    crdi_text_change* changes; // of a text, at most CRDI_MOST_CHANGES
+    char* latest;              // of a text, CRDI_MOST_TEXT + 1 bytes
+    int64_t change_count;      // also of those that are not kept
+} crdi_report_line;
+
+typedef enum crdi_kind {
+    CRDI_KIND_REAL,
+    CRDI_KIND_INTEGER,
+    CRDI_KIND_BOOLEAN,
+    CRDI_KIND_ENUMERATION,
+    CRDI_KIND_TEXT,
+} crdi_kind;
+
+typedef struct crdi_report_signal {
+    const crd_signal_info* info; // of the first run that has it
+    const char* name;            // unique
+    const char* owner;           // the system's unit, "" none
+    const char* member;          // the name inside it
+    crdi_kind kind;
+    crdi_report_line* lines; // (runs)
+} crdi_report_signal;
+
+typedef struct crdi_report_plot {
+    const char* title;
+    const char* owner;
+    const char* unit;
+    crdi_kind kind;
+    int signals[CRDI_MOST_LINES];
+    int count;
+    double low, high; // of all its lines; NaN: none
+    double least;     // range of the flattest line that is not constant; infinite: none
+} crdi_report_plot;
+
+typedef struct crdi_report {
+    crd_context* ctx;
+    crdi_arena arena;
+    const char* path;
+    const char* title;
+    const crd_report_options* options;
+    crdi_report_part* parts; // (part_count)
+    int part_count;
+    crdi_report_signal* signals;
+    int signal_count;
+    int left_out; // signals that only the reference has
+    crdi_report_plot* plots;
+    int plot_count;
+    int points;          // per line
+    double start, stop;  // over all runs
+    crdi_point* scratch; // room for one trace
+    int64_t scratch_most;
+} crdi_report;
+
+crd_status crdi_report_group_signals(crdi_report* r); // report_group.c
+
+// Members of JSON that came from a file: anything may be missing or of another type.
+const char* crdi_json_string(const json_t* object, const char* key); // "" without
+double crdi_json_real(const json_t* object, const char* key);        // NaN without
+const json_t* crdi_json_list(const json_t* object, const char* key); // may be NULL: no elements
+const json_t* crdi_json_object(const json_t* object, const char* key);
+
+// ---- writing: report_doc.c ---------------------------------------------------------------------
+
+// A document in one of two formats: the same calls give HTML or Markdown.
+typedef struct crdi_doc {
+    crd_context* ctx;
+    int fd;
+    bool html;
+    crdi_text text; // not yet written
+    crd_status st;
+    int column, columns;
+    const char* align; // a letter per column: l, r
+    const char* path;  // for messages
+} crdi_doc;
+
+void crdi_doc_flush(crdi_doc* d);
+void crdi_doc_put(crdi_doc* d, const char* raw);
+void crdi_doc_bytes(crdi_doc* d, const void* bytes, size_t length);
+void crdi_doc_text(crdi_doc* d, const char* text); // escaped
+void crdi_doc_base64(crdi_doc* d, const unsigned char* bytes, size_t length);
+void crdi_doc_heading(crdi_doc* d, int level, const char* id, const char* text);
+void crdi_doc_paragraph(crdi_doc* d, const char* format, ...) CRD_PRINTF(2, 3);
+// A table: `titles` separated by '|'. Then cells, which begin their rows by themselves.
+void crdi_doc_table(crdi_doc* d, const char* caption, const char* align, const char* titles);
+void crdi_doc_cell(crdi_doc* d, const char* format, ...) CRD_PRINTF(2, 3);
+void crdi_doc_cell_tip(crdi_doc* d, const char* text, const char* tip); // tip in HTML only
+void crdi_doc_table_end(crdi_doc* d);
+// "1.23457", without locale; at most 32 bytes. An en dash for what is not finite.
+const char* crdi_number_text(char out[32], double x, int digits);
+const char* crdi_seconds_text(char out[32], double seconds); // "1.5 ms"
+
+// ---- the parts of a report ---------------------------------------------------------------------
+
+void crdi_report_summary(crdi_doc* d, const crdi_report* r);  // report_tables.c
+void crdi_report_what_ran(crdi_doc* d, const crdi_report* r); // without its drawing
+void crdi_report_texts(crdi_doc* d, const crdi_report* r);
+void crdi_report_tables(crdi_doc* d, const crdi_report* r); // events, times, loops, statistics
+const char* crdi_state_word(crdi_state s);
+const json_t* crdi_report_drawn(const crdi_report* r); // the system that is drawn, NULL
+
+// The system as SVG; nothing if there is too little or too much to draw. `alone`: a file of its
+// own, with its own colours. report_drawing.c
+enum { CRDI_MOST_BOXES = 30 };
+crd_status crdi_report_drawing(crd_context* ctx, const json_t* what, bool alone, crdi_text* out);
+
+crd_status crdi_report_html(crdi_report* r, crdi_doc* d);
+crd_status crdi_report_markdown(crdi_report* r, crdi_doc* d);
+
+// ---- files of the page, embedded by the build --------------------------------------------------
+
+typedef struct crdi_asset {
+    const unsigned char* data;
+    size_t length;
+} crdi_asset;
+
+extern const crdi_asset crdi_page_css, crdi_page_js, crdi_uplot_js, crdi_uplot_css,
+    crdi_uplot_license;

@@ -1,0 +1,514 @@
+// The words and tables of a report: how the runs went, what ran, events, times, loops, statistics.
+#include "results/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+const char* crdi_state_word(crdi_state s)
+{
+    static const char* const words[] = {"good", "unknown", "doubtful", "bad"};
+    return words[s];
+}
+
+const json_t* crdi_report_drawn(const crdi_report* r)
+{
+    for (int i = 0; i < r->part_count; i++) {
+        if (r->parts[i].what && !r->parts[i].run->reference) { return r->parts[i].what; }
+    }
+    return NULL;
+}
+
+static const char* text_or_dash(const char* text)
+{
+    return *text ? text : "\u2013";
+}
+
+// ---- verdicts ----------------------------------------------------------------------------------
+
+static void verdict_sentence(const crdi_report_part* p, char* out, size_t size)
+{
+    char time[32];
+    if (!p->verdict) {
+        snprintf(out, size, "%s",
+                 p->info->unfinished
+                     ? "The file was never closed: the run was killed or is still going on"
+                     : "The file does not say how the run went");
+        return;
+    }
+    const char* end = crdi_json_string(p->verdict, "end");
+    const char* unit = crdi_json_string(p->verdict, "unit");
+    const char* message = crdi_json_string(p->verdict, "message");
+    crdi_number_text(time, crdi_json_real(p->verdict, "time"), 9);
+    if (strcmp(end, "stop time") == 0) {
+        snprintf(out, size, "Reached its stop time %s s", time);
+    } else if (strcmp(end, "unit") == 0) {
+        snprintf(out, size, "Ended by unit %s at %s s", unit, time);
+    } else if (strcmp(end, "interrupted") == 0) {
+        snprintf(out, size, "Interrupted at %s s", time);
+    } else if (strcmp(end, "failed") == 0) {
+        snprintf(out, size, "Failed at %s s%s%s", time, *message ? ": " : "", message);
+    } else {
+        snprintf(out, size, "Ended at %s s (%s)", time, text_or_dash(end));
+    }
+}
+
+static int warning_count(const crdi_report_part* p)
+{
+    int events = 0;
+    for (int i = 0; i < p->info->event_count; i++) {
+        events += p->info->events[i].kind == CRD_EVENT_WARNING;
+    }
+    const double said = crdi_json_real(p->verdict, "warnings");
+    return said > events && said < 1e9 ? (int)said : events;
+}
+
+static int error_count(const crdi_report_part* p, crd_event_kind kind)
+{
+    int n = 0;
+    for (int i = 0; i < p->info->event_count; i++) {
+        n += p->info->events[i].kind == kind;
+    }
+    return n;
+}
+
+static void put_verdict(crdi_doc* d, const crdi_report* r, const crdi_report_part* p)
+{
+    static const char* const marks[] = {"\u2714", "\u25CB", "\u26A0", "\u2716"};
+    char sentence[1024], more[256] = "";
+    verdict_sentence(p, sentence, sizeof sentence);
+    size_t n = 0;
+    const int warnings = warning_count(p), overruns = error_count(p, CRD_EVENT_OVERRUN);
+    if (warnings) {
+        n += (size_t)snprintf(more + n, sizeof more - n, ", %d warning%s", warnings,
+                              warnings == 1 ? "" : "s");
+    }
+    if (overruns) {
+        snprintf(more + n, sizeof more - n, ", %d overrun%s", overruns, overruns == 1 ? "" : "s");
+    }
+    if (d->html) {
+        crdi_text_add(&d->text,
+                      "<p class=\"verdict %s\"><span class=\"mark\" aria-hidden=\"true\">"
+                      "%s</span> <span>",
+                      crdi_state_word(p->state), marks[p->state]);
+    } else {
+        crdi_text_add(&d->text, "\n%s ", marks[p->state]);
+    }
+    if (r->part_count > 1) {
+        crdi_doc_put(d, d->html ? "<b>" : "**");
+        crdi_doc_text(d, p->label);
+        crdi_doc_put(d, d->html ? "</b> " : "**: ");
+    }
+    crdi_doc_text(d, sentence);
+    crdi_doc_text(d, more);
+    crdi_doc_put(d, d->html ? "</span></p>\n" : "\n");
+}
+
+// "2026-11-15 07:00:00 UTC" out of "2026-11-15T07:00:00Z", or of the recording's own stamp
+static void started_text(const crdi_report_part* p, char out[64])
+{
+    const char* said = crdi_json_string(p->what, "started");
+    const time_t seconds = (time_t)(p->info->started / 1000000000);
+    struct tm tm;
+    if (strlen(said) >= 19 && said[10] == 'T') {
+        snprintf(out, 64, "%.10s %.8s%s", said, said + 11, said[19] == 'Z' ? " UTC" : "");
+    } else if (*said) {
+        snprintf(out, 64, "%.60s", said);
+    } else if (p->info->started && gmtime_r(&seconds, &tm)) {
+        strftime(out, 64, "%Y-%m-%d %H:%M:%S UTC", &tm);
+    } else {
+        snprintf(out, 64, "\u2013");
+    }
+}
+
+// ---- what ran ----------------------------------------------------------------------------------
+
+static void put_fact(crdi_doc* d, const char* name, const char* value)
+{
+    if (!*value) { return; }
+    crdi_doc_put(d, d->html ? "<div><dt>" : "- ");
+    crdi_doc_text(d, name);
+    crdi_doc_put(d, d->html ? "</dt><dd>" : ": ");
+    crdi_doc_text(d, value);
+    crdi_doc_put(d, d->html ? "</dd></div>\n" : "\n");
+}
+
+static void put_number_fact(crdi_doc* d, const char* name, double x, const char* unit)
+{
+    char number[32], text[64];
+    if (!isfinite(x)) { return; }
+    snprintf(text, sizeof text, "%s%s%s", crdi_number_text(number, x, 9), *unit ? " " : "", unit);
+    put_fact(d, name, text);
+}
+
+static void put_span(crdi_doc* d, const crdi_report_part* p)
+{
+    const json_t* run = crdi_json_object(p->what, "run");
+    double start = crdi_json_real(run, "start"), stop = crdi_json_real(p->verdict, "time");
+    for (int i = 0; i < p->info->group_count && !p->verdict; i++) {
+        const crdi_report_group* g = &p->groups[i];
+        if (!g->rows) { continue; }
+        if (!isfinite(start)) { start = g->t0; }
+        stop = fmax(stop, g->last);
+    }
+    char a[32], b[32], text[96];
+    if (!isfinite(stop)) { return; }
+    crdi_number_text(a, isfinite(start) ? start : 0, 9);
+    snprintf(text, sizeof text, "%s s to %s s", a, crdi_number_text(b, stop, 9));
+    put_fact(d, "Time", text);
+}
+
+static void put_performance(crdi_doc* d, const crdi_report_part* p)
+{
+    const json_t* run = crdi_json_object(p->what, "run");
+    const double wall = crdi_json_real(p->verdict, "wall_time");
+    const double start = crdi_json_real(run, "start");
+    const double span = crdi_json_real(p->verdict, "time") - (isfinite(start) ? start : 0);
+    char text[128], a[32], b[32];
+    if (!isfinite(wall)) { return; }
+    crdi_seconds_text(a, wall);
+    if (wall > 0 && span > 0) {
+        snprintf(text, sizeof text, "%s, %s times real time", a,
+                 crdi_number_text(b, span < 100 * wall ? span / wall : round(span / wall),
+                                  span < 100 * wall ? 3 : 9));
+    } else {
+        snprintf(text, sizeof text, "%s", a);
+    }
+    put_fact(d, "Computed in", text);
+}
+
+static void put_facts(crdi_doc* d, const crdi_report_part* p)
+{
+    const json_t* system = crdi_json_object(p->what, "system");
+    const json_t* run = crdi_json_object(p->what, "run");
+    const json_t* machine = crdi_json_object(p->what, "machine");
+    char text[256];
+    crdi_doc_put(d, d->html ? "<dl class=\"facts\">\n" : "\n");
+    put_fact(d, "Result", p->info->path);
+    put_fact(d, "System", crdi_json_string(system, "file"));
+    put_fact(d, "Title", crdi_json_string(system, "title"));
+    put_fact(d, "Based on", crdi_json_string(system, "base"));
+    started_text(p, text);
+    if (strcmp(text, "\u2013") != 0) { put_fact(d, "Started", text); }
+    put_span(d, p);
+    put_number_fact(d, "Step", crdi_json_real(run, "step"), "s");
+    put_number_fact(d, "Steps", crdi_json_real(p->verdict, "steps"), "");
+    put_number_fact(d, "Tolerance", crdi_json_real(run, "tolerance"), "");
+    put_fact(d, "Scheme", crdi_json_string(run, "scheme"));
+    put_number_fact(d, "Threads", crdi_json_real(run, "threads"), "");
+    put_performance(d, p);
+    const char* os = crdi_json_string(machine, "os");
+    const double processors = crdi_json_real(machine, "processors");
+    if (*os && processors > 0 && processors < 1e6) {
+        snprintf(text, sizeof text, "%.200s, %d processor%s", os, (int)processors,
+                 processors == 1 ? "" : "s");
+        put_fact(d, "Machine", text);
+    } else {
+        put_fact(d, "Machine", os);
+    }
+    const char* version = crdi_json_string(p->what, "cardan");
+    snprintf(text, sizeof text, "%s%.100s", *version ? "Cardan " : "",
+             *version ? version : p->info->program);
+    put_fact(d, "Program", text);
+    crdi_doc_put(d, d->html ? "</dl>\n" : "");
+}
+
+static void put_units(crdi_doc* d, const json_t* units)
+{
+    if (json_array_size(units) == 0) { return; }
+    crdi_doc_table(d, "Units", "lllllllr",
+                   "Unit|Kind|Model|Version|Made with|File|SHA-256|Step / s");
+    size_t i;
+    json_t* u;
+    json_array_foreach(units, i, u)
+    {
+        char number[32], brief[16];
+        const char* sha = crdi_json_string(u, "sha256");
+        const char* file = crdi_json_string(u, "file");
+        const char* slash = strrchr(file, '/');
+        crdi_doc_cell(d, "%s", crdi_json_string(u, "name"));
+        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(u, "kind")));
+        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(u, "model")));
+        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(u, "version")));
+        crdi_doc_cell_tip(d, text_or_dash(crdi_json_string(u, "tool")),
+                          crdi_json_string(u, "date"));
+        crdi_doc_cell_tip(d, text_or_dash(slash && slash[1] ? slash + 1 : file), file);
+        snprintf(brief, sizeof brief, "%.10s", sha);
+        crdi_doc_cell_tip(d, text_or_dash(brief), sha);
+        crdi_doc_cell(d, "%s", crdi_number_text(number, crdi_json_real(u, "step"), 6));
+    }
+    crdi_doc_table_end(d);
+}
+
+// A value of a parameter: the format has texts, but a number does no harm.
+static const char* value_text(const json_t* object, const char* key, char number[32])
+{
+    const json_t* x = json_object_get(object, key);
+    if (json_is_number(x)) { return crdi_number_text(number, json_number_value(x), 9); }
+    return json_is_true(x) ? "true" : json_is_false(x) ? "false" : crdi_json_string(object, key);
+}
+
+static void put_parameters(crdi_doc* d, const json_t* units)
+{
+    size_t i, k;
+    json_t *u, *q;
+    bool any = false;
+    json_array_foreach(units, i, u)
+    {
+        any = any || json_array_size(crdi_json_list(u, "parameters")) > 0;
+    }
+    if (!any) { return; }
+    crdi_doc_table(d, "Parameters that differ from their start values", "llrrl",
+                   "Unit|Parameter|Value|Start value|Unit of measure");
+    json_array_foreach(units, i, u)
+    {
+        json_array_foreach(crdi_json_list(u, "parameters"), k, q)
+        {
+            char a[32], b[32];
+            crdi_doc_cell(d, "%s", crdi_json_string(u, "name"));
+            crdi_doc_cell(d, "%s", crdi_json_string(q, "name"));
+            crdi_doc_cell(d, "%s", value_text(q, "value", a));
+            crdi_doc_cell(d, "%s", text_or_dash(value_text(q, "start", b)));
+            crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(q, "unit")));
+        }
+    }
+    crdi_doc_table_end(d);
+}
+
+static void put_connections(crdi_doc* d, const json_t* connections)
+{
+    const size_t n = json_array_size(connections);
+    if (!n) { return; }
+    if (d->html) {
+        crdi_text_add(&d->text, "<details%s><summary>%zu connection%s</summary>\n",
+                      n <= 6 ? " open" : "", n, n == 1 ? "" : "s");
+    }
+    crdi_doc_table(d, d->html ? "" : "Connections", "lllll",
+                   "From|To|Unit of measure|Extrapolation|Conversion");
+    size_t i;
+    json_t* c;
+    json_array_foreach(connections, i, c)
+    {
+        char a[32], b[32];
+        const double gain = crdi_json_real(c, "gain"), offset = crdi_json_real(c, "offset");
+        crdi_doc_cell(d, "%s", crdi_json_string(c, "from"));
+        crdi_doc_cell(d, "%s", crdi_json_string(c, "to"));
+        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(c, "unit")));
+        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(c, "extrapolation")));
+        const bool scaled = isfinite(gain) && gain != 1, moved = isfinite(offset) && offset != 0;
+        crdi_doc_cell(d, "%s%s%s%s%s", scaled ? "\u00D7 " : "",
+                      scaled ? crdi_number_text(a, gain, 9) : "", moved ? " + " : "",
+                      moved ? crdi_number_text(b, offset, 9) : "",
+                      json_is_true(json_object_get(c, "mapped")) ? " mapped" : "");
+    }
+    crdi_doc_table_end(d);
+    if (d->html) { crdi_doc_put(d, "</details>\n"); }
+}
+
+void crdi_report_summary(crdi_doc* d, const crdi_report* r)
+{
+    for (int i = 0; i < r->part_count; i++) {
+        if (!r->parts[i].run->reference) { put_verdict(d, r, &r->parts[i]); }
+    }
+}
+
+void crdi_report_what_ran(crdi_doc* d, const crdi_report* r)
+{
+    const json_t *shown = NULL, *wired = NULL; // units and connections of the run above
+    for (int i = 0; i < r->part_count; i++) {
+        const crdi_report_part* p = &r->parts[i];
+        if (r->part_count > 1) {
+            char text[512];
+            snprintf(text, sizeof text, "%s%s", p->run->reference ? "Reference: " : "", p->label);
+            crdi_doc_heading(d, 3, "", text);
+        }
+        put_facts(d, p);
+        const json_t* units = crdi_json_list(p->what, "units");
+        const json_t* connections = crdi_json_list(p->what, "connections");
+        const bool same_units = units && shown && json_equal(units, shown);
+        const bool same_wires = connections && wired && json_equal(connections, wired);
+        if (!same_units) {
+            put_units(d, units);
+            put_parameters(d, units);
+        }
+        if (!same_wires) { put_connections(d, connections); }
+        if (same_units || same_wires) {
+            crdi_doc_paragraph(d, "The same %s as above.",
+                               !same_wires   ? "units and parameters"
+                               : !same_units ? "connections"
+                                             : "units, parameters and connections");
+        }
+        if (units) { shown = units; }
+        if (connections) { wired = connections; }
+    }
+}
+
+// ---- texts, events -----------------------------------------------------------------------------
+
+void crdi_report_texts(crdi_doc* d, const crdi_report* r)
+{
+    bool any = false;
+    for (int i = 0; i < r->signal_count; i++) {
+        const crdi_report_signal* s = &r->signals[i];
+        if (s->kind != CRDI_KIND_TEXT) { continue; }
+        if (!any) { crdi_doc_heading(d, 2, "texts", "Texts"); }
+        any = true;
+        for (int k = 0; k < r->part_count; k++) {
+            const crdi_report_line* line = &s->lines[k];
+            if (!line->there || !line->change_count) { continue; }
+            char caption[512], number[32];
+            snprintf(caption, sizeof caption, "%.300s%s%.150s", s->name,
+                     r->part_count > 1 ? ", " : "", r->part_count > 1 ? r->parts[k].label : "");
+            crdi_doc_table(d, caption, "rl", "Time / s|Text");
+            for (int c = 0; c < line->change_count && c < CRDI_MOST_CHANGES; c++) {
+                crdi_doc_cell(d, "%s", crdi_number_text(number, line->changes[c].time, 9));
+                crdi_doc_cell(d, "%s", line->changes[c].text);
+            }
+            crdi_doc_table_end(d);
+            if (line->change_count > CRDI_MOST_CHANGES) {
+                crdi_doc_paragraph(d, "The first %d of %lld changes are shown.", CRDI_MOST_CHANGES,
+                                   (long long)line->change_count);
+            }
+        }
+    }
+}
+
+static void put_events(crdi_doc* d, const crdi_report* r)
+{
+    static const char* const words[CRD_EVENT_KIND_COUNT] = {"Start",   "Stop",  "Warning",
+                                                            "Overrun", "Error", "Mark"};
+    int shown = 0, all = 0;
+    for (int i = 0; i < r->part_count; i++) {
+        all += r->parts[i].info->event_count;
+    }
+    if (!all) { return; }
+    crdi_doc_heading(d, 2, "events", "Events and warnings");
+    const bool several = r->part_count > 1;
+    crdi_doc_table(d, "", several ? "rlll" : "rll",
+                   several ? "Time / s|Kind|Text|Run" : "Time / s|Kind|Text");
+    for (int i = 0; i < r->part_count; i++) {
+        const crd_recording_info* info = r->parts[i].info;
+        for (int k = 0; k < info->event_count && shown < CRDI_MOST_EVENTS; k++, shown++) {
+            const crd_event_info* e = &info->events[k];
+            char number[32];
+            const bool known = (int)e->kind >= 0 && e->kind < CRD_EVENT_KIND_COUNT;
+            crdi_doc_cell(d, "%s", crdi_number_text(number, e->time, 9));
+            crdi_doc_cell(d, "%s", known ? words[e->kind] : "Mark");
+            crdi_doc_cell(d, "%s", e->text ? e->text : "");
+            if (several) { crdi_doc_cell(d, "%s", r->parts[i].label); }
+        }
+    }
+    crdi_doc_table_end(d);
+    if (shown < all) { crdi_doc_paragraph(d, "The first %d of %d events are shown.", shown, all); }
+}
+
+// ---- times and loops ---------------------------------------------------------------------------
+
+static void put_times(crdi_doc* d, const crdi_report* r, const crdi_report_part* p)
+{
+    const json_t* units = crdi_json_list(p->verdict, "units");
+    if (json_array_size(units) == 0) { return; }
+    crdi_doc_table(d, r->part_count > 1 ? p->label : "", "llrrrrrr",
+                   "Unit|Kind|Steps|Step size|Stepping|Getting|Setting|Longest step");
+    size_t i;
+    json_t* u;
+    json_array_foreach(units, i, u)
+    {
+        char t[32];
+        crdi_doc_cell(d, "%s", crdi_json_string(u, "name"));
+        crdi_doc_cell(d, "%s", crdi_json_string(u, "kind"));
+        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(u, "steps"), 12));
+        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_real(u, "step_size")));
+        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_real(u, "time_step")));
+        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_real(u, "time_get")));
+        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_real(u, "time_set")));
+        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_real(u, "worst_step")));
+    }
+    crdi_doc_table_end(d);
+}
+
+static void put_loops(crdi_doc* d, const crdi_report* r, const crdi_report_part* p)
+{
+    const json_t* loops = crdi_json_list(p->verdict, "loops");
+    if (json_array_size(loops) == 0) { return; }
+    crdi_doc_table(d, r->part_count > 1 ? p->label : "", "lrrrll",
+                   "Loop|Size|Iterations|Residual|Method|Converged");
+    size_t i;
+    json_t* loop;
+    json_array_foreach(loops, i, loop)
+    {
+        char t[32];
+        const bool newton = json_is_true(json_object_get(loop, "newton"));
+        crdi_doc_cell(d, "%s", crdi_json_string(loop, "text"));
+        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(loop, "size"), 9));
+        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(loop, "iterations"), 9));
+        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(loop, "residual"), 3));
+        crdi_doc_cell(d, "%s", newton ? "Newton" : "fixed point");
+        crdi_doc_cell(d, "%s", json_is_false(json_object_get(loop, "converged")) ? "no" : "yes");
+    }
+    crdi_doc_table_end(d);
+}
+
+static bool has_list(const crdi_report* r, const char* key)
+{
+    for (int i = 0; i < r->part_count; i++) {
+        if (json_array_size(crdi_json_list(r->parts[i].verdict, key)) > 0) { return true; }
+    }
+    return false;
+}
+
+static void put_statistics(crdi_doc* d, const crdi_report* r)
+{
+    const bool several = r->part_count > 1;
+    crdi_doc_heading(d, 2, "statistics", "Statistics");
+    crdi_doc_table(d, "", several ? "lllrrrrr" : "llrrrrr",
+                   several ? "Signal|Run|Unit|Minimum|Maximum|Mean|Last|Samples"
+                           : "Signal|Unit|Minimum|Maximum|Mean|Last|Samples");
+    for (int i = 0; i < r->signal_count; i++) {
+        const crdi_report_signal* s = &r->signals[i];
+        for (int k = 0; k < r->part_count; k++) {
+            const crdi_report_line* line = &s->lines[k];
+            const crdi_trace* t = &line->trace;
+            const int64_t good = t->samples - t->bad;
+            char x[32];
+            if (!line->there || s->kind == CRDI_KIND_TEXT) { continue; }
+            crdi_doc_cell_tip(d, s->name, s->info->description);
+            if (several) { crdi_doc_cell(d, "%s", r->parts[k].label); }
+            crdi_doc_cell(d, "%s", text_or_dash(s->info->unit));
+            crdi_doc_cell(d, "%s", crdi_number_text(x, t->min, 7));
+            crdi_doc_cell(d, "%s", crdi_number_text(x, t->max, 7));
+            crdi_doc_cell(d, "%s",
+                          crdi_number_text(x, good ? t->sum / (double)good : (double)NAN, 7));
+            crdi_doc_cell(d, "%s", crdi_number_text(x, t->last, 7));
+            if (t->bad) {
+                crdi_doc_cell(d, "%lld, %lld not finite", (long long)t->samples, (long long)t->bad);
+            } else {
+                crdi_doc_cell(d, "%lld", (long long)t->samples);
+            }
+        }
+    }
+    crdi_doc_table_end(d);
+    if (r->left_out) {
+        crdi_doc_paragraph(d, "%d signal%s that only the reference has %s left out.", r->left_out,
+                           r->left_out == 1 ? "" : "s", r->left_out == 1 ? "is" : "are");
+    }
+}
+
+void crdi_report_tables(crdi_doc* d, const crdi_report* r)
+{
+    put_events(d, r);
+    if (has_list(r, "units")) {
+        crdi_doc_heading(d, 2, "times", "Where the time went");
+        for (int i = 0; i < r->part_count; i++) {
+            put_times(d, r, &r->parts[i]);
+        }
+    }
+    if (has_list(r, "loops")) {
+        crdi_doc_heading(d, 2, "loops", "Algebraic loops");
+        for (int i = 0; i < r->part_count; i++) {
+            put_loops(d, r, &r->parts[i]);
+        }
+    }
+    put_statistics(d, r);
+}

@@ -1,0 +1,795 @@
+// A system as a package: SystemStructure.ssd, FMUs and recordings under resources/, start values in
+// an SSV, and our annotation for the rest.
+//
+// A unit "drive.motor" becomes the component "motor" of the system "drive" again, and connections
+// pass the borders of systems through connectors that are made for them ("motor_tau"). Where that
+// cannot be (a unit "drive" beside it, empty parts of the name, more than 32 levels), the unit
+// stays at the root and the dots of its name become "_", with a number if need be.
+#include "ssp/write.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+// ---- XML ---------------------------------------------------------------------------------------
+
+// UTF-8 without the control characters that XML 1.0 has no way to write.
+static bool xml_can_hold(const char* text)
+{
+    const unsigned char* p = (const unsigned char*)text;
+    while (*p) {
+        const int more = *p < 0x80   ? 0
+                         : *p < 0xC2 ? -1
+                         : *p < 0xE0 ? 1
+                         : *p < 0xF0 ? 2
+                         : *p < 0xF5 ? 3
+                                     : -1;
+        if (more < 0 || (*p < 0x20 && !strchr("\t\n\r", *p))) { return false; }
+        uint32_t c = more == 0 ? *p : *p & (0x3Fu >> more);
+        p++;
+        for (int i = 0; i < more; i++, p++) {
+            if ((*p & 0xC0) != 0x80) { return false; }
+            c = c << 6 | (*p & 0x3F);
+        }
+        const bool overlong = (more == 2 && c < 0x800) || (more == 3 && c < 0x10000);
+        if (overlong || (c >= 0xD800 && c < 0xE000) || c > 0x10FFFF || c == 0xFFFE || c == 0xFFFF) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void crdi_pack_attribute(crdi_pack_writer* w, crdi_text* t, const char* name, const char* value)
+{
+    if (!w->bad && !xml_can_hold(value)) { w->bad = value; }
+    crdi_text_add(t, " %s=\"", name);
+    for (const char* p = value; *p;) { // white space would become blanks
+        const size_t n = strcspn(p, "\t\n\r&<>\"'");
+        crdi_text_put(t, p, n);
+        p += n;
+        if (!*p) { break; }
+        const char one[2] = {*p, 0};
+        if (strchr("\t\n\r", *p)) {
+            crdi_text_add(t, "&#%d;", *p);
+        } else if (*p == '\'') { // needs no entity between double quotes
+            crdi_text_put(t, p, 1);
+        } else {
+            crdi_text_xml(t, one);
+        }
+        p++;
+    }
+    crdi_text_add(t, "\"");
+}
+
+// Between tags: quotes may stay, so that a person can read it.
+static void put_content(crdi_pack_writer* w, crdi_text* t, const char* text)
+{
+    if (!w->bad && !xml_can_hold(text)) { w->bad = text; }
+    for (const char* p = text; *p;) {
+        const size_t n = strcspn(p, "&<>\r");
+        crdi_text_put(t, p, n);
+        p += n;
+        if (*p) {
+            crdi_text_add(t, "%s",
+                          *p == '&'   ? "&amp;"
+                          : *p == '<' ? "&lt;"
+                          : *p == '>' ? "&gt;"
+                                      : "&#13;");
+            p++;
+        }
+    }
+}
+
+void crdi_pack_number(crdi_text* t, const char* name, double value)
+{
+    crdi_text_add(t, " %s=\"", name);
+    crdi_text_json_number(t, value);
+    crdi_text_add(t, "\"");
+}
+
+const char* crdi_pack_number_text(crdi_pack_writer* w, double x)
+{
+    crdi_text t;
+    crdi_text_init(&t, w->ctx);
+    crdi_text_json_number(&t, x);
+    const char* copy = t.failed ? NULL : crdi_arena_text(&w->arena, t.data, t.length);
+    crdi_text_clear(&t);
+    return copy;
+}
+
+// ---- units and enumerations --------------------------------------------------------------------
+
+bool crdi_pack_dimension(const crdi_pack_port* p, crd_dimension* out)
+{
+    *out = p->look.dimension;
+    const bool known =
+        p->look.has_dimension || (p->look.unit[0] && crd_dimension_parse(p->look.unit, out));
+    if (known && p->look.relative) { out->offset = 0; }
+    return known;
+}
+
+static bool same_dimension(const crd_dimension* a, const crd_dimension* b)
+{
+    return crd_dimension_equal(a, b) && a->factor == b->factor && a->offset == b->offset;
+}
+
+crd_status crdi_pack_add_unit(crdi_pack_writer* w, crdi_pack_units* units, const char* name,
+                              const crd_dimension* dimension, const char** out)
+{
+    crd_dimension parsed;
+    *out = NULL;
+    if (!name || !name[0]) { return CRD_OK; }
+    if (!dimension) {
+        if (!crd_dimension_parse(name, &parsed)) { return CRD_OK; }
+        dimension = &parsed;
+    }
+    for (int i = 1;; i++) { // FMUs may mean different things by one name
+        const char* own = i == 1 ? crdi_arena_text(&w->arena, name, strlen(name))
+                                 : crdi_arena_format(&w->arena, "%s_%d", name, i);
+        if (!own) { return CRD_E_MEMORY; }
+        const int found = crdi_map_find(&units->map, own);
+        if (found >= 0 && !same_dimension(&units->items[found].dimension, dimension)) { continue; }
+        *out = own;
+        if (found >= 0) { return CRD_OK; }
+        crdi_pack_unit* grown = crdi_grow(w->ctx, units->items, &units->capacity,
+                                          (size_t)units->count + 1, sizeof *grown);
+        if (!grown) { return CRD_E_MEMORY; }
+        units->items = grown;
+        units->items[units->count] = (crdi_pack_unit){own, *dimension};
+        return crdi_map_add(&units->map, own, units->count++, NULL);
+    }
+}
+
+crd_status crdi_pack_add_port_unit(crdi_pack_writer* w, crdi_pack_units* units,
+                                   const crdi_pack_port* p, const char** out)
+{
+    crd_dimension d, whole;
+    const char* name = p->look.unit;
+    const bool known = crdi_pack_dimension(p, &d);
+    if (known && p->look.relative) { // degC of a difference is not degC of a temperature
+        whole = p->look.dimension;
+        const bool zero_point =
+            (p->look.has_dimension || crd_dimension_parse(name, &whole)) && whole.offset != 0;
+        if (zero_point) { name = crdi_arena_format(&w->arena, "%s_relative", name); }
+        if (!name) { return CRD_E_MEMORY; }
+    }
+    return crdi_pack_add_unit(w, units, name, known ? &d : NULL, out);
+}
+
+void crdi_pack_put_units(crdi_pack_writer* w, crdi_text* t, const char* prefix,
+                         const crdi_pack_units* units)
+{
+    if (units->count == 0) { return; }
+    crdi_text_add(t, "  <%s:Units>\n", prefix);
+    for (int i = 0; i < units->count; i++) {
+        const crd_dimension* d = &units->items[i].dimension;
+        const struct {
+            const char* name;
+            int exponent;
+        } base[] = {{"kg", d->kg}, {"m", d->m},     {"s", d->s},   {"A", d->A},
+                    {"K", d->K},   {"mol", d->mol}, {"cd", d->cd}, {"rad", d->rad}};
+        crdi_text_add(t, "    <ssc:Unit");
+        crdi_pack_attribute(w, t, "name", units->items[i].name);
+        crdi_text_add(t, "><ssc:BaseUnit");
+        for (size_t k = 0; k < sizeof base / sizeof *base; k++) {
+            if (base[k].exponent) {
+                crdi_text_add(t, " %s=\"%d\"", base[k].name, base[k].exponent);
+            }
+        }
+        if (d->factor != 1) { crdi_pack_number(t, "factor", d->factor); }
+        if (d->offset != 0) { crdi_pack_number(t, "offset", d->offset); }
+        crdi_text_add(t, "/></ssc:Unit>\n");
+    }
+    crdi_text_add(t, "  </%s:Units>\n", prefix);
+}
+
+static bool same_items(const crdi_pack_enumeration* e, const crd_ssp_connector* c)
+{
+    if (e->count != c->item_count) { return false; }
+    for (int i = 0; i < e->count; i++) {
+        if (e->items[i].value != c->items[i].value ||
+            strcmp(e->items[i].name, c->items[i].name) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Gives the connector's enumeration the name under which it stands in the file.
+static crd_status add_enumeration(crdi_pack_writer* w, crd_ssp_connector* c)
+{
+    const char* name = c->enumeration[0] ? c->enumeration : c->name;
+    for (int i = 1;; i++) {
+        const char* own = i == 1 ? name : crdi_arena_format(&w->arena, "%s_%d", name, i);
+        if (!own) { return CRD_E_MEMORY; }
+        const int found = crdi_map_find(&w->enumeration_map, own);
+        if (found >= 0 && !same_items(&w->enumerations[found], c)) { continue; }
+        c->enumeration = own;
+        if (found >= 0) { return CRD_OK; }
+        crdi_pack_enumeration* grown = crdi_grow(w->ctx, w->enumerations, &w->enumeration_capacity,
+                                                 (size_t)w->enumeration_count + 1, sizeof *grown);
+        if (!grown) { return CRD_E_MEMORY; }
+        w->enumerations = grown;
+        w->enumerations[w->enumeration_count] =
+            (crdi_pack_enumeration){own, c->items, c->item_count};
+        return crdi_map_add(&w->enumeration_map, own, w->enumeration_count++, NULL);
+    }
+}
+
+static void put_enumerations(crdi_pack_writer* w, crdi_text* t)
+{
+    if (w->enumeration_count == 0) { return; }
+    crdi_text_add(t, "  <ssd:Enumerations>\n");
+    for (int i = 0; i < w->enumeration_count; i++) {
+        const crdi_pack_enumeration* e = &w->enumerations[i];
+        crdi_text_add(t, "    <ssc:Enumeration");
+        crdi_pack_attribute(w, t, "name", e->name);
+        crdi_text_add(t, ">\n");
+        for (int k = 0; k < e->count; k++) {
+            crdi_text_add(t, "      <ssc:Item");
+            crdi_pack_attribute(w, t, "name", e->items[k].name);
+            crdi_text_add(t, " value=\"%lld\"/>\n", (long long)e->items[k].value);
+        }
+        crdi_text_add(t, "    </ssc:Enumeration>\n");
+    }
+    crdi_text_add(t, "  </ssd:Enumerations>\n");
+}
+
+// ---- connectors --------------------------------------------------------------------------------
+
+static bool copy_text(crdi_pack_writer* w, const char** text)
+{
+    *text = *text && **text ? crdi_arena_text(&w->arena, *text, strlen(*text)) : "";
+    return *text != NULL;
+}
+
+// The source's array lives until its next call.
+static bool copy_connector(crdi_pack_writer* w, crd_ssp_connector* c)
+{
+    crd_ssp_item* items = crdi_arena_new(&w->arena, (size_t)c->item_count, sizeof *items);
+    uint64_t* sizes = crdi_arena_new(&w->arena, (size_t)c->rank, sizeof *sizes);
+    if (!items || !sizes || !copy_text(w, &c->name) || !copy_text(w, &c->unit) ||
+        !copy_text(w, &c->enumeration)) {
+        return false;
+    }
+    for (int i = 0; i < c->item_count; i++) {
+        items[i] = c->items[i];
+        // SSP 1.0 has 32 bits for the value of an item
+        if (items[i].value < INT32_MIN || items[i].value > INT32_MAX) { c->item_count = 0; }
+        if (!copy_text(w, &items[i].name)) { return false; }
+    }
+    if (c->rank) { memcpy(sizes, c->sizes, (size_t)c->rank * sizeof *sizes); }
+    c->items = items;
+    c->sizes = sizes;
+    return true;
+}
+
+static crdi_pack_port* add_port(crdi_pack_writer* w, crdi_pack_part* p, const crdi_pack_port* port)
+{
+    crdi_pack_port* grown =
+        crdi_grow(w->ctx, p->ports, &p->port_capacity, (size_t)p->port_count + 1, sizeof *grown);
+    if (!grown) { return NULL; }
+    p->ports = grown;
+    p->ports[p->port_count] = *port;
+    if (crdi_map_add(&p->port_map, port->look.name, p->port_count, NULL) < 0) { return NULL; }
+    return &p->ports[p->port_count++];
+}
+
+crdi_pack_port* crdi_pack_find_port(crdi_pack_part* p, const char* variable)
+{
+    const int found = crdi_map_find(&p->port_map, variable);
+    return found < 0 ? NULL : &p->ports[found];
+}
+
+crdi_pack_port* crdi_pack_port_of(crdi_pack_writer* w, int unit, const char* variable, bool output)
+{
+    crdi_pack_part* p = &w->parts[unit];
+    crdi_pack_port* port = crdi_pack_find_port(p, variable);
+    if (!port) {
+        // An element of an array: the same type, in SSP 1.0 under a name of its own.
+        const char* bracket = strrchr(variable, '[');
+        const char* array =
+            bracket ? crdi_arena_text(&w->arena, variable, (size_t)(bracket - variable)) : "";
+        if (!array) { return NULL; }
+        crdi_pack_port* whole = crdi_pack_find_port(p, array);
+        crdi_pack_port fresh = {.look = {.unit = "", .enumeration = ""}};
+        if (whole) {
+            fresh = *whole;
+            whole->used = true;
+        }
+        fresh.look.rank = 0;
+        fresh.element = whole != NULL;
+        fresh.look.name = variable;
+        port = add_port(w, p, &fresh);
+        if (!port) { return NULL; }
+    }
+    port->used = true;
+    if (port->look.causality == CRD_LOCAL || port->look.causality == CRD_INDEPENDENT) {
+        port->look.causality = output ? CRD_OUTPUT : CRD_INPUT;
+    }
+    return port;
+}
+
+static crd_status read_connectors(crdi_pack_writer* w, int unit)
+{
+    crd_status st = CRD_OK;
+    const crd_ssp_connector* list = NULL;
+    int count = 0;
+    crdi_pack_part* p = &w->parts[unit];
+    if (w->src && w->src->connectors) {
+        CRD_TRY(w->src->connectors(w->src->user, unit, &list, &count));
+    }
+    CRD_TRY(crdi_map_reserve(&p->port_map, (size_t)count));
+    for (int i = 0; i < count; i++) {
+        crdi_pack_port port = {.look = list[i], .typed = true};
+        if (!copy_connector(w, &port.look)) { return CRD_E_MEMORY; }
+        if (crdi_pack_find_port(p, port.look.name)) { continue; } // an alias that is listed twice
+        if (!add_port(w, p, &port)) { return CRD_E_MEMORY; }
+    }
+fail:
+    return st;
+}
+
+// What XML needs to know of a connector is in the tables of units and enumerations.
+static bool is_written(const crdi_pack_writer* w, const crdi_pack_port* p)
+{
+    const crd_causality c = p->look.causality;
+    if (c == CRD_LOCAL || c == CRD_INDEPENDENT) { return false; } // they only gave their types
+    if (p->element && w->opt.version == 2) { return false; }      // connections have indices
+    return p->used || !w->opt.only_used;
+}
+
+static crd_status register_port(crdi_pack_writer* w, crdi_pack_port* p)
+{
+    crd_status st = CRD_OK;
+    const char* name = NULL;
+    crd_ssp_connector* c = &p->look;
+    if (p->typed && crd_type_kind(c->type) == CRD_REAL) {
+        CRD_TRY(crdi_pack_add_port_unit(w, &w->units, p, &name));
+    }
+    c->unit = name ? name : "";
+    if (p->typed && c->type == CRD_ENUMERATION && c->item_count > 0) {
+        CRD_TRY(add_enumeration(w, c));
+    }
+fail:
+    return st;
+}
+
+const char* crdi_pack_type_name(const crdi_pack_writer* w, crd_type type)
+{
+    static const char* const one[CRD_TYPE_COUNT] = {
+        "Real",    "Real",    "Integer", "Integer",     "Integer", "Integer", "Integer", "Integer",
+        "Integer", "Integer", "Boolean", "Enumeration", "String",  "Binary",  NULL};
+    // Real and Integer are other words for Float64 and Int32, and understood by more tools.
+    static const char* const two[CRD_TYPE_COUNT] = {
+        "Real",  "Float32", "Int8",    "UInt8",       "Int16",  "UInt16", "Integer", "UInt32",
+        "Int64", "UInt64",  "Boolean", "Enumeration", "String", "Binary", "Clock"};
+    return w->opt.version == 2 ? two[type] : one[type];
+}
+
+static void put_connector(crdi_pack_writer* w, crdi_text* t, const crdi_pack_port* p, int depth)
+{
+    static const char* const kinds[CRD_CAUSALITY_COUNT] = {
+        [CRD_INPUT] = "input",
+        [CRD_OUTPUT] = "output",
+        [CRD_PARAMETER] = "parameter",
+        [CRD_CALCULATED_PARAMETER] = "calculatedParameter",
+        [CRD_STRUCTURAL_PARAMETER] = "structuralParameter"};
+    const crd_ssp_connector* c = &p->look;
+    const char* kind = kinds[c->causality];
+    if (w->opt.version == 1 && c->causality == CRD_STRUCTURAL_PARAMETER) { kind = "parameter"; }
+    crdi_text_add(t, "%*s<ssd:Connector", depth, "");
+    crdi_pack_attribute(w, t, "name", c->name);
+    crdi_pack_attribute(w, t, "kind", kind);
+    const bool items = c->type == CRD_ENUMERATION && c->item_count > 0;
+    const char* type = !p->typed                              ? NULL
+                       : c->type == CRD_ENUMERATION && !items ? "Integer"
+                                                              : crdi_pack_type_name(w, c->type);
+    const bool sizes = w->opt.version == 2 && c->rank > 0;
+    if (!type && !sizes) {
+        crdi_text_add(t, "/>\n");
+        return;
+    }
+    crdi_text_add(t, ">");
+    if (type) {
+        crdi_text_add(t, "<ssc:%s", type);
+        if (items) { crdi_pack_attribute(w, t, "name", c->enumeration); }
+        if (crd_type_kind(c->type) == CRD_REAL && c->unit[0]) {
+            crdi_pack_attribute(w, t, "unit", c->unit);
+        }
+        crdi_text_add(t, "/>");
+    }
+    for (int i = 0; sizes && i < c->rank; i++) {
+        crdi_text_add(t, "<ssc:Dimension size=\"%llu\"/>", (unsigned long long)c->sizes[i]);
+    }
+    crdi_text_add(t, "</ssd:Connector>\n");
+}
+
+// ---- elements ----------------------------------------------------------------------------------
+
+static crd_status add_element(crdi_pack_writer* w, const char* path, const char* name, int parent,
+                              int unit, int* out)
+{
+    crdi_pack_element* grown = crdi_grow(w->ctx, w->elements, &w->element_capacity,
+                                         (size_t)w->element_count + 1, sizeof *grown);
+    if (!grown) { return CRD_E_MEMORY; }
+    w->elements = grown;
+    const int index = w->element_count++;
+    w->elements[index] =
+        (crdi_pack_element){.name = name,
+                            .path = path,
+                            .parent = parent,
+                            .depth = parent < 0 ? 0 : w->elements[parent].depth + 1,
+                            .unit = unit,
+                            .first = -1,
+                            .last = -1,
+                            .next = -1,
+                            .first_hop = -1,
+                            .last_hop = -1,
+                            .first_link = -1,
+                            .last_link = -1};
+    *out = index;
+    if (parent >= 0) {
+        crdi_pack_element* p = &w->elements[parent];
+        if (p->last >= 0) {
+            w->elements[p->last].next = index;
+        } else {
+            p->first = index;
+        }
+        p->last = index;
+    }
+    return crdi_map_add(&w->element_map, path, index, NULL);
+}
+
+// Whether the dots of the name can be systems again.
+static crd_status can_nest(crdi_pack_writer* w, const char* name, bool* out)
+{
+    int depth = 0;
+    *out = name[0] != '.' && name[strlen(name) - 1] != '.' && !strstr(name, "..");
+    for (const char* dot = strchr(name, '.'); dot && *out; dot = strchr(dot + 1, '.')) {
+        const char* outer = crdi_arena_text(&w->arena, name, (size_t)(dot - name));
+        if (!outer) { return CRD_E_MEMORY; }
+        *out = ++depth <= CRDI_PACK_DEPTH && crd_system_find(w->s, outer) < 0;
+    }
+    return CRD_OK;
+}
+
+static crd_status place_flat(crdi_pack_writer* w, int unit, crdi_pack_part* p)
+{
+    char* base = crdi_arena_text(&w->arena, w->s->units[unit].name, strlen(w->s->units[unit].name));
+    if (!base) { return CRD_E_MEMORY; }
+    for (char* c = base; *c; c++) {
+        if (*c == '.') { *c = '_'; }
+    }
+    const char* name = base;
+    for (int i = 2; crd_system_find(w->s, name) >= 0 || crdi_map_find(&w->element_map, name) >= 0;
+         i++) {
+        name = crdi_arena_format(&w->arena, "%s_%d", base, i);
+        if (!name) { return CRD_E_MEMORY; }
+    }
+    p->name = name;
+    return add_element(w, name, name, 0, unit, &p->element);
+}
+
+static crd_status place_unit(crdi_pack_writer* w, int unit)
+{
+    crd_status st = CRD_OK;
+    crdi_pack_part* p = &w->parts[unit];
+    const char* name = w->s->units[unit].name;
+    bool nests = false;
+    CRD_TRY(can_nest(w, name, &nests));
+    if (!nests) { return place_flat(w, unit, p); }
+    int parent = 0;
+    const char* begin = name;
+    for (const char* dot = strchr(name, '.'); dot; dot = strchr(begin, '.')) {
+        const char* path = crdi_arena_text(&w->arena, name, (size_t)(dot - name));
+        if (!path) { return CRD_E_MEMORY; }
+        int system = crdi_map_find(&w->element_map, path);
+        if (system < 0) {
+            CRD_TRY(add_element(w, path, path + (begin - name), parent, -1, &system));
+        }
+        parent = system;
+        begin = dot + 1;
+    }
+    p->name = name;
+    CRD_TRY(add_element(w, name, begin, parent, unit, &p->element));
+fail:
+    return st;
+}
+
+static void put_notes(crdi_pack_writer* w, crdi_text* t, int unit, int depth)
+{
+    bool any = false;
+    for (int i = 0; i < w->s->note_count; i++) {
+        const crd_note* n = &w->s->notes[i];
+        if (n->unit != unit) { continue; }
+        if (!any && unit >= 0) { crdi_text_add(t, "%*s<ssd:Annotations>\n", depth, ""); }
+        any = true;
+        crdi_text_add(t, "%*s%s\n", depth + 2, "", n->xml);
+    }
+    if (any && unit >= 0) { crdi_text_add(t, "%*s</ssd:Annotations>\n", depth, ""); }
+}
+
+static void put_component(crdi_pack_writer* w, crdi_text* t, const crdi_pack_element* e, int depth)
+{
+    static const char* const interfaces[] = {NULL, "CoSimulation", "ModelExchange"};
+    const crd_unit_spec* u = &w->s->units[e->unit];
+    const crdi_pack_part* p = &w->parts[e->unit];
+    crdi_text_add(t, "%*s<ssd:Component", depth, "");
+    crdi_pack_attribute(w, t, "name", e->name);
+    crdi_pack_attribute(w, t, "type",
+                        u->source == CRD_UNIT_FMU      ? "application/x-fmu-sharedlibrary"
+                        : u->source == CRD_UNIT_REPLAY ? CRD_SSP_REPLAY
+                                                       : CRD_SSP_SIGNAL);
+    // 1.0 insists on a source also where there is no file
+    if (p->source[0] || w->opt.version == 1) { crdi_pack_attribute(w, t, "source", p->source); }
+    if (u->source == CRD_UNIT_FMU && interfaces[u->interface]) {
+        crdi_pack_attribute(w, t, "implementation", interfaces[u->interface]);
+    }
+    crdi_text_add(t, ">\n");
+    bool any = false;
+    for (int i = 0; i < p->port_count; i++) {
+        if (!is_written(w, &p->ports[i])) { continue; }
+        if (!any) { crdi_text_add(t, "%*s<ssd:Connectors>\n", depth + 2, ""); }
+        any = true;
+        put_connector(w, t, &p->ports[i], depth + 4);
+    }
+    if (any) { crdi_text_add(t, "%*s</ssd:Connectors>\n", depth + 2, ""); }
+    put_notes(w, t, e->unit, depth + 2);
+    crdi_text_add(t, "%*s</ssd:Component>\n", depth, "");
+}
+
+static void put_system(crdi_pack_writer* w, crdi_text* t, int index, int depth)
+{
+    const crdi_pack_element* e = &w->elements[index];
+    crdi_text_add(t, "%*s<ssd:System", depth, "");
+    crdi_pack_attribute(w, t, "name", e->name);
+    crdi_text_add(t, ">\n");
+    if (e->first_hop >= 0) {
+        crdi_text_add(t, "%*s<ssd:Connectors>\n", depth + 2, "");
+        for (int i = e->first_hop; i >= 0; i = w->hops[i].next) {
+            crdi_pack_port port = w->hops[i].port;
+            port.look.causality = w->hops[i].output ? CRD_OUTPUT : CRD_INPUT;
+            put_connector(w, t, &port, depth + 4);
+        }
+        crdi_text_add(t, "%*s</ssd:Connectors>\n", depth + 2, "");
+    }
+    if (index == 0 && w->values > 0) {
+        crdi_text_add(t,
+                      "%*s<ssd:ParameterBindings>\n"
+                      "%*s<ssd:ParameterBinding type=\"application/x-ssp-parameter-set\" "
+                      "source=\"resources/%s.ssv\"/>\n"
+                      "%*s</ssd:ParameterBindings>\n",
+                      depth + 2, "", depth + 4, "", w->stem, depth + 2, "");
+    }
+    if (e->first >= 0) {
+        crdi_text_add(t, "%*s<ssd:Elements>\n", depth + 2, "");
+        for (int i = e->first; i >= 0; i = w->elements[i].next) {
+            if (w->elements[i].unit >= 0) {
+                put_component(w, t, &w->elements[i], depth + 4);
+            } else {
+                put_system(w, t, i, depth + 4);
+            }
+        }
+        crdi_text_add(t, "%*s</ssd:Elements>\n", depth + 2, "");
+    }
+    if (e->first_link >= 0) {
+        crdi_text_add(t, "%*s<ssd:Connections>\n", depth + 2, "");
+        for (int i = e->first_link; i >= 0; i = w->links[i].next) {
+            crdi_pack_put_link(w, t, &w->links[i], depth + 4);
+        }
+        crdi_text_add(t, "%*s</ssd:Connections>\n", depth + 2, "");
+    }
+    crdi_text_add(t, "%*s</ssd:System>\n", depth, "");
+}
+
+static void put_annotations(crdi_pack_writer* w, crdi_text* t)
+{
+    bool any = w->yaml.length > 0;
+    for (int i = 0; i < w->s->note_count; i++) {
+        any = any || w->s->notes[i].unit < 0;
+    }
+    if (!any) { return; }
+    crdi_text_add(t, "  <ssd:Annotations>\n");
+    if (w->yaml.length > 0) {
+        crdi_text_add(t, "    <ssc:Annotation type=\"%s\"><yaml xmlns=\"%s\">\n",
+                      CRD_SSP_ANNOTATION, CRD_SSP_SPACE);
+        put_content(w, t, w->yaml.data);
+        crdi_text_add(t, "</yaml></ssc:Annotation>\n");
+    }
+    put_notes(w, t, -1, 2);
+    crdi_text_add(t, "  </ssd:Annotations>\n");
+}
+
+static void put_description(crdi_pack_writer* w)
+{
+    crdi_text* t = &w->ssd;
+    const crd_run_spec* r = &w->s->run;
+    crdi_text_add(t,
+                  "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+                  "<ssd:SystemStructureDescription"
+                  " xmlns:ssd=\"http://ssp-standard.org/SSP1/SystemStructureDescription\"\n"
+                  "    xmlns:ssc=\"http://ssp-standard.org/SSP1/SystemStructureCommon\"\n"
+                  "    version=\"%d.0\"",
+                  w->opt.version);
+    crdi_pack_attribute(w, t, "name", w->title);
+    if (w->opt.author) { crdi_pack_attribute(w, t, "author", w->opt.author); }
+    crdi_text_add(t, " generationTool=\"Cardan %s\">\n", crd_version());
+    put_system(w, t, 0, 2);
+    put_enumerations(w, t);
+    crdi_pack_put_units(w, t, "ssd", &w->units);
+    if (!isnan(r->start) || !isnan(r->stop)) {
+        crdi_text_add(t, "  <ssd:DefaultExperiment");
+        // OMSimulator wants a start time beside a stop time.
+        crdi_pack_number(t, "startTime", isnan(r->start) ? 0 : r->start);
+        if (!isnan(r->stop)) { crdi_pack_number(t, "stopTime", r->stop); }
+        crdi_text_add(t, "/>\n");
+    }
+    put_annotations(w, t);
+    crdi_text_add(t, "</ssd:SystemStructureDescription>\n");
+}
+
+// ---- the whole ---------------------------------------------------------------------------------
+
+static crd_status check_units(crdi_pack_writer* w)
+{
+    int own = 0;
+    const char* first = "";
+    struct stat target, file;
+    const bool exists = stat(w->path, &target) == 0;
+    for (int i = -2; i < w->s->unit_count; i++) {
+        const crd_unit_spec* u = i < 0 ? NULL : &w->s->units[i];
+        const char* input = u ? u->path : i == -1 ? w->s->file : w->s->base;
+        if (exists && stat(input, &file) == 0 && file.st_dev == target.st_dev &&
+            file.st_ino == target.st_ino) {
+            return crdi_fail(w->ctx, CRD_E_RANGE,
+                             "%s: the package would overwrite %s, expected another file", w->path,
+                             u ? "the file of a unit" : "what it is made of");
+        }
+        if (!u) { continue; }
+        if (u->source == CRD_UNIT_NATIVE) {
+            return crdi_fail(w->ctx, CRD_E_UNSUPPORTED,
+                             "unit '%s' is a model inside a program: it cannot be packed, expected "
+                             "FMUs, signals and recordings",
+                             u->name);
+        }
+        if (u->source != CRD_UNIT_FMU && own++ == 0) { first = u->name; }
+    }
+    if (own > 0) {
+        crdi_log(w->ctx, CRD_LOG_WARNING,
+                 "%s: %d unit%s no FMU%s (%s%s): only Cardan runs that part of the package",
+                 w->path, own, own == 1 ? " is" : "s are", own == 1 ? "" : "s", first,
+                 own == 1 ? "" : ", ...");
+    }
+    return CRD_OK;
+}
+
+static crd_status make_title(crdi_pack_writer* w)
+{
+    const crd_system* s = w->s;
+    const char* title = s->title && s->title[0] ? s->title : s->file;
+    if (title == s->file) { // its name without folder and ending
+        const char* slash = strrchr(title, '/');
+        if (slash) { title = slash + 1; }
+        const char* dot = strrchr(title, '.');
+        title = crdi_arena_text(&w->arena, title,
+                                dot && dot > title ? (size_t)(dot - title) : strlen(title));
+        if (!title) { return CRD_E_MEMORY; }
+    }
+    if (!title[0]) { title = s->unit_count == 1 ? s->units[0].name : "system"; }
+    w->title = title;
+    w->stem = crdi_pack_plain_name(w, title, strlen(title));
+    return w->stem ? CRD_OK : CRD_E_MEMORY;
+}
+
+static crd_status make_parts(crdi_pack_writer* w)
+{
+    crd_status st = CRD_OK;
+    const int count = w->s->unit_count;
+    w->parts = crdi_arena_new(&w->arena, (size_t)count, sizeof *w->parts);
+    if (!w->parts) { return CRD_E_MEMORY; }
+    for (int i = 0; i < count; i++) {
+        crdi_map_init(&w->parts[i].port_map, w->ctx);
+    }
+    int root = 0;
+    CRD_TRY(add_element(w, "", w->title, -1, -1, &root));
+    for (int i = 0; i < count; i++) {
+        CRD_TRY(place_unit(w, i));
+        CRD_TRY(read_connectors(w, i));
+    }
+fail:
+    return st;
+}
+
+// Names of units and enumerations, in the order of the file.
+static crd_status register_ports(crdi_pack_writer* w)
+{
+    crd_status st = CRD_OK;
+    for (int i = 0; i < w->s->unit_count; i++) {
+        crdi_pack_part* p = &w->parts[i];
+        for (int k = 0; k < p->port_count; k++) {
+            if (is_written(w, &p->ports[k])) { CRD_TRY(register_port(w, &p->ports[k])); }
+        }
+    }
+    for (int i = 0; i < w->hop_count; i++) {
+        CRD_TRY(register_port(w, &w->hops[i].port));
+    }
+fail:
+    return st;
+}
+
+static crd_status write_package(crdi_pack_writer* w)
+{
+    crd_status st = CRD_OK;
+    const char* ssv = NULL;
+    CRD_TRY(check_units(w));
+    CRD_TRY(make_title(w));
+    CRD_TRY(
+        crdi_pack_resource_name(w, w->stem, ".ssv", &ssv)); // first, so that the name is its own
+    CRD_TRY(make_parts(w));
+    CRD_TRY(crdi_pack_route(w));
+    CRD_TRY(crdi_archive_create(w->ctx, w->path, &w->zip));
+    CRD_TRY(crdi_pack_files(w));
+    CRD_TRY(crdi_pack_values(w));
+    CRD_TRY(crdi_pack_yaml(w));
+    CRD_TRY(register_ports(w));
+    put_description(w);
+    if (w->ssd.failed || w->ssv.failed || w->yaml.failed) { CRD_TRY(CRD_E_MEMORY); }
+    if (w->bad) {
+        CRD_TRY(crdi_fail(w->ctx, CRD_E_RANGE,
+                          "%s: '%s' cannot stand in XML, expected UTF-8 without control characters",
+                          w->path, crdi_show(w->bad).text));
+    }
+    CRD_TRY(crdi_archive_add(w->zip, "SystemStructure.ssd", w->ssd.data, w->ssd.length));
+    if (w->values > 0) { CRD_TRY(crdi_archive_add(w->zip, ssv, w->ssv.data, w->ssv.length)); }
+    CRD_TRY(crdi_archive_finish(w->zip));
+fail:
+    return st;
+}
+
+static void clear_writer(crdi_pack_writer* w)
+{
+    crdi_archive_discard(w->zip);
+    if (w->scratch && !crdi_scratch_remove(w->scratch)) {
+        crdi_log(w->ctx, CRD_LOG_WARNING, "the folder %s could not be removed", w->scratch);
+    }
+    for (int i = 0; w->parts && i < w->s->unit_count; i++) {
+        crdi_map_clear(&w->parts[i].port_map);
+        crdi_free(w->ctx, w->parts[i].ports);
+    }
+    crdi_map* maps[] = {&w->element_map, &w->hop_map, &w->units.map, &w->enumeration_map,
+                        &w->files};
+    void* arrays[] = {w->elements, w->hops, w->links, w->units.items, w->enumerations};
+    for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
+        crdi_map_clear(maps[i]);
+        crdi_free(w->ctx, arrays[i]);
+    }
+    crdi_text_clear(&w->ssd);
+    crdi_text_clear(&w->ssv);
+    crdi_text_clear(&w->yaml);
+    crdi_arena_clear(&w->arena);
+}
+
+crd_status crd_ssp_write(const crd_system* s, const char* path, const crd_ssp_source* src,
+                         const crd_ssp_options* opt)
+{
+    crdi_pack_writer w = {.s = s, .ctx = s->ctx, .src = src, .path = path};
+    if (opt) { w.opt = *opt; }
+    if (w.opt.version == 0) { w.opt.version = 1; }
+    if (w.opt.version != 1 && w.opt.version != 2) {
+        return crdi_fail(s->ctx, CRD_E_RANGE, "%s: SSP version %d, expected 1 or 2", path,
+                         w.opt.version);
+    }
+    crdi_arena_init(&w.arena, s->ctx);
+    crdi_map_init(&w.element_map, s->ctx);
+    crdi_map_init(&w.hop_map, s->ctx);
+    crdi_map_init(&w.units.map, s->ctx);
+    crdi_map_init(&w.enumeration_map, s->ctx);
+    crdi_map_init(&w.files, s->ctx);
+    crdi_text_init(&w.ssd, s->ctx);
+    crdi_text_init(&w.ssv, s->ctx);
+    crdi_text_init(&w.yaml, s->ctx);
+    const crd_status st = write_package(&w);
+    clear_writer(&w);
+    return st;
+}
