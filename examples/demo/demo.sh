@@ -97,8 +97,14 @@ say "" \
 "$cardan" plot "$out/monolithic.csv" "$out/coupled-hold.csv" "$out/coupled-linear.csv" --variables x2 --variables energy \
     --title 'Linear oscillator: one FMU, and two coupled ones (step 1 ms)' --output "$out/oscillator.svg" >/dev/null
 
+# The same as people hand it on: a measurement file, and a page made of it.
+"$cardan" run "$out/oscillator.yaml" --extrapolation linear --quiet --output "$out/oscillator.mf4"
+"$cardan" report "$out/oscillator.mf4" --output "$out/oscillator.html" >/dev/null
+
 say "Files:" \
     "  $out/oscillator.svg   the plot: open it in a browser" \
+    "  $out/oscillator.html  a report of the run with linear extrapolation, to zoom and hand on" \
+    "  $out/oscillator.mf4   its results as MDF 4.10" \
     "  $out/*.csv            x1, x2 and energy of every run" \
     "  $out/runs/*.csv       what cardan recorded" \
     "  $out/oscillator.yaml  the system description"

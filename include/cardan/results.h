@@ -227,9 +227,9 @@ typedef struct crd_table {
     const crd_table_column* columns; ///< without time
 } crd_table;
 
-/// CSV, MF4 and MAT. CSV: comma, semicolon or tab separated, quotes as in RFC 4180, first column is
-/// time whatever its name, optional row of units in brackets. Bounded by memory only; CRD_E_FORMAT
-/// with "file:line: ...".
+/// CSV, MF4 and MAT. CSV: comma, semicolon, tab or blanks between fields, quotes as in RFC 4180; time
+/// is the column called so, or else the first; units in the names or in a row of their own (see
+/// docs/formats.md). Bounded by memory only; CRD_E_FORMAT with "file:line: ...".
 CRD_API crd_status crd_table_read(crd_context* ctx, const char* path, crd_table** out);
 /// CSV from memory.
 CRD_API crd_status crd_table_parse(crd_context* ctx, const char* text, size_t length,

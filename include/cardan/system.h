@@ -25,7 +25,7 @@ typedef struct crd_map_entry {
 /// have stays as it is. Else: converted from the unit before into `unit` if both are known and
 /// `convert_units`, then gain * value + offset.
 typedef struct crd_transformation {
-    const char* unit; ///< physical unit of the value behind it, "" not said
+    const char* unit; ///< physical unit of the value behind it, "": that of the value before it
     const crd_dimension* dimension; ///< of `unit` as its file defines it; NULL: known by its name
     double gain, offset;     ///< 1, 0
     bool has_transformation; ///< gain or offset was given

@@ -171,9 +171,11 @@ typedef enum crdi_file_kind {
     CRDI_FILE_DCP,       // slave description
     CRDI_FILE_SSV,       // parameter set
     CRDI_FILE_SSM,       // parameter mapping
+    CRDI_FILE_PIPE,      // can be read once only: what the command expects
 } crdi_file_kind;
 // By ending, else by content. CRD_E_NOT_FOUND, CRD_E_IO, CRD_E_UNSUPPORTED with a sentence.
 crd_status crdi_file_detect(crd_context* ctx, const char* path, crdi_file_kind* out);
+bool crdi_is_archive(const char* path);            // it begins as a zip archive does
 bool crdi_same_file(const char* a, const char* b); // false if one of them does not exist
 // "a/b/name.fmu" -> "name", "." -> the folder's name, "-" -> "system"; in the arena.
 const char* crdi_file_stem(crdi_arena* a, const char* path);
@@ -261,5 +263,6 @@ typedef struct crdi_input {
         .help = "begin the recording again when it ends"                                           \
     }
 
-// Adds the recording to the system and connects its columns to inputs. Does nothing without path.
+// Adds the recording to the system and connects its columns to inputs. Does nothing if nothing is
+// given; the others without a path are CRD_E_RANGE.
 crd_status crdi_connect_input(struct crd_system* s, const crdi_input* in);

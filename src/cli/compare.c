@@ -124,6 +124,25 @@ static void print_text(crdi_cli* cli, const char* a, const char* b, const crd_co
            c->signal_count == 1 ? "s" : "", a, b, c->start, c->stop);
 }
 
+// Numbers are compared as they stand in the files.
+static void warn_units(crdi_cli* cli, const char* const paths[2], crd_table* const tables[2],
+                       const compare_options* o, const crd_pair* pairs)
+{
+    const crd_table *a = tables[0], *b = tables[1];
+    const int count = o->pairs.count ? o->pairs.count : a->column_count;
+    for (int i = 0; i < count; i++) {
+        const char* name = o->pairs.count ? pairs[i].a : a->columns[i].name;
+        const int in_a = crd_table_find(a, name);
+        const int in_b = crd_table_find(b, o->pairs.count ? pairs[i].b : name);
+        if (in_a < 0 || in_b < 0 || !crdi_match_any(&o->variables, name)) { continue; }
+        const char *x = a->columns[in_a].unit, *y = b->columns[in_b].unit;
+        if (!x[0] || !y[0] || strcmp(x, y) == 0) { continue; }
+        crdi_log(cli->ctx, CRD_LOG_WARNING,
+                 "%s is in '%s' in %s and in '%s' in %s; the numbers are compared as they are",
+                 name, x, paths[0], y, paths[1]);
+    }
+}
+
 static crd_status run_compare(crdi_cli* cli, const void* options, const crdi_list* arguments)
 {
     const compare_options* o = options;
@@ -144,6 +163,7 @@ static crd_status run_compare(crdi_cli* cli, const void* options, const crdi_lis
     opt.pairs = pairs;
     opt.pair_count = o->pairs.count;
     CRD_TRY(crd_compare(cli->ctx, tables[0], tables[1], &opt, &c));
+    warn_units(cli, (const char* const[]){a, b}, tables, o, pairs);
     if (o->common.json) {
         CRD_TRY(print_json(cli, a, b, c));
     } else {

@@ -32,6 +32,15 @@ static crd_status read_head(crd_context* ctx, const char* path, char* head, size
     return CRD_OK;
 }
 
+bool crdi_is_archive(const char* path)
+{
+    char head[4] = "";
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const bool yes = fd >= 0 && read(fd, head, 4) == 4 && memcmp(head, "PK\3\4", 4) == 0;
+    if (fd >= 0) { close(fd); }
+    return yes;
+}
+
 static bool has_file(const char* folder, const char* name)
 {
     struct stat st;
@@ -55,15 +64,16 @@ static crd_status detect_folder(crd_context* ctx, const char* path, crdi_file_ki
     return CRD_OK;
 }
 
-// An archive without a telling name: an SSP has its structure at the root.
+// An archive without a telling name: an SSP has its structure at the root, a DCP slave one folder.
 static crdi_file_kind detect_archive(crd_context* ctx, const char* path)
 {
     crdi_archive* a = NULL;
     const crdi_archive_limits limits = {.max_unpacked = UINT64_MAX, .max_entries = 100000};
     if (crdi_archive_open(ctx, path, &limits, &a) < 0) { return CRDI_FILE_FMU; } // who says why
     const bool ssp = crdi_archive_find(a, "SystemStructure.ssd") >= 0;
+    const bool dcp = crdi_archive_find(a, "v1.0/dcpSlaveDescription.dcpx") >= 0;
     crdi_archive_close(a);
-    return ssp ? CRDI_FILE_SSP : CRDI_FILE_FMU;
+    return ssp ? CRDI_FILE_SSP : dcp ? CRDI_FILE_DCP : CRDI_FILE_FMU;
 }
 
 // By the first bytes. false: they do not tell.
@@ -88,17 +98,32 @@ static bool detect_content(crd_context* ctx, const char* path, const char* head,
     return true;
 }
 
+// A table starts with a line of names, or a line of numbers after its comments; a description has
+// keys with colons.
+static bool looks_like_table(char* head)
+{
+    char* line = head;
+    while (*line == '#' || *line == '\r' || *line == '\n') {
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    line[strcspn(line, "\r\n")] = 0;
+    if (strchr(line, ':')) { return false; }
+    line += strspn(line, " ");
+    return strpbrk(line, ",;\t") || crdi_number_prefix(line) > 0;
+}
+
 crd_status crdi_file_detect(crd_context* ctx, const char* path, crdi_file_kind* out)
 {
     static const struct {
         const char* ending;
         crdi_file_kind kind;
-    } endings[] = {{".csv", CRDI_FILE_RECORDING}, {".tsv", CRDI_FILE_RECORDING},
-                   {".mf4", CRDI_FILE_RECORDING}, {".mat", CRDI_FILE_RECORDING},
-                   {".yaml", CRDI_FILE_SYSTEM},   {".yml", CRDI_FILE_SYSTEM},
-                   {".fmu", CRDI_FILE_FMU},       {".ssp", CRDI_FILE_SSP},
-                   {".ssd", CRDI_FILE_SSP},       {".ssv", CRDI_FILE_SSV},
-                   {".ssm", CRDI_FILE_SSM},       {".dcpx", CRDI_FILE_DCP}};
+    } endings[] = {
+        {".csv", CRDI_FILE_RECORDING}, {".tsv", CRDI_FILE_RECORDING}, {".mf4", CRDI_FILE_RECORDING},
+        {".mat", CRDI_FILE_RECORDING}, {".yaml", CRDI_FILE_SYSTEM},   {".yml", CRDI_FILE_SYSTEM},
+        {".fmu", CRDI_FILE_FMU},       {".ssp", CRDI_FILE_SSP},       {".ssd", CRDI_FILE_SSP},
+        {".ssv", CRDI_FILE_SSV},       {".ssm", CRDI_FILE_SSM},       {".dcpx", CRDI_FILE_DCP},
+        {".dcp", CRDI_FILE_DCP},       {".mdf", CRDI_FILE_RECORDING}};
     struct stat info;
     if (stat(path, &info) != 0) {
         const crd_status st = errno == ENOENT || errno == ENOTDIR ? CRD_E_NOT_FOUND : CRD_E_IO;
@@ -112,6 +137,10 @@ crd_status crdi_file_detect(crd_context* ctx, const char* path, crdi_file_kind* 
             return CRD_OK;
         }
     }
+    if (!S_ISREG(info.st_mode)) { // what is read from a pipe is gone
+        *out = CRDI_FILE_PIPE;
+        return CRD_OK;
+    }
     char head[4096];
     const crd_status st = read_head(ctx, path, head, sizeof head);
     if (st < 0 || detect_content(ctx, path, head, out)) { return st; }
@@ -119,10 +148,7 @@ crd_status crdi_file_detect(crd_context* ctx, const char* path, crdi_file_kind* 
         *out = CRDI_FILE_FMU;
         return CRD_OK;
     }
-    // A table starts with a line of names, a description has keys with colons.
-    head[strcspn(head, "\r\n")] = 0;
-    const bool table = strpbrk(head, ",;\t") && !strchr(head, ':') && head[0] != '#';
-    *out = table ? CRDI_FILE_RECORDING : CRDI_FILE_SYSTEM;
+    *out = looks_like_table(head) ? CRDI_FILE_RECORDING : CRDI_FILE_SYSTEM;
     return CRD_OK;
 }
 
@@ -243,6 +269,7 @@ crd_status crdi_load_variant(crd_context* ctx, const char* path, const char* var
     case CRDI_FILE_SSP:
         return crd_ssp_load(ctx, path, variant, out);
     case CRDI_FILE_SYSTEM:
+    case CRDI_FILE_PIPE:
         return strcmp(path, "-") == 0 ? load_stdin(ctx, out)
                                       : crd_system_load_on(ctx, NULL, 0, path, crd_ssp_read, out);
     case CRDI_FILE_SSV:

@@ -3,6 +3,7 @@
 #include "cardan/system.h"
 
 #include <math.h>
+#include <string.h>
 
 // ---- systems -----------------------------------------------------------------------------------
 
@@ -133,6 +134,7 @@ static crd_status run_info(crdi_cli* cli, const void* options, const crdi_list* 
 {
     const crdi_info_options* o = options;
     const char* path = arguments->items[0];
+    if (strcmp(path, "-") == 0) { path = "/dev/stdin"; }
     crdi_file_kind kind;
     const crd_status st = crdi_file_detect(cli->ctx, path, &kind);
     if (st < 0) { return st; }
@@ -147,6 +149,7 @@ static crd_status run_info(crdi_cli* cli, const void* options, const crdi_list* 
     case CRDI_FILE_SSM:
         return crdi_info_ssv(cli, path, kind == CRDI_FILE_SSM, o);
     case CRDI_FILE_RECORDING:
+    case CRDI_FILE_PIPE:
         return crdi_info_recording(cli, path, o);
     case CRDI_FILE_DCP:
         return crdi_info_dcp(cli, path, o);
@@ -179,14 +182,16 @@ static const crdi_info_options defaults = {.common = CRDI_COMMON_DEFAULTS};
 const crdi_command crdi_command_info = {
     .name = "info",
     .arguments = "FILE",
-    .summary = "show what is in an FMU, an SSP, a system description, a result file or a .dcpx",
+    .summary = "show what is in an FMU, an SSP, a system description, a result file or a DCP slave",
     .description =
         "Shows what a file holds. FMU (archive, unpacked folder or modelDescription.xml): name, "
         "version, generator, capabilities, platforms, default experiment and variables. System "
         "description: units and connections. SSP: variants, components, files. SSV and SSM: "
         "parameters and mappings. Result (CSV, MF4, MAT): "
-        "time span, groups, events, attached files and the range of each signal. Description of a "
-        "DCP slave (.dcpx): operation modes, limits and variables. No code of an FMU is run.",
+        "time span, groups, events, attached files and the range of each signal; - reads a CSV "
+        "from "
+        "standard input. Description of a "
+        "DCP slave (.dcpx, .dcp): operation modes, limits and variables. No code of an FMU is run.",
     .examples = {{"cardan info motor.fmu", "what is this FMU?"},
                  {"cardan info motor.fmu --json | jq '.variables[].name'", "all names"},
                  {"cardan info run.mf4", "the signals of a result"}},
@@ -194,7 +199,7 @@ const crdi_command crdi_command_info = {
     .option_count = sizeof rows / sizeof *rows,
     .min_arguments = 1,
     .max_arguments = 1,
-    .extensions = "fmu|yaml|yml|csv|mf4|mat|ssp|ssd|ssv|ssm|dcpx|xml",
+    .extensions = "fmu|yaml|yml|csv|mf4|mat|ssp|ssd|ssv|ssm|dcpx|dcp|xml",
     .size = sizeof(crdi_info_options),
     .defaults = &defaults,
     .run = run_info,

@@ -1,4 +1,5 @@
-// cardan info on the description of a DCP slave (.dcpx).
+// cardan info on the description of a DCP slave, alone (.dcpx) or in its archive (.dcp).
+#include "cardan/archive.h"
 #include "cardan/xml.h"
 #include "cli/info.h"
 
@@ -174,6 +175,20 @@ static json_t* optional_text(const char* text)
     return *text ? crdi_json_text(text) : json_null();
 }
 
+// "a, b" -> ["a", "b"]
+static json_t* list_to_json(const crdi_text* joined)
+{
+    json_t* j = json_array();
+    const char* at = joined->data ? joined->data : "";
+    while (*at) {
+        const char* comma = strstr(at, ", ");
+        const size_t length = comma ? (size_t)(comma - at) : strlen(at);
+        json_array_append_new(j, json_stringn_nocheck(at, length)); // XML is UTF-8 already
+        at += length + (comma ? 2 : 0);
+    }
+    return j;
+}
+
 static json_t* slave_to_json(const char* path, const crdi_xml_element* root, const summary* s,
                              const crdi_info_options* o)
 {
@@ -184,10 +199,10 @@ static json_t* slave_to_json(const char* path, const crdi_xml_element* root, con
     for (size_t i = 0; i < sizeof head_keys / sizeof *head_keys; i++) {
         json_object_set_new(j, head_keys[i], optional_text(get(root, head_keys[i])));
     }
-    json_object_set_new(j, "operation_modes", crdi_json_text(s->modes.data));
-    json_object_set_new(j, "time_resolution", crdi_json_text(s->resolutions.data));
-    json_object_set_new(j, "transport", crdi_json_text(s->transports.data));
-    json_object_set_new(j, "capabilities", crdi_json_text(s->flags.data));
+    json_object_set_new(j, "operation_modes", list_to_json(&s->modes));
+    json_object_set_new(j, "time_resolution", list_to_json(&s->resolutions));
+    json_object_set_new(j, "transport", list_to_json(&s->transports));
+    json_object_set_new(j, "capabilities", list_to_json(&s->flags));
     json_t* list = json_array();
     const crdi_xml_element* variables = crdi_xml_child(root, "", "Variables");
     for (const crdi_xml_element* v = variables ? variables->first : NULL; v; v = v->next) {
@@ -251,6 +266,39 @@ static crd_status read_whole(crd_context* ctx, const char* path, char** out, siz
     return CRD_OK;
 }
 
+// An archive has one folder for each version of the standard; there is 1.0 only.
+static crd_status read_archived(crd_context* ctx, const char* path, char** out, size_t* length)
+{
+    static const char entry[] = "v1.0/dcpSlaveDescription.dcpx";
+    const crdi_archive_limits limits = {.max_unpacked = UINT64_MAX, .max_entries = 100000};
+    crdi_archive* a = NULL;
+    crd_status st = crdi_archive_open(ctx, path, &limits, &a);
+    if (st < 0) { return st; }
+    const int32_t index = crdi_archive_find(a, entry);
+    st = index < 0 ? crdi_fail(ctx, CRD_E_FORMAT,
+                               "%s: it has no %s, expected the archive of a DCP slave", path, entry)
+                   : crdi_archive_read(a, index, MAX_BYTES, out, length);
+    crdi_archive_close(a);
+    return st;
+}
+
+static crd_status check_patterns(crd_context* ctx, const crdi_xml_element* root, const char* path,
+                                 const crdi_list* patterns)
+{
+    const crdi_xml_element* variables = crdi_xml_child(root, "", "Variables");
+    for (int i = 0; i < patterns->count; i++) {
+        const crdi_xml_element* v = variables ? variables->first : NULL;
+        while (v && !crdi_glob(patterns->items[i], get(v, "name"))) {
+            v = v->next;
+        }
+        if (!v) {
+            return crdi_fail(ctx, CRD_E_NOT_FOUND, "--variables '%s' fits no variable of %s",
+                             patterns->items[i], path);
+        }
+    }
+    return CRD_OK;
+}
+
 crd_status crdi_info_dcp(crdi_cli* cli, const char* path, const crdi_info_options* o)
 {
     crd_context* ctx = cli->ctx;
@@ -258,7 +306,8 @@ crd_status crdi_info_dcp(crdi_cli* cli, const char* path, const crdi_info_option
     char* text = NULL;
     size_t length = 0;
     crdi_xml* x = NULL;
-    CRD_TRY(read_whole(ctx, path, &text, &length));
+    CRD_TRY(crdi_is_archive(path) ? read_archived(ctx, path, &text, &length)
+                                  : read_whole(ctx, path, &text, &length));
     CRD_TRY(crdi_xml_parse(ctx, text, length, path, &x));
     if (!crdi_xml_is(x->root, "", "dcpSlaveDescription")) {
         st = crdi_fail(ctx, CRD_E_FORMAT,
@@ -266,6 +315,7 @@ crd_status crdi_info_dcp(crdi_cli* cli, const char* path, const crdi_info_option
                        x->root->line, x->root->name);
         goto fail;
     }
+    CRD_TRY(check_patterns(ctx, x->root, path, &o->variables));
     summary s;
     summary_init(&s, ctx, x->root);
     if (o->common.json) {

@@ -44,6 +44,34 @@ static void list_capabilities(const crd_fmu_description* d, capability out[CAPAB
     memcpy(out, all, sizeof all);
 }
 
+// Those of Model Exchange, which may differ from those of Co-Simulation.
+enum { EXCHANGE_CAPABILITIES = 8 };
+
+static void list_exchange(const crd_fmu_model_exchange* x, capability out[EXCHANGE_CAPABILITIES])
+{
+    const capability all[EXCHANGE_CAPABILITIES] = {
+        {x->can_get_set_state, "saves and restores its state", "get_set_state"},
+        {x->can_serialize_state, "serialises its state", "serialize_state"},
+        {x->provides_directional_derivatives, "directional derivatives", "directional_derivatives"},
+        {x->provides_adjoint_derivatives, "adjoint derivatives", "adjoint_derivatives"},
+        {x->needs_completed_step, "wants to know of each inner step", "completed_step"},
+        {x->can_be_instantiated_once, "only one instance per process", "only_one_instance"},
+        {x->can_not_use_memory_functions, "uses its own memory functions", "own_memory_functions"},
+        {x->needs_execution_tool, "needs the tool that made it", "needs_execution_tool"},
+    };
+    memcpy(out, all, sizeof all);
+}
+
+// With the start values of structural parameters.
+static int64_t count_states(const crd_fmu_description* d)
+{
+    int64_t n = 0;
+    for (int32_t r = 0; r < d->exchange.derivatives.count; r++) {
+        n += d->variables[d->exchange.derivatives.unknown[r]].size;
+    }
+    return n;
+}
+
 // The lengths of an array: "[3]", "[2,n]"; "" for a scalar.
 static const char* dimensions(const crd_fmu_description* d, int32_t i, char* out, size_t size)
 {
@@ -90,16 +118,34 @@ static void print_interfaces(const crd_fmu_description* d)
                        : "; cardan run needs Co-Simulation or Model Exchange");
 }
 
-static void print_capabilities(const crd_fmu_description* d)
+// The title for what comes next: "" once it was used.
+static const char* print_list(const char* title, const capability* all, int count)
 {
-    capability all[CAPABILITIES];
-    list_capabilities(d, all);
-    const char* title = "capabilities";
-    for (int i = 0; i < CAPABILITIES; i++) {
+    for (int i = 0; i < count; i++) {
         if (!all[i].there) { continue; }
         printf("%-14s%s\n", title, all[i].words);
         title = "";
     }
+    return title;
+}
+
+static void print_exchange(const crd_fmu_description* d)
+{
+    capability all[EXCHANGE_CAPABILITIES];
+    if (!d->has_model_exchange) { return; }
+    const long long states = (long long)count_states(d);
+    const long long indicators = (long long)d->exchange.indicator_count;
+    printf("%-14s%lld state%s, %lld event indicator%s\n", "exchange", states,
+           states == 1 ? "" : "s", indicators, indicators == 1 ? "" : "s");
+    list_exchange(&d->exchange, all);
+    print_list("", all, EXCHANGE_CAPABILITIES);
+}
+
+static void print_capabilities(const crd_fmu_description* d)
+{
+    capability all[CAPABILITIES];
+    list_capabilities(d, all);
+    const char* title = print_list("capabilities", all, CAPABILITIES);
     if (!d->can_handle_variable_step && d->has_cosimulation) {
         printf("%-14sfixed communication step only\n", title);
     }
@@ -215,6 +261,7 @@ static void print_words(crdi_cli* cli, const crd_fmu* f, const crdi_info_options
     fact("license", d->license);
     print_interfaces(d);
     print_capabilities(d);
+    print_exchange(d);
     const char* platforms = crd_fmu_platforms(f);
     fact("platforms", *platforms ? platforms : "none");
     print_experiment(d);
@@ -370,6 +417,23 @@ static json_t* capabilities_to_json(const crd_fmu_description* d)
     return j;
 }
 
+static json_t* exchange_to_json(const crd_fmu_description* d)
+{
+    capability all[EXCHANGE_CAPABILITIES];
+    if (!d->has_model_exchange) { return json_null(); }
+    json_t* j = json_object();
+    add_text(j, "model_identifier", d->exchange.model_identifier);
+    json_object_set_new(j, "states", json_integer((json_int_t)count_states(d)));
+    json_object_set_new(j, "event_indicators", json_integer(d->exchange.indicator_count));
+    list_exchange(&d->exchange, all);
+    for (int i = 0; i < EXCHANGE_CAPABILITIES; i++) {
+        json_object_set_new(j, all[i].key, json_boolean(all[i].there));
+    }
+    json_object_set_new(j, "derivative_dependencies",
+                        dependencies_to_json(d, &d->exchange.derivatives));
+    return j;
+}
+
 static json_t* to_json(const crd_fmu* f, const crdi_info_options* o)
 {
     const crd_fmu_description* d = crd_fmu_describe(f);
@@ -391,6 +455,7 @@ static json_t* to_json(const crd_fmu* f, const crdi_info_options* o)
     json_object_set_new(j, "model_exchange", json_boolean(d->has_model_exchange));
     json_object_set_new(j, "scheduled_execution", json_boolean(d->has_scheduled_execution));
     json_object_set_new(j, "capabilities", capabilities_to_json(d));
+    json_object_set_new(j, "model_exchange_capabilities", exchange_to_json(d));
     json_object_set_new(j, "platforms", platforms_to_json(crd_fmu_platforms(f)));
     json_object_set_new(j, "default_experiment", experiment_to_json(d));
     json_object_set_new(j, "log_categories",
@@ -411,6 +476,22 @@ static json_t* to_json(const crd_fmu* f, const crdi_info_options* o)
     return j;
 }
 
+static crd_status check_patterns(crd_context* ctx, const crd_fmu_description* d, const char* path,
+                                 const crdi_list* patterns)
+{
+    for (int i = 0; i < patterns->count; i++) {
+        int32_t k = 0;
+        while (k < d->variable_count && !crdi_glob(patterns->items[i], d->variables[k].name)) {
+            k++;
+        }
+        if (k == d->variable_count) {
+            return crdi_fail(ctx, CRD_E_NOT_FOUND, "--variables '%s' fits no variable of %s",
+                             patterns->items[i], path);
+        }
+    }
+    return CRD_OK;
+}
+
 crd_status crdi_info_fmu(crdi_cli* cli, const char* path, const crdi_info_options* o)
 {
     crd_fmu_options opt = crd_fmu_defaults();
@@ -418,6 +499,11 @@ crd_status crdi_info_fmu(crdi_cli* cli, const char* path, const crdi_info_option
     crd_fmu* f = NULL;
     crd_status st = crd_fmu_open(cli->ctx, path, &opt, &f);
     if (st < 0) { return st; }
+    st = check_patterns(cli->ctx, crd_fmu_describe(f), path, &o->variables);
+    if (st < 0) {
+        crd_fmu_close(f);
+        return st;
+    }
     if (o->common.json) {
         st = crdi_json_print(cli, to_json(f, o));
     } else {

@@ -37,7 +37,7 @@ static void print_list(crdi_cli* cli, const crd_ssp_parameters* p, const crdi_li
 {
     printf("%s: SSP %s, %s%s, %d %s\n", p->path, p->version,
            p->mapping ? "parameter mapping" : "parameter set ", p->name, p->count,
-           p->mapping       ? p->count == 1 ? "entry" : "entries"
+           p->mapping      ? p->count == 1 ? "entry" : "entries"
            : p->count == 1 ? "parameter"
                            : "parameters");
     if (*p->description) { printf("%-14s%s\n", "description", p->description); }

@@ -7,6 +7,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct feeder {
     crd_system* system;
@@ -126,6 +127,21 @@ static crd_status not_a_number(feeder* f, const crd_table_column* c, const crd_v
                      f->path, c->name, c->time[row], c->texts[row], v->name);
 }
 
+// "v [kmh]" for an input in m/s: nothing is converted, which should not go unnoticed.
+static void warn_unit(feeder* f, const crd_table_column* c, const crd_variable* v)
+{
+    crd_dimension d;
+    const char* unit = v->unit ? v->unit : "";
+    if (!c->unit[0] || find_pair(&f->in->units, c->name) || strcmp(c->unit, unit) == 0 ||
+        crd_dimension_parse(c->unit, &d)) {
+        return;
+    }
+    crdi_log(f->system->ctx, CRD_LOG_WARNING,
+             "%s: column '%s': no unit '%s' is known, its numbers are taken as they are%s%s; "
+             "--input-unit %s=UNIT says which one it is",
+             f->path, c->name, c->unit, *unit ? ", for an input in " : "", unit, c->name);
+}
+
 static crd_status connect_column(feeder* f, const crd_table_column* from, const char* column)
 {
     crd_system* s = f->system;
@@ -166,8 +182,15 @@ static crd_status connect_column(feeder* f, const crd_table_column* from, const 
     if (from->texts && from->rows > 0 && crd_type_kind(v->type) != CRD_BYTES) {
         return not_a_number(f, from, v);
     }
+    warn_unit(f, from, v);
+    if (fits(&f->in->hold, column) && fits(&f->in->linear, column)) {
+        return crdi_fail(
+            s->ctx, CRD_E_RANGE,
+            "--input-hold and --input-linear both fit column '%s', expected one of them", column);
+    }
     crd_connection_spec* c = &f->connections[f->count];
     *c = crd_connection_spec_defaults();
+    c->extrapolation = s->run.extrapolation;
     c->from = column;
     c->to_unit = unit;
     c->to = variable;
@@ -252,20 +275,55 @@ static crd_status nothing_connected(feeder* f)
         }
     }
     return crdi_fail(s->ctx, CRD_E_NOT_FOUND,
-                     "%s: none of its columns names an input that is free; %s%s%s", f->path,
-                     count ? "inputs are " : "there are no inputs", list, count > 5 ? ", ..." : "");
+                     "%s: none of its columns names an input that is free; %s%s%s%s", f->path,
+                     count ? "inputs are " : "there are no inputs", list, count > 5 ? ", ..." : "",
+                     count ? "; --input-map COLUMN=INPUT connects columns of other names" : "");
+}
+
+// The unit that replays the recording reads it again, and warns then.
+static crd_status read_quietly(crd_context* ctx, const char* path, crd_context** quiet,
+                               crd_table** out)
+{
+    crd_context_options opt = crd_context_defaults();
+    opt.level = CRD_LOG_ERROR;
+    *quiet = crd_context_create(&opt);
+    if (!*quiet) { return CRD_E_MEMORY; }
+    const crd_status st = crd_table_read(*quiet, path, out);
+    return st < 0 ? crdi_fail(ctx, st, "%s", crd_error_text(*quiet)) : st;
 }
 
 crd_status crdi_connect_input(crd_system* s, const crdi_input* in)
 {
-    if (!in->path) { return CRD_OK; }
+    if (!in->path) {
+        const char* alone = in->map.count       ? "map"
+                            : in->units.count   ? "unit"
+                            : in->hold.count    ? "hold"
+                            : in->linear.count  ? "linear"
+                            : in->repeat        ? "repeat"
+                            : isnan(in->offset) ? NULL
+                                                : "offset";
+        if (!alone) { return CRD_OK; }
+        return crdi_fail(s->ctx, CRD_E_RANGE,
+                         "--input-%s says how a file is used, but there is no "
+                         "--input FILE",
+                         alone);
+    }
     crd_status st = CRD_OK;
     crd_table* table = NULL;
+    crd_context* quiet = NULL; // of the table
     feeder f = {.system = s, .in = in, .unit_count = s->unit_count};
     f.path = crdi_arena_text(&s->arena, in->path, strlen(in->path));
     f.fmus = crdi_arena_new(&s->arena, (size_t)s->unit_count, sizeof *f.fmus);
     if (!f.path || !f.fmus) { return CRD_E_MEMORY; }
-    CRD_TRY(crd_table_read(s->ctx, in->path, &table));
+    struct stat info;
+    if (stat(in->path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
+        st = crdi_fail(s->ctx, CRD_E_UNSUPPORTED,
+                       "--input %s: not a regular file, but it has to be read twice; copy it into "
+                       "a file",
+                       in->path);
+        goto fail;
+    }
+    CRD_TRY(read_quietly(s->ctx, in->path, &quiet, &table));
     CRD_TRY(check_columns(&f, table, "input-map", &in->map, true));
     CRD_TRY(check_columns(&f, table, "input-unit", &in->units, true));
     CRD_TRY(check_columns(&f, table, "input-hold", &in->hold, false));
@@ -288,5 +346,6 @@ fail:
         crd_fmu_close(f.fmus[i]);
     }
     crd_table_destroy(table);
+    crd_context_destroy(quiet);
     return st;
 }

@@ -204,7 +204,7 @@ static crd_status collapse(route* r)
         const measure next = measure_behind(t);
         if (t->convert_units) { CRD_TRY(convert_units(r, &now, &next)); }
         if (t->has_transformation) { scale(r, t->gain, t->offset); }
-        now = next;
+        if (next.name[0]) { now = next; } // one that says nothing keeps the unit
     }
     if (c->convert_units) { CRD_TRY(convert_units(r, &now, &last)); }
     if (c->has_transformation) { scale(r, c->gain, c->offset); }

@@ -10,6 +10,7 @@
 typedef struct crdi_pool crdi_pool;
 
 enum { CRDI_EARLY = 24 }; // warnings that are kept until there is a record
+enum { CRDI_HEARD = 320 }; // bytes of a text for the record, which cuts it at a whole character
 
 /// A polynomial through the last samples of a source, order 0 to 2, Newton form.
 typedef struct crdi_curve {
@@ -222,7 +223,7 @@ struct crd_master {
     crd_context* log;    // over ctx: lines pass crdi_master_hear; units' contexts come from it
     pthread_mutex_t ear; // of the next four
     bool hears;          // run: warnings become events of the record
-    char early[CRDI_EARLY][256]; // warnings before there was a record
+    char early[CRDI_EARLY][CRDI_HEARD]; // warnings before there was a record
     int early_count;
     int64_t warnings;        // run
     char message[1024];      // run: why it failed, ""

@@ -331,6 +331,11 @@ static crd_status make_columns(crd_master* m, crdi_arena* room, crd_recorder_opt
                                   .description = v->description,
                                   .type = (crd_type)v->type,
                                   .raster = p->raster};
+        if (i > 0 && s[-1].member == s->member && s[-1].variable == s->variable) {
+            columns[i].labels = columns[i - 1].labels; // the next element of an array
+            columns[i].label_count = columns[i - 1].label_count;
+            continue;
+        }
         const crd_status st = find_labels(room, p->unit, s->variable, &columns[i]);
         if (st < 0) { return st; }
     }
@@ -441,7 +446,7 @@ crd_status crdi_master_open_results(crd_master* m)
 
 static void note_end(crd_master* m)
 {
-    char text[256];
+    char text[CRDI_HEARD];
     switch (m->end) {
     case CRD_END_STOP_TIME:
         crdi_master_event(m, CRD_EVENT_STOP, "stop time");

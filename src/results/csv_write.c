@@ -71,6 +71,7 @@ static void put_row(crdi_sink* s, int raster, const crd_word* row)
 static void finish(crdi_sink* s)
 {
     if (!s->error) { write_buffer(s); }
+    crdi_sink_check(s);
     crdi_sink_close(s);
 }
 

@@ -1,5 +1,6 @@
 #include "results/deflate.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -199,23 +200,14 @@ static uint16_t reversed(uint32_t x, int bits)
     return (uint16_t)(x >> (16 - bits));
 }
 
-// Canonical, RFC 1951 3.2.2. At least two symbols get a code, so that it is complete.
-static void make_code(uint32_t* counts, int n, int most, code* c)
+// Canonical, RFC 1951 3.2.2. A code of one symbol would be incomplete; but there is always a
+// literal beside the end of the block, and a zero beside the length of the only distance.
+static void make_code(const uint32_t* counts, int n, int most, code* c)
 {
-    for (int i = 0, used = 0; used < 2; i++) { // a code of one symbol would be incomplete
-        if (i >= n) {
-            i = 0;
-            while (counts[i]) {
-                i++;
-            }
-            counts[i] = 1;
-            break;
-        }
-        used += counts[i] > 0;
-    }
     uint16_t symbols[SYMBOLS];
     uint32_t weights[SYMBOLS];
     const int used = sort_symbols(counts, n, symbols);
+    assert(used >= 2);
     for (int i = 0; i < used; i++) {
         weights[i] = counts[symbols[i]];
     }
@@ -255,7 +247,6 @@ static void run_symbol(int length, int* symbol, int* extra, int* extra_bits)
         *extra_bits = e;
     }
     *extra = n & ((1 << *extra_bits) - 1);
-    if (length == RUN_MOST) { *extra = 0; }
 }
 
 // Lengths of the codes themselves, with runs of zeros and of repetitions: 0..15, 16 repeat 3..6,
@@ -467,8 +458,7 @@ static void tokenize(crdi_deflate* d, const uint8_t* p, size_t length, uint32_t*
         size_t run = run_length(p + i, length - i, value);
         i += run;
         while (run >= RUN_LEAST) {
-            size_t n = run < RUN_MOST ? run : RUN_MOST;
-            if (run > RUN_MOST && run - n < RUN_LEAST) { n = run - RUN_LEAST; }
+            const size_t n = run < RUN_MOST ? run : RUN_MOST;
             int symbol, extra, extra_bits;
             run_symbol((int)n, &symbol, &extra, &extra_bits);
             *t++ = (uint16_t)(253 + n);

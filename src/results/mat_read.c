@@ -10,12 +10,14 @@
 #include "results/recording.h"
 #include "results/table.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <matio.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { MOST_DEPTH = 32 }; // cells in cells
 
@@ -568,10 +570,45 @@ fail:
     return st;
 }
 
+// libmatio gives zeros for what a file that was cut off does not have. Version 5 is a row of
+// elements that say their length: the last one has to end with the file.
+static crd_status check_whole(const reader* d)
+{
+    unsigned char tag[8], head[128];
+    const int fd = open(d->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) { return CRD_OK; } // libmatio says why
+    uint64_t at = sizeof head, length = 0;
+    const uint64_t size = (uint64_t)d->size;
+    bool whole = pread(fd, head, sizeof head, 0) == (ssize_t)sizeof head;
+    const bool big_endian = head[126] == 'M';
+    while (whole && at < size) {
+        whole = pread(fd, tag, sizeof tag, (off_t)at) == (ssize_t)sizeof tag;
+        length = 0;
+        for (size_t i = 0; i < 4; i++) {
+            length = length << 8 | tag[big_endian ? 4 + i : 7 - i];
+        }
+        const bool small =
+            big_endian ? tag[0] || tag[1] : tag[2] || tag[3]; // its data is in the tag
+        length = sizeof tag + (small ? 0 : length);
+        whole = whole && length <= size - at;
+        at += whole ? length : 0;
+    }
+    close(fd);
+    if (whole) { return CRD_OK; }
+    return crdi_fail(d->ctx, CRD_E_FORMAT,
+                     "%s: offset %llu: the file is cut off, it ends within a variable", d->path,
+                     (unsigned long long)at);
+}
+
 static crd_status read_file(reader* d)
 {
     crd_status st = CRD_OK;
+    if (d->version == MAT_FT_MAT5) { CRD_TRY(check_whole(d)); }
     CRD_TRY(read_variables(d));
+    if (d->count == 0) {
+        return crdi_fail(d->ctx, CRD_E_FORMAT, "%s: no variable can be read, is the file whole?",
+                         d->path);
+    }
     CRD_TRY(find_signals(d));
     const matvar_t* time = find_time(d);
     CRD_TRY(add_variables(d, time));
@@ -594,13 +631,17 @@ crd_status crdi_mat_open(crd_context* ctx, const char* path, crd_recording** out
     crdi_matio_begin();
     CRD_TRY(crdi_memory_recording_create(ctx, path, "MAT 5", &d.m));
     CRD_TRY(crdi_table_create(ctx, path, 0, &d.table));
+    struct stat info;
+    d.size = stat(path, &info) == 0 ? (double)info.st_size : 0;
+    if (d.size == 0) {
+        st = crdi_fail(ctx, CRD_E_FORMAT, "%s: the file is empty, expected a MATLAB file", path);
+        goto fail;
+    }
     d.file = Mat_Open(path, MAT_ACC_RDONLY);
     if (!d.file) {
         st = crdi_fail(ctx, CRD_E_FORMAT, "%s: not a MATLAB file of version 5 or 7.3", path);
         goto fail;
     }
-    struct stat info;
-    d.size = stat(path, &info) == 0 ? (double)info.st_size : 0;
     d.version = Mat_GetVersion(d.file);
     if (d.version == MAT_FT_MAT73) { d.m->base.info.format = "MAT 7.3"; }
     if (d.version == MAT_FT_MAT4) { d.m->base.info.format = "MAT 4"; }

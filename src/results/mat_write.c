@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <matio.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,8 +53,10 @@ typedef struct mat_sink {
     int column_count;
     attachment *attachments, **last_attachment;
     int version; // 5, 73 or 0
+    bool is_73;  // what the result becomes
     uint64_t most_bytes;
     int64_t most_rows; // of version 5
+    const char* file;  // the result's path from the root: a unit may change the working folder
     int store;         // the file without a name
     crd_word* block;   // (words)(block_rows)
     size_t words, block_rows, filled;
@@ -80,18 +83,8 @@ static void store_block(mat_sink* m)
 {
     if (m->filled == 0) { return; }
     const size_t length = block_bytes(m);
-    const off_t start = (off_t)(m->stored / (int64_t)m->block_rows) * (off_t)length;
-    size_t done = 0;
-    while (done < length) {
-        const ssize_t n =
-            pwrite(m->store, (char*)m->block + done, length - done, start + (off_t)done);
-        if (n < 0 && errno == EINTR) { continue; }
-        if (n <= 0) {
-            fail_with(m, n < 0 ? errno : EIO, NULL);
-            return;
-        }
-        done += (size_t)n;
-    }
+    const int64_t start = m->stored / (int64_t)m->block_rows * (int64_t)length;
+    if (!crdi_sink_write(&m->base, m->store, m->block, length, start)) { return; }
     m->stored += (int64_t)m->filled;
     m->filled = 0;
 }
@@ -208,8 +201,10 @@ static void pack(crd_type type, const crd_word* in, size_t count, char* out)
     }
 }
 
-// UTF-8 as UTF-16, at most as many units as there are bytes. What is not UTF-8 becomes U+FFFD.
-static size_t to_utf16(const char* text, size_t length, uint16_t* out)
+// UTF-8 as UTF-16, at most as many units as there are bytes. What is not UTF-8 becomes U+FFFD, and
+// without `pairs` what takes two units, too: readers that count characters (SciPy) refuse the whole
+// version 5 file.
+static size_t to_utf16(const char* text, size_t length, bool pairs, uint16_t* out)
 {
     const unsigned char *p = (const unsigned char*)text, *end = p + length;
     size_t n = 0;
@@ -225,7 +220,7 @@ static size_t to_utf16(const char* text, size_t length, uint16_t* out)
             c = c << 6 | (*p++ & 0x3F);
             more--;
         }
-        if (more > 0 || c > 0x10FFFF) {
+        if (more > 0 || c > 0x10FFFF || (c >= 0x10000 && !pairs)) {
             out[n++] = 0xFFFD;
         } else if (c >= 0x10000) {
             out[n++] = (uint16_t)(0xD800 + ((c - 0x10000) >> 10));
@@ -237,12 +232,12 @@ static size_t to_utf16(const char* text, size_t length, uint16_t* out)
     return n;
 }
 
-static size_t cell_text(const column* c, const crd_word* cell, uint16_t* out)
+static size_t cell_text(const column* c, const crd_word* cell, bool pairs, uint16_t* out)
 {
     char text[TEXT_MOST];
     const size_t n =
         c->type == CRD_STRING ? crdi_csv_copy_string(text, cell) : crdi_csv_copy_binary(text, cell);
-    return to_utf16(text, n, out);
+    return to_utf16(text, n, pairs, out);
 }
 
 // Takes the variable, NULL: there was no memory for it.
@@ -283,6 +278,7 @@ static void pack_block(void* user, const column* c, const crd_word* cells, size_
 
 typedef struct text_matrix {
     size_t rows, width;
+    bool pairs;
     uint16_t* units; // (width)(rows)
 } text_matrix;
 
@@ -293,7 +289,7 @@ static void measure_block(void* user, const column* c, const crd_word* cells, si
     text_matrix* t = user;
     uint16_t units[TEXT_MOST];
     for (size_t i = 0; i < count; i++) {
-        const size_t n = cell_text(c, cells + i * CELL, units);
+        const size_t n = cell_text(c, cells + i * CELL, t->pairs, units);
         if (n > t->width) { t->width = n; }
     }
 }
@@ -304,7 +300,7 @@ static void text_block(void* user, const column* c, const crd_word* cells, size_
     text_matrix* t = user;
     uint16_t units[TEXT_MOST];
     for (size_t i = 0; i < count; i++) {
-        const size_t n = cell_text(c, cells + i * CELL, units);
+        const size_t n = cell_text(c, cells + i * CELL, t->pairs, units);
         for (size_t k = 0; k < t->width; k++) {
             t->units[k * t->rows + first + i] = k < n ? units[k] : ' ';
         }
@@ -314,7 +310,7 @@ static void text_block(void* user, const column* c, const crd_word* cells, size_
 static bool write_column(mat_sink* m, mat_t* file, const column* c)
 {
     const storage kind = storage_of(c->type);
-    text_matrix t = {.rows = (size_t)m->stored};
+    text_matrix t = {.rows = (size_t)m->stored, .pairs = m->is_73};
     if (c->width > 1 && !walk(m, c, measure_block, &t)) { return false; }
     const size_t width = c->width > 1 ? t.width : 1;
     char* data = crdi_new_array(m->base.ctx, t.rows * width, kind.size);
@@ -342,7 +338,7 @@ static matvar_t* char_variable(mat_sink* m, const char* name, const char* text, 
 {
     uint16_t* units = crdi_new_array(m->base.ctx, length + 1, sizeof *units);
     if (!units) { return NULL; }
-    size_t dims[2] = {length > 0, to_utf16(text, length, units)};
+    size_t dims[2] = {length > 0, to_utf16(text, length, m->is_73, units)};
     matvar_t* v = Mat_VarCreate(name, MAT_C_CHAR, MAT_T_UTF16, 2, dims, units, 0);
     crdi_free(m->base.ctx, units);
     return v;
@@ -403,7 +399,7 @@ static void write_variables(mat_sink* m, mat_t* file)
 static void check_size(mat_sink* m)
 {
     struct stat info;
-    if (stat(m->base.path, &info) < 0) {
+    if (stat(m->file, &info) < 0) {
         fail_with(m, errno, NULL);
     } else if ((uint64_t)info.st_size < m->result_bytes) {
         fail_with(m, ENOSPC, NULL);
@@ -413,9 +409,9 @@ static void check_size(mat_sink* m)
 static void write_result(mat_sink* m)
 {
     const bool large = largest_variable(m, m->stored) > m->most_bytes;
-    const bool v73 = m->version == 73 || (m->version == 0 && large);
+    m->is_73 = m->version == 73 || (m->version == 0 && large);
     errno = 0;
-    mat_t* file = Mat_CreateVer(m->base.path, NULL, v73 ? MAT_FT_MAT73 : MAT_FT_MAT5);
+    mat_t* file = Mat_CreateVer(m->file, NULL, m->is_73 ? MAT_FT_MAT73 : MAT_FT_MAT5);
     if (!file) {
         fail_with(m, errno ? errno : EIO, NULL);
         return;
@@ -445,7 +441,7 @@ static void finish(crdi_sink* s)
         }
     }
     s->reason[0] = 0;
-    const int cut = truncate(s->path, 0); // half a MAT file cannot be read
+    const int cut = truncate(m->file, 0); // half a MAT file cannot be read
     (void)cut;
 }
 
@@ -579,6 +575,14 @@ static crd_status make_columns(mat_sink* m, const crd_recorder_options* opt, con
     return CRD_OK;
 }
 
+static crd_status find_file(mat_sink* m)
+{
+    char whole[PATH_MAX];
+    const char* path = realpath(m->base.path, whole) ? whole : m->base.path;
+    m->file = crdi_arena_text(&m->arena, path, strlen(path));
+    return m->file ? CRD_OK : CRD_E_MEMORY;
+}
+
 // A file without a name in the folder of the result; so it is gone whatever happens.
 static crd_status open_store(mat_sink* m)
 {
@@ -620,6 +624,7 @@ crd_status crdi_mat_sink(crd_context* ctx, const crd_recorder_options* opt, cons
     crdi_arena_init(&m->arena, ctx);
     crdi_map_init(&m->names, ctx);
     CRD_TRY(crdi_sink_init(&m->base, &ops, ctx, opt->path));
+    CRD_TRY(find_file(m));
     CRD_TRY(make_columns(m, opt, rows));
     CRD_TRY(open_store(m));
     m->version = opt->mat_version;

@@ -197,7 +197,8 @@ crd_status crdi_mdf_read_block(crdi_mdf_file* f, uint64_t offset, bool open, crd
         b->link_count > (b->length - sizeof head) / 8) {
         return crdi_mdf_fail(
             f, offset,
-            "a block of %llu bytes with %llu links, and the file has %llu bytes from here",
+            "a block of %llu bytes with %llu links, and the file has %llu bytes from here: it was "
+            "cut off or is damaged",
             (unsigned long long)b->length, (unsigned long long)b->link_count,
             (unsigned long long)rest);
     }
@@ -273,8 +274,9 @@ crd_status crdi_mdf_text(crdi_mdf_file* f, crdi_arena* arena, uint64_t offset, c
     const char* raw = "";
     crd_status st = crdi_mdf_raw_text(f, arena, offset, &raw);
     if (st < 0) { return st; }
-    // What looks like XML is XML, whatever the block is called.
-    *text = raw[0] == '<' ? crdi_mdf_element(arena, raw, "TX") : raw;
+    // What looks like XML is XML, whatever the block is called. A name may begin with '<' as well.
+    const bool xml = raw[0] == '<' && strstr(raw, "<TX");
+    *text = xml ? crdi_mdf_element(arena, raw, "TX") : raw;
     if (!*text) { return CRD_E_MEMORY; }
     return crdi_mdf_remember(f, offset | CRDI_MDF_TEXT, *text);
 }

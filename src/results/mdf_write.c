@@ -76,7 +76,7 @@ typedef struct mdf_sink {
 // At the end of the file, which grows by whole blocks only.
 static bool append(mdf_sink* m, const void* bytes, size_t length)
 {
-    if (crdi_sink_write(&m->base, bytes, length, (int64_t)m->end, NULL)) {
+    if (crdi_sink_write(&m->base, m->base.fd, bytes, length, (int64_t)m->end)) {
         m->end += length;
         return true;
     }
@@ -89,7 +89,7 @@ static bool set_word(mdf_sink* m, uint64_t at, uint64_t x)
 {
     uint8_t bytes[8];
     crdi_mdf_set_u64(bytes, x);
-    return crdi_sink_write(&m->base, bytes, sizeof bytes, (int64_t)at, NULL);
+    return crdi_sink_write(&m->base, m->base.fd, bytes, sizeof bytes, (int64_t)at);
 }
 
 // ---- rows to planes ----------------------------------------------------------------------------
@@ -353,8 +353,9 @@ static void finish(crdi_sink* s)
     if (m->end > 0) {
         uint8_t id[CRDI_MDF_ID_SIZE];
         crdi_mdf_set_id(id, true);
-        crdi_sink_write(s, id, sizeof id, 0, NULL);
+        crdi_sink_write(s, s->fd, id, sizeof id, 0);
     }
+    crdi_sink_check(s);
     crdi_sink_close(s);
 }
 

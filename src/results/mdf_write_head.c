@@ -420,7 +420,6 @@ crd_status crdi_mdf_make_attachment(crd_context* ctx, const crd_attachment* a, u
     crdi_mdf_set_u64(data + 24, a->length);
     crdi_mdf_set_u64(data + 32, embedded);
     size_t at = (size + 7) & ~(size_t)7;
-    memset(p + size, 0, room - size); // what deflate left behind
     for (int i = 0; i < 2; i++) {
         const size_t n = strlen(texts[i]);
         const size_t text = (CRDI_MDF_HEAD + n + 1 + 7) & ~(size_t)7;

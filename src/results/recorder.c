@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -87,20 +88,31 @@ void crdi_sink_clear(crdi_sink* s)
     crdi_free(s->ctx, s->path);
 }
 
-bool crdi_sink_write(crdi_sink* s, const void* bytes, size_t length, int64_t offset, size_t* done)
+bool crdi_sink_write(crdi_sink* s, int fd, const void* bytes, size_t length, int64_t offset)
 {
-    size_t n = 0;
-    while (n < length) {
-        const ssize_t k = pwrite(s->fd, (const char*)bytes + n, length - n, offset + (off_t)n);
+    for (size_t n = 0; n < length;) {
+        const ssize_t k = pwrite(fd, (const char*)bytes + n, length - n, offset + (off_t)n);
         if (k < 0 && errno == EINTR) { continue; }
         if (k <= 0) {
             if (!s->error) { s->error = k < 0 ? errno : EIO; }
-            break;
+            return false;
         }
         n += (size_t)k;
     }
-    if (done) { *done = n; }
-    return n == length;
+    return true;
+}
+
+// A folder that is cleaned up during a long run takes the file with it, and writing goes on.
+void crdi_sink_check(crdi_sink* s)
+{
+    struct stat info;
+    if (s->error || fstat(s->fd, &info) < 0 || !S_ISREG(info.st_mode) || info.st_nlink > 0 ||
+        access(s->path, F_OK) == 0) {
+        return;
+    }
+    s->error = ENOENT;
+    s->written = 0;
+    snprintf(s->reason, sizeof s->reason, "the file was deleted while it was written");
 }
 
 void crdi_sink_close(crdi_sink* s)

@@ -56,9 +56,10 @@ struct crdi_sink {
 crd_status crdi_sink_init(crdi_sink* s, const crdi_sink_ops* ops, crd_context* ctx,
                           const char* path);
 void crdi_sink_clear(crdi_sink* s);
-/// Whole buffers at a place of the file. Returns false after storing the error; `*done` (may be
-/// NULL) tells how many bytes made it.
-bool crdi_sink_write(crdi_sink* s, const void* bytes, size_t length, int64_t offset, size_t* done);
+/// All of it at a place of a file. Returns false after storing the error.
+bool crdi_sink_write(crdi_sink* s, int fd, const void* bytes, size_t length, int64_t offset);
+/// Fails if somebody deleted the file, which is still open.
+void crdi_sink_check(crdi_sink* s);
 void crdi_sink_close(crdi_sink* s);
 
 crd_status crdi_csv_sink(crd_context* ctx, const crd_recorder_options* opt, const crdi_rows* rows,

@@ -152,6 +152,8 @@ typedef struct crdi_doc {
     const char* path;  // for messages
 } crdi_doc;
 
+// As snprintf, but cut at a whole character. Returns `out`.
+const char* crdi_doc_format(char* out, size_t size, const char* format, ...) CRD_PRINTF(3, 4);
 void crdi_doc_flush(crdi_doc* d);
 void crdi_doc_put(crdi_doc* d, const char* raw);
 void crdi_doc_bytes(crdi_doc* d, const void* bytes, size_t length);

@@ -111,15 +111,24 @@ void crdi_doc_heading(crdi_doc* d, int level, const char* id, const char* text)
 // Texts up to some length; longer ones are cut at a whole character.
 enum { MOST_TEXT = 2048 };
 
-static void format_text(char out[MOST_TEXT], const char* format, va_list args)
+static void format_text(char* out, size_t size, const char* format, va_list args)
 {
-    const int n = vsnprintf(out, MOST_TEXT, format, args);
-    if (n < MOST_TEXT) { return; }
-    size_t end = MOST_TEXT - 1;
+    const int n = vsnprintf(out, size, format, args);
+    if (n < (int)size) { return; }
+    size_t end = size - 1;
     while (end > 0 && ((unsigned char)out[end - 1] & 0xC0) == 0x80) {
         end--;
     }
     out[end > 0 ? end - 1 : 0] = 0;
+}
+
+const char* crdi_doc_format(char* out, size_t size, const char* format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    format_text(out, size, format, args);
+    va_end(args);
+    return out;
 }
 
 void crdi_doc_paragraph(crdi_doc* d, const char* format, ...)
@@ -127,7 +136,7 @@ void crdi_doc_paragraph(crdi_doc* d, const char* format, ...)
     char text[MOST_TEXT];
     va_list args;
     va_start(args, format);
-    format_text(text, format, args);
+    format_text(text, sizeof text, format, args);
     va_end(args);
     crdi_doc_put(d, d->html ? "<p>" : "\n");
     crdi_doc_text(d, text);
@@ -202,7 +211,7 @@ void crdi_doc_cell(crdi_doc* d, const char* format, ...)
     char text[MOST_TEXT];
     va_list args;
     va_start(args, format);
-    format_text(text, format, args);
+    format_text(text, sizeof text, format, args);
     va_end(args);
     begin_cell(d, NULL);
     crdi_doc_text(d, text);

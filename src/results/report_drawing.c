@@ -530,8 +530,8 @@ static void put_drawing(crdi_text* t, const drawing* w, bool alone)
     crdi_text_add(t,
                   "<svg class=\"topology\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" "
                   "aria-label=\"%d units and their connections\" width=\"%d\" height=\"%d\" "
-                  "viewBox=\"0 0 %d %d\">\n",
-                  w->unit_count, width, height, width, height);
+                  "viewBox=\"0 0 %d %d\" style=\"--width:%dpx\">\n",
+                  w->unit_count, width, height, width, height, width);
     crdi_text_put(t, style, sizeof style - 1);
     if (alone) { crdi_text_put(t, dark_style, sizeof dark_style - 1); }
     crdi_text_add(t, "</style>\n<defs>");

@@ -44,13 +44,13 @@ static void verdict_sentence(const crdi_report_part* p, char* out, size_t size)
     if (strcmp(end, "stop time") == 0) {
         snprintf(out, size, "Reached its stop time %s s", time);
     } else if (strcmp(end, "unit") == 0) {
-        snprintf(out, size, "Ended by unit %s at %s s", unit, time);
+        crdi_doc_format(out, size, "Ended at %s s by unit %s", time, unit);
     } else if (strcmp(end, "interrupted") == 0) {
         snprintf(out, size, "Interrupted at %s s", time);
     } else if (strcmp(end, "failed") == 0) {
-        snprintf(out, size, "Failed at %s s%s%s", time, *message ? ": " : "", message);
+        crdi_doc_format(out, size, "Failed at %s s%s%s", time, *message ? ": " : "", message);
     } else {
-        snprintf(out, size, "Ended at %s s (%s)", time, text_or_dash(end));
+        crdi_doc_format(out, size, "Ended at %s s (%s)", time, text_or_dash(end));
     }
 }
 
@@ -313,6 +313,27 @@ void crdi_report_summary(crdi_doc* d, const crdi_report* r)
     }
 }
 
+// Whether two runs had the same units, whatever their parameters.
+static bool same_units(const json_t* a, const json_t* b)
+{
+    size_t i;
+    json_t *u, *value;
+    const char* key;
+    if (!a || !b || json_array_size(a) != json_array_size(b)) { return false; }
+    json_array_foreach(a, i, u)
+    {
+        json_t* other = json_array_get(b, i);
+        if (json_object_size(u) != json_object_size(other)) { return false; }
+        json_object_foreach(u, key, value)
+        {
+            if (strcmp(key, "parameters") != 0 && !json_equal(value, json_object_get(other, key))) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 void crdi_report_what_ran(crdi_doc* d, const crdi_report* r)
 {
     const json_t *shown = NULL, *wired = NULL; // units and connections of the run above
@@ -320,24 +341,26 @@ void crdi_report_what_ran(crdi_doc* d, const crdi_report* r)
         const crdi_report_part* p = &r->parts[i];
         if (r->part_count > 1) {
             char text[512];
-            snprintf(text, sizeof text, "%s%s", p->run->reference ? "Reference: " : "", p->label);
+            crdi_doc_format(text, sizeof text, "%s%s", p->run->reference ? "Reference: " : "",
+                            p->label);
             crdi_doc_heading(d, 3, "", text);
         }
         put_facts(d, p);
         const json_t* units = crdi_json_list(p->what, "units");
         const json_t* connections = crdi_json_list(p->what, "connections");
-        const bool same_units = units && shown && json_equal(units, shown);
-        const bool same_wires = connections && wired && json_equal(connections, wired);
-        if (!same_units) {
-            put_units(d, units);
-            put_parameters(d, units);
-        }
-        if (!same_wires) { put_connections(d, connections); }
-        if (same_units || same_wires) {
+        const bool again = same_units(units, shown);
+        const bool tuned = again && !json_equal(units, shown);
+        const bool wired_again = connections && wired && json_equal(connections, wired);
+        if (!again) { put_units(d, units); }
+        if (!again || tuned) { put_parameters(d, units); }
+        if (!wired_again) { put_connections(d, connections); }
+        if (again || wired_again) {
             crdi_doc_paragraph(d, "The same %s as above.",
-                               !same_wires   ? "units and parameters"
-                               : !same_units ? "connections"
-                                             : "units, parameters and connections");
+                               !again        ? "connections"
+                               : wired_again ? tuned ? "units and connections"
+                                                     : "units, parameters and connections"
+                               : tuned       ? "units"
+                                             : "units and parameters");
         }
         if (units) { shown = units; }
         if (connections) { wired = connections; }
@@ -358,8 +381,9 @@ void crdi_report_texts(crdi_doc* d, const crdi_report* r)
             const crdi_report_line* line = &s->lines[k];
             if (!line->there || !line->change_count) { continue; }
             char caption[512], number[32];
-            snprintf(caption, sizeof caption, "%.300s%s%.150s", s->name,
-                     r->part_count > 1 ? ", " : "", r->part_count > 1 ? r->parts[k].label : "");
+            crdi_doc_format(caption, sizeof caption, "%s%s%s",
+                            r->part_count > 1 ? r->parts[k].label : "",
+                            r->part_count > 1 ? ": " : "", s->name);
             crdi_doc_table(d, caption, "rl", "Time / s|Text");
             for (int c = 0; c < line->change_count && c < CRDI_MOST_CHANGES; c++) {
                 crdi_doc_cell(d, "%s", crdi_number_text(number, line->changes[c].time, 9));
@@ -461,6 +485,7 @@ static bool has_list(const crdi_report* r, const char* key)
 static void put_statistics(crdi_doc* d, const crdi_report* r)
 {
     const bool several = r->part_count > 1;
+    if (r->signal_count == 0) { return; }
     crdi_doc_heading(d, 2, "statistics", "Statistics");
     crdi_doc_table(d, "", several ? "lllrrrrr" : "llrrrrr",
                    several ? "Signal|Run|Unit|Minimum|Maximum|Mean|Last|Samples"

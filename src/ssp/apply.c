@@ -90,7 +90,8 @@ crd_status crd_ssp_apply(crd_system* s, const char* ssv, const char* ssm)
     CRD_TRY(crdi_ssp_open(&r, ssv, ssv, NULL, CRDI_ROOT_SSV, &set));
     if (ssm) { CRD_TRY(crdi_ssp_open(&r, ssm, ssm, NULL, CRDI_ROOT_SSM, &mapping)); }
     CRD_TRY(crdi_ssp_read_set(&r, set, set->xml->root, "", &values, &count));
-    CRD_TRY(crdi_ssp_assign(&r, &root, values, count, mapping, mapping ? mapping->xml->root : NULL));
+    CRD_TRY(
+        crdi_ssp_assign(&r, &root, values, count, mapping, mapping ? mapping->xml->root : NULL));
     CRD_TRY(pass_down(&r, &root));
     if (count > 0 && r.entry_count == 0) {
         crdi_log(s->ctx, CRD_LOG_WARNING, "%s: nothing in it fits the system", ssv);

@@ -225,9 +225,8 @@ fail:
     return st;
 }
 
-crd_status crdi_ssp_assign(crdi_ssp_reader* r, crdi_ssp_element* self,
-                           const crdi_ssp_value* values, int count, const crdi_document* d,
-                           const crdi_xml_element* mapping)
+crd_status crdi_ssp_assign(crdi_ssp_reader* r, crdi_ssp_element* self, const crdi_ssp_value* values,
+                           int count, const crdi_document* d, const crdi_xml_element* mapping)
 {
     if (mapping) { return apply_mapping(r, self, values, count, d, mapping); }
     crd_status st = CRD_OK;
@@ -295,7 +294,8 @@ crd_status crdi_ssp_pass_down(crdi_ssp_reader* r, const crd_port* port, crdi_giv
         for (int i = 1; i < last && st >= 0; i++) {
             st = crdi_ssp_convert(r, &v, &port->stages[i]);
         }
-        // The last one: into the unit that the SSD gives the input, if it does, else into the FMU's.
+        // The last one: into the unit that the SSD gives the input, if it does, else into the
+        // FMU's.
         t = port->stages[last];
         if (st >= 0 && t.unit[0]) {
             st = crdi_ssp_convert(r, &v, &t);

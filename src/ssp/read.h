@@ -297,9 +297,8 @@ typedef struct crdi_entry {
 crd_status crdi_ssp_bind(crdi_ssp_reader* r); ///< fills `entries`, sorted, and ports of the system
 /// Values for names of `self`: settings of units, or `given` of its connectors. `mapping` may be
 /// NULL, `d` is its document.
-crd_status crdi_ssp_assign(crdi_ssp_reader* r, crdi_ssp_element* self,
-                           const crdi_ssp_value* values, int count, const crdi_document* d,
-                           const crdi_xml_element* mapping);
+crd_status crdi_ssp_assign(crdi_ssp_reader* r, crdi_ssp_element* self, const crdi_ssp_value* values,
+                           int count, const crdi_document* d, const crdi_xml_element* mapping);
 /// All values of a connector to the variable of a unit.
 crd_status crdi_ssp_pass_down(crdi_ssp_reader* r, const crd_port* port, crdi_given* given);
 void crdi_ssp_sort_entries(crdi_ssp_reader* r); ///< says as well what reached nothing

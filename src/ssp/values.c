@@ -304,7 +304,7 @@ crd_status crdi_ssp_convert(crdi_ssp_reader* r, crdi_ssp_value* v, const crd_tra
         gain = from.factor / to.factor;
         offset = (from.offset - to.offset) / to.factor;
     }
-    if (t->unit[0]) {
+    if (t->unit[0] || !t->convert_units) { // not converted into nothing known: its unit is lost
         v->unit = t->unit;
         v->dimension = t->dimension;
     }

@@ -60,10 +60,9 @@ static crd_status join_maps(crdi_pack_writer* w, crd_transformation* a, const cr
     return CRD_OK;
 }
 
-static void convert(crd_transformation* t, const measure* a, const measure* b)
+static void convert(crd_transformation* t, const measure* a, const measure* b, bool relative)
 {
     if (!a->known || !b->known || !crd_dimension_equal(&a->dimension, &b->dimension)) { return; }
-    const bool relative = a->relative || b->relative;
     const double factor = a->dimension.factor / b->dimension.factor;
     const double shift =
         relative ? 0 : (a->dimension.offset - b->dimension.offset) / b->dimension.factor;
@@ -83,36 +82,38 @@ static crd_status compose(crdi_pack_writer* w, const crd_connection_spec* c, mea
 {
     crd_status st = CRD_OK;
     *out = (crd_transformation){.unit = "", .gain = 1, .has_transformation = true};
-    int maps = c->map_count > 0;
+    const bool relative = now.relative || last.relative; // on the whole way
+    bool maps = c->map_count > 0; // then units do not count: what is mapped has none
+    for (int i = 0; i < c->via_count; i++) {
+        maps = maps || c->via[i].map_count > 0;
+    }
     for (int i = 0; i < c->via_count; i++) {
         const crd_transformation* t = &c->via[i];
         const measure next = measure_behind(t);
-        maps += t->map_count > 0;
         if (t->map_count > 0) {
             CRD_TRY(join_maps(w, out, t->map, t->map_count));
         } else {
-            if (t->convert_units) { convert(out, &now, &next); }
+            if (t->convert_units && !maps) { convert(out, &now, &next, relative); }
             if (t->has_transformation) { scale(out, t->gain, t->offset); }
         }
-        now = next;
+        if (next.name[0]) { now = next; }
     }
     if (c->map_count > 0) {
         CRD_TRY(join_maps(w, out, c->map, c->map_count));
     } else {
-        if (c->convert_units) { convert(out, &now, &last); }
+        if (c->convert_units && !maps) { convert(out, &now, &last, relative); }
         if (c->has_transformation) { scale(out, c->gain, c->offset); }
     }
     const bool linear = out->gain != 1 || out->offset != 0;
-    if (maps > 0 && linear) {
+    if (maps && linear) {
         return crdi_fail(w->ctx, CRD_E_UNSUPPORTED,
-                         "%s: the connection %s.%s -> %s.%s has a map and a gain or another unit, "
-                         "and no system with a connector in between: SSP has one change per "
-                         "connection",
+                         "%s: the connection %s.%s -> %s.%s has a map and a gain, and no system "
+                         "with a connector in between: SSP has one change per connection",
                          w->path, w->s->units[c->from_unit].name, c->from,
                          w->s->units[c->to_unit].name, c->to);
     }
-    if (maps > 0) { out->has_transformation = false; }
-    out->convert_units = maps > 0 && c->convert_units;
+    if (maps) { out->has_transformation = false; }
+    out->convert_units = maps && c->convert_units;
 fail:
     return st;
 }
@@ -235,6 +236,7 @@ static void look_behind(const crd_transformation* t, crdi_pack_port* p)
     if (t->map_count > 0) { p->typed = false; }
     if (t == &nothing) { return; }
     const measure m = measure_behind(t);
+    if (!m.name[0]) { return; }
     p->look.unit = m.name;
     p->look.has_dimension = m.known;
     p->look.dimension = m.dimension;

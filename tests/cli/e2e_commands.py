@@ -139,6 +139,20 @@ class Info(EndToEnd):
                 j = self.cardan_json("info", fmu("types", version))
                 self.assertIn({"red": 1, "green": 2, "blue": 3}, j["enumerations"].values())
 
+    def test_info_shows_what_model_exchange_offers(self):
+        for version in (2, 3):
+            with self.subTest(version):
+                x = self.cardan_json("info", fmu("thermostat", version))["model_exchange_capabilities"]
+                self.assertEqual((x["states"], x["event_indicators"]), (1, 2))
+                self.assertTrue(x["get_set_state"] and x["directional_derivatives"])
+                self.assertFalse(x["completed_step"])
+                self.assertEqual(len(x["derivative_dependencies"]), 1)
+                text = self.cardan("info", fmu("thermostat", version)).stdout
+                self.assertIn("exchange      1 state, 2 event indicators\n", text)
+                j = self.cardan_json("info", fmu("lo_mono", version))
+                self.assertIsNone(j["model_exchange_capabilities"])
+                self.assertNotIn("event indicator", self.cardan("info", fmu("lo_mono", version)).stdout)
+
     def test_output_that_cannot_be_written_is_an_error(self):
         self.write("r.csv", "time,a\n0,1\n2,-3\n")
         for what in (fmu("lo_mono"), self.oscillator(), "r.csv"):

@@ -1,6 +1,8 @@
 """cardan export ssp: packages that run like what they were made of, and what is refused."""
 
+import math
 import os
+import random
 import unittest
 import xml.etree.ElementTree as ET
 import zipfile
@@ -240,6 +242,15 @@ class Parameters(EndToEnd):
         self.write("p.ssm", MAPPING.format(target="first.m1"))
         self.same(["oscillator.yaml", "--parameters", "p.ssv:p.ssm"],
                   ["oscillator.yaml", "--set", "first.m1=2.5"])
+        # Numbers that are not to be converted arrive as they are, in the exported package too.
+        self.write("g.ssv", parameter_set(("mass", real(2.5, "g"))))
+        self.write("g.ssm", MAPPING.format(target="first.m1").replace(
+            'target=', 'suppressUnitConversion="true" target=').replace(
+                '<c:LinearTransformation factor="2" offset="0.5"/>', ""))
+        self.cardan("export", "ssp", "oscillator.yaml", "--parameters", "g.ssv:g.ssm", "-o", "g.ssp")
+        for what in (["oscillator.yaml", "--parameters", "g.ssv:g.ssm"], ["g.ssp"]):
+            self.cardan("run", *what, "-q", "-o", "g.csv")
+            self.assertEqual(self.column("g.csv", "second.x2"), self.column("b.csv", "second.x2"))
         os.rename(self.path("p.ssv"), self.path("a:b.ssv"))  # a name is a name
         self.cardan("check", "oscillator.yaml", "--parameters", "a:b.ssv")
         self.same(["oscillator.yaml", "--parameters", "a:b.ssv:p.ssm"],
@@ -298,6 +309,116 @@ class Parameters(EndToEnd):
         self.assertEqual(j["entries"],
                          [{"target": "first.m1", "source": "mass", "change": "2 x + 0.5"}])
         self.assertEqual(len(self.cardan_json("info", "p.ssv", "--variables", "f*")["parameters"]), 1)
+
+
+# name: base unit, factor, offset
+MEASURES = {"m": ("m", 1.0, 0.0), "mm": ("m", 1e-3, 0.0), "hand": ("m", 0.1016, 0.0),
+            "K": ("K", 1.0, 0.0), "degC": ("K", 1.0, 273.15), "warmth": ("K", 0.8, 100.0)}
+
+
+def units(tag, names):
+    return "".join(f'<{tag}Unit name="{n}"><{tag}BaseUnit {MEASURES[n][0]}="1" factor="{MEASURES[n][1]!r}" '
+                   f'offset="{MEASURES[n][2]!r}"/></{tag}Unit>' for n in names)
+
+
+class Ways(EndToEnd):
+    """Signals through connectors of nested systems: units and changes at random, expected values
+    from the rule of the standard, hop by hop. A connector without a unit keeps that of the value;
+    the units of FMUs count where the SSD says nothing."""
+
+    def feedthrough(self, output, given, relative):
+        """y = a u + b with units of y and u."""
+        with zipfile.ZipFile(fmu("feedthrough")) as a, zipfile.ZipFile(self.path("f.fmu"), "w") as b:
+            for name in a.namelist():
+                data = a.read(name)
+                if name == "modelDescription.xml":
+                    text = data.decode().replace(
+                        "<LogCategories>",
+                        f"<UnitDefinitions>{units('', MEASURES)}</UnitDefinitions><LogCategories>", 1)
+                    if output:
+                        text = text.replace("<Real/>", f'<Real unit="{output}" relativeQuantity='
+                                                       f'"{str(relative).lower()}"/>')
+                    if given:
+                        text = text.replace('<Real start="0"/>', f'<Real start="0" unit="{given}"/>')
+                    data = text.encode()
+                b.writestr(name, data)
+
+    @staticmethod
+    def connector(name, kind, unit):
+        said = f' unit="{unit}"' if unit else ""
+        return f'<Connector name="{name}" kind="{kind}"><c:Real{said}/></Connector>'
+
+    def system(self, name, connector, content, connection):
+        return (f'<System name="{name}"><Connectors>{connector}</Connectors><Elements>{content}'
+                f"</Elements><Connections>{connection}</Connections></System>")
+
+    def draw(self, r, left, entered):
+        """A way with `left` systems around its source and `entered` around its end: the units of
+        its connectors, the changes between them, the SSD, names of source and end."""
+        base = r.choice("mK")
+        pick = lambda: r.choice([n for n in MEASURES if MEASURES[n][0] == base] + ["", ""])
+        nodes = [pick() for _ in range(left + entered + 2)]
+        hops = [(r.choice([(1, 0), (2, -7.5), (-0.5, 3)]), r.random() < 0.2) for _ in nodes[1:]]
+        relative = r.random() < 0.25
+        ends = pick(), pick()
+        self.feedthrough(*ends, relative)
+
+        def connect(hop, start, end):
+            (factor, offset), suppressed = hops[hop]
+            change = f'<c:LinearTransformation factor="{factor}" offset="{offset}"/>' if factor != 1 else ""
+            more = ' suppressUnitConversion="true"' if suppressed else ""
+            return f"<Connection {start} {end}{more}>{change}</Connection>"
+
+        source = f'<Component name="a" source="f.fmu"><Connectors>{self.connector("y", "output", nodes[0])}' \
+                 "</Connectors></Component>"
+        start, unit = 'startElement="a" startConnector="y"', "a"
+        for i in range(left):
+            source = self.system(f"o{i}", self.connector("q", "output", nodes[i + 1]), source,
+                                 connect(i, start, 'endConnector="q"'))
+            start, unit = f'startElement="o{i}" startConnector="q"', f"o{i}.{unit}"
+        target = f'<Component name="b" source="f.fmu"><Connectors>{self.connector("u", "input", nodes[-1])}' \
+                 f'{self.connector("y", "output", "")}</Connectors></Component>'
+        end, other = 'endElement="b" endConnector="u"', "b"
+        for i in range(entered):
+            at = len(nodes) - 2 - i
+            target = self.system(f"i{i}", self.connector("p", "input", nodes[at]), target,
+                                 connect(at, 'startConnector="p"', end))
+            end, other = f'endElement="i{i}" endConnector="p"', f"i{i}.{other}"
+        self.write("t.ssd", f'<SystemStructureDescription xmlns="{SSD[1:-1]}" version="1.0" name="t" '
+                            'xmlns:c="http://ssp-standard.org/SSP1/SystemStructureCommon">'
+                            f'<System name="t"><Elements>{source}{target}</Elements><Connections>'
+                            f'{connect(left, start, end)}</Connections></System><Units>'
+                            f'{units("c:", ["hand", "warmth"])}</Units></SystemStructureDescription>')
+        nodes[0], nodes[-1] = nodes[0] or ends[0], nodes[-1] or ends[1]
+        return nodes, hops, relative and bool(ends[0]), unit, other
+
+    @staticmethod
+    def arrives(x, nodes, hops, relative):
+        now, suppressed = nodes[0], False
+        for unit, ((factor, offset), skip) in zip(nodes[1:], hops):
+            suppressed = suppressed or skip
+            if unit:
+                if now and not suppressed:
+                    (_, f, o), (_, g, p) = MEASURES[now], MEASURES[unit]
+                    x = (x * f + (0 if relative else o - p)) / g
+                now, suppressed = unit, False
+            x = factor * x + offset if factor != 1 else x
+        return x
+
+    def test_what_arrives_is_what_the_hops_make_of_it(self):
+        for seed in range(24):
+            r = random.Random(seed)
+            nodes, hops, relative, a, b = self.draw(r, r.randrange(3), r.randrange(4))
+            expected = self.arrives(3.0, nodes, hops, relative)
+            setup = ["--set", f"{a}.a=0", "--set", f"{a}.b=3", "--set", f"{b}.a=1", "--set", f"{b}.b=0",
+                     "--stop-time", "0.01", "--step", "0.01", "-q", "-o", "t.csv"]
+            self.cardan("export", "ssp", "t.ssd", "-o", "e1.ssp")
+            self.cardan("export", "ssp", "t.ssd", "-o", "e2.ssp", "--ssp-version", "2")
+            for what in ("t.ssd", "e1.ssp", "e2.ssp"):
+                self.cardan("run", what, *setup)
+                got = self.column("t.csv", f"{b}.y")[0]
+                self.assertTrue(math.isclose(got, expected, rel_tol=1e-9, abs_tol=1e-9),
+                                f"seed {seed}, {what}: {got}, expected {expected}; {nodes} {hops}")
 
 
 if __name__ == "__main__":

@@ -289,6 +289,7 @@ class ReportInBrowser(Report):
             seen.before = theme();
             document.getElementById('theme').click();
             seen.after = theme();
+            seen.kept = localStorage.getItem('cardan-theme');
             seen.requests = performance.getEntriesByType('resource').length;
             return seen;""", fragment="#light")
         self.assertGreaterEqual(seen["drawn"], 2)
@@ -308,7 +309,7 @@ class ReportInBrowser(Report):
         self.assertIn("true", seen["shown"])
         self.assertNotIn("u-off", seen["shown"])
         self.assertEqual(seen["filtered"], ["second.x2"])
-        self.assertEqual((seen["before"], seen["after"]), ("light", "dark"))
+        self.assertEqual((seen["before"], seen["after"], seen["kept"]), ("light", "dark", "dark"))
         self.assertEqual(seen["requests"], 0)
 
     def test_the_cursor_shows_the_values_of_the_file(self):
@@ -356,6 +357,44 @@ class ReportInBrowser(Report):
         for part in ("a", "b", "reference bench"):
             self.assertIn("\u00b7 " + part, names)
         self.assertGreaterEqual(seen["dashed"], 1)
+        text = " ".join(Page(self.read("all.html")).texts)
+        self.assertIn("The same units and connections as above.", text)
+        self.assertEqual(text.count("Parameters that differ from their start values"), 2)
+
+    def test_many_warnings_do_not_hide_the_line(self):
+        shutil.copy(fmu("faulty"), self.folder)
+        self.cardan("run", "faulty.fmu", "-q", "--step", "1ms", "--set", "mode=1", "--set", "when=0.5",
+                    "-o", "warned.mf4")
+        self.cardan("report", "warned.mf4")
+        left, top, right, bottom = self.use("warned.html", """
+            await tick();
+            const b = document.querySelector('.u-over').getBoundingClientRect();
+            return [b.left, b.top, b.right, b.bottom].map(Math.round);""", fragment="#light")
+        self.browse("warned.html", f"--screenshot={self.path('warned.png')}", fragment="#light")
+        _, _, n, rows = read_png(self.path("warned.png"))
+        middle = (left + right) // 2
+        column = lambda x: [rows[y][x * n:x * n + 3] for y in range(top, bottom)]
+        blue = [any(p[2] > p[0] + 70 for p in column(x)) for x in range(middle + 5, right - 5)]
+        self.assertGreater(sum(blue) / len(blue), 0.95, "the line is in front")
+        x = (middle + right) // 2
+        yellow = [p[0] > p[2] + 15 for p in column(x)]
+        self.assertGreater(sum(yellow) / len(yellow), 0.8, "the band is there")
+        self.assertFalse(any(p[0] > p[2] + 15 for p in column((left + middle) // 2)))
+
+    def test_a_wide_system_is_seen_whole(self):
+        units = "".join(f"  u{k}: {{ fmu: lo_fd{k % 2 + 1}.fmu }}\n" for k in range(12))
+        wires = "".join(f"  - u{k}.{'x2' if k % 2 else 'f'} -> u{k + 1}.{'x2' if k % 2 else 'f'}\n"
+                        for k in range(11))
+        self.write("wide.yaml", f"cardan: 1\nunits:\n{units}connections:\n{wires}"
+                                "run: { step: 1 ms, stop: 10 ms }\n")
+        self.cardan("run", "wide.yaml", "-q", "-o", "wide.mf4")
+        self.cardan("report", "wide.mf4")
+        seen = self.use("wide.html", """
+            const box = document.querySelector('.drawing'), svg = box.querySelector('svg');
+            return {inside: svg.getBoundingClientRect().width, room: box.clientWidth,
+                    own: svg.viewBox.baseVal.width, shown: box.scrollWidth}""")
+        self.assertLess(seen["inside"], 0.7 * seen["own"], seen)
+        self.assertGreater(seen["inside"], 0.5 * seen["own"], "it can still be read")
 
     def test_all_plots_are_drawn_for_paper(self):
         names = [f"u{k}.x" for k in range(30)]

@@ -194,21 +194,26 @@ static void a_run_calls_the_fmu_in_order(void** state)
         check_near(w[1], 10, 0);
         check_ok(crd_fmi_completed_step(i, true, &event, &terminate));
         check(!discarded && !event && !terminate && x.mock->no_rollback);
+        check_ok(crd_fmi_completed_step(i, false, &event, &terminate));
+        check(!x.mock->no_rollback);
         check_ok(crd_fmi_enter_event_mode(i));
         check_ok(crd_fmi_terminate(i));
         crd_fmi_destroy(i);
-        check_trace(&x, version == 2
-                            ? "Instantiate SetupExperiment EnterInitializationMode "
-                              "ExitInitializationMode NewDiscreteStates EnterContinuousTimeMode "
-                              "SetTime SetContinuousStates GetDerivatives GetEventIndicators "
-                              "GetContinuousStates GetNominalsOfContinuousStates "
-                              "CompletedIntegratorStep EnterEventMode Terminate FreeInstance"
-                            : "InstantiateModelExchange EnterInitializationMode "
-                              "ExitInitializationMode UpdateDiscreteStates "
-                              "EnterContinuousTimeMode SetTime SetContinuousStates "
-                              "GetContinuousStateDerivatives GetEventIndicators "
-                              "GetContinuousStates GetNominalsOfContinuousStates "
-                              "CompletedIntegratorStep EnterEventMode Terminate FreeInstance");
+        check_trace(
+            &x, version == 2
+                    ? "Instantiate SetupExperiment EnterInitializationMode "
+                      "ExitInitializationMode NewDiscreteStates EnterContinuousTimeMode "
+                      "SetTime SetContinuousStates GetDerivatives GetEventIndicators "
+                      "GetContinuousStates GetNominalsOfContinuousStates "
+                      "CompletedIntegratorStep CompletedIntegratorStep EnterEventMode Terminate "
+                      "FreeInstance"
+                    : "InstantiateModelExchange EnterInitializationMode "
+                      "ExitInitializationMode UpdateDiscreteStates "
+                      "EnterContinuousTimeMode SetTime SetContinuousStates "
+                      "GetContinuousStateDerivatives GetEventIndicators "
+                      "GetContinuousStates GetNominalsOfContinuousStates "
+                      "CompletedIntegratorStep CompletedIntegratorStep EnterEventMode Terminate "
+                      "FreeInstance");
         check_near(x.mock->tolerance, 1e-5, 0);
         check_near(x.mock->start, 2, 0);
         close_mock(&x);

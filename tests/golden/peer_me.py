@@ -181,6 +181,10 @@ def ramp(checks, version):
                     "run: { step: 10 ms, stop: 5 s, tolerance: 1e-8 }\n")
         found = error(run(file), "osc.x", lambda s: oscillator(s, 0.25, 0.5))
         checks.below(f"FMI {version} driven_oscillator along a ramp, Cardan {kind}", found, bound)
+        result = cardan(fmu("driven_oscillator", version), kind, 5, 0.01, ["x"], rtol=1e-8,
+                        extra=("--input", os.path.join(TMP, "ramp.csv"), "--extrapolation", "linear"))
+        found = error(result, "x", lambda s: oscillator(s, 0.25, 0.5))
+        checks.below(f"FMI {version} driven_oscillator, --input, Cardan {kind}", found, bound)
 
 
 def van_der_pol(checks, version):

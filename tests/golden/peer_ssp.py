@@ -274,6 +274,68 @@ def omsimulator(checks):
     other = ours("theirs.ssp", "--stop-time", STOP, "--set", "first.kc=100")
     checks.true("a package of OMSimulator in Cardan: its parameters count",
                 np.max(np.abs(other["second.x2"] - expected["second.x2"])) > 1e-6, "")
+    oms_nested(checks)
+
+
+def oms_nested(checks):
+    """A package of theirs with the second mass in a system of its own, parameters from three SSVs:
+    one of the outermost system, through an SSM, and two of the inner system. No value is there on
+    two levels: OMSimulator takes the inner one then, the standard the outer one."""
+    from OMSimulator import SSM, SSP, SSV, Causality, Connector, CRef, SignalType
+
+    def values(name, **content):
+        ssv = SSV()
+        for key, value in content.items():
+            ssv.setValue(key.replace("__", "."), value)
+        ssv.export(os.path.join(TMP, name))
+
+    values("outer.ssv", stiffness=120.0, mass=3.0, unused=7.0)
+    values("inner.ssv", second__kc=120.0, second__v2=0.0)
+    values("own.ssv", second__k2=15.0)
+    ssm = SSM()
+    ssm.mapParameter("stiffness", "first.kc")
+    ssm.mapParameter("mass", "box.second.m2")
+    ssm.export(os.path.join(TMP, "outer.ssm"))
+    model = SSP()
+    for name in ("outer.ssv", "outer.ssm", "inner.ssv", "own.ssv"):
+        model.addResource(os.path.join(TMP, name), new_name=f"resources/{name}")
+    for name in ("lo_dd1", "lo_dd2"):
+        model.addResource(fmu(name), new_name=f"resources/{name}.fmu")
+    model.addSystem(CRef("default", "box"))
+    box = model.activeVariant.system.elements[CRef("box")]
+    for name, causality in (("x", "input"), ("v", "input"), ("xo", "output"), ("vo", "output")):
+        box.addConnector(Connector(name, getattr(Causality, causality), SignalType.Real))
+    model.addComponent(CRef("default", "first"), "resources/lo_dd1.fmu")
+    model.addComponent(CRef("default", "box", "second"), "resources/lo_dd2.fmu")
+    for a, b in ((("first", "x1"), ("box", "x")), (("first", "v1"), ("box", "v")),
+                 (("box", "xo"), ("first", "x2")), (("box", "vo"), ("first", "v2"))):
+        model.addConnection(CRef("default", *a), CRef("default", *b))
+    box.addConnection("", "x", "second", "x1")
+    box.addConnection("", "v", "second", "v1")
+    box.addConnection("second", "x2", "", "xo")
+    box.addConnection("second", "v2", "", "vo")
+    model.addSSVReference(CRef("default"), "resources/outer.ssv", "resources/outer.ssm")
+    model.addSSVReference(CRef("default", "box"), "resources/inner.ssv")
+    model.addSSVReference(CRef("default", "box"), "resources/own.ssv")
+    model.export(os.path.join(TMP, "deep.ssp"))
+    expected = ours("deep.ssp", "--stop-time", STOP)
+    theirs = oms_simulate(model, os.path.join(TMP, "deep.csv"))
+    oms_compare(checks, "nested, with SSV and SSM, of OMSimulator in Cardan", theirs, expected)
+    cardan("export", "ssp", "deep.ssp", "-o", "deep2.ssp")
+    oms_compare(checks, "that package as Cardan writes it, in OMSimulator",
+                oms_simulate(SSP(os.path.join(TMP, "deep2.ssp")), os.path.join(TMP, "deep2.csv")),
+                expected)
+    # The same by hand, in a flat system.
+    plain = write("flat.yaml", POSITIONS.format(first=fmu("lo_dd1"), second=fmu("lo_dd2")))
+    said = {"first.m1": 1, "first.c1": 0, "second.v2": 0, "second.k2": 15}
+    ssm = SSM()
+    for source, target in (("stiffness", "first.kc"), ("stiffness", "second.kc"), ("mass", "second.m2")):
+        ssm.mapParameter(source, target)
+    ssm.export(os.path.join(TMP, "flat.ssm"))
+    flat = ours(plain, "--parameters", "outer.ssv:flat.ssm",
+                *(x for k, v in said.items() for x in ("--set", f"{k}={v}")))
+    checks.true("nested, with SSV and SSM: equal to a flat system with the same numbers",
+                all(np.array_equal(flat[n.replace("box.", "")], expected[n]) for n in expected), "")
 
 
 def main():

@@ -11,6 +11,8 @@ typedef struct {
     int32_t i, ii;
     int8_t small;
     uint64_t big, ibig;
+    int64_t whole, iwhole;
+    double tuned;
     bool b, ib;
     char text[16], itext[16];
     double list[2];
@@ -60,6 +62,13 @@ static const crd_model_variable plugs_rows[] = {
     {IN(ispeed, CRD_FLOAT64), .unit = "m/s"},
     {OUT(temperature, CRD_FLOAT64), .unit = "degC"},
     {IN(itemperature, CRD_FLOAT64), .unit = "K"},
+    {OUT(whole, CRD_INT64)},
+    {IN(iwhole, CRD_INT64)},
+    {.name = "tuned",
+     .type = CRD_FLOAT64,
+     .causality = CRD_PARAMETER,
+     .variability = CRD_TUNABLE,
+     .offset = offsetof(plugs, tuned)},
     {OUT(e, CRD_ENUMERATION), .items = valve_items, .start = 1},
     {IN(ie, CRD_ENUMERATION), .items = gate_items, .start = 1},
     {OUT(i, CRD_INT32)},
@@ -272,16 +281,94 @@ static void stages_of_real_numbers_become_one_gain_and_offset(void** state)
     put_away(&t);
 }
 
-static void a_stage_that_says_nothing_passes_the_numbers(void** state)
+static void integers_keep_to_what_their_target_can_hold(void** state)
 {
     (void)state;
-    // The unit is not known behind it, so nothing is converted any more.
+    static const struct {
+        const char *from, *to, *value;
+        double arrives;
+    } cases[] = {
+        {"big", "iwhole", "18446744073709551615", 9223372036854775807.0},
+        {"big", "iwhole", "7", 7},
+        {"whole", "ibig", "-1", 0},
+        {"whole", "ibig", "9007199254740993", 9007199254740992.0},
+        {"r", "ibig", "-1", 0},
+        {"whole", "small", "-1000", -128},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bench t = lay(cases[i].from, cases[i].to);
+        check_near(arrives(&t, cases[i].value), cases[i].arrives, 0);
+        put_away(&t);
+    }
+}
+
+static void a_tunable_parameter_is_a_target_and_a_text_is_not_scaled(void** state)
+{
+    (void)state;
+    bench t = lay("r", "tuned");
+    check_near(arrives(&t, "4"), 4, 0);
+    put_away(&t);
+    const crd_transformation doubled = {.has_transformation = true, .gain = 2};
+    t = lay("text", "itext");
+    t.c->via = &doubled;
+    t.c->via_count = 1;
+    check_refused(&t, CRD_E_RANGE, "gain and offset or a map make no sense");
+}
+
+static void a_stage_converts_before_it_scales(void** state)
+{
+    (void)state;
+    const crd_transformation both = {
+        .unit = "m/s", .convert_units = true, .has_transformation = true, .gain = 2, .offset = 1};
+    bench t = lay("speed", "ispeed");
+    t.c->via = &both;
+    t.c->via_count = 1;
+    check_near(arrives(&t, "72"), 41, 1e-13);
+    put_away(&t);
+}
+
+static void what_a_map_on_the_way_does_not_know_goes_on_as_a_number(void** state)
+{
+    (void)state;
+    static const crd_map_entry five[] = {{"5", "300"}}, one[] = {{"1", "2"}}, two[] = {{"2", "9"}};
+    const crd_transformation mapped = {.map = five, .map_count = 1};
+    const crd_transformation halved = {.has_transformation = true, .gain = 0.5};
+    bench t = lay("big", "ir"); // a large unsigned number is no negative one
+    t.c->via = &mapped;
+    t.c->via_count = 1;
+    t.c->has_transformation = true;
+    t.c->gain = 0.5;
+    check_near(arrives(&t, "18446744073709551614"), 9223372036854775808.0, 0);
+    check_near(arrives(&t, "5"), 150, 0);
+    put_away(&t);
+    t = lay("big", "small"); // 300 is in the first map only, and no Int8
+    t.c->via = &mapped;
+    t.c->via_count = 1;
+    t.c->map = one;
+    t.c->map_count = 1;
+    check_near(arrives(&t, "5"), 127, 0);
+    check_near(arrives(&t, "1"), 2, 0);
+    put_away(&t);
+    t = lay("big", "small"); // two and a half is not two
+    t.c->via = &halved;
+    t.c->via_count = 1;
+    t.c->map = two;
+    t.c->map_count = 1;
+    check_near(arrives(&t, "4"), 9, 0);
+    check_near(arrives(&t, "5"), 2, 0);
+    put_away(&t);
+}
+
+static void a_stage_that_says_nothing_keeps_the_unit(void** state)
+{
+    (void)state;
     const crd_transformation plain = {.unit = "", .convert_units = true};
     bench t = lay("speed", "ispeed");
     t.c->via = &plain;
     t.c->via_count = 1;
-    check_near(arrives(&t, "72"), 72, 0);
+    check_near(arrives(&t, "72"), 20, 1e-14);
     put_away(&t);
+    // Of a unit that nobody knows, nothing is converted any more.
     const crd_transformation unknown = {.unit = "furlong/fortnight", .convert_units = true};
     t = lay("speed", "ispeed");
     t.c->via = &unknown;
@@ -391,7 +478,11 @@ int main(void)
         cmocka_unit_test(a_map_works_for_each_element_of_an_array),
         cmocka_unit_test(a_wrong_map_is_refused_with_place_and_items),
         cmocka_unit_test(stages_of_real_numbers_become_one_gain_and_offset),
-        cmocka_unit_test(a_stage_that_says_nothing_passes_the_numbers),
+        cmocka_unit_test(integers_keep_to_what_their_target_can_hold),
+        cmocka_unit_test(a_tunable_parameter_is_a_target_and_a_text_is_not_scaled),
+        cmocka_unit_test(a_stage_converts_before_it_scales),
+        cmocka_unit_test(what_a_map_on_the_way_does_not_know_goes_on_as_a_number),
+        cmocka_unit_test(a_stage_that_says_nothing_keeps_the_unit),
         cmocka_unit_test(units_that_do_not_convert_on_the_way_are_refused),
         cmocka_unit_test(maps_one_after_the_other_speak_words_of_their_own),
         cmocka_unit_test(maps_and_gains_may_take_turns),

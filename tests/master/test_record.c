@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <stdio.h>
+#include <time.h>
 
 // A source, y = t and a state with a name, that complains every `every` seconds.
 typedef struct {
@@ -209,6 +210,25 @@ static void units_with_a_longer_step_have_a_raster_of_their_own(void** state)
     check_int(fast->rows, 202);
     check_near(fast->time[201], 1.005, 1e-12);
     crd_table_destroy(t);
+}
+
+static void rasters_are_named_in_the_unit_that_suits_them(void** state)
+{
+    const char* path = TEST_BUILD_DIR "/master_raster_names.mf4";
+    static const struct {
+        double step;
+        const char* name;
+    } cases[] = {{1, "1 s"}, {1e-3, "1 ms"}, {2.5e-3, "2.5 ms"}, {1e-6, "1 us"}, {1e-9, "1 ns"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        crd_system* s = new_system(*state, cases[i].step, 2 * cases[i].step);
+        add_unit(s, "n", &noisy_model, 0);
+        s->results.path = path;
+        run(*state, s, NULL);
+        crd_system_destroy(s);
+        crd_recording* r = open_recording(*state, path);
+        check_text(crd_recording_describe(r)->groups[0].name, cases[i].name);
+        crd_recording_close(r);
+    }
 }
 
 static void a_file_of_one_raster_has_them_all(void** state)
@@ -512,7 +532,9 @@ static void check_what_ran(const json_t* j)
     check_text(text_at(j, "cardan"), crd_version());
     check_text(text_at(at(j, "system"), "title"), "everything");
     check(json_is_null(at(at(j, "system"), "sha256")));
-    check_int((int)strlen(text_at(j, "started")), 20);
+    struct tm started = {0};
+    check(strptime(text_at(j, "started"), "%Y-%m-%dT%H:%M:%SZ", &started));
+    check_near((double)timegm(&started), (double)time(NULL), 600); // whatever the time zone
     check(number_at(at(j, "machine"), "processors") >= 1);
     const json_t* run = at(j, "run");
     check_near(number_at(run, "stop"), 1, 0);
@@ -552,6 +574,8 @@ static void what_runs_is_told_before_and_in_the_file(void** state)
 {
     const char* path = TEST_BUILD_DIR "/master_what_ran.mf4";
     write_file("master_what_ran.csv", "time,v\n0,0\n10,36\n20,72\n");
+    setenv("TZ", "XXX-5", 1);
+    tzset();
     crd_system* s = a_bit_of_everything(*state);
     s->results.path = path;
     crd_master* m = NULL;
@@ -575,6 +599,8 @@ static void what_runs_is_told_before_and_in_the_file(void** state)
     check_what_ran(j);
     json_decref(j);
     crd_recording_close(r);
+    unsetenv("TZ");
+    tzset();
 }
 
 static void the_description_goes_into_the_file_as_it_was_read(void** state)
@@ -695,6 +721,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(units_with_a_longer_step_have_a_raster_of_their_own, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(rasters_are_named_in_the_unit_that_suits_them, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_file_of_one_raster_has_them_all, setup, teardown),
         cmocka_unit_test_setup_teardown(the_interval_is_that_of_the_shared_raster, setup, teardown),

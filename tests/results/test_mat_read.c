@@ -4,6 +4,7 @@
 
 #include <matio.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define PATH TEST_BUILD_DIR "/mat_read.mat"
@@ -225,6 +226,31 @@ static void files_without_ascending_times_are_refused(void** state)
     check_status(crd_table_read(*state, PATH, &t), CRD_E_FORMAT);
 }
 
+// libmatio itself would give zeros.
+static void files_that_were_cut_off_are_refused(void** state)
+{
+    static double zeros[500];
+    for (int compressed = 0; compressed < 2; compressed++) {
+        mat_t* f = create(2 * compressed); // version 5
+        put(f, numbers("time", MAT_C_DOUBLE, 500, 1, zeros, 0));
+        put(f, numbers("x", MAT_C_DOUBLE, 500, 1, zeros, 0));
+        Mat_Close(f);
+        struct stat info;
+        check(stat(PATH, &info) == 0);
+        crd_table* t = NULL;
+        check_ok(crd_table_read(*state, PATH, &t));
+        check_int(t->column_count, 1);
+        crd_table_destroy(t);
+        for (off_t size = info.st_size - 1; size > 128; size -= compressed ? 7 : 501) {
+            check(truncate(PATH, size) == 0);
+            check_status(crd_table_read(*state, PATH, &t), CRD_E_FORMAT);
+        }
+        check(truncate(PATH, 0) == 0);
+        check_status(crd_table_read(*state, PATH, &t), CRD_E_FORMAT);
+        check_contains(crd_error_text(*state), "the file is empty");
+    }
+}
+
 static void every_allocation_may_fail(void** state)
 {
     (void)state;
@@ -262,6 +288,7 @@ int main(void)
         TEST(cells_of_texts_are_columns),
         TEST(structures_with_times_are_groups),
         TEST(files_without_ascending_times_are_refused),
+        TEST(files_that_were_cut_off_are_refused),
         TEST(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -243,6 +243,50 @@ static void what_is_too_large_for_version_5_becomes_7_3_or_is_an_error(void** st
     Mat_Close(file);
 }
 
+// SciPy counts characters where the file counts units of UTF-16, and reads nothing of such a file.
+static void characters_of_two_units_are_kept_in_7_3_only(void** state)
+{
+    static const crd_column column = {
+        .name = "x", .unit = "\u00B0C", .description = "a\U0001F600b", .type = CRD_FLOAT64};
+    const char* path = TEST_BUILD_DIR "/mat_pairs.mat";
+    for (int version = 5; version <= 73; version += 68) {
+        static const uint16_t one[] = {'a', 0xFFFD, 'b'}, two[] = {'a', 0xD83D, 0xDE00, 'b'};
+        const uint16_t* expected = version == 5 ? one : two;
+        const crd_recorder_options opt = {
+            .path = path, .columns = &column, .column_count = 1, .mat_version = version};
+        crd_recorder* r = NULL;
+        check_ok(crd_recorder_create(*state, &opt, &r));
+        check_ok(crd_recorder_finish(r));
+        crd_recorder_destroy(r);
+        mat_t* file = Mat_Open(path, MAT_ACC_RDONLY);
+        matvar_t* signals = Mat_VarRead(file, "signals");
+        const matvar_t* unit = Mat_VarGetStructFieldByName(signals, "unit", 0);
+        const matvar_t* text = Mat_VarGetStructFieldByName(signals, "description", 0);
+        check_int(unit->dims[1], 2);
+        check_int(((const uint16_t*)unit->data)[0], 0xB0);
+        check_int(text->dims[1], version == 5 ? 3 : 4);
+        check(memcmp(text->data, expected, 2 * text->dims[1]) == 0);
+        Mat_VarFree(signals);
+        Mat_Close(file);
+    }
+}
+
+static void a_unit_may_change_the_working_folder(void** state)
+{
+    char before[4096];
+    check(getcwd(before, sizeof before));
+    check(chdir(TEST_BUILD_DIR) == 0);
+    const crd_recorder_options opt = options("mat_folder.mat", 5);
+    crd_recorder* r = NULL;
+    check_ok(crd_recorder_create(*state, &opt, &r));
+    check(chdir("/") == 0);
+    check(record(r, 0));
+    check_ok(crd_recorder_finish(r));
+    crd_recorder_destroy(r);
+    check(chdir(before) == 0);
+    check_file(TEST_BUILD_DIR "/mat_folder.mat", 1, MAT_FT_MAT5);
+}
+
 static void a_version_that_does_not_exist_is_refused(void** state)
 {
     const crd_recorder_options opt = options(TEST_BUILD_DIR "/mat_version.mat", 7);
@@ -367,6 +411,8 @@ int main(void)
         TEST(a_recording_without_rows_can_be_opened),
         TEST(attachments_are_variables),
         TEST(what_is_too_large_for_version_5_becomes_7_3_or_is_an_error),
+        TEST(characters_of_two_units_are_kept_in_7_3_only),
+        TEST(a_unit_may_change_the_working_folder),
         TEST(a_version_that_does_not_exist_is_refused),
         TEST(the_file_that_collects_rows_has_no_name),
         TEST(a_full_disk_is_reported_and_leaves_no_half_file),

@@ -1,6 +1,7 @@
 // Reads what the recorder wrote block by block, with a reader of its own.
 #include "cardan/results.h"
 #include "check.h"
+#include "results/recorder.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -378,6 +380,7 @@ static void check_descriptions(void)
     check_int(link_of(g->channels[1].at, 4), 0);
     check_int(link_of(g->channels[1].at, 6), link_of(g->channels[8].at, 6)); // one text for V
     check_text(file.groups[1].name, "slow ones");
+    check_int(number(link_of(link_of(64, 0), 1) + 90, 2), '.'); // between the parts of a name
     check_text(file.groups[1].channels[1].name, "slow");
 }
 
@@ -629,6 +632,89 @@ static void title_start_and_tool_are_in_the_head(void** state)
     forget_mdf();
 }
 
+static void the_zone_and_its_summer_time_are_told_apart(void** state)
+{
+    const char* path = TEST_BUILD_DIR "/mdf_zone.mf4";
+    static const int64_t starts[] = {1784100000000000000, 1768400000000000000}; // July, January
+    setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+    tzset();
+    for (int i = 0; i < 2; i++) {
+        crd_recorder_options opt = options(path);
+        opt.started = starts[i];
+        crd_recorder* r = NULL;
+        check_ok(crd_recorder_create(*state, &opt, &r));
+        crd_recorder_destroy(r);
+        load(path);
+        check_int(number(64 + 80, 2), 60);
+        check_int(number(64 + 82, 2), i == 0 ? 60 : 0);
+        check_int(bytes[64 + 84], 2); // both are valid
+    }
+    unsetenv("TZ");
+    tzset();
+    forget_mdf();
+}
+
+static void enumerations_share_a_table_only_if_their_labels_are_the_same(void** state)
+{
+    static const crd_label gears[] = {{1, "first"}, {2, "second"}, {3, "third"}};
+    static const crd_column columns[] = {
+        {.name = "m[1]", .unit = "", .description = "", .type = CRD_ENUMERATION, 0, modes, 2},
+        {.name = "m[2]", .unit = "", .description = "", .type = CRD_ENUMERATION, 0, modes, 2},
+        {.name = "gear", .unit = "", .description = "", .type = CRD_ENUMERATION, 0, gears, 3},
+        {.name = "plain", .unit = "", .description = "", .type = CRD_ENUMERATION},
+    };
+    const char* path = TEST_BUILD_DIR "/mdf_labels.mf4";
+    const crd_recorder_options opt = {.path = path, .columns = columns, .column_count = 4};
+    crd_recorder* r = NULL;
+    check_ok(crd_recorder_create(*state, &opt, &r));
+    crd_recorder_destroy(r);
+    read_mdf(path);
+    const channel* c = file.groups[0].channels;
+    check_conversion(&c[1], 2, (double[]){-2, 7}, (const char*[]){"minus two", "seven"});
+    check_int(link_of(c[2].at, 4), link_of(c[1].at, 4));
+    check_conversion(&c[3], 3, (double[]){1, 2, 3}, (const char*[]){"first", "second", "third"});
+    check_int(link_of(c[4].at, 4), 0);
+    forget_mdf();
+}
+
+// The writer of a run that computes faster than it can write is never idle.
+static void a_slow_raster_does_not_wait_for_the_end_of_a_fast_run(void** state)
+{
+    enum { WIDE = 31 };
+    const char* path = TEST_BUILD_DIR "/mdf_busy.mf4";
+    static const crd_raster rasters[] = {{"fast", 1e-3}, {"slow", 1}};
+    crd_column columns[WIDE];
+    crdi_field fields[WIDE];
+    crd_word row[WIDE + 1] = {{0}};
+    for (int i = 0; i < WIDE; i++) {
+        const bool slow = i == WIDE - 1;
+        columns[i] = (crd_column){
+            .name = "x", .unit = "", .description = "", .type = CRD_FLOAT64, .raster = slow};
+        fields[i] = (crdi_field){CRD_FLOAT64, slow, slow ? 1 : i + 1};
+    }
+    const size_t words[] = {WIDE, 2};
+    const crdi_rows rows = {fields, WIDE, words, 2};
+    const crd_recorder_options opt = {.path = path,
+                                      .columns = columns,
+                                      .column_count = WIDE,
+                                      .rasters = rasters,
+                                      .raster_count = 2};
+    crdi_sink* s = NULL;
+    check_ok(crdi_mdf_sink(*state, &opt, &rows, &s));
+    s->ops->start(s);
+    s->ops->row(s, 1, row);
+    for (int64_t i = 0; i < 200000; i++) { // about 50 MB
+        row[0].real = (double)i;
+        s->ops->row(s, 0, row);
+    }
+    read_mdf(path);
+    check_int(file.groups[1].records, 1);
+    s->ops->finish(s);
+    check_int(s->error, 0);
+    s->ops->destroy(s);
+    forget_mdf();
+}
+
 // ---- what can go wrong -------------------------------------------------------------------------
 
 // In a child process: a file may have `limit` bytes. Returns the child's exit code.
@@ -672,6 +758,7 @@ static void a_full_disk_stops_the_run_and_leaves_a_finished_file(void** state)
         struct stat info;
         check(stat(path, &info) == 0);
         check(info.st_size <= (off_t)limits[i]);
+        check_int(info.st_size % 8, 0); // without the half of a block that did not fit
         check_rows(path, -1);
         check(file.finished);
         check_int(count_events(NULL), 0);
@@ -880,6 +967,9 @@ int main(void)
         TEST(of_very_many_events_the_number_is_kept_and_the_stop),
         TEST(files_go_into_the_file_at_the_start_and_at_the_end),
         TEST(title_start_and_tool_are_in_the_head),
+        TEST(the_zone_and_its_summer_time_are_told_apart),
+        TEST(enumerations_share_a_table_only_if_their_labels_are_the_same),
+        TEST(a_slow_raster_does_not_wait_for_the_end_of_a_fast_run),
         TEST(a_full_disk_stops_the_run_and_leaves_a_finished_file),
         TEST(a_place_that_cannot_be_written_is_refused),
         TEST(rows_and_events_reach_the_file_of_a_slow_run_that_is_killed),

@@ -194,9 +194,16 @@ static int run_limited(const char* path, rlim_t limit)
         char reason[64];
         snprintf(reason, sizeof reason, "%s", strerror(EFBIG));
         const bool told = strstr(crd_error_text(ctx), path) && strstr(crd_error_text(ctx), reason);
+        int64_t lines = 0;
+        FILE* f = fopen(path, "rb");
+        for (int c = fgetc(f); c != EOF; c = fgetc(f)) {
+            lines += c == '\n';
+        }
+        fclose(f);
+        const bool counted = crd_recorder_rows(r) == lines - 1; // the first is the header
         crd_recorder_destroy(r);
         crd_context_destroy(ctx);
-        _exit(!stopped ? 3 : st != CRD_E_IO ? 4 : !told ? 5 : 0);
+        _exit(!stopped ? 3 : st != CRD_E_IO ? 4 : !told ? 5 : !counted ? 6 : 0);
     }
     int status = 0;
     waitpid(child, &status, 0);
@@ -340,6 +347,24 @@ static void every_allocation_may_fail(void** state)
     crd_context_destroy(ctx);
 }
 
+static void a_file_that_was_deleted_during_the_run_is_told(void** state)
+{
+    static const char* const paths[] = {TEST_BUILD_DIR "/recorder_deleted.csv",
+                                        TEST_BUILD_DIR "/recorder_deleted.mf4"};
+    for (int i = 0; i < 2; i++) {
+        const crd_recorder_options opt = options(paths[i]);
+        crd_recorder* r = NULL;
+        check_ok(crd_recorder_create(*state, &opt, &r));
+        check(record(r, 0));
+        check(unlink(paths[i]) == 0);
+        check(record(r, 1));
+        check_status(crd_recorder_finish(r), CRD_E_IO);
+        check_contains(crd_error_text(*state), "was deleted while it was written");
+        check_int(crd_recorder_rows(r), 0);
+        crd_recorder_destroy(r);
+    }
+}
+
 static void signals_stay_with_the_threads_that_expect_them(void** state)
 {
     sigset_t before, after;
@@ -370,6 +395,7 @@ int main(void)
         TEST(rows_reach_the_file_without_a_finish_when_the_run_is_slow),
         TEST(nothing_is_allocated_between_create_and_destroy),
         TEST(every_allocation_may_fail),
+        TEST(a_file_that_was_deleted_during_the_run_is_told),
         TEST(signals_stay_with_the_threads_that_expect_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,8 +7,8 @@
 #define MAP(list)                                                                                  \
     "<ssm:ParameterMapping version='1.0'" SPACES ">\n" list "</ssm:ParameterMapping>\n"
 #define IN_UNIT(name, text, unit)                                                                  \
-    "<ssv:Parameter name='" name "'><ssv:Real value='" text "' unit='" unit                        \
-    "'/></ssv:Parameter>\n"
+    "<ssv:Parameter name='" name "'><ssv:Real value='" text "' unit='" unit "'/></"                \
+    "ssv:Parameter>\n"
 
 static const char* path_of(const char* name)
 {
@@ -115,23 +115,24 @@ static void names_that_fit_nothing_are_noted(void** state)
 // Q (m) of the outermost system -> P (mm) of s, + 5 -> k of a, times 3; and Q -> j (cm) of b.
 #define PORTS                                                                                      \
     SSD(CONNECTORS(REAL_IN("Q", "parameter", "m")) BINDINGS(BINDING(VALUES(VALUE("Q", "1"))))      \
-            ELEMENTS(SYSTEM("s", CONNECTORS(REAL_IN("P", "parameter", "mm")) ELEMENTS(COMPONENT(   \
-                                     "a", CONNECTORS(REAL("k", "parameter"))))                     \
-                                     CONNECTIONS("<ssd:Connection startConnector='P' "             \
-                                                 "endElement='a' endConnector='k'>"                \
-                                                 "<ssc:LinearTransformation factor='3'/>"          \
-                                                 "</ssd:Connection>"))                             \
+            ELEMENTS(SYSTEM("s", CONNECTORS(REAL_IN("P", "parameter", "mm"))                       \
+                                     ELEMENTS(COMPONENT("a", CONNECTORS(REAL("k", "parameter"))))  \
+                                         CONNECTIONS("<ssd:Connection startConnector='P' "         \
+                                                     "endElement='a' endConnector='k'>"            \
+                                                     "<ssc:LinearTransformation factor='3'/>"      \
+                                                     "</ssd:Connection>"))                         \
                          COMPONENT("b", CONNECTORS(REAL_IN("j", "parameter", "cm"))))              \
-                CONNECTIONS("<ssd:Connection startConnector='Q' endElement='s' endConnector='P'>"  \
-                            "<ssc:LinearTransformation factor='1' offset='5'/></ssd:Connection>"   \
-                            INWARD("Q", "b", "j")))
+                CONNECTIONS(                                                                       \
+                    "<ssd:Connection startConnector='Q' endElement='s' endConnector='P'>"          \
+                    "<ssc:LinearTransformation factor='1' offset='5'/></ssd:Connection>" INWARD(   \
+                        "Q", "b", "j")))
 
 static void connectors_of_the_outermost_system_lead_to_units(void** state)
 {
     crd_system* s = ssp_system(*state, PORTS);
     check_text(text_of(s, "b", "j"), "100");
-    check_ok(crd_ssp_apply(s, put("p.ssv", SET(IN_UNIT("Q", "200", "cm") VALUE("b.j", "9"))),
-                           NULL));
+    check_ok(
+        crd_ssp_apply(s, put("p.ssv", SET(IN_UNIT("Q", "200", "cm") VALUE("b.j", "9"))), NULL));
     const crd_setting* k = ssp_setting(s, "s.a", "k");
     check_text(k->text, "2005"); // 200 cm, 2 m, 2000 mm, + 5
     check_text(k->via->unit, "mm");
@@ -139,8 +140,9 @@ static void connectors_of_the_outermost_system_lead_to_units(void** state)
     check_text(text_of(s, "b", "j"), "200"); // in cm; a connection wins over a name
     check_int(said.infos, 0);
     // The connectors of systems inside are not seen from here.
-    check_ok(crd_ssp_apply(s, put("q.ssv", SET(VALUE("s.P", "1"))), NULL));
-    check_int(said.infos, 1);
+    check_ok(crd_ssp_apply(s, put("q.ssv", SET(VALUE("s.P", "1") VALUE("P", "2"))), NULL));
+    check_int(said.infos, 2);
+    check_text(text_of(s, "s.a", "k"), "2005");
     crd_system_destroy(s);
 }
 
@@ -171,8 +173,9 @@ static void a_set_is_listed_as_it_stands(void** state)
     crd_ssp_parameters* p = NULL;
     check_ok(crd_ssp_list(
         *state, CRD_SSP_SSV,
-        put("p.ssv", SET(IN_UNIT("a.m", "1 2", "wibble") "<ssv:Parameter name='on'>"
-                         "<ssv:Boolean value='1'/></ssv:Parameter>")),
+        put("p.ssv",
+            SET(IN_UNIT("a.m", "1 2", "wibble") "<ssv:Parameter name='on'>"
+                                                "<ssv:Boolean value='1'/></ssv:Parameter>")),
         &p));
     check(!p->mapping);
     check_text(p->name, "s");
@@ -192,13 +195,13 @@ static void a_set_is_listed_as_it_stands(void** state)
 static void a_mapping_is_listed_with_what_it_does(void** state)
 {
     crd_ssp_parameters* p = NULL;
-    const char* path =
-        put("p.ssm", MAP("<ssm:MappingEntry source='a' target='u'/>"
-                         "<ssm:MappingEntry source='b' target='v' suppressUnitConversion='true'>"
-                         "<ssc:LinearTransformation factor='2' offset='-1'/></ssm:MappingEntry>"
-                         "<ssm:MappingEntry source='c' target='w'><ssc:IntegerMappingTransformation>"
-                         "<ssc:MapEntry source='1' target='2'/><ssc:MapEntry source='3' "
-                         "target='4'/></ssc:IntegerMappingTransformation></ssm:MappingEntry>"));
+    const char* path = put(
+        "p.ssm", MAP("<ssm:MappingEntry source='a' target='u'/>"
+                     "<ssm:MappingEntry source='b' target='v' suppressUnitConversion='true'>"
+                     "<ssc:LinearTransformation factor='2' offset='-1'/></ssm:MappingEntry>"
+                     "<ssm:MappingEntry source='c' target='w'><ssc:IntegerMappingTransformation>"
+                     "<ssc:MapEntry source='1' target='2'/><ssc:MapEntry source='3' "
+                     "target='4'/></ssc:IntegerMappingTransformation></ssm:MappingEntry>"));
     check_ok(crd_ssp_list(*state, CRD_SSP_SSM, path, &p));
     check(p->mapping);
     check_int(p->count, 3);

@@ -124,9 +124,9 @@ static void units_of_the_connectors_count_whatever_the_fmus_say(void** state)
 // A difference of temperatures has no zero point, and only the FMUs know what is one.
 static void zero_points_of_units_are_left_to_the_run(void** state)
 {
-    crd_system* s = ssp_system(
-        *state, PAIR(REAL_IN("y", "output", "celsius"), REAL_IN("u", "input", "kelvin"),
-                     "><ssc:LinearTransformation factor='2' offset='-1'/>"));
+    crd_system* s =
+        ssp_system(*state, PAIR(REAL_IN("y", "output", "celsius"), REAL_IN("u", "input", "kelvin"),
+                                "><ssc:LinearTransformation factor='2' offset='-1'/>"));
     const crd_connection_spec* c = ssp_connection(s, "a.y", "b.u");
     check_int(c->via_count, 2);
     check_text(c->via[0].unit, "celsius");
@@ -181,6 +181,46 @@ static void suppressed_conversion_leaves_the_numbers(void** state)
     s = ssp_system(*state,
                    PAIR(REAL("y", "output"), REAL("u", "input"), "suppressUnitConversion='1'>"));
     check(!ssp_connection(s, "a.y", "b.u")->convert_units);
+    crd_system_destroy(s);
+}
+
+// y of a -> in of s -> u of b
+#define THROUGH(y, in, u, first, second)                                                           \
+    SSD(ELEMENTS(COMPONENT("a", CONNECTORS(y)) SYSTEM(                                             \
+        "s", CONNECTORS(in) ELEMENTS(COMPONENT("b", CONNECTORS(u))) CONNECTIONS(                   \
+                 "<ssd:Connection startConnector='in' endElement='b' endConnector='u' " second     \
+                 "</ssd:Connection>")))                                                            \
+            CONNECTIONS("<ssd:Connection startElement='a' startConnector='y' endElement='s' "      \
+                        "endConnector='in' " first "</ssd:Connection>"))
+
+static void conversion_suppressed_into_no_unit_does_not_come_back(void** state)
+{
+    crd_system* s = ssp_system(*state, THROUGH(REAL_IN("y", "output", "mm"), REAL("in", "input"),
+                                               REAL_IN("u", "input", "m"),
+                                               "suppressUnitConversion='true'>", ">"));
+    const crd_connection_spec* c = ssp_connection(s, "a.y", "s.b.u");
+    check_near(c->gain, 1, 0);
+    check(!c->convert_units);
+    crd_system_destroy(s);
+    // The same with the FMUs' own units: the run may not convert either.
+    s = ssp_system(*state, THROUGH(REAL("y", "output"), REAL("in", "input"), REAL("u", "input"),
+                                   "suppressUnitConversion='true'>", ">"));
+    check(!ssp_connection(s, "a.y", "s.b.u")->convert_units);
+    crd_system_destroy(s);
+}
+
+static void changes_on_the_way_apply_one_after_the_other(void** state)
+{
+    // mm -> m: 0.001 y; times 2, + 5; -> cm: times 100; times 3, + 7
+    crd_system* s =
+        ssp_system(*state, THROUGH(REAL_IN("y", "output", "mm"), REAL_IN("in", "input", "m"),
+                                   REAL_IN("u", "input", "cm"),
+                                   "><ssc:LinearTransformation factor='2' offset='5'/>",
+                                   "><ssc:LinearTransformation factor='3' offset='7'/>"));
+    const crd_connection_spec* c = ssp_connection(s, "a.y", "s.b.u");
+    check_int(c->via_count, 0);
+    check_near(c->gain, 0.001 * 2 * 100 * 3, 1e-15);
+    check_near(c->offset, 5 * 100 * 3 + 7, 1e-12);
     crd_system_destroy(s);
 }
 
@@ -356,6 +396,7 @@ static const pairing pairings[] = {
     {"inout", "^output", true},
     {"inout", "^local", true},
     {"unspecified", "input", true},
+    {"unspecified", "parameter", true},
     {"^input", "^calculatedParameter", false},
     {"^input", "parameter", false},
     {"^input", "structuralParameter", false},
@@ -683,6 +724,8 @@ int main(void)
         T(the_unit_of_one_end_is_a_stage_of_its_own),
         T(a_unit_that_nobody_knows_is_as_none),
         T(suppressed_conversion_leaves_the_numbers),
+        T(conversion_suppressed_into_no_unit_does_not_come_back),
+        T(changes_on_the_way_apply_one_after_the_other),
         T(units_that_do_not_convert_are_refused),
         T(values_are_mapped),
         T(connectors_of_all_types_are_known),

@@ -379,6 +379,25 @@ static void a_source_may_lie_inside_of_the_component(void** state)
     crd_system_destroy(s);
 }
 
+static void a_source_may_lie_beside_the_file_of_the_component(void** state)
+{
+    mkdir(FOLDER "/sub", 0777);
+    put_file(FOLDER "/sub/a.fmu", "");
+    put_file(FOLDER "/sub/v.ssv",
+             "<ssv:ParameterSet version='1.0' name='v'" SPACES
+             "><ssv:Parameters>" VALUE("a.x", "1") "</ssv:Parameters></ssv:ParameterSet>");
+    put_file(FOLDER "/sub/in.ssd", SSD(ELEMENTS(COMPONENT("a", ""))));
+    put_file(FOLDER "/s.ssd",
+             SSD("<ssd:Elements><ssd:Component name='b' type='application/x-ssp-definition' "
+                 "source='sub/in.ssd'>" BINDINGS("<ssd:ParameterBinding source='v.ssv' "
+                                                 "sourceBase='component'/>") "</ssd:Component>"
+                 "</ssd:Elements>"));
+    crd_system* s = load(*state, FOLDER "/s.ssd", NULL);
+    check_text(ssp_setting(s, "b.a", "x")->text, "1");
+    check_text(ssp_setting(s, "b.a", "x")->place.file, FOLDER "/sub/v.ssv");
+    crd_system_destroy(s);
+}
+
 static void signal_dictionaries_come_from_files(void** state)
 {
     put_file(FOLDER "/d.ssb", "<ssb:SignalDictionary version='1.0'" SPACES
@@ -707,6 +726,7 @@ int main(void)
         T(a_package_inside_of_a_package_cannot_reach_out),
         T(parameter_sets_and_mappings_come_from_files),
         T(a_source_may_lie_inside_of_the_component),
+        T(a_source_may_lie_beside_the_file_of_the_component),
         T(signal_dictionaries_come_from_files),
         T(our_annotation_adds_run_options_units_and_connections),
         T(mistakes_in_our_annotation_have_the_line_of_the_file),

@@ -1,6 +1,8 @@
 // Parameter bindings of SSDs become settings of units.
 #include "ssp_test.h"
 
+#include <stdlib.h>
+
 static const char* text_of(const crd_system* s, const char* unit, const char* variable)
 {
     const crd_setting* p = ssp_setting(s, unit, variable);
@@ -135,7 +137,7 @@ static void units_of_a_set_are_its_own(void** state)
             "</ssd:Units>"));
     check_near(ssp_setting(s, "a", "x")->via->dimension->factor, 0.0254, 0);
     check_near(ssp_setting(s, "a", "y")->via->dimension->factor, 0.9144, 0); // of the file around
-    check_text(ssp_setting(s, "a", "z")->via->unit, "wibble"); // the FMU may know it
+    check_text(ssp_setting(s, "a", "z")->via->unit, "wibble");               // the FMU may know it
     check(!ssp_setting(s, "a", "z")->via->dimension);
     crd_system_destroy(s);
 }
@@ -210,6 +212,27 @@ static void what_a_connector_says_on_a_lower_level_gives_way(void** state)
     crd_system_destroy(s);
 }
 
+#define CHANGED(x, b, y, change)                                                                   \
+    "<ssd:Connection startConnector='" x "' endElement='" b "' endConnector='" y                   \
+    "'><ssc:LinearTransformation " change "/></ssd:Connection>"
+
+static void changes_on_the_way_down_apply_from_outside_in(void** state)
+{
+    crd_system* s = ssp_system(
+        *state,
+        SSD(CONNECTORS(REAL("p", "parameter")) BINDINGS(BINDING(VALUES(VALUE("p", "10")))) ELEMENTS(
+            SYSTEM("s", CONNECTORS(REAL("q", "parameter")) ELEMENTS(
+                            SYSTEM("t", CONNECTORS(REAL("r", "parameter")) ELEMENTS(COMPONENT(
+                                            "a", CONNECTORS(REAL_IN("k", "parameter", "m"))))
+                                            CONNECTIONS(CHANGED("r", "a", "k", "factor='4'"))))
+                            CONNECTIONS(CHANGED("q", "t", "r", "factor='3'"))))
+                CONNECTIONS(CHANGED("p", "s", "q", "offset='1'"))));
+    const crd_setting* k = ssp_setting(s, "s.t.a", "k");
+    check_text(k->text, "132"); // (10 + 1) * 3 * 4
+    check(!k->via);             // the SSD says the unit: nothing is left to do
+    crd_system_destroy(s);
+}
+
 static void values_of_connectors_that_lead_nowhere_are_noted(void** state)
 {
     crd_system* s = ssp_system(*state, SSD(CONNECTORS(REAL("free", "input"))
@@ -239,6 +262,71 @@ static void units_that_do_not_convert_are_refused_with_their_line(void** state)
                 CRD_E_RANGE, "t.ssd:6: parameter 'P' in 'kg' cannot be converted into 'm'");
 }
 
+static void a_mapping_acts_behind_the_conversion_of_the_unit(void** state)
+{
+    crd_system* s = ssp_system(
+        *state,
+        SSD(CONNECTORS(REAL_IN("P", "parameter", "degF")) BINDINGS(BINDING(
+            VALUES("<ssv:Parameter name='t'><ssv:Real value='20' unit='degC'/></ssv:Parameter>")
+                MAPPING("<ssm:MappingEntry source='t' target='P'><ssc:LinearTransformation "
+                        "factor='2' offset='1'/></ssm:MappingEntry>")))
+                ELEMENTS(COMPONENT("a", CONNECTORS(REAL("k", "parameter"))))
+                    CONNECTIONS(INWARD("P", "a", "k"))));
+    check_near(atof(text_of(s, "a", "k")), 2 * 68.0 + 1, 1e-9);
+    crd_system_destroy(s);
+}
+
+static void whole_numbers_stay_whole_on_the_way_down(void** state)
+{
+#define WHOLE(factor)                                                                              \
+    SSD(CONNECTORS(CONNECTOR("P", "parameter", "<ssc:Integer/>")) BINDINGS(                        \
+        BINDING(VALUES("<ssv:Parameter name='P'><ssv:Integer value='3'/></ssv:Parameter>")))       \
+            ELEMENTS(SYSTEM(                                                                       \
+                "s", CONNECTORS(CONNECTOR("Q", "parameter", "<ssc:Integer/>")) ELEMENTS(COMPONENT( \
+                         "a", CONNECTORS(CONNECTOR("k", "parameter", "<ssc:Integer/>"))))          \
+                         CONNECTIONS(INWARD("Q", "a", "k"))))                                      \
+                CONNECTIONS(CHANGED("P", "s", "Q", factor)))
+    crd_system* s = ssp_system(*state, WHOLE("factor='2' offset='1'"));
+    check_text(text_of(s, "s.a", "k"), "7");
+    crd_system_destroy(s);
+    ssp_refused(*state, WHOLE("factor='0.5'"), CRD_E_RANGE,
+                "t.ssd:5: parameter 'P' is Integer, a linear transformation makes 1.5 of it");
+}
+
+static void conversion_suppressed_into_no_unit_does_not_come_back(void** state)
+{
+    crd_system* s = ssp_system(
+        *state,
+        SSD(CONNECTORS(REAL_IN("P", "parameter", "mm")) BINDINGS(BINDING(VALUES(VALUE("P", "3"))))
+                ELEMENTS(SYSTEM("s", CONNECTORS(REAL("Q", "parameter")) ELEMENTS(
+                                         COMPONENT("a", CONNECTORS(REAL_IN("k", "parameter", "m"))))
+                                         CONNECTIONS(INWARD("Q", "a", "k"))))
+                    CONNECTIONS("<ssd:Connection startConnector='P' endElement='s' "
+                                "endConnector='Q' suppressUnitConversion='true'/>")));
+    check_text(text_of(s, "s.a", "k"), "3");
+    crd_system_destroy(s);
+}
+
+static void a_unit_with_a_factor_of_zero_is_as_none(void** state)
+{
+    crd_system* s = ssp_system(
+        *state,
+        SSD_WITH(CONNECTORS(REAL_IN("P", "parameter", "flat") REAL_IN("Q", "parameter", "good"))
+                     BINDINGS(BINDING(
+                         VALUES("<ssv:Parameter name='P'><ssv:Real value='3' unit='m'/>"
+                                "</ssv:Parameter><ssv:Parameter name='Q'><ssv:Real value='3' "
+                                "unit='m'/></ssv:Parameter>")))
+                         ELEMENTS(COMPONENT(
+                             "a", CONNECTORS(REAL("k", "parameter") REAL("l", "parameter"))))
+                             CONNECTIONS(INWARD("P", "a", "k") INWARD("Q", "a", "l")),
+                 "<ssd:Units><ssc:Unit name='flat'><ssc:BaseUnit m='1' factor='0'/>"
+                 "</ssc:Unit><ssc:Unit name='good'><ssc:BaseUnit m='1' factor='0.5'/>"
+                 "</ssc:Unit></ssd:Units>"));
+    check_text(text_of(s, "a", "k"), "3");
+    check_text(text_of(s, "a", "l"), "6"); // the next one in the list is itself
+    crd_system_destroy(s);
+}
+
 static void maps_act_on_values_that_go_down(void** state)
 {
     crd_system* s = ssp_system(
@@ -254,8 +342,9 @@ static void maps_act_on_values_that_go_down(void** state)
                         CONNECTIONS(
                             "<ssd:Connection startConnector='P' endElement='s' endConnector='Q'>"
                             "<ssc:IntegerMappingTransformation><ssc:MapEntry source='2' "
-                            "target='20'/></ssc:IntegerMappingTransformation></ssd:Connection>")));
-    check_text(text_of(s, "s.a", "k"), "1 20");
+                            "target='2000000011'/></ssc:IntegerMappingTransformation></"
+                            "ssd:Connection>")));
+    check_text(text_of(s, "s.a", "k"), "1 2000000011"); // to the digit
     crd_system_destroy(s);
 }
 
@@ -293,9 +382,14 @@ int main(void)
         T(names_that_fit_nothing_are_noted),
         T(values_of_system_connectors_go_down_to_components),
         T(what_a_connector_says_on_a_lower_level_gives_way),
+        T(changes_on_the_way_down_apply_from_outside_in),
         T(values_of_connectors_that_lead_nowhere_are_noted),
         T(a_start_value_of_an_open_input_goes_down_as_well),
         T(units_that_do_not_convert_are_refused_with_their_line),
+        T(a_mapping_acts_behind_the_conversion_of_the_unit),
+        T(whole_numbers_stay_whole_on_the_way_down),
+        T(conversion_suppressed_into_no_unit_does_not_come_back),
+        T(a_unit_with_a_factor_of_zero_is_as_none),
         T(maps_act_on_values_that_go_down),
         T(bindings_without_content_are_refused),
         T(of_two_parameters_of_one_name_the_last_counts),

@@ -109,6 +109,12 @@ static void wrong_parameter_sets_are_refused(void** state)
 static void wrong_mappings_are_refused(void** state)
 {
     static const wrong rows[] = {
+        {SSM("<ssm:MappingEntry source='a' target='b'><ssc:LinearTransformation factor='1 2'/>"
+             "</ssm:MappingEntry>"),
+         "t.xml:2: LinearTransformation factor = '1 2', expected a number"},
+        {SSM("<ssm:MappingEntry source='a' target='b'><ssc:LinearTransformation offset=' '/>"
+             "</ssm:MappingEntry>"),
+         "LinearTransformation offset = ' ', expected a number"},
         {SSM("<ssm:MappingEntry source='a'/>"), "t.xml:2: MappingEntry lacks the attribute "
                                                 "'target'"},
         {SSM("<ssm:MappingEntry source='a' target='b'/><ssm:MappingEntry source='c' target='b'/>"),

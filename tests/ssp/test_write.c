@@ -671,14 +671,15 @@ static void changes_on_the_way_stay_where_they_fit(void** state)
     const crdi_xml_element* outer = connection_in(root, "drive", "motor_torque", "body", "load");
     check_text(value_of(outer->first, "factor"), "2");
 
-    // two changes more than connectors: kN.m -> N.mm, times 3, 5x + 1, no unit any more, times 2
+    // One change more than connectors: kN.m -> N.mm, times 3, then 5x + 1 without a word about the
+    // unit, which is still N.mm, -> N.m, times 2.
     s->connections[0].via_count = 2;
     pack(fx, s, 1);
     root = fx->ssd->root->first;
     outer = connection_in(root, "drive", "motor_torque", "body", "load");
     check_text(value_of(outer, "suppressUnitConversion"), "true");
-    check_text(value_of(outer->first, "factor"), "30000000");
-    check_text(value_of(outer->first, "offset"), "2");
+    check_text(value_of(outer->first, "factor"), "30000");
+    check_text(value_of(outer->first, "offset"), "0.002");
 
     static const crd_map_entry turn[] = {{"1", "2"}, {"3", "4"}};
     static const crd_map_entry next[] = {{"2", "7"}, {"5", "6"}};

@@ -60,6 +60,8 @@ static void columns_are_outputs_with_interpolation(void** state)
             double d = NAN;
             check_ok(u->ops->get_derivatives(u, out.b, 1, &d));
             check_near(d, hold ? 0 : rows[i].slope, 1e-13);
+            check_ok(u->ops->get_derivatives(u, out.b, 2, &d));
+            check_near(d, 0, 0);
         }
         unbind(&out);
         crd_unit_destroy(u);
@@ -102,6 +104,29 @@ static void a_long_recording_comes_back_sample_by_sample(void** state)
     u->ops->free_state(u, &saved);
     unbind(&out);
     crd_unit_destroy(u);
+    crd_context_destroy(ctx);
+}
+
+static void cells_without_a_value_are_bridged_and_told(void** state)
+{
+    (void)state;
+    lines log;
+    crd_context* ctx = context_with_log(&log);
+    static const double filled[2][6] = {{2, 2, 4, 8, 8, 8}, {2, 2, 2, 8, 8, 8}};
+    for (int hold = 0; hold < 2; hold++) {
+        crd_unit_spec spec = replay_spec(
+            write_recording("gaps", "time,y,z\n0,,1\n1,2,1\n2,,1\n4,8,1\n5,,1\n6,,1\n"));
+        spec.interpolation = hold ? CRD_INTERPOLATE_HOLD : CRD_INTERPOLATE_LINEAR;
+        crd_unit* u = make(ctx, &spec);
+        check_contains(log.text, "1 column is without a value in some rows, first 'y' at 0");
+        start(u, 0, 6);
+        static const double times[] = {0, 1, 2, 4, 5, 6};
+        for (int i = 0; i < 6; i++) {
+            step(u, times[i] - 1, 1);
+            check_near(get_one(u, "y"), filled[hold][i], 1e-15);
+        }
+        crd_unit_destroy(u);
+    }
     crd_context_destroy(ctx);
 }
 
@@ -339,10 +364,11 @@ static const char* write_mf4(crd_context* ctx)
          .raster = 1,
          .labels = labels,
          .label_count = 2},
+        {.name = "count", .unit = "", .description = "", .type = CRD_UINT64, .raster = 1},
     };
     static const crd_raster rasters[] = {{"100 ms", 0.1}, {"1 s", 1}};
     const crd_recorder_options opt = {
-        .path = path, .columns = columns, .column_count = 4, .rasters = rasters, .raster_count = 2};
+        .path = path, .columns = columns, .column_count = 5, .rasters = rasters, .raster_count = 2};
     crd_recorder* r = NULL;
     if (crd_recorder_create(ctx, &opt, &r) < 0) { fail_msg("%s", crd_error_text(ctx)); }
     for (int k = 0; k <= 50; k++) {
@@ -358,6 +384,7 @@ static const char* write_mf4(crd_context* ctx)
         row[crd_recorder_word(r, 1)].integer = k / 10 - 1;
         row[crd_recorder_word(r, 2)].integer = k / 10 % 2;
         row[crd_recorder_word(r, 3)].integer = k < 25 ? 1 : 2;
+        row[crd_recorder_word(r, 4)].integer = INT64_MIN + 4096 * k; // beyond what Int64 can be
         crd_recorder_end_raster(r, 1);
     }
     check_ok(crd_recorder_finish(r));
@@ -372,9 +399,9 @@ static void a_measurement_with_several_rasters_is_a_source(void** state)
     crd_context* ctx = check_context(&a);
     crd_unit_spec spec = replay_spec(write_mf4(ctx));
     crd_unit* u = make(ctx, &spec);
-    check_int(u->info.variable_count, 4);
+    check_int(u->info.variable_count, 5);
     start(u, 0, 5);
-    bound out = bind_names(u, "gear speed brake");
+    bound out = bind_names(u, "gear speed brake"), counts = bind_names(u, "count");
     for (int k = 1; k < 100; k++) {
         step(u, 0.05 * (k - 1), 0.05);
         get(&out);
@@ -382,7 +409,10 @@ static void a_measurement_with_several_rasters_is_a_source(void** state)
         check_near(out.v.real[0], 3.6 * k / 2, 1e-11);
         check_int(out.v.integer[0], second - 1);
         check_int(out.v.integer[1], second % 2);
+        get(&counts);
+        check_int(counts.v.integer[0], INT64_MIN + 40960 * second);
     }
+    unbind(&counts);
     unbind(&out);
     crd_unit_destroy(u);
     spec.repeat = true; // both rasters go from 0 to 5
@@ -436,6 +466,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(columns_are_outputs_with_interpolation),
         cmocka_unit_test(a_long_recording_comes_back_sample_by_sample),
+        cmocka_unit_test(cells_without_a_value_are_bridged_and_told),
         cmocka_unit_test(a_recording_that_is_too_short_is_told),
         cmocka_unit_test(a_bad_recording_is_refused_with_place_and_reason),
         cmocka_unit_test(columns_may_differ_in_interpolation_and_unit),

@@ -112,22 +112,33 @@
         return `rgba(${c >> 16},${(c >> 8) & 255},${c & 255},${alpha})`;
     }
 
-    // Vertical lines at warnings, errors, overruns and marks; one per pixel and kind.
+    // Vertical lines at warnings, errors, overruns and marks, behind the signals. Where they are
+    // dense there is a band.
     function drawEvents(u) {
-        const g = u.ctx, seen = new Set(), box = u.bbox;
+        const g = u.ctx, box = u.bbox, near = 8 * uPlot.pxRatio;
+        const places = {};
+        for (const [t, kind] of info.events) {
+            if (t < u.scales.x.min || t > u.scales.x.max) { continue; }
+            (places[kind] = places[kind] || []).push(Math.round(u.valToPos(t, "x", true)));
+        }
         g.save();
         g.lineWidth = 2;
         g.setLineDash([4, 5]);
-        for (const [t, kind] of info.events) {
-            if (t < u.scales.x.min || t > u.scales.x.max) { continue; }
-            const x = Math.round(u.valToPos(t, "x", true));
-            if (seen.has(kind + x)) { continue; }
-            seen.add(kind + x);
-            g.strokeStyle = colours[kind] || colours.mark;
-            g.beginPath();
-            g.moveTo(x, box.top);
-            g.lineTo(x, box.top + box.height);
-            g.stroke();
+        for (const kind of Object.keys(places)) {
+            const at = places[kind].sort((a, b) => a - b);
+            g.strokeStyle = g.fillStyle = colours[kind] || colours.mark;
+            for (let first = 0, last = 0; first < at.length; first = ++last) {
+                while (last + 1 < at.length && at[last + 1] - at[last] < near) { last++; }
+                g.globalAlpha = 0.16;
+                g.fillRect(at[first], box.top, at[last] - at[first], box.height);
+                g.globalAlpha = 1;
+                g.beginPath();
+                for (const x of new Set([at[first], at[last]])) {
+                    g.moveTo(x, box.top);
+                    g.lineTo(x, box.top + box.height);
+                }
+                g.stroke();
+            }
         }
         g.restore();
     }
@@ -165,7 +176,7 @@
             const at = [];
             for (let k = 0; k < signals; k++) { at.push(1.6 * k, 1.6 * k + 1); }
             axis.splits = () => at;
-            axis.values = (u, list) => list.map((v, i) => (signals > 4 ? "" : i % 2 ? "true" : "false"));
+            axis.values = (u, list) => list.map((v, i) => (i % 2 ? "true" : "false"));
         } else if (plot.kind === "enumeration") {
             const at = Array.from(values.labels.keys()).sort((a, b) => a - b);
             axis.splits = (u, k, min, max) => at.filter((v) => v >= min && v <= max);
@@ -204,7 +215,7 @@
         return Math.max(...plot.lines.map((l) => l.signal), 0) + 1;
     }
     function heightOf(plot) {
-        return plot.kind === "boolean" ? Math.min(300, 70 + 34 * lanesOf(plot)) : 260;
+        return plot.kind === "boolean" ? 70 + 38 * lanesOf(plot) : 260;
     }
 
     function draw(figure) {
@@ -255,7 +266,7 @@
                 bind: { dblclick: () => () => { setView(whole[0], whole[1]); return null; } },
             },
             hooks: {
-                draw: [drawEvents],
+                drawAxes: [drawEvents],
                 setScale: [(self, key) => {
                     if (key === "x") { setView(self.scales.x.min, self.scales.x.max); }
                 }],
@@ -298,8 +309,8 @@
         for (const [figure, u] of drawn) {
             if (figure.hidden) { continue; }
             const width = printing ? 680 : widthOf(figure);
-            const full = heightOf(info.plots[+figure.dataset.plot]);
-            const height = printing ? Math.min(full, 205) : full;
+            const plot = info.plots[+figure.dataset.plot], full = heightOf(plot);
+            const height = printing && plot.kind !== "boolean" ? 205 : full;
             if (width !== u.width || height !== u.height) { u.setSize({ width, height }); }
         }
     }

@@ -64,6 +64,25 @@ static double estimate(const crdi_me_unit* u, double h, const double* y)
     return sqrt(sum / u->n);
 }
 
+// CVODE locates events. In the middle, on the cubic through both ends, one is looked for as well:
+// an indicator that is back at the end has not been there unseen for long.
+static crdi_me_point look_for_events(crdi_me_unit* u, double target, const double* y, bool* good)
+{
+    const double h = target - u->t;
+    const double *begin = u->stages, *end = u->stages + (STAGES - 1) * u->n; // slopes
+    double* middle = u->stages + u->n;                                       // no longer needed
+    for (int32_t i = 0; i < u->n; i++) {
+        middle[i] = 0.5 * (u->x[i] + y[i]) + 0.125 * h * (begin[i] - end[i]);
+    }
+    crdi_me_point at = crdi_me_indicators(u, u->t + 0.5 * h, middle);
+    *good = at == CRDI_ME_DONE && !crdi_me_left_domain(u);
+    if (*good) {
+        at = crdi_me_indicators(u, target, y);
+        *good = at == CRDI_ME_DONE && !crdi_me_left_domain(u);
+    }
+    return at;
+}
+
 static crdi_me_point attempt(crdi_me_unit* u, double target, double* y, bool* good)
 {
     const double h = target - u->t;
@@ -74,11 +93,7 @@ static crdi_me_point attempt(crdi_me_unit* u, double target, double* y, bool* go
     }
     if (at != CRDI_ME_DONE) { return at; }
     *good = estimate(u, h, y) <= PART; // false for NaN
-    if (*good && u->nz) {
-        // CVODE locates events
-        at = crdi_me_indicators(u, target, y);
-        *good = at == CRDI_ME_DONE && !crdi_me_left_domain(u);
-    }
+    if (*good && u->nz) { at = look_for_events(u, target, y, good); }
     return at;
 }
 

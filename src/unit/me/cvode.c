@@ -40,6 +40,9 @@ static int roots(realtype t, N_Vector y, realtype* g, void* user)
     if (crdi_me_indicators(u, t, N_VGetArrayPointer(y)) != CRDI_ME_DONE) { return -1; }
     for (int32_t k = 0; k < u->nz; k++) {
         g[k] = crdi_me_beyond(u, k);
+        // CVODE divides by them: what is infinite would not be seen, nor what comes after a NaN
+        if (isinf(g[k])) { g[k] = copysign(1e300, g[k]); }
+        if (isnan(g[k])) { g[k] = u->domain[k]; }
     }
     return 0;
 }
@@ -353,7 +356,6 @@ crd_status crdi_me_cvode_advance(crdi_me_unit* u, double target, bool* event)
 {
     crdi_me_cvode* c = u->cvode;
     u->failed = CRD_OK;
-    u->discarded = false;
     u->bad = -1;
     if (u->restart) {
         const crd_status st = begin_anew(u);
@@ -366,5 +368,6 @@ crd_status crdi_me_cvode_advance(crdi_me_unit* u, double target, bool* event)
     *event = flag == CV_ROOT_RETURN;
     const bool stands = !*event && u->t - before <= 4 * SUN_UNIT_ROUNDOFF * fabs(u->t);
     c->stands = stands ? c->stands + 1 : 0;
+    if (!stands) { u->discarded = false; } // else it is why
     return c->stands < MOST_STANDING ? CRD_OK : gave_up(u, CV_TOO_CLOSE);
 }

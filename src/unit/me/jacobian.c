@@ -1,4 +1,5 @@
 // Where the Jacobian df/dx has entries, as ModelStructure says it, and columns in groups.
+#include <math.h>
 #include <string.h>
 
 #include "unit/me/me_unit.h"
@@ -153,15 +154,52 @@ static bool all_states_said(const crd_fmu_model_exchange* x)
     return true;
 }
 
+// Beginnings of the columns. False if they would be all but full, or too many entries to list: then
+// the structure does not help.
+static bool measure_columns(const crdi_me_unit* u, crdi_me_pattern* p, blocks* b)
+{
+    const double n = u->nx, most = fmin(0.9 * n * n, 1e8);
+    double entries = 0;
+    for (int32_t r = 0; r < b->count; r++) {
+        if (b->d->on_all[r]) { entries += n * (b->at[r + 1] - b->at[r]); }
+    }
+    if (entries > most) { return false; }
+    for (int32_t r = 0; r < b->count; r++) {
+        visit(&u->base.base, p, b, r, count_block);
+    }
+    entries = 0;
+    for (int32_t j = 0; j < u->nx; j++) {
+        entries += p->first[j + 1]; // lengths until they are summed up
+    }
+    if (entries > most) { return false; }
+    for (int32_t j = 0; j < u->nx; j++) {
+        p->first[j + 1] += p->first[j];
+    }
+    return true;
+}
+
+static crd_status list_rows(crdi_me_unit* u, blocks* b)
+{
+    crdi_me_pattern* p = &u->pattern;
+    const size_t n = (size_t)u->nx;
+    p->rows = crdi_arena_new(&u->memory, (size_t)p->first[n], sizeof *p->rows);
+    if (!p->rows) { return CRD_E_MEMORY; }
+    memset(b->mark, 0xff, (size_t)b->count * sizeof *b->mark);
+    for (int32_t r = 0; r < b->count; r++) {
+        visit(&u->base.base, p, b, r, fill_block);
+    }
+    memset(p->columns, 0, n * sizeof *p->columns);
+    return CRD_OK;
+}
+
 crd_status crdi_me_find_pattern(crdi_me_unit* u)
 {
     crd_status st = CRD_OK;
     crdi_me_pattern* p = &u->pattern;
-    const crd_unit* unit = &u->base.base;
     const size_t n = (size_t)u->nx;
     blocks b = {0};
     crdi_arena scratch;
-    crdi_arena_init(&scratch, unit->ctx);
+    crdi_arena_init(&scratch, u->base.base.ctx);
     *p = (crdi_me_pattern){.known = all_states_said(&u->base.d->exchange)};
     p->first = crdi_arena_new(&u->memory, n + 1, sizeof *p->first);
     p->columns = crdi_arena_new(&u->memory, n, sizeof *p->columns);
@@ -172,34 +210,14 @@ crd_status crdi_me_find_pattern(crdi_me_unit* u)
     }
     if (p->known) {
         CRD_TRY(number_blocks(u, &scratch, &b));
-        for (int32_t r = 0; r < b.count; r++) {
-            visit(unit, p, &b, r, count_block);
-        }
-        double entries = 0; // columns' lengths until they are summed up
-        for (size_t j = 0; j < n; j++) {
-            entries += p->first[j + 1];
-        }
-        // All but full, or too many to list: the structure does not help.
-        p->known = entries <= 0.9 * (double)n * (double)n && entries < 1e8;
+        p->known = measure_columns(u, p, &b);
     }
-    if (!p->known) {
+    if (p->known) {
+        CRD_TRY(list_rows(u, &b));
+        CRD_TRY(group_columns(u, &scratch));
+    } else {
         all_of_it(u);
-        goto fail;
     }
-    for (size_t j = 0; j < n; j++) {
-        p->first[j + 1] += p->first[j];
-    }
-    p->rows = crdi_arena_new(&u->memory, (size_t)p->first[n], sizeof *p->rows);
-    if (!p->rows) {
-        st = CRD_E_MEMORY;
-        goto fail;
-    }
-    memset(b.mark, 0xff, (size_t)b.count * sizeof *b.mark);
-    for (int32_t r = 0; r < b.count; r++) {
-        visit(unit, p, &b, r, fill_block);
-    }
-    memset(p->columns, 0, n * sizeof *p->columns);
-    CRD_TRY(group_columns(u, &scratch));
 fail:
     crdi_arena_clear(&scratch);
     return st;

@@ -83,7 +83,7 @@ static spot find_spot(replay_unit* u, int k)
     raster* r = &u->rasters[k];
     if (r->at != u->local) { seek(u, r); }
     spot s = {.a = r->row < 0 ? 0 : r->row};
-    s.b = r->row < 0 || r->row + 1 == r->rows ? s.a : r->row + 1;
+    s.b = r->row + 1 == r->rows ? s.a : r->row + 1; // before the first row: that one
     s.span = r->time[s.b] - r->time[s.a];
     s.part = s.span > 0 ? fmax(0, (u->local - r->time[s.a]) / s.span) : 0;
     return s;

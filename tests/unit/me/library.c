@@ -31,6 +31,8 @@ typedef struct instance {
     double completed; // time of the last completed step
     double next;
     double nominal;
+    double stop;
+    int refused; // directional derivatives
 } instance;
 
 typedef struct model {
@@ -326,6 +328,90 @@ static int rise(instance* i, double* dx)
     return OK;
 }
 
+// x = cos(t - 0.02); it is nearer to its top than 0.015 for a while
+static void top_start(instance* i)
+{
+    i->x[0] = cos(0.02);
+    i->x[1] = sin(0.02);
+}
+
+static int top(instance* i, double* dx)
+{
+    dx[0] = i->x[1];
+    dx[1] = -i->x[0];
+    return OK;
+}
+
+static void top_side(const instance* i, double* z)
+{
+    z[0] = cos(0.015) - i->x[0];
+}
+
+static void count_events(instance* i, bool* values_changed)
+{
+    (void)values_changed;
+    i->events += i->t > 0;
+}
+
+// x' = 1; indicators that are no ordinary numbers for a while: -1, inf, 1 and -1, NaN, 1
+static void wild_side(const instance* i, double* z)
+{
+    z[0] = i->t < 0.35 ? -1 : i->p[0] != 0 ? NAN : INFINITY;
+    if (i->t > 0.65) { z[0] = 1; }
+}
+
+// x' = x cos t from 1; at 0.5 its nominal value becomes p0, said in the first of two updates
+static int swing(instance* i, double* dx)
+{
+    dx[0] = i->x[0] * cos(i->t);
+    return OK;
+}
+
+static void swing_event(instance* i, bool* values_changed)
+{
+    (void)values_changed;
+    if (i->t >= 0.5 && !i->flag) {
+        i->nominal = i->p[0];
+        i->flag = true;
+        i->left = 1;
+    }
+    i->next = i->t < 0.5 ? 0.5 : INFINITY;
+}
+
+// A time event at 0.5. p0 = 0: it turns the side of an indicator, which is no event of its own;
+// p0 = 1: it turns the slope of x
+static int flip(instance* i, double* dx)
+{
+    dx[0] = i->flag && i->p[0] != 0 ? -1 : 1;
+    return OK;
+}
+
+static void flip_side(const instance* i, double* z)
+{
+    z[0] = i->flag ? 1 : -1;
+}
+
+static void flip_event(instance* i, bool* values_changed)
+{
+    (void)values_changed;
+    i->flag = i->t >= 0.5;
+    i->next = i->flag ? INFINITY : 0.5;
+    i->events += i->t > 0;
+}
+
+// x' = 1000 (cos t - x), stiff; its first directional derivatives are discarded
+static int shy(instance* i, double* dx)
+{
+    dx[0] = 1000 * (cos(i->t) - i->x[0]);
+    return OK;
+}
+
+static double shy_partial(const instance* i, int row, int column)
+{
+    (void)i, (void)row, (void)column;
+    return -1000;
+}
+
 // x' = 1; it wants the end at x = 0.25
 static void quarter(const instance* i, double* z)
 {
@@ -369,6 +455,11 @@ static const model models[] = {
     {"stay", 1, 1, {0}, nothing, stay, stay_indicators, stay_event, state, NULL},
     {"driven", 1, 1, {0}, nothing, driven, input_side, driven_event, driven_output, NULL},
     {"hop", 1, 0, {0}, nothing, rise, NULL, hop_event, state, NULL},
+    {"top", 2, 1, {0}, top_start, top, top_side, count_events, state, NULL},
+    {"wild", 1, 1, {0}, nothing, rise, wild_side, count_events, state, NULL},
+    {"flip", 1, 1, {0}, nothing, flip, flip_side, flip_event, state, NULL},
+    {"shy", 1, 0, {0}, nothing, shy, NULL, no_event, state, shy_partial},
+    {"swing", 1, 0, {1e4}, one_start, swing, NULL, swing_event, state, NULL},
     {"ending", 1, 1, {0}, nothing, rise, quarter, no_event, state, NULL},
     {"fail", 1, 0, {0}, nothing, fail, NULL, no_event, state, NULL},
     {"crash", 1, 0, {0}, nothing, crash, NULL, no_event, state, NULL},
@@ -381,7 +472,11 @@ static void* make(const char* token)
     for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
         if (strcmp(models[m].token, token) != 0) { continue; }
         instance* i = calloc(1, sizeof *i);
-        *i = (instance){.model = &models[m], .n = models[m].n, .next = INFINITY, .nominal = 1};
+        *i = (instance){.model = &models[m],
+                        .n = models[m].n,
+                        .next = INFINITY,
+                        .nominal = 1,
+                        .stop = INFINITY};
         memcpy(i->p, models[m].p, sizeof i->p);
         return i;
     }
@@ -430,7 +525,7 @@ static int completed(instance* i, bool* enter, bool* terminate)
 
 static int set_time(instance* i, double t)
 {
-    if (i->mode != CONTINUOUS || t < i->completed) { return ERROR; }
+    if (i->mode != CONTINUOUS || t < i->completed || t > i->stop) { return ERROR; }
     i->t = t;
     return OK;
 }
@@ -510,9 +605,10 @@ static int set_integer(instance* i, uint32_t ref, int32_t value)
     return OK;
 }
 
-static int directional(const instance* i, const double* seed, double* result)
+static int directional(instance* i, const double* seed, double* result)
 {
     if (!i->model->partial || i->mode < INITIALIZATION) { return ERROR; }
+    if (i->model->partial == shy_partial && i->refused++ < 3) { return DISCARD; }
     for (int row = 0; row < i->n; row++) {
         result[row] = 0;
         for (int column = 0; column < i->n; column++) {
@@ -624,8 +720,9 @@ FUNCTION(void*, Instantiate, const char* name, int kind, const char* guid, const
 FUNCTION(int, SetupExperiment, void* c, int has_tolerance, double tolerance, double start,
          int has_stop, double stop)
 {
-    (void)has_tolerance, (void)tolerance, (void)has_stop, (void)stop;
+    (void)has_tolerance, (void)tolerance;
     ((instance*)c)->t = ((instance*)c)->completed = start;
+    ((instance*)c)->stop = has_stop ? stop + 1e-9 : INFINITY;
     return OK;
 }
 
@@ -693,7 +790,7 @@ FUNCTION(int, SetInteger, void* c, const uint32_t* refs, size_t n, const int* va
 FUNCTION(int, GetDirectionalDerivative, void* c, const uint32_t* unknowns, size_t nu,
          const uint32_t* knowns, size_t nk, const double* seed, double* result)
 {
-    const instance* i = c;
+    instance* i = c;
     if (nu != (size_t)i->n || nk != nu || unknowns[0] != 200 || knowns[0] != 100) { return ERROR; }
     return directional(i, seed, result);
 }
@@ -745,8 +842,9 @@ FUNCTION(int, SetUInt64, void* c, const uint32_t* refs, size_t n, const uint64_t
 FUNCTION(int, EnterInitializationMode, void* c, bool has_tolerance, double tolerance, double start,
          bool has_stop, double stop)
 {
-    (void)has_tolerance, (void)tolerance, (void)has_stop, (void)stop;
+    (void)has_tolerance, (void)tolerance;
     ((instance*)c)->t = ((instance*)c)->completed = start;
+    ((instance*)c)->stop = has_stop ? stop + 1e-9 : INFINITY;
     return enter_initialization(c);
 }
 
@@ -819,7 +917,7 @@ FUNCTION(int, GetDirectionalDerivative, void* c, const uint32_t* unknowns, size_
          const uint32_t* knowns, size_t nk, const double* seed, size_t n_seed, double* result,
          size_t n_result)
 {
-    const instance* i = c;
+    instance* i = c;
     if (n_seed != (size_t)i->n || n_result != n_seed || nu != nk || unknowns[0] != 200 ||
         knowns[0] != 100) {
         return ERROR;
