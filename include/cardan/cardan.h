@@ -1,6 +1,8 @@
 /// All of Cardan's public interface.
 #pragma once
+#include "cardan/analysis.h"
 #include "cardan/base.h"
+#include "cardan/coupling.h"
 #include "cardan/fmi.h"
 #include "cardan/master.h"
 #include "cardan/model.h"

@@ -1,4 +1,6 @@
-/// Numerics shared by the engines: small dense linear algebra over LAPACK.
+/// Numerics shared by the engines: small dense linear algebra over LAPACK, the matrix exponential,
+/// a Fourier transform. Matrices are row-major; complex numbers lie as pairs re, im.
+/// Nothing here allocates except the eigenvalues, where LAPACK does.
 #pragma once
 #include "cardan/base.h"
 
@@ -9,6 +11,24 @@ extern "C" {
 /// Solve A x = b by LU with partial pivoting. A (n x n, row-major) and b are overwritten, b with x;
 /// `pivots` is workspace (n). CRD_E_CONVERGENCE: A is singular.
 CRD_API crd_status crd_num_solve(int n, double* a, double* b, int32_t* pivots);
+
+/// LU factors of a complex matrix (n x n, overwritten) and, unless NULL, its determinant.
+/// CRD_E_CONVERGENCE: singular; then the determinant is 0 and the factors are of no use.
+CRD_API crd_status crd_num_complex_factor(int n, double* a, int32_t* pivots, double det[2]);
+/// Solve A X = B with these factors. `columns` right-hand sides, each n numbers in a row, are
+/// overwritten with the solutions.
+CRD_API crd_status crd_num_complex_solve(int n, int columns, const double* factors,
+                                         const int32_t* pivots, double* b);
+
+/// Eigenvalues of a real matrix (n x n, destroyed), in no particular order.
+/// CRD_E_CONVERGENCE: the QR iteration gave up, or the matrix is not finite.
+CRD_API crd_status crd_num_eigenvalues(int n, double* a, double* re, double* im);
+
+/// a becomes exp(a); `work` has 2 n^2 numbers. CRD_E_RANGE: not finite, or too large to scale.
+CRD_API crd_status crd_num_expm(int n, double* a, double* work);
+
+/// Fourier transform X_q = sum_i x_i exp(-2 pi j i q / n) of n = 2^p complex numbers, in place.
+CRD_API void crd_num_fft(int n, double* x);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,264 @@
+/// Frequency-domain analysis and optimal design of linear coupling algorithms (Baumann 2020, 2024).
+///
+/// A coupling algorithm (crd_linear, with its latency k and its reconstruction) has the transfer
+/// function G_p(s) from the signal to what the receiver sees of it:
+///     G_p = e^{-kz} (phi0(z) sum_i a_i e^{-iz} + phi1(z) sum_i A_i e^{-iz}),  z = s dT,
+///     phi_p(z) = integral over [0, 1] of t^p e^{-zt} dt.
+/// 1 would be the perfect coupling. Frequencies are in rad/s unless they are called x = omega dT.
+///
+/// Nothing here keeps state: a call uses the context for its working memory and its error sentence
+/// and gives the memory back. Threads: one context per thread.
+#pragma once
+#include "cardan/base.h"
+#include "cardan/coupling.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct crd_complex {
+    double re, im;
+} crd_complex;
+
+/// Taps (1 to 1000), latency (0 to 10000) and weights are usable numbers. CRD_E_RANGE says which is
+/// not.
+CRD_API crd_status crd_analysis_check(crd_context* ctx, const crd_linear* e);
+/// The above, and constants pass: |sum a - 1| and |sum A| are at most `tolerance`.
+CRD_API crd_status crd_analysis_check_constants(crd_context* ctx, const crd_linear* e,
+                                                double tolerance);
+
+// ---- one element -------------------------------------------------------------------------------
+
+/// G_p at z = s dT, for any complex z; the element must pass crd_analysis_check. `derivative` (may
+/// be NULL) gets dG_p/dz.
+CRD_API crd_complex crd_response_at(const crd_linear* e, crd_complex z, crd_complex* derivative);
+/// G_p(j omega) at x = omega dT.
+CRD_API crd_complex crd_response(const crd_linear* e, double x);
+
+typedef struct crd_bode_point {
+    double omega;
+    crd_complex g;
+    double gain;      ///< |g|
+    double phase_deg; ///< continuous from 0 at omega = 0, not folded into +-180
+} crd_bode_point;
+
+/// Frequencies from lo to hi, both included, in equal steps (lo >= 0) or equal ratios (lo > 0).
+CRD_API crd_status crd_frequency_grid(crd_context* ctx, double lo, double hi, int n, bool ratios,
+                                      double* omega);
+/// Bode data at `n` frequencies that rise strictly, none negative, none above 200 / dT.
+CRD_API crd_status crd_analysis_bode(crd_context* ctx, const crd_linear* e, double dT,
+                                     const double* omega, int n, crd_bode_point* out);
+
+/// Up to where an element is as good as the direct connection, as parts of the Nyquist frequency
+/// pi / dT; INFINITY if the limit is kept all the way.
+typedef struct crd_limits {
+    double magnitude;   ///< smallest omega with ||G| - 1| > tolerance
+    double phase;       ///< smallest omega with |arg G| > tolerance
+    int magnitude_side; ///< +1 leaves by amplifying, -1 by damping, 0 stays
+    int phase_side;     ///< +1 leads, -1 lags, 0 stays
+} crd_limits;
+
+/// Usual tolerances: 0.03 and 3 degrees. CRD_E_RANGE: also if a constant misses a tolerance
+/// already.
+CRD_API crd_status crd_analysis_limits(crd_context* ctx, const crd_linear* e,
+                                       double magnitude_tolerance, double phase_tolerance_deg,
+                                       crd_limits* out);
+
+typedef struct crd_peak {
+    double gain, omega;
+} crd_peak;
+
+/// All local maxima of |G| inside (0, omega_max), by frequency. At most `capacity` are written,
+/// `*count` says how many there are. Usual omega_max: 2 pi / dT; at most 200 / dT.
+CRD_API crd_status crd_analysis_peaks(crd_context* ctx, const crd_linear* e, double dT,
+                                      double omega_max, int capacity, crd_peak* out, int* count);
+
+// ---- design ------------------------------------------------------------------------------------
+
+typedef struct crd_interval {
+    double lo, hi; ///< rad/s
+} crd_interval;
+
+/// What a coupling process shall be good at. Start from crd_goal_defaults().
+typedef struct crd_goal {
+    double dT;              ///< macro step, s; no default
+    int k, m;               ///< latency in macro steps, number of taps; no default
+    crd_interval magnitude; ///< B_m where |G| shall be 1; no default
+    crd_interval phase;     ///< B_p where arg G shall be 0; no default
+    double omega_u;         ///< above it |G| <= (omega / omega_u)^v; 0: the upper end of `phase`
+    double v;               ///< half of the loop's relative degree; default 1
+    double alpha;           ///< weight of J_m, default 1
+    double beta;            ///< weight of J_p in degrees, default 0.01
+    double gamma;           ///< weight of J_r, default 1000
+} crd_goal;
+
+CRD_API crd_goal crd_goal_defaults(void);
+
+/// J = alpha J_m + beta J_p + gamma J_r:
+///     J_m = mean over B_m of |1 - |G||,   J_p = mean over B_p of |arg G| in degrees,
+///     J_r = int_0^{omega_l} max(|G| - 1, 0) d omega
+///         + int_{omega_u}^{2 pi / dT} max(|G| - (omega / omega_u)^v, 0) d omega
+/// with omega_l the lower end of B_p. The signed integrands that are printed in the papers would
+/// reward lag and amplification.
+typedef struct crd_quality {
+    double J, J_m, J_p_deg;
+    double J_r_low, J_r_high;     ///< rad/s
+    double peak_gain, peak_omega; ///< the largest gain below 2 pi / dT
+    double norm;                  ///< Euclidean norm of a: amplification of white noise
+} crd_quality;
+
+/// The objective of a given element; its k and m count, not those of `d`.
+CRD_API crd_status crd_goal_quality(crd_context* ctx, const crd_goal* d, const crd_linear* e,
+                                    crd_quality* out);
+
+/// The minimiser of J with sum a = 1 and hold between the macro steps. J is not smooth and its
+/// valley is flat: components of `a` (m) are good to some 1e-3, J to 1e-4 of itself. The
+/// time grows with the square of m: 0.3 s for 9, 1.3 s for 25. CRD_E_UNSUPPORTED: m > 32.
+CRD_API crd_status crd_goal_optimal(crd_context* ctx, const crd_goal* d, double* a);
+
+/// A band with the power that the signal has in it.
+typedef struct crd_weighted_band {
+    double lo, hi, power;
+} crd_weighted_band;
+
+/// Weighted least squares at the macro points:
+///     minimise sum_b power_b mean_b |1 - e^{-jkx} sum a_i e^{-jix}|^2 + lambda |a|^2, sum a = 1,
+/// lambda being the power of the noise in the same measure. `a` (m).
+CRD_API crd_status crd_analysis_wiener(crd_context* ctx, double dT, int k, int m,
+                                       const crd_weighted_band* bands, int n, double lambda,
+                                       double* a);
+
+/// With a bound that holds (to 1e-4 of itself): minimise mean over B_p of |G - 1|^2 + mu |a|^2 such
+/// that sum a = 1, |G| <= 1 + margin on B_m and |G| <= max(1 + margin, (omega / omega_u)^v) above
+/// it. `a` (m). Usual: margin 0.03, mu 1e-4.
+CRD_API crd_status crd_goal_bounded(crd_context* ctx, const crd_goal* d, double margin, double mu,
+                                    double* a);
+
+// ---- loops -------------------------------------------------------------------------------------
+
+/// (num[0] + num[1] s + ...) / (den[0] + den[1] s + ...)
+typedef struct crd_transfer {
+    int num_degree, den_degree;
+    const double *num, *den; ///< rising powers of s; the last coefficient of den is not 0
+} crd_transfer;
+
+/// One output of a network's units that goes to one input, added to what others send there.
+typedef struct crd_plant_link {
+    int from, to;              ///< output, input, from 0
+    double gain;               ///< sign included; 0 counts as 1
+    const crd_linear* element; ///< NULL: connected directly
+    double delay;              ///< s, on top of the element's latency
+} crd_plant_link;
+
+/// Units x' = A x + B u, y = C x + D u (all units in one, block by block; row-major) and the links
+/// u = links(y). D may be NULL.
+typedef struct crd_plant {
+    int states, inputs, outputs;
+    const double *A, *B, *C, *D;
+    int link_count;
+    const crd_plant_link* links;
+} crd_plant;
+
+/// Either one loop with negative feedback, L = transfers x elements x e^{-s delay}, or a network,
+/// for which 1 + L stands for det(I - links units) (generalised Nyquist criterion).
+typedef struct crd_loop {
+    double dT; ///< macro step of the elements
+    int transfer_count;
+    const crd_transfer* transfers;
+    int element_count;
+    const crd_linear* const* elements;
+    double delay;             ///< s, >= 0
+    const crd_plant* network; ///< then the four above stay 0
+} crd_loop;
+
+/// L(s), for a network det(I - links units) - 1.
+CRD_API crd_status crd_loop_response(crd_context* ctx, const crd_loop* loop, crd_complex s,
+                                     crd_complex* out);
+
+typedef struct crd_crossing {
+    double omega;
+    double margin; ///< of gain: a factor; of phase: degrees in (-180, 180]
+} crd_crossing;
+
+enum { CRD_CROSSINGS_MAX = 64 };
+
+typedef struct crd_nyquist {
+    int open_unstable;   ///< P, poles of the open loop with positive real part
+    int encirclements;   ///< N, clockwise around -1, both halves of the frequency axis
+    int closed_unstable; ///< Z = N + P
+    double min_distance; ///< of L to -1: min |1 + L|
+    double min_omega;
+    int points; ///< of the adaptive grid on omega >= 0
+    /// One loop only, by frequency: where L crosses the negative real axis, and where |L| = 1.
+    int gain_count, phase_count;
+    crd_crossing gain[CRD_CROSSINGS_MAX], phase[CRD_CROSSINGS_MAX];
+    /// Smallest delay that a stable closed loop does not survive, INFINITY if there is none; 0 if
+    /// it is unstable already, NAN for a network.
+    double delay_margin;
+} crd_nyquist;
+
+/// Walk L(j omega) from 0 to where it stays small, in steps that follow its poles and its distance
+/// to -1. CRD_E_UNSUPPORTED: a pole on the imaginary axis, or L does not fade (nothing rolls off).
+CRD_API crd_status crd_loop_nyquist(crd_context* ctx, const crd_loop* loop, crd_nyquist* out);
+
+/// Poles of the closed loop with G_p: Newton's method from the poles that it has with all elements
+/// and delays taken as 1, moved over in small steps. Poles beyond the Nyquist frequency of the
+/// macro step, |s| dT > pi, are left out: G_p says nothing about them. At most `capacity` are
+/// written;
+/// `*count` says how many there are. CRD_E_CONVERGENCE: one was lost on the way.
+CRD_API crd_status crd_loop_poles(crd_context* ctx, const crd_loop* loop, int capacity,
+                                  crd_complex* out, int* count);
+
+/// When an output that depends directly on inputs is sampled at a macro step
+typedef enum crd_sampling {
+    CRD_SAMPLE_AFTER,  ///< the inputs' update at that step
+    CRD_SAMPLE_BEFORE, ///< it
+} crd_sampling;
+
+/// The exact map over one macro step of a network whose links all have elements:
+///     z = (x, y_{n-1}, y_{n-2}, ..., y_{n-depth}),  z_{n+1} = M z_n.
+typedef struct crd_monodromy {
+    int size, depth;
+    double* matrix; ///< (size x size), from the context
+} crd_monodromy;
+
+CRD_API crd_status crd_plant_monodromy(crd_context* ctx, const crd_plant* network, double dT,
+                                       crd_sampling sampling, crd_monodromy* out);
+CRD_API void crd_monodromy_clear(crd_context* ctx, crd_monodromy* m);
+/// The `count` slowest modes, log(eigenvalue) / dT, by falling real part; `count` <= size.
+CRD_API crd_status crd_monodromy_modes(crd_context* ctx, const crd_monodromy* m, double dT,
+                                       int count, crd_complex* out);
+
+// ---- recordings --------------------------------------------------------------------------------
+
+/// One-sided power density of a recording by Welch's method: segments of `length` samples (a power
+/// of two, at least 8), half overlapping, each without its mean and under a Hann window.
+typedef struct crd_spectrum {
+    int bins;        ///< length / 2 + 1
+    double* omega;   ///< (bins) rad/s
+    double* density; ///< (bins) power per rad/s; its integral is the variance
+    int segments;    ///< that were averaged
+    double variance; ///< integral of the density
+} crd_spectrum;
+
+/// `n` samples, `dt` s apart. length 0: the power of two next below n / 4, at most 4096. Slow
+/// trends that one segment cannot tell from its mean are not in it. CRD_E_RANGE: too few samples,
+/// or one is not a number (a gap): the text says which.
+CRD_API crd_status crd_analysis_spectrum(crd_context* ctx, const double* y, int64_t n, double dt,
+                                         int length, crd_spectrum* out);
+CRD_API void crd_spectrum_clear(crd_context* ctx, crd_spectrum* s);
+
+/// The frequency below which `part` (0.99, say) of the power lies.
+/// CRD_E_RANGE: `part` is not between 0 and 1, or the recording is constant.
+CRD_API crd_status crd_spectrum_bandwidth(crd_context* ctx, const crd_spectrum* s, double part,
+                                          double* omega);
+
+/// The largest macro step for which an element keeps its tolerances (see crd_analysis_limits) up to
+/// `omega`. The latency is k steps of that length.
+CRD_API crd_status crd_analysis_macro_step(crd_context* ctx, const crd_linear* e, double omega,
+                                           double magnitude_tolerance, double phase_tolerance_deg,
+                                           double* dT);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,263 @@
+/// Coupling elements: make a signal that arrives late and rarely usable as if it came at once.
+///
+/// An element sits at a receiving input. It keeps the signal's history, knows its age, detects
+/// discontinuities, estimates the value now and reconstructs the signal until the next exchange.
+/// One struct, one `push`, one `eval`; no allocation after create, no lock, no failure, libc and
+/// libm only, so that it goes into FMUs and onto bench controllers (Baumann 2020 and 2024).
+///
+/// Words: dT is the macro step, k the latency in macro steps, theta = (t - t_n) / dT in [0, 1)
+/// where between two macro steps the value is asked for, y_{n-k} the newest sample that has
+/// arrived.
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cardan/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// A linear coupling algorithm (Baumann 2024, eq. 6):
+///     yhat(t_n + theta dT) = sum_i a[i] y_{n-k-i} + theta sum_i A[i] y_{n-k-i}
+/// Constants pass unchanged if sum a = 1 and sum A = 0.
+typedef struct crd_linear {
+    int m;           ///< taps
+    int k;           ///< latency in macro steps that it is made for
+    const double* a; ///< (m)
+    const double* A; ///< (m) reconstruction between macro steps, NULL: hold
+} crd_linear;
+
+// ---- linear algorithms -------------------------------------------------------------------------
+
+typedef enum crd_method {
+    CRD_METHOD_ZOH,            ///< the newest sample
+    CRD_METHOD_FOH,            ///< the line through the newest two
+    CRD_METHOD_EROS,           ///< error-space extrapolation (Baumann 2024, eq. 19)
+    CRD_METHOD_ERROR_SPACE,    ///< the procedure behind EROS with its variation points
+    CRD_METHOD_MOMENT,         ///< least norm among those flat at low frequencies, for the hold
+    CRD_METHOD_SAVITZKY_GOLAY, ///< least-squares polynomial, read at the macro step
+    CRD_METHOD_WIENER,         ///< least mean square error over frequency bands
+} crd_method;
+
+/// What the error-space procedure measures of a past macro step. The errors are linear in the free
+/// parameter of the curve, so absolute and squared distance choose the same curve.
+typedef enum crd_distance {
+    CRD_DISTANCE_END,  ///< the error at the end of the step (Baumann 2024)
+    CRD_DISTANCE_MEAN, ///< the mean error over the step, the signal taken as a line
+} crd_distance;
+
+/// Frequencies in x = omega dT, 0 <= low < high <= pi, and the signal's power there.
+typedef struct crd_band {
+    double low, high, power;
+} crd_band;
+
+enum { CRD_BANDS_MAX = 8, CRD_TAPS_MAX = 256, CRD_LATENCY_MAX = 120 };
+
+/// How to make a linear algorithm for any k. Start from crd_design_defaults().
+typedef struct crd_design {
+    crd_method method;
+    int taps;   ///< moment, Savitzky-Golay, Wiener: m; default 9
+    int degree; ///< moment, Savitzky-Golay: exact up to this degree, 0 .. 4; default 2
+
+    /// Error space: f_p(tau) = the polynomial of degree curve - 1 through the newest samples
+    /// + p tau^curve, with tau = k + theta. 1 .. 3; default 1
+    int curve;
+    int errors; ///< number of past errors, order + 1 .. 32; default 2
+    int order;  ///< degree of the polynomial that continues the errors, 0 .. 3; default 1
+    crd_distance distance; ///< default CRD_DISTANCE_END
+
+    crd_band bands[CRD_BANDS_MAX]; ///< Wiener; default [0, 0.1] with 1, [0.3, 0.55] with 0.03
+    int band_count;
+    double noise; ///< Wiener: power of the noise over that of the signal, > 0; default 1e-4
+} crd_design;
+
+CRD_API crd_design crd_design_defaults(crd_method method);
+
+/// The algorithm for latency k, 0 .. CRD_LATENCY_MAX. Its memory comes from `ctx`; give it back
+/// with crd_linear_clear. CRD_E_RANGE: the design makes no sense, the text says why.
+CRD_API crd_status crd_linear_make(crd_context* ctx, const crd_design* design, int k,
+                                   crd_linear* out);
+/// A copy of given weights. A may be NULL. Weights whose sums are not 1 and 0 (within 1e-6) would
+/// distort constants and are refused unless `any_gain`.
+CRD_API crd_status crd_linear_copy(crd_context* ctx, const crd_linear* from, bool any_gain,
+                                   crd_linear* out);
+CRD_API void crd_linear_clear(crd_context* ctx, crd_linear* l); ///< of make and copy only
+/// yhat from samples with the newest first, y[0] = y_{n-k}.
+CRD_API double crd_linear_eval(const crd_linear* l, const double* y, double theta);
+
+// ---- detection of discontinuities --------------------------------------------------------------
+
+typedef enum crd_detection {
+    CRD_DETECT_NONE,
+    CRD_DETECT_SPECTRUM, ///< half-Hann window, DFT of 8 (Baumann 2024, eq. 38 to 42)
+    CRD_DETECT_GUARDED,  ///< differences against their running median: noise does not trigger it
+} crd_detection;
+
+enum { CRD_DETECT_WINDOW = 8, CRD_DETECT_MEDIAN = 48, CRD_DETECT_ORDERS = 3 };
+
+/// All of a detector; no memory elsewhere.
+typedef struct crd_detector {
+    crd_detection kind;
+    double threshold;               ///< xi of eq. 42, or multiples of the median
+    double resolution;              ///< smallest step that the signal can make (LSB), 0 if unknown
+    double last[CRD_DETECT_WINDOW]; ///< newest first; guarded: shifted by the jumps
+    int64_t count, kept;            ///< samples seen; differences that entered the median
+    double spectrum;                ///< D of the newest segment
+    double scale;                   ///< largest |sample| seen
+    double ring[CRD_DETECT_ORDERS][CRD_DETECT_MEDIAN];   ///< |differences| by age
+    double sorted[CRD_DETECT_ORDERS][CRD_DETECT_MEDIAN]; ///< the same by size
+    int since_hit, skip;
+    double hit; ///< size of the last jump
+} crd_detector;
+
+/// What a sample turned out to be.
+typedef struct crd_detected {
+    bool jump;     ///< the signal is discontinuous here
+    bool rebase;   ///< `height` is the shift of its level
+    double height; ///< of the jump beyond what its slope explains
+} crd_detected;
+
+/// threshold 0: 5 for the spectrum, 8 for the guarded one.
+CRD_API void crd_detector_init(crd_detector* d, crd_detection kind, double threshold,
+                               double resolution);
+CRD_API crd_detected crd_detector_push(crd_detector* d, double sample); ///< finite samples only
+/// D = A_w (2/8) sum_{q=1..4} |rDFT_q| of 8 samples, newest first.
+CRD_API double crd_spectrum_above(const double y[CRD_DETECT_WINDOW]);
+
+// ---- the element -------------------------------------------------------------------------------
+
+typedef enum crd_algorithm {
+    CRD_ALGORITHM_LINEAR,  ///< made by the design for each k
+    CRD_ALGORITHM_GIVEN,   ///< weights of the caller
+    CRD_ALGORITHM_NETWORK, ///< feedforward network of the caller
+    /// Least squares with forgetting over the signal's own past (what recursive least squares
+    /// compute), pulled towards the design.
+    CRD_ALGORITHM_LEARNING,
+    /// A mixture of ZOH, two Wiener filters and two learning predictors, by their latest errors.
+    CRD_ALGORITHM_AUTO,
+} crd_algorithm;
+
+typedef enum crd_reconstruction {
+    CRD_RECONSTRUCT_HOLD,   ///< constant between macro steps
+    CRD_RECONSTRUCT_OWN,    ///< the algorithm's A; what is not linear holds
+    CRD_RECONSTRUCT_SMOOTH, ///< continuous: each jump is spread over one macro step
+} crd_reconstruction;
+
+typedef enum crd_reaction {
+    CRD_REACT_NONE,   ///< count only
+    CRD_REACT_SWITCH, ///< ZOH, then FOH, until the jump has left the taps (Baumann 2024, sec. 2.5)
+    CRD_REACT_REBASE, ///< lift what was before the jump to the new level: slope and memory stay
+} crd_reaction;
+
+/// A feedforward network over the newest m samples: n1 linear neurons, n2 leaky ReLUs, 1 linear.
+typedef struct crd_network {
+    int m, n1, n2;
+    double alpha;     ///< slope of the leaky ReLU for x < 0, in (-1, 1]
+    const double* W1; ///< (n1 x m) by rows
+    const double* b1; ///< (n1)
+    const double* W2; ///< (n2 x n1) by rows
+    const double* b2; ///< (n2)
+    const double* W3; ///< (n2)
+    double b3;
+} crd_network;
+
+/// A network of m-4-2-1 that is equal to the linear algorithm's a, the start of training. Its
+/// memory comes from `ctx`; the same weights give the same network.
+CRD_API crd_status crd_network_morph(crd_context* ctx, const crd_linear* l, double alpha,
+                                     crd_network* out);
+CRD_API void crd_network_clear(crd_context* ctx, crd_network* n);       ///< of morph only
+CRD_API double crd_network_eval(const crd_network* n, const double* y); ///< newest sample first
+
+typedef struct crd_coupling crd_coupling; ///< opaque
+
+/// Start from crd_coupling_defaults() and change what you need.
+typedef struct crd_coupling_options {
+    double step;        ///< macro step dT in s, > 0; no default
+    double start_time;  ///< of the sample with sequence 0, for samples without time stamp
+    double start_value; ///< until the first sample is there
+    int k_max;          ///< largest latency that is compensated; default 16
+    int late;           ///< samples older than the taps that may still be put right; default 16
+    crd_algorithm algorithm; ///< default CRD_ALGORITHM_AUTO
+    crd_design design;       ///< default EROS
+    const crd_linear* given; ///< copied; given[j].k ascending: the nearest not above k is used
+    int given_count;
+    bool any_gain;                     ///< accept given weights that distort constants
+    const crd_network* network;        ///< copied
+    int learning_taps;                 ///< 2 .. 128; default 25
+    double learning_window;            ///< samples after which 63 % are forgotten, > 1; default 300
+    double learning_ridge;             ///< pull towards the design, > 0; default 0.01
+    crd_reconstruction reconstruction; ///< default CRD_RECONSTRUCT_OWN
+    crd_detection detection;           ///< default CRD_DETECT_GUARDED
+    crd_reaction reaction;             ///< default CRD_REACT_REBASE
+    double threshold;                  ///< of the detection, 0: its default
+    double resolution;                 ///< LSB of the signal, 0 if unknown
+} crd_coupling_options;
+
+/// What happened so far; all of it harmless, none of it silent.
+typedef struct crd_coupling_counts {
+    int64_t samples;    ///< pushed
+    int64_t filled;     ///< places in the history that were interpolated or held
+    int64_t late;       ///< samples that came after a newer one and were put in their place
+    int64_t too_late;   ///< ... that the history no longer had room for
+    int64_t duplicates; ///< samples that were there already
+    int64_t not_finite; ///< NaN, Inf or above 1e250: the sample before was held
+    int64_t backwards;  ///< time stamps that contradict the order of the sequence numbers
+    int64_t rewound;    ///< evaluations for a time before the newest sample
+    int64_t beyond;     ///< predictions with a latency above k_max
+    int64_t overflows;  ///< predictions beyond 1e300: the newest sample was used
+    int64_t jumps;      ///< discontinuities
+    int64_t restarts;   ///< the partner began anew, or was away longer than the history
+} crd_coupling_counts;
+
+/// How the newest evaluation was made.
+typedef struct crd_coupling_state {
+    int k;         ///< latency in macro steps
+    bool jump;     ///< the newest sample is discontinuous
+    bool fallback; ///< ZOH or FOH stands in for the algorithm
+    double newest; ///< newest sample
+    double stamp;  ///< its time
+    int64_t sequence;
+} crd_coupling_state;
+
+CRD_API crd_coupling_options crd_coupling_defaults(void);
+
+/// `*out` is written on CRD_OK only and then belongs to the caller. Nothing in `opt` is kept.
+CRD_API crd_status crd_coupling_create(crd_context* ctx, const crd_coupling_options* opt,
+                                       crd_coupling** out);
+CRD_API void crd_coupling_destroy(crd_coupling* c);
+
+/// A sample has arrived. `stamp` is the time at which it was taken, NaN: the grid from start_time.
+/// `sequence` counts the partner's macro steps, < 0: from the time stamp; both missing: the next.
+/// Gaps are interpolated until the missing sample arrives after all.
+CRD_API void crd_coupling_push(crd_coupling* c, double value, double stamp, int64_t sequence);
+/// The signal at time t. The latency is what the newest time stamp says: k = floor((t - stamp)/dT).
+CRD_API double crd_coupling_eval(crd_coupling* c, double t);
+/// A new macro step; the history is resampled. false, and nothing done, unless finite and > 0.
+CRD_API bool crd_coupling_set_step(crd_coupling* c, double step);
+/// As after create.
+CRD_API void crd_coupling_reset(crd_coupling* c);
+CRD_API crd_coupling_counts crd_coupling_get_counts(const crd_coupling* c);
+CRD_API crd_coupling_state crd_coupling_get_state(const crd_coupling* c);
+
+// ---- many signals ------------------------------------------------------------------------------
+
+/// Signals that are sampled and sent together, with the same linear algorithm: one latency for all,
+/// no detection, no smoothing. The results are those of as many elements, bit for bit.
+typedef struct crd_coupling_bank crd_coupling_bank; ///< opaque
+
+/// CRD_E_UNSUPPORTED: the options ask for what a bank has not.
+CRD_API crd_status crd_coupling_bank_create(crd_context* ctx, const crd_coupling_options* opt,
+                                            int signals, crd_coupling_bank** out);
+CRD_API void crd_coupling_bank_destroy(crd_coupling_bank* b);
+CRD_API void crd_coupling_bank_push(crd_coupling_bank* b, const double* values, double stamp,
+                                    int64_t sequence);
+CRD_API void crd_coupling_bank_eval(crd_coupling_bank* b, double t, double* out); ///< (signals)
+/// Samples, predictions and evaluations are counted once for all signals; `filled`, `late`,
+/// `duplicates`, `not_finite`, `rewound`, `beyond` and `overflows` are sums over the signals.
+CRD_API crd_coupling_counts crd_coupling_bank_get_counts(const crd_coupling_bank* b);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,281 @@
+// Many signals with one latency and one linear algorithm, as a structure of arrays: row i of the
+// ring has a sample of every signal. Sums run over the taps in the order of the single element.
+#include <math.h>
+#include <string.h>
+
+#include "coupling/timeline.h"
+
+enum { SIGNALS_MAX = 1 << 24, BLOCK = 512 }; // so many sums stay in the cache
+
+struct crd_coupling_bank {
+    crd_context* ctx;
+    crd_coupling_options opt;
+    crd_linear* table; // (k_max + 1)
+    crdi_timeline time;
+    crd_coupling_counts counts;
+    size_t n;           // signals
+    int capacity, head; // rows; the row of age i is (head + i) % capacity
+    int64_t count;
+    double* y;       // (capacity x n)
+    bool* real;      // (capacity x n) arrived, not filled
+    double *p0, *p1; // (n) the curves in use, from time `from`
+    bool started, stale;
+    int k;
+    double from;
+};
+
+static size_t row_of(const crd_coupling_bank* b, int64_t age)
+{
+    return (size_t)((b->head + age) % b->capacity) * b->n;
+}
+
+static crd_status check_bank(crd_context* ctx, const crd_coupling_options* o, int signals)
+{
+    if (signals < 1 || signals > SIGNALS_MAX) {
+        return crdi_fail(ctx, CRD_E_RANGE, "coupling: %d signals, expected 1 .. %d", signals,
+                         SIGNALS_MAX);
+    }
+    const char* what = o->algorithm != CRD_ALGORITHM_LINEAR && o->algorithm != CRD_ALGORITHM_GIVEN
+                           ? "an algorithm that is not linear"
+                       : o->detection != CRD_DETECT_NONE ? "the detection of discontinuities"
+                       : o->reconstruction == CRD_RECONSTRUCT_SMOOTH ? "smoothing"
+                                                                     : NULL;
+    return what ? crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                            "coupling: a bank has not %s, expected single elements for that", what)
+                : CRD_OK;
+}
+
+crd_status crd_coupling_bank_create(crd_context* ctx, const crd_coupling_options* opt, int signals,
+                                    crd_coupling_bank** out)
+{
+    crd_status st = crdi_options_check(ctx, opt);
+    if (st == CRD_OK) { st = check_bank(ctx, opt, signals); }
+    if (st < 0) { return st; }
+    crd_coupling_bank* b = crdi_new(ctx, sizeof *b);
+    if (!b) { return CRD_E_MEMORY; }
+    b->ctx = ctx;
+    b->opt = *opt;
+    b->n = (size_t)signals;
+    CRD_TRY(crdi_table_make(ctx, opt, &b->table));
+    b->capacity = crdi_table_taps(b->table, opt->k_max) + opt->late + CRD_DETECT_WINDOW;
+    b->y = crdi_new_array(ctx, (size_t)b->capacity * b->n, sizeof *b->y);
+    b->real = crdi_new_array(ctx, (size_t)b->capacity * b->n, sizeof *b->real);
+    b->p0 = crdi_new_array(ctx, b->n, sizeof *b->p0);
+    b->p1 = crdi_new_array(ctx, b->n, sizeof *b->p1);
+    if (!b->y || !b->real || !b->p0 || !b->p1) {
+        st = CRD_E_MEMORY;
+        goto fail;
+    }
+    crdi_timeline_init(&b->time, opt->step, opt->start_time);
+    for (size_t i = 0; i < (size_t)b->capacity * b->n; i++) {
+        b->y[i] = opt->start_value;
+    }
+    b->stale = true;
+    *out = b;
+    return CRD_OK;
+fail:
+    crd_coupling_bank_destroy(b);
+    return st;
+}
+
+void crd_coupling_bank_destroy(crd_coupling_bank* b)
+{
+    if (!b) { return; }
+    crdi_table_free(b->ctx, b->table, b->opt.k_max);
+    crdi_free(b->ctx, b->y);
+    crdi_free(b->ctx, b->real);
+    crdi_free(b->ctx, b->p0);
+    crdi_free(b->ctx, b->p1);
+    crdi_free(b->ctx, b);
+}
+
+// ---- push --------------------------------------------------------------------------------------
+
+// Every signal begins with its first value, or goes on with the last one if that is of no use.
+static void start(crd_coupling_bank* b, const double* values, double stamp, int64_t sequence)
+{
+    crdi_timeline_start(&b->time, stamp, sequence);
+    const size_t newest = row_of(b, 0);
+    for (size_t s = 0; s < b->n; s++) {
+        const bool usable = crdi_usable(values[s]);
+        const double value = usable ? values[s] : b->y[newest + s];
+        b->counts.not_finite += !usable;
+        for (int age = 0; age < b->capacity; age++) {
+            b->y[row_of(b, age) + s] = value;
+            b->real[row_of(b, age) + s] = age == 0;
+        }
+    }
+    b->started = b->stale = true;
+    b->count = 1;
+}
+
+static void push_new(crd_coupling_bank* b, const double* values, double stamp, int64_t steps)
+{
+    const size_t before = row_of(b, 0);
+    b->head = (int)((b->head + b->capacity - steps % b->capacity) % b->capacity);
+    b->count += steps;
+    const size_t newest = row_of(b, 0);
+    int64_t held = 0;
+    for (size_t s = 0; s < b->n; s++) {
+        const bool usable = crdi_usable(values[s]);
+        const double old = b->y[before + s], value = usable ? values[s] : old;
+        const double slope = (value - old) / (double)steps;
+        for (int64_t j = 1; j < steps; j++) {
+            const size_t row = row_of(b, steps - j);
+            b->y[row + s] = old + slope * (double)j;
+            b->real[row + s] = false;
+        }
+        b->y[newest + s] = value;
+        b->real[newest + s] = usable;
+        held += !usable;
+    }
+    b->counts.not_finite += held;
+    b->counts.filled += held + (steps - 1) * (int64_t)b->n;
+    b->counts.backwards += !crdi_timeline_advance(&b->time, stamp, steps);
+    b->stale = true;
+}
+
+// Interpolate a signal's filled samples between two that arrived, ages `from` < `to`.
+static void fill(crd_coupling_bank* b, size_t s, int from, int to)
+{
+    const double newer = b->y[row_of(b, from) + s], older = b->y[row_of(b, to) + s];
+    for (int i = from + 1; i < to; i++) {
+        b->y[row_of(b, i) + s] = newer + (older - newer) * (i - from) / (to - from);
+    }
+}
+
+static bool replace(crd_coupling_bank* b, size_t s, int age, double value)
+{
+    const size_t place = row_of(b, age) + s;
+    if (b->real[place]) { return false; }
+    b->real[place] = true;
+    b->y[place] = value;
+    int newer = age - 1, older = age + 1;
+    while (newer > 0 && !b->real[row_of(b, newer) + s]) {
+        newer--;
+    }
+    if (newer >= 0) { fill(b, s, newer, age); }
+    while (older < b->capacity && !b->real[row_of(b, older) + s]) {
+        older++;
+    }
+    if (older < b->capacity) { fill(b, s, age, older); }
+    return true;
+}
+
+static void push_old(crd_coupling_bank* b, const double* values, int age)
+{
+    for (size_t s = 0; s < b->n; s++) {
+        if (!crdi_usable(values[s])) {
+            b->counts.not_finite++;
+        } else if (replace(b, s, age, values[s])) {
+            b->counts.late += age > 0;
+            b->stale = true;
+        } else {
+            b->counts.duplicates++;
+        }
+    }
+}
+
+void crd_coupling_bank_push(crd_coupling_bank* b, const double* values, double stamp,
+                            int64_t sequence)
+{
+    int64_t steps = 0;
+    b->counts.samples++;
+    if (!b->started) {
+        start(b, values, stamp, sequence);
+        return;
+    }
+    switch (crdi_timeline_place(&b->time, stamp, sequence, b->count, b->capacity, &steps)) {
+    case CRDI_PLACE_NEW:
+        push_new(b, values, stamp, steps);
+        break;
+    case CRDI_PLACE_OLD:
+        push_old(b, values, (int)steps);
+        break;
+    case CRDI_PLACE_TOO_LATE:
+        b->counts.too_late++;
+        for (size_t s = 0; s < b->n; s++) {
+            b->counts.not_finite += !crdi_usable(values[s]);
+        }
+        break;
+    case CRDI_PLACE_RESTART:
+        b->counts.restarts++;
+        start(b, values, stamp, sequence);
+        break;
+    }
+}
+
+// ---- eval --------------------------------------------------------------------------------------
+
+// sums += weights[i] * row i, over the signals first .. first + count.
+static void accumulate(const crd_coupling_bank* b, int m, const double* weights, size_t first,
+                       size_t count, double* restrict sums)
+{
+    memset(&sums[first], 0, count * sizeof *sums);
+    for (int i = 0; i < m; i++) {
+        const double* restrict row = &b->y[row_of(b, i)];
+        const double w = weights[i];
+        for (size_t s = first; s < first + count; s++) {
+            sums[s] += w * row[s];
+        }
+    }
+}
+
+static void plan(crd_coupling_bank* b, int k)
+{
+    const int in_table = k <= b->opt.k_max ? k : b->opt.k_max;
+    const crd_linear* l = &b->table[in_table];
+    const bool hold = b->opt.reconstruction == CRD_RECONSTRUCT_HOLD;
+    const double* newest = &b->y[row_of(b, 0)];
+    for (size_t first = 0; first < b->n; first += BLOCK) {
+        const size_t count = b->n - first < BLOCK ? b->n - first : BLOCK;
+        accumulate(b, l->m, l->a, first, count, b->p0);
+        accumulate(b, hold ? 0 : l->m, l->A, first, count, b->p1);
+        for (size_t s = first; s < first + count; s++) {
+            if (k > in_table) {
+                b->p0[s] += b->p1[s];
+                b->p1[s] = 0;
+            }
+            if (!crdi_is_prediction(b->p0[s], b->p1[s])) {
+                b->counts.overflows++;
+                b->p0[s] = newest[s];
+                b->p1[s] = 0;
+            }
+        }
+    }
+    b->counts.beyond += k > in_table ? (int64_t)b->n : 0;
+    b->k = k;
+    b->from = b->time.stamp + k * b->time.step;
+    b->stale = false;
+}
+
+static void look_back(crd_coupling_bank* b, double age, double* out)
+{
+    const bool oldest = !(age < b->capacity - 1);
+    const int i = oldest ? b->capacity - 1 : (int)age;
+    const double *y = &b->y[row_of(b, i)], *older = oldest ? y : &b->y[row_of(b, i + 1)];
+    for (size_t s = 0; s < b->n; s++) {
+        out[s] = oldest ? y[s] : y[s] + (age - i) * (older[s] - y[s]);
+    }
+}
+
+void crd_coupling_bank_eval(crd_coupling_bank* b, double t, double* out)
+{
+    const double age = crdi_timeline_age(&b->time, t);
+    if (!(age > -CRDI_GRID_TOLERANCE)) {
+        b->counts.rewound += b->started && !isnan(age) ? (int64_t)b->n : 0;
+        look_back(b, b->started && !isnan(age) ? -age : 0, out);
+        return;
+    }
+    const int k = crdi_timeline_k(age);
+    if (b->stale || k != b->k) { plan(b, k); }
+    const double theta = fmax(-1, fmin((t - b->from) * b->time.per_step, 2));
+    for (size_t s = 0; s < b->n; s++) {
+        out[s] = b->p0[s] + b->p1[s] * theta;
+    }
+}
+
+crd_coupling_counts crd_coupling_bank_get_counts(const crd_coupling_bank* b)
+{
+    return b->counts;
+}

@@ -1,0 +1,136 @@
+#include "coupling/history.h"
+
+#include <string.h>
+
+crd_status crdi_history_init(crdi_history* h, crd_context* ctx, int capacity)
+{
+    const size_t n = (size_t)capacity;
+    *h = (crdi_history){.capacity = capacity};
+    h->y = crdi_new_array(ctx, 2 * n, sizeof *h->y);
+    h->real = crdi_new_array(ctx, n, sizeof *h->real);
+    h->spare = crdi_new_array(ctx, n, sizeof *h->spare);
+    return h->y && h->real && h->spare ? CRD_OK : CRD_E_MEMORY;
+}
+
+void crdi_history_clear(crdi_history* h, crd_context* ctx)
+{
+    crdi_free(ctx, h->y);
+    crdi_free(ctx, h->real);
+    crdi_free(ctx, h->spare);
+}
+
+static int place_of(const crdi_history* h, int age)
+{
+    const int place = h->head + age;
+    return place < h->capacity ? place : place - h->capacity;
+}
+
+static void set(crdi_history* h, int age, double value)
+{
+    const int place = place_of(h, age);
+    h->y[place] = value;
+    h->y[place + h->capacity] = value;
+}
+
+void crdi_history_start(crdi_history* h, double value)
+{
+    h->head = 0;
+    h->count = 1;
+    h->jump_count = 0;
+    for (int i = 0; i < 2 * h->capacity; i++) {
+        h->y[i] = value;
+    }
+    memset(h->real, 0, (size_t)h->capacity * sizeof *h->real);
+    h->real[0] = true;
+}
+
+void crdi_history_append(crdi_history* h, double value, bool real)
+{
+    h->head = h->head > 0 ? h->head - 1 : h->capacity - 1;
+    h->y[h->head] = value;
+    h->y[h->head + h->capacity] = value;
+    h->real[h->head] = real;
+    h->count++;
+}
+
+void crdi_history_lift(crdi_history* h, double height)
+{
+    const double newest = h->y[h->head];
+    for (int i = 0; i < 2 * h->capacity; i++) {
+        h->y[i] += height;
+    }
+    set(h, 0, newest);
+    h->jumps[h->jump_count % CRDI_JUMPS].at = h->count;
+    h->jumps[h->jump_count % CRDI_JUMPS].height = height;
+    h->jump_count++;
+}
+
+// Sum of the jumps after the sample of that age.
+static double lifted(const crdi_history* h, int age)
+{
+    double sum = 0;
+    for (int64_t j = h->jump_count - 1; j >= 0 && j >= h->jump_count - CRDI_JUMPS; j--) {
+        if (h->jumps[j % CRDI_JUMPS].at > h->count - age) {
+            sum += h->jumps[j % CRDI_JUMPS].height;
+        }
+    }
+    return sum;
+}
+
+// Interpolate the filled samples between two that arrived, ages `from` < `to`.
+static void fill(crdi_history* h, int from, int to)
+{
+    const double* y = crdi_history_newest(h);
+    const double newer = y[from], older = y[to];
+    for (int i = from + 1; i < to; i++) {
+        set(h, i, newer + (older - newer) * (i - from) / (to - from));
+    }
+}
+
+bool crdi_history_replace(crdi_history* h, int age, double value)
+{
+    if (h->real[place_of(h, age)]) { return false; }
+    h->real[place_of(h, age)] = true;
+    set(h, age, value + lifted(h, age));
+    int newer = age - 1, older = age + 1;
+    while (newer > 0 && !h->real[place_of(h, newer)]) {
+        newer--;
+    }
+    if (newer >= 0) { fill(h, newer, age); }
+    while (older < h->capacity && !h->real[place_of(h, older)]) {
+        older++;
+    }
+    if (older < h->capacity) { fill(h, age, older); }
+    return true;
+}
+
+int crdi_history_filled(const crdi_history* h, int n)
+{
+    int filled = 0;
+    for (int i = 0; i < n && i < h->count; i++) {
+        filled += !h->real[place_of(h, i)];
+    }
+    return filled;
+}
+
+double crdi_history_at(const crdi_history* h, double age)
+{
+    const double* y = crdi_history_newest(h);
+    if (!(age < h->capacity - 1)) { return y[h->capacity - 1]; }
+    const int i = (int)age;
+    return y[i] + (age - i) * (y[i + 1] - y[i]);
+}
+
+void crdi_history_resample(crdi_history* h, double ratio)
+{
+    for (int i = 0; i < h->capacity; i++) {
+        h->spare[i] = crdi_history_at(h, i * ratio);
+    }
+    const size_t bytes = (size_t)h->capacity * sizeof *h->y;
+    memcpy(h->y, h->spare, bytes);
+    memcpy(h->y + h->capacity, h->spare, bytes);
+    h->head = 0;
+    h->jump_count = 0;
+    // None of the new places may be claimed by a sample of the old grid.
+    memset(h->real, 1, (size_t)h->capacity * sizeof *h->real);
+}

@@ -1,0 +1,70 @@
+#include "coupling/timeline.h"
+
+#include <math.h>
+
+// So many samples in a row from before the history, without time stamps: the partner began anew.
+enum { RESTART_AFTER = 16 };
+static const int64_t largest_number = INT64_C(1) << 61;
+
+void crdi_timeline_init(crdi_timeline* tl, double step, double start_time)
+{
+    *tl = (crdi_timeline){.step = step,
+                          .per_step = 1 / step,
+                          .start_time = start_time,
+                          .stamp = start_time,
+                          .sequence = -1};
+}
+
+bool crdi_timeline_set_step(crdi_timeline* tl, double step)
+{
+    if (!(step > 0) || !isfinite(step) || !isfinite(1 / step)) { return false; }
+    tl->step = step;
+    tl->per_step = 1 / step;
+    return true;
+}
+
+static int64_t steps_of(const crdi_timeline* tl, double seconds)
+{
+    return llround(fmax(-1e15, fmin(seconds * tl->per_step, 1e15)));
+}
+
+static int64_t bounded(int64_t sequence)
+{
+    return sequence < largest_number ? sequence : largest_number;
+}
+
+void crdi_timeline_start(crdi_timeline* tl, double stamp, int64_t sequence)
+{
+    const bool known = isfinite(stamp);
+    tl->sequence = sequence >= 0 ? bounded(sequence)
+                   : known       ? steps_of(tl, stamp - tl->start_time)
+                                 : 0;
+    tl->stamp = known ? stamp : tl->start_time + (double)tl->sequence * tl->step;
+    tl->outdated = 0;
+}
+
+crdi_place crdi_timeline_place(crdi_timeline* tl, double stamp, int64_t sequence, int64_t past,
+                               int capacity, int64_t* steps)
+{
+    const bool known = isfinite(stamp);
+    const int64_t ahead = sequence >= 0 ? bounded(sequence) - tl->sequence
+                          : known       ? steps_of(tl, stamp - tl->stamp)
+                                        : 1;
+    if (ahead > capacity) { return CRDI_PLACE_RESTART; }
+    *steps = ahead > 0 ? ahead : -ahead;
+    if (ahead > 0) { return CRDI_PLACE_NEW; }
+    if (*steps < capacity && *steps < past) { return CRDI_PLACE_OLD; }
+    tl->outdated++;
+    const bool anew =
+        (known && stamp > tl->stamp) || (sequence >= 0 && tl->outdated >= RESTART_AFTER);
+    return anew ? CRDI_PLACE_RESTART : CRDI_PLACE_TOO_LATE;
+}
+
+bool crdi_timeline_advance(crdi_timeline* tl, double stamp, int64_t steps)
+{
+    const bool use = isfinite(stamp) && stamp > tl->stamp, contradicts = stamp <= tl->stamp;
+    tl->stamp = use ? stamp : tl->stamp + (double)steps * tl->step;
+    tl->sequence += steps;
+    tl->outdated = 0;
+    return !contradicts;
+}

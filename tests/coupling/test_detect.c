@@ -1,0 +1,173 @@
+#include "coupling_test.h"
+
+static void the_spectrum_of_ramp_and_step_is_known(void** state)
+{
+    (void)state;
+    const double ramp[8] = {7, 6, 5, 4, 3, 2, 1, 0}, step[8] = {1, 0, 0, 0, 0, 0, 0, 0};
+    const double constant[8] = {3, 3, 3, 3, 3, 3, 3, 3};
+    check_near(crd_spectrum_above(ramp), 2.32967804, 1e-8);
+    check_near(crd_spectrum_above(step), 1.55008332, 1e-8);
+    check_near(crd_spectrum_above(constant), 0, 0);
+}
+
+// D_n / D_{n-1} at a jump on a ramp of slope 1.
+static double ratio_at(double jump)
+{
+    double before[8], after[8];
+    for (int i = 0; i < 8; i++) {
+        before[i] = -1 - i;
+        after[i] = -i;
+    }
+    after[0] += jump;
+    return crd_spectrum_above(after) / crd_spectrum_above(before);
+}
+
+static void the_ratio_of_spectra_is_that_of_the_reference(void** state)
+{
+    (void)state;
+    check_near(ratio_at(6.331106), 5, 1e-5);
+    check_near(ratio_at(-8.486068), 5, 1e-5);
+    check_near(ratio_at(12.838217), 9.3, 1e-5);
+}
+
+static int hits(crd_detection kind, const double* y, int count)
+{
+    crd_detector d;
+    int n = 0;
+    crd_detector_init(&d, kind, 0, 0);
+    for (int i = 0; i < count; i++) {
+        n += crd_detector_push(&d, y[i]).jump;
+    }
+    return n;
+}
+
+static void sines_zeros_and_constants_are_no_jumps(void** state)
+{
+    (void)state;
+    static double y[2000];
+    const crd_detection kinds[] = {CRD_DETECT_SPECTRUM, CRD_DETECT_GUARDED};
+    for (int kind = 0; kind < 2; kind++) {
+        for (double w = 0.01; w < 3.1; w *= 1.5) {
+            for (int i = 0; i < 2000; i++) {
+                y[i] = sin(w * i + 0.4);
+            }
+            check_int(hits(kinds[kind], y, 2000), 0);
+        }
+        for (double level = 0; level < 20; level += 7) {
+            for (int i = 0; i < 2000; i++) {
+                y[i] = level;
+            }
+            check_int(hits(kinds[kind], y, 2000), 0);
+        }
+    }
+}
+
+typedef struct quality {
+    double false_per_1000, missed;
+} quality;
+
+// A sine of amplitude 1 with noise and jumps up and down, at least 60 samples apart.
+static quality try_detector(crd_detection kind, double f, double jump, double snr_db)
+{
+    const double pi = acos(-1), sigma = sqrt(0.5) * pow(10, -snr_db / 20);
+    uint32_t seed = 99;
+    crd_detector d;
+    crd_detector_init(&d, kind, 0, 0);
+    double level = 0;
+    int wrong = 0, found = 0, jumps = 0, next = 100;
+    for (int n = 0; n < 20000; n++) {
+        const bool here = n == next;
+        if (here) {
+            level += next_uniform(&seed) < 0.5 ? -jump : jump;
+            next += 60 + (int)(80 * next_uniform(&seed));
+        }
+        const double y = sin(pi * f * n) + level + sigma * next_normal(&seed);
+        const bool hit = crd_detector_push(&d, y).jump;
+        jumps += here;
+        found += here && hit;
+        wrong += !here && hit;
+    }
+    return (quality){1000.0 * wrong / 20000, 1 - (double)found / jumps};
+}
+
+#define check_between(x, low, high)                                                                \
+    do {                                                                                           \
+        const double check_x = (x);                                                                \
+        if (!(check_x >= (low) && check_x <= (high))) {                                            \
+            fail_msg("%s:%d: %s = %g, expected %g .. %g", __FILE__, __LINE__, #x, check_x,         \
+                     (double)(low), (double)(high));                                               \
+        }                                                                                          \
+    } while (0)
+
+static void the_guarded_detector_finds_what_the_published_one_misses(void** state)
+{
+    (void)state;
+    const struct {
+        double f, jump, snr;
+        double paper_low, paper_high, guarded_high; // missed
+    } cases[] = {{0.01, 0.25, 60, 0.02, 0.2, 0.005}, {0.01, 0.25, 30, 0.45, 0.75, 0.35},
+                 {0.01, 1, 20, 0.05, 0.25, 0.03},    {0.05, 1, 60, 0.12, 0.4, 0.005},
+                 {0.05, 1, 20, 0.35, 0.7, 0.25},     {0.15, 1, 40, 0.97, 1, 0.005},
+                 {0.15, 3, 20, 0.2, 0.5, 0.005}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const quality p =
+            try_detector(CRD_DETECT_SPECTRUM, cases[i].f, cases[i].jump, cases[i].snr);
+        const quality g = try_detector(CRD_DETECT_GUARDED, cases[i].f, cases[i].jump, cases[i].snr);
+        check_between(p.missed, cases[i].paper_low, cases[i].paper_high);
+        check_between(g.missed, 0, cases[i].guarded_high);
+        check_between(p.false_per_1000, 0, 1.5);
+        check_between(g.false_per_1000, 0, 0.5);
+    }
+}
+
+static void a_rebased_jump_has_the_height_of_the_level_shift(void** state)
+{
+    (void)state;
+    crd_detector d;
+    crd_detector_init(&d, CRD_DETECT_GUARDED, 0, 0);
+    for (int n = 0; n < 200; n++) {
+        const crd_detected x = crd_detector_push(&d, sin(0.05 * n) - 3.0 * (n >= 120));
+        check_int(x.jump, n == 120);
+        if (x.jump) {
+            check(x.rebase);
+            check_near(x.height, -3, 1e-2);
+        }
+    }
+}
+
+static void rounding_noise_on_a_constant_is_no_jump_for_the_guarded_detector(void** state)
+{
+    (void)state;
+    static double y[4000];
+    uint32_t seed = 5;
+    for (int i = 0; i < 4000; i++) {
+        y[i] = 1000 + (next_uniform(&seed) > 0.98 ? 1e-13 : 0);
+    }
+    check_int(hits(CRD_DETECT_GUARDED, y, 4000), 0);
+    check(hits(CRD_DETECT_SPECTRUM, y, 4000) > 0); // as published
+}
+
+static void steps_of_the_resolution_are_no_jumps(void** state)
+{
+    (void)state;
+    crd_detector d;
+    crd_detector_init(&d, CRD_DETECT_GUARDED, 0, 0.01);
+    for (int n = 0; n < 3000; n++) {
+        check(!crd_detector_push(&d, 0.01 * floor(100 * sin(0.001 * n))).jump);
+    }
+    check(crd_detector_push(&d, 5).jump);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_spectrum_of_ramp_and_step_is_known),
+        cmocka_unit_test(the_ratio_of_spectra_is_that_of_the_reference),
+        cmocka_unit_test(sines_zeros_and_constants_are_no_jumps),
+        cmocka_unit_test(the_guarded_detector_finds_what_the_published_one_misses),
+        cmocka_unit_test(a_rebased_jump_has_the_height_of_the_level_shift),
+        cmocka_unit_test(rounding_noise_on_a_constant_is_no_jump_for_the_guarded_detector),
+        cmocka_unit_test(steps_of_the_resolution_are_no_jumps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
