@@ -211,9 +211,10 @@ typedef struct crd_results_spec {
 
 /// An annotation of an SSP that is not ours, kept for export.
 typedef struct crd_note {
-    int unit;         ///< whose, -1: of the system
-    const char* type; ///< "org.openmodelica"
-    const char* xml;  ///< the whole Annotation element, namespaces declared
+    int unit;           ///< whose, -1: of a system
+    const char* type;   ///< "org.openmodelica"
+    const char* xml;    ///< the whole Annotation element, namespaces declared
+    const char* system; ///< of which system: "outer.inner"; "" or NULL: the whole
 } crd_note;
 
 /// A connector of the outermost system of an SSP and one variable that it leads to: values for the

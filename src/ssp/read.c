@@ -63,7 +63,7 @@ typedef struct note_list {
 } note_list;
 
 static crd_status keep_note(crdi_ssp_reader* r, note_list* l, const crdi_document* d,
-                            const crdi_xml_element* e, int unit)
+                            const crdi_xml_element* e, int unit, const char* system)
 {
     crdi_text t;
     crdi_text_init(&t, r->ctx);
@@ -74,9 +74,10 @@ static crd_status keep_note(crdi_ssp_reader* r, note_list* l, const crdi_documen
     if (st >= 0) {
         crd_note* n = &l->items[l->count];
         n->unit = unit;
+        n->system = crdi_ssp_keep(r, system);
         n->type = crdi_ssp_keep(r, crdi_xml_get(e, "type"));
         n->xml = crdi_ssp_keep(r, t.data);
-        st = n->type && n->xml ? CRD_OK : CRD_E_MEMORY;
+        st = n->system && n->type && n->xml ? CRD_OK : CRD_E_MEMORY;
         l->count++;
         l->bytes += t.length;
     }
@@ -88,31 +89,32 @@ static crd_status keep_note(crdi_ssp_reader* r, note_list* l, const crdi_documen
 }
 
 static crd_status keep_notes(crdi_ssp_reader* r, note_list* l, const crdi_document* d,
-                             const crdi_xml_element* owner, int unit)
+                             const crdi_xml_element* owner, int unit, const char* system)
 {
     const crdi_xml_element* list = owner ? crdi_xml_child(owner, CRDI_SSD, "Annotations") : NULL;
     const crdi_xml_element* e = list ? crdi_xml_child(list, CRDI_SSC, "Annotation") : NULL;
     for (; e; e = crdi_xml_same(e)) {
         if (strcmp(crdi_xml_get(e, "type"), CRD_SSP_ANNOTATION) == 0) { continue; }
-        const crd_status st = keep_note(r, l, d, e, unit);
+        const crd_status st = keep_note(r, l, d, e, unit, system);
         if (st < 0) { return st; }
     }
     return CRD_OK;
 }
 
-// Those of the file, of its outermost system and of the components. What belongs to a nested
-// system has no place in a flat one.
+// Those of the file, of its systems and of the components.
 static crd_status read_notes(crdi_ssp_reader* r, const crdi_document* d)
 {
     crd_status st = CRD_OK;
     note_list l = {0};
     const crdi_xml_element* root = d->xml->root;
-    CRD_TRY(keep_notes(r, &l, d, root, -1));
-    CRD_TRY(keep_notes(r, &l, d, r->root->xml, -1));
-    CRD_TRY(keep_notes(r, &l, d, crdi_xml_child(root, CRDI_SSD, "DefaultExperiment"), -1));
+    CRD_TRY(keep_notes(r, &l, d, root, -1, ""));
+    CRD_TRY(keep_notes(r, &l, d, r->root->xml, -1, ""));
+    CRD_TRY(keep_notes(r, &l, d, crdi_xml_child(root, CRDI_SSD, "DefaultExperiment"), -1, ""));
     for (const crdi_ssp_element* e = r->elements; e; e = e->next_of_all) {
         if (e->kind == CRDI_ELEMENT_UNIT) {
-            CRD_TRY(keep_notes(r, &l, e->document, e->xml, e->unit));
+            CRD_TRY(keep_notes(r, &l, e->document, e->xml, e->unit, ""));
+        } else if (e->kind == CRDI_ELEMENT_SYSTEM && e->depth > 0) {
+            CRD_TRY(keep_notes(r, &l, e->document, e->xml, -1, e->full));
         }
     }
     crd_note* all = crdi_arena_new(&r->s->arena, l.count, sizeof *all);

@@ -497,17 +497,30 @@ fail:
     return st;
 }
 
-static void put_notes(crdi_pack_writer* w, crdi_text* t, int unit, int depth)
+// The element that a note belongs to. The root takes those of systems that are not written again.
+static int owner_of(const crdi_pack_writer* w, const crd_note* n)
+{
+    for (int i = 1; i < w->element_count; i++) {
+        const crdi_pack_element* e = &w->elements[i];
+        if (n->unit >= 0 ? e->unit == n->unit
+                         : e->unit < 0 && n->system && strcmp(e->path, n->system) == 0) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+static void put_notes(crdi_pack_writer* w, crdi_text* t, int element, int depth)
 {
     bool any = false;
     for (int i = 0; i < w->s->note_count; i++) {
         const crd_note* n = &w->s->notes[i];
-        if (n->unit != unit) { continue; }
-        if (!any && unit >= 0) { crdi_text_add(t, "%*s<ssd:Annotations>\n", depth, ""); }
+        if (owner_of(w, n) != element) { continue; }
+        if (!any && element > 0) { crdi_text_add(t, "%*s<ssd:Annotations>\n", depth, ""); }
         any = true;
         crdi_text_add(t, "%*s%s\n", depth + 2, "", n->xml);
     }
-    if (any && unit >= 0) { crdi_text_add(t, "%*s</ssd:Annotations>\n", depth, ""); }
+    if (any && element > 0) { crdi_text_add(t, "%*s</ssd:Annotations>\n", depth, ""); }
 }
 
 static void put_component(crdi_pack_writer* w, crdi_text* t, const crdi_pack_element* e, int depth)
@@ -535,7 +548,7 @@ static void put_component(crdi_pack_writer* w, crdi_text* t, const crdi_pack_ele
         put_connector(w, t, &p->ports[i], depth + 4);
     }
     if (any) { crdi_text_add(t, "%*s</ssd:Connectors>\n", depth + 2, ""); }
-    put_notes(w, t, e->unit, depth + 2);
+    put_notes(w, t, (int)(e - w->elements), depth + 2);
     crdi_text_add(t, "%*s</ssd:Component>\n", depth, "");
 }
 
@@ -580,6 +593,7 @@ static void put_system(crdi_pack_writer* w, crdi_text* t, int index, int depth)
         }
         crdi_text_add(t, "%*s</ssd:Connections>\n", depth + 2, "");
     }
+    if (index > 0) { put_notes(w, t, index, depth + 2); }
     crdi_text_add(t, "%*s</ssd:System>\n", depth, "");
 }
 
@@ -587,7 +601,7 @@ static void put_annotations(crdi_pack_writer* w, crdi_text* t)
 {
     bool any = w->yaml.length > 0;
     for (int i = 0; i < w->s->note_count; i++) {
-        any = any || w->s->notes[i].unit < 0;
+        any = any || owner_of(w, &w->s->notes[i]) == 0;
     }
     if (!any) { return; }
     crdi_text_add(t, "  <ssd:Annotations>\n");
@@ -597,7 +611,7 @@ static void put_annotations(crdi_pack_writer* w, crdi_text* t)
         put_content(w, t, w->yaml.data);
         crdi_text_add(t, "</yaml></ssc:Annotation>\n");
     }
-    put_notes(w, t, -1, 2);
+    put_notes(w, t, 0, 2);
     crdi_text_add(t, "  </ssd:Annotations>\n");
 }
 

@@ -214,13 +214,17 @@ static void foreign_elements_attributes_and_annotations_pass(void** state)
     check_near(s->run.start, 0.5, 0);
     check_near(s->run.stop, 2.5, 0);
     check(isnan(s->run.step));
-    check_int(s->note_count, 2); // of the experiment and of the component
+    check_int(s->note_count, 3); // of the experiment, of the nested system and of the component
     check_int(s->notes[0].unit, -1);
+    check_text(s->notes[0].system, "");
     check_contains(s->notes[0].xml, "resultFile='r.mat'");
-    check_int(s->notes[1].unit, 0);
-    check_text(s->notes[1].type, "org.openmodelica");
+    const int component = s->notes[1].unit < 0 ? 2 : 1;
+    check_int(s->notes[component].unit, 0);
+    check_text(s->notes[component].type, "org.openmodelica");
+    check_int(s->notes[3 - component].unit, -1);
+    check_text(s->notes[3 - component].system, "wc");
     crdi_xml* x = NULL; // a document of its own, with all namespaces
-    check_ok(crdi_xml_parse(*state, s->notes[1].xml, strlen(s->notes[1].xml), "note", &x));
+    check_ok(crdi_xml_parse(*state, s->notes[component].xml, strlen(s->notes[component].xml), "note", &x));
     check(crdi_xml_is(x->root, CRDI_SSC, "Annotation"));
     check(crdi_xml_is(x->root->first, "urn:oms", "Annotations"));
     crdi_xml_destroy(x);

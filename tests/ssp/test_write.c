@@ -887,9 +887,12 @@ static void nested_systems_and_notes_come_back(void** state)
         {-1, "org.other",
          "<ssc:Annotation xmlns:ssc=\"" SSC
          "\" type=\"org.other\"><x xmlns=\"\"/></ssc:Annotation>"},
-        {0, "org.more", "<ssc:Annotation xmlns:ssc=\"" SSC "\" type=\"org.more\"/>"}};
+        {0, "org.more", "<ssc:Annotation xmlns:ssc=\"" SSC "\" type=\"org.more\"/>"},
+        {-1, "org.deep", "<ssc:Annotation xmlns:ssc=\"" SSC "\" type=\"org.deep\"/>",
+         "drive.front"},
+        {-1, "org.gone", "<ssc:Annotation xmlns:ssc=\"" SSC "\" type=\"org.gone\"/>", "rear"}};
     s->notes = notes;
-    s->note_count = 2;
+    s->note_count = 4;
     for (int version = 1; version <= 2; version++) {
         pack(fx, s, version);
         crd_system* t = load(fx, PACKAGE);
@@ -901,7 +904,14 @@ static void nested_systems_and_notes_come_back(void** state)
         check_near(c->gain * (c->convert_units ? 3.6 : 1), 3 * 3.6, 1e-14);
         check_text(t->units[driver_of(t, "body", "load")->from_unit].name, "drive.front.motor");
         check_text(setting(t, "drive.front.motor", "m")->text, "3");
-        check_int(t->note_count, 2);
+        check_int(t->note_count, 4);
+        for (int i = 0; i < 4; i++) {
+            const crd_note* n = &t->notes[i];
+            const bool deep = strcmp(n->type, "org.deep") == 0;
+            // a system that is not there any more leaves its note to the whole
+            check_text(n->system, deep ? "drive.front" : "");
+            check_int(n->unit >= 0, strcmp(n->type, "org.more") == 0);
+        }
         crd_system_destroy(t);
     }
     crd_system_destroy(s);
