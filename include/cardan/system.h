@@ -125,6 +125,8 @@ typedef struct crd_unit_spec {
     const char* name;
     crd_unit_source source;
     const char* path;  ///< FMU or recording, made absolute or relative to the working directory
+    const char* shown; ///< what messages call it where the path would tell nothing (inside of an
+                       ///< archive: "car.ssp/resources/motor.fmu"), "" or NULL: the path
     const void* model; ///< CRD_UNIT_NATIVE: const crd_model*
     double step;       ///< this unit's own communication step, 0: the run's
     const crd_setting* parameters; ///< start values, in order of writing

@@ -45,6 +45,7 @@ static crd_status add_units(crdi_ssp_reader* r)
         u.name = e->full;
         u.source = e->source;
         u.path = e->path;
+        u.shown = e->shown;
         u.interface = e->interface;
         u.place = (crd_place){e->document->shown, e->xml->line};
         u.parameters = crdi_ssp_take_settings(r, e->unit, &at, NULL, &u.parameter_count);

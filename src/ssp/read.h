@@ -140,7 +140,8 @@ typedef struct crdi_ssp_element {
     int unit;               ///< index in the system
     crd_unit_source source; ///< CRDI_ELEMENT_UNIT
     crd_interface interface;
-    const char* path; ///< what it was made from, on the disk; "" nothing
+    const char* path;  ///< what it was made from, on the disk; "" nothing
+    const char* shown; ///< the same for messages
     struct crdi_ssp_element* next_of_all;
 } crdi_ssp_element;
 

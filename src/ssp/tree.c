@@ -250,7 +250,7 @@ static crd_status add_element(crdi_ssp_reader* r, crdi_ssp_element* parent, crdi
     self->xml = e;
     self->depth = parent ? parent->depth + 1 : 0;
     self->unit = -1;
-    self->path = "";
+    self->path = self->shown = "";
     self->full = !parent           ? ""
                  : parent->full[0] ? crdi_arena_format(&r->arena, "%s.%s", parent->full, self->name)
                                    : self->name;
@@ -411,6 +411,7 @@ static crd_status read_unit(crdi_ssp_reader* r, crdi_ssp_element* self, const ch
     if (st >= 0) { st = crdi_ssp_need(r, self->document, self->xml, what, &uri); }
     if (st < 0) { return st; }
     self->path = uri.path;
+    self->shown = uri.shown;
     return read_connectors(r, self, self->xml);
 }
 

@@ -284,7 +284,8 @@ crd_status crd_system_add_unit(crd_system* s, const crd_unit_spec* unit, int* in
         return crdi_fail(s->ctx, CRD_E_RANGE, "%sunit '%s': step = %g, expected > 0, or 0",
                          crdi_place_text(u.place).text, crdi_clip(u.name).text, u.step);
     }
-    if (!keep_text(s, &u.name) || !keep_text(s, &u.path) || !keep_text(s, &u.place.file)) {
+    if (!keep_text(s, &u.name) || !keep_text(s, &u.path) || !keep_text(s, &u.shown) ||
+        !keep_text(s, &u.place.file)) {
         return CRD_E_MEMORY;
     }
     const crd_status st = crdi_add_unit(s, &u);

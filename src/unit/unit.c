@@ -212,6 +212,15 @@ fail:
     return st;
 }
 
+// A sentence that begins with a path on the disk begins with what the user calls the file.
+static void show_path(crd_context* ctx, crd_status st, const crd_unit_spec* spec)
+{
+    const char* text = crd_error_text(ctx);
+    const size_t n = spec->path ? strlen(spec->path) : 0;
+    if (!spec->shown || !spec->shown[0] || !n || strncmp(text, spec->path, n) != 0) { return; }
+    crdi_fail(ctx, st, "%s%s", spec->shown, text + n);
+}
+
 crd_status crd_unit_create(crd_context* ctx, const crd_unit_spec* spec, crd_unit** out)
 {
     return crd_unit_create_shared(ctx, NULL, spec, out);
@@ -233,6 +242,7 @@ crd_status crd_unit_create_shared(crd_context* ctx, crd_unit_store* store,
     crd_place place = spec->place;
     crd_status st = adapter->create(own, store, spec, &place, &u);
     if (st < 0) {
+        show_path(own, st, spec);
         crdi_unit_fail_at(own, st, place, spec->name);
     } else {
         st = complete(u, adapter);

@@ -48,6 +48,15 @@ class Export(EndToEnd):
         self.cardan("run", "again.ssp", "-q", "-o", "c.csv")
         self.assertEqual(self.content("a.csv"), self.content("c.csv"))
 
+    def test_a_broken_file_is_named_by_its_package(self):
+        self.cardan("export", "ssp", self.oscillator())
+        with zipfile.ZipFile(self.path("oscillator.ssp")) as good, \
+                zipfile.ZipFile(self.path("broken.ssp"), "w") as bad:
+            for name in good.namelist():
+                bad.writestr(name, "broken" if name.endswith("fd2.fmu") else good.read(name))
+        self.cardan("check", "broken.ssp", code=2, says="unit 'second': "
+                    "broken.ssp/resources/lo_fd2.fmu: not a zip archive")
+
     def test_fmi_3_and_signals_too(self):
         self.oscillator(3)
         self.write("push.yaml", "cardan: 1\n"
