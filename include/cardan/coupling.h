@@ -132,9 +132,10 @@ typedef enum crd_algorithm {
     CRD_ALGORITHM_LINEAR,  ///< made by the design for each k
     CRD_ALGORITHM_GIVEN,   ///< weights of the caller
     CRD_ALGORITHM_NETWORK, ///< feedforward network of the caller
-    /// Least squares with forgetting over the signal's own past (what recursive least squares
-    /// compute), pulled towards the design.
+    /// Least squares with forgetting over the signal's own past, pulled towards the design.
     CRD_ALGORITHM_LEARNING,
+    /// Recursive least squares over the newest samples themselves, one filter per latency in use.
+    CRD_ALGORITHM_RLS,
     /// A mixture of ZOH, two Wiener filters and two learning predictors, by their latest errors.
     CRD_ALGORITHM_AUTO,
 } crd_algorithm;
@@ -209,13 +210,22 @@ typedef struct crd_coupling_counts {
     int64_t overflows;  ///< predictions beyond 1e300: the newest sample was used
     int64_t jumps;      ///< discontinuities
     int64_t restarts;   ///< the partner began anew, or was away longer than the history
+    int64_t swaps;      ///< networks that were taken over while running
+    int64_t rollbacks;  ///< ... and given up again because they were worse
 } crd_coupling_counts;
+
+/// What made the newest prediction.
+typedef enum crd_active {
+    CRD_ACTIVE_ALGORITHM, ///< the element's own algorithm
+    CRD_ACTIVE_ZOH,       ///< stand-ins after a discontinuity
+    CRD_ACTIVE_FOH,
+} crd_active;
 
 /// How the newest evaluation was made.
 typedef struct crd_coupling_state {
     int k;         ///< latency in macro steps
     bool jump;     ///< the newest sample is discontinuous
-    bool fallback; ///< ZOH or FOH stands in for the algorithm
+    crd_active active;
     double newest; ///< newest sample
     double stamp;  ///< its time
     int64_t sequence;
@@ -238,8 +248,80 @@ CRD_API double crd_coupling_eval(crd_coupling* c, double t);
 CRD_API bool crd_coupling_set_step(crd_coupling* c, double step);
 /// As after create.
 CRD_API void crd_coupling_reset(crd_coupling* c);
+/// CRD_ALGORITHM_NETWORK: a network of the same shape takes over at the next prediction, without a
+/// bump: the difference of the two fades over one macro step. For `trial` samples the old one is
+/// evaluated beside it; if it was better in the mean square, it comes back (counts.rollbacks).
+/// No allocation; `n` is copied. false, and nothing done: another algorithm, another shape, a number
+/// that is not finite, constants that would be distorted by more than 1 % (unless any_gain).
+CRD_API bool crd_coupling_swap(crd_coupling* c, const crd_network* n, int trial);
+/// The network in use, NULL if the algorithm is another one. Valid until the next push or swap.
+CRD_API const crd_network* crd_coupling_get_network(const crd_coupling* c);
 CRD_API crd_coupling_counts crd_coupling_get_counts(const crd_coupling* c);
 CRD_API crd_coupling_state crd_coupling_get_state(const crd_coupling* c);
+
+// ---- the description ---------------------------------------------------------------------------
+
+/// An element as a small description that all tools share: JSON as it stands here, YAML by way of
+/// crd_yaml_to_json (cardan/system.h). docs/coupling.md lists the keys.
+///
+///     { "element": 1, "name": "torque", "step": "10 ms", "algorithm": "wiener", "taps": 25,
+///       "bands": [["0 rad/s", "10 rad/s", 1], [30, 55, 0.03]], "noise": 1e-4,
+///       "reconstruct": "hold", "detect": "guarded", "react": "rebase", "latency": "measured" }
+typedef struct crd_element {
+    crd_context* ctx;
+    crdi_arena arena;  ///< all that is below
+    const char* name;  ///< "" if it has none
+    const char* label; ///< for tables: the name, else what the algorithm is called
+    double step;       ///< macro step, s; NaN: the surroundings say it
+    double latency;    ///< known latency in s; NaN: not given in s
+    int latency_steps; ///< known latency in macro steps; -1: not given. Neither: measured
+    /// Pointers lead into the arena. `step` is 0 and design.bands are in rad/s if `bands_given`
+    /// until crd_element_options.
+    crd_coupling_options options;
+    bool bands_given;
+    int signal_count;                ///< 1 unless `signals` says more
+    const char* const* signal_names; ///< (signal_count), NULL if only their number was given
+    const char* learn_server;        ///< "unix:PATH" or "tcp:ADDRESS:PORT", "" none
+} crd_element;
+
+/// One JSON object. `file` and `first_line` (from 1) are for messages: "file:line: ...". Unknown
+/// keys are errors with a suggestion. CRD_E_FORMAT, CRD_E_RANGE, CRD_E_MEMORY.
+CRD_API crd_status crd_element_parse(crd_context* ctx, const char* json, size_t length,
+                                     const char* file, int first_line, crd_element** out);
+/// An element of one word: "eros", "auto". CRD_E_NOT_FOUND with the nearest word.
+CRD_API crd_status crd_element_of_name(crd_context* ctx, const char* algorithm, crd_element** out);
+CRD_API void crd_element_destroy(crd_element* e);
+/// Options for crd_coupling_create with macro step `step` (> 0; the element's own if it has one and
+/// step is NaN). What it points at belongs to the element.
+CRD_API crd_status crd_element_options(const crd_element* e, double step,
+                                       crd_coupling_options* out);
+/// As JSON with the same keys, numbers to the last bit; parse gives the same element again.
+CRD_API crd_status crd_element_write(const crd_element* e, crdi_text* out);
+/// Names of all algorithms, NULL-terminated, the recommended order of tables.
+CRD_API const char* const* crd_element_algorithms(void);
+/// The linear algorithm for latency k at macro step `step` (NaN: its own), for analysis; give it
+/// back with crd_linear_clear. CRD_E_UNSUPPORTED: what it does is not one linear function.
+CRD_API crd_status crd_element_linear(const crd_element* e, double step, int k, crd_linear* out);
+
+// ---- how good was it ---------------------------------------------------------------------------
+
+/// Sums for the comparison of an estimate with what the signal turned out to be.
+typedef struct crd_score {
+    int64_t count;
+    double yy, ee, ye; ///< sums of squares of signal and estimate, and of their products
+    double dd;         ///< sum of squared errors
+    double worst;      ///< largest |error|
+} crd_score;
+
+/// Sprague and Geers' comparison as Baumann 2024 (eq. 45) prints it: M = sqrt(yy / ee) - 1,
+/// P = acos(ye / sqrt(yy ee)) / pi, C = sqrt(M^2 + P^2).
+typedef struct crd_metrics {
+    double M, P, C; ///< NaN if signal or estimate are zero throughout
+    double rms, worst;
+} crd_metrics;
+
+CRD_API void crd_score_add(crd_score* s, double signal, double estimate); ///< finite numbers
+CRD_API crd_metrics crd_score_metrics(const crd_score* s);
 
 // ---- many signals ------------------------------------------------------------------------------
 

@@ -152,6 +152,30 @@ typedef enum crd_extrapolation {
     CRD_EXTRAPOLATE_QUADRATIC,
 } crd_extrapolation;
 
+/// An emulated transmission, for studies: what a network would do to the samples of a connection.
+typedef struct crd_channel_spec {
+    double step;      ///< s between two samples; NaN: each time the source has a new value
+    double delay;     ///< s from taking a sample to its arrival, >= 0; default 0
+    double jitter;    ///< s; each sample's delay is uniform in [delay - jitter, delay + jitter]
+    double loss;      ///< part of the samples that never arrive, 0 .. 1
+    int burst;        ///< samples that are lost in a row, default 1
+    double duplicate; ///< part of the samples that arrive twice
+    uint64_t seed;    ///< default 1
+} crd_channel_spec;
+
+/// `coupling:` of a connection. Elements are texts here: JSON as crd_element_parse reads it, each
+/// token in the line in which the file has it.
+typedef struct crd_coupling_spec {
+    const char* element;
+    crd_place place; ///< file and first line of `element`
+    crd_channel_spec channel;
+    bool has_channel;
+    const char* const* shadows; ///< elements that are evaluated beside it and scored, not used
+    const crd_place* shadow_places;
+    int shadow_count;
+    bool record; ///< estimate's error, latency and jumps become signals of the record; default true
+} crd_coupling_spec;
+
 /// value at the input = gain * (value of the output in the input's unit) + offset, or what the
 /// map makes of it. Before that it passes `via`, one after the other: connectors of nested systems
 /// that have units or transformations of their own.
@@ -167,6 +191,7 @@ typedef struct crd_connection_spec {
     const crd_transformation* via;
     int via_count;
     crd_extrapolation extrapolation;
+    const crd_coupling_spec* coupling; ///< NULL: none; then extrapolation does not count
     crd_place place;
 } crd_connection_spec;
 
@@ -296,6 +321,13 @@ CRD_API crd_status crd_system_set(crd_system* s, int unit, const char* variable,
 /// jacobi, gauss-seidel, or a nested form as in YAML flow style:
 /// "gauss-seidel: [a, jacobi: [b, c]]".
 CRD_API crd_status crd_system_set_scheme(crd_system* s, const char* text, crd_place place);
+
+/// YAML (or JSON, which it includes) as JSON text on one line per line: each token stays in the line
+/// in which it stood, so that messages about the JSON tell the line of the YAML. Plain scalars that
+/// are numbers, true, false or null in YAML stay that, all others become strings. `place` as in
+/// messages; its line counts from 1. CRD_E_FORMAT.
+CRD_API crd_status crd_yaml_to_json(crd_context* ctx, const char* text, size_t length,
+                                    crd_place place, crdi_text* out);
 
 CRD_API crd_unit_spec crd_unit_spec_defaults(void);
 CRD_API crd_connection_spec crd_connection_spec_defaults(void);

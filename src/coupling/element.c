@@ -30,7 +30,7 @@ struct crd_coupling {
     // 0.
     bool planned, stale; // there is a curve; the history has changed since
     int k;
-    bool fallback;
+    crd_active active;
     double from, p0, p1, gap, gap_from;
 };
 
@@ -129,7 +129,8 @@ static void forget(crd_coupling* c)
 
 static void begin(crd_coupling* c)
 {
-    c->started = c->planned = c->jump = c->fallback = false;
+    c->started = c->planned = c->jump = false;
+    c->active = CRD_ACTIVE_ALGORITHM;
     c->since_jump = CRDI_NEVER;
     c->gap = 0;
     forget(c);
@@ -268,7 +269,7 @@ static const crd_linear* fallback_for(const crd_coupling* c, int k)
 static void predict(crd_coupling* c, const double* y, int k)
 {
     const crd_linear* l = fallback_for(c, k);
-    c->fallback = l != NULL;
+    c->active = !l ? CRD_ACTIVE_ALGORITHM : c->since_jump == 0 ? CRD_ACTIVE_ZOH : CRD_ACTIVE_FOH;
     c->p1 = 0;
     if (!l) {
         switch (c->opt.algorithm) {
@@ -364,7 +365,7 @@ crd_coupling_state crd_coupling_get_state(const crd_coupling* c)
 {
     return (crd_coupling_state){.k = c->k,
                                 .jump = c->jump,
-                                .fallback = c->fallback,
+                                .active = c->active,
                                 .newest = *crdi_history_newest(&c->history),
                                 .stamp = c->time.stamp,
                                 .sequence = c->time.sequence};

@@ -345,7 +345,7 @@ static void switching_goes_from_hold_over_line_back_to_eros(void** state)
         const double now = crd_coupling_eval(c, (n + 3) * o.step);
         const crd_coupling_state s = crd_coupling_get_state(c);
         check_int(s.jump, n == 30);
-        check_int(s.fallback, n >= 30 && n < 35); // 1 hold and k + 1 = 4 lines
+        check_int(s.active != CRD_ACTIVE_ALGORITHM, n >= 30 && n < 35); // 1 hold and k + 1 = 4 lines
         worst = n >= 30 ? fmax(worst, fabs(now - (0.01 * (n + 3) + 1))) : worst;
     }
     check_near(worst, 0.03, 1e-12); // what the hold misses once

@@ -8,7 +8,7 @@ import sys
 
 ROWS = [
     ["cli", "web", "python"],
-    ["study", "testbench"],
+    ["study", "testbench", "reproduce"],
     ["master"],
     ["unit"],
     ["coupling", "analysis", "learn", "fmi", "ssp", "dcp", "circuit", "twin", "system", "results"],

@@ -1,0 +1,53 @@
+/// Published tables and figures, computed anew: what was printed, what comes out here, and whether
+/// the two agree.
+#pragma once
+#include "cardan/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// One number of a paper. NaN: not published, not known.
+typedef struct crd_claim {
+    const char* id;        ///< "table1.eros.k6.phase"
+    const char* what;      ///< "EROS, k = 6: phase limit, % of Nyquist"
+    double published;      ///< as printed
+    double ours;           ///< computed now
+    double reference;      ///< from an independent computation, to more digits
+    double tolerance;      ///< |ours - reference| (or published if there is no reference) at most
+    bool relative;         ///< the tolerance is a part of the reference
+    bool ok;
+    const char* remark;    ///< why published and ours differ, ""
+} crd_claim;
+
+/// Data of a figure: columns of equal length.
+typedef struct crd_figure {
+    const char* id;    ///< "fig3.bode"
+    const char* title;
+    int columns;
+    const char* const* names; ///< (columns) "omega [rad/s]"
+    int64_t rows;
+    const double* values; ///< (rows x columns)
+} crd_figure;
+
+typedef struct crd_reproduction {
+    crd_context* ctx;
+    crdi_arena arena; ///< all of it
+    const char* paper; ///< "Baumann 2024: title, journal"
+    crd_claim* claims;
+    int claim_count;
+    size_t claim_capacity;
+    crd_figure* figures;
+    int figure_count;
+    size_t figure_capacity;
+} crd_reproduction;
+
+/// Names of papers that can be reproduced, NULL-terminated.
+CRD_API const char* const* crd_reproduce_papers(void);
+/// CRD_E_NOT_FOUND: no such paper, with the nearest name.
+CRD_API crd_status crd_reproduce(crd_context* ctx, const char* paper, crd_reproduction** out);
+CRD_API void crd_reproduction_destroy(crd_reproduction* r);
+
+#ifdef __cplusplus
+}
+#endif

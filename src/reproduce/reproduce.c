@@ -1,0 +1,61 @@
+#include "reproduce/reproduce.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char* copy(crd_reproduction* r, const char* text)
+{
+    return crdi_arena_text(&r->arena, text ? text : "", text ? strlen(text) : 0);
+}
+
+crd_status crdi_claim_add(crd_reproduction* r, const crd_claim* c)
+{
+    crd_claim* claims = crdi_grow(r->ctx, r->claims, &r->claim_capacity,
+                                  (size_t)r->claim_count + 1, sizeof *claims);
+    if (!claims) { return CRD_E_MEMORY; }
+    r->claims = claims;
+    crd_claim* own = &claims[r->claim_count];
+    *own = *c;
+    own->id = copy(r, c->id);
+    own->what = copy(r, c->what);
+    own->remark = copy(r, c->remark);
+    if (!own->id || !own->what || !own->remark) { return CRD_E_MEMORY; }
+    const double target = isnan(c->reference) ? c->published : c->reference;
+    const double scale = c->relative ? fabs(target) : 1;
+    own->ok = fabs(c->ours - target) <= c->tolerance * scale; // false for NaN
+    r->claim_count++;
+    return CRD_OK;
+}
+
+crd_status crdi_figure_add(crd_reproduction* r, const crd_figure* f)
+{
+    crd_figure* figures = crdi_grow(r->ctx, r->figures, &r->figure_capacity,
+                                    (size_t)r->figure_count + 1, sizeof *figures);
+    if (!figures) { return CRD_E_MEMORY; }
+    r->figures = figures;
+    crd_figure own = *f;
+    const size_t columns = (size_t)f->columns, count = (size_t)f->rows * columns;
+    const char** names = crdi_arena_new(&r->arena, columns, sizeof *names);
+    double* values = crdi_arena_new(&r->arena, count, sizeof *values);
+    own.id = copy(r, f->id);
+    own.title = copy(r, f->title);
+    if (!names || !values || !own.id || !own.title) { return CRD_E_MEMORY; }
+    for (size_t i = 0; i < columns; i++) {
+        names[i] = copy(r, f->names[i]);
+        if (!names[i]) { return CRD_E_MEMORY; }
+    }
+    if (count > 0) { memcpy(values, f->values, count * sizeof *values); }
+    own.names = names;
+    own.values = values;
+    figures[r->figure_count++] = own;
+    return CRD_OK;
+}
+
+void crd_reproduction_destroy(crd_reproduction* r)
+{
+    if (!r) { return; }
+    crdi_free(r->ctx, r->claims);
+    crdi_free(r->ctx, r->figures);
+    crdi_arena_clear(&r->arena);
+    crdi_free(r->ctx, r);
+}
