@@ -89,6 +89,7 @@ int main(int argc, char** argv)
 {
     static const bench_case* const groups[] = {bench_master_cases, bench_fmi_cases,
                                                bench_results_cases, bench_read_cases,
+                                               bench_coupling_cases, bench_learn_cases,
                                                bench_peer_cases};
     bench b = {.python = ""};
     const char* json = NULL;

@@ -1,5 +1,9 @@
-# cmake -D OUT=file.c -D ASSETS=name=path;... -P embed.cmake: the bytes of files as C arrays.
-set(text "// Made by cmake/embed.cmake.\n#include \"results/report.h\"\n")
+# cmake -D OUT=file.c -D ASSETS=name=path;... [-D HEADER=file.h] -P embed.cmake: the bytes of files as
+# C arrays. The header declares them and their type, crdi_asset.
+if(NOT HEADER)
+    set(HEADER results/report.h)
+endif()
+set(text "// Made by cmake/embed.cmake.\n#include \"${HEADER}\"\n")
 foreach(asset ${ASSETS})
     string(REGEX MATCH "^([^=]*)=(.*)$" ignored "${asset}")
     set(name ${CMAKE_MATCH_1})

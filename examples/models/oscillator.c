@@ -10,6 +10,7 @@
 
 typedef struct oscillator {
     signal x1, v1, x2, v2, f; // states, inputs or outputs, as the role wants
+    double x1_slope, v1_slope, x2_slope, v2_slope;
     double energy;
     double m1, m2, k1, kc, k2, c1, cc, c2;
     int64_t solver;
@@ -256,6 +257,73 @@ ROLE(second, SECOND)
 ROLE(second_forced, SECOND_FORCED)
 ROLE(spring, SPRING)
 
+// ---- as a differential equation ----------------------------------------------------------------
+
+static double* slope_of(oscillator* o, const signal* state)
+{
+    return state == &o->x1   ? &o->x1_slope
+           : state == &o->v1 ? &o->v1_slope
+           : state == &o->x2 ? &o->x2_slope
+                             : &o->v2_slope;
+}
+
+static void differentiate(oscillator* o, role r)
+{
+    signal *s[4], *u[4];
+    double x[4] = {0}, in[4] = {0}, dx[4] = {0};
+    find_signals(o, r, s, u);
+    for (int i = 0; i < shape[r].states; i++) {
+        x[i] = s[i]->v;
+    }
+    for (int i = 0; i < shape[r].inputs; i++) {
+        in[i] = u[i]->v;
+    }
+    motion(o, r, x, in, dx);
+    for (int i = 0; i < shape[r].states; i++) {
+        *slope_of(o, s[i]) = dx[i];
+    }
+}
+
+#define DERIVATIVES(name, which)                                                                   \
+    static crd_model_status derivatives_##name(void* self, double t)                               \
+    {                                                                                              \
+        (void)t;                                                                                   \
+        differentiate(self, which);                                                                \
+        return CRD_MODEL_OK;                                                                       \
+    }
+DERIVATIVES(whole, WHOLE)
+DERIVATIVES(first, FIRST)
+DERIVATIVES(first_forced, FIRST_FORCED)
+DERIVATIVES(second, SECOND)
+DERIVATIVES(second_forced, SECOND_FORCED)
+
+/// Partial derivatives of the linear tables. What is linear is probed: all states and inputs 0 but
+/// the known one.
+static double linear_partial(const oscillator* o, role r, const crd_model_variable* rows,
+                             int unknown, int known)
+{
+    oscillator one = *o;
+    signal* const all[] = {&one.x1, &one.v1, &one.x2, &one.v2, &one.f};
+    const size_t of = rows[unknown].offset, by = rows[known].offset;
+    for (int i = 0; i < 5; i++) {
+        *all[i] = (signal){.v = (size_t)((char*)&all[i]->v - (char*)&one) == by ? 1 : 0};
+    }
+    if (of != offsetof(oscillator, energy)) {
+        if (shape[r].states) { differentiate(&one, r); }
+        if (shape[r].inputs != 1) {
+            one.f.v = coupling(&one, one.x1.v - one.x2.v, one.v1.v - one.v2.v);
+        }
+        return *(const double*)((const char*)&one + of);
+    }
+    const bool first = r <= FIRST_FORCED, second = r == WHOLE || r == SECOND || r == SECOND_FORCED;
+    const double stretch = r == WHOLE || r == SPRING ? o->kc * (o->x1.v - o->x2.v) : 0;
+    return by == offsetof(oscillator, x1.v)   ? (first ? o->k1 * o->x1.v : 0) + stretch
+           : by == offsetof(oscillator, v1.v) ? (first ? o->m1 * o->v1.v : 0)
+           : by == offsetof(oscillator, x2.v) ? (second ? o->k2 * o->x2.v : 0) - stretch
+           : by == offsetof(oscillator, v2.v) ? (second ? o->m2 * o->v2.v : 0)
+                                              : 0;
+}
+
 // ---- tables ------------------------------------------------------------------------------------
 
 /// df / d(x1 - x2) and df / d(v1 - v2)
@@ -332,21 +400,26 @@ static double partial_spring(const void* self, int unknown, int known)
 #define MASS2(ku, cu) PARAMETER(m2, 1, "kg"), PARAMETER(k2, 1000, ku), PARAMETER(c2, 0, cu)
 #define COUPLING(ku, cu) PARAMETER(kc, 100, ku), PARAMETER(cc, 0, cu)
 
-#define MODEL(family, unit_, what, part, order_, initialize_, partial_)                            \
-    const crd_model crd_model_##family##_##unit_ = {                                               \
-        .name = #family "_" #unit_,                                                                \
-        .description = what,                                                                       \
-        .size = sizeof(oscillator),                                                                \
-        ROWS(family##_##unit_##_rows),                                                             \
-        .default_step = 1e-3,                                                                      \
-        .default_stop = 10,                                                                        \
-        .max_input_derivative = part##_inputs ? 2 : 0,                                             \
-        .max_output_derivative = order_,                                                           \
-        .initialize = initialize_,                                                                 \
-        .outputs = outputs_##part,                                                                 \
-        .step = step_##part,                                                                       \
-        .partial = partial_,                                                                       \
-    };
+#define SLOPES(mass, on)                                                                           \
+    {ROW_DERIVATIVE(oscillator, x##mass##_slope, "x" #mass, "m/s"), .depends = "v" #mass},         \
+    {                                                                                              \
+        ROW_DERIVATIVE(oscillator, v##mass##_slope, "v" #mass, "m/s2"), .depends = on              \
+    }
+
+#define MODEL(family, unit_, what, part, order_, initialize_, partial_, ...)                       \
+    const crd_model crd_model_##family##_##unit_ = {.name = #family "_" #unit_,                    \
+                                                    .description = what,                           \
+                                                    .size = sizeof(oscillator),                    \
+                                                    ROWS(family##_##unit_##_rows),                 \
+                                                    .default_step = 1e-3,                          \
+                                                    .default_stop = 10,                            \
+                                                    .max_input_derivative = part##_inputs ? 2 : 0, \
+                                                    .max_output_derivative = order_,               \
+                                                    .initialize = initialize_,                     \
+                                                    .outputs = outputs_##part,                     \
+                                                    .step = step_##part,                           \
+                                                    .partial = partial_,                           \
+                                                    __VA_ARGS__};
 
 enum {
     whole_inputs = 0,
@@ -357,39 +430,90 @@ enum {
     spring_inputs = 4,
 };
 
-#define FAMILY(family, adjective, ku, cu, order, initialize_, ...)                                 \
-    static const crd_model_variable family##_mono_rows[] = {                                       \
-        FORCE(""),     STATE1,           STATE2,        ENERGY(""),                                \
-        MASS1(ku, cu), COUPLING(ku, cu), MASS2(ku, cu), __VA_ARGS__};                              \
-    static const crd_model_variable family##_fd1_rows[] = {                                        \
-        FORCE("x2 v2"), INPUT2, STATE1, ENERGY(""), MASS1(ku, cu), COUPLING(ku, cu), __VA_ARGS__}; \
-    static const crd_model_variable family##_fd2_rows[] = {INPUT(f, "N", 0), STATE2, ENERGY(""),   \
-                                                           MASS2(ku, cu), __VA_ARGS__};            \
-    static const crd_model_variable family##_dd1_rows[] = {                                        \
-        INPUT2, STATE1, ENERGY(""), MASS1(ku, cu), COUPLING(ku, cu), __VA_ARGS__};                 \
-    static const crd_model_variable family##_dd2_rows[] = {                                        \
-        INPUT1, STATE2, ENERGY(""), COUPLING(ku, cu), MASS2(ku, cu), __VA_ARGS__};                 \
-    static const crd_model_variable family##_ff1_rows[] = {INPUT(f, "N", 0), STATE1, ENERGY(""),   \
-                                                           MASS1(ku, cu), __VA_ARGS__};            \
-    static const crd_model_variable family##_ff2_rows[] = {INPUT(f, "N", 0), STATE2, ENERGY(""),   \
-                                                           MASS2(ku, cu), __VA_ARGS__};            \
-    static const crd_model_variable family##_ffspring_rows[] = {                                   \
-        FORCE("x1 v1 x2 v2"), INPUT1, INPUT2, ENERGY("x1 x2"), COUPLING(ku, cu), __VA_ARGS__};     \
-    MODEL(family, mono, adjective " oscillator", whole, order, initialize_, NULL)                  \
-    MODEL(family, fd1, adjective " oscillator, mass 1: displacement in, force out", first, order,  \
-          initialize_, partial_first)                                                              \
-    MODEL(family, fd2, adjective " oscillator, mass 2: force in, displacement out", second_forced, \
-          order, initialize_, NULL)                                                                \
-    MODEL(family, dd1, adjective " oscillator, mass 1: displacement in, displacement out", first,  \
-          order, initialize_, NULL)                                                                \
-    MODEL(family, dd2, adjective " oscillator, mass 2: displacement in, displacement out", second, \
-          order, initialize_, NULL)                                                                \
-    MODEL(family, ff1, adjective " oscillator, mass 1: force in, displacement out", first_forced,  \
-          order, initialize_, NULL)                                                                \
-    MODEL(family, ff2, adjective " oscillator, mass 2: force in, displacement out", second_forced, \
-          order, initialize_, NULL)                                                                \
-    MODEL(family, ffspring, adjective " oscillator, coupling: displacements in, force out",        \
-          spring, order, initialize_, partial_spring)
+#define WHAT_MONO " oscillator"
+#define WHAT_FD1 " oscillator, mass 1: displacement in, force out"
+#define WHAT_FD2 " oscillator, mass 2: force in, displacement out"
+#define WHAT_DD1 " oscillator, mass 1: displacement in, displacement out"
+#define WHAT_DD2 " oscillator, mass 2: displacement in, displacement out"
+#define WHAT_FF1 " oscillator, mass 1: force in, displacement out"
+#define WHAT_FF2 " oscillator, mass 2: force in, displacement out"
+#define WHAT_SPRING " oscillator, coupling: displacements in, force out"
 
-FAMILY(lo, "linear", "N/m", "N.s/m", 2, initialize, LINEAR_SOLVER)
-FAMILY(nlo, "nonlinear", NULL, NULL, 0, initialize_nonlinear, NONLINEAR_SOLVER)
+// ---- linear: differential equations as well ----------------------------------------------------
+
+#define M1 MASS1("N/m", "N.s/m")
+#define M2 MASS2("N/m", "N.s/m")
+#define KC COUPLING("N/m", "N.s/m")
+static const crd_model_variable lo_mono_rows[] = {FORCE("x1 v1 x2 v2"),
+                                                  STATE1,
+                                                  STATE2,
+                                                  ENERGY("x1 v1 x2 v2"),
+                                                  M1,
+                                                  KC,
+                                                  M2,
+                                                  LINEAR_SOLVER,
+                                                  SLOPES(1, "x1 v1 x2 v2"),
+                                                  SLOPES(2, "x1 v1 x2 v2")};
+static const crd_model_variable lo_fd1_rows[] = {
+    FORCE("x2 v2 x1 v1"),    INPUT2, STATE1, ENERGY("x1 v1"), M1, KC, LINEAR_SOLVER,
+    SLOPES(1, "x2 v2 x1 v1")};
+static const crd_model_variable lo_fd2_rows[] = {
+    INPUT(f, "N", 0), STATE2, ENERGY("x2 v2"), M2, LINEAR_SOLVER, SLOPES(2, "f x2 v2")};
+static const crd_model_variable lo_dd1_rows[] = {INPUT2, STATE1,        ENERGY("x1 v1"),         M1,
+                                                 KC,     LINEAR_SOLVER, SLOPES(1, "x2 v2 x1 v1")};
+static const crd_model_variable lo_dd2_rows[] = {INPUT1, STATE2,        ENERGY("x2 v2"),         KC,
+                                                 M2,     LINEAR_SOLVER, SLOPES(2, "x1 v1 x2 v2")};
+static const crd_model_variable lo_ff1_rows[] = {
+    INPUT(f, "N", 0), STATE1, ENERGY("x1 v1"), M1, LINEAR_SOLVER, SLOPES(1, "f x1 v1")};
+static const crd_model_variable lo_ff2_rows[] = {
+    INPUT(f, "N", 0), STATE2, ENERGY("x2 v2"), M2, LINEAR_SOLVER, SLOPES(2, "f x2 v2")};
+static const crd_model_variable lo_ffspring_rows[] = {FORCE("x1 v1 x2 v2"), INPUT1, INPUT2,
+                                                      ENERGY("x1 x2"),      KC,     LINEAR_SOLVER};
+
+#define LINEAR(unit_, what, part, which, ...)                                                      \
+    static double partial_lo_##unit_(const void* self, int unknown, int known)                     \
+    {                                                                                              \
+        return linear_partial(self, which, lo_##unit_##_rows, unknown, known);                     \
+    }                                                                                              \
+    MODEL(lo, unit_, "linear" what, part, 2, initialize, partial_lo_##unit_, __VA_ARGS__)
+LINEAR(mono, WHAT_MONO, whole, WHOLE, .derivatives = derivatives_whole)
+LINEAR(fd1, WHAT_FD1, first, FIRST, .derivatives = derivatives_first)
+LINEAR(fd2, WHAT_FD2, second_forced, SECOND_FORCED, .derivatives = derivatives_second_forced)
+LINEAR(dd1, WHAT_DD1, first, FIRST, .derivatives = derivatives_first)
+LINEAR(dd2, WHAT_DD2, second, SECOND, .derivatives = derivatives_second)
+LINEAR(ff1, WHAT_FF1, first_forced, FIRST_FORCED, .derivatives = derivatives_first_forced)
+LINEAR(ff2, WHAT_FF2, second_forced, SECOND_FORCED, .derivatives = derivatives_second_forced)
+LINEAR(ffspring, WHAT_SPRING, spring, SPRING, .derivatives = NULL)
+
+// ---- nonlinear ---------------------------------------------------------------------------------
+
+#define P1 MASS1(NULL, NULL)
+#define P2 MASS2(NULL, NULL)
+#define PC COUPLING(NULL, NULL)
+static const crd_model_variable nlo_mono_rows[] = {FORCE(""), STATE1, STATE2, ENERGY(""),
+                                                   P1,        PC,     P2,     NONLINEAR_SOLVER};
+static const crd_model_variable nlo_fd1_rows[] = {
+    FORCE("x2 v2"), INPUT2, STATE1, ENERGY(""), P1, PC, NONLINEAR_SOLVER};
+static const crd_model_variable nlo_fd2_rows[] = {INPUT(f, "N", 0), STATE2, ENERGY(""), P2,
+                                                  NONLINEAR_SOLVER};
+static const crd_model_variable nlo_dd1_rows[] = {INPUT2, STATE1, ENERGY(""),
+                                                  P1,     PC,     NONLINEAR_SOLVER};
+static const crd_model_variable nlo_dd2_rows[] = {INPUT1, STATE2, ENERGY(""),
+                                                  PC,     P2,     NONLINEAR_SOLVER};
+static const crd_model_variable nlo_ff1_rows[] = {INPUT(f, "N", 0), STATE1, ENERGY(""), P1,
+                                                  NONLINEAR_SOLVER};
+static const crd_model_variable nlo_ff2_rows[] = {INPUT(f, "N", 0), STATE2, ENERGY(""), P2,
+                                                  NONLINEAR_SOLVER};
+static const crd_model_variable nlo_ffspring_rows[] = {
+    FORCE("x1 v1 x2 v2"), INPUT1, INPUT2, ENERGY("x1 x2"), PC, NONLINEAR_SOLVER};
+
+#define NONLINEAR(unit_, what, part, partial_)                                                     \
+    MODEL(nlo, unit_, "nonlinear" what, part, 0, initialize_nonlinear, partial_, )
+NONLINEAR(mono, WHAT_MONO, whole, NULL)
+NONLINEAR(fd1, WHAT_FD1, first, partial_first)
+NONLINEAR(fd2, WHAT_FD2, second_forced, NULL)
+NONLINEAR(dd1, WHAT_DD1, first, NULL)
+NONLINEAR(dd2, WHAT_DD2, second, NULL)
+NONLINEAR(ff1, WHAT_FF1, first_forced, NULL)
+NONLINEAR(ff2, WHAT_FF2, second_forced, NULL)
+NONLINEAR(ffspring, WHAT_SPRING, spring, partial_spring)

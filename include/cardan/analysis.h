@@ -73,6 +73,27 @@ typedef struct crd_peak {
 CRD_API crd_status crd_analysis_peaks(crd_context* ctx, const crd_linear* e, double dT,
                                       double omega_max, int capacity, crd_peak* out, int* count);
 
+/// The linear pieces of a leaky-ReLU network: each of the up to 2^n2 patterns of which neuron is
+/// above zero belongs to one linear function (with a constant); patterns with the same one share a
+/// piece, and those that no signal can have are left out.
+typedef struct crd_pieces {
+    int count;
+    crd_linear* linear; ///< (count) a alone: networks hold between macro steps
+    double* bias;       ///< (count) the constant
+    int* patterns;      ///< (count) how many of them it stands for
+    int* of_pattern;    ///< (2^n2) piece, -1: no signal has this pattern
+} crd_pieces;
+
+enum { CRD_PIECE_NEURONS_MAX = 12 };
+
+/// `k` is the latency that the pieces get. All memory is the arena's. CRD_E_UNSUPPORTED: more than
+/// CRD_PIECE_NEURONS_MAX neurons in the second layer.
+CRD_API crd_status crd_network_pieces(crd_context* ctx, crdi_arena* arena, const crd_network* n,
+                                      int k, crd_pieces* out);
+/// The pattern of a signal (newest sample first): bit j is set if neuron j of the second layer is
+/// not below zero.
+CRD_API uint32_t crd_network_pattern(const crd_network* n, const double* y);
+
 // ---- design ------------------------------------------------------------------------------------
 
 typedef struct crd_interval {
@@ -115,18 +136,6 @@ CRD_API crd_status crd_goal_quality(crd_context* ctx, const crd_goal* d, const c
 /// valley is flat: components of `a` (m) are good to some 1e-3, J to 1e-4 of itself. The
 /// time grows with the square of m: 0.3 s for 9, 1.3 s for 25. CRD_E_UNSUPPORTED: m > 32.
 CRD_API crd_status crd_goal_optimal(crd_context* ctx, const crd_goal* d, double* a);
-
-/// A band with the power that the signal has in it.
-typedef struct crd_weighted_band {
-    double lo, hi, power;
-} crd_weighted_band;
-
-/// Weighted least squares at the macro points:
-///     minimise sum_b power_b mean_b |1 - e^{-jkx} sum a_i e^{-jix}|^2 + lambda |a|^2, sum a = 1,
-/// lambda being the power of the noise in the same measure. `a` (m).
-CRD_API crd_status crd_analysis_wiener(crd_context* ctx, double dT, int k, int m,
-                                       const crd_weighted_band* bands, int n, double lambda,
-                                       double* a);
 
 /// With a bound that holds (to 1e-4 of itself): minimise mean over B_p of |G - 1|^2 + mu |a|^2 such
 /// that sum a = 1, |G| <= 1 + margin on B_m and |G| <= max(1 + margin, (omega / omega_u)^v) above
@@ -184,22 +193,36 @@ enum { CRD_CROSSINGS_MAX = 64 };
 
 typedef struct crd_nyquist {
     int open_unstable;   ///< P, poles of the open loop with positive real part
+    int open_axis;       ///< its poles on the imaginary axis; the curve passes them on the right
     int encirclements;   ///< N, clockwise around -1, both halves of the frequency axis
     int closed_unstable; ///< Z = N + P
     double min_distance; ///< of L to -1: min |1 + L|
     double min_omega;
     int points; ///< of the adaptive grid on omega >= 0
+    /// L is the gain around one loop: not a network, or one whose loops all pass through one link.
+    bool one_loop;
     /// One loop only, by frequency: where L crosses the negative real axis, and where |L| = 1.
     int gain_count, phase_count;
     crd_crossing gain[CRD_CROSSINGS_MAX], phase[CRD_CROSSINGS_MAX];
     /// Smallest delay that a stable closed loop does not survive, INFINITY if there is none; 0 if
-    /// it is unstable already, NAN for a network.
+    /// it is unstable already, NAN unless it is one loop.
     double delay_margin;
 } crd_nyquist;
 
 /// Walk L(j omega) from 0 to where it stays small, in steps that follow its poles and its distance
-/// to -1. CRD_E_UNSUPPORTED: a pole on the imaginary axis, or L does not fade (nothing rolls off).
+/// to -1. CRD_E_UNSUPPORTED: L does not fade (nothing rolls off). CRD_E_CONVERGENCE: the curve goes
+/// through -1, the closed loop is on the verge of instability.
 CRD_API crd_status crd_loop_nyquist(crd_context* ctx, const crd_loop* loop, crd_nyquist* out);
+
+typedef struct crd_loop_point {
+    double omega;
+    crd_complex L;
+} crd_loop_point;
+
+/// The same with the curve: out->points of them, for crdi_free(ctx, *points). On the way around a
+/// pole on the imaginary axis they are not quite at j omega.
+CRD_API crd_status crd_loop_curve(crd_context* ctx, const crd_loop* loop, crd_nyquist* out,
+                                  crd_loop_point** points);
 
 /// Poles of the closed loop with G_p: Newton's method from the poles that it has with all elements
 /// and delays taken as 1, moved over in small steps. Poles beyond the Nyquist frequency of the
@@ -208,6 +231,12 @@ CRD_API crd_status crd_loop_nyquist(crd_context* ctx, const crd_loop* loop, crd_
 /// `*count` says how many there are. CRD_E_CONVERGENCE: one was lost on the way.
 CRD_API crd_status crd_loop_poles(crd_context* ctx, const crd_loop* loop, int capacity,
                                   crd_complex* out, int* count);
+
+/// The same network with its direct links (no element, no delay) closed: what is left are the
+/// states, the other links, and the inputs and outputs that they use. All memory is the arena's;
+/// elements stay borrowed. CRD_E_RANGE: the direct links form an algebraic loop without solution.
+CRD_API crd_status crd_plant_reduce(crd_context* ctx, crdi_arena* arena, const crd_plant* from,
+                                    crd_plant* out);
 
 /// When an output that depends directly on inputs is sampled at a macro step
 typedef enum crd_sampling {

@@ -79,6 +79,10 @@ CRD_API crd_design crd_design_defaults(crd_method method);
 /// with crd_linear_clear. CRD_E_RANGE: the design makes no sense, the text says why.
 CRD_API crd_status crd_linear_make(crd_context* ctx, const crd_design* design, int k,
                                    crd_linear* out);
+/// Weighted least squares with any number of bands, as a recorded spectrum has them:
+///     minimise sum_b power_b mean_b |1 - e^{-jkx} sum a_i e^{-jix}|^2 + noise |a|^2, sum a = 1.
+CRD_API crd_status crd_linear_wiener(crd_context* ctx, int k, int m, const crd_band* bands, int n,
+                                     double noise, crd_linear* out);
 /// A copy of given weights. A may be NULL. Weights whose sums are not 1 and 0 (within 1e-6) would
 /// distort constants and are refused unless `any_gain`.
 CRD_API crd_status crd_linear_copy(crd_context* ctx, const crd_linear* from, bool any_gain,
@@ -95,19 +99,29 @@ typedef enum crd_detection {
     CRD_DETECT_GUARDED,  ///< differences against their running median: noise does not trigger it
 } crd_detection;
 
-enum { CRD_DETECT_WINDOW = 8, CRD_DETECT_MEDIAN = 48, CRD_DETECT_ORDERS = 3 };
+enum {
+    CRD_DETECT_WINDOW = 8,
+    CRD_DETECT_SPAN = 16, ///< samples that a detector remembers
+    CRD_DETECT_MEDIAN = 48,
+    CRD_DETECT_ORDERS = 3,
+};
 
 /// All of a detector; no memory elsewhere.
 typedef struct crd_detector {
     crd_detection kind;
-    double threshold;               ///< xi of eq. 42, or multiples of the median
-    double resolution;              ///< smallest step that the signal can make (LSB), 0 if unknown
-    double last[CRD_DETECT_WINDOW]; ///< newest first; guarded: shifted by the jumps
-    int64_t count, kept;            ///< samples seen; differences that entered the median
-    double spectrum;                ///< D of the newest segment
-    double scale;                   ///< largest |sample| seen
-    double ring[CRD_DETECT_ORDERS][CRD_DETECT_MEDIAN];   ///< |differences| by age
-    double sorted[CRD_DETECT_ORDERS][CRD_DETECT_MEDIAN]; ///< the same by size
+    double threshold;  ///< xi of eq. 42, or multiples of the median
+    double resolution; ///< smallest step that the signal can make (LSB), 0 if unknown
+    /// Newest first from last[at], each sample twice; guarded: shifted by the jumps.
+    double last[2 * CRD_DETECT_SPAN];
+    int at;
+    uint32_t gaps;       ///< bit i: the sample of age i has not arrived
+    int uncertain;       ///< samples since the last one that had no gap near it
+    int64_t count, kept; ///< samples seen; differences that entered the median
+    double spectrum;     ///< D of the newest segment
+    double scale;        ///< largest |sample| seen
+    double ring[CRD_DETECT_ORDERS][CRD_DETECT_MEDIAN]; ///< |differences| by age
+    double low[CRD_DETECT_ORDERS]; ///< not above the median as long as less than half are below it
+    int below[CRD_DETECT_ORDERS];  ///< so many
     int since_hit, skip;
     double hit; ///< size of the last jump
 } crd_detector;
@@ -117,6 +131,7 @@ typedef struct crd_detected {
     bool jump;     ///< the signal is discontinuous here
     bool rebase;   ///< `height` is the shift of its level
     double height; ///< of the jump beyond what its slope explains
+    int age;       ///< of the sample that it is at: 0, but for jumps that a gap has hidden
 } crd_detected;
 
 /// threshold 0: 5 for the spectrum, 8 for the guarded one.
@@ -136,7 +151,8 @@ typedef enum crd_algorithm {
     CRD_ALGORITHM_LEARNING,
     /// Recursive least squares over the newest samples themselves, one filter per latency in use.
     CRD_ALGORITHM_RLS,
-    /// A mixture of ZOH, two Wiener filters and two learning predictors, by their latest errors.
+    /// A mixture of ZOH, two Wiener filters and two learning predictors, by their latest errors; as
+    /// much of ZOH in it as makes the combined error (see crd_metrics) smallest.
     CRD_ALGORITHM_AUTO,
 } crd_algorithm;
 
@@ -188,7 +204,7 @@ typedef struct crd_coupling_options {
     const crd_network* network;        ///< copied
     int learning_taps;                 ///< 2 .. 128; default 25
     double learning_window;            ///< samples after which 63 % are forgotten, > 1; default 300
-    double learning_ridge;             ///< pull towards the design, > 0; default 0.01
+    double learning_ridge;             ///< pull towards the design (RLS: ZOH), > 0; default 0.01
     crd_reconstruction reconstruction; ///< default CRD_RECONSTRUCT_OWN
     crd_detection detection;           ///< default CRD_DETECT_GUARDED
     crd_reaction reaction;             ///< default CRD_REACT_REBASE
@@ -223,8 +239,8 @@ typedef enum crd_active {
 
 /// How the newest evaluation was made.
 typedef struct crd_coupling_state {
-    int k;         ///< latency in macro steps
-    bool jump;     ///< the newest sample is discontinuous
+    int k;     ///< latency in macro steps
+    bool jump; ///< the newest sample is discontinuous
     crd_active active;
     double newest; ///< newest sample
     double stamp;  ///< its time
@@ -244,6 +260,8 @@ CRD_API void crd_coupling_destroy(crd_coupling* c);
 CRD_API void crd_coupling_push(crd_coupling* c, double value, double stamp, int64_t sequence);
 /// The signal at time t. The latency is what the newest time stamp says: k = floor((t - stamp)/dT).
 CRD_API double crd_coupling_eval(crd_coupling* c, double t);
+/// Derivative at t of the curve that the last evaluation used, per s; 0 where it holds.
+CRD_API double crd_coupling_slope(const crd_coupling* c, double t);
 /// A new macro step; the history is resampled. false, and nothing done, unless finite and > 0.
 CRD_API bool crd_coupling_set_step(crd_coupling* c, double step);
 /// As after create.
@@ -251,8 +269,11 @@ CRD_API void crd_coupling_reset(crd_coupling* c);
 /// CRD_ALGORITHM_NETWORK: a network of the same shape takes over at the next prediction, without a
 /// bump: the difference of the two fades over one macro step. For `trial` samples the old one is
 /// evaluated beside it; if it was better in the mean square, it comes back (counts.rollbacks).
-/// No allocation; `n` is copied. false, and nothing done: another algorithm, another shape, a number
-/// that is not finite, constants that would be distorted by more than 1 % (unless any_gain).
+/// A swap during a trial ends it: the next one has to beat the better of the two so far; reset goes
+/// back to the network of create.
+/// No allocation; `n` is copied. false, and nothing done: another algorithm, another shape, a
+/// number that is not finite, constants within the range of the signal so far (-1 .. 1 before its
+/// first sample) that would be distorted by more than 1 % of its size (unless any_gain).
 CRD_API bool crd_coupling_swap(crd_coupling* c, const crd_network* n, int trial);
 /// The network in use, NULL if the algorithm is another one. Valid until the next push or swap.
 CRD_API const crd_network* crd_coupling_get_network(const crd_coupling* c);
@@ -288,7 +309,9 @@ typedef struct crd_element {
 /// keys are errors with a suggestion. CRD_E_FORMAT, CRD_E_RANGE, CRD_E_MEMORY.
 CRD_API crd_status crd_element_parse(crd_context* ctx, const char* json, size_t length,
                                      const char* file, int first_line, crd_element** out);
-/// An element of one word: "eros", "auto". CRD_E_NOT_FOUND with the nearest word.
+/// An element of one word: "eros", "auto"; with "+switch" behind it detection and reaction are as
+/// published (Baumann 2024, sec. 2.5), with "+rebase" the guarded detection lifts the history.
+/// CRD_E_NOT_FOUND with the nearest word.
 CRD_API crd_status crd_element_of_name(crd_context* ctx, const char* algorithm, crd_element** out);
 CRD_API void crd_element_destroy(crd_element* e);
 /// Options for crd_coupling_create with macro step `step` (> 0; the element's own if it has one and
@@ -297,7 +320,8 @@ CRD_API crd_status crd_element_options(const crd_element* e, double step,
                                        crd_coupling_options* out);
 /// As JSON with the same keys, numbers to the last bit; parse gives the same element again.
 CRD_API crd_status crd_element_write(const crd_element* e, crdi_text* out);
-/// Names of all algorithms, NULL-terminated, the recommended order of tables.
+/// Names of the algorithms that need nothing but their name, NULL-terminated, in the recommended
+/// order of tables (`linear` and `network` need weights and are not among them).
 CRD_API const char* const* crd_element_algorithms(void);
 /// The linear algorithm for latency k at macro step `step` (NaN: its own), for analysis; give it
 /// back with crd_linear_clear. CRD_E_UNSUPPORTED: what it does is not one linear function.
@@ -323,6 +347,48 @@ typedef struct crd_metrics {
 CRD_API void crd_score_add(crd_score* s, double signal, double estimate); ///< finite numbers
 CRD_API crd_metrics crd_score_metrics(const crd_score* s);
 
+// ---- what would it have done -------------------------------------------------------------------
+
+/// How the samples of a recorded signal reach an element. Start from crd_replay_defaults().
+typedef struct crd_replay_options {
+    double step;      ///< macro step dT, s; no default
+    double delay;     ///< s from taking a sample to its arrival (k steps: k dT); default 0
+    double jitter;    ///< s; each delay is uniform in [delay - jitter, delay + jitter]
+    double loss;      ///< part of the samples that never arrive, 0 .. 1
+    int burst;        ///< samples that are lost in a row, default 1
+    double duplicate; ///< part of the samples that arrive twice
+    uint64_t seed;    ///< default 1
+    /// Instead of delay, jitter and loss: s of each sample of a measured link (delay_count), over
+    /// and over again; NaN: lost. Default NULL
+    const double* delays;
+    int64_t delay_count;
+    int64_t first; ///< samples before it do not count for score, range and overshoot; default 0
+} crd_replay_options;
+
+typedef struct crd_replay {
+    crd_score score;  ///< over all samples that are there, from `first` on
+    int64_t worst_at; ///< index of the largest error, -1: there is none
+    /// How far the estimate leaves what the signal itself does nearby: the largest distance of an
+    /// estimate for sample n from the range of the signal over n - K - 8 .. n + 3, K being the
+    /// longest delay in steps. Lag alone is no overshoot: a hold has 0.
+    double overshoot;
+    int64_t overshoot_at;   ///< index of the sample, -1: nowhere
+    double low, high;       ///< range of the signal
+    double k_mean;          ///< latency in steps that the element has seen
+    int k_max;              ///< largest of it
+    int64_t lost, repeated; ///< samples, by the channel
+    crd_coupling_counts counts;
+} crd_replay;
+
+CRD_API crd_replay_options crd_replay_defaults(void);
+/// Hands y[0] .. y[count - 1], one per macro step, to a new element as if they came over the
+/// channel, and asks it at each macro step for the value then. NaN is a sample that does not exist:
+/// it is neither sent nor scored. Until the first sample arrives, the estimate is the first sample.
+/// `estimate` (count) may be NULL. An element with a latency of its own believes in that.
+CRD_API crd_status crd_coupling_replay(crd_context* ctx, const crd_element* e,
+                                       const crd_replay_options* o, const double* y, int64_t count,
+                                       double* estimate, crd_replay* out);
+
 // ---- many signals ------------------------------------------------------------------------------
 
 /// Signals that are sampled and sent together, with the same linear algorithm: one latency for all,
@@ -336,6 +402,8 @@ CRD_API void crd_coupling_bank_destroy(crd_coupling_bank* b);
 CRD_API void crd_coupling_bank_push(crd_coupling_bank* b, const double* values, double stamp,
                                     int64_t sequence);
 CRD_API void crd_coupling_bank_eval(crd_coupling_bank* b, double t, double* out); ///< (signals)
+/// A new macro step; the histories are resampled. false, and nothing done, unless finite and > 0.
+CRD_API bool crd_coupling_bank_set_step(crd_coupling_bank* b, double step);
 /// Samples, predictions and evaluations are counted once for all signals; `filled`, `late`,
 /// `duplicates`, `not_finite`, `rewound`, `beyond` and `overflows` are sums over the signals.
 CRD_API crd_coupling_counts crd_coupling_bank_get_counts(const crd_coupling_bank* b);

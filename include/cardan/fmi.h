@@ -350,6 +350,15 @@ CRD_API crd_status crd_fmi_serialized_size(crd_fmi* i, void* state, size_t* size
 CRD_API crd_status crd_fmi_serialize(crd_fmi* i, void* state, uint8_t* bytes, size_t size);
 CRD_API crd_status crd_fmi_deserialize(crd_fmi* i, const uint8_t* bytes, size_t size, void** state);
 
+// ---- export ------------------------------------------------------------------------------------
+
+/// modelDescription.xml of a model as an FMU for Co-Simulation, version 2 or 3, and for the latter
+/// sources/buildDescription.xml (else `build_xml` is not touched and may be NULL). `sources` are
+/// the files that have to be compiled, as named below sources/. The table is trusted.
+CRD_API crd_status crd_fmu_describe_model(crd_context* ctx, const crd_model* model, int version,
+                                          const char* const* sources, int source_count,
+                                          crdi_text* description_xml, crdi_text* build_xml);
+
 #ifdef __cplusplus
 }
 #endif

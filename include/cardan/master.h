@@ -6,8 +6,14 @@
 /// Equal input gives equal bits, whatever the number of threads.
 /// Rows come every `results.interval`. In a file that has rasters (MF4), the signals of a unit
 /// whose step is longer than that have a raster of their own, at the unit's communication points.
+///
+/// A connection with a coupling gives what is known when the target's step begins, whatever the
+/// scheme: samples taken at the end of a tick, when all outputs belong to the same time, sent through
+/// the emulated channel and continued by the element. Until the first one arrives the input keeps
+/// what the initialisation has found.
 #pragma once
 #include "cardan/base.h"
+#include "cardan/coupling.h"
 #include "cardan/system.h"
 #include "cardan/unit.h"
 
@@ -55,6 +61,30 @@ typedef struct crd_loop_report {
     bool converged;
 } crd_loop_report;
 
+/// How well an element did: each sample that arrived against the estimate that had been made for its
+/// time. Nothing is scored where samples come without latency.
+typedef struct crd_tap_report {
+    const char* label;
+    crd_metrics metrics; ///< NaN where nothing was scored
+    int64_t scored;      ///< samples
+    crd_coupling_counts counts;
+    bool learns;         ///< has a client of the learning server
+    int64_t networks;    ///< that came from the server and could be used
+} crd_tap_report;
+
+/// One connection with a coupling, or one element of it if it is an array.
+typedef struct crd_coupling_report {
+    const char *from, *to;  ///< "engine.torque", "shaft.M"
+    double step;            ///< macro step of the element, s
+    int64_t sent;           ///< samples taken
+    int64_t lost, repeated; ///< by the emulated channel
+    double k_mean;          ///< latency in macro steps over all evaluations, NaN: no sample arrived
+    int k_max;
+    const crd_tap_report* taps; ///< the element in use, then the shadows
+    int tap_count;
+    const char* hint; ///< a sentence if a shadow was better by more than 10 %, else ""
+} crd_coupling_report;
+
 typedef struct crd_master_report {
     crd_end end;
     const char* end_unit; ///< CRD_END_UNIT, CRD_END_FAILED: which, "" otherwise
@@ -67,6 +97,8 @@ typedef struct crd_master_report {
     int unit_count;
     const crd_loop_report* loops;
     int loop_count;
+    const crd_coupling_report* couplings;
+    int coupling_count;
     int64_t rows;                   ///< recorded
     const char* results;            ///< path or ""
 } crd_master_report;
@@ -104,6 +136,21 @@ CRD_API const char* crd_master_signal_name(const crd_master* m, int i);
 /// The current value of a variable by name ("unit.variable", or its own name for a single FMU).
 /// CRD_E_STATE before initialize and after a crash of the unit.
 CRD_API crd_status crd_master_value(crd_master* m, const char* name, double* out);
+
+/// One element of one connection as it was resolved, for analysis.
+typedef struct crd_master_link {
+    int from_unit, to_unit; ///< of the system
+    int32_t from_variable, from_element, to_variable, to_element; ///< elements from 0
+    double gain; ///< conversion of units included; NaN: it is not a factor but a map
+    const crd_connection_spec* spec;
+    const crd_element* element; ///< of its coupling, NULL: none
+    double step;                ///< s between two samples of the source
+} crd_master_link;
+
+CRD_API int crd_master_link_count(const crd_master* m);
+CRD_API crd_master_link crd_master_get_link(const crd_master* m, int link);
+/// A unit of the system. Touch it between steps only, and leave it as it was.
+CRD_API crd_unit* crd_master_get_unit(crd_master* m, int unit);
 
 #ifdef __cplusplus
 }

@@ -139,6 +139,8 @@ typedef struct crd_model_variable {
     /// state. Both are continuous Float64 of the same size; the derivative is local or an output.
     const char* derivative_of;
     double nominal; ///< the size that its values usually have, for solvers; 0: 1
+    /// Element j of this array depends on element j of the inputs in `depends` that have its size.
+    bool by_element;
 } crd_model_variable;
 
 /// The field of a binary variable; elements of an array follow each other.
@@ -174,11 +176,13 @@ typedef struct crd_model_host {
     /// Never NULL. Status as above; the text is a finished line.
     void (*log)(void* user, crd_model_status status, const char* text);
     const char* resources; ///< folder of the model's files, without trailing slash, "" if none
+    const struct crd_model* model; ///< whose function is called
 } crd_model_host;
 
 /// A model. `self` points at `size` zeroed bytes whose fields got their start values; it holds no
-/// pointers to itself, so that a copy of the bytes is a copy of the state. `initialize` and
-/// `outputs` are there, and `step` or `derivatives`; those that have nothing to do are empty.
+/// pointers to itself (unless `pinned`), so that a copy of the bytes is a copy of the state.
+/// `initialize` and `outputs` are there, and `step` or `derivatives`; those that have nothing to do
+/// are empty.
 ///
 /// A model that gives `derivatives` is an ordinary differential equation: rows with `derivative_of`
 /// say which variables are its states. As an FMU it offers Model Exchange, and Co-Simulation too;
@@ -231,6 +235,18 @@ typedef struct crd_model {
     /// An integrator has accepted a step that ends at t. CRD_MODEL_EVENT: a step event, call
     /// `event`. CRD_MODEL_TERMINATE: the run should end. NULL: nobody needs to tell.
     crd_model_status (*completed)(void* self, const crd_model_host* host, double t);
+
+    // Models that are made while the program runs; zero for all others.
+    const void* user; ///< the model's own; its functions find it by way of their host
+    /// `self` has pointers into itself, or to things of this process. Its bytes are a state for
+    /// this instance at this address: they can be restored, but not go into a file.
+    bool pinned;
+    /// So many bytes at the beginning of `self` are no part of the state: a restored state leaves
+    /// them alone. Handles of sockets and files stand there.
+    size_t kept;
+    /// Give back what `self` has outside of its bytes and forget it. Called at the end and before
+    /// the bytes are zeroed; `self` may be all zero. NULL: there is nothing.
+    void (*clear)(void* self);
 } crd_model;
 
 /// The integer (or Boolean, or enumeration) of a type at p; UInt64 beyond INT64_MAX wraps.

@@ -7,32 +7,49 @@
 extern "C" {
 #endif
 
+/// When a number is right: |ours - reference| <= tolerance, or on one side of the reference.
+typedef enum crd_claim_rule {
+    CRD_CLAIM_NEAR,
+    CRD_CLAIM_AT_MOST,
+    CRD_CLAIM_AT_LEAST
+} crd_claim_rule;
+
 /// One number of a paper. NaN: not published, not known.
 typedef struct crd_claim {
-    const char* id;        ///< "table1.eros.k6.phase"
-    const char* what;      ///< "EROS, k = 6: phase limit, % of Nyquist"
-    double published;      ///< as printed
-    double ours;           ///< computed now
-    double reference;      ///< from an independent computation, to more digits
-    double tolerance;      ///< |ours - reference| (or published if there is no reference) at most
-    bool relative;         ///< the tolerance is a part of the reference
+    const char* id;   ///< "table1.eros.k6.phase"
+    const char* what; ///< "EROS, k = 6: phase limit, % of Nyquist"
+    double published; ///< as printed
+    double ours;      ///< computed now
+    double reference; ///< from an independent computation, to more digits
+    double tolerance; ///< of ours against the reference, or published if there is none
+    bool relative;    ///< the tolerance is a part of the reference
+    crd_claim_rule rule;
     bool ok;
-    const char* remark;    ///< why published and ours differ, ""
+    const char* remark; ///< why published and ours differ, ""
 } crd_claim;
+
+/// What the columns behind the first are.
+typedef enum crd_figure_kind {
+    CRD_FIGURE_LINES,  ///< curves over the first column
+    CRD_FIGURE_BODE,   ///< gain and phase in turn, over a frequency
+    CRD_FIGURE_CURVES, ///< abscissa and ordinate in turn, the first column being a parameter
+} crd_figure_kind;
 
 /// Data of a figure: columns of equal length.
 typedef struct crd_figure {
-    const char* id;    ///< "fig3.bode"
+    const char* id; ///< "fig3.bode"
     const char* title;
     int columns;
     const char* const* names; ///< (columns) "omega [rad/s]"
     int64_t rows;
     const double* values; ///< (rows x columns)
+    crd_figure_kind kind;
+    bool log_y; ///< of lines: how they are best drawn
 } crd_figure;
 
 typedef struct crd_reproduction {
     crd_context* ctx;
-    crdi_arena arena; ///< all of it
+    crdi_arena arena;  ///< all of it
     const char* paper; ///< "Baumann 2024: title, journal"
     crd_claim* claims;
     int claim_count;

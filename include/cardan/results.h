@@ -294,6 +294,7 @@ typedef struct crd_plot_series {
     const double* y;
     int64_t count;
     bool dashed;
+    bool points; ///< dots instead of a line
 } crd_plot_series;
 
 /// One panel under the other, x axes shared.
@@ -308,6 +309,27 @@ typedef struct crd_plot_panel {
 /// can be seen (min and max per pixel).
 CRD_API crd_status crd_plot_svg(crd_context* ctx, const char* path, const char* title,
                                 const char* x_label, const crd_plot_panel* panels, int panel_count);
+
+/// How a panel is scaled. All zero: linear, as far as the data reach, over the x axis of the plot.
+typedef struct crd_plot_scale {
+    bool log_y;          ///< values that are not > 0 are gaps
+    bool own_x;          ///< not the plot's x axis but one of its own, numbers and label below it
+    bool log_x;          ///< of its own axis
+    bool equal;          ///< own axis, both linear: a unit is as long in x as in y
+    const char* x_label; ///< of its own axis
+    double x_low, x_high, y_low, y_high; ///< what is shown, low < high; else what the data need.
+                                         ///< x counts for its own axis only
+} crd_plot_scale;
+
+typedef struct crd_plot_options {
+    const char *title, *x_label;
+    bool log_x;                   ///< of the x axis that panels share
+    const crd_plot_scale* scales; ///< (panel_count), NULL: all as crd_plot_svg has them
+} crd_plot_options;
+
+CRD_API crd_status crd_plot_svg_scaled(crd_context* ctx, const char* path,
+                                       const crd_plot_options* options,
+                                       const crd_plot_panel* panels, int panel_count);
 
 // ---- report ------------------------------------------------------------------------------------
 

@@ -186,6 +186,29 @@ CRD_API crd_status crd_unit_describe_setting(crd_unit* u, int32_t k, int32_t* va
 CRD_API crd_status crdi_unit_parse_one(crd_unit* u, int32_t variable, const char* text,
                                        double* real, int64_t* integer);
 
+/// A continuous Float64 input or output, or one element (from 0) of an array; 0 for a scalar.
+typedef struct crd_unit_port {
+    int32_t variable, element;
+} crd_unit_port;
+
+/// A unit near a point: x' = A x + B u, y = C x + D u for what x, u and y differ from it.
+/// Row-major.
+typedef struct crd_linearised {
+    crd_context* ctx; ///< the unit's
+    int states, inputs, outputs;
+    double *A, *B, *C, *D;
+    bool exact; ///< by directional derivatives; else by differences, to some 1e-9 of the numbers
+} crd_linearised;
+
+/// At the current point of an initialised unit, between steps; it stays there. For FMUs that run as
+/// Model Exchange, and as Co-Simulation if they name their states and offer directional
+/// derivatives; for models in C with `partial`; signals and recordings have nothing inside.
+/// CRD_E_UNSUPPORTED says what would be needed. Clear the result before the unit goes.
+CRD_API crd_status crd_unit_linearise(crd_unit* u, const crd_unit_port* inputs, int input_count,
+                                      const crd_unit_port* outputs, int output_count,
+                                      crd_linearised* out);
+CRD_API void crd_linearised_clear(crd_linearised* l);
+
 /// Room of a text or binary grows here; the old content stays.
 CRD_API crd_status crd_bytes_set(crd_context* ctx, crd_bytes* b, const void* data, size_t length);
 
@@ -195,6 +218,28 @@ CRD_API void crdi_unit_wish_stop(crd_unit* u);
 /// Whether output `variable` depends on input `input` without delay (during initialisation if
 /// `initial`).
 CRD_API bool crd_unit_depends(const crd_unit* u, int32_t variable, int32_t input, bool initial);
+
+// ---- the coupling element as a model -----------------------------------------------------------
+
+/// A coupling element (a JSON description, cardan/coupling.h) as a model: Baumann 2024, Fig. 7, in
+/// one unit, in this process (CRD_UNIT_NATIVE) or in an FMU (`cardan export coupling`). Inputs:
+/// the newest sample `u`, its time `stamp` and number `sequence`; outputs: the estimate `y`,
+/// `k`, `jump`, `active` and counters; docs/coupling.md lists them all. Several signals are arrays,
+/// or variables such as `u.torque` if the description names them. The description has a name (a C
+/// identifier) and a macro step. `file` is for messages.
+///
+/// A step of the unit is a micro step. A sample is new, and begins a macro step, when its stamp or
+/// number has changed, or, if it has neither or its latency is known, when a macro step has passed.
+/// At the initialisation y = u.
+///
+/// The model outlives its instances and belongs to the caller. CRD_E_FORMAT, CRD_E_RANGE,
+/// CRD_E_MEMORY.
+CRD_API crd_status crd_coupling_model_create(crd_context* ctx, const char* json, size_t length,
+                                             const char* file, const crd_model** out);
+CRD_API void crd_coupling_model_destroy(const crd_model* model);
+/// The model of `folder`/element.json with a context of its own, for FMUs; give it back with
+/// crd_coupling_model_destroy. NULL with a sentence in `message` (room bytes).
+CRD_API const crd_model* crd_coupling_model_load(const char* folder, char* message, size_t room);
 
 #ifdef __cplusplus
 }

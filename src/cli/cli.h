@@ -16,6 +16,7 @@ typedef enum crdi_option_type {
     CRDI_OPT_NUMBER,   // double, NaN: not given
     CRDI_OPT_QUANTITY, // double in SI, NaN: not given; "10 ms" or a bare number in `unit`
     CRDI_OPT_COUNT,    // int >= 1, 0: "auto", -1: not given
+    CRDI_OPT_INT,      // int >= 0, -1: not given
     CRDI_OPT_CHOICE,   // int, index into `choices`, -1: not given
     CRDI_OPT_LIST,     // crdi_list, one text per occurrence
 } crdi_option_type;
@@ -103,7 +104,7 @@ typedef struct crdi_command {
 
 extern const crdi_command crdi_command_run, crdi_command_check, crdi_command_info,
     crdi_command_compare, crdi_command_plot, crdi_command_report, crdi_command_export,
-    crdi_command_completion, crdi_command_man,
+    crdi_command_analyze, crdi_command_design, crdi_command_compensate, crdi_command_link, crdi_command_learn, crdi_command_reproduce, crdi_command_completion, crdi_command_man,
     crdi_command_help;
 
 // NULL-terminated, in the order of listings.
@@ -150,6 +151,8 @@ typedef struct crdi_grid {
 } crdi_grid;
 void crdi_grid_init(crdi_grid* g, crd_context* ctx, int columns, uint32_t right);
 void crdi_grid_add(crdi_grid* g, const char* format, ...) CRD_PRINTF(2, 3);
+// With `digits` behind the point and a sign if something stands behind it; "-" if not finite.
+void crdi_grid_add_fixed(crdi_grid* g, double x, int digits, const char* behind);
 void crdi_grid_print(const crdi_grid* g, FILE* f, const char* indent);
 void crdi_grid_clear(crdi_grid* g);
 
@@ -205,6 +208,38 @@ bool crdi_match_any(const crdi_list* patterns, const char* name);
 // CRD_E_NOT_FOUND if one of the patterns fits no column of any table.
 crd_status crdi_check_patterns(crd_context* ctx, const crdi_list* patterns,
                                struct crd_table* const* tables, int count);
+
+// ---- element.c
+struct crd_element;
+// A coupling element: a word such as eros, a YAML or JSON file, or inline YAML in braces.
+crd_status crdi_load_element(crd_context* ctx, const char* text, struct crd_element** out);
+// An element that has a name and a macro step as an FMU of version 2 or 3. `label` is what messages
+// call it. export_coupling.c
+crd_status crdi_write_coupling_fmu(crd_context* ctx, const struct crd_element* e, int version,
+                                   const char* label, const char* path);
+
+// ---- recorded.c
+// A signal of a recording on the grid of the macro steps, for analysis, design, compensate, learn.
+typedef struct crdi_recorded_options {
+    const char* signal; // NULL: the only one
+    double step;        // s, NaN: the recording's own raster
+    double from, to;    // s, NaN: all
+} crdi_recorded_options;
+typedef struct crdi_recorded {
+    crd_context* ctx;
+    char *name, *unit;
+    double start, step; // s
+    int64_t count;
+    double* y;               // (count) by the lines between rows; NaN in a gap
+    int64_t missing;         // how many of them are NaN
+    double gap_from, gap_to; // of the first gap
+    double raster;           // s between two rows of the recording, mostly
+} crdi_recorded;
+crd_status crdi_recorded_load(crd_context* ctx, const char* path, const crdi_recorded_options* o,
+                              crdi_recorded* out);
+void crdi_recorded_clear(crdi_recorded* r);
+// CRD_E_RANGE that names the first gap if there is one.
+crd_status crdi_recorded_without_gaps(const crdi_recorded* r, const char* path);
 
 // ---- input.c
 // --input and the options that go with it.

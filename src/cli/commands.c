@@ -11,6 +11,7 @@ const char* const crdi_log_levels[] = {"error", "warning", "info", "debug", NULL
 const crdi_command* const crdi_commands[] = {
     &crdi_command_run,     &crdi_command_check, &crdi_command_info,
     &crdi_command_compare, &crdi_command_plot,  &crdi_command_report, &crdi_command_export,
+    &crdi_command_analyze, &crdi_command_design, &crdi_command_compensate, &crdi_command_link, &crdi_command_learn, &crdi_command_reproduce,
     &crdi_command_completion,
     &crdi_command_man,     &crdi_command_help,  NULL,
 };
@@ -66,7 +67,7 @@ static crd_status run_help(crdi_cli* cli, const void* options, const crdi_list* 
 
 static const crdi_option help_options[] = {CRDI_COMMON_OPTIONS};
 static const crdi_common help_defaults = CRDI_COMMON_DEFAULTS;
-static const char* const help_words[] = {"run",        "check", "info", "compare", "plot", "report", "export",
+static const char* const help_words[] = {"run",        "check", "info", "compare", "plot", "report", "export", "analyze", "design", "compensate", "link", "learn", "reproduce",
                                          "completion", "man",   "help", NULL};
 
 const crdi_command crdi_command_help = {

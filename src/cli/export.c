@@ -1,20 +1,14 @@
-// cardan export: a system as files that other tools open.
+// cardan export: systems and coupling elements as files that other tools open.
+#include "cli/export.h"
 #include "cardan/fmi.h"
 #include "cardan/ssp.h"
 #include "cardan/system.h"
-#include "cli/cli.h"
 
+#include <math.h>
 #include <string.h>
 
-typedef struct export_options {
-    crdi_common common;
-    const char *output, *variant, *author;
-    crdi_list parameters, set;
-    int version; // index into versions
-    bool only_used;
-} export_options;
-
 static const char* const versions[] = {"1", "2", NULL};
+static const char* const fmi_versions[] = {"2", "3", NULL};
 
 // ---- what the units look like ------------------------------------------------------------------
 
@@ -208,7 +202,7 @@ fail:
 
 // ---- the command -------------------------------------------------------------------------------
 
-static crd_status export_ssp(crdi_cli* cli, const export_options* o, const char* subject)
+static crd_status export_ssp(crdi_cli* cli, const crdi_export_options* o, const char* subject)
 {
     crd_status st = CRD_OK;
     looker l = {0};
@@ -235,7 +229,7 @@ static crd_status export_ssp(crdi_cli* cli, const export_options* o, const char*
     CRD_TRY(check_names(&l));
     const crd_ssp_source source = {&l, connectors};
     const crd_ssp_options opt = {
-        .version = o->version == 1 ? 2 : 1, .author = o->author, .only_used = o->only_used};
+        .version = o->ssp_version == 1 ? 2 : 1, .author = o->author, .only_used = o->only_used};
     CRD_TRY(crd_ssp_write(l.s, output, &source, &opt));
     printf("%s: %d unit%s, %d connection%s, SSP %d.0\n", output, l.s->unit_count,
            crdi_plural(l.s->unit_count), l.s->connection_count, crdi_plural(l.s->connection_count),
@@ -250,18 +244,50 @@ fail:
     return st;
 }
 
+// The first option that was given and belongs to the other kind, NULL.
+static const char* foreign_option(const crdi_export_options* o, bool coupling)
+{
+    if (coupling) {
+        return o->ssp_version >= 0   ? "--ssp-version"
+               : o->parameters.count ? "--parameters"
+               : o->set.count        ? "--set"
+               : o->variant          ? "--variant"
+               : o->only_used        ? "--only-used"
+               : o->author           ? "--author"
+                                     : NULL;
+    }
+    return o->fmi >= 0          ? "--fmi"
+           : o->signals         ? "--signals"
+           : o->name            ? "--name"
+           : !isnan(o->step)    ? "--step"
+           : !isnan(o->latency) ? "--latency"
+                                : NULL;
+}
+
 static crd_status run_export(crdi_cli* cli, const void* options, const crdi_list* arguments)
 {
+    const crdi_export_options* o = options;
     const char* kind = arguments->items[0];
-    if (strcmp(kind, "ssp") != 0) {
-        return crdi_fail(cli->ctx, CRD_E_RANGE,
-                         "'%s' is nothing that can be exported, expected: cardan export ssp SYSTEM",
-                         kind);
+    const bool coupling = strcmp(kind, "coupling") == 0;
+    if (!coupling && strcmp(kind, "ssp") != 0) {
+        return crdi_fail(
+            cli->ctx, CRD_E_RANGE,
+            "'%s' is nothing that can be exported, expected: cardan export ssp SYSTEM, "
+            "or cardan export coupling ELEMENT",
+            kind);
     }
     if (arguments->count < 2) {
-        return crdi_fail(cli->ctx, CRD_E_RANGE, "SYSTEM is missing: cardan export ssp SYSTEM");
+        const char* what = coupling ? "ELEMENT" : "SYSTEM";
+        return crdi_fail(cli->ctx, CRD_E_RANGE, "%s is missing: cardan export %s %s", what, kind,
+                         what);
     }
-    return export_ssp(cli, options, arguments->items[1]);
+    const char* foreign = foreign_option(o, coupling);
+    if (foreign) {
+        return crdi_fail(cli->ctx, CRD_E_RANGE, "%s is an option of cardan export %s", foreign,
+                         coupling ? "ssp" : "coupling");
+    }
+    return coupling ? crdi_export_coupling(cli, o, arguments->items[1])
+                    : export_ssp(cli, o, arguments->items[1]);
 }
 
 static const crdi_option rows[] = {
@@ -269,59 +295,106 @@ static const crdi_option rows[] = {
      .short_name = 'o',
      .type = CRDI_OPT_FILE,
      .metavar = "FILE",
-     .extensions = "ssp",
-     .offset = offsetof(export_options, output),
-     .help = "the package; the name of SYSTEM with .ssp in this folder unless given"},
+     .extensions = "ssp|fmu",
+     .offset = offsetof(crdi_export_options, output),
+     .help =
+         "the package or FMU; the name of SYSTEM with .ssp, or that of the element with .fmu, in "
+         "this folder unless given"},
     {.name = "ssp-version",
      .type = CRDI_OPT_CHOICE,
      .choices = versions,
-     .offset = offsetof(export_options, version),
+     .offset = offsetof(crdi_export_options, ssp_version),
      .help = "version of the standard; 1 unless given, which all tools read"},
-    CRDI_PARAMETERS_OPTION(export_options, parameters),
+    CRDI_PARAMETERS_OPTION(crdi_export_options, parameters),
     {.name = "set",
      .type = CRDI_OPT_LIST,
      .metavar = "UNIT.VAR=VALUE",
-     .offset = offsetof(export_options, set),
+     .offset = offsetof(crdi_export_options, set),
      .help = "start value or parameter as for run; for a single FMU VAR=VALUE"},
     {.name = "variant",
      .type = CRDI_OPT_TEXT,
      .metavar = "NAME",
-     .offset = offsetof(export_options, variant),
+     .offset = offsetof(crdi_export_options, variant),
      .help = "of an SSP: another .ssd file at its root"},
     {.name = "only-used",
      .type = CRDI_OPT_FLAG,
-     .offset = offsetof(export_options, only_used),
+     .offset = offsetof(crdi_export_options, only_used),
      .help = "connectors only for variables that are connected or set, not for all inputs, outputs "
              "and parameters"},
     {.name = "author",
      .type = CRDI_OPT_TEXT,
      .metavar = "NAME",
-     .offset = offsetof(export_options, author),
+     .offset = offsetof(crdi_export_options, author),
      .help = "who made it, for the description in the package"},
+    {.name = "fmi",
+     .type = CRDI_OPT_CHOICE,
+     .choices = fmi_versions,
+     .offset = offsetof(crdi_export_options, fmi),
+     .help = "coupling: version of the standard; 2 unless given, which most tools read"},
+    {.name = "step",
+     .type = CRDI_OPT_QUANTITY,
+     .metavar = "TIME",
+     .unit = "s",
+     .range = CRDI_POSITIVE,
+     .offset = offsetof(crdi_export_options, step),
+     .help = "coupling: macro step, the time between two samples; the element's own unless given"},
+    {.name = "latency",
+     .type = CRDI_OPT_NUMBER,
+     .metavar = "STEPS",
+     .range = CRDI_NOT_NEGATIVE,
+     .offset = offsetof(crdi_export_options, latency),
+     .help = "coupling: known age of the samples in macro steps; measured by their time stamps "
+             "unless the element says it"},
+    {.name = "signals",
+     .type = CRDI_OPT_TEXT,
+     .metavar = "N|NAMES",
+     .offset = offsetof(crdi_export_options, signals),
+     .help =
+         "coupling: how many signals, which become arrays, or their names between commas, which "
+         "become variables such as u.torque; 1 unless the element says it"},
+    {.name = "name",
+     .type = CRDI_OPT_TEXT,
+     .metavar = "NAME",
+     .offset = offsetof(crdi_export_options, name),
+     .help = "coupling: name of the model; that of the element, or of the file, unless given"},
     CRDI_COMMON_OPTIONS,
 };
 
-static const export_options defaults = {.common = CRDI_COMMON_DEFAULTS, .version = -1};
+static const crdi_export_options defaults = {
+    .common = CRDI_COMMON_DEFAULTS, .ssp_version = -1, .fmi = -1, .step = NAN, .latency = NAN};
 
 const crdi_command crdi_command_export = {
     .name = "export",
-    .arguments = "ssp SYSTEM",
-    .summary = "write a system as a package that other tools open",
+    .arguments = "ssp SYSTEM | coupling ELEMENT",
+    .summary = "write a system as a package, or a coupling element as an FMU, for other tools",
     .description =
         "Writes a system description, an SSP or a single FMU as an SSP package: the structure, the "
         "FMUs and recordings, start values, and in an annotation what SSP has no word for, so that "
         "Cardan runs the package as it runs the system. Units that are signals or recordings are "
-        "run by Cardan alone, which is said in a warning.",
-    .examples = {{"cardan export ssp oscillator.yaml", "writes oscillator.ssp"},
-                 {"cardan export ssp car.ssp --variant winter --set body.m=1800 -o winter.ssp",
-                  "a variant with another mass as a package of its own"},
-                 {"cardan export ssp plant.fmu --ssp-version 2", "an FMU with all its connectors"}},
+        "run by Cardan alone, which is said in a warning.\n"
+        "export coupling writes a coupling element (a word such as eros, a YAML or JSON file, or "
+        "YAML "
+        "in braces) as an FMU for Co-Simulation: history, latency, detection of discontinuities, "
+        "algorithm, learning client and reconstruction in one unit, with its sources. Its inputs "
+        "are "
+        "the newest sample u, its time stamp and number, its outputs the estimate y, the latency "
+        "k, "
+        "jump, active and counters.",
+    .examples =
+        {{"cardan export ssp oscillator.yaml", "writes oscillator.ssp"},
+         {"cardan export ssp car.ssp --variant winter --set body.m=1800 -o winter.ssp",
+          "a variant with another mass as a package of its own"},
+         {"cardan export ssp plant.fmu --ssp-version 2", "an FMU with all its connectors"},
+         {"cardan export coupling eros --step 10ms -o torque.fmu",
+          "the coupling element of error-space extrapolation as an FMU"},
+         {"cardan export coupling auto --step 1ms --signals torque,speed --fmi 3 -o link.fmu",
+          "two signals in one FMU of FMI 3.0"}},
     .options = rows,
     .option_count = sizeof rows / sizeof *rows,
     .min_arguments = 1,
     .max_arguments = 2,
-    .extensions = "yaml|yml|ssp|ssd|fmu",
-    .size = sizeof(export_options),
+    .extensions = "yaml|yml|ssp|ssd|fmu|json",
+    .size = sizeof(crdi_export_options),
     .defaults = &defaults,
     .run = run_export,
 };

@@ -136,6 +136,17 @@ static crd_status store_count(parser* p, const crdi_option* o, const char* text,
     return CRD_OK;
 }
 
+static crd_status store_int(parser* p, const crdi_option* o, const char* text, int* out)
+{
+    int64_t n = 0;
+    if (!crdi_parse_int64(text, strlen(text), &n) || n < 0 || n > INT32_MAX) {
+        return crdi_fail(p->ctx, CRD_E_RANGE, "--%s = '%s', expected a whole number from 0 to %d",
+                         o->name, text, INT32_MAX);
+    }
+    *out = (int)n;
+    return CRD_OK;
+}
+
 static crd_status list_add(crd_context* ctx, crdi_list* list, const char* text)
 {
     const char** items =
@@ -163,6 +174,8 @@ static crd_status store(parser* p, const crdi_option* o, const char* text)
         return store_number(p, o, text, target);
     case CRDI_OPT_COUNT:
         return store_count(p, o, text, target);
+    case CRDI_OPT_INT:
+        return store_int(p, o, text, target);
     case CRDI_OPT_CHOICE:
         return store_choice(p, o, text, target);
     case CRDI_OPT_LIST:

@@ -91,6 +91,15 @@ void crdi_grid_add(crdi_grid* g, const char* format, ...)
     g->cells[g->count++] = crdi_arena_text(&g->arena, text, strlen(text));
 }
 
+void crdi_grid_add_fixed(crdi_grid* g, double x, int digits, const char* behind)
+{
+    if (isfinite(x)) {
+        crdi_grid_add(g, "%s%.*f%s", *behind && x >= 0 ? "+" : "", digits, x, behind);
+    } else {
+        crdi_grid_add(g, "-");
+    }
+}
+
 // Characters, not bytes: continuation bytes of UTF-8 do not count.
 static size_t width_of(const char* text)
 {

@@ -288,6 +288,74 @@ static void print_units(crd_context* ctx, const crd_master_report* r, FILE* f)
     crdi_grid_clear(&g);
 }
 
+static void add_score(crdi_grid* g, double x)
+{
+    if (isnan(x)) {
+        crdi_grid_add(g, "-"); // nothing could be compared
+    } else {
+        crdi_grid_add(g, "%.4g", x);
+    }
+}
+
+static void add_tap(crdi_grid* g, const crd_tap_report* t, bool is_shadow)
+{
+    crdi_grid_add(g, "%s%s", t->label, is_shadow ? " (shadow)" : "");
+    add_score(g, 100 * t->metrics.C);
+    add_score(g, t->metrics.rms);
+    add_score(g, t->metrics.worst);
+}
+
+static void print_couplings(crd_context* ctx, const crd_master_report* r, FILE* f)
+{
+    static const char* const titles[] = {"coupling", "algorithm", "C [%]", "rms",  "worst",
+                                         "k",        "max k",     "sent", "lost", "filled",
+                                         "late",     "twice",     "jumps"};
+    enum { COLUMNS = sizeof titles / sizeof *titles, SCORES = 5 };
+    crdi_grid g;
+    crdi_grid_init(&g, ctx, COLUMNS, 0x1FFC);
+    for (int i = 0; i < COLUMNS; i++) {
+        crdi_grid_add(&g, "%s", titles[i]);
+    }
+    for (int i = 0; i < r->coupling_count; i++) {
+        const crd_coupling_report* c = &r->couplings[i];
+        const crd_coupling_counts* n = &c->taps[0].counts;
+        crdi_grid_add(&g, "%s -> %s", c->from, c->to);
+        add_tap(&g, &c->taps[0], false);
+        if (isnan(c->k_mean)) {
+            crdi_grid_add(&g, "-");
+        } else {
+            crdi_grid_add(&g, "%.2f", c->k_mean);
+        }
+        crdi_grid_add(&g, "%d", c->k_max);
+        const int64_t counts[] = {c->sent, c->lost, n->filled, n->late, n->duplicates, n->jumps};
+        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+            crdi_grid_add(&g, "%" PRId64, counts[k]);
+        }
+        for (int t = 1; t < c->tap_count; t++) {
+            crdi_grid_add(&g, "%s", "");
+            add_tap(&g, &c->taps[t], true);
+            for (int k = SCORES; k < COLUMNS; k++) {
+                crdi_grid_add(&g, "%s", "");
+            }
+        }
+    }
+    crdi_grid_print(&g, f, "  ");
+    crdi_grid_clear(&g);
+}
+
+static void print_learning(const crd_coupling_report* c, FILE* f)
+{
+    for (int t = 0; t < c->tap_count; t++) {
+        const crd_tap_report* p = &c->taps[t];
+        if (!p->learns) { continue; }
+        fprintf(f,
+                "learning %s, %s: %" PRId64 " network%s from the server, %" PRId64
+                " taken over, %" PRId64 " rolled back\n",
+                c->to, p->label, p->networks, crdi_plural(p->networks), p->counts.swaps,
+                p->counts.rollbacks);
+    }
+}
+
 static void print_report(crdi_cli* cli, const crd_master_report* r, FILE* f)
 {
     char a[32], b[32], c[32];
@@ -308,12 +376,18 @@ static void print_report(crdi_cli* cli, const crd_master_report* r, FILE* f)
                 l->size, crdi_plural(l->size), l->iterations, l->newton ? "Newton" : "fixed-point",
                 crdi_plural(l->iterations), l->residual, l->converged ? "" : ", not converged");
     }
+    for (int i = 0; i < r->coupling_count; i++) {
+        const crd_coupling_report* k = &r->couplings[i];
+        if (*k->hint) { fprintf(f, "hint     %s -> %s: %s\n", k->from, k->to, k->hint); }
+        print_learning(k, f);
+    }
     if (*r->results) {
         fprintf(f, "results  %" PRId64 " row%s in %s\n", r->rows, crdi_plural(r->rows), r->results);
     } else {
         fprintf(f, "results  not recorded\n");
     }
     print_units(cli->ctx, r, f);
+    if (r->coupling_count) { print_couplings(cli->ctx, r, f); }
 }
 
 // In one write, so that nothing comes in between.
@@ -356,6 +430,60 @@ static json_t* loop_to_json(const crd_loop_report* l)
     return j;
 }
 
+// How good the estimates of an element were, into `j`.
+static void tap_to_json(json_t* j, const crd_tap_report* t)
+{
+    json_object_set_new(j, "algorithm", crdi_json_text(t->label));
+    json_object_set_new(j, "scored", json_integer(t->scored));
+    json_object_set_new(j, "C", crdi_json_number(100 * t->metrics.C));
+    json_object_set_new(j, "M", crdi_json_number(100 * t->metrics.M));
+    json_object_set_new(j, "P", crdi_json_number(100 * t->metrics.P));
+    json_object_set_new(j, "rms", crdi_json_number(t->metrics.rms));
+    json_object_set_new(j, "worst", crdi_json_number(t->metrics.worst));
+    json_object_set_new(j, "learns", json_boolean(t->learns));
+    json_object_set_new(j, "networks", json_integer(t->networks));
+    json_object_set_new(j, "swaps", json_integer(t->counts.swaps));
+    json_object_set_new(j, "rollbacks", json_integer(t->counts.rollbacks));
+}
+
+static json_t* coupling_to_json(const crd_coupling_report* c)
+{
+    const crd_coupling_counts* n = &c->taps[0].counts;
+    const struct {
+        const char* name;
+        int64_t value;
+    } counts[] = {{"sent", c->sent},
+                  {"lost", c->lost},
+                  {"repeated", c->repeated},
+                  {"filled", n->filled},
+                  {"late", n->late},
+                  {"too_late", n->too_late},
+                  {"duplicates", n->duplicates},
+                  {"not_finite", n->not_finite},
+                  {"beyond", n->beyond},
+                  {"jumps", n->jumps},
+                  {"restarts", n->restarts}};
+    json_t* j = json_object();
+    json_object_set_new(j, "from", crdi_json_text(c->from));
+    json_object_set_new(j, "to", crdi_json_text(c->to));
+    json_object_set_new(j, "step", crdi_json_number(c->step));
+    tap_to_json(j, &c->taps[0]);
+    json_object_set_new(j, "k_mean", crdi_json_number(c->k_mean));
+    json_object_set_new(j, "k_max", json_integer(c->k_max));
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        json_object_set_new(j, counts[i].name, json_integer(counts[i].value));
+    }
+    json_t* shadows = json_array();
+    for (int t = 1; t < c->tap_count; t++) {
+        json_t* shadow = json_object();
+        tap_to_json(shadow, &c->taps[t]);
+        json_array_append_new(shadows, shadow);
+    }
+    json_object_set_new(j, "shadows", shadows);
+    json_object_set_new(j, "hint", *c->hint ? crdi_json_text(c->hint) : json_null());
+    return j;
+}
+
 static json_t* report_to_json(const crd_master_report* r)
 {
     static const char* const ends[] = {"none", "stop time", "unit", "interrupted", "failed"};
@@ -385,6 +513,11 @@ static json_t* report_to_json(const crd_master_report* r)
         json_array_append_new(loops, loop_to_json(&r->loops[i]));
     }
     json_object_set_new(j, "loops", loops);
+    json_t* couplings = json_array();
+    for (int i = 0; i < r->coupling_count; i++) {
+        json_array_append_new(couplings, coupling_to_json(&r->couplings[i]));
+    }
+    json_object_set_new(j, "couplings", couplings);
     return j;
 }
 

@@ -1,11 +1,11 @@
-// Many signals with one latency and one linear algorithm, as a structure of arrays: row i of the
+// Many signals with one latency and one linear algorithm, as a structure of arrays: a row of the
 // ring has a sample of every signal. Sums run over the taps in the order of the single element.
 #include <math.h>
 #include <string.h>
 
 #include "coupling/timeline.h"
 
-enum { SIGNALS_MAX = 1 << 24, BLOCK = 512 }; // so many sums stay in the cache
+enum { SIGNALS_MAX = 1 << 24, LANES = 8 }; // so many signals are summed side by side
 
 struct crd_coupling_bank {
     crd_context* ctx;
@@ -13,12 +13,13 @@ struct crd_coupling_bank {
     crd_linear* table; // (k_max + 1)
     crdi_timeline time;
     crd_coupling_counts counts;
-    size_t n;           // signals
-    int capacity, head; // rows; the row of age i is (head + i) % capacity
+    bool sloped, moderate; // see crdi_table_...
+    size_t n, width;       // signals, and numbers in a row: a multiple of LANES
+    int capacity, head;    // rows; the row of age i is (head + i) % capacity
     int64_t count;
-    double* y;       // (capacity x n)
-    bool* real;      // (capacity x n) arrived, not filled
-    double *p0, *p1; // (n) the curves in use, from time `from`
+    double* y;       // (capacity x width)
+    bool* real;      // (capacity x width) arrived, not filled
+    double *p0, *p1; // (width) the curves in use, from time `from`; without slope p1 is 0
     bool started, stale;
     int k;
     double from;
@@ -26,7 +27,7 @@ struct crd_coupling_bank {
 
 static size_t row_of(const crd_coupling_bank* b, int64_t age)
 {
-    return (size_t)((b->head + age) % b->capacity) * b->n;
+    return (size_t)((b->head + age) % b->capacity) * b->width;
 }
 
 static crd_status check_bank(crd_context* ctx, const crd_coupling_options* o, int signals)
@@ -56,18 +57,21 @@ crd_status crd_coupling_bank_create(crd_context* ctx, const crd_coupling_options
     b->ctx = ctx;
     b->opt = *opt;
     b->n = (size_t)signals;
+    b->width = (b->n + LANES - 1) / LANES * LANES;
     CRD_TRY(crdi_table_make(ctx, opt, &b->table));
     b->capacity = crdi_table_taps(b->table, opt->k_max) + opt->late + CRD_DETECT_WINDOW;
-    b->y = crdi_new_array(ctx, (size_t)b->capacity * b->n, sizeof *b->y);
-    b->real = crdi_new_array(ctx, (size_t)b->capacity * b->n, sizeof *b->real);
-    b->p0 = crdi_new_array(ctx, b->n, sizeof *b->p0);
-    b->p1 = crdi_new_array(ctx, b->n, sizeof *b->p1);
+    b->sloped = crdi_table_sloped(b->table, opt);
+    b->moderate = crdi_table_moderate(b->table, opt->k_max);
+    b->y = crdi_new_array(ctx, (size_t)b->capacity * b->width, sizeof *b->y);
+    b->real = crdi_new_array(ctx, (size_t)b->capacity * b->width, sizeof *b->real);
+    b->p0 = crdi_new_array(ctx, b->width, sizeof *b->p0);
+    b->p1 = crdi_new_array(ctx, b->width, sizeof *b->p1);
     if (!b->y || !b->real || !b->p0 || !b->p1) {
         st = CRD_E_MEMORY;
         goto fail;
     }
     crdi_timeline_init(&b->time, opt->step, opt->start_time);
-    for (size_t i = 0; i < (size_t)b->capacity * b->n; i++) {
+    for (size_t i = 0; i < (size_t)b->capacity * b->width; i++) {
         b->y[i] = opt->start_value;
     }
     b->stale = true;
@@ -109,11 +113,34 @@ static void start(crd_coupling_bank* b, const double* values, double stamp, int6
     b->count = 1;
 }
 
-static void push_new(crd_coupling_bank* b, const double* values, double stamp, int64_t steps)
+// Of bits, as unsigned numbers NaN and Inf are the largest.
+static bool are_usable(const double* values, size_t n)
 {
-    const size_t before = row_of(b, 0);
-    b->head = (int)((b->head + b->capacity - steps % b->capacity) % b->capacity);
-    b->count += steps;
+    const double largest = 1e250;
+    const uint64_t magnitude = UINT64_MAX >> 1;
+    uint64_t limit = 0, above[LANES] = {0}, any = 0;
+    memcpy(&limit, &largest, sizeof limit);
+    for (; n >= LANES; n -= LANES, values += LANES) {
+        uint64_t bits[LANES];
+        memcpy(bits, values, sizeof bits);
+        for (int j = 0; j < LANES; j++) {
+            above[j] |= limit - (bits[j] & magnitude); // has the highest bit if above
+        }
+    }
+    for (int j = 0; j < LANES; j++) {
+        any |= above[j];
+    }
+    bool usable = any <= magnitude;
+    for (; n > 0; n--) {
+        usable &= crdi_usable(values[n - 1]);
+    }
+    return usable;
+}
+
+// Samples that are of no use are held, those that are missing before it lie on a line.
+static int64_t put_one_by_one(crd_coupling_bank* b, const double* values, size_t before,
+                              int64_t steps)
+{
     const size_t newest = row_of(b, 0);
     int64_t held = 0;
     for (size_t s = 0; s < b->n; s++) {
@@ -129,8 +156,22 @@ static void push_new(crd_coupling_bank* b, const double* values, double stamp, i
         b->real[newest + s] = usable;
         held += !usable;
     }
-    b->counts.not_finite += held;
-    b->counts.filled += held + (steps - 1) * (int64_t)b->n;
+    return held;
+}
+
+static void push_new(crd_coupling_bank* b, const double* values, double stamp, int64_t steps)
+{
+    const size_t before = row_of(b, 0);
+    b->head = (int)((b->head + b->capacity - steps % b->capacity) % b->capacity);
+    b->count += steps;
+    if (steps == 1 && are_usable(values, b->n)) {
+        memcpy(&b->y[row_of(b, 0)], values, b->n * sizeof *values);
+        memset(&b->real[row_of(b, 0)], true, b->n * sizeof *b->real);
+    } else {
+        const int64_t held = put_one_by_one(b, values, before, steps);
+        b->counts.not_finite += held;
+        b->counts.filled += held + (steps - 1) * (int64_t)b->n;
+    }
     b->counts.backwards += !crdi_timeline_advance(&b->time, stamp, steps);
     b->stale = true;
 }
@@ -207,16 +248,59 @@ void crd_coupling_bank_push(crd_coupling_bank* b, const double* values, double s
 
 // ---- eval --------------------------------------------------------------------------------------
 
-// sums += weights[i] * row i, over the signals first .. first + count.
-static void accumulate(const crd_coupling_bank* b, int m, const double* weights, size_t first,
-                       size_t count, double* restrict sums)
+// The rows of the taps, newest first.
+typedef struct taps {
+    int m;
+    const double* row[CRD_TAPS_MAX];
+} taps;
+
+// Sum of weight times sample over the taps from, from + by, ... < to, for the signals from `at`.
+static inline void sum_taps(const taps* x, const double* weights, int from, int to, int by,
+                            size_t at, double sums[LANES])
 {
-    memset(&sums[first], 0, count * sizeof *sums);
-    for (int i = 0; i < m; i++) {
-        const double* restrict row = &b->y[row_of(b, i)];
+    double s[LANES] = {0};
+    for (int i = from; i < to; i += by) {
+        const double* row = x->row[i] + at;
         const double w = weights[i];
-        for (size_t s = first; s < first + count; s++) {
-            sums[s] += w * row[s];
+        for (int j = 0; j < LANES; j++) {
+            s[j] += w * row[j];
+        }
+    }
+    memcpy(sums, s, sizeof s);
+}
+
+// The order is that of crdi_dot.
+static void sum_in_fours(const taps* x, const double* weights, size_t width, double* sums)
+{
+    const int m = x->m, head = crdi_dot_head(m);
+    for (size_t at = 0; at < width; at += LANES) {
+        double s[4][LANES];
+        sum_taps(x, weights, 0, head, 1, at, &sums[at]);
+        if (head == m) { continue; }
+        for (int i = 0; i < 4; i++) {
+            sum_taps(x, weights, head + i, m, 4, at, s[i]);
+        }
+        for (int j = 0; j < LANES; j++) {
+            sums[at + (size_t)j] += (s[0][j] + s[1][j]) + (s[2][j] + s[3][j]);
+        }
+    }
+}
+
+static void sum_in_order(const taps* x, const double* weights, size_t width, double* sums)
+{
+    for (size_t at = 0; at < width; at += LANES) {
+        sum_taps(x, weights, 0, x->m, 1, at, &sums[at]);
+    }
+}
+
+static void check_predictions(crd_coupling_bank* b)
+{
+    const double* newest = &b->y[row_of(b, 0)];
+    for (size_t s = 0; s < b->n; s++) {
+        if (!crdi_is_prediction(b->p0[s], b->p1[s])) {
+            b->counts.overflows++;
+            b->p0[s] = newest[s];
+            b->p1[s] = 0;
         }
     }
 }
@@ -225,25 +309,25 @@ static void plan(crd_coupling_bank* b, int k)
 {
     const int in_table = k <= b->opt.k_max ? k : b->opt.k_max;
     const crd_linear* l = &b->table[in_table];
-    const bool hold = b->opt.reconstruction == CRD_RECONSTRUCT_HOLD;
-    const double* newest = &b->y[row_of(b, 0)];
-    for (size_t first = 0; first < b->n; first += BLOCK) {
-        const size_t count = b->n - first < BLOCK ? b->n - first : BLOCK;
-        accumulate(b, l->m, l->a, first, count, b->p0);
-        accumulate(b, hold ? 0 : l->m, l->A, first, count, b->p1);
-        for (size_t s = first; s < first + count; s++) {
-            if (k > in_table) {
-                b->p0[s] += b->p1[s];
-                b->p1[s] = 0;
-            }
-            if (!crdi_is_prediction(b->p0[s], b->p1[s])) {
-                b->counts.overflows++;
-                b->p0[s] = newest[s];
-                b->p1[s] = 0;
-            }
+    taps x = {.m = l->m};
+    for (int i = 0; i < l->m; i++) {
+        x.row[i] = &b->y[row_of(b, i)];
+    }
+    if (b->sloped) {
+        sum_in_order(&x, l->a, b->width, b->p0);
+        sum_in_order(&x, l->A, b->width, b->p1);
+    } else {
+        sum_in_fours(&x, l->a, b->width, b->p0);
+        memset(b->p1, 0, b->width * sizeof *b->p1);
+    }
+    if (k > in_table) {
+        b->counts.beyond += (int64_t)b->n;
+        for (size_t s = 0; s < b->n; s++) {
+            b->p0[s] += b->p1[s];
+            b->p1[s] = 0;
         }
     }
-    b->counts.beyond += k > in_table ? (int64_t)b->n : 0;
+    if (!b->moderate) { check_predictions(b); }
     b->k = k;
     b->from = b->time.stamp + k * b->time.step;
     b->stale = false;
@@ -269,10 +353,31 @@ void crd_coupling_bank_eval(crd_coupling_bank* b, double t, double* out)
     }
     const int k = crdi_timeline_k(age);
     if (b->stale || k != b->k) { plan(b, k); }
-    const double theta = fmax(-1, fmin((t - b->from) * b->time.per_step, 2));
+    if (!b->sloped) {
+        memcpy(out, b->p0, b->n * sizeof *out);
+        return;
+    }
+    const double theta = b->moderate && k <= b->opt.k_max
+                             ? age - k
+                             : crdi_clamp((t - b->from) * b->time.per_step, -1, 2);
     for (size_t s = 0; s < b->n; s++) {
         out[s] = b->p0[s] + b->p1[s] * theta;
     }
+}
+
+bool crd_coupling_bank_set_step(crd_coupling_bank* b, double step)
+{
+    const double ratio = step * b->time.per_step;
+    if (!crdi_timeline_set_step(&b->time, step)) { return false; }
+    // In place: a row is made of rows that come later in this order, or of itself.
+    for (int i = 1; i < b->capacity; i++) {
+        const int age = ratio < 1 ? b->capacity - i : i;
+        look_back(b, age * ratio, &b->y[row_of(b, age)]);
+    }
+    // None of the new places may be claimed by a sample of the old grid.
+    memset(b->real, true, (size_t)b->capacity * b->width * sizeof *b->real);
+    b->stale = true;
+    return true;
 }
 
 crd_coupling_counts crd_coupling_bank_get_counts(const crd_coupling_bank* b)

@@ -1,32 +1,83 @@
+// A = U^T U by rows of U. Blocks have constant lengths and nothing is summed across a block, so
+// that compilers use vector instructions without being allowed to change the order of sums.
 #include "coupling/coupling.h"
 
 #include <math.h>
 
+enum { PANEL = 4, BLOCK = 4 };
+
+// y -= u[0] x[0] + ... + u[3] x[3], where x[q] is row q of a panel with that stride.
+static void subtract_panel(int n, const double u[PANEL], const double* restrict x, int stride,
+                           double* restrict y)
+{
+    const double *x1 = x + stride, *x2 = x1 + stride, *x3 = x2 + stride;
+    int j = 0;
+    for (; j + BLOCK <= n; j += BLOCK) {
+        for (int c = j; c < j + BLOCK; c++) {
+            y[c] -= (u[0] * x[c] + u[1] * x1[c]) + (u[2] * x2[c] + u[3] * x3[c]);
+        }
+    }
+    for (; j < n; j++) {
+        y[j] -= (u[0] * x[j] + u[1] * x1[j]) + (u[2] * x2[j] + u[3] * x3[j]);
+    }
+}
+
+static void subtract_row(int n, double u, const double* restrict x, double* restrict y)
+{
+    int j = 0;
+    for (; j + BLOCK <= n; j += BLOCK) {
+        for (int c = j; c < j + BLOCK; c++) {
+            y[c] -= u * x[c];
+        }
+    }
+    for (; j < n; j++) {
+        y[j] -= u * x[j];
+    }
+}
+
 bool crdi_cholesky(int n, double* a)
 {
-    for (int j = 0; j < n; j++) {
-        double* row_j = &a[(size_t)j * (size_t)n];
-        const double d = row_j[j] - crdi_dot(j, row_j, row_j);
-        if (!(d > 0)) { return false; }
-        row_j[j] = sqrt(d);
-        for (int i = j + 1; i < n; i++) {
-            double* row_i = &a[(size_t)i * (size_t)n];
-            row_i[j] = (row_i[j] - crdi_dot(j, row_i, row_j)) / row_j[j];
+    for (int p = 0; p < n; p += PANEL) {
+        const int end = p + PANEL < n ? p + PANEL : n;
+        for (int q = p; q < end; q++) {
+            double* row = &a[q * n];
+            for (int r = p; r < q; r++) {
+                subtract_row(n - q, a[r * n + q], &a[r * n + q], &row[q]);
+            }
+            if (!(row[q] > 0)) { return false; }
+            const double scale = 1 / sqrt(row[q]);
+            for (int j = q; j < n; j++) {
+                row[j] *= scale;
+            }
+        }
+        for (int i = end; i < n; i++) { // there are rows left only if the panel is full
+            const double* x = &a[p * n + i];
+            const double u[PANEL] = {x[0], x[n], x[2 * n], x[3 * n]};
+            subtract_panel(n - i, u, x, n, &a[i * n + i]);
         }
     }
     return true;
 }
 
-void crdi_cholesky_solve(int n, const double* l, double* x)
+void crdi_cholesky_forward(int n, const double* u, double* x)
 {
     for (int i = 0; i < n; i++) {
-        const double* row = &l[(size_t)i * (size_t)n];
-        x[i] = (x[i] - crdi_dot(i, row, x)) / row[i];
+        const double* row = &u[i * n];
+        x[i] /= row[i];
+        subtract_row(n - i - 1, x[i], &row[i + 1], &x[i + 1]);
     }
+}
+
+void crdi_cholesky_back(int n, int stride, const double* u, double* x)
+{
     for (int i = n - 1; i >= 0; i--) {
-        for (int j = i + 1; j < n; j++) {
-            x[i] -= l[(size_t)j * (size_t)n + (size_t)i] * x[j];
-        }
-        x[i] /= l[(size_t)i * (size_t)n + (size_t)i];
+        const double* row = &u[i * stride];
+        x[i] = (x[i] - crdi_dot(n - i - 1, &row[i + 1], &x[i + 1])) / row[i];
     }
+}
+
+void crdi_cholesky_solve(int n, const double* u, double* x)
+{
+    crdi_cholesky_forward(n, u, x);
+    crdi_cholesky_back(n, n, u, x);
 }

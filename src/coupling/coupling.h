@@ -4,22 +4,60 @@
 
 #include "cardan/coupling.h"
 
-/// A = L L^T in place, lower triangle, n x n by rows. false if A is not positive definite.
+// Not part of the shortest way of a sample: kept out of it, so that it saves no registers for them.
+#ifdef __GNUC__
+#define CRDI_APART __attribute__((noinline))
+#define CRDI_SELDOM __attribute__((noinline, cold))
+#define CRDI_USUALLY(x) __builtin_expect(!!(x), 1)
+#else
+#define CRDI_USUALLY(x) (x)
+#define CRDI_APART
+#define CRDI_SELDOM
+#endif
+
+/// A = U^T U in place, upper triangle, n x n by rows. false if A is not positive definite.
 bool crdi_cholesky(int n, double* a);
 /// x := A^-1 x with the factor of crdi_cholesky.
-void crdi_cholesky_solve(int n, const double* l, double* x);
+void crdi_cholesky_solve(int n, const double* u, double* x);
+/// The two halves of it: x := U^-T x and x := U^-1 x. The first numbers of x and the upper left
+/// corner of U, whose rows are `stride` apart, are those of the smaller system.
+void crdi_cholesky_forward(int n, const double* u, double* x);
+void crdi_cholesky_back(int n, int stride, const double* u, double* x);
 
 /// An owned copy of a network, or what is wrong with it.
 crd_status crdi_network_copy(crd_context* ctx, const crd_network* from, crd_network* out);
+void crdi_network_set(crd_network* to, const crd_network* from); // a copy, of the same shape
+bool crdi_network_is_sane(const crd_network* n);                 // all numbers are finite
 
-/// `filled` of the newest four samples, this one among them, are interpolated.
-crd_detected crdi_detector_push(crd_detector* d, double sample, int filled);
+/// `real`: it has arrived. Else it keeps the place of one that has not, and is no jump.
+crd_detected crdi_detector_push(crd_detector* d, double sample, bool real);
+/// A sample that it has seen was another one.
+void crdi_detector_correct(crd_detector* d, int age, double change);
+/// The sample of that age has arrived and was corrected by `change`, 0 if its level is known to be
+/// right. There may be a jump that shows only now.
+crd_detected crdi_detector_arrive(crd_detector* d, int age, double change);
+
+/// The curve across a gap: a polynomial through samples on both sides, or on the older side alone
+/// if there is a jump.
+typedef struct crdi_bridge {
+    int n;
+    double age[CRD_DETECT_ORDERS + 1], y[CRD_DETECT_ORDERS + 1];
+} crdi_bridge;
+/// From the newest sample, `before`, to one that comes `steps` after it. Guarded detection only.
+crdi_bridge crdi_detector_bridge(const crd_detector* d, double before, double sample,
+                                 int64_t steps);
+/// At so many steps before the sample behind the gap.
+double crdi_bridge_at(const crdi_bridge* b, double age);
 
 crd_status crdi_options_check(crd_context* ctx, const crd_coupling_options* o);
 /// Weights for k = 0 .. k_max.
 crd_status crdi_table_make(crd_context* ctx, const crd_coupling_options* o, crd_linear** out);
 void crdi_table_free(crd_context* ctx, crd_linear* table, int k_max);
 int crdi_table_taps(const crd_linear* table, int k_max); // most of all
+/// Is there an A that is used and not zero?
+bool crdi_table_sloped(const crd_linear* table, const crd_coupling_options* o);
+/// Are the weights so small that no prediction is too large?
+bool crdi_table_moderate(const crd_linear* table, int k_max);
 
 /// Larger samples are no measurement; without them sums and differences of samples stay finite.
 static inline bool crdi_usable(double sample)
@@ -32,11 +70,35 @@ static inline bool crdi_is_prediction(double p0, double p1)
     return fabs(p0) + fabs(p1) < 1e300;
 }
 
-static inline double crdi_dot(int n, const double* a, const double* y)
+/// fmin and fmax without a call. NaN becomes low.
+static inline double crdi_clamp(double x, double low, double high)
+{
+    return !(x > low) ? low : x > high ? high : x;
+}
+
+/// Sums run over the newest samples one by one and, from the one that crdi_dot_head gives, in fours
+/// that do not wait for each other. Not all in fours: what was written a moment ago is read slowly
+/// unless it is read as it was written. Where there is an A, too, both sums run one by one. Banks
+/// have the same order and so the same bits.
+enum { CRDI_DOT_SHORT = 16 };
+static inline int crdi_dot_head(int n)
+{
+    return n < CRDI_DOT_SHORT ? n : 4 + n % 4;
+}
+double crdi_dot_tail(int n, const double* a, const double* y); // n % 4 = 0
+
+static inline double crdi_dot_in_order(int n, const double* a, const double* y)
 {
     double sum = 0;
     for (int i = 0; i < n; i++) {
         sum += a[i] * y[i];
     }
     return sum;
+}
+
+static inline double crdi_dot(int n, const double* a, const double* y)
+{
+    const int head = crdi_dot_head(n);
+    const double sum = crdi_dot_in_order(head, a, y);
+    return head < n ? sum + crdi_dot_tail(n - head, a + head, y + head) : sum;
 }

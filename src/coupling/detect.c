@@ -4,7 +4,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { N = CRD_DETECT_WINDOW, MEDIAN = CRD_DETECT_MEDIAN, ORDERS = CRD_DETECT_ORDERS };
+enum {
+    N = CRD_DETECT_WINDOW,
+    SPAN = CRD_DETECT_SPAN,
+    MEDIAN = CRD_DETECT_MEDIAN,
+    ORDERS = CRD_DETECT_ORDERS,
+    NEARBY = (1 << (ORDERS + 1)) - 1, // bits of the samples that a difference spans
+};
 
 void crd_detector_init(crd_detector* d, crd_detection kind, double threshold, double resolution)
 {
@@ -13,6 +19,7 @@ void crd_detector_init(crd_detector* d, crd_detection kind, double threshold, do
                                      : kind == CRD_DETECT_SPECTRUM ? 5
                                                                    : 8,
                         .resolution = resolution,
+                        .gaps = UINT32_MAX,
                         .since_hit = 1 << 20};
 }
 
@@ -44,16 +51,24 @@ double crd_spectrum_above(const double y[CRD_DETECT_WINDOW])
     return A_w * (2.0 / N) * sum;
 }
 
-static void remember(crd_detector* d, double sample)
+static const double* remember(crd_detector* d, double sample, bool real)
 {
     if (d->count == 0) {
-        for (int i = 0; i < N; i++) {
+        for (int i = 0; i < 2 * SPAN; i++) {
             d->last[i] = sample;
         }
     }
-    memmove(&d->last[1], &d->last[0], (N - 1) * sizeof d->last[0]);
-    d->last[0] = sample;
+    d->at = (d->at > 0 ? d->at : SPAN) - 1;
+    d->last[d->at] = d->last[d->at + SPAN] = sample;
+    d->gaps = d->gaps << 1 | !real;
     d->count++;
+    return &d->last[d->at];
+}
+
+void crdi_detector_correct(crd_detector* d, int age, double change)
+{
+    d->last[(d->at + age) % SPAN] += change;
+    d->last[(d->at + age) % SPAN + SPAN] += change;
 }
 
 // The slope before the jump is taken to go on after it.
@@ -62,98 +77,280 @@ static double bend(const double* y)
     return y[0] - 2 * y[1] + y[2];
 }
 
-static crd_detected push_spectrum(crd_detector* d, double sample, double threshold)
+// Over a gap it takes more for a jump, as what a smooth signal does there grows with the square of
+// its length.
+static crd_detected push_spectrum(crd_detector* d, double sample, bool real)
 {
     const double before = d->spectrum;
-    remember(d, sample);
-    d->spectrum = crd_spectrum_above(d->last);
+    const double* y = remember(d, sample, real);
+    d->spectrum = crd_spectrum_above(y);
+    double stretch = 1;
+    for (uint32_t gaps = d->gaps & NEARBY; gaps; gaps &= gaps - 1) {
+        stretch++;
+    }
+    const double threshold = d->threshold * stretch * stretch;
     // both segments have to be of samples only: the first samples of a signal are no jump
     const bool jump = d->count > N && d->spectrum > threshold * before;
-    return (crd_detected){.jump = jump, .rebase = jump, .height = jump ? bend(d->last) : 0};
+    return (crd_detected){.jump = jump, .rebase = jump, .height = jump ? bend(y) : 0};
 }
 
-// Replace the oldest of the differences by x; `place` is the oldest one's in the ring.
-static void median_push(double* ring, double* sorted, int filled, int place, double x)
+// The median of an order's differences. On the way it finds a number that the median will stay
+// above for some time.
+CRDI_APART static double median_of(crd_detector* d, int o)
 {
-    int n = filled;
-    if (filled == MEDIAN) {
-        int i = 0;
-        while (sorted[i] < ring[place]) {
-            i++;
+    enum { HALF = MEDIAN / 2 + 1, LOW = MEDIAN * 3 / 10 };
+    const int n = d->kept < MEDIAN ? (int)d->kept : MEDIAN;
+    double sorted[HALF]; // the smallest
+    int filled = 0;
+    for (int i = 0; i < n; i++) {
+        const double x = d->ring[o][i];
+        if (filled == HALF && sorted[HALF - 1] <= x) { continue; }
+        int j = filled < HALF ? filled++ : HALF - 1;
+        for (; j > 0 && sorted[j - 1] > x; j--) {
+            sorted[j] = sorted[j - 1];
         }
-        memmove(&sorted[i], &sorted[i + 1], (size_t)(MEDIAN - 1 - i) * sizeof *sorted);
-        n--;
+        sorted[j] = x;
     }
-    int i = n;
-    while (i > 0 && sorted[i - 1] > x) {
-        sorted[i] = sorted[i - 1];
-        i--;
+    if (n == MEDIAN) {
+        d->low[o] = sorted[LOW];
+        d->below[o] = LOW;
+        while (d->below[o] > 0 && sorted[d->below[o] - 1] == sorted[LOW]) {
+            d->below[o]--;
+        }
     }
-    sorted[i] = x;
-    ring[place] = x;
+    return n > 0 ? 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]) : 0;
+}
+
+// Is any difference of the size of a jump? Mostly it can be told without the medians.
+static inline bool is_large(crd_detector* d, const double* size, double threshold, double least)
+{
+    bool large = false;
+    for (int o = 0; o < ORDERS; o++) {
+        const double low = d->low[o] > least ? d->low[o] : least;
+        if (d->below[o] >= MEDIAN / 2 || size[o] > threshold * low) {
+            large |= size[o] > threshold * fmax(median_of(d, o), least);
+        }
+    }
+    return large;
+}
+
+static void keep(crd_detector* d, const double* size)
+{
+    const int place = (int)(d->kept % MEDIAN);
+    for (int o = 0; o < ORDERS; o++) {
+        const bool leaves = d->kept >= MEDIAN && d->ring[o][place] < d->low[o];
+        d->below[o] += (size[o] < d->low[o]) - leaves;
+        d->ring[o][place] = size[o];
+    }
+    d->kept++;
+}
+
+// How far a sample is from what polynomials through the newest that arrived expect.
+typedef struct misses {
+    double difference[ORDERS]; // by order, of degree 0, 1, 2
+    double size[ORDERS];       // as if there had been no gap
+    double stretch[ORDERS];    // how much more a smooth signal does across the gaps
+    int known;                 // samples there are for that
+} misses;
+
+static double polynomial(int n, const double* x, const double* y, double at)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        double weight = 1;
+        for (int j = 0; j < n; j++) {
+            if (j != i) { weight *= (at - x[j]) / (x[i] - x[j]); }
+        }
+        sum += weight * y[i];
+    }
+    return sum;
+}
+
+// The newest samples that arrived, from the age `first` on: their ages at a sample that comes
+// `steps` after it.
+static int known_before(const crd_detector* d, int first, int64_t steps, double* age, double* y)
+{
+    int n = 0;
+    for (int i = first; n < ORDERS && i < SPAN && i - first + steps <= SPAN; i++) {
+        if (d->gaps >> i & 1) { continue; }
+        age[n] = (double)(i - first + steps);
+        y[n++] = d->last[d->at + i];
+    }
+    return n;
+}
+
+// Without gaps, the samples before it newest first.
+static void differences_of(double sample, const double* y, double* difference)
+{
+    difference[0] = sample - y[0];
+    difference[1] = sample - 2 * y[0] + y[1];
+    difference[2] = sample - 3 * y[0] + 3 * y[1] - y[2];
+}
+
+// The remainder of a polynomial through samples of ages a_1 .. a_o is the derivative of order o
+// times a_1 ... a_o / o!, so a smooth signal misses in proportion to that.
+static misses measure(const crd_detector* d, double sample, int first, int64_t steps)
+{
+    misses m = {0};
+    double age[ORDERS], y[ORDERS], stretch = 1;
+    m.known = known_before(d, first, steps, age, y);
+    const bool in_a_row = m.known == ORDERS && age[ORDERS - 1] == ORDERS;
+    if (in_a_row) { differences_of(sample, y, m.difference); }
+    for (int o = 0; o < m.known; o++) {
+        stretch *= age[o] / (o + 1);
+        if (!in_a_row) { m.difference[o] = sample - polynomial(o + 1, age, y, 0); }
+        m.size[o] = fabs(m.difference[o]) / stretch;
+        m.stretch[o] = stretch;
+    }
+    return m;
+}
+
+// The order with the smallest median, and the one that expects the least across the gaps.
+typedef struct orders {
+    int best, nearest; // -1: there is none
+    double median, expected;
+} orders;
+
+static orders compare_orders(crd_detector* d, const misses* m)
+{
+    orders r = {.best = -1, .nearest = -1};
+    for (int o = 0; o < m->known; o++) {
+        const double median = median_of(d, o);
+        if (o == 0 || median < r.median) {
+            r.median = median;
+            r.best = o;
+        }
+        if (o == 0 || median * m->stretch[o] < r.expected) {
+            r.expected = median * m->stretch[o];
+            r.nearest = o;
+        }
+    }
+    return r;
+}
+
+static double least_of(const crd_detector* d)
+{
+    return 1e-9 * d->scale > d->resolution ? 1e-9 * d->scale : d->resolution;
 }
 
 // Differences of a smooth signal fall with their order until noise takes over; the order with the
-// smallest median sees a jump best. A jump is a difference far above its usual size. The median
-// keeps the outliers, too: without them a signal that became rougher would be a jump for ever.
-static crd_detected push_guarded(crd_detector* d, double sample, double threshold, bool certain)
+// smallest median sees a jump best. A jump is a difference far above its usual size.
+CRDI_SELDOM static crd_detected judge(crd_detector* d, const misses* m)
 {
-    crd_detected found = {0};
-    remember(d, sample);
-    const double* y = d->last;
-    const double difference[ORDERS] = {y[0] - y[1], bend(y), y[0] - 3 * y[1] + 3 * y[2] - y[3]};
-    const int filled = d->kept < MEDIAN ? (int)d->kept : MEDIAN;
-    int best = 0;
-    double median = 0;
-    for (int o = 0; o < ORDERS && filled > 0; o++) {
-        const double* s = d->sorted[o];
-        const double m = 0.5 * (s[(filled - 1) / 2] + s[filled / 2]);
-        if (o == 0 || m < median) {
-            median = m;
-            best = o;
-        }
+    const double least = least_of(d);
+    if (d->kept < MEDIAN / 4 || !is_large(d, m->size, d->threshold, least)) {
+        return (crd_detected){0};
     }
-    d->scale = fmax(d->scale, fabs(sample));
-    d->since_hit = d->since_hit < (1 << 20) ? d->since_hit + 1 : d->since_hit;
-    const double floor_ = fmax(1e-9 * d->scale, d->resolution);
-    const double height = difference[best];
+    const orders o = compare_orders(d, m);
     const bool again = d->since_hit <= 4;
-    const bool large = fabs(height) > threshold * fmax(median, floor_) &&
-                       (!again || fabs(height) > 0.25 * fabs(d->hit));
-    if (d->skip > 0) {
-        d->skip--;
-    } else if (large && filled >= MEDIAN / 4) {
-        found = (crd_detected){.jump = true, .rebase = !again, .height = height};
-        d->since_hit = 0;
-        d->hit = height;
-        if (again) { d->skip = 3; }
+    const double height = m->difference[o.nearest];
+    if (!(m->size[o.best] > d->threshold * fmax(o.median, least)) ||
+        !(m->size[o.nearest] > d->threshold * fmax(o.expected / m->stretch[o.nearest], least)) ||
+        (again && !(fabs(height) > 0.25 * fabs(d->hit)))) {
+        return (crd_detected){0};
     }
-    if (certain && d->count > ORDERS) {
-        for (int o = 0; o < ORDERS; o++) {
-            median_push(d->ring[o], d->sorted[o], filled, (int)(d->kept % MEDIAN),
-                        fabs(difference[o]));
-        }
-        d->kept++;
+    // The end of a spike takes back what its beginning has lifted.
+    const bool back = again && fabs(height + d->hit) < 0.5 * fabs(d->hit);
+    return (crd_detected){.jump = true, .rebase = !again || back, .height = height};
+}
+
+static void lift(crd_detector* d, int newer, double height)
+{
+    for (int age = newer + 1; age < SPAN; age++) {
+        crdi_detector_correct(d, age, height);
     }
-    if (found.rebase) {
-        for (int i = 1; i < N; i++) {
-            d->last[i] += height;
-        }
+}
+
+CRDI_SELDOM static crd_detected take_jump(crd_detector* d, crd_detected found)
+{
+    const bool back = found.rebase && d->since_hit <= 4;
+    if (!found.rebase) { d->skip = 3; }
+    d->since_hit = back ? 1 << 20 : found.age;
+    d->hit = found.height;
+    if (found.rebase) { lift(d, found.age, found.height); }
+    return found;
+}
+
+// A jump behind a gap may be too small for what is known there, and show with the sample after it,
+// upside down. Then all is smooth again if it is taken out where it was.
+static crd_detected judge_near_gap(crd_detector* d, double sample, int first, int64_t steps)
+{
+    const misses m = measure(d, sample, first, steps);
+    crd_detected found = judge(d, &m);
+    found.age = first - 1;
+    int i = first; // the sample before it
+    while (i < SPAN && d->gaps >> i & 1) {
+        i++;
+    }
+    if (!found.rebase || i >= SPAN) { return found; }
+    const misses before = measure(d, d->last[d->at + i], i + 1, 1);
+    if (before.known == 0 || before.stretch[0] == 1) { return found; }
+    const double height = before.difference[compare_orders(d, &before).nearest];
+    crd_detector other = *d;
+    lift(&other, i, height);
+    const misses after = measure(&other, sample, first, steps);
+    const double left = after.difference[compare_orders(d, &after).nearest];
+    if (fabs(left) < 0.5 * fabs(found.height) && !judge(&other, &after).jump) {
+        found.height = height;
+        found.age = i;
     }
     return found;
 }
 
-// Differences over interpolated samples are of another size: they do not enter the median, and it
-// takes more for a jump, as what a smooth signal does over a gap grows with the square of its
-// length.
-crd_detected crdi_detector_push(crd_detector* d, double sample, int filled)
+static void go_on(crd_detector* d, double sample)
 {
-    const double threshold = d->threshold * (1 + filled) * (1 + filled);
+    d->scale = fabs(sample) > d->scale ? fabs(sample) : d->scale;
+    d->since_hit = d->since_hit < (1 << 20) ? d->since_hit + 1 : d->since_hit;
+}
+
+// Only what lies between samples in a row tells how the signal is; if there have been none for
+// long, the other differences have to do.
+CRDI_SELDOM static crd_detected push_behind_gap(crd_detector* d, double sample)
+{
+    const misses m = measure(d, sample, 0, 1);
+    go_on(d, sample);
+    crd_detected found = d->skip > 0 ? (crd_detected){0} : judge_near_gap(d, sample, 0, 1);
+    found.age++;
+    remember(d, sample, true);
+    d->skip -= d->skip > 0;
+    d->uncertain += d->uncertain <= MEDIAN / 2;
+    if (d->uncertain > MEDIAN / 2 && m.known == ORDERS) { keep(d, m.size); }
+    return found.jump ? take_jump(d, found) : found;
+}
+
+// The median keeps the outliers, too: without them a signal that became rougher would be a jump for
+// ever.
+static crd_detected push_guarded(crd_detector* d, double sample, bool real)
+{
+    crd_detected found = {0};
+    if (!real) {
+        remember(d, sample, false);
+        return found;
+    }
+    if (d->gaps & NEARBY >> 1) { return push_behind_gap(d, sample); }
+    const double* y = remember(d, sample, true);
+    double difference[ORDERS];
+    differences_of(sample, y + 1, difference);
+    const double size[ORDERS] = {fabs(difference[0]), fabs(difference[1]), fabs(difference[2])};
+    go_on(d, sample);
+    if (d->skip > 0) {
+        d->skip--;
+    } else if (d->kept >= MEDIAN / 4 && is_large(d, size, d->threshold, least_of(d))) {
+        const misses m = measure(d, sample, 1, 1);
+        found = judge(d, &m);
+    }
+    d->uncertain = 0;
+    keep(d, size);
+    return found.jump ? take_jump(d, found) : found;
+}
+
+crd_detected crdi_detector_push(crd_detector* d, double sample, bool real)
+{
     switch (d->kind) {
     case CRD_DETECT_SPECTRUM:
-        return push_spectrum(d, sample, threshold);
+        return push_spectrum(d, sample, real);
     case CRD_DETECT_GUARDED:
-        return push_guarded(d, sample, threshold, filled == 0);
+        return push_guarded(d, sample, real);
     case CRD_DETECT_NONE:
         break;
     }
@@ -162,5 +359,69 @@ crd_detected crdi_detector_push(crd_detector* d, double sample, int filled)
 
 crd_detected crd_detector_push(crd_detector* d, double sample)
 {
-    return crdi_detector_push(d, sample, 0);
+    return crdi_detector_push(d, sample, true);
+}
+
+// Before all of its neighbours have arrived, a jump may look like the gap that it is in.
+static crd_detected review(crd_detector* d, int age)
+{
+    crd_detected found = {0};
+    if (d->kind != CRD_DETECT_GUARDED || d->skip > 0 || d->since_hit <= 4) { return found; }
+    for (int i = age, known = 0; i >= 0 && known <= ORDERS && !found.jump; i--) {
+        if (d->gaps >> i & 1) { continue; }
+        found = judge_near_gap(d, d->last[d->at + i], i + 1, 1);
+        known++;
+    }
+    return found;
+}
+
+static void keep_completed(crd_detector* d, int age)
+{
+    for (int newest = age > ORDERS ? age - ORDERS : 0; newest <= age; newest++) {
+        if (newest + ORDERS >= SPAN || d->gaps >> newest & NEARBY) { continue; }
+        const misses m = measure(d, d->last[d->at + newest], newest + 1, 1);
+        keep(d, m.size);
+    }
+}
+
+crd_detected crdi_detector_arrive(crd_detector* d, int age, double change)
+{
+    if (age >= SPAN || !(d->gaps >> age & 1)) { return (crd_detected){0}; }
+    d->gaps &= ~(UINT32_C(1) << age);
+    // It was after the last jump already, and has been lifted like what was before.
+    const bool after = d->since_hit <= 4 && fabs(change - d->hit) < 0.5 * fabs(d->hit);
+    if (after) { crdi_detector_correct(d, age, -d->hit); }
+    const crd_detected found = review(d, age);
+    keep_completed(d, age);
+    return found.jump ? take_jump(d, found) : found;
+}
+
+// ---- gaps --------------------------------------------------------------------------------------
+
+crdi_bridge crdi_detector_bridge(const crd_detector* d, double before, double sample, int64_t steps)
+{
+    crdi_bridge b = {0};
+    crd_detector then = *d;
+    go_on(&then, sample);
+    const crd_detected found =
+        d->skip > 0 ? (crd_detected){0} : judge_near_gap(&then, sample, 0, steps);
+    const bool here = found.jump && found.age < 0;
+    if (found.rebase && !here) { lift(&then, found.age, found.height); }
+    const misses m = measure(&then, sample, 0, steps);
+    b.n = compare_orders(&then, &m).nearest + 1;
+    known_before(&then, 0, steps, b.age, b.y);
+    if (b.n == 0) { // too few, too long ago: a line
+        b.age[b.n] = (double)steps;
+        b.y[b.n++] = before;
+    }
+    if (!here) {
+        b.age[b.n] = 0;
+        b.y[b.n++] = sample;
+    }
+    return b;
+}
+
+double crdi_bridge_at(const crdi_bridge* b, double age)
+{
+    return polynomial(b->n, b->age, b->y, age);
 }

@@ -1,37 +1,51 @@
 // The element: history -> latency -> discontinuity -> algorithm -> reconstruction.
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
 #include "coupling/adaptive.h"
+#include "coupling/exchange.h"
 #include "coupling/timeline.h"
 
 enum {
     REFRESH = 10, // samples between two solutions of what learns
-    NEARBY = 4,   // samples that a difference of the detector spans
+    STALE = INT_MIN,
 };
 
+// A linear algorithm as the step reads it.
+typedef struct weights {
+    const double *w, *end; // (m) a, or (m x 2) a and A
+} weights;
+
 struct crd_coupling {
-    crd_context* ctx;
-    crd_coupling_options opt;      // pointers in it are not followed after create
-    crd_linear *table, *zoh, *foh; // (k_max + 1) each, by k
-    crd_network network;
-    crdi_learner learner;
-    crdi_mixture mixture;
+    // What a sample that is in order touches stands together.
+    bool brief;          // started, nothing to detect, nothing that learns: only the history
+    bool sloped;         // the algorithm's own A is used and not zero
+    bool planned;        // there is a curve
+    int k;               // its latency, | STALE if the history has changed since
+    double direct_until; // linear without stand-ins and smoothing: latency in steps, else -1
+    weights* weights;    // (k_max + 1) by k, linear algorithms only
+    // The curve: p0 + p1 (t - from)/dT, and as long as it is not zero, gap (1 - (t - gap_from)/dT)
+    double p0, p1, from, gap, gap_from;
     crdi_timeline time;
     crdi_history history;
-    crd_detector detector;
-    crd_coupling_counts counts;
 
     bool started;
     int since_jump; // samples since the newest that was discontinuous
     bool jump;      // the newest is
-
-    // The curve in use: p0 + p1 (t - from)/dT + gap (1 - (t - gap_from)/dT), the last part while >
-    // 0.
-    bool planned, stale; // there is a curve; the history has changed since
-    int k;
     crd_active active;
-    double from, p0, p1, gap, gap_from;
+    crd_context* ctx;
+    crd_coupling_options opt;      // pointers in it are not followed after create
+    crd_linear *table, *zoh, *foh; // (k_max + 1) each, by k
+    double* pairs;                 // of weights, if sloped
+    crdi_exchange networks;
+    double lowest, highest; // network: of the samples so far
+    crdi_learner learner;
+    crdi_rls rls;
+    crdi_mixture mixture;
+    crd_detector detector;
+    crd_coupling_counts counts; // but for the samples
+    int64_t samples_beside;     // pushed: these and history.count
 };
 
 crd_coupling_options crd_coupling_defaults(void)
@@ -55,15 +69,19 @@ static crd_status make_tables(crd_coupling* c)
     crd_status st = CRD_OK;
     crd_coupling_options o = c->opt;
     if (o.algorithm == CRD_ALGORITHM_NETWORK) {
-        CRD_TRY(crdi_network_copy(c->ctx, o.network, &c->network));
+        CRD_TRY(crdi_exchange_init(&c->networks, c->ctx, o.network, o.k_max));
     } else if (o.algorithm == CRD_ALGORITHM_AUTO) {
         CRD_TRY(crdi_mixture_init(&c->mixture, c->ctx, o.k_max));
     } else {
         CRD_TRY(crdi_table_make(c->ctx, &o, &c->table));
     }
     if (o.algorithm == CRD_ALGORITHM_LEARNING) {
-        CRD_TRY(crdi_learner_init(&c->learner, c->ctx, o.learning_taps, o.k_max, o.learning_window,
-                                  o.learning_ridge, c->table));
+        CRD_TRY(crdi_learner_init(&c->learner, c->ctx, o.learning_taps, 0, o.k_max,
+                                  o.learning_window, o.learning_ridge, c->table));
+    }
+    if (o.algorithm == CRD_ALGORITHM_RLS) {
+        CRD_TRY(crdi_rls_init(&c->rls, c->ctx, o.learning_taps, o.k_max, o.learning_window,
+                              o.learning_ridge));
     }
     o.algorithm = CRD_ALGORITHM_LINEAR;
     o.design = crd_design_defaults(CRD_METHOD_ZOH);
@@ -79,14 +97,46 @@ static int reach(const crd_coupling* c)
 {
     switch (c->opt.algorithm) {
     case CRD_ALGORITHM_NETWORK:
-        return c->network.m;
+        return c->networks.slot[0].m;
     case CRD_ALGORITHM_LEARNING:
-        return crdi_learner_reach(&c->learner);
+        return c->learner.m;
+    case CRD_ALGORITHM_RLS:
+        return c->rls.m + c->rls.k_max;
     case CRD_ALGORITHM_AUTO:
         return crdi_mixture_reach(&c->mixture);
     default:
         return crdi_table_taps(c->table, c->opt.k_max);
     }
+}
+
+static bool is_linear(const crd_coupling* c)
+{
+    return c->opt.algorithm == CRD_ALGORITHM_LINEAR || c->opt.algorithm == CRD_ALGORITHM_GIVEN;
+}
+
+static crd_status make_weights(crd_coupling* c)
+{
+    const crd_coupling_options* o = &c->opt;
+    const bool direct = is_linear(c) && o->reconstruction != CRD_RECONSTRUCT_SMOOTH &&
+                        (o->reaction != CRD_REACT_SWITCH || o->detection == CRD_DETECT_NONE) &&
+                        crdi_table_moderate(c->table, o->k_max);
+    c->direct_until = direct ? o->k_max + 1 - CRDI_GRID_TOLERANCE : -1;
+    if (!is_linear(c)) { return CRD_OK; }
+    const size_t ks = (size_t)o->k_max + 1, stride = 2 * (size_t)reach(c);
+    c->sloped = crdi_table_sloped(c->table, o);
+    c->weights = crdi_new_array(c->ctx, ks, sizeof *c->weights);
+    if (c->sloped) { c->pairs = crdi_new_array(c->ctx, ks * stride, sizeof *c->pairs); }
+    if (!c->weights || (c->sloped && !c->pairs)) { return CRD_E_MEMORY; }
+    for (size_t k = 0; k < ks; k++) {
+        const crd_linear* l = &c->table[k];
+        const double* w = c->sloped ? &c->pairs[k * stride] : l->a;
+        c->weights[k] = (weights){.w = w, .end = w + (c->sloped ? 2 : 1) * l->m};
+        for (int i = 0; i < l->m && c->sloped; i++) {
+            c->pairs[k * stride + 2 * (size_t)i] = l->a[i];
+            c->pairs[k * stride + 2 * (size_t)i + 1] = l->A[i];
+        }
+    }
+    return CRD_OK;
 }
 
 crd_status crd_coupling_create(crd_context* ctx, const crd_coupling_options* opt,
@@ -100,6 +150,7 @@ crd_status crd_coupling_create(crd_context* ctx, const crd_coupling_options* opt
     c->opt = *opt;
     CRD_TRY(make_tables(c));
     CRD_TRY(crdi_history_init(&c->history, ctx, reach(c) + opt->late + CRD_DETECT_WINDOW));
+    CRD_TRY(make_weights(c));
     crd_coupling_reset(c);
     *out = c;
     return CRD_OK;
@@ -112,10 +163,13 @@ void crd_coupling_destroy(crd_coupling* c)
 {
     if (!c) { return; }
     crdi_table_free(c->ctx, c->table, c->opt.k_max);
+    crdi_free(c->ctx, c->weights);
+    crdi_free(c->ctx, c->pairs);
     crdi_table_free(c->ctx, c->zoh, c->opt.k_max);
     crdi_table_free(c->ctx, c->foh, c->opt.k_max);
-    crd_network_clear(c->ctx, &c->network);
+    crdi_exchange_clear(&c->networks, c->ctx);
     crdi_learner_clear(&c->learner, c->ctx);
+    crdi_rls_clear(&c->rls, c->ctx);
     crdi_mixture_clear(&c->mixture, c->ctx);
     crdi_history_clear(&c->history, c->ctx);
     crdi_free(c->ctx, c);
@@ -124,15 +178,18 @@ void crd_coupling_destroy(crd_coupling* c)
 static void forget(crd_coupling* c)
 {
     if (c->opt.algorithm == CRD_ALGORITHM_LEARNING) { crdi_learner_reset(&c->learner); }
+    if (c->opt.algorithm == CRD_ALGORITHM_RLS) { crdi_rls_reset(&c->rls); }
     if (c->opt.algorithm == CRD_ALGORITHM_AUTO) { crdi_mixture_reset(&c->mixture); }
+    if (c->opt.algorithm == CRD_ALGORITHM_NETWORK) { crdi_exchange_forget(&c->networks); }
 }
 
 static void begin(crd_coupling* c)
 {
-    c->started = c->planned = c->jump = false;
+    c->started = c->brief = c->planned = c->jump = false;
+    c->k |= STALE;
     c->active = CRD_ACTIVE_ALGORITHM;
     c->since_jump = CRDI_NEVER;
-    c->gap = 0;
+    c->p0 = c->p1 = c->gap = 0;
     forget(c);
     crd_detector_init(&c->detector, c->opt.detection, c->opt.threshold, c->opt.resolution);
 }
@@ -142,58 +199,109 @@ void crd_coupling_reset(crd_coupling* c)
     begin(c);
     crdi_timeline_init(&c->time, c->opt.step, c->opt.start_time);
     c->counts = (crd_coupling_counts){0};
-    c->k = 0;
+    c->k = STALE;
+    if (c->opt.algorithm == CRD_ALGORITHM_NETWORK) { crdi_exchange_reset(&c->networks); }
+    c->lowest = INFINITY;
+    c->highest = -INFINITY;
     crdi_history_start(&c->history, c->opt.start_value);
+    c->samples_beside = -c->history.count;
 }
 
 // ---- push --------------------------------------------------------------------------------------
+
+static void widen(crd_coupling* c, double value)
+{
+    c->lowest = value < c->lowest ? value : c->lowest;
+    c->highest = value > c->highest ? value : c->highest;
+}
 
 static void start(crd_coupling* c, double value, double stamp, int64_t sequence)
 {
     begin(c);
     c->started = true;
+    c->brief = is_linear(c) && c->opt.detection == CRD_DETECT_NONE;
+    widen(c, value);
     crdi_timeline_start(&c->time, stamp, sequence);
     crdi_history_start(&c->history, value);
     crd_detector_push(&c->detector, value);
 }
 
+// Returns what a re-based jump has added to all older samples.
+static double detect(crd_coupling* c, double value, bool real)
+{
+    const crd_detected found = crdi_detector_push(&c->detector, value, real);
+    c->counts.jumps += found.jump;
+    c->since_jump = found.jump                   ? found.age
+                    : c->since_jump < CRDI_NEVER ? c->since_jump + 1
+                                                 : CRDI_NEVER;
+    c->jump = found.jump && found.age == 0;
+    const double lift = found.rebase && c->opt.reaction == CRD_REACT_REBASE ? found.height : 0;
+    if (lift != 0) { crdi_history_lift(&c->history, found.age, lift); }
+    return lift;
+}
+
+static void compare_networks(crd_coupling* c, double lift)
+{
+    if (c->jump && lift == 0) { crdi_exchange_forget(&c->networks); } // nobody could tell
+    const bool real[2] = {crdi_history_is_real(&c->history, 0),
+                          crdi_history_is_real(&c->history, 1)};
+    c->counts.rollbacks += crdi_exchange_hear(&c->networks, crdi_history_newest(&c->history), real,
+                                              c->history.count, lift);
+}
+
 static void append(crd_coupling* c, double value, bool real)
 {
     crdi_history_append(&c->history, value, real);
-    const int filled = crdi_history_filled(&c->history, NEARBY);
-    const crd_detected found = crdi_detector_push(&c->detector, value, filled);
     c->counts.filled += !real;
-    c->counts.jumps += found.jump;
-    c->since_jump = found.jump ? 0 : c->since_jump < CRDI_NEVER ? c->since_jump + 1 : CRDI_NEVER;
-    c->jump = found.jump;
-    const double lift = found.rebase && c->opt.reaction == CRD_REACT_REBASE ? found.height : 0;
-    if (lift != 0) { crdi_history_lift(&c->history, lift); }
+    const double lift = c->opt.detection == CRD_DETECT_NONE ? 0 : detect(c, value, real);
     const double* y = crdi_history_newest(&c->history);
-    if (c->opt.algorithm == CRD_ALGORITHM_LEARNING) { crdi_learner_push(&c->learner, y); }
-    if (c->opt.algorithm == CRD_ALGORITHM_AUTO) { crdi_mixture_push(&c->mixture, y, lift); }
+    switch (c->opt.algorithm) {
+    case CRD_ALGORITHM_NETWORK:
+        widen(c, value);
+        if (c->networks.trial > 0) { compare_networks(c, lift); }
+        break;
+    case CRD_ALGORITHM_LEARNING:
+        crdi_learner_push(&c->learner, y);
+        break;
+    case CRD_ALGORITHM_RLS:
+        crdi_rls_push(&c->rls, y);
+        break;
+    case CRD_ALGORITHM_AUTO:
+        crdi_mixture_push(&c->mixture, y, lift);
+        break;
+    default:
+        break;
+    }
 }
 
-// Is the line across the gap what the signal could have done?
-static bool gap_is_smooth(const crd_coupling* c, double slope, int64_t steps)
+// As published there is no curve but the line: is it what the signal could have done?
+static bool line_is_smooth(const crd_coupling* c, double slope, int64_t steps)
 {
     crd_detector d = c->detector;
     const double before = *crdi_history_newest(&c->history);
     bool jump = false;
     for (int64_t j = 1; j <= steps; j++) {
-        const int filled = (int)(j < NEARBY ? j : NEARBY) - (j == steps);
-        jump |= crdi_detector_push(&d, before + slope * (double)j, filled).jump;
+        jump |= crdi_detector_push(&d, before + slope * (double)j, j == steps).jump;
     }
     return !jump;
 }
 
-// Samples are missing before this one. They lie on a line to it; if there was a jump among them,
-// the slope before the gap goes on, so that the jump is where the sample is.
+// Samples are missing before this one. They lie on a line to it or, if the detector knows how
+// smooth the signal is, on a curve. If there was a jump among them, what was before the gap goes on
+// as it did, so that the jump is where the sample is.
 static void fill_gap(crd_coupling* c, double value, int64_t steps)
 {
     const double* y = crdi_history_newest(&c->history);
+    if (c->opt.detection == CRD_DETECT_GUARDED) {
+        const crdi_bridge b = crdi_detector_bridge(&c->detector, y[0], value, steps);
+        for (int64_t j = 1; j < steps; j++) {
+            append(c, crdi_bridge_at(&b, (double)(steps - j)), false);
+        }
+        return;
+    }
     const double before = y[0], trend = (y[0] - y[2]) / 2;
     double slope = (value - before) / (double)steps;
-    if (c->opt.detection != CRD_DETECT_NONE && !gap_is_smooth(c, slope, steps)) { slope = trend; }
+    if (c->opt.detection != CRD_DETECT_NONE && !line_is_smooth(c, slope, steps)) { slope = trend; }
     for (int64_t j = 1; j < steps; j++) {
         append(c, before + slope * (double)j, false);
     }
@@ -204,29 +312,48 @@ static void push_new(crd_coupling* c, double value, double stamp, int64_t steps,
     if (steps > 1) { fill_gap(c, value, steps); }
     append(c, value, real);
     c->counts.backwards += !crdi_timeline_advance(&c->time, stamp, steps);
-    c->stale = true;
+    c->k |= STALE;
+}
+
+// The detector learns of a late sample, too.
+static void detect_late(crd_coupling* c, int age, const double* before, int count)
+{
+    const double* y = crdi_history_newest(&c->history);
+    for (int i = 0; i < count; i++) {
+        crdi_detector_correct(&c->detector, i, y[i] - before[i]);
+    }
+    if (age >= count) { return; }
+    const double change = c->opt.reaction == CRD_REACT_REBASE ? 0 : y[age] - before[age];
+    const crd_detected found = crdi_detector_arrive(&c->detector, age, change);
+    if (!found.jump) { return; }
+    c->counts.jumps++;
+    if (found.age <= c->since_jump) {
+        c->since_jump = found.age;
+        c->jump = found.age == 0;
+    }
+    if (c->opt.reaction == CRD_REACT_REBASE) {
+        crdi_history_lift(&c->history, found.age, found.height);
+    }
 }
 
 static void push_old(crd_coupling* c, double value, int age)
 {
-    double before[CRD_DETECT_WINDOW];
-    const double* y = crdi_history_newest(&c->history);
-    memcpy(before, y, sizeof before);
+    double before[CRD_DETECT_SPAN];
+    const ptrdiff_t room = c->history.capacity;
+    const int count = room < CRD_DETECT_SPAN ? (int)room : CRD_DETECT_SPAN;
+    memcpy(before, crdi_history_newest(&c->history), (size_t)count * sizeof *before);
     if (crdi_history_replace(&c->history, age, value)) {
-        for (int i = 0; i < CRD_DETECT_WINDOW; i++) { // the detector learns of it, too
-            c->detector.last[i] += y[i] - before[i];
-        }
+        if (c->opt.detection != CRD_DETECT_NONE) { detect_late(c, age, before, count); }
         c->counts.late += age > 0;
-        c->stale = true;
+        c->k |= STALE;
     } else {
         c->counts.duplicates++;
     }
 }
 
-void crd_coupling_push(crd_coupling* c, double value, double stamp, int64_t sequence)
+static void push_any(crd_coupling* c, double value, double stamp, int64_t sequence)
 {
     const bool usable = crdi_usable(value);
-    c->counts.samples++;
     c->counts.not_finite += !usable;
     if (!c->started) {
         if (usable) { start(c, value, stamp, sequence); }
@@ -252,15 +379,46 @@ void crd_coupling_push(crd_coupling* c, double value, double stamp, int64_t sequ
     }
 }
 
+CRDI_APART static void push_in_order(crd_coupling* c, double value, double stamp)
+{
+    append(c, value, true);
+    crdi_timeline_next(&c->time, stamp);
+    c->k |= STALE;
+}
+
+CRDI_SELDOM static void push_odd(crd_coupling* c, double value, double stamp, int64_t sequence)
+{
+    const int64_t samples = c->history.count + c->samples_beside;
+    crdi_history_mark(&c->history);
+    push_any(c, value, stamp, sequence);
+    c->samples_beside = samples + 1 - c->history.count;
+}
+
+void crd_coupling_push(crd_coupling* c, double value, double stamp, int64_t sequence)
+{
+    if (!crdi_usable(value) || !crdi_timeline_is_next(&c->time, stamp, sequence)) {
+        push_odd(c, value, stamp, sequence);
+    } else if (CRDI_USUALLY(c->brief)) {
+        crdi_history_append_unmarked(&c->history, value);
+        crdi_timeline_next(&c->time, stamp);
+        c->k |= STALE;
+    } else if (c->started) {
+        push_in_order(c, value, stamp);
+    } else {
+        push_odd(c, value, stamp, sequence);
+    }
+}
+
 // ---- eval --------------------------------------------------------------------------------------
 
 // As published, samples from before and after a jump never meet in one prediction. NULL: the
 // algorithm itself is to be used.
 static const crd_linear* fallback_for(const crd_coupling* c, int k)
 {
-    const int m = c->opt.algorithm == CRD_ALGORITHM_NETWORK    ? c->network.m
+    const int m = c->opt.algorithm == CRD_ALGORITHM_NETWORK    ? c->networks.slot[0].m
                   : c->opt.algorithm == CRD_ALGORITHM_LEARNING ? c->learner.m
-                  : c->opt.algorithm == CRD_ALGORITHM_AUTO     ? c->mixture.slow.m
+                  : c->opt.algorithm == CRD_ALGORITHM_RLS      ? c->rls.m
+                  : c->opt.algorithm == CRD_ALGORITHM_AUTO     ? c->mixture.learner.m
                                                                : c->table[k].m;
     if (c->opt.reaction != CRD_REACT_SWITCH || c->since_jump >= m - 1) { return NULL; }
     return c->since_jump == 0 ? &c->zoh[k] : &c->foh[k];
@@ -274,10 +432,13 @@ static void predict(crd_coupling* c, const double* y, int k)
     if (!l) {
         switch (c->opt.algorithm) {
         case CRD_ALGORITHM_NETWORK:
-            c->p0 = crd_network_eval(&c->network, y);
+            c->p0 = crd_network_eval(&c->networks.slot[c->networks.in_use], y);
             return;
         case CRD_ALGORITHM_LEARNING:
-            c->p0 = crdi_dot(c->learner.m, crdi_learner_weights(&c->learner, k, REFRESH), y);
+            c->p0 = crdi_learner_predict(&c->learner, y, k, REFRESH);
+            return;
+        case CRD_ALGORITHM_RLS:
+            c->p0 = crdi_rls_predict(&c->rls, y, k);
             return;
         case CRD_ALGORITHM_AUTO:
             c->p0 = crdi_mixture_predict(&c->mixture, y, k);
@@ -286,24 +447,39 @@ static void predict(crd_coupling* c, const double* y, int k)
             l = &c->table[k];
         }
     }
-    c->p0 = crdi_dot(l->m, l->a, y);
-    if (c->opt.reconstruction != CRD_RECONSTRUCT_HOLD) { c->p1 = crdi_dot(l->m, l->A, y); }
+    if (c->sloped || c->active != CRD_ACTIVE_ALGORITHM) {
+        c->p0 = crdi_dot_in_order(l->m, l->a, y);
+        c->p1 = crdi_dot_in_order(l->m, l->A, y);
+    } else {
+        c->p0 = crdi_dot(l->m, l->a, y);
+    }
+    if (c->opt.reconstruction == CRD_RECONSTRUCT_HOLD) { c->p1 = 0; }
 }
 
 static double curve_at(const crd_coupling* c, double t)
 {
     double value = c->p0;
     if (c->p1 != 0) { // a curve is not continued for more than a step beyond its own
-        value += c->p1 * fmax(-1, fmin((t - c->from) * c->time.per_step, 2));
+        value += c->p1 * crdi_clamp((t - c->from) * c->time.per_step, -1, 2);
     }
     if (c->gap != 0) {
-        value += c->gap * fmax(0, fmin(1 - (t - c->gap_from) * c->time.per_step, 1));
+        value += c->gap * crdi_clamp(1 - (t - c->gap_from) * c->time.per_step, 0, 1);
     }
     return value;
 }
 
+// The networks change: what the one before would have said now is left gradually.
+static void fade(crd_coupling* c, const double* y, double t)
+{
+    const double before = crd_network_eval(&c->networks.slot[c->networks.leaving], y);
+    const double rest = curve_at(c, t) - c->p0; // of a change that has not faded yet
+    c->networks.arriving = false;
+    c->gap = crdi_is_prediction(before, 0) && c->planned ? before - c->p0 + rest : 0;
+    c->gap_from = t;
+}
+
 // A new curve from the newest samples for latency k.
-static void plan(crd_coupling* c, int k, double t)
+CRDI_APART static void plan(crd_coupling* c, int k, double t)
 {
     const double* y = crdi_history_newest(&c->history);
     const bool smooth = c->opt.reconstruction == CRD_RECONSTRUCT_SMOOTH && c->planned;
@@ -320,28 +496,97 @@ static void plan(crd_coupling* c, int k, double t)
         c->p0 = y[0];
         c->p1 = 0;
     }
-    c->k = k;
     c->from = c->time.stamp + k * c->time.step;
-    c->gap = 0;
+    if (!((t - c->gap_from) * c->time.per_step < 1)) { c->gap = 0; }
+    const bool network =
+        c->opt.algorithm == CRD_ALGORITHM_NETWORK && c->active == CRD_ACTIVE_ALGORITHM;
+    if (network && c->networks.arriving) { fade(c, y, t); }
+    if (network && c->networks.trial > 0 && k == in_table) {
+        crdi_exchange_say(&c->networks, y, c->history.count + k);
+    }
     if (smooth) {
+        c->gap = 0;
         c->gap = before - curve_at(c, t);
         c->gap_from = t;
     }
+    c->k = k;
     c->planned = true;
-    c->stale = false;
+}
+
+CRDI_SELDOM static double look_back(crd_coupling* c, double age)
+{
+    if (!c->started || isnan(age)) { return *crdi_history_newest(&c->history); }
+    c->counts.rewound++;
+    return crdi_history_at(&c->history, -age);
+}
+
+CRDI_APART static double eval_any(crd_coupling* c, double t, double age)
+{
+    if (!(age > -CRDI_GRID_TOLERANCE)) { return look_back(c, age); } // also t = NaN
+    const int k = crdi_timeline_k(age);
+    if (k != c->k) { plan(c, k, t); }
+    return curve_at(c, t);
+}
+
+// Ways for linear algorithms that are shorter, where nothing odd can happen.
+
+CRDI_APART static double eval_sloped(crd_coupling* c, double age, int k)
+{
+    const double *y = crdi_history_newest(&c->history), *w = c->weights[k].w,
+                 *end = c->weights[k].end;
+    double p0 = 0, p1 = 0;
+    do { // there is one tap at least
+        p0 += w[0] * *y;
+        p1 += w[1] * *y;
+        w += 2;
+        y++;
+    } while (w != end);
+    c->p0 = p0;
+    c->p1 = p1;
+    c->k = k;
+    return p0 + p1 * (age - k);
+}
+
+CRDI_APART static double eval_short(crd_coupling* c, int k)
+{
+    const double *y = crdi_history_newest(&c->history), *w = c->weights[k].w,
+                 *end = c->weights[k].end;
+    double p0 = 0;
+    do {
+        p0 += *w++ * *y++;
+    } while (w != end);
+    c->k = k;
+    return c->p0 = p0;
+}
+
+CRDI_APART static double eval_long(crd_coupling* c, int k)
+{
+    const weights w = c->weights[k];
+    c->k = k;
+    return c->p0 = crdi_dot((int)(w.end - w.w), w.w, crdi_history_newest(&c->history));
 }
 
 double crd_coupling_eval(crd_coupling* c, double t)
 {
     const double age = crdi_timeline_age(&c->time, t);
-    if (!(age > -CRDI_GRID_TOLERANCE)) { // also t = NaN
-        if (!c->started || isnan(age)) { return *crdi_history_newest(&c->history); }
-        c->counts.rewound++;
-        return crdi_history_at(&c->history, -age);
-    }
-    const int k = crdi_timeline_k(age);
-    if (!c->planned || c->stale || k != c->k) { plan(c, k, t); }
-    return curve_at(c, t);
+    if (!(age > -CRDI_GRID_TOLERANCE && age < c->direct_until)) { return eval_any(c, t, age); }
+    const int k = (int)(age + CRDI_GRID_TOLERANCE);
+    if (k == c->k) { return c->p0 + c->p1 * (age - k); }
+    if (c->sloped) { return eval_sloped(c, age, k); }
+    const ptrdiff_t m = c->weights[k].end - c->weights[k].w;
+    if (m > 1) { return m < CRDI_DOT_SHORT ? eval_short(c, k) : eval_long(c, k); }
+    c->k = k;
+    return c->p0 = 0 + c->weights[k].w[0] * *crdi_history_newest(&c->history);
+}
+
+double crd_coupling_slope(const crd_coupling* c, double t)
+{
+    const double theta = c->direct_until > 0 ? crdi_timeline_age(&c->time, t) - (c->k & ~STALE)
+                                             : (t - c->from) * c->time.per_step;
+    const double faded = (t - c->gap_from) * c->time.per_step;
+    double slope = theta >= -1 && theta < 2 ? c->p1 : 0; // as in curve_at
+    if (c->gap != 0 && faded >= 0 && faded < 1) { slope -= c->gap; }
+    return slope * c->time.per_step;
 }
 
 bool crd_coupling_set_step(crd_coupling* c, double step)
@@ -352,18 +597,56 @@ bool crd_coupling_set_step(crd_coupling* c, double step)
     forget(c);
     crd_detector_init(&c->detector, c->opt.detection, c->opt.threshold, c->opt.resolution);
     c->since_jump = CRDI_NEVER;
-    c->stale = true;
+    c->k |= STALE;
     return true;
+}
+
+// Constants at both ends of the signal's range and between them, against its size.
+static bool passes_constants(const crd_coupling* c, const crd_network* n)
+{
+    const bool known = c->lowest < c->highest || (c->lowest == c->highest && c->lowest != 0);
+    const double low = known ? c->lowest : -1, high = known ? c->highest : 1;
+    const double size = fmax(fabs(low), fabs(high));
+    const double level[3] = {low, high, 0.5 * low + 0.5 * high};
+    for (int i = 0; i < 3; i++) {
+        double y[CRD_TAPS_MAX];
+        for (int j = 0; j < n->m; j++) {
+            y[j] = level[i];
+        }
+        if (!(fabs(crd_network_eval(n, y) - level[i]) <= 0.01 * size)) { return false; }
+    }
+    return true;
+}
+
+bool crd_coupling_swap(crd_coupling* c, const crd_network* n, int trial)
+{
+    if (c->opt.algorithm != CRD_ALGORITHM_NETWORK || !crdi_exchange_fits(&c->networks, n) ||
+        (!c->opt.any_gain && !passes_constants(c, n))) {
+        return false;
+    }
+    bool rolled_back = false;
+    crdi_exchange_take(&c->networks, n, trial, &rolled_back);
+    c->counts.swaps++;
+    c->counts.rollbacks += rolled_back;
+    c->k |= STALE;
+    return true;
+}
+
+const crd_network* crd_coupling_get_network(const crd_coupling* c)
+{
+    return c->opt.algorithm == CRD_ALGORITHM_NETWORK ? &c->networks.slot[c->networks.in_use] : NULL;
 }
 
 crd_coupling_counts crd_coupling_get_counts(const crd_coupling* c)
 {
-    return c->counts;
+    crd_coupling_counts counts = c->counts;
+    counts.samples = c->history.count + c->samples_beside;
+    return counts;
 }
 
 crd_coupling_state crd_coupling_get_state(const crd_coupling* c)
 {
-    return (crd_coupling_state){.k = c->k,
+    return (crd_coupling_state){.k = c->k & ~STALE,
                                 .jump = c->jump,
                                 .active = c->active,
                                 .newest = *crdi_history_newest(&c->history),

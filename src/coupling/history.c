@@ -19,23 +19,24 @@ void crdi_history_clear(crdi_history* h, crd_context* ctx)
     crdi_free(ctx, h->spare);
 }
 
-static int place_of(const crdi_history* h, int age)
+static ptrdiff_t place_of(const crdi_history* h, ptrdiff_t age)
 {
-    const int place = h->head + age;
+    const ptrdiff_t place = h->newest - h->y + age;
     return place < h->capacity ? place : place - h->capacity;
 }
 
-static void set(crdi_history* h, int age, double value)
+static void set(crdi_history* h, ptrdiff_t age, double value)
 {
-    const int place = place_of(h, age);
+    const ptrdiff_t place = place_of(h, age);
     h->y[place] = value;
     h->y[place + h->capacity] = value;
 }
 
 void crdi_history_start(crdi_history* h, double value)
 {
-    h->head = 0;
+    h->newest = h->y;
     h->count = 1;
+    h->marked = h->count;
     h->jump_count = 0;
     for (int i = 0; i < 2 * h->capacity; i++) {
         h->y[i] = value;
@@ -44,23 +45,23 @@ void crdi_history_start(crdi_history* h, double value)
     h->real[0] = true;
 }
 
-void crdi_history_append(crdi_history* h, double value, bool real)
+void crdi_history_mark(crdi_history* h)
 {
-    h->head = h->head > 0 ? h->head - 1 : h->capacity - 1;
-    h->y[h->head] = value;
-    h->y[h->head + h->capacity] = value;
-    h->real[h->head] = real;
-    h->count++;
+    const int64_t n = h->count - h->marked;
+    for (int64_t i = 0; i < n && i < h->capacity; i++) {
+        h->real[place_of(h, i)] = true;
+    }
+    h->marked = h->count;
 }
 
-void crdi_history_lift(crdi_history* h, double height)
+void crdi_history_lift(crdi_history* h, int age, double height)
 {
-    const double newest = h->y[h->head];
-    for (int i = 0; i < 2 * h->capacity; i++) {
-        h->y[i] += height;
+    for (ptrdiff_t i = age + 1; i < h->capacity; i++) {
+        const ptrdiff_t place = place_of(h, i);
+        h->y[place] += height;
+        h->y[place + h->capacity] = h->y[place];
     }
-    set(h, 0, newest);
-    h->jumps[h->jump_count % CRDI_JUMPS].at = h->count;
+    h->jumps[h->jump_count % CRDI_JUMPS].at = h->count - age;
     h->jumps[h->jump_count % CRDI_JUMPS].height = height;
     h->jump_count++;
 }
@@ -77,6 +78,25 @@ static double lifted(const crdi_history* h, int age)
     return sum;
 }
 
+// A jump is taken to be where the first sample after it is. One from the gap before that sample may
+// show that it was earlier.
+static void move_jump(crdi_history* h, int age, double value)
+{
+    for (int64_t j = h->jump_count - 1; j >= 0 && j >= h->jump_count - CRDI_JUMPS; j--) {
+        const int64_t after = h->count - h->jumps[j % CRDI_JUMPS].at; // its age
+        int i = age - 1;
+        while (i > after && !h->real[place_of(h, i)]) {
+            i--;
+        }
+        if (i != after) { continue; }
+        const double off = value + lifted(h, age) - crdi_history_newest(h)[age];
+        if (fabs(off - h->jumps[j % CRDI_JUMPS].height) < fabs(off)) {
+            h->jumps[j % CRDI_JUMPS].at = h->count - age;
+        }
+        return;
+    }
+}
+
 // Interpolate the filled samples between two that arrived, ages `from` < `to`.
 static void fill(crdi_history* h, int from, int to)
 {
@@ -91,6 +111,7 @@ bool crdi_history_replace(crdi_history* h, int age, double value)
 {
     if (h->real[place_of(h, age)]) { return false; }
     h->real[place_of(h, age)] = true;
+    move_jump(h, age, value);
     set(h, age, value + lifted(h, age));
     int newer = age - 1, older = age + 1;
     while (newer > 0 && !h->real[place_of(h, newer)]) {
@@ -102,15 +123,6 @@ bool crdi_history_replace(crdi_history* h, int age, double value)
     }
     if (older < h->capacity) { fill(h, age, older); }
     return true;
-}
-
-int crdi_history_filled(const crdi_history* h, int n)
-{
-    int filled = 0;
-    for (int i = 0; i < n && i < h->count; i++) {
-        filled += !h->real[place_of(h, i)];
-    }
-    return filled;
 }
 
 double crdi_history_at(const crdi_history* h, double age)
@@ -129,7 +141,8 @@ void crdi_history_resample(crdi_history* h, double ratio)
     const size_t bytes = (size_t)h->capacity * sizeof *h->y;
     memcpy(h->y, h->spare, bytes);
     memcpy(h->y + h->capacity, h->spare, bytes);
-    h->head = 0;
+    h->newest = h->y;
+    h->marked = h->count;
     h->jump_count = 0;
     // None of the new places may be claimed by a sample of the old grid.
     memset(h->real, 1, (size_t)h->capacity * sizeof *h->real);

@@ -3,30 +3,42 @@
 
 #include "coupling/adaptive.h"
 
-enum { SETTLED = 30, POWER_WINDOW = 100 }; // samples
+enum {
+    SETTLED = 10,
+    POWER_WINDOW = 100,
+    USUAL_WINDOW = 2000, // samples
+    BLOCK = 4,           // see cholesky.c
+};
 // Differences above this multiple of their usual size are cut: a fast shift of level, which nothing
 // in the past could tell, would rule the sums for as long as they remember.
 static const double outlier = 2.5;
 static const double early = 30;
+static const double rest = 0.03; // of the usual power: after a pause, a signal may move again
+static const double largest = 1e280;
 
-crd_status crdi_learner_init(crdi_learner* r, crd_context* ctx, int m, int k_max, double window,
-                             double ridge, const crd_linear* to)
+crd_status crdi_learner_init(crdi_learner* r, crd_context* ctx, int m, int few, int k_max,
+                             double window, double ridge, const crd_linear* to)
 {
     const size_t n = (size_t)m - 1, ks = (size_t)k_max + 1;
     *r = (crdi_learner){.m = m,
+                        .few = few,
                         .k_max = k_max,
                         .mu = 1 - 1 / window,
                         .ridge = ridge,
                         .to = to,
                         .rows = k_max + m,
-                        .lags = k_max + m};
+                        .lags = (k_max + m + BLOCK - 1) / BLOCK * BLOCK};
     r->R = crdi_new_array(ctx, (size_t)r->rows * (size_t)r->lags, sizeof *r->R);
     r->a = crdi_new_array(ctx, ks * (size_t)m, sizeof *r->a);
+    r->a_few = crdi_new_array(ctx, ks * (size_t)few + 1, sizeof *r->a_few);
     r->solved = crdi_new_array(ctx, ks, sizeof *r->solved);
     r->matrix = crdi_new_array(ctx, n * n, sizeof *r->matrix);
-    r->c = crdi_new_array(ctx, n, sizeof *r->c);
+    r->c = crdi_new_array(ctx, 2 * n, sizeof *r->c);
     r->d = crdi_new_array(ctx, (size_t)r->lags, sizeof *r->d);
-    if (!r->d || !r->R || !r->a || !r->solved || !r->matrix || !r->c) { return CRD_E_MEMORY; }
+    r->tame = crdi_new_array(ctx, (size_t)m, sizeof *r->tame);
+    if (!r->d || !r->tame || !r->R || !r->a || !r->a_few || !r->solved || !r->matrix || !r->c) {
+        return CRD_E_MEMORY;
+    }
     crdi_learner_reset(r);
     return CRD_OK;
 }
@@ -35,10 +47,34 @@ void crdi_learner_clear(crdi_learner* r, crd_context* ctx)
 {
     crdi_free(ctx, r->R);
     crdi_free(ctx, r->a);
+    crdi_free(ctx, r->a_few);
     crdi_free(ctx, r->solved);
     crdi_free(ctx, r->matrix);
     crdi_free(ctx, r->c);
     crdi_free(ctx, r->d);
+    crdi_free(ctx, r->tame);
+}
+
+// The weight of difference i in sum_j a_j y_j = y_0 + sum_i c_i (y_i - y_{i+1}), if sum a = 1.
+static void to_differences(const crd_linear* l, int n, double* c)
+{
+    double sum = 0;
+    for (int i = l->m - 1; i > n; i--) {
+        sum += l->a[i];
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        sum += i + 1 < l->m ? l->a[i + 1] : 0;
+        c[i] = -sum;
+    }
+}
+
+static void from_differences(const double* c, int n, double* a)
+{
+    a[0] = 1 + c[0];
+    for (int i = 1; i < n; i++) {
+        a[i] = c[i] - c[i - 1];
+    }
+    a[n] = -c[n - 1];
 }
 
 void crdi_learner_reset(crdi_learner* r)
@@ -46,21 +82,15 @@ void crdi_learner_reset(crdi_learner* r)
     memset(r->R, 0, (size_t)r->rows * (size_t)r->lags * sizeof *r->R);
     memset(r->d, 0, (size_t)r->lags * sizeof *r->d);
     r->head = 0;
-    r->count = 0;
-    r->power = 0;
+    r->count = r->solved_any = 0;
+    r->power = r->usual = 0;
+    r->limit = INFINITY;
     for (int k = 0; k <= r->k_max; k++) {
-        double* a = &r->a[k * r->m];
-        const crd_linear* to = &r->to[k];
-        for (int i = 0; i < r->m; i++) {
-            a[i] = i < to->m ? to->a[i] : 0;
-        }
+        to_differences(&r->to[k], r->m - 1, r->c); // so that the sum is 1 even with fewer taps
+        from_differences(r->c, r->m - 1, &r->a[k * r->m]);
+        if (r->few > 1) { from_differences(r->c, r->few - 1, &r->a_few[k * r->few]); }
         r->solved[k] = 0;
     }
-}
-
-int crdi_learner_reach(const crdi_learner* r)
-{
-    return r->m;
 }
 
 static const double* row_of(const crdi_learner* r, int age)
@@ -69,42 +99,44 @@ static const double* row_of(const crdi_learner* r, int age)
     return &r->R[(row < r->rows ? row : row - r->rows) * r->lags];
 }
 
-void crdi_learner_push(crdi_learner* r, const double* y)
+static void next_row(int lags, double mu, const double* restrict before, const double* restrict d,
+                     double* restrict now)
 {
-    const double* before = row_of(r, 0);
-    r->head = r->head > 0 ? r->head - 1 : r->rows - 1;
-    double* now = &r->R[r->head * r->lags];
-    const double limit = outlier * sqrt(r->power), d = y[0] - y[1];
-    memmove(&r->d[1], &r->d[0], (size_t)(r->lags - 1) * sizeof *r->d);
-    r->d[0] = r->count < SETTLED || fabs(d) <= limit ? d : copysign(limit, d);
-    r->power += (r->d[0] * r->d[0] - r->power) / fmin((double)r->count + 1, POWER_WINDOW);
-    for (int l = 0; l < r->lags; l++) {
-        now[l] = r->mu * before[l] + r->d[0] * r->d[l];
+    const double newest = d[0];
+    for (int l = 0; l < lags; l += BLOCK) {
+        for (int c = l; c < l + BLOCK; c++) {
+            now[c] = mu * before[c] + newest * d[c];
+        }
     }
-    r->count++;
 }
 
-// The weight of difference i in sum_j a_j y_j = y_0 + sum_i c_i (y_i - y_{i+1}), if sum a = 1.
-static void to_differences(const crd_linear* l, int n, double* c)
+void crdi_learner_push(crdi_learner* r, const double* y)
 {
-    double rest = 0;
-    for (int i = n - 1; i >= 0; i--) {
-        rest += i + 1 < l->m ? l->a[i + 1] : 0;
-        c[i] = -rest;
+    const double d = y[0] - y[1], count = (double)r->count;
+    if (!(d * d < largest)) {
+        crdi_learner_reset(r);
+        return;
     }
+    const double power = r->power > rest * r->usual ? r->power : rest * r->usual;
+    if (r->count >= SETTLED) { r->limit = outlier * sqrt(power); }
+    memmove(&r->d[1], &r->d[0], (size_t)(r->lags - 1) * sizeof *r->d);
+    r->d[0] = crdi_clamp(d, -r->limit, r->limit);
+    r->power += (r->d[0] * r->d[0] - r->power) / (count < POWER_WINDOW ? count + 1 : POWER_WINDOW);
+    r->usual += (d * d - r->usual) / (count < USUAL_WINDOW ? count + 1 : USUAL_WINDOW);
+    const double* before = row_of(r, 0);
+    r->head = r->head > 0 ? r->head - 1 : r->rows - 1;
+    next_row(r->lags, r->mu, before, r->d, &r->R[r->head * r->lags]);
+    r->count++;
 }
 
 static void refresh_weights(crdi_learner* r, int k)
 {
-    const int n = r->m - 1;
-    double* a = &r->a[k * r->m];
+    const int n = r->m - 1, few = r->few - 1;
     double trace = 0;
     for (int i = 0; i < n; i++) {
         const double* row = row_of(r, k + i);
         trace += row[0];
-        for (int j = i; j < n; j++) {
-            r->matrix[j * n + i] = row[j - i];
-        }
+        memcpy(&r->matrix[i * n + i], row, (size_t)(n - i) * sizeof *row);
     }
     // Few samples say little: in the beginning the pull is strong.
     const double count = (double)r->count;
@@ -114,24 +146,55 @@ static void refresh_weights(crdi_learner* r, int k)
     for (int i = 0; i < n; i++) {
         r->matrix[i * n + i] += pull;
         r->c[i] *= pull;
-        for (int l = 0; l < k; l++) {
-            r->c[i] += row_of(r, l)[k + i - l];
+    }
+    for (int l = 0; l < k; l++) {
+        const double* row = row_of(r, l) + k - l;
+        for (int i = 0; i < n; i++) {
+            r->c[i] += row[i];
         }
     }
     if (!crdi_cholesky(n, r->matrix)) { return; }
-    crdi_cholesky_solve(n, r->matrix, r->c);
-    a[0] = 1 + r->c[0];
-    for (int i = 1; i < n; i++) {
-        a[i] = r->c[i] - r->c[i - 1];
+    crdi_cholesky_forward(n, r->matrix, r->c);
+    if (few > 0) {
+        double* c = r->c + n;
+        memcpy(c, r->c, (size_t)few * sizeof *c);
+        crdi_cholesky_back(few, n, r->matrix, c);
+        from_differences(c, few, &r->a_few[k * r->few]);
     }
-    a[n] = -r->c[n - 1];
+    crdi_cholesky_back(n, n, r->matrix, r->c);
+    from_differences(r->c, n, &r->a[k * r->m]);
 }
 
+// If the latency varies, its filters take turns, so that a step does not become dear.
 const double* crdi_learner_weights(crdi_learner* r, int k, int refresh)
 {
-    if (r->count >= r->solved[k] + refresh) {
+    const bool due = r->count >= r->solved[k] + refresh;
+    if (due && (r->solved[k] == 0 || r->count >= r->solved_any + refresh / 5)) {
         refresh_weights(r, k);
-        r->solved[k] = r->count;
+        r->solved[k] = r->solved_any = r->count;
     }
     return &r->a[k * r->m];
+}
+
+// What lies behind a fast shift of level would be taken for a swing that comes back. So outliers
+// among the older differences are cut as they are for learning, and those far out at any age.
+const double* crdi_learner_tame(crdi_learner* r, const double* y)
+{
+    const double limit = r->limit, far_out = 6 * limit;
+    double lift = 0;
+    r->tame[0] = y[0];
+    for (int i = 0; i + 1 < r->m; i++) {
+        const double d = y[i] - y[i + 1], size = fabs(d);
+        if (size > limit) {
+            const double cut = size > far_out ? 1 : crdi_clamp((i - 2) / 6.0, 0, 1);
+            lift += cut * (d - copysign(limit, d));
+        }
+        r->tame[i + 1] = y[i + 1] + lift;
+    }
+    return r->tame;
+}
+
+double crdi_learner_predict(crdi_learner* r, const double* y, int k, int refresh)
+{
+    return crdi_dot(r->m, crdi_learner_weights(r, k, refresh), crdi_learner_tame(r, y));
 }

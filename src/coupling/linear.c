@@ -164,23 +164,24 @@ static double mean_cos(const crd_band* b, double n)
 }
 
 // Minimise sum_b P_b mean_b |1 - sum_i a_i e^{-j(i+k)x}|^2 + noise |a|^2 subject to sum a = 1.
-static crd_status wiener(crd_context* ctx, const crd_design* d, int k, double* a)
+// Both sides are made of the bands' autocorrelation, a function of the distance of two taps.
+static crd_status wiener(crd_context* ctx, const crd_band* bands, int n, double noise, int k, int m,
+                         double* a)
 {
-    const int m = d->taps;
-    double one[CRD_TAPS_MAX];
+    double one[CRD_TAPS_MAX], lag[CRD_TAPS_MAX] = {0};
     double* r = crdi_new_array(ctx, (size_t)m * (size_t)m, sizeof *r);
     if (!r) { return CRD_E_MEMORY; }
-    for (int b = 0; b < d->band_count; b++) {
-        const crd_band* band = &d->bands[b];
+    for (int b = 0; b < n; b++) {
         for (int i = 0; i < m; i++) {
-            a[i] += band->power * mean_cos(band, i + k);
-            for (int j = 0; j <= i; j++) {
-                r[i * m + j] += band->power * mean_cos(band, i - j);
-            }
+            lag[i] += bands[b].power * mean_cos(&bands[b], i);
+            a[i] += bands[b].power * mean_cos(&bands[b], i + k);
         }
     }
     for (int i = 0; i < m; i++) {
-        r[i * m + i] += d->noise;
+        for (int j = 0; j <= i; j++) {
+            r[j * m + i] = lag[i - j];
+        }
+        r[i * m + i] += noise;
         one[i] = 1;
     }
     const bool ok = crdi_cholesky(m, r);
@@ -199,8 +200,7 @@ static crd_status wiener(crd_context* ctx, const crd_design* d, int k, double* a
     crdi_free(ctx, r);
     return ok ? CRD_OK
               : crdi_fail(ctx, CRD_E_RANGE,
-                          "coupling: noise = %g is too small for %d taps, expected more", d->noise,
-                          m);
+                          "coupling: noise = %g is too small for %d taps, expected more", noise, m);
 }
 
 static crd_status check_int_range(crd_context* ctx, const char* what, int x, int low, int high)
@@ -211,10 +211,13 @@ static crd_status check_int_range(crd_context* ctx, const char* what, int x, int
                            high);
 }
 
-static crd_status check_bands(crd_context* ctx, const crd_design* d)
+static crd_status check_wiener(crd_context* ctx, int m, const crd_band* bands, int n, double noise)
 {
-    for (int b = 0; b < d->band_count; b++) {
-        const crd_band* band = &d->bands[b];
+    crd_status st = CRD_OK;
+    CRD_TRY(check_int_range(ctx, "taps", m, 1, CRD_TAPS_MAX));
+    CRD_TRY(check_int_range(ctx, "number of bands", n, 1, 100000));
+    for (int b = 0; b < n; b++) {
+        const crd_band* band = &bands[b];
         if (!(band->low >= 0 && band->low < band->high && band->high <= 3.1415926535897936)) {
             return crdi_fail(ctx, CRD_E_RANGE,
                              "coupling: band %d = [%g, %g], expected 0 <= low < high <= pi", b + 1,
@@ -225,10 +228,11 @@ static crd_status check_bands(crd_context* ctx, const crd_design* d)
                              b + 1, band->power);
         }
     }
-    if (!(d->noise > 0 && d->noise < HUGE_VAL)) {
-        return crdi_fail(ctx, CRD_E_RANGE, "coupling: noise = %g, expected > 0", d->noise);
+    if (!(noise > 0 && noise < HUGE_VAL)) {
+        return crdi_fail(ctx, CRD_E_RANGE, "coupling: noise = %g, expected > 0", noise);
     }
-    return CRD_OK;
+fail:
+    return st;
 }
 
 static crd_status check_design(crd_context* ctx, const crd_design* d, int k)
@@ -252,9 +256,8 @@ static crd_status check_design(crd_context* ctx, const crd_design* d, int k)
         CRD_TRY(check_int_range(ctx, "taps", d->taps, d->degree + 1, CRD_TAPS_MAX));
         break;
     case CRD_METHOD_WIENER:
-        CRD_TRY(check_int_range(ctx, "taps", d->taps, 1, CRD_TAPS_MAX));
         CRD_TRY(check_int_range(ctx, "band_count", d->band_count, 1, CRD_BANDS_MAX));
-        CRD_TRY(check_bands(ctx, d));
+        CRD_TRY(check_wiener(ctx, d->taps, d->bands, d->band_count, d->noise));
         break;
     default:
         CRD_TRY(check_int_range(ctx, "method", (int)d->method, 0, CRD_METHOD_WIENER));
@@ -309,10 +312,27 @@ crd_status crd_linear_make(crd_context* ctx, const crd_design* design, int k, cr
         least_norm(m, k, design->degree, point, a);
         break;
     case CRD_METHOD_WIENER:
-        CRD_TRY(wiener(ctx, design, k, a));
+        CRD_TRY(wiener(ctx, design->bands, design->band_count, design->noise, k, m, a));
         break;
     }
     *out = (crd_linear){.m = m, .k = k, .a = a, .A = A};
+    return CRD_OK;
+fail:
+    crdi_free(ctx, a);
+    return st;
+}
+
+crd_status crd_linear_wiener(crd_context* ctx, int k, int m, const crd_band* bands, int n,
+                             double noise, crd_linear* out)
+{
+    crd_status st = CRD_OK;
+    double* a = NULL;
+    CRD_TRY(check_int_range(ctx, "k", k, 0, CRD_LATENCY_MAX));
+    CRD_TRY(check_wiener(ctx, m, bands, n, noise));
+    a = new_weights(ctx, m);
+    if (!a) { return CRD_E_MEMORY; }
+    CRD_TRY(wiener(ctx, bands, n, noise, k, m, a));
+    *out = (crd_linear){.m = m, .k = k, .a = a, .A = a + m};
     return CRD_OK;
 fail:
     crdi_free(ctx, a);

@@ -3,11 +3,16 @@
 
 #include "coupling/adaptive.h"
 
-enum { HOLD, SHORT_WIENER, LONG_WIENER, FAST_LEARNER, SLOW_LEARNER }; // the experts
-enum { REFRESH = 10, SHORT = 9, LONG = 25, SLOW = 60 };
+enum { HOLD, SHORT_WIENER, LONG_WIENER, SHORT_LEARNER, LONG_LEARNER }; // the experts
+enum { REFRESH = 10, REVIEW = 5, FIRST_REVIEW = 7 };                   // samples
+enum { SHORT = 9, LONG = 25, LONGEST = 60 };                           // taps
+static const double window = 400, ridge = 1e-3;                        // of what learns
 static const double forget = 0.95; // of an expert's errors, per step
 static const double forget_record = 0.99;
-static const double sharpness = 2.0; // how much better an expert has to be to be heard alone
+static const double forget_products = 0.997;
+static const double sharpness = 2; // how much better an expert has to be to be heard alone
+static const double room = 2;      // nobody may say more than this multiple of the largest swing,
+static const double forget_swing = 0.99; // whose memory is this long
 
 static crd_status wiener_table(crd_context* ctx, int k_max, int taps, crd_linear** out)
 {
@@ -22,14 +27,17 @@ static crd_status wiener_table(crd_context* ctx, int k_max, int taps, crd_linear
 crd_status crdi_mixture_init(crdi_mixture* x, crd_context* ctx, int k_max)
 {
     crd_status st = CRD_OK;
+    const size_t rows = (size_t)k_max + 1;
     *x = (crdi_mixture){.k_max = k_max, .rows = k_max + 1};
     CRD_TRY(wiener_table(ctx, k_max, SHORT, &x->short_wiener));
     CRD_TRY(wiener_table(ctx, k_max, LONG, &x->long_wiener));
-    CRD_TRY(crdi_learner_init(&x->fast, ctx, LONG, k_max, 300, 1e-3, x->long_wiener));
-    CRD_TRY(crdi_learner_init(&x->slow, ctx, SLOW, k_max, 600, 1e-3, x->long_wiener));
-    x->said = crdi_new_array(ctx, (size_t)x->rows * CRDI_EXPERTS, sizeof *x->said);
-    x->said_for = crdi_new_array(ctx, (size_t)x->rows, sizeof *x->said_for);
-    if (!x->said || !x->said_for) { return CRD_E_MEMORY; }
+    CRD_TRY(
+        crdi_learner_init(&x->learner, ctx, LONGEST, LONG, k_max, window, ridge, x->long_wiener));
+    x->swing = crdi_new_array(ctx, rows, sizeof *x->swing);
+    x->said = crdi_new_array(ctx, rows * CRDI_EXPERTS, sizeof *x->said);
+    x->told = crdi_new_array(ctx, rows * 2, sizeof *x->told);
+    x->said_for = crdi_new_array(ctx, rows, sizeof *x->said_for);
+    if (!x->swing || !x->said || !x->told || !x->said_for) { return CRD_E_MEMORY; }
     crdi_mixture_reset(x);
 fail:
     return st;
@@ -39,38 +47,94 @@ void crdi_mixture_clear(crdi_mixture* x, crd_context* ctx)
 {
     crdi_table_free(ctx, x->short_wiener, x->k_max);
     crdi_table_free(ctx, x->long_wiener, x->k_max);
-    crdi_learner_clear(&x->fast, ctx);
-    crdi_learner_clear(&x->slow, ctx);
+    crdi_learner_clear(&x->learner, ctx);
+    crdi_free(ctx, x->swing);
     crdi_free(ctx, x->said);
+    crdi_free(ctx, x->told);
     crdi_free(ctx, x->said_for);
 }
 
 void crdi_mixture_reset(crdi_mixture* x)
 {
-    crdi_learner_reset(&x->fast);
-    crdi_learner_reset(&x->slow);
+    crdi_learner_reset(&x->learner);
     memset(x->loss, 0, sizeof x->loss);
     memset(x->record, 0, sizeof x->record);
-    x->newest = 0;
+    memset(x->products, 0, sizeof x->products);
+    x->share = 0; // the experts have to show what they can
+    x->newest = x->judged = 0;
     for (int i = 0; i < x->rows; i++) {
         x->said_for[i] = -1;
+        x->swing[i] = 0;
     }
 }
 
 int crdi_mixture_reach(const crdi_mixture* x)
 {
-    return crdi_learner_reach(&x->slow);
+    return x->rows > LONGEST ? x->rows : LONGEST;
 }
+
+// ---- the judge ---------------------------------------------------------------------------------
+
+enum { YY, HH, EE, YH, YE, HE }; // signal, hold, experts
+
+// Square of the combined error of Sprague and Geers that the mixture would have had with this share
+// of the experts. Least squares alone is a bad advisor: where there is little to predict it says
+// little, and that is a loss of amplitude.
+static double combined_error(const double* s, double share)
+{
+    const double pi = 3.14159265358979323846, hold = 1 - share;
+    const double ee = hold * hold * s[HH] + 2 * hold * share * s[HE] + share * share * s[EE];
+    const double ye = hold * s[YH] + share * s[YE];
+    if (!(ee > 0)) { return HUGE_VAL; }
+    const double M = sqrt(s[YY] / ee) - 1;
+    const double P = acos(crdi_clamp(ye / sqrt(s[YY] * ee), -1, 1)) / pi;
+    return M * M + P * P;
+}
+
+static void review(crdi_mixture* x)
+{
+    enum { PARTS = 8 };
+    const double bonus = 0.04; // for the experts: chance shall not decide
+    const double follow = 0.67;
+    double best = HUGE_VAL, share = 0;
+    for (int i = 0; i <= PARTS; i++) {
+        const double s = (double)i / PARTS;
+        const double error = combined_error(x->products, s) * (1 + bonus * (1 - s));
+        if (error <= best) {
+            best = error;
+            share = s;
+        }
+    }
+    x->share += follow * (share - x->share);
+}
+
+static void remember_products(crdi_mixture* x, double y, double hold, double experts)
+{
+    const double product[] = {y * y,    hold * hold, experts * experts,
+                              y * hold, y * experts, hold * experts};
+    for (int i = 0; i < 6; i++) {
+        x->products[i] = forget_products * x->products[i] + product[i];
+    }
+}
+
+// ---- the experts -------------------------------------------------------------------------------
 
 void crdi_mixture_push(crdi_mixture* x, const double* y, double lift)
 {
-    crdi_learner_push(&x->fast, y);
-    crdi_learner_push(&x->slow, y);
+    if (!(y[0] * y[0] < 1e280 && lift * lift < 1e280)) { // squares would be no numbers
+        crdi_mixture_reset(x);
+        return;
+    }
+    crdi_learner_push(&x->learner, y);
     x->newest++;
     if (lift != 0) { // what was said before the jump was said of the level before it
         for (int i = 0; i < x->rows * CRDI_EXPERTS; i++) {
             x->said[i] += lift;
         }
+    }
+    for (int k = 1; k <= x->k_max; k++) {
+        const double change = fabs(y[0] - y[k]), before = forget_swing * x->swing[k];
+        x->swing[k] = change > before ? change : before;
     }
     const int row = (int)(x->newest % x->rows);
     if (x->said_for[row] != x->newest) { return; }
@@ -79,6 +143,10 @@ void crdi_mixture_push(crdi_mixture* x, const double* y, double lift)
         x->loss[e] = forget * x->loss[e] + error * error;
         x->record[e] = forget_record * x->record[e] + error * error;
     }
+    // The judge hears what was really told: where jumps are frequent, that they cannot be foreseen
+    // is a property of the signal.
+    remember_products(x, y[0], x->told[2 * row], x->told[2 * row + 1]);
+    if (++x->judged % REVIEW == 0 && x->judged > FIRST_REVIEW) { review(x); }
 }
 
 static double worse_by(double loss, double best)
@@ -86,31 +154,47 @@ static double worse_by(double loss, double best)
     return loss > best ? fmin((loss - best) / best, 1e3) : 0; // best = 0: infinitely
 }
 
-double crdi_mixture_predict(crdi_mixture* x, const double* y, int k)
+// Returns how far the experts together are from the hold.
+static double weigh(const crdi_mixture* x, const double* said)
 {
-    const double said[CRDI_EXPERTS] = {
-        y[0],
-        crdi_dot(SHORT, x->short_wiener[k].a, y),
-        crdi_dot(LONG, x->long_wiener[k].a, y),
-        crdi_dot(LONG, crdi_learner_weights(&x->fast, k, REFRESH), y),
-        crdi_dot(SLOW, crdi_learner_weights(&x->slow, k, REFRESH), y),
-    };
     double best = x->loss[0], best_record = x->record[0], sum = 0, weights = 0;
     for (int e = 1; e < CRDI_EXPERTS; e++) {
-        best = fmin(best, x->loss[e]);
-        best_record = fmin(best_record, x->record[e]);
+        best = x->loss[e] < best ? x->loss[e] : best;
+        best_record = x->record[e] < best_record ? x->record[e] : best_record;
     }
     for (int e = 0; e < CRDI_EXPERTS; e++) {
         double doubt = worse_by(x->loss[e], best);
         // The hold is right at every turn of a signal, which is luck: its long record counts, too.
         if (e == HOLD) { doubt += worse_by(x->record[e], best_record); }
         const double w = exp(-sharpness * doubt);
-        sum += w * (said[e] - y[0]);
+        sum += w * (said[e] - said[HOLD]);
         weights += w;
     }
+    return weights > 0 ? sum / weights : 0;
+}
+
+double crdi_mixture_predict(crdi_mixture* x, const double* y, int k)
+{
+    if (k == 0) { return y[0]; }
+    const double* v = crdi_learner_tame(&x->learner, y);
+    const double* learned = crdi_learner_weights(&x->learner, k, REFRESH);
+    double said[CRDI_EXPERTS] = {
+        y[0],
+        crdi_dot(SHORT, x->short_wiener[k].a, v),
+        crdi_dot(LONG, x->long_wiener[k].a, v),
+        crdi_dot(LONG, &x->learner.a_few[k * LONG], v),
+        crdi_dot(LONGEST, learned, v),
+    };
+    const double most = room * x->swing[k];
+    for (int e = 1; e < CRDI_EXPERTS; e++) {
+        said[e] = crdi_clamp(said[e], y[0] - most, y[0] + most);
+    }
+    const double change = weigh(x, said);
     const int64_t target = x->newest + k;
     const int row = (int)(target % x->rows);
     memcpy(&x->said[row * CRDI_EXPERTS], said, sizeof said);
+    x->told[2 * row] = y[0];
+    x->told[2 * row + 1] = y[0] + change;
     x->said_for[row] = target;
-    return weights > 0 ? y[0] + sum / weights : y[0];
+    return y[0] + x->share * change;
 }

@@ -34,7 +34,7 @@ crd_status crdi_options_check(crd_context* ctx, const crd_coupling_options* o)
                          "one of crd_detection"));
     CRD_TRY(check_number(ctx, "reaction", o->reaction, o->reaction <= CRD_REACT_REBASE,
                          "one of crd_reaction"));
-    if (o->algorithm == CRD_ALGORITHM_LEARNING) {
+    if (o->algorithm == CRD_ALGORITHM_LEARNING || o->algorithm == CRD_ALGORITHM_RLS) {
         CRD_TRY(check_number(ctx, "learning_taps", o->learning_taps,
                              o->learning_taps >= 2 && o->learning_taps <= 128, "2 .. 128"));
         CRD_TRY(check_number(ctx, "learning_window", o->learning_window,
@@ -97,4 +97,39 @@ int crdi_table_taps(const crd_linear* table, int k_max)
         if (table[k].m > m) { m = table[k].m; }
     }
     return m;
+}
+
+bool crdi_table_sloped(const crd_linear* table, const crd_coupling_options* o)
+{
+    for (int k = 0; k <= o->k_max && o->reconstruction != CRD_RECONSTRUCT_HOLD; k++) {
+        for (int i = 0; i < table[k].m; i++) {
+            if (table[k].A[i] != 0) { return true; }
+        }
+    }
+    return false;
+}
+
+bool crdi_table_moderate(const crd_linear* table, int k_max)
+{
+    double largest = 0;
+    for (int k = 0; k <= k_max; k++) {
+        double sum = 0;
+        for (int i = 0; i < table[k].m; i++) {
+            sum += fabs(table[k].a[i]) + fabs(table[k].A[i]);
+        }
+        largest = fmax(largest, sum);
+    }
+    return largest < 1e40; // samples are below 1e250, re-based ones a few powers above
+}
+
+double crdi_dot_tail(int n, const double* a, const double* y)
+{
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    for (int i = 0; i < n; i += 4) {
+        s0 += a[i] * y[i];
+        s1 += a[i + 1] * y[i + 1];
+        s2 += a[i + 2] * y[i + 2];
+        s3 += a[i + 3] * y[i + 3];
+    }
+    return (s0 + s1) + (s2 + s3);
 }

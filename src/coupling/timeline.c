@@ -4,7 +4,6 @@
 
 // So many samples in a row from before the history, without time stamps: the partner began anew.
 enum { RESTART_AFTER = 16 };
-static const int64_t largest_number = INT64_C(1) << 61;
 
 void crdi_timeline_init(crdi_timeline* tl, double step, double start_time)
 {
@@ -30,7 +29,7 @@ static int64_t steps_of(const crdi_timeline* tl, double seconds)
 
 static int64_t bounded(int64_t sequence)
 {
-    return sequence < largest_number ? sequence : largest_number;
+    return sequence < CRDI_NUMBER_MAX ? sequence : CRDI_NUMBER_MAX;
 }
 
 void crdi_timeline_start(crdi_timeline* tl, double stamp, int64_t sequence)
@@ -44,7 +43,7 @@ void crdi_timeline_start(crdi_timeline* tl, double stamp, int64_t sequence)
 }
 
 crdi_place crdi_timeline_place(crdi_timeline* tl, double stamp, int64_t sequence, int64_t past,
-                               int capacity, int64_t* steps)
+                               int64_t capacity, int64_t* steps)
 {
     const bool known = isfinite(stamp);
     const int64_t ahead = sequence >= 0 ? bounded(sequence) - tl->sequence
@@ -54,6 +53,8 @@ crdi_place crdi_timeline_place(crdi_timeline* tl, double stamp, int64_t sequence
     *steps = ahead > 0 ? ahead : -ahead;
     if (ahead > 0) { return CRDI_PLACE_NEW; }
     if (*steps < capacity && *steps < past) { return CRDI_PLACE_OLD; }
+    if (tl->outdated_at != tl->sequence) { tl->outdated = 0; }
+    tl->outdated_at = tl->sequence;
     tl->outdated++;
     const bool anew =
         (known && stamp > tl->stamp) || (sequence >= 0 && tl->outdated >= RESTART_AFTER);

@@ -10,7 +10,8 @@ crd_training crd_training_defaults(void)
                           .hold_out = 0.2,
                           .freeze_biases = true,
                           .drop_after_jump = true,
-                          .seed = 1};
+                          .seed = 1,
+                          .protect = 1.5};
 }
 
 crd_learn_server_options crd_learn_server_defaults(void)

@@ -99,7 +99,7 @@ static crd_status bind_member(crd_master* m, crdi_member* p, int32_t* list, cons
         crdi_link* k = &m->links[outgoing[i]];
         k->from_position = position[k->from_variable];
         k->from_slot = p->out->offsets[k->from_position] + k->from_element;
-        p->feeds_curve = p->feeds_curve || k->order > 0;
+        p->feeds_curve = p->feeds_curve || (k->order > 0 && !k->spec->coupling);
     }
     if (p->slope_order > u->info.max_input_order) { p->slope_order = u->info.max_input_order; }
     u->input_order = p->slope_order;

@@ -31,8 +31,12 @@ typedef struct {
     int32_t index, element; // element -1: the whole variable
 } end;
 
-// "file:line: " for messages, "" if it came from nowhere.
-static const char* where(crd_place p, char* buffer, size_t size)
+const char* crdi_type_name(int type)
+{
+    return types[type];
+}
+
+const char* crdi_where(crd_place p, char* buffer, size_t size)
 {
     buffer[0] = 0;
     if (p.file && p.file[0]) {
@@ -51,7 +55,7 @@ static crd_status resolve_end(crd_master* m, int unit, const char* text, crd_pla
     out->unit = m->members[unit].unit;
     crd_status st = crd_unit_resolve(out->unit, m->ctx, text, &out->index, &out->element);
     if (st < 0) {
-        where(place, at, sizeof at);
+        crdi_where(place, at, sizeof at);
         at[strlen(at) > 2 ? strlen(at) - 2 : 0] = 0; // crdi_fail_in puts its own colon
         return at[0] ? crdi_fail_in(m->ctx, st, "%s", at) : st;
     }
@@ -70,12 +74,12 @@ static crd_status check_causality(crd_master* m, const crd_connection_spec* c, c
     if (source == CRD_INPUT || source == CRD_INDEPENDENT) {
         return crdi_fail(
             m->ctx, CRD_E_RANGE, "%sconnection from %s.%s: it is %s, expected an output",
-            where(c->place, at, sizeof at), from->unit->name, c->from, causalities[source]);
+            crdi_where(c->place, at, sizeof at), from->unit->name, c->from, causalities[source]);
     }
     const bool tunable = target == CRD_PARAMETER && to->variable->variability == CRD_TUNABLE;
     if (target != CRD_INPUT && !tunable) {
         return crdi_fail(m->ctx, CRD_E_RANGE, "%sconnection to %s.%s: it is %s, expected an input",
-                         where(c->place, at, sizeof at), to->unit->name, c->to,
+                         crdi_where(c->place, at, sizeof at), to->unit->name, c->to,
                          causalities[target]);
     }
     return CRD_OK;
@@ -89,7 +93,7 @@ static crd_status check_types(crd_master* m, const crd_connection_spec* c, const
     const bool bytes = crd_type_kind(a) == CRD_BYTES || crd_type_kind(b) == CRD_BYTES;
     if (a == CRD_CLOCK || b == CRD_CLOCK || (bytes && a != b)) {
         return crdi_fail(m->ctx, CRD_E_RANGE, "%s%s.%s is %s and cannot be connected to %s.%s, %s",
-                         where(c->place, at, sizeof at), from->unit->name, c->from, types[a],
+                         crdi_where(c->place, at, sizeof at), from->unit->name, c->from, types[a],
                          to->unit->name, c->to, types[b]);
     }
     bool changes = c->has_transformation || c->map_count > 0;
@@ -99,7 +103,7 @@ static crd_status check_types(crd_master* m, const crd_connection_spec* c, const
     if (bytes && changes) {
         return crdi_fail(m->ctx, CRD_E_RANGE,
                          "%sgain and offset or a map make no sense between %s variables",
-                         where(c->place, at, sizeof at), types[a]);
+                         crdi_where(c->place, at, sizeof at), types[a]);
     }
     const uint32_t na = from->element < 0 ? from->variable->size : 1;
     const uint32_t nb = to->element < 0 ? to->variable->size : 1;
@@ -107,7 +111,7 @@ static crd_status check_types(crd_master* m, const crd_connection_spec* c, const
         return crdi_fail(m->ctx, CRD_E_RANGE,
                          "%s%s.%s has %u elements and %s.%s has %u: connect single elements as "
                          "name[1]",
-                         where(c->place, at, sizeof at), from->unit->name, c->from, na,
+                         crdi_where(c->place, at, sizeof at), from->unit->name, c->from, na,
                          to->unit->name, c->to, nb);
     }
     return CRD_OK;
@@ -148,7 +152,7 @@ static crd_status fail_units(const route* r, const measure* a, const measure* b)
 {
     char at[512];
     const crd_connection_spec* c = r->spec;
-    where(c->place, at, sizeof at);
+    crdi_where(c->place, at, sizeof at);
     if (c->via_count == 0) {
         return crdi_fail(r->m->ctx, CRD_E_RANGE,
                          "%s%s.%s is in '%s' and %s.%s in '%s': these cannot be converted; "
@@ -180,7 +184,7 @@ static crd_status convert_units(route* r, const measure* a, const measure* b)
     r->gain *= factor;
     r->offset = factor * r->offset + shift;
     crdi_log(r->m->log, CRD_LOG_INFO, "%s%s.%s [%s] -> %s.%s [%s]: converted with factor %g%s",
-             where(r->spec->place, at, sizeof at), r->from.unit->name, r->spec->from, a->name,
+             crdi_where(r->spec->place, at, sizeof at), r->from.unit->name, r->spec->from, a->name,
              r->to.unit->name, r->spec->to, b->name, factor, shift != 0 ? " and offset" : "");
     return CRD_OK;
 }
@@ -218,7 +222,7 @@ static crd_status make_route(route* r, const crdi_chain** chain)
     r->gain = 1;
     if (!crdi_chain_needed(r->spec)) { return collapse(r); }
     char at[512];
-    where(r->spec->place, at, sizeof at);
+    crdi_where(r->spec->place, at, sizeof at);
     return crdi_chain_create(
         r->m, &(crdi_chain_ends){r->spec, r->from.unit, r->to.unit, r->from.index, r->to.index, at},
         chain);
@@ -257,7 +261,8 @@ static crd_status connect_one(crd_master* m, const crd_connection_spec* c)
             .offset = r.offset,
             .transform = r.transform,
             .chain = chain,
-            .order = curve ? (int)c->extrapolation : 0,
+            .order = curve ? (c->coupling ? 1 : (int)c->extrapolation) : 0,
+            .couple = c->coupling ? m->couple_count++ : -1, // in the order of writing
             .spec = c,
         };
     }
@@ -285,7 +290,7 @@ static crd_status check_one_source(crd_master* m)
             return crdi_fail(
                 m->ctx, CRD_E_RANGE,
                 "%s%s.%s has two sources, %s.%s (line %d) and %s.%s: an input takes one",
-                where(b->spec->place, at, sizeof at), m->members[b->to_member].unit->name,
+                crdi_where(b->spec->place, at, sizeof at), m->members[b->to_member].unit->name,
                 b->spec->to, m->members[a->from_member].unit->name, a->spec->from,
                 a->spec->place.line, m->members[b->from_member].unit->name, b->spec->from);
         }

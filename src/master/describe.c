@@ -152,6 +152,38 @@ static void put_end(const crd_master* m, crdi_text* t, const char* name, int uni
     crdi_free(m->ctx, whole);
 }
 
+static void put_coupling(crd_master* m, crdi_text* t, const crdi_link* k)
+{
+    key(t, "coupling");
+    if (!k || !k->spec->coupling) {
+        crdi_text_add(t, "null");
+        return;
+    }
+    const crdi_couple* c = &m->couples[k->couple];
+    const crd_channel_spec* h = c->channel;
+    crdi_text_add(t, "{");
+    text(t, "algorithm", c->taps[0].label);
+    number(t, "step", c->interval);
+    number(t, "latency", c->taps[0].latency);
+    key(t, "shadows");
+    crdi_text_add(t, "[");
+    for (int i = 1; i < c->tap_count; i++) {
+        crdi_text_add(t, i > 1 ? ", " : "");
+        crdi_text_json(t, c->taps[i].label);
+    }
+    crdi_text_add(t, "]");
+    key(t, "channel");
+    crdi_text_add(t, h ? "{" : "null}");
+    if (!h) { return; }
+    number(t, "delay", h->delay);
+    number(t, "jitter", h->jitter);
+    number(t, "loss", h->loss);
+    integer(t, "burst", h->burst);
+    number(t, "duplicate", h->duplicate);
+    key(t, "seed");
+    crdi_text_add(t, "%llu}}", (unsigned long long)h->seed);
+}
+
 static crd_status put_connections(crd_master* m, crdi_text* t)
 {
     static const char* const orders[] = {"hold", "linear", "quadratic"};
@@ -169,10 +201,11 @@ static crd_status put_connections(crd_master* m, crdi_text* t)
         put_end(m, t, "to", c->to_unit, c->to);
         const crd_unit* to = m->members[c->to_unit].unit;
         text_or_null(t, "unit", k ? to->info.variables[k->to_variable].unit : NULL);
-        text(t, "extrapolation", orders[k ? k->order : 0]);
+        text(t, "extrapolation", orders[k && !c->coupling ? k->order : 0]);
         number(t, "gain", k ? k->gain : 1);
         number(t, "offset", k ? k->offset : 0);
         boolean(t, "mapped", k && k->chain);
+        put_coupling(m, t, k);
         crdi_text_add(t, "}");
     }
     crdi_free(m->ctx, (void*)of);
@@ -292,6 +325,50 @@ static void put_loop(crdi_text* t, const crd_loop_report* l)
     boolean(t, "converged", l->converged);
 }
 
+static void put_tap(crdi_text* t, const crd_tap_report* r)
+{
+    text(t, "algorithm", r->label);
+    integer(t, "scored", r->scored);
+    number(t, "C", 100 * r->metrics.C); // %
+    number(t, "M", 100 * r->metrics.M);
+    number(t, "P", 100 * r->metrics.P);
+    number(t, "rms", r->metrics.rms);
+    number(t, "worst", r->metrics.worst);
+}
+
+static void put_coupled(crdi_text* t, const crd_coupling_report* r)
+{
+    const crd_coupling_counts* n = &r->taps[0].counts;
+    text(t, "from", r->from);
+    text(t, "to", r->to);
+    number(t, "step", r->step);
+    put_tap(t, &r->taps[0]);
+    number(t, "k_mean", r->k_mean);
+    integer(t, "k_max", r->k_max);
+    integer(t, "sent", r->sent);
+    integer(t, "lost", r->lost);
+    integer(t, "repeated", r->repeated);
+    integer(t, "filled", n->filled);
+    integer(t, "late", n->late);
+    integer(t, "too_late", n->too_late);
+    integer(t, "duplicates", n->duplicates);
+    integer(t, "not_finite", n->not_finite);
+    integer(t, "beyond", n->beyond);
+    integer(t, "jumps", n->jumps);
+    integer(t, "restarts", n->restarts);
+    integer(t, "swaps", n->swaps);
+    integer(t, "rollbacks", n->rollbacks);
+    key(t, "shadows");
+    crdi_text_add(t, "[");
+    for (int i = 1; i < r->tap_count; i++) {
+        crdi_text_add(t, i > 1 ? ", {" : "{");
+        put_tap(t, &r->taps[i]);
+        crdi_text_add(t, "}");
+    }
+    crdi_text_add(t, "]");
+    text(t, "hint", r->hint);
+}
+
 static const char* end_text(const crd_master* m)
 {
     static const char* const ends[] = {
@@ -334,6 +411,14 @@ crd_status crd_master_describe_verdict(crd_master* m, crdi_text* out)
         crdi_text_add(t, "}");
     }
     crdi_text_add(t, "]");
+    key(t, "couplings");
+    crdi_text_add(t, "[");
+    for (int i = 0; i < r->coupling_count; i++) {
+        open_item(t, i);
+        put_coupled(t, &r->couplings[i]);
+        crdi_text_add(t, "}");
+    }
+    crdi_text_add(t, "]");
     pthread_mutex_lock(&m->ear);
     integer(t, "warnings", m->warnings);
     pthread_mutex_unlock(&m->ear);
@@ -342,8 +427,8 @@ crd_status crd_master_describe_verdict(crd_master* m, crdi_text* out)
     return complete ? CRD_OK : crdi_fail(m->ctx, CRD_E_MEMORY, "out of memory for the verdict");
 }
 
-// What may still grow: the numbers, each at most 24 digits, the message and the name of a unit, of
-// which a byte takes at most six.
+// What may still grow: the numbers, each at most 24 digits, the message, the name of a unit and the
+// hints, of which a byte takes at most six.
 crd_status crdi_master_reserve_verdict(crd_master* m)
 {
     size_t longest = 0;
@@ -353,8 +438,13 @@ crd_status crdi_master_reserve_verdict(crd_master* m)
     }
     const crd_status st = crd_master_describe_verdict(m, &m->verdict);
     if (st < 0) { return st; }
-    const size_t numbers = 24 * (16 + 8 * (size_t)m->member_count);
-    const size_t need = m->verdict.length + numbers + 6 * (sizeof m->message + longest) + 256;
+    size_t numbers = 24 * (16 + 8 * (size_t)m->member_count), hints = 0;
+    for (int i = 0; i < m->couple_count; i++) {
+        numbers += 24 * (24 + 6 * (size_t)m->couples[i].tap_count);
+        hints += sizeof m->couples[i].hint;
+    }
+    const size_t need =
+        m->verdict.length + numbers + 6 * (sizeof m->message + longest + hints) + 256;
     char* grown = crdi_grow(m->ctx, m->verdict.data, &m->verdict.capacity, need, 1);
     if (!grown) { return CRD_E_MEMORY; }
     m->verdict.data = grown;

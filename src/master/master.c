@@ -53,6 +53,7 @@ crd_status crd_master_create(crd_context* ctx, const crd_system* sys, const crd_
     CRD_TRY(open_units(m));
     CRD_TRY(crdi_master_connect(m));
     CRD_TRY(crdi_master_plan_grid(m));
+    CRD_TRY(crdi_master_plan_couples(m));
     CRD_TRY(crdi_master_bind(m));
     CRD_TRY(crdi_master_plan_phases(m));
     CRD_TRY(crdi_master_plan_lists(m));
@@ -112,6 +113,7 @@ void crd_master_destroy(crd_master* m)
         destroy_members(m);
     }
     crd_unit_store_destroy(m->store);
+    crdi_master_free_couples(m);
     crd_context_destroy(m->log);
     pthread_mutex_destroy(&m->ear);
     crd_context* ctx = m->ctx;
@@ -200,6 +202,7 @@ static crd_status initialize(crd_master* m)
     CRD_TRY(crdi_master_open_results(m));
     CRD_TRY(start_threads(m));
     m->started = true;
+    crdi_master_couple(m);
     if (m->recorder) { CRD_TRY(crdi_master_record(m)); }
     crdi_master_look_for_end(m);
 fail:
@@ -289,6 +292,7 @@ crd_status crd_master_finish(crd_master* m)
 {
     if (!m->initialized || m->finished) { return CRD_OK; }
     m->finished = true;
+    crdi_master_warn_couples(m);
     // The record first: a unit may still crash in its terminate.
     const crd_status st = crdi_master_close_results(m);
     crd_status ended = CRD_OK;
@@ -438,6 +442,7 @@ const crd_master_report* crd_master_get_report(crd_master* m)
     for (int i = 0; m->unit_reports && i < m->member_count; i++) {
         report_unit(m, &m->members[i], &m->unit_reports[i]);
     }
+    crdi_master_report_couples(m);
     *r = (crd_master_report){
         .end = m->end,
         .end_unit = m->end_member >= 0 ? m->members[m->end_member].unit->name : "",
@@ -453,6 +458,8 @@ const crd_master_report* crd_master_get_report(crd_master* m)
         .unit_count = m->unit_reports ? m->member_count : 0,
         .loops = m->loops,
         .loop_count = m->loop_count,
+        .couplings = m->coupling_reports,
+        .coupling_count = m->couple_count,
         .rows = m->recorder ? crd_recorder_rows(m->recorder) : 0,
         .results = m->sys->results.path ? m->sys->results.path : "",
     };

@@ -1,6 +1,7 @@
 // The master's inside. What a run is (units, links, schedule) is worked out by create and const
 // afterwards; what changes is marked "run:".
 #pragma once
+#include "cardan/learn.h"
 #include "cardan/master.h"
 #include "cardan/results.h"
 
@@ -9,7 +10,7 @@
 
 typedef struct crdi_pool crdi_pool;
 
-enum { CRDI_EARLY = 24 }; // warnings that are kept until there is a record
+enum { CRDI_EARLY = 24 };  // warnings that are kept until there is a record
 enum { CRDI_HEARD = 320 }; // bytes of a text for the record, which cuts it at a whole character
 
 /// A polynomial through the last samples of a source, order 0 to 2, Newton form.
@@ -24,6 +25,70 @@ typedef struct crdi_curve {
     int count;         // run: samples so far, at most order + 1
     double t[3], y[3]; // run: newest first
 } crdi_curve;
+
+/// A value of a coupling that can be recorded.
+typedef struct crdi_coupled {
+    const char* name; // "shaft.M.coupling.error"
+    const void* from; // double or int64_t
+    crd_type type;
+    const char* unit;
+    const char* description;
+    const crd_label* labels; // (label_count)
+    int label_count;
+} crdi_coupled;
+
+/// A coupling element at an input: the one in use, or a shadow that is only scored.
+typedef struct crdi_tap {
+    crd_element* description; // owns the label
+    crd_coupling* element;
+    crd_learn_client* learn; // NULL: it does not learn
+    double latency;          // known, s; NaN: time stamps say it
+    const char* label;
+    double estimate, error; // run: of the newest evaluation; error NaN: the truth is not known
+    double* made;           // run: (ring) estimate for macro step q at place q % ring
+    int64_t* made_for;      // run: (ring) q, -1: none, or scored
+    int64_t newest;         // run: macro step of the newest sample, -1
+    crd_score score;        // run
+} crdi_tap;
+
+/// A sample on its way.
+typedef struct crdi_flight {
+    double arrival, stamp, value;
+    int64_t sequence, order; // number of the sample; order of sending
+} crdi_flight;
+
+/// A connection with a coupling: source -> channel -> elements -> input. All of it on the cycle
+/// thread.
+typedef struct crdi_couple {
+    const crd_connection_spec* spec;
+    const char *from_name, *to_name;
+    const double* from; // in the source's outputs
+    double* to;         // in the target's inputs
+    double* slope;      // in the target's derivatives, NULL: it takes values only
+    double gain, offset;
+    int source, target;              // members
+    double interval;                 // s between two samples, the macro step of the elements
+    int64_t every;                   // the same in ticks
+    bool truth;                      // the source's output is the signal itself, undelayed
+    const crd_channel_spec* channel; // NULL: none
+    uint64_t seed;
+    double burst_chance; // of a sample that is not in a burst to begin one
+    crdi_tap* taps;      // the one in use, then the shadows
+    int tap_count, ring;
+
+    crdi_flight* flights; // run: a heap, the next to arrive on top
+    int flight_count, flight_capacity;
+    int64_t sent, lost, repeated;  // run
+    int burst_left;                // run: samples that will still be lost
+    double start_value;            // run: until the first sample is there
+    bool arrived;                  // run
+    int64_t k, jump, active;       // run: of the newest evaluation
+    int64_t k_sum, k_count, k_max; // run
+    crdi_coupled* signals;         // for the record
+    int signal_count;
+    crd_tap_report* tap_reports;
+    char hint[CRDI_HEARD];
+} crdi_couple;
 
 /// One element that passes as it is, or as gain * x + offset.
 typedef struct crdi_copy {
@@ -128,6 +193,7 @@ typedef struct crdi_link {
     int order;
     bool early; // by the schedule
     int phase;
+    int couple; // index of its coupling, -1: none; with one, order 1 asks for its slope
     const crd_connection_spec* spec;
 } crdi_link;
 
@@ -136,6 +202,7 @@ typedef struct crdi_signal {
     const char* name;
     int member;
     int32_t variable, element;
+    const crdi_coupled* coupled; // instead of a variable, NULL: none
 } crdi_signal;
 
 /// Signals that are recorded at the same times.
@@ -173,6 +240,8 @@ struct crd_master {
     crdi_curve* curves;
     int curve_count;
     crdi_conversion* conversions;
+    crdi_couple* couples;
+    int couple_count;
     crdi_feed* feeds;
     crdi_phase* phases;
     int phase_count;
@@ -218,6 +287,7 @@ struct crd_master {
     crd_loop_report* loops;
     int loop_count;
     crd_unit_report* unit_reports;
+    crd_coupling_report* coupling_reports;
     crd_master_report report;
 
     crd_context* log;    // over ctx: lines pass crdi_master_hear; units' contexts come from it
@@ -240,6 +310,22 @@ struct crd_master {
 
 // connect.c: connections of the description to links, with all checks
 crd_status crdi_master_connect(crd_master* m);
+/// "file:line: " for messages, "" if it came from nowhere.
+const char* crdi_where(crd_place p, char* buffer, size_t size);
+/// "Float64"
+const char* crdi_type_name(int type);
+// couple_plan.c: connections with a coupling
+crd_status crdi_master_plan_couples(crd_master* m); // once the grid is there
+void crdi_master_free_couples(crd_master* m);
+/// What is known of a link once the values have their places.
+void crdi_couple_bind(crd_master* m, const crdi_link* k, const double* from, double* to,
+                      double* slope);
+// couple.c
+/// Samples, arrivals and estimates for the time m->n, before its row is recorded.
+void crdi_master_couple(crd_master* m);
+void crdi_master_report_couples(crd_master* m);
+/// Says what was not as it should be, once, at the end.
+void crdi_master_warn_couples(crd_master* m);
 // chain.c: connections with maps
 typedef struct crdi_chain_ends {
     const crd_connection_spec* spec;

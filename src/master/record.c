@@ -20,11 +20,9 @@ static const char* full_name(crd_master* m, const crd_unit* u, const crd_variabl
 }
 
 // `used` marks the patterns that match.
-static bool is_wanted(const crd_master* m, const crd_variable* v, const char* name, bool* used)
+static bool matches(const crd_master* m, const char* name, bool* used)
 {
     const crd_results_spec* r = &m->sys->results;
-    if (v->type == CRD_CLOCK || v->causality == CRD_INDEPENDENT) { return false; }
-    if (r->pattern_count == 0) { return v->causality == CRD_OUTPUT && v->alias_of < 0; }
     bool wanted = false;
     for (int i = 0; i < r->pattern_count; i++) {
         if (crdi_glob(r->patterns[i], name)) { wanted = used[i] = true; }
@@ -32,10 +30,29 @@ static bool is_wanted(const crd_master* m, const crd_variable* v, const char* na
     return wanted;
 }
 
+static bool is_wanted(const crd_master* m, const crd_variable* v, const char* name, bool* used)
+{
+    if (v->type == CRD_CLOCK || v->causality == CRD_INDEPENDENT) { return false; }
+    if (m->sys->results.pattern_count == 0) {
+        return v->causality == CRD_OUTPUT && v->alias_of < 0;
+    }
+    return matches(m, name, used);
+}
+
 // In a single FMU with --input, the recording that feeds it is not a result.
 static bool is_hidden(const crd_master* m, int member)
 {
     return m->sys->single && member > 0;
+}
+
+static crd_status add_signal(crd_master* m, size_t* capacity, crdi_signal signal)
+{
+    crdi_signal* s =
+        crdi_grow(m->ctx, m->signals, capacity, (size_t)m->signal_count + 1, sizeof *s);
+    if (!s) { return CRD_E_MEMORY; }
+    m->signals = s;
+    s[m->signal_count++] = signal;
+    return CRD_OK;
 }
 
 // The elements of one variable that are wanted. The name of an array stands for all of them.
@@ -53,20 +70,37 @@ static crd_status select_variable(crd_master* m, int member, int32_t variable, s
         if (!name) { return CRD_E_MEMORY; }
         const bool element = v->rank > 0 && is_wanted(m, v, name, used);
         if (!all && !element) { continue; }
-        crdi_signal* s =
-            crdi_grow(m->ctx, m->signals, capacity, (size_t)m->signal_count + 1, sizeof *s);
-        if (!s) { return CRD_E_MEMORY; }
-        m->signals = s;
-        s[m->signal_count++] = (crdi_signal){name, member, variable, (int32_t)e};
+        const crd_status st = add_signal(
+            m, capacity,
+            (crdi_signal){
+                .name = name, .member = member, .variable = variable, .element = (int32_t)e});
+        if (st < 0) { return st; }
     }
     return CRD_OK;
 }
 
-// All names of all variables, for a suggestion.
+// What couplings at the inputs of a member offer.
+static crd_status select_coupled(crd_master* m, int member, size_t* capacity, bool* used)
+{
+    for (int i = 0; i < m->couple_count; i++) {
+        const crdi_couple* c = &m->couples[i];
+        for (int k = 0; c->target == member && k < c->signal_count; k++) {
+            const crdi_coupled* x = &c->signals[k];
+            if (m->sys->results.pattern_count && !matches(m, x->name, used)) { continue; }
+            const crd_status st = add_signal(
+                m, capacity, (crdi_signal){.name = x->name, .member = member, .coupled = x});
+            if (st < 0) { return st; }
+        }
+    }
+    return CRD_OK;
+}
+
+// All names of all variables and of what couplings offer, for a suggestion.
 typedef struct {
     crd_master* m;
     int member;
     int32_t variable;
+    int couple, signal;
 } names;
 
 static const char* next_name(void* user)
@@ -79,6 +113,10 @@ static const char* next_name(void* user)
             return n->m->sys->single ? name
                                      : crdi_arena_format(&n->m->arena, "%s.%s", u->name, name);
         }
+    }
+    for (; n->couple < n->m->couple_count; n->couple++, n->signal = 0) {
+        const crdi_couple* c = &n->m->couples[n->couple];
+        if (n->signal < c->signal_count) { return c->signals[n->signal++].name; }
     }
     return NULL;
 }
@@ -167,6 +205,7 @@ crd_status crdi_master_select_signals(crd_master* m)
         for (int32_t v = 0; v < n; v++) {
             CRD_TRY(select_variable(m, i, v, &capacity, used));
         }
+        if (!is_hidden(m, i)) { CRD_TRY(select_coupled(m, i, &capacity, used)); }
     }
     if (r->pattern_count && !m->signal_count) {
         st = fail_no_signal(m);
@@ -206,6 +245,7 @@ static crd_status bind_extras(crd_master* m, int member, int first, int signals,
     }
     int32_t count = 0;
     for (int i = first; i < first + signals; i++) {
+        if (m->signals[i].coupled) { continue; }
         const int32_t v = read_variable(p->unit, m->signals[i].variable);
         if (position[v] == -1) {
             position[v] = -2;
@@ -276,6 +316,12 @@ static crd_status bind_probes(crd_master* m)
         CRD_TRY(bind_extras(m, member, i, end - i, position, list));
         for (; i < end; i++) {
             const crdi_member* p = &m->members[member];
+            const crdi_coupled* x = m->signals[i].coupled;
+            if (x) {
+                probes[i] =
+                    (crdi_probe){.from = x->from, .signal = i, .kind = crd_type_kind(x->type)};
+                continue;
+            }
             const int32_t v = read_variable(p->unit, m->signals[i].variable);
             const crd_kind kind = crd_type_kind(p->unit->info.variables[v].type);
             probes[i] = (crdi_probe){
@@ -325,13 +371,24 @@ static crd_status make_columns(crd_master* m, crdi_arena* room, crd_recorder_opt
     for (int i = 0; i < m->signal_count; i++) {
         const crdi_signal* s = &m->signals[i];
         const crdi_member* p = &m->members[s->member];
+        const crdi_coupled* x = s->coupled;
+        if (x) {
+            columns[i] = (crd_column){.name = x->name,
+                                      .unit = x->unit,
+                                      .description = x->description,
+                                      .type = x->type,
+                                      .raster = p->raster,
+                                      .labels = x->labels,
+                                      .label_count = x->label_count};
+            continue;
+        }
         const crd_variable* v = &p->unit->info.variables[s->variable];
         columns[i] = (crd_column){.name = s->name,
                                   .unit = v->unit,
                                   .description = v->description,
                                   .type = (crd_type)v->type,
                                   .raster = p->raster};
-        if (i > 0 && s[-1].member == s->member && s[-1].variable == s->variable) {
+        if (i > 0 && s[-1].member == s->member && s[-1].variable == s->variable && !s[-1].coupled) {
             columns[i].labels = columns[i - 1].labels; // the next element of an array
             columns[i].label_count = columns[i - 1].label_count;
             continue;

@@ -264,7 +264,7 @@ static crd_status order_members(crd_master* m, int* order)
     if (!ranks || !component || !keep) { goto fail; }
 
     for (int i = 0; i < m->link_count; i++) {
-        keep[i] = true;
+        keep[i] = !m->links[i].spec->coupling; // that gives what is known when the step begins
     }
     CRD_TRY(member_graph(m, keep, &first, &edge));
     if (crdi_components(m->ctx, m->member_count, first, edge, component) < 0) {
@@ -276,7 +276,8 @@ static crd_status order_members(crd_master* m, int* order)
     }
     for (int i = 0; i < m->link_count; i++) {
         const crdi_link* k = &m->links[i];
-        keep[i] = component[k->from_member] == component[k->to_member] && feeds_through(m, k);
+        keep[i] =
+            keep[i] && component[k->from_member] == component[k->to_member] && feeds_through(m, k);
     }
     CRD_TRY(member_graph(m, keep, &first2, &edge2));
     if (crdi_components(m->ctx, m->member_count, first2, edge2, component) < 0) {
@@ -453,7 +454,10 @@ static void append_link(crd_master* m, const crdi_link* k, crdi_feed* f)
     const int to_type = b->unit->info.variables[k->to_variable].type;
     const void* from = crdi_slot(&a->outputs, crd_type_kind(from_type), k->from_slot);
     void* to = crdi_slot(&b->inputs, crd_type_kind(to_type), k->to_slot);
-    if (crd_type_kind(from_type) != CRD_REAL || crd_type_kind(to_type) != CRD_REAL) {
+    if (k->spec->coupling) {
+        crdi_couple_bind(m, k, from, to,
+                         k->order && b->slope_order ? &b->slopes[0][k->to_slot] : NULL);
+    } else if (crd_type_kind(from_type) != CRD_REAL || crd_type_kind(to_type) != CRD_REAL) {
         m->conversions[f->conversion_first + f->conversion_count++] = (crdi_conversion){
             .from = from,
             .to = to,

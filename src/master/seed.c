@@ -121,7 +121,8 @@ static crd_status gather(seeds* s)
         }
     }
     for (int i = 0; i < m->link_count; i++) {
-        CRD_TRY(add_terms(s, &m->links[i]));
+        // What comes through a coupling was always there: it rests.
+        if (!m->links[i].spec->coupling) { CRD_TRY(add_terms(s, &m->links[i])); }
     }
 fail:
     return st;

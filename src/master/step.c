@@ -235,7 +235,9 @@ fail:
 }
 
 // One tick: in every phase values move, then the units that are due advance.
-//   outputs(n) -> links -> inputs -> units -> outputs(n+1) -> record
+//   outputs(n) -> links -> inputs -> units -> outputs(n+1) -> couplings -> record
+// Couplings look at the end of a tick, when all outputs belong to the same time, whatever the
+// scheme: their estimates are inputs of the steps that begin there.
 static crd_status tick(crd_master* m)
 {
     crd_status st = CRD_OK;
@@ -245,6 +247,7 @@ static crd_status tick(crd_master* m)
     }
     CRD_TRY(check_outputs(m));
     __atomic_store_n(&m->n, m->n + 1, __ATOMIC_RELAXED); // a unit's own thread may log and ask
+    if (m->couple_count) { crdi_master_couple(m); }
     if (m->recorder) { CRD_TRY(crdi_master_record(m)); }
 fail:
     return st;

@@ -1,7 +1,16 @@
-#include "reproduce/reproduce.h"
+#include "reproduce/papers.h"
 
 #include <math.h>
 #include <string.h>
+
+typedef struct paper {
+    const char* name;
+    crd_status (*reproduce)(crd_reproduction* r);
+} paper;
+
+static const paper papers[] = {{"baumann2024", crdi_reproduce_baumann2024},
+                               {"baumann2020", crdi_reproduce_baumann2020}};
+enum { PAPERS = sizeof papers / sizeof *papers };
 
 static const char* copy(crd_reproduction* r, const char* text)
 {
@@ -10,8 +19,8 @@ static const char* copy(crd_reproduction* r, const char* text)
 
 crd_status crdi_claim_add(crd_reproduction* r, const crd_claim* c)
 {
-    crd_claim* claims = crdi_grow(r->ctx, r->claims, &r->claim_capacity,
-                                  (size_t)r->claim_count + 1, sizeof *claims);
+    crd_claim* claims = crdi_grow(r->ctx, r->claims, &r->claim_capacity, (size_t)r->claim_count + 1,
+                                  sizeof *claims);
     if (!claims) { return CRD_E_MEMORY; }
     r->claims = claims;
     crd_claim* own = &claims[r->claim_count];
@@ -21,8 +30,11 @@ crd_status crdi_claim_add(crd_reproduction* r, const crd_claim* c)
     own->remark = copy(r, c->remark);
     if (!own->id || !own->what || !own->remark) { return CRD_E_MEMORY; }
     const double target = isnan(c->reference) ? c->published : c->reference;
-    const double scale = c->relative ? fabs(target) : 1;
-    own->ok = fabs(c->ours - target) <= c->tolerance * scale; // false for NaN
+    const double scale = c->relative ? fabs(target) : 1, off = c->ours - target;
+    const double miss = c->rule == CRD_CLAIM_NEAR      ? fabs(off)
+                        : c->rule == CRD_CLAIM_AT_MOST ? off
+                                                       : -off;
+    own->ok = miss <= c->tolerance * scale; // false for NaN
     r->claim_count++;
     return CRD_OK;
 }
@@ -58,4 +70,42 @@ void crd_reproduction_destroy(crd_reproduction* r)
     crdi_free(r->ctx, r->figures);
     crdi_arena_clear(&r->arena);
     crdi_free(r->ctx, r);
+}
+
+const char* const* crd_reproduce_papers(void)
+{
+    static const char* const names[] = {"baumann2024", "baumann2020", NULL};
+    return names;
+}
+
+static const char* next_paper(void* user)
+{
+    int* i = user;
+    return crd_reproduce_papers()[*i] ? crd_reproduce_papers()[(*i)++] : NULL;
+}
+
+crd_status crd_reproduce(crd_context* ctx, const char* name, crd_reproduction** out)
+{
+    int found = -1;
+    for (int i = 0; i < PAPERS; i++) {
+        if (strcmp(papers[i].name, name) == 0) { found = i; }
+    }
+    if (found < 0) {
+        int i = 0;
+        const char* near = crdi_nearest(name, next_paper, &i);
+        return crdi_fail(ctx, CRD_E_NOT_FOUND,
+                         "no paper '%s'%s%s, expected baumann2024 or baumann2020", name,
+                         near ? ", did you mean " : "", near ? near : "");
+    }
+    crd_reproduction* r = crdi_new(ctx, sizeof *r);
+    if (!r) { return CRD_E_MEMORY; }
+    r->ctx = ctx;
+    crdi_arena_init(&r->arena, ctx);
+    const crd_status st = papers[found].reproduce(r);
+    if (st < 0) {
+        crd_reproduction_destroy(r);
+        return st;
+    }
+    *out = r;
+    return CRD_OK;
 }

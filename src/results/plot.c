@@ -15,6 +15,7 @@ enum {
     WIDTH = 960,
     RIGHT = 24,
     PLOT_HEIGHT = 220,
+    EQUAL_HEIGHT = 440, // of a panel with equal units
     TITLE_HEIGHT = 44,
     LINE_HEIGHT = 18, // of the legend
     GAP = 22,         // between panels
@@ -22,6 +23,7 @@ enum {
     COLOURS = 7,
     CHAR_WIDTH = 7, // of the 12 px letters, rather too wide
     MOST_TICKS = 32,
+    MOST_MARKS = 128, // lines of the grid of a logarithmic axis
 };
 
 static const char style[] =
@@ -32,11 +34,12 @@ static const char style[] =
     ".ground{fill:#fff}.frame{fill:none;stroke:#999}.grid{stroke:#e4e4e4}.zero{stroke:#b8b8b8}\n"
     ".line{fill:none;stroke-width:1.6;stroke-linejoin:round;stroke-linecap:round}\n"
     ".dash{stroke-dasharray:6 4;stroke-linecap:butt}.dots{stroke-dasharray:2 3;"
-    "stroke-linecap:butt}\n"
+    "stroke-linecap:butt}.points{stroke-width:7}.fine{stroke:#f2f2f2}\n"
     ".s0{stroke:#0072b2}.s1{stroke:#d55e00}.s2{stroke:#009e73}.s3{stroke:#cc79a7}\n"
     ".s4{stroke:#e69f00}.s5{stroke:#56b4e9}.s6{stroke:#555}\n"
     "@media(prefers-color-scheme:dark){text{fill:#ccc}.title,.panel{fill:#f2f2f2}.num{fill:#aaa}\n"
     ".ground{fill:#14171c}.frame{stroke:#666}.grid{stroke:#2b3038}.zero{stroke:#4d5560}\n"
+    ".fine{stroke:#20242a}\n"
     ".s0{stroke:#4aa8e8}.s1{stroke:#ff8a3d}.s2{stroke:#2cc795}.s3{stroke:#e59cc4}\n"
     ".s4{stroke:#f2b836}.s5{stroke:#9bd3f5}.s6{stroke:#bbb}}\n"
     "</style>\n";
@@ -184,6 +187,7 @@ typedef struct axis {
     int mantissa;        // 1, 2 or 5
     int exponent;
     int shift; // the labels are divided by 10^shift
+    bool log;  // low and high are logarithms of base 10
 } axis;
 
 static double power_of_ten(int e)
@@ -257,50 +261,174 @@ static void tick_text(const axis* a, int64_t n, char* out)
     *out = 0;
 }
 
-// "×10⁶", "" if the labels are not scaled
-static void shift_text(const axis* a, char* out)
+// "10⁶"
+static char* power_text(int exponent, char* out)
 {
     static const char* const raised[] = {"\u2070", "\u00B9", "\u00B2", "\u00B3", "\u2074",
                                          "\u2075", "\u2076", "\u2077", "\u2078", "\u2079"};
-    *out = 0;
-    if (a->shift == 0) { return; }
-    out = stpcpy(out, a->shift < 0 ? "\u00D710\u207B" : "\u00D710");
+    out = stpcpy(out, exponent < 0 ? "10\u207B" : "10");
     char digits[24];
-    const int n = unsigned_text(digits, (uint64_t)(a->shift < 0 ? -a->shift : a->shift));
+    const int n = unsigned_text(digits, (uint64_t)(exponent < 0 ? -exponent : exponent));
     for (int i = 0; i < n; i++) {
         out = stpcpy(out, raised[digits[i] - '0']);
     }
+    return out;
 }
 
-static void extend(double* low, double* high, const double* v, const double* other, int64_t count)
+// "×10⁶", "" if the labels are not scaled
+static void shift_text(const axis* a, char* out)
+{
+    *out = 0;
+    if (a->shift != 0) { power_text(a->shift, stpcpy(out, "\u00D7")); }
+}
+
+// Logarithms from the data's ends: ticks at the powers of ten and between them. Not `tight`: air up
+// to the next 1, 2 or 5.
+static axis make_log_axis(double low, double high, bool tight)
+{
+    if (!(low > 0 && low <= high)) { // no data
+        low = 1;
+        high = 10;
+    }
+    low = fmax(low, 1e-300);
+    high = fmin(high, 1e300);
+    axis a = {.log = true, .low = log10(low), .high = log10(high)};
+    if (a.high - a.low < 0.05) { // constant
+        a.low -= 0.3;
+        a.high += 0.3;
+    }
+    if (!tight) {
+        static const double stops[] = {0, 0.3010299956639812, 0.6989700043360189, 1};
+        const double down = floor(a.low), up = floor(a.high);
+        int i = 3, k = 0;
+        while (down + stops[i] > a.low + 1e-9) {
+            i--;
+        }
+        while (up + stops[k] < a.high - 1e-9) {
+            k++;
+        }
+        a.low = down + stops[i];
+        a.high = up + stops[k];
+    }
+    return a;
+}
+
+// One line of the grid with its number, "" for none
+typedef struct mark {
+    double at; // as the axis counts: the logarithm of a logarithmic one
+    const char* class;
+    char text[48];
+} mark;
+
+static void decade_text(int exponent, int digit, char* out)
+{
+    if (exponent < -3 || exponent > 4) {
+        if (digit > 1) {
+            *out++ = (char)('0' + digit);
+            out = stpcpy(out, "\u00B7");
+        }
+        power_text(exponent, out);
+        return;
+    }
+    const axis plain = {.mantissa = 1, .exponent = exponent};
+    tick_text(&plain, digit, out);
+}
+
+static int log_marks(const axis* a, mark* out)
+{
+    const int first = (int)floor(a->low), last = (int)ceil(a->high);
+    const int apart = last - first > 16 ? (last - first) / 8 : 1;
+    const bool fine = last - first <= 8, named = a->high - a->low < 1.6;
+    int n = 0;
+    for (int e = first; e <= last; e += apart) {
+        for (int digit = 1; digit <= (fine ? 9 : 1) && n < MOST_MARKS; digit++) {
+            const double at = e + log10(digit);
+            if (at < a->low - 1e-9 || at > a->high + 1e-9) { continue; }
+            out[n] = (mark){.at = at, .class = digit == 1 ? "grid" : "fine"};
+            if (digit == 1 || (named && (digit == 2 || digit == 5))) {
+                decade_text(e, digit, out[n].text);
+            }
+            n++;
+        }
+    }
+    return n;
+}
+
+// out has room for MOST_MARKS
+static int list_marks(const axis* a, mark* out)
+{
+    if (a->log) { return log_marks(a, out); }
+    int n = 0;
+    for (int64_t i = a->first; i <= a->last && n < MOST_TICKS; i++, n++) {
+        out[n] = (mark){.at = tick_at(a, i), .class = i == 0 ? "zero" : "grid"};
+        tick_text(a, i, out[n].text);
+    }
+    return n;
+}
+
+static double on_axis(const axis* a, double v)
+{
+    return a->log ? log10(v) : v;
+}
+
+// Can it be drawn?
+static bool there(const axis* a, double v)
+{
+    return isfinite(v) && (!a->log || v > 0);
+}
+
+static void extend(double* low, double* high, const double* v, const double* other, int64_t count,
+                   bool log)
 {
     for (int64_t i = 0; i < count; i++) {
-        if (!isfinite(v[i]) || !isfinite(other[i])) { continue; }
+        if (!isfinite(v[i]) || !isfinite(other[i]) || (log && !(v[i] > 0))) { continue; }
         *low = fmin(*low, v[i]);
         *high = fmax(*high, v[i]);
     }
 }
 
-static axis x_axis(const crd_plot_panel* panels, int count)
+// All panels that share it; `log` of the axis itself. Values that another, logarithmic axis cannot
+// show do no harm here.
+static axis x_axis(const crd_plot_panel* panels, const crd_plot_scale* scales, int count, bool log)
 {
     double low = (double)INFINITY, high = -(double)INFINITY;
     for (int i = 0; i < count; i++) {
+        if (scales && scales[i].own_x) { continue; }
         for (int k = 0; k < panels[i].series_count; k++) {
             const crd_plot_series* s = &panels[i].series[k];
-            extend(&low, &high, s->x, s->y, s->count);
+            extend(&low, &high, s->x, s->y, s->count, log);
         }
     }
-    return make_axis(low, high, 10, true);
+    return log ? make_log_axis(low, high, true) : make_axis(low, high, 10, true);
 }
 
-static axis y_axis(const crd_plot_panel* panel)
+static bool has_range(double low, double high)
 {
+    return low < high && isfinite(low) && isfinite(high);
+}
+
+static axis own_x_axis(const crd_plot_panel* panel, const crd_plot_scale* scale)
+{
+    if (!has_range(scale->x_low, scale->x_high) || (scale->log_x && !(scale->x_low > 0))) {
+        return x_axis(panel, NULL, 1, scale->log_x);
+    }
+    return scale->log_x ? make_log_axis(scale->x_low, scale->x_high, true)
+                        : make_axis(scale->x_low, scale->x_high, 10, true);
+}
+
+static axis y_axis(const crd_plot_panel* panel, const crd_plot_scale* scale)
+{
+    const bool log = scale && scale->log_y;
     double low = (double)INFINITY, high = -(double)INFINITY;
+    if (scale && has_range(scale->y_low, scale->y_high) && (!log || scale->y_low > 0)) {
+        return log ? make_log_axis(scale->y_low, scale->y_high, true)
+                   : make_axis(scale->y_low, scale->y_high, 5, true);
+    }
     for (int k = 0; k < panel->series_count; k++) {
         const crd_plot_series* s = &panel->series[k];
-        extend(&low, &high, s->y, s->x, s->count);
+        extend(&low, &high, s->y, s->x, s->count, log);
     }
-    return make_axis(low, high, 5, false);
+    return log ? make_log_axis(low, high, false) : make_axis(low, high, 5, false);
 }
 
 // ---- one panel ---------------------------------------------------------------------------------
@@ -309,16 +437,17 @@ static axis y_axis(const crd_plot_panel* panel)
 typedef struct frame {
     double left, top, width, height;
     axis x, y;
+    int clip; // number of the path that cuts lines off at the frame, -1: none
 } frame;
 
 static double place_x(const frame* f, double x)
 {
-    return f->left + f->width * ((x - f->x.low) / (f->x.high - f->x.low));
+    return f->left + f->width * ((on_axis(&f->x, x) - f->x.low) / (f->x.high - f->x.low));
 }
 
 static double place_y(const frame* f, double y)
 {
-    return f->top + f->height * (1 - (y - f->y.low) / (f->y.high - f->y.low));
+    return f->top + f->height * (1 - (on_axis(&f->y, y) - f->y.low) / (f->y.high - f->y.low));
 }
 
 static void put_point(sheet* s, double x, double y, bool* open)
@@ -378,31 +507,53 @@ static void add_point(column* c, int64_t pixel, double x, double y)
     c->count++;
 }
 
-static void put_class(sheet* s, int i, bool dashed)
+static void put_class(sheet* s, int i, const crd_plot_series* p)
 {
     put(s, "class=\"line s");
     put_int(s, i % COLOURS);
-    put(s, dashed ? " dash\"" : i >= COLOURS ? " dots\"" : "\"");
+    put(s, p->points ? " points\"" : p->dashed ? " dash\"" : i >= COLOURS ? " dots\"" : "\"");
+}
+
+// A stroke without length and with round ends is a dot.
+static void put_points(sheet* s, const frame* f, const crd_plot_series* p)
+{
+    for (int64_t k = 0; k < p->count; k++) {
+        if (!there(&f->x, p->x[k]) || !there(&f->y, p->y[k])) { continue; }
+        put(s, "M");
+        put_place(s, place_x(f, p->x[k]));
+        put(s, ",");
+        put_place(s, place_y(f, p->y[k]));
+        put(s, "h0");
+    }
 }
 
 static void put_series(sheet* s, const frame* f, const crd_plot_series* p, int i)
 {
     put(s, "<path ");
-    put_class(s, i, p->dashed);
+    put_class(s, i, p);
+    if (f->clip >= 0) {
+        put(s, " clip-path=\"url(#frame");
+        put_int(s, f->clip);
+        put(s, ")\"");
+    }
     put(s, " d=\"");
+    if (p->points) { put_points(s, f, p); }
     column c = {0};
     bool open = false;
-    for (int64_t k = 0; k < p->count; k++) {
-        if (!isfinite(p->x[k]) || !isfinite(p->y[k])) { // a gap
+    const double beyond = f->clip >= 0 ? 1e5 : 9;
+    for (int64_t k = 0; k < p->count && !p->points; k++) {
+        if (!there(&f->x, p->x[k]) || !there(&f->y, p->y[k])) { // a gap
             put_column(s, &c, &open);
             c.count = 0;
             open = false;
             continue;
         }
-        const double x = place_x(f, p->x[k]);
-        const double y = fmin(fmax(place_y(f, p->y[k]), f->top - 9), f->top + f->height + 9);
+        const double x = fmin(fmax(place_x(f, p->x[k]), -1e5), 1e5);
+        const double y =
+            fmin(fmax(place_y(f, p->y[k]), f->top - beyond), f->top + f->height + beyond);
         const int64_t pixel = (int64_t)floor(fmin(fmax(x, -1e6), 1e6));
-        if (c.count && pixel != c.pixel) {
+        // A curve that goes to and fro has to keep its shape within a column, too.
+        if (c.count && (pixel != c.pixel || (f->clip >= 0 && fabs(y - c.y[0]) > 1.5))) {
             put_column(s, &c, &open);
             c.count = 0;
         }
@@ -412,28 +563,48 @@ static void put_series(sheet* s, const frame* f, const crd_plot_series* p, int i
     put(s, "\"/>\n");
 }
 
-static void put_grid(sheet* s, const frame* f, bool numbers_below)
+static void put_box(sheet* s, const frame* f)
 {
-    char text[64];
-    for (int64_t n = f->y.first; n <= f->y.last && n - f->y.first < MOST_TICKS; n++) {
-        const double y = place_y(f, tick_at(&f->y, n));
-        put_line(s, n == 0 ? "zero" : "grid", f->left, y, f->left + f->width, y);
-        tick_text(&f->y, n, text);
-        put_label(s, "num", "end", f->left - 7, y + 4, text);
-    }
-    for (int64_t n = f->x.first; n <= f->x.last && n - f->x.first < MOST_TICKS; n++) {
-        const double x = place_x(f, tick_at(&f->x, n));
-        put_line(s, "grid", x, f->top, x, f->top + f->height);
-        if (!numbers_below) { continue; }
-        tick_text(&f->x, n, text);
-        put_label(s, "num", "middle", x, f->top + f->height + 17, text);
-    }
-    put(s, "<rect class=\"frame\"");
     put_attribute(s, "x", f->left);
     put_attribute(s, "y", f->top);
     put_attribute(s, "width", f->width);
     put_attribute(s, "height", f->height);
-    put(s, "/>\n");
+    put(s, "/>");
+}
+
+static void put_grid(sheet* s, const frame* f, bool numbers_below)
+{
+    char text[64];
+    mark marks[MOST_MARKS];
+    int n = list_marks(&f->y, marks);
+    for (int i = 0; i < n; i++) {
+        const double part = (marks[i].at - f->y.low) / (f->y.high - f->y.low);
+        const double y = f->top + f->height * (1 - part);
+        put_line(s, marks[i].class, f->left, y, f->left + f->width, y);
+        if (marks[i].text[0]) { put_label(s, "num", "end", f->left - 7, y + 4, marks[i].text); }
+    }
+    n = list_marks(&f->x, marks);
+    for (int i = 0; i < n; i++) {
+        const double part = (marks[i].at - f->x.low) / (f->x.high - f->x.low);
+        const double x = f->left + f->width * part;
+        // zero is nothing special for a time axis
+        const bool zero = f->clip >= 0 && marks[i].class[0] == 'z';
+        put_line(s, marks[i].class[0] == 'z' && !zero ? "grid" : marks[i].class, x, f->top, x,
+                 f->top + f->height);
+        if (numbers_below && marks[i].text[0]) {
+            put_label(s, "num", "middle", x, f->top + f->height + 17, marks[i].text);
+        }
+    }
+    put(s, "<rect class=\"frame\"");
+    put_box(s, f);
+    put(s, "\n");
+    if (f->clip >= 0) {
+        put(s, "<clipPath id=\"frame");
+        put_int(s, f->clip);
+        put(s, "\"><rect");
+        put_box(s, f);
+        put(s, "</clipPath>\n");
+    }
     shift_text(&f->y, text);
     if (text[0]) { put_label(s, "num", "end", f->left - 7, f->top - 9, text); }
 }
@@ -451,6 +622,7 @@ static int put_legend(sheet* s, const crd_plot_panel* p, double left, double top
     for (int i = 0; i < p->series_count; i++) {
         const crd_plot_series* series = &p->series[i];
         const char* label = series->label ? series->label : "";
+        if (!label[0] && p->series_count > 1) { continue; } // explained elsewhere
         const double width = 30 + CHAR_WIDTH * letters(label) + 18;
         if (x > left && x + width > WIDTH - RIGHT) {
             x = left;
@@ -459,12 +631,12 @@ static int put_legend(sheet* s, const crd_plot_panel* p, double left, double top
         if (s) {
             const double y = top + line * LINE_HEIGHT - 9;
             put(s, "<path ");
-            put_class(s, i, series->dashed);
+            put_class(s, i, series);
             put(s, " d=\"M");
-            put_place(s, x);
+            put_place(s, series->points ? x + 11 : x);
             put(s, ",");
             put_place(s, y);
-            put(s, "h22\"/>\n");
+            put(s, series->points ? "h0\"/>\n" : "h22\"/>\n");
             put_label(s, "key", "start", x + 28, y + 4, label);
         }
         x += width;
@@ -495,28 +667,105 @@ static void put_panel(sheet* s, const frame* f, const crd_plot_panel* p, bool nu
 
 // ---- the sheet ---------------------------------------------------------------------------------
 
+typedef struct layout {
+    const crd_plot_options* options;
+    const crd_plot_panel* panels;
+    int count;
+} layout;
+
+static const crd_plot_scale* scale_of(const layout* l, int i)
+{
+    static const crd_plot_scale plain = {0};
+    return l->options->scales ? &l->options->scales[i] : &plain;
+}
+
 // Room for the longest number at the left
-static double left_margin(const crd_plot_panel* panels, int count)
+static double left_margin(const layout* l)
 {
     int most = 3;
-    for (int i = 0; i < count; i++) {
-        const axis a = y_axis(&panels[i]);
-        for (int64_t n = a.first; n <= a.last && n - a.first < MOST_TICKS; n++) {
-            char text[64];
-            tick_text(&a, n, text);
-            most = letters(text) > most ? letters(text) : most;
+    mark marks[MOST_MARKS];
+    for (int i = 0; i < l->count; i++) {
+        const axis a = y_axis(&l->panels[i], scale_of(l, i));
+        const int n = list_marks(&a, marks);
+        for (int k = 0; k < n; k++) {
+            most = letters(marks[k].text) > most ? letters(marks[k].text) : most;
         }
     }
     return 34 + CHAR_WIDTH * most;
 }
 
-static void put_sheet(sheet* s, const char* title, const char* x_label,
-                      const crd_plot_panel* panels, int count)
+static int panel_height(const crd_plot_scale* scale)
 {
-    const double left = left_margin(panels, count);
-    int height = TITLE_HEIGHT + FOOT - GAP;
-    for (int i = 0; i < count; i++) {
-        height += put_legend(NULL, &panels[i], left, 0) + PLOT_HEIGHT + GAP;
+    return scale->equal ? EQUAL_HEIGHT : PLOT_HEIGHT;
+}
+
+// Does the shared x axis have its numbers and its label below panel i?
+static bool ends_axis(const layout* l, int i)
+{
+    for (int k = i + 1; k < l->count; k++) {
+        if (!scale_of(l, k)->own_x) { return false; }
+    }
+    return !scale_of(l, i)->own_x;
+}
+
+// Below a panel: the next one, or numbers and label of an x axis
+static int space_below(const layout* l, int i)
+{
+    const bool axis_below = scale_of(l, i)->own_x || ends_axis(l, i);
+    return axis_below ? (i == l->count - 1 ? FOOT : FOOT + GAP / 2) : GAP;
+}
+
+// The shorter of two axes, measured in units per pixel, is made longer on both sides.
+static void make_equal(frame* f)
+{
+    const double per_x = (f->x.high - f->x.low) / f->width;
+    const double per_y = (f->y.high - f->y.low) / f->height;
+    const double per = fmax(per_x, per_y);
+    const double x = 0.5 * (f->x.high + f->x.low), y = 0.5 * (f->y.high + f->y.low);
+    f->x = make_axis(x - 0.5 * per * f->width, x + 0.5 * per * f->width, 10, true);
+    f->y = make_axis(y - 0.5 * per * f->height, y + 0.5 * per * f->height, 6, true);
+}
+
+static void put_x_label(sheet* s, const frame* f, const char* label)
+{
+    char factor[64];
+    shift_text(&f->x, factor);
+    const double y = f->top + f->height + FOOT - 14;
+    put_label(s, "key", "middle", f->left + f->width / 2, y, label ? label : "");
+    if (factor[0]) { put_label(s, "num", "end", WIDTH - RIGHT, y, factor); }
+}
+
+static void put_panels(sheet* s, const layout* l, double left)
+{
+    double top = TITLE_HEIGHT;
+    const axis shared = x_axis(l->panels, l->options->scales, l->count, l->options->log_x);
+    for (int i = 0; i < l->count; i++) {
+        const crd_plot_scale* scale = scale_of(l, i);
+        const bool cut = has_range(scale->x_low, scale->x_high) ||
+                         has_range(scale->y_low, scale->y_high) || scale->equal;
+        frame f = {.left = left,
+                   .top = top + put_legend(s, &l->panels[i], left, top),
+                   .width = WIDTH - RIGHT - left,
+                   .height = panel_height(scale),
+                   .x = scale->own_x ? own_x_axis(&l->panels[i], scale) : shared,
+                   .y = y_axis(&l->panels[i], scale),
+                   .clip = cut ? i : -1};
+        if (scale->equal && scale->own_x && !f.x.log && !f.y.log) { make_equal(&f); }
+        const bool numbers = scale->own_x || ends_axis(l, i);
+        put_panel(s, &f, &l->panels[i], numbers);
+        if (numbers) { put_x_label(s, &f, scale->own_x ? scale->x_label : l->options->x_label); }
+        top = f.top + f.height + space_below(l, i);
+    }
+}
+
+static void put_sheet(sheet* s, const layout* l)
+{
+    const double left = left_margin(l);
+    const char* title = l->options->title ? l->options->title : "";
+    int height = l->count ? TITLE_HEIGHT : TITLE_HEIGHT + FOOT - GAP;
+    for (int i = 0; i < l->count; i++) {
+        height += put_legend(NULL, &l->panels[i], left, 0) + panel_height(scale_of(l, i)) +
+                  space_below(l, i);
     }
     put(s, "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\"");
     put_attribute(s, "width", WIDTH);
@@ -531,20 +780,7 @@ static void put_sheet(sheet* s, const char* title, const char* x_label,
     put(s, style);
     put(s, "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n");
     put_label(s, "title", "start", left, 28, title);
-
-    double top = TITLE_HEIGHT;
-    frame f = {.left = left, .width = WIDTH - RIGHT - left, .height = PLOT_HEIGHT};
-    f.x = x_axis(panels, count);
-    for (int i = 0; i < count; i++) {
-        f.top = top + put_legend(s, &panels[i], left, top);
-        f.y = y_axis(&panels[i]);
-        put_panel(s, &f, &panels[i], i == count - 1);
-        top = f.top + PLOT_HEIGHT + GAP;
-    }
-    char factor[64];
-    shift_text(&f.x, factor);
-    put_label(s, "key", "middle", left + f.width / 2, height - 14, x_label);
-    if (factor[0]) { put_label(s, "num", "end", WIDTH - RIGHT, height - 14, factor); }
+    put_panels(s, l, left);
     put(s, "</svg>\n");
 }
 
@@ -569,12 +805,20 @@ static crd_status write_file(const sheet* s, const char* path)
     return crdi_fail(s->ctx, CRD_E_IO, "%s: cannot write the plot: %s", path, strerror(error));
 }
 
-crd_status crd_plot_svg(crd_context* ctx, const char* path, const char* title, const char* x_label,
-                        const crd_plot_panel* panels, int panel_count)
+crd_status crd_plot_svg_scaled(crd_context* ctx, const char* path, const crd_plot_options* options,
+                               const crd_plot_panel* panels, int panel_count)
 {
     sheet s = {.ctx = ctx};
-    put_sheet(&s, title ? title : "", x_label ? x_label : "", panels, panel_count);
+    const layout l = {options, panels, panel_count};
+    put_sheet(&s, &l);
     const crd_status st = s.failed ? CRD_E_MEMORY : write_file(&s, path);
     crdi_free(ctx, s.text);
     return st;
+}
+
+crd_status crd_plot_svg(crd_context* ctx, const char* path, const char* title, const char* x_label,
+                        const crd_plot_panel* panels, int panel_count)
+{
+    const crd_plot_options options = {.title = title, .x_label = x_label};
+    return crd_plot_svg_scaled(ctx, path, &options, panels, panel_count);
 }

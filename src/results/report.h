@@ -175,7 +175,7 @@ const char* crdi_seconds_text(char out[32], double seconds); // "1.5 ms"
 void crdi_report_summary(crdi_doc* d, const crdi_report* r);  // report_tables.c
 void crdi_report_what_ran(crdi_doc* d, const crdi_report* r); // without its drawing
 void crdi_report_texts(crdi_doc* d, const crdi_report* r);
-void crdi_report_tables(crdi_doc* d, const crdi_report* r); // events, times, loops, statistics
+void crdi_report_tables(crdi_doc* d, const crdi_report* r); // from events to statistics
 const char* crdi_state_word(crdi_state s);
 const json_t* crdi_report_drawn(const crdi_report* r); // the system that is drawn, NULL
 

@@ -1,4 +1,5 @@
-// The words and tables of a report: how the runs went, what ran, events, times, loops, statistics.
+// The words and tables of a report: how the runs went, what ran, events, times, loops, couplings,
+// statistics.
 #include "results/report.h"
 
 #include <math.h>
@@ -474,6 +475,72 @@ static void put_loops(crdi_doc* d, const crdi_report* r, const crdi_report_part*
     crdi_doc_table_end(d);
 }
 
+// ---- couplings ---------------------------------------------------------------------------------
+
+static void put_count(crdi_doc* d, const json_t* object, const char* key)
+{
+    char t[32];
+    crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(object, key), 12));
+}
+
+static void put_errors(crdi_doc* d, const json_t* tap)
+{
+    char t[32];
+    crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(tap, "C"), 4));
+    crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(tap, "rms"), 4));
+    crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(tap, "worst"), 4));
+}
+
+// Algorithms that were only computed beside the one in use.
+static void put_shadows(crdi_doc* d, const json_t* shadows)
+{
+    enum { COUNTS = 6 }; // columns that are the link's, not the algorithm's
+    size_t i;
+    json_t* shadow;
+    json_array_foreach(shadows, i, shadow)
+    {
+        crdi_doc_cell(d, "%s", "");
+        crdi_doc_cell(d, "\u21B3 %s (shadow)", text_or_dash(crdi_json_string(shadow, "algorithm")));
+        for (int k = 0; k < COUNTS; k++) {
+            crdi_doc_cell(d, "%s", "");
+        }
+        put_errors(d, shadow);
+    }
+}
+
+static void put_couplings(crdi_doc* d, const crdi_report* r, const crdi_report_part* p)
+{
+    const json_t* couplings = crdi_json_list(p->verdict, "couplings");
+    if (json_array_size(couplings) == 0) { return; }
+    crdi_doc_table(d, r->part_count > 1 ? p->label : "", "llrrrrrrrrr",
+                   "Connection|Algorithm|k mean|k max|Lost|Filled|Late|Jumps|C / %|RMS|Worst");
+    size_t i;
+    json_t* c;
+    json_array_foreach(couplings, i, c)
+    {
+        char t[32];
+        crdi_doc_cell(d, "%s \u2192 %s", text_or_dash(crdi_json_string(c, "from")),
+                      text_or_dash(crdi_json_string(c, "to")));
+        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(c, "algorithm")));
+        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(c, "k_mean"), 3));
+        put_count(d, c, "k_max");
+        put_count(d, c, "lost");
+        put_count(d, c, "filled");
+        put_count(d, c, "late");
+        put_count(d, c, "jumps");
+        put_errors(d, c);
+        put_shadows(d, crdi_json_list(c, "shadows"));
+    }
+    crdi_doc_table_end(d);
+    json_array_foreach(couplings, i, c)
+    {
+        const char* hint = crdi_json_string(c, "hint");
+        if (!*hint) { continue; }
+        crdi_doc_paragraph(d, "%s \u2192 %s: %s", crdi_json_string(c, "from"),
+                           crdi_json_string(c, "to"), hint);
+    }
+}
+
 static bool has_list(const crdi_report* r, const char* key)
 {
     for (int i = 0; i < r->part_count; i++) {
@@ -533,6 +600,14 @@ void crdi_report_tables(crdi_doc* d, const crdi_report* r)
         crdi_doc_heading(d, 2, "loops", "Algebraic loops");
         for (int i = 0; i < r->part_count; i++) {
             put_loops(d, r, &r->parts[i]);
+        }
+    }
+    if (has_list(r, "couplings")) {
+        crdi_doc_heading(d, 2, "couplings", "Couplings");
+        crdi_doc_paragraph(d, "Latency k in macro steps; the errors are those of the estimate "
+                              "against what the signal turned out to be.");
+        for (int i = 0; i < r->part_count; i++) {
+            put_couplings(d, r, &r->parts[i]);
         }
     }
     put_statistics(d, r);

@@ -282,6 +282,63 @@ static void put_run(crdi_pack_writer* w)
     crdi_text_add(t, "\n");
 }
 
+// Elements are JSON, which is YAML in flow style; here they stand in one line.
+static void put_json(crdi_text* t, const char* json, size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        crdi_text_put(t, json[i] == '\n' || json[i] == '\r' ? " " : &json[i], 1);
+    }
+}
+
+static void put_channel(flow* f, const crd_channel_spec* c)
+{
+    put_key(f, "channel");
+    flow inner = {.t = f->t};
+    if (!isnan(c->step)) { put_number(&inner, "step", c->step); }
+    put_number(&inner, "delay", c->delay);
+    if (c->jitter != 0) { put_number(&inner, "jitter", c->jitter); }
+    if (c->loss != 0) { put_number(&inner, "loss", c->loss); }
+    if (c->burst != 1) { put_number(&inner, "burst", c->burst); }
+    if (c->duplicate != 0) { put_number(&inner, "duplicate", c->duplicate); }
+    if (c->seed != 1) {
+        put_key(&inner, "seed");
+        crdi_text_add(f->t, "%llu", (unsigned long long)c->seed);
+    }
+    end_flow(&inner);
+}
+
+// The members of the element, then what surrounds it. Files were read with the description.
+static void put_coupling(crdi_text* t, const crd_coupling_spec* c)
+{
+    const char* json = c->element + strspn(c->element, " \t\r\n");
+    const char* close = strrchr(json, '}');
+    const bool object = json[0] == '{' && close;
+    const bool empty = object && json + 1 + strspn(json + 1, " \t\r\n") == close;
+    if (!object || (!c->has_channel && c->shadow_count == 0 && c->record)) {
+        put_json(t, json, strlen(json));
+        return;
+    }
+    flow f = {.t = t};
+    if (!empty) {
+        put_json(t, json, (size_t)(close - json));
+        f.count = 1;
+    }
+    if (c->has_channel) { put_channel(&f, &c->channel); }
+    if (c->shadow_count > 0) {
+        put_key(&f, "shadow");
+        for (int i = 0; i < c->shadow_count; i++) {
+            crdi_text_add(t, "%s", i ? ", " : "[");
+            put_json(t, c->shadows[i], strlen(c->shadows[i]));
+        }
+        crdi_text_add(t, "]");
+    }
+    if (!c->record) {
+        put_key(&f, "record");
+        crdi_text_add(t, "false");
+    }
+    end_flow(&f);
+}
+
 static crd_status put_connections(crdi_pack_writer* w)
 {
     const crd_system* s = w->s;
@@ -289,7 +346,7 @@ static crd_status put_connections(crdi_pack_writer* w)
     bool first = true;
     for (int i = 0; i < s->connection_count; i++) {
         const crd_connection_spec* c = &s->connections[i];
-        if (c->extrapolation == s->run.extrapolation) { continue; }
+        if (!c->coupling && c->extrapolation == s->run.extrapolation) { continue; }
         const char* from =
             crdi_arena_format(&w->arena, "%s.%s", w->parts[c->from_unit].name, c->from);
         const char* to = crdi_arena_format(&w->arena, "%s.%s", w->parts[c->to_unit].name, c->to);
@@ -298,7 +355,12 @@ static crd_status put_connections(crdi_pack_writer* w)
         flow f = {.t = t};
         put_word(&f, "from", from);
         put_word(&f, "to", to);
-        put_word(&f, "extrapolation", extrapolations[c->extrapolation]);
+        if (c->coupling) {
+            put_key(&f, "coupling");
+            put_coupling(t, c->coupling);
+        } else {
+            put_word(&f, "extrapolation", extrapolations[c->extrapolation]);
+        }
         end_flow(&f);
         crdi_text_add(t, "\n");
         first = false;

@@ -352,7 +352,7 @@ static crd_status read_texts(crdi_reader* r, const crdi_node* n, crdi_texts* out
     return CRD_OK;
 }
 
-static crd_status read_path(crdi_reader* r, const crdi_node* n, const char** out)
+crd_status crdi_read_path(crdi_reader* r, const crdi_node* n, const char** out)
 {
     const crd_status st = crdi_read_text(r, n, out);
     if (st < 0 || (*out)[0] == '/' || r->folder_length == 0) { return st; }
@@ -391,7 +391,7 @@ static crd_status read_value(crdi_reader* r, const crdi_node* n, const crdi_key*
     case CRDI_KEY_TEXTS:
         return read_texts(r, n, out);
     case CRDI_KEY_PATH:
-        return read_path(r, n, out);
+        return crdi_read_path(r, n, out);
     case CRDI_KEY_BOOL:
         return read_bool(r, n, out);
     case CRDI_KEY_INT:

@@ -85,5 +85,7 @@ crd_status crdi_expect_kind(crdi_reader* r, const crdi_node* n, crdi_node_kind k
 crd_status crdi_read_int(crdi_reader* r, const crdi_node* n, int min, int max, int* out);
 /// A scalar that is text and not empty.
 crd_status crdi_read_text(crdi_reader* r, const crdi_node* n, const char** out);
+/// The same as a path: relative to the folder of the file.
+crd_status crdi_read_path(crdi_reader* r, const crdi_node* n, const char** out);
 
 crdi_hint crdi_hint_from(const char* word, const char* (*next)(void* user), void* user);

@@ -209,11 +209,11 @@ TABLE(results);
 
 const crdi_table* const* crdi_system_tables(int* count)
 {
-    static const crdi_table* const all[] = {&file_table,   &unit_table,
-                                            &solver_table, &column_table,
-                                            &signal_table, &crdi_connection_table,
-                                            &run_table,    &initialization_table,
-                                            &group_table,  &results_table};
+    static const crdi_table* const all[] = {
+        &file_table,         &unit_table,   &solver_table,
+        &column_table,       &signal_table, &crdi_connection_table,
+        &crdi_channel_table, &run_table,    &initialization_table,
+        &group_table,        &results_table};
     *count = COUNT(all);
     return all;
 }

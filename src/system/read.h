@@ -12,8 +12,14 @@
 const crdi_table* const* crdi_system_tables(int* count);
 
 extern const crdi_table crdi_connection_table;
+extern const crdi_table crdi_channel_table;
 extern const char* const crdi_extrapolations[];
 crd_status crdi_read_connections(crdi_reader* r, const crdi_node* n, crd_system* s);
+crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, const crd_coupling_spec** out);
+/// The node as JSON without those of its keys; each token in its line, the first being `first_line`.
+void crdi_node_json(const crdi_node* n, int first_line, const char* const* except, crdi_text* out);
+/// The whole file; `*text` is the caller's even after a failure.
+crd_status crdi_read_file(crd_context* ctx, const char* path, char** text, size_t* length);
 /// Line of a key, else of the mapping.
 int crdi_line_of(const crdi_node* mapping, const char* key);
 

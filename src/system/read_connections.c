@@ -7,10 +7,10 @@
 typedef struct connection_draft {
     crd_connection_spec spec;
     const char *from, *to;
-    const crdi_node* map;
+    const crdi_node *map, *coupling;
 } connection_draft;
 
-enum { C_FROM, C_TO, C_GAIN, C_OFFSET, C_MAP, C_EXTRAPOLATION, C_CONVERT_UNITS };
+enum { C_FROM, C_TO, C_GAIN, C_OFFSET, C_MAP, C_EXTRAPOLATION, C_COUPLING, C_CONVERT_UNITS };
 
 static const crdi_key connection_keys[] = {
     [C_FROM] = {KEY("from", TEXT, connection_draft, from), .required = true},
@@ -20,6 +20,7 @@ static const crdi_key connection_keys[] = {
     [C_MAP] = {KEY("map", NODE, connection_draft, map)},
     [C_EXTRAPOLATION] = {KEY("extrapolation", CHOICE, connection_draft, spec.extrapolation),
                          .choices = crdi_extrapolations},
+    [C_COUPLING] = {KEY("coupling", NODE, connection_draft, coupling)},
     [C_CONVERT_UNITS] = {KEY("convert_units", BOOL, connection_draft, spec.convert_units)},
 };
 
@@ -91,6 +92,12 @@ static crd_status read_connection_keys(crdi_reader* r, const crdi_node* n, conne
     if (n->kind == CRDI_SCALAR && !crdi_node_empty(n)) { return read_arrow(r, n, d); }
     CRD_TRY(crdi_read_mapping(r, n, &crdi_connection_table, d, given));
     c->has_transformation = (*given & (BIT(C_GAIN) | BIT(C_OFFSET))) != 0;
+    if (d->coupling && *given & BIT(C_EXTRAPOLATION)) {
+        return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, "extrapolation"),
+                              "coupling and extrapolation, expected one of them: the coupling "
+                              "element extrapolates itself");
+    }
+    if (d->coupling) { CRD_TRY(crdi_read_coupling(r, d->coupling, &c->coupling)); }
     if (!d->map) { return CRD_OK; }
     if (c->has_transformation) {
         return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, "map"),
@@ -113,7 +120,11 @@ static void amend_connection(crd_connection_spec* old, const crd_connection_spec
         old->map = c->map;
         old->map_count = c->map_count;
     }
-    if (given & BIT(C_EXTRAPOLATION)) { old->extrapolation = c->extrapolation; }
+    if (given & BIT(C_EXTRAPOLATION)) {
+        old->extrapolation = c->extrapolation;
+        old->coupling = NULL;
+    }
+    if (given & BIT(C_COUPLING)) { old->coupling = c->coupling; }
     if (given & BIT(C_CONVERT_UNITS)) { old->convert_units = c->convert_units; }
     old->place = c->place;
 }

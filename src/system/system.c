@@ -111,9 +111,8 @@ fail:
     return st;
 }
 
-// The whole file into `*text`, which is the caller's even after a failure.
-static crd_status read_file(crd_context* ctx, FILE* f, const char* path, char** text,
-                            size_t* length)
+static crd_status read_stream(crd_context* ctx, FILE* f, const char* path, char** text,
+                              size_t* length)
 {
     size_t capacity = 0;
     for (;;) {
@@ -133,20 +132,26 @@ static crd_status read_file(crd_context* ctx, FILE* f, const char* path, char** 
     }
 }
 
-crd_status crd_system_load_on(crd_context* ctx, const char* text, size_t length, const char* path,
-                              crd_system_base* base, crd_system** out)
+crd_status crdi_read_file(crd_context* ctx, const char* path, char** text, size_t* length)
 {
-    if (text) { return parse_on(ctx, text, length, path, base, out); }
     FILE* f = fopen(path, "rbe");
     if (!f) {
         return crdi_fail(ctx, errno == ENOENT ? CRD_E_NOT_FOUND : CRD_E_IO,
                          "%s: cannot be opened: %s", path, strerror(errno));
     }
+    const crd_status st = read_stream(ctx, f, path, text, length);
+    fclose(f);
+    return st;
+}
+
+crd_status crd_system_load_on(crd_context* ctx, const char* text, size_t length, const char* path,
+                              crd_system_base* base, crd_system** out)
+{
+    if (text) { return parse_on(ctx, text, length, path, base, out); }
     char* bytes = NULL;
     size_t count = 0;
-    crd_status st = read_file(ctx, f, path, &bytes, &count);
+    crd_status st = crdi_read_file(ctx, path, &bytes, &count);
     if (st >= 0) { st = parse_on(ctx, bytes, count, path, base, out); }
-    fclose(f);
     crdi_free(ctx, bytes);
     return st;
 }

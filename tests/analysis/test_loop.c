@@ -229,8 +229,104 @@ static void the_network_of_the_oscillator_says_the_same(void** state)
         check_ok(crd_loop_nyquist(*state, &loop, &n));
         check_int(n.closed_unstable, r->unstable);
         check_near(n.min_distance / r->distance, 1, 2e-5);
-        check(isnan(n.delay_margin));
+        check(n.one_loop); // all loops pass through F
+        check_int(n.phase_count, 2);
+        for (int j = 0; j < 2; j++) {
+            check_near(n.phase[j].omega, r->phase[j].omega, 1e-9);
+            check_near(n.phase[j].margin, r->phase[j].margin, 1e-5);
+        }
+        if (r->unstable) { check_near(n.delay_margin, 0, 0); }
         check_poles(*state, &loop, r);
+    }
+}
+
+static void integrators_are_passed_on_the_right(void** state)
+{
+    // gain (1 + b s) / s^2: stable for b > 0; phase margin where (gain / w^2) |1 + jbw| = 1
+    const double den[] = {0, 0, 1};
+    for (double b = -0.3; b < 0.5; b += 0.6) {
+        const double num[] = {4, 4 * b};
+        const crd_transfer t = {1, 2, num, den};
+        const crd_loop loop = {.transfer_count = 1, .transfers = &t};
+        crd_nyquist n;
+        check_ok(crd_loop_nyquist(*state, &loop, &n));
+        check_int(n.open_axis, 2);
+        check_int(n.open_unstable, 0);
+        check_int(n.closed_unstable, b > 0 ? 0 : 2);
+        check_int(n.phase_count, 1);
+        const double w2 = 0.5 * (16 * b * b + sqrt(256 * b * b * b * b + 64));
+        check_near(n.phase[0].omega, sqrt(w2), 1e-9);
+        check_near(n.phase[0].margin, atan(b * sqrt(w2)) * 180 / M_PI, 1e-7);
+    }
+    // An undamped oscillator with velocity feedback: L = d s / (s^2 + 9)
+    const double oscillator_den[] = {9, 0, 1};
+    for (double d = -1; d < 2; d += 2) {
+        const double num[] = {0, d};
+        const crd_transfer t = {1, 2, num, oscillator_den};
+        const crd_loop loop = {.transfer_count = 1, .transfers = &t};
+        crd_nyquist n;
+        check_ok(crd_loop_nyquist(*state, &loop, &n));
+        check_int(n.open_axis, 2);
+        check_int(n.closed_unstable, d > 0 ? 0 : 2);
+    }
+}
+
+static void the_curve_is_the_loop_at_its_frequencies(void** state)
+{
+    oscillator o;
+    make_loop(&o, ZOH, 'A');
+    crd_nyquist n, again;
+    crd_loop_point* points = NULL;
+    check_ok(crd_loop_curve(*state, &o.loop, &n, &points));
+    check_ok(crd_loop_nyquist(*state, &o.loop, &again));
+    check(n.points > again.points); // for drawing
+    check_int(n.closed_unstable, again.closed_unstable);
+    check_near(n.phase[1].margin, again.phase[1].margin, 1e-9);
+    double nearest = INFINITY;
+    for (int i = 0; i < n.points; i++) {
+        check(i == 0 || points[i].omega > points[i - 1].omega);
+        nearest = fmin(nearest, hypot(1 + points[i].L.re, points[i].L.im));
+        if (i % 100) { continue; }
+        crd_complex L;
+        check_ok(crd_loop_response(*state, &o.loop, (crd_complex){0, points[i].omega}, &L));
+        check_near(points[i].L.re, L.re, 1e-12 * hypot(L.re, L.im));
+        check_near(points[i].L.im, L.im, 1e-12 * hypot(L.re, L.im));
+    }
+    check(nearest < 1.3 * n.min_distance);
+    crdi_free(*state, points);
+}
+
+static void closing_direct_links_changes_no_pole(void** state)
+{
+    // Position and force directly, velocity through the element, and the other way round
+    for (int direct = 0; direct < 3; direct++) {
+        masses m;
+        make_masses(&m, EQ20, 'B');
+        for (int i = 0; i < 3; i++) {
+            if (i == direct) { m.links[i].element = NULL; }
+        }
+        crdi_arena arena;
+        crdi_arena_init(&arena, *state);
+        crd_plant small;
+        check_ok(crd_plant_reduce(*state, &arena, &m.plant, &small));
+        check_int(small.link_count, 2);
+        check_int(small.inputs, 2);
+        check_int(small.outputs, 2);
+        crd_complex p[8], q[8];
+        int count, count_small;
+        const crd_loop loop = {.dT = 0.001, .network = &m.plant};
+        const crd_loop reduced = {.dT = 0.001, .network = &small};
+        check_ok(crd_loop_poles(*state, &loop, 8, p, &count));
+        check_ok(crd_loop_poles(*state, &reduced, 8, q, &count_small));
+        check_int(count, count_small);
+        for (int i = 0; i < count; i++) {
+            double apart = INFINITY;
+            for (int j = 0; j < count; j++) {
+                apart = fmin(apart, hypot(p[i].re - q[j].re, p[i].im - q[j].im));
+            }
+            check(apart < 1e-9);
+        }
+        crdi_arena_clear(&arena);
     }
 }
 
@@ -376,6 +472,7 @@ static void two_separate_loops_in_one_network_add_up(void** state)
     crd_nyquist n;
     check_ok(crd_loop_nyquist(*state, &loop, &n));
     check_int(n.closed_unstable, 2);
+    check(!n.one_loop && isnan(n.delay_margin));
     crd_complex p[8];
     int count, growing = 0, slow = 0;
     check_ok(crd_loop_poles(*state, &loop, 8, p, &count));
@@ -512,6 +609,7 @@ static void an_algebraic_loop_without_latency_is_solved(void** state)
 static void bad_loops_are_named(void** state)
 {
     const double num[] = {1, 2, 3}, den[] = {1, 1}, zero[] = {1, 0}, integrator[] = {0, 1};
+    const double one = 1, minus = -1;
     crd_transfer t = {2, 1, num, den};
     crd_loop loop = {.transfer_count = 1, .transfers = &t};
     crd_nyquist n;
@@ -523,13 +621,21 @@ static void bad_loops_are_named(void** state)
     check_status(crd_loop_poles(*state, &loop, 1, &z, &count), CRD_E_RANGE);
     check_contains(crd_error_text(*state), "the highest coefficient of its denominator is 0");
     t = (crd_transfer){0, 1, num, integrator};
-    check_status(crd_loop_nyquist(*state, &loop, &n), CRD_E_UNSUPPORTED);
-    check_contains(crd_error_text(*state), "on the imaginary axis");
     check_status(crd_loop_response(*state, &loop, (crd_complex){0, 0}, &z), CRD_E_RANGE);
     check_contains(crd_error_text(*state), "the loop has a pole at 0");
     t = (crd_transfer){1, 1, num, den};
     check_status(crd_loop_nyquist(*state, &loop, &n), CRD_E_UNSUPPORTED);
     check_contains(crd_error_text(*state), "the loop does not roll off");
+    // u = y, y = u: no solution
+    const double A = -1, B = 1;
+    const crd_plant_link direct = {.gain = 1};
+    const crd_plant algebraic = {1, 1, 1, &A, &B, &minus, &one, 1, &direct};
+    crdi_arena arena;
+    crdi_arena_init(&arena, *state);
+    crd_plant reduced;
+    check_status(crd_plant_reduce(*state, &arena, &algebraic, &reduced), CRD_E_RANGE);
+    check_contains(crd_error_text(*state), "an algebraic loop without solution");
+    crdi_arena_clear(&arena);
     loop.delay = -1;
     check_status(crd_loop_nyquist(*state, &loop, &n), CRD_E_RANGE);
     loop = (crd_loop){0};
@@ -573,6 +679,14 @@ static crd_status everything(crd_context* ctx)
     crd_status st = crd_loop_poles(ctx, &loop, 8, z, &count);
     if (st >= 0) { st = crd_loop_poles(ctx, &o.loop, 8, z, &count); }
     if (st >= 0) { st = crd_loop_nyquist(ctx, &o.loop, &n); }
+    crd_loop_point* points = NULL;
+    if (st >= 0) { st = crd_loop_curve(ctx, &loop, &n, &points); }
+    crdi_free(ctx, points);
+    crdi_arena arena;
+    crdi_arena_init(&arena, ctx);
+    crd_plant reduced;
+    if (st >= 0) { st = crd_plant_reduce(ctx, &arena, &m.plant, &reduced); }
+    crdi_arena_clear(&arena);
     if (st >= 0) { st = crd_plant_monodromy(ctx, &m.plant, 0.001, CRD_SAMPLE_BEFORE, &map); }
     if (st >= 0) { st = crd_monodromy_modes(ctx, &map, 0.001, 4, z); }
     crd_monodromy_clear(ctx, &map);
@@ -606,6 +720,9 @@ int main(void)
         cmocka_unit_test_prestate(oscillator_margins_equal_the_reference, ctx),
         cmocka_unit_test_prestate(oscillator_poles_equal_the_reference, ctx),
         cmocka_unit_test_prestate(the_network_of_the_oscillator_says_the_same, ctx),
+        cmocka_unit_test_prestate(integrators_are_passed_on_the_right, ctx),
+        cmocka_unit_test_prestate(the_curve_is_the_loop_at_its_frequencies, ctx),
+        cmocka_unit_test_prestate(closing_direct_links_changes_no_pole, ctx),
         cmocka_unit_test_prestate(the_loop_dies_at_its_delay_margin, ctx),
         cmocka_unit_test_prestate(gain_margin_of_a_triple_lag_is_eight, ctx),
         cmocka_unit_test_prestate(feedback_that_stabilises_an_unstable_unit_is_counted, ctx),

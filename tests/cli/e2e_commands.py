@@ -8,7 +8,8 @@ import unittest
 
 from e2e import CARDAN, EndToEnd, fmu
 
-COMMANDS = ["run", "check", "info", "compare", "plot", "report", "export", "completion", "man", "help"]
+COMMANDS = ["run", "check", "info", "compare", "plot", "report", "export", "analyze", "design",
+            "compensate", "link", "learn", "reproduce", "completion", "man", "help"]
 
 
 class Help(EndToEnd):
@@ -70,7 +71,7 @@ class Completion(EndToEnd):
         return done.stdout.split()
 
     def test_bash_completes_commands_options_choices_and_files(self):
-        self.assertEqual(self.complete("cardan", "c"), ["check", "compare", "completion"])
+        self.assertEqual(self.complete("cardan", "c"), ["check", "compare", "compensate", "completion"])
         self.assertEqual(self.complete("cardan", "run", "--st"),
                          ["--start-time", "--stop-time", "--step"])
         self.assertEqual(self.complete("cardan", "run", "--extrapolation", "l"), ["linear"])
@@ -149,9 +150,9 @@ class Info(EndToEnd):
                 self.assertEqual(len(x["derivative_dependencies"]), 1)
                 text = self.cardan("info", fmu("thermostat", version)).stdout
                 self.assertIn("exchange      1 state, 2 event indicators\n", text)
-                j = self.cardan_json("info", fmu("lo_mono", version))
+                j = self.cardan_json("info", fmu("nlo_mono", version))
                 self.assertIsNone(j["model_exchange_capabilities"])
-                self.assertNotIn("event indicator", self.cardan("info", fmu("lo_mono", version)).stdout)
+                self.assertNotIn("event indicator", self.cardan("info", fmu("nlo_mono", version)).stdout)
 
     def test_output_that_cannot_be_written_is_an_error(self):
         self.write("r.csv", "time,a\n0,1\n2,-3\n")

@@ -6,7 +6,7 @@ typedef struct values {
     crdi_common common;
     double time, factor;
     const char *text, *file;
-    int choice, count;
+    int choice, count, number;
     crdi_list list;
     bool flag;
 } values;
@@ -39,6 +39,7 @@ static const crdi_option rows[] = {
      .offset = offsetof(values, choice),
      .help = "x"},
     {.name = "threads", .type = CRDI_OPT_COUNT, .offset = offsetof(values, count), .help = "x"},
+    {.name = "seed", .type = CRDI_OPT_INT, .offset = offsetof(values, number), .help = "x"},
     {.name = "set",
      .short_name = 's',
      .type = CRDI_OPT_LIST,
@@ -118,11 +119,14 @@ static void what_is_not_given_keeps_its_default(void** state)
 static void a_value_stands_behind_a_space_or_an_equals_sign(void** state)
 {
     fixture* f = *state;
-    check_ok(parse(f, "--factor|2.5|--text=a=b|file|--color|green|--threads=3"));
+    check_ok(parse(f, "--factor|2.5|--text=a=b|file|--color|green|--threads=3|--seed|0"));
     check_near(f->v.factor, 2.5, 0);
     check_text(f->v.text, "a=b");
     check_int(f->v.choice, 1);
     check_int(f->v.count, 3);
+    check_int(f->v.number, 0);
+    check_ok(parse(f, "--seed=2147483647|file"));
+    check_int(f->v.number, 2147483647);
 }
 
 static void a_time_may_carry_its_unit(void** state)
@@ -206,6 +210,10 @@ static void wrong_arguments_are_named_with_what_would_be_right(void** state)
         {"file|--flag=yes", "--flag takes no value, but 'yes' was given"},
         {"file|--color=gren", "expected one of red|green; did you mean green?"},
         {"file|--threads=0", "expected a number from 1 to 1024 or auto"},
+        {"file|--seed=-1", "--seed = '-1', expected a whole number from 0 to 2147483647"},
+        {"file|--seed=2147483648", "expected a whole number from 0"},
+        {"file|--seed=1.5", "expected a whole number from 0"},
+        {"file|--seed=auto", "expected a whole number from 0"},
         {"file|--threads=two", "expected a number from 1 to 1024 or auto"},
         {"file|--output=", "--output has an empty value"},
         {"--flag", "FILE is missing: cardan try FILE"},

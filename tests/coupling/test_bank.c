@@ -14,6 +14,13 @@ static void check_equal(void** state, const crd_coupling_options* o, uint32_t se
         check_ok(crd_coupling_create(ctx, o, &single[s]));
     }
     for (int step = 0; step < 150; step++) {
+        const double ratio = step == 60 ? 1.7 : step == 75 ? 0.3 : 1; // another macro step
+        if (ratio != 1) {
+            check(crd_coupling_bank_set_step(bank, o->step * ratio));
+            for (int s = 0; s < SIGNALS; s++) {
+                check(crd_coupling_set_step(single[s], o->step * ratio));
+            }
+        }
         // reordered, lost, twice, once far ahead
         const int64_t n = step == 100 ? 5000 : step + (int64_t)(6 * next_uniform(&seed)) - 3;
         const double stamp = next_uniform(&seed) < 0.1 ? NAN : (double)n * o->step;
@@ -64,8 +71,62 @@ static void a_bank_equals_as_many_elements_bit_for_bit(void** state)
             o.reconstruction = reconstruction;
             o.detection = CRD_DETECT_NONE;
             check_equal(state, &o, 11 + (uint32_t)i);
+            o.design.taps = 25;
+            if (methods[i] == CRD_METHOD_WIENER) { check_equal(state, &o, 20); }
         }
     }
+}
+
+static void given_weights_of_any_length_and_size_have_the_same_bits(void** state)
+{
+    uint32_t seed = 4;
+    for (int m = 1; m < 40; m += 6) {
+        for (int kind = 0; kind < 3; kind++) { // without A, with A, so large that it overflows
+            double a[40], A[40], sum = 0, slope = 0;
+            for (int i = 0; i < m; i++) {
+                sum += a[i] = next_normal(&seed) * (kind == 2 ? 1e60 : 1);
+                slope += A[i] = next_normal(&seed);
+            }
+            a[0] += 1 - sum;
+            A[0] -= slope;
+            const crd_linear l = {m, 0, a, kind == 1 ? A : NULL};
+            crd_coupling_options o = crd_coupling_defaults();
+            o.algorithm = CRD_ALGORITHM_GIVEN;
+            o.given = &l;
+            o.given_count = 1;
+            o.any_gain = true;
+            o.step = 0.01;
+            o.k_max = 3;
+            o.detection = CRD_DETECT_NONE;
+            check_equal(state, &o, 3 + (uint32_t)m);
+        }
+    }
+}
+
+static void a_bank_refuses_steps_that_are_none(void** state)
+{
+    crd_coupling_options o = crd_coupling_defaults();
+    o.algorithm = CRD_ALGORITHM_LINEAR;
+    o.step = 0.5;
+    o.detection = CRD_DETECT_NONE;
+    crd_coupling_bank* b = NULL;
+    check_ok(crd_coupling_bank_create(context_of(state), &o, 3, &b));
+    const double steps[] = {0, -1, NAN, INFINITY, 1e-320};
+    double out[3];
+    for (int n = 0; n < 20; n++) {
+        crd_coupling_bank_push(b, (double[]){n, -2.0 * n, 1}, 0.5 * n, n);
+    }
+    for (int i = 0; i < 5; i++) {
+        check(!crd_coupling_bank_set_step(b, steps[i]));
+    }
+    crd_coupling_bank_eval(b, 10.5, out); // ramps go on
+    check_near(out[0], 21, 1e-9);
+    check(crd_coupling_bank_set_step(b, 0.25));
+    crd_coupling_bank_eval(b, 10.5, out);
+    check_near(out[0], 21, 1e-9);
+    check_near(out[1], -42, 1e-9);
+    check_near(out[2], 1, 1e-12);
+    crd_coupling_bank_destroy(b);
 }
 
 static void a_bank_says_what_it_has_not(void** state)
@@ -113,6 +174,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         coupling_unit_test(a_bank_equals_as_many_elements_bit_for_bit),
+        coupling_unit_test(given_weights_of_any_length_and_size_have_the_same_bits),
+        coupling_unit_test(a_bank_refuses_steps_that_are_none),
         coupling_unit_test(a_bank_says_what_it_has_not),
         coupling_unit_test(every_allocation_of_a_bank_may_fail),
     };

@@ -1,5 +1,7 @@
 #include "coupling_test.h"
 
+#include "coupling/coupling.h"
+
 static void the_spectrum_of_ramp_and_step_is_known(void** state)
 {
     (void)state;
@@ -120,6 +122,24 @@ static void the_guarded_detector_finds_what_the_published_one_misses(void** stat
     }
 }
 
+static void the_end_of_a_spike_takes_back_what_its_beginning_has_lifted(void** state)
+{
+    (void)state;
+    uint32_t seed = 8;
+    crd_detector d;
+    crd_detector_init(&d, CRD_DETECT_GUARDED, 0, 0);
+    double lifted = 0;
+    int rebased = 0;
+    for (int n = 0; n < 400; n++) { // spikes of one and two samples, some soon after another
+        const bool spike = n == 100 || n == 103 || n == 200 || n == 201 || n == 300;
+        const crd_detected found = crd_detector_push(&d, 5 * spike + 0.01 * next_normal(&seed));
+        lifted += found.rebase ? found.height : 0;
+        rebased += found.rebase;
+    }
+    check_int(rebased, 8);
+    check_near(lifted, 0, 0.5);
+}
+
 static void a_rebased_jump_has_the_height_of_the_level_shift(void** state)
 {
     (void)state;
@@ -158,6 +178,157 @@ static void steps_of_the_resolution_are_no_jumps(void** state)
     check(crd_detector_push(&d, 5).jump);
 }
 
+// The guarded criterion word for word: medians by sorting at every sample.
+typedef struct plain_detector {
+    double y[8], scale, hit;
+    double kept[3][48];
+    int count, kept_count, since, skip;
+} plain_detector;
+
+static int by_size(const void* a, const void* b)
+{
+    const double x = *(const double*)a, y = *(const double*)b;
+    return (x > y) - (x < y);
+}
+
+static bool plain_push(plain_detector* d, double sample)
+{
+    for (int i = 7; i > 0; i--) {
+        d->y[i] = d->count ? d->y[i - 1] : sample;
+    }
+    d->y[0] = sample;
+    d->count++;
+    d->scale = fmax(d->scale, fabs(sample));
+    d->since++;
+    const double* y = d->y;
+    const double difference[3] = {y[0] - y[1], y[0] - 2 * y[1] + y[2],
+                                  y[0] - 3 * y[1] + 3 * y[2] - y[3]};
+    const int n = d->kept_count < 48 ? d->kept_count : 48;
+    double smallest = INFINITY, height = 0;
+    for (int o = 0; o < 3; o++) {
+        double sorted[48];
+        memcpy(sorted, d->kept[o], sizeof sorted);
+        qsort(sorted, (size_t)n, sizeof *sorted, by_size);
+        const double median = n ? 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]) : 0;
+        if (median < smallest) {
+            smallest = median;
+            height = difference[o];
+        }
+        if (d->count > 3) { d->kept[o][d->kept_count % 48] = fabs(difference[o]); }
+    }
+    d->kept_count += d->count > 3;
+    const bool again = d->since <= 4;
+    const bool large = n >= 12 && fabs(height) > 8 * fmax(smallest, 1e-9 * d->scale) &&
+                       (!again || fabs(height) > 0.25 * fabs(d->hit));
+    const bool jump = large && d->skip == 0;
+    d->skip -= d->skip > 0;
+    if (jump) {
+        const bool back = again && fabs(height + d->hit) < 0.5 * fabs(d->hit); // end of a spike
+        d->since = back ? 1 << 20 : 0;
+        d->hit = height;
+        d->skip = again && !back ? 3 : 0;
+        for (int i = 1; i < 8 && (!again || back); i++) {
+            d->y[i] += height;
+        }
+    }
+    return jump;
+}
+
+static void the_guarded_detector_has_exact_medians(void** state)
+{
+    (void)state;
+    int jumps = 0;
+    for (uint32_t seed = 1; seed <= 60; seed++) {
+        uint32_t x = seed;
+        crd_detector d;
+        plain_detector p = {.since = 1 << 20};
+        crd_detector_init(&d, CRD_DETECT_GUARDED, 0, 0);
+        const double w = 2 * next_uniform(&x) * next_uniform(&x);
+        double level = 0, size = 1, before = 0;
+        for (int n = 0; n < 2000; n++) { // jumps, changes of amplitude and of noise, held, rounded
+            if (next_uniform(&x) < 0.01) { level += 4 * next_uniform(&x) - 2; }
+            if (next_uniform(&x) < 0.003) { size = pow(10, 4 * next_uniform(&x) - 3); }
+            double y = level + size * (sin(w * n) + 0.02 * (seed % 5) * next_normal(&x));
+            if (seed % 3 == 1) { y = floor(16 * y) / 16; }
+            if (seed % 4 == 1 && n % 3) { y = before; }
+            const bool jump = plain_push(&p, y);
+            check_int(crd_detector_push(&d, y).jump, jump);
+            jumps += jump;
+            before = y;
+        }
+    }
+    check(jumps > 500);
+}
+
+// ---- gaps --------------------------------------------------------------------------------------
+
+static void what_keeps_the_place_of_a_lost_sample_is_not_looked_at(void** state)
+{
+    (void)state;
+    uint32_t x = 3;
+    int jumps = 0;
+    crd_detector d, wild;
+    crd_detector_init(&d, CRD_DETECT_GUARDED, 0, 0);
+    crd_detector_init(&wild, CRD_DETECT_GUARDED, 0, 0);
+    for (int n = 0; n < 5000; n++) {
+        const double y = sin(0.03 * n) + (n / 500) % 2 + 1e-3 * next_normal(&x);
+        const bool real = next_uniform(&x) >= 0.2;
+        const crd_detected a = crdi_detector_push(&d, real ? y : 0, real);
+        const crd_detected b = crdi_detector_push(&wild, real ? y : 1e6 * next_normal(&x), real);
+        check_int(a.jump, b.jump);
+        check_near(a.height, b.height, 0);
+        jumps += a.jump;
+    }
+    check_int(jumps, 9);
+}
+
+static void a_signal_of_which_every_second_sample_is_lost_has_its_jumps(void** state)
+{
+    (void)state;
+    crd_detector d;
+    crd_detector_init(&d, CRD_DETECT_GUARDED, 0, 0);
+    for (int n = 0; n < 1000; n++) {
+        const double y = sin(0.05 * n) + 2 * (n >= 600);
+        const crd_detected found = crdi_detector_push(&d, n % 2 ? 0 : y, n % 2 == 0);
+        check_int(found.jump, n == 600);
+        if (found.jump) { check_near(found.height, 2, 0.01); }
+    }
+}
+
+static void across_a_gap_a_jump_is_as_high_as_without(void** state)
+{
+    (void)state;
+    for (int lost = 0; lost <= 6; lost++) {
+        crd_detector d;
+        crd_detector_init(&d, CRD_DETECT_GUARDED, 0, 0);
+        int jumps = 0;
+        for (int n = 0; n < 400; n++) {
+            const bool real = n < 300 - lost || n >= 300;
+            const crd_detected found = crdi_detector_push(&d, sin(0.05 * n) - 3 * (n >= 300), real);
+            jumps += found.jump;
+            if (found.jump) {
+                check_int(n, 300);
+                check(found.rebase);
+                // what a parabola misses in so many steps, a constant in one
+                check_near(found.height, -3, 0.05);
+            }
+        }
+        check_int(jumps, 1);
+    }
+}
+
+static void a_gap_longer_than_the_memory_is_no_jump(void** state)
+{
+    (void)state;
+    crd_detector d;
+    crd_detector_init(&d, CRD_DETECT_GUARDED, 0, 0);
+    for (int n = 0; n < 400; n++) {
+        const bool real = n < 300 || n >= 300 + CRD_DETECT_SPAN;
+        check(!crdi_detector_push(&d, sin(0.05 * n) - 3 * (n >= 300), real).jump);
+    }
+    check(crd_detector_push(&d, 9).jump);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,9 +336,15 @@ int main(void)
         cmocka_unit_test(the_ratio_of_spectra_is_that_of_the_reference),
         cmocka_unit_test(sines_zeros_and_constants_are_no_jumps),
         cmocka_unit_test(the_guarded_detector_finds_what_the_published_one_misses),
+        cmocka_unit_test(the_guarded_detector_has_exact_medians),
+        cmocka_unit_test(the_end_of_a_spike_takes_back_what_its_beginning_has_lifted),
         cmocka_unit_test(a_rebased_jump_has_the_height_of_the_level_shift),
         cmocka_unit_test(rounding_noise_on_a_constant_is_no_jump_for_the_guarded_detector),
         cmocka_unit_test(steps_of_the_resolution_are_no_jumps),
+        cmocka_unit_test(what_keeps_the_place_of_a_lost_sample_is_not_looked_at),
+        cmocka_unit_test(a_signal_of_which_every_second_sample_is_lost_has_its_jumps),
+        cmocka_unit_test(across_a_gap_a_jump_is_as_high_as_without),
+        cmocka_unit_test(a_gap_longer_than_the_memory_is_no_jump),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,6 +129,18 @@ static void wiener_weights_are_those_of_the_reference(void** state)
         check_near(l.a[i], want[i], 1e-8);
     }
     crd_linear_clear(context_of(state), &l);
+    // With 25 taps, and the first band cut into many: the power is that of a mean over each.
+    static const double first[4] = {6.3092692743202505, -3.1619813928215135, -4.212842740955944,
+                                    -1.5941241422074215};
+    crd_band bands[21] = {{0.3, 0.55, 0.03}};
+    for (int i = 0; i < 20; i++) {
+        bands[1 + i] = (crd_band){0.005 * i, 0.005 * (i + 1), 1.0 / 20};
+    }
+    check_ok(crd_linear_wiener(context_of(state), 6, 25, bands, 21, 1e-4, &l));
+    for (int i = 0; i < 4; i++) {
+        check_near(l.a[i], first[i], 1e-8);
+    }
+    crd_linear_clear(context_of(state), &l);
 }
 
 static void constants_pass_through_every_algorithm(void** state)

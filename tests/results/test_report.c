@@ -471,6 +471,48 @@ static const char* write_evil_mf4(crd_context* ctx)
     return path;
 }
 
+static const char coupled[] =
+    "{\"end\":\"stop "
+    "time\",\"time\":1,\"couplings\":[{\"from\":\"a.v\",\"to\":\"b.v\",\"step\":0.01,"
+    "\"algorithm\":\"auto\",\"scored\":494,\"C\":2.28742,\"M\":1,\"P\":2,\"rms\":0.0125,\"worst\":"
+    "0.5,"
+    "\"k_mean\":6.25,\"k_max\":8,\"sent\":501,\"lost\":25,\"repeated\":3,\"filled\":24,\"late\":17,"
+    "\"too_late\":1,\"jumps\":2,\"shadows\":[{\"algorithm\":\"zoh\",\"C\":4.489,\"rms\":0.03,"
+    "\"worst\":1.5},{\"algorithm\":\"b<i>nd\",\"C\":null,\"rms\":null,\"worst\":null}],"
+    "\"hint\":\"'zoh' would <b>not have been "
+    "better\"},{\"from\":\"b.F\",\"to\":\"a.F\",\"algorithm\":\"foh\","
+    "\"k_mean\":1,\"k_max\":1,\"shadows\":[],\"hint\":\"\"}]}";
+
+static void couplings_are_a_table_with_their_shadows_and_hints(void** state)
+{
+    const char* csv = write_text("plain.csv", plain_csv);
+    const char* out = in_folder("coupled.html");
+    const crd_report_run run = {.verdict = coupled};
+    crd_report_options opt = {0};
+    check_ok(write_report(*state, csv, out, run, &opt));
+    const char* said = read_text(out);
+    check_has(said, "<h2 id=\"couplings\">Couplings</h2>");
+    check_has(said, "<td>a.v \u2192 b.v</td><td>auto</td><td class=\"r\">6.25</td>"
+                    "<td class=\"r\">8</td><td class=\"r\">25</td><td class=\"r\">24</td>"
+                    "<td class=\"r\">17</td><td class=\"r\">2</td><td class=\"r\">2.287</td>"
+                    "<td class=\"r\">0.0125</td><td class=\"r\">0.5</td>");
+    check_has(said, "<td>\u21B3 zoh (shadow)</td>");
+    check_has(said, "<td class=\"r\">4.489</td><td class=\"r\">0.03</td><td class=\"r\">1.5</td>");
+    check_has(said, "<td>\u21B3 b&lt;i&gt;nd (shadow)</td>");
+    check_has(said, "a.v \u2192 b.v: &apos;zoh&apos; would &lt;b&gt;not have been better</p>");
+    check_int(occurrences(said, "b.F \u2192 a.F"), 1); // without a hint
+    check_ok(write_report(*state, csv, out, (crd_report_run){.verdict = verdict}, &opt));
+    check(!strstr(read_text(out), "Couplings"));
+
+    opt.format = CRD_REPORT_MARKDOWN;
+    out = in_folder("coupled.md");
+    check_ok(write_report(*state, csv, out, run, &opt));
+    said = read_text(out);
+    check_has(said, "|a.v \u2192 b.v|auto|6.25|8|25|24|17|2|2.287|0.0125|0.5|");
+    check_has(said, "||\u21B3 zoh (shadow)|||||||4.489|0.03|1.5|");
+    check_has(said, "a.v \u2192 b.v: 'zoh' would");
+}
+
 static void whatever_stands_in_a_recording_stays_text(void** state)
 {
     static const char loops[] = "{\"end\":\"stop time\",\"loops\":[{\"converged\":false}]}";
@@ -513,11 +555,15 @@ static void strange_json_is_borne(void** state)
         "{\"units\":[1,null,{\"name\":7,\"parameters\":[{},3,{\"name\":\"x\",\"value\":1e400}]},"
         "{\"name\":\"\"},{\"name\":\"a\"}],\"connections\":[0,{\"from\":\"a\",\"to\":\"a.\"},"
         "{\"from\":\"a.x\",\"to\":\"a.y\"},{\"from\":\".x\",\"to\":\".\"}]}",
-        "{\"end\":4,\"time\":\"x\",\"warnings\":1e300,\"units\":[[]],\"loops\":[{},7]}"};
-    const char* csv = write_text("plain.csv", plain_csv);
+        "{\"end\":4,\"time\":\"x\",\"warnings\":1e300,\"units\":[[]],\"loops\":[{},7]}",
+        "{\"couplings\":{\"from\":1}}",
+        "{\"couplings\":[3,null,[],{\"from\":7,\"to\":null,\"k_mean\":\"x\",\"k_max\":1e300,"
+        "\"lost\":-1,\"C\":[],\"shadows\":[0,null,[{}],{\"algorithm\":{}}],\"hint\":5},"
+        "{\"shadows\":7,\"hint\":\"%s%n\"}]}"};
+    const char *csv = write_text("plain.csv", plain_csv), *out = in_folder("strange.html");
     const crd_report_options opt = {0};
     for (size_t i = 0; i < sizeof strange / sizeof *strange; i++) {
-        check_ok(write_report(*state, csv, in_folder("strange.html"),
+        check_ok(write_report(*state, csv, out,
                               (crd_report_run){.what = strange[i], .verdict = strange[i]}, &opt));
     }
 }
@@ -763,6 +809,7 @@ int main(void)
         cmocka_unit_test(a_page_holds_everything),
         cmocka_unit_test(values_in_the_page_are_those_of_the_file),
         cmocka_unit_test(foreign_texts_are_no_markup),
+        cmocka_unit_test(couplings_are_a_table_with_their_shadows_and_hints),
         cmocka_unit_test(whatever_stands_in_a_recording_stays_text),
         cmocka_unit_test(strange_json_is_borne),
         cmocka_unit_test(signals_are_grouped_by_owner_unit_and_range),

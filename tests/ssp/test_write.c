@@ -753,6 +753,61 @@ static const crd_connection_spec* driver_of(const crd_system* s, const char* uni
     return NULL;
 }
 
+static void couplings_survive_the_package(void** state)
+{
+    fixture* fx = *state;
+    crd_system* s = parse(fx, "cardan: 1\n"
+                              "units:\n"
+                              "  one: { fmu: a.fmu }\n"
+                              "  push: { signals: { a: { shape: step }, b: { shape: step } } }\n"
+                              "connections:\n"
+                              "  - { from: push.a, to: one.u, coupling: eros }\n"
+                              "  - from: push.b\n"
+                              "    to: one.T\n"
+                              "    coupling:\n"
+                              "      name: \"a: \\\"b\\\" <c>\"\n"
+                              "      algorithm: wiener\n"
+                              "      bands:\n"
+                              "        - [0, 10, 1]\n"
+                              "        - [5 Hz, 9 Hz, 0.03]\n"
+                              "      channel: { step: 10 ms, delay: 57.5 ms, jitter: 5 ms,\n"
+                              "                 loss: 5 %, burst: 3, duplicate: 1 %, seed: 7 }\n"
+                              "      shadow: [zoh, { algorithm: rls, taps: 9 }]\n"
+                              "      record: false\n");
+    pack(fx, s, 1);
+    crd_system* t = load(fx, PACKAGE);
+    check_text(driver_of(t, "one", "u")->coupling->element, "{\"algorithm\": \"eros\"}");
+    const crd_coupling_spec* c = driver_of(t, "one", "T")->coupling;
+    check_text(c->element, "{\"name\": \"a: \\\"b\\\" \\u003cc>\", \"algorithm\": \"wiener\", "
+                           "\"bands\": [[0, 10, 1], [\"5 Hz\", \"9 Hz\", 0.03]]}");
+    check(c->has_channel && c->channel.step == 0.01 && c->channel.delay == 0.0575);
+    check(c->channel.jitter == 0.005 && c->channel.loss == 0.05 && c->channel.burst == 3);
+    check(c->channel.duplicate == 0.01 && c->channel.seed == 7);
+    check_int(c->shadow_count, 2);
+    check_text(c->shadows[0], "{\"algorithm\": \"zoh\"}");
+    check_text(c->shadows[1], "{\"algorithm\": \"rls\", \"taps\": 9}");
+    check(!c->record);
+    crd_system_destroy(t);
+    crd_system_destroy(s);
+}
+
+static void a_channel_alone_survives_the_package(void** state)
+{
+    fixture* fx = *state;
+    crd_system* s =
+        parse(fx, "cardan: 1\n"
+                  "units: { one: { fmu: a.fmu }, push: { signal: { shape: step } } }\n"
+                  "connections:\n"
+                  "  - { from: push.y, to: one.u, coupling: { channel: { delay: 1 } } }\n");
+    pack(fx, s, 1);
+    crd_system* t = load(fx, PACKAGE);
+    const crd_coupling_spec* c = driver_of(t, "one", "u")->coupling;
+    check_text(c->element, "{}");
+    check(c->has_channel && c->channel.delay == 1 && isnan(c->channel.step) && c->record);
+    crd_system_destroy(t);
+    crd_system_destroy(s);
+}
+
 // Packed again and again, what was read gives the same two documents. Not the first time: the
 // reader converts units by what the package says of them, and that is then done.
 static void check_same_again(fixture* fx, const crd_system* again, int version)
@@ -1091,6 +1146,8 @@ int main(void)
         TEST(mapped_start_values_are_worked_out),
         TEST(differences_have_units_without_a_zero_point),
         TEST(what_ssp_has_no_word_for_is_in_the_annotation),
+        TEST(couplings_survive_the_package),
+        TEST(a_channel_alone_survives_the_package),
         TEST(dots_in_names_are_systems_again),
         TEST(changes_on_the_way_stay_where_they_fit),
         TEST(names_that_cannot_nest_stay_flat_and_differ),

@@ -2,8 +2,7 @@
 // latter. A program of the build host: compiled together with the model, run once, never shipped.
 //
 //   describe 2|3 FOLDER SOURCE...     the sources are named in the descriptions
-#include "fmu.h"
-#include "fmu_model.h"
+#include "describe.h"
 
 #define model fmu_model
 
@@ -15,104 +14,6 @@ static _Noreturn void refuse(const char* variable, const char* what)
     exit(1);
 }
 
-// ---- units -------------------------------------------------------------------------------------
-
-typedef struct unit {
-    const char* name;
-    int exponents[8]; // kg m s A K mol cd rad
-    double factor, offset;
-} unit;
-
-static const char* const base_names[8] = {"kg", "m", "s", "A", "K", "mol", "cd", "rad"};
-
-static const unit known_units[] = {
-    {"kg", {1}, 1, 0},
-    {"m", {0, 1}, 1, 0},
-    {"s", {0, 0, 1}, 1, 0},
-    {"A", {0, 0, 0, 1}, 1, 0},
-    {"K", {0, 0, 0, 0, 1}, 1, 0},
-    {"mol", {0, 0, 0, 0, 0, 1}, 1, 0},
-    {"cd", {0, 0, 0, 0, 0, 0, 1}, 1, 0},
-    {"rad", {0, 0, 0, 0, 0, 0, 0, 1}, 1, 0},
-    {"1", {0}, 1, 0},
-    {"Hz", {0, 0, -1}, 1, 0},
-    {"N", {1, 1, -2}, 1, 0},
-    {"Pa", {1, -1, -2}, 1, 0},
-    {"J", {1, 2, -2}, 1, 0},
-    {"W", {1, 2, -3}, 1, 0},
-    {"V", {1, 2, -3, -1}, 1, 0},
-    {"degC", {0, 0, 0, 0, 1}, 1, 273.15},
-    {"C", {0, 0, 1, 1}, 1, 0},
-    {"F", {-1, -2, 4, 2}, 1, 0},
-    {"H", {1, 2, -2, -2}, 1, 0},
-    {"Ohm", {1, 2, -3, -2}, 1, 0},
-    {"S", {-1, -2, 3, 2}, 1, 0},
-    {"T", {1, 0, -2, -1}, 1, 0},
-    {"Wb", {1, 2, -2, -1}, 1, 0},
-    {"g", {1}, 1e-3, 0},
-    {"t", {1}, 1e3, 0},
-    {"km", {0, 1}, 1e3, 0},
-    {"cm", {0, 1}, 1e-2, 0},
-    {"mm", {0, 1}, 1e-3, 0},
-    {"um", {0, 1}, 1e-6, 0},
-    {"l", {0, 3}, 1e-3, 0},
-    {"ms", {0, 0, 1}, 1e-3, 0},
-    {"us", {0, 0, 1}, 1e-6, 0},
-    {"min", {0, 0, 1}, 60, 0},
-    {"h", {0, 0, 1}, 3600, 0},
-    {"kHz", {0, 0, -1}, 1e3, 0},
-    {"kN", {1, 1, -2}, 1e3, 0},
-    {"kPa", {1, -1, -2}, 1e3, 0},
-    {"MPa", {1, -1, -2}, 1e6, 0},
-    {"bar", {1, -1, -2}, 1e5, 0},
-    {"kJ", {1, 2, -2}, 1e3, 0},
-    {"kW", {1, 2, -3}, 1e3, 0},
-    {"MW", {1, 2, -3}, 1e6, 0},
-    {"mV", {1, 2, -3, -1}, 1e-3, 0},
-    {"kV", {1, 2, -3, -1}, 1e3, 0},
-    {"mA", {0, 0, 0, 1}, 1e-3, 0},
-    {"kA", {0, 0, 0, 1}, 1e3, 0},
-    {"deg", {0, 0, 0, 0, 0, 0, 0, 1}, 3.14159265358979323846 / 180, 0},
-    {"rev", {0, 0, 0, 0, 0, 0, 0, 1}, 2 * 3.14159265358979323846, 0},
-    {"rpm", {0, 0, -1, 0, 0, 0, 0, 1}, 3.14159265358979323846 / 30, 0},
-    {"%", {0}, 1e-2, 0},
-};
-
-/// "N.m", "m/s2", "N.s/m": factors between dots and slashes, each with an exponent behind it.
-static bool parse_unit(const char* text, unit* out)
-{
-    *out = (unit){.name = text, .factor = 1};
-    int sign = 1;
-    while (*text) {
-        const size_t n = strcspn(text, "./");
-        size_t letters = n;
-        while (letters > 1 && text[letters - 1] >= '0' && text[letters - 1] <= '9') {
-            letters--;
-        }
-        const int power = sign * (letters < n ? atoi(text + letters) : 1);
-        const unit* u = NULL;
-        for (size_t i = 0; i < sizeof known_units / sizeof *known_units; i++) {
-            const unit* k = &known_units[i];
-            if (strlen(k->name) == letters && memcmp(k->name, text, letters) == 0) { u = k; }
-        }
-        if (!u) { return false; }
-        for (int i = 0; i < 8; i++) {
-            out->exponents[i] += power * u->exponents[i];
-        }
-        out->factor *= pow(u->factor, power);
-        text += n;
-        // The zero point is that of a unit alone: W/degC has none.
-        out->offset = text == out->name + n && !*text && power == 1 ? u->offset : 0;
-        if (*text) { sign = *text++ == '/' ? -1 : 1; }
-    }
-    return true;
-}
-
-static bool has_start(const crd_model_variable* v)
-{
-    return v->causality == CRD_INPUT || v->causality == CRD_PARAMETER || v->exact;
-}
-
 // ---- checks ------------------------------------------------------------------------------------
 
 static int find_variable(const char* name, size_t length)
@@ -122,15 +23,6 @@ static int find_variable(const char* name, size_t length)
         if (strlen(other) == length && memcmp(other, name, length) == 0) { return i; }
     }
     return -1;
-}
-
-static bool is_state(int index)
-{
-    for (int i = 0; i < model->variable_count; i++) {
-        const char* of = model->variables[i].derivative_of;
-        if (of && strcmp(of, model->variables[index].name) == 0) { return true; }
-    }
-    return false;
 }
 
 static _Noreturn void refuse_unit(const crd_model_variable* v)
@@ -203,7 +95,7 @@ static void check_variable(int index, int version)
     for (const char* d = v->depends ? v->depends : ""; *d;) {
         const size_t n = strcspn(d, " ");
         const int k = find_variable(d, n);
-        if (k < 0 || (model->variables[k].causality != CRD_INPUT && !is_state(k))) {
+        if (k < 0 || (model->variables[k].causality != CRD_INPUT && !is_state(model, k))) {
             refuse(v->name, "depends on something that is no input and no state");
         }
         d += n + strspn(d + n, " ");
@@ -239,7 +131,9 @@ static void check_derivative(int index)
 static void check_equations(void)
 {
     const bool ode = model->derivatives != NULL;
-    if (!ode && fmu_offers(FMU_EXCHANGE)) { refuse(NULL, "Model Exchange needs derivatives()"); }
+    if (!ode && fmu_offers(model, FMU_EXCHANGE)) {
+        refuse(NULL, "Model Exchange needs derivatives()");
+    }
     if (!ode && (model->indicators || model->completed)) {
         refuse(NULL, "indicators and completed belong to models with derivatives()");
     }
@@ -287,503 +181,7 @@ static void check_model(int version)
     check_equations();
 }
 
-// ---- XML ---------------------------------------------------------------------------------------
-
-/// attribute="value", escaped.
-static void put_text(FILE* f, const char* attribute, const char* text)
-{
-    fprintf(f, " %s=\"", attribute);
-    for (; *text; text++) {
-        switch (*text) {
-        case '&':
-            fputs("&amp;", f);
-            break;
-        case '<':
-            fputs("&lt;", f);
-            break;
-        case '>':
-            fputs("&gt;", f);
-            break;
-        case '"':
-            fputs("&quot;", f);
-            break;
-        default:
-            fputc(*text, f);
-        }
-    }
-    fputc('"', f);
-}
-
-static void put_number(FILE* f, double x)
-{
-    char text[32]; // the shortest that reads back the same
-    const bool whole = fabs(x) < 1e9 && x == floor(x);
-    snprintf(text, sizeof text, "%.0f", x);
-    for (int digits = 1; !whole && digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, x);
-        if (strtod(text, NULL) == x) { break; }
-    }
-    fputs(text, f);
-}
-
-static void put_attribute(FILE* f, const char* attribute, double x)
-{
-    fprintf(f, " %s=\"", attribute);
-    put_number(f, x);
-    fputc('"', f);
-}
-
-static void put_flag(FILE* f, const char* attribute, bool on)
-{
-    if (on) { fprintf(f, " %s=\"true\"", attribute); }
-}
-
-static const char* const causality_names[] = {"local", "input", "output", "parameter",
-                                              "calculatedParameter"};
-static const char* const variability_names[] = {"continuous", "discrete", "tunable", "fixed",
-                                                "constant"};
-
-static bool is_initial_unknown(int index)
-{
-    const crd_model_variable* v = &model->variables[index];
-    if (v->causality == CRD_CALCULATED_PARAMETER) { return true; }
-    return !v->exact && (v->causality == CRD_OUTPUT || v->derivative_of || is_state(index));
-}
-
-static void put_common(FILE* f, const crd_model_variable* v)
-{
-    if (v->description) { put_text(f, "description", v->description); }
-    put_text(f, "causality", causality_names[v->causality]);
-    put_text(f, "variability", variability_names[v->variability]);
-    if (v->causality != CRD_INPUT) {
-        put_text(f, "initial", has_start(v) ? "exact" : "calculated");
-    }
-}
-
-/// start="..." of numbers, elements first .. first + count - 1
-static void put_start(FILE* f, const crd_model_variable* v, size_t first, size_t count)
-{
-    fputs(" start=\"", f);
-    for (size_t k = first; k < first + count; k++) {
-        const double x = v->starts ? v->starts[k] : v->start;
-        if (k > first) { fputc(' ', f); }
-        if (v->type == CRD_BOOLEAN) {
-            fputs(x != 0 ? "true" : "false", f);
-        } else {
-            put_number(f, v->type == CRD_FLOAT32 ? (double)(float)x : x);
-        }
-    }
-    fputc('"', f);
-}
-
-static void put_limits(FILE* f, const crd_model_variable* v)
-{
-    if (v->min == 0 && v->max == 0) { return; }
-    if (v->min > -INFINITY) { put_attribute(f, "min", v->min); }
-    if (v->max < INFINITY) { put_attribute(f, "max", v->max); }
-}
-
-/// Each unit and each enumeration is named once, by the first variable that has it.
-static bool first_with(int index, bool enumeration)
-{
-    const crd_model_variable* v = &model->variables[index];
-    if (enumeration ? !v->items : !v->unit) { return false; }
-    for (int i = 0; i < index; i++) {
-        const crd_model_variable* w = &model->variables[i];
-        if (enumeration ? w->items == v->items : w->unit && !strcmp(w->unit, v->unit)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static const char* type_name(const crd_model_variable* v) // of an enumeration
-{
-    for (int i = 0;; i++) {
-        if (model->variables[i].items == v->items) { return model->variables[i].name; }
-    }
-}
-
-static void put_units(FILE* f)
-{
-    bool open = false;
-    for (int i = 0; i < model->variable_count; i++) {
-        if (!first_with(i, false)) { continue; }
-        if (!open) { fputs("  <UnitDefinitions>\n", f); }
-        open = true;
-        unit u;
-        parse_unit(model->variables[i].unit, &u);
-        fputs("    <Unit", f);
-        put_text(f, "name", u.name);
-        fputs("><BaseUnit", f);
-        for (int k = 0; k < 8; k++) {
-            if (u.exponents[k]) { fprintf(f, " %s=\"%d\"", base_names[k], u.exponents[k]); }
-        }
-        if (u.factor != 1) { put_attribute(f, "factor", u.factor); }
-        if (u.offset != 0) { put_attribute(f, "offset", u.offset); }
-        fputs("/></Unit>\n", f);
-    }
-    if (open) { fputs("  </UnitDefinitions>\n", f); }
-}
-
-static void put_enumerations(FILE* f, int version)
-{
-    bool open = false;
-    for (int i = 0; i < model->variable_count; i++) {
-        const crd_model_variable* v = &model->variables[i];
-        if (!first_with(i, true)) { continue; }
-        if (!open) { fputs("  <TypeDefinitions>\n", f); }
-        open = true;
-        fputs(version == 2 ? "    <SimpleType" : "    <EnumerationType", f);
-        put_text(f, "name", v->name);
-        fputs(version == 2 ? "><Enumeration>\n" : ">\n", f);
-        for (int k = 0; v->items[k]; k++) {
-            fputs("      <Item", f);
-            put_text(f, "name", v->items[k]);
-            fprintf(f, " value=\"%d\"/>\n", k + 1);
-        }
-        fputs(version == 2 ? "    </Enumeration></SimpleType>\n" : "    </EnumerationType>\n", f);
-    }
-    if (open) { fputs("  </TypeDefinitions>\n", f); }
-}
-
-static void put_log_categories(FILE* f)
-{
-    fputs("  <LogCategories>\n", f);
-    for (size_t i = 0; i < sizeof fmu_categories / sizeof *fmu_categories; i++) {
-        fprintf(f, "    <Category name=\"%s\"/>\n", fmu_categories[i]);
-    }
-    fputs("  </LogCategories>\n", f);
-}
-
-static void put_experiment(FILE* f)
-{
-    fputs("  <DefaultExperiment startTime=\"0\"", f);
-    put_attribute(f, "stopTime", model->default_stop);
-    put_attribute(f, "stepSize", model->default_step);
-    fputs("/>\n", f);
-}
-
-/// The lists of ModelStructure.
-enum { OUTPUTS, DERIVATIVES, INITIAL };
-
-static bool is_unknown(int index, int list)
-{
-    const crd_model_variable* v = &model->variables[index];
-    return list == INITIAL       ? is_initial_unknown(index)
-           : list == DERIVATIVES ? v->derivative_of && fmu_offers(FMU_EXCHANGE)
-                                 : v->causality == CRD_OUTPUT;
-}
-
-static void put_head(FILE* f, int version)
-{
-    char token[40];
-    fmu_token(model, token);
-    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<fmiModelDescription", f);
-    put_text(f, "fmiVersion", version == 2 ? "2.0" : "3.0");
-    put_text(f, "modelName", model->name);
-    put_text(f, version == 2 ? "guid" : "instantiationToken", token);
-    if (model->description) { put_text(f, "description", model->description); }
-    put_text(f, "generationTool", "Cardan " CRD_VERSION);
-    put_text(f, "variableNamingConvention", "flat");
-    if (version == 2) {
-        put_attribute(f, "numberOfEventIndicators",
-                      fmu_offers(FMU_EXCHANGE) ? model->indicator_count : 0);
-    }
-    fputs(">\n", f);
-}
-
-/// Does the known `k` act on the unknown `i`? At the start parameters and all that is exact act as
-/// well. A state that is an output depends on itself.
-static bool depends(int i, int k, bool initial)
-{
-    const crd_model_variable* known = &model->variables[k];
-    if (initial && k != i && (known->causality == CRD_PARAMETER || known->exact)) { return true; }
-    if (known->causality != CRD_INPUT && (initial || !is_state(k))) { return false; }
-    if (!initial && is_state(i)) { return k == i; }
-    const char* list = model->variables[i].depends;
-    const size_t n = strlen(known->name);
-    for (const char* d = list ? list : ""; *d;) {
-        const size_t length = strcspn(d, " ");
-        if (length == n && memcmp(d, known->name, n) == 0) { return true; }
-        d += length + strspn(d + length, " ");
-    }
-    return list == NULL;
-}
-
-static bool exists(const crd_model_variable* v, int version)
-{
-    return version == 3 || v->type != CRD_BINARY;
-}
-
-// ---- FMI 2.0 -----------------------------------------------------------------------------------
-
-static int scalars(const crd_model_variable* v)
-{
-    return !exists(v, 2) ? 0 : v->size ? (int)v->size : 1;
-}
-
-static int first_index(int variable) // of its first scalar in the file, counted from 1
-{
-    int n = 1;
-    for (int i = 0; i < variable; i++) {
-        n += scalars(&model->variables[i]);
-    }
-    return n;
-}
-
-static void put_variable_2(FILE* f, int index, int element)
-{
-    const crd_model_variable* v = &model->variables[index];
-    static const char* const names[] = {"Real",    "Real",        "Integer", "Integer", "Integer",
-                                        "Integer", "Integer",     "Integer", "Integer", "Integer",
-                                        "Boolean", "Enumeration", "String"};
-    char name[256];
-    snprintf(name, sizeof name, v->size ? "%s[%d]" : "%s", v->name, element + 1);
-    fputs("    <ScalarVariable", f);
-    put_text(f, "name", name);
-    fprintf(f, " valueReference=\"%u\"", (unsigned)index | (unsigned)element << 16);
-    put_common(f, v);
-    fprintf(f, "><%s", names[v->type]);
-    if (v->type == CRD_ENUMERATION) { put_text(f, "declaredType", type_name(v)); }
-    if (v->unit && v->type <= CRD_FLOAT32) { put_text(f, "unit", v->unit); }
-    if (v->type < CRD_BOOLEAN) { put_limits(f, v); }
-    if (v->nominal > 0 && v->type <= CRD_FLOAT32) { put_attribute(f, "nominal", v->nominal); }
-    const int state = crd_model_state_of(model, index);
-    if (state >= 0) { fprintf(f, " derivative=\"%d\"", first_index(state) + element); }
-    put_flag(f, "reinit", fmu_offers(FMU_EXCHANGE) && model->has_events && is_state(index));
-    if (has_start(v) && v->type == CRD_STRING) {
-        put_text(f, "start", v->start_text ? v->start_text : "");
-    } else if (has_start(v)) {
-        put_start(f, v, (size_t)element, 1);
-    }
-    fputs("/></ScalarVariable>\n", f);
-}
-
-static void put_unknowns_2(FILE* f, int list)
-{
-    bool open = false;
-    const char* name = ((const char*[]){"Outputs", "Derivatives", "InitialUnknowns"})[list];
-    for (int i = 0; i < model->variable_count; i++) {
-        const crd_model_variable* v = &model->variables[i];
-        if (!is_unknown(i, list)) { continue; }
-        for (int e = 0; e < scalars(v); e++) {
-            if (!open) { fprintf(f, "    <%s>\n", name); }
-            open = true;
-            fprintf(f, "      <Unknown index=\"%d\" dependencies=\"", first_index(i) + e);
-            const char* space = "";
-            for (int k = 0; k < model->variable_count; k++) {
-                if (!depends(i, k, list == INITIAL)) { continue; }
-                for (int s = 0; s < scalars(&model->variables[k]); s++) {
-                    if (k == i && s != e) { continue; } // a state depends on itself
-                    fprintf(f, "%s%d", space, first_index(k) + s);
-                    space = " ";
-                }
-            }
-            fputs("\"/>\n", f);
-        }
-    }
-    if (open) { fprintf(f, "    </%s>\n", name); }
-}
-
-static void put_sources_2(FILE* f, int source_count, char** sources, const char* element)
-{
-    fputs(">\n    <SourceFiles>\n", f);
-    for (int i = 0; i < source_count; i++) {
-        fputs("      <File", f);
-        put_text(f, "name", sources[i]);
-        fputs("/>\n", f);
-    }
-    fprintf(f, "    </SourceFiles>\n  </%s>\n", element);
-}
-
-static void put_exchange_2(FILE* f, int source_count, char** sources)
-{
-    fputs("  <ModelExchange", f);
-    put_text(f, "modelIdentifier", model->name);
-    put_flag(f, "completedIntegratorStepNotNeeded", !model->completed);
-    put_flag(f, "canNotUseMemoryManagementFunctions", true);
-    put_flag(f, "canGetAndSetFMUstate", true);
-    put_flag(f, "canSerializeFMUstate", true);
-    put_flag(f, "providesDirectionalDerivative", model->partial != NULL);
-    put_sources_2(f, source_count, sources, "ModelExchange");
-}
-
-static void put_cosimulation_2(FILE* f, int source_count, char** sources)
-{
-    fputs("  <CoSimulation", f);
-    put_text(f, "modelIdentifier", model->name);
-    put_flag(f, "canHandleVariableCommunicationStepSize", !model->fixed_step);
-    put_flag(f, "canInterpolateInputs", model->max_input_derivative > 0);
-    if (model->max_output_derivative > 0) {
-        put_attribute(f, "maxOutputDerivativeOrder", model->max_output_derivative);
-    }
-    put_flag(f, "canNotUseMemoryManagementFunctions", true);
-    put_flag(f, "canGetAndSetFMUstate", true);
-    put_flag(f, "canSerializeFMUstate", true);
-    put_flag(f, "providesDirectionalDerivative", model->partial != NULL);
-    put_sources_2(f, source_count, sources, "CoSimulation");
-}
-
-static void describe_2(FILE* f, int source_count, char** sources)
-{
-    put_head(f, 2);
-    if (fmu_offers(FMU_EXCHANGE)) { put_exchange_2(f, source_count, sources); }
-    if (fmu_offers(FMU_COSIMULATION)) { put_cosimulation_2(f, source_count, sources); }
-    put_units(f);
-    put_enumerations(f, 2);
-    put_log_categories(f);
-    put_experiment(f);
-    fputs("  <ModelVariables>\n", f);
-    for (int i = 0; i < model->variable_count; i++) {
-        for (int e = 0; e < scalars(&model->variables[i]); e++) {
-            put_variable_2(f, i, e);
-        }
-    }
-    fputs("  </ModelVariables>\n  <ModelStructure>\n", f);
-    put_unknowns_2(f, OUTPUTS);
-    put_unknowns_2(f, DERIVATIVES);
-    put_unknowns_2(f, INITIAL);
-    fputs("  </ModelStructure>\n</fmiModelDescription>\n", f);
-}
-
-// ---- FMI 3.0 -----------------------------------------------------------------------------------
-
-static void put_variable_3(FILE* f, int index)
-{
-    const crd_model_variable* v = &model->variables[index];
-    static const char* const names[] = {"Float64", "Float32",     "Int8",   "UInt8", "Int16",
-                                        "UInt16",  "Int32",       "UInt32", "Int64", "UInt64",
-                                        "Boolean", "Enumeration", "String", "Binary"};
-    const bool bytes = v->type == CRD_STRING || v->type == CRD_BINARY;
-    const size_t count = v->size ? v->size : 1;
-    fprintf(f, "    <%s", names[v->type]);
-    put_text(f, "name", v->name);
-    fprintf(f, " valueReference=\"%d\"", index);
-    put_common(f, v);
-    if (v->type == CRD_ENUMERATION) { put_text(f, "declaredType", type_name(v)); }
-    if (v->unit && v->type <= CRD_FLOAT32) { put_text(f, "unit", v->unit); }
-    if (v->type < CRD_BOOLEAN) { put_limits(f, v); }
-    if (v->nominal > 0 && v->type <= CRD_FLOAT32) { put_attribute(f, "nominal", v->nominal); }
-    const int state = crd_model_state_of(model, index);
-    if (state >= 0) { fprintf(f, " derivative=\"%d\"", state); }
-    put_flag(f, "reinit", fmu_offers(FMU_EXCHANGE) && model->has_events && is_state(index));
-    if (v->type == CRD_BINARY) { put_attribute(f, "maxSize", (double)v->capacity); }
-    if (has_start(v) && !bytes) { put_start(f, v, 0, count); }
-    put_flag(f, "intermediateUpdate",
-             v->causality == CRD_INPUT && v->derivatives && model->max_input_derivative > 0);
-    if (!v->size && !(bytes && has_start(v))) {
-        fputs("/>\n", f);
-        return;
-    }
-    fputs(">", f);
-    if (v->size) { fprintf(f, "<Dimension start=\"%zu\"/>", v->size); }
-    for (size_t k = 0; bytes && has_start(v) && k < count; k++) {
-        fputs("<Start", f);
-        put_text(f, "value", v->start_text ? v->start_text : "");
-        fputs("/>", f);
-    }
-    fprintf(f, "</%s>\n", names[v->type]);
-}
-
-static void put_unknowns_3(FILE* f, int list)
-{
-    static const char* const names[] = {"Output", "ContinuousStateDerivative", "InitialUnknown"};
-    for (int i = 0; i < model->variable_count; i++) {
-        if (!is_unknown(i, list)) { continue; }
-        fprintf(f, "    <%s valueReference=\"%d\" dependencies=\"", names[list], i);
-        const char* space = "";
-        for (int k = 0; k < model->variable_count; k++) {
-            if (!depends(i, k, list == INITIAL)) { continue; }
-            fprintf(f, "%s%d", space, k);
-            space = " ";
-        }
-        fputs("\"/>\n", f);
-    }
-}
-
-static void put_exchange_3(FILE* f)
-{
-    fputs("  <ModelExchange", f);
-    put_text(f, "modelIdentifier", model->name);
-    put_flag(f, "needsCompletedIntegratorStep", model->completed != NULL);
-    put_flag(f, "canGetAndSetFMUState", true);
-    put_flag(f, "canSerializeFMUState", true);
-    put_flag(f, "providesDirectionalDerivatives", model->partial != NULL);
-    put_flag(f, "providesAdjointDerivatives", model->partial != NULL);
-    fputs("/>\n", f);
-}
-
-static void put_cosimulation_3(FILE* f)
-{
-    const bool intermediate = model->max_input_derivative > 0;
-    fputs("  <CoSimulation", f);
-    put_text(f, "modelIdentifier", model->name);
-    put_flag(f, "canHandleVariableCommunicationStepSize", !model->fixed_step);
-    if (model->fixed_step) { put_attribute(f, "fixedInternalStepSize", model->default_step); }
-    if (model->max_output_derivative > 0) {
-        put_attribute(f, "maxOutputDerivativeOrder", model->max_output_derivative);
-    }
-    put_flag(f, "providesIntermediateUpdate", intermediate);
-    put_flag(f, "mightReturnEarlyFromDoStep", model->has_events);
-    put_flag(f, "hasEventMode", model->has_events);
-    put_flag(f, "canGetAndSetFMUState", true);
-    put_flag(f, "canSerializeFMUState", true);
-    put_flag(f, "providesDirectionalDerivatives", model->partial != NULL);
-    put_flag(f, "providesAdjointDerivatives", model->partial != NULL);
-    fputs("/>\n", f);
-}
-
-static void describe_3(FILE* f)
-{
-    put_head(f, 3);
-    if (fmu_offers(FMU_EXCHANGE)) { put_exchange_3(f); }
-    if (fmu_offers(FMU_COSIMULATION)) { put_cosimulation_3(f); }
-    const int indicators = fmu_offers(FMU_EXCHANGE) ? model->indicator_count : 0;
-    put_units(f);
-    put_enumerations(f, 3);
-    put_log_categories(f);
-    put_experiment(f);
-    fprintf(f,
-            "  <ModelVariables>\n"
-            "    <Float64 name=\"time\" valueReference=\"%d\" causality=\"independent\" "
-            "variability=\"continuous\"/>\n",
-            model->variable_count);
-    for (int i = 0; i < model->variable_count; i++) {
-        put_variable_3(f, i);
-    }
-    for (int i = 1; i <= indicators; i++) { // FMI 3.0 wants variables for them
-        fprintf(f,
-                "    <Float64 name=\"event_indicator_%d\" valueReference=\"%d\" "
-                "causality=\"local\" variability=\"continuous\" initial=\"calculated\"/>\n",
-                i, model->variable_count + i);
-    }
-    fputs("  </ModelVariables>\n  <ModelStructure>\n", f);
-    put_unknowns_3(f, OUTPUTS);
-    put_unknowns_3(f, DERIVATIVES);
-    put_unknowns_3(f, INITIAL);
-    for (int i = 1; i <= indicators; i++) {
-        fprintf(f, "    <EventIndicator valueReference=\"%d\"/>\n", model->variable_count + i);
-    }
-    fputs("  </ModelStructure>\n</fmiModelDescription>\n", f);
-}
-
-static void build_3(FILE* f, int source_count, char** sources)
-{
-    fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
-          "<fmiBuildDescription fmiVersion=\"3.0\">\n  <BuildConfiguration",
-          f);
-    put_text(f, "modelIdentifier", model->name);
-    fputs(">\n    <SourceFileSet language=\"C11\">\n", f);
-    for (int i = 0; i < source_count; i++) {
-        fputs("      <SourceFile", f);
-        put_text(f, "name", sources[i]);
-        fputs("/>\n", f);
-    }
-    fputs("    </SourceFileSet>\n    <Library name=\"m\"/>\n"
-          "  </BuildConfiguration>\n</fmiBuildDescription>\n",
-          f);
-}
+// ---- files -------------------------------------------------------------------------------------
 
 static FILE* open_file(const char* folder, const char* name)
 {
@@ -812,18 +210,23 @@ int main(int argc, char** argv)
         return 2;
     }
     const int version = argv[1][0] - '0';
+    const description d = {.of = model,
+                           .interfaces = fmu_interfaces,
+                           .version = CRD_VERSION,
+                           .source_count = argc - 3,
+                           .sources = (const char* const*)argv + 3};
     check_model(version);
     if (argc > 3) { check_name(argv[3]); }
     FILE* f = open_file(argv[2], "modelDescription.xml");
     if (version == 2) {
-        describe_2(f, argc - 3, argv + 3);
+        describe_2(f, &d);
     } else {
-        describe_3(f);
+        describe_3(f, &d);
     }
     close_file(f);
     if (version == 3) {
         f = open_file(argv[2], "sources/buildDescription.xml");
-        build_3(f, argc - 3, argv + 3);
+        build_3(f, &d);
         close_file(f);
     }
     return 0;

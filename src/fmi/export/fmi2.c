@@ -76,6 +76,26 @@ const char* fmi2GetVersion(void)
     return "2.0";
 }
 
+static fmu* create(const fmu* from, const char* name, const char* token, const char* resources)
+{
+    fmu here = *from;
+    char message[512] = "";
+    const crd_model* model = fmu_model_open(resources, message, sizeof message);
+    if (!model) {
+        fmu_say(&here, FMU_ERROR, "fmi2Instantiate: %s", message);
+        return NULL;
+    }
+    fmu* f = NULL;
+    if (!fmu_offers(model, from->exchange ? FMU_EXCHANGE : FMU_COSIMULATION)) {
+        fmu_say(&here, FMU_ERROR, "fmi2Instantiate: this FMU is for %s only",
+                from->exchange ? "Co-Simulation" : "Model Exchange");
+    } else {
+        f = fmu_create(model, from, name, token, resources, 0);
+    }
+    if (!f) { fmu_model_close(model); }
+    return f;
+}
+
 fmi2Component fmi2Instantiate(const char* instanceName, fmi2Type fmuType, const char* fmuGUID,
                               const char* fmuResourceLocation,
                               const fmi2CallbackFunctions* functions, fmi2Boolean visible,
@@ -88,24 +108,18 @@ fmi2Component fmi2Instantiate(const char* instanceName, fmi2Type fmuType, const 
                       .callback = functions ? (void (*)(void))functions->logger : NULL,
                       .exchange = fmuType == fmi2ModelExchange,
                       .name = ""};
-    fmu here = from;
-    if (!fmu_offers(from.exchange ? FMU_EXCHANGE : FMU_COSIMULATION)) {
-        fmu_say(&here, FMU_ERROR, "fmi2Instantiate: this FMU is for %s only",
-                from.exchange ? "Co-Simulation" : "Model Exchange");
-        return NULL;
-    }
     const char* uri = fmuResourceLocation ? fmuResourceLocation : "";
     char* path = malloc(strlen(uri) + 1);
     if (!path) { return NULL; }
     path_of_uri(uri, path);
-    fmu* f = fmu_create(fmu_model, &from, instanceName, fmuGUID, path, 0);
+    fmu* f = create(&from, instanceName, fmuGUID, path);
     free(path);
     return f;
 }
 
 void fmi2FreeInstance(fmi2Component c)
 {
-    free(c);
+    fmu_free(c);
 }
 
 fmi2Status fmi2SetDebugLogging(fmi2Component c, fmi2Boolean loggingOn, size_t nCategories,

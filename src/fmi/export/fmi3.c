@@ -45,23 +45,38 @@ fmi3Status fmi3SetDebugLogging(fmi3Instance c, bool loggingOn, size_t nCategorie
     return (fmi3Status)fmu_set_log(c, loggingOn, categories, nCategories, __func__);
 }
 
-static fmi3Instance refuse(const char* function, const char* offered, void* environment,
-                           fmi3LogMessageCallback log)
+/// What the FMU is for, in words.
+static const char* offered(const crd_model* model)
 {
-    fmu here = {.log = log_line,
-                .log_mask = FMU_LOG_STATUS,
-                .environment = environment,
-                .callback = (void (*)(void))log,
-                .name = ""};
-    fmu_say(&here, FMU_ERROR, "%s: this FMU is for %s only", function, offered);
-    return NULL;
+    return !fmu_offers(model, FMU_EXCHANGE)      ? "Co-Simulation"
+           : fmu_offers(model, FMU_COSIMULATION) ? "Co-Simulation and Model Exchange"
+                                                 : "Model Exchange";
 }
 
-static fmu* create(const fmu* from, const char* name, const char* token, const char* resources,
-                   size_t intermediate_count)
+/// NULL after a message, also if `interface` is not offered.
+static fmu* create(const fmu* from, int interface, const char* name, const char* token,
+                   const char* resources, size_t intermediate_count, const char* function)
 {
-    fmu* f = fmu_create(fmu_model, from, name, token, resources, (uint32_t)intermediate_count);
-    const size_t length = f ? strlen(f->resources) : 0;
+    fmu here = *from;
+    char message[512] = "";
+    const crd_model* model = fmu_model_open(resources ? resources : "", message, sizeof message);
+    if (!model) {
+        fmu_say(&here, FMU_ERROR, "%s: %s", function, message);
+        return NULL;
+    }
+    fmu* f = NULL;
+    if (!interface || !fmu_offers(model, interface)) {
+        fmu_say(&here, FMU_ERROR, "%s: this FMU is for %s only", function, offered(model));
+    } else if (from->event_mode && !model->has_events) {
+        fmu_say(&here, FMU_ERROR, "%s: this FMU has no event mode", function);
+    } else {
+        f = fmu_create(model, from, name, token, resources, (uint32_t)intermediate_count);
+    }
+    if (!f) {
+        fmu_model_close(model);
+        return NULL;
+    }
+    const size_t length = strlen(f->resources);
     if (length > 1 && f->resources[length - 1] == '/') { f->resources[length - 1] = 0; }
     return f;
 }
@@ -71,16 +86,13 @@ fmi3Instance fmi3InstantiateModelExchange(const char* instanceName, const char* 
                                           void* environment, fmi3LogMessageCallback logMessage)
 {
     (void)visible;
-    if (!fmu_offers(FMU_EXCHANGE)) {
-        return refuse(__func__, "Co-Simulation", environment, logMessage);
-    }
     const fmu from = {.log = log_line,
                       .log_mask = loggingOn ? ~0u : FMU_LOG_STATUS,
                       .environment = environment,
                       .callback = (void (*)(void))logMessage,
                       .exchange = true,
                       .name = ""};
-    return create(&from, instanceName, instantiationToken, resourcePath, 0);
+    return create(&from, FMU_EXCHANGE, instanceName, instantiationToken, resourcePath, 0, __func__);
 }
 
 fmi3Instance fmi3InstantiateScheduledExecution(
@@ -89,18 +101,17 @@ fmi3Instance fmi3InstantiateScheduledExecution(
     fmi3ClockUpdateCallback clockUpdate, fmi3LockPreemptionCallback lockPreemption,
     fmi3UnlockPreemptionCallback unlockPreemption)
 {
-    (void)instanceName;
-    (void)instantiationToken;
-    (void)resourcePath;
     (void)visible;
     (void)loggingOn;
     (void)clockUpdate;
     (void)lockPreemption;
     (void)unlockPreemption;
-    const char* offered = !fmu_offers(FMU_EXCHANGE)      ? "Co-Simulation"
-                          : fmu_offers(FMU_COSIMULATION) ? "Co-Simulation and Model Exchange"
-                                                         : "Model Exchange";
-    return refuse(__func__, offered, environment, logMessage);
+    const fmu from = {.log = log_line,
+                      .log_mask = FMU_LOG_STATUS,
+                      .environment = environment,
+                      .callback = (void (*)(void))logMessage,
+                      .name = ""};
+    return create(&from, 0, instanceName, instantiationToken, resourcePath, 0, __func__);
 }
 
 fmi3Instance fmi3InstantiateCoSimulation(const char* instanceName, const char* instantiationToken,
@@ -112,9 +123,6 @@ fmi3Instance fmi3InstantiateCoSimulation(const char* instanceName, const char* i
                                          fmi3IntermediateUpdateCallback intermediateUpdate)
 {
     (void)visible;
-    if (!fmu_offers(FMU_COSIMULATION)) {
-        return refuse(__func__, "Model Exchange", environment, logMessage);
-    }
     const fmu from = {.log = log_line,
                       .log_mask = loggingOn ? ~0u : FMU_LOG_STATUS,
                       .environment = environment,
@@ -123,19 +131,15 @@ fmi3Instance fmi3InstantiateCoSimulation(const char* instanceName, const char* i
                       .event_mode = eventModeUsed,
                       .early_return = earlyReturnAllowed,
                       .name = ""};
-    fmu here = from;
-    if (eventModeUsed && !fmu_model->has_events) {
-        fmu_say(&here, FMU_ERROR, "%s: this FMU has no event mode", __func__);
-        return NULL;
-    }
     const size_t n = intermediateUpdate ? nRequiredIntermediateVariables : 0;
-    fmu* f = create(&from, instanceName, instantiationToken, resourcePath, n);
+    fmu* f = create(&from, FMU_COSIMULATION, instanceName, instantiationToken, resourcePath, n,
+                    __func__);
     if (!f) { return NULL; }
     for (size_t i = 0; i < n; i++) {
         const fmi3ValueReference r = requiredIntermediateVariables[i];
         if (r > f->count) {
             fmu_say(f, FMU_ERROR, "%s: there is no variable %u", __func__, (unsigned)r);
-            free(f);
+            fmu_free(f);
             return NULL;
         }
         if (r < f->count && f->slots[r].derivative) {
@@ -147,7 +151,7 @@ fmi3Instance fmi3InstantiateCoSimulation(const char* instanceName, const char* i
 
 void fmi3FreeInstance(fmi3Instance c)
 {
-    free(c);
+    fmu_free(c);
 }
 
 // ---- modes -------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@
 /// functions allocate.
 #pragma once
 #include "cardan/model.h"
+#include "fmu_model.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -85,6 +86,7 @@ typedef struct fmu_state {
     double time, start, stop, next_event;
     uint32_t phase;
     bool dirty, moving, terminate, has_stop, ready, exchange, restless;
+    const void* owner; // a pinned model's bytes, NULL
 } fmu_state;
 
 // ---- identity ----------------------------------------------------------------------------------
@@ -274,6 +276,7 @@ static inline void fmu_fill_slots(fmu* f)
 /// Back to where `fmu_create` left it.
 static inline void fmu_reset(fmu* f)
 {
+    if (f->model->clear) { f->model->clear(f->self); }
     memset(f->self, 0, f->model->size);
     crd_model_reset(f->model, f->self);
     f->phase = FMU_INSTANTIATED;
@@ -284,7 +287,8 @@ static inline void fmu_reset(fmu* f)
 }
 
 /// The caller's `from` brings logger, environment and what else of the shell's fields it needs.
-/// NULL after a message if the token is another FMU's or memory is short.
+/// NULL after a message if the token is another FMU's or memory is short. Then the model is still
+/// the caller's; else it belongs to the instance.
 static inline fmu* fmu_create(const crd_model* model, const fmu* from, const char* name,
                               const char* token, const char* resources, uint32_t intermediate_count)
 {
@@ -328,10 +332,20 @@ static inline fmu* fmu_create(const crd_model* model, const fmu* from, const cha
     f->intermediate_variables = (uint32_t*)(block + at_list);
     f->name = strcpy(block + at_name, name);
     f->resources = strcpy(block + at_resources, resources);
-    f->host = (crd_model_host){.user = f, .log = fmu_host_log, .resources = f->resources};
+    f->host =
+        (crd_model_host){.user = f, .log = fmu_host_log, .resources = f->resources, .model = model};
     fmu_fill_slots(f);
     fmu_reset(f);
     return f;
+}
+
+/// The model goes with its last function.
+static inline void fmu_free(fmu* f)
+{
+    if (!f) { return; }
+    if (f->model->clear) { f->model->clear(f->self); }
+    fmu_model_close(f->model);
+    free(f);
 }
 
 static inline int fmu_enter_initialization(fmu* f, double start, bool has_stop, double stop,
@@ -766,6 +780,7 @@ static inline int fmu_get_state(fmu* f, void** handle, const char* function)
     s->ready = f->ready;
     s->exchange = f->exchange;
     s->restless = f->restless;
+    s->owner = f->model->pinned ? f->self : NULL;
     memcpy(s + 1, f->self, f->model->size);
     return FMU_OK;
 }
@@ -773,7 +788,7 @@ static inline int fmu_get_state(fmu* f, void** handle, const char* function)
 static inline int fmu_set_state(fmu* f, const fmu_state* s, const char* function)
 {
     if (!s || s->magic != FMU_STATE_MAGIC || s->size != f->model->size ||
-        s->exchange != f->exchange) {
+        s->exchange != f->exchange || s->owner != (f->model->pinned ? f->self : NULL)) {
         return fmu_say(f, FMU_ERROR, "%s: this is no state of this FMU", function);
     }
     f->time = s->time;
@@ -787,13 +802,20 @@ static inline int fmu_set_state(fmu* f, const fmu_state* s, const char* function
     f->has_stop = s->has_stop;
     f->ready = s->ready;
     f->restless = s->restless;
-    memcpy(f->self, s + 1, f->model->size);
+    const size_t kept = f->model->kept;
+    memcpy(f->self + kept, (const char*)(s + 1) + kept, f->model->size - kept);
     return FMU_OK;
+}
+
+static inline int fmu_not_serializable(fmu* f, const char* function)
+{
+    return fmu_say(f, FMU_ERROR, "%s: states of this FMU live in this process only", function);
 }
 
 static inline int fmu_serialize(fmu* f, const void* state, uint8_t* bytes, size_t size,
                                 const char* function)
 {
+    if (f->model->pinned) { return fmu_not_serializable(f, function); }
     if (!state || size < fmu_state_bytes(f)) {
         return fmu_say(f, FMU_ERROR, "%s: %zu bytes, expected a state and %zu", function, size,
                        fmu_state_bytes(f));
@@ -807,6 +829,7 @@ static inline int fmu_deserialize(fmu* f, const uint8_t* bytes, size_t size, voi
 {
     fmu_state head;
     uint64_t token[2];
+    if (f->model->pinned) { return fmu_not_serializable(f, function); }
     fmu_hash(f->model, token);
     if (bytes && size == fmu_state_bytes(f)) { memcpy(&head, bytes, sizeof head); }
     if (!bytes || size != fmu_state_bytes(f) || head.magic != FMU_STATE_MAGIC ||

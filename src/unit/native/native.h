@@ -14,6 +14,7 @@ typedef struct crdi_native {
     uint8_t phase;
     bool dirty;  // something was set since the outputs were worked out
     bool moving; // an input has a derivative that is not zero
+    bool abandoned; // after a crash: nothing of the model is called again
     const char* call;
     crd_model_host host;
     crdi_arena arena; // the description

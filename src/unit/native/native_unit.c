@@ -38,6 +38,7 @@ static crd_status failed(crdi_native* u, crd_model_status status, const char* fu
 static crd_status instantiate(crd_unit* unit)
 {
     crdi_native* u = (crdi_native*)unit;
+    if (u->model->clear) { u->model->clear(u->self); }
     memset(u->self, 0, u->model->size);
     crd_model_reset(u->model, u->self);
     u->phase = CRDI_NATIVE_INSTANTIATED;
@@ -163,12 +164,13 @@ static crd_status terminate(crd_unit* unit)
 
 static void abandon(crd_unit* unit)
 {
-    (void)unit; // destroy calls nothing of the model
+    ((crdi_native*)unit)->abandoned = true;
 }
 
 static void destroy(crd_unit* unit)
 {
     crdi_native* u = (crdi_native*)unit;
+    if (u->self && u->model->clear && !u->abandoned) { u->model->clear(u->self); }
     crdi_map_clear(&u->names);
     crdi_arena_clear(&u->arena);
     crdi_free(unit->ctx, u->self);
@@ -258,7 +260,8 @@ static crd_status restore(crd_unit* unit, void* state)
     u->dirty = s->dirty;
     u->moving = s->moving;
     unit->wants_stop = s->wants_stop;
-    memcpy(u->self, s + 1, u->model->size);
+    const size_t kept = u->model->kept;
+    memcpy(u->self + kept, (const char*)(s + 1) + kept, u->model->size - kept);
     return CRD_OK;
 }
 
@@ -333,7 +336,7 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
                        (model->partial ? DIRECTIONAL : 0);
     u->base = (crd_unit){.ops = &ops[offers], .ctx = ctx, .name = spec->name, .spec = spec};
     u->model = model;
-    u->host = (crd_model_host){.user = u, .log = host_log, .resources = ""};
+    u->host = (crd_model_host){.user = u, .log = host_log, .resources = "", .model = model};
     u->call = "";
     crdi_arena_init(&u->arena, ctx);
     crdi_map_init(&u->names, ctx);

@@ -1,0 +1,649 @@
+// cardan compensate: what each coupling algorithm would have done to a recorded signal.
+#include "cardan/coupling.h"
+#include "cardan/results.h"
+#include "cli/cli.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+typedef struct compensate_options {
+    crdi_common common;
+    const char *signal, *latency, *loss, *duplicate, *output, *plot;
+    double step, jitter, from, to;
+    int burst, seed;
+    crdi_list algorithms;
+} compensate_options;
+
+enum { MOST = 64, DRAWN = 3 }; // candidates; estimates in a picture beside the hold
+
+typedef struct candidate {
+    crd_element* element;
+    const char* label;
+    crd_replay result;
+    crd_metrics metrics;
+    double* estimate; // (count), NULL unless somebody wants it
+} candidate;
+
+typedef struct compensation {
+    crdi_cli* cli;
+    const compensate_options* o;
+    const char* path;
+    crdi_arena arena;
+    crdi_recorded recorded;
+    crd_replay_options channel;
+    candidate all[MOST];
+    int count;
+    candidate hold; // what the others are compared with
+    double* time;   // (samples)
+} compensation;
+
+// ---- what is asked for -------------------------------------------------------------------------
+
+// "6" macro steps or "57.5 ms".
+static crd_status parse_latency(compensation* c)
+{
+    crd_context* ctx = c->cli->ctx;
+    const char* text = c->o->latency;
+    crd_dimension dim;
+    bool bare = false;
+    double x = 0;
+    const char* expected = "a number of macro steps such as 6, or a time such as '57.5 ms'";
+    if (!text) { return crdi_fail(ctx, CRD_E_RANGE, "expected --latency with %s", expected); }
+    if (!crd_quantity_parse(text, &x, &dim, &bare) ||
+        (!bare && !crd_dimension_equal(&dim, &(crd_dimension){.s = 1})) || !(x >= 0) ||
+        (bare && floor(x) != x)) {
+        return crdi_fail(ctx, CRD_E_RANGE, "--latency = '%s', expected %s", text, expected);
+    }
+    c->channel.delay = bare ? x * c->channel.step : x;
+    const double most = (c->channel.delay + c->channel.jitter) / c->channel.step;
+    if (!(most <= CRD_LATENCY_MAX)) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "--latency = '%s' is up to %g macro steps of %g s, expected at most %d",
+                         text, most, c->channel.step, CRD_LATENCY_MAX);
+    }
+    if (c->channel.jitter > c->channel.delay) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "--jitter = %g s is more than the latency of %g s, expected at most that",
+                         c->channel.jitter, c->channel.delay);
+    }
+    return CRD_OK;
+}
+
+// "0.05" or "5 %".
+static crd_status parse_part(crd_context* ctx, const char* option, const char* text, double* out)
+{
+    crd_dimension dim;
+    bool bare = false;
+    double x = 0;
+    if (!text) { return CRD_OK; }
+    if (!crd_quantity_parse(text, &x, &dim, &bare) ||
+        !crd_dimension_equal(&dim, &(crd_dimension){.factor = 1}) || !(x >= 0 && x <= 1)) {
+        return crdi_fail(ctx, CRD_E_RANGE, "--%s = '%s', expected a part such as 0.05 or '5 %%'",
+                         option, text);
+    }
+    *out = x;
+    return CRD_OK;
+}
+
+static crd_status read_channel(compensation* c)
+{
+    crd_status st = CRD_OK;
+    const compensate_options* o = c->o;
+    c->channel = crd_replay_defaults();
+    c->channel.step = c->recorded.step;
+    if (!isnan(o->jitter)) { c->channel.jitter = o->jitter; }
+    CRD_TRY(parse_latency(c));
+    CRD_TRY(parse_part(c->cli->ctx, "loss", o->loss, &c->channel.loss));
+    CRD_TRY(parse_part(c->cli->ctx, "duplicate", o->duplicate, &c->channel.duplicate));
+    if (o->burst == 0) {
+        return crdi_fail(c->cli->ctx, CRD_E_RANGE, "--burst = 0, expected at least 1");
+    }
+    if (o->burst > 0) { c->channel.burst = o->burst; }
+    if (o->seed >= 0) { c->channel.seed = (uint64_t)o->seed; }
+fail:
+    return st;
+}
+
+// A label that none before it has.
+static const char* own_label(compensation* c, const char* label)
+{
+    const char* own = label;
+    for (int i = 0, times = 1; i < c->count && own; i++) {
+        if (strcmp(c->all[i].label, own) == 0) {
+            own = crdi_arena_format(&c->arena, "%s (%d)", label, ++times);
+            i = -1;
+        }
+    }
+    return own;
+}
+
+static crd_status add_candidate(compensation* c, const char* text)
+{
+    const bool word = !strpbrk(text, "{/.");
+    crd_context* ctx = c->cli->ctx;
+    if (c->count == MOST) { return crdi_fail(ctx, CRD_E_RANGE, "more than %d algorithms", MOST); }
+    candidate* a = &c->all[c->count];
+    const crd_status st = crdi_load_element(ctx, text, &a->element);
+    if (st < 0) { return st; }
+    a->label = own_label(c, word ? text : a->element->label);
+    c->count++; // from here on it is cleaned up
+    if (!a->label) { return CRD_E_MEMORY; }
+    if (!isnan(a->element->step) &&
+        fabs(a->element->step - c->channel.step) > 1e-6 * c->channel.step) {
+        crdi_log(ctx, CRD_LOG_WARNING,
+                 "%s is made for a macro step of %g s and is tried with %g s; --step %g would be "
+                 "its own",
+                 a->label, a->element->step, c->channel.step, a->element->step);
+    }
+    const double longest = ceil((c->channel.delay + c->channel.jitter) / c->channel.step - 1e-6);
+    if (a->element->options.k_max < longest) { // words have room for any latency
+        if (word) {
+            a->element->options.k_max = (int)longest;
+        } else {
+            crdi_log(ctx, CRD_LOG_WARNING,
+                     "%s compensates up to %d macro steps (latency-max), the latency is %g",
+                     a->label, a->element->options.k_max, longest);
+        }
+    }
+    return CRD_OK;
+}
+
+// The methods, then what reacts to discontinuities: as published, and by re-basing.
+static crd_status add_all(compensation* c)
+{
+    crd_status st = CRD_OK;
+    for (const char* const* name = crd_element_algorithms(); *name; name++) {
+        CRD_TRY(add_candidate(c, *name));
+    }
+    CRD_TRY(add_candidate(c, "foh+switch"));
+    CRD_TRY(add_candidate(c, "eros+switch"));
+    CRD_TRY(add_candidate(c, "wiener+rebase"));
+fail:
+    return st;
+}
+
+// "eros,foh,{algorithm: wiener, taps: 25}": commas inside of brackets are of the element.
+static crd_status add_list(compensation* c, const char* text)
+{
+    crd_status st = CRD_OK;
+    int depth = 0;
+    const char* start = text;
+    for (const char* p = text;; p++) {
+        depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
+        if (*p && (*p != ',' || depth > 0)) { continue; }
+        const char *from = start + strspn(start, " \t"), *to = p;
+        while (to > from && (to[-1] == ' ' || to[-1] == '\t')) {
+            to--;
+        }
+        const char* one = crdi_arena_text(&c->arena, from, (size_t)(to - from));
+        CRD_TRY(one ? CRD_OK : CRD_E_MEMORY);
+        if (!*one) {
+            return crdi_fail(c->cli->ctx, CRD_E_RANGE,
+                             "--algorithms = '%s', expected all, or a list such as "
+                             "zoh,eros,torque.yaml",
+                             text);
+        }
+        CRD_TRY(strcmp(one, "all") == 0 ? add_all(c) : add_candidate(c, one));
+        if (!*p) { break; }
+        start = p + 1;
+    }
+fail:
+    return st;
+}
+
+static crd_status read_algorithms(compensation* c)
+{
+    crd_status st = CRD_OK;
+    const crdi_list* list = &c->o->algorithms;
+    for (int i = 0; i < list->count; i++) {
+        CRD_TRY(add_list(c, list->items[i]));
+    }
+    if (list->count == 0) { CRD_TRY(add_all(c)); }
+    CRD_TRY(crd_element_of_name(c->cli->ctx, "zoh", &c->hold.element));
+    c->hold.label = "zoh";
+fail:
+    return st;
+}
+
+// ---- gaps --------------------------------------------------------------------------------------
+
+// Where samples are missing: none of it silent, not all of it told.
+static void tell_gaps(const compensation* c)
+{
+    enum { TOLD = 3 };
+    const crdi_recorded* r = &c->recorded;
+    char text[200] = "";
+    size_t at = 0;
+    int gaps = 0;
+    for (int64_t n = 0; r->missing > 0 && n < r->count; n++) {
+        if (!isnan(r->y[n])) { continue; }
+        const int64_t first = n;
+        while (n + 1 < r->count && isnan(r->y[n + 1])) {
+            n++;
+        }
+        if (gaps++ < TOLD) {
+            at += (size_t)snprintf(text + at, sizeof text - at, "%s%g s to %g s", at ? ", " : "",
+                                   r->start + (double)first * r->step,
+                                   r->start + (double)n * r->step);
+        }
+    }
+    if (gaps) {
+        crdi_log(c->cli->ctx, CRD_LOG_WARNING,
+                 "%s: '%s' has %d gap%s (%s%s): %lld sample%s count%s as never sent", c->path,
+                 r->name, gaps, crdi_plural(gaps), text, gaps > TOLD ? ", ..." : "",
+                 (long long)r->missing, crdi_plural(r->missing), r->missing == 1 ? "s" : "");
+    }
+}
+
+// ---- trying ------------------------------------------------------------------------------------
+
+static crd_status try_one(compensation* c, candidate* a)
+{
+    crd_context* ctx = c->cli->ctx;
+    const crdi_recorded* r = &c->recorded;
+    if (c->o->output || c->o->plot) {
+        a->estimate = crdi_new_array(ctx, (size_t)r->count, sizeof *a->estimate);
+        if (!a->estimate) { return CRD_E_MEMORY; }
+    }
+    const crd_status st =
+        crd_coupling_replay(ctx, a->element, &c->channel, r->y, r->count, a->estimate, &a->result);
+    if (st < 0) { // some messages name the element themselves
+        const bool named = strncmp(crd_error_text(ctx), a->label, strlen(a->label)) == 0;
+        return named ? st : crdi_fail_in(ctx, st, "%s", a->label);
+    }
+    a->metrics = crd_score_metrics(&a->result.score);
+    return CRD_OK;
+}
+
+static int by_error(const void* a, const void* b)
+{
+    const double x = ((const candidate*)a)->metrics.C, y = ((const candidate*)b)->metrics.C;
+    if (isnan(x) || isnan(y)) { return isnan(x) - isnan(y); }
+    return x < y ? -1 : x > y;
+}
+
+// On a terminal, once it has taken a second: how far it is. `done` < 0 takes the line away.
+static void show_progress(crdi_cli* cli, int64_t begin_ns, int done, int of)
+{
+    char line[80];
+    if (!cli->terminal || (done >= 0 && crdi_now_ns() - begin_ns < 1000000000) ||
+        (done < 0 && !cli->progress_shown)) {
+        return;
+    }
+    snprintf(line, sizeof line, "\r\033[K");
+    if (done >= 0) { snprintf(line, sizeof line, "\r\033[K%d of %d algorithms", done, of); }
+    crdi_write_all(STDERR_FILENO, line, strlen(line));
+    cli->progress_shown = done >= 0;
+}
+
+static crd_status try_all(compensation* c)
+{
+    crd_status st = CRD_OK;
+    const int64_t begin = crdi_now_ns();
+    CRD_TRY(try_one(c, &c->hold));
+    for (int i = 0; i < c->count; i++) {
+        show_progress(c->cli, begin, i, c->count);
+        CRD_TRY(try_one(c, &c->all[i]));
+    }
+    qsort(c->all, (size_t)c->count, sizeof *c->all, by_error);
+fail:
+    show_progress(c->cli, begin, -1, 0);
+    return st;
+}
+
+static double range_of(const candidate* a)
+{
+    return a->result.high - a->result.low;
+}
+
+// Change of C against the hold, in per cent.
+static double change(const compensation* c, const candidate* a)
+{
+    return 100 * (a->metrics.C / c->hold.metrics.C - 1);
+}
+
+// ---- what comes out ----------------------------------------------------------------------------
+
+static crd_status print_json(const compensation* c)
+{
+    json_t* list = json_array();
+    for (int i = 0; i < c->count; i++) {
+        const candidate* a = &c->all[i];
+        const crd_replay* r = &a->result;
+        json_t* j = json_object();
+        json_object_set_new(j, "algorithm", crdi_json_text(a->label));
+        json_object_set_new(j, "C", crdi_json_number(100 * a->metrics.C));
+        json_object_set_new(j, "M", crdi_json_number(100 * a->metrics.M));
+        json_object_set_new(j, "P", crdi_json_number(100 * a->metrics.P));
+        json_object_set_new(j, "change", crdi_json_number(change(c, a)));
+        json_object_set_new(j, "rms", crdi_json_number(a->metrics.rms));
+        json_object_set_new(j, "worst", crdi_json_number(a->metrics.worst));
+        json_object_set_new(j, "overshoot", crdi_json_number(r->overshoot));
+        json_object_set_new(j, "overshoot_percent",
+                            crdi_json_number(100 * r->overshoot / range_of(a)));
+        json_object_set_new(j, "jumps", json_integer(r->counts.jumps));
+        json_object_set_new(j, "samples", json_integer(r->score.count));
+        json_object_set_new(j, "lost", json_integer(r->lost));
+        json_object_set_new(j, "latency_mean", crdi_json_number(r->k_mean));
+        json_object_set_new(j, "latency_max", json_integer(r->k_max));
+        json_array_append_new(list, j);
+    }
+    return crdi_json_print(c->cli, list);
+}
+
+static void print_head(const compensation* c)
+{
+    const crdi_recorded* r = &c->recorded;
+    const crd_replay* z = &c->hold.result;
+    char step[32], delay[32], jitter[32];
+    printf("%s: %s%s%s%s, %lld samples, one each %s, latency %s", c->path, r->name,
+           r->unit[0] ? " [" : "", r->unit, r->unit[0] ? "]" : "", (long long)r->count,
+           crdi_format_seconds(step, r->step), crdi_format_seconds(delay, c->channel.delay));
+    if (c->channel.jitter > 0) {
+        printf(" within %s", crdi_format_seconds(jitter, c->channel.jitter));
+    }
+    if (z->lost > 0) { printf(", %lld lost", (long long)z->lost); }
+    if (z->k_mean == z->k_max) {
+        printf(" (%d steps)\n\n", z->k_max);
+    } else {
+        printf(" (%.4g steps on average, %d at most)\n\n", z->k_mean, z->k_max);
+    }
+}
+
+// A signal that is zero throughout has no relative error.
+static crd_status print_table(const compensation* c)
+{
+    crdi_grid g;
+    crdi_grid_init(&g, c->cli->ctx, 10, 0x3fe);
+    const char* const heads[] = {"algorithm", "C [%]", "M [%]",     "P [%]",      "against zoh",
+                                 "RMS",       "worst", "overshoot", "% of range", "jumps"};
+    for (int i = 0; i < 10; i++) {
+        crdi_grid_add(&g, "%s", heads[i]);
+    }
+    for (int i = 0; i < c->count; i++) {
+        const candidate* a = &c->all[i];
+        crdi_grid_add(&g, "%s", a->label);
+        crdi_grid_add_fixed(&g, 100 * a->metrics.C, 4, "");
+        crdi_grid_add_fixed(&g, 100 * a->metrics.M, 4, "");
+        crdi_grid_add_fixed(&g, 100 * a->metrics.P, 4, "");
+        crdi_grid_add_fixed(&g, change(c, a), 1, " %");
+        crdi_grid_add(&g, "%.4g", a->metrics.rms);
+        crdi_grid_add(&g, "%.4g", a->metrics.worst);
+        crdi_grid_add(&g, "%.4g", a->result.overshoot);
+        crdi_grid_add_fixed(&g, 100 * a->result.overshoot / range_of(a), 1, "");
+        crdi_grid_add(&g, "%lld", (long long)a->result.counts.jumps);
+    }
+    print_head(c);
+    crdi_grid_print(&g, stdout, "");
+    crdi_grid_clear(&g);
+    return crdi_stdout_done(c->cli->ctx);
+}
+
+// Time, the signal, and an estimate of each algorithm.
+static crd_status write_estimates(const compensation* c)
+{
+    crd_status st = CRD_OK;
+    crd_context* ctx = c->cli->ctx;
+    const crdi_recorded* r = &c->recorded;
+    crd_recorder* out = NULL;
+    crd_column columns[MOST + 1];
+    crdi_arena names;
+    crdi_arena_init(&names, ctx);
+    for (int i = 0; i <= c->count; i++) {
+        const char* name =
+            i ? crdi_arena_format(&names, "%s.%s", r->name, c->all[i - 1].label) : r->name;
+        CRD_TRY(name ? CRD_OK : CRD_E_MEMORY);
+        columns[i] = (crd_column){.name = name,
+                                  .unit = r->unit,
+                                  .description = i ? "estimate" : "recorded signal",
+                                  .type = CRD_FLOAT64};
+    }
+    const crd_recorder_options opt = {
+        .path = c->o->output, .columns = columns, .column_count = c->count + 1};
+    CRD_TRY(crd_recorder_create(ctx, &opt, &out));
+    for (int64_t n = 0; n < r->count; n++) {
+        crd_word* w = crd_recorder_begin(out);
+        if (!w) { break; } // finish says why
+        w[0].real = r->start + (double)n * r->step;
+        w[crd_recorder_word(out, 0)].real = r->y[n];
+        for (int i = 0; i < c->count; i++) {
+            w[crd_recorder_word(out, i + 1)].real = c->all[i].estimate[n];
+        }
+        crd_recorder_end(out);
+    }
+    CRD_TRY(crd_recorder_finish(out));
+fail:
+    crd_recorder_destroy(out);
+    crdi_arena_clear(&names);
+    return st;
+}
+
+// The signal, the hold and the best few: over all, and where the best of them is worst.
+static crd_status draw(compensation* c)
+{
+    const crdi_recorded* r = &c->recorded;
+    crd_plot_series lines[DRAWN + 2];
+    c->time = crdi_new_array(c->cli->ctx, (size_t)r->count, sizeof *c->time);
+    if (!c->time) { return CRD_E_MEMORY; }
+    for (int64_t n = 0; n < r->count; n++) {
+        c->time[n] = r->start + (double)n * r->step;
+    }
+    int count = 0;
+    lines[count++] = (crd_plot_series){.label = r->name, .y = r->y};
+    for (int i = 0; i < c->count && count < DRAWN + 1; i++) {
+        if (strcmp(c->all[i].label, "zoh") == 0) { continue; }
+        lines[count++] = (crd_plot_series){.label = c->all[i].label, .y = c->all[i].estimate};
+    }
+    lines[count++] = (crd_plot_series){.label = "zoh", .y = c->hold.estimate, .dashed = true};
+    for (int i = 0; i < count; i++) {
+        lines[i].x = c->time;
+        lines[i].count = r->count;
+    }
+    const int64_t worst = c->all[0].result.worst_at, around = 4 * c->hold.result.k_max + 20;
+    const int64_t first = worst > around ? worst - around : 0;
+    const int64_t last = worst + around < r->count ? worst + around : r->count - 1;
+    crd_plot_series near[DRAWN + 2];
+    for (int i = 0; i < count; i++) {
+        near[i] = lines[i];
+        near[i].x += first;
+        near[i].y += first;
+        near[i].count = last - first + 1;
+    }
+    char title[120];
+    snprintf(title, sizeof title, "around the largest error of %.60s", c->all[0].label);
+    const crd_plot_panel panels[2] = {{r->name, r->unit, lines, count},
+                                      {title, r->unit, near, count}};
+    const crd_plot_scale scales[2] = {{0}, {.own_x = true, .x_label = "time [s]"}};
+    const crd_plot_options opt = {r->name, "time [s]", false, scales};
+    return crd_plot_svg_scaled(c->cli->ctx, c->o->plot, &opt, panels, 2);
+}
+
+// ---- the command -------------------------------------------------------------------------------
+
+static bool ends_in_svg(const char* path)
+{
+    const char* ending = strrchr(path, '.');
+    return ending && strcasecmp(ending, ".svg") == 0;
+}
+
+// What cannot be written is said before the work is done.
+static crd_status check_outputs(const compensation* c)
+{
+    crd_context* ctx = c->cli->ctx;
+    const char* const files[] = {c->o->output, c->o->plot};
+    for (int i = 0; i < 2; i++) {
+        if (files[i] && crdi_same_file(files[i], c->path)) {
+            return crdi_fail(ctx, CRD_E_RANGE,
+                             "%s: this would overwrite the recording, expected another file",
+                             files[i]);
+        }
+    }
+    if (c->o->plot && !ends_in_svg(c->o->plot)) {
+        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                         "%s: pictures are written as SVG, the name should end in .svg",
+                         c->o->plot);
+    }
+    return c->o->output ? crd_recorder_check_path(ctx, c->o->output) : CRD_OK;
+}
+
+static void clear_candidate(crd_context* ctx, candidate* a)
+{
+    crd_element_destroy(a->element);
+    crdi_free(ctx, a->estimate);
+}
+
+static crd_status run_compensate(crdi_cli* cli, const void* options, const crdi_list* arguments)
+{
+    crd_status st = CRD_OK;
+    compensation* c = crdi_new(cli->ctx, sizeof *c);
+    if (!c) { return CRD_E_MEMORY; }
+    c->cli = cli;
+    c->o = options;
+    c->path = arguments->items[0];
+    crdi_arena_init(&c->arena, cli->ctx);
+    const crdi_recorded_options r = {c->o->signal, c->o->step, c->o->from, c->o->to};
+    CRD_TRY(check_outputs(c));
+    CRD_TRY(crdi_recorded_load(cli->ctx, c->path, &r, &c->recorded));
+    CRD_TRY(read_channel(c));
+    CRD_TRY(read_algorithms(c));
+    tell_gaps(c);
+    CRD_TRY(try_all(c));
+    if (c->o->output) { CRD_TRY(write_estimates(c)); }
+    if (c->o->plot) { CRD_TRY(draw(c)); }
+    CRD_TRY(c->o->common.json ? print_json(c) : print_table(c));
+fail:
+    for (int i = 0; i < c->count; i++) {
+        clear_candidate(cli->ctx, &c->all[i]);
+    }
+    clear_candidate(cli->ctx, &c->hold);
+    crdi_free(cli->ctx, c->time);
+    crdi_recorded_clear(&c->recorded);
+    crdi_arena_clear(&c->arena);
+    crdi_free(cli->ctx, c);
+    return st;
+}
+
+#define AT(field) offsetof(compensate_options, field)
+
+static const crdi_option rows[] = {
+    {.name = "signal",
+     .type = CRDI_OPT_TEXT,
+     .metavar = "NAME",
+     .offset = AT(signal),
+     .help = "signal of the recording; may be left out if there is only one"},
+    {.name = "latency",
+     .type = CRDI_OPT_TEXT,
+     .metavar = "STEPS|TIME",
+     .offset = AT(latency),
+     .help = "age of a sample when it arrives: macro steps (6) or a time ('57.5 ms')"},
+    {.name = "algorithms",
+     .type = CRDI_OPT_LIST,
+     .metavar = "all|LIST",
+     .offset = AT(algorithms),
+     .help = "what is tried, with commas between: algorithms (eros, "
+             "eros+switch), element files, or {algorithm: wiener, taps: 25}; all unless given"},
+    {.name = "step",
+     .type = CRDI_OPT_QUANTITY,
+     .unit = "s",
+     .range = CRDI_POSITIVE,
+     .metavar = "TIME",
+     .offset = AT(step),
+     .help = "macro step; the raster of the recording unless given"},
+    {.name = "from",
+     .type = CRDI_OPT_QUANTITY,
+     .unit = "s",
+     .metavar = "TIME",
+     .offset = AT(from),
+     .help = "begin here in the recording"},
+    {.name = "to",
+     .type = CRDI_OPT_QUANTITY,
+     .unit = "s",
+     .metavar = "TIME",
+     .offset = AT(to),
+     .help = "end here"},
+    {.name = "jitter",
+     .type = CRDI_OPT_QUANTITY,
+     .unit = "s",
+     .range = CRDI_NOT_NEGATIVE,
+     .metavar = "TIME",
+     .offset = AT(jitter),
+     .help = "each latency lies evenly within latency - jitter and latency + jitter"},
+    {.name = "loss",
+     .type = CRDI_OPT_TEXT,
+     .metavar = "PART",
+     .offset = AT(loss),
+     .help = "part of the samples that never arrive: 0.05 or '5 %'"},
+    {.name = "burst",
+     .type = CRDI_OPT_INT,
+     .metavar = "N",
+     .offset = AT(burst),
+     .help = "samples that are lost in a row; 1 unless given"},
+    {.name = "duplicate",
+     .type = CRDI_OPT_TEXT,
+     .metavar = "PART",
+     .offset = AT(duplicate),
+     .help = "part of the samples that arrive twice"},
+    {.name = "seed",
+     .type = CRDI_OPT_INT,
+     .metavar = "N",
+     .offset = AT(seed),
+     .help = "of the random numbers for jitter and loss; 1 unless given"},
+    {.name = "output",
+     .short_name = 'o',
+     .type = CRDI_OPT_FILE,
+     .metavar = "FILE",
+     .extensions = "csv|mf4|mat",
+     .offset = AT(output),
+     .help = "write the signal and all estimates"},
+    {.name = "plot",
+     .type = CRDI_OPT_FILE,
+     .metavar = "FILE",
+     .extensions = "svg",
+     .offset = AT(plot),
+     .help = "draw the signal and the best estimates, over all and around the largest error"},
+    CRDI_JSON_OPTION("print a list of objects with algorithm, C, M, P and change (per cent), rms, "
+                     "worst, overshoot, jumps"),
+    CRDI_COMMON_OPTIONS,
+};
+
+static const compensate_options defaults = {.common = CRDI_COMMON_DEFAULTS,
+                                            .step = NAN,
+                                            .jitter = NAN,
+                                            .from = NAN,
+                                            .to = NAN,
+                                            .burst = -1,
+                                            .seed = -1};
+
+const crdi_command crdi_command_compensate = {
+    .name = "compensate",
+    .arguments = "RECORDING",
+    .summary = "what each coupling algorithm would have done to a recorded signal",
+    .description =
+        "Hands a recorded signal to coupling elements as if it came late over a network, and "
+        "compares what they make of it with what the signal was: magnitude error M, phase error P "
+        "and both together, C, after Sprague and Geers; the root of the mean squared error; the "
+        "largest error; and the overshoot, which is how far an estimate leaves the range that the "
+        "signal itself has from the oldest sample in use (and 8 more) to 3 samples ahead. The best "
+        "algorithm stands first. The name of a fixed algorithm (foh, eros, wiener) is the method "
+        "as published; with +switch or +rebase behind it, it reacts to discontinuities, as ridge, "
+        "rls and auto always do. Gaps of the recording count as samples that were never sent.",
+    .examples = {{"cardan compensate bench.mf4 --signal torque --latency 6",
+                  "all algorithms, six macro steps late"},
+                 {"cardan compensate bench.csv --signal torque --step 10ms --latency '57.5 ms' "
+                  "--jitter 5ms --loss 5%",
+                  "over a network that jitters and loses samples"},
+                 {"cardan compensate bench.csv --latency 6 --algorithms "
+                  "'zoh,eros,{algorithm: wiener, taps: 25},torque.yaml' --plot torque.svg",
+                  "some algorithms and an element file, with a picture"}},
+    .options = rows,
+    .option_count = sizeof rows / sizeof *rows,
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .extensions = "csv|mf4|mat",
+    .size = sizeof(compensate_options),
+    .defaults = &defaults,
+    .run = run_compensate,
+};

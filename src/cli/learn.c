@@ -1,0 +1,603 @@
+// cardan learn: the server that trains networks of running elements, and training on a recording.
+#include "cardan/learn.h"
+#include "cardan/coupling.h"
+#include "cli/design.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+
+typedef struct learn_options {
+    crdi_common common;
+    const char *listen, *signal, *latency, *start, *output, *name;
+    double every, keep, clients, duration;                             // serve
+    double step, from, to;                                             // train
+    double epochs, batch, rate, ridge, hold_out, protect, alpha, seed; // both; NaN: the default
+    int method;                                                        // -1: the default
+    bool free_biases, force;
+} learn_options;
+
+static const char* const methods[] = {"adam", "ridge", NULL};
+static const char* const any_start = "{algorithm: wiener, taps: 25}";
+
+// A whole number of an option that may be missing.
+static crd_status take_count(crd_context* ctx, const char* name, double value, double least,
+                             double most, int64_t* out)
+{
+    if (isnan(value)) { return CRD_OK; }
+    if (!(value >= least && value <= most && value == floor(value))) {
+        return crdi_fail(ctx, CRD_E_RANGE, "--%s = %g, expected a whole number from %g to %g", name,
+                         value, least, most);
+    }
+    *out = (int64_t)value;
+    return CRD_OK;
+}
+
+static crd_status read_training(crd_context* ctx, const learn_options* o, crd_training* t)
+{
+    crd_status st = CRD_OK;
+    int64_t epochs = t->epochs, batch = t->batch, seed = (int64_t)t->seed;
+    CRD_TRY(take_count(ctx, "epochs", o->epochs, 1, 1e6, &epochs));
+    CRD_TRY(take_count(ctx, "batch", o->batch, 0, 1e9, &batch));
+    CRD_TRY(take_count(ctx, "seed", o->seed, 0, 1e15, &seed));
+    t->epochs = (int)epochs;
+    t->batch = (int)batch;
+    t->seed = (uint64_t)seed;
+    if (o->method >= 0) { t->method = (crd_training_method)o->method; }
+    if (!isnan(o->rate)) { t->rate = o->rate; }
+    if (!isnan(o->ridge)) { t->ridge = o->ridge; }
+    if (!isnan(o->protect)) { t->protect = o->protect; }
+    if (!isnan(o->hold_out)) { t->hold_out = o->hold_out; }
+    if (!(t->hold_out > 0 && t->hold_out <= 0.9)) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "--hold-out = %g, expected above 0 and up to 0.9: a network is judged by "
+                         "what it has not seen",
+                         t->hold_out);
+    }
+    if (o->free_biases) { t->freeze_biases = false; }
+fail:
+    return st;
+}
+
+// ---- serve -------------------------------------------------------------------------------------
+
+static volatile bool stop_requested;
+static volatile int64_t requested_ns;
+
+// The first signal asks, the second one ends the process, unless it is the same wish told twice
+// (timeout(1) signals its child and then the group in which the child is).
+static void request_stop(int signal_number)
+{
+    const int64_t now = crdi_now_ns();
+    if (!stop_requested) {
+        requested_ns = now;
+        stop_requested = true;
+    } else if (now - requested_ns > 200000000) {
+        signal(signal_number, SIG_DFL);
+        raise(signal_number);
+    }
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = request_stop};
+    sigemptyset(&action.sa_mask);
+    stop_requested = false;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+typedef struct teacher {
+    bool json;
+    int64_t counts[CRD_LEARN_LEFT + 1]; // events by kind
+    int64_t sent;
+} teacher;
+
+static const char* const event_names[] = {"joined",  "trained",     "swapped", "kept",
+                                          "refused", "rolled back", "left"};
+
+static void print_line(json_t* o)
+{
+    json_dumpf(o, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
+    putchar('\n');
+    json_decref(o);
+}
+
+static void note_as_json(const crd_learn_event* e)
+{
+    json_t* o = json_pack("{s:s, s:o, s:[i,i,i]}", "event", event_names[e->kind], "element",
+                          crdi_json_text(e->name), "shape", e->m, e->n1, e->n2);
+    if (!o) { return; }
+    if (e->generation) { json_object_set_new(o, "generation", json_integer(e->generation)); }
+    if (*e->text) { json_object_set_new(o, "reason", crdi_json_text(e->text)); }
+    if (e->kind == CRD_LEARN_TRAINED) {
+        const crd_training_report* r = &e->report;
+        json_object_set_new(o, "samples", json_integer(e->samples));
+        json_object_set_new(o, "jumps", json_integer(e->jumps));
+        json_object_set_new(o, "k", json_integer(e->k));
+        json_object_set_new(o, "rms_before", crdi_json_number(sqrt(r->held_before)));
+        json_object_set_new(o, "rms_after", crdi_json_number(sqrt(r->held_after)));
+        json_object_set_new(o, "seconds", crdi_json_number(e->seconds));
+        json_object_set_new(o, "sent", json_boolean(e->generation > 0));
+    }
+    print_line(o);
+}
+
+static void note_in_words(const crd_learn_event* e)
+{
+    const crd_training_report* r = &e->report;
+    printf("%s: ", *e->name ? e->name : "(no name)");
+    switch (e->kind) {
+    case CRD_LEARN_JOINED:
+        printf("joined with a network of %d-%d-%d-1\n", e->m, e->n1, e->n2);
+        break;
+    case CRD_LEARN_TRAINED:
+        printf("trained on %" PRId64 " samples for k = %d in %.0f ms, held out rms %.4g -> %.4g",
+               e->samples, e->k, 1e3 * e->seconds, sqrt(r->held_before), sqrt(r->held_after));
+        if (e->generation) {
+            printf(", sent as network %" PRId64 "\n", e->generation);
+        } else {
+            printf(", not sent: %s\n", e->text);
+        }
+        break;
+    case CRD_LEARN_LEFT:
+        printf("left: %s\n", e->text);
+        break;
+    default:
+        printf("network %" PRId64 " %s\n", e->generation, event_names[e->kind]);
+    }
+}
+
+static void note(void* user, const crd_learn_event* e)
+{
+    teacher* t = user;
+    t->counts[e->kind]++;
+    t->sent += e->kind == CRD_LEARN_TRAINED && e->generation > 0;
+    if (t->json) {
+        note_as_json(e);
+    } else {
+        note_in_words(e);
+    }
+    fflush(stdout);
+}
+
+static void print_summary(const teacher* t)
+{
+    const int64_t* n = t->counts;
+    if (t->json) {
+        print_line(json_pack(
+            "{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "event", "summary", "elements",
+            (json_int_t)n[CRD_LEARN_JOINED], "trainings", (json_int_t)n[CRD_LEARN_TRAINED], "sent",
+            (json_int_t)t->sent, "kept", (json_int_t)n[CRD_LEARN_KEPT], "refused",
+            (json_int_t)n[CRD_LEARN_REFUSED], "rolled_back", (json_int_t)n[CRD_LEARN_ROLLED_BACK]));
+        return;
+    }
+    printf("%" PRId64 " element%s, %" PRId64 " training%s, %" PRId64 " network%s sent: %" PRId64
+           " kept, %" PRId64 " refused, %" PRId64 " rolled back\n",
+           n[CRD_LEARN_JOINED], crdi_plural(n[CRD_LEARN_JOINED]), n[CRD_LEARN_TRAINED],
+           crdi_plural(n[CRD_LEARN_TRAINED]), t->sent, crdi_plural(t->sent), n[CRD_LEARN_KEPT],
+           n[CRD_LEARN_REFUSED], n[CRD_LEARN_ROLLED_BACK]);
+}
+
+static crd_status serve(crdi_cli* cli, const learn_options* o)
+{
+    crd_status st = CRD_OK;
+    crd_learn_server* s = NULL;
+    teacher t = {.json = o->common.json};
+    crd_learn_server_options opt = crd_learn_server_defaults();
+    int64_t clients = opt.clients;
+    if (!o->listen) {
+        return crdi_fail(cli->ctx, CRD_E_RANGE,
+                         "--listen is missing: cardan learn serve --listen unix:PATH or "
+                         "tcp:ADDRESS:PORT");
+    }
+    opt.address = o->listen;
+    opt.note = note;
+    opt.note_user = &t;
+    CRD_TRY(take_count(cli->ctx, "every", o->every, 1, 5e7, &opt.every));
+    CRD_TRY(take_count(cli->ctx, "keep", o->keep, 100, 5e7, &opt.keep));
+    CRD_TRY(take_count(cli->ctx, "clients", o->clients, 1, 1024, &clients));
+    opt.clients = (int)clients;
+    CRD_TRY(read_training(cli->ctx, o, &opt.training));
+    catch_signals();
+    CRD_TRY(crd_learn_server_create(cli->ctx, &opt, &s));
+    if (t.json) {
+        print_line(json_pack("{s:s, s:o}", "event", "listening", "address",
+                             crdi_json_text(crd_learn_server_address(s))));
+    } else {
+        printf("listening at %s\n", crd_learn_server_address(s));
+    }
+    fflush(stdout);
+    CRD_TRY(crd_learn_server_run(s, &stop_requested, o->duration));
+    crd_learn_server_destroy(s);
+    print_summary(&t);
+    return crdi_stdout_done(cli->ctx);
+fail:
+    crd_learn_server_destroy(s);
+    return st;
+}
+
+// ---- train -------------------------------------------------------------------------------------
+
+typedef struct trainer {
+    crdi_cli* cli;
+    const learn_options* o;
+    const char* path;
+    crd_element* element; // where it starts; then what it has become
+    crdi_recorded recorded;
+    double step;
+    crd_training training;
+    crd_network start, result; // start is its own only if `morphed`
+    bool morphed, written;
+    crd_training_report report;
+    double seconds;
+} trainer;
+
+static crd_status load(trainer* t)
+{
+    crd_context* ctx = t->cli->ctx;
+    const learn_options* o = t->o;
+    crd_status st = CRD_OK;
+    int latencies[CRDI_LATENCIES_MAX], count = 0;
+    if (!o->latency) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "--latency is missing: for how old a signal is the network trained?");
+    }
+    CRD_TRY(crdi_load_element(ctx, o->start ? o->start : any_start, &t->element));
+    const crdi_recorded_options r = {.signal = o->signal,
+                                     .step = isnan(o->step) ? t->element->step : o->step,
+                                     .from = o->from,
+                                     .to = o->to};
+    CRD_TRY(crdi_recorded_load(ctx, t->path, &r, &t->recorded));
+    t->step = t->recorded.step;
+    CRD_TRY(crdi_parse_latencies(ctx, o->latency, t->step, latencies, &count));
+    if (count != 1) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "--latency = '%s', expected one latency: a network is trained for one",
+                         o->latency);
+    }
+    t->training = crd_training_defaults();
+    CRD_TRY(read_training(ctx, o, &t->training));
+    t->training.k = latencies[0];
+fail:
+    return st;
+}
+
+// The network that the element has, or one that does what the element does.
+static crd_status make_start(trainer* t)
+{
+    crd_context* ctx = t->cli->ctx;
+    const crd_coupling_options* e = &t->element->options;
+    if (e->algorithm == CRD_ALGORITHM_NETWORK) {
+        t->start = *e->network;
+        return CRD_OK;
+    }
+    crd_linear l = {0};
+    crd_status st = crd_element_linear(t->element, t->step, t->training.k, &l);
+    if (st == CRD_E_UNSUPPORTED) {
+        return crdi_fail(ctx, st,
+                         "--start %s adapts itself and is no network, expected a network or a "
+                         "linear algorithm such as eros or %s",
+                         t->element->label, any_start);
+    }
+    if (st < 0) { return st; }
+    st = crd_network_morph(ctx, &l, isnan(t->o->alpha) ? 0.01 : t->o->alpha, &t->start);
+    crd_linear_clear(ctx, &l);
+    t->morphed = st == CRD_OK;
+    return st;
+}
+
+static crd_status write_element(trainer* t)
+{
+    crd_context* ctx = t->cli->ctx;
+    crd_status st = CRD_OK;
+    crd_element* e = t->element;
+    crdi_text text;
+    crdi_text_init(&text, ctx);
+    if (t->o->name) {
+        e->name = t->o->name;
+    } else if (!*e->name) {
+        e->name = t->recorded.name;
+    }
+    e->step = t->step;
+    e->options.algorithm = CRD_ALGORITHM_NETWORK;
+    e->options.network = &t->result;
+    CRD_TRY(crd_element_write(e, &text));
+    if (text.failed) { CRD_TRY(CRD_E_MEMORY); }
+    if (text.length && text.data[text.length - 1] != '\n') { crdi_text_put(&text, "\n", 1); }
+    if (text.failed) { CRD_TRY(CRD_E_MEMORY); }
+    CRD_TRY(crdi_write_text_file(ctx, t->o->output, text.data, text.length));
+    t->written = true;
+fail:
+    crdi_text_clear(&text);
+    return st;
+}
+
+static void add_row(crdi_grid* g, const char* what, double before, double after)
+{
+    crdi_grid_add(g, "%s", what);
+    crdi_grid_add(g, "%.6g", sqrt(before));
+    crdi_grid_add(g, "%.6g", sqrt(after));
+    if (before > 0) {
+        crdi_grid_add(g, "%+.1f %%", 100 * (sqrt(after / before) - 1));
+    } else {
+        crdi_grid_add(g, " ");
+    }
+}
+
+static void print_report(const trainer* t)
+{
+    const crd_training_report* r = &t->report;
+    char step[32];
+    printf("%s: '%s', %" PRId64 " samples every %s, k = %d\n", t->path, t->recorded.name,
+           t->recorded.count, crdi_format_seconds(step, t->step), t->training.k);
+    printf("network %d-%d-%d-1 from %s, %s", t->start.m, t->start.n1, t->start.n2,
+           t->element->label, methods[t->training.method]);
+    if (t->training.method == CRD_TRAIN_ADAM) { printf(", %d epochs", r->epochs); }
+    printf(", %.0f ms\n\n", 1e3 * t->seconds);
+    crdi_grid g;
+    crdi_grid_init(&g, t->cli->ctx, 4, 0xe);
+    crdi_grid_add(&g, "error (rms)");
+    crdi_grid_add(&g, "before");
+    crdi_grid_add(&g, "after");
+    crdi_grid_add(&g, "change");
+    add_row(&g, "trained on", r->loss_before, r->loss_after);
+    add_row(&g, "held out", r->held_before, r->held_after);
+    crdi_grid_print(&g, stdout, "");
+    crdi_grid_clear(&g);
+    printf("trained on %" PRId64 " pairs of past and present, %" PRId64
+           " left out because of jumps or gaps\n",
+           r->pairs, r->dropped);
+    if (r->guarded) { puts("the network limits what it expects, so that jumps do not overshoot"); }
+    if (t->written) { printf("%s: written\n", t->o->output); }
+}
+
+static json_t* change_json(double before, double after)
+{
+    return json_pack("{s:o, s:o}", "before", crdi_json_number(sqrt(before)), "after",
+                     crdi_json_number(sqrt(after)));
+}
+
+static crd_status print_json(const trainer* t)
+{
+    const crd_training_report* r = &t->report;
+    json_t* o = json_pack(
+        "{s:o, s:o, s:o, s:i, s:I, s:s, s:[i,i,i], s:i, s:I, s:I, s:I, s:b, s:b}", "recording",
+        crdi_json_text(t->path), "signal", crdi_json_text(t->recorded.name), "step",
+        crdi_json_number(t->step), "k", t->training.k, "samples", (json_int_t)t->recorded.count,
+        "method", methods[t->training.method], "shape", t->start.m, t->start.n1, t->start.n2,
+        "epochs", r->epochs, "pairs", (json_int_t)r->pairs, "dropped", (json_int_t)r->dropped,
+        "jumps", (json_int_t)r->jumps, "better", (int)r->better, "guarded", (int)r->guarded);
+    if (!o) { return CRD_E_MEMORY; }
+    json_object_set_new(o, "trained", change_json(r->loss_before, r->loss_after));
+    json_object_set_new(o, "held_out", change_json(r->held_before, r->held_after));
+    json_object_set_new(o, "smooth", change_json(r->smooth_before, r->smooth_after));
+    json_object_set_new(o, "seconds", crdi_json_number(t->seconds));
+    json_object_set_new(o, "written", crdi_json_text(t->written ? t->o->output : NULL));
+    return crdi_json_print(t->cli, o);
+}
+
+static crd_status run_training(trainer* t)
+{
+    const int64_t begin = crdi_now_ns();
+    const crd_status st =
+        crd_learn_train(t->cli->ctx, &t->training, t->recorded.y, t->recorded.count, &t->start,
+                        &t->result, &t->report, NULL);
+    t->seconds = 1e-9 * (double)(crdi_now_ns() - begin);
+    return st < 0 ? crdi_fail_in(t->cli->ctx, st, "%s: '%s'", t->path, t->recorded.name) : st;
+}
+
+static crd_status train(crdi_cli* cli, const learn_options* o, const char* path)
+{
+    crd_status st = CRD_OK;
+    trainer t = {.cli = cli, .o = o, .path = path};
+    CRD_TRY(load(&t));
+    CRD_TRY(make_start(&t));
+    CRD_TRY(run_training(&t));
+    if (o->output && (t.report.better || o->force)) { CRD_TRY(write_element(&t)); }
+    if (o->common.json) {
+        CRD_TRY(print_json(&t));
+    } else {
+        print_report(&t);
+    }
+    CRD_TRY(crdi_stdout_done(cli->ctx));
+    if (!t.report.better && !o->force) {
+        st = crdi_fail(cli->ctx, CRD_E_CONVERGENCE,
+                       "training has made nothing better of '%s' on what was held out (rms %g, "
+                       "before %g)%s%s%s",
+                       t.recorded.name, sqrt(t.report.held_after), sqrt(t.report.held_before),
+                       o->output ? "; " : "", o->output ? o->output : "",
+                       o->output ? " is not written, --force would write it" : "");
+    }
+fail:
+    crd_network_clear(cli->ctx, &t.result);
+    if (t.morphed) { crd_network_clear(cli->ctx, &t.start); }
+    crdi_recorded_clear(&t.recorded);
+    crd_element_destroy(t.element);
+    return st;
+}
+
+// ---- the command -------------------------------------------------------------------------------
+
+static const char* const words[] = {"serve", "train", NULL};
+
+static crd_status run_learn(crdi_cli* cli, const void* options, const crdi_list* arguments)
+{
+    const char* what = arguments->items[0];
+    if (strcmp(what, "serve") == 0) {
+        if (arguments->count > 1) {
+            return crdi_fail(cli->ctx, CRD_E_RANGE,
+                             "unexpected argument '%s': cardan learn serve --listen ADDRESS",
+                             arguments->items[1]);
+        }
+        return serve(cli, options);
+    }
+    if (strcmp(what, "train") == 0) {
+        if (arguments->count < 2) {
+            return crdi_fail(cli->ctx, CRD_E_RANGE,
+                             "RECORDING is missing: cardan learn train RECORDING --signal NAME "
+                             "--latency K");
+        }
+        return train(cli, options, arguments->items[1]);
+    }
+    const char* near = crdi_nearest_word(what, words);
+    return crdi_fail(cli->ctx, CRD_E_RANGE, "'%s', expected serve or train%s%s%s", what,
+                     near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+#define NUMBER(n, m, r, field, text)                                                               \
+    {                                                                                              \
+        .name = (n), .type = CRDI_OPT_NUMBER, .metavar = (m), .range = (r),                        \
+        .offset = offsetof(learn_options, field), .help = (text)                                   \
+    }
+
+static const crdi_option rows[] = {
+    {.name = "listen",
+     .type = CRDI_OPT_TEXT,
+     .metavar = "ADDRESS",
+     .offset = offsetof(learn_options, listen),
+     .help = "serve: unix:PATH, or tcp:ADDRESS:PORT with a numeric address (port 0: any). Nobody "
+             "is asked who he is: choose an address that only your machines reach"},
+    NUMBER("every", "N", CRDI_POSITIVE, every,
+           "serve: new samples before an element is trained again; 5000 unless given"),
+    NUMBER("keep", "N", CRDI_POSITIVE, keep,
+           "serve: samples kept and trained on per element; 20000 unless given"),
+    NUMBER("clients", "N", CRDI_POSITIVE, clients,
+           "serve: elements at the same time at most; 64 unless given"),
+    {.name = "duration",
+     .type = CRDI_OPT_QUANTITY,
+     .metavar = "TIME",
+     .unit = "s",
+     .range = CRDI_POSITIVE,
+     .offset = offsetof(learn_options, duration),
+     .help = "serve: end after this time; until Ctrl-C or SIGTERM unless given"},
+    {.name = "signal",
+     .type = CRDI_OPT_TEXT,
+     .metavar = "NAME",
+     .offset = offsetof(learn_options, signal),
+     .help = "train: signal of the recording; needed if it has more than one"},
+    {.name = "latency",
+     .type = CRDI_OPT_TEXT,
+     .metavar = "K",
+     .offset = offsetof(learn_options, latency),
+     .help = "train: latency in macro steps, or as a time (60 ms)"},
+    {.name = "start",
+     .type = CRDI_OPT_FILE,
+     .metavar = "ELEMENT",
+     .extensions = "yaml|yml|json",
+     .offset = offsetof(learn_options, start),
+     .help = "train: element that training begins with: a network, or a linear one that becomes a "
+             "network; a word (eros), a file or inline YAML; {algorithm: wiener, taps: 25} unless "
+             "given"},
+    {.name = "step",
+     .type = CRDI_OPT_QUANTITY,
+     .metavar = "TIME",
+     .unit = "s",
+     .range = CRDI_POSITIVE,
+     .offset = offsetof(learn_options, step),
+     .help = "train: macro step; that of the element, else of the recording unless given"},
+    {.name = "from",
+     .type = CRDI_OPT_QUANTITY,
+     .metavar = "TIME",
+     .unit = "s",
+     .offset = offsetof(learn_options, from),
+     .help = "train: begin of what is used of the recording"},
+    {.name = "to",
+     .type = CRDI_OPT_QUANTITY,
+     .metavar = "TIME",
+     .unit = "s",
+     .offset = offsetof(learn_options, to),
+     .help = "train: its end"},
+    {.name = "output",
+     .short_name = 'o',
+     .type = CRDI_OPT_FILE,
+     .metavar = "FILE",
+     .extensions = "yaml|yml|json",
+     .offset = offsetof(learn_options, output),
+     .help = "train: the trained element; written only if it is better on what was held out"},
+    {.name = "name",
+     .type = CRDI_OPT_TEXT,
+     .metavar = "NAME",
+     .offset = offsetof(learn_options, name),
+     .help = "train: name of the element; that of --start, else of the signal unless given"},
+    {.name = "force",
+     .type = CRDI_OPT_FLAG,
+     .offset = offsetof(learn_options, force),
+     .help = "train: write it also if it is not better"},
+    {.name = "method",
+     .type = CRDI_OPT_CHOICE,
+     .choices = methods,
+     .offset = offsetof(learn_options, method),
+     .help = "gradient descent, or least squares written into the network; adam unless given"},
+    NUMBER("epochs", "N", CRDI_POSITIVE, epochs,
+           "adam: passes over all samples; 1000 unless given"),
+    NUMBER("batch", "N", CRDI_NOT_NEGATIVE, batch,
+           "adam: samples of one step; 0, all of them, unless given"),
+    NUMBER("rate", "X", CRDI_POSITIVE, rate, "adam: first learning rate; 0.01 unless given"),
+    NUMBER("seed", "N", CRDI_NOT_NEGATIVE, seed,
+           "adam: of the order of samples in batches; 1 unless given"),
+    NUMBER("ridge", "X", CRDI_POSITIVE, ridge,
+           "pull of least squares towards the start; 0.001 unless given"),
+    NUMBER("hold-out", "PART", CRDI_POSITIVE, hold_out,
+           "part of the samples at the end that judges the result; 0.2 unless given"),
+    NUMBER("protect", "X", CRDI_NOT_NEGATIVE, protect,
+           "adam: the error where the signal is smooth may become so many times as large and no "
+           "larger, 0: however large; 1.5 unless given"),
+    NUMBER("alpha", "X", CRDI_ANY, alpha,
+           "train: slope of the leaky ReLUs of a network that is made of a linear element, 1: "
+           "the network stays linear; 0.01 unless given"),
+    {.name = "free-biases",
+     .type = CRDI_OPT_FLAG,
+     .offset = offsetof(learn_options, free_biases),
+     .help = "adam: train the biases, too; constants may then come out changed"},
+    CRDI_JSON_OPTION("train: the report as JSON; serve: a line of JSON for each event"),
+    CRDI_COMMON_OPTIONS,
+};
+
+static const learn_options defaults = {.common = CRDI_COMMON_DEFAULTS,
+                                       .every = NAN,
+                                       .keep = NAN,
+                                       .clients = NAN,
+                                       .duration = NAN,
+                                       .step = NAN,
+                                       .from = NAN,
+                                       .to = NAN,
+                                       .epochs = NAN,
+                                       .batch = NAN,
+                                       .rate = NAN,
+                                       .ridge = NAN,
+                                       .hold_out = NAN,
+                                       .protect = NAN,
+                                       .alpha = NAN,
+                                       .seed = NAN,
+                                       .method = -1};
+
+const crdi_command crdi_command_learn = {
+    .name = "learn",
+    .arguments = "serve|train [RECORDING]",
+    .summary = "train networks of coupling elements",
+    .description =
+        "`learn serve` is the server that elements with a network talk to while they run: it "
+        "collects their samples, trains their networks, and sends back those that are better on "
+        "samples that training has not seen. The elements try a network beside the old one before "
+        "they keep it. They never wait for the server: if it dies they go on, and find it again. "
+        "`learn train` does the same once, with a recording.",
+    .examples = {{"cardan learn serve --listen unix:/run/user/1000/learn.sock",
+                  "serve elements on this machine"},
+                 {"cardan learn serve --listen tcp:192.168.7.2:5400 --every 2000 --method ridge",
+                  "serve a bench network, train after 2000 samples by least squares"},
+                 {"cardan learn train bench.mf4 --signal torque --latency 6 -o torque.yaml",
+                  "an element from a recording"},
+                 {"cardan learn train bench.csv --signal F --latency '60 ms' --step '10 ms' "
+                  "--start eros --method ridge --json",
+                  "what least squares would make of EROS"}},
+    .options = rows,
+    .option_count = sizeof rows / sizeof *rows,
+    .min_arguments = 1,
+    .max_arguments = 2,
+    .words = words,
+    .size = sizeof(learn_options),
+    .defaults = &defaults,
+    .run = run_learn,
+};

@@ -1,0 +1,275 @@
+// cardan reproduce: published tables and figures, with ours beside them.
+#include "cardan/reproduce.h"
+#include "cardan/results.h"
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct reproduce_options {
+    crdi_common common;
+    crdi_list only;
+    const char* figures;
+} reproduce_options;
+
+static void add_number(crdi_grid* g, double x)
+{
+    if (isnan(x)) {
+        crdi_grid_add(g, "%s", "-");
+    } else {
+        crdi_grid_add(g, "%.10g", x);
+    }
+}
+
+static void print_table(crdi_cli* cli, const crd_reproduction* r, const crdi_list* only)
+{
+    static const char* const rules[] = {"", "at most ", "at least "};
+    crdi_grid g;
+    crdi_grid_init(&g, cli->ctx, 7, 0x1c);
+    const char* const heads[] = {"",          "what",      "published", "ours",
+                                 "reference", "tolerance", "remark"};
+    for (int i = 0; i < 7; i++) {
+        crdi_grid_add(&g, "%s", heads[i]);
+    }
+    for (int i = 0; i < r->claim_count; i++) {
+        const crd_claim* c = &r->claims[i];
+        if (!crdi_match_any(only, c->id)) { continue; }
+        crdi_grid_add(&g, "%s", c->ok ? "ok" : "MISS");
+        crdi_grid_add(&g, "%s", c->what);
+        add_number(&g, c->published);
+        add_number(&g, c->ours);
+        add_number(&g, c->reference);
+        if (c->rule != CRD_CLAIM_NEAR && c->tolerance == 0) {
+            crdi_grid_add(&g, "%sreference", rules[c->rule]);
+        } else {
+            crdi_grid_add(&g, "%s%.3g%s", rules[c->rule],
+                          c->relative ? 100 * c->tolerance : c->tolerance, c->relative ? " %" : "");
+        }
+        crdi_grid_add(&g, "%s", c->remark);
+    }
+    printf("%s\n\n", r->paper);
+    crdi_grid_print(&g, stdout, "");
+    crdi_grid_clear(&g);
+}
+
+static json_t* claim_json(const crd_claim* c)
+{
+    static const char* const rules[] = {"near", "at most", "at least"};
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:s, s:b, s:s}", "id", c->id, "what",
+                     c->what, "published", crdi_json_number(c->published), "ours",
+                     crdi_json_number(c->ours), "reference", crdi_json_number(c->reference),
+                     "tolerance", crdi_json_number(c->tolerance), "relative", c->relative, "rule",
+                     rules[c->rule], "ok", c->ok, "remark", c->remark);
+}
+
+static crd_status print_json(crdi_cli* cli, const crd_reproduction* r, const crdi_list* only)
+{
+    json_t* list = json_array();
+    for (int i = 0; i < r->claim_count; i++) {
+        if (crdi_match_any(only, r->claims[i].id)) {
+            json_array_append_new(list, claim_json(&r->claims[i]));
+        }
+    }
+    return crdi_json_print(cli, json_pack("{s:s, s:o}", "paper", r->paper, "rows", list));
+}
+
+// ---- figures -----------------------------------------------------------------------------------
+
+static crd_status write_data(crd_context* ctx, const crd_figure* f, const char* path)
+{
+    FILE* file = fopen(path, "w");
+    if (!file) { return crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno)); }
+    for (int j = 0; j < f->columns; j++) {
+        const char* quote = strchr(f->names[j], ',') ? "\"" : "";
+        fprintf(file, "%s%s%s%s", j ? "," : "", quote, f->names[j], quote);
+    }
+    for (int64_t i = 0; i < f->rows; i++) {
+        for (int j = 0; j < f->columns; j++) {
+            char text[32];
+            crdi_format_double(text, f->values[i * f->columns + j]);
+            fprintf(file, "%c%s", j ? ',' : '\n', text);
+        }
+    }
+    fputc('\n', file);
+    const bool failed = ferror(file) != 0;
+    if (fclose(file) != 0 || failed) {
+        return crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno));
+    }
+    return CRD_OK;
+}
+
+// "EROS gain" -> "EROS"
+static const char* without_last_word(crdi_arena* a, const char* name, const char* word)
+{
+    const char* at = strstr(name, word);
+    return at && at > name ? crdi_arena_text(a, name, (size_t)(at - name) - 1)
+                           : crdi_arena_text(a, name, strlen(name));
+}
+
+static crd_status draw_figure(crd_context* ctx, const crd_figure* f, const char* path)
+{
+    crd_status st = CRD_OK;
+    crdi_arena a;
+    crdi_arena_init(&a, ctx);
+    const size_t rows = (size_t)f->rows, columns = (size_t)f->columns;
+    double* v = crdi_arena_new(&a, rows * columns, sizeof *v);
+    crd_plot_series* series = crdi_arena_new(&a, columns, sizeof *series);
+    const bool pairs = f->kind != CRD_FIGURE_LINES;
+    const int count = pairs ? (f->columns - 1) / 2 : f->columns - 1;
+    if (!v || !series) { CRD_TRY(CRD_E_MEMORY); }
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t j = 0; j < columns; j++) {
+            v[j * rows + i] = f->values[i * columns + j];
+        }
+    }
+    for (int e = 0; e < count; e++) {
+        const size_t j = pairs ? 1 + 2 * (size_t)e : 1 + (size_t)e;
+        const char* word = f->kind == CRD_FIGURE_BODE ? "gain" : "Re ";
+        crd_plot_series s = {.label =
+                                 pairs ? without_last_word(&a, f->names[j], word) : f->names[j],
+                             .x = v,
+                             .y = &v[j * rows],
+                             .count = f->rows,
+                             .dashed = e > 0 && e % 2};
+        if (!s.label) { CRD_TRY(CRD_E_MEMORY); }
+        if (f->kind == CRD_FIGURE_CURVES) { s.x = s.y, s.y = &v[(j + 1) * rows]; }
+        series[e] = s;
+        if (f->kind == CRD_FIGURE_BODE) {
+            s.y = &v[(j + 1) * rows];
+            series[count + e] = s;
+        }
+    }
+    crd_plot_panel panels[2] = {
+        {.title = f->kind == CRD_FIGURE_BODE ? "gain" : "",
+         .y_label = f->kind == CRD_FIGURE_CURVES ? "Im" : "",
+         .series = series,
+         .series_count = count},
+        {.title = "phase", .y_label = "deg", .series = series + count, .series_count = count}};
+    const crd_plot_scale scales[2] = {{.log_y = f->kind == CRD_FIGURE_BODE || f->log_y}};
+    const crd_plot_options opt = {.title = f->title,
+                                  .x_label = f->kind == CRD_FIGURE_CURVES ? "Re" : f->names[0],
+                                  .log_x = f->kind == CRD_FIGURE_BODE,
+                                  .scales = scales};
+    CRD_TRY(crd_plot_svg_scaled(ctx, path, &opt, panels, f->kind == CRD_FIGURE_BODE ? 2 : 1));
+fail:
+    crdi_arena_clear(&a);
+    return st;
+}
+
+static crd_status write_figures(crdi_cli* cli, const crd_reproduction* r, const char* folder,
+                                bool quiet)
+{
+    crd_status st = CRD_OK;
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+        return crdi_fail(cli->ctx, CRD_E_IO, "%s: %s", folder, strerror(errno));
+    }
+    for (int i = 0; i < r->figure_count; i++) {
+        const crd_figure* f = &r->figures[i];
+        char* data = crdi_format(cli->ctx, "%s/%s.csv", folder, f->id);
+        char* picture = data ? crdi_format(cli->ctx, "%s/%s.svg", folder, f->id) : NULL;
+        st = picture ? write_data(cli->ctx, f, data) : CRD_E_MEMORY;
+        if (st >= 0) { st = draw_figure(cli->ctx, f, picture); }
+        if (st >= 0 && !quiet) { printf("%s and .svg: %s\n", data, f->title); }
+        crdi_free(cli->ctx, data);
+        crdi_free(cli->ctx, picture);
+        if (st < 0) { return st; }
+    }
+    return st;
+}
+
+// ---- the command -------------------------------------------------------------------------------
+
+static crd_status check_only(crdi_cli* cli, const crd_reproduction* r, const crdi_list* only)
+{
+    for (int i = 0; i < only->count; i++) {
+        bool fits = false;
+        for (int j = 0; j < r->claim_count && !fits; j++) {
+            fits = crdi_glob(only->items[i], r->claims[j].id);
+        }
+        if (!fits) {
+            return crdi_fail(cli->ctx, CRD_E_NOT_FOUND,
+                             "--only: '%s' fits no row, expected a pattern such as table1.*",
+                             only->items[i]);
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status judge(crdi_cli* cli, const crd_reproduction* r, const reproduce_options* o)
+{
+    int rows = 0, missed = 0;
+    const char* first = NULL;
+    for (int i = 0; i < r->claim_count; i++) {
+        if (!crdi_match_any(&o->only, r->claims[i].id)) { continue; }
+        rows++;
+        if (!r->claims[i].ok) {
+            missed++;
+            first = first ? first : r->claims[i].id;
+        }
+    }
+    if (!o->common.json) {
+        printf("\n%d of %d rows within their tolerance\n", rows - missed, rows);
+    }
+    const crd_status st = crdi_stdout_done(cli->ctx);
+    if (st < 0 || missed == 0) { return st; }
+    return crdi_fail(cli->ctx, CRD_E_DIFFERENT, "%d row%s missed, the first is %s", missed,
+                     missed > 1 ? "s are" : " is", first);
+}
+
+static crd_status run_reproduce(crdi_cli* cli, const void* options, const crdi_list* arguments)
+{
+    const reproduce_options* o = options;
+    crd_status st = CRD_OK;
+    crd_reproduction* r = NULL;
+    CRD_TRY(crd_reproduce(cli->ctx, arguments->items[0], &r));
+    CRD_TRY(check_only(cli, r, &o->only));
+    if (o->common.json) {
+        CRD_TRY(print_json(cli, r, &o->only));
+    } else {
+        print_table(cli, r, &o->only);
+    }
+    if (o->figures) { CRD_TRY(write_figures(cli, r, o->figures, o->common.json)); }
+    CRD_TRY(judge(cli, r, o));
+fail:
+    crd_reproduction_destroy(r);
+    return st;
+}
+
+static const crdi_option rows[] = {
+    {.name = "only",
+     .type = CRDI_OPT_LIST,
+     .metavar = "PATTERN",
+     .offset = offsetof(reproduce_options, only),
+     .help = "only rows whose id fits, such as table1.*"},
+    {.name = "figures",
+     .type = CRDI_OPT_FILE,
+     .metavar = "FOLDER",
+     .offset = offsetof(reproduce_options, figures),
+     .help = "write the data (CSV) and a drawing (SVG) of each figure there"},
+    CRDI_JSON_OPTION("print {paper, rows: [{id, published, ours, reference, tolerance, ok, ...}]}"),
+    CRDI_COMMON_OPTIONS,
+};
+static const reproduce_options defaults = {.common = CRDI_COMMON_DEFAULTS};
+static const char* const words[] = {"baumann2024", "baumann2020", NULL};
+
+const crdi_command crdi_command_reproduce = {
+    .name = "reproduce",
+    .arguments = "PAPER",
+    .summary = "compute published tables and figures anew",
+    .description = "Computes the tables and figures of a paper and shows what was printed, what "
+                   "comes out here, what an independent computation says, and whether the two "
+                   "agree. Ends with 1 if a row does not.",
+    .examples = {{"cardan reproduce baumann2024", "all rows"},
+                 {"cardan reproduce baumann2024 --only 'table1.*'", "limits of ZOH, FOH and EROS"},
+                 {"cardan reproduce baumann2020 --figures pictures", "with figures"}},
+    .options = rows,
+    .option_count = sizeof rows / sizeof *rows,
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .words = words,
+    .size = sizeof(reproduce_options),
+    .defaults = &defaults,
+    .run = run_reproduce,
+};

@@ -1,0 +1,277 @@
+// One instance of the coupling model.
+//
+// A step of the importer is a micro step; a macro step begins with a new sample. A sample is new
+// when its stamp or number is another one, or, if the signal has neither, when a macro step has
+// passed since the last. It counts from the moment at which it is set: outputs that are asked for
+// before the step have seen it. As an importer may set other values then, such a sample is only
+// tried, and the step, which knows better, confirms it or puts another in its place.
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "unit/coupling/coupling_model.h"
+
+static const double GRID_TOLERANCE = 1e-6; // of a macro step: times are rounded
+
+static double* reals(crdi_coupling_self* s, size_t at)
+{
+    return (double*)((char*)s + at);
+}
+
+static int32_t* integers(crdi_coupling_self* s, size_t at)
+{
+    return (int32_t*)((char*)s + at);
+}
+
+static crdi_place* place_of(crdi_coupling_self* s, int i)
+{
+    const crdi_coupling_places* at = &s->model->at;
+    return (crdi_place*)((char*)s + at->live + (size_t)i * at->room);
+}
+
+// ---- life --------------------------------------------------------------------------------------
+
+void crdi_coupling_clear(void* self)
+{
+    crdi_coupling_self* s = self;
+    for (int i = 0; i < s->client_count; i++) {
+        crd_learn_client_destroy(s->clients[i]);
+    }
+    if (s->line) { crdi_free(s->line, s->clients); }
+    crd_context_destroy(s->line);
+    s->line = NULL;
+    s->clients = NULL;
+    s->client_count = 0;
+}
+
+static crd_model_status refuse(const crd_model_host* host, const char* text)
+{
+    host->log(host->user, CRD_MODEL_ERROR, text);
+    return CRD_MODEL_ERROR;
+}
+
+static const char* name_of(const crdi_coupling_model* m, int i, char buffer[64])
+{
+    if (m->element->signal_names) { return m->element->signal_names[i]; }
+    if (m->n == 1) { return m->base.name; }
+    snprintf(buffer, 64, "%.40s[%d]", m->base.name, i + 1);
+    return buffer;
+}
+
+// The lines to the learning server: nothing is connected yet.
+static crd_model_status open_lines(crdi_coupling_self* s, const crd_model_host* host)
+{
+    const crdi_coupling_model* m = s->model;
+    if (!s->learn_server[0]) { return CRD_MODEL_OK; }
+    s->line = crdi_context_child(m->ctx);
+    s->clients = s->line ? crdi_new_array(s->line, (size_t)m->n, sizeof(crd_learn_client*)) : NULL;
+    if (!s->clients) { return refuse(host, "out of memory: the lines to the learning server"); }
+    s->client_count = m->n;
+    for (int i = 0; i < m->n; i++) {
+        char buffer[64];
+        if (crd_learn_client_create(s->line, s->learn_server, name_of(m, i, buffer), s->macro_step,
+                                    place_of(s, i)->element, &s->clients[i]) < 0) {
+            char text[600];
+            snprintf(text, sizeof text, "learn_server: %s", crd_error_text(s->line));
+            return refuse(host, text);
+        }
+    }
+    return CRD_MODEL_OK;
+}
+
+// What is known of a signal before its first sample.
+static double start_value(crdi_coupling_self* s, int i)
+{
+    const double u = reals(s, s->model->at.u)[i];
+    return fabs(u) <= 1e250 ? u : 0; // larger ones, and NaN, are no measurement for the element
+}
+
+static crd_model_status create_elements(crdi_coupling_self* s, const crd_model_host* host)
+{
+    const crdi_coupling_model* m = s->model;
+    crd_coupling_options opt;
+    if (crd_element_options(m->element, s->macro_step, &opt) < 0) {
+        return refuse(host, crd_error_text(m->element->ctx));
+    }
+    opt.start_time = s->start;
+    opt.threshold = s->threshold;
+    for (int i = 0; i < m->n; i++) {
+        crdi_place* p = place_of(s, i);
+        opt.start_value = start_value(s, i);
+        if (crdi_place_create(p, m->at.room, &opt) < 0) {
+            return refuse(host, p->ctx ? crd_error_text(p->ctx) : "out of memory: the element");
+        }
+    }
+    return CRD_MODEL_OK;
+}
+
+static crd_model_status check_parameters(const crdi_coupling_self* s, const crd_model_host* host)
+{
+    char text[200];
+    if (!(s->macro_step > 0) || !isfinite(s->macro_step)) {
+        snprintf(text, sizeof text, "macro_step = %g, expected > 0", s->macro_step);
+        return refuse(host, text);
+    }
+    if (!(s->latency >= 0 || s->latency == -1) || s->latency > CRD_LATENCY_MAX) {
+        snprintf(text, sizeof text,
+                 "latency = %g, expected 0 to %d macro steps, or -1: from the time stamps",
+                 s->latency, CRD_LATENCY_MAX);
+        return refuse(host, text);
+    }
+    return CRD_MODEL_OK;
+}
+
+crd_model_status crdi_coupling_initialize(void* self, const crd_model_host* host, double t)
+{
+    crdi_coupling_self* s = self;
+    crd_model_status st = check_parameters(s, host);
+    if (st != CRD_MODEL_OK) { return st; }
+    crdi_coupling_clear(s);
+    s->model = host->model->user;
+    s->start = t;
+    s->marks = (crdi_coupling_marks){.step = -1};
+    s->settled = true;
+    s->tried = false;
+    st = create_elements(s, host);
+    return st == CRD_MODEL_OK ? open_lines(s, host) : st;
+}
+
+// ---- samples -----------------------------------------------------------------------------------
+
+static bool same(const crdi_coupling_sample* a, const crdi_coupling_sample* b)
+{
+    return a->sequence == b->sequence &&
+           (a->stamp == b->stamp || !(isfinite(a->stamp) || isfinite(b->stamp)));
+}
+
+// Is there a sample at time t that has not been taken? Then the marks are set for it.
+static bool take(crdi_coupling_self* s, double t, crdi_coupling_sample* out)
+{
+    crdi_coupling_marks* m = &s->marks;
+    if (s->latency < 0 && (isfinite(s->in.stamp) || s->in.sequence >= 0)) {
+        if (m->stamped && same(&m->newest, &s->in)) { return false; }
+        m->stamped = true;
+        m->newest = *out = s->in;
+        return true;
+    }
+    if (s->latency < 0 && m->stamped) { return false; } // the stamps will come back
+    const double steps = floor((t - s->start) / s->macro_step + GRID_TOLERANCE);
+    if (!(steps > (double)m->step)) { return false; }
+    m->step = steps < 1e18 ? (int64_t)steps : INT64_MAX;
+    *out = (crdi_coupling_sample){t - fmax(s->latency, 0) * s->macro_step, -1};
+    return true;
+}
+
+// The new sample, if there is one, as a trial that can be undone, or for good.
+static bool receive(crdi_coupling_self* s, double t, bool trial, crdi_coupling_sample* x)
+{
+    const crdi_coupling_places* at = &s->model->at;
+    const int n = s->model->n;
+    const crdi_coupling_marks before = s->marks;
+    char* bytes = (char*)s;
+    if (!take(s, t, x)) { return false; }
+    if (trial) {
+        memcpy(bytes + at->backup, bytes + at->live, (size_t)n * at->room);
+        memcpy(bytes + at->tried_u, bytes + at->u, (size_t)n * sizeof(double));
+        s->before = before;
+        s->tried_inputs = s->in;
+        s->tried_sample = *x;
+        s->tried = true;
+    }
+    const bool first_mark = s->marks.stamped && !before.stamped;
+    for (int i = 0; i < n; i++) {
+        crd_coupling* c = place_of(s, i)->element;
+        if (first_mark) { crd_coupling_reset(c); } // what came before was of unknown age
+        crd_coupling_push(c, reals(s, at->u)[i], x->stamp, x->sequence);
+    }
+    return true;
+}
+
+static void undo_unless_confirmed(crdi_coupling_self* s)
+{
+    const crdi_coupling_places* at = &s->model->at;
+    const size_t n = (size_t)s->model->n;
+    char* bytes = (char*)s;
+    if (!s->tried || (same(&s->tried_inputs, &s->in) &&
+                      memcmp(bytes + at->tried_u, bytes + at->u, n * sizeof(double)) == 0)) {
+        return;
+    }
+    memcpy(bytes + at->live, bytes + at->backup, n * at->room);
+    s->marks = s->before;
+    s->tried = false;
+}
+
+// ---- outputs and steps -------------------------------------------------------------------------
+
+static void show_counts(crdi_coupling_self* s, int i, const crd_coupling_counts* c)
+{
+    int32_t* out = integers(s, s->model->at.counters);
+    for (int j = 0; j < CRDI_COUPLING_COUNTERS; j++) {
+        const int64_t x = *(const int64_t*)((const char*)c + crdi_coupling_counters[j].offset);
+        out[j * s->model->n + i] = x < INT32_MAX ? (int32_t)x : INT32_MAX;
+    }
+}
+
+static void show_learning(crdi_coupling_self* s)
+{
+    int64_t networks = 0;
+    s->learning = s->clients ? 2 + (int64_t)crd_learn_client_link(s->clients[0]) : 1;
+    for (int i = 0; i < s->client_count; i++) {
+        networks += crd_learn_client_get_counts(s->clients[i]).networks;
+    }
+    s->networks = networks < INT32_MAX ? (int32_t)networks : INT32_MAX;
+}
+
+static void show(crdi_coupling_self* s, double t)
+{
+    const crdi_coupling_places* at = &s->model->at;
+    const bool initial = s->marks.step < 0 && !s->marks.stamped;
+    for (int i = 0; i < s->model->n; i++) {
+        crd_coupling* c = place_of(s, i)->element;
+        const double now = crd_coupling_eval(c, t);
+        reals(s, at->y)[i] = initial ? start_value(s, i) : now;
+        reals(s, at->slopes)[2 * i] = initial ? 0 : crd_coupling_slope(c, t);
+        const crd_coupling_state state = crd_coupling_get_state(c);
+        const crd_coupling_counts counts = crd_coupling_get_counts(c);
+        integers(s, at->k)[i] = state.k;
+        ((bool*)((char*)s + at->jump))[i] = state.jump;
+        ((int64_t*)((char*)s + at->active))[i] = 1 + (int64_t)state.active;
+        show_counts(s, i, &counts);
+    }
+    show_learning(s);
+}
+
+void crdi_coupling_outputs(void* self, double t)
+{
+    crdi_coupling_self* s = self;
+    if (!s->settled) {
+        crdi_coupling_sample x;
+        undo_unless_confirmed(s);
+        if (!s->tried) { (void)receive(s, t, true, &x); }
+    }
+    s->settled = false;
+    show(s, t);
+}
+
+crd_model_status crdi_coupling_step(void* self, const crd_model_host* host, double t, double h,
+                                    double* reached)
+{
+    (void)host;
+    (void)h;
+    (void)reached;
+    crdi_coupling_self* s = self;
+    undo_unless_confirmed(s);
+    crdi_coupling_sample x = s->tried_sample;
+    const bool fresh = s->tried || receive(s, t, false, &x);
+    for (int i = 0; fresh && i < s->model->n; i++) {
+        // The server learns of the latency with which the outputs were asked for.
+        if (s->clients) {
+            crd_learn_client_step(s->clients[i], reals(s, s->model->at.u)[i], x.stamp, t);
+        }
+        // The new curve begins here, whether somebody asks for its value or not.
+        (void)crd_coupling_eval(place_of(s, i)->element, t);
+    }
+    s->tried = false;
+    s->settled = true; // what follows is the outputs at the end of this step
+    return CRD_MODEL_OK;
+}

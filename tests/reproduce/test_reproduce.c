@@ -1,0 +1,125 @@
+#include "check.h"
+
+#include "cardan/coupling.h"
+#include "cardan/reproduce.h"
+#include "reproduce/papers.h"
+
+#include <math.h>
+
+static int setup(void** state)
+{
+    *state = crd_context_create(NULL);
+    return *state ? 0 : 1;
+}
+
+static int teardown(void** state)
+{
+    crd_context_destroy(*state);
+    return 0;
+}
+
+// The curve under the half window is what the detector transforms: its spectrum is D.
+static void check_window(const crd_figure* f)
+{
+    enum { N = CRD_DETECT_WINDOW };
+    double newest_first[N], sum = 0;
+    for (int i = 0; i < N; i++) {
+        newest_first[i] = f->values[(N - 1 - i) * f->columns + 1];
+    }
+    for (int q = 1; q <= N / 2; q++) {
+        double re = 0, im = 0;
+        for (int n = 0; n < N; n++) {
+            const double angle = 2 * 3.14159265358979323846 * q * n / N;
+            re += f->values[n * f->columns + 2] * cos(angle);
+            im += f->values[n * f->columns + 2] * sin(angle);
+        }
+        sum += hypot(re, im);
+    }
+    check_int(f->rows, N);
+    check_near(16.0 / 9 * 2 / N * sum, crd_spectrum_above(newest_first), 1e-9);
+}
+
+static void every_claim_of_a_paper_is_within_its_tolerance(void** state)
+{
+    for (const char* const* paper = crd_reproduce_papers(); *paper; paper++) {
+        crd_reproduction* r = NULL;
+        check_ok(crd_reproduce(*state, *paper, &r));
+        check(r->claim_count > 20 && r->figure_count > 1);
+        for (int i = 0; i < r->claim_count; i++) {
+            const crd_claim* c = &r->claims[i];
+            if (!c->ok) {
+                fail_msg("%s %s: ours %.12g, reference %.12g, tolerance %g", *paper, c->id, c->ours,
+                         c->reference, c->tolerance);
+            }
+            // A row that compares nothing with nothing could not fail.
+            check(isfinite(c->reference) || isfinite(c->published));
+            for (int j = 0; j < i; j++) {
+                check(strcmp(c->id, r->claims[j].id) != 0);
+            }
+        }
+        for (int i = 0; i < r->figure_count; i++) {
+            const crd_figure* f = &r->figures[i];
+            if (strcmp(f->id, "fig4") == 0) { check_window(f); }
+            for (int64_t j = 0; j < f->rows * f->columns; j++) {
+                check(isfinite(f->values[j]));
+            }
+        }
+        crd_reproduction_destroy(r);
+    }
+}
+
+static void a_claim_is_missed_beyond_its_tolerance(void** state)
+{
+    static const struct {
+        crd_claim claim;
+        bool ok;
+    } cases[] = {
+        {{.ours = 1.1, .reference = 1, .published = 9, .tolerance = 0.11}, true},
+        {{.ours = 1.2, .reference = 1, .published = 1.2, .tolerance = 0.11}, false},
+        {{.ours = 0.8, .reference = 1, .published = NAN, .tolerance = 0.11}, false},
+        {{.ours = 1.2, .reference = NAN, .published = 1.2}, true}, // nothing but what was printed
+        {{.ours = 1.3, .reference = NAN, .published = 1.2}, false},
+        {{.ours = NAN, .reference = 1, .published = 1, .tolerance = 9}, false},
+        {{.ours = 1, .reference = NAN, .published = NAN, .tolerance = 9}, false},
+        {{.ours = -110, .reference = -100, .tolerance = 0.11, .relative = true}, true},
+        {{.ours = -112, .reference = -100, .tolerance = 0.11, .relative = true}, false},
+        {{.ours = -5, .reference = 1, .rule = CRD_CLAIM_AT_MOST}, true},
+        {{.ours = 1, .reference = 1, .rule = CRD_CLAIM_AT_MOST}, true},
+        {{.ours = 1.01, .reference = 1, .rule = CRD_CLAIM_AT_MOST}, false},
+        {{.ours = 1.01, .reference = 1, .tolerance = 0.02, .rule = CRD_CLAIM_AT_MOST}, true},
+        {{.ours = 5, .reference = 1, .rule = CRD_CLAIM_AT_LEAST}, true},
+        {{.ours = 0.99, .reference = 1, .rule = CRD_CLAIM_AT_LEAST}, false},
+        {{.ours = 0.99, .reference = 1, .tolerance = 0.02, .rule = CRD_CLAIM_AT_LEAST}, true},
+    };
+    enum { CASES = sizeof cases / sizeof *cases };
+    crd_reproduction* r = crdi_new(*state, sizeof *r);
+    r->ctx = *state;
+    crdi_arena_init(&r->arena, *state);
+    for (int i = 0; i < CASES; i++) {
+        check_ok(crdi_claim_add(r, &cases[i].claim));
+        if (r->claims[i].ok != cases[i].ok) { fail_msg("case %d", i); }
+    }
+    check_int(r->claim_count, CASES);
+    check_text(r->claims[0].remark, "");
+    crd_reproduction_destroy(r);
+}
+
+static void a_paper_that_nobody_wrote_is_named_with_its_neighbour(void** state)
+{
+    crd_reproduction* r = NULL;
+    check_status(crd_reproduce(*state, "bauman2024", &r), CRD_E_NOT_FOUND);
+    check_contains(crd_error_text(*state), "did you mean baumann2024");
+    check(r == NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(every_claim_of_a_paper_is_within_its_tolerance, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_claim_is_missed_beyond_its_tolerance, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_paper_that_nobody_wrote_is_named_with_its_neighbour,
+                                        setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
