@@ -130,8 +130,8 @@ typedef struct crd_detector {
 typedef struct crd_detected {
     bool jump;     ///< the signal is discontinuous here
     bool rebase;   ///< `height` is the shift of its level
+    int age;       ///< of the sample that the jump is at: 0, unless a gap has hidden it so far
     double height; ///< of the jump beyond what its slope explains
-    int age;       ///< of the sample that it is at: 0, but for jumps that a gap has hidden
 } crd_detected;
 
 /// threshold 0: 5 for the spectrum, 8 for the guarded one.

@@ -250,6 +250,10 @@ static crd_status march(crd_context* ctx, walk* w, double end, crd_nyquist* out)
         omega += h;
         v = next;
     }
+    if (d < out->min_distance) { // it falls to the end: no minimum on the way is below
+        out->min_distance = d;
+        out->min_omega = omega;
+    }
     out->encirclements = (int)lround(-turned / M_PI);
     return CRD_OK;
 }

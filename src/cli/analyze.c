@@ -175,12 +175,12 @@ static const crdi_option rows[] = {
     {ROW("omega", CRDI_OPT_TEXT, omega), .metavar = "LO..HI",
      .help = "frequencies of Bode data: 0.1..100 rad/s, 0.02..15 Hz, or a rising list 1,2,5 in "
              "rad/s"},
-    {ROW("points", CRDI_OPT_COUNT, points), .metavar = "N",
+    {ROW("points", CRDI_OPT_INT, points), .metavar = "N",
      .help = "how many frequencies of LO..HI; 500 unless given"},
     {ROW("at", CRDI_OPT_QUANTITY, at), .metavar = "TIME", .unit = "s",
      .help =
          "of a system: linearise its units after a run to this time; at its start unless given"},
-    {ROW("modes", CRDI_OPT_COUNT, modes), .metavar = "N",
+    {ROW("modes", CRDI_OPT_INT, modes), .metavar = "N",
      .help = "how many of the slowest modes are listed; 4 unless given"},
     {ROW("require-stable", CRDI_OPT_FLAG, require_stable),
      .help = "exit code 3 unless the loop is stable"},
@@ -200,7 +200,7 @@ static const crdi_option rows[] = {
      .help = "of a recording: where to end"},
     {ROW("part", CRDI_OPT_NUMBER, part), .metavar = "P", .range = CRDI_POSITIVE,
      .help = "of a recording: part of the power that lies in its bandwidth; 0.99 unless given"},
-    {ROW("segment", CRDI_OPT_COUNT, length), .metavar = "N",
+    {ROW("segment", CRDI_OPT_INT, length), .metavar = "N",
      .help = "of a recording: samples in a segment of Welch's method, a power of two; a quarter "
              "of the recording, at most 4096, unless given"},
     {ROW("csv", CRDI_OPT_FILE, csv), .metavar = "FILE", .extensions = "csv",

@@ -159,7 +159,7 @@ static int own_latency(const crd_element* e, double step)
 {
     return e->latency_steps >= 0 ? e->latency_steps
            : isnan(e->latency)   ? -1
-                                 : (int)floor(e->latency / step + 1e-9);
+                                 : (int)ceil(e->latency / step - 1e-9);
 }
 
 static crd_status add_cases(analysis* a, const char* text)

@@ -372,7 +372,7 @@ static crd_status add_element(reader* r, const node* n, int own, const crd_linea
     }
     int k = own >= 0                ? own
             : e->latency_steps >= 0 ? e->latency_steps
-            : !isnan(e->latency)    ? (int)floor(e->latency / step + 1e-9)
+            : !isnan(e->latency)    ? (int)ceil(e->latency / step - 1e-9)
                                     : r->latency;
     CRD_TRY(crdi_one_latency(r->ctx, r->o->latency, step, k, &k));
     if (k < 0) {

@@ -265,7 +265,7 @@ static int latency_of(const crd_master_link* l, const crd_element* e, double ste
 {
     const crd_coupling_spec* s = l->spec->coupling;
     return e->latency_steps >= 0 ? e->latency_steps
-           : !isnan(e->latency)  ? (int)floor(e->latency / step + 1e-9)
+           : !isnan(e->latency)  ? (int)ceil(e->latency / step - 1e-9)
            : s && s->has_channel ? (int)ceil(s->channel.delay / step - 1e-9)
                                  : 0;
 }

@@ -24,7 +24,7 @@ static crd_status bad_latency(crd_context* ctx, const char* text)
     return crdi_fail(
         ctx, CRD_E_RANGE,
         "--latency: '%s', expected macro steps (6), several of them (0,1,3 or 4..9, up "
-        "to %d), or a time that is a multiple of the macro step (60 ms)",
+        "to %d), or a time (60 ms)",
         text, CRD_LATENCY_MAX);
 }
 
@@ -56,10 +56,11 @@ crd_status crdi_parse_latencies(crd_context* ctx, const char* text, double step,
         const double steps = seconds / step;
         (void)crd_dimension_parse("s", &time);
         if (!crd_dimension_equal(&dim, &time) ||
-            !(steps >= -1e-6 && steps < CRD_LATENCY_MAX + 0.5)) {
+            !(steps >= -1e-6 && steps <= CRD_LATENCY_MAX + 1e-6)) {
             return bad_latency(ctx, text);
         }
-        out[(*count)++] = (int)(steps + 1e-6); // as an element counts it
+        // A sample that was sent on the raster is used on it: 57.5 ms of 10 ms each are six steps.
+        out[(*count)++] = (int)ceil(fmax(steps, 0) - 1e-6);
         return CRD_OK;
     }
     for (const char* at = text;; at += strcspn(at, ",") + 1) {

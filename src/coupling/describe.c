@@ -899,7 +899,7 @@ static crd_status read_towards(reader* r, const crdi_json* n)
 static int known_steps(const crd_element* e)
 {
     if (e->latency_steps >= 0) { return e->latency_steps; }
-    const double steps = floor(e->latency / e->step + 1e-9);
+    const double steps = ceil(e->latency / e->step - 1e-9);
     return steps >= 0 && steps <= CRD_LATENCY_MAX ? (int)steps : -1;
 }
 
@@ -1097,7 +1097,7 @@ crd_status crd_element_options(const crd_element* e, double step, crd_coupling_o
     crd_coupling_options o = e->options;
     CRD_TRY(own_step(e, step, &o.step));
     CRD_TRY(crdi_element_design(e, o.step, &o.design));
-    const double k = floor(e->latency / o.step + 1e-9); // NaN: not given
+    const double k = ceil(e->latency / o.step - 1e-9); // NaN: not given
     if (k > CRD_LATENCY_MAX) {
         return crdi_fail(e->ctx, CRD_E_RANGE,
                          "%s: a latency of %g s is %g macro steps of %g s, expected at most %d",

@@ -85,6 +85,9 @@ static double predict(const crd_network* n, const double* y)
 void crdi_exchange_say(crdi_exchange* x, const double* y, int64_t target)
 {
     const int row = (int)(target % x->rows);
+    // An FMU is asked at the end of a step, and once more, a sample younger, at the start of the
+    // next one: what was said first is what was used.
+    if (x->said_for[row] == target) { return; }
     x->said[2 * row] = predict(&x->slot[x->in_use], y);
     x->said[2 * row + 1] = predict(&x->slot[x->rival], y);
     x->said_for[row] = target;

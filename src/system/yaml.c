@@ -96,7 +96,8 @@ static crd_status syntax_error(const builder* b, const yaml_parser_t* p)
     const size_t at = p->problem_mark.index;
     if (at < b->length && b->text[at] == '\t') { problem = "a tab stands where YAML wants spaces"; }
     char context[120] = "";
-    if (p->context && p->context_mark.line != p->problem_mark.line) {
+    if (p->context && p->context_mark.line != p->problem_mark.line &&
+        line_of(b, p->context_mark) > 0) { // else it is one line of something else
         snprintf(context, sizeof context, " (%s that begins in line %d)", p->context,
                  line_of(b, p->context_mark));
     }

@@ -271,6 +271,16 @@ static void integrators_are_passed_on_the_right(void** state)
     }
 }
 
+static void a_distance_that_falls_for_good_is_that_at_the_end(void** state)
+{
+    const double one[] = {1}, den[] = {0, 1}; // |1 + 1 / (j w)| falls from infinity to 1
+    const crd_transfer integrator = {0, 1, one, den};
+    const crd_loop loop = {.transfer_count = 1, .transfers = &integrator};
+    crd_nyquist n;
+    check_ok(crd_loop_nyquist(*state, &loop, &n));
+    check(n.min_distance >= 1 && n.min_distance < 1.01 && n.min_omega > 1);
+}
+
 static void the_curve_is_the_loop_at_its_frequencies(void** state)
 {
     oscillator o;
@@ -721,6 +731,7 @@ int main(void)
         cmocka_unit_test_prestate(oscillator_poles_equal_the_reference, ctx),
         cmocka_unit_test_prestate(the_network_of_the_oscillator_says_the_same, ctx),
         cmocka_unit_test_prestate(integrators_are_passed_on_the_right, ctx),
+        cmocka_unit_test_prestate(a_distance_that_falls_for_good_is_that_at_the_end, ctx),
         cmocka_unit_test_prestate(the_curve_is_the_loop_at_its_frequencies, ctx),
         cmocka_unit_test_prestate(closing_direct_links_changes_no_pole, ctx),
         cmocka_unit_test_prestate(the_loop_dies_at_its_delay_margin, ctx),

@@ -112,6 +112,29 @@ class Compensate(EndToEnd):
                          "20 ms", "--from", "1", "--to", "5 s", "--algorithms", "zoh")
         self.assertEqual(r["zoh"]["samples"], 201)
 
+    def test_spaces_between_algorithms_do_not_count(self):
+        r = self.results(self.recording(), "--signal", "torque", "--latency", "3", "--algorithms",
+                         " zoh , eros\t")
+        self.assertEqual(set(r), {"zoh", "eros"})
+
+    def test_rows_that_jitter_need_a_step(self):
+        rows = "".join(f"{0.01 * n + (0.0005 if n == 20 else 0)!r},{n}\n" for n in range(50))
+        self.write("jitter.csv", "time,y\n" + rows)
+        self.cardan("compensate", "jitter.csv", "--latency", "1", code=2,
+                    says="the rows of 'y' are not equally far apart (0.01 s mostly)")
+        self.cardan("compensate", "jitter.csv", "--latency", "1", "--step", "10 ms",
+                    "--algorithms", "zoh")
+
+    def test_between_its_rows_a_recording_is_a_line(self):
+        rows = "".join(f"{0.01 * n!r},{5 - 3 * n}\n" for n in range(50))
+        self.write("ramp.csv", "time,y\n" + rows)
+        self.cardan("compensate", "ramp.csv", "--latency", "1", "--step", "4ms", "--from", "0.101",
+                    "--algorithms", "foh", "-o", "fine.csv")
+        time, y = self.column("fine.csv", "time"), self.column("fine.csv", "y")
+        self.assertEqual(len(y), 98)
+        for t, one in zip(time, y):
+            self.assertAlmostEqual(one, 5 - 300 * t, places=9)
+
     def test_estimates_are_written(self):
         file = self.recording()
         self.cardan("compensate", file, "--signal", "torque", "--latency", "6", "--algorithms",

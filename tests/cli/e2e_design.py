@@ -127,6 +127,19 @@ class Design(Recorded):
         self.cardan("design", "gap.csv", "--latency", "6", "--signal", "torqe", code=2,
                     says="did you mean 'torque'?")
 
+    def test_a_sample_is_used_when_the_next_step_begins(self):
+        arguments = ("--band", "0.1..10", "--step", "10ms", "--method", "moment", "--latency")
+        for text, k in (("57.5 ms", 6), ("60 ms", 6), ("0.06s", 6), ("0 s", 0), ("1.2 s", 120)):
+            self.assertEqual(list(self.designs(*arguments, text)), [("moment", k)])
+        self.cardan("design", *arguments, "1.201 s", code=2, says="--latency: '1.201 s', expected")
+
+    def test_bands_have_units(self):
+        arguments = ("--step", "10ms", "--latency", "3", "--method", "moment", "--band")
+        for text in ("0.1..2 Hz", "0.0001..0.002kHz", f"{0.2 * math.pi!r}..{4 * math.pi!r} rad/s"):
+            band = self.cardan_json("design", *arguments, text)["phase_band"]
+            self.assertAlmostEqual(band[0], 0.2 * math.pi, places=12)
+            self.assertAlmostEqual(band[1], 4 * math.pi, places=12)
+
     def test_a_table_for_long_latencies_is_used_at_them(self):
         self.cardan("design", self.recording(), "--latency", "12,20,30", "--method", "wiener",
                     "-o", "long.json")
@@ -159,6 +172,7 @@ class Design(Recorded):
         self.cardan("design", r, *arguments, "pipe")
         self.assertEqual(json.loads(os.read(reader, 65536))["name"], "torque")
         os.close(reader)
+        self.cardan("design", r, *arguments, "/dev/full", code=1, says="/dev/full: No space left")
         with open(r, encoding="utf-8") as f:
             self.assertEqual(f.read(), before)
 
@@ -240,6 +254,11 @@ class Link(Recorded):
             for read in (r, "minus.csv"):
                 self.cardan("link", "design", r, "--link", "minus.csv", written, read, code=2,
                             says="would overwrite the recording")
+
+    def test_a_link_without_latency(self):
+        self.write("none.csv", "time,latency [ms]\n0,0\n0.01,0\n0.02,0\n")
+        done, c = self.candidates("--link", "none.csv", "--taps", "3")
+        self.assertEqual((done["link"]["k"], c["zoh"]["rms"]), (0, 0))
 
     def test_the_longest_link_that_can_be_compensated(self):
         r = self.recording(600)

@@ -366,6 +366,15 @@ static const mistake mistakes[] = {
     {"{\"name\": \"\xed\xa0\x80\"}", F, {"byte 0xed"}},
     {"{\"name\": \"\xe2\x82\"}", F, {"byte 0xe2"}},
     {"{\"name\": \"a\tb\"}", F, {"control characters"}},
+    {"{\"react\": \"0123456789012345678901234567890123456789012345678901234567890123456789\"}",
+     F,
+     {"'012345678901234567890123456789012345678901234567890123456789...' is not known"}},
+    {"{\"react\": "
+     "\"\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+     "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+     "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4x\xc3\xa4\xc3\xa4\"}",
+     F,
+     {"\xc3\xa4x...' is not known"}}, // not in the middle of a character
     {"{\"name\": \"a\\u001b[2J\"}", F, {"name: 'a?[2J', expected a name without control"}},
     {"{\"signals\": [\"a\", \"b\\n\"]}", F, {"signals[2]: 'b?', expected a name without"}},
     {"{\"algorithm\": \"network\", \"network\": {\"W1\": [[1], 2], \"W2\": [[1, 2]], \"W3\": "
@@ -443,6 +452,51 @@ static void rows_that_are_not_there_take_no_room(void** state)
     check_status(crd_element_parse(ctx, t.data, t.length, "e.json", 1, &e), CRD_E_RANGE);
     check_contains(crd_error_text(ctx), "W1: a row of 0 numbers, expected 500000");
     crdi_text_clear(&t);
+}
+
+static void a_known_latency_is_compensated_at_the_next_step(void** state)
+{
+    crd_context* ctx = context_of(state);
+    crd_element* e = parse(ctx, "{\"algorithm\": \"eros\", \"latency\": \"165 ms\"}");
+    crd_coupling_options o;
+    check_ok(crd_element_options(e, 0.01, &o));
+    check_int(o.k_max, 17);
+    check_ok(crd_element_options(e, 0.055, &o));
+    check_int(o.k_max, 16); // as ever
+    check_ok(crd_element_options(e, 0.165 / 120, &o));
+    check_int(o.k_max, 120);
+    check_status(crd_element_options(e, 0.165 / 120.5, &o), CRD_E_RANGE);
+    crd_element_destroy(e);
+}
+
+static void escapes_are_characters(void** state)
+{
+    crd_context* ctx = context_of(state);
+    crd_element* e =
+        parse(ctx, "{\"name\": \"\\u0041\\u00e9\\u20aC\\uFFFD\\ud83d\\ude09\\\"\\\\\\/\"}");
+    check_text(e->name, "A\xc3\xa9\xe2\x82\xac\xef\xbf\xbd\xf0\x9f\x98\x89\"\\/");
+    crd_element_destroy(e);
+}
+
+static void given_weights_are_told_for_any_latency(void** state)
+{
+    crd_context* ctx = context_of(state);
+    crd_element* e =
+        parse(ctx, "{\"algorithm\": \"linear\", \"weights\": [{\"k\": 2, \"a\": [3, -2]}, "
+                   "{\"k\": 5, \"a\": [6, -5]}]}");
+    for (int k = -1; k <= CRD_LATENCY_MAX + 1; k++) {
+        crd_linear l = {0};
+        const crd_status st = crd_element_linear(e, NAN, k, &l);
+        if (k < 0 || k > CRD_LATENCY_MAX) {
+            check_status(st, CRD_E_RANGE);
+        } else {
+            check_ok(st);
+            check_int(l.k, k);
+            check_near(l.a[0], k < 5 ? 3 : 6, 0); // the nearest not above k, else the first
+        }
+        crd_linear_clear(ctx, &l);
+    }
+    crd_element_destroy(e);
 }
 
 static void weights_for_every_latency_fit(void** state)
@@ -556,6 +610,9 @@ int main(void)
         coupling_unit_test(mistakes_are_said_in_one_sentence_with_their_line),
         coupling_unit_test(hostile_bytes_are_refused),
         coupling_unit_test(rows_that_are_not_there_take_no_room),
+        coupling_unit_test(a_known_latency_is_compensated_at_the_next_step),
+        coupling_unit_test(escapes_are_characters),
+        coupling_unit_test(given_weights_are_told_for_any_latency),
         coupling_unit_test(weights_for_every_latency_fit),
         coupling_unit_test(every_beginning_of_an_example_is_refused),
         cmocka_unit_test(every_allocation_may_fail),

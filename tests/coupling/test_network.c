@@ -271,6 +271,27 @@ static void a_better_network_stays(void** state)
     check_trial(state, line, line, false); // as good
 }
 
+// The coupling FMU: asked when a step begins and, with a latency of one more, when it ends.
+static void a_network_is_judged_by_what_was_said_first(void** state)
+{
+    crd_context* ctx = context_of(state);
+    static const double longer[2] = {K + 2, -(K + 1)};
+    crd_network now = two_taps(ctx, line), end = two_taps(ctx, longer);
+    for (int i = 0; i < 2; i++) {
+        crd_coupling* c = element_with(ctx, i ? &end : &now, false);
+        for (int n = 0; n < 150; n++) {
+            if (n == 50) { check(crd_coupling_swap(c, i ? &now : &end, 30)); }
+            step_swing(c, n);
+            crd_coupling_eval(c, (n + K + 1) * dT);
+        }
+        check(uses(c, &end));
+        check_int(crd_coupling_get_counts(c).rollbacks, i);
+        crd_coupling_destroy(c);
+    }
+    crd_network_clear(ctx, &now);
+    crd_network_clear(ctx, &end);
+}
+
 // What is said of the newest sample itself is compared when the next one comes.
 static void trials_end_without_latency_too(void** state)
 {
@@ -480,6 +501,7 @@ int main(void)
         coupling_unit_test(the_difference_fades_over_one_macro_step),
         coupling_unit_test(a_worse_network_is_given_up_after_its_trial),
         coupling_unit_test(a_better_network_stays),
+        coupling_unit_test(a_network_is_judged_by_what_was_said_first),
         coupling_unit_test(trials_end_without_latency_too),
         coupling_unit_test(the_next_network_has_to_beat_the_best_so_far),
         coupling_unit_test(reset_brings_the_network_of_create_back),

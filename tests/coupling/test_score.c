@@ -80,6 +80,22 @@ static void scale_does_not_matter_even_at_the_edge_of_numbers(void** state)
     }
 }
 
+static void a_small_error_on_a_large_constant_is_told(void** state)
+{
+    (void)state;
+    enum { N = 200 };
+    double y[N], e[N], twice[N];
+    for (int i = 0; i < N; i++) {
+        const double swing = 1e-3 * sin(0.3 * i);
+        y[i] = 1e6;
+        e[i] = 1e6 + swing;
+        twice[i] = 1e6 + 2 * swing;
+    }
+    const double P = compare(y, e, N).P;
+    check_near(P, 1e-9 / sqrt(2) / acos(-1), 1e-12);
+    check_near(compare(y, twice, N).P / P, 2, 1e-3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -89,6 +105,7 @@ int main(void)
         cmocka_unit_test(the_opposite_is_a_phase_of_one),
         cmocka_unit_test(nothing_to_compare_is_no_number),
         cmocka_unit_test(scale_does_not_matter_even_at_the_edge_of_numbers),
+        cmocka_unit_test(a_small_error_on_a_large_constant_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

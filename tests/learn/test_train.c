@@ -195,6 +195,17 @@ static void one_batch_of_all_samples_is_the_full_batch(void** state)
     crd_network_clear(f->ctx, &out[1]);
     check_ok(crd_learn_train(f->ctx, &t, f->y, 200, &start, &out[1], NULL, loss[1]));
     check(!same_numbers(&out[0], &out[1]));
+    // the loss of an epoch is the mean over all samples, whatever the batch, if nothing moves
+    t.rate = 1e-12;
+    for (int batch = 0; batch <= 50; batch += 25) { // 194 is no multiple of it
+        t.batch = batch;
+        crd_network_clear(f->ctx, &out[1]);
+        check_ok(
+            crd_learn_train(f->ctx, &t, f->y, 200, &start, &out[1], NULL, loss[batch ? 1 : 0]));
+        for (int i = 0; i < 10; i++) {
+            check_near(loss[1][i], loss[0][i], batch ? 1e-7 * loss[0][0] : INFINITY);
+        }
+    }
     crd_network_clear(f->ctx, &out[0]);
     crd_network_clear(f->ctx, &out[1]);
     crd_network_clear(f->ctx, &start);
@@ -238,6 +249,7 @@ static void the_unit_of_the_signal_does_not_matter(void** state)
     check(memcmp(out[0].W1, out[1].W1, 4 * M * sizeof(double)) == 0);
     check(memcmp(out[0].W2, out[1].W2, 2 * 4 * sizeof(double)) == 0);
     check_near(r[0].loss_after, r[1].loss_after, 1e-20);
+    check(r[0].held_before == r[0].loss_before && r[0].held_after < 1); // nothing held out
     check(r[0].loss_before * 0x1p60 == r[1].loss_before * 0x1p-80 && r[0].loss_before > 0);
     check(r[0].loss_after < 1 && r[0].epochs == 50);
     for (int i = 0; i < 2; i++) {
@@ -420,6 +432,29 @@ static void what_is_held_out_is_judged_by_and_not_trained_on(void** state)
 }
 
 // ---- least squares -----------------------------------------------------------------------------
+
+static void the_mean_map_knows_on_which_side_the_signal_is(void** state)
+{
+    fixture* f = *state;
+    const double W1[2] = {-1, 1}, one = 1, zero = 0;
+    crd_network n = {2, 1, 1, 0.25, W1, &zero, &one, &zero, &one, 0};
+    crd_training t = plain();
+    crdi_pairs p;
+    double a[2];
+    for (int i = 0; i < 100; i++) {
+        f->y[i] = i; // rises: the neuron gets -1
+    }
+    check_ok(crdi_pairs_make(f->ctx, &t, 2, f->y, 100, &p));
+    crdi_mean_map(&p, &n, a);
+    check_near(a[0], -0.25, 1e-15);
+    check_near(a[1], 0.25, 1e-15);
+    const double bias = 1.5;
+    n.b2 = &bias; // now 0.5
+    crdi_mean_map(&p, &n, a);
+    check_near(a[0], -1, 1e-15);
+    check_near(a[1], 1, 1e-15);
+    crdi_pairs_clear(f->ctx, &p);
+}
 
 static void ridge_finds_the_recurrence_of_a_signal(void** state)
 {
@@ -782,6 +817,7 @@ int main(void)
         test(gaps_leave_out_what_they_touch),
         test(targets_that_nothing_could_tell_are_dropped),
         test(what_is_held_out_is_judged_by_and_not_trained_on),
+        test(the_mean_map_knows_on_which_side_the_signal_is),
         test(ridge_finds_the_recurrence_of_a_signal),
         test(ridge_writes_the_network_of_the_morphism),
         test(a_network_of_any_shape_can_be_linear),

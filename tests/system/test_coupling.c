@@ -82,6 +82,11 @@ static void bad_yaml_is_refused(void** state)
                      CRD_E_FORMAT);
         check_contains(crd_error_text(ctx), "e.yaml:");
     }
+    static const char open[] = "{algorithm: eros"; // on a command line: nobody counts lines
+    check_status(crd_yaml_to_json(ctx, open, sizeof open - 1, (crd_place){"", 0}, &out),
+                 CRD_E_FORMAT);
+    check_contains(crd_error_text(ctx), "not valid YAML: ");
+    check(!strstr(crd_error_text(ctx), "line"));
     crdi_text_clear(&out);
 }
 
