@@ -54,7 +54,7 @@ test-dev: build/venv/ready
 test-tsan: build/venv/ready
 	@$(call configure,tsan)
 	@$(call compile,build/tsan)
-	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) -LE 'soak|e2e|golden|peer' $(label)
+	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) -LE 'soak|e2e|golden|peer|serial' $(label)
 
 test-fuzz: ## every fuzz target for FUZZ_SECONDS (default 60)
 	@sh cmake/setup.sh fuzz

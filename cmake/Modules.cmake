@@ -55,3 +55,12 @@ function(cardan_test name)
     endif()
     set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300)
 endfunction()
+
+# The tests of this folder, or those named, have one thread: ThreadSanitizer would only slow them down.
+macro(cardan_serial_tests)
+    set(serial_tests ${ARGN})
+    if(NOT serial_tests)
+        get_property(serial_tests DIRECTORY PROPERTY TESTS)
+    endif()
+    set_property(TEST ${serial_tests} APPEND PROPERTY LABELS serial)
+endmacro()

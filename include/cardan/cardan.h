@@ -8,6 +8,7 @@
 #include "cardan/master.h"
 #include "cardan/model.h"
 #include "cardan/num.h"
+#include "cardan/quality.h"
 #include "cardan/reproduce.h"
 #include "cardan/results.h"
 #include "cardan/ssp.h"

@@ -70,6 +70,7 @@ typedef struct crd_tap_report {
     crd_coupling_counts counts;
     bool learns;         ///< has a client of the learning server
     int64_t networks;    ///< that came from the server and could be used
+    int64_t connects;    ///< connections to the server, 0: it was never reached
 } crd_tap_report;
 
 /// One connection with a coupling, or one element of it if it is an array.

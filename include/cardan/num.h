@@ -12,6 +12,13 @@ extern "C" {
 /// `pivots` is workspace (n). CRD_E_CONVERGENCE: A is singular.
 CRD_API crd_status crd_num_solve(int n, double* a, double* b, int32_t* pivots);
 
+/// The x (columns) that makes |A x - b| smallest. A (rows x columns) lies column by column here; it
+/// is overwritten, as is b (rows), with what remains of it. A column whose part orthogonal to those
+/// before it is not longer than `drop` (>= 0) times the column is left out: its x is 0. `work` has
+/// columns^2 numbers. Returns the number of columns used; 0: x is all 0.
+CRD_API int crd_num_least_squares(int rows, int columns, double* a, double* b, double drop,
+                                  double* x, double* work);
+
 /// LU factors of a complex matrix (n x n, overwritten) and, unless NULL, its determinant.
 /// CRD_E_CONVERGENCE: singular; then the determinant is 0 and the factors are of no use.
 CRD_API crd_status crd_num_complex_factor(int n, double* a, int32_t* pivots, double det[2]);

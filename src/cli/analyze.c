@@ -143,6 +143,13 @@ static crd_status run_analyze(crdi_cli* cli, const void* options, const crdi_lis
             }
         }
     }
+    const bool asked = o->require_stable || !isnan(o->min_phase) || !isnan(o->min_gain) ||
+                       !isnan(o->min_delay) || !isnan(o->min_distance);
+    if (asked && first != LOOP) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "%s: only a loop or a system is stable and has margins, this is %s",
+                         arguments->items[0], first == ELEMENTS ? "an element" : "a recording");
+    }
     switch (first) {
     case ELEMENTS:
         return crdi_analyze_elements(cli, o, arguments);

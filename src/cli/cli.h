@@ -140,6 +140,8 @@ void crdi_print_zsh(FILE* f);
 void crdi_message(crdi_cli* cli, crd_level level, const char* text);
 void crdi_log_line(void* cli, crd_level level, const char* text); // crd_log_sink
 void crdi_write_all(int fd, const char* text, size_t length);
+// On a terminal, once it has taken a second: how far it is. `done` < 0 takes the line away.
+void crdi_show_progress(crdi_cli* cli, int64_t begin_ns, int done, int of, const char* what);
 
 // A table of texts with aligned columns. Memory problems make it fall silent, not fail.
 typedef struct crdi_grid {

@@ -265,32 +265,18 @@ static int by_error(const void* a, const void* b)
     return x < y ? -1 : x > y;
 }
 
-// On a terminal, once it has taken a second: how far it is. `done` < 0 takes the line away.
-static void show_progress(crdi_cli* cli, int64_t begin_ns, int done, int of)
-{
-    char line[80];
-    if (!cli->terminal || (done >= 0 && crdi_now_ns() - begin_ns < 1000000000) ||
-        (done < 0 && !cli->progress_shown)) {
-        return;
-    }
-    snprintf(line, sizeof line, "\r\033[K");
-    if (done >= 0) { snprintf(line, sizeof line, "\r\033[K%d of %d algorithms", done, of); }
-    crdi_write_all(STDERR_FILENO, line, strlen(line));
-    cli->progress_shown = done >= 0;
-}
-
 static crd_status try_all(compensation* c)
 {
     crd_status st = CRD_OK;
     const int64_t begin = crdi_now_ns();
     CRD_TRY(try_one(c, &c->hold));
     for (int i = 0; i < c->count; i++) {
-        show_progress(c->cli, begin, i, c->count);
+        crdi_show_progress(c->cli, begin, i, c->count, "algorithms");
         CRD_TRY(try_one(c, &c->all[i]));
     }
     qsort(c->all, (size_t)c->count, sizeof *c->all, by_error);
 fail:
-    show_progress(c->cli, begin, -1, 0);
+    crdi_show_progress(c->cli, begin, -1, 0, "");
     return st;
 }
 

@@ -90,15 +90,18 @@ static crd_status make_all(designer* d)
     const int most = (last - first + 1) * d->latency_count;
     d->designs = crdi_arena_new(&d->arena, (size_t)most, sizeof *d->designs);
     if (!d->designs) { return CRD_E_MEMORY; }
-    for (int by = first; by <= last; by++) {
-        for (int i = 0; i < d->latency_count; i++) {
-            const crd_status st = crdi_design_make(d->cli->ctx, &d->task, (crdi_designer)by,
-                                                   d->latencies[i], &d->designs[d->count]);
-            if (st < 0) { return st; }
-            d->count++;
+    crd_status st = CRD_OK;
+    const int64_t begin = crdi_now_ns();
+    for (int by = first; by <= last && st >= 0; by++) {
+        for (int i = 0; i < d->latency_count && st >= 0; i++) {
+            crdi_show_progress(d->cli, begin, d->count, most, "designs");
+            st = crdi_design_make(d->cli->ctx, &d->task, (crdi_designer)by, d->latencies[i],
+                                  &d->designs[d->count]);
+            d->count += st >= 0;
         }
     }
-    return CRD_OK;
+    crdi_show_progress(d->cli, begin, -1, 0, "");
+    return st;
 }
 
 static crd_status find_margins(designer* d)

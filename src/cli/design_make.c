@@ -263,6 +263,22 @@ crd_status crdi_design_make(crd_context* ctx, const crdi_design_task* t, crdi_de
 
 // ---- margins -----------------------------------------------------------------------------------
 
+// The exact map over a macro step sees what G_p does not: what swings near the Nyquist frequency.
+// `*stable` becomes false if one of its modes grows; a loop that has no such map is left as it is.
+static crd_status check_modes(crd_context* ctx, const crdi_loop_case* c, crd_sampling sampling,
+                              bool* stable)
+{
+    crd_monodromy map = {0};
+    crd_complex slowest = {-1, 0};
+    if (c->no_map || !c->sampled.link_count) { return CRD_OK; }
+    crd_status st = crd_plant_monodromy(ctx, &c->sampled, c->loop.dT, sampling, &map);
+    if (st >= 0 && map.size > 0) { st = crd_monodromy_modes(ctx, &map, c->loop.dT, 1, &slowest); }
+    if (st >= 0 && !(slowest.re < 0)) { *stable = false; }
+    crd_monodromy_clear(ctx, &map);
+    const bool no_map = st == CRD_E_UNSUPPORTED || st == CRD_E_CONVERGENCE || st == CRD_E_RANGE;
+    return no_map ? CRD_OK : st;
+}
+
 crd_status crdi_design_margins(crd_context* ctx, const char* path, const char* element, int k,
                                crdi_margins* out)
 {
@@ -284,6 +300,11 @@ crd_status crdi_design_margins(crd_context* ctx, const char* path, const char* e
         for (int i = 0; i < n.phase_count; i++) {
             if (!(fabs(out->phase) <= fabs(n.phase[i].margin))) { out->phase = n.phase[i].margin; }
         }
+        st = check_modes(ctx, &c, CRD_SAMPLE_AFTER, &out->stable);
+    }
+    if (st >= 0) {
+        st = check_modes(ctx, &c, CRD_SAMPLE_BEFORE, &out->stable);
+        if (!out->stable) { out->delay = 0; }
     }
     crdi_loop_clear(&c);
     return st < 0 ? crdi_fail_in(ctx, st, "%s", path) : st;

@@ -196,6 +196,9 @@ static crd_status apply(crdi_cli* cli, const crdi_export_options* o, crdi_arena*
         e->latency_steps = whole ? (int)o->latency : -1;
         e->latency = whole ? NAN : o->latency * e->step;
     }
+    // Its outputs are those at the end of a step, when the newest sample is a macro step older.
+    const int oldest = e->latency_steps < CRD_LATENCY_MAX ? e->latency_steps + 1 : CRD_LATENCY_MAX;
+    if (e->options.k_max < oldest) { e->options.k_max = oldest; }
     if (o->signals) {
         const crd_status st = take_signals(cli->ctx, arena, o->signals, e);
         if (st < 0) { return st; }

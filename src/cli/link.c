@@ -272,8 +272,26 @@ static crd_status try_one(worker* w, candidate* c, int64_t first)
 static crd_status try_all(worker* w, int64_t first)
 {
     crd_status st = CRD_OK;
+    const int64_t begin = crdi_now_ns();
     for (int i = 0; i < w->count && st >= 0; i++) {
+        crdi_show_progress(w->cli, begin, i, w->count, "algorithms");
         st = try_one(w, &w->candidates[i], first);
+    }
+    crdi_show_progress(w->cli, begin, -1, 0, "");
+    return st;
+}
+
+// The worst over all latencies that the link has: each of them may last.
+static crd_status margins_of(worker* w, const char* element, crdi_margins* worst)
+{
+    crd_status st = CRD_OK;
+    for (int k = w->link.k_low; k <= w->link.k_high && st >= 0; k++) {
+        crdi_margins m = {0};
+        st = crdi_design_margins(w->cli->ctx, w->o->loop, element, k, &m);
+        if (st < 0) { break; }
+        const bool worse = !worst->known || (worst->stable && !m.stable) ||
+                           (worst->stable == m.stable && m.phase < worst->phase);
+        if (worse) { *worst = m; }
     }
     return st;
 }
@@ -284,7 +302,6 @@ static crd_status find_margins(worker* w)
     crd_status st = CRD_OK;
     for (int i = 0; i < w->count && st >= 0; i++) {
         candidate* c = &w->candidates[i];
-        const int k = w->link.k_most;
         crdi_text text;
         crdi_text_init(&text, w->cli->ctx);
         if (c->design_count > 0) {
@@ -292,8 +309,7 @@ static crd_status find_margins(worker* w)
                 crdi_design_describe(c->name, w->recorded.step, c->designs, c->design_count, &text);
         }
         if (st >= 0 && (text.data || c->options.algorithm == CRD_ALGORITHM_LINEAR)) {
-            st = crdi_design_margins(w->cli->ctx, w->o->loop, text.data ? text.data : c->name, k,
-                                     &c->margins);
+            st = margins_of(w, text.data ? text.data : c->name, &c->margins);
         }
         crdi_text_clear(&text);
     }
@@ -309,10 +325,11 @@ static crd_status choose(worker* w)
         if (w->o->loop && !(c->margins.known && c->margins.stable)) { continue; }
         if (w->best < 0 || c->metrics.C < w->candidates[w->best].metrics.C) { w->best = i; }
     }
-    return w->best >= 0 ? CRD_OK
-                        : crdi_fail(w->cli->ctx, CRD_E_LIMIT,
-                                    "%s: no linear algorithm keeps this loop stable at k = %d",
-                                    w->o->loop, w->link.k_most);
+    return w->best >= 0
+               ? CRD_OK
+               : crdi_fail(w->cli->ctx, CRD_E_LIMIT,
+                           "%s: no linear algorithm keeps this loop stable at k = %d .. %d",
+                           w->o->loop, w->link.k_low, w->link.k_high);
 }
 
 // ---- what comes out ----------------------------------------------------------------------------
@@ -367,7 +384,7 @@ static void print_margins(const worker* w)
                       m->known && isfinite(m->delay) ? crdi_format_seconds(delay, m->delay) : "-");
         crdi_grid_add(&g, m->known ? "%.4g" : "-", m->nearest);
     }
-    printf("\n%s, k = %d\n", w->o->loop, w->link.k_most);
+    printf("\n%s, the worst of k = %d .. %d\n", w->o->loop, w->link.k_low, w->link.k_high);
     crdi_grid_print(&g, stdout, "");
     crdi_grid_clear(&g);
 }
@@ -496,7 +513,8 @@ static crd_status run_link(crdi_cli* cli, const void* options, const crdi_list* 
     }
     CRD_TRY(o->link ? measured_link(w) : given_link(w));
     CRD_TRY(look_at_link(w));
-    // Judged by what the designs have not seen; the one that is written has seen everything.
+    // Judged by what the designs have not seen; the one that is written has seen everything, unless
+    // a loop depends on it.
     const int64_t first = (int64_t)((1 - unseen) * (double)w->recorded.count);
     CRD_TRY(make_candidates(w, first));
     CRD_TRY(try_all(w, first));
@@ -508,8 +526,10 @@ static crd_status run_link(crdi_cli* cli, const void* options, const crdi_list* 
         print_report(w);
         if (o->loop) { print_margins(w); }
     }
-    w->only = w->best;
-    CRD_TRY(make_candidates(w, w->recorded.count));
+    if (!o->loop) { // else the margins would be those of another element
+        w->only = w->best;
+        CRD_TRY(make_candidates(w, w->recorded.count));
+    }
     CRD_TRY(write_files(w));
     CRD_TRY(crdi_stdout_done(cli->ctx));
 fail:
@@ -626,8 +646,8 @@ const crdi_command crdi_command_link = {
     .description = "link design tries the coupling algorithms on a recorded signal behind a link "
                    "that was measured, or is given by its latency, jitter and loss. Algorithms are "
                    "designed for the spectrum of the first part of the recording and judged by the "
-                   "rest. The best one is designed anew for all of it and written as an element "
-                   "description and as an FMU.",
+                   "rest. The best one is designed anew for all of it, unless a loop depends on "
+                   "it, and written as an element description and as an FMU.",
     .examples =
         {{"cardan link design bench.mf4 --signal torque --latency 57.5ms --jitter 0.5ms -o "
           "torque.yaml --fmu torque.fmu",

@@ -252,7 +252,8 @@ static const crdi_option rows[] = {
     CRDI_COMMON_OPTIONS,
 };
 static const reproduce_options defaults = {.common = CRDI_COMMON_DEFAULTS};
-static const char* const words[] = {"baumann2024", "baumann2020", NULL};
+static const char* const words[] = {"baumann2024", "baumann2020", "glumac2023",
+                                    "rodriguez2021-ch5", NULL};
 
 const crdi_command crdi_command_reproduce = {
     .name = "reproduce",
@@ -260,10 +261,13 @@ const crdi_command crdi_command_reproduce = {
     .summary = "compute published tables and figures anew",
     .description = "Computes the tables and figures of a paper and shows what was printed, what "
                    "comes out here, what an independent computation says, and whether the two "
-                   "agree. Ends with 1 if a row does not.",
+                   "agree. Ends with 1 if a row does not. Papers: baumann2024 and baumann2020 "
+                   "(latency compensation), glumac2023 (defects and variable steps), "
+                   "rodriguez2021-ch5 (residual power and energy correction).",
     .examples = {{"cardan reproduce baumann2024", "all rows"},
                  {"cardan reproduce baumann2024 --only 'table1.*'", "limits of ZOH, FOH and EROS"},
-                 {"cardan reproduce baumann2020 --figures pictures", "with figures"}},
+                 {"cardan reproduce baumann2020 --figures pictures", "with figures"},
+                 {"cardan reproduce glumac2023 --only 'order.*'", "orders of the defects"}},
     .options = rows,
     .option_count = sizeof rows / sizeof *rows,
     .min_arguments = 1,

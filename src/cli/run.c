@@ -348,6 +348,10 @@ static void print_learning(const crd_coupling_report* c, FILE* f)
     for (int t = 0; t < c->tap_count; t++) {
         const crd_tap_report* p = &c->taps[t];
         if (!p->learns) { continue; }
+        if (p->connects == 0) {
+            fprintf(f, "learning %s, %s: the server was never reached\n", c->to, p->label);
+            continue;
+        }
         fprintf(f,
                 "learning %s, %s: %" PRId64 " network%s from the server, %" PRId64
                 " taken over, %" PRId64 " rolled back\n",
@@ -442,6 +446,7 @@ static void tap_to_json(json_t* j, const crd_tap_report* t)
     json_object_set_new(j, "worst", crdi_json_number(t->metrics.worst));
     json_object_set_new(j, "learns", json_boolean(t->learns));
     json_object_set_new(j, "networks", json_integer(t->networks));
+    json_object_set_new(j, "connects", json_integer((json_int_t)t->connects));
     json_object_set_new(j, "swaps", json_integer(t->counts.swaps));
     json_object_set_new(j, "rollbacks", json_integer(t->counts.rollbacks));
 }

@@ -353,7 +353,7 @@ static crd_status check_sum(crd_context* ctx, const char* name, const double* w,
     if (!any_gain && !(fabs(sum - want) <= 1e-6)) {
         return crdi_fail(ctx, CRD_E_RANGE,
                          "coupling: the weights %s sum to %.9g, expected %g: constants would be "
-                         "distorted",
+                         "distorted (any-gain allows it)",
                          name, sum, want);
     }
     return CRD_OK;

@@ -2,8 +2,10 @@
 
 #include <math.h>
 
-// So many samples in a row from before the history, without time stamps: the partner began anew.
-enum { RESTART_AFTER = 16 };
+enum {
+    RESTART_AFTER = 16,  // samples in a row from before the history: the partner began anew
+    CLOCK_SET_AFTER = 4, // stamps in a row that contradict the numbers but run evenly
+};
 
 void crdi_timeline_init(crdi_timeline* tl, double step, double start_time)
 {
@@ -11,7 +13,8 @@ void crdi_timeline_init(crdi_timeline* tl, double step, double start_time)
                           .per_step = 1 / step,
                           .start_time = start_time,
                           .stamp = start_time,
-                          .sequence = -1};
+                          .sequence = -1,
+                          .odd_stamp = NAN};
 }
 
 bool crdi_timeline_set_step(crdi_timeline* tl, double step)
@@ -56,14 +59,24 @@ crdi_place crdi_timeline_place(crdi_timeline* tl, double stamp, int64_t sequence
     if (tl->outdated_at != tl->sequence) { tl->outdated = 0; }
     tl->outdated_at = tl->sequence;
     tl->outdated++;
-    const bool anew =
-        (known && stamp > tl->stamp) || (sequence >= 0 && tl->outdated >= RESTART_AFTER);
+    const bool anew = (known && stamp > tl->stamp) || tl->outdated >= RESTART_AFTER;
     return anew ? CRDI_PLACE_RESTART : CRDI_PLACE_TOO_LATE;
+}
+
+// Was the partner's clock set back, or one stamp too large? A clock that is only too coarse stands
+// still in between.
+static bool clock_was_set(crdi_timeline* tl, double stamp, int64_t steps)
+{
+    const double run = (stamp - tl->odd_stamp) * tl->per_step;
+    tl->odd = fabs(run - (double)steps) < 0.5 ? tl->odd + 1 : 0;
+    tl->odd_stamp = stamp;
+    return tl->odd >= CLOCK_SET_AFTER;
 }
 
 bool crdi_timeline_advance(crdi_timeline* tl, double stamp, int64_t steps)
 {
-    const bool use = isfinite(stamp) && stamp > tl->stamp, contradicts = stamp <= tl->stamp;
+    const bool contradicts = stamp <= tl->stamp;
+    const bool use = isfinite(stamp) && (!contradicts || clock_was_set(tl, stamp, steps));
     tl->stamp = use ? stamp : tl->stamp + (double)steps * tl->step;
     tl->sequence += steps;
     tl->outdated = 0;

@@ -13,6 +13,8 @@ typedef struct crdi_timeline {
     int64_t sequence;    // its number
     int outdated;        // samples in a row from before the history ...
     int64_t outdated_at; // ... since that one was the newest
+    double odd_stamp;    // the last one that contradicted the numbers
+    int odd;             // that many of them in a row ran as a clock does
 } crdi_timeline;
 
 typedef enum crdi_place {

@@ -202,6 +202,7 @@ static void report_tap(const crdi_tap* p, crd_tap_report* r)
     if (p->learn) {
         const crd_learn_client_counts n = crd_learn_client_get_counts(p->learn);
         r->networks = n.networks - n.refused;
+        r->connects = n.connects;
     }
 }
 

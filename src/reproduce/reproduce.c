@@ -9,7 +9,9 @@ typedef struct paper {
 } paper;
 
 static const paper papers[] = {{"baumann2024", crdi_reproduce_baumann2024},
-                               {"baumann2020", crdi_reproduce_baumann2020}};
+                               {"baumann2020", crdi_reproduce_baumann2020},
+                               {"glumac2023", crdi_reproduce_glumac2023},
+                               {"rodriguez2021-ch5", crdi_reproduce_rodriguez2021}};
 enum { PAPERS = sizeof papers / sizeof *papers };
 
 static const char* copy(crd_reproduction* r, const char* text)
@@ -74,7 +76,8 @@ void crd_reproduction_destroy(crd_reproduction* r)
 
 const char* const* crd_reproduce_papers(void)
 {
-    static const char* const names[] = {"baumann2024", "baumann2020", NULL};
+    static const char* const names[] = {"baumann2024", "baumann2020", "glumac2023",
+                                        "rodriguez2021-ch5", NULL};
     return names;
 }
 
@@ -94,8 +97,9 @@ crd_status crd_reproduce(crd_context* ctx, const char* name, crd_reproduction** 
         int i = 0;
         const char* near = crdi_nearest(name, next_paper, &i);
         return crdi_fail(ctx, CRD_E_NOT_FOUND,
-                         "no paper '%s'%s%s, expected baumann2024 or baumann2020", name,
-                         near ? ", did you mean " : "", near ? near : "");
+                         "no paper '%s'%s%s, expected baumann2024, baumann2020, glumac2023 or "
+                         "rodriguez2021-ch5",
+                         name, near ? ", did you mean " : "", near ? near : "");
     }
     crd_reproduction* r = crdi_new(ctx, sizeof *r);
     if (!r) { return CRD_E_MEMORY; }

@@ -83,6 +83,12 @@ class Elements(EndToEnd):
         same = self.cardan_json("analyze", "eros", "--latency", "60 ms", "--step", "10ms")
         self.assertEqual(same, got)
 
+    def test_a_time_is_rounded_up_to_the_raster_on_which_samples_are_used(self):
+        for latency, k in (("57.5ms", 6), ("60ms", 6), ("60.1ms", 7), ("0ms", 0)):
+            self.assertEqual(self.cardan_json("analyze", "eros", "-k", latency, "--step", "10ms")["k"], k)
+        own = self.cardan_json("analyze", "{algorithm: eros, latency: 57.5 ms}", "--step", "10ms")
+        self.assertEqual(own["k"], 6)
+
     def test_limits_follow_the_tolerances(self):
         wide = self.cardan_json("analyze", "foh", "-k", "3", "--step", "1ms", "--magnitude", "10",
                                 "--phase", "0.1")
@@ -148,6 +154,7 @@ class Elements(EndToEnd):
             (["none.yaml"], "none.yaml: no such file"),
             (["eros", "loop.yaml"], "loop.yaml: no such file"),
             (["eros", "-k", "1", "--step", "1ms", "--element", "foh"], "--element is for loops"),
+            (["eros", "-k", "1", "--step", "1ms", "--require-stable"], "only a loop or a system"),
         ):
             done = self.cardan("analyze", *arguments, code=2, says=says)
             self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
@@ -397,6 +404,7 @@ class Recordings(EndToEnd):
 
     def test_spectrum_as_file_and_picture(self):
         self.cardan("analyze", self.record(), "--signal", "torque", "--csv", "s.csv", "--plot", "s.svg")
+        self.cardan("analyze", self.record(), "--signal", "torque", "--segment", "2048")
         names, (omega, density) = self.table("s.csv")
         width = omega[1]
         self.assertLess(relative(sum(density) * width, 14.5), 0.05)

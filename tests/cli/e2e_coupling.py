@@ -44,6 +44,12 @@ class Coupling(EndToEnd):
             self.assertTrue(near(zoh[n], y[n - 6] - y[n], 1e-9), n)
             self.assertTrue(near(foh[n], 7 * y[n - 6] - 6 * y[n - 7] - y[n], 1e-9), n)
 
+    def test_a_learning_server_that_is_not_there_is_told(self):
+        self.system(algorithm="network", more="      start: foh\n      latency: 6\n"
+                    "      learn: unix:nobody.sock\n")
+        done = self.cardan("run", "s.yaml", "-o", "run.csv")
+        self.assertIn("learning other.f, network: the server was never reached", done.stderr)
+
     def test_patterns_choose_them_as_others(self):
         self.cardan("run", self.system(), "-q", "-o", "some.csv", "--variables", "*.coupling.*error")
         self.assertEqual(self.table("some.csv")[0],

@@ -85,6 +85,17 @@ class Design(Recorded):
         self.assertLess(wiener["C"], 0.65 * wiener["C_zoh"])
         self.assertAlmostEqual(wiener["C_zoh"], 4.483569, delta=1e-6)
 
+    def test_a_loop_that_swings_near_the_nyquist_frequency_is_not_called_stable(self):
+        # Nyquist's curve with G_p has no encirclement; the exact map over a macro step grows.
+        self.write("lag.yaml", "loop: 1\nstep: 10 ms\nlatency: 6\ntransfers: [{num: [2], den: [1, 0.3]}]\n"
+                               "elements: [zoh]\n")
+        for method, stable in (("optimal", False), ("bounded", True)):
+            got = self.cardan_json("design", "--band", "0.1..10", "--step", "10ms", "--latency", "6",
+                                   "--method", method, "--loop", "lag.yaml", "-o", "e.yaml")
+            self.assertEqual(got["designs"][0]["margins"]["stable"], stable)
+            loop = self.cardan_json("analyze", "lag.yaml", "--element", "e.yaml")
+            self.assertEqual((loop["stable"], loop["unstable_poles"]), (stable, 0))
+
     def test_margins_of_the_loop_that_it_goes_into(self):
         self.write("loop.yaml", LOOP)
         d = self.designs("--band", "1..6", "--step", "1ms", "--latency", "3", "--taps", "4",
@@ -278,6 +289,11 @@ class Reproduce(EndToEnd):
         self.assertAlmostEqual(rows["table1.eros.k6.phase"]["ours"], 2.241303535, places=8)
         self.assertLessEqual({"id", "published", "ours", "reference", "tolerance", "ok"},
                              set(rows["design.j"]))
+
+    def test_papers_about_quality(self):
+        for paper, row in (("glumac2023", "variable.*"), ("rodriguez2021-ch5", "target.*")):
+            rows = self.cardan_json("reproduce", paper, "--only", row)["rows"]
+            self.assertTrue(rows and all(r["ok"] for r in rows), paper)
 
     def test_figures_are_written(self):
         self.cardan("reproduce", "baumann2020", "--figures", "pictures")

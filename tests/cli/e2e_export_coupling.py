@@ -112,6 +112,11 @@ class ExportCoupling(EndToEnd):
             self.assertIn(name, variables)
         self.assertEqual(self.element("two.fmu")["signals"], ["torque", "speed"])
 
+    def test_a_latency_beyond_the_usual_largest_one_is_compensated_to_the_end_of_a_step(self):
+        self.export("eros", "--step", "10ms", "--latency", "20", "-o", "far.fmu")
+        self.assertEqual((self.element("far.fmu")["latency"], self.element("far.fmu")["latency-max"]),
+                         (20, 21))
+
     def test_files_and_inline_elements(self):
         self.write("torque.yaml", YAML)
         done = self.export("torque.yaml")

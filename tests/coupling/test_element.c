@@ -507,6 +507,37 @@ static void a_latency_beyond_the_table_is_held_at_its_end(void** state)
     crd_coupling_destroy(c);
 }
 
+static void a_clock_that_was_set_is_followed(void** state)
+{
+    crd_coupling_options o = options(CRD_METHOD_FOH);
+    for (int by_number = 0; by_number < 2; by_number++) {
+        for (int hours = -1; hours < 2; hours++) { // stamps jump back for good, or one is too large
+            crd_coupling* c = element(state, &o);
+            double y = 0;
+            for (int n = 0; n < 100; n++) {
+                const bool odd = hours < 0 ? n >= 50 : n == 50;
+                const double clock = odd ? 3600.0 * hours : 0, t = n * o.step;
+                crd_coupling_push(c, ramp(t), t + clock, by_number ? n : -1);
+                y = crd_coupling_eval(c, t + 3 * o.step + (hours < 0 ? clock : 0));
+            }
+            check_near(y, ramp(102 * o.step), 1e-9);
+            crd_coupling_destroy(c);
+        }
+    }
+}
+
+static void a_coarse_clock_is_smoothed_by_the_numbers(void** state)
+{
+    crd_coupling_options o = options(CRD_METHOD_FOH);
+    crd_coupling* c = element(state, &o);
+    for (int n = 0; n < 200; n++) { // 20 samples have the same stamp
+        crd_coupling_push(c, ramp(n * o.step), floor(n / 20.0) * 20 * o.step, n);
+        check_near(crd_coupling_eval(c, (n + 3) * o.step), n < 1 ? ramp(0) : ramp((n + 3) * o.step),
+                   1e-9);
+    }
+    crd_coupling_destroy(c);
+}
+
 static void a_partner_that_begins_anew_is_followed(void** state)
 {
     crd_coupling_options o = options(CRD_METHOD_EROS);
@@ -797,6 +828,8 @@ int main(void)
         coupling_unit_test(samples_that_are_not_finite_are_held_and_counted),
         coupling_unit_test(a_prediction_that_overflows_becomes_the_newest_sample),
         coupling_unit_test(time_that_goes_backwards_is_answered_and_counted),
+        coupling_unit_test(a_clock_that_was_set_is_followed),
+        coupling_unit_test(a_coarse_clock_is_smoothed_by_the_numbers),
         coupling_unit_test(a_latency_beyond_the_table_is_held_at_its_end),
         coupling_unit_test(a_partner_that_begins_anew_is_followed),
         coupling_unit_test(a_new_macro_step_keeps_ramps),

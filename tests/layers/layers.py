@@ -11,7 +11,7 @@ ROWS = [
     ["study", "testbench", "reproduce"],
     ["master"],
     ["unit"],
-    ["coupling", "analysis", "learn", "fmi", "ssp", "dcp", "circuit", "twin", "system", "results"],
+    ["coupling", "analysis", "learn", "quality", "fmi", "ssp", "dcp", "circuit", "twin", "system", "results"],
     ["num", "archive", "xml"],
     ["base"],
 ]

@@ -502,6 +502,7 @@ static void wrong_parameters_are_refused_at_the_initialisation(void** state)
         {"latency", -2, "latency = -2, expected 0 to 120 macro steps, or -1"},
         {"latency", 1e9, "latency = 1e+09, expected"},
         {"latency", NAN, "latency = nan"},
+        {"latency", 17, "expected at most 16, which is latency-max"},
         {"threshold", -1, "threshold"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

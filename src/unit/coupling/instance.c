@@ -93,6 +93,14 @@ static crd_model_status create_elements(crdi_coupling_self* s, const crd_model_h
     if (crd_element_options(m->element, s->macro_step, &opt) < 0) {
         return refuse(host, crd_error_text(m->element->ctx));
     }
+    if (s->latency > opt.k_max) {
+        char text[200];
+        snprintf(
+            text, sizeof text,
+            "latency = %g macro steps, expected at most %d, which is latency-max of the element",
+            s->latency, opt.k_max);
+        return refuse(host, text);
+    }
     opt.start_time = s->start;
     opt.threshold = s->threshold;
     for (int i = 0; i < m->n; i++) {

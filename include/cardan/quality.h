@@ -1,0 +1,372 @@
+/// Quality of a co-simulation: predict what flows over a connection, measure how wrong that was,
+/// and make it small by step size, energy correction and iteration.
+///
+/// Pure numerics for a master: nothing here knows units, files or clocks. Descriptions (options)
+/// are constant, what changes is in small plain structs that can be copied, so a step can be taken
+/// back by keeping the old ones. Only crd_accel_create allocates. Wrong options come back with a
+/// sentence from the *_check functions; step functions take them for right, and hand NaN through:
+/// nothing here hides that a run broke.
+///
+/// Time on a step is local: s = 0 at its start T[k-1], s = H at its end T[k]. Formulas and letters
+/// follow Glumac and Kovacic 2023 (defects, step control) and Rodriguez Frade 2021, chapter 5
+/// (residual power, energy correction).
+#pragma once
+#include "cardan/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ---- polynomials -------------------------------------------------------------------------------
+
+#define CRD_POLY_SIZE 6 ///< coefficients: degree 5 is the highest that is needed
+
+/// p(s) = c[0] + c[1] s + ... + c[degree] s^degree; coefficients above are 0.
+typedef struct crd_poly {
+    int degree;
+    double c[CRD_POLY_SIZE];
+} crd_poly;
+
+CRD_API double crd_poly_eval(const crd_poly* p, double s);
+CRD_API double crd_poly_derivative(const crd_poly* p, int order, double s); ///< order >= 0
+CRD_API double crd_poly_mean(const crd_poly* p, double from, double to);    ///< from < to
+/// Mean of p^2 over [from, to], exact and never negative.
+CRD_API double crd_poly_mean_square(const crd_poly* p, double from, double to);
+/// Maximum of |p| over [from, to], found at the ends and where p' = 0.
+CRD_API double crd_poly_max(const crd_poly* p, double from, double to);
+CRD_API crd_poly crd_poly_minus(const crd_poly* a, const crd_poly* b);
+/// The same curve with its origin moved: q(s) = p(s + by).
+CRD_API crd_poly crd_poly_shift(const crd_poly* p, double by);
+
+// ---- samples of a signal -----------------------------------------------------------------------
+
+/// What is known of a signal at a communication point.
+typedef struct crd_sample {
+    double y[3]; ///< value, first and second derivative by time; unknown ones are 0
+    int order;   ///< how many derivatives are known: 0, 1 or 2
+} crd_sample;
+
+/// Taylor polynomial of at most this degree with s = 0 where the sample was taken (Glumac 2023
+/// (14)).
+CRD_API crd_poly crd_poly_taylor(const crd_sample* at, int degree);
+/// The output over the finished step of length h: Taylor polynomial at its end (Glumac 2023 (12)),
+/// written in s, so that it can be compared with what the input was.
+CRD_API crd_poly crd_poly_output(const crd_sample* end, int degree, double h);
+/// Two-point Hermite interpolation over [0, h] (h < 0 too): `n0` data (value and derivatives,
+/// 0...3) of `at0`, `n1` of `at_h`, n0 + n1 >= 1; degree n0 + n1 - 1. (3, 3) is the quintic
+/// reconstruction of a step from both its ends.
+CRD_API crd_poly crd_poly_hermite(const crd_sample* at0, int n0, const crd_sample* at_h, int n1,
+                                  double h);
+
+/// An output with direct feedthrough, y = ... + D u, evaluated again with the input that came
+/// since: y + D (u_fresh - u_used), value and derivatives. For units with a known gain D that
+/// cannot be asked again.
+CRD_API crd_sample crd_sample_refresh(const crd_sample* y, double gain, const crd_sample* u_used,
+                                      const crd_sample* u_fresh);
+
+#define CRD_HISTORY 4 ///< samples kept per signal
+
+/// The last samples of a signal, newest first. All zero: empty.
+typedef struct crd_history {
+    int count;
+    crd_sample sample[CRD_HISTORY];
+    double h[CRD_HISTORY - 1]; ///< h[i] > 0 lies between sample[i + 1] and sample[i]
+} crd_history;
+
+/// A sample one step of length h after the newest one; h does not matter for the first.
+CRD_API void crd_history_push(crd_history* y, double h, const crd_sample* s);
+/// The newest sample is replaced: the output was evaluated again with fresh inputs.
+CRD_API void crd_history_replace(crd_history* y, const crd_sample* s);
+/// Forget all but the newest sample: there was an event, the past does not continue.
+CRD_API void crd_history_cut(crd_history* y);
+/// The newest sample with at least `order` derivatives: those that the unit does not give come from
+/// divided differences over older values (unequal steps too), as many as there are.
+CRD_API crd_sample crd_history_estimate(const crd_history* y, int order);
+
+// ---- predictors --------------------------------------------------------------------------------
+
+typedef enum crd_predictor {
+    CRD_PREDICT_HOLD,    ///< y_k
+    CRD_PREDICT_TAYLOR1, ///< y_k, y'_k
+    CRD_PREDICT_TAYLOR2, ///< y_k, y'_k, y''_k
+    CRD_PREDICT_HERMITE, ///< degree 4 through y, y', y'' at T[k] and y, y' at T[k-1]
+    CRD_PREDICT_AB2,     ///< a constant: the mean of the line through two values
+    CRD_PREDICT_AB3,     ///< ... of the parabola through three
+    CRD_PREDICT_AB4,     ///< ... of the cubic through four
+    CRD_PREDICT_COUNT,
+} crd_predictor;
+
+CRD_API const char* crd_predictor_name(crd_predictor p); ///< "hold", "taylor1", ... "ab4"
+CRD_API bool crd_predictor_find(const char* name, crd_predictor* out);
+/// Order of the connection defect: it falls with H^k. Of ab2 ... ab4: of the step's mean.
+CRD_API int crd_predictor_order(crd_predictor p);
+
+/// The signal over the next step of length H, s = 0 at the newest sample. Derivatives that units do
+/// not give are estimated (crd_history_estimate), except for hermite, which is unstable then. What
+/// the history is too short for is done at the highest order that it allows: hermite becomes
+/// taylor2, ab3 becomes ab2, everything becomes hold on the first sample. An empty history gives 0.
+CRD_API crd_poly crd_predict(crd_predictor p, const crd_history* y, double H);
+/// The constant for a unit that can only hold its input: the mean of the prediction over the step.
+CRD_API double crd_predict_mean(crd_predictor p, const crd_history* y, double H);
+
+/// The degree-4 predictor is stable only where the fastest angular frequency of the coupled system
+/// stays below this over H (of 60 random oscillators none failed at 0.15, 11 did at 0.3).
+#define CRD_HERMITE_BOUND 0.15
+CRD_API bool crd_hermite_stable(double omega_max, double H);
+
+// ---- retrospective selection: predict: auto ----------------------------------------------------
+
+/// Start from crd_select_defaults().
+typedef struct crd_select_options {
+    unsigned candidates; ///< bits 1u << crd_predictor, hold is always one; default up to hermite
+    bool hold_only;      ///< the unit takes constants: candidates are compared by their means
+    double forget;       ///< of the running squared errors, per step, in [0, 1); default 0.8
+    double gain;         ///< hysteresis: to be chosen, an error has to be below gain times that of
+                         ///< the present choice; default 0.45
+    double jump;         ///< this many times the running change, explained by no candidate, is a
+                         ///< discontinuity; default 8
+    int settle;          ///< steps on hold after one; default 2
+    double omega_h;      ///< hermite only below this omega H; default CRD_HERMITE_BOUND
+    double tol; ///< of a controlled step, as RMS error: hermite is then chosen where it allows the
+                ///< longer step, not just the smaller error. Default 0: the step is fixed
+} crd_select_options;
+
+/// All zero at the start: hold, nothing known.
+typedef struct crd_select {
+    crd_predictor now;                 ///< to be used for the next step
+    double score[CRD_PREDICT_COUNT];   ///< running mean squared error of each candidate
+    double weight;                     ///< of the running means: 0 at first, then towards 1
+    double change;                     ///< running mean squared change over a step
+    double slope_square, curve_square; ///< integrals of y'^2 and y''^2, of late
+    int settle;                        ///< steps on hold that are left
+    int64_t steps, jumps, switches;    ///< counted
+} crd_select;
+
+CRD_API crd_select_options crd_select_defaults(void);
+/// CRD_E_RANGE with the option that makes no sense.
+CRD_API crd_status crd_select_check(crd_context* ctx, const crd_select_options* opt);
+/// Before the first step: what to begin with, the Taylor polynomial of the derivatives that the
+/// unit gives (as far as it is a candidate), else hold.
+CRD_API void crd_select_start(const crd_select_options* opt, crd_select* s,
+                              const crd_sample* first);
+/// After a step: what would each candidate have predicted for it, and which shall be next?
+/// `before` is the history as the step began, `end` the sample at its end, h its length. Costs no
+/// step of any unit. true: there was a discontinuity; the caller pushes `end` and then cuts the
+/// history (crd_history_cut).
+CRD_API bool crd_select_step(const crd_select_options* opt, crd_select* s,
+                             const crd_history* before, double h, const crd_sample* end);
+/// An event is known to have happened: hold, and start the scores anew.
+CRD_API void crd_select_event(const crd_select_options* opt, crd_select* s);
+/// Angular frequency of the signal, sqrt(mean y''^2 / mean y'^2) over the recent past; 0 unknown.
+CRD_API double crd_select_omega(const crd_select* s);
+/// The longest step that the present choice is good for: omega_h / omega with hermite, else
+/// INFINITY. A master that controls its step stays below it.
+CRD_API double crd_select_ceiling(const crd_select_options* opt, const crd_select* s);
+/// The choice for a next step of length H: `now`, or taylor2 where hermite would not be stable.
+CRD_API crd_predictor crd_select_choice(const crd_select_options* opt, const crd_select* s,
+                                        double H);
+
+// ---- defects -----------------------------------------------------------------------------------
+
+/// Three readings of Glumac 2023.
+typedef enum crd_defect_scheme {
+    CRD_DEFECT_STRICT,  ///< (15) to the letter, exact derivatives at the start; proves the orders
+    CRD_DEFECT_FRESH,   ///< outputs with feedthrough are evaluated again with fresh inputs
+    CRD_DEFECT_PROGRAM, ///< the published program: fresh, and all derivatives at the start are 0
+} crd_defect_scheme;
+
+CRD_API const char* crd_defect_scheme_name(crd_defect_scheme v); ///< "strict", "fresh", "program"
+CRD_API bool crd_defect_scheme_find(const char* name, crd_defect_scheme* out);
+CRD_API bool crd_defect_scheme_refreshes(
+    crd_defect_scheme v); ///< feedthrough outputs, before they are handed on
+/// The first sample of an output as the scheme sees it.
+CRD_API crd_sample crd_defect_scheme_initial(crd_defect_scheme v, const crd_sample* s);
+
+/// Connection defect (17), u - y over the step: its RMS on the step, in closed form. `max` (may be
+/// NULL) gets its largest magnitude.
+CRD_API double crd_defect_connection(const crd_poly* u, const crd_poly* y, double h, double* max);
+/// For a unit that holds its input the mean is what counts: |mean of u - y| over the step.
+CRD_API double crd_defect_mean(const crd_poly* u, const crd_poly* y, double h);
+/// RMS over the step of an interpolation error that is d at mid-step and has the nodes of `n0` data
+/// at its start and `n1` at its end: d (2s/H)^n0 (2(H-s)/H)^n1. With n0 = 0, n1 = n + 1 this is the
+/// estimate (32) of Glumac 2023, |d| 2^(n+1) / sqrt(2n+3). n0, n1 in 0...3.
+CRD_API double crd_defect_mid(int n0, int n1, double d);
+/// Output defect of a Taylor polynomial of degree n (Glumac 2023 (30), (32)): `middle` is the
+/// output sampled at mid-step.
+CRD_API double crd_defect_output(const crd_sample* end, int degree, double h, double middle);
+
+/// Both defects against the reconstruction from both ends of the step (quintic where two
+/// derivatives are known): of order 6, where the one-sided polynomial (12) has order 3.
+typedef struct crd_defect {
+    double connection, output; ///< RMS over the step; output is NaN without mid-point sample
+    double max;                ///< of the connection defect
+} crd_defect;
+CRD_API crd_defect crd_defect_two_point(const crd_poly* u, const crd_sample* start,
+                                        const crd_sample* end, double h, double middle);
+
+/// The larger, or NaN if one of them is: for (38), where fmax would hide a broken signal.
+CRD_API double crd_defect_larger(double a, double b);
+
+/// Over a run: RMS = sqrt(1/T sum of the integrals of delta^2), not (51), (52) as printed. All zero
+/// at the start.
+typedef struct crd_defect_sum {
+    double integral, time; ///< of the square; of the steps in it
+    double max, max_time;  ///< largest magnitude, and at the end of which step
+    double rms_max;        ///< largest RMS of a step
+    int64_t steps, broken; ///< counted; broken: not finite, left out of all others
+} crd_defect_sum;
+
+/// A step that ended at t, with the RMS and the largest magnitude on it.
+CRD_API void crd_defect_add(crd_defect_sum* sum, double t, double h, double rms, double max);
+CRD_API double crd_defect_rms(const crd_defect_sum* sum); ///< NaN once a step was broken
+
+// ---- step control ------------------------------------------------------------------------------
+
+typedef enum crd_step_method {
+    CRD_STEP_PI,    ///< Glumac 2023 (39)
+    CRD_STEP_H211B, ///< digital filter of Soederlind 2003, b = 4, with smooth limiter
+} crd_step_method;
+
+/// Start from crd_step_defaults().
+typedef struct crd_step_options {
+    crd_step_method method; ///< default CRD_STEP_H211B
+    double tol;             ///< of the controlled defect (38), > 0; no default
+    double h1;              ///< first step, > 0; 0: the caller finds it (crd_step_first)
+    double kp, ki;          ///< PI; default 0.13 and 1/15, (50)
+    double theta_max;       ///< PI: largest growth of a step; default 2
+    double safety;          ///< H211b aims at safety times tol; default 0.9
+    double floor, ceiling;  ///< of the step, 0 < floor <= ceiling; default 1e-12 and INFINITY
+} crd_step_options;
+
+typedef struct crd_step {
+    double h;                               ///< the step to be executed
+    double I;                               ///< PI: integrator, ln of a step
+    double h_last;                          ///< H211b: the step before, 0: none
+    double c_last;                          ///< H211b: safety tol / eps of the step before
+    int64_t at_floor, at_ceiling, rejected; ///< counted
+} crd_step;
+
+CRD_API crd_step_options crd_step_defaults(void);
+CRD_API crd_status crd_step_check(crd_context* ctx, const crd_step_options* opt);
+CRD_API void crd_step_init(const crd_step_options* opt, double h1, crd_step* s);
+/// The step of length s->h is done with the controlled defect eps; eps falls with h^order
+/// (crd_predictor_order; PI does not need it). Returns the length of the next one, which is then
+/// s->h. An eps that is not finite gives NaN and leaves s as it is.
+CRD_API double crd_step_next(const crd_step_options* opt, crd_step* s, double eps, int order);
+/// As crd_step_next, where the executed step was of another length (cut at an event or at the end).
+CRD_API double crd_step_next_after(const crd_step_options* opt, crd_step* s, double h_done,
+                                   double eps, int order);
+/// The step is taken back: a shorter one to try instead (between a tenth and 0.9 of it). Also for
+/// an eps that is not finite.
+CRD_API double crd_step_reject(const crd_step_options* opt, crd_step* s, double eps, int order);
+/// After an event: the filter forgets the past, the step becomes h1.
+CRD_API void crd_step_event(const crd_step_options* opt, double h1, crd_step* s);
+/// A first step when only the tolerance is known: a tenth of where the first predicted defect of
+/// any of the n signals would reach tol with a predictor of this order (crd_predictor_order),
+/// derivatives beyond the known ones being continued by their ratio; at most a thousandth of
+/// `span`, within floor and ceiling.
+CRD_API double crd_step_first(const crd_step_options* opt, int n, const crd_sample* y, int order,
+                              double span);
+
+// ---- energy ------------------------------------------------------------------------------------
+
+typedef enum crd_correction {
+    CRD_CORRECT_NONE,  ///< watch only
+    CRD_CORRECT_POWER, ///< Rodriguez 2021 (5.48), made causal, with the robust limiter
+    CRD_CORRECT_LEAD,  ///< B = 2 mu df: its secular part, no division
+    CRD_CORRECT_GATED, ///< B = 2 mu g df: the lead as far as df is predictable
+} crd_correction;
+
+CRD_API const char* crd_correction_name(crd_correction c); ///< "none", "power", "lead", "gated"
+CRD_API bool crd_correction_find(const char* name, crd_correction* out);
+
+/// Power bond: an action f (force, torque, voltage) from the unit with feedthrough to the other,
+/// and that unit's flow v back, signed so that f v is the power into the unit that f acts on. Start
+/// from crd_bond_defaults().
+typedef struct crd_bond {
+    crd_correction correction; ///< default CRD_CORRECT_NONE
+    double mu;                 ///< part of the residual energy that is real; default 0.5
+    double ki;                 ///< of what earlier corrections missed; default 0
+    double limiter;            ///< eps = limiter * largest |v| so far, 0.02...0.05; default 0.02
+    double forget;             ///< of the gate, 0.9...0.98; default 0.95
+} crd_bond;
+
+/// All zero before crd_bond_start.
+typedef struct crd_bond_state {
+    double f, v;       ///< at the last communication point; f without correction
+    double v_max;      ///< largest |v| at the ends of steps
+    double power;      ///< residual power dP of the last step, > 0: energy was injected
+    double energy;     ///< residual energy (5.40): sum of dP H
+    double error;      ///< dE*, sum of mu dP H: energy that the coupling put in, estimated
+    double step_error; ///< dE* of the last step (5.44)
+    double missed;     ///< E of (5.47): what corrections have not removed
+    double B;          ///< correction that acts now, to be added to f
+    double work;       ///< sum of B v H: what corrections put in
+    double power_max, power_min;
+    double df, gate_xy, gate_xx; ///< last change of f; sums of the gate
+    double scale;                ///< sum of |f v| H: energy that went over the bond
+    int64_t steps;
+} crd_bond_state;
+
+CRD_API crd_bond crd_bond_defaults(void);
+CRD_API crd_status crd_bond_check(crd_context* ctx, const crd_bond* bond);
+
+/// Effective self delay of the coupling path (s), from what the master knows: step of the unit with
+/// feedthrough, step of the one without, order 0 (hold) or higher (extrapolated) of the inputs.
+CRD_API double crd_bond_delay(double h_df, double h_ndf, int order);
+/// mu = delay / (2 H) with H = max(h_df, h_ndf): (5.42), (5.43). Without feedthrough anywhere mu is
+/// 0.
+CRD_API double crd_bond_mu(double h_df, double h_ndf, int order);
+/// dP^(k+1) = f^k v^(k+1) - f^(k+1) v^k: (5.37) with its sign put right.
+CRD_API double crd_bond_residual(double f0, double v0, double f1, double v1);
+
+CRD_API void crd_bond_start(crd_bond_state* s, double f, double v);
+/// After a macro step of length h with the new f (without correction) and v: keeps the books and
+/// returns the correction B to be added to f over the next step, of length h_next. Single-rate and
+/// multi-rate alike: h is the manager's step, mu tells the difference.
+CRD_API double crd_bond_step(const crd_bond* bond, crd_bond_state* s, double h, double h_next,
+                             double f, double v);
+/// Predictability of f: least-squares slope of df_k on df_(k-1), in [-1, 1]; 0 when not known.
+CRD_API double crd_bond_gate(const crd_bond_state* s);
+
+// ---- acceleration of fixed-point iterations ----------------------------------------------------
+
+typedef enum crd_accel_method {
+    CRD_ACCEL_FIXED,   ///< x = x + omega (g(x) - x)
+    CRD_ACCEL_AITKEN,  ///< omega from the last two residuals
+    CRD_ACCEL_IQN_ILS, ///< quasi-Newton with the inverse Jacobian from least squares
+} crd_accel_method;
+
+CRD_API const char* crd_accel_name(crd_accel_method m); ///< "fixed", "aitken", "iqn-ils"
+CRD_API bool crd_accel_find(const char* name, crd_accel_method* out);
+
+/// Start from crd_accel_defaults().
+typedef struct crd_accel_options {
+    crd_accel_method method; ///< default CRD_ACCEL_IQN_ILS
+    int n;                   ///< length of x, >= 1; no default
+    int columns;             ///< IQN-ILS: differences kept, >= 1; default 8, never more than n
+    bool reuse;              ///< IQN-ILS: differences of earlier steps stay; default false
+    double omega;            ///< relaxation, of the first sweep, in (0, 2); default 1
+    double omega_max;        ///< Aitken: largest |omega|; default 10
+    double drop;             ///< IQN-ILS: a column whose part orthogonal to newer ones is smaller
+                             ///< than this, relatively, is left out; default 1e-8
+    const double* tolerance; ///< (n, copied) > 0 each; NULL: 1. Residuals are measured in it
+} crd_accel_options;
+
+typedef struct crd_accel crd_accel; ///< opaque
+
+CRD_API crd_accel_options crd_accel_defaults(void);
+/// CRD_E_RANGE: an option makes no sense.
+CRD_API crd_status crd_accel_create(crd_context* ctx, const crd_accel_options* opt,
+                                    crd_accel** out);
+CRD_API void crd_accel_destroy(crd_accel* a);
+/// A new macro step begins.
+CRD_API void crd_accel_start(crd_accel* a);
+/// One sweep turned x (n) into gx (n); x becomes what to try next. Does not allocate. Returns the
+/// residual max |gx_i - x_i| / tolerance_i of this sweep: converged at <= 1, and then x is gx.
+CRD_API double crd_accel_step(crd_accel* a, double* x, const double* gx);
+CRD_API int crd_accel_sweeps(const crd_accel* a); ///< since start
+
+#ifdef __cplusplus
+}
+#endif

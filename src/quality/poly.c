@@ -1,0 +1,187 @@
+#include "quality/poly.h"
+
+#include <assert.h>
+#include <math.h>
+
+double crd_poly_eval(const crd_poly* p, double s)
+{
+    double sum = p->c[p->degree];
+    for (int i = p->degree - 1; i >= 0; i--) {
+        sum = sum * s + p->c[i];
+    }
+    return sum;
+}
+
+static crd_poly derive(const crd_poly* p)
+{
+    crd_poly d = {.degree = p->degree > 0 ? p->degree - 1 : 0};
+    for (int i = 1; i <= p->degree; i++) {
+        d.c[i - 1] = i * p->c[i];
+    }
+    return d;
+}
+
+double crd_poly_derivative(const crd_poly* p, int order, double s)
+{
+    crd_poly d = *p;
+    for (int i = 0; i < order; i++) {
+        d = derive(&d);
+    }
+    return crd_poly_eval(&d, s);
+}
+
+// Gauss and Legendre, 6 points on [-1, 1]: exact up to degree 11, so for squares as well.
+static const double gauss_x[3] = {0.23861918608319690863, 0.66120938646626451366,
+                                  0.93246951420315202781};
+static const double gauss_w[3] = {0.46791393457269104739, 0.36076157304813860757,
+                                  0.17132449237917034504};
+
+double crd_poly_mean(const crd_poly* p, double from, double to)
+{
+    // The integral of s^i over [from, to] by its length, without the difference of powers:
+    // sum of from^j to^(i-j), j = 0...i, over i + 1.
+    double mean = p->c[0];
+    double sum = 1, power = 1; // of the two variables; to^i
+    for (int i = 1; i <= p->degree; i++) {
+        power *= to;
+        sum = sum * from + power;
+        mean += p->c[i] * sum / (i + 1);
+    }
+    return mean;
+}
+
+double crd_poly_mean_square(const crd_poly* p, double from, double to)
+{
+    const double middle = 0.5 * (from + to), half = 0.5 * (to - from);
+    double sum = 0;
+    for (int i = 0; i < 3; i++) {
+        const double a = crd_poly_eval(p, middle - half * gauss_x[i]);
+        const double b = crd_poly_eval(p, middle + half * gauss_x[i]);
+        sum += gauss_w[i] * (a * a + b * b);
+    }
+    return 0.5 * sum;
+}
+
+// Where p changes its sign in [from, to], in rising order: between two neighbours among the ends
+// and the zeros of p' it is monotonic, so that halving finds what is there.
+static int zeros(const crd_poly* p, double from, double to, double* out)
+{
+    if (p->degree < 1) { return 0; }
+    double edge[CRD_POLY_SIZE + 1];
+    const crd_poly d = derive(p);
+    edge[0] = from;
+    const int inner = zeros(&d, from, to, edge + 1);
+    edge[inner + 1] = to;
+    int count = 0;
+    for (int i = 0; i <= inner; i++) {
+        double a = edge[i], b = edge[i + 1], pa = crd_poly_eval(p, a), pb = crd_poly_eval(p, b);
+        if ((pa > 0) == (pb > 0)) { continue; }
+        for (int k = 0; k < 10; k++) {
+            const double m = 0.5 * (a + b), pm = crd_poly_eval(p, m);
+            if ((pm > 0) == (pa > 0)) {
+                a = m;
+                pa = pm;
+            } else {
+                b = m;
+                pb = pm;
+            }
+        }
+        // A chord squares what is left, and an extremum is flat: its value is good to 1e-13.
+        out[count++] = a - pa * (b - a) / (pb - pa);
+    }
+    return count;
+}
+
+double crd_poly_max(const crd_poly* p, double from, double to)
+{
+    double at[CRD_POLY_SIZE];
+    const crd_poly d = derive(p);
+    const int n = zeros(&d, from, to, at);
+    double max = crd_defect_larger(fabs(crd_poly_eval(p, from)), fabs(crd_poly_eval(p, to)));
+    for (int i = 0; i < n; i++) {
+        max = crd_defect_larger(max, fabs(crd_poly_eval(p, at[i])));
+    }
+    return max;
+}
+
+crd_poly crd_poly_minus(const crd_poly* a, const crd_poly* b)
+{
+    crd_poly d = {.degree = a->degree > b->degree ? a->degree : b->degree};
+    for (int i = 0; i <= d.degree; i++) {
+        d.c[i] = a->c[i] - b->c[i];
+    }
+    return d;
+}
+
+crd_poly crd_poly_shift(const crd_poly* p, double by)
+{
+    crd_poly q = *p;
+    for (int i = 0; i < q.degree; i++) { // Horner's scheme, once per coefficient
+        for (int k = q.degree - 1; k >= i; k--) {
+            q.c[k] += by * q.c[k + 1];
+        }
+    }
+    return q;
+}
+
+crd_poly crd_poly_taylor(const crd_sample* at, int degree)
+{
+    crd_poly p = {.degree = degree < at->order ? degree : at->order};
+    double factorial = 1;
+    for (int i = 0; i <= p.degree; i++) {
+        p.c[i] = at->y[i] / factorial;
+        factorial *= i + 1;
+    }
+    return p;
+}
+
+crd_poly crd_poly_output(const crd_sample* end, int degree, double h)
+{
+    const crd_poly p = crd_poly_taylor(end, degree);
+    return crd_poly_shift(&p, -h);
+}
+
+crd_poly crdi_poly_through(int n, const crdi_node* nodes)
+{
+    // Newton's divided differences with repeated places: over a run of equal places the difference
+    // of order j is y^(j) / j!.
+    double z[CRD_POLY_SIZE], d[CRD_POLY_SIZE]; // d: differences that begin at i, of the order done
+    double a[CRD_POLY_SIZE];                   // Newton's coefficients
+    int owner[CRD_POLY_SIZE];
+    int count = 0;
+    for (int k = 0; k < n; k++) {
+        for (int i = 0; i < nodes[k].count; i++) {
+            assert(count < CRD_POLY_SIZE);
+            z[count] = nodes[k].s;
+            owner[count] = k;
+            d[count++] = nodes[k].y[0];
+        }
+    }
+    crd_poly p = {0};
+    if (count == 0) { return p; }
+    a[0] = d[0];
+    double factorial = 1;
+    for (int j = 1; j < count; j++) {
+        factorial *= j;
+        for (int i = 0; i + j < count; i++) {
+            d[i] = owner[i] == owner[i + j] ? nodes[owner[i]].y[j] / factorial
+                                            : (d[i + 1] - d[i]) / (z[i + j] - z[i]);
+        }
+        a[j] = d[0];
+    }
+    p.degree = count - 1;
+    p.c[0] = a[count - 1];
+    for (int j = count - 2; j >= 0; j--) { // p = p (s - z_j) + a_j
+        for (int i = count - 1 - j; i > 0; i--) {
+            p.c[i] = p.c[i - 1] - z[j] * p.c[i];
+        }
+        p.c[0] = a[j] - z[j] * p.c[0];
+    }
+    return p;
+}
+
+crd_poly crd_poly_hermite(const crd_sample* at0, int n0, const crd_sample* at_h, int n1, double h)
+{
+    const crdi_node nodes[2] = {{0, at0->y, n0}, {h, at_h->y, n1}};
+    return crdi_poly_through(2, nodes);
+}

@@ -1,0 +1,147 @@
+// Signals as polynomials on the step to come.
+#include "quality/poly.h"
+
+#include <string.h>
+
+static const char* const names[CRD_PREDICT_COUNT] = {
+    [CRD_PREDICT_HOLD] = "hold",       [CRD_PREDICT_TAYLOR1] = "taylor1",
+    [CRD_PREDICT_TAYLOR2] = "taylor2", [CRD_PREDICT_HERMITE] = "hermite",
+    [CRD_PREDICT_AB2] = "ab2",         [CRD_PREDICT_AB3] = "ab3",
+    [CRD_PREDICT_AB4] = "ab4",
+};
+
+const char* crd_predictor_name(crd_predictor p)
+{
+    return names[p];
+}
+
+bool crd_predictor_find(const char* name, crd_predictor* out)
+{
+    for (int i = 0; i < CRD_PREDICT_COUNT; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *out = (crd_predictor)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+int crd_predictor_order(crd_predictor p)
+{
+    static const int order[CRD_PREDICT_COUNT] = {1, 2, 3, 5, 2, 3, 4};
+    return order[p];
+}
+
+crd_sample crd_sample_refresh(const crd_sample* y, double gain, const crd_sample* u_used,
+                              const crd_sample* u_fresh)
+{
+    crd_sample r = *y;
+    for (int i = 0; i <= r.order; i++) {
+        r.y[i] += gain * (u_fresh->y[i] - u_used->y[i]);
+    }
+    return r;
+}
+
+void crd_history_push(crd_history* y, double h, const crd_sample* s)
+{
+    for (int i = CRD_HISTORY - 1; i > 0; i--) {
+        y->sample[i] = y->sample[i - 1];
+    }
+    for (int i = CRD_HISTORY - 2; i > 0; i--) {
+        y->h[i] = y->h[i - 1];
+    }
+    y->sample[0] = *s;
+    y->h[0] = h;
+    if (y->count < CRD_HISTORY) { y->count++; }
+}
+
+void crd_history_replace(crd_history* y, const crd_sample* s)
+{
+    y->sample[0] = *s;
+    if (y->count == 0) { y->count = 1; }
+}
+
+void crd_history_cut(crd_history* y)
+{
+    if (y->count > 1) { y->count = 1; }
+}
+
+// Through the newest `n` values, s = 0 at the newest.
+static crd_poly through_values(const crd_history* y, int n)
+{
+    crdi_node nodes[CRD_HISTORY];
+    double s = 0;
+    for (int i = 0; i < n; i++) {
+        nodes[i] = (crdi_node){s, y->sample[i].y, 1};
+        if (i + 1 < n) { s -= y->h[i]; }
+    }
+    return crdi_poly_through(n, nodes);
+}
+
+crd_sample crd_history_estimate(const crd_history* y, int order)
+{
+    crd_sample r = y->sample[0];
+    order = order < 2 ? order : 2;
+    if (y->count == 0 || r.order >= order) { return r; }
+    // Differences of the highest derivative that the unit gives, over the samples that have it.
+    const int m = r.order;
+    int n = 1;
+    while (n <= order - m && n < y->count && y->sample[n].order >= m) {
+        n++;
+    }
+    if (n == 1) { return r; }
+    const double d1 = (y->sample[0].y[m] - y->sample[1].y[m]) / y->h[0];
+    r.y[m + 1] = d1;
+    r.order = m + 1;
+    if (n > 2) { // m = 0: the parabola through three values
+        const double d2 = (y->sample[1].y[m] - y->sample[2].y[m]) / y->h[1];
+        const double curve = (d1 - d2) / (y->h[0] + y->h[1]);
+        r.y[m + 1] = d1 + curve * y->h[0];
+        r.y[m + 2] = 2 * curve;
+        r.order = m + 2;
+    }
+    return r;
+}
+
+// Adams-Bashforth for a hold: the mean over the step of the polynomial through the last values.
+// With equal steps 3/2, -1/2; 23/12, -16/12, 5/12; 55/24, -59/24, 37/24, -9/24.
+static crd_poly mean_of_values(const crd_history* y, int n, double H)
+{
+    const crd_poly p = through_values(y, n < y->count ? n : y->count);
+    return (crd_poly){.c = {crd_poly_mean(&p, 0, H)}};
+}
+
+crd_poly crd_predict(crd_predictor p, const crd_history* y, double H)
+{
+    if (y->count == 0) { return (crd_poly){0}; }
+    const crd_sample* s = y->sample;
+    switch (p) {
+    case CRD_PREDICT_AB2:
+        return mean_of_values(y, 2, H);
+    case CRD_PREDICT_AB3:
+        return mean_of_values(y, 3, H);
+    case CRD_PREDICT_AB4:
+        return mean_of_values(y, 4, H);
+    case CRD_PREDICT_HERMITE:
+        if (y->count > 1 && s[0].order >= 2 && s[1].order >= 1) {
+            return crd_poly_hermite(&s[0], 3, &s[1], 2, -y->h[0]);
+        }
+        break;
+    default:
+        break;
+    }
+    const int degree = p == CRD_PREDICT_HOLD ? 0 : p == CRD_PREDICT_TAYLOR1 ? 1 : 2;
+    const crd_sample e = crd_history_estimate(y, degree);
+    return crd_poly_taylor(&e, degree);
+}
+
+double crd_predict_mean(crd_predictor p, const crd_history* y, double H)
+{
+    const crd_poly u = crd_predict(p, y, H);
+    return crd_poly_mean(&u, 0, H);
+}
+
+bool crd_hermite_stable(double omega_max, double H)
+{
+    return omega_max * H <= CRD_HERMITE_BOUND;
+}

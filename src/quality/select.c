@@ -1,0 +1,220 @@
+// Retrospective selection: the finished step tells which predictor would have been the best for it.
+#include "quality/poly.h"
+
+#include <math.h>
+
+crd_select_options crd_select_defaults(void)
+{
+    return (crd_select_options){
+        .candidates = 1u << CRD_PREDICT_HOLD | 1u << CRD_PREDICT_TAYLOR1 |
+                      1u << CRD_PREDICT_TAYLOR2 | 1u << CRD_PREDICT_HERMITE,
+        .forget = 0.8,
+        .gain = 0.45,
+        .jump = 8,
+        .settle = 2,
+        .omega_h = CRD_HERMITE_BOUND,
+    };
+}
+
+crd_status crd_select_check(crd_context* ctx, const crd_select_options* opt)
+{
+    if (opt->candidates >> CRD_PREDICT_COUNT != 0) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "selection of the predictor: candidates = %#x has bits beyond the %d "
+                         "predictors",
+                         opt->candidates, CRD_PREDICT_COUNT);
+    }
+    if (!(opt->forget >= 0 && opt->forget < 1)) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "selection of the predictor: forget = %g, expected 0 <= forget < 1",
+                         opt->forget);
+    }
+    if (!(opt->gain > 0 && opt->gain <= 1)) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "selection of the predictor: gain = %g, expected 0 < gain <= 1",
+                         opt->gain);
+    }
+    if (!(opt->jump > 1)) {
+        return crdi_fail(ctx, CRD_E_RANGE, "selection of the predictor: jump = %g, expected > 1",
+                         opt->jump);
+    }
+    if (opt->settle < 0) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "selection of the predictor: settle = %d steps, expected >= 0",
+                         opt->settle);
+    }
+    if (!(opt->omega_h > 0)) {
+        return crdi_fail(ctx, CRD_E_RANGE, "selection of the predictor: omega_h = %g, expected > 0",
+                         opt->omega_h);
+    }
+    if (!(opt->tol >= 0)) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "selection of the predictor: tol = %g, expected >= 0 (0: least error)",
+                         opt->tol);
+    }
+    return CRD_OK;
+}
+
+static bool is_candidate(const crd_select_options* opt, int p)
+{
+    return p == CRD_PREDICT_HOLD || (opt->candidates >> p & 1u) != 0;
+}
+
+void crd_select_start(const crd_select_options* opt, crd_select* s, const crd_sample* first)
+{
+    *s = (crd_select){.now = CRD_PREDICT_HOLD};
+    for (int p = CRD_PREDICT_TAYLOR1; p <= CRD_PREDICT_TAYLOR2; p++) {
+        const int degree = p - CRD_PREDICT_HOLD;
+        if (degree <= first->order && is_candidate(opt, p)) { s->now = (crd_predictor)p; }
+    }
+}
+
+// The finished step as well as it can be known: from both its ends where there are derivatives,
+// otherwise through the values at its ends and up to two before.
+static crd_poly reconstruct(const crd_history* before, double h, const crd_sample* end)
+{
+    const crd_sample* start = &before->sample[0];
+    if (start->order > 0 && end->order > 0) {
+        return crd_poly_hermite(start, start->order + 1, end, end->order + 1, h);
+    }
+    crdi_node nodes[4] = {{0, start->y, 1}, {h, end->y, 1}};
+    int n = 2;
+    double s = 0;
+    for (int i = 1; i < before->count && n < 4; i++) {
+        s -= before->h[i - 1];
+        nodes[n++] = (crdi_node){s, before->sample[i].y, 1};
+    }
+    return crdi_poly_through(n, nodes);
+}
+
+// A change far beyond those of late that neither the slope nor the curvature had announced.
+static bool jumped(const crd_select_options* opt, const crd_select* s, const crd_history* before,
+                   double h, double y)
+{
+    const double change = fabs(y - before->sample[0].y[0]);
+    const double noise = 1e-12 * (fabs(y) + fabs(before->sample[0].y[0]));
+    if (!(s->weight > 0) || !(change > noise)) { return false; }
+    if (!(change > opt->jump * sqrt(s->change / s->weight))) { return false; }
+    double error = change;
+    for (int p = CRD_PREDICT_TAYLOR1; p <= CRD_PREDICT_TAYLOR2; p++) {
+        const crd_poly u = crd_predict((crd_predictor)p, before, h);
+        error = fmin(error, fabs(crd_poly_eval(&u, h) - y));
+    }
+    return error > 0.5 * change;
+}
+
+void crd_select_event(const crd_select_options* opt, crd_select* s)
+{
+    *s = (crd_select){.now = CRD_PREDICT_HOLD,
+                      .settle = opt->settle,
+                      .steps = s->steps,
+                      .jumps = s->jumps + 1,
+                      .switches = s->switches + (s->now != CRD_PREDICT_HOLD)};
+}
+
+// With hysteresis, upwards only: a lower order that is better at all is the safer one.
+static bool better(const crd_select_options* opt, crd_predictor p, double bad, crd_predictor now,
+                   double present)
+{
+    const bool lower = crd_predictor_order(p) < crd_predictor_order(now);
+    return bad < (lower ? 1 : opt->gain * opt->gain) * present;
+}
+
+// The step at which the candidate would reach tol, (step / h)^k = tol / error, to the power -4:
+// twice the hysteresis of errors would be too much for steps.
+static double shortness(const crd_select_options* opt, const crd_select* s, crd_predictor p,
+                        double h)
+{
+    const double ratio = s->score[p] / s->weight / (opt->tol * opt->tol);
+    return pow(ratio, 2.0 / crd_predictor_order(p)) / (h * h * h * h);
+}
+
+// The least error decides among all but hermite. That one is bound to short steps: where the step
+// is controlled it has to allow a longer one than the other, at equal tolerance.
+static crd_predictor best(const crd_select_options* opt, const crd_select* s, double h)
+{
+    crd_predictor low = s->now == CRD_PREDICT_HERMITE ? CRD_PREDICT_HOLD : s->now;
+    const crd_predictor from = low;
+    for (int i = 0; i < CRD_PREDICT_COUNT; i++) {
+        const crd_predictor p = (crd_predictor)i;
+        if (p == CRD_PREDICT_HERMITE || !is_candidate(opt, i)) { continue; }
+        if (s->score[i] < s->score[low] && better(opt, p, s->score[i], from, s->score[from])) {
+            low = p;
+        }
+    }
+    if (!is_candidate(opt, CRD_PREDICT_HERMITE)) { return low; }
+    double bad = s->score[CRD_PREDICT_HERMITE], other = s->score[low];
+    if (opt->tol > 0) {
+        const double omega = crd_select_omega(s) / opt->omega_h;
+        bad = fmax(shortness(opt, s, CRD_PREDICT_HERMITE, h), omega * omega * omega * omega);
+        other = shortness(opt, s, low, h);
+    }
+    if (s->now == CRD_PREDICT_HERMITE) {
+        return better(opt, low, other, s->now, bad) ? low : s->now;
+    }
+    return better(opt, CRD_PREDICT_HERMITE, bad, low, other) ? CRD_PREDICT_HERMITE : low;
+}
+
+bool crd_select_step(const crd_select_options* opt, crd_select* s, const crd_history* before,
+                     double h, const crd_sample* end)
+{
+    s->steps++;
+    if (before->count == 0) { return false; }
+    if (jumped(opt, s, before, h, end->y[0])) {
+        crd_select_event(opt, s);
+        return true;
+    }
+    const crd_poly truth = reconstruct(before, h, end);
+    // While the history fills, candidates are not yet what they will be: the newest step counts.
+    const double w = before->count < 3 ? fmin(0.2, opt->forget) : opt->forget, part = 1 - w;
+    // Where hermite has no derivatives it is taylor2, and no better.
+    const bool derivatives = before->sample[0].order >= 2;
+    for (int i = 0; i < CRD_PREDICT_COUNT; i++) {
+        if (!is_candidate(opt, i)) { continue; }
+        if (i == CRD_PREDICT_HERMITE && !derivatives && is_candidate(opt, CRD_PREDICT_TAYLOR2)) {
+            s->score[i] = s->score[CRD_PREDICT_TAYLOR2];
+            continue;
+        }
+        const crd_poly u = crd_predict((crd_predictor)i, before, h);
+        const crd_poly d = crd_poly_minus(&u, &truth);
+        const double mean = crd_poly_mean(&d, 0, h);
+        const double error = opt->hold_only ? mean * mean : crd_poly_mean_square(&d, 0, h);
+        s->score[i] = w * s->score[i] + part * error;
+    }
+    const double change = end->y[0] - before->sample[0].y[0];
+    const double slope = crd_poly_derivative(&truth, 1, h);
+    const double curve = crd_poly_derivative(&truth, 2, h);
+    s->weight = w * s->weight + part;
+    s->change = w * s->change + part * change * change;
+    // Over many steps and by time: within a fraction of a period the ratio says nothing.
+    s->slope_square = 0.98 * s->slope_square + h * slope * slope;
+    s->curve_square = 0.98 * s->curve_square + h * curve * curve;
+    // of the signal, squared: scores below its rounding say nothing
+    const double size = end->y[0] * end->y[0] + before->sample[0].y[0] * before->sample[0].y[0];
+    if (s->settle > 0) {
+        s->settle--;
+        return false;
+    }
+    if (s->score[s->now] > 1e-28 * size) {
+        const crd_predictor next = best(opt, s, h);
+        s->switches += next != s->now;
+        s->now = next;
+    }
+    return false;
+}
+
+double crd_select_omega(const crd_select* s)
+{
+    return s->slope_square > 0 ? sqrt(s->curve_square / s->slope_square) : 0;
+}
+
+double crd_select_ceiling(const crd_select_options* opt, const crd_select* s)
+{
+    return s->now == CRD_PREDICT_HERMITE ? opt->omega_h / crd_select_omega(s) : INFINITY;
+}
+
+crd_predictor crd_select_choice(const crd_select_options* opt, const crd_select* s, double H)
+{
+    // A step right at the ceiling is meant to pass.
+    return H <= crd_select_ceiling(opt, s) * (1 + 1e-12) ? s->now : CRD_PREDICT_TAYLOR2;
+}
