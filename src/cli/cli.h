@@ -221,6 +221,30 @@ crd_status crdi_write_coupling_fmu(crd_context* ctx, const struct crd_element* e
                                    const char* label, const char* path);
 
 // ---- recorded.c
+// The rows of a command whose struct of options has `signal`, `step`, `from` and `to`.
+#define CRDI_RECORDED_OPTIONS(object)                                                              \
+    {.name = "signal",                                                                             \
+     .type = CRDI_OPT_TEXT,                                                                        \
+     .metavar = "NAME",                                                                            \
+     .offset = offsetof(object, signal),                                                           \
+     .help = "signal of the recording; may be left out if there is only one"},                     \
+        {.name = "step",                                                                           \
+         .type = CRDI_OPT_QUANTITY,                                                                \
+         .metavar = "TIME",                                                                        \
+         .unit = "s",                                                                              \
+         .range = CRDI_POSITIVE,                                                                   \
+         .offset = offsetof(object, step),                                                         \
+         .help = "macro step; the raster of the recording unless given"},                          \
+        {.name = "from",                                                                           \
+         .type = CRDI_OPT_QUANTITY,                                                                \
+         .metavar = "TIME",                                                                        \
+         .unit = "s",                                                                              \
+         .offset = offsetof(object, from),                                                         \
+         .help = "where the stretch of the recording that is used begins"},                        \
+    {                                                                                              \
+        .name = "to", .type = CRDI_OPT_QUANTITY, .metavar = "TIME", .unit = "s",                   \
+        .offset = offsetof(object, to), .help = "where it ends"                                    \
+    }
 // A signal of a recording on the grid of the macro steps, for analysis, design, compensate, learn.
 typedef struct crdi_recorded_options {
     const char* signal; // NULL: the only one
