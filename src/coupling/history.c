@@ -128,7 +128,7 @@ bool crdi_history_replace(crdi_history* h, int age, double value)
 double crdi_history_at(const crdi_history* h, double age)
 {
     const double* y = crdi_history_newest(h);
-    if (!(age < h->capacity - 1)) { return y[h->capacity - 1]; }
+    if (!(age < (double)(h->capacity - 1))) { return y[h->capacity - 1]; }
     const int i = (int)age;
     return y[i] + (age - i) * (y[i + 1] - y[i]);
 }
