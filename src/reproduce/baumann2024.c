@@ -393,7 +393,7 @@ static crd_status figure9(crd_reproduction* r, const double optimal[TAPS],
     const crd_linear best = {TAPS, CRDI_TORQUE_K, optimal, NULL};
     const crd_linear kept = {TAPS, CRDI_TORQUE_K, bounded, NULL};
     CRD_TRY(claim_peak(r, "foh", "FOH", &l[1], INFINITY, (double[]){10.2, 232.3},
-                       (double[]){10.163622550759055, 232.7170208}, 1e-8,
+                       (double[]){10.163622550759055, 232.71702078456}, 1e-8,
                        "the maximum is flat: 10.163587 at 232.3"));
     CRD_TRY(claim_peak(r, "eros", "EROS", &l[2], 200, (double[]){17.0, 139.2},
                        (double[]){17.058512969745, 139.38790606706}, 1e-8, "a local maximum only"));
