@@ -177,6 +177,12 @@ CRD_API const char* crdi_nearest(const char* word, const char* (*next)(void* use
 /// element, not a set of characters.
 CRD_API bool crdi_glob(const char* pattern, const char* text);
 
+/// A text from a file as it may stand in a message: no control characters, 60 bytes at most.
+typedef struct crdi_quote {
+    char text[68];
+} crdi_quote;
+CRD_API crdi_quote crdi_clip(const char* text);
+
 /// Locale-independent decimal numbers. false unless the whole of [text, text+length) is a number;
 /// accepts INF, -INF, NaN in the spelling of XML Schema and of C.
 CRD_API bool crdi_parse_double(const char* text, size_t length, double* out);

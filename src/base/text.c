@@ -120,3 +120,24 @@ bool crdi_glob(const char* pattern, const char* text)
     }
     return !*p;
 }
+
+crdi_quote crdi_clip(const char* text)
+{
+    crdi_quote q;
+    enum { MOST = 60 };
+    size_t n = 0;
+    while (n < MOST && text[n]) {
+        const unsigned char c = (unsigned char)text[n];
+        q.text[n] = c < 0x20 || c == 0x7f ? '?' : text[n];
+        n++;
+    }
+    if (text[n]) {
+        while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) { // not inside a character
+            n--;
+        }
+        memcpy(q.text + n, "...", 3);
+        n += 3;
+    }
+    q.text[n] = 0;
+    return q;
+}

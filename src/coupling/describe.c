@@ -142,7 +142,7 @@ static crd_status fail_at(reader* r, const crdi_json* n, crd_status st, const ch
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     const char* dot = r->inside[0] && n->key ? "." : "";
-    const crdi_json_quote name = crdi_json_clip(n->key ? n->key : "");
+    const crdi_quote name = crdi_clip(n->key ? n->key : "");
     return crdi_json_fail(r->ctx, r->file, n->line, st, "%s%s%s%s%s", r->inside, dot, name.text,
                           r->inside[0] || name.text[0] ? ": " : "", text);
 }
@@ -157,15 +157,15 @@ static crd_status placed(reader* r, const crdi_json* n, crd_status st)
 }
 
 // What stands there, as messages show it.
-static crdi_json_quote shown(const crdi_json* n)
+static crdi_quote shown(const crdi_json* n)
 {
-    crdi_json_quote q = {"nothing"};
+    crdi_quote q = {"nothing"};
     switch (n->kind) {
     case CRDI_JSON_TEXT:
-        snprintf(q.text, sizeof q.text, "'%.63s'", crdi_json_clip(n->text).text);
+        snprintf(q.text, sizeof q.text, "'%.63s'", crdi_clip(n->text).text);
         break;
     case CRDI_JSON_NUMBER:
-        return crdi_json_clip(n->text);
+        return crdi_clip(n->text);
     case CRDI_JSON_BOOL:
         snprintf(q.text, sizeof q.text, "%s", n->truth ? "true" : "false");
         break;

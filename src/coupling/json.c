@@ -16,27 +16,6 @@ typedef struct parser {
 
 // ---- messages ----------------------------------------------------------------------------------
 
-crdi_json_quote crdi_json_clip(const char* text)
-{
-    enum { MOST = 60 };
-    crdi_json_quote q;
-    size_t n = 0;
-    while (n < MOST && text[n]) {
-        const unsigned char c = (unsigned char)text[n];
-        q.text[n] = c < 0x20 || c == 0x7f ? '?' : text[n];
-        n++;
-    }
-    if (text[n]) {
-        while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) { // not inside a character
-            n--;
-        }
-        memcpy(q.text + n, "...", 3);
-        n += 3;
-    }
-    q.text[n] = 0;
-    return q;
-}
-
 crd_status crdi_json_fail(crd_context* ctx, const char* file, int line, crd_status st,
                           const char* format, ...)
 {
@@ -52,9 +31,9 @@ crd_status crdi_json_fail(crd_context* ctx, const char* file, int line, crd_stat
 }
 
 // What stands at `at`, for messages.
-static crdi_json_quote found(const parser* p)
+static crdi_quote found(const parser* p)
 {
-    crdi_json_quote q = {"the end"};
+    crdi_quote q = {"the end"};
     if (p->at == p->end) { return q; }
     const unsigned char c = (unsigned char)*p->at;
     if (c < 0x20 || c >= 0x7f) {
@@ -254,7 +233,7 @@ static crd_status read_number(parser* p, crdi_json* n)
     if (!crdi_parse_double(start, (size_t)(p->at - start), &n->number) || !isfinite(n->number)) {
         return crdi_json_fail(p->ctx, p->file, p->line, CRD_E_RANGE,
                               "%s is beyond the largest number, expected at most 1.8e308",
-                              crdi_json_clip(n->text).text);
+                              crdi_clip(n->text).text);
     }
     return CRD_OK;
 }
@@ -321,7 +300,7 @@ static crd_status check_duplicates(parser* p, const crdi_json* object)
         CRD_TRY(crdi_map_add(&map, n->key, 0, &fresh));
         if (!fresh) {
             CRD_TRY(crdi_json_fail(p->ctx, p->file, n->line, CRD_E_FORMAT,
-                                   "the key '%s' is given twice", crdi_json_clip(n->key).text));
+                                   "the key '%s' is given twice", crdi_clip(n->key).text));
         }
     }
 fail:

@@ -37,8 +37,3 @@ crd_status crdi_json_parse(crdi_arena* arena, const char* text, size_t length,
 /// "file:line: ", "file: ", "line 3: " or "" and the sentence.
 crd_status crdi_json_fail(crd_context* ctx, const char* file, int line, crd_status st,
                           const char* format, ...) CRD_PRINTF(5, 6);
-/// As it may stand in a message: no control characters, 60 bytes at most.
-typedef struct crdi_json_quote {
-    char text[68];
-} crdi_json_quote;
-crdi_json_quote crdi_json_clip(const char* text);

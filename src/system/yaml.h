@@ -33,9 +33,3 @@ typedef struct crdi_where {
     char text[300];
 } crdi_where;
 crdi_where crdi_place_text(crd_place place);
-
-/// A text from a file as it may stand in a message: no control characters, 60 bytes at most.
-typedef struct crdi_quote {
-    char text[68];
-} crdi_quote;
-crdi_quote crdi_clip(const char* text);
