@@ -1,5 +1,7 @@
-// master/chain: N trivial FMUs in a chain, fixed-step Jacobi, one real signal per connection. The
-// floor is a plain loop in this process that calls the same FMI functions of the same FMUs.
+// master/chain: N trivial FMUs in a chain, fixed-step Jacobi, one real signal per connection that
+// is held. The floor is a plain loop in this process that calls the same FMI functions of the same
+// FMUs. master/chain-monitors, master/bonds-monitors: what watching costs; the floor is the same
+// run without it. master/chain-auto: what finding the best prediction costs; the floor is hold.
 #include "bench.h"
 
 #include <dlfcn.h>
@@ -9,6 +11,16 @@
 #include <string.h>
 
 enum { REPEATS = 7 };
+
+// What is run.
+typedef struct setting {
+    int version, n;
+    int64_t steps;
+    const char* results;
+    bool bonds; // not a chain but pairs of FMUs, linear oscillators with a power bond each
+    unsigned monitor;
+    crd_prediction predict;
+} setting;
 
 typedef struct chain {
     crd_context* ctx;
@@ -25,33 +37,64 @@ static char (*unit_names(int n))[16]
     return names;
 }
 
-static void open_chain(chain* c, int version, int n, int64_t steps, const char* results)
+static void add_unit(chain* c, const setting* s, const char* name, const char* fmu)
 {
     char path[512];
-    snprintf(path, sizeof path, "%s/fmi%d/chain.fmu", BENCH_FMUS, version);
+    snprintf(path, sizeof path, "%s/fmi%d/%s.fmu", BENCH_FMUS, s->version, fmu);
+    crd_unit_spec u = crd_unit_spec_defaults();
+    u.name = name;
+    u.path = path;
+    bench_must(c->ctx, crd_system_add_unit(c->sys, &u, NULL));
+}
+
+static void add_connection(chain* c, const setting* s, int from_unit, const char* from, int to_unit,
+                           const char* to)
+{
+    crd_connection_spec k = crd_connection_spec_defaults();
+    k.from_unit = from_unit;
+    k.from = from;
+    k.to_unit = to_unit;
+    k.to = to;
+    k.predict = s->predict;
+    bench_must(c->ctx, crd_system_add_connection(c->sys, &k));
+}
+
+static void add_oscillator(chain* c, const setting* s, int first)
+{
+    add_connection(c, s, first + 1, "x2", first, "x2");
+    add_connection(c, s, first + 1, "v2", first, "v2");
+    add_connection(c, s, first, "f", first + 1, "f");
+    crd_bond_spec b = crd_bond_spec_defaults();
+    b.action_unit = first;
+    b.action = "f";
+    b.flow_unit = first + 1;
+    b.flow = "v2";
+    bench_must(c->ctx, crd_system_add_bond(c->sys, &b));
+}
+
+static void open_chain(chain* c, const setting* s)
+{
     c->ctx = crd_context_create(NULL);
     bench_must(c->ctx, crd_system_create(c->ctx, &c->sys));
-    char(*names)[16] = unit_names(n);
-    for (int i = 0; i < n; i++) {
-        crd_unit_spec u = crd_unit_spec_defaults();
-        u.name = names[i];
-        u.path = path;
-        bench_must(c->ctx, crd_system_add_unit(c->sys, &u, NULL));
+    char(*names)[16] = unit_names(s->n);
+    for (int i = 0; i < s->n; i++) {
+        add_unit(c, s, names[i], !s->bonds ? "chain" : i % 2 ? "lo_fd2" : "lo_fd1");
     }
     free(names);
-    for (int i = 1; i < n; i++) {
-        crd_connection_spec k = crd_connection_spec_defaults();
-        k.from_unit = i - 1;
-        k.from = "y";
-        k.to_unit = i;
-        k.to = "u";
-        bench_must(c->ctx, crd_system_add_connection(c->sys, &k));
+    for (int i = 1; i < s->n && !s->bonds; i++) {
+        add_connection(c, s, i - 1, "y", i, "u");
     }
+    for (int i = 0; i + 1 < s->n && s->bonds; i += 2) {
+        add_oscillator(c, s, i);
+    }
+    // Oscillators gain energy by hold: short steps, so that it does not pile up.
+    const double step = s->bonds ? 1e-5 : 1e-3;
     c->sys->run.start = 0;
-    c->sys->run.step = 1e-3;
-    c->sys->run.stop = 1e-3 * (double)steps;
+    c->sys->run.step = step;
+    c->sys->run.stop = step * (double)s->steps;
     c->sys->run.threads = 1;
-    c->sys->results.path = results;
+    c->sys->run.monitor = s->monitor;
+    c->sys->results.path = s->results;
     bench_must(c->ctx, crd_master_create(c->ctx, c->sys, NULL, &c->m));
 }
 
@@ -62,20 +105,38 @@ static void close_chain(chain* c)
     crd_context_destroy(c->ctx);
 }
 
+// What is measured has happened: everything is watched that can be, or nothing.
+static void check_monitors(const chain* c, const setting* s)
+{
+    const crd_master_report* r = crd_master_get_report(c->m);
+    const int flows = s->monitor ? c->sys->connection_count : 0;
+    const int bonds = s->monitor ? c->sys->bond_count : 0;
+    if (r->flow_count == flows && r->bond_count == bonds && (!flows || isfinite(r->worst_defect)) &&
+        (!bonds || isfinite(r->worst_energy))) {
+        return;
+    }
+    fprintf(stderr,
+            "cardan-bench: %d connections and %d bonds were watched, expected %d and %d; largest "
+            "defect %g, energy %g\n",
+            r->flow_count, r->bond_count, flows, bonds, r->worst_defect, r->worst_energy);
+    exit(1);
+}
+
 // Seconds of the steps alone, or of the run with its record closed.
-static double run_cardan(int version, int n, int64_t steps, const char* results)
+static double run_cardan(const setting* s)
 {
     chain c = {0};
-    open_chain(&c, version, n, steps, results);
+    open_chain(&c, s);
     bench_must(c.ctx, crd_master_initialize(c.m));
     const int64_t begin = crdi_now_ns();
     while (crd_master_ended(c.m) == CRD_END_NONE) {
-        bench_must(c.ctx, crd_master_advance(c.m, steps));
+        bench_must(c.ctx, crd_master_advance(c.m, s->steps));
     }
-    if (results) { bench_must(c.ctx, crd_master_finish(c.m)); }
-    const double s = 1e-9 * (double)(crdi_now_ns() - begin);
+    if (s->results) { bench_must(c.ctx, crd_master_finish(c.m)); }
+    const double seconds = 1e-9 * (double)(crdi_now_ns() - begin);
+    check_monitors(&c, s);
     close_chain(&c);
-    return s;
+    return seconds;
 }
 
 // ---- the floor ---------------------------------------------------------------------------------
@@ -213,17 +274,37 @@ static double run_floor(int version, int n, int64_t steps)
 // Best of several runs of each, taken in turn so that a noisy moment meets both.
 static void compare(bench* b, int version, int n, const char* results, double limit)
 {
-    const int64_t steps = (results ? 1000000 : 4000000) / n;
+    const setting s = {.version = version,
+                       .n = n,
+                       .steps = (results ? 1000000 : 4000000) / n,
+                       .results = results,
+                       .predict = CRD_PREDICTION_HOLD};
     double cardan = INFINITY, floor = INFINITY;
     for (int i = 0; i < REPEATS; i++) {
-        floor = fmin(floor, run_floor(version, n, steps));
-        cardan = fmin(cardan, run_cardan(version, n, steps, results));
+        floor = fmin(floor, run_floor(version, n, s.steps));
+        cardan = fmin(cardan, run_cardan(&s));
     }
-    const double each = 1e6 / ((double)n * (double)steps); // us per FMU and step
+    const double each = 1e6 / ((double)n * (double)s.steps); // us per FMU and step
     char name[64];
     snprintf(name, sizeof name, "master/chain%s/fmi%d/N=%d", results ? "-csv" : "", version, n);
     bench_report(b, name, cardan * each, "us", floor * each, limit,
                  "%.4f us per FMU and step, plain loop %.4f us", cardan * each, floor * each);
+}
+
+// A run with something against the same run without it.
+static void compare_with(bench* b, const char* group, const setting* with, const setting* without,
+                         double limit, const char* what)
+{
+    double more = INFINITY, less = INFINITY;
+    for (int i = 0; i < REPEATS; i++) {
+        less = fmin(less, run_cardan(without));
+        more = fmin(more, run_cardan(with));
+    }
+    const double each = 1e6 / ((double)with->n * (double)with->steps); // us per FMU and step
+    char name[64];
+    snprintf(name, sizeof name, "%s/fmi%d/N=%d", group, with->version, with->n);
+    bench_report(b, name, more * each, "us", less * each, limit,
+                 "%.4f us per FMU and step, %s %.4f us", more * each, what, less * each);
 }
 
 static void chain_cases(bench* b)
@@ -247,8 +328,61 @@ static void chain_csv_cases(bench* b)
     remove(BENCH_SCRATCH "/chain.csv");
 }
 
+enum { ALL_MONITORS = CRD_MONITOR_DEFECT | CRD_MONITOR_ENERGY };
+
+static const int lengths[] = {2, 100, 1000};
+enum { LENGTHS = sizeof lengths / sizeof *lengths };
+
+// Nothing in the chain is a power: its connections have defects only.
+static void chain_monitor_cases(bench* b)
+{
+    for (int i = 0; i < 2 * LENGTHS; i++) {
+        const int n = lengths[i % LENGTHS];
+        setting s = {.version = 2 + i / LENGTHS,
+                     .n = n,
+                     .steps = 4000000 / n,
+                     .predict = CRD_PREDICTION_HOLD};
+        const setting without = s;
+        s.monitor = ALL_MONITORS;
+        compare_with(b, "master/chain-monitors", &s, &without, 2.5, "not monitored");
+    }
+}
+
+static void bond_monitor_cases(bench* b)
+{
+    for (int i = 0; i < 2 * LENGTHS; i++) {
+        const int n = lengths[i % LENGTHS];
+        setting s = {.version = 2 + i / LENGTHS,
+                     .n = n,
+                     .steps = 1000000 / n,
+                     .bonds = true,
+                     .predict = CRD_PREDICTION_HOLD};
+        const setting without = s;
+        s.monitor = ALL_MONITORS;
+        compare_with(b, "master/bonds-monitors", &s, &without, 2.5, "not monitored");
+    }
+}
+
+static void chain_auto_cases(bench* b)
+{
+    for (int i = 0; i < 2 * LENGTHS; i++) {
+        const int n = lengths[i % LENGTHS];
+        setting s = {.version = 2 + i / LENGTHS,
+                     .n = n,
+                     .steps = 1000000 / n,
+                     .monitor = ALL_MONITORS,
+                     .predict = CRD_PREDICTION_HOLD};
+        const setting hold = s;
+        s.predict = CRD_PREDICTION_AUTO;
+        compare_with(b, "master/chain-auto", &s, &hold, 0, "hold");
+    }
+}
+
 const bench_case bench_master_cases[] = {
     {"master/chain", chain_cases},
     {"master/chain-csv", chain_csv_cases},
+    {"master/chain-monitors", chain_monitor_cases},
+    {"master/bonds-monitors", bond_monitor_cases},
+    {"master/chain-auto", chain_auto_cases},
     {NULL, NULL},
 };

@@ -10,7 +10,7 @@ list(FILTER coupling_files EXCLUDE REGEX "/base/ring\\.c$|/coupling/(bank|descri
 foreach(name address.c client.c message.c message.h)
     list(APPEND coupling_files ${tree}/src/learn/${name})
 endforeach()
-foreach(name base coupling learn model system unit)
+foreach(name base coupling learn model quality system unit)
     list(APPEND coupling_files ${tree}/include/cardan/${name}.h)
 endforeach()
 foreach(name fmi2.c fmi2_abi.h fmi3.c fmi3_abi.h fmu.h fmu_model.h)

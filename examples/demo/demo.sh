@@ -77,18 +77,18 @@ say "" \
     ""
 couple coupled-hold-half --step '0.5 ms'
 couple coupled-hold-gauss-seidel --scheme gauss-seidel
-couple coupled-linear --extrapolation linear
-couple coupled-linear-half --extrapolation linear --step '0.5 ms'
-couple coupled-quadratic --extrapolation quadratic
-couple coupled-quadratic-half --extrapolation quadratic --step '0.5 ms'
+couple coupled-linear --predict linear
+couple coupled-linear-half --predict linear --step '0.5 ms'
+couple coupled-quadratic --predict quadratic
+couple coupled-quadratic-half --predict quadratic --step '0.5 ms'
 printf '  %-44s %12s %14s\n' "" "error of x2" "energy drift"
 row coupled-hold "held, 1 ms (the run above)"
 row coupled-hold-half "held, 0.5 ms"
 row coupled-hold-gauss-seidel "held, 1 ms, Gauss-Seidel"
-row coupled-linear "linear extrapolation, 1 ms"
-row coupled-linear-half "linear extrapolation, 0.5 ms"
-row coupled-quadratic "quadratic extrapolation, 1 ms"
-row coupled-quadratic-half "quadratic extrapolation, 0.5 ms"
+row coupled-linear "linear prediction, 1 ms"
+row coupled-linear-half "linear prediction, 0.5 ms"
+row coupled-quadratic "quadratic prediction, 1 ms"
+row coupled-quadratic-half "quadratic prediction, 0.5 ms"
 say "" \
     "The largest error of x2 (amplitude 4.1 m) falls by about 2, 4 and 8 when the step is halved:" \
     "first, second and third order. The exact energy is constant, 10 kJ." \
@@ -98,12 +98,12 @@ say "" \
     --title 'Linear oscillator: one FMU, and two coupled ones (step 1 ms)' --output "$out/oscillator.svg" >/dev/null
 
 # The same as people hand it on: a measurement file, and a page made of it.
-"$cardan" run "$out/oscillator.yaml" --extrapolation linear --quiet --output "$out/oscillator.mf4"
+"$cardan" run "$out/oscillator.yaml" --predict linear --quiet --output "$out/oscillator.mf4"
 "$cardan" report "$out/oscillator.mf4" --output "$out/oscillator.html" >/dev/null
 
 say "Files:" \
     "  $out/oscillator.svg   the plot: open it in a browser" \
-    "  $out/oscillator.html  a report of the run with linear extrapolation, to zoom and hand on" \
+    "  $out/oscillator.html  a report of the run with linear prediction, to zoom and hand on" \
     "  $out/oscillator.mf4   its results as MDF 4.10" \
     "  $out/*.csv            x1, x2 and energy of every run" \
     "  $out/runs/*.csv       what cardan recorded" \

@@ -2,15 +2,15 @@
 ///
 /// crd_master_create opens all units, resolves and checks every connection and plans the schedule;
 /// nothing of a unit runs yet (`cardan check` stops here). crd_master_run does the rest: initialise
-/// with algebraic loops solved, step to the end, terminate. Or by hand: initialize, advance, advance, finish.
-/// Equal input gives equal bits, whatever the number of threads.
-/// Rows come every `results.interval`. In a file that has rasters (MF4), the signals of a unit
-/// whose step is longer than that have a raster of their own, at the unit's communication points.
+/// with algebraic loops solved, step to the end, terminate. Or by hand: initialize, advance,
+/// advance, finish. Equal input gives equal bits, whatever the number of threads. Rows come every
+/// `results.interval`. In a file that has rasters (MF4), the signals of a unit whose step is longer
+/// than that have a raster of their own, at the unit's communication points.
 ///
 /// A connection with a coupling gives what is known when the target's step begins, whatever the
-/// scheme: samples taken at the end of a tick, when all outputs belong to the same time, sent through
-/// the emulated channel and continued by the element. Until the first one arrives the input keeps
-/// what the initialisation has found.
+/// scheme: samples taken at the end of a tick, when all outputs belong to the same time, sent
+/// through the emulated channel and continued by the element. Until the first one arrives the input
+/// keeps what the initialisation has found.
 #pragma once
 #include "cardan/base.h"
 #include "cardan/coupling.h"
@@ -24,7 +24,7 @@ extern "C" {
 typedef struct crd_master crd_master; ///< opaque
 
 typedef enum crd_end {
-    CRD_END_NONE,        ///< still running
+    CRD_END_NONE, ///< still running
     CRD_END_STOP_TIME,
     CRD_END_UNIT,        ///< a unit wished it
     CRD_END_INTERRUPTED, ///< the stop flag
@@ -32,13 +32,18 @@ typedef enum crd_end {
 } crd_end;
 
 typedef struct crd_master_options {
-    /// Looked at after the initialisation and after every step; true ends the run cleanly. May be NULL. Set it from a signal handler.
+    /// Looked at after the initialisation and after every step; true ends the run cleanly. May be
+    /// NULL. Set it from a signal handler.
     const volatile bool* stop;
     /// Called about ten times a second from the cycle thread between two steps. May be NULL.
     void (*progress)(void* user, double time, double start, double stop);
     void* progress_user;
-    bool guard_crashes; ///< turn SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT inside a unit into CRD_E_CRASH
+    bool guard_crashes; ///< turn SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT inside a unit into
+                        ///< CRD_E_CRASH
     bool no_statistics; ///< do not measure times per unit
+    /// What advice aims at: defects relative to their scales, energy relative to what passes a
+    /// bond.
+    double defect_goal, energy_goal; ///< 0: a thousandth, a hundredth
 } crd_master_options;
 
 typedef struct crd_unit_report {
@@ -56,21 +61,21 @@ typedef struct crd_loop_report {
     const char* text; ///< "a.u, a.y, b.u, b.y"
     int size;         ///< number of real unknowns
     int iterations;
-    double residual;  ///< relative, at the end
-    bool newton;      ///< false: fixed point
+    double residual; ///< relative, at the end
+    bool newton;     ///< false: fixed point
     bool converged;
 } crd_loop_report;
 
-/// How well an element did: each sample that arrived against the estimate that had been made for its
-/// time. Nothing is scored where samples come without latency.
+/// How well an element did: each sample that arrived against the estimate that had been made for
+/// its time. Nothing is scored where samples come without latency.
 typedef struct crd_tap_report {
     const char* label;
     crd_metrics metrics; ///< NaN where nothing was scored
     int64_t scored;      ///< samples
     crd_coupling_counts counts;
-    bool learns;         ///< has a client of the learning server
-    int64_t networks;    ///< that came from the server and could be used
-    int64_t connects;    ///< connections to the server, 0: it was never reached
+    bool learns;      ///< has a client of the learning server
+    int64_t networks; ///< that came from the server and could be used
+    int64_t connects; ///< connections to the server, 0: it was never reached
 } crd_tap_report;
 
 /// One connection with a coupling, or one element of it if it is an array.
@@ -86,22 +91,88 @@ typedef struct crd_coupling_report {
     const char* hint; ///< a sentence if a shadow was better by more than 10 %, else ""
 } crd_coupling_report;
 
+/// One real connection (one element of it if it is an array) and how far its input missed its
+/// output: what `cardan run` says about the quality of a run. Numbers in the input's unit.
+typedef struct crd_flow_report {
+    const char *from, *to;       ///< "second.v2", "first.v2"
+    const char* unit;            ///< of the input, "": none
+    crd_prediction predict;      ///< as asked for
+    const char* used;            ///< predictor of most steps: "hermite"
+    double share;                ///< of the steps with it, 0 .. 1
+    int order;                   ///< the defect falls with H to this power
+    bool hold_only;              ///< the unit took constants
+    double step;                 ///< mean length of a step, s
+    double scale;                ///< what is small against this is small
+    double rms, max;             ///< connection defect over the run; NaN: it broke
+    double max_time;             ///< at the end of which step
+    double output_rms;           ///< output defect from mid-step samples; NaN: not measured
+    double relative;             ///< the larger RMS of the two / scale
+    double error_rms, error_max; ///< estimated error of the output (linearised); NaN: not known
+    int64_t jumps, switches;     ///< discontinuities; changes of the predictor
+} crd_flow_report;
+
+typedef struct crd_bond_report {
+    const char* name;
+    const char *action, *flow; ///< "first.f", "second.v2"
+    crd_correction correct;
+    double mu;
+    double energy;      ///< that the exchange put in, estimated: mu times the residual one; J
+    double residual;    ///< sum of the residual power times H
+    double work;        ///< of corrections, J
+    double transferred; ///< sum of |f v| H
+    double relative;    ///< (energy + work) / transferred
+    double power_min, power_max; ///< residual power, W
+} crd_bond_report;
+
+/// The variable step.
+typedef struct crd_control_report {
+    bool on;
+    double tolerance;
+    double first, shortest, longest, mean; ///< s
+    double worst;                          ///< largest controlled defect / tolerance
+    int64_t rejected, at_floor, at_ceiling, events;
+} crd_control_report;
+
+#define CRD_RESIDUALS 12
+typedef struct crd_iteration_report {
+    bool on;
+    int64_t steps, sweeps;           ///< steps that were iterated, sweeps of all of them
+    int most;                        ///< sweeps of one step
+    int64_t failed;                  ///< steps that did not converge
+    double failed_time;              ///< end of the first of them, NaN
+    double residuals[CRD_RESIDUALS]; ///< of that one, sweep by sweep, in tolerances
+    int residual_count;
+    const char* failed_flow;    ///< connection with the largest residual: "a.y -> b.u"
+    const char* explicit_units; ///< units that were stepped once: "a, b"; "": none
+} crd_iteration_report;
+
 typedef struct crd_master_report {
     crd_end end;
-    const char* end_unit; ///< CRD_END_UNIT, CRD_END_FAILED: which, "" otherwise
+    const char* end_unit;           ///< CRD_END_UNIT, CRD_END_FAILED: which, "" otherwise
     double start, stop, step, time; ///< `time` is where it got to
     int64_t steps;                  ///< ticks of the grid done
     int threads;
-    double wall_time;               ///< s in steps
-    double initialization_time;     ///< s
+    double wall_time;           ///< s in steps
+    double initialization_time; ///< s
     const crd_unit_report* units;
     int unit_count;
     const crd_loop_report* loops;
     int loop_count;
     const crd_coupling_report* couplings;
     int coupling_count;
-    int64_t rows;                   ///< recorded
-    const char* results;            ///< path or ""
+    const crd_flow_report* flows; ///< by relative defect, largest first
+    int flow_count;               ///< 0: not monitored
+    const crd_bond_report* bonds; ///< by relative energy, largest first
+    int bond_count;
+    crd_control_report control;
+    crd_iteration_report iteration;
+    double worst_defect;       ///< largest `relative` of the flows; NaN: one broke, or none
+    double worst_energy;       ///< largest |relative| of the bonds; NaN: none
+    const char* error_note;    ///< why errors are not estimated, "" if they are
+    const char* const* advice; ///< sentences: what dominates and what would help
+    int advice_count;
+    int64_t rows;        ///< recorded
+    const char* results; ///< path or ""
 } crd_master_report;
 
 CRD_API crd_master_options crd_master_defaults(void);
@@ -140,7 +211,7 @@ CRD_API crd_status crd_master_value(crd_master* m, const char* name, double* out
 
 /// One element of one connection as it was resolved, for analysis.
 typedef struct crd_master_link {
-    int from_unit, to_unit; ///< of the system
+    int from_unit, to_unit;                                       ///< of the system
     int32_t from_variable, from_element, to_variable, to_element; ///< elements from 0
     double gain; ///< conversion of units included; NaN: it is not a factor but a map
     const crd_connection_spec* spec;

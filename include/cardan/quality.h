@@ -37,6 +37,9 @@ CRD_API double crd_poly_max(const crd_poly* p, double from, double to);
 CRD_API crd_poly crd_poly_minus(const crd_poly* a, const crd_poly* b);
 /// The same curve with its origin moved: q(s) = p(s + by).
 CRD_API crd_poly crd_poly_shift(const crd_poly* p, double by);
+/// The polynomial of at most this degree (0, 1, 2) that is nearest to p over [0, h] in the mean
+/// square. It has the same first moments, so that what a unit integrates is nearly unchanged.
+CRD_API crd_poly crd_poly_nearest(const crd_poly* p, int degree, double h);
 
 // ---- samples of a signal -----------------------------------------------------------------------
 
@@ -82,6 +85,10 @@ CRD_API void crd_history_cut(crd_history* y);
 /// The newest sample with at least `order` derivatives: those that the unit does not give come from
 /// divided differences over older values (unequal steps too), as many as there are.
 CRD_API crd_sample crd_history_estimate(const crd_history* y, int order);
+/// The step of length h from the newest sample to `end`, as well as it can be known: from both its
+/// ends where there are derivatives, else through the values at its ends and up to two before.
+CRD_API crd_poly crd_history_reconstruct(const crd_history* before, double h,
+                                         const crd_sample* end);
 
 // ---- predictors --------------------------------------------------------------------------------
 
@@ -127,6 +134,8 @@ typedef struct crd_select_options {
                          ///< discontinuity; default 8
     int settle;          ///< steps on hold after one; default 2
     double omega_h;      ///< hermite only below this omega H; default CRD_HERMITE_BOUND
+    double smooth;       ///< of the signed errors before they are squared, per step, in [0, 1):
+                         ///< noise cancels, a delay does not. Default 0; ignored where tol > 0
     double tol; ///< of a controlled step, as RMS error: hermite is then chosen where it allows the
                 ///< longer step, not just the smaller error. Default 0: the step is fixed
 } crd_select_options;
@@ -135,6 +144,7 @@ typedef struct crd_select_options {
 typedef struct crd_select {
     crd_predictor now;                 ///< to be used for the next step
     double score[CRD_PREDICT_COUNT];   ///< running mean squared error of each candidate
+    double drift[CRD_PREDICT_COUNT];   ///< running mean of its signed error
     double weight;                     ///< of the running means: 0 at first, then towards 1
     double change;                     ///< running mean squared change over a step
     double slope_square, curve_square; ///< integrals of y'^2 and y''^2, of late
@@ -328,6 +338,83 @@ CRD_API double crd_bond_step(const crd_bond* bond, crd_bond_state* s, double h, 
                              double f, double v);
 /// Predictability of f: least-squares slope of df_k on df_(k-1), in [-1, 1]; 0 when not known.
 CRD_API double crd_bond_gate(const crd_bond_state* s);
+
+/// One component of a bond that has several: forces and velocities of a point in space. Powers add
+/// up, the correction (5.48) points along v and is limited by its length, the gate is one for all.
+/// f, v, df and B of the state are those of the first component.
+typedef struct crd_bond_axis {
+    double f, v;               ///< set by the caller before start and before each step
+    double f_last, v_last, df; ///< of the last communication point
+    double B;                  ///< correction that acts now, to be added to f
+} crd_bond_axis;
+
+/// As crd_bond_start and crd_bond_step for n >= 1 components; n = 1 is the same to the bit.
+CRD_API void crd_bond_start_axes(crd_bond_state* s, int n, crd_bond_axis* axes);
+CRD_API void crd_bond_step_axes(const crd_bond* bond, crd_bond_state* s, double h, double h_next,
+                                int n, crd_bond_axis* axes);
+
+// ---- feedthrough found by probing --------------------------------------------------------------
+
+// Units that can only hold their inputs, that cannot be asked again, and of which no gain is known:
+// what an output f answers at once to an input is found by moving that input a little. Over a step
+// an input is held at the mean of its prediction plus a probe of alternating sign, which the unit
+// hardly feels (its mean is 0) while f answers to it with the gain D. Then f + D (y - u used) is f
+// as if evaluated again, and can be extrapolated.
+//
+// Single rate, one probed bond per unit, and nothing late: f has to be of the end of the step over
+// which u was held. An f that comes a step later gives a gain of the wrong sign.
+
+#define CRD_PROBE_INPUTS 2
+
+/// One action f and the motion of the port it acts on. Start from crd_probe_defaults().
+typedef struct crd_probe {
+    int inputs;                  ///< 1 or 2; default 1
+    bool flow[CRD_PROBE_INPUTS]; ///< a velocity (current ...), which the unit integrates, so that f
+                                 ///< answers to it later too; else a displacement. With two inputs
+                                 ///< one is a flow. Default false, true
+    double amplitude;   ///< of the probe, in changes of the input over a step, in (0, 0.5]; default
+                        ///< 0.5: the input is its value at the start or at the end of the step
+    double forget;      ///< of the gains, per step, in [0.9, 1]; default 0.997
+    double gate_forget; ///< of the predictability of f, in (0, 1]; default 0.98
+} crd_probe;
+
+#define CRD_PROBE_WINDOW 5 ///< steps that a difference of fourth order needs
+#define CRD_PROBE_GAINS 3  ///< of a displacement, of a flow, and of that flow one step before
+
+/// All zero before crd_probe_start.
+typedef struct crd_probe_state {
+    double gain[CRD_PROBE_INPUTS];      ///< D, 0 as far as it is not certain
+    double deviation[CRD_PROBE_INPUTS]; ///< standard deviation of D before that
+    double fresh;                       ///< f as if evaluated with the inputs that just came
+    double gate;                        ///< 1: f is extrapolated, 0: fresh is held
+    crd_predictor used;                 ///< for f: ab2 or ab3
+    // windows, newest first: f, inputs that were set, probes in them
+    double f[CRD_PROBE_WINDOW], u[CRD_PROBE_INPUTS][CRD_PROBE_WINDOW];
+    double probe[CRD_PROBE_INPUTS][CRD_PROBE_WINDOW];
+    crd_history y[CRD_PROBE_INPUTS], refreshed;
+    // sums of least squares with the probes as instruments z, regressors x and answer a
+    double zx[CRD_PROBE_GAINS][CRD_PROBE_GAINS], zz[CRD_PROBE_GAINS][CRD_PROBE_GAINS];
+    double xx[CRD_PROBE_GAINS][CRD_PROBE_GAINS], za[CRD_PROBE_GAINS], xa[CRD_PROBE_GAINS];
+    double aa, weight;
+    double ab[2], score[2];        // last predictions by ab2 and ab3, their squared errors
+    double rate, gate_xy, gate_xx; // last slope of fresh; sums of the gate
+    double h;                      // last step
+    int equal;                     // steps of that length in a row, as far as it matters
+    int64_t steps, learned;        ///< counted; learned: in how many the gains were looked at
+} crd_probe_state;
+
+CRD_API crd_probe crd_probe_defaults(void);
+CRD_API crd_status crd_probe_check(crd_context* ctx, const crd_probe* p);
+/// Before the first step, over which inputs and f are held as they are. y: the inputs (p->inputs).
+CRD_API void crd_probe_start(const crd_probe* p, crd_probe_state* s, double f, const double* y);
+/// After a step of length h with the new f and the new signals y: u gets what the unit with
+/// feedthrough is to hold over the next step, of length h_next; returns the f that the other unit
+/// is to hold. Gains are learned from steps of equal length only, but used in all.
+CRD_API double crd_probe_step(const crd_probe* p, crd_probe_state* s, double h, double h_next,
+                              double f, const double* y, double* u);
+/// There was an event in the step that just ended, to be told before crd_probe_step: the past does
+/// not continue, so what follows it is held; gains stay.
+CRD_API void crd_probe_event(const crd_probe* p, crd_probe_state* s);
 
 // ---- acceleration of fixed-point iterations ----------------------------------------------------
 

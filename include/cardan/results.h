@@ -286,6 +286,79 @@ CRD_API crd_status crd_compare(crd_context* ctx, const crd_table* a, const crd_t
                                const crd_compare_options* opt, crd_comparison** out);
 CRD_API void crd_comparison_destroy(crd_comparison* c);
 
+// ---- error of a run, from runs with other steps ------------------------------------------------
+
+/// Richardson's estimate. If the error of a run is C(t) H^p in its step H, two runs whose steps have
+/// the ratio r = H / h tell it: the error of the finer one is (y_H - y_h) / (r^p - 1), that of the
+/// coarser one r^p times as much. A third, still finer run tells the order p as well.
+enum { CRD_RICHARDSON_RUNS = 3 };
+
+typedef struct crd_richardson_options {
+    double order;     ///< p > 0; NaN: as observed in three runs, 1 of two
+    double ratios[2]; ///< step of run i by that of run i + 1, > 1; NaN: from the median distance of
+                      ///< the rows
+    double relative, absolute; ///< the two finest runs agree if they differ by no more (RMS) than
+                               ///< absolute + relative * scale, by default 0 and 1e-12
+    const char* const* patterns; ///< only signals that match one; none: all
+    int pattern_count;
+    const crd_pair* pairs; ///< name in the first run and in the others; if there are any, only these
+    int pair_count;
+} crd_richardson_options;
+
+typedef enum crd_richardson_state {
+    CRD_RICHARDSON_GOOD,
+    CRD_RICHARDSON_AGREE,     ///< the finest runs differ by rounding only, which has no order: the
+                              ///< errors are estimated with the order given, or 1
+    CRD_RICHARDSON_IRREGULAR, ///< three runs: no order from 0.1 to 8 explains the differences; no
+                              ///< errors unless the order is given
+    CRD_RICHARDSON_FEW,       ///< fewer than 3 rows in which all runs have numbers: no errors
+    CRD_RICHARDSON_MISSING,   ///< not in all runs: nothing else is known
+} crd_richardson_state;
+
+/// Estimated error of a signal in one run, against the extrapolation from the two finest.
+typedef struct crd_richardson_error {
+    double rms, max, max_time;
+    double relative; ///< max / scale
+} crd_richardson_error;
+
+typedef struct crd_richardson_signal {
+    const char* name;
+    crd_richardson_state state;
+    int64_t rows;    ///< compared: times that all runs have
+    int64_t of_rows; ///< that the first run has
+    int64_t skipped; ///< such times where one of them has no finite number
+    double order;    ///< that the errors were estimated with; NaN: there are none
+    double observed; ///< of three runs; NaN: unknown
+    double scale;    ///< largest magnitude in the finest run
+    double differences[2];                            ///< RMS of run i minus run i + 1
+    crd_richardson_error errors[CRD_RICHARDSON_RUNS]; ///< of each run; NaN: unknown
+    double end_time, end, extrapolated; ///< last row, value of the finest run, extrapolated value
+} crd_richardson_signal;
+
+typedef struct crd_richardson {
+    int run_count, signal_count;
+    const crd_richardson_signal* signals; ///< in the order of the first run, then those that only
+                                          ///< others have; without texts and whole numbers
+    double ratios[2];                     ///< that were used
+    double start, stop;                   ///< first and last time that was compared
+} crd_richardson;
+
+CRD_API crd_richardson_options crd_richardson_defaults(void);
+/// Two or three runs, coarsest first. Only rows whose times all runs have are used (to 1e-6 of the
+/// distance of rows), nothing is interpolated; where a time occurs several times, the first, second
+/// ... row meets the first, second ... if all have as many, else only the last meets the last.
+/// CRD_E_RANGE if an option makes no sense, if the ratio of steps cannot be seen in the rows, or no
+/// signal has 3 rows in common; CRD_E_NOT_FOUND if no real signal is in all runs or a pattern
+/// matches none. `opt` NULL: defaults.
+CRD_API crd_status crd_richardson_create(crd_context* ctx, const crd_table* const* runs,
+                                         int run_count, const crd_richardson_options* opt,
+                                         crd_richardson** out);
+CRD_API void crd_richardson_destroy(crd_richardson* r);
+/// The order p that explains the sizes of two differences, of runs with steps h1 r1, h1 and h1 / r2:
+///   coarse / fine = (r1^p - 1) / (1 - r2^-p)
+/// NaN unless 0.1 <= p <= 8.
+CRD_API double crd_richardson_order(double coarse, double fine, double r1, double r2);
+
 // ---- drawing -----------------------------------------------------------------------------------
 
 typedef struct crd_plot_series {

@@ -5,6 +5,7 @@
 /// from crd_master_create on it is const and outlives the master. All memory belongs to the system.
 #pragma once
 #include "cardan/base.h"
+#include "cardan/quality.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,9 +28,9 @@ typedef struct crd_map_entry {
 typedef struct crd_transformation {
     const char* unit; ///< physical unit of the value behind it, "": that of the value before it
     const crd_dimension* dimension; ///< of `unit` as its file defines it; NULL: known by its name
-    double gain, offset;     ///< 1, 0
-    bool has_transformation; ///< gain or offset was given
-    bool convert_units;      ///< default true
+    double gain, offset;            ///< 1, 0
+    bool has_transformation;        ///< gain or offset was given
+    bool convert_units;             ///< default true
     const crd_map_entry* map;
     int map_count;
 } crd_transformation;
@@ -73,16 +74,16 @@ typedef enum crd_interpolation { CRD_INTERPOLATE_HOLD, CRD_INTERPOLATE_LINEAR } 
 typedef struct crd_signal_spec {
     const char* name; ///< output name; "y" when the unit has only one
     crd_signal_shape shape;
-    const char* unit;  ///< physical unit of the output, "" none
-    double offset;     ///< value before `start`, and mean; default 0
-    double amplitude;  ///< default 1; constant: the value is offset + amplitude
-    double start;      ///< when it begins, default 0
-    double duration;   ///< ramp: time from 0 to 1; chirp: sweep time; prbs: time of one bit
-    double frequency;  ///< sine, chirp: at the start, Hz
-    double frequency2; ///< chirp: at the end; multisine: highest, Hz
-    double phase;      ///< sine, rad
-    int order;         ///< prbs: register length 3..31, default 9; multisine: number of lines
-    uint64_t seed;     ///< prbs, multisine
+    const char* unit;     ///< physical unit of the output, "" none
+    double offset;        ///< value before `start`, and mean; default 0
+    double amplitude;     ///< default 1; constant: the value is offset + amplitude
+    double start;         ///< when it begins, default 0
+    double duration;      ///< ramp: time from 0 to 1; chirp: sweep time; prbs: time of one bit
+    double frequency;     ///< sine, chirp: at the start, Hz
+    double frequency2;    ///< chirp: at the end; multisine: highest, Hz
+    double phase;         ///< sine, rad
+    int order;            ///< prbs: register length 3..31, default 9; multisine: number of lines
+    uint64_t seed;        ///< prbs, multisine
     const double* times;  ///< table (table_count), ascending
     const double* values; ///< table
     int table_count;
@@ -121,6 +122,15 @@ typedef struct crd_column_spec {
     const char* unit;       ///< physical unit of the numbers ("km/h"), "": what the file says
 } crd_column_spec;
 
+/// Whether outputs with feedthrough are evaluated again once all inputs are fresh.
+typedef enum crd_refresh {
+    CRD_REFRESH_AUTO, ///< where the unit can (CRD_UNIT_CAN_REFRESH) or gives directional
+                      ///< derivatives
+    CRD_REFRESH_YES,  ///< by setting inputs and getting outputs, also where FMI (Co-Simulation)
+                      ///< forbids that
+    CRD_REFRESH_NO,
+} crd_refresh;
+
 typedef struct crd_unit_spec {
     const char* name;
     crd_unit_source source;
@@ -141,16 +151,31 @@ typedef struct crd_unit_spec {
                         ///< the last without a step in time
     crd_interface interface; ///< FMU
     crd_solver_spec solver;  ///< FMU as Model Exchange
-    bool logging; ///< FMU debug log
-    bool pinned;  ///< always the same thread: instantiate, step, free
+    bool logging;            ///< FMU debug log
+    bool pinned;             ///< always the same thread: instantiate, step, free
+    bool real; ///< stands for hardware: corrections of power bonds go to the other side
+    crd_refresh refresh;
     crd_place place;
 } crd_unit_spec;
 
-typedef enum crd_extrapolation {
-    CRD_EXTRAPOLATE_HOLD,
-    CRD_EXTRAPOLATE_LINEAR,
-    CRD_EXTRAPOLATE_QUADRATIC,
-} crd_extrapolation;
+/// How a real, continuous input goes on between two samples of its source. A unit that takes
+/// derivatives of its inputs gets the polynomial; one that can only hold gets its mean over the
+/// step, except with linear and quadratic: those give the value at the beginning, as textbooks do.
+typedef enum crd_prediction {
+    CRD_PREDICTION_AUTO,      ///< default: after each step the one that would have been best
+    CRD_PREDICTION_HOLD,      ///< the newest sample
+    CRD_PREDICTION_LINEAR,    ///< through the last two samples, whatever derivatives are known
+    CRD_PREDICTION_QUADRATIC, ///< ... three
+    CRD_PREDICTION_TAYLOR1,   ///< from here on as crd_predictor, which see
+    CRD_PREDICTION_TAYLOR2,
+    CRD_PREDICTION_HERMITE,
+    CRD_PREDICTION_AB2,
+    CRD_PREDICTION_AB3,
+    CRD_PREDICTION_AB4,
+    CRD_PREDICTION_COUNT,
+} crd_prediction;
+
+CRD_API const char* crd_prediction_name(crd_prediction p); ///< "auto", "hold", ... "ab4"
 
 /// An emulated transmission, for studies: what a network would do to the samples of a connection.
 typedef struct crd_channel_spec {
@@ -183,15 +208,19 @@ typedef struct crd_connection_spec {
     int from_unit, to_unit; ///< indices into units
     const char* from;       ///< variable, element of an array as name[2] or name[2,3], from 1
     const char* to;
-    double gain, offset;     ///< 1, 0
-    bool has_transformation; ///< gain or offset was given
-    bool convert_units;      ///< default true; false: numbers pass as they are
+    double gain, offset;      ///< 1, 0
+    bool has_transformation;  ///< gain or offset was given
+    bool convert_units;       ///< default true; false: numbers pass as they are
     const crd_map_entry* map; ///< instead of gain and offset
     int map_count;
     const crd_transformation* via;
     int via_count;
-    crd_extrapolation extrapolation;
-    const crd_coupling_spec* coupling; ///< NULL: none; then extrapolation does not count
+    crd_prediction predict;
+    double scale; ///< what a defect is measured against, in the input's unit; NaN or 0: the
+                  ///< largest magnitude of the signal so far
+    double
+        tolerance; ///< of an iteration, in the input's unit; NaN or 0: run.iterate's, times scale
+    const crd_coupling_spec* coupling; ///< NULL: none; then the three above do not count
     crd_place place;
 } crd_connection_spec;
 
@@ -215,25 +244,74 @@ typedef enum crd_scheme {
     CRD_SCHEME_GROUPS,       ///< as `group` says
 } crd_scheme;
 
+/// `run.control`: a variable communication step, so long that the defects of all connections stay
+/// near a tolerance (Glumac 2023). NaN: the default that is said.
+typedef struct crd_control_spec {
+    bool on;
+    crd_step_method method; ///< default CRD_STEP_H211B
+    double tolerance;       ///< > 0, RMS of a defect over a step relative to the signal's scale
+    bool absolute;          ///< the tolerance is in the units of the signals
+    double first;           ///< s; NaN: found from the start's derivatives
+    double floor, ceiling;  ///< s; NaN: 1e-12 of the run, and the whole run
+    double kp, ki, growth;  ///< CRD_STEP_PI: NaN: 0.13, 1/15, 2
+    double safety;          ///< CRD_STEP_H211B: NaN: 0.9
+    double reject;          ///< a step with a defect above this many tolerances is taken back and
+                            ///< made shorter; all units have to save their state. NaN: never
+    bool one_sided;         ///< defects against the Taylor polynomial at the end of the step, as
+                            ///< published, not against both ends
+    bool middle; ///< units sample at mid-step (two half steps), for output defects; default
+                 ///< true; those that cannot are left out
+    crd_place place;
+} crd_control_spec;
+
+/// `run.iterate`: each step is repeated until inputs and outputs fit together.
+typedef struct crd_iterate_spec {
+    bool on;
+    crd_accel_method acceleration; ///< default CRD_ACCEL_IQN_ILS
+    double tolerance;              ///< relative to the signals' scales; default 1e-8
+    int sweeps;                    ///< at most; default 10
+    bool stop; ///< one that does not converge ends the run; default false: that step is made
+               ///< explicitly
+    crd_place place;
+} crd_iterate_spec;
+
+/// Two outputs whose product is a power, each connected to an input of the other's unit. f acts on
+/// the unit that gives v; f as it arrives there times v is the power into it.
+typedef struct crd_bond_spec {
+    const char* name; ///< "": "f x v". Bonds of the same name (and units) are components of one
+    int action_unit, flow_unit;
+    const char *action, *flow; ///< outputs: f (force, torque, voltage) and v
+    crd_correction correct;
+    double mu;                  ///< NaN: from the known delays
+    double ki, limiter, forget; ///< NaN: as crd_bond_defaults
+    crd_place place;
+} crd_bond_spec;
+
+enum { CRD_MONITOR_DEFECT = 1 << 0, CRD_MONITOR_ENERGY = 1 << 1 };
+
 typedef struct crd_run_spec {
-    double start, stop;     ///< s; NaN: from the units' default experiment, else 0 and 1
-    double step;            ///< macro step, s; NaN: from the units, else (stop - start)/1000
-    double tolerance;       ///< handed to units; NaN: their default
+    double start, stop; ///< s; NaN: from the units' default experiment, else 0 and 1
+    double step;        ///< macro step, s; NaN: from the units, else (stop - start)/1000
+    double tolerance;   ///< handed to units; NaN: their default
     crd_scheme scheme;
     crd_group group;        ///< CRD_SCHEME_GROUPS
-    crd_extrapolation extrapolation; ///< of connections that say nothing
-    int threads;            ///< 0: measured at the start
-    int loop_iterations;    ///< initialisation, default 50
-    double loop_tolerance;  ///< relative, default 1e-10
+    crd_prediction predict; ///< of connections that say nothing
+    crd_control_spec control;
+    crd_iterate_spec iterate;
+    crd_defect_scheme feedthrough; ///< default CRD_DEFECT_FRESH
+    unsigned monitor;              ///< CRD_MONITOR_...; default all
+    int threads;                   ///< 0: measured at the start
+    int loop_iterations;           ///< initialisation, default 50
+    double loop_tolerance;         ///< relative, default 1e-10
 } crd_run_spec;
 
 typedef struct crd_results_spec {
     const char* path;            ///< NULL: none
     const char* const* patterns; ///< variables to record; none: all outputs
     int pattern_count;
-    double interval;             ///< s between rows, 0: every macro step
-    bool unit_row;               ///< CSV: a second row with the units
-    int mat_version;             ///< MAT: 5 or 73; 0: 5, and 73 where 5 is too small
+    double interval; ///< s between rows, 0: every macro step
+    bool unit_row;   ///< CSV: a second row with the units
+    int mat_version; ///< MAT: 5 or 73; 0: 5, and 73 where 5 is too small
 } crd_results_spec;
 
 /// An annotation of an SSP that is not ours, kept for export.
@@ -263,17 +341,20 @@ typedef struct crd_system {
     int unit_count;
     crd_connection_spec* connections;
     int connection_count;
+    crd_bond_spec* bonds; ///< (bond_count)
+    int bond_count;
     crd_run_spec run;
     crd_results_spec results;
-    const char* title;  ///< name of the system, "" if it has none
-    const char* base;   ///< SSP that it stands on (`system:` of the YAML), ""
+    const char* title; ///< name of the system, "" if it has none
+    const char* base;  ///< SSP that it stands on (`system:` of the YAML), ""
     const crd_note* notes;
     int note_count;
     const crd_port* ports;
-    /// Removed with everything in it by crd_system_destroy: where an archive was unpacked. NULL: none
+    /// Removed with everything in it by crd_system_destroy: where an archive was unpacked. NULL:
+    /// none
     const char* scratch;
     bool single; ///< one FMU without description: result columns bear its own names
-    size_t unit_capacity, connection_capacity;
+    size_t unit_capacity, connection_capacity, bond_capacity;
     crdi_map unit_map; ///< name -> index, for crd_system_find
 } crd_system;
 
@@ -293,12 +374,12 @@ typedef crd_status crd_system_base(crd_system* s, const char* path, const char* 
 /// key `system:`; they add to what that says and change it. Without `base` the key is refused.
 CRD_API crd_status crd_system_load_on(crd_context* ctx, const char* text, size_t length,
                                       const char* path, crd_system_base* base, crd_system** out);
-/// What a YAML with `system:` says beyond it, applied to a system that is there already: keys as in a
-/// description, all optional, `cardan:` and `system:` not needed. Units and connections that exist
-/// are changed (options and parameters, not what they are; but signals and recordings may be given
-/// anew), new ones are added. The annotation of an SSP holds such a text, so new units may have any
-/// name; `first_line` is where it begins in `path`, 0: unknown. After a failure the system may be
-/// changed in part.
+/// What a YAML with `system:` says beyond it, applied to a system that is there already: keys as in
+/// a description, all optional, `cardan:` and `system:` not needed. Units and connections that
+/// exist are changed (options and parameters, not what they are; but signals and recordings may be
+/// given anew), new ones are added. The annotation of an SSP holds such a text, so new units may
+/// have any name; `first_line` is where it begins in `path`, 0: unknown. After a failure the system
+/// may be changed in part.
 CRD_API crd_status crd_system_amend(crd_system* s, const char* text, size_t length,
                                     const char* path, int first_line);
 /// A system of one FMU, for running it as it is.
@@ -311,6 +392,7 @@ CRD_API int crd_system_find(const crd_system* s, const char* unit);
 /// borrowed unless they come from the arena.
 CRD_API crd_status crd_system_add_unit(crd_system* s, const crd_unit_spec* unit, int* index);
 CRD_API crd_status crd_system_add_connection(crd_system* s, const crd_connection_spec* c);
+CRD_API crd_status crd_system_add_bond(crd_system* s, const crd_bond_spec* b);
 /// "unit.var" -> the connection's ends; the longest unit name that fits wins. CRD_E_NOT_FOUND with
 /// the nearest unit. `*variable` points into `text`. In a `single` system the unit may be left out.
 CRD_API crd_status crd_system_split(const crd_system* s, const char* text, crd_place place,
@@ -322,16 +404,17 @@ CRD_API crd_status crd_system_set(crd_system* s, int unit, const char* variable,
 /// "gauss-seidel: [a, jacobi: [b, c]]".
 CRD_API crd_status crd_system_set_scheme(crd_system* s, const char* text, crd_place place);
 
-/// YAML (or JSON, which it includes) as JSON text on one line per line: each token stays in the line
-/// in which it stood, so that messages about the JSON tell the line of the YAML. Plain scalars that
-/// are numbers, true, false or null in YAML stay that, all others become strings. `place` as in
-/// messages; its line counts from 1. CRD_E_FORMAT.
+/// YAML (or JSON, which it includes) as JSON text on one line per line: each token stays in the
+/// line in which it stood, so that messages about the JSON tell the line of the YAML. Plain scalars
+/// that are numbers, true, false or null in YAML stay that, all others become strings. `place` as
+/// in messages; its line counts from 1. CRD_E_FORMAT.
 CRD_API crd_status crd_yaml_to_json(crd_context* ctx, const char* text, size_t length,
                                     crd_place place, crdi_text* out);
 
 CRD_API crd_unit_spec crd_unit_spec_defaults(void);
 CRD_API crd_connection_spec crd_connection_spec_defaults(void);
 CRD_API crd_signal_spec crd_signal_spec_defaults(void);
+CRD_API crd_bond_spec crd_bond_spec_defaults(void);
 
 #ifdef __cplusplus
 }

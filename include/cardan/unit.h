@@ -38,7 +38,7 @@ typedef struct crd_binding {
     int32_t* variables; ///< indices (count), sorted by type, then as given
     int32_t* offsets;   ///< (count)
     int32_t real_count, integer_count, bytes_count; ///< elements per kind
-    void* prepared;     ///< the adapter's own, from ops->prepare
+    void* prepared;                                 ///< the adapter's own, from ops->prepare
 } crd_binding;
 
 enum {
@@ -47,20 +47,26 @@ enum {
     CRD_UNIT_HAS_DIRECTIONAL = 1 << 2, ///< directional derivatives
     CRD_UNIT_IS_SOURCE = 1 << 3,       ///< no inputs; outputs depend on time alone
     CRD_UNIT_HAS_EVENTS = 1 << 4,
+    /// Outputs and their derivatives follow inputs and their derivatives that are set between two
+    /// steps, and may be got then. Not Co-Simulation of FMI 2 or 3: both standards forbid it,
+    /// unless the spec says that this FMU does it (CRD_REFRESH_YES). With FMI 3 the derivatives of
+    /// outputs follow the values of inputs only: it takes derivatives of inputs inside of steps.
+    CRD_UNIT_CAN_REFRESH = 1 << 5,
 };
 
 /// What a unit is; const after create.
 typedef struct crd_unit_info {
     const crd_variable* variables;
     int32_t variable_count;
-    const crd_dependencies* outputs; ///< which inputs act on an output without delay; NULL: all on all
+    const crd_dependencies*
+        outputs; ///< which inputs act on an output without delay; NULL: all on all
     const crd_dependencies* initial; ///< the same during initialisation; NULL: as `outputs`
     uint32_t flags;
-    int max_input_order;  ///< derivatives of inputs that it takes, 0: values only
-    int max_output_order; ///< derivatives of outputs that it gives
+    int max_input_order;                 ///< derivatives of inputs that it takes, 0: values only
+    int max_output_order;                ///< derivatives of outputs that it gives
     double start, stop, step, tolerance; ///< default experiment, NaN: not given
-    double fixed_step;    ///< > 0: the only communication step it can take
-    const char* kind;     ///< "FMU 2.0", "FMU 3.0 ME", "signal" ... for tables and messages
+    double fixed_step;                   ///< > 0: the only communication step it can take
+    const char* kind; ///< "FMU 2.0", "FMU 3.0 ME", "signal" ... for tables and messages
     /// For reports; NULL: not known.
     const char *model, *model_version, *tool, *date;
 } crd_unit_info;
@@ -130,12 +136,16 @@ typedef struct crd_unit_ops {
 /// Adapters put this first in their own struct.
 struct crd_unit {
     const crd_unit_ops* ops;
-    crd_context* ctx;     ///< of its own
-    const char* name;     ///< borrowed from the spec
+    crd_context* ctx; ///< of its own
+    const char* name; ///< borrowed from the spec
     const crd_unit_spec* spec;
     crd_unit_info info;
-    bool wants_stop;      ///< the unit asked for the end of the run
-    bool* wish;           ///< the master's: set with it, atomically; NULL: nobody listens
+    bool wants_stop;   ///< the unit asked for the end of the run
+    bool* wish;        ///< the master's: set with it, atomically; NULL: nobody listens
+    int64_t events;    ///< counts what may have made outputs or their derivatives jump: state and
+                       ///< time events in a step, changed discrete values
+    double next_event; ///< the next time after the unit's own at which that will happen, as far as
+                       ///< it is known; INFINITY: none. crd_unit_create sets it to INFINITY
     /// Derivatives of inputs that will be set: max_input_order, unless the master lowers it before
     /// crd_unit_instantiate. 0 saves an FMI 3 FMU from asking for inputs inside its steps.
     int input_order;
@@ -198,6 +208,7 @@ typedef struct crd_linearised {
     int states, inputs, outputs;
     double *A, *B, *C, *D;
     bool exact; ///< by directional derivatives; else by differences, to some 1e-9 of the numbers
+    bool guessed; ///< it declares no states but need not (Co-Simulation): taken for one without
 } crd_linearised;
 
 /// At the current point of an initialised unit, between steps; it stays there. For FMUs that run as

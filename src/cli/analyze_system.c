@@ -207,6 +207,11 @@ static crd_status linearise(builder* b)
                              crd_error_text(unit->ctx));
         }
         b->c->exact = b->c->exact && b->units[u].exact;
+        if (b->units[u].guessed) {
+            crdi_log(b->ctx, CRD_LOG_WARNING,
+                     "unit '%s' declares no states: it is linearised as one that has none",
+                     name_of(b, u));
+        }
     }
     return CRD_OK;
 }

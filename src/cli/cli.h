@@ -220,6 +220,15 @@ crd_status crdi_load_element(crd_context* ctx, const char* text, struct crd_elem
 crd_status crdi_write_coupling_fmu(crd_context* ctx, const struct crd_element* e, int version,
                                    const char* label, const char* path);
 
+// ---- quality.c
+struct crd_master_report;
+void crdi_print_step_quality(const struct crd_master_report* r, FILE* f); // control, iteration
+void crdi_print_quality(crd_context* ctx, const struct crd_master_report* r, FILE* f);
+void crdi_quality_to_json(const struct crd_master_report* r, json_t* j);
+// CRD_E_LIMIT with the worst connection or bond; NaN: no limit.
+crd_status crdi_check_limits(crd_context* ctx, const struct crd_master_report* r,
+                             double max_defect, double max_energy);
+
 // ---- recorded.c
 // The rows of a command whose struct of options has `signal`, `step`, `from` and `to`.
 #define CRDI_RECORDED_OPTIONS(object)                                                              \

@@ -1,16 +1,10 @@
 // cardan compare: which signals of two results differ, where first, by how much.
-#include "cardan/results.h"
-#include "cli/cli.h"
+#include "cli/compare.h"
 
 #include <math.h>
 #include <string.h>
 
-typedef struct compare_options {
-    crdi_common common;
-    double relative, absolute;
-    crdi_list variables, pairs;
-    bool all;
-} compare_options;
+enum { FILES = CRD_RICHARDSON_RUNS };
 
 // "x2=second.x2": the name in A and the name in B.
 static crd_status read_pairs(crdi_cli* cli, const crdi_list* given, crd_pair** out)
@@ -124,37 +118,33 @@ static void print_text(crdi_cli* cli, const char* a, const char* b, const crd_co
            c->signal_count == 1 ? "s" : "", a, b, c->start, c->stop);
 }
 
-// Numbers are compared as they stand in the files.
-static void warn_units(crdi_cli* cli, const char* const paths[2], crd_table* const tables[2],
-                       const compare_options* o, const crd_pair* pairs)
+void crdi_compare_units(crdi_cli* cli, crd_table* const* tables, int count, const crdi_compare* o,
+                        const crd_pair* pairs)
 {
-    const crd_table *a = tables[0], *b = tables[1];
-    const int count = o->pairs.count ? o->pairs.count : a->column_count;
-    for (int i = 0; i < count; i++) {
-        const char* name = o->pairs.count ? pairs[i].a : a->columns[i].name;
-        const int in_a = crd_table_find(a, name);
-        const int in_b = crd_table_find(b, o->pairs.count ? pairs[i].b : name);
-        if (in_a < 0 || in_b < 0 || !crdi_match_any(&o->variables, name)) { continue; }
-        const char *x = a->columns[in_a].unit, *y = b->columns[in_b].unit;
-        if (!x[0] || !y[0] || strcmp(x, y) == 0) { continue; }
-        crdi_log(cli->ctx, CRD_LOG_WARNING,
-                 "%s is in '%s' in %s and in '%s' in %s; the numbers are compared as they are",
-                 name, x, paths[0], y, paths[1]);
+    const crd_table* a = tables[0];
+    const int names = o->pairs.count ? o->pairs.count : a->column_count;
+    for (int k = 1; k < count; k++) {
+        const crd_table* b = tables[k];
+        for (int i = 0; i < names; i++) {
+            const char* name = o->pairs.count ? pairs[i].a : a->columns[i].name;
+            const int in_a = crd_table_find(a, name);
+            const int in_b = crd_table_find(b, o->pairs.count ? pairs[i].b : name);
+            if (in_a < 0 || in_b < 0 || !crdi_match_any(&o->variables, name)) { continue; }
+            const char *x = a->columns[in_a].unit, *y = b->columns[in_b].unit;
+            if (!x[0] || !y[0] || strcmp(x, y) == 0) { continue; }
+            crdi_log(cli->ctx, CRD_LOG_WARNING,
+                     "%s is in '%s' in %s and in '%s' in %s; the numbers are compared as they are",
+                     name, x, a->path, y, b->path);
+        }
     }
 }
 
-static crd_status run_compare(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status compare_two(crdi_cli* cli, const crdi_compare* o, crd_table* const* tables,
+                              const crd_pair* pairs)
 {
-    const compare_options* o = options;
-    const char *a = arguments->items[0], *b = arguments->items[1];
+    const char *a = tables[0]->path, *b = tables[1]->path;
     crd_status st = CRD_OK;
-    crd_table* tables[2] = {NULL, NULL};
     crd_comparison* c = NULL;
-    crd_pair* pairs = NULL;
-    CRD_TRY(read_pairs(cli, &o->pairs, &pairs));
-    CRD_TRY(crd_table_read(cli->ctx, a, &tables[0]));
-    CRD_TRY(crd_table_read(cli->ctx, b, &tables[1]));
-    CRD_TRY(crdi_check_patterns(cli->ctx, &o->variables, tables, 2));
     crd_compare_options opt = crd_compare_defaults();
     if (!isnan(o->relative)) { opt.relative = o->relative; }
     if (!isnan(o->absolute)) { opt.absolute = o->absolute; }
@@ -163,7 +153,7 @@ static crd_status run_compare(crdi_cli* cli, const void* options, const crdi_lis
     opt.pairs = pairs;
     opt.pair_count = o->pairs.count;
     CRD_TRY(crd_compare(cli->ctx, tables[0], tables[1], &opt, &c));
-    warn_units(cli, (const char* const[]){a, b}, tables, o, pairs);
+    crdi_compare_units(cli, tables, 2, o, pairs);
     if (o->common.json) {
         CRD_TRY(print_json(cli, a, b, c));
     } else {
@@ -173,8 +163,43 @@ static crd_status run_compare(crdi_cli* cli, const void* options, const crdi_lis
     if (c->different_count) { st = crdi_fail(cli->ctx, CRD_E_DIFFERENT, "%s", ""); }
 fail:
     crd_comparison_destroy(c);
-    crd_table_destroy(tables[0]);
-    crd_table_destroy(tables[1]);
+    return st;
+}
+
+// What makes sense for an estimate only.
+static crd_status check_mode(crdi_cli* cli, const crdi_compare* o, int files)
+{
+    if (o->richardson) { return CRD_OK; }
+    const char* alone = !isnan(o->order)       ? "--order"
+                        : !isnan(o->ratio)     ? "--ratio"
+                        : !isnan(o->max_error) ? "--max-error"
+                                               : NULL;
+    if (alone) { return crdi_fail(cli->ctx, CRD_E_RANGE, "%s needs --richardson", alone); }
+    if (files > 2) {
+        return crdi_fail(cli->ctx, CRD_E_RANGE,
+                         "%d files, expected 2; --richardson takes a third one", files);
+    }
+    return CRD_OK;
+}
+
+static crd_status run_compare(crdi_cli* cli, const void* options, const crdi_list* arguments)
+{
+    const crdi_compare* o = options;
+    crd_status st = CRD_OK;
+    crd_table* tables[FILES] = {NULL};
+    crd_pair* pairs = NULL;
+    CRD_TRY(check_mode(cli, o, arguments->count));
+    CRD_TRY(read_pairs(cli, &o->pairs, &pairs));
+    for (int i = 0; i < arguments->count; i++) {
+        CRD_TRY(crd_table_read(cli->ctx, arguments->items[i], &tables[i]));
+    }
+    CRD_TRY(crdi_check_patterns(cli->ctx, &o->variables, tables, arguments->count));
+    CRD_TRY(o->richardson ? crdi_compare_richardson(cli, o, tables, arguments->count, pairs)
+                          : compare_two(cli, o, tables, pairs));
+fail:
+    for (int i = 0; i < FILES; i++) {
+        crd_table_destroy(tables[i]);
+    }
     free_pairs(cli, pairs, o->pairs.count);
     return st;
 }
@@ -184,56 +209,91 @@ static const crdi_option rows[] = {
      .type = CRDI_OPT_NUMBER,
      .metavar = "REL",
      .range = CRDI_NOT_NEGATIVE,
-     .offset = offsetof(compare_options, relative),
+     .offset = offsetof(crdi_compare, relative),
      .help = "relative to the range of the signal in A; 1e-9 unless given"},
     {.name = "absolute",
      .type = CRDI_OPT_NUMBER,
      .metavar = "ABS",
      .range = CRDI_NOT_NEGATIVE,
-     .offset = offsetof(compare_options, absolute),
+     .offset = offsetof(crdi_compare, absolute),
      .help = "added to it, in the signal's own unit; 1e-12 unless given"},
     {.name = "variables",
      .type = CRDI_OPT_LIST,
      .metavar = "PATTERN",
-     .offset = offsetof(compare_options, variables),
+     .offset = offsetof(crdi_compare, variables),
      .help = "only signals that fit, with * and ?"},
     {.name = "pair",
      .type = CRDI_OPT_LIST,
      .metavar = "A=B",
-     .offset = offsetof(compare_options, pairs),
+     .offset = offsetof(crdi_compare, pairs),
      .help = "compare signal A of the first with signal B of the second, and nothing else"},
     {.name = "all",
      .type = CRDI_OPT_FLAG,
-     .offset = offsetof(compare_options, all),
+     .offset = offsetof(crdi_compare, all),
      .help = "list the signals that agree, too"},
+    {.name = "richardson",
+     .type = CRDI_OPT_FLAG,
+     .offset = offsetof(crdi_compare, richardson),
+     .help = "A, B and perhaps C are runs of one system with smaller and smaller steps: estimate "
+             "their errors"},
+    {.name = "order",
+     .type = CRDI_OPT_NUMBER,
+     .metavar = "P",
+     .range = CRDI_POSITIVE,
+     .offset = offsetof(crdi_compare, order),
+     .help = "the errors go with the P-th power of the step; as observed in three runs, 1 for two "
+             "unless given"},
+    {.name = "ratio",
+     .type = CRDI_OPT_NUMBER,
+     .metavar = "R",
+     .range = CRDI_POSITIVE,
+     .offset = offsetof(crdi_compare, ratio),
+     .help = "step of A by step of B (and of B by C); from what the files say about their runs, or "
+             "from the distance of their rows unless given"},
+    {.name = "max-error",
+     .type = CRDI_OPT_NUMBER,
+     .metavar = "FRACTION",
+     .range = CRDI_NOT_NEGATIVE,
+     .offset = offsetof(crdi_compare, max_error),
+     .help = "exit code 3 if the largest estimated error of the finest run is more than this part "
+             "of the signal's largest magnitude, or unknown"},
     CRDI_JSON_OPTION("print the comparison as JSON on standard output"),
     CRDI_COMMON_OPTIONS,
 };
 
-static const compare_options defaults = {
-    .common = CRDI_COMMON_DEFAULTS, .relative = NAN, .absolute = NAN};
+static const crdi_compare defaults = {.common = CRDI_COMMON_DEFAULTS,
+                                      .relative = NAN,
+                                      .absolute = NAN,
+                                      .order = NAN,
+                                      .ratio = NAN,
+                                      .max_error = NAN};
 
 const crdi_command crdi_command_compare = {
     .name = "compare",
-    .arguments = "A B",
+    .arguments = "A B [C]",
     .summary = "say which signals of two results differ, where first, by how much",
     .description =
         "Compares two result files (CSV, MF4, MAT, in any combination) over the time that both "
         "cover; B is interpolated at the times of A. A signal differs where |A - B| exceeds ABS + "
         "REL times the range of the signal in A; a "
         "signal that only one file has differs, too. Exit code 0 if nothing differs, 1 if "
-        "something "
-        "does.",
+        "something does. With --richardson the files are runs of one system whose steps differ, "
+        "the coarsest first, and the errors of the runs are estimated from their differences at "
+        "the "
+        "times that all have; a third run shows the order. There, differences up to ABS (0) + REL "
+        "(1e-12) times the signal's largest magnitude are rounding.",
     .examples = {{"cardan compare before.csv after.csv --tolerance 1e-6", "did the change matter?"},
                  {"cardan compare a.csv b.csv --variables 'motor.*' --all", "the motor only"},
                  {"cardan compare whole.csv coupled.csv --pair x2=second.x2",
-                  "the same thing under two names"}},
+                  "the same thing under two names"},
+                 {"cardan compare run.mf4 half.mf4 --richardson --max-error 1e-3",
+                  "is a run with half the step right to 0.1 %?"}},
     .options = rows,
     .option_count = sizeof rows / sizeof *rows,
     .min_arguments = 2,
-    .max_arguments = 2,
+    .max_arguments = FILES,
     .extensions = "csv|mf4|mat",
-    .size = sizeof(compare_options),
+    .size = sizeof(crdi_compare),
     .defaults = &defaults,
     .run = run_compare,
 };

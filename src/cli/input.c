@@ -190,7 +190,7 @@ static crd_status connect_column(feeder* f, const crd_table_column* from, const 
     }
     crd_connection_spec* c = &f->connections[f->count];
     *c = crd_connection_spec_defaults();
-    c->extrapolation = s->run.extrapolation;
+    c->predict = s->run.predict;
     c->from = column;
     c->to_unit = unit;
     c->to = variable;

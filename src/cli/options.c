@@ -83,6 +83,11 @@ static crd_status store_number(parser* p, const crdi_option* o, const char* text
         bool bare = false;
         if (!crd_dimension_parse(o->unit, &want) || !crd_quantity_parse(text, &x, &got, &bare) ||
             (!bare && !crd_dimension_equal(&want, &got))) {
+            if (!*o->unit) {
+                return crdi_fail(p->ctx, CRD_E_RANGE,
+                                 "--%s = '%s', expected a fraction, as in 0.01 or '1 %%'", o->name,
+                                 text);
+            }
             return crdi_fail(p->ctx, CRD_E_RANGE,
                              "--%s = '%s', expected a number in %s or with its unit, as in '%s'",
                              o->name, text, o->unit, strcmp(o->unit, "s") ? "1.5" : "10 ms");

@@ -13,12 +13,12 @@
 
 typedef struct run_options {
     crdi_common common;
-    double start_time, stop_time, step, interval, tolerance;
+    double start_time, stop_time, step, interval, tolerance, control, max_defect, max_energy;
     const char *scheme, *output, *variant;
     crdi_input input;
     crdi_list parameters, set, variables;
-    int extrapolation, threads, progress, interface, solver, mat_version;
-    bool unit_row;
+    int predict, threads, progress, interface, solver, mat_version;
+    bool unit_row, iterate, no_quality;
 } run_options;
 
 enum { PROGRESS_AUTO, PROGRESS_JSON, PROGRESS_NONE };
@@ -185,6 +185,25 @@ static crd_status apply_variables(crd_system* s, const crdi_list* patterns)
     return CRD_OK;
 }
 
+// A limit needs what it is a limit of.
+static crd_status apply_limits(crd_system* s, const run_options* o)
+{
+    const bool defect = !isnan(o->max_defect), energy = !isnan(o->max_energy);
+    if (o->no_quality && (defect || energy)) {
+        return crdi_fail(s->ctx, CRD_E_RANGE, "--%s needs what --no-quality switches off",
+                         defect ? "max-defect" : "max-energy");
+    }
+    if (energy && s->bond_count == 0) {
+        return crdi_fail(s->ctx, CRD_E_RANGE,
+                         "--max-energy: the system has no power bond whose energy is known, "
+                         "expected 'bonds: [[unit.force, unit.velocity]]' in its description");
+    }
+    if (o->no_quality) { s->run.monitor = 0; }
+    if (defect) { s->run.monitor |= CRD_MONITOR_DEFECT; }
+    if (energy) { s->run.monitor |= CRD_MONITOR_ENERGY; }
+    return CRD_OK;
+}
+
 static crd_status apply_options(crd_system* s, const char* subject, const run_options* o)
 {
     crd_status st = CRD_OK;
@@ -202,12 +221,22 @@ static crd_status apply_options(crd_system* s, const char* subject, const run_op
         if (o->interface >= 0) { u->interface = (crd_interface)(o->interface + 1); }
         if (o->solver >= 0) { u->solver.method = (crd_solver)o->solver; }
     }
-    if (o->extrapolation >= 0) {
-        s->run.extrapolation = (crd_extrapolation)o->extrapolation;
+    if (o->predict >= 0) {
+        s->run.predict = (crd_prediction)o->predict;
         for (int i = 0; i < s->connection_count; i++) {
-            s->connections[i].extrapolation = s->run.extrapolation;
+            s->connections[i].predict = s->run.predict;
         }
     }
+    if (!isnan(o->control)) {
+        s->run.control.on = true;
+        s->run.control.tolerance = o->control;
+        s->run.control.place = (crd_place){.file = "--control"};
+    }
+    if (o->iterate) {
+        s->run.iterate.on = true;
+        s->run.iterate.place = (crd_place){.file = "--iterate"};
+    }
+    CRD_TRY(apply_limits(s, o));
     CRD_TRY(crdi_check_times(s));
     if (o->scheme) {
         CRD_TRY(crd_system_set_scheme(s, o->scheme, (crd_place){.file = "--scheme"}));
@@ -308,7 +337,7 @@ static void add_tap(crdi_grid* g, const crd_tap_report* t, bool is_shadow)
 static void print_couplings(crd_context* ctx, const crd_master_report* r, FILE* f)
 {
     static const char* const titles[] = {"coupling", "algorithm", "C [%]", "rms",  "worst",
-                                         "k",        "max k",     "sent", "lost", "filled",
+                                         "k",        "max k",     "sent",  "lost", "filled",
                                          "late",     "twice",     "jumps"};
     enum { COLUMNS = sizeof titles / sizeof *titles, SCORES = 5 };
     crdi_grid g;
@@ -364,8 +393,9 @@ static void print_report(crdi_cli* cli, const crd_master_report* r, FILE* f)
 {
     char a[32], b[32], c[32];
     fprintf(f, "time     %.10g s to %.10g s in %" PRId64 " step%s of %s; %s%s%s\n", r->start,
-            r->time, r->steps, crdi_plural(r->steps), crdi_format_seconds(a, r->step),
-            end_text(r->end), *r->end_unit ? ": " : "", r->end_unit);
+            r->time, r->steps, crdi_plural(r->steps),
+            r->control.on ? "variable length" : crdi_format_seconds(a, r->step), end_text(r->end),
+            *r->end_unit ? ": " : "", r->end_unit);
     const double simulated = r->time - r->start;
     const double factor = r->wall_time > 0 ? simulated / r->wall_time : 0;
     fprintf(f, "speed    %.*f x real time: %s in steps, %s to initialise, %d thread%s\n",
@@ -380,6 +410,7 @@ static void print_report(crdi_cli* cli, const crd_master_report* r, FILE* f)
                 l->size, crdi_plural(l->size), l->iterations, l->newton ? "Newton" : "fixed-point",
                 crdi_plural(l->iterations), l->residual, l->converged ? "" : ", not converged");
     }
+    crdi_print_step_quality(r, f);
     for (int i = 0; i < r->coupling_count; i++) {
         const crd_coupling_report* k = &r->couplings[i];
         if (*k->hint) { fprintf(f, "hint     %s -> %s: %s\n", k->from, k->to, k->hint); }
@@ -392,6 +423,7 @@ static void print_report(crdi_cli* cli, const crd_master_report* r, FILE* f)
     }
     print_units(cli->ctx, r, f);
     if (r->coupling_count) { print_couplings(cli->ctx, r, f); }
+    crdi_print_quality(cli->ctx, r, f);
 }
 
 // In one write, so that nothing comes in between.
@@ -523,6 +555,7 @@ static json_t* report_to_json(const crd_master_report* r)
         json_array_append_new(couplings, coupling_to_json(&r->couplings[i]));
     }
     json_object_set_new(j, "couplings", couplings);
+    crdi_quality_to_json(r, j);
     return j;
 }
 
@@ -553,6 +586,8 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
     crd_master_options opt = crd_master_defaults();
     opt.stop = &stop_requested;
     opt.guard_crashes = true;
+    take(o->max_defect, &opt.defect_goal);
+    take(o->max_energy, &opt.energy_goal);
     const bool line = p.mode == PROGRESS_AUTO && cli->terminal && !o->common.quiet;
     if (line || p.mode == PROGRESS_JSON) {
         opt.progress = show_progress;
@@ -566,6 +601,7 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
     erase_progress(cli);
     const crd_master_report* r = crd_master_get_report(m);
     if (st == CRD_OK && r->end == CRD_END_INTERRUPTED) { st = interrupted(cli->ctx, r); }
+    if (st == CRD_OK) { st = crdi_check_limits(cli->ctx, r, o->max_defect, o->max_energy); }
     const bool began = r->rows > 0 || r->steps > 0 || st == CRD_OK;
     if (!o->common.quiet && began) { show_report(cli, r); }
     const crd_status run_status = st;
@@ -595,7 +631,11 @@ static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* a
 
 #define AT(field) .offset = offsetof(run_options, field)
 static const char* const schemes[] = {"jacobi", "gauss-seidel", NULL};
-static const char* const extrapolations[] = {"hold", "linear", "quadratic", NULL};
+static const char* const predictions[] = {"auto",    "hold",    "linear",  "quadratic",
+                                          "taylor1", "taylor2", "hermite", "ab2",
+                                          "ab3",     "ab4",     NULL};
+_Static_assert(sizeof predictions / sizeof *predictions == CRD_PREDICTION_COUNT + 1,
+               "a name for each prediction");
 static const char* const interfaces[] = {"co-simulation", "model-exchange", NULL};
 static const char* const solvers[] = {"bdf", "adams", "euler", "rk4", NULL};
 static const char* const mat_versions[] = {"5", "7.3", NULL};
@@ -630,11 +670,24 @@ static const crdi_option rows[] = {
      AT(scheme),
      .help = "jacobi, gauss-seidel (order from the dependencies) or a nested form as in "
              "'gauss-seidel: [a, jacobi: [b, c]]'"},
-    {.name = "extrapolation",
+    {.name = "predict",
      .type = CRDI_OPT_CHOICE,
-     .choices = extrapolations,
-     AT(extrapolation),
-     .help = "how all connections extend their signal over a step"},
+     .choices = predictions,
+     AT(predict),
+     .help = "how all connections continue their signal over a step; auto: as would have been best "
+             "so far"},
+    {.name = "control",
+     .type = CRDI_OPT_NUMBER,
+     .metavar = "TOL",
+     .range = CRDI_POSITIVE,
+     AT(control),
+     .help = "variable steps: as long as the defects of connections stay near TOL times the size "
+             "of their signal"},
+    {.name = "iterate",
+     .type = CRDI_OPT_FLAG,
+     AT(iterate),
+     .help = "repeat each step until inputs and outputs fit together, with the units that can go "
+             "back"},
     {.name = "tolerance",
      .type = CRDI_OPT_NUMBER,
      .metavar = "REL",
@@ -697,6 +750,26 @@ static const crdi_option rows[] = {
      AT(solver),
      .help = "for Model Exchange: bdf and adams control their error (CVODE), euler and rk4 have "
              "fixed steps; bdf unless given"},
+    {.name = "max-defect",
+     .type = CRDI_OPT_QUANTITY,
+     .metavar = "FRACTION",
+     .unit = "",
+     .range = CRDI_POSITIVE,
+     AT(max_defect),
+     .help = "exit code 3 if the defect of a connection is more than this part of its signal's "
+             "scale: 0.01 or '1 %'"},
+    {.name = "max-energy",
+     .type = CRDI_OPT_QUANTITY,
+     .metavar = "FRACTION",
+     .unit = "",
+     .range = CRDI_POSITIVE,
+     AT(max_energy),
+     .help = "exit code 3 if the exchange over a power bond puts in or takes out more than this "
+             "part of the energy that passes it"},
+    {.name = "no-quality",
+     .type = CRDI_OPT_FLAG,
+     AT(no_quality),
+     .help = "watch neither defects nor energy; the results stay the same"},
     {.name = "threads",
      .type = CRDI_OPT_COUNT,
      .metavar = "N|auto",
@@ -726,7 +799,10 @@ static const run_options defaults = {
     .interval = NAN,
     .tolerance = NAN,
     .input = CRDI_INPUT_DEFAULTS,
-    .extrapolation = -1,
+    .predict = -1,
+    .control = NAN,
+    .max_defect = NAN,
+    .max_energy = NAN,
     .interface = -1,
     .solver = -1,
     .mat_version = -1,
@@ -745,8 +821,9 @@ const crdi_command crdi_command_run = {
         "The result is a CSV, MF4 or MAT file with the time and signals named "
         "unit.variable, or as in the FMU itself for a single FMU. FMUs without Co-Simulation are "
         "integrated. A SYSTEM of - is read from standard input.\n"
-        "At the end standard error shows what was done: steps, speed, loops, the file, and the "
-        "time spent in each unit. Ctrl-C ends the run between two steps with everything recorded "
+        "At the end standard error shows what was done: steps, speed, loops, the file, the "
+        "time spent in each unit, how far each input missed its output, and what would help. "
+        "Ctrl-C ends the run between two steps with everything recorded "
         "so far and exit code 1; a second Ctrl-C ends it at once.",
     .examples = {{"cardan run oscillator.yaml --stop-time 10 -o run.csv", "run a system for 10 s"},
                  {"cardan run motor.fmu --step '1 ms' --set J=0.02 --input torque.csv",
@@ -754,7 +831,9 @@ const crdi_command crdi_command_run = {
                  {"cardan run car.ssp --variant winter -o winter.mf4",
                   "a variant of a package, recorded as MDF"},
                  {"cardan run system.yaml --scheme gauss-seidel --variables 'motor.*' --json",
-                  "record the motor only; the report as JSON"}},
+                  "record the motor only; the report as JSON"},
+                 {"cardan run system.yaml --max-defect '0.1 %'",
+                  "exit code 3 if the coupling error of a connection is larger"}},
     .options = rows,
     .option_count = sizeof rows / sizeof *rows,
     .min_arguments = 1,

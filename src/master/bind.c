@@ -58,12 +58,34 @@ static void note_positions(const crd_binding* b, int32_t* position)
     }
 }
 
+// An input whose derivatives the unit is not told rests for it over the step. What an output's
+// derivatives are worth then: y' = C (A x + B u) + D u' needs u' only with feedthrough, y'' needs
+// it always. With a known gain D u' is added by the master.
+static int worth_of_rates(const crd_master* m, const crdi_member* p, const crdi_link* out,
+                          const int* incoming, int in_count)
+{
+    const uint32_t flags = p->unit->info.flags;
+    const bool gain = !(flags & CRD_UNIT_CAN_REFRESH) && (flags & CRD_UNIT_HAS_DIRECTIONAL);
+    int order = 2;
+    for (int i = 0; i < in_count; i++) {
+        const crdi_link* k = &m->links[incoming[i]];
+        if (!k->real) { continue; }
+        int told = crdi_link_flows(m, k) ? crdi_link_order(m, k) : 0;
+        told = told < p->slope_order ? told : p->slope_order;
+        const bool feeds = crd_unit_depends(p->unit, out->from_variable, k->to_variable, false);
+        told += gain || !feeds;
+        order = told < order ? told : order;
+    }
+    return order;
+}
+
 static crd_status bind_member(crd_master* m, crdi_member* p, int32_t* list, const int* incoming,
                               int in_count, const int* outgoing, int out_count)
 {
     crd_status st = CRD_OK;
     crd_unit* u = p->unit;
     int32_t* position = NULL;
+    bool needs_rates = false;
     for (int i = 0; i < in_count; i++) {
         list[i] = m->links[incoming[i]].to_variable;
     }
@@ -92,20 +114,36 @@ static crd_status bind_member(crd_master* m, crdi_member* p, int32_t* list, cons
         crdi_link* k = &m->links[incoming[i]];
         k->to_position = position[k->to_variable];
         k->to_slot = p->in->offsets[k->to_position] + k->to_element;
-        if (k->order > p->slope_order) { p->slope_order = k->order; }
+        const int order = k->slope ? 1 : crdi_link_flows(m, k) ? crdi_link_order(m, k) : 0;
+        if (order > p->slope_order) { p->slope_order = order; }
     }
     note_positions(p->out, position);
     for (int i = 0; i < out_count; i++) {
         crdi_link* k = &m->links[outgoing[i]];
         k->from_position = position[k->from_variable];
         k->from_slot = p->out->offsets[k->from_position] + k->from_element;
-        p->feeds_curve = p->feeds_curve || (k->order > 0 && !k->spec->coupling);
+        const bool flows = crdi_link_flows(m, k);
+        p->feeds_flow = p->feeds_flow || flows;
+        needs_rates = needs_rates || (flows && k->spec->predict != CRD_PREDICTION_LINEAR &&
+                                      k->spec->predict != CRD_PREDICTION_QUADRATIC);
     }
     if (p->slope_order > u->info.max_input_order) { p->slope_order = u->info.max_input_order; }
     u->input_order = p->slope_order;
+    for (int i = 0; i < out_count && needs_rates; i++) {
+        crdi_link* k = &m->links[outgoing[i]];
+        k->rate_order = worth_of_rates(m, p, k, incoming, in_count);
+    }
     for (int d = 0; d < p->slope_order; d++) {
         p->slopes[d] = crdi_arena_new(&m->arena, (size_t)p->in->real_count, sizeof(double));
         if (!p->slopes[d]) { st = CRD_E_MEMORY; }
+    }
+    for (int d = 0; needs_rates && d < 2 && d < u->info.max_output_order; d++) {
+        p->rates[d] = crdi_arena_new(&m->arena, (size_t)p->out->real_count, sizeof(double));
+        if (!p->rates[d]) { st = CRD_E_MEMORY; }
+    }
+    if (m->samples_middle && p->feeds_flow && (u->info.flags & CRD_UNIT_CAN_VARY_STEP)) {
+        p->middles = crdi_arena_new(&m->arena, (size_t)p->out->real_count, sizeof(double));
+        if (!p->middles) { st = CRD_E_MEMORY; }
     }
 fail:
     crdi_free(m->ctx, position);

@@ -261,7 +261,8 @@ static crd_status connect_one(crd_master* m, const crd_connection_spec* c)
             .offset = r.offset,
             .transform = r.transform,
             .chain = chain,
-            .order = curve ? (c->coupling ? 1 : (int)c->extrapolation) : 0,
+            .real = curve && !c->coupling,
+            .slope = curve && c->coupling,
             .couple = c->coupling ? m->couple_count++ : -1, // in the order of writing
             .spec = c,
         };

@@ -302,7 +302,9 @@ static crd_status create_couple(crd_master* m, crdi_link* k, crdi_couple* c)
     CRD_TRY(make_room(m, c));
     c->tap_reports = crdi_arena_new(&m->arena, (size_t)c->tap_count, sizeof *c->tap_reports);
     if (!c->tap_reports) { return CRD_E_MEMORY; }
-    if (c->taps[0].description->options.reconstruction == CRD_RECONSTRUCT_HOLD) { k->order = 0; }
+    if (c->taps[0].description->options.reconstruction == CRD_RECONSTRUCT_HOLD) {
+        k->slope = false;
+    }
     CRD_TRY(offer_signals(m, c, target->info.variables[k->to_variable].unit));
 fail:
     return st;

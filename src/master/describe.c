@@ -1,5 +1,5 @@
 // What ran and how it went, as the two JSON documents that go into a result file.
-#include "master/master.h"
+#include "master/judge.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -186,7 +186,6 @@ static void put_coupling(crd_master* m, crdi_text* t, const crdi_link* k)
 
 static crd_status put_connections(crd_master* m, crdi_text* t)
 {
-    static const char* const orders[] = {"hold", "linear", "quadratic"};
     const int n = m->sys->connection_count;
     const crdi_link** of = crdi_new_array(m->ctx, (size_t)n, sizeof *of);
     if (!of) { return CRD_E_MEMORY; }
@@ -201,7 +200,7 @@ static crd_status put_connections(crd_master* m, crdi_text* t)
         put_end(m, t, "to", c->to_unit, c->to);
         const crd_unit* to = m->members[c->to_unit].unit;
         text_or_null(t, "unit", k ? to->info.variables[k->to_variable].unit : NULL);
-        text(t, "extrapolation", orders[k && !c->coupling ? k->order : 0]);
+        text(t, "predict", crd_prediction_name(k && k->real ? c->predict : CRD_PREDICTION_HOLD));
         number(t, "gain", k ? k->gain : 1);
         number(t, "offset", k ? k->offset : 0);
         boolean(t, "mapped", k && k->chain);
@@ -245,6 +244,32 @@ static void put_machine(const crd_master* m, crdi_text* t)
     crdi_text_add(t, "}");
 }
 
+// null: steps are not controlled
+static void put_control_settings(const crd_master* m, crdi_text* t)
+{
+    const crd_control_spec* c = &m->sys->run.control;
+    key(t, "control");
+    crdi_text_add(t, m->controlled ? "{" : "null");
+    if (!m->controlled) { return; }
+    text(t, "method", c->method == CRD_STEP_PI ? "pi" : "h211b");
+    number(t, "tolerance", c->tolerance);
+    boolean(t, "absolute", c->absolute);
+    number(t, "reject", c->reject);
+    crdi_text_add(t, "}");
+}
+
+static void put_iterate_settings(const crd_master* m, crdi_text* t)
+{
+    const crd_iterate_spec* s = &m->sys->run.iterate;
+    key(t, "iterate");
+    crdi_text_add(t, m->iterated ? "{" : "null");
+    if (!m->iterated) { return; }
+    text(t, "acceleration", crd_accel_name(s->acceleration));
+    number(t, "tolerance", s->tolerance);
+    integer(t, "sweeps", s->sweeps);
+    crdi_text_add(t, "}");
+}
+
 static void put_run(const crd_master* m, crdi_text* t)
 {
     static const char* const schemes[] = {
@@ -260,7 +285,26 @@ static void put_run(const crd_master* m, crdi_text* t)
     number(t, "tolerance", m->tolerance);
     text(t, "scheme", schemes[m->sys->run.scheme]);
     number(t, "threads", m->sys->run.threads > 0 ? (double)m->sys->run.threads : (double)NAN);
+    put_control_settings(m, t);
+    put_iterate_settings(m, t);
     crdi_text_add(t, "}");
+}
+
+static void put_bonds(const crd_master* m, crdi_text* t)
+{
+    key(t, "bonds");
+    crdi_text_add(t, "[");
+    for (int i = 0; i < m->power_count; i++) {
+        const crdi_power* p = &m->powers[i];
+        open_item(t, i);
+        text(t, "name", p->name);
+        text(t, "action", p->action_name);
+        text(t, "flow", p->flow_name);
+        text(t, "correct", crd_correction_name(p->bond.correction));
+        number(t, "mu", p->bond.mu);
+        crdi_text_add(t, "}");
+    }
+    crdi_text_add(t, "]");
 }
 
 crd_status crd_master_describe_run(crd_master* m, crdi_text* out)
@@ -285,6 +329,7 @@ crd_status crd_master_describe_run(crd_master* m, crdi_text* out)
     crdi_text_add(t, "[");
     CRD_TRY(put_connections(m, t));
     crdi_text_add(t, "]");
+    put_bonds(m, t);
     integer(t, "signals", m->signal_count);
     key(t, "rasters");
     crdi_text_add(t, "[");
@@ -369,6 +414,121 @@ static void put_coupled(crdi_text* t, const crd_coupling_report* r)
     text(t, "hint", r->hint);
 }
 
+static void put_flow(crdi_text* t, const crd_flow_report* r)
+{
+    text(t, "from", r->from);
+    text(t, "to", r->to);
+    text(t, "unit", r->unit);
+    text(t, "predict", crd_prediction_name(r->predict));
+    text(t, "used", r->used);
+    number(t, "share", r->share);
+    integer(t, "order", r->order);
+    boolean(t, "constant", r->hold_only);
+    number(t, "step", r->step);
+    number(t, "scale", r->scale);
+    number(t, "defect_rms", r->rms);
+    number(t, "defect_max", r->max);
+    number(t, "defect_max_time", r->max_time);
+    number(t, "output_defect_rms", r->output_rms);
+    number(t, "relative", r->relative);
+    number(t, "error_rms", r->error_rms);
+    number(t, "error_max", r->error_max);
+    integer(t, "jumps", r->jumps);
+    integer(t, "switches", r->switches);
+}
+
+static void put_bond(crdi_text* t, const crd_bond_report* r)
+{
+    text(t, "name", r->name);
+    text(t, "action", r->action);
+    text(t, "flow", r->flow);
+    text(t, "correct", crd_correction_name(r->correct));
+    number(t, "mu", r->mu);
+    number(t, "energy", r->energy);
+    number(t, "residual", r->residual);
+    number(t, "work", r->work);
+    number(t, "transferred", r->transferred);
+    number(t, "relative", r->relative);
+    number(t, "power_min", r->power_min);
+    number(t, "power_max", r->power_max);
+}
+
+// null: steps were not controlled
+static void put_control(crdi_text* t, const crd_control_report* r)
+{
+    key(t, "control");
+    crdi_text_add(t, r->on ? "{" : "null");
+    if (!r->on) { return; }
+    number(t, "tolerance", r->tolerance);
+    number(t, "first", r->first);
+    number(t, "shortest", r->shortest);
+    number(t, "longest", r->longest);
+    number(t, "mean", r->mean);
+    number(t, "worst", r->worst);
+    integer(t, "rejected", r->rejected);
+    integer(t, "at_floor", r->at_floor);
+    integer(t, "at_ceiling", r->at_ceiling);
+    integer(t, "events", r->events);
+    crdi_text_add(t, "}");
+}
+
+// null: steps were not iterated
+static void put_iteration(crdi_text* t, const crd_iteration_report* r)
+{
+    key(t, "iteration");
+    crdi_text_add(t, r->on ? "{" : "null");
+    if (!r->on) { return; }
+    integer(t, "steps", r->steps);
+    integer(t, "sweeps", r->sweeps);
+    integer(t, "most", r->most);
+    integer(t, "failed", r->failed);
+    number(t, "failed_time", r->failed ? r->failed_time : (double)NAN);
+    text_or_null(t, "failed_connection", r->failed_flow);
+    key(t, "residuals");
+    crdi_text_add(t, "[");
+    for (int i = 0; i < r->residual_count; i++) {
+        crdi_text_add(t, i ? ", " : "");
+        crdi_text_json_number(t, r->residuals[i]);
+    }
+    crdi_text_add(t, "]");
+    text(t, "stepped_once", r->explicit_units ? r->explicit_units : "");
+    crdi_text_add(t, "}");
+}
+
+static void put_quality(const crd_master* m, crdi_text* t, const crd_master_report* r)
+{
+    key(t, "flows");
+    crdi_text_add(t, "[");
+    for (int i = 0; i < r->flow_count; i++) {
+        open_item(t, i);
+        put_flow(t, &r->flows[i]);
+        crdi_text_add(t, "}");
+    }
+    crdi_text_add(t, "]");
+    key(t, "bonds");
+    crdi_text_add(t, "[");
+    for (int i = 0; i < r->bond_count; i++) {
+        open_item(t, i);
+        put_bond(t, &r->bonds[i]);
+        crdi_text_add(t, "}");
+    }
+    crdi_text_add(t, "]");
+    put_control(t, &r->control);
+    put_iteration(t, &r->iteration);
+    number(t, "defect_goal", crdi_defect_goal(m));
+    number(t, "energy_goal", crdi_energy_goal(m));
+    number(t, "worst_defect", r->worst_defect);
+    number(t, "worst_energy", r->worst_energy);
+    text(t, "error_note", r->error_note);
+    key(t, "advice");
+    crdi_text_add(t, "[");
+    for (int i = 0; i < r->advice_count; i++) {
+        crdi_text_add(t, i ? ", " : "");
+        crdi_text_json(t, r->advice[i]);
+    }
+    crdi_text_add(t, "]");
+}
+
 static const char* end_text(const crd_master* m)
 {
     static const char* const ends[] = {
@@ -419,32 +579,40 @@ crd_status crd_master_describe_verdict(crd_master* m, crdi_text* out)
         crdi_text_add(t, "}");
     }
     crdi_text_add(t, "]");
+    put_quality(m, t, r);
     pthread_mutex_lock(&m->ear);
     integer(t, "warnings", m->warnings);
     pthread_mutex_unlock(&m->ear);
     crdi_text_add(t, "}\n");
-    const bool complete = r->unit_count == m->member_count && !t->failed;
+    const bool complete = r->unit_count == m->member_count && m->judge && !t->failed;
     return complete ? CRD_OK : crdi_fail(m->ctx, CRD_E_MEMORY, "out of memory for the verdict");
 }
 
-// What may still grow: the numbers, each at most 24 digits, the message, the name of a unit and the
-// hints, of which a byte takes at most six.
+// What may still grow: the numbers, each at most 24 digits, names of predictors, the message, the
+// name of a unit, hints, advice and what is said about an iteration, of which a byte takes at most
+// six.
 crd_status crdi_master_reserve_verdict(crd_master* m)
 {
-    size_t longest = 0;
+    size_t longest = 0, longest_flow = 0;
     for (int i = 0; i < m->member_count; i++) {
         const size_t n = strlen(m->members[i].unit->name);
         longest = n > longest ? n : longest;
     }
     const crd_status st = crd_master_describe_verdict(m, &m->verdict);
     if (st < 0) { return st; }
-    size_t numbers = 24 * (16 + 8 * (size_t)m->member_count), hints = 0;
+    const crd_master_report* r = &m->report;
+    size_t numbers = 24 * (16 + 8 * (size_t)m->member_count), hints = CRDI_ADVICE * CRDI_SENTENCE;
+    numbers += 24 * (14 + CRD_RESIDUALS + 14 * (size_t)r->flow_count + 9 * (size_t)r->bond_count);
+    for (int i = 0; i < r->flow_count; i++) {
+        const size_t n = strlen(r->flows[i].from) + strlen(r->flows[i].to) + 4;
+        longest_flow = n > longest_flow ? n : longest_flow;
+    }
     for (int i = 0; i < m->couple_count; i++) {
         numbers += 24 * (24 + 6 * (size_t)m->couples[i].tap_count);
         hints += sizeof m->couples[i].hint;
     }
-    const size_t need =
-        m->verdict.length + numbers + 6 * (sizeof m->message + longest + hints) + 256;
+    const size_t need = m->verdict.length + numbers +
+                        6 * (sizeof m->message + longest + longest_flow + hints + CRDI_HEARD) + 512;
     char* grown = crdi_grow(m->ctx, m->verdict.data, &m->verdict.capacity, need, 1);
     if (!grown) { return CRD_E_MEMORY; }
     m->verdict.data = grown;

@@ -8,7 +8,9 @@
 // Times of events come from the count, as those of rows; before the first step it is the start.
 static double time_now(const crd_master* m)
 {
-    return crdi_master_time_of(m, __atomic_load_n(&m->n, __ATOMIC_RELAXED));
+    double t = 0;
+    __atomic_load(&m->time, &t, __ATOMIC_RELAXED);
+    return m->controlled ? t : crdi_master_time_of(m, __atomic_load_n(&m->n, __ATOMIC_RELAXED));
 }
 
 void crdi_master_event(crd_master* m, crd_event_kind kind, const char* text)
@@ -36,8 +38,9 @@ void crdi_master_hear(void* user, crd_level level, const char* text)
 void crdi_master_start_hearing(crd_master* m)
 {
     char text[128];
-    snprintf(text, sizeof text, "start: %d unit%s, step %.10g s", m->member_count,
-             m->member_count == 1 ? "" : "s", m->tick);
+    snprintf(text, sizeof text, "start: %d unit%s, %sstep %.10g s", m->member_count,
+             m->member_count == 1 ? "" : "s", m->controlled ? "first " : "",
+             m->controlled ? m->step.h : m->tick);
     crdi_master_event(m, CRD_EVENT_START, text);
     pthread_mutex_lock(&m->ear);
     for (int i = 0; i < m->early_count; i++) {

@@ -41,6 +41,8 @@ crd_status crd_master_create(crd_context* ctx, const crd_system* sys, const crd_
     m->opt = opt ? *opt : crd_master_defaults();
     m->running = m->end_member = -1;
     m->threads = 1;
+    m->controlled = sys->run.control.on;
+    m->iterated = sys->run.iterate.on;
     crdi_arena_init(&m->arena, ctx);
     crdi_text_init(&m->verdict, ctx);
     crdi_map_init(&m->hashes, ctx);
@@ -54,9 +56,14 @@ crd_status crd_master_create(crd_context* ctx, const crd_system* sys, const crd_
     CRD_TRY(crdi_master_connect(m));
     CRD_TRY(crdi_master_plan_grid(m));
     CRD_TRY(crdi_master_plan_couples(m));
+    CRD_TRY(crdi_master_resolve_bonds(m));
     CRD_TRY(crdi_master_bind(m));
     CRD_TRY(crdi_master_plan_phases(m));
     CRD_TRY(crdi_master_plan_lists(m));
+    CRD_TRY(crdi_master_plan_refresh(m));
+    CRD_TRY(crdi_master_bind_bonds(m));
+    CRD_TRY(crdi_master_plan_iteration(m));
+    CRD_TRY(crdi_master_plan_keep(m));
     CRD_TRY(crdi_master_select_signals(m));
     *out = m;
     return CRD_OK;
@@ -107,6 +114,9 @@ void crd_master_destroy(crd_master* m)
     crd_recorder_destroy(m->recorder);
     crdi_master_close_spare(m);
     crdi_pool_destroy(m->pool);
+    crdi_master_free_estimate(m);
+    crdi_master_free_iteration(m);
+    crdi_master_free_kept(m);
     if (m->opt.guard_crashes && m->initialized) {
         destroy_members_guarded(m);
     } else {
@@ -147,7 +157,8 @@ static crd_status enter_all(crd_master* m)
                               .has_stop = true,
                               .stop = m->stop,
                               .has_tolerance = !isnan(m->tolerance),
-                              .tolerance = isnan(m->tolerance) ? 0 : m->tolerance};
+                              .tolerance = isnan(m->tolerance) ? 0 : m->tolerance,
+                              .may_roll_back = m->rolls_back};
     for (int i = 0; i < m->member_count; i++) {
         crdi_member* p = &m->members[i];
         m->running = i;
@@ -197,7 +208,12 @@ static crd_status initialize(crd_master* m)
     CRD_TRY(enter_all(m));
     CRD_TRY(crdi_master_solve_start(m));
     CRD_TRY(exit_all(m));
-    CRD_TRY(crdi_master_seed_curves(m));
+    CRD_TRY(crdi_master_seed_flows(m));
+    CRD_TRY(crdi_master_refresh_start(m));
+    crdi_master_start_watches(m);
+    crdi_master_start_bonds(m);
+    CRD_TRY(crdi_master_start_control(m));
+    CRD_TRY(crdi_master_start_estimate(m));
     CRD_TRY(crdi_master_plan_lanes(m));
     CRD_TRY(crdi_master_open_results(m));
     CRD_TRY(start_threads(m));
@@ -418,12 +434,13 @@ static void report_unit(const crd_master* m, const crdi_member* p, crd_unit_repo
 {
     // Extrapolate from the measured steps to all, without what the clock itself took.
     const int64_t steps = m->n / p->ticks, clock = p->measured * m->ns_clock;
+    const double mean = steps ? (crd_master_time(m) - m->start) / (double)steps : 0;
     const double all = p->measured ? 1e-9 * (double)steps / (double)p->measured : 0;
     *r = (crd_unit_report){
         .name = p->unit->name,
         .kind = p->unit->info.kind,
         .steps = steps,
-        .step_size = p->step,
+        .step_size = m->controlled && !(p->step > 0) ? mean : p->step,
         .time_step = all * fmax(0, (double)(p->ns_step - clock)),
         .time_get = all * fmax(0, (double)(p->ns_get - clock)),
         .time_set = all * fmax(0, (double)(p->ns_set - clock)),
@@ -443,12 +460,13 @@ const crd_master_report* crd_master_get_report(crd_master* m)
         report_unit(m, &m->members[i], &m->unit_reports[i]);
     }
     crdi_master_report_couples(m);
+    const bool stepped = m->n > 0;
     *r = (crd_master_report){
         .end = m->end,
         .end_unit = m->end_member >= 0 ? m->members[m->end_member].unit->name : "",
         .start = m->start,
         .stop = m->stop,
-        .step = m->tick,
+        .step = m->controlled && stepped ? (m->time - m->start) / (double)m->n : m->tick,
         .time = crd_master_time(m),
         .steps = m->n,
         .threads = m->threads,
@@ -462,6 +480,12 @@ const crd_master_report* crd_master_get_report(crd_master* m)
         .coupling_count = m->couple_count,
         .rows = m->recorder ? crd_recorder_rows(m->recorder) : 0,
         .results = m->sys->results.path ? m->sys->results.path : "",
+        .control = m->control,
+        .worst_defect = NAN,
+        .worst_energy = NAN,
+        .error_note = "",
     };
+    r->control.mean = r->step;
+    crdi_master_report_quality(m);
     return r;
 }

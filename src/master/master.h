@@ -13,20 +13,57 @@ typedef struct crdi_pool crdi_pool;
 enum { CRDI_EARLY = 24 };  // warnings that are kept until there is a record
 enum { CRDI_HEARD = 320 }; // bytes of a text for the record, which cuts it at a whole character
 
-/// A polynomial through the last samples of a source, order 0 to 2, Newton form.
-typedef struct crdi_curve {
-    const double* from; // in the source's outputs
-    double* to;         // in the target's inputs
-    double* slope[2];   // in the target's derivatives, NULL: it takes values only
+/// A real, continuous connection as a polynomial on the step (cardan/quality.h). Everything is in
+/// the input's unit. Plain hold without step control or iteration does not need one: crdi_watch.
+typedef struct crdi_flow {
+    const crd_connection_spec* spec;
+    const char *from_name, *to_name; // "second.v2", "first.v2"
+    const double* from;              // in the source's outputs
+    const double* rates[2];          // derivatives there, NULL: the source does not give them
+    const double* middle;            // output at mid-step, NULL: nobody samples it
+    double* to;                      // in the target's inputs
+    double* slope[2];                // in the target's derivatives, NULL: it takes values only
     double gain, offset;
-    int order;
-    int source;        // member whose clock stamps the samples
-    int64_t stamp;     // run: of the newest sample, ticks
-    int count;         // run: samples so far, at most order + 1
-    double t[3], y[3]; // run: newest first
-} crdi_curve;
+    int source, target; // members
+    int32_t from_variable, from_element, to_variable, to_element;
+    crd_prediction predict;
+    bool textbook; // hold, linear or quadratic, at their word
+    crd_select_options select_options;
+    double scale_given; // 0: the largest magnitude so far
+    double tolerance;   // of an iteration, 0: run's times scale
 
-/// A value of a coupling that can be recorded.
+    crd_history past;   // run: samples at communication points
+    double time;        // run: of the newest of them
+    int64_t stamp;      // run: its tick, -1: none
+    crd_sample end;     // run: at the end of the step under way, before it is accepted
+    crd_poly u;         // run: what the input is told, s = 0 at `origin`
+    double origin;      // run
+    double begin;       // run: of the target's step
+    bool guessed;       // its end is an unknown of the iteration
+    crd_sample guess;   // run: that end
+    double correction;  // run: of a power bond, added to the value
+    crd_select select;  // run: predict: auto
+    crd_predictor used; // run: of the newest prediction
+    int64_t uses[CRD_PREDICT_COUNT];
+    double size;                       // run: largest magnitude so far
+    double rms, output_rms, max;       // run: of the step under way; output NaN: not measured
+    double bias;                       // run: mean of u - y over it
+    crd_defect_sum connection, output; // run: of all steps
+} crdi_flow;
+
+/// A connection that holds, looked at in passing: y is taken as a line between two samples.
+typedef struct crdi_watch {
+    const double* from; // in the source's outputs
+    const double* to;   // in the target's inputs: what was told
+    double gain, offset;
+    double last;          // run: sample before, in the input's unit
+    double bias;          // run: mean of u - y over the last step
+    double integral, max; // run: of the square of the defect; of its magnitude
+    double size;          // run: largest magnitude
+    double max_time;      // run
+} crdi_watch;
+
+/// A value of a coupling or of a power bond that can be recorded.
 typedef struct crdi_coupled {
     const char* name; // "shaft.M.coupling.error"
     const void* from; // double or int64_t
@@ -36,6 +73,37 @@ typedef struct crdi_coupled {
     const crd_label* labels; // (label_count)
     int label_count;
 } crdi_coupled;
+
+/// One component of a power bond: f and v of one direction.
+typedef struct crdi_axis {
+    const crd_connection_spec *action, *flow; // connections of f to v's unit, and of v to f's unit
+    int action_element, flow_element;         // of their inputs
+    const double *f, *v;                      // in the outputs of their units
+    double gain, offset;                      // to SI, f as it arrives: gain * *f + offset
+    double v_gain, v_offset;                  // to SI, v as its unit gives it
+    double back_gain;                         // v as it arrives / v as its unit gives it
+    double in_unit, back_in_unit;             // 1 in SI, in the unit of f's and of v's input
+    crdi_flow* corrected;                     // gets the correction, NULL: none does
+} crdi_axis;
+
+/// A power bond in the run.
+typedef struct crdi_power {
+    const crd_bond_spec* spec; // of the first axis
+    const char *name, *action_name, *flow_name;
+    int action_member, flow_member; // that give f and v
+    bool feeds;                     // one of the outputs has feedthrough from the other unit ...
+    bool swapped;                   // ... and that is v
+    bool corrects_flow; // v is corrected, on its way to the unit that gives f, and is the action
+    crdi_axis* axes;
+    crd_bond_axis* parts; // run: like axes
+    int axis_count;
+    crd_bond bond;
+    crd_bond_state state;  // run
+    int64_t every;         // ticks between two balances
+    double time;           // run: of the last one
+    crdi_coupled* signals; // for the record
+    int signal_count;
+} crdi_power;
 
 /// A coupling element at an input: the one in use, or a shadow that is only scored.
 typedef struct crdi_tap {
@@ -143,7 +211,7 @@ typedef struct crdi_feed {
     int member;
     int copy_first, copy_count;
     int scaled_first, scaled_count;
-    int curve_first, curve_count;
+    int flow_first, flow_count;
     int conversion_first, conversion_count;
 } crdi_feed;
 
@@ -165,13 +233,21 @@ typedef struct crdi_member {
     crd_values inputs, outputs, extras;
     double* slopes[2]; // derivatives of the real inputs, NULL if none is used
     int slope_order;
-    int64_t ticks; // length of its step in ticks
-    double step;   // s
+    double* rates[2]; // run: derivatives of the real outputs, NULL: not needed or not given
+    double* middles;  // run: real outputs at mid-step, NULL: not needed
+    int* flows;       // into it: (flow_count), indices
+    int flow_count;
+    bool shown;     // its outputs are those of the predicted inputs themselves
+    int parts;      // run: steps of the unit in one step of the run
+    void* state;    // run: saved at the beginning of the step, NULL: never
+    int64_t events; // run: those of the unit that are known
+    int64_t ticks;  // length of its step in ticks
+    double step;    // s
     bool pinned;
     int raster; // of its signals
 
-    bool feeds_curve;  // its outputs need a stamp
-    int64_t stamp;     // run: tick that its outputs belong to, if feeds_curve
+    bool feeds_flow;   // its outputs need a stamp
+    int64_t stamp;     // run: tick that its outputs belong to, if feeds_flow
     crd_status status; // run: of its last step, looked at after the batch
     int crash_signal;  // run: 0 unless status is CRD_E_CRASH
     int64_t measured;
@@ -190,10 +266,13 @@ typedef struct crdi_link {
     double gain, offset;
     bool transform;
     const crdi_chain* chain; // instead of gain and offset, NULL: none
-    int order;
-    bool early; // by the schedule
+    bool real;               // continuous real numbers at both ends, without a coupling
+    bool corrected;          // by a power bond
+    bool slope;              // of a coupling: hand its slope to the unit
+    int rate_order;          // derivatives of the source that are worth something
+    bool early;              // by the schedule
     int phase;
-    int couple; // index of its coupling, -1: none; with one, order 1 asks for its slope
+    int couple; // index of its coupling, -1: none
     const crd_connection_spec* spec;
 } crdi_link;
 
@@ -237,8 +316,17 @@ struct crd_master {
     size_t link_capacity;
     crdi_copy* copies;
     crdi_scaled* scaled;
-    crdi_curve* curves;
-    int curve_count;
+    crdi_flow* flows;
+    int flow_count;
+    crdi_watch* watches;
+    const crdi_link** watched; // like watches
+    int watch_count;
+    crdi_power* powers;
+    int power_count;
+    bool controlled, iterated, rolls_back; // what the run does
+    bool samples_middle;
+    struct crdi_iteration* iteration; // iterate.c, NULL: none
+    struct crdi_estimate* estimate;   // estimate.c, NULL: none
     crdi_conversion* conversions;
     crdi_couple* couples;
     int couple_count;
@@ -266,7 +354,18 @@ struct crd_master {
     int64_t tick_count;
     int64_t row_every; // ticks between rows
 
-    int64_t n;                           // run: ticks done; foreign threads read it
+    int64_t n;                     // run: ticks done; foreign threads read it
+    double time;                   // run: of a controlled run; foreign threads read it
+    double h;                      // run: length of the tick under way
+    crd_step_options step_options; // of a controlled run
+    crd_step step;                 // run
+    double quantum;                // s; controlled steps are multiples of it, 0: any
+    double* kept;                  // (output_count) run: outputs before the step
+    crd_control_report control;    // run
+    double worst;                  // run: defect of the step under way
+    int* refreshed;                // members whose outputs are evaluated again, in order
+    int refresh_count;
+    double next_row;                     // run: of a controlled run
     crd_end end;                         // run
     int end_member;                      // run: -1
     bool wish;                           // run: some unit wants the end; atomic
@@ -288,6 +387,9 @@ struct crd_master {
     int loop_count;
     crd_unit_report* unit_reports;
     crd_coupling_report* coupling_reports;
+    crd_flow_report* flow_reports;
+    crd_bond_report* bond_reports;
+    struct crdi_judge* judge; // judge.c
     crd_master_report report;
 
     crd_context* log;    // over ctx: lines pass crdi_master_hear; units' contexts come from it
@@ -376,7 +478,79 @@ void crdi_master_close_spare(crd_master* m);
 crd_status crdi_master_hash(crd_master* m, const char* path, const char** out);
 // loops.c: values consistent at the start
 crd_status crdi_master_solve_start(crd_master* m);
-crd_status crdi_master_seed_curves(crd_master* m); // before the first step
+crd_status crdi_master_seed_flows(crd_master* m); // before the first step
+// flow.c: connections as polynomials
+bool crdi_link_flows(const crd_master* m, const crdi_link* k); ///< it becomes a flow
+int crdi_link_order(const crd_master* m, const crdi_link* k);  ///< derivatives it has use for
+bool crdi_flow_predicts(const crdi_flow* f);                   ///< not hold, linear or quadratic
+/// Into or out of a unit with feedthrough that is not refreshed: `auto` becomes careful.
+void crdi_flow_is_stale(crdi_flow* f);
+crd_status crdi_flow_bind(crd_master* m, const crdi_link* k, const double* from, double* to,
+                          crdi_flow* f);
+crd_status crdi_master_index_flows(crd_master* m);
+void crdi_flow_start(const crd_master* m, crdi_flow* f, const crd_sample* first);
+void crdi_master_start_watches(crd_master* m);
+/// What the source gives now, in the input's unit.
+crd_sample crdi_flow_sample(const crdi_flow* f);
+/// The input over the target's step from t to t + h: prediction, value and derivatives.
+void crdi_flow_begin(crd_master* m, crdi_flow* f, double t, double h);
+/// The input at s behind f->origin, for a part of a step of length h.
+void crdi_flow_at(crdi_flow* f, double s, double h);
+/// What the sources give at the end of the step under way.
+void crdi_master_sample(crd_master* m);
+/// Defects of that step, which ends at t; the largest of them, against the signals' scales unless
+/// the control is absolute.
+double crdi_master_judge(crd_master* m, double t);
+/// The step counts: samples, sums, selection. Watches, too.
+void crdi_master_accept(crd_master* m, double t);
+double crdi_flow_scale(const crdi_flow* f);
+// refresh.c: outputs with feedthrough, evaluated again with fresh inputs
+crd_status crdi_master_plan_refresh(crd_master* m);
+crd_status crdi_master_refresh_start(crd_master* m);
+crd_status crdi_master_refresh(crd_master* m, double t); ///< at the end of a step
+// control.c: the variable step
+crd_status crdi_master_plan_control(crd_master* m); // before the units' values have their places
+crd_status crdi_master_start_control(crd_master* m);
+/// Where the step under way ends: the stop time, a row's, an event's to the last bit.
+double crdi_control_end(const crd_master* m);
+double crdi_control_step(crd_master* m); ///< the length of the step that begins
+/// Whether the step under way, with this defect, has to be taken back; m->h is then shorter.
+bool crdi_control_rejects(crd_master* m, double eps);
+crd_status crdi_control_next(crd_master* m); ///< after an accepted step
+// keep.c: steps that are taken back
+crd_status crdi_master_plan_keep(crd_master* m);
+/// States and outputs of all members that can, kept and brought back.
+crd_status crdi_master_keep(crd_master* m);
+crd_status crdi_master_bring_back(crd_master* m);
+void crdi_master_free_kept(crd_master* m);
+// iterate.c: steps that are repeated until they fit
+crd_status crdi_master_plan_iteration(crd_master* m);
+crd_status crdi_master_iterate(crd_master* m); ///< one step, sweep after sweep
+/// A unit that has made its step, in a later sweep; and whether this is one.
+bool crdi_iteration_skips(const crd_master* m, const crdi_member* p);
+bool crdi_iteration_guesses(const crd_master* m);
+const crd_iteration_report* crdi_iteration_get_report(const crd_master* m);
+void crdi_master_free_iteration(crd_master* m);
+// bonds.c: power bonds
+crd_status crdi_master_resolve_bonds(crd_master* m);    // marks links; once the grid is there
+crd_status crdi_master_bind_bonds(crd_master* m);       // once it is known what is refreshed
+void crdi_master_start_bonds(crd_master* m);            // at the start of the run
+void crdi_master_balance(crd_master* m, double h_next); // at each communication point
+// estimate.c: what defects do to the outputs, linearised
+crd_status crdi_master_start_estimate(crd_master* m);
+void crdi_master_estimate(crd_master* m, double h); // after each accepted step
+void crdi_master_free_estimate(crd_master* m);
+/// RMS and maximum of the estimated error of an output so far, NaN: not known.
+void crdi_master_estimated(const crd_master* m, int member, int slot, double* rms, double* max);
+/// Why there are no estimates, a sentence; "" if there are.
+const char* crdi_master_estimate_note(const crd_master* m);
+// judge.c: the verdict
+void crdi_master_report_quality(crd_master* m);
+// defects.c: defects as signals of the record
+/// Somebody asks for the defect of this input.
+bool crdi_link_records_defect(const crd_master* m, const crdi_link* k);
+/// As a signal, NULL if nobody asks for it.
+crd_status crdi_flow_offer(crd_master* m, const crdi_flow* f, const crdi_coupled** out);
 // transfer.c
 crd_status crdi_master_transfer(crd_master* m, const crdi_feed* f, double t);
 void crdi_convert(const crdi_conversion* c);
@@ -386,14 +560,21 @@ void crdi_master_tune(crd_master* m);
 // step.c
 /// Stop time, the stop flag, or a unit's wish.
 void crdi_master_look_for_end(crd_master* m);
+/// All phases once.
+crd_status crdi_master_sweep(crd_master* m);
+/// Inputs with their derivatives into the unit; derivatives of the outputs out of it.
+crd_status crdi_member_set(crdi_member* p);
+crd_status crdi_member_get_rates(crdi_member* p);
 /// One member over its step that ends with the tick under way; its status says how it went.
 void crdi_member_run(crd_master* m, crdi_member* p);
+bool crdi_member_is_due(const crd_master* m, int member); ///< its step ends with this tick
 /// Words the failure of a member, marks the end of the run, hands `st` back.
 crd_status crdi_member_failed(crd_master* m, int member, crd_status st);
 crd_status crdi_member_crashed(crd_master* m, int member, int signal_number);
 
 static inline double crdi_master_time_of(const crd_master* m, int64_t n)
 {
+    if (m->controlled) { return m->time + (double)(n - m->n) * m->h; } // n: now, or the next
     // From the count: a sum would drift. The last tick may be shorter.
     return n >= m->tick_count ? m->stop : m->start + (double)n * m->tick;
 }

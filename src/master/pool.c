@@ -43,7 +43,7 @@ static void take(crdi_pool* p, volatile int* running)
         const int i = atomic_fetch_add_explicit(&p->next, 1, memory_order_relaxed);
         if (i >= p->size) { break; }
         const int member = m->batch[p->first + i];
-        if (m->multirate && (m->n + 1) % m->members[member].ticks != 0) { continue; }
+        if (!crdi_member_is_due(m, member)) { continue; }
         *running = member;
         crdi_member_run(m, &m->members[member]);
         *running = -1;

@@ -79,28 +79,42 @@ static crd_status select_variable(crd_master* m, int member, int32_t variable, s
     return CRD_OK;
 }
 
-// What couplings at the inputs of a member offer.
-static crd_status select_coupled(crd_master* m, int member, size_t* capacity, bool* used)
+static crd_status select_offered(crd_master* m, int member, const crdi_coupled* x, int count,
+                                 size_t* capacity, bool* used)
 {
-    for (int i = 0; i < m->couple_count; i++) {
-        const crdi_couple* c = &m->couples[i];
-        for (int k = 0; c->target == member && k < c->signal_count; k++) {
-            const crdi_coupled* x = &c->signals[k];
-            if (m->sys->results.pattern_count && !matches(m, x->name, used)) { continue; }
-            const crd_status st = add_signal(
-                m, capacity, (crdi_signal){.name = x->name, .member = member, .coupled = x});
-            if (st < 0) { return st; }
-        }
+    for (int i = 0; i < count; i++, x++) {
+        if (m->sys->results.pattern_count && !matches(m, x->name, used)) { continue; }
+        const crd_status st =
+            add_signal(m, capacity, (crdi_signal){.name = x->name, .member = member, .coupled = x});
+        if (st < 0) { return st; }
     }
     return CRD_OK;
 }
 
-// All names of all variables and of what couplings offer, for a suggestion.
+// What couplings at the inputs of a member and power bonds with its flow offer.
+static crd_status select_coupled(crd_master* m, int member, size_t* capacity, bool* used)
+{
+    crd_status st = CRD_OK;
+    for (int i = 0; i < m->couple_count; i++) {
+        const crdi_couple* c = &m->couples[i];
+        if (c->target != member) { continue; }
+        CRD_TRY(select_offered(m, member, c->signals, c->signal_count, capacity, used));
+    }
+    for (int i = 0; i < m->power_count; i++) {
+        const crdi_power* p = &m->powers[i];
+        if (p->flow_member != member) { continue; }
+        CRD_TRY(select_offered(m, member, p->signals, p->signal_count, capacity, used));
+    }
+fail:
+    return st;
+}
+
+// All names of all variables and of what couplings and bonds offer, for a suggestion.
 typedef struct {
     crd_master* m;
     int member;
     int32_t variable;
-    int couple, signal;
+    int couple, power, signal;
 } names;
 
 static const char* next_name(void* user)
@@ -117,6 +131,10 @@ static const char* next_name(void* user)
     for (; n->couple < n->m->couple_count; n->couple++, n->signal = 0) {
         const crdi_couple* c = &n->m->couples[n->couple];
         if (n->signal < c->signal_count) { return c->signals[n->signal++].name; }
+    }
+    for (; n->power < n->m->power_count; n->power++, n->signal = 0) {
+        const crdi_power* p = &n->m->powers[n->power];
+        if (n->signal < p->signal_count) { return p->signals[n->signal++].name; }
     }
     return NULL;
 }
@@ -601,11 +619,25 @@ static crd_status record_raster(crd_master* m, int index)
     return nan < 0 ? CRD_OK : fail_nan(m, nan);
 }
 
+// Without a grid steps end at the rows' times, or where units do not allow that, the first step
+// that reaches one makes the row.
+static bool is_due(crd_master* m, const crdi_raster* r)
+{
+    if (!m->controlled) { return m->n % r->ticks == 0 || (r->at_end && m->n == m->tick_count); }
+    const double interval = m->sys->results.interval;
+    const double slack = 1e-9 * interval;
+    if (m->time < m->next_row - slack && m->time < m->stop) { return false; }
+    if (interval > 0) {
+        m->next_row = m->start + interval * (floor((m->time + slack - m->start) / interval) + 1);
+    }
+    return true;
+}
+
 crd_status crdi_master_record(crd_master* m)
 {
     for (int i = 0; i < m->raster_count; i++) {
         const crdi_raster* r = &m->rasters[i];
-        if (m->n % r->ticks != 0 && !(r->at_end && m->n == m->tick_count)) { continue; }
+        if (!is_due(m, r)) { continue; }
         const crd_status st = record_raster(m, i);
         if (st < 0) { return st; }
     }

@@ -172,11 +172,24 @@ static void choose_rows(crd_master* m)
     }
 }
 
+// A controlled run has no grid: every unit advances in every tick, however long it is.
+static crd_status plan_free(crd_master* m)
+{
+    for (int i = 0; i < m->member_count; i++) {
+        m->members[i].ticks = 1;
+    }
+    m->longest_ticks = m->row_every = 1;
+    m->tick_count = INT64_MAX;
+    m->last_tick = m->tick;
+    return crdi_master_plan_control(m);
+}
+
 crd_status crdi_master_plan_grid(crd_master* m)
 {
     crd_status st = CRD_OK;
     choose_times(m);
     CRD_TRY(check_times(m));
+    if (m->controlled) { return plan_free(m); }
     CRD_TRY(choose_tick(m));
     CRD_TRY(member_ticks(m));
     CRD_TRY(count_ticks(m));
@@ -447,7 +460,7 @@ static int by_feed(const void* a, const void* b)
     return x->to_element < y->to_element ? -1 : x->to_element > y->to_element;
 }
 
-static void append_link(crd_master* m, const crdi_link* k, crdi_feed* f)
+static crd_status append_link(crd_master* m, const crdi_link* k, crdi_feed* f)
 {
     crdi_member *a = &m->members[k->from_member], *b = &m->members[k->to_member];
     const int from_type = a->unit->info.variables[k->from_variable].type;
@@ -456,7 +469,7 @@ static void append_link(crd_master* m, const crdi_link* k, crdi_feed* f)
     void* to = crdi_slot(&b->inputs, crd_type_kind(to_type), k->to_slot);
     if (k->spec->coupling) {
         crdi_couple_bind(m, k, from, to,
-                         k->order && b->slope_order ? &b->slopes[0][k->to_slot] : NULL);
+                         k->slope && b->slope_order ? &b->slopes[0][k->to_slot] : NULL);
     } else if (crd_type_kind(from_type) != CRD_REAL || crd_type_kind(to_type) != CRD_REAL) {
         m->conversions[f->conversion_first + f->conversion_count++] = (crdi_conversion){
             .from = from,
@@ -468,25 +481,23 @@ static void append_link(crd_master* m, const crdi_link* k, crdi_feed* f)
             .transform = k->transform,
             .chain = k->chain,
         };
-    } else if (k->order > 0) {
-        crdi_curve c = {.from = from,
-                        .to = to,
-                        .gain = k->gain,
-                        .offset = k->offset,
-                        .order = k->order,
-                        .source = k->from_member,
-                        .stamp = -1};
-        for (int d = 0; d < b->slope_order && d < k->order; d++) {
-            c.slope[d] = &b->slopes[d][k->to_slot];
-        }
-        m->curves[f->curve_first + f->curve_count++] = c;
-        m->curve_count++;
+    } else if (crdi_link_flows(m, k)) {
+        m->flow_count++;
+        return crdi_flow_bind(m, k, from, to, &m->flows[f->flow_first + f->flow_count++]);
     } else if (k->transform) {
         m->scaled[f->scaled_first + f->scaled_count++] =
             (crdi_scaled){from, to, k->gain, k->offset};
     } else {
         m->copies[f->copy_first + f->copy_count++] = (crdi_copy){from, to};
     }
+    if (k->real && !crdi_link_flows(m, k) && (m->sys->run.monitor & CRD_MONITOR_DEFECT)) {
+        m->watches[m->watch_count] = (crdi_watch){.from = from,
+                                                  .to = to,
+                                                  .gain = k->transform ? k->gain : 1,
+                                                  .offset = k->transform ? k->offset : 0};
+        m->watched[m->watch_count++] = k;
+    }
+    return CRD_OK;
 }
 
 static void open_feed(crd_master* m, const crdi_link* k, const crdi_feed* last, crdi_feed* f)
@@ -495,7 +506,7 @@ static void open_feed(crd_master* m, const crdi_link* k, const crdi_feed* last, 
     if (last) {
         f->copy_first = last->copy_first + last->copy_count;
         f->scaled_first = last->scaled_first + last->scaled_count;
-        f->curve_first = last->curve_first + last->curve_count;
+        f->flow_first = last->flow_first + last->flow_count;
         f->conversion_first = last->conversion_first + last->conversion_count;
     }
     const int index = (int)(f - m->feeds);
@@ -515,7 +526,7 @@ static crdi_feed merge_feeds(const crd_master* m, int first, int count)
         const crdi_feed* f = &m->feeds[first + i];
         all.copy_count += f->copy_count;
         all.scaled_count += f->scaled_count;
-        all.curve_count += f->curve_count;
+        all.flow_count += f->flow_count;
         all.conversion_count += f->conversion_count;
     }
     return all;
@@ -526,10 +537,13 @@ crd_status crdi_master_plan_lists(crd_master* m)
     const size_t n = (size_t)m->link_count;
     m->copies = crdi_arena_new(&m->arena, n, sizeof *m->copies);
     m->scaled = crdi_arena_new(&m->arena, n, sizeof *m->scaled);
-    m->curves = crdi_arena_new(&m->arena, n, sizeof *m->curves);
+    m->flows = crdi_arena_new(&m->arena, n, sizeof *m->flows);
+    m->watches = crdi_arena_new(&m->arena, n, sizeof *m->watches);
+    m->watched = crdi_arena_new(&m->arena, n, sizeof *m->watched);
     m->conversions = crdi_arena_new(&m->arena, n, sizeof *m->conversions);
     m->feeds = crdi_arena_new(&m->arena, n, sizeof *m->feeds);
-    if (!m->copies || !m->scaled || !m->curves || !m->conversions || !m->feeds) {
+    if (!m->copies || !m->scaled || !m->flows || !m->watches || !m->watched || !m->conversions ||
+        !m->feeds) {
         return CRD_E_MEMORY;
     }
     if (n) { qsort(m->links, n, sizeof *m->links, by_feed); }
@@ -543,14 +557,15 @@ crd_status crdi_master_plan_lists(crd_master* m)
             open_feed(m, k, f, next);
             f = next;
         }
-        append_link(m, k, f);
+        const crd_status st = append_link(m, k, f);
+        if (st < 0) { return st; }
     }
     for (int i = 0; i < m->phase_count; i++) {
         crdi_phase* p = &m->phases[i];
         p->early = merge_feeds(m, p->early_first, p->early_count);
         p->late = merge_feeds(m, p->late_first, p->late_count);
     }
-    return CRD_OK;
+    return crdi_master_index_flows(m);
 }
 
 // How many lanes of a phase, from each on, share their function.
@@ -579,7 +594,7 @@ crd_status crdi_master_plan_lanes(crd_master* m)
     for (int i = 0; i < m->member_count; i++) {
         crdi_member* p = &m->members[m->batch[i]];
         const crd_unit_ops* ops = p->unit->ops;
-        if (!p->slope_order && !p->feeds_curve && ops->join) {
+        if (!p->slope_order && !p->feeds_flow && ops->join) {
             m->advance[i] = ops->join(p->unit, m->batch[i], p->in, &p->inputs, p->out, &p->outputs,
                                       &m->lanes[i]);
         }

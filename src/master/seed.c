@@ -1,5 +1,5 @@
-// The past of an extrapolated connection is not known at the start. Where the source gives
-// derivatives, samples on its Taylor polynomial before the start stand in for it.
+// The first samples of flows. There is no past at the start: where the source gives derivatives,
+// they replace it.
 //
 // A unit works its derivatives out as if its inputs rested. An output that depends on inputs
 // without delay moves with them, too:
@@ -113,7 +113,7 @@ static crd_status gather(seeds* s)
         const crdi_member* p = &m->members[i];
         if (s->first[i + 1] == s->first[i] || p->unit->info.max_output_order < 1) { continue; }
         CRD_TRY(get_derivatives(m, i, 1, s->own + s->first[i]));
-        if (p->feeds_curve && p->unit->info.max_output_order > 1) {
+        if (p->feeds_flow && p->unit->info.max_output_order > 1) {
             CRD_TRY(get_derivatives(m, i, 2, s->bend + s->first[i]));
         }
         for (int k = s->first[i]; k < s->first[i + 1]; k++) {
@@ -167,30 +167,40 @@ static void substitute(seeds* s)
     spread_unknown(s);
 }
 
-static void seed(const seeds* s, crdi_curve* c)
+// Linear and quadratic go through samples: those that the Taylor polynomial had before the start.
+static void make_past(crdi_flow* f, const crd_sample* first, double h)
 {
-    const crdi_member* p = &s->m->members[c->source];
-    const int k = s->first[c->source] + (int)(c->from - p->outputs.real);
-    if (!s->known[k] || !isfinite(s->rate[k])) { return; }
-    c->count = c->order > 1 && p->unit->info.max_output_order > 1 ? 2 : 1;
-    const double bend = c->count > 1 ? s->bend[k] : 0;
-    for (int i = 0; i < c->count; i++) { // newest first
-        const double x = -p->step * (i + 1);
-        c->t[i] = s->m->start + x;
-        c->y[i] = c->gain * (*c->from + x * (s->rate[k] + x / 2 * bend)) + c->offset;
+    const crd_poly y = crd_poly_taylor(first, 2);
+    f->past = (crd_history){0};
+    for (int i = f->predict == CRD_PREDICTION_QUADRATIC ? first->order : 1; i >= 0; i--) {
+        crd_history_push(&f->past, h, &(crd_sample){.y = {crd_poly_eval(&y, -i * h)}});
     }
 }
 
-crd_status crdi_master_seed_curves(crd_master* m)
+static void seed(const seeds* s, crdi_flow* f)
 {
-    if (!m->curve_count) { return CRD_OK; }
+    const crdi_member* p = &s->m->members[f->source];
+    const int k = s->first[f->source] + (int)(f->from - p->outputs.real);
+    crd_sample first = {.y = {f->gain * *f->from + f->offset}};
+    if (s->known[k] && isfinite(s->rate[k])) {
+        first.order = p->unit->info.max_output_order > 1 && isfinite(s->bend[k]) ? 2 : 1;
+        first.y[1] = f->gain * s->rate[k];
+        first.y[2] = first.order > 1 ? f->gain * s->bend[k] : 0;
+    }
+    crdi_flow_start(s->m, f, &first);
+    if (f->textbook && first.order > 0) { make_past(f, &first, p->step); }
+}
+
+crd_status crdi_master_seed_flows(crd_master* m)
+{
+    if (!m->flow_count) { return CRD_OK; }
     crd_status st = CRD_OK;
     seeds s = {.m = m};
     CRD_TRY(allocate(&s));
     CRD_TRY(gather(&s));
     substitute(&s);
-    for (int i = 0; i < m->curve_count; i++) {
-        seed(&s, &m->curves[i]);
+    for (int i = 0; i < m->flow_count; i++) {
+        seed(&s, &m->flows[i]);
     }
 fail:
     crdi_free(m->ctx, s.first);

@@ -48,27 +48,56 @@ crd_status crdi_member_crashed(crd_master* m, int member, int signal_number)
     return st;
 }
 
+crd_status crdi_member_get_rates(crdi_member* p)
+{
+    crd_status st = CRD_OK;
+    for (int d = 0; st >= 0 && d < 2 && p->rates[d]; d++) {
+        st = p->unit->ops->get_derivatives(p->unit, p->out, d + 1, p->rates[d]);
+    }
+    return st;
+}
+
+crd_status crdi_member_set(crdi_member* p)
+{
+    crd_unit* u = p->unit;
+    if (!p->in) { return CRD_OK; }
+    const crd_status st = u->ops->set(u, p->in, &p->inputs);
+    if (st < 0 || !p->slope_order) { return st; }
+    const double* const slopes[] = {p->slopes[0], p->slopes[1]};
+    return u->ops->set_derivatives(u, p->in, slopes, p->slope_order);
+}
+
+// A unit has got what is nearest to the prediction among the polynomials that it takes. Its outputs
+// and their derivatives at a point are those of the prediction itself, where it can be told.
+static crd_status show_prediction(crd_master* m, crdi_member* p, double t)
+{
+    for (int k = 0; k < p->flow_count; k++) {
+        crdi_flow* f = &m->flows[p->flows[k]];
+        const double s = t - f->origin;
+        *f->to = crd_poly_eval(&f->u, s) + f->correction;
+        for (int d = 0; d < 2 && f->slope[d]; d++) {
+            *f->slope[d] = crd_poly_derivative(&f->u, d + 1, s);
+        }
+    }
+    return crdi_member_set(p);
+}
+
 // Set inputs, advance, get outputs; `measure` is a constant in both places of use.
-static inline __attribute__((always_inline)) crd_status run_member(crdi_member* p, double t,
-                                                                   double h, const bool measure)
+static inline __attribute__((always_inline)) crd_status
+run_member(crd_master* m, crdi_member* p, double t, double h, const bool measure)
 {
     crd_unit* u = p->unit;
     crd_status st = CRD_OK;
     const int64_t t0 = measure ? crdi_now_ns() : 0;
-    if (p->in) {
-        st = u->ops->set(u, p->in, &p->inputs);
-        if (st < 0) { return st; }
-        if (p->slope_order) {
-            const double* const slopes[] = {p->slopes[0], p->slopes[1]};
-            st = u->ops->set_derivatives(u, p->in, slopes, p->slope_order);
-            if (st < 0) { return st; }
-        }
-    }
+    st = crdi_member_set(p);
+    if (st < 0) { return st; }
     const int64_t t1 = measure ? crdi_now_ns() : 0;
     st = u->ops->step(u, t, h);
     if (st < 0) { return st; }
     const int64_t t2 = measure ? crdi_now_ns() : 0;
-    if (p->out) { st = u->ops->get(u, p->out, &p->outputs); }
+    if (p->shown) { st = show_prediction(m, p, t + h); }
+    if (p->out && st >= 0) { st = u->ops->get(u, p->out, &p->outputs); }
+    if (p->rates[0] && st >= 0) { st = crdi_member_get_rates(p); }
     if (measure) {
         p->ns_set += t1 - t0;
         p->ns_step += t2 - t1;
@@ -79,17 +108,59 @@ static inline __attribute__((always_inline)) crd_status run_member(crdi_member* 
     return st;
 }
 
-static crd_status run_measured(crdi_member* p, double t, double h)
+static crd_status run_measured(crd_master* m, crdi_member* p, double t, double h)
 {
-    return run_member(p, t, h, true);
+    return run_member(m, p, t, h, true);
+}
+
+// A step in several: of a unit with a step of its own in a controlled run, and with a sample in the
+// middle. The inputs are set anew in each, at their time. Measured as one.
+static crd_status run_parts(crd_master* m, crdi_member* p, double t, double h)
+{
+    crd_unit* u = p->unit;
+    const double part = h / p->parts;
+    crd_status st = CRD_OK;
+    const int64_t t0 = m->measure ? crdi_now_ns() : 0;
+    for (int i = 0; i < p->parts; i++) {
+        const double at = t + i * part;
+        for (int k = 0; k < p->flow_count; k++) {
+            crdi_flow* f = &m->flows[p->flows[k]];
+            if (i > 0) { crdi_flow_at(f, at - f->origin, part); }
+        }
+        CRD_TRY(crdi_member_set(p));
+        CRD_TRY(u->ops->step(u, at, part));
+        if (p->middles && 2 * (i + 1) == p->parts) {
+            if (p->shown) { CRD_TRY(show_prediction(m, p, at + part)); }
+            CRD_TRY(u->ops->get(u, p->out, &p->outputs));
+            memcpy(p->middles, p->outputs.real, (size_t)p->out->real_count * sizeof(double));
+        }
+    }
+    if (p->shown) { CRD_TRY(show_prediction(m, p, t + h)); }
+    if (p->out) { CRD_TRY(u->ops->get(u, p->out, &p->outputs)); }
+    if (p->rates[0]) { CRD_TRY(crdi_member_get_rates(p)); }
+    if (m->measure) {
+        const int64_t spent = crdi_now_ns() - t0;
+        p->ns_step += spent;
+        if (spent > p->ns_worst) { p->ns_worst = spent; }
+        p->measured++;
+    }
+fail:
+    return st;
 }
 
 void crdi_member_run(crd_master* m, crdi_member* p)
 {
+    if (m->controlled) {
+        p->status = p->parts > 1 ? run_parts(m, p, m->time, m->h)
+                    : m->measure ? run_measured(m, p, m->time, m->h)
+                                 : run_member(m, p, m->time, m->h, false);
+        p->stamp = m->n + 1;
+        return;
+    }
     const int64_t end = m->n + 1;
     const double t = crdi_master_time_of(m, end - p->ticks);
     const double h = end == m->tick_count && !m->multirate ? m->last_tick : p->step;
-    p->status = m->measure ? run_measured(p, t, h) : run_member(p, t, h, false);
+    p->status = m->measure ? run_measured(m, p, t, h) : run_member(m, p, t, h, false);
     p->stamp = end;
 }
 
@@ -108,8 +179,9 @@ static crd_status first_failure(crd_master* m, const crdi_phase* phase)
     return first;
 }
 
-static bool is_due(const crd_master* m, int member)
+bool crdi_member_is_due(const crd_master* m, int member)
 {
+    if (m->iterated && crdi_iteration_skips(m, &m->members[member])) { return false; }
     return !m->multirate || (m->n + 1) % m->members[member].ticks == 0;
 }
 
@@ -118,7 +190,7 @@ static bool run_serial(crd_master* m, const int* batch, int count)
 {
     bool good = true;
     for (int i = 0; i < count; i++) {
-        if (!is_due(m, batch[i])) { continue; }
+        if (!crdi_member_is_due(m, batch[i])) { continue; }
         m->running = batch[i];
         crdi_member_run(m, &m->members[batch[i]]);
         good = good && m->members[batch[i]].status >= 0;
@@ -132,7 +204,7 @@ static bool run_serial(crd_master* m, const int* batch, int count)
 static bool run_lanes(crd_master* m, const crdi_phase* phase)
 {
     const double t = crdi_master_time_of(m, m->n);
-    const double h = m->n + 1 == m->tick_count ? m->last_tick : m->tick;
+    const double h = m->h;
     bool good = true;
     int i = phase->batch_first;
     for (const int end = i + phase->batch_count; i < end && good;) {
@@ -197,7 +269,7 @@ static crd_status run_batch(crd_master* m, const crdi_phase* phase)
                       phase->batch_count - phase->pinned_count);
         (void)run_serial(m, m->batch + phase->batch_first, phase->pinned_count);
         good = false; // look
-    } else if (m->multirate || m->measure) {
+    } else if (m->multirate || m->measure || m->iterated) {
         good = run_serial(m, m->batch + phase->batch_first, phase->batch_count);
     } else {
         good = run_lanes(m, phase);
@@ -226,7 +298,7 @@ static crd_status move_values(crd_master* m, const crdi_phase* phase)
     }
     for (int k = 0; k < phase->late_count; k++) {
         const crdi_feed* f = &m->feeds[phase->late_first + k];
-        if (!is_due(m, f->member)) { continue; }
+        if (!crdi_member_is_due(m, f->member)) { continue; }
         const int64_t begin = m->n + 1 - m->members[f->member].ticks;
         CRD_TRY(crdi_master_transfer(m, f, crdi_master_time_of(m, begin)));
     }
@@ -234,11 +306,8 @@ fail:
     return st;
 }
 
-// One tick: in every phase values move, then the units that are due advance.
-//   outputs(n) -> links -> inputs -> units -> outputs(n+1) -> couplings -> record
-// Couplings look at the end of a tick, when all outputs belong to the same time, whatever the
-// scheme: their estimates are inputs of the steps that begin there.
-static crd_status tick(crd_master* m)
+// In every phase values move, then the units that are due advance.
+crd_status crdi_master_sweep(crd_master* m)
 {
     crd_status st = CRD_OK;
     for (int i = 0; i < m->phase_count; i++) {
@@ -246,7 +315,49 @@ static crd_status tick(crd_master* m)
         CRD_TRY(run_batch(m, &m->phases[i]));
     }
     CRD_TRY(check_outputs(m));
+fail:
+    return st;
+}
+
+// One step over m->h; where it may be taken back, as often as it has to be.
+static crd_status step(crd_master* m)
+{
+    crd_status st = CRD_OK;
+    for (double eps = 0;;) {
+        if (m->rolls_back) { CRD_TRY(crdi_master_keep(m)); }
+        CRD_TRY(m->iterated ? crdi_master_iterate(m) : crdi_master_sweep(m));
+        if (m->flow_count) {
+            const double t = crdi_master_time_of(m, m->n + 1);
+            crdi_master_sample(m);
+            CRD_TRY(crdi_master_refresh(m, t));
+            eps = crdi_master_judge(m, t);
+        }
+        if (!m->controlled || !crdi_control_rejects(m, eps)) { break; }
+        CRD_TRY(crdi_master_bring_back(m));
+    }
+fail:
+    return st;
+}
+
+// One tick:
+//   outputs(n) -> links -> inputs -> units -> outputs(n+1) -> defects -> fresh outputs, corrections
+//     -> couplings -> record
+// Couplings look at the end of a tick, when all outputs belong to the same time, whatever the
+// scheme: their estimates are inputs of the steps that begin there.
+static crd_status tick(crd_master* m)
+{
+    crd_status st = CRD_OK;
+    m->h = m->controlled               ? crdi_control_step(m)
+           : m->n + 1 == m->tick_count ? m->last_tick
+                                       : m->tick;
+    CRD_TRY(step(m));
+    const double now = m->controlled ? crdi_control_end(m) : crdi_master_time_of(m, m->n + 1);
+    if (m->flow_count || m->watch_count) { crdi_master_accept(m, now); }
+    if (m->estimate) { crdi_master_estimate(m, m->h); }
+    if (m->controlled) { __atomic_store(&m->time, &now, __ATOMIC_RELAXED); }
     __atomic_store_n(&m->n, m->n + 1, __ATOMIC_RELAXED); // a unit's own thread may log and ask
+    if (m->controlled) { CRD_TRY(crdi_control_next(m)); }
+    if (m->power_count) { crdi_master_balance(m, m->controlled ? m->step.h : m->tick); }
     if (m->couple_count) { crdi_master_couple(m); }
     if (m->recorder) { CRD_TRY(crdi_master_record(m)); }
 fail:
@@ -255,7 +366,7 @@ fail:
 
 void crdi_master_look_for_end(crd_master* m)
 {
-    if (m->n >= m->tick_count) {
+    if (m->controlled ? m->time >= m->stop : m->n >= m->tick_count) {
         m->end = CRD_END_STOP_TIME;
     } else if (m->opt.stop && *m->opt.stop) {
         m->end = CRD_END_INTERRUPTED;

@@ -4,36 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static void push(crdi_curve* c, double t)
-{
-    for (int i = c->order; i > 0; i--) {
-        c->t[i] = c->t[i - 1];
-        c->y[i] = c->y[i - 1];
-    }
-    c->t[0] = t;
-    c->y[0] = c->gain * *c->from + c->offset;
-    if (c->count <= c->order) { c->count++; }
-}
-
-// The polynomial through the samples in Newton's form around the newest,
-//   u(t) = y0 + (t - t0) [a + (t - t1) b],  a = y[t0,t1],  b = y[t0,t1,t2]
-// as value and derivatives at the beginning of the step. A unit that takes no derivatives gets the
-// value there, too, unless a newer sample is known (Gauss-Seidel): then that one.
-static void evaluate(crdi_curve* c, double t)
-{
-    const double a = c->count > 1 ? (c->y[0] - c->y[1]) / (c->t[0] - c->t[1]) : 0;
-    double b = 0;
-    if (c->count > 2) {
-        const double older = (c->y[1] - c->y[2]) / (c->t[1] - c->t[2]);
-        b = (a - older) / (c->t[0] - c->t[2]);
-    }
-    if (!c->slope[0] && t < c->t[0]) { t = c->t[0]; }
-    const double x0 = t - c->t[0], x1 = t - c->t[1];
-    *c->to = c->y[0] + x0 * (a + x1 * b);
-    if (c->slope[0]) { *c->slope[0] = a + (x0 + x1) * b; }
-    if (c->slope[1]) { *c->slope[1] = 2 * b; }
-}
-
 static double as_real(const crdi_conversion* c)
 {
     if (crd_type_kind(c->from_type) == CRD_REAL) { return *(const double*)c->from; }
@@ -121,14 +91,9 @@ crd_status crdi_master_transfer(crd_master* m, const crdi_feed* f, double t)
     for (int i = 0; i < f->scaled_count; i++) {
         *scaled[i].to = scaled[i].gain * *scaled[i].from + scaled[i].offset;
     }
-    for (int i = 0; i < f->curve_count; i++) {
-        crdi_curve* c = &m->curves[f->curve_first + i];
-        const int64_t stamp = m->members[c->source].stamp;
-        if (stamp != c->stamp) {
-            c->stamp = stamp;
-            push(c, crdi_master_time_of(m, stamp));
-        }
-        evaluate(c, t);
+    for (int i = 0; i < f->flow_count; i++) {
+        crdi_flow* flow = &m->flows[f->flow_first + i];
+        crdi_flow_begin(m, flow, t, m->multirate ? m->members[flow->target].step : m->h);
     }
     for (int i = 0; i < f->conversion_count; i++) {
         const crdi_conversion* c = &m->conversions[f->conversion_first + i];

@@ -75,58 +75,107 @@ void crd_bond_start(crd_bond_state* s, double f, double v)
     *s = (crd_bond_state){.f = f, .v = v};
 }
 
+void crd_bond_start_axes(crd_bond_state* s, int n, crd_bond_axis* axes)
+{
+    for (int i = 0; i < n; i++) {
+        axes[i] = (crd_bond_axis){.f_last = axes[i].f, .v_last = axes[i].v};
+    }
+    crd_bond_start(s, axes[0].f_last, axes[0].v_last);
+}
+
 double crd_bond_gate(const crd_bond_state* s)
 {
     if (!(s->gate_xx > 0)) { return 0; }
     return fmin(fmax(s->gate_xy / s->gate_xx, -1), 1);
 }
 
-// (5.46) to (5.48) at point k+1. As printed they need v^(k+2); here what the correction of the last
-// step has missed is known when its step is over.
-static double correct_power(const crd_bond* bond, const crd_bond_state* s, double h_next)
+// What all components give together.
+typedef struct sums {
+    double residual, power; // dP; f v
+    double work;            // of the corrections that acted
+    double speed;           // |v|
+} sums;
+
+static sums add_up(const crd_bond* bond, crd_bond_state* s, double h, int n, crd_bond_axis* axes)
 {
-    const double eps = bond->limiter * s->v_max;
-    const double square = s->v * s->v + eps * eps; // regularised 1 / v = v / (v^2 + eps^2)
-    if (!(square > 0)) { return square == 0 ? 0 : square; }
-    return -(s->step_error + bond->ki * s->missed) / h_next * s->v / square;
+    sums all = {0};
+    s->gate_xy *= bond->forget;
+    s->gate_xx *= bond->forget;
+    for (int i = 0; i < n; i++) {
+        crd_bond_axis* a = &axes[i];
+        const double df = a->f - a->f_last;
+        all.residual += crd_bond_residual(a->f_last, a->v_last, a->f, a->v);
+        all.power += a->f * a->v;
+        all.work += a->B * a->v * h;
+        all.speed = hypot(all.speed, a->v);
+        s->gate_xy += df * a->df;
+        s->gate_xx += a->df * a->df;
+        a->df = df;
+        a->f_last = a->f;
+        a->v_last = a->v;
+    }
+    return all;
 }
 
-double crd_bond_step(const crd_bond* bond, crd_bond_state* s, double h, double h_next, double f,
-                     double v)
+static void keep_books(const crd_bond* bond, crd_bond_state* s, double h, const sums* all)
 {
-    const double dP = crd_bond_residual(s->f, s->v, f, v);
-    const double df = f - s->f;
-    const double work = s->B * v * h;
-    s->missed += s->step_error + work;
-    s->work += work;
+    const double dP = all->residual;
+    s->missed += s->step_error + all->work;
+    s->work += all->work;
     s->step_error = bond->mu * dP * h;
     s->power = dP;
     s->energy += dP * h;
     s->error += s->step_error;
     s->power_max = s->steps == 0 ? dP : crd_defect_larger(s->power_max, dP);
     s->power_min = s->steps == 0 ? dP : -crd_defect_larger(-s->power_min, -dP);
-    s->scale += fabs(f * v) * h;
-    s->gate_xy = bond->forget * s->gate_xy + df * s->df;
-    s->gate_xx = bond->forget * s->gate_xx + s->df * s->df;
-    s->df = df;
-    s->f = f;
-    s->v = v;
-    s->v_max = crd_defect_larger(s->v_max, fabs(v));
+    s->scale += fabs(all->power) * h;
+    s->v_max = crd_defect_larger(s->v_max, all->speed);
     s->steps++;
-    const double lead = 2 * bond->mu * df * (h_next / h);
-    switch (bond->correction) {
-    case CRD_CORRECT_NONE:
-        s->B = 0;
-        break;
-    case CRD_CORRECT_POWER:
-        s->B = correct_power(bond, s, h_next);
-        break;
-    case CRD_CORRECT_LEAD:
-        s->B = lead;
-        break;
-    case CRD_CORRECT_GATED:
-        s->B = crd_bond_gate(s) * lead;
-        break;
+}
+
+// (5.46) to (5.48) at point k+1: B / v. As printed they need v^(k+2); here what the correction of
+// the last step has missed is known when its step is over.
+static double correct_power(const crd_bond* bond, const crd_bond_state* s, double h_next,
+                            double speed, double v)
+{
+    const double eps = bond->limiter * s->v_max;
+    const double square = speed * speed + eps * eps; // regularised 1 / v = v / (v^2 + eps^2)
+    if (!(square > 0)) { return square == 0 ? 0 : square; }
+    return -(s->step_error + bond->ki * s->missed) / h_next * v / square;
+}
+
+void crd_bond_step_axes(const crd_bond* bond, crd_bond_state* s, double h, double h_next, int n,
+                        crd_bond_axis* axes)
+{
+    const sums all = add_up(bond, s, h, n, axes);
+    keep_books(bond, s, h, &all);
+    const double gate = bond->correction == CRD_CORRECT_GATED ? crd_bond_gate(s) : 1;
+    for (int i = 0; i < n; i++) {
+        crd_bond_axis* a = &axes[i];
+        switch (bond->correction) {
+        case CRD_CORRECT_NONE:
+            a->B = 0;
+            break;
+        case CRD_CORRECT_POWER:
+            a->B = correct_power(bond, s, h_next, all.speed, a->v);
+            break;
+        case CRD_CORRECT_LEAD:
+        case CRD_CORRECT_GATED:
+            a->B = gate * (2 * bond->mu * a->df * (h_next / h));
+            break;
+        }
     }
-    return s->B;
+    s->f = axes[0].f;
+    s->v = axes[0].v;
+    s->df = axes[0].df;
+    s->B = axes[0].B;
+}
+
+double crd_bond_step(const crd_bond* bond, crd_bond_state* s, double h, double h_next, double f,
+                     double v)
+{
+    crd_bond_axis a = {
+        .f = f, .v = v, .f_last = s->f, .v_last = s->v, .df = s->df, .B = s->B};
+    crd_bond_step_axes(bond, s, h, h_next, 1, &a);
+    return a.B;
 }

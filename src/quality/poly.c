@@ -23,11 +23,15 @@ static crd_poly derive(const crd_poly* p)
 
 double crd_poly_derivative(const crd_poly* p, int order, double s)
 {
-    crd_poly d = *p;
-    for (int i = 0; i < order; i++) {
-        d = derive(&d);
+    double sum = 0;
+    for (int i = p->degree; i >= order; i--) {
+        double c = p->c[i]; // times i (i - 1) ... (i - order + 1)
+        for (int k = 0; k < order; k++) {
+            c *= i - k;
+        }
+        sum = sum * s + c;
     }
-    return crd_poly_eval(&d, s);
+    return sum;
 }
 
 // Gauss and Legendre, 6 points on [-1, 1]: exact up to degree 11, so for squares as well.
@@ -40,12 +44,13 @@ double crd_poly_mean(const crd_poly* p, double from, double to)
 {
     // The integral of s^i over [from, to] by its length, without the difference of powers:
     // sum of from^j to^(i-j), j = 0...i, over i + 1.
+    static const double part[CRD_POLY_SIZE] = {1, 1 / 2.0, 1 / 3.0, 1 / 4.0, 1 / 5.0, 1 / 6.0};
     double mean = p->c[0];
     double sum = 1, power = 1; // of the two variables; to^i
     for (int i = 1; i <= p->degree; i++) {
         power *= to;
         sum = sum * from + power;
-        mean += p->c[i] * sum / (i + 1);
+        mean += p->c[i] * sum * part[i];
     }
     return mean;
 }
@@ -122,6 +127,25 @@ crd_poly crd_poly_shift(const crd_poly* p, double by)
         }
     }
     return q;
+}
+
+// By Legendre polynomials on x = s / h in [0, 1]: 1, 2x - 1, 6x^2 - 6x + 1 with the squares 1, 1/3,
+// 1/5.
+crd_poly crd_poly_nearest(const crd_poly* p, int degree, double h)
+{
+    if (p->degree <= degree) { return *p; }
+    double l[3] = {0}, power = 1;
+    for (int i = 0; i <= p->degree; i++, power *= h) {
+        const double a = p->c[i] * power, m0 = 1.0 / (i + 1), m1 = 1.0 / (i + 2);
+        l[0] += a * m0;
+        l[1] += 3 * a * (2 * m1 - m0);
+        l[2] += 5 * a * (6.0 / (i + 3) - 6 * m1 + m0);
+    }
+    for (int i = degree + 1; i < 3; i++) {
+        l[i] = 0;
+    }
+    return (crd_poly){.degree = degree,
+                      .c = {l[0] - l[1] + l[2], (2 * l[1] - 6 * l[2]) / h, 6 * l[2] / (h * h)}};
 }
 
 crd_poly crd_poly_taylor(const crd_sample* at, int degree)

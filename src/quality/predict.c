@@ -1,6 +1,8 @@
 // Signals as polynomials on the step to come.
 #include "quality/poly.h"
 
+#include <math.h>
+
 #include <string.h>
 
 static const char* const names[CRD_PREDICT_COUNT] = {
@@ -66,6 +68,26 @@ void crd_history_cut(crd_history* y)
     if (y->count > 1) { y->count = 1; }
 }
 
+// Whether the newest n samples stand h apart. On the grid of a run they do but for rounding.
+static bool is_even(const crd_history* y, int n, double h)
+{
+    bool even = true;
+    for (int i = 0; i + 1 < n; i++) {
+        even = even && fabs(y->h[i] - h) <= 1e-10 * h;
+    }
+    return even;
+}
+
+// Through the values d, c, b, a at h, 0, -h, -2h: the usual case, without divided differences.
+static crd_poly through_even(double d, double c, double b, double a, double h)
+{
+    const double r = 1 / h;
+    return (crd_poly){.degree = 3,
+                      .c = {c, (a - 6 * b + 3 * c + 2 * d) * (1.0 / 6) * r,
+                            (b - 2 * c + d) * 0.5 * r * r,
+                            (d - a + 3 * (b - c)) * (1.0 / 6) * r * r * r}};
+}
+
 // Through the newest `n` values, s = 0 at the newest.
 static crd_poly through_values(const crd_history* y, int n)
 {
@@ -103,11 +125,43 @@ crd_sample crd_history_estimate(const crd_history* y, int order)
     return r;
 }
 
+crd_poly crd_history_reconstruct(const crd_history* before, double h, const crd_sample* end)
+{
+    const crd_sample* start = &before->sample[0];
+    if (start->order > 0 || end->order > 0) {
+        return crd_poly_hermite(start, start->order + 1, end, end->order + 1, h);
+    }
+    if (before->count >= 3 && is_even(before, 3, h)) {
+        return through_even(end->y[0], start->y[0], before->sample[1].y[0], before->sample[2].y[0],
+                            h);
+    }
+    crdi_node nodes[4] = {{0, start->y, 1}, {h, end->y, 1}};
+    int n = 2;
+    double s = 0;
+    for (int i = 1; i < before->count && n < 4; i++) {
+        s -= before->h[i - 1];
+        nodes[n++] = (crdi_node){s, before->sample[i].y, 1};
+    }
+    return crdi_poly_through(n, nodes);
+}
+
 // Adams-Bashforth for a hold: the mean over the step of the polynomial through the last values.
 // With equal steps 3/2, -1/2; 23/12, -16/12, 5/12; 55/24, -59/24, 37/24, -9/24.
 static crd_poly mean_of_values(const crd_history* y, int n, double H)
 {
-    const crd_poly p = through_values(y, n < y->count ? n : y->count);
+    static const double even[4][4] = {{1},
+                                      {3 / 2.0, -1 / 2.0},
+                                      {23 / 12.0, -16 / 12.0, 5 / 12.0},
+                                      {55 / 24.0, -59 / 24.0, 37 / 24.0, -9 / 24.0}};
+    n = n < y->count ? n : y->count;
+    if (is_even(y, n, H)) {
+        double mean = 0;
+        for (int i = 0; i < n; i++) {
+            mean += even[n - 1][i] * y->sample[i].y[0];
+        }
+        return (crd_poly){.c = {mean}};
+    }
+    const crd_poly p = through_values(y, n);
     return (crd_poly){.c = {crd_poly_mean(&p, 0, H)}};
 }
 

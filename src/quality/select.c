@@ -3,6 +3,10 @@
 
 #include <math.h>
 
+// What the units integrate is the running mean of an error; noise of a single step cancels in it.
+// This much of its square still counts, so that oscillations from step to step are seen.
+static const double ROUGH = 0.03;
+
 crd_select_options crd_select_defaults(void)
 {
     return (crd_select_options){
@@ -47,6 +51,11 @@ crd_status crd_select_check(crd_context* ctx, const crd_select_options* opt)
         return crdi_fail(ctx, CRD_E_RANGE, "selection of the predictor: omega_h = %g, expected > 0",
                          opt->omega_h);
     }
+    if (!(opt->smooth >= 0 && opt->smooth < 1)) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "selection of the predictor: smooth = %g, expected 0 <= smooth < 1",
+                         opt->smooth);
+    }
     if (!(opt->tol >= 0)) {
         return crdi_fail(ctx, CRD_E_RANGE,
                          "selection of the predictor: tol = %g, expected >= 0 (0: least error)",
@@ -67,24 +76,6 @@ void crd_select_start(const crd_select_options* opt, crd_select* s, const crd_sa
         const int degree = p - CRD_PREDICT_HOLD;
         if (degree <= first->order && is_candidate(opt, p)) { s->now = (crd_predictor)p; }
     }
-}
-
-// The finished step as well as it can be known: from both its ends where there are derivatives,
-// otherwise through the values at its ends and up to two before.
-static crd_poly reconstruct(const crd_history* before, double h, const crd_sample* end)
-{
-    const crd_sample* start = &before->sample[0];
-    if (start->order > 0 && end->order > 0) {
-        return crd_poly_hermite(start, start->order + 1, end, end->order + 1, h);
-    }
-    crdi_node nodes[4] = {{0, start->y, 1}, {h, end->y, 1}};
-    int n = 2;
-    double s = 0;
-    for (int i = 1; i < before->count && n < 4; i++) {
-        s -= before->h[i - 1];
-        nodes[n++] = (crdi_node){s, before->sample[i].y, 1};
-    }
-    return crdi_poly_through(n, nodes);
 }
 
 // A change far beyond those of late that neither the slope nor the curvature had announced.
@@ -155,6 +146,21 @@ static crd_predictor best(const crd_select_options* opt, const crd_select* s, do
     return better(opt, CRD_PREDICT_HERMITE, bad, low, other) ? CRD_PREDICT_HERMITE : low;
 }
 
+// Squared, as the unit feels it. `mean` is that of the truth, `drift` the running mean of the error.
+static double error_of(const crd_select_options* opt, const crd_poly* u, const crd_poly* truth,
+                       double mean, double h, double keep, double* drift)
+{
+    const double bias = crd_poly_mean(u, 0, h) - mean;
+    double square = bias * bias;
+    if (!opt->hold_only) {
+        const crd_poly d = crd_poly_minus(u, truth);
+        square = crd_poly_mean_square(&d, 0, h);
+    }
+    if (keep == 0) { return square; }
+    *drift = keep * *drift + (1 - keep) * bias;
+    return *drift * *drift + ROUGH * square;
+}
+
 bool crd_select_step(const crd_select_options* opt, crd_select* s, const crd_history* before,
                      double h, const crd_sample* end)
 {
@@ -164,9 +170,11 @@ bool crd_select_step(const crd_select_options* opt, crd_select* s, const crd_his
         crd_select_event(opt, s);
         return true;
     }
-    const crd_poly truth = reconstruct(before, h, end);
+    const crd_poly truth = crd_history_reconstruct(before, h, end);
+    const double mean = crd_poly_mean(&truth, 0, h);
     // While the history fills, candidates are not yet what they will be: the newest step counts.
     const double w = before->count < 3 ? fmin(0.2, opt->forget) : opt->forget, part = 1 - w;
+    const double keep = opt->tol > 0 || opt->smooth == 0 ? 0 : fmin(w, opt->smooth);
     // Where hermite has no derivatives it is taylor2, and no better.
     const bool derivatives = before->sample[0].order >= 2;
     for (int i = 0; i < CRD_PREDICT_COUNT; i++) {
@@ -176,10 +184,7 @@ bool crd_select_step(const crd_select_options* opt, crd_select* s, const crd_his
             continue;
         }
         const crd_poly u = crd_predict((crd_predictor)i, before, h);
-        const crd_poly d = crd_poly_minus(&u, &truth);
-        const double mean = crd_poly_mean(&d, 0, h);
-        const double error = opt->hold_only ? mean * mean : crd_poly_mean_square(&d, 0, h);
-        s->score[i] = w * s->score[i] + part * error;
+        s->score[i] = w * s->score[i] + part * error_of(opt, &u, &truth, mean, h, keep, &s->drift[i]);
     }
     const double change = end->y[0] - before->sample[0].y[0];
     const double slope = crd_poly_derivative(&truth, 1, h);

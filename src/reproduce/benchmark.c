@@ -415,11 +415,9 @@ typedef struct cosimulation {
     double z[SIGNALS], z_last[SIGNALS]; // motion of unit 1, for a cut between motions
     double f[FORCES], f_last[FORCES];   // force of unit 1, without the correction
     double seen[SIGNALS];               // the motion that unit 1 was last given
-    double B[FORCES];                   // correction
-    double power;                       // residual power of the step
-    crd_bond_state bond;                // of a single force
+    crd_bond_state bond;
+    crd_bond_axis axes[FORCES]; // with the corrections
     crd_history motion[SIGNALS], force[FORCES];
-    double injected, missed, v_max; // of two forces: dE*, E
     int64_t k;
 } cosimulation;
 
@@ -440,7 +438,7 @@ static void step_both_accurately(cosimulation* c, double t)
         u[i] = crd_predict_mean(c->o->predictor, &c->motion[i], c->H);
     }
     for (int i = 0; i < s->forces; i++) {
-        f[i] = crd_predict_mean(c->o->predictor, &c->force[i], c->H) + c->B[i];
+        f[i] = crd_predict_mean(c->o->predictor, &c->force[i], c->H) + c->axes[i].B;
     }
     memcpy(c->seen, u, sizeof u);
     accurate_step(s, false, t, c->x1, u, c->H);
@@ -483,46 +481,19 @@ static void step_second(cosimulation* c, double t)
         } else {
             input_at(c, s->forces, c->f, c->f_last, part, f);
             for (int i = 0; i < s->forces; i++) {
-                f[i] += c->B[i];
+                f[i] += c->axes[i].B;
             }
         }
         micro_step(s, true, t + j * c->o->step2, c->x2, f, c->o->step2);
     }
 }
 
-// Over two components the correction points along the velocity: (5.48) with the sum of the
-// residual powers and v / (|v|^2 + eps^2). The lead form has no division, its components are apart.
-static void correct_plane(cosimulation* c)
+static void look_at_bond(cosimulation* c)
 {
-    const crd_bond* bond = &c->o->bond;
-    const double* v = c->y + FORCES;
-    double power = 0, square = 0, work = 0;
-    for (int i = 0; i < FORCES; i++) {
-        power += crd_bond_residual(c->f_last[i], c->y_last[FORCES + i], c->f[i], v[i]);
-        square += v[i] * v[i];
-        work += c->B[i] * v[i] * c->H;
-    }
-    c->power = power;
-    c->v_max = fmax(c->v_max, sqrt(square));
-    c->missed += c->injected + work;
-    c->injected = bond->mu * power * c->H;
-    const double eps = bond->limiter * c->v_max, divisor = square + eps * eps;
-    for (int i = 0; i < FORCES; i++) {
-        const double df = c->f[i] - c->f_last[i];
-        const double all = -(c->injected + bond->ki * c->missed) / c->H;
-        c->B[i] = bond->correction == CRD_CORRECT_LEAD    ? 2 * bond->mu * df
-                  : bond->correction == CRD_CORRECT_POWER ? (divisor > 0 ? all * v[i] / divisor : 0)
-                                                          : 0;
-    }
-}
-
-static void correct(cosimulation* c)
-{
-    if (c->o->system->forces == FORCES) {
-        correct_plane(c);
-    } else {
-        c->B[0] = crd_bond_step(&c->o->bond, &c->bond, c->H, c->H, c->f[0], c->y[1]);
-        c->power = c->bond.power;
+    const int n = c->o->system->forces;
+    for (int i = 0; i < n; i++) {
+        c->axes[i].f = c->f[i];
+        c->axes[i].v = c->y[n + i];
     }
 }
 
@@ -536,7 +507,8 @@ static void exchange(cosimulation* c)
     memcpy(c->z, c->x1, sizeof c->z);
     const bool fresh = c->o->fresh || c->o->cut == CRDI_CUT_FORCE_FORCE;
     s->force(s, c->x1, fresh ? c->y : c->seen, c->f);
-    correct(c);
+    look_at_bond(c);
+    crd_bond_step_axes(&c->o->bond, &c->bond, c->H, c->H, s->forces, c->axes);
 }
 
 static crd_status check(crd_context* ctx, const crdi_benchmark_options* o)
@@ -575,7 +547,7 @@ static void watch(const cosimulation* c, double t, const double* x, crdi_benchma
     }
     if (c->k == 0) { out->start = out->exact; }
     out->worst_energy = fmax(out->worst_energy, fabs(out->energy - out->exact) / fabs(out->start));
-    if (c->o->see) { c->o->see(c->o->user, t, p, q, out->energy, out->exact, c->power); }
+    if (c->o->see) { c->o->see(c->o->user, t, p, q, out->energy, out->exact, c->bond.power); }
 }
 
 crd_status crdi_benchmark_run(crd_context* ctx, const crdi_benchmark_options* opt,
@@ -593,8 +565,8 @@ crd_status crdi_benchmark_run(crd_context* ctx, const crdi_benchmark_options* op
     memcpy(c.z, c.x1, sizeof c.z);
     s->force(s, c.x1, c.y, c.f);
     remember(&c);
-    crd_bond_start(&c.bond, c.f[0], c.y[1]);
-    c.bond.v_max = 0; // of the numbers we compare with: the start does not count
+    look_at_bond(&c);
+    crd_bond_start_axes(&c.bond, s->forces, c.axes);
     *out = (crdi_benchmark_result){
         .steps = (int64_t)(opt->until / c.H + 1e-9), .power_max = -INFINITY, .power_min = INFINITY};
     watch(&c, 0, x, out);
@@ -610,9 +582,9 @@ crd_status crdi_benchmark_run(crd_context* ctx, const crdi_benchmark_options* op
         exchange(&c);
         if (opt->accurate) { remember(&c); }
         c.k++;
-        out->residual += c.power * c.H;
-        out->power_max = fmax(out->power_max, c.power);
-        out->power_min = fmin(out->power_min, c.power);
+        out->residual += c.bond.power * c.H;
+        out->power_max = fmax(out->power_max, c.bond.power);
+        out->power_min = fmin(out->power_min, c.bond.power);
         watch(&c, (double)c.k * c.H, x, out);
     }
     out->gain = out->energy / out->exact - 1;

@@ -1,6 +1,6 @@
 // Which rows of B belong to a row of A is worked out once for each pair of rasters; then every
 // signal is one pass.
-#include "cardan/results.h"
+#include "results/compare.h"
 
 #include <math.h>
 #include <string.h>
@@ -29,15 +29,15 @@ crd_compare_options crd_compare_defaults(void)
     return (crd_compare_options){.relative = 1e-9, .absolute = 1e-12};
 }
 
-static bool wanted(const crd_compare_options* opt, const char* name)
+bool crdi_signal_wanted(const char* const* patterns, int count, const char* name)
 {
-    for (int i = 0; i < opt->pattern_count; i++) {
-        if (crdi_glob(opt->patterns[i], name)) { return true; }
+    for (int i = 0; i < count; i++) {
+        if (crdi_glob(patterns[i], name)) { return true; }
     }
-    return opt->pattern_count == 0;
+    return count == 0;
 }
 
-static bool matches_any(const char* pattern, const crd_table* t)
+bool crdi_pattern_fits(const char* pattern, const crd_table* t)
 {
     for (int i = 0; i < t->column_count; i++) {
         if (crdi_glob(pattern, t->columns[i].name)) { return true; }
@@ -54,7 +54,8 @@ static crd_status check_options(const comparison* c)
                          opt->relative, opt->absolute);
     }
     for (int i = 0; i < opt->pattern_count; i++) {
-        if (!matches_any(opt->patterns[i], c->a) && !matches_any(opt->patterns[i], c->b)) {
+        if (!crdi_pattern_fits(opt->patterns[i], c->a) &&
+            !crdi_pattern_fits(opt->patterns[i], c->b)) {
             return crdi_fail(c->ctx, CRD_E_NOT_FOUND, "compare: no signal of %s or %s matches '%s'",
                              c->a->path, c->b->path, opt->patterns[i]);
         }
@@ -236,9 +237,7 @@ static crd_status compare_pairs(comparison* c)
     return CRD_OK;
 }
 
-// The column of `other` that belongs to column i of t: of the same name, and where a name occurs in
-// several rasters, the second of them meets the second.
-static int partner(const crd_table* t, int i, const crd_table* other)
+int crdi_signal_partner(const crd_table* t, int i, const crd_table* other)
 {
     const char* name = t->columns[i].name;
     int k = crd_table_find(t, name), j = crd_table_find(other, name);
@@ -263,8 +262,11 @@ static crd_status compare_all(comparison* c)
         const crd_table *t = side ? c->b : c->a, *other = side ? c->a : c->b;
         for (int i = 0; i < t->column_count; i++) {
             const char* name = t->columns[i].name;
-            const int j = partner(t, i, other);
-            if (!wanted(c->opt, name) || (side && j >= 0)) { continue; }
+            const int j = crdi_signal_partner(t, i, other);
+            if (!crdi_signal_wanted(c->opt->patterns, c->opt->pattern_count, name) ||
+                (side && j >= 0)) {
+                continue;
+            }
             crd_difference* d = &c->signals[c->view.signal_count++];
             *d = (crd_difference){.first_time = (double)NAN, .max_error_time = (double)NAN};
             d->name = crdi_arena_text(&c->arena, name, strlen(name));

@@ -80,6 +80,17 @@ static crd_status load_json(crdi_report* r, const crdi_report_part* p, const cha
     return CRD_OK;
 }
 
+// A tenth of a signal or of the energy is missing, a defect is not a number, or steps were left
+// that do not fit.
+static bool is_poor(const json_t* verdict)
+{
+    const double limit = 0.1;
+    const double defect = crdi_json_real(verdict, "worst_defect");
+    const bool known = json_array_size(crdi_json_list(verdict, "flows")) > 0;
+    return (known && !(defect < limit)) || crdi_json_real(verdict, "worst_energy") >= limit ||
+           crdi_json_real(crdi_json_object(verdict, "iteration"), "failed") > 0;
+}
+
 static crdi_state judge(const crdi_report_part* p)
 {
     if (p->run->reference) { return CRDI_GOOD; }
@@ -88,6 +99,7 @@ static crdi_state judge(const crdi_report_part* p)
     if (strcmp(end, "failed") == 0) { return CRDI_BAD; }
     bool doubtful = strcmp(end, "stop time") != 0 && strcmp(end, "unit") != 0;
     doubtful = doubtful || crdi_json_real(p->verdict, "warnings") > 0;
+    doubtful = doubtful || is_poor(p->verdict);
     size_t i;
     json_t* loop;
     json_array_foreach(crdi_json_list(p->verdict, "loops"), i, loop)

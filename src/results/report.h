@@ -124,9 +124,10 @@ typedef struct crdi_report {
     int left_out; // signals that only the reference has
     crdi_report_plot* plots;
     int plot_count;
-    int points;          // per line
-    double start, stop;  // over all runs
-    crdi_point* scratch; // room for one trace
+    int points;                       // per line
+    double start, stop;               // over all runs
+    const char *folder, *folder_name; // of pictures beside a Markdown file, and in its links
+    crdi_point* scratch;              // room for one trace
     int64_t scratch_most;
 } crdi_report;
 
@@ -183,6 +184,12 @@ const json_t* crdi_report_drawn(const crdi_report* r); // the system that is dra
 // own, with its own colours. report_drawing.c
 enum { CRDI_MOST_BOXES = 30 };
 crd_status crdi_report_drawing(crd_context* ctx, const json_t* what, bool alone, crdi_text* out);
+
+// Defects, energy, step control, iteration and advice; nothing if no run knows of them.
+crd_status crdi_report_quality(crdi_report* r, crdi_doc* d); // report_quality.c
+// An SVG as a file beside the Markdown, and the link to it. report_md.c
+crd_status crdi_report_picture(crdi_report* r, crdi_doc* d, const char* alt, const char* file,
+                               const crdi_text* svg);
 
 crd_status crdi_report_html(crdi_report* r, crdi_doc* d);
 crd_status crdi_report_markdown(crdi_report* r, crdi_doc* d);

@@ -301,6 +301,8 @@ crd_status crdi_report_html(crdi_report* r, crdi_doc* d)
     if (st < 0) { return st; }
     crdi_doc_heading(d, 2, "what", "What ran");
     crdi_report_what_ran(d, r);
+    st = crdi_report_quality(r, d);
+    if (st < 0) { return st; }
     put_plots(d, r);
     crdi_report_texts(d, r);
     crdi_report_tables(d, r);

@@ -11,18 +11,18 @@
 #include <unistd.h>
 
 // "a/report.md" -> folder "a/report-plots", and its name in links
-static crd_status make_folder(crdi_report* r, const char** folder, const char** name)
+static crd_status make_folder(crdi_report* r)
 {
     const char* slash = strrchr(r->path, '/');
     const char* base = slash ? slash + 1 : r->path;
     const char* dot = strrchr(base, '.');
     const size_t length = dot && dot > base ? (size_t)(dot - base) : strlen(base);
-    *name = crdi_arena_format(&r->arena, "%.*s-plots", (int)length, base);
-    *folder =
-        crdi_arena_format(&r->arena, "%.*s%s", (int)(base - r->path), r->path, *name ? *name : "");
-    if (!*name || !*folder) { return CRD_E_MEMORY; }
-    if (mkdir(*folder, 0777) != 0 && errno != EEXIST) {
-        return crdi_fail(r->ctx, CRD_E_IO, "%s: cannot make the folder of the plots: %s", *folder,
+    r->folder_name = crdi_arena_format(&r->arena, "%.*s-plots", (int)length, base);
+    r->folder = crdi_arena_format(&r->arena, "%.*s%s", (int)(base - r->path), r->path,
+                                  r->folder_name ? r->folder_name : "");
+    if (!r->folder_name || !r->folder) { return CRD_E_MEMORY; }
+    if (mkdir(r->folder, 0777) != 0 && errno != EEXIST) {
+        return crdi_fail(r->ctx, CRD_E_IO, "%s: cannot make the folder of the plots: %s", r->folder,
                          strerror(errno));
     }
     return CRD_OK;
@@ -52,16 +52,23 @@ static crd_status write_file(crdi_report* r, const char* path, const crdi_text* 
     return crdi_fail(r->ctx, CRD_E_IO, "%s: cannot write the drawing: %s", path, strerror(errno));
 }
 
-static crd_status put_system(crdi_report* r, crdi_doc* d, const char* folder, const char* name)
+crd_status crdi_report_picture(crdi_report* r, crdi_doc* d, const char* alt, const char* file,
+                               const crdi_text* svg)
+{
+    const char* path = crdi_arena_format(&r->arena, "%s/%s", r->folder, file);
+    const crd_status st = path ? write_file(r, path, svg) : CRD_E_MEMORY;
+    if (st == CRD_OK) { put_link(d, alt, r->folder_name, file); }
+    return st;
+}
+
+static crd_status put_system(crdi_report* r, crdi_doc* d)
 {
     crdi_text svg;
     crdi_text_init(&svg, r->ctx);
     crd_status st = crdi_report_drawing(r->ctx, crdi_report_drawn(r), true, &svg);
     if (st == CRD_OK && svg.length) {
-        const char* path = crdi_arena_format(&r->arena, "%s/system.svg", folder);
-        st = path ? write_file(r, path, &svg) : CRD_E_MEMORY;
         crdi_doc_heading(d, 2, "system", "System");
-        put_link(d, "units and their connections", name, "system.svg");
+        st = crdi_report_picture(r, d, "units and their connections", "system.svg", &svg);
     }
     crdi_text_clear(&svg);
     return st;
@@ -130,7 +137,7 @@ fail:
     return st;
 }
 
-static crd_status put_plots(crdi_report* r, crdi_doc* d, const char* folder, const char* name)
+static crd_status put_plots(crdi_report* r, crdi_doc* d)
 {
     const char* owner = "";
     if (r->plot_count) { crdi_doc_heading(d, 2, "signals", "Signals"); }
@@ -138,7 +145,7 @@ static crd_status put_plots(crdi_report* r, crdi_doc* d, const char* folder, con
         const crdi_report_plot* p = &r->plots[i];
         char file[32];
         snprintf(file, sizeof file, "plot-%03d.svg", i + 1);
-        const char* path = crdi_arena_format(&r->arena, "%s/%s", folder, file);
+        const char* path = crdi_arena_format(&r->arena, "%s/%s", r->folder, file);
         if (!path) { return CRD_E_MEMORY; }
         const crd_status st = draw_plot(r, p, path);
         if (st < 0) { return st; }
@@ -146,25 +153,26 @@ static crd_status put_plots(crdi_report* r, crdi_doc* d, const char* folder, con
             owner = p->owner;
             crdi_doc_heading(d, 3, "", owner);
         }
-        put_link(d, p->title, name, file);
+        put_link(d, p->title, r->folder_name, file);
     }
     return CRD_OK;
 }
 
 crd_status crdi_report_markdown(crdi_report* r, crdi_doc* d)
 {
-    const char *folder, *name;
-    crd_status st = make_folder(r, &folder, &name);
+    crd_status st = make_folder(r);
     if (st < 0) { return st; }
     crdi_doc_put(d, "# ");
     crdi_doc_text(d, r->title);
     crdi_doc_put(d, "\n");
     crdi_report_summary(d, r);
-    st = put_system(r, d, folder, name);
+    st = put_system(r, d);
     if (st < 0) { return st; }
     crdi_doc_heading(d, 2, "what", "What ran");
     crdi_report_what_ran(d, r);
-    st = put_plots(r, d, folder, name);
+    st = crdi_report_quality(r, d);
+    if (st < 0) { return st; }
+    st = put_plots(r, d);
     if (st < 0) { return st; }
     crdi_report_texts(d, r);
     crdi_report_tables(d, r);

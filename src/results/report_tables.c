@@ -77,7 +77,7 @@ static int error_count(const crdi_report_part* p, crd_event_kind kind)
 static void put_verdict(crdi_doc* d, const crdi_report* r, const crdi_report_part* p)
 {
     static const char* const marks[] = {"\u2714", "\u25CB", "\u26A0", "\u2716"};
-    char sentence[1024], more[256] = "";
+    char sentence[1024], more[256] = "", number[32];
     verdict_sentence(p, sentence, sizeof sentence);
     size_t n = 0;
     const int warnings = warning_count(p), overruns = error_count(p, CRD_EVENT_OVERRUN);
@@ -86,7 +86,13 @@ static void put_verdict(crdi_doc* d, const crdi_report* r, const crdi_report_par
                               warnings == 1 ? "" : "s");
     }
     if (overruns) {
-        snprintf(more + n, sizeof more - n, ", %d overrun%s", overruns, overruns == 1 ? "" : "s");
+        n += (size_t)snprintf(more + n, sizeof more - n, ", %d overrun%s", overruns,
+                              overruns == 1 ? "" : "s");
+    }
+    const double defect = crdi_json_real(p->verdict, "worst_defect");
+    if (isfinite(defect)) {
+        snprintf(more + n, sizeof more - n, ", largest defect %s %%",
+                 crdi_number_text(number, 100 * defect, 2));
     }
     if (d->html) {
         crdi_text_add(&d->text,
@@ -286,7 +292,7 @@ static void put_connections(crdi_doc* d, const json_t* connections)
                       n <= 6 ? " open" : "", n, n == 1 ? "" : "s");
     }
     crdi_doc_table(d, d->html ? "" : "Connections", "lllll",
-                   "From|To|Unit of measure|Extrapolation|Conversion");
+                   "From|To|Unit of measure|Prediction|Conversion");
     size_t i;
     json_t* c;
     json_array_foreach(connections, i, c)
@@ -296,7 +302,7 @@ static void put_connections(crdi_doc* d, const json_t* connections)
         crdi_doc_cell(d, "%s", crdi_json_string(c, "from"));
         crdi_doc_cell(d, "%s", crdi_json_string(c, "to"));
         crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(c, "unit")));
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(c, "extrapolation")));
+        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(c, "predict")));
         const bool scaled = isfinite(gain) && gain != 1, moved = isfinite(offset) && offset != 0;
         crdi_doc_cell(d, "%s%s%s%s%s", scaled ? "\u00D7 " : "",
                       scaled ? crdi_number_text(a, gain, 9) : "", moved ? " + " : "",

@@ -444,7 +444,7 @@ static crd_status add_way(crdi_ssp_reader* r, const way* w, bool later)
 {
     const crdi_connector *from = w->node[0], *to = w->node[w->count];
     crd_connection_spec c = crd_connection_spec_defaults();
-    c.extrapolation = r->s->run.extrapolation;
+    c.predict = r->s->run.predict;
     c.place = (crd_place){to->by_document->shown, w->edge[w->count - 1]->line};
     c.from = w->index[0] ? crdi_arena_format(&r->arena, "%s%s", from->name, w->index) : from->name;
     c.to = to->name;

@@ -6,7 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-static const char* const extrapolations[] = {"hold", "linear", "quadratic"};
 static const char* const interpolations[] = {"hold", "linear"};
 static const char* const methods[] = {"bdf", "adams", "euler", "rk4"};
 static const char* const shapes[] = {"constant", "step", "ramp",      "sine",
@@ -93,6 +92,11 @@ static void put_numbers(flow* f, const char* key, const double* x, int count)
         crdi_text_json_number(f->t, x[i]);
     }
     crdi_text_add(f->t, "]");
+}
+
+static void put_given(flow* f, const char* key, double x)
+{
+    if (!isnan(x)) { put_number(f, key, x); }
 }
 
 // ---- units -------------------------------------------------------------------------------------
@@ -184,9 +188,9 @@ static void put_solver(flow* f, const crd_solver_spec* s)
     put_key(f, "solver");
     flow inner = {.t = f->t};
     if (s->method != CRD_SOLVER_BDF) { put_word(&inner, "method", methods[s->method]); }
-    if (!isnan(s->relative)) { put_number(&inner, "relative", s->relative); }
-    if (!isnan(s->absolute)) { put_number(&inner, "absolute", s->absolute); }
-    if (!isnan(s->step)) { put_number(&inner, "step", s->step); }
+    put_given(&inner, "relative", s->relative);
+    put_given(&inner, "absolute", s->absolute);
+    put_given(&inner, "step", s->step);
     end_flow(&inner);
 }
 
@@ -195,6 +199,10 @@ static void put_fmu(flow* f, const crd_unit_spec* u, const crdi_pack_part* p)
     put_solver(f, &u->solver);
     if (u->logging) { put_true(f, "logging"); }
     if (u->pinned) { put_true(f, "pinned"); }
+    if (u->refresh != CRD_REFRESH_AUTO) {
+        put_key(f, "refresh");
+        crdi_text_add(f->t, "%s", u->refresh == CRD_REFRESH_YES ? "yes" : "no");
+    }
     if (p->rest_count == 0) { return; }
     put_key(f, "parameters");
     flow inner = {.t = f->t};
@@ -219,6 +227,7 @@ static void put_units(crdi_pack_writer* w)
         if (u->source == CRD_UNIT_SIGNAL) { put_signals(&f, u); }
         if (u->source == CRD_UNIT_REPLAY) { put_replay(&f, u, w->parts[i].source); }
         if (u->step > 0) { put_number(&f, "step", u->step); }
+        if (u->real) { put_true(&f, "real"); }
         if (u->source == CRD_UNIT_FMU) { put_fmu(&f, u, &w->parts[i]); }
         if (f.count == 0) { // nothing to say of this one
             take_back(t, mark);
@@ -247,6 +256,61 @@ static void put_group(crdi_pack_writer* w, const crd_group* g)
     crdi_text_add(t, "] }");
 }
 
+static void put_control(flow* f, const crd_control_spec* c)
+{
+    if (!c->on) { return; }
+    put_key(f, "control");
+    flow inner = {.t = f->t};
+    put_number(&inner, "tolerance", c->tolerance);
+    if (c->method == CRD_STEP_PI) { put_word(&inner, "method", "pi"); }
+    if (c->absolute) { put_true(&inner, "absolute"); }
+    put_given(&inner, "first", c->first);
+    put_given(&inner, "floor", c->floor);
+    put_given(&inner, "ceiling", c->ceiling);
+    put_given(&inner, "kp", c->kp);
+    put_given(&inner, "ki", c->ki);
+    put_given(&inner, "growth", c->growth);
+    put_given(&inner, "safety", c->safety);
+    put_given(&inner, "reject", c->reject);
+    if (c->one_sided) { put_word(&inner, "defects", "one-sided"); }
+    if (!c->middle) {
+        put_key(&inner, "middle");
+        crdi_text_add(f->t, "false");
+    }
+    end_flow(&inner);
+}
+
+static void put_iterate(flow* f, const crd_iterate_spec* i)
+{
+    if (!i->on) { return; }
+    put_key(f, "iterate");
+    flow inner = {.t = f->t};
+    put_number(&inner, "tolerance", i->tolerance);
+    put_key(&inner, "sweeps");
+    crdi_text_add(f->t, "%d", i->sweeps);
+    if (i->acceleration != CRD_ACCEL_IQN_ILS) {
+        put_word(&inner, "acceleration", crd_accel_name(i->acceleration));
+    }
+    if (i->stop) { put_word(&inner, "otherwise", "stop"); }
+    end_flow(&inner);
+}
+
+static void put_quality(flow* f, const crd_run_spec* r)
+{
+    if (r->predict != CRD_PREDICTION_AUTO) {
+        put_word(f, "predict", crd_prediction_name(r->predict));
+    }
+    put_control(f, &r->control);
+    put_iterate(f, &r->iterate);
+    if (r->feedthrough != CRD_DEFECT_FRESH) {
+        put_word(f, "feedthrough", crd_defect_scheme_name(r->feedthrough));
+    }
+    const bool defect = r->monitor & CRD_MONITOR_DEFECT, energy = r->monitor & CRD_MONITOR_ENERGY;
+    if (!defect || !energy) {
+        put_word(f, "monitor", defect ? "defect" : energy ? "energy" : "none");
+    }
+}
+
 static void put_run(crdi_pack_writer* w)
 {
     const crd_run_spec* r = &w->s->run;
@@ -261,9 +325,7 @@ static void put_run(crdi_pack_writer* w)
         put_key(&f, "scheme");
         put_group(w, &r->group);
     }
-    if (r->extrapolation != CRD_EXTRAPOLATE_HOLD) {
-        put_word(&f, "extrapolation", extrapolations[r->extrapolation]);
-    }
+    put_quality(&f, r);
     if (r->threads > 0) {
         put_key(&f, "threads");
         crdi_text_add(t, "%d", r->threads);
@@ -339,6 +401,16 @@ static void put_coupling(crdi_text* t, const crd_coupling_spec* c)
     end_flow(&f);
 }
 
+static const char* end_text(crdi_pack_writer* w, int unit, const char* variable)
+{
+    return crdi_arena_format(&w->arena, "%s.%s", w->parts[unit].name, variable);
+}
+
+static bool is_given(double x) // of scale and tolerance
+{
+    return !isnan(x) && x != 0;
+}
+
 static crd_status put_connections(crdi_pack_writer* w)
 {
     const crd_system* s = w->s;
@@ -346,10 +418,10 @@ static crd_status put_connections(crdi_pack_writer* w)
     bool first = true;
     for (int i = 0; i < s->connection_count; i++) {
         const crd_connection_spec* c = &s->connections[i];
-        if (!c->coupling && c->extrapolation == s->run.extrapolation) { continue; }
-        const char* from =
-            crdi_arena_format(&w->arena, "%s.%s", w->parts[c->from_unit].name, c->from);
-        const char* to = crdi_arena_format(&w->arena, "%s.%s", w->parts[c->to_unit].name, c->to);
+        const bool measured = is_given(c->scale) || is_given(c->tolerance);
+        if (!c->coupling && c->predict == s->run.predict && !measured) { continue; }
+        const char* from = end_text(w, c->from_unit, c->from);
+        const char* to = end_text(w, c->to_unit, c->to);
         if (!from || !to) { return CRD_E_MEMORY; }
         crdi_text_add(t, "%s  - ", first ? "connections:\n" : "");
         flow f = {.t = t};
@@ -359,11 +431,43 @@ static crd_status put_connections(crdi_pack_writer* w)
             put_key(&f, "coupling");
             put_coupling(t, c->coupling);
         } else {
-            put_word(&f, "extrapolation", extrapolations[c->extrapolation]);
+            if (c->predict != s->run.predict) {
+                put_word(&f, "predict", crd_prediction_name(c->predict));
+            }
+            if (is_given(c->scale)) { put_number(&f, "scale", c->scale); }
+            if (is_given(c->tolerance)) { put_number(&f, "tolerance", c->tolerance); }
         }
         end_flow(&f);
         crdi_text_add(t, "\n");
         first = false;
+    }
+    return CRD_OK;
+}
+
+static crd_status put_bonds(crdi_pack_writer* w)
+{
+    const crd_system* s = w->s;
+    crdi_text* t = &w->yaml;
+    if (s->bond_count > 0) { crdi_text_add(t, "bonds:\n"); }
+    for (int i = 0; i < s->bond_count; i++) {
+        const crd_bond_spec* b = &s->bonds[i];
+        const char* action = end_text(w, b->action_unit, b->action);
+        const char* flows = end_text(w, b->flow_unit, b->flow);
+        if (!action || !flows) { return CRD_E_MEMORY; }
+        crdi_text_add(t, "  - ");
+        flow f = {.t = t};
+        if (b->name[0]) { put_word(&f, "name", b->name); }
+        put_word(&f, "action", action);
+        put_word(&f, "flow", flows);
+        if (b->correct != CRD_CORRECT_NONE) {
+            put_word(&f, "correct", crd_correction_name(b->correct));
+        }
+        put_given(&f, "mu", b->mu);
+        put_given(&f, "ki", b->ki);
+        put_given(&f, "limiter", b->limiter);
+        put_given(&f, "forget", b->forget);
+        end_flow(&f);
+        crdi_text_add(t, "\n");
     }
     return CRD_OK;
 }
@@ -402,7 +506,8 @@ crd_status crdi_pack_yaml(crdi_pack_writer* w)
 {
     put_units(w);
     put_run(w);
-    const crd_status st = put_connections(w);
+    crd_status st = put_connections(w);
+    if (st >= 0) { st = put_bonds(w); }
     put_results(w);
     return st < 0 || w->yaml.failed ? CRD_E_MEMORY : CRD_OK;
 }

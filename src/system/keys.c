@@ -232,6 +232,11 @@ static crd_status read_quantity(crdi_reader* r, const crdi_node* n, const quanti
     return CRD_OK;
 }
 
+crd_status crdi_read_number(crdi_reader* r, const crdi_node* n, crdi_range range, double* out)
+{
+    return read_quantity(r, n, &number_kind, range, out);
+}
+
 static crd_status read_numbers(crdi_reader* r, const crdi_node* n, const quantity_kind* kind,
                                crdi_numbers* out)
 {

@@ -64,8 +64,9 @@ typedef struct crdi_reader {
     char path[200];       ///< "units.mass1.signal", where we are
     size_t path_length;
     int base_units, base_connections; ///< that were there before: they are changed, not added
-    bool foreign_names;               ///< new units may have any name
-    crdi_hint hint;                   ///< unit that may have been meant
+    int base_bonds;
+    bool foreign_names; ///< new units may have any name
+    crdi_hint hint;     ///< unit that may have been meant
 } crdi_reader;
 
 /// `*given` (may be NULL) gets bit i for key i of the table.
@@ -82,6 +83,7 @@ void crdi_path_leave(crdi_reader* r, size_t mark);
 
 crd_status crdi_expect_kind(crdi_reader* r, const crdi_node* n, crdi_node_kind kind,
                             const char* expected);
+crd_status crdi_read_number(crdi_reader* r, const crdi_node* n, crdi_range range, double* out);
 crd_status crdi_read_int(crdi_reader* r, const crdi_node* n, int min, int max, int* out);
 /// A scalar that is text and not empty.
 crd_status crdi_read_text(crdi_reader* r, const crdi_node* n, const char** out);

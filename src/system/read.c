@@ -7,7 +7,10 @@
 
 // ---- the tables: adding a key is adding a row --------------------------------------------------
 
-const char* const crdi_extrapolations[] = {"hold", "linear", "quadratic", NULL};
+const char* const crdi_predictions[] = {"auto",    "hold",    "linear",  "quadratic",
+                                        "taylor1", "taylor2", "hermite", "ab2",
+                                        "ab3",     "ab4",     NULL};
+static const char* const feedthroughs[] = {"strict", "fresh", "program", NULL};
 static const char* const interpolations[] = {"hold", "linear", NULL};
 static const char* const interfaces[] = {"auto", "co-simulation", "model-exchange", NULL};
 static const char* const methods[] = {"bdf", "adams", "euler", "rk4", NULL};
@@ -15,25 +18,32 @@ static const char* const shapes[] = {"constant", "step",      "ramp",  "sine", "
                                      "prbs",     "multisine", "table", NULL};
 _Static_assert(COUNT(shapes) == CRD_SIGNAL_SHAPE_COUNT + 1, "a name for each shape");
 _Static_assert(sizeof(crd_signal_shape) == sizeof(int), "choices are stored as int");
+_Static_assert(COUNT(crdi_predictions) == CRD_PREDICTION_COUNT + 1, "a name for each prediction");
+_Static_assert(COUNT(feedthroughs) == CRD_DEFECT_PROGRAM + 2, "a name for each scheme");
 _Static_assert(COUNT(interfaces) == CRD_INTERFACE_MODEL_EXCHANGE + 2, "a name for each interface");
 _Static_assert(COUNT(methods) == CRD_SOLVER_RK4 + 2, "a name for each method");
 
 typedef struct file_draft {
-    const crdi_node *version, *units, *connections, *run, *results;
+    const crdi_node *version, *units, *connections, *bonds, *run, *results;
     const char *title, *system, *variant;
 } file_draft;
 
 static const crdi_key file_keys[] = {
-    {KEY("cardan", NODE, file_draft, version)}, {KEY("title", TEXT, file_draft, title)},
-    {KEY("system", PATH, file_draft, system)},  {KEY("variant", TEXT, file_draft, variant)},
-    {KEY("units", NODE, file_draft, units)},    {KEY("connections", NODE, file_draft, connections)},
-    {KEY("run", NODE, file_draft, run)},        {KEY("results", NODE, file_draft, results)},
+    {KEY("cardan", NODE, file_draft, version)},
+    {KEY("title", TEXT, file_draft, title)},
+    {KEY("system", PATH, file_draft, system)},
+    {KEY("variant", TEXT, file_draft, variant)},
+    {KEY("units", NODE, file_draft, units)},
+    {KEY("connections", NODE, file_draft, connections)},
+    {KEY("bonds", NODE, file_draft, bonds)},
+    {KEY("run", NODE, file_draft, run)},
+    {KEY("results", NODE, file_draft, results)},
 };
 
 typedef struct unit_draft {
     crd_unit_spec spec;
     const char *fmu, *replay;
-    const crdi_node *signal, *signals, *parameters, *solver, *columns;
+    const crdi_node *signal, *signals, *parameters, *solver, *columns, *refresh;
 } unit_draft;
 
 enum {
@@ -51,6 +61,8 @@ enum {
     U_REPEAT,
     U_LOGGING,
     U_PINNED,
+    U_REAL,
+    U_REFRESH,
 };
 
 static const crdi_key unit_keys[] = {
@@ -69,6 +81,8 @@ static const crdi_key unit_keys[] = {
     [U_REPEAT] = {KEY("repeat", BOOL, unit_draft, spec.repeat)},
     [U_LOGGING] = {KEY("logging", BOOL, unit_draft, spec.logging)},
     [U_PINNED] = {KEY("pinned", BOOL, unit_draft, spec.pinned)},
+    [U_REAL] = {KEY("real", BOOL, unit_draft, spec.real)},
+    [U_REFRESH] = {KEY("refresh", NODE, unit_draft, refresh)},
 };
 
 #define UNIT_SOURCES (BIT(U_FMU) | BIT(U_SIGNAL) | BIT(U_SIGNALS) | BIT(U_REPLAY))
@@ -154,7 +168,7 @@ static const struct {
 
 typedef struct run_draft {
     crd_run_spec spec;
-    const crdi_node *scheme, *threads, *initialization;
+    const crdi_node *scheme, *control, *iterate, *monitor, *threads, *initialization;
 } run_draft;
 
 static const crdi_key run_keys[] = {
@@ -163,7 +177,11 @@ static const crdi_key run_keys[] = {
     {KEY("step", TIME, run_draft, spec.step), .range = CRDI_POSITIVE},
     {KEY("tolerance", NUMBER, run_draft, spec.tolerance), .range = CRDI_POSITIVE},
     {KEY("scheme", NODE, run_draft, scheme)},
-    {KEY("extrapolation", CHOICE, run_draft, spec.extrapolation), .choices = crdi_extrapolations},
+    {KEY("predict", CHOICE, run_draft, spec.predict), .choices = crdi_predictions},
+    {KEY("control", NODE, run_draft, control)},
+    {KEY("iterate", NODE, run_draft, iterate)},
+    {KEY("feedthrough", CHOICE, run_draft, spec.feedthrough), .choices = feedthroughs},
+    {KEY("monitor", NODE, run_draft, monitor)},
     {KEY("threads", NODE, run_draft, threads)},
     {KEY("initialization", NODE, run_draft, initialization)},
 };
@@ -209,11 +227,20 @@ TABLE(results);
 
 const crdi_table* const* crdi_system_tables(int* count)
 {
-    static const crdi_table* const all[] = {
-        &file_table,         &unit_table,   &solver_table,
-        &column_table,       &signal_table, &crdi_connection_table,
-        &crdi_channel_table, &run_table,    &initialization_table,
-        &group_table,        &results_table};
+    static const crdi_table* const all[] = {&file_table,
+                                            &unit_table,
+                                            &solver_table,
+                                            &column_table,
+                                            &signal_table,
+                                            &crdi_bond_table,
+                                            &crdi_connection_table,
+                                            &crdi_channel_table,
+                                            &crdi_control_table,
+                                            &crdi_iterate_table,
+                                            &run_table,
+                                            &initialization_table,
+                                            &group_table,
+                                            &results_table};
     *count = COUNT(all);
     return all;
 }
@@ -612,8 +639,8 @@ static crd_status check_same_source(crdi_reader* r, const crdi_node* n, uint64_t
 static crd_status check_unit_keys(crdi_reader* r, const crdi_node* n, uint64_t given,
                                   crd_unit_source source)
 {
-    const uint64_t fmu_only =
-        BIT(U_PARAMETERS) | BIT(U_INTERFACE) | BIT(U_SOLVER) | BIT(U_LOGGING) | BIT(U_PINNED);
+    const uint64_t fmu_only = BIT(U_PARAMETERS) | BIT(U_INTERFACE) | BIT(U_SOLVER) |
+                              BIT(U_LOGGING) | BIT(U_PINNED) | BIT(U_REFRESH);
     const uint64_t replay_only =
         BIT(U_INTERPOLATION) | BIT(U_COLUMNS) | BIT(U_TIME_OFFSET) | BIT(U_REPEAT);
     uint64_t wrong = 0;
@@ -639,6 +666,11 @@ static crd_status read_unit_parts(crdi_reader* r, unit_draft* u)
     if (u->parameters) { CRD_TRY(read_parameters(r, u->parameters, &u->spec)); }
     if (u->solver) { CRD_TRY(read_solver(r, u->solver, &u->spec)); }
     if (u->columns) { CRD_TRY(read_columns(r, u->columns, &u->spec)); }
+    if (u->refresh) {
+        const size_t mark = crdi_path_enter(r, "refresh");
+        CRD_TRY(crdi_read_refresh(r, u->refresh, &u->spec.refresh));
+        crdi_path_leave(r, mark);
+    }
 fail:
     return st;
 }
@@ -807,6 +839,9 @@ static crd_status read_run(crdi_reader* r, const crdi_node* n, crd_system* s)
                               "stop = %g s is before start = %g s, expected it after", d.spec.stop,
                               d.spec.start);
     }
+    if (d.control) { CRD_TRY(crdi_read_control(r, d.control, &d.spec.control)); }
+    if (d.iterate) { CRD_TRY(crdi_read_iterate(r, d.iterate, &d.spec.iterate)); }
+    if (d.monitor) { CRD_TRY(crdi_read_monitor(r, d.monitor, &d.spec.monitor)); }
     if (d.initialization) {
         const size_t inner = crdi_path_enter(r, "initialization");
         CRD_TRY(crdi_read_mapping(r, d.initialization, &initialization_table, &d.spec, NULL));
@@ -818,8 +853,8 @@ static crd_status read_run(crdi_reader* r, const crdi_node* n, crd_system* s)
         crdi_path_leave(r, inner);
     }
     for (int i = 0; i < s->connection_count; i++) { // of the system below, and said nothing else
-        crd_extrapolation* of = &s->connections[i].extrapolation;
-        if (*of == s->run.extrapolation) { *of = d.spec.extrapolation; }
+        crd_prediction* of = &s->connections[i].predict;
+        if (*of == s->run.predict) { *of = d.spec.predict; }
     }
     s->run = d.spec;
     if (d.scheme) {
@@ -905,6 +940,7 @@ static crd_status read_parts(crdi_reader* r, const crdi_node* root, const file_d
     crd_status st = CRD_OK;
     r->base_units = s->unit_count;
     r->base_connections = s->connection_count;
+    r->base_bonds = s->bond_count;
     const crd_group* groups = s->run.group.members;
     if (d->title) { s->title = d->title; }
     if (d->units) { CRD_TRY(read_units(r, d->units, s)); }
@@ -914,6 +950,7 @@ static crd_status read_parts(crdi_reader* r, const crdi_node* root, const file_d
         CRD_TRY(check_groups(r, root, s));
     }
     if (d->connections) { CRD_TRY(crdi_read_connections(r, d->connections, s)); }
+    if (d->bonds) { CRD_TRY(crdi_read_bonds(r, d->bonds, s)); }
     if (d->results) { CRD_TRY(read_results(r, d->results, s)); }
 fail:
     return st;

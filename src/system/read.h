@@ -13,10 +13,22 @@ const crdi_table* const* crdi_system_tables(int* count);
 
 extern const crdi_table crdi_connection_table;
 extern const crdi_table crdi_channel_table;
-extern const char* const crdi_extrapolations[];
+extern const crdi_table crdi_control_table;
+extern const crdi_table crdi_iterate_table;
+extern const crdi_table crdi_bond_table;
+extern const char* const crdi_predictions[]; ///< by crd_prediction, ends with NULL
 crd_status crdi_read_connections(crdi_reader* r, const crdi_node* n, crd_system* s);
 crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, const crd_coupling_spec** out);
-/// The node as JSON without those of its keys; each token in its line, the first being `first_line`.
+/// The keys of run, and of a unit, that have more than one form.
+crd_status crdi_read_control(crdi_reader* r, const crdi_node* n, crd_control_spec* out);
+crd_status crdi_read_iterate(crdi_reader* r, const crdi_node* n, crd_iterate_spec* out);
+crd_status crdi_read_monitor(crdi_reader* r, const crdi_node* n, unsigned* out);
+crd_status crdi_read_refresh(crdi_reader* r, const crdi_node* n, crd_refresh* out);
+crd_status crdi_read_bonds(crdi_reader* r, const crdi_node* n, crd_system* s);
+/// Ranges of a bond's numbers; `*key` is then the one that makes no sense.
+crd_status crdi_bond_check(crd_context* ctx, const crd_bond_spec* b, const char** key);
+/// The node as JSON without those of its keys; each token in its line, the first being
+/// `first_line`.
 void crdi_node_json(const crdi_node* n, int first_line, const char* const* except, crdi_text* out);
 /// The whole file; `*text` is the caller's even after a failure.
 crd_status crdi_read_file(crd_context* ctx, const char* path, char** text, size_t* length);

@@ -1,6 +1,7 @@
 // connections: an arrow or a mapping each; what a system below connects already gets the options.
 #include "system/read.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +11,18 @@ typedef struct connection_draft {
     const crdi_node *map, *coupling;
 } connection_draft;
 
-enum { C_FROM, C_TO, C_GAIN, C_OFFSET, C_MAP, C_EXTRAPOLATION, C_COUPLING, C_CONVERT_UNITS };
+enum {
+    C_FROM,
+    C_TO,
+    C_GAIN,
+    C_OFFSET,
+    C_MAP,
+    C_PREDICT,
+    C_SCALE,
+    C_TOLERANCE,
+    C_COUPLING,
+    C_CONVERT_UNITS
+};
 
 static const crdi_key connection_keys[] = {
     [C_FROM] = {KEY("from", TEXT, connection_draft, from), .required = true},
@@ -18,8 +30,11 @@ static const crdi_key connection_keys[] = {
     [C_GAIN] = {KEY("gain", NUMBER, connection_draft, spec.gain)},
     [C_OFFSET] = {KEY("offset", NUMBER, connection_draft, spec.offset)},
     [C_MAP] = {KEY("map", NODE, connection_draft, map)},
-    [C_EXTRAPOLATION] = {KEY("extrapolation", CHOICE, connection_draft, spec.extrapolation),
-                         .choices = crdi_extrapolations},
+    [C_PREDICT] = {KEY("predict", CHOICE, connection_draft, spec.predict),
+                   .choices = crdi_predictions},
+    [C_SCALE] = {KEY("scale", NUMBER, connection_draft, spec.scale), .range = CRDI_POSITIVE},
+    [C_TOLERANCE] = {KEY("tolerance", NUMBER, connection_draft, spec.tolerance),
+                     .range = CRDI_POSITIVE},
     [C_COUPLING] = {KEY("coupling", NODE, connection_draft, coupling)},
     [C_CONVERT_UNITS] = {KEY("convert_units", BOOL, connection_draft, spec.convert_units)},
 };
@@ -92,10 +107,14 @@ static crd_status read_connection_keys(crdi_reader* r, const crdi_node* n, conne
     if (n->kind == CRDI_SCALAR && !crdi_node_empty(n)) { return read_arrow(r, n, d); }
     CRD_TRY(crdi_read_mapping(r, n, &crdi_connection_table, d, given));
     c->has_transformation = (*given & (BIT(C_GAIN) | BIT(C_OFFSET))) != 0;
-    if (d->coupling && *given & BIT(C_EXTRAPOLATION)) {
-        return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, "extrapolation"),
-                              "coupling and extrapolation, expected one of them: the coupling "
-                              "element extrapolates itself");
+    for (int i = C_PREDICT; d->coupling && i <= C_TOLERANCE; i++) {
+        if (*given & BIT(i)) {
+            const char* key = connection_keys[i].name;
+            return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, key),
+                                  "coupling and %s, expected one of them: the coupling element "
+                                  "predicts by itself",
+                                  key);
+        }
     }
     if (d->coupling) { CRD_TRY(crdi_read_coupling(r, d->coupling, &c->coupling)); }
     if (!d->map) { return CRD_OK; }
@@ -120,11 +139,14 @@ static void amend_connection(crd_connection_spec* old, const crd_connection_spec
         old->map = c->map;
         old->map_count = c->map_count;
     }
-    if (given & BIT(C_EXTRAPOLATION)) {
-        old->extrapolation = c->extrapolation;
-        old->coupling = NULL;
+    if (given & BIT(C_PREDICT)) { old->predict = c->predict; }
+    if (given & BIT(C_SCALE)) { old->scale = c->scale; }
+    if (given & BIT(C_TOLERANCE)) { old->tolerance = c->tolerance; }
+    if (given & BIT(C_PREDICT)) { old->coupling = NULL; } // they take each other's place
+    if (given & BIT(C_COUPLING)) {
+        old->coupling = c->coupling;
+        old->scale = old->tolerance = NAN;
     }
-    if (given & BIT(C_COUPLING)) { old->coupling = c->coupling; }
     if (given & BIT(C_CONVERT_UNITS)) { old->convert_units = c->convert_units; }
     old->place = c->place;
 }
@@ -159,7 +181,7 @@ static crd_status read_connection(crdi_reader* r, const crdi_node* n, crd_system
     crd_status st = CRD_OK;
     connection_draft d = {.spec = crd_connection_spec_defaults()};
     crd_connection_spec* c = &d.spec;
-    c->extrapolation = s->run.extrapolation;
+    c->predict = s->run.predict;
     c->place = (crd_place){r->file, n->line};
     uint64_t given = 0;
     CRD_TRY(read_connection_keys(r, n, &d, &given));
@@ -176,6 +198,15 @@ static crd_status read_connection(crdi_reader* r, const crdi_node* n, crd_system
     const bool below = index < r->base_connections && !map->amended[index];
     if (!below || first->from_unit != c->from_unit || strcmp(first->from, c->from) != 0) {
         return second_driver(r, n, s, d.to, first);
+    }
+    for (int i = C_SCALE; i <= C_TOLERANCE; i++) {
+        if (given & BIT(i) && !(given & BIT(C_PREDICT)) && first->coupling) {
+            const char* key = connection_keys[i].name;
+            return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, key),
+                                  "%s: the connection has a coupling, expected predict beside it, "
+                                  "which takes its place",
+                                  key);
+        }
     }
     map->amended[index] = true;
     amend_connection(first, c, given);

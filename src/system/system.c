@@ -23,7 +23,8 @@ crd_connection_spec crd_connection_spec_defaults(void)
                                  .to = "",
                                  .gain = 1,
                                  .convert_units = true,
-                                 .extrapolation = CRD_EXTRAPOLATE_HOLD,
+                                 .scale = NAN,
+                                 .tolerance = NAN,
                                  .place = {"", 0}};
 }
 
@@ -37,18 +38,59 @@ crd_signal_spec crd_signal_spec_defaults(void)
                              .place = {"", 0}};
 }
 
+crd_bond_spec crd_bond_spec_defaults(void)
+{
+    return (crd_bond_spec){.name = "",
+                           .action = "",
+                           .flow = "",
+                           .mu = NAN,
+                           .ki = NAN,
+                           .limiter = NAN,
+                           .forget = NAN,
+                           .place = {"", 0}};
+}
+
+const char* crd_prediction_name(crd_prediction p)
+{
+    return crdi_predictions[p];
+}
+
+static crd_run_spec run_defaults(void)
+{
+    return (crd_run_spec){.start = NAN,
+                          .stop = NAN,
+                          .step = NAN,
+                          .tolerance = NAN,
+                          .predict = CRD_PREDICTION_AUTO,
+                          .control = {.method = CRD_STEP_H211B,
+                                      .tolerance = NAN,
+                                      .first = NAN,
+                                      .floor = NAN,
+                                      .ceiling = NAN,
+                                      .kp = NAN,
+                                      .ki = NAN,
+                                      .growth = NAN,
+                                      .safety = NAN,
+                                      .reject = NAN,
+                                      .middle = true,
+                                      .place = {"", 0}},
+                          .iterate = {.acceleration = CRD_ACCEL_IQN_ILS,
+                                      .tolerance = 1e-8,
+                                      .sweeps = 10,
+                                      .place = {"", 0}},
+                          .feedthrough = CRD_DEFECT_FRESH,
+                          .monitor = CRD_MONITOR_DEFECT | CRD_MONITOR_ENERGY,
+                          .loop_iterations = 50,
+                          .loop_tolerance = 1e-10};
+}
+
 static crd_status create_named(crd_context* ctx, const char* file, crd_system** out)
 {
     crd_system* s = crdi_new(ctx, sizeof *s);
     if (!s) { return CRD_E_MEMORY; }
     s->ctx = ctx;
     s->title = s->base = "";
-    s->run = (crd_run_spec){.start = NAN,
-                            .stop = NAN,
-                            .step = NAN,
-                            .tolerance = NAN,
-                            .loop_iterations = 50,
-                            .loop_tolerance = 1e-10};
+    s->run = run_defaults();
     crdi_arena_init(&s->arena, ctx);
     crdi_map_init(&s->unit_map, ctx);
     s->file = file[0] ? crdi_arena_text(&s->arena, file, strlen(file)) : "";
@@ -74,6 +116,7 @@ void crd_system_destroy(crd_system* s)
     crdi_map_clear(&s->unit_map);
     crdi_free(s->ctx, s->units);
     crdi_free(s->ctx, s->connections);
+    crdi_free(s->ctx, s->bonds);
     crdi_arena_clear(&s->arena);
     crdi_free(s->ctx, s);
 }
@@ -317,6 +360,12 @@ crd_status crd_system_add_connection(crd_system* s, const crd_connection_spec* c
                          where.text, s->units[c.to_unit].name, crdi_clip(c.to).text, c.gain,
                          c.offset);
     }
+    if (c.scale < 0 || isinf(c.scale) || c.tolerance < 0 || isinf(c.tolerance)) { // NaN: not said
+        return crdi_fail(s->ctx, CRD_E_RANGE,
+                         "%sconnection to %s.%s: scale = %g, tolerance = %g, expected > 0, or 0",
+                         where.text, s->units[c.to_unit].name, crdi_clip(c.to).text, c.scale,
+                         c.tolerance);
+    }
     if (!keep_text(s, &c.from) || !keep_text(s, &c.to) || !keep_text(s, &c.place.file)) {
         return CRD_E_MEMORY;
     }
@@ -325,6 +374,40 @@ crd_status crd_system_add_connection(crd_system* s, const crd_connection_spec* c
     if (!grown) { return CRD_E_MEMORY; }
     s->connections = grown;
     s->connections[s->connection_count++] = c;
+    return CRD_OK;
+}
+
+crd_status crd_system_add_bond(crd_system* s, const crd_bond_spec* bond)
+{
+    crd_bond_spec b = *bond;
+    const crdi_where where = crdi_place_text(b.place);
+    if (b.action_unit < 0 || b.action_unit >= s->unit_count || b.flow_unit < 0 ||
+        b.flow_unit >= s->unit_count) {
+        return crdi_fail(s->ctx, CRD_E_RANGE, "%sbond of unit %d and unit %d, there are %d",
+                         where.text, b.action_unit, b.flow_unit, s->unit_count);
+    }
+    if (!b.action || !b.action[0] || !b.flow || !b.flow[0]) {
+        return crdi_fail(s->ctx, CRD_E_RANGE, "%sbond of %s and %s without a variable", where.text,
+                         s->units[b.action_unit].name, s->units[b.flow_unit].name);
+    }
+    const char* key = "";
+    const crd_status st = crdi_bond_check(s->ctx, &b, &key);
+    if (st < 0) {
+        char told[300];
+        snprintf(told, sizeof told, "%s", crd_error_text(s->ctx));
+        return crdi_fail(s->ctx, st, "%sbond of %s.%s and %s.%s: %s", where.text,
+                         crdi_clip(s->units[b.action_unit].name).text, crdi_clip(b.action).text,
+                         crdi_clip(s->units[b.flow_unit].name).text, crdi_clip(b.flow).text, told);
+    }
+    if (!keep_text(s, &b.name) || !keep_text(s, &b.action) || !keep_text(s, &b.flow) ||
+        !keep_text(s, &b.place.file)) {
+        return CRD_E_MEMORY;
+    }
+    crd_bond_spec* grown =
+        crdi_grow(s->ctx, s->bonds, &s->bond_capacity, (size_t)s->bond_count + 1, sizeof *grown);
+    if (!grown) { return CRD_E_MEMORY; }
+    s->bonds = grown;
+    s->bonds[s->bond_count++] = b;
     return CRD_OK;
 }
 

@@ -86,11 +86,7 @@ static crd_status find_fmu_states(job* j)
         const crd_status st = cannot(j, "it runs as Co-Simulation and hides its states");
         return crdi_fail_in(j->unit->ctx, st, "output '%s' depends on no input", hidden);
     }
-    if (j->rows == 0) {
-        crdi_log(j->unit->ctx, CRD_LOG_WARNING,
-                 "unit '%s' declares no states: it is linearised as one that has none",
-                 j->unit->name);
-    }
+    j->l->guessed = j->rows == 0;
     return CRD_OK;
 }
 
@@ -112,6 +108,7 @@ static crd_status find_native_states(job* j)
     }
     j->derivatives = derivatives;
     j->states = states;
+    j->l->guessed = !u->model->derivatives;
     return CRD_OK;
 }
 

@@ -2,6 +2,7 @@
 #include "unit/unit.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -198,6 +199,8 @@ static crd_status complete(crd_unit* u, const crdi_adapter* adapter)
 {
     crd_status st = CRD_OK;
     u->input_order = u->info.max_input_order;
+    u->next_event = INFINITY;
+    if (u->spec->refresh == CRD_REFRESH_NO) { u->info.flags &= ~(uint32_t)CRD_UNIT_CAN_REFRESH; }
     u->core = crdi_new(u->ctx, sizeof *u->core);
     if (!u->core) { return CRD_E_MEMORY; }
     CRD_TRY(index_rows(u, u->info.outputs, &u->core->output_rows));
@@ -286,6 +289,7 @@ void crdi_unit_wish_stop(crd_unit* u)
 
 crd_status crd_unit_instantiate(crd_unit* u)
 {
+    u->next_event = INFINITY;
     const crd_status st = u->ops->instantiate(u);
     return st < 0 || !u->core ? st : crdi_unit_send(u, false);
 }

@@ -23,7 +23,9 @@ class Options(EndToEnd):
             ("--tolerance", "0", "expected > 0"),
             ("--interval", "-1", "expected >= 0"),
             ("--threads", "0", "from 1 to 1024 or auto"),
-            ("--extrapolation", "cubic", "expected one of hold|linear|quadratic"),
+            ("--predict", "cubic", "expected one of auto|hold|linear|quadratic|taylor1|"),
+            ("--control", "0", "--control = '0', expected > 0"),
+            ("--control", "fine", "--control = 'fine', expected a number"),
             ("--scheme", "jakobi", "jacobi"),
             ("--log-level", "loud", "expected one of error|warning|info|debug"),
         ]:

@@ -74,7 +74,7 @@ class Completion(EndToEnd):
         self.assertEqual(self.complete("cardan", "c"), ["check", "compare", "compensate", "completion"])
         self.assertEqual(self.complete("cardan", "run", "--st"),
                          ["--start-time", "--stop-time", "--step"])
-        self.assertEqual(self.complete("cardan", "run", "--extrapolation", "l"), ["linear"])
+        self.assertEqual(self.complete("cardan", "run", "--predict", "l"), ["linear"])
         self.assertEqual(self.complete("cardan", "run", "--progress", "=", "j"), ["json"])
         self.assertEqual(self.complete("cardan", "completion", ""), ["bash", "zsh"])
         for name in ("a.fmu", "a.yaml", "a.csv", "a.txt"):
@@ -91,7 +91,7 @@ class Completion(EndToEnd):
             self.assertTrue(found, option)
             return found[0].rsplit("]", 1)[1] if "(-.)" not in found[0] else found[0]
 
-        self.assertTrue(action("--extrapolation=").endswith(":(hold linear quadratic)' \\"))
+        self.assertTrue(action("--predict=").endswith(":(auto hold linear quadratic taylor1 taylor2 hermite ab2 ab3 ab4)' \\"))
         self.assertTrue(action("--threads=").endswith(":(auto)' \\"))
         self.assertTrue(action("--set=").endswith(":UNIT.VAR=VALUE:' \\"))
         self.assertTrue(action("--stop-time=").endswith(":' \\"))
@@ -186,6 +186,41 @@ class Info(EndToEnd):
         self.assertTrue(j["signals"][1]["text"])
         self.assertIn("2 rows", self.cardan("info", "r.csv").stdout)
 
+    def test_what_a_system_does_about_its_errors(self):
+        self.write("q.yaml", """cardan: 1
+units:
+  motor: { fmu: a.fmu, real: true, refresh: no }
+  mass: { fmu: b.fmu }
+connections:
+  - { from: motor.torque, to: mass.f, predict: hermite, scale: 10 }
+  - mass.v -> motor.speed
+bonds:
+  - { name: shaft, action: motor.torque, flow: mass.v, correct: gated, mu: 0.5 }
+run: { control: { tolerance: 1e-4, first: 1 ms, reject: true }, iterate: true, monitor: defect }
+""")
+        text = self.cardan("info", "q.yaml").stdout
+        for part in ("system of 2 units, 2 connections and 1 bond\n",
+                     "predict       auto, feedthrough fresh, monitor defect\n",
+                     "control       h211b, relative tolerance 0.0001, first 0.001 s, reject 2\n",
+                     "iterate       iqn-ils, relative tolerance 1e-08, at most 10 sweeps, "
+                     "otherwise explicit\n",
+                     "motor.torque  ->  mass.f       hermite",
+                     "bond shaft  motor.torque  x  mass.v  correct gated"):
+            self.assertIn(part, text)
+        j = self.cardan_json("info", "q.yaml")
+        self.assertEqual((j["units"][0]["real"], j["units"][0]["refresh"]), (True, "no"))
+        self.assertEqual([c["predict"] for c in j["connections"]], ["hermite", "auto"])
+        self.assertEqual([c["scale"] for c in j["connections"]], [10, None])
+        self.assertEqual(j["bonds"], [dict(name="shaft", action="motor.torque", flow="mass.v",
+                                           correct="gated", mu=0.5, ki=None, limiter=None,
+                                           forget=None)])
+        run = j["run"]
+        self.assertEqual((run["control"]["tolerance"], run["control"]["reject"]), (1e-4, 2))
+        self.assertEqual((run["iterate"]["sweeps"], run["monitor"]), (10, ["defect"]))
+        j = self.cardan_json("info", self.oscillator())
+        self.assertEqual((j["run"]["predict"], j["run"]["control"], j["run"]["iterate"], j["bonds"]),
+                         ("hold", None, None, []))
+
     def test_what_is_not_there(self):
         self.cardan("info", "nix.fmu", code=2, says="nix.fmu: no such file")
         self.cardan("info", "unpack", code=2, says="without modelDescription.xml")
@@ -250,7 +285,7 @@ class Compare(EndToEnd):
         self.assertIn("only in A", done.stdout)
 
     def test_wrong_calls_exit_with_2(self):
-        self.cardan("compare", "a.csv", code=2, says="cardan compare A B")
+        self.cardan("compare", "a.csv", code=2, says="cardan compare A B [C]")
         self.cardan("compare", "a.csv", "nix.csv", code=2, says="nix.csv")
         self.cardan("compare", "a.csv", "a.csv", "--tolerance", "nan", code=2, says="finite")
         self.cardan("compare", "a.csv", "a.csv", "--tolerance=-1", code=2, says="expected >= 0")

@@ -136,7 +136,7 @@ class Export(EndToEnd):
                                  "  - second.x2 -> first.x2\n"
                                  "  - second.v2 -> first.v2\n"
                                  "  - first.f -> second.f\n"
-                                 "run: { step: 1 ms, stop: 0.05 }\n")
+                                 "run: { step: 1 ms, stop: 0.05, predict: hold }\n")
         self.cardan("run", "over.yaml", "-q", "-o", "a.csv")
         self.cardan("run", "plain.yaml", "-q", "-o", "b.csv")
         self.assertEqual(self.content("a.csv"), self.content("b.csv"))

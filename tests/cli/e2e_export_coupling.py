@@ -164,7 +164,7 @@ class ExportCoupling(EndToEnd):
 
     def run_alone(self, fmu, *arguments, output="out.csv", **options):
         self.cardan("run", fmu, "-q", "-o", output, "--input", self.drive(), "--step", "10ms",
-                    "--stop-time", "1", *arguments, **options)
+                    "--stop-time", "1", "--predict", "hold", *arguments, **options)
         return self.column(output, "y") if not options.get("code") else None
 
     def test_hold_gives_the_samples_back_one_step_later(self):

@@ -142,7 +142,7 @@ class Stimuli(EndToEnd):
             with open(self.path(name), "wb") as f:
                 f.write(text if isinstance(text, bytes) else text.encode())
         self.cardan("run", fmu("lo_fd1"), "--input", name, "--stop-time", stop, "--variables", "v2",
-                    "-o", "o.csv", *arguments, code=code, says=says)
+                    "--predict", "hold", "-o", "o.csv", *arguments, code=code, says=says)
         if code:
             return None
         # A row shows the input that its step began with.
@@ -255,7 +255,7 @@ class Stimuli(EndToEnd):
         self.assertEqual(sorted(g["rows"] for g in j["groups"]), [201, 2001])
         self.cardan("run", fmu("lo_fd1"), "-q", "--input", "s.mf4", "--input-map", "fast.y=v2",
                     "--input-map", "slow.y=x2", "--stop-time", "2", "-o", "o.csv", "--variables",
-                    "v2", "--variables", "x2")
+                    "v2", "--variables", "x2", "--predict", "hold")
         times = self.column("o.csv", "time")
         for name, f in (("v2", lambda t: math.sin(2 * math.pi * t)), ("x2", lambda t: t / 2)):
             values = self.column("o.csv", name)

@@ -134,7 +134,7 @@ class ReportFiles(Report):
         page = Page(self.read("run.html"))
         text = " ".join(page.texts)
         self.assertEqual(page.asks, [])
-        for heading in ("System", "What ran", "Signals", "Where the time went", "Statistics"):
+        for heading in ("System", "What ran", "Quality", "Signals", "Where the time went", "Statistics"):
             self.assertIn(heading, page.headings)
         for part in ("Reached its stop time 1 s", "system.yaml", "lo_fd1.fmu", "m1", "jacobi"):
             self.assertIn(part, text)

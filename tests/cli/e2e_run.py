@@ -48,7 +48,7 @@ class SingleFmu(EndToEnd):
         rows = "".join(f"{0.01 * i:.2f},{5 * i},7\n" for i in range(11))
         self.write("in.csv", "time,f,nix\n" + rows)
         self.cardan("run", fmu("lo_fd2"), "--input", "in.csv", "--step", "0.01", "--stop-time",
-                    "0.1", "--variables", "*", says="column 'nix' is not used")
+                    "0.1", "--variables", "*", "--predict", "hold", says="column 'nix' is not used")
         # The value of a step's beginning is held over it, and recorded at its end.
         f = self.column("lo_fd2.csv", "f")
         self.assertTrue(all(near(f[i], 5 * (i - 1), 1e-9) for i in range(1, 11)), f)
@@ -61,7 +61,7 @@ class SingleFmu(EndToEnd):
         self.write("in.csv", "time,in_f64,in_i32\n0,0,0\n1,10,10\n")
         j = self.cardan_json("run", fmu("types", 3), "--input", "in.csv", "--step", "0.25",
                              "--stop-time", "1.25", "--variables", "out_f64", "--variables",
-                             "out_i32", "-q")
+                             "out_i32", "--predict", "hold", "-q")
         self.assertEqual(self.column("types.csv", "out_f64"), [0, 0, 2.5, 5, 7.5, 10])
         self.assertEqual(self.column("types.csv", "out_i32"), [0, 0, 0, 0, 0, 10])
         self.assertLessEqual(sum(u["share"] for u in j["units"]), 1 + 1e-9)
@@ -139,13 +139,13 @@ class System(EndToEnd):
                 scale = max(map(abs, y))
                 self.assertLess(max(abs(a - b) for a, b in zip(x, y)), 1e-3 * scale)
 
-    def test_schemes_and_extrapolation_matter(self):
+    def test_schemes_and_predictions_matter(self):
         system = self.oscillator()
         self.cardan("run", system, "-q", "-o", "jacobi.csv")
         self.cardan("run", system, "-q", "-o", "seidel.csv", "--scheme", "gauss-seidel")
         self.cardan("run", system, "-q", "-o", "nested.csv", "--scheme",
                     "gauss-seidel: [first, second]")
-        self.cardan("run", system, "-q", "-o", "linear.csv", "--extrapolation", "linear")
+        self.cardan("run", system, "-q", "-o", "linear.csv", "--predict", "linear")
         self.cardan("compare", "jacobi.csv", "seidel.csv", code=1)
         self.cardan("compare", "jacobi.csv", "linear.csv", code=1)
         self.table("nested.csv")

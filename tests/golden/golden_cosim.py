@@ -51,7 +51,7 @@ def oscillator_rows(checks, blunt):
                     source = "spring" if cut == "ff" else "first"
                     edits.append((f"- {source}.{name} -> second.{name}\n",
                                   f"- {{ from: {source}.{name}, to: second.{name}, "
-                                  "extrapolation: linear }\n"))
+                                  "predict: linear }\n"))
         for kind in KINDS:
             system = place("oscillator_" + cut, kind, edits, blunt if order == 1 else None)
             r = run(system, sets=sets, step=min(H, h2), interval=H, stop_time=10)
@@ -141,7 +141,7 @@ def crane_rows(checks):
         edits = [("step: 10 ms", f"step: {H}"), ("step: 0.25 ms", f"step: {h}"),
                  ("interval: 10 ms", f"interval: {H}")]
         if row["order"] == "0":
-            edits.append(("extrapolation: linear", "extrapolation: hold"))
+            edits.append(("predict: linear", "predict: hold"))
         for kind in KINDS:
             r = run(place("crane_fd", kind, edits), sets=sets, stop_time=steps * H)
             name = f"{row['figure']} HC {H * 1e3:g}/{h * 1e3:g} ms order {row['order']}, FMI {kind}"

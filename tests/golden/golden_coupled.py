@@ -13,7 +13,7 @@ import numpy as np
 from golden import KINDS, SYSTEMS, TMP, Checks, cardan, fmu, place, run, table
 from golden_cosim import largest, linear_oscillator
 
-EXTRAPOLATIONS = ("hold", "linear", "quadratic")
+PREDICTIONS = ("hold", "linear", "quadratic")
 DAMPED = {"first.c1": 0.1, "first.cc": 0.1, "second.c2": 0.1}
 
 
@@ -95,8 +95,8 @@ def coupled_against_monolithic(checks):
         edits = []
         if system == "crane_fd":  # one rate for all, so that the step can be halved
             edits = [(", step: 10 ms", ""), (", step: 0.25 ms", ""),
-                     (", extrapolation: linear", "")]
-        for order, extrapolation in enumerate(EXTRAPOLATIONS[:2]):
+                     (", predict: linear", "")]
+        for order, predict in enumerate(PREDICTIONS[:2]):
             for kind in KINDS:
                 file = place(system, kind, edits)
                 errors = []
@@ -104,9 +104,9 @@ def coupled_against_monolithic(checks):
                     whole = run(fmu(mono), sets=own, step=h, stop_time=stop, interval=H,
                                 output="mono.csv")
                     r = run(file, sets=sets, step=h, stop_time=stop, interval=H,
-                            extrapolation=extrapolation)
+                            predict=predict)
                     errors.append(largest(r[signal], whole[name]) / np.max(np.abs(whole[name])))
-                text = f"{system} at {H:g} s, {extrapolation}, FMI {kind}"
+                text = f"{system} at {H:g} s, {predict}, FMI {kind}"
                 checks.below(f"{text}: error of {signal} against {mono}", errors[0],
                              limits[order])
                 checks.near(f"{text}: half the step divides the error by 2^p, p", order + 1,
@@ -137,17 +137,17 @@ def orders(checks):
     for system, sets, stop, steps, signals, solution in cases:
         for kind in KINDS:
             file = place(system, kind)
-            for order, extrapolation in enumerate(EXTRAPOLATIONS):
+            for order, predict in enumerate(PREDICTIONS):
                 errors = {s: [] for s in signals}
                 for h in steps:
                     r = run(file, sets=sets, step=h, interval=steps[0], stop_time=stop,
-                            extrapolation=extrapolation)
+                            predict=predict)
                     exact = solution(r["time"])
                     for s, i in signals.items():
                         errors[s].append(largest(r[s], exact[i]))
                 for s in signals:
                     slope = np.polyfit(np.log(steps), np.log(errors[s]), 1)[0]
-                    checks.near(f"{system}, {extrapolation}, FMI {kind}: slope of the error of {s} "
+                    checks.near(f"{system}, {predict}, FMI {kind}: slope of the error of {s} "
                                 f"({errors[s][0]:.2g} ... {errors[s][-1]:.2g})", order + 1, slope,
                                 0.1)
 

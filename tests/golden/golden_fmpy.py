@@ -69,7 +69,7 @@ def compare(checks, path, name, md, driven):
     theirs = columns(last_of_each_time(theirs))
     arguments = [a for n in theirs if n != "time" for a in ("--variables", n.replace("[", "[[]"))]
     if driven:
-        arguments += ["--input", file]
+        arguments += ["--input", file, "--predict", "hold"]
     ours = run(path, *arguments, step=step, stop_time=count * step)
     worst, where = 0.0, "-"
     times = np.round(theirs["time"] / step).astype(int)

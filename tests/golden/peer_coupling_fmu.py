@@ -455,9 +455,9 @@ connections:
   - { from: one.x2, to: link.u.x, coupling: { algorithm: zoh, channel: { delay: 3 ms } } }
   - { from: one.v2, to: link.u.v, coupling: { algorithm: zoh, channel: { delay: 3 ms } } }
   - { from: two.f, to: link.u.F, coupling: { algorithm: zoh, channel: { delay: 3 ms } } }
-  - { from: link.y.x, to: two.x2, extrapolation: %s }
-  - { from: link.y.v, to: two.v2, extrapolation: %s }
-  - { from: link.y.F, to: one.f, extrapolation: %s }
+  - { from: link.y.x, to: two.x2, predict: %s }
+  - { from: link.y.v, to: two.v2, predict: %s }
+  - { from: link.y.F, to: one.f, predict: %s }
 run: { step: 1 ms, stop: 500 s }
 results: osc.csv
 """
@@ -534,14 +534,14 @@ def expected_energy(algorithm, k):
     return energy(z[at[0]], z[at[1]], z[0], z[1])
 
 
-def energy_at_the_end(algorithm, version, extrapolation):
+def energy_at_the_end(algorithm, version, predict):
     link = os.path.join(TMP, f"link{version}.fmu")
     cardan("export", "coupling", algorithm, "--fmi", version, "--step", "1ms", "--latency", 3,
            "--signals", "x,v,F", "-o", link)
     system = os.path.join(TMP, "oscillators.yaml")
     with open(system, "w", encoding="utf-8") as f:
         f.write(SYSTEM % (fmu("lo_fd2", str(version)), fmu("lo_fd1", str(version)), link,
-                          *[extrapolation] * 3))
+                          *[predict] * 3))
     r = run(system, "--variables", "one.[xv]2", "--variables", "two.[xv]1", "--variables",
             "link.k.F", output="oscillators.csv", interval="1 s")
     e = energy(r["one.x2"], r["one.v2"], r["two.x1"], r["two.v1"])

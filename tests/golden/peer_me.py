@@ -177,12 +177,12 @@ def ramp(checks, version):
         with open(file, "w", encoding="utf-8") as f:
             f.write("cardan: 1\nunits:\n  drive: { replay: ramp.csv, interpolation: linear }\n"
                     f"  osc: {{ fmu: {fmu('driven_oscillator', version)}, interface: {kind} }}\n"
-                    "connections:\n  - { from: drive.u, to: osc.u, extrapolation: linear }\n"
+                    "connections:\n  - { from: drive.u, to: osc.u, predict: linear }\n"
                     "run: { step: 10 ms, stop: 5 s, tolerance: 1e-8 }\n")
         found = error(run(file), "osc.x", lambda s: oscillator(s, 0.25, 0.5))
         checks.below(f"FMI {version} driven_oscillator along a ramp, Cardan {kind}", found, bound)
         result = cardan(fmu("driven_oscillator", version), kind, 5, 0.01, ["x"], rtol=1e-8,
-                        extra=("--input", os.path.join(TMP, "ramp.csv"), "--extrapolation", "linear"))
+                        extra=("--input", os.path.join(TMP, "ramp.csv"), "--predict", "linear"))
         found = error(result, "x", lambda s: oscillator(s, 0.25, 0.5))
         checks.below(f"FMI {version} driven_oscillator, --input, Cardan {kind}", found, bound)
 

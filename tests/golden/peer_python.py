@@ -84,7 +84,7 @@ def alone(checks):
         name = f"Lag{version}"
         run(f"{name}.fmu", "--step", STEP, "--stop-time", 1, "--variables", "*", "--input",
             "drive.csv", "--set", "T=0.2", "--set", "limit=7", "--set", "label=two words ä",
-            "--set", "y=0.125")
+            "--set", "y=0.125", "--predict", "hold")
         r = texts("out.csv")
         y = lag(inputs[:count], 0.125, 0.2)
         equal(checks, f"{name}: y with parameters and driven inputs", y, numbers(r["y"]))
@@ -122,7 +122,7 @@ units:
   lag: {{ fmu: Lag{theirs}.fmu, parameters: {{ T: 0.2 }} }}
   back: {{ fmu: {fmu('feedthrough', ours)}, parameters: {{ a: -0.5, b: 1 }} }}
 connections: [lag.y -> back.u, back.y -> lag.u]
-run: {{ step: {STEP}, stop: 1 }}
+run: {{ step: {STEP}, stop: 1, predict: hold }}
 """)
             for scheme in ("jacobi", "gauss-seidel: [lag, back]"):
                 run(file, "--scheme", scheme)
@@ -147,7 +147,7 @@ units:
   gain: {{ fmu: Gain{version}.fmu }}
   ours: {{ fmu: {fmu('feedthrough', version)}, parameters: {{ a: 0.25, b: 3 }} }}
 connections: [gain.y -> ours.u, ours.y -> gain.u]
-run: {{ step: {STEP}, stop: 0.1 }}
+run: {{ step: {STEP}, stop: 0.1, predict: hold }}
 """)
         run(file)
         checks.near(f"Gain{version} in an algebraic loop with ours", 14,
@@ -164,7 +164,7 @@ units:
   c: {{ fmu: Lag2.fmu, parameters: {{ T: 0.3, y: 1 }} }}
   d: {{ fmu: Lag3.fmu, parameters: {{ label: d }} }}
 connections: [a.y -> b.u, b.y -> c.u, c.y -> d.u, d.y -> a.u, a.above -> b.on]
-run: {{ step: {STEP}, stop: 1 }}
+run: {{ step: {STEP}, stop: 1, predict: hold }}
 """)
     y, T, on = [0.25, 0.25, 1.0, 0.25], (0.1, 0.05, 0.3, 0.1), False
     expected = [list(y)]

@@ -104,7 +104,7 @@ connections:
   - {{ from: t.out_f64, to: u.in_f64, gain: 2, offset: 1 }}
   - {{ from: t.out_b, to: u.in_b, map: {{ true: false, false: true }} }}
   - {{ from: t.out_i32, to: u.in_i32, map: {{ 1: 2 }} }}
-  - {{ from: push.a, to: t.in_f32, extrapolation: linear }}
+  - {{ from: push.a, to: t.in_f32, predict: linear }}
 run: {{ step: 10 ms, stop: 0.1, scheme: gauss-seidel }}
 results: {{ variables: ["u.*"], unit_row: true }}
 """
@@ -119,7 +119,7 @@ def write(name, text):
 
 
 def ours(what, *options):
-    cardan("run", what, "-q", "-o", "ours.csv", "--step", STEP, *options)
+    cardan("run", what, "-q", "-o", "ours.csv", "--step", STEP, "--predict", "hold", *options)
     return parse(os.path.join(TMP, "ours.csv"))
 
 

@@ -1,4 +1,4 @@
-// Schemes, grids, extrapolation, ends: against loops written out by hand.
+// Schemes, grids, prediction, ends: against loops written out by hand.
 #include "models.h"
 
 static int setup(void** state)
@@ -134,11 +134,11 @@ static void groups_inside_jacobi_see_the_old_values_of_each_other(void** state)
 
 // a takes ten micro steps while b takes one; linear: the inputs of a follow the line through b's
 // last two samples, the first macro step holds (Rodriguez 2021, sec. 5.2.4).
-static void check_multirate(crd_context* ctx, crd_extrapolation order)
+static void check_multirate(crd_context* ctx, crd_prediction predict)
 {
     crd_system* s = circle(ctx, 0.01, 0, 0.1, 3);
-    s->connections[0].extrapolation = order;
-    s->connections[1].extrapolation = order;
+    s->connections[0].predict = predict;
+    s->connections[1].predict = predict;
     crd_master* m = NULL;
     check_run(crd_master_create(ctx, s, NULL, &m), ctx);
     check_run(crd_master_run(m), ctx);
@@ -146,7 +146,8 @@ static void check_multirate(crd_context* ctx, crd_extrapolation order)
     for (int n = 0; n < 30; n++) {
         const double ub = a;
         for (int j = 0; j < 10; j++) {
-            const double u = order && n ? b + (b - before) * j / 10 : b;
+            const bool line = predict == CRD_PREDICTION_LINEAR && n > 0;
+            const double u = line ? b + (b - before) * j / 10 : b;
             a += 0.01 * u;
         }
         before = b;
@@ -160,20 +161,20 @@ static void check_multirate(crd_context* ctx, crd_extrapolation order)
 
 static void multirate_exchanges_when_a_unit_is_ready(void** state)
 {
-    check_multirate(*state, CRD_EXTRAPOLATE_HOLD);
-    check_multirate(*state, CRD_EXTRAPOLATE_LINEAR);
+    check_multirate(*state, CRD_PREDICTION_HOLD);
+    check_multirate(*state, CRD_PREDICTION_LINEAR);
 }
 
 // Chain of exact integrators behind sin-like states: the order of the coupling error in the macro
 // step is 1, 2, 3 for hold, linear, quadratic.
-static double circle_error(crd_context* ctx, double h, crd_extrapolation order)
+static double circle_error(crd_context* ctx, double h, crd_prediction predict)
 {
     crd_system* s = new_system(ctx, h, 1);
     const int a = add_unit(s, "a", &exact_model, 0), b = add_unit(s, "b", &exact_model, 0);
     set(s, a, "x", "1");
-    wire(s, b, "y", a, "u")->extrapolation = order;
+    wire(s, b, "y", a, "u")->predict = predict;
     crd_connection_spec* c = wire(s, a, "y", b, "u");
-    c->extrapolation = order;
+    c->predict = predict;
     c->gain = -1;
     c->has_transformation = true;
     crd_master* m = NULL;
@@ -185,11 +186,12 @@ static double circle_error(crd_context* ctx, double h, crd_extrapolation order)
     return e;
 }
 
-static void the_coupling_error_has_the_order_of_the_extrapolation_plus_one(void** state)
+static void the_coupling_error_has_the_order_of_the_prediction_plus_one(void** state)
 {
     for (int order = 0; order < 3; order++) {
-        const double coarse = circle_error(*state, 1.0 / 64, (crd_extrapolation)order);
-        const double fine = circle_error(*state, 1.0 / 128, (crd_extrapolation)order);
+        const crd_prediction predict = (crd_prediction)(CRD_PREDICTION_HOLD + order);
+        const double coarse = circle_error(*state, 1.0 / 64, predict);
+        const double fine = circle_error(*state, 1.0 / 128, predict);
         check_near(log2(coarse / fine), order + 1, 0.1);
     }
 }
@@ -435,7 +437,7 @@ int main(void)
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(multirate_exchanges_when_a_unit_is_ready, setup, teardown),
         cmocka_unit_test_setup_teardown(
-            the_coupling_error_has_the_order_of_the_extrapolation_plus_one, setup, teardown),
+            the_coupling_error_has_the_order_of_the_prediction_plus_one, setup, teardown),
         cmocka_unit_test_setup_teardown(the_last_step_is_shorter_when_the_stop_is_off_the_grid,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(ten_steps_of_a_tenth_are_ten, setup, teardown),

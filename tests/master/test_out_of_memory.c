@@ -12,11 +12,11 @@ static crd_system* build(crd_context* ctx, const char* scheme)
         {"p", &gain_model}, {"q", &plain_gain_model}, {"a", &exact_model}, {"b", &euler_model}};
     static const struct {
         int from, to;
-        crd_extrapolation order;
-    } wires[] = {{0, 1, CRD_EXTRAPOLATE_HOLD},
-                 {1, 0, CRD_EXTRAPOLATE_HOLD},
-                 {3, 2, CRD_EXTRAPOLATE_QUADRATIC},
-                 {2, 3, CRD_EXTRAPOLATE_LINEAR}};
+        crd_prediction order;
+    } wires[] = {{0, 1, CRD_PREDICTION_HOLD},
+                 {1, 0, CRD_PREDICTION_HOLD},
+                 {3, 2, CRD_PREDICTION_QUADRATIC},
+                 {2, 3, CRD_PREDICTION_LINEAR}};
     static const char* const patterns[] = {"*.y", "a.x"};
     crd_system* s = NULL;
     if (crd_system_create(ctx, &s) < 0) { return NULL; }
@@ -38,7 +38,7 @@ static crd_system* build(crd_context* ctx, const char* scheme)
         c.to_unit = wires[i].to;
         c.from = "y";
         c.to = "u";
-        c.extrapolation = wires[i].order;
+        c.predict = wires[i].order;
         st = crd_system_add_connection(s, &c);
     }
     if (st == CRD_OK) { st = crd_system_set_scheme(s, scheme, (crd_place){"", 0}); }

@@ -36,7 +36,7 @@ static crd_system* net(crd_context* ctx, bool multirate)
         c.to = "u";
         c.gain = i % 2 ? 1 : -1;
         c.has_transformation = true;
-        c.extrapolation = (crd_extrapolation)(i % 3);
+        c.predict = (crd_prediction)(CRD_PREDICTION_HOLD + i % 3);
         if (crd_system_add_connection(s, &c) < 0) {
             crd_system_destroy(s);
             return NULL;

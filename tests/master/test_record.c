@@ -515,7 +515,7 @@ static crd_system* a_bit_of_everything(crd_context* ctx)
     set(s, e, "a", "2.5");
     set(s, e, "b", "0"); // as it is anyway
     set(s, n, "every", "300 ms");
-    wire(s, 2, "v", e, "u")->extrapolation = CRD_EXTRAPOLATE_LINEAR;
+    wire(s, 2, "v", e, "u")->predict = CRD_PREDICTION_LINEAR;
     s->connections[0].gain = 2;
     s->connections[0].has_transformation = true;
     const int g = add_unit(s, "g", &euler_model, 0);
@@ -565,7 +565,7 @@ static void check_what_ran(const json_t* j)
     check_text(text_at(first, "from"), "cycle.v");
     check_text(text_at(first, "to"), "e.u");
     check_near(number_at(first, "gain"), 2, 0);
-    check_text(text_at(first, "extrapolation"), "linear");
+    check_text(text_at(first, "predict"), "linear");
     check(json_is_false(at(first, "mapped")));
     check(json_is_true(at(json_array_get(at(j, "connections"), 1), "mapped")));
 }

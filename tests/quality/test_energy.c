@@ -162,6 +162,67 @@ static void the_gate_opens_for_smooth_signals_and_closes_for_noise(void** state)
     check_near(mean, -0.5, 0.05);
 }
 
+// A bond in the plane does not depend on the directions of the axes, and along one of them it is
+// that of a single force.
+static void components_add_up_in_every_frame(void** state)
+{
+    (void)state;
+    static const crd_correction all[] = {CRD_CORRECT_NONE, CRD_CORRECT_POWER, CRD_CORRECT_LEAD,
+                                         CRD_CORRECT_GATED};
+    const double cosine = 0.6, sine = 0.8, H = 0.01;
+    for (int c = 0; c < 4; c++) {
+        crd_bond bond = crd_bond_defaults();
+        bond.correction = all[c];
+        bond.ki = 0.25;
+        crd_bond_state one, flat, turned;
+        crd_bond_axis x[2] = {{.f = 1, .v = -1}, {0}},
+                      y[2] = {{.f = 0.6, .v = -0.6}, {.f = 0.8, .v = -0.8}};
+        crd_bond_start(&one, 1, -1);
+        crd_bond_start_axes(&flat, 2, x);
+        crd_bond_start_axes(&turned, 2, y);
+        for (int k = 1; k < 200; k++) {
+            const double f = cos(0.1 * k) + 0.2 * cos(0.9 * k), v = sin(0.13 * k) - 1;
+            const double B = crd_bond_step(&bond, &one, H, H, f, v);
+            x[0].f = f;
+            x[0].v = v;
+            x[1].f = x[1].v = 0;
+            crd_bond_step_axes(&bond, &flat, H, H, 2, x);
+            y[0].f = cosine * f;
+            y[0].v = cosine * v;
+            y[1].f = sine * f;
+            y[1].v = sine * v;
+            crd_bond_step_axes(&bond, &turned, H, H, 2, y);
+            check_near(x[0].B, B, 0);
+            check_near(x[1].B, 0, 0);
+            check_near(y[0].B, cosine * B, 1e-12 * (1 + fabs(B)));
+            check_near(y[1].B, sine * B, 1e-12 * (1 + fabs(B)));
+        }
+        check_near(flat.energy, one.energy, 0);
+        check_near(turned.energy, one.energy, 1e-12);
+        check_near(turned.scale, one.scale, 1e-12);
+        check_near(turned.work, one.work, 1e-12);
+        check_near(turned.v_max, one.v_max, 1e-14);
+        check_int(turned.steps, 199);
+    }
+}
+
+// What is not a number is not hidden in one component either.
+static void a_broken_component_breaks_the_bond(void** state)
+{
+    (void)state;
+    crd_bond bond = crd_bond_defaults();
+    bond.correction = CRD_CORRECT_POWER;
+    crd_bond_state s;
+    crd_bond_axis x[2] = {{.f = 1, .v = 1}, {.f = 2, .v = 3}};
+    crd_bond_start_axes(&s, 2, x);
+    x[0] = (crd_bond_axis){.f = 1, .v = 1, .f_last = 1, .v_last = 1};
+    x[1].f = NAN;
+    x[1].v = 1;
+    crd_bond_step_axes(&bond, &s, 0.1, 0.1, 2, x);
+    check(isnan(s.power) && isnan(s.energy) && isnan(s.power_max) && isnan(s.power_min));
+    check(isnan(x[0].B) && isnan(x[1].B));
+}
+
 static void bad_options_are_named(void** state)
 {
     crd_bond b = crd_bond_defaults();
@@ -359,6 +420,8 @@ int main(void)
         cmocka_unit_test(the_limiter_bounds_the_correction_at_rest),
         cmocka_unit_test(the_lead_is_two_mu_df_over_the_next_step),
         cmocka_unit_test(the_gate_opens_for_smooth_signals_and_closes_for_noise),
+        cmocka_unit_test(components_add_up_in_every_frame),
+        cmocka_unit_test(a_broken_component_breaks_the_bond),
         cmocka_unit_test(bad_options_are_named),
         cmocka_unit_test(the_linear_oscillator_gains_energy_as_published),
         cmocka_unit_test(the_power_correction_takes_the_energy_out_again),

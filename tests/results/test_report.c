@@ -294,9 +294,9 @@ static const char what_ran[] =
     "\"outputs\":2,\"parameters\":[{\"name\":\"m\",\"value\":\"100\",\"start\":\"1\",\"unit\":"
     "\"kg\"}]},"
     "{\"name\":\"b\",\"kind\":\"Native\",\"file\":null,\"sha256\":null,\"parameters\":[]}],"
-    "\"connections\":[{\"from\":\"a.v\",\"to\":\"b.v\",\"unit\":\"m/s\",\"extrapolation\":\"hold\","
+    "\"connections\":[{\"from\":\"a.v\",\"to\":\"b.v\",\"unit\":\"m/s\",\"predict\":\"hold\","
     "\"gain\":1,\"offset\":0,\"mapped\":false},{\"from\":\"b.F\",\"to\":\"a.F\",\"unit\":\"N\","
-    "\"extrapolation\":\"linear\",\"gain\":-1,\"offset\":0,\"mapped\":false}],\"signals\":4}";
+    "\"predict\":\"linear\",\"gain\":-1,\"offset\":0,\"mapped\":false}],\"signals\":4}";
 
 static const char verdict[] =
     "{\"format\":1,\"end\":\"failed\",\"message\":\"unit b: no <way>\",\"time\":1,\"steps\":2,"
@@ -513,6 +513,85 @@ static void couplings_are_a_table_with_their_shadows_and_hints(void** state)
     check_has(said, "a.v \u2192 b.v: 'zoh' would");
 }
 
+static const char judged[] =
+    "{\"end\":\"stop time\",\"time\":1,\"flows\":[{\"from\":\"b.v<i>\",\"to\":\"a.v\",\"unit\":"
+    "\"m/s\",\"predict\":\"auto\",\"used\":\"hermite\",\"share\":0.934,\"defect_rms\":0.0125,"
+    "\"defect_max\":0.5,\"defect_max_time\":0.25,\"output_defect_rms\":null,\"relative\":0.0321,"
+    "\"error_rms\":0.004,\"jumps\":2},{\"from\":\"a.F\",\"to\":\"b.F\",\"unit\":\"N\",\"used\":"
+    "\"hold\",\"share\":1,\"defect_rms\":1e-6,\"defect_max\":2e-6,\"relative\":1e-5},{\"from\":"
+    "\"a.x\",\"to\":\"b.x\",\"used\":\"hold\",\"defect_rms\":0,\"relative\":0}],\"bonds\":[{"
+    "\"name\":\"a.F x b.v\",\"action\":\"a.F\",\"flow\":\"b.v\",\"correct\":\"none\",\"mu\":0.5,"
+    "\"energy\":12.5,\"work\":0,\"transferred\":100,\"relative\":0.125,\"power_min\":-3,"
+    "\"power_max\":7}],\"control\":{\"tolerance\":0.001,\"shortest\":1e-5,\"longest\":0.25,"
+    "\"mean\":0.003,\"worst\":1.75,\"rejected\":4,\"at_floor\":0,\"at_ceiling\":1,\"events\":0},"
+    "\"iteration\":{\"steps\":100,\"sweeps\":250,\"most\":9,\"failed\":1,\"failed_time\":0.5,"
+    "\"failed_connection\":\"a.F -> b.F\",\"residuals\":[12,8,null,7.5],\"stepped_once\":\"c\"},"
+    "\"defect_goal\":0.001,\"worst_defect\":0.0321,\"worst_energy\":0.125,\"error_note\":\"\","
+    "\"advice\":[\"b.v<i> -> a.v dominates\",7]}";
+
+static void quality_is_a_section_with_bars_tables_and_advice(void** state)
+{
+    const char* csv = write_text("plain.csv", plain_csv);
+    const char* out = in_folder("judged.html");
+    const crd_report_run run = {.verdict = judged};
+    crd_report_options opt = {0};
+    check_ok(write_report(*state, csv, out, run, &opt));
+    const char* said = read_text(out);
+    check_has(said, "<h2 id=\"quality\">Quality</h2>");
+    check_has(said, ", largest defect 3.2 %");
+    check_has(said, "<li>b.v&lt;i&gt; -&gt; a.v dominates</li>");
+    check_has(said, "<td>b.v&lt;i&gt; \u2192 a.v</td><td>hermite (93 %)</td>"
+                    "<td class=\"r\">0.0125</td><td class=\"r\">0.5</td><td class=\"r\">0.25</td>"
+                    "<td>m/s</td><td class=\"r\">3.21\u00A0%</td><td class=\"r\">\u2013</td>"
+                    "<td class=\"r\">0.004</td><td class=\"r\">2</td>");
+    check_has(said, "<td class=\"r\">12.5\u00A0%</td><td class=\"r\">-3 to 7</td>");
+    check_has(said, "<td class=\"r\">0.001</td><td class=\"r\">10\u00A0\u00B5s</td>");
+    check_has(said, "in tolerances: 12, 8, \u2013, 7.5. The largest was that of a.F -&gt; b.F.");
+    check_has(said, "Stepped once, without going back: c.");
+    check(!strstr(said, "<i>"));
+    // Three bars, the first above the limit; the axis goes from 10^-5 to 10^-1 of the scale.
+    check_int(occurrences(said, "<rect class=\"bar"), 3);
+    check_int(occurrences(said, "<rect class=\"bar above\""), 1);
+    check_int(occurrences(said, "class=\"grid\" d="), 5);
+    check_has(said, "<title>limit: 0.1\u00A0%</title>");
+    check_has(said, "<header class=\"top doubtful\">"); // a step that does not fit
+
+    opt.format = CRD_REPORT_MARKDOWN;
+    out = in_folder("judged.md");
+    check_ok(write_report(*state, csv, out, run, &opt));
+    said = read_text(out);
+    check_has(said, "|b.v&#60;i&#62; \u2192 a.v|hermite (93 %)|0.0125|0.5|0.25|m/s|3.21\u00A0%|");
+    check_has(said, "![defects of the connections](judged-plots/defects-001.svg)");
+    check_has(read_text(in_folder("judged-plots/defects-001.svg")), "<svg class=\"defects\"");
+
+    check_ok(write_report(*state, csv, in_folder("plain.html"),
+                          (crd_report_run){.verdict = verdict}, &(crd_report_options){0}));
+    check(!strstr(read_text(in_folder("plain.html")), "Quality"));
+}
+
+static void a_poor_run_is_doubtful_even_if_it_reached_its_end(void** state)
+{
+    static const struct {
+        const char *verdict, *top;
+    } cases[] = {
+        {"{\"end\":\"stop time\",\"flows\":[{\"relative\":0.09}],\"worst_defect\":0.09}", "good"},
+        {"{\"end\":\"stop time\",\"flows\":[{\"relative\":0.2}],\"worst_defect\":0.2}", "doubtful"},
+        {"{\"end\":\"stop time\",\"flows\":[{}],\"worst_defect\":null}", "doubtful"},
+        {"{\"end\":\"stop time\",\"flows\":[],\"worst_defect\":null}", "good"},
+        {"{\"end\":\"stop time\",\"worst_energy\":0.2}", "doubtful"},
+    };
+    const char* csv = write_text("plain.csv", plain_csv);
+    const char* out = in_folder("poor.html");
+    const crd_report_options opt = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char top[64];
+        check_ok(
+            write_report(*state, csv, out, (crd_report_run){.verdict = cases[i].verdict}, &opt));
+        snprintf(top, sizeof top, "<header class=\"top %s\">", cases[i].top);
+        check_has(read_text(out), top);
+    }
+}
+
 static void whatever_stands_in_a_recording_stays_text(void** state)
 {
     static const char loops[] = "{\"end\":\"stop time\",\"loops\":[{\"converged\":false}]}";
@@ -557,6 +636,11 @@ static void strange_json_is_borne(void** state)
         "{\"from\":\"a.x\",\"to\":\"a.y\"},{\"from\":\".x\",\"to\":\".\"}]}",
         "{\"end\":4,\"time\":\"x\",\"warnings\":1e300,\"units\":[[]],\"loops\":[{},7]}",
         "{\"couplings\":{\"from\":1}}",
+        "{\"flows\":[3,null,{\"from\":7,\"relative\":1e300,\"share\":-1},{\"relative\":\"x\"},"
+        "{\"relative\":-2},{\"relative\":1e-300}],\"defect_goal\":1e308,\"bonds\":[0,{\"mu\":[]}],"
+        "\"control\":{\"mean\":{}},\"iteration\":{\"failed\":1e300,\"residuals\":[{},\"x\"]},"
+        "\"advice\":[[],{}],\"worst_defect\":-1e308}",
+        "{\"flows\":{},\"bonds\":7,\"control\":[],\"iteration\":1,\"advice\":\"x\"}",
         "{\"couplings\":[3,null,[],{\"from\":7,\"to\":null,\"k_mean\":\"x\",\"k_max\":1e300,"
         "\"lost\":-1,\"C\":[],\"shadows\":[0,null,[{}],{\"algorithm\":{}}],\"hint\":5},"
         "{\"shadows\":7,\"hint\":\"%s%n\"}]}"};
@@ -684,7 +768,7 @@ static void every_allocation_may_fail(void** state)
             check_allocator failing;
             crd_context* ctx = check_context(&failing);
             failing.fail_at = n;
-            st = write_report(ctx, csv, out, (crd_report_run){.what = what_ran, .verdict = verdict},
+            st = write_report(ctx, csv, out, (crd_report_run){.what = what_ran, .verdict = judged},
                               &opt);
             crd_context_destroy(ctx);
             check_int(failing.live, 0);
@@ -810,6 +894,8 @@ int main(void)
         cmocka_unit_test(values_in_the_page_are_those_of_the_file),
         cmocka_unit_test(foreign_texts_are_no_markup),
         cmocka_unit_test(couplings_are_a_table_with_their_shadows_and_hints),
+        cmocka_unit_test(quality_is_a_section_with_bars_tables_and_advice),
+        cmocka_unit_test(a_poor_run_is_doubtful_even_if_it_reached_its_end),
         cmocka_unit_test(whatever_stands_in_a_recording_stays_text),
         cmocka_unit_test(strange_json_is_borne),
         cmocka_unit_test(signals_are_grouped_by_owner_unit_and_range),

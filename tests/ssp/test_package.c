@@ -479,7 +479,7 @@ static void our_annotation_adds_run_options_units_and_connections(void** state)
                 "\nrun: { step: 2 ms, stop: 7 }\nunits:\n  sig: { signal: { shape: sine, "
                 "frequency: 1 } }\n"
                 "  t: { signal: { shape: step } }\n  a: { step: 4 ms }\nconnections:\n"
-                "  - { from: t.y, to: a.v, extrapolation: linear }\n"
+                "  - { from: t.y, to: a.v, predict: linear }\n"
                 "results: out.csv\n")));
     crd_system* s = load(*state, FOLDER "/s.ssd", NULL);
     check_near(s->run.step, 0.002, 1e-15);
@@ -489,7 +489,7 @@ static void our_annotation_adds_run_options_units_and_connections(void** state)
     check_near(s->units[0].step, 0.004, 1e-15);
     check_int(s->connection_count, 2);
     ssp_connection(s, "sig.y", "a.u");
-    check_int(ssp_connection(s, "t.y", "a.v")->extrapolation, CRD_EXTRAPOLATE_LINEAR);
+    check_int(ssp_connection(s, "t.y", "a.v")->predict, CRD_PREDICTION_LINEAR);
     check_int(s->note_count, 1);
     check_text(s->notes[0].type, "x.y");
     check_text(s->results.path, FOLDER "/out.csv");

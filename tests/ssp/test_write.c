@@ -521,7 +521,7 @@ static void what_ssp_has_no_word_for_is_in_the_annotation(void** state)
         "    time_offset: -1\n"
         "    repeat: true\n"
         "connections:\n"
-        "  - { from: push.y, to: one.u, extrapolation: quadratic }\n"
+        "  - { from: push.y, to: one.u, predict: quadratic }\n"
         "  - rec.x -> one.T\n"
         "run:\n"
         "  step: 1 ms\n"
@@ -530,7 +530,7 @@ static void what_ssp_has_no_word_for_is_in_the_annotation(void** state)
         "  scheme: { gauss-seidel: [push, { jacobi: [load, rec] }, one] }\n"
         "  threads: 2\n"
         "  initialization: { iterations: 9 }\n"
-        "  extrapolation: linear\n"
+        "  predict: linear\n"
         "results: { file: out.mat, variables: [\"one.*\"], interval: 10 ms, mat: 7.3 }\n");
     pack(fx, s, 1);
     check_int(fx->warnings, 1);
@@ -544,10 +544,10 @@ static void what_ssp_has_no_word_for_is_in_the_annotation(void** state)
                "  rec: { replay: \"resources/run_1.csv\", columns: { x: { unit: \"km/h\" }, "
                "\"g*\": { interpolation: hold } }, time_offset: -1, repeat: true }\n"
                "run: { step: 0.001, tolerance: 1e-05, scheme: { gauss-seidel: [push, { jacobi: "
-               "[load, rec] }, one] }, extrapolation: linear, threads: 2, initialization: "
+               "[load, rec] }, one] }, predict: linear, threads: 2, initialization: "
                "{ iterations: 9, tolerance: 1e-10 } }\n"
                "connections:\n"
-               "  - { from: push.y, to: one.u, extrapolation: quadratic }\n"
+               "  - { from: push.y, to: one.u, predict: quadratic }\n"
                "results: { variables: [\"one.*\"], interval: 0.01, mat: 7.3 }\n");
     const crdi_xml_element* rec = below(fx->ssd->root, "Component", "name", "rec");
     check_text(value_of(rec, "type"), CRD_SSP_REPLAY);
@@ -853,8 +853,8 @@ static void a_system_comes_back_as_it_was(void** state)
         "  - { from: one.torque, to: two.load, gain: 2, offset: -1.5, convert_units: false }\n"
         "  - { from: two.mode, to: one.gear, map: { first: neutral } }\n"
         "  - { from: two.count, to: one.i, map: { 1: 2 } }\n"
-        "  - { from: two.y, to: one.v, extrapolation: quadratic }\n"
-        "  - { from: push.y, to: two.u, extrapolation: hold }\n"
+        "  - { from: two.y, to: one.v, predict: quadratic }\n"
+        "  - { from: push.y, to: two.u, predict: hold }\n"
         "  - rec.x -> two.T\n"
         "run:\n"
         "  start: 0.5\n"
@@ -862,7 +862,7 @@ static void a_system_comes_back_as_it_was(void** state)
         "  step: 1 ms\n"
         "  tolerance: 1e-5\n"
         "  scheme: { gauss-seidel: [push, { jacobi: [two, rec] }, one] }\n"
-        "  extrapolation: linear\n"
+        "  predict: linear\n"
         "results: { file: out.mat, variables: [\"one.*\", two.y], interval: 10 ms, mat: 7.3,\n"
         "           unit_row: true }\n");
     pack(fx, s, 1);
@@ -902,10 +902,10 @@ static void a_system_comes_back_as_it_was(void** state)
     check(load_->has_transformation && !load_->convert_units);
     check_near(load_->gain, 2, 0);
     check_near(load_->offset, -1.5, 0);
-    check_int(load_->extrapolation, CRD_EXTRAPOLATE_LINEAR);
-    check_int(driver_of(t, "one", "v")->extrapolation, CRD_EXTRAPOLATE_QUADRATIC);
-    check_int(driver_of(t, "two", "u")->extrapolation, CRD_EXTRAPOLATE_HOLD);
-    check_int(driver_of(t, "two", "T")->extrapolation, CRD_EXTRAPOLATE_LINEAR);
+    check_int(load_->predict, CRD_PREDICTION_LINEAR);
+    check_int(driver_of(t, "one", "v")->predict, CRD_PREDICTION_QUADRATIC);
+    check_int(driver_of(t, "two", "u")->predict, CRD_PREDICTION_HOLD);
+    check_int(driver_of(t, "two", "T")->predict, CRD_PREDICTION_LINEAR);
     check_int(driver_of(t, "one", "gear")->map_count, 1);
     check_text(driver_of(t, "one", "gear")->map[0].to, "neutral");
     check_text(driver_of(t, "one", "i")->map[0].from, "1");
@@ -915,11 +915,89 @@ static void a_system_comes_back_as_it_was(void** state)
     check_near(t->run.tolerance, 1e-5, 0);
     check_int(t->run.scheme, CRD_SCHEME_GROUPS);
     check_int(t->run.group.members[1].member_count, 2);
-    check_int(t->run.extrapolation, CRD_EXTRAPOLATE_LINEAR);
+    check_int(t->run.predict, CRD_PREDICTION_LINEAR);
     check(t->results.path == NULL); // where results go is nobody else's business
     check_int(t->results.pattern_count, 2);
     check_int(t->results.mat_version, 73);
     check(t->results.unit_row && t->results.interval == 0.01);
+    check_same_again(fx, t, 1);
+    crd_system_destroy(t);
+    crd_system_destroy(s);
+}
+
+static void what_a_run_does_about_its_errors_comes_back(void** state)
+{
+    fixture* fx = *state;
+    crd_system* s = parse(
+        fx, "cardan: 1\n"
+            "title: sys\n"
+            "units:\n"
+            "  one: { fmu: a.fmu, parameters: { m: 2 }, real: true, refresh: no }\n"
+            "  two: { fmu: b.fmu, refresh: yes }\n"
+            "  push: { signal: { shape: step }, real: true }\n"
+            "connections:\n"
+            "  - { from: two.y, to: one.v, predict: hermite, scale: 10, tolerance: 1e-6 }\n"
+            "  - { from: push.y, to: two.u, scale: 0.1 }\n"
+            "  - { from: one.torque, to: two.load, predict: auto }\n"
+            "bonds:\n"
+            "  - [one.torque, two.y]\n"
+            "  - { name: \"the shaft: 1\", action: one.v, flow: two.u, correct: power, mu: 0.5,\n"
+            "      ki: 0.25, limiter: 0.05, forget: 0.9 }\n"
+            "run:\n"
+            "  stop: 1\n"
+            "  predict: ab2\n"
+            "  control: { tolerance: 1e-4, method: pi, absolute: true, first: 1 ms, floor: 1 us,\n"
+            "             ceiling: 0.5 s, kp: 0.2, ki: 0.1, growth: 3, safety: 0.8, reject: true,\n"
+            "             defects: one-sided, middle: false }\n"
+            "  iterate: { tolerance: 1e-6, sweeps: 25, acceleration: aitken, otherwise: stop }\n"
+            "  feedthrough: strict\n"
+            "  monitor: none\n");
+    pack(fx, s, 1);
+    check_text(annotation(fx),
+               "\nunits:\n"
+               "  one: { real: true, refresh: no }\n"
+               "  two: { refresh: yes }\n"
+               "  push: { signal: { shape: step }, real: true }\n"
+               "run: { predict: ab2, control: { tolerance: 0.0001, method: pi, absolute: true, "
+               "first: 0.001, floor: 1e-06, ceiling: 0.5, kp: 0.2, ki: 0.1, growth: 3, "
+               "safety: 0.8, reject: 2, defects: one-sided, middle: false }, iterate: { tolerance: "
+               "1e-06, sweeps: 25, acceleration: aitken, otherwise: stop }, feedthrough: strict, "
+               "monitor: none }\n"
+               "connections:\n"
+               "  - { from: two.y, to: one.v, predict: hermite, scale: 10, tolerance: 1e-06 }\n"
+               "  - { from: push.y, to: two.u, scale: 0.1 }\n"
+               "  - { from: one.torque, to: two.load, predict: auto }\n"
+               "bonds:\n"
+               "  - { action: one.torque, flow: two.y }\n"
+               "  - { name: \"the shaft: 1\", action: one.v, flow: two.u, correct: power, mu: 0.5, "
+               "ki: 0.25, limiter: 0.05, forget: 0.9 }\n");
+    crd_system* t = load(fx, PACKAGE);
+    const crd_unit_spec *one = &t->units[crd_system_find(t, "one")],
+                        *two = &t->units[crd_system_find(t, "two")];
+    check(one->real && !two->real && t->units[crd_system_find(t, "push")].real);
+    check_int(one->refresh, CRD_REFRESH_NO);
+    check_int(two->refresh, CRD_REFRESH_YES);
+    check_int(t->run.predict, CRD_PREDICTION_AB2);
+    check_int(driver_of(t, "one", "v")->predict, CRD_PREDICTION_HERMITE);
+    check_near(driver_of(t, "one", "v")->scale, 10, 0);
+    check_near(driver_of(t, "one", "v")->tolerance, 1e-6, 0);
+    check_int(driver_of(t, "two", "u")->predict, CRD_PREDICTION_AB2);
+    check_near(driver_of(t, "two", "u")->scale, 0.1, 0);
+    check_int(driver_of(t, "two", "load")->predict, CRD_PREDICTION_AUTO);
+    check(t->run.control.on && t->run.control.one_sided && !t->run.control.middle);
+    check_near(t->run.control.ceiling, 0.5, 0);
+    check_near(t->run.control.reject, 2, 0);
+    check(t->run.iterate.on && t->run.iterate.stop);
+    check_int(t->run.iterate.sweeps, 25);
+    check_int(t->run.feedthrough, CRD_DEFECT_STRICT);
+    check_int(t->run.monitor, 0);
+    check_int(t->bond_count, 2);
+    check_text(t->bonds[1].name, "the shaft: 1");
+    check_int(t->bonds[1].action_unit, crd_system_find(t, "one"));
+    check_text(t->bonds[1].flow, "u");
+    check_int(t->bonds[1].correct, CRD_CORRECT_POWER);
+    check_near(t->bonds[1].limiter, 0.05, 0);
+    check(isnan(t->bonds[0].mu));
     check_same_again(fx, t, 1);
     crd_system_destroy(t);
     crd_system_destroy(s);
@@ -1105,7 +1183,8 @@ static void every_allocation_may_fail(void** state)
         "  one: { fmu: a.fmu, parameters: { m: 1 g, c: [1, 2] }, step: 1 ms }\n"
         "  push: { signal: { shape: step } }\n"
         "  three: { fmu: open.fmu }\n"
-        "connections: [ { from: push.y, to: one.u, extrapolation: linear } ]\n"
+        "connections: [ { from: push.y, to: one.u, predict: linear } ]\n"
+        "bonds: [ [one.v, push.y] ]\n"
         "run: { scheme: { jacobi: [one, push, three] } }\n";
     int failures = 0;
     for (int64_t fail_at = 0;; fail_at++) {
@@ -1152,6 +1231,7 @@ int main(void)
         TEST(changes_on_the_way_stay_where_they_fit),
         TEST(names_that_cannot_nest_stay_flat_and_differ),
         TEST(a_system_comes_back_as_it_was),
+        TEST(what_a_run_does_about_its_errors_comes_back),
         TEST(nested_systems_and_notes_come_back),
         TEST(files_have_names_of_their_own_and_folders_are_zipped),
         TEST(failures_leave_no_package),

@@ -151,18 +151,18 @@ static void connections_of_the_base_get_options_and_new_ones_are_added(void** st
                                  "connections:\n"
                                  "  - { from: drive.motor.tau, to: body.tau, gain: 2, offset: 1,\n"
                                  "      convert_units: false }\n"
-                                 "  - { from: body.w, to: drive.motor.w, extrapolation: hold }\n"
+                                 "  - { from: body.w, to: drive.motor.w, predict: hold }\n"
                                  "  - track.slope -> body.slope\n"
-                                 "run: { extrapolation: linear }\n");
+                                 "run: { predict: linear }\n");
     check_int(s->connection_count, 3);
     check_near(s->connections[0].gain, 2, 0);
     check_near(s->connections[0].offset, 1, 0);
     check(s->connections[0].has_transformation && !s->connections[0].convert_units);
-    check_int(s->connections[0].extrapolation, CRD_EXTRAPOLATE_LINEAR); // the run's
-    check_int(s->connections[1].extrapolation, CRD_EXTRAPOLATE_HOLD);
+    check_int(s->connections[0].predict, CRD_PREDICTION_LINEAR); // the run's
+    check_int(s->connections[1].predict, CRD_PREDICTION_HOLD);
     check(s->connections[1].convert_units && !s->connections[1].has_transformation);
     check_int(s->connections[2].from_unit, 3);
-    check_int(s->connections[2].extrapolation, CRD_EXTRAPOLATE_LINEAR);
+    check_int(s->connections[2].predict, CRD_PREDICTION_LINEAR);
 
     static const char map[] = "connections: [{ from: drive.motor.tau, to: body.tau, map: "
                               "{ true: false, 3: 4, low: high } }]\n";

@@ -210,7 +210,7 @@ static void an_amendment_puts_a_coupling_in_place_of_another(void** state)
     static const char gain[] = "connections: [{ from: a.y, to: b.u, gain: 2 }]";
     check_ok(crd_system_amend(s, gain, strlen(gain), "x.yaml", 1));
     check_text(s->connections[0].coupling->element, "{\"algorithm\": \"foh\"}");
-    static const char hold[] = "connections: [{ from: a.y, to: b.u, extrapolation: hold }]";
+    static const char hold[] = "connections: [{ from: a.y, to: b.u, predict: hold }]";
     check_ok(crd_system_amend(s, hold, strlen(hold), "x.yaml", 1));
     check(s->connections[0].coupling == NULL);
     crd_system_destroy(s);
@@ -224,7 +224,9 @@ static void mistakes_are_said_with_their_line(void** state)
         crd_status st;
         const char *part, *other;
     } rows[] = {
-        {"eros, extrapolation: linear", CRD_E_FORMAT, "coupling and extrapolation", "one of them"},
+        {"eros, predict: linear", CRD_E_FORMAT, "coupling and predict", "one of them"},
+        {"eros, scale: 2", CRD_E_FORMAT, "coupling and scale", "one of them"},
+        {"eros, tolerance: 2", CRD_E_FORMAT, "coupling and tolerance", "one of them"},
         {"[eros]", CRD_E_FORMAT, "coupling: a list", "an algorithm such as eros"},
         {"", CRD_E_FORMAT, "coupling: nothing", "expected"},
         {"none.yaml", CRD_E_NOT_FOUND, "'" TEST_BUILD_DIR "/none.yaml'", "No such file"},

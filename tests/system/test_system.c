@@ -46,7 +46,7 @@ static const char everything[] =
     "      b: { shape: table, times: [0, 500 ms, 1], values: [3, 2, 0x10], interpolation: hold }\n"
     "  rec: { replay: /data/run.csv, interpolation: hold }\n"
     "connections:\n"
-    "  - { from: src.y, to: mass1.F, gain: 2, offset: 1, extrapolation: linear,\n"
+    "  - { from: src.y, to: mass1.F, gain: 2, offset: 1, predict: linear,\n"
     "      convert_units: false }\n"
     "  - mass1.v -> mass1.u[2,3]\n"
     "run:\n"
@@ -55,7 +55,7 @@ static const char everything[] =
     "  stop: 0.5 min\n"
     "  tolerance: 1e-6\n"
     "  scheme: { gauss-seidel: [src, { jacobi: [mass1, rec] }, src2] }\n"
-    "  extrapolation: quadratic\n"
+    "  predict: quadratic\n"
     "  threads: 2\n"
     "  initialization: { iterations: 7, tolerance: 1e-8 }\n"
     "results: { file: run.csv, variables: [\"mass1.*\", src.y], interval: 10 ms, unit_row: on }\n";
@@ -215,14 +215,14 @@ static void connections_are_read_in_both_forms(void** state)
     check_near(c->gain, 2, 0);
     check_near(c->offset, 1, 0);
     check(c->has_transformation && !c->convert_units);
-    check_int(c->extrapolation, CRD_EXTRAPOLATE_LINEAR);
+    check_int(c->predict, CRD_PREDICTION_LINEAR);
     check_int(c->place.line, 12);
     c++;
     check_text(c->from, "v");
     check_text(c->to, "u[2,3]");
     check_near(c->gain, 1, 0);
     check(!c->has_transformation && c->convert_units);
-    check_int(c->extrapolation, CRD_EXTRAPOLATE_QUADRATIC); // the run's
+    check_int(c->predict, CRD_PREDICTION_QUADRATIC); // the run's
     check_int(c->place.line, 14);
     crd_system_destroy(s);
 }
@@ -261,7 +261,7 @@ static void the_shortest_description_gets_the_defaults(void** state)
     check(isnan(s->run.start) && isnan(s->run.stop) && isnan(s->run.step));
     check(isnan(s->run.tolerance));
     check_int(s->run.scheme, CRD_SCHEME_JACOBI);
-    check_int(s->run.extrapolation, CRD_EXTRAPOLATE_HOLD);
+    check_int(s->run.predict, CRD_PREDICTION_AUTO);
     check_int(s->run.threads, 0);
     check_int(s->run.loop_iterations, 50);
     check_near(s->run.loop_tolerance, 1e-10, 0);

@@ -78,6 +78,13 @@ static inline void set_one(crd_unit* u, const char* name, double value)
     unbind(&x);
 }
 
+// Of an event; INFINITY: none.
+#define check_time(a, b, tolerance)                                                                \
+    do {                                                                                           \
+        const double time_ = (a), want_ = (b);                                                     \
+        if (time_ != want_) { check_near(time_, want_, tolerance); }                               \
+    } while (0)
+
 static inline crd_unit* make(crd_context* ctx, const crd_unit_spec* spec)
 {
     crd_unit* u = NULL;

@@ -25,6 +25,7 @@ crd_status crdi_fmi_unit_settle(crdi_fmi_unit* u)
         if (update.terminate) { crdi_unit_wish_stop(&u->base); }
     }
     u->next_event = update.has_next_event ? update.next_event : INFINITY;
+    crdi_fmi_unit_tell_event(u);
     return crd_fmi_enter_step_mode(u->fmi);
 }
 
@@ -38,6 +39,7 @@ static crd_status discarded(crdi_fmi_unit* u, double t, double h, const crd_fmi_
 static crd_status go_through_event(crdi_fmi_unit* u, double t)
 {
     crd_status st = CRD_OK;
+    u->now = t;
     CRD_TRY(crd_fmi_enter_event_mode(u->fmi));
     if (u->curved) { CRD_TRY(crdi_fmi_unit_move_inputs(u, t)); }
     CRD_TRY(crdi_fmi_unit_settle(u));
@@ -58,10 +60,14 @@ CRDI_COLD static crd_status finish_step(crdi_fmi_unit* u, double t, double h, cr
         if (s->terminate) { crdi_unit_wish_stop(&u->base); }
         if (s->discarded && !s->terminate) { return discarded(u, from, end - from, s); }
         const double now = s->early ? s->reached : end;
-        if (u->event_mode && (s->event_needed || now >= u->next_event - slack)) {
-            CRD_TRY(go_through_event(u, now));
+        const bool due = u->event_mode && (s->event_needed || now >= u->next_event - slack);
+        u->base.events += due || s->early;
+        if (due) { CRD_TRY(go_through_event(u, now)); }
+        if (u->base.wants_stop || !s->early || now >= end - slack) {
+            u->now = u->base.wants_stop ? now : end;
+            crdi_fmi_unit_tell_event(u);
+            return CRD_OK;
         }
-        if (u->base.wants_stop || !s->early || now >= end - slack) { return CRD_OK; }
         if (events == MOST_EVENTS || now < from - slack) {
             return crdi_fail(u->base.ctx, CRD_E_UNIT, "the step from %g to %g does not get past %g",
                              t, end, now);
@@ -80,6 +86,7 @@ static crd_status step(crd_unit* unit, double t, double h)
     u->step_begin = t;
     const crd_status st = crd_fmi_do_step(u->fmi, t, h, u->no_rollback, &s);
     if (__builtin_expect(st < 0, 0)) { return st; }
+    u->now = t + h;
     const bool odd = s.event_needed | s.terminate | s.early | s.discarded |
                      (t + h >= u->next_event - SLACK * h) | (u->intermediate_status < 0);
     return __builtin_expect(odd, 0) ? finish_step(u, t, h, &s) : CRD_OK;
@@ -204,7 +211,7 @@ static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     u->no_rollback = !e->may_roll_back;
-    u->step_begin = e->start;
+    u->now = u->step_begin = e->start;
     return crd_fmi_enter_initialization(u->fmi, e->has_tolerance, e->tolerance, e->start,
                                         e->has_stop, e->stop);
 }
@@ -228,7 +235,8 @@ static void destroy(crd_unit* unit)
 
 typedef struct fmi_state {
     void* fmu_state;
-    double next_event;
+    double next_event, now;
+    uint64_t sent;
     bool wants_stop;
 } fmi_state;
 
@@ -239,6 +247,8 @@ static crd_status save(crd_unit* unit, void** state)
     fmi_state* s = *state;
     if (!s) { return CRD_E_MEMORY; }
     s->next_event = u->next_event;
+    s->now = u->now;
+    s->sent = u->sent;
     s->wants_stop = unit->wants_stop;
     return crd_fmi_save(u->fmi, &s->fmu_state);
 }
@@ -250,8 +260,11 @@ static crd_status restore(crd_unit* unit, void* state)
     const crd_status st = crd_fmi_restore(u->fmi, s->fmu_state);
     if (st < 0) { return st; }
     u->next_event = s->next_event;
+    u->now = s->now;
+    u->intermediate_status = CRD_OK;
     unit->wants_stop = s->wants_stop;
-    u->epoch++;
+    if (u->sent != s->sent) { u->epoch++; } // else it still has the discrete inputs as they were
+    crdi_fmi_unit_tell_event(u);
     return CRD_OK;
 }
 
@@ -321,6 +334,9 @@ static void describe(crdi_fmi_unit* u)
                   (d->can_handle_variable_step ? CRD_UNIT_CAN_VARY_STEP : 0u) |
                   (d->provides_directional_derivatives ? CRD_UNIT_HAS_DIRECTIONAL : 0u) |
                   (d->has_event_mode ? CRD_UNIT_HAS_EVENTS : 0u);
+    // Both standards forbid to get after a set without a step in between (FMI 2.0.4 4.2.4, FMI
+    // 3.0.2 4.2.1), and say that get computes nothing. Who knows his FMU may say that it does.
+    if (u->base.spec->refresh == CRD_REFRESH_YES) { info->flags |= CRD_UNIT_CAN_REFRESH; }
     info->max_input_order = curves ? CRD_MODEL_MAX_ORDER : 0;
     info->max_output_order = d->max_output_derivative;
     if (!d->has_step && d->fixed_internal_step > 0) { info->step = d->fixed_internal_step; }

@@ -1,5 +1,7 @@
 // The inside of the FMU adapter: Co-Simulation, and what it shares with Model Exchange (unit/me).
 #pragma once
+#include <math.h>
+
 #include "cardan/fmi.h"
 #include "unit/unit.h"
 
@@ -25,7 +27,9 @@ typedef struct crdi_fmi_curves {
     int32_t* at;       // (count) into the real vector
     double* values;    // FMI 2: (2 * count) derivatives; own: (count) inputs at a time
     double* u[3];      // own: value and derivatives at the beginning of the step
+    double* last;      // own: (count) inputs at the end of the step before
     int order;         // FMI 2: highest that was sent; own: 0 until derivatives follow a set
+    int last_order;    // own: `order` of the step before
 } crdi_fmi_curves;
 
 // b->prepared
@@ -54,17 +58,18 @@ typedef struct crdi_fmi_prepared {
 typedef struct crdi_fmi_unit {
     crd_unit base;
     // what a step touches
-    crd_fmi* fmi; // NULL until instantiated and after a crash
-    double next_event;
+    crd_fmi* fmi;      // NULL until instantiated and after a crash
+    double next_event; // as the FMU said
+    double now;        // between steps: where the FMU is
     double step_begin; // where the derivatives of inputs stand
     crd_status intermediate_status;
     bool no_rollback;
     bool event_mode; // in use: FMI 3 Co-Simulation, and Model Exchange
     bool exchange;   // Model Exchange
     bool own_curves; // the unit sets inputs along their curves: all but FMI 2 Co-Simulation
-    bool changed;    // own curves: an input was set to another value than it had
-    bool jumped;     // by more than `jump`
-    double jump;     // of the size of the value
+    bool changed; // Model Exchange: an input has another value than at the end of the step before
+    bool jumped;  // by more than `jump`
+    double jump;  // of the size of the value
 
     crd_fmu* fmu;
     bool shares_fmu; // it belongs to a store
@@ -76,6 +81,7 @@ typedef struct crdi_fmi_unit {
     /// In event mode, until nothing changes any more; then back to where steps are made.
     crd_status (*settle)(struct crdi_fmi_unit* u);
     uint32_t epoch;        // changes when the FMU forgets what was set
+    uint64_t sent;         // how often discrete inputs were sent
     const char* last_call; // while there is no instance
     size_t reserve;        // elements that a call may have
     uint32_t* refs;        // for directional derivatives
@@ -92,6 +98,11 @@ crd_status crdi_fmi_unit_set_derivatives(crd_unit* unit, const crd_binding* b,
                                          const double* const* d, int order);
 crd_status crdi_fmi_unit_get_derivatives(crd_unit* unit, const crd_binding* b, int order,
                                          double* d);
+// Model Exchange: remembers the inputs at the end of a step; at the beginning of the next, or when
+// the binding goes, sees whether they are others. Not when they are set, as that may be several
+// times between two steps.
+void crdi_fmi_unit_keep_inputs(crdi_fmi_unit* u);
+void crdi_fmi_unit_compare_inputs(crdi_fmi_unit* u, const crdi_fmi_prepared* p);
 // Sets all curves to their values at time t.
 crd_status crdi_fmi_unit_move_inputs(crdi_fmi_unit* u, double t);
 // fmi_unit.c: in event mode, until nothing changes any more; then step mode
@@ -127,6 +138,12 @@ uint32_t crdi_fmi_unit_extent(const crd_unit* unit, int32_t variable, int axis);
     .dimension = crdi_fmi_unit_dimension, .item = crdi_fmi_unit_item,                              \
     .last_call = crdi_fmi_unit_last_call, .item_at = crdi_fmi_unit_item_at,                        \
     .extent = crdi_fmi_unit_extent
+
+// The FMU's next event is what it said, if that is still to come.
+static inline void crdi_fmi_unit_tell_event(crdi_fmi_unit* u)
+{
+    u->base.next_event = u->next_event > u->now ? u->next_event : INFINITY;
+}
 
 static inline uint32_t crdi_fmi_unit_reference(const crd_unit* u, int32_t variable)
 {

@@ -73,10 +73,11 @@ static crd_status prepare_curves(crdi_fmi_unit* u, const crd_binding* b, crdi_fm
     c->orders = crdi_arena_new(&p->arena, 2 * refs, sizeof *c->orders);
     c->at = crdi_arena_new(&p->arena, n, sizeof *c->at);
     c->values = crdi_arena_new(&p->arena, 2 * n, sizeof *c->values);
-    c->u[0] = crdi_arena_new(&p->arena, 3 * n, sizeof *c->u[0]);
+    c->u[0] = crdi_arena_new(&p->arena, 4 * n, sizeof *c->u[0]);
     if (!c->refs || !c->orders || !c->at || !c->values || !c->u[0]) { return CRD_E_MEMORY; }
     c->u[1] = c->u[0] + n;
     c->u[2] = c->u[1] + n;
+    c->last = c->u[2] + n;
     size_t r = 0, k = 0;
     for (int32_t j = 0; j < b->count; j++) {
         const crd_variable* v = &u->base.info.variables[b->variables[j]];
@@ -149,6 +150,7 @@ void crdi_fmi_unit_unprepare(crd_unit* unit, crd_binding* b)
     if (!p) { return; }
     for (crdi_fmi_prepared** q = &u->curved; *q; q = &(*q)->next) {
         if (*q == p) {
+            crdi_fmi_unit_compare_inputs(u, p);
             *q = p->next;
             break;
         }

@@ -91,7 +91,11 @@ static crd_status set_discrete(crdi_fmi_unit* u, crdi_fmi_prepared* p, const crd
         if (p->runs[r].discrete) { CRD_TRY(set_run(u, p, &p->runs[r], v)); }
     }
     p->sent = u->epoch;
-    if (between) { CRD_TRY(u->settle(u)); }
+    u->sent++;
+    if (between) {
+        u->base.events++;
+        CRD_TRY(u->settle(u));
+    }
 fail:
     return st;
 }
@@ -107,18 +111,34 @@ CRDI_COLD static crd_status set_others(crdi_fmi_unit* u, crdi_fmi_prepared* p, c
     if (p->has_discrete) { CRD_TRY(set_discrete(u, p, v)); }
     if (u->curved) {
         crdi_fmi_curves* c = &p->curves;
-        const double* before = c->order ? c->values : c->u[0];
-        const double jump = c->order ? CURVE_JUMP : u->jump;
         for (int32_t k = 0; k < c->count; k++) {
-            const double x = v->real[c->at[k]];
-            u->changed |= x != before[k];
-            u->jumped |= fabs(x - before[k]) > jump * (fabs(x) + fabs(before[k]));
-            c->u[0][k] = x;
+            c->u[0][k] = v->real[c->at[k]];
         }
         c->order = 0;
+        u->step_begin = u->now;
     }
 fail:
     return st;
+}
+
+void crdi_fmi_unit_keep_inputs(crdi_fmi_unit* u)
+{
+    for (crdi_fmi_prepared* p = u->curved; p; p = p->next) {
+        crdi_fmi_curves* c = &p->curves;
+        memcpy(c->last, c->order ? c->values : c->u[0], (size_t)c->count * sizeof *c->last);
+        c->last_order = c->order;
+    }
+}
+
+void crdi_fmi_unit_compare_inputs(crdi_fmi_unit* u, const crdi_fmi_prepared* p)
+{
+    const crdi_fmi_curves* c = &p->curves;
+    const double jump = c->last_order ? CURVE_JUMP : u->jump;
+    for (int32_t k = 0; k < c->count; k++) {
+        const double x = c->u[0][k], before = c->last[k];
+        u->changed |= x != before;
+        u->jumped |= fabs(x - before) > jump * (fabs(x) + fabs(before));
+    }
 }
 
 crd_status crdi_fmi_unit_set(crd_unit* unit, const crd_binding* b, const crd_values* v)

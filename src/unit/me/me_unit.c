@@ -73,6 +73,8 @@ static crd_status settle(crdi_fmi_unit* base)
         }
     }
     base->next_event = update.has_next_event ? update.next_event : INFINITY;
+    base->now = u->t;
+    crdi_fmi_unit_tell_event(base);
     if (update.terminate) { return CRD_OK; } // what is left to it is to be read and terminated
     CRD_TRY(crd_fmi_enter_continuous_time(base->fmi));
     if (u->nx) { CRD_TRY(crd_fmi_get_states(base->fmi, u->x, (size_t)u->nx)); }
@@ -90,6 +92,7 @@ static crd_status count_event(crdi_me_unit* u)
     const bool close = u->t - u->last_event <= CROWD * u->h;
     u->crowd = close ? u->crowd + 1 : 0;
     u->events++;
+    u->base.base.events++;
     u->last_event = u->t;
     if (u->crowd < MOST_CROWD && u->events < MOST_EVENTS) { return CRD_OK; }
     return crdi_fail(u->base.base.ctx, CRD_E_UNIT,
@@ -137,6 +140,9 @@ static crd_status go_through_event(crdi_me_unit* u, bool located)
 static crd_status take_inputs(crdi_me_unit* u)
 {
     bool discarded = false;
+    for (const crdi_fmi_prepared* p = u->base.curved; p; p = p->next) {
+        crdi_fmi_unit_compare_inputs(&u->base, p);
+    }
     if (u->base.jumped) { u->restart = true; }
     u->bridge = u->base.changed && u->cvode && u->nx;
     const bool look = u->base.changed && u->nz;
@@ -228,6 +234,9 @@ static crd_status step(crd_unit* unit, double t, double h)
                              MOST_STEPS, t, u->t);
         }
     }
+    u->base.now = u->t;
+    crdi_fmi_unit_tell_event(&u->base);
+    crdi_fmi_unit_keep_inputs(&u->base);
 fail:
     return st;
 }
@@ -328,7 +337,7 @@ static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
     u->band = u->cvode ? fmax(1e-4 * u->relative, 1e-14) : 1e-10;
     u->base.jump = u->relative;
     u->base.no_rollback = !e->may_roll_back;
-    u->base.step_begin = u->begin = u->t = e->start;
+    u->base.now = u->base.step_begin = u->begin = u->t = e->start;
     u->stop = e->has_stop ? e->stop : INFINITY;
     u->h = unit->spec->step > 0       ? unit->spec->step
            : unit->info.step > 0      ? unit->info.step
@@ -347,6 +356,7 @@ static crd_status exit_initialization(crd_unit* unit)
     CRD_TRY(crd_fmi_exit_initialization(u->base.fmi));
     CRD_TRY(get_nominals(u));
     CRD_TRY(settle(&u->base));
+    crdi_fmi_unit_keep_inputs(&u->base);
     u->base.changed = u->base.jumped = false;
 fail:
     return st;
@@ -363,18 +373,19 @@ static void destroy(crd_unit* unit)
 
 // ---- output derivatives ------------------------------------------------------------------------
 
-static crd_status outputs_at(crdi_me_unit* u, const crdi_fmi_prepared* p, double t, const double* x,
-                             double* y)
+// `inputs`: the time on the curves of the inputs.
+static crd_status outputs_at(crdi_me_unit* u, const crdi_fmi_prepared* p, double t, double inputs,
+                             const double* x, double* y)
 {
-    if (crdi_me_place(u, t, x) != CRDI_ME_DONE) {
+    if (crdi_me_place_inputs(u, t, inputs, x) != CRDI_ME_DONE) {
         return crdi_me_fail_point(u, t, "the derivatives of outputs are looked for here");
     }
     return crd_fmi_get_real(u->base.fmi, p->derivative_refs, (size_t)p->derivative_count, y,
                             (size_t)p->derivative_count);
 }
 
-// y' with inputs at rest, along the tangent of the states:
-//   y' = (-3 y(0) + 4 y(d) - y(2 d)) / (2 d) + O(d^2),   y(s) = y(t + s, x + s f, u)
+// y' along the tangent of the states and the curves of the inputs:
+//   y' = (-3 y(0) + 4 y(d) - y(2 d)) / (2 d) + O(d^2),   y(s) = y(t + s, x + s f, u(t + s))
 // This needs nothing that an FMU may lack, and sees time where directional derivatives do not.
 static crd_status get_derivatives(crd_unit* unit, const crd_binding* b, int order, double* d)
 {
@@ -398,7 +409,7 @@ static crd_status get_derivatives(crd_unit* unit, const crd_binding* b, int orde
         for (int32_t k = 0; k < u->nx; k++) {
             x[k] = u->x[k] + i * s * slope[k];
         }
-        CRD_TRY(outputs_at(u, p, u->t + i * s_time, x, y[i]));
+        CRD_TRY(outputs_at(u, p, u->t + i * s_time, u->t + i * s, x, y[i]));
     }
     for (size_t k = 0; k < n; k++) {
         d[p->derivative_at[k]] = (4 * (y[1][k] - y[0][k]) - (y[2][k] - y[0][k])) / (2 * s);
@@ -417,6 +428,7 @@ fail:
 typedef struct me_state {
     void* fmu_state;
     double t, next_event, h;
+    uint64_t sent;
     bool wants_stop;
     double* x; // (2 n) states and their nominal values
     signed char* domain;
@@ -462,6 +474,7 @@ static crd_status save(crd_unit* unit, void** state)
     s->t = u->t;
     s->next_event = u->base.next_event;
     s->h = u->h;
+    s->sent = u->base.sent;
     s->wants_stop = unit->wants_stop;
     memcpy(s->x, u->x, (size_t)u->n * sizeof *s->x);
     memcpy(s->x + u->n, u->nominal, (size_t)u->n * sizeof *s->x);
@@ -476,14 +489,15 @@ static crd_status restore(crd_unit* unit, void* state)
     const me_state* s = state;
     const crd_status st = crd_fmi_restore(u->base.fmi, s->fmu_state);
     if (st < 0) { return st; }
-    u->t = s->t;
+    u->t = u->base.now = s->t;
     u->base.next_event = s->next_event;
+    crdi_fmi_unit_tell_event(&u->base);
     u->h = s->h;
     unit->wants_stop = s->wants_stop;
     memcpy(u->x, s->x, (size_t)u->n * sizeof *s->x);
     memcpy(u->nominal, s->x + u->n, (size_t)u->n * sizeof *s->x);
     if (u->nz) { memcpy(u->domain, s->domain, (size_t)u->nz); }
-    u->base.epoch++;
+    if (u->base.sent != s->sent) { u->base.epoch++; }
     begin_anew(u);
     return CRD_OK;
 }
@@ -508,7 +522,7 @@ static void describe(crdi_me_unit* u)
     const crd_fmu_model_exchange* x = &d->exchange;
     crd_unit* unit = &u->base.base;
     crdi_fmi_unit_describe(&u->base, d->version == CRD_FMI_2 ? "FMU 2.0 ME" : "FMU 3.0 ME");
-    unit->info.flags = CRD_UNIT_CAN_VARY_STEP | CRD_UNIT_HAS_EVENTS |
+    unit->info.flags = CRD_UNIT_CAN_VARY_STEP | CRD_UNIT_HAS_EVENTS | CRD_UNIT_CAN_REFRESH |
                        (x->can_get_set_state ? CRD_UNIT_CAN_SAVE : 0u) |
                        (x->provides_directional_derivatives ? CRD_UNIT_HAS_DIRECTIONAL : 0u);
     unit->info.max_input_order = CRD_MODEL_MAX_ORDER;

@@ -84,6 +84,8 @@ typedef enum crdi_me_point {
 
 // Sets time, inputs and states.
 crdi_me_point crdi_me_place(crdi_me_unit* u, double t, const double* x);
+// The same with inputs of another time.
+crdi_me_point crdi_me_place_inputs(crdi_me_unit* u, double t, double inputs, const double* x);
 crdi_me_point crdi_me_derivatives(crdi_me_unit* u, double t, const double* x, double* dx);
 // Into u->z.
 crdi_me_point crdi_me_indicators(crdi_me_unit* u, double t, const double* x);

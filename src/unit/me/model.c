@@ -19,9 +19,14 @@ static crdi_me_point judge(crdi_me_unit* u, crd_status st, bool discarded)
 
 crdi_me_point crdi_me_place(crdi_me_unit* u, double t, const double* x)
 {
+    return crdi_me_place_inputs(u, t, t, x);
+}
+
+crdi_me_point crdi_me_place_inputs(crdi_me_unit* u, double t, double inputs, const double* x)
+{
     bool discarded = false;
     crd_status st = crd_fmi_set_time(u->base.fmi, t);
-    if (st == CRD_OK && u->base.curved) { st = crdi_fmi_unit_move_inputs(&u->base, t); }
+    if (st == CRD_OK && u->base.curved) { st = crdi_fmi_unit_move_inputs(&u->base, inputs); }
     if (st == CRD_OK && u->nx) {
         st = crd_fmi_set_states(u->base.fmi, x, (size_t)u->nx, &discarded);
     }

@@ -83,6 +83,11 @@ crd_status crdi_native_refresh(crdi_native* u)
     return u->phase == CRDI_NATIVE_INSTANTIATED ? CRD_OK : evaluate(u);
 }
 
+static void tell_next_event(crdi_native* u)
+{
+    u->base.next_event = u->next_event > u->time ? u->next_event : INFINITY;
+}
+
 static crd_status handle_event(crdi_native* u)
 {
     crd_model_status st = CRD_MODEL_EVENT;
@@ -107,7 +112,9 @@ static crd_status exit_initialization(crd_unit* unit)
     const crd_status st = crdi_native_refresh(u);
     if (st < 0) { return st; }
     u->phase = CRDI_NATIVE_STEP;
-    return u->model->has_events ? handle_event(u) : CRD_OK;
+    const crd_status ev = u->model->has_events ? handle_event(u) : CRD_OK;
+    tell_next_event(u);
+    return ev;
 }
 
 static void advance_inputs(crdi_native* u, double h)
@@ -145,6 +152,7 @@ static crd_status step(crd_unit* unit, double t, double h)
         if (st != CRD_MODEL_EVENT) { break; }
         const crd_status ev = handle_event(u);
         if (ev < 0) { return ev; }
+        unit->events++;
         if (unit->wants_stop) { break; }
         left = end - reached;
         if (!(left > 0)) { break; }
@@ -153,6 +161,7 @@ static crd_status step(crd_unit* unit, double t, double h)
         }
     }
     u->dirty = false;
+    tell_next_event(u);
     return evaluate(u);
 }
 
@@ -260,6 +269,7 @@ static crd_status restore(crd_unit* unit, void* state)
     u->dirty = s->dirty;
     u->moving = s->moving;
     unit->wants_stop = s->wants_stop;
+    tell_next_event(u);
     const size_t kept = u->model->kept;
     memcpy(u->self + kept, (const char*)(s + 1) + kept, u->model->size - kept);
     return CRD_OK;
@@ -348,7 +358,8 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     }
     crd_model_ode_init(&u->ode, model, room);
     u->base.info = (crd_unit_info){
-        .flags = CRD_UNIT_CAN_SAVE | (model->fixed_step ? 0u : CRD_UNIT_CAN_VARY_STEP) |
+        .flags = CRD_UNIT_CAN_SAVE | CRD_UNIT_CAN_REFRESH |
+                 (model->fixed_step ? 0u : CRD_UNIT_CAN_VARY_STEP) |
                  (model->partial ? CRD_UNIT_HAS_DIRECTIONAL : 0u) |
                  (model->has_events ? CRD_UNIT_HAS_EVENTS : 0u),
         .max_input_order = model->max_input_derivative,

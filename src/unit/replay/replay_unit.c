@@ -1,6 +1,7 @@
 // A recording as a unit: its columns are outputs.
 #include <float.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cardan/results.h"
@@ -10,6 +11,7 @@
 typedef struct raster {
     const double* time;
     int64_t rows;
+    bool linear; // a column of it is
     double at;   // time that `row` belongs to, NaN: none yet
     int64_t row; // last one at or before it, -1: before the first
 } raster;
@@ -31,9 +33,42 @@ typedef struct replay_unit {
     double first, last; // times that the recording covers
     double offset;
     bool repeat;
-    double local; // time in the recording
-    double slack; // what rounding may have put just before a row is at the row
+    double local;  // time in the recording
+    double slack;  // what rounding may have put just before a row is at the row
+    bool linear;   // a column is
+    double* jumps; // times at which a linear column has two rows, ascending
+    int64_t jump_count, next_jump;
 } replay_unit;
+
+// ---- time --------------------------------------------------------------------------------------
+
+// The first of the jumps behind the time; it is near the one before.
+static double seek_jump(replay_unit* u)
+{
+    const double late = u->local + u->slack;
+    while (u->next_jump > 0 && u->jumps[u->next_jump - 1] > late) {
+        u->next_jump--;
+    }
+    while (u->next_jump < u->jump_count && u->jumps[u->next_jump] <= late) {
+        u->next_jump++;
+    }
+    return u->next_jump < u->jump_count ? u->jumps[u->next_jump] : INFINITY;
+}
+
+// Values jump where a linear column does and where the recording begins again, slopes where it
+// begins and ends. Rows of columns that are held, and kinks at rows, are everywhere: they do not
+// count.
+static double find_next_event(replay_unit* u)
+{
+    const double t = u->source.time, period = u->last - u->first;
+    const double late = t - u->offset + u->slack;
+    const double lap = u->repeat && period > 0 ? fmax(0, floor((late - u->first) / period)) : 0;
+    double next = seek_jump(u);
+    if (u->linear && u->first > late) { next = fmin(next, u->first); }
+    if (u->repeat ? period > 0 : u->linear && u->last > late) { next = fmin(next, u->last); }
+    next += u->offset + lap * period;
+    return next > t ? next : INFINITY;
+}
 
 // Time of the run to time in the recording. A repeated one starts again behind its last row: its
 // end and its beginning are the same moment, and the beginning counts.
@@ -48,6 +83,7 @@ static void move_to(replay_unit* u, double t)
     }
     u->source.time = t;
     u->local = x;
+    u->source.base.next_event = find_next_event(u);
 }
 
 // Where a time occurs twice the later row counts.
@@ -166,7 +202,9 @@ static crd_status get_derivatives(crd_unit* unit, const crd_binding* b, int orde
 
 static crd_status step(crd_unit* unit, double t, double h)
 {
+    const double jump = unit->next_event;
     move_to((replay_unit*)unit, t + h);
+    unit->events += unit->next_event != jump; // the next is another one: this is behind us
     return CRD_OK;
 }
 
@@ -183,6 +221,7 @@ static void destroy(crd_unit* unit)
     crdi_free(unit->ctx, u->variables);
     crdi_free(unit->ctx, u->columns);
     crdi_free(unit->ctx, u->rasters);
+    crdi_free(unit->ctx, u->jumps);
     crd_table_destroy(u->table);
     crdi_free(unit->ctx, u);
 }
@@ -300,7 +339,10 @@ static void add_column(replay_unit* u, const crd_table_column* c)
                     .raster =
                         c->time ? raster_of(u, c->time, c->rows) : raster_of(u, t->time, t->rows),
                     .linear = how == CRD_INTERPOLATE_LINEAR && crd_type_kind(type) == CRD_REAL};
-    if (own->linear) { u->source.base.info.max_output_order = 1; }
+    if (own->linear) {
+        u->source.base.info.max_output_order = 1;
+        u->linear = u->rasters[own->raster].linear = true;
+    }
     u->variables[i] = (crd_variable){
         .name = c->name,
         .description = "",
@@ -318,6 +360,37 @@ static void add_column(replay_unit* u, const crd_table_column* c)
         .min = -INFINITY,
         .max = INFINITY,
     };
+}
+
+static int by_time(const void* a, const void* b)
+{
+    const double x = *(const double*)a, y = *(const double*)b;
+    return (x > y) - (x < y);
+}
+
+// A time with two rows is a jump.
+static crd_status find_jumps(replay_unit* u)
+{
+    int64_t count = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        count = 0;
+        for (int k = 0; k < u->raster_count; k++) {
+            const raster* r = &u->rasters[k];
+            for (int64_t i = 1; i < r->rows && r->linear; i++) {
+                if (r->time[i] > r->time[i - 1]) { continue; }
+                if (pass == 1) { u->jumps[count] = r->time[i]; }
+                count++;
+            }
+        }
+        if (!count) { break; }
+        if (pass == 0) {
+            u->jumps = crdi_new_array(u->source.base.ctx, (size_t)count, sizeof *u->jumps);
+            if (!u->jumps) { return CRD_E_MEMORY; }
+        }
+    }
+    if (count) { qsort(u->jumps, (size_t)count, sizeof *u->jumps, by_time); }
+    u->jump_count = count;
+    return CRD_OK;
 }
 
 static crd_status index_names(replay_unit* u)
@@ -419,7 +492,8 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     if (!u) { return CRD_E_MEMORY; }
     u->source.base = (crd_unit){.ops = &ops, .ctx = ctx, .name = spec->name, .spec = spec};
     u->source.base.info = (crd_unit_info){
-        .flags = CRD_UNIT_CAN_SAVE | CRD_UNIT_CAN_VARY_STEP | CRD_UNIT_IS_SOURCE,
+        .flags =
+            CRD_UNIT_CAN_SAVE | CRD_UNIT_CAN_VARY_STEP | CRD_UNIT_IS_SOURCE | CRD_UNIT_CAN_REFRESH,
         .start = NAN,
         .stop = NAN,
         .step = NAN,
@@ -434,6 +508,7 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     CRD_TRY(crd_table_read(ctx, spec->path, &u->table));
     CRD_TRY(describe(u));
     bridge_gaps(u);
+    CRD_TRY(find_jumps(u));
     *out = &u->source.base;
     return CRD_OK;
 fail:

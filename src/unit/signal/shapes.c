@@ -73,21 +73,44 @@ uint32_t crdi_prbs_jump(int n, uint32_t state, uint64_t steps)
     return state;
 }
 
-static double prbs(crdi_shape* s, double tau)
+static uint64_t prbs_bit(const crd_signal_spec* p, double tau, double slack)
 {
-    const crd_signal_spec* p = s->spec;
     const double x = tau / p->duration, nearest = nearbyint(x);
     // A communication point that rounding put just before a bit's edge belongs to the bit.
-    const double edge = fabs(x - nearest) <= 1e-9 ? nearest : floor(x);
-    const uint64_t bit = edge < 9e18 ? (uint64_t)edge : 0;
-    if (bit == s->bit + 1) {
-        s->reg = times_x(p->order, s->reg);
-    } else if (bit != s->bit) {
-        const uint32_t first = (uint32_t)(1 + p->seed % ((1u << p->order) - 1));
-        s->reg = crdi_prbs_jump(p->order, first, bit);
-    }
+    const bool near = fabs(x - nearest) <= fmax(1e-9, slack / p->duration);
+    const double edge = near ? nearest : floor(x);
+    return edge < 9e18 ? (uint64_t)edge : 0;
+}
+
+static uint32_t prbs_register(const crdi_shape* s, uint64_t bit)
+{
+    const crd_signal_spec* p = s->spec;
+    if (bit == s->bit) { return s->reg; }
+    if (bit == s->bit + 1) { return times_x(p->order, s->reg); }
+    const uint32_t first = (uint32_t)(1 + p->seed % ((1u << p->order) - 1));
+    return crdi_prbs_jump(p->order, first, bit);
+}
+
+static double prbs(crdi_shape* s, double tau, double slack)
+{
+    const uint64_t bit = prbs_bit(s->spec, tau, slack);
+    s->reg = prbs_register(s, bit);
     s->bit = bit;
     return s->reg & 1 ? 1 : -1;
+}
+
+// Behind tau, when the next bit that is another one begins. A run has at most `order` bits.
+static double prbs_next(const crdi_shape* s, double tau, double slack)
+{
+    const crd_signal_spec* p = s->spec;
+    uint64_t bit = prbs_bit(p, tau, slack);
+    uint32_t reg = prbs_register(s, bit);
+    const uint32_t now = reg & 1;
+    do {
+        reg = times_x(p->order, reg);
+        bit++;
+    } while ((reg & 1) == now);
+    return (double)bit * p->duration;
 }
 
 // ---- sums of sines -----------------------------------------------------------------------------
@@ -134,10 +157,10 @@ static double sine(const crd_signal_spec* p, double tau, int order)
 }
 
 // sin(2 pi g), g = f1 tau + (f2 - f1) tau^2 / (2 T); beyond T it goes on with f2.
-static double chirp(const crd_signal_spec* p, double tau, int order)
+static double chirp(const crd_signal_spec* p, double tau, double slack, int order)
 {
     const double T = p->duration, rate = (p->frequency2 - p->frequency) / T;
-    const bool sweeping = tau < T;
+    const bool sweeping = tau < T - slack;
     const double in = sweeping ? tau : T;
     const double g = in * (p->frequency + 0.5 * rate * in) + p->frequency2 * (tau - in);
     const double angle = TWO_PI * (g - floor(g));
@@ -149,16 +172,57 @@ static double chirp(const crd_signal_spec* p, double tau, int order)
 
 // ---- the others --------------------------------------------------------------------------------
 
-static double table(crdi_shape* s, double tau, int order)
+// The last row at or before `late`, -1: none.
+static int table_row(const crdi_shape* s, double late)
 {
     const crd_signal_spec* p = s->spec;
-    const double late = tau + 8 * DBL_EPSILON * fabs(tau);
     int low = s->row >= 0 && p->times[s->row] <= late ? s->row : -1, high = p->table_count;
     if (low >= 0 && (low + 1 == high || p->times[low + 1] > late)) { high = low + 1; }
     while (high - low > 1) { // low is at or before, high is behind
         const int middle = low + (high - low) / 2;
         *(p->times[middle] <= late ? &low : &high) = middle;
     }
+    return low;
+}
+
+// Slope of a linear table from one row to the next, 0 outside. Infinite where it jumps.
+static double table_slope(const crd_signal_spec* p, int row)
+{
+    if (row < 0 || row + 1 >= p->table_count) { return 0; }
+    const double dy = p->values[row + 1] - p->values[row];
+    return dy == 0 ? 0 : dy / (p->times[row + 1] - p->times[row]);
+}
+
+// Does value or slope change at this row? Of rows at the same time one may say it for all.
+static bool table_breaks(const crd_signal_spec* p, int row, bool kinks)
+{
+    if (p->interpolation == CRD_INTERPOLATE_HOLD) {
+        return row > 0 && p->values[row] != p->values[row - 1];
+    }
+    const double before = table_slope(p, row - 1), after = table_slope(p, row);
+    if (isinf(before) || isinf(after)) { return true; }
+    return kinks && fabs(after - before) > 1e-9 * (fabs(after) + fabs(before));
+}
+
+static double table_next(crdi_shape* s, double late, bool kinks)
+{
+    const crd_signal_spec* p = s->spec;
+    const int row = table_row(s, late);
+    if (row < s->ahead[kinks].from || row >= s->ahead[kinks].to) {
+        int to = row + 1;
+        while (to < p->table_count && !table_breaks(p, to, kinks)) {
+            to++;
+        }
+        s->ahead[kinks].from = row;
+        s->ahead[kinks].to = to;
+    }
+    return s->ahead[kinks].to < p->table_count ? p->times[s->ahead[kinks].to] : INFINITY;
+}
+
+static double table(crdi_shape* s, double tau, double slack, int order)
+{
+    const crd_signal_spec* p = s->spec;
+    const int low = table_row(s, tau + slack);
     s->row = low;
     const bool inside = low >= 0 && low + 1 < p->table_count;
     const bool linear = inside && p->interpolation == CRD_INTERPOLATE_LINEAR;
@@ -169,18 +233,25 @@ static double table(crdi_shape* s, double tau, int order)
     return p->values[low] + dy * ((tau - p->times[low]) / dt);
 }
 
-static double ramp(const crd_signal_spec* p, double tau, int order)
+static double ramp(const crd_signal_spec* p, double tau, double slack, int order)
 {
-    if (order == 0) { return tau < p->duration ? tau / p->duration : 1; }
-    return order == 1 && tau < p->duration ? 1 / p->duration : 0;
+    const bool rising = tau < p->duration - slack;
+    if (order == 0) { return rising ? tau / p->duration : 1; }
+    return order == 1 && rising ? 1 / p->duration : 0;
+}
+
+// Times come as sums: what rounding put just before the start, or before an end or a row, is there.
+static double slack_at(const crd_signal_spec* p, double t)
+{
+    return 8 * DBL_EPSILON * fmax(fabs(t), fabs(p->start));
 }
 
 double crdi_shape_eval(crdi_shape* s, double t, int order)
 {
     const crd_signal_spec* p = s->spec;
+    const double slack = slack_at(p, t);
     double tau = t - p->start, y = 0;
-    // Times come as sums: what rounding put just before the start is the start.
-    if (fabs(tau) <= 8 * DBL_EPSILON * fmax(fabs(t), fabs(p->start))) { tau = 0; }
+    if (fabs(tau) <= slack) { tau = 0; }
     const bool begun = tau >= 0;
     switch (p->shape) {
     case CRD_SIGNAL_CONSTANT:
@@ -190,27 +261,47 @@ double crdi_shape_eval(crdi_shape* s, double t, int order)
         y = order == 0 && begun;
         break;
     case CRD_SIGNAL_RAMP:
-        y = begun ? ramp(p, tau, order) : 0;
+        y = begun ? ramp(p, tau, slack, order) : 0;
         break;
     case CRD_SIGNAL_SINE:
         y = begun ? sine(p, tau, order) : 0;
         break;
     case CRD_SIGNAL_CHIRP:
-        y = begun ? chirp(p, tau, order) : 0;
+        y = begun ? chirp(p, tau, slack, order) : 0;
         break;
     case CRD_SIGNAL_PRBS:
-        y = begun && order == 0 ? prbs(s, tau) : 0;
+        y = begun && order == 0 ? prbs(s, tau, slack) : 0;
         break;
     case CRD_SIGNAL_MULTISINE:
         y = begun ? multisine(s, tau, order) : 0;
         break;
     case CRD_SIGNAL_TABLE:
-        y = table(s, tau, order);
+        y = table(s, tau, slack, order);
         break;
     case CRD_SIGNAL_SHAPE_COUNT:
         break;
     }
     return (order == 0 ? p->offset : 0) + p->amplitude * y;
+}
+
+double crdi_shape_next(crdi_shape* s, double t, bool kinks)
+{
+    const crd_signal_spec* p = s->spec;
+    const double slack = slack_at(p, t);
+    const double tau = fabs(t - p->start) <= slack ? 0 : t - p->start;
+    double next = INFINITY; // behind the start
+    if (p->amplitude == 0 || p->shape == CRD_SIGNAL_CONSTANT) { return INFINITY; }
+    if (p->shape == CRD_SIGNAL_TABLE) {
+        next = table_next(s, tau + slack, kinks);
+    } else if (tau < 0) {
+        return p->start;
+    } else if (p->shape == CRD_SIGNAL_PRBS) {
+        next = prbs_next(s, tau, slack);
+    } else if (p->shape == CRD_SIGNAL_RAMP || p->shape == CRD_SIGNAL_CHIRP) {
+        next = tau < p->duration - slack ? p->duration : INFINITY;
+    }
+    next += p->start;
+    return next > t ? next : INFINITY; // a time so late that it has no room for the rest
 }
 
 // ---- checks ------------------------------------------------------------------------------------
@@ -279,6 +370,7 @@ static crd_status check_numbers(crd_context* ctx, const crd_signal_spec* p)
 crd_status crdi_shape_init(crd_context* ctx, const crd_signal_spec* spec, crdi_shape* out)
 {
     *out = (crdi_shape){.spec = spec, .row = -1, .bit = UINT64_MAX - 1};
+    out->ahead[0].to = out->ahead[1].to = -1; // nothing is known
     const crd_status st = check_numbers(ctx, spec);
     if (st < 0) { return st; }
     if (spec->shape == CRD_SIGNAL_MULTISINE) {

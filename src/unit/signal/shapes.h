@@ -9,6 +9,9 @@ typedef struct crdi_shape {
     uint64_t bit; // prbs: index of the bit that `reg` belongs to
     uint32_t reg; // prbs
     int row;      // table
+    struct {
+        int from, to; // behind row `from`, `to` is the first that breaks; their count: none does
+    } ahead[2];       // table: without and with kinks
 } crdi_shape;
 
 // Checks the numbers of the spec; the message has no place.
@@ -17,6 +20,11 @@ void crdi_shape_clear(crd_context* ctx, crdi_shape* s);
 
 // Value (order 0) or time derivative from the right (order 1, 2) of the output at time t.
 double crdi_shape_eval(crdi_shape* s, double t, int order);
+
+// The first time after t at which value or slope jump, INFINITY: none. The value there is the one
+// behind the jump. Points of a piecewise linear table count only if `kinks`: a dense one has them
+// everywhere.
+double crdi_shape_next(crdi_shape* s, double t, bool kinks);
 
 // Galois register of length n: the state after `steps` steps from `state`, which is not 0.
 // A step multiplies by x modulo a primitive polynomial, so that any number of steps is a power.

@@ -9,11 +9,23 @@ typedef struct signal_unit {
     crdi_source source;
     crd_variable* variables;
     crdi_shape* shapes;
+    double next_jump; // as next_event, but without kinks of tables
 } signal_unit;
+
+static void move_to(signal_unit* u, double t)
+{
+    crd_unit* unit = &u->source.base;
+    u->source.time = t;
+    u->next_jump = unit->next_event = INFINITY;
+    for (int32_t i = 0; i < unit->info.variable_count; i++) {
+        unit->next_event = fmin(unit->next_event, crdi_shape_next(&u->shapes[i], t, true));
+        u->next_jump = fmin(u->next_jump, crdi_shape_next(&u->shapes[i], t, false));
+    }
+}
 
 static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
 {
-    ((crdi_source*)unit)->time = e->start;
+    move_to((signal_unit*)unit, e->start);
     return CRD_OK;
 }
 
@@ -37,13 +49,16 @@ static crd_status get_derivatives(crd_unit* unit, const crd_binding* b, int orde
 
 static crd_status step(crd_unit* unit, double t, double h)
 {
-    ((crdi_source*)unit)->time = t + h;
+    signal_unit* u = (signal_unit*)unit;
+    const double jump = u->next_jump;
+    move_to(u, t + h);
+    unit->events += u->next_jump != jump; // the next is another one: this is behind us
     return CRD_OK;
 }
 
 static crd_status restore(crd_unit* unit, void* state)
 {
-    ((crdi_source*)unit)->time = *(const double*)state;
+    move_to((signal_unit*)unit, *(const double*)state);
     return CRD_OK;
 }
 
@@ -135,7 +150,8 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     u->shapes = crdi_new_array(ctx, n, sizeof *u->shapes);
     u->source.base.info = (crd_unit_info){
         .variables = u->variables,
-        .flags = CRD_UNIT_CAN_SAVE | CRD_UNIT_CAN_VARY_STEP | CRD_UNIT_IS_SOURCE,
+        .flags =
+            CRD_UNIT_CAN_SAVE | CRD_UNIT_CAN_VARY_STEP | CRD_UNIT_IS_SOURCE | CRD_UNIT_CAN_REFRESH,
         .max_output_order = 2,
         .start = NAN,
         .stop = NAN,

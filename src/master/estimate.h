@@ -1,0 +1,50 @@
+// What defects do to outputs: coupled units near the run, as linear ones.
+//
+// In the run an input is u = G y + d, with y the run's own outputs, G the gains of the connections
+// and d the connection defect (Glumac 2023 (17)); in the true solution d is 0. The difference e of
+// the two follows, to first order and with e_y of the outputs,
+//   e' = A e + B (G e_y + d),   e_y = C e + D (G e_y + s)
+// with A, B, C, D of all units. s differs from d because outputs are samples, and what goes on
+// between two of them. A sample is taken at the end of a step with the input of that step; at the
+// beginning of the next one the input jumps, and the sample stays. So s is u - y as samples see it,
+// a line from one to the next.
+//
+//   e_y = Cc e + Dc s               Cc = (I - D G)^-1 C,  Dc = (I - D G)^-1 D
+//   e'  = Ac e + B d + F s          Ac = A + B G Cc,      F = B G Dc
+#pragma once
+#include "cardan/base.h"
+
+typedef struct crdi_errors {
+    int states, inputs, outputs;
+    const int* source;  // (inputs) output that feeds it, -1: one that has no error
+    const double* gain; // (inputs)
+    // All units, block by block. By the caller, who then calls crdi_errors_close. Matrices lie
+    // column by column, which makes steps fast
+    double *A, *B, *C, *D;    // (states x states), (states x inputs), (outputs x states), ...
+    double *Ac, *Cc, *Dc, *F; // closed loop, by crdi_errors_close
+
+    double h;                // length of the step that the next three are for, 0: none
+    double *phi, *psi, *chi; // (states x states) each: e(h) = phi e + psi mean + chi change of
+                             // what forces it
+    double* work;
+
+    double* e;            // run: (states)
+    double* s;            // run: (inputs) at the end of the last step
+    double* y;            // run: (outputs) likewise
+    double *square, *max; // run: (outputs) integral of the square, largest magnitude
+    double time;          // run: of all steps
+} crdi_errors;
+
+/// What drives the errors over one step, per input.
+typedef struct crdi_drive {
+    double mean, change; // of d = u - y: over the step; from its beginning to its end
+    double end;          // s = u - y of the sample at its end
+} crdi_drive;
+
+/// Room for everything, zeroed; the three sizes, source and gain are set. CRD_E_MEMORY.
+crd_status crdi_errors_init(crdi_arena* arena, crdi_errors* s);
+/// Closes the loop after A, B, C or D have changed; e goes on as it was. CRD_E_CONVERGENCE: the
+/// connections make an algebraic loop without a unique solution.
+crd_status crdi_errors_close(crdi_errors* s);
+/// One step of length h. CRD_E_RANGE: the errors are no longer finite.
+crd_status crdi_errors_step(crdi_errors* s, double h, const crdi_drive* drive);

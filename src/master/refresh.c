@@ -1,0 +1,270 @@
+// Fresh outputs. At a communication point all units have computed their outputs with predicted
+// inputs. Where outputs depend on inputs without delay, or give derivatives, which do so too, they
+// are evaluated again with the inputs that the others have given since: in the order of the
+// feedthrough, once. Without this, higher orders are lost or unstable on force-displacement pairs.
+//
+// A unit that answers between steps is asked again (CRD_UNIT_CAN_REFRESH). Of one that does not,
+// but gives directional derivatives, y + D (u_fresh - u_used) is taken.
+#include "master/master.h"
+
+#include <stdlib.h>
+
+static bool predicts_any(const crd_master* m, const crdi_member* p)
+{
+    bool any = m->controlled || m->iterated;
+    for (int i = 0; i < p->flow_count; i++) {
+        any = any || crdi_flow_predicts(&m->flows[p->flows[i]]);
+    }
+    return any && p->flow_count > 0;
+}
+
+static bool feeds_through(const crd_master* m, const crdi_member* p)
+{
+    for (int i = 0; p->out && i < p->out->count; i++) {
+        for (int k = 0; k < p->flow_count; k++) {
+            const int32_t input = m->flows[p->flows[k]].to_variable;
+            if (crd_unit_depends(p->unit, p->out->variables[i], input, false)) { return true; }
+        }
+    }
+    return false;
+}
+
+static bool has_gain(const crd_unit* u)
+{
+    return u->ops->directional && (u->info.flags & CRD_UNIT_HAS_DIRECTIONAL) &&
+           u->spec->refresh != CRD_REFRESH_NO;
+}
+
+static bool is_refreshed(const crd_master* m, const crdi_member* p)
+{
+    if (!p->out || !p->feeds_flow || !predicts_any(m, p)) { return false; }
+    if (p->unit->info.flags & CRD_UNIT_CAN_REFRESH) { return p->rates[0] || feeds_through(m, p); }
+    return has_gain(p->unit) && feeds_through(m, p);
+}
+
+typedef struct place {
+    int member, component;
+} place;
+
+// An edge of the graph never goes to a higher number: the highest come first.
+static int by_component(const void* a, const void* b)
+{
+    const place *x = a, *y = b;
+    if (x->component != y->component) { return x->component > y->component ? -1 : 1; }
+    return x->member < y->member ? -1 : x->member > y->member;
+}
+
+// Strongly connected members, by all flows or only those that come out again without delay.
+static crd_status find_components(const crd_master* m, bool through, int* component)
+{
+    const size_t n = (size_t)m->member_count;
+    crd_status st = CRD_E_MEMORY;
+    int* first = crdi_new_array(m->ctx, n + 2, sizeof *first);
+    int* edge = crdi_new_array(m->ctx, (size_t)m->flow_count + 1, sizeof *edge);
+    if (!first || !edge) { goto fail; }
+    for (int i = 0; i < m->flow_count; i++) {
+        const crdi_flow* f = &m->flows[i];
+        if (!through || feeds_through(m, &m->members[f->target])) { first[f->source + 2]++; }
+    }
+    for (size_t i = 0; i < n; i++) {
+        first[i + 2] += first[i + 1];
+    }
+    for (int i = 0; i < m->flow_count; i++) {
+        const crdi_flow* f = &m->flows[i];
+        if (!through || feeds_through(m, &m->members[f->target])) {
+            edge[first[f->source + 1]++] = f->target;
+        }
+    }
+    if (crdi_components(m->ctx, m->member_count, first, edge, component) >= 0) { st = CRD_OK; }
+fail:
+    crdi_free(m->ctx, first);
+    crdi_free(m->ctx, edge);
+    return st;
+}
+
+static crd_status order_members(crd_master* m, int* component, place* places)
+{
+    const crd_status st = find_components(m, true, component);
+    if (st < 0) { return st; }
+    for (int i = 0; i < m->member_count; i++) {
+        places[i] = (place){i, component[i]};
+    }
+    qsort(places, (size_t)m->member_count, sizeof *places, by_component);
+    for (int i = 0; i < m->member_count; i++) {
+        crdi_member* p = &m->members[places[i].member];
+        if (!is_refreshed(m, p)) { continue; }
+        p->shown = (p->unit->info.flags & CRD_UNIT_CAN_REFRESH) != 0;
+        m->refreshed[m->refresh_count++] = places[i].member;
+    }
+    return CRD_OK;
+}
+
+// A unit with feedthrough whose outputs are not made fresh: predictions that go in come out a step
+// later and are predicted again.
+static bool is_stale(const crd_master* m, const crdi_member* p)
+{
+    const bool fresh = crd_defect_scheme_refreshes(m->sys->run.feedthrough) && is_refreshed(m, p);
+    return p->out && p->feeds_flow && !fresh && feeds_through(m, p);
+}
+
+// In a loop such predictions may be unstable where hold is not, and no defect tells it in time.
+static crd_status find_stale(crd_master* m, int* component)
+{
+    const crd_status st = find_components(m, false, component);
+    for (int i = 0; i < m->flow_count && st >= 0; i++) {
+        crdi_flow* f = &m->flows[i];
+        if (component[f->source] == component[f->target] &&
+            (is_stale(m, &m->members[f->source]) || is_stale(m, &m->members[f->target]))) {
+            crdi_flow_is_stale(f);
+        }
+    }
+    return st;
+}
+
+crd_status crdi_master_plan_refresh(crd_master* m)
+{
+    crd_status st = CRD_E_MEMORY;
+    if (!m->flow_count) { return CRD_OK; }
+    const size_t n = (size_t)m->member_count;
+    int* component = crdi_new_array(m->ctx, n + 1, sizeof *component);
+    place* places = crdi_new_array(m->ctx, n, sizeof *places);
+    m->refreshed = crdi_arena_new(&m->arena, n, sizeof *m->refreshed);
+    if (!component || !places || !m->refreshed) { goto fail; }
+    CRD_TRY(find_stale(m, component));
+    CRD_TRY(order_members(m, component, places));
+fail:
+    crdi_free(m->ctx, component);
+    crdi_free(m->ctx, places);
+    return st;
+}
+
+// ---- the run -----------------------------------------------------------------------------------
+
+// The newest sample with derivatives that its source does not give.
+static crd_sample newest(const crdi_flow* f, double t, int order)
+{
+    if (f->end.order >= order || t <= f->time) { return f->end; }
+    crd_history longer = f->past;
+    crd_history_push(&longer, t - f->time, &f->end);
+    return crd_history_estimate(&longer, order);
+}
+
+static void show_newest(crd_master* m, const crdi_member* p, double t)
+{
+    for (int i = 0; i < p->flow_count; i++) {
+        const crdi_flow* f = &m->flows[p->flows[i]];
+        const crd_sample s = newest(f, t, f->slope[1] ? 2 : f->slope[0] ? 1 : 0);
+        *f->to = s.y[0] + f->correction;
+        for (int d = 0; d < 2 && f->slope[d]; d++) {
+            *f->slope[d] = s.y[d + 1];
+        }
+    }
+}
+
+static crd_status ask_again(crdi_member* p)
+{
+    crd_status st = crdi_member_set(p);
+    if (st >= 0) { st = p->unit->ops->get(p->unit, p->out, &p->outputs); }
+    return st >= 0 && p->rates[0] ? crdi_member_get_rates(p) : st;
+}
+
+// What the unit had as input at the end of its step, with derivatives.
+static crd_sample used_at(const crdi_flow* f, double t, double h)
+{
+    crd_poly p = crd_poly_shift(&f->u, f->begin - f->origin);
+    if (crdi_flow_predicts(f)) {
+        p = crd_poly_nearest(&p, f->slope[1] ? 2 : f->slope[0] ? 1 : 0, h);
+    }
+    const double s = f->slope[0] ? t - f->begin : 0;
+    crd_sample r = {.order = 2};
+    for (int d = 0; d < 3; d++) {
+        r.y[d] = crd_poly_derivative(&p, d, s);
+    }
+    return r;
+}
+
+static crd_status add_gain(crdi_member* p, const crdi_flow* f, double t, double h)
+{
+    const double seed = 1;
+    const crd_unit* u = p->unit;
+    const crd_sample used = used_at(f, t, h);
+    const crd_sample fresh = newest(f, t, 2);
+    if (u->info.variables[f->to_variable].size != 1) { return CRD_OK; }
+    for (int i = 0; i < p->out->count; i++) {
+        const int32_t y = p->out->variables[i];
+        if (crd_type_kind(u->info.variables[y].type) != CRD_REAL ||
+            u->info.variables[y].size != 1 || !crd_unit_depends(u, y, f->to_variable, false)) {
+            continue;
+        }
+        double gain = 0;
+        const crd_status st = u->ops->directional(p->unit, &y, 1, &f->to_variable, 1, &seed, &gain);
+        if (st < 0) { return st; }
+        const int slot = p->out->offsets[i];
+        p->outputs.real[slot] += gain * (fresh.y[0] - used.y[0]);
+        for (int d = 0; d < 2 && p->rates[d]; d++) {
+            p->rates[d][slot] += gain * (fresh.y[d + 1] - used.y[d + 1]);
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status refresh(crd_master* m, int member, double t)
+{
+    crdi_member* p = &m->members[member];
+    crd_status st = CRD_OK;
+    m->running = member;
+    if (p->unit->info.flags & CRD_UNIT_CAN_REFRESH) {
+        show_newest(m, p, t);
+        st = ask_again(p);
+    } else {
+        const double h = m->multirate ? p->step : m->h;
+        for (int i = 0; i < p->flow_count && st >= 0; i++) {
+            st = add_gain(p, &m->flows[p->flows[i]], t, h);
+        }
+    }
+    m->running = -1;
+    return st < 0 ? crdi_member_failed(m, member, st) : CRD_OK;
+}
+
+static void sample_again(crd_master* m, int member)
+{
+    for (int k = 0; k < m->flow_count; k++) {
+        crdi_flow* f = &m->flows[k];
+        if (f->source == member) { f->end = crdi_flow_sample(f); }
+    }
+}
+
+crd_status crdi_master_refresh(crd_master* m, double t)
+{
+    if (!crd_defect_scheme_refreshes(m->sys->run.feedthrough)) { return CRD_OK; }
+    for (int i = 0; i < m->refresh_count; i++) {
+        const int member = m->refreshed[i];
+        if (m->multirate && !crdi_member_is_due(m, member)) { continue; }
+        const crd_status st = refresh(m, member, t);
+        if (st < 0) { return st; }
+        sample_again(m, member);
+    }
+    return CRD_OK;
+}
+
+// At the start a derivative follows from those of one order less of other units, so three passes
+// make all of them right.
+crd_status crdi_master_refresh_start(crd_master* m)
+{
+    enum { PASSES = 3 };
+    if (m->sys->run.feedthrough == CRD_DEFECT_PROGRAM || !m->refresh_count) { return CRD_OK; }
+    for (int i = 0; i < m->flow_count; i++) {
+        m->flows[i].end = m->flows[i].past.sample[0];
+    }
+    for (int i = 0; i < PASSES * m->refresh_count; i++) {
+        const int member = m->refreshed[i % m->refresh_count];
+        if (!(m->members[member].unit->info.flags & CRD_UNIT_CAN_REFRESH)) { continue; }
+        const crd_status st = refresh(m, member, m->start);
+        if (st < 0) { return st; }
+        sample_again(m, member);
+    }
+    for (int i = 0; i < m->flow_count; i++) {
+        crdi_flow_start(m, &m->flows[i], &m->flows[i].end);
+    }
+    return CRD_OK;
+}

@@ -1,0 +1,449 @@
+// What a run does about its own errors: run.control, run.iterate, run.monitor, and power bonds.
+#include "system/read.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+// In the order of the enumerations; a test compares the names with those of quality.h.
+static const char* const step_methods[] = {"pi", "h211b", NULL};
+static const char* const defect_kinds[] = {"two-point", "one-sided", NULL};
+static const char* const accelerations[] = {"fixed", "aitken", "iqn-ils", NULL};
+static const char* const failures[] = {"explicit", "stop", NULL};
+static const char* const corrections[] = {"none", "power", "lead", "gated", NULL};
+_Static_assert(COUNT(step_methods) == CRD_STEP_H211B + 2, "a name for each method");
+_Static_assert(COUNT(accelerations) == CRD_ACCEL_IQN_ILS + 2, "a name for each acceleration");
+_Static_assert(COUNT(corrections) == CRD_CORRECT_GATED + 2, "a name for each correction");
+
+typedef struct control_draft {
+    crd_control_spec spec;
+    int defects; // one-sided?
+    const crdi_node* reject;
+} control_draft;
+
+static const crdi_key control_keys[] = {
+    {KEY("tolerance", NUMBER, control_draft, spec.tolerance), .range = CRDI_POSITIVE},
+    {KEY("method", CHOICE, control_draft, spec.method), .choices = step_methods},
+    {KEY("absolute", BOOL, control_draft, spec.absolute)},
+    {KEY("first", TIME, control_draft, spec.first), .range = CRDI_POSITIVE},
+    {KEY("floor", TIME, control_draft, spec.floor), .range = CRDI_POSITIVE},
+    {KEY("ceiling", TIME, control_draft, spec.ceiling), .range = CRDI_POSITIVE},
+    {KEY("kp", NUMBER, control_draft, spec.kp), .range = CRDI_NOT_NEGATIVE},
+    {KEY("ki", NUMBER, control_draft, spec.ki), .range = CRDI_POSITIVE},
+    {KEY("growth", NUMBER, control_draft, spec.growth), .range = CRDI_POSITIVE},
+    {KEY("safety", NUMBER, control_draft, spec.safety), .range = CRDI_POSITIVE},
+    {KEY("reject", NODE, control_draft, reject)},
+    {KEY("defects", CHOICE, control_draft, defects), .choices = defect_kinds},
+    {KEY("middle", BOOL, control_draft, spec.middle)},
+};
+
+typedef struct iterate_draft {
+    crd_iterate_spec spec;
+    int otherwise; // stop?
+} iterate_draft;
+
+static const crdi_key iterate_keys[] = {
+    {KEY("tolerance", NUMBER, iterate_draft, spec.tolerance), .range = CRDI_POSITIVE},
+    {KEY("sweeps", INT, iterate_draft, spec.sweeps), .min = 2, .max = 1000},
+    {KEY("acceleration", CHOICE, iterate_draft, spec.acceleration), .choices = accelerations},
+    {KEY("otherwise", CHOICE, iterate_draft, otherwise), .choices = failures},
+};
+
+typedef struct bond_draft {
+    crd_bond_spec spec;
+    const char *action, *flow;
+} bond_draft;
+
+enum { B_NAME, B_ACTION, B_FLOW, B_CORRECT, B_MU, B_KI, B_LIMITER, B_FORGET };
+
+static const crdi_key bond_keys[] = {
+    [B_NAME] = {KEY("name", TEXT, bond_draft, spec.name)},
+    [B_ACTION] = {KEY("action", TEXT, bond_draft, action), .required = true},
+    [B_FLOW] = {KEY("flow", TEXT, bond_draft, flow), .required = true},
+    [B_CORRECT] = {KEY("correct", CHOICE, bond_draft, spec.correct), .choices = corrections},
+    [B_MU] = {KEY("mu", NUMBER, bond_draft, spec.mu), .range = CRDI_NOT_NEGATIVE},
+    [B_KI] = {KEY("ki", NUMBER, bond_draft, spec.ki), .range = CRDI_NOT_NEGATIVE},
+    [B_LIMITER] = {KEY("limiter", NUMBER, bond_draft, spec.limiter), .range = CRDI_POSITIVE},
+    [B_FORGET] = {KEY("forget", NUMBER, bond_draft, spec.forget), .range = CRDI_POSITIVE},
+};
+
+const crdi_table crdi_control_table = {"control", control_keys, COUNT(control_keys)};
+const crdi_table crdi_iterate_table = {"iterate", iterate_keys, COUNT(iterate_keys)};
+const crdi_table crdi_bond_table = {"bond", bond_keys, COUNT(bond_keys)};
+
+// ---- words -------------------------------------------------------------------------------------
+
+// 1 and 0 for what YAML takes for true and false, -1 for anything else.
+static int truth(const crdi_node* n)
+{
+    static const char* const words[] = {"false", "true", "no", "yes", "off", "on"};
+    for (int i = 0; n->kind == CRDI_SCALAR && !n->quoted && i < 6; i++) {
+        if (strcasecmp(n->text, words[i]) == 0) { return i % 2; }
+    }
+    return -1;
+}
+
+crd_status crdi_read_refresh(crdi_reader* r, const crdi_node* n, crd_refresh* out)
+{
+    const char* const expected = "auto, yes or no";
+    const crd_status st = crdi_expect_kind(r, n, CRDI_SCALAR, expected);
+    if (st < 0) { return st; }
+    const int yes = truth(n);
+    if (yes < 0 && strcmp(n->text, "auto") != 0) {
+        return crdi_read_fail(r, CRD_E_FORMAT, n->line, "'%s', expected %s",
+                              crdi_clip(n->text).text, expected);
+    }
+    *out = yes < 0 ? CRD_REFRESH_AUTO : yes ? CRD_REFRESH_YES : CRD_REFRESH_NO;
+    return CRD_OK;
+}
+
+static crd_status read_monitor_word(crdi_reader* r, const crdi_node* n, unsigned* out)
+{
+    const char* const expected = "defect, energy, a list of them, or none";
+    const crd_status st = crdi_expect_kind(r, n, CRDI_SCALAR, expected);
+    if (st < 0) { return st; }
+    if (strcmp(n->text, "defect") == 0) {
+        *out |= CRD_MONITOR_DEFECT;
+    } else if (strcmp(n->text, "energy") == 0) {
+        *out |= CRD_MONITOR_ENERGY;
+    } else {
+        return crdi_read_fail(r, CRD_E_FORMAT, n->line, "'%s' is not known. Expected %s",
+                              crdi_clip(n->text).text, expected);
+    }
+    return CRD_OK;
+}
+
+crd_status crdi_read_monitor(crdi_reader* r, const crdi_node* n, unsigned* out)
+{
+    crd_status st = CRD_OK;
+    const size_t mark = crdi_path_enter(r, "monitor");
+    unsigned monitors = 0;
+    if (n->kind == CRDI_LIST) {
+        if (n->count == 0) {
+            return crdi_read_fail(r, CRD_E_FORMAT, n->line,
+                                  "an empty list, expected [defect, energy], one of them, or none");
+        }
+        int i = 0;
+        for (const crdi_node* m = n->first; m; m = m->next) {
+            const size_t inner = crdi_path_enter_item(r, i++);
+            CRD_TRY(read_monitor_word(r, m, &monitors));
+            crdi_path_leave(r, inner);
+        }
+    } else if (n->kind != CRDI_SCALAR || strcmp(n->text, "none") != 0) {
+        CRD_TRY(read_monitor_word(r, n, &monitors));
+    }
+    *out = monitors;
+    crdi_path_leave(r, mark);
+fail:
+    return st;
+}
+
+// ---- the sentences of quality.h, with a place --------------------------------------------------
+
+// "step control: tol = 0, expected > 0" becomes "file:line: run.control: tol = 0, expected > 0".
+static crd_status placed(crdi_reader* r, crd_status st, int line)
+{
+    char text[500];
+    const char* told = crd_error_text(r->ctx);
+    const char* colon = strstr(told, ": ");
+    snprintf(text, sizeof text, "%s", colon ? colon + 2 : told);
+    return crdi_read_fail(r, st, line, "%s", text);
+}
+
+// Values are put in one after the other, so that the first one that is refused is the culprit.
+typedef struct part {
+    const char* key;
+    double* to;
+    double value; // NaN: as it is
+} part;
+
+static crd_status check_steps(crdi_reader* r, const crdi_node* n, const crd_control_spec* c)
+{
+    crd_step_options o = crd_step_defaults();
+    o.tol = 1;
+    o.floor = 1e-300;
+    const part parts[] = {{"kp", &o.kp, c->kp},
+                          {"ki", &o.ki, c->ki},
+                          {"safety", &o.safety, c->safety},
+                          {"ceiling", &o.ceiling, c->ceiling},
+                          {"floor", &o.floor, c->floor}};
+    for (int i = 0; i < COUNT(parts); i++) {
+        if (isnan(parts[i].value)) { continue; }
+        *parts[i].to = parts[i].value;
+        const crd_status st = crd_step_check(r->ctx, &o);
+        if (st < 0) { return placed(r, st, crdi_line_of(n, parts[i].key)); }
+    }
+    if (c->first < o.floor || c->first > o.ceiling) { // not with NaN
+        return crdi_read_fail(r, CRD_E_RANGE, crdi_line_of(n, "first"),
+                              "first: %g s, expected a step from the floor of %g s to the ceiling "
+                              "of %g s",
+                              c->first, isnan(c->floor) ? 0 : c->floor, o.ceiling);
+    }
+    return CRD_OK;
+}
+
+static crd_status check_control(crdi_reader* r, const crdi_node* n, const crd_control_spec* c)
+{
+    if (!(c->tolerance > 0)) {
+        return crdi_read_fail(r, CRD_E_FORMAT, n->line,
+                              "the tolerance is missing, expected one such as control: 1e-4 or "
+                              "control: { tolerance: 1e-4 }");
+    }
+    if (c->growth <= 1) { // not with NaN
+        return crdi_read_fail(r, CRD_E_RANGE, crdi_line_of(n, "growth"),
+                              "growth: %g, expected more than 1: a step may become that many times "
+                              "as long as the one before",
+                              c->growth);
+    }
+    return check_steps(r, n, c);
+}
+
+// reject: 2, or true
+static crd_status read_reject(crdi_reader* r, const crdi_node* n, double* out)
+{
+    const int yes = truth(n);
+    if (yes >= 0) {
+        *out = yes ? 2 : NAN;
+        return CRD_OK;
+    }
+    const size_t mark = crdi_path_enter(r, "reject");
+    double x = 0;
+    const crd_status st = crdi_read_number(r, n, CRDI_POSITIVE, &x);
+    if (st < 0) { return st; }
+    if (!(x > 1)) {
+        return crdi_read_fail(r, CRD_E_RANGE, n->line,
+                              "%g, expected more than 1: a step with a defect above that many "
+                              "tolerances is taken back",
+                              x);
+    }
+    *out = x;
+    crdi_path_leave(r, mark);
+    return CRD_OK;
+}
+
+static crd_status read_control_keys(crdi_reader* r, const crdi_node* n, crd_control_spec* c)
+{
+    crd_status st = CRD_OK;
+    control_draft d = {.spec = *c, .defects = c->one_sided};
+    CRD_TRY(crdi_read_mapping(r, n, &crdi_control_table, &d, NULL));
+    if (d.reject) { CRD_TRY(read_reject(r, d.reject, &d.spec.reject)); }
+    d.spec.one_sided = d.defects != 0;
+    *c = d.spec;
+fail:
+    return st;
+}
+
+// control: 1e-4, control: { ... }, or false for what a system below has.
+crd_status crdi_read_control(crdi_reader* r, const crdi_node* n, crd_control_spec* out)
+{
+    crd_status st = CRD_OK;
+    crd_control_spec c = *out;
+    const size_t mark = crdi_path_enter(r, "control");
+    const int yes = truth(n);
+    c.on = yes != 0;
+    c.place = (crd_place){r->file, n->line};
+    if (n->kind == CRDI_MAPPING) {
+        CRD_TRY(read_control_keys(r, n, &c));
+    } else if (yes < 0) {
+        CRD_TRY(crdi_read_number(r, n, CRDI_POSITIVE, &c.tolerance));
+    }
+    if (c.on) { CRD_TRY(check_control(r, n, &c)); }
+    *out = c;
+    crdi_path_leave(r, mark);
+fail:
+    return st;
+}
+
+crd_status crdi_read_iterate(crdi_reader* r, const crdi_node* n, crd_iterate_spec* out)
+{
+    crd_status st = CRD_OK;
+    const size_t mark = crdi_path_enter(r, "iterate");
+    iterate_draft d = {.spec = *out, .otherwise = out->stop};
+    const int yes = truth(n);
+    if (yes < 0 && n->kind != CRDI_MAPPING) {
+        CRD_TRY(crdi_expect_kind(r, n, CRDI_MAPPING,
+                                 "true, false, or a mapping with the keys tolerance, sweeps, "
+                                 "acceleration, otherwise"));
+    }
+    if (yes < 0) { CRD_TRY(crdi_read_mapping(r, n, &crdi_iterate_table, &d, NULL)); }
+    d.spec.on = yes != 0;
+    d.spec.stop = d.otherwise != 0;
+    d.spec.place = (crd_place){r->file, n->line};
+    *out = d.spec;
+    crdi_path_leave(r, mark);
+fail:
+    return st;
+}
+
+// ---- bonds -------------------------------------------------------------------------------------
+
+crd_status crdi_bond_check(crd_context* ctx, const crd_bond_spec* b, const char** key)
+{
+    crd_bond o = crd_bond_defaults();
+    const part parts[] = {{"mu", &o.mu, b->mu},
+                          {"ki", &o.ki, b->ki},
+                          {"limiter", &o.limiter, b->limiter},
+                          {"forget", &o.forget, b->forget}};
+    for (int i = 0; i < COUNT(parts); i++) {
+        if (isnan(parts[i].value)) { continue; }
+        *parts[i].to = parts[i].value;
+        *key = parts[i].key;
+        const crd_status st = crd_bond_check(ctx, &o);
+        if (st < 0) { return st; }
+    }
+    return CRD_OK;
+}
+
+// [motor.torque, mass1.v]
+static crd_status read_pair(crdi_reader* r, const crdi_node* n, bond_draft* d)
+{
+    crd_status st = CRD_OK;
+    const crdi_node* m = n->first;
+    if (n->count != 2) {
+        return crdi_read_fail(r, CRD_E_FORMAT, n->line,
+                              "a list of %d, expected two outputs, action and flow, such as "
+                              "[motor.torque, shaft.speed]",
+                              n->count);
+    }
+    CRD_TRY(crdi_read_text(r, m, &d->action));
+    CRD_TRY(crdi_read_text(r, m->next, &d->flow));
+fail:
+    return st;
+}
+
+static crd_status read_end(crdi_reader* r, const crd_system* s, const char* key, int line,
+                           const char* text, int* unit, const char** variable)
+{
+    const size_t mark = crdi_path_enter(r, key);
+    const crd_status st = crd_system_split(s, text, (crd_place){"", 0}, unit, variable);
+    if (st < 0 && st != CRD_E_MEMORY) {
+        char told[500];
+        snprintf(told, sizeof told, "%s", crd_error_text(r->ctx));
+        return crdi_read_fail(r, st, line, "%s", told);
+    }
+    crdi_path_leave(r, mark);
+    return st;
+}
+
+// A bond of the system below gets what was given here.
+static void amend_bond(crd_bond_spec* old, const crd_bond_spec* b, uint64_t given)
+{
+    if (given & BIT(B_NAME)) { old->name = b->name; }
+    if (given & BIT(B_CORRECT)) { old->correct = b->correct; }
+    if (given & BIT(B_MU)) { old->mu = b->mu; }
+    if (given & BIT(B_KI)) { old->ki = b->ki; }
+    if (given & BIT(B_LIMITER)) { old->limiter = b->limiter; }
+    if (given & BIT(B_FORGET)) { old->forget = b->forget; }
+    old->place = b->place;
+}
+
+static crd_status second_bond(crdi_reader* r, const crdi_node* n, const bond_draft* d,
+                              const crd_bond_spec* first)
+{
+    char where[40] = "";
+    if (first->place.line > 0) {
+        snprintf(where, sizeof where, ", first in line %d", first->place.line);
+    }
+    return crdi_read_fail(r, CRD_E_RANGE, n->line, "the bond of '%s' and '%s' is there twice%s",
+                          crdi_clip(d->action).text, crdi_clip(d->flow).text, where);
+}
+
+// What names a bond: both ends as the description would write them.
+static const char* bond_ends(crdi_reader* r, const crd_system* s, const crd_bond_spec* b)
+{
+    return crdi_arena_format(r->scratch, "%s.%s\n%s.%s", s->units[b->action_unit].name, b->action,
+                             s->units[b->flow_unit].name, b->flow);
+}
+
+static crd_status read_bond(crdi_reader* r, const crdi_node* n, crd_system* s, crdi_map* known,
+                            bool* amended)
+{
+    crd_status st = CRD_OK;
+    bond_draft d = {.spec = crd_bond_spec_defaults()};
+    crd_bond_spec* b = &d.spec;
+    const char* key = "";
+    uint64_t given = 0;
+    b->place = (crd_place){r->file, n->line};
+    if (n->kind == CRDI_LIST) {
+        CRD_TRY(read_pair(r, n, &d));
+    } else {
+        CRD_TRY(crdi_read_mapping(r, n, &crdi_bond_table, &d, &given));
+    }
+    CRD_TRY(
+        read_end(r, s, "action", crdi_line_of(n, "action"), d.action, &b->action_unit, &b->action));
+    CRD_TRY(read_end(r, s, "flow", crdi_line_of(n, "flow"), d.flow, &b->flow_unit, &b->flow));
+    st = crdi_bond_check(r->ctx, b, &key);
+    if (st < 0) { return placed(r, st, crdi_line_of(n, key)); }
+    const char* ends = bond_ends(r, s, b);
+    bool fresh = false;
+    CRD_TRY(ends ? crdi_map_add(known, ends, s->bond_count, &fresh) : CRD_E_MEMORY);
+    if (fresh) {
+        s->bonds[s->bond_count++] = *b; // room for all was made before
+        return CRD_OK;
+    }
+    const int index = crdi_map_find(known, ends);
+    if (index >= r->base_bonds || amended[index]) {
+        return second_bond(r, n, &d, &s->bonds[index]);
+    }
+    amended[index] = true;
+    amend_bond(&s->bonds[index], b, given);
+fail:
+    return st;
+}
+
+// Names of bonds are those of columns and rows. A name that is there twice makes one bond with
+// several components (fx and vx, fy and vy), so it has to be one of the same two units.
+static crd_status check_bond_names(crdi_reader* r, const crd_system* s)
+{
+    crd_status st = CRD_OK;
+    crdi_map names;
+    crdi_map_init(&names, r->ctx);
+    for (int i = 0; i < s->bond_count && st >= 0; i++) {
+        const crd_bond_spec* b = &s->bonds[i];
+        bool fresh = true;
+        if (b->name[0]) { st = crdi_map_add(&names, b->name, i, &fresh); }
+        if (st < 0 || fresh) { continue; }
+        const crd_bond_spec* first = &s->bonds[crdi_map_find(&names, b->name)];
+        if (first->action_unit != b->action_unit || first->flow_unit != b->flow_unit) {
+            st = crdi_fail(r->ctx, CRD_E_RANGE,
+                           "%sbonds: the name '%s' is there twice, expected one of its own for "
+                           "each bond between other units",
+                           crdi_place_text(b->place).text, crdi_clip(b->name).text);
+        }
+    }
+    crdi_map_clear(&names);
+    return st;
+}
+
+crd_status crdi_read_bonds(crdi_reader* r, const crdi_node* n, crd_system* s)
+{
+    crd_status st = CRD_OK;
+    crdi_map known;
+    crdi_map_init(&known, r->ctx);
+    const size_t mark = crdi_path_enter(r, "bonds");
+    CRD_TRY(crdi_expect_kind(r, n, CRDI_LIST,
+                             "a list of pairs such as [motor.torque, shaft.speed] or of mappings "
+                             "with action and flow"));
+    CRD_TRY(crdi_map_reserve(&known, (size_t)s->bond_count + (size_t)n->count));
+    for (int i = 0; i < s->bond_count; i++) {
+        const char* ends = bond_ends(r, s, &s->bonds[i]);
+        CRD_TRY(ends ? crdi_map_add(&known, ends, i, NULL) : CRD_E_MEMORY);
+    }
+    bool* amended = crdi_arena_new(r->scratch, (size_t)r->base_bonds, sizeof *amended);
+    crd_bond_spec* grown = crdi_grow(s->ctx, s->bonds, &s->bond_capacity,
+                                     (size_t)s->bond_count + (size_t)n->count, sizeof *grown);
+    if (grown) { s->bonds = grown; }
+    CRD_TRY(amended && grown ? CRD_OK : CRD_E_MEMORY);
+    int i = 0;
+    for (const crdi_node* m = n->first; m; m = m->next) {
+        const size_t inner = crdi_path_enter_item(r, i++);
+        CRD_TRY(read_bond(r, m, s, &known, amended));
+        crdi_path_leave(r, inner);
+    }
+    CRD_TRY(check_bond_names(r, s));
+    crdi_path_leave(r, mark);
+fail:
+    crdi_map_clear(&known);
+    return st;
+}

@@ -1,0 +1,230 @@
+"""The verdict of cardan run: tables, JSON, limits, advice, and what the result file keeps of it."""
+
+import json
+import re
+import shutil
+import unittest
+
+from e2e import EndToEnd, fmu
+
+SYSTEM = """
+cardan: 1
+units:
+  first: { fmu: lo_fd1.fmu }
+  second: { fmu: lo_fd2.fmu }
+connections:
+  - { from: second.x2, to: first.x2 }
+  - { from: second.v2, to: first.v2 }
+  - { from: first.f, to: second.f }
+BONDS
+run: { step: 5 ms, stop: 2 s, predict: PREDICT }
+"""
+
+
+class Quality(EndToEnd):
+    def setUp(self):
+        super().setUp()
+        for name in ("lo_fd1", "lo_fd2"):
+            shutil.copy(fmu(name), self.folder)
+        self.system("auto.yaml")
+        self.system("hold.yaml", "hold")
+
+    def system(self, name, predict="auto", bonds=""):
+        self.write(name, SYSTEM.replace("PREDICT", predict).replace("BONDS", bonds))
+        return name
+
+    def worst(self, *arguments):
+        return self.cardan_json("run", *arguments, "-q", "-o", "none")["worst_defect"]
+
+
+class Tables(Quality):
+    def test_each_connection_has_a_row_and_the_worst_is_first(self):
+        said = self.cardan("run", "hold.yaml", "-o", "none").stderr
+        lines = said.splitlines()
+        at = next(i for i, line in enumerate(lines) if "defect RMS" in line)
+        rows = [lines[i].split() for i in range(at + 1, at + 4)]
+        self.assertEqual(sorted(r[:4] for r in rows), [["first.f", "->", "second.f", "hold"],
+                                                       ["second.v2", "->", "first.v2", "hold"],
+                                                       ["second.x2", "->", "first.x2", "hold"]])
+        j = self.cardan_json("run", "hold.yaml", "-q", "-o", "none")
+        self.assertEqual([f["to"] for f in j["flows"]], [r[2] for r in rows])
+        for flow, row in zip(j["flows"], rows):
+            self.assertAlmostEqual(flow["defect_rms"], float(row[4]), delta=0.01 * flow["defect_rms"])
+        self.assertLessEqual(max(map(len, lines)), 100)
+        self.assertIn("advice   ", said)
+
+    def test_a_single_fmu_has_no_connections_to_speak_of(self):
+        said = self.cardan("run", fmu("lo_mono"), "--stop-time", "0.1", "-o", "none").stderr
+        self.assertNotIn("defect", said)
+        self.assertNotIn("advice", said)
+
+    def test_of_many_connections_the_worst_ten_are_shown(self):
+        text = "cardan: 1\nunits:\n"
+        wires = "connections:\n"
+        for i in range(6):
+            text += f"  a_unit_with_a_long_name_{i}: {{ fmu: lo_fd1.fmu }}\n"
+            text += f"  b{i}: {{ fmu: lo_fd2.fmu, parameters: {{ m2: {1 + i} }} }}\n"
+            wires += f"  - b{i}.x2 -> a_unit_with_a_long_name_{i}.x2\n"
+            wires += f"  - b{i}.v2 -> a_unit_with_a_long_name_{i}.v2\n"
+            wires += f"  - a_unit_with_a_long_name_{i}.f -> b{i}.f\n"
+        self.write("many.yaml", text + wires + "run: { step: 5 ms, stop: 1 s }\n")
+        said = self.cardan("run", "many.yaml", "-o", "none", says="and 8 more").stderr
+        rows = [line for line in said.splitlines() if re.match(r"  \S*(-> | -> )", line) or
+                line.startswith("  -> ")]
+        self.assertEqual(len(rows), 10, said)
+        verdict = said[said.index("  connection "):]
+        self.assertLessEqual(max(map(len, verdict.splitlines())), 100)
+        j = self.cardan_json("run", "many.yaml", "-q", "-o", "none")
+        self.assertEqual(len(j["flows"]), 18)
+        of = [f["relative"] for f in j["flows"]]
+        self.assertEqual(of, sorted(of, reverse=True))
+
+    def test_what_nobody_watches_costs_and_says_nothing(self):
+        self.cardan("run", "auto.yaml", "-q", "-o", "with.csv")
+        said = self.cardan("run", "auto.yaml", "--no-quality", "-o", "without.csv").stderr
+        self.assertNotIn("defect", said)
+        self.cardan("compare", "with.csv", "without.csv", "--tolerance", "0", "--absolute", "0")
+        j = self.cardan_json("run", "auto.yaml", "--no-quality", "-q", "-o", "none")
+        self.assertEqual((j["flows"], j["bonds"], j["advice"], j["worst_defect"]), ([], [], [], None))
+
+    def test_steps_that_are_controlled_or_iterated_are_told(self):
+        j = self.cardan_json("run", "auto.yaml", "--control", "1e-3", "-q", "-o", "none")
+        self.assertEqual(j["control"]["tolerance"], 1e-3)
+        self.assertLess(j["control"]["shortest"], j["control"]["longest"])
+        self.assertAlmostEqual(j["control"]["mean"] * j["steps"], 2, places=9)
+        self.cardan("run", "auto.yaml", "--control", "1e-3", "-o", "none",
+                    says=["control  tolerance 0.001, worst defect", "of variable length"])
+        j = self.cardan_json("run", "auto.yaml", "--iterate", "-q", "-o", "none")
+        self.assertEqual((j["iteration"]["steps"], j["iteration"]["failed"]), (400, 0))
+        self.assertGreaterEqual(j["iteration"]["sweeps"], 800)
+        self.cardan("run", "auto.yaml", "--iterate", "-o", "none", says=["iterate  ", "sweeps per step"])
+
+
+class Limits(Quality):
+    def test_a_defect_above_its_limit_is_exit_code_3(self):
+        worst = self.worst("hold.yaml")
+        self.assertTrue(0.01 < worst < 0.2, worst)
+        said = self.cardan("run", "hold.yaml", "-q", "-o", "none", "--max-defect", "1 %", code=3).stderr
+        self.assertEqual(len(said.splitlines()), 1)
+        for part in ("second.x2 -> first.x2", f"{100 * worst:.3g} %", "--max-defect = 1 %"):
+            self.assertIn(part, said)
+        self.cardan("run", "hold.yaml", "-q", "-o", "none", "--max-defect", 1.01 * worst)
+        j = self.cardan_json("run", "hold.yaml", "-q", "-o", "none", "--max-defect", "0.01", code=3)
+        self.assertEqual((j["exit_code"], j["status"], j["end"]), (3, "CRD_E_LIMIT", "stop time"))
+        self.assertIn("second.x2 -> first.x2", j["error"])
+
+    def test_a_result_that_misses_its_limit_is_there_all_the_same(self):
+        self.cardan("run", "hold.yaml", "-q", "-o", "r.csv", "--max-defect", "1 %", code=3)
+        self.assertEqual(len(self.column("r.csv", "time")), 401)
+
+    def test_fractions_are_numbers_or_per_cent(self):
+        for text in ("0.5", "50 %", "50%"):
+            self.cardan("run", "hold.yaml", "-q", "-o", "none", "--max-defect", text)
+        for text in ("foo", "1 ms", "0", "-1", "nan", "inf", "%"):
+            self.cardan("run", "hold.yaml", "-q", "-o", "none", "--max-defect=" + text, code=2,
+                        says="--max-defect")
+
+    def test_energy_needs_a_bond_and_has_a_limit(self):
+        self.cardan("run", "hold.yaml", "--max-energy", "1 %", code=2, says=["--max-energy", "bonds"])
+        bonded = self.system("bonded.yaml", "hold", "bonds: [[first.f, second.v2]]")
+        j = self.cardan_json("run", bonded, "-q", "-o", "none")
+        bond = j["bonds"][0]
+        self.assertEqual((bond["action"], bond["flow"], bond["correct"]),
+                         ("first.f", "second.v2", "none"))
+        self.assertAlmostEqual(bond["relative"], (bond["energy"] + bond["work"]) / bond["transferred"])
+        self.assertAlmostEqual(abs(bond["relative"]), j["worst_energy"])
+        self.assertGreater(j["worst_energy"], 0.05)
+        self.assertTrue(any("correct: lead" in a for a in j["advice"]), j["advice"])
+        self.cardan("run", bonded, "-q", "-o", "none", "--max-energy", "1 %", code=3,
+                    says=["first.f x second.v2", "put in", "--max-energy = 1 %"])
+        self.cardan("run", bonded, "-o", "none", says="power bond")
+        # What the advice says helps.
+        lead = self.system("lead.yaml", "hold",
+                           "bonds: [{ action: first.f, flow: second.v2, correct: lead }]")
+        led = self.cardan_json("run", lead, "-q", "-o", "none")
+        self.assertLess(led["worst_energy"], 0.3 * j["worst_energy"])
+
+    def test_limits_need_what_they_limit(self):
+        self.cardan("run", "hold.yaml", "--no-quality", "--max-defect", "1 %", code=2,
+                    says=["--max-defect", "--no-quality"])
+        # A system without real connections keeps every limit.
+        self.cardan("run", fmu("lo_mono"), "-q", "-o", "none", "--stop-time", "0.1", "--max-defect",
+                    "1e-9")
+
+
+class Advice(Quality):
+    def test_the_step_that_is_advised_keeps_the_goal(self):
+        taylor = self.system("taylor.yaml", "taylor1")
+        j = self.cardan_json("run", taylor, "-q", "-o", "none")
+        told = next(a for a in j["advice"] if a.startswith("H = "))
+        step, unit, percent = re.match(
+            r"H = (\S+) (\S+) instead of 5 ms would bring \S+ to about (\S+) %", told).groups()
+        then = self.worst(taylor, "--step", f"{step} {unit}")
+        self.assertLess(then, 1e-3)
+        self.assertAlmostEqual(then, float(percent) / 100, delta=0.3 * then)
+
+    def test_prediction_is_advised_where_it_helps(self):
+        j = self.cardan_json("run", "hold.yaml", "-q", "-o", "none")
+        self.assertTrue(any("'predict: auto'" in a for a in j["advice"]), j["advice"])
+        self.assertLess(self.worst("auto.yaml"), 0.1 * j["worst_defect"])
+
+    def test_a_good_run_is_told_to_be_good(self):
+        j = self.cardan_json("run", "auto.yaml", "-q", "-o", "none")
+        self.assertEqual(j["advice"], ["all defects are below 0.1 % of the signals"])
+        # The limit is the goal.
+        j = self.cardan_json("run", "auto.yaml", "-q", "-o", "none", "--max-defect", "1e-6", code=3)
+        self.assertTrue(any(a.startswith("H = ") for a in j["advice"]), j["advice"])
+
+
+class Record(Quality):
+    def test_the_verdict_in_the_file_is_what_was_printed(self):
+        bonded = self.system("bonded.yaml", "hold", "bonds: [[first.f, second.v2]]")
+        printed = self.cardan_json("run", bonded, "-q", "-o", "r.mf4")
+        with open(self.path("r.mf4"), "rb") as f:
+            data = f.read()
+        kept = self.attachment(data, b"defect_goal")
+        for key in ("flows", "bonds", "control", "iteration", "worst_defect", "worst_energy", "advice"):
+            self.assertEqual(kept[key], printed[key], key)
+        self.assertEqual(kept["defect_goal"], 1e-3)
+
+    def test_after_a_crash_the_file_still_says_how_good_it_was(self):
+        shutil.copy(fmu("faulty"), self.folder)
+        text = SYSTEM.replace("PREDICT", "auto").replace("BONDS", "").replace(
+            "units:", "units:\n  bad: { fmu: faulty.fmu, parameters: { mode: 7, when: 0.5 } }")
+        self.write("crash.yaml", text)
+        self.cardan("run", "crash.yaml", "-q", "-o", "c.mf4", code=1, says="crash", leaks=True)
+        with open(self.path("c.mf4"), "rb") as f:
+            kept = self.attachment(f.read(), b"defect_goal")
+        self.assertEqual((kept["end"], kept["unit"], len(kept["flows"])), ("failed", "bad", 3))
+        self.assertTrue(0 < kept["worst_defect"] < 1e-3, kept["worst_defect"])
+
+    def attachment(self, data, mark):
+        """The JSON document with `mark` in it; attachments are packed with zlib."""
+        import zlib
+        for at in [m.start() for m in re.finditer(b"\x78[\x01\x5e\x9c\xda]", data)] + [None]:
+            try:
+                text = zlib.decompressobj().decompress(data[at:]) if at is not None else data
+            except zlib.error:
+                continue
+            if mark in text:
+                begin = text.index(b'{"format"')
+                return json.JSONDecoder().raw_decode(text[begin:].decode())[0]
+        self.fail("no verdict in the file")
+
+    def test_the_report_has_a_section(self):
+        bonded = self.system("bonded.yaml", "hold", "bonds: [[first.f, second.v2]]")
+        self.cardan("run", bonded, "-q", "-o", "r.mf4")
+        self.cardan("report", "r.mf4")
+        self.cardan("report", "r.mf4", "-o", "r.md")
+        with open(self.path("r.html"), encoding="utf-8") as f:
+            page = f.read()
+        for part in ('id="quality"', "Power bonds", "second.v2 \u2192 first.v2", 'class="limit"'):
+            self.assertIn(part, page)
+        with open(self.path("r.md"), encoding="utf-8") as f:
+            text = f.read()
+        self.assertIn("r-plots/defects-001.svg", text)
+        self.assertIn("## Quality", text)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,631 @@
+// The verdict on masters that are made by hand, so that every number is known, and on real runs.
+#include "master/judge.h"
+#include "models.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+static check_allocator memory;
+
+static int setup(void** state)
+{
+    *state = check_context(&memory);
+    return 0;
+}
+
+static int teardown(void** state)
+{
+    crd_context_destroy(*state);
+    return memory.live == 0 ? 0 : -1;
+}
+
+// ---- a master made by hand ---------------------------------------------------------------------
+
+enum { UNITS = 3, MOST_FLOWS = 300 };
+
+static const crd_variable variables[] = {
+    {.name = "f", .unit = "N", .size = 1},
+    {.name = "v", .unit = "m/s", .size = 1},
+    {.name = "xs", .unit = "m", .size = 4, .rank = 1},
+    {.name = "w", .unit = "", .size = 1},
+};
+
+static bool unit_dimension(const crd_unit* u, int32_t variable, crd_dimension* out)
+{
+    const char* unit = u->info.variables[variable].unit;
+    return *unit && crd_dimension_parse(unit, out);
+}
+
+static const crd_unit_ops ops = {.dimension = unit_dimension};
+static const char* const names[UNITS] = {"first", "second", "third"};
+
+typedef struct fake {
+    crd_master m;
+    crd_system sys;
+    crd_connection_spec spec;
+    crd_unit_spec specs[UNITS];
+    crd_unit units[UNITS];
+    crdi_member members[UNITS];
+    crdi_flow flows[MOST_FLOWS];
+    crdi_watch watches[4];
+    crdi_link links[4];
+    const crdi_link* watched[4];
+    crdi_power powers[2];
+    char texts[MOST_FLOWS][2][32];
+} fake;
+
+// 100 steps of 5 ms.
+static fake* make(crd_context* ctx)
+{
+    fake* k = calloc(1, sizeof *k);
+    crdi_arena_init(&k->m.arena, ctx);
+    k->spec.scale = (double)NAN;
+    k->sys.run.monitor = CRD_MONITOR_DEFECT | CRD_MONITOR_ENERGY;
+    k->sys.run.control.reject = (double)NAN;
+    for (int i = 0; i < UNITS; i++) {
+        k->specs[i].source = CRD_UNIT_NATIVE;
+        k->units[i] = (crd_unit){.ops = &ops, .name = names[i], .spec = &k->specs[i]};
+        k->units[i].info.variables = variables;
+        k->units[i].info.variable_count = 4;
+        k->units[i].info.kind = "FMU 2.0";
+        k->units[i].info.max_input_order = 2;
+        k->members[i] = (crdi_member){.unit = &k->units[i], .step = 5e-3, .ticks = 1};
+    }
+    k->m.ctx = ctx;
+    k->m.sys = &k->sys;
+    k->m.members = k->members;
+    k->m.member_count = UNITS;
+    k->m.flows = k->flows;
+    k->m.watches = k->watches;
+    k->m.watched = k->watched;
+    k->m.powers = k->powers;
+    k->m.tick = 5e-3;
+    k->m.tick_count = 1000;
+    k->m.n = k->m.report.steps = 100;
+    return k;
+}
+
+static void drop(fake* k)
+{
+    crdi_arena_clear(&k->m.arena);
+    free(k);
+}
+
+// A flow with this RMS in each of 100 steps, of a signal of size 1.
+static crdi_flow* add_flow(fake* k, int from, int variable, int to, crd_predictor used, double rms)
+{
+    const int i = k->m.flow_count++;
+    crdi_flow* f = &k->flows[i];
+    snprintf(k->texts[i][0], 32, "%s.%s", names[from], variables[variable].name);
+    snprintf(k->texts[i][1], 32, "%s.in%d", names[to], i);
+    *f = (crdi_flow){.spec = &k->spec,
+                     .from_name = k->texts[i][0],
+                     .to_name = k->texts[i][1],
+                     .source = from,
+                     .target = to,
+                     .from_variable = variable,
+                     .to_variable = variable,
+                     .gain = 1,
+                     .size = 1,
+                     .predict = CRD_PREDICTION_AUTO};
+    static double taken;
+    f->slope[0] = &taken;
+    f->uses[used] = 100;
+    for (int s = 1; s <= 100; s++) {
+        crd_defect_add(&f->connection, 5e-3 * s, 5e-3, rms, 2 * rms);
+    }
+    return f;
+}
+
+// The defect of a held signal of size 2: its RMS over half a second.
+static void add_watch(fake* k, int from, int variable, int element, int to, double rms)
+{
+    const int i = k->m.watch_count++;
+    k->watches[i] = (crdi_watch){
+        .gain = 1, .integral = 0.5 * rms * rms, .max = 3 * rms, .size = 2, .max_time = 0.25};
+    k->links[i] = (crdi_link){.from_member = from,
+                              .to_member = to,
+                              .from_variable = variable,
+                              .to_variable = variable,
+                              .from_element = element,
+                              .to_element = element,
+                              .spec = &k->spec};
+    k->watched[i] = &k->links[i];
+}
+
+static const crd_master_report* judge(fake* k)
+{
+    crdi_master_report_quality(&k->m);
+    return &k->m.report;
+}
+
+static bool advises(const crd_master_report* r, const char* part)
+{
+    for (int i = 0; i < r->advice_count; i++) {
+        if (strstr(r->advice[i], part)) { return true; }
+    }
+    return false;
+}
+
+#define check_advises(r, part)                                                                     \
+    do {                                                                                           \
+        if (!advises(r, part)) {                                                                   \
+            for (int check_i = 0; check_i < (r)->advice_count; check_i++) {                        \
+                print_message("advice: %s\n", (r)->advice[check_i]);                               \
+            }                                                                                      \
+            fail_msg("%s:%d: nobody says \"%s\"", __FILE__, __LINE__, part);                       \
+        }                                                                                          \
+    } while (0)
+
+// ---- reports -----------------------------------------------------------------------------------
+
+static void connections_come_by_their_relative_defect(void** state)
+{
+    fake* k = make(*state);
+    add_flow(k, 0, 0, 1, CRD_PREDICT_TAYLOR2, 1e-4);
+    add_flow(k, 1, 1, 0, CRD_PREDICT_HERMITE, 3e-2)->uses[CRD_PREDICT_HOLD] = 25;
+    add_watch(k, 2, 2, 2, 0, 4e-3);
+    const crd_master_report* r = judge(k);
+    check_int(r->flow_count, 3);
+    check_text(r->flows[0].from, "second.v");
+    check_text(r->flows[0].unit, "m/s");
+    check_text(r->flows[0].used, "hermite");
+    check_near(r->flows[0].share, 0.8, 1e-12);
+    check_int(r->flows[0].order, crd_predictor_order(CRD_PREDICT_HERMITE));
+    check_near(r->flows[0].rms, 3e-2, 1e-12);
+    check_near(r->flows[0].max, 6e-2, 1e-12);
+    check_near(r->flows[0].relative, 3e-2, 1e-12);
+    check_near(r->flows[0].step, 5e-3, 1e-12);
+    check(isnan(r->flows[0].output_rms) && isnan(r->flows[0].error_rms));
+    check_text(r->flows[1].from, "third.xs[3]");
+    check_text(r->flows[1].to, "first.xs[3]");
+    check_text(r->flows[1].used, "hold");
+    check_int(r->flows[1].order, 1);
+    check_near(r->flows[1].rms, 4e-3, 1e-12);
+    check_near(r->flows[1].relative, 2e-3, 1e-12);
+    check_near(r->flows[1].max_time, 0.25, 0);
+    check_text(r->flows[2].from, "first.f");
+    check_near(r->worst_defect, 3e-2, 1e-12);
+    check(isnan(r->worst_energy));
+    drop(k);
+}
+
+static void the_larger_of_both_defects_counts_and_the_scale_may_be_given(void** state)
+{
+    fake* k = make(*state);
+    crdi_flow* f = add_flow(k, 0, 0, 1, CRD_PREDICT_TAYLOR2, 1e-3);
+    f->scale_given = 10;
+    crd_defect_add(&f->output, 5e-3, 5e-3, 4e-3, 4e-3);
+    const crd_master_report* r = judge(k);
+    check_near(r->flows[0].output_rms, 4e-3, 1e-15);
+    check_near(r->flows[0].relative, 4e-4, 1e-15);
+    drop(k);
+}
+
+static void what_broke_is_the_worst(void** state)
+{
+    fake* k = make(*state);
+    add_flow(k, 0, 0, 1, CRD_PREDICT_TAYLOR2, 0.5);
+    crdi_flow* f = add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR2, 1e-9);
+    crd_defect_add(&f->connection, 1, 5e-3, (double)NAN, (double)NAN);
+    add_watch(k, 2, 1, 0, 0, 1);
+    k->watches[0].integral = (double)NAN;
+    const crd_master_report* r = judge(k);
+    check(isnan(r->flows[0].relative) && isnan(r->flows[0].max));
+    check(isnan(r->flows[1].relative) && isnan(r->flows[1].max));
+    check_near(r->flows[2].relative, 0.5, 1e-12);
+    check(isnan(r->worst_defect));
+    check_contains(r->advice[0], "second.v -> first.in1 is not a number");
+    check_advises(r, "first.f -> second.in0"); // of the others it is still the worst
+    drop(k);
+}
+
+static void hundreds_are_sorted_without_memory(void** state)
+{
+    fake* k = make(*state);
+    uint32_t x = 1;
+    for (int i = 0; i < MOST_FLOWS; i++) {
+        x = x * 1664525u + 1013904223u;
+        add_flow(k, 0, 3, 1, CRD_PREDICT_TAYLOR2, 1e-6 * (x >> 24)); // some are equal
+    }
+    (void)judge(k);
+    k->flows[7].size = 1e-3; // now others come first
+    k->flows[200].size = 1e-4;
+    const int64_t before = memory.allocations;
+    k->members[1].crashed = true;
+    const crd_master_report* r = judge(k);
+    check_int(memory.allocations, before);
+    check_int(r->flow_count, MOST_FLOWS);
+    bool seen[MOST_FLOWS] = {0};
+    for (int i = 0; i < MOST_FLOWS; i++) {
+        check(i == 0 || r->flows[i - 1].relative >= r->flows[i].relative);
+        seen[atoi(strstr(r->flows[i].to, "in") + 2)] = true;
+    }
+    for (int i = 0; i < MOST_FLOWS; i++) {
+        check(seen[i]);
+    }
+    drop(k);
+}
+
+static void after_a_crash_it_is_too_late_for_room(void** state)
+{
+    fake* k = make(*state);
+    add_flow(k, 0, 0, 1, CRD_PREDICT_TAYLOR2, 1e-3);
+    k->members[0].crashed = true;
+    const int64_t before = memory.allocations;
+    const crd_master_report* r = judge(k);
+    check_int(memory.allocations, before);
+    check_int(r->flow_count, 0);
+    check(isnan(r->worst_defect));
+    drop(k);
+}
+
+static void without_memory_there_is_no_verdict_and_no_harm(void** state)
+{
+    (void)state;
+    bool done = false;
+    int64_t n = 0;
+    for (; !done; n++) {
+        check(n < 100);
+        check_allocator failing;
+        crd_context* ctx = check_context(&failing);
+        fake* k = make(ctx);
+        add_flow(k, 0, 0, 1, CRD_PREDICT_TAYLOR2, 1e-3);
+        add_watch(k, 1, 1, 0, 0, 1e-3);
+        failing.fail_at = failing.allocations + n;
+        const crd_master_report* r = judge(k);
+        done = r->flow_count == 2;
+        check(done || r->flow_count == 0);
+        drop(k);
+        crd_context_destroy(ctx);
+        check_int(failing.live, 0);
+    }
+    check(n > 3);
+}
+
+static void what_is_not_monitored_is_not_reported(void** state)
+{
+    fake* k = make(*state);
+    add_flow(k, 0, 0, 1, CRD_PREDICT_TAYLOR2, 0.1);
+    k->m.power_count = 1;
+    k->sys.run.monitor = 0;
+    const crd_master_report* r = judge(k);
+    check_int(r->flow_count, 0);
+    check_int(r->bond_count, 0);
+    check_int(r->advice_count, 0);
+    drop(k);
+}
+
+static void add_power(fake* k, const char* name, double error, double work, double scale)
+{
+    crdi_power* p = &k->powers[k->m.power_count++];
+    *p = (crdi_power){.name = name, .action_name = "first.f", .flow_name = "second.v"};
+    p->bond.mu = 0.5;
+    p->state = (crd_bond_state){
+        .error = error, .energy = 2 * error, .work = work, .scale = scale, .power_max = 7};
+}
+
+static void bonds_come_by_what_is_left_of_their_energy(void** state)
+{
+    fake* k = make(*state);
+    add_power(k, "a", 5, -4.9, 10);
+    add_power(k, "b", -3, 0, 10);
+    k->flows[0].spec = &k->spec;
+    const crd_master_report* r = judge(k);
+    check_int(r->bond_count, 2);
+    check_text(r->bonds[0].name, "b");
+    check_near(r->bonds[0].relative, -0.3, 1e-12);
+    check_near(r->bonds[0].residual, -6, 1e-12);
+    check_near(r->bonds[1].relative, 0.01, 1e-12);
+    check_near(r->worst_energy, 0.3, 1e-12);
+    check_advises(r, "bond 'b': the exchange took 3 J out of the system, 30 % of what passed");
+    check_advises(r, "'correct: lead'");
+    check(!advises(r, "all defects"));
+    drop(k);
+}
+
+// ---- advice ------------------------------------------------------------------------------------
+
+static void a_smaller_step_is_advised_with_its_number(void** state)
+{
+    fake* k = make(*state);
+    add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR1, 4e-3);
+    add_flow(k, 0, 3, 1, CRD_PREDICT_TAYLOR1, 1e-3);
+    const crd_master_report* r = judge(k);
+    check_advises(r, "second.v -> first.in0 dominates: its defect is 0.4 % of the signal's scale, "
+                     "94 % of the sum of squares");
+    // 5 ms (0.09 / 0.4)^(1/2) = 2.4 ms, in round numbers 2 ms; (2/5)^2 0.4 % = 0.064 %
+    check_advises(r, "H = 2 ms instead of 5 ms would bring first.in0 to about 0.064 %");
+    k->m.opt.defect_goal = 1e-2;
+    r = judge(k);
+    check_int(r->advice_count, 1);
+    check_text(r->advice[0], "all defects are below 1 % of the signals");
+    drop(k);
+}
+
+static void the_slower_unit_is_the_one_to_change(void** state)
+{
+    fake* k = make(*state);
+    k->m.multirate = true;
+    k->members[1].step = 50e-3;
+    crdi_flow* f = add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR1, 0);
+    f->connection = (crd_defect_sum){0};
+    crd_defect_add(&f->connection, 50e-3, 50e-3, 0.1, 0.1);
+    const crd_master_report* r = judge(k);
+    check_advises(r, "'step: 4 ms' for unit 'second' instead of 50 ms would bring first.in0 to");
+    drop(k);
+}
+
+static void a_controlled_run_gets_another_tolerance(void** state)
+{
+    fake* k = make(*state);
+    k->m.controlled = true;
+    k->m.time = 0.5;
+    k->sys.run.control.tolerance = 1e-2;
+    k->m.report.control = (crd_control_report){.on = true, .worst = 7};
+    k->m.step.at_floor = 30;
+    k->m.step_options.floor = 1e-6;
+    add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR1, 4e-3);
+    const crd_master_report* r = judge(k);
+    check_advises(r,
+                  "'control: { tolerance: 0.002 }' instead of 0.01 would bring first.in0 to about "
+                  "0.08 %");
+    check_advises(r, "30 of 100 steps were as short as 'floor' allows (1 us)");
+    check_advises(r, "a defect of 7 tolerances: a smaller tolerance leaves room");
+    for (int i = 0; i < UNITS; i++) {
+        k->units[i].info.flags = CRD_UNIT_CAN_SAVE;
+    }
+    check_advises(judge(k), "'control: { reject: 2 }'");
+    drop(k);
+}
+
+static void held_signals_that_change_little_are_to_be_predicted(void** state)
+{
+    fake* k = make(*state);
+    add_watch(k, 1, 1, 0, 0, 0.04);
+    const crd_master_report* r = judge(k);
+    check_advises(r,
+                  "second.v is held though it changes little in a step of 5 ms: 'predict: auto'");
+    k->watches[0].integral = 0.5 * 0.5 * 0.5; // a quarter of the signal in a step
+    r = judge(k);
+    check(!advises(r, "predict: auto"));
+    drop(k);
+}
+
+static void what_auto_holds_cannot_be_predicted(void** state)
+{
+    fake* k = make(*state);
+    crdi_flow* f = add_flow(k, 1, 1, 0, CRD_PREDICT_HOLD, 0.05);
+    const crd_master_report* r = judge(k);
+    check_advises(r, "second.v was held because no prediction was better");
+    check(!advises(r, "H = "));
+    f->select.jumps = 20;
+    check_advises(judge(k), "second.v jumps (20 times)");
+    drop(k);
+}
+
+static void loops_that_can_go_back_may_be_iterated(void** state)
+{
+    fake* k = make(*state);
+    add_flow(k, 1, 3, 0, CRD_PREDICT_TAYLOR1, 4e-3);
+    add_flow(k, 0, 3, 1, CRD_PREDICT_TAYLOR1, 1e-3);
+    add_flow(k, 1, 3, 2, CRD_PREDICT_TAYLOR1, 1e-3);
+    k->units[0].info.flags = k->units[1].info.flags = CRD_UNIT_CAN_SAVE;
+    const crd_master_report* r = judge(k);
+    check_advises(r, "can all go back (first, second): 'iterate: true'");
+    k->m.iterated = true;
+    check(!advises(judge(k), "iterate: true"));
+    drop(k);
+    k = make(*state); // the third is not in a loop, and one of the others cannot go back
+    k->units[0].info.flags = k->units[2].info.flags = CRD_UNIT_CAN_SAVE;
+    add_flow(k, 1, 3, 0, CRD_PREDICT_TAYLOR1, 4e-3);
+    add_flow(k, 0, 3, 1, CRD_PREDICT_TAYLOR1, 1e-3);
+    add_flow(k, 1, 3, 2, CRD_PREDICT_TAYLOR1, 5e-3);
+    check(!advises(judge(k), "iterate: true"));
+    drop(k);
+}
+
+static void a_power_that_nobody_watches_is_named(void** state)
+{
+    fake* k = make(*state);
+    add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR1, 4e-3);
+    add_flow(k, 0, 0, 1, CRD_PREDICT_TAYLOR1, 1e-3);
+    check_advises(judge(k),
+                  "first.f and second.v form a power bond: 'bonds: [[first.f, second.v]]'");
+    drop(k);
+    k = make(*state); // one way only
+    add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR1, 4e-3);
+    add_flow(k, 0, 0, 2, CRD_PREDICT_TAYLOR1, 1e-3);
+    check(!advises(judge(k), "power bond"));
+    drop(k);
+    k = make(*state); // there is a bond
+    crd_bond_spec bond = {.action_unit = 0, .flow_unit = 1, .action = "f", .flow = "v"};
+    k->sys.bonds = &bond;
+    k->sys.bond_count = 1;
+    add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR1, 4e-3);
+    add_flow(k, 0, 0, 1, CRD_PREDICT_TAYLOR1, 1e-3);
+    check(!advises(judge(k), "power bond"));
+    drop(k);
+}
+
+static void a_defect_that_grows_in_a_loop_is_told(void** state)
+{
+    fake* k = make(*state);
+    crdi_flow* f = add_flow(k, 1, 3, 0, CRD_PREDICT_TAYLOR1, 4e-3);
+    add_flow(k, 0, 3, 1, CRD_PREDICT_TAYLOR1, 1e-3);
+    f->connection.max = 0.032;
+    f->connection.max_time = 0.49;
+    check_advises(judge(k), "it has grown to 8 times its RMS at the end of the run");
+    f->connection.max_time = 0.2; // long ago
+    check(!advises(judge(k), "has grown"));
+    f->connection.max_time = 0.49;
+    k->flows[1].target = 2; // no loop
+    k->m.judge = NULL;
+    check(!advises(judge(k), "has grown"));
+    drop(k);
+}
+
+static void units_that_take_constants_are_named(void** state)
+{
+    fake* k = make(*state);
+    k->specs[0].source = CRD_UNIT_FMU;
+    k->units[0].info.max_input_order = 0;
+    add_flow(k, 1, 1, 0, CRD_PREDICT_AB2, 4e-3)->slope[0] = NULL;
+    check_advises(judge(k), "'first' (FMU 2.0) takes constants only: as Model Exchange");
+    drop(k);
+}
+
+static void before_the_first_step_nothing_is_advised(void** state)
+{
+    fake* k = make(*state);
+    add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR1, 0)->connection = (crd_defect_sum){0};
+    k->m.n = k->m.report.steps = 0;
+    const crd_master_report* r = judge(k);
+    check_int(r->advice_count, 0);
+    check_near(r->flows[0].relative, 0, 0);
+    drop(k);
+}
+
+static void long_names_are_cut_at_whole_characters(void** state)
+{
+    fake* k = make(*state);
+    char name[2000];
+    for (size_t i = 0; i + 2 < sizeof name; i += 2) {
+        memcpy(name + i, "\u00E4", 3);
+    }
+    add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR1, 4e-3)->from_name = name;
+    const crd_master_report* r = judge(k);
+    check(r->advice_count > 0);
+    for (int i = 0; i < r->advice_count; i++) {
+        check(strlen(r->advice[i]) < CRDI_SENTENCE);
+        json_t* j = json_string(r->advice[i]); // NULL unless UTF-8
+        check(j != NULL);
+        json_decref(j);
+    }
+    drop(k);
+}
+
+// ---- real runs ---------------------------------------------------------------------------------
+
+// a: y' = 1, held or predicted at the input of b.
+static const crd_master_report* run_ramp(crd_context* ctx, crd_prediction predict, crd_system** s,
+                                         crd_master** m)
+{
+    *s = new_system(ctx, 0.1, 2);
+    add_unit(*s, "a", &euler_model, 0);
+    add_unit(*s, "b", &euler_model, 0);
+    set(*s, 0, "u", "1");
+    wire(*s, 0, "y", 1, "u")->predict = predict;
+    check_run(crd_master_create(ctx, *s, NULL, m), ctx);
+    check_run(crd_master_run(*m), ctx);
+    return crd_master_get_report(*m);
+}
+
+static void the_defect_of_a_held_ramp_is_its_rise(void** state)
+{
+    crd_system* s = NULL;
+    crd_master* m = NULL;
+    const crd_master_report* r = run_ramp(*state, CRD_PREDICTION_HOLD, &s, &m);
+    check_int(r->flow_count, 1);
+    check_text(r->flows[0].from, "a.y");
+    check_text(r->flows[0].to, "b.u");
+    check_near(r->flows[0].rms, 0.1 / sqrt(3), 1e-12); // of s over the step, from 0 to H
+    check_near(r->flows[0].max, 0.1, 1e-12);
+    check_near(r->flows[0].scale, 2, 1e-12);
+    check_near(r->worst_defect, 0.05 / sqrt(3), 1e-12);
+    check_advises(r, "a.y is held though it changes little in a step of 100 ms");
+    // Asked again it is the same, and takes no memory.
+    const int64_t before = memory.allocations;
+    check(crd_master_get_report(m) == r);
+    check_int(memory.allocations, before);
+    check_near(r->flows[0].rms, 0.1 / sqrt(3), 1e-12);
+    crd_master_destroy(m);
+    crd_system_destroy(s);
+    r = run_ramp(*state, CRD_PREDICTION_LINEAR, &s, &m);
+    check_text(r->flows[0].used, "linear");
+    check(r->flows[0].rms < 0.1 / sqrt(3)); // the first step is held
+    check(r->flows[0].rms > 0);
+    crd_master_destroy(m);
+    crd_system_destroy(s);
+}
+
+static void the_verdict_is_json_with_all_its_keys(void** state)
+{
+    static const char* const keys[] = {"flows",       "bonds",       "control",      "iteration",
+                                       "defect_goal", "energy_goal", "worst_defect", "worst_energy",
+                                       "error_note",  "advice",      "warnings"};
+    crd_system* s = NULL;
+    crd_master* m = NULL;
+    (void)run_ramp(*state, CRD_PREDICTION_HOLD, &s, &m);
+    crdi_text t;
+    crdi_text_init(&t, *state);
+    check_ok(crd_master_describe_verdict(m, &t));
+    json_t* j = json_loadb(t.data, t.length, 0, NULL);
+    check(j != NULL);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (!json_object_get(j, keys[i])) { fail_msg("no key %s", keys[i]); }
+    }
+    const json_t* flow = json_array_get(json_object_get(j, "flows"), 0);
+    check_near(json_number_value(json_object_get(flow, "defect_rms")), 0.1 / sqrt(3), 1e-12);
+    check(json_is_null(json_object_get(flow, "output_defect_rms")));
+    check(json_is_null(json_object_get(j, "control")));
+    json_decref(j);
+    crdi_text_clear(&t);
+    crd_master_destroy(m);
+    crd_system_destroy(s);
+}
+
+// However long the sentences of the end are, room for them was made at the start.
+static void the_verdict_fits_into_the_room_that_was_reserved(void** state)
+{
+    crd_system* s = NULL;
+    crd_master* m = NULL;
+    s = new_system(*state, 0.1, 2);
+    add_unit(s, "a", &euler_model, 0);
+    add_unit(s, "b", &euler_model, 0);
+    set(s, 0, "u", "1");
+    wire(s, 0, "y", 1, "u");
+    wire(s, 1, "y", 0, "u");
+    check_run(crd_master_create(*state, s, NULL, &m), *state);
+    check_run(crd_master_initialize(m), *state);
+    check_ok(crdi_master_reserve_verdict(m));
+    const size_t room = m->verdict.capacity;
+    check_run(crd_master_advance(m, 20), *state);
+    memset(m->message, 1, sizeof m->message - 1); // six bytes each
+    const int64_t before = memory.allocations;
+    check_ok(crd_master_describe_verdict(m, &m->verdict));
+    check_int(memory.allocations, before);
+    check_int(m->verdict.capacity, room);
+    m->message[0] = 0;
+    crd_master_destroy(m);
+    crd_system_destroy(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(connections_come_by_their_relative_defect),
+        cmocka_unit_test(the_larger_of_both_defects_counts_and_the_scale_may_be_given),
+        cmocka_unit_test(what_broke_is_the_worst),
+        cmocka_unit_test(hundreds_are_sorted_without_memory),
+        cmocka_unit_test(after_a_crash_it_is_too_late_for_room),
+        cmocka_unit_test(without_memory_there_is_no_verdict_and_no_harm),
+        cmocka_unit_test(what_is_not_monitored_is_not_reported),
+        cmocka_unit_test(bonds_come_by_what_is_left_of_their_energy),
+        cmocka_unit_test(a_smaller_step_is_advised_with_its_number),
+        cmocka_unit_test(the_slower_unit_is_the_one_to_change),
+        cmocka_unit_test(a_controlled_run_gets_another_tolerance),
+        cmocka_unit_test(held_signals_that_change_little_are_to_be_predicted),
+        cmocka_unit_test(what_auto_holds_cannot_be_predicted),
+        cmocka_unit_test(loops_that_can_go_back_may_be_iterated),
+        cmocka_unit_test(a_power_that_nobody_watches_is_named),
+        cmocka_unit_test(a_defect_that_grows_in_a_loop_is_told),
+        cmocka_unit_test(units_that_take_constants_are_named),
+        cmocka_unit_test(before_the_first_step_nothing_is_advised),
+        cmocka_unit_test(long_names_are_cut_at_whole_characters),
+        cmocka_unit_test(the_defect_of_a_held_ramp_is_its_rise),
+        cmocka_unit_test(the_verdict_is_json_with_all_its_keys),
+        cmocka_unit_test(the_verdict_fits_into_the_room_that_was_reserved),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
