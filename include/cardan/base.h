@@ -46,7 +46,7 @@ CRD_API const char* crd_status_name(crd_status st); ///< "CRD_E_RANGE"
 CRD_API const char* crd_status_text(crd_status st);
 CRD_API int crd_status_exit_code(crd_status st); ///< 0, 1, 2 or 3
 
-CRD_API const char* crd_version(void); ///< "0.3.0"
+CRD_API const char* crd_version(void); ///< "0.4.0"
 
 // ---- context ---------------------------------------------------------------------------------
 

@@ -134,8 +134,10 @@ typedef struct crd_select_options {
                          ///< discontinuity; default 8
     int settle;          ///< steps on hold after one; default 2
     double omega_h;      ///< hermite only below this omega H; default CRD_HERMITE_BOUND
-    double smooth;       ///< of the signed errors before they are squared, per step, in [0, 1):
-                         ///< noise cancels, a delay does not. Default 0; ignored where tol > 0
+    double smooth;       ///< forgetting of signed errors, per step, in [0, 1): noise cancels in
+                         ///< their mean, the delay of hold does not. Where noise makes hold look
+                         ///< best, this mean decides between it and the order above. Default 0:
+                         ///< it does not; ignored where tol > 0
     double tol; ///< of a controlled step, as RMS error: hermite is then chosen where it allows the
                 ///< longer step, not just the smaller error. Default 0: the step is fixed
 } crd_select_options;
@@ -144,11 +146,14 @@ typedef struct crd_select_options {
 typedef struct crd_select {
     crd_predictor now;                 ///< to be used for the next step
     double score[CRD_PREDICT_COUNT];   ///< running mean squared error of each candidate
-    double drift[CRD_PREDICT_COUNT];   ///< running mean of its signed error
+    double drift[2], slow[2];          ///< of hold and of the order above: running mean of the
+                                       ///< signed error, and that of its square
     double weight;                     ///< of the running means: 0 at first, then towards 1
     double change;                     ///< running mean squared change over a step
     double slope_square, curve_square; ///< integrals of y'^2 and y''^2, of late
     int settle;                        ///< steps on hold that are left
+    int wait, patience;                ///< steps that are left without the third order and above,
+                                       ///< and how many there were last time
     int64_t steps, jumps, switches;    ///< counted
 } crd_select;
 
@@ -285,9 +290,11 @@ typedef enum crd_correction {
     CRD_CORRECT_POWER, ///< Rodriguez 2021 (5.48), made causal, with the robust limiter
     CRD_CORRECT_LEAD,  ///< B = 2 mu df: its secular part, no division
     CRD_CORRECT_GATED, ///< B = 2 mu g df: the lead as far as df is predictable
+    CRD_CORRECT_PROBE, ///< crd_probe: B is the caller's, who also sets the inputs
 } crd_correction;
 
-CRD_API const char* crd_correction_name(crd_correction c); ///< "none", "power", "lead", "gated"
+/// "none", "power", "lead", "gated", "probe"
+CRD_API const char* crd_correction_name(crd_correction c);
 CRD_API bool crd_correction_find(const char* name, crd_correction* out);
 
 /// Power bond: an action f (force, torque, voltage) from the unit with feedthrough to the other,
@@ -412,6 +419,8 @@ CRD_API void crd_probe_start(const crd_probe* p, crd_probe_state* s, double f, c
 /// is to hold. Gains are learned from steps of equal length only, but used in all.
 CRD_API double crd_probe_step(const crd_probe* p, crd_probe_state* s, double h, double h_next,
                               double f, const double* y, double* u);
+/// What the mean of input i is predicted with.
+CRD_API crd_predictor crd_probe_predictor(const crd_probe* p, int i);
 /// There was an event in the step that just ended, to be told before crd_probe_step: the past does
 /// not continue, so what follows it is held; gains stay.
 CRD_API void crd_probe_event(const crd_probe* p, crd_probe_state* s);

@@ -141,7 +141,9 @@ static crd_status bind_member(crd_master* m, crdi_member* p, int32_t* list, cons
         p->rates[d] = crdi_arena_new(&m->arena, (size_t)p->out->real_count, sizeof(double));
         if (!p->rates[d]) { st = CRD_E_MEMORY; }
     }
-    if (m->samples_middle && p->feeds_flow && (u->info.flags & CRD_UNIT_CAN_VARY_STEP)) {
+    // A unit with a step of its own may make an odd number of them.
+    if (m->samples_middle && p->feeds_flow && !(p->step > 0) &&
+        (u->info.flags & CRD_UNIT_CAN_VARY_STEP)) {
         p->middles = crdi_arena_new(&m->arena, (size_t)p->out->real_count, sizeof(double));
         if (!p->middles) { st = CRD_E_MEMORY; }
     }

@@ -310,9 +310,9 @@ static crdi_link* corrected_link(const crd_master* m, const crdi_power* p, int i
                             : link_of(m, x->action, x->action_element);
 }
 
-static crd_status mark_link(const cut* c, crdi_link* k)
+crd_status crdi_power_mark(crd_master* m, const crdi_power* p, crdi_link* k)
 {
-    const crd_master* m = c->m;
+    const cut* c = &(cut){.m = m, .spec = p->spec, .name = p->name};
     const char *a = unit_of(m, k->from_member)->name, *b = unit_of(m, k->to_member)->name;
     if (k->spec->coupling) {
         return COMPLAIN(c,
@@ -344,6 +344,12 @@ static crd_status choose_side(const cut* c, crdi_power* p)
     p->feeds = f_feeds || p->swapped;
     p->corrects_flow = p->swapped;
     if (c->spec->correct == CRD_CORRECT_NONE) { return CRD_OK; }
+    if (c->spec->correct == CRD_CORRECT_PROBE) {
+        const crdi_axis* x = &p->axes[0];
+        crdi_link* there = link_of(m, x->action, x->action_element);
+        crdi_link* back = link_of(m, x->flow, x->flow_element);
+        return crdi_probing_plan(m, p, p->swapped ? back : there, p->swapped ? there : back);
+    }
     const bool a_real = m->sys->units[c->action.member].real;
     const bool b_real = m->sys->units[c->flow.member].real;
     if (a_real && b_real) {
@@ -355,7 +361,7 @@ static crd_status choose_side(const cut* c, crdi_power* p)
     }
     if (a_real || b_real) { p->corrects_flow = b_real; }
     for (int i = 0; i < p->axis_count; i++) {
-        const crd_status st = mark_link(c, corrected_link(m, p, i));
+        const crd_status st = crdi_power_mark(m, p, corrected_link(m, p, i));
         if (st < 0) { return st; }
     }
     return CRD_OK;
@@ -583,6 +589,10 @@ static void find_mu(crd_master* m, crdi_power* p)
                  fb = m->controlled ? 1 : (double)b->ticks;
     p->every = m->controlled ? 1 : common_ticks(a->ticks, b->ticks);
     if (!isnan(p->spec->mu)) { return; }
+    if (p->probing) { // f is fresh, but a held one is half a step late
+        p->bond.mu = 0.25;
+        return;
+    }
     if (p->feeds) {
         const double delay =
             p->swapped ? self_delay(m, back, there, fb, fa) : self_delay(m, there, back, fa, fb);
@@ -622,11 +632,22 @@ static const char* column_name(crd_master* m, const crdi_power* p)
                      : crdi_arena_format(&m->arena, "%s.%s.bond%d", unit, p->spec->action, same);
 }
 
+static crd_status offer_correction(crd_master* m, crdi_power* p, const crdi_flow* f,
+                                   const double* from)
+{
+    const char* unit = unit_of(m, f->target)->info.variables[f->to_variable].unit;
+    return offer(p, crdi_arena_format(&m->arena, "%s.correction", f->to_name),
+                 (crdi_coupled){.from = from,
+                                .unit = unit ? unit : "",
+                                .description = "that acts until the next exchange"});
+}
+
 static crd_status offer_signals(crd_master* m, crdi_power* p)
 {
     crd_status st = CRD_OK;
     const char* name = column_name(m, p);
-    p->signals = crdi_arena_new(&m->arena, (size_t)p->axis_count + 2, sizeof *p->signals);
+    const size_t most = (size_t)p->axis_count + 2 + (p->probing ? CRD_PROBE_INPUTS : 0);
+    p->signals = crdi_arena_new(&m->arena, most, sizeof *p->signals);
     if (!name || !p->signals) { return CRD_E_MEMORY; }
     CRD_TRY(offer(p, crdi_arena_format(&m->arena, "%s.power", name),
                   (crdi_coupled){.from = &p->state.power,
@@ -638,12 +659,12 @@ static crd_status offer_signals(crd_master* m, crdi_power* p)
                                  .description = "energy that the exchange put in, estimated"}));
     for (int i = 0; i < p->axis_count; i++) {
         const crdi_flow* f = p->axes[i].corrected;
-        if (!f) { continue; }
-        const char* unit = unit_of(m, f->target)->info.variables[f->to_variable].unit;
-        CRD_TRY(offer(p, crdi_arena_format(&m->arena, "%s.correction", f->to_name),
-                      (crdi_coupled){.from = &f->correction,
-                                     .unit = unit ? unit : "",
-                                     .description = "that acts until the next exchange"}));
+        if (f) { CRD_TRY(offer_correction(m, p, f, &f->correction)); }
+    }
+    const crdi_probing* q = p->probing;
+    if (q) { CRD_TRY(offer_correction(m, p, q->action, &q->lead)); }
+    for (int i = 0; q && i < q->probe.inputs; i++) {
+        CRD_TRY(offer_correction(m, p, q->inputs[i], &q->inputs[i]->correction));
     }
 fail:
     return st;
@@ -663,13 +684,14 @@ crd_status crdi_master_bind_bonds(crd_master* m)
             const crdi_link* corrected = corrected_link(m, p, k);
             x->f = &m->members[there->from_member].outputs.real[there->from_slot];
             x->v = &m->members[back->from_member].outputs.real[back->from_slot];
-            for (int j = 0; j < m->flow_count && corrected->corrected; j++) {
+            for (int j = 0; j < m->flow_count && corrected->corrected && !p->probing; j++) {
                 crdi_flow* f = &m->flows[j];
                 if (f->spec == corrected->spec && f->to_element == corrected->to_element) {
                     x->corrected = f;
                 }
             }
         }
+        if (p->probing) { CRD_TRY(crdi_probing_bind(m, p)); }
         find_mu(m, p);
         CRD_TRY(offer_signals(m, p));
     }
@@ -706,6 +728,7 @@ void crdi_master_start_bonds(crd_master* m)
         look(p);
         crd_bond_start_axes(&p->state, p->axis_count, p->parts);
         p->time = crdi_master_time_of(m, m->n);
+        if (p->probing) { crdi_probing_start(m, p); }
         apply(p);
     }
 }
@@ -722,6 +745,12 @@ void crdi_master_balance(crd_master* m, double h_next)
         if (!(next > 0)) { next = h; } // the end
         look(p);
         crd_bond_step_axes(&p->bond, &p->state, h, next, p->axis_count, p->parts);
+        if (p->probing) {
+            crdi_probing_tell(p->probing);
+            const crdi_axis* x = &p->axes[0];
+            p->parts[0].B = p->probing->lead / (p->corrects_flow ? x->back_in_unit : x->in_unit);
+            p->state.B = p->parts[0].B;
+        }
         p->time = now;
         apply(p);
     }

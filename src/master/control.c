@@ -1,6 +1,7 @@
 // The variable communication step: as long as the defects of all flows allow (Glumac 2023).
 #include "master/master.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -53,6 +54,19 @@ static crd_status plan_parts(crd_master* m)
     return CRD_OK;
 }
 
+// No step is longer than what is left, and none of units with steps of their own is shorter.
+static void cut_stop(crd_master* m)
+{
+    if (!(m->quantum > 0)) { return; }
+    const double parts = (m->stop - m->start) / m->quantum, count = floor(parts + 1e-6);
+    if (parts - count <= 1e-6) { return; }
+    m->stop = m->start + count * m->quantum;
+    crdi_log(m->log, CRD_LOG_WARNING,
+             "the stop time is no multiple of %g s, which units with a step of their own need: the "
+             "run ends at %.10g s",
+             m->quantum, m->stop);
+}
+
 static crd_status check_links(crd_master* m)
 {
     char at[512];
@@ -67,10 +81,11 @@ static crd_status check_links(crd_master* m)
                          crdi_where(k->spec->place, at, sizeof at));
     }
     if (!flows) {
-        return crdi_fail(m->ctx, CRD_E_RANGE,
-                         "%srun.control needs a connection between real variables, whose defect it "
-                         "can keep small; there is none: give a 'step'",
-                         crdi_where(m->sys->run.control.place, at, sizeof at));
+        return crdi_fail(
+            m->ctx, CRD_E_RANGE,
+            "%srun.control needs a connection between continuous real variables, whose defect it "
+            "can keep small; there is none: give a 'step'",
+            crdi_where(m->sys->run.control.place, at, sizeof at));
     }
     return CRD_OK;
 }
@@ -90,6 +105,12 @@ static crd_status check_rollback(crd_master* m)
     return CRD_OK;
 }
 
+// Time has to go on.
+static double shortest_step(const crd_master* m)
+{
+    return 16 * DBL_EPSILON * fmax(fabs(m->start), fabs(m->stop));
+}
+
 crd_status crdi_master_plan_control(crd_master* m)
 {
     const crd_control_spec* c = &m->sys->run.control;
@@ -104,10 +125,19 @@ crd_status crdi_master_plan_control(crd_master* m)
     o.ki = is_given(c->ki) ? c->ki : o.ki;
     o.theta_max = is_given(c->growth) ? c->growth : o.theta_max;
     o.safety = is_given(c->safety) ? c->safety : o.safety;
-    o.floor = is_given(c->floor) ? c->floor : 1e-12 * span;
+    const double least = shortest_step(m);
+    o.floor = is_given(c->floor) ? c->floor : fmin(fmax(1e-12 * span, least), span);
     o.ceiling = is_given(c->ceiling) ? c->ceiling : span;
     m->step_options = o;
     CRD_TRY(crd_step_check(m->ctx, &o));
+    if (o.floor < least) {
+        char at[512];
+        return crdi_fail(m->ctx, CRD_E_RANGE,
+                         "%srun.control.floor is %g s, which is too short at times of %g s: a "
+                         "number of 64 bits cannot tell them apart",
+                         crdi_where(c->place, at, sizeof at), o.floor,
+                         fmax(fabs(m->start), fabs(m->stop)));
+    }
     CRD_TRY(check_links(m));
     CRD_TRY(plan_parts(m));
     if (m->quantum > span) {
@@ -116,6 +146,7 @@ crd_status crdi_master_plan_control(crd_master* m)
                          "run",
                          m->quantum);
     }
+    cut_stop(m);
     if (is_given(c->reject)) { CRD_TRY(check_rollback(m)); }
     m->rolls_back = m->rolls_back || is_given(c->reject);
     m->samples_middle = c->middle;
@@ -133,7 +164,7 @@ static int lowest_order(const crd_master* m)
     int order = 8;
     for (int i = 0; i < m->flow_count; i++) {
         const int k = crd_predictor_order(m->flows[i].used);
-        order = k < order ? k : order;
+        order = k < order && !m->flows[i].known ? k : order;
     }
     return order;
 }
@@ -237,9 +268,10 @@ bool crdi_control_rejects(crd_master* m, double eps)
     const double before = m->h;
     m->step.h = m->h;
     m->h = fit(m, crd_step_reject(o, &m->step, eps, lowest_order(m)));
-    m->control.rejected++;
     plan_members(m);
-    return m->h < before * (1 - 1e-9); // units may not allow a shorter one
+    const bool shorter = m->h < before * (1 - 1e-9); // units may not allow it
+    m->control.rejected += shorter;
+    return shorter;
 }
 
 static crd_status __attribute__((cold, noinline)) fail_broken(crd_master* m)
@@ -249,10 +281,9 @@ static crd_status __attribute__((cold, noinline)) fail_broken(crd_master* m)
         if (isfinite(f->rms) && (isfinite(f->output_rms) || !f->middle)) { continue; }
         m->end = CRD_END_FAILED;
         return crdi_fail(m->ctx, CRD_E_UNIT,
-                         "connection %s -> %s at t = %.10g: its defect is %g, so the step cannot "
+                         "connection %s at t = %.10g: its defect is %g, so the step cannot "
                          "be controlled: a value or derivative that unit '%s' gives is not finite",
-                         f->from_name, f->to_name, m->time,
-                         isfinite(f->rms) ? f->output_rms : f->rms,
+                         f->label, m->time, isfinite(f->rms) ? f->output_rms : f->rms,
                          m->members[f->source].unit->name);
     }
     return CRD_OK;
@@ -265,7 +296,7 @@ crd_status crdi_control_next(crd_master* m)
     r->worst = fmax(r->worst, m->worst / m->step_options.tol);
     r->shortest = fmin(r->shortest, m->h);
     r->longest = fmax(r->longest, m->h);
-    bool event = false;
+    bool event = m->jumped;
     for (int i = 0; i < m->flow_count; i++) {
         event = event || m->flows[i].past.count == 1; // cut
     }

@@ -248,7 +248,9 @@ static crdi_drive drive_of_flow(const crd_master* m, origin* o, double now, doub
     const double moved = follows ? crd_poly_eval(&f->u, s) - crd_poly_eval(&f->u, s - h) : 0;
     const crdi_drive d = {.mean = f->bias + f->correction,
                           .change = moved - (y - o->y),
-                          .end = o->fresh ? f->correction : told_at_end(m, f, now, h) - y};
+                          .end = f->probed  ? 0 // the gain takes it out of the output
+                                 : o->fresh ? f->correction
+                                            : told_at_end(m, f, now, h) - y};
     o->y = y;
     return d;
 }

@@ -15,7 +15,7 @@
 bool crdi_link_flows(const crd_master* m, const crdi_link* k)
 {
     return k->real && (k->spec->predict != CRD_PREDICTION_HOLD || k->corrected || m->controlled ||
-                       m->iterated);
+                       m->iterated || crdi_link_records_defect(m, k));
 }
 
 bool crdi_flow_predicts(const crdi_flow* f)
@@ -25,6 +25,7 @@ bool crdi_flow_predicts(const crdi_flow* f)
 
 int crdi_link_order(const crd_master* m, const crdi_link* k)
 {
+    if (k->probed) { return 0; }
     if (m->iterated) { return 2; }
     switch (k->spec->predict) {
     case CRD_PREDICTION_HOLD:
@@ -56,7 +57,6 @@ static crd_select_options candidates(const crdi_flow* f)
 {
     crd_select_options o = crd_select_defaults();
     o.smooth = SMOOTH;
-    o.gain = 0.7;
     o.hold_only = !f->slope[0];
     if (!f->rates[0] && o.hold_only) {
         o.candidates = 1u << CRD_PREDICT_HOLD | 1u << CRD_PREDICT_AB2 | 1u << CRD_PREDICT_AB3;
@@ -66,13 +66,15 @@ static crd_select_options candidates(const crdi_flow* f)
     return o;
 }
 
-void crdi_flow_is_stale(crdi_flow* f)
+// A controlled step becomes short where predictions fail.
+void crdi_flow_is_stale(const crd_master* m, crdi_flow* f)
 {
-    crd_select_options* o = &f->select_options;
-    o->candidates = o->hold_only ? 1u << CRD_PREDICT_HOLD
-                                 : o->candidates & ~(1u << CRD_PREDICT_HERMITE);
-    o->gain = crd_select_defaults().gain;
-    o->smooth = 0;
+    if (f->predict != CRD_PREDICTION_AUTO || m->iterated) { return; }
+    if ((f->select_options.hold_only || !f->rates[0]) && !m->controlled) {
+        f->predict = CRD_PREDICTION_HOLD;
+    } else {
+        f->select_options.candidates &= ~(1u << CRD_PREDICT_HERMITE | 1u << CRD_PREDICT_AB3);
+    }
 }
 
 crd_status crdi_flow_bind(crd_master* m, const crdi_link* k, const double* from, double* to,
@@ -80,6 +82,7 @@ crd_status crdi_flow_bind(crd_master* m, const crdi_link* k, const double* from,
 {
     crdi_member *a = &m->members[k->from_member], *b = &m->members[k->to_member];
     const int order = crdi_link_order(m, k);
+    const crd_prediction predict = k->probed ? CRD_PREDICTION_HOLD : k->spec->predict;
     *f = (crdi_flow){.spec = k->spec,
                      .from = from,
                      .to = to,
@@ -91,10 +94,11 @@ crd_status crdi_flow_bind(crd_master* m, const crdi_link* k, const double* from,
                      .from_element = k->from_element,
                      .to_variable = k->to_variable,
                      .to_element = k->to_element,
-                     .predict = k->spec->predict,
-                     .textbook = !m->iterated && (k->spec->predict == CRD_PREDICTION_HOLD ||
-                                                  k->spec->predict == CRD_PREDICTION_LINEAR ||
-                                                  k->spec->predict == CRD_PREDICTION_QUADRATIC),
+                     .predict = predict,
+                     .probed = k->probed,
+                     .textbook = !m->iterated && (predict == CRD_PREDICTION_HOLD ||
+                                                  predict == CRD_PREDICTION_LINEAR ||
+                                                  predict == CRD_PREDICTION_QUADRATIC),
                      .scale_given = k->spec->scale > 0 ? k->spec->scale : 0,
                      .tolerance = k->spec->tolerance > 0 ? k->spec->tolerance : 0,
                      .stamp = -1};
@@ -109,24 +113,30 @@ crd_status crdi_flow_bind(crd_master* m, const crdi_link* k, const double* from,
     }
     f->from_name = end_name(m, k->from_member, k->from_variable, k->from_element);
     f->to_name = end_name(m, k->to_member, k->to_variable, k->to_element);
-    return f->from_name && f->to_name ? CRD_OK : CRD_E_MEMORY;
+    if (!f->from_name || !f->to_name) { return CRD_E_MEMORY; }
+    f->label = crdi_arena_format(&m->arena, "%s -> %s", f->from_name, f->to_name);
+    return f->label ? CRD_OK : CRD_E_MEMORY;
 }
 
-// Which flows lead into a member, for steps in parts and fresh inputs.
+// Which flows lead into a member and out of it, for steps in parts and fresh inputs.
 crd_status crdi_master_index_flows(crd_master* m)
 {
     for (int i = 0; i < m->flow_count; i++) {
         m->members[m->flows[i].target].flow_count++;
+        m->members[m->flows[i].source].fed_count++;
     }
     for (int i = 0; i < m->member_count; i++) {
         crdi_member* p = &m->members[i];
         p->flows = crdi_arena_new(&m->arena, (size_t)p->flow_count, sizeof *p->flows);
-        if (!p->flows) { return CRD_E_MEMORY; }
-        p->flow_count = 0;
+        p->fed = crdi_arena_new(&m->arena, (size_t)p->fed_count, sizeof *p->fed);
+        if (!p->flows || !p->fed) { return CRD_E_MEMORY; }
+        p->flow_count = p->fed_count = 0;
     }
     for (int i = 0; i < m->flow_count; i++) {
         crdi_member* p = &m->members[m->flows[i].target];
         p->flows[p->flow_count++] = i;
+        p = &m->members[m->flows[i].source];
+        p->fed[p->fed_count++] = i;
     }
     return CRD_OK;
 }
@@ -136,7 +146,7 @@ crd_status crdi_master_index_flows(crd_master* m)
 crd_sample crdi_flow_sample(const crdi_flow* f)
 {
     crd_sample s = {.y = {f->gain * *f->from + f->offset}};
-    if (f->textbook && f->predict != CRD_PREDICTION_HOLD) { return s; }
+    if (f->probed || (f->textbook && f->predict != CRD_PREDICTION_HOLD)) { return s; }
     for (int d = 0; d < 2 && f->rates[d]; d++) {
         s.y[d + 1] = f->gain * *f->rates[d];
         s.order = d + 1;
@@ -205,6 +215,7 @@ void crdi_flow_at(crdi_flow* f, double s, double h)
         if (f->slope[1]) { *f->slope[1] = 0; }
     }
     *f->to = value + f->correction;
+    f->told = f->origin + s;
 }
 
 void crdi_flow_begin(crd_master* m, crdi_flow* f, double t, double h)
@@ -212,11 +223,15 @@ void crdi_flow_begin(crd_master* m, crdi_flow* f, double t, double h)
     const crdi_member* source = &m->members[f->source];
     if (m->iterated && crdi_iteration_skips(m, &m->members[f->target])) { return; }
     const bool ahead = source->stamp > f->stamp;
+    f->known = ahead;
     if (ahead) {
         interpolate(m, f, t);
     } else if (f->guessed && crdi_iteration_guesses(m)) {
         const crd_sample* start = &f->past.sample[0];
         f->u = crd_poly_hermite(start, start->order + 1, &f->guess, f->guess.order + 1, h);
+        f->origin = f->time;
+    } else if (f->probed) {
+        f->u = (crd_poly){.c = {f->held}};
         f->origin = f->time;
     } else {
         const double horizon = fmax(h, m->controlled ? 0 : source->step);
@@ -224,10 +239,13 @@ void crdi_flow_begin(crd_master* m, crdi_flow* f, double t, double h)
         f->u = crd_predict(f->used, &f->past, horizon);
         f->origin = f->time;
     }
+    if (ahead && f->textbook && !f->slope[0]) { // a textbook's hold takes the newest value
+        const double newest =
+            crd_poly_eval(&f->u, crdi_master_time_of(m, source->stamp) - f->origin);
+        f->u = (crd_poly){.c = {newest}};
+    }
     f->begin = t;
-    // A textbook's hold of an interpolated value takes the newest.
-    const bool newest = ahead && !crdi_flow_predicts(f) && !f->slope[0];
-    crdi_flow_at(f, newest ? crdi_master_time_of(m, source->stamp) - f->origin : t - f->origin, h);
+    crdi_flow_at(f, t - f->origin, h);
 }
 
 // ---- defects -----------------------------------------------------------------------------------
@@ -248,14 +266,32 @@ static int degree_of(const crdi_flow* f)
 // A unit that holds its input feels the mean only, unless it was the newest value that was held.
 static bool feels_mean(const crdi_flow* f)
 {
-    return !f->slope[0] && f->used != CRD_PREDICT_HOLD && crdi_flow_predicts(f);
+    return !f->slope[0] && f->used != CRD_PREDICT_HOLD && (f->probed || crdi_flow_predicts(f));
+}
+
+// What the unit got over the piece from the newest sample on. Linear and quadratic are cut where it
+// takes fewer derivatives.
+static crd_poly told(const crdi_flow* f)
+{
+    crd_poly u = crd_poly_shift(&f->u, f->time - f->origin);
+    if (f->textbook && f->u.degree > 0) {
+        const double s = f->begin - f->origin; // where it was cut
+        const int degree = f->slope[1] ? 2 : f->slope[0] ? 1 : 0;
+        u = crd_poly_shift(&f->u, s);
+        for (int i = degree + 1; i <= u.degree; i++) {
+            u.c[i] = 0;
+        }
+        u.degree = u.degree < degree ? u.degree : degree;
+        u = crd_poly_shift(&u, f->time - f->begin);
+    }
+    return u;
 }
 
 // Against the output as it is known now; (12) of Glumac 2023 knows its end only.
 static void find_defect(const crd_master* m, crdi_flow* f, double h)
 {
     const crd_sample* start = &f->past.sample[0];
-    const crd_poly u = crd_poly_shift(&f->u, f->time - f->origin);
+    const crd_poly u = told(f);
     const crd_poly y = crd_history_reconstruct(&f->past, h, &f->end);
     const double middle = f->middle ? f->gain * *f->middle + f->offset : (double)NAN;
     f->bias = crd_poly_mean(&u, 0, h) - crd_poly_mean(&y, 0, h);
@@ -278,23 +314,48 @@ static void find_defect(const crd_master* m, crdi_flow* f, double h)
     }
 }
 
+// What is predicted over a long step of the target is learned from steps of that length, not from
+// the shorter ones that its source makes.
+static bool is_new(const crd_master* m, const crdi_flow* f)
+{
+    const crdi_member *source = &m->members[f->source], *target = &m->members[f->target];
+    if (source->stamp == f->stamp) { return false; }
+    const bool fits = target->ticks % source->ticks == 0;
+    return !m->multirate || f->textbook || !fits || (m->n + 1) % target->ticks == 0;
+}
+
+// In Gauss-Seidel order a long step of the target is computed, and its input told, at its end only:
+// what the source gave before then cannot be compared.
+static bool was_told(const crd_master* m, const crdi_flow* f, double t)
+{
+    const double step = m->members[f->target].step;
+    return !m->multirate || f->told + step > t - 1e-6 * step;
+}
+
 void crdi_master_sample(crd_master* m)
 {
     for (int i = 0; i < m->flow_count; i++) {
         crdi_flow* f = &m->flows[i];
-        if (m->members[f->source].stamp != f->stamp) { f->end = crdi_flow_sample(f); }
+        if (is_new(m, f)) { f->end = crdi_flow_sample(f); }
     }
 }
 
+static bool had_event(const crdi_member* p)
+{
+    return p->unit->events != p->events;
+}
+
+// Of a jump in the step no shorter one would make the defect smaller: it does not count here.
 double crdi_master_judge(crd_master* m, double t)
 {
     const bool absolute = m->sys->run.control.absolute;
     double worst = 0;
     for (int i = 0; i < m->flow_count; i++) {
         crdi_flow* f = &m->flows[i];
-        const int64_t stamp = m->members[f->source].stamp;
-        if (stamp == f->stamp) { continue; }
+        if (!is_new(m, f)) { continue; }
+        if (!was_told(m, f, t)) { continue; }
         find_defect(m, f, t - f->time);
+        if (m->members[f->source].unit->events != f->events) { continue; }
         const double larger =
             isnan(f->output_rms) && !f->middle ? f->rms : crd_defect_larger(f->rms, f->output_rms);
         const double size = fmax(crdi_flow_scale(f), f->scale_given > 0 ? 0 : fabs(f->end.y[0]));
@@ -306,9 +367,10 @@ double crdi_master_judge(crd_master* m, double t)
 static void accept(const crd_master* m, crdi_flow* f, double t, bool event)
 {
     const double h = t - f->time;
-    crd_defect_add(&f->connection, t, h, f->rms, f->max);
-    if (f->middle) { crd_defect_add(&f->output, t, h, f->output_rms, f->output_rms); }
-    f->uses[f->used]++;
+    const bool counts = was_told(m, f, t);
+    if (counts) { crd_defect_add(&f->connection, t, h, f->rms, f->max); }
+    if (counts && f->middle) { crd_defect_add(&f->output, t, h, f->output_rms, f->output_rms); }
+    f->uses[f->used] += counts;
     f->size = fmax(f->size, fabs(f->end.y[0]));
     bool cut = event;
     if (f->predict == CRD_PREDICTION_AUTO) {
@@ -345,7 +407,9 @@ void crdi_master_accept(crd_master* m, double t)
     for (int i = 0; i < m->flow_count; i++) {
         crdi_flow* f = &m->flows[i];
         const crdi_member* p = &m->members[f->source];
-        if (p->stamp != f->stamp) { accept(m, f, t, p->unit->events != p->events); }
+        if (!is_new(m, f)) { continue; }
+        accept(m, f, t, p->unit->events != f->events);
+        f->events = p->unit->events;
     }
     for (int i = 0; i < m->watch_count; i++) {
         const int64_t every = m->members[m->watched[i]->from_member].ticks;
@@ -355,8 +419,12 @@ void crdi_master_accept(crd_master* m, double t)
             look(&m->watches[i], t, (double)every * m->tick);
         }
     }
+    m->jumped = false;
     for (int i = 0; m->flow_count && i < m->member_count; i++) {
-        m->members[i].events = m->members[i].unit->events;
+        crdi_member* p = &m->members[i];
+        const crd_unit* u = p->unit;
+        m->jumped = m->jumped || (had_event(p) && (u->info.flags & CRD_UNIT_IS_SOURCE));
+        p->events = u->events;
     }
 }
 
@@ -367,13 +435,18 @@ void crdi_flow_start(const crd_master* m, crdi_flow* f, const crd_sample* first)
     f->past = (crd_history){0};
     crd_history_push(&f->past, 0, &s);
     f->time = m->start;
+    f->told = -INFINITY;
     f->stamp = 0;
+    f->events = m->members[f->source].unit->events;
     f->size = fabs(s.y[0]);
     if (f->predict == CRD_PREDICTION_AUTO) { crd_select_start(&f->select_options, &f->select, &s); }
 }
 
 void crdi_master_start_watches(crd_master* m)
 {
+    for (int i = 0; i < m->member_count; i++) {
+        m->members[i].events = m->members[i].unit->events;
+    }
     for (int i = 0; i < m->watch_count; i++) {
         crdi_watch* w = &m->watches[i];
         w->last = w->gain * *w->from + w->offset;

@@ -14,7 +14,8 @@
 typedef struct crdi_iteration {
     int* flows; // those with unknowns
     int count, n;
-    double *x, *gx; // values and derivatives, times powers of the step, in tolerances
+    double *x, *gx;    // values and derivatives, times powers of the step, in tolerances
+    const char* worst; // run: input with the largest residual of the last sweep
     crd_accel* accel;
     bool active; // run: inputs come from the guess
     crd_iteration_report report;
@@ -206,7 +207,7 @@ static const char* worst_flow(const crd_master* m, const crdi_iteration* it)
             }
         }
     }
-    return worst ? worst->to_name : "";
+    return worst ? worst->label : "";
 }
 
 static void note_failure(crd_master* m, crdi_iteration* it, const double* residuals, int count)
@@ -218,7 +219,7 @@ static void note_failure(crd_master* m, crdi_iteration* it, const double* residu
     for (int i = 0; i < r->residual_count; i++) {
         r->residuals[i] = residuals[i];
     }
-    r->failed_flow = worst_flow(m, it);
+    r->failed_flow = it->worst;
 }
 
 static crd_status __attribute__((cold, noinline))
@@ -235,7 +236,7 @@ fail_iteration(crd_master* m, const crdi_iteration* it)
     m->end = CRD_END_FAILED;
     return crdi_fail(m->ctx, CRD_E_CONVERGENCE,
                      "the iteration of the step to t = %.10g did not converge in %d sweeps: worst "
-                     "at the input %s; residuals in tolerances: %s",
+                     "over %s; residuals in tolerances: %s",
                      r->failed_time, m->sys->run.iterate.sweeps, r->failed_flow, history);
 }
 
@@ -261,6 +262,7 @@ crd_status crdi_master_iterate(crd_master* m)
         CRD_TRY(crdi_master_bring_back(m));
         CRD_TRY(crdi_master_sweep(m));
         gather(m, it, it->gx);
+        it->worst = worst_flow(m, it);
         residual = crd_accel_step(it->accel, it->x, it->gx);
         if (sweeps <= CRD_RESIDUALS) { residuals[sweeps - 1] = residual; }
     }

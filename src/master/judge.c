@@ -230,7 +230,7 @@ static void report_flow(const crd_master* m, const crdi_flow* f, crd_flow_report
 {
     const crd_defect_sum* c = &f->connection;
     report_predictor(f, r);
-    r->predict = f->predict;
+    r->predict = f->spec->predict;
     r->step = c->steps > 0 && c->time > 0 ? c->time / (double)c->steps
                                           : step_between(m, f->source, f->target);
     r->scale = crdi_flow_scale(f);

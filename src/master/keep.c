@@ -57,6 +57,7 @@ crd_status crdi_master_bring_back(crd_master* m)
         if (!can_save(p)) { continue; }
         CRD_TRY(call(m, i, restore));
         p->stamp = m->n;
+        p->unit->events = p->events;
         if (!p->out) { continue; }
         memcpy(p->outputs.real, m->kept + (p->outputs.real - m->outputs),
                (size_t)p->out->real_count * sizeof *m->kept);

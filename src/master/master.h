@@ -18,6 +18,7 @@ enum { CRDI_HEARD = 320 }; // bytes of a text for the record, which cuts it at a
 typedef struct crdi_flow {
     const crd_connection_spec* spec;
     const char *from_name, *to_name; // "second.v2", "first.v2"
+    const char* label;               // "second.v2 -> first.v2"
     const double* from;              // in the source's outputs
     const double* rates[2];          // derivatives there, NULL: the source does not give them
     const double* middle;            // output at mid-step, NULL: nobody samples it
@@ -28,6 +29,7 @@ typedef struct crdi_flow {
     int32_t from_variable, from_element, to_variable, to_element;
     crd_prediction predict;
     bool textbook; // hold, linear or quadratic, at their word
+    bool probed;   // a bond predicts it: probing.c
     crd_select_options select_options;
     double scale_given; // 0: the largest magnitude so far
     double tolerance;   // of an iteration, 0: run's times scale
@@ -35,12 +37,16 @@ typedef struct crdi_flow {
     crd_history past;   // run: samples at communication points
     double time;        // run: of the newest of them
     int64_t stamp;      // run: its tick, -1: none
+    int64_t events;         // run: of the source's unit, those that are known
     crd_sample end;     // run: at the end of the step under way, before it is accepted
     crd_poly u;         // run: what the input is told, s = 0 at `origin`
     double origin;      // run
     double begin;       // run: of the target's step
+    double told;        // run: when the input is what it was told last
+    bool known;         // run: the source was ahead, nothing was predicted
     bool guessed;       // its end is an unknown of the iteration
     crd_sample guess;   // run: that end
+    double held;        // run: of a bond that probes, its prediction
     double correction;  // run: of a power bond, added to the value
     crd_select select;  // run: predict: auto
     crd_predictor used; // run: of the newest prediction
@@ -86,6 +92,19 @@ typedef struct crdi_axis {
     crdi_flow* corrected;                     // gets the correction, NULL: none does
 } crdi_axis;
 
+/// What a bond probes, and what it finds out.
+typedef struct crdi_probing {
+    crd_probe probe;
+    int member, other;                                      // with the feedthrough; its partner
+    const crd_connection_spec* specs[CRD_PROBE_INPUTS + 1]; // inputs as in `probe`; the action
+    int elements[CRD_PROBE_INPUTS + 1];                     // of their inputs
+    crdi_flow *inputs[CRD_PROBE_INPUTS], *action;           // the same as flows
+    double* f;             // the action, in the outputs of its unit
+    int64_t events;        // run: of both units, those that are known
+    double told, lead;     // run: what the action is held at; and beyond f, in its input's unit
+    crd_probe_state state; // run
+} crdi_probing;
+
 /// A power bond in the run.
 typedef struct crdi_power {
     const crd_bond_spec* spec; // of the first axis
@@ -99,6 +118,7 @@ typedef struct crdi_power {
     int axis_count;
     crd_bond bond;
     crd_bond_state state;  // run
+    crdi_probing* probing; // NULL: nothing is probed
     int64_t every;         // ticks between two balances
     double time;           // run: of the last one
     crdi_coupled* signals; // for the record
@@ -237,6 +257,9 @@ typedef struct crdi_member {
     double* middles;  // run: real outputs at mid-step, NULL: not needed
     int* flows;       // into it: (flow_count), indices
     int flow_count;
+    int* fed; // flows out of it: (fed_count), indices
+    int fed_count;
+    bool through;   // some output follows such an input without delay
     bool shown;     // its outputs are those of the predicted inputs themselves
     int parts;      // run: steps of the unit in one step of the run
     void* state;    // run: saved at the beginning of the step, NULL: never
@@ -268,6 +291,7 @@ typedef struct crdi_link {
     const crdi_chain* chain; // instead of gain and offset, NULL: none
     bool real;               // continuous real numbers at both ends, without a coupling
     bool corrected;          // by a power bond
+    bool probed;             // which says what it is, not only how it differs
     bool slope;              // of a coupling: hand its slope to the unit
     int rate_order;          // derivatives of the source that are worth something
     bool early;              // by the schedule
@@ -363,6 +387,7 @@ struct crd_master {
     double* kept;                  // (output_count) run: outputs before the step
     crd_control_report control;    // run
     double worst;                  // run: defect of the step under way
+    bool jumped;                   // run: a signal or recording had an event in the last step
     int* refreshed;                // members whose outputs are evaluated again, in order
     int refresh_count;
     double next_row;                     // run: of a controlled run
@@ -484,7 +509,7 @@ bool crdi_link_flows(const crd_master* m, const crdi_link* k); ///< it becomes a
 int crdi_link_order(const crd_master* m, const crdi_link* k);  ///< derivatives it has use for
 bool crdi_flow_predicts(const crdi_flow* f);                   ///< not hold, linear or quadratic
 /// Into or out of a unit with feedthrough that is not refreshed: `auto` becomes careful.
-void crdi_flow_is_stale(crdi_flow* f);
+void crdi_flow_is_stale(const crd_master* m, crdi_flow* f);
 crd_status crdi_flow_bind(crd_master* m, const crdi_link* k, const double* from, double* to,
                           crdi_flow* f);
 crd_status crdi_master_index_flows(crd_master* m);
@@ -536,6 +561,14 @@ crd_status crdi_master_resolve_bonds(crd_master* m);    // marks links; once the
 crd_status crdi_master_bind_bonds(crd_master* m);       // once it is known what is refreshed
 void crdi_master_start_bonds(crd_master* m);            // at the start of the run
 void crdi_master_balance(crd_master* m, double h_next); // at each communication point
+/// This bond corrects the link, if that can be done.
+crd_status crdi_power_mark(crd_master* m, const crdi_power* p, crdi_link* k);
+// probing.c: power bonds whose feedthrough is found by probing
+crd_status crdi_probing_plan(crd_master* m, crdi_power* p, crdi_link* action, crdi_link* flow);
+crd_status crdi_probing_bind(crd_master* m, crdi_power* p); // once it is known what is refreshed
+void crdi_probing_start(crd_master* m, crdi_power* p);
+void crdi_master_probe(crd_master* m, double t); ///< at the end of a step: gains, fresh outputs
+void crdi_probing_tell(crdi_probing* q);         ///< what is held over the next one
 // estimate.c: what defects do to the outputs, linearised
 crd_status crdi_master_start_estimate(crd_master* m);
 void crdi_master_estimate(crd_master* m, double h); // after each accepted step

@@ -91,7 +91,7 @@ static crd_status select_offered(crd_master* m, int member, const crdi_coupled* 
     return CRD_OK;
 }
 
-// What couplings at the inputs of a member and power bonds with its flow offer.
+// What couplings and connections at the inputs of a member and power bonds with its flow offer.
 static crd_status select_coupled(crd_master* m, int member, size_t* capacity, bool* used)
 {
     crd_status st = CRD_OK;
@@ -104,6 +104,11 @@ static crd_status select_coupled(crd_master* m, int member, size_t* capacity, bo
         const crdi_power* p = &m->powers[i];
         if (p->flow_member != member) { continue; }
         CRD_TRY(select_offered(m, member, p->signals, p->signal_count, capacity, used));
+    }
+    for (int i = 0; i < m->members[member].flow_count; i++) {
+        const crdi_coupled* x = NULL;
+        CRD_TRY(crdi_flow_offer(m, &m->flows[m->members[member].flows[i]], &x));
+        if (x) { CRD_TRY(select_offered(m, member, x, 1, capacity, used)); }
     }
 fail:
     return st;

@@ -18,7 +18,7 @@ static bool predicts_any(const crd_master* m, const crdi_member* p)
     return any && p->flow_count > 0;
 }
 
-static bool feeds_through(const crd_master* m, const crdi_member* p)
+static bool find_feedthrough(const crd_master* m, const crdi_member* p)
 {
     for (int i = 0; p->out && i < p->out->count; i++) {
         for (int k = 0; k < p->flow_count; k++) {
@@ -38,8 +38,8 @@ static bool has_gain(const crd_unit* u)
 static bool is_refreshed(const crd_master* m, const crdi_member* p)
 {
     if (!p->out || !p->feeds_flow || !predicts_any(m, p)) { return false; }
-    if (p->unit->info.flags & CRD_UNIT_CAN_REFRESH) { return p->rates[0] || feeds_through(m, p); }
-    return has_gain(p->unit) && feeds_through(m, p);
+    if (p->unit->info.flags & CRD_UNIT_CAN_REFRESH) { return p->rates[0] || p->through; }
+    return has_gain(p->unit) && p->through;
 }
 
 typedef struct place {
@@ -64,16 +64,14 @@ static crd_status find_components(const crd_master* m, bool through, int* compon
     if (!first || !edge) { goto fail; }
     for (int i = 0; i < m->flow_count; i++) {
         const crdi_flow* f = &m->flows[i];
-        if (!through || feeds_through(m, &m->members[f->target])) { first[f->source + 2]++; }
+        if (!through || m->members[f->target].through) { first[f->source + 2]++; }
     }
     for (size_t i = 0; i < n; i++) {
         first[i + 2] += first[i + 1];
     }
     for (int i = 0; i < m->flow_count; i++) {
         const crdi_flow* f = &m->flows[i];
-        if (!through || feeds_through(m, &m->members[f->target])) {
-            edge[first[f->source + 1]++] = f->target;
-        }
+        if (!through || m->members[f->target].through) { edge[first[f->source + 1]++] = f->target; }
     }
     if (crdi_components(m->ctx, m->member_count, first, edge, component) >= 0) { st = CRD_OK; }
 fail:
@@ -104,7 +102,7 @@ static crd_status order_members(crd_master* m, int* component, place* places)
 static bool is_stale(const crd_master* m, const crdi_member* p)
 {
     const bool fresh = crd_defect_scheme_refreshes(m->sys->run.feedthrough) && is_refreshed(m, p);
-    return p->out && p->feeds_flow && !fresh && feeds_through(m, p);
+    return p->out && p->feeds_flow && !fresh && p->through;
 }
 
 // In a loop such predictions may be unstable where hold is not, and no defect tells it in time.
@@ -115,7 +113,7 @@ static crd_status find_stale(crd_master* m, int* component)
         crdi_flow* f = &m->flows[i];
         if (component[f->source] == component[f->target] &&
             (is_stale(m, &m->members[f->source]) || is_stale(m, &m->members[f->target]))) {
-            crdi_flow_is_stale(f);
+            crdi_flow_is_stale(m, f);
         }
     }
     return st;
@@ -130,6 +128,9 @@ crd_status crdi_master_plan_refresh(crd_master* m)
     place* places = crdi_new_array(m->ctx, n, sizeof *places);
     m->refreshed = crdi_arena_new(&m->arena, n, sizeof *m->refreshed);
     if (!component || !places || !m->refreshed) { goto fail; }
+    for (int i = 0; i < m->member_count; i++) {
+        m->members[i].through = find_feedthrough(m, &m->members[i]);
+    }
     CRD_TRY(find_stale(m, component));
     CRD_TRY(order_members(m, component, places));
 fail:
@@ -140,12 +141,28 @@ fail:
 
 // ---- the run -----------------------------------------------------------------------------------
 
-// The newest sample with derivatives that its source does not give.
-static crd_sample newest(const crdi_flow* f, double t, int order)
+static crd_sample sample_of(const crd_poly* p, double s)
 {
-    if (f->end.order >= order || t <= f->time) { return f->end; }
+    crd_sample r = {.order = 2};
+    for (int d = 0; d < 3; d++) {
+        r.y[d] = crd_poly_derivative(p, d, s);
+    }
+    return r;
+}
+
+// The newest sample with derivatives that its source does not give. Where the source has not come
+// to t yet it is the prediction.
+static crd_sample newest(const crd_master* m, const crdi_flow* f, double t, int order)
+{
+    const double h = t - f->time;
+    if (h > 0 && m->members[f->source].stamp == f->stamp) {
+        const bool older = f->origin < f->time; // a sample has come since it was made
+        const crd_poly u = older ? crd_predict(f->used, &f->past, h) : f->u;
+        return sample_of(&u, h);
+    }
+    if (f->end.order >= order || h <= 0) { return f->end; }
     crd_history longer = f->past;
-    crd_history_push(&longer, t - f->time, &f->end);
+    crd_history_push(&longer, h, &f->end);
     return crd_history_estimate(&longer, order);
 }
 
@@ -153,7 +170,7 @@ static void show_newest(crd_master* m, const crdi_member* p, double t)
 {
     for (int i = 0; i < p->flow_count; i++) {
         const crdi_flow* f = &m->flows[p->flows[i]];
-        const crd_sample s = newest(f, t, f->slope[1] ? 2 : f->slope[0] ? 1 : 0);
+        const crd_sample s = newest(m, f, t, f->slope[1] ? 2 : f->slope[0] ? 1 : 0);
         *f->to = s.y[0] + f->correction;
         for (int d = 0; d < 2 && f->slope[d]; d++) {
             *f->slope[d] = s.y[d + 1];
@@ -168,27 +185,22 @@ static crd_status ask_again(crdi_member* p)
     return st >= 0 && p->rates[0] ? crdi_member_get_rates(p) : st;
 }
 
-// What the unit had as input at the end of its step, with derivatives.
-static crd_sample used_at(const crdi_flow* f, double t, double h)
+// What the unit had as input at the end of its step, with derivatives: what it was told last, for
+// the whole step or for its last part.
+static crd_sample used_at(const crdi_flow* f, double t)
 {
-    crd_poly p = crd_poly_shift(&f->u, f->begin - f->origin);
-    if (crdi_flow_predicts(f)) {
-        p = crd_poly_nearest(&p, f->slope[1] ? 2 : f->slope[0] ? 1 : 0, h);
-    }
-    const double s = f->slope[0] ? t - f->begin : 0;
-    crd_sample r = {.order = 2};
-    for (int d = 0; d < 3; d++) {
-        r.y[d] = crd_poly_derivative(&p, d, s);
-    }
-    return r;
+    const crd_poly p = {.degree = 2,
+                        .c = {*f->to - f->correction, f->slope[0] ? *f->slope[0] : 0,
+                              f->slope[1] ? 0.5 * *f->slope[1] : 0}};
+    return sample_of(&p, t - f->told);
 }
 
-static crd_status add_gain(crdi_member* p, const crdi_flow* f, double t, double h)
+static crd_status add_gain(const crd_master* m, crdi_member* p, const crdi_flow* f, double t)
 {
     const double seed = 1;
     const crd_unit* u = p->unit;
-    const crd_sample used = used_at(f, t, h);
-    const crd_sample fresh = newest(f, t, 2);
+    const crd_sample used = used_at(f, t);
+    const crd_sample fresh = newest(m, f, t, 2);
     if (u->info.variables[f->to_variable].size != 1) { return CRD_OK; }
     for (int i = 0; i < p->out->count; i++) {
         const int32_t y = p->out->variables[i];
@@ -217,9 +229,8 @@ static crd_status refresh(crd_master* m, int member, double t)
         show_newest(m, p, t);
         st = ask_again(p);
     } else {
-        const double h = m->multirate ? p->step : m->h;
         for (int i = 0; i < p->flow_count && st >= 0; i++) {
-            st = add_gain(p, &m->flows[p->flows[i]], t, h);
+            st = add_gain(m, p, &m->flows[p->flows[i]], t);
         }
     }
     m->running = -1;
@@ -228,9 +239,10 @@ static crd_status refresh(crd_master* m, int member, double t)
 
 static void sample_again(crd_master* m, int member)
 {
-    for (int k = 0; k < m->flow_count; k++) {
-        crdi_flow* f = &m->flows[k];
-        if (f->source == member) { f->end = crdi_flow_sample(f); }
+    const crdi_member* p = &m->members[member];
+    for (int i = 0; i < p->fed_count; i++) {
+        crdi_flow* f = &m->flows[p->fed[i]];
+        f->end = crdi_flow_sample(f);
     }
 }
 

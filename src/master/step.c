@@ -125,7 +125,8 @@ static crd_status run_parts(crd_master* m, crdi_member* p, double t, double h)
         const double at = t + i * part;
         for (int k = 0; k < p->flow_count; k++) {
             crdi_flow* f = &m->flows[p->flows[k]];
-            if (i > 0) { crdi_flow_at(f, at - f->origin, part); }
+            // The step began with what is nearest over all of it.
+            if (i > 0 || crdi_flow_predicts(f)) { crdi_flow_at(f, at - f->origin, part); }
         }
         CRD_TRY(crdi_member_set(p));
         CRD_TRY(u->ops->step(u, at, part));
@@ -260,6 +261,24 @@ static crd_status check_outputs(crd_master* m)
     return (sum[0] + sum[1]) + (sum[2] + sum[3]) == 0 ? CRD_OK : fail_nan(m);
 }
 
+// A derivative that is not a number would become an input, and the target would be blamed.
+static crd_status __attribute__((cold, noinline)) fail_rate(crd_master* m)
+{
+    for (int i = 0; i < m->flow_count; i++) {
+        const crdi_flow* f = &m->flows[i];
+        for (int d = 1; d <= f->end.order; d++) {
+            if (!isnan(f->end.y[d])) { continue; }
+            const crd_unit* u = m->members[f->source].unit;
+            (void)crdi_fail(u->ctx, CRD_E_UNIT,
+                            "derivative %d of output '%s' is not a number (NaN) after the step; it "
+                            "is needed to predict the connection %s",
+                            d, u->info.variables[f->from_variable].name, f->label);
+            return crdi_member_failed(m, f->source, CRD_E_UNIT);
+        }
+    }
+    return CRD_OK;
+}
+
 // All members of a phase advance. Failures are reported in the order of the batch.
 static crd_status run_batch(crd_master* m, const crdi_phase* phase)
 {
@@ -329,9 +348,11 @@ static crd_status step(crd_master* m)
         if (m->flow_count) {
             const double t = crdi_master_time_of(m, m->n + 1);
             crdi_master_sample(m);
+            crdi_master_probe(m, t);
             CRD_TRY(crdi_master_refresh(m, t));
             eps = crdi_master_judge(m, t);
         }
+        if (isnan(eps) && !m->controlled) { CRD_TRY(fail_rate(m)); }
         if (!m->controlled || !crdi_control_rejects(m, eps)) { break; }
         CRD_TRY(crdi_master_bring_back(m));
     }

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char* const corrections[] = {"none", "power", "lead", "gated"};
+static const char* const corrections[] = {"none", "power", "lead", "gated", "probe"};
 
 const char* crd_correction_name(crd_correction c)
 {
@@ -18,7 +18,7 @@ const char* crd_correction_name(crd_correction c)
 
 bool crd_correction_find(const char* name, crd_correction* out)
 {
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i <= CRD_CORRECT_PROBE; i++) {
         if (strcmp(name, corrections[i]) == 0) {
             *out = (crd_correction)i;
             return true;
@@ -154,6 +154,7 @@ void crd_bond_step_axes(const crd_bond* bond, crd_bond_state* s, double h, doubl
         crd_bond_axis* a = &axes[i];
         switch (bond->correction) {
         case CRD_CORRECT_NONE:
+        case CRD_CORRECT_PROBE: // the caller puts it in
             a->B = 0;
             break;
         case CRD_CORRECT_POWER:

@@ -293,6 +293,11 @@ static double extrapolate(const crd_probe* p, crd_probe_state* s, double h, doub
 
 // ---- the step ----------------------------------------------------------------------------------
 
+crd_predictor crd_probe_predictor(const crd_probe* p, int i)
+{
+    return p->flow[i] ? CRD_PREDICT_AB2 : CRD_PREDICT_AB3;
+}
+
 // What input i is held at over the next step: the mean of its prediction, and the probe.
 static double probed(const crd_probe* p, crd_probe_state* s, int i, double h, double h_next)
 {
@@ -302,7 +307,7 @@ static double probed(const crd_probe* p, crd_probe_state* s, int i, double h, do
     const double change = y->count > 1 ? (y->sample[0].y[0] - y->sample[1].y[0]) / h * h_next : 0;
     const double probe = sign * p->amplitude * change;
     push(s->probe[i], probe);
-    return crd_predict_mean(p->flow[i] ? CRD_PREDICT_AB2 : CRD_PREDICT_AB3, y, h_next) + probe;
+    return crd_predict_mean(crd_probe_predictor(p, i), y, h_next) + probe;
 }
 
 double crd_probe_step(const crd_probe* p, crd_probe_state* s, double h, double h_next, double f,

@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-// What the units integrate is the running mean of an error; noise of a single step cancels in it.
-// This much of its square still counts, so that oscillations from step to step are seen.
-static const double ROUGH = 0.03;
+// Hysteresis of the slow errors, and how much of a single step's square counts in them as well.
+static const double SLOW_GAIN = 0.7, ROUGH = 0.03;
+enum { PATIENCE = 64, LONGEST = 1 << 20 }; // steps
 
 crd_select_options crd_select_defaults(void)
 {
@@ -98,6 +98,8 @@ void crd_select_event(const crd_select_options* opt, crd_select* s)
 {
     *s = (crd_select){.now = CRD_PREDICT_HOLD,
                       .settle = opt->settle,
+                      .wait = s->wait,
+                      .patience = s->patience,
                       .steps = s->steps,
                       .jumps = s->jumps + 1,
                       .switches = s->switches + (s->now != CRD_PREDICT_HOLD)};
@@ -129,6 +131,7 @@ static crd_predictor best(const crd_select_options* opt, const crd_select* s, do
     for (int i = 0; i < CRD_PREDICT_COUNT; i++) {
         const crd_predictor p = (crd_predictor)i;
         if (p == CRD_PREDICT_HERMITE || !is_candidate(opt, i)) { continue; }
+        if (s->wait > 0 && crd_predictor_order(p) > 2) { continue; }
         if (s->score[i] < s->score[low] && better(opt, p, s->score[i], from, s->score[from])) {
             low = p;
         }
@@ -146,19 +149,50 @@ static crd_predictor best(const crd_select_options* opt, const crd_select* s, do
     return better(opt, CRD_PREDICT_HERMITE, bad, low, other) ? CRD_PREDICT_HERMITE : low;
 }
 
-// Squared, as the unit feels it. `mean` is that of the truth, `drift` the running mean of the error.
-static double error_of(const crd_select_options* opt, const crd_poly* u, const crd_poly* truth,
-                       double mean, double h, double keep, double* drift)
+// The order above hold, or hold if there is none.
+static crd_predictor second(const crd_select_options* opt)
 {
-    const double bias = crd_poly_mean(u, 0, h) - mean;
-    double square = bias * bias;
-    if (!opt->hold_only) {
-        const crd_poly d = crd_poly_minus(u, truth);
-        square = crd_poly_mean_square(&d, 0, h);
+    return is_candidate(opt, CRD_PREDICT_TAYLOR1) ? CRD_PREDICT_TAYLOR1
+           : is_candidate(opt, CRD_PREDICT_AB2)   ? CRD_PREDICT_AB2
+                                                  : CRD_PREDICT_HOLD;
+}
+
+// Units integrate their inputs: noise of single steps cancels in what they feel, a delay does not.
+static crd_predictor best_of_slow(const crd_select_options* opt, const crd_select* s)
+{
+    const double gain = s->now == CRD_PREDICT_HOLD ? SLOW_GAIN * SLOW_GAIN : 1;
+    return s->slow[1] < gain * s->slow[0] ? second(opt) : CRD_PREDICT_HOLD;
+}
+
+// High orders made of differences are not stable in every closed loop, and look good until they are
+// used: what had to be left is tried again, but later and later.
+static void change_to(crd_select* s, crd_predictor next, bool differences)
+{
+    const int order = crd_predictor_order(s->now);
+    if (s->wait > 0) { s->wait--; }
+    if (differences && order > 2 && crd_predictor_order(next) < order) {
+        s->patience = s->patience == 0        ? PATIENCE
+                      : s->patience < LONGEST ? 2 * s->patience
+                                              : LONGEST;
+        s->wait = s->patience;
     }
-    if (keep == 0) { return square; }
-    *drift = keep * *drift + (1 - keep) * bias;
-    return *drift * *drift + ROUGH * square;
+    s->switches += next != s->now;
+    s->now = next;
+}
+
+// Squared, as the unit feels it; `bias` is its mean.
+static double error_of(const crd_select_options* opt, const crd_poly* u, const crd_poly* truth,
+                       double bias, double h)
+{
+    if (opt->hold_only) { return bias * bias; }
+    const crd_poly d = crd_poly_minus(u, truth);
+    return crd_poly_mean_square(&d, 0, h);
+}
+
+static void add_slow(crd_select* s, int i, double keep, double bias, double square)
+{
+    s->drift[i] = keep * s->drift[i] + (1 - keep) * bias;
+    s->slow[i] = keep * s->slow[i] + (1 - keep) * (s->drift[i] * s->drift[i] + ROUGH * square);
 }
 
 bool crd_select_step(const crd_select_options* opt, crd_select* s, const crd_history* before,
@@ -174,7 +208,7 @@ bool crd_select_step(const crd_select_options* opt, crd_select* s, const crd_his
     const double mean = crd_poly_mean(&truth, 0, h);
     // While the history fills, candidates are not yet what they will be: the newest step counts.
     const double w = before->count < 3 ? fmin(0.2, opt->forget) : opt->forget, part = 1 - w;
-    const double keep = opt->tol > 0 || opt->smooth == 0 ? 0 : fmin(w, opt->smooth);
+    const bool slow = opt->smooth > 0 && !(opt->tol > 0);
     // Where hermite has no derivatives it is taylor2, and no better.
     const bool derivatives = before->sample[0].order >= 2;
     for (int i = 0; i < CRD_PREDICT_COUNT; i++) {
@@ -184,7 +218,12 @@ bool crd_select_step(const crd_select_options* opt, crd_select* s, const crd_his
             continue;
         }
         const crd_poly u = crd_predict((crd_predictor)i, before, h);
-        s->score[i] = w * s->score[i] + part * error_of(opt, &u, &truth, mean, h, keep, &s->drift[i]);
+        const double bias = crd_poly_mean(&u, 0, h) - mean;
+        const double error = error_of(opt, &u, &truth, bias, h);
+        s->score[i] = w * s->score[i] + part * error;
+        if (slow && (i == CRD_PREDICT_HOLD || i == (int)second(opt))) {
+            add_slow(s, i != CRD_PREDICT_HOLD, fmin(w, opt->smooth), bias, error);
+        }
     }
     const double change = end->y[0] - before->sample[0].y[0];
     const double slope = crd_poly_derivative(&truth, 1, h);
@@ -201,9 +240,9 @@ bool crd_select_step(const crd_select_options* opt, crd_select* s, const crd_his
         return false;
     }
     if (s->score[s->now] > 1e-28 * size) {
-        const crd_predictor next = best(opt, s, h);
-        s->switches += next != s->now;
-        s->now = next;
+        crd_predictor next = best(opt, s, h);
+        if (slow && next == CRD_PREDICT_HOLD) { next = best_of_slow(opt, s); }
+        change_to(s, next, end->order == 0);
     }
     return false;
 }

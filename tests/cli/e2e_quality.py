@@ -1,6 +1,7 @@
 """The verdict of cardan run: tables, JSON, limits, advice, and what the result file keeps of it."""
 
 import json
+import math
 import re
 import shutil
 import unittest
@@ -210,6 +211,29 @@ class Record(Quality):
                 begin = text.index(b'{"format"')
                 return json.JSONDecoder().raw_decode(text[begin:].decode())[0]
         self.fail("no verdict in the file")
+
+    def test_defects_are_recorded_if_they_are_asked_for_by_name(self):
+        for system in ("hold.yaml", "auto.yaml"):
+            self.cardan("run", system, "-q", "-o", "plain.csv", "--variables", "*")
+            self.assertFalse([n for n in self.table("plain.csv")[0] if n.endswith(".defect")])
+            j = self.cardan_json("run", system, "-q", "-o", "r.csv", "--variables", "*",
+                                 "--variables", "first.*.defect")
+            names, columns = self.table("r.csv")
+            self.assertEqual([n for n in names if n.endswith(".defect")],
+                             ["first.x2.defect", "first.v2.defect"])
+            # Over the run it is what the verdict says, and looking changes nothing.
+            defects = columns[names.index("first.v2.defect")]
+            rms = math.sqrt(sum(d * d for d in defects[1:]) / (len(defects) - 1))
+            told = next(f["defect_rms"] for f in j["flows"] if f["to"] == "first.v2")
+            self.assertAlmostEqual(rms, told, delta=1e-9 * told)
+            self.cardan("compare", "r.csv", "plain.csv", "--tolerance", "0", "--absolute", "0",
+                        "--variables", "*.x?", "--variables", "*.v?", "--variables", "*.f")
+        self.cardan("run", "auto.yaml", "-q", "-o", "none", "--variables", "first.nix.defect", code=2,
+                    says="first.nix.defect")
+        self.cardan("run", "auto.yaml", "-q", "-o", "r.mf4", "--variables", "*.defect")
+        self.cardan("report", "r.mf4")
+        with open(self.path("r.html"), encoding="utf-8") as f:
+            self.assertIn("they are among the signals, as .defect", f.read())
 
     def test_the_report_has_a_section(self):
         bonded = self.system("bonded.yaml", "hold", "bonds: [[first.f, second.v2]]")

@@ -82,12 +82,9 @@ def run(what, *arguments, sets=None, output="out.csv", **options):
     return parse(out)
 
 
-def without_output_derivatives(*names):
-    """A folder like CARDAN_FMUS with copies of these FMUs that say they give no derivatives.
-
-    Rodriguez (2021) holds the inputs of the first step; the master would take derivatives of the
-    outputs instead where units offer them.
-    """
+def rewritten(names, *edits):
+    """A folder like CARDAN_FMUS with copies of these FMUs; each edit (pattern, new) has to find
+    something in each description."""
     folder = tempfile.mkdtemp(dir=TMP)
     for version in ("fmi2", "fmi3"):
         os.mkdir(os.path.join(folder, version))
@@ -98,11 +95,32 @@ def without_output_derivatives(*names):
                 for entry in old.infolist():
                     data = old.read(entry)
                     if entry.filename == "modelDescription.xml":
-                        data, found = re.subn(rb'maxOutputDerivativeOrder="\d+"',
-                                              b'maxOutputDerivativeOrder="0"', data)
-                        assert found, f"{name} gives no output derivatives anyway"
+                        for pattern, text in edits:
+                            data, found = re.subn(pattern, text, data)
+                            assert found, f"{name} has no {pattern}"
                     new.writestr(entry, data)
     return folder
+
+
+NO_OUTPUT_DERIVATIVES = (rb'maxOutputDerivativeOrder="\d+"', b'maxOutputDerivativeOrder="0"')
+
+
+def without_output_derivatives(*names):
+    """Copies of these FMUs that say they give no derivatives.
+
+    Rodriguez (2021) holds the inputs of the first step; the master would take derivatives of the
+    outputs instead where units offer them.
+    """
+    return rewritten(names, NO_OUTPUT_DERIVATIVES)
+
+
+def black_boxes(*names):
+    """Copies of these FMUs that can do nothing but steps, and do not say what depends on what."""
+    return rewritten(names, NO_OUTPUT_DERIVATIVES,
+                     (rb'(canInterpolateInputs|canGetAndSetFMU[sS]tate|canSerializeFMU[sS]tate|'
+                      rb'provides\w+Derivatives?|providesIntermediateUpdate)="true"',
+                      rb'\1="false"'),
+                     (rb' dependencies="[^"]*"', b""))
 
 
 class Checks:

@@ -6,12 +6,13 @@
 #include "models.h"
 
 #include "cardan/num.h"
+#include "master/master.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SYSTEMS = 60, STEPS = 400, SUBSTEPS = 4 };
+enum { SYSTEMS = 60, STEPS = 300, SUBSTEPS = 2 };
 
 // ---- noise and random systems ------------------------------------------------------------------
 
@@ -44,8 +45,8 @@ typedef struct oscillator {
     double rough[3][3]; // of noise: of f, x2, v2 and of their first and second derivatives
 } oscillator;
 
-static oscillator now;              // the one that runs
-static double trace[STEPS + 1][2];  // its x1 and x2
+static oscillator now;             // the one that runs
+static double trace[STEPS + 1][2]; // its x1 and x2
 
 // ---- units -------------------------------------------------------------------------------------
 
@@ -180,21 +181,37 @@ static double between(uint64_t key, double low, double high) // equal chances of
     return low * pow(high / low, uniform(key));
 }
 
-// Masses 0.1 to 10, springs 10 to 1000, and a step by the fastest angular frequency.
-static oscillator draw(int number, double omega_h, bool damped, double* A)
+// Masses 0.1 to 10, springs 10 to 1000, and a step by the fastest angular frequency without
+// damping, c = 0.01 sqrt(k m) to `damping` sqrt(k m).
+static oscillator draw(int number, double omega_h, double damping, double* A)
 {
     oscillator o = {0};
     const uint64_t key = 1000 * (uint64_t)number;
     for (uint64_t i = 0; i < 3; i++) {
         if (i < 2) { o.m[i] = between(key + i, 0.1, 10); }
         o.k[i] = between(key + 2 + i, 10, 1000);
-        if (damped) { o.c[i] = between(key + 5 + i, 0.01, 0.3) * sqrt(o.k[i] * o.m[i / 2]); }
+        if (damping > 0) {
+            o.c[i] = between(key + 5 + i, 0.01, damping) * sqrt(o.k[i] * o.m[i / 2]);
+        }
     }
     const double s1 = (o.k[0] + o.k[1]) / o.m[0], s2 = (o.k[2] + o.k[1]) / o.m[1];
     const double both = o.k[1] * o.k[1] / (o.m[0] * o.m[1]);
     o.H = omega_h / sqrt(0.5 * (s1 + s2) + sqrt(0.25 * (s1 - s2) * (s1 - s2) + both));
-    const double rows[] = {0, 1, 0, 0, -s1, -(o.c[0] + o.c[1]) / o.m[0], o.k[1] / o.m[0],
-                           o.c[1] / o.m[0], 0, 0, 0, 1, o.k[1] / o.m[1], o.c[1] / o.m[1], -s2,
+    const double rows[] = {0,
+                           1,
+                           0,
+                           0,
+                           -s1,
+                           -(o.c[0] + o.c[1]) / o.m[0],
+                           o.k[1] / o.m[0],
+                           o.c[1] / o.m[0],
+                           0,
+                           0,
+                           0,
+                           1,
+                           o.k[1] / o.m[1],
+                           o.c[1] / o.m[1],
+                           -s2,
                            -(o.c[2] + o.c[1]) / o.m[1]};
     memcpy(A, rows, sizeof rows);
     return o;
@@ -236,6 +253,8 @@ static void solve(const oscillator* o, const double* A, double (*x)[4], double (
     }
 }
 
+static double degree_four; // share of it in the predictions of the last run
+
 // Relative RMS error of x1 and x2 over the run; INFINITY: it did not come to its end.
 static double run_error(crd_prediction predict, int orders, bool blind, double (*x)[4])
 {
@@ -253,6 +272,10 @@ static double run_error(crd_prediction predict, int orders, bool blind, double (
     crd_master* m = NULL;
     check_run(crd_master_create(ctx, s, NULL, &m), ctx);
     const crd_status st = crd_master_run(m);
+    degree_four = 0;
+    for (int i = 0; i < m->flow_count; i++) {
+        degree_four += (double)m->flows[i].uses[CRD_PREDICT_HERMITE] / (3.0 * STEPS);
+    }
     crd_master_destroy(m);
     crd_system_destroy(s);
     crd_context_destroy(ctx);
@@ -270,106 +293,123 @@ static int by_value(const void* a, const void* b)
     return x < y ? -1 : x > y;
 }
 
-// Ratios of auto's error to that of hold in all systems.
-static void compare(int orders, bool blind, bool damped, double percent)
+static double make(int number, double omega_h, double damping, double percent, double (*x)[4])
+{
+    double A[16], size[3][3];
+    now = draw(number, omega_h, damping, A);
+    solve(&now, A, x, size);
+    for (int k = 0; k < 9; k++) {
+        now.rough[k / 3][k % 3] = 0.01 * percent * size[k / 3][k % 3];
+    }
+    return 0.01 * percent;
+}
+
+// auto's error is at most 1.05 times that of hold in all systems, or far below the noise.
+static void compare(int orders, bool blind, double damping, double percent)
 {
     static const double omega_h[] = {0.05, 0.15, 0.3};
     static double x[STEPS + 1][4], ratios[SYSTEMS];
     for (int w = 0; w < 3; w++) {
         int bad = 0, diverged = 0;
         for (int i = 0; i < SYSTEMS; i++) {
-            double A[16], size[3][3];
-            now = draw(i, omega_h[w], damped, A);
-            solve(&now, A, x, size);
-            for (int k = 0; k < 9; k++) {
-                now.rough[k / 3][k % 3] = 0.01 * percent * size[k / 3][k % 3];
-            }
+            const double level = make(i, omega_h[w], damping, percent, x);
             const double hold = run_error(CRD_PREDICTION_HOLD, orders, blind, x);
             const double chosen = run_error(CRD_PREDICTION_AUTO, orders, blind, x);
             ratios[i] = chosen / hold;
             diverged += hold > 1;
-            if (!(chosen <= 1.05 * hold)) {
+            if (!(chosen <= 1.05 * hold || chosen < 0.1 * level)) {
                 bad++;
                 printf("  system %d: hold %.4g, auto %.4g\n", i, hold, chosen);
             }
         }
         qsort(ratios, SYSTEMS, sizeof *ratios, by_value);
-        printf("%s%s%s, noise %g %%, omega H = %g: auto / hold median %.3g, worst %.3g; hold is off "
-               "by more than the signal in %d of %d\n",
-               orders ? "derivatives" : "hold only", blind ? ", not refreshed" : "",
-               damped ? ", damped" : "", percent, omega_h[w], ratios[SYSTEMS / 2],
-               ratios[SYSTEMS - 1], diverged, SYSTEMS);
-        if (bad) printf("BAD %d\n", bad);
+        printf("%s%s, damping up to %g, noise %g %%, omega H = %g: auto / hold median %.3g, worst "
+               "%.3g; hold is off by more than the signal in %d of %d\n",
+               orders ? "derivatives" : "hold only", blind ? ", not refreshed" : "", damping,
+               percent, omega_h[w], ratios[SYSTEMS / 2], ratios[SYSTEMS - 1], diverged, SYSTEMS);
+        check_int(bad, 0);
     }
 }
 
 static void units_that_hold_are_never_worse_off_than_with_hold(void** state)
 {
     (void)state;
-    compare(0, false, false, 0);
-    compare(0, false, true, 0);
+    compare(0, false, 0, 0);
+    compare(0, false, 3, 0);
 }
 
-static void units_that_hold_with_noise_are_never_worse_off_than_with_hold(void** state)
+static void units_that_hold_are_not_worse_off_with_noise(void** state)
 {
     (void)state;
-    compare(0, false, false, 1);
-    compare(0, false, true, 1);
+    compare(0, false, 0, 1);
+    compare(0, false, 3, 1);
 }
 
 static void units_with_derivatives_are_never_worse_off_than_with_hold(void** state)
 {
     (void)state;
-    compare(2, false, false, 0);
-    compare(2, false, true, 0);
+    compare(2, false, 0, 0);
+    compare(2, false, 3, 0);
 }
 
-static void units_with_derivatives_with_noise_are_never_worse_off_than_with_hold(void** state)
+static void units_with_derivatives_are_not_worse_off_with_noise(void** state)
 {
     (void)state;
-    compare(2, false, false, 1);
-    compare(2, false, true, 1);
+    compare(2, false, 0, 1);
+    compare(2, false, 3, 1);
 }
 
-static void units_that_hold_and_are_not_refreshed_are_never_worse_off_than_with_hold(void** state)
+// Heavy damping (3) without fresh outputs is beyond any prediction, and of hold in places.
+static void derivatives_that_are_not_fresh_are_still_better_than_hold(void** state)
 {
     (void)state;
-    compare(0, true, false, 0);
-    compare(0, true, true, 0);
+    compare(2, true, 0, 0);
+    compare(2, true, 0, 1);
+    compare(2, true, 0.3, 1);
 }
 
-static void units_that_hold_and_are_not_refreshed_with_noise_are_never_worse_off_than_with_hold(void** state)
+static void what_holds_and_is_not_fresh_is_held(void** state)
 {
     (void)state;
-    compare(0, true, false, 1);
-    compare(0, true, true, 1);
+    static double x[STEPS + 1][4];
+    for (int i = 0; i < 5; i++) {
+        make(i, 0.15, 3, 1, x);
+        const double hold = run_error(CRD_PREDICTION_HOLD, 0, true, x);
+        check_near(run_error(CRD_PREDICTION_AUTO, 0, true, x) / hold, 1, 1e-12);
+    }
 }
 
-static void units_with_derivatives_that_are_not_refreshed_are_never_worse_off_than_with_hold(void** state)
+// Equal masses and springs that move against each other: one frequency, that of the fastest mode.
+static void the_degree_four_predictor_is_used_only_where_it_is_stable(void** state)
 {
     (void)state;
-    compare(2, true, false, 0);
-    compare(2, true, true, 0);
-}
-
-static void units_with_derivatives_that_are_not_refreshed_with_noise_are_never_worse_off_than_with_hold(void** state)
-{
-    (void)state;
-    compare(2, true, false, 1);
-    compare(2, true, true, 1);
+    static double x[STEPS + 1][4];
+    static const double omega_h[] = {0.05, 0.1, 0.13, 0.17, 0.3};
+    const oscillator even = {.m = {1, 1}, .k = {100, 100, 100}};
+    for (int i = 0; i < 5; i++) {
+        double size[3][3];
+        const double A[] = {0, 1, 0, 0, -200, 0, 100, 0, 0, 0, 0, 1, 100, 0, -200, 0};
+        now = even;
+        now.H = omega_h[i] / sqrt(300);
+        solve(&now, A, x, size);
+        const double error = run_error(CRD_PREDICTION_AUTO, 2, false, x);
+        printf("omega H = %g: degree 4 in %.1f %% of the steps, error %.3g\n", omega_h[i],
+               100 * degree_four, error);
+        check(omega_h[i] < CRD_HERMITE_BOUND ? degree_four > 0.9 : degree_four < 0.1);
+        check(error < 0.1);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(units_that_hold_are_never_worse_off_than_with_hold),
-        cmocka_unit_test(units_that_hold_with_noise_are_never_worse_off_than_with_hold),
+        cmocka_unit_test(units_that_hold_are_not_worse_off_with_noise),
         cmocka_unit_test(units_with_derivatives_are_never_worse_off_than_with_hold),
-        cmocka_unit_test(units_with_derivatives_with_noise_are_never_worse_off_than_with_hold),
-        cmocka_unit_test(units_that_hold_and_are_not_refreshed_are_never_worse_off_than_with_hold),
-        cmocka_unit_test(units_that_hold_and_are_not_refreshed_with_noise_are_never_worse_off_than_with_hold),
-        cmocka_unit_test(units_with_derivatives_that_are_not_refreshed_are_never_worse_off_than_with_hold),
-        cmocka_unit_test(units_with_derivatives_that_are_not_refreshed_with_noise_are_never_worse_off_than_with_hold),
+        cmocka_unit_test(units_with_derivatives_are_not_worse_off_with_noise),
+        cmocka_unit_test(derivatives_that_are_not_fresh_are_still_better_than_hold),
+        cmocka_unit_test(what_holds_and_is_not_fresh_is_held),
+        cmocka_unit_test(the_degree_four_predictor_is_used_only_where_it_is_stable),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

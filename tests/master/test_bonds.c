@@ -5,6 +5,8 @@
 
 #include "master/master.h"
 
+#include <stdlib.h>
+
 enum { AXES = 2 };
 
 // Mass 1 and the coupling spring: x2, v2 in, f out. The arrays are components in the plane, of a
@@ -14,7 +16,7 @@ typedef struct {
     double x2s, v2s, fs; // the same as scalars
     double fk, v2k;      // in kN and km/h
     double plain, odd, part, energy;
-    int64_t count;
+    int64_t count, substeps; // 0: one
 } mass1;
 
 static double input(const double* u, double scalar)
@@ -54,8 +56,11 @@ static crd_model_status step1(void* self, const crd_model_host* host, double t, 
 {
     mass1* m = self;
     (void)host;
-    m->v -= h * (10 * m->x + m->c * m->v + force1(m));
-    m->x += h * m->v;
+    const double n = m->substeps ? (double)m->substeps : 1;
+    for (int i = 0; i < (int)n; i++) {
+        m->v -= h / n * (10 * m->x + m->c * m->v + force1(m));
+        m->x += h / n * m->v;
+    }
     *reached = t + h;
     return CRD_MODEL_OK;
 }
@@ -100,6 +105,11 @@ static const crd_model_variable rows1[] = {
      .depends = "",
      .unit = "N"},
     ROW(mass1, odd, CRD_INPUT, NULL, .size = 0),
+    {.name = "substeps",
+     .type = CRD_INT64,
+     .causality = CRD_PARAMETER,
+     .variability = CRD_TUNABLE,
+     .offset = offsetof(mass1, substeps)},
 };
 static const crd_model first_model = {.name = "first",
                                       .description = "mass 1 and the coupling spring",
@@ -117,6 +127,7 @@ typedef struct {
     double f[AXES], fs, fk, x[AXES], v[AXES], xs, vs, vk, plain, c;
     double energy, three[3], odd, pull;
     double at, speed;
+    int64_t substeps; // 0: one
 } mass2;
 
 static void outputs2(void* self, double t)
@@ -150,8 +161,11 @@ static crd_model_status step2(void* self, const crd_model_host* host, double t, 
     mass2* m = self;
     (void)host;
     const double f = input(m->f, m->fs) + 1000 * m->fk;
-    m->speed += h * (f - m->c * m->speed - 1000 * m->at);
-    m->at += h * m->speed;
+    const double n = m->substeps ? (double)m->substeps : 1;
+    for (int i = 0; i < (int)n; i++) {
+        m->speed += h / n * (f - m->c * m->speed - 1000 * m->at);
+        m->at += h / n * m->speed;
+    }
     *reached = t + h;
     return CRD_MODEL_OK;
 }
@@ -176,6 +190,11 @@ static const crd_model_variable rows2[] = {
      .variability = CRD_TUNABLE,
      .offset = offsetof(mass2, c),
      .unit = "N.s/m"},
+    {.name = "substeps",
+     .type = CRD_INT64,
+     .causality = CRD_PARAMETER,
+     .variability = CRD_TUNABLE,
+     .offset = offsetof(mass2, substeps)},
 };
 static const crd_model second_model = {.name = "second",
                                        .description = "mass 2",
@@ -624,6 +643,266 @@ static void a_correction_without_feedthrough_is_warned_of(void** state)
     }
 }
 
+// ---- feedthrough found by probing --------------------------------------------------------------
+
+// Units that tell nothing but their outputs, each solved well inside of its step.
+static bench lay_boxes(crd_context* ctx, const char* c)
+{
+    bench t = lay_in(ctx, 5e-3);
+    for (int i = 0; i < 2; i++) {
+        set(t.s, i, "substeps", "200");
+        set(t.s, i, "c", c);
+    }
+    t.s->units[0].refresh = CRD_REFRESH_NO;
+    return t;
+}
+
+static bench lay_boxed(const char* c)
+{
+    return lay_boxes(crd_context_create(NULL), c);
+}
+
+// x1, v1, x2, v2 of both masses as one, over h.
+static void true_step(double y[4], double c, double h)
+{
+    enum { PARTS = 50 };
+    for (int i = 0; i < PARTS; i++) {
+        double k[4][4], z[4];
+        for (int s = 0; s < 4; s++) {
+            const double a = s == 0 ? 0 : s == 3 ? h / PARTS : h / PARTS / 2;
+            for (int j = 0; j < 4; j++) {
+                z[j] = y[j] + (s ? a * k[s - 1][j] : 0);
+            }
+            const double f = 100 * (z[0] - z[2]) + c * (z[1] - z[3]);
+            k[s][0] = z[1];
+            k[s][1] = -10 * z[0] - c * z[1] - f;
+            k[s][2] = z[3];
+            k[s][3] = -1000 * z[2] - c * z[3] + f;
+        }
+        for (int j = 0; j < 4; j++) {
+            y[j] += h / PARTS / 6 * (k[0][j] + 2 * k[1][j] + 2 * k[2][j] + k[3][j]);
+        }
+    }
+}
+
+// RMS error of x1 and x2 over 10 s; the run is then over.
+static double error_of(bench* t, double c)
+{
+    check_run(crd_master_create(t->ctx, t->s, NULL, &t->m), t->ctx);
+    check_run(crd_master_initialize(t->m), t->ctx);
+    double y[4] = {0, 100, 0, -100}, sum = 0;
+    int n = 0;
+    for (; crd_master_ended(t->m) == CRD_END_NONE; n++) {
+        check_run(crd_master_advance(t->m, 1), t->ctx);
+        true_step(y, c, 5e-3);
+        const double e1 = value(t->m, "first.x") - y[0], e2 = value(t->m, "second.xs") - y[2];
+        sum += (e1 * e1 + e2 * e2) / 2;
+    }
+    check_int(n, 2000);
+    check_run(crd_master_finish(t->m), t->ctx);
+    return sqrt(sum / n);
+}
+
+static double error_with(crd_correction correct, const char* c)
+{
+    bench t = lay_boxed(c);
+    wire_scalars(&t);
+    tie(&t, "fs", "vs", correct)->mu = correct == CRD_CORRECT_PROBE ? (double)NAN : 0.75;
+    const double e = error_of(&t, atof(c));
+    clear_away(&t);
+    return e;
+}
+
+static void probing_beats_corrections_that_know_nothing(void** state)
+{
+    (void)state;
+    static const char* const dampers[] = {"0", "0.1"};
+    for (int i = 0; i < 2; i++) {
+        const double e = error_with(CRD_CORRECT_PROBE, dampers[i]);
+        check(e < 0.06);
+        for (int k = CRD_CORRECT_NONE; k < CRD_CORRECT_PROBE; k++) {
+            check(e < 0.2 * error_with((crd_correction)k, dampers[i]));
+        }
+    }
+}
+
+static void probing_finds_the_feedthrough(void** state)
+{
+    (void)state;
+    bench t = lay_boxed("2");
+    wire_scalars(&t);
+    tie(&t, "fs", "vs", CRD_CORRECT_PROBE);
+    run(&t);
+    const crdi_power* p = &t.m->powers[0];
+    check_int(p->probing->probe.inputs, 2);
+    check_relative(p->probing->state.gain[0], -100, 0.02);
+    check_relative(p->probing->state.gain[1], -2, 0.02);
+    check_near(p->bond.mu, 0.25, 0);
+    clear_away(&t);
+}
+
+// f is what it would be with x2 and v2 as they are, not with the ones that were probed.
+static void others_see_the_action_fresh(void** state)
+{
+    (void)state;
+    bench t = lay_boxed("0.1");
+    wire_scalars(&t);
+    tie(&t, "fs", "vs", CRD_CORRECT_PROBE);
+    check_run(crd_master_create(t.ctx, t.s, NULL, &t.m), t.ctx);
+    check_run(crd_master_initialize(t.m), t.ctx);
+    check_run(crd_master_advance(t.m, 1000), t.ctx);
+    double raw = 0, fresh = 0;
+    for (int i = 0; i < 200; i++) {
+        check_run(crd_master_advance(t.m, 1), t.ctx);
+        const double f = 100 * (value(t.m, "first.x") - value(t.m, "second.xs")) +
+                         0.1 * (value(t.m, "first.v") - value(t.m, "second.vs"));
+        fresh = fmax(fresh, fabs(*t.m->powers[0].axes[0].f - f));
+        raw = fmax(raw, fabs(value(t.m, "first.fs") - f));
+    }
+    check(raw > 10);
+    check(fresh < 0.02 * raw);
+    clear_away(&t);
+}
+
+static double probed_result(bench* t, double* put_in)
+{
+    run(t);
+    const crd_master_report* r = crd_master_get_report(t->m);
+    *put_in = r->bonds[0].energy + r->bonds[0].work;
+    const double x = value(t->m, "first.x");
+    clear_away(t);
+    return x;
+}
+
+static void probes_do_not_depend_on_units_or_roles(void** state)
+{
+    (void)state;
+    double x[4], E[4];
+    for (int i = 0; i < 4; i++) {
+        bench t = lay_boxed("0.1");
+        hold(t.s, 1, "xs", 0, "x2s");
+        hold(t.s, 1, i == 1 ? "vk" : "vs", 0, i == 1 ? "v2k" : "v2s");
+        hold(t.s, 0, "fs", 1, i == 1 ? "fk" : "fs");
+        crd_bond_spec* b = tie(&t, "fs", i == 1 ? "vk" : "vs", CRD_CORRECT_PROBE);
+        if (i == 2) {
+            *b = (crd_bond_spec){.action_unit = 1,
+                                 .action = "vs",
+                                 .flow = "fs",
+                                 .correct = CRD_CORRECT_PROBE,
+                                 .mu = NAN,
+                                 .ki = NAN,
+                                 .limiter = NAN,
+                                 .forget = NAN};
+        }
+        for (int k = 0; i == 3 && k < 3; k++) {
+            t.s->connections[k].predict = CRD_PREDICTION_AUTO; // the bond says what is told
+        }
+        x[i] = probed_result(&t, &E[i]);
+    }
+    for (int i = 1; i < 4; i++) {
+        check_near(x[i], x[0], 1e-6);
+        check_near(fabs(E[i]), fabs(E[0]), 1e-3); // the sign is that of the roles
+    }
+}
+
+// Velocity alone: the unit integrates it by itself, or has a damper only.
+static void a_flow_alone_is_probed_too(void** state)
+{
+    (void)state;
+    bench t = lay_boxed("3");
+    hold(t.s, 1, "vs", 0, "v2s");
+    hold(t.s, 0, "fs", 1, "fs");
+    tie(&t, "fs", "vs", CRD_CORRECT_PROBE);
+    run(&t);
+    const crdi_probing* q = t.m->powers[0].probing;
+    check_int(q->probe.inputs, 1);
+    check(q->probe.flow[0]);
+    assert_string_equal(q->inputs[0]->to_name, "first.v2s");
+    check_relative(q->state.gain[0], -3, 0.02);
+    clear_away(&t);
+}
+
+static void probes_are_recorded(void** state)
+{
+    (void)state;
+    static const char* const names[] = {"first.fs.bond.power", "second.fs.correction",
+                                        "first.x2s.correction", "first.v2s.correction"};
+    bench t = lay_boxed("0");
+    wire_scalars(&t);
+    tie(&t, "fs", "vs", CRD_CORRECT_PROBE);
+    check_run(crd_master_create(t.ctx, t.s, NULL, &t.m), t.ctx);
+    int found = 0;
+    for (int i = 0; i < crd_master_signal_count(t.m); i++) {
+        for (int k = 0; k < 4; k++) {
+            found += strcmp(crd_master_signal_name(t.m, i), names[k]) == 0;
+        }
+    }
+    check_int(found, 4);
+    clear_away(&t);
+}
+
+// The defects are those of the predictions; hold's would be several times as large.
+static void what_is_told_is_what_is_judged(void** state)
+{
+    (void)state;
+    double worst[2];
+    for (int probe = 0; probe < 2; probe++) {
+        bench t = lay_boxed("0");
+        wire_scalars(&t);
+        tie(&t, "fs", "vs", probe ? CRD_CORRECT_PROBE : CRD_CORRECT_LEAD);
+        run(&t);
+        const crd_master_report* r = crd_master_get_report(t.m);
+        check_int(r->flow_count, 3);
+        worst[probe] = r->worst_defect;
+        clear_away(&t);
+    }
+    check(worst[1] < 0.25 * worst[0]);
+}
+
+static void events_end_the_past_of_a_probed_bond(void** state)
+{
+    (void)state;
+    bench t = lay_boxed("0");
+    wire_scalars(&t);
+    tie(&t, "fs", "vs", CRD_CORRECT_PROBE);
+    check_run(crd_master_create(t.ctx, t.s, NULL, &t.m), t.ctx);
+    check_run(crd_master_initialize(t.m), t.ctx);
+    check_run(crd_master_advance(t.m, 100), t.ctx);
+    const crdi_probing* q = t.m->powers[0].probing;
+    check(q->state.refreshed.count > 2 && q->lead != 0);
+    t.m->members[1].unit->events++;
+    check_run(crd_master_advance(t.m, 1), t.ctx);
+    check_int(q->state.refreshed.count, 1);
+    check_near(q->lead, 0, 0); // held
+    check(q->state.gain[0] != 0);
+    check_run(crd_master_advance(t.m, 1), t.ctx);
+    check_int(q->state.refreshed.count, 2);
+    clear_away(&t);
+}
+
+static void look_for_better(void* user, crd_level level, const char* text)
+{
+    if (level == CRD_LOG_WARNING && strstr(text, "would be better")) { ++*(int*)user; }
+}
+
+static void where_prediction_is_better_it_is_said(void** state)
+{
+    (void)state;
+    for (int can = 0; can < 2; can++) {
+        int warnings = 0;
+        bench t =
+            lay_boxes(crd_context_create(&(crd_context_options){
+                          .log = look_for_better, .log_user = &warnings, .level = CRD_LOG_WARNING}),
+                      "0");
+        wire_scalars(&t);
+        if (can) { t.s->units[0].refresh = CRD_REFRESH_YES; }
+        tie(&t, "fs", "vs", CRD_CORRECT_PROBE);
+        check_run(crd_master_create(t.ctx, t.s, NULL, &t.m), t.ctx);
+        check_int(warnings, can);
+        clear_away(&t);
+    }
+}
+
 // ---- bad input ---------------------------------------------------------------------------------
 
 static void check_refused(bench* t, const char* const* texts)
@@ -778,18 +1057,83 @@ static void what_cannot_be_corrected_is_told(void** state)
     REFUSED(&t, "ki = 3");
 }
 
+static bench lay_probed(void)
+{
+    bench t = lay_boxed("0");
+    wire_scalars(&t);
+    tie(&t, "fs", "vs", CRD_CORRECT_PROBE);
+    return t;
+}
+
+static void what_cannot_be_probed_is_told(void** state)
+{
+    (void)state;
+    bench t = lay_probed();
+    t.s->run.control.on = true;
+    t.s->run.control.tolerance = 0.01;
+    REFUSED(&t, "steps of one length", "remove 'run.control'");
+    t = lay_probed();
+    t.s->run.iterate.on = true;
+    REFUSED(&t, "remove 'run.iterate'");
+    for (int i = 0; i < 2; i++) {
+        t = lay_probed();
+        t.s->units[i].real = true;
+        REFUSED(&t, i ? "'second' is real" : "'first' is real",
+                "hardware is neither probed nor corrected");
+    }
+    t = lay_probed();
+    t.s->units[0].step = 10e-3;
+    REFUSED(&t, "'first' has a step of 0.01 s and 'second' one of 0.005 s");
+    t = lay_probed();
+    check_ok(crd_system_set_scheme(t.s, "gauss-seidel", (crd_place){"", 0}));
+    REFUSED(&t, "'second' and 'first' advance one after the other", "'scheme: jacobi'");
+    t = lay_probed();
+    t.s->connections[0].predict = CRD_PREDICTION_AB3;
+    REFUSED(&t, "'predict: ab3' of second.xs -> first.x2s and 'correct: probe' both say");
+    t = lay_probed();
+    static const crd_coupling_spec zoh = {.element = "{\"algorithm\": \"zoh\"}",
+                                          .place = {"sys.yaml", 3}};
+    t.s->connections[0].coupling = &zoh; // the displacement belongs to it
+    REFUSED(&t, "second.xs -> first.x2s has a coupling element", "'correct: probe'");
+    t = lay_probed();
+    hold(t.s, 1, "vk", 0, "v2k");
+    hold(t.s, 0, "fk", 1, "fk");
+    tie(&t, "fk", "vk", CRD_CORRECT_PROBE);
+    REFUSED(&t, "'first' is probed for bond 'first.fs x second.vs' already");
+}
+
+static void what_has_nothing_to_probe_is_told(void** state)
+{
+    (void)state;
+    bench t = lay(1e-3);
+    hold(t.s, 1, "v", 0, "v2");
+    hold(t.s, 0, "f", 1, "f");
+    tie(&t, "f", "v", CRD_CORRECT_PROBE);
+    REFUSED(&t, "one action and one flow, and these are 2");
+    t = lay(1e-3);
+    hold(t.s, 0, "v", 1, "odd");
+    hold(t.s, 1, "pull", 0, "odd");
+    tie(&t, "v", "pull", CRD_CORRECT_PROBE);
+    REFUSED(&t, "first.v does not depend", "second.pull neither", "nothing to probe");
+    t = lay_probed();
+    t.s->run.feedthrough = CRD_DEFECT_FRESH;
+    t.s->units[0].refresh = CRD_REFRESH_YES;
+    hold(t.s, 1, "vk", 0, "v2k");
+    t.s->connections[3].predict = CRD_PREDICTION_AB2;
+    REFUSED(&t, "'first' is evaluated again with fresh inputs", "'refresh: no'");
+}
+
 // ---- memory ------------------------------------------------------------------------------------
 
 static void balances_take_no_memory(void** state)
 {
-    (void)state;
     check_allocator a;
     bench t = {.ctx = check_context(&a)};
     t.s = new_system(t.ctx, 1e-3, 1);
     add_unit(t.s, "first", &first_model, 0);
     add_unit(t.s, "second", &second_model, 0);
     wire_scalars(&t);
-    tie(&t, "fs", "vs", CRD_CORRECT_POWER);
+    tie(&t, "fs", "vs", *state ? CRD_CORRECT_PROBE : CRD_CORRECT_POWER);
     check_run(crd_master_create(t.ctx, t.s, NULL, &t.m), t.ctx);
     check_run(crd_master_initialize(t.m), t.ctx);
     check_run(crd_master_advance(t.m, 2), t.ctx);
@@ -801,7 +1145,7 @@ static void balances_take_no_memory(void** state)
     check_int(a.live, 0);
 }
 
-static crd_status add_parts(crd_system* s)
+static crd_status add_parts(crd_system* s, bool probe)
 {
     static const char* const wires[][3] = {{"v", "v2", "1"}, {"x", "x2", "1"}, {"f", "f", "0"}};
     crd_status st = CRD_OK;
@@ -824,15 +1168,14 @@ static crd_status add_parts(crd_system* s)
     crd_bond_spec b = crd_bond_spec_defaults();
     b.action_unit = 0;
     b.flow_unit = 1;
-    b.action = "f";
-    b.flow = "v";
-    b.correct = CRD_CORRECT_GATED;
+    b.action = probe ? "f[1]" : "f";
+    b.flow = probe ? "v[1]" : "v";
+    b.correct = probe ? CRD_CORRECT_PROBE : CRD_CORRECT_GATED;
     return st < 0 ? st : crd_system_add_bond(s, &b);
 }
 
 static void every_allocation_may_fail(void** state)
 {
-    (void)state;
     for (int64_t fail_at = 0;; fail_at++) {
         check_allocator a;
         crd_context* ctx = check_context(&a);
@@ -844,12 +1187,12 @@ static void every_allocation_may_fail(void** state)
             s->run.step = 1e-3;
             s->run.stop = 0.01;
             s->run.threads = 1;
-            st = add_parts(s);
+            st = add_parts(s, *state != NULL);
         }
         if (st >= 0) { st = crd_master_create(ctx, s, NULL, &m); }
         if (st >= 0) { st = crd_master_run(m); }
         check(st == CRD_OK || st == CRD_E_MEMORY);
-        if (st == CRD_OK) { check_int(m->powers[0].axis_count, 2); }
+        if (st == CRD_OK) { check_int(m->powers[0].axis_count, *state ? 1 : 2); }
         crd_master_destroy(m);
         crd_system_destroy(s);
         crd_context_destroy(ctx);
@@ -881,6 +1224,15 @@ int main(void)
         cmocka_unit_test(corrections_work_with_a_variable_step),
         cmocka_unit_test(bonds_that_nobody_looks_at_cost_nothing),
         cmocka_unit_test(a_correction_without_feedthrough_is_warned_of),
+        cmocka_unit_test(probing_beats_corrections_that_know_nothing),
+        cmocka_unit_test(probing_finds_the_feedthrough),
+        cmocka_unit_test(others_see_the_action_fresh),
+        cmocka_unit_test(probes_do_not_depend_on_units_or_roles),
+        cmocka_unit_test(a_flow_alone_is_probed_too),
+        cmocka_unit_test(probes_are_recorded),
+        cmocka_unit_test(what_is_told_is_what_is_judged),
+        cmocka_unit_test(events_end_the_past_of_a_probed_bond),
+        cmocka_unit_test(where_prediction_is_better_it_is_said),
         cmocka_unit_test(names_that_do_not_exist_are_told),
         cmocka_unit_test(only_continuous_outputs_make_a_bond),
         cmocka_unit_test(outputs_that_are_not_reverse_partners_are_told),
@@ -888,8 +1240,12 @@ int main(void)
         cmocka_unit_test(a_pair_makes_one_bond),
         cmocka_unit_test(components_agree),
         cmocka_unit_test(what_cannot_be_corrected_is_told),
+        cmocka_unit_test(what_cannot_be_probed_is_told),
+        cmocka_unit_test(what_has_nothing_to_probe_is_told),
         cmocka_unit_test(balances_take_no_memory),
+        cmocka_unit_test_prestate(balances_take_no_memory, (void*)"probe"),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test_prestate(every_allocation_may_fail, (void*)"probe"),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static int teardown(void** state)
 static void names_are_found_again(void** state)
 {
     (void)state;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i <= CRD_CORRECT_PROBE; i++) {
         crd_correction c = CRD_CORRECT_NONE;
         check(crd_correction_find(crd_correction_name((crd_correction)i), &c));
         check_int(c, i);

@@ -165,6 +165,42 @@ static void noise_never_makes_it_five_percent_worse_than_hold(void** state)
     }
 }
 
+// 1 % noise on a signal that moves by 0.5 % in a step: step by step hold is best, but late.
+static void the_mean_of_errors_sees_the_delay_below_the_noise(void** state)
+{
+    (void)state;
+    crd_select_options opt = crd_select_defaults();
+    opt.hold_only = true;
+    opt.candidates = 1u << CRD_PREDICT_AB2 | 1u << CRD_PREDICT_AB3;
+    const run steps = follow(&opt, sine, 0.0025, 5000, 0, 0.01);
+    check(steps.used[CRD_PREDICT_HOLD] > 4900);
+    opt.smooth = 0.8;
+    const run mean = follow(&opt, sine, 0.0025, 5000, 0, 0.01);
+    check(mean.used[CRD_PREDICT_AB2] > 1000);
+    check(mean.used[CRD_PREDICT_AB3] < 50);
+    check(mean.selected < 3.1 * steps.selected); // what that costs where nothing integrates
+}
+
+static crd_sample rattling_sine(double t, int order)
+{
+    crd_sample s = sample_sine(2, t, order);
+    if (fmod(t, 2) > 1.5) { s.y[0] += llround(t / 0.02) % 2 ? 0.05 : -0.05; }
+    return s;
+}
+
+static void what_had_to_be_left_is_tried_again_later_and_later(void** state)
+{
+    (void)state;
+    crd_select_options opt = crd_select_defaults();
+    opt.hold_only = true;
+    opt.candidates = 1u << CRD_PREDICT_AB2 | 1u << CRD_PREDICT_AB3;
+    const run r = follow(&opt, rattling_sine, 0.02, 6400, 0, 0); // 64 times
+    check(r.used[CRD_PREDICT_AB3] > 30);
+    check(r.used[CRD_PREDICT_AB3] < 800);
+    check(r.s.patience >= 1024 && r.s.patience <= 4096);
+    check(r.used[CRD_PREDICT_AB2] > 3000);
+}
+
 static void a_jump_is_seen_and_answered_with_hold(void** state)
 {
     (void)state;
@@ -229,6 +265,10 @@ static void bad_options_are_named(void** state)
     opt.omega_h = 0;
     check_status(crd_select_check(*state, &opt), CRD_E_RANGE);
     opt = crd_select_defaults();
+    opt.smooth = 1;
+    check_status(crd_select_check(*state, &opt), CRD_E_RANGE);
+    check_contains(crd_error_text(*state), "smooth = 1");
+    opt = crd_select_defaults();
     opt.tol = -1;
     check_status(crd_select_check(*state, &opt), CRD_E_RANGE);
     check_contains(crd_error_text(*state), "tol = -1");
@@ -247,6 +287,8 @@ int main(void)
         cmocka_unit_test(values_alone_are_enough_for_differences),
         cmocka_unit_test(a_unit_that_holds_is_served_by_means),
         cmocka_unit_test(noise_never_makes_it_five_percent_worse_than_hold),
+        cmocka_unit_test(the_mean_of_errors_sees_the_delay_below_the_noise),
+        cmocka_unit_test(what_had_to_be_left_is_tried_again_later_and_later),
         cmocka_unit_test(a_jump_is_seen_and_answered_with_hold),
         cmocka_unit_test(a_known_event_starts_anew),
         cmocka_unit_test(a_broken_signal_breaks_its_scores),

@@ -218,7 +218,7 @@ static void every_word_is_that_of_its_method(void** state)
         check_int(s->run.iterate.acceleration, i);
         crd_system_destroy(s);
     }
-    for (int i = CRD_CORRECT_NONE; i <= CRD_CORRECT_GATED; i++) {
+    for (int i = CRD_CORRECT_NONE; i <= CRD_CORRECT_PROBE; i++) {
         snprintf(text, sizeof text,
                  UNITS "bonds: [ { action: motor.t, flow: mass1.v, correct: %s } ]\n",
                  crd_correction_name((crd_correction)i));
