@@ -29,4 +29,5 @@ const char* bench_python(const bench* b);
 void bench_must(crd_context* ctx, crd_status st);
 
 extern const bench_case bench_master_cases[], bench_fmi_cases[], bench_results_cases[],
-    bench_read_cases[], bench_peer_cases[], bench_coupling_cases[], bench_learn_cases[];
+    bench_read_cases[], bench_peer_cases[], bench_coupling_cases[], bench_learn_cases[],
+    bench_dcp_cases[];

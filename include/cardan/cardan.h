@@ -3,6 +3,7 @@
 #include "cardan/analysis.h"
 #include "cardan/base.h"
 #include "cardan/coupling.h"
+#include "cardan/dcp.h"
 #include "cardan/fmi.h"
 #include "cardan/learn.h"
 #include "cardan/master.h"

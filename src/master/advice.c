@@ -303,11 +303,11 @@ static void say_bond(crd_master* m, const crd_master_report* r)
     }
     const crd_unit* u = stale_unit(m, b);
     say(j,
-        "bond '%s': the exchange %s %.3g J %s the system, %s of what passed: 'correct: lead' would "
-        "remove most of it%s%s%s",
-        b->name, verb, joule, where, percent(fabs(b->relative)).text, u ? ", and so would '" : "",
-        u ? u->name : "",
-        u ? "' as Model Exchange or FMI 3, where outputs are evaluated with fresh inputs" : "");
+        "bond '%s': the exchange %s %.3g J %s the system, %s of what passed: %s would remove most "
+        "of it%s%s%s",
+        b->name, verb, joule, where, percent(fabs(b->relative)).text,
+        u ? "'correct: probe'" : "'correct: lead'", u ? ", and so would '" : "", u ? u->name : "",
+        u ? "' as Model Exchange, where outputs are evaluated with fresh inputs" : "");
 }
 
 static void say_pair(crdi_judge* j)

@@ -1,0 +1,155 @@
+// The slave between its files: slave.c answers requests, slave_run.c goes through states and time,
+// slave_config.c keeps what CFG PDUs say, slave_data.c has values, data PDUs and log entries.
+#pragma once
+#include "cardan/dcp.h"
+
+enum { CRDI_DCP_LEVELS = 5, CRDI_DCP_CATEGORIES = 256 };
+
+/// The value of a variable of the description.
+typedef struct crdi_dcp_value {
+    crd_dcp_slot slot;
+    uint32_t capacity;   // elements that slot.real or slot.integer have room for
+    uint32_t byte_count; // slot.byte_count points here
+    int linked[8];       // indices of structural parameters, -1: the dimension is a constant
+    bool dirty;          // received and not yet handed to the plant: is in the list `dirty`
+    bool touched;        // the plant was given a value: a reset has to give it the start value
+} crdi_dcp_value;
+
+typedef struct crdi_dcp_entry {
+    int32_t variable; // -1: a gap
+    uint8_t type;     // source_data_type
+} crdi_dcp_entry;
+
+/// Variables of a payload by their pos.
+typedef struct crdi_dcp_list {
+    crdi_dcp_entry* entries; // (max_group_size)
+    int end;                 // highest pos + 1
+    int count;               // without gaps
+} crdi_dcp_list;
+
+/// What was said about a data_id or a param_id. The same data_id may be sent and received.
+typedef struct crdi_dcp_group {
+    uint16_t id;
+    bool parameters; // a param_id
+    bool has_scope, has_steps, has_source;
+    uint8_t scope;
+    uint32_t steps;
+    crdi_dcp_list in, out;
+    crd_dcp_address source;
+    crd_dcp_address* targets; // (max_targets)
+    int target_count;
+    bool has_limit; // of missed PDUs, by STC_prepare
+    uint32_t limit;
+    // while it runs
+    uint32_t phase; // steps since it was sent
+    uint16_t seq_out, seq_in;
+    bool has_seq_in;
+} crdi_dcp_group;
+
+typedef struct crdi_dcp_log {
+    int64_t time;
+    uint8_t template_id, category;
+    uint32_t length;
+    uint8_t* bytes; // (log_bytes)
+} crdi_dcp_log;
+
+typedef enum crdi_dcp_pending { CRDI_NOTHING, CRDI_DUTY, CRDI_STEP } crdi_dcp_pending;
+
+struct crd_dcp_slave {
+    crd_context* ctx;
+    crdi_arena arena;
+    const crd_dcp_description* d; // borrowed
+    crd_dcp_plant plant;
+    crd_dcp_link link;
+    crd_dcp_slave_options opt;
+    crd_dcp_slave_counts counts;
+
+    // registration
+    crd_dcp_state state;
+    uint64_t entry; // counts states entered: tells whether a callback has moved on
+    crd_dcp_op_mode mode;
+    uint8_t id;
+    crd_dcp_address master, control; // the peer, and where it reached us
+    uint16_t registered, last;       // sequence ids: of STC_register, of the last valid request
+    bool rewind;                     // behind CFG_clear, STC_reset: registered + 1 is good as well
+    crd_dcp_error error;
+    double garbage, garbage_time; // answers that may be given to refused requests, at what time
+
+    // configuration
+    crdi_dcp_value* values; // (variable_count)
+    int* dirty;             // (variable_count)
+    int dirty_count;
+    crdi_dcp_group* groups; // (max_groups)
+    int group_count;
+    uint32_t numerator, denominator; // 0: not given
+    uint8_t log_modes[CRDI_DCP_CATEGORIES][CRDI_DCP_LEVELS];
+
+    // states
+    crdi_dcp_pending pending;
+    bool synchronizing;     // its duty is LATER; it may last over steps
+    bool worn;              // the plant has to go back to its start
+    crd_dcp_state from_run; // where STC_do_step came from
+    uint32_t do_steps;      // of the present one
+    uint32_t first_steps;   // of the run, 0: none yet
+    int64_t steps_done;
+
+    // time
+    double now;
+    double beat;       // of the last heartbeat
+    double start;      // of the grid of steps
+    int64_t grid;      // index of the next step there
+    double resolution; // s
+
+    // log
+    crdi_dcp_log* logs; // (log_entries)
+    int* log_order;     // (log_entries) those kept, oldest first, then the free ones
+    int log_count;
+
+    // workspace
+    crd_dcp_slot* slots; // (max_group_size)
+    uint8_t* types;      // (max_group_size)
+    uint8_t* pdu;        // (max_pdu)
+    crd_dcp_slot probe;  // room for any single value
+    uint32_t probe_bytes;
+};
+
+// slave.c
+/// Sends `length` bytes of s->pdu.
+bool crdi_dcp_slave_send(crd_dcp_slave* s, const crd_dcp_address* to, size_t length);
+void crdi_dcp_slave_tell(crd_dcp_slave* s, const crd_dcp_address* to, const crd_dcp_pdu* p);
+
+// slave_run.c
+void crdi_dcp_slave_clock(crd_dcp_slave* s, double now); // it never goes back
+void crdi_dcp_slave_fault(crd_dcp_slave* s, crd_dcp_error code);
+/// A state change that was checked and acknowledged.
+void crdi_dcp_change(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_address* at,
+                     const crd_dcp_pdu* p);
+
+// slave_config.c
+crd_status crdi_dcp_config_create(crd_dcp_slave* s);
+/// Executes a CFG request.
+crd_dcp_error crdi_dcp_configure(crd_dcp_slave* s, const crd_dcp_pdu* p);
+/// Whether the configuration is complete: what STC_prepare asks. Fills in the limits.
+crd_dcp_error crdi_dcp_complete(crd_dcp_slave* s);
+/// Forgets everything that CFG PDUs have set.
+void crdi_dcp_unconfigure(crd_dcp_slave* s);
+crdi_dcp_group* crdi_dcp_find_group(crd_dcp_slave* s, uint16_t id, bool parameters);
+bool crdi_dcp_log_category_known(const crd_dcp_slave* s, uint8_t category);
+/// Bytes of the largest PDU over a transport.
+uint32_t crdi_dcp_max_pdu(const crd_dcp_slave* s, uint8_t transport);
+
+// slave_data.c
+crd_status crdi_dcp_values_create(crd_dcp_slave* s);
+/// Start values; those that the plant has seen others of are handed to it again.
+void crdi_dcp_values_restart(crd_dcp_slave* s);
+/// CFG_parameter.
+crd_dcp_error crdi_dcp_set_parameter(crd_dcp_slave* s, int variable, uint8_t type,
+                                     const uint8_t* payload, size_t length);
+/// Hands what was received to the plant. `all` false: parameters only, structural ones first.
+void crdi_dcp_latch(crd_dcp_slave* s, bool all);
+void crdi_dcp_receive_data(crd_dcp_slave* s, const crd_dcp_pdu* p);
+/// Sends a group to all its targets.
+void crdi_dcp_send_group(crd_dcp_slave* s, crdi_dcp_group* g);
+crd_status crdi_dcp_logs_create(crd_dcp_slave* s);
+/// RSP_log_ack into s->pdu; its length. The entries in it are kept no longer.
+size_t crdi_dcp_take_logs(crd_dcp_slave* s, const crd_dcp_pdu* request, size_t room);

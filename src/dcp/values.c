@@ -1,0 +1,348 @@
+// Values in payloads: behind each other, little endian, without padding. Strings and binaries have
+// their number of bytes before them (u32), arrays nothing.
+#include "cardan/dcp.h"
+
+#include <string.h>
+
+// ---- conversions -------------------------------------------------------------------------------
+
+#define TO(type) (1u << CRD_DCP_##type)
+#define FLOATS (TO(FLOAT32) | TO(FLOAT64))
+
+// What a value may become without loss: DCP 1.0, rules of CFG_input.
+static const uint16_t targets[CRD_DCP_DATA_TYPE_COUNT] = {
+    [CRD_DCP_UINT8] = TO(UINT8) | TO(UINT16) | TO(UINT32) | TO(UINT64) | TO(INT16) | TO(INT32) |
+                      TO(INT64) | FLOATS,
+    [CRD_DCP_UINT16] = TO(UINT16) | TO(UINT32) | TO(UINT64) | TO(INT32) | TO(INT64) | FLOATS,
+    [CRD_DCP_UINT32] = TO(UINT32) | TO(UINT64) | TO(INT64) | TO(FLOAT64),
+    [CRD_DCP_UINT64] = TO(UINT64),
+    [CRD_DCP_INT8] = TO(INT8) | TO(INT16) | TO(INT32) | TO(INT64) | FLOATS,
+    [CRD_DCP_INT16] = TO(INT16) | TO(INT32) | TO(INT64) | FLOATS,
+    [CRD_DCP_INT32] = TO(INT32) | TO(INT64) | TO(FLOAT64),
+    [CRD_DCP_INT64] = TO(INT64),
+    [CRD_DCP_FLOAT32] = FLOATS,
+    [CRD_DCP_FLOAT64] = TO(FLOAT64),
+    [CRD_DCP_STRING] = TO(STRING),
+    [CRD_DCP_BINARY] = TO(BINARY),
+};
+
+static inline bool converts(unsigned from, unsigned to)
+{
+    return from < CRD_DCP_DATA_TYPE_COUNT && to < CRD_DCP_DATA_TYPE_COUNT &&
+           (targets[from] >> to & 1);
+}
+
+bool crd_dcp_converts(crd_dcp_data_type from, crd_dcp_data_type to)
+{
+    return converts((unsigned)from, (unsigned)to);
+}
+
+static inline size_t width(unsigned type)
+{
+    static const uint8_t widths[CRD_DCP_DATA_TYPE_COUNT] = {1, 2, 4, 8, 1, 2, 4, 8, 4, 8, 0, 0};
+    return type < CRD_DCP_DATA_TYPE_COUNT ? widths[type] : 0;
+}
+
+size_t crd_dcp_size_of(crd_dcp_data_type type)
+{
+    return width((unsigned)type);
+}
+
+static bool is_text(uint8_t type)
+{
+    return type == CRD_DCP_STRING || type == CRD_DCP_BINARY;
+}
+
+static bool is_real(uint8_t type)
+{
+    return type == CRD_DCP_FLOAT32 || type == CRD_DCP_FLOAT64;
+}
+
+// ---- bytes -------------------------------------------------------------------------------------
+
+// Written out and not as loops over bytes: of this compilers make one load or store.
+static inline uint64_t load(const uint8_t* p, size_t size)
+{
+    const uint64_t low = p[0];
+    if (size == 1) { return low; }
+    const uint64_t two = low | (uint64_t)p[1] << 8;
+    if (size == 2) { return two; }
+    const uint64_t four = two | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24;
+    if (size == 4) { return four; }
+    return four | (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 |
+           (uint64_t)p[7] << 56;
+}
+
+static inline void store(uint8_t* p, size_t size, uint64_t v)
+{
+    p[0] = (uint8_t)v;
+    if (size == 1) { return; }
+    p[1] = (uint8_t)(v >> 8);
+    if (size == 2) { return; }
+    p[2] = (uint8_t)(v >> 16);
+    p[3] = (uint8_t)(v >> 24);
+    if (size == 4) { return; }
+    p[4] = (uint8_t)(v >> 32);
+    p[5] = (uint8_t)(v >> 40);
+    p[6] = (uint8_t)(v >> 48);
+    p[7] = (uint8_t)(v >> 56);
+}
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+enum { LITTLE_ENDIAN_HOST = 1 };
+#else
+enum { LITTLE_ENDIAN_HOST = 0 };
+#endif
+
+static inline void store_double(uint8_t* bytes, double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    store(bytes, 8, bits);
+}
+
+static inline double load_double(const uint8_t* bytes)
+{
+    const uint64_t bits = load(bytes, 8);
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline void store_float(uint8_t* bytes, double x)
+{
+    const float f = (float)x;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    store(bytes, 4, bits);
+}
+
+static inline double load_float(const uint8_t* bytes)
+{
+    const uint32_t bits = (uint32_t)load(bytes, 4);
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return (double)f;
+}
+
+// ---- put ---------------------------------------------------------------------------------------
+
+static inline void put_integers(const crd_dcp_slot* s, uint8_t* out, size_t size)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        store(out + i * size, size, (uint64_t)s->integer[i]);
+    }
+}
+
+static void put_doubles(const crd_dcp_slot* s, uint8_t* out)
+{
+    if (LITTLE_ENDIAN_HOST && s->count > 1) {
+        memcpy(out, s->real, (size_t)s->count * 8);
+        return;
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        store_double(out + (size_t)i * 8, s->real[i]);
+    }
+}
+
+static void put_floats(const crd_dcp_slot* s, uint8_t* out)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        store_float(out + (size_t)i * 4, s->real[i]);
+    }
+}
+
+static void put_slot(const crd_dcp_slot* s, uint8_t* out, size_t size)
+{
+    switch (s->type) {
+    case CRD_DCP_FLOAT64:
+        put_doubles(s, out);
+        break;
+    case CRD_DCP_FLOAT32:
+        put_floats(s, out);
+        break;
+    case CRD_DCP_UINT8:
+    case CRD_DCP_INT8:
+        put_integers(s, out, 1);
+        break;
+    case CRD_DCP_UINT16:
+    case CRD_DCP_INT16:
+        put_integers(s, out, 2);
+        break;
+    case CRD_DCP_UINT32:
+    case CRD_DCP_INT32:
+        put_integers(s, out, 4);
+        break;
+    case CRD_DCP_UINT64:
+    case CRD_DCP_INT64:
+        put_integers(s, out, 8);
+        break;
+    default:
+        store(out, 4, size - 4);
+        if (size > 4) { memcpy(out + 4, s->bytes, size - 4); }
+        break;
+    }
+}
+
+static size_t size_of_slot(const crd_dcp_slot* s)
+{
+    if (!is_text(s->type)) { return s->count * width(s->type); }
+    return 4 + (size_t)(*s->byte_count < s->max_size ? *s->byte_count : s->max_size);
+}
+
+size_t crd_dcp_put(const crd_dcp_slot* slots, int count, uint8_t* out, size_t room)
+{
+    size_t at = 0;
+    for (int i = 0; i < count; i++) {
+        const size_t size = size_of_slot(&slots[i]);
+        // what comes behind the first that has no room has none either
+        if (at <= room && size <= room - at && size > 0) { put_slot(&slots[i], out + at, size); }
+        at += size;
+    }
+    return at;
+}
+
+// ---- take --------------------------------------------------------------------------------------
+
+// Where a value ends that begins at `*at`; false: behind the end of the payload.
+static inline bool skip(const crd_dcp_slot* s, uint8_t type, const uint8_t* payload, size_t length,
+                        size_t* at)
+{
+    const size_t left = length - *at;
+    size_t size = s->count * width(type);
+    if (is_text(type)) {
+        if (left < 4) { return false; }
+        const uint64_t n = 4 + load(payload + *at, 4);
+        if (n > left) { return false; }
+        size = (size_t)n;
+    }
+    if (size > left) { return false; }
+    *at += size;
+    return true;
+}
+
+static crd_dcp_error look_through(const crd_dcp_slot* slots, const uint8_t* types, int count,
+                                  const uint8_t* payload, size_t length)
+{
+    size_t at = 0;
+    bool fits = true;
+    for (int i = 0; i < count; i++) {
+        if (!converts(types[i], slots[i].type)) { return CRD_DCP_E_INVALID_SOURCE_DATA_TYPE; }
+        const size_t begin = at;
+        if (!skip(&slots[i], types[i], payload, length, &at)) { return CRD_DCP_E_INVALID_LENGTH; }
+        if (is_text(types[i]) && at - begin - 4 > slots[i].max_size) { fits = false; }
+    }
+    if (at != length) { return CRD_DCP_E_INVALID_LENGTH; }
+    return fits ? CRD_DCP_NONE : CRD_DCP_E_INVALID_PAYLOAD;
+}
+
+static inline void take_integers(const crd_dcp_slot* s, const uint8_t* p, size_t size,
+                                 bool is_signed)
+{
+    const uint64_t sign = is_signed ? (uint64_t)1 << (8 * size - 1) : 0;
+    const bool real = is_real(s->type);
+    for (uint32_t i = 0; i < s->count; i++) {
+        const int64_t v = (int64_t)((load(p + i * size, size) ^ sign) - sign);
+        if (real) {
+            s->real[i] = (double)v; // no more than 32 bits come here: exact
+        } else {
+            s->integer[i] = v;
+        }
+    }
+}
+
+static void take_doubles(const crd_dcp_slot* s, const uint8_t* p)
+{
+    if (LITTLE_ENDIAN_HOST && s->count > 1) {
+        memcpy(s->real, p, (size_t)s->count * 8);
+        return;
+    }
+    for (uint32_t i = 0; i < s->count; i++) {
+        s->real[i] = load_double(p + (size_t)i * 8);
+    }
+}
+
+static void take_text(const crd_dcp_slot* s, const uint8_t* p)
+{
+    *s->byte_count = (uint32_t)load(p, 4);
+    if (*s->byte_count) { memcpy(s->bytes, p + 4, *s->byte_count); }
+}
+
+static void take_slot(const crd_dcp_slot* s, uint8_t type, const uint8_t* p)
+{
+    switch ((crd_dcp_data_type)type) {
+    case CRD_DCP_FLOAT64:
+        take_doubles(s, p);
+        break;
+    case CRD_DCP_FLOAT32:
+        for (uint32_t i = 0; i < s->count; i++) {
+            s->real[i] = load_float(p + (size_t)i * 4);
+        }
+        break;
+    case CRD_DCP_UINT8:
+        take_integers(s, p, 1, false);
+        break;
+    case CRD_DCP_UINT16:
+        take_integers(s, p, 2, false);
+        break;
+    case CRD_DCP_UINT32:
+        take_integers(s, p, 4, false);
+        break;
+    case CRD_DCP_INT8:
+        take_integers(s, p, 1, true);
+        break;
+    case CRD_DCP_INT16:
+        take_integers(s, p, 2, true);
+        break;
+    case CRD_DCP_INT32:
+        take_integers(s, p, 4, true);
+        break;
+    case CRD_DCP_UINT64:
+    case CRD_DCP_INT64:
+        take_integers(s, p, 8, false);
+        break;
+    default:
+        take_text(s, p);
+        break;
+    }
+}
+
+crd_dcp_error crd_dcp_take(const crd_dcp_slot* slots, const uint8_t* types, int count,
+                           const uint8_t* payload, size_t length)
+{
+    const crd_dcp_error fault = look_through(slots, types, count, payload, length);
+    if (fault != CRD_DCP_NONE) { return fault; }
+    size_t at = 0;
+    for (int i = 0; i < count; i++) {
+        const size_t begin = at;
+        skip(&slots[i], types[i], payload, length, &at);
+        if (at > begin) { take_slot(&slots[i], types[i], payload + begin); }
+    }
+    return CRD_DCP_NONE;
+}
+
+// ---- join --------------------------------------------------------------------------------------
+
+static bool follows(const crd_dcp_slot* a, const crd_dcp_slot* b)
+{
+    if (a->type != b->type || is_text(a->type) || b->count > UINT32_MAX - a->count) {
+        return false;
+    }
+    return is_real(a->type) ? a->real + a->count == b->real : a->integer + a->count == b->integer;
+}
+
+int crd_dcp_join(crd_dcp_slot* slots, uint8_t* types, int count)
+{
+    int kept = 0;
+    for (int i = 0; i < count; i++) {
+        if (kept > 0 && follows(&slots[kept - 1], &slots[i]) &&
+            (!types || types[kept - 1] == types[i])) {
+            slots[kept - 1].count += slots[i].count;
+            continue;
+        }
+        slots[kept] = slots[i];
+        if (types) { types[kept] = types[i]; }
+        kept++;
+    }
+    return kept;
+}
