@@ -187,6 +187,9 @@ const char* crdi_file_stem(crdi_arena* a, const char* path);
 
 struct crd_system;
 struct crd_table;
+// check_dcp.c: the description of a DCP slave, by its ending.
+bool crdi_is_dcp(const char* path);
+crd_status crdi_check_dcp(crdi_cli* cli, const char* path, bool json);
 // A system description ("-": from standard input), an SSP, or one FMU as a system. `variant` is of
 // an SSP, NULL: the default one.
 crd_status crdi_load_variant(crd_context* ctx, const char* path, const char* variant,

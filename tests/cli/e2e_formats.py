@@ -296,6 +296,22 @@ class Results(EndToEnd):
         self.write("late.csv", "time,x1\n5,0\n6,0\n")
         self.cardan("compare", "a.mf4", "late.csv", code=2)
 
+    def test_a_slave_description_is_checked_by_the_rules_of_dcp(self):
+        rig = os.path.join(HERE, "..", "dcp", "data", "rig.dcpx")
+        with open(rig, encoding="utf-8") as f:
+            text = f.read()
+        self.write("rig.dcpx", text)
+        self.assertIn("ok: 1", self.cardan("check", "rig.dcpx").stdout)
+        self.assertTrue(self.cardan_json("check", "rig.dcpx")["ok"])
+        broken = text.replace('valueReference="2"', 'valueReference="1"')
+        self.assertNotEqual(broken, text)
+        self.write("broken.dcpx", broken)
+        done = self.cardan("check", "broken.dcpx", code=2, says="broken.dcpx breaks 1 rule of DCP")
+        self.assertRegex(done.stdout, r"broken.dcpx:\d+: error: .*\(V\d+\)")
+        j = json.loads(self.cardan("check", "broken.dcpx", "--json", code=2).stdout)
+        self.assertEqual([f["severity"] for f in j["findings"]].count("error"), 1)
+        self.cardan("check", "none.dcpx", code=2, says="none.dcpx")
+
     def test_a_killed_run_leaves_what_it_had(self):
         arguments = ["run", fmu("lo_mono"), "-q", "--interval", "0.1"]
         process = subprocess.Popen([CARDAN, *arguments, "--stop-time", "1e9", "-o", "killed.mf4"],
