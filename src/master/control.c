@@ -13,13 +13,8 @@ static bool is_given(double x)
 // The least time that is a multiple of both, 0 if there is none worth the name.
 static double common_multiple(double a, double b)
 {
-    double x = fmax(a, b), y = fmin(a, b);
-    while (y > 1e-6 * fmin(a, b)) {
-        const double r = fabs(x - y * round(x / y));
-        x = y;
-        y = r < 1e-9 * fmin(a, b) ? 0 : r;
-    }
-    return y == 0 ? a * round(b / x) : 0;
+    const double tick = crdi_common_tick(a, b);
+    return tick > 0 ? a * round(b / tick) : 0;
 }
 
 // A unit with a step of its own makes several of them in one step of the run, which is then a

@@ -37,7 +37,7 @@ typedef struct crdi_flow {
     crd_history past;   // run: samples at communication points
     double time;        // run: of the newest of them
     int64_t stamp;      // run: its tick, -1: none
-    int64_t events;         // run: of the source's unit, those that are known
+    int64_t events;     // run: of the source's unit, those that are known
     crd_sample end;     // run: at the end of the step under way, before it is accepted
     crd_poly u;         // run: what the input is told, s = 0 at `origin`
     double origin;      // run
@@ -474,6 +474,8 @@ void crdi_values_clear(crd_context* ctx, const crd_binding* b, crd_values* v);
 crd_status crdi_member_refused(crd_master* m, const crdi_member* p, crd_status st);
 // schedule.c: links to phases and lists; the grid of times
 crd_status crdi_master_plan_grid(crd_master* m);
+/// The largest tick that a and b are both multiples of, 0 if there is none worth the name.
+double crdi_common_tick(double a, double b);
 crd_status crdi_master_plan_phases(crd_master* m);
 crd_status crdi_master_plan_lists(crd_master* m);
 crd_status crdi_master_plan_lanes(crd_master* m); // once the units are initialised

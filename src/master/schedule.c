@@ -10,8 +10,7 @@
 
 static const double MOST_TICKS = 9e15; // a double counts as far
 
-// The largest tick that a and b are both multiples of, 0 if there is none worth the name.
-static double common_tick(double a, double b)
+double crdi_common_tick(double a, double b)
 {
     double x = fmax(a, b), y = fmin(a, b);
     const double least = 1e-6 * y;
@@ -95,7 +94,7 @@ static crd_status choose_tick(crd_master* m)
     for (int i = 0; i < m->member_count; i++) {
         crdi_member* p = &m->members[i];
         p->step = p->unit->spec->step > 0 ? p->unit->spec->step : run_step;
-        const double tick = i ? common_tick(m->tick, p->step) : p->step;
+        const double tick = i ? crdi_common_tick(m->tick, p->step) : p->step;
         if (!(tick > 0)) {
             return crdi_fail(m->ctx, CRD_E_RANGE,
                              "unit '%s': its step %g s and the others' do not fit on one grid; "
