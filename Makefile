@@ -6,13 +6,13 @@ LABEL ?=
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 60
 
-configure = out=$$(cmake --preset $(1) 2>&1) || { echo "$$out" >&2; exit 1; }
-compile = cmake --build $(1) -j $(JOBS) $$([ -t 2 ] || echo -- --quiet)
+configure = out=$$(cmake --preset $(1) $(2) 2>&1) || { echo "$$out" >&2; exit 1; }
+compile = cmake --build $(1) -j $(JOBS) $(2) $$([ -t 2 ] || echo -- --quiet)
 label = $(if $(LABEL),-L '$(LABEL)')
 
 .NOTPARALLEL:
-.PHONY: all build demo test test-release test-dev test-tsan test-fuzz bench install clean tidy \
-        format help setup
+.PHONY: all build demo test test-release test-dev test-tsan test-long test-fuzz bench install clean \
+        tidy format help setup fmus
 
 all: build
 
@@ -44,17 +44,26 @@ test: test-release test-dev test-tsan ## all tests, also under the sanitizers; L
 
 test-release: build build/venv/ready
 	@sh cmake/setup.sh test || echo "cardan: without chromium, reports are not tested in a browser" >&2
-	@ctest --test-dir build --output-on-failure -j $(JOBS) -LE soak $(label)
+	@ctest --test-dir build --output-on-failure -j $(JOBS) -LE 'soak|long' $(label)
 
-test-dev: build/venv/ready
-	@$(call configure,dev)
+test-long: build build/venv/ready ## the sweeps that make test does in part
+	@ctest --test-dir build --output-on-failure -j $(JOBS) -L long $(label)
+
+# The example FMUs, which the builds with sanitizers share
+fmus: build/build.ninja
+	@$(call compile,build,--target example_fmus)
+shared = -DCARDAN_SHARED_FMUS='$(CURDIR)/build/fmus'
+
+test-dev: fmus build/venv/ready
+	@$(call configure,dev,$(shared))
 	@$(call compile,build/dev)
-	@ctest --test-dir build/dev --output-on-failure -j $(JOBS) -LE 'soak|e2e|golden|peer' $(label)
+	@ctest --test-dir build/dev --output-on-failure -j $(JOBS) -LE 'soak|long|e2e|golden|peer' $(label)
 
-test-tsan: build/venv/ready
-	@$(call configure,tsan)
-	@$(call compile,build/tsan)
-	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) -LE 'soak|e2e|golden|peer|serial' $(label)
+test-tsan: fmus build/venv/ready
+	@$(call configure,tsan,$(shared))
+	@$(call compile,build/tsan,--target threaded_tests)
+	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) \
+	    -LE 'soak|long|e2e|golden|peer|serial' $(label)
 
 test-fuzz: ## every fuzz target for FUZZ_SECONDS (default 60)
 	@sh cmake/setup.sh fuzz

@@ -25,9 +25,11 @@ void bench_report(bench* b, const char* name, double value, const char* unit, do
                   double limit, const char* format, ...) CRD_PRINTF(7, 8);
 /// Python interpreter with the peers, "" if none was given.
 const char* bench_python(const bench* b);
+/// Of benchmarks that last as long as one likes (--long SECONDS).
+double bench_seconds(const bench* b);
 /// Ends the program with the context's message if st < 0.
 void bench_must(crd_context* ctx, crd_status st);
 
 extern const bench_case bench_master_cases[], bench_fmi_cases[], bench_results_cases[],
     bench_read_cases[], bench_peer_cases[], bench_coupling_cases[], bench_learn_cases[],
-    bench_dcp_cases[];
+    bench_dcp_cases[], bench_dcp_net_cases[];

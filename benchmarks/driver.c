@@ -1,5 +1,6 @@
-// cardan-bench [--json FILE] [--python INTERPRETER] [PREFIX ...]: runs the benchmarks whose names
-// start with a prefix, prints a table, writes JSON. Exit code 1 if a limit is not kept.
+// cardan-bench [--json FILE] [--python INTERPRETER] [--long SECONDS] [PREFIX ...]: runs the
+// benchmarks whose names start with a prefix, prints a table, writes JSON. Exit code 1 if a limit
+// is not kept.
 #include "bench.h"
 
 #include <stdio.h>
@@ -10,6 +11,7 @@ struct bench {
     bench_result* results;
     size_t count, capacity;
     const char* python;
+    double seconds;
 };
 
 void bench_must(crd_context* ctx, crd_status st)
@@ -23,6 +25,11 @@ void bench_must(crd_context* ctx, crd_status st)
 const char* bench_python(const bench* b)
 {
     return b->python;
+}
+
+double bench_seconds(const bench* b)
+{
+    return b->seconds;
 }
 
 void bench_report(bench* b, const char* name, double value, const char* unit, double floor,
@@ -88,9 +95,10 @@ static bool is_wanted(const char* name, int count, char** prefixes)
 int main(int argc, char** argv)
 {
     static const bench_case* const groups[] = {
-        bench_master_cases,   bench_fmi_cases,   bench_results_cases, bench_read_cases,
-        bench_coupling_cases, bench_learn_cases, bench_dcp_cases,     bench_peer_cases};
-    bench b = {.python = ""};
+        bench_master_cases, bench_fmi_cases,      bench_results_cases,
+        bench_read_cases,   bench_coupling_cases, bench_learn_cases,
+        bench_dcp_cases,    bench_dcp_net_cases,  bench_peer_cases};
+    bench b = {.python = "", .seconds = 10};
     const char* json = NULL;
     int first = 1, met = 0;
     for (; first < argc && strncmp(argv[first], "--", 2) == 0; first += 2) {
@@ -99,8 +107,11 @@ int main(int argc, char** argv)
             json = value;
         } else if (value && strcmp(argv[first], "--python") == 0) {
             b.python = value;
+        } else if (value && strcmp(argv[first], "--long") == 0 && atof(value) > 0) {
+            b.seconds = atof(value);
         } else {
-            fprintf(stderr, "usage: cardan-bench [--json FILE] [--python FILE] [PREFIX ...]\n");
+            fprintf(stderr, "usage: cardan-bench [--json FILE] [--python FILE] [--long SECONDS] "
+                            "[PREFIX ...]\n");
             return 2;
         }
     }

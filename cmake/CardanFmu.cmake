@@ -48,6 +48,10 @@ endfunction()
 
 function(cardan_add_fmu name)
     cmake_parse_arguments(arg "" "RESOURCES;INTERFACES" "SOURCES;HEADERS" ${ARGN})
+    if(CARDAN_SHARED_FMUS)
+        add_custom_target(fmu_${name}) # another build makes it
+        return()
+    endif()
     set(interfaces FMU_AUTO)
     if(arg_INTERFACES STREQUAL cs)
         set(interfaces FMU_COSIMULATION)

@@ -56,6 +56,6 @@ install(FILES ${generated}/cardan.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${generated}/cardan.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
         RENAME cardan)
 install(FILES ${generated}/_cardan DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
-install(FILES docs/schema/cardan.schema.json DESTINATION ${share_dir})
+install(FILES docs/schema/cardan.schema.json tools/dcp.lua DESTINATION ${share_dir}) # dcp.lua: for Wireshark
 install(DIRECTORY ${CMAKE_BINARY_DIR}/fmus/fmi2 ${CMAKE_BINARY_DIR}/fmus/fmi3
         DESTINATION ${share_dir}/fmus FILES_MATCHING PATTERN "*.fmu")

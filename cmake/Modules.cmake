@@ -37,16 +37,21 @@ function(cardan_libraries)
     endforeach()
 endfunction()
 
-# cardan_test(<name> SOURCES <files> MODULES <modules> [LABELS <labels>])
-# A cmocka program from tests/; named after what it tests.
+# cardan_test(<name> SOURCES <files> MODULES <modules> [LABELS <labels>] [LIBS <outside libraries>])
+# A cmocka program from tests/; named after what it tests. If no module of it starts threads or is called
+# from several, nor the test itself (LIBS Threads::Threads), it is labelled `serial`: ThreadSanitizer
+# would only slow it down.
 function(cardan_test name)
     cmake_parse_arguments(arg "" "" "SOURCES;MODULES;LABELS;LIBS" ${ARGN})
+    set(threaded ${arg_MODULES})
+    list(FILTER threaded INCLUDE REGEX "^(learn|fmi|results|unit|master|serve|cli)$")
     list(TRANSFORM arg_MODULES PREPEND crd_)
     add_executable(${name} ${arg_SOURCES})
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(${name} PRIVATE ${arg_MODULES} ${arg_LIBS} PkgConfig::CMOCKA)
-    # Tests say of a struct what matters to them.
-    target_compile_options(${name} PRIVATE -Wno-missing-field-initializers)
+    # Tests say of a struct what matters to them. What they test is optimised; they need not be, and
+    # to optimise them is most of the time that building takes.
+    target_compile_options(${name} PRIVATE -Wno-missing-field-initializers -O0)
     target_compile_definitions(${name} PRIVATE TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}/tests"
                                TEST_BUILD_DIR="${CMAKE_BINARY_DIR}")
     add_test(NAME ${name} COMMAND ${name})
@@ -54,13 +59,18 @@ function(cardan_test name)
         set(arg_LABELS unit)
     endif()
     set_tests_properties(${name} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 300)
+    set_property(GLOBAL APPEND PROPERTY CARDAN_TEST_PROGRAMS ${name})
+    if(NOT threaded AND NOT Threads::Threads IN_LIST arg_LIBS)
+        cardan_serial_tests(${name})
+    endif()
 endfunction()
 
-# The tests of this folder, or those named, have one thread: ThreadSanitizer would only slow them down.
+# The tests of this folder, or those named, have one thread although their modules know more.
 macro(cardan_serial_tests)
     set(serial_tests ${ARGN})
     if(NOT serial_tests)
         get_property(serial_tests DIRECTORY PROPERTY TESTS)
     endif()
     set_property(TEST ${serial_tests} APPEND PROPERTY LABELS serial)
+    set_property(GLOBAL APPEND PROPERTY CARDAN_SERIAL_TESTS ${serial_tests})
 endmacro()

@@ -368,7 +368,7 @@ typedef enum crd_dcp_severity { CRD_DCP_NOTE, CRD_DCP_WARNING, CRD_DCP_FAULT } c
 /// A rule of the standard that a description breaks.
 typedef struct crd_dcp_finding {
     crd_dcp_severity severity;
-    const char* code; ///< "V03": docs/dcp.md lists them
+    const char* code; ///< "V03": docs/dcpx.md lists them
     int line;
     const char* text; ///< what is wrong and what would be right
 } crd_dcp_finding;
@@ -427,6 +427,10 @@ typedef struct crd_dcp_plant {
     /// be copied. Neither may be LATER. Parameters come before PREPARING, or when they are tuned.
     crd_dcp_outcome (*set)(void* user, int variable, const crd_dcp_slot* value);
     crd_dcp_outcome (*get)(void* user, int variable, crd_dcp_slot* value);
+    /// A plant that does something by itself: when the next time is, and one such thing, which may
+    /// end with crd_dcp_slave_done. They come in their order between the events of the slave. NULL.
+    double (*next)(void* user);
+    void (*advance)(void* user, double now);
 } crd_dcp_plant;
 
 /// Opens and closes what data arrive on, and sends. Addresses are local for listen.
@@ -436,6 +440,8 @@ typedef struct crd_dcp_link {
     bool (*listen)(void* user, const crd_dcp_address* at);  ///< PREPARING; may be NULL
     bool (*connect)(void* user, const crd_dcp_address* to); ///< CONFIGURING, streams; may be NULL
     void (*close)(void* user);                              ///< all of them; may be NULL
+    /// What is sent between true and false may leave together behind it; may be NULL.
+    void (*hold)(void* user, bool on);
 } crd_dcp_link;
 
 typedef struct crd_dcp_slave_options {
@@ -462,6 +468,10 @@ typedef struct crd_dcp_slave_options {
     /// Values outside of min and max are an error (PROPERTY_VIOLATED); default false: they are
     /// counted and handed to the plant.
     bool check_range;
+    /// In a run: inputs that change faster than their gradient, data that arrive earlier than preEdge
+    /// or later than postEdge around one interval behind the last ones (the interval being that of
+    /// CFG_steps for their data_id). Default false: they are counted.
+    bool check_gradient, check_edges;
 } crd_dcp_slave_options;
 
 /// Counters, all exact.
@@ -472,6 +482,8 @@ typedef struct crd_dcp_slave_counts {
     int64_t steps, late_steps; ///< late: behind their time by more than one resolution
     int64_t muted;             ///< answers that the rate limit held back
     int64_t out_of_range;      ///< PDUs with a value outside of its min and max
+    int64_t too_steep;         ///< PDUs with a value that changed faster than its gradient
+    int64_t off_edge;          ///< PDUs that came too early or too late
     int64_t logs_lost;         ///< oldest of a full ring, or longer than log_bytes
     int64_t send_failed;       ///< PDUs that the link refused or that were too long for it
 } crd_dcp_slave_counts;
@@ -579,6 +591,9 @@ CRD_API crd_status crd_dcp_net_listen(crd_dcp_net* n, crd_dcp_address* at);
 /// for it. When it breaks, what waits is lost, and the next sending tries again, at most every
 /// 100 ms; connect tries at once. One that is there already is fine.
 CRD_API crd_status crd_dcp_net_connect(crd_dcp_net* n, const crd_dcp_address* to);
+/// The same from an own address, for hosts with several; each is a connection of its own, used by
+/// crd_dcp_net_send_from with this address and port 0. Networks that have no choice connect as above.
+CRD_API crd_status crd_dcp_net_connect_from(crd_dcp_net* n, uint32_t ip, const crd_dcp_address* to);
 /// Whether there is a connection to this peer and it is established, as far as receive has seen.
 CRD_API bool crd_dcp_net_connected(const crd_dcp_net* n, const crd_dcp_address* to);
 /// The index-th address that is listened at, in the order of opening; false: there are no more.
@@ -587,15 +602,29 @@ CRD_API bool crd_dcp_net_local(const crd_dcp_net* n, int index, crd_dcp_address*
 /// came in through it.
 CRD_API void crd_dcp_net_keep(crd_dcp_net* n);
 CRD_API double crd_dcp_net_now(const crd_dcp_net* n); ///< the clock of the net, s
+/// The local address that leads to `to`: what a peer there has to be told to answer us. 0: no way.
+CRD_API uint32_t crd_dcp_net_source_ip(const crd_dcp_net* n, const crd_dcp_address* to);
 CRD_API crd_dcp_net_counts crd_dcp_net_get_counts(const crd_dcp_net* n);
 /// From the first local address of the transport (UDP; where there is none, one is opened beside
 /// the first that listens), or over the connection to `to` (TCP). false: it was dropped.
 CRD_API bool crd_dcp_net_send(crd_dcp_net* n, const crd_dcp_address* to, const uint8_t* bytes,
                               size_t length);
+/// The same from another of the local addresses (UDP), or over the connection that came in there
+/// (TCP). One that is not open, or NULL: as crd_dcp_net_send.
+CRD_API bool crd_dcp_net_send_from(crd_dcp_net* n, const crd_dcp_address* from,
+                                   const crd_dcp_address* to, const uint8_t* bytes, size_t length);
+/// What is sent between true and false leaves together behind it, or in crd_dcp_net_wait: several
+/// PDUs with one call of the system, and in one segment of a stream. May be nested. A datagram that
+/// cannot be sent then is counted in `dropped`, although send said true.
+CRD_API void crd_dcp_net_hold(crd_dcp_net* n, bool on);
 /// The next packet that is there; false: none.
 CRD_API bool crd_dcp_net_receive(crd_dcp_net* n, crd_dcp_packet* out);
-/// Waits until something may be there or `seconds` have passed (0: do not wait).
+/// Waits until something may be there or `seconds` have passed (0: do not wait); may come back
+/// earlier.
 CRD_API void crd_dcp_net_wait(crd_dcp_net* n, double seconds);
+/// For who waits for several things: poll(2) finds it readable when something may be there, once
+/// receive has said that there is nothing. -1: this network has none.
+CRD_API int crd_dcp_net_descriptor(const crd_dcp_net* n);
 /// A local address with the connections that came in there, or the connection to a peer. NULL: all
 /// but control.
 CRD_API void crd_dcp_net_close(crd_dcp_net* n, const crd_dcp_address* at);
@@ -636,6 +665,176 @@ CRD_API crd_dcp_testnet_counts crd_dcp_testnet_get_counts(const crd_dcp_testnet*
 /// The clock goes on to the next arrival, at most to `until`; the new time.
 CRD_API double crd_dcp_testnet_advance(crd_dcp_testnet* t, double until);
 CRD_API double crd_dcp_testnet_now(const crd_dcp_testnet* t);
+/// `s` (borrowed, NULL: none any more) lives at `n`, a net of a test network: it gets what arrives
+/// there and its time whenever the clock goes on, so that a master may wait for it on the same
+/// clock. Its next event counts as an arrival for crd_dcp_testnet_advance.
+CRD_API void crd_dcp_testnet_attach(crd_dcp_net* n, crd_dcp_slave* s);
+
+// ---- secured networks --------------------------------------------------------------------------
+
+/// Every PDU encrypted and authenticated with a key that all partners have (32 random bytes):
+/// X25519 and BLAKE2b make the keys of each association, ChaCha20-Poly1305 seals the PDUs. What an
+/// attacker without the key can still do is delay and lose packets, and see who talks to whom and
+/// how long the PDUs are. The key stands for the group, not for one partner in it.
+typedef struct crd_dcp_key {
+    uint8_t bytes[32];
+} crd_dcp_key;
+
+/// From the random numbers of the system.
+CRD_API crd_status crd_dcp_key_make(crd_context* ctx, crd_dcp_key* out);
+/// A text file: 64 hex digits or 44 characters of base64. Warns (log) if others may read it.
+/// CRD_E_NOT_FOUND, CRD_E_IO, CRD_E_FORMAT; the sentence does not quote the file.
+CRD_API crd_status crd_dcp_key_load(crd_context* ctx, const char* path, crd_dcp_key* out);
+/// As 64 hex digits, mode 0600. CRD_E_IO if there is such a file already.
+CRD_API crd_status crd_dcp_key_write(crd_context* ctx, const char* path, const crd_dcp_key* key);
+CRD_API void crd_dcp_key_clear(crd_dcp_key* key); ///< wipes it
+
+enum { CRD_DCP_SECURE_OVERHEAD = 34 }; ///< bytes that a PDU grows by; max_pdu shrinks by them
+
+typedef struct crd_dcp_secure_options {
+    int max_peers; ///< associations at once; default 256
+    /// Accept handshakes that were meant for another address than the one where they arrive: for
+    /// peers behind NAT or a relay. Default false: two slaves with the same key cannot be swapped.
+    bool any_address;
+} crd_dcp_secure_options;
+
+/// Counters, all exact.
+typedef struct crd_dcp_secure_counts {
+    int64_t handshakes;  ///< finished
+    int64_t rejected;    ///< packets that are damaged, forged or made with another key
+    int64_t replayed;    ///< genuine, but here before or too old (more than 1024 behind)
+    int64_t plain;       ///< PDUs without encryption
+    int64_t misdirected; ///< handshakes meant for another address
+    int64_t unknown;     ///< packets of associations that are not known any more
+    int64_t muted;       ///< answers that the rate limit held back
+    int64_t given_up;    ///< handshakes that nobody answered
+    int64_t dropped;     ///< PDUs that waited for such a handshake, or found the queue full
+    int64_t peers;       ///< associations now
+} crd_dcp_secure_counts;
+
+CRD_API crd_dcp_secure_options crd_dcp_secure_defaults(void);
+/// A network over `inner`, to be used like any other; `inner` belongs to it from then on (on
+/// failure it stays the caller's). The first PDU to a peer waits for a handshake of one round trip.
+/// A peer that was restarted is met by another handshake; what was sent to it meanwhile is lost as
+/// datagrams are. Bounded: max_peers (further ones are refused), 64 KiB of PDUs that wait, 256
+/// answers per second. Who asks many addresses at once needs as many max_peers. `opt` may be NULL.
+/// A capture of `out` has the PDUs in clear, one of `inner` as they travel.
+CRD_API crd_status crd_dcp_net_secure(crd_context* ctx, crd_dcp_net* inner, const crd_dcp_key* key,
+                                      const crd_dcp_secure_options* opt, crd_dcp_net** out);
+/// Of a secured network; zeros for others.
+CRD_API crd_dcp_secure_counts crd_dcp_net_secure_counts(const crd_dcp_net* n);
+
+// ---- CAN ---------------------------------------------------------------------------------------
+
+/// DCP over CAN is configured by a file: which identifier stands for which message (KMatrix), and
+/// what CFG PDUs would have told the slaves (ScenarioConfiguration).
+
+/// A value in a data message.
+typedef struct crd_dcp_can_item {
+    const char *name, *unit; ///< unit "" none
+    uint8_t type;            ///< crd_dcp_data_type
+    uint8_t offset;          ///< first byte
+    uint8_t length;          ///< bytes; given for string and binary, else that of the type
+    double min, max;         ///< NaN: not given
+    int line;                ///< here and below: in the file, 0 if made by hand
+} crd_dcp_can_item;
+
+typedef struct crd_dcp_can_message {
+    uint16_t can_id;               ///< up to 2047 a standard frame, beyond an extended one
+    uint8_t type;                  ///< crd_dcp_type
+    uint8_t sender;                ///< dcp id, 0 the master
+    uint16_t id;                   ///< data_id or param_id
+    uint8_t length;                ///< bytes of the frame
+    const crd_dcp_can_item* items; ///< of data, by `pos` of CFG_output and CFG_input
+    int item_count;                ///< up to 8
+    const uint8_t* receivers;      ///< dcp ids, of data
+    int receiver_count;
+    int line;
+} crd_dcp_can_message;
+
+typedef struct crd_dcp_can_config { ///< of one slave
+    const char* name;               ///< "" none
+    uint8_t uuid[16];
+    uint8_t id;                  ///< dcp id
+    const crd_dcp_pdu* settings; ///< CFG PDUs without sequence ids; CAN needs no addresses
+    const int* lines;            ///< (setting_count), NULL
+    int setting_count;
+    int line;
+} crd_dcp_can_config;
+
+/// All memory is in its arena; made by crd_dcp_can_load, or by hand.
+typedef struct crd_dcp_can_description {
+    crd_context* ctx;
+    crdi_arena arena;
+    const char* file;
+    const crd_dcp_can_message* messages;
+    int message_count;
+    const crd_dcp_can_config* slaves;
+    int slave_count;
+} crd_dcp_can_description;
+
+/// As crd_dcp_load. Codes C01 ... in docs/dcpx.md.
+CRD_API crd_status crd_dcp_can_load(crd_context* ctx, const char* path,
+                                    crd_dcp_can_description** out,
+                                    const crd_dcp_finding** findings, int* count);
+CRD_API crd_status crd_dcp_can_parse(crd_context* ctx, const char* text, size_t length,
+                                     const char* file, crd_dcp_can_description** out,
+                                     const crd_dcp_finding** findings, int* count);
+CRD_API crd_status crd_dcp_can_description_create(crd_context* ctx, crd_dcp_can_description** out);
+CRD_API void crd_dcp_can_description_destroy(crd_dcp_can_description* d);
+/// The rules, for a description made by hand as well.
+CRD_API crd_status crd_dcp_can_validate(crd_dcp_can_description* d,
+                                        const crd_dcp_finding** findings, int* count);
+/// As XML that the schema accepts, appended to `out`; reading it gives an equal description.
+/// CRD_E_RANGE with the first fault if the rules are broken.
+CRD_API crd_status crd_dcp_can_write(crd_dcp_can_description* d, crdi_text* out);
+/// Adds the messages of control to a description made by hand: twelve requests from `first` on, then
+/// five per slave, in the order in which they should win the bus. Data come before or behind them.
+CRD_API crd_status crd_dcp_can_add_control(crd_dcp_can_description* d, uint16_t first);
+
+/// One end of a bus: frames in, PDUs out, and back.
+typedef struct crd_dcp_can crd_dcp_can; ///< opaque
+typedef struct crd_dcp_can_counts {
+    int64_t sent, received; ///< PDUs
+    int64_t unknown;        ///< frames whose identifier is in no message, or that are no data frames
+    int64_t bad_length;
+    int64_t dropped; ///< PDUs that have no message, do not fit, or that the bus did not take
+} crd_dcp_can_counts;
+
+/// A raw socket of SocketCAN ("can0", "vcan0"), to be closed by the caller. CRD_E_UNSUPPORTED: what
+/// the system lacks, and what to load; CRD_E_NOT_FOUND, CRD_E_IO.
+CRD_API crd_status crd_dcp_can_open(crd_context* ctx, const char* interface, int* fd);
+/// `d` (without fault) and `fd` are borrowed. Any descriptor that reads and writes whole
+/// struct can_frame will do; it is made non-blocking.
+CRD_API crd_status crd_dcp_can_create(crd_context* ctx, const crd_dcp_can_description* d, int fd,
+                                      crd_dcp_can** out);
+CRD_API void crd_dcp_can_destroy(crd_dcp_can* c);
+/// By type, and by peer (answers, notifications) or id (data). Data and their payload as in a PDU.
+/// `sender` of data: 0 for the master.
+CRD_API bool crd_dcp_can_send(crd_dcp_can* c, const crd_dcp_pdu* p, uint8_t sender);
+/// The next PDU that is there; false: none. The payload is valid until the next call; seq is 0.
+/// `*sender` (may be NULL) is the dcp id.
+CRD_API bool crd_dcp_can_receive(crd_dcp_can* c, crd_dcp_pdu* out, uint8_t* sender);
+CRD_API void crd_dcp_can_wait(crd_dcp_can* c, double seconds);
+CRD_API crd_dcp_can_counts crd_dcp_can_get_counts(const crd_dcp_can* c);
+
+/// A slave on a bus: the engine with what CAN lacks (CFG PDUs at registration and reset, sequence
+/// ids, uuid, version) put in from the file. A setting that the slave refuses leads to
+/// ERRORHANDLING with its code, and a line in the log says which.
+typedef struct crd_dcp_can_slave crd_dcp_can_slave; ///< opaque
+/// `c` and `d` are borrowed; the slave is the one with the uuid of `d`, or with dcp id `id` if
+/// several have it (0: the first). CRD_E_NOT_FOUND: the file has none.
+CRD_API crd_status crd_dcp_can_slave_create(crd_context* ctx, crd_dcp_can* c,
+                                            const crd_dcp_can_description* file,
+                                            const crd_dcp_description* d,
+                                            const crd_dcp_plant* plant, uint8_t id,
+                                            const crd_dcp_slave_options* opt,
+                                            crd_dcp_can_slave** out);
+CRD_API void crd_dcp_can_slave_destroy(crd_dcp_can_slave* s);
+/// Takes in what has arrived and does what is due. `now` as for crd_dcp_slave_receive.
+CRD_API void crd_dcp_can_slave_poll(crd_dcp_can_slave* s, double now);
+/// The engine: for its state, counters, and crd_dcp_slave_done, fault, stop.
+CRD_API crd_dcp_slave* crd_dcp_can_slave_engine(crd_dcp_can_slave* s);
 
 // ---- captures ----------------------------------------------------------------------------------
 

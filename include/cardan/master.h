@@ -44,6 +44,9 @@ typedef struct crd_master_options {
     /// What advice aims at: defects relative to their scales, energy relative to what passes a
     /// bond.
     double defect_goal, energy_goal; ///< 0: a thousandth, a hundredth
+    /// There is no stop time: the run goes on for as long as it is advanced, and units are not told
+    /// one. Whoever asks for it decides when it ends (a DCP slave).
+    bool open_end;
 } crd_master_options;
 
 typedef struct crd_unit_report {
@@ -181,6 +184,16 @@ CRD_API crd_status crd_master_create(crd_context* ctx, const crd_system* sys,
                                      const crd_master_options* opt, crd_master** out);
 CRD_API void crd_master_destroy(crd_master* m);
 
+/// Stages of the initialisation, for values that come from outside.
+typedef enum crd_stage {
+    CRD_STAGE_NONE,
+    CRD_STAGE_INSTANTIATED, ///< all units; parameters may be set
+    CRD_STAGE_INITIALIZING, ///< all are in their initialisation mode; inputs may be set
+    CRD_STAGE_CONSISTENT,   ///< loops are solved; may be asked for again after inputs were set
+} crd_stage;
+/// A part of crd_master_initialize, which does what is left. In between, and between steps, inputs
+/// that have no connection may be set by the unit's own functions (crd_master_get_unit).
+CRD_API crd_status crd_master_reach(crd_master* m, crd_stage stage);
 /// Instantiate, initialise, solve the loops, open the result file, record the first row.
 CRD_API crd_status crd_master_initialize(crd_master* m);
 /// The main loop over at most so many ticks of the grid. CRD_OK also when the run has come to its

@@ -160,6 +160,14 @@ static inline size_t crd_model_stride(const crd_model_variable* row)
                                      : bytes[row->type];
 }
 
+/// A unit that Cardan does not know by its name: base = factor * value + offset.
+typedef struct crd_model_unit {
+    const char* name;
+    bool has_base;       ///< what follows is known
+    int8_t exponents[8]; ///< kg m s A K mol cd rad
+    double factor, offset;
+} crd_model_unit;
+
 typedef enum crd_model_status {
     CRD_MODEL_OK,
     CRD_MODEL_WARNING,   ///< done like OK, but somebody should look at it
@@ -247,6 +255,12 @@ typedef struct crd_model {
     /// Give back what `self` has outside of its bytes and forget it. Called at the end and before
     /// the bytes are zeroed; `self` may be all zero. NULL: there is nothing.
     void (*clear)(void* self);
+    const crd_model_unit* units; ///< of rows whose unit has another name than those that are known
+    int unit_count;
+    /// Its state is not all in `self`: it can neither be taken nor restored.
+    bool stateless;
+    /// The run is over in order; `clear` comes later. NULL: nobody needs to tell.
+    crd_model_status (*terminate)(void* self, const crd_model_host* host);
 } crd_model;
 
 /// The integer (or Boolean, or enumeration) of a type at p; UInt64 beyond INT64_MAX wraps.

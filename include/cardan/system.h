@@ -53,6 +53,7 @@ typedef enum crd_unit_source {
     CRD_UNIT_SIGNAL, ///< a signal generator
     CRD_UNIT_REPLAY, ///< a recording
     CRD_UNIT_NATIVE, ///< a crd_model in this process; only from C
+    CRD_UNIT_DCP,    ///< a slave of the Distributed Co-Simulation Protocol
 } crd_unit_source;
 
 typedef enum crd_signal_shape {
@@ -131,10 +132,51 @@ typedef enum crd_refresh {
     CRD_REFRESH_NO,
 } crd_refresh;
 
+typedef enum crd_dcp_mode {
+    CRD_DCP_MODE_AUTO, ///< default: the first of these that the slave offers
+    CRD_DCP_MODE_NRT,  ///< in steps, as fast as everybody can
+    CRD_DCP_MODE_SRT,  ///< in real time; being late is counted
+    CRD_DCP_MODE_HRT,  ///< in real time; the slave takes being late for an error
+} crd_dcp_mode;
+
+/// `session:` of a DCP slave, how it is driven. NaN and 0: the default of cardan/dcp_master.h.
+typedef struct crd_session_spec {
+    crd_dcp_mode mode;
+    double resolution;  ///< s; NaN: the fixed, recommended or first one of the description
+    int steps;          ///< SRT, HRT: resolutions between two sendings of outputs; default 1
+    int id;             ///< 1 .. 255; 0: chosen
+    bool relay;         ///< connections between slaves always pass here; default false: directly
+                        ///< in real time where nothing is done to the values on their way
+    bool one_target;    ///< the slave sends each group to one target only, as DCPLib does
+    bool force;         ///< take the slave over although it is in Run
+    bool lossy;         ///< NRT: go on with the last values when data are lost
+    double lead;        ///< SRT, HRT: s until the common start, at the next whole second; 0: each
+                        ///< at once; default 0.5
+    double contact;     ///< s to wait for a slave that does not answer at first
+    double timeout;     ///< s until a request is repeated
+    int retries;
+    double patience;    ///< s that the slave may take for a duty, such as conditioning
+    double heartbeat;   ///< s
+    const char* local;   ///< address of this side, "192.168.2.1"; NULL: what leads to the slave
+    const char* key;     ///< file with the key that both sides share; NULL: not encrypted
+    const char* capture; ///< file that gets all PDUs of the session (pcapng); NULL
+} crd_session_spec;
+
+/// `bench:` of a DCP slave that declares the bench extension (Rautenberg 2023).
+typedef struct crd_bench_spec {
+    bool used;
+    const char* limits;  ///< of this side: "speed -680..680 rad/s; torque -200..200 N.m"
+    const char* plan;    ///< what the test case will ask for, in the same words; key `case`
+    const char* initial; ///< temperatures to begin with: "coolant 80 degC +- 1 K"
+    int gap;             ///< largest difference of sequence numbers; 0: 100
+    double watchdog;     ///< s without valid data; NaN: the bench's own
+} crd_bench_spec;
+
 typedef struct crd_unit_spec {
     const char* name;
     crd_unit_source source;
-    const char* path;  ///< FMU or recording, made absolute or relative to the working directory
+    const char* path;  ///< FMU, recording or description of a DCP slave, made absolute or relative
+                       ///< to the working directory
     const char* shown; ///< what messages call it where the path would tell nothing (inside of an
                        ///< archive: "car.ssp/resources/motor.fmu"), "" or NULL: the path
     const void* model; ///< CRD_UNIT_NATIVE: const crd_model*
@@ -151,6 +193,9 @@ typedef struct crd_unit_spec {
                         ///< the last without a step in time
     crd_interface interface; ///< FMU
     crd_solver_spec solver;  ///< FMU as Model Exchange
+    const char* address;     ///< DCP: "udp://127.0.0.1:8080"; NULL: what the description says
+    crd_session_spec session; ///< DCP
+    crd_bench_spec bench;     ///< DCP
     bool logging;            ///< FMU debug log
     bool pinned;             ///< always the same thread: instantiate, step, free
     bool real; ///< stands for hardware: corrections of power bonds go to the other side

@@ -76,6 +76,7 @@ typedef struct crd_experiment {
     bool has_stop, has_tolerance;
     double stop, tolerance;
     bool may_roll_back; ///< an earlier state may be restored
+    const volatile bool* interrupted; ///< true: whoever waits gives up; NULL: nobody can
 } crd_experiment;
 
 /// Room for what a unit needs in a step, two cache lines: near is fast.
@@ -97,6 +98,13 @@ typedef struct crd_unit_ops {
     crd_status (*get)(crd_unit* u, const crd_binding* b, crd_values* v);
     /// Advance from t to t + h, through events if there are some. May set u->wants_stop.
     crd_status (*step)(crd_unit* u, double t, double h);
+    /// For units that compute elsewhere, after set: starts the step that `step` finishes, so that
+    /// others go on meanwhile. What goes wrong is told by `step`. May be NULL.
+    void (*begin)(crd_unit* u, double t, double h);
+    /// Output `from` of `u` can go to input `to` of `target`, a unit with the same function, without
+    /// the master: true if it will, and `set` does not count for that input any more. Before the
+    /// initialisation. May be NULL.
+    bool (*route)(crd_unit* u, int32_t from, crd_unit* target, int32_t to);
     /// The short way for these values, NULL if the unit has none: prepares the lane, for which the
     /// master says `id`. Comes after the initialisation. May be NULL.
     crd_advance* (*join)(crd_unit* u, int id, const crd_binding* in, const crd_values* inputs,
@@ -149,6 +157,8 @@ struct crd_unit {
     /// Derivatives of inputs that will be set: max_input_order, unless the master lowers it before
     /// crd_unit_instantiate. 0 saves an FMI 3 FMU from asking for inputs inside its steps.
     int input_order;
+    double step; ///< communication step that the master will use, s; 0: not known. Before
+                 ///< crd_unit_instantiate
     struct crdi_unit_core* core; ///< crd_unit_create's own; NULL for a unit that it did not make
 };
 

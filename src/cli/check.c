@@ -62,6 +62,9 @@ static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list*
     crd_status st = CRD_OK;
     crd_system* s = NULL;
     crd_master* m = NULL;
+    if (crdi_is_can(arguments->items[0])) {
+        return crdi_check_can(cli, arguments->items[0], o->common.json);
+    }
     if (crdi_is_dcp(arguments->items[0])) {
         return crdi_check_dcp(cli, arguments->items[0], o->common.json);
     }

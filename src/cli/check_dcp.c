@@ -1,10 +1,12 @@
-// cardan check on the description of a DCP slave: which rules of the standard it breaks.
+// cardan check on the description of a DCP slave, or of DCP over CAN: which rules of the standard
+// it breaks.
 #include "cardan/dcp.h"
 #include "cli/cli.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 static const char* const severities[] = {
     [CRD_DCP_NOTE] = "note",
@@ -39,13 +41,12 @@ static json_t* to_json(crdi_cli* cli, const crd_dcp_finding* f, int count, crd_s
     return j;
 }
 
-// One line per finding on standard output; what breaks a rule is the exit code as well.
-crd_status crdi_check_dcp(crdi_cli* cli, const char* path, bool json)
+// One line per finding on standard output; what breaks a rule is the exit code as well. `st` is
+// that of loading; `what` there are `number` of.
+static crd_status tell(crdi_cli* cli, const char* path, bool json, crd_status st,
+                       const crd_dcp_finding* f, int count, int number, const char* what)
 {
-    crd_dcp_description* d = NULL;
-    const crd_dcp_finding* f = NULL;
-    int count = 0, of[3] = {0};
-    crd_status st = crd_dcp_load(cli->ctx, path, &d, &f, &count);
+    int of[3] = {0};
     for (int i = 0; i < count; i++) {
         of[f[i].severity]++;
         if (json) { continue; }
@@ -54,10 +55,9 @@ crd_status crdi_check_dcp(crdi_cli* cli, const char* path, bool json)
     }
     const int faults = of[CRD_DCP_FAULT];
     if (st == CRD_OK && !json) {
-        printf("%s: %d variable%s, %d error%s, %d warning%s, %d note%s\n", faults ? "not ok" : "ok",
-               d->variable_count, crdi_plural(d->variable_count), faults, crdi_plural(faults),
-               of[CRD_DCP_WARNING], crdi_plural(of[CRD_DCP_WARNING]), of[CRD_DCP_NOTE],
-               crdi_plural(of[CRD_DCP_NOTE]));
+        printf("%s: %d %s%s, %d error%s, %d warning%s, %d note%s\n", faults ? "not ok" : "ok",
+               number, what, crdi_plural(number), faults, crdi_plural(faults), of[CRD_DCP_WARNING],
+               crdi_plural(of[CRD_DCP_WARNING]), of[CRD_DCP_NOTE], crdi_plural(of[CRD_DCP_NOTE]));
     }
     if (st == CRD_OK && faults) {
         st = crdi_fail(cli->ctx, CRD_E_FORMAT, "%s breaks %d rule%s of DCP", path, faults,
@@ -65,6 +65,44 @@ crd_status crdi_check_dcp(crdi_cli* cli, const char* path, bool json)
     }
     const crd_status printed =
         json ? crdi_json_print(cli, to_json(cli, f, count, st)) : crdi_stdout_done(cli->ctx);
-    crd_dcp_description_destroy(d);
     return st < 0 ? st : printed;
+}
+
+crd_status crdi_check_dcp(crdi_cli* cli, const char* path, bool json)
+{
+    crd_dcp_description* d = NULL;
+    const crd_dcp_finding* f = NULL;
+    int count = 0;
+    crd_status st = crd_dcp_load(cli->ctx, path, &d, &f, &count);
+    st = tell(cli, path, json, st, f, count, d ? d->variable_count : 0, "variable");
+    crd_dcp_description_destroy(d);
+    return st;
+}
+
+// ---- DCP over CAN ------------------------------------------------------------------------------
+
+bool crdi_is_can(const char* path)
+{
+    char head[4096];
+    struct stat info;
+    const char* dot = strrchr(path, '.');
+    const bool xml = dot && strcasecmp(dot, ".xml") == 0 && stat(path, &info) == 0 &&
+                     S_ISREG(info.st_mode); // opening a pipe would wait
+    FILE* f = xml ? fopen(path, "rbe") : NULL;
+    if (!f) { return false; }
+    const size_t n = fread(head, 1, sizeof head - 1, f);
+    head[n] = 0;
+    fclose(f);
+    return strlen(head) == n && strstr(head, "DcpOverCan");
+}
+
+crd_status crdi_check_can(crdi_cli* cli, const char* path, bool json)
+{
+    crd_dcp_can_description* d = NULL;
+    const crd_dcp_finding* f = NULL;
+    int count = 0;
+    crd_status st = crd_dcp_can_load(cli->ctx, path, &d, &f, &count);
+    st = tell(cli, path, json, st, f, count, d ? d->message_count : 0, "message");
+    crd_dcp_can_description_destroy(d);
+    return st;
 }

@@ -87,7 +87,7 @@ typedef struct crdi_example {
 } crdi_example;
 
 typedef struct crdi_command {
-    const char* name;
+    const char* name;      // one word, or two: "dcp slave"
     const char* arguments; // "SYSTEM", "A B", ""
     const char* summary;   // one line without full stop
     const char* description;
@@ -106,10 +106,16 @@ extern const crdi_command crdi_command_run, crdi_command_check, crdi_command_inf
     crdi_command_compare, crdi_command_plot, crdi_command_report, crdi_command_export,
     crdi_command_analyze, crdi_command_design, crdi_command_compensate, crdi_command_link, crdi_command_learn, crdi_command_reproduce, crdi_command_completion, crdi_command_man,
     crdi_command_help;
+extern const crdi_command crdi_command_dcp_key;
+extern const crdi_command crdi_command_dcp_scan, crdi_command_dcp_link, crdi_command_dcp_conform;
+extern const crdi_command crdi_command_dcp_emulate, crdi_command_dcp_log;
+extern const crdi_command crdi_command_dcp_slave, crdi_command_dcp_describe;
 
 // NULL-terminated, in the order of listings.
 extern const crdi_command* const crdi_commands[];
 const crdi_command* crdi_find_command(const char* name); // NULL
+// Commands of two words, "dcp slave", form a group "dcp".
+bool crdi_is_group(const char* name);
 
 // The whole command; `argv[0]` is the program. Returns the exit code.
 int crdi_cli_main(int argc, char** argv);
@@ -130,6 +136,7 @@ const char* crdi_nearest_word(const char* word, const char* const* words);
 // ---- help.c, completion.c
 void crdi_print_overview(FILE* f);
 void crdi_print_help(FILE* f, const crdi_command* c);
+void crdi_print_group(FILE* f, const char* group);
 void crdi_print_man(FILE* f);
 void crdi_print_markdown(FILE* f);
 void crdi_print_bash(FILE* f);
@@ -190,6 +197,9 @@ struct crd_table;
 // check_dcp.c: the description of a DCP slave, by its ending.
 bool crdi_is_dcp(const char* path);
 crd_status crdi_check_dcp(crdi_cli* cli, const char* path, bool json);
+// An .xml with DcpOverCan in it.
+bool crdi_is_can(const char* path);
+crd_status crdi_check_can(crdi_cli* cli, const char* path, bool json);
 // A system description ("-": from standard input), an SSP, or one FMU as a system. `variant` is of
 // an SSP, NULL: the default one.
 crd_status crdi_load_variant(crd_context* ctx, const char* path, const char* variant,

@@ -9,11 +9,31 @@
 const char* const crdi_log_levels[] = {"error", "warning", "info", "debug", NULL};
 
 const crdi_command* const crdi_commands[] = {
-    &crdi_command_run,     &crdi_command_check, &crdi_command_info,
-    &crdi_command_compare, &crdi_command_plot,  &crdi_command_report, &crdi_command_export,
-    &crdi_command_analyze, &crdi_command_design, &crdi_command_compensate, &crdi_command_link, &crdi_command_learn, &crdi_command_reproduce,
+    &crdi_command_run,
+    &crdi_command_check,
+    &crdi_command_info,
+    &crdi_command_compare,
+    &crdi_command_plot,
+    &crdi_command_report,
+    &crdi_command_export,
+    &crdi_command_analyze,
+    &crdi_command_design,
+    &crdi_command_compensate,
+    &crdi_command_link,
+    &crdi_command_learn,
+    &crdi_command_reproduce,
+    &crdi_command_dcp_slave,
+    &crdi_command_dcp_describe,
+    &crdi_command_dcp_key,
+    &crdi_command_dcp_scan,
+    &crdi_command_dcp_link,
+    &crdi_command_dcp_conform,
+    &crdi_command_dcp_emulate,
+    &crdi_command_dcp_log,
     &crdi_command_completion,
-    &crdi_command_man,     &crdi_command_help,  NULL,
+    &crdi_command_man,
+    &crdi_command_help,
+    NULL,
 };
 
 const crdi_command* crdi_find_command(const char* name)
@@ -22,6 +42,64 @@ const crdi_command* crdi_find_command(const char* name)
         if (strcmp(crdi_commands[i]->name, name) == 0) { return crdi_commands[i]; }
     }
     return NULL;
+}
+
+// ---- groups: "cardan dcp slave" ----------------------------------------------------------------
+
+static bool in_group(const char* name, const char* group)
+{
+    const size_t n = strlen(group);
+    return strncmp(name, group, n) == 0 && name[n] == ' ';
+}
+
+bool crdi_is_group(const char* name)
+{
+    for (int i = 0; crdi_commands[i]; i++) {
+        if (in_group(crdi_commands[i]->name, name)) { return true; }
+    }
+    return false;
+}
+
+typedef struct members {
+    const char* group;
+    int i;
+} members;
+
+static const char* next_member(void* user)
+{
+    members* m = user;
+    while (crdi_commands[m->i] && !in_group(crdi_commands[m->i]->name, m->group)) {
+        m->i++;
+    }
+    return crdi_commands[m->i] ? crdi_commands[m->i++]->name + strlen(m->group) + 1 : NULL;
+}
+
+// The command `word` of a group; `word` may be NULL.
+static crd_status find_member(crd_context* ctx, const char* group, const char* word,
+                              const crdi_command** out)
+{
+    members m = {group, 0};
+    for (const char* name = next_member(&m); word && name; name = next_member(&m)) {
+        if (strcmp(name, word) == 0) {
+            *out = crdi_commands[m.i - 1];
+            return CRD_OK;
+        }
+    }
+    m = (members){group, 0};
+    const char* near = word ? crdi_nearest(word, next_member, &m) : NULL;
+    if (near) {
+        return crdi_fail(ctx, CRD_E_RANGE, "unknown command '%s %s', did you mean %s %s?", group,
+                         word, group, near);
+    }
+    char list[256] = "";
+    size_t used = 0;
+    m = (members){group, 0};
+    for (const char* name = next_member(&m); name && used < sizeof list; name = next_member(&m)) {
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", used ? ", " : "", name);
+    }
+    return crdi_fail(ctx, CRD_E_RANGE, "%s '%s%s%s': cardan %s takes one of %s",
+                     word ? "unknown command" : "a word is missing behind", group, word ? " " : "",
+                     word ? word : "", group, list);
 }
 
 static const char* next_command(void* user)
@@ -58,8 +136,21 @@ static crd_status run_help(crdi_cli* cli, const void* options, const crdi_list* 
     if (arguments->count == 0) {
         crdi_print_overview(stdout);
     } else {
-        const crdi_command* c = crdi_find_command(arguments->items[0]);
-        if (!c) { return unknown_command(cli->ctx, arguments->items[0]); }
+        const char* name = arguments->items[0];
+        const crdi_command* c = crdi_find_command(name);
+        if (!c && arguments->count == 1 && crdi_is_group(name)) {
+            crdi_print_group(stdout, name);
+            return crdi_stdout_done(cli->ctx);
+        }
+        if (!c && crdi_is_group(name)) {
+            const crd_status st = find_member(cli->ctx, name, arguments->items[1], &c);
+            if (st < 0) { return st; }
+        } else if (!c) {
+            return unknown_command(cli->ctx, name);
+        } else if (arguments->count > 1) {
+            return crdi_fail(cli->ctx, CRD_E_RANGE, "unexpected argument '%s'",
+                             arguments->items[1]);
+        }
         crdi_print_help(stdout, c);
     }
     return crdi_stdout_done(cli->ctx);
@@ -67,8 +158,10 @@ static crd_status run_help(crdi_cli* cli, const void* options, const crdi_list* 
 
 static const crdi_option help_options[] = {CRDI_COMMON_OPTIONS};
 static const crdi_common help_defaults = CRDI_COMMON_DEFAULTS;
-static const char* const help_words[] = {"run",        "check", "info", "compare", "plot", "report", "export", "analyze", "design", "compensate", "link", "learn", "reproduce",
-                                         "completion", "man",   "help", NULL};
+static const char* const help_words[] = {"run",    "check",  "info",      "compare", "plot",
+                                         "report", "export", "analyze",   "design",  "compensate",
+                                         "link",   "learn",  "reproduce", "dcp",     "completion",
+                                         "man",    "help",   NULL};
 
 const crdi_command crdi_command_help = {
     .name = "help",
@@ -78,7 +171,7 @@ const crdi_command crdi_command_help = {
     .examples = {{"cardan help run", "the options of cardan run"}},
     .options = help_options,
     .option_count = sizeof help_options / sizeof *help_options,
-    .max_arguments = 1,
+    .max_arguments = 2,
     .words = help_words,
     .size = sizeof(crdi_common),
     .defaults = &help_defaults,
@@ -165,8 +258,15 @@ static crd_status dispatch(crdi_cli* cli, int argc, char** argv)
                          near ? near : "", near ? "?" : "");
     }
     const crdi_command* c = crdi_find_command(name);
-    if (!c) { return unknown_command(cli->ctx, name); }
-    return run_command(cli, c, argc - 2, argv + 2);
+    if (c) { return run_command(cli, c, argc - 2, argv + 2); }
+    if (!crdi_is_group(name)) { return unknown_command(cli->ctx, name); }
+    const char* word = argc > 2 ? argv[2] : NULL;
+    if (word && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
+        crdi_print_group(stdout, name);
+        return crdi_stdout_done(cli->ctx);
+    }
+    const crd_status st = find_member(cli->ctx, name, word, &c);
+    return st < 0 ? st : run_command(cli, c, argc - 3, argv + 3);
 }
 
 int crdi_cli_main(int argc, char** argv)

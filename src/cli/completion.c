@@ -10,6 +10,35 @@ static void words(FILE* f, const char* const* list)
     }
 }
 
+// The length of the first word of a command, and whether no command before it has the same.
+static size_t first_word(int i)
+{
+    return strcspn(crdi_commands[i]->name, " ");
+}
+
+static bool same_first(int i, int k)
+{
+    return first_word(i) == first_word(k) &&
+           strncmp(crdi_commands[i]->name, crdi_commands[k]->name, first_word(i)) == 0;
+}
+
+static bool is_first(int i)
+{
+    for (int k = 0; k < i; k++) {
+        if (same_first(i, k)) { return false; }
+    }
+    return true;
+}
+
+// The second words of the group that command i begins.
+static void second_words(FILE* f, int i)
+{
+    for (int k = i; crdi_commands[k]; k++) {
+        if (!same_first(i, k)) { continue; }
+        fprintf(f, "%s%s", k == i ? "" : " ", crdi_commands[k]->name + first_word(k) + 1);
+    }
+}
+
 // ---- bash --------------------------------------------------------------------------------------
 
 static const char bash_head[] =
@@ -35,13 +64,14 @@ static const char bash_head[] =
     "    elif [[ $prev == = ]]; then\n"
     "        prev=${COMP_WORDS[COMP_CWORD-2]}\n"
     "    fi\n"
+    "    local command=${COMP_WORDS[1]}\n"
     "    if ((COMP_CWORD == 1)); then\n";
 
 static void bash_value(FILE* f, const crdi_command* c, const crdi_option* o)
 {
-    fprintf(f, "    %s:--%s", c->name, o->name);
-    if (o->alias) { fprintf(f, "|%s:--%s", c->name, o->alias); }
-    if (o->short_name) { fprintf(f, "|%s:-%c", c->name, o->short_name); }
+    fprintf(f, "    '%s':--%s", c->name, o->name);
+    if (o->alias) { fprintf(f, "|'%s':--%s", c->name, o->alias); }
+    if (o->short_name) { fprintf(f, "|'%s':-%c", c->name, o->short_name); }
     fputs(") ", f);
     if (o->choices) {
         fputs("_cardan_words '", f);
@@ -57,13 +87,13 @@ static void bash_value(FILE* f, const crdi_command* c, const crdi_option* o)
 
 static void bash_command(FILE* f, const crdi_command* c)
 {
-    fprintf(f, "    %s:-*) _cardan_words '", c->name);
+    fprintf(f, "    '%s':-*) _cardan_words '", c->name);
     for (int i = 0; i < c->option_count; i++) {
         const crdi_option* o = &c->options[i];
         fprintf(f, "%s--%s", i ? " " : "", o->name);
         if (o->short_name) { fprintf(f, " -%c", o->short_name); }
     }
-    fprintf(f, "' ;;\n    %s:*) ", c->name);
+    fprintf(f, "' ;;\n    '%s':*) ", c->name);
     if (c->words) {
         fputs("_cardan_words '", f);
         words(f, c->words);
@@ -78,16 +108,24 @@ void crdi_print_bash(FILE* f)
     fputs(bash_head, f);
     fputs("        _cardan_words '", f);
     for (int i = 0; crdi_commands[i]; i++) {
-        fprintf(f, "%s ", crdi_commands[i]->name);
+        if (is_first(i)) { fprintf(f, "%.*s ", (int)first_word(i), crdi_commands[i]->name); }
     }
-    fputs("--help --version'\n        return\n    fi\n    case ${COMP_WORDS[1]}:$prev in\n", f);
+    fputs("--help --version'\n        return\n    fi\n    case $command in\n", f);
+    for (int i = 0; crdi_commands[i]; i++) {
+        if (!is_first(i) || !crdi_commands[i]->name[first_word(i)]) { continue; }
+        fprintf(f, "    %.*s)\n        if ((COMP_CWORD == 2)); then\n            _cardan_words '",
+                (int)first_word(i), crdi_commands[i]->name);
+        second_words(f, i);
+        fputs("'\n            return\n        fi\n        command+=\" ${COMP_WORDS[2]}\" ;;\n", f);
+    }
+    fputs("    esac\n    case $command:$prev in\n", f);
     for (int i = 0; crdi_commands[i]; i++) {
         for (int k = 0; k < crdi_commands[i]->option_count; k++) {
             const crdi_option* o = &crdi_commands[i]->options[k];
             if (o->type != CRDI_OPT_FLAG) { bash_value(f, crdi_commands[i], o); }
         }
     }
-    fputs("    esac\n    case ${COMP_WORDS[1]}:$cur in\n", f);
+    fputs("    esac\n    case $command:$cur in\n", f);
     for (int i = 0; crdi_commands[i]; i++) {
         bash_command(f, crdi_commands[i]);
     }
@@ -155,7 +193,7 @@ static void zsh_spelling(FILE* f, const crdi_option* o, const char* dashes, cons
 
 static void zsh_command(FILE* f, const crdi_command* c)
 {
-    fprintf(f, "    %s)\n        _arguments -s \\\n", c->name);
+    fprintf(f, "    '%s')\n        _arguments -s \\\n", c->name);
     for (int i = 0; i < c->option_count; i++) {
         const crdi_option* o = &c->options[i];
         const char letter[2] = {o->short_name, 0};
@@ -183,8 +221,10 @@ void crdi_print_zsh(FILE* f)
           "    local -a commands=(\n",
           f);
     for (int i = 0; crdi_commands[i]; i++) {
-        fprintf(f, "        '%s:", crdi_commands[i]->name);
-        zsh_text(f, crdi_commands[i]->summary);
+        if (!is_first(i)) { continue; }
+        const size_t n = first_word(i);
+        fprintf(f, "        '%.*s:", (int)n, crdi_commands[i]->name);
+        zsh_text(f, crdi_commands[i]->name[n] ? "a group of commands" : crdi_commands[i]->summary);
         fputs("'\n", f);
     }
     fputs("    )\n"
@@ -195,9 +235,20 @@ void crdi_print_zsh(FILE* f)
           "    fi\n"
           "    local command=$words[2]\n"
           "    shift words\n"
-          "    ((CURRENT--))\n"
-          "    case $command in\n",
+          "    ((CURRENT--))\n",
           f);
+    for (int i = 0; crdi_commands[i]; i++) {
+        if (!is_first(i) || !crdi_commands[i]->name[first_word(i)]) { continue; }
+        fprintf(f,
+                "    if [[ $command == %.*s ]]; then\n        if ((CURRENT == 2)); then\n"
+                "            compadd ",
+                (int)first_word(i), crdi_commands[i]->name);
+        second_words(f, i);
+        fputs("\n            return\n        fi\n        command+=\" $words[2]\"\n"
+              "        shift words\n        ((CURRENT--))\n    fi\n",
+              f);
+    }
+    fputs("    case $command in\n", f);
     for (int i = 0; crdi_commands[i]; i++) {
         zsh_command(f, crdi_commands[i]);
     }

@@ -9,6 +9,7 @@
 
 static const char* const versions[] = {"1", "2", NULL};
 static const char* const fmi_versions[] = {"2", "3", NULL};
+static const char* const modes[] = {"nrt", "srt", NULL};
 
 // ---- what the units look like ------------------------------------------------------------------
 
@@ -244,50 +245,73 @@ fail:
     return st;
 }
 
-// The first option that was given and belongs to the other kind, NULL.
-static const char* foreign_option(const crdi_export_options* o, bool coupling)
+// ---- kinds -------------------------------------------------------------------------------------
+
+enum { SSP = 1, COUPLING = 2, DCP = 4 };
+
+typedef struct kind {
+    const char *word, *subject;
+    int bit;
+    crd_status (*run)(crdi_cli* cli, const crdi_export_options* o, const char* subject);
+} kind;
+
+static const kind kinds[] = {{"ssp", "SYSTEM", SSP, export_ssp},
+                             {"coupling", "ELEMENT", COUPLING, crdi_export_coupling},
+                             {"dcp", "SLAVE.dcpx", DCP, crdi_export_dcp}};
+
+// An option that was given and belongs to other kinds is a mistake.
+static crd_status check_foreign(crd_context* ctx, const crdi_export_options* o, int own)
 {
-    if (coupling) {
-        return o->ssp_version >= 0   ? "--ssp-version"
-               : o->parameters.count ? "--parameters"
-               : o->set.count        ? "--set"
-               : o->variant          ? "--variant"
-               : o->only_used        ? "--only-used"
-               : o->author           ? "--author"
-                                     : NULL;
+    const struct {
+        const char* name;
+        bool given;
+        int kinds;
+    } all[] = {
+        {"--ssp-version", o->ssp_version >= 0, SSP}, {"--parameters", o->parameters.count > 0, SSP},
+        {"--set", o->set.count > 0, SSP | DCP},      {"--variant", o->variant != NULL, SSP},
+        {"--only-used", o->only_used, SSP},          {"--author", o->author != NULL, SSP},
+        {"--fmi", o->fmi >= 0, COUPLING | DCP},      {"--signals", o->signals != NULL, COUPLING},
+        {"--name", o->name != NULL, COUPLING | DCP}, {"--step", !isnan(o->step), COUPLING | DCP},
+        {"--latency", !isnan(o->latency), COUPLING}, {"--mode", o->mode >= 0, DCP},
+        {"--address", o->address != NULL, DCP}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (!all[i].given || (all[i].kinds & own)) { continue; }
+        const char *first = NULL, *second = NULL;
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            if (!(all[i].kinds & kinds[k].bit)) { continue; }
+            if (first) {
+                second = kinds[k].word;
+            } else {
+                first = kinds[k].word;
+            }
+        }
+        return crdi_fail(ctx, CRD_E_RANGE, "%s is an option of cardan export %s%s%s", all[i].name,
+                         first, second ? " and " : "", second ? second : "");
     }
-    return o->fmi >= 0          ? "--fmi"
-           : o->signals         ? "--signals"
-           : o->name            ? "--name"
-           : !isnan(o->step)    ? "--step"
-           : !isnan(o->latency) ? "--latency"
-                                : NULL;
+    return CRD_OK;
 }
 
 static crd_status run_export(crdi_cli* cli, const void* options, const crdi_list* arguments)
 {
     const crdi_export_options* o = options;
-    const char* kind = arguments->items[0];
-    const bool coupling = strcmp(kind, "coupling") == 0;
-    if (!coupling && strcmp(kind, "ssp") != 0) {
+    const char* word = arguments->items[0];
+    const kind* k = NULL;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(word, kinds[i].word) == 0) { k = &kinds[i]; }
+    }
+    if (!k) {
         return crdi_fail(
             cli->ctx, CRD_E_RANGE,
             "'%s' is nothing that can be exported, expected: cardan export ssp SYSTEM, "
-            "or cardan export coupling ELEMENT",
-            kind);
+            "cardan export coupling ELEMENT, or cardan export dcp SLAVE.dcpx",
+            word);
     }
     if (arguments->count < 2) {
-        const char* what = coupling ? "ELEMENT" : "SYSTEM";
-        return crdi_fail(cli->ctx, CRD_E_RANGE, "%s is missing: cardan export %s %s", what, kind,
-                         what);
+        return crdi_fail(cli->ctx, CRD_E_RANGE, "%s is missing: cardan export %s %s", k->subject,
+                         k->word, k->subject);
     }
-    const char* foreign = foreign_option(o, coupling);
-    if (foreign) {
-        return crdi_fail(cli->ctx, CRD_E_RANGE, "%s is an option of cardan export %s", foreign,
-                         coupling ? "ssp" : "coupling");
-    }
-    return coupling ? crdi_export_coupling(cli, o, arguments->items[1])
-                    : export_ssp(cli, o, arguments->items[1]);
+    const crd_status st = check_foreign(cli->ctx, o, k->bit);
+    return st < 0 ? st : k->run(cli, o, arguments->items[1]);
 }
 
 static const crdi_option rows[] = {
@@ -298,8 +322,8 @@ static const crdi_option rows[] = {
      .extensions = "ssp|fmu",
      .offset = offsetof(crdi_export_options, output),
      .help =
-         "the package or FMU; the name of SYSTEM with .ssp, or that of the element with .fmu, in "
-         "this folder unless given"},
+         "the package or FMU; the name of SYSTEM with .ssp, or that of the element or slave with "
+         ".fmu, in this folder unless given"},
     {.name = "ssp-version",
      .type = CRDI_OPT_CHOICE,
      .choices = versions,
@@ -310,7 +334,8 @@ static const crdi_option rows[] = {
      .type = CRDI_OPT_LIST,
      .metavar = "UNIT.VAR=VALUE",
      .offset = offsetof(crdi_export_options, set),
-     .help = "start value or parameter as for run; for a single FMU VAR=VALUE"},
+     .help = "start value or parameter as for run; for a single FMU VAR=VALUE; dcp: a structural "
+             "parameter, NAME=VALUE"},
     {.name = "variant",
      .type = CRDI_OPT_TEXT,
      .metavar = "NAME",
@@ -330,14 +355,15 @@ static const crdi_option rows[] = {
      .type = CRDI_OPT_CHOICE,
      .choices = fmi_versions,
      .offset = offsetof(crdi_export_options, fmi),
-     .help = "coupling: version of the standard; 2 unless given, which most tools read"},
+     .help = "coupling, dcp: version of the standard; 2 unless given, which most tools read"},
     {.name = "step",
      .type = CRDI_OPT_QUANTITY,
      .metavar = "TIME",
      .unit = "s",
      .range = CRDI_POSITIVE,
      .offset = offsetof(crdi_export_options, step),
-     .help = "coupling: macro step, the time between two samples; the element's own unless given"},
+     .help = "coupling: macro step, the time between two samples; the element's own unless given. "
+             "dcp: communication step, for which the slave has to offer a time resolution"},
     {.name = "latency",
      .type = CRDI_OPT_NUMBER,
      .metavar = "STEPS",
@@ -356,17 +382,34 @@ static const crdi_option rows[] = {
      .type = CRDI_OPT_TEXT,
      .metavar = "NAME",
      .offset = offsetof(crdi_export_options, name),
-     .help = "coupling: name of the model; that of the element, or of the file, unless given"},
+     .help = "coupling, dcp: name of the model; that of the element or slave, or of the file, "
+             "unless given"},
+    {.name = "mode",
+     .type = CRDI_OPT_CHOICE,
+     .choices = modes,
+     .offset = offsetof(crdi_export_options, mode),
+     .help = "dcp: nrt, as fast as the slave computes, or srt, along with the wall clock; nrt "
+             "unless given, if the slave offers it. The FMU's parameter dcp.mode changes it"},
+    {.name = "address",
+     .type = CRDI_OPT_TEXT,
+     .metavar = "URL",
+     .offset = offsetof(crdi_export_options, address),
+     .help = "dcp: where the slave is, as in udp://10.0.0.7:8080 or tcp://bench:8080; what its "
+             "description says unless given. The FMU's parameter dcp.address changes it"},
     CRDI_COMMON_OPTIONS,
 };
 
-static const crdi_export_options defaults = {
-    .common = CRDI_COMMON_DEFAULTS, .ssp_version = -1, .fmi = -1, .step = NAN, .latency = NAN};
+static const crdi_export_options defaults = {.common = CRDI_COMMON_DEFAULTS,
+                                             .ssp_version = -1,
+                                             .fmi = -1,
+                                             .step = NAN,
+                                             .latency = NAN,
+                                             .mode = -1};
 
 const crdi_command crdi_command_export = {
     .name = "export",
-    .arguments = "ssp SYSTEM | coupling ELEMENT",
-    .summary = "write a system as a package, or a coupling element as an FMU, for other tools",
+    .arguments = "ssp SYSTEM | coupling ELEMENT | dcp SLAVE.dcpx",
+    .summary = "write a system as a package, a coupling element or a DCP slave as an FMU",
     .description =
         "Writes a system description, an SSP or a single FMU as an SSP package: the structure, the "
         "FMUs and recordings, start values, and in an annotation what SSP has no word for, so that "
@@ -379,21 +422,26 @@ const crdi_command crdi_command_export = {
         "are "
         "the newest sample u, its time stamp and number, its outputs the estimate y, the latency "
         "k, "
-        "jump, active and counters.",
+        "jump, active and counters.\n"
+        "export dcp writes an FMU for Co-Simulation behind which a DCP slave somewhere on the "
+        "network computes, for tools that have no DCP: its inputs, outputs and parameters are "
+        "those of the slave's description (.dcpx or .dcp), its parameters dcp.address and dcp.mode "
+        "say where the slave is and how it runs.",
     .examples =
         {{"cardan export ssp oscillator.yaml", "writes oscillator.ssp"},
          {"cardan export ssp car.ssp --variant winter --set body.m=1800 -o winter.ssp",
           "a variant with another mass as a package of its own"},
-         {"cardan export ssp plant.fmu --ssp-version 2", "an FMU with all its connectors"},
          {"cardan export coupling eros --step 10ms -o torque.fmu",
           "the coupling element of error-space extrapolation as an FMU"},
          {"cardan export coupling auto --step 1ms --signals torque,speed --fmi 3 -o link.fmu",
-          "two signals in one FMU of FMI 3.0"}},
+          "two signals in one FMU of FMI 3.0"},
+         {"cardan export dcp engine.dcpx --address udp://10.0.0.7:8080 -o engine.fmu",
+          "an FMU that runs the DCP slave at that address"}},
     .options = rows,
     .option_count = sizeof rows / sizeof *rows,
     .min_arguments = 1,
     .max_arguments = 2,
-    .extensions = "yaml|yml|ssp|ssd|fmu|json",
+    .extensions = "yaml|yml|ssp|ssd|fmu|json|dcpx|dcp",
     .size = sizeof(crdi_export_options),
     .defaults = &defaults,
     .run = run_export,

@@ -1,5 +1,6 @@
 // What the kinds of `cardan export` share.
 #pragma once
+#include "cardan/model.h"
 #include "cli/cli.h"
 
 typedef struct crdi_export_options {
@@ -15,13 +16,31 @@ typedef struct crdi_export_options {
     const char* signals; // a number, or names between commas
     const char* name;
     double step, latency; // NaN: not given
+    // dcp
+    int mode; // index into modes
+    const char* address;
 } crdi_export_options;
 
 crd_status crdi_export_coupling(crdi_cli* cli, const crdi_export_options* o, const char* element);
+crd_status crdi_export_dcp(crdi_cli* cli, const crdi_export_options* o, const char* description);
 
-// An archive with the sources and binaries of the coupling FMU, embedded by the build.
+// Archives with the sources and binaries of FMUs, embedded by the build.
 typedef struct crdi_asset {
     const unsigned char* data;
     size_t length;
 } crdi_asset;
 extern const crdi_asset crdi_coupling_template;
+extern const crdi_asset crdi_dcp_template;
+
+// A file below resources/ of an FMU.
+typedef struct crdi_resource {
+    const char* name;
+    const void* data;
+    size_t length;
+} crdi_resource;
+
+crd_status crdi_write_fmu(crd_context* ctx, const crdi_asset* template, int version,
+                          const crd_model* model, const crdi_resource* resources,
+                          int resource_count, const char* path);
+// A name of C out of any text, NULL: out of memory.
+const char* crdi_identifier(crdi_arena* arena, const char* text);

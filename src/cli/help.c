@@ -65,12 +65,24 @@ void crdi_print_overview(FILE* f)
     fprintf(f, "cardan %s: %s\n\nUsage: cardan COMMAND [options] [arguments]\n\nCommands:\n",
             crd_version(), about);
     for (int i = 0; crdi_commands[i]; i++) {
-        fprintf(f, "  %-12s%s\n", crdi_commands[i]->name, crdi_commands[i]->summary);
+        fprintf(f, "  %-14s%s\n", crdi_commands[i]->name, crdi_commands[i]->summary);
     }
     fprintf(f, "\nOptions:\n  -h, --help     show this help\n  -V, --version  show the version\n"
                "\nExample:\n  cardan run model.fmu --stop-time 10 --output run.csv\n"
                "\n'cardan help COMMAND' tells more. Exit code: 0 done, 1 failed, 2 called or "
                "described\nwrongly, 3 a limit that was set was not kept.\n");
+}
+
+void crdi_print_group(FILE* f, const char* group)
+{
+    const size_t n = strlen(group);
+    fprintf(f, "Usage: cardan %s COMMAND [options] [arguments]\n\nCommands:\n", group);
+    for (int i = 0; crdi_commands[i]; i++) {
+        const char* name = crdi_commands[i]->name;
+        if (strncmp(name, group, n) != 0 || name[n] != ' ') { continue; }
+        fprintf(f, "  %-14s%s\n", name, crdi_commands[i]->summary);
+    }
+    fprintf(f, "\n'cardan help %s COMMAND' tells more.\n", group);
 }
 
 void crdi_print_help(FILE* f, const crdi_command* c)

@@ -7,7 +7,7 @@
 
 // ---- systems -----------------------------------------------------------------------------------
 
-static const char* const source_names[] = {"FMU", "signal", "replay", "native"};
+static const char* const source_names[] = {"FMU", "signal", "replay", "native", "DCP"};
 static const char* const refresh_names[] = {"auto", "yes", "no"};
 static const char* const scheme_names[] = {"jacobi", "gauss-seidel", "groups"};
 
@@ -110,7 +110,7 @@ static void print_system(crdi_cli* cli, const crd_system* s, const char* path)
         const crd_unit_spec* u = &s->units[i];
         crdi_grid_add(&g, "%s", u->name);
         crdi_grid_add(&g, "%s", source_names[u->source]);
-        crdi_grid_add(&g, "%s", u->path ? u->path : "");
+        crdi_grid_add(&g, "%s", u->address ? u->address : u->path ? u->path : "");
         if (u->parameter_count) {
             crdi_grid_add(&g, "%d start value%s", u->parameter_count,
                           crdi_plural(u->parameter_count));
@@ -131,6 +131,7 @@ static json_t* unit_to_json(const crd_unit_spec* u)
     json_object_set_new(j, "name", crdi_json_text(u->name));
     json_object_set_new(j, "source", json_string(source_names[u->source]));
     json_object_set_new(j, "path", crdi_json_text(u->path));
+    if (u->address) { json_object_set_new(j, "address", crdi_json_text(u->address)); }
     json_object_set_new(j, "step", u->step > 0 ? crdi_json_number(u->step) : json_null());
     json_object_set_new(j, "real", json_boolean(u->real));
     json_object_set_new(j, "refresh", json_string(refresh_names[u->refresh]));

@@ -1,6 +1,7 @@
 /// What the files about descriptions share.
 ///
-///   dcpx.c        makes, loads and destroys descriptions; archives; findings; value references
+///   description.c makes and destroys descriptions; value references
+///   dcpx.c        loads descriptions; archives; findings
 ///   dcpx_schema.c which elements and attributes there are, and the check of a document against it
 ///   dcpx_read.c   a document becomes a description, with findings where it is not as it should be
 ///   dcpx_rules.c  the rules: their list, and those that can be told from a description alone

@@ -37,8 +37,9 @@ crd_status crd_dcp_net_set_limits(crd_dcp_net* n, const crd_dcp_net_limits* limi
         return crdi_fail(n->ctx, CRD_E_RANGE, "network: max_queue = %zu, expected at least 1024",
                          limits->max_queue);
     }
-    n->limits = *limits;
-    return CRD_OK;
+    const crd_status st = n->ops->set_limits ? n->ops->set_limits(n, limits) : CRD_OK;
+    if (st == CRD_OK) { n->limits = *limits; }
+    return st;
 }
 
 crd_status crd_dcp_net_listen(crd_dcp_net* n, crd_dcp_address* at)
@@ -53,6 +54,11 @@ crd_status crd_dcp_net_listen(crd_dcp_net* n, crd_dcp_address* at)
 
 crd_status crd_dcp_net_connect(crd_dcp_net* n, const crd_dcp_address* to)
 {
+    return crd_dcp_net_connect_from(n, 0, to);
+}
+
+crd_status crd_dcp_net_connect_from(crd_dcp_net* n, uint32_t ip, const crd_dcp_address* to)
+{
     const crdi_dcp_address_text text = crdi_dcp_address_text_of(to);
     if (to->transport != CRD_DCP_TCP) {
         return crdi_fail(n->ctx, CRD_E_UNSUPPORTED, "network: connect to %s, expected TCP",
@@ -62,7 +68,7 @@ crd_status crd_dcp_net_connect(crd_dcp_net* n, const crd_dcp_address* to)
         return crdi_fail(n->ctx, CRD_E_RANGE, "network: connect to %s, expected a port > 0",
                          text.text);
     }
-    return n->ops->connect(n, to);
+    return ip && n->ops->connect_from ? n->ops->connect_from(n, ip, to) : n->ops->connect(n, to);
 }
 
 bool crd_dcp_net_connected(const crd_dcp_net* n, const crd_dcp_address* to)
@@ -85,6 +91,14 @@ double crd_dcp_net_now(const crd_dcp_net* n)
     return n->ops->now(n);
 }
 
+uint32_t crd_dcp_net_source_ip(const crd_dcp_net* n, const crd_dcp_address* to)
+{
+    crd_dcp_address first = {.ip = CRDI_DCP_LOOPBACK};
+    if (n->ops->source_ip) { return n->ops->source_ip(n, to); }
+    (void)crd_dcp_net_local(n, 0, &first);
+    return first.ip;
+}
+
 crd_dcp_net_counts crd_dcp_net_get_counts(const crd_dcp_net* n)
 {
     return n->counts;
@@ -93,7 +107,13 @@ crd_dcp_net_counts crd_dcp_net_get_counts(const crd_dcp_net* n)
 bool crd_dcp_net_send(crd_dcp_net* n, const crd_dcp_address* to, const uint8_t* bytes,
                       size_t length)
 {
-    crd_dcp_address from = {0};
+    return crd_dcp_net_send_from(n, NULL, to, bytes, length);
+}
+
+bool crd_dcp_net_send_from(crd_dcp_net* n, const crd_dcp_address* at, const crd_dcp_address* to,
+                           const uint8_t* bytes, size_t length)
+{
+    crd_dcp_address from = at ? *at : (crd_dcp_address){0};
     const bool known = to->transport == CRD_DCP_TCP
                            ? length <= n->limits.max_pdu
                            : to->transport == CRD_DCP_UDP && length <= CRDI_DCP_MOST_UDP;
@@ -124,6 +144,16 @@ bool crd_dcp_net_receive(crd_dcp_net* n, crd_dcp_packet* out)
 void crd_dcp_net_wait(crd_dcp_net* n, double seconds)
 {
     n->ops->wait(n, seconds > 0 ? seconds : 0); // so that NaN does not wait
+}
+
+void crd_dcp_net_hold(crd_dcp_net* n, bool on)
+{
+    if (n->ops->hold) { n->ops->hold(n, on); }
+}
+
+int crd_dcp_net_descriptor(const crd_dcp_net* n)
+{
+    return n->ops->descriptor ? n->ops->descriptor(n) : -1;
 }
 
 void crd_dcp_net_close(crd_dcp_net* n, const crd_dcp_address* at)
@@ -159,6 +189,11 @@ static bool link_connect(void* user, const crd_dcp_address* to)
     return crd_dcp_net_connect(user, to) == CRD_OK;
 }
 
+static void link_hold(void* user, bool on)
+{
+    crd_dcp_net_hold(user, on);
+}
+
 static void link_close(void* user)
 {
     crd_dcp_net_close(user, NULL);
@@ -171,5 +206,6 @@ crd_dcp_link crd_dcp_net_link(crd_dcp_net* n)
                           .send = link_send,
                           .listen = link_listen,
                           .connect = link_connect,
-                          .close = link_close};
+                          .close = link_close,
+                          .hold = link_hold};
 }

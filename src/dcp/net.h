@@ -17,13 +17,21 @@ typedef struct crdi_dcp_net_ops {
     bool (*connected)(const crd_dcp_net* n, const crd_dcp_address* to);
     bool (*local)(const crd_dcp_net* n, int index, crd_dcp_address* out);
     void (*keep)(crd_dcp_net* n);
-    // `from` gets the address it leaves from
+    // `from` gets the address it leaves from; if it has a port, it is the local address that is
+    // wanted
     bool (*send)(crd_dcp_net* n, const crd_dcp_address* to, const uint8_t* bytes, size_t length,
                  crd_dcp_address* from);
     bool (*receive)(crd_dcp_net* n, crd_dcp_packet* out);
     void (*wait)(crd_dcp_net* n, double seconds);
     void (*close)(crd_dcp_net* n, const crd_dcp_address* at);
     double (*now)(const crd_dcp_net* n);
+    int (*descriptor)(const crd_dcp_net* n); // NULL: none
+    crd_status (*connect_from)(crd_dcp_net* n, uint32_t ip, const crd_dcp_address* to); // NULL: as
+                                                                                        // connect
+    void (*hold)(crd_dcp_net* n, bool on); // NULL: everything leaves at once
+    crd_status (*set_limits)(crd_dcp_net* n, const crd_dcp_net_limits* limits); // NULL: kept only
+    uint32_t (*source_ip)(const crd_dcp_net* n, const crd_dcp_address* to); // NULL: of the first
+                                                                            // that listens
 } crdi_dcp_net_ops;
 
 // First member of every network's own structure.

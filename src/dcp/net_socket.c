@@ -7,12 +7,14 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +24,9 @@ enum {
     EVENTS = 64,             // taken from the system at once
     BURST = 32,              // PDUs of one socket before the others have their turn
     MOST_DATAGRAM = 65536,   // room for any
+    BATCH = 16,              // datagrams that are read or written at once
+    NOTES = 96,              // bytes of what the system says beside one
+    LONGEST_US = 50000,      // that a lone socket is waited for at once
     RECEIVE_BUFFER = 4 << 20 // asked for; the system may give less
 };
 
@@ -35,8 +40,10 @@ typedef struct endpoint {
     bool kept;     // control
     bool outgoing; // a stream that we opened: stays when it breaks, and is opened again
     bool ready;    // stands in the queue
+    bool watched;  // epoll knows it; see adjust
     bool writing;  // the system tells when there is room
     crd_dcp_address local, peer;
+    uint32_t source; // of a stream that we opened: the own address that was wanted, 0: any
     uint32_t max_pdu;
     uint8_t *in, *out; // of streams: bytes [begin, end) of `room`
     size_t in_begin, in_end, in_room;
@@ -44,9 +51,38 @@ typedef struct endpoint {
     int64_t pdus;     // received
     double retry;     // BROKEN: not before
     uint32_t overrun; // the system's count when it last told
+    bool quick;       // of streams: acknowledge at once, the peer waits for that
+    bool replied;     // of streams: something was sent since bytes came last
+    double heard;     // of streams: when that was
     struct endpoint *previous, *next;
     struct endpoint* after; // in the queue
+    bool held;              // stands in the list of those that wait for flush
+    struct endpoint* held_after;
 } endpoint;
+
+// Datagrams of one socket that were read together.
+typedef struct inbox {
+    endpoint* of;
+    int next, count;
+    double now;      // when they were read, and the same
+    int64_t real_ns; // on the system's clock
+    uint8_t* bytes;  // (BATCH * MOST_DATAGRAM)
+    struct mmsghdr messages[BATCH];
+    struct iovec parts[BATCH];
+    struct sockaddr_in from[BATCH];
+    _Alignas(struct cmsghdr) uint8_t notes[BATCH][NOTES];
+} inbox;
+
+// Datagrams that leave one socket together.
+typedef struct outbox {
+    endpoint* of;
+    int count;
+    size_t used;
+    struct mmsghdr messages[BATCH];
+    struct iovec parts[BATCH];
+    struct sockaddr_in to[BATCH];
+    uint8_t bytes[BATCH * 1024];
+} outbox;
 
 typedef struct socket_net {
     crd_dcp_net base;
@@ -56,9 +92,16 @@ typedef struct socket_net {
     endpoint *head, *tail;  // queue of those that may have something
     int burst;              // PDUs from the head so far
     int streams;
+    bool changed;      // there are other endpoints than adjust has seen
+    bool shown;        // somebody waits for the descriptor of epoll
     int64_t offset_ns; // UNIX time - monotonic time
-    uint8_t* packet;   // of the last receive
+    uint8_t* packet;   // of the last receive from a stream
     size_t packet_room;
+    int held;              // what is sent waits for the end of so many holds
+    endpoint* held_stream; // the first that has something to be flushed
+    double looked;         // when the system was last asked and everything there was taken
+    inbox in;
+    outbox out;
 } socket_net;
 
 static int64_t clock_ns(clockid_t id)
@@ -110,18 +153,29 @@ static crd_status fail_system(crd_context* ctx, const char* what, const crd_dcp_
 
 // ---- the list and the queue --------------------------------------------------------------------
 
-static void queue_push(socket_net* n, endpoint* e)
+static void queue_insert(socket_net* n, endpoint* before, endpoint* e)
 {
-    if (e->ready) { return; }
     e->ready = true;
-    e->after = NULL;
-    if (n->tail) {
-        n->tail->after = e;
+    e->after = before ? before->after : n->head;
+    if (n->tail == before) { n->tail = e; }
+    if (before) {
+        before->after = e;
     } else {
         n->head = e;
         n->burst = 0;
     }
-    n->tail = e;
+}
+
+// Data before control: a request was sent behind the data that it is about, and if it is there, so
+// are they.
+static void queue_push(socket_net* n, endpoint* e)
+{
+    if (e->ready) { return; }
+    endpoint* before = e->kept ? n->tail : NULL;
+    for (endpoint* x = n->head; !e->kept && x && !x->kept; x = x->after) {
+        before = x;
+    }
+    queue_insert(n, before, e);
 }
 
 static void queue_remove(socket_net* n, endpoint* e)
@@ -166,12 +220,26 @@ static endpoint* endpoint_new(socket_net* n, kind k)
     e->previous = n->last;
     *(n->last ? &n->last->next : &n->first) = e;
     n->last = e;
+    n->changed = true;
     return e;
+}
+
+static void forget_held(socket_net* n, endpoint* e)
+{
+    endpoint** at = &n->held_stream;
+    while (e->held && *at != e) {
+        at = &(*at)->held_after;
+    }
+    if (e->held) { *at = e->held_after; }
+    e->held = false;
 }
 
 static void endpoint_shut(socket_net* n, endpoint* e)
 {
     queue_remove(n, e);
+    forget_held(n, e);
+    if (n->in.of == e) { n->in.next = n->in.count = 0; }
+    if (n->out.of == e) { n->out.count = 0; } // close has flushed it
     if (e->fd >= 0) {
         if (e->kind == STREAM) { n->base.counts.connections--; }
         close(e->fd); // epoll forgets it by itself
@@ -183,6 +251,7 @@ static void endpoint_free(socket_net* n, endpoint* e)
 {
     endpoint_shut(n, e);
     if (e->kind == STREAM) { n->streams--; }
+    n->changed = true;
     *(e->previous ? &e->previous->next : &n->first) = e->next;
     *(e->next ? &e->next->previous : &n->last) = e->previous;
     crdi_free(n->base.ctx, e->in);
@@ -193,7 +262,30 @@ static void endpoint_free(socket_net* n, endpoint* e)
 static bool watch(socket_net* n, endpoint* e, int operation)
 {
     struct epoll_event ev = {.events = EPOLLIN | (e->writing ? EPOLLOUT : 0U), .data.ptr = e};
-    return epoll_ctl(n->epoll, operation, e->fd, &ev) == 0;
+    if (epoll_ctl(n->epoll, operation, e->fd, &ev) != 0) { return false; }
+    e->watched = operation != EPOLL_CTL_DEL;
+    return true;
+}
+
+// A datagram socket that is all there is, as with most slaves and masters, is asked and waited for
+// itself: epoll would cost nearly a microsecond for every datagram.
+static endpoint* lone(const socket_net* n)
+{
+    endpoint* e = n->first;
+    return e && e == n->last && e->kind == DATAGRAM && !n->shown ? e : NULL;
+}
+
+static void adjust(socket_net* n)
+{
+    if (!n->changed) { return; }
+    n->changed = false;
+    endpoint* alone = lone(n);
+    if (alone && alone->watched) { (void)watch(n, alone, EPOLL_CTL_DEL); }
+    for (endpoint* e = alone ? NULL : n->first; e; e = e->next) {
+        if (e->kind == DATAGRAM && !e->watched && !watch(n, e, EPOLL_CTL_ADD)) {
+            n->changed = true; // the system has no room for it now
+        }
+    }
 }
 
 static void want_room(socket_net* n, endpoint* e, bool want)
@@ -228,8 +320,12 @@ static int stream_open(socket_net* n, endpoint* e)
     n->base.counts.connections++;
     switch_on(e->fd, IPPROTO_TCP, TCP_NODELAY);
     switch_on(e->fd, IPPROTO_TCP, TCP_QUICKACK);
-    const int rc = connect(e->fd, (const struct sockaddr*)&to, sizeof to);
-    int code = rc == 0 || errno == EINPROGRESS ? 0 : errno;
+    const crd_dcp_address own = {.ip = e->source};
+    const struct sockaddr_in from = to_system(&own);
+    int code = e->source && bind(e->fd, (const struct sockaddr*)&from, sizeof from) ? errno : 0;
+    if (code == 0 && connect(e->fd, (const struct sockaddr*)&to, sizeof to) != 0) {
+        code = errno == EINPROGRESS ? 0 : errno;
+    }
     e->phase = OPENING;
     e->writing = true;
     if (code == 0 && !watch(n, e, EPOLL_CTL_ADD)) { code = errno; }
@@ -304,6 +400,18 @@ static bool stream_send(socket_net* n, endpoint* e, const uint8_t* bytes, size_t
     uint8_t prefix[PREFIX] = {(uint8_t)length, (uint8_t)(length >> 8), (uint8_t)(length >> 16),
                               (uint8_t)(length >> 24)};
     size_t done = 0; // of prefix and bytes
+    e->replied = true;
+    if (n->held && e->phase == OPEN &&
+        PREFIX + length <= e->out_room - (e->out_end - e->out_begin)) {
+        (void)stream_queue(e, prefix, PREFIX);
+        (void)stream_queue(e, bytes, length);
+        if (!e->held) {
+            e->held = true;
+            e->held_after = n->held_stream;
+            n->held_stream = e;
+        }
+        return true;
+    }
     if (e->phase == OPEN && e->out_end > 0 && !stream_flush(n, e)) { return false; }
     if (e->phase == OPEN && e->out_end == 0) {
         struct iovec parts[2] = {{prefix, PREFIX}, {(void*)(uintptr_t)bytes, length}};
@@ -345,12 +453,22 @@ static int stream_frame(socket_net* n, endpoint* e, crd_dcp_packet* out)
     memcpy(n->packet, p + PREFIX, length);
     e->in_begin += PREFIX + length;
     e->pdus++;
-    *out = (crd_dcp_packet){.from = e->peer,
-                            .at = e->local,
-                            .bytes = n->packet,
-                            .length = length,
-                            .time = socket_now(&n->base)};
+    *out = (crd_dcp_packet){
+        .from = e->peer, .at = e->local, .bytes = n->packet, .length = length, .time = e->heard};
     return 1;
+}
+
+// A peer that sends its PDUs without TCP_NODELAY keeps the second of two until the first is
+// acknowledged, which the system puts off by 40 ms. It is known by such a pause between two PDUs
+// with nothing of ours between them; from then on it gets its acknowledgements at once. To do so
+// for everybody would cost a call and a segment for every one.
+static void stream_heard(socket_net* n, endpoint* e)
+{
+    const double pause = 0.01, now = socket_now(&n->base);
+    if (e->heard > 0 && !e->replied && now - e->heard > pause) { e->quick = true; }
+    e->heard = now;
+    e->replied = false;
+    if (e->quick) { switch_on(e->fd, IPPROTO_TCP, TCP_QUICKACK); } // the system forgets it
 }
 
 // The next PDU; reads where there is none. The stream may be gone behind false.
@@ -375,8 +493,8 @@ static bool stream_take(socket_net* n, endpoint* e, crd_dcp_packet* out)
             stream_lose(n, e);
             return false;
         }
-        switch_on(e->fd, IPPROTO_TCP, TCP_QUICKACK); // the system forgets it now and then
         e->in_end += (size_t)k;
+        stream_heard(n, e);
     }
 }
 
@@ -443,10 +561,12 @@ static int bind_at(endpoint* e, const crd_dcp_address* at)
 {
     const bool udp = at->transport == CRD_DCP_UDP;
     const struct sockaddr_in s = to_system(at);
-    e->fd = socket(AF_INET, (udp ? SOCK_DGRAM : SOCK_STREAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    e->fd = socket(AF_INET, (udp ? SOCK_DGRAM : SOCK_STREAM | SOCK_NONBLOCK) | SOCK_CLOEXEC, 0);
     if (e->fd < 0) { return errno; }
     if (udp) {
         const int room = RECEIVE_BUFFER;
+        const struct timeval longest = {.tv_usec = LONGEST_US};
+        (void)setsockopt(e->fd, SOL_SOCKET, SO_RCVTIMEO, &longest, sizeof longest);
         (void)setsockopt(e->fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
         switch_on(e->fd, SOL_SOCKET, SO_TIMESTAMPNS);
         switch_on(e->fd, SOL_SOCKET, SO_RXQ_OVFL);
@@ -470,7 +590,7 @@ static crd_status socket_listen(crd_dcp_net* base, crd_dcp_address* at)
     endpoint* e = endpoint_new(n, k);
     if (!e) { return CRD_E_MEMORY; }
     int code = bind_at(e, at);
-    if (code == 0 && !watch(n, e, EPOLL_CTL_ADD)) { code = errno; }
+    if (code == 0 && k == LISTENER && !watch(n, e, EPOLL_CTL_ADD)) { code = errno; }
     if (code != 0) {
         endpoint_free(n, e);
         return fail_system(base->ctx, "cannot be listened at", at, code);
@@ -481,11 +601,12 @@ static crd_status socket_listen(crd_dcp_net* base, crd_dcp_address* at)
     return CRD_OK;
 }
 
-static crd_status socket_connect(crd_dcp_net* base, const crd_dcp_address* to)
+static crd_status socket_connect_from(crd_dcp_net* base, uint32_t ip, const crd_dcp_address* to)
 {
     socket_net* n = (socket_net*)base;
     endpoint* e = n->first;
-    while (e && !(e->kind == STREAM && e->outgoing && crd_dcp_address_equal(&e->peer, to))) {
+    while (e && !(e->kind == STREAM && e->outgoing && e->source == ip &&
+                  crd_dcp_address_equal(&e->peer, to))) {
         e = e->next;
     }
     if (e && e->phase != BROKEN) { return CRD_OK; }
@@ -498,6 +619,7 @@ static crd_status socket_connect(crd_dcp_net* base, const crd_dcp_address* to)
         e = endpoint_new(n, STREAM);
         if (!e) { return CRD_E_MEMORY; }
         e->outgoing = true;
+        e->source = ip;
         e->peer = *to;
     }
     const int code = stream_open(n, e);
@@ -508,14 +630,60 @@ static crd_status socket_connect(crd_dcp_net* base, const crd_dcp_address* to)
     return CRD_OK;
 }
 
+static crd_status socket_connect(crd_dcp_net* base, const crd_dcp_address* to)
+{
+    return socket_connect_from(base, 0, to);
+}
+
 // ---- datagrams ---------------------------------------------------------------------------------
+
+// Those that the system refuses were counted as sent.
+static void flush_datagrams(socket_net* n)
+{
+    outbox* o = &n->out;
+    int done = 0;
+    while (done < o->count) {
+        const int k = sendmmsg(o->of->fd, o->messages + done, (unsigned)(o->count - done),
+                               MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (k < 0 && errno == EINTR) { continue; }
+        if (k <= 0) {
+            n->base.counts.sent--;
+            n->base.counts.bytes_sent -= (int64_t)o->parts[done].iov_len;
+            n->base.counts.dropped++;
+        }
+        done += k > 0 ? k : 1;
+    }
+    o->count = 0;
+    o->used = 0;
+}
+
+static void outbox_add(socket_net* n, endpoint* e, const crd_dcp_address* to, const uint8_t* bytes,
+                       size_t length)
+{
+    outbox* o = &n->out;
+    if (o->of != e || o->count == BATCH || length > sizeof o->bytes - o->used) {
+        flush_datagrams(n);
+    }
+    o->of = e;
+    const int i = o->count++;
+    memcpy(o->bytes + o->used, bytes, length);
+    o->to[i] = to_system(to);
+    o->parts[i] = (struct iovec){o->bytes + o->used, length};
+    o->messages[i].msg_hdr = (struct msghdr){.msg_name = &o->to[i],
+                                             .msg_namelen = sizeof o->to[i],
+                                             .msg_iov = &o->parts[i],
+                                             .msg_iovlen = 1};
+    o->used += length;
+}
 
 static bool datagram_send(socket_net* n, const crd_dcp_address* to, const uint8_t* bytes,
                           size_t length, crd_dcp_address* from)
 {
-    endpoint* e = n->first;
-    while (e && e->kind != DATAGRAM) {
-        e = e->next;
+    endpoint* e = NULL;
+    for (endpoint* x = n->first; x; x = x->next) {
+        if (x->kind != DATAGRAM) { continue; }
+        if (!e || crd_dcp_address_equal(&x->local, from)) { e = x; }
+        if (from->port == 0 || crd_dcp_address_equal(&x->local, from)) { break; }
     }
     if (!e) {
         crd_dcp_address at = {.ip = CRDI_DCP_LOOPBACK, .transport = CRD_DCP_UDP};
@@ -523,29 +691,33 @@ static bool datagram_send(socket_net* n, const crd_dcp_address* to, const uint8_
         if (socket_listen(&n->base, &at) < 0) { return false; }
         e = n->last;
     }
+    *from = e->local;
+    if (n->held && length <= sizeof n->out.bytes) {
+        outbox_add(n, e, to, bytes, length);
+        return true;
+    }
+    flush_datagrams(n); // so that they leave in their order
     const struct sockaddr_in s = to_system(to);
     ssize_t k = 0;
     do {
         k = sendto(e->fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL, (const struct sockaddr*)&s,
                    sizeof s);
     } while (k < 0 && errno == EINTR);
-    *from = e->local;
     return k >= 0;
 }
 
 // What the system says beside a datagram: its time of arrival, and how many it has thrown away.
-static void read_notes(socket_net* n, endpoint* e, struct msghdr* m, double* time)
+static double read_notes(socket_net* n, endpoint* e, struct msghdr* m)
 {
-    *time = socket_now(&n->base);
+    double time = n->in.now;
     for (struct cmsghdr* c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
         if (c->cmsg_level != SOL_SOCKET) { continue; }
         if (c->cmsg_type == SCM_TIMESTAMPNS && c->cmsg_len >= CMSG_LEN(sizeof(struct timespec))) {
             struct timespec t;
             memcpy(&t, CMSG_DATA(c), sizeof t);
-            const int64_t age =
-                clock_ns(CLOCK_REALTIME) - (t.tv_sec * INT64_C(1000000000) + t.tv_nsec);
+            const int64_t age = n->in.real_ns - (t.tv_sec * INT64_C(1000000000) + t.tv_nsec);
             // Not believed where somebody has set the clock meanwhile.
-            if (age > 0 && age < INT64_C(10000000000)) { *time -= 1e-9 * (double)age; }
+            if (age > 0 && age < INT64_C(10000000000)) { time -= 1e-9 * (double)age; }
         }
         if (c->cmsg_type == SO_RXQ_OVFL && c->cmsg_len >= CMSG_LEN(sizeof(uint32_t))) {
             uint32_t total = 0;
@@ -554,41 +726,72 @@ static void read_notes(socket_net* n, endpoint* e, struct msghdr* m, double* tim
             e->overrun = total;
         }
     }
+    return time;
+}
+
+static void inbox_init(inbox* in)
+{
+    for (int i = 0; i < BATCH; i++) {
+        in->parts[i] = (struct iovec){in->bytes + (size_t)i * MOST_DATAGRAM, MOST_DATAGRAM};
+        in->messages[i].msg_hdr = (struct msghdr){.msg_name = &in->from[i],
+                                                  .msg_namelen = sizeof in->from[i],
+                                                  .msg_iov = &in->parts[i],
+                                                  .msg_iovlen = 1,
+                                                  .msg_control = in->notes[i],
+                                                  .msg_controllen = NOTES};
+    }
+}
+
+// Reads what there is, BATCH datagrams at most; or waits for the first, until a signal comes or
+// LONGEST_US have passed.
+static void inbox_fill(socket_net* n, endpoint* e, int flags)
+{
+    inbox* in = &n->in;
+    for (int i = 0; i < in->count; i++) { // what the system has overwritten
+        in->messages[i].msg_hdr.msg_namelen = sizeof in->from[i];
+        in->messages[i].msg_hdr.msg_controllen = NOTES;
+    }
+    const int k = recvmmsg(e->fd, in->messages, BATCH, flags, NULL);
+    in->of = e;
+    in->next = 0;
+    in->count = k > 0 ? k : 0;
+    in->now = socket_now(&n->base);
+    in->real_ns = clock_ns(CLOCK_REALTIME);
+}
+
+static void inbox_take(socket_net* n, crd_dcp_packet* out)
+{
+    inbox* in = &n->in;
+    const int i = in->next++;
+    *out = (crd_dcp_packet){.from = from_system(&in->from[i], CRD_DCP_UDP),
+                            .at = in->of->local,
+                            .bytes = in->parts[i].iov_base,
+                            .length = in->messages[i].msg_len,
+                            .time = read_notes(n, in->of, &in->messages[i].msg_hdr)};
 }
 
 static bool datagram_take(socket_net* n, endpoint* e, crd_dcp_packet* out)
 {
-    struct sockaddr_in from = {0};
-    struct iovec part = {n->packet, n->packet_room};
-    _Alignas(struct cmsghdr) uint8_t notes[256];
-    struct msghdr m = {.msg_name = &from,
-                       .msg_namelen = sizeof from,
-                       .msg_iov = &part,
-                       .msg_iovlen = 1,
-                       .msg_control = notes,
-                       .msg_controllen = sizeof notes};
-    ssize_t k = 0;
-    do {
-        k = recvmsg(e->fd, &m, MSG_DONTWAIT);
-    } while (k < 0 && errno == EINTR);
-    if (k < 0) { return false; }
-    *out = (crd_dcp_packet){.from = from_system(&from, CRD_DCP_UDP),
-                            .at = e->local,
-                            .bytes = n->packet,
-                            .length = (size_t)k};
-    read_notes(n, e, &m, &out->time);
+    inbox_fill(n, e, MSG_DONTWAIT);
+    if (n->in.count == 0) { return false; }
+    n->burst += n->in.count - 1;
+    if (n->in.count < BATCH) { queue_remove(n, e); } // it is empty now
+    inbox_take(n, out);
     return true;
 }
 
 // ---- all of them -------------------------------------------------------------------------------
 
-// Two peers of different local addresses may have the same number: control comes first.
-static endpoint* find_stream(const socket_net* n, const crd_dcp_address* peer)
+// Two peers of different local addresses may have the same number: the one that came in at `from`
+// (may be NULL), then control comes first.
+static endpoint* find_stream(const socket_net* n, const crd_dcp_address* peer,
+                             const crd_dcp_address* from)
 {
     endpoint* found = NULL;
     for (endpoint* e = n->first; e; e = e->next) {
         if (e->kind != STREAM || !crd_dcp_address_equal(&e->peer, peer)) { continue; }
-        if (e->kept) { return e; }
+        if (from && from->ip && from->port == 0 && e->source == from->ip) { return e; }
+        if (from && from->port ? crd_dcp_address_equal(&e->local, from) : e->kept) { return e; }
         if (!found) { found = e; }
     }
     return found;
@@ -599,15 +802,36 @@ static bool socket_send(crd_dcp_net* base, const crd_dcp_address* to, const uint
 {
     socket_net* n = (socket_net*)base;
     if (to->transport == CRD_DCP_UDP) { return datagram_send(n, to, bytes, length, from); }
-    endpoint* e = find_stream(n, to);
+    endpoint* e = find_stream(n, to, from);
     if (!e || length > e->max_pdu) { return false; }
     *from = e->local;
     return stream_send(n, e, bytes, length);
 }
 
+static void flush(socket_net* n)
+{
+    flush_datagrams(n);
+    while (n->held_stream) {
+        endpoint* e = n->held_stream;
+        n->held_stream = e->held_after;
+        e->held = false;
+        (void)stream_flush(n, e);
+    }
+}
+
+static void socket_hold(crd_dcp_net* base, bool on)
+{
+    socket_net* n = (socket_net*)base;
+    n->held += on ? 1 : -1;
+    if (n->held <= 0) {
+        n->held = 0;
+        flush(n);
+    }
+}
+
 static bool socket_connected(const crd_dcp_net* base, const crd_dcp_address* to)
 {
-    const endpoint* e = find_stream((const socket_net*)base, to);
+    const endpoint* e = find_stream((const socket_net*)base, to, NULL);
     return e && e->phase == OPEN;
 }
 
@@ -630,17 +854,49 @@ static void socket_keep(crd_dcp_net* base)
     }
 }
 
-// Asks the system which sockets have something, and writes where there is room again.
-static void look(socket_net* n)
+// Those that have something to the queue; writes where there is room again.
+static void harvest(socket_net* n, const struct epoll_event* events, int count)
 {
-    struct epoll_event events[EVENTS];
-    const int count = epoll_wait(n->epoll, events, EVENTS, 0);
     for (int i = 0; i < count; i++) {
         endpoint* e = events[i].data.ptr;
         const bool room = e->kind == STREAM && (e->phase == OPENING || events[i].events & EPOLLOUT);
         if (room && !stream_writable(n, e)) { continue; }
         if (events[i].events & ~(uint32_t)EPOLLOUT) { queue_push(n, e); }
     }
+}
+
+// Asks the system which sockets have something.
+static void look(socket_net* n)
+{
+    struct epoll_event events[EVENTS];
+    adjust(n);
+    if (lone(n)) {
+        queue_push(n, lone(n));
+        return;
+    }
+    harvest(n, events, epoll_wait(n->epoll, events, EVENTS, 0));
+}
+
+// Waits for one that has. epoll_wait knows whole milliseconds only; the newer call is not
+// everywhere.
+static void look_for(socket_net* n, const struct timespec* t)
+{
+    endpoint* alone = lone(n);
+    struct pollfd p = {.fd = alone ? alone->fd : n->epoll, .events = POLLIN};
+    if (alone) {
+        if (ppoll(&p, 1, t, NULL) > 0) { queue_push(n, alone); }
+        return;
+    }
+#ifdef SYS_epoll_pwait2
+    struct epoll_event events[EVENTS];
+    const long count = syscall(SYS_epoll_pwait2, n->epoll, events, EVENTS, t, NULL, (size_t)0);
+    if (count >= 0 || errno != ENOSYS) {
+        harvest(n, events, (int)count);
+        return;
+    }
+#endif
+    (void)ppoll(&p, 1, t, NULL);
+    look(n);
 }
 
 static bool take(socket_net* n, endpoint* e, crd_dcp_packet* out)
@@ -657,15 +913,30 @@ static bool take(socket_net* n, endpoint* e, crd_dcp_packet* out)
     return false;
 }
 
+// Whoever has waited and taken everything does not ask again at once.
+static bool just_looked(socket_net* n)
+{
+    const double looked = n->looked, moment = 20e-6;
+    n->looked = -INFINITY;
+    return looked > 0 && socket_now(&n->base) - looked < moment;
+}
+
 static bool socket_receive(crd_dcp_net* base, crd_dcp_packet* out)
 {
     socket_net* n = (socket_net*)base;
+    if (n->in.next < n->in.count) {
+        inbox_take(n, out);
+        return true;
+    }
     if (n->head && n->burst >= BURST) { // the others' turn
         endpoint* e = n->head;
-        queue_remove(n, e);
-        look(n);
-        queue_push(n, e);
+        look(n); // it may lose a stream, this one too
+        if (n->head == e) {
+            queue_remove(n, e);
+            queue_insert(n, n->tail, e);
+        }
     }
+    if (!n->head && just_looked(n)) { return false; }
     if (!n->head) { look(n); }
     while (n->head) {
         endpoint* e = n->head;
@@ -680,19 +951,50 @@ static bool socket_receive(crd_dcp_net* base, crd_dcp_packet* out)
 static void socket_wait(crd_dcp_net* base, double seconds)
 {
     socket_net* n = (socket_net*)base;
-    if (n->head) { return; }
+    flush(n);
+    if (n->head || n->in.next < n->in.count) { return; }
     const double most = 1e6;
     if (seconds > most) { seconds = most; }
+    adjust(n);
+    if (lone(n) && seconds >= 1e-6 * LONGEST_US) {
+        inbox_fill(n, lone(n), MSG_WAITFORONE);
+        n->looked = n->in.now;
+        return;
+    }
     const struct timespec t = {.tv_sec = (time_t)seconds,
                                .tv_nsec = (long)(1e9 * (seconds - (double)(time_t)seconds))};
-    struct pollfd p = {.fd = n->epoll, .events = POLLIN};
-    (void)ppoll(&p, 1, &t, NULL); // epoll_wait knows whole milliseconds only
+    look_for(n, &t);
+    n->looked = socket_now(base);
+}
+
+// The system knows it of a datagram socket that was given a peer; nothing is sent.
+static uint32_t socket_source_ip(const crd_dcp_net* base, const crd_dcp_address* to)
+{
+    (void)base;
+    crd_dcp_address here = {0};
+    struct sockaddr_in there = to_system(to);
+    if (to->port == 0) { there.sin_port = htons(1); }
+    const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) { return 0; }
+    if (connect(fd, (const struct sockaddr*)&there, sizeof there) == 0) { local_of(fd, &here); }
+    close(fd);
+    return here.ip;
+}
+
+static int socket_descriptor(const crd_dcp_net* base)
+{
+    socket_net* n = (socket_net*)(uintptr_t)base;
+    n->changed = n->changed || !n->shown;
+    n->shown = true;
+    adjust(n);
+    return n->epoll;
 }
 
 static void socket_close(crd_dcp_net* base, const crd_dcp_address* at)
 {
     socket_net* n = (socket_net*)base;
     endpoint* next = NULL;
+    flush(n); // a stream that is lost by it is gone before we walk
     for (endpoint* e = n->first; e; e = next) {
         next = e->next;
         const bool named = at && ((!e->outgoing && crd_dcp_address_equal(&e->local, at)) ||
@@ -704,12 +1006,14 @@ static void socket_close(crd_dcp_net* base, const crd_dcp_address* at)
 static void socket_destroy(crd_dcp_net* base)
 {
     socket_net* n = (socket_net*)base;
+    flush(n);
     while (n->first) {
         endpoint_free(n, n->first);
     }
     if (n->epoll >= 0) { close(n->epoll); }
     if (n->spare >= 0) { close(n->spare); }
     crdi_free(base->ctx, n->packet);
+    crdi_free(base->ctx, n->in.bytes);
     crdi_free(base->ctx, n);
 }
 
@@ -717,6 +1021,7 @@ static const crdi_dcp_net_ops ops = {
     .destroy = socket_destroy,
     .listen = socket_listen,
     .connect = socket_connect,
+    .connect_from = socket_connect_from,
     .connected = socket_connected,
     .local = socket_local,
     .keep = socket_keep,
@@ -725,6 +1030,9 @@ static const crdi_dcp_net_ops ops = {
     .wait = socket_wait,
     .close = socket_close,
     .now = socket_now,
+    .hold = socket_hold,
+    .descriptor = socket_descriptor,
+    .source_ip = socket_source_ip,
 };
 
 crd_status crd_dcp_net_create(crd_context* ctx, crd_dcp_net** out)
@@ -740,11 +1048,16 @@ crd_status crd_dcp_net_create(crd_context* ctx, crd_dcp_net** out)
         socket_destroy(&n->base);
         return crdi_fail(ctx, CRD_E_IO, "network: no epoll: %s", strerror(code));
     }
+    size_t inbox_room = 0;
     n->packet = crdi_grow(ctx, NULL, &n->packet_room, MOST_DATAGRAM, 1);
-    if (!n->packet) {
+    n->in.bytes = // pages that are never used are never touched
+        n->packet ? crdi_grow(ctx, NULL, &inbox_room, BATCH * MOST_DATAGRAM, 1) : NULL;
+    if (!n->in.bytes) {
         socket_destroy(&n->base);
         return CRD_E_MEMORY;
     }
+    inbox_init(&n->in);
+    n->looked = -INFINITY;
     *out = &n->base;
     return CRD_OK;
 }

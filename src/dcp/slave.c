@@ -104,6 +104,7 @@ crd_status crd_dcp_slave_create(crd_context* ctx, const crd_dcp_description* d,
     CRD_TRY(copy_allowed(s));
     CRD_TRY(crdi_dcp_config_create(s));
     CRD_TRY(crdi_dcp_values_create(s));
+    CRD_TRY(crdi_dcp_watch_create(s));
     CRD_TRY(crdi_dcp_logs_create(s));
     s->pdu = crdi_arena_new(&s->arena, s->opt.max_pdu, 1);
     CRD_TRY(s->pdu ? CRD_OK : CRD_E_MEMORY);
@@ -129,6 +130,24 @@ bool crdi_dcp_slave_send(crd_dcp_slave* s, const crd_dcp_address* to, size_t len
     const bool sent = s->link.send(s->link.user, to, s->pdu, length);
     if (!sent) { s->counts.send_failed++; }
     return sent;
+}
+
+void crdi_dcp_slave_hold(crd_dcp_slave* s)
+{
+    if (s->held++ == 0 && s->link.hold) { s->link.hold(s->link.user, true); }
+}
+
+void crdi_dcp_slave_release(crd_dcp_slave* s)
+{
+    if (--s->held == 0 && s->link.hold) { s->link.hold(s->link.user, false); }
+}
+
+void crdi_dcp_slave_flush(crd_dcp_slave* s)
+{
+    if (s->held > 0 && s->link.hold) {
+        s->link.hold(s->link.user, false);
+        s->link.hold(s->link.user, true);
+    }
 }
 
 void crdi_dcp_slave_tell(crd_dcp_slave* s, const crd_dcp_address* to, const crd_dcp_pdu* p)
@@ -400,8 +419,9 @@ static void receive_request(crd_dcp_slave* s, const crd_dcp_address* from,
 void crd_dcp_slave_receive(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_address* at,
                            const uint8_t* bytes, size_t length, double now)
 {
-    crd_dcp_slave_advance(s, now); // what was due before it came
     crd_dcp_pdu p;
+    crdi_dcp_slave_hold(s);
+    crd_dcp_slave_advance(s, now); // what was due before it came
     const crd_dcp_decoded decoded =
         length > s->opt.max_pdu ? CRD_DCP_UNKNOWN : crd_dcp_decode(bytes, length, &p);
     if (decoded == CRD_DCP_UNKNOWN) {
@@ -415,6 +435,7 @@ void crd_dcp_slave_receive(crd_dcp_slave* s, const crd_dcp_address* from, const 
     } else {
         s->counts.data_dropped++;
     }
+    crdi_dcp_slave_release(s);
 }
 
 // ---- looking -----------------------------------------------------------------------------------

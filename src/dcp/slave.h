@@ -25,6 +25,9 @@ typedef struct crdi_dcp_list {
     crdi_dcp_entry* entries; // (max_group_size)
     int end;                 // highest pos + 1
     int count;               // without gaps
+    crd_dcp_slot* slots; // (slot_count) by STC_prepare: neighbours in memory as one; NULL: no room
+    uint8_t* types;
+    int slot_count;
 } crdi_dcp_list;
 
 /// What was said about a data_id or a param_id. The same data_id may be sent and received.
@@ -44,7 +47,16 @@ typedef struct crdi_dcp_group {
     uint32_t phase; // steps since it was sent
     uint16_t seq_out, seq_in;
     bool has_seq_in;
+    bool steep, edged;          // some of its inputs have a gradient, an edge; by STC_prepare
+    double pre_edge, post_edge; // s, INFINITY: none
+    double arrived;             // the last of them, NAN: none yet
 } crdi_dcp_group;
+
+/// An input with a gradient.
+typedef struct crdi_dcp_watch {
+    double* last; // (capacity) values, NULL: it has none
+    double time;  // of them, NAN: none yet
+} crdi_dcp_watch;
 
 typedef struct crdi_dcp_log {
     int64_t time;
@@ -61,12 +73,14 @@ struct crd_dcp_slave {
     const crd_dcp_description* d; // borrowed
     crd_dcp_plant plant;
     crd_dcp_link link;
+    int held; // depth of hold
     crd_dcp_slave_options opt;
     crd_dcp_slave_counts counts;
 
     // registration
     crd_dcp_state state;
     uint64_t entry; // counts states entered: tells whether a callback has moved on
+    uint64_t registrations;
     crd_dcp_op_mode mode;
     uint8_t id;
     crd_dcp_address master, control; // the peer, and where it reached us
@@ -76,8 +90,9 @@ struct crd_dcp_slave {
     double garbage, garbage_time; // answers that may be given to refused requests, at what time
 
     // configuration
-    crdi_dcp_value* values; // (variable_count)
-    int* dirty;             // (variable_count)
+    crdi_dcp_value* values;  // (variable_count)
+    crdi_dcp_watch* watches; // (variable_count)
+    int* dirty;              // (variable_count)
     int dirty_count;
     crdi_dcp_group* groups; // (max_groups)
     int group_count;
@@ -105,6 +120,10 @@ struct crd_dcp_slave {
     int* log_order;     // (log_entries) those kept, oldest first, then the free ones
     int log_count;
 
+    crd_dcp_slot* pool; // (pool_room) of what STC_prepare makes of the groups
+    uint8_t* pool_types;
+    int pool_room, pool_used;
+
     // workspace
     crd_dcp_slot* slots; // (max_group_size)
     uint8_t* types;      // (max_group_size)
@@ -117,6 +136,10 @@ struct crd_dcp_slave {
 /// Sends `length` bytes of s->pdu.
 bool crdi_dcp_slave_send(crd_dcp_slave* s, const crd_dcp_address* to, size_t length);
 void crdi_dcp_slave_tell(crd_dcp_slave* s, const crd_dcp_address* to, const crd_dcp_pdu* p);
+/// What is sent between the two leaves together, what the plant takes its time for behind it.
+void crdi_dcp_slave_hold(crd_dcp_slave* s);
+void crdi_dcp_slave_release(crd_dcp_slave* s);
+void crdi_dcp_slave_flush(crd_dcp_slave* s);
 
 // slave_run.c
 void crdi_dcp_slave_clock(crd_dcp_slave* s, double now); // it never goes back
@@ -142,6 +165,8 @@ uint32_t crdi_dcp_max_pdu(const crd_dcp_slave* s, uint8_t transport);
 crd_status crdi_dcp_values_create(crd_dcp_slave* s);
 /// Start values; those that the plant has seen others of are handed to it again.
 void crdi_dcp_values_restart(crd_dcp_slave* s);
+/// How the payloads of all groups are read and made.
+void crdi_dcp_join_groups(crd_dcp_slave* s);
 /// CFG_parameter.
 crd_dcp_error crdi_dcp_set_parameter(crd_dcp_slave* s, int variable, uint8_t type,
                                      const uint8_t* payload, size_t length);
@@ -153,3 +178,15 @@ void crdi_dcp_send_group(crd_dcp_slave* s, crdi_dcp_group* g);
 crd_status crdi_dcp_logs_create(crd_dcp_slave* s);
 /// RSP_log_ack into s->pdu; its length. The entries in it are kept no longer.
 size_t crdi_dcp_take_logs(crd_dcp_slave* s, const crd_dcp_pdu* request, size_t room);
+
+// start.c
+/// Fills `capacity` elements, or the bytes, of a slot with a start value as a description has it;
+/// the last number again where there are no more. NULL: zeros, nothing.
+void crdi_dcp_read_start(const char* start, crd_dcp_slot* slot, uint32_t capacity);
+
+// slave_watch.c
+crd_status crdi_dcp_watch_create(crd_dcp_slave* s);
+/// What is to be watched of a group; forgets what was.
+void crdi_dcp_watch_group(crd_dcp_slave* s, crdi_dcp_group* g);
+/// Data have come in a run, `gap` missed before them; false: they are an error.
+bool crdi_dcp_watch_data(crd_dcp_slave* s, crdi_dcp_group* g, int gap);

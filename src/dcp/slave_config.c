@@ -1,6 +1,8 @@
 // What CFG PDUs set, and whether it is complete.
 #include "dcp/slave.h"
 
+#include <string.h>
+
 // ---- groups ------------------------------------------------------------------------------------
 
 crd_status crdi_dcp_config_create(crd_dcp_slave* s)
@@ -278,11 +280,7 @@ void crdi_dcp_unconfigure(crd_dcp_slave* s)
         s->numerator = s->d->resolutions[0].numerator;
         s->denominator = s->d->resolutions[0].denominator;
     }
-    for (int i = 0; i < CRDI_DCP_CATEGORIES; i++) {
-        for (int k = 0; k < CRDI_DCP_LEVELS; k++) {
-            s->log_modes[i][k] = LOG_NOT;
-        }
-    }
+    memset(s->log_modes, LOG_NOT, sizeof s->log_modes);
     crdi_dcp_values_restart(s);
 }
 
@@ -421,6 +419,8 @@ crd_dcp_error crdi_dcp_complete(crd_dcp_slave* s)
     for (int i = 0; i < s->group_count; i++) {
         if (too_long(s, &s->groups[i])) { return CRD_DCP_E_PDU_SIZE; }
         find_limit(s, &s->groups[i]);
+        crdi_dcp_watch_group(s, &s->groups[i]);
     }
+    crdi_dcp_join_groups(s);
     return CRD_DCP_NONE;
 }

@@ -1,7 +1,6 @@
 // Values of a slave: where they start, how they come in and go out; and its log entries.
 #include "dcp/slave.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -60,24 +59,10 @@ static uint32_t find_capacity(const crd_dcp_slave* s, int variable)
     return (uint32_t)(most < room ? most : room);
 }
 
-static bool make_slot(crd_dcp_slave* s, crd_dcp_slot* slot, uint32_t capacity, uint32_t* byte_count)
-{
-    if (is_text(slot->type)) {
-        slot->bytes = crdi_arena_new(&s->arena, capacity, 1);
-        slot->byte_count = byte_count;
-        return slot->bytes != NULL;
-    }
-    // Both kinds of number take 8 bytes.
-    void* numbers = crdi_arena_new(&s->arena, capacity, sizeof(int64_t));
-    if (is_real(slot->type)) {
-        slot->real = numbers;
-    } else {
-        slot->integer = numbers;
-    }
-    return numbers != NULL;
-}
+static void read_start(crd_dcp_slave* s, int variable);
 
-static crd_status make_value(crd_dcp_slave* s, int variable)
+// How much room a value takes.
+static void size_value(crd_dcp_slave* s, int variable)
 {
     const crd_dcp_variable* v = &s->d->variables[variable];
     crdi_dcp_value* value = &s->values[variable];
@@ -90,11 +75,37 @@ static crd_status make_value(crd_dcp_slave* s, int variable)
         value->capacity = find_capacity(s, variable);
         value->slot.count = (uint32_t)elements(s, variable, -1, 0);
     }
-    const bool ok = make_slot(s, &value->slot, value->capacity, &value->byte_count);
-    return ok ? CRD_OK : CRD_E_MEMORY;
 }
 
-static void read_start(crd_dcp_slave* s, int variable);
+// The values of one kind stand behind each other in the order of the description, so that a group
+// of neighbours is copied as one. Both kinds of number take 8 bytes.
+static crd_status make_values(crd_dcp_slave* s, bool structural)
+{
+    size_t numbers = 0, bytes = 0;
+    for (int i = 0; i < s->d->variable_count; i++) {
+        if (is_structural(&s->d->variables[i]) != structural) { continue; }
+        size_value(s, i);
+        *(is_text(s->values[i].slot.type) ? &bytes : &numbers) += s->values[i].capacity;
+    }
+    int64_t* number = crdi_arena_new(&s->arena, numbers, sizeof *number);
+    uint8_t* byte = crdi_arena_new(&s->arena, bytes, 1);
+    if (!number || !byte) { return CRD_E_MEMORY; }
+    for (int i = 0; i < s->d->variable_count; i++) {
+        if (is_structural(&s->d->variables[i]) != structural) { continue; }
+        crdi_dcp_value* value = &s->values[i];
+        if (is_text(value->slot.type)) {
+            value->slot.bytes = byte;
+            value->slot.byte_count = &value->byte_count;
+            byte += value->capacity;
+        } else {
+            value->slot.real = is_real(value->slot.type) ? (void*)number : NULL;
+            value->slot.integer = is_real(value->slot.type) ? NULL : number;
+            number += value->capacity;
+        }
+        read_start(s, i);
+    }
+    return CRD_OK;
+}
 
 // Structural parameters first: the sizes of the others hang on them.
 crd_status crdi_dcp_values_create(crd_dcp_slave* s)
@@ -102,7 +113,10 @@ crd_status crdi_dcp_values_create(crd_dcp_slave* s)
     const int count = s->d->variable_count;
     s->values = crdi_arena_new(&s->arena, (size_t)count, sizeof *s->values);
     s->dirty = crdi_arena_new(&s->arena, (size_t)count, sizeof *s->dirty);
-    if (!s->values || !s->dirty) { return CRD_E_MEMORY; }
+    s->pool_room = 2 * count;
+    s->pool = crdi_arena_new(&s->arena, (size_t)s->pool_room, sizeof *s->pool);
+    s->pool_types = crdi_arena_new(&s->arena, (size_t)s->pool_room, 1);
+    if (!s->values || !s->dirty || !s->pool || !s->pool_types) { return CRD_E_MEMORY; }
     for (int i = 0; i < count; i++) {
         const crd_dcp_variable* v = &s->d->variables[i];
         s->values[i].slot.type = v->type;
@@ -112,15 +126,11 @@ crd_status crdi_dcp_values_create(crd_dcp_slave* s)
             s->values[i].linked[k] = link >= 0 && is_structural(&s->d->variables[link]) ? link : -1;
         }
     }
+    if (make_values(s, true) < 0 || make_values(s, false) < 0) { return CRD_E_MEMORY; }
     uint32_t numbers = 1, bytes = 1;
-    for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < count; i++) {
-            if (is_structural(&s->d->variables[i]) != (pass == 0)) { continue; }
-            if (make_value(s, i) < 0) { return CRD_E_MEMORY; }
-            read_start(s, i);
-            uint32_t* most = is_text(s->values[i].slot.type) ? &bytes : &numbers;
-            if (s->values[i].capacity > *most) { *most = s->values[i].capacity; }
-        }
+    for (int i = 0; i < count; i++) {
+        uint32_t* most = is_text(s->values[i].slot.type) ? &bytes : &numbers;
+        if (s->values[i].capacity > *most) { *most = s->values[i].capacity; }
     }
     // Parameters are looked at in the probe before they count.
     s->probe.real = crdi_arena_new(&s->arena, numbers, sizeof(double));
@@ -132,68 +142,11 @@ crd_status crdi_dcp_values_create(crd_dcp_slave* s)
 
 // ---- start values ------------------------------------------------------------------------------
 
-static int hex(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c - 'A' + 10;
-}
-
-static void read_text(crdi_dcp_value* value, const char* start)
-{
-    const size_t length = strlen(start), room = value->slot.max_size;
-    if (value->slot.type == CRD_DCP_STRING) {
-        value->byte_count = (uint32_t)(length < room ? length : room);
-        if (value->byte_count) { memcpy(value->slot.bytes, start, value->byte_count); }
-        return;
-    }
-    value->byte_count = 0;
-    for (size_t i = 0; i + 1 < length && value->byte_count < room; i += 2) {
-        if (!isxdigit((unsigned char)start[i]) || !isxdigit((unsigned char)start[i + 1])) {
-            return;
-        }
-        value->slot.bytes[value->byte_count++] = (uint8_t)(hex(start[i]) * 16 + hex(start[i + 1]));
-    }
-}
-
-// The next number of a list; the last one again where the list is over.
-static const char* read_number(const char* at, uint8_t type, double* real, int64_t* integer)
-{
-    while (isspace((unsigned char)*at)) {
-        at++;
-    }
-    size_t length = 0;
-    while (at[length] && !isspace((unsigned char)at[length])) {
-        length++;
-    }
-    if (is_real(type)) {
-        crdi_parse_double(at, length, real);
-    } else if (type <= CRD_DCP_UINT64) {
-        uint64_t u = 0;
-        if (crdi_parse_uint64(at, length, &u)) { *integer = (int64_t)u; }
-    } else {
-        crdi_parse_int64(at, length, integer);
-    }
-    return at + length;
-}
-
 // Fills all that there is room for, so that an array that grows has start values.
 static void read_start(crd_dcp_slave* s, int variable)
 {
     crdi_dcp_value* value = &s->values[variable];
-    const char* start = s->d->variables[variable].start;
-    if (is_text(value->slot.type)) {
-        read_text(value, start ? start : "");
-        return;
-    }
-    double real = 0;
-    int64_t integer = 0;
-    for (uint32_t i = 0; i < value->capacity; i++) {
-        if (start) { start = read_number(start, value->slot.type, &real, &integer); }
-        if (value->slot.real) {
-            value->slot.real[i] = real;
-        } else {
-            value->slot.integer[i] = integer;
-        }
-    }
+    crdi_dcp_read_start(s->d->variables[variable].start, &value->slot, value->capacity);
 }
 
 static void resize(crd_dcp_slave* s)
@@ -353,14 +306,55 @@ static int missed(const crdi_dcp_group* g, uint16_t seq)
     return ahead == 0 || ahead > INT16_MAX ? -1 : ahead - 1;
 }
 
+// What a list's payload is read into or made of, neighbours in memory as one: by STC_prepare, or
+// now where there was no room for it.
+static int slots_of(crd_dcp_slave* s, const crdi_dcp_list* l, const crd_dcp_slot** slots,
+                    const uint8_t** types)
+{
+    if (l->slots) {
+        *slots = l->slots;
+        *types = l->types;
+        return l->slot_count;
+    }
+    for (int i = 0; i < l->end; i++) {
+        s->slots[i] = s->values[l->entries[i].variable].slot;
+        s->types[i] = l->entries[i].type;
+    }
+    *slots = s->slots;
+    *types = s->types;
+    return crd_dcp_join(s->slots, s->types, l->end);
+}
+
+static void join(crd_dcp_slave* s, crdi_dcp_list* l)
+{
+    const crd_dcp_slot* slots = NULL;
+    const uint8_t* types = NULL;
+    l->slots = NULL;
+    const int count = slots_of(s, l, &slots, &types);
+    if (count == 0 || count > s->pool_room - s->pool_used) { return; }
+    l->slots = s->pool + s->pool_used;
+    l->types = s->pool_types + s->pool_used;
+    l->slot_count = count;
+    s->pool_used += count;
+    memcpy(l->slots, slots, (size_t)count * sizeof *slots);
+    memcpy(l->types, types, (size_t)count * sizeof *types);
+}
+
+void crdi_dcp_join_groups(crd_dcp_slave* s)
+{
+    s->pool_used = 0;
+    for (int i = 0; i < s->group_count; i++) {
+        join(s, &s->groups[i].in);
+        join(s, &s->groups[i].out);
+    }
+}
+
 static bool take(crd_dcp_slave* s, const crdi_dcp_group* g, const crd_dcp_pdu* p)
 {
-    for (int i = 0; i < g->in.end; i++) {
-        s->slots[i] = s->values[g->in.entries[i].variable].slot;
-        s->types[i] = g->in.entries[i].type;
-    }
-    return crd_dcp_take(s->slots, s->types, g->in.end, p->payload, p->payload_length) ==
-           CRD_DCP_NONE;
+    const crd_dcp_slot* slots = NULL;
+    const uint8_t* types = NULL;
+    const int count = slots_of(s, &g->in, &slots, &types);
+    return crd_dcp_take(slots, types, count, p->payload, p->payload_length) == CRD_DCP_NONE;
 }
 
 void crdi_dcp_receive_data(crd_dcp_slave* s, const crd_dcp_pdu* p)
@@ -392,7 +386,9 @@ void crdi_dcp_receive_data(crd_dcp_slave* s, const crd_dcp_pdu* p)
         mark(s, variable);
     }
     if (!good) { s->counts.out_of_range++; }
-    if ((g->has_limit && (uint32_t)gap > g->limit) || (!good && s->opt.check_range)) {
+    const bool watched = (g->steep || g->edged) && in_run(s->state);
+    const bool fine = !watched || crdi_dcp_watch_data(s, g, gap);
+    if ((g->has_limit && (uint32_t)gap > g->limit) || (!good && s->opt.check_range) || !fine) {
         crdi_dcp_slave_fault(s, CRD_DCP_E_PROPERTY_VIOLATED);
         return;
     }
@@ -408,13 +404,12 @@ static bool collect(crd_dcp_slave* s, const crdi_dcp_group* g)
     const uint64_t entry = s->entry;
     for (int i = 0; i < g->out.end; i++) {
         const int variable = g->out.entries[i].variable;
-        crdi_dcp_value* value = &s->values[variable];
-        crd_dcp_slot slot = value->slot; // a copy: the plant writes values, not where they are
+        crd_dcp_slot slot =
+            s->values[variable].slot; // a copy: the plant writes values, not where they are
         if (s->plant.get && s->plant.get(s->plant.user, variable, &slot) != CRD_DCP_DONE) {
             crdi_dcp_slave_fault(s, CRD_DCP_E_GENERIC);
         }
         if (s->entry != entry) { return false; }
-        s->slots[i] = value->slot;
     }
     return true;
 }
@@ -422,9 +417,12 @@ static bool collect(crd_dcp_slave* s, const crdi_dcp_group* g)
 void crdi_dcp_send_group(crd_dcp_slave* s, crdi_dcp_group* g)
 {
     if (!collect(s, g)) { return; }
+    const crd_dcp_slot* slots = NULL;
+    const uint8_t* types = NULL;
+    const int count = slots_of(s, &g->out, &slots, &types);
     const crd_dcp_pdu head = {.type = CRD_DCP_DAT_INPUT_OUTPUT, .seq = g->seq_out, .id = g->id};
     const size_t at = crd_dcp_encode(&head, s->pdu, s->opt.max_pdu);
-    const size_t length = at + crd_dcp_put(s->slots, g->out.end, s->pdu + at, s->opt.max_pdu - at);
+    const size_t length = at + crd_dcp_put(slots, count, s->pdu + at, s->opt.max_pdu - at);
     g->seq_out++;
     for (int i = 0; i < g->target_count; i++) {
         const bool fits = length <= crdi_dcp_max_pdu(s, g->targets[i].transport);

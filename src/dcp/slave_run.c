@@ -98,6 +98,7 @@ static void begin_duty(crd_dcp_slave* s)
 static crd_dcp_outcome plant_step(crd_dcp_slave* s, uint32_t steps)
 {
     if (!s->plant.step) { return CRD_DCP_DONE; }
+    crdi_dcp_slave_flush(s);
     return s->plant.step(s->plant.user, s->steps_done, steps, s->resolution);
 }
 
@@ -110,7 +111,9 @@ static crd_dcp_outcome plant_duty(crd_dcp_slave* s)
     case CRD_DCP_SENDING_D:
         return CRD_DCP_DONE;
     default:
-        return s->plant.enter ? s->plant.enter(s->plant.user, s->state, s->now) : CRD_DCP_DONE;
+        if (!s->plant.enter) { return CRD_DCP_DONE; }
+        crdi_dcp_slave_flush(s);
+        return s->plant.enter(s->plant.user, s->state, s->now);
     }
 }
 
@@ -208,6 +211,7 @@ static void go_to_configuration(crd_dcp_slave* s)
 static void register_at(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_address* at,
                         const crd_dcp_pdu* p)
 {
+    s->registrations++;
     s->id = p->peer;
     s->mode = p->op_mode;
     s->registered = s->last = p->seq;
@@ -373,12 +377,19 @@ static void step(crd_dcp_slave* s)
     }
 }
 
+static double plant_at(const crd_dcp_slave* s)
+{
+    return s->plant.next ? s->plant.next(s->plant.user) : INFINITY;
+}
+
 // The earliest thing that is due; false: nothing is.
 static bool do_next(crd_dcp_slave* s)
 {
     const double beat = heartbeat_until(s), until = step_until(s);
-    const double synchronized = synchronized_at(s), due = step_due(s);
-    if (beat < s->now && beat < fmin(synchronized, due)) {
+    const double synchronized = synchronized_at(s), due = step_due(s), plant = plant_at(s);
+    if (plant <= s->now && plant <= fmin(fmin(beat, until), fmin(synchronized, due))) {
+        s->plant.advance(s->plant.user, s->now);
+    } else if (beat < s->now && beat < fmin(synchronized, due)) {
         crdi_dcp_slave_fault(s, CRD_DCP_E_HEARTBEAT_MISSED);
     } else if (until < s->now) {
         s->counts.late_steps++;
@@ -401,21 +412,23 @@ void crdi_dcp_slave_clock(crd_dcp_slave* s, double now)
 void crd_dcp_slave_advance(crd_dcp_slave* s, double now)
 {
     crdi_dcp_slave_clock(s, now);
-    for (int i = 0; i < STEPS_AT_ONCE; i++) {
-        if (!do_next(s)) { return; }
-    }
+    crdi_dcp_slave_hold(s);
+    for (int i = 0; i < STEPS_AT_ONCE && do_next(s); i++) {}
+    crdi_dcp_slave_release(s);
 }
 
 double crd_dcp_slave_next(const crd_dcp_slave* s)
 {
     const double late = fmin(heartbeat_until(s), step_until(s)); // passed only behind it
-    return fmin(nextafter(late, INFINITY), fmin(synchronized_at(s), step_due(s)));
+    const double own = fmin(synchronized_at(s), step_due(s));
+    return fmin(fmin(nextafter(late, INFINITY), plant_at(s)), own);
 }
 
 void crd_dcp_slave_done(crd_dcp_slave* s, crd_dcp_outcome outcome, double now)
 {
     if (outcome == CRD_DCP_LATER) { return; }
     crdi_dcp_slave_clock(s, now);
+    crdi_dcp_slave_hold(s);
     const bool real_time_step = s->pending == CRDI_STEP && s->state != CRD_DCP_COMPUTING;
     if (s->pending != CRDI_NOTHING) {
         s->pending = CRDI_NOTHING;
@@ -435,16 +448,21 @@ void crd_dcp_slave_done(crd_dcp_slave* s, crd_dcp_outcome outcome, double now)
         }
     }
     crd_dcp_slave_advance(s, now);
+    crdi_dcp_slave_release(s);
 }
 
 void crd_dcp_slave_fault(crd_dcp_slave* s, crd_dcp_error code, double now)
 {
     crdi_dcp_slave_clock(s, now);
+    crdi_dcp_slave_hold(s);
     crdi_dcp_slave_fault(s, code);
+    crdi_dcp_slave_release(s);
 }
 
 void crd_dcp_slave_stop(crd_dcp_slave* s, double now)
 {
     crdi_dcp_slave_clock(s, now);
+    crdi_dcp_slave_hold(s);
     if (crd_dcp_next_state_event(s->state, CRD_DCP_SIG_STOP, s->state) >= 0) { stop(s); }
+    crdi_dcp_slave_release(s);
 }

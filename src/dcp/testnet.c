@@ -51,8 +51,10 @@ struct node {
     crd_dcp_net base;
     crd_dcp_testnet* network;
     uint32_t ip;
-    packet *head, *tail; // arrived
-    packet* current;     // handed out by the last receive
+    packet *head, *tail;  // arrived
+    packet* current;      // handed out by the last receive
+    crd_dcp_slave* slave; // that lives here, NULL
+    node *previous, *next;
 };
 
 struct crd_dcp_testnet {
@@ -62,6 +64,8 @@ struct crd_dcp_testnet {
     double now;
     uint64_t number; // of packets so far
     int nets;
+    node* first;  // of them
+    int64_t left; // arrivals that no slave fetches by itself
     bool owned; // not yet destroyed by who created it
     uint16_t next_port;
     packet** heap;
@@ -281,6 +285,7 @@ static void enqueue(node* n, packet* p)
     *(n->tail ? &n->tail->next : &n->head) = p;
     n->tail = p;
     n->network->counts.delivered++;
+    n->network->left += !n->slave;
 }
 
 static void arrive_stream(crd_dcp_testnet* t, packet* p)
@@ -334,15 +339,46 @@ double crd_dcp_testnet_now(const crd_dcp_testnet* t)
     return t->now;
 }
 
+// Slaves that live on nets get what is there and what is due.
+static void serve(crd_dcp_testnet* t)
+{
+    for (node* n = t->first; n; n = n->next) {
+        crd_dcp_packet p;
+        while (n->slave && crd_dcp_net_receive(&n->base, &p)) {
+            crd_dcp_slave_receive(n->slave, &p.from, &p.at, p.bytes, p.length, p.time);
+        }
+        if (n->slave && crd_dcp_slave_next(n->slave) <= t->now) {
+            crd_dcp_slave_advance(n->slave, t->now);
+        }
+    }
+}
+
+static double next_event(const crd_dcp_testnet* t)
+{
+    double next = t->heap_count > 0 ? t->heap[0]->time : INFINITY;
+    for (const node* n = t->first; n; n = n->next) {
+        if (n->slave) { next = fmin(next, crd_dcp_slave_next(n->slave)); }
+    }
+    return next;
+}
+
 double crd_dcp_testnet_advance(crd_dcp_testnet* t, double until)
 {
-    if (t->heap_count > 0 && t->heap[0]->time <= until) {
-        t->now = fmax(t->now, t->heap[0]->time);
+    serve(t);
+    const double next = next_event(t);
+    if (next <= until && isfinite(next)) {
+        t->now = fmax(t->now, next);
     } else if (until > t->now && isfinite(until)) {
         t->now = until;
     }
     deliver(t);
+    serve(t);
     return t->now;
+}
+
+void crd_dcp_testnet_attach(crd_dcp_net* n, crd_dcp_slave* s)
+{
+    ((node*)n)->slave = s;
 }
 
 // ---- what a net does ---------------------------------------------------------------------------
@@ -461,23 +497,26 @@ static bool send_stream(node* n, const crd_dcp_address* to, const uint8_t* bytes
     return true;
 }
 
-static const crd_dcp_address* first_udp(const node* n)
+// The one that is wanted, else the first.
+static const crd_dcp_address* find_udp(const node* n, const crd_dcp_address* wanted)
 {
     const crd_dcp_testnet* t = n->network;
+    const crd_dcp_address* found = NULL;
     for (size_t i = 0; i < t->port_count; i++) {
-        if (t->ports[i].owner == n && t->ports[i].at.transport == CRD_DCP_UDP) {
-            return &t->ports[i].at;
-        }
+        const port* p = &t->ports[i];
+        if (p->owner != n || p->at.transport != CRD_DCP_UDP) { continue; }
+        if (!found || crd_dcp_address_equal(&p->at, wanted)) { found = &p->at; }
+        if (wanted->port == 0 || crd_dcp_address_equal(&p->at, wanted)) { break; }
     }
-    return NULL;
+    return found;
 }
 
 static bool send_datagram(node* n, const crd_dcp_address* to, const uint8_t* bytes, size_t length,
                           crd_dcp_address* from)
 {
     crd_dcp_testnet* t = n->network;
+    const crd_dcp_address* here = find_udp(n, from);
     *from = (crd_dcp_address){.ip = n->ip, .transport = CRD_DCP_UDP};
-    const crd_dcp_address* here = first_udp(n);
     if (here) {
         *from = *here;
     } else if (node_listen(&n->base, from) < 0) {
@@ -547,11 +586,16 @@ static bool node_receive(crd_dcp_net* base, crd_dcp_packet* out)
     return true;
 }
 
+// On to the next arrival; past those that slaves who live here have fetched already.
 static void node_wait(crd_dcp_net* base, double seconds)
 {
     node* n = (node*)base;
-    deliver(n->network);
-    if (!n->head) { (void)crd_dcp_testnet_advance(n->network, n->network->now + seconds); }
+    crd_dcp_testnet* t = n->network;
+    const double until = t->now + seconds;
+    deliver(t);
+    const int64_t left = t->left;
+    while (!n->head && crd_dcp_testnet_advance(t, until) < until && t->left == left &&
+           (isfinite(until) || isfinite(next_event(t)))) {}
 }
 
 static void close_ports(node* n, const crd_dcp_address* at, bool all)
@@ -636,9 +680,17 @@ static void node_destroy(crd_dcp_net* base)
         n->head = next;
     }
     packet_free(t, n->current);
+    *(n->previous ? &n->previous->next : &t->first) = n->next;
+    if (n->next) { n->next->previous = n->previous; }
     t->nets--;
     crdi_free(t->ctx, n);
     release(t);
+}
+
+static uint32_t node_source_ip(const crd_dcp_net* base, const crd_dcp_address* to)
+{
+    (void)to;
+    return ((const node*)base)->ip;
 }
 
 static const crdi_dcp_net_ops ops = {
@@ -653,6 +705,7 @@ static const crdi_dcp_net_ops ops = {
     .wait = node_wait,
     .close = node_close,
     .now = node_now,
+    .source_ip = node_source_ip,
 };
 
 static crd_status look_at(crd_context* ctx, const crd_dcp_faults* f)
@@ -708,6 +761,9 @@ crd_status crd_dcp_testnet_join(crd_dcp_testnet* t, uint32_t ip, crd_dcp_net** o
     crdi_dcp_net_init(&n->base, t->ctx, &ops);
     n->network = t;
     n->ip = ip;
+    n->next = t->first;
+    if (t->first) { t->first->previous = n; }
+    t->first = n;
     t->nets++;
     *out = &n->base;
     return CRD_OK;

@@ -118,7 +118,8 @@ static crd_status put_unit(crd_master* m, crdi_text* t, const crdi_member* p)
 {
     const crd_unit_spec* spec = p->unit->spec;
     const crd_unit_info* info = &p->unit->info;
-    const bool is_file = spec->source == CRD_UNIT_FMU || spec->source == CRD_UNIT_REPLAY;
+    const bool is_file = spec->source == CRD_UNIT_FMU ||
+                         spec->source == CRD_UNIT_REPLAY || spec->source == CRD_UNIT_DCP;
     const char* hash = "";
     int inputs = 0, outputs = 0;
     if (is_file) {

@@ -95,3 +95,13 @@ void crdi_guard_leave(crdi_guard* g)
 {
     current = g->outer;
 }
+
+int crdi_guarded(volatile int* running, void (*f)(void* with), void* with)
+{
+    crdi_guard guard;
+    crdi_guard_enter(&guard, running);
+    const int crash = sigsetjmp(guard.env, 0);
+    if (!crash) { f(with); }
+    crdi_guard_leave(&guard);
+    return crash;
+}

@@ -527,6 +527,7 @@ static crd_status visit_components(start* s, int components)
     crd_status st = CRD_OK;
     int* first = crdi_new_array(m->ctx, (size_t)components + 2, sizeof *first);
     int* nodes = crdi_new_array(m->ctx, (size_t)s->node_count + 1, sizeof *nodes);
+    m->loop_count = 0; // of an earlier call
     m->loops = crdi_arena_new(&m->arena, (size_t)components, sizeof *m->loops);
     if (!first || !nodes || !m->loops) {
         st = CRD_E_MEMORY;

@@ -142,23 +142,44 @@ static crd_status instantiate_all(crd_master* m)
 {
     for (int i = 0; i < m->member_count; i++) {
         m->running = i;
+        m->members[i].unit->step = m->controlled ? 0 : m->members[i].step;
         const crd_status st = crd_unit_instantiate(m->members[i].unit);
         m->running = -1;
         if (st < 0) { return crdi_member_failed(m, i, st); }
         m->members[i].alive = true;
+        m->has_remote = m->has_remote || m->members[i].unit->ops->begin;
     }
     return CRD_OK;
+}
+
+// Connections on which nothing is done to the values may go from unit to unit.
+static void route_all(crd_master* m)
+{
+    for (int i = 0; i < m->link_count; i++) {
+        const crdi_link* l = &m->links[i];
+        crd_unit *from = m->members[l->from_member].unit, *to = m->members[l->to_member].unit;
+        const bool whole = l->from_element < 0 && l->to_element < 0;
+        const bool single = from->info.variables[l->from_variable].size == 1 &&
+                            to->info.variables[l->to_variable].size == 1;
+        if (!from->ops->route || from->ops->route != to->ops->route || !(whole || single) ||
+            l->transform || l->chain || l->couple >= 0 || l->corrected || l->probed ||
+            l->spec->predict > CRD_PREDICTION_HOLD) {
+            continue;
+        }
+        (void)from->ops->route(from, l->from_variable, to, l->to_variable);
+    }
 }
 
 // Inputs start from what the unit has in them, so that a loop begins at the start values.
 static crd_status enter_all(crd_master* m)
 {
     const crd_experiment e = {.start = m->start,
-                              .has_stop = true,
+                              .has_stop = !m->opt.open_end,
                               .stop = m->stop,
                               .has_tolerance = !isnan(m->tolerance),
                               .tolerance = isnan(m->tolerance) ? 0 : m->tolerance,
-                              .may_roll_back = m->rolls_back};
+                              .may_roll_back = m->rolls_back,
+                              .interrupted = m->opt.stop};
     for (int i = 0; i < m->member_count; i++) {
         crdi_member* p = &m->members[i];
         m->running = i;
@@ -201,12 +222,31 @@ static crd_status start_threads(crd_master* m)
     return CRD_OK;
 }
 
+// On to a stage; those that are behind stay so, but values can be made consistent again.
+static crd_status reach(crd_master* m, crd_stage stage)
+{
+    crd_status st = CRD_OK;
+    if (m->stage < CRD_STAGE_INSTANTIATED && stage >= CRD_STAGE_INSTANTIATED) {
+        CRD_TRY(instantiate_all(m));
+        route_all(m);
+        m->stage = CRD_STAGE_INSTANTIATED;
+    }
+    if (m->stage < CRD_STAGE_INITIALIZING && stage >= CRD_STAGE_INITIALIZING) {
+        CRD_TRY(enter_all(m));
+        m->stage = CRD_STAGE_INITIALIZING;
+    }
+    if (stage == CRD_STAGE_CONSISTENT) {
+        CRD_TRY(crdi_master_solve_start(m));
+        m->stage = CRD_STAGE_CONSISTENT;
+    }
+fail:
+    return st;
+}
+
 static crd_status initialize(crd_master* m)
 {
     crd_status st = CRD_OK;
-    CRD_TRY(instantiate_all(m));
-    CRD_TRY(enter_all(m));
-    CRD_TRY(crdi_master_solve_start(m));
+    CRD_TRY(reach(m, CRD_STAGE_CONSISTENT));
     CRD_TRY(exit_all(m));
     CRD_TRY(crdi_master_seed_flows(m));
     CRD_TRY(crdi_master_refresh_start(m));
@@ -243,29 +283,48 @@ static int64_t wall_clock(void)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-crd_status crd_master_initialize(crd_master* m)
+// A part of the initialisation, up to `stage`, or all of it.
+static crd_status start(crd_master* m, crd_stage stage, bool all)
 {
-    if (m->initialized) {
-        return crdi_fail(m->ctx, CRD_E_STATE, "crd_master_initialize was called twice");
-    }
-    m->initialized = true;
-    m->wall_start = wall_clock();
-    m->ns_clock = clock_cost();
     const int64_t begin = crdi_now_ns();
     crd_status st = CRD_OK;
+    if (!m->initialized) {
+        m->initialized = true;
+        m->wall_start = wall_clock();
+        m->ns_clock = clock_cost();
+        if (m->opt.guard_crashes) { crdi_guard_install(); }
+    }
     if (m->opt.guard_crashes) {
         crdi_guard guard;
-        crdi_guard_install();
         crdi_guard_enter(&guard, &m->running);
         const int crash = sigsetjmp(guard.env, 0);
-        st = crash ? crdi_member_crashed(m, m->running, crash) : initialize(m);
+        st = crash ? crdi_member_crashed(m, m->running, crash)
+             : all ? initialize(m)
+                   : reach(m, stage);
         crdi_guard_leave(&guard);
     } else {
-        st = initialize(m);
+        st = all ? initialize(m) : reach(m, stage);
     }
     if (st < 0) { m->end = CRD_END_FAILED; }
-    m->ns_initialization = crdi_now_ns() - begin;
+    m->ns_initialization += crdi_now_ns() - begin;
     return crdi_master_note_failure(m, st);
+}
+
+crd_status crd_master_reach(crd_master* m, crd_stage stage)
+{
+    if (m->asked || m->finished || m->end != CRD_END_NONE) {
+        return crdi_fail(m->ctx, CRD_E_STATE, "crd_master_reach comes before crd_master_initialize");
+    }
+    return start(m, stage, false);
+}
+
+crd_status crd_master_initialize(crd_master* m)
+{
+    if (m->asked || m->end != CRD_END_NONE) {
+        return crdi_fail(m->ctx, CRD_E_STATE, "crd_master_initialize was called twice");
+    }
+    m->asked = true;
+    return start(m, CRD_STAGE_CONSISTENT, true);
 }
 
 // ---- running -----------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 #pragma once
 #include "cardan/learn.h"
 #include "cardan/master.h"
+#include "cardan/master_guard.h"
 #include "cardan/results.h"
 
 #include <pthread.h>
@@ -362,6 +363,7 @@ struct crd_master {
     crd_advance** advance; // like batch, NULL: the long way
     int* lane_rows;        // like batch: how many lanes from here have the same function
     bool multirate;
+    bool has_remote; // some unit computes elsewhere: ops->begin
     double* outputs; // real outputs of all members in a row
     size_t output_count;
 
@@ -395,6 +397,8 @@ struct crd_master {
     int end_member;                      // run: -1
     bool wish;                           // run: some unit wants the end; atomic
     bool initialized, started, finished; // run; started: the first step may come
+    crd_stage stage;                     // run
+    bool asked;                          // run: crd_master_initialize was called
     int64_t longest_ticks;               // of a member's step
     int64_t tune_at;                     // run: tick at which crdi_master_tune looks again
     int64_t measure_every;               // run: ticks between two measurements, 0: not known yet
@@ -635,7 +639,7 @@ int crdi_pool_workers(const crdi_pool* p); ///< those that could be started
 /// returns when all are done. Each one's outcome is in its `status`.
 void crdi_pool_run(crdi_pool* p, int first, int count);
 
-// guard.c: crashes of units
+// guard.c: crashes of units; more in cardan/master_guard.h
 typedef struct crdi_guard {
     sigjmp_buf env;
     volatile int* running; // member whose code runs, -1: our own, which is not guarded
@@ -643,9 +647,5 @@ typedef struct crdi_guard {
 } crdi_guard;
 /// A signal in a unit's code between enter and leave jumps to env with its number, exit() with
 /// CRDI_GUARD_EXIT.
-enum { CRDI_GUARD_EXIT = 1000 };
 void crdi_guard_enter(crdi_guard* g, volatile int* running);
 void crdi_guard_leave(crdi_guard* g);
-/// The handlers, counted; remove puts back what was there before.
-void crdi_guard_install(void);
-void crdi_guard_remove(void);

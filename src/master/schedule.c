@@ -9,6 +9,7 @@
 // ---- the grid ----------------------------------------------------------------------------------
 
 static const double MOST_TICKS = 9e15; // a double counts as far
+static const double OPEN_TICKS = 1e13; // of a run without end: 300 years of 1 ms
 
 double crdi_common_tick(double a, double b)
 {
@@ -44,6 +45,7 @@ static void choose_times(crd_master* m)
     m->start = first_given(start, 0);
     m->stop = first_given(stop, m->start + 1);
     m->tick = first_given(step, (m->stop - m->start) / 1000);
+    if (m->opt.open_end) { m->stop = m->start + OPEN_TICKS * m->tick; }
     m->tolerance = tolerance;
 }
 

@@ -149,6 +149,14 @@ fail:
     return st;
 }
 
+// The step that ends with this tick.
+static void step_of(const crd_master* m, const crdi_member* p, double* t, double* h)
+{
+    const int64_t end = m->n + 1;
+    *t = crdi_master_time_of(m, end - p->ticks);
+    *h = end == m->tick_count && !m->multirate ? m->last_tick : p->step;
+}
+
 void crdi_member_run(crd_master* m, crdi_member* p)
 {
     if (m->controlled) {
@@ -158,11 +166,10 @@ void crdi_member_run(crd_master* m, crdi_member* p)
         p->stamp = m->n + 1;
         return;
     }
-    const int64_t end = m->n + 1;
-    const double t = crdi_master_time_of(m, end - p->ticks);
-    const double h = end == m->tick_count && !m->multirate ? m->last_tick : p->step;
+    double t, h;
+    step_of(m, p, &t, &h);
     p->status = m->measure ? run_measured(m, p, t, h) : run_member(m, p, t, h, false);
-    p->stamp = end;
+    p->stamp = m->n + 1;
 }
 
 static crd_status first_failure(crd_master* m, const crdi_phase* phase)
@@ -279,10 +286,25 @@ static crd_status __attribute__((cold, noinline)) fail_rate(crd_master* m)
     return CRD_OK;
 }
 
+// Units that compute elsewhere begin, before the others take their time.
+static void begin_remote(crd_master* m, const crdi_phase* phase)
+{
+    for (int i = 0; i < phase->batch_count; i++) {
+        const int member = m->batch[phase->batch_first + i];
+        crdi_member* p = &m->members[member];
+        const crd_unit_ops* ops = p->unit->ops;
+        if (!ops->begin || p->parts > 1 || !crdi_member_is_due(m, member)) { continue; }
+        double t = m->time, h = m->h;
+        if (!m->controlled) { step_of(m, p, &t, &h); }
+        if (!p->in || ops->set(p->unit, p->in, &p->inputs) >= 0) { ops->begin(p->unit, t, h); }
+    }
+}
+
 // All members of a phase advance. Failures are reported in the order of the batch.
 static crd_status run_batch(crd_master* m, const crdi_phase* phase)
 {
     bool good = true;
+    if (m->has_remote) { begin_remote(m, phase); }
     if (m->threads > 1 && phase->batch_count - phase->pinned_count > 1) {
         crdi_pool_run(m->pool, phase->batch_first + phase->pinned_count,
                       phase->batch_count - phase->pinned_count);

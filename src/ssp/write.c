@@ -667,6 +667,12 @@ static crd_status check_units(crdi_pack_writer* w)
                              "FMUs, signals and recordings",
                              u->name);
         }
+        if (u->source == CRD_UNIT_DCP) {
+            return crdi_fail(w->ctx, CRD_E_UNSUPPORTED,
+                             "unit '%s' is a DCP slave: it cannot be packed; 'cardan export dcp %s' "
+                             "makes an FMU that stands for it",
+                             u->name, u->path);
+        }
         if (u->source != CRD_UNIT_FMU && own++ == 0) { first = u->name; }
     }
     if (own > 0) {

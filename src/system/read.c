@@ -13,6 +13,7 @@ const char* const crdi_predictions[] = {"auto",    "hold",    "linear",  "quadra
 static const char* const feedthroughs[] = {"strict", "fresh", "program", NULL};
 static const char* const interpolations[] = {"hold", "linear", NULL};
 static const char* const interfaces[] = {"auto", "co-simulation", "model-exchange", NULL};
+static const char* const modes[] = {"auto", "nrt", "srt", "hrt", NULL};
 static const char* const methods[] = {"bdf", "adams", "euler", "rk4", NULL};
 static const char* const shapes[] = {"constant", "step",      "ramp",  "sine", "chirp",
                                      "prbs",     "multisine", "table", NULL};
@@ -21,6 +22,7 @@ _Static_assert(sizeof(crd_signal_shape) == sizeof(int), "choices are stored as i
 _Static_assert(COUNT(crdi_predictions) == CRD_PREDICTION_COUNT + 1, "a name for each prediction");
 _Static_assert(COUNT(feedthroughs) == CRD_DEFECT_PROGRAM + 2, "a name for each scheme");
 _Static_assert(COUNT(interfaces) == CRD_INTERFACE_MODEL_EXCHANGE + 2, "a name for each interface");
+_Static_assert(COUNT(modes) == CRD_DCP_MODE_HRT + 2, "a name for each mode");
 _Static_assert(COUNT(methods) == CRD_SOLVER_RK4 + 2, "a name for each method");
 
 typedef struct file_draft {
@@ -42,8 +44,8 @@ static const crdi_key file_keys[] = {
 
 typedef struct unit_draft {
     crd_unit_spec spec;
-    const char *fmu, *replay;
-    const crdi_node *signal, *signals, *parameters, *solver, *columns, *refresh;
+    const char *fmu, *replay, *dcp, *description;
+    const crdi_node *signal, *signals, *parameters, *solver, *columns, *refresh, *session, *bench;
 } unit_draft;
 
 enum {
@@ -51,6 +53,10 @@ enum {
     U_SIGNAL,
     U_SIGNALS,
     U_REPLAY,
+    U_DCP,
+    U_DESCRIPTION,
+    U_SESSION,
+    U_BENCH,
     U_PARAMETERS,
     U_STEP,
     U_INTERFACE,
@@ -70,6 +76,10 @@ static const crdi_key unit_keys[] = {
     [U_SIGNAL] = {KEY("signal", NODE, unit_draft, signal)},
     [U_SIGNALS] = {KEY("signals", NODE, unit_draft, signals)},
     [U_REPLAY] = {KEY("replay", PATH, unit_draft, replay)},
+    [U_DCP] = {KEY("dcp", TEXT, unit_draft, dcp)},
+    [U_DESCRIPTION] = {KEY("description", PATH, unit_draft, description)},
+    [U_SESSION] = {KEY("session", NODE, unit_draft, session)},
+    [U_BENCH] = {KEY("bench", NODE, unit_draft, bench)},
     [U_PARAMETERS] = {KEY("parameters", NODE, unit_draft, parameters)},
     [U_STEP] = {KEY("step", TIME, unit_draft, spec.step), .range = CRDI_POSITIVE},
     [U_INTERFACE] = {KEY("interface", CHOICE, unit_draft, spec.interface), .choices = interfaces},
@@ -85,7 +95,36 @@ static const crdi_key unit_keys[] = {
     [U_REFRESH] = {KEY("refresh", NODE, unit_draft, refresh)},
 };
 
-#define UNIT_SOURCES (BIT(U_FMU) | BIT(U_SIGNAL) | BIT(U_SIGNALS) | BIT(U_REPLAY))
+#define UNIT_SOURCES (BIT(U_FMU) | BIT(U_SIGNAL) | BIT(U_SIGNALS) | BIT(U_REPLAY) | BIT(U_DCP))
+#define UNIT_SOURCE_NAMES "fmu, signal, signals, replay, dcp"
+
+static const crdi_key session_keys[] = {
+    {KEY("mode", CHOICE, crd_session_spec, mode), .choices = modes},
+    {KEY("resolution", TIME, crd_session_spec, resolution), .range = CRDI_POSITIVE},
+    {KEY("steps", INT, crd_session_spec, steps), .min = 1, .max = 1000000},
+    {KEY("id", INT, crd_session_spec, id), .min = 1, .max = 255},
+    {KEY("relay", BOOL, crd_session_spec, relay)},
+    {KEY("one_target", BOOL, crd_session_spec, one_target)},
+    {KEY("force", BOOL, crd_session_spec, force)},
+    {KEY("lossy", BOOL, crd_session_spec, lossy)},
+    {KEY("lead", TIME, crd_session_spec, lead), .range = CRDI_NOT_NEGATIVE},
+    {KEY("contact", TIME, crd_session_spec, contact), .range = CRDI_NOT_NEGATIVE},
+    {KEY("timeout", TIME, crd_session_spec, timeout), .range = CRDI_POSITIVE},
+    {KEY("retries", INT, crd_session_spec, retries), .min = 1, .max = 1000},
+    {KEY("patience", TIME, crd_session_spec, patience), .range = CRDI_POSITIVE},
+    {KEY("heartbeat", TIME, crd_session_spec, heartbeat), .range = CRDI_POSITIVE},
+    {KEY("local", TEXT, crd_session_spec, local)},
+    {KEY("key", PATH, crd_session_spec, key)},
+    {KEY("capture", PATH, crd_session_spec, capture)},
+};
+
+static const crdi_key bench_keys[] = {
+    {KEY("limits", TEXT, crd_bench_spec, limits)},
+    {KEY("case", TEXT, crd_bench_spec, plan)},
+    {KEY("initial", TEXT, crd_bench_spec, initial)},
+    {KEY("gap", INT, crd_bench_spec, gap), .min = 1, .max = 32767},
+    {KEY("watchdog", TIME, crd_bench_spec, watchdog), .range = CRDI_POSITIVE},
+};
 
 static const crdi_key solver_keys[] = {
     {KEY("method", CHOICE, crd_solver_spec, method), .choices = methods},
@@ -217,6 +256,8 @@ static const crdi_key results_keys[] = {
 #define TABLE(name) static const crdi_table name##_table = {#name, name##_keys, COUNT(name##_keys)}
 TABLE(file);
 TABLE(unit);
+TABLE(session);
+TABLE(bench);
 TABLE(solver);
 TABLE(column);
 TABLE(signal);
@@ -229,6 +270,8 @@ const crdi_table* const* crdi_system_tables(int* count)
 {
     static const crdi_table* const all[] = {&file_table,
                                             &unit_table,
+                                            &session_table,
+                                            &bench_table,
                                             &solver_table,
                                             &column_table,
                                             &signal_table,
@@ -539,6 +582,23 @@ static crd_status read_solver(crdi_reader* r, const crdi_node* n, crd_unit_spec*
     return st;
 }
 
+static crd_status read_session(crdi_reader* r, const crdi_node* n, crd_unit_spec* out)
+{
+    const size_t mark = crdi_path_enter(r, "session");
+    const crd_status st = crdi_read_mapping(r, n, &session_table, &out->session, NULL);
+    crdi_path_leave(r, mark);
+    return st;
+}
+
+static crd_status read_bench(crdi_reader* r, const crdi_node* n, crd_unit_spec* out)
+{
+    const size_t mark = crdi_path_enter(r, "bench");
+    const crd_status st = crdi_read_mapping(r, n, &bench_table, &out->bench, NULL);
+    out->bench.used = true;
+    crdi_path_leave(r, mark);
+    return st;
+}
+
 static crd_status read_column(crdi_reader* r, const crdi_node* n, crd_column_spec* out)
 {
     crd_status st = CRD_OK;
@@ -593,18 +653,17 @@ static crd_status check_source(crdi_reader* r, const crdi_node* n, uint64_t give
     if (is == 0 && r->base_units > 0) {
         return crdi_read_fail(
             r, CRD_E_NOT_FOUND, n->line,
-            "there is no such unit%s A new one needs one of the keys fmu, signal, "
-            "signals, replay",
+            "there is no such unit%s A new one needs one of the keys " UNIT_SOURCE_NAMES,
             r->hint.text[0] ? r->hint.text : ".");
     }
     if (is == 0) {
         return crdi_read_fail(r, CRD_E_FORMAT, n->line,
-                              "nothing says what the unit is, expected one of the keys fmu, "
-                              "signal, signals, replay");
+                              "nothing says what the unit is, expected one of the "
+                              "keys " UNIT_SOURCE_NAMES);
     }
     if (is & (is - 1)) {
         return crdi_read_fail(r, CRD_E_FORMAT, n->line,
-                              "more than one of the keys fmu, signal, signals, replay, expected "
+                              "more than one of the keys " UNIT_SOURCE_NAMES ", expected "
                               "one of them");
     }
     return CRD_OK;
@@ -617,8 +676,9 @@ static crd_status check_same_source(crdi_reader* r, const crdi_node* n, uint64_t
     const uint64_t is = given & UNIT_SOURCES;
     if (is & (is - 1)) { return check_source(r, n, given); }
     const bool same = is == 0 ||
-                      (old->source == CRD_UNIT_SIGNAL && !(is & (BIT(U_FMU) | BIT(U_REPLAY)))) ||
-                      (old->source == CRD_UNIT_REPLAY && is == BIT(U_REPLAY));
+                      (old->source == CRD_UNIT_SIGNAL && (is & (BIT(U_SIGNAL) | BIT(U_SIGNALS)))) ||
+                      (old->source == CRD_UNIT_REPLAY && is == BIT(U_REPLAY)) ||
+                      (old->source == CRD_UNIT_DCP && is == BIT(U_DCP));
     if (same) { return CRD_OK; }
     for (int i = 0; i < unit_table.count; i++) {
         if (is & BIT(i)) {
@@ -639,18 +699,24 @@ static crd_status check_same_source(crdi_reader* r, const crdi_node* n, uint64_t
 static crd_status check_unit_keys(crdi_reader* r, const crdi_node* n, uint64_t given,
                                   crd_unit_source source)
 {
-    const uint64_t fmu_only = BIT(U_PARAMETERS) | BIT(U_INTERFACE) | BIT(U_SOLVER) |
-                              BIT(U_LOGGING) | BIT(U_PINNED) | BIT(U_REFRESH);
+    const uint64_t fmu_only =
+        BIT(U_INTERFACE) | BIT(U_SOLVER) | BIT(U_LOGGING) | BIT(U_PINNED) | BIT(U_REFRESH);
+    const uint64_t dcp_only = BIT(U_DESCRIPTION) | BIT(U_SESSION) | BIT(U_BENCH);
     const uint64_t replay_only =
         BIT(U_INTERPOLATION) | BIT(U_COLUMNS) | BIT(U_TIME_OFFSET) | BIT(U_REPEAT);
     uint64_t wrong = 0;
     if (source != CRD_UNIT_FMU) { wrong |= given & fmu_only; }
+    if (source != CRD_UNIT_FMU && source != CRD_UNIT_DCP) { wrong |= given & BIT(U_PARAMETERS); }
+    if (source != CRD_UNIT_DCP) { wrong |= given & dcp_only; }
     if (source != CRD_UNIT_REPLAY) { wrong |= given & replay_only; }
     for (int i = 0; i < unit_table.count; i++) {
         if (wrong & BIT(i)) {
             return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, unit_keys[i].name),
                                   "'%s' is for units with the key '%s' only", unit_keys[i].name,
-                                  BIT(i) & replay_only ? "replay" : "fmu");
+                                  BIT(i) & replay_only ? "replay"
+                                  : BIT(i) & dcp_only  ? "dcp"
+                                  : i == U_PARAMETERS  ? "fmu' or 'dcp"
+                                                       : "fmu");
         }
     }
     return CRD_OK;
@@ -662,6 +728,10 @@ static crd_status read_unit_parts(crdi_reader* r, unit_draft* u)
     crd_status st = CRD_OK;
     if (u->fmu) { u->spec.path = u->fmu; }
     if (u->replay) { u->spec.path = u->replay; }
+    if (u->dcp) { u->spec.address = u->dcp; }
+    if (u->description) { u->spec.path = u->description; }
+    if (u->session) { CRD_TRY(read_session(r, u->session, &u->spec)); }
+    if (u->bench) { CRD_TRY(read_bench(r, u->bench, &u->spec)); }
     if (u->signal || u->signals) { CRD_TRY(read_signals(r, u, &u->spec)); }
     if (u->parameters) { CRD_TRY(read_parameters(r, u->parameters, &u->spec)); }
     if (u->solver) { CRD_TRY(read_solver(r, u->solver, &u->spec)); }
@@ -685,8 +755,16 @@ static crd_status read_new_unit(crdi_reader* r, const crdi_node* n, crd_system* 
     CRD_TRY(crdi_read_mapping(r, n, &unit_table, &u, &given));
     if (r->base_units > 0) { r->hint = crdi_unit_hint(s, n->key); }
     CRD_TRY(check_source(r, n, given));
-    u.spec.source = u.fmu ? CRD_UNIT_FMU : u.replay ? CRD_UNIT_REPLAY : CRD_UNIT_SIGNAL;
+    u.spec.source = u.fmu      ? CRD_UNIT_FMU
+                    : u.replay ? CRD_UNIT_REPLAY
+                    : u.dcp    ? CRD_UNIT_DCP
+                               : CRD_UNIT_SIGNAL;
+    if (u.dcp) { u.spec.pinned = true; } // all slaves share one session
     CRD_TRY(check_unit_keys(r, n, given, u.spec.source));
+    if (u.dcp && !u.description) {
+        return crdi_read_fail(r, CRD_E_FORMAT, n->line,
+                              "the key 'description' is missing: the .dcpx of the DCP slave");
+    }
     u.spec.place = (crd_place){r->file, n->line};
     CRD_TRY(read_unit_parts(r, &u));
     u.spec.name = crdi_arena_text(r->arena, n->key, strlen(n->key));

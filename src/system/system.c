@@ -14,6 +14,14 @@ crd_unit_spec crd_unit_spec_defaults(void)
                            .path = "",
                            .interpolation = CRD_INTERPOLATE_LINEAR,
                            .solver = {.relative = NAN, .absolute = NAN, .step = NAN},
+                           .session = {.resolution = NAN,
+                                       .steps = 1,
+                                       .lead = 0.5,
+                                       .contact = NAN,
+                                       .timeout = NAN,
+                                       .patience = NAN,
+                                       .heartbeat = NAN},
+                           .bench = {.watchdog = NAN},
                            .place = {"", 0}};
 }
 

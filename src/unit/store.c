@@ -1,6 +1,7 @@
-// FMUs that several units share, by path. They live in a context of their own, as the units come
-// and go.
+// FMUs that several units share, by path, and the session of DCP slaves. They live in a context of
+// their own, as the units come and go.
 #include "cardan/fmi.h"
+#include "unit/dcp/dcp_unit.h"
 #include "unit/unit.h"
 
 typedef struct {
@@ -15,6 +16,7 @@ struct crd_unit_store {
     entry* entries;
     size_t capacity;
     int32_t count;
+    crdi_session* session; // NULL: no DCP slave
 };
 
 crd_status crd_unit_store_create(crd_context* ctx, crd_unit_store** out)
@@ -35,6 +37,7 @@ crd_status crd_unit_store_create(crd_context* ctx, crd_unit_store** out)
 void crd_unit_store_destroy(crd_unit_store* s)
 {
     if (!s) { return; }
+    crdi_session_destroy(s->session);
     for (int32_t i = 0; i < s->count; i++) {
         crd_fmu_close(s->entries[i].fmu);
         crdi_free(s->ctx, s->entries[i].path);
@@ -75,4 +78,14 @@ fail:
     crd_fmu_close(e.fmu);
     crdi_free(s->ctx, e.path);
     return crdi_fail(ctx, st, "%s", crd_error_text(s->ctx));
+}
+
+crdi_session** crdi_unit_store_session(crd_unit_store* s)
+{
+    return &s->session;
+}
+
+crd_context* crdi_unit_store_context(crd_unit_store* s)
+{
+    return s->ctx;
 }

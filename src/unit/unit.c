@@ -237,6 +237,7 @@ crd_status crd_unit_create_shared(crd_context* ctx, crd_unit_store* store,
         [CRD_UNIT_SIGNAL] = &crdi_adapter_signal,
         [CRD_UNIT_REPLAY] = &crdi_adapter_replay,
         [CRD_UNIT_NATIVE] = &crdi_adapter_native,
+        [CRD_UNIT_DCP] = &crdi_adapter_dcp,
     };
     const crdi_adapter* adapter = adapters[spec->source];
     crd_context* own = crdi_context_child(ctx);

@@ -29,12 +29,17 @@ typedef struct crdi_adapter {
 } crdi_adapter;
 
 extern const crdi_adapter crdi_adapter_fmi, crdi_adapter_native, crdi_adapter_replay,
-    crdi_adapter_signal;
+    crdi_adapter_signal, crdi_adapter_dcp;
 
 // The FMU at `path`, opened once for all that ask. It belongs to the store.
 struct crd_fmu;
 crd_status crdi_unit_store_fmu(crd_unit_store* s, crd_context* ctx, const char* path,
                                struct crd_fmu** out);
+
+// The session that the DCP slaves of the store share: where it stands, NULL there at first.
+struct crdi_session;
+struct crdi_session** crdi_unit_store_session(crd_unit_store* s);
+crd_context* crdi_unit_store_context(crd_unit_store* s);
 
 // The setting of a variable, NULL if the spec has none.
 const crdi_setting* crdi_unit_setting(const crd_unit* u, int32_t variable);

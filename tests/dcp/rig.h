@@ -24,6 +24,8 @@ typedef struct rig {
     crd_dcp_slave* slave;
     rig_packet out[RIG_PACKETS]; // sent and not yet looked at, oldest first
     int out_count;
+    bool held; // what is sent waits ...
+    int left;  // ... and so many had left when it began or ended last
     crd_dcp_address listening[8], connected[8];
     int listening_count, connected_count, closed;
     uint16_t seq; // of the next request
@@ -203,9 +205,18 @@ static inline crd_dcp_plant rig_plant(rig* r)
     return (crd_dcp_plant){r, rig_enter, rig_step, rig_set, rig_get};
 }
 
+// Holds are not nested, and each comes to its end.
+static inline void rig_hold(void* user, bool on)
+{
+    rig* r = user;
+    check(r->held != on);
+    r->held = on;
+    r->left = r->out_count;
+}
+
 static inline crd_dcp_link rig_link(rig* r)
 {
-    return (crd_dcp_link){r, rig_send, rig_listen, rig_connect, rig_close_links};
+    return (crd_dcp_link){r, rig_send, rig_listen, rig_connect, rig_close_links, rig_hold};
 }
 
 static inline rig* rig_create(const crd_dcp_description* d, const crd_dcp_slave_options* opt)

@@ -893,6 +893,107 @@ static void addresses_are_read_and_printed(void** state)
     check_contains(crd_error_text(p->ctx), "253");
 }
 
+// ---- together and in order ---------------------------------------------------------------------
+
+static void what_is_held_leaves_together_when_the_hold_ends(void** state)
+{
+    place* p = *state;
+    const crd_dcp_address udp = listening(p->b, CRD_DCP_UDP), tcp = listening(p->b, CRD_DCP_TCP);
+    crd_dcp_packet none;
+    check_ok(crd_dcp_net_connect(p->a, &tcp));
+    check(crd_dcp_net_send(p->a, &tcp, (const uint8_t*)"0", 1)); // so that it is established
+    expect_bytes(expect_with(p->b, p->a), "0", 1);
+    crd_dcp_net_hold(p->a, true);
+    crd_dcp_net_hold(p->a, true);
+    for (int i = 0; i < 40; i++) { // more than one call can carry
+        const uint8_t byte = (uint8_t)i;
+        check(crd_dcp_net_send(p->a, i % 2 ? &udp : &tcp, &byte, 1));
+    }
+    crd_dcp_net_hold(p->a, false);
+    for (int i = 0; i < 3; i++) {
+        while (crd_dcp_net_receive(p->b, &none)) {
+            check(none.at.transport == CRD_DCP_UDP && none.bytes[0] < 2 * 16); // the first call's
+        }
+    }
+    crd_dcp_net_hold(p->a, false);
+    int last[2] = {-2, -1}, streams = 0;
+    while (streams < 20 || last[1] < 39) {
+        const crd_dcp_packet got = expect(p->b);
+        const int i = got.bytes[0];
+        check(got.length == 1 && i > last[i % 2]);
+        check_int(got.at.transport, i % 2 ? CRD_DCP_UDP : CRD_DCP_TCP);
+        last[i % 2] = i;
+        streams += i % 2 == 0;
+    }
+    check_int(last[0], 38);
+    check_int(crd_dcp_net_get_counts(p->a).sent, 41);
+}
+
+static void waiting_ends_a_hold_that_nobody_ended(void** state)
+{
+    place* p = *state;
+    const crd_dcp_address b = listening(p->b, CRD_DCP_UDP);
+    crd_dcp_net_hold(p->a, true);
+    check(crd_dcp_net_send(p->a, &b, (const uint8_t*)"one", 3));
+    crd_dcp_net_wait(p->a, 0);
+    expect_bytes(expect(p->b), "one", 3);
+    check(crd_dcp_net_send(p->a, &b, (const uint8_t*)"two", 3));
+    crd_dcp_net_close(p->a, NULL);
+    expect_bytes(expect(p->b), "two", 3);
+    crd_dcp_net_hold(p->a, false);
+}
+
+// The system sends nothing to port 0.
+static void a_held_datagram_that_cannot_be_sent_is_counted(void** state)
+{
+    place* p = *state;
+    const crd_dcp_address nowhere = {.ip = LOOPBACK, .transport = CRD_DCP_UDP};
+    const crd_dcp_address b = listening(p->b, CRD_DCP_UDP);
+    crd_dcp_net_hold(p->a, true);
+    check(crd_dcp_net_send(p->a, &b, (const uint8_t*)"one", 3));
+    check(crd_dcp_net_send(p->a, &nowhere, (const uint8_t*)"two", 3));
+    check(crd_dcp_net_send(p->a, &b, (const uint8_t*)"three", 5));
+    crd_dcp_net_hold(p->a, false);
+    check_int(crd_dcp_net_get_counts(p->a).sent, 2);
+    check_int(crd_dcp_net_get_counts(p->a).dropped, 1);
+    check_int(crd_dcp_net_get_counts(p->a).bytes_sent, 8);
+    expect_bytes(expect(p->b), "one", 3);
+    expect_bytes(expect(p->b), "three", 5);
+}
+
+static void data_that_are_there_come_before_requests(void** state)
+{
+    place* p = *state;
+    const crd_dcp_address control = listening(p->b, CRD_DCP_UDP);
+    crd_dcp_net_keep(p->b);
+    const crd_dcp_address data = listening(p->b, CRD_DCP_UDP);
+    const crd_dcp_address stream = listening(p->b, CRD_DCP_TCP);
+    check(crd_dcp_net_send(p->a, &control, (const uint8_t*)"request", 7));
+    check(crd_dcp_net_send(p->a, &data, (const uint8_t*)"data", 4));
+    const int fd = raw_connect(&stream); // not even taken in yet
+    raw_send(fd, "\x04\0\0\0more", 8);
+    check_int(expect(p->b).length, 4);
+    check_int(expect(p->b).length, 4);
+    expect_bytes(expect(p->b), "request", 7);
+    close(fd);
+}
+
+static void the_descriptor_tells_of_the_only_socket_too(void** state)
+{
+    place* p = *state;
+    const crd_dcp_address b = listening(p->b, CRD_DCP_UDP);
+    crd_dcp_packet got;
+    check(!crd_dcp_net_receive(p->b, &got));
+    struct pollfd w = {.fd = crd_dcp_net_descriptor(p->b), .events = POLLIN};
+    check_int(poll(&w, 1, 0), 0);
+    check(crd_dcp_net_send(p->a, &b, (const uint8_t*)"one", 3));
+    check_int(poll(&w, 1, (int)(1000 * PATIENCE)), 1);
+    expect_bytes(expect(p->b), "one", 3);
+    check(!crd_dcp_net_receive(p->b, &got));
+    check(!crd_dcp_net_receive(p->b, &got));
+    check_int(poll(&w, 1, 0), 0);
+}
+
 static void destroying_nothing_is_fine(void** state)
 {
     (void)state;
@@ -931,6 +1032,11 @@ int main(void)
         with_nets(a_connection_there_is_no_memory_for_is_closed),
         with_nets(sending_and_receiving_do_not_allocate),
         with_nets(addresses_are_read_and_printed),
+        with_nets(what_is_held_leaves_together_when_the_hold_ends),
+        with_nets(waiting_ends_a_hold_that_nobody_ended),
+        with_nets(a_held_datagram_that_cannot_be_sent_is_counted),
+        with_nets(data_that_are_there_come_before_requests),
+        with_nets(the_descriptor_tells_of_the_only_socket_too),
         cmocka_unit_test(destroying_nothing_is_fine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

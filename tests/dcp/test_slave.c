@@ -482,6 +482,53 @@ static void behind_clear_and_reset_both_ways_of_counting_are_right_once(void** s
 
 // ---- data --------------------------------------------------------------------------------------
 
+static void meddle_look(rig* r)
+{
+    check_int(r->left, 2); // RSP_ack and COMPUTING
+}
+
+static void what_is_sent_leaves_together_but_not_behind_the_plant(void** state)
+{
+    (void)state;
+    rig* r = rig_create(NULL, NULL);
+    rig_run(r, CRD_DCP_NRT);
+    r->out_count = 0;
+    r->meddle = meddle_look;
+    const int steps = r->step_count;
+    rig_do(r, .type = CRD_DCP_STC_DO_STEP, .steps = 1);
+    check_int(r->step_count, steps + 1);
+    check(!r->held);
+    r->out_count = r->left = 0;
+    rig_do(r, .type = CRD_DCP_STC_SEND_OUTPUTS);
+    check(!r->held);
+    check(r->left >= 4); // RSP_ack, SENDING_D, data, RUNNING
+    rig_destroy(r);
+}
+
+// Groups in the order of the description are copied as one, others value by value.
+static void the_order_of_a_group_does_not_matter_to_its_values(void** state)
+{
+    (void)state;
+    for (int turned = 0; turned < 2; turned++) {
+        rig* r = rig_create(NULL, NULL);
+        rig_register(r, CRD_DCP_NRT);
+        const uint16_t first = (uint16_t)turned, second = (uint16_t)!turned;
+        rig_do(r, .type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100);
+        rig_do(r, .type = CRD_DCP_CFG_INPUT, .id = 20, .pos = first, .vr = 1, .data_type = 9);
+        rig_do(r, .type = CRD_DCP_CFG_INPUT, .id = 20, .pos = second, .vr = 2, .data_type = 9);
+        rig_network(r, CRD_DCP_CFG_SOURCE_NETWORK, 20, 9001);
+        rig_do(r, .type = CRD_DCP_CFG_SCOPE, .id = 20);
+        rig_make_ready(r);
+        rig_do(r, .type = CRD_DCP_STC_RUN);
+        r->out_count = 0;
+        rig_inputs(r, 0, turned ? 0.5 : 12, turned ? 12 : 0.5);
+        rig_do(r, .type = CRD_DCP_STC_DO_STEP, .steps = 1);
+        check_near(r->u, 12, 0);
+        check_near(r->torque, 0.5, 0);
+        rig_destroy(r);
+    }
+}
+
 static void in_nrt_inputs_count_from_the_next_step_and_the_newest_wins(void** state)
 {
     (void)state;
@@ -1925,6 +1972,8 @@ int main(void)
         cmocka_unit_test(garbage_gets_no_more_answers_than_allowed_in_a_second),
         cmocka_unit_test(sequence_ids_wrap_and_only_the_next_one_counts),
         cmocka_unit_test(behind_clear_and_reset_both_ways_of_counting_are_right_once),
+        cmocka_unit_test(what_is_sent_leaves_together_but_not_behind_the_plant),
+        cmocka_unit_test(the_order_of_a_group_does_not_matter_to_its_values),
         cmocka_unit_test(in_nrt_inputs_count_from_the_next_step_and_the_newest_wins),
         cmocka_unit_test(in_srt_inputs_and_parameters_count_at_once),
         cmocka_unit_test(initialisation_takes_the_newest_inputs_and_may_be_repeated),

@@ -17,6 +17,7 @@ The surroundings come from the environment: CARDAN (the command), FMUS, CARDAN_S
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -77,11 +78,24 @@ def matches(expected, actual):
     return re.fullmatch(pattern, "".join(line + "\n" for line in actual)) is not None
 
 
+def run(command, folder, environment, groups):
+    """Returns (exit code, what it printed); its process group is added to `groups`. Into a file,
+    not a pipe, which a process in the background would keep open."""
+    with tempfile.TemporaryFile("w+", errors="replace") as printed:
+        shell = subprocess.Popen(["sh", "-c", command], cwd=folder, env=environment,
+                                 stdin=subprocess.DEVNULL, stdout=printed,
+                                 stderr=subprocess.STDOUT, start_new_session=True)
+        groups.append(shell.pid)
+        code = shell.wait(timeout=TIMEOUT)
+        printed.seek(0)
+        return code, printed.read()
+
+
 def run_page(path, environment, keep=False):
     """Returns (number of commands, list of complaints)."""
     text = open(path, encoding="utf-8").read()
     folder = tempfile.mkdtemp(prefix="docs.")
-    count, bad = 0, []
+    count, bad, groups = 0, [], []
     try:
         for number, language, marks, lines in blocks(text):
             if "file" in marks:
@@ -97,18 +111,19 @@ def run_page(path, environment, keep=False):
             for i, (command, expected) in enumerate(listed):
                 count += 1
                 wanted = int(marks.get("exit", 0)) if i == len(listed) - 1 else 0
-                done = subprocess.run(["sh", "-c", command], cwd=folder, env=environment,
-                                      stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                      stderr=subprocess.STDOUT, text=True, timeout=TIMEOUT,
-                                      errors="replace")
-                said = done.stdout.splitlines()
-                if done.returncode != wanted:
-                    bad.append(f"{path}:{number}: '{command}' ended with {done.returncode}, "
-                               f"expected {wanted}; it printed:\n" + done.stdout)
-                elif expected and not matches(expected, said):
-                    bad.append(f"{path}:{number}: '{command}' printed\n" + done.stdout +
+                code, printed = run(command, folder, environment, groups)
+                if code != wanted:
+                    bad.append(f"{path}:{number}: '{command}' ended with {code}, "
+                               f"expected {wanted}; it printed:\n" + printed)
+                elif expected and not matches(expected, printed.splitlines()):
+                    bad.append(f"{path}:{number}: '{command}' printed\n" + printed +
                                "expected\n" + "\n".join(expected))
     finally:
+        for group in groups:  # what a page has left in the background
+            try:
+                os.killpg(group, signal.SIGTERM)
+            except ProcessLookupError:
+                pass
         if not keep:
             shutil.rmtree(folder, ignore_errors=True)
     return count, bad

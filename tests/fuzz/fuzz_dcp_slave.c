@@ -190,8 +190,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
     d.can_monitor_heartbeat = d.has_heartbeat = data[0] & 1;
     d.heartbeat_numerator = d.heartbeat_denominator = 1;
     d.can_vary_steps = data[0] & 2;
-    const crd_dcp_plant plant = {&w, enter, step, set, get};
-    const crd_dcp_link link = {&w, sent, open_at, open_at, NULL};
+    const crd_dcp_plant plant = {.user = &w, .enter = enter, .step = step, .set = set, .get = get};
+    const crd_dcp_link link = {.user = &w, .send = sent, .listen = open_at, .connect = open_at};
     crd_dcp_slave_options opt = crd_dcp_slave_defaults();
     opt.max_groups = 4;
     opt.max_group_size = 6;

@@ -2,7 +2,9 @@
 // A stream of DCP as a stranger may send it, in pieces, over the loopback interface: what comes out
 // is what a plain reader finds in the bytes.
 #include <arpa/inet.h>
+#include <errno.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,7 +12,7 @@
 #include "cardan/dcp.h"
 #include "fuzz.h"
 
-enum { MOST_PDU = 64 };
+enum { MOST_PDU = 64, MOST_PIECES = 32 };
 
 static crd_dcp_net* net;
 static crd_dcp_address at = {.ip = 0x7F000001, .transport = CRD_DCP_TCP};
@@ -33,7 +35,11 @@ static int connect_raw(void)
         .sin_family = AF_INET, .sin_port = htons(at.port), .sin_addr.s_addr = htonl(at.ip)};
     const struct linger reset = {.l_onoff = 1}; // so that ports do not run out
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || connect(fd, (const struct sockaddr*)&s, sizeof s) != 0) { __builtin_trap(); }
+    if (fd < 0) { __builtin_trap(); }
+    while (connect(fd, (const struct sockaddr*)&s, sizeof s) != 0) {
+        if (errno != EADDRNOTAVAIL) { __builtin_trap(); }
+        (void)poll(NULL, 0, 10); // all ports were in use a moment ago
+    }
     (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
     return fd;
 }
@@ -57,9 +63,12 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
 {
     if (!net) { open_net(); }
     if (size < 2 || size > 4096) { return 0; }
-    const size_t piece = 1 + data[0]; // then the stream
+    size_t piece = 1 + data[0]; // then the stream
     data++;
     size--;
+    if (piece < size / MOST_PIECES) {
+        piece = size / MOST_PIECES;
+    } // each costs calls of the system
     const int64_t lost = crd_dcp_net_get_counts(net).lost;
     const int fd = connect_raw();
     size_t done = 0;

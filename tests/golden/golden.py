@@ -1,7 +1,8 @@
 """What the golden tests share: systems run by the built command, and checks that show both numbers.
 
 From the environment: CARDAN, the command; CARDAN_FMUS, the folder with fmi2/ and fmi3/;
-CARDAN_SYSTEMS, the example systems; CARDAN_TMP, where to work.
+CARDAN_SYSTEMS, the example systems; CARDAN_TMP, where to work. With --all every combination is run
+(`make test-long`), else those that say something new.
 """
 
 import atexit
@@ -25,6 +26,12 @@ atexit.register(shutil.rmtree, TMP, ignore_errors=True)
 
 IN_SYSTEMS = re.compile(r"\.\./\.\./build/fmus/fmi2/(\w+)\.fmu")
 KINDS = ("2", "3", "mixed")  # FMI versions of the units; mixed: 2, 3, 2, ...
+ALL = "--all" in sys.argv
+
+
+def kinds(turn):
+    """All three, or one of them in turn."""
+    return KINDS if ALL else (KINDS[turn % 3],)
 
 
 def fmu(name, kind="2"):

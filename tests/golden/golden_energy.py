@@ -3,14 +3,15 @@
 
 Residual power, and displacement and energy errors with and without the corrections of the action,
 of a single rate and of two; mu is the one that the master finds; and black boxes whose feedthrough
-is found by probing. Every row as FMUs of FMI 2.0, of FMI 3.0, and mixed. Tolerances: half a unit of
+is found by probing. Rows as FMUs of FMI 2.0, of FMI 3.0, and mixed in turn; with --all each in all
+three. Tolerances: half a unit of
 the last digit given, and what rounding grows to.
 """
 
 import json
 
-from golden import (KINDS, TMP, Checks, black_boxes, cardan, fmu, parse, place, printed, run, table,
-                    without_output_derivatives)
+from golden import (KINDS, TMP, Checks, black_boxes, cardan, fmu, kinds, parse, place, printed, run,
+                    table, without_output_derivatives)
 from golden_cosim import (SEMI_IMPLICIT, in_order, largest, linear_energy, linear_oscillator)
 
 import numpy as np
@@ -62,7 +63,7 @@ def title(row, kind):
 
 
 def linear_rows(checks, rows, blunt):
-    for row in rows:
+    for turn, row in enumerate(rows):
         if not row["problem"].startswith("LO"):
             continue
         c = 0.1 if row["problem"] == "LO2" else 0.0
@@ -75,7 +76,7 @@ def linear_rows(checks, rows, blunt):
             if order == 1:
                 edits.append(("- first.f -> second.f\n",
                               "- { from: first.f, to: second.f, predict: linear }\n"))
-        for kind in KINDS:
+        for kind in kinds(turn):
             file = bonded("oscillator_fd", kind, row, edits, blunt if order == 1 else None)
             r, bond = run_bonded(file, sets, "--step", h2, "--interval", H)
             exact = linear_oscillator(c, r["time"])
@@ -89,7 +90,7 @@ def linear_rows(checks, rows, blunt):
 
 def nonlinear_rows(checks, rows):
     cases = {"NLO1": {"springs": 1, "damping": 0}, "NLO2": {"springs": 0, "damping": 1}}
-    for row in rows:
+    for turn, row in enumerate(rows):
         if row["problem"] not in cases:
             continue
         case = cases[row["problem"]]
@@ -99,7 +100,7 @@ def nonlinear_rows(checks, rows):
         reference = mono["energy"][-1 if c else 0]  # case 1 keeps its energy
         sets = {f"{u}.{k}": v for u in ("first", "second") for k, v in case.items()}
         sets.update(SEMI_IMPLICIT, **{"first.c1": c, "first.cc": c, "second.c2": c})
-        for kind in KINDS:
+        for kind in kinds(turn):
             r, bond = run_bonded(bonded("nonlinear_oscillator", kind, row), sets)
             e = abs(r["first.x1"][-1] - r["second.x2"][-1])
             spring = 200 / 3 * e**1.5 if case["springs"] else 50 * e * e
@@ -112,10 +113,10 @@ def nonlinear_rows(checks, rows):
 
 def pendula_rows(checks, rows):
     mono = run(fmu("pen_mono"), step=1e-3, stop_time=10, output="mono.csv")
-    for row in rows:
+    for turn, row in enumerate(rows):
         if row["problem"] != "PEN":
             continue
-        for kind in KINDS:
+        for kind in kinds(turn):
             r, bond = run_bonded(bonded("pendula", kind, row), SEMI_IMPLICIT)
             stretch = [r["first." + a + "1"][-1] - r["second." + a + "2"][-1] for a in "xy"]
             energy = r["first.energy"][-1] + r["second.energy"][-1] + 3 * np.dot(stretch, stretch)

@@ -29,7 +29,7 @@ INSTALLED = [
     "share/man/man1/cardan.1",
     "share/bash-completion/completions/cardan",
     "share/zsh/site-functions/_cardan",
-    "share/cardan/cardan.schema.json",
+    "share/cardan/cardan.schema.json", "share/cardan/dcp.lua",
     "share/cardan/CardanFmu.cmake", "share/cardan/export/fmi2.c", "share/cardan/export/fmi3.c",
     "share/cardan/fmus/fmi2/lo_mono.fmu", "share/cardan/fmus/fmi3/lo_mono.fmu",
 ]

@@ -887,7 +887,12 @@ static void a_file_can_be_read_whichever_write_was_the_last(void** state)
     (void)state;
     const char* path = TEST_BUILD_DIR "/mdf_dies.mf4";
     int at = 1; // the 0th is the head: create had not returned
-    for (;; at++) {
+#ifdef __SANITIZE_THREAD__
+    const int stride = 4; // what is in the file has nothing to do with threads
+#else
+    const int stride = 1;
+#endif
+    for (;; at += stride) {
         const bool killed = run_and_die(path, at);
         check_rows(path, -1);
         check(file.finished == !killed);

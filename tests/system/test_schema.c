@@ -54,8 +54,8 @@ static void the_schema_has_exactly_the_keys_of_the_tables(void** state)
         }
         check_int(json_object_size(properties), tables[i]->count);
     }
-    check_int(count, 14);
-    check(keys > 85);
+    check_int(count, 16);
+    check(keys > 105);
 }
 
 static bool lists(const json_t* array, const char* text)

@@ -88,6 +88,56 @@ static void units_are_read_with_all_their_keys(void** state)
     crd_system_destroy(s);
 }
 
+static void a_dcp_slave_is_read_with_all_its_keys(void** state)
+{
+    static const char text[] =
+        "cardan: 1\n"
+        "units:\n"
+        "  motor:\n"
+        "    dcp: udp://127.0.0.1:8080\n"
+        "    description: em.dcpx\n"
+        "    parameters: { R: 0.5 }\n"
+        "    session: { mode: srt, resolution: 2 ms, steps: 5, id: 7, relay: yes, one_target: yes,\n"
+        "               force: yes, lossy: yes, lead: 0, contact: 2 s, timeout: 0.1, retries: 3, patience: 20 min,\n"
+        "               heartbeat: 1 s, local: 10.0.0.1, key: psk.key, capture: run.pcapng }\n"
+        "    bench: { limits: a, case: b, initial: c, gap: 50, watchdog: 500 ms }\n"
+        "  other: { dcp: tcp://bench:8080, description: em.dcpx }\n";
+    crd_system* s = parse(*state, text);
+    const crd_unit_spec* u = &s->units[0];
+    check_int(u->source, CRD_UNIT_DCP);
+    check_text(u->address, "udp://127.0.0.1:8080");
+    check_text(u->path, "models/em.dcpx");
+    check(u->pinned);
+    check_int(u->parameter_count, 1);
+    check_int(u->session.mode, CRD_DCP_MODE_SRT);
+    check_near(u->session.resolution, 2e-3, 1e-18);
+    check_int(u->session.steps, 5);
+    check_int(u->session.id, 7);
+    check(u->session.relay && u->session.one_target && u->session.force && u->session.lossy);
+    check_near(u->session.lead, 0, 0);
+    check_near(u->session.contact, 2, 0);
+    check_near(u->session.timeout, 0.1, 1e-15);
+    check_int(u->session.retries, 3);
+    check_near(u->session.patience, 1200, 0);
+    check_near(u->session.heartbeat, 1, 0);
+    check_text(u->session.local, "10.0.0.1");
+    check_text(u->session.key, "models/psk.key");
+    check_text(u->session.capture, "models/run.pcapng");
+    check(u->bench.used);
+    check_text(u->bench.limits, "a");
+    check_text(u->bench.plan, "b");
+    check_text(u->bench.initial, "c");
+    check_int(u->bench.gap, 50);
+    check_near(u->bench.watchdog, 0.5, 0);
+    u = &s->units[1];
+    check_int(u->session.mode, CRD_DCP_MODE_AUTO);
+    check(isnan(u->session.resolution) && isnan(u->session.patience));
+    check_near(u->session.lead, 0.5, 0);
+    check_int(u->session.steps, 1);
+    check(!u->bench.used && !u->session.relay);
+    crd_system_destroy(s);
+}
+
 static void signals_are_read_with_all_their_keys(void** state)
 {
     crd_system* s = parse(*state, everything);
@@ -728,6 +778,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(units_are_read_with_all_their_keys),
+        cmocka_unit_test(a_dcp_slave_is_read_with_all_its_keys),
         cmocka_unit_test(signals_are_read_with_all_their_keys),
         cmocka_unit_test(every_shape_is_read_with_its_defaults),
         cmocka_unit_test(the_ends_of_the_ranges_of_signals_are_allowed),

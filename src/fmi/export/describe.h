@@ -247,6 +247,21 @@ static const char* type_name(const crd_model* model,
     }
 }
 
+/// The model's own definition of a unit, or what its name says. false: only the name is known.
+static bool find_unit(const crd_model* model, const char* name, unit* out)
+{
+    for (int i = 0; i < model->unit_count; i++) {
+        const crd_model_unit* m = &model->units[i];
+        if (strcmp(m->name, name) != 0) { continue; }
+        *out = (unit){.name = name, .factor = m->factor, .offset = m->offset};
+        for (int k = 0; k < 8; k++) {
+            out->exponents[k] = m->exponents[k];
+        }
+        return m->has_base;
+    }
+    return parse_unit(name, out);
+}
+
 static void put_units(FILE* f, const description* d)
 {
     const crd_model* model = d->of;
@@ -256,9 +271,12 @@ static void put_units(FILE* f, const description* d)
         if (!open) { fputs("  <UnitDefinitions>\n", f); }
         open = true;
         unit u;
-        parse_unit(model->variables[i].unit, &u);
         fputs("    <Unit", f);
-        put_text(f, "name", u.name);
+        put_text(f, "name", model->variables[i].unit);
+        if (!find_unit(model, model->variables[i].unit, &u)) {
+            fputs("/>\n", f);
+            continue;
+        }
         fputs("><BaseUnit", f);
         for (int k = 0; k < 8; k++) {
             if (u.exponents[k]) { fprintf(f, " %s=\"%d\"", base_names[k], u.exponents[k]); }
@@ -464,8 +482,8 @@ static void put_exchange_2(FILE* f, const description* d)
     put_text(f, "modelIdentifier", model->name);
     put_flag(f, "completedIntegratorStepNotNeeded", !model->completed);
     put_flag(f, "canNotUseMemoryManagementFunctions", true);
-    put_flag(f, "canGetAndSetFMUstate", true);
-    put_flag(f, "canSerializeFMUstate", !model->pinned);
+    put_flag(f, "canGetAndSetFMUstate", !model->stateless);
+    put_flag(f, "canSerializeFMUstate", !model->pinned && !model->stateless);
     put_flag(f, "providesDirectionalDerivative", model->partial != NULL);
     put_sources_2(f, d, "ModelExchange");
 }
@@ -481,8 +499,8 @@ static void put_cosimulation_2(FILE* f, const description* d)
         put_attribute(f, "maxOutputDerivativeOrder", model->max_output_derivative);
     }
     put_flag(f, "canNotUseMemoryManagementFunctions", true);
-    put_flag(f, "canGetAndSetFMUstate", true);
-    put_flag(f, "canSerializeFMUstate", !model->pinned);
+    put_flag(f, "canGetAndSetFMUstate", !model->stateless);
+    put_flag(f, "canSerializeFMUstate", !model->pinned && !model->stateless);
     put_flag(f, "providesDirectionalDerivative", model->partial != NULL);
     put_sources_2(f, d, "CoSimulation");
 }
@@ -573,8 +591,8 @@ static void put_exchange_3(FILE* f, const description* d)
     fputs("  <ModelExchange", f);
     put_text(f, "modelIdentifier", model->name);
     put_flag(f, "needsCompletedIntegratorStep", model->completed != NULL);
-    put_flag(f, "canGetAndSetFMUState", true);
-    put_flag(f, "canSerializeFMUState", !model->pinned);
+    put_flag(f, "canGetAndSetFMUState", !model->stateless);
+    put_flag(f, "canSerializeFMUState", !model->pinned && !model->stateless);
     put_flag(f, "providesDirectionalDerivatives", model->partial != NULL);
     put_flag(f, "providesAdjointDerivatives", model->partial != NULL);
     fputs("/>\n", f);
@@ -594,8 +612,8 @@ static void put_cosimulation_3(FILE* f, const description* d)
     put_flag(f, "providesIntermediateUpdate", intermediate);
     put_flag(f, "mightReturnEarlyFromDoStep", model->has_events);
     put_flag(f, "hasEventMode", model->has_events);
-    put_flag(f, "canGetAndSetFMUState", true);
-    put_flag(f, "canSerializeFMUState", !model->pinned);
+    put_flag(f, "canGetAndSetFMUState", !model->stateless);
+    put_flag(f, "canSerializeFMUState", !model->pinned && !model->stateless);
     put_flag(f, "providesDirectionalDerivatives", model->partial != NULL);
     put_flag(f, "providesAdjointDerivatives", model->partial != NULL);
     fputs("/>\n", f);

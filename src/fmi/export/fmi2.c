@@ -165,8 +165,7 @@ fmi2Status fmi2ExitInitializationMode(fmi2Component c)
 fmi2Status fmi2Terminate(fmi2Component c)
 {
     REQUIRE(FMU_STEP | FMU_EVENT | FMU_CONTINUOUS);
-    ((fmu*)c)->phase = FMU_TERMINATED;
-    return fmi2OK;
+    return (fmi2Status)fmu_terminate(c);
 }
 
 fmi2Status fmi2Reset(fmi2Component c)

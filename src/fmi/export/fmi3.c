@@ -189,8 +189,7 @@ fmi3Status fmi3EnterStepMode(fmi3Instance c)
 fmi3Status fmi3Terminate(fmi3Instance c)
 {
     REQUIRE(FMU_STEP | FMU_EVENT | FMU_CONTINUOUS);
-    ((fmu*)c)->phase = FMU_TERMINATED;
-    return fmi3OK;
+    return (fmi3Status)fmu_terminate(c);
 }
 
 fmi3Status fmi3Reset(fmi3Instance c)

@@ -376,6 +376,17 @@ static inline int fmu_failed(fmu* f, crd_model_status st, bool changed, const ch
     return status;
 }
 
+/// The end of a run.
+static inline int fmu_terminate(fmu* f)
+{
+    f->explained = false;
+    const crd_model_status st =
+        f->model->terminate ? f->model->terminate(f->self, &f->host) : CRD_MODEL_OK;
+    if (st >= CRD_MODEL_DISCARD) { return fmu_failed(f, st, true, "the end at", f->time); }
+    f->phase = FMU_TERMINATED;
+    return st == CRD_MODEL_WARNING ? FMU_WARNING : FMU_OK;
+}
+
 /// Derivatives and outputs at f->time. A point that has none is discarded where a solver tries
 /// points; elsewhere that is an error.
 static inline int fmu_evaluate(fmu* f)
@@ -760,6 +771,9 @@ static inline size_t fmu_state_bytes(const fmu* f)
 static inline int fmu_get_state(fmu* f, void** handle, const char* function)
 {
     fmu_state* s = *handle;
+    if (f->model->stateless) {
+        return fmu_say(f, FMU_ERROR, "%s: this FMU cannot go back to a state", function);
+    }
     if (!s) {
         s = calloc(1, fmu_state_bytes(f));
         if (!s) { return fmu_say(f, FMU_ERROR, "%s: out of memory", function); }

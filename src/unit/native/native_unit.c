@@ -167,8 +167,11 @@ static crd_status step(crd_unit* unit, double t, double h)
 
 static crd_status terminate(crd_unit* unit)
 {
-    (void)unit;
-    return CRD_OK;
+    crdi_native* u = (crdi_native*)unit;
+    if (!u->model->terminate) { return CRD_OK; }
+    u->call = "terminate";
+    const crd_model_status st = u->model->terminate(u->self, &u->host);
+    return st >= CRD_MODEL_DISCARD ? failed(u, st, "terminate", u->time) : CRD_OK;
 }
 
 static void abandon(crd_unit* unit)
@@ -358,7 +361,7 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     }
     crd_model_ode_init(&u->ode, model, room);
     u->base.info = (crd_unit_info){
-        .flags = CRD_UNIT_CAN_SAVE | CRD_UNIT_CAN_REFRESH |
+        .flags = CRD_UNIT_CAN_REFRESH | (model->stateless ? 0u : CRD_UNIT_CAN_SAVE) |
                  (model->fixed_step ? 0u : CRD_UNIT_CAN_VARY_STEP) |
                  (model->partial ? CRD_UNIT_HAS_DIRECTIONAL : 0u) |
                  (model->has_events ? CRD_UNIT_HAS_EVENTS : 0u),

@@ -1,0 +1,111 @@
+# FMUs that the command writes without a compiler: their binaries are the same for all, as they read
+# what they are from their resources. They are built here, from sources that fit into one folder, and
+# the command carries both versions as one archive.
+#
+# cardan_embed_fmu(<name> HEADER <of the model> MODEL <prefix of its functions> FILES <files of the tree>)
+# makes crdi_<name>_template. What is not in FILES does not link. The functions are <prefix>_load and
+# <prefix>_destroy.
+function(cardan_embed_fmu fmu)
+    cmake_parse_arguments(arg "" "HEADER;MODEL" "FILES" ${ARGN})
+    set(tree ${PROJECT_SOURCE_DIR})
+    set(place ${CMAKE_BINARY_DIR}/${fmu}_fmu)
+    foreach(name fmi2.c fmi2_abi.h fmi3.c fmi3_abi.h fmu.h fmu_model.h)
+        list(APPEND arg_FILES ${tree}/src/fmi/export/${name})
+    endforeach()
+
+    set(flat fmu_settings.h) # names in sources/
+    set(flat_files "")       # name=path
+    set(code "")             # what both versions compile
+    foreach(file ${arg_FILES})
+        file(RELATIVE_PATH name ${tree} ${file})
+        string(REGEX REPLACE "^(src/fmi/export|src|include)/" "" name ${name})
+        string(REPLACE "/" "_" name ${name})
+        list(APPEND flat ${name})
+        list(APPEND flat_files ${name}=${file})
+        if(name MATCHES "\\.c$" AND NOT name MATCHES "^fmi[23]\\.c$")
+            list(APPEND code ${place}/sources/${name})
+        endif()
+    endforeach()
+    set(flat_paths ${flat})
+    list(TRANSFORM flat_paths PREPEND ${place}/sources/)
+    add_custom_command(OUTPUT ${flat_paths}
+        COMMAND ${CMAKE_COMMAND} -D OUT=${place}/sources -D VERSION=${PROJECT_VERSION}
+                -D "FILES=${flat_files}" -P ${tree}/cmake/flatten.cmake
+        DEPENDS ${arg_FILES} ${tree}/cmake/flatten.cmake VERBATIM)
+
+    # The file that says which model it is
+    file(CONFIGURE OUTPUT ${place}/sources/fmu_${fmu}.c CONTENT
+"#include \"fmu_settings.h\"
+#include \"${arg_HEADER}\"
+#include \"fmu_model.h\"
+
+const int fmu_interfaces = FMU_COSIMULATION;
+
+const crd_model* fmu_model_open(const char* resources, char* message, size_t room)
+{
+    return ${arg_MODEL}_load(resources, message, room);
+}
+
+void fmu_model_close(const crd_model* model)
+{
+    ${arg_MODEL}_destroy(model);
+}
+")
+    list(APPEND code ${place}/sources/fmu_${fmu}.c)
+    cardan_fmu_objects(${fmu}_fmu_code ${code})
+    set(members fmu_${fmu}.c ${flat})
+    list(TRANSFORM members PREPEND sources/)
+    set(libraries "")
+    foreach(version 2 3)
+        set(library ${fmu}_fmi${version})
+        set(platform fmi${version}/binaries/${CARDAN_FMI${version}_PLATFORM})
+        cardan_fmu_objects(${library}_code ${place}/sources/fmi${version}.c)
+        # Its source is made by the same command: not twice at the same time.
+        add_dependencies(${library}_code ${fmu}_fmu_code)
+        add_library(${library} MODULE EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${library}_code>
+                    $<TARGET_OBJECTS:${fmu}_fmu_code>)
+        target_link_options(${library} PRIVATE -fno-sanitize=all -Wl,--gc-sections -Wl,--no-undefined -s)
+        target_link_libraries(${library} PRIVATE m)
+        set_target_properties(${library} PROPERTIES LINKER_LANGUAGE C PREFIX "" OUTPUT_NAME ${fmu}
+                              LIBRARY_OUTPUT_DIRECTORY ${place}/${platform})
+        list(APPEND libraries ${library})
+        list(APPEND members ${platform}/${fmu}.so)
+    endforeach()
+
+    set(archive ${place}/template.zip)
+    set(embedded ${place}/template.c)
+    add_custom_command(OUTPUT ${embedded}
+        COMMAND ${CMAKE_COMMAND} -E copy ${tree}/LICENSE ${place}
+        COMMAND ${CMAKE_COMMAND} -E chdir ${place} ${CMAKE_COMMAND} -E tar c ${archive}
+                --format=zip --mtime=1980-01-02 LICENSE ${members}
+        COMMAND ${CMAKE_COMMAND} -D OUT=${embedded} -D HEADER=cli/export.h
+                -D ASSETS=crdi_${fmu}_template=${archive} -P ${tree}/cmake/embed.cmake
+        DEPENDS ${libraries} ${flat_paths} ${place}/sources/fmu_${fmu}.c
+                ${tree}/cmake/embed.cmake ${tree}/LICENSE
+        COMMENT "${fmu} FMU" VERBATIM)
+    target_sources(crd_cli PRIVATE ${embedded})
+endfunction()
+
+set(tree ${PROJECT_SOURCE_DIR})
+file(GLOB base_files CONFIGURE_DEPENDS ${tree}/src/base/*.[ch])
+list(FILTER base_files EXCLUDE REGEX "/base/ring\\.c$")
+
+file(GLOB files CONFIGURE_DEPENDS ${tree}/src/coupling/*.[ch] ${tree}/src/unit/coupling/*.[ch])
+list(FILTER files EXCLUDE REGEX "/coupling/(bank|describe_write|score|shadow)\\.c$")
+foreach(name address.c client.c message.c message.h)
+    list(APPEND files ${tree}/src/learn/${name})
+endforeach()
+foreach(name base coupling learn model quality system unit)
+    list(APPEND files ${tree}/include/cardan/${name}.h)
+endforeach()
+cardan_embed_fmu(coupling HEADER cardan_unit.h MODEL crd_coupling_model FILES ${base_files} ${files})
+
+file(GLOB files CONFIGURE_DEPENDS ${tree}/src/dcp/master*.[ch] ${tree}/src/dcp/model*.[ch])
+foreach(name description.c dcpx.h names.c net.c net.h net_address.c net_socket.c pcap.c pdu.c slave.h
+        start.c values.c)
+    list(APPEND files ${tree}/src/dcp/${name})
+endforeach()
+foreach(name base dcp dcp_master dcp_model model xml)
+    list(APPEND files ${tree}/include/cardan/${name}.h)
+endforeach()
+cardan_embed_fmu(dcp HEADER cardan_dcp_model.h MODEL crd_dcp_model FILES ${base_files} ${files})

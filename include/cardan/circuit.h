@@ -1,0 +1,222 @@
+/// Electric, electronic and thermal circuits: netlists, and their simulation in real time
+/// (Rodriguez 2021, ch. 3).
+///
+/// A netlist in SPICE's words becomes a flat list of parts between nodes; a circuit is that list
+/// with a method and a step. After crd_circuit_create nothing allocates, except where it is said.
+#pragma once
+#include "cardan/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// ---- netlists ----------------------------------------------------------------------------------
+
+typedef enum crd_part_kind {
+    CRD_PART_RESISTOR,        ///< value, ohm or K/W; or a law (expression), which may use T, speed, ...
+    CRD_PART_CAPACITOR,       ///< value, F or J/K; ic
+    CRD_PART_INDUCTOR,        ///< value, H; ic
+    CRD_PART_MUTUAL,          ///< K: `refs` are two inductors, value is the coupling factor
+    CRD_PART_VOLTAGE,         ///< V, fixed temperature: waveform
+    CRD_PART_CURRENT,         ///< I, heat source: waveform
+    CRD_PART_DIODE,           ///< model
+    CRD_PART_SWITCH,          ///< S: controlled by the voltage nodes[2] - nodes[3]; model
+    CRD_PART_CURRENT_SWITCH,  ///< W: controlled by the current of refs[0]; model
+    CRD_PART_VCVS,            ///< E: value * (nodes[2] - nodes[3])
+    CRD_PART_CCCS,            ///< F: value * current of refs[0]
+    CRD_PART_VCCS,            ///< G
+    CRD_PART_CCVS,            ///< H
+    CRD_PART_B_VOLTAGE,       ///< B with V=: expression
+    CRD_PART_B_CURRENT,       ///< B with I=: expression
+} crd_part_kind;
+
+typedef enum crd_waveform_kind {
+    CRD_WAVE_DC,
+    CRD_WAVE_SIN,   ///< offset amplitude frequency delay damping phase
+    CRD_WAVE_PULSE, ///< low high delay rise fall width period
+    CRD_WAVE_PWL,   ///< points
+    CRD_WAVE_EXP,   ///< low high delay1 tau1 delay2 tau2
+    CRD_WAVE_INPUT, ///< an input of the unit
+} crd_waveform_kind;
+
+typedef struct crd_waveform {
+    crd_waveform_kind kind;
+    double v[7];
+    const double *times, *values; ///< PWL
+    int count;
+    int input; ///< index
+} crd_waveform;
+
+/// Expressions are compiled once: values and exact derivatives with respect to what they use.
+typedef struct crd_expression crd_expression; ///< opaque
+typedef enum crd_use_kind { CRD_USE_NODE, CRD_USE_PAIR, CRD_USE_CURRENT, CRD_USE_INPUT } crd_use_kind;
+typedef struct crd_use { ///< what an expression uses: v(a), v(a,b), i(part), an input
+    crd_use_kind kind;
+    int32_t a, b;
+} crd_use;
+CRD_API int crd_expression_uses(const crd_expression* e, const crd_use** uses);
+/// `x` are the values of the uses; `gradient` (may be NULL) gets the derivatives.
+CRD_API double crd_expression_eval(const crd_expression* e, const double* x, double t, double* gradient);
+
+typedef struct crd_diode_model { ///< I = is (exp(V / (n vt)) - 1), rs in series; cjo, tt as in SPICE
+    const char* name;
+    double is, n, rs, cjo, vj, m, tt, bv, ibv; ///< 0: none
+    double vt;                                 ///< k T / q at the netlist's temperature
+} crd_diode_model;
+
+typedef struct crd_switch_model { ///< on beyond threshold + hysteresis, off below - hysteresis
+    const char* name;
+    double threshold, hysteresis, on, off; ///< V or A; ohm
+} crd_switch_model;
+
+typedef struct crd_part {
+    uint8_t kind;      ///< crd_part_kind
+    bool thermal;      ///< declared inside .thermal
+    bool has_ic;       ///< of S and W: on (ic 1) or off (ic 0) at the start
+    int32_t nodes[4];  ///< 0: ground; -1: none
+    int32_t refs[2];   ///< indices of parts, -1
+    double value, ic;
+    int32_t index;     ///< of its waveform, model or expression; -1: none
+    int32_t name;      ///< offset in names
+    int32_t file, line;
+} crd_part;
+
+typedef struct crd_circuit_output { ///< .output: a node, a pair, a current, an expression
+    const char *name, *unit;
+    const crd_expression* what;
+} crd_circuit_output;
+
+typedef struct crd_circuit_input { ///< .input: a source whose value is set from outside
+    const char *name, *unit;
+    double start;
+    int32_t part; ///< -1: only expressions use it
+} crd_circuit_input;
+
+typedef struct crd_netlist {
+    crd_context* ctx;
+    crdi_arena arena;
+    const char* title;
+    const char* const* files;
+    const char* names;        ///< of parts: names + part.name
+    const char* const* nodes; ///< names; [0] is "0"
+    int32_t node_count;       ///< with ground
+    crd_part* parts;
+    int32_t part_count;
+    const crd_waveform* waves;
+    const crd_expression* const* expressions;
+    const crd_diode_model* diodes;
+    const crd_switch_model* switches;
+    int wave_count, expression_count, diode_count, switch_count;
+    const crd_circuit_input* inputs;
+    const crd_circuit_output* outputs;
+    int input_count, output_count;
+    double temperature;             ///< K
+    double tran_step, tran_stop;    ///< .tran; NaN
+    bool uic;
+    const double* node_ic;          ///< (node_count) .ic, NaN: none
+} crd_netlist;
+
+typedef struct crd_netlist_options {
+    const char* const* defines; ///< "N=100": .param values from outside
+    int define_count;
+    int64_t max_parts; ///< default 1e7
+} crd_netlist_options;
+
+/// The first line is the title unless it begins with a dot. Names have no case; a part r1 inside
+/// x1 is x1.r1, its nodes x1.n. Beyond SPICE: .input name [source=part] [unit=u] [start=x],
+/// .output [name=]expression [unit=u] ..., a source's value input(name), and
+///     .thermal [start=T]                                  temperatures in K above those of node 0
+///     heat NAME NODE value | waveform | {expression}                              W, into the node
+///     temperature NAME NODE value | waveform | {expression}                                      K
+///     resistance NAME NODE NODE value | {expression}                                           K/W
+///     capacity NAME NODE value [start=T]                                                       J/K
+///     .endthermal
+/// where expressions may say t(node) for v(node) and q(part) for i(part).
+/// CRD_E_FORMAT, CRD_E_RANGE, CRD_E_UNSUPPORTED ... with file, line and token. What is not
+/// supported is refused, not ignored; what does not matter here (.ac, .print, .plot, .end) is noted
+/// in the log once.
+CRD_API crd_status crd_netlist_load(crd_context* ctx, const char* path,
+                                    const crd_netlist_options* opt, crd_netlist** out);
+CRD_API crd_status crd_netlist_parse(crd_context* ctx, const char* text, size_t length,
+                                     const char* file, const crd_netlist_options* opt,
+                                     crd_netlist** out);
+CRD_API void crd_netlist_destroy(crd_netlist* n);
+CRD_API int32_t crd_netlist_node(const crd_netlist* n, const char* name); ///< -1
+CRD_API int32_t crd_netlist_part(const crd_netlist* n, const char* name); ///< -1
+CRD_API double crd_waveform_eval(const crd_waveform* w, double t, const double* inputs);
+/// The next time after t at which it or its slope jumps; INFINITY.
+CRD_API double crd_waveform_next(const crd_waveform* w, double t);
+
+// ---- circuits ----------------------------------------------------------------------------------
+
+typedef enum crd_circuit_method {
+    CRD_METHOD_BDF1,
+    CRD_METHOD_BDF2,
+    CRD_METHOD_BDF3,
+    CRD_METHOD_TR,         ///< A (x1 - x0) 2/h + b1 + b0 = 0: derivatives are not carried
+    CRD_METHOD_TR_CARRIED, ///< as the thesis writes it: x' is carried, and drifts without projection
+    CRD_METHOD_TRBDF2,
+    CRD_METHOD_GAUSS2, ///< 2 stages, order 4
+    CRD_METHOD_GAUSS4, ///< 4 stages, order 8
+} crd_circuit_method;
+
+typedef enum crd_circuit_start {
+    CRD_START_TR,       ///< the first steps of BDF-k: k steps of TR
+    CRD_START_MINIMUM,  ///< k - 1 of them
+    CRD_START_CONSTANT, ///< a constant history, as in tables 3.7 to 3.11
+} crd_circuit_start;
+
+typedef enum crd_circuit_form {
+    CRD_FORM_AUTO,
+    CRD_FORM_DAE,   ///< Rodriguez 2021: node voltages, all currents, constraints
+    CRD_FORM_NODAL, ///< what is left after eliminating; sparse
+} crd_circuit_form;
+
+typedef struct crd_circuit_options {
+    crd_circuit_method method; ///< default TR
+    crd_circuit_start start;
+    crd_circuit_form form;
+    double step;        ///< s, fixed
+    int max_iterations; ///< of Newton per step; default 50
+    double tolerance;   ///< of Newton, relative; default 1e-10
+    bool fixed_iterations; ///< exactly max_iterations: real time
+    double projection;  ///< TR_CARRIED: 0 none, INFINITY exact, else the penalty alpha
+    bool no_chains;     ///< NODAL: do not look for chains
+} crd_circuit_options;
+
+typedef struct crd_circuit_structure { ///< the thesis's counts, and what the fast form is left with
+    int64_t variables, constraints, differential; ///< n, m, p
+    int64_t nodal;         ///< unknowns of the nodal matrix
+    int64_t nonzeros;      ///< of its factors
+    int64_t chain;         ///< of them in chains
+    int64_t ports;         ///< nonlinear
+} crd_circuit_structure;
+
+typedef struct crd_circuit crd_circuit; ///< opaque
+CRD_API crd_circuit_options crd_circuit_defaults(void);
+/// `n` is borrowed. CRD_E_RANGE: floating nodes, loops of voltage sources, cutsets of current
+/// sources, by name.
+CRD_API crd_status crd_circuit_create(crd_context* ctx, const crd_netlist* n,
+                                      const crd_circuit_options* opt, crd_circuit** out);
+CRD_API void crd_circuit_destroy(crd_circuit* c);
+CRD_API crd_circuit_structure crd_circuit_get_structure(const crd_circuit* c);
+/// Consistent at `t`: capacitors and inductors from their ic (or 0; without any and without uic the
+/// operating point), the rest least squares (3.23 .. 3.25).
+CRD_API crd_status crd_circuit_begin(crd_circuit* c, double t);
+CRD_API crd_status crd_circuit_set_input(crd_circuit* c, int input, double value);
+/// One step of options.step. CRD_E_CONVERGENCE names device and time; the state is then that
+/// before the step.
+CRD_API crd_status crd_circuit_step(crd_circuit* c);
+CRD_API double crd_circuit_time(const crd_circuit* c);
+CRD_API double crd_circuit_voltage(const crd_circuit* c, int32_t node);
+/// Positive from nodes[0] through the part to nodes[1], sources too. NaN: there is no such part.
+CRD_API double crd_circuit_current(const crd_circuit* c, int32_t part);
+CRD_API double crd_circuit_get_output(crd_circuit* c, int output);
+CRD_API int crd_circuit_iterations(const crd_circuit* c); ///< of the last step
+CRD_API size_t crd_circuit_state_size(const crd_circuit* c);
+CRD_API void crd_circuit_save(const crd_circuit* c, void* state);
+CRD_API void crd_circuit_restore(crd_circuit* c, const void* state);
+
+#ifdef __cplusplus
+}
+#endif

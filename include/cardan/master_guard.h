@@ -1,0 +1,21 @@
+/// Crashes of foreign code: shared inside the library, for whoever calls units without a master.
+#pragma once
+#include "cardan/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { CRDI_GUARD_EXIT = 1000 };
+
+/// Calls f(with). A signal (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT) while `*running` >= 0, which
+/// says that a unit's code runs, ends the call with its number, exit() with CRDI_GUARD_EXIT. 0: f
+/// came to its end. The code that crashed must not be called again: crd_unit_ops.abandon.
+int crdi_guarded(volatile int* running, void (*f)(void* with), void* with);
+/// The handlers, counted; remove puts back what was there before.
+void crdi_guard_install(void);
+void crdi_guard_remove(void);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,134 @@
+// The reference form as a form.
+#include "circuit/dae.h"
+
+#include <string.h>
+
+static crd_status make_newton(crdi_dae* d)
+{
+    crd_context* ctx = d->c->ctx;
+    const size_t s = (size_t)d->stages, count = s * d->j.count + s * s * d->a.count;
+    d->newton_values = crdi_new_array(ctx, count, sizeof *d->newton_values);
+    int32_t* place = crdi_new_array(ctx, 2 * count, sizeof *place);
+    if (!d->newton_values || !place) {
+        crdi_free(ctx, place);
+        return CRD_E_MEMORY;
+    }
+    int32_t *row = place, *column = place + count;
+    for (int32_t i = 0; i < d->stages; i++) { // the order of assemble() in dae_step.c
+        for (size_t k = 0; k < d->j.count; k++) {
+            *row++ = i * d->n + d->j.row[k];
+            *column++ = i * d->n + d->j.column[k];
+        }
+    }
+    for (int32_t i = 0; i < d->stages; i++) {
+        for (int32_t j = 0; j < d->stages; j++) {
+            for (size_t k = 0; k < d->a.count; k++) {
+                *row++ = i * d->n + d->m + d->a.row[k];
+                *column++ = j * d->n + d->a.column[k];
+            }
+        }
+    }
+    const crd_status st =
+        crdi_sparse_init(&d->newton, ctx, d->stages * d->n, count, place, place + count);
+    crdi_free(ctx, place);
+    return st;
+}
+
+static void free_entries(crd_context* ctx, crdi_entries* e)
+{
+    crdi_free(ctx, e->row);
+    crdi_free(ctx, e->column);
+    crdi_free(ctx, e->value);
+}
+
+static void destroy(crd_circuit* c, void* self)
+{
+    crdi_dae* d = self;
+    if (!d) { return; }
+    crd_context* ctx = c->ctx;
+    crdi_dae_forget(d);
+    crdi_sparse_clear(&d->newton);
+    free_entries(ctx, &d->j);
+    free_entries(ctx, &d->a);
+    void* const all[] = {d->part,   d->row_part,      d->column_part, d->column_kind, d->gradient,
+                         d->values, d->newton_values, d->state,       d->saved,       d->next,
+                         d->delta,  d->residual,      d->history,     d->product,     d->target,
+                         d->middle, d->limits};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        crdi_free(ctx, all[i]);
+    }
+    crdi_free(ctx, d);
+}
+
+static crd_status create(crd_circuit* c, void** self)
+{
+    crdi_dae* d = crdi_new(c->ctx, sizeof *d);
+    crd_status st = CRD_OK;
+    if (!d) { return CRD_E_MEMORY; }
+    d->c = c;
+    CRD_TRY(crdi_dae_methods(d));
+    CRD_TRY(crdi_dae_layout(d));
+    CRD_TRY(make_newton(d));
+    CRD_TRY(crdi_dae_stacks(d));
+    *self = d;
+    return CRD_OK;
+fail:
+    destroy(c, d);
+    return st;
+}
+
+static void structure(const crd_circuit* c, crd_circuit_structure* out)
+{
+    const crdi_dae* d = c->self;
+    out->variables = d->n;
+    out->constraints = d->m;
+    out->differential = d->p;
+    const klu_numeric* k = d->newton.numeric;
+    out->nonzeros = k ? (int64_t)k->lnz + k->unz : 0;
+    out->ports = d->diodes;
+}
+
+static double voltage(const crd_circuit* c, int32_t node)
+{
+    return ((const crdi_dae*)c->self)->x[0][node];
+}
+
+static double current(const crd_circuit* c, int32_t part)
+{
+    const crdi_dae* d = c->self;
+    return d->x[0][d->part[part].current];
+}
+
+static size_t state_size(const crd_circuit* c)
+{
+    return ((const crdi_dae*)c->self)->state_count * sizeof(double);
+}
+
+static void save(const crd_circuit* c, void* state)
+{
+    memcpy(state, ((const crdi_dae*)c->self)->state, state_size(c));
+}
+
+static void restore(crd_circuit* c, const void* state)
+{
+    crdi_dae* d = c->self;
+    const size_t before = (size_t)(d->closed - d->state) * sizeof(double);
+    if (memcmp(d->closed, (const char*)state + before, state_size(c) - before) != 0) {
+        d->factored = d->projected = false; // switches stood elsewhere
+    }
+    memcpy(d->state, state, state_size(c));
+}
+
+const crdi_form crdi_form_dae = {
+    .name = "dae",
+    .create = create,
+    .destroy = destroy,
+    .structure = structure,
+    .begin = crdi_dae_begin,
+    .step = crdi_dae_step,
+    .voltage = voltage,
+    .current = current,
+    .state_size = state_size,
+    .save = save,
+    .restore = restore,
+};

@@ -1,0 +1,58 @@
+// Sparse systems of fixed pattern over KLU, and least squares on top of them.
+#pragma once
+#include "cardan/base.h"
+
+#include <klu.h>
+
+typedef struct crdi_sparse {
+    crd_context* ctx;
+    int32_t n;
+    size_t count;     // of the entries it was made from
+    int *first, *row; // compressed columns
+    double* value;
+    int32_t* slot; // (count) where an entry lies in value; entries at the same place are summed
+    klu_common common;
+    klu_symbolic* symbolic;
+    klu_numeric* numeric;
+} crdi_sparse;
+
+// Entries are given once by their places. Rows and columns are only read here.
+crd_status crdi_sparse_init(crdi_sparse* s, crd_context* ctx, int32_t n, size_t count,
+                            const int32_t* rows, const int32_t* columns);
+void crdi_sparse_clear(crdi_sparse* s);
+// New values (count), and the factors: with the old pivots if they still serve (then nothing is
+// allocated). CRD_E_CONVERGENCE: singular; s->common.singular_col says where.
+crd_status crdi_sparse_factor(crdi_sparse* s, const double* values);
+void crdi_sparse_solve(crdi_sparse* s, double* b);
+
+// The shortest x that makes |A x - r| smallest, A (rows x columns) of any rank:
+//     | I   A^T | | x      |   | 0 |
+//     | A   -e  | | lambda | = | r |      repeated with what is left of r.
+// This is Eq. (3.20) of Rodriguez 2021 with the penalty 1/e, without forming A^T A, and its
+// repetition is Eq. (3.21). A square matrix that is regular is solved as such: what hangs on the
+// leakage of a diode (1e-14 S) is small, not redundant.
+typedef struct crdi_least {
+    crd_context* ctx;
+    int32_t rows, columns;
+    size_t count;
+    int32_t *row, *column; // (count)
+    double* value;         // (count) as given, scaled by factor
+    double* entries;       // of the matrix above
+    double *row_scale, *column_scale;
+    double *b, *left;           // (rows + columns), (rows)
+    double penalty;             // 0: exact
+    bool regular;               // the factors in use are those of `direct`
+    crdi_sparse matrix, direct; // direct: only if rows = columns
+} crdi_least;
+
+// `row` and `column` are copied.
+crd_status crdi_least_init(crdi_least* l, crd_context* ctx, int32_t rows, int32_t columns,
+                           size_t count, const int32_t* row, const int32_t* column);
+void crdi_least_clear(crdi_least* l);
+// `values` (count). `penalty` > 0: one pass with that factor, nothing scaled (Eq. 3.20).
+crd_status crdi_least_factor(crdi_least* l, const double* values, double penalty);
+// r (rows) stays, x (columns) is written.
+void crdi_least_solve(crdi_least* l, const double* r, double* x);
+// Rank by Gaussian elimination with complete pivoting on a dense copy; for small matrices and
+// reports. -1: out of memory.
+int crdi_least_rank(crdi_least* l, const double* values);

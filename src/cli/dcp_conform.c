@@ -1,0 +1,267 @@
+// cardan dcp conform: does a slave keep to the standard?
+#include "cli/dcp_probe.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct conform_options {
+    crdi_common common;
+    const char *key, *capture, *description, *only;
+    int mode, id, data_port; // -1: not given
+    double timeout, patience;
+    bool risky, take_over, failures;
+} conform_options;
+
+static const char* const modes[] = {"hrt", "srt", "nrt", NULL};
+
+typedef struct conformer {
+    crdi_cli* cli;
+    const conform_options* o;
+    crd_dcp_description* d;
+    crd_dcp_conform_result* results; // (crd_dcp_conform_count())
+    int count;
+    int64_t begin;
+} conformer;
+
+static void show_progress(void* user, const crd_dcp_conform_result* r)
+{
+    conformer* c = user;
+    (void)r;
+    c->count++;
+    crdi_show_progress(c->cli, c->begin, c->count, crd_dcp_conform_count(), "cases");
+}
+
+// ---- what comes out ----------------------------------------------------------------------------
+
+static int how_many(const conformer* c, crd_dcp_verdict v)
+{
+    int n = 0;
+    for (int i = 0; i < c->count; i++) {
+        n += c->results[i].verdict == v;
+    }
+    return n;
+}
+
+static void print_table(const conformer* c)
+{
+    crdi_grid g;
+    crdi_grid_init(&g, c->cli->ctx, 5, 0);
+    const char* const heads[] = {"verdict", "case", "done", "prescribed", "came"};
+    for (int i = 0; i < 5; i++) {
+        crdi_grid_add(&g, "%s", heads[i]);
+    }
+    int rows = 0;
+    for (int i = 0; i < c->count; i++) {
+        const crd_dcp_conform_result* r = &c->results[i];
+        const bool odd = r->verdict == CRD_DCP_FAIL || r->verdict == CRD_DCP_DIFFERS;
+        if (c->o->failures && !odd) { continue; }
+        rows++;
+        crdi_grid_add(&g, "%s", crd_dcp_verdict_name(r->verdict));
+        crdi_grid_add(&g, "%s", r->id);
+        crdi_grid_add(&g, "%s", r->done);
+        crdi_grid_add(&g, "%s", r->prescribed);
+        crdi_grid_add(&g, "%s", r->came);
+    }
+    if (rows > 0) {
+        crdi_grid_print(&g, stdout, "");
+        printf("\n");
+    }
+    crdi_grid_clear(&g);
+    printf("%d passed, %d failed, %d differ but are tolerated, %d skipped\n",
+           how_many(c, CRD_DCP_PASS), how_many(c, CRD_DCP_FAIL), how_many(c, CRD_DCP_DIFFERS),
+           how_many(c, CRD_DCP_SKIP));
+}
+
+static crd_status print_json(const conformer* c)
+{
+    json_t* list = json_array();
+    for (int i = 0; i < c->count; i++) {
+        const crd_dcp_conform_result* r = &c->results[i];
+        const char* mode = crd_dcp_op_mode_name(r->mode);
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:o}", "id", r->id, "done",
+                                        r->done, "prescribed", r->prescribed, "verdict",
+                                        crd_dcp_verdict_name(r->verdict), "came",
+                                        crdi_json_text(r->came), "mode", r->mode >= 0 ? mode : NULL,
+                                        "seconds", crdi_json_number(r->seconds)));
+    }
+    return crdi_json_print(
+        c->cli,
+        json_pack("{s:o, s:o, s:i, s:i, s:i, s:i}", "slave", crdi_json_text(c->d->name), "cases",
+                  list, "passed", how_many(c, CRD_DCP_PASS), "failed", how_many(c, CRD_DCP_FAIL),
+                  "differ", how_many(c, CRD_DCP_DIFFERS), "skipped", how_many(c, CRD_DCP_SKIP)));
+}
+
+// ---- the command -------------------------------------------------------------------------------
+
+static crd_status fill_options(conformer* c, crd_dcp_conform_options* opt)
+{
+    const conform_options* o = c->o;
+    *opt = crd_dcp_conform_defaults();
+    opt->mode = o->mode; // the choices stand in the order of the numbers
+    opt->risky = o->risky;
+    opt->take_over = o->take_over;
+    opt->only = o->only;
+    if (o->id > 255 || o->id == 0 || o->data_port > 65535 || o->data_port == 0) {
+        return crdi_fail(c->cli->ctx, CRD_E_RANGE,
+                         "--id is 1 to 255 and --data-port is 1 to 65535");
+    }
+    if (o->id > 0) { opt->id = (uint8_t)o->id; }
+    if (o->data_port > 0) { opt->data_port = (uint16_t)o->data_port; }
+    if (!isnan(o->timeout)) { opt->timeout = o->timeout; }
+    if (!isnan(o->patience)) { opt->patience = o->patience; }
+    opt->cancelled = crdi_probe_stopped;
+    opt->next = show_progress;
+    opt->user = c;
+    return CRD_OK;
+}
+
+static crd_status play(conformer* c, const char* address)
+{
+    crd_context* ctx = c->cli->ctx;
+    crdi_probe probe = {0};
+    crd_dcp_address control;
+    crd_dcp_conform_options opt;
+    crd_status st = CRD_OK;
+    CRD_TRY(crdi_probe_address(ctx, address, &control));
+    CRD_TRY(crdi_probe_description(ctx, c->o->description, &c->d));
+    CRD_TRY(fill_options(c, &opt));
+    CRD_TRY(crdi_probe_open(ctx, c->o->key, c->o->capture, &probe));
+    opt.local = control;
+    opt.local.ip = crd_dcp_net_source_ip(probe.net, &control);
+    opt.local.port = 0;
+    CRD_TRY(crd_dcp_net_listen(probe.net, &opt.local));
+    c->begin = crdi_now_ns();
+    int count = 0;
+    st = crd_dcp_conform(ctx, probe.net, &control, c->d, &opt, c->results, &count);
+    crdi_show_progress(c->cli, c->begin, -1, 0, "");
+    CRD_TRY(st);
+    c->count = count;
+    if (count == 0) {
+        CRD_TRY(crdi_fail(ctx, CRD_E_NOT_FOUND, "no case fits '%s'", c->o->only ? c->o->only : ""));
+    }
+    if (c->o->common.json) {
+        CRD_TRY(print_json(c));
+    } else {
+        print_table(c);
+        CRD_TRY(crdi_stdout_done(ctx));
+    }
+    const int failed = how_many(c, CRD_DCP_FAIL);
+    if (failed > 0) {
+        st = crdi_fail(ctx, CRD_E_DIFFERENT, "%d case%s failed", failed, crdi_plural(failed));
+    } else if (crdi_probe_stopped(NULL)) {
+        st = crdi_fail(ctx, CRD_E_DIFFERENT, "interrupted");
+    }
+fail : {
+    const crd_status closed = crdi_probe_close(&probe);
+    return st < 0 ? st : closed;
+}
+}
+
+static crd_status run_conform(crdi_cli* cli, const void* options, const crdi_list* arguments)
+{
+    conformer c = {.cli = cli, .o = options};
+    if (!c.o->description) {
+        return crdi_fail(cli->ctx, CRD_E_RANGE,
+                         "what does the slave say that it can do? expected --description X.dcpx");
+    }
+    c.results = crdi_new_array(cli->ctx, (size_t)crd_dcp_conform_count(), sizeof *c.results);
+    if (!c.results) { return CRD_E_MEMORY; }
+    const crd_status st = play(&c, arguments->items[0]);
+    crd_dcp_description_destroy(c.d);
+    crdi_free(cli->ctx, c.results);
+    return st;
+}
+
+static const crdi_option rows[] = {
+    {.name = "description",
+     .type = CRDI_OPT_FILE,
+     .metavar = "FILE",
+     .extensions = "dcpx|dcp",
+     .offset = offsetof(conform_options, description),
+     .help = "what the slave says about itself; decides which cases apply"},
+    {.name = "mode",
+     .type = CRDI_OPT_CHOICE,
+     .choices = modes,
+     .offset = offsetof(conform_options, mode),
+     .help = "operating mode; unless given, those that the slave offers, most of it in NRT"},
+    {.name = "include-risky",
+     .type = CRDI_OPT_FLAG,
+     .offset = offsetof(conform_options, risky),
+     .help = "also the cases that make slaves of the reference implementation (DCPLib) abort"},
+    {.name = "only",
+     .type = CRDI_OPT_TEXT,
+     .metavar = "PATTERN",
+     .offset = offsetof(conform_options, only),
+     .help = "cases whose names fit: 'register.*', 'seq.gap'"},
+    {.name = "failures",
+     .type = CRDI_OPT_FLAG,
+     .offset = offsetof(conform_options, failures),
+     .help = "show only cases that failed or differ"},
+    {.name = "take-over",
+     .type = CRDI_OPT_FLAG,
+     .offset = offsetof(conform_options, take_over),
+     .help = "stop and deregister a slave that is not in ALIVE first"},
+    {.name = "id",
+     .type = CRDI_OPT_INT,
+     .metavar = "N",
+     .offset = offsetof(conform_options, id),
+     .help = "id to register the slave under; 1 unless given"},
+    {.name = "data-port",
+     .type = CRDI_OPT_INT,
+     .metavar = "PORT",
+     .offset = offsetof(conform_options, data_port),
+     .help = "port of the slave for data; one of those that its description lists unless given"},
+    {.name = "timeout",
+     .type = CRDI_OPT_QUANTITY,
+     .metavar = "TIME",
+     .unit = "s",
+     .range = CRDI_POSITIVE,
+     .offset = offsetof(conform_options, timeout),
+     .help = "an answer has to come within this; 1 s unless given"},
+    {.name = "patience",
+     .type = CRDI_OPT_QUANTITY,
+     .metavar = "TIME",
+     .unit = "s",
+     .range = CRDI_POSITIVE,
+     .offset = offsetof(conform_options, patience),
+     .help = "a state has to come within this; 5 s unless given"},
+    CRDI_PROBE_OPTIONS(conform_options),
+    CRDI_JSON_OPTION("print {slave, cases: [{id, done, prescribed, came, verdict, mode, seconds}], "
+                     "passed, failed, differ, skipped}"),
+    CRDI_COMMON_OPTIONS,
+};
+
+static const conform_options defaults = {.common = CRDI_COMMON_DEFAULTS,
+                                         .mode = -1,
+                                         .id = -1,
+                                         .data_port = -1,
+                                         .timeout = NAN,
+                                         .patience = NAN};
+
+const crdi_command crdi_command_dcp_conform = {
+    .name = "dcp conform",
+    .arguments = "ADDRESS",
+    .summary = "play the procedures of DCP against a slave and judge it",
+    .description =
+        "Plays right and wrong procedures of DCP 1.0 against a slave, ours or somebody else's: "
+        "registration, sequence ids, lengths, garbage, configurations that are right, wrong and "
+        "not complete, every request in every state, initialisation, steps, runs by the clock, "
+        "data that are old, late or missing, logs, heartbeat, error, reset. Each case begins and "
+        "ends in ALIVE. The table says what was done, what the standard prescribes and what came; "
+        "'differs' is what the standard does not say, but masters can live with. The exit code is "
+        "1 if a case failed. The slave must not do harm when it is started: on a test bench, think "
+        "first.",
+    .examples = {{"cardan dcp conform udp://127.0.0.1:8080 --description bench.dcpx",
+                  "all that applies to it"},
+                 {"cardan dcp conform 192.168.2.7 --description bench.dcpx --only 'state.*' "
+                  "--mode srt",
+                  "every request in every state, in soft real time"}},
+    .options = rows,
+    .option_count = sizeof rows / sizeof *rows,
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .size = sizeof(conform_options),
+    .defaults = &defaults,
+    .run = run_conform,
+};

@@ -1,0 +1,174 @@
+// cardan dcp describe: the slave description of an FMU or system.
+#include "cli/dcp_serve.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MOST_ADDRESSES = 8 };
+
+typedef struct describe_options {
+    crdi_served served;
+    const char* output;
+    crdi_list addresses;
+} describe_options;
+
+crd_status crdi_served_load(crd_context* ctx, const crdi_served* o, const char* path,
+                            crd_system** out)
+{
+    crd_status st = CRD_OK;
+    crd_system* s = NULL;
+    CRD_TRY(crdi_load_variant(ctx, path, o->variant, &s));
+    for (int i = 0; i < o->parameters.count; i++) {
+        CRD_TRY(crdi_apply_parameters(s, o->parameters.items[i]));
+    }
+    for (int i = 0; i < o->set.count; i++) {
+        CRD_TRY(crdi_apply_set(s, o->set.items[i]));
+    }
+    *out = s;
+    return CRD_OK;
+fail:
+    crd_system_destroy(s);
+    return st;
+}
+
+crd_status crdi_served_options(crd_context* ctx, const crdi_served* o, crd_serve_options* out)
+{
+    *out = crd_serve_defaults();
+    out->name = o->name;
+    out->resolution = o->resolution;
+    out->heartbeat = o->heartbeat;
+    out->hrt = o->hrt;
+    if (o->max_size == 0 || o->max_size > 65000) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "--max-size %d, expected 1 to 65000: it has to fit into one PDU",
+                         o->max_size);
+    }
+    if (o->max_size > 0) { out->max_text = (uint32_t)o->max_size; }
+    return CRD_OK;
+}
+
+static crd_status write_text(crd_context* ctx, const crdi_text* t, FILE* f, const char* path)
+{
+    const bool good = fwrite(t->data, 1, t->length, f) == t->length;
+    if (!good || fflush(f) != 0) {
+        return crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno));
+    }
+    return CRD_OK;
+}
+
+crd_status crdi_write_description(crd_context* ctx, const crd_dcp_description* d, const char* path)
+{
+    const char* dot = strrchr(path, '.');
+    if (dot && strcasecmp(dot, ".dcp") == 0) { return crd_dcp_write_archive(d, path); }
+    crd_status st = CRD_OK;
+    FILE* f = NULL;
+    crdi_text t;
+    crdi_text_init(&t, ctx);
+    CRD_TRY(crd_dcp_write(d, &t));
+    f = fopen(path, "wb");
+    if (!f) { CRD_TRY(crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno))); }
+    CRD_TRY(write_text(ctx, &t, f, path));
+fail:
+    if (f && fclose(f) != 0 && st >= 0) {
+        st = crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno));
+    }
+    crdi_text_clear(&t);
+    return st;
+}
+
+static crd_status print_description(crdi_cli* cli, const crd_dcp_description* d)
+{
+    crdi_text t;
+    crdi_text_init(&t, cli->ctx);
+    crd_status st = crd_dcp_write(d, &t);
+    if (st >= 0) { st = write_text(cli->ctx, &t, stdout, "standard output"); }
+    crdi_text_clear(&t);
+    return st;
+}
+
+static crd_status run_describe(crdi_cli* cli, const void* options, const crdi_list* arguments)
+{
+    const describe_options* o = options;
+    crd_status st = CRD_OK;
+    crd_system* sys = NULL;
+    crd_dcp_description* d = NULL;
+    crd_dcp_address addresses[MOST_ADDRESSES];
+    crd_serve_options opt;
+    CRD_TRY(crdi_served_options(cli->ctx, &o->served, &opt));
+    if (o->addresses.count > MOST_ADDRESSES) {
+        CRD_TRY(crdi_fail(cli->ctx, CRD_E_RANGE, "%d times --address, expected %d at most",
+                          o->addresses.count, MOST_ADDRESSES));
+    }
+    for (int i = 0; i < o->addresses.count; i++) {
+        CRD_TRY(crd_dcp_address_parse(cli->ctx, o->addresses.items[i], &addresses[i]));
+    }
+    opt.addresses = addresses;
+    opt.address_count = o->addresses.count;
+    if (o->output && !crdi_is_dcp(o->output)) {
+        CRD_TRY(crdi_fail(cli->ctx, CRD_E_RANGE,
+                          "-o %s, expected a name that ends with .dcpx or .dcp", o->output));
+    }
+    CRD_TRY(crdi_served_load(cli->ctx, &o->served, arguments->items[0], &sys));
+    CRD_TRY(crd_serve_describe(cli->ctx, sys, &opt, &d));
+    if (!o->output) {
+        st = print_description(cli, d);
+    } else {
+        CRD_TRY(crdi_write_description(cli->ctx, d, o->output));
+        printf("%s: slave '%s' with %d variable%s\n", o->output, d->name, d->variable_count,
+               crdi_plural(d->variable_count));
+        st = crdi_stdout_done(cli->ctx);
+    }
+fail:
+    crd_dcp_description_destroy(d);
+    crd_system_destroy(sys);
+    return st;
+}
+
+static const crdi_option rows[] = {
+    {.name = "output",
+     .short_name = 'o',
+     .type = CRDI_OPT_FILE,
+     .metavar = "FILE",
+     .extensions = "dcpx|dcp",
+     .offset = offsetof(describe_options, output),
+     .help = "description (.dcpx) or archive with it (.dcp) to write; standard output unless "
+             "given"},
+    {.name = "address",
+     .type = CRDI_OPT_LIST,
+     .metavar = "ADDRESS",
+     .offset = offsetof(describe_options, addresses),
+     .help = "where the slave will listen, such as udp://192.168.2.7:8080 or tcp://bench:8080; "
+             "udp://127.0.0.1:8080 unless given"},
+    CRDI_SERVED_OPTIONS,
+    CRDI_COMMON_OPTIONS,
+};
+
+static const describe_options defaults = {.served = CRDI_SERVED_DEFAULTS};
+
+const crdi_command crdi_command_dcp_describe = {
+    .name = "dcp describe",
+    .arguments = "FMU|SYSTEM",
+    .summary = "write the DCP slave description of an FMU or system",
+    .description =
+        "Makes the description (dcpx) with which 'cardan dcp slave' offers an FMU, a system or an "
+        "SSP as a slave of the Distributed Co-Simulation Protocol: variables with their types, "
+        "units, start values, limits and dependencies, operating modes, time resolutions, "
+        "addresses and log entries. Of a system, the inputs without a connection, the outputs and "
+        "the parameters are described, as unit.variable. Booleans become uint8, enumerations "
+        "int32 (FMI 2) or int64, arrays of strings one variable for each element. The same FMU "
+        "gives the same uuid; another interface another one. 'cardan check' finds nothing wrong "
+        "with the result.",
+    .examples = {{"cardan dcp describe motor.fmu -o motor.dcpx", "a description for a master"},
+                 {"cardan dcp describe car.yaml --address tcp://192.168.2.7:8080 -o car.dcp",
+                  "an archive, with the address that the slave will have"}},
+    .options = rows,
+    .option_count = sizeof rows / sizeof *rows,
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .extensions = "fmu|yaml|yml|ssp|ssd",
+    .size = sizeof(describe_options),
+    .defaults = &defaults,
+    .run = run_describe,
+};

@@ -1,0 +1,97 @@
+// What cardan dcp scan, link and conform share: the network, signals, addresses, descriptions.
+#include "cli/dcp_probe.h"
+
+#include <string.h>
+
+static volatile sig_atomic_t stop_requested;
+
+static void request_stop(int signal_number)
+{
+    (void)signal_number;
+    stop_requested = 1;
+}
+
+bool crdi_probe_stopped(void* user)
+{
+    (void)user;
+    return stop_requested != 0;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = request_stop}; // waiting is interrupted
+    sigemptyset(&action.sa_mask);
+    stop_requested = 0;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static crd_status secure(crd_context* ctx, const char* path, crdi_probe* p)
+{
+    crd_dcp_key key;
+    crd_dcp_net* secured = NULL;
+    crd_status st = crd_dcp_key_load(ctx, path, &key);
+    crd_dcp_secure_options opt = crd_dcp_secure_defaults();
+    opt.max_peers = 4096; // what scan asks at once
+    if (st >= 0) { st = crd_dcp_net_secure(ctx, p->net, &key, &opt, &secured); }
+    crd_dcp_key_clear(&key);
+    if (st >= 0) { p->net = secured; }
+    return st;
+}
+
+crd_status crdi_probe_open(crd_context* ctx, const char* key, const char* capture, crdi_probe* out)
+{
+    crd_status st = CRD_OK;
+    *out = (crdi_probe){0};
+    CRD_TRY(crd_dcp_net_create(ctx, &out->net));
+    if (key) { CRD_TRY(secure(ctx, key, out)); }
+    if (capture) {
+        CRD_TRY(crd_dcp_capture_open(ctx, capture, &out->capture));
+        crd_dcp_net_capture(out->net, out->capture);
+    }
+    catch_signals();
+    return CRD_OK;
+fail:
+    (void)crdi_probe_close(out);
+    return st;
+}
+
+crd_status crdi_probe_close(crdi_probe* p)
+{
+    crd_dcp_net_destroy(p->net);
+    const crd_status st = crd_dcp_capture_close(p->capture);
+    *p = (crdi_probe){0};
+    return st;
+}
+
+crd_status crdi_probe_address(crd_context* ctx, const char* text, crd_dcp_address* out)
+{
+    const char* scheme = strstr(text, "://");
+    const char* host = scheme ? scheme + 3 : text;
+    char* whole =
+        crdi_format(ctx, "%s%s%s", scheme ? "" : "udp://", text, strchr(host, ':') ? "" : ":8080");
+    if (!whole) { return CRD_E_MEMORY; }
+    const crd_status st = crd_dcp_address_parse(ctx, whole, out);
+    crdi_free(ctx, whole);
+    if (st >= 0 && out->port == 0) {
+        return crdi_fail(ctx, CRD_E_RANGE, "address \"%s\": port 0, expected 1 to 65535",
+                         crdi_clip(text).text);
+    }
+    return st;
+}
+
+crd_status crdi_probe_description(crd_context* ctx, const char* path, crd_dcp_description** out)
+{
+    const crd_dcp_finding* f = NULL;
+    int count = 0;
+    const crd_status st = crd_dcp_load(ctx, path, out, &f, &count);
+    for (int i = 0; st >= 0 && i < count; i++) {
+        if (f[i].severity != CRD_DCP_FAULT) { continue; }
+        const crd_status wrong =
+            crdi_fail(ctx, CRD_E_FORMAT, "%s:%d: %s (%s)", path, f[i].line, f[i].text, f[i].code);
+        crd_dcp_description_destroy(*out);
+        *out = NULL;
+        return wrong;
+    }
+    return st;
+}

@@ -1,0 +1,33 @@
+// What cardan dcp scan, link and conform share.
+#pragma once
+#include "cardan/dcp_probe.h"
+#include "cli/cli.h"
+
+#include <signal.h>
+
+// Rows of a command whose struct of options has `key` and `capture`.
+#define CRDI_PROBE_OPTIONS(object)                                                                 \
+    {.name = "key",                                                                                \
+     .type = CRDI_OPT_FILE,                                                                        \
+     .metavar = "FILE",                                                                            \
+     .offset = offsetof(object, key),                                                              \
+     .help = "encrypt and authenticate with this key (cardan dcp key)"},                           \
+    {                                                                                              \
+        .name = "capture", .type = CRDI_OPT_FILE, .metavar = "FILE", .extensions = "pcapng",       \
+        .offset = offsetof(object, capture), .help = "write all PDUs, for Wireshark"               \
+    }
+
+typedef struct crdi_probe {
+    crd_dcp_net* net;
+    crd_dcp_capture* capture;
+} crdi_probe;
+
+// Opens the network and lets SIGINT and SIGTERM end the waiting. `key` and `capture` may be NULL.
+crd_status crdi_probe_open(crd_context* ctx, const char* key, const char* capture, crdi_probe* out);
+// CRD_E_IO: the capture is not complete.
+crd_status crdi_probe_close(crdi_probe* p);
+bool crdi_probe_stopped(void* user); // by a signal
+// udp:// and port 8080 unless the text says otherwise.
+crd_status crdi_probe_address(crd_context* ctx, const char* text, crd_dcp_address* out);
+// Without faults.
+crd_status crdi_probe_description(crd_context* ctx, const char* path, crd_dcp_description** out);

@@ -1,0 +1,335 @@
+// cardan dcp scan: which slaves are there, in which state, and whose description they have.
+#include "cli/dcp_probe.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct scan_options {
+    crdi_common common;
+    const char *key, *capture;
+    double timeout;
+    int ids;
+    bool all;
+} scan_options;
+
+typedef struct place { // an address of an argument
+    int argument, sighting;
+} place;
+
+typedef struct scanner {
+    crdi_cli* cli;
+    const scan_options* o;
+    crdi_arena arena;
+    const char* const* arguments;
+    int argument_count;
+    crd_dcp_sighting* sightings; // (CRD_DCP_SCAN_MOST)
+    int count;
+    place* places; // (place_count)
+    size_t place_count, place_room;
+    crd_dcp_description** descriptions; // (argument_count)
+    int description_count;
+} scanner;
+
+// ---- what is asked for -------------------------------------------------------------------------
+
+static crd_status add(scanner* s, int argument, const crd_dcp_address* a,
+                      const crd_dcp_description* d)
+{
+    int at = 0;
+    while (at < s->count && !crd_dcp_address_equal(&s->sightings[at].address, a)) {
+        at++;
+    }
+    if (at == CRD_DCP_SCAN_MOST) {
+        return crdi_fail(s->cli->ctx, CRD_E_RANGE, "more than %d addresses", CRD_DCP_SCAN_MOST);
+    }
+    if (at == s->count) { s->sightings[s->count++] = (crd_dcp_sighting){.address = *a}; }
+    if (d) { s->sightings[at].description = d; }
+    place* more =
+        crdi_grow(s->cli->ctx, s->places, &s->place_room, s->place_count + 1, sizeof *more);
+    if (!more) { return CRD_E_MEMORY; }
+    s->places = more;
+    s->places[s->place_count++] = (place){argument, at};
+    return CRD_OK;
+}
+
+static crd_status add_range(scanner* s, int argument)
+{
+    crd_dcp_address* addresses = crdi_arena_new(&s->arena, CRD_DCP_SCAN_MOST, sizeof *addresses);
+    int count = 0;
+    if (!addresses) { return CRD_E_MEMORY; }
+    crd_status st = crd_dcp_scan_expand(s->cli->ctx, s->arguments[argument], addresses,
+                                        CRD_DCP_SCAN_MOST, &count);
+    for (int i = 0; st >= 0 && i < count; i++) {
+        st = add(s, argument, &addresses[i], NULL);
+    }
+    return st;
+}
+
+// The addresses of Control that a description has. One without serves to name others.
+static crd_status add_description(scanner* s, int argument)
+{
+    crd_context* ctx = s->cli->ctx;
+    crd_dcp_description* d = NULL;
+    crd_status st = crdi_probe_description(ctx, s->arguments[argument], &d);
+    if (st < 0) { return st; }
+    s->descriptions[s->description_count++] = d;
+    const crd_dcp_endpoint* endpoints[] = {&d->udp, &d->tcp};
+    for (int i = 0; st >= 0 && i < 2; i++) {
+        const crd_dcp_endpoint* e = endpoints[i];
+        if (!e->offered || !e->port) { continue; }
+        crd_dcp_address a;
+        char* text =
+            crdi_arena_format(&s->arena, "%s://%s:%u", i ? "tcp" : "udp", e->host, e->port);
+        st = text ? crd_dcp_address_parse(ctx, text, &a) : CRD_E_MEMORY;
+        if (st >= 0) { st = add(s, argument, &a, d); }
+    }
+    return st < 0 ? crdi_fail_in(ctx, st, "%s", s->arguments[argument]) : CRD_OK;
+}
+
+static crd_status read_arguments(scanner* s)
+{
+    crd_status st = CRD_OK;
+    const size_t most = CRD_DCP_SCAN_MOST;
+    s->sightings = crdi_arena_new(&s->arena, most, sizeof *s->sightings);
+    s->descriptions = crdi_arena_new(&s->arena, (size_t)s->argument_count, sizeof *s->descriptions);
+    if (!s->sightings || !s->descriptions) { return CRD_E_MEMORY; }
+    for (int i = 0; i < s->argument_count && st >= 0; i++) {
+        st = crdi_is_dcp(s->arguments[i]) ? add_description(s, i) : add_range(s, i);
+    }
+    if (st >= 0 && s->count == 0) {
+        st = crdi_fail(s->cli->ctx, CRD_E_RANGE,
+                       "%s names no address of Control, expected one as another argument",
+                       s->arguments[0]);
+    }
+    return st;
+}
+
+// ---- what was found ----------------------------------------------------------------------------
+
+static int addresses_of(const scanner* s, int argument, bool answered)
+{
+    int n = 0;
+    for (size_t i = 0; i < s->place_count; i++) {
+        const place* p = &s->places[i];
+        n += p->argument == argument && (!answered || s->sightings[p->sighting].answered);
+    }
+    return n;
+}
+
+// Of ranges only those who answer; of a host both transports, unless one of them answers.
+static bool is_shown(const scanner* s, int sighting)
+{
+    if (s->o->all || s->sightings[sighting].answered) { return true; }
+    for (size_t i = 0; i < s->place_count; i++) {
+        const place* p = &s->places[i];
+        if (p->sighting == sighting && addresses_of(s, p->argument, false) <= 2 &&
+            addresses_of(s, p->argument, true) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char* note_of(scanner* s, const crd_dcp_sighting* g)
+{
+    const bool tcp = g->address.transport == CRD_DCP_TCP;
+    const char* error = crd_dcp_error_name((int)g->error);
+    if (!g->answered) {
+        return !tcp ? "no answer" : g->connected ? "connected, but no answer" : "no connection";
+    }
+    if (g->registered) { return "accepted a registration in op_mode 255; deregistered again"; }
+    if (g->state < 0) {
+        const char* text = crdi_arena_format(
+            &s->arena, "registered, tells its state to its master only (%s)", error ? error : "?");
+        return text ? text : "";
+    }
+    if (g->state != CRD_DCP_ALIVE) { return "registered with a master"; }
+    if (g->tried == 0 || g->match) { return ""; }
+    const char* text = g->description ? crdi_arena_format(&s->arena, "its uuid is not that of %s",
+                                                          g->description->file)
+                                      : "its uuid is of none of the descriptions";
+    return text ? text : "";
+}
+
+static void print_table(scanner* s, int answered)
+{
+    crdi_grid g;
+    crdi_grid_init(&g, s->cli->ctx, 6, 0xc);
+    const char* const heads[] = {"address", "state", "id", "round trip", "slave", "notes"};
+    for (int i = 0; i < 6; i++) {
+        crdi_grid_add(&g, "%s", heads[i]);
+    }
+    int rows = 0;
+    for (int i = 0; i < s->count; i++) {
+        const crd_dcp_sighting* f = &s->sightings[i];
+        char text[32], trip[32];
+        if (!is_shown(s, i)) { continue; }
+        rows++;
+        (void)crd_dcp_address_print(&f->address, text, sizeof text);
+        const char* state = crd_dcp_state_name(f->state);
+        crdi_grid_add(&g, "%s", text);
+        crdi_grid_add(&g, "%s", !f->answered ? "-" : state ? state : "?");
+        // In ALIVE it answers to any.
+        crdi_grid_add(&g, f->answered && f->state != CRD_DCP_ALIVE ? "%d" : "-", f->id);
+        crdi_grid_add(&g, "%s", f->answered ? crdi_format_seconds(trip, f->round_trip) : "-");
+        crdi_grid_add(&g, "%s", f->match ? f->match->name : "");
+        crdi_grid_add(&g, "%s", note_of(s, f));
+    }
+    if (rows > 0) {
+        crdi_grid_print(&g, stdout, "");
+        printf("\n");
+    }
+    crdi_grid_clear(&g);
+    printf("%d slave%s at %d address%s\n", answered, crdi_plural(answered), s->count,
+           s->count == 1 ? "" : "es");
+}
+
+static json_t* to_json(scanner* s, const crd_dcp_sighting* f)
+{
+    char text[32];
+    (void)crd_dcp_address_print(&f->address, text, sizeof text);
+    const char* state = f->answered ? crd_dcp_state_name(f->state) : NULL;
+    json_t* j = json_object();
+    json_object_set_new(j, "address", json_string(text));
+    json_object_set_new(j, "answers", json_boolean(f->answered));
+    json_object_set_new(j, "state", state ? json_string(state) : json_null());
+    json_object_set_new(j, "id", f->answered ? json_integer(f->id) : json_null());
+    json_object_set_new(j, "round_trip", crdi_json_number(f->round_trip));
+    json_object_set_new(j, "name", f->match ? crdi_json_text(f->match->name) : json_null());
+    json_object_set_new(j, "file", f->match ? crdi_json_text(f->match->file) : json_null());
+    json_object_set_new(j, "uuid_fits", f->tried > 0 ? json_boolean(f->match) : json_null());
+    json_object_set_new(j, "note", crdi_json_text(note_of(s, f)));
+    return j;
+}
+
+static crd_status print_json(scanner* s, int answered)
+{
+    json_t* list = json_array();
+    for (int i = 0; i < s->count; i++) {
+        if (is_shown(s, i)) { json_array_append_new(list, to_json(s, &s->sightings[i])); }
+    }
+    return crdi_json_print(s->cli, json_pack("{s:o, s:i, s:i}", "slaves", list, "answered",
+                                             answered, "addresses", s->count));
+}
+
+// ---- the command -------------------------------------------------------------------------------
+
+// Where answers arrive: from others than this machine only if one of the addresses is elsewhere.
+static crd_status listen_for_answers(scanner* s, crd_dcp_net* net)
+{
+    crd_dcp_address at = {.ip = 0x7F000001, .transport = CRD_DCP_UDP};
+    for (int i = 0; i < s->count; i++) {
+        if (s->sightings[i].address.ip >> 24 != 127) { at.ip = 0; }
+    }
+    return crd_dcp_net_listen(net, &at);
+}
+
+static crd_status check_arguments(scanner* s)
+{
+    int silent = 0;
+    const char* first = NULL;
+    for (int i = 0; i < s->argument_count; i++) {
+        if (addresses_of(s, i, false) == 0 || addresses_of(s, i, true) > 0) { continue; }
+        silent++;
+        first = first ? first : s->arguments[i];
+    }
+    if (silent == 0) { return CRD_OK; }
+    return crdi_fail(s->cli->ctx, CRD_E_DIFFERENT, "no slave answers at %s%s",
+                     crdi_clip(first).text, silent > 1 ? " and others" : "");
+}
+
+static crd_status run_scan(crdi_cli* cli, const void* options, const crdi_list* arguments)
+{
+    static const char* const usual[] = {"127.0.0.1:8080-8089"};
+    const scan_options* o = options;
+    scanner s = {.cli = cli, .o = o, .arguments = usual, .argument_count = 1};
+    crdi_probe probe = {0};
+    crd_status st = CRD_OK;
+    if (arguments->count > 0) {
+        s.arguments = arguments->items;
+        s.argument_count = arguments->count;
+    }
+    crdi_arena_init(&s.arena, cli->ctx);
+    CRD_TRY(read_arguments(&s));
+    CRD_TRY(crdi_probe_open(cli->ctx, o->key, o->capture, &probe));
+    CRD_TRY(listen_for_answers(&s, probe.net));
+    crd_dcp_scan_options scan = crd_dcp_scan_defaults();
+    if (!isnan(o->timeout)) { scan.timeout = o->timeout; }
+    if (o->ids >= 0) { scan.most_ids = o->ids; }
+    scan.descriptions = (const crd_dcp_description* const*)s.descriptions;
+    scan.description_count = s.description_count;
+    scan.cancelled = crdi_probe_stopped;
+    CRD_TRY(crd_dcp_scan(cli->ctx, probe.net, &scan, s.sightings, s.count));
+    int answered = 0;
+    for (int i = 0; i < s.count; i++) {
+        answered += s.sightings[i].answered;
+    }
+    if (o->common.json) {
+        CRD_TRY(print_json(&s, answered));
+    } else {
+        print_table(&s, answered);
+        CRD_TRY(crdi_stdout_done(cli->ctx));
+    }
+    st = crdi_probe_stopped(NULL) ? crdi_fail(cli->ctx, CRD_E_DIFFERENT, "interrupted")
+                                  : check_arguments(&s);
+fail : {
+    const crd_status closed = crdi_probe_close(&probe);
+    for (int i = 0; i < s.description_count; i++) {
+        crd_dcp_description_destroy(s.descriptions[i]);
+    }
+    crdi_free(cli->ctx, s.places);
+    crdi_arena_clear(&s.arena);
+    return st < 0 ? st : closed;
+}
+}
+
+static const crdi_option rows[] = {
+    {.name = "timeout",
+     .type = CRDI_OPT_QUANTITY,
+     .metavar = "TIME",
+     .unit = "s",
+     .range = CRDI_POSITIVE,
+     .offset = offsetof(scan_options, timeout),
+     .help = "wait this long for answers, twice; 0.5 s unless given"},
+    {.name = "ids",
+     .type = CRDI_OPT_INT,
+     .metavar = "N",
+     .offset = offsetof(scan_options, ids),
+     .help = "ask for slaves that are registered under ids up to this; 255 unless given, and 8 at "
+             "more than 64 addresses"},
+    {.name = "all",
+     .type = CRDI_OPT_FLAG,
+     .offset = offsetof(scan_options, all),
+     .help = "show the addresses of ranges where nobody answers, too"},
+    CRDI_PROBE_OPTIONS(scan_options),
+    CRDI_JSON_OPTION("print {slaves: [{address, answers, state, id, round_trip, name, file, "
+                     "uuid_fits, note}], answered, addresses}"),
+    CRDI_COMMON_OPTIONS,
+};
+
+static const scan_options defaults = {.common = CRDI_COMMON_DEFAULTS, .timeout = NAN, .ids = -1};
+
+const crdi_command crdi_command_dcp_scan = {
+    .name = "dcp scan",
+    .arguments = "[ADDRESS|HOST[:PORTS]|X.dcpx ...]",
+    .summary = "find DCP slaves, their states and descriptions",
+    .description =
+        "Asks all addresses at the same time for a slave and its state, without disturbing it: "
+        "anybody may ask INF_state. An argument is an address (udp://bench-7:8080, "
+        "tcp://bench-7:8080), a host (UDP and TCP, port 8080 unless given), a range of addresses "
+        "and ports (192.168.2.0/28:8080-8090; 4096 at most), or the description of a slave, which "
+        "says where it should be. Of a slave in ALIVE the uuid is compared with those of the "
+        "descriptions: by an STC_register in an operating mode that does not exist, which a slave "
+        "refuses for the uuid if that is wrong, too. Without arguments it looks at "
+        "127.0.0.1:8080-8089. The exit code is 1 if nobody answers at one of the arguments.",
+    .examples = {{"cardan dcp scan bench.dcpx", "is the slave of this description there?"},
+                 {"cardan dcp scan 192.168.2.0/28:8080-8083", "who is in this network?"},
+                 {"cardan dcp scan 192.168.2.7 a.dcpx b.dcpx --json", "which of them is it?"}},
+    .options = rows,
+    .option_count = sizeof rows / sizeof *rows,
+    .max_arguments = -1,
+    .extensions = "dcpx|dcp",
+    .size = sizeof(scan_options),
+    .defaults = &defaults,
+    .run = run_scan,
+};

@@ -1,0 +1,438 @@
+// cardan dcp slave: an FMU or system as a slave on a network.
+#include "cli/dcp_serve.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { MOST = 8 };              // addresses, networks
+static const double TURN = 0.2; // s: a signal that comes just before waiting is seen after this
+
+typedef struct slave_options {
+    crdi_served served;
+    const char *description, *written, *capture, *key;
+    crdi_list listen, allow;
+    bool once, same_port, check_range;
+    int priority;
+} slave_options;
+
+typedef struct session {
+    crdi_cli* cli;
+    const slave_options* o;
+    crd_system* sys;
+    crd_dcp_description* given;
+    crd_serve* serve;
+    crd_dcp_net* net;
+    crd_dcp_capture* capture;
+    crd_dcp_address addresses[MOST];
+    int address_count;
+    uint32_t allowed_ip[MOST + 1], allowed_mask[MOST + 1];
+    crd_dcp_state state;
+    int64_t sessions; // that have ended
+} session;
+
+// ---- signals -----------------------------------------------------------------------------------
+
+static volatile sig_atomic_t stop_requested;
+
+static void request_stop(int signal_number)
+{
+    (void)signal_number;
+    stop_requested = 1;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = request_stop}; // waiting is interrupted
+    sigemptyset(&action.sa_mask);
+    stop_requested = 0;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+// ---- bringing it up ----------------------------------------------------------------------------
+
+// "192.168.2.0/24", "10.0.0.7"
+static crd_status read_network(crd_context* ctx, const char* text, uint32_t* ip, uint32_t* mask)
+{
+    const char* slash = strchr(text, '/');
+    char host[32] = "";
+    struct in_addr a = {0};
+    uint64_t bits = 32;
+    snprintf(host, sizeof host, "%.*s", slash ? (int)(slash - text) : (int)strlen(text), text);
+    if (inet_pton(AF_INET, host, &a) != 1 ||
+        (slash && (!crdi_parse_uint64(slash + 1, strlen(slash + 1), &bits) || bits > 32))) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "--allow '%s', expected a network such as 192.168.2.0/24", text);
+    }
+    *mask = bits == 0 ? 0 : UINT32_MAX << (32 - bits);
+    *ip = ntohl(a.s_addr) & *mask;
+    return CRD_OK;
+}
+
+static crd_status read_allowed(session* x, crd_dcp_slave_options* opt)
+{
+    const crdi_list* list = &x->o->allow;
+    if (list->count > MOST) {
+        return crdi_fail(x->cli->ctx, CRD_E_RANGE, "%d times --allow, expected %d at most",
+                         list->count, MOST);
+    }
+    for (int i = 0; i < list->count; i++) {
+        const crd_status st =
+            read_network(x->cli->ctx, list->items[i], &x->allowed_ip[i], &x->allowed_mask[i]);
+        if (st < 0) { return st; }
+    }
+    if (list->count == 0) { return CRD_OK; }
+    x->allowed_ip[list->count] = 0x7F000000;
+    x->allowed_mask[list->count] = 0xFF000000;
+    opt->allowed_ip = x->allowed_ip;
+    opt->allowed_mask = x->allowed_mask;
+    opt->allowed_count = list->count + 1;
+    return CRD_OK;
+}
+
+static crd_status add_endpoint(session* x, const char* scheme, const crd_dcp_endpoint* e)
+{
+    if (!e->offered || !e->port) { return CRD_OK; }
+    char* text = crdi_format(x->cli->ctx, "%s://%s:%u", scheme, e->host, e->port);
+    if (!text) { return CRD_E_MEMORY; }
+    const crd_status st =
+        crd_dcp_address_parse(x->cli->ctx, text, &x->addresses[x->address_count++]);
+    crdi_free(x->cli->ctx, text);
+    return st;
+}
+
+// From --listen, else from the description that was given, else the usual one.
+static crd_status find_addresses(session* x)
+{
+    crd_status st = CRD_OK;
+    const crdi_list* list = &x->o->listen;
+    if (list->count > MOST) {
+        return crdi_fail(x->cli->ctx, CRD_E_RANGE, "%d times --listen, expected %d at most",
+                         list->count, MOST);
+    }
+    for (int i = 0; i < list->count; i++) {
+        CRD_TRY(
+            crd_dcp_address_parse(x->cli->ctx, list->items[i], &x->addresses[x->address_count++]));
+    }
+    if (x->address_count == 0 && x->given) {
+        CRD_TRY(add_endpoint(x, "udp", &x->given->udp));
+        CRD_TRY(add_endpoint(x, "tcp", &x->given->tcp));
+    }
+    if (x->address_count == 0) {
+        x->addresses[x->address_count++] = (crd_dcp_address){0x7F000001, 8080, CRD_DCP_UDP};
+    }
+fail:
+    return st;
+}
+
+static crd_status load_given(session* x)
+{
+    const crd_dcp_finding* f = NULL;
+    int count = 0;
+    const char* path = x->o->description;
+    if (!path) { return CRD_OK; }
+    const crd_status st = crd_dcp_load(x->cli->ctx, path, &x->given, &f, &count);
+    if (st < 0) { return st; }
+    for (int i = 0; i < count; i++) {
+        if (f[i].severity == CRD_DCP_FAULT) {
+            return crdi_fail(x->cli->ctx, CRD_E_FORMAT, "%s:%d: %s (%s)", path, f[i].line,
+                             f[i].text, f[i].code);
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status open_network(session* x)
+{
+    crd_status st = CRD_OK;
+    crd_context* ctx = x->cli->ctx;
+    CRD_TRY(crd_dcp_net_create(ctx, &x->net));
+    if (x->o->key) {
+        crd_dcp_key key;
+        CRD_TRY(crd_dcp_key_load(ctx, x->o->key, &key));
+        st = crd_dcp_net_secure(ctx, x->net, &key, NULL, &x->net);
+        crd_dcp_key_clear(&key);
+        CRD_TRY(st);
+    }
+    if (x->o->capture) {
+        CRD_TRY(crd_dcp_capture_open(ctx, x->o->capture, &x->capture));
+        crd_dcp_net_capture(x->net, x->capture);
+    }
+    CRD_TRY(find_addresses(x));
+    for (int i = 0; i < x->address_count; i++) {
+        CRD_TRY(crd_dcp_net_listen(x->net, &x->addresses[i]));
+    }
+fail:
+    return st;
+}
+
+static void watch(void* user, crd_dcp_state state)
+{
+    session* x = user;
+    crdi_log(x->cli->ctx, CRD_LOG_INFO, "state %s", crd_dcp_state_name((int)state));
+    if (state == CRD_DCP_ALIVE) { x->sessions++; }
+    x->state = state;
+}
+
+// With the addresses where it listens, whatever a description that was given says.
+static crd_status write_description(session* x)
+{
+    crd_dcp_description d = *crd_serve_description(x->serve);
+    char hosts[MOST][16];
+    for (int i = x->address_count - 1; i >= 0; i--) { // the first of a transport counts
+        const crd_dcp_address* a = &x->addresses[i];
+        crd_dcp_endpoint* e = a->transport == CRD_DCP_TCP ? &d.tcp : &d.udp;
+        if (!e->offered || a->ip == 0) { continue; }
+        snprintf(hosts[i], sizeof hosts[i], "%u.%u.%u.%u", a->ip >> 24, a->ip >> 16 & 255,
+                 a->ip >> 8 & 255, a->ip & 255);
+        e->host = hosts[i];
+        e->port = a->port;
+    }
+    return crdi_write_description(x->cli->ctx, &d, x->o->written);
+}
+
+static crd_status open_slave(session* x)
+{
+    crd_status st = CRD_OK;
+    crd_serve_options opt;
+    crd_dcp_slave_options limits = crd_dcp_slave_defaults();
+    limits.same_port = x->o->same_port;
+    limits.check_range = x->o->check_range;
+    CRD_TRY(crdi_served_options(x->cli->ctx, &x->o->served, &opt));
+    CRD_TRY(read_allowed(x, &limits));
+    opt.addresses = x->addresses;
+    opt.address_count = x->address_count;
+    CRD_TRY(crd_serve_create(x->cli->ctx, x->sys, &opt, &x->serve));
+    if (x->given) { CRD_TRY(crd_serve_use(x->serve, x->given)); }
+    if (x->o->written) { CRD_TRY(write_description(x)); }
+    const crd_dcp_link link = crd_dcp_net_link(x->net);
+    CRD_TRY(crd_serve_start(x->serve, &link, &limits, watch, x));
+fail:
+    return st;
+}
+
+static crd_status go_real_time(session* x)
+{
+    if (x->o->priority < 0) { return CRD_OK; }
+    if (x->o->priority < 1 || x->o->priority > 99) {
+        return crdi_fail(x->cli->ctx, CRD_E_RANGE, "--real-time %d, expected 1 to 99",
+                         x->o->priority);
+    }
+    const struct sched_param p = {.sched_priority = x->o->priority};
+    if (mlockall(MCL_CURRENT | MCL_FUTURE) != 0 || sched_setscheduler(0, SCHED_FIFO, &p) != 0) {
+        return crdi_fail(x->cli->ctx, CRD_E_UNSUPPORTED,
+                         "--real-time %d: %s; it takes the right to lock memory and to have a "
+                         "priority, see setcap(8): cap_sys_nice,cap_ipc_lock",
+                         x->o->priority, strerror(errno));
+    }
+    return CRD_OK;
+}
+
+// ---- what it says ------------------------------------------------------------------------------
+
+static void print_line(json_t* o)
+{
+    json_dumpf(o, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
+    putchar('\n');
+    json_decref(o);
+}
+
+static crd_status say_ready(session* x)
+{
+    const crd_dcp_description* d = crd_serve_description(x->serve);
+    json_t* list = json_array();
+    for (int i = 0; i < x->address_count; i++) {
+        char text[32];
+        crd_dcp_address_print(&x->addresses[i], text, sizeof text);
+        json_array_append_new(list, json_string(text));
+        if (!x->o->served.common.json) { printf("listening at %s\n", text); }
+    }
+    if (x->o->served.common.json) {
+        print_line(json_pack("{s:s, s:o, s:o, s:i}", "event", "listening", "slave",
+                             crdi_json_text(d->name), "addresses", list, "variables",
+                             d->variable_count));
+    } else {
+        json_decref(list);
+    }
+    return crdi_stdout_done(x->cli->ctx);
+}
+
+static crd_status say_summary(session* x)
+{
+    const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crd_serve_slave(x->serve));
+    const crd_dcp_net_counts n = crd_dcp_net_get_counts(x->net);
+    const int64_t dropped = c.dropped + c.data_dropped;
+    if (x->o->served.common.json) {
+        json_t* o =
+            json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "event", "ended",
+                      "sessions", x->sessions, "steps", c.steps, "late_steps", c.late_steps,
+                      "received", n.received, "sent", n.sent, "requests", c.requests, "refused",
+                      c.nacks, "data_in", c.data_in, "data_out", c.data_out, "dropped", dropped);
+        json_object_set_new(o, "data_old", json_integer(c.data_old));
+        json_object_set_new(o, "data_missed", json_integer(c.data_missed));
+        json_object_set_new(o, "out_of_range", json_integer(c.out_of_range));
+        json_object_set_new(o, "logs_lost", json_integer(c.logs_lost));
+        json_object_set_new(o, "send_failed", json_integer(c.send_failed));
+        json_object_set_new(
+            o, "state",
+            json_string(crd_dcp_state_name((int)crd_dcp_slave_state(crd_serve_slave(x->serve)))));
+        json_object_set_new(o, "failure", crdi_json_text(crd_serve_failure(x->serve)));
+        print_line(o);
+    } else if (!x->o->served.common.quiet) {
+        printf("%" PRId64 " session%s, %" PRId64 " step%s, %" PRId64 " late; %" PRId64
+               " PDUs received, %" PRId64 " sent, %" PRId64 " dropped\n",
+               x->sessions, crdi_plural(x->sessions), c.steps, crdi_plural(c.steps), c.late_steps,
+               n.received, n.sent, dropped);
+    }
+    return crdi_stdout_done(x->cli->ctx);
+}
+
+// ---- the command -------------------------------------------------------------------------------
+
+static void close_session(session* x)
+{
+    crd_serve_destroy(x->serve);
+    if (x->net && x->capture) { crd_dcp_net_capture(x->net, NULL); }
+    crd_dcp_net_destroy(x->net);
+    crd_dcp_description_destroy(x->given);
+    crd_system_destroy(x->sys);
+}
+
+// A master that is there learns that the slave ends, and why, and deregisters it.
+static void take_leave(session* x)
+{
+    static const double patience = 1; // s
+    const double until = crd_dcp_net_now(x->net) + patience;
+    crd_serve_leave(x->serve, crd_dcp_net_now(x->net));
+    while (crd_dcp_slave_state(crd_serve_slave(x->serve)) != CRD_DCP_ALIVE &&
+           crd_dcp_net_now(x->net) < until) {
+        crd_serve_turn(x->serve, x->net, 0.01);
+    }
+}
+
+static crd_status run_slave(crdi_cli* cli, const void* options, const crdi_list* arguments)
+{
+    const slave_options* o = options;
+    session x = {.cli = cli, .o = o};
+    crd_status st = CRD_OK;
+    if (o->written && !crdi_is_dcp(o->written)) {
+        return crdi_fail(cli->ctx, CRD_E_RANGE,
+                         "--write-description %s, expected a name that ends with .dcpx or .dcp",
+                         o->written);
+    }
+    catch_signals();
+    CRD_TRY(crdi_served_load(cli->ctx, &o->served, arguments->items[0], &x.sys));
+    CRD_TRY(load_given(&x));
+    CRD_TRY(open_network(&x));
+    CRD_TRY(open_slave(&x));
+    CRD_TRY(go_real_time(&x));
+    CRD_TRY(say_ready(&x));
+    while (!stop_requested && !(o->once && x.sessions > 0)) {
+        crd_serve_turn(x.serve, x.net, TURN);
+    }
+    take_leave(&x);
+    CRD_TRY(say_summary(&x));
+    if (o->once && crd_serve_failure(x.serve)[0]) {
+        st = crdi_fail(cli->ctx, CRD_E_UNIT, "%s", crd_serve_failure(x.serve));
+    }
+fail:
+    close_session(&x);
+    {
+        const crd_status closed = crd_dcp_capture_close(x.capture);
+        return st < 0 ? st : closed;
+    }
+}
+
+static const crdi_option rows[] = {
+    {.name = "listen",
+     .type = CRDI_OPT_LIST,
+     .metavar = "ADDRESS",
+     .offset = offsetof(slave_options, listen),
+     .help = "where masters reach it, such as udp://192.168.2.7:8080 or tcp://0.0.0.0:8080 "
+             "(UDP and TCP at once are fine); port 0 chooses one; udp://127.0.0.1:8080 unless "
+             "given"},
+    {.name = "description",
+     .type = CRDI_OPT_FILE,
+     .metavar = "FILE",
+     .extensions = "dcpx|dcp",
+     .offset = offsetof(slave_options, description),
+     .help = "description to use instead of the one that would be made; has to fit"},
+    {.name = "write-description",
+     .type = CRDI_OPT_FILE,
+     .metavar = "FILE",
+     .extensions = "dcpx|dcp",
+     .offset = offsetof(slave_options, written),
+     .help = "write the description that is used, with the addresses"},
+    {.name = "allow",
+     .type = CRDI_OPT_LIST,
+     .metavar = "NETWORK",
+     .offset = offsetof(slave_options, allow),
+     .help = "data are sent to this network (192.168.2.0/24) and to loopback only; to the "
+             "master's address and loopback unless given"},
+    {.name = "same-port",
+     .type = CRDI_OPT_FLAG,
+     .offset = offsetof(slave_options, same_port),
+     .help = "take requests from the port that has registered only, not from all of that host"},
+    {.name = "check-range",
+     .type = CRDI_OPT_FLAG,
+     .offset = offsetof(slave_options, check_range),
+     .help = "values outside of min and max are an error; else they are counted"},
+    {.name = "key",
+     .type = CRDI_OPT_FILE,
+     .metavar = "FILE",
+     .offset = offsetof(slave_options, key),
+     .help = "encrypt and authenticate with this key (cardan dcp key)"},
+    {.name = "capture",
+     .type = CRDI_OPT_FILE,
+     .metavar = "FILE",
+     .extensions = "pcapng",
+     .offset = offsetof(slave_options, capture),
+     .help = "write all PDUs, for Wireshark"},
+    {.name = "once",
+     .type = CRDI_OPT_FLAG,
+     .offset = offsetof(slave_options, once),
+     .help = "end after the first session; its failure is the exit code then"},
+    {.name = "real-time",
+     .type = CRDI_OPT_INT,
+     .metavar = "PRIORITY",
+     .offset = offsetof(slave_options, priority),
+     .help = "lock memory and run with this priority (SCHED_FIFO, 1 to 99)"},
+    CRDI_SERVED_OPTIONS,
+    CRDI_JSON_OPTION("one line of JSON when it listens and one when it ends"),
+    CRDI_COMMON_OPTIONS,
+};
+
+static const slave_options defaults = {.served = CRDI_SERVED_DEFAULTS, .priority = -1};
+
+const crdi_command crdi_command_dcp_slave = {
+    .name = "dcp slave",
+    .arguments = "FMU|SYSTEM",
+    .summary = "offer an FMU or system as a DCP slave",
+    .description =
+        "Listens for a master of the Distributed Co-Simulation Protocol and does what it asks: "
+        "non-real-time in its steps, soft real time by the clock. An FMU that steps by any length "
+        "makes one step for each STC_do_step; a system makes its macro steps. STC_reset makes new "
+        "instances. A unit that fails or crashes brings the slave to ERRORHANDLING, with the "
+        "reason in its log and on standard error, and it lives on. Messages of units become log "
+        "entries (category 1), reasons of failures are in category 2. SIGINT and SIGTERM end it.",
+    .examples = {{"cardan dcp slave motor.fmu", "at udp://127.0.0.1:8080"},
+                 {"cardan dcp slave car.yaml --listen udp://:8080 --listen tcp://:8080 "
+                  "--write-description car.dcpx",
+                  "UDP and TCP, and the description for the master"},
+                 {"cardan dcp slave motor.fmu --once --capture session.pcapng --log-level info",
+                  "one session, recorded, with its states"}},
+    .options = rows,
+    .option_count = sizeof rows / sizeof *rows,
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .extensions = "fmu|yaml|yml|ssp|ssd",
+    .size = sizeof(slave_options),
+    .defaults = &defaults,
+    .run = run_slave,
+};

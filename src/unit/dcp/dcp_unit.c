@@ -1,0 +1,366 @@
+// The adapter: a DCP slave behind the functions of a unit.
+#include "unit/dcp/dcp_unit.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---- values ------------------------------------------------------------------------------------
+
+static crd_status set(crd_unit* unit, const crd_binding* b, const crd_values* v)
+{
+    crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
+    for (int32_t j = 0; j < b->count; j++) {
+        const int32_t i = b->variables[j], from = b->offsets[j], at = u->offsets[i];
+        const crd_variable* own = &u->variables[i];
+        if (u->configured && own->causality != CRD_INPUT) {
+            return crdi_fail(unit->ctx, CRD_E_UNSUPPORTED,
+                             "'%s' cannot be set any more: the slave is configured", own->name);
+        }
+        u->fed[i] = true;
+        switch (crd_type_kind(own->type)) {
+        case CRD_REAL:
+            memcpy(u->values.real + at, v->real + from, own->size * sizeof *v->real);
+            break;
+        case CRD_INTEGER:
+            memcpy(u->values.integer + at, v->integer + from, own->size * sizeof *v->integer);
+            break;
+        default: {
+            crd_bytes* b2 = &u->values.bytes[at];
+            const crd_bytes* given = &v->bytes[from];
+            if (given->length >= b2->capacity) {
+                return crdi_fail(unit->ctx, CRD_E_RANGE,
+                                 "'%s' would get %zu bytes, the slave takes %zu at most (maxSize)",
+                                 own->name, given->length, b2->capacity - 1);
+            }
+            memcpy(b2->data, given->data, given->length);
+            b2->data[given->length] = 0;
+            b2->length = given->length;
+        }
+        }
+    }
+    u->dirty = true;
+    return CRD_OK;
+}
+
+static bool has_output(const crdi_dcp_unit* u, const crd_binding* b)
+{
+    for (int32_t j = 0; j < b->count; j++) {
+        if (u->variables[b->variables[j]].causality == CRD_OUTPUT) { return true; }
+    }
+    return false;
+}
+
+static crd_status get(crd_unit* unit, const crd_binding* b, crd_values* v)
+{
+    crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
+    if (u->initializing && u->dirty && has_output(u, b)) {
+        const crd_status st = crdi_session_initialize(u);
+        if (st < 0) { return st; }
+        u->dirty = false;
+    }
+    for (int32_t j = 0; j < b->count; j++) {
+        const int32_t i = b->variables[j], to = b->offsets[j], at = u->offsets[i];
+        const crd_variable* own = &u->variables[i];
+        crd_status st = CRD_OK;
+        switch (crd_type_kind(own->type)) {
+        case CRD_REAL:
+            memcpy(v->real + to, u->values.real + at, own->size * sizeof *v->real);
+            break;
+        case CRD_INTEGER:
+            memcpy(v->integer + to, u->values.integer + at, own->size * sizeof *v->integer);
+            break;
+        default:
+            st = crd_bytes_set(unit->ctx, &v->bytes[to], u->values.bytes[at].data,
+                               u->values.bytes[at].length);
+        }
+        if (st < 0) { return st; }
+    }
+    return CRD_OK;
+}
+
+// A connected input has to be fed, whether it is ever set or not.
+static crd_status prepare(crd_unit* unit, crd_binding* b)
+{
+    crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
+    for (int32_t j = 0; j < b->count; j++) {
+        const int32_t i = b->variables[j];
+        if (u->variables[i].causality != CRD_INPUT || u->fed[i]) { continue; }
+        if (u->configured) {
+            return crdi_fail(unit->ctx, CRD_E_STATE,
+                             "'%s' cannot be connected any more: the slave is configured",
+                             u->variables[i].name);
+        }
+        u->fed[i] = true;
+    }
+    return CRD_OK;
+}
+
+static void adapt_resolution(crdi_dcp_unit* u);
+
+// ---- course ------------------------------------------------------------------------------------
+
+static crd_status instantiate(crd_unit* unit)
+{
+    adapt_resolution((crdi_dcp_unit*)unit);
+    return crdi_unit_send(unit, true);
+}
+
+static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
+{
+    crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
+    const crd_status st = crdi_session_configure(u, e);
+    u->configured = u->initializing = u->dirty = st >= 0;
+    return st;
+}
+
+static crd_status exit_initialization(crd_unit* unit)
+{
+    crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
+    crd_status st = CRD_OK;
+    if (u->dirty) { st = crdi_session_initialize(u); }
+    u->initializing = u->dirty = false;
+    return st;
+}
+
+static void begin(crd_unit* unit, double t, double h)
+{
+    crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
+    u->failed = crdi_session_begin(u, t, h);
+    u->begun = true;
+}
+
+static crd_status step(crd_unit* unit, double t, double h)
+{
+    crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
+    if (!u->begun) { begin(unit, t, h); }
+    u->begun = false;
+    return u->failed < 0 ? u->failed : crdi_session_end(u, t, h);
+}
+
+static bool route(crd_unit* unit, int32_t from, crd_unit* target, int32_t to)
+{
+    return crdi_session_route((crdi_dcp_unit*)unit, from, (crdi_dcp_unit*)target, to);
+}
+
+static crd_status terminate(crd_unit* unit)
+{
+    return crdi_session_stop((crdi_dcp_unit*)unit);
+}
+
+static void abandon(crd_unit* unit)
+{
+    (void)unit;
+}
+
+static void destroy(crd_unit* unit)
+{
+    crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
+    crdi_session_leave(u);
+    crd_dcp_bench_peer_destroy(u->bench);
+    crdi_dcp_unit_clear_values(u);
+    crdi_map_clear(&u->names);
+    crdi_arena_clear(&u->arena);
+    crd_dcp_description_destroy(u->d);
+    crdi_free(unit->ctx, u);
+}
+
+// ---- description -------------------------------------------------------------------------------
+
+static int32_t find(const crd_unit* unit, const char* name)
+{
+    return crdi_map_find(&((const crdi_dcp_unit*)unit)->names, name);
+}
+
+static const char* last_call(const crd_unit* unit)
+{
+    (void)unit;
+    return "the DCP session";
+}
+
+static const crd_unit_ops ops = {
+    .instantiate = instantiate,
+    .enter_initialization = enter_initialization,
+    .exit_initialization = exit_initialization,
+    .set = set,
+    .get = get,
+    .prepare = prepare,
+    .begin = begin,
+    .step = step,
+    .route = route,
+    .terminate = terminate,
+    .abandon = abandon,
+    .destroy = destroy,
+    .find = find,
+    .dimension = crdi_dcp_unit_dimension,
+    .item = crdi_source_item,
+    .extent = crdi_dcp_unit_extent,
+    .last_call = last_call,
+};
+
+static crd_status load(crdi_dcp_unit* u)
+{
+    const crd_unit_spec* spec = u->base.spec;
+    const crd_dcp_finding* findings = NULL;
+    int count = 0;
+    const crd_status st = crd_dcp_load(u->base.ctx, spec->path, &u->d, &findings, &count);
+    if (st < 0) { return st; }
+    int faults = 0;
+    const crd_dcp_finding* first = NULL;
+    for (int i = 0; i < count; i++) {
+        if (findings[i].severity != CRD_DCP_FAULT) { continue; }
+        if (faults++ == 0) { first = &findings[i]; }
+    }
+    if (faults == 0) { return CRD_OK; }
+    return crdi_fail(u->base.ctx, CRD_E_FORMAT, "%s:%d: %s (%s)%s; 'cardan check' lists everything",
+                     spec->path, first->line, first->text, first->code,
+                     faults > 1 ? ", and more" : "");
+}
+
+static crd_status choose_mode(crdi_dcp_unit* u)
+{
+    static const char* const names[] = {"hrt", "srt", "nrt"};
+    const bool offered[] = {u->d->hrt, u->d->srt, u->d->nrt};
+    switch (u->base.spec->session.mode) {
+    case CRD_DCP_MODE_NRT:
+        u->mode = CRD_DCP_NRT;
+        break;
+    case CRD_DCP_MODE_SRT:
+        u->mode = CRD_DCP_SRT;
+        break;
+    case CRD_DCP_MODE_HRT:
+        u->mode = CRD_DCP_HRT;
+        break;
+    default:
+        u->mode = u->d->nrt ? CRD_DCP_NRT : u->d->srt ? CRD_DCP_SRT : CRD_DCP_HRT;
+    }
+    if (offered[u->mode]) { return CRD_OK; }
+    return crdi_fail(u->base.ctx, CRD_E_RANGE,
+                     "session.mode: the slave does not offer %s, expected %s%s%s", names[u->mode],
+                     u->d->nrt ? "nrt" : "", u->d->srt ? (u->d->nrt ? " or srt" : "srt") : "",
+                     u->d->hrt ? (u->d->nrt || u->d->srt ? " or hrt" : "hrt") : "");
+}
+
+// numerator / denominator = s within rounding, with a denominator that the slave knows.
+static bool fits(const crd_dcp_resolution* r, double s, uint32_t* numerator)
+{
+    const double n = round(s * r->denominator);
+    if (n < r->numerator || n > r->numerator_to || fabs(n / r->denominator - s) > 1e-9 * s) {
+        return false;
+    }
+    *numerator = (uint32_t)n;
+    return true;
+}
+
+static crd_status choose_resolution(crdi_dcp_unit* u)
+{
+    const double wanted = u->base.spec->session.resolution;
+    const crd_dcp_description* d = u->d;
+    int chosen = -1;
+    for (int i = 0; i < d->resolution_count && isnan(wanted); i++) {
+        const crd_dcp_resolution* r = &d->resolutions[i];
+        if (chosen < 0 || (r->recommended && !d->resolutions[chosen].recommended)) { chosen = i; }
+        u->numerator = d->resolutions[chosen].numerator;
+    }
+    for (int i = 0; i < d->resolution_count && !isnan(wanted) && chosen < 0; i++) {
+        if (fits(&d->resolutions[i], wanted, &u->numerator)) { chosen = i; }
+    }
+    if (chosen < 0) {
+        const crd_dcp_resolution* r = &d->resolutions[0];
+        return crdi_fail(u->base.ctx, CRD_E_RANGE,
+                         "session.resolution: the slave does not offer %.10g s; expected what its "
+                         "description has under TimeRes, such as %u/%u s",
+                         wanted, r->numerator, r->denominator);
+    }
+    u->denominator = d->resolutions[chosen].denominator;
+    u->resolution = (double)u->numerator / u->denominator;
+    return CRD_OK;
+}
+
+// A resolution of its own for a communication step that is no multiple of the one that the
+// description proposes: the longest that divides the step and that the slave offers.
+static void adapt_resolution(crdi_dcp_unit* u)
+{
+    const double h = u->base.step;
+    if (!isnan(u->base.spec->session.resolution) || h <= 0) { return; }
+    const double steps = round(h / u->resolution);
+    if (steps >= 1 && fabs(steps * u->resolution - h) <= 1e-6 * u->resolution) { return; }
+    for (int parts = 1; parts <= 1000; parts++) {
+        for (int i = 0; i < u->d->resolution_count; i++) {
+            uint32_t numerator = 0;
+            if (!fits(&u->d->resolutions[i], h / parts, &numerator)) { continue; }
+            u->numerator = numerator;
+            u->denominator = u->d->resolutions[i].denominator;
+            u->resolution = (double)u->numerator / u->denominator;
+            return;
+        }
+    }
+}
+
+static crd_status find_address(crdi_dcp_unit* u)
+{
+    const crd_unit_spec* spec = u->base.spec;
+    const crd_status st = crd_dcp_address_parse(u->base.ctx, spec->address, &u->address);
+    if (st < 0) { return st; }
+    const bool tcp = u->address.transport == CRD_DCP_TCP;
+    if (tcp ? u->d->tcp.offered : u->d->udp.offered) { return CRD_OK; }
+    return crdi_fail(u->base.ctx, CRD_E_RANGE, "dcp: '%s', but the slave does not offer %s",
+                     spec->address, tcp ? "TCP_IPv4" : "UDP_IPv4");
+}
+
+// The test case is held against the limits of both sides here, before anybody is contacted.
+static crd_status plan_bench(crdi_dcp_unit* u)
+{
+    const crd_bench_spec* b = &u->base.spec->bench;
+    if (!b->used) { return CRD_OK; }
+    crd_dcp_bench_plan plan = crd_dcp_bench_plan_defaults();
+    plan.name = u->base.name;
+    plan.limits = b->limits;
+    plan.planned = b->plan;
+    plan.initial = b->initial;
+    if (b->gap > 0) { plan.gap_limit = (uint32_t)b->gap; }
+    if (!isnan(b->watchdog)) { plan.watchdog = b->watchdog; }
+    return crd_dcp_bench_peer_create(u->base.ctx, u->d, &plan, &u->bench);
+}
+
+static crd_unit_info info_of(const crdi_dcp_unit* u)
+{
+    static const char* const kinds[] = {"DCP HRT", "DCP SRT", "DCP NRT"};
+    const crd_dcp_description* d = u->d;
+    const bool nrt = u->mode == CRD_DCP_NRT;
+    const double step = u->resolution * (nrt ? d->nrt_default_steps : 1);
+    return (crd_unit_info){
+        .start = NAN,
+        .stop = NAN,
+        .step = step,
+        .tolerance = NAN,
+        .fixed_step = nrt && d->nrt_fixed_steps ? step : 0,
+        .kind = kinds[u->mode],
+    };
+}
+
+static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
+                         crd_place* place, crd_unit** out)
+{
+    (void)place;
+    crd_status st = CRD_OK;
+    crdi_dcp_unit* u = crdi_new(ctx, sizeof *u);
+    if (!u) { return CRD_E_MEMORY; }
+    u->base = (crd_unit){.ops = &ops, .ctx = ctx, .name = spec->name, .spec = spec};
+    crdi_arena_init(&u->arena, ctx);
+    crdi_map_init(&u->names, ctx);
+    CRD_TRY(load(u));
+    CRD_TRY(choose_mode(u));
+    CRD_TRY(choose_resolution(u));
+    CRD_TRY(find_address(u));
+    CRD_TRY(plan_bench(u));
+    u->base.info = info_of(u);
+    CRD_TRY(crdi_dcp_unit_describe(u));
+    CRD_TRY(crdi_session_join(store, u));
+    *out = &u->base;
+    return CRD_OK;
+fail:
+    destroy(&u->base);
+    return st;
+}
+
+const crdi_adapter crdi_adapter_dcp = {.create = create, .resize = crdi_dcp_unit_resize};

@@ -1,0 +1,72 @@
+// A slave of the Distributed Co-Simulation Protocol as a unit, and the session that all of them in
+// a system share.
+#pragma once
+#include "cardan/dcp_bench.h"
+#include "cardan/dcp_master.h"
+#include "unit/unit.h"
+
+typedef struct crdi_session crdi_session;
+
+// Values of one variable on their way between the unit and the slots of the session.
+typedef struct crdi_dcp_move {
+    int32_t variable;
+    crd_dcp_slot* slot;
+} crdi_dcp_move;
+
+typedef struct crdi_dcp_unit {
+    crd_unit base;
+    crdi_arena arena;
+    crd_dcp_description* d;
+    crd_variable* variables;
+    crdi_map names;
+    int32_t* offsets; // of each variable in the vector of its kind
+    crd_values values;
+    size_t real_count, integer_count, bytes_count;
+
+    crd_dcp_address address;
+    crd_dcp_op_mode mode;
+    uint32_t numerator, denominator;
+    double resolution; // s
+
+    crd_dcp_bench_peer* bench; // NULL: driven as a plain slave
+    crdi_session* session;
+    bool own_session; // no store: nobody else has it
+    int slave;        // index in the session
+    bool* fed;        // per variable: an input that is set from here, a parameter that is set
+    bool* routed;     // an input that another slave feeds
+    crdi_dcp_move *inputs, *outputs;
+    int input_count, output_count;
+    bool configured;   // groups and parameters are what they are
+    bool initializing; // between enter and exit of the initialisation
+    bool dirty;        // inputs changed since the outputs were computed (initialisation)
+    bool begun;        // a step is under way
+    crd_status failed; // of begin
+    int64_t late;      // steps of SRT and HRT that ended later than they should
+} crdi_dcp_unit;
+
+// ---- describe.c
+crd_status crdi_dcp_unit_describe(crdi_dcp_unit* u);
+// Sizes of arrays with the structural parameters of the settings, and room for all values.
+crd_status crdi_dcp_unit_resize(crd_unit* u);
+void crdi_dcp_unit_clear_values(crdi_dcp_unit* u);
+bool crdi_dcp_unit_dimension(const crd_unit* u, int32_t variable, crd_dimension* out);
+uint32_t crdi_dcp_unit_extent(const crd_unit* u, int32_t variable, int axis);
+
+// ---- session.c
+// Makes the network of a session: real sockets, unless a test puts another one here.
+extern crd_status (*crdi_session_open_net)(crd_context* ctx, crd_dcp_net** out);
+// All units of a store are in one session. Nothing is sent before configure.
+crd_status crdi_session_join(crd_unit_store* store, crdi_dcp_unit* u);
+void crdi_session_leave(crdi_dcp_unit* u); // brings the session down if it is up
+void crdi_session_destroy(crdi_session* s);
+// An output of one of its units goes to an input of another, directly if that is possible.
+bool crdi_session_route(crdi_dcp_unit* from, int32_t output, crdi_dcp_unit* to, int32_t input);
+// Brings all slaves to CONFIGURED; the first call does it for all.
+crd_status crdi_session_configure(crdi_dcp_unit* u, const crd_experiment* e);
+// One turn of the initialisation of this slave.
+crd_status crdi_session_initialize(crdi_dcp_unit* u);
+// Inputs leave; the first call starts all slaves, the experiment is at `t`.
+crd_status crdi_session_begin(crdi_dcp_unit* u, double t, double h);
+crd_status crdi_session_end(crdi_dcp_unit* u, double t, double h);
+// Stops all slaves; the first call does it for all.
+crd_status crdi_session_stop(crdi_dcp_unit* u);

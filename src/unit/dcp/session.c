@@ -1,0 +1,628 @@
+// The session that the DCP slaves of a system share: planned while the units are made, brought up
+// when the first of them is initialised, brought down when the first of them ends.
+//
+// The session belongs to one thread at a time: the cycle thread, or the keeper, which sends
+// heartbeats while the cycle thread is busy elsewhere for long (a slow FMU, a result file). The
+// baton says whose turn it is; the cycle thread finds it free except in the moments when the
+// keeper polls.
+#include "unit/dcp/dcp_unit.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+struct crdi_session {
+    crd_context* ctx; // of its own
+    crdi_dcp_unit** units;
+    int count;
+    size_t capacity;
+    struct route {
+        crdi_dcp_unit *from, *to;
+        int32_t output, input;
+    } * routes;
+    int route_count;
+    size_t route_capacity;
+
+    crd_dcp_net* net;
+    crd_dcp_capture* capture;
+    crd_dcp_master* master;
+    const volatile bool* interrupted;
+    double interrupted_at; // when that was seen in a run, on the clock of the net; NAN before
+    bool tried;            // configure was called
+    crd_status status;     // of it
+    bool running, stopped;
+    bool in_real_time; // some slave is in SRT or HRT
+    double begin;      // time of the experiment at the start, s
+    double start;      // the same on the clock of the net
+
+    atomic_bool baton; // somebody has it
+    atomic_bool quit;
+    atomic_int uses; // of the session by the cycle thread
+    pthread_t keeper;
+    bool has_keeper;
+};
+
+// ---- whose turn it is --------------------------------------------------------------------------
+
+static void take(crdi_session* s)
+{
+    while (atomic_exchange_explicit(&s->baton, true, memory_order_acquire)) {
+        sched_yield();
+    }
+    atomic_fetch_add_explicit(&s->uses, 1, memory_order_relaxed);
+}
+
+static void give(crdi_session* s)
+{
+    atomic_store_explicit(&s->baton, false, memory_order_release);
+}
+
+// Polls when the cycle thread did not come by for a tenth of a second.
+static void* keep(void* user)
+{
+    crdi_session* s = user;
+    const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
+    int seen = -1;
+    while (!atomic_load_explicit(&s->quit, memory_order_relaxed)) {
+        const int uses = atomic_load_explicit(&s->uses, memory_order_relaxed);
+        if (uses == seen && !atomic_exchange_explicit(&s->baton, true, memory_order_acquire)) {
+            (void)crd_dcp_master_poll(s->master); // a failure shows again in the next step
+            give(s);
+        }
+        seen = uses;
+        nanosleep(&pause, NULL);
+    }
+    return NULL;
+}
+
+static void start_keeper(crdi_session* s)
+{
+    atomic_store(&s->quit, false);
+    s->has_keeper = pthread_create(&s->keeper, NULL, keep, s) == 0;
+    if (!s->has_keeper) {
+        crdi_log(s->ctx, CRD_LOG_WARNING,
+                 "DCP: no thread for heartbeats: a slave that wants them may give up while "
+                 "others compute");
+    }
+}
+
+static void end_keeper(crdi_session* s)
+{
+    if (!s->has_keeper) { return; }
+    atomic_store(&s->quit, true);
+    pthread_join(s->keeper, NULL);
+    s->has_keeper = false;
+}
+
+// ---- what happens, in words --------------------------------------------------------------------
+
+static void notice(void* user, const crd_dcp_notice* n)
+{
+    crdi_session* s = user;
+    crdi_dcp_unit* u = s->units[n->slave];
+    if (!u) { return; } // its unit is gone, the others go on
+    if (u->bench) { crd_dcp_bench_peer_notice(u->bench, n); }
+    static const uint8_t of_log[] = {CRD_LOG_ERROR, CRD_LOG_ERROR, CRD_LOG_WARNING, CRD_LOG_INFO,
+                                     CRD_LOG_DEBUG};
+    crd_level level = CRD_LOG_INFO;
+    switch (n->kind) {
+    case CRD_DCP_NOTICE_LOG:
+        level = n->level < sizeof of_log ? (crd_level)of_log[n->level] : CRD_LOG_INFO;
+        break;
+    case CRD_DCP_NOTICE_LOSS: // counted, and said once at the end
+        level = CRD_LOG_DEBUG;
+        break;
+    default: // an error comes back as the failure of a step, too
+        break;
+    }
+    crdi_log(s->ctx, level, "unit '%s': %s", u->base.name, n->text);
+}
+
+// A step that is under way comes to its end, and the run ends behind it as other runs do; a slave
+// that does not answer is not waited for.
+static bool cancelled(void* user)
+{
+    static const double grace = 1; // s
+    crdi_session* s = user;
+    if (!s->interrupted || !*s->interrupted) { return false; }
+    if (!s->running) { return true; }
+    const double now = crd_dcp_master_now(s->master);
+    if (isnan(s->interrupted_at)) { s->interrupted_at = now; }
+    return now > s->interrupted_at + grace;
+}
+
+// ---- life --------------------------------------------------------------------------------------
+
+static crd_status create(crd_context* ctx, crdi_session** out)
+{
+    crd_context* own = crdi_context_child(ctx);
+    crdi_session* s = own ? crdi_new(own, sizeof *s) : NULL;
+    if (!s) {
+        crd_context_destroy(own);
+        return crdi_fail(ctx, CRD_E_MEMORY, "out of memory");
+    }
+    s->ctx = own;
+    s->interrupted_at = NAN;
+    *out = s;
+    return CRD_OK;
+}
+
+// Not while a unit of it is left.
+void crdi_session_destroy(crdi_session* s)
+{
+    if (!s) { return; }
+    end_keeper(s);
+    if (s->master && !s->stopped) { (void)crd_dcp_master_stop(s->master); }
+    crd_dcp_master_destroy(s->master);
+    crd_dcp_net_destroy(s->net);
+    (void)crd_dcp_capture_close(s->capture);
+    crd_context* ctx = s->ctx;
+    crdi_free(ctx, s->units);
+    crdi_free(ctx, s->routes);
+    crdi_free(ctx, s);
+    crd_context_destroy(ctx);
+}
+
+crd_status crdi_session_join(crd_unit_store* store, crdi_dcp_unit* u)
+{
+    crd_status st = CRD_OK;
+    crd_context* ctx = u->base.ctx;
+    crdi_session** place = store ? crdi_unit_store_session(store) : &u->session;
+    if (!*place) { CRD_TRY(create(store ? crdi_unit_store_context(store) : ctx, place)); }
+    crdi_session* s = *place;
+    u->session = s;
+    u->own_session = !store;
+    for (int i = 0; i < s->count; i++) {
+        const crdi_dcp_unit* other = s->units[i];
+        if (other && crd_dcp_address_equal(&other->address, &u->address)) {
+            return crdi_fail(ctx, CRD_E_RANGE,
+                             "dcp: '%s' is the slave of unit '%s' already, expected another "
+                             "address: a slave is one unit of a system",
+                             u->base.spec->address, other->base.name);
+        }
+    }
+    crdi_dcp_unit** units =
+        crdi_grow(s->ctx, s->units, &s->capacity, (size_t)s->count + 1, sizeof(crdi_dcp_unit*));
+    if (!units) { return crdi_fail(ctx, CRD_E_MEMORY, "out of memory"); }
+    s->units = units;
+    u->slave = s->count;
+    units[s->count++] = u;
+fail:
+    return st;
+}
+
+void crdi_session_leave(crdi_dcp_unit* u)
+{
+    crdi_session* s = u->session;
+    if (!s) { return; }
+    (void)crdi_session_stop(u);
+    end_keeper(s);
+    for (int i = 0; i < s->count; i++) {
+        if (s->units[i] == u) { s->units[i] = NULL; }
+    }
+    if (u->own_session) { crdi_session_destroy(s); }
+    u->session = NULL;
+}
+
+// ---- the plan ----------------------------------------------------------------------------------
+
+bool crdi_session_route(crdi_dcp_unit* from, int32_t output, crdi_dcp_unit* to, int32_t input)
+{
+    crdi_session* s = from->session;
+    const bool in_time = from->mode != CRD_DCP_NRT && to->mode != CRD_DCP_NRT;
+    if (s != to->session || !in_time || from->base.spec->session.relay ||
+        to->base.spec->session.relay || from->address.transport != to->address.transport ||
+        !crd_dcp_converts(from->d->variables[output].type, to->d->variables[input].type)) {
+        return false;
+    }
+    struct route* routes = crdi_grow(s->ctx, s->routes, &s->route_capacity,
+                                     (size_t)s->route_count + 1, sizeof *routes);
+    if (!routes) { return false; }
+    s->routes = routes;
+    routes[s->route_count++] = (struct route){from, to, output, input};
+    to->routed[input] = true;
+    return true;
+}
+
+// What the units say, put together: the longest patience, the shortest heartbeat.
+static crd_dcp_master_options options_of(crdi_session* s)
+{
+    crd_dcp_master_options o = crd_dcp_master_defaults();
+    for (int i = 0; i < s->count; i++) {
+        const crd_session_spec* p = &s->units[i]->base.spec->session;
+        if (!isnan(p->contact)) { o.contact = i ? fmax(o.contact, p->contact) : p->contact; }
+        if (!isnan(p->timeout)) { o.timeout = i ? fmax(o.timeout, p->timeout) : p->timeout; }
+        if (p->retries > 0) { o.retries = p->retries > o.retries || !i ? p->retries : o.retries; }
+        if (!isnan(p->patience)) { o.patience = fmax(o.patience, p->patience); }
+        if (!isnan(p->heartbeat)) {
+            o.heartbeat = o.heartbeat > 0 ? fmin(o.heartbeat, p->heartbeat) : p->heartbeat;
+        }
+        o.force = o.force || p->force;
+        o.lossless = o.lossless && !p->lossy;
+    }
+    o.notice = notice;
+    o.cancelled = cancelled;
+    o.user = s;
+    return o;
+}
+
+// The value of the one unit that says something; CRD_E_RANGE if two say different things.
+static crd_status common_text(crdi_session* s, const char* key, size_t offset, const char** out)
+{
+    *out = NULL;
+    const crdi_dcp_unit* first = NULL;
+    for (int i = 0; i < s->count; i++) {
+        const char* text =
+            *(const char* const*)((const char*)&s->units[i]->base.spec->session + offset);
+        if (text && *out && strcmp(text, *out) != 0) {
+            return crdi_fail(
+                s->ctx, CRD_E_RANGE,
+                "session.%s: units '%s' and '%s' differ ('%s', '%s'), expected one for "
+                "all DCP slaves of a system",
+                key, first->base.name, s->units[i]->base.name, *out, text);
+        }
+        if (text && !*out) {
+            *out = text;
+            first = s->units[i];
+        }
+    }
+    return CRD_OK;
+}
+#define COMMON_TEXT(s, field, out) common_text(s, #field, offsetof(crd_session_spec, field), out)
+
+static crd_status encrypt(crdi_session* s, const char* path)
+{
+    crd_dcp_key key;
+    crd_status st = crd_dcp_key_load(s->ctx, path, &key);
+    if (st < 0) { return st; }
+    crd_dcp_net* secured = NULL;
+    st = crd_dcp_net_secure(s->ctx, s->net, &key, NULL, &secured);
+    crd_dcp_key_clear(&key);
+    if (st >= 0) { s->net = secured; }
+    return st;
+}
+
+crd_status (*crdi_session_open_net)(crd_context* ctx, crd_dcp_net** out) = crd_dcp_net_create;
+
+static crd_status open_net(crdi_session* s, crd_dcp_master_options* o)
+{
+    crd_status st = CRD_OK;
+    const char *local = NULL, *key = NULL, *capture = NULL;
+    CRD_TRY(COMMON_TEXT(s, local, &local));
+    CRD_TRY(COMMON_TEXT(s, key, &key));
+    CRD_TRY(COMMON_TEXT(s, capture, &capture));
+    if (local) {
+        char text[80];
+        crd_dcp_address a;
+        snprintf(text, sizeof text, "udp://%s:0", local);
+        CRD_TRY(crd_dcp_address_parse(s->ctx, text, &a));
+        o->local_ip = a.ip;
+    }
+    CRD_TRY(crdi_session_open_net(s->ctx, &s->net));
+    if (key) { CRD_TRY(encrypt(s, key)); }
+    if (capture) {
+        CRD_TRY(crd_dcp_capture_open(s->ctx, capture, &s->capture));
+        crd_dcp_net_capture(s->net, s->capture);
+    }
+fail:
+    return st;
+}
+
+// Values of the unit into the slots of the session, or back.
+static void to_slot(const crdi_dcp_unit* u, const crdi_dcp_move* m)
+{
+    const crd_variable* v = &u->variables[m->variable];
+    const int32_t at = u->offsets[m->variable];
+    const crd_dcp_slot* slot = m->slot;
+    switch (crd_type_kind(v->type)) {
+    case CRD_REAL:
+        memcpy(slot->real, u->values.real + at, slot->count * sizeof *slot->real);
+        break;
+    case CRD_INTEGER:
+        memcpy(slot->integer, u->values.integer + at, slot->count * sizeof *slot->integer);
+        break;
+    default: {
+        const crd_bytes* b = &u->values.bytes[at];
+        const size_t n = b->length < slot->max_size ? b->length : slot->max_size;
+        memcpy(slot->bytes, b->data, n);
+        *slot->byte_count = (uint32_t)n;
+    }
+    }
+}
+
+static void from_slot(crdi_dcp_unit* u, const crdi_dcp_move* m)
+{
+    const crd_variable* v = &u->variables[m->variable];
+    const int32_t at = u->offsets[m->variable];
+    const crd_dcp_slot* slot = m->slot;
+    switch (crd_type_kind(v->type)) {
+    case CRD_REAL:
+        memcpy(u->values.real + at, slot->real, slot->count * sizeof *slot->real);
+        break;
+    case CRD_INTEGER:
+        memcpy(u->values.integer + at, slot->integer, slot->count * sizeof *slot->integer);
+        break;
+    default: {
+        crd_bytes* b = &u->values.bytes[at];
+        const size_t n = *slot->byte_count < b->capacity ? *slot->byte_count : b->capacity - 1;
+        memcpy(b->data, slot->bytes, n);
+        b->data[n] = 0;
+        b->length = n;
+    }
+    }
+}
+
+static void put_inputs(crdi_dcp_unit* u)
+{
+    for (int i = 0; i < u->input_count; i++) {
+        to_slot(u, &u->inputs[i]);
+    }
+}
+
+static void get_outputs(crdi_dcp_unit* u)
+{
+    for (int i = 0; i < u->output_count; i++) {
+        from_slot(u, &u->outputs[i]);
+    }
+}
+
+static crd_status set_parameters(crdi_session* s, crdi_dcp_unit* u, bool structural)
+{
+    for (int i = 0; i < u->d->variable_count; i++) {
+        const uint8_t causality = u->d->variables[i].causality;
+        const bool is = causality == CRD_STRUCTURAL_PARAMETER;
+        if (!u->fed[i] || is != structural || (!is && causality != CRD_PARAMETER)) { continue; }
+        to_slot(u, &(crdi_dcp_move){i, crd_dcp_master_slot(s->master, u->slave, i)});
+        const crd_status st = crd_dcp_master_set(s->master, u->slave, i);
+        if (st < 0) { return st; }
+    }
+    return CRD_OK;
+}
+
+// Inputs that are set here or connected, all outputs.
+static crd_status plan_values(crdi_session* s, crdi_dcp_unit* u)
+{
+    crd_status st = CRD_OK;
+    int* list = crdi_arena_new(&u->arena, (size_t)u->d->variable_count + 1, sizeof *list);
+    if (!list) { return crdi_fail(s->ctx, CRD_E_MEMORY, "out of memory"); }
+    CRD_TRY(set_parameters(s, u, true));
+    CRD_TRY(set_parameters(s, u, false));
+    int own[2] = {-1, -1}, count = 0; // inputs that the bench's side fills
+    if (u->bench) {
+        CRD_TRY(crd_dcp_bench_peer_bind(u->bench, s->master, u->slave));
+        count = crd_dcp_bench_peer_inputs(u->bench, own);
+        memcpy(list, own, (size_t)count * sizeof *own);
+    }
+    u->input_count = u->output_count = 0;
+    for (int i = 0; i < u->d->variable_count; i++) {
+        if (u->d->variables[i].causality != CRD_INPUT || !u->fed[i] || u->routed[i] ||
+            i == own[0] || i == own[1]) {
+            continue;
+        }
+        u->inputs[u->input_count++] =
+            (crdi_dcp_move){i, crd_dcp_master_slot(s->master, u->slave, i)};
+        list[count++] = i;
+    }
+    CRD_TRY(crd_dcp_master_feed(s->master, u->slave, list, count));
+    for (int i = 0; i < u->d->variable_count; i++) {
+        if (u->d->variables[i].causality != CRD_OUTPUT) { continue; }
+        u->outputs[u->output_count] =
+            (crdi_dcp_move){i, crd_dcp_master_slot(s->master, u->slave, i)};
+        list[u->output_count++] = i;
+    }
+    CRD_TRY(crd_dcp_master_watch(s->master, u->slave, list, u->output_count,
+                                 (uint32_t)u->base.spec->session.steps));
+fail:
+    return st;
+}
+
+static crd_status plan(crdi_session* s)
+{
+    crd_status st = CRD_OK;
+    for (int i = 0; i < s->count; i++) {
+        crdi_dcp_unit* u = s->units[i];
+        const crd_session_spec* p = &u->base.spec->session;
+        CRD_TRY(crd_dcp_master_add(s->master,
+                                   &(crd_dcp_slave_spec){.name = u->base.name,
+                                                         .description = u->d,
+                                                         .control = u->address,
+                                                         .mode = u->mode,
+                                                         .numerator = u->numerator,
+                                                         .denominator = u->denominator,
+                                                         .id = (uint8_t)p->id,
+                                                         .one_target = p->one_target},
+                                   &u->slave));
+        CRD_TRY(plan_values(s, u));
+        s->in_real_time = s->in_real_time || u->mode != CRD_DCP_NRT;
+    }
+    for (int i = 0; i < s->route_count; i++) {
+        const struct route* r = &s->routes[i];
+        CRD_TRY(crd_dcp_master_route(s->master, r->from->slave, r->output, r->to->slave, r->input,
+                                     (uint32_t)r->from->base.spec->session.steps, NULL));
+    }
+fail:
+    return st;
+}
+
+// ---- the course of things ----------------------------------------------------------------------
+
+static crd_status bring_up(crdi_session* s)
+{
+    crd_status st = CRD_OK;
+    crd_dcp_master_options o = options_of(s);
+    CRD_TRY(open_net(s, &o));
+    CRD_TRY(crd_dcp_master_create(s->ctx, s->net, &o, &s->master));
+    CRD_TRY(plan(s));
+    CRD_TRY(crd_dcp_master_configure(s->master));
+    start_keeper(s);
+fail:
+    return st;
+}
+
+// The unit of whose slave the session says this, and behind its name what it says; NULL.
+static const crdi_dcp_unit* unit_of(const crdi_session* s, const char** text)
+{
+    for (int i = 0; i < s->count; i++) {
+        const char* name = s->units[i] ? s->units[i]->base.name : NULL;
+        const size_t n = name ? strlen(name) : 0;
+        if (name && strncmp(*text, name, n) == 0 && strncmp(*text + n, ": ", 2) == 0) {
+            *text += n + 2;
+            return s->units[i];
+        }
+    }
+    return NULL;
+}
+
+// The sentence of the session becomes that of the unit, whose name need not be said twice; that of
+// another one is. With the baton: the keeper leaves sentences, too.
+static crd_status told(crdi_dcp_unit* u, crd_status st)
+{
+    if (st >= 0) { return st; }
+    const char* text = crd_error_text(u->session->ctx);
+    const crdi_dcp_unit* of = unit_of(u->session, &text);
+    const bool other = of && of != u;
+    const char* why = u->bench ? crd_dcp_bench_peer_view(u->bench).why : "";
+    return crdi_fail(u->base.ctx, st, "%s%s%s%s%s%s",
+                     other ? "the session ends because of unit '" : "", other ? of->base.name : "",
+                     other ? "': " : "", text, *why ? "; the bench says: " : "", why);
+}
+
+crd_status crdi_session_configure(crdi_dcp_unit* u, const crd_experiment* e)
+{
+    crdi_session* s = u->session;
+    if (!s->tried) {
+        s->tried = true;
+        s->interrupted = e->interrupted;
+        s->begin = e->start;
+        s->status = bring_up(s);
+    }
+    return told(u, s->status);
+}
+
+crd_status crdi_session_initialize(crdi_dcp_unit* u)
+{
+    crdi_session* s = u->session;
+    take(s);
+    put_inputs(u);
+    const crd_status st = crd_dcp_master_initialize(s->master, u->slave);
+    if (st >= 0) { get_outputs(u); }
+    (void)told(u, st);
+    give(s);
+    return st;
+}
+
+static crd_status start(crdi_session* s, double t)
+{
+    double lead = 0;
+    for (int i = 0; i < s->count; i++) {
+        put_inputs(s->units[i]);
+        lead = fmax(lead, s->units[i]->base.spec->session.lead);
+    }
+    s->running = true;
+    s->begin = t;
+    const crd_status st = crd_dcp_master_run(s->master, s->in_real_time ? lead : 0, &s->start);
+    const double now = crd_dcp_master_now(s->master);
+    for (int i = 0; i < s->count && st >= 0; i++) {
+        if (s->units[i]->bench) {
+            crd_dcp_bench_peer_begin(s->units[i]->bench, fmax(now, s->start));
+        }
+    }
+    return st;
+}
+
+// How many resolutions a step has, 0: it is no multiple.
+static uint32_t steps_of(const crdi_dcp_unit* u, double h)
+{
+    const double n = round(h / u->resolution);
+    return n >= 1 && n < UINT32_MAX && fabs(n * u->resolution - h) <= 1e-6 * u->resolution
+               ? (uint32_t)n
+               : 0;
+}
+
+crd_status crdi_session_begin(crdi_dcp_unit* u, double t, double h)
+{
+    crdi_session* s = u->session;
+    const uint32_t steps = steps_of(u, h);
+    if (steps == 0) {
+        return crdi_fail(u->base.ctx, CRD_E_RANGE,
+                         "a step of %.10g s is not a multiple of the slave's time resolution of "
+                         "%.10g s; expected another step (key 'step'), or another resolution (key "
+                         "'session.resolution')",
+                         h, u->resolution);
+    }
+    take(s);
+    crd_status st = s->running ? CRD_OK : start(s, t);
+    put_inputs(u);
+    if (u->bench) { crd_dcp_bench_peer_send(u->bench, crd_dcp_master_now(s->master)); }
+    if (st >= 0) {
+        st = u->mode == CRD_DCP_NRT ? crd_dcp_master_begin_step(s->master, u->slave, steps)
+                                    : crd_dcp_master_send(s->master, u->slave);
+    }
+    (void)told(u, st);
+    give(s);
+    return st;
+}
+
+crd_status crdi_session_end(crdi_dcp_unit* u, double t, double h)
+{
+    crdi_session* s = u->session;
+    crd_status st = CRD_OK;
+    take(s);
+    if (u->mode == CRD_DCP_NRT) {
+        st = crd_dcp_master_end_step(s->master, u->slave);
+    } else {
+        const double end = s->start + (t + h - s->begin);
+        u->late += crd_dcp_master_now(s->master) > end + u->resolution;
+        st = crd_dcp_master_wait(s->master, end);
+    }
+    if (st >= 0) { get_outputs(u); }
+    (void)told(u, st);
+    if (u->bench && st >= 0) {
+        st = crd_dcp_bench_peer_check(u->bench, crd_dcp_master_now(s->master));
+    }
+    give(s);
+    return st;
+}
+
+// What was not as it should be, once for each slave.
+static void sum_up(crdi_session* s)
+{
+    for (int i = 0; i < s->count; i++) {
+        const crdi_dcp_unit* u = s->units[i];
+        if (!u) { continue; }
+        const crd_dcp_slave_status t = crd_dcp_master_status(s->master, u->slave);
+        if (t.data_missed + t.data_old + t.data_bad > 0) {
+            crdi_log(s->ctx, CRD_LOG_WARNING,
+                     "unit '%s': of %lld data PDUs that came, %lld were old or repeated and %lld "
+                     "wrong; %lld did not come",
+                     u->base.name, (long long)(t.data_in + t.data_old + t.data_bad),
+                     (long long)t.data_old, (long long)t.data_bad, (long long)t.data_missed);
+        }
+        if (u->late > 0) {
+            crdi_log(s->ctx, CRD_LOG_WARNING, "unit '%s': %lld step%s ended late", u->base.name,
+                     (long long)u->late, u->late == 1 ? "" : "s");
+        }
+        crdi_log(
+            s->ctx, CRD_LOG_INFO,
+            "unit '%s': %lld data PDUs in, %lld out, %lld requests (%lld repeated), round trip "
+            "%.3g ms, %.3g ms at worst",
+            u->base.name, (long long)t.data_in, (long long)t.data_out, (long long)t.requests,
+            (long long)t.repeated, 1e3 * t.round_trip, 1e3 * t.round_trip_max);
+    }
+}
+
+crd_status crdi_session_stop(crdi_dcp_unit* u)
+{
+    crdi_session* s = u->session;
+    if (!s->master || s->stopped) { return CRD_OK; }
+    end_keeper(s);
+    s->stopped = true;
+    s->interrupted = NULL; // whoever interrupts wants the benches to be brought down
+    const crd_status st = told(u, crd_dcp_master_stop(s->master));
+    if (s->status >= 0) { sum_up(s); }
+    return st;
+}

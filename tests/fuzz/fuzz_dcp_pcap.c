@@ -1,0 +1,68 @@
+// modules: dcp base
+// A capture as somebody may send it: frames, streams and PDUs in it. What is seen can be printed
+// and decodes to what was said, and every frame is counted once.
+#include <string.h>
+
+#include "cardan/dcp_log.h"
+#include "fuzz.h"
+
+static crd_dcp_log* current;
+
+static bool see(void* user, const crd_dcp_seen* s)
+{
+    char line[4096];
+    crd_dcp_pdu again;
+    int* count = user;
+    const int n = crd_dcp_log_print(current, s, line, sizeof line);
+    if (n < 0 || ((size_t)n < sizeof line && strlen(line) != (size_t)n)) { __builtin_trap(); }
+    if (crd_dcp_decode(s->bytes, s->length, &again) != s->decoded || again.type != s->pdu->type) {
+        __builtin_trap();
+    }
+    return ++*count < 1000;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
+{
+    static crd_context* ctx;
+    static crd_dcp_description* d;
+    if (!ctx) {
+        ctx = crd_context_create(NULL);
+        static crd_dcp_variable v[4];
+        for (int i = 0; i < 4; i++) {
+            v[i] = crd_dcp_variable_defaults();
+            v[i].name = "x";
+            v[i].vr = (uint64_t)i + 1;
+        }
+        v[0].type = CRD_DCP_FLOAT64;
+        v[1].type = CRD_DCP_STRING;
+        v[2].type = CRD_DCP_INT16;
+        v[2].rank = 1;
+        v[2].is_linked[0] = true;
+        v[2].linked[0] = 4;
+        v[3].causality = CRD_STRUCTURAL_PARAMETER;
+        v[3].start = "2";
+        if (crd_dcp_description_create(ctx, &d) < 0) { __builtin_trap(); }
+        d->variables = v;
+        d->variable_count = 4;
+    }
+    if (size < 2 || size > 65536) { return 0; }
+    int count = 0;
+    const uint16_t port = 40002;
+    const crd_dcp_description* list[] = {d};
+    const crd_dcp_log_options opt = {.ports = &port,
+                                     .port_count = data[0] & 1,
+                                     .descriptions = list,
+                                     .description_count = 1,
+                                     .seen = see,
+                                     .user = &count};
+    if (crd_dcp_log_create(ctx, &opt, &current) < 0) { return 0; }
+    FILE* f = fmemopen((void*)(uintptr_t)(data + 1), size - 1, "rb");
+    if (f) {
+        (void)crd_dcp_log_read(current, f, "x");
+        fclose(f);
+    }
+    const crd_dcp_log_counts c = crd_dcp_log_get_counts(current);
+    if (c.pdus != count || c.other + c.truncated + c.fragments > c.frames) { __builtin_trap(); }
+    crd_dcp_log_destroy(current);
+    return 0;
+}
