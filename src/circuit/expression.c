@@ -181,7 +181,7 @@ static crd_status table(reader* r, crdi_op op, int32_t* out)
     const size_t first = b->table_count;
     size_t count = 0; // numbers
     while (crdi_scan_take(r->s, ',')) {
-        double k;
+        double k = 0;
         CRD_TRY(constant_argument(r, &k));
         double* p = crdi_grow(b->ctx, b->table, &b->table_capacity, b->table_count + 1, sizeof *p);
         if (!p) { return CRD_E_MEMORY; }

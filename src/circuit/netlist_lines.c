@@ -102,7 +102,7 @@ fail:
 
 static const char* line_end(const char* p, const char* end)
 {
-    const char* q = memchr(p, '\n', (size_t)(end - p));
+    const char* q = p < end ? memchr(p, '\n', (size_t)(end - p)) : NULL;
     return q ? q : end;
 }
 
@@ -151,7 +151,7 @@ static crd_status keep_card(crdi_parser* p, const crdi_card* card, int32_t* inde
 
 static crd_status add_card(crdi_parser* p, const crdi_card* card)
 {
-    int32_t index;
+    int32_t index = -1;
     const crd_status st = keep_card(p, card, &index);
     if (st < 0) { return st; }
     crdi_scope* s = &p->scopes[p->scope];

@@ -134,15 +134,15 @@ results: outer.csv
             lines.append(line)
             if sum("RUNNING" in x for x in lines) == 2:
                 break
-        a.kill()
+        b.kill()
         out, err = run.communicate(timeout=60)
         self.assertEqual(run.returncode, 1, err)
-        self.assertIn("cardan: ", err)
-        self.assertIn("first", err)
+        self.assertIn("failed: second", err)
+        self.assertIn("cardan: unit 'second' at t = ", err)
         # The other one can be used at once.
         self.write("after.yaml", f"""\
 cardan: 1
-units: {{ second: {{ dcp: "{b.address}", description: rot_2.dcpx }} }}
+units: {{ first: {{ dcp: "{a.address}", description: rot_1.dcpx }} }}
 run: {{ step: 10 ms, stop: 100 ms }}
 """)
         self.cardan("run", "after.yaml")
@@ -221,6 +221,13 @@ run: { step: 10 ms, stop: 100 ms }
 """)
         self.cardan("run", "nobody.yaml", code=1, says=["first", "127.0.0.1:9"])
         self.assertIn("DCP  udp://127.0.0.1:9", self.cardan("info", "nobody.yaml").stdout)
+        self.write("keyless.yaml", """\
+cardan: 1
+units:
+  first: { dcp: "udp://127.0.0.1:9", description: rot_1.dcpx, session: { key: none.key } }
+run: { step: 10 ms, stop: 100 ms }
+""")
+        self.cardan("check", "keyless.yaml", code=2, says=["first", "none.key"])
         self.cardan("export", "ssp", "nobody.yaml", code=2, says="cardan export dcp")
 
 

@@ -374,9 +374,10 @@ static void a_slave_that_fails_ends_the_others_in_order(void** state)
     a->steps = CRD_DCP_FAILED;
     ua->ops->begin(ua, 0.01, 0.01);
     ub->ops->begin(ub, 0.01, 0.01);
+    check_ok(ub->ops->step(ub, 0.01, 0.01)); // it is not the one to say it
     check_int(ua->ops->step(ua, 0.01, 0.01), CRD_E_UNIT);
     check_contains(crd_error_text(ua->ctx), "ERROR");
-    check_int(ub->ops->step(ub, 0.01, 0.01), CRD_E_UNIT);
+    check_int(ub->ops->step(ub, 0.02, 0.01), CRD_E_UNIT);
     check_contains(crd_error_text(ub->ctx), "because of unit 'a': ");
     (void)ua->ops->terminate(ua);
     (void)ub->ops->terminate(ub);

@@ -307,6 +307,16 @@ static crd_status find_address(crdi_dcp_unit* u)
                      spec->address, tcp ? "TCP_IPv4" : "UDP_IPv4");
 }
 
+// A key that cannot be read is better told before the run.
+static crd_status try_key(crdi_dcp_unit* u)
+{
+    crd_dcp_key key;
+    if (!u->base.spec->session.key) { return CRD_OK; }
+    const crd_status st = crd_dcp_key_load(u->base.ctx, u->base.spec->session.key, &key);
+    crd_dcp_key_clear(&key);
+    return st;
+}
+
 // The test case is held against the limits of both sides here, before anybody is contacted.
 static crd_status plan_bench(crdi_dcp_unit* u)
 {
@@ -352,6 +362,7 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     CRD_TRY(choose_mode(u));
     CRD_TRY(choose_resolution(u));
     CRD_TRY(find_address(u));
+    CRD_TRY(try_key(u));
     CRD_TRY(plan_bench(u));
     u->base.info = info_of(u);
     CRD_TRY(crdi_dcp_unit_describe(u));
