@@ -1,6 +1,6 @@
 // Secured networks on the virtual clock: sessions, bad networks, and everything that an attacker
 // without the key can do: record, drop, change, send again, and send from wrong addresses.
-#include "rig.h"
+#include "hand.h"
 
 #include "cardan/dcp_master.h"
 
@@ -160,11 +160,7 @@ typedef struct place {
     int lines;
     char line[16][256]; // of the log
     // of a session
-    rig* r;
-    crd_dcp_address control;
-    uint16_t seq;
-    int state;
-    int64_t repeats, outputs;
+    hand h;
 } place;
 
 static void keep_line(void* user, crd_level level, const char* text)
@@ -189,7 +185,7 @@ static void join(place* p, int i, const crd_dcp_key* key, const crd_dcp_secure_o
 
 static void open_place(place* p, const crd_dcp_faults* faults)
 {
-    *p = (place){.state = -1};
+    *p = (place){.h.state = -1};
     p->allocator.fail_at = -1;
     crd_context_options o = crd_context_defaults();
     o.realloc = check_realloc;
@@ -532,125 +528,67 @@ static void a_counter_more_than_1024_behind_is_dropped(void** state)
 
 // ---- a slave's session -------------------------------------------------------------------------
 
-static bool pass(place* p, double until, uint16_t seq, crd_dcp_pdu* answer)
-{
-    for (;;) {
-        const double next = fmax(crd_dcp_slave_next(p->r->slave), crd_dcp_testnet_now(p->t));
-        const double now = crd_dcp_testnet_advance(p->t, fmin(until, next));
-        crd_dcp_packet got;
-        while (crd_dcp_net_receive(p->net[1], &got)) {
-            crd_dcp_slave_receive(p->r->slave, &got.from, &got.at, got.bytes, got.length, got.time);
-        }
-        crd_dcp_slave_advance(p->r->slave, now);
-        while (crd_dcp_net_receive(p->net[0], &got)) {
-            crd_dcp_pdu in;
-            check_int(crd_dcp_decode(got.bytes, got.length, &in), CRD_DCP_GOOD);
-            p->outputs += in.type == CRD_DCP_DAT_INPUT_OUTPUT;
-            if (in.type >= CRD_DCP_RSP_ACK && in.type <= CRD_DCP_RSP_LOG_ACK && in.seq == seq &&
-                answer) {
-                *answer = in;
-                return true;
-            }
-        }
-        if (now >= until) { return false; }
-    }
-}
-
-static crd_dcp_pdu ask(place* p, crd_dcp_pdu q)
-{
-    q.seq = p->seq;
-    q.peer = 1;
-    uint8_t bytes[RIG_BYTES];
-    const size_t n = crd_dcp_encode(&q, bytes, sizeof bytes);
-    const double patience = p->control.transport == CRD_DCP_TCP ? 60 : 0.5;
-    for (int i = 0; i < 200; i++) {
-        crd_dcp_pdu a;
-        crd_dcp_net_send(p->net[0], &p->control, bytes, n);
-        p->repeats += i > 0;
-        if (pass(p, crd_dcp_testnet_now(p->t) + patience, q.seq, &a)) {
-            if (a.type == CRD_DCP_RSP_NACK && a.error == CRD_DCP_E_INVALID_SEQUENCE_ID) {
-                a.type = CRD_DCP_RSP_ACK; // executed before; the answer was lost
-            }
-            p->seq++;
-            return a;
-        }
-    }
-    fail_msg("no answer to 0x%02x", q.type);
-    return (crd_dcp_pdu){0};
-}
-
-static void tell(place* p, crd_dcp_pdu q)
-{
-    const crd_dcp_pdu a = ask(p, q);
-    if (a.type != CRD_DCP_RSP_ACK) { fail_msg("0x%02x: error 0x%04x", q.type, a.error); }
-}
-
-static void change(place* p, crd_dcp_pdu q, int want)
-{
-    q.state = (uint8_t)p->state;
-    tell(p, q);
-    do {
-        const crd_dcp_pdu a = ask(p, (crd_dcp_pdu){.type = CRD_DCP_INF_STATE});
-        if (a.type == CRD_DCP_RSP_STATE_ACK) { p->state = a.state; }
-    } while (p->state != want);
-}
-
 static void start_slave(place* p, uint8_t transport)
 {
-    p->control = (crd_dcp_address){SLAVE, 8080, transport};
+    p->h.t = p->t;
+    p->h.master = p->net[0];
+    p->h.bench = p->net[1];
+    p->h.control = (crd_dcp_address){SLAVE, 8080, transport};
     crd_dcp_address data = {MASTER, 8081, transport};
-    check_ok(crd_dcp_net_listen(p->net[1], &p->control));
+    check_ok(crd_dcp_net_listen(p->net[1], &p->h.control));
     check_ok(crd_dcp_net_listen(p->net[0], &data));
-    if (transport == CRD_DCP_TCP) { check_ok(crd_dcp_net_connect(p->net[0], &p->control)); }
-    p->r = rig_create(NULL, NULL);
-    crd_dcp_slave_destroy(p->r->slave);
-    const crd_dcp_plant plant = rig_plant(p->r);
+    if (transport == CRD_DCP_TCP) { check_ok(crd_dcp_net_connect(p->net[0], &p->h.control)); }
+    p->h.r = rig_create(NULL, NULL);
+    crd_dcp_slave_destroy(p->h.r->slave);
+    const crd_dcp_plant plant = rig_plant(p->h.r);
     const crd_dcp_link link = crd_dcp_net_link(p->net[1]);
-    check_ok(crd_dcp_slave_create(p->r->ctx, &p->r->d, &plant, &link, NULL, &p->r->slave));
+    check_ok(crd_dcp_slave_create(p->h.r->ctx, &p->h.r->d, &plant, &link, NULL, &p->h.r->slave));
 }
 
 static void configure(place* p)
 {
-    const uint8_t transport = p->control.transport;
+    const uint8_t transport = p->h.control.transport;
     crd_dcp_pdu q = {.type = CRD_DCP_STC_REGISTER, .op_mode = CRD_DCP_NRT, .major = 1};
     memcpy(q.uuid, rig_uuid, sizeof q.uuid);
-    p->seq = 100;
-    p->state = CRD_DCP_ALIVE;
-    change(p, q, CRD_DCP_CONFIGURATION);
-    tell(p, (crd_dcp_pdu){.type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100});
-    tell(p, (crd_dcp_pdu){.type = CRD_DCP_CFG_OUTPUT, .id = 10, .vr = 11});
-    tell(p, (crd_dcp_pdu){.type = CRD_DCP_CFG_STEPS, .id = 10, .steps = 1});
-    tell(p, (crd_dcp_pdu){.type = CRD_DCP_CFG_SCOPE, .id = 10});
-    tell(p, (crd_dcp_pdu){.type = CRD_DCP_CFG_TARGET_NETWORK,
-                          .id = 10,
-                          .transport = transport,
-                          .port = 8081,
-                          .address = MASTER});
-    tell(p, (crd_dcp_pdu){.type = CRD_DCP_CFG_INPUT, .id = 20, .vr = 1, .data_type = 9});
-    tell(p, (crd_dcp_pdu){.type = CRD_DCP_CFG_SCOPE, .id = 20});
-    tell(p, (crd_dcp_pdu){.type = CRD_DCP_CFG_SOURCE_NETWORK,
-                          .id = 20,
-                          .transport = transport,
-                          .port = 9001,
-                          .address = SLAVE});
-    change(p, (crd_dcp_pdu){.type = CRD_DCP_STC_PREPARE}, CRD_DCP_PREPARED);
-    change(p, (crd_dcp_pdu){.type = CRD_DCP_STC_CONFIGURE}, CRD_DCP_CONFIGURED);
+    p->h.seq = 100;
+    p->h.state = CRD_DCP_ALIVE;
+    hand_change(&p->h, q, CRD_DCP_CONFIGURATION);
+    hand_say(&p->h,
+             (crd_dcp_pdu){.type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 100});
+    hand_say(&p->h, (crd_dcp_pdu){.type = CRD_DCP_CFG_OUTPUT, .id = 10, .vr = 11});
+    hand_say(&p->h, (crd_dcp_pdu){.type = CRD_DCP_CFG_STEPS, .id = 10, .steps = 1});
+    hand_say(&p->h, (crd_dcp_pdu){.type = CRD_DCP_CFG_SCOPE, .id = 10});
+    hand_say(&p->h, (crd_dcp_pdu){.type = CRD_DCP_CFG_TARGET_NETWORK,
+                                  .id = 10,
+                                  .transport = transport,
+                                  .port = 8081,
+                                  .address = MASTER});
+    hand_say(&p->h, (crd_dcp_pdu){.type = CRD_DCP_CFG_INPUT, .id = 20, .vr = 1, .data_type = 9});
+    hand_say(&p->h, (crd_dcp_pdu){.type = CRD_DCP_CFG_SCOPE, .id = 20});
+    hand_say(&p->h, (crd_dcp_pdu){.type = CRD_DCP_CFG_SOURCE_NETWORK,
+                                  .id = 20,
+                                  .transport = transport,
+                                  .port = 9001,
+                                  .address = SLAVE});
+    hand_change(&p->h, (crd_dcp_pdu){.type = CRD_DCP_STC_PREPARE}, CRD_DCP_PREPARED);
+    hand_change(&p->h, (crd_dcp_pdu){.type = CRD_DCP_STC_CONFIGURE}, CRD_DCP_CONFIGURED);
 }
 
 static void run_steps(place* p, int steps)
 {
-    const crd_dcp_address data = {SLAVE, 9001, p->control.transport};
+    const crd_dcp_address data = {SLAVE, 9001, p->h.control.transport};
     if (data.transport == CRD_DCP_TCP) { check_ok(crd_dcp_net_connect(p->net[0], &data)); }
-    change(p, (crd_dcp_pdu){.type = CRD_DCP_STC_RUN}, CRD_DCP_SYNCHRONIZED);
-    change(p, (crd_dcp_pdu){.type = CRD_DCP_STC_RUN}, CRD_DCP_RUNNING);
+    hand_change(&p->h, (crd_dcp_pdu){.type = CRD_DCP_STC_RUN}, CRD_DCP_SYNCHRONIZED);
+    hand_change(&p->h, (crd_dcp_pdu){.type = CRD_DCP_STC_RUN}, CRD_DCP_RUNNING);
     for (int i = 0; i < steps; i++) {
         const double u = 0.125 * (i + 1);
         uint8_t bytes[13] = {CRD_DCP_DAT_INPUT_OUTPUT, (uint8_t)i, (uint8_t)(i >> 8), 20, 0};
         memcpy(bytes + 5, &u, 8);
         crd_dcp_net_send(p->net[0], &data, bytes, sizeof bytes);
-        change(p, (crd_dcp_pdu){.type = CRD_DCP_STC_DO_STEP, .steps = 1}, CRD_DCP_COMPUTED);
-        check(p->r->u <= u);
-        change(p, (crd_dcp_pdu){.type = CRD_DCP_STC_SEND_OUTPUTS}, CRD_DCP_RUNNING);
+        hand_change(&p->h, (crd_dcp_pdu){.type = CRD_DCP_STC_DO_STEP, .steps = 1},
+                    CRD_DCP_COMPUTED);
+        check(p->h.r->u <= u);
+        hand_change(&p->h, (crd_dcp_pdu){.type = CRD_DCP_STC_SEND_OUTPUTS}, CRD_DCP_RUNNING);
     }
 }
 
@@ -671,25 +609,25 @@ static void a_session_runs_over_secured_nets_clean_and_bad_over_datagrams_and_st
         start_slave(&p, tcp ? CRD_DCP_TCP : CRD_DCP_UDP);
         configure(&p);
         run_steps(&p, 100);
-        const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(p.r->slave);
+        const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(p.h.r->slave);
         check_int(c.steps, 100);
         check_int(c.data_out, 100);
         check_int(c.dropped, 0);
         if (!worse || tcp) {
-            pass(&p, crd_dcp_testnet_now(p.t) + 1, 0, NULL);
-            check_int(p.repeats, 0);
-            check_int(p.outputs, 100);
-            check_int(crd_dcp_slave_get_counts(p.r->slave).data_in, 100);
+            hand_pass(&p.h, crd_dcp_testnet_now(p.t) + 1, 0, NULL);
+            check_int(p.h.repeats, 0);
+            check_int(p.h.outputs, 100);
+            check_int(crd_dcp_slave_get_counts(p.h.r->slave).data_in, 100);
             check_int(counts(&p, 0).rejected + counts(&p, 1).rejected, 0);
             check_int(counts(&p, 0).replayed + counts(&p, 1).replayed, 0);
         } else {
-            check(p.repeats > 100);
+            check(p.h.repeats > 100);
             check(counts(&p, 1).rejected > 10); // those that were damaged
             check(counts(&p, 1).replayed > 50);
         }
         if (!worse) { check_int(counts(&p, 0).plain + counts(&p, 1).plain, 0); }
         check_int(counts(&p, 0).dropped, 0);
-        rig_destroy(p.r);
+        rig_destroy(p.h.r);
         close_place(&p);
     }
 }
@@ -699,12 +637,12 @@ static void serve(void* user, double until)
 {
     place* p = user;
     crd_dcp_packet got;
-    const double next = fmax(crd_dcp_slave_next(p->r->slave), crd_dcp_testnet_now(p->t));
+    const double next = fmax(crd_dcp_slave_next(p->h.r->slave), crd_dcp_testnet_now(p->t));
     const double now = crd_dcp_testnet_advance(p->t, fmin(until, next));
     while (crd_dcp_net_receive(p->net[1], &got)) {
-        crd_dcp_slave_receive(p->r->slave, &got.from, &got.at, got.bytes, got.length, got.time);
+        crd_dcp_slave_receive(p->h.r->slave, &got.from, &got.at, got.bytes, got.length, got.time);
     }
-    crd_dcp_slave_advance(p->r->slave, now);
+    crd_dcp_slave_advance(p->h.r->slave, now);
 }
 
 #define session_do(p, expr)                                                                        \
@@ -737,8 +675,8 @@ static void the_master_of_the_library_does_not_notice_that_its_net_is_secured(vo
         o.lossless = false;
         check_ok(crd_dcp_master_create(p.ctx, p.net[0], &o, &m));
         const crd_dcp_slave_spec spec = {.name = "motor",
-                                         .description = &p.r->d,
-                                         .control = p.control,
+                                         .description = &p.h.r->d,
+                                         .control = p.h.control,
                                          .mode = CRD_DCP_NRT,
                                          .numerator = 1,
                                          .denominator = 100};
@@ -753,16 +691,16 @@ static void the_master_of_the_library_does_not_notice_that_its_net_is_secured(vo
             session_do(&p, crd_dcp_master_begin_step(m, 0, 1));
             session_do(&p, crd_dcp_master_end_step(m, 0));
             if (worse && !tcp) { continue; } // data may be lost there
-            check_near(p.r->u, 0.125 * k, 0);
+            check_near(p.h.r->u, 0.125 * k, 0);
             check_int(*crd_dcp_master_slot(m, 0, RIG_TICKS)->integer, k + 1);
         }
-        check_int(p.r->ticks, 50);
+        check_int(p.h.r->ticks, 50);
         session_do(&p, crd_dcp_master_stop(m));
         const crd_dcp_slave_status k = crd_dcp_master_status(m, 0);
         if (!worse) { check_int(k.repeated + k.nacks + k.data_missed + k.data_bad, 0); }
         check_int(counts(&p, 1).muted + counts(&p, 1).misdirected, 0);
         crd_dcp_master_destroy(m);
-        rig_destroy(p.r);
+        rig_destroy(p.h.r);
         close_place(&p);
     }
 }
@@ -774,6 +712,8 @@ static void restart(place* p, int i)
     crd_dcp_net_destroy(p->net[i]);
     p->net[i] = NULL;
     join(p, i, &p->key, NULL);
+    p->h.master = p->net[0];
+    p->h.bench = p->net[1];
 }
 
 static void either_side_may_start_again_and_what_was_recorded_before_is_worth_nothing(void** state)
@@ -841,9 +781,9 @@ static void a_session_survives_a_master_that_starts_again_over_datagrams(void** 
     crd_dcp_address data = {MASTER, 8081, CRD_DCP_UDP};
     check_ok(crd_dcp_net_listen(p.net[0], &data));
     run_steps(&p, 20); // from the same address, with the next sequence id
-    check_int(crd_dcp_slave_get_counts(p.r->slave).steps, 20);
+    check_int(crd_dcp_slave_get_counts(p.h.r->slave).steps, 20);
     check_int(counts(&p, 0).handshakes, 3); // control, data in, data out
-    rig_destroy(p.r);
+    rig_destroy(p.h.r);
     close_place(&p);
 }
 
