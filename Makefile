@@ -43,7 +43,8 @@ build/venv-bench/ready: tests/tools/requirements.txt benchmarks/requirements.txt
 test: test-release test-dev test-tsan ## all tests, also under the sanitizers; LABEL=unit chooses
 
 test-release: build build/venv/ready
-	@sh cmake/setup.sh test || echo "cardan: without chromium, reports are not tested in a browser" >&2
+	@sh cmake/setup.sh test || echo "cardan: without chromium or ngspice, what needs them is not tested" >&2
+	@sh cmake/ngspice.sh build/ngspice
 	@ctest --test-dir build --output-on-failure -j $(JOBS) -LE 'soak|long' $(label)
 
 test-long: build build/venv/ready ## the sweeps that make test does in part
@@ -72,6 +73,7 @@ test-fuzz: ## every fuzz target for FUZZ_SECONDS (default 60)
 	@sh tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
 
 bench: build build/venv-bench/ready ## benchmarks as ratios; BENCH=master runs those whose name starts so
+	@sh cmake/setup.sh bench || echo "cardan: without ngspice, circuits are not compared with it" >&2
 	@build/bench/cardan-bench --json build/bench.json --python build/venv-bench/bin/python $(BENCH)
 
 install: build ## install under PREFIX, below DESTDIR if given

@@ -2,11 +2,12 @@
 # what they are from their resources. They are built here, from sources that fit into one folder, and
 # the command carries both versions as one archive.
 #
-# cardan_embed_fmu(<name> HEADER <of the model> MODEL <prefix of its functions> FILES <files of the tree>)
-# makes crdi_<name>_template. What is not in FILES does not link. The functions are <prefix>_load and
-# <prefix>_destroy.
+# cardan_embed_fmu(<name> HEADER <of the model> MODEL <prefix of its functions> FILES <files of the tree>
+#                  [LIBS <static archives>] [INCLUDES <folders>] [NOTICES <name in documentation/licenses>=<file> ...])
+# makes crdi_<name>_template. What is not in FILES or LIBS does not link. The functions are <prefix>_load
+# and <prefix>_destroy.
 function(cardan_embed_fmu fmu)
-    cmake_parse_arguments(arg "" "HEADER;MODEL" "FILES" ${ARGN})
+    cmake_parse_arguments(arg "" "HEADER;MODEL" "FILES;LIBS;INCLUDES;NOTICES" ${ARGN})
     set(tree ${PROJECT_SOURCE_DIR})
     set(place ${CMAKE_BINARY_DIR}/${fmu}_fmu)
     foreach(name fmi2.c fmi2_abi.h fmi3.c fmi3_abi.h fmu.h fmu_model.h)
@@ -53,8 +54,18 @@ void fmu_model_close(const crd_model* model)
 ")
     list(APPEND code ${place}/sources/fmu_${fmu}.c)
     cardan_fmu_objects(${fmu}_fmu_code ${code})
+    target_include_directories(${fmu}_fmu_code SYSTEM PRIVATE ${arg_INCLUDES})
     set(members fmu_${fmu}.c ${flat})
     list(TRANSFORM members PREPEND sources/)
+    set(copy_notices "")
+    set(notices "")
+    foreach(notice ${arg_NOTICES})
+        string(REGEX MATCH "^([^=]*)=(.*)$" ignored "${notice}")
+        list(APPEND copy_notices COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_MATCH_2}
+             ${place}/licenses/${CMAKE_MATCH_1})
+        list(APPEND notices ${CMAKE_MATCH_2})
+        list(APPEND members licenses/${CMAKE_MATCH_1})
+    endforeach()
     set(libraries "")
     foreach(version 2 3)
         set(library ${fmu}_fmi${version})
@@ -64,8 +75,9 @@ void fmu_model_close(const crd_model* model)
         add_dependencies(${library}_code ${fmu}_fmu_code)
         add_library(${library} MODULE EXCLUDE_FROM_ALL $<TARGET_OBJECTS:${library}_code>
                     $<TARGET_OBJECTS:${fmu}_fmu_code>)
-        target_link_options(${library} PRIVATE -fno-sanitize=all -Wl,--gc-sections -Wl,--no-undefined -s)
-        target_link_libraries(${library} PRIVATE m)
+        target_link_options(${library} PRIVATE -fno-sanitize=all -Wl,--gc-sections -Wl,--no-undefined
+                            -Wl,--exclude-libs,ALL -s)
+        target_link_libraries(${library} PRIVATE ${arg_LIBS} m)
         set_target_properties(${library} PROPERTIES LINKER_LANGUAGE C PREFIX "" OUTPUT_NAME ${fmu}
                               LIBRARY_OUTPUT_DIRECTORY ${place}/${platform})
         list(APPEND libraries ${library})
@@ -76,11 +88,13 @@ void fmu_model_close(const crd_model* model)
     set(embedded ${place}/template.c)
     add_custom_command(OUTPUT ${embedded}
         COMMAND ${CMAKE_COMMAND} -E copy ${tree}/LICENSE ${place}
+        COMMAND ${CMAKE_COMMAND} -E make_directory ${place}/licenses
+        ${copy_notices}
         COMMAND ${CMAKE_COMMAND} -E chdir ${place} ${CMAKE_COMMAND} -E tar c ${archive}
                 --format=zip --mtime=1980-01-02 LICENSE ${members}
         COMMAND ${CMAKE_COMMAND} -D OUT=${embedded} -D HEADER=cli/export.h
                 -D ASSETS=crdi_${fmu}_template=${archive} -P ${tree}/cmake/embed.cmake
-        DEPENDS ${libraries} ${flat_paths} ${place}/sources/fmu_${fmu}.c
+        DEPENDS ${libraries} ${flat_paths} ${place}/sources/fmu_${fmu}.c ${notices}
                 ${tree}/cmake/embed.cmake ${tree}/LICENSE
         COMMENT "${fmu} FMU" VERBATIM)
     target_sources(crd_cli PRIVATE ${embedded})
@@ -109,3 +123,42 @@ foreach(name base dcp dcp_master dcp_model model xml)
     list(APPEND files ${tree}/include/cardan/${name}.h)
 endforeach()
 cardan_embed_fmu(dcp HEADER cardan_dcp_model.h MODEL crd_dcp_model FILES ${base_files} ${files})
+
+# A circuit needs KLU, which goes into the binary: an FMU cannot ask for libraries.
+set(archives "")
+foreach(name klu btf amd colamd suitesparseconfig)
+    find_library(CARDAN_STATIC_${name} NAMES lib${name}.a)
+    mark_as_advanced(CARDAN_STATIC_${name})
+    if(NOT CARDAN_STATIC_${name})
+        message(FATAL_ERROR "lib${name}.a is not there: FMUs of circuits contain the static libraries "
+                "klu, btf, amd, colamd and suitesparseconfig of SuiteSparse (Debian and Ubuntu: "
+                "libsuitesparse-dev). If it lies in an unusual place: -DCARDAN_STATIC_${name}=FILE")
+    endif()
+    list(APPEND archives ${CARDAN_STATIC_${name}})
+endforeach()
+set(notices libraries.txt=${tree}/cmake/circuit_libraries.txt)
+foreach(notice lgpl-2.1.txt=/usr/share/common-licenses/LGPL-2.1
+        suitesparse.txt=/usr/share/doc/libsuitesparse-dev/copyright)
+    string(REGEX REPLACE "^[^=]*=" "" file ${notice})
+    if(EXISTS ${file})
+        list(APPEND notices ${notice})
+    endif()
+endforeach()
+file(GLOB files CONFIGURE_DEPENDS ${tree}/src/circuit/*.[ch])
+foreach(name base circuit circuit_model model)
+    list(APPEND files ${tree}/include/cardan/${name}.h)
+endforeach()
+cardan_embed_fmu(circuit HEADER cardan_circuit_model.h MODEL crd_circuit_model
+                 FILES ${base_files} ${files} LIBS ${archives} INCLUDES ${KLU_INCLUDE}
+                 NOTICES ${notices})
+
+# A twin is a circuit with a filter over it.
+list(FILTER files EXCLUDE REGEX "/circuit/model[^/]*\\.c$|/cardan/circuit_model\\.h$")
+foreach(name dense.c dense.h description.c discretise.c factor.c factor.h instance.c instance.h keep.c
+        model.c reduce.c rows.c table.c thesis.c twin.c twin.h ud.c ud.h)
+    list(APPEND files ${tree}/src/twin/${name})
+endforeach()
+list(APPEND files ${tree}/include/cardan/twin.h ${tree}/include/cardan/twin_model.h)
+cardan_embed_fmu(twin HEADER cardan_twin_model.h MODEL crd_twin_model
+                 FILES ${base_files} ${files} LIBS ${archives} INCLUDES ${KLU_INCLUDE}
+                 NOTICES ${notices})

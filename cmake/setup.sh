@@ -1,6 +1,7 @@
 #!/bin/sh
 # cmake/setup.sh [GROUP ...]: installs what the build and the tests need from Debian, and says
-# nothing when it is there. Groups add to that: test (a browser for the reports), fuzz, tidy.
+# nothing when it is there. Groups add to that: test (a browser for the reports, a peer for the
+# circuits), bench (the same peer), fuzz, tidy.
 set -eu
 packages="build-essential cmake ninja-build pkg-config groff-base unzip
 python3 python3-venv libpython3-dev
@@ -8,10 +9,11 @@ libexpat1-dev libzip-dev libyaml-dev libjansson-dev liblapacke-dev libcmocka-dev
 zlib1g-dev libdeflate-dev libmatio-dev libsodium-dev libsundials-dev libsuitesparse-dev"
 for group in "$@"; do
     case $group in
-    test) packages="$packages chromium fonts-dejavu-core" ;;
+    test) packages="$packages chromium fonts-dejavu-core ngspice" ;;
+    bench) packages="$packages ngspice" ;;
     fuzz) packages="$packages clang libclang-rt-dev" ;;
     tidy) packages="$packages clang-tidy clang-format" ;;
-    *) echo "setup.sh: no group $group; there are test, fuzz and tidy" >&2 && exit 2 ;;
+    *) echo "setup.sh: no group $group; there are test, bench, fuzz and tidy" >&2 && exit 2 ;;
     esac
 done
 # On other distributions CMake names what is missing.

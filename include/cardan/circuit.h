@@ -62,6 +62,7 @@ typedef struct crd_diode_model { ///< I = is (exp(V / (n vt)) - 1), rs in series
     const char* name;
     double is, n, rs, cjo, vj, m, tt, bv, ibv; ///< 0: none
     double vt;                                 ///< k T / q at the netlist's temperature
+    double gmin; ///< S, beside the junction: what hangs on blocking diodes is not nowhere
 } crd_diode_model;
 
 typedef struct crd_switch_model { ///< on beyond threshold + hysteresis, off below - hysteresis
@@ -92,6 +93,13 @@ typedef struct crd_circuit_input { ///< .input: a source whose value is set from
     int32_t part; ///< -1: only expressions use it
 } crd_circuit_input;
 
+typedef struct crd_circuit_parameter { ///< .param of the netlist itself, not of a subcircuit
+    const char* name;
+    double value; ///< as it counts: from outside if it was given there
+    const char* written; ///< the name as the netlist spells it
+    bool plain;          ///< a number stands there, no expression
+} crd_circuit_parameter;
+
 typedef struct crd_netlist {
     crd_context* ctx;
     crdi_arena arena;
@@ -110,8 +118,11 @@ typedef struct crd_netlist {
     const crd_circuit_input* inputs;
     const crd_circuit_output* outputs;
     int input_count, output_count;
+    const crd_circuit_parameter* parameters;
+    int parameter_count;
     double temperature;             ///< K
     double tran_step, tran_stop;    ///< .tran; NaN
+    double tran_start, tran_largest; ///< .tran: where looking begins, longest step; 0
     bool uic;
     const double* node_ic;          ///< (node_count) .ic, NaN: none
 } crd_netlist;
@@ -120,6 +131,7 @@ typedef struct crd_netlist_options {
     const char* const* defines; ///< "N=100": .param values from outside
     int define_count;
     int64_t max_parts; ///< default 1e7
+    crdi_text* flat;   ///< gets the netlist with the included files in their places; NULL: nobody
 } crd_netlist_options;
 
 /// The first line is the title unless it begins with a dot. Names have no case; a part r1 inside
@@ -182,6 +194,7 @@ typedef struct crd_circuit_options {
     bool fixed_iterations; ///< exactly max_iterations: real time
     double projection;  ///< TR_CARRIED: 0 none, INFINITY exact, else the penalty alpha
     bool no_chains;     ///< NODAL: do not look for chains
+    int refactor;       ///< DAE: factor this often in every iteration, as if no tangent were constant
 } crd_circuit_options;
 
 typedef struct crd_circuit_structure { ///< the thesis's counts, and what the fast form is left with
@@ -200,8 +213,10 @@ CRD_API crd_status crd_circuit_create(crd_context* ctx, const crd_netlist* n,
                                       const crd_circuit_options* opt, crd_circuit** out);
 CRD_API void crd_circuit_destroy(crd_circuit* c);
 CRD_API crd_circuit_structure crd_circuit_get_structure(const crd_circuit* c);
+CRD_API const char* crd_circuit_form_name(const crd_circuit* c); ///< "dae", "nodal": the one chosen
 /// Consistent at `t`: capacitors and inductors from their ic (or 0; without any and without uic the
-/// operating point), the rest least squares (3.23 .. 3.25).
+/// operating point, while which capacitors between nodes of .ic are held), the rest least squares
+/// (3.23 .. 3.25).
 CRD_API crd_status crd_circuit_begin(crd_circuit* c, double t);
 CRD_API crd_status crd_circuit_set_input(crd_circuit* c, int input, double value);
 /// One step of options.step. CRD_E_CONVERGENCE names device and time; the state is then that
@@ -213,6 +228,56 @@ CRD_API double crd_circuit_voltage(const crd_circuit* c, int32_t node);
 CRD_API double crd_circuit_current(const crd_circuit* c, int32_t part);
 CRD_API double crd_circuit_get_output(crd_circuit* c, int output);
 CRD_API int crd_circuit_iterations(const crd_circuit* c); ///< of the last step
+/// Of TR_CARRIED: x' of a node as it is carried, and |Phi_x x' + Phi_t|. NaN: another method.
+CRD_API double crd_circuit_carried(const crd_circuit* c, int32_t node);
+CRD_API double crd_circuit_drift(crd_circuit* c);
+/// Per second, from the last steps: of the order of the method, also where steps were unequal. 0
+/// before the first step. Outputs are recorded from the first call on (which may come before any
+/// step): who never asks does not pay.
+CRD_API double crd_circuit_get_output_derivative(crd_circuit* c, int output);
+
+/// Steps as large as the accuracy allows (offline). The local error of every capacitor voltage and
+/// inductor current is kept below relative * its largest magnitude so far + voltage or current.
+typedef struct crd_circuit_control {
+    double relative;          ///< default 1e-4
+    double voltage, current;  ///< V or K, A or W; default 1e-6, 1e-9
+    double smallest, largest; ///< s; default 0 (1e-9 of the first step) and 0 (no limit)
+} crd_circuit_control;
+
+typedef struct crd_circuit_counts { ///< since begin
+    int64_t steps, rejected, iterations, factorisations, events;
+} crd_circuit_counts;
+
+CRD_API crd_circuit_control crd_circuit_control_defaults(void);
+/// One accepted step, at most to t_stop; c's time says how far. The first one tries options.step.
+/// Corners of sources and switching of S and W are stepped onto; after them, and after inputs have
+/// changed, the method begins anew with two steps of BDF1, which damp what jumped. The first call
+/// allocates, and factors may. CRD_E_UNSUPPORTED: a Gauss method
+/// or TR_CARRIED. CRD_E_CONVERGENCE: even the smallest step failed; names device and time.
+CRD_API crd_status crd_circuit_advance(crd_circuit* c, double t_stop,
+                                       const crd_circuit_control* control);
+/// Fixed steps of this size from now on (factors anew; may allocate).
+CRD_API crd_status crd_circuit_set_step(crd_circuit* c, double step);
+CRD_API crd_circuit_counts crd_circuit_get_counts(const crd_circuit* c);
+
+/// The cheapest fixed step and method that keep the root mean square error of every output
+/// (without outputs: of every node) over [0, stop] below `accuracy` times its range, found by
+/// trial against a reference of varying steps, itself checked by one with a sharper tolerance.
+/// options.step is the grid on which outputs are looked at; steps are 1, 1/2, 1/4, 1/5, 1/10 ... of
+/// it. The methods are BDF1, BDF2, BDF3, TR, and TRBDF2 where something is nonlinear or switches;
+/// the cost of one is the number of its solutions. options.method does not matter.
+typedef struct crd_circuit_choice {
+    crd_circuit_method method;
+    double step;
+    double error;       ///< estimated, of the worst output, over its range
+    int worst;          ///< output (or node)
+    int64_t steps;      ///< for [0, stop]
+} crd_circuit_choice;
+/// CRD_E_CONVERGENCE: no reference was found, or no step that is that accurate.
+CRD_API crd_status crd_circuit_choose(crd_context* ctx, const crd_netlist* n,
+                                      const crd_circuit_options* opt, double accuracy, double stop,
+                                      crd_circuit_choice* out);
+
 CRD_API size_t crd_circuit_state_size(const crd_circuit* c);
 CRD_API void crd_circuit_save(const crd_circuit* c, void* state);
 CRD_API void crd_circuit_restore(crd_circuit* c, const void* state);

@@ -141,6 +141,8 @@ typedef struct crd_model_variable {
     double nominal; ///< the size that its values usually have, for solvers; 0: 1
     /// Element j of this array depends on element j of the inputs in `depends` that have its size.
     bool by_element;
+    /// In the initialisation all inputs act on it, whatever `depends` says of the time after it.
+    bool starts_with_all;
 } crd_model_variable;
 
 /// The field of a binary variable; elements of an array follow each other.
@@ -261,6 +263,17 @@ typedef struct crd_model {
     bool stateless;
     /// The run is over in order; `clear` comes later. NULL: nobody needs to tell.
     crd_model_status (*terminate)(void* self, const crd_model_host* host);
+    /// What belongs to the state and stands outside of `self`: so many bytes, as plain as those of
+    /// `self` are. NULL: all of it is in `self`.
+    size_t (*outside)(const void* self);
+    void (*save)(const void* self, void* state); ///< so many bytes into `state`
+    /// `self` has got its own bytes back (but for those that are `kept`); now the `size` bytes of
+    /// `state`, which another instance or process may have saved.
+    crd_model_status (*restore)(void* self, const crd_model_host* host, const void* state,
+                                size_t size);
+    /// Libraries beside libc and libm that its sources are linked with, names between spaces. NULL:
+    /// none.
+    const char* libraries;
 } crd_model;
 
 /// The integer (or Boolean, or enumeration) of a type at p; UInt64 beyond INT64_MAX wraps.

@@ -11,7 +11,8 @@ extern "C" {
 typedef enum crd_claim_rule {
     CRD_CLAIM_NEAR,
     CRD_CLAIM_AT_MOST,
-    CRD_CLAIM_AT_LEAST
+    CRD_CLAIM_AT_LEAST,
+    CRD_CLAIM_SHOWN ///< not judged: times, which are those of this machine
 } crd_claim_rule;
 
 /// One number of a paper. NaN: not published, not known.
@@ -33,6 +34,7 @@ typedef enum crd_figure_kind {
     CRD_FIGURE_LINES,  ///< curves over the first column
     CRD_FIGURE_BODE,   ///< gain and phase in turn, over a frequency
     CRD_FIGURE_CURVES, ///< abscissa and ordinate in turn, the first column being a parameter
+    CRD_FIGURE_BARS,   ///< as lines, but each value is a bar
 } crd_figure_kind;
 
 /// Data of a figure: columns of equal length.
@@ -44,13 +46,14 @@ typedef struct crd_figure {
     int64_t rows;
     const double* values; ///< (rows x columns)
     crd_figure_kind kind;
-    bool log_y; ///< of lines: how they are best drawn
+    bool log_x, log_y; ///< of lines: how they are best drawn
 } crd_figure;
 
 typedef struct crd_reproduction {
     crd_context* ctx;
     crdi_arena arena;  ///< all of it
     const char* paper; ///< "Baumann 2024: title, journal"
+    bool quick;        ///< as asked for
     crd_claim* claims;
     int claim_count;
     size_t claim_capacity;
@@ -61,7 +64,14 @@ typedef struct crd_reproduction {
 
 /// Names of papers that can be reproduced, NULL-terminated.
 CRD_API const char* const* crd_reproduce_papers(void);
-/// CRD_E_NOT_FOUND: no such paper, with the nearest name.
+
+typedef struct crd_reproduce_options {
+    bool quick; ///< nothing is timed, and runs of very many steps are left out with their rows
+} crd_reproduce_options;
+
+/// CRD_E_NOT_FOUND: no such paper, with the nearest name. `opt` may be NULL.
+CRD_API crd_status crd_reproduce_with(crd_context* ctx, const char* paper,
+                                      const crd_reproduce_options* opt, crd_reproduction** out);
 CRD_API crd_status crd_reproduce(crd_context* ctx, const char* paper, crd_reproduction** out);
 CRD_API void crd_reproduction_destroy(crd_reproduction* r);
 

@@ -54,6 +54,8 @@ typedef enum crd_unit_source {
     CRD_UNIT_REPLAY, ///< a recording
     CRD_UNIT_NATIVE, ///< a crd_model in this process; only from C
     CRD_UNIT_DCP,    ///< a slave of the Distributed Co-Simulation Protocol
+    CRD_UNIT_CIRCUIT, ///< a netlist
+    CRD_UNIT_TWIN,    ///< a digital twin
 } crd_unit_source;
 
 typedef enum crd_signal_shape {
@@ -172,11 +174,40 @@ typedef struct crd_bench_spec {
     double watchdog;     ///< s without valid data; NaN: the bench's own
 } crd_bench_spec;
 
+typedef enum crd_netlist_method { ///< those of cardan/circuit.h, in the same order
+    CRD_NETLIST_BDF1,
+    CRD_NETLIST_BDF2,
+    CRD_NETLIST_BDF3,
+    CRD_NETLIST_TR, ///< default
+    CRD_NETLIST_TR_CARRIED,
+    CRD_NETLIST_TRBDF2,
+    CRD_NETLIST_GAUSS2,
+    CRD_NETLIST_GAUSS4,
+    CRD_NETLIST_METHOD_COUNT,
+} crd_netlist_method;
+
+typedef enum crd_netlist_form { ///< those of cardan/circuit.h, in the same order
+    CRD_NETLIST_AUTO,
+    CRD_NETLIST_DAE,
+    CRD_NETLIST_NODAL,
+} crd_netlist_form;
+
+/// `solver:` of a circuit.
+typedef struct crd_netlist_spec {
+    crd_netlist_method method;
+    crd_netlist_form form;
+    double step;      ///< longest inner step, s; it is made to divide the communication step. NaN:
+                      ///< that of .tran, else the communication step
+    int iterations;   ///< of Newton per inner step at most; 0: 50
+    double tolerance; ///< of Newton, relative; NaN: 1e-10
+    bool fixed_iterations; ///< always so many: real time
+} crd_netlist_spec;
+
 typedef struct crd_unit_spec {
     const char* name;
     crd_unit_source source;
-    const char* path;  ///< FMU, recording or description of a DCP slave, made absolute or relative
-                       ///< to the working directory
+    const char* path;  ///< FMU, recording, netlist, description of a DCP slave or of a twin, made
+                       ///< absolute or relative to the working directory
     const char* shown; ///< what messages call it where the path would tell nothing (inside of an
                        ///< archive: "car.ssp/resources/motor.fmu"), "" or NULL: the path
     const void* model; ///< CRD_UNIT_NATIVE: const crd_model*
@@ -193,6 +224,7 @@ typedef struct crd_unit_spec {
                         ///< the last without a step in time
     crd_interface interface; ///< FMU
     crd_solver_spec solver;  ///< FMU as Model Exchange
+    crd_netlist_spec netlist; ///< circuit
     const char* address;     ///< DCP: "udp://127.0.0.1:8080"; NULL: what the description says
     crd_session_spec session; ///< DCP
     crd_bench_spec bench;     ///< DCP
@@ -398,7 +430,7 @@ typedef struct crd_system {
     /// Removed with everything in it by crd_system_destroy: where an archive was unpacked. NULL:
     /// none
     const char* scratch;
-    bool single; ///< one FMU without description: result columns bear its own names
+    bool single; ///< one FMU or netlist without description: result columns bear its own names
     size_t unit_capacity, connection_capacity, bond_capacity;
     crdi_map unit_map; ///< name -> index, for crd_system_find
 } crd_system;
@@ -429,6 +461,8 @@ CRD_API crd_status crd_system_amend(crd_system* s, const char* text, size_t leng
                                     const char* path, int first_line);
 /// A system of one FMU, for running it as it is.
 CRD_API crd_status crd_system_of_fmu(crd_context* ctx, const char* fmu_path, crd_system** out);
+/// The same of one netlist.
+CRD_API crd_status crd_system_of_circuit(crd_context* ctx, const char* path, crd_system** out);
 CRD_API void crd_system_destroy(crd_system* s);
 
 /// Index of a unit by name, -1.

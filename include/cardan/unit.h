@@ -66,6 +66,7 @@ typedef struct crd_unit_info {
     int max_output_order;                ///< derivatives of outputs that it gives
     double start, stop, step, tolerance; ///< default experiment, NaN: not given
     double fixed_step;                   ///< > 0: the only communication step it can take
+    double step_unit;                    ///< > 0: communication steps have to be multiples of it
     const char* kind; ///< "FMU 2.0", "FMU 3.0 ME", "signal" ... for tables and messages
     /// For reports; NULL: not known.
     const char *model, *model_version, *tool, *date;
@@ -223,7 +224,8 @@ typedef struct crd_linearised {
 
 /// At the current point of an initialised unit, between steps; it stays there. For FMUs that run as
 /// Model Exchange, and as Co-Simulation if they name their states and offer directional
-/// derivatives; for models in C with `partial`; signals and recordings have nothing inside.
+/// derivatives; for models in C with `partial`; for circuits whose capacitors and inductors are all
+/// states; signals and recordings have nothing inside.
 /// CRD_E_UNSUPPORTED says what would be needed. Clear the result before the unit goes.
 CRD_API crd_status crd_unit_linearise(crd_unit* u, const crd_unit_port* inputs, int input_count,
                                       const crd_unit_port* outputs, int output_count,

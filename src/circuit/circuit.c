@@ -2,6 +2,7 @@
 #include "circuit/circuit.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 crd_circuit_options crd_circuit_defaults(void)
@@ -39,12 +40,23 @@ static crd_status check_options(crd_context* ctx, const crd_circuit_options* o)
 static const crdi_form* form_of(crd_circuit_form wanted)
 {
     switch (wanted) {
-    case CRD_FORM_AUTO:
+    case CRD_FORM_AUTO: // see create_form
+    case CRD_FORM_NODAL:
+        return &crdi_form_nodal;
     case CRD_FORM_DAE:
         return &crdi_form_dae;
     default:
         return NULL;
     }
+}
+
+// AUTO: the fast form where it can, else the reference form.
+static crd_status create_form(crd_circuit* c)
+{
+    const crd_status st = c->form->create(c, &c->self);
+    if (st != CRD_E_UNSUPPORTED || c->opt.form != CRD_FORM_AUTO) { return st; }
+    c->form = &crdi_form_dae;
+    return c->form->create(c, &c->self);
 }
 
 static crd_status make_room(crd_circuit* c)
@@ -81,7 +93,8 @@ crd_status crd_circuit_create(crd_context* ctx, const crd_netlist* n,
     *c = (crd_circuit){.ctx = ctx, .n = n, .opt = *opt, .form = form};
     CRD_TRY(crdi_circuit_check(ctx, n));
     CRD_TRY(make_room(c));
-    CRD_TRY(form->create(c, &c->self));
+    CRD_TRY(crdi_past_init(c));
+    CRD_TRY(create_form(c));
     *out = c;
     return CRD_OK;
 fail:
@@ -93,8 +106,11 @@ void crd_circuit_destroy(crd_circuit* c)
 {
     if (!c) { return; }
     if (c->self) { c->form->destroy(c, c->self); }
+    crdi_control_destroy(c);
+    crdi_past_clear(c);
     crdi_free(c->ctx, c->inputs);
     crdi_free(c->ctx, c->uses);
+    crdi_free(c->ctx, c->rescue);
     crdi_free(c->ctx, c);
 }
 
@@ -105,17 +121,63 @@ crd_circuit_structure crd_circuit_get_structure(const crd_circuit* c)
     return s;
 }
 
+const char* crd_circuit_form_name(const crd_circuit* c)
+{
+    return c->form->name;
+}
+
+static bool differ(double is, double wanted)
+{
+    return fabs(is - wanted) > 1e-6 * fmax(fabs(is), fabs(wanted)) + 1e-9;
+}
+
+// Initial values that others contradict have become a compromise, or nothing.
+static void warn_of_values(const crd_circuit* c)
+{
+    const crd_netlist* n = c->n;
+    int said = 0;
+    for (int32_t i = 0; i < n->part_count && said < 10; i++) {
+        const crd_part* p = &n->parts[i];
+        const bool capacitor = p->kind == CRD_PART_CAPACITOR;
+        if (!p->has_ic || !(capacitor || p->kind == CRD_PART_INDUCTOR)) { continue; }
+        const double is = capacitor
+                              ? c->form->voltage(c, p->nodes[0]) - c->form->voltage(c, p->nodes[1])
+                              : c->form->current(c, i);
+        if (!differ(is, p->ic)) { continue; }
+        crdi_log(c->ctx, CRD_LOG_WARNING,
+                 "%s: %s begins with %g, not with ic = %g: parts around it contradict",
+                 crdi_part_place(n, i).text, crdi_clip(crdi_part_name(n, i)).text, is, p->ic);
+        said++;
+    }
+    for (int32_t i = 1; i < n->node_count && n->node_ic && said < 10; i++) {
+        const double is = c->form->voltage(c, i);
+        if (isnan(n->node_ic[i]) || !differ(is, n->node_ic[i])) { continue; }
+        crdi_log(c->ctx, CRD_LOG_WARNING,
+                 "circuit: node %s begins with %g, not with %g as .ic wants: only capacitors "
+                 "remember",
+                 crdi_clip(n->nodes[i]).text, is, n->node_ic[i]);
+        said++;
+    }
+}
+
 crd_status crd_circuit_begin(crd_circuit* c, double t)
 {
     if (!isfinite(t)) {
         return crdi_fail(c->ctx, CRD_E_RANGE, "circuit: begin at t = %g, expected a time", t);
     }
     c->t0 = t;
-    c->steps = 0;
+    c->steps = c->since = 0;
     c->iterations = 0;
+    c->counts = (crd_circuit_counts){0};
     c->begun = false;
     const crd_status st = c->form->begin(c, t);
     c->begun = st == CRD_OK;
+    if (c->begun) {
+        crdi_past_begin(c);
+        if (!c->warned && crd_log_level(c->ctx) >= CRD_LOG_WARNING) { warn_of_values(c); }
+        c->warned = true;
+    }
+    crdi_control_reset(c, 0);
     return st;
 }
 
@@ -133,14 +195,90 @@ crd_status crd_circuit_set_input(crd_circuit* c, int input, double value)
     return CRD_OK;
 }
 
+crd_status crdi_circuit_try(crd_circuit* c)
+{
+    const crd_status st = c->form->step(c);
+    c->counts.iterations += c->iterations;
+    if (st < 0) { return st; }
+    c->steps++;
+    c->since++;
+    crdi_past_push(c);
+    return CRD_OK;
+}
+
+// Where Newton's method fails on the way of a whole step, a part of it may do: 4, 16, 64 of them,
+// then back to the step. `st` is what the whole step said, and what is said if none does.
+static crd_status step_in_parts(crd_circuit* c, crd_status st)
+{
+    const double step = c->opt.step, t0 = c->t0;
+    const int64_t steps = c->steps;
+    const int iterations = c->iterations;
+    if (!c->rescue) { c->rescue = crdi_new(c->ctx, crd_circuit_state_size(c)); }
+    if (!c->rescue) { return CRD_E_MEMORY; }
+    char why[400];
+    snprintf(why, sizeof why, "%s", crd_error_text(c->ctx));
+    crd_circuit_save(c, c->rescue);
+    for (int parts = 4; parts <= 64; parts *= 4) {
+        crd_status now = crdi_circuit_restep(c, step / parts);
+        for (int i = 0; i < parts && now == CRD_OK; i++) {
+            now = crdi_circuit_try(c);
+        }
+        const crd_status back = crdi_circuit_restep(c, step);
+        if (now == CRD_OK && back == CRD_OK) {
+            c->t0 = t0; // on the grid again
+            c->steps = steps + 1;
+            c->iterations += iterations;
+            return CRD_OK;
+        }
+        crd_circuit_restore(c, c->rescue);
+    }
+    return crdi_fail(c->ctx, st, "%s", why);
+}
+
 crd_status crd_circuit_step(crd_circuit* c)
 {
     if (!c->begun) {
         return crdi_fail(c->ctx, CRD_E_STATE, "circuit: a step before crd_circuit_begin");
     }
-    const crd_status st = c->form->step(c);
-    if (st == CRD_OK) { c->steps++; }
+    crd_status st = crdi_circuit_try(c);
+    const bool in_parts = c->opt.method <= CRD_METHOD_TRBDF2 &&
+                          c->opt.method != CRD_METHOD_TR_CARRIED && !c->opt.fixed_iterations &&
+                          !c->opt.refactor;
+    if (st == CRD_E_CONVERGENCE && in_parts) { st = step_in_parts(c, st); }
+    c->counts.steps += st == CRD_OK;
     return st;
+}
+
+crd_status crdi_circuit_restep(crd_circuit* c, double step)
+{
+    if (step == c->opt.step) { return CRD_OK; }
+    const crd_status st = c->form->restep(c, step);
+    if (st < 0) { return st; }
+    c->t0 = crdi_circuit_time(c, 0);
+    c->steps = 0;
+    c->opt.step = step;
+    return CRD_OK;
+}
+
+void crdi_circuit_restart(crd_circuit* c)
+{
+    c->form->restart(c);
+    c->since = 0;
+    *c->past.cut = 1;
+}
+
+crd_status crd_circuit_set_step(crd_circuit* c, double step)
+{
+    if (!(step > 0 && isfinite(step))) {
+        return crdi_fail(c->ctx, CRD_E_RANGE, "circuit: step = %g s, expected > 0", step);
+    }
+    crdi_control_reset(c, step);
+    return crdi_circuit_restep(c, step);
+}
+
+crd_circuit_counts crd_circuit_get_counts(const crd_circuit* c)
+{
+    return c->counts;
 }
 
 double crd_circuit_time(const crd_circuit* c)
@@ -195,10 +333,12 @@ int crd_circuit_iterations(const crd_circuit* c)
     return c->iterations;
 }
 
-// A state is t0, steps, begun, the inputs, and what the form keeps.
+// A state is the head, the inputs, what derivatives are made from, and what the form keeps.
+enum { T0, STEPS, SINCE, BEGUN, STEP, HEAD };
+
 static size_t head_size(const crd_circuit* c)
 {
-    return (3 + (size_t)c->n->input_count) * sizeof(double);
+    return (HEAD + (size_t)c->n->input_count + crdi_past_size(c)) * sizeof(double);
 }
 
 size_t crd_circuit_state_size(const crd_circuit* c)
@@ -208,21 +348,36 @@ size_t crd_circuit_state_size(const crd_circuit* c)
 
 void crd_circuit_save(const crd_circuit* c, void* state)
 {
-    const double head[3] = {c->t0, (double)c->steps, c->begun};
+    const double head[HEAD] = {c->t0, (double)c->steps, (double)c->since, c->begun, c->opt.step};
+    const size_t inputs = (size_t)c->n->input_count * sizeof *c->inputs;
     char* to = state;
     memcpy(to, head, sizeof head);
-    memcpy(to + sizeof head, c->inputs, (size_t)c->n->input_count * sizeof *c->inputs);
+    if (inputs > 0) { memcpy(to + sizeof head, c->inputs, inputs); }
+    memcpy(to + sizeof head + inputs, c->past.row, crdi_past_size(c) * sizeof(double));
     c->form->save(c, to + head_size(c));
 }
 
 void crd_circuit_restore(crd_circuit* c, const void* state)
 {
-    double head[3];
+    crdi_circuit_return(c, state);
+    crdi_control_reset(c, 0);
+}
+
+void crdi_circuit_return(crd_circuit* c, const void* state)
+{
+    double head[HEAD];
+    const size_t inputs = (size_t)c->n->input_count * sizeof *c->inputs;
     const char* from = state;
     memcpy(head, from, sizeof head);
-    c->t0 = head[0];
-    c->steps = (int64_t)head[1];
-    c->begun = head[2] != 0;
-    memcpy(c->inputs, from + sizeof head, (size_t)c->n->input_count * sizeof *c->inputs);
+    c->t0 = head[T0];
+    c->steps = (int64_t)head[STEPS];
+    if (head[STEP] != c->opt.step) { // the step is not part of the state, its time is
+        c->t0 += head[STEPS] * head[STEP];
+        c->steps = 0;
+    }
+    c->since = (int64_t)head[SINCE];
+    c->begun = head[BEGUN] != 0;
+    if (inputs > 0) { memcpy(c->inputs, from + sizeof head, inputs); }
+    memcpy(c->past.row, from + sizeof head + inputs, crdi_past_size(c) * sizeof(double));
     c->form->restore(c, from + head_size(c));
 }

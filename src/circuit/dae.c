@@ -66,9 +66,12 @@ static crd_status create(crd_circuit* c, void** self)
     crd_status st = CRD_OK;
     if (!d) { return CRD_E_MEMORY; }
     d->c = c;
+    if (c->opt.method >= CRD_METHOD_GAUSS2) { CRD_TRY(crdi_circuit_smooth(c->ctx, c->n)); }
     CRD_TRY(crdi_dae_methods(d));
     CRD_TRY(crdi_dae_layout(d));
     CRD_TRY(make_newton(d));
+    if (!d->linear) { d->newton.growth = 1e-10; } // what a solution lacks the next iteration mends
+    CRD_TRY(crdi_dae_solvable(d));
     CRD_TRY(crdi_dae_stacks(d));
     *self = d;
     return CRD_OK;
@@ -97,6 +100,37 @@ static double current(const crd_circuit* c, int32_t part)
 {
     const crdi_dae* d = c->self;
     return d->x[0][d->part[part].current];
+}
+
+static void states(const crd_circuit* c, double* out)
+{
+    const crdi_dae* d = c->self;
+    for (int32_t i = 0; i < c->n->part_count; i++) {
+        const crd_part* p = &c->n->parts[i];
+        if (p->kind == CRD_PART_CAPACITOR) {
+            *out++ = d->x[0][p->nodes[0]] - d->x[0][p->nodes[1]];
+        } else if (p->kind == CRD_PART_INDUCTOR) {
+            *out++ = d->x[0][d->part[i].current];
+        }
+    }
+}
+
+// Factors are made when the next step finds that it needs others.
+static crd_status restep(crd_circuit* c, double step)
+{
+    crdi_dae* d = c->self;
+    if (c->since == 0) { // what never was a history has no times
+        d->age[0] = step;
+        d->age[1] = 2 * step;
+    }
+    return CRD_OK;
+}
+
+static void restart(crd_circuit* c)
+{
+    crdi_dae* d = c->self;
+    crdi_dae_flatten(d);
+    if (crdi_dae_switch(d, d->x[0])) { d->factored = d->projected = false; }
 }
 
 static size_t state_size(const crd_circuit* c)
@@ -128,6 +162,9 @@ const crdi_form crdi_form_dae = {
     .step = crdi_dae_step,
     .voltage = voltage,
     .current = current,
+    .states = states,
+    .restep = restep,
+    .restart = restart,
     .state_size = state_size,
     .save = save,
     .restore = restore,

@@ -45,6 +45,7 @@ typedef struct crdi_dae {
     int32_t* column_part; // (n) the same for columns
     uint8_t* column_kind; // (n) 0 voltage, 1 current, 2 charge
     int diodes, switches, stages;
+    bool whole;       // everything begins with its ic or 0: no operating point
     double leak;      // S across junctions, while a beginning is looked for; else 0
     bool undefined;   // while it is looked for: a law had no value and counted as 1 Ohm, 0 V, 0 A
     bool linear;      // given the positions of the switches
@@ -67,10 +68,11 @@ typedef struct crdi_dae {
     crdi_stack tangent;   // [Phi_x; A] for derivatives
     bool projected;       // tangent is factored and constant
 
-    // The state, one block: x of three times, x', voltages at which diodes were linear, switches.
+    // The state, one block: x of three times, x', how long ago x[1] and x[2] were, voltages at
+    // which diodes were linear, switches.
     double* state;
     size_t state_count;
-    double *x[3], *rate, *limit, *closed;
+    double *x[3], *rate, *age, *limit, *closed;
     double* saved; // the state before a step
     // work
     double *next, *delta, *residual, *limits; // (stages * n), the last one (stages * diodes)
@@ -91,6 +93,9 @@ void crdi_dae_multiply(const crdi_dae* d, const double* x, double* ax);     // A
 // The voltage across a diode's junction.
 double crdi_dae_junction(const crdi_dae* d, const crdi_dae_part* q, int32_t part, const double* x);
 // The voltage about which the next iteration is linear. true: it is not what x says.
+// Whether all that still moves is rounding: what hangs on blocking diodes alone (1e-12 S) follows
+// the last digits of currents elsewhere. `limit` is where the diodes were linearised.
+bool crdi_dae_at_rounding(const crdi_dae* d, const double* x, const double* limit);
 bool crdi_dae_limit(const crdi_dae* d, const double* x, double* limit, int32_t* worst);
 // Moves switches to where x wants them. true: one moved.
 bool crdi_dae_switch(crdi_dae* d, const double* x);
@@ -108,7 +113,13 @@ crd_status crdi_dae_project(crdi_dae* d, const double* x, double t);
 // dae_step.c
 crd_status crdi_dae_methods(crdi_dae* d);
 crd_status crdi_dae_step(crd_circuit* c);
+void crdi_dae_flatten(crdi_dae* d); // a constant history
+// Two short steps of BDF1 from x[0]; they ask for nothing but A x.
+crd_status crdi_dae_settle(crdi_dae* d, double t);
+// CRD_E_RANGE: no values of the parts could make the matrix of a step regular.
+crd_status crdi_dae_solvable(crdi_dae* d);
 crd_status crdi_dae_stuck(const crdi_dae* d, double t, const char* how);
+crd_status crdi_dae_undefined(crdi_dae* d, const double* x, double t); // a law without a value
 // A change of x (count variables, n of them per stage) relative to the largest of its kind.
 double crdi_dae_change(crdi_dae* d, const double* x, const double* delta, int32_t count);
 

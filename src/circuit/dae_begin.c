@@ -13,6 +13,8 @@ typedef enum block { // of d->j and d->a, shifted to a place in a stack
     STATES,          // a
     KEPT,            // a, without charges of junctions
     CHARGING,        // b, charges of junctions only
+    FREE,            // b, without capacitors that .ic holds
+    HELD,            // a, those
 } block;
 
 typedef struct placed {
@@ -23,6 +25,39 @@ typedef struct placed {
 static bool is_charge_row(const crdi_dae* d, int32_t row) // 0..p-1
 {
     return d->c->n->parts[d->row_part[d->m + row]].kind == CRD_PART_DIODE;
+}
+
+static double node_value(const crd_netlist* n, int32_t node)
+{
+    return node == 0 ? 0 : n->node_ic ? n->node_ic[node] : (double)NAN;
+}
+
+static double capacitor_ic(const crd_netlist* n, const crd_part* p)
+{
+    if (p->has_ic) { return p->ic; }
+    const double v = node_value(n, p->nodes[0]) - node_value(n, p->nodes[1]);
+    return isnan(v) ? 0 : v;
+}
+
+// Everything begins with its ic or 0, not at an operating point
+static bool is_given(const crd_netlist* n)
+{
+    bool given = n->uic;
+    for (int32_t i = 0; i < n->part_count; i++) {
+        const crd_part* p = &n->parts[i]; // of a switch it says where it stands
+        given =
+            given || (p->has_ic && (p->kind == CRD_PART_CAPACITOR || p->kind == CRD_PART_INDUCTOR));
+    }
+    return given;
+}
+
+// .ic of an operating point: the capacitor between such nodes has that voltage while it is sought.
+static bool is_held_row(const crdi_dae* d, int32_t row) // 0..p-1
+{
+    const crd_netlist* n = d->c->n;
+    const crd_part* p = &n->parts[d->row_part[d->m + row]];
+    return p->kind == CRD_PART_CAPACITOR && n->node_ic && !d->whole &&
+           !isnan(node_value(n, p->nodes[0]) - node_value(n, p->nodes[1]));
 }
 
 static bool belongs(const crdi_dae* d, block what, int32_t row)
@@ -38,6 +73,10 @@ static bool belongs(const crdi_dae* d, block what, int32_t row)
         return true;
     case KEPT:
         return !is_charge_row(d, row);
+    case FREE:
+        return row >= d->m && !is_held_row(d, row - d->m);
+    case HELD:
+        return is_held_row(d, row);
     }
     return false;
 }
@@ -53,9 +92,10 @@ static crd_status make_stack(crdi_dae* d, crdi_stack* s, int32_t rows, int32_t c
     crd_status st = CRD_E_MEMORY;
     if (!place || !s->source || !s->value) { goto fail; }
     for (int b = 0; b < count; b++) {
-        const bool states = blocks[b].what == STATES || blocks[b].what == KEPT;
+        const bool states =
+            blocks[b].what == STATES || blocks[b].what == KEPT || blocks[b].what == HELD;
         const crdi_entries* e = states ? &d->a : &d->j;
-        const int32_t base = blocks[b].what == RATES || blocks[b].what == CHARGING ? d->m : 0;
+        const int32_t base = !states && blocks[b].what != PHI ? d->m : 0;
         for (size_t k = 0; k < e->count; k++) {
             if (!belongs(d, blocks[b].what, e->row[k])) { continue; }
             place[s->count] = blocks[b].row + e->row[k] - base;
@@ -73,7 +113,8 @@ crd_status crdi_dae_stacks(crdi_dae* d)
 {
     const int32_t n = d->n, m = d->m;
     crd_status st = CRD_OK;
-    CRD_TRY(make_stack(d, &d->rest, n, n, (placed[]){{PHI, 0, 0}, {RATES, m, 0}}, 2));
+    d->whole = is_given(d->c->n);
+    CRD_TRY(make_stack(d, &d->rest, n, n, (placed[]){{PHI, 0, 0}, {FREE, m, 0}, {HELD, m, 0}}, 3));
     CRD_TRY(
         make_stack(d, &d->given, n, n, (placed[]){{PHI, 0, 0}, {KEPT, m, 0}, {CHARGING, m, 0}}, 3));
     CRD_TRY(make_stack(d, &d->algebraic, m, n, (placed[]){{PHI, 0, 0}}, 1));
@@ -132,10 +173,11 @@ static void want(crdi_dae* d, const crdi_stack* s, const double* x, double t)
         memcpy(r + n + m, r + m, (size_t)d->p * sizeof *r);
         crdi_dae_rates(d, x, t, r + n);
     }
-    if (s != &d->rest && s != &d->algebraic) {
+    if (s != &d->algebraic) {
         crdi_dae_multiply(d, x, d->product);
         for (int32_t i = 0; i < d->p; i++) {
             if (s == &d->given && is_charge_row(d, i)) { continue; }
+            if (s == &d->rest && !is_held_row(d, i)) { continue; }
             r[m + i] = d->product[i] - d->target[i];
         }
     }
@@ -151,7 +193,7 @@ static crd_status iterate(crdi_dae* d, crdi_stack* s, double* x, double t)
         d->undefined = false;
         want(d, s, x, t);
         if (!crdi_dae_finite(d, d->residual, s->least.rows) || (d->undefined && k == MOST - 1)) {
-            return crdi_dae_stuck(d, t, "the equations have no value");
+            return crdi_dae_undefined(d, x, t);
         }
         const crd_status st = fill(d, s, t, 0);
         if (st < 0) { return st; }
@@ -219,33 +261,24 @@ crd_status crdi_dae_project(crdi_dae* d, const double* x, double t)
     return CRD_OK;
 }
 
+// Where it does not succeed at once: conductances across junctions that fade.
+static crd_status approach(crdi_dae* d, crdi_stack* s, double* x, double t)
+{
+    const double last = d->leak;
+    crd_status st = iterate(d, s, x, t);
+    if (st != CRD_E_CONVERGENCE || d->diodes == 0) { return st; }
+    memset(x, 0, (size_t)d->n * sizeof *x);
+    memset(d->limit, 0, (size_t)d->diodes * sizeof *d->limit);
+    st = CRD_OK;
+    for (double leak = 1e-2; leak > 2 * last && st == CRD_OK; leak /= 10) {
+        d->leak = leak;
+        st = iterate(d, s, x, t);
+    }
+    d->leak = last;
+    return st < 0 ? st : iterate(d, s, x, t);
+}
+
 // ---- the beginning -----------------------------------------------------------------------------
-
-static double node_value(const crd_netlist* n, int32_t node)
-{
-    return node == 0 ? 0 : n->node_ic ? n->node_ic[node] : (double)NAN;
-}
-
-static double capacitor_ic(const crd_netlist* n, const crd_part* p)
-{
-    if (p->has_ic) { return p->ic; }
-    const double v = node_value(n, p->nodes[0]) - node_value(n, p->nodes[1]);
-    return isnan(v) ? 0 : v;
-}
-
-static bool is_given(const crd_netlist* n)
-{
-    bool given = n->uic;
-    for (int32_t i = 0; i < n->part_count; i++) {
-        const crd_part* p = &n->parts[i]; // of a switch it says where it stands
-        given =
-            given || (p->has_ic && (p->kind == CRD_PART_CAPACITOR || p->kind == CRD_PART_INDUCTOR));
-    }
-    for (int32_t i = 1; i < n->node_count && n->node_ic; i++) {
-        given = given || !isnan(n->node_ic[i]);
-    }
-    return given;
-}
 
 // A x of the given voltages and currents
 static void take_given(crdi_dae* d)
@@ -287,22 +320,26 @@ static crd_status find_beginning(crdi_dae* d, double* x, double t, bool given)
     crd_status st = CRD_OK;
     bool unique = false;
     d->leak = 1e-12; // a node behind diodes that block is somewhere
-    if (given) {
-        take_given(d);
-    } else {
-        CRD_TRY(iterate(d, &d->rest, x, t));
+    take_given(d);
+    if (!given) {
+        CRD_TRY(approach(d, &d->rest, x, t));
         crdi_dae_multiply(d, x, d->target);
     }
-    CRD_TRY(iterate(d, &d->given, x, t));
+    CRD_TRY(approach(d, &d->given, x, t));
     crdi_dae_multiply(d, x, d->product);
     for (int32_t i = 0; i < d->p; i++) {
         if (is_charge_row(d, i)) { d->target[i] = d->product[i]; }
     }
     CRD_TRY(find_rates(d, x, t, &unique));
     if (!unique) {
-        CRD_TRY(iterate(d, &d->joint, x, t));
+        memcpy(d->middle, x, (size_t)d->n * sizeof *x);
+        st = iterate(d, &d->joint, x, t);
         // Values that contradict the circuit were a compromise until now; Phi is none.
-        CRD_TRY(iterate(d, &d->algebraic, x, t));
+        if (st == CRD_OK) { st = iterate(d, &d->algebraic, x, t); }
+        if (st == CRD_E_CONVERGENCE && d->stages == 1) { // far apart: a moment later it is clear
+            memcpy(x, d->middle, (size_t)d->n * sizeof *x);
+            st = crdi_dae_settle(d, t);
+        }
     }
 fail:
     d->leak = 0;
@@ -312,19 +349,22 @@ fail:
 crd_status crdi_dae_begin(crd_circuit* c, double t)
 {
     crdi_dae* d = c->self;
-    const bool given = is_given(c->n);
+    const bool given = d->whole;
     memset(d->state, 0, d->state_count * sizeof *d->state);
     d->factored = d->projected = false;
-    for (int pass = 0; pass < 20; pass++) {
+    for (int32_t i = 0; i < c->n->part_count && d->switches > 0; i++) {
+        const crd_part* p = &c->n->parts[i];
+        const bool is_switch = p->kind == CRD_PART_SWITCH || p->kind == CRD_PART_CURRENT_SWITCH;
+        if (is_switch && p->has_ic) { d->closed[d->part[i].device] = p->ic != 0; }
+    }
+    for (int pass = 0; pass < 100; pass++) { // one stage of a chain of switches in each
         memset(d->x[0], 0, (size_t)d->n * sizeof(double));
         memset(d->limit, 0, (size_t)d->diodes * sizeof(double));
         const crd_status st = find_beginning(d, d->x[0], t, given);
         if (st < 0) { return st; }
         if (!crdi_dae_switch(d, d->x[0])) { break; }
     }
-    for (int i = 1; i < 3; i++) {
-        memcpy(d->x[i], d->x[0], (size_t)d->n * sizeof(double));
-    }
+    crdi_dae_flatten(d);
     return CRD_OK;
 }
 
@@ -361,4 +401,19 @@ int crdi_dae_rank(crd_circuit* c)
     gather(d, &d->tangent);
     d->projected = false;
     return crdi_least_rank(&d->tangent.least, d->tangent.value);
+}
+
+static bool is_carried(const crd_circuit* c)
+{
+    return c->form == &crdi_form_dae && c->opt.method == CRD_METHOD_TR_CARRIED;
+}
+
+double crd_circuit_carried(const crd_circuit* c, int32_t node)
+{
+    return is_carried(c) ? crdi_dae_node_rate(c, node) : (double)NAN;
+}
+
+double crd_circuit_drift(crd_circuit* c)
+{
+    return is_carried(c) ? crdi_dae_drift(c) : (double)NAN;
 }

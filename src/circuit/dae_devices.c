@@ -1,5 +1,6 @@
 // What moves in the reference form: slopes of sources, limits of diodes, switches.
 #include "circuit/dae.h"
+#include "circuit/devices.h"
 
 #include <math.h>
 #include <string.h>
@@ -106,6 +107,28 @@ bool crdi_dae_limit(const crdi_dae* d, const double* x, double* limit, int32_t* 
     return limited;
 }
 
+// The tangent of an exponential is g dv^2 / (2 n vt) off after a change of dv.
+bool crdi_dae_at_rounding(const crdi_dae* d, const double* x, const double* limit)
+{
+    const crd_netlist* n = d->c->n;
+    double largest = 1, off = 0;
+    for (int32_t i = 0; i < n->part_count; i++) {
+        const crd_part* p = &n->parts[i];
+        const bool law =
+            p->kind >= CRD_PART_B_VOLTAGE || (p->kind == CRD_PART_RESISTOR && p->index >= 0);
+        if (law) { return false; }
+        if (p->kind == CRD_PART_MUTUAL) { continue; }
+        largest = fmax(largest, fabs(x[d->part[i].current]));
+        if (p->kind != CRD_PART_DIODE) { continue; }
+        const crd_diode_model* m = &n->diodes[p->index];
+        const double at = limit[d->part[i].device],
+                     dv = crdi_dae_junction(d, &d->part[i], i, x) - at;
+        off = fmax(off,
+                   crdi_diode_current(m, fmax(at, at + dv)).slope * dv * dv / (2 * m->n * m->vt));
+    }
+    return off <= 1e-12 * largest;
+}
+
 bool crdi_dae_switch(crdi_dae* d, const double* x)
 {
     const crd_netlist* n = d->c->n;
@@ -117,10 +140,7 @@ bool crdi_dae_switch(crdi_dae* d, const double* x)
         const crd_switch_model* m = &n->switches[p->index];
         const double u =
             by_voltage ? x[p->nodes[2]] - x[p->nodes[3]] : x[d->part[p->refs[0]].current];
-        const double reach = fabs(m->hysteresis), was = d->closed[d->part[i].device];
-        double is = was;
-        if (u > m->threshold + reach) { is = 1; }
-        if (u < m->threshold - reach) { is = 0; }
+        const double was = d->closed[d->part[i].device], is = crdi_switch_moves(m, u, was);
         d->closed[d->part[i].device] = is;
         moved = moved || is != was;
     }

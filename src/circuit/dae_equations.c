@@ -1,15 +1,11 @@
 // Variables and equations of the reference form.
 #include "circuit/dae.h"
+#include "circuit/devices.h"
 
 #include <math.h>
 #include <string.h>
 
 // ---- layout ------------------------------------------------------------------------------------
-
-static bool has_charge(const crd_diode_model* m)
-{
-    return m->cjo > 0 || m->tt > 0;
-}
 
 static bool is_differential(const crd_part* p)
 {
@@ -26,7 +22,7 @@ static int32_t number_columns(crdi_dae* d)
         *q = (crdi_dae_part){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
         if (n->parts[i].kind != CRD_PART_DIODE) { continue; }
         const crd_diode_model* m = &n->diodes[n->parts[i].index];
-        q->anode = m->rs > 0 || has_charge(m) ? column++ : n->parts[i].nodes[0];
+        q->anode = m->rs > 0 || crdi_diode_has_charge(m) ? column++ : n->parts[i].nodes[0];
     }
     d->nodes = column;
     for (int32_t i = 0; i < n->part_count; i++) {
@@ -35,7 +31,7 @@ static int32_t number_columns(crdi_dae* d)
         q->current = column++;
         if (n->parts[i].kind != CRD_PART_DIODE) { continue; }
         q->junction = q->anode == n->parts[i].nodes[0] ? q->current : column++;
-        if (has_charge(&n->diodes[n->parts[i].index])) {
+        if (crdi_diode_has_charge(&n->diodes[n->parts[i].index])) {
             q->charge = column++;
             q->charging = column++;
         }
@@ -161,52 +157,6 @@ static double put_expression(crdi_dae* d, int32_t row, const crd_expression* e, 
     return value;
 }
 
-typedef struct value_slope {
-    double value, slope;
-} value_slope;
-
-// Beyond this exponent the exponential goes on as a straight line: no iterate overflows.
-static value_slope bounded_exp(double u)
-{
-    const double most = 200;
-    const double e = exp(fmin(u, most));
-    return (value_slope){u > most ? e * (1 + u - most) : e, e};
-}
-
-static value_slope diode_current(const crd_diode_model* m, double v)
-{
-    const double nvt = m->n * m->vt;
-    const value_slope e = bounded_exp(v / nvt);
-    value_slope i = {m->is * (e.value - 1), m->is * e.slope / nvt};
-    if (m->bv > 0) {
-        const double ibv = m->ibv > 0 ? m->ibv : m->is;
-        const value_slope r = bounded_exp(-(v + m->bv) / nvt);
-        i.value -= ibv * r.value;
-        i.slope += ibv * r.slope / nvt;
-    }
-    return i;
-}
-
-// Depletion charge with the usual straight line above half of vj, and tt times the current.
-static value_slope diode_charge(const crd_diode_model* m, double v)
-{
-    value_slope q = {0, 0};
-    if (m->cjo > 0) {
-        const double fc = 0.5, edge = fc * m->vj, e = 1 - m->m;
-        if (v < edge) {
-            const double u = 1 - v / m->vj;
-            q = (value_slope){m->cjo * m->vj / e * (1 - pow(u, e)), m->cjo * pow(u, -m->m)};
-        } else {
-            const double c = m->cjo * pow(1 - fc, -m->m), rise = c * m->m / (m->vj * (1 - fc));
-            const double q0 = m->cjo * m->vj / e * (1 - pow(1 - fc, e));
-            q = (value_slope){q0 + c * (v - edge) + 0.5 * rise * (v - edge) * (v - edge),
-                              c + rise * (v - edge)};
-        }
-    }
-    const value_slope i = diode_current(m, v);
-    return (value_slope){q.value + m->tt * i.value, q.slope + m->tt * i.slope};
-}
-
 double crdi_dae_junction(const crdi_dae* d, const crdi_dae_part* q, int32_t part, const double* x)
 {
     return x[q->anode] - x[d->c->n->parts[part].nodes[1]];
@@ -218,7 +168,8 @@ static void eval_diode(crdi_dae* d, int32_t i, const double* x, const double* li
     const crdi_dae_part* q = &d->part[i];
     const crd_diode_model* m = &d->c->n->diodes[p->index];
     const double v = crdi_dae_junction(d, q, i, x), at = limit ? limit[q->device] : v;
-    value_slope g = diode_current(m, at);
+    const crdi_value_slope own = crdi_diode_current(m, at);
+    crdi_value_slope g = own;
     g.value += d->leak * at;
     g.slope += d->leak;
     f[q->row] = x[q->junction] - (g.value + g.slope * (v - at));
@@ -232,7 +183,7 @@ static void eval_diode(crdi_dae* d, int32_t i, const double* x, const double* li
         put(&d->j, q->series_row, q->current, -m->rs);
     }
     if (q->charge >= 0) {
-        const value_slope s = diode_charge(m, at);
+        const crdi_value_slope s = crdi_diode_charge(m, at, own);
         f[q->charge_row] = x[q->charge] - (s.value + s.slope * (v - at));
         put(&d->j, q->charge_row, q->charge, 1);
         put(&d->j, q->charge_row, q->anode, -s.slope);
@@ -440,7 +391,7 @@ static crd_status make_state(crdi_dae* d)
 {
     crd_context* ctx = d->c->ctx;
     const size_t n = (size_t)d->n, s = (size_t)d->stages;
-    d->state_count = 4 * n + (size_t)d->diodes + (size_t)d->switches;
+    d->state_count = 4 * n + 2 + (size_t)d->diodes + (size_t)d->switches;
     d->state = crdi_new_array(ctx, d->state_count, sizeof *d->state);
     d->saved = crdi_new_array(ctx, d->state_count, sizeof *d->saved);
     d->next = crdi_new_array(ctx, s * n, sizeof *d->next);
@@ -459,7 +410,8 @@ static crd_status make_state(crdi_dae* d)
         d->x[i] = d->state + (size_t)i * n;
     }
     d->rate = d->state + 3 * n;
-    d->limit = d->state + 4 * n;
+    d->age = d->state + 4 * n;
+    d->limit = d->age + 2;
     d->closed = d->limit + d->diodes;
     return CRD_OK;
 }

@@ -1,10 +1,11 @@
 // Steps of the reference form. Every method solves
 //     Phi(x_i, t_i) = 0,   sum_j W_ij A x_j + s_i + b(x_i) = 0       for its stages i
 // by Newton's method; they differ in W, in s and in t_i.
-#include "cardan/num.h"
 #include "circuit/dae.h"
+#include "circuit/small.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 // ---- coefficients ------------------------------------------------------------------------------
@@ -18,14 +19,13 @@ static int stages_of(crd_circuit_method method)
 static crd_status moments(int s, const double* c, const double* wanted, double* w)
 {
     double a[CRDI_STAGES * CRDI_STAGES];
-    int32_t pivots[CRDI_STAGES];
     for (int k = 0; k < s; k++) {
         for (int j = 0; j < s; j++) {
             a[k * s + j] = pow(c[j], k);
         }
         w[k] = wanted[k];
     }
-    return crd_num_solve(s, a, w, pivots);
+    return crdi_small_solve(s, a, w);
 }
 
 // Gauss-Legendre: nodes c, weights b, and W = a^-1 of a_ij = integral of the j-th basis polynomial
@@ -57,12 +57,11 @@ static crd_status make_gauss(crdi_dae* d)
     CRD_TRY(moments(s, d->gauss_c, wanted, d->gauss_end));
     for (int j = 0; j < s; j++) {
         double copy[CRDI_STAGES * CRDI_STAGES], unit[CRDI_STAGES] = {0};
-        int32_t pivots[CRDI_STAGES];
         for (int i = 0; i < s * s; i++) {
             copy[i] = a[i / s][i % s];
         }
         unit[j] = 1;
-        CRD_TRY(crd_num_solve(s, copy, unit, pivots));
+        CRD_TRY(crdi_small_solve(s, copy, unit));
         for (int i = 0; i < s; i++) {
             d->gauss_w[i][j] = unit[i];
         }
@@ -86,14 +85,14 @@ crd_status crdi_dae_stuck(const crdi_dae* d, double t, const char* how)
 {
     const crd_netlist* n = d->c->n;
     const int32_t part = d->column_part[d->worst];
-    return crdi_fail(d->c->ctx, CRD_E_CONVERGENCE, "circuit: at t = %g s %s; it is about %s %s", t,
-                     how, part >= 0 ? "the part" : "node",
+    return crdi_fail(d->c->ctx, CRD_E_CONVERGENCE, "%s: at t = %g s %s; it is about %s %s",
+                     crdi_part_place(n, part).text, t, how, part >= 0 ? "the part" : "node",
                      crdi_clip(part >= 0 ? crdi_part_name(n, part) : n->nodes[-1 - part]).text);
 }
 
 double crdi_dae_change(crdi_dae* d, const double* x, const double* delta, int32_t count)
 {
-    double large[3] = {1e-6, 1e-9, 1e-18}; // volts, amperes, coulombs that always count as small
+    double large[3] = {1e-6, 1e-9, 1e-15}; // volts, amperes, coulombs that always count as small
     for (int32_t i = 0; i < count; i++) {
         double* top = &large[d->column_kind[i % d->n]];
         *top = fmax(*top, fabs(x[i]));
@@ -146,13 +145,20 @@ static void assemble(crdi_dae* d, const double* times)
 
 static crd_status factor(crdi_dae* d, double t)
 {
-    if (d->linear && d->factored) { return CRD_OK; }
-    const crd_status st = crdi_sparse_factor(&d->newton, d->newton_values);
+    const int again = d->c->opt.refactor;
+    if (d->linear && d->factored && again == 0) { return CRD_OK; }
+    crd_status st = crdi_sparse_factor(&d->newton, d->newton_values);
+    for (int i = 1; i < again && st == CRD_OK; i++) {
+        st = crdi_sparse_factor(&d->newton, d->newton_values);
+    }
+    d->c->counts.factorisations++;
     d->factored = st == CRD_OK;
     if (st == CRD_E_CONVERGENCE) {
         const int at = d->newton.common.singular_col;
         d->worst = at >= 0 && at < d->newton.n ? at % d->n : 0;
-        return crdi_dae_stuck(d, t, "the equations are singular");
+        return crdi_dae_stuck(d, t,
+                              "the equations are singular: nothing determines it, or controlled "
+                              "sources and negative values take it back");
     }
     return st;
 }
@@ -169,20 +175,61 @@ bool crdi_dae_finite(crdi_dae* d, const double* f, int32_t count)
     return true;
 }
 
+crd_status crdi_dae_undefined(crdi_dae* d, const double* x, double t)
+{
+    const crd_netlist* n = d->c->n;
+    const int32_t part = d->column_part[d->worst];
+    const crd_part* p = part >= 0 ? &n->parts[part] : NULL;
+    const bool law = p && p->index >= 0 &&
+                     (p->kind == CRD_PART_RESISTOR || p->kind == CRD_PART_B_VOLTAGE ||
+                      p->kind == CRD_PART_B_CURRENT);
+    if (!law) { return crdi_dae_stuck(d, t, "the equations have no value"); }
+    const crd_expression* e = n->expressions[p->index];
+    const double value = crdi_dae_expression(d, e, x, t, d->gradient);
+    const crd_use* uses;
+    char with[80] = "";
+    if (crd_expression_uses(e, &uses) > 0) {
+        snprintf(with, sizeof with, " where it uses %s%.40s%s = %g",
+                 uses[0].kind == CRD_USE_CURRENT ? "i("
+                 : uses[0].kind == CRD_USE_INPUT ? ""
+                                                 : "v(",
+                 uses[0].kind == CRD_USE_CURRENT ? crdi_part_name(n, uses[0].a)
+                 : uses[0].kind == CRD_USE_INPUT ? n->inputs[uses[0].a].name
+                                                 : n->nodes[uses[0].a],
+                 uses[0].kind == CRD_USE_INPUT  ? ""
+                 : uses[0].kind == CRD_USE_PAIR ? ",...)"
+                                                : ")",
+                 d->values[0]);
+    }
+    return crdi_fail(d->c->ctx, CRD_E_CONVERGENCE, "%s: at t = %g s the expression of %s is %g%s%s",
+                     crdi_part_place(n, part).text, t, crdi_clip(crdi_part_name(n, part)).text,
+                     value, isfinite(value) ? ", and its slope has no value," : "", with);
+}
+
+static crd_status not_converged(const crdi_dae* d, double t)
+{
+    char how[160];
+    const int32_t part = d->column_part[d->worst];
+    const bool diode = part >= 0 && d->c->n->parts[part].kind == CRD_PART_DIODE;
+    snprintf(how, sizeof how,
+             "Newton's method did not converge in %d iterations (a shorter step%s may help)",
+             d->c->opt.max_iterations, diode ? ", or rs and cjo of its model," : "");
+    return crdi_dae_stuck(d, t, how);
+}
+
 // d->next is the guess and becomes the solution.
 static crd_status newton(crdi_dae* d, const double* times)
 {
     const crd_circuit_options* o = &d->c->opt;
     const int32_t size = d->stages * d->n;
     const double t = times[d->stages - 1];
+    double before = (double)INFINITY;
     for (int i = 0; i < d->stages; i++) {
         memcpy(d->limits + i * d->diodes, d->limit, (size_t)d->diodes * sizeof *d->limit);
     }
     for (int k = 1; k <= o->max_iterations; k++) {
         assemble(d, times);
-        if (!crdi_dae_finite(d, d->residual, size)) {
-            return crdi_dae_stuck(d, t, "the equations have no value");
-        }
+        if (!crdi_dae_finite(d, d->residual, size)) { return crdi_dae_undefined(d, d->next, t); }
         const crd_status st = factor(d, t);
         if (st < 0) { return st; }
         crdi_sparse_solve(&d->newton, d->residual);
@@ -193,15 +240,22 @@ static crd_status newton(crdi_dae* d, const double* times)
         if (!crdi_dae_finite(d, d->next, size)) {
             return crdi_dae_stuck(d, t, "the iteration ran away");
         }
-        const bool settled = crdi_dae_change(d, d->next, d->residual, size) <= o->tolerance;
+        const double change = crdi_dae_change(d, d->next, d->residual, size);
+        // what is small and does not get smaller is rounding
+        bool settled = change <= o->tolerance || (change < 1e-7 && change > 0.3 * before);
+        before = change;
+        if (!settled && k >= 10 && d->diodes) {
+            settled = true;
+            for (int i = 0; i < d->stages; i++) {
+                settled &= crdi_dae_at_rounding(d, d->next + i * d->n, d->limits + i * d->diodes);
+            }
+        }
         for (int i = 0; i < d->stages; i++) {
             limited |= crdi_dae_limit(d, d->next + i * d->n, d->limits + i * d->diodes, &d->worst);
         }
         d->c->iterations++;
         if (!o->fixed_iterations && (d->linear || (settled && !limited))) { break; }
-        if (k == o->max_iterations && !o->fixed_iterations) {
-            return crdi_dae_stuck(d, t, "Newton's method did not converge");
-        }
+        if (k == o->max_iterations && !o->fixed_iterations) { return not_converged(d, t); }
     }
     memcpy(d->limit, d->limits + (d->stages - 1) * d->diodes, (size_t)d->diodes * sizeof *d->limit);
     return CRD_OK;
@@ -241,16 +295,84 @@ static void guess(crdi_dae* d, const double* x)
     memset(d->history, 0, (size_t)(d->stages * d->p) * sizeof *d->history);
 }
 
-static crd_status bdf(crdi_dae* d, int order, double t1, double h)
+void crdi_dae_flatten(crdi_dae* d)
+{
+    for (int i = 1; i < 3; i++) {
+        memcpy(d->x[i], d->x[0], (size_t)d->n * sizeof(double));
+        d->age[i - 1] = i * d->c->opt.step;
+    }
+}
+
+// w[0] x1 + w[1] x[0] + w[2] x[1] ... is the slope at the end of the polynomial through them, at
+// the times at which they were.
+static void bdf_weights(const crdi_dae* d, int order, double h, double* w)
 {
     static const double table[4][4] = {
         {0}, {1, -1}, {3. / 2, -2, 1. / 2}, {11. / 6, -3, 3. / 2, -1. / 3}};
-    guess(d, d->x[0]);
-    set_weight(d, 0, 0, table[order][0] / h);
+    double ago[4] = {0, h};
+    bool equal = true;
+    for (int k = 2; k <= order; k++) {
+        ago[k] = h + d->age[k - 2];
+        equal = equal && fabs(ago[k] - k * h) <= 1e-9 * h;
+    }
+    if (equal) {
+        for (int k = 0; k <= order; k++) {
+            w[k] = table[order][k] / h;
+        }
+        return;
+    }
+    w[0] = 0;
     for (int k = 1; k <= order; k++) {
-        add_product(d, table[order][k] / h, d->x[k - 1]);
+        w[0] += 1 / ago[k];
+        w[k] = -1 / ago[k];
+        for (int j = 1; j <= order; j++) {
+            if (j != k) { w[k] *= ago[j] / (ago[j] - ago[k]); }
+        }
+    }
+}
+
+static crd_status bdf(crdi_dae* d, int order, double t1, double h)
+{
+    double w[4];
+    bdf_weights(d, order, h, w);
+    guess(d, d->x[0]);
+    set_weight(d, 0, 0, w[0]);
+    for (int k = 1; k <= order; k++) {
+        add_product(d, w[k], d->x[k - 1]);
     }
     return newton(d, &t1);
+}
+
+crd_status crdi_dae_settle(crdi_dae* d, double t)
+{
+    const double h = 1e-6 * d->c->opt.step;
+    crd_status st = CRD_OK;
+    for (int i = 1; i <= 2 && st == CRD_OK; i++) {
+        st = bdf(d, 1, t + i * h, h);
+        if (st == CRD_OK) { memcpy(d->x[0], d->next, (size_t)d->n * sizeof(double)); }
+    }
+    return st;
+}
+
+crd_status crdi_dae_solvable(crdi_dae* d)
+{
+    const crd_netlist* n = d->c->n;
+    const klu_symbolic* s = d->newton.symbolic;
+    const double times[CRDI_STAGES] = {0};
+    if (s->structural_rank == s->n) { return CRD_OK; }
+    for (int i = 0; i < d->stages; i++) {
+        d->weights[i][i] = 1;
+    }
+    assemble(d, times);
+    if (crdi_sparse_factor(&d->newton, d->newton_values) == CRD_E_MEMORY) { return CRD_E_MEMORY; }
+    d->factored = false;
+    const int at = d->newton.common.singular_col;
+    const int32_t part = d->column_part[at >= 0 && at < d->newton.n ? at % d->n : 0];
+    return crdi_fail(d->c->ctx, CRD_E_RANGE,
+                     "%s: nothing determines %s %s: a controlled source repeats or takes back what "
+                     "others say",
+                     crdi_part_place(n, part).text, part >= 0 ? "the current of" : "the voltage of",
+                     crdi_clip(part >= 0 ? crdi_part_name(n, part) : n->nodes[-1 - part]).text);
 }
 
 static crd_status trapezoid(crdi_dae* d, double t0, double t1, double h)
@@ -345,7 +467,7 @@ static crd_status advance(crdi_dae* d)
     case CRD_METHOD_BDF2:
     case CRD_METHOD_BDF3: {
         const int order = (int)c->opt.method - (int)CRD_METHOD_BDF1 + 1;
-        return c->steps < start_steps(&c->opt, order) ? trapezoid(d, t0, t1, h)
+        return c->since < start_steps(&c->opt, order) ? trapezoid(d, t0, t1, h)
                                                       : bdf(d, order, t1, h);
     }
     case CRD_METHOD_TR:
@@ -372,12 +494,14 @@ crd_status crdi_dae_step(crd_circuit* c)
             memcpy(d->state, d->saved, d->state_count * sizeof *d->state);
             return st;
         }
-        if (!crdi_dae_switch(d, d->next)) { break; }
+        if (c->hold || !crdi_dae_switch(d, d->next)) { break; }
         d->factored = d->projected = false;
         memcpy(d->rate, d->saved + (d->rate - d->state), n * sizeof *d->rate);
     }
     memcpy(d->x[2], d->x[1], n * sizeof(double));
     memcpy(d->x[1], d->x[0], n * sizeof(double));
     memcpy(d->x[0], d->next, n * sizeof(double));
+    d->age[1] = d->age[0] + c->opt.step;
+    d->age[0] = c->opt.step;
     return CRD_OK;
 }

@@ -145,7 +145,8 @@ static const struct {
                  {"sgn", OP_SGN, 1},     {"u", OP_STEP, 1},
                  {"uramp", OP_RAMP, 1},  {"floor", OP_FLOOR, 1},
                  {"ceil", OP_CEIL, 1},   {"int", OP_INT, 1},
-                 {"limit", OP_LIMIT, 3}, {"ternary_fcn", OP_CHOOSE, 3}};
+                 {"limit", OP_LIMIT, 3}, {"ternary_fcn", OP_CHOOSE, 3},
+                 {"if", OP_CHOOSE, 3}};
 
 static crd_status expect(reader* r, char c, const char* where)
 {
@@ -365,6 +366,10 @@ static crd_status primary(reader* r, int32_t* out)
         CRD_TRY(choose(r, out));
         return expect(r, ')', "behind the expression in brackets");
     }
+    if (crdi_scan_take(s, '{')) { // of a parameter, where all is an expression
+        CRD_TRY(choose(r, out));
+        return expect(r, '}', "behind the expression in braces");
+    }
     const crdi_word name = identifier(s);
     if (name.n) {
         if (s->p < s->end && *s->p == '(') {
@@ -542,10 +547,44 @@ static int32_t use_index(crd_expression* e, crd_use u)
     return e->use_count++;
 }
 
+enum { BACK = 256 }; // how far repetitions are looked for
+
+static int32_t repeated_constant(const crd_expression* e, double k)
+{
+    for (int i = e->count > BACK ? e->count - BACK : 0; i < e->count; i++) {
+        if (memcmp(&e->steps[i].k, &k, sizeof k) == 0) { return i; }
+    }
+    return -1;
+}
+
+// The same operation with the same operands among the last steps, or -1: functions that are called
+// several times with the same argument.
+static int32_t repeated(const crd_expression* e, const crdi_step* s)
+{
+    const int count = crdi_op_operands((crdi_op)s->op);
+    if (s->op == OP_TABLE || s->op == OP_PWL) { return -1; }
+    const int first = e->count - e->constants > BACK ? e->count - BACK : e->constants;
+    for (int i = first; i < e->count; i++) {
+        const crdi_step* k = &e->steps[i];
+        if (k->op == s->op && (k->a == s->a || s->op == OP_TIME) && (count < 2 || k->b == s->b) &&
+            (count < 3 || k->c == s->c)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 static void fill(reader* r, int32_t root, crd_expression* e)
 {
     crdi_operation* n = r->b->nodes;
     size_t points = 0;
+    for (int32_t i = (int32_t)r->base; i <= root; i++) {
+        if (n[i].line >= 0 || n[i].op != OP_CONST) { continue; }
+        const int32_t same = repeated_constant(e, n[i].k);
+        n[i].line = same >= 0 ? same : e->count;
+        if (same < 0) { e->steps[e->count++] = step_of(&n[i]); }
+    }
+    e->constants = e->count;
     for (int32_t i = (int32_t)r->base; i <= root; i++) {
         if (n[i].line >= 0) { continue; }
         crdi_step s = step_of(&n[i]);
@@ -558,6 +597,11 @@ static void fill(reader* r, int32_t root, crd_expression* e)
             memcpy(e->table + points, r->b->table + s.b, 2 * (size_t)s.c * sizeof *e->table);
             s.b = (int32_t)points;
             points += 2 * (size_t)s.c;
+        }
+        const int32_t same = i == root ? -1 : repeated(e, &s);
+        if (same >= 0) {
+            n[i].line = same;
+            continue;
         }
         n[i].line = e->count;
         e->steps[e->count++] = s;

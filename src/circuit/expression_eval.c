@@ -52,6 +52,9 @@ int crdi_op_operands(crdi_op op)
 
 static double power(double x, double y)
 {
+    if (y == 2) { return x * x; }
+    if (y == 1.5) { return fabs(x) * sqrt(fabs(x)); }
+    if (y == 0.5) { return sqrt(fabs(x)); }
     return pow(y == nearbyint(y) ? x : fabs(x), y);
 }
 
@@ -321,28 +324,52 @@ static void spread(const crdi_step* s, const double* v, double y, double g, cons
     if (db != 0) { d[s->b] += g * db; }
 }
 
-static double run(const crd_expression* e, const double* x, double t, double* gradient, double* v,
-                  double* d)
+void crdi_expression_forward(const crd_expression* e, int from, int to, const double* x, double t,
+                             double* v)
 {
-    for (int i = 0; i < e->count; i++) {
+    for (int i = from; i < to; i++) {
         const crdi_step* s = &e->steps[i];
-        if (s->op == OP_CONST) {
+        switch ((crdi_op)s->op) { // what is frequent is here
+        case OP_CONST:
             v[i] = s->k;
-        } else if (s->op == OP_USE) {
+            break;
+        case OP_USE:
             v[i] = x[s->a];
-        } else if (s->op == OP_TIME) {
+            break;
+        case OP_TIME:
             v[i] = t;
-        } else {
+            break;
+        case OP_ADD:
+            v[i] = v[s->a] + v[s->b];
+            break;
+        case OP_SUB:
+            v[i] = v[s->a] - v[s->b];
+            break;
+        case OP_MUL:
+            v[i] = v[s->a] * v[s->b];
+            break;
+        case OP_DIV:
+            v[i] = v[s->a] / v[s->b];
+            break;
+        case OP_POW:
+            v[i] = power(v[s->a], v[s->b]);
+            break;
+        default: {
             const int n = crdi_op_operands((crdi_op)s->op);
             v[i] = crdi_op_value(s, v[s->a], n > 1 ? v[s->b] : 0, n > 2 ? v[s->c] : 0, e->table);
+            break;
+        }
         }
     }
-    const int last = e->count - 1;
-    if (!gradient) { return v[last]; }
+}
+
+void crdi_expression_backward(const crd_expression* e, int last, const double* v, double* d,
+                              double* gradient)
+{
     memset(gradient, 0, (size_t)e->use_count * sizeof *gradient);
-    memset(d, 0, (size_t)e->count * sizeof *d);
+    memset(d, 0, (size_t)(last + 1) * sizeof *d);
     d[last] = 1;
-    for (int i = last; i >= 0; i--) {
+    for (int i = last; i >= e->constants; i--) {
         const crdi_step* s = &e->steps[i];
         // What the result does not depend on here may be infinite: the other branch of ?:
         if (d[i] == 0) { continue; }
@@ -352,7 +379,14 @@ static double run(const crd_expression* e, const double* x, double t, double* gr
             spread(s, v, v[i], d[i], e->table, d);
         }
     }
-    return v[last];
+}
+
+static inline double run(const crd_expression* e, const double* x, double t, double* gradient,
+                         double* v, double* d)
+{
+    crdi_expression_forward(e, 0, e->count, x, t, v);
+    if (gradient) { crdi_expression_backward(e, e->count - 1, v, d, gradient); }
+    return v[e->count - 1];
 }
 
 // Kept apart so that small expressions do not touch the large stack frame.

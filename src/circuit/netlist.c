@@ -274,6 +274,41 @@ static crd_status apply_defines(crdi_parser* p, crdi_env* root)
     return CRD_OK;
 }
 
+// A number stands there, in braces or without, and behind it the next parameter or nothing.
+static bool is_number(crdi_parser* p, const crdi_card* value)
+{
+    crdi_scan s = crdi_card_scan(p, value);
+    crdi_word key;
+    double x;
+    bool found = false;
+    const bool braced = crdi_scan_take(&s, '{'), quoted = !braced && crdi_scan_take(&s, '\'');
+    if (crdi_scan_number(&s, &x, &found) < 0 || !found) { return false; }
+    if ((braced && !crdi_scan_take(&s, '}')) || (quoted && !crdi_scan_take(&s, '\''))) {
+        return false;
+    }
+    return crdi_scan_end(&s) || crdi_scan_take(&s, ',') || crdi_key(&s, &key);
+}
+
+static crd_status keep_parameters(crdi_parser* p, const crdi_env* root)
+{
+    const crdi_scope* s = &p->scopes[0];
+    crd_circuit_parameter* list =
+        crdi_arena_new(&p->n->arena, (size_t)s->param_count, sizeof *list);
+    if (!list) { return CRD_E_MEMORY; }
+    for (int32_t i = 0; i < s->param_count; i++) {
+        list[i].name = crdi_arena_text(&p->n->arena, s->params[i].name, strlen(s->params[i].name));
+        if (!list[i].name) { return CRD_E_MEMORY; }
+        list[i].value = root->values[i];
+        const crdi_param* q = &s->params[i];
+        list[i].written = crdi_arena_text(&p->n->arena, q->written.p, q->written.n);
+        if (!list[i].written) { return CRD_E_MEMORY; }
+        list[i].plain = is_number(p, &q->value);
+    }
+    p->n->parameters = list;
+    p->n->parameter_count = s->param_count;
+    return CRD_OK;
+}
+
 static crd_status expand(crdi_parser* p)
 {
     crd_status st = CRD_OK;
@@ -284,6 +319,7 @@ static crd_status expand(crdi_parser* p)
     CRD_TRY(crdi_scope_expand(p, &root));
     CRD_TRY(crdi_controls_late(p, &root));
     CRD_TRY(finish(p));
+    CRD_TRY(keep_parameters(p, &root));
 fail:
     crdi_env_clear(p, &root);
     return st;
@@ -360,6 +396,7 @@ crd_status crd_netlist_parse(crd_context* ctx, const char* text, size_t length, 
     p->ctx = ctx;
     p->section = -1;
     p->nominal = 300.15;
+    p->gmin = 1e-12;
     if (opt) { p->opt = *opt; }
     if (p->opt.max_parts <= 0 || p->opt.max_parts >= INT32_MAX) { p->opt.max_parts = 10000000; }
     crdi_arena_init(&p->work, ctx);

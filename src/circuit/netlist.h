@@ -19,7 +19,8 @@ typedef struct crdi_card {
 
 typedef struct crdi_param {
     const char* name;
-    crdi_card value; // where its expression stands
+    crdi_word written; // before its case was folded
+    crdi_card value;   // where its expression stands
 } crdi_param;
 
 typedef struct crdi_named { // a .model card
@@ -117,6 +118,7 @@ typedef struct crdi_parser {
     int depth;
     int64_t instances;
     double nominal; // tnom, K
+    double gmin;    // S
 } crdi_parser;
 
 // One card while it is read.

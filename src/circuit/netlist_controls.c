@@ -2,6 +2,7 @@
 #include "circuit/netlist.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static crd_status expected(const crdi_reading* r, const char* what)
@@ -42,6 +43,12 @@ static crd_status options(crdi_reading* r)
             CRD_TRY(celsius(r, &r->p->n->temperature));
         } else if (valued && crdi_word_is(key, "tnom")) {
             CRD_TRY(celsius(r, &r->p->nominal));
+        } else if (valued && crdi_word_is(key, "gmin")) {
+            CRD_TRY(crdi_value(r, false, "gmin", &r->p->gmin));
+            if (!(r->p->gmin >= 0 && r->p->gmin < 1)) {
+                return crdi_scan_fail(&r->s, CRD_E_RANGE, "gmin = %g S, expected >= 0 and small",
+                                      r->p->gmin);
+            }
         } else {
             double unused;
             const char c = valued ? crdi_scan_peek(&r->s) : 0;
@@ -58,6 +65,21 @@ static crd_status options(crdi_reading* r)
     }
 fail:
     return st;
+}
+
+// LTspice leaves the step to the simulator: .tran stop, or .tran 0 stop [start [longest]]
+static void choose_step(crdi_reading* r, int count, double v[4])
+{
+    char how[120];
+    if (count == 1) {
+        v[1] = v[0];
+        v[0] = 0;
+    }
+    if (v[0] != 0 || !(v[1] > 0)) { return; }
+    v[0] = v[3] > 0 ? v[3] : v[1] / 1000;
+    snprintf(how, sizeof how, "names no step: %.6g s, %s, is taken", v[0],
+             v[3] > 0 ? "the longest" : "a thousandth of the run");
+    crdi_netlist_note(r->p, &r->s, ".tran", how);
 }
 
 static crd_status transient(crdi_reading* r)
@@ -81,17 +103,23 @@ static crd_status transient(crdi_reading* r)
         count++;
     }
     CRD_TRY(at_end(r));
-    if (count < 2) { return expected(r, "step and stop"); }
+    if (count == 0) { return expected(r, "step and stop"); }
+    choose_step(r, count, v);
     if (!(v[0] > 0) || !(v[1] > 0)) {
         return crdi_scan_fail(&r->s, CRD_E_RANGE,
                               ".tran: step %g s, stop %g s; both have to be > 0", v[0], v[1]);
     }
-    if (count > 2) {
-        crdi_netlist_note(r->p, &r->s, ".tran",
-                          "start and longest step are the business of who runs the circuit");
+    if (!(v[2] >= 0 && v[2] < v[1]) || !(v[3] >= 0)) {
+        return crdi_scan_fail(
+            &r->s, CRD_E_RANGE,
+            ".tran: start %g s, longest step %g s; expected a start from 0 to stop, "
+            "%g s, and a step > 0",
+            v[2], v[3], v[1]);
     }
     n->tran_step = v[0];
     n->tran_stop = v[1];
+    n->tran_start = v[2];
+    n->tran_largest = v[3];
 fail:
     return st;
 }
@@ -249,7 +277,8 @@ crd_status crdi_controls_early(crdi_parser* p, crdi_env* root)
         if (crdi_word_is(r.name, ".temp")) {
             CRD_TRY(celsius(&r, &p->n->temperature));
             CRD_TRY(at_end(&r));
-        } else if (crdi_word_is(r.name, ".options") || crdi_word_is(r.name, ".option")) {
+        } else if (crdi_word_is(r.name, ".options") || crdi_word_is(r.name, ".option") ||
+                   crdi_word_is(r.name, ".opt")) {
             CRD_TRY(options(&r));
         }
     }

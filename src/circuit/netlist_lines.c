@@ -252,7 +252,7 @@ static crd_status add_params(crdi_parser* p, const crdi_card* card, crdi_scan* s
         if (!list) { return CRD_E_MEMORY; }
         scope->params = list;
         crdi_param* q = &list[scope->param_count];
-        *q = (crdi_param){.value = {s->p, card->end, card->file, s->line, -1, -1}};
+        *q = (crdi_param){.written = key, .value = {s->p, card->end, card->file, s->line, -1, -1}};
         CRD_TRY(
             add_name(p, s, key, &scope->param_map, scope->param_count, "the parameter", &q->name));
         scope->param_count++;
@@ -364,7 +364,7 @@ static crd_status begin_subckt(crdi_parser* p, const crdi_card* card, crdi_scan*
         w = crdi_scan_word(s);
         if (crdi_word_is(w, "params:")) { break; }
         if (!w.n) { return expected(s, "a node"); }
-        if (crdi_word_is(w, "0") || crdi_word_is(w, "gnd")) {
+        if (crdi_word_is(w, "0")) {
             return crdi_scan_fail(s, CRD_E_FORMAT, "ground is everywhere and cannot be handed in");
         }
         const char* port;
@@ -440,8 +440,11 @@ static crd_status add_control(crdi_parser* p, const crdi_card* card, crdi_scan* 
 {
     crd_status st = CRD_OK;
     if (p->scope != 0) {
-        return crdi_scan_fail(s, CRD_E_FORMAT, "%s belongs to the whole netlist, not into .subckt",
-                              crdi_word_clip(word).text);
+        const crdi_scope* in = &p->scopes[p->scope];
+        return crdi_scan_fail(s, CRD_E_FORMAT,
+                              "%s belongs to the whole netlist, not into .subckt %s of line %d; is "
+                              "its .ends missing?",
+                              crdi_word_clip(word).text, crdi_clip(in->name).text, in->line);
     }
     int32_t* list = crdi_grow(p->ctx, p->controls, &p->control_capacity,
                               (size_t)p->control_count + 1, sizeof *list);
@@ -568,7 +571,8 @@ static const struct {
             {".width", DOT_NOTE},    {".four", DOT_NOTE},       {".noise", DOT_NOTE},
             {".tf", DOT_NOTE},       {".sens", DOT_NOTE},       {".pz", DOT_NOTE},
             {".disto", DOT_NOTE},    {".meas", DOT_NOTE},       {".measure", DOT_NOTE},
-            {".nodeset", DOT_NOTE}};
+            {".nodeset", DOT_NOTE},  {".csparam", DOT_NOTE},    {".opt", DOT_CONTROL},
+            {".sp", DOT_NOTE},       {".pss", DOT_NOTE},        {".backanno", DOT_NOTE}};
 enum { DOT_COUNT = sizeof dots / sizeof *dots };
 
 static const char* next_dot(void* user)
@@ -669,6 +673,36 @@ static crd_status title(crdi_parser* p, const char** at, int32_t* line)
     return set_title(p, first, (size_t)(last - first));
 }
 
+static crd_status keep_flat(crdi_parser* p, const char* text, const char* end)
+{
+    crdi_text* flat = p->opt.flat;
+    if (!flat || flat->failed) { return flat ? CRD_E_MEMORY : CRD_OK; }
+    crdi_text_put(flat, text, (size_t)(end - text));
+    if (end > text && end[-1] != '\n') { crdi_text_put(flat, "\n", 1); }
+    return flat->failed ? CRD_E_MEMORY : CRD_OK;
+}
+
+// A card into the flat text: of what included a file, and of the end of an included one, a comment
+// is left, on as many lines.
+static crd_status flatten(crdi_parser* p, const crdi_card* card, bool skip)
+{
+    crdi_text* flat = p->opt.flat;
+    if (!flat) { return CRD_OK; }
+    crdi_scan s = {p->ctx, card->p, card->p, card->end, "", card->line};
+    const crdi_word word = crdi_scan_word(&s);
+    const bool out = !skip && (crdi_word_is(word, ".include") || crdi_word_is(word, ".inc") ||
+                               (crdi_word_is(word, ".end") && p->include_depth > 1));
+    if (!out) { return keep_flat(p, card->p, card->end); }
+    for (const char* at = card->p; at <= card->end;) {
+        const char* last = line_end(at, card->end);
+        crdi_text_put(flat, "* ", 2);
+        const crd_status st = keep_flat(p, at, last);
+        if (st < 0) { return st; }
+        at = last + 1;
+    }
+    return CRD_OK;
+}
+
 static crd_status read_cards(crdi_parser* p, int32_t file)
 {
     crd_status st = CRD_OK;
@@ -676,17 +710,23 @@ static crd_status read_cards(crdi_parser* p, int32_t file)
     const char *at = f.text, *end = f.text + f.length;
     int32_t line = 1;
     bool skip = false;
-    if (file == 0) { CRD_TRY(title(p, &at, &line)); }
+    if (file == 0) {
+        CRD_TRY(title(p, &at, &line));
+        CRD_TRY(keep_flat(p, f.text, at));
+    }
     while (at < end && !p->ended) {
         const char* first = skip_blank(at, end);
         if (no_card(first, end)) {
-            at = line_end(first, end);
+            const char* last = line_end(first, end);
+            CRD_TRY(keep_flat(p, first, last < end ? last + 1 : end));
+            at = last;
         } else {
             crdi_card card = {first, card_end(first, end), file, line, -1, p->section};
             crdi_scan s = {p->ctx, f.text, first, card.end, p->out->files[file], line};
             if (*first == '+') {
                 return crdi_scan_fail(&s, CRD_E_FORMAT, "this line continues no other");
             }
+            CRD_TRY(flatten(p, &card, skip));
             if (skip) {
                 skip = !crdi_word_is(crdi_scan_word(&s), ".endc");
             } else if (*first == '.') {
@@ -706,6 +746,10 @@ static crd_status read_cards(crdi_parser* p, int32_t file)
         }
     }
     p->ended = false;
+    if (skip) { // as far as to the end of its file
+        static const char line_of_end[] = ".endc\n";
+        CRD_TRY(keep_flat(p, line_of_end, line_of_end + strlen(line_of_end)));
+    }
 fail:
     return st;
 }

@@ -19,7 +19,6 @@ static crd_status read_entries(crdi_reading* r, const entry* list, int count)
     const bool bracket = crdi_scan_take(&r->s, '(');
     while (crdi_key(&r->s, &key)) {
         int i = 0;
-        double unused;
         while (i < count && !crdi_word_is(key, list[i].key)) {
             i++;
         }
@@ -28,10 +27,12 @@ static crd_status read_entries(crdi_reading* r, const entry* list, int count)
                                   "the model %s: the parameter \"%s\" is not supported",
                                   crdi_word_clip(r->name).text, crdi_word_clip(key).text);
         }
-        CRD_TRY(
-            crdi_value(r, false, "the parameter of a model", list[i].to ? list[i].to : &unused));
-        if (!list[i].to) {
+        if (!list[i].to) { // a rating, who made it: a number or a word
+            double unused;
+            if (!crdi_scan_word(&r->s).n) { CRD_TRY(crdi_value(r, false, "it", &unused)); }
             crdi_netlist_note(r->p, &r->s, list[i].key, "of a diode does not matter here");
+        } else {
+            CRD_TRY(crdi_value(r, false, "the parameter of a model", list[i].to));
         }
         (void)crdi_scan_take(&r->s, ',');
     }
@@ -52,6 +53,20 @@ static crd_status model_range(const crdi_reading* r, const char* key, double val
                           crdi_word_clip(r->name).text, key, value, want);
 }
 
+// What the exponential of the breakdown carries at -bv. As ngspice has it: ibv less what it counts
+// as leakage there, is bv/vt; with an ibv below that is itself.
+static double breakdown_current(const crd_diode_model* m)
+{
+    const double least = m->is * m->bv / m->vt;
+    if (!(m->ibv >= least)) { return m->is; }
+    double edge = m->bv - m->n * m->vt * log(1 + m->ibv / m->is); // where it would carry is
+    for (int i = 0; i < 25; i++) {
+        edge = m->bv - m->n * m->vt * log(m->ibv / m->is + 1 - edge / m->vt);
+    }
+    const double i = m->is * exp((m->bv - edge) / (m->n * m->vt));
+    return isfinite(i) && i > 0 ? i : m->is;
+}
+
 static crd_status diode(crdi_reading* r, int32_t* index)
 {
     crd_status st = CRD_OK;
@@ -63,7 +78,8 @@ static crd_status diode(crdi_reading* r, int32_t* index)
                           {"pb", &m.vj},   {"m", &m.m},     {"mj", &m.m},      {"tt", &m.tt},
                           {"bv", &m.bv},   {"ibv", &m.ibv}, {"eg", &eg},       {"xti", &xti},
                           {"tnom", &tnom}, {"fc", &fc},     {"level", &level}, {"kf", NULL},
-                          {"af", NULL}};
+                          {"af", NULL},    {"iave", NULL},  {"vpk", NULL},     {"ipk", NULL},
+                          {"mfg", NULL},   {"type", NULL}};
     CRD_TRY(read_entries(r, list, (int)(sizeof list / sizeof *list)));
     if (level != 1) { return model_range(r, "level", level, "1"); }
     if (!(m.is > 0)) { return model_range(r, "is", m.is, "> 0"); }
@@ -78,6 +94,7 @@ static crd_status diode(crdi_reading* r, int32_t* index)
     const double kelvin = r->p->n->temperature, ratio = kelvin / (tnom + 273.15);
     if (!(ratio > 0)) { return model_range(r, "tnom", tnom, "> -273.15"); }
     m.vt = boltzmann * kelvin / charge;
+    m.gmin = r->p->gmin;
     if (ratio != 1) { // saturation current at the netlist's temperature
         m.is *= exp((ratio - 1) * eg / (m.n * m.vt)) * pow(ratio, xti / m.n);
         if (!(m.is > 0) || !isfinite(m.is)) { return model_range(r, "is(temp)", m.is, "> 0"); }
@@ -85,6 +102,7 @@ static crd_status diode(crdi_reading* r, int32_t* index)
             crdi_netlist_note(r->p, &r->s, "cjo", "of a diode keeps its value at tnom");
         }
     }
+    if (m.bv > 0) { m.ibv = breakdown_current(&m); }
     m.name = crdi_arena_text(&o->n.arena, r->name.p, r->name.n);
     if (!m.name) { return CRD_E_MEMORY; }
     const size_t count = (size_t)o->n.diode_count;

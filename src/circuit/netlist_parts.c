@@ -22,8 +22,13 @@ static crd_status at_end(crdi_reading* r)
 
 static crd_status unknown_key(const crdi_reading* r, crdi_word key)
 {
-    return crdi_scan_fail(&r->s, CRD_E_UNSUPPORTED, "%s: \"%s=\" is not supported here",
-                          crdi_word_clip(r->name).text, crdi_word_clip(key).text);
+    const bool series = crdi_word_is(key, "rser"), parallel = crdi_word_is(key, "rpar");
+    return crdi_scan_fail(&r->s, CRD_E_UNSUPPORTED, "%s: \"%s=\" is not supported here%s%s",
+                          crdi_word_clip(r->name).text, crdi_word_clip(key).text,
+                          series || parallel ? "; write a resistor in " : "",
+                          series     ? "series"
+                          : parallel ? "parallel"
+                                     : "");
 }
 
 static crd_part new_part(const crdi_reading* r, crd_part_kind kind)
@@ -102,14 +107,28 @@ fail:
 
 // ---- R, L, C, K --------------------------------------------------------------------------------
 
-static crd_status check_value(const crdi_reading* r, const crd_part* part, const char* unit)
+// As in ngspice 0 Ohm are 1 mOhm, 0 F are nothing and 0 H a wire; what is negative belongs to
+// equivalent networks. Heat knows none of that.
+static crd_status check_value(const crdi_reading* r, crd_part* part, const char* unit)
 {
-    const bool negative = part->kind == CRD_PART_RESISTOR && !part->thermal;
-    if (isfinite(part->value) && (negative ? part->value != 0 : part->value > 0)) { return CRD_OK; }
-    return crdi_scan_fail(&r->s, CRD_E_RANGE, "%s = %g %s, expected %s%s",
-                          crdi_word_clip(r->name).text, part->value, unit,
-                          negative ? "not 0" : "> 0",
-                          negative ? " (a short circuit is a voltage source of 0 V)" : "");
+    const char* how = "is negative: what is here may grow without bounds";
+    if (isfinite(part->value) && part->value > 0) { return CRD_OK; }
+    if (!isfinite(part->value) || part->thermal) {
+        return crdi_scan_fail(&r->s, CRD_E_RANGE, "%s = %g %s, expected > 0",
+                              crdi_word_clip(r->name).text, part->value, unit);
+    }
+    if (part->value == 0) {
+        how = part->kind == CRD_PART_RESISTOR    ? "is taken as 1 mOhm"
+              : part->kind == CRD_PART_CAPACITOR ? "is taken as if it were not there"
+                                                 : "is taken as a wire";
+        if (part->kind == CRD_PART_RESISTOR) { part->value = 1e-3; }
+        crdi_log(r->p->ctx, CRD_LOG_WARNING, "netlist %s:%d: %s = 0 %s %s", r->s.file, r->s.line,
+                 crdi_word_clip(r->name).text, unit, how);
+        return CRD_OK;
+    }
+    crdi_log(r->p->ctx, CRD_LOG_WARNING, "netlist %s:%d: %s = %g %s %s", r->s.file, r->s.line,
+             crdi_word_clip(r->name).text, part->value, unit, how);
+    return CRD_OK;
 }
 
 typedef struct factors { // name=value behind the value
@@ -130,6 +149,18 @@ static crd_status read_factors(crdi_reading* r, bool ic, bool tc, factors* f)
         if (ic && crdi_word_is(key, "ic")) {
             to = &f->ic;
             f->has_ic = true;
+        }
+        if (tc && crdi_word_is(key, "tc")) { // tc=tc1[,tc2]
+            CRD_TRY(crdi_value(r, false, "it", &f->tc1));
+            const char c = crdi_scan_take(&r->s, ',') ? '+' : crdi_scan_peek(&r->s);
+            if (c && strchr("+-.0123456789{'", c)) { CRD_TRY(crdi_value(r, false, "it", &f->tc2)); }
+            continue;
+        }
+        if (tc && crdi_word_is(key, "ac")) {
+            double unused;
+            CRD_TRY(crdi_value(r, false, "it", &unused));
+            crdi_netlist_note(r->p, &r->s, "ac=", "of a resistor does not matter here");
+            continue;
         }
         if (!to) { return unknown_key(r, key); }
         CRD_TRY(crdi_value(r, false, "it", to));

@@ -272,7 +272,8 @@ static crd_status expression(crdi_reading* r, bool bare, bool constant, bool alw
     if (!constant) { names.use = find_use; }
     names.temperature = p->n->temperature;
     const char quote = crdi_scan_peek(&r->s);
-    const bool quoted = quote == '{' || quote == '\'';
+    // of v={k}*v(a) the braces are but a part
+    const bool quoted = (quote == '{' && !bare) || quote == '\'';
     if (!quoted && !bare) {
         return crdi_scan_fail(&r->s, CRD_E_FORMAT, "\"%s\" where a value is expected",
                               crdi_word_clip(crdi_scan_look(&r->s)).text);
@@ -306,9 +307,11 @@ static crd_status plain(crdi_reading* r, double* out)
     if (w.n) { CRD_TRY(find_param(r, &before, w, out, &found)); }
     if (!found) {
         r->s = before;
-        return crdi_scan_fail(&r->s, CRD_E_FORMAT,
-                              "\"%s\" where a number, a parameter or an {expression} is expected",
-                              crdi_word_clip(crdi_scan_look(&r->s)).text);
+        return crdi_scan_fail(
+            &r->s, CRD_E_FORMAT,
+            "%s%s\"%s\" where a number, a parameter or an {expression} is expected",
+            crdi_word_clip(r->name).text, r->name.n ? ": " : "",
+            crdi_word_clip(crdi_scan_look(&r->s)).text);
     }
 fail:
     return st;
@@ -402,7 +405,8 @@ static crd_status set_params(crdi_reading* r, crdi_env* inner)
         const int32_t i = crdi_word_fold(key, text) ? crdi_map_find(&s->param_map, text) : -1;
         if (i < 0 || i >= s->header_count) {
             return crdi_scan_fail(&r->s, CRD_E_NOT_FOUND,
-                                  "the subcircuit %s has no parameter \"%s\"",
+                                  "the subcircuit %s has no parameter \"%s\"; those that can be "
+                                  "given stand in its .subckt line, as name=default",
                                   crdi_clip(s->name).text, crdi_word_clip(key).text);
         }
         if (inner->states[i] == 2) {
@@ -422,6 +426,12 @@ static crd_status enter(crdi_reading* r, crdi_env* inner, int32_t words)
     crdi_parser* p = r->p;
     for (int32_t i = 0; i < words - 1; i++) {
         CRD_TRY(crdi_node(r, crdi_scan_word(&r->s), &inner->ports[i]));
+    }
+    const int32_t ground = crdi_map_find(&p->scopes[inner->scope].port_map, "gnd");
+    if (ground >= 0 && inner->ports[ground] != 0) {
+        return crdi_scan_fail(
+            &r->s, CRD_E_RANGE, "%s hands in the node %s as gnd, and gnd is ground everywhere",
+            crdi_word_clip(r->name).text, crdi_clip(p->out->nodes[inner->ports[ground]]).text);
     }
     (void)crdi_scan_word(&r->s); // its name
     crdi_scan ahead = r->s;

@@ -13,18 +13,16 @@ static const struct {
     const char* word;
     crd_waveform_kind kind;
     int least, most;
-} functions[] = {{"sin", CRD_WAVE_SIN, 2, 6},
-                 {"pulse", CRD_WAVE_PULSE, 2, 7},
-                 {"exp", CRD_WAVE_EXP, 2, 6},
-                 {"pwl", CRD_WAVE_PWL, 2, 0},
-                 {"input", CRD_WAVE_INPUT, 1, 1}};
+} functions[] = {{"sin", CRD_WAVE_SIN, 2, 6},     {"sine", CRD_WAVE_SIN, 2, 6},
+                 {"pulse", CRD_WAVE_PULSE, 2, 7}, {"exp", CRD_WAVE_EXP, 2, 6},
+                 {"pwl", CRD_WAVE_PWL, 2, 0},     {"input", CRD_WAVE_INPUT, 1, 1}};
 enum { FUNCTION_COUNT = sizeof functions / sizeof *functions };
 
 static bool at_argument(crdi_reading* r, bool bracket)
 {
     (void)crdi_scan_take(&r->s, ',');
-    if (crdi_scan_end(&r->s)) { return false; }
-    if (bracket) { return *r->s.p != ')'; }
+    if (crdi_scan_end(&r->s) || *r->s.p == ')') { return false; }
+    if (bracket) { return true; }
     crdi_scan ahead = r->s;
     crdi_word key;
     return !crdi_key(&ahead, &key) && !crdi_word_is(crdi_scan_word(&ahead), "ac");
@@ -181,22 +179,32 @@ static int function_of(crdi_word w)
     return f;
 }
 
-// [DC] value, AC ..., a function of time, in any order; without any it is 0. With `*law` an
-// expression may change while the circuit runs.
+// [DC] value, AC ..., a function of time, in any order, each also DC=value or in brackets; without
+// any it is 0. With `*law` an expression may change while the circuit runs.
 crd_status crdi_source(crdi_reading* r, crd_waveform* wave, bool* law, crd_expression** e)
 {
     crd_status st = CRD_OK;
     bool constant = false, shaped = false;
+    int open = 0;
     *wave = (crd_waveform){.kind = CRD_WAVE_DC};
     *e = NULL;
     while (!crdi_scan_end(&r->s)) {
+        if (crdi_scan_take(&r->s, '(')) {
+            open++;
+            continue;
+        }
+        if (open && crdi_scan_take(&r->s, ')')) {
+            open--;
+            continue;
+        }
         crdi_scan ahead = r->s;
         crdi_word key;
-        if (crdi_key(&ahead, &key)) {
+        const bool keyed = crdi_key(&ahead, &key);
+        if (keyed && !crdi_word_is(key, "dc") && !crdi_word_is(key, "ac")) {
             return crdi_scan_fail(&r->s, CRD_E_UNSUPPORTED, "%s: \"%s=\" is not supported here",
                                   crdi_word_clip(r->name).text, crdi_word_clip(key).text);
         }
-        const crdi_word w = crdi_scan_word(&ahead);
+        const crdi_word w = keyed ? key : crdi_scan_word(&ahead);
         const int f = function_of(w);
         if (crdi_word_is(w, "ac")) {
             r->s = ahead;
@@ -226,7 +234,10 @@ crd_status crdi_source(crdi_reading* r, crd_waveform* wave, bool* law, crd_expre
         constant = true;
         if (!shaped) { wave->v[0] = value; }
     }
-    if (*e && shaped) {
+    if (open) {
+        st = crdi_scan_fail(&r->s, CRD_E_FORMAT, "%s: a '(' without its ')'",
+                            crdi_word_clip(r->name).text);
+    } else if (*e && shaped) {
         st = crdi_scan_fail(&r->s, CRD_E_FORMAT,
                             "%s has a function of time and an expression; one of them is enough",
                             crdi_word_clip(r->name).text);

@@ -72,6 +72,7 @@ typedef struct crdi_step { // of the finished list
 
 struct crd_expression {
     int count, use_count;
+    int constants;    // the first steps are these
     crd_use* uses;
     crdi_step* steps; // the last one is the result
     double* table;    // x, y, x, y ...
@@ -81,3 +82,9 @@ struct crd_expression {
 int crdi_op_operands(crdi_op op);
 // One operation from the values of its operands.
 double crdi_op_value(const crdi_step* s, double a, double b, double c, const double* table);
+// Values of the steps from .. to-1, into v; x is what the uses are.
+void crdi_expression_forward(const crd_expression* e, int from, int to, const double* x, double t,
+                             double* v);
+// Derivatives of step `last` by the uses; d: room for last + 1.
+void crdi_expression_backward(const crd_expression* e, int last, const double* v, double* d,
+                              double* gradient);

@@ -118,17 +118,18 @@ crdi_word crdi_scan_look(const crdi_scan* s)
     return w.n ? w : (crdi_word){"the end of the line", 19};
 }
 
-// The factor of a suffix and its length; 1 and 0 without. Letters behind it are a unit and mean
-// nothing: 10kOhm.
-static double suffix(const char* p, const char* end, size_t* length)
+// The factor of a suffix, times / over, and its length; 1 and 0 without. Letters behind it are a
+// unit and mean nothing: 10kOhm. Both are exact, so that 10u is the same number as 1e-5.
+static double suffix(const char* p, const char* end, size_t* length, double* over)
 {
     static const struct {
         const char* text;
-        double factor;
-    } list[] = {{"meg", 1e6},      {"mil", 25.4e-6},   {"t", 1e12}, {"g", 1e9},   {"k", 1e3},
-                {"m", 1e-3},       {"u", 1e-6},        {"n", 1e-9}, {"p", 1e-12}, {"f", 1e-15},
-                {"a", 1e-18},      {"\xc2\xb5", 1e-6}, // micro sign and Greek mu
-                {"\xce\xbc", 1e-6}};
+        double times, over;
+    } list[] = {
+        {"meg", 1e6, 1},      {"mil", 254, 1e7},    {"t", 1e12, 1}, {"g", 1e9, 1},  {"k", 1e3, 1},
+        {"m", 1, 1e3},        {"u", 1, 1e6},        {"n", 1, 1e9},  {"p", 1, 1e12}, {"f", 1, 1e15},
+        {"a", 1, 1e18},       {"\xc2\xb5", 1, 1e6}, // micro sign, Greek mu, and the sign in Latin-1
+        {"\xce\xbc", 1, 1e6}, {"\xb5", 1, 1e6}};
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         const size_t n = strlen(list[i].text);
         size_t k = 0;
@@ -137,10 +138,12 @@ static double suffix(const char* p, const char* end, size_t* length)
         }
         if (k == n) {
             *length = n;
-            return list[i].factor;
+            *over = list[i].over;
+            return list[i].times;
         }
     }
     *length = 0;
+    *over = 1;
     return 1;
 }
 
@@ -177,7 +180,9 @@ crd_status crdi_scan_number(crdi_scan* s, double* out, bool* found)
     double value;
     const bool read = crdi_parse_double(s->p, (size_t)(p - s->p), &value);
     size_t n = 0;
-    value *= suffix(p, end, &n);
+    double over;
+    value *= suffix(p, end, &n, &over);
+    value /= over;
     p += n;
     while (p < end && letter(*p)) {
         p++;

@@ -52,7 +52,7 @@ fail:
 crd_status crdi_sparse_init(crdi_sparse* s, crd_context* ctx, int32_t n, size_t count,
                             const int32_t* rows, const int32_t* columns)
 {
-    *s = (crdi_sparse){.ctx = ctx, .n = n, .count = count};
+    *s = (crdi_sparse){.ctx = ctx, .n = n, .count = count, .growth = 1e-6};
     if (count > INT32_MAX / 2) {
         return crdi_fail(ctx, CRD_E_RANGE, "circuit: too large for this form");
     }
@@ -91,7 +91,7 @@ crd_status crdi_sparse_factor(crdi_sparse* s, const double* values)
         // Old pivots may have become small: then the factors grow.
         if (klu_refactor(s->first, s->row, s->value, s->symbolic, s->numeric, &s->common) &&
             klu_rgrowth(s->first, s->row, s->value, s->symbolic, s->numeric, &s->common) &&
-            s->common.rgrowth > 1e-6) {
+            s->common.rgrowth > s->growth) {
             return CRD_OK;
         }
         klu_free_numeric(&s->numeric, &s->common);
@@ -110,9 +110,10 @@ void crdi_sparse_solve(crdi_sparse* s, double* b)
 
 // ---- least squares -----------------------------------------------------------------------------
 
-// e; what is scaled has entries of about one. Smaller would blur what contradicts itself: there
-// lambda is r / e and brings rounding of that size with it.
-#define SMALL 1e-9
+// e; what is scaled has entries of about one. Passes of the solution converge as e / (sigma^2 + e)
+// for a singular value sigma, and capacitors of nF beside resistors have some of 1e-5. Far smaller
+// would blur what contradicts itself: there lambda is r / e and brings rounding of that size.
+#define SMALL 1e-13
 
 crd_status crdi_least_init(crdi_least* l, crd_context* ctx, int32_t rows, int32_t columns,
                            size_t count, const int32_t* row, const int32_t* column)

@@ -2,7 +2,11 @@
 #pragma once
 #include "cardan/base.h"
 
+#if defined __has_include && __has_include(<suitesparse/klu.h>)
+#include <suitesparse/klu.h> // Debian: sources in an FMU are compiled without options
+#else
 #include <klu.h>
+#endif
 
 typedef struct crdi_sparse {
     crd_context* ctx;
@@ -11,6 +15,7 @@ typedef struct crdi_sparse {
     int *first, *row; // compressed columns
     double* value;
     int32_t* slot; // (count) where an entry lies in value; entries at the same place are summed
+    double growth; // of factors with old pivots: below it pivots are looked for anew; 1e-6
     klu_common common;
     klu_symbolic* symbolic;
     klu_numeric* numeric;

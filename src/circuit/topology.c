@@ -48,10 +48,36 @@ static bool is_voltage_defined(const crd_part* p)
     }
 }
 
+// Its current does not depend on its own voltage.
+static bool is_current_defined(const crd_part* p)
+{
+    switch (p->kind) {
+    case CRD_PART_CURRENT:
+    case CRD_PART_CCCS:
+    case CRD_PART_VCCS:
+    case CRD_PART_B_CURRENT:
+        return true;
+    case CRD_PART_CAPACITOR:
+        return p->value == 0;
+    default:
+        return false;
+    }
+}
+
+crdi_place crdi_part_place(const crd_netlist* n, int32_t part)
+{
+    crdi_place at = {"circuit"};
+    const crd_part* p = part >= 0 ? &n->parts[part] : NULL;
+    if (p && n->files && p->file >= 0 && p->line > 0) {
+        snprintf(at.text, sizeof at.text, "%.300s:%d", n->files[p->file], (int)p->line);
+    }
+    return at;
+}
+
 static crd_status bad(crd_context* ctx, const crd_netlist* n, int32_t part, const char* what)
 {
-    return crdi_fail(ctx, CRD_E_RANGE, "circuit: %s: %s", crdi_clip(crdi_part_name(n, part)).text,
-                     what);
+    return crdi_fail(ctx, CRD_E_RANGE, "%s: %s: %s", crdi_part_place(n, part).text,
+                     crdi_clip(crdi_part_name(n, part)).text, what);
 }
 
 static bool has_current(const crd_netlist* n, int32_t part)
@@ -92,8 +118,10 @@ static crd_status check_references(crd_context* ctx, const crd_netlist* n, int32
                 return bad(ctx, n, i, "it has to couple two inductors");
             }
         }
+        const bool wound = n->parts[p->refs[0]].value > 0 && n->parts[p->refs[1]].value > 0;
         return p->refs[0] == p->refs[1] ? bad(ctx, n, i, "it couples an inductor with itself")
-                                        : CRD_OK;
+               : !wound ? bad(ctx, n, i, "the inductors that it couples have to be > 0")
+                        : CRD_OK;
     }
     const bool controlled_by_current =
         p->kind == CRD_PART_CCCS || p->kind == CRD_PART_CCVS || p->kind == CRD_PART_CURRENT_SWITCH;
@@ -118,20 +146,16 @@ static crd_status check_value(crd_context* ctx, const crd_netlist* n, int32_t i)
                        p->kind == CRD_PART_MUTUAL || (p->kind == CRD_PART_RESISTOR && !has_law(p));
     const bool gain = p->kind >= CRD_PART_VCVS && p->kind <= CRD_PART_CCVS;
     if ((plain || gain) && !isfinite(p->value)) {
-        return crdi_fail(ctx, CRD_E_RANGE, "circuit: %s = %g, expected a finite value",
-                         crdi_clip(name).text, p->value);
-    }
-    if ((p->kind == CRD_PART_CAPACITOR || p->kind == CRD_PART_INDUCTOR) && p->value < 0) {
-        return crdi_fail(ctx, CRD_E_RANGE, "circuit: %s = %g, expected >= 0", crdi_clip(name).text,
-                         p->value);
+        return crdi_fail(ctx, CRD_E_RANGE, "%s: %s = %g, expected a finite value",
+                         crdi_part_place(n, i).text, crdi_clip(name).text, p->value);
     }
     if (p->kind == CRD_PART_MUTUAL && fabs(p->value) > 1) {
-        return crdi_fail(ctx, CRD_E_RANGE, "circuit: %s = %g, expected a factor of -1 to 1",
-                         crdi_clip(name).text, p->value);
+        return crdi_fail(ctx, CRD_E_RANGE, "%s: %s = %g, expected a factor of -1 to 1",
+                         crdi_part_place(n, i).text, crdi_clip(name).text, p->value);
     }
     if (p->has_ic && !isfinite(p->ic)) {
-        return crdi_fail(ctx, CRD_E_RANGE, "circuit: %s: ic = %g, expected a finite value",
-                         crdi_clip(name).text, p->ic);
+        return crdi_fail(ctx, CRD_E_RANGE, "%s: %s: ic = %g, expected a finite value",
+                         crdi_part_place(n, i).text, crdi_clip(name).text, p->ic);
     }
     if (p->kind == CRD_PART_DIODE) {
         const crd_diode_model* d = &n->diodes[p->index];
@@ -195,12 +219,21 @@ static crd_status loop_found(crd_context* ctx, const crd_netlist* n, int32_t las
         names.failed
             ? CRD_E_MEMORY
             : crdi_fail(ctx, CRD_E_RANGE,
-                        "circuit: a loop of voltage sources at nodes %s and %s: %s%s; a resistance "
+                        "%s: a loop of voltage sources at nodes %s and %s: %s%s; a resistance "
                         "in it would do",
-                        crdi_clip(n->nodes[a]).text, crdi_clip(n->nodes[b]).text,
-                        crdi_clip(crdi_part_name(n, last)).text, names.data ? names.data : "");
+                        crdi_part_place(n, last).text, crdi_clip(n->nodes[a]).text,
+                        crdi_clip(n->nodes[b]).text, crdi_clip(crdi_part_name(n, last)).text,
+                        names.data ? names.data : "");
     crdi_text_clear(&names);
     return st;
+}
+
+static int32_t part_at(const crd_netlist* n, int32_t node) // the first one; -1
+{
+    for (int32_t i = 0; i < n->part_count; i++) {
+        if (n->parts[i].nodes[0] == node || n->parts[i].nodes[1] == node) { return i; }
+    }
+    return -1;
 }
 
 static crd_status floating_found(crd_context* ctx, const crd_netlist* n, const sets* s,
@@ -215,17 +248,48 @@ static crd_status floating_found(crd_context* ctx, const crd_netlist* n, const s
     if (others > 0) { snprintf(more, sizeof more, " (and %d more)", (int)others); }
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
-        if (p->kind == CRD_PART_CURRENT &&
+        if (is_current_defined(p) &&
             (find(s, p->nodes[0]) == root) != (find(s, p->nodes[1]) == root)) {
             return crdi_fail(ctx, CRD_E_RANGE,
-                             "circuit: a cutset of current sources: only %s and the like lead to "
+                             "%s: a cutset of current sources: only %s and the like lead to "
                              "node %s%s; a resistance to ground would do",
-                             crdi_clip(crdi_part_name(n, i)).text, crdi_clip(n->nodes[node]).text,
-                             more);
+                             crdi_part_place(n, i).text, crdi_clip(crdi_part_name(n, i)).text,
+                             crdi_clip(n->nodes[node]).text, more);
         }
     }
-    return crdi_fail(ctx, CRD_E_RANGE, "circuit: node %s%s floats: nothing leads to ground",
-                     crdi_clip(n->nodes[node]).text, more);
+    return crdi_fail(ctx, CRD_E_RANGE,
+                     "%s: node %s%s floats: nothing leads to ground, which is node 0; a resistance "
+                     "would do",
+                     crdi_part_place(n, part_at(n, node)).text, crdi_clip(n->nodes[node]).text,
+                     more);
+}
+
+// A law that depends on the voltage between nodes holds them together.
+static void join_uses(const sets* s, const crd_expression* e)
+{
+    const crd_use* uses;
+    const int count = crd_expression_uses(e, &uses);
+    for (int k = 0; k < count; k++) {
+        if (uses[k].kind == CRD_USE_NODE) { join(s, uses[k].a, 0); }
+        if (uses[k].kind == CRD_USE_PAIR) { join(s, uses[k].a, uses[k].b); }
+    }
+}
+
+// Nodes that nothing joins to ground may all be raised by the same voltage, and no law notices.
+static void join_all(const sets* s, const crd_netlist* n)
+{
+    for (int32_t i = 0; i < n->part_count; i++) {
+        const crd_part* p = &n->parts[i];
+        if (p->kind != CRD_PART_MUTUAL && !is_current_defined(p)) {
+            join(s, p->nodes[0], p->nodes[1]);
+        }
+        if (p->kind == CRD_PART_VCVS || p->kind == CRD_PART_VCCS) {
+            join(s, p->nodes[2], p->nodes[3]);
+        }
+        if (has_law(p) || p->kind == CRD_PART_B_VOLTAGE || p->kind == CRD_PART_B_CURRENT) {
+            join_uses(s, n->expressions[p->index]);
+        }
+    }
 }
 
 static crd_status check_connections(crd_context* ctx, const crd_netlist* n, int32_t* parent,
@@ -241,12 +305,7 @@ static crd_status check_connections(crd_context* ctx, const crd_netlist* n, int3
             return loop_found(ctx, n, i, from);
         }
     }
-    for (int32_t i = 0; i < n->part_count; i++) {
-        const crd_part* p = &n->parts[i];
-        if (p->kind != CRD_PART_CURRENT && p->kind != CRD_PART_MUTUAL) {
-            join(&s, p->nodes[0], p->nodes[1]);
-        }
-    }
+    join_all(&s, n);
     for (int32_t i = 1; i < n->node_count; i++) {
         if (find(&s, i) != 0) { return floating_found(ctx, n, &s, i); }
     }
@@ -270,5 +329,66 @@ crd_status crdi_circuit_check(crd_context* ctx, const crd_netlist* n)
     if (!room) { return CRD_E_MEMORY; }
     st = check_connections(ctx, n, room, room + n->node_count);
     crdi_free(ctx, room);
+    return st;
+}
+
+// ---- Gauss methods -----------------------------------------------------------------------------
+
+static bool has_corners(const crd_netlist* n, const crd_part* p)
+{
+    if (p->kind != CRD_PART_VOLTAGE && p->kind != CRD_PART_CURRENT) { return false; }
+    const crd_waveform* w = &n->waves[p->index];
+    return w->kind == CRD_WAVE_INPUT || isfinite(crd_waveform_next(w, 0)); // after the beginning
+}
+
+static crd_status not_smooth(crd_context* ctx, const crd_netlist* n, int32_t part, const char* what)
+{
+    return crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                     "%s: %s %s, which Gauss methods cannot follow; TRBDF2, BDF2 or BDF3 can",
+                     crdi_part_place(n, part).text, crdi_clip(crdi_part_name(n, part)).text, what);
+}
+
+// Loops of a source with corners and capacitors; then cutsets of one and inductors.
+static crd_status check_corners(crd_context* ctx, const crd_netlist* n, const sets* s, bool loops)
+{
+    for (int32_t i = 0; i < n->node_count; i++) {
+        s->parent[i] = i;
+    }
+    for (int32_t i = 0; i < n->part_count; i++) {
+        const crd_part* p = &n->parts[i];
+        const bool fixed = is_voltage_defined(p) && !has_corners(n, p);
+        const bool firm =
+            p->kind != CRD_PART_MUTUAL && p->kind != CRD_PART_INDUCTOR && !is_current_defined(p);
+        if (loops ? fixed || p->kind == CRD_PART_CAPACITOR : firm) {
+            join(s, p->nodes[0], p->nodes[1]);
+        }
+    }
+    for (int32_t i = 0; i < n->part_count; i++) {
+        const crd_part* p = &n->parts[i];
+        if (!has_corners(n, p)) { continue; }
+        if (loops && p->kind == CRD_PART_VOLTAGE && !join(s, p->nodes[0], p->nodes[1])) {
+            return not_smooth(ctx, n, i, "has corners and lies across capacitors alone");
+        }
+        if (!loops && p->kind == CRD_PART_CURRENT && find(s, p->nodes[0]) != find(s, p->nodes[1])) {
+            return not_smooth(ctx, n, i, "has corners and leads to inductors alone");
+        }
+    }
+    return CRD_OK;
+}
+
+crd_status crdi_circuit_smooth(crd_context* ctx, const crd_netlist* n)
+{
+    for (int32_t i = 0; i < n->part_count; i++) {
+        const crd_part* p = &n->parts[i];
+        if (p->kind == CRD_PART_DIODE &&
+            (n->diodes[p->index].cjo > 0 || n->diodes[p->index].tt > 0)) {
+            return not_smooth(ctx, n, i, "has a model with cjo or tt");
+        }
+    }
+    const sets s = {crdi_new_array(ctx, (size_t)n->node_count, sizeof *s.parent)};
+    if (!s.parent) { return CRD_E_MEMORY; }
+    crd_status st = check_corners(ctx, n, &s, true);
+    if (st == CRD_OK) { st = check_corners(ctx, n, &s, false); }
+    crdi_free(ctx, s.parent);
     return st;
 }

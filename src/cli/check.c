@@ -68,6 +68,9 @@ static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list*
     if (crdi_is_dcp(arguments->items[0])) {
         return crdi_check_dcp(cli, arguments->items[0], o->common.json);
     }
+    if (crdi_is_circuit(arguments->items[0])) {
+        return crdi_check_circuit(cli, arguments->items[0], o->common.json);
+    }
     CRD_TRY(crdi_load_variant(cli->ctx, arguments->items[0], o->variant, &s));
     for (int i = 0; i < o->parameters.count; i++) {
         CRD_TRY(crdi_apply_parameters(s, o->parameters.items[i]));
@@ -114,12 +117,13 @@ static const check_options defaults = {.common = CRDI_COMMON_DEFAULTS,
 
 const crdi_command crdi_command_check = {
     .name = "check",
-    .arguments = "SYSTEM|SSP|FMU|DCPX",
+    .arguments = "SYSTEM|SSP|FMU|DCPX|NETLIST",
     .summary = "validate a system without running it",
     .description =
         "Reads the system and all its units, resolves and checks every connection and start value, "
         "and says what is wrong and where. Files of an SSP are checked against its schema, and the "
-        "description of a DCP slave (.dcpx, .dcp) against the rules of its standard. No code "
+        "description of a DCP slave (.dcpx, .dcp) against the rules of its standard. A netlist (.cir, "
+        ".ckt, .net, .sp, .spice) is read and its start computed. No code "
         "of an FMU is run. A SYSTEM of - is read from "
         "standard input. Exit code 0 if the system can "
         "be run, warnings or not.",
@@ -130,7 +134,7 @@ const crdi_command crdi_command_check = {
     .option_count = sizeof rows / sizeof *rows,
     .min_arguments = 1,
     .max_arguments = 1,
-    .extensions = "fmu|yaml|yml|ssp|ssd|dcpx|dcp",
+    .extensions = "fmu|yaml|yml|ssp|ssd|dcpx|dcp|cir|ckt|net|sp|spice",
     .size = sizeof(check_options),
     .defaults = &defaults,
     .run = run_check,

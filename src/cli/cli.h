@@ -81,6 +81,7 @@ typedef struct crdi_cli {
     json_t* warnings;     // collected for --json, else NULL
 } crdi_cli;
 
+enum { CRDI_EXAMPLES = 7 }; // of a command at most
 typedef struct crdi_example {
     const char* command;
     const char* meaning;
@@ -91,7 +92,7 @@ typedef struct crdi_command {
     const char* arguments; // "SYSTEM", "A B", ""
     const char* summary;   // one line without full stop
     const char* description;
-    crdi_example examples[5]; // up to the first without command
+    crdi_example examples[CRDI_EXAMPLES]; // up to the first without command
     const crdi_option* options;
     int option_count;
     int min_arguments, max_arguments; // max -1: any number
@@ -106,6 +107,9 @@ extern const crdi_command crdi_command_run, crdi_command_check, crdi_command_inf
     crdi_command_compare, crdi_command_plot, crdi_command_report, crdi_command_export,
     crdi_command_analyze, crdi_command_design, crdi_command_compensate, crdi_command_link, crdi_command_learn, crdi_command_reproduce, crdi_command_completion, crdi_command_man,
     crdi_command_help;
+extern const crdi_command crdi_command_circuit;
+extern const crdi_command crdi_command_twin_check, crdi_command_twin_place, crdi_command_twin_tune,
+    crdi_command_twin_run;
 extern const crdi_command crdi_command_dcp_key;
 extern const crdi_command crdi_command_dcp_scan, crdi_command_dcp_link, crdi_command_dcp_conform;
 extern const crdi_command crdi_command_dcp_emulate, crdi_command_dcp_log;
@@ -183,6 +187,7 @@ typedef enum crdi_file_kind {
     CRDI_FILE_DCP,       // slave description
     CRDI_FILE_SSV,       // parameter set
     CRDI_FILE_SSM,       // parameter mapping
+    CRDI_FILE_CIRCUIT,   // netlist
     CRDI_FILE_PIPE,      // can be read once only: what the command expects
 } crdi_file_kind;
 // By ending, else by content. CRD_E_NOT_FOUND, CRD_E_IO, CRD_E_UNSUPPORTED with a sentence.
@@ -200,6 +205,9 @@ crd_status crdi_check_dcp(crdi_cli* cli, const char* path, bool json);
 // An .xml with DcpOverCan in it.
 bool crdi_is_can(const char* path);
 crd_status crdi_check_can(crdi_cli* cli, const char* path, bool json);
+// circuit_load.c, circuit_structure.c: a netlist, by its ending.
+bool crdi_is_circuit(const char* path);
+crd_status crdi_check_circuit(crdi_cli* cli, const char* path, bool json);
 // A system description ("-": from standard input), an SSP, or one FMU as a system. `variant` is of
 // an SSP, NULL: the default one.
 crd_status crdi_load_variant(crd_context* ctx, const char* path, const char* variant,

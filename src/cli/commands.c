@@ -21,6 +21,11 @@ const crdi_command* const crdi_commands[] = {
     &crdi_command_compensate,
     &crdi_command_link,
     &crdi_command_learn,
+    &crdi_command_circuit,
+    &crdi_command_twin_check,
+    &crdi_command_twin_place,
+    &crdi_command_twin_tune,
+    &crdi_command_twin_run,
     &crdi_command_reproduce,
     &crdi_command_dcp_slave,
     &crdi_command_dcp_describe,
@@ -161,7 +166,7 @@ static const crdi_common help_defaults = CRDI_COMMON_DEFAULTS;
 static const char* const help_words[] = {"run",    "check",  "info",      "compare", "plot",
                                          "report", "export", "analyze",   "design",  "compensate",
                                          "link",   "learn",  "reproduce", "dcp",     "completion",
-                                         "man",    "help",   NULL};
+                                         "man",    "help",   "circuit", "twin",   NULL};
 
 const crdi_command crdi_command_help = {
     .name = "help",

@@ -1,8 +1,10 @@
-// cardan export: systems and coupling elements as files that other tools open.
+// cardan export: systems, coupling elements, slaves, circuits and twins as files that other tools
+// open.
 #include "cli/export.h"
 #include "cardan/fmi.h"
 #include "cardan/ssp.h"
 #include "cardan/system.h"
+#include "cli/circuit.h"
 
 #include <math.h>
 #include <string.h>
@@ -247,7 +249,8 @@ fail:
 
 // ---- kinds -------------------------------------------------------------------------------------
 
-enum { SSP = 1, COUPLING = 2, DCP = 4 };
+enum { SSP = 1, COUPLING = 2, DCP = 4, CIRCUIT = 8, TWIN = 16, STEPPED = COUPLING | DCP | CIRCUIT };
+enum { FMU = STEPPED | TWIN };
 
 typedef struct kind {
     const char *word, *subject;
@@ -257,7 +260,9 @@ typedef struct kind {
 
 static const kind kinds[] = {{"ssp", "SYSTEM", SSP, export_ssp},
                              {"coupling", "ELEMENT", COUPLING, crdi_export_coupling},
-                             {"dcp", "SLAVE.dcpx", DCP, crdi_export_dcp}};
+                             {"dcp", "SLAVE.dcpx", DCP, crdi_export_dcp},
+                             {"circuit", "NETLIST", CIRCUIT, crdi_export_circuit},
+                             {"twin", "TWIN.yaml", TWIN, crdi_export_twin}};
 
 // An option that was given and belongs to other kinds is a mistake.
 static crd_status check_foreign(crd_context* ctx, const crdi_export_options* o, int own)
@@ -266,27 +271,34 @@ static crd_status check_foreign(crd_context* ctx, const crdi_export_options* o, 
         const char* name;
         bool given;
         int kinds;
-    } all[] = {
-        {"--ssp-version", o->ssp_version >= 0, SSP}, {"--parameters", o->parameters.count > 0, SSP},
-        {"--set", o->set.count > 0, SSP | DCP},      {"--variant", o->variant != NULL, SSP},
-        {"--only-used", o->only_used, SSP},          {"--author", o->author != NULL, SSP},
-        {"--fmi", o->fmi >= 0, COUPLING | DCP},      {"--signals", o->signals != NULL, COUPLING},
-        {"--name", o->name != NULL, COUPLING | DCP}, {"--step", !isnan(o->step), COUPLING | DCP},
-        {"--latency", !isnan(o->latency), COUPLING}, {"--mode", o->mode >= 0, DCP},
-        {"--address", o->address != NULL, DCP}};
+    } all[] = {{"--ssp-version", o->ssp_version >= 0, SSP},
+               {"--parameters", o->parameters.count > 0, SSP},
+               {"--set", o->set.count > 0, SSP | DCP},
+               {"--variant", o->variant != NULL, SSP},
+               {"--only-used", o->only_used, SSP},
+               {"--author", o->author != NULL, SSP},
+               {"--fmi", o->fmi >= 0, FMU},
+               {"--signals", o->signals != NULL, COUPLING},
+               {"--name", o->name != NULL, FMU},
+               {"--step", !isnan(o->step), STEPPED},
+               {"--latency", !isnan(o->latency), COUPLING},
+               {"--mode", o->mode >= 0, DCP},
+               {"--address", o->address != NULL, DCP},
+               {"--method", o->method >= 0, CIRCUIT},
+               {"--param", o->params.count > 0, CIRCUIT}};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         if (!all[i].given || (all[i].kinds & own)) { continue; }
-        const char *first = NULL, *second = NULL;
+        char words[100] = "";
+        int left = __builtin_popcount((unsigned)all[i].kinds);
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
             if (!(all[i].kinds & kinds[k].bit)) { continue; }
-            if (first) {
-                second = kinds[k].word;
-            } else {
-                first = kinds[k].word;
-            }
+            const char* gap = !words[0] ? "" : left == 1 ? " and " : ", ";
+            snprintf(words + strlen(words), sizeof words - strlen(words), "%s%s", gap,
+                     kinds[k].word);
+            left--;
         }
-        return crdi_fail(ctx, CRD_E_RANGE, "%s is an option of cardan export %s%s%s", all[i].name,
-                         first, second ? " and " : "", second ? second : "");
+        return crdi_fail(ctx, CRD_E_RANGE, "%s is an option of cardan export %s", all[i].name,
+                         words);
     }
     return CRD_OK;
 }
@@ -303,7 +315,8 @@ static crd_status run_export(crdi_cli* cli, const void* options, const crdi_list
         return crdi_fail(
             cli->ctx, CRD_E_RANGE,
             "'%s' is nothing that can be exported, expected: cardan export ssp SYSTEM, "
-            "cardan export coupling ELEMENT, or cardan export dcp SLAVE.dcpx",
+            "cardan export coupling ELEMENT, cardan export dcp SLAVE.dcpx, cardan export "
+            "circuit NETLIST, or cardan export twin TWIN.yaml",
             word);
     }
     if (arguments->count < 2) {
@@ -321,9 +334,8 @@ static const crdi_option rows[] = {
      .metavar = "FILE",
      .extensions = "ssp|fmu",
      .offset = offsetof(crdi_export_options, output),
-     .help =
-         "the package or FMU; the name of SYSTEM with .ssp, or that of the element or slave with "
-         ".fmu, in this folder unless given"},
+     .help = "the package or FMU; the name of SYSTEM with .ssp, or that of the element, slave, "
+             "netlist or twin with .fmu, in this folder unless given"},
     {.name = "ssp-version",
      .type = CRDI_OPT_CHOICE,
      .choices = versions,
@@ -355,7 +367,8 @@ static const crdi_option rows[] = {
      .type = CRDI_OPT_CHOICE,
      .choices = fmi_versions,
      .offset = offsetof(crdi_export_options, fmi),
-     .help = "coupling, dcp: version of the standard; 2 unless given, which most tools read"},
+     .help = "coupling, dcp, circuit, twin: version of the standard; 2 unless given, which most "
+             "tools read"},
     {.name = "step",
      .type = CRDI_OPT_QUANTITY,
      .metavar = "TIME",
@@ -363,7 +376,9 @@ static const crdi_option rows[] = {
      .range = CRDI_POSITIVE,
      .offset = offsetof(crdi_export_options, step),
      .help = "coupling: macro step, the time between two samples; the element's own unless given. "
-             "dcp: communication step, for which the slave has to offer a time resolution"},
+             "dcp: communication step, for which the slave has to offer a time resolution. "
+             "circuit: largest step inside the FMU; that of .tran unless given. The FMU's "
+             "parameter step changes it"},
     {.name = "latency",
      .type = CRDI_OPT_NUMBER,
      .metavar = "STEPS",
@@ -382,8 +397,19 @@ static const crdi_option rows[] = {
      .type = CRDI_OPT_TEXT,
      .metavar = "NAME",
      .offset = offsetof(crdi_export_options, name),
-     .help = "coupling, dcp: name of the model; that of the element or slave, or of the file, "
-             "unless given"},
+     .help = "coupling, dcp, circuit, twin: name of the model; that of the element or slave, or "
+             "of the file, unless given"},
+    {.name = "method",
+     .type = CRDI_OPT_CHOICE,
+     .choices = crdi_circuit_methods,
+     .offset = offsetof(crdi_export_options, method),
+     .help = "circuit: method of integration; tr unless given"},
+    {.name = "param",
+     .type = CRDI_OPT_LIST,
+     .metavar = "NAME=VALUE",
+     .offset = offsetof(crdi_export_options, params),
+     .help = "circuit: value of a .param of the netlist, as in N=10 or R=4.7k; the FMU begins with "
+             "it. Those that are plain numbers in the netlist are parameters of the FMU"},
     {.name = "mode",
      .type = CRDI_OPT_CHOICE,
      .choices = modes,
@@ -404,12 +430,16 @@ static const crdi_export_options defaults = {.common = CRDI_COMMON_DEFAULTS,
                                              .fmi = -1,
                                              .step = NAN,
                                              .latency = NAN,
-                                             .mode = -1};
+                                             .mode = -1,
+                                             .method = -1};
 
 const crdi_command crdi_command_export = {
     .name = "export",
-    .arguments = "ssp SYSTEM | coupling ELEMENT | dcp SLAVE.dcpx",
-    .summary = "write a system as a package, a coupling element or a DCP slave as an FMU",
+    .arguments = "ssp SYSTEM | coupling ELEMENT | dcp SLAVE.dcpx | circuit NETLIST | "
+                 "twin TWIN.yaml",
+    .summary =
+        "write a system as a package; a coupling element, a DCP slave, a circuit or a twin as an "
+        "FMU",
     .description =
         "Writes a system description, an SSP or a single FMU as an SSP package: the structure, the "
         "FMUs and recordings, start values, and in an annotation what SSP has no word for, so that "
@@ -426,7 +456,17 @@ const crdi_command crdi_command_export = {
         "export dcp writes an FMU for Co-Simulation behind which a DCP slave somewhere on the "
         "network computes, for tools that have no DCP: its inputs, outputs and parameters are "
         "those of the slave's description (.dcpx or .dcp), its parameters dcp.address and dcp.mode "
-        "say where the slave is and how it runs.",
+        "say where the slave is and how it runs.\n"
+        "export circuit writes a netlist as an FMU for Co-Simulation that needs no library: its "
+        "inputs and outputs are the .input and .output of the netlist, its parameters the .param "
+        "that are plain numbers, and step. Included files go along. It offers output derivatives, "
+        "takes derivatives of inputs, and its state can be saved, restored and serialised.\n"
+        "export twin writes the description of a digital twin with its netlist as an FMU for "
+        "Co-Simulation that needs no library: measurements (NAME.measured; NaN, with which they "
+        "begin, is none) and the .input of the netlist in, estimates with their standard "
+        "deviations "
+        "(NAME, NAME.sd) and the state of each sensor (NAME.status) out. Its communication steps "
+        "are multiples of the twin's step.",
     .examples =
         {{"cardan export ssp oscillator.yaml", "writes oscillator.ssp"},
          {"cardan export ssp car.ssp --variant winter --set body.m=1800 -o winter.ssp",
@@ -436,12 +476,16 @@ const crdi_command crdi_command_export = {
          {"cardan export coupling auto --step 1ms --signals torque,speed --fmi 3 -o link.fmu",
           "two signals in one FMU of FMI 3.0"},
          {"cardan export dcp engine.dcpx --address udp://10.0.0.7:8080 -o engine.fmu",
-          "an FMU that runs the DCP slave at that address"}},
+          "an FMU that runs the DCP slave at that address"},
+         {"cardan export circuit boost.cir --step 2us --fmi 3 -o boost.fmu",
+          "a circuit as an FMU of FMI 3.0 with steps of at most 2 us inside"},
+         {"cardan export twin inverter.yaml -o inverter.fmu",
+          "a digital twin as an FMU: measurements in, estimates out"}},
     .options = rows,
     .option_count = sizeof rows / sizeof *rows,
     .min_arguments = 1,
     .max_arguments = 2,
-    .extensions = "yaml|yml|ssp|ssd|fmu|json|dcpx|dcp",
+    .extensions = "yaml|yml|ssp|ssd|fmu|json|dcpx|dcp|cir|ckt|net|sp|spice",
     .size = sizeof(crdi_export_options),
     .defaults = &defaults,
     .run = run_export,

@@ -19,10 +19,15 @@ typedef struct crdi_export_options {
     // dcp
     int mode; // index into modes
     const char* address;
+    // circuit
+    int method; // crd_circuit_method, -1: not given
+    crdi_list params;
 } crdi_export_options;
 
 crd_status crdi_export_coupling(crdi_cli* cli, const crdi_export_options* o, const char* element);
 crd_status crdi_export_dcp(crdi_cli* cli, const crdi_export_options* o, const char* description);
+crd_status crdi_export_circuit(crdi_cli* cli, const crdi_export_options* o, const char* netlist);
+crd_status crdi_export_twin(crdi_cli* cli, const crdi_export_options* o, const char* description);
 
 // Archives with the sources and binaries of FMUs, embedded by the build.
 typedef struct crdi_asset {
@@ -31,6 +36,8 @@ typedef struct crdi_asset {
 } crdi_asset;
 extern const crdi_asset crdi_coupling_template;
 extern const crdi_asset crdi_dcp_template;
+extern const crdi_asset crdi_circuit_template;
+extern const crdi_asset crdi_twin_template;
 
 // A file below resources/ of an FMU.
 typedef struct crdi_resource {

@@ -29,6 +29,10 @@ static const char* name_in_fmu(const package* p, const char* name, char buffer[2
     const char* const own = p->version == 2 ? "fmi2/" : "fmi3/";
     if (starts_with(name, "sources/")) { return starts_with(name, other) ? NULL : name; }
     if (strcmp(name, "LICENSE") == 0) { return "documentation/licenses/license.txt"; }
+    if (starts_with(name, "licenses/")) {
+        snprintf(buffer, 256, "documentation/%.200s", name);
+        return buffer;
+    }
     if (!starts_with(name, own)) { return NULL; }
     const char* file = strrchr(name, '/') + 1; // fmi2/binaries/linux64/coupling.so
     const char* ending = strrchr(file, '.');

@@ -137,6 +137,10 @@ crd_status crdi_file_detect(crd_context* ctx, const char* path, crdi_file_kind* 
             return CRD_OK;
         }
     }
+    if (crdi_is_circuit(path)) {
+        *out = CRDI_FILE_CIRCUIT;
+        return CRD_OK;
+    }
     if (!S_ISREG(info.st_mode)) { // what is read from a pipe is gone
         *out = CRDI_FILE_PIPE;
         return CRD_OK;
@@ -279,13 +283,15 @@ crd_status crdi_load_variant(crd_context* ctx, const char* path, const char* var
     case CRDI_FILE_DCP:
         what = "the description of a DCP slave";
         break;
+    case CRDI_FILE_CIRCUIT:
+        return crd_system_of_circuit(ctx, path, out);
     case CRDI_FILE_RECORDING:
         break;
     }
     return crdi_fail(
         ctx, CRD_E_FORMAT,
-        "%s: %s cannot be run; expected a system description (.yaml), an SSP or an FMU", path,
-        what);
+        "%s: %s cannot be run; expected a system description (.yaml), an SSP, an FMU or a netlist",
+        path, what);
 }
 
 crd_status crdi_apply_parameters(crd_system* s, const char* text)

@@ -104,7 +104,7 @@ void crdi_print_help(FILE* f, const crdi_command* c)
         print_wrapped(f, notes, HELP_COLUMN, HELP_COLUMN);
     }
     fprintf(f, "\nExample:\n");
-    for (int i = 0; i < 5 && c->examples[i].command; i++) {
+    for (int i = 0; i < CRDI_EXAMPLES && c->examples[i].command; i++) {
         fprintf(f, "  %s\n      %s\n", c->examples[i].command, c->examples[i].meaning);
     }
 }
@@ -163,7 +163,7 @@ static void roff_command(FILE* f, const crdi_command* c)
     for (int i = 0; i < c->option_count; i++) {
         roff_option(f, &c->options[i]);
     }
-    for (int i = 0; i < 5 && c->examples[i].command; i++) {
+    for (int i = 0; i < CRDI_EXAMPLES && c->examples[i].command; i++) {
         fputs(i ? ".TP\n.B " : ".PP\nExamples:\n.TP\n.B ", f);
         roff(f, c->examples[i].command);
         fputc('\n', f);
@@ -219,7 +219,7 @@ static void markdown_command(FILE* f, const crdi_command* c)
         fputs(" |\n", f);
     }
     fputs("\n```sh\n", f);
-    for (int i = 0; i < 5 && c->examples[i].command; i++) {
+    for (int i = 0; i < CRDI_EXAMPLES && c->examples[i].command; i++) {
         fprintf(f, "%s  # %s\n", c->examples[i].command, c->examples[i].meaning);
     }
     fputs("```\n", f);

@@ -7,7 +7,8 @@
 
 // ---- systems -----------------------------------------------------------------------------------
 
-static const char* const source_names[] = {"FMU", "signal", "replay", "native", "DCP"};
+static const char* const source_names[] = {"FMU", "signal", "replay", "native", "DCP",
+                                           "circuit", "twin"};
 static const char* const refresh_names[] = {"auto", "yes", "no"};
 static const char* const scheme_names[] = {"jacobi", "gauss-seidel", "groups"};
 
@@ -300,6 +301,8 @@ static crd_status run_info(crdi_cli* cli, const void* options, const crdi_list* 
         return crdi_info_recording(cli, path, o);
     case CRDI_FILE_DCP:
         return crdi_info_dcp(cli, path, o);
+    case CRDI_FILE_CIRCUIT:
+        return crdi_info_circuit(cli, path, o);
     }
     return CRD_OK;
 }
@@ -329,7 +332,7 @@ static const crdi_info_options defaults = {.common = CRDI_COMMON_DEFAULTS};
 const crdi_command crdi_command_info = {
     .name = "info",
     .arguments = "FILE",
-    .summary = "show what is in an FMU, an SSP, a system description, a result file or a DCP slave",
+    .summary = "show what is in an FMU, SSP, system description, result, netlist or DCP slave",
     .description =
         "Shows what a file holds. FMU (archive, unpacked folder or modelDescription.xml): name, "
         "version, generator, capabilities, platforms, default experiment and variables. System "
@@ -338,7 +341,8 @@ const crdi_command crdi_command_info = {
         "time span, groups, events, attached files and the range of each signal; - reads a CSV "
         "from "
         "standard input. Description of a "
-        "DCP slave (.dcpx, .dcp): operation modes, limits and variables. No code of an FMU is run.",
+        "DCP slave (.dcpx, .dcp): operation modes, limits and variables. Netlist (.cir, .ckt, .net, "
+        ".sp, .spice): parts, equations, inputs and outputs. No code of an FMU is run.",
     .examples = {{"cardan info motor.fmu", "what is this FMU?"},
                  {"cardan info motor.fmu --json | jq '.variables[].name'", "all names"},
                  {"cardan info run.mf4", "the signals of a result"}},
@@ -346,7 +350,7 @@ const crdi_command crdi_command_info = {
     .option_count = sizeof rows / sizeof *rows,
     .min_arguments = 1,
     .max_arguments = 1,
-    .extensions = "fmu|yaml|yml|csv|mf4|mat|ssp|ssd|ssv|ssm|dcpx|dcp|xml",
+    .extensions = "fmu|yaml|yml|csv|mf4|mat|ssp|ssd|ssv|ssm|dcpx|dcp|xml|cir|ckt|net|sp|spice",
     .size = sizeof(crdi_info_options),
     .defaults = &defaults,
     .run = run_info,

@@ -13,4 +13,5 @@ crd_status crdi_info_fmu(crdi_cli* cli, const char* path, const crdi_info_option
 crd_status crdi_info_ssp(crdi_cli* cli, const char* path, const crdi_info_options* o);
 crd_status crdi_info_ssv(crdi_cli* cli, const char* path, bool mapping, const crdi_info_options* o);
 crd_status crdi_info_recording(crdi_cli* cli, const char* path, const crdi_info_options* o);
+crd_status crdi_info_circuit(crdi_cli* cli, const char* path, const crdi_info_options* o);
 crd_status crdi_info_dcp(crdi_cli* cli, const char* path, const crdi_info_options* o);

@@ -3,6 +3,7 @@
 #include "cardan/fmi.h"
 #include "cardan/results.h"
 #include "cardan/system.h"
+#include "cardan/unit.h"
 #include "cli/cli.h"
 
 #include <math.h>
@@ -13,32 +14,61 @@ typedef struct feeder {
     crd_system* system;
     const crdi_input* in;
     const char* path;
-    crd_fmu** fmus; // descriptions of the units, opened when first asked for (unit_count)
-    int unit_count; // without the recording itself
+    crd_fmu** fmus;      // descriptions of the units, opened when first asked for (unit_count)
+    crd_unit** circuits; // the same of units with netlists, and twins
+    crd_context* quiet;  // theirs: what they warn of will be said when they run
+    int unit_count;      // without the recording itself
     crd_connection_spec* connections; // that will be made (one per column at most)
     crd_column_spec* columns;         // of the recording, in step with them
     int count;
 } feeder;
 
+typedef struct variables {
+    const crd_variable* all;
+    int32_t count;
+} variables;
+
 typedef struct inputs {
-    const crd_fmu_description* d;
+    variables d;
     int32_t i;
 } inputs;
 
 static const char* next_input(void* user)
 {
     inputs* n = user;
-    while (n->i < n->d->variable_count) {
-        const crd_variable* v = &n->d->variables[n->i++];
+    while (n->i < n->d.count) {
+        const crd_variable* v = &n->d.all[n->i++];
         if (v->causality == CRD_INPUT) { return v->name; }
     }
     return NULL;
 }
 
-static crd_status description_of(feeder* f, int unit, const crd_fmu_description** out)
+static crd_status open_circuit(feeder* f, int unit, variables* out)
 {
-    *out = NULL;
+    crd_context* ctx = f->system->ctx;
+    if (!f->quiet) {
+        crd_context_options opt = crd_context_defaults();
+        opt.level = CRD_LOG_ERROR;
+        f->quiet = crd_context_create(&opt);
+        if (!f->quiet) { return CRD_E_MEMORY; }
+    }
+    if (!f->circuits[unit]) {
+        const crd_unit_spec* spec = &f->system->units[unit];
+        const crd_status st = crd_unit_create(f->quiet, spec, &f->circuits[unit]);
+        if (st < 0) { return crdi_fail(ctx, st, "%s", crd_error_text(f->quiet)); }
+    }
+    const crd_unit_info* info = &f->circuits[unit]->info;
+    *out = (variables){info->variables, info->variable_count};
+    return CRD_OK;
+}
+
+static crd_status description_of(feeder* f, int unit, variables* out)
+{
+    *out = (variables){0};
     const crd_unit_spec* spec = &f->system->units[unit];
+    if (spec->source == CRD_UNIT_CIRCUIT || spec->source == CRD_UNIT_TWIN) {
+        return open_circuit(f, unit, out);
+    }
     if (spec->source != CRD_UNIT_FMU) { return CRD_OK; } // signals and recordings have no inputs
     if (!f->fmus[unit]) {
         crd_fmu_options opt = crd_fmu_defaults();
@@ -46,7 +76,8 @@ static crd_status description_of(feeder* f, int unit, const crd_fmu_description*
         const crd_status st = crd_fmu_open(f->system->ctx, spec->path, &opt, &f->fmus[unit]);
         if (st < 0) { return st; }
     }
-    *out = crd_fmu_describe(f->fmus[unit]);
+    const crd_fmu_description* d = crd_fmu_describe(f->fmus[unit]);
+    *out = (variables){d->variables, d->variable_count};
     return CRD_OK;
 }
 
@@ -54,6 +85,11 @@ static crd_status description_of(feeder* f, int unit, const crd_fmu_description*
 static const crd_variable* find_variable(const feeder* f, int unit, const char* name)
 {
     const crd_fmu* fmu = f->fmus[unit];
+    if (!fmu) {
+        const crd_unit* u = f->circuits[unit];
+        const int32_t i = u->ops->find(u, name);
+        return i < 0 ? NULL : &u->info.variables[i];
+    }
     int32_t i = crd_fmu_find(fmu, name);
     const char* bracket = strrchr(name, '[');
     char base[512];
@@ -156,13 +192,13 @@ static crd_status connect_column(feeder* f, const crd_table_column* from, const 
         warn_unused(f, column, "it is not unit.variable of a unit in the system", NULL);
         return CRD_OK;
     }
-    const crd_fmu_description* d = NULL;
+    variables d;
     crd_status st = description_of(f, unit, &d);
     if (st < 0) { return st; }
-    const crd_variable* v = d ? find_variable(f, unit, variable) : NULL;
+    const crd_variable* v = d.all ? find_variable(f, unit, variable) : NULL;
     if (!v) {
         inputs n = {.d = d};
-        const char* near = d ? crdi_nearest(variable, next_input, &n) : NULL;
+        const char* near = crdi_nearest(variable, next_input, &n);
         if (mapped) {
             return crdi_fail(s->ctx, CRD_E_NOT_FOUND, "--input-map %s=%s: no such input%s%s%s",
                              column, mapped, near ? ", did you mean " : "", near ? near : "",
@@ -262,11 +298,11 @@ static crd_status nothing_connected(feeder* f)
     size_t used = 0;
     int count = 0;
     for (int i = 0; i < f->unit_count; i++) {
-        const crd_fmu_description* d = NULL;
+        variables d;
         const crd_status st = description_of(f, i, &d);
         if (st < 0) { return st; }
         inputs n = {.d = d};
-        for (const char* name = d ? next_input(&n) : NULL; name; name = next_input(&n)) {
+        for (const char* name = next_input(&n); name; name = next_input(&n)) {
             const char* unit = s->single ? "" : s->units[i].name;
             if (count++ < 5 && used < sizeof list) {
                 used += (size_t)snprintf(list + used, sizeof list - used, "%s%s%s%s",
@@ -314,7 +350,8 @@ crd_status crdi_connect_input(crd_system* s, const crdi_input* in)
     feeder f = {.system = s, .in = in, .unit_count = s->unit_count};
     f.path = crdi_arena_text(&s->arena, in->path, strlen(in->path));
     f.fmus = crdi_arena_new(&s->arena, (size_t)s->unit_count, sizeof *f.fmus);
-    if (!f.path || !f.fmus) { return CRD_E_MEMORY; }
+    f.circuits = crdi_arena_new(&s->arena, (size_t)s->unit_count, sizeof *f.circuits);
+    if (!f.path || !f.fmus || !f.circuits) { return CRD_E_MEMORY; }
     struct stat info;
     if (stat(in->path, &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode)) {
         st = crdi_fail(s->ctx, CRD_E_UNSUPPORTED,
@@ -344,7 +381,9 @@ crd_status crdi_connect_input(crd_system* s, const crdi_input* in)
 fail:
     for (int i = 0; i < f.unit_count; i++) {
         crd_fmu_close(f.fmus[i]);
+        crd_unit_destroy(f.circuits[i]);
     }
+    crd_context_destroy(f.quiet);
     crd_table_destroy(table);
     crd_context_destroy(quiet);
     return st;

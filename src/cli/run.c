@@ -812,14 +812,16 @@ static const run_options defaults = {
 
 const crdi_command crdi_command_run = {
     .name = "run",
-    .arguments = "SYSTEM|SSP|FMU",
-    .summary = "run a system description (YAML), an SSP or a single FMU",
+    .arguments = "SYSTEM|SSP|FMU|NETLIST",
+    .summary = "run a system description (YAML), an SSP, a single FMU or netlist",
     .description =
-        "Runs a system of units from a description in YAML or from an SSP, or a single FMU without "
+        "Runs a system of units from a description in YAML or from an SSP, or a single FMU or "
+        "netlist (.cir, .ckt, .net, .sp, .spice) without "
         "any description: initialises with algebraic loops solved, steps to the stop time, "
         "records. "
         "The result is a CSV, MF4 or MAT file with the time and signals named "
-        "unit.variable, or as in the FMU itself for a single FMU. FMUs without Co-Simulation are "
+        "unit.variable, or as in the FMU or netlist itself if it is alone. FMUs without "
+        "Co-Simulation are "
         "integrated. A SYSTEM of - is read from standard input.\n"
         "At the end standard error shows what was done: steps, speed, loops, the file, the "
         "time spent in each unit, how far each input missed its output, and what would help. "
@@ -838,7 +840,7 @@ const crdi_command crdi_command_run = {
     .option_count = sizeof rows / sizeof *rows,
     .min_arguments = 1,
     .max_arguments = 1,
-    .extensions = "fmu|yaml|yml|ssp|ssd",
+    .extensions = "fmu|yaml|yml|ssp|ssd|cir|ckt|net|sp|spice",
     .size = sizeof(run_options),
     .defaults = &defaults,
     .run = run_run,

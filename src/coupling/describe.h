@@ -1,7 +1,6 @@
 // The language of element descriptions: its words and keys, shared by reader and writer.
 #pragma once
 #include "coupling/coupling.h"
-#include "coupling/json.h"
 
 typedef enum crdi_word {
     CRDI_WORD_ZOH,

@@ -206,7 +206,7 @@ static crd_status note_stages(maker* k)
     return CRD_OK;
 }
 
-crd_status crdi_chain_create(crd_master* m, const crdi_chain_ends* ends, const crdi_chain** out)
+crd_status crdi_chain_build(crd_master* m, const crdi_chain_ends* ends, const crdi_chain** out)
 {
     crd_status st = CRD_OK;
     maker k = {.m = m, .ends = ends};

@@ -223,7 +223,7 @@ static crd_status make_route(route* r, const crdi_chain** chain)
     if (!crdi_chain_needed(r->spec)) { return collapse(r); }
     char at[512];
     crdi_where(r->spec->place, at, sizeof at);
-    return crdi_chain_create(
+    return crdi_chain_build(
         r->m, &(crdi_chain_ends){r->spec, r->from.unit, r->to.unit, r->from.index, r->to.index, at},
         chain);
 }

@@ -118,8 +118,9 @@ static crd_status put_unit(crd_master* m, crdi_text* t, const crdi_member* p)
 {
     const crd_unit_spec* spec = p->unit->spec;
     const crd_unit_info* info = &p->unit->info;
-    const bool is_file = spec->source == CRD_UNIT_FMU ||
-                         spec->source == CRD_UNIT_REPLAY || spec->source == CRD_UNIT_DCP;
+    const bool is_file = spec->source == CRD_UNIT_FMU || spec->source == CRD_UNIT_REPLAY ||
+                         spec->source == CRD_UNIT_DCP || spec->source == CRD_UNIT_CIRCUIT ||
+                         spec->source == CRD_UNIT_TWIN;
     const char* hash = "";
     int inputs = 0, outputs = 0;
     if (is_file) {

@@ -465,7 +465,7 @@ typedef struct crdi_chain_ends {
     const char* at;   // "file:line: "
 } crdi_chain_ends;
 bool crdi_chain_needed(const crd_connection_spec* c);
-crd_status crdi_chain_create(crd_master* m, const crdi_chain_ends* ends, const crdi_chain** out);
+crd_status crdi_chain_build(crd_master* m, const crdi_chain_ends* ends, const crdi_chain** out);
 /// The value behind the last stage. false: no stage changed it. `fits`: it came from the last
 /// stage's table and so is one that the target has.
 bool crdi_chain_pass(const crdi_chain* c, bool is_unsigned, crdi_scalar* x, bool* fits);

@@ -76,6 +76,13 @@ static crd_status member_ticks(crd_master* m)
                 "unit '%s' steps by %g s only, but its step is %g s: give it 'step: %g'",
                 p->unit->name, fixed, p->step, fixed);
         }
+        const double unit = p->unit->info.step_unit, times = unit > 0 ? round(p->step / unit) : 1;
+        if (unit > 0 && (times < 1 || fabs(p->step - times * unit) > 1e-6 * unit)) {
+            return crdi_fail(m->ctx, CRD_E_RANGE,
+                             "unit '%s' steps by multiples of %g s, but its step is %g s: give it "
+                             "'step: %g'",
+                             p->unit->name, unit, p->step, unit);
+        }
         if (p->step > (m->stop - m->start) * (1 + 1e-9) && p->step > m->tick) {
             crdi_log(m->log, CRD_LOG_WARNING,
                      "unit '%s' never steps: its step of %g s is longer than the run of %g s",

@@ -77,7 +77,10 @@ crd_status crdi_sink_init(crdi_sink* s, const crdi_sink_ops* ops, crd_context* c
     s->fd = -1;
     s->path = crdi_strdup(ctx, path);
     if (!s->path) { return CRD_E_MEMORY; }
-    s->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    // Opened anew, a redirected standard output would begin at its first byte.
+    s->fd = strcmp(path, "/dev/stdout") == 0
+                ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+                : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     return s->fd < 0 ? cannot_write(ctx, path, errno) : CRD_OK;
 }
 

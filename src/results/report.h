@@ -98,6 +98,9 @@ typedef struct crdi_report_signal {
     const char* member;          // the name inside it
     crdi_kind kind;
     crdi_report_line* lines; // (runs)
+    // x with x.low and x.high has a band: their indices, and in them what they bound; 0: none, else
+    // the index + 1
+    int low, high, bounds;
 } crdi_report_signal;
 
 typedef struct crdi_report_plot {
@@ -109,6 +112,7 @@ typedef struct crdi_report_plot {
     int count;
     double low, high; // of all its lines; NaN: none
     double least;     // range of the flattest line that is not constant; infinite: none
+    bool band;        // three signals: x, its lower and its upper bound
 } crdi_report_plot;
 
 typedef struct crdi_report {

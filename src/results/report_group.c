@@ -1,9 +1,10 @@
 // Which signals share a plot: those of one unit of the system that have the same physical unit and
 // kind, so that they have an axis in common, and whose ranges go together, so that none of them
-// becomes a flat line.
+// becomes a flat line. An estimate that has bounds, x with x.low and x.high, has a plot of its own.
 #include "results/report.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 // The longest name of a unit that `name` starts with, followed by a dot.
@@ -52,6 +53,41 @@ static crd_status find_owners(crdi_report* r)
     return CRD_OK;
 }
 
+// The signal called as `s` with `ending` if it could be a bound of it; -1: none.
+static int find_bound(const crdi_report* r, const crdi_map* names, const crdi_report_signal* s,
+                      const char* ending)
+{
+    char name[500];
+    const int n = snprintf(name, sizeof name, "%s%s", s->name, ending);
+    const int at = n > 0 && n < (int)sizeof name ? crdi_map_find(names, name) : -1;
+    return at >= 0 && r->signals[at].kind == s->kind &&
+                   strcmp(r->signals[at].info->unit, s->info->unit) == 0
+               ? at
+               : -1;
+}
+
+static crd_status find_bands(crdi_report* r)
+{
+    crd_status st = CRD_OK;
+    crdi_map names;
+    crdi_map_init(&names, r->ctx);
+    for (int i = 0; i < r->signal_count; i++) {
+        CRD_TRY(crdi_map_add(&names, r->signals[i].name, i, NULL));
+    }
+    for (int i = 0; i < r->signal_count; i++) {
+        crdi_report_signal* s = &r->signals[i];
+        if (s->kind != CRDI_KIND_REAL || s->bounds) { continue; }
+        const int low = find_bound(r, &names, s, ".low"), high = find_bound(r, &names, s, ".high");
+        if (low < 0 || high < 0 || r->signals[low].low || r->signals[high].low) { continue; }
+        s->low = low + 1;
+        s->high = high + 1;
+        r->signals[low].bounds = r->signals[high].bounds = i + 1;
+    }
+fail:
+    crdi_map_clear(&names);
+    return st;
+}
+
 static bool same_labels(const crd_signal_info* a, const crd_signal_info* b)
 {
     if (a->label_count != b->label_count) { return false; }
@@ -95,7 +131,7 @@ static int most_signals(const crdi_report* r, crdi_kind kind)
 static bool fits(const crdi_report* r, const crdi_report_plot* p, const crdi_report_signal* s)
 {
     const crdi_report_signal* first = &r->signals[p->signals[0]];
-    if (p->kind != s->kind || p->count >= most_signals(r, s->kind) ||
+    if (p->band || s->low || p->kind != s->kind || p->count >= most_signals(r, s->kind) ||
         strcmp(p->owner, s->owner) != 0 || strcmp(p->unit, s->info->unit) != 0) {
         return false;
     }
@@ -110,26 +146,37 @@ static crd_status make_title(crdi_report* r, crdi_report_plot* p)
     crdi_text t;
     crdi_text_init(&t, r->ctx);
     int i = 0;
-    for (; i < p->count; i++) {
+    for (; i < (p->band ? 1 : p->count); i++) {
         const char* name = r->signals[p->signals[i]].member;
         if (i > 0 && t.length + strlen(name) > MOST) { break; }
         crdi_text_add(&t, "%s%s", i ? ", " : "", name);
     }
-    if (i < p->count) { crdi_text_add(&t, " and %d more", p->count - i); }
+    if (p->band) {
+        crdi_text_add(&t, " with its band");
+    } else if (i < p->count) {
+        crdi_text_add(&t, " and %d more", p->count - i);
+    }
     p->title = t.failed ? NULL : crdi_arena_text(&r->arena, t.data ? t.data : "", t.length);
     crdi_text_clear(&t);
     return p->title ? CRD_OK : CRD_E_MEMORY;
+}
+
+static void add(const crdi_report* r, crdi_report_plot* p, int signal)
+{
+    p->signals[p->count++] = signal;
+    extend(r, &r->signals[signal], p);
 }
 
 crd_status crdi_report_group_signals(crdi_report* r)
 {
     crd_status st = CRD_OK;
     CRD_TRY(find_owners(r));
+    CRD_TRY(find_bands(r));
     r->plots = crdi_arena_new(&r->arena, (size_t)r->signal_count, sizeof *r->plots);
     if (!r->plots) { return CRD_E_MEMORY; }
     for (int i = 0; i < r->signal_count; i++) {
         const crdi_report_signal* s = &r->signals[i];
-        if (s->kind == CRDI_KIND_TEXT) { continue; }
+        if (s->kind == CRDI_KIND_TEXT || s->bounds) { continue; }
         int at = r->plot_count - 1;
         while (at >= 0 && !fits(r, &r->plots[at], s)) {
             at--;
@@ -151,8 +198,12 @@ crd_status crdi_report_group_signals(crdi_report* r)
                                               .least = (double)INFINITY};
             r->plot_count++;
         }
-        r->plots[at].signals[r->plots[at].count++] = i;
-        extend(r, s, &r->plots[at]);
+        add(r, &r->plots[at], i);
+        if (s->low) {
+            add(r, &r->plots[at], s->low - 1);
+            add(r, &r->plots[at], s->high - 1);
+            r->plots[at].band = true;
+        }
     }
     for (int i = 0; i < r->plot_count; i++) {
         CRD_TRY(make_title(r, &r->plots[i]));

@@ -172,8 +172,11 @@ static void put_plot_data(crdi_doc* d, const crdi_report* r, const crdi_report_p
             crdi_text_add(&d->text, "%s{\"name\":", first ? "" : ",");
             first = false;
             crdi_text_json(&d->text, s->member);
-            crdi_text_add(&d->text, ",\"signal\":%d,\"run\":%d,\"id\":\"d%d-%d\"", i, k,
-                          p->signals[i], k);
+            crdi_text_add(&d->text, ",\"signal\":%d,\"run\":%d,\"id\":\"d%d-%d\"", p->band ? 0 : i,
+                          k, p->signals[i], k);
+            if (p->band && i) {
+                crdi_doc_put(d, i == 1 ? ",\"band\":\"low\"" : ",\"band\":\"high\"");
+            }
             if (g->regular && g->rows > 1) {
                 crdi_doc_put(d, ",\"t0\":");
                 put_number(d, g->t0);

@@ -113,7 +113,7 @@ static crd_status draw_plot(crdi_report* r, const crdi_report_plot* p, const cha
             if (!s->lines[k].there || s->lines[k].trace.samples == 0) { continue; }
             CRD_TRY(make_series(r, s, k, &series[n]));
             n++;
-            series[n - 1].dashed = r->parts[k].run->reference;
+            series[n - 1].dashed = r->parts[k].run->reference || s->bounds;
             series[n - 1].label = s->member;
             if (r->part_count == 1) { continue; }
             series[n - 1].label =

@@ -668,9 +668,22 @@ static crd_status check_units(crdi_pack_writer* w)
                              u->name);
         }
         if (u->source == CRD_UNIT_DCP) {
+            return crdi_fail(
+                w->ctx, CRD_E_UNSUPPORTED,
+                "unit '%s' is a DCP slave: it cannot be packed; 'cardan export dcp %s' "
+                "makes an FMU that stands for it",
+                u->name, u->path);
+        }
+        if (u->source == CRD_UNIT_CIRCUIT) {
             return crdi_fail(w->ctx, CRD_E_UNSUPPORTED,
-                             "unit '%s' is a DCP slave: it cannot be packed; 'cardan export dcp %s' "
-                             "makes an FMU that stands for it",
+                             "unit '%s' is a circuit: it cannot be packed; 'cardan export circuit "
+                             "%s' makes an FMU of it",
+                             u->name, u->path);
+        }
+        if (u->source == CRD_UNIT_TWIN) {
+            return crdi_fail(w->ctx, CRD_E_UNSUPPORTED,
+                             "unit '%s' is a twin: it cannot be packed; 'cardan export twin %s' "
+                             "makes an FMU of it",
                              u->name, u->path);
         }
         if (u->source != CRD_UNIT_FMU && own++ == 0) { first = u->name; }

@@ -15,6 +15,9 @@ static const char* const interpolations[] = {"hold", "linear", NULL};
 static const char* const interfaces[] = {"auto", "co-simulation", "model-exchange", NULL};
 static const char* const modes[] = {"auto", "nrt", "srt", "hrt", NULL};
 static const char* const methods[] = {"bdf", "adams", "euler", "rk4", NULL};
+static const char* const circuit_methods[] = {"bdf1",   "bdf2",   "bdf3",   "tr", "tr-carried",
+                                              "trbdf2", "gauss2", "gauss4", NULL};
+static const char* const circuit_forms[] = {"auto", "dae", "nodal", NULL};
 static const char* const shapes[] = {"constant", "step",      "ramp",  "sine", "chirp",
                                      "prbs",     "multisine", "table", NULL};
 _Static_assert(COUNT(shapes) == CRD_SIGNAL_SHAPE_COUNT + 1, "a name for each shape");
@@ -24,6 +27,8 @@ _Static_assert(COUNT(feedthroughs) == CRD_DEFECT_PROGRAM + 2, "a name for each s
 _Static_assert(COUNT(interfaces) == CRD_INTERFACE_MODEL_EXCHANGE + 2, "a name for each interface");
 _Static_assert(COUNT(modes) == CRD_DCP_MODE_HRT + 2, "a name for each mode");
 _Static_assert(COUNT(methods) == CRD_SOLVER_RK4 + 2, "a name for each method");
+_Static_assert(COUNT(circuit_methods) == CRD_NETLIST_METHOD_COUNT + 1, "a name for each method");
+_Static_assert(COUNT(circuit_forms) == CRD_NETLIST_NODAL + 2, "a name for each form");
 
 typedef struct file_draft {
     const crdi_node *version, *units, *connections, *bonds, *run, *results;
@@ -44,7 +49,7 @@ static const crdi_key file_keys[] = {
 
 typedef struct unit_draft {
     crd_unit_spec spec;
-    const char *fmu, *replay, *dcp, *description;
+    const char *fmu, *replay, *dcp, *description, *circuit, *twin;
     const crdi_node *signal, *signals, *parameters, *solver, *columns, *refresh, *session, *bench;
 } unit_draft;
 
@@ -54,6 +59,8 @@ enum {
     U_SIGNALS,
     U_REPLAY,
     U_DCP,
+    U_CIRCUIT,
+    U_TWIN,
     U_DESCRIPTION,
     U_SESSION,
     U_BENCH,
@@ -77,6 +84,8 @@ static const crdi_key unit_keys[] = {
     [U_SIGNALS] = {KEY("signals", NODE, unit_draft, signals)},
     [U_REPLAY] = {KEY("replay", PATH, unit_draft, replay)},
     [U_DCP] = {KEY("dcp", TEXT, unit_draft, dcp)},
+    [U_CIRCUIT] = {KEY("circuit", PATH, unit_draft, circuit)},
+    [U_TWIN] = {KEY("twin", PATH, unit_draft, twin)},
     [U_DESCRIPTION] = {KEY("description", PATH, unit_draft, description)},
     [U_SESSION] = {KEY("session", NODE, unit_draft, session)},
     [U_BENCH] = {KEY("bench", NODE, unit_draft, bench)},
@@ -95,8 +104,10 @@ static const crdi_key unit_keys[] = {
     [U_REFRESH] = {KEY("refresh", NODE, unit_draft, refresh)},
 };
 
-#define UNIT_SOURCES (BIT(U_FMU) | BIT(U_SIGNAL) | BIT(U_SIGNALS) | BIT(U_REPLAY) | BIT(U_DCP))
-#define UNIT_SOURCE_NAMES "fmu, signal, signals, replay, dcp"
+#define UNIT_SOURCES                                                                               \
+    (BIT(U_FMU) | BIT(U_SIGNAL) | BIT(U_SIGNALS) | BIT(U_REPLAY) | BIT(U_DCP) | BIT(U_CIRCUIT) |   \
+     BIT(U_TWIN))
+#define UNIT_SOURCE_NAMES "fmu, signal, signals, replay, dcp, circuit, twin"
 
 static const crdi_key session_keys[] = {
     {KEY("mode", CHOICE, crd_session_spec, mode), .choices = modes},
@@ -131,6 +142,15 @@ static const crdi_key solver_keys[] = {
     {KEY("relative", NUMBER, crd_solver_spec, relative), .range = CRDI_POSITIVE},
     {KEY("absolute", NUMBER, crd_solver_spec, absolute), .range = CRDI_POSITIVE},
     {KEY("step", TIME, crd_solver_spec, step), .range = CRDI_POSITIVE},
+};
+
+static const crdi_key circuit_keys[] = {
+    {KEY("method", CHOICE, crd_netlist_spec, method), .choices = circuit_methods},
+    {KEY("form", CHOICE, crd_netlist_spec, form), .choices = circuit_forms},
+    {KEY("step", TIME, crd_netlist_spec, step), .range = CRDI_POSITIVE},
+    {KEY("iterations", INT, crd_netlist_spec, iterations), .min = 1, .max = 10000},
+    {KEY("tolerance", NUMBER, crd_netlist_spec, tolerance), .range = CRDI_POSITIVE},
+    {KEY("fixed_iterations", BOOL, crd_netlist_spec, fixed_iterations)},
 };
 
 enum { COLUMN_INTERPOLATION, COLUMN_UNIT };
@@ -259,6 +279,7 @@ TABLE(unit);
 TABLE(session);
 TABLE(bench);
 TABLE(solver);
+TABLE(circuit);
 TABLE(column);
 TABLE(signal);
 TABLE(run);
@@ -268,21 +289,14 @@ TABLE(results);
 
 const crdi_table* const* crdi_system_tables(int* count)
 {
-    static const crdi_table* const all[] = {&file_table,
-                                            &unit_table,
-                                            &session_table,
-                                            &bench_table,
-                                            &solver_table,
-                                            &column_table,
-                                            &signal_table,
-                                            &crdi_bond_table,
-                                            &crdi_connection_table,
-                                            &crdi_channel_table,
-                                            &crdi_control_table,
-                                            &crdi_iterate_table,
-                                            &run_table,
-                                            &initialization_table,
-                                            &group_table,
+    static const crdi_table* const all[] = {&file_table,           &unit_table,
+                                            &session_table,        &bench_table,
+                                            &solver_table,         &circuit_table,
+                                            &column_table,         &signal_table,
+                                            &crdi_bond_table,      &crdi_connection_table,
+                                            &crdi_channel_table,   &crdi_control_table,
+                                            &crdi_iterate_table,   &run_table,
+                                            &initialization_table, &group_table,
                                             &results_table};
     *count = COUNT(all);
     return all;
@@ -576,8 +590,10 @@ fail:
 
 static crd_status read_solver(crdi_reader* r, const crdi_node* n, crd_unit_spec* out)
 {
+    const bool circuit = out->source == CRD_UNIT_CIRCUIT;
     const size_t mark = crdi_path_enter(r, "solver");
-    const crd_status st = crdi_read_mapping(r, n, &solver_table, &out->solver, NULL);
+    const crd_status st = crdi_read_mapping(r, n, circuit ? &circuit_table : &solver_table,
+                                            circuit ? (void*)&out->netlist : &out->solver, NULL);
     crdi_path_leave(r, mark);
     return st;
 }
@@ -699,14 +715,17 @@ static crd_status check_same_source(crdi_reader* r, const crdi_node* n, uint64_t
 static crd_status check_unit_keys(crdi_reader* r, const crdi_node* n, uint64_t given,
                                   crd_unit_source source)
 {
-    const uint64_t fmu_only =
-        BIT(U_INTERFACE) | BIT(U_SOLVER) | BIT(U_LOGGING) | BIT(U_PINNED) | BIT(U_REFRESH);
+    const uint64_t fmu_only = BIT(U_INTERFACE) | BIT(U_LOGGING) | BIT(U_PINNED) | BIT(U_REFRESH);
+    const bool model = source == CRD_UNIT_FMU || source == CRD_UNIT_CIRCUIT;
     const uint64_t dcp_only = BIT(U_DESCRIPTION) | BIT(U_SESSION) | BIT(U_BENCH);
     const uint64_t replay_only =
         BIT(U_INTERPOLATION) | BIT(U_COLUMNS) | BIT(U_TIME_OFFSET) | BIT(U_REPEAT);
     uint64_t wrong = 0;
     if (source != CRD_UNIT_FMU) { wrong |= given & fmu_only; }
-    if (source != CRD_UNIT_FMU && source != CRD_UNIT_DCP) { wrong |= given & BIT(U_PARAMETERS); }
+    if (!model) { wrong |= given & BIT(U_SOLVER); }
+    if (!model && source != CRD_UNIT_DCP && source != CRD_UNIT_TWIN) {
+        wrong |= given & BIT(U_PARAMETERS);
+    }
     if (source != CRD_UNIT_DCP) { wrong |= given & dcp_only; }
     if (source != CRD_UNIT_REPLAY) { wrong |= given & replay_only; }
     for (int i = 0; i < unit_table.count; i++) {
@@ -715,7 +734,8 @@ static crd_status check_unit_keys(crdi_reader* r, const crdi_node* n, uint64_t g
                                   "'%s' is for units with the key '%s' only", unit_keys[i].name,
                                   BIT(i) & replay_only ? "replay"
                                   : BIT(i) & dcp_only  ? "dcp"
-                                  : i == U_PARAMETERS  ? "fmu' or 'dcp"
+                                  : i == U_PARAMETERS  ? "fmu', 'dcp', 'circuit' or 'twin"
+                                  : i == U_SOLVER      ? "fmu' or 'circuit"
                                                        : "fmu");
         }
     }
@@ -728,6 +748,8 @@ static crd_status read_unit_parts(crdi_reader* r, unit_draft* u)
     crd_status st = CRD_OK;
     if (u->fmu) { u->spec.path = u->fmu; }
     if (u->replay) { u->spec.path = u->replay; }
+    if (u->circuit) { u->spec.path = u->circuit; }
+    if (u->twin) { u->spec.path = u->twin; }
     if (u->dcp) { u->spec.address = u->dcp; }
     if (u->description) { u->spec.path = u->description; }
     if (u->session) { CRD_TRY(read_session(r, u->session, &u->spec)); }
@@ -755,10 +777,12 @@ static crd_status read_new_unit(crdi_reader* r, const crdi_node* n, crd_system* 
     CRD_TRY(crdi_read_mapping(r, n, &unit_table, &u, &given));
     if (r->base_units > 0) { r->hint = crdi_unit_hint(s, n->key); }
     CRD_TRY(check_source(r, n, given));
-    u.spec.source = u.fmu      ? CRD_UNIT_FMU
-                    : u.replay ? CRD_UNIT_REPLAY
-                    : u.dcp    ? CRD_UNIT_DCP
-                               : CRD_UNIT_SIGNAL;
+    u.spec.source = u.fmu       ? CRD_UNIT_FMU
+                    : u.replay  ? CRD_UNIT_REPLAY
+                    : u.dcp     ? CRD_UNIT_DCP
+                    : u.circuit ? CRD_UNIT_CIRCUIT
+                    : u.twin    ? CRD_UNIT_TWIN
+                                : CRD_UNIT_SIGNAL;
     if (u.dcp) { u.spec.pinned = true; } // all slaves share one session
     CRD_TRY(check_unit_keys(r, n, given, u.spec.source));
     if (u.dcp && !u.description) {
@@ -989,9 +1013,13 @@ static crd_status check_version(crdi_reader* r, const crdi_node* root, bool need
 {
     const crdi_node* n = root->kind == CRDI_MAPPING ? crdi_node_get(root, "cardan") : NULL;
     if (needed && !n) {
+        const bool twin = root->kind == CRDI_MAPPING && crdi_node_get(root, "sensors");
         return crdi_read_fail(r, CRD_E_FORMAT, root->line,
                               "not a system description, expected the key 'cardan: 1', then "
-                              "units, connections, run, results");
+                              "units, connections, run, results%s",
+                              twin ? "; the description of a twin is for 'cardan twin', or for a "
+                                     "unit with the key 'twin'"
+                                   : "");
     }
     if (n && (n->kind != CRDI_SCALAR || n->quoted || strcmp(n->text, "1") != 0)) {
         return crdi_read_fail(r, CRD_E_UNSUPPORTED, n->line,

@@ -14,6 +14,7 @@ crd_unit_spec crd_unit_spec_defaults(void)
                            .path = "",
                            .interpolation = CRD_INTERPOLATE_LINEAR,
                            .solver = {.relative = NAN, .absolute = NAN, .step = NAN},
+                           .netlist = {.method = CRD_NETLIST_TR, .step = NAN, .tolerance = NAN},
                            .session = {.resolution = NAN,
                                        .steps = 1,
                                        .lead = 0.5,
@@ -250,41 +251,43 @@ fail:
     return st;
 }
 
-crd_status crd_system_of_fmu(crd_context* ctx, const char* fmu_path, crd_system** out)
+static crd_status of_file(crd_context* ctx, const char* path, crd_unit_source source,
+                          const char* what, crd_system** out)
 {
     // The unit is called after the file: letters and digits of its name up to the last dot.
     char name[64];
-    size_t end = strlen(fmu_path);
-    while (end > 1 && fmu_path[end - 1] == '/') {
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/') {
         end--;
     }
     size_t begin = end;
-    while (begin > 0 && fmu_path[begin - 1] != '/') {
+    while (begin > 0 && path[begin - 1] != '/') {
         begin--;
     }
     for (size_t i = end; i > begin + 1; i--) {
-        if (fmu_path[i - 1] == '.') {
+        if (path[i - 1] == '.') {
             end = i - 1;
             break;
         }
     }
     size_t n = 0;
     for (size_t i = begin; i < end && n + 1 < sizeof name; i++) {
-        const unsigned char c = (unsigned char)fmu_path[i];
+        const unsigned char c = (unsigned char)path[i];
         const bool later = n > 0 && (isdigit(c) || c == '-');
         name[n] = c < 0x80 && (isalpha(c) || later) ? (char)c : '_';
         n++;
     }
     name[n] = 0;
-    if (n == 0) { return crdi_fail(ctx, CRD_E_RANGE, "'%s' is no path of an FMU", fmu_path); }
+    if (n == 0) { return crdi_fail(ctx, CRD_E_RANGE, "'%s' is no path of %s", path, what); }
 
     crd_status st = CRD_OK;
     crd_system* s = NULL;
     CRD_TRY(crd_system_create(ctx, &s));
     crd_unit_spec unit = crd_unit_spec_defaults();
     unit.name = name;
-    unit.path = fmu_path;
-    unit.place.file = fmu_path;
+    unit.source = source;
+    unit.path = path;
+    unit.place.file = path;
     CRD_TRY(crd_system_add_unit(s, &unit, NULL));
     s->single = true;
     *out = s;
@@ -292,6 +295,16 @@ crd_status crd_system_of_fmu(crd_context* ctx, const char* fmu_path, crd_system*
 fail:
     crd_system_destroy(s);
     return st;
+}
+
+crd_status crd_system_of_fmu(crd_context* ctx, const char* fmu_path, crd_system** out)
+{
+    return of_file(ctx, fmu_path, CRD_UNIT_FMU, "an FMU", out);
+}
+
+crd_status crd_system_of_circuit(crd_context* ctx, const char* path, crd_system** out)
+{
+    return of_file(ctx, path, CRD_UNIT_CIRCUIT, "a netlist", out);
 }
 
 // ---- making by hand ----------------------------------------------------------------------------

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "unit/circuit/circuit_unit.h"
 #include "unit/me/me_unit.h"
 #include "unit/native/native.h"
 
@@ -397,6 +398,10 @@ static crd_status linearise(job* j)
     }
     for (int i = 0; i < j->l->outputs; i++) {
         CRD_TRY(check_port(j, &j->out[i], false));
+    }
+    if (j->unit->spec->source == CRD_UNIT_CIRCUIT) {
+        CRD_TRY(crdi_circuit_linearise(j->unit, j->in, j->out, j->l));
+        return check_numbers(j->l);
     }
     CRD_TRY(find_states(j));
     CRD_TRY(allocate(j->l));

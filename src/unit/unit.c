@@ -195,6 +195,15 @@ static crd_status index_rows(crd_unit* u, const crd_dependencies* d, int32_t** o
 
 // ---- life --------------------------------------------------------------------------------------
 
+// A sentence that begins with a path on the disk begins with what the user calls the file.
+static void show_path(crd_context* ctx, crd_status st, const crd_unit_spec* spec)
+{
+    const char* text = crd_error_text(ctx);
+    const size_t n = spec->path ? strlen(spec->path) : 0;
+    if (!spec->shown || !spec->shown[0] || !n || strncmp(text, spec->path, n) != 0) { return; }
+    crdi_fail(ctx, st, "%s%s", spec->shown, text + n);
+}
+
 static crd_status complete(crd_unit* u, const crdi_adapter* adapter)
 {
     crd_status st = CRD_OK;
@@ -211,17 +220,15 @@ static crd_status complete(crd_unit* u, const crdi_adapter* adapter)
         if (st < 0) { return crdi_unit_fail_at(u->ctx, st, u->core->settings[0].place, u->name); }
     }
     CRD_TRY(add_settings(u, false));
+    if (adapter->complete) {
+        st = adapter->complete(u);
+        if (st < 0) {
+            show_path(u->ctx, st, u->spec);
+            return crdi_unit_fail_at(u->ctx, st, u->spec->place, u->name);
+        }
+    }
 fail:
     return st;
-}
-
-// A sentence that begins with a path on the disk begins with what the user calls the file.
-static void show_path(crd_context* ctx, crd_status st, const crd_unit_spec* spec)
-{
-    const char* text = crd_error_text(ctx);
-    const size_t n = spec->path ? strlen(spec->path) : 0;
-    if (!spec->shown || !spec->shown[0] || !n || strncmp(text, spec->path, n) != 0) { return; }
-    crdi_fail(ctx, st, "%s%s", spec->shown, text + n);
 }
 
 crd_status crd_unit_create(crd_context* ctx, const crd_unit_spec* spec, crd_unit** out)
@@ -233,11 +240,10 @@ crd_status crd_unit_create_shared(crd_context* ctx, crd_unit_store* store,
                                   const crd_unit_spec* spec, crd_unit** out)
 {
     static const crdi_adapter* const adapters[] = {
-        [CRD_UNIT_FMU] = &crdi_adapter_fmi,
-        [CRD_UNIT_SIGNAL] = &crdi_adapter_signal,
-        [CRD_UNIT_REPLAY] = &crdi_adapter_replay,
-        [CRD_UNIT_NATIVE] = &crdi_adapter_native,
-        [CRD_UNIT_DCP] = &crdi_adapter_dcp,
+        [CRD_UNIT_FMU] = &crdi_adapter_fmi,       [CRD_UNIT_SIGNAL] = &crdi_adapter_signal,
+        [CRD_UNIT_REPLAY] = &crdi_adapter_replay, [CRD_UNIT_NATIVE] = &crdi_adapter_native,
+        [CRD_UNIT_DCP] = &crdi_adapter_dcp,       [CRD_UNIT_CIRCUIT] = &crdi_adapter_circuit,
+        [CRD_UNIT_TWIN] = &crdi_adapter_twin,
     };
     const crdi_adapter* adapter = adapters[spec->source];
     crd_context* own = crdi_context_child(ctx);

@@ -25,11 +25,12 @@ typedef struct crdi_unit_core {
 typedef struct crdi_adapter {
     crd_status (*create)(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
                          crd_place* place, crd_unit** out); // store may be NULL
-    crd_status (*resize)(crd_unit* u); // structural parameters are known; NULL: there are none
+    crd_status (*resize)(crd_unit* u);   // structural parameters are known; NULL: there are none
+    crd_status (*complete)(crd_unit* u); // all settings are known; may be NULL
 } crdi_adapter;
 
 extern const crdi_adapter crdi_adapter_fmi, crdi_adapter_native, crdi_adapter_replay,
-    crdi_adapter_signal, crdi_adapter_dcp;
+    crdi_adapter_signal, crdi_adapter_dcp, crdi_adapter_circuit, crdi_adapter_twin;
 
 // The FMU at `path`, opened once for all that ask. It belongs to the store.
 struct crd_fmu;

@@ -450,8 +450,8 @@ static void circuits_without_a_solution_are_refused_by_name(void** state)
 static void values_that_make_no_sense_are_refused_by_name(void** state)
 {
     build_rlc(&b);
-    b.parts[3].value = -1e-6;
-    check_refused(*state, "C1 = -1e-06", "expected >= 0");
+    b.parts[3].value = (double)INFINITY;
+    check_refused(*state, "C1 = inf", "finite");
     build_rlc(&b);
     b.parts[1].value = (double)NAN;
     check_refused(*state, "R1 = nan", "finite");
@@ -466,6 +466,12 @@ static void values_that_make_no_sense_are_refused_by_name(void** state)
     build_rlc(&b);
     b.parts[1].value = -10; // negative resistances exist
     crd_circuit_destroy(create_of(*state));
+    build_rlc(&b);
+    build_part(&b, CRD_PART_INDUCTOR, "L2", 2, 0, -1);
+    crd_part* k = build_part(&b, CRD_PART_MUTUAL, "K1", 0, 0, 0.5);
+    k->refs[0] = 2;
+    k->refs[1] = 5;
+    check_refused(*state, "K1", "> 0");
 }
 
 static void options_that_make_no_sense_are_refused(void** state)

@@ -71,7 +71,8 @@ class Completion(EndToEnd):
         return done.stdout.split()
 
     def test_bash_completes_commands_options_choices_and_files(self):
-        self.assertEqual(self.complete("cardan", "c"), ["check", "compare", "compensate", "completion"])
+        self.assertEqual(self.complete("cardan", "c"),
+                         ["check", "compare", "compensate", "circuit", "completion"])
         self.assertEqual(self.complete("cardan", "run", "--st"),
                          ["--start-time", "--stop-time", "--step"])
         self.assertEqual(self.complete("cardan", "run", "--predict", "l"), ["linear"])

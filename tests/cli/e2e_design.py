@@ -295,6 +295,19 @@ class Reproduce(EndToEnd):
             rows = self.cardan_json("reproduce", paper, "--only", row)["rows"]
             self.assertTrue(rows and all(r["ok"] for r in rows), paper)
 
+    def test_circuits_without_times(self):
+        rows = self.cardan_json("reproduce", "rodriguez2021-ch3", "--quick", "--only", "table3.*",
+                                "--figures", "circuits")["rows"]
+        self.assertTrue(all(r["ok"] and r["rule"] != "shown" for r in rows))
+        rows = {r["id"]: r for r in rows}
+        self.assertEqual(rows["table3.7.bdf2.v"]["published"], 0.84)
+        self.assertAlmostEqual(rows["table3.7.bdf2.v"]["ours"], 0.842275, places=5)
+        files = os.listdir(self.path("circuits"))
+        self.assertLessEqual({"fig3.12a.csv", "fig3.12b.svg", "fig3.14.csv", "fig3.14.svg"},
+                             set(files))
+        names, columns = self.table("circuits/fig3.14.csv")
+        self.assertEqual((names[0], len(columns[0])), ("t [s]", 21))
+
     def test_figures_are_written(self):
         self.cardan("reproduce", "baumann2020", "--figures", "pictures")
         files = os.listdir(self.path("pictures"))

@@ -250,6 +250,28 @@ class ReportInBrowser(Report):
         self.assertGreater(grounds["light"], 230)
         self.assertLess(grounds["dark"], 60)
 
+    def test_an_estimate_is_drawn_with_its_band(self):
+        rows = [f"{t / 100},{t},{t - 30},{t + 30},{1 - t}" for t in range(101)]
+        self.write("twin.csv", "time,T1,T1.low,T1.high,other\n" + "\n".join(rows) + "\n")
+        self.cardan("report", "twin.csv")
+        page = self.read("twin.html")
+        self.assertIn("<b>T1 with its band</b>", page)
+        plots = json.loads(re.search(r'id="cardan">(.*?)</script>', page, re.S)[1])["plots"]
+        self.assertEqual([[(line["name"], line.get("band")) for line in p["lines"]] for p in plots],
+                         [[("T1", None), ("T1.low", "low"), ("T1.high", "high")],
+                          [("other", None)]])
+        box = self.use("twin.html", """
+            await tick();
+            const b = document.querySelector('.u-over').getBoundingClientRect();
+            return [b.left, b.top, b.right, b.bottom].map(Math.round);""", fragment="#light")
+        self.browse("twin.html", f"--screenshot={self.path('band.png')}", fragment="#light")
+        _, _, n, rows = read_png(self.path("band.png"))
+        x = (box[0] + box[2]) // 2
+        column = [rows[y][x * n:x * n + 3] for y in range(box[1], box[3])]
+        shaded = sum(10 < max(p) - min(p) < 90 for p in column)  # a faint colour: 60 of 172 units
+        self.assertGreater(shaded / len(column), 0.28)
+        self.assertLess(shaded / len(column), 0.42)
+
     def test_readers_can_zoom_hide_filter_and_change_the_theme(self):
         self.run_system()
         self.cardan("report", "run.mf4")

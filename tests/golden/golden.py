@@ -71,6 +71,7 @@ def place(system, kind="2", edits=(), folder=None):
         return os.path.join(folder or FMUS, "fmi" + version, match.group(1) + ".fmu")
 
     text = IN_SYSTEMS.sub(path, text)
+    text = re.sub(r"circuit: ([^ ,}]+)", lambda m: "circuit: " + os.path.join(SYSTEMS, m.group(1)), text)
     file = os.path.join(TMP, f"{system}_{kind}.yaml")
     with open(file, "w", encoding="utf-8") as f:
         f.write(text)

@@ -15,7 +15,8 @@ ROWS = [
     ["num", "archive", "xml"],
     ["base"],
 ]
-SIBLINGS = {("analysis", "coupling"), ("learn", "coupling"), ("ssp", "system"), ("system", "quality")}
+SIBLINGS = {("analysis", "coupling"), ("learn", "coupling"), ("ssp", "system"), ("system", "quality"),
+            ("twin", "circuit")}
 # Headers that belong to no folder of their own: their row is that of base.
 LOW_HEADERS = {"model"}
 LIBC = set("""assert ctype errno fcntl float inttypes limits locale math pthread sched semaphore setjmp

@@ -43,6 +43,8 @@ static void every_claim_of_a_paper_is_within_its_tolerance(void** state)
 {
     for (const char* const* paper = crd_reproduce_papers(); *paper; paper++) {
         crd_reproduction* r = NULL;
+        if (strcmp(*paper, "rodriguez2021-ch3") == 0) { continue; } // test_circuits.c
+        if (strcmp(*paper, "rodriguez2021-ch4") == 0) { continue; } // test_twins.c
         check_ok(crd_reproduce(*state, *paper, &r));
         check(r->claim_count > 20 && r->figure_count > 1);
         for (int i = 0; i < r->claim_count; i++) {
@@ -90,6 +92,7 @@ static void a_claim_is_missed_beyond_its_tolerance(void** state)
         {{.ours = 5, .reference = 1, .rule = CRD_CLAIM_AT_LEAST}, true},
         {{.ours = 0.99, .reference = 1, .rule = CRD_CLAIM_AT_LEAST}, false},
         {{.ours = 0.99, .reference = 1, .tolerance = 0.02, .rule = CRD_CLAIM_AT_LEAST}, true},
+        {{.ours = 99, .reference = NAN, .published = 1, .rule = CRD_CLAIM_SHOWN}, true},
     };
     enum { CASES = sizeof cases / sizeof *cases };
     crd_reproduction* r = crdi_new(*state, sizeof *r);

@@ -97,8 +97,10 @@ static void a_dcp_slave_is_read_with_all_its_keys(void** state)
         "    dcp: udp://127.0.0.1:8080\n"
         "    description: em.dcpx\n"
         "    parameters: { R: 0.5 }\n"
-        "    session: { mode: srt, resolution: 2 ms, steps: 5, id: 7, relay: yes, one_target: yes,\n"
-        "               force: yes, lossy: yes, lead: 0, contact: 2 s, timeout: 0.1, retries: 3, patience: 20 min,\n"
+        "    session: { mode: srt, resolution: 2 ms, steps: 5, id: 7, relay: yes, one_target: "
+        "yes,\n"
+        "               force: yes, lossy: yes, lead: 0, contact: 2 s, timeout: 0.1, retries: 3, "
+        "patience: 20 min,\n"
         "               heartbeat: 1 s, local: 10.0.0.1, key: psk.key, capture: run.pcapng }\n"
         "    bench: { limits: a, case: b, initial: c, gap: 50, watchdog: 500 ms }\n"
         "  other: { dcp: tcp://bench:8080, description: em.dcpx }\n";
@@ -518,6 +520,54 @@ static void a_single_fmu_becomes_a_system_named_after_it(void** state)
     check_status(crd_system_of_fmu(*state, "/", &s), CRD_E_RANGE);
 }
 
+static void a_circuit_has_a_netlist_parameters_and_a_solver(void** state)
+{
+    static const char text[] =
+        "cardan: 1\n"
+        "units:\n"
+        "  plain: { circuit: /abs/x.cir }\n"
+        "  motor:\n"
+        "    circuit: motor.cir\n"
+        "    parameters: { N: 10, loss: 2 kW }\n"
+        "    step: 1 ms\n"
+        "    solver: { method: bdf2, form: nodal, step: 10 us,\n"
+        "              iterations: 3, tolerance: 1e-6, fixed_iterations: yes }\n";
+    crd_system* s = NULL;
+    check_ok(crd_system_parse(*state, text, strlen(text), "dir/s.yaml", &s));
+    const crd_unit_spec *plain = &s->units[0], *motor = &s->units[1];
+    check_int(plain->source, CRD_UNIT_CIRCUIT);
+    check_text(plain->path, "/abs/x.cir");
+    check_int(plain->netlist.method, CRD_NETLIST_TR);
+    check_int(plain->netlist.form, CRD_NETLIST_AUTO);
+    check(isnan(plain->netlist.step) && isnan(plain->netlist.tolerance));
+    check_int(plain->netlist.iterations, 0);
+    check_text(motor->path, "dir/motor.cir");
+    check_int(motor->netlist.method, CRD_NETLIST_BDF2);
+    check_int(motor->netlist.form, CRD_NETLIST_NODAL);
+    check_near(motor->netlist.step, 1e-5, 1e-20);
+    check_near(motor->step, 1e-3, 0);
+    check_near(motor->netlist.tolerance, 1e-6, 0);
+    check_int(motor->netlist.iterations, 3);
+    check(motor->netlist.fixed_iterations);
+    check_int(motor->parameter_count, 2);
+    check_text(motor->parameters[1].text, "2 kW");
+    // What is added later changes how it runs, not what it is.
+    static const char more[] = "units: { motor: { solver: { step: 5 us } } }\n";
+    check_ok(crd_system_amend(s, more, strlen(more), "more", 1));
+    check_near(s->units[1].netlist.step, 5e-6, 1e-20);
+    check_int(s->units[1].netlist.method, CRD_NETLIST_BDF2);
+    static const char other[] = "units: { motor: { circuit: b.cir } }\n";
+    check_status(crd_system_amend(s, other, strlen(other), "more", 1), CRD_E_RANGE);
+    crd_system_destroy(s);
+    check_ok(crd_system_of_circuit(*state, "a/my net.cir", &s));
+    check(s->single);
+    check_text(s->units[0].name, "my_net");
+    check_int(s->units[0].source, CRD_UNIT_CIRCUIT);
+    crd_system_destroy(s);
+    check_status(crd_system_of_circuit(*state, "", &s), CRD_E_RANGE);
+    check_contains(crd_error_text(*state), "netlist");
+}
+
 static crd_system* by_hand(crd_context* ctx, const char* const* names, int count)
 {
     crd_system* s = NULL;
@@ -796,6 +846,7 @@ int main(void)
         cmocka_unit_test(a_thousand_units_are_read),
         cmocka_unit_test(a_file_is_loaded_with_its_folder),
         cmocka_unit_test(a_single_fmu_becomes_a_system_named_after_it),
+        cmocka_unit_test(a_circuit_has_a_netlist_parameters_and_a_solver),
         cmocka_unit_test(units_by_hand_must_differ_and_make_sense),
         cmocka_unit_test(connections_by_hand_are_checked),
         cmocka_unit_test(the_longest_unit_name_that_fits_wins),

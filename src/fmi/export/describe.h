@@ -369,7 +369,8 @@ static bool depends(const crd_model* model, int i, int k, bool initial)
     const bool states = !initial && model->derivatives;
     if (known->causality != CRD_INPUT && !(states && is_state(model, k))) { return false; }
     if (states && is_state(model, i)) { return k == i; }
-    const char* list = model->variables[i].depends;
+    const char* list =
+        initial && model->variables[i].starts_with_all ? NULL : model->variables[i].depends;
     const size_t n = strlen(known->name);
     for (const char* d = list ? list : ""; *d;) {
         const size_t length = strcspn(d, " ");
@@ -667,7 +668,11 @@ static void build_3(FILE* f, const description* d)
         put_text(f, "name", d->sources[i]);
         fputs("/>\n", f);
     }
-    fputs("    </SourceFileSet>\n    <Library name=\"m\"/>\n"
-          "  </BuildConfiguration>\n</fmiBuildDescription>\n",
-          f);
+    fputs("    </SourceFileSet>\n", f);
+    for (const char* name = model->libraries ? model->libraries : ""; *name;) {
+        const size_t n = strcspn(name, " ");
+        fprintf(f, "    <Library name=\"%.*s\" external=\"true\"/>\n", (int)n, name);
+        name += n + strspn(name + n, " ");
+    }
+    fputs("    <Library name=\"m\"/>\n  </BuildConfiguration>\n</fmiBuildDescription>\n", f);
 }

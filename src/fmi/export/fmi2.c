@@ -468,9 +468,8 @@ fmi2Status fmi2FreeFMUstate(fmi2Component c, fmi2FMUstate* state)
 
 fmi2Status fmi2SerializedFMUstateSize(fmi2Component c, fmi2FMUstate state, size_t* size)
 {
-    (void)state;
     REQUIRE(FMU_ALIVE);
-    *size = fmu_state_bytes(c);
+    *size = fmu_state_bytes(c, state);
     return fmi2OK;
 }
 

@@ -662,9 +662,8 @@ fmi3Status fmi3FreeFMUState(fmi3Instance c, fmi3FMUState* state)
 
 fmi3Status fmi3SerializedFMUStateSize(fmi3Instance c, fmi3FMUState state, size_t* size)
 {
-    (void)state;
     REQUIRE(FMU_ALIVE);
-    *size = fmu_state_bytes(c);
+    *size = fmu_state_bytes(c, state);
     return fmi3OK;
 }
 

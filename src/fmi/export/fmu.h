@@ -79,9 +79,9 @@ typedef struct fmu {
     bool event_mode, early_return;    // FMI 3: what the importer agreed to
 } fmu;
 
-/// A copy of an instance's state; `size` bytes of the model follow.
+/// A copy of an instance's state; `size` bytes of the model follow, and those from outside of it.
 typedef struct fmu_state {
-    uint64_t magic, size;
+    uint64_t magic, size, outside;
     uint64_t token[2];
     double time, start, stop, next_event;
     uint32_t phase;
@@ -762,23 +762,27 @@ static inline int fmu_derivative(fmu* f, const uint32_t* unknown, size_t unknown
 
 #define FMU_STATE_MAGIC 0x3154415453445243u // "CRDSTAT1"
 
-static inline size_t fmu_state_bytes(const fmu* f)
+static inline size_t fmu_state_bytes(const fmu* f, const fmu_state* s)
 {
-    return sizeof(fmu_state) + f->model->size;
+    return sizeof *s + f->model->size + (s ? s->outside : 0);
 }
 
-/// A handle that is there already is used again.
+/// A handle that is there already is used again, unless it has become too small or too large.
 static inline int fmu_get_state(fmu* f, void** handle, const char* function)
 {
     fmu_state* s = *handle;
     if (f->model->stateless) {
         return fmu_say(f, FMU_ERROR, "%s: this FMU cannot go back to a state", function);
     }
-    if (!s) {
-        s = calloc(1, fmu_state_bytes(f));
-        if (!s) { return fmu_say(f, FMU_ERROR, "%s: out of memory", function); }
+    const size_t outside = f->model->outside ? f->model->outside(f->self) : 0;
+    if (!s || s->outside != outside) {
+        fmu_state* fresh = calloc(1, sizeof *s + f->model->size + outside);
+        if (!fresh) { return fmu_say(f, FMU_ERROR, "%s: out of memory", function); }
+        free(s);
+        s = fresh;
         s->magic = FMU_STATE_MAGIC;
         s->size = f->model->size;
+        s->outside = outside;
         fmu_hash(f->model, s->token);
         *handle = s;
     }
@@ -795,7 +799,9 @@ static inline int fmu_get_state(fmu* f, void** handle, const char* function)
     s->exchange = f->exchange;
     s->restless = f->restless;
     s->owner = f->model->pinned ? f->self : NULL;
-    memcpy(s + 1, f->self, f->model->size);
+    const size_t kept = f->model->kept;
+    memcpy((char*)(s + 1) + kept, f->self + kept, f->model->size - kept);
+    if (outside) { f->model->save(f->self, (char*)(s + 1) + s->size); }
     return FMU_OK;
 }
 
@@ -818,7 +824,11 @@ static inline int fmu_set_state(fmu* f, const fmu_state* s, const char* function
     f->restless = s->restless;
     const size_t kept = f->model->kept;
     memcpy(f->self + kept, (const char*)(s + 1) + kept, f->model->size - kept);
-    return FMU_OK;
+    if (!f->model->outside) { return FMU_OK; }
+    f->explained = false;
+    const crd_model_status st =
+        f->model->restore(f->self, &f->host, (const char*)(s + 1) + s->size, s->outside);
+    return st >= CRD_MODEL_DISCARD ? fmu_failed(f, st, true, "the state of", s->time) : FMU_OK;
 }
 
 static inline int fmu_not_serializable(fmu* f, const char* function)
@@ -830,30 +840,33 @@ static inline int fmu_serialize(fmu* f, const void* state, uint8_t* bytes, size_
                                 const char* function)
 {
     if (f->model->pinned) { return fmu_not_serializable(f, function); }
-    if (!state || size < fmu_state_bytes(f)) {
+    if (!state || size < fmu_state_bytes(f, state)) {
         return fmu_say(f, FMU_ERROR, "%s: %zu bytes, expected a state and %zu", function, size,
-                       fmu_state_bytes(f));
+                       fmu_state_bytes(f, state));
     }
-    memcpy(bytes, state, fmu_state_bytes(f));
+    memcpy(bytes, state, fmu_state_bytes(f, state));
     return FMU_OK;
 }
 
 static inline int fmu_deserialize(fmu* f, const uint8_t* bytes, size_t size, void** handle,
                                   const char* function)
 {
+    const size_t least = sizeof(fmu_state) + f->model->size;
     fmu_state head;
     uint64_t token[2];
     if (f->model->pinned) { return fmu_not_serializable(f, function); }
     fmu_hash(f->model, token);
-    if (bytes && size == fmu_state_bytes(f)) { memcpy(&head, bytes, sizeof head); }
-    if (!bytes || size != fmu_state_bytes(f) || head.magic != FMU_STATE_MAGIC ||
-        head.size != f->model->size || memcmp(head.token, token, sizeof token) != 0) {
+    if (bytes && size >= least) { memcpy(&head, bytes, sizeof head); }
+    if (!bytes || size < least || head.magic != FMU_STATE_MAGIC || head.size != f->model->size ||
+        head.outside != size - least || memcmp(head.token, token, sizeof token) != 0) {
         return fmu_say(f, FMU_ERROR, "%s: these %zu bytes are no state of this FMU", function,
                        size);
     }
-    void* s = *handle ? *handle : malloc(size);
+    const fmu_state* old = *handle;
+    void* s = old && old->outside == head.outside ? *handle : malloc(size);
     if (!s) { return fmu_say(f, FMU_ERROR, "%s: out of memory", function); }
     memcpy(s, bytes, size);
+    if (old && s != *handle) { free(*handle); }
     *handle = s;
     return FMU_OK;
 }

@@ -100,6 +100,7 @@
         const run = info.runs[line.run];
         const alone = signals === 1; // then colours tell the runs apart
         const colour = (alone ? line.run : line.signal) % 8;
+        if (line.band) { return { colour, dash: [], width: 0.8, faint: 0.45 }; }
         if (run.reference) { return { colour, dash: [7, 5], width: 2.4, faint: 0.6 }; }
         if (alone) { return { colour, dash: [], width: 1.6, faint: 1 }; }
         return { colour, dash: dashes[line.run % dashes.length], width: 1.6,
@@ -141,6 +142,18 @@
             }
         }
         g.restore();
+    }
+
+    // Between the bounds of an estimate.
+    function bandsOf(plot, signals) {
+        const bands = [];
+        plot.lines.forEach((line, k) => {
+            const low = plot.lines.findIndex((l) => l.band === "low" && l.run === line.run);
+            if (line.band !== "high" || low < 0) { return; }
+            const colour = styleOf(line, signals).colour;
+            bands.push({ series: [k + 1, low + 1], fill: () => faded(colours.series[colour], 0.2) });
+        });
+        return bands;
     }
 
     function setView(min, max) {
@@ -236,7 +249,7 @@
                 width: style.width,
                 dash: style.dash.length ? style.dash.map((n) => n * uPlot.pxRatio) : undefined,
                 paths: holds ? uPlot.paths.stepped({ align: 1 }) : undefined,
-                points: { show: data[0].length < 2 ? true : undefined, size: 5 },
+                points: { show: data[0].length < 2 ? true : line.band ? false : undefined, size: 5 },
                 value: (u, v, k, i) => (v === null || v === undefined || i === null
                     ? "\u2013" : values.text(line, v)),
                 cardan: style,
@@ -256,6 +269,7 @@
             axes: [axis, yAxis(plot, values, lanes)],
             series: [{ label: "time", value: (self, t) => (t === null ? "\u2013" : exact(t) + " s") },
                      ...series],
+            bands: bandsOf(plot, signals),
             legend: { markers: { width: 0, fill: () => "none" } },
             cursor: {
                 drag: { x: true, y: false, dist: 4 },

@@ -7,6 +7,7 @@ enum { CRDI_NATIVE_INSTANTIATED, CRDI_NATIVE_INITIALIZATION, CRDI_NATIVE_STEP };
 typedef struct crdi_native {
     crd_unit base;
     const crd_model* model;
+    void (*release)(const crd_model* model); // at the end, if the model is its own; NULL
     char* self; // the model's bytes
     crd_model_ode ode;
     double time;
@@ -22,6 +23,11 @@ typedef struct crdi_native {
     crd_dependencies outputs;
     char text[512]; // ": what the model said last about a failure"
 } crdi_native;
+
+// A unit of `kind`. On CRD_OK the model is the unit's own if there is `release`.
+crd_status crdi_native_create(crd_context* ctx, const crd_unit_spec* spec, const crd_model* model,
+                              const char* kind, void (*release)(const crd_model* model),
+                              crd_unit** out);
 
 // describe.c: the table as a unit's description
 crd_status crdi_native_describe(crdi_native* u);

@@ -183,6 +183,7 @@ static void destroy(crd_unit* unit)
 {
     crdi_native* u = (crdi_native*)unit;
     if (u->self && u->model->clear && !u->abandoned) { u->model->clear(u->self); }
+    if (u->release) { u->release(u->model); }
     crdi_map_clear(&u->names);
     crdi_arena_clear(&u->arena);
     crdi_free(unit->ctx, u->self);
@@ -247,18 +248,27 @@ static crd_status directional(crd_unit* unit, const int32_t* unknowns, int nu,
 
 typedef struct native_state {
     double time, next_event;
+    size_t outside;
     uint8_t phase;
     bool dirty, moving, wants_stop;
-} native_state; // the model's bytes follow
+} native_state; // the model's bytes follow, and those from outside of it
 
 static crd_status save(crd_unit* unit, void** state)
 {
     crdi_native* u = (crdi_native*)unit;
-    if (!*state) { *state = crdi_new(unit->ctx, sizeof(native_state) + u->model->size); }
+    const crd_model* m = u->model;
     native_state* s = *state;
-    if (!s) { return CRD_E_MEMORY; }
-    *s = (native_state){u->time, u->next_event, u->phase, u->dirty, u->moving, unit->wants_stop};
-    memcpy(s + 1, u->self, u->model->size);
+    const size_t outside = m->outside ? m->outside(u->self) : 0;
+    if (!s || s->outside != outside) {
+        native_state* fresh = crdi_new(unit->ctx, sizeof *s + m->size + outside);
+        if (!fresh) { return CRD_E_MEMORY; }
+        crdi_free(unit->ctx, s);
+        *state = s = fresh;
+    }
+    *s = (native_state){u->time,  u->next_event, outside,         u->phase,
+                        u->dirty, u->moving,     unit->wants_stop};
+    memcpy(s + 1, u->self, m->size);
+    if (outside) { m->save(u->self, (char*)(s + 1) + m->size); }
     return CRD_OK;
 }
 
@@ -275,7 +285,11 @@ static crd_status restore(crd_unit* unit, void* state)
     tell_next_event(u);
     const size_t kept = u->model->kept;
     memcpy(u->self + kept, (const char*)(s + 1) + kept, u->model->size - kept);
-    return CRD_OK;
+    if (!u->model->outside) { return CRD_OK; }
+    u->call = "restore";
+    const crd_model_status st =
+        u->model->restore(u->self, &u->host, (const char*)(s + 1) + u->model->size, s->outside);
+    return st >= CRD_MODEL_DISCARD ? failed(u, st, "restore", s->time) : CRD_OK;
 }
 
 static void free_state(crd_unit* unit, void** state)
@@ -334,14 +348,11 @@ enum { CURVES = 1, DERIVATIVES = 2, DIRECTIONAL = 4 };
     }
 static const crd_unit_ops ops[] = {OPS(0), OPS(1), OPS(2), OPS(3), OPS(4), OPS(5), OPS(6), OPS(7)};
 
-static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
-                         crd_place* place, crd_unit** out)
+crd_status crdi_native_create(crd_context* ctx, const crd_unit_spec* spec, const crd_model* model,
+                              const char* kind, void (*release)(const crd_model* model),
+                              crd_unit** out)
 {
-    (void)store;
-    (void)place;
     crd_status st = CRD_OK;
-    const crd_model* model = spec->model;
-    if (!model) { return crdi_fail(ctx, CRD_E_RANGE, "the spec of a native unit has no model"); }
     crdi_native* u = crdi_new(ctx, sizeof *u);
     if (!u) { return CRD_E_MEMORY; }
     const int offers = (model->max_input_derivative ? CURVES : 0) |
@@ -372,15 +383,25 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
         .step = model->default_step > 0 ? model->default_step : NAN,
         .tolerance = NAN,
         .fixed_step = model->fixed_step ? model->default_step : 0,
-        .kind = "native",
+        .kind = kind,
     };
     CRD_TRY(crdi_native_describe(u));
     (void)instantiate(&u->base);
+    u->release = release;
     *out = &u->base;
     return CRD_OK;
 fail:
     destroy(&u->base);
     return st;
+}
+
+static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
+                         crd_place* place, crd_unit** out)
+{
+    (void)store;
+    (void)place;
+    return spec->model ? crdi_native_create(ctx, spec, spec->model, "native", NULL, out)
+                       : crdi_fail(ctx, CRD_E_RANGE, "the spec of a native unit has no model");
 }
 
 const crdi_adapter crdi_adapter_native = {.create = create};

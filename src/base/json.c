@@ -1,4 +1,5 @@
-#include "coupling/json.h"
+// JSON as a tree that knows its lines.
+#include "cardan/base.h"
 
 #include <limits.h>
 #include <math.h>

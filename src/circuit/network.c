@@ -1,0 +1,722 @@
+#include "circuit/network.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct builder {
+    crdi_network* w;
+    const crd_netlist* n;
+    uint8_t* role;              // (parts) role
+    uint8_t* row_kind;          // (parts) crdi_row_kind, of role ROW
+    uint8_t* wanted;            // (parts) something else needs its current
+    int32_t* sourced;           // (parts) number of its source, -1
+    uint8_t* busy;              // (nodes) more than branches are there
+    int32_t* degree;            // (nodes) ends of branches
+    int32_t* meets;             // (2 * nodes) the first two branch parts at a node
+    int32_t *tree, *queue;      // (nodes) union-find; breadth first
+    int32_t *hang_first, *hang; // parts of role TIE by node
+    int32_t* parent_tie;        // (nodes) tie number, -1: none
+    bool* seen;                 // (parts)
+} builder;
+
+typedef enum role { OPEN, BRANCH, TIE, FLOW, ROW, GAIN, DEVICE, NO_PLACE } role;
+
+// ---- roles -------------------------------------------------------------------------------------
+
+static const crd_expression* law_of(const crd_netlist* n, const crd_part* p)
+{
+    const bool law = p->kind == CRD_PART_B_VOLTAGE || p->kind == CRD_PART_B_CURRENT ||
+                     (p->kind == CRD_PART_RESISTOR && p->index >= 0);
+    return law ? n->expressions[p->index] : NULL;
+}
+
+static void mark_wanted(builder* b)
+{
+    for (int32_t i = 0; i < b->n->part_count; i++) {
+        const crd_part* p = &b->n->parts[i];
+        if (p->kind == CRD_PART_CCCS || p->kind == CRD_PART_CCVS ||
+            p->kind == CRD_PART_CURRENT_SWITCH) {
+            b->wanted[p->refs[0]] = true;
+        }
+        if (p->kind == CRD_PART_MUTUAL && b->w->purpose == CRDI_NETWORK_STEPS) {
+            b->wanted[p->refs[0]] = b->wanted[p->refs[1]] = true;
+        }
+        const crd_expression* e = law_of(b->n, p);
+        const crd_use* uses;
+        const int count = e ? crd_expression_uses(e, &uses) : 0;
+        for (int k = 0; k < count; k++) {
+            if (uses[k].kind == CRD_USE_CURRENT) { b->wanted[uses[k].a] = true; }
+            if (uses[k].kind == CRD_USE_NODE || uses[k].kind == CRD_USE_PAIR) {
+                b->busy[uses[k].a] = true;
+            }
+            if (uses[k].kind == CRD_USE_PAIR) { b->busy[uses[k].b] = true; }
+        }
+    }
+}
+
+// A part that is solved for alone, or with a row if its current is wanted.
+static role alone(builder* b, int32_t i, role plain, crdi_row_kind kind)
+{
+    b->row_kind[i] = (uint8_t)kind;
+    return b->wanted[i] ? ROW : plain;
+}
+
+static role role_of_storage(builder* b, int32_t i, bool capacitor)
+{
+    if (!(b->n->parts[i].value > 0)) { return NO_PLACE; }
+    switch (b->w->purpose) {
+    case CRDI_NETWORK_GIVEN:
+        return capacitor ? alone(b, i, TIE, CRDI_ROW_VOLTAGE) : alone(b, i, FLOW, CRDI_ROW_CURRENT);
+    case CRDI_NETWORK_REST:
+        return capacitor ? alone(b, i, OPEN, CRDI_ROW_CURRENT) : alone(b, i, TIE, CRDI_ROW_VOLTAGE);
+    default:
+        return alone(b, i, BRANCH, capacitor ? CRDI_ROW_CAPACITOR : CRDI_ROW_INDUCTOR);
+    }
+}
+
+static role role_of(builder* b, int32_t i)
+{
+    const crd_part* p = &b->n->parts[i];
+    const bool steps = b->w->purpose == CRDI_NETWORK_STEPS;
+    switch ((crd_part_kind)p->kind) {
+    case CRD_PART_RESISTOR:
+        if (p->index >= 0) { return b->wanted[i] || !steps ? NO_PLACE : DEVICE; }
+        return p->value == 0 ? alone(b, i, TIE, CRDI_ROW_VOLTAGE)
+                             : alone(b, i, BRANCH, CRDI_ROW_RESISTOR);
+    case CRD_PART_CAPACITOR:
+        return role_of_storage(b, i, true);
+    case CRD_PART_INDUCTOR:
+        return role_of_storage(b, i, false);
+    case CRD_PART_MUTUAL:
+        return OPEN;
+    case CRD_PART_VOLTAGE:
+        return alone(b, i, TIE, CRDI_ROW_VOLTAGE);
+    case CRD_PART_CURRENT:
+        return alone(b, i, FLOW, CRDI_ROW_CURRENT);
+    case CRD_PART_VCVS:
+        b->row_kind[i] = CRDI_ROW_VCVS;
+        return ROW;
+    case CRD_PART_CCVS:
+        b->row_kind[i] = CRDI_ROW_CCVS;
+        return ROW;
+    case CRD_PART_B_VOLTAGE:
+        b->row_kind[i] = CRDI_ROW_LAW;
+        return steps ? ROW : NO_PLACE;
+    case CRD_PART_CCCS:
+    case CRD_PART_VCCS:
+        return b->wanted[i] ? NO_PLACE : GAIN;
+    case CRD_PART_DIODE:
+    case CRD_PART_SWITCH:
+    case CRD_PART_CURRENT_SWITCH:
+    case CRD_PART_B_CURRENT:
+        return b->wanted[i] || !steps ? NO_PLACE : DEVICE;
+    }
+    return NO_PLACE;
+}
+
+static bool has_source(const builder* b, int32_t i)
+{
+    return b->role[i] == TIE || b->role[i] == FLOW ||
+           (b->role[i] == ROW &&
+            (b->row_kind[i] == CRDI_ROW_VOLTAGE || b->row_kind[i] == CRDI_ROW_CURRENT));
+}
+
+static crd_status find_roles(builder* b)
+{
+    const crd_netlist* n = b->n;
+    crdi_network* w = b->w;
+    mark_wanted(b);
+    for (int32_t i = 0; i < n->part_count; i++) {
+        const crd_part* p = &n->parts[i];
+        b->role[i] = (uint8_t)role_of(b, i);
+        if (b->role[i] == NO_PLACE) {
+            return crdi_fail(w->ctx, CRD_E_UNSUPPORTED,
+                             "circuit: %s has no place in the nodal form (%s); form DAE takes it",
+                             crdi_clip(crdi_part_name(n, i)).text,
+                             b->wanted[i] ? "something depends on its current" : "its value is 0");
+        }
+        if (has_source(b, i)) { b->sourced[i] = w->sources++; }
+        w->gains += b->role[i] == GAIN;
+        w->flows += b->role[i] == FLOW;
+        w->rows += b->role[i] == ROW;
+        w->couplings += p->kind == CRD_PART_MUTUAL && w->purpose == CRDI_NETWORK_STEPS;
+        const bool law = b->role[i] == ROW && b->row_kind[i] == CRDI_ROW_LAW;
+        w->devices += b->role[i] == DEVICE || law;
+        if (p->kind == CRD_PART_MUTUAL) { continue; }
+        for (int k = 0; k < 4; k++) {
+            const int32_t node = p->nodes[k];
+            if (node < 0) { continue; }
+            if (b->role[i] != BRANCH || k > 1) {
+                b->busy[node] |= b->role[i] != OPEN || k > 1;
+                continue;
+            }
+            if (b->degree[node] < 2) { b->meets[2 * node + b->degree[node]] = i; }
+            b->degree[node] += b->degree[node] < 3;
+        }
+        // a negative resistance may cancel what it is in series with
+        if (b->role[i] == BRANCH && !(p->value > 0)) {
+            b->busy[p->nodes[0]] = b->busy[p->nodes[1]] = true;
+        }
+    }
+    return CRD_OK;
+}
+
+// ---- trees of voltage sources ------------------------------------------------------------------
+
+static int32_t find(int32_t* tree, int32_t a)
+{
+    while (tree[a] != a) {
+        tree[a] = tree[tree[a]];
+        a = tree[a];
+    }
+    return a;
+}
+
+static crd_status list_ties(builder* b)
+{
+    const crd_netlist* n = b->n;
+    crdi_network* w = b->w;
+    for (int32_t i = 0; i < n->node_count; i++) {
+        b->tree[i] = i;
+        b->parent_tie[i] = -1;
+    }
+    for (int32_t i = 0; i < n->part_count; i++) {
+        if (b->role[i] != TIE) { continue; }
+        const int32_t x = find(b->tree, n->parts[i].nodes[0]);
+        const int32_t y = find(b->tree, n->parts[i].nodes[1]);
+        if (x == y) {
+            return crdi_fail(w->ctx, CRD_E_UNSUPPORTED, "circuit: a loop of voltages with %s",
+                             crdi_clip(crdi_part_name(n, i)).text);
+        }
+        b->tree[x > y ? x : y] = x > y ? y : x;
+        w->ties++;
+        for (int k = 0; k < 2; k++) {
+            b->hang_first[n->parts[i].nodes[k] + 1]++;
+        }
+    }
+    for (int32_t i = 0; i < n->node_count; i++) {
+        b->hang_first[i + 1] += b->hang_first[i];
+    }
+    b->hang = crdi_new_array(w->ctx, 2 * (size_t)w->ties, sizeof *b->hang);
+    w->tie = crdi_new_array(w->ctx, (size_t)w->ties, sizeof *w->tie);
+    return b->hang && w->tie ? CRD_OK : CRD_E_MEMORY;
+}
+
+// Breadth first from the lowest node of each tree; ground is the lowest of all. A parent is a node
+// here (potentials are not numbered yet).
+static void grow_trees(builder* b)
+{
+    const crd_netlist* n = b->n;
+    crdi_network* w = b->w;
+    int32_t* used = b->queue; // not in use yet
+    memset(used, 0, (size_t)n->node_count * sizeof *used);
+    for (int32_t i = 0; i < n->part_count; i++) {
+        if (b->role[i] != TIE) { continue; }
+        for (int k = 0; k < 2; k++) {
+            const int32_t node = n->parts[i].nodes[k];
+            b->hang[b->hang_first[node] + used[node]++] = i;
+        }
+    }
+    int32_t count = 0;
+    for (int32_t start = 0; start < n->node_count; start++) {
+        if (find(b->tree, start) != start) { continue; }
+        int32_t head = 0, tail = 0;
+        b->queue[tail++] = start;
+        while (head < tail) {
+            const int32_t a = b->queue[head++];
+            for (int32_t k = b->hang_first[a]; k < b->hang_first[a + 1]; k++) {
+                const crd_part* p = &n->parts[b->hang[k]];
+                const int32_t c = p->nodes[0] == a ? p->nodes[1] : p->nodes[0];
+                if (c == start || b->parent_tie[c] >= 0) { continue; }
+                w->tie[count] = (crdi_tie){.parent = a,
+                                           .source = b->hang[k],
+                                           .sign = p->nodes[0] == c ? 1 : -1,
+                                           .node = c};
+                b->parent_tie[c] = count++;
+                b->queue[tail++] = c;
+            }
+        }
+    }
+}
+
+// ---- branches ----------------------------------------------------------------------------------
+
+static bool vanishes(const builder* b, int32_t node)
+{
+    return b->w->purpose == CRDI_NETWORK_STEPS && node > 0 && !b->busy[node] &&
+           b->degree[node] == 2 && b->meets[2 * node] != b->meets[2 * node + 1];
+}
+
+// Follows the branch that begins with this part at its kept end. Members go to w->member; the
+// second end is returned.
+static int32_t follow(builder* b, int32_t part, int32_t branch, int32_t* members, bool backwards)
+{
+    crdi_network* w = b->w;
+    const crd_netlist* n = b->n;
+    w->r[branch] = w->l[branch] = w->s[branch] = 0;
+    for (;;) {
+        const crd_part* p = &n->parts[part];
+        w->member[(*members)++] = backwards ? ~part : part;
+        b->seen[part] = true;
+        w->home[part] = CRDI_HOME_BRANCH;
+        w->home_index[part] = branch;
+        switch (p->kind) {
+        case CRD_PART_RESISTOR:
+            w->r[branch] += p->value;
+            break;
+        case CRD_PART_INDUCTOR:
+            w->l[branch] += p->value;
+            break;
+        default:
+            w->s[branch] += 1 / p->value;
+            break;
+        }
+        const int32_t next = p->nodes[backwards ? 0 : 1];
+        if (!vanishes(b, next)) { return next; }
+        w->node_at[next] = -1 - branch;
+        part = b->meets[2 * next] == part ? b->meets[2 * next + 1] : b->meets[2 * next];
+        backwards = n->parts[part].nodes[1] == next;
+    }
+}
+
+static int group_of(const crdi_network* w, int32_t branch)
+{
+    return w->l[branch] > 0 ? 2 : w->s[branch] > 0 ? 1 : 0;
+}
+
+// Brings branches into groups, keeping their order inside.
+static crd_status sort_branches(crdi_network* w, int32_t members)
+{
+    const size_t count = (size_t)w->branches;
+    crd_context* ctx = w->ctx;
+    int32_t* to = crdi_new_array(ctx, count, sizeof *to);
+    int32_t* ends = crdi_new_array(ctx, 3 * count + 1, sizeof *ends);
+    int32_t* member = crdi_new_array(ctx, (size_t)members, sizeof *member);
+    double* sums = crdi_new_array(ctx, 3 * count, sizeof *sums);
+    const bool room = to && ends && member && sums;
+    if (room) {
+        int32_t start[4] = {0};
+        for (int32_t i = 0; i < w->branches; i++) {
+            start[group_of(w, i) + 1]++;
+        }
+        w->resistive = start[1];
+        w->capacitive = start[1] + start[2];
+        start[2] += start[1];
+        for (int32_t i = 0; i < w->branches; i++) {
+            to[start[group_of(w, i)]++] = i; // from here on: place -> old branch
+        }
+        int32_t at = 0;
+        for (size_t i = 0; i < count; i++) {
+            const int32_t old = to[i];
+            ends[i] = w->from[old];
+            ends[count + i] = w->to[old];
+            ends[2 * count + i] = at;
+            sums[i] = w->r[old];
+            sums[count + i] = w->l[old];
+            sums[2 * count + i] = w->s[old];
+            for (int32_t k = w->first[old]; k < w->first[old + 1]; k++) {
+                const int32_t m = w->member[k];
+                member[at++] = m;
+                w->home_index[m < 0 ? ~m : m] = (int32_t)i;
+            }
+        }
+        ends[3 * count] = at;
+        memcpy(w->from, ends, count * sizeof *ends);
+        memcpy(w->to, ends + count, count * sizeof *ends);
+        memcpy(w->first, ends + 2 * count, (count + 1) * sizeof *ends);
+        memcpy(w->r, sums, count * sizeof *sums);
+        memcpy(w->l, sums + count, count * sizeof *sums);
+        memcpy(w->s, sums + 2 * count, count * sizeof *sums);
+        memcpy(w->member, member, (size_t)at * sizeof *member);
+        for (size_t i = 0; i < count; i++) {
+            ends[to[i]] = (int32_t)i; // old branch -> place
+        }
+        for (int32_t i = 0; i < w->n->node_count; i++) {
+            if (w->node_at[i] < 0) { w->node_at[i] = -1 - ends[-1 - w->node_at[i]]; }
+        }
+    }
+    crdi_free(ctx, to);
+    crdi_free(ctx, ends);
+    crdi_free(ctx, member);
+    crdi_free(ctx, sums);
+    return room ? CRD_OK : CRD_E_MEMORY;
+}
+
+static int32_t follow_all(builder* b)
+{
+    crdi_network* w = b->w;
+    const crd_netlist* n = b->n;
+    int32_t members = 0;
+    w->branches = 0;
+    for (int32_t i = 0; i < n->part_count; i++) {
+        const crd_part* p = &n->parts[i];
+        if (b->role[i] != BRANCH || b->seen[i]) { continue; }
+        const bool first = !vanishes(b, p->nodes[0]), second = !vanishes(b, p->nodes[1]);
+        if (!first && !second) { continue; } // met from one of its ends
+        const int32_t branch = w->branches++;
+        w->from[branch] = p->nodes[first ? 0 : 1];
+        w->to[branch] = follow(b, i, branch, &members, !first);
+        w->first[branch + 1] = members;
+    }
+    return members;
+}
+
+static bool is_known(builder* b, int32_t node)
+{
+    return find(b->tree, node) == 0;
+}
+
+// The node behind the resistors that a branch begins (or ends) with; -1: it does with none.
+static int32_t behind_resistors(const crdi_network* w, int32_t branch, bool at_end)
+{
+    const int32_t first = w->first[branch], last = w->first[branch + 1] - 1;
+    int32_t node = -1;
+    for (int32_t k = at_end ? last : first; k >= first && k <= last; k += at_end ? -1 : 1) {
+        const int32_t m = w->member[k];
+        const crd_part* p = &w->n->parts[m < 0 ? ~m : m];
+        if (p->kind != CRD_PART_RESISTOR) { return node; }
+        node = p->nodes[(m < 0) == at_end ? 1 : 0];
+    }
+    return -1;
+}
+
+// A node has at most one branch with state to what is known, where that is possible: the last
+// resistor of a ladder is one of its links, not part of a second branch of the node before.
+static bool split_parallel(builder* b)
+{
+    const crdi_network* w = b->w;
+    int32_t* count = b->queue; // not in use any more
+    memset(count, 0, (size_t)b->n->node_count * sizeof *count);
+    bool split = false;
+    for (int pass = 0; pass < 2 && w->purpose == CRDI_NETWORK_STEPS; pass++) {
+        for (int32_t k = 0; k < w->branches; k++) {
+            const bool from = is_known(b, w->from[k]), to = is_known(b, w->to[k]);
+            if (from == to || group_of(w, k) == 0) { continue; }
+            const int32_t x = from ? w->to[k] : w->from[k];
+            const int32_t inner = behind_resistors(w, k, from);
+            if (pass == 0) {
+                count[x] += inner < 0;
+            } else if (inner >= 0 && count[x] == 0) {
+                count[x] = 1; // the first one stays
+            } else if (inner >= 0) {
+                b->busy[inner] = true;
+                split = true;
+            }
+        }
+    }
+    return split;
+}
+
+// Ends are nodes here.
+static crd_status find_branches(builder* b)
+{
+    crdi_network* w = b->w;
+    const crd_netlist* n = b->n;
+    int32_t parts = 0;
+    for (int32_t i = 0; i < n->part_count; i++) {
+        parts += b->role[i] == BRANCH;
+    }
+    const size_t most = (size_t)parts;
+    w->from = crdi_new_array(w->ctx, most, sizeof *w->from);
+    w->to = crdi_new_array(w->ctx, most, sizeof *w->to);
+    w->r = crdi_new_array(w->ctx, most, sizeof *w->r);
+    w->l = crdi_new_array(w->ctx, most, sizeof *w->l);
+    w->s = crdi_new_array(w->ctx, most, sizeof *w->s);
+    w->first = crdi_new_array(w->ctx, most + 1, sizeof *w->first);
+    w->member = crdi_new_array(w->ctx, most, sizeof *w->member);
+    if (!w->from || !w->to || !w->r || !w->l || !w->s || !w->first || !w->member) {
+        return CRD_E_MEMORY;
+    }
+    int32_t members = follow_all(b);
+    if (split_parallel(b)) {
+        memset(b->seen, 0, (size_t)n->part_count * sizeof *b->seen);
+        memset(w->node_at, 0, (size_t)n->node_count * sizeof *w->node_at);
+        members = follow_all(b);
+    }
+    return sort_branches(w, members);
+}
+
+// ---- numbers -----------------------------------------------------------------------------------
+
+static crd_status number_potentials(builder* b)
+{
+    crdi_network* w = b->w;
+    const crd_netlist* n = b->n;
+    for (int32_t i = 1; i < n->node_count; i++) {
+        if (b->parent_tie[i] < 0 && w->node_at[i] >= 0) { w->node_at[i] = w->unknowns++; }
+    }
+    const int32_t currents = w->unknowns;
+    w->unknowns += w->rows;
+    const int32_t ground = w->unknowns;
+    w->node_at[0] = ground;
+    w->root = crdi_new_array(w->ctx, (size_t)crdi_network_potentials(w), sizeof *w->root);
+    w->row = crdi_new_array(w->ctx, (size_t)w->rows, sizeof *w->row);
+    if (!w->root || !w->row) { return CRD_E_MEMORY; }
+    for (int32_t i = 0; i < ground; i++) {
+        w->root[i] = i;
+    }
+    w->root[ground] = -1;
+    for (int32_t k = 0; k < w->ties; k++) {
+        crdi_tie* t = &w->tie[k];
+        const int32_t part = t->source;
+        t->parent = w->node_at[t->parent];
+        t->source = b->sourced[part];
+        w->node_at[t->node] = ground + 1 + k;
+        w->root[ground + 1 + k] = w->root[t->parent];
+        w->home[part] = CRDI_HOME_TIE;
+        w->home_index[part] = k;
+    }
+    for (int32_t i = 0; i < w->branches; i++) {
+        w->from[i] = w->node_at[w->from[i]];
+        w->to[i] = w->node_at[w->to[i]];
+    }
+    int32_t row = 0;
+    for (int32_t i = 0; i < n->part_count; i++) {
+        if (b->role[i] != ROW) { continue; }
+        w->home[i] = CRDI_HOME_ROW;
+        w->home_index[i] = row;
+        w->row[row] = (crdi_row){.kind = b->row_kind[i],
+                                 .part = i,
+                                 .unknown = currents + row,
+                                 .source = b->sourced[i],
+                                 .state = -1};
+        row++;
+    }
+    return CRD_OK;
+}
+
+static int32_t at_node(const crdi_network* w, int32_t node)
+{
+    return node >= 0 ? w->node_at[node] : -1;
+}
+
+static int32_t row_at(const crdi_network* w, int32_t node)
+{
+    const int32_t root = w->root[w->node_at[node]];
+    return root >= 0 ? root : crdi_network_ground(w);
+}
+
+static int32_t unknown_of(const crdi_network* w, int32_t part) // its current
+{
+    return w->row[w->home_index[part]].unknown;
+}
+
+static void fill_row(crdi_network* w, crdi_row* r, int32_t* state)
+{
+    const crd_part* p = &w->n->parts[r->part];
+    r->from = at_node(w, p->nodes[0]);
+    r->to = at_node(w, p->nodes[1]);
+    r->value = p->value;
+    r->c = r->d = -1;
+    if (r->kind == CRDI_ROW_VCVS) {
+        r->c = at_node(w, p->nodes[2]);
+        r->d = at_node(w, p->nodes[3]);
+    }
+    if (r->kind == CRDI_ROW_CCVS) { r->c = unknown_of(w, p->refs[0]); }
+    if (r->kind == CRDI_ROW_CAPACITOR || r->kind == CRDI_ROW_INDUCTOR) { r->state = (*state)++; }
+}
+
+static void fill_gain(crdi_network* w, crdi_gain* g, const crd_part* p)
+{
+    *g = (crdi_gain){.from = at_node(w, p->nodes[0]),
+                     .to = at_node(w, p->nodes[1]),
+                     .value = p->value,
+                     .by_current = p->kind == CRD_PART_CCCS};
+    g->c = g->by_current ? unknown_of(w, p->refs[0]) : at_node(w, p->nodes[2]);
+    g->d = g->by_current ? -1 : at_node(w, p->nodes[3]);
+}
+
+static crd_status fill_lists(builder* b)
+{
+    crdi_network* w = b->w;
+    const crd_netlist* n = b->n;
+    w->source = crdi_new_array(w->ctx, (size_t)w->sources, sizeof *w->source);
+    w->gain = crdi_new_array(w->ctx, (size_t)w->gains, sizeof *w->gain);
+    w->coupling = crdi_new_array(w->ctx, (size_t)w->couplings, sizeof *w->coupling);
+    w->device = crdi_new_array(w->ctx, (size_t)w->devices, sizeof *w->device);
+    w->flow = crdi_new_array(w->ctx, (size_t)w->flows, sizeof *w->flow);
+    if (!w->source || !w->gain || !w->coupling || !w->device || !w->flow) { return CRD_E_MEMORY; }
+    int32_t gain = 0, coupling = 0, device = 0, flow = 0;
+    w->states = w->branches - w->resistive;
+    for (int32_t k = 0; k < w->rows; k++) {
+        fill_row(w, &w->row[k], &w->states);
+    }
+    for (int32_t i = 0; i < n->part_count; i++) {
+        const crd_part* p = &n->parts[i];
+        if (b->sourced[i] >= 0) { w->source[b->sourced[i]] = i; }
+        if (b->role[i] == FLOW) {
+            w->home[i] = CRDI_HOME_FLOW;
+            w->home_index[i] = b->sourced[i];
+            w->flow[flow++] = (crdi_flow){.from = row_at(w, p->nodes[0]),
+                                          .to = row_at(w, p->nodes[1]),
+                                          .source = b->sourced[i]};
+        } else if (b->role[i] == GAIN) {
+            w->home[i] = CRDI_HOME_GAIN;
+            w->home_index[i] = gain;
+            fill_gain(w, &w->gain[gain++], p);
+        } else if (b->role[i] == DEVICE) {
+            w->home[i] = CRDI_HOME_DEVICE;
+            w->home_index[i] = device;
+            w->device[device++] = i;
+        } else if (b->role[i] == ROW && b->row_kind[i] == CRDI_ROW_LAW) {
+            w->device[device++] = i;
+        } else if (p->kind == CRD_PART_MUTUAL && w->purpose == CRDI_NETWORK_STEPS) {
+            const double la = n->parts[p->refs[0]].value, lb = n->parts[p->refs[1]].value;
+            w->coupling[coupling++] = (crdi_coupling){.a = w->home_index[p->refs[0]],
+                                                      .b = w->home_index[p->refs[1]],
+                                                      .value = p->value * sqrt(la * lb)};
+        }
+    }
+    return CRD_OK;
+}
+
+// Who touches the nodes of ties.
+static crd_status fill_touches(builder* b)
+{
+    crdi_network* w = b->w;
+    const crd_netlist* n = b->n;
+    w->touch_first = crdi_new_array(w->ctx, (size_t)w->ties + 1, sizeof *w->touch_first);
+    if (!w->touch_first) { return CRD_E_MEMORY; }
+    for (int pass = 0; pass < 2; pass++) {
+        for (int32_t i = 0; i < n->part_count; i++) {
+            const crd_part* p = &n->parts[i];
+            if (p->kind == CRD_PART_MUTUAL || p->nodes[0] == p->nodes[1]) { continue; }
+            for (int k = 0; k < 2; k++) {
+                const int32_t t = b->parent_tie[p->nodes[k]];
+                if (t < 0 || (b->role[i] == TIE && w->home_index[i] == t)) { continue; }
+                if (pass == 0) {
+                    w->touch_first[t + 1]++;
+                } else {
+                    w->touch[w->touch_first[t]++] = k == 0 ? i : ~i;
+                }
+            }
+        }
+        if (pass == 0) {
+            for (int32_t t = 0; t < w->ties; t++) {
+                w->touch_first[t + 1] += w->touch_first[t];
+            }
+            w->touch = crdi_new_array(w->ctx, (size_t)w->touch_first[w->ties], sizeof *w->touch);
+            if (!w->touch) { return CRD_E_MEMORY; }
+        }
+    }
+    for (int32_t t = w->ties; t > 0; t--) { // pass 1 moved the starts to the ends
+        w->touch_first[t] = w->touch_first[t - 1];
+    }
+    w->touch_first[0] = 0;
+    return CRD_OK;
+}
+
+// ---- all of it ---------------------------------------------------------------------------------
+
+static crd_status make_room(builder* b)
+{
+    crdi_network* w = b->w;
+    const size_t parts = (size_t)b->n->part_count, nodes = (size_t)b->n->node_count;
+    b->role = crdi_new_array(w->ctx, parts, 1);
+    b->row_kind = crdi_new_array(w->ctx, parts, 1);
+    b->wanted = crdi_new_array(w->ctx, parts, 1);
+    b->seen = crdi_new_array(w->ctx, parts, sizeof *b->seen);
+    b->sourced = crdi_new_array(w->ctx, parts, sizeof *b->sourced);
+    b->busy = crdi_new_array(w->ctx, nodes, 1);
+    b->degree = crdi_new_array(w->ctx, nodes, sizeof *b->degree);
+    b->meets = crdi_new_array(w->ctx, 2 * nodes, sizeof *b->meets);
+    b->tree = crdi_new_array(w->ctx, nodes, sizeof *b->tree);
+    b->queue = crdi_new_array(w->ctx, nodes, sizeof *b->queue);
+    b->hang_first = crdi_new_array(w->ctx, nodes + 1, sizeof *b->hang_first);
+    b->parent_tie = crdi_new_array(w->ctx, nodes, sizeof *b->parent_tie);
+    w->node_at = crdi_new_array(w->ctx, nodes, sizeof *w->node_at);
+    w->home = crdi_new_array(w->ctx, parts, 1);
+    w->home_index = crdi_new_array(w->ctx, parts, sizeof *w->home_index);
+    if (!b->role || !b->row_kind || !b->wanted || !b->seen || !b->sourced || !b->busy ||
+        !b->degree || !b->meets || !b->tree || !b->queue || !b->hang_first || !b->parent_tie ||
+        !w->node_at || !w->home || !w->home_index) {
+        return CRD_E_MEMORY;
+    }
+    for (size_t i = 0; i < parts; i++) {
+        b->sourced[i] = -1;
+    }
+    return CRD_OK;
+}
+
+static crd_status build(builder* b)
+{
+    crd_status st = CRD_OK;
+    CRD_TRY(make_room(b));
+    CRD_TRY(find_roles(b));
+    CRD_TRY(list_ties(b));
+    grow_trees(b);
+    CRD_TRY(find_branches(b));
+    CRD_TRY(number_potentials(b));
+    CRD_TRY(fill_lists(b));
+    CRD_TRY(fill_touches(b));
+fail:
+    return st;
+}
+
+crd_status crdi_network_init(crdi_network* w, crd_context* ctx, const crd_netlist* n,
+                             crdi_network_for purpose)
+{
+    *w = (crdi_network){.ctx = ctx, .n = n, .purpose = purpose};
+    builder b = {.w = w, .n = n};
+    const crd_status st = build(&b);
+    void* const all[] = {b.role,       b.row_kind, b.wanted,    b.seen, b.sourced,
+                         b.busy,       b.degree,   b.meets,     b.tree, b.queue,
+                         b.hang_first, b.hang,     b.parent_tie};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        crdi_free(ctx, all[i]);
+    }
+    if (st < 0) { crdi_network_clear(w); }
+    return st;
+}
+
+static void move(int32_t* at, int32_t unknowns, const int32_t* to)
+{
+    if (*at >= 0 && *at < unknowns) { *at = to[*at]; }
+}
+
+void crdi_network_renumber(crdi_network* w, const int32_t* to)
+{
+    const int32_t n = w->unknowns;
+    for (int32_t k = 0; k < w->branches; k++) {
+        move(&w->from[k], n, to);
+        move(&w->to[k], n, to);
+    }
+    for (int32_t k = 0; k < w->ties; k++) {
+        move(&w->tie[k].parent, n, to);
+        move(&w->root[n + 1 + k], n, to);
+    }
+    for (int32_t k = 0; k < w->rows; k++) {
+        crdi_row* r = &w->row[k];
+        move(&r->unknown, n, to);
+        move(&r->from, n, to);
+        move(&r->to, n, to);
+        move(&r->c, n, to);
+        move(&r->d, n, to);
+    }
+    for (int32_t k = 0; k < w->gains; k++) {
+        move(&w->gain[k].from, n, to);
+        move(&w->gain[k].to, n, to);
+        move(&w->gain[k].c, n, to);
+        move(&w->gain[k].d, n, to);
+    }
+    for (int32_t k = 0; k < w->flows; k++) {
+        move(&w->flow[k].from, n, to);
+        move(&w->flow[k].to, n, to);
+    }
+    for (int32_t k = 0; k < w->n->node_count; k++) {
+        move(&w->node_at[k], n, to);
+    }
+}
+
+void crdi_network_clear(crdi_network* w)
+{
+    if (!w->ctx) { return; }
+    void* const all[] = {w->tie,      w->source, w->from,       w->to,          w->r,
+                         w->l,        w->s,      w->first,      w->member,      w->row,
+                         w->coupling, w->gain,   w->flow,       w->device,      w->node_at,
+                         w->root,     w->home,   w->home_index, w->touch_first, w->touch};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        crdi_free(w->ctx, all[i]);
+    }
+    *w = (crdi_network){0};
+}

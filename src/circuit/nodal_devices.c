@@ -1,0 +1,755 @@
+// Diodes, switches and laws of the fast form: which unknowns they touch, and Newton's method there.
+#include "circuit/devices.h"
+#include "circuit/nodal.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---- active unknowns ---------------------------------------------------------------------------
+
+static void mark(const crdi_nodal* d, uint8_t* active, int32_t potential)
+{
+    const int32_t root = d->net.root[potential];
+    if (root >= 0) { active[root] = true; }
+}
+
+static int32_t current_unknown(const crdi_network* net, int32_t part)
+{
+    return net->row[net->home_index[part]].unknown;
+}
+
+static const crd_expression* law_of(const crd_netlist* n, const crd_part* p)
+{
+    const bool law = p->kind == CRD_PART_RESISTOR || p->kind == CRD_PART_B_VOLTAGE ||
+                     p->kind == CRD_PART_B_CURRENT;
+    return law ? n->expressions[p->index] : NULL;
+}
+
+static int32_t mark_device(const crdi_nodal* d, uint8_t* active, const crd_part* p)
+{
+    const crdi_network* net = &d->net;
+    mark(d, active, net->node_at[p->nodes[0]]);
+    mark(d, active, net->node_at[p->nodes[1]]);
+    const crd_expression* law = law_of(net->n, p);
+    const crd_use* uses;
+    const int count = law ? crd_expression_uses(law, &uses) : 0;
+    int32_t columns = 0;
+    for (int k = 0; k < count; k++) {
+        switch (uses[k].kind) {
+        case CRD_USE_PAIR:
+            mark(d, active, net->node_at[uses[k].b]);
+            columns++;
+            // fall through
+        case CRD_USE_NODE:
+            mark(d, active, net->node_at[uses[k].a]);
+            columns++;
+            break;
+        case CRD_USE_CURRENT:
+            mark(d, active, current_unknown(net, uses[k].a));
+            columns++;
+            break;
+        case CRD_USE_INPUT:
+            break;
+        }
+    }
+    return columns;
+}
+
+// Devices touch few unknowns: those come last. Unknown currents and their ends go with them, as
+// nothing says that the rest is regular otherwise. If they are many, all are active.
+crd_status crdi_nodal_partition(crdi_nodal* d)
+{
+    crdi_network* net = &d->net;
+    crd_context* ctx = d->c->ctx;
+    const int32_t n = net->unknowns;
+    d->linear = n;
+    if (net->devices == 0) { return CRD_OK; }
+    uint8_t* active = crdi_new_array(ctx, (size_t)n, 1);
+    int32_t* to = crdi_new_array(ctx, (size_t)n, sizeof *to);
+    if (active && to) {
+        for (int32_t k = 0; k < net->devices; k++) {
+            mark_device(d, active, &net->n->parts[net->device[k]]);
+        }
+        for (int32_t k = 0; k < net->rows; k++) {
+            active[net->row[k].unknown] = true;
+            mark(d, active, net->row[k].from);
+            mark(d, active, net->row[k].to);
+        }
+        for (int32_t i = 0; i < n; i++) {
+            d->active += active[i];
+        }
+        d->whole = d->active > CRDI_ACTIVE_MOST;
+        if (d->whole) { d->active = n; }
+        d->linear = n - d->active;
+        int32_t first = 0, last = d->linear;
+        for (int32_t i = 0; i < n && !d->whole; i++) {
+            to[i] = active[i] ? last++ : first++;
+        }
+        if (!d->whole) { crdi_network_renumber(net, to); }
+    }
+    const bool room = active && to;
+    crdi_free(ctx, active);
+    crdi_free(ctx, to);
+    return room ? CRD_OK : CRD_E_MEMORY;
+}
+
+// ---- making them -------------------------------------------------------------------------------
+
+typedef struct places { // of matrix entries, in the whole matrix
+    crd_context* ctx;
+    int32_t *row, *column;
+    size_t count, rows_room, columns_room;
+    bool failed;
+} places;
+
+// Where (row, column) of the active matrix lies; for the whole matrix the number of the place.
+static int32_t slot_of(crdi_nodal* d, places* p, int32_t row, int32_t column)
+{
+    const int32_t m = d->active;
+    if (!d->whole) { return row == m || column == m ? m * m : row * m + column; }
+    if (row == m || column == m || p->failed) { return -1; }
+    int32_t* r = crdi_grow(p->ctx, p->row, &p->rows_room, p->count + 1, sizeof *r);
+    if (r) { p->row = r; }
+    int32_t* c = crdi_grow(p->ctx, p->column, &p->columns_room, p->count + 1, sizeof *c);
+    if (c) { p->column = c; }
+    p->failed = !r || !c;
+    if (p->failed) { return -1; }
+    r[p->count] = row;
+    c[p->count] = column;
+    return (int32_t)p->count++;
+}
+
+static int32_t active_of(const crdi_nodal* d, int32_t potential) // or trash
+{
+    const int32_t root = d->net.root[potential];
+    return root >= 0 ? root - d->linear : d->active;
+}
+
+static void add_column(crdi_nodal* d, places* p, crdi_device* e, int32_t potential, int use,
+                       double sign)
+{
+    crdi_column* c = &e->column[e->columns++];
+    const int32_t u = active_of(d, potential);
+    *c = (crdi_column){.u = u, .potential = potential, .use = use, .sign = sign};
+    c->slot[0] = slot_of(d, p, e->ua, u);
+    c->slot[1] = slot_of(d, p, e->ub, u);
+}
+
+static void make_columns(crdi_nodal* d, places* p, crdi_device* e)
+{
+    const crdi_network* net = &d->net;
+    for (int k = 0; k < e->uses; k++) {
+        const crd_use* u = &e->use[k];
+        if (u->kind == CRD_USE_NODE || u->kind == CRD_USE_PAIR) {
+            add_column(d, p, e, net->node_at[u->a], k, 1);
+        }
+        if (u->kind == CRD_USE_PAIR) { add_column(d, p, e, net->node_at[u->b], k, -1); }
+        if (u->kind == CRD_USE_CURRENT) { add_column(d, p, e, current_unknown(net, u->a), k, 1); }
+    }
+}
+
+static void make_diode(crdi_device* e, const crd_diode_model* m)
+{
+    e->kind = CRDI_DEVICE_DIODE;
+    e->diode = m;
+    e->charged = crdi_diode_has_charge(m);
+    e->plain = !e->charged && m->bv <= 0;
+    e->is = m->is;
+    e->nvt = m->n * m->vt;
+    e->inverse_nvt = 1 / e->nvt;
+    e->critical = e->nvt * log(e->nvt / (sqrt(2) * m->is));
+}
+
+static void make_device(crdi_nodal* d, places* p, int32_t k, double** room, crdi_column** columns)
+{
+    const crdi_network* net = &d->net;
+    const crd_netlist* n = net->n;
+    crdi_device* e = &d->device[k];
+    const crd_part* part = &n->parts[net->device[k]];
+    e->part = net->device[k];
+    e->a = net->node_at[part->nodes[0]];
+    e->b = net->node_at[part->nodes[1]];
+    e->ua = active_of(d, e->a);
+    e->ub = active_of(d, e->b);
+    switch (part->kind) {
+    case CRD_PART_DIODE:
+        make_diode(e, &n->diodes[part->index]);
+        break;
+    case CRD_PART_SWITCH:
+    case CRD_PART_CURRENT_SWITCH:
+        e->kind = CRDI_DEVICE_SWITCH;
+        e->model = &n->switches[part->index];
+        e->d = part->kind == CRD_PART_SWITCH ? net->node_at[part->nodes[3]] : -1;
+        e->c = e->d >= 0 ? net->node_at[part->nodes[2]] : current_unknown(net, part->refs[0]);
+        break;
+    case CRD_PART_RESISTOR:
+        e->kind = CRDI_DEVICE_RESISTANCE;
+        break;
+    case CRD_PART_B_CURRENT:
+        e->kind = CRDI_DEVICE_FLOW;
+        break;
+    default: // B voltage: its equation is the row of its current
+        e->kind = CRDI_DEVICE_LAW;
+        e->ua = active_of(d, current_unknown(net, e->part));
+        e->ub = d->active;
+        break;
+    }
+    const int32_t ends[2] = {e->ua, e->ub};
+    for (int i = 0; i < 4; i++) {
+        e->slot[i] = slot_of(d, p, ends[i / 2], ends[i % 2]);
+    }
+    e->law = law_of(n, part);
+    if (e->law) {
+        e->uses = crd_expression_uses(e->law, &e->use);
+        e->gradient = *room;
+        e->at = *room + e->uses;
+        e->memory = *room + 2 * e->uses;
+        *room += 2 * (size_t)e->uses + crdi_law_numbers(e->table);
+        e->column = *columns;
+        make_columns(d, p, e);
+        *columns += e->columns;
+    }
+    d->nonlinear = d->nonlinear || e->kind != CRDI_DEVICE_SWITCH;
+    d->diodes = d->diodes || e->kind == CRDI_DEVICE_DIODE;
+    d->laws = d->laws || e->law;
+    d->switches = d->switches || e->kind == CRDI_DEVICE_SWITCH;
+}
+
+// Numbers of places become places in the values of the matrix.
+static crd_status make_whole(crdi_nodal* d, const places* p)
+{
+    crd_context* ctx = d->c->ctx;
+    const size_t linear = d->all.entries, count = linear + p->count;
+    int32_t* at = crdi_new_array(ctx, 2 * count, sizeof *at);
+    if (!at) { return CRD_E_MEMORY; }
+    memcpy(at, d->all.row, linear * sizeof *at);
+    memcpy(at + count, d->all.column, linear * sizeof *at);
+    if (p->count > 0) {
+        memcpy(at + linear, p->row, p->count * sizeof *at);
+        memcpy(at + count + linear, p->column, p->count * sizeof *at);
+    }
+    const crd_status st = crdi_sparse_init(&d->sparse, ctx, d->active, count, at, at + count);
+    crdi_free(ctx, at);
+    if (st < 0) { return st; }
+    d->base_count = (size_t)d->sparse.first[d->active];
+    const int32_t trash = (int32_t)d->base_count;
+    for (int32_t k = 0; k < d->net.devices; k++) {
+        crdi_device* e = &d->device[k];
+        for (int i = 0; i < 4; i++) {
+            e->slot[i] = e->slot[i] < 0 ? trash : d->sparse.slot[linear + (size_t)e->slot[i]];
+        }
+        for (int i = 0; i < 2 * e->columns; i++) {
+            int32_t* s = &e->column[i / 2].slot[i % 2];
+            *s = *s < 0 ? trash : d->sparse.slot[linear + (size_t)*s];
+        }
+    }
+    return CRD_OK;
+}
+
+crd_status crdi_nodal_devices(crdi_nodal* d)
+{
+    crd_context* ctx = d->c->ctx;
+    const crdi_network* net = &d->net;
+    const size_t count = (size_t)net->devices, active = (size_t)d->active;
+    size_t uses = 0, columns = 0;
+    uint8_t* unused = crdi_new_array(ctx, (size_t)net->unknowns, 1);
+    if (!unused) { return CRD_E_MEMORY; }
+    for (size_t k = 0; k < count; k++) {
+        const crd_part* p = &net->n->parts[net->device[k]];
+        const crd_use* list;
+        const crd_expression* law = law_of(net->n, p);
+        uses += law ? (size_t)crd_expression_uses(law, &list) : 0;
+        columns += (size_t)mark_device(d, unused, p);
+    }
+    crdi_free(ctx, unused);
+    d->device = crdi_new_array(ctx, count, sizeof *d->device);
+    if (!d->device) { return CRD_E_MEMORY; }
+    d->room_count = 2 * uses;
+    for (size_t k = 0; k < count; k++) {
+        const crd_expression* law = law_of(net->n, &net->n->parts[net->device[k]]);
+        if (law && crdi_law_create(ctx, law, &d->device[k].table) < 0) { return CRD_E_MEMORY; }
+        d->room_count += crdi_law_numbers(d->device[k].table);
+    }
+    d->room = crdi_new_array(ctx, d->room_count, sizeof *d->room);
+    d->room_saved = crdi_new_array(ctx, d->room_count, sizeof *d->room_saved);
+    d->columns = crdi_new_array(ctx, columns, sizeof *d->columns);
+    d->state = crdi_new_array(ctx, count, sizeof *d->state);
+    d->next = crdi_new_array(ctx, count, sizeof *d->next);
+    if (!d->room || !d->room_saved || !d->columns || !d->state || !d->next) { return CRD_E_MEMORY; }
+    d->base_count = d->whole ? 0 : active * active;
+    places p = {.ctx = ctx};
+    double* room = d->room;
+    crdi_column* next = d->columns;
+    for (int32_t k = 0; k < net->devices; k++) {
+        make_device(d, &p, k, &room, &next);
+    }
+    crd_status st = p.failed ? CRD_E_MEMORY : CRD_OK;
+    if (st == CRD_OK && d->whole) { st = make_whole(d, &p); }
+    crdi_free(ctx, p.row);
+    crdi_free(ctx, p.column);
+    if (st < 0) { return st; }
+    double** const all[] = {&d->rc, &d->ra, &d->ua};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        *all[i] = crdi_new_array(ctx, active + 1, sizeof(double));
+        if (!*all[i]) { return CRD_E_MEMORY; }
+    }
+    d->matrix = crdi_new_array(ctx, d->base_count + 1, sizeof *d->matrix);
+    d->is_current = crdi_new_array(ctx, active, 1);
+    if (!d->matrix || !d->is_current) { return CRD_E_MEMORY; }
+    for (int32_t k = 0; k < net->rows; k++) {
+        const int32_t u = net->row[k].unknown - d->linear;
+        if (u >= 0) { d->is_current[u] = true; }
+    }
+    return CRD_OK;
+}
+
+// ---- one iteration -----------------------------------------------------------------------------
+
+static inline void stamp_conductance(const crdi_device* e, double g, double j, double* m, double* r)
+{
+    m[e->slot[0]] += g;
+    m[e->slot[1]] -= g;
+    m[e->slot[2]] -= g;
+    m[e->slot[3]] += g;
+    r[e->ua] -= j;
+    r[e->ub] += j;
+}
+
+// The variable is the voltage of the junction, which is the logarithm of its current; the series
+// resistance is eliminated: i = j + g (v(a) - v(b)).
+static void stamp_diode(crdi_nodal* d, crdi_device* e, const crdi_device_state* s)
+{
+    const crd_diode_model* m = e->diode;
+    const double v = s->v[0], u = v * e->inverse_nvt;
+    crdi_value_slope i;
+    if (e->plain && u < -700) { // exp would underflow, slowly
+        i = (crdi_value_slope){m->gmin * v - e->is, m->gmin};
+    } else if (e->plain && u < 200) {
+        const double x = e->is * exp(u);
+        i = (crdi_value_slope){x - e->is + m->gmin * v, x * e->inverse_nvt + m->gmin};
+    } else {
+        i = crdi_diode_current(m, v);
+    }
+    if (e->charged) {
+        const crdi_value_slope q = crdi_diode_charge(m, v, i);
+        i.value += d->now->w * q.value + e->history;
+        i.slope += d->now->w * q.slope;
+    }
+    e->slope = 1 / (1 + m->rs * i.slope);
+    e->conductance = i.slope * e->slope;
+    e->v = v + m->rs * i.value;
+    e->j = i.value;
+    const double across = d->p0[e->a] - d->p0[e->b];
+    stamp_conductance(e, e->conductance, e->j + e->conductance * (across - e->v), d->matrix, d->ra);
+}
+
+static void stamp_switch(crdi_nodal* d, crdi_device* e, const crdi_device_state* s)
+{
+    const double g = 1 / (s->closed != 0 ? e->model->on : e->model->off);
+    e->conductance = g;
+    stamp_conductance(e, g, g * (d->p0[e->a] - d->p0[e->b]), d->matrix, d->ra);
+}
+
+static double potential_of(const crdi_nodal* d, int32_t p)
+{
+    const int32_t root = d->net.root[p];
+    return d->p0[p] + (root >= 0 ? d->ua[root - d->linear] : 0);
+}
+
+// Value at d->ua, and gradient unless the old one is to serve
+static bool evaluate(crdi_nodal* d, crdi_device* e, double t, bool tangent)
+{
+    for (int k = 0; k < e->uses; k++) {
+        if (e->use[k].kind == CRD_USE_INPUT) { e->at[k] = d->c->inputs[e->use[k].a]; }
+    }
+    for (int k = 0; k < e->columns; k++) {
+        const crdi_column* c = &e->column[k];
+        const double x = d->p0[c->potential] + d->ua[c->u]; // what is known does not change
+        e->at[c->use] = c->sign > 0 ? x : e->at[c->use] - x;
+    }
+    double* gradient = tangent ? e->gradient : NULL;
+    e->value = e->table ? crdi_law_eval(e->table, e->at, gradient, e->memory)
+                        : crd_expression_eval(e->law, e->at, t, gradient);
+    bool known = isfinite(e->value);
+    for (int k = 0; k < e->columns && tangent; k++) {
+        known = known && isfinite(e->gradient[e->column[k].use]);
+    }
+    return known;
+}
+
+// What it uses pulls with `factor` times the gradient in the rows of both ends; j is what the
+// current (or voltage) is when all unknowns are 0.
+static void stamp_law(crdi_nodal* d, crdi_device* e)
+{
+    double *m = d->matrix, *r = d->ra;
+    double j = e->value, factor = 1;
+    if (e->kind == CRDI_DEVICE_RESISTANCE) {
+        const double v = potential_of(d, e->a) - potential_of(d, e->b), g = 1 / e->value;
+        e->conductance = g;
+        factor = -v * g * g;
+        stamp_conductance(e, g, g * (d->p0[e->a] - d->p0[e->b]), m, r);
+        j = 0;
+    } else if (e->kind == CRDI_DEVICE_LAW) {
+        factor = -1;
+        j = -e->value;
+    }
+    for (int k = 0; k < e->columns; k++) {
+        const crdi_column* c = &e->column[k];
+        const double g = factor * c->sign * e->gradient[c->use];
+        m[c->slot[0]] += g;
+        m[c->slot[1]] -= g;
+        j -= g * d->ua[c->u];
+    }
+    e->j = j;
+    e->slope = factor;
+    r[e->ua] -= j;
+    r[e->ub] += j;
+}
+
+// LU of a small matrix with partial pivoting; b becomes the solution.
+static bool solve_small(int n, double* a, double* b)
+{
+    for (int k = 0; k < n; k++) {
+        int top = k;
+        for (int i = k + 1; i < n; i++) {
+            if (fabs(a[i * n + k]) > fabs(a[top * n + k])) { top = i; }
+        }
+        double* row = a + k * n;
+        if (top != k) {
+            double* other = a + top * n;
+            for (int j = k; j < n; j++) {
+                const double x = row[j];
+                row[j] = other[j];
+                other[j] = x;
+            }
+            const double x = b[k];
+            b[k] = b[top];
+            b[top] = x;
+        }
+        const double inverse = 1 / row[k];
+        for (int i = k + 1; i < n; i++) {
+            double* under = a + i * n;
+            const double factor = under[k] * inverse;
+            for (int j = k + 1; j < n; j++) {
+                under[j] -= factor * row[j];
+            }
+            b[i] -= factor * b[k];
+        }
+        row[k] = inverse;
+    }
+    for (int k = n - 1; k >= 0; k--) {
+        double x = b[k];
+        for (int j = k + 1; j < n; j++) {
+            x -= a[k * n + j] * b[j];
+        }
+        b[k] = x * a[k * n + k];
+    }
+    return true;
+}
+
+// The same for two unknowns, in registers.
+static void eliminate_two(const double* a, double* b)
+{
+    const bool swap = fabs(a[2]) > fabs(a[0]);
+    const double *top = swap ? a + 2 : a, *low = swap ? a : a + 2;
+    const double x = b[swap], y = b[!swap], inverse = 1 / top[0], factor = low[0] * inverse;
+    const double second = (y - factor * x) * (1 / (low[1] - factor * top[1]));
+    b[1] = second;
+    b[0] = (x - top[1] * second) * inverse;
+}
+
+// Two unknowns by Cramer's rule, which is as exact as elimination for them, and shorter.
+static void solve_two(const double* a, double* b)
+{
+    const double inverse = 1 / (a[0] * a[3] - a[1] * a[2]);
+    const double x = b[0], y = b[1];
+    b[0] = (a[3] * x - a[1] * y) * inverse;
+    b[1] = (a[0] * y - a[2] * x) * inverse;
+}
+
+static crd_status solve_whole(crdi_nodal* d)
+{
+    crdi_sparse* s = &d->sparse;
+    memcpy(s->value, d->matrix, d->base_count * sizeof *s->value);
+    d->c->counts.factorisations++;
+    bool done = s->numeric &&
+                klu_refactor(s->first, s->row, s->value, s->symbolic, s->numeric, &s->common) &&
+                klu_rgrowth(s->first, s->row, s->value, s->symbolic, s->numeric, &s->common) &&
+                s->common.rgrowth > 1e-6;
+    if (!done) {
+        klu_free_numeric(&s->numeric, &s->common);
+        s->numeric = klu_factor(s->first, s->row, s->value, s->symbolic, &s->common);
+        if (s->common.status == KLU_OUT_OF_MEMORY) {
+            return crdi_fail(d->c->ctx, CRD_E_MEMORY, "out of memory");
+        }
+        done = s->numeric && s->common.status == KLU_OK;
+    }
+    if (!done) { return CRD_E_CONVERGENCE; }
+    crdi_sparse_solve(s, d->ra);
+    return CRD_OK;
+}
+
+// Upwards a diode follows the logarithm of the current that the tangent promises, and not beyond
+// `critical` in one go. Returns by how many n vt it moved, 0: it has settled.
+static double move_diode(crdi_nodal* d, const crdi_device* e, crdi_device_state* s, double small)
+{
+    const double across = d->p0[e->a] - d->p0[e->b] + (d->ua[e->ua] - d->ua[e->ub]);
+    const double was = s->v[0], dv = e->slope * (across - e->v), nvt = e->nvt;
+    double v = was + dv;
+    s->i = e->j + e->conductance * (across - e->v);
+    const crd_diode_model* m = e->diode;
+    if (dv > nvt && v > e->critical) {
+        v = fmax(e->critical, was + nvt * log1p(dv / nvt));
+    } else if (m->bv > 0 && -dv > nvt && v < -m->bv) { // the mirror image
+        const double edge = -m->bv - fmax(e->critical, 2 * nvt);
+        if (v < edge) { v = fmin(edge, was - nvt * log1p(-dv / nvt)); }
+    }
+    s->v[0] = v;
+    const double deep = -40 * nvt;
+    if (!e->charged && m->bv <= 0 && was < deep && v < deep) { return 0; }
+    if (fabs(v - was - dv) > 1e-9 * nvt) { return 1; } // limited
+    const double x = fabs(dv) / nvt;
+    return x <= small ? 0 : x;
+}
+
+static crd_status stuck(crdi_nodal* d, double t, const char* how)
+{
+    const int32_t part = d->device[d->worst].part;
+    return crdi_fail(d->c->ctx, CRD_E_CONVERGENCE,
+                     "circuit: at t = %g s %s; it is about the part %s", t, how,
+                     crdi_clip(crdi_part_name(d->c->n, part)).text);
+}
+
+// Whether all that still moves is rounding: what hangs on blocking diodes alone (1e-12 S) follows
+// the last digits of currents elsewhere. After a change of dv the tangent of an exponential is
+// g dv^2 / (2 n vt) off.
+static bool at_rounding(const crdi_nodal* d)
+{
+    double largest = 1, off = 0;
+    for (int32_t i = 0; i < d->active; i++) {
+        largest = fmax(largest, fabs(d->rc[i]));
+    }
+    for (int32_t k = 0; k < d->net.devices; k++) {
+        const crdi_device* e = &d->device[k];
+        if (e->kind == CRDI_DEVICE_SWITCH) { continue; }
+        if (e->kind != CRDI_DEVICE_DIODE) { return false; }
+        const double across = d->p0[e->a] - d->p0[e->b] + (d->ua[e->ua] - d->ua[e->ub]);
+        const double dv = e->slope * (across - e->v);
+        const double g = fmax(e->conductance, crdi_diode_current(e->diode, d->next[k].v[0]).slope);
+        off = fmax(off, g * dv * dv / (2 * e->nvt));
+    }
+    return off <= 1e-14 * largest;
+}
+
+// The largest change of a potential, relative to the largest potential; the same for currents.
+static double change(const crdi_nodal* d)
+{
+    double top[2] = {1e-6, 1e-9}, most[2] = {0, 0};
+    const double* last = d->ra; // they change places after each solution
+    if (d->net.rows == 0) {     // no currents among them
+        double x = top[0], dx = 0;
+        for (int32_t i = 0; i < d->active; i++) {
+            const double a = fabs(d->p0[d->linear + i] + d->ua[i]), b = fabs(d->ua[i] - last[i]);
+            x = a > x ? a : x;
+            dx = b > dx ? b : dx;
+        }
+        return dx / x;
+    }
+    for (int32_t i = 0; i < d->active; i++) {
+        const int kind = d->is_current[i];
+        const double x = fabs(d->p0[d->linear + i] + d->ua[i]), dx = fabs(d->ua[i] - last[i]);
+        top[kind] = x > top[kind] ? x : top[kind];
+        most[kind] = dx > most[kind] ? dx : most[kind];
+    }
+    const double volts = most[0] / top[0], amperes = most[1] / top[1];
+    return volts > amperes ? volts : amperes;
+}
+
+static crd_status stamp_all(crdi_nodal* d, double t, bool tangent)
+{
+    if (d->few && d->active == 2) { // sizes that are known are copied without a call
+        memcpy(d->matrix, d->now->base, 5 * sizeof *d->matrix);
+        memcpy(d->ra, d->rc, 3 * sizeof *d->ra);
+    } else {
+        memcpy(d->matrix, d->now->base, (d->base_count + 1) * sizeof *d->matrix);
+        memcpy(d->ra, d->rc, (size_t)(d->active + 1) * sizeof *d->ra);
+    }
+    for (int32_t k = 0; k < d->net.devices; k++) {
+        crdi_device* e = &d->device[k];
+        if (e->kind == CRDI_DEVICE_DIODE) {
+            stamp_diode(d, e, &d->next[k]);
+        } else if (e->kind == CRDI_DEVICE_SWITCH) {
+            stamp_switch(d, e, &d->next[k]);
+        } else {
+            if (!evaluate(d, e, t, tangent)) {
+                d->worst = k;
+                return stuck(d, t, "the equations have no value");
+            }
+            stamp_law(d, e);
+        }
+    }
+    return CRD_OK;
+}
+
+static double move_all(crdi_nodal* d)
+{
+    // after a change of x = dv / (n vt) the tangent of an exponential is x^2 / 2 off
+    const double small = sqrt(2 * d->c->opt.tolerance);
+    double most = 0;
+    for (int32_t k = 0; k < d->net.devices; k++) {
+        if (d->device[k].kind != CRDI_DEVICE_DIODE) { continue; }
+        const double x = move_diode(d, &d->device[k], &d->next[k], small);
+        if (x > most) {
+            most = x;
+            d->worst = k;
+        }
+    }
+    return most;
+}
+
+// Whether laws are settled after iteration k, which changed things by `now`, the one before it by
+// `before`. The first iteration of a step may use an old tangent: how much of its change it leaves
+// as error is known from steps that made a second one (d->theta). From the second on it is Newton's
+// method, where the next change is not larger than now^2 / before.
+static bool laws_settled(crdi_nodal* d, int k, double now, double before)
+{
+    const double tolerance = d->c->opt.tolerance, least = 1e-3;
+    if (k == 2) { d->theta = fmin(1, fmax(now / before, 0.5 * d->theta)); }
+    if (now <= tolerance) { return true; }
+    const double left = k == 1 ? d->theta : now / before;
+    return now * (left > least ? left : least) <= tolerance;
+}
+
+crd_status crdi_nodal_newton(crdi_nodal* d, double t)
+{
+    const crd_circuit_options* o = &d->c->opt;
+    const size_t m = (size_t)d->active;
+    const bool chord = d->laws && !d->diodes && d->theta < 0.05 && !o->fixed_iterations;
+    double before = 0, moved_before = 0;
+    int noise = 0;
+    d->worst = 0;
+    for (int k = 1; k <= o->max_iterations; k++) {
+        crd_status st = stamp_all(d, t, k > 1 || !chord);
+        if (st < 0) { return st; }
+        if (d->whole) {
+            st = solve_whole(d);
+            if (st == CRD_E_CONVERGENCE) { return stuck(d, t, "the equations are singular"); }
+            if (st < 0) { return st; }
+        } else if (d->few && d->active == 2) {
+            solve_two(d->matrix, d->ra);
+        } else if (d->active == 2) {
+            eliminate_two(d->matrix, d->ra);
+        } else {
+            solve_small(d->active, d->matrix, d->ra);
+        }
+        double* solution = d->ra;
+        d->ra = d->ua;
+        d->ua = solution;
+        d->ua[m] = 0; // what is known does not change
+        d->c->iterations++;
+        const double moved = d->diodes ? move_all(d) : 0;
+        // Newton's method would square it: what does not even become smaller is rounding, of
+        // potentials that hang on nothing but leakage
+        noise += moved < 0.01 && moved > 0.25 * moved_before;
+        bool settled = moved == 0 || noise > 2;
+        moved_before = moved;
+        double sum = 0;
+        for (size_t i = 0; i < m; i++) {
+            sum += d->ua[i];
+        }
+        if (!isfinite(sum)) { return stuck(d, t, "the iteration ran away"); }
+        if (d->laws) {
+            const double now = change(d);
+            settled &= d->diodes ? now <= o->tolerance : laws_settled(d, k, now, before);
+            before = now;
+        }
+        if (!settled && k >= 10) { settled = at_rounding(d); }
+        if (!o->fixed_iterations && (settled || !d->nonlinear)) { return CRD_OK; }
+    }
+    return o->fixed_iterations ? CRD_OK : stuck(d, t, "Newton's method did not converge");
+}
+
+// ---- between steps -----------------------------------------------------------------------------
+
+// A diode's voltage goes on as before, but none is switched on or off by that.
+static double guess(const crdi_device* e, const crdi_device_state* s)
+{
+    const double v = 4 * (s->v[0] + s->v[2]) - 6 * s->v[1] - s->v[3], nvt = e->nvt;
+    const double conducts = e->critical - 25 * nvt;
+    const bool leap = s->v[0] > conducts ? fabs(v - s->v[0]) > nvt : v > conducts;
+    return leap ? s->v[0] : v;
+}
+
+void crdi_nodal_guess_again(crdi_nodal* d)
+{
+    for (int32_t k = 0; k < d->net.devices; k++) {
+        d->next[k].v[0] = d->state[k].v[0];
+    }
+}
+
+void crdi_nodal_charges(crdi_nodal* d, const double* weights, bool trapezoid)
+{
+    for (int32_t k = 0; k < d->net.devices; k++) {
+        crdi_device* e = &d->device[k];
+        const crdi_device_state* s = &d->state[k];
+        crdi_device_state* next = &d->next[k];
+        next->closed = s->closed;
+        if (e->kind != CRDI_DEVICE_DIODE) { continue; }
+        e->history = trapezoid ? -weights[0] * s->q[0] - s->charging
+                               : weights[1] * s->q[0] + weights[2] * s->q[1] + weights[3] * s->q[2];
+        next->v[0] = guess(e, s);
+        next->v[1] = s->v[0];
+        next->v[2] = s->v[1];
+        next->v[3] = s->v[2];
+        next->q[1] = s->q[0];
+        next->q[2] = s->q[1];
+    }
+}
+
+void crdi_nodal_settle(crdi_nodal* d, double w)
+{
+    for (int32_t k = 0; k < d->net.devices; k++) {
+        const crdi_device* e = &d->device[k];
+        crdi_device_state* s = &d->next[k];
+        const double across = d->pot[e->a] - d->pot[e->b];
+        switch ((crdi_device_kind)e->kind) {
+        case CRDI_DEVICE_DIODE:
+            if (e->charged) {
+                const double v = s->v[0];
+                s->q[0] = crdi_diode_charge(e->diode, v, crdi_diode_current(e->diode, v)).value;
+                s->charging = w * s->q[0] + e->history;
+            }
+            break;
+        case CRDI_DEVICE_SWITCH:
+            s->i = across * e->conductance;
+            break;
+        case CRDI_DEVICE_RESISTANCE:
+        case CRDI_DEVICE_FLOW:
+            s->i = e->j + across * e->conductance; // conductance of a flow: 0
+            for (int c = 0; c < e->columns; c++) {
+                const crdi_column* x = &e->column[c];
+                s->i += e->slope * x->sign * e->gradient[x->use] * d->ua[x->u];
+            }
+            break;
+        case CRDI_DEVICE_LAW:
+            break;
+        }
+    }
+    crdi_device_state* old = d->state;
+    d->state = d->next;
+    d->next = old;
+}
+
+bool crdi_nodal_switch(crdi_nodal* d, crdi_device_state* state)
+{
+    bool moved = false;
+    for (int32_t k = 0; k < d->net.devices && d->switches; k++) {
+        const crdi_device* e = &d->device[k];
+        if (e->kind != CRDI_DEVICE_SWITCH) { continue; }
+        const double u = e->d >= 0 ? d->pot[e->c] - d->pot[e->d] : d->pot[e->c];
+        const double is = crdi_switch_moves(e->model, u, state[k].closed);
+        moved = moved || is != state[k].closed;
+        state[k].closed = is;
+    }
+    return moved;
+}

@@ -1,0 +1,100 @@
+// cardan circuit, part by part.
+#pragma once
+#include "cardan/circuit.h"
+#include "cardan/results.h"
+#include "cli/cli.h"
+
+typedef struct crdi_circuit_command {
+    crdi_common common;
+    const char *output, *input, *projection;
+    double step, stop, from, accuracy, seconds, tolerance;
+    double relative, voltage, current, smallest, largest; // of --variable
+    crdi_list params, set, signals;
+    int method, form, start; // choices, -1: not given
+    int every, iterations, fixed_iterations, mat_version;
+    bool variable, structure, realtime, unit_row;
+} crdi_circuit_command;
+
+typedef enum crdi_signal_kind {
+    CRDI_SIGNAL_OUTPUT,  // a: .output
+    CRDI_SIGNAL_NODE,    // a: node
+    CRDI_SIGNAL_PAIR,    // a, b: nodes
+    CRDI_SIGNAL_CURRENT, // a: part
+} crdi_signal_kind;
+
+typedef struct crdi_circuit_signal {
+    crdi_signal_kind kind;
+    int32_t a, b;
+    const char *name, *unit;
+    // what it did
+    double last, least, most;
+    double area, square; // integrals of y and y^2 over time
+} crdi_circuit_signal;
+
+// Times of steps: counters whose width grows with the time, so that a quantile is right to 1.6 %.
+enum { CRDI_TIMES_FINE = 64, CRDI_TIMES_SIZE = 58 * CRDI_TIMES_FINE };
+typedef struct crdi_times {
+    int64_t counts[CRDI_TIMES_SIZE];
+    int64_t count, most; // ns
+    double sum;          // ns
+} crdi_times;
+
+typedef struct crdi_circuit_job {
+    crdi_cli* cli;
+    const crdi_circuit_command* o;
+    const char* path;
+    crd_context* ctx; // of the netlist: shows what it passes over
+    crdi_arena arena;
+    crd_netlist* n;
+    crdi_text flat; // as it was read, for the result file
+    crd_circuit_options opt;
+    crd_circuit* c;
+    double stop;         // s
+    double from;         // s, where rows and statistics begin
+    crd_table* stimulus; // --input
+    int* columns;        // (input_count) of it, -1
+    int64_t* hints;      // (input_count)
+    crdi_circuit_signal* signals;
+    int signal_count, left_out;
+    bool chosen;
+    double longest;            // step that --accuracy tries
+    crd_circuit_choice choice; // --accuracy
+    bool printed;              // JSON
+} crdi_circuit_job;
+
+extern const char* const crdi_circuit_methods[]; // words of --method
+const char* crdi_circuit_method_text(crd_circuit_method m);
+extern const crdi_circuit_command crdi_circuit_command_defaults;
+
+// ---- circuit_load.c
+// The netlist with --param and --set, and nothing else yet. Clear the job also after a failure.
+crd_status crdi_circuit_load(crdi_circuit_job* j, crdi_cli* cli, const crdi_circuit_command* o,
+                             const char* path);
+void crdi_circuit_clear(crdi_circuit_job* j);
+// The options of the circuit. Without .tran and --step: `otherwise`; NaN: then it is an error.
+crd_status crdi_circuit_prepare(crdi_circuit_job* j, double otherwise);
+crd_status crdi_circuit_load_input(crdi_circuit_job* j); // --input
+// Inputs from the recording, for time t.
+crd_status crdi_circuit_feed(crdi_circuit_job* j, double t);
+
+// At t = 0, with the inputs for it.
+crd_status crdi_circuit_begin(crdi_circuit_job* j);
+// With status, exit code, error and warnings; takes `o`. Returns `st`, or what printing returned.
+crd_status crdi_circuit_print_json(crdi_circuit_job* j, json_t* o, crd_status st);
+
+// ---- circuit_signals.c
+crd_status crdi_circuit_choose_signals(crdi_circuit_job* j);
+double crdi_circuit_signal_value(crd_circuit* c, const crdi_circuit_signal* s);
+bool* crdi_circuit_thermal_nodes(crdi_arena* a, const crd_netlist* n); // (node_count)
+
+// ---- circuit_run.c
+crd_status crdi_circuit_run(crdi_circuit_job* j);
+
+// ---- circuit_structure.c
+crd_status crdi_circuit_show_structure(crdi_circuit_job* j);
+
+// ---- circuit_realtime.c
+crd_status crdi_circuit_realtime(crdi_circuit_job* j);
+int64_t crdi_clock_cost(void); // ns, of reading the clock once
+void crdi_times_add(crdi_times* h, int64_t ns);
+double crdi_times_quantile(const crdi_times* h, double fraction); // s

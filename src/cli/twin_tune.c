@@ -1,0 +1,244 @@
+// cardan twin tune: values of parts and sources from measurements.
+#include "cli/twin.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+typedef struct tune_options {
+    crdi_twin_command twin;
+    int how, iterations, points;
+    double tolerance, decades;
+    bool fit_noise, fit_start;
+    const char* output;
+} tune_options;
+
+static const char* const ways[] = {"likelihood", "passes", NULL};
+
+static void print_result(const crdi_twin_job* j, const crd_tune_result* r, bool passes)
+{
+    crdi_grid g;
+    printf("%lld measurements every %g s", (long long)j->data.rows, j->spec.step);
+    if (j->missing) { printf(", %lld values missing", (long long)j->missing); }
+    printf("; %s after %d %s\n\n", r->converged ? "converged" : "NOT CONVERGED", r->iterations,
+           passes ? "passes" : "iterations");
+    crdi_grid_init(&g, j->cli->ctx, 4, 14);
+    crdi_grid_add(&g, "unknown");
+    crdi_grid_add(&g, "value");
+    crdi_grid_add(&g, "sd");
+    crdi_grid_add(&g, "95 %% interval");
+    for (int i = 0; i < r->unknowns; i++) {
+        const bool value = i < j->spec.parameter_count;
+        const double rel = value ? r->sd[i] / r->value[i] : 0;
+        const double low = value ? r->value[i] * exp(-1.96 * rel) : r->value[i] - 1.96 * r->sd[i];
+        const double high = value ? r->value[i] * exp(1.96 * rel) : r->value[i] + 1.96 * r->sd[i];
+        crdi_grid_add(&g, "%s", r->names[i]);
+        crdi_grid_add(&g, "%.6g", r->value[i]);
+        crdi_grid_add(&g, "%.2g", r->sd[i]);
+        crdi_grid_add(&g, "%.6g .. %.6g", low, high);
+    }
+    crdi_grid_print(&g, stdout, "");
+    crdi_grid_clear(&g);
+    printf("\n");
+    crdi_grid_init(&g, j->cli->ctx, 3, 6);
+    crdi_grid_add(&g, "sensor");
+    crdi_grid_add(&g, "sd");
+    crdi_grid_add(&g, "rms of what is left");
+    for (int i = 0; i < j->spec.sensor_count; i++) {
+        crdi_grid_add(&g, "%s", j->spec.sensors[i].name);
+        crdi_grid_add(&g, "%.4g", r->sensor_sd[i]);
+        crdi_grid_add(&g, "%.4g", r->residual_rms[i]);
+    }
+    crdi_grid_print(&g, stdout, "");
+    crdi_grid_clear(&g);
+    if (isfinite(r->ljung_box)) {
+        const bool white = r->ljung_box <= 1.3;
+        printf("\nwhat is left is %s: Ljung-Box %.2f per degree of freedom (1 is white), flatness "
+               "%.2f\n",
+               white ? "white" : "not white: the model misses something", r->ljung_box,
+               r->flatness);
+    }
+}
+
+static json_t* json_of(const crdi_twin_job* j, const crd_tune_result* r)
+{
+    json_t *values = json_array(), *sensors = json_array(), *covariance = json_array();
+    for (int i = 0; i < r->unknowns; i++) {
+        json_array_append_new(values, json_pack("{s:s, s:o, s:o}", "name", r->names[i], "value",
+                                                crdi_json_number(r->value[i]), "sd",
+                                                crdi_json_number(r->sd[i])));
+        for (int k = 0; k < r->unknowns; k++) {
+            json_array_append_new(covariance, crdi_json_number(r->covariance[i * r->unknowns + k]));
+        }
+    }
+    for (int i = 0; i < j->spec.sensor_count; i++) {
+        json_array_append_new(sensors, json_pack("{s:s, s:o, s:o}", "name", j->spec.sensors[i].name,
+                                                 "sd", crdi_json_number(r->sensor_sd[i]), "rms",
+                                                 crdi_json_number(r->residual_rms[i])));
+    }
+    return json_pack("{s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "converged", r->converged,
+                     "iterations", r->iterations, "unknowns", values, "covariance", covariance,
+                     "sensors", sensors, "ljung_box", crdi_json_number(r->ljung_box), "flatness",
+                     crdi_json_number(r->flatness), "log_likelihood",
+                     crdi_json_number(r->likelihood));
+}
+
+// The description with what was found as start values.
+static crd_status write_description(crdi_twin_job* j, const crd_tune_result* r, const char* path)
+{
+    crd_context* ctx = j->cli->ctx;
+    crd_twin_spec s = j->spec;
+    crd_twin_parameter* p = crdi_arena_new(&j->arena, (size_t)s.parameter_count + 1, sizeof *p);
+    crd_twin_source* u = crdi_arena_new(&j->arena, (size_t)s.source_count + 1, sizeof *u);
+    crd_twin_sensor* sensors =
+        crdi_arena_new(&j->arena, (size_t)s.sensor_count + 1, sizeof *sensors);
+    if (!p || !u || !sensors) { return CRD_E_MEMORY; }
+    for (int i = 0; i < s.parameter_count; i++) {
+        p[i] = s.parameters[i];
+        p[i].start = r->value[i];
+        p[i].sd = fmin(p[i].sd, fmax(r->sd[i] / r->value[i], 1e-6));
+    }
+    for (int i = 0; i < s.source_count; i++) {
+        u[i] = s.sources[i];
+        u[i].start = r->value[s.parameter_count + i];
+    }
+    for (int i = 0; i < s.sensor_count; i++) {
+        sensors[i] = s.sensors[i];
+        sensors[i].sd = r->sensor_sd[i];
+    }
+    s.parameters = p;
+    s.sources = u;
+    s.sensors = sensors;
+    crdi_text body, text;
+    crdi_text_init(&body, ctx);
+    crdi_text_init(&text, ctx);
+    crd_status st = crd_twin_write(j->n, &s, &body);
+    // JSON is YAML; the circuit as it is called from here
+    const char* circuit = j->own ? j->path : j->d->circuit;
+    crdi_text_add(&text, "{ \"circuit\": ");
+    crdi_text_json(&text, circuit ? circuit : "");
+    crdi_text_add(&text, ",\n  %s", body.data ? body.data + 2 : "}");
+    if (text.failed) { st = CRD_E_MEMORY; }
+    FILE* f = st == CRD_OK ? fopen(path, "we") : NULL;
+    if (st == CRD_OK &&
+        (!f || fwrite(text.data, 1, text.length, f) != text.length || fflush(f) != 0)) {
+        st = crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno));
+    }
+    if (f) { fclose(f); }
+    crdi_text_clear(&body);
+    crdi_text_clear(&text);
+    return st;
+}
+
+static crd_status run_tune(crdi_cli* cli, const void* options, const crdi_list* arguments)
+{
+    const tune_options* o = options;
+    crdi_twin_job j;
+    crd_tune_result r;
+    crd_tune_options t = crd_tune_defaults();
+    if (o->how >= 0) { t.how = (crd_tune_how)o->how; }
+    if (o->iterations > 0) { t.max_iterations = o->iterations; }
+    if (o->points >= 0) { t.points = o->points; }
+    if (!isnan(o->tolerance)) { t.tolerance = o->tolerance; }
+    if (!isnan(o->decades)) { t.decades = o->decades; }
+    t.fit_noise = o->fit_noise;
+    t.fit_start = o->fit_start;
+    crd_status st = crdi_twin_load(&j, cli, &o->twin, arguments->items[0], NAN);
+    if (st == CRD_OK) { st = crdi_twin_check_output(&j, o->output); }
+    if (st == CRD_OK && j.spec.parameter_count + j.spec.source_count == 0 && !t.fit_start) {
+        st = crdi_fail(cli->ctx, CRD_E_RANGE,
+                       "%s: nothing to find; expected --estimate or --unknown", j.path);
+    }
+    if (st == CRD_OK) { st = crd_twin_tune(cli->ctx, j.n, &j.spec, &j.data, &t, &j.arena, &r); }
+    if (st == CRD_OK && o->output) { st = write_description(&j, &r, o->output); }
+    if (st == CRD_OK && o->twin.common.json) {
+        st = crdi_json_print(cli, json_of(&j, &r));
+    } else if (st == CRD_OK) {
+        print_result(&j, &r, t.how == CRD_TUNE_PASSES);
+        st = crdi_stdout_done(cli->ctx);
+    }
+    if (st == CRD_OK && !r.converged) {
+        st = crdi_fail(cli->ctx, CRD_E_CONVERGENCE,
+                       "the values had not come to rest after %d %s; --iterations allows more",
+                       r.iterations, t.how == CRD_TUNE_PASSES ? "passes" : "iterations");
+    }
+    crdi_twin_clear(&j);
+    return st;
+}
+
+static const crdi_option rows[] = {
+    CRDI_TWIN_OPTIONS(tune_options, twin),
+    {.name = "how",
+     .type = CRDI_OPT_CHOICE,
+     .choices = ways,
+     .offset = offsetof(tune_options, how),
+     .help = "likelihood: all measurements at once; passes: the filter again and again (Rodriguez "
+             "2021); likelihood unless given"},
+    {.name = "fit-noise",
+     .type = CRDI_OPT_FLAG,
+     .offset = offsetof(tune_options, fit_noise),
+     .help = "find the noise of the sensors, too"},
+    {.name = "fit-start",
+     .type = CRDI_OPT_FLAG,
+     .offset = offsetof(tune_options, fit_start),
+     .help = "find the states at the start, too"},
+    {.name = "points",
+     .type = CRDI_OPT_INT,
+     .metavar = "N",
+     .offset = offsetof(tune_options, points),
+     .help = "of a logarithmic grid around the start values; 7 unless given, 0: begin with them"},
+    {.name = "decades",
+     .type = CRDI_OPT_NUMBER,
+     .range = CRDI_POSITIVE,
+     .offset = offsetof(tune_options, decades),
+     .help = "half the width of that grid; 3 unless given"},
+    {.name = "iterations",
+     .type = CRDI_OPT_COUNT,
+     .metavar = "N",
+     .offset = offsetof(tune_options, iterations),
+     .help = "at most; 100 unless given"},
+    {.name = "tolerance",
+     .type = CRDI_OPT_NUMBER,
+     .range = CRDI_POSITIVE,
+     .offset = offsetof(tune_options, tolerance),
+     .help = "change that ends it: relative, of passes absolute; 1e-10 unless given"},
+    {.name = "output",
+     .short_name = 'o',
+     .type = CRDI_OPT_FILE,
+     .metavar = "FILE",
+     .extensions = "yaml|json",
+     .offset = offsetof(tune_options, output),
+     .help = "description of the twin with the values that were found, for cardan twin run"},
+    CRDI_JSON_OPTION("print values, covariance and residuals as JSON"),
+    CRDI_COMMON_OPTIONS,
+};
+
+static const tune_options defaults = {.twin = CRDI_TWIN_DEFAULTS,
+                                      .how = -1,
+                                      .iterations = -1,
+                                      .points = -1,
+                                      .tolerance = NAN,
+                                      .decades = NAN};
+
+const crdi_command crdi_command_twin_tune = {
+    .name = "twin tune",
+    .arguments = "FILE",
+    .summary = "find values of parts and sources from measurements",
+    .description =
+        "Finds resistances, capacities, inductances and constant sources of a linear network from "
+        "what sensors measured, by maximum likelihood, with standard deviations. Refuses what the "
+        "sensors cannot tell. FILE is a netlist with --sensors and --estimate, or the description "
+        "of a twin.",
+    .examples = {{"cardan twin tune rc.cir --sensors '2,3' --sd 0.5 --estimate r2,r3 -m test.csv",
+                  "two resistances from two thermometers"},
+                 {"cardan twin tune inverter.yaml -m bench.mf4 --from 4s -o tuned.yaml",
+                  "from the steady state at the end; the result is a description"}},
+    .options = rows,
+    .option_count = sizeof rows / sizeof *rows,
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .extensions = "cir|yaml|yml|json",
+    .size = sizeof(tune_options),
+    .defaults = &defaults,
+    .run = run_tune,
+};

@@ -1,0 +1,106 @@
+// What the files of a twin share.
+//
+// The filter's vector is q = [z, sources, theta]: minimal variables, the states of the source
+// models, logarithms of parameters. Values of the network's variables are
+//     x = T z + B v + B2 v',   v = known + S (values of unknown sources)
+// linearised at theta0: T ~ T0 + sum dT_j (theta_j - theta0_j), and so on.
+#pragma once
+#include "cardan/twin.h"
+#include "twin/ud.h"
+
+typedef struct crdi_row { // a linear combination of the network's variables
+    int count;
+    int32_t* at; // index of x
+    double* factor;
+    double offset;
+} crdi_row;
+
+typedef struct crdi_sensor {
+    crdi_row row;
+    double* h;     // (n) derivative with respect to q
+    double* known; // (r) derivative with respect to v; KALMAN
+    double steady; // offset, and what sources that stand still add; KALMAN
+    double* gain;  // (n) of the last update; the frozen one
+    // What save and restore keep:
+    double variance;     // of the last innovation; the frozen one
+    double last, jitter; // last measurement; mean square of its changes, forgetting
+    double refused;      // share of refused measurements, forgetting
+    int64_t repeats;
+    crd_twin_sensor_state now;
+} crdi_sensor;
+
+typedef struct crdi_source {
+    int at, size; // in q: value first
+} crdi_source;
+
+typedef struct crdi_thesis crdi_thesis; // thesis.c: the published filter
+
+struct crd_twin {
+    crd_context* ctx;
+    crdi_arena arena;
+    const crd_netlist* net;
+    crd_twin_spec spec;
+    crd_reduction* reduction;
+    const crd_reduced* m;
+    crd_circuit* start; // for the start values
+    int n, p, r, s, k;  // of q; of z, v, source states, parameters
+    crdi_source* sources;
+    crdi_sensor* sensors;
+    double* inputs;  // (.input) as set
+    double *v0, *v1; // (r) known part of the sources, before and after the step
+    double* select;  // (r x source_count) S
+    double *q, *q_before, *theta0;
+    crdi_ud p_now, p_before;
+    double *f, *d0, *d1, *df, *dd0, *dd1, *work; // discretisation, at theta0
+    double *dt, *db, *db2;                       // (k x variables x p), (k x variables x r)
+    double* phi;                                 // (n x n) transition of q
+    double* steady;                              // (p) KALMAN: what sources that stand still add
+    double *noise_g, *noise_q;                   // (n x w), (w)
+    int noises;
+    double *room, *vector, *slope, *values; // scratch
+    crdi_row scratch;                       // for outputs
+    bool linearised, constant;              // constant: no parameters, no laws: KALMAN
+    int32_t* law_parts;                     // resistors with a law
+    double* law_values;
+    int law_count;
+    int32_t* moving; // inputs whose known part changes
+    int moving_count;
+    double gate; // in standard deviations
+    double t0;
+    int64_t steps;
+    int still, silent, resets; // steps of an unchanged gain; in which every sensor was refused
+    bool frozen, begun;
+    crdi_thesis* thesis;
+};
+
+// rows.c: sensors and outputs as rows over the variables of the network
+crd_status crdi_twin_sensor_row(crd_twin* w, int sensor);
+double crdi_twin_row_value(const crd_twin* w, const crdi_row* row);
+void crdi_twin_row_slope(const crd_twin* w, const crdi_row* row, double* h); // by q
+// An expression at the present estimate, and its tangent as a row (its offset is not set).
+double crdi_twin_expression(const crd_twin* w, const crd_expression* e, crdi_row* row);
+double crdi_twin_variable(const crd_twin* w, int32_t x);
+
+// model.c: the network and the source models at the present parameters
+void crdi_twin_known(const crd_twin* w, double t, double* v); // waveforms and inputs
+int crdi_twin_source_size(crd_source_model model);
+crd_status crdi_twin_linearise(crd_twin* w); // at theta, if it moved or laws did
+crd_status crdi_twin_matrices(crd_twin* w);  // at what the reduction has
+void crdi_twin_transition(crd_twin* w);      // phi at the present q
+void crdi_twin_predict_mean(crd_twin* w);    // q one step on
+crd_status crdi_twin_noise(crd_twin* w);     // once, at create
+
+// passes.c
+crd_status crdi_twin_passes(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
+                            const crd_twin_data* data, const crd_tune_options* opt,
+                            crdi_arena* arena, crd_tune_result* out);
+
+// thesis.c
+crd_status crdi_thesis_create(crd_twin* w);
+void crdi_thesis_destroy(crd_twin* w);
+crd_status crdi_thesis_begin(crd_twin* w);
+// From w->q with the measurements to w->q; its covariances are asked for by crdi_thesis_variance.
+crd_status crdi_thesis_step(crd_twin* w, const double* measurements);
+double crdi_thesis_variance(const crd_twin* w, const double* h); // h over [z, sources, theta]
+void crdi_thesis_keep(const crd_twin* w, double** x, size_t* n, double** covariance);
+void crdi_thesis_restored(crd_twin* w);

@@ -1,0 +1,85 @@
+// A digital twin as a unit: its model, run as a model in C is.
+#include "cardan/twin_model.h"
+#include "unit/native/native.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { LARGEST = 4 << 20 }; // bytes of a description
+
+static crd_status read_file(crd_context* ctx, const char* path, crdi_text* out)
+{
+    char block[1 << 12];
+    size_t n;
+    FILE* f = fopen(path, "re");
+    if (!f) {
+        return crdi_fail(ctx, errno == ENOENT ? CRD_E_NOT_FOUND : CRD_E_IO, "%s: %s", path,
+                         strerror(errno));
+    }
+    while (out->length <= LARGEST && (n = fread(block, 1, sizeof block, f)) > 0) {
+        crdi_text_put(out, block, n);
+    }
+    const bool bad = ferror(f) != 0;
+    const int why = errno;
+    fclose(f);
+    if (bad) { return crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(why)); }
+    if (out->length > LARGEST) {
+        return crdi_fail(ctx, CRD_E_LIMIT, "%s: more than %d bytes are no description of a twin",
+                         path, LARGEST);
+    }
+    return out->failed ? CRD_E_MEMORY : CRD_OK;
+}
+
+static crd_status read_description(crd_context* ctx, const char* path, crd_twin_description** out)
+{
+    crd_status st = CRD_OK;
+    crdi_text yaml, json;
+    crdi_text_init(&yaml, ctx);
+    crdi_text_init(&json, ctx);
+    CRD_TRY(read_file(ctx, path, &yaml));
+    CRD_TRY(crd_yaml_to_json(ctx, yaml.data ? yaml.data : "", yaml.length, (crd_place){path, 1},
+                             &json));
+    CRD_TRY(crd_twin_parse(ctx, json.data, json.length, path, 1, NULL, out));
+fail:
+    crdi_text_clear(&yaml);
+    crdi_text_clear(&json);
+    return st;
+}
+
+static crd_status check_step(crd_context* ctx, const crd_unit_spec* spec, double own)
+{
+    const double times = round(spec->step / own);
+    if (!(spec->step > 0) || (times >= 1 && fabs(spec->step - times * own) <= 1e-6 * own)) {
+        return CRD_OK;
+    }
+    return crdi_fail(ctx, CRD_E_RANGE, "its step is %g s, expected a multiple of the %g s of %s",
+                     spec->step, own, spec->path);
+}
+
+static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
+                         crd_place* place, crd_unit** out)
+{
+    (void)store;
+    (void)place;
+    crd_status st = CRD_OK;
+    crd_twin_description* d = NULL;
+    const crd_model* model = NULL;
+    CRD_TRY(read_description(ctx, spec->path, &d));
+    const double step = d->spec.step;
+    CRD_TRY(crd_twin_model_create(ctx, d, spec->path, "twin", &model));
+    d = NULL;
+    CRD_TRY(check_step(ctx, spec, step));
+    CRD_TRY(crdi_native_create(ctx, spec, model, "twin", crd_twin_model_destroy, out));
+    crd_unit_info* info = &(*out)->info;
+    info->flags &= ~(uint32_t)CRD_UNIT_CAN_VARY_STEP;
+    info->step_unit = step;
+    return CRD_OK;
+fail:
+    crd_twin_description_destroy(d);
+    crd_twin_model_destroy(model);
+    return st;
+}
+
+const crdi_adapter crdi_adapter_twin = {.create = create};

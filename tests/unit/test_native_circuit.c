@@ -1,0 +1,53 @@
+// A model whose state is not all in its own bytes, as a unit: a circuit.
+#include <stdio.h>
+
+#include "cardan/circuit_model.h"
+#include "unit_test.h"
+
+static const char netlist[] = "resonance\n.param r=1\n.input u start=1\nV1 a 0 input(u)\n"
+                              "R1 a b {r}\nL1 b c 1 ic=0\nC1 c 0 1 ic=0\n.tran 0.01 1 uic\n"
+                              ".output y=v(c)\n";
+
+static void a_restored_circuit_repeats_the_bits(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    const crd_circuit_model_options opt = crd_circuit_model_defaults();
+    const crd_model* model = NULL;
+    check_ok(crd_circuit_model_create(ctx, netlist, strlen(netlist), "n.cir", &opt, &model));
+    crd_unit_spec spec = crd_unit_spec_defaults();
+    spec.name = "n";
+    spec.source = CRD_UNIT_NATIVE;
+    spec.model = model;
+    crd_unit* u = make(ctx, &spec);
+    void *early = NULL, *middle = NULL;
+    check_ok(crd_unit_instantiate(u));
+    check_ok(u->ops->save(u, &early)); // before there is a circuit
+    start(u, 0, 10);
+    double first[10];
+    for (int n = 0; n < 20; n++) {
+        if (n == 10) { check_ok(u->ops->save(u, &middle)); }
+        step(u, 0.1 * n, 0.1);
+        if (n >= 10) { first[n - 10] = get_one(u, "y"); }
+    }
+    check_ok(u->ops->restore(u, early));
+    start(u, 0, 10);
+    check_ok(u->ops->save(u, &early)); // larger than it was
+    check_ok(u->ops->restore(u, middle));
+    for (int n = 10; n < 20; n++) {
+        step(u, 0.1 * n, 0.1);
+        check_near(get_one(u, "y"), first[n - 10], 0);
+    }
+    check(first[9] != first[0]);
+    u->ops->free_state(u, &early);
+    u->ops->free_state(u, &middle);
+    crd_unit_destroy(u);
+    crd_circuit_model_destroy(model);
+    crd_context_destroy(ctx);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_restored_circuit_repeats_the_bits)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
