@@ -516,7 +516,8 @@ static crd_status stuck(crdi_nodal* d, double t, const char* how)
 {
     const int32_t part = d->device[d->worst].part;
     return crdi_fail(d->c->ctx, CRD_E_CONVERGENCE,
-                     "circuit: at t = %g s %s; it is about the part %s", t, how,
+                     "%s: at t = %g s %s (a shorter step may help); it is about the part %s",
+                     crdi_part_place(d->c->n, part).text, t, how,
                      crdi_clip(crdi_part_name(d->c->n, part)).text);
 }
 
