@@ -526,8 +526,8 @@ static crd_status attempt(run* r, bool* begun)
     *begun = false;
     CRD_TRY(crd_circuit_create(j->cli->ctx, j->n, &j->opt, &j->c));
     CRD_TRY(crdi_circuit_begin(j));
+    catch_signals(); // before there is a file to look at
     CRD_TRY(open_results(r));
-    catch_signals();
     *begun = true;
     r->clock_ns = crdi_clock_cost();
     r->begin_ns = r->shown_ns = crdi_now_ns();
