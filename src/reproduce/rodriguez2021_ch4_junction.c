@@ -105,32 +105,46 @@ static crd_status estimate(crd_context* ctx, const crd_netlist* n, const crd_twi
     return st;
 }
 
+// (a) temperatures, (b) what the estimate is off by
 static crd_status draw(crd_reproduction* r, int k, const crdi_component* truth,
                        const crdi_component* model, const double* t1)
 {
     static const char* const names[] = {"t [s]", "T1, reference [K]", "estimated [K]",
-                                        "not corrected [K]", "residual [K]"};
-    enum { COLUMNS = 5 };
+                                        "not corrected [K]"};
+    static const char* const off[] = {"t [s]", "estimated - reference [K]"};
+    enum { COLUMNS = 4 };
     char id[16], title[96];
-    double* v = crdi_arena_new(&r->arena, POINTS * COLUMNS, sizeof *v);
+    double* v = crdi_arena_new(&r->arena, POINTS * (COLUMNS + 2), sizeof *v);
     if (!v) { return CRD_E_MEMORY; }
+    double* residual = v + POINTS * COLUMNS;
     for (int i = 0; i < POINTS; i++) {
         const int at = 10 * i + 9;
         const double reference = truth->truth[(ptrdiff_t)at * truth->outputs + JUNCTION];
         const double row[COLUMNS] = {(at + 1) * CRDI_CH4_STEP, reference, t1[at],
-                                     model->truth[(ptrdiff_t)at * model->outputs + JUNCTION],
-                                     t1[at] - reference};
+                                     model->truth[(ptrdiff_t)at * model->outputs + JUNCTION]};
         memcpy(v + (ptrdiff_t)i * COLUMNS, row, sizeof row);
+        residual[2 * i] = row[0];
+        residual[2 * i + 1] = t1[at] - reference;
     }
-    snprintf(id, sizeof id, "fig4.%d", 19 + k);
-    snprintf(title, sizeof title, "Fig. 4.%d: junction temperature of the inverter, case %d",
+    snprintf(id, sizeof id, "fig4.%da", 19 + k);
+    snprintf(title, sizeof title, "Fig. 4.%da: junction temperature of the inverter, case %d",
+             19 + k, k + 1);
+    const crd_status st = crdi_figure_add(r, &(crd_figure){.id = id,
+                                                           .title = title,
+                                                           .columns = COLUMNS,
+                                                           .names = names,
+                                                           .rows = POINTS,
+                                                           .values = v});
+    if (st < 0) { return st; }
+    snprintf(id, sizeof id, "fig4.%db", 19 + k);
+    snprintf(title, sizeof title, "Fig. 4.%db: residual of the junction temperature, case %d",
              19 + k, k + 1);
     return crdi_figure_add(r, &(crd_figure){.id = id,
                                             .title = title,
-                                            .columns = COLUMNS,
-                                            .names = names,
+                                            .columns = 2,
+                                            .names = off,
                                             .rows = POINTS,
-                                            .values = v});
+                                            .values = residual});
 }
 
 typedef struct found {
