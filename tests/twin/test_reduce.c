@@ -187,8 +187,7 @@ static void check_slopes(crd_context* ctx, const char* text, double tolerance)
     crd_netlist* n = netlist(ctx, text);
     crd_reduction* r = reduce(ctx, n);
     const crd_reduced v = *crd_reduction_get(r);
-    const int p = v.states, in = v.inputs, h_steps = 1;
-    (void)h_steps;
+    const int p = v.states, in = v.inputs;
     const double h = 0.3, change = 1e-4;
     double *work = malloc(crd_reduction_work_size(r, 1) * sizeof *work), room[400], slope[400];
     for (int32_t part = 0; part < n->part_count; part++) {
