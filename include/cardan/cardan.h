@@ -15,6 +15,7 @@
 #include "cardan/fmi.h"
 #include "cardan/learn.h"
 #include "cardan/master.h"
+#include "cardan/master_replay.h"
 #include "cardan/model.h"
 #include "cardan/num.h"
 #include "cardan/quality.h"

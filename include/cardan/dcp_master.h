@@ -81,6 +81,8 @@ typedef struct crd_dcp_slave_status {
     int64_t requests, repeated, nacks, resynchronised;
     int64_t data_in, data_out;               ///< PDUs
     int64_t data_old, data_missed, data_bad; ///< by sequence ids; of unknown id or length
+    /// What data_old is made of: came before; came behind a later one (and was missed at first).
+    int64_t data_duplicates, data_reordered;
     double round_trip, round_trip_max;       ///< s, smoothed and worst, of control
 } crd_dcp_slave_status;
 
@@ -138,6 +140,9 @@ CRD_API crd_status crd_dcp_master_tune(crd_dcp_master* m, int slave, int group);
 /// is ended. Ends with the slave in RUNNING again and its outputs in the slots.
 CRD_API crd_status crd_dcp_master_begin_step(crd_dcp_master* m, int slave, uint32_t steps);
 CRD_API crd_status crd_dcp_master_end_step(crd_dcp_master* m, int slave);
+/// The same, until `time` on the clock of the net at most. `*done` false: not yet; ask again.
+CRD_API crd_status crd_dcp_master_end_step_until(crd_dcp_master* m, int slave, double time,
+                                                 bool* done);
 /// What has arrived is taken in, what is due (heartbeats, repetitions) is sent. Does not wait.
 /// CRD_E_UNIT: a slave has stopped, is in Error or lost.
 CRD_API crd_status crd_dcp_master_poll(crd_dcp_master* m);

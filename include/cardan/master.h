@@ -29,7 +29,27 @@ typedef enum crd_end {
     CRD_END_UNIT,        ///< a unit wished it
     CRD_END_INTERRUPTED, ///< the stop flag
     CRD_END_FAILED,
+    CRD_END_OVERRUN, ///< a cycle was late, and the pace says to stop then
 } crd_end;
+
+/// A sample as it once arrived at an input.
+typedef struct crd_script_sample {
+    double arrival, stamp; ///< s of simulated time: when it came, when it was taken
+    double value;          ///< in the input's unit
+    int64_t sequence;
+} crd_script_sample;
+
+/// What a connection with a coupling does instead of sending its samples through a channel: each
+/// sample arrives when the script says so, by its number, as often as the script has it; one that
+/// the script does not have is lost. A connection without one takes `past` only.
+typedef struct crd_script {
+    const char* to; ///< the input, "shaft.M", element of a whole array "shaft.M[2]"
+    const crd_script_sample* samples; ///< in the order of arrival
+    int64_t count;
+    bool values;  ///< the values come from the script, too: the source is not asked
+    double start; ///< with `values`: what the input is told until a sample arrives
+    const crd_history* past; ///< what its prediction begins with; NULL: what the units say
+} crd_script;
 
 typedef struct crd_master_options {
     /// Looked at after the initialisation and after every step; true ends the run cleanly. May be
@@ -47,6 +67,11 @@ typedef struct crd_master_options {
     /// There is no stop time: the run goes on for as long as it is advanced, and units are not told
     /// one. Whoever asks for it decides when it ends (a DCP slave).
     bool open_end;
+    /// The clock of a paced run; NULL: the system's.
+    const struct crd_clock* clock;
+    /// Of connections whose samples go their ways once more (cardan/master_replay.h); borrowed.
+    const crd_script* scripts;
+    int script_count;
 } crd_master_options;
 
 typedef struct crd_unit_report {
@@ -57,6 +82,9 @@ typedef struct crd_unit_report {
     double time_step, time_get, time_set; ///< s, estimated from the measured steps
     double worst_step;                    ///< s, of the measured steps
     int64_t measured;                     ///< how many steps were measured
+    double budget;                        ///< s, NaN: none
+    int64_t late;                         ///< cycles that went on without it
+    const struct crd_link_stats* link;    ///< NULL: it is not reached over a network
 } crd_unit_report;
 
 /// One algebraic loop of the initialisation.
@@ -174,8 +202,11 @@ typedef struct crd_master_report {
     const char* error_note;    ///< why errors are not estimated, "" if they are
     const char* const* advice; ///< sentences: what dominates and what would help
     int advice_count;
-    int64_t rows;        ///< recorded
-    const char* results; ///< path or ""
+    const struct crd_pace_report* pace; ///< never NULL; ->on tells
+    int64_t rows;         ///< recorded
+    const char* results;  ///< path or ""
+    const char* exchange; ///< path or "": every exchanged sample
+    int64_t exchanged;    ///< so many
 } crd_master_report;
 
 CRD_API crd_master_options crd_master_defaults(void);
@@ -205,6 +236,9 @@ CRD_API crd_status crd_master_finish(crd_master* m);
 CRD_API crd_status crd_master_run(crd_master* m);
 
 CRD_API double crd_master_time(const crd_master* m);
+/// How a run on the clock does: overruns so far, and the latest beginning of a cycle, s. Any thread,
+/// for a progress line; false: it is not on the clock.
+CRD_API bool crd_master_glance(const crd_master* m, int64_t* overruns, double* lateness);
 CRD_API crd_end crd_master_ended(const crd_master* m);
 CRD_API const crd_master_report* crd_master_get_report(crd_master* m);
 

@@ -47,6 +47,8 @@ typedef struct crd_attachment {
 /// (written at the start) and how it went (written at the end). docs/formats.md has their keys.
 #define CRD_ATTACHMENT_RUN "cardan-run.json"
 #define CRD_ATTACHMENT_VERDICT "cardan-verdict.json"
+/// What the rows of exchanged samples (`results.exchange`) do not say themselves.
+#define CRD_ATTACHMENT_EXCHANGE "cardan-exchange.json"
 
 typedef enum crd_event_kind {
     CRD_EVENT_START,
@@ -115,6 +117,8 @@ CRD_API void crd_recorder_end(crd_recorder* r); ///< hand over the row
 /// The same for one of several rasters. All rasters belong to one thread.
 CRD_API crd_word* crd_recorder_begin_raster(crd_recorder* r, int raster);
 CRD_API void crd_recorder_end_raster(crd_recorder* r, int raster);
+/// Never waits: NULL also when the ring is full.
+CRD_API crd_word* crd_recorder_try_raster(crd_recorder* r, int raster);
 /// Something happened at `time`. Any thread, does not allocate; takes a short lock, so not in every
 /// step. Texts are cut to 255 bytes, and beyond some thousand events only their number is kept.
 CRD_API void crd_recorder_event(crd_recorder* r, crd_event_kind kind, double time,
@@ -429,6 +433,12 @@ typedef struct crd_report_options {
 /// with the same name share a plot. Memory stays bounded however long the recordings are.
 CRD_API crd_status crd_report_write(crd_context* ctx, const char* path, const crd_report_run* runs,
                                     int run_count, const crd_report_options* opt);
+
+// ---- shared inside the library -----------------------------------------------------------------
+
+/// uPlot, which draws the plots of pages, as it is embedded.
+typedef enum crdi_uplot_part { CRDI_UPLOT_JS, CRDI_UPLOT_CSS, CRDI_UPLOT_LICENSE } crdi_uplot_part;
+CRD_API const void* crdi_uplot(crdi_uplot_part part, size_t* length);
 
 #ifdef __cplusplus
 }

@@ -230,6 +230,9 @@ typedef struct crd_unit_spec {
     crd_bench_spec bench;     ///< DCP
     bool logging;            ///< FMU debug log
     bool pinned;             ///< always the same thread: instantiate, step, free
+    /// s from the beginning of a cycle that the run waits for this unit; it then steps on a thread of
+    /// its own, and the others go on with its last outputs while it is late. NaN: as long as it takes
+    double budget;
     bool real; ///< stands for hardware: corrections of power bonds go to the other side
     crd_refresh refresh;
     crd_place place;
@@ -366,6 +369,29 @@ typedef struct crd_bond_spec {
 
 enum { CRD_MONITOR_DEFECT = 1 << 0, CRD_MONITOR_ENERGY = 1 << 1 };
 
+/// What a run on the wall clock does when a cycle was not done when the next one was due.
+typedef enum crd_overrun {
+    CRD_OVERRUN_RECORD,  ///< count it and keep the grid: the next cycles begin at once until it is
+                         ///< caught up with
+    CRD_OVERRUN_STRETCH, ///< the grid moves by what was late: time goes slower
+    CRD_OVERRUN_SKIP,    ///< the grid moves by whole periods: the next cycle begins in phase
+    CRD_OVERRUN_STOP,    ///< the run ends
+} crd_overrun;
+CRD_API const char* crd_overrun_name(crd_overrun policy); ///< "record", ... "stop"
+
+/// `run.pace`: how simulated time follows the clock.
+typedef struct crd_pace_spec {
+    double factor; ///< simulated seconds per second; 0: as fast as possible (default)
+    crd_overrun overrun;
+    double slack;  ///< s that a cycle may be late before it counts as an overrun; default 0
+    double spin;   ///< s before a deadline in which the thread looks at the clock; default 0
+    int priority;  ///< of SCHED_FIFO, 1 .. 99; 0: the scheduler stays as it is; default 80
+    int cpu;       ///< that the cycle thread stays on; -1: any (default)
+    bool lock;     ///< memory is locked; default true
+    bool required; ///< what is not allowed is an error and not a note; default false
+    crd_place place;
+} crd_pace_spec;
+
 typedef struct crd_run_spec {
     double start, stop; ///< s; NaN: from the units' default experiment, else 0 and 1
     double step;        ///< macro step, s; NaN: from the units, else (stop - start)/1000
@@ -373,6 +399,7 @@ typedef struct crd_run_spec {
     crd_scheme scheme;
     crd_group group;        ///< CRD_SCHEME_GROUPS
     crd_prediction predict; ///< of connections that say nothing
+    crd_pace_spec pace;
     crd_control_spec control;
     crd_iterate_spec iterate;
     crd_defect_scheme feedthrough; ///< default CRD_DEFECT_FRESH
@@ -389,6 +416,7 @@ typedef struct crd_results_spec {
     double interval; ///< s between rows, 0: every macro step
     bool unit_row;   ///< CSV: a second row with the units
     int mat_version; ///< MAT: 5 or 73; 0: 5, and 73 where 5 is too small
+    const char* exchange; ///< MF4 with every exchanged sample and its time stamps; NULL: none
 } crd_results_spec;
 
 /// An annotation of an SSP that is not ours, kept for export.
@@ -482,6 +510,8 @@ CRD_API crd_status crd_system_set(crd_system* s, int unit, const char* variable,
 /// jacobi, gauss-seidel, or a nested form as in YAML flow style:
 /// "gauss-seidel: [a, jacobi: [b, c]]".
 CRD_API crd_status crd_system_set_scheme(crd_system* s, const char* text, crd_place place);
+/// realtime, free, 10x, or a mapping as in YAML flow style: "{ factor: 2x, overrun: stop }".
+CRD_API crd_status crd_system_set_pace(crd_system* s, const char* text, crd_place place);
 
 /// YAML (or JSON, which it includes) as JSON text on one line per line: each token stays in the
 /// line in which it stood, so that messages about the JSON tell the line of the YAML. Plain scalars

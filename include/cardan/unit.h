@@ -52,6 +52,7 @@ enum {
     /// unless the spec says that this FMU does it (CRD_REFRESH_YES). With FMI 3 the derivatives of
     /// outputs follow the values of inputs only: it takes derivatives of inputs inside of steps.
     CRD_UNIT_CAN_REFRESH = 1 << 5,
+    CRD_UNIT_IN_REAL_TIME = 1 << 6, ///< time passes there by itself
 };
 
 /// What a unit is; const after create.
@@ -89,6 +90,21 @@ typedef struct crd_lane {
 /// `*at` is the id of the lane whose unit runs, also after a failure, which ends the row.
 typedef crd_status crd_advance(crd_lane* first, int count, double t, double h, volatile int* at);
 
+/// What a unit that is reached over a network knows about its link. Counts from the start of the run.
+typedef struct crd_link_stats {
+    int64_t in, out;    ///< messages with data
+    int64_t lost;       ///< numbers that never came
+    int64_t duplicates; ///< came twice
+    int64_t reordered;  ///< came behind a later one
+    int64_t bad;        ///< could not be used
+    int64_t late;       ///< steps that ended without the data that were due
+    double age;         ///< s: newest outputs when they were last used; NaN: not known
+    double age_mean, age_max;
+    double round_trip, round_trip_max; ///< s of requests; NaN: none
+    int state;              ///< as the far side calls it, -1: not known
+    const char* state_name; ///< "RUNNING", ""
+} crd_link_stats;
+
 /// The table of functions. All that can fail leave a sentence in the unit's context that names
 /// what happened, not which unit it was: the caller adds that.
 typedef struct crd_unit_ops {
@@ -102,6 +118,11 @@ typedef struct crd_unit_ops {
     /// For units that compute elsewhere, after set: starts the step that `step` finishes, so that
     /// others go on meanwhile. What goes wrong is told by `step`. May be NULL.
     void (*begin)(crd_unit* u, double t, double h);
+    /// How the link to the unit does. The cycle thread. May be NULL: there is none.
+    void (*link)(const crd_unit* u, crd_link_stats* out);
+    /// Whoever waits in a step of the unit gives up soon. Another thread than the one that is in the
+    /// step, when the run is over. May be NULL: nobody can.
+    void (*interrupt)(crd_unit* u);
     /// Output `from` of `u` can go to input `to` of `target`, a unit with the same function, without
     /// the master: true if it will, and `set` does not count for that input any more. Before the
     /// initialisation. May be NULL.
@@ -160,6 +181,10 @@ struct crd_unit {
     int input_order;
     double step; ///< communication step that the master will use, s; 0: not known. Before
                  ///< crd_unit_instantiate
+    /// A unit in real time steps on a grid of its own: when its t = start was due on the monotonic
+    /// clock, ns; 0: it has none. Known after its first `begin`. The run's pacer takes it over.
+    int64_t origin;
+    int64_t waited; ///< ns that its steps waited for the clock, in all: not the unit's work
     struct crdi_unit_core* core; ///< crd_unit_create's own; NULL for a unit that it did not make
 };
 

@@ -108,9 +108,11 @@ extern const crdi_command crdi_command_run, crdi_command_check, crdi_command_inf
     crdi_command_analyze, crdi_command_design, crdi_command_compensate, crdi_command_link, crdi_command_learn, crdi_command_reproduce, crdi_command_completion, crdi_command_man,
     crdi_command_help;
 extern const crdi_command crdi_command_circuit;
+extern const crdi_command crdi_command_replay;
 extern const crdi_command crdi_command_twin_check, crdi_command_twin_place, crdi_command_twin_tune,
     crdi_command_twin_run;
 extern const crdi_command crdi_command_dcp_key;
+extern const crdi_command crdi_command_doctor;
 extern const crdi_command crdi_command_dcp_scan, crdi_command_dcp_link, crdi_command_dcp_conform;
 extern const crdi_command crdi_command_dcp_emulate, crdi_command_dcp_log;
 extern const crdi_command crdi_command_dcp_slave, crdi_command_dcp_describe;
@@ -243,6 +245,8 @@ crd_status crdi_write_coupling_fmu(crd_context* ctx, const struct crd_element* e
 
 // ---- quality.c
 struct crd_master_report;
+// A title of at most eight characters, then words in lines that fit a terminal.
+void crdi_print_wrapped(FILE* f, const char* title, const char* text);
 void crdi_print_step_quality(const struct crd_master_report* r, FILE* f); // control, iteration
 void crdi_print_quality(crd_context* ctx, const struct crd_master_report* r, FILE* f);
 void crdi_quality_to_json(const struct crd_master_report* r, json_t* j);

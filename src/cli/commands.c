@@ -19,6 +19,7 @@ const crdi_command* const crdi_commands[] = {
     &crdi_command_analyze,
     &crdi_command_design,
     &crdi_command_compensate,
+    &crdi_command_replay,
     &crdi_command_link,
     &crdi_command_learn,
     &crdi_command_circuit,
@@ -35,6 +36,7 @@ const crdi_command* const crdi_commands[] = {
     &crdi_command_dcp_conform,
     &crdi_command_dcp_emulate,
     &crdi_command_dcp_log,
+    &crdi_command_doctor,
     &crdi_command_completion,
     &crdi_command_man,
     &crdi_command_help,
@@ -166,7 +168,7 @@ static const crdi_common help_defaults = CRDI_COMMON_DEFAULTS;
 static const char* const help_words[] = {"run",    "check",  "info",      "compare", "plot",
                                          "report", "export", "analyze",   "design",  "compensate",
                                          "link",   "learn",  "reproduce", "dcp",     "completion",
-                                         "man",    "help",   "circuit", "twin",   NULL};
+                                         "man",    "help",   "circuit", "twin",   "doctor", "replay", NULL};
 
 const crdi_command crdi_command_help = {
     .name = "help",

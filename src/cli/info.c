@@ -28,6 +28,18 @@ static void print_given(const char* name, double x)
     if (!isnan(x)) { printf(", %s %.10g", name, x); }
 }
 
+static void print_pace(const crd_pace_spec* p)
+{
+    char a[32];
+    if (!(p->factor > 0)) { return; }
+    printf("\n%-14s%.10gx, overrun %s", "pace", p->factor, crd_overrun_name(p->overrun));
+    if (p->slack > 0) { printf(", slack %s", crdi_format_seconds(a, p->slack)); }
+    if (p->spin > 0) { printf(", spin %s", crdi_format_seconds(a, p->spin)); }
+    printf(", priority %d", p->priority);
+    if (p->cpu >= 0) { printf(", CPU %d", p->cpu); }
+    printf("%s%s", p->lock ? "" : ", memory not locked", p->required ? ", required" : "");
+}
+
 static void print_quality(const crd_run_spec* r)
 {
     printf("\n%-14s%s, feedthrough %s, monitor %s", "predict", crd_prediction_name(r->predict),
@@ -103,8 +115,11 @@ static void print_system(crdi_cli* cli, const crd_system* s, const char* path)
     print_time("start", s->run.start);
     print_time("stop", s->run.stop);
     print_time("step", s->run.step);
+    print_pace(&s->run.pace);
     print_quality(&s->run);
-    printf("\n%-14s%s\n\n", "results", s->results.path ? s->results.path : "not said");
+    printf("\n%-14s%s\n", "results", s->results.path ? s->results.path : "not said");
+    if (s->results.exchange) { printf("%-14s%s\n", "exchange", s->results.exchange); }
+    printf("\n");
     crdi_grid g;
     crdi_grid_init(&g, cli->ctx, 4, 0);
     for (int i = 0; i < s->unit_count; i++) {
@@ -112,12 +127,16 @@ static void print_system(crdi_cli* cli, const crd_system* s, const char* path)
         crdi_grid_add(&g, "%s", u->name);
         crdi_grid_add(&g, "%s", source_names[u->source]);
         crdi_grid_add(&g, "%s", u->address ? u->address : u->path ? u->path : "");
+        char values[40] = "", budget[48] = "", a[32];
         if (u->parameter_count) {
-            crdi_grid_add(&g, "%d start value%s", u->parameter_count,
-                          crdi_plural(u->parameter_count));
-        } else {
-            crdi_grid_add(&g, "%s", "");
+            snprintf(values, sizeof values, "%d start value%s", u->parameter_count,
+                     crdi_plural(u->parameter_count));
         }
+        if (!isnan(u->budget)) {
+            snprintf(budget, sizeof budget, "%sbudget %s", *values ? ", " : "",
+                     crdi_format_seconds(a, u->budget));
+        }
+        crdi_grid_add(&g, "%s%s", values, budget);
     }
     crdi_grid_print(&g, stdout, "  ");
     crdi_grid_clear(&g);
@@ -134,6 +153,7 @@ static json_t* unit_to_json(const crd_unit_spec* u)
     json_object_set_new(j, "path", crdi_json_text(u->path));
     if (u->address) { json_object_set_new(j, "address", crdi_json_text(u->address)); }
     json_object_set_new(j, "step", u->step > 0 ? crdi_json_number(u->step) : json_null());
+    json_object_set_new(j, "budget", crdi_json_number(u->budget));
     json_object_set_new(j, "real", json_boolean(u->real));
     json_object_set_new(j, "refresh", json_string(refresh_names[u->refresh]));
     json_t* parameters = json_object();
@@ -218,6 +238,21 @@ static json_t* iterate_to_json(const crd_iterate_spec* i)
     return j;
 }
 
+static json_t* pace_to_json(const crd_pace_spec* p)
+{
+    if (!(p->factor > 0)) { return json_null(); }
+    json_t* j = json_object();
+    json_object_set_new(j, "factor", crdi_json_number(p->factor));
+    json_object_set_new(j, "overrun", json_string(crd_overrun_name(p->overrun)));
+    json_object_set_new(j, "slack", crdi_json_number(p->slack));
+    json_object_set_new(j, "spin", crdi_json_number(p->spin));
+    json_object_set_new(j, "priority", json_integer(p->priority));
+    json_object_set_new(j, "cpu", p->cpu >= 0 ? json_integer(p->cpu) : json_null());
+    json_object_set_new(j, "lock", json_boolean(p->lock));
+    json_object_set_new(j, "required", json_boolean(p->required));
+    return j;
+}
+
 static json_t* run_to_json(const crd_run_spec* r)
 {
     json_t* j = json_object();
@@ -226,6 +261,7 @@ static json_t* run_to_json(const crd_run_spec* r)
     json_object_set_new(j, "step", crdi_json_number(r->step));
     json_object_set_new(j, "scheme", json_string(scheme_names[r->scheme]));
     json_object_set_new(j, "predict", json_string(crd_prediction_name(r->predict)));
+    json_object_set_new(j, "pace", pace_to_json(&r->pace));
     json_object_set_new(j, "control", control_to_json(&r->control));
     json_object_set_new(j, "iterate", iterate_to_json(&r->iterate));
     json_object_set_new(j, "feedthrough", json_string(crd_defect_scheme_name(r->feedthrough)));
@@ -258,6 +294,7 @@ static json_t* system_to_json(const crd_system* s, const char* path)
     json_object_set_new(j, "bonds", bonds);
     json_object_set_new(j, "run", run_to_json(&s->run));
     json_object_set_new(j, "results", crdi_json_text(s->results.path));
+    json_object_set_new(j, "exchange", crdi_json_text(s->results.exchange));
     return j;
 }
 

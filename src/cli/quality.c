@@ -41,8 +41,7 @@ static const char* connection_name(const crd_flow_report* f, char* out, size_t s
     return shorten(whole, NAME_WIDTH, out, size);
 }
 
-// In words that fit between `indent` and LINE_WIDTH.
-static void print_wrapped(FILE* f, const char* title, const char* text)
+void crdi_print_wrapped(FILE* f, const char* title, const char* text)
 {
     enum { INDENT = 9 };
     int at = fprintf(f, "%-*s", INDENT, title);
@@ -125,7 +124,7 @@ static void print_flows(crd_context* ctx, const crd_master_report* r, FILE* f)
     if (!errors && *r->error_note) {
         char note[512];
         snprintf(note, sizeof note, "not estimated: %s", r->error_note);
-        print_wrapped(f, "errors", note);
+        crdi_print_wrapped(f, "errors", note);
     }
 }
 
@@ -202,7 +201,7 @@ void crdi_print_quality(crd_context* ctx, const crd_master_report* r, FILE* f)
     print_flows(ctx, r, f);
     print_bonds(ctx, r, f);
     for (int i = 0; i < r->advice_count; i++) {
-        print_wrapped(f, i ? "" : "advice", r->advice[i]);
+        crdi_print_wrapped(f, i ? "" : "advice", r->advice[i]);
     }
 }
 

@@ -1,23 +1,25 @@
 // cardan run: a system or a single FMU, from options to the table at the end.
-#include "cardan/master.h"
-#include "cli/cli.h"
+#include "cli/run.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct run_options {
     crdi_common common;
-    double start_time, stop_time, step, interval, tolerance, control, max_defect, max_energy;
-    const char *scheme, *output, *variant;
+    double start_time, stop_time, step, interval, tolerance, control;
+    double max_defect, max_energy, max_lateness;
+    const char *scheme, *output, *variant, *pace, *exchange;
     crdi_input input;
+    crdi_live_options live;
     crdi_list parameters, set, variables;
-    int predict, threads, progress, interface, solver, mat_version;
+    int predict, threads, progress, interface, solver, mat_version, overrun, max_overruns;
     bool unit_row, iterate, no_quality;
 } run_options;
 
@@ -60,7 +62,7 @@ static void end_at_once(int signal_number)
 
 // After a crash the heap may be damaged. Everything that matters is out: try to remove the
 // unpacked files, and let nothing that happens on the way be seen.
-static _Noreturn void leave_after_crash(crd_master* m)
+static _Noreturn void leave_after_crash(crd_master* m, crdi_watch* watch)
 {
     static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGINT};
     struct sigaction action = {.sa_handler = end_at_once, .sa_flags = SA_NODEFER};
@@ -74,6 +76,7 @@ static _Noreturn void leave_after_crash(crd_master* m)
     pthread_sigmask(SIG_UNBLOCK, &all, NULL);
     fflush(NULL);
     alarm(2); // somebody may have died with a lock in his hand
+    crdi_watch_stop(watch, 0.5);
     crd_master_destroy(m);
     _exit(crd_status_exit_code(CRD_E_CRASH));
 }
@@ -82,6 +85,7 @@ static _Noreturn void leave_after_crash(crd_master* m)
 
 typedef struct progress {
     crdi_cli* cli;
+    const crd_master* master;
     int64_t begin_ns;
     int mode;
 } progress;
@@ -93,19 +97,35 @@ static void show_progress(void* user, double time, double start, double stop)
     const double elapsed = 1e-9 * (double)(crdi_now_ns() - p->begin_ns);
     const double fraction = stop > start ? (time - start) / (stop - start) : 1;
     int n = 0;
+    int64_t overruns = 0;
+    double lateness = 0;
+    const bool paced = crd_master_glance(p->master, &overruns, &lateness);
     if (p->mode == PROGRESS_JSON) {
         n = snprintf(line, sizeof line,
                      "{\"time\": %.17g, \"start\": %.17g, \"stop\": %.17g, \"fraction\": %.6f, "
-                     "\"elapsed\": %.6f}\n",
+                     "\"elapsed\": %.6f",
                      time, start, stop, fraction, elapsed);
+        if (paced) {
+            n += snprintf(line + n, sizeof line - (size_t)n,
+                          ", \"overruns\": %" PRId64 ", \"lateness\": %.9f", overruns, lateness);
+        }
+        n += snprintf(line + n, sizeof line - (size_t)n, "}\n");
         crdi_write_all(STDERR_FILENO, line, (size_t)n);
         return;
     }
     if (elapsed < 1) { return; }
-    const double left = fraction > 0 ? elapsed * (1 - fraction) / fraction : NAN;
-    n = snprintf(line, sizeof line,
-                 "\rt = %.6g s of %.6g s, %.1f %%, %.3g x real time, %.0f s left", time, stop,
-                 100 * fraction, (time - start) / elapsed, left);
+    if (paced) {
+        char late[32];
+        n = snprintf(line, sizeof line,
+                     "\rt = %.6g s of %.6g s, %.1f %%, at most %s late, %" PRId64 " overrun%s",
+                     time, stop, 100 * fraction, crdi_format_seconds(late, lateness), overruns,
+                     crdi_plural(overruns));
+    } else {
+        const double left = fraction > 0 ? elapsed * (1 - fraction) / fraction : NAN;
+        n = snprintf(line, sizeof line,
+                     "\rt = %.6g s of %.6g s, %.1f %%, %.3g x real time, %.0f s left", time, stop,
+                     100 * fraction, (time - start) / elapsed, left);
+    }
     struct winsize size = {0};
     if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 && n > size.ws_col) {
         n = size.ws_col; // with the \r one less: a line that wraps cannot be erased
@@ -172,6 +192,60 @@ static crd_status choose_output(crd_system* s, const char* subject, const run_op
     return st;
 }
 
+// Where the exchanged samples go: --exchange, else what the system says.
+static crd_status choose_exchange(crd_system* s, const char* file)
+{
+    crd_results_spec* r = &s->results;
+    if (file && strcmp(file, "none") == 0) {
+        r->exchange = NULL;
+        return CRD_OK;
+    }
+    if (file) {
+        const size_t length = strlen(file);
+        if (length < 5 || strcasecmp(file + length - 4, ".mf4") != 0) {
+            return crdi_fail(s->ctx, CRD_E_RANGE,
+                             "--exchange %s, expected a file whose name ends in .mf4, or none",
+                             file);
+        }
+        r->exchange = file; // arguments outlive the system
+    }
+    if (!r->exchange) { return CRD_OK; }
+    if (r->path && (strcmp(r->path, r->exchange) == 0 || crdi_same_file(r->path, r->exchange))) {
+        return crdi_fail(s->ctx, CRD_E_RANGE,
+                         "%s: the results and the exchanged samples go to the same file; choose "
+                         "another one with --output or --exchange",
+                         r->exchange);
+    }
+    for (int i = 0; i < s->unit_count; i++) {
+        if (s->units[i].path && crdi_same_file(s->units[i].path, r->exchange)) {
+            return crdi_fail(s->ctx, CRD_E_RANGE,
+                             "%s: the exchanged samples would overwrite the file of a unit; choose "
+                             "another file with --exchange",
+                             r->exchange);
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status apply_pace(crd_system* s, const run_options* o)
+{
+    if (o->pace) {
+        const crd_status st = crd_system_set_pace(s, o->pace, (crd_place){.file = "--pace"});
+        if (st < 0) { return st; }
+    }
+    const bool overruns = o->max_overruns >= 0, lateness = !isnan(o->max_lateness);
+    if ((overruns || lateness || o->overrun >= 0) && !(s->run.pace.factor > 0)) {
+        return crdi_fail(s->ctx, CRD_E_RANGE,
+                         "--%s is about runs on the clock, expected --pace too, such as --pace "
+                         "realtime",
+                         o->overrun >= 0 ? "overrun"
+                         : overruns      ? "max-overruns"
+                                         : "max-lateness");
+    }
+    if (o->overrun >= 0) { s->run.pace.overrun = (crd_overrun)o->overrun; }
+    return CRD_OK;
+}
+
 static crd_status apply_variables(crd_system* s, const crdi_list* patterns)
 {
     if (!patterns->count) { return CRD_OK; }
@@ -236,6 +310,8 @@ static crd_status apply_options(crd_system* s, const char* subject, const run_op
         s->run.iterate.on = true;
         s->run.iterate.place = (crd_place){.file = "--iterate"};
     }
+    CRD_TRY(crdi_live_check(s->ctx, &o->live));
+    CRD_TRY(apply_pace(s, o));
     CRD_TRY(apply_limits(s, o));
     CRD_TRY(crdi_check_times(s));
     if (o->scheme) {
@@ -250,326 +326,9 @@ static crd_status apply_options(crd_system* s, const char* subject, const run_op
     CRD_TRY(apply_variables(s, &o->variables));
     CRD_TRY(choose_output(s, subject, o));
     CRD_TRY(crdi_connect_input(s, &o->input));
+    CRD_TRY(choose_exchange(s, o->exchange));
 fail:
     return st;
-}
-
-// ---- the report --------------------------------------------------------------------------------
-
-static const char* end_text(crd_end end)
-{
-    static const char* const texts[] = {"not begun", "stop time reached", "a unit ended the run",
-                                        "interrupted", "failed"};
-    return texts[end];
-}
-
-static double in_unit(const crd_unit_report* u)
-{
-    return u->time_step + u->time_get + u->time_set;
-}
-
-// What shares are parts of: the time of all threads in steps. The times of units are estimated
-// from some of their steps; where these add up to more, their sum is the whole.
-static double whole_time(const crd_master_report* r)
-{
-    double sum = 0;
-    for (int i = 0; i < r->unit_count; i++) {
-        sum += in_unit(&r->units[i]);
-    }
-    return fmax(sum, r->wall_time * r->threads);
-}
-
-static void print_units(crd_context* ctx, const crd_master_report* r, FILE* f)
-{
-    const double whole = whole_time(r);
-    crdi_grid g;
-    char a[32], b[32], c[32], d[32], e[32];
-    crdi_grid_init(&g, ctx, 9, 0x1FC);
-    static const char* const titles[] = {"unit",   "kind",   "steps", "step size", "in step",
-                                         "in get", "in set", "share", "worst step"};
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) {
-        crdi_grid_add(&g, "%s", titles[i]);
-    }
-    double sum = 0;
-    for (int i = 0; i < r->unit_count; i++) {
-        const crd_unit_report* u = &r->units[i];
-        sum += in_unit(u);
-        crdi_grid_add(&g, "%s", u->name);
-        crdi_grid_add(&g, "%s", u->kind);
-        crdi_grid_add(&g, "%" PRId64, u->steps);
-        crdi_grid_add(&g, "%s", crdi_format_seconds(a, u->step_size));
-        crdi_grid_add(&g, "%s", crdi_format_seconds(b, u->time_step));
-        crdi_grid_add(&g, "%s", crdi_format_seconds(c, u->time_get));
-        crdi_grid_add(&g, "%s", crdi_format_seconds(d, u->time_set));
-        crdi_grid_add(&g, "%.0f %%", whole > 0 ? 100 * in_unit(u) / whole : 0);
-        crdi_grid_add(&g, "%s", crdi_format_seconds(e, u->worst_step));
-    }
-    if (r->threads == 1 && whole > sum) {
-        for (int i = 0; i < 9; i++) {
-            if (i == 7) {
-                crdi_grid_add(&g, "%.0f %%", 100 * (1 - sum / whole));
-            } else {
-                crdi_grid_add(&g, "%s", i == 0 ? "(master, recording)" : "");
-            }
-        }
-    }
-    crdi_grid_print(&g, f, "  ");
-    crdi_grid_clear(&g);
-}
-
-static void add_score(crdi_grid* g, double x)
-{
-    if (isnan(x)) {
-        crdi_grid_add(g, "-"); // nothing could be compared
-    } else {
-        crdi_grid_add(g, "%.4g", x);
-    }
-}
-
-static void add_tap(crdi_grid* g, const crd_tap_report* t, bool is_shadow)
-{
-    crdi_grid_add(g, "%s%s", t->label, is_shadow ? " (shadow)" : "");
-    add_score(g, 100 * t->metrics.C);
-    add_score(g, t->metrics.rms);
-    add_score(g, t->metrics.worst);
-}
-
-static void print_couplings(crd_context* ctx, const crd_master_report* r, FILE* f)
-{
-    static const char* const titles[] = {"coupling", "algorithm", "C [%]", "rms",  "worst",
-                                         "k",        "max k",     "sent",  "lost", "filled",
-                                         "late",     "twice",     "jumps"};
-    enum { COLUMNS = sizeof titles / sizeof *titles, SCORES = 5 };
-    crdi_grid g;
-    crdi_grid_init(&g, ctx, COLUMNS, 0x1FFC);
-    for (int i = 0; i < COLUMNS; i++) {
-        crdi_grid_add(&g, "%s", titles[i]);
-    }
-    for (int i = 0; i < r->coupling_count; i++) {
-        const crd_coupling_report* c = &r->couplings[i];
-        const crd_coupling_counts* n = &c->taps[0].counts;
-        crdi_grid_add(&g, "%s -> %s", c->from, c->to);
-        add_tap(&g, &c->taps[0], false);
-        if (isnan(c->k_mean)) {
-            crdi_grid_add(&g, "-");
-        } else {
-            crdi_grid_add(&g, "%.2f", c->k_mean);
-        }
-        crdi_grid_add(&g, "%d", c->k_max);
-        const int64_t counts[] = {c->sent, c->lost, n->filled, n->late, n->duplicates, n->jumps};
-        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
-            crdi_grid_add(&g, "%" PRId64, counts[k]);
-        }
-        for (int t = 1; t < c->tap_count; t++) {
-            crdi_grid_add(&g, "%s", "");
-            add_tap(&g, &c->taps[t], true);
-            for (int k = SCORES; k < COLUMNS; k++) {
-                crdi_grid_add(&g, "%s", "");
-            }
-        }
-    }
-    crdi_grid_print(&g, f, "  ");
-    crdi_grid_clear(&g);
-}
-
-static void print_learning(const crd_coupling_report* c, FILE* f)
-{
-    for (int t = 0; t < c->tap_count; t++) {
-        const crd_tap_report* p = &c->taps[t];
-        if (!p->learns) { continue; }
-        if (p->connects == 0) {
-            fprintf(f, "learning %s, %s: the server was never reached\n", c->to, p->label);
-            continue;
-        }
-        fprintf(f,
-                "learning %s, %s: %" PRId64 " network%s from the server, %" PRId64
-                " taken over, %" PRId64 " rolled back\n",
-                c->to, p->label, p->networks, crdi_plural(p->networks), p->counts.swaps,
-                p->counts.rollbacks);
-    }
-}
-
-static void print_report(crdi_cli* cli, const crd_master_report* r, FILE* f)
-{
-    char a[32], b[32], c[32];
-    fprintf(f, "time     %.10g s to %.10g s in %" PRId64 " step%s of %s; %s%s%s\n", r->start,
-            r->time, r->steps, crdi_plural(r->steps),
-            r->control.on ? "variable length" : crdi_format_seconds(a, r->step), end_text(r->end),
-            *r->end_unit ? ": " : "", r->end_unit);
-    const double simulated = r->time - r->start;
-    const double factor = r->wall_time > 0 ? simulated / r->wall_time : 0;
-    fprintf(f, "speed    %.*f x real time: %s in steps, %s to initialise, %d thread%s\n",
-            factor < 10     ? 3
-            : factor < 1000 ? 1
-                            : 0,
-            factor, crdi_format_seconds(b, r->wall_time),
-            crdi_format_seconds(c, r->initialization_time), r->threads, crdi_plural(r->threads));
-    for (int i = 0; i < r->loop_count; i++) {
-        const crd_loop_report* l = &r->loops[i];
-        fprintf(f, "loop     %s: %d unknown%s, %d %s iteration%s, residual %.2g%s\n", l->text,
-                l->size, crdi_plural(l->size), l->iterations, l->newton ? "Newton" : "fixed-point",
-                crdi_plural(l->iterations), l->residual, l->converged ? "" : ", not converged");
-    }
-    crdi_print_step_quality(r, f);
-    for (int i = 0; i < r->coupling_count; i++) {
-        const crd_coupling_report* k = &r->couplings[i];
-        if (*k->hint) { fprintf(f, "hint     %s -> %s: %s\n", k->from, k->to, k->hint); }
-        print_learning(k, f);
-    }
-    if (*r->results) {
-        fprintf(f, "results  %" PRId64 " row%s in %s\n", r->rows, crdi_plural(r->rows), r->results);
-    } else {
-        fprintf(f, "results  not recorded\n");
-    }
-    print_units(cli->ctx, r, f);
-    if (r->coupling_count) { print_couplings(cli->ctx, r, f); }
-    crdi_print_quality(cli->ctx, r, f);
-}
-
-// In one write, so that nothing comes in between.
-static void show_report(crdi_cli* cli, const crd_master_report* r)
-{
-    char* text = NULL;
-    size_t length = 0;
-    FILE* f = open_memstream(&text, &length);
-    if (!f) { return; }
-    print_report(cli, r, f);
-    if (fclose(f) == 0) { crdi_write_all(STDERR_FILENO, text, length); }
-    free(text);
-}
-
-static json_t* unit_to_json(const crd_unit_report* u, double whole)
-{
-    json_t* j = json_object();
-    json_object_set_new(j, "name", crdi_json_text(u->name));
-    json_object_set_new(j, "kind", crdi_json_text(u->kind));
-    json_object_set_new(j, "steps", json_integer(u->steps));
-    json_object_set_new(j, "step_size", crdi_json_number(u->step_size));
-    json_object_set_new(j, "time_step", crdi_json_number(u->time_step));
-    json_object_set_new(j, "time_get", crdi_json_number(u->time_get));
-    json_object_set_new(j, "time_set", crdi_json_number(u->time_set));
-    json_object_set_new(j, "share", crdi_json_number(in_unit(u) / whole));
-    json_object_set_new(j, "worst_step", crdi_json_number(u->worst_step));
-    json_object_set_new(j, "measured", json_integer(u->measured));
-    return j;
-}
-
-static json_t* loop_to_json(const crd_loop_report* l)
-{
-    json_t* j = json_object();
-    json_object_set_new(j, "loop", crdi_json_text(l->text));
-    json_object_set_new(j, "size", json_integer(l->size));
-    json_object_set_new(j, "iterations", json_integer(l->iterations));
-    json_object_set_new(j, "residual", crdi_json_number(l->residual));
-    json_object_set_new(j, "method", json_string(l->newton ? "newton" : "fixed point"));
-    json_object_set_new(j, "converged", json_boolean(l->converged));
-    return j;
-}
-
-// How good the estimates of an element were, into `j`.
-static void tap_to_json(json_t* j, const crd_tap_report* t)
-{
-    json_object_set_new(j, "algorithm", crdi_json_text(t->label));
-    json_object_set_new(j, "scored", json_integer(t->scored));
-    json_object_set_new(j, "C", crdi_json_number(100 * t->metrics.C));
-    json_object_set_new(j, "M", crdi_json_number(100 * t->metrics.M));
-    json_object_set_new(j, "P", crdi_json_number(100 * t->metrics.P));
-    json_object_set_new(j, "rms", crdi_json_number(t->metrics.rms));
-    json_object_set_new(j, "worst", crdi_json_number(t->metrics.worst));
-    json_object_set_new(j, "learns", json_boolean(t->learns));
-    json_object_set_new(j, "networks", json_integer(t->networks));
-    json_object_set_new(j, "connects", json_integer((json_int_t)t->connects));
-    json_object_set_new(j, "swaps", json_integer(t->counts.swaps));
-    json_object_set_new(j, "rollbacks", json_integer(t->counts.rollbacks));
-}
-
-static json_t* coupling_to_json(const crd_coupling_report* c)
-{
-    const crd_coupling_counts* n = &c->taps[0].counts;
-    const struct {
-        const char* name;
-        int64_t value;
-    } counts[] = {{"sent", c->sent},
-                  {"lost", c->lost},
-                  {"repeated", c->repeated},
-                  {"filled", n->filled},
-                  {"late", n->late},
-                  {"too_late", n->too_late},
-                  {"duplicates", n->duplicates},
-                  {"not_finite", n->not_finite},
-                  {"beyond", n->beyond},
-                  {"jumps", n->jumps},
-                  {"restarts", n->restarts}};
-    json_t* j = json_object();
-    json_object_set_new(j, "from", crdi_json_text(c->from));
-    json_object_set_new(j, "to", crdi_json_text(c->to));
-    json_object_set_new(j, "step", crdi_json_number(c->step));
-    tap_to_json(j, &c->taps[0]);
-    json_object_set_new(j, "k_mean", crdi_json_number(c->k_mean));
-    json_object_set_new(j, "k_max", json_integer(c->k_max));
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        json_object_set_new(j, counts[i].name, json_integer(counts[i].value));
-    }
-    json_t* shadows = json_array();
-    for (int t = 1; t < c->tap_count; t++) {
-        json_t* shadow = json_object();
-        tap_to_json(shadow, &c->taps[t]);
-        json_array_append_new(shadows, shadow);
-    }
-    json_object_set_new(j, "shadows", shadows);
-    json_object_set_new(j, "hint", *c->hint ? crdi_json_text(c->hint) : json_null());
-    return j;
-}
-
-static json_t* report_to_json(const crd_master_report* r)
-{
-    static const char* const ends[] = {"none", "stop time", "unit", "interrupted", "failed"};
-    json_t* j = json_object();
-    json_object_set_new(j, "end", json_string(ends[r->end]));
-    json_object_set_new(j, "end_unit", *r->end_unit ? crdi_json_text(r->end_unit) : json_null());
-    json_object_set_new(j, "start", crdi_json_number(r->start));
-    json_object_set_new(j, "stop", crdi_json_number(r->stop));
-    json_object_set_new(j, "step", crdi_json_number(r->step));
-    json_object_set_new(j, "time", crdi_json_number(r->time));
-    json_object_set_new(j, "steps", json_integer(r->steps));
-    json_object_set_new(j, "threads", json_integer(r->threads));
-    json_object_set_new(j, "wall_time", crdi_json_number(r->wall_time));
-    json_object_set_new(j, "initialization_time", crdi_json_number(r->initialization_time));
-    json_object_set_new(j, "real_time_factor",
-                        crdi_json_number((r->time - r->start) / r->wall_time));
-    json_object_set_new(j, "rows", json_integer(r->rows));
-    json_object_set_new(j, "results", *r->results ? crdi_json_text(r->results) : json_null());
-    const double whole = whole_time(r);
-    json_t* units = json_array();
-    for (int i = 0; i < r->unit_count; i++) {
-        json_array_append_new(units, unit_to_json(&r->units[i], whole));
-    }
-    json_object_set_new(j, "units", units);
-    json_t* loops = json_array();
-    for (int i = 0; i < r->loop_count; i++) {
-        json_array_append_new(loops, loop_to_json(&r->loops[i]));
-    }
-    json_object_set_new(j, "loops", loops);
-    json_t* couplings = json_array();
-    for (int i = 0; i < r->coupling_count; i++) {
-        json_array_append_new(couplings, coupling_to_json(&r->couplings[i]));
-    }
-    json_object_set_new(j, "couplings", couplings);
-    crdi_quality_to_json(r, j);
-    return j;
-}
-
-// Also for runs that did not begin: `r` may be NULL.
-static crd_status report_json(crdi_cli* cli, const crd_master_report* r, crd_status st)
-{
-    json_t* j = r ? report_to_json(r) : json_object();
-    json_object_set_new(j, "status", json_string(crd_status_name(st)));
-    json_object_set_new(j, "exit_code", json_integer(crd_status_exit_code(st)));
-    json_object_set_new(j, "error",
-                        st < 0 ? crdi_json_text(crd_error_text(cli->ctx)) : json_null());
-    json_object_set(j, "warnings", cli->warnings);
-    const crd_status printed = crdi_json_print(cli, j);
-    return st < 0 ? st : printed;
 }
 
 // ---- the command -------------------------------------------------------------------------------
@@ -578,6 +337,42 @@ static crd_status interrupted(crd_context* ctx, const crd_master_report* r)
 {
     return crdi_fail(ctx, CRD_E_STATE, "interrupted at t = %.10g s%s%s", r->time,
                      *r->results ? "; everything up to there is recorded in " : "", r->results);
+}
+
+// What the end of a run that did not fail is worth.
+static crd_status judge(crd_context* ctx, const crd_master_report* r, bool by_page,
+                        const run_options* o)
+{
+    if (r->end == CRD_END_INTERRUPTED && !by_page) { return interrupted(ctx, r); }
+    if (r->end == CRD_END_OVERRUN) { return crdi_fail_overrun(ctx, r); }
+    const crd_status st = crdi_check_limits(ctx, r, o->max_defect, o->max_energy);
+    return st < 0 ? st : crdi_check_pace(ctx, r, o->max_overruns, o->max_lateness);
+}
+
+static crd_status run_master(crdi_cli* cli, crd_master* m, const run_options* o)
+{
+    crdi_watch watch;
+    crd_status st = crdi_watch_start(cli, m, &o->live, &watch);
+    if (st < 0) {
+        const crdi_run_end end = {.status = st};
+        return o->common.json ? crdi_report_json(cli, NULL, &end) : st;
+    }
+    st = crd_master_run(m);
+    erase_progress(cli);
+    const crd_master_report* r = crd_master_get_report(m);
+    const bool by_page = r->end == CRD_END_INTERRUPTED && watch.live && !stop_requested;
+    if (st == CRD_OK) { st = judge(cli->ctx, r, by_page, o); }
+    const crdi_run_end end = {.status = st, .by_page = by_page};
+    const bool began = r->rows > 0 || r->steps > 0 || st == CRD_OK;
+    if (!o->common.quiet && began) { crdi_show_report(cli, r, &end); }
+    if (o->common.json) { st = crdi_report_json(cli, r, &end); }
+    if (end.status == CRD_E_CRASH) {
+        crdi_message(cli, CRD_LOG_ERROR, crd_error_text(cli->ctx));
+        leave_after_crash(m, &watch);
+    }
+    if (o->live.keep) { crdi_watch_keep(cli, &watch, &stop_requested); }
+    crdi_watch_stop(&watch, 1);
+    return st;
 }
 
 static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_options* o)
@@ -596,20 +391,12 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
     crd_master* m = NULL;
     catch_signals();
     crd_status st = crd_master_create(cli->ctx, s, &opt, &m);
-    if (st < 0) { return o->common.json ? report_json(cli, NULL, st) : st; }
-    st = crd_master_run(m);
-    erase_progress(cli);
-    const crd_master_report* r = crd_master_get_report(m);
-    if (st == CRD_OK && r->end == CRD_END_INTERRUPTED) { st = interrupted(cli->ctx, r); }
-    if (st == CRD_OK) { st = crdi_check_limits(cli->ctx, r, o->max_defect, o->max_energy); }
-    const bool began = r->rows > 0 || r->steps > 0 || st == CRD_OK;
-    if (!o->common.quiet && began) { show_report(cli, r); }
-    const crd_status run_status = st;
-    if (o->common.json) { st = report_json(cli, r, st); }
-    if (run_status == CRD_E_CRASH) {
-        crdi_message(cli, CRD_LOG_ERROR, crd_error_text(cli->ctx));
-        leave_after_crash(m);
+    if (st < 0) {
+        const crdi_run_end end = {.status = st};
+        return o->common.json ? crdi_report_json(cli, NULL, &end) : st;
     }
+    p.master = m; // nobody is told before it runs
+    st = run_master(cli, m, o);
     crd_master_destroy(m);
     return st;
 }
@@ -623,7 +410,8 @@ static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* a
     if (st == CRD_OK) {
         st = run_system(cli, s, o);
     } else if (o->common.json) {
-        st = report_json(cli, NULL, st);
+        const crdi_run_end end = {.status = st};
+        st = crdi_report_json(cli, NULL, &end);
     }
     crd_system_destroy(s);
     return st;
@@ -639,6 +427,10 @@ _Static_assert(sizeof predictions / sizeof *predictions == CRD_PREDICTION_COUNT 
 static const char* const interfaces[] = {"co-simulation", "model-exchange", NULL};
 static const char* const solvers[] = {"bdf", "adams", "euler", "rk4", NULL};
 static const char* const mat_versions[] = {"5", "7.3", NULL};
+static const char* const overruns[] = {"record", "stretch", "skip", "stop", NULL};
+_Static_assert(sizeof overruns / sizeof *overruns == CRD_OVERRUN_STOP + 2,
+               "a name for each policy");
+static const char* const paces[] = {"realtime", "free", "10x", NULL};
 static const char* const progresses[] = {"auto", "json", "none", NULL};
 
 static const crdi_option rows[] = {
@@ -688,6 +480,20 @@ static const crdi_option rows[] = {
      AT(iterate),
      .help = "repeat each step until inputs and outputs fit together, with the units that can go "
              "back"},
+    {.name = "pace",
+     .type = CRDI_OPT_TEXT,
+     .metavar = "PACE",
+     .choices = paces,
+     AT(pace),
+     .help =
+         "keep the clock: realtime, a factor such as 10x or 0.5x, or free (as fast as possible); "
+         "more as in '{factor: realtime, cpu: 1, spin: 50 us}'"},
+    {.name = "overrun",
+     .type = CRDI_OPT_CHOICE,
+     .choices = overruns,
+     AT(overrun),
+     .help = "with --pace, when a cycle is not done in time: record it and catch up, stretch the "
+             "time, skip deadlines, or stop; record unless given"},
     {.name = "tolerance",
      .type = CRDI_OPT_NUMBER,
      .metavar = "REL",
@@ -711,6 +517,13 @@ static const crdi_option rows[] = {
      AT(output),
      .help = "result file: .csv, .mf4 (MDF 4.10) or .mat; - for CSV on standard output, or none; "
              "what the system says, else the name of SYSTEM with .csv in the current folder"},
+    {.name = "exchange",
+     .type = CRDI_OPT_FILE,
+     .metavar = "FILE",
+     .extensions = "mf4",
+     AT(exchange),
+     .help = "record every exchanged sample with its time stamps, for cardan replay (.mf4); none: "
+             "not, whatever the system says"},
     {.name = "variables",
      .type = CRDI_OPT_LIST,
      .metavar = "PATTERN",
@@ -766,6 +579,19 @@ static const crdi_option rows[] = {
      AT(max_energy),
      .help = "exit code 3 if the exchange over a power bond puts in or takes out more than this "
              "part of the energy that passes it"},
+    {.name = "max-overruns",
+     .type = CRDI_OPT_INT,
+     .metavar = "N",
+     AT(max_overruns),
+     .help = "with --pace: exit code 3 if more than N cycles were not done in time"},
+    {.name = "max-lateness",
+     .type = CRDI_OPT_QUANTITY,
+     .metavar = "TIME",
+     .unit = "s",
+     .range = CRDI_POSITIVE,
+     AT(max_lateness),
+     .help = "with --pace: exit code 3 if a cycle began more than TIME after its deadline"},
+    CRDI_LIVE_OPTIONS(run_options, live),
     {.name = "no-quality",
      .type = CRDI_OPT_FLAG,
      AT(no_quality),
@@ -803,6 +629,9 @@ static const run_options defaults = {
     .control = NAN,
     .max_defect = NAN,
     .max_energy = NAN,
+    .max_lateness = NAN,
+    .max_overruns = -1,
+    .overrun = -1,
     .interface = -1,
     .solver = -1,
     .mat_version = -1,
@@ -826,7 +655,14 @@ const crdi_command crdi_command_run = {
         "At the end standard error shows what was done: steps, speed, loops, the file, the "
         "time spent in each unit, how far each input missed its output, and what would help. "
         "Ctrl-C ends the run between two steps with everything recorded "
-        "so far and exit code 1; a second Ctrl-C ends it at once.",
+        "so far and exit code 1; a second Ctrl-C ends it at once.\n"
+        "With --pace the run keeps the clock: each cycle begins at its deadline on a grid that "
+        "never "
+        "drifts, as a real-time task with locked memory as far as the system allows it, which is "
+        "said at the start. The end then tells how late cycles began, how long they took, which "
+        "were not done in time and why. With --ui a page in the browser shows the run "
+        "while it goes, and can pause, change and stop it; a run that was stopped there ends with "
+        "exit code 0. 'cardan doctor' says what a machine is good for.",
     .examples = {{"cardan run oscillator.yaml --stop-time 10 -o run.csv", "run a system for 10 s"},
                  {"cardan run motor.fmu --step '1 ms' --set J=0.02 --input torque.csv",
                   "drive one FMU with a recording"},
@@ -835,7 +671,11 @@ const crdi_command crdi_command_run = {
                  {"cardan run system.yaml --scheme gauss-seidel --variables 'motor.*' --json",
                   "record the motor only; the report as JSON"},
                  {"cardan run system.yaml --max-defect '0.1 %'",
-                  "exit code 3 if the coupling error of a connection is larger"}},
+                  "exit code 3 if the coupling error of a connection is larger"},
+                 {"cardan run bench.yaml --pace realtime --max-overruns 0 -o run.mf4",
+                  "in real time; exit code 3 if a cycle was late"},
+                 {"cardan run bench.yaml --pace realtime --ui --ui-wait",
+                  "begin when Start is pressed in the browser"}},
     .options = rows,
     .option_count = sizeof rows / sizeof *rows,
     .min_arguments = 1,

@@ -130,6 +130,7 @@ typedef struct crdi_dcp_bundle {
     size_t room;
     uint16_t seq; // of the next one out, of the last one in
     bool has_seq;
+    uint64_t window; // bit k: the one that is k older than the last one in has come
     uint16_t next; // the least one in that is of this turn
     bool has_next;
     bool due; // a relay has written into it
@@ -211,6 +212,8 @@ crd_status crdi_dcp_failure(crd_dcp_master* m); ///< of the first slave that has
 /// Until the aim of a slave (-1: of all) is reached. `tolerant`: others may fail, and nobody
 /// cancels.
 crd_status crdi_dcp_pursue(crd_dcp_master* m, int slave, bool tolerant);
+/// The same, until `time` on the clock of the net at most.
+crd_status crdi_dcp_pursue_until(crd_dcp_master* m, int slave, bool tolerant, double time);
 /// What is there and what is due, without waiting.
 void crdi_dcp_pump(crd_dcp_master* m);
 double crdi_dcp_master_clock(crd_dcp_master* m);

@@ -837,6 +837,11 @@ static bool reached(const crd_dcp_master* m, int slave)
 
 crd_status crdi_dcp_pursue(crd_dcp_master* m, int slave, bool tolerant)
 {
+    return crdi_dcp_pursue_until(m, slave, tolerant, INFINITY);
+}
+
+crd_status crdi_dcp_pursue_until(crd_dcp_master* m, int slave, bool tolerant, double time)
+{
     for (;;) {
         if (m->failed >= 0 && !tolerant) { return crdi_dcp_failure(m); }
         if (reached(m, slave)) { return CRD_OK; }
@@ -850,7 +855,8 @@ crd_status crdi_dcp_pursue(crd_dcp_master* m, int slave, bool tolerant)
             attend(m);
             continue;
         }
-        double pause = m->due - m->now;
+        double pause = fmin(m->due, time) - m->now;
+        if (m->now >= time) { return CRD_OK; }
         if (m->opt.cancelled) {
             if (m->opt.cancelled(m->opt.user) && !tolerant) {
                 return crdi_fail(m->ctx, CRD_E_UNIT, "interrupted while waiting for DCP slaves");

@@ -111,15 +111,33 @@ static void relay(crd_dcp_master* m, const crdi_dcp_bundle* b)
 
 // ---- data that arrive --------------------------------------------------------------------------
 
+// An old one came before, or was overtaken. Older than the window are those whose sender is far
+// behind: nobody sends one again so late.
+static void count_old(crdi_dcp_peer* p, crdi_dcp_bundle* b, uint16_t behind)
+{
+    const uint64_t bit = behind < 64 ? UINT64_C(1) << behind : 0;
+    p->status.data_old++;
+    if (b->window & bit) {
+        p->status.data_duplicates++;
+    } else {
+        p->status.data_reordered++;
+    }
+    b->window |= bit;
+}
+
 // false: it is the last one again, or older.
 static bool in_order(crd_dcp_master* m, crdi_dcp_peer* p, crdi_dcp_bundle* b, uint16_t seq)
 {
     const uint16_t ahead = (uint16_t)(seq - b->seq);
-    if (!b->has_seq) { return true; }
+    if (!b->has_seq) {
+        b->window = 1;
+        return true;
+    }
     if (ahead == 0 || ahead > INT16_MAX) {
-        p->status.data_old++;
+        count_old(p, b, (uint16_t)(b->seq - seq));
         return false;
     }
+    b->window = (ahead < 64 ? b->window << ahead : 0) | 1;
     if (ahead > 1) {
         p->status.data_missed += ahead - 1;
         crdi_dcp_tell(m, p, CRD_DCP_NOTICE_LOSS, CRD_DCP_NONE,

@@ -465,6 +465,17 @@ crd_status crd_dcp_master_end_step(crd_dcp_master* m, int slave)
     return crdi_dcp_pursue(m, slave, false);
 }
 
+crd_status crd_dcp_master_end_step_until(crd_dcp_master* m, int slave, double time, bool* done)
+{
+    if (slave < 0 || slave >= m->count) {
+        return crdi_fail(m->ctx, CRD_E_RANGE, "DCP master: slave %d, but there are %d", slave,
+                         m->count);
+    }
+    const crd_status st = crdi_dcp_pursue_until(m, slave, false, time);
+    *done = !m->peers[slave].aim;
+    return st;
+}
+
 crd_status crd_dcp_master_poll(crd_dcp_master* m)
 {
     crdi_dcp_pump(m);

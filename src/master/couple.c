@@ -76,7 +76,7 @@ static bool is_lost(crdi_couple* c, int64_t sequence)
 static double arrival_of(const crdi_couple* c, const crdi_flight* f, int purpose)
 {
     const double spread = 2 * noise(c, f->sequence, purpose) - 1;
-    return f->stamp + fmax(0, c->channel->delay + c->channel->jitter * spread);
+    return f->stamp + fmax(0, c->channel->delay + c->channel->jitter * spread) + c->delay;
 }
 
 // ---- arrival -----------------------------------------------------------------------------------
@@ -101,6 +101,7 @@ static void score(const crdi_couple* c, crdi_tap* p, double value, double since_
 
 static void arrive(const crd_master* m, crdi_couple* c, const crdi_flight* f)
 {
+    if (m->exchange) { crdi_exchange_arrived(m, c, f); }
     for (int i = 0; i < c->tap_count; i++) {
         crdi_tap* p = &c->taps[i];
         const double stamp = isnan(p->latency) ? f->stamp : f->arrival - p->latency;
@@ -111,6 +112,11 @@ static void arrive(const crd_master* m, crdi_couple* c, const crdi_flight* f)
         }
     }
     c->arrived = c->arrived || is_usable(f->value);
+    if (c->past) {
+        c->past[c->past_at] = *f;
+        c->past_at = (c->past_at + 1) % c->past_room;
+        c->past_count += c->past_count < c->past_room;
+    }
 }
 
 static void send(const crd_master* m, crdi_couple* c, double t)
@@ -121,6 +127,15 @@ static void send(const crd_master* m, crdi_couple* c, double t)
                      .sequence = c->sent,
                      .order = 2 * c->sent};
     if (c->sent++ == 0) { c->start_value = f.value; }
+    if (c->drop > 0 && crdi_fault_chance(c->drop_number, f.sequence) < c->drop) {
+        c->lost++;
+        return;
+    }
+    if (!c->channel && c->delay > 0) {
+        f.arrival += c->delay;
+        take_off(c, f);
+        return;
+    }
     if (!c->channel) {
         arrive(m, c, &f);
         return;
@@ -139,6 +154,40 @@ static void send(const crd_master* m, crdi_couple* c, double t)
     }
 }
 
+// ---- a script instead of the channel ------------------------------------------------------------
+
+static void keep_sample(crdi_couple* c)
+{
+    const crd_script* s = c->script;
+    const double value = s->values ? s->start : c->gain * *c->from + c->offset;
+    if (c->sent == 0) { c->start_value = value; }
+    if (c->sent_values) { c->sent_values[c->sent % c->ring] = value; }
+    if (c->sent < c->copy_count) { // behind it nobody knows: they were on their way at the end
+        const int copies = c->copies[c->sent];
+        c->lost += copies == 0;
+        c->repeated += copies > 1 ? copies - 1 : 0;
+    }
+    c->sent++;
+}
+
+static void play(const crd_master* m, crdi_couple* c, double due)
+{
+    const crd_script* s = c->script;
+    for (; c->script_next < s->count && s->samples[c->script_next].arrival <= due;
+         c->script_next++) {
+        const crd_script_sample* p = &s->samples[c->script_next];
+        crdi_flight f = {.arrival = p->arrival,
+                         .stamp = p->stamp,
+                         .value = p->value,
+                         .sequence = p->sequence};
+        if (!s->values) {
+            if (f.sequence >= c->sent || f.sequence < c->sent - c->ring) { continue; }
+            f.value = c->sent_values[f.sequence % c->ring];
+        }
+        arrive(m, c, &f);
+    }
+}
+
 // ---- estimates ---------------------------------------------------------------------------------
 
 static void count_latency(crdi_couple* c)
@@ -152,6 +201,14 @@ static void count_latency(crdi_couple* c)
     if (s.k > c->k_max) { c->k_max = s.k; }
 }
 
+// What is left of the difference to an element that was replaced.
+static double fading(crdi_couple* c, double t)
+{
+    const double rest = 1 - (t - c->fade_begin) / c->fade_span;
+    if (!(rest > 1e-9)) { c->fade = 0; }
+    return c->fade * rest;
+}
+
 // Until a sample has arrived, and at the start whatever the weights, the input is what the
 // initialisation has found: the signal was always there.
 static void estimate(const crd_master* m, crdi_couple* c, double t)
@@ -163,6 +220,7 @@ static void estimate(const crd_master* m, crdi_couple* c, double t)
     for (int i = 0; i < c->tap_count; i++) {
         crdi_tap* p = &c->taps[i];
         p->estimate = known ? crd_coupling_eval(p->element, t) : c->start_value;
+        if (i == 0 && c->fade != 0) { p->estimate += fading(c, t); }
         p->error = p->estimate - value;
         if (q > p->newest) { // else the sample itself was there before
             p->made[q % c->ring] = p->estimate;
@@ -170,7 +228,10 @@ static void estimate(const crd_master* m, crdi_couple* c, double t)
         }
     }
     *c->to = c->taps[0].estimate;
-    if (c->slope) { *c->slope = known ? crd_coupling_slope(c->taps[0].element, t) : 0; }
+    if (c->slope) {
+        *c->slope = known ? crd_coupling_slope(c->taps[0].element, t) : 0;
+        if (c->fade != 0) { *c->slope -= c->fade / c->fade_span; }
+    }
     if (known) { count_latency(c); }
 }
 
@@ -180,7 +241,12 @@ void crdi_master_couple(crd_master* m)
     const double due = t + 1e-6 * m->tick; // times are multiples of the tick but for rounding
     for (int i = 0; i < m->couple_count; i++) {
         crdi_couple* c = &m->couples[i];
-        if (m->n % c->every == 0) { send(m, c, t); }
+        if (c->script) {
+            if (m->n % c->every == 0) { keep_sample(c); }
+            play(m, c, due);
+        } else if (m->n % c->every == 0) {
+            send(m, c, t);
+        }
         while (c->flight_count > 0 && c->flights[0].arrival <= due) {
             const crdi_flight f = land(c);
             arrive(m, c, &f);
@@ -232,6 +298,11 @@ void crdi_master_report_couples(crd_master* m)
         crdi_couple* c = &m->couples[i];
         for (int t = 0; t < c->tap_count; t++) {
             report_tap(&c->taps[t], &c->tap_reports[t]);
+        }
+        if (c->exchanged) { // what was before it is not told apart
+            snprintf(c->label, sizeof c->label, "%.60s, from t = %.10g s", c->taps[0].label,
+                     c->exchanged_at);
+            c->tap_reports[0].label = c->label;
         }
         find_better(c);
         m->coupling_reports[i] = (crd_coupling_report){

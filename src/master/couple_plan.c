@@ -119,6 +119,9 @@ static double longest_way(const crdi_couple* c)
     for (int i = 0; i < c->tap_count; i++) {
         s = fmax(s, isnan(c->taps[i].latency) ? 0 : c->taps[i].latency);
     }
+    for (int64_t i = 0; c->script && i < c->script->count; i++) {
+        s = fmax(s, c->script->samples[i].arrival - c->script->samples[i].stamp);
+    }
     return s / c->interval;
 }
 
@@ -139,10 +142,45 @@ static crd_status make_room(crd_master* m, crdi_couple* c)
         memset(p->made_for, 0xFF, (size_t)c->ring * sizeof *p->made_for);
         p->newest = -1;
     }
+    if (c->script) {
+        c->sent_values = crdi_arena_new(&m->arena, (size_t)c->ring, sizeof *c->sent_values);
+        return c->sent_values ? CRD_OK : CRD_E_MEMORY;
+    }
     if (!c->channel) { return CRD_OK; }
     c->flight_capacity = 2 * c->ring;
     c->flights = crdi_arena_new(&m->arena, (size_t)c->flight_capacity, sizeof *c->flights);
     return c->flights ? CRD_OK : CRD_E_MEMORY;
+}
+
+// A script counts samples as this coupling does.
+static crd_status check_script(crd_master* m, crdi_couple* c)
+{
+    const int64_t most = m->tick_count / c->every; // of samples in this run
+    const crd_script* s = c->script;
+    int64_t newest = -1;
+    for (int64_t i = 0; i < s->count; i++) {
+        const crd_script_sample* p = &s->samples[i];
+        const double at = m->start + (double)p->sequence * c->interval;
+        const bool good = p->sequence >= 0 && isfinite(p->arrival) &&
+                          isfinite(p->stamp) && (i == 0 || p->arrival >= p[-1].arrival);
+        if (!good || !(fabs(p->stamp - at) <= 1e-3 * c->interval)) {
+            return refuse(m, c, CRD_E_RANGE,
+                          "the recording has sample %lld taken at %.10g s, but with a step of %g s "
+                          "it would be taken at %.10g s: the step has to be the recorded one",
+                          (long long)p->sequence, p->stamp, c->interval, at);
+        }
+        if (p->sequence > newest && p->sequence <= most) { newest = p->sequence; }
+    }
+    uint8_t* copies = crdi_arena_new(&m->arena, (size_t)(newest + 1), sizeof *copies);
+    if (!copies) { return CRD_E_MEMORY; }
+    for (int64_t i = 0; i < s->count; i++) {
+        if (s->samples[i].sequence > newest) { continue; }
+        uint8_t* n = &copies[s->samples[i].sequence];
+        *n = (uint8_t)(*n + (*n < UINT8_MAX));
+    }
+    c->copies = copies;
+    c->copy_count = newest + 1;
+    return CRD_OK;
 }
 
 static crd_status parse_taps(crd_master* m, crdi_couple* c)
@@ -285,6 +323,7 @@ static crd_status create_couple(crd_master* m, crdi_link* k, crdi_couple* c)
     c->offset = k->offset;
     c->channel = s->has_channel ? &s->channel : NULL;
     CRD_TRY(name_ends(m, k, c));
+    c->script = crdi_script_find(m, c->to_name);
     if (c->channel) {
         CRD_TRY(check_channel(m, c));
         const double loss = c->channel->loss;
@@ -299,6 +338,10 @@ static crd_status create_couple(crd_master* m, crdi_link* k, crdi_couple* c)
     }
     // Without a channel, a latency that is known lies in front of the source.
     c->truth = c->channel || isnan(c->taps[0].latency);
+    if (c->script) {
+        CRD_TRY(check_script(m, c));
+        c->truth = c->truth && !c->script->values;
+    }
     CRD_TRY(make_room(m, c));
     c->tap_reports = crdi_arena_new(&m->arena, (size_t)c->tap_count, sizeof *c->tap_reports);
     if (!c->tap_reports) { return CRD_E_MEMORY; }
@@ -335,6 +378,7 @@ void crdi_master_free_couples(crd_master* m)
             crd_element_destroy(c->taps[t].description);
         }
     }
+    crd_context_destroy(m->live_ctx);
 }
 
 void crdi_couple_bind(crd_master* m, const crdi_link* k, const double* from, double* to,

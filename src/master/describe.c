@@ -272,6 +272,24 @@ static void put_iterate_settings(const crd_master* m, crdi_text* t)
     crdi_text_add(t, "}");
 }
 
+// null: as fast as possible
+static void put_pace_settings(const crd_master* m, crdi_text* t)
+{
+    const crd_pace_spec* p = &m->sys->run.pace;
+    key(t, "pace");
+    crdi_text_add(t, m->paced ? "{" : "null");
+    if (!m->paced) { return; }
+    number(t, "factor", p->factor);
+    text(t, "overrun", crd_overrun_name(p->overrun));
+    number(t, "slack", p->slack);
+    number(t, "spin", p->spin);
+    number(t, "priority", p->priority > 0 ? (double)p->priority : (double)NAN);
+    number(t, "cpu", p->cpu >= 0 ? (double)p->cpu : (double)NAN);
+    boolean(t, "lock", p->lock);
+    boolean(t, "required", p->required);
+    crdi_text_add(t, "}");
+}
+
 static void put_run(const crd_master* m, crdi_text* t)
 {
     static const char* const schemes[] = {
@@ -289,6 +307,7 @@ static void put_run(const crd_master* m, crdi_text* t)
     number(t, "threads", m->sys->run.threads > 0 ? (double)m->sys->run.threads : (double)NAN);
     put_control_settings(m, t);
     put_iterate_settings(m, t);
+    put_pace_settings(m, t);
     crdi_text_add(t, "}");
 }
 
@@ -360,6 +379,14 @@ static void put_unit_times(crdi_text* t, const crd_unit_report* r)
     number(t, "time_set", r->time_set);
     number(t, "worst_step", r->worst_step);
     integer(t, "measured", r->measured);
+    number(t, "budget", r->budget);
+    integer(t, "late", r->late);
+    key(t, "link");
+    if (r->link) {
+        (void)crdi_link_to_json(r->link, t);
+    } else {
+        crdi_text_add(t, "null");
+    }
 }
 
 static void put_loop(crdi_text* t, const crd_loop_report* l)
@@ -538,7 +565,9 @@ static const char* end_text(const crd_master* m)
         [CRD_END_UNIT] = "unit",
         [CRD_END_INTERRUPTED] = "interrupted",
         [CRD_END_FAILED] = "failed",
+        [CRD_END_OVERRUN] = "overrun",
     };
+    if (m->stopped_by_page) { return "page"; }
     return m->end == CRD_END_NONE && m->finished ? "interrupted" : ends[m->end];
 }
 
@@ -582,6 +611,8 @@ crd_status crd_master_describe_verdict(crd_master* m, crdi_text* out)
     }
     crdi_text_add(t, "]");
     put_quality(m, t, r);
+    key(t, "pace");
+    (void)crdi_pace_to_json(r->pace, m->unit_names, m->member_count, t);
     pthread_mutex_lock(&m->ear);
     integer(t, "warnings", m->warnings);
     pthread_mutex_unlock(&m->ear);
@@ -603,7 +634,8 @@ crd_status crdi_master_reserve_verdict(crd_master* m)
     const crd_status st = crd_master_describe_verdict(m, &m->verdict);
     if (st < 0) { return st; }
     const crd_master_report* r = &m->report;
-    size_t numbers = 24 * (16 + 8 * (size_t)m->member_count), hints = CRDI_ADVICE * CRDI_SENTENCE;
+    size_t numbers = 24 * 16 + (24 * 24 + 512) * (size_t)m->member_count; // links, too
+    size_t hints = CRDI_ADVICE * CRDI_SENTENCE;
     numbers += 24 * (14 + CRD_RESIDUALS + 14 * (size_t)r->flow_count + 9 * (size_t)r->bond_count);
     for (int i = 0; i < r->flow_count; i++) {
         const size_t n = strlen(r->flows[i].from) + strlen(r->flows[i].to) + 4;
@@ -614,6 +646,7 @@ crd_status crdi_master_reserve_verdict(crd_master* m)
         hints += sizeof m->couples[i].hint;
     }
     const size_t need = m->verdict.length + numbers +
+                        (m->paced ? crdi_pace_json_size(longest) : 0) +
                         6 * (sizeof m->message + longest + longest_flow + hints + CRDI_HEARD) + 512;
     char* grown = crdi_grow(m->ctx, m->verdict.data, &m->verdict.capacity, need, 1);
     if (!grown) { return CRD_E_MEMORY; }

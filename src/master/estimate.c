@@ -381,7 +381,7 @@ static void look_again(crd_master* m)
     for (int i = 0; i < s->part_count; i++) {
         part* p = &s->parts[i];
         crd_linearised l = {0};
-        if (p->wait-- > 0) { continue; }
+        if (p->wait-- > 0 || m->members[p->member].async) { continue; }
         bool changed = false;
         if (linearise(m, p, &l) >= 0) {
             changed = l.states == p->states && place_all(&s->errors, p, &l);

@@ -6,7 +6,7 @@
 #include <string.h>
 
 // Times of events come from the count, as those of rows; before the first step it is the start.
-static double time_now(const crd_master* m)
+double crdi_master_time_seen(const crd_master* m)
 {
     double t = 0;
     __atomic_load(&m->time, &t, __ATOMIC_RELAXED);
@@ -15,16 +15,20 @@ static double time_now(const crd_master* m)
 
 void crdi_master_event(crd_master* m, crd_event_kind kind, const char* text)
 {
-    if (m->recorder) { crd_recorder_event(m->recorder, kind, time_now(m), text); }
+    const double t = crdi_master_time_seen(m);
+    if (m->recorder) { crd_recorder_event(m->recorder, kind, t, text); }
+    if (m->live) { crdi_live_event(m, kind, t, text); }
+    if (m->exchange) { crdi_exchange_event(m, kind, t, text); }
 }
 
 // Warnings are rare: this is off the step path, and may lock.
 void crdi_master_hear(void* user, crd_level level, const char* text)
 {
     crd_master* m = user;
+    if (__atomic_load_n(&m->deaf, __ATOMIC_ACQUIRE)) { return; }
     if (level == CRD_LOG_WARNING) {
         pthread_mutex_lock(&m->ear);
-        m->warnings++;
+        __atomic_fetch_add(&m->warnings, 1, __ATOMIC_RELAXED);
         if (m->hears) {
             crdi_master_event(m, CRD_EVENT_WARNING, text);
         } else if (m->early_count < CRDI_EARLY) {

@@ -342,7 +342,7 @@ void crdi_master_sample(crd_master* m)
 
 static bool had_event(const crdi_member* p)
 {
-    return p->unit->events != p->events;
+    return crdi_member_events(p) != p->events;
 }
 
 // Of a jump in the step no shorter one would make the defect smaller: it does not count here.
@@ -355,7 +355,7 @@ double crdi_master_judge(crd_master* m, double t)
         if (!is_new(m, f)) { continue; }
         if (!was_told(m, f, t)) { continue; }
         find_defect(m, f, t - f->time);
-        if (m->members[f->source].unit->events != f->events) { continue; }
+        if (crdi_member_events(&m->members[f->source]) != f->events) { continue; }
         const double larger =
             isnan(f->output_rms) && !f->middle ? f->rms : crd_defect_larger(f->rms, f->output_rms);
         const double size = fmax(crdi_flow_scale(f), f->scale_given > 0 ? 0 : fabs(f->end.y[0]));
@@ -408,8 +408,8 @@ void crdi_master_accept(crd_master* m, double t)
         crdi_flow* f = &m->flows[i];
         const crdi_member* p = &m->members[f->source];
         if (!is_new(m, f)) { continue; }
-        accept(m, f, t, p->unit->events != f->events);
-        f->events = p->unit->events;
+        accept(m, f, t, crdi_member_events(p) != f->events);
+        f->events = crdi_member_events(p);
     }
     for (int i = 0; i < m->watch_count; i++) {
         const int64_t every = m->members[m->watched[i]->from_member].ticks;
@@ -424,7 +424,7 @@ void crdi_master_accept(crd_master* m, double t)
         crdi_member* p = &m->members[i];
         const crd_unit* u = p->unit;
         m->jumped = m->jumped || (had_event(p) && (u->info.flags & CRD_UNIT_IS_SOURCE));
-        p->events = u->events;
+        p->events = crdi_member_events(p);
     }
 }
 

@@ -1,6 +1,7 @@
 #include "master/master.h"
 
 #include <math.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,7 +14,9 @@ crd_master_options crd_master_defaults(void)
 static crd_status open_units(crd_master* m)
 {
     m->members = crdi_arena_new(&m->arena, (size_t)m->sys->unit_count, sizeof *m->members);
-    if (!m->members) { return CRD_E_MEMORY; }
+    m->unit_names =
+        crdi_arena_new(&m->arena, (size_t)m->sys->unit_count, sizeof *m->unit_names);
+    if (!m->members || !m->unit_names) { return CRD_E_MEMORY; }
     const crd_status stored = crd_unit_store_create(m->log, &m->store);
     if (stored < 0) { return crdi_fail(m->ctx, stored, "%s", crd_error_text(m->log)); }
     if (m->sys->unit_count == 0) {
@@ -24,6 +27,7 @@ static crd_status open_units(crd_master* m)
         const crd_status st = crd_unit_create_shared(m->log, m->store, &m->sys->units[i], &p->unit);
         if (st < 0) { return crdi_fail(m->ctx, st, "%s", crd_error_text(m->log)); }
         p->pinned = m->sys->units[i].pinned;
+        m->unit_names[i] = p->unit->name;
         p->unit->wish = &m->wish;
         m->member_count++;
     }
@@ -53,6 +57,7 @@ crd_status crd_master_create(crd_context* ctx, const crd_system* sys, const crd_
         goto fail;
     }
     CRD_TRY(open_units(m));
+    CRD_TRY(crdi_async_check(m));
     CRD_TRY(crdi_master_connect(m));
     CRD_TRY(crdi_master_plan_grid(m));
     CRD_TRY(crdi_master_plan_couples(m));
@@ -64,6 +69,7 @@ crd_status crd_master_create(crd_context* ctx, const crd_system* sys, const crd_
     CRD_TRY(crdi_master_bind_bonds(m));
     CRD_TRY(crdi_master_plan_iteration(m));
     CRD_TRY(crdi_master_plan_keep(m));
+    CRD_TRY(crdi_cycle_plan(m));
     CRD_TRY(crdi_master_select_signals(m));
     *out = m;
     return CRD_OK;
@@ -78,6 +84,7 @@ static void destroy_members(crd_master* m)
     while (m->member_count > 0) {
         const int i = --m->member_count;
         crdi_member* p = &m->members[i];
+        if (p->left) { continue; }
         crdi_values_clear(p->unit->ctx, p->in, &p->inputs);
         crdi_values_clear(p->unit->ctx, p->out, &p->outputs);
         crdi_values_clear(p->unit->ctx, p->extra, &p->extras);
@@ -112,16 +119,19 @@ void crd_master_destroy(crd_master* m)
     if (!m) { return; }
     (void)crd_master_finish(m);
     crd_recorder_destroy(m->recorder);
+    crdi_exchange_free(m);
     crdi_master_close_spare(m);
     crdi_pool_destroy(m->pool);
     crdi_master_free_estimate(m);
     crdi_master_free_iteration(m);
     crdi_master_free_kept(m);
+    const bool alone = crdi_async_clear(m);
     if (m->opt.guard_crashes && m->initialized) {
         destroy_members_guarded(m);
     } else {
         destroy_members(m);
     }
+    if (!alone) { return; } // a thread of a unit is still at it: what it may touch stays
     crd_unit_store_destroy(m->store);
     crdi_master_free_couples(m);
     crd_context_destroy(m->log);
@@ -156,7 +166,7 @@ static crd_status instantiate_all(crd_master* m)
 static void route_all(crd_master* m)
 {
     for (int i = 0; i < m->link_count; i++) {
-        const crdi_link* l = &m->links[i];
+        crdi_link* l = &m->links[i];
         crd_unit *from = m->members[l->from_member].unit, *to = m->members[l->to_member].unit;
         const bool whole = l->from_element < 0 && l->to_element < 0;
         const bool single = from->info.variables[l->from_variable].size == 1 &&
@@ -166,7 +176,7 @@ static void route_all(crd_master* m)
             l->spec->predict > CRD_PREDICTION_HOLD) {
             continue;
         }
-        (void)from->ops->route(from, l->from_variable, to, l->to_variable);
+        l->routed = from->ops->route(from, l->from_variable, to, l->to_variable);
     }
 }
 
@@ -250,15 +260,21 @@ static crd_status initialize(crd_master* m)
     CRD_TRY(exit_all(m));
     CRD_TRY(crdi_master_seed_flows(m));
     CRD_TRY(crdi_master_refresh_start(m));
+    crdi_script_seed(m);
     crdi_master_start_watches(m);
     crdi_master_start_bonds(m);
     CRD_TRY(crdi_master_start_control(m));
     CRD_TRY(crdi_master_start_estimate(m));
     CRD_TRY(crdi_master_plan_lanes(m));
     CRD_TRY(crdi_master_open_results(m));
+    crdi_cycle_start(m);
+    CRD_TRY(crdi_exchange_open(m));
+    CRD_TRY(crdi_async_plan(m));
     CRD_TRY(start_threads(m));
     m->started = true;
+    if (m->live) { CRD_TRY(crdi_live_prepare(m)); }
     crdi_master_couple(m);
+    if (m->exchange) { crdi_exchange_note(m); }
     if (m->recorder) { CRD_TRY(crdi_master_record(m)); }
     crdi_master_look_for_end(m);
 fail:
@@ -360,16 +376,21 @@ static void terminate_all_guarded(crd_master* m, crd_status* first)
     }
     terminate_all(m, first);
     crdi_guard_leave(&guard);
-    crdi_guard_remove();
+    if (!crdi_async_left(m)) { crdi_guard_remove(); } // else that thread may still need it
 }
 
 crd_status crd_master_finish(crd_master* m)
 {
     if (!m->initialized || m->finished) { return CRD_OK; }
     m->finished = true;
+    crdi_cycle_leave(m);
+    crdi_async_free(m);
     crdi_master_warn_couples(m);
     // The record first: a unit may still crash in its terminate.
-    const crd_status st = crdi_master_close_results(m);
+    crd_status st = crdi_master_close_results(m);
+    const crd_status exchanged = crdi_exchange_close(m);
+    if (st >= 0) { st = exchanged; }
+    if (m->live) { crdi_live_end(m); }
     crd_status ended = CRD_OK;
     if (m->opt.guard_crashes) {
         terminate_all_guarded(m, &ended);
@@ -381,19 +402,60 @@ crd_status crd_master_finish(crd_master* m)
 
 enum { CHUNK_NS = 20 * 1000 * 1000, PROGRESS_NS = 100 * 1000 * 1000 };
 
+// The progress of a run on the clock is shown by a thread of its own: writing may take its time.
+typedef struct {
+    crd_master* m;
+    pthread_t thread;
+    bool quit; // atomic
+} reporter;
+
+static void* report_progress(void* user)
+{
+    reporter* r = user;
+    const crd_master* m = r->m;
+    const struct timespec pause = {.tv_nsec = PROGRESS_NS};
+    while (!__atomic_load_n(&r->quit, __ATOMIC_RELAXED)) {
+        nanosleep(&pause, NULL);
+        m->opt.progress(m->opt.progress_user, crdi_master_time_seen(m), m->start, m->stop);
+    }
+    return NULL;
+}
+
+static bool start_reporter(reporter* r)
+{
+    sigset_t all, before;
+    sigfillset(&all); // signals are for the cycle thread
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    const bool good = pthread_create(&r->thread, NULL, report_progress, r) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return good;
+}
+
+static crd_status run_steps(crd_master* m);
+
+static crd_status run_reported(crd_master* m)
+{
+    reporter r = {.m = m};
+    if (!m->paced || !m->opt.progress || !start_reporter(&r)) { return run_steps(m); }
+    const crd_status st = run_steps(m);
+    __atomic_store_n(&r.quit, true, __ATOMIC_RELAXED);
+    pthread_join(r.thread, NULL);
+    return st;
+}
+
 // In chunks of about 20 ms, between which the progress is shown.
 static crd_status run_steps(crd_master* m)
 {
+    crd_status st = m->paced ? crdi_master_note_failure(m, crdi_cycle_enter(m)) : CRD_OK;
     int64_t chunk = 1, now = crdi_now_ns(), shown = now;
     const int64_t begin = now;
-    crd_status st = CRD_OK;
     while (st >= 0 && m->end == CRD_END_NONE) {
         const int64_t before = now;
         st = crd_master_advance(m, chunk);
         now = crdi_now_ns();
         if (now - before < CHUNK_NS / 2 && chunk < INT32_MAX) { chunk *= 2; }
         if (now - before > CHUNK_NS && chunk > 1) { chunk /= 2; }
-        if (m->opt.progress && now - shown >= PROGRESS_NS) {
+        if (m->opt.progress && !m->paced && now - shown >= PROGRESS_NS) {
             shown = now;
             m->opt.progress(m->opt.progress_user, crd_master_time(m), m->start, m->stop);
         }
@@ -405,7 +467,7 @@ static crd_status run_steps(crd_master* m)
 crd_status crd_master_run(crd_master* m)
 {
     crd_status st = crd_master_initialize(m);
-    if (st >= 0) { st = run_steps(m); }
+    if (st >= 0) { st = run_reported(m); }
     if (st < 0) {
         // Its sentence is the one to keep, unless it was the record that failed.
         char text[512];
@@ -483,13 +545,18 @@ crd_status crd_master_value(crd_master* m, const char* name, double* out)
         return crdi_fail(m->ctx, CRD_E_STATE, "%s has no value: unit '%s' %s", name, u->name,
                          m->started ? "crashed" : "is not initialised");
     }
+    if (crdi_async_busy(m, unit)) {
+        return crdi_fail(m->ctx, CRD_E_STATE,
+                         "%s has no value now: unit '%s' is late, its step is still under way", name,
+                         u->name);
+    }
     st = read_value(u, variable, element < 0 ? 0 : element, out);
     if (st < 0) { return crdi_member_refused(m, &m->members[unit], st); }
 fail:
     return st;
 }
 
-static void report_unit(const crd_master* m, const crdi_member* p, crd_unit_report* r)
+static void report_unit(crd_master* m, const crdi_member* p, crd_unit_report* r)
 {
     // Extrapolate from the measured steps to all, without what the clock itself took.
     const int64_t steps = m->n / p->ticks, clock = p->measured * m->ns_clock;
@@ -505,7 +572,12 @@ static void report_unit(const crd_master* m, const crdi_member* p, crd_unit_repo
         .time_set = all * fmax(0, (double)(p->ns_set - clock)),
         .worst_step = 1e-9 * (double)p->ns_worst,
         .measured = p->measured,
+        .budget = p->unit->spec ? p->unit->spec->budget : (double)NAN,
     };
+    bool now = false;
+    r->late = m->async ? crdi_async_late(m, (int)(p - m->members), &now) : 0;
+    crd_link_stats* link = m->link_stats ? &m->link_stats[p - m->members] : NULL;
+    if (link && crdi_member_link(m, (int)(p - m->members), link)) { r->link = link; }
 }
 
 const crd_master_report* crd_master_get_report(crd_master* m)
@@ -514,6 +586,7 @@ const crd_master_report* crd_master_get_report(crd_master* m)
     if (!m->unit_reports) {
         m->unit_reports =
             crdi_arena_new(&m->arena, (size_t)m->member_count, sizeof *m->unit_reports);
+        m->link_stats = crdi_arena_new(&m->arena, (size_t)m->member_count, sizeof *m->link_stats);
     }
     for (int i = 0; m->unit_reports && i < m->member_count; i++) {
         report_unit(m, &m->members[i], &m->unit_reports[i]);
@@ -543,6 +616,9 @@ const crd_master_report* crd_master_get_report(crd_master* m)
         .worst_defect = NAN,
         .worst_energy = NAN,
         .error_note = "",
+        .pace = &m->pacer.report,
+        .exchange = m->exchange && m->sys->results.exchange ? m->sys->results.exchange : "",
+        .exchanged = crdi_exchange_count(m),
     };
     r->control.mean = r->step;
     crdi_master_report_quality(m);

@@ -4,12 +4,14 @@
 #include "cardan/learn.h"
 #include "cardan/master.h"
 #include "cardan/master_guard.h"
+#include "cardan/pace.h"
 #include "cardan/results.h"
 
 #include <pthread.h>
 #include <setjmp.h>
 
 typedef struct crdi_pool crdi_pool;
+typedef struct crdi_exchange crdi_exchange;
 
 enum { CRDI_EARLY = 24 };  // warnings that are kept until there is a record
 enum { CRDI_HEARD = 320 }; // bytes of a text for the record, which cuts it at a whole character
@@ -167,6 +169,11 @@ typedef struct crdi_couple {
 
     crdi_flight* flights; // run: a heap, the next to arrive on top
     int flight_count, flight_capacity;
+    const crd_script* script; // instead of the channel, NULL: none
+    const uint8_t* copies;    // of the script: how often a sample arrives, by its number
+    int64_t copy_count;
+    int64_t script_next; // run
+    double* sent_values; // run: (ring) newest samples at place sequence % ring, for the script
     int64_t sent, lost, repeated;  // run
     int burst_left;                // run: samples that will still be lost
     double start_value;            // run: until the first sample is there
@@ -177,6 +184,16 @@ typedef struct crdi_couple {
     int signal_count;
     crd_tap_report* tap_reports;
     char hint[CRDI_HEARD];
+
+    crdi_flight* past; // run: (past_room) newest arrivals, NULL: nobody watches
+    int past_room, past_count, past_at;
+    double drop, delay;                 // run: faults: part of the samples; s
+    double delay_max;                   // s that there is room for
+    int64_t drop_number;                // run: of the fault
+    double fade, fade_begin, fade_span; // run: what is left of an element that was replaced; s
+    bool exchanged;                     // run: the element was replaced ...
+    double exchanged_at;                // run: ... when, s
+    char label[96];                     // run: of the element in use, with that time
 } crdi_couple;
 
 /// One element that passes as it is, or as gain * x + offset.
@@ -245,6 +262,7 @@ typedef struct crdi_phase {
     crdi_feed early, late;        // all of them as one, for when every unit is due
     int batch_first, batch_count; // members, in m->batch
     int pinned_count;             // the first of them stay on the cycle thread
+    int async_count;              // behind them: those with a budget, the shortest first
 } crdi_phase;
 
 /// A unit in the run.
@@ -276,6 +294,13 @@ typedef struct crdi_member {
     int crash_signal;  // run: 0 unless status is CRD_E_CRASH
     int64_t measured;
     int64_t ns_set, ns_step, ns_get, ns_worst; // run: of the measured steps
+    int64_t ns_last;                           // run: of the newest of them, all three together
+    int64_t waited;                            // run: of unit->waited, what is accounted for
+    bool async;                                // steps on a thread of its own (budget): async.c
+    int64_t jumps;                             // run: of such a unit, its events and gaps
+    bool wants_stop;                           // run: of such a unit
+    bool left;                                 // run: its thread did not come back: not to be touched
+    struct crdi_fault* faults;                 // run: at its inputs, NULL: none; live_fault.c
     bool alive;                                // run: instantiated, terminate is due
     bool crashed;                              // run: not to be called any more
 } crdi_member;
@@ -294,6 +319,7 @@ typedef struct crdi_link {
     bool corrected;          // by a power bond
     bool probed;             // which says what it is, not only how it differs
     bool slope;              // of a coupling: hand its slope to the unit
+    bool routed;             // goes from unit to unit, the master sees it and cannot change it
     int rate_order;          // derivatives of the source that are worth something
     bool early;              // by the schedule
     int phase;
@@ -316,6 +342,7 @@ typedef struct crdi_raster {
     bool at_end;      // a row at the end of the run, too, wherever it lies
     int probe_first, probe_count;
     int member_first, member_count; // that have something to read, in m->readers
+    int64_t read;                   // run: tick at which they were read last, -1
 } crdi_raster;
 
 /// One recorded value: where it stands and which word of the row it becomes.
@@ -409,12 +436,29 @@ struct crd_master {
     int trial;                         // run: 1 without threads, 2 with them, 0 decided
     int64_t trial_begin, trial_serial; // run: ns
     crdi_pool* pool;
+    bool paced;                    // the run keeps the clock
+    bool adopted;                  // run: the grid is that of a unit in real time
+    bool entered;                  // run: the cycle thread is in real time
+    crd_pacer pacer;               // run
+    crd_clock clock;               // of the pacer and of pauses
+    struct crd_live* live;         // live.c: somebody watches, NULL: nobody
+    crd_context* live_ctx;         // of elements that came while running
+    int disturbed;                 // run: faults at inputs
+    bool stopped_by_page;          // run: a command ended it
+    struct crdi_async* async;      // async.c: units with a budget, NULL: none
+    struct crdi_exchange* exchange; // exchange.c: samples are recorded, NULL: not
+    double lateness, busy;         // run: of the newest cycle, s; recorded
+    int64_t overruns_seen, lateness_seen; // run: for crd_master_glance
+    const char** unit_names;       // (member_count)
+    const crdi_coupled* pace_signals;
+    int pace_signal_count;
     int64_t ns_wall, ns_initialization;
     volatile int running; // run: member whose code runs on this thread now, for the crash guard
 
     crd_loop_report* loops;
     int loop_count;
     crd_unit_report* unit_reports;
+    crd_link_stats* link_stats;
     crd_coupling_report* coupling_reports;
     crd_flow_report* flow_reports;
     crd_bond_report* bond_reports;
@@ -424,6 +468,7 @@ struct crd_master {
     crd_context* log;    // over ctx: lines pass crdi_master_hear; units' contexts come from it
     pthread_mutex_t ear; // of the next four
     bool hears;          // run: warnings become events of the record
+    bool deaf;           // run: atomic: only a thread that did not come back may still log
     char early[CRDI_EARLY][CRDI_HEARD]; // warnings before there was a record
     int early_count;
     int64_t warnings;        // run
@@ -486,12 +531,18 @@ crd_status crdi_master_plan_lanes(crd_master* m); // once the units are initiali
 // record.c
 crd_status crdi_master_select_signals(crd_master* m);
 crd_status crdi_master_open_results(crd_master* m);
+/// The description as it was read, as an attachment without name if it is no text. `bytes` belongs
+/// to the caller.
+crd_status crdi_master_read_description(crd_master* m, crd_attachment* out, char** bytes);
 /// Rows of all rasters that are due at m->n.
 crd_status crdi_master_record(crd_master* m);
+/// Values that only the record reads, whether or not a row is due.
+void crdi_master_read_extras(crd_master* m);
 /// Says how the run ended, attaches the verdict and closes the file.
 crd_status crdi_master_close_results(crd_master* m);
 // events.c: what happens besides the values
 crd_log_sink crdi_master_hear; ///< of m->log; any thread
+double crdi_master_time_seen(const crd_master* m); ///< simulated time, asked by any thread
 void crdi_master_event(crd_master* m, crd_event_kind kind, const char* text);
 void crdi_master_start_hearing(crd_master* m); ///< the record is there
 void crdi_master_stop_hearing(crd_master* m);
@@ -604,6 +655,8 @@ crd_status crdi_master_sweep(crd_master* m);
 /// Inputs with their derivatives into the unit; derivatives of the outputs out of it.
 crd_status crdi_member_set(crdi_member* p);
 crd_status crdi_member_get_rates(crdi_member* p);
+/// Inputs as they were predicted for time t, into the member's own.
+void crdi_member_show(crd_master* m, crdi_member* p, double t);
 /// One member over its step that ends with the tick under way; its status says how it went.
 void crdi_member_run(crd_master* m, crdi_member* p);
 bool crdi_member_is_due(const crd_master* m, int member); ///< its step ends with this tick
@@ -631,9 +684,75 @@ static inline void* crdi_slot(const crd_values* v, crd_kind kind, int slot)
 // an edge never goes to a higher number. Returns the number of components, or -1 out of memory.
 int crdi_components(crd_context* ctx, int n, const int* first, const int* edge, int* component);
 
+// cycle.c: a run on the clock
+crd_status crdi_cycle_plan(crd_master* m);  ///< before signals are selected
+void crdi_cycle_start(crd_master* m); ///< at the end of the initialisation
+/// What real time needs of the system, for this thread; once.
+crd_status crdi_cycle_enter(crd_master* m);
+/// Waits until the tick at hand is due; the first time this thread enters real time.
+crd_status crdi_cycle_begin(crd_master* m);
+void crdi_cycle_end(crd_master* m);
+void crdi_cycle_leave(crd_master* m);
+// async.c: units with a budget, which step on threads of their own
+crd_status crdi_async_check(crd_master* m); ///< finds them, before anything is planned
+crd_status crdi_async_plan(crd_master* m);  ///< once the units are initialised
+void crdi_async_set_priority(crd_master* m, int priority); ///< of the cycle thread: theirs is lower
+/// Those of the phase that are due begin their step, unless they are behind; and what has become of
+/// it at the latest when the budget of the last one is over.
+void crdi_async_begin(crd_master* m, const crdi_phase* phase);
+crd_status crdi_async_end(crd_master* m, const crdi_phase* phase);
+/// Outputs again, with the member's inputs as they are; not while it is busy.
+crd_status crdi_async_ask(crd_master* m, int member);
+/// The unit is in a step, or may be: nobody else calls it. The cycle thread asks. False for others.
+bool crdi_async_busy(crd_master* m, int member);
+void crdi_async_free(crd_master* m); ///< waits for steps under way; may be called again
+/// Before the units are destroyed. false: a thread is still in its unit, and all that it may touch,
+/// the master among it, has to stay.
+bool crdi_async_clear(crd_master* m);
+bool crdi_async_left(const crd_master* m); ///< some thread did not come back
+/// Cycles that went on without the member, and whether it is late now.
+int64_t crdi_async_late(const crd_master* m, int member, bool* now);
+/// How the link to the unit does, of a unit that is busy how it did when it was asked last. false: it
+/// has none. The cycle thread.
+bool crdi_member_link(crd_master* m, int member, crd_link_stats* out);
+/// What tells that outputs may have jumped.
+static inline int64_t crdi_member_events(const crdi_member* p)
+{
+    return p->async ? p->jumps : p->unit->events;
+}
+
+// live.c: somebody watches and steers
+crd_status crdi_live_prepare(crd_master* m); ///< at the end of the initialisation
+/// Commands, before a tick; stays as long as the run is paused. Sets m->end for the end.
+crd_status crdi_live_obey(crd_master* m);
+void crdi_live_show(crd_master* m); ///< rows and snapshots, after a tick
+/// Faults at the inputs of a member, before the unit takes them; and as they were.
+void crdi_live_disturb(const crdi_member* p);
+void crdi_live_calm(const crdi_member* p);
+/// In [0, 1): for a purpose of a fault, by its number.
+double crdi_fault_chance(int64_t fault, int64_t at);
+void crdi_live_event(crd_master* m, crd_event_kind kind, double time, const char* text); ///< any thread
+void crdi_live_end(crd_master* m); ///< the last snapshot
+
+// script.c: connections that do what they did in a recorded run
+const crd_script* crdi_script_find(const crd_master* m, const char* to); ///< NULL: none
+void crdi_script_seed(crd_master* m); ///< once the flows have their first samples
+
+// exchange.c: every exchanged sample into a file of its own
+crd_status crdi_exchange_open(crd_master* m); ///< at the end of the initialisation
+/// Samples of connections without a coupling, after a tick. Those with one are noted by couple.c.
+void crdi_exchange_note(crd_master* m);
+crd_status crdi_exchange_close(crd_master* m);
+void crdi_exchange_free(crd_master* m);
+/// A sample that reaches the element of a coupling.
+void crdi_exchange_arrived(const crd_master* m, const crdi_couple* c, const crdi_flight* f);
+void crdi_exchange_event(crd_master* m, crd_event_kind kind, double time, const char* text);
+int64_t crdi_exchange_count(const crd_master* m); ///< samples so far
+
 // pool.c: workers that take members of a batch
 crd_status crdi_pool_create(crd_master* m, int workers, crdi_pool** out);
 void crdi_pool_destroy(crdi_pool* p);
+void crdi_pool_set_priority(crdi_pool* p, int priority); ///< SCHED_FIFO, as far as it is allowed
 int crdi_pool_workers(const crdi_pool* p); ///< those that could be started
 /// Runs the members of m->batch[first] ... [first + count - 1] on the workers and on this thread;
 /// returns when all are done. Each one's outcome is in its `status`.

@@ -150,6 +150,15 @@ crd_status crdi_pool_create(crd_master* m, int workers, crdi_pool** out)
     return CRD_OK;
 }
 
+// The cycle thread waits for them: at a lower priority they might never run.
+void crdi_pool_set_priority(crdi_pool* p, int priority)
+{
+    const struct sched_param param = {.sched_priority = priority};
+    for (int i = 0; i < p->count; i++) {
+        (void)pthread_setschedparam(p->workers[i].thread, SCHED_FIFO, &param);
+    }
+}
+
 int crdi_pool_workers(const crdi_pool* p)
 {
     return p->count;

@@ -210,7 +210,7 @@ fail:
 
 static int64_t events_of(const crd_master* m, const crdi_probing* q)
 {
-    return unit_of(m, q->member)->events + unit_of(m, q->other)->events;
+    return crdi_member_events(&m->members[q->member]) + crdi_member_events(&m->members[q->other]);
 }
 
 static void hold(crdi_flow* f, double value, crd_predictor as)

@@ -114,6 +114,16 @@ fail:
     return st;
 }
 
+// The account of the clock is recorded with the rows of the member that steps most often.
+static int fastest_member(const crd_master* m)
+{
+    int best = 0;
+    for (int i = 1; i < m->member_count; i++) {
+        if (m->members[i].ticks < m->members[best].ticks) { best = i; }
+    }
+    return best;
+}
+
 // All names of all variables and of what couplings and bonds offer, for a suggestion.
 typedef struct {
     crd_master* m;
@@ -173,7 +183,7 @@ static const char* interval_name(crd_master* m, double s)
 static crd_status add_raster(crd_master* m, int64_t ticks, bool at_end, int* index)
 {
     crdi_raster* r = &m->rasters[m->raster_count];
-    *r = (crdi_raster){.ticks = ticks, .at_end = at_end};
+    *r = (crdi_raster){.ticks = ticks, .at_end = at_end, .read = -1};
     r->name = interval_name(m, (double)ticks * m->tick);
     if (!r->name) { return CRD_E_MEMORY; }
     *index = m->raster_count++;
@@ -223,12 +233,16 @@ crd_status crdi_master_select_signals(crd_master* m)
     size_t capacity = 0;
     bool* used = crdi_new_array(m->ctx, (size_t)r->pattern_count, sizeof *used);
     if (!used) { return CRD_E_MEMORY; }
+    const int fastest = fastest_member(m);
     for (int i = 0; i < m->member_count; i++) {
         const int32_t n = is_hidden(m, i) ? 0 : m->members[i].unit->info.variable_count;
         for (int32_t v = 0; v < n; v++) {
             CRD_TRY(select_variable(m, i, v, &capacity, used));
         }
         if (!is_hidden(m, i)) { CRD_TRY(select_coupled(m, i, &capacity, used)); }
+        if (i == fastest) {
+            CRD_TRY(select_offered(m, i, m->pace_signals, m->pace_signal_count, &capacity, used));
+        }
     }
     if (r->pattern_count && !m->signal_count) {
         st = fail_no_signal(m);
@@ -440,7 +454,7 @@ enum { MOST_BYTES = 16 * 1024 * 1024 }; // of a description that is attached
 
 // The description as it was read. A package or an FMU is no text, and what cannot be read is left
 // out: the run does not depend on it. `bytes` belongs to the caller.
-static crd_status read_description(crd_master* m, crd_attachment* out, char** bytes)
+crd_status crdi_master_read_description(crd_master* m, crd_attachment* out, char** bytes)
 {
     const char* path = m->sys->file;
     const bool xml = ends_in(path, ".ssd");
@@ -490,7 +504,7 @@ static crd_status create_recorder(crd_master* m, crdi_arena* room, crdi_text* wh
     if (takes_attachments(r->path)) {
         CRD_TRY(crdi_master_reserve_verdict(m));
         CRD_TRY(crd_master_describe_run(m, what));
-        CRD_TRY(read_description(m, &files[1], &description));
+        CRD_TRY(crdi_master_read_description(m, &files[1], &description));
         files[0].data = what->data;
         files[0].length = what->length;
         opt.attachment_count = files[1].name ? 2 : 1;
@@ -512,7 +526,7 @@ fail:
 
 crd_status crdi_master_open_results(crd_master* m)
 {
-    if (!m->sys->results.path) { return CRD_OK; }
+    if (!m->sys->results.path) { return m->live ? bind_probes(m) : CRD_OK; }
     crdi_arena room;
     crdi_text what;
     crdi_arena_init(&room, m->ctx);
@@ -539,9 +553,13 @@ static void note_end(crd_master* m)
     case CRD_END_FAILED:
         crdi_master_event(m, CRD_EVENT_STOP, "failed");
         break;
+    case CRD_END_OVERRUN:
+        crdi_master_event(m, CRD_EVENT_STOP, "a cycle was late");
+        break;
     case CRD_END_NONE:
     case CRD_END_INTERRUPTED:
-        crdi_master_event(m, CRD_EVENT_STOP, "interrupted");
+        crdi_master_event(m, CRD_EVENT_STOP,
+                          m->stopped_by_page ? "stopped by a command" : "interrupted");
         break;
     }
 }
@@ -549,7 +567,10 @@ static void note_end(crd_master* m)
 // May come after a crash in the middle of anything: nothing here takes memory from the heap then.
 crd_status crdi_master_close_results(crd_master* m)
 {
-    if (!m->recorder) { return CRD_OK; }
+    if (!m->recorder) {
+        if (m->live) { note_end(m); }
+        return CRD_OK;
+    }
     for (int i = 0; i < m->member_count; i++) {
         m->heap_lost = m->heap_lost || m->members[i].crashed;
     }
@@ -572,17 +593,37 @@ crd_status crdi_master_close_results(crd_master* m)
 
 // ---- rows --------------------------------------------------------------------------------------
 
-static crd_status read_extras(crd_master* m, const crdi_raster* r)
+static crd_status read_extras(crd_master* m, crdi_raster* r)
 {
+    r->read = m->n;
     for (int k = 0; k < r->member_count; k++) {
         const int i = m->readers[r->member_first + k];
         crdi_member* p = &m->members[i];
+        if (p->async && m->n > 0) { continue; } // they came with its step
         m->running = i;
         const crd_status st = p->unit->ops->get(p->unit, p->extra, &p->extras);
         m->running = -1;
         if (st < 0) { return crdi_member_failed(m, i, st); }
     }
     return CRD_OK;
+}
+
+// What fails here fails in the step as well, and is told there.
+void crdi_master_read_extras(crd_master* m)
+{
+    for (int i = 0; i < m->raster_count; i++) {
+        crdi_raster* r = &m->rasters[i];
+        if (r->member_count == 0 || r->read == m->n) { continue; }
+        r->read = m->n;
+        for (int k = 0; k < r->member_count; k++) {
+            const int at = m->readers[r->member_first + k];
+            crdi_member* p = &m->members[at];
+            if ((p->async && m->n > 0) || (!m->controlled && m->n % p->ticks != 0)) { continue; }
+            m->running = at;
+            (void)p->unit->ops->get(p->unit, p->extra, &p->extras);
+            m->running = -1;
+        }
+    }
 }
 
 static crd_status __attribute__((cold, noinline)) fail_nan(crd_master* m, int signal)
@@ -596,7 +637,7 @@ static crd_status __attribute__((cold, noinline)) fail_nan(crd_master* m, int si
 
 static crd_status record_raster(crd_master* m, int index)
 {
-    const crdi_raster* r = &m->rasters[index];
+    crdi_raster* r = &m->rasters[index];
     const crd_status st = read_extras(m, r);
     if (st < 0) { return st; }
     crd_word* row = crd_recorder_begin_raster(m->recorder, index);

@@ -39,7 +39,7 @@ static bool is_refreshed(const crd_master* m, const crdi_member* p)
 {
     if (!p->out || !p->feeds_flow || !predicts_any(m, p)) { return false; }
     if (p->unit->info.flags & CRD_UNIT_CAN_REFRESH) { return p->rates[0] || p->through; }
-    return has_gain(p->unit) && p->through;
+    return has_gain(p->unit) && p->through && !p->async;
 }
 
 typedef struct place {
@@ -220,10 +220,23 @@ static crd_status add_gain(const crd_master* m, crdi_member* p, const crdi_flow*
     return CRD_OK;
 }
 
+// On its own thread, unless it is late: then its outputs are held.
+static crd_status refresh_async(crd_master* m, int member, double t)
+{
+    crdi_member* p = &m->members[member];
+    if (crdi_async_busy(m, member)) { return CRD_OK; }
+    show_newest(m, p, t);
+    const crd_status st = crdi_async_ask(m, member);
+    return st == CRD_E_CRASH ? crdi_member_crashed(m, member, p->crash_signal)
+           : st < 0          ? crdi_member_failed(m, member, st)
+                             : CRD_OK;
+}
+
 static crd_status refresh(crd_master* m, int member, double t)
 {
     crdi_member* p = &m->members[member];
     crd_status st = CRD_OK;
+    if (p->async && m->async) { return refresh_async(m, member, t); }
     m->running = member;
     if (p->unit->info.flags & CRD_UNIT_CAN_REFRESH) {
         show_newest(m, p, t);

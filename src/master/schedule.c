@@ -432,6 +432,35 @@ static void pinned_first(crd_master* m)
     }
 }
 
+static double budget_of(const crd_master* m, int member)
+{
+    return m->members[member].unit->spec->budget;
+}
+
+// Those with a budget leave the batch and stand behind it, the shortest budget first.
+static void async_last(crd_master* m)
+{
+    for (int i = 0; i < m->phase_count; i++) {
+        crdi_phase* p = &m->phases[i];
+        int* batch = m->batch + p->batch_first;
+        const int all = p->batch_count;
+        for (int j = all - 1; j >= 0; j--) {
+            const int member = batch[j];
+            if (!m->members[member].async) { continue; }
+            p->batch_count--;
+            p->async_count++;
+            int k = j;
+            for (; k + 1 < all; k++) {
+                const bool behind = k + 1 > p->batch_count &&
+                                    budget_of(m, batch[k + 1]) > budget_of(m, member);
+                if (behind) { break; }
+                batch[k] = batch[k + 1];
+            }
+            batch[k] = member;
+        }
+    }
+}
+
 crd_status crdi_master_plan_phases(crd_master* m)
 {
     crd_status st = CRD_E_MEMORY;
@@ -446,6 +475,7 @@ crd_status crdi_master_plan_phases(crd_master* m)
     CRD_TRY(plan_group(&p, &root));
     m->phase_count = p.phases;
     pinned_first(m);
+    async_last(m);
     for (int i = 0; i < m->link_count; i++) {
         crdi_link* k = &m->links[i];
         place_link(&p.paths[k->from_member], &p.paths[k->to_member], k);
@@ -602,7 +632,7 @@ crd_status crdi_master_plan_lanes(crd_master* m)
     for (int i = 0; i < m->member_count; i++) {
         crdi_member* p = &m->members[m->batch[i]];
         const crd_unit_ops* ops = p->unit->ops;
-        if (!p->slope_order && !p->feeds_flow && ops->join) {
+        if (!p->slope_order && !p->feeds_flow && !p->async && ops->join) {
             m->advance[i] = ops->join(p->unit, m->batch[i], p->in, &p->inputs, p->out, &p->outputs,
                                       &m->lanes[i]);
         }

@@ -5,6 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+static int64_t clock_now(const crd_master* m)
+{
+    return m->clock.now(m->clock.user);
+}
+
 // "at t = 0.5", or where the run was before its first step
 static const char* moment(const crd_master* m, char* buffer, size_t size)
 {
@@ -61,15 +66,19 @@ crd_status crdi_member_set(crdi_member* p)
 {
     crd_unit* u = p->unit;
     if (!p->in) { return CRD_OK; }
-    const crd_status st = u->ops->set(u, p->in, &p->inputs);
-    if (st < 0 || !p->slope_order) { return st; }
-    const double* const slopes[] = {p->slopes[0], p->slopes[1]};
-    return u->ops->set_derivatives(u, p->in, slopes, p->slope_order);
+    if (p->faults) { crdi_live_disturb(p); }
+    crd_status st = u->ops->set(u, p->in, &p->inputs);
+    if (st >= 0 && p->slope_order) {
+        const double* const slopes[] = {p->slopes[0], p->slopes[1]};
+        st = u->ops->set_derivatives(u, p->in, slopes, p->slope_order);
+    }
+    if (p->faults) { crdi_live_calm(p); }
+    return st;
 }
 
 // A unit has got what is nearest to the prediction among the polynomials that it takes. Its outputs
 // and their derivatives at a point are those of the prediction itself, where it can be told.
-static crd_status show_prediction(crd_master* m, crdi_member* p, double t)
+void crdi_member_show(crd_master* m, crdi_member* p, double t)
 {
     for (int k = 0; k < p->flow_count; k++) {
         crdi_flow* f = &m->flows[p->flows[k]];
@@ -79,6 +88,11 @@ static crd_status show_prediction(crd_master* m, crdi_member* p, double t)
             *f->slope[d] = crd_poly_derivative(&f->u, d + 1, s);
         }
     }
+}
+
+static crd_status show_prediction(crd_master* m, crdi_member* p, double t)
+{
+    crdi_member_show(m, p, t);
     return crdi_member_set(p);
 }
 
@@ -88,20 +102,22 @@ run_member(crd_master* m, crdi_member* p, double t, double h, const bool measure
 {
     crd_unit* u = p->unit;
     crd_status st = CRD_OK;
-    const int64_t t0 = measure ? crdi_now_ns() : 0;
+    const int64_t t0 = measure ? clock_now(m) : 0;
     st = crdi_member_set(p);
     if (st < 0) { return st; }
-    const int64_t t1 = measure ? crdi_now_ns() : 0;
+    const int64_t t1 = measure ? clock_now(m) : 0;
     st = u->ops->step(u, t, h);
     if (st < 0) { return st; }
-    const int64_t t2 = measure ? crdi_now_ns() : 0;
+    const int64_t t2 = measure ? clock_now(m) : 0;
     if (p->shown) { st = show_prediction(m, p, t + h); }
     if (p->out && st >= 0) { st = u->ops->get(u, p->out, &p->outputs); }
     if (p->rates[0] && st >= 0) { st = crdi_member_get_rates(p); }
     if (measure) {
+        const int64_t t3 = clock_now(m);
         p->ns_set += t1 - t0;
         p->ns_step += t2 - t1;
-        p->ns_get += crdi_now_ns() - t2;
+        p->ns_get += t3 - t2;
+        p->ns_last = t3 - t0;
         if (t2 - t1 > p->ns_worst) { p->ns_worst = t2 - t1; }
         p->measured++;
     }
@@ -120,7 +136,7 @@ static crd_status run_parts(crd_master* m, crdi_member* p, double t, double h)
     crd_unit* u = p->unit;
     const double part = h / p->parts;
     crd_status st = CRD_OK;
-    const int64_t t0 = m->measure ? crdi_now_ns() : 0;
+    const int64_t t0 = m->measure ? clock_now(m) : 0;
     for (int i = 0; i < p->parts; i++) {
         const double at = t + i * part;
         for (int k = 0; k < p->flow_count; k++) {
@@ -140,8 +156,9 @@ static crd_status run_parts(crd_master* m, crdi_member* p, double t, double h)
     if (p->out) { CRD_TRY(u->ops->get(u, p->out, &p->outputs)); }
     if (p->rates[0]) { CRD_TRY(crdi_member_get_rates(p)); }
     if (m->measure) {
-        const int64_t spent = crdi_now_ns() - t0;
+        const int64_t spent = clock_now(m) - t0;
         p->ns_step += spent;
+        p->ns_last = spent;
         if (spent > p->ns_worst) { p->ns_worst = spent; }
         p->measured++;
     }
@@ -175,7 +192,7 @@ void crdi_member_run(crd_master* m, crdi_member* p)
 static crd_status first_failure(crd_master* m, const crdi_phase* phase)
 {
     crd_status first = CRD_OK;
-    for (int i = phase->batch_count - 1; i >= 0; i--) {
+    for (int i = phase->batch_count + phase->async_count - 1; i >= 0; i--) {
         const int member = m->batch[phase->batch_first + i];
         const crdi_member* p = &m->members[member];
         if (p->status == CRD_E_CRASH) {
@@ -296,7 +313,9 @@ static void begin_remote(crd_master* m, const crdi_phase* phase)
         if (!ops->begin || p->parts > 1 || !crdi_member_is_due(m, member)) { continue; }
         double t = m->time, h = m->h;
         if (!m->controlled) { step_of(m, p, &t, &h); }
+        if (p->faults) { crdi_live_disturb(p); }
         if (!p->in || ops->set(p->unit, p->in, &p->inputs) >= 0) { ops->begin(p->unit, t, h); }
+        if (p->faults) { crdi_live_calm(p); }
     }
 }
 
@@ -304,17 +323,19 @@ static void begin_remote(crd_master* m, const crdi_phase* phase)
 static crd_status run_batch(crd_master* m, const crdi_phase* phase)
 {
     bool good = true;
+    if (phase->async_count) { crdi_async_begin(m, phase); }
     if (m->has_remote) { begin_remote(m, phase); }
     if (m->threads > 1 && phase->batch_count - phase->pinned_count > 1) {
         crdi_pool_run(m->pool, phase->batch_first + phase->pinned_count,
                       phase->batch_count - phase->pinned_count);
         (void)run_serial(m, m->batch + phase->batch_first, phase->pinned_count);
         good = false; // look
-    } else if (m->multirate || m->measure || m->iterated) {
+    } else if (m->multirate || m->measure || m->iterated || m->disturbed) {
         good = run_serial(m, m->batch + phase->batch_first, phase->batch_count);
     } else {
         good = run_lanes(m, phase);
     }
+    if (phase->async_count && crdi_async_end(m, phase) < 0) { good = false; }
     if (good) { return CRD_OK; }
     const crd_status st = first_failure(m, phase);
     // A unit that was fed with NaN in this tick may fail for it: then its source is to blame.
@@ -402,6 +423,8 @@ static crd_status tick(crd_master* m)
     if (m->controlled) { CRD_TRY(crdi_control_next(m)); }
     if (m->power_count) { crdi_master_balance(m, m->controlled ? m->step.h : m->tick); }
     if (m->couple_count) { crdi_master_couple(m); }
+    if (m->exchange) { crdi_exchange_note(m); }
+    if (m->paced) { m->busy = 1e-9 * (double)(m->clock.now(m->clock.user) - m->pacer.begin); }
     if (m->recorder) { CRD_TRY(crdi_master_record(m)); }
 fail:
     return st;
@@ -416,7 +439,8 @@ void crdi_master_look_for_end(crd_master* m)
     }
     if (!__atomic_load_n(&m->wish, __ATOMIC_RELAXED)) { return; }
     for (int i = 0; i < m->member_count; i++) {
-        if (m->members[i].unit->wants_stop) {
+        const crdi_member* p = &m->members[i];
+        if (p->async ? p->wants_stop : p->unit->wants_stop) {
             m->end = CRD_END_UNIT;
             m->end_member = i;
             return;
@@ -424,16 +448,38 @@ void crdi_master_look_for_end(crd_master* m)
     }
 }
 
+// One cycle: commands, the clock, a tick, what is seen of it, the account.
+static crd_status cycle(crd_master* m)
+{
+    crd_status st = CRD_OK;
+    if (m->live) {
+        CRD_TRY(crdi_live_obey(m));
+        if (m->end != CRD_END_NONE) { return CRD_OK; }
+    }
+    if (m->paced) {
+        CRD_TRY(crdi_cycle_begin(m));
+        if (m->opt.stop && *m->opt.stop) { // it may have come while we waited
+            m->end = CRD_END_INTERRUPTED;
+            return CRD_OK;
+        }
+    }
+    if (m->n >= m->tune_at) { crdi_master_tune(m); }
+    CRD_TRY(tick(m));
+    if (m->live) { crdi_live_show(m); }
+    crdi_master_look_for_end(m);
+    if (m->paced) { crdi_cycle_end(m); }
+fail:
+    return st;
+}
+
 static crd_status advance(crd_master* m, int64_t ticks)
 {
     for (; ticks > 0 && m->end == CRD_END_NONE; ticks--) {
-        if (m->n >= m->tune_at) { crdi_master_tune(m); }
-        const crd_status st = tick(m);
+        const crd_status st = cycle(m);
         if (st < 0) {
             m->end = CRD_END_FAILED;
             return st;
         }
-        crdi_master_look_for_end(m);
     }
     return CRD_OK;
 }

@@ -21,7 +21,7 @@ static void learn(crd_master* m)
     double sum = 0, most = 0;
     for (int i = 0; i < m->member_count; i++) {
         const crdi_member* p = &m->members[i];
-        if (!p->measured) { continue; }
+        if (!p->measured || p->async) { continue; }
         const double ns = (double)(p->ns_set + p->ns_step + p->ns_get) / (double)p->measured;
         sum += ns;
         most = fmax(most, ns);
@@ -68,6 +68,11 @@ void crdi_master_tune(crd_master* m)
     if (m->trial) {
         m->measure = false;
         m->tune_at = m->n + TRIAL_TICKS;
+        return;
+    }
+    if (m->paced) { // who was slow has to be known whenever it matters
+        m->measure = true;
+        m->tune_at = INT64_MAX;
         return;
     }
     // Now and then as many ticks in a row as the longest step has, so that every unit is met.

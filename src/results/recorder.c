@@ -362,6 +362,12 @@ crd_word* crd_recorder_begin_raster(crd_recorder* r, int raster)
     }
 }
 
+crd_word* crd_recorder_try_raster(crd_recorder* r, int raster)
+{
+    const bool failed = atomic_load_explicit(&r->failed, memory_order_relaxed);
+    return failed ? NULL : crdi_ring_write(r->rings[raster]);
+}
+
 void crd_recorder_end_raster(crd_recorder* r, int raster)
 {
     crdi_ring_commit(r->rings[raster]);

@@ -100,6 +100,7 @@ static crdi_state judge(const crdi_report_part* p)
     bool doubtful = strcmp(end, "stop time") != 0 && strcmp(end, "unit") != 0;
     doubtful = doubtful || crdi_json_real(p->verdict, "warnings") > 0;
     doubtful = doubtful || is_poor(p->verdict);
+    doubtful = doubtful || crdi_json_real(crdi_report_paced(p->verdict), "overrun_count") > 0;
     size_t i;
     json_t* loop;
     json_array_foreach(crdi_json_list(p->verdict, "loops"), i, loop)

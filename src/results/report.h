@@ -191,6 +191,9 @@ crd_status crdi_report_drawing(crd_context* ctx, const json_t* what, bool alone,
 
 // Defects, energy, step control, iteration and advice; nothing if no run knows of them.
 crd_status crdi_report_quality(crdi_report* r, crdi_doc* d); // report_quality.c
+// How runs kept the clock, budgets and links; nothing if no run knows of them. report_pace.c
+crd_status crdi_report_pace(crdi_report* r, crdi_doc* d);
+const json_t* crdi_report_paced(const json_t* verdict); // its account, NULL: not on the clock
 // An SVG as a file beside the Markdown, and the link to it. report_md.c
 crd_status crdi_report_picture(crdi_report* r, crdi_doc* d, const char* alt, const char* file,
                                const crdi_text* svg);

@@ -306,6 +306,8 @@ crd_status crdi_report_html(crdi_report* r, crdi_doc* d)
     crdi_report_what_ran(d, r);
     st = crdi_report_quality(r, d);
     if (st < 0) { return st; }
+    st = crdi_report_pace(r, d);
+    if (st < 0) { return st; }
     put_plots(d, r);
     crdi_report_texts(d, r);
     crdi_report_tables(d, r);

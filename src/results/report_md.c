@@ -172,6 +172,8 @@ crd_status crdi_report_markdown(crdi_report* r, crdi_doc* d)
     crdi_report_what_ran(d, r);
     st = crdi_report_quality(r, d);
     if (st < 0) { return st; }
+    st = crdi_report_pace(r, d);
+    if (st < 0) { return st; }
     st = put_plots(r, d);
     if (st < 0) { return st; }
     crdi_report_texts(d, r);

@@ -48,6 +48,8 @@ static void verdict_sentence(const crdi_report_part* p, char* out, size_t size)
         crdi_doc_format(out, size, "Ended at %s s by unit %s", time, unit);
     } else if (strcmp(end, "interrupted") == 0) {
         snprintf(out, size, "Interrupted at %s s", time);
+    } else if (strcmp(end, "overrun") == 0) {
+        snprintf(out, size, "Ended at %s s by a late cycle", time);
     } else if (strcmp(end, "failed") == 0) {
         crdi_doc_format(out, size, "Failed at %s s%s%s", time, *message ? ": " : "", message);
     } else {
@@ -74,13 +76,21 @@ static int error_count(const crdi_report_part* p, crd_event_kind kind)
     return n;
 }
 
+// The account knows more of them than there are events.
+static int overrun_count(const crdi_report_part* p)
+{
+    const int events = error_count(p, CRD_EVENT_OVERRUN);
+    const double said = crdi_json_real(crdi_report_paced(p->verdict), "overrun_count");
+    return said > events && said < 1e9 ? (int)said : events;
+}
+
 static void put_verdict(crdi_doc* d, const crdi_report* r, const crdi_report_part* p)
 {
     static const char* const marks[] = {"\u2714", "\u25CB", "\u26A0", "\u2716"};
     char sentence[1024], more[256] = "", number[32];
     verdict_sentence(p, sentence, sizeof sentence);
     size_t n = 0;
-    const int warnings = warning_count(p), overruns = error_count(p, CRD_EVENT_OVERRUN);
+    const int warnings = warning_count(p), overruns = overrun_count(p);
     if (warnings) {
         n += (size_t)snprintf(more + n, sizeof more - n, ", %d warning%s", warnings,
                               warnings == 1 ? "" : "s");

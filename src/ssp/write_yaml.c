@@ -228,6 +228,7 @@ static void put_units(crdi_pack_writer* w)
         if (u->source == CRD_UNIT_REPLAY) { put_replay(&f, u, w->parts[i].source); }
         if (u->step > 0) { put_number(&f, "step", u->step); }
         if (u->real) { put_true(&f, "real"); }
+        put_given(&f, "budget", u->budget);
         if (u->source == CRD_UNIT_FMU) { put_fmu(&f, u, &w->parts[i]); }
         if (f.count == 0) { // nothing to say of this one
             take_back(t, mark);
@@ -295,6 +296,33 @@ static void put_iterate(flow* f, const crd_iterate_spec* i)
     end_flow(&inner);
 }
 
+static void put_whole(flow* f, const char* key, int value)
+{
+    put_key(f, key);
+    crdi_text_add(f->t, "%d", value);
+}
+
+static void put_pace(flow* f, const crd_pace_spec* p)
+{
+    if (!(p->factor > 0)) { return; }
+    put_key(f, "pace");
+    flow inner = {.t = f->t};
+    put_number(&inner, "factor", p->factor);
+    if (p->overrun != CRD_OVERRUN_RECORD) {
+        put_word(&inner, "overrun", crd_overrun_name(p->overrun));
+    }
+    if (p->slack > 0) { put_number(&inner, "slack", p->slack); }
+    if (p->spin > 0) { put_number(&inner, "spin", p->spin); }
+    if (p->priority != 80) { put_whole(&inner, "priority", p->priority); }
+    if (p->cpu >= 0) { put_whole(&inner, "cpu", p->cpu); }
+    if (!p->lock) {
+        put_key(&inner, "lock");
+        crdi_text_add(f->t, "false");
+    }
+    if (p->required) { put_true(&inner, "required"); }
+    end_flow(&inner);
+}
+
 static void put_quality(flow* f, const crd_run_spec* r)
 {
     if (r->predict != CRD_PREDICTION_AUTO) {
@@ -325,6 +353,7 @@ static void put_run(crdi_pack_writer* w)
         put_key(&f, "scheme");
         put_group(w, &r->group);
     }
+    put_pace(&f, &r->pace);
     put_quality(&f, r);
     if (r->threads > 0) {
         put_key(&f, "threads");

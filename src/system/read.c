@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 // ---- the tables: adding a key is adding a row --------------------------------------------------
 
@@ -76,6 +77,7 @@ enum {
     U_PINNED,
     U_REAL,
     U_REFRESH,
+    U_BUDGET,
 };
 
 static const crdi_key unit_keys[] = {
@@ -102,6 +104,7 @@ static const crdi_key unit_keys[] = {
     [U_PINNED] = {KEY("pinned", BOOL, unit_draft, spec.pinned)},
     [U_REAL] = {KEY("real", BOOL, unit_draft, spec.real)},
     [U_REFRESH] = {KEY("refresh", NODE, unit_draft, refresh)},
+    [U_BUDGET] = {KEY("budget", TIME, unit_draft, spec.budget), .range = CRDI_POSITIVE},
 };
 
 #define UNIT_SOURCES                                                                               \
@@ -227,7 +230,7 @@ static const struct {
 
 typedef struct run_draft {
     crd_run_spec spec;
-    const crdi_node *scheme, *control, *iterate, *monitor, *threads, *initialization;
+    const crdi_node *scheme, *pace, *control, *iterate, *monitor, *threads, *initialization;
 } run_draft;
 
 static const crdi_key run_keys[] = {
@@ -237,6 +240,7 @@ static const crdi_key run_keys[] = {
     {KEY("tolerance", NUMBER, run_draft, spec.tolerance), .range = CRDI_POSITIVE},
     {KEY("scheme", NODE, run_draft, scheme)},
     {KEY("predict", CHOICE, run_draft, spec.predict), .choices = crdi_predictions},
+    {KEY("pace", NODE, run_draft, pace)},
     {KEY("control", NODE, run_draft, control)},
     {KEY("iterate", NODE, run_draft, iterate)},
     {KEY("feedthrough", CHOICE, run_draft, spec.feedthrough), .choices = feedthroughs},
@@ -271,6 +275,7 @@ static const crdi_key results_keys[] = {
     {KEY("interval", TIME, results_draft, spec.interval), .range = CRDI_NOT_NEGATIVE},
     {KEY("unit_row", BOOL, results_draft, spec.unit_row)},
     {KEY("mat", NODE, results_draft, mat)},
+    {KEY("exchange", PATH, results_draft, spec.exchange)},
 };
 
 #define TABLE(name) static const crdi_table name##_table = {#name, name##_keys, COUNT(name##_keys)}
@@ -289,15 +294,15 @@ TABLE(results);
 
 const crdi_table* const* crdi_system_tables(int* count)
 {
-    static const crdi_table* const all[] = {&file_table,           &unit_table,
-                                            &session_table,        &bench_table,
-                                            &solver_table,         &circuit_table,
-                                            &column_table,         &signal_table,
-                                            &crdi_bond_table,      &crdi_connection_table,
-                                            &crdi_channel_table,   &crdi_control_table,
-                                            &crdi_iterate_table,   &run_table,
-                                            &initialization_table, &group_table,
-                                            &results_table};
+    static const crdi_table* const all[] = {&file_table,         &unit_table,
+                                            &session_table,      &bench_table,
+                                            &solver_table,       &circuit_table,
+                                            &column_table,       &signal_table,
+                                            &crdi_bond_table,    &crdi_connection_table,
+                                            &crdi_channel_table, &crdi_control_table,
+                                            &crdi_iterate_table, &crdi_pace_table,
+                                            &run_table,          &initialization_table,
+                                            &group_table,        &results_table};
     *count = COUNT(all);
     return all;
 }
@@ -783,7 +788,8 @@ static crd_status read_new_unit(crdi_reader* r, const crdi_node* n, crd_system* 
                     : u.circuit ? CRD_UNIT_CIRCUIT
                     : u.twin    ? CRD_UNIT_TWIN
                                 : CRD_UNIT_SIGNAL;
-    if (u.dcp) { u.spec.pinned = true; } // all slaves share one session
+    // All slaves share one session; those with a budget take turns in it.
+    if (u.dcp && isnan(u.spec.budget)) { u.spec.pinned = true; }
     CRD_TRY(check_unit_keys(r, n, given, u.spec.source));
     if (u.dcp && !u.description) {
         return crdi_read_fail(r, CRD_E_FORMAT, n->line,
@@ -941,6 +947,11 @@ static crd_status read_run(crdi_reader* r, const crdi_node* n, crd_system* s)
                               "stop = %g s is before start = %g s, expected it after", d.spec.stop,
                               d.spec.start);
     }
+    if (d.pace) {
+        const size_t inner = crdi_path_enter(r, "pace");
+        CRD_TRY(crdi_read_pace(r, d.pace, &d.spec.pace));
+        crdi_path_leave(r, inner);
+    }
     if (d.control) { CRD_TRY(crdi_read_control(r, d.control, &d.spec.control)); }
     if (d.iterate) { CRD_TRY(crdi_read_iterate(r, d.iterate, &d.spec.iterate)); }
     if (d.monitor) { CRD_TRY(crdi_read_monitor(r, d.monitor, &d.spec.monitor)); }
@@ -982,6 +993,23 @@ static crd_status read_mat(crdi_reader* r, const crdi_node* n, int* out)
                           crdi_clip(n->text).text);
 }
 
+// What records the exchange is always MF4, and never the result file.
+static crd_status check_exchange(crdi_reader* r, int line, const crd_results_spec* s)
+{
+    const size_t length = strlen(s->exchange);
+    if (length < 5 || strcasecmp(s->exchange + length - 4, ".mf4") != 0) {
+        return crdi_read_fail(r, CRD_E_FORMAT, line,
+                              "exchange: '%s', expected a file whose name ends in .mf4",
+                              crdi_clip(s->exchange).text);
+    }
+    if (s->path && strcmp(s->path, s->exchange) == 0) {
+        return crdi_read_fail(r, CRD_E_RANGE, line,
+                              "exchange: '%s' is the result file too, expected another one",
+                              crdi_clip(s->exchange).text);
+    }
+    return CRD_OK;
+}
+
 static crd_status read_results(crdi_reader* r, const crdi_node* n, crd_system* s)
 {
     crd_status st = CRD_OK;
@@ -1003,6 +1031,7 @@ static crd_status read_results(crdi_reader* r, const crdi_node* n, crd_system* s
         CRD_TRY(read_mat(r, d.mat, &d.spec.mat_version));
         crdi_path_leave(r, inner);
     }
+    if (d.spec.exchange) { CRD_TRY(check_exchange(r, crdi_line_of(n, "exchange"), &d.spec)); }
     s->results = d.spec;
     crdi_path_leave(r, mark);
 fail:

@@ -15,6 +15,7 @@ extern const crdi_table crdi_connection_table;
 extern const crdi_table crdi_channel_table;
 extern const crdi_table crdi_control_table;
 extern const crdi_table crdi_iterate_table;
+extern const crdi_table crdi_pace_table;
 extern const crdi_table crdi_bond_table;
 extern const char* const crdi_predictions[]; ///< by crd_prediction, ends with NULL
 crd_status crdi_read_connections(crdi_reader* r, const crdi_node* n, crd_system* s);
@@ -22,6 +23,7 @@ crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, const crd_coup
 /// The keys of run, and of a unit, that have more than one form.
 crd_status crdi_read_control(crdi_reader* r, const crdi_node* n, crd_control_spec* out);
 crd_status crdi_read_iterate(crdi_reader* r, const crdi_node* n, crd_iterate_spec* out);
+crd_status crdi_read_pace(crdi_reader* r, const crdi_node* n, crd_pace_spec* out);
 crd_status crdi_read_monitor(crdi_reader* r, const crdi_node* n, unsigned* out);
 crd_status crdi_read_refresh(crdi_reader* r, const crdi_node* n, crd_refresh* out);
 crd_status crdi_read_bonds(crdi_reader* r, const crdi_node* n, crd_system* s);

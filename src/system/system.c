@@ -12,6 +12,7 @@ crd_unit_spec crd_unit_spec_defaults(void)
 {
     return (crd_unit_spec){.name = "",
                            .path = "",
+                           .budget = NAN,
                            .interpolation = CRD_INTERPOLATE_LINEAR,
                            .solver = {.relative = NAN, .absolute = NAN, .step = NAN},
                            .netlist = {.method = CRD_NETLIST_TR, .step = NAN, .tolerance = NAN},
@@ -87,6 +88,7 @@ static crd_run_spec run_defaults(void)
                                       .tolerance = 1e-8,
                                       .sweeps = 10,
                                       .place = {"", 0}},
+                          .pace = {.priority = 80, .cpu = -1, .lock = true, .place = {"", 0}},
                           .feedthrough = CRD_DEFECT_FRESH,
                           .monitor = CRD_MONITOR_DEFECT | CRD_MONITOR_ENERGY,
                           .loop_iterations = 50,
@@ -246,6 +248,20 @@ crd_status crd_system_set_scheme(crd_system* s, const char* text, crd_place plac
     CRD_TRY(crdi_yaml_parse(&scratch, text, strlen(text), place, &root));
     crdi_reader r = reader_for(s, place.file ? place.file : "", &scratch);
     CRD_TRY(crdi_read_scheme(&r, root, s));
+fail:
+    crdi_arena_clear(&scratch);
+    return st;
+}
+
+crd_status crd_system_set_pace(crd_system* s, const char* text, crd_place place)
+{
+    crd_status st = CRD_OK;
+    crdi_arena scratch;
+    crdi_arena_init(&scratch, s->ctx);
+    crdi_node* root = NULL;
+    CRD_TRY(crdi_yaml_parse(&scratch, text, strlen(text), place, &root));
+    crdi_reader r = reader_for(s, place.file ? place.file : "", &scratch);
+    CRD_TRY(crdi_read_pace(&r, root, &s->run.pace));
 fail:
     crdi_arena_clear(&scratch);
     return st;

@@ -9,7 +9,7 @@ import unittest
 from e2e import CARDAN, EndToEnd, fmu
 
 COMMANDS = ["run", "check", "info", "compare", "plot", "report", "export", "analyze", "design",
-            "compensate", "link", "learn", "reproduce", "completion", "man", "help"]
+            "compensate", "link", "learn", "reproduce", "doctor", "completion", "man", "help"]
 
 
 class Help(EndToEnd):
@@ -74,7 +74,8 @@ class Completion(EndToEnd):
         self.assertEqual(self.complete("cardan", "c"),
                          ["check", "compare", "compensate", "circuit", "completion"])
         self.assertEqual(self.complete("cardan", "run", "--st"),
-                         ["--start-time", "--stop-time", "--step"])
+                         ["--start-time", "--stop-time", "--step", "--stream",
+                          "--stream-signals"])
         self.assertEqual(self.complete("cardan", "run", "--predict", "l"), ["linear"])
         self.assertEqual(self.complete("cardan", "run", "--progress", "=", "j"), ["json"])
         self.assertEqual(self.complete("cardan", "completion", ""), ["bash", "zsh"])

@@ -569,6 +569,106 @@ static void quality_is_a_section_with_bars_tables_and_advice(void** state)
     check(!strstr(read_text(in_folder("plain.html")), "Quality"));
 }
 
+static const char paced[] =
+    "{\"end\":\"stop time\",\"time\":60,\"units\":[{\"name\":\"engine<i>\",\"kind\":\"FMU 2.0\","
+    "\"steps\":60000,\"budget\":0.0005,\"late\":12,\"link\":null},{\"name\":\"bench\",\"kind\":"
+    "\"DCP\",\"steps\":60000,\"budget\":null,\"late\":0,\"link\":{\"in\":59997,\"out\":60000,"
+    "\"lost\":3,\"duplicates\":1,\"reordered\":2,\"bad\":0,\"late\":4,\"age\":0.001,\"age_mean\":"
+    "0.0011,\"age_max\":0.003,\"round_trip\":8e-5,\"round_trip_max\":null,\"state\":\"RUNNING\"}}],"
+    "\"pace\":{\"on\":true,\"factor\":1,\"period\":0.001,\"cycles\":60000,\"lateness\":{\"count\":"
+    "60000,\"mean\":1.1e-5,\"p50\":1e-5,\"p90\":2e-5,\"p99\":3e-5,\"p99.9\":4e-5,\"p99.99\":null,"
+    "\"max\":0.00012,\"histogram\":[[0,3],[9.728e-06,59990],[0.000114688,7]]},\"busy\":{\"count\":"
+    "60000,\"mean\":0.0003,\"p50\":0.0003,\"max\":0.0031,\"histogram\":[[0.000294912,59998],"
+    "[0.002359296,1],[0.003014656,1],[7],\"x\"]},\"overrun_count\":2,\"worst\":{\"cycle\":12345,"
+    "\"time\":12.345,\"late\":0.0021,\"busy\":0.0031,\"unit\":\"engine<i>\"},\"burst\":2,"
+    "\"burst_time\":12.345,\"skipped\":0,\"overruns\":[{\"cycle\":12345,\"time\":12.345,\"late\":"
+    "0.0021,\"busy\":0.0031,\"unit\":\"engine<i>\"},{\"cycle\":12346,\"time\":12.346,\"late\":"
+    "0.0014,\"busy\":0.0024,\"unit\":null}],\"moved\":0,\"paused\":3.5,\"drift\":0,\"minor_"
+    "faults\":"
+    "12,\"major_faults\":0,\"voluntary_switches\":60012,\"involuntary_switches\":3,\"clock_steps\":"
+    "1,"
+    "\"clock_step\":-3.2,\"fifo\":true,\"priority\":80,\"locked\":true,\"cpu\":null,\"awake\":"
+    "false,"
+    "\"notes\":[\"no <b>CPU</b>\",7]}}";
+
+static void a_run_on_the_clock_has_a_section_with_histograms_and_tables(void** state)
+{
+    const char* csv = write_text("plain.csv", plain_csv);
+    const char* out = in_folder("paced.html");
+    const crd_report_run run = {.verdict = paced};
+    crd_report_options opt = {0};
+    check_ok(write_report(*state, csv, out, run, &opt));
+    const char* said = read_text(out);
+    check_has(said, "<h2 id=\"realtime\">Real time</h2>");
+    check_has(said, "<header class=\"top doubtful\">");
+    check_has(said, "Reached its stop time 60 s, 2 overruns");
+    check_has(said,
+              "60000 cycles of 1\u00A0ms in real time, 2 of them not done when the next one was "
+              "due; the worst by 2.1\u00A0ms, at 12.345 s, longest in engine&lt;i&gt;. The "
+              "longest row was 2, from 12.345 s on.");
+    check_has(said, "The run stood still for 3.5\u00A0s.");
+    check_has(said, "the wall clock was set 1 time, by -3.2\u00A0s in all.");
+    check_has(said,
+              "had SCHED_FIFO 80, memory locked, on any CPU. In its loop: 0 major and 12 minor");
+    check_has(said, "<li>no &lt;b&gt;CPU&lt;/b&gt;</li>");
+    check_has(said, "<td>Wake-up after the deadline</td><td class=\"r\">11\u00A0\u00B5s</td>"
+                    "<td class=\"r\">10\u00A0\u00B5s</td><td class=\"r\">20\u00A0\u00B5s</td>"
+                    "<td class=\"r\">30\u00A0\u00B5s</td><td class=\"r\">40\u00A0\u00B5s</td>"
+                    "<td class=\"r\">\u2013</td><td class=\"r\">120\u00A0\u00B5s</td>");
+    check_has(said, "<tr><td class=\"r\">12.346</td><td class=\"r\">12346</td>"
+                    "<td class=\"r\">1.4\u00A0ms</td><td class=\"r\">2.4\u00A0ms</td>"
+                    "<td>\u2013</td></tr>");
+    check_has(said, "<td>engine&lt;i&gt;</td><td class=\"r\">500\u00A0\u00B5s</td>"
+                    "<td class=\"r\">60000</td><td class=\"r\">12</td>");
+    check_has(said, "<td>bench</td><td class=\"r\">59997</td><td class=\"r\">60000</td>"
+                    "<td class=\"r\">3</td><td class=\"r\">1</td><td class=\"r\">2</td>"
+                    "<td class=\"r\">0</td><td class=\"r\">4</td>");
+    check(!strstr(said, "<i>"));
+    // Three and three bars; two cycles took longer than the period.
+    check_int(occurrences(said, "<rect class=\"bar"), 6);
+    check_int(occurrences(said, "<rect class=\"bar above\""), 2);
+    check_has(said, "<title>251.2\u00A0\u00B5s to 316.2\u00A0\u00B5s: 59998 cycles</title>");
+    check_has(said, "period 1\u00A0ms</text>");
+
+    opt.format = CRD_REPORT_MARKDOWN;
+    out = in_folder("paced.md");
+    check_ok(write_report(*state, csv, out, run, &opt));
+    said = read_text(out);
+    check_has(said, "## Real time");
+    check_has(said, "|Work of a cycle|300\u00A0\u00B5s|300\u00A0\u00B5s|\u2013|");
+    check_has(said, "(paced-plots/realtime-001.svg)");
+    check_has(read_text(in_folder("paced-plots/realtime-001.svg")), "<svg class=\"pace\"");
+
+    check_ok(write_report(*state, csv, in_folder("plain.html"),
+                          (crd_report_run){.verdict = verdict}, &(crd_report_options){0}));
+    check(!strstr(read_text(in_folder("plain.html")), "Real time"));
+}
+
+static void numbers_of_a_pace_that_make_no_sense_do_no_harm(void** state)
+{
+    static const char* const strange[] = {
+        "{\"pace\":{\"on\":true}}",
+        "{\"pace\":{\"on\":true,\"period\":1e300,\"factor\":-1,\"overrun_count\":1e300,\"burst\":9,"
+        "\"lateness\":{\"histogram\":[[1e300,1e17],[1e-300,1e17],[0,1],[-1,5],[1,-5],[1,1e300],[]]}"
+        ","
+        "\"busy\":{\"histogram\":[[1e9,1]]}}}",
+        "{\"pace\":{\"on\":true,\"period\":1e-300,\"lateness\":{\"histogram\":[[5,1]]},"
+        "\"overruns\":"
+        "[1,{},[]],\"notes\":{},\"worst\":[]},\"units\":[{\"link\":{}},{\"budget\":1e300},3]}",
+        "{\"pace\":{\"on\":true,\"period\":null,\"lateness\":[],\"busy\":{\"histogram\":{}}}}",
+        "{\"pace\":{\"on\":\"yes\",\"overrun_count\":3}}",
+        "{\"pace\":7}",
+    };
+    const char* csv = write_text("plain.csv", plain_csv);
+    const char *html = in_folder("strange.html"), *markdown = in_folder("strange.md");
+    for (size_t i = 0; i < 2 * sizeof strange / sizeof *strange; i++) {
+        const bool even = i % 2 == 0;
+        const crd_report_options opt = {.format = even ? CRD_REPORT_HTML : CRD_REPORT_MARKDOWN};
+        check_ok(write_report(*state, csv, even ? html : markdown,
+                              (crd_report_run){.verdict = strange[i / 2]}, &opt));
+    }
+}
+
 static void a_poor_run_is_doubtful_even_if_it_reached_its_end(void** state)
 {
     static const struct {
@@ -758,7 +858,9 @@ static void every_allocation_may_fail(void** state)
 {
     (void)state;
     const char* csv = write_text("evil.csv", evil_csv);
-    for (int format = 0; format < 2; format++) {
+    for (int i = 0; i < 4; i++) {
+        const int format = i % 2;
+        const char* went = i < 2 ? judged : paced;
         const crd_report_options opt = {.format = (crd_report_format)format, .title = "T"};
         const char* out = in_folder(format ? "memory.md" : "memory.html");
         crd_status st = CRD_E_MEMORY;
@@ -768,7 +870,7 @@ static void every_allocation_may_fail(void** state)
             check_allocator failing;
             crd_context* ctx = check_context(&failing);
             failing.fail_at = n;
-            st = write_report(ctx, csv, out, (crd_report_run){.what = what_ran, .verdict = judged},
+            st = write_report(ctx, csv, out, (crd_report_run){.what = what_ran, .verdict = went},
                               &opt);
             crd_context_destroy(ctx);
             check_int(failing.live, 0);
@@ -895,6 +997,8 @@ int main(void)
         cmocka_unit_test(foreign_texts_are_no_markup),
         cmocka_unit_test(couplings_are_a_table_with_their_shadows_and_hints),
         cmocka_unit_test(quality_is_a_section_with_bars_tables_and_advice),
+        cmocka_unit_test(a_run_on_the_clock_has_a_section_with_histograms_and_tables),
+        cmocka_unit_test(numbers_of_a_pace_that_make_no_sense_do_no_harm),
         cmocka_unit_test(a_poor_run_is_doubtful_even_if_it_reached_its_end),
         cmocka_unit_test(whatever_stands_in_a_recording_stays_text),
         cmocka_unit_test(strange_json_is_borne),

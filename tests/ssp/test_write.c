@@ -925,6 +925,44 @@ static void a_system_comes_back_as_it_was(void** state)
     crd_system_destroy(s);
 }
 
+// Not results.exchange: like the result file it would be relative to where the package is unpacked.
+static void how_a_run_follows_the_clock_comes_back(void** state)
+{
+    fixture* fx = *state;
+    crd_system* s =
+        parse(fx, "cardan: 1\n"
+                  "title: sys\n"
+                  "units:\n"
+                  "  one: { fmu: a.fmu, budget: 500 us }\n"
+                  "  push: { signal: { shape: step }, budget: 1 ms }\n"
+                  "connections:\n"
+                  "  - push.y -> one.v\n"
+                  "run:\n"
+                  "  stop: 1\n"
+                  "  pace: { factor: 0.5x, overrun: skip, slack: 10 us, spin: 50 us, priority: 50, "
+                  "cpu: 0, lock: false, required: true }\n");
+    pack(fx, s, 1);
+    check_text(annotation(fx),
+               "\nunits:\n"
+               "  one: { budget: 0.0005 }\n"
+               "  push: { signal: { shape: step }, budget: 0.001 }\n"
+               "run: { pace: { factor: 0.5, overrun: skip, slack: 1e-05, spin: 5e-05, "
+               "priority: 50, cpu: 0, lock: false, required: true } }\n");
+    crd_system* t = load(fx, PACKAGE);
+    const crd_pace_spec *p = &t->run.pace, *of = &s->run.pace;
+    check_near(p->factor, 0.5, 0);
+    check_int(p->overrun, CRD_OVERRUN_SKIP);
+    check_near(p->slack, of->slack, 0);
+    check_near(p->spin, of->spin, 0);
+    check_int(p->priority, 50);
+    check_int(p->cpu, 0);
+    check(!p->lock && p->required);
+    check_near(t->units[crd_system_find(t, "one")].budget, 500e-6, 1e-18);
+    check_near(t->units[crd_system_find(t, "push")].budget, 1e-3, 0);
+    crd_system_destroy(t);
+    crd_system_destroy(s);
+}
+
 static void what_a_run_does_about_its_errors_comes_back(void** state)
 {
     fixture* fx = *state;
@@ -1231,6 +1269,7 @@ int main(void)
         TEST(changes_on_the_way_stay_where_they_fit),
         TEST(names_that_cannot_nest_stay_flat_and_differ),
         TEST(a_system_comes_back_as_it_was),
+        TEST(how_a_run_follows_the_clock_comes_back),
         TEST(what_a_run_does_about_its_errors_comes_back),
         TEST(nested_systems_and_notes_come_back),
         TEST(files_have_names_of_their_own_and_folders_are_zipped),

@@ -379,9 +379,9 @@ static void wrong_runs_are_refused(void** state)
         {"\n", F, 3, "run: nothing, expected a mapping with the keys start, stop, step", NULL},
         {" 3\n", F, 3, "run: '3', expected a mapping", NULL},
         {"\n  stpe: 1\n", F, 4, "run: unknown key 'stpe', did you mean 'step'?",
-         "Allowed here: start, stop, step, tolerance, scheme, predict, control, iterate, "
+         "Allowed here: start, stop, step, tolerance, scheme, predict, pace, control, iterate, "
          "feedthrough, monitor, threads"},
-        {" { pace: realtime }\n", F, 3, "unknown key 'pace'", NULL},
+        {" { pase: realtime }\n", F, 3, "unknown key 'pase', did you mean 'pace'?", NULL},
         {"\n  step: 10 m\n", F, 4, "run.step: '10 m' is a length, expected a time such as 10 ms",
          NULL},
         {" { step: 0 }\n", R, 3, "run.step: '0' is not greater than 0", "a time such as 10 ms"},

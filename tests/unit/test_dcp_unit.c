@@ -511,9 +511,184 @@ static void every_allocation_may_fail(void** state)
     world_destroy(w);
 }
 
+// ---- links -------------------------------------------------------------------------------------
+
+// A slave in real time, one step of a tenth of a second made.
+typedef struct link_bench {
+    world* w;
+    rig* r;
+    crd_unit_spec spec;
+    crd_unit* u;
+    bound in;
+    double first; // start on the clock of the net
+    int steps;
+} link_bench;
+
+static void link_open(link_bench* b, crd_dcp_mode mode)
+{
+    *b = (link_bench){.w = world_create()};
+    b->r = world_add(b->w, 8080, CRD_DCP_UDP);
+    b->spec = slave_spec("motor", "udp://127.0.0.1:8080");
+    b->spec.session.mode = mode;
+    b->u = create_unit(b->w, NULL, &b->spec);
+    crd_link_stats k;
+    b->u->ops->link(b->u, &k);
+    check(k.in == 0 && k.state == -1 && isnan(k.age) && isnan(k.round_trip));
+    check_text(k.state_name, "");
+    b->in = bind_names(b->u, "drive.u_dc");
+    enter(b->u);
+    check_ok(b->u->ops->exit_initialization(b->u));
+    b->first = ceil(crd_dcp_testnet_now(b->w->network) + 0.5);
+}
+
+static crd_link_stats link_step(link_bench* b)
+{
+    crd_link_stats k;
+    advance(b->u, 2 + 0.1 * b->steps, 0.1);
+    b->steps++;
+    if (b->spec.session.mode == CRD_DCP_MODE_SRT) { // whatever comes or does not
+        check_near(crd_dcp_testnet_now(b->w->network), b->first + 0.1 * b->steps, 1e-6);
+    }
+    b->u->ops->link(b->u, &k);
+    return k;
+}
+
+static void link_close(link_bench* b)
+{
+    check_ok(b->u->ops->terminate(b->u));
+    unbind(&b->in);
+    crd_unit_destroy(b->u);
+    world_destroy(b->w);
+}
+
+static void a_slave_in_real_time_tells_its_grid_and_what_it_waited(void** state)
+{
+    (void)state;
+    link_bench b;
+    link_open(&b, CRD_DCP_MODE_SRT);
+    check(b.u->info.flags & CRD_UNIT_IN_REAL_TIME);
+    check_int(b.u->origin, 0);
+    const int64_t before = crdi_now_ns();
+    b.u->ops->begin(b.u, 2, 0.1);
+    const int64_t after = crdi_now_ns();
+    const double begun = crd_dcp_testnet_now(b.w->network);
+    const int64_t ahead = llround(1e9 * (b.first - begun));
+    check(b.u->origin >= before + ahead - 1 && b.u->origin <= after + ahead + 1);
+    check_int(b.u->waited, 0);
+    crd_link_stats k = {0};
+    for (int i = 0; i < 30; i++) {
+        k = link_step(&b);
+    }
+    check_near(1e-9 * (double)b.u->waited, b.first + 3 - begun, 1e-5);
+    check(k.in >= 298 && k.in <= 301); // 100 per second
+    check_int(k.out, 30);
+    check_int(k.lost + k.duplicates + k.reordered + k.bad + k.late, 0);
+    check_near(k.age, 0.01, 1e-6); // what the slave made a resolution ago
+    check_near(k.age_mean, 0.01, 1e-6);
+    check_near(k.age_max, 0.01, 1e-6);
+    check(k.round_trip > 0 && k.round_trip_max >= k.round_trip);
+    check_int(k.state, CRD_DCP_RUNNING);
+    check_text(k.state_name, "RUNNING");
+    link_close(&b);
+}
+
+static void a_slave_that_falls_silent_does_not_hold_the_step(void** state)
+{
+    (void)state;
+    link_bench b;
+    link_open(&b, CRD_DCP_MODE_SRT);
+    for (int i = 0; i < 5; i++) {
+        check_int(link_step(&b).late, 0);
+    }
+    const crd_dcp_faults deaf = {.delay = 1e-4, .loss = 1};
+    const crd_dcp_faults none = {.delay = 1e-4};
+    check_ok(crd_dcp_testnet_set(b.w->network, &deaf));
+    crd_link_stats k = {0};
+    for (int i = 0; i < 6; i++) {
+        k = link_step(&b);
+    }
+    check(k.late == 6 || k.late == 5); // one may still have been on its way
+    check_near(k.age, k.late == 6 ? 0.61 : 0.6, 1e-6);
+    check_near(k.age_max, k.age, 1e-9);
+    check_ok(crd_dcp_testnet_set(b.w->network, &none));
+    const int64_t late = k.late;
+    for (int i = 0; i < 3; i++) {
+        k = link_step(&b);
+    }
+    check_int(k.late, late);
+    check_near(k.age, 0.01, 1e-6);
+    check(k.lost >= 55 && k.lost <= 65);
+    link_close(&b);
+}
+
+static void lost_doubled_and_overtaken_data_are_told_apart(void** state)
+{
+    (void)state;
+    link_bench b;
+    link_open(&b, CRD_DCP_MODE_SRT);
+    link_step(&b);
+    // Two resolutions of jitter: one overtakes another.
+    check_ok(crd_dcp_testnet_set(
+        b.w->network,
+        &(crd_dcp_faults){.delay = 1e-4, .jitter = 0.02, .loss = 0.1, .duplicate = 0.1}));
+    for (int i = 0; i < 200; i++) {
+        link_step(&b);
+    }
+    check_ok(crd_dcp_testnet_set(b.w->network, &(crd_dcp_faults){.delay = 1e-4}));
+    link_step(&b);
+    const crd_link_stats k = link_step(&b);
+    // 20.3 s of 100 numbers each: all came first, behind a later one, or never.
+    check_near((double)(k.in + k.reordered + k.lost), 2030, 2);
+    check_near((double)k.lost, 200, 45);       // a tenth, 3 sigma; each copy of a doubled one may
+    check_near((double)k.duplicates, 180, 45); // be lost by itself
+    check(k.reordered > 100);
+    const crd_dcp_testnet_counts c = crd_dcp_testnet_get_counts(b.w->network);
+    check(k.duplicates < c.duplicated && k.lost < c.lost);
+    link_close(&b);
+}
+
+static void a_slave_in_steps_tells_about_its_link(void** state)
+{
+    (void)state;
+    link_bench b;
+    link_open(&b, CRD_DCP_MODE_NRT);
+    check_int(b.u->info.flags & CRD_UNIT_IN_REAL_TIME, 0);
+    crd_link_stats k = {0};
+    for (int i = 0; i < 10; i++) {
+        k = link_step(&b);
+    }
+    check_int(k.in, 10);
+    check_int(k.lost + k.duplicates + k.reordered + k.bad + k.late, 0);
+    check(k.age >= 0 && k.age < 1e-3); // since they came
+    check_int(b.u->origin, 0);
+    check_int(b.u->waited, 0);
+    link_close(&b);
+}
+
+static void whoever_waits_for_a_slave_can_be_told_to_give_up(void** state)
+{
+    (void)state;
+    link_bench b;
+    link_open(&b, CRD_DCP_MODE_NRT);
+    link_step(&b);
+    b.r->steps = CRD_DCP_LATER;
+    const double before = crd_dcp_testnet_now(b.w->network);
+    b.u->ops->interrupt(b.u);
+    check_int(b.u->ops->step(b.u, 2.1, 0.1), CRD_E_UNIT);
+    check_contains(crd_error_text(b.u->ctx), "interrupted");
+    check(crd_dcp_testnet_now(b.w->network) < before + 1); // and not 30 s
+    b.r->steps = CRD_DCP_DONE;
+    link_close(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_slave_in_real_time_tells_its_grid_and_what_it_waited),
+        cmocka_unit_test(a_slave_that_falls_silent_does_not_hold_the_step),
+        cmocka_unit_test(lost_doubled_and_overtaken_data_are_told_apart),
+        cmocka_unit_test(a_slave_in_steps_tells_about_its_link),
+        cmocka_unit_test(whoever_waits_for_a_slave_can_be_told_to_give_up),
         cmocka_unit_test(a_slave_description_becomes_variables),
         cmocka_unit_test(structural_parameters_size_the_arrays),
         cmocka_unit_test(what_the_slave_does_not_offer_is_refused),

@@ -6,7 +6,7 @@
 
 // ---- values ------------------------------------------------------------------------------------
 
-static crd_status set(crd_unit* unit, const crd_binding* b, const crd_values* v)
+static crd_status set_values(crd_unit* unit, const crd_binding* b, const crd_values* v)
 {
     crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
     for (int32_t j = 0; j < b->count; j++) {
@@ -40,6 +40,15 @@ static crd_status set(crd_unit* unit, const crd_binding* b, const crd_values* v)
     }
     u->dirty = true;
     return CRD_OK;
+}
+
+static crd_status set(crd_unit* unit, const crd_binding* b, const crd_values* v)
+{
+    crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
+    crdi_session_lock(u);
+    const crd_status st = set_values(unit, b, v);
+    crdi_session_unlock(u);
+    return st;
 }
 
 static bool has_output(const crdi_dcp_unit* u, const crd_binding* b)
@@ -142,6 +151,16 @@ static bool route(crd_unit* unit, int32_t from, crd_unit* target, int32_t to)
     return crdi_session_route((crdi_dcp_unit*)unit, from, (crdi_dcp_unit*)target, to);
 }
 
+static void link_stats(const crd_unit* unit, crd_link_stats* out)
+{
+    *out = ((const crdi_dcp_unit*)unit)->link;
+}
+
+static void interrupt(crd_unit* unit)
+{
+    crdi_session_interrupt((crdi_dcp_unit*)unit);
+}
+
 static crd_status terminate(crd_unit* unit)
 {
     return crdi_session_stop((crdi_dcp_unit*)unit);
@@ -186,6 +205,8 @@ static const crd_unit_ops ops = {
     .prepare = prepare,
     .begin = begin,
     .step = step,
+    .link = link_stats,
+    .interrupt = interrupt,
     .route = route,
     .terminate = terminate,
     .abandon = abandon,
@@ -344,6 +365,7 @@ static crd_unit_info info_of(const crdi_dcp_unit* u)
         .step = step,
         .tolerance = NAN,
         .fixed_step = nrt && d->nrt_fixed_steps ? step : 0,
+        .flags = nrt ? 0u : CRD_UNIT_IN_REAL_TIME,
         .kind = kinds[u->mode],
     };
 }
@@ -356,6 +378,13 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     crdi_dcp_unit* u = crdi_new(ctx, sizeof *u);
     if (!u) { return CRD_E_MEMORY; }
     u->base = (crd_unit){.ops = &ops, .ctx = ctx, .name = spec->name, .spec = spec};
+    u->link = (crd_link_stats){.age = NAN,
+                               .age_mean = NAN,
+                               .age_max = NAN,
+                               .round_trip = NAN,
+                               .round_trip_max = NAN,
+                               .state = -1,
+                               .state_name = ""};
     crdi_arena_init(&u->arena, ctx);
     crdi_map_init(&u->names, ctx);
     CRD_TRY(load(u));

@@ -43,6 +43,13 @@ typedef struct crdi_dcp_unit {
     crd_status failed; // of begin
     bool excused;      // another slave has failed, whose unit is to say so
     int64_t late;      // steps of SRT and HRT that ended later than they should
+
+    // What is told about the link, as it was at the end of the last step.
+    crd_link_stats link;
+    crd_dcp_slave_status before; // at the start of the run
+    int64_t taken;               // data PDUs that outputs were made of
+    double age_sum;
+    int64_t age_count;
 } crdi_dcp_unit;
 
 // ---- describe.c
@@ -69,5 +76,10 @@ crd_status crdi_session_initialize(crdi_dcp_unit* u);
 // Inputs leave; the first call starts all slaves, the experiment is at `t`.
 crd_status crdi_session_begin(crdi_dcp_unit* u, double t, double h);
 crd_status crdi_session_end(crdi_dcp_unit* u, double t, double h);
+// Around changes of inputs: the first step of any slave sends those of all in real time.
+void crdi_session_lock(crdi_dcp_unit* u);
+void crdi_session_unlock(crdi_dcp_unit* u);
+// From another thread: whoever waits in a step gives up.
+void crdi_session_interrupt(crdi_dcp_unit* u);
 // Stops all slaves; the first call does it for all.
 crd_status crdi_session_stop(crdi_dcp_unit* u);

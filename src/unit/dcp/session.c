@@ -4,12 +4,14 @@
 // The session belongs to one thread at a time: the cycle thread, or the keeper, which sends
 // heartbeats while the cycle thread is busy elsewhere for long (a slow FMU, a result file). The
 // baton says whose turn it is; the cycle thread finds it free except in the moments when the
-// keeper polls.
+// keeper polls. Slaves with a budget have threads of their own: who waits for one of them in a
+// session of several passes the baton on every millisecond.
 #include "unit/dcp/dcp_unit.h"
 
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
-#include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +41,10 @@ struct crdi_session {
     double begin;      // time of the experiment at the start, s
     double start;      // the same on the clock of the net
 
-    atomic_bool baton; // somebody has it
+    sem_t baton;
+    atomic_int waiting;   // for it
+    bool shared;          // several slaves, some with a budget
+    atomic_bool given_up; // nobody waits for a slave any more
     atomic_bool quit;
     atomic_int uses; // of the session by the cycle thread
     pthread_t keeper;
@@ -50,15 +55,38 @@ struct crdi_session {
 
 static void take(crdi_session* s)
 {
-    while (atomic_exchange_explicit(&s->baton, true, memory_order_acquire)) {
-        sched_yield();
+    if (sem_trywait(&s->baton) != 0) {
+        atomic_fetch_add(&s->waiting, 1);
+        while (sem_wait(&s->baton) != 0) {}
+        atomic_fetch_sub(&s->waiting, 1);
     }
     atomic_fetch_add_explicit(&s->uses, 1, memory_order_relaxed);
 }
 
 static void give(crdi_session* s)
 {
-    atomic_store_explicit(&s->baton, false, memory_order_release);
+    sem_post(&s->baton);
+}
+
+// false: whoever has it does not come back.
+static bool take_at_last(crdi_session* s)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_REALTIME, &at);
+    at.tv_sec += 2;
+    while (sem_timedwait(&s->baton, &at) != 0) {
+        if (errno != EINTR) { return false; }
+    }
+    return true;
+}
+
+// A semaphore is not fair: whoever gives it and wants it back would have it before those who wait.
+static void pass_on(crdi_session* s)
+{
+    const struct timespec moment = {.tv_nsec = 200 * 1000};
+    give(s);
+    if (atomic_load(&s->waiting) > 0) { nanosleep(&moment, NULL); }
+    take(s);
 }
 
 // Polls when the cycle thread did not come by for a tenth of a second.
@@ -69,7 +97,7 @@ static void* keep(void* user)
     int seen = -1;
     while (!atomic_load_explicit(&s->quit, memory_order_relaxed)) {
         const int uses = atomic_load_explicit(&s->uses, memory_order_relaxed);
-        if (uses == seen && !atomic_exchange_explicit(&s->baton, true, memory_order_acquire)) {
+        if (uses == seen && sem_trywait(&s->baton) == 0) {
             (void)crd_dcp_master_poll(s->master); // a failure shows again in the next step
             give(s);
         }
@@ -128,6 +156,7 @@ static bool cancelled(void* user)
 {
     static const double grace = 1; // s
     crdi_session* s = user;
+    if (atomic_load_explicit(&s->given_up, memory_order_relaxed)) { return true; }
     if (!s->interrupted || !*s->interrupted) { return false; }
     if (!s->running) { return true; }
     const double now = crd_dcp_master_now(s->master);
@@ -147,6 +176,7 @@ static crd_status create(crd_context* ctx, crdi_session** out)
     }
     s->ctx = own;
     s->interrupted_at = NAN;
+    sem_init(&s->baton, 0, 1);
     *out = s;
     return CRD_OK;
 }
@@ -160,6 +190,7 @@ void crdi_session_destroy(crdi_session* s)
     crd_dcp_master_destroy(s->master);
     crd_dcp_net_destroy(s->net);
     (void)crd_dcp_capture_close(s->capture);
+    sem_destroy(&s->baton);
     crd_context* ctx = s->ctx;
     crdi_free(ctx, s->units);
     crdi_free(ctx, s->routes);
@@ -438,6 +469,7 @@ static crd_status plan(crdi_session* s)
                                    &u->slave));
         CRD_TRY(plan_values(s, u));
         s->in_real_time = s->in_real_time || u->mode != CRD_DCP_NRT;
+        s->shared = s->shared || (s->count > 1 && !isnan(u->base.spec->budget));
     }
     for (int i = 0; i < s->route_count; i++) {
         const struct route* r = &s->routes[i];
@@ -515,17 +547,40 @@ crd_status crdi_session_initialize(crdi_dcp_unit* u)
     return st;
 }
 
+// Seconds between two data PDUs of the slave.
+static double period_of(const crdi_dcp_unit* u)
+{
+    return u->resolution * fmax(1, u->base.spec->session.steps);
+}
+
+// Slaves in real time begin together, and their grid is that of the run. The clock of the net goes
+// on with the monotonic one.
+static void note_start(crdi_session* s)
+{
+    const int64_t now_ns = crdi_now_ns();
+    const double ahead = s->start - crd_dcp_master_now(s->master);
+    for (int i = 0; i < s->count; i++) {
+        crdi_dcp_unit* u = s->units[i];
+        u->before = crd_dcp_master_status(s->master, u->slave);
+        u->taken = u->before.data_in;
+        if (u->mode == CRD_DCP_NRT) { continue; }
+        u->base.origin = now_ns + llround(ahead * 1e9);
+    }
+}
+
 static crd_status start(crdi_session* s, double t)
 {
     double lead = 0;
     for (int i = 0; i < s->count; i++) {
-        put_inputs(s->units[i]);
+        // Those in steps send theirs with each step, perhaps on threads of their own.
+        if (s->units[i]->mode != CRD_DCP_NRT) { put_inputs(s->units[i]); }
         lead = fmax(lead, s->units[i]->base.spec->session.lead);
     }
     s->running = true;
     s->begin = t;
     const crd_status st = crd_dcp_master_run(s->master, s->in_real_time ? lead : 0, &s->start);
     const double now = crd_dcp_master_now(s->master);
+    if (st >= 0) { note_start(s); }
     for (int i = 0; i < s->count && st >= 0; i++) {
         if (s->units[i]->bench) {
             crd_dcp_bench_peer_begin(s->units[i]->bench, fmax(now, s->start));
@@ -567,18 +622,78 @@ crd_status crdi_session_begin(crdi_dcp_unit* u, double t, double h)
     return st;
 }
 
+// When the newest data were made, on the clock of the net. In real time that is the slave's newest
+// step on the common grid before they came; the outputs of the initialisation are those of the
+// start.
+static double made_at(const crdi_dcp_unit* u, const crd_dcp_slave_status* now)
+{
+    if (u->mode == CRD_DCP_NRT) { return now->data_time; }
+    const double start = u->session->start, period = period_of(u);
+    const double since = fmax(0, now->data_time - start);
+    return start + floor(since / period + 1e-6) * period;
+}
+
+// Outputs are taken: how old they are, and whether they are those that were due. In real time data
+// that come about the end of a step are in it or in the next: that alone is not late.
+static void note_data(crdi_dcp_unit* u)
+{
+    const crdi_session* s = u->session;
+    const crd_dcp_slave_status now = crd_dcp_master_status(s->master, u->slave);
+    const crd_dcp_slave_status* was = &u->before;
+    const bool fresh = now.data_in > u->taken;
+    crd_link_stats* l = &u->link;
+    u->taken = now.data_in;
+    l->in = now.data_in - was->data_in;
+    l->out = now.data_out - was->data_out;
+    l->duplicates = now.data_duplicates - was->data_duplicates;
+    l->reordered = now.data_reordered - was->data_reordered;
+    l->lost = now.data_missed - was->data_missed - l->reordered; // which came after all
+    if (l->lost < 0) { l->lost = 0; }
+    l->bad = now.data_bad - was->data_bad;
+    l->round_trip = now.requests > 0 ? now.round_trip : (double)NAN;
+    l->round_trip_max = now.requests > 0 ? now.round_trip_max : (double)NAN;
+    l->state = (int)now.state;
+    l->state_name = crd_dcp_state_name(l->state);
+    const double age = crd_dcp_master_now(s->master) - made_at(u, &now);
+    if (u->output_count == 0 || !isfinite(age)) { return; }
+    l->age = fmax(0, age);
+    u->age_sum += l->age;
+    l->age_mean = u->age_sum / (double)++u->age_count;
+    l->age_max = u->age_count > 1 ? fmax(l->age_max, l->age) : l->age;
+    l->late += !fresh && (u->mode == CRD_DCP_NRT || l->age > 1.5 * period_of(u));
+}
+
+static crd_status end_step(crdi_dcp_unit* u)
+{
+    static const double slice = 1e-3; // s
+    crdi_session* s = u->session;
+    if (!s->shared) { return crd_dcp_master_end_step(s->master, u->slave); }
+    for (;;) {
+        bool done = false;
+        const double until = crd_dcp_master_now(s->master) + slice;
+        const crd_status st = crd_dcp_master_end_step_until(s->master, u->slave, until, &done);
+        if (st < 0 || done) { return st; }
+        pass_on(s);
+    }
+}
+
+// Not longer than to the end of the step on the clock, whatever comes or does not.
+static crd_status wait_for_end(crdi_dcp_unit* u, double end)
+{
+    crdi_session* s = u->session;
+    const double begin = crd_dcp_master_now(s->master);
+    u->late += begin > end + u->resolution;
+    const crd_status st = crd_dcp_master_wait(s->master, end);
+    u->base.waited += llround(1e9 * (crd_dcp_master_now(s->master) - begin));
+    return st;
+}
+
 crd_status crdi_session_end(crdi_dcp_unit* u, double t, double h)
 {
     crdi_session* s = u->session;
     crd_status st = CRD_OK;
     take(s);
-    if (u->mode == CRD_DCP_NRT) {
-        st = crd_dcp_master_end_step(s->master, u->slave);
-    } else {
-        const double end = s->start + (t + h - s->begin);
-        u->late += crd_dcp_master_now(s->master) > end + u->resolution;
-        st = crd_dcp_master_wait(s->master, end);
-    }
+    st = u->mode == CRD_DCP_NRT ? end_step(u) : wait_for_end(u, s->start + (t + h - s->begin));
     if (st == CRD_E_UNIT && !u->excused) {
         // The failure of another slave is told by the step of its own unit, in this tick or never.
         const char* text = crd_error_text(s->ctx);
@@ -586,7 +701,10 @@ crd_status crdi_session_end(crdi_dcp_unit* u, double t, double h)
         u->excused = of && of != u;
         if (u->excused) { st = CRD_OK; }
     }
-    if (st >= 0) { get_outputs(u); }
+    if (st >= 0) {
+        get_outputs(u);
+        note_data(u);
+    }
     (void)told(u, st);
     if (u->bench && st >= 0 && !u->excused) {
         st = crd_dcp_bench_peer_check(u->bench, crd_dcp_master_now(s->master));
@@ -628,8 +746,28 @@ crd_status crdi_session_stop(crdi_dcp_unit* u)
     if (!s->master || s->stopped) { return CRD_OK; }
     end_keeper(s);
     s->stopped = true;
+    if (!take_at_last(s)) {
+        return crdi_fail(u->base.ctx, CRD_E_STATE,
+                         "the DCP slaves cannot be stopped: the step of one of them does not end");
+    }
     s->interrupted = NULL; // whoever interrupts wants the benches to be brought down
     const crd_status st = told(u, crd_dcp_master_stop(s->master));
     if (s->status >= 0) { sum_up(s); }
+    give(s);
     return st;
+}
+
+void crdi_session_lock(crdi_dcp_unit* u)
+{
+    if (u->session->shared) { take(u->session); }
+}
+
+void crdi_session_unlock(crdi_dcp_unit* u)
+{
+    if (u->session->shared) { give(u->session); }
+}
+
+void crdi_session_interrupt(crdi_dcp_unit* u)
+{
+    atomic_store_explicit(&u->session->given_up, true, memory_order_relaxed);
 }

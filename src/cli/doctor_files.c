@@ -1,0 +1,164 @@
+// Files below a root, whatever they are: /proc and /sys of this machine, or of a test's.
+#include "cli/doctor.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+enum {
+    LINE_BYTES = 8192,     // the flags of a CPU take 2 KiB
+    MOST_BYTES = 16 << 20, // of one file
+    MOST_NAMES = 1 << 17,  // of one folder
+};
+
+static bool join(char out[PATH_MAX], const char* root, const char* path)
+{
+    const int n = snprintf(out, PATH_MAX, "%s%s", root, path);
+    return n > 0 && n < PATH_MAX;
+}
+
+// A pipe or a device in the place of a file must not make us wait.
+static crdi_got open_file(const char* root, const char* path, int* fd)
+{
+    char full[PATH_MAX];
+    struct stat info;
+    if (!join(full, root, path)) { return CRDI_MISSING; }
+    *fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (*fd < 0) { return errno == ENOENT || errno == ENOTDIR ? CRDI_MISSING : CRDI_DENIED; }
+    if (fstat(*fd, &info) == 0 && S_ISREG(info.st_mode)) { return CRDI_GOT; }
+    close(*fd);
+    return CRDI_DENIED;
+}
+
+static char printable(char c)
+{
+    return c >= ' ' && c <= '~' ? c : c == '\t' ? ' ' : '?';
+}
+
+static void strip(char* text)
+{
+    size_t begin = strspn(text, " "), length = strlen(text);
+    while (length > begin && text[length - 1] == ' ') {
+        length--;
+    }
+    memmove(text, text + begin, length - begin);
+    text[length - begin] = 0;
+}
+
+crdi_got crdi_root_line(const char* root, const char* path, char* out, size_t size)
+{
+    int fd = -1;
+    *out = 0;
+    const crdi_got got = open_file(root, path, &fd);
+    if (got != CRDI_GOT) { return got; }
+    ssize_t n = 0;
+    do {
+        n = read(fd, out, size - 1);
+    } while (n < 0 && errno == EINTR);
+    close(fd);
+    out[n > 0 ? n : 0] = 0;
+    out[strcspn(out, "\n")] = 0;
+    for (char* c = out; *c; c++) {
+        *c = printable(*c);
+    }
+    strip(out);
+    return n < 0 ? CRDI_DENIED : CRDI_GOT;
+}
+
+int64_t crdi_leading_number(const char* text)
+{
+    const size_t sign = *text == '-';
+    const size_t n = sign + strspn(text + sign, "0123456789");
+    int64_t x = 0;
+    return n > sign && crdi_parse_int64(text, n, &x) ? x : CRDI_UNKNOWN;
+}
+
+int64_t crdi_root_number(const char* root, const char* path)
+{
+    char line[64];
+    return crdi_root_line(root, path, line, sizeof line) == CRDI_GOT ? crdi_leading_number(line)
+                                                                     : CRDI_UNKNOWN;
+}
+
+crdi_got crdi_root_lines(const char* root, const char* path, crdi_on_line* line, void* user)
+{
+    int fd = -1;
+    const crdi_got got = open_file(root, path, &fd);
+    if (got != CRDI_GOT) { return got; }
+    gzFile f = gzdopen(fd, "rb"); // reads plain files, too
+    if (!f) {
+        close(fd);
+        return CRDI_DENIED;
+    }
+    char buffer[4096], text[LINE_BYTES];
+    size_t length = 0;
+    bool more = true;
+    int64_t all = 0;
+    int n = 0;
+    while (more && all < MOST_BYTES && (n = gzread(f, buffer, sizeof buffer)) > 0) {
+        all += n;
+        for (int i = 0; i < n && more; i++) {
+            if (buffer[i] != '\n') {
+                if (length + 1 < sizeof text) { text[length++] = printable(buffer[i]); }
+                continue;
+            }
+            text[length] = 0;
+            length = 0;
+            more = line(user, text);
+        }
+    }
+    if (more && length) {
+        text[length] = 0;
+        line(user, text);
+    }
+    gzclose(f);
+    return all == 0 && n < 0 ? CRDI_DENIED : CRDI_GOT;
+}
+
+crdi_got crdi_root_folder(const char* root, const char* path, crdi_on_name* name, void* user)
+{
+    char full[PATH_MAX];
+    if (!join(full, root, path)) { return CRDI_MISSING; }
+    DIR* d = opendir(full);
+    if (!d) { return errno == ENOENT || errno == ENOTDIR ? CRDI_MISSING : CRDI_DENIED; }
+    struct dirent* e = NULL;
+    bool more = true;
+    for (int i = 0; more && i < MOST_NAMES && (e = readdir(d)); i++) {
+        if (e->d_name[0] != '.') { more = name(user, e->d_name); }
+    }
+    closedir(d);
+    return CRDI_GOT;
+}
+
+crdi_got crdi_root_link(const char* root, const char* path, char* out, size_t size)
+{
+    char full[PATH_MAX], target[PATH_MAX];
+    *out = 0;
+    if (!join(full, root, path)) { return CRDI_MISSING; }
+    const ssize_t n = readlink(full, target, sizeof target - 1);
+    if (n <= 0) { return errno == EACCES ? CRDI_DENIED : CRDI_MISSING; }
+    target[n] = 0;
+    const char* slash = strrchr(target, '/');
+    snprintf(out, size, "%s", slash ? slash + 1 : target);
+    for (char* c = out; *c; c++) {
+        *c = printable(*c);
+    }
+    return CRDI_GOT;
+}
+
+bool crdi_root_exists(const char* root, const char* path)
+{
+    char full[PATH_MAX];
+    return join(full, root, path) && access(full, F_OK) == 0;
+}
+
+bool crdi_root_writable(const char* root, const char* path)
+{
+    char full[PATH_MAX];
+    return join(full, root, path) && access(full, W_OK) == 0;
+}

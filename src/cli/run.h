@@ -1,0 +1,112 @@
+// cardan run in parts: what it does (run.c), what it says at the end (run_report.c), how it kept
+// the clock (run_pace.c), and who may watch (run_live.c).
+#pragma once
+#include "cardan/master.h"
+#include "cardan/pace.h"
+#include "cli/cli.h"
+
+// ---- run_report.c
+typedef struct crdi_run_end {
+    crd_status status;
+    bool by_page; // somebody pressed Stop
+} crdi_run_end;
+void crdi_show_report(crdi_cli* cli, const crd_master_report* r, const crdi_run_end* end);
+// Also for runs that did not begin: `r` may be NULL. The status of the run, else of the writing.
+crd_status crdi_report_json(crdi_cli* cli, const crd_master_report* r, const crdi_run_end* end);
+
+// ---- run_pace.c
+void crdi_print_pace(crd_context* ctx, const crd_master_report* r, FILE* f);
+void crdi_print_links(crd_context* ctx, const crd_master_report* r, FILE* f);
+json_t* crdi_pace_json(crd_context* ctx, const crd_master_report* r);
+json_t* crdi_link_json(crd_context* ctx, const struct crd_link_stats* l);
+// CRD_E_LIMIT with a sentence; -1, NaN: no limit.
+crd_status crdi_check_pace(crd_context* ctx, const crd_master_report* r, int max_overruns,
+                           double max_lateness);
+// The sentence of a run that a late cycle ended: CRD_E_LIMIT.
+crd_status crdi_fail_overrun(crd_context* ctx, const crd_master_report* r);
+
+// ---- run_live.c
+typedef struct crdi_live_options {
+    bool ui, wait, read_only, keep, open, plain;
+    const char *address, *token, *cert, *key, *stream;
+    crdi_list stream_signals;
+} crdi_live_options;
+
+// The rows of a command whose struct of options has a crdi_live_options at `field`.
+#define CRDI_LIVE_OPTIONS(object, field)                                                           \
+    {.name = "ui",                                                                                 \
+     .type = CRDI_OPT_FLAG,                                                                        \
+     .offset = offsetof(object, field.ui),                                                         \
+     .help = "watch and steer the run in a browser: the address of the page is printed on "        \
+             "standard error before the run begins"},                                              \
+        {.name = "ui-address",                                                                     \
+         .type = CRDI_OPT_TEXT,                                                                    \
+         .metavar = "ADDRESS[:PORT]",                                                              \
+         .offset = offsetof(object, field.address),                                                \
+         .help = "where the page is served; 127.0.0.1:8421 unless given, and a free port if that " \
+                 "one is taken"},                                                                  \
+        {.name = "ui-token",                                                                       \
+         .type = CRDI_OPT_TEXT,                                                                    \
+         .metavar = "TOKEN",                                                                       \
+         .offset = offsetof(object, field.token),                                                  \
+         .help = "that the address of the page has to bear; random unless given"},                 \
+        {.name = "ui-wait",                                                                        \
+         .type = CRDI_OPT_FLAG,                                                                    \
+         .offset = offsetof(object, field.wait),                                                   \
+         .help = "stand still before the first step until Start is pressed on the page"},          \
+        {.name = "ui-keep",                                                                        \
+         .type = CRDI_OPT_FLAG,                                                                    \
+         .offset = offsetof(object, field.keep),                                                   \
+         .help = "serve the page after the end of the run, too, until Ctrl-C"},                    \
+        {.name = "ui-read-only",                                                                   \
+         .type = CRDI_OPT_FLAG,                                                                    \
+         .offset = offsetof(object, field.read_only),                                              \
+         .help = "the page shows the run and cannot change it"},                                   \
+        {.name = "ui-open",                                                                        \
+         .type = CRDI_OPT_FLAG,                                                                    \
+         .offset = offsetof(object, field.open),                                                   \
+         .help = "an address that others can reach is meant; needs --ui-cert and --ui-key, or "    \
+                 "--ui-plain"},                                                                    \
+        {.name = "ui-cert",                                                                        \
+         .type = CRDI_OPT_FILE,                                                                    \
+         .metavar = "FILE",                                                                        \
+         .extensions = "pem|crt",                                                                  \
+         .offset = offsetof(object, field.cert),                                                   \
+         .help = "certificate (PEM): the page is served by https"},                                \
+        {.name = "ui-key",                                                                         \
+         .type = CRDI_OPT_FILE,                                                                    \
+         .metavar = "FILE",                                                                        \
+         .extensions = "pem|key",                                                                  \
+         .offset = offsetof(object, field.key),                                                    \
+         .help = "private key of the certificate (PEM)"},                                          \
+        {.name = "ui-plain",                                                                       \
+         .type = CRDI_OPT_FLAG,                                                                    \
+         .offset = offsetof(object, field.plain),                                                  \
+         .help = "no encryption although others can reach the page: who listens can read the "     \
+                 "token"},                                                                         \
+        {.name = "stream",                                                                         \
+         .type = CRDI_OPT_TEXT,                                                                    \
+         .metavar = "pj://HOST:PORT",                                                              \
+         .offset = offsetof(object, field.stream),                                                 \
+         .help = "send the signals to PlotJuggler while the run goes (UDP, JSON); its port is "    \
+                 "9870 unless changed there"},                                                     \
+    {                                                                                              \
+        .name = "stream-signals", .type = CRDI_OPT_LIST, .metavar = "PATTERN",                     \
+        .offset = offsetof(object, field.stream_signals),                                          \
+        .help = "signals that are streamed, with * and ?; all unless given"                        \
+    }
+
+typedef struct crdi_watch {
+    struct crd_live* live;
+    struct crd_web* web;
+} crdi_watch;
+
+// CRD_E_RANGE for options that make no sense together.
+crd_status crdi_live_check(crd_context* ctx, const crdi_live_options* o);
+// Nothing if neither a page nor a stream is wished. Tells where the page is. Between creation and
+// initialisation of the master; after a failure there is nothing to stop.
+crd_status crdi_watch_start(crdi_cli* cli, crd_master* m, const crdi_live_options* o,
+                            crdi_watch* out);
+// Serves on until `*stop`.
+void crdi_watch_keep(crdi_cli* cli, const crdi_watch* w, const volatile bool* stop);
+void crdi_watch_stop(crdi_watch* w, double linger); // before the master is destroyed

@@ -1,0 +1,368 @@
+// How a run kept the clock: one screen of tables, JSON, and limits that become an exit code.
+#include "cardan/unit.h"
+#include "cli/run.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+enum { MOST_OVERRUNS = 10 };
+
+static double seconds(int64_t ns)
+{
+    return 1e-9 * (double)ns;
+}
+
+static const char* unit_name(const crd_master_report* r, int unit)
+{
+    return unit >= 0 && unit < r->unit_count ? r->units[unit].name : "";
+}
+
+// A cycle that worked less than it was late at its beginning did not cause that.
+static bool began_late(const crd_pace_report* p, const crd_overrun_info* o)
+{
+    const double work = seconds(o->busy_ns);
+    return p->period > 0 && seconds(o->late_ns) + p->period - work > work;
+}
+
+// The kept overrun only comes from the one before it.
+static bool follows(const crd_pace_report* p, int i)
+{
+    return i > 0 && p->kept[i - 1].cycle == p->kept[i].cycle - 1 && began_late(p, &p->kept[i]);
+}
+
+// Of an overrun that follows none. "" if it is not known.
+static const char* cause(const crd_master_report* r, const crd_overrun_info* o, char* out,
+                         size_t size)
+{
+    const char* unit = unit_name(r, o->unit);
+    if (began_late(r->pace, o)) { return "woken late"; }
+    snprintf(out, size, *unit ? "longest in unit '%s'" : "%s", unit);
+    return out;
+}
+
+// ---- sentences ---------------------------------------------------------------------------------
+
+// "; 3 overruns, the worst 2.1 ms late at t = 12.345 s, longest in unit 'engine'; ..."
+static void put_overruns(crdi_text* t, const crd_master_report* r)
+{
+    const crd_pace_report* p = r->pace;
+    char a[32];
+    if (p->overruns == 0) {
+        crdi_text_add(t, "; no overrun");
+        return;
+    }
+    crdi_text_add(t, "; %" PRId64 " overrun%s, %s%s late at t = %.9g s", p->overruns,
+                  crdi_plural(p->overruns), p->overruns > 1 ? "the worst " : "",
+                  crdi_format_seconds(a, seconds(p->worst.late_ns)), p->worst.time);
+    char b[256];
+    const char* why = cause(r, &p->worst, b, sizeof b);
+    if (*why) { crdi_text_add(t, ", %s", why); }
+    if (p->burst > 1) {
+        crdi_text_add(t, "; longest row %" PRId64 " from t = %.9g s", p->burst, p->burst_time);
+    }
+}
+
+// What became of the grid: nothing, unless the policy moves it or somebody paused the run.
+static void put_grid(crdi_text* t, const crd_pace_report* p)
+{
+    char a[32];
+    if (p->drift_ns == 0) {
+        crdi_text_add(t, "; grid drift 0");
+    } else {
+        crdi_text_add(t, "; grid drift %+" PRId64 " ns", p->drift_ns);
+    }
+    if (p->moved_ns != 0) {
+        crdi_text_add(t, ", grid moved by %s", crdi_format_seconds(a, seconds(p->moved_ns)));
+    }
+    if (p->skipped > 0) {
+        crdi_text_add(t, ", %" PRId64 " deadline%s skipped", p->skipped, crdi_plural(p->skipped));
+    }
+    if (p->paused_ns > 0) {
+        crdi_text_add(t, ", paused for %s", crdi_format_seconds(a, seconds(p->paused_ns)));
+    }
+}
+
+static void put_verdict(crdi_text* t, const crd_pace_report* p)
+{
+    if (p->cycles == 0) {
+        crdi_text_add(t, "no cycle was done");
+    } else if (p->overruns == 0 && p->period > 0) {
+        crdi_text_add(t, "kept: the longest cycle took %.3g %% of its period",
+                      100 * seconds(p->busy.max) / p->period);
+    } else if (p->overruns == 0) {
+        crdi_text_add(t, "kept");
+    } else {
+        crdi_text_add(t, "not kept: %.3g %% of the cycles were late",
+                      100 * (double)p->overruns / (double)p->cycles);
+    }
+}
+
+static void print_sentence(crd_context* ctx, const crd_master_report* r, FILE* f)
+{
+    const crd_pace_report* p = r->pace;
+    crdi_text t;
+    char a[32];
+    crdi_text_init(&t, ctx);
+    if (p->factor == 1) {
+        crdi_text_add(&t, "real time");
+    } else {
+        crdi_text_add(&t, "%.6gx", p->factor);
+    }
+    crdi_text_add(&t, ", %" PRId64 " cycle%s", p->cycles, crdi_plural(p->cycles));
+    if (p->period > 0) { crdi_text_add(&t, " of %s", crdi_format_seconds(a, p->period)); }
+    put_overruns(&t, r);
+    put_grid(&t, p);
+    if (!t.failed) { crdi_print_wrapped(f, "pace", t.data); }
+    t.length = 0;
+    put_verdict(&t, p);
+    if (!t.failed) { crdi_print_wrapped(f, "", t.data); }
+    crdi_text_clear(&t);
+}
+
+static void print_system(crd_context* ctx, const crd_pace_report* p, FILE* f)
+{
+    crdi_text t;
+    char a[32];
+    crdi_text_init(&t, ctx);
+    if (p->fifo) {
+        crdi_text_add(&t, "SCHED_FIFO %d", p->priority);
+    } else {
+        crdi_text_add(&t, "ordinary scheduler");
+    }
+    crdi_text_add(&t, ", memory %slocked, ", p->locked ? "" : "not ");
+    if (p->pinned) {
+        crdi_text_add(&t, "CPU %d", p->cpu);
+    } else {
+        crdi_text_add(&t, "any CPU");
+    }
+    if (p->awake) { crdi_text_add(&t, ", kept awake"); }
+    crdi_text_add(&t,
+                  "; page faults %" PRId64 " major, %" PRId64 " minor; context switches %" PRId64
+                  " voluntary, %" PRId64 " involuntary",
+                  p->major_faults, p->minor_faults, p->voluntary, p->involuntary);
+    if (p->clock_steps > 0) {
+        crdi_text_add(&t, "; the wall clock was set %" PRId64 " time%s, by %s%s in all",
+                      p->clock_steps, crdi_plural(p->clock_steps), p->clock_step_ns < 0 ? "-" : "+",
+                      crdi_format_seconds(a, fabs(seconds(p->clock_step_ns))));
+    }
+    if (!t.failed) { crdi_print_wrapped(f, "system", t.data); }
+    crdi_text_clear(&t);
+}
+
+// ---- tables ------------------------------------------------------------------------------------
+
+static void add_seconds(crdi_grid* g, double x)
+{
+    char a[32];
+    crdi_grid_add(g, "%s", isfinite(x) ? crdi_format_seconds(a, x) : "-");
+}
+
+static void add_task(crdi_grid* g, const char* name, const crd_histogram* h, double load)
+{
+    static const double quantiles[] = {0.5, 0.99, 0.9999};
+    crdi_grid_add(g, "%s", name);
+    for (size_t i = 0; i < sizeof quantiles / sizeof *quantiles; i++) {
+        add_seconds(g, crdi_histogram_claim(h, quantiles[i]));
+    }
+    add_seconds(g, h->count ? seconds(h->max) : (double)NAN);
+    if (isfinite(load)) {
+        crdi_grid_add(g, "%.3g %%", 100 * load);
+    } else {
+        crdi_grid_add(g, "%s", "");
+    }
+}
+
+static void print_tasks(crd_context* ctx, const crd_master_report* r, FILE* f)
+{
+    static const char* const titles[] = {"per cycle", "p50", "p99", "p99.99", "max", "load"};
+    enum { COLUMNS = sizeof titles / sizeof *titles };
+    const crd_pace_report* p = r->pace;
+    const double clock = (r->time - r->start) / p->factor;
+    crdi_grid g;
+    crdi_grid_init(&g, ctx, COLUMNS, 0x3E);
+    for (int i = 0; i < COLUMNS; i++) {
+        crdi_grid_add(&g, "%s", titles[i]);
+    }
+    add_task(&g, "wake-up after its deadline", &p->lateness, NAN);
+    add_task(&g, "work", &p->busy, clock > 0 ? seconds(p->busy.sum) / clock : (double)NAN);
+    crdi_grid_print(&g, f, "  ");
+    crdi_grid_clear(&g);
+}
+
+// All of a few; of many those that were latest.
+static bool is_shown(const crd_pace_report* p, int index)
+{
+    int worse = 0;
+    for (int i = 0; i < p->kept_count; i++) {
+        const int64_t more = p->kept[i].late_ns - p->kept[index].late_ns;
+        worse += !follows(p, i) && (more > 0 || (more == 0 && i < index));
+    }
+    return !follows(p, index) && worse < MOST_OVERRUNS;
+}
+
+static void print_overruns(crd_context* ctx, const crd_master_report* r, FILE* f)
+{
+    static const char* const titles[] = {"overrun at", "cycle", "late", "work", "in a row", ""};
+    enum { COLUMNS = sizeof titles / sizeof *titles };
+    const crd_pace_report* p = r->pace;
+    if (p->overruns < 2) { return; } // of one the sentence says everything
+    crdi_grid g;
+    crdi_grid_init(&g, ctx, COLUMNS, 0x1F);
+    for (int i = 0; i < COLUMNS; i++) {
+        crdi_grid_add(&g, "%s", titles[i]);
+    }
+    int64_t told = 0;
+    for (int i = 0; i < p->kept_count; i++) {
+        char why[256];
+        int row = 1;
+        const crd_overrun_info* o = &p->kept[i];
+        if (!is_shown(p, i)) { continue; }
+        while (i + row < p->kept_count && follows(p, i + row)) {
+            row++;
+        }
+        told += row;
+        crdi_grid_add(&g, "%.9g s", o->time);
+        crdi_grid_add(&g, "%" PRId64, o->cycle);
+        add_seconds(&g, seconds(o->late_ns));
+        add_seconds(&g, seconds(o->busy_ns));
+        // Of those that are not kept some may belong to it.
+        crdi_grid_add(&g, p->overruns > p->kept_count ? "%d+" : "%d", row);
+        crdi_grid_add(&g, "%s", cause(r, o, why, sizeof why));
+    }
+    crdi_grid_print(&g, f, "  ");
+    crdi_grid_clear(&g);
+    if (told < p->overruns) {
+        fprintf(f, "  and %" PRId64 " less late; --json and the report have more of them\n",
+                p->overruns - told);
+    }
+}
+
+static void print_budgets(const crd_master_report* r, FILE* f)
+{
+    char a[32];
+    for (int i = 0; i < r->unit_count; i++) {
+        const crd_unit_report* u = &r->units[i];
+        if (isnan(u->budget)) { continue; }
+        fprintf(f, "budget   unit '%s', %s: ", u->name, crdi_format_seconds(a, u->budget));
+        if (u->late == 0) {
+            fprintf(f, "never late\n");
+        } else {
+            fprintf(f, "%" PRId64 " cycle%s went on without it\n", u->late, crdi_plural(u->late));
+        }
+    }
+}
+
+void crdi_print_pace(crd_context* ctx, const crd_master_report* r, FILE* f)
+{
+    if (r->pace->on) {
+        print_sentence(ctx, r, f);
+        print_system(ctx, r->pace, f);
+        print_tasks(ctx, r, f);
+        print_overruns(ctx, r, f);
+    }
+    print_budgets(r, f);
+}
+
+void crdi_print_links(crd_context* ctx, const crd_master_report* r, FILE* f)
+{
+    static const char* const titles[] = {"link",     "in",      "out",        "lost",
+                                         "twice",    "swapped", "bad",        "late",
+                                         "age mean", "age max", "round trip", "max"};
+    enum { COLUMNS = sizeof titles / sizeof *titles };
+    bool any = false;
+    for (int i = 0; i < r->unit_count; i++) {
+        any = any || r->units[i].link;
+    }
+    if (!any) { return; }
+    crdi_grid g;
+    crdi_grid_init(&g, ctx, COLUMNS, 0xFFE);
+    for (int i = 0; i < COLUMNS; i++) {
+        crdi_grid_add(&g, "%s", titles[i]);
+    }
+    for (int i = 0; i < r->unit_count; i++) {
+        const crd_link_stats* l = r->units[i].link;
+        if (!l) { continue; }
+        const int64_t counts[] = {l->in,        l->out, l->lost, l->duplicates,
+                                  l->reordered, l->bad, l->late};
+        crdi_grid_add(&g, "%s", r->units[i].name);
+        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+            crdi_grid_add(&g, "%" PRId64, counts[k]);
+        }
+        add_seconds(&g, l->age_mean);
+        add_seconds(&g, l->age_max);
+        add_seconds(&g, l->round_trip);
+        add_seconds(&g, l->round_trip_max);
+    }
+    crdi_grid_print(&g, f, "  ");
+    crdi_grid_clear(&g);
+}
+
+// ---- JSON --------------------------------------------------------------------------------------
+
+static json_t* loads(crdi_text* t)
+{
+    json_t* j = t->failed || !t->data ? NULL : json_loads(t->data, JSON_DECODE_ANY, NULL);
+    crdi_text_clear(t);
+    return j ? j : json_null();
+}
+
+json_t* crdi_pace_json(crd_context* ctx, const crd_master_report* r)
+{
+    crdi_text t;
+    const char** names = crdi_new(ctx, ((size_t)r->unit_count + 1) * sizeof *names);
+    if (!names) { return json_null(); }
+    for (int i = 0; i < r->unit_count; i++) {
+        names[i] = r->units[i].name;
+    }
+    crdi_text_init(&t, ctx);
+    crdi_pace_to_json(r->pace, names, r->unit_count, &t);
+    crdi_free(ctx, names);
+    return loads(&t);
+}
+
+json_t* crdi_link_json(crd_context* ctx, const struct crd_link_stats* l)
+{
+    crdi_text t;
+    if (!l) { return json_null(); }
+    crdi_text_init(&t, ctx);
+    crdi_link_to_json(l, &t);
+    return loads(&t);
+}
+
+// ---- limits ------------------------------------------------------------------------------------
+
+crd_status crdi_check_pace(crd_context* ctx, const crd_master_report* r, int max_overruns,
+                           double max_lateness)
+{
+    const crd_pace_report* p = r->pace;
+    char a[32], b[32];
+    if (max_overruns >= 0 && p->overruns > max_overruns) {
+        char c[256];
+        const char* why = cause(r, &p->worst, c, sizeof c);
+        return crdi_fail(ctx, CRD_E_LIMIT,
+                         "%" PRId64 " of %" PRId64 " cycles were late, the worst %s at t = %.9g s "
+                         "(cycle %" PRId64 "%s%s), more than --max-overruns = %d",
+                         p->overruns, p->cycles, crdi_format_seconds(a, seconds(p->worst.late_ns)),
+                         p->worst.time, p->worst.cycle, *why ? ", " : "", why, max_overruns);
+    }
+    if (!isnan(max_lateness) && !(seconds(p->lateness.max) <= max_lateness)) {
+        return crdi_fail(
+            ctx, CRD_E_LIMIT, "a cycle began %s after its deadline, more than --max-lateness = %s",
+            crdi_format_seconds(a, seconds(p->lateness.max)), crdi_format_seconds(b, max_lateness));
+    }
+    return CRD_OK;
+}
+
+crd_status crdi_fail_overrun(crd_context* ctx, const crd_master_report* r)
+{
+    const crd_overrun_info* o = &r->pace->worst;
+    char a[32], b[256];
+    const char* why = cause(r, o, b, sizeof b);
+    return crdi_fail(ctx, CRD_E_LIMIT,
+                     "cycle %" PRId64 " at t = %.9g s was done %s late%s%s, and the run ends then "
+                     "('overrun: stop')%s%s",
+                     o->cycle, o->time, crdi_format_seconds(a, seconds(o->late_ns)),
+                     *why ? ", " : "", why,
+                     *r->results ? "; everything up to there is recorded in " : "", r->results);
+}

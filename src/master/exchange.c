@@ -1,0 +1,551 @@
+// Every exchanged sample into a file of its own. Each element of a connection is a raster
+// "from -> to": of a coupling with what arrives, when it arrives; of others with what the source
+// gives at the communication points of the target. What a coupling's element makes of its samples
+// stands beside it, in "from -> to: input".
+//
+// The cycle thread only puts rows into rings. A run on the clock never waits for them: what finds
+// no room is left out and counted.
+#include "master/master.h"
+#include "master/replay.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_COLUMNS = 7 }; // of a raster
+
+typedef struct stream {
+    const crdi_link* link;
+    const crdi_flow* flow; // NULL: it is none
+    const char *from, *to, *name;
+    int couple;            // -1: none
+    bool told;             // what a coupling's input is told
+    bool both;             // the source's own communication points, too
+    int columns;           // of the raster, without time
+    int64_t count;         // run: rows so far
+    int64_t events;        // run: of the source's unit, those that are known
+    crdi_conversion value; // of a connection without coupling, into `now`
+    union {
+        double real;
+        int64_t integer;
+        // of the kind of the input
+    } now;
+} stream;
+
+struct crdi_exchange {
+    crd_recorder* recorder;
+    stream* streams; // one per raster
+    int stream_count;
+    int* of_couple;           // raster of a coupling's samples
+    bool clocked;             // rows tell the time of the clock
+    int64_t samples, dropped; // run
+};
+
+// ---- what is recorded --------------------------------------------------------------------------
+
+// As the connection is written; an element of a whole array has its number behind the name.
+static const char* end_name(crd_master* m, int member, int32_t variable, int32_t element,
+                            const char* written)
+{
+    const crd_unit* u = m->members[member].unit;
+    const bool whole = u->info.variables[variable].rank > 0 && written[strlen(written) - 1] != ']';
+    const char *unit = m->sys->single ? "" : u->name, *dot = m->sys->single ? "" : ".";
+    return whole ? crdi_arena_format(&m->arena, "%s%s%s[%d]", unit, dot, written, element + 1)
+                 : crdi_arena_format(&m->arena, "%s%s%s", unit, dot, written);
+}
+
+static crd_status name_stream(crd_master* m, stream* s)
+{
+    const crdi_link* k = s->link;
+    s->from = end_name(m, k->from_member, k->from_variable, k->from_element, k->spec->from);
+    s->to = end_name(m, k->to_member, k->to_variable, k->to_element, k->spec->to);
+    if (!s->from || !s->to) { return CRD_E_MEMORY; }
+    s->name = crdi_arena_format(&m->arena, "%s -> %s%s", s->from, s->to, s->told ? ": input" : "");
+    return s->name ? CRD_OK : CRD_E_MEMORY;
+}
+
+static const crd_variable* target_of(const crd_master* m, const crdi_link* k)
+{
+    return &m->members[k->to_member].unit->info.variables[k->to_variable];
+}
+
+static bool is_curve(const crd_master* m, const crdi_link* k)
+{
+    const crd_variable *a = &m->members[k->from_member].unit->info.variables[k->from_variable],
+                       *b = target_of(m, k);
+    return crd_type_kind((crd_type)a->type) == CRD_REAL &&
+           crd_type_kind((crd_type)b->type) == CRD_REAL && a->variability == CRD_CONTINUOUS &&
+           b->variability == CRD_CONTINUOUS;
+}
+
+static bool is_number(const crd_master* m, const crdi_link* k)
+{
+    return crd_type_kind((crd_type)target_of(m, k)->type) != CRD_BYTES;
+}
+
+// In the order of writing.
+static int by_spec(const void* a, const void* b)
+{
+    const crdi_link *x = *(const crdi_link*const*)a, *y = *(const crdi_link*const*)b;
+    if (x->spec != y->spec) { return x->spec < y->spec ? -1 : 1; }
+    return x->to_element < y->to_element ? -1 : x->to_element > y->to_element;
+}
+
+static const crdi_flow* flow_of(const crd_master* m, const crdi_link* k)
+{
+    for (int i = 0; i < m->flow_count; i++) {
+        const crdi_flow* f = &m->flows[i];
+        if (f->spec == k->spec && f->to_element == k->to_element) { return f; }
+    }
+    return NULL;
+}
+
+// What the target gets was given at its own points: one of the two steps is a multiple of the
+// other, and values move when the target's step begins (in Gauss-Seidel order just before it ends).
+static bool steps_fit(const crd_master* m, const crdi_link* k)
+{
+    const int64_t from = m->members[k->from_member].ticks, to = m->members[k->to_member].ticks;
+    return (from % to == 0 || to % from == 0) && (k->early || from == to);
+}
+
+static void bind_value(crd_master* m, const crdi_link* k, stream* s)
+{
+    const crdi_member* a = &m->members[k->from_member];
+    const int from = a->unit->info.variables[k->from_variable].type, to = target_of(m, k)->type;
+    s->value = (crdi_conversion){
+        .from = crdi_slot(&a->outputs, crd_type_kind((crd_type)from), k->from_slot),
+        .to = &s->now,
+        .from_type = (uint8_t)from,
+        .to_type = (uint8_t)to,
+        .gain = k->gain,
+        .offset = k->offset,
+        .transform = k->transform,
+        .chain = k->chain,
+    };
+}
+
+static crd_status plan_streams(crd_master* m, crdi_exchange* x)
+{
+    crd_status st = CRD_E_MEMORY;
+    const size_t n = (size_t)m->link_count;
+    const crdi_link** order = crdi_new_array(m->ctx, n, sizeof *order);
+    x->streams = crdi_arena_new(&m->arena, 2 * n, sizeof *x->streams);
+    x->of_couple = crdi_arena_new(&m->arena, (size_t)m->couple_count, sizeof *x->of_couple);
+    if (!order || !x->streams || !x->of_couple) { goto fail; }
+    for (size_t i = 0; i < n; i++) {
+        order[i] = &m->links[i];
+    }
+    if (n) { qsort((void*)order, n, sizeof *order, by_spec); }
+    for (size_t i = 0; i < n; i++) {
+        const crdi_link* k = order[i];
+        if (!is_number(m, k)) { continue; }
+        for (int told = 0; told <= (k->couple >= 0); told++) {
+            stream* s = &x->streams[x->stream_count];
+            *s = (stream){.link = k, .couple = k->couple, .told = told};
+            if (name_stream(m, s) < 0) { goto fail; }
+            if (k->couple < 0) {
+                s->flow = flow_of(m, k);
+                s->both = s->flow || !steps_fit(m, k);
+                s->events = m->members[k->from_member].unit->events;
+                bind_value(m, k, s);
+            } else if (!told) {
+                x->of_couple[k->couple] = x->stream_count;
+            }
+            x->stream_count++;
+        }
+    }
+    st = CRD_OK;
+fail:
+    crdi_free(m->ctx, (void*)order);
+    return st;
+}
+
+static void add_column(crd_recorder_options* opt, crd_column* columns, stream* s, crd_column c)
+{
+    c.raster = opt->raster_count;
+    if (!c.unit) { c.unit = ""; }
+    columns[opt->column_count++] = c;
+    s->columns++;
+}
+
+static void add_columns(const crd_master* m, const crdi_exchange* x, stream* s,
+                        crd_recorder_options* opt, crd_column* columns)
+{
+    const crd_variable* v = target_of(m, s->link);
+    const crd_type type = s->couple >= 0 ? CRD_FLOAT64 : (crd_type)v->type;
+    if (s->told) {
+        add_column(opt, columns, s,
+                   (crd_column){.name = "input",
+                                .unit = v->unit,
+                                .description = "what the input was told",
+                                .type = CRD_FLOAT64});
+        return;
+    }
+    add_column(opt, columns, s,
+               (crd_column){.name = "value",
+                            .unit = v->unit,
+                            .description = "sample, as the input takes it",
+                            .type = type});
+    add_column(opt, columns, s,
+               (crd_column){.name = "stamp",
+                            .unit = "s",
+                            .description = "time at which it was taken",
+                            .type = CRD_FLOAT64});
+    add_column(opt, columns, s,
+               (crd_column){.name = "sequence",
+                            .description = "number of the sample; a gap is a sample that was lost",
+                            .type = CRD_INT64});
+    if (x->clocked) {
+        add_column(opt, columns, s,
+                   (crd_column){.name = "arrived",
+                                .unit = "s",
+                                .description = "on the clock, since the start of the run",
+                                .type = CRD_FLOAT64});
+    }
+    for (int d = 0; s->flow && d < 2 && s->flow->rates[d]; d++) {
+        add_column(opt, columns, s,
+                   (crd_column){.name = d ? "rate2" : "rate",
+                                .description = d ? "second derivative" : "first derivative",
+                                .type = CRD_FLOAT64});
+    }
+    if (s->flow) {
+        add_column(opt, columns, s,
+                   (crd_column){.name = "event",
+                                .description = "the source had an event since the row before",
+                                .type = CRD_BOOLEAN});
+    }
+}
+
+// ---- what the file says of itself --------------------------------------------------------------
+
+static void put_flag(crdi_text* t, const char* name, bool x)
+{
+    crdi_text_add(t, ", \"%s\": %s", name, x ? "true" : "false");
+}
+
+static void put_number(crdi_text* t, const char* name, double x)
+{
+    crdi_text_add(t, ", \"%s\": ", name);
+    crdi_text_json_number(t, x);
+}
+
+// What predictions begin with is worked out from more than the outputs.
+static void put_past(crdi_text* t, const crd_history* h)
+{
+    crdi_text_add(t, ", \"past\": [");
+    for (int i = 0; i < h->count; i++) {
+        crdi_text_add(t, i ? ", {\"order\": %d" : "{\"order\": %d", h->sample[i].order);
+        put_number(t, "y", h->sample[i].y[0]);
+        put_number(t, "rate", h->sample[i].y[1]);
+        put_number(t, "rate2", h->sample[i].y[2]);
+        if (i + 1 < h->count) { put_number(t, "before", h->h[i]); }
+        crdi_text_add(t, "}");
+    }
+    crdi_text_add(t, "]");
+}
+
+static void put_order(const crd_master* m, crdi_text* t)
+{
+    for (int i = 0; i < m->member_count; i++) {
+        crdi_text_add(t, i ? ", " : "");
+        crdi_text_json(t, m->members[m->batch[i]].unit->name);
+    }
+}
+
+// The target runs behind the source and has its outputs before they are evaluated again with fresh
+// inputs; the rows have them afterwards.
+static bool is_given_twice(const crd_master* m, const stream* s)
+{
+    bool refreshed = false;
+    for (int i = 0; i < m->refresh_count; i++) {
+        refreshed = refreshed || m->refreshed[i] == s->link->from_member;
+    }
+    if (!refreshed || !s->flow || s->link->early) { return false; }
+    for (int i = 0; i < m->member_count; i++) { // who comes first?
+        if (m->batch[i] == s->link->from_member) { return true; }
+        if (m->batch[i] == s->link->to_member) { return false; }
+    }
+    return false;
+}
+
+static void put_connections(const crd_master* m, const crdi_exchange* x, crdi_text* t)
+{
+    bool first = true;
+    for (int i = 0; i < x->stream_count; i++) {
+        const stream* s = &x->streams[i];
+        if (s->told) { continue; }
+        const crdi_link* k = s->link;
+        crdi_text_add(t, first ? "\n  {\"from\": " : ",\n  {\"from\": ");
+        first = false;
+        crdi_text_json(t, s->from);
+        crdi_text_add(t, ", \"to\": ");
+        crdi_text_json(t, s->to);
+        put_flag(t, "coupling", s->couple >= 0);
+        put_flag(t, "curve", is_curve(m, k));
+        put_flag(t, "transform", k->transform);
+        put_flag(t, "mapped", k->chain != NULL);
+        put_flag(t, "twice", is_given_twice(m, s));
+        put_number(t, "gain", k->gain);
+        put_number(t, "offset", k->offset);
+        crdi_text_add(t, ", \"predict\": ");
+        crdi_text_json(t, crd_prediction_name(s->flow ? s->flow->predict : CRD_PREDICTION_HOLD));
+        if (s->flow) { put_past(t, &s->flow->past); }
+        put_number(t, "step",
+                   s->couple >= 0 ? m->couples[s->couple].interval : m->members[k->to_member].step);
+        crdi_text_add(t, "}");
+    }
+}
+
+// Connections of texts, which have no rows.
+static void put_texts(const crd_master* m, crdi_text* t)
+{
+    bool first = true;
+    for (int i = 0; i < m->link_count; i++) {
+        const crdi_link* k = &m->links[i];
+        if (is_number(m, k) || k->to_element > 0) { continue; }
+        char* name = crdi_format(m->ctx, "%s.%s -> %s.%s", m->members[k->from_member].unit->name,
+                                 k->spec->from, m->members[k->to_member].unit->name, k->spec->to);
+        t->failed = t->failed || !name;
+        crdi_text_add(t, first ? "" : ", ");
+        first = false;
+        crdi_text_json(t, name ? name : "");
+        crdi_free(m->ctx, name);
+    }
+}
+
+// What a replay has to know and cannot see in the rows.
+static crd_status describe(crd_master* m, const crdi_exchange* x, crdi_text* t)
+{
+    char path[PATH_MAX];
+    const char* file = m->sys->file && m->sys->file[0] ? realpath(m->sys->file, path) : NULL;
+    crdi_text_add(t, "{\"format\": 1, \"cardan\": ");
+    crdi_text_json(t, crd_version());
+    crdi_text_add(t, ", \"file\": ");
+    crdi_text_json(t, file ? file : "");
+    put_number(t, "start", m->start);
+    put_number(t, "stop", m->stop);
+    put_number(t, "tick", m->tick);
+    put_number(t, "step", m->sys->run.step);
+    put_number(t, "pace", m->paced ? m->sys->run.pace.factor : 0);
+    put_flag(t, "controlled", m->controlled);
+    crdi_text_add(t, ", \"texts\": [");
+    put_texts(m, t);
+    crdi_text_add(t, "], \"order\": [");
+    put_order(m, t);
+    crdi_text_add(t, "], \"connections\": [");
+    put_connections(m, x, t);
+    crdi_text_add(t, "]}\n");
+    return t->failed ? crdi_fail(m->ctx, CRD_E_MEMORY, "out of memory") : CRD_OK;
+}
+
+// ---- the file ----------------------------------------------------------------------------------
+
+static crd_status create_recorder(crd_master* m, crdi_exchange* x, crdi_arena* room,
+                                  crdi_text texts[2])
+{
+    crd_status st = CRD_OK;
+    char* description = NULL;
+    const size_t n = (size_t)x->stream_count;
+    crd_column* columns = crdi_arena_new(room, n * MOST_COLUMNS, sizeof *columns);
+    crd_raster* rasters = crdi_arena_new(room, n, sizeof *rasters);
+    crd_attachment files[3] = {{.name = CRD_ATTACHMENT_EXCHANGE, .mime = "application/json"},
+                               {.name = CRD_ATTACHMENT_RUN, .mime = "application/json"}};
+    crd_recorder_options opt = {
+        .path = m->sys->results.exchange,
+        .columns = columns,
+        .rasters = rasters,
+        .started = m->wall_start,
+        .title = m->sys->title && m->sys->title[0] ? m->sys->title : NULL,
+        .attachments = files,
+    };
+    if (!columns || !rasters) { return CRD_E_MEMORY; }
+    for (; opt.raster_count < x->stream_count; opt.raster_count++) {
+        stream* s = &x->streams[opt.raster_count];
+        const crdi_member* target = &m->members[s->link->to_member];
+        add_columns(m, x, s, &opt, columns);
+        rasters[opt.raster_count] = (crd_raster){
+            .name = s->name,
+            .interval = m->controlled || (s->couple >= 0 && !s->told) ? 0 : target->step};
+    }
+    CRD_TRY(describe(m, x, &texts[0]));
+    CRD_TRY(crd_master_describe_run(m, &texts[1]));
+    CRD_TRY(crdi_master_read_description(m, &files[2], &description));
+    for (int i = 0; i < 2; i++) {
+        files[i].data = texts[i].data;
+        files[i].length = texts[i].length;
+    }
+    opt.attachment_count = files[2].name ? 3 : 2;
+    CRD_TRY(crd_recorder_create(m->ctx, &opt, &x->recorder));
+fail:
+    crdi_free(m->ctx, description);
+    return st;
+}
+
+crd_status crdi_exchange_open(crd_master* m)
+{
+    const char* path = m->sys->results.exchange;
+    if (!path) { return CRD_OK; }
+    if (!crd_recorder_has_rasters(path)) {
+        return crdi_fail(m->ctx, CRD_E_RANGE,
+                         "%s: exchanged samples are written as MDF, the name should end in .mf4",
+                         path);
+    }
+    crd_status st = CRD_OK;
+    crdi_arena room;
+    crdi_text texts[2];
+    crdi_exchange* x = crdi_arena_new(&m->arena, 1, sizeof *x);
+    if (!x) { return CRD_E_MEMORY; }
+    x->clocked = m->paced;
+    crdi_arena_init(&room, m->ctx);
+    crdi_text_init(&texts[0], m->ctx);
+    crdi_text_init(&texts[1], m->ctx);
+    CRD_TRY(plan_streams(m, x));
+    if (x->stream_count == 0) {
+        crdi_log(m->log, CRD_LOG_WARNING,
+                 "%s is not written: the system has no connection whose values are numbers", path);
+        goto fail;
+    }
+    CRD_TRY(create_recorder(m, x, &room, texts));
+    pthread_mutex_lock(&m->ear); // a unit's own thread may have something to say
+    m->exchange = x;
+    pthread_mutex_unlock(&m->ear);
+    if (m->recorder) {
+        crdi_exchange_event(m, CRD_EVENT_START, m->start, "start");
+    } else {
+        crdi_master_start_hearing(m);
+    }
+fail:
+    crdi_text_clear(&texts[0]);
+    crdi_text_clear(&texts[1]);
+    crdi_arena_clear(&room);
+    return st;
+}
+
+static void note_end(crd_master* m)
+{
+    static const char* const texts[] = {
+        [CRD_END_NONE] = "interrupted",      [CRD_END_STOP_TIME] = "stop time",
+        [CRD_END_UNIT] = "a unit wished it", [CRD_END_INTERRUPTED] = "interrupted",
+        [CRD_END_FAILED] = "failed",         [CRD_END_OVERRUN] = "a cycle was late",
+    };
+    crdi_master_stop_hearing(m);
+    crdi_exchange_event(m, CRD_EVENT_STOP, crd_master_time(m), texts[m->end]);
+}
+
+// May come after a crash: takes no memory.
+crd_status crdi_exchange_close(crd_master* m)
+{
+    crdi_exchange* x = m->exchange;
+    if (!x) { return CRD_OK; }
+    char text[CRDI_HEARD] = "";
+    if (x->dropped) {
+        snprintf(text, sizeof text,
+                 "%s: %lld " CRDI_GAPS ": writing it could not keep up with the run",
+                 m->sys->results.exchange, (long long)x->dropped);
+        crdi_exchange_event(m, CRD_EVENT_WARNING, crd_master_time(m), text);
+    }
+    if (!m->recorder) { note_end(m); }
+    const crd_status st = crd_recorder_finish(x->recorder);
+    if (st >= 0 && x->dropped) { crdi_log_on(m->ctx, CRD_LOG_WARNING, text); }
+    return st;
+}
+
+void crdi_exchange_free(crd_master* m)
+{
+    if (m->exchange) { crd_recorder_destroy(m->exchange->recorder); }
+    m->exchange = NULL;
+}
+
+int64_t crdi_exchange_count(const crd_master* m)
+{
+    return m->exchange ? m->exchange->samples : 0;
+}
+
+void crdi_exchange_event(crd_master* m, crd_event_kind kind, double time, const char* text)
+{
+    if (m->exchange) { crd_recorder_event(m->exchange->recorder, kind, time, text); }
+}
+
+// ---- rows --------------------------------------------------------------------------------------
+
+// NULL: left out. Where nobody hurries the run waits for room; a file that cannot be written any
+// more does not end it, and is told at the end.
+static crd_word* begin_row(const crd_master* m, crdi_exchange* x, int raster)
+{
+    crd_word* row = m->paced ? crd_recorder_try_raster(x->recorder, raster)
+                             : crd_recorder_begin_raster(x->recorder, raster);
+    if (!row) { x->dropped++; }
+    return row;
+}
+
+static double since_start(const crd_master* m)
+{
+    if (!m->pacer.started) { return 0; }
+    return 1e-9 * (double)(m->clock.now(m->clock.user) - m->pacer.first);
+}
+
+void crdi_exchange_arrived(const crd_master* m, const crdi_couple* c, const crdi_flight* f)
+{
+    crdi_exchange* x = m->exchange;
+    const int raster = x->of_couple[c - m->couples];
+    crd_word* row = begin_row(m, x, raster);
+    if (!row) { return; }
+    row[0].real = f->arrival;
+    row[1].real = f->value;
+    row[2].real = f->stamp;
+    row[3].integer = f->sequence;
+    if (x->clocked) { row[4].real = since_start(m); }
+    crd_recorder_end_raster(x->recorder, raster);
+    x->samples++;
+}
+
+// One sample of a connection without a coupling.
+static void note_sample(const crd_master* m, crdi_exchange* x, int raster, double t)
+{
+    stream* s = &x->streams[raster];
+    const crd_unit* source = m->members[s->link->from_member].unit;
+    crd_word* row = begin_row(m, x, raster);
+    s->count++;
+    if (!row) { return; }
+    crdi_convert(&s->value);
+    row[0].real = row[2].real = t;
+    if (crd_type_kind((crd_type)s->value.to_type) == CRD_REAL) {
+        row[1].real = s->now.real;
+    } else {
+        row[1].integer = s->now.integer;
+    }
+    row[3].integer = s->count - 1;
+    int next = 4;
+    if (x->clocked) { row[next++].real = since_start(m); }
+    for (int d = 0; s->flow && d < 2 && s->flow->rates[d]; d++) {
+        row[next++].real = s->flow->gain * *s->flow->rates[d];
+    }
+    if (s->flow) { row[next++].integer = source->events != s->events; }
+    s->events = source->events;
+    crd_recorder_end_raster(x->recorder, raster);
+    x->samples++;
+}
+
+void crdi_exchange_note(crd_master* m)
+{
+    crdi_exchange* x = m->exchange;
+    const double t = crd_master_time(m);
+    for (int i = 0; i < x->stream_count; i++) {
+        const stream* s = &x->streams[i];
+        const crdi_link* k = s->link;
+        const int64_t target = m->members[k->to_member].ticks;
+        if (m->n % target != 0 && (!s->both || m->n % m->members[k->from_member].ticks != 0)) {
+            continue;
+        }
+        if (s->couple < 0) {
+            note_sample(m, x, i, t);
+        } else if (s->told) {
+            crd_word* row = begin_row(m, x, i);
+            if (!row) { continue; }
+            row[0].real = t;
+            row[1].real = *m->couples[s->couple].to;
+            crd_recorder_end_raster(x->recorder, i);
+        }
+    }
+}

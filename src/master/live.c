@@ -1,0 +1,276 @@
+// A run that is watched and steered: what is made before it, rows, and standing still.
+#include "master/live.h"
+
+#include <math.h>
+#include <string.h>
+
+static const int64_t SLICE = 5 * 1000 * 1000; // ns between two looks while the run stands still
+
+crd_live_options crd_live_defaults(void)
+{
+    return (crd_live_options){.row_gap = 0.5e-3, .status_gap = 0.05};
+}
+
+// ---- life --------------------------------------------------------------------------------------
+
+static int64_t to_ns(double s, double otherwise)
+{
+    return (int64_t)(1e9 * (s >= 0 && s < 1e6 ? s : otherwise));
+}
+
+// Room for samples that a fault holds back, and for those that a new element begins with.
+static crd_status make_room(crd_master* m)
+{
+    const int shared =
+        m->couple_count > 64 ? 64 * CRDI_LIVE_FLIGHTS / m->couple_count : CRDI_LIVE_FLIGHTS;
+    for (int i = 0; i < m->couple_count; i++) {
+        crdi_couple* c = &m->couples[i];
+        const double second = 1 / c->interval;
+        const int most = shared > 16 ? shared : 16;
+        const int held = second < most ? (int)second + 2 : most;
+        const int capacity = c->flight_capacity + (c->channel ? 2 : 1) * held;
+        crdi_flight* flights = crdi_arena_new(&m->arena, (size_t)capacity, sizeof *flights);
+        crdi_flight* past = crdi_arena_new(&m->arena, CRDI_LIVE_PAST, sizeof *past);
+        if (!flights || !past) { return CRD_E_MEMORY; }
+        c->flights = flights; // nothing is on its way yet
+        c->flight_capacity = capacity;
+        c->delay_max = fmin(1, (held - 2) * c->interval);
+        c->past = past;
+        c->past_room = CRDI_LIVE_PAST;
+    }
+    return CRD_OK;
+}
+
+crd_status crd_live_create(crd_context* ctx, crd_master* m, const crd_live_options* opt,
+                           crd_live** out)
+{
+    crd_status st = CRD_OK;
+    if (m->live || m->live_ctx || m->initialized) {
+        return crdi_fail(ctx, CRD_E_STATE,
+                         "crd_live_create comes once, between crd_master_create and "
+                         "crd_master_initialize");
+    }
+    crd_live* l = crdi_new(ctx, sizeof *l);
+    if (!l) { return CRD_E_MEMORY; }
+    l->owner = ctx;
+    l->m = m;
+    l->opt = opt ? *opt : crd_live_defaults();
+    l->row_gap = to_ns(l->opt.row_gap, 0.5e-3);
+    l->status_gap = to_ns(l->opt.status_gap, 0.05);
+    l->row_cycle = l->overrun_cycle = l->steps_left = -1;
+    crdi_arena_init(&l->arena, ctx);
+    l->ctx = crdi_context_child(ctx);
+    l->events = crdi_new_array(ctx, CRDI_LIVE_EVENTS, sizeof *l->events);
+    l->postponed = crdi_new_array(ctx, CRDI_LIVE_ORDERS, sizeof *l->postponed);
+    if (!l->ctx || !l->events || !l->postponed) {
+        st = crdi_fail(ctx, CRD_E_MEMORY, "out of memory");
+        goto fail;
+    }
+    CRD_TRY(crdi_ring_create(ctx, sizeof(crdi_order), CRDI_LIVE_ORDERS, &l->orders));
+    // Each order leaves at most one thing, and orders come only once leftovers are taken.
+    CRD_TRY(crdi_ring_create(ctx, sizeof(crdi_leftover), 4 * CRDI_LIVE_ORDERS, &l->leftovers));
+    if (!l->opt.read_only) { CRD_TRY(make_room(m)); }
+    m->live = l;
+    m->live_ctx = l->ctx;
+    *out = l;
+    return CRD_OK;
+fail:
+    crd_context_destroy(l->ctx);
+    l->ctx = NULL;
+    crd_live_destroy(l);
+    return st;
+}
+
+void crd_live_destroy(crd_live* l)
+{
+    if (!l) { return; }
+    crd_master* m = l->m;
+    pthread_mutex_lock(&m->ear);
+    if (m->live == l) { m->live = NULL; }
+    pthread_mutex_unlock(&m->ear);
+    crdi_fault_clear(l, -1);
+    crdi_live_sweep_up(l);
+    crdi_live_throw_away(l);
+    crdi_live_free_knobs(l);
+    crdi_ring_destroy(l->orders);
+    crdi_ring_destroy(l->leftovers);
+    crdi_ring_destroy(l->rows);
+    crdi_arena_clear(&l->arena);
+    crd_context* ctx = l->owner;
+    crdi_free(ctx, l->postponed);
+    crdi_free(ctx, l->events);
+    crdi_free(ctx, l);
+}
+
+bool crd_live_is_ready(const crd_live* l)
+{
+    return atomic_load_explicit(&l->ready, memory_order_acquire);
+}
+
+const crd_live_info* crd_live_get_info(const crd_live* l)
+{
+    return &l->info;
+}
+
+// ---- rows --------------------------------------------------------------------------------------
+
+static size_t row_bytes(const crd_live* l)
+{
+    return sizeof(crd_live_row) + (size_t)l->info.signal_count * sizeof(double);
+}
+
+static crd_status make_rows(crd_live* l)
+{
+    enum { BYTES = 4 << 20, LEAST = 64, MOST = 1 << 16 };
+    size_t rows = LEAST;
+    while (2 * rows <= MOST && 2 * rows * row_bytes(l) <= BYTES) {
+        rows *= 2;
+    }
+    return crdi_ring_create(l->owner, row_bytes(l), l->opt.ring_rows ? l->opt.ring_rows : rows,
+                            &l->rows);
+}
+
+static void write_row(crd_live* l)
+{
+    crd_master* m = l->m;
+    l->row_cycle = m->n;
+    crdi_master_read_extras(m);
+    crd_live_row* row = crdi_ring_write(l->rows);
+    if (!row) {
+        atomic_fetch_add_explicit(&l->lost, 1, memory_order_relaxed);
+        return;
+    }
+    row->time = crd_master_time(m);
+    row->cycle = m->n;
+    for (int i = 0; i < l->info.signal_count; i++) {
+        const crdi_live_probe* p = &l->probes[i];
+        row->values[i] = p->real          ? *(const double*)p->from
+                         : p->is_unsigned ? (double)*(const uint64_t*)p->from
+                                          : (double)*(const int64_t*)p->from;
+    }
+    crdi_ring_commit(l->rows);
+    l->row_count++;
+}
+
+const crd_live_row* crd_live_read(crd_live* l)
+{
+    return crd_live_is_ready(l) ? crdi_ring_read(l->rows) : NULL;
+}
+
+void crd_live_release(crd_live* l)
+{
+    crdi_ring_release(l->rows);
+}
+
+int64_t crd_live_lost(const crd_live* l)
+{
+    return atomic_load_explicit(&l->lost, memory_order_relaxed);
+}
+
+// ---- the cycle thread --------------------------------------------------------------------------
+
+static int64_t clock_now(const crd_master* m)
+{
+    return m->clock.now(m->clock.user);
+}
+
+crd_status crdi_live_prepare(crd_master* m)
+{
+    crd_status st = CRD_OK;
+    crd_live* l = m->live;
+    CRD_TRY(crdi_live_describe(l));
+    CRD_TRY(make_rows(l));
+    CRD_TRY(crdi_live_make_shots(l));
+    if (!m->recorder) { crdi_master_start_hearing(m); }
+    l->state = l->opt.wait ? CRD_LIVE_WAITING : CRD_LIVE_RUNNING;
+    atomic_store_explicit(&l->state_seen, (int)l->state, memory_order_relaxed);
+    atomic_store_explicit(&l->ready, true, memory_order_release);
+    return CRD_OK;
+fail:
+    return st == CRD_E_MEMORY ? crdi_fail(m->ctx, st, "out of memory") : st;
+}
+
+static bool is_last(const crd_master* m)
+{
+    return m->controlled ? m->time >= m->stop : m->n >= m->tick_count;
+}
+
+void crdi_live_show(crd_master* m)
+{
+    crd_live* l = m->live;
+    const int64_t now = clock_now(m);
+    // Cycles that come a little early or late after one another are not left out.
+    if (now - l->row_ns >= l->row_gap - l->row_gap / 4 || is_last(m)) {
+        write_row(l);
+        l->row_ns = now;
+    }
+    if (!m->paced) { // the pacer has its own account
+        if (l->cycle_ns) { crd_histogram_add(&l->busy, now - l->cycle_ns); }
+        l->cycle_ns = now;
+    }
+    if (now - l->status_ns >= l->status_gap) { crdi_live_shoot(l, now); }
+}
+
+static void stand(crd_live* l, bool* stands)
+{
+    crd_master* m = l->m;
+    if (*stands) { return; }
+    *stands = true;
+    l->cycle_ns = 0;
+    if (m->paced && m->pacer.started) { crd_pacer_pause(&m->pacer); }
+    crdi_live_shoot(l, clock_now(m));
+}
+
+static void go_on(crd_live* l)
+{
+    crd_master* m = l->m;
+    if (m->paced && m->pacer.started) { crd_pacer_resume(&m->pacer, crd_master_time(m)); }
+    crdi_live_shoot(l, clock_now(m));
+}
+
+static bool may_run(crd_live* l)
+{
+    if (l->state != CRD_LIVE_RUNNING) { return false; }
+    if (l->steps_left == 0) {
+        l->state = CRD_LIVE_PAUSED;
+        l->steps_left = -1;
+        return false;
+    }
+    if (l->steps_left > 0) { l->steps_left--; }
+    return true;
+}
+
+crd_status crdi_live_obey(crd_master* m)
+{
+    crd_live* l = m->live;
+    bool stands = false, changed = false;
+    if (l->row_cycle < 0) { // the start, which no tick shows
+        write_row(l);
+        l->row_ns = clock_now(m);
+        crdi_live_shoot(l, l->row_ns);
+    }
+    for (;;) {
+        const crd_status st = crdi_live_take_orders(l, &changed);
+        if (st < 0) { return st; }
+        if (l->fault_count) { crdi_live_expire(l, crd_master_time(m)); }
+        if (m->end != CRD_END_NONE || may_run(l)) { break; }
+        if (stands && changed) { crdi_live_shoot(l, clock_now(m)); }
+        stand(l, &stands);
+        if (m->opt.stop && *m->opt.stop) {
+            m->end = CRD_END_INTERRUPTED;
+            break;
+        }
+        m->clock.sleep_until(m->clock.user, clock_now(m) + SLICE);
+    }
+    if (stands) { go_on(l); }
+    if (l->first_ns == 0) { l->first_ns = clock_now(m); }
+    return CRD_OK;
+}
+
+void crdi_live_end(crd_master* m)
+{
+    crd_live* l = m->live;
+    l->state = CRD_LIVE_ENDED;
+    atomic_store_explicit(&l->state_seen, (int)l->state, memory_order_relaxed);
+    if (crd_live_is_ready(l)) { crdi_live_shoot(l, clock_now(m)); }
+}

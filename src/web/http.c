@@ -1,0 +1,223 @@
+// What is asked for over HTTP: the page's files, metrics, and the way to a WebSocket.
+#include "web/server.h"
+
+#include "cardan/results.h"
+
+#include <stdio.h>
+#include <string.h>
+
+// ---- answers -----------------------------------------------------------------------------------
+
+static const char* status_text(int status)
+{
+    switch (status) {
+    case 200:
+        return "200 OK";
+    case 403:
+        return "403 Forbidden";
+    case 404:
+        return "404 Not Found";
+    case 405:
+        return "405 Method Not Allowed";
+    case 503:
+        return "503 Service Unavailable";
+    default:
+        return "500 Internal Server Error";
+    }
+}
+
+static int answer(crd_web* w, struct lws* wsi, int status, const char* type, const void* body,
+                  size_t length, bool head)
+{
+    crdi_text* t = &w->scratch;
+    crdi_web_begin(t);
+    crdi_text_add(t,
+                  "HTTP/1.1 %s\r\n"
+                  "Content-Type: %s\r\n"
+                  "Content-Length: %zu\r\n"
+                  "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src "
+                  "'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action "
+                  "'none'; frame-ancestors 'none'\r\n"
+                  "X-Content-Type-Options: nosniff\r\n"
+                  "Referrer-Policy: no-referrer\r\n"
+                  "Cache-Control: no-store\r\n"
+                  "%s\r\n",
+                  status_text(status), type, length,
+                  status == 405   ? "Allow: GET, HEAD\r\nConnection: close\r\n"
+                  : status == 503 ? "Retry-After: 5\r\n"
+                                  : "");
+    if (!head) { crdi_text_put(t, body, length); }
+    if (t->failed) {
+        crdi_text_clear(t); // out of memory now is not out of memory for ever
+        return -1;
+    }
+    const size_t bytes = t->length - LWS_PRE;
+    // What the socket does not take now is kept and sent by libwebsockets.
+    const int n = lws_write(wsi, (unsigned char*)t->data + LWS_PRE, bytes, LWS_WRITE_HTTP);
+    return n < 0 || (size_t)n != bytes ? -1 : 0;
+}
+
+static int refuse(crd_web* w, struct lws* wsi, int status, const char* why)
+{
+    char body[200];
+    const int n = snprintf(body, sizeof body, "%s: %s\n", status_text(status), why);
+    return answer(w, wsi, status, "text/plain; charset=utf-8", body, (size_t)n, false);
+}
+
+// ---- checks ------------------------------------------------------------------------------------
+
+// The text of a header; NULL: it is missing. One that is too long is as good as wrong: "".
+static const char* header(struct lws* wsi, enum lws_token_indexes which, char* room, int size)
+{
+    if (lws_hdr_total_length(wsi, which) <= 0) { return NULL; }
+    if (lws_hdr_copy(wsi, room, size, which) < 0) { room[0] = 0; }
+    return room;
+}
+
+static bool has_token(const crd_web* w, struct lws* wsi)
+{
+    char room[CRDI_WEB_TOKEN_BYTES + 16];
+    const char* given = lws_get_urlarg_by_name(wsi, "token=", room, sizeof room);
+    if (!given) {
+        given = header(wsi, WSI_TOKEN_HTTP_AUTHORIZATION, room, sizeof room);
+        given = given && strncasecmp(given, "Bearer ", 7) == 0 ? given + 7 : NULL;
+    }
+    return crdi_web_token_equal(w->token, given ? given : "");
+}
+
+static bool is_ours(const crd_web* w, struct lws* wsi)
+{
+    char host_room[300], origin_room[320];
+    const char* host = header(wsi, WSI_TOKEN_HOST, host_room, sizeof host_room);
+    const char* origin = header(wsi, WSI_TOKEN_ORIGIN, origin_room, sizeof origin_room);
+    return crdi_web_host_allowed(&w->guard, host) &&
+           crdi_web_origin_allowed(&w->guard, host, origin);
+}
+
+// ---- files -------------------------------------------------------------------------------------
+
+typedef struct file {
+    const char *path, *type;
+    const void* data;
+    size_t length;
+} file;
+
+static bool find_file(const crd_web* w, const char* path, file* out)
+{
+    size_t css_length = 0;
+    const void* css = crdi_uplot(CRDI_UPLOT_CSS, &css_length);
+    const file files[] = {
+        {"/", "text/html; charset=utf-8", crdi_live_html.data, crdi_live_html.length},
+        {"/live.css", "text/css; charset=utf-8", crdi_live_css.data, crdi_live_css.length},
+        {"/live.js", "text/javascript; charset=utf-8", crdi_live_js.data, crdi_live_js.length},
+        {"/icon.svg", "image/svg+xml", crdi_live_icon.data, crdi_live_icon.length},
+        {"/uplot.js", "text/javascript; charset=utf-8", w->uplot.data, w->uplot.length},
+        {"/uplot.css", "text/css; charset=utf-8", css, css_length},
+    };
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        if (strcmp(files[i].path, path) == 0) {
+            *out = files[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+// uPlot's licence travels with it.
+crd_status crdi_web_http_prepare(crd_web* w)
+{
+    size_t length = 0;
+    const void* bytes = crdi_uplot(CRDI_UPLOT_LICENSE, &length);
+    crdi_text_add(&w->uplot, "/*!\n");
+    crdi_text_put(&w->uplot, bytes, length);
+    crdi_text_add(&w->uplot, "*/\n");
+    bytes = crdi_uplot(CRDI_UPLOT_JS, &length);
+    crdi_text_put(&w->uplot, bytes, length);
+    return w->uplot.failed ? CRD_E_MEMORY : CRD_OK;
+}
+
+static int send_metrics(crd_web* w, struct lws* wsi, bool head)
+{
+    const crd_live_info* info = w->ready ? crd_live_get_info(w->live) : NULL;
+    const crd_live_status* s = w->ready ? crd_live_get_status(w->live) : NULL;
+    crdi_text t;
+    crdi_text_init(&t, w->ctx);
+    crdi_web_metrics(&t, info, s, crd_live_lost(w->live), w->reader_count);
+    const int n = t.failed ? -1
+                           : answer(w, wsi, 200, "text/plain; version=0.0.4; charset=utf-8", t.data,
+                                    t.length, head);
+    crdi_text_clear(&t);
+    return n;
+}
+
+// ---- requests ----------------------------------------------------------------------------------
+
+// GET or HEAD; `path` gets what was asked for, "" if that is too long for us.
+static bool is_reading(struct lws* wsi, char* path, size_t room, bool* head)
+{
+    char* uri = NULL;
+    int length = 0;
+    const bool known = lws_http_get_uri_and_method(wsi, &uri, &length) >= 0;
+    path[0] = 0;
+    if (known && uri && length > 0 && (size_t)length < room) {
+        memcpy(path, uri, (size_t)length);
+        path[length] = 0;
+    }
+    *head = lws_hdr_total_length(wsi, WSI_TOKEN_HEAD_URI) > 0;
+    return *head || lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) > 0;
+}
+
+static int respond(crd_web* w, struct lws* wsi, const char* path, bool head)
+{
+    file f;
+    if (!is_ours(w, wsi)) {
+        return refuse(w, wsi, 403, "this host or origin is not the page's own");
+    }
+    if (find_file(w, path, &f)) { return answer(w, wsi, 200, f.type, f.data, f.length, head); }
+    const bool metrics = strcmp(path, "/metrics") == 0;
+    if (!metrics && strcmp(path, "/ws") != 0) {
+        return refuse(w, wsi, 404, "there is nothing here");
+    }
+    if (!has_token(w, wsi)) {
+        return refuse(w, wsi, 403,
+                      "the token is missing or wrong; it is in the address that the run printed");
+    }
+    return metrics ? send_metrics(w, wsi, head)
+                   : refuse(w, wsi, 404, "this is a WebSocket, expected an upgrade");
+}
+
+int crdi_web_http(crd_web* w, struct lws* wsi)
+{
+    char path[64];
+    bool head = false;
+    if (!is_reading(wsi, path, sizeof path, &head)) {
+        (void)refuse(w, wsi, 405, "there is only GET and HEAD");
+        return -1; // a body that nobody reads may follow
+    }
+    const int n = respond(w, wsi, path, head);
+    return n < 0 || lws_http_transaction_completed(wsi) ? -1 : 0;
+}
+
+int crdi_web_upgrade(crd_web* w, struct lws* wsi, const char* protocol)
+{
+    char path[64];
+    bool head = false;
+    if (!is_reading(wsi, path, sizeof path, &head)) { return -1; }
+    int n = 0;
+    if (strcasecmp(protocol, "h2c") == 0) { // nobody has to follow that wish
+        return respond(w, wsi, path, head) < 0 ? -1 : 1;
+    }
+    if (head || strcasecmp(protocol, "websocket") != 0) { return -1; }
+    if (!is_ours(w, wsi)) {
+        n = refuse(w, wsi, 403, "this host or origin is not the page's own");
+    } else if (strcmp(path, "/ws") != 0) {
+        n = refuse(w, wsi, 404, "there is no WebSocket here, expected /ws");
+    } else if (!has_token(w, wsi)) {
+        n = refuse(w, wsi, 403, "the token is missing or wrong");
+    } else if (w->reader_count >= CRDI_WEB_READERS || w->final) {
+        n = refuse(w, wsi, 503, w->final ? "the run has ended" : "there are 16 readers already");
+    } else {
+        return 0;
+    }
+    return n < 0 ? -1 : 1; // answered
+}

@@ -1,0 +1,287 @@
+// What pages say: bytes to commands. Nothing here touches the network or the run.
+#include "web/web.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MEMBERS = 4 };
+
+typedef struct verb {
+    const char* name;
+    crd_live_action action;
+    const char* members[MEMBERS]; // besides id and do
+    crd_status (*fill)(crdi_arena* a, const crdi_json* m, crdi_web_request* out);
+} verb;
+
+static const crdi_json* member(const crdi_json* object, const char* key)
+{
+    for (const crdi_json* m = object->first; m; m = m->next) {
+        if (strcmp(m->key, key) == 0) { return m; }
+    }
+    return NULL;
+}
+
+static const char* kind_name(const crdi_json* v)
+{
+    static const char* const names[] = {
+        [CRDI_JSON_NULL] = "null",       [CRDI_JSON_BOOL] = "true or false",
+        [CRDI_JSON_NUMBER] = "a number", [CRDI_JSON_TEXT] = "a text",
+        [CRDI_JSON_LIST] = "a list",     [CRDI_JSON_OBJECT] = "an object",
+    };
+    return v ? names[v->kind] : "missing";
+}
+
+static crd_status wrong(crdi_arena* a, const char* key, const crdi_json* v, const char* expected)
+{
+    return crdi_fail(a->ctx, CRD_E_RANGE, "\"%s\" is %s, expected %s", key, kind_name(v), expected);
+}
+
+static crd_status text_of(crdi_arena* a, const crdi_json* m, const char* key, const char** out)
+{
+    const crdi_json* v = member(m, key);
+    if (!v || v->kind != CRDI_JSON_TEXT) { return wrong(a, key, v, "a text"); }
+    *out = v->text;
+    return CRD_OK;
+}
+
+// What was read as a tree, as text again: it is handed on to whoever reads elements.
+static void write_json(crdi_text* t, const crdi_json* v)
+{
+    if (v->kind == CRDI_JSON_NULL) {
+        crdi_text_put(t, "null", 4);
+    } else if (v->kind == CRDI_JSON_BOOL) {
+        crdi_text_add(t, "%s", v->truth ? "true" : "false");
+    } else if (v->kind == CRDI_JSON_NUMBER) {
+        crdi_text_put(t, v->text, strlen(v->text));
+    } else if (v->kind == CRDI_JSON_TEXT) {
+        crdi_text_json(t, v->text);
+    } else {
+        const bool object = v->kind == CRDI_JSON_OBJECT;
+        crdi_text_put(t, object ? "{" : "[", 1);
+        for (const crdi_json* m = v->first; m; m = m->next) {
+            if (m != v->first) { crdi_text_put(t, ",", 1); }
+            if (object) {
+                crdi_text_json(t, m->key);
+                crdi_text_put(t, ":", 1);
+            }
+            write_json(t, m);
+        }
+        crdi_text_put(t, object ? "}" : "]", 1);
+    }
+}
+
+static crd_status fill_nothing(crdi_arena* a, const crdi_json* m, crdi_web_request* out)
+{
+    (void)a, (void)m, (void)out;
+    return CRD_OK;
+}
+
+static crd_status fill_watch(crdi_arena* a, const crdi_json* m, crdi_web_request* out)
+{
+    const crdi_json* list = member(m, "signals");
+    if (!list || list->kind != CRDI_JSON_LIST) {
+        return wrong(a, "signals", list, "a list of names");
+    }
+    if (list->count > CRDI_WEB_WATCHED) {
+        return crdi_fail(a->ctx, CRD_E_RANGE, "%d signals are watched, expected at most %d",
+                         list->count, CRDI_WEB_WATCHED);
+    }
+    out->signals = crdi_arena_new(a, (size_t)list->count + 1, sizeof *out->signals);
+    if (!out->signals) { return CRD_E_MEMORY; }
+    for (const crdi_json* v = list->first; v; v = v->next) {
+        if (v->kind != CRDI_JSON_TEXT) { return wrong(a, "signals", v, "names only"); }
+        out->signals[out->signal_count++] = v->text;
+    }
+    return CRD_OK;
+}
+
+static crd_status fill_step(crdi_arena* a, const crdi_json* m, crdi_web_request* out)
+{
+    const crdi_json* v = member(m, "count");
+    out->command.count = 1;
+    if (!v) { return CRD_OK; }
+    if (v->kind != CRDI_JSON_NUMBER || v->number != floor(v->number) || v->number < 1 ||
+        v->number > 1e9) {
+        return crdi_fail(a->ctx, CRD_E_RANGE,
+                         "\"count\" is %.30s, expected a whole number from 1 "
+                         "to 1000000000",
+                         v->kind == CRDI_JSON_NUMBER ? v->text : kind_name(v));
+    }
+    out->command.count = (int64_t)v->number;
+    return CRD_OK;
+}
+
+static crd_status fill_set(crdi_arena* a, const crdi_json* m, crdi_web_request* out)
+{
+    const crd_status st = text_of(a, m, "name", &out->command.name);
+    if (st < 0) { return st; }
+    const crdi_json* v = member(m, "value");
+    if (v && (v->kind == CRDI_JSON_TEXT || v->kind == CRDI_JSON_NUMBER)) {
+        out->command.text = v->text;
+    } else if (v && v->kind == CRDI_JSON_BOOL) {
+        out->command.text = v->truth ? "true" : "false";
+    } else {
+        return wrong(a, "value", v, "a number, a text (\"100 g\") or true or false");
+    }
+    return CRD_OK;
+}
+
+static crd_status fill_couple(crdi_arena* a, const crdi_json* m, crdi_web_request* out)
+{
+    const crd_status st = text_of(a, m, "to", &out->command.name);
+    if (st < 0) { return st; }
+    const crdi_json* v = member(m, "element");
+    if (v && v->kind == CRDI_JSON_TEXT) {
+        out->command.text = v->text;
+        return CRD_OK;
+    }
+    if (!v || v->kind != CRDI_JSON_OBJECT) {
+        return wrong(a, "element", v, "the name of an algorithm or an object");
+    }
+    crdi_text t;
+    crdi_text_init(&t, a->ctx);
+    write_json(&t, v);
+    out->command.text = t.failed ? NULL : crdi_arena_text(a, t.data, t.length);
+    crdi_text_clear(&t);
+    return out->command.text ? CRD_OK : CRD_E_MEMORY;
+}
+
+static crd_status number_of(crdi_arena* a, const crdi_json* m, const char* key, double* out)
+{
+    const crdi_json* v = member(m, key);
+    if (!v || v->kind == CRDI_JSON_NULL) { return CRD_OK; }
+    if (v->kind != CRDI_JSON_NUMBER) { return wrong(a, key, v, "a number"); }
+    *out = v->number;
+    return CRD_OK;
+}
+
+static crd_status fill_fault(crdi_arena* a, const crdi_json* m, crdi_web_request* out)
+{
+    crd_live_command* c = &out->command;
+    const char* kind = "";
+    crd_status st = CRD_OK;
+    double value = NAN;
+    c->duration = NAN;
+    CRD_TRY(text_of(a, m, "to", &c->name));
+    CRD_TRY(text_of(a, m, "kind", &kind));
+    CRD_TRY(number_of(a, m, "value", &value));
+    CRD_TRY(number_of(a, m, "duration", &c->duration));
+    c->fault = CRD_FAULT_NONE;
+    for (int k = CRD_FAULT_NONE + 1; k < CRD_FAULT_KINDS; k++) {
+        if (strcmp(kind, crd_fault_name((crd_fault_kind)k)) == 0) { c->fault = (crd_fault_kind)k; }
+    }
+    if (c->fault == CRD_FAULT_NONE) {
+        return crdi_fail(a->ctx, CRD_E_RANGE,
+                         "there is no fault \"%s\", expected hold, value, "
+                         "offset, gain, noise, drop or delay",
+                         crdi_clip(kind).text);
+    }
+    if (isnan(value) && c->fault != CRD_FAULT_HOLD) {
+        return crdi_fail(a->ctx, CRD_E_RANGE, "a fault \"%s\" needs a \"value\"", kind);
+    }
+    c->value = isnan(value) ? 0 : value;
+    if (c->duration <= 0) { // NaN: until it is cleared
+        return crdi_fail(a->ctx, CRD_E_RANGE, "\"duration\" is %g s, expected > 0 or null",
+                         c->duration);
+    }
+fail:
+    return st;
+}
+
+static crd_status fill_clear(crdi_arena* a, const crdi_json* m, crdi_web_request* out)
+{
+    return text_of(a, m, "to", &out->command.name);
+}
+
+static crd_status fill_mark(crdi_arena* a, const crdi_json* m, crdi_web_request* out)
+{
+    const crd_status st = text_of(a, m, "text", &out->command.text);
+    if (st < 0) { return st; }
+    const size_t length = strlen(out->command.text);
+    if (length == 0 || length > 200) {
+        return crdi_fail(a->ctx, CRD_E_RANGE, "a mark of %zu bytes, expected 1 to 200", length);
+    }
+    for (const char* p = out->command.text; *p; p++) {
+        if ((unsigned char)*p < ' ' || *p == 0x7f) {
+            return crdi_fail(a->ctx, CRD_E_RANGE,
+                             "a mark with a control character, expected one "
+                             "line of text");
+        }
+    }
+    return CRD_OK;
+}
+
+static const verb verbs[] = {
+    {"watch", CRD_LIVE_START, {"signals"}, fill_watch}, // the action does not count
+    {"start", CRD_LIVE_START, {NULL}, fill_nothing},
+    {"pause", CRD_LIVE_PAUSE, {NULL}, fill_nothing},
+    {"step", CRD_LIVE_STEP, {"count"}, fill_step},
+    {"stop", CRD_LIVE_STOP, {NULL}, fill_nothing},
+    {"set", CRD_LIVE_SET, {"name", "value"}, fill_set},
+    {"couple", CRD_LIVE_COUPLE, {"to", "element"}, fill_couple},
+    {"fault", CRD_LIVE_FAULT, {"to", "kind", "value", "duration"}, fill_fault},
+    {"clear", CRD_LIVE_CLEAR, {"to"}, fill_clear},
+    {"mark", CRD_LIVE_MARK, {"text"}, fill_mark},
+};
+
+static crd_status check_members(crdi_arena* a, const crdi_json* root, const verb* v)
+{
+    for (const crdi_json* m = root->first; m; m = m->next) {
+        bool known = strcmp(m->key, "id") == 0 || strcmp(m->key, "do") == 0;
+        for (int i = 0; i < MEMBERS && v->members[i]; i++) {
+            known = known || strcmp(m->key, v->members[i]) == 0;
+        }
+        if (!known) {
+            return crdi_fail(a->ctx, CRD_E_RANGE, "\"%s\" has no member \"%s\"", v->name,
+                             crdi_clip(m->key).text);
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status read_id(crdi_arena* a, const crdi_json* root, crdi_web_request* out)
+{
+    const crdi_json* id = member(root, "id");
+    if (!id || id->kind != CRDI_JSON_NUMBER || id->number != floor(id->number) ||
+        fabs(id->number) > 9007199254740992.0) {
+        return wrong(a, "id", id, "a whole number up to 2^53");
+    }
+    out->has_id = true;
+    out->id = id->number;
+    return CRD_OK;
+}
+
+crd_status crdi_web_message(crdi_arena* arena, const char* bytes, size_t length,
+                            crdi_web_request* out)
+{
+    *out = (crdi_web_request){0};
+    out->command.value = 0;
+    out->command.duration = NAN;
+    crdi_json* root = NULL;
+    crd_status st = CRD_OK;
+    if (length > CRDI_WEB_MESSAGE_BYTES) {
+        return crdi_fail(arena->ctx, CRD_E_FORMAT, "a message of %zu bytes, expected at most %d",
+                         length, CRDI_WEB_MESSAGE_BYTES);
+    }
+    CRD_TRY(crdi_json_parse(arena, bytes, length, (crdi_json_source){"", 0}, &root));
+    if (root->kind != CRDI_JSON_OBJECT) {
+        return crdi_fail(arena->ctx, CRD_E_RANGE, "the message is %s, expected an object",
+                         kind_name(root));
+    }
+    const char* name = "";
+    CRD_TRY(read_id(arena, root, out));
+    CRD_TRY(text_of(arena, root, "do", &name));
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        if (strcmp(name, verbs[i].name) != 0) { continue; }
+        CRD_TRY(check_members(arena, root, &verbs[i]));
+        out->watching = i == 0;
+        out->command.action = verbs[i].action;
+        return verbs[i].fill(arena, root, out);
+    }
+    return crdi_fail(arena->ctx, CRD_E_RANGE,
+                     "nobody knows how to do \"%s\", expected watch, start, "
+                     "pause, step, stop, set, couple, fault, clear or mark",
+                     crdi_clip(name).text);
+fail:
+    return st;
+}

@@ -1,0 +1,294 @@
+// The state of a run in Prometheus' text format 0.0.4.
+#include "web/web.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---- lines -------------------------------------------------------------------------------------
+
+static void family(crdi_text* t, const char* name, const char* type, const char* help)
+{
+    crdi_text_add(t, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void put_number(crdi_text* t, double x)
+{
+    if (isnan(x)) {
+        crdi_text_add(t, "NaN");
+    } else if (isinf(x)) {
+        crdi_text_add(t, x > 0 ? "+Inf" : "-Inf");
+    } else {
+        crdi_text_json_number(t, x);
+    }
+}
+
+// ` name="value"`, with \ " and newline escaped; other control characters have no business here.
+static void label(crdi_text* t, const char* name, const char* value, bool first)
+{
+    crdi_text_add(t, "%s%s=\"", first ? "{" : ",", name);
+    for (const char* p = value ? value : ""; *p; p++) {
+        if (*p == '\\' || *p == '"') {
+            crdi_text_add(t, "\\%c", *p);
+        } else if (*p == '\n') {
+            crdi_text_put(t, "\\n", 2);
+        } else if ((unsigned char)*p >= ' ') {
+            crdi_text_put(t, p, 1);
+        }
+    }
+    crdi_text_put(t, "\"", 1);
+}
+
+static void value(crdi_text* t, double x)
+{
+    crdi_text_put(t, " ", 1);
+    put_number(t, x);
+    crdi_text_put(t, "\n", 1);
+}
+
+static void single(crdi_text* t, const char* name, const char* type, const char* help, double x)
+{
+    family(t, name, type, help);
+    crdi_text_put(t, name, strlen(name));
+    value(t, x);
+}
+
+static void summary(crdi_text* t, const char* name, const char* help, const crd_histogram* h)
+{
+    static const struct {
+        const char* text;
+        double q;
+    } quantiles[] = {{"0.5", 0.5}, {"0.99", 0.99}, {"0.9999", 0.9999}, {"1", 1}};
+    family(t, name, "summary", help);
+    for (size_t i = 0; i < sizeof quantiles / sizeof quantiles[0]; i++) {
+        const int64_t ns = crd_histogram_quantile(h, quantiles[i].q);
+        crdi_text_add(t, "%s{quantile=\"%s\"}", name, quantiles[i].text);
+        value(t, h->count ? (double)ns / 1e9 : NAN);
+    }
+    crdi_text_add(t, "%s_sum", name);
+    value(t, (double)h->sum / 1e9);
+    crdi_text_add(t, "%s_count %lld\n", name, (long long)h->count);
+}
+
+// ---- families ----------------------------------------------------------------------------------
+
+static void put_run(crdi_text* t, const crd_live_info* info, const crd_live_status* s)
+{
+    family(t, "cardan_info", "gauge", "What runs.");
+    crdi_text_add(t, "cardan_info");
+    label(t, "version", crd_version(), true);
+    label(t, "title", info ? info->title : "", false);
+    label(t, "file", info ? info->file : "", false);
+    crdi_text_add(t, "} 1\n");
+    family(t, "cardan_run_state", "gauge", "1 for the state that the run is in.");
+    const crd_live_state state = s ? s->state : CRD_LIVE_STARTING;
+    for (int k = CRD_LIVE_STARTING; k <= CRD_LIVE_ENDED; k++) {
+        crdi_text_add(t, "cardan_run_state{state=\"%s\"} %d\n",
+                      crdi_web_state_name((crd_live_state)k), k == (int)state);
+    }
+    if (!s) { return; }
+    single(t, "cardan_time_seconds", "gauge", "Simulated time.", s->time);
+    single(t, "cardan_step_seconds", "gauge", "Macro step.", s->h);
+    single(t, "cardan_elapsed_seconds", "gauge", "Time on the clock since the first step.",
+           (double)s->elapsed_ns / 1e9);
+    single(t, "cardan_speed", "gauge", "Simulated seconds per second.", s->speed);
+    single(t, "cardan_cycles_total", "counter", "Macro steps done.", (double)s->cycles);
+    single(t, "cardan_rows_total", "counter", "Rows recorded.", (double)s->rows);
+    single(t, "cardan_warnings_total", "counter", "Warnings of the run.", (double)s->warnings);
+}
+
+static void put_pace(crdi_text* t, const crd_pace_report* p)
+{
+    single(t, "cardan_paced", "gauge", "1 if the run keeps the clock.", p->on);
+    single(t, "cardan_overruns_total", "counter",
+           "Cycles that were not done when the next one was due.", (double)p->overruns);
+    single(t, "cardan_skipped_total", "counter", "Cycles that were left out to be in phase again.",
+           (double)p->skipped);
+    summary(t, "cardan_cycle_lateness_seconds", "From its deadline to the beginning of a cycle.",
+            &p->lateness);
+    summary(t, "cardan_cycle_busy_seconds", "Work of a cycle.", &p->busy);
+    single(t, "cardan_page_faults_major_total", "counter",
+           "Major page faults of the cycle thread in the loop.", (double)p->major_faults);
+    single(t, "cardan_context_switches_involuntary_total", "counter",
+           "Times that the cycle thread was taken off its CPU.", (double)p->involuntary);
+    single(t, "cardan_clock_steps_total", "counter", "Times that the wall clock was set.",
+           (double)p->clock_steps);
+}
+
+typedef struct column {
+    const char *name, *type, *help;
+    double (*get)(const void* state);
+} column;
+
+static double unit_steps(const void* u)
+{
+    return (double)((const crd_live_unit_state*)u)->steps;
+}
+
+static double unit_last(const void* u)
+{
+    return (double)((const crd_live_unit_state*)u)->ns_last / 1e9;
+}
+
+static double unit_worst(const void* u)
+{
+    return (double)((const crd_live_unit_state*)u)->ns_worst / 1e9;
+}
+
+static double unit_late(const void* u)
+{
+    return (double)((const crd_live_unit_state*)u)->late;
+}
+
+static double unit_failed(const void* u)
+{
+    return ((const crd_live_unit_state*)u)->failed;
+}
+
+static const crd_link_stats* network(const void* u)
+{
+    const crd_live_unit_state* s = u;
+    return s->has_link ? &s->link : NULL;
+}
+
+static double unit_in(const void* u)
+{
+    const crd_link_stats* l = network(u);
+    return l ? (double)l->in : NAN;
+}
+
+static double unit_lost(const void* u)
+{
+    const crd_link_stats* l = network(u);
+    return l ? (double)l->lost : NAN;
+}
+
+static double unit_age(const void* u)
+{
+    const crd_link_stats* l = network(u);
+    return l ? l->age : NAN;
+}
+
+static double unit_round_trip(const void* u)
+{
+    const crd_link_stats* l = network(u);
+    return l ? l->round_trip : NAN;
+}
+
+static const column unit_columns[] = {
+    {"cardan_unit_steps_total", "counter", "Steps of a unit.", unit_steps},
+    {"cardan_unit_step_seconds", "gauge", "Time that the last step took.", unit_last},
+    {"cardan_unit_step_worst_seconds", "gauge", "Time that the longest step took.", unit_worst},
+    {"cardan_unit_late_total", "counter", "Cycles that went on without the unit.", unit_late},
+    {"cardan_unit_failed", "gauge", "1 if the unit has failed.", unit_failed},
+    {"cardan_unit_messages_total", "counter", "Messages with data from a remote unit.", unit_in},
+    {"cardan_unit_messages_lost_total", "counter", "Messages that never came.", unit_lost},
+    {"cardan_unit_data_age_seconds", "gauge", "Age of a remote unit's data when used.", unit_age},
+    {"cardan_unit_round_trip_seconds", "gauge", "Round trip of requests.", unit_round_trip},
+};
+
+static double link_age(const void* l)
+{
+    return ((const crd_live_link_state*)l)->age;
+}
+
+static double link_defect(const void* l)
+{
+    return ((const crd_live_link_state*)l)->defect;
+}
+
+static double link_relative(const void* l)
+{
+    return ((const crd_live_link_state*)l)->relative;
+}
+
+static double link_k(const void* l)
+{
+    const int k = ((const crd_live_link_state*)l)->k;
+    return k < 0 ? NAN : (double)k;
+}
+
+static double link_lost(const void* l)
+{
+    const crd_live_link_state* s = l;
+    return s->k < 0 ? NAN : (double)s->lost;
+}
+
+static double link_fault(const void* l)
+{
+    return ((const crd_live_link_state*)l)->fault != CRD_FAULT_NONE;
+}
+
+static const column link_columns[] = {
+    {"cardan_link_age_seconds", "gauge", "Age of the sample in use.", link_age},
+    {"cardan_link_defect", "gauge", "Defect of the last step, in the input's unit.", link_defect},
+    {"cardan_link_defect_relative", "gauge", "RMS defect over the run against its scale.",
+     link_relative},
+    {"cardan_link_latency_steps", "gauge", "Latency of the coupling in macro steps.", link_k},
+    {"cardan_link_lost_total", "counter", "Samples of the coupling that were lost.", link_lost},
+    {"cardan_link_fault", "gauge", "1 while a fault is injected.", link_fault},
+};
+
+static double bond_residual(const void* b)
+{
+    return ((const crd_live_bond_state*)b)->residual;
+}
+
+static double bond_energy(const void* b)
+{
+    return ((const crd_live_bond_state*)b)->energy;
+}
+
+static const column bond_columns[] = {
+    {"cardan_bond_residual_watts", "gauge", "Power that coupling adds, last step.", bond_residual},
+    {"cardan_bond_residual_joules", "gauge", "Energy that coupling added so far.", bond_energy},
+};
+
+typedef enum table { UNITS, LINKS, BONDS } table;
+
+static void put_labels(crdi_text* t, const crd_live_info* info, table which, int i)
+{
+    if (which == UNITS) {
+        label(t, "unit", info->units[i].name, true);
+    } else if (which == LINKS) {
+        label(t, "from", info->links[i].from, true);
+        label(t, "to", info->links[i].to, false);
+    } else {
+        label(t, "bond", info->bonds[i].name, true);
+    }
+    crdi_text_put(t, "}", 1);
+}
+
+// NaN: there is no such thing, so there is no line.
+static void put_table(crdi_text* t, const crd_live_info* info, table which, const column* c,
+                      size_t columns, const void* states, size_t size, int count)
+{
+    for (size_t k = 0; k < columns; k++) {
+        bool any = false;
+        for (int i = 0; i < count; i++) {
+            const double x = c[k].get((const char*)states + (size_t)i * size);
+            if (isnan(x)) { continue; }
+            if (!any) { family(t, c[k].name, c[k].type, c[k].help); }
+            any = true;
+            crdi_text_put(t, c[k].name, strlen(c[k].name));
+            put_labels(t, info, which, i);
+            value(t, x);
+        }
+    }
+}
+
+void crdi_web_metrics(crdi_text* t, const crd_live_info* info, const crd_live_status* s,
+                      int64_t lost_rows, int readers)
+{
+    put_run(t, info, s);
+    single(t, "cardan_live_rows_lost_total", "counter",
+           "Rows that watchers did not take in time; the record has them.", (double)lost_rows);
+    single(t, "cardan_live_readers", "gauge", "Open live pages.", readers);
+    if (!info || !s) { return; }
+    put_pace(t, &s->pace);
+    put_table(t, info, UNITS, unit_columns, sizeof unit_columns / sizeof unit_columns[0], s->units,
+              sizeof *s->units, info->unit_count);
+    put_table(t, info, LINKS, link_columns, sizeof link_columns / sizeof link_columns[0], s->links,
+              sizeof *s->links, info->link_count);
+    put_table(t, info, BONDS, bond_columns, sizeof bond_columns / sizeof bond_columns[0], s->bonds,
+              sizeof *s->bonds, info->bond_count);
+}

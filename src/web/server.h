@@ -1,0 +1,103 @@
+// The server's thread: libwebsockets, its readers, and the pump that brings values to them.
+//
+// Everything here belongs to that thread but the atomics. A reader pulls: what it is told is worked
+// out when its socket can take it, so one that does not read costs a block of rows and no more.
+#pragma once
+#include "web/page.h"
+#include "web/web.h"
+
+#include <libwebsockets.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+// An answer that waits for its socket.
+typedef struct crdi_web_answer {
+    struct crdi_web_answer* next;
+    size_t length;
+    unsigned char bytes[]; // LWS_PRE and the text
+} crdi_web_answer;
+
+// One open page. Its memory is the session's of libwebsockets, zeroed.
+typedef struct crdi_web_reader {
+    crd_web* web; // NULL: not a reader (yet, any more)
+    struct lws* wsi;
+    char who[64]; // "page 127.0.0.1"
+    bool told_to_wait, greeted;
+    bool closing; // it was told so, and nothing else is told to it
+
+    char* message; // (CRDI_WEB_MESSAGE_BYTES) as far as it has come
+    size_t message_length;
+    int64_t second_begin; // ns; commands are counted from here
+    int commands;
+
+    crdi_web_answer *first, *last;
+    size_t queued; // bytes
+
+    int64_t event;  // number of the newest event that it has
+    int64_t status; // count of the newest status that it has
+
+    int watch[CRDI_WEB_WATCHED]; // signals
+    int watch_count;
+    double* rows; // (CRDI_WEB_BLOCK_ROWS x (1 + watch_count))
+    int row_count;
+    bool frame_due;
+} crdi_web_reader;
+
+struct crd_web {
+    crd_context* ctx; // the thread's own
+    crd_live* live;   // borrowed
+    crd_web_options opt;
+    crdi_arena arena; // of the options
+    crdi_web_guard guard;
+    char token[CRDI_WEB_TOKEN_BYTES + 1];
+    char url[512];
+
+    struct lws_context* lws;
+    struct lws_vhost* vhost;
+    int listening; // -1: libwebsockets has it, or there is none
+    int spare;     // a descriptor to be given up when there are none left
+    lws_sorted_usec_list_t timer;
+    pthread_t thread;
+    sem_t woken; // posted once lws_cancel_service is done with `lws`
+
+    _Atomic bool stopping;
+    _Atomic int64_t patience; // ns on the clock, until which pages may take the end
+    _Atomic int reader_count;
+
+    crdi_web_reader* readers[CRDI_WEB_READERS];
+    bool ready, final; // the run is known; it is over, and pages are told so
+    crdi_map signals;
+    crdi_text hello, status, scratch; // each with LWS_PRE bytes before it
+    crdi_text uplot;                  // script and licence
+    int64_t status_count, frame_count;
+    int64_t tick;                   // ns
+    int64_t next_frame, next_flush; // ns
+    crdi_arena request;             // of one message
+    crdi_stream* stream;
+};
+
+// ---- web.c -------------------------------------------------------------------------------------
+
+void crdi_web_begin(crdi_text* t); // empties it but for LWS_PRE bytes
+
+// ---- listen.c ----------------------------------------------------------------------------------
+
+crd_status crdi_web_check(crd_web* w);  // address, TLS and token; nothing is opened yet
+crd_status crdi_web_listen(crd_web* w); // `listening` and the port in use
+void crdi_web_tell(crd_web* w);         // `url`, and warnings
+
+// ---- http.c ------------------------------------------------------------------------------------
+
+crd_status crdi_web_http_prepare(crd_web* w);
+int crdi_web_http(crd_web* w, struct lws* wsi);                          // LWS_CALLBACK_HTTP
+int crdi_web_upgrade(crd_web* w, struct lws* wsi, const char* protocol); // HTTP_CONFIRM_UPGRADE
+
+// ---- reader.c ----------------------------------------------------------------------------------
+
+int crdi_web_reader_open(crd_web* w, crdi_web_reader* r, struct lws* wsi);
+void crdi_web_reader_close(crdi_web_reader* r);
+int crdi_web_reader_receive(crdi_web_reader* r, const char* bytes, size_t length);
+int crdi_web_reader_write(crdi_web_reader* r);
+void crdi_web_reader_row(crdi_web_reader* r, const crd_live_row* row);
+bool crdi_web_reader_wants(const crdi_web_reader* r); // something to be written

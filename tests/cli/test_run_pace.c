@@ -1,0 +1,312 @@
+// The summary of a run on the clock, of accounts made by hand: sentences, tables, JSON, limits.
+#include "cardan/unit.h"
+#include "check.h"
+#include "cli/run.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef struct fixture {
+    crd_context* ctx;
+    crd_pace_report pace;
+    crd_unit_report units[3];
+    crd_link_stats link;
+    crd_master_report r;
+    char* text;
+} fixture;
+
+// A minute at 1 kHz: 10 us late and 300 us of work each, but for what a test adds.
+static int set_up(void** state)
+{
+    fixture* x = calloc(1, sizeof *x);
+    if (!x) { return -1; }
+    x->ctx = crd_context_create(NULL);
+    x->pace = (crd_pace_report){.on = true, .factor = 1, .period = 1e-3, .priority = -1, .cpu = -1};
+    x->units[0] = (crd_unit_report){.name = "engine", .budget = NAN};
+    x->units[1] = (crd_unit_report){.name = "driver", .budget = NAN};
+    x->units[2] = (crd_unit_report){.name = "bench", .budget = NAN};
+    x->r = (crd_master_report){.units = x->units,
+                               .unit_count = 3,
+                               .time = 60,
+                               .results = "",
+                               .exchange = "",
+                               .pace = &x->pace};
+    *state = x;
+    return x->ctx ? 0 : -1;
+}
+
+static int tear_down(void** state)
+{
+    fixture* x = *state;
+    crd_context_destroy(x->ctx);
+    free(x->text);
+    free(x);
+    return 0;
+}
+
+static void add_cycles(fixture* x, int count, int64_t late_ns, int64_t busy_ns)
+{
+    for (int i = 0; i < count; i++) {
+        crd_histogram_add(&x->pace.lateness, late_ns);
+        crd_histogram_add(&x->pace.busy, busy_ns);
+    }
+    x->pace.cycles += count;
+}
+
+static void add_overrun(fixture* x, int64_t cycle, int64_t late_ns, int unit)
+{
+    crd_pace_report* p = &x->pace;
+    const crd_overrun_info o = {.cycle = cycle,
+                                .time = 1e-3 * (double)cycle,
+                                .late_ns = late_ns,
+                                .busy_ns = 1000000 + late_ns,
+                                .unit = unit};
+    if (p->overruns == 0 || late_ns > p->worst.late_ns) { p->worst = o; }
+    p->overruns++;
+    p->kept[p->kept_count++] = o;
+    if (p->burst == 0) { p->burst = 1; }
+    add_cycles(x, 1, 10000, o.busy_ns);
+}
+
+static const char* summary(fixture* x)
+{
+    size_t length = 0;
+    free(x->text);
+    x->text = NULL;
+    FILE* f = open_memstream(&x->text, &length);
+    check(f != NULL);
+    crdi_print_pace(x->ctx, &x->r, f);
+    crdi_print_links(x->ctx, &x->r, f);
+    check(fclose(f) == 0);
+    return x->text;
+}
+
+static void a_run_without_pace_says_nothing(void** state)
+{
+    fixture* x = *state;
+    x->pace.on = false;
+    check_text(summary(x), "");
+}
+
+static void a_run_that_kept_the_clock_is_told_in_one_screen(void** state)
+{
+    fixture* x = *state;
+    add_cycles(x, 59999, 10000, 300000);
+    add_cycles(x, 1, 120000, 450000);
+    x->pace.fifo = x->pace.locked = x->pace.pinned = x->pace.awake = true;
+    x->pace.priority = 80;
+    x->pace.cpu = 1;
+    x->pace.minor_faults = 12;
+    x->pace.voluntary = 60012;
+    x->pace.involuntary = 3;
+    check_text(summary(x),
+               "pace     real time, 60000 cycles of 1 ms; no overrun; grid drift 0\n"
+               "         kept: the longest cycle took 45 % of its period\n"
+               "system   SCHED_FIFO 80, memory locked, CPU 1, kept awake; page faults 0 major, 12 "
+               "minor; context\n"
+               "         switches 60012 voluntary, 3 involuntary\n"
+               "  per cycle                        p50       p99    p99.99     max  load\n"
+               "  wake-up after its deadline  10.24 us  10.24 us  10.24 us  120 us\n"
+               "  work                        311.3 us  311.3 us  311.3 us  450 us  30 %\n");
+}
+
+static void overruns_are_told_with_time_cycle_lateness_and_unit(void** state)
+{
+    fixture* x = *state;
+    add_cycles(x, 59997, 10000, 300000);
+    add_overrun(x, 12345, 2100000, 0);
+    add_overrun(x, 12346, 1400000, 0);
+    add_overrun(x, 40000, 50000, -1);
+    x->pace.burst = 2;
+    x->pace.burst_time = 12.345;
+    const char* text = summary(x);
+    check_contains(text,
+                   "3 overruns, the worst 2.1 ms late at t = 12.345 s, longest\n"
+                   "         in unit 'engine'; longest row 2 from t = 12.345 s; grid drift 0\n"
+                   "         not kept: 0.005 % of the cycles were late\n");
+    check_contains(text, "ordinary scheduler, memory not locked, any CPU; page faults");
+    check_contains(text,
+                   "  overrun at  cycle    late     work  in a row\n"
+                   "    12.345 s  12345  2.1 ms   3.1 ms         1  longest in unit 'engine'\n"
+                   "    12.346 s  12346  1.4 ms   2.4 ms         1  longest in unit 'engine'\n"
+                   "        40 s  40000   50 us  1.05 ms         1\n");
+}
+
+static void a_cycle_that_only_began_late_is_not_the_fault_of_a_unit(void** state)
+{
+    fixture* x = *state;
+    add_cycles(x, 100, 10000, 300000);
+    add_overrun(x, 7, 400000, 1);
+    add_overrun(x, 8, 300000, 1);
+    x->pace.worst.busy_ns = x->pace.kept[0].busy_ns = x->pace.kept[1].busy_ns = 5000;
+    const char* text = summary(x);
+    check_contains(text, "2 overruns, the worst 400 us late at t = 0.007 s, woken\n"
+                         "         late; grid drift 0\n");
+    check_contains(text, "     0.007 s      7  400 us  5 us         2  woken late\n");
+    check_status(crdi_fail_overrun(x->ctx, &x->r), CRD_E_LIMIT);
+    check_contains(crd_error_text(x->ctx), "done 400 us late, woken late, and the run ends");
+}
+
+static void of_many_overruns_the_latest_are_shown(void** state)
+{
+    fixture* x = *state;
+    for (int i = 0; i < 30; i++) {
+        add_overrun(x, 100 * i, (i * 7 % 30 + 1) * 1000000, i % 3);
+    }
+    x->pace.overruns = 1000; // the others were not kept
+    const char* text = summary(x);
+    int lines = 0;
+    for (const char* c = strstr(text, "overrun at"); c && (c = strchr(c, '\n')); c++) {
+        lines++;
+    }
+    check_int(lines, 1 + 10 + 1);
+    check_contains(text, " 30 ms");
+    check_contains(text, " 21 ms");
+    check(!strstr(text, " 20 ms"));
+    check_contains(text, "and 990 less late; --json and the report have more of them");
+}
+
+static void quantiles_that_few_cycles_cannot_tell_are_left_out(void** state)
+{
+    fixture* x = *state;
+    add_cycles(x, 9999, 10000, 300000);
+    check_contains(summary(x), "wake-up after its deadline   10 us   10 us       -   10 us");
+    add_cycles(x, 1, 10000, 300000);
+    check_contains(summary(x), "wake-up after its deadline   10 us   10 us   10 us   10 us");
+    x->pace.lateness = x->pace.busy = (crd_histogram){0};
+    add_cycles(x, 99, 10000, 300000);
+    check_contains(summary(x), "wake-up after its deadline   10 us    -       -   10 us");
+    x->pace.lateness = x->pace.busy = (crd_histogram){0};
+    x->pace.cycles = 0;
+    const char* text = summary(x);
+    check_contains(text, "no cycle was done");
+    check_contains(text, "wake-up after its deadline    -    -       -    -");
+}
+
+static void what_moved_the_grid_is_told(void** state)
+{
+    fixture* x = *state;
+    add_cycles(x, 100, 10000, 300000);
+    x->pace.factor = 10;
+    x->pace.moved_ns = 12000000;
+    x->pace.skipped = 12;
+    x->pace.paused_ns = 3500000000;
+    x->pace.drift_ns = -7;
+    x->pace.clock_steps = 2;
+    x->pace.clock_step_ns = -3200000000;
+    const char* text = summary(x);
+    check_contains(text,
+                   "pace     10x, 100 cycles of 1 ms; no overrun; grid drift -7 ns, grid moved "
+                   "by 12 ms, 12 deadlines");
+    check_contains(text, "skipped, paused for 3.5 s\n");
+    check_contains(text, "the wall clock was set 2 times, by -3.2 s in all\n");
+    x->pace.period = 0; // variable steps
+    check_contains(summary(x), "100 cycles; no overrun");
+}
+
+static void budgets_and_links_have_their_lines(void** state)
+{
+    fixture* x = *state;
+    x->pace.on = false; // they are told of runs without a clock, too
+    x->units[0].budget = 500e-6;
+    x->units[0].late = 12;
+    x->units[1].budget = 1e-3;
+    x->link = (crd_link_stats){.in = 60000,
+                               .out = 60001,
+                               .lost = 3,
+                               .duplicates = 1,
+                               .reordered = 2,
+                               .late = 4,
+                               .age = 1e-3,
+                               .age_mean = 1.1e-3,
+                               .age_max = 3e-3,
+                               .round_trip = 80e-6,
+                               .round_trip_max = NAN};
+    x->units[2].link = &x->link;
+    check_text(summary(x),
+               "budget   unit 'engine', 500 us: 12 cycles went on without it\n"
+               "budget   unit 'driver', 1 ms: never late\n"
+               "  link      in    out  lost  twice  swapped  bad  late  age mean  age max  round "
+               "trip  max\n"
+               "  bench  60000  60001     3      1        2    0     4    1.1 ms     3 ms       80 "
+               "us    -\n");
+}
+
+static void the_json_has_all_of_it(void** state)
+{
+    fixture* x = *state;
+    add_cycles(x, 150, 10000, 300000);
+    add_overrun(x, 7, 2100000, 0);
+    x->pace.note_count = 1;
+    snprintf(x->pace.notes[0], sizeof x->pace.notes[0], "a \"note\"\n");
+    json_t* j = crdi_pace_json(x->ctx, &x->r);
+    check(json_is_true(json_object_get(j, "on")));
+    check_near(json_number_value(json_object_get(j, "period")), 1e-3, 0);
+    check_int(json_integer_value(json_object_get(j, "overrun_count")), 1);
+    const json_t* o = json_array_get(json_object_get(j, "overruns"), 0);
+    check_text(json_string_value(json_object_get(o, "unit")), "engine");
+    check_near(json_number_value(json_object_get(o, "late")), 2.1e-3, 0);
+    check_int(json_integer_value(json_object_get(json_object_get(j, "worst"), "cycle")), 7);
+    const json_t* busy = json_object_get(j, "busy");
+    check_near(json_number_value(json_object_get(busy, "max")), 3.1e-3, 0);
+    check(json_is_number(json_object_get(busy, "p99")));
+    check(json_is_null(json_object_get(busy, "p99.99")));
+    const json_t* h = json_object_get(busy, "histogram");
+    json_int_t sum = 0;
+    for (size_t i = 0; i < json_array_size(h); i++) {
+        sum += json_integer_value(json_array_get(json_array_get(h, i), 1));
+    }
+    check_int(sum, 151);
+    const double edge = json_number_value(json_array_get(json_array_get(h, 0), 0));
+    check(edge <= 300e-6 && edge > 300e-6 * 15 / 16);
+    check(json_is_null(json_object_get(j, "priority")) && json_is_null(json_object_get(j, "cpu")));
+    check_text(json_string_value(json_array_get(json_object_get(j, "notes"), 0)), "a \"note\"\n");
+    json_decref(j);
+    x->pace.on = false;
+    j = crdi_pace_json(x->ctx, &x->r);
+    check(json_is_null(j));
+    json_decref(j);
+}
+
+static void limits_become_sentences(void** state)
+{
+    fixture* x = *state;
+    add_cycles(x, 100, 10000, 300000);
+    check_ok(crdi_check_pace(x->ctx, &x->r, 0, 11e-6));
+    add_overrun(x, 7, 2100000, 1);
+    check_ok(crdi_check_pace(x->ctx, &x->r, 1, NAN));
+    check_ok(crdi_check_pace(x->ctx, &x->r, -1, NAN));
+    check_status(crdi_check_pace(x->ctx, &x->r, 0, NAN), CRD_E_LIMIT);
+    check_text(
+        crd_error_text(x->ctx),
+        "1 of 101 cycles were late, the worst 2.1 ms at t = 0.007 s (cycle 7, longest in unit "
+        "'driver'), more than --max-overruns = 0");
+    check_status(crdi_check_pace(x->ctx, &x->r, -1, 9e-6), CRD_E_LIMIT);
+    check_text(crd_error_text(x->ctx),
+               "a cycle began 10 us after its deadline, more than --max-lateness = 9 us");
+    check_int(crd_status_exit_code(CRD_E_LIMIT), 3);
+    x->r.results = "run.mf4";
+    check_status(crdi_fail_overrun(x->ctx, &x->r), CRD_E_LIMIT);
+    check_text(crd_error_text(x->ctx),
+               "cycle 7 at t = 0.007 s was done 2.1 ms late, longest in unit 'driver', and the run "
+               "ends then ('overrun: stop'); everything up to there is recorded in run.mf4");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_run_without_pace_says_nothing),
+        TEST(a_run_that_kept_the_clock_is_told_in_one_screen),
+        TEST(overruns_are_told_with_time_cycle_lateness_and_unit),
+        TEST(a_cycle_that_only_began_late_is_not_the_fault_of_a_unit),
+        TEST(of_many_overruns_the_latest_are_shown),
+        TEST(quantiles_that_few_cycles_cannot_tell_are_left_out),
+        TEST(what_moved_the_grid_is_told),
+        TEST(budgets_and_links_have_their_lines),
+        TEST(the_json_has_all_of_it),
+        TEST(limits_become_sentences),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,253 @@
+// The watcher on a thread of its own, with a third one that says things: nothing is torn, nothing
+// is out of order, nobody waits. Meant for ThreadSanitizer as well.
+#include "live_help.h"
+
+#include "master/live.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <time.h>
+
+#define STEP 0.01
+enum { TICKS = 20000 };
+
+typedef struct {
+    crd_live* l;
+    crd_master* m;
+    int64_t rows, shots, events, orders;
+    const char* wrong; // the first thing that was
+    atomic_bool quit;
+} observer;
+
+static void complain(observer* o, const char* what)
+{
+    if (!o->wrong) { o->wrong = what; }
+}
+
+static void nap(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+}
+
+static void look_at_rows(observer* o, int64_t* cycle)
+{
+    for (const crd_live_row* r; (r = crd_live_read(o->l)) != NULL; crd_live_release(o->l)) {
+        if (r->cycle <= *cycle) { complain(o, "rows are out of order"); }
+        if (fabs(r->time - STEP * (double)r->cycle) > 1e-9) { complain(o, "a row is torn"); }
+        if (fabs(r->values[0] - r->time) > 1e-9) { complain(o, "a row has another's value"); }
+        *cycle = r->cycle;
+        o->rows++;
+    }
+}
+
+static bool look_at_status(observer* o, int64_t* number)
+{
+    const crd_live_status* s = crd_live_get_status(o->l);
+    if (!s || s->number == *number) { return false; }
+    if (s->number < *number) { complain(o, "snapshots are out of order"); }
+    if (s->units[0].steps != s->cycles || s->units[1].steps != s->cycles ||
+        fabs(s->time - STEP * (double)s->cycles) > 1e-9) {
+        complain(o, "a snapshot is torn");
+    }
+    *number = s->number;
+    o->shots++;
+    return s->state == CRD_LIVE_ENDED;
+}
+
+static void look_at_events(observer* o, int64_t* heard)
+{
+    for (crd_live_event e; crd_live_get_event(o->l, *heard, &e); *heard = e.number) {
+        const size_t n = strlen(e.text);
+        if (e.number <= *heard) { complain(o, "events are out of order"); }
+        if (n == 0 || n >= sizeof e.text) { complain(o, "an event is torn"); }
+        o->events++;
+    }
+}
+
+static void send_something(observer* o)
+{
+    static const char* const elements[] = {"eros", "foh", "zoh"};
+    char text[32];
+    snprintf(text, sizeof text, "%d", (int)(o->orders % 100));
+    const crd_live_command commands[] = {
+        {.action = CRD_LIVE_SET, .name = "d.m", .text = text},
+        {.action = CRD_LIVE_COUPLE, .name = "g.u", .text = elements[o->orders % 3]},
+        {.action = CRD_LIVE_FAULT,
+         .name = "d.u",
+         .fault = CRD_FAULT_OFFSET,
+         .value = 1,
+         .duration = 5 * STEP},
+        {.action = CRD_LIVE_FAULT,
+         .name = "g.u",
+         .fault = CRD_FAULT_DELAY,
+         .value = 0.1,
+         .duration = NAN},
+        {.action = CRD_LIVE_PAUSE},
+        {.action = CRD_LIVE_STEP, .count = 3},
+        {.action = CRD_LIVE_START},
+        {.action = CRD_LIVE_CLEAR, .name = ""},
+        {.action = CRD_LIVE_MARK, .text = "hello"},
+    };
+    const crd_status st =
+        crd_live_send(o->l, &commands[o->orders % (int64_t)(sizeof commands / sizeof *commands)]);
+    if (st < 0 && st != CRD_E_STATE) { complain(o, crd_live_error(o->l)); }
+    o->orders++;
+}
+
+static void* observe(void* user)
+{
+    observer* o = user;
+    int64_t cycle = -1, number = 0, heard = 0;
+    for (bool ended = false; !ended;) {
+        look_at_rows(o, &cycle);
+        ended = look_at_status(o, &number);
+        look_at_events(o, &heard);
+        if (crd_live_is_ready(o->l) && !ended) { send_something(o); }
+        nap();
+    }
+    look_at_rows(o, &cycle);
+    look_at_events(o, &heard);
+    return NULL;
+}
+
+static void* talk(void* user)
+{
+    observer* o = user;
+    for (int i = 0; !atomic_load(&o->quit); i++) {
+        crdi_log(o->m->log, CRD_LOG_WARNING, "somebody says %d", i);
+        if (i % 64 == 0) { nap(); }
+    }
+    return NULL;
+}
+
+static void a_watcher_on_its_own_thread_sees_whole_things(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    crd_system* s = new_system(ctx, STEP, TICKS * STEP);
+    const crd_coupling_spec coupling = {.element = "{\"algorithm\": \"zoh\"}", .place = {"x", 1}};
+    const int c = add_unit(s, "c", &clock_model, 0), d = add_unit(s, "d", &desk_model, 0);
+    const int g = add_unit(s, "g", &gain_model, 0);
+    wire(s, c, "y", d, "u");
+    wire(s, d, "y", g, "u")->coupling = &coupling;
+    crd_live_options o = crd_live_defaults();
+    o.row_gap = 0;
+    o.status_gap = 1e-3;
+    observer watcher = {0};
+    pthread_t threads[2];
+    check_run(crd_master_create(ctx, s, NULL, &watcher.m), ctx);
+    check_run(crd_live_create(ctx, watcher.m, &o, &watcher.l), ctx);
+    check_int(pthread_create(&threads[0], NULL, observe, &watcher), 0);
+    check_int(pthread_create(&threads[1], NULL, talk, &watcher), 0);
+    check_run(crd_master_initialize(watcher.m), ctx);
+    const struct timespec pause = {.tv_nsec = 500000};
+    for (int i = 0; i < 100; i++) { // the run has to last for the watcher to come in between
+        check_run(crd_master_advance(watcher.m, TICKS / 100), ctx);
+        nanosleep(&pause, NULL);
+    }
+    check_int(crd_master_ended(watcher.m), CRD_END_STOP_TIME);
+    atomic_store(&watcher.quit, true);
+    pthread_join(threads[1], NULL);
+    check_run(crd_master_finish(watcher.m), ctx);
+    pthread_join(threads[0], NULL);
+    if (watcher.wrong) { fail_msg("%s", watcher.wrong); }
+    check_int(watcher.rows + crd_live_lost(watcher.l), TICKS + 1);
+    check(watcher.rows > TICKS / 100 && watcher.shots > 10 && watcher.orders > 20);
+    check(watcher.events > 20);
+    crd_live_destroy(watcher.l);
+    crd_master_destroy(watcher.m);
+    crd_system_destroy(s);
+    crd_context_destroy(ctx);
+}
+
+// ---- units with a budget -----------------------------------------------------------------------
+
+// A desk whose step ends when the test says so. With a budget of 0 the run never waits for it, with
+// one of years always.
+static sem_t entered, gate;
+static atomic_bool closed;
+
+static crd_model_status gated_step(void* self, const crd_model_host* host, double t, double h,
+                                   double* reached)
+{
+    if (atomic_load(&closed)) {
+        sem_post(&entered);
+        while (sem_wait(&gate) != 0) {}
+    }
+    return desk_step(self, host, t, h, reached);
+}
+
+static void start_budgeted(watched* w, crd_model* model, double budget)
+{
+    *model = desk_model;
+    model->step = gated_step;
+    sem_init(&entered, 0, 0);
+    sem_init(&gate, 0, 0);
+    atomic_store(&closed, false);
+    *w = (watched){.ctx = crd_context_create(NULL)};
+    w->s = new_system(w->ctx, 0.1, 1000);
+    const int c = add_unit(w->s, "c", &clock_model, 0), d = add_unit(w->s, "d", model, 0);
+    wire(w->s, c, "y", d, "u");
+    w->s->units[d].budget = budget;
+    watch(w);
+}
+
+static void a_unit_on_its_own_thread_meets_faults_and_settings(void** state)
+{
+    (void)state;
+    watched w;
+    crd_model model;
+    start_budgeted(&w, &model, 1e9);
+    advance(&w, 3);
+    fault(&w, "d.u", CRD_FAULT_OFFSET, 5, 0.2);
+    put(&w, "d.m", "80");
+    advance(&w, 1);
+    check_near(value(w.m, "d.u"), 5.3, 1e-12);
+    check_near(value(w.m, "d.sum"), 80 + 111, 1e-12);
+    advance(&w, 2);
+    check_near(value(w.m, "d.u"), 0.5, 1e-12);
+    check_int(crd_live_get_status(w.l)->units[1].late, 0);
+    const crd_live_row* last = NULL;
+    for (const crd_live_row* r; (r = next_row(&w)) != NULL;) {
+        last = r;
+    }
+    check_near(last->values[signal_named(&w, "d.sum")], 80 + 111, 1e-12); // nobody else reads it
+    stop_watching(&w);
+}
+
+static void a_unit_that_is_late_is_told_when_it_is_back(void** state)
+{
+    (void)state;
+    watched w;
+    crd_model model;
+    start_budgeted(&w, &model, 0);
+    atomic_store(&closed, true);
+    advance(&w, 1);
+    while (sem_wait(&entered) != 0) {}
+    put(&w, "d.m", "80");
+    advance(&w, 3); // it is in its step: nobody may touch it
+    check(crd_live_get_status(w.l)->units[1].is_late);
+    check(crd_live_get_status(w.l)->units[1].late >= 3);
+    check_int(w.l->postponed_count, 1);
+    hear(&w, CRD_EVENT_START, "start: 2 units, step 0.1 s");
+    crd_live_event e;
+    check(!next_event(&w, &e));
+    atomic_store(&closed, false);
+    sem_post(&gate);
+    for (int i = 0; w.l->postponed_count > 0 && i < 10000; i++) {
+        advance(&w, 1);
+        nap();
+    }
+    hear(&w, CRD_EVENT_MARK, "page 127.0.0.1: d.m = 80 (was 50)");
+    stop_watching(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_unit_on_its_own_thread_meets_faults_and_settings),
+        cmocka_unit_test(a_unit_that_is_late_is_told_when_it_is_back),
+        cmocka_unit_test(a_watcher_on_its_own_thread_sees_whole_things),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
