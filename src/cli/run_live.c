@@ -85,7 +85,6 @@ crd_status crdi_watch_start(crdi_cli* cli, crd_master* m, const crdi_live_option
         goto fail;
     }
     if (o->ui) { tell(cli, "live", crd_web_url(out->web)); }
-    if (o->stream) { tell(cli, "stream", o->stream); }
     return CRD_OK;
 fail:
     crdi_watch_stop(out, 0);

@@ -217,7 +217,7 @@ void crdi_async_look(crd_master* m, int64_t now)
 static void* watch(void* arg)
 {
     crd_master* m = arg;
-    while (!wait_for(&m->async->quit, crdi_now_ns() + SECOND / 2, NULL)) {
+    while (!wait_for(&m->async->quit, crdi_now_ns() + SECOND / 4, NULL)) {
         crdi_async_look(m, crdi_now_ns());
     }
     return NULL;

@@ -57,37 +57,30 @@ fail:
 
 // ---- the socket --------------------------------------------------------------------------------
 
-static socklen_t socket_address(const crdi_web_address* a, int port, struct sockaddr_storage* out)
-{
-    *out = (struct sockaddr_storage){0};
-    if (a->v6) {
-        struct sockaddr_in6* in6 = (struct sockaddr_in6*)out;
-        in6->sin6_family = AF_INET6;
-        in6->sin6_port = htons((uint16_t)port);
-        (void)inet_pton(AF_INET6, a->host, &in6->sin6_addr);
-        return sizeof *in6;
-    }
-    struct sockaddr_in* in = (struct sockaddr_in*)out;
-    in->sin_family = AF_INET;
-    in->sin_port = htons((uint16_t)port);
-    (void)inet_pton(AF_INET, a->host, &in->sin_addr);
-    return sizeof *in;
-}
+typedef union any_address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+} any_address;
 
 static int bind_to(int fd, const crdi_web_address* a, int port)
 {
-    struct sockaddr_storage where;
-    const socklen_t length = socket_address(a, port, &where);
-    return bind(fd, (struct sockaddr*)&where, length);
+    any_address where = {.v6 = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)}};
+    if (a->v6) {
+        (void)inet_pton(AF_INET6, a->host, &where.v6.sin6_addr);
+        return bind(fd, &where.any, sizeof where.v6);
+    }
+    where.v4 = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    (void)inet_pton(AF_INET, a->host, &where.v4.sin_addr);
+    return bind(fd, &where.any, sizeof where.v4);
 }
 
 static int bound_port(int fd)
 {
-    struct sockaddr_storage where = {0};
+    any_address where = {.v6 = {0}};
     socklen_t length = sizeof where;
-    if (getsockname(fd, (struct sockaddr*)&where, &length) < 0) { return 0; }
-    return ntohs(where.ss_family == AF_INET6 ? ((struct sockaddr_in6*)&where)->sin6_port
-                                             : ((struct sockaddr_in*)&where)->sin_port);
+    if (getsockname(fd, &where.any, &length) < 0) { return 0; }
+    return ntohs(where.any.sa_family == AF_INET6 ? where.v6.sin6_port : where.v4.sin_port);
 }
 
 static crd_status cannot_listen(crd_web* w, int error)
