@@ -107,6 +107,7 @@ typedef struct crd_pacer {
     int64_t paused_at;         ///< run: since when, if it is paused
     int64_t looked;            ///< run: when the wall clock was last looked at
     int64_t usage[4];          ///< run: what the system had counted for the thread at the start
+    int thread;                ///< run: that paces, as the system calls it
     bool started, paused, wall_known;
 } crd_pacer;
 
@@ -137,6 +138,9 @@ CRD_API bool crd_pacer_done(crd_pacer* p, double next, int64_t waited_ns, int un
 /// the start, or a resume without one does nothing.
 CRD_API void crd_pacer_pause(crd_pacer* p);
 CRD_API void crd_pacer_resume(crd_pacer* p, double t);
+/// What the system has counted so far for the thread that paces, asked by another one (from /proc;
+/// on failure the report stays as it is).
+CRD_API void crd_pacer_usage(const crd_pacer* p, crd_pace_report* report);
 /// Counts what the system counts for this thread; now and then, and before the report is read. A
 /// system call (getrusage), so not in every cycle.
 CRD_API void crd_pacer_account(crd_pacer* p);

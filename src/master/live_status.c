@@ -230,7 +230,9 @@ const crd_live_status* crd_live_get_status(crd_live* l)
     if (!crd_live_is_ready(l)) { return NULL; }
     if (atomic_load_explicit(&l->middle, memory_order_relaxed) & NEWER) {
         l->front = atomic_exchange_explicit(&l->middle, l->front, memory_order_acq_rel) & 3;
-        tell_overruns(l, &l->shots[l->front]);
+        crd_live_status* s = &l->shots[l->front];
+        if (s->pace.on && s->state != CRD_LIVE_ENDED) { crd_pacer_usage(&l->m->pacer, &s->pace); }
+        tell_overruns(l, s);
     }
     crdi_live_sweep_up(l);
     return l->shots[l->front].number ? &l->shots[l->front] : NULL;

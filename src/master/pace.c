@@ -5,9 +5,13 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 enum {
     LOOK_NS = 50000000, // how often a wait looks at `stop` and at the wall clock
@@ -151,6 +155,52 @@ void crd_pacer_start(crd_pacer* p, int64_t origin)
     p->started = true;
     look_at_wall(p, t);
     read_usage(p->usage);
+    p->thread = (int)syscall(SYS_gettid);
+}
+
+// Reads a file of /proc/self/task/<thread>/ into `room`; false: there is none.
+static bool read_task(int thread, const char* name, char* room, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/%s", thread, name);
+    FILE* f = fopen(path, "re");
+    if (!f) { return false; }
+    const size_t n = fread(room, 1, size - 1, f);
+    room[n] = 0;
+    fclose(f);
+    return n > 0;
+}
+
+static bool find_count(const char* text, const char* name, int64_t* out)
+{
+    const char* at = strstr(text, name);
+    if (!at) { return false; }
+    *out = strtoll(at + strlen(name), NULL, 10);
+    return true;
+}
+
+void crd_pacer_usage(const crd_pacer* p, crd_pace_report* report)
+{
+    char room[4096];
+    long long minor = 0, major = 0;
+    int64_t u[4] = {0};
+    if (!p->thread || !read_task(p->thread, "stat", room, sizeof room)) { return; }
+    const char* behind = strrchr(room, ')'); // the name of a program may have anything in it
+    if (!behind ||
+        sscanf(behind + 1, " %*c %*d %*d %*d %*d %*d %*u %lld %*d %lld", &minor, &major) != 2) {
+        return;
+    }
+    if (!read_task(p->thread, "status", room, sizeof room) ||
+        !find_count(room, "\nvoluntary_ctxt_switches:", &u[2]) ||
+        !find_count(room, "\nnonvoluntary_ctxt_switches:", &u[3])) {
+        return;
+    }
+    u[0] = minor;
+    u[1] = major;
+    report->minor_faults = u[0] - p->usage[0];
+    report->major_faults = u[1] - p->usage[1];
+    report->voluntary = u[2] - p->usage[2];
+    report->involuntary = u[3] - p->usage[3];
 }
 
 // Sleeps until `until` at the earliest, unless the run is to end. Signals wake it in between. With

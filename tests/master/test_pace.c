@@ -1,6 +1,7 @@
 #include "cardan/pace.h"
 #include "check.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -926,9 +927,43 @@ static void a_signal_handler_ends_a_wait_of_an_hour(void** state)
     check_int(sigaction(SIGALRM, &old, NULL), 0);
 }
 
+// What another thread reads in /proc is what the thread itself is told.
+static void* ask_for_usage(void* user)
+{
+    crd_pacer* p = ((void**)user)[0];
+    crd_pacer_usage(p, ((void**)user)[1]);
+    return NULL;
+}
+
+static void another_thread_sees_the_faults_and_switches_of_the_one_that_paces(void** state)
+{
+    (void)state;
+    static crd_pacer p;
+    static crd_pace_report seen;
+    const crd_pace_spec spec = {.factor = 1, .cpu = -1};
+    crd_pacer_init(&p, &spec, 0, 1e-3, crd_clock_system());
+    crd_pacer_start(&p, 0);
+    for (int i = 0; i < 20; i++) {
+        crd_pacer_wait(&p, 1e-3 * i);
+        (void)crd_pacer_done(&p, 1e-3 * (i + 1), 0, -1);
+    }
+    crd_pacer_account(&p);
+    const crd_pace_report before = p.report;
+    void* both[2] = {&p, &seen};
+    pthread_t t;
+    check_int(pthread_create(&t, NULL, ask_for_usage, both), 0);
+    pthread_join(t, NULL);
+    crd_pacer_account(&p);
+    check(before.voluntary > 0);
+    check(seen.voluntary >= before.voluntary && seen.voluntary <= p.report.voluntary + 1);
+    check(seen.minor_faults >= before.minor_faults && seen.minor_faults <= p.report.minor_faults);
+    check(seen.involuntary >= before.involuntary && seen.involuntary <= p.report.involuntary);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(another_thread_sees_the_faults_and_switches_of_the_one_that_paces),
         cmocka_unit_test(the_grid_does_not_drift_in_ten_million_cycles),
         cmocka_unit_test(deadlines_follow_the_factor),
         cmocka_unit_test(absurd_times_are_far_away_and_nothing_else),
