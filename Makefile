@@ -45,6 +45,7 @@ test: test-release test-dev test-tsan ## all tests, also under the sanitizers; L
 test-release: build build/venv/ready
 	@sh cmake/setup.sh test || echo "cardan: without chromium or ngspice, what needs them is not tested" >&2
 	@sh cmake/ngspice.sh build/ngspice
+	@sh cmake/wltc.sh build/cycles
 	@ctest --test-dir build --output-on-failure -j $(JOBS) -LE 'soak|long' $(label)
 
 test-long: build build/venv/ready ## the sweeps that make test does in part

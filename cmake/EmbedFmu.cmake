@@ -9,6 +9,12 @@
 function(cardan_embed_fmu fmu)
     cmake_parse_arguments(arg "" "HEADER;MODEL" "FILES;LIBS;INCLUDES;NOTICES" ${ARGN})
     set(tree ${PROJECT_SOURCE_DIR})
+    if(CARDAN_SHARED_FMUS) # another build makes it: sanitizers do not reach into these binaries anyhow
+        set(embedded ${CARDAN_SHARED_FMUS}/templates/${fmu}.c)
+        set_source_files_properties(${embedded} PROPERTIES GENERATED ON)
+        target_sources(crd_cli PRIVATE ${embedded})
+        return()
+    endif()
     set(place ${CMAKE_BINARY_DIR}/${fmu}_fmu)
     foreach(name fmi2.c fmi2_abi.h fmi3.c fmi3_abi.h fmu.h fmu_model.h)
         list(APPEND arg_FILES ${tree}/src/fmi/export/${name})
@@ -85,10 +91,10 @@ void fmu_model_close(const crd_model* model)
     endforeach()
 
     set(archive ${place}/template.zip)
-    set(embedded ${place}/template.c)
+    set(embedded ${CMAKE_BINARY_DIR}/fmus/templates/${fmu}.c)
     add_custom_command(OUTPUT ${embedded}
         COMMAND ${CMAKE_COMMAND} -E copy ${tree}/LICENSE ${place}
-        COMMAND ${CMAKE_COMMAND} -E make_directory ${place}/licenses
+        COMMAND ${CMAKE_COMMAND} -E make_directory ${place}/licenses ${CMAKE_BINARY_DIR}/fmus/templates
         ${copy_notices}
         COMMAND ${CMAKE_COMMAND} -E chdir ${place} ${CMAKE_COMMAND} -E tar c ${archive}
                 --format=zip --mtime=1980-01-02 LICENSE ${members}
@@ -98,6 +104,9 @@ void fmu_model_close(const crd_model* model)
                 ${tree}/cmake/embed.cmake ${tree}/LICENSE
         COMMENT "${fmu} FMU" VERBATIM)
     target_sources(crd_cli PRIVATE ${embedded})
+    add_custom_target(fmu_template_${fmu} DEPENDS ${embedded})
+    add_dependencies(crd_cli fmu_template_${fmu}) # not twice at the same time
+    set_property(GLOBAL APPEND PROPERTY CARDAN_FMU_TARGETS fmu_template_${fmu})
 endfunction()
 
 set(tree ${PROJECT_SOURCE_DIR})

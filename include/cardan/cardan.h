@@ -26,6 +26,8 @@
 #include "cardan/serve.h"
 #include "cardan/ssp.h"
 #include "cardan/system.h"
+#include "cardan/testbench.h"
+#include "cardan/testbench_bench.h"
 #include "cardan/twin.h"
 #include "cardan/twin_model.h"
 #include "cardan/unit.h"

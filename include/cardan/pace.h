@@ -55,6 +55,7 @@ typedef struct crd_overrun_info {
     int64_t late_ns; ///< how long after the next deadline its work was done
     int64_t busy_ns; ///< time of its work
     int unit;        ///< that took longest in it, -1: not known
+    int behind;      ///< overruns in a row before it that were not caught up with
 } crd_overrun_info;
 
 enum { CRD_PACE_KEPT = 128, CRD_PACE_NOTES = 8, CRD_PACE_NOTE_BYTES = 240 };
@@ -139,7 +140,7 @@ CRD_API bool crd_pacer_done(crd_pacer* p, double next, int64_t waited_ns, int un
 CRD_API void crd_pacer_pause(crd_pacer* p);
 CRD_API void crd_pacer_resume(crd_pacer* p, double t);
 /// What the system has counted so far for the thread that paces, asked by another one (from /proc;
-/// on failure the report stays as it is).
+/// on failure the report stays as it is). Once a cycle is done; not for the thread that paces.
 CRD_API void crd_pacer_usage(const crd_pacer* p, crd_pace_report* report);
 /// Counts what the system counts for this thread; now and then, and before the report is read. A
 /// system call (getrusage), so not in every cycle.

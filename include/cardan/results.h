@@ -119,8 +119,8 @@ CRD_API crd_word* crd_recorder_begin_raster(crd_recorder* r, int raster);
 CRD_API void crd_recorder_end_raster(crd_recorder* r, int raster);
 /// Never waits: NULL also when the ring is full.
 CRD_API crd_word* crd_recorder_try_raster(crd_recorder* r, int raster);
-/// Something happened at `time`. Any thread, does not allocate; takes a short lock, so not in every
-/// step. Texts are cut to 255 bytes, and beyond some thousand events only their number is kept.
+/// Something happened at `time`. Any thread; neither allocates nor locks. Texts are cut to 255
+/// bytes, and beyond some thousand events only their number is kept.
 CRD_API void crd_recorder_event(crd_recorder* r, crd_event_kind kind, double time,
                                 const char* text);
 /// A file that is known only at the end. Before finish; copied. Formats without room ignore it.

@@ -36,6 +36,9 @@ const crdi_command* const crdi_commands[] = {
     &crdi_command_dcp_conform,
     &crdi_command_dcp_emulate,
     &crdi_command_dcp_log,
+    &crdi_command_bench_em,
+    &crdi_command_bench_ice,
+    &crdi_command_bench_back_to_back,
     &crdi_command_doctor,
     &crdi_command_completion,
     &crdi_command_man,
@@ -168,7 +171,7 @@ static const crdi_common help_defaults = CRDI_COMMON_DEFAULTS;
 static const char* const help_words[] = {"run",    "check",  "info",      "compare", "plot",
                                          "report", "export", "analyze",   "design",  "compensate",
                                          "link",   "learn",  "reproduce", "dcp",     "completion",
-                                         "man",    "help",   "circuit", "twin",   "doctor", "replay", NULL};
+                                         "man",    "help",   "circuit", "twin",   "doctor", "replay", "bench", NULL};
 
 const crdi_command crdi_command_help = {
     .name = "help",

@@ -124,7 +124,7 @@ static void judge_one(const crdi_wish* w, const crdi_latency* l, const char* id,
     describe(l, text, sizeof text);
     const int n = snprintf(more, sizeof more, "%s", l->rights.fifo ? "" : ", without SCHED_FIFO");
     if (l->missed) {
-        snprintf(more + n, sizeof more - (size_t)n, "; %lld %s", (long long)l->missed, missed);
+        snprintf(more + n, sizeof more - (size_t)n, "; %s: %lld", missed, (long long)l->missed);
     }
     const double step = crdi_wished_step(w);
     crdi_quantile q = crdi_supported_quantile(l->h.count);
@@ -180,6 +180,6 @@ void crdi_judge_measured(const crdi_facts* f, const crdi_wish* w, const crdi_lat
                          const crdi_latency* trip, crdi_results* r)
 {
     judge_one(w, wakeup, "wake-up", "grid points slept over", r);
-    judge_one(w, trip, "round-trip", "answers did not come", r);
+    judge_one(w, trip, "round-trip", "answers that did not come", r);
     judge_step(f, w, wakeup, trip, r);
 }

@@ -22,13 +22,12 @@ void crdi_write_all(int fd, const char* text, size_t length)
 void crdi_show_progress(crdi_cli* cli, int64_t begin_ns, int done, int of, const char* what)
 {
     char line[80] = "\r\033[K";
-    if (!cli->terminal || (done >= 0 && crdi_now_ns() - begin_ns < 1000000000) ||
-        (done < 0 && !cli->progress_shown)) {
-        return;
-    }
+    if (!cli->terminal || (done >= 0 && crdi_now_ns() - begin_ns < 1000000000)) { return; }
     if (done >= 0) { snprintf(line, sizeof line, "\r\033[K%d of %d %s", done, of, what); }
-    crdi_write_all(STDERR_FILENO, line, strlen(line));
+    pthread_mutex_lock(&cli->lock); // a thread of its own may show the progress of a run
+    if (done >= 0 || cli->progress_shown) { crdi_write_all(STDERR_FILENO, line, strlen(line)); }
     cli->progress_shown = done >= 0;
+    pthread_mutex_unlock(&cli->lock);
 }
 
 void crdi_message(crdi_cli* cli, crd_level level, const char* text)

@@ -439,7 +439,7 @@ static crd_status replay_once(command* c, bool open)
     crd_system* s = NULL;
     crd_replay_plan plan = {0};
     crdi_replay_result* x = &c->replay.results[c->replay.result_count];
-    *x = (crdi_replay_result){.open = open, .exchange = o->exchange ? o->exchange : ""};
+    *x = (crdi_replay_result){.open = open, .exchange = ""};
     CRD_TRY(load_system(c, &s));
     if (!isnan(o->step)) { s->run.step = o->step; }
     CRD_TRY(apply_algorithms(s, &o->algorithm));
@@ -452,7 +452,7 @@ static crd_status replay_once(command* c, bool open)
     CRD_TRY(crd_replay_prepare(s, c->replay.recorded, open ? played : NULL, &plan));
     CRD_TRY(keep_notes(&c->replay.arena, &plan, x));
     CRD_TRY(run_system(c, s, &plan, x));
-    if (o->exchange) { x->exchange = s->results.exchange; }
+    if (o->exchange && strcmp(o->exchange, "none") != 0) { x->exchange = s->results.exchange; }
     CRD_TRY(compare(c, s->results.exchange, x));
     c->replay.result_count++;
 fail:

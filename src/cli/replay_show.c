@@ -11,16 +11,24 @@ static const double ROUNDING = 1e-9; // relative; less is no difference
 
 enum { MOST_NAMED = 3 };
 
-// The input that differs most and has not been named yet, -1.
-static int worst_of(const crdi_replay_result* x, int count, double below)
+// What is no number is as far away as can be.
+static double distance(const crd_deviation* d)
+{
+    return isnan(d->relative) ? (double)INFINITY : d->relative;
+}
+
+// The input that differs most and is not one of the `count` that were named, -1.
+static int worst_of(const crdi_replay* r, const crdi_replay_result* x, const int* named, int count)
 {
     int worst = -1;
-    for (int i = 0; i < count; i++) {
-        const double d = x->deviations[i].relative;
-        if (!x->asked[i] || x->deviations[i].compared == 0 || !(d > ROUNDING) || !(d < below)) {
-            continue;
+    for (int i = 0; i < r->recorded->link_count; i++) {
+        const crd_deviation* d = &x->deviations[i];
+        bool old = false;
+        for (int k = 0; k < count; k++) {
+            old = old || named[k] == i;
         }
-        if (worst < 0 || d > x->deviations[worst].relative) { worst = i; }
+        if (old || !x->asked[i] || d->compared == 0 || distance(d) <= ROUNDING) { continue; }
+        if (worst < 0 || distance(d) > distance(&x->deviations[worst])) { worst = i; }
     }
     return worst;
 }
@@ -37,7 +45,11 @@ static void add_difference(crdi_text* t, const crdi_replay* r, const crdi_replay
     } else {
         crdi_text_add(t, ", '%s' %s", unit, variable);
     }
-    crdi_text_add(t, " by %.2g %%", 100 * d->relative);
+    if (isfinite(d->relative)) {
+        crdi_text_add(t, " by %.2g %%", 100 * d->relative);
+    } else {
+        crdi_text_add(t, " beyond all measure");
+    }
     if (isnan(d->first)) {
         crdi_text_add(t, " (never by more than 1 %% at a time)");
     } else {
@@ -47,15 +59,13 @@ static void add_difference(crdi_text* t, const crdi_replay* r, const crdi_replay
 
 static void add_differences(crdi_text* t, const crdi_replay* r, const crdi_replay_result* x)
 {
-    const int count = r->recorded->link_count;
-    double below = INFINITY;
-    for (int named = 0; named < MOST_NAMED; named++) {
-        const int i = worst_of(x, count, below);
-        if (i < 0) { return; }
-        add_difference(t, r, x, i, named == 0);
-        below = x->deviations[i].relative;
+    int named[MOST_NAMED];
+    for (int n = 0; n < MOST_NAMED; n++) {
+        named[n] = worst_of(r, x, named, n);
+        if (named[n] < 0) { return; }
+        add_difference(t, r, x, named[n], n == 0);
     }
-    if (worst_of(x, count, below) >= 0) { crdi_text_add(t, " and others less"); }
+    if (worst_of(r, x, named, MOST_NAMED) >= 0) { crdi_text_add(t, " and others less"); }
 }
 
 crd_status crdi_replay_judge(crdi_replay* r, crdi_replay_result* x)
@@ -66,8 +76,7 @@ crd_status crdi_replay_judge(crdi_replay* r, crdi_replay_result* x)
     for (int i = 0; i < r->recorded->link_count; i++) {
         if (!x->asked[i] || x->deviations[i].compared == 0) { continue; }
         asked++;
-        // NaN is not equal to anything
-        if (!(x->deviations[i].relative <= most)) { most = x->deviations[i].relative; }
+        most = fmax(most, distance(&x->deviations[i]));
     }
     crdi_text_init(&t, r->cli->ctx);
     x->equal = most <= ROUNDING;
@@ -164,14 +173,13 @@ static const crdi_replay_tap* find_tap(const crdi_replay_result* x, const crdi_r
 // Open and closed side by side.
 static void print_both(const crdi_replay* r)
 {
-    static const char* const titles[] = {"coupling",   "algorithm", "C open [%]", "closed",
-                                         "difference", "rms open",  "closed",     "difference",
-                                         "worst open", "closed",    "difference"};
+    static const char* const titles[] = {"coupling", "algorithm", "C open [%]", "closed",
+                                         "rms open", "closed",    "worst open", "closed"};
     enum { COLUMNS = sizeof titles / sizeof *titles };
     const crdi_replay_result *open = &r->results[0], *closed = &r->results[1];
     if (open->tap_count == 0) { return; }
     crdi_grid g;
-    crdi_grid_init(&g, r->cli->ctx, COLUMNS, 0x7FC);
+    crdi_grid_init(&g, r->cli->ctx, COLUMNS, 0xFC);
     add_titles(&g, titles, COLUMNS);
     for (int i = 0; i < open->tap_count; i++) {
         const crdi_replay_tap *a = &open->taps[i], *b = find_tap(closed, a);
@@ -182,7 +190,6 @@ static void print_both(const crdi_replay* r)
         for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
             add_number(&g, pairs[k][0]);
             add_number(&g, pairs[k][1]);
-            add_number(&g, pairs[k][1] - pairs[k][0]);
         }
     }
     crdi_grid_print(&g, stdout, "  ");
@@ -258,7 +265,7 @@ static json_t* tap_to_json(const crdi_replay_tap* t)
     json_object_set_new(j, "to", crdi_json_text(t->to));
     json_object_set_new(j, "algorithm", crdi_json_text(t->label));
     json_object_set_new(j, "in_use", json_boolean(t->in_use));
-    json_object_set_new(j, "C", crdi_json_number(t->C));
+    json_object_set_new(j, "C", crdi_json_number(100 * t->C)); // as a run tells it
     json_object_set_new(j, "rms", crdi_json_number(t->rms));
     json_object_set_new(j, "worst", crdi_json_number(t->worst));
     json_object_set_new(j, "scored", json_integer(t->scored));
@@ -318,7 +325,7 @@ static json_t* differences_to_json(const crdi_replay* r)
         json_t* j = json_object();
         json_object_set_new(j, "to", crdi_json_text(a->to));
         json_object_set_new(j, "algorithm", crdi_json_text(a->label));
-        json_object_set_new(j, "C", crdi_json_number(b->C - a->C));
+        json_object_set_new(j, "C", crdi_json_number(100 * (b->C - a->C)));
         json_object_set_new(j, "rms", crdi_json_number(b->rms - a->rms));
         json_object_set_new(j, "worst", crdi_json_number(b->worst - a->worst));
         json_array_append_new(list, j);

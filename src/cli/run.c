@@ -38,16 +38,29 @@ static void request_stop(int signal_number)
     if (!stop_requested) {
         requested_ns = now;
         stop_requested = true;
+        alarm(3);
     } else if (now - requested_ns > 200000000) {
         signal(signal_number, SIG_DFL);
         raise(signal_number);
     }
 }
 
+// Three seconds after Ctrl-C, if the run has not ended by then.
+static void tell_of_waiting(int signal_number)
+{
+    static const char text[] =
+        "cardan: a unit has not ended its step yet; Ctrl-C once more ends the run at once\n";
+    (void)signal_number;
+    if (write(STDERR_FILENO, text, sizeof text - 1) < 0) { return; }
+}
+
 static void catch_signals(void)
 {
     struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART};
+    struct sigaction waiting = {.sa_handler = tell_of_waiting, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
+    sigemptyset(&waiting.sa_mask);
+    sigaction(SIGALRM, &waiting, NULL);
     stop_requested = false;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
@@ -139,10 +152,11 @@ static void show_progress(void* user, double time, double start, double stop)
 
 static void erase_progress(crdi_cli* cli)
 {
-    if (!cli->progress_shown) { return; }
     static const char erase[] = "\r\033[K";
-    crdi_write_all(STDERR_FILENO, erase, sizeof erase - 1);
+    pthread_mutex_lock(&cli->lock); // the page's thread may have something to say
+    if (cli->progress_shown) { crdi_write_all(STDERR_FILENO, erase, sizeof erase - 1); }
     cli->progress_shown = false;
+    pthread_mutex_unlock(&cli->lock);
 }
 
 // ---- options into the system -------------------------------------------------------------------
@@ -358,6 +372,7 @@ static crd_status run_master(crdi_cli* cli, crd_master* m, const run_options* o)
         return o->common.json ? crdi_report_json(cli, NULL, &end) : st;
     }
     st = crd_master_run(m);
+    alarm(0);
     erase_progress(cli);
     const crd_master_report* r = crd_master_get_report(m);
     const bool by_page = r->end == CRD_END_INTERRUPTED && watch.live && !stop_requested;

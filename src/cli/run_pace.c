@@ -28,14 +28,19 @@ static bool began_late(const crd_pace_report* p, const crd_overrun_info* o)
 // The kept overrun only comes from the one before it.
 static bool follows(const crd_pace_report* p, int i)
 {
-    return i > 0 && p->kept[i - 1].cycle == p->kept[i].cycle - 1 && began_late(p, &p->kept[i]);
+    const crd_overrun_info* o = &p->kept[i];
+    return i > 0 && o->behind > 0 && o[-1].cycle == o->cycle - 1 && began_late(p, o);
 }
 
-// Of an overrun that follows none. "" if it is not known.
+// "" if it is not known.
 static const char* cause(const crd_master_report* r, const crd_overrun_info* o, char* out,
                          size_t size)
 {
     const char* unit = unit_name(r, o->unit);
+    if (began_late(r->pace, o) && o->behind > 0) {
+        snprintf(out, size, "behind since cycle %" PRId64, o->cycle - o->behind);
+        return out;
+    }
     if (began_late(r->pace, o)) { return "woken late"; }
     snprintf(out, size, *unit ? "longest in unit '%s'" : "%s", unit);
     return out;
@@ -233,8 +238,8 @@ static void print_overruns(crd_context* ctx, const crd_master_report* r, FILE* f
     crdi_grid_print(&g, f, "  ");
     crdi_grid_clear(&g);
     if (told < p->overruns) {
-        fprintf(f, "  and %" PRId64 " less late; --json and the report have more of them\n",
-                p->overruns - told);
+        fprintf(f, "  and %" PRId64 " more%s\n", p->overruns - told,
+                told < p->kept_count ? "; --json and the report have some of them" : "");
     }
 }
 

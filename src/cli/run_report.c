@@ -92,22 +92,42 @@ static void add_tap(crdi_grid* g, const crd_tap_report* t, bool is_shadow)
     add_score(g, t->metrics.worst);
 }
 
-static void print_couplings(crd_context* ctx, const crd_master_report* r, FILE* f)
+static void print_scores(crd_context* ctx, const crd_master_report* r, FILE* f)
 {
-    static const char* const titles[] = {"coupling", "algorithm", "C [%]", "rms",  "worst",
-                                         "k",        "max k",     "sent",  "lost", "filled",
-                                         "late",     "twice",     "jumps"};
-    enum { COLUMNS = sizeof titles / sizeof *titles, SCORES = 5 };
+    static const char* const titles[] = {"coupling", "algorithm", "C [%]", "rms", "worst"};
+    enum { COLUMNS = sizeof titles / sizeof *titles };
     crdi_grid g;
-    crdi_grid_init(&g, ctx, COLUMNS, 0x1FFC);
+    crdi_grid_init(&g, ctx, COLUMNS, 0x1C);
+    for (int i = 0; i < COLUMNS; i++) {
+        crdi_grid_add(&g, "%s", titles[i]);
+    }
+    for (int i = 0; i < r->coupling_count; i++) {
+        const crd_coupling_report* c = &r->couplings[i];
+        crdi_grid_add(&g, "%s -> %s", c->from, c->to);
+        add_tap(&g, &c->taps[0], false);
+        for (int t = 1; t < c->tap_count; t++) {
+            crdi_grid_add(&g, "%s", "");
+            add_tap(&g, &c->taps[t], true);
+        }
+    }
+    crdi_grid_print(&g, f, "  ");
+    crdi_grid_clear(&g);
+}
+
+static void print_samples(crd_context* ctx, const crd_master_report* r, FILE* f)
+{
+    static const char* const titles[] = {"samples for", "k",    "max k", "sent", "lost",
+                                         "filled",      "late", "twice", "jumps"};
+    enum { COLUMNS = sizeof titles / sizeof *titles };
+    crdi_grid g;
+    crdi_grid_init(&g, ctx, COLUMNS, 0x1FE);
     for (int i = 0; i < COLUMNS; i++) {
         crdi_grid_add(&g, "%s", titles[i]);
     }
     for (int i = 0; i < r->coupling_count; i++) {
         const crd_coupling_report* c = &r->couplings[i];
         const crd_coupling_counts* n = &c->taps[0].counts;
-        crdi_grid_add(&g, "%s -> %s", c->from, c->to);
-        add_tap(&g, &c->taps[0], false);
+        crdi_grid_add(&g, "%s", c->to);
         if (isnan(c->k_mean)) {
             crdi_grid_add(&g, "-");
         } else {
@@ -117,13 +137,6 @@ static void print_couplings(crd_context* ctx, const crd_master_report* r, FILE* 
         const int64_t counts[] = {c->sent, c->lost, n->filled, n->late, n->duplicates, n->jumps};
         for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
             crdi_grid_add(&g, "%" PRId64, counts[k]);
-        }
-        for (int t = 1; t < c->tap_count; t++) {
-            crdi_grid_add(&g, "%s", "");
-            add_tap(&g, &c->taps[t], true);
-            for (int k = SCORES; k < COLUMNS; k++) {
-                crdi_grid_add(&g, "%s", "");
-            }
         }
     }
     crdi_grid_print(&g, f, "  ");
@@ -145,6 +158,15 @@ static void print_learning(const crd_coupling_report* c, FILE* f)
                 c->to, p->label, p->networks, crdi_plural(p->networks), p->counts.swaps,
                 p->counts.rollbacks);
     }
+}
+
+static void print_hint(crd_context* ctx, const crd_coupling_report* c, FILE* f)
+{
+    crdi_text t;
+    crdi_text_init(&t, ctx);
+    crdi_text_add(&t, "%s -> %s: %s", c->from, c->to, c->hint);
+    if (!t.failed) { crdi_print_wrapped(f, "hint", t.data); }
+    crdi_text_clear(&t);
 }
 
 static void print_report(crdi_cli* cli, const crd_master_report* r, bool by_page, FILE* f)
@@ -172,7 +194,7 @@ static void print_report(crdi_cli* cli, const crd_master_report* r, bool by_page
     crdi_print_step_quality(r, f);
     for (int i = 0; i < r->coupling_count; i++) {
         const crd_coupling_report* k = &r->couplings[i];
-        if (*k->hint) { fprintf(f, "hint     %s -> %s: %s\n", k->from, k->to, k->hint); }
+        if (*k->hint) { print_hint(cli->ctx, k, f); }
         print_learning(k, f);
     }
     if (*r->results) {
@@ -187,7 +209,10 @@ static void print_report(crdi_cli* cli, const crd_master_report* r, bool by_page
     crdi_print_pace(cli->ctx, r, f);
     crdi_print_links(cli->ctx, r, f);
     print_units(cli->ctx, r, f);
-    if (r->coupling_count) { print_couplings(cli->ctx, r, f); }
+    if (r->coupling_count) {
+        print_scores(cli->ctx, r, f);
+        print_samples(cli->ctx, r, f);
+    }
     crdi_print_quality(cli->ctx, r, f);
 }
 

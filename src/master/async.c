@@ -429,6 +429,7 @@ static void take_over(crdi_runner* r)
     copy_slopes(p->out, r->rates, p->rates, false);
     if (r->job.extras) { take_values(p->extra, &r->extras, &p->extras); }
     r->at = r->job.to;
+    if (r->job.kind == CRDI_JOB_STEP) { r->steps += r->job.steps; }
     p->jumps = p->unit->events + r->gaps;
     p->wants_stop = p->unit->wants_stop;
     if (!r->job.measure) { return; }
@@ -525,6 +526,14 @@ int64_t crdi_async_late(const crd_master* m, int member, bool* now)
     const crdi_runner* r = m->async ? m->async->of[member] : NULL;
     *now = r && r->late;
     return r ? r->late_count : 0;
+}
+
+int64_t crdi_async_steps(const crd_master* m, int member, int64_t* lasts_ns)
+{
+    crdi_runner* r = m->async ? m->async->of[member] : NULL;
+    const int64_t since = r ? atomic_load(&r->since) : 0;
+    *lasts_ns = since > 0 ? crdi_now_ns() - since : 0;
+    return r ? r->steps : m->n / m->members[member].ticks;
 }
 
 bool crdi_async_left(const crd_master* m)

@@ -34,7 +34,8 @@ typedef struct crdi_runner {
     int64_t begin; // ns: of the phase in which it got it
     int64_t at;    // tick that the unit has come to
     int64_t late_count;
-    int64_t gaps; // times that holding began or ended
+    int64_t steps; // that it made, longer ones count once
+    int64_t gaps;  // times that holding began or ended
     crd_link_stats known;
 
     // the cycle thread's, and between `go` and `back` the unit's thread's

@@ -567,7 +567,7 @@ static const char* end_text(const crd_master* m)
         [CRD_END_FAILED] = "failed",
         [CRD_END_OVERRUN] = "overrun",
     };
-    if (m->stopped_by_page) { return "page"; }
+    if (m->stopped_by_page && m->end == CRD_END_INTERRUPTED) { return "page"; }
     return m->end == CRD_END_NONE && m->finished ? "interrupted" : ends[m->end];
 }
 

@@ -422,18 +422,7 @@ fail:
     return st;
 }
 
-static void note_end(crd_master* m)
-{
-    static const char* const texts[] = {
-        [CRD_END_NONE] = "interrupted",      [CRD_END_STOP_TIME] = "stop time",
-        [CRD_END_UNIT] = "a unit wished it", [CRD_END_INTERRUPTED] = "interrupted",
-        [CRD_END_FAILED] = "failed",         [CRD_END_OVERRUN] = "a cycle was late",
-    };
-    crdi_master_stop_hearing(m);
-    crdi_exchange_event(m, CRD_EVENT_STOP, crd_master_time(m), texts[m->end]);
-}
-
-// May come after a crash: takes no memory.
+// After the record, whose end has told how the run ended. May come after a crash: takes no memory.
 crd_status crdi_exchange_close(crd_master* m)
 {
     crdi_exchange* x = m->exchange;
@@ -445,7 +434,7 @@ crd_status crdi_exchange_close(crd_master* m)
                  m->sys->results.exchange, (long long)x->dropped);
         crdi_exchange_event(m, CRD_EVENT_WARNING, crd_master_time(m), text);
     }
-    if (!m->recorder) { note_end(m); }
+    if (!m->recorder) { crdi_master_stop_hearing(m); }
     const crd_status st = crd_recorder_finish(x->recorder);
     if (st >= 0 && x->dropped) { crdi_log_on(m->ctx, CRD_LOG_WARNING, text); }
     return st;
@@ -504,7 +493,7 @@ void crdi_exchange_arrived(const crd_master* m, const crdi_couple* c, const crdi
 static void note_sample(const crd_master* m, crdi_exchange* x, int raster, double t)
 {
     stream* s = &x->streams[raster];
-    const crd_unit* source = m->members[s->link->from_member].unit;
+    const int64_t events = crdi_member_events(&m->members[s->link->from_member]);
     crd_word* row = begin_row(m, x, raster);
     s->count++;
     if (!row) { return; }
@@ -521,8 +510,8 @@ static void note_sample(const crd_master* m, crdi_exchange* x, int raster, doubl
     for (int d = 0; s->flow && d < 2 && s->flow->rates[d]; d++) {
         row[next++].real = s->flow->gain * *s->flow->rates[d];
     }
-    if (s->flow) { row[next++].integer = source->events != s->events; }
-    s->events = source->events;
+    if (s->flow) { row[next++].integer = events != s->events; }
+    s->events = events;
     crd_recorder_end_raster(x->recorder, raster);
     x->samples++;
 }

@@ -181,7 +181,7 @@ crd_status crdi_live_prepare(crd_master* m)
     CRD_TRY(crdi_live_describe(l));
     CRD_TRY(make_rows(l));
     CRD_TRY(crdi_live_make_shots(l));
-    if (!m->recorder) { crdi_master_start_hearing(m); }
+    if (!m->hears) { crdi_master_start_hearing(m); }
     l->state = l->opt.wait ? CRD_LIVE_WAITING : CRD_LIVE_RUNNING;
     atomic_store_explicit(&l->state_seen, (int)l->state, memory_order_relaxed);
     atomic_store_explicit(&l->ready, true, memory_order_release);
@@ -216,6 +216,7 @@ static void stand(crd_live* l, bool* stands)
     crd_master* m = l->m;
     if (*stands) { return; }
     *stands = true;
+    l->stands_ns = crdi_now_ns();
     l->cycle_ns = 0;
     if (m->paced && m->pacer.started) { crd_pacer_pause(&m->pacer); }
     crdi_live_shoot(l, clock_now(m));
@@ -224,6 +225,7 @@ static void stand(crd_live* l, bool* stands)
 static void go_on(crd_live* l)
 {
     crd_master* m = l->m;
+    m->ns_wall -= crdi_now_ns() - l->stands_ns;
     if (m->paced && m->pacer.started) { crd_pacer_resume(&m->pacer, crd_master_time(m)); }
     crdi_live_shoot(l, clock_now(m));
 }

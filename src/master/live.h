@@ -140,6 +140,7 @@ struct crd_live {
     int back, front;   // the cycle thread's; the watcher's
     int64_t number;    // run: of the newest snapshot
     int64_t first_ns;  // run: of the first step, 0: it has not come
+    int64_t stands_ns; // run: when it last came to stand; that time is none of its steps
     crdi_speed speeds[CRDI_LIVE_SPEEDS]; // run
     int64_t speed_count;                 // run
 

@@ -117,7 +117,7 @@ static void exchange(crd_live* l, const crdi_order* o)
         c->fade_begin = t;
         c->fade_span = (2 + (double)c->k) * c->interval;
     }
-    c->truth = c->channel || isnan(p->latency);
+    c->truth = (c->channel || isnan(p->latency)) && !(c->script && c->script->values);
     c->exchanged = true;
     c->exchanged_at = t;
     p->score = (crd_score){0};

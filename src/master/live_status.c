@@ -28,13 +28,14 @@ crd_status crdi_live_make_shots(crd_live* l)
 static void show_unit(crd_master* m, int i, crd_live_unit_state* out)
 {
     const crdi_member* p = &m->members[i];
+    int64_t lasts;
     *out = (crd_live_unit_state){
-        .steps = m->n / p->ticks,
-        .ns_last = p->ns_last,
-        .ns_worst = p->ns_worst,
+        .steps = crdi_async_steps(m, i, &lasts),
         .failed = p->crashed || (m->end == CRD_END_FAILED && m->end_member == i),
     };
-    if (m->async) { out->late = crdi_async_late(m, i, &out->is_late); }
+    out->ns_last = lasts > p->ns_last ? lasts : p->ns_last;
+    out->ns_worst = lasts > p->ns_worst ? lasts : p->ns_worst;
+    out->late = crdi_async_late(m, i, &out->is_late);
     out->has_link = crdi_member_link(m, i, &out->link);
 }
 
@@ -214,9 +215,9 @@ static void tell_overruns(crd_live* l, const crd_live_status* s)
                  (long long)o->cycle, 1e-6 * (double)o->late_ns, *unit ? ", longest in unit '" : "",
                  unit, *unit ? "'" : "");
         crdi_live_put_event(l, CRD_EVENT_OVERRUN, o->time, text);
-        l->overrun_cycle = o->cycle;
         told++;
     }
+    if (r->kept_count) { l->overrun_cycle = r->kept[r->kept_count - 1].cycle; }
     if (fresh > told) {
         snprintf(text, sizeof text, "overrun: %lld %scycles were late", (long long)(fresh - told),
                  told ? "more " : "");
@@ -231,7 +232,10 @@ const crd_live_status* crd_live_get_status(crd_live* l)
     if (atomic_load_explicit(&l->middle, memory_order_relaxed) & NEWER) {
         l->front = atomic_exchange_explicit(&l->middle, l->front, memory_order_acq_rel) & 3;
         crd_live_status* s = &l->shots[l->front];
-        if (s->pace.on && s->state != CRD_LIVE_ENDED) { crd_pacer_usage(&l->m->pacer, &s->pace); }
+        // With a cycle done the pacer has started, and what is asked of it stays as it is.
+        if (s->pace.on && s->pace.cycles > 0 && s->state != CRD_LIVE_ENDED) {
+            crd_pacer_usage(&l->m->pacer, &s->pace);
+        }
         tell_overruns(l, s);
     }
     crdi_live_sweep_up(l);

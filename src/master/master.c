@@ -447,6 +447,7 @@ static crd_status run_reported(crd_master* m)
 static crd_status run_steps(crd_master* m)
 {
     crd_status st = m->paced ? crdi_master_note_failure(m, crdi_cycle_enter(m)) : CRD_OK;
+    if (st < 0) { m->end = CRD_END_FAILED; }
     int64_t chunk = 1, now = crdi_now_ns(), shown = now;
     const int64_t begin = now;
     while (st >= 0 && m->end == CRD_END_NONE) {
@@ -559,7 +560,11 @@ fail:
 static void report_unit(crd_master* m, const crdi_member* p, crd_unit_report* r)
 {
     // Extrapolate from the measured steps to all, without what the clock itself took.
-    const int64_t steps = m->n / p->ticks, clock = p->measured * m->ns_clock;
+    const int at = (int)(p - m->members);
+    int64_t lasts;
+    const int64_t steps = crdi_async_steps(m, at, &lasts);
+    const int64_t worst = lasts > p->ns_worst ? lasts : p->ns_worst;
+    const int64_t clock = p->measured * m->ns_clock;
     const double mean = steps ? (crd_master_time(m) - m->start) / (double)steps : 0;
     const double all = p->measured ? 1e-9 * (double)steps / (double)p->measured : 0;
     *r = (crd_unit_report){
@@ -570,14 +575,14 @@ static void report_unit(crd_master* m, const crdi_member* p, crd_unit_report* r)
         .time_step = all * fmax(0, (double)(p->ns_step - clock)),
         .time_get = all * fmax(0, (double)(p->ns_get - clock)),
         .time_set = all * fmax(0, (double)(p->ns_set - clock)),
-        .worst_step = 1e-9 * (double)p->ns_worst,
+        .worst_step = 1e-9 * (double)worst,
         .measured = p->measured,
         .budget = p->unit->spec ? p->unit->spec->budget : (double)NAN,
     };
     bool now = false;
-    r->late = m->async ? crdi_async_late(m, (int)(p - m->members), &now) : 0;
-    crd_link_stats* link = m->link_stats ? &m->link_stats[p - m->members] : NULL;
-    if (link && crdi_member_link(m, (int)(p - m->members), link)) { r->link = link; }
+    r->late = m->async ? crdi_async_late(m, at, &now) : 0;
+    crd_link_stats* link = m->link_stats ? &m->link_stats[at] : NULL;
+    if (link && crdi_member_link(m, at, link)) { r->link = link; }
 }
 
 const crd_master_report* crd_master_get_report(crd_master* m)

@@ -712,6 +712,9 @@ bool crdi_async_clear(crd_master* m);
 bool crdi_async_left(const crd_master* m); ///< some thread did not come back
 /// Cycles that went on without the member, and whether it is late now.
 int64_t crdi_async_late(const crd_master* m, int member, bool* now);
+/// Steps that the member made, with or without a thread of its own. `*lasts_ns`: how long the one
+/// lasts that the run did not wait for, 0: there is none.
+int64_t crdi_async_steps(const crd_master* m, int member, int64_t* lasts_ns);
 /// How the link to the unit does, of a unit that is busy how it did when it was asked last. false: it
 /// has none. The cycle thread.
 bool crdi_member_link(crd_master* m, int member, crd_link_stats* out);

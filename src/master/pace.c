@@ -1,6 +1,6 @@
 // Deadlines on an absolute grid, the wait for them, and the account of every cycle. Nothing here
-// allocates, locks or formats. Of the system: a sleep, and getrusage at the start and in the
-// account.
+// allocates, locks or formats, but for crd_pacer_usage, which is for another thread. Of the system:
+// a sleep, and getrusage at the start and in the account.
 #include "cardan/pace.h"
 
 #include <assert.h>
@@ -300,8 +300,13 @@ bool crd_pacer_done(crd_pacer* p, double next, int64_t waited_ns, int unit)
         p->row = 0;
         return true;
     }
-    const crd_overrun_info o = {
-        .cycle = cycle, .time = p->time, .late_ns = late, .busy_ns = busy, .unit = unit};
+    const bool stays = p->spec.overrun == CRD_OVERRUN_RECORD; // else the grid has forgiven
+    const crd_overrun_info o = {.cycle = cycle,
+                                .time = p->time,
+                                .late_ns = late,
+                                .busy_ns = busy,
+                                .unit = unit,
+                                .behind = stays ? (int)fmin((double)p->row, INT32_MAX) : 0};
     count_overrun(p, &o);
     const crd_overrun policy = p->spec.overrun;
     if (policy == CRD_OVERRUN_STRETCH || policy == CRD_OVERRUN_SKIP) { move_grid(p, late); }

@@ -8,7 +8,6 @@
 #include <linux/capability.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -35,7 +34,8 @@ static _Thread_local struct {
     bool entered;
 } saved = {.policy = -1, .latency = -1};
 
-static atomic_int holders; // threads that want memory to stay
+static pthread_mutex_t memory_lock = PTHREAD_MUTEX_INITIALIZER;
+static int holders; // threads that want memory to stay, under the lock
 
 // ---- words -------------------------------------------------------------------------------------
 // setcap replaces what was there, so that its line names both capabilities.
@@ -211,15 +211,18 @@ static size_t stack_left(void)
 // What is allocated and freed stays with the process, so that its pages are there already.
 static crd_status keep_memory(crd_context* ctx, crd_pace_report* r)
 {
-    mallopt(M_TRIM_THRESHOLD, -1);
-    mallopt(M_MMAP_MAX, 0);
-    if (!saved.memory) { atomic_fetch_add(&holders, 1); }
-    saved.memory = true;
     const uint64_t limit = limit_of(RLIMIT_MEMLOCK);
     const bool may = crdi_realtime_may_lock(limit, capable(CAP_IPC_LOCK));
+    pthread_mutex_lock(&memory_lock);
+    holders += !saved.memory;
+    saved.memory = true;
+    mallopt(M_TRIM_THRESHOLD, -1);
+    mallopt(M_MMAP_MAX, 0);
     r->locked = may && mlockall(MCL_CURRENT | MCL_FUTURE) == 0;
+    const int error = may && !r->locked ? errno : 0;
+    pthread_mutex_unlock(&memory_lock);
     if (!r->locked) {
-        crdi_realtime_lock_note(may ? errno : 0, limit, may, new_note(r), CRD_PACE_NOTE_BYTES);
+        crdi_realtime_lock_note(error, limit, may, new_note(r), CRD_PACE_NOTE_BYTES);
     }
     const size_t left = stack_left();
     if (left > STACK_CHUNK) { touch_stack(left - STACK_CHUNK); }
@@ -230,6 +233,17 @@ static crd_status keep_memory(crd_context* ctx, crd_pace_report* r)
     }
     crdi_free(ctx, heap);
     return CRD_OK;
+}
+
+static void release_memory(void)
+{
+    pthread_mutex_lock(&memory_lock);
+    if (--holders == 0) {
+        munlockall();
+        mallopt(M_TRIM_THRESHOLD, 128 << 10);
+        mallopt(M_MMAP_MAX, 65536);
+    }
+    pthread_mutex_unlock(&memory_lock);
 }
 
 int crdi_realtime_hold_latency(const char* path)
@@ -281,15 +295,14 @@ void crd_realtime_leave(const crd_pace_report* report)
     (void)report;
     if (!saved.entered) { return; }
     saved.entered = false;
-    if (saved.policy >= 0) { sched_setscheduler(0, saved.policy, &saved.param); }
+    if (saved.policy >= 0 && sched_setscheduler(0, saved.policy, &saved.param) != 0) {
+        // Only CAP_SYS_NICE may take that flag back; without it the scheduler alone is as before.
+        sched_setscheduler(0, saved.policy | SCHED_RESET_ON_FORK, &saved.param);
+    }
     if (saved.pinned) { pthread_setaffinity_np(pthread_self(), sizeof saved.cpus, &saved.cpus); }
     if (saved.slack > 0) { prctl(PR_SET_TIMERSLACK, saved.slack, 0, 0, 0); }
     if (saved.latency >= 0) { close(saved.latency); }
-    if (saved.memory && atomic_fetch_sub(&holders, 1) == 1) {
-        munlockall();
-        mallopt(M_TRIM_THRESHOLD, 128 << 10);
-        mallopt(M_MMAP_MAX, 65536);
-    }
+    if (saved.memory) { release_memory(); }
     saved.policy = saved.latency = -1;
     saved.pinned = saved.memory = false;
     saved.slack = 0;

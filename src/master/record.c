@@ -568,7 +568,7 @@ static void note_end(crd_master* m)
 crd_status crdi_master_close_results(crd_master* m)
 {
     if (!m->recorder) {
-        if (m->live) { note_end(m); }
+        if (m->live || m->exchange) { note_end(m); }
         return CRD_OK;
     }
     for (int i = 0; i < m->member_count; i++) {

@@ -399,6 +399,14 @@ static crd_status note_twice(planner* p, const crd_connection_spec* c)
                 p->s->units[c->from_unit].name, p->s->units[c->to_unit].name, c->from);
 }
 
+static crd_status note_no_coupling(planner* p, const crd_exchange_link* k)
+{
+    return note(p,
+                "%s -> %s had a coupling in the recorded run and has none in %s: its samples "
+                "arrive at once",
+                k->from, k->to, p->s->file);
+}
+
 // ---- all of it ---------------------------------------------------------------------------------
 
 static crd_status plan(planner* p)
@@ -415,11 +423,19 @@ static crd_status plan(planner* p)
     found* of = crdi_arena_new(&s->arena, (size_t)s->connection_count, sizeof *of);
     p->scripts = crdi_arena_new(&s->arena, (size_t)p->x->link_count, sizeof *p->scripts);
     if (!of || !p->scripts) { return CRD_E_MEMORY; }
+    bool known = p->x->link_count == 0;
     for (int i = 0; i < s->connection_count; i++) {
         const crd_connection_spec* c = &s->connections[i];
         const bool from = is_played(p, c->from_unit), to = is_played(p, c->to_unit);
-        if (from && to) { continue; }
+        if (from && to) {
+            known = true;
+            continue;
+        }
         CRD_TRY(find_links(p, c, &of[i]));
+        known = known || of[i].count > 0;
+        if (of[i].count > 0 && of[i].links[0]->coupled && !c->coupling) {
+            CRD_TRY(note_no_coupling(p, of[i].links[0]));
+        }
         if (of[i].count == 0 && is_text(p, c)) {
             if (from) {
                 CRD_TRY(note(p, "texts are not recorded: %s.%s keeps its start value",
@@ -430,6 +446,13 @@ static crd_status plan(planner* p)
         if (of[i].count == 0 && (from || to || c->coupling)) { CRD_TRY(missing(p, c)); }
         if (c->coupling || from) { CRD_TRY(script_connection(p, c, &of[i])); }
         if (from && of[i].links[0]->twice) { CRD_TRY(note_twice(p, c)); }
+    }
+    if (!known) {
+        return crdi_fail(s->ctx, CRD_E_RANGE,
+                         "%s is of another system: %s has no connection like %s -> %s or another "
+                         "one of its %d",
+                         p->x->path, s->file, p->x->links[0].from, p->x->links[0].to,
+                         p->x->link_count);
     }
     p->plan.scripts = p->scripts;
     if (p->played) { CRD_TRY(play_units(p, of)); }

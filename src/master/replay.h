@@ -5,6 +5,9 @@
 /// What the events of a recording say when it is not whole.
 #define CRDI_GAPS "rows are not in the file"
 
+/// What CRD_ATTACHMENT_EXCHANGE says, into `x` and its arena: all but the samples.
+crd_status crdi_exchange_head(crd_exchange* x, const char* text, size_t length);
+
 /// A variable of a unit that is played.
 typedef struct crdi_played_port {
     const char* name;

@@ -50,7 +50,7 @@ static void compare(const course* a, const course* b, double slack, double end, 
         const double e = same ? 0 : fabs(b->value[k] - a->value[i]);
         d->compared++;
         sum += e * e;
-        if (!(e <= d->max)) {
+        if (!(e <= d->max) && !isnan(d->max)) { // NaN is the largest, and stays it
             d->max = e;
             d->max_time = a->time[i];
         }

@@ -113,10 +113,10 @@ static crd_status read_link(loader* l, const crdi_json* n, crd_exchange_link* k)
     return CRD_OK;
 }
 
-static crd_status read_head(loader* l, const char* text, size_t length)
+crd_status crdi_exchange_head(crd_exchange* x, const char* text, size_t length)
 {
     crd_status st = CRD_OK;
-    crd_exchange* x = l->x;
+    loader* l = &(loader){.x = x};
     crdi_json* root = NULL;
     CRD_TRY(crdi_json_parse(&x->arena, text, length, (crdi_json_source){x->path, 0}, &root));
     const crdi_json* list = member(root, "connections");
@@ -175,7 +175,7 @@ static crd_status read_attachments(loader* l)
                       CRD_ATTACHMENT_EXCHANGE);
     }
     CRD_TRY(crd_recording_attachment(l->recording, own, &head, &length));
-    CRD_TRY(read_head(l, head, length));
+    CRD_TRY(crdi_exchange_head(x, head, length));
     if (run >= 0) { CRD_TRY(crd_recording_attachment(l->recording, run, &x->run, &x->run_length)); }
     for (int i = 0; i < l->info->attachment_count && !x->description; i++) {
         if (is_yaml(l->info->attachments[i].mime)) {

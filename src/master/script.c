@@ -16,7 +16,7 @@ void crdi_script_seed(crd_master* m)
     for (int i = 0; i < m->flow_count && m->opt.script_count; i++) {
         crdi_flow* f = &m->flows[i];
         const crd_script* s = crdi_script_find(m, f->to_name);
-        if (!s || !s->past) { continue; }
+        if (!s || !s->past || s->past->count == 0) { continue; }
         crdi_flow_start(m, f, &s->past->sample[0]);
         f->past = *s->past;
     }

@@ -458,7 +458,7 @@ static crd_status cycle(crd_master* m)
     }
     if (m->paced) {
         CRD_TRY(crdi_cycle_begin(m));
-        if (m->opt.stop && *m->opt.stop) { // it may have come while we waited
+        if (m->pacer.begin < m->pacer.deadline) { // the stop flag came while we waited
             m->end = CRD_END_INTERRUPTED;
             return CRD_OK;
         }

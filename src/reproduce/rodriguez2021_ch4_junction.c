@@ -113,7 +113,7 @@ static crd_status draw(crd_reproduction* r, int k, const crdi_component* truth,
                                         "not corrected [K]"};
     static const char* const off[] = {"t [s]", "estimated - reference [K]"};
     enum { COLUMNS = 4 };
-    char id[16], title[96];
+    char id[24], title[96];
     double* v = crdi_arena_new(&r->arena, POINTS * (COLUMNS + 2), sizeof *v);
     if (!v) { return CRD_E_MEMORY; }
     double* residual = v + POINTS * COLUMNS;

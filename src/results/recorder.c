@@ -41,9 +41,9 @@ struct crd_recorder {
     crdi_ring** rings; // (raster_count)
     int64_t handed;    // rows, by the cycle thread
 
-    crdi_event* events; // (EVENTS) or NULL; an event that is there stays as it is
-    pthread_mutex_t events_lock;
-    atomic_int event_count;
+    crdi_event* events;        // (EVENTS) or NULL; an event that is there stays as it is
+    atomic_bool* events_there; // (EVENTS): it is whole
+    atomic_int event_count;    // places that are taken
     atomic_llong events_dropped;
     int events_taken; // by the writer
 
@@ -144,8 +144,8 @@ static bool take_rows(crd_recorder* r, int raster)
 
 static void take_events(crd_recorder* r)
 {
-    const int count = atomic_load_explicit(&r->event_count, memory_order_acquire);
-    while (r->events_taken < count && !r->sink->error) {
+    while (r->events_taken < EVENTS && !r->sink->error &&
+           atomic_load_explicit(&r->events_there[r->events_taken], memory_order_acquire)) {
         r->sink->ops->event(r->sink, &r->events[r->events_taken++]);
     }
 }
@@ -311,7 +311,8 @@ static crd_status open_sink(crd_recorder* r, const crd_recorder_options* opt)
     }
     if (r->sink->ops->event) {
         r->events = crdi_new_array(r->ctx, EVENTS, sizeof *r->events);
-        if (!r->events) { st = CRD_E_MEMORY; }
+        r->events_there = crdi_new_array(r->ctx, EVENTS, sizeof *r->events_there);
+        if (!r->events || !r->events_there) { st = CRD_E_MEMORY; }
     }
 fail:
     return st;
@@ -326,7 +327,6 @@ crd_status crd_recorder_create(crd_context* ctx, const crd_recorder_options* opt
     crd_recorder* r = crdi_new(ctx, sizeof *r);
     if (!r) { return CRD_E_MEMORY; }
     r->ctx = ctx;
-    pthread_mutex_init(&r->events_lock, NULL);
     const int rasters = opt->raster_count > 0 ? opt->raster_count : 1;
     r->fields = crdi_new_array(ctx, (size_t)opt->column_count, sizeof *r->fields);
     r->words = crdi_new_array(ctx, (size_t)rasters, sizeof *r->words);
@@ -402,17 +402,18 @@ void crd_recorder_event(crd_recorder* r, crd_event_kind kind, double time, const
 {
     if (!r->events) { return; }
     const bool kept = kind == CRD_EVENT_START || kind == CRD_EVENT_STOP || kind == CRD_EVENT_ERROR;
-    pthread_mutex_lock(&r->events_lock);
-    const int n = atomic_load_explicit(&r->event_count, memory_order_relaxed);
-    if (n < (kept ? EVENTS : EVENTS - EVENTS_KEPT)) {
-        r->events[n].kind = kind;
-        r->events[n].time = time;
-        set_text(&r->events[n], text);
-        atomic_store_explicit(&r->event_count, n + 1, memory_order_release);
-    } else {
-        atomic_fetch_add(&r->events_dropped, 1);
-    }
-    pthread_mutex_unlock(&r->events_lock);
+    int n = atomic_load_explicit(&r->event_count, memory_order_relaxed);
+    do { // each takes a place of its own, so that nobody waits
+        if (n >= (kept ? EVENTS : EVENTS - EVENTS_KEPT)) {
+            atomic_fetch_add(&r->events_dropped, 1);
+            return;
+        }
+    } while (!atomic_compare_exchange_weak_explicit(&r->event_count, &n, n + 1,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    r->events[n].kind = kind;
+    r->events[n].time = time;
+    set_text(&r->events[n], text);
+    atomic_store_explicit(&r->events_there[n], true, memory_order_release);
 }
 
 crd_status crd_recorder_attach(crd_recorder* r, const crd_attachment* a)
@@ -457,8 +458,8 @@ void crd_recorder_destroy(crd_recorder* r)
         crdi_ring_destroy(r->rings[i]);
     }
     if (r->sink) { r->sink->ops->destroy(r->sink); }
-    pthread_mutex_destroy(&r->events_lock);
     crdi_free(r->ctx, r->events);
+    crdi_free(r->ctx, r->events_there);
     crdi_free(r->ctx, r->rings);
     crdi_free(r->ctx, r->words);
     crdi_free(r->ctx, r->fields);

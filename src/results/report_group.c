@@ -42,9 +42,14 @@ static crd_status find_owners(crdi_report* r)
         units = crdi_json_list(r->parts[i].what, "units");
     }
     const bool by_look = !units && names_look_owned(r);
+    bool owned = false; // then the run's own signals have a heading, too
+    for (int i = 0; i < r->signal_count; i++) {
+        owned = owned || owner_length(units, r->signals[i].name) > 0;
+    }
     for (int i = 0; i < r->signal_count; i++) {
         crdi_report_signal* s = &r->signals[i];
-        const size_t n = by_look ? strcspn(s->name, ".") : owner_length(units, s->name);
+        size_t n = by_look ? strcspn(s->name, ".") : owner_length(units, s->name);
+        if (!n && owned && strncmp(s->name, "cardan.", 7) == 0) { n = 6; }
         if (!n) { continue; }
         s->owner = crdi_arena_text(&r->arena, s->name, n);
         s->member = s->name + n + 1;

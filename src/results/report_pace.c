@@ -363,7 +363,11 @@ static void put_overruns(crdi_doc* d, const json_t* pace)
     const double all = crdi_json_real(pace, "overrun_count");
     if (n == 0) { return; }
     const bool folded = d->html && n > FEW;
-    if (folded) { crdi_text_add(&d->text, "<details><summary>%zu overruns</summary>\n", n); }
+    if (folded && all > (double)n) {
+        crdi_text_add(&d->text, "<details><summary>%zu of %.15g overruns</summary>\n", n, all);
+    } else if (folded) {
+        crdi_text_add(&d->text, "<details><summary>%zu overruns</summary>\n", n);
+    }
     crdi_doc_table(d, folded ? "" : "Overruns", "rrrrl", "At / s|Cycle|Late|Work|Longest in");
     size_t i;
     json_t* o;

@@ -60,9 +60,10 @@ static void summary(crdi_text* t, const char* name, const char* help, const crd_
     } quantiles[] = {{"0.5", 0.5}, {"0.99", 0.99}, {"0.9999", 0.9999}, {"1", 1}};
     family(t, name, "summary", help);
     for (size_t i = 0; i < sizeof quantiles / sizeof quantiles[0]; i++) {
-        const int64_t ns = crd_histogram_quantile(h, quantiles[i].q);
+        const double q = quantiles[i].q;
+        const double most = h->count ? (double)h->max / 1e9 : NAN;
         crdi_text_add(t, "%s{quantile=\"%s\"}", name, quantiles[i].text);
-        value(t, h->count ? (double)ns / 1e9 : NAN);
+        value(t, q < 1 ? crdi_histogram_claim(h, q) : most);
     }
     crdi_text_add(t, "%s_sum", name);
     value(t, (double)h->sum / 1e9);
@@ -92,7 +93,7 @@ static void put_run(crdi_text* t, const crd_live_info* info, const crd_live_stat
            (double)s->elapsed_ns / 1e9);
     single(t, "cardan_speed", "gauge", "Simulated seconds per second.", s->speed);
     single(t, "cardan_cycles_total", "counter", "Macro steps done.", (double)s->cycles);
-    single(t, "cardan_rows_total", "counter", "Rows recorded.", (double)s->rows);
+    single(t, "cardan_rows_total", "counter", "Rows shown to watchers.", (double)s->rows);
     single(t, "cardan_warnings_total", "counter", "Warnings of the run.", (double)s->warnings);
 }
 

@@ -221,9 +221,9 @@ const char* crdi_web_end_name(crd_end how)
 static void put_quantiles(crdi_text* t, const char* name, const crd_histogram* h)
 {
     begin(t, name, "{");
-    seconds(t, "p50", crd_histogram_quantile(h, 0.5));
-    seconds(t, "p99", crd_histogram_quantile(h, 0.99));
-    seconds(t, "p9999", crd_histogram_quantile(h, 0.9999));
+    number(t, "p50", crdi_histogram_claim(h, 0.5));
+    number(t, "p99", crdi_histogram_claim(h, 0.99));
+    number(t, "p9999", crdi_histogram_claim(h, 0.9999));
     seconds(t, "max", h->max);
     finish(t, "}");
 }

@@ -55,12 +55,27 @@ class Replay(EndToEnd):
 
     def test_the_recording_has_the_settings_of_its_run(self):
         self.record("--set", "one.m2=50", "--predict", "linear", "--step", "5 ms")
-        report = self.cardan_json("replay", "run.exchange.mf4")
+        report = self.cardan_json("replay", "run.exchange.mf4", "--exchange", "none")
         self.assertTrue(report["replays"][0]["equal"])
+        self.assertIsNone(report["replays"][0]["exchange"])  # the one that was compared is gone
         self.cardan("replay", "run.exchange.mf4", "s.yaml", code=2,
                     says="recorded with a step of 0.005 s, but s.yaml has a step of 0.01 s")
         report = self.cardan_json("replay", "run.exchange.mf4", "s.yaml", "--step", "5 ms")
         self.assertFalse(report["replays"][0]["equal"])  # another mass
+
+    def test_another_system_is_told(self):
+        self.record()
+        plain = SYSTEM.format(one=fmu("lo_fd2"), two=fmu("lo_fd1"), channel=BAD, step="10 ms", stop="5 s")
+        plain = re.sub(r"\{ from: two.f.*", "two.f -> one.f", plain)
+        self.write("plain.yaml", plain)
+        done = self.cardan("replay", "run.exchange.mf4", "plain.yaml")
+        self.assertIn("two.f -> one.f had a coupling in the recorded run and has none in plain.yaml",
+                      done.stdout.replace("\n         ", " "))
+        other = re.sub(r"connections:.*(?=run:)", "connections: [ eins.v2 -> zwei.v2 ]\n",
+                       plain.replace("one", "eins").replace("two", "zwei"), flags=re.S)
+        self.write("other.yaml", other)
+        self.cardan("replay", "run.exchange.mf4", "other.yaml", code=2,
+                    says="is of another system: other.yaml has no connection like one.x2 -> two.x2")
 
     def test_another_algorithm_open_and_closed(self):
         self.record()

@@ -1,6 +1,6 @@
 // Put in front of the C library (LD_PRELOAD): writes down every absolute sleep on the monotonic clock
 // of the thread that sleeps most often, when it was to end and when it did. Knows nothing of Cardan.
-#define _GNU_SOURCE
+#define _GNU_SOURCE 1
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

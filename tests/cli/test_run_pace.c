@@ -140,12 +140,23 @@ static void a_cycle_that_only_began_late_is_not_the_fault_of_a_unit(void** state
     add_overrun(x, 7, 400000, 1);
     add_overrun(x, 8, 300000, 1);
     x->pace.worst.busy_ns = x->pace.kept[0].busy_ns = x->pace.kept[1].busy_ns = 5000;
+    x->pace.kept[1].behind = 1;
     const char* text = summary(x);
     check_contains(text, "2 overruns, the worst 400 us late at t = 0.007 s, woken\n"
                          "         late; grid drift 0\n");
     check_contains(text, "     0.007 s      7  400 us  5 us         2  woken late\n");
     check_status(crdi_fail_overrun(x->ctx, &x->r), CRD_E_LIMIT);
     check_contains(crd_error_text(x->ctx), "done 400 us late, woken late, and the run ends");
+}
+
+static void a_cycle_that_had_to_catch_up_is_not_said_to_be_woken_late(void** state)
+{
+    fixture* x = *state;
+    add_cycles(x, 100, 10000, 300000);
+    add_overrun(x, 7, 400000, 1);
+    x->pace.worst.busy_ns = x->pace.kept[0].busy_ns = 5000;
+    x->pace.worst.behind = x->pace.kept[0].behind = 3;
+    check_contains(summary(x), "1 overrun, 400 us late at t = 0.007 s, behind since cycle 4;\n");
 }
 
 static void of_many_overruns_the_latest_are_shown(void** state)
@@ -164,7 +175,7 @@ static void of_many_overruns_the_latest_are_shown(void** state)
     check_contains(text, " 30 ms");
     check_contains(text, " 21 ms");
     check(!strstr(text, " 20 ms"));
-    check_contains(text, "and 990 less late; --json and the report have more of them");
+    check_contains(text, "and 990 more; --json and the report have some of them");
 }
 
 static void quantiles_that_few_cycles_cannot_tell_are_left_out(void** state)
@@ -301,6 +312,7 @@ int main(void)
         TEST(a_run_that_kept_the_clock_is_told_in_one_screen),
         TEST(overruns_are_told_with_time_cycle_lateness_and_unit),
         TEST(a_cycle_that_only_began_late_is_not_the_fault_of_a_unit),
+        TEST(a_cycle_that_had_to_catch_up_is_not_said_to_be_woken_late),
         TEST(of_many_overruns_the_latest_are_shown),
         TEST(quantiles_that_few_cycles_cannot_tell_are_left_out),
         TEST(what_moved_the_grid_is_told),

@@ -4,9 +4,10 @@
 peer_coupling_fmu.py REFERENCE CC: the program coupling_reference, and a C compiler. The signal is
 the torque benchmark with a hard shift and noise, once with a known latency, once with stamps that
 come late, twice, never and out of order, in micro steps. All numbers have to be the same; they
-come from the same code, compiled twice. Then `cardan run` with the FMU between two oscillators,
+come from the same code, compiled twice. Each element meets every signal, and each version of FMI
+every signal with every second element. Then `cardan run` with the FMU between two oscillators,
 against the eigenvalues and powers of the matrix that is one step of the loop: 1e-7 J of 10 J, as
-500000 steps round differently. With --all so for more elements.
+500000 steps round differently. With --all every element in both versions, and more loops.
 """
 
 import csv
@@ -107,6 +108,23 @@ class Unit:
         value = self._call("get", name)([v.valueReference])[0]
         return bool(value) if v.type == "Boolean" else value
 
+    def getter(self, names):
+        """Many scalars as integers, with a call per type."""
+        calls = {}
+        for place, name in enumerate(names):
+            call = self._call("get", name)
+            _, references, places = calls.setdefault(call.__name__, (call, [], []))
+            references.append(self.variables[name].valueReference)
+            places.append(place)
+
+        def get():
+            out = [0] * len(names)
+            for call, references, places in calls.values():
+                for place, value in zip(places, call(references)):
+                    out[place] = int(value)
+            return out
+        return get
+
     def set_all(self, names, values):
         if len(names) == 1:
             self.set(names[0], values)
@@ -190,6 +208,7 @@ def compare(checks, what, path, version, scenario, start, **parameters):
     unit = Unit(path, version, **parameters)
     unit.begin(u=start)
     checks.true(f"{what}: y = u at the beginning", unit.initial == start, f"{unit.initial}")
+    rows_of = unit.getter(ROWS)
     wrong, compared = [], 0
     for i, (t, h, u, stamp, sequence, _) in enumerate(scenario):
         if u is not None:
@@ -199,9 +218,9 @@ def compare(checks, what, path, version, scenario, start, **parameters):
             unit.set("sequence", sequence)
         rows = []
         if u is not None:
-            rows.append((0, unit.get("y"), [int(unit.get(r)) for r in ROWS]))
+            rows.append((0, unit.get("y"), rows_of()))
         unit.step(t, h)
-        rows.append((1, unit.get("y"), [int(unit.get(r)) for r in ROWS]))
+        rows.append((1, unit.get("y"), rows_of()))
         if not places or i < places[0]:
             continue
         for at, y, others in rows:
@@ -223,18 +242,23 @@ def every_element(checks):
         for row in csv.DictReader(f):
             checks.near(f"the signal, n = {row['n']}", float(row["S2_noise"]), y[int(row["n"])],
                         1e-11)
-    for word, element in ELEMENTS.items():
+    for i, (word, element) in enumerate(ELEMENTS.items()):
         for version in (2, 3):
             path = export(element, version)
             name = f"FMI {version}.0 {word}"
-            checks.true(f"{name}: valid", not validate_fmu(path), f"{validate_fmu(path)}")
-            compare(checks, f"{name}, known latency", path, version, known_latency(y), y[0],
-                    latency=float(K))
-            counts = compare(checks, f"{name}, time stamps", path, version, disturbed(y, False),
-                             y[0])
-            checks.true(f"{name}: the stamps were disturbed",
-                        counts["filled"] > 20 and counts["late"] > 20, f"{counts}")
-            compare(checks, f"{name}, stamps and numbers", path, version, disturbed(y, True), y[0])
+            problems = validate_fmu(path)
+            checks.true(f"{name}: valid", not problems, f"{problems}")
+            even = (i + version) % 2 == 0
+            if ALL or even:
+                compare(checks, f"{name}, known latency", path, version, known_latency(y), y[0],
+                        latency=float(K))
+                compare(checks, f"{name}, stamps and numbers", path, version, disturbed(y, True),
+                        y[0])
+            if ALL or not even:
+                counts = compare(checks, f"{name}, time stamps", path, version,
+                                 disturbed(y, False), y[0])
+                checks.true(f"{name}: the stamps were disturbed",
+                            counts["filled"] > 20 and counts["late"] > 20, f"{counts}")
 
 
 def several_signals(checks):

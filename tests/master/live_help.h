@@ -18,12 +18,12 @@ typedef struct {
 static inline int64_t hand_now(void* user)
 {
     hand_clock* c = user;
-    return c->ns += c->step;
+    return __atomic_add_fetch(&c->ns, c->step, __ATOMIC_RELAXED); // units read it on their threads
 }
 
 static inline int64_t hand_wall(void* user)
 {
-    return ((hand_clock*)user)->ns;
+    return __atomic_load_n(&((hand_clock*)user)->ns, __ATOMIC_RELAXED);
 }
 
 static inline void hand_sleep(void* user, int64_t ns)

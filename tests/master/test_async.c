@@ -3,6 +3,8 @@
 // them: so nothing depends on how fast anything is.
 #include "models.h"
 
+#include "cardan/master_replay.h"
+
 #include <stdio.h>
 
 #include "master/async.h"
@@ -297,6 +299,35 @@ static void a_late_unit_is_held_and_catches_up_in_one_longer_step(void** state)
     check_near(lengths[5], 0.1, 1e-12);
     check_int(late(b, &now), 4);
     check_int(crd_master_get_report(b->m)->units[1].late, 4);
+}
+
+// Who records what is exchanged does not look into a unit that is in its step.
+static void what_a_late_unit_gives_is_recorded_as_it_is_held(void** state)
+{
+    bench* b = *state;
+    build(b, &gated_model, 0);
+    b->s->connections[1].predict = CRD_PREDICTION_LINEAR;
+    b->s->results.exchange = TEST_BUILD_DIR "/test_async_exchange.mf4";
+    start(b, NULL);
+    advance(b, 3);
+    const double held = value(b->m, "slow.y");
+    close_gate(b);
+    advance(b, 3);
+    open_gate(b);
+    advance(b, 3);
+    check_run(crd_master_finish(b->m), b->ctx);
+    crd_exchange* x = NULL;
+    check_run(crd_exchange_load(b->ctx, b->s->results.exchange, &x), b->ctx);
+    check_int(x->link_count, 2);
+    const crd_exchange_link* k = &x->links[1];
+    check_text(k->to, "sink.u");
+    check_int(k->count, 11);
+    for (int i = 4; i < 8; i++) {
+        check(k->value[i] == held);
+        check_near(k->events[i], i == 4, 0); // holding begins
+    }
+    check_near(k->events[8], 1, 0); // and ends
+    crd_exchange_destroy(x);
 }
 
 static void a_late_unit_with_a_fixed_step_catches_up_step_by_step(void** state)
@@ -643,6 +674,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(without_lateness_every_bit_is_that_of_a_run_without_budget),
         TEST(a_late_unit_is_held_and_catches_up_in_one_longer_step),
+        TEST(what_a_late_unit_gives_is_recorded_as_it_is_held),
         TEST(a_late_unit_with_a_fixed_step_catches_up_step_by_step),
         TEST(a_unit_with_a_longer_step_is_late_only_when_it_is_due),
         TEST(predictions_rest_on_the_held_output_and_begin_anew_behind_it),

@@ -15,6 +15,8 @@ static int64_t work[UNITS][CYCLES + 1]; // ns of a unit's step
 static int64_t wake[CYCLES + 1];        // ns that the sleep before a cycle is late
 static int64_t slept, begun[CYCLES + 1], asked[CYCLES + 1];
 static int sleeps;
+static int stop_in = -1; // sleep at whose end the stop flag is set
+static volatile bool* stop_flag;
 
 static int64_t virtual_now(void* user)
 {
@@ -30,6 +32,7 @@ static void virtual_sleep(void* user, int64_t until)
         now_ns += wake[sleeps];
         asked[sleeps] = until;
     }
+    if (sleeps == stop_in) { *stop_flag = true; }
     sleeps++;
     slept = until;
 }
@@ -260,6 +263,26 @@ static void a_late_cycle_ends_the_run_if_it_is_to(void** state)
     close_run(&f);
 }
 
+// A cycle that has begun is done: nothing is counted that was not.
+static void a_stop_at_a_deadline_leaves_every_cycle_accounted_for(void** state)
+{
+    (void)state;
+    fixture f;
+    script(3, 0);
+    open_run(&f, CRD_OVERRUN_RECORD, 1, NULL);
+    stop_flag = &f.stop;
+    stop_in = 50;
+    check_ok(crd_master_run(f.m));
+    stop_in = -1;
+    const crd_master_report* r = crd_master_get_report(f.m);
+    check_int(r->end, CRD_END_INTERRUPTED);
+    check(r->steps > 40 && r->steps < 60);
+    check_int(r->pace->cycles, r->steps);
+    check_int(r->pace->lateness.count, r->steps);
+    check_int(r->pace->busy.count, r->steps);
+    close_run(&f);
+}
+
 static void time_goes_slower_by_what_was_late_when_it_stretches(void** state)
 {
     (void)state;
@@ -396,6 +419,7 @@ int main(void)
         cmocka_unit_test(every_cycle_begins_on_the_grid_when_nothing_is_late),
         cmocka_unit_test(the_account_is_what_the_script_did),
         cmocka_unit_test(a_late_cycle_ends_the_run_if_it_is_to),
+        cmocka_unit_test(a_stop_at_a_deadline_leaves_every_cycle_accounted_for),
         cmocka_unit_test(time_goes_slower_by_what_was_late_when_it_stretches),
         cmocka_unit_test(skipped_points_keep_the_phase),
         cmocka_unit_test(ten_times_as_fast_is_a_grid_of_a_tenth),

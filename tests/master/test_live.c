@@ -369,6 +369,36 @@ static void how_it_ends_is_heard_without_a_record(void** state)
     stop_watching(&w);
 }
 
+// Who watches and what is exchanged hear the same, and once.
+static void an_exchange_hears_its_start_and_end_once_beside_a_page(void** state)
+{
+    (void)state;
+    watched w;
+    build(&w, 1);
+    w.s->results.exchange = TEST_BUILD_DIR "/test_live_exchange.mf4";
+    watch(&w);
+    advance(&w, 3);
+    do_it(&w, CRD_LIVE_STOP);
+    advance(&w, 1);
+    check_ok(crd_master_finish(w.m));
+    hear(&w, CRD_EVENT_START, "start: 4 units, step 0.1 s");
+    hear(&w, CRD_EVENT_MARK, "page 127.0.0.1: stop");
+    hear(&w, CRD_EVENT_STOP, "stopped by a command");
+    crd_recording* r = NULL;
+    check_run(crd_recording_open(w.ctx, w.s->results.exchange, &r), w.ctx);
+    const crd_recording_info* info = crd_recording_describe(r);
+    int starts = 0, stops = 0;
+    for (int i = 0; i < info->event_count; i++) {
+        starts += info->events[i].kind == CRD_EVENT_START;
+        stops += info->events[i].kind == CRD_EVENT_STOP;
+    }
+    check_int(starts, 1);
+    check_int(stops, 1);
+    check_text(info->events[info->event_count - 1].text, "stopped by a command");
+    crd_recording_close(r);
+    stop_watching(&w);
+}
+
 // ---- snapshots ---------------------------------------------------------------------------------
 
 static void a_snapshot_stays_until_there_is_a_newer_one(void** state)
@@ -524,6 +554,21 @@ static void overruns_become_events(void** state)
     }
     check_int(told, overruns);
     check(units >= 3);
+    check(overruns > 12); // more than are told one by one
+
+    // Those that were told together are not told again.
+    w.hand.step = 60 * 1000000;
+    advance(&w, 1);
+    w.hand.step = 0;
+    advance(&w, 10);
+    const int64_t fresh = crd_live_get_status(w.l)->pace.overruns - overruns;
+    check(fresh > 0);
+    told = 0;
+    while (next_event(&w, &e)) {
+        long long more = 0;
+        told += sscanf(e.text, "overrun: %lld more cycles were late", &more) == 1 ? more : 1;
+    }
+    check_int(told, fresh);
     stop_watching(&w);
 }
 
@@ -1102,6 +1147,7 @@ int main(void)
         cmocka_unit_test(a_long_text_is_cut_at_a_whole_character),
         cmocka_unit_test(what_is_no_text_becomes_one),
         cmocka_unit_test(how_it_ends_is_heard_without_a_record),
+        cmocka_unit_test(an_exchange_hears_its_start_and_end_once_beside_a_page),
         cmocka_unit_test(a_snapshot_stays_until_there_is_a_newer_one),
         cmocka_unit_test(the_last_snapshot_has_the_numbers_of_the_verdict),
         cmocka_unit_test(a_bond_shows_its_power),

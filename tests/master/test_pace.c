@@ -262,11 +262,13 @@ static void work_out(const step* steps, int n, crd_overrun policy, int64_t slack
             row = 0;
             continue;
         }
-        e->all[e->overruns++] = (crd_overrun_info){.cycle = i,
-                                                   .time = steps[i].t,
-                                                   .late_ns = over,
-                                                   .busy_ns = steps[i].work,
-                                                   .unit = i % 5};
+        e->all[e->overruns++] =
+            (crd_overrun_info){.cycle = i,
+                               .time = steps[i].t,
+                               .late_ns = over,
+                               .busy_ns = steps[i].work,
+                               .unit = i % 5,
+                               .behind = policy == CRD_OVERRUN_RECORD ? (int)row : 0};
         if (over > e->worst.late_ns) { e->worst = e->all[e->overruns - 1]; }
         if (++row > e->burst) {
             e->burst = row;
@@ -292,6 +294,7 @@ static void check_same(const crd_overrun_info* a, const crd_overrun_info* b)
     check_int(a->late_ns, b->late_ns);
     check_int(a->busy_ns, b->busy_ns);
     check_int(a->unit, b->unit);
+    check_int(a->behind, b->behind);
 }
 
 static void compare(const crd_pace_report* r, const expected* e)

@@ -503,9 +503,27 @@ static void every_allocation_of_a_replay_may_fail(void** state)
     }
 }
 
+// What is no number is the largest difference, whatever comes before and after it.
+static void a_difference_that_is_no_number_is_the_largest(void** state)
+{
+    (void)state;
+    double time[4] = {0, 1, 2, 3}, a[4] = {1, 1, 1, 1}, b[4] = {1, 6, NAN, 1.5};
+    crd_exchange_link was = {.to = "b.u", .count = 4, .arrival = time, .value = a}, is = was;
+    is.value = b;
+    const crd_exchange x = {.tick = 1, .end = 3, .links = &was, .link_count = 1};
+    const crd_exchange y = {.tick = 1, .end = 3, .links = &is, .link_count = 1};
+    crd_deviation d;
+    crd_replay_compare(&x, &y, &d);
+    check_int(d.compared, 4);
+    check(isnan(d.max) && isnan(d.rms) && isnan(d.relative));
+    check_near(d.max_time, 2, 0);
+    check_near(d.first, 1, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_difference_that_is_no_number_is_the_largest),
         cmocka_unit_test(plain_connections_replay_to_the_last_bit),
         cmocka_unit_test(steps_of_different_length_replay_to_the_last_bit),
         cmocka_unit_test(predictions_with_derivatives_replay_to_the_last_bit),

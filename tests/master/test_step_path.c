@@ -125,7 +125,10 @@ typedef struct {
     crd_live* live;
     crd_status status;
     bool filtered;
-    bool quit; // atomic
+    bool quit;    // atomic
+    bool steered; // the watcher sends one of each command
+    int sent;     // by the watcher
+    char refused[200];
 } fixture;
 
 static void open_run(fixture* f, bool coupled, const char* results, const char* exchange,
@@ -187,6 +190,35 @@ static void* cycle_thread(void* user)
     return NULL;
 }
 
+// One command of each kind, one after the other.
+static void steer(fixture* f)
+{
+    const crd_live_info* info = crd_live_get_info(f->live);
+    const crd_live_command all[] = {
+        {.action = CRD_LIVE_MARK, .text = "here"},
+        {.action = CRD_LIVE_SET, .name = info->settings[0].name, .text = "0"},
+        {.action = CRD_LIVE_COUPLE, .name = "c.u", .text = "foh"},
+        {.action = CRD_LIVE_FAULT,
+         .name = "b.u",
+         .fault = CRD_FAULT_OFFSET,
+         .value = 1e-3,
+         .duration = 3e-3},
+        {.action = CRD_LIVE_FAULT,
+         .name = "c.u",
+         .fault = CRD_FAULT_DELAY,
+         .value = 2e-3,
+         .duration = NAN},
+        {.action = CRD_LIVE_CLEAR, .name = ""},
+        {.action = CRD_LIVE_PAUSE},
+        {.action = CRD_LIVE_STEP, .count = 2},
+        {.action = CRD_LIVE_START},
+    };
+    enum { BEHIND = 4, COUNT = sizeof all / sizeof *all }; // once cycles are counted
+    const int i = f->sent++ - BEHIND;
+    if (i < 0 || i >= COUNT || crd_live_send(f->live, &all[i]) >= 0) { return; }
+    snprintf(f->refused, sizeof f->refused, "command %d: %s", i, crd_live_error(f->live));
+}
+
 static void* watch(void* user)
 {
     fixture* f = user;
@@ -196,12 +228,14 @@ static void* watch(void* user)
             crd_live_release(f->live);
         }
         (void)crd_live_get_status(f->live);
+        if (f->steered) { steer(f); }
         nanosleep(&pause, NULL);
     }
     return NULL;
 }
 
-static void run_watched(bool coupled, const char* results, const char* exchange, bool watched)
+static void run_watched(bool coupled, const char* results, const char* exchange, bool watched,
+                        bool steered)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
     skip(); // they have calls of their own
@@ -210,12 +244,14 @@ static void run_watched(bool coupled, const char* results, const char* exchange,
     pthread_t cycle, watcher;
     allocations = locks = calls = last_call = 0;
     open_run(&f, coupled, results, exchange, watched);
+    f.steered = steered;
     if (watched) { check_int(pthread_create(&watcher, NULL, watch, &f), 0); }
     check_int(pthread_create(&cycle, NULL, cycle_thread, &f), 0);
     pthread_join(cycle, NULL);
     __atomic_store_n(&f.quit, true, __ATOMIC_RELAXED);
     if (watched) { pthread_join(watcher, NULL); }
     check_ok(f.status);
+    check_text(f.refused, "");
     if (!f.filtered) { print_message("no filter of the kernel here: calls were not counted\n"); }
     check_int(allocations, 0);
     check_int(locks, 0);
@@ -232,26 +268,34 @@ static void run_watched(bool coupled, const char* results, const char* exchange,
 static void four_units_at_1_khz_only_sleep(void** state)
 {
     (void)state;
-    run_watched(false, NULL, NULL, false);
+    run_watched(false, NULL, NULL, false, false);
 }
 
 static void so_do_couplings_over_a_channel(void** state)
 {
     (void)state;
-    run_watched(true, NULL, NULL, false);
+    run_watched(true, NULL, NULL, false, false);
 }
 
 static void so_does_a_run_that_is_recorded(void** state)
 {
     (void)state;
     run_watched(true, TEST_BUILD_DIR "/step_path.mf4", TEST_BUILD_DIR "/step_path.exchange.mf4",
-                false);
+                false, false);
 }
 
 static void so_does_a_run_that_is_watched(void** state)
 {
     (void)state;
-    run_watched(true, TEST_BUILD_DIR "/step_path_live.mf4", NULL, true);
+    run_watched(true, TEST_BUILD_DIR "/step_path_live.mf4", NULL, true, false);
+}
+
+// Also what is rare, with its events in two files.
+static void so_does_a_run_that_is_steered(void** state)
+{
+    (void)state;
+    run_watched(true, TEST_BUILD_DIR "/step_path_steered.mf4",
+                TEST_BUILD_DIR "/step_path_steered.exchange.mf4", true, true);
 }
 
 // The counters count: what is forbidden is seen.
@@ -298,6 +342,7 @@ int main(void)
         cmocka_unit_test(so_do_couplings_over_a_channel),
         cmocka_unit_test(so_does_a_run_that_is_recorded),
         cmocka_unit_test(so_does_a_run_that_is_watched),
+        cmocka_unit_test(so_does_a_run_that_is_steered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -291,7 +291,7 @@ static void write_until_killed(const char* path)
     crd_recorder* r = NULL;
     crd_context* ctx = crd_context_create(NULL);
     if (crd_recorder_create(ctx, &opt, &r) < 0) { _exit(1); }
-    for (int k = 0; k < 2000000; k++) {
+    for (int k = 0; k < 800000; k++) {
         crd_word* w = crd_recorder_begin(r);
         if (!w) { _exit(1); }
         w[0].real = 1e-3 * k;

@@ -9,7 +9,7 @@ import struct
 import time
 
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
-PATIENCE = 20  # s; a test that waits longer has failed
+PATIENCE = 60  # s; a test that waits longer has failed
 
 
 class Closed(Exception):

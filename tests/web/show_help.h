@@ -96,7 +96,7 @@ static inline void make_sample(sample* s)
     }
     p->overruns = 30;
     for (int i = 0; i < 30; i++) {
-        p->kept[p->kept_count++] = (crd_overrun_info){i, i * 0.1, 1000, 2000, i % 2};
+        p->kept[p->kept_count++] = (crd_overrun_info){i, i * 0.1, 1000, 2000, i % 2, 0};
     }
     snprintf(p->notes[p->note_count++], CRD_PACE_NOTE_BYTES, "no SCHED_FIFO");
 }

@@ -101,6 +101,7 @@ static void status_has_times_in_seconds_and_null_for_nothing(void** state)
     const json_t* pace = json_object_get(j, "pace");
     check_near(number(json_object_get(pace, "lateness"), "max"), 1e-4, 1e-15);
     check_near(number(json_object_get(pace, "busy"), "p50"), 1e-4, 1e-5);
+    check(json_is_null(json_object_get(json_object_get(pace, "busy"), "p9999"))); // of 100 cycles
     check_int(json_array_size(json_object_get(pace, "kept")), 20);
     check_near(number(at(pace, "kept", 0), "cycle"), 10, 0);
     check_text(json_string_value(at(pace, "notes", 0)), "no SCHED_FIFO");

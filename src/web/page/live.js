@@ -1255,7 +1255,9 @@
             }
         }
         // Columns.
-        const gap = look.gap;
+        // Numbers of both directions side by side, where there is room.
+        const both = plan.strands.some(({ pair, route }) => route.length === 2 && pair.links.some((q) => q.back) && pair.links.some((q) => !q.back));
+        const gap = both && look.ports ? Math.max(look.gap, 192) : look.gap;
         let x = 8;
         for (const layer of plan.layers) {
             const w = Math.max(0, ...layer.map((v) => v.w));
@@ -1282,11 +1284,18 @@
         height += 8;
         drawing = { units: [], links: [], width, height, look };
         const labels = [], lineLayer = svg("g"), boxLayer = svg("g"), textLayer = svg("g");
-        links.forEach((l, i) => {
+        // Lines that climb come last: their numbers have room on both sides.
+        const climbs = links.map((l, i) => {
+            const { a, b, back } = ends[i];
+            return a ? (back ? 1 : -1) * (at[back ? l.from_unit : l.to_unit].y + b.y - at[back ? l.to_unit : l.from_unit].y - a.y) > 0 : false;
+        });
+        const sequence = links.map((l, i) => i).sort((i, k) => climbs[i] - climbs[k] || i - k);
+        for (const i of sequence) {
+            const l = links[i];
             drawing.links[i] = l.from_unit === l.to_unit
                 ? drawSelf(l, i, at[l.from_unit], boxes[l.from_unit], selves[l.from_unit].indexOf(i), lineLayer, textLayer)
-                : drawLink(l, i, ends[i], at, labels, lineLayer, textLayer);
-        });
+                : drawLink(l, i, ends[i], at, climbs[i], labels, lineLayer, textLayer);
+        }
         units.forEach((u, i) => {
             const v = at[i];
             const g = svg("g", {
@@ -1396,7 +1405,7 @@
         }
     }
 
-    function drawLink(l, i, end, at, labels, lineLayer, textLayer) {
+    function drawLink(l, i, end, at, climbs, labels, lineLayer, textLayer) {
         const { a, b, back, route } = end;
         const first = at[back ? l.to_unit : l.from_unit], last = at[back ? l.from_unit : l.to_unit];
         const points = [[first.x + first.w, first.y + a.y]];
@@ -1425,11 +1434,11 @@
         const anchor = straight ? "middle" : back ? "end" : "start";
         const wide = 36 + 9 * Math.min(9, 1 + l.unit.length);
         const x0 = x - wide * { start: 0, middle: 0.5, end: 1 }[anchor];
+        const meets = (place) => labels.find((o) => x0 < o.x1 && o.x0 < x0 + wide && Math.abs(place - o.y) < 17);
         let y = source[1] - 6;
-        for (const other of labels) { // never upon each other
-            if (x0 < other.x1 && other.x0 < x0 + wide && Math.abs(y - other.y) < 17) {
-                y = other.y + (y < other.y ? -17 : 17);
-            }
+        if (climbs && meets(y) && !meets(y + 21)) { y += 21; } // below the line, which goes up
+        for (let more = meets(y), tries = 0; more && tries < 8; more = meets(y), tries++) { // never upon each other
+            y = more.y + (y < more.y ? -17 : 17);
         }
         labels.push({ x0, x1: x0 + wide, y });
         return drawEdge(l, i, d, arrow, [x, y], anchor, lineLayer, textLayer);
@@ -1727,7 +1736,7 @@
             type: "text", inputmode: "decimal", class: "cmd amount", "aria-label": label, autocomplete: "off",
         });
         const amount = quantity("Value of the fault"), lasts = quantity("Duration of the fault in seconds");
-        lasts.placeholder = "s, or until cleared";
+        lasts.placeholder = "s, or no end";
         const hint = () => {
             const f = kind.value, measured = ["value", "offset", "noise"].includes(f);
             const unit = measured && l.unit && l.unit !== "1" ? " " + l.unit : "";
@@ -1765,7 +1774,7 @@
         const plot = !source ? null
             : el("button", { type: "button", class: "quiet", text: "Plot " + l.from, onclick: () => toggle(source, true) });
         d.row = el("tr", { class: "detail" },
-            el("td", { colspan: "8" }, facts, coupling, fault, error, plot, el("span", { class: "why" })));
+            el("td", { colspan: "8" }, facts, coupling, fault, error, plot, " ", el("span", { class: "why" })));
         r.body.append(d.row);
         r.detail = d;
         if (hello.faults.includes("offset")) { kind.value = "offset"; }
@@ -1899,6 +1908,8 @@
         });
         for (let d = a; d <= b; d++) {
             const anchor = d === a ? "start" : d === b ? "end" : "middle";
+            const crowded = (right - left) / (b - a) < 60; // those at the ends reach into their neighbours' room
+            if (crowded && (d === a + 1 || d === b - 1)) { continue; }
             s.append(svg("text", { class: "label", x: x(10 ** d), y: height - 4, "text-anchor": anchor, text: duration(10 ** d, 1) }));
         }
         if (p.on && p.period > 0) {

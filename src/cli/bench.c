@@ -1,0 +1,358 @@
+// cardan bench em, ice, backtoback: emulated test benches as slaves on a network.
+#include "cardan/testbench_bench.h"
+#include "cli/dcp_serve.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+
+static const double TURN = 0.2; // s: a signal that comes just before waiting is seen after this
+static const double PATIENCE = 3600; // s, of the stop at the end: hot machines cool down
+static const double LEAVE = 1;       // s, for the master to deregister it
+
+typedef struct bench_options {
+    crdi_common common;
+    const char *listen, *written;
+    int seed;
+    double speed_up, start_up, watchdog;
+    bool ideal, once;
+    crdi_list faults;
+} bench_options;
+
+typedef struct session {
+    crdi_cli* cli;
+    const bench_options* o;
+    crd_testbench_kind kind;
+    crd_dcp_net* net;
+    crd_dcp_address address;
+    crd_testbench* bench;
+    crd_dcp_bench_phase phase; // that was told
+    crd_dcp_state state;
+    int64_t sessions;
+} session;
+
+static volatile sig_atomic_t stops_requested;
+
+static void request_stop(int signal_number)
+{
+    (void)signal_number;
+    stops_requested++;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = request_stop}; // waiting is interrupted
+    sigemptyset(&action.sa_mask);
+    stops_requested = 0;
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+// ---- bringing it up ----------------------------------------------------------------------------
+
+static crd_status read_options(session* x, crd_testbench_options* out)
+{
+    const bench_options* o = x->o;
+    crd_context* ctx = x->cli->ctx;
+    *out = crd_testbench_defaults(x->kind);
+    if (o->seed >= 0) { out->seed = (uint64_t)o->seed; }
+    if (!isnan(o->speed_up)) { out->speed_up = o->speed_up; }
+    if (!isnan(o->start_up)) { out->start_up = o->start_up; }
+    if (!isnan(o->watchdog)) { out->watchdog = o->watchdog; }
+    out->ideal = o->ideal;
+    out->address = x->address;
+    if (o->faults.count > CRD_TESTBENCH_FAULTS_MAX) {
+        return crdi_fail(ctx, CRD_E_RANGE, "%d times --fault, expected %d at most", o->faults.count,
+                         CRD_TESTBENCH_FAULTS_MAX);
+    }
+    for (int i = 0; i < o->faults.count; i++) {
+        const crd_status st =
+            crd_testbench_fault_parse(ctx, x->kind, o->faults.items[i], &out->faults[i]);
+        if (st < 0) { return st; }
+    }
+    out->fault_count = o->faults.count;
+    return CRD_OK;
+}
+
+static crd_status open_bench(session* x)
+{
+    crd_status st = CRD_OK;
+    crd_context* ctx = x->cli->ctx;
+    crd_testbench_options opt;
+    const char* listen = x->o->listen ? x->o->listen : "udp://127.0.0.1:8080";
+    CRD_TRY(crd_dcp_address_parse(ctx, listen, &x->address));
+    CRD_TRY(read_options(x, &opt)); // before anything is opened
+    CRD_TRY(crd_dcp_net_create(ctx, &x->net));
+    CRD_TRY(crd_dcp_net_listen(x->net, &x->address));
+    opt.address = x->address; // with its port
+    CRD_TRY(crd_testbench_create(ctx, &opt, &x->bench));
+    if (x->o->written) {
+        CRD_TRY(crdi_write_description(ctx, crd_testbench_description(x->bench), x->o->written));
+    }
+    const crd_dcp_link link = crd_dcp_net_link(x->net);
+    CRD_TRY(crd_testbench_start(x->bench, &link, NULL));
+fail:
+    return st;
+}
+
+// ---- what it says ------------------------------------------------------------------------------
+
+static crd_status print_line(session* x, json_t* o)
+{
+    json_dumpf(o, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
+    putchar('\n');
+    json_decref(o);
+    return crdi_stdout_done(x->cli->ctx);
+}
+
+static crd_status say_ready(session* x)
+{
+    char text[32];
+    crd_dcp_address_print(&x->address, text, sizeof text);
+    if (x->o->common.json) {
+        return print_line(x, json_pack("{s:s, s:s, s:s}", "event", "listening", "bench",
+                                       crd_testbench_kind_name((int)x->kind), "address", text));
+    }
+    printf("listening at %s\n", text);
+    return crdi_stdout_done(x->cli->ctx);
+}
+
+static crd_status say_phase(session* x)
+{
+    const crd_dcp_bench_state s = crd_dcp_bench_get_state(crd_testbench_bench(x->bench));
+    if (s.phase == x->phase) { return CRD_OK; }
+    const char* phase = crd_dcp_bench_phase_name((int)s.phase);
+    const bool stops = s.phase >= CRD_DCP_BENCH_SPEED_DOWN;
+    const bool begins = stops && x->phase < CRD_DCP_BENCH_SPEED_DOWN; // short ones are not seen
+    x->phase = s.phase;
+    const char* reason = stops ? crd_dcp_bench_reason_name((int)s.reason) : "";
+    const char* why = stops ? crd_testbench_why(x->bench) : "";
+    if (x->o->common.json) {
+        return print_line(x, json_pack("{s:s, s:s, s:s, s:o}", "event", "phase", "phase", phase,
+                                       "reason", reason, "why", crdi_json_text(why)));
+    }
+    if (begins) {
+        printf("phase %s, stopped by %s%s%s\n", phase, reason, *why ? ": " : "", why);
+    } else {
+        printf("phase %s\n", phase);
+    }
+    return crdi_stdout_done(x->cli->ctx);
+}
+
+static crd_status say_summary(session* x)
+{
+    const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crd_testbench_slave(x->bench));
+    const crd_dcp_bench_state s = crd_dcp_bench_get_state(crd_testbench_bench(x->bench));
+    const crd_dcp_net_counts n = crd_dcp_net_get_counts(x->net);
+    if (x->o->common.json) {
+        return print_line(x, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}",
+                                       "event", "ended", "sessions", x->sessions, "steps", c.steps,
+                                       "late_steps", c.late_steps, "received", n.received, "sent",
+                                       n.sent, "data_in", c.data_in, "data_out", c.data_out,
+                                       "data_missed", c.data_missed, "clamps", s.clamps, "phase",
+                                       crd_dcp_bench_phase_name((int)s.phase)));
+    }
+    if (!x->o->common.quiet) {
+        printf("%" PRId64 " session%s, %" PRId64 " step%s, %" PRId64 " late; %" PRId64
+               " PDUs received, %" PRId64 " sent\n",
+               x->sessions, crdi_plural(x->sessions), c.steps, crdi_plural(c.steps), c.late_steps,
+               n.received, n.sent);
+    }
+    return crdi_stdout_done(x->cli->ctx);
+}
+
+// ---- serving -----------------------------------------------------------------------------------
+
+static crd_status turn(session* x, double most)
+{
+    enum { PACKETS_AT_ONCE = 64 };
+    crd_dcp_slave* slave = crd_testbench_slave(x->bench);
+    crd_dcp_packet p;
+    int n = 0;
+    for (; n < PACKETS_AT_ONCE && crd_dcp_net_receive(x->net, &p); n++) {
+        const double now = crd_dcp_net_now(x->net);
+        crd_dcp_slave_receive(slave, &p.from, &p.at, p.bytes, p.length, fmin(p.time, now));
+    }
+    crd_dcp_slave_advance(slave, crd_dcp_net_now(x->net));
+    const crd_dcp_state state = crd_dcp_slave_state(slave);
+    if (state == CRD_DCP_ALIVE && x->state != CRD_DCP_ALIVE) { x->sessions++; }
+    x->state = state;
+    const crd_status st = say_phase(x);
+    const double next = crd_dcp_slave_next(slave) - crd_dcp_net_now(x->net);
+    if (n < PACKETS_AT_ONCE && next > 0) { crd_dcp_net_wait(x->net, fmin(next, most)); }
+    return st;
+}
+
+// The bench comes to rest in its order before the process ends; a second signal ends it at once.
+static crd_status take_leave(session* x)
+{
+    crd_status st = CRD_OK;
+    crd_dcp_slave* slave = crd_testbench_slave(x->bench);
+    const int before = stops_requested;
+    crd_dcp_bench_stop(crd_testbench_bench(x->bench), crd_dcp_net_now(x->net));
+    double until = crd_dcp_net_now(x->net) + PATIENCE;
+    while (crd_dcp_net_now(x->net) < until && stops_requested <= before) {
+        CRD_TRY(turn(x, 0.01));
+        const crd_dcp_state state = crd_dcp_slave_state(slave);
+        if (x->phase == CRD_DCP_BENCH_IDLE || x->phase == CRD_DCP_BENCH_SAFE) {
+            if (state == CRD_DCP_ALIVE) { break; }
+            until = fmin(until, crd_dcp_net_now(x->net) + LEAVE);
+        }
+        if (x->phase > CRD_DCP_BENCH_IDLE && x->phase < CRD_DCP_BENCH_SPEED_DOWN) { break; }
+    }
+fail:
+    return st;
+}
+
+static crd_status run_bench(crdi_cli* cli, const bench_options* o, crd_testbench_kind kind)
+{
+    session x = {.cli = cli, .o = o, .kind = kind};
+    crd_status st = CRD_OK;
+    if (o->written && !crdi_is_dcp(o->written)) {
+        return crdi_fail(cli->ctx, CRD_E_RANGE,
+                         "--write-description %s, expected a name that ends with .dcpx or .dcp",
+                         o->written);
+    }
+    catch_signals();
+    CRD_TRY(open_bench(&x));
+    CRD_TRY(say_ready(&x));
+    while (!stops_requested && !(o->once && x.sessions > 0)) {
+        CRD_TRY(turn(&x, TURN));
+    }
+    CRD_TRY(take_leave(&x));
+    CRD_TRY(say_summary(&x));
+fail:
+    crd_testbench_destroy(x.bench);
+    crd_dcp_net_destroy(x.net);
+    return st;
+}
+
+// ---- the commands ------------------------------------------------------------------------------
+
+static crd_status run_em(crdi_cli* cli, const void* options, const crdi_list* arguments)
+{
+    (void)arguments;
+    return run_bench(cli, options, CRD_TESTBENCH_EM);
+}
+
+static crd_status run_ice(crdi_cli* cli, const void* options, const crdi_list* arguments)
+{
+    (void)arguments;
+    return run_bench(cli, options, CRD_TESTBENCH_ICE);
+}
+
+static crd_status run_back_to_back(crdi_cli* cli, const void* options, const crdi_list* arguments)
+{
+    (void)arguments;
+    return run_bench(cli, options, CRD_TESTBENCH_BACK_TO_BACK);
+}
+
+static const crdi_option rows[] = {
+    {.name = "listen",
+     .type = CRDI_OPT_TEXT,
+     .metavar = "ADDRESS",
+     .offset = offsetof(bench_options, listen),
+     .help = "where masters reach it; port 0 chooses one; udp://127.0.0.1:8080 unless given"},
+    {.name = "write-description",
+     .type = CRDI_OPT_FILE,
+     .metavar = "FILE",
+     .extensions = "dcpx|dcp",
+     .offset = offsetof(bench_options, written),
+     .help = "write the slave description, with address, limits and signals, for the master"},
+    {.name = "seed",
+     .type = CRDI_OPT_INT,
+     .metavar = "NUMBER",
+     .offset = offsetof(bench_options, seed),
+     .help = "of the noise of measured values; 1 unless given"},
+    {.name = "ideal",
+     .type = CRDI_OPT_FLAG,
+     .offset = offsetof(bench_options, ideal),
+     .help = "measured values are the true ones: no noise, no lag, no dead time"},
+    {.name = "fault",
+     .type = CRDI_OPT_LIST,
+     .metavar = "KIND@TIME",
+     .offset = offsetof(bench_options, faults),
+     .help = "what breaks after this time in the run: overtemperature, sensor-loss:OUTPUT, "
+             "stuck-torque, coolant-loss, speed-runaway or emergency-stop, as in "
+             "overtemperature@30s; once, and mended when the bench has been at rest for a second"},
+    {.name = "speed-up",
+     .type = CRDI_OPT_NUMBER,
+     .metavar = "FACTOR",
+     .range = CRDI_POSITIVE,
+     .offset = offsetof(bench_options, speed_up),
+     .help = "temperatures change faster while media are conditioned or cool down, 1 to 1000"},
+    {.name = "start-up",
+     .type = CRDI_OPT_QUANTITY,
+     .metavar = "TIME",
+     .unit = "s",
+     .range = CRDI_NOT_NEGATIVE,
+     .offset = offsetof(bench_options, start_up),
+     .help = "its supply is on after this time; a master waits in PREPARING until then"},
+    {.name = "watchdog",
+     .type = CRDI_OPT_QUANTITY,
+     .metavar = "TIME",
+     .unit = "s",
+     .range = CRDI_NOT_NEGATIVE,
+     .offset = offsetof(bench_options, watchdog),
+     .help = "without data from the master for this time it stops by itself; 500 ms unless given, "
+             "0: never"},
+    {.name = "once",
+     .type = CRDI_OPT_FLAG,
+     .offset = offsetof(bench_options, once),
+     .help = "end after the first session"},
+    CRDI_JSON_OPTION("a line of JSON when it listens, for each phase, and when it ends"),
+    CRDI_COMMON_OPTIONS,
+};
+
+static const bench_options defaults = {
+    .common = CRDI_COMMON_DEFAULTS, .seed = -1, .speed_up = NAN, .start_up = NAN, .watchdog = NAN};
+
+#define COMMON                                                                                     \
+    .arguments = "", .options = rows, .option_count = sizeof rows / sizeof *rows,                  \
+    .size = sizeof(bench_options), .defaults = &defaults
+#define BEHAVES                                                                                    \
+    "It offers itself as a DCP slave (SRT and NRT, 1 or 10 ms) with the bench extension: limits, " \
+    "checklist, conditioning, watchdog, and a stop in the order torque, speed, voltage. Its own "  \
+    "controller runs at 10 kHz; measured values have noise, low-pass, dead time and "              \
+    "quantisation. It says every phase; SIGINT and SIGTERM stop it in order, a second one at "     \
+    "once."
+
+const crdi_command crdi_command_bench_em = {
+    .name = "bench em",
+    .summary = "emulate the test bench of an electric machine",
+    .description =
+        "The bench of Rautenberg 2023: battery simulator, load machine in speed control, a machine "
+        "of 85 kW with derating, oil conditioning with the times of its table 3, all signals of "
+        "its tables 5 and 6. " BEHAVES,
+    .examples = {{"cardan bench em --write-description em.dcpx", "at udp://127.0.0.1:8080"},
+                 {"cardan bench em --speed-up 60 --fault overtemperature@30s",
+                  "conditioning in seconds, and a machine that gets hot"}},
+    .run = run_em,
+    COMMON,
+};
+
+const crdi_command crdi_command_bench_ice = {
+    .name = "bench ice",
+    .summary = "emulate the test bench of an engine",
+    .description =
+        "The bench of Rautenberg 2023: an engine of 3 l, 400 N m and 225 kW, driven by speed and "
+        "pedal (half of it, as there), throttle and torque dynamics, coolant and oil "
+        "conditioning. " BEHAVES,
+    .examples = {{"cardan bench ice --listen udp://127.0.0.1:9082 --write-description ice.dcpx",
+                  "at another port, for the bench of a hybrid car"}},
+    .run = run_ice,
+    COMMON,
+};
+
+const crdi_command crdi_command_bench_back_to_back = {
+    .name = "bench backtoback",
+    .summary = "emulate the test bench of two small motors",
+    .description =
+        "The bench of Rodriguez 2021, chapter 6: two motors of 180 W on one shaft and one DC link, "
+        "one under test, one as its load, with the parameters of its table 6.1. " BEHAVES,
+    .examples = {{"cardan bench backtoback --seed 7 --fault sensor-loss:speed@2s",
+                  "a sensor that fails"}},
+    .run = run_back_to_back,
+    COMMON,
+};

@@ -1,0 +1,213 @@
+// Two small brushless motors on one shaft, one under test and one as its load, on one DC link
+// (Rodriguez 2021, section 6.2). Numbers of each motor: table 6.1.
+#include "testbench/bench.h"
+
+#include <math.h>
+
+enum { // signals
+    TORQUE_REF,
+    SPEED_REF,
+    VOLTAGE_REF,
+    VOLTAGE,
+    TORQUE,
+    TORQUE_MAX,
+    CURRENT,
+    CURRENT_LOAD,
+    CURRENT_DC,
+    POWER_DC,
+    POWER_MECH,
+    SPEED,
+    ANGLE,
+    TEMPERATURE,
+    SIGNALS,
+    INPUTS = VOLTAGE
+};
+enum { WINDING, HOUSING };
+
+// Torque by load cells, noisy; currents and angle by the motors' controllers.
+static const crd_testbench_signal signals[SIGNALS] = {
+    [TORQUE_REF] = {.name = "torque_ref",
+                    .unit = "N.m",
+                    .description = "set value of the motor under test",
+                    .input = true,
+                    .min = -0.43,
+                    .max = 0.43},
+    [SPEED_REF] = {.name = "speed_ref",
+                   .unit = "rpm",
+                   .description = "set value of the motor as load",
+                   .input = true,
+                   .min = -4680,
+                   .max = 4680},
+    [VOLTAGE_REF] = {.name = "voltage_ref",
+                     .unit = "V",
+                     .description = "set value of the power supply",
+                     .input = true,
+                     .min = 0,
+                     .max = 40},
+    [VOLTAGE] = {.name = "voltage",
+                 .unit = "V",
+                 .description = "voltage of the DC link",
+                 .noise = 0.01,
+                 .lag = 1e-3,
+                 .dead_time = 1e-3,
+                 .resolution = 0.01},
+    [TORQUE] = {.name = "torque",
+                .unit = "N.m",
+                .description = "torque of the load cell",
+                .noise = 0.004,
+                .lag = 5e-3,
+                .dead_time = 1e-3,
+                .resolution = 1e-4},
+    [TORQUE_MAX] = {.name = "torque_max",
+                    .unit = "N.m",
+                    .description = "largest torque at this speed and voltage"},
+    [CURRENT] = {.name = "current",
+                 .unit = "A",
+                 .description = "current of the motor under test",
+                 .noise = 0.02,
+                 .dead_time = 1e-3,
+                 .resolution = 1e-3},
+    [CURRENT_LOAD] = {.name = "current_load",
+                      .unit = "A",
+                      .description = "current of the motor as load",
+                      .noise = 0.02,
+                      .dead_time = 1e-3,
+                      .resolution = 1e-3},
+    [CURRENT_DC] = {.name = "current_dc",
+                    .unit = "A",
+                    .description = "current of the power supply",
+                    .noise = 0.02,
+                    .lag = 5e-3,
+                    .resolution = 1e-2},
+    [POWER_DC] = {.name = "power_dc",
+                  .unit = "W",
+                  .description = "power of the power supply; below 0: into the braking resistor",
+                  .noise = 0.5,
+                  .lag = 5e-3,
+                  .resolution = 0.1},
+    [POWER_MECH] = {.name = "power_mech",
+                    .unit = "W",
+                    .description = "power of the shaft between the motors",
+                    .noise = 0.5,
+                    .lag = 5e-3,
+                    .resolution = 0.1},
+    [SPEED] = {.name = "speed",
+               .unit = "rpm",
+               .description = "measured speed",
+               .noise = 0.1,
+               .dead_time = 1e-3,
+               .resolution = 0.1},
+    [ANGLE] = {.name = "angle",
+               .unit = "rad",
+               .description = "of the shaft, -pi to pi, from an encoder of 4096 lines",
+               .resolution = 2 * 3.14159265358979 / 16384},
+    [TEMPERATURE] = {.name = "temperature",
+                     .unit = "degC",
+                     .description = "winding of the motor under test",
+                     .noise = 0.1,
+                     .lag = 0.2,
+                     .resolution = 0.1},
+};
+
+// ---- the motors --------------------------------------------------------------------------------
+
+static const double RESISTANCE = 44.7e-3, INDUCTANCE = 61e-6; // of a phase
+static const double VOLTAGE_CONSTANT = 5.076e-3;              // V min
+static const double TORQUE_CONSTANT = 48.6e-3;                // N m/A
+static const double CONTINUOUS = 15;                          // A, of the controllers
+#define NO_LOAD_TORQUE (0.726 * 48.6e-3)                      // N m: no-load current
+
+// inner[0]: current of the motor under test. Its controller cannot give more than what is left of
+// the voltage above the induced one drives through the phase.
+static void fast(crdi_plant* p, double dt)
+{
+    static const double source_lag = 5e-3;
+    const double lag = INDUCTANCE / RESISTANCE / 3; // of the controlled current
+    const double rpm = fabs(p->omega) * 30 / M_PI;
+    const double left = fmax(0, p->voltage - VOLTAGE_CONSTANT * rpm) / RESISTANCE;
+    p->limit = TORQUE_CONSTANT * fmin(CONTINUOUS, left);
+    double wanted = p->torque_off ? 0 : crdi_clamp(p->set[TORQUE_REF], -p->limit, p->limit);
+    p->expected += (wanted - p->expected) * dt / lag;
+    if (!isnan(p->stuck) && !p->torque_off) { wanted = p->stuck; }
+    p->dut += (wanted - p->dut) * dt / lag;
+    p->inner[0] = p->dut / TORQUE_CONSTANT;
+    p->voltage += (fmax(0, p->set[VOLTAGE_REF]) - p->voltage) * dt / source_lag;
+    p->voltage = fmax(p->voltage, VOLTAGE_CONSTANT * rpm);
+}
+
+static void slow(crdi_plant* p, double dt)
+{
+    const double i = p->inner[0], i_load = p->load / TORQUE_CONSTANT;
+    const double copper = RESISTANCE * i * i;
+    const double defect = crdi_plant_has(p, CRD_TESTBENCH_OVERTEMPERATURE) ? 300 : 0;
+    const double power = (p->dut + p->load) * p->omega + copper + RESISTANCE * i_load * i_load;
+    double *v = p->value, *t = p->temperature;
+    const double to_housing = (t[WINDING] - t[HOUSING]) / 1.0;
+    const double step = dt * p->thermal_scale;
+    const double turning = fmin(1, fabs(p->omega) / 50);
+    t[WINDING] += step * (copper + defect * turning - to_housing) / 30;
+    t[HOUSING] += step * (to_housing - (t[HOUSING] - p->type->ambient) / 2.5) / 250;
+    v[VOLTAGE] = p->voltage;
+    v[TORQUE] = p->shaft;
+    v[TORQUE_MAX] = p->limit;
+    v[CURRENT] = i;
+    v[CURRENT_LOAD] = i_load;
+    v[CURRENT_DC] = p->voltage > 1 ? power / p->voltage : 0;
+    v[POWER_DC] = power;
+    v[POWER_MECH] = p->shaft * p->omega;
+    v[SPEED] = p->omega * 30 / M_PI;
+    v[ANGLE] = p->angle;
+    v[TEMPERATURE] = t[WINDING];
+}
+
+// ---- as a bench --------------------------------------------------------------------------------
+
+static const crdi_plant_quantity quantities[] = {
+    // name, unit, role, signals; while conditioning; trips; cool down
+    {"speed", NULL, CRD_DCP_ROLE_SPEED, SPEED_REF, SPEED, NAN, -5000, 5000, NAN},
+    {"torque", NULL, CRD_DCP_ROLE_TORQUE, TORQUE_REF, TORQUE, NAN, -0.9, 0.9, NAN},
+    {"voltage", NULL, CRD_DCP_ROLE_VOLTAGE, VOLTAGE_REF, VOLTAGE, NAN, -1, 45, NAN},
+    {"winding", "degC", CRD_DCP_ROLE_TEMPERATURE, -1, TEMPERATURE, NAN, -20, 125, NAN},
+    {"current", "A", CRD_DCP_ROLE_OTHER, -1, CURRENT, NAN, -20, 20, NAN},
+};
+
+const crdi_plant_type crdi_plant_back_to_back = {
+    .name = "backtoback",
+    .title = "back-to-back bench",
+    .uuid = {0x43, 0x61, 0x72, 0x64, 0x61, 0x6e, 0x4d, 0x03, 0x8e, 0x6d, 0x20, 0x21, 0, 0, 0, 3},
+    .signals = signals,
+    .signal_count = SIGNALS,
+    .input_count = INPUTS,
+    .drive = {.inertia = 2 * 170e-7 + 10e-7, // 170 g cm^2 each, and the couplings
+              .dut_inertia = 175e-7,
+              .torque = 15 * 48.6e-3,
+              .power = 400,
+              .tau = 0.5e-3,
+              .slow_tau = 0.5e-3,
+              .filter = 5e-3,
+              .slew = 20000 * 3.14159265358979 / 30,
+              .friction = NO_LOAD_TORQUE,
+              .dut_friction = NO_LOAD_TORQUE,
+              .brake = 0.05,
+              .overspeed = 5200 * 3.14159265358979 / 30,
+              .speed_error = 300 * 3.14159265358979 / 30,
+              .speed_patience = 5e-3,
+              .torque_error = 0.05,
+              .torque_patience = 0.05},
+    .speed_input = SPEED_REF,
+    .torque_input = TORQUE_REF,
+    .speed_output = SPEED,
+    .ambient = 25,
+    .fast = fast,
+    .slow = slow,
+    .limits = "speed -4680..4680 1/min rate 20000 1/min/s; torque -0.43..0.43 N.m; "
+              "voltage 0..40 V rate 100 V/s; current -15..15 A; winding ..125 degC",
+    .checklist = {"power supply on", "motor controllers answer", "data acquisition ready",
+                  "remote control selected", "load cells calibrated", "torque control",
+                  "speed control", "emergency stop released"},
+    .quantities = quantities,
+    .quantity_count = sizeof quantities / sizeof *quantities,
+    .induced = 5.076e-3,
+    .stop_rate = 10000,
+    .turn_speed = 90,
+};

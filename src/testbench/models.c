@@ -1,0 +1,19 @@
+// The models of the hybrid powertrain by their names.
+#include "cardan/testbench.h"
+
+#include <string.h>
+
+extern const crd_model crd_model_pt_driver, crd_model_pt_controller, crd_model_pt_engine,
+    crd_model_pt_machine, crd_model_pt_battery, crd_model_pt_vehicle;
+
+const crd_model* crd_powertrain_model(const char* name)
+{
+    static const crd_model* const all[] = {
+        &crd_model_pt_driver,  &crd_model_pt_controller, &crd_model_pt_engine,
+        &crd_model_pt_machine, &crd_model_pt_battery,    &crd_model_pt_vehicle,
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (!strcmp(all[i]->name, name)) { return all[i]; }
+    }
+    return NULL;
+}
