@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -388,7 +389,13 @@ crd_status crd_master_finish(crd_master* m)
     crdi_master_warn_couples(m);
     // The record first: a unit may still crash in its terminate.
     crd_status st = crdi_master_close_results(m);
+    char text[512];
+    snprintf(text, sizeof text, "%s", st < 0 ? crd_error_text(m->ctx) : "");
     const crd_status exchanged = crdi_exchange_close(m);
+    if (st < 0 && exchanged < 0) { // both are told, the results' as the reason
+        crdi_log_on(m->ctx, CRD_LOG_WARNING, crd_error_text(m->ctx));
+        crdi_fail(m->ctx, st, "%s", text);
+    }
     if (st >= 0) { st = exchanged; }
     if (m->live) { crdi_live_end(m); }
     crd_status ended = CRD_OK;

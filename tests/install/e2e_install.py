@@ -25,7 +25,8 @@ INSTALLED = [
     f"{LIBDIR}/pkgconfig/cardan.pc",
     f"{LIBDIR}/cmake/cardan/cardan-config.cmake",
     f"{LIBDIR}/cmake/cardan/cardan-config-version.cmake",
-    *[f"include/cardan/{h}" for h in os.listdir(os.path.join(SOURCE, "include", "cardan"))],
+    *[f"include/cardan/{h}" for h in os.listdir(os.path.join(SOURCE, "include", "cardan"))
+      if h != "web.h"],  # of the command, not of the library
     "share/man/man1/cardan.1",
     "share/bash-completion/completions/cardan",
     "share/zsh/site-functions/_cardan",
