@@ -319,6 +319,7 @@ static crd_status examine(crdi_cli* cli, const char* system, doctor* d)
 {
     crd_status st = CRD_OK;
     crdi_doctor_look("", &d->wish, &d->facts);
+    if (!d->facts.online.known) { d->facts.online = d->facts.allowed; } // no /sys: a bare container
     CRD_TRY(check_machine(cli, &d->wish, &d->facts));
     crdi_doctor_ask(&d->wish, &d->facts);
     crdi_judge_machine(&d->facts, &d->wish, &d->results);

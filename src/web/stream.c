@@ -85,7 +85,9 @@ static crd_status connect_to(crd_context* ctx, const char* target, const char* h
 {
     struct addrinfo* found = NULL;
     const struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_family = AF_UNSPEC};
-    const int gai = getaddrinfo(host, port, &hints, &found);
+    // Known also where no file or server knows it.
+    const char* name = strcmp(host, "localhost") == 0 ? "127.0.0.1" : host;
+    const int gai = getaddrinfo(name, port, &hints, &found);
     if (gai != 0) {
         return crdi_fail(ctx, CRD_E_NOT_FOUND, "stream '%s': no host '%s': %s",
                          crdi_clip(target).text, crdi_clip(host).text, gai_strerror(gai));
