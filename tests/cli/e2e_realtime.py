@@ -65,7 +65,7 @@ class Trace(EndToEnd):
         self.assertEqual(untils, sorted(untils))
         self.assertLessEqual(len(set(untils)), cycles)
         # Lateness, as the outsider saw it. Between its look at the clock and ours there is nothing
-        # but the return; the histogram has steps of 1/16. Of cycles that did not sleep, as they were
+        # but the return and its own notes, some us; the histogram has steps of 1/16. Of cycles that did not sleep, as they were
         # late already, it does not know how late: they may lie anywhere in its order.
         seen = sorted(back - until for until, back in {r[1]: r[2] for r in rows}.items())
         not_slept = cycles - len(seen)
@@ -74,11 +74,13 @@ class Trace(EndToEnd):
             low = 1e-9 * seen[max(0, min(len(seen) - 1, rank - not_slept))]
             high = 1e-9 * seen[rank] if rank < len(seen) else math.inf
             what = f"{name}: {pace['lateness'][name]} against {low} ... {high}"
-            self.assertGreater(pace["lateness"][name], 0.8 * low - 20e-6, what)
-            self.assertLess(pace["lateness"][name], 1.2 * high + 20e-6, what)
-        # No cycle is lost: those that did not sleep began late, and are counted as such.
-        began_late = sum(n for edge, n in pace["lateness"]["histogram"] if edge > 0)
-        self.assertLessEqual(not_slept - 1, began_late)
+            self.assertGreater(pace["lateness"][name], 0.8 * low - 5e-6, what)
+            self.assertLess(pace["lateness"][name], 1.2 * high + 5e-6, what)
+        # Who did not sleep had no time to: the cycle before was an overrun, or done in the last
+        # microseconds. Only the first (which begins the grid) and the one behind the last are free.
+        overruns = pace["overrun_count"]
+        self.assertGreaterEqual(not_slept, overruns - 1)
+        self.assertLessEqual(not_slept, overruns + 2 + cycles // 200)
 
 
 def without_rights():
