@@ -1,5 +1,6 @@
 // What ran and how it went, as the two JSON documents that go into a result file.
 #include "master/judge.h"
+#include "master/put.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -9,48 +10,6 @@
 #include <unistd.h>
 
 // ---- pieces ------------------------------------------------------------------------------------
-
-// "key": and what stands in front of it.
-static void key(crdi_text* t, const char* name)
-{
-    const char last = t->length ? t->data[t->length - 1] : '{';
-    crdi_text_add(t, last == '{' || last == '[' ? "\"%s\": " : ", \"%s\": ", name);
-}
-
-static void text(crdi_text* t, const char* name, const char* value)
-{
-    key(t, name);
-    crdi_text_json(t, value);
-}
-
-// null: not known
-static void text_or_null(crdi_text* t, const char* name, const char* value)
-{
-    key(t, name);
-    if (value && value[0]) {
-        crdi_text_json(t, value);
-    } else {
-        crdi_text_add(t, "null");
-    }
-}
-
-static void number(crdi_text* t, const char* name, double x)
-{
-    key(t, name);
-    crdi_text_json_number(t, x);
-}
-
-static void integer(crdi_text* t, const char* name, int64_t x)
-{
-    key(t, name);
-    crdi_text_add(t, "%lld", (long long)x);
-}
-
-static void boolean(crdi_text* t, const char* name, bool x)
-{
-    key(t, name);
-    crdi_text_add(t, "%s", x ? "true" : "false");
-}
 
 static void open_item(crdi_text* t, int i)
 {

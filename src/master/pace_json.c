@@ -1,6 +1,7 @@
 // The account of a run on the clock as JSON, for the verdict in a recording and for reports.
 #include "cardan/pace.h"
 #include "cardan/unit.h"
+#include "master/put.h"
 
 #include <math.h>
 
@@ -9,30 +10,6 @@ enum { NUMBER = 28 }; // bytes of a number at most, with what separates it
 static double seconds(int64_t ns)
 {
     return (double)ns / 1e9; // divided, not multiplied: prints as one would write it
-}
-
-static void key(crdi_text* t, const char* name)
-{
-    const bool first = t->length == 0 || (t->data && t->data[t->length - 1] == '{');
-    crdi_text_add(t, "%s\"%s\": ", first ? "" : ", ", name);
-}
-
-static void number(crdi_text* t, const char* name, double x)
-{
-    key(t, name);
-    crdi_text_json_number(t, x);
-}
-
-static void integer(crdi_text* t, const char* name, int64_t x)
-{
-    key(t, name);
-    crdi_text_add(t, "%lld", (long long)x);
-}
-
-static void truth(crdi_text* t, const char* name, bool x)
-{
-    key(t, name);
-    crdi_text_add(t, x ? "true" : "false");
 }
 
 double crdi_histogram_claim(const crd_histogram* h, double q)
@@ -121,7 +98,7 @@ crd_status crdi_pace_to_json(const crd_pace_report* p, const char* const* unit_n
         return t->failed ? CRD_E_MEMORY : CRD_OK;
     }
     crdi_text_add(t, "{");
-    truth(t, "on", true);
+    boolean(t, "on", true);
     number(t, "factor", p->factor);
     number(t, "period", p->period > 0 ? p->period : (double)NAN);
     integer(t, "cycles", p->cycles);
@@ -137,11 +114,11 @@ crd_status crdi_pace_to_json(const crd_pace_report* p, const char* const* unit_n
     integer(t, "involuntary_switches", p->involuntary);
     integer(t, "clock_steps", p->clock_steps);
     number(t, "clock_step", seconds(p->clock_step_ns));
-    truth(t, "fifo", p->fifo);
+    boolean(t, "fifo", p->fifo);
     number(t, "priority", p->fifo ? p->priority : (double)NAN);
-    truth(t, "locked", p->locked);
+    boolean(t, "locked", p->locked);
     number(t, "cpu", p->pinned ? p->cpu : (double)NAN);
-    truth(t, "awake", p->awake);
+    boolean(t, "awake", p->awake);
     key(t, "notes");
     crdi_text_add(t, "[");
     for (int i = 0; i < p->note_count; i++) {
