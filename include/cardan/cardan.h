@@ -2,6 +2,7 @@
 #pragma once
 #include "cardan/analysis.h"
 #include "cardan/base.h"
+#include "cardan/board.h"
 #include "cardan/circuit.h"
 #include "cardan/circuit_model.h"
 #include "cardan/coupling.h"

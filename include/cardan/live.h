@@ -7,6 +7,7 @@
 /// making it) is done by the watcher's calls; the cycle thread only exchanges pointers.
 /// Each change becomes an event of the record.
 #pragma once
+#include "cardan/board.h"
 #include "cardan/master.h"
 #include "cardan/pace.h"
 
@@ -93,6 +94,13 @@ typedef struct crd_live_info {
 
 CRD_API bool crd_live_is_ready(const crd_live* l); ///< any thread
 CRD_API const crd_live_info* crd_live_get_info(const crd_live* l);
+
+// ---- test benches: there from the creation on, also while units are initialised and come to rest --
+
+/// Units with a board (cardan/board.h).
+CRD_API int crd_live_board_count(const crd_live* l);
+CRD_API const char* crd_live_board_unit(const crd_live* l, int board); ///< name of its unit
+CRD_API void crd_live_read_board(const crd_live* l, int board, crd_board_state* out);
 
 // ---- the watcher's side: one thread -------------------------------------------------------------
 
@@ -186,6 +194,9 @@ typedef enum crd_live_action {
     CRD_LIVE_FAULT,  ///< at input `name`
     CRD_LIVE_CLEAR,  ///< end the fault at input `name`; "" all
     CRD_LIVE_MARK,   ///< note `text` in the record
+    /// Everything stops: whoever waits gives up, the run ends as failed, all benches go to their
+    /// safe state. At any time, also while benches are conditioned.
+    CRD_LIVE_EMERGENCY,
 } crd_live_action;
 
 /// What happens to the value of an input, from now on for `duration`.

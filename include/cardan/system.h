@@ -174,6 +174,23 @@ typedef struct crd_bench_spec {
     double watchdog;     ///< s without valid data; NaN: the bench's own
 } crd_bench_spec;
 
+/// A variable of a unit and the one of its stand-in, where their names differ.
+typedef struct crd_name_pair {
+    const char *name, *model;
+} crd_name_pair;
+
+/// `standby:` of a unit: a model that runs beside it and takes over when it drops out. The keys of a
+/// unit (`fmu`, `twin`, `parameters` ...) and these:
+typedef struct crd_standby_spec {
+    const struct crd_unit_spec* model; ///< NULL: none
+    double after; ///< s without new outputs until the model takes over; NaN: five steps
+    double fade;  ///< s: time constant with which the difference at a change of hands vanishes;
+                  ///< default 0.2
+    bool rejoin;  ///< a unit that dropped out is brought up again; default true
+    const crd_name_pair* names; ///< key `names`
+    int name_count;
+} crd_standby_spec;
+
 typedef enum crd_netlist_method { ///< those of cardan/circuit.h, in the same order
     CRD_NETLIST_BDF1,
     CRD_NETLIST_BDF2,
@@ -228,6 +245,7 @@ typedef struct crd_unit_spec {
     const char* address;     ///< DCP: "udp://127.0.0.1:8080"; NULL: what the description says
     crd_session_spec session; ///< DCP
     crd_bench_spec bench;     ///< DCP
+    crd_standby_spec standby;
     bool logging;            ///< FMU debug log
     bool pinned;             ///< always the same thread: instantiate, step, free
     /// s from the beginning of a cycle that the run waits for this unit; it then steps on a thread of

@@ -120,6 +120,12 @@ typedef struct crd_unit_ops {
     void (*begin)(crd_unit* u, double t, double h);
     /// How the link to the unit does. The cycle thread. May be NULL: there is none.
     void (*link)(const crd_unit* u, crd_link_stats* out);
+    /// What is known about the test bench behind the unit; the same from create to destroy. May be
+    /// NULL, and give NULL: it is none.
+    const struct crd_board* (*board)(const crd_unit* u);
+    /// The run is over: whatever turns is to come to rest, and nobody waits for it here; `terminate`
+    /// does. Comes for all units before the first `terminate`. May be NULL.
+    void (*halt)(crd_unit* u);
     /// Whoever waits in a step of the unit gives up soon. Another thread than the one that is in the
     /// step, when the run is over. May be NULL: nobody can.
     void (*interrupt)(crd_unit* u);
@@ -185,6 +191,10 @@ struct crd_unit {
     /// clock, ns; 0: it has none. Known after its first `begin`. The run's pacer takes it over.
     int64_t origin;
     int64_t waited; ///< ns that its steps waited for the clock, in all: not the unit's work
+    /// What the unit has to say for the record: it writes `remark`, then raises the number. The
+    /// master looks after each step of the unit and makes it an event.
+    int64_t remarks;
+    char remark[200];
     struct crdi_unit_core* core; ///< crd_unit_create's own; NULL for a unit that it did not make
 };
 

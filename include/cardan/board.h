@@ -1,0 +1,89 @@
+/// What is known about a test bench that takes part in a run: for pages, records of sessions and
+/// messages.
+///
+/// A board belongs to a unit (crd_unit_board) from its creation to its end, so it is there while
+/// the bench is registered, prepared and conditioned, in the run, and while it comes to rest after
+/// it. One thread at a time writes it (whoever drives the unit); any other reads it at any time.
+/// Neither waits for the other.
+#pragma once
+#include "cardan/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { CRD_BOARD_QUANTITIES = 16, CRD_BOARD_MOMENTS = 128 };
+
+/// A quantity that has limits, or that is driven or measured. Numbers in its unit, NAN: unknown.
+typedef struct crd_board_quantity {
+    char name[32], unit[16];
+    double min, max;      ///< the narrower of the bench's limits and ours; -INFINITY, INFINITY
+    double set, measured; ///< the newest that was sent, and that came
+    bool clamped;         ///< the set value is held at a limit
+} crd_board_quantity;
+
+typedef enum crd_board_what {
+    CRD_BOARD_STATE,  ///< value: crd_dcp_state
+    CRD_BOARD_PHASE,  ///< value: crd_dcp_bench_phase
+    CRD_BOARD_SOURCE, ///< value: crd_board_source
+    CRD_BOARD_HEAT,   ///< value: how far a medium is from its temperature at the start, K
+} crd_board_what;
+
+/// Something that happened to the bench.
+typedef struct crd_board_moment {
+    double time; ///< s on the monotonic clock since the board was made
+    int what;    ///< crd_board_what
+    double value;
+} crd_board_moment;
+
+/// Whose outputs the run gets.
+typedef enum crd_board_source {
+    CRD_BOARD_BENCH,
+    CRD_BOARD_MODEL,  ///< its stand-in
+    CRD_BOARD_COMING, ///< the stand-in's, while the bench is brought up again
+} crd_board_source;
+
+typedef struct crd_board_state {
+    int state;      ///< crd_dcp_state, -1: not known
+    bool extension; ///< it has the bench extension, so that phase and reason say something
+    int phase;      ///< crd_dcp_bench_phase, as its data and log say
+    int reason;     ///< crd_dcp_bench_reason
+    bool lost;      ///< it does not answer
+    double heard;   ///< s on the monotonic clock since the board was made; NAN: nothing yet
+    int64_t clamps, refused;
+    uint32_t gap;
+    double round_trip, round_trip_max; ///< s, NAN
+    char missing[200];  ///< of its checklist
+    char progress[200]; ///< of conditioning: "conditioning: oil 43.1 degC, ..."
+    char why[200];      ///< of a refusal, clamp, fault or stop
+    char stopping[200]; ///< the newest step of a stop: "stop: ..."
+    crd_board_quantity quantities[CRD_BOARD_QUANTITIES];
+    int quantity_count;
+
+    bool has_standby; ///< a model can stand in for it
+    int source;       ///< crd_board_source
+    double weight;    ///< how much of what the run gets is the bench's own, 0 .. 1
+    int64_t takeovers, returns;
+    char standby[200]; ///< why the stand-in is in use, or the bench is not back; ""
+
+    double now; ///< when this was written, s on the monotonic clock since the board was made
+    crd_board_moment moments[CRD_BOARD_MOMENTS]; ///< oldest first; of more the first and the newest
+    int moment_count;
+    int64_t moments_left_out;
+} crd_board_state;
+
+typedef struct crd_board crd_board; ///< opaque
+
+/// `*out` is written on CRD_OK only; it begins with state -1 and everything unknown.
+CRD_API crd_status crd_board_create(crd_context* ctx, crd_board** out);
+CRD_API void crd_board_destroy(crd_board* b);
+/// Any thread, at any time.
+CRD_API void crd_board_read(const crd_board* b, crd_board_state* out);
+/// The writer: its own copy, to be changed in place, and shown to the others by crd_board_show.
+CRD_API crd_board_state* crd_board_edit(crd_board* b);
+CRD_API void crd_board_note(crd_board* b, crd_board_what what, double value); ///< adds a moment
+CRD_API void crd_board_show(crd_board* b);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,87 @@
+// What is known about a bench, for others to read while it is written: a sequence lock over words,
+// so that readers see all of a state or try again, and the writer never waits.
+#include "cardan/board.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { WORDS = (sizeof(crd_board_state) + 7) / 8 };
+
+struct crd_board {
+    crd_context* ctx;
+    int64_t born; // ns on the monotonic clock
+    crd_board_state mine;
+    _Atomic uint64_t turn; // odd: being written
+    _Atomic uint64_t shown[WORDS];
+};
+
+static double age(const crd_board* b)
+{
+    return 1e-9 * (double)(crdi_now_ns() - b->born);
+}
+
+crd_status crd_board_create(crd_context* ctx, crd_board** out)
+{
+    crd_board* b = crdi_new(ctx, sizeof *b);
+    if (!b) { return CRD_E_MEMORY; }
+    b->ctx = ctx;
+    b->born = crdi_now_ns();
+    b->mine.state = -1;
+    b->mine.heard = b->mine.round_trip = b->mine.round_trip_max = NAN;
+    b->mine.weight = 1;
+    crd_board_show(b);
+    *out = b;
+    return CRD_OK;
+}
+
+void crd_board_destroy(crd_board* b)
+{
+    if (b) { crdi_free(b->ctx, b); }
+}
+
+void crd_board_read(const crd_board* b, crd_board_state* out)
+{
+    uint64_t words[WORDS];
+    uint64_t before, after;
+    do {
+        before = atomic_load_explicit(&b->turn, memory_order_acquire);
+        for (size_t i = 0; i < WORDS; i++) {
+            words[i] = atomic_load_explicit(&b->shown[i], memory_order_acquire);
+        }
+        after = atomic_load_explicit(&b->turn, memory_order_relaxed);
+    } while (before != after || before % 2 != 0);
+    memcpy(out, words, sizeof *out);
+}
+
+crd_board_state* crd_board_edit(crd_board* b)
+{
+    return &b->mine;
+}
+
+// The first half stays, the second half moves on: how it began and what is going on now.
+void crd_board_note(crd_board* b, crd_board_what what, double value)
+{
+    crd_board_state* s = &b->mine;
+    if (s->moment_count == CRD_BOARD_MOMENTS) {
+        const int half = CRD_BOARD_MOMENTS / 2;
+        memmove(&s->moments[half], &s->moments[half + 1],
+                (size_t)(half - 1) * sizeof *s->moments);
+        s->moment_count--;
+        s->moments_left_out++;
+    }
+    s->moments[s->moment_count++] = (crd_board_moment){age(b), (int)what, value};
+}
+
+void crd_board_show(crd_board* b)
+{
+    uint64_t words[WORDS] = {0};
+    b->mine.now = age(b);
+    memcpy(words, &b->mine, sizeof b->mine);
+    const uint64_t turn = atomic_load_explicit(&b->turn, memory_order_relaxed);
+    atomic_store_explicit(&b->turn, turn + 1, memory_order_relaxed);
+    for (size_t i = 0; i < WORDS; i++) { // each release keeps the odd number before it
+        atomic_store_explicit(&b->shown[i], words[i], memory_order_release);
+    }
+    atomic_store_explicit(&b->turn, turn + 2, memory_order_release);
+}
