@@ -29,8 +29,11 @@ build/build.ninja: CMakeLists.txt CMakePresets.json | setup
 build: build/build.ninja ## build the release into build/
 	@$(call compile,build)
 
-demo: build ## run the linear oscillator as two FMUs next to its monolithic solution
-	@sh examples/demo/demo.sh
+
+# What the demonstration needs, without the tests
+demo: build/build.ninja ## couple two emulated test benches and a simulated car, with a page to watch
+	@$(call compile,build,--target cardan_command powertrain_fmus)
+	@sh examples/prototype/demo.sh
 
 # The Python tools of the tests live in a virtual environment of their own, those of the benchmarks
 # in another: a peer may want other versions.

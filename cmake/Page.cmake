@@ -1,7 +1,7 @@
 # The files of the live page become arrays of bytes in one C source of crd_web; uPlot is in crd_results.
 set(page ${PROJECT_SOURCE_DIR}/src/web/page)
 set(assets crdi_live_html=${page}/index.html crdi_live_css=${page}/live.css crdi_live_js=${page}/live.js
-    crdi_live_icon=${page}/icon.svg)
+    crdi_live_benches=${page}/benches.js crdi_live_icon=${page}/icon.svg)
 set(inputs ${assets})
 list(TRANSFORM inputs REPLACE "^[^=]*=" "")
 set(embedded ${CMAKE_BINARY_DIR}/live_assets.c)

@@ -23,7 +23,7 @@ typedef struct crd_board_quantity {
 } crd_board_quantity;
 
 typedef enum crd_board_what {
-    CRD_BOARD_STATE,  ///< value: crd_dcp_state
+    CRD_BOARD_STATE,  ///< value: crd_dcp_state; -1: it is lost
     CRD_BOARD_PHASE,  ///< value: crd_dcp_bench_phase
     CRD_BOARD_SOURCE, ///< value: crd_board_source
     CRD_BOARD_HEAT,   ///< value: how far a medium is from its temperature at the start, K
@@ -82,6 +82,10 @@ CRD_API void crd_board_read(const crd_board* b, crd_board_state* out);
 /// The writer: its own copy, to be changed in place, and shown to the others by crd_board_show.
 CRD_API crd_board_state* crd_board_edit(crd_board* b);
 CRD_API void crd_board_note(crd_board* b, crd_board_what what, double value); ///< adds a moment
+/// The same, at a time of the writer's: s on the monotonic clock since the board was made. What is
+/// before the newest moment is noted with that one's time.
+CRD_API void crd_board_note_at(crd_board* b, crd_board_what what, double value, double time);
+CRD_API int64_t crd_board_born(const crd_board* b); ///< ns on the monotonic clock
 CRD_API void crd_board_show(crd_board* b);
 
 #ifdef __cplusplus

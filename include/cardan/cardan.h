@@ -29,6 +29,7 @@
 #include "cardan/system.h"
 #include "cardan/testbench.h"
 #include "cardan/testbench_bench.h"
+#include "cardan/testbench_experiment.h"
 #include "cardan/twin.h"
 #include "cardan/twin_model.h"
 #include "cardan/unit.h"

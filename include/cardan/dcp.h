@@ -479,6 +479,8 @@ typedef struct crd_dcp_slave_counts {
     int64_t requests, acks, nacks, dropped;  ///< dropped: unknown, for others, from strangers
     int64_t data_in, data_out, data_dropped; ///< dropped: unknown id, length, state
     int64_t data_old, data_missed;           ///< by sequence ids
+    /// What data_old is made of: came before; came behind a later one (and was missed at first).
+    int64_t data_duplicates, data_reordered;
     int64_t steps, late_steps; ///< late: behind their time by more than one resolution
     int64_t muted;             ///< answers that the rate limit held back
     int64_t out_of_range;      ///< PDUs with a value outside of its min and max

@@ -184,6 +184,7 @@ typedef struct crd_dcp_bench_state {
     int64_t refused;   ///< set values that were not numbers
     double safe_since; ///< speed safe and torque 0, s; NAN: not
     double valid;      ///< time of the last valid data, -INFINITY
+    double time;       ///< of its control, which is what the watchdog goes by
     crd_dcp_round_trip round_trip;
 } crd_dcp_bench_state;
 
@@ -248,6 +249,17 @@ typedef struct crd_dcp_bench_variables {
 /// false: a plain slave.
 CRD_API bool crd_dcp_bench_find(const crd_dcp_description* d, crd_dcp_bench_variables* out);
 
+/// A quantity of a bench and its variables, by index; -1: none.
+typedef struct crd_dcp_bench_pair {
+    char name[32];
+    int input, output; ///< of its set value, of its measured value
+} crd_dcp_bench_pair;
+
+/// The quantities of a bench as crd_dcp_bench_declare writes them into the description of
+/// `bench.clamped`, in the order of its bits; `out` has room for CRD_DCP_LIMITS_MAX. How many; 0:
+/// the description does not say.
+CRD_API int crd_dcp_bench_pairs(const crd_dcp_description* d, crd_dcp_bench_pair* out);
+
 /// What the master's side says to a bench. Texts may be NULL or "".
 typedef struct crd_dcp_bench_plan {
     const char* name;    ///< of the slave, for messages; borrowed, as the texts
@@ -266,7 +278,9 @@ typedef struct crd_dcp_bench_view {
     crd_dcp_bench_reason reason;
     uint32_t clamped;
     int64_t clamps, refused;
-    uint32_t gap; ///< numbers that are on their way
+    uint32_t gap;    ///< numbers that are on their way
+    uint32_t behind; ///< how many numbers ago we sent the one that its newest data answer to
+    bool answers;    ///< there was one
     double heard; ///< time of the last new sequence number, -INFINITY
     crd_dcp_round_trip round_trip;
     const char* missing;  ///< the newest entry of its log about preparation, ""

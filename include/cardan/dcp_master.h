@@ -39,6 +39,8 @@ typedef struct crd_dcp_master_options {
     int retries;       ///< repetitions of a request until the slave counts as lost; default 10
     double patience;   ///< s that a duty (PREPARING, CONFIGURING, INITIALIZING, COMPUTING, ...)
                        ///< may take; default 30. A bench that conditions needs more
+    double rest;       ///< s that STOPPING and ERRORHANDLING may take at least, if that is longer;
+                       ///< default 0: `patience`
     double contact;    ///< s to wait for a slave that does not answer at first; default 5
     double heartbeat;  ///< s between two INF_state; default 0: a third of what the slave demands,
                        ///< else 1 s; NRT without demand: none while a step is under way
@@ -133,6 +135,11 @@ CRD_API crd_status crd_dcp_master_initialize(crd_dcp_master* m, int slave);
 /// at least `lead` away, which is `*start` (on the clock of the net); a slave whose clock does not
 /// allow that is started at once, with a notice. 0: all at once.
 CRD_API crd_status crd_dcp_master_run(crd_dcp_master* m, double lead, double* start);
+/// The same in two parts, for sessions that begin together: the beginning is told to the slaves,
+/// `time` being a whole second of the clock of the net, 0: at once. Does not wait ...
+CRD_API crd_status crd_dcp_master_announce(crd_dcp_master* m, int64_t time);
+/// ... and all come to RUNNING.
+CRD_API crd_status crd_dcp_master_go(crd_dcp_master* m);
 /// Inputs of the slots are sent. Does not wait.
 CRD_API crd_status crd_dcp_master_send(crd_dcp_master* m, int slave);
 CRD_API crd_status crd_dcp_master_tune(crd_dcp_master* m, int slave, int group);
@@ -148,6 +155,10 @@ CRD_API crd_status crd_dcp_master_end_step_until(crd_dcp_master* m, int slave, d
 CRD_API crd_status crd_dcp_master_poll(crd_dcp_master* m);
 /// Polls until `time` on the clock of the net.
 CRD_API crd_status crd_dcp_master_wait(crd_dcp_master* m, double time);
+/// STC_stop to all slaves that may turn something, at once and without waiting for answers:
+/// crd_dcp_master_stop comes after it and waits. In between crd_dcp_master_poll repeats what was
+/// lost.
+CRD_API void crd_dcp_master_halt(crd_dcp_master* m);
 /// Stops, resets nothing, deregisters: slaves that are in Run first, all at the same time, and goes
 /// on with the others when one does not answer. CRD_OK if all are ALIVE at the end; else which are
 /// not, and why. May be called at any time, and again.

@@ -26,6 +26,13 @@ typedef enum crd_dcp_jitter {
     CRD_DCP_JITTER_GAMMA,   ///< the same with a long tail: shape 2, from delay - 1.41 jitter on
 } crd_dcp_jitter;
 
+enum { CRD_DCP_CUTS_MAX = 8 };
+
+/// A time in which nothing passes, s since the relay's first packet; `to` INFINITY: for ever.
+typedef struct crd_dcp_cut {
+    double from, to;
+} crd_dcp_cut;
+
 /// What one direction does to what passes. All zero: nothing.
 typedef struct crd_dcp_path {
     double delay;  ///< s, mean
@@ -49,6 +56,9 @@ typedef struct crd_dcp_path {
     /// and rise.
     const double *trace_time, *trace_delay;
     int64_t trace_count;
+    /// Datagrams that come in a cut are gone; those on their way arrive. Streams wait for its end.
+    crd_dcp_cut cuts[CRD_DCP_CUTS_MAX];
+    int cut_count;
 } crd_dcp_path;
 
 typedef struct crd_dcp_relay_options {
@@ -66,12 +76,14 @@ typedef struct crd_dcp_relay_options {
 } crd_dcp_relay_options;
 
 /// What became of PDUs in one direction. Exact:
-///     received + duplicated = sent + lost + queue_full + no_room + nowhere + unsent + waiting
+///     received + duplicated =
+///         sent + lost + cut + queue_full + no_room + nowhere + unsent + waiting
 typedef struct crd_dcp_path_counts {
     int64_t received, bytes_received;
     int64_t duplicated;
     int64_t sent, bytes_sent;
     int64_t lost;       ///< datagrams, by chance or by the recording
+    int64_t cut;        ///< datagrams that came in a cut
     int64_t queue_full; ///< datagrams beyond `queue`
     int64_t no_room;    ///< beyond `memory`; a stream is closed then
     int64_t nowhere;    ///< nobody is known who would want it, or it came from where it may not

@@ -34,7 +34,8 @@ CRD_API crd_status crd_live_create(crd_context* ctx, crd_master* m, const crd_li
                                    crd_live** out);
 CRD_API void crd_live_destroy(crd_live* l);
 
-// ---- what there is; const from the end of crd_master_initialize on (crd_live_is_ready) ----------
+// ---- what there is; const from the end of crd_master_initialize on (crd_live_is_ready), but title,
+// file, results and read_only from the creation on ------------------------------------------------
 
 /// A number that is watched: all numeric signals that would be recorded, whether they are or not;
 /// at most CRD_LIVE_SIGNALS.
@@ -119,8 +120,17 @@ typedef enum crd_live_state {
     CRD_LIVE_WAITING,  ///< for CRD_LIVE_START
     CRD_LIVE_RUNNING,
     CRD_LIVE_PAUSED,
+    CRD_LIVE_STOPPING, ///< the run is over, units come to rest: benches ramp down
     CRD_LIVE_ENDED,
 } crd_live_state;
+
+/// How the run stands, also one that failed before it was ready.
+typedef struct crd_live_outcome {
+    crd_live_state state;
+    crd_end end;       ///< from CRD_LIVE_STOPPING on
+    char message[512]; ///< why it ended, ""
+} crd_live_outcome;
+CRD_API void crd_live_get_outcome(const crd_live* l, crd_live_outcome* out); ///< any thread
 
 typedef struct crd_live_unit_state {
     int64_t steps;
@@ -156,7 +166,7 @@ typedef struct crd_live_bond_state {
 typedef struct crd_live_status {
     int64_t number; ///< of the snapshot
     crd_live_state state;
-    crd_end end; ///< CRD_LIVE_ENDED
+    crd_end end; ///< from CRD_LIVE_STOPPING on
     double time, h;
     int64_t cycles;
     int64_t elapsed_ns; ///< on the clock since the first step

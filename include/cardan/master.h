@@ -85,6 +85,7 @@ typedef struct crd_unit_report {
     double budget;                        ///< s, NaN: none
     int64_t late;                         ///< cycles that went on without it
     const struct crd_link_stats* link;    ///< NULL: it is not reached over a network
+    const struct crd_standby_stats* standby; ///< NULL: it has no stand-in
 } crd_unit_report;
 
 /// One algebraic loop of the initialisation.
@@ -270,6 +271,20 @@ CRD_API int crd_master_link_count(const crd_master* m);
 CRD_API crd_master_link crd_master_get_link(const crd_master* m, int link);
 /// A unit of the system. Touch it between steps only, and leave it as it was.
 CRD_API crd_unit* crd_master_get_unit(crd_master* m, int unit);
+
+/// A test bench in the record of a session.
+typedef struct crd_session_bench {
+    const char* unit;
+    const struct crd_board* board; ///< cardan/board.h; NULL: it was never made
+} crd_session_bench;
+
+/// The record of a session: a CSV file with the states of the master and of the benches with their
+/// numbers of Rautenberg 2023, Table 7, one row for each change, values held; docs/formats.md. `note`
+/// stands in its last row. Complete or not at all. crd_master_finish writes the one that the system
+/// wants (results.session), however the run ended. CRD_E_IO, CRD_E_MEMORY.
+CRD_API crd_status crd_session_write(crd_context* ctx, const char* path,
+                                     const crd_session_bench* benches, int count,
+                                     const char* note);
 
 #ifdef __cplusplus
 }

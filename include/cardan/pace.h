@@ -104,6 +104,7 @@ typedef struct crd_pacer {
     double row_time;           ///< run
     crd_pace_report report;    ///< run
     const volatile bool* stop; ///< true ends a wait early; NULL: nothing does
+    const bool* emergency;     ///< as `stop`; another thread sets it atomically
     double time;               ///< run: simulated, of the cycle under way
     int64_t paused_at;         ///< run: since when, if it is paused
     int64_t looked;            ///< run: when the wall clock was last looked at

@@ -396,6 +396,8 @@ typedef struct crd_plot_scale {
     const char* x_label; ///< of its own axis
     double x_low, x_high, y_low, y_high; ///< what is shown, low < high; else what the data need.
                                          ///< x counts for its own axis only
+    const char* const* y_names; ///< of the values 0, 1, ... in place of numbers; NULL: numbers
+    int y_name_count;
 } crd_plot_scale;
 
 typedef struct crd_plot_options {

@@ -435,6 +435,7 @@ typedef struct crd_results_spec {
     bool unit_row;   ///< CSV: a second row with the units
     int mat_version; ///< MAT: 5 or 73; 0: 5, and 73 where 5 is too small
     const char* exchange; ///< MF4 with every exchanged sample and its time stamps; NULL: none
+    const char* session;  ///< CSV with the states of master and test benches; NULL: none
 } crd_results_spec;
 
 /// An annotation of an SSP that is not ours, kept for export.

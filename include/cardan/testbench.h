@@ -48,7 +48,8 @@ CRD_API crd_cycle_summary crd_cycle_describe(const crd_cycle* c);
 /// As CSV with the columns time and speed (km/h), for `replay` units.
 CRD_API crd_status crd_cycle_write(crd_context* ctx, const crd_cycle* c, const char* path);
 
-/// "pt_driver", "pt_controller", "pt_engine", "pt_machine", "pt_battery", "pt_vehicle"; else NULL.
+/// "pt_driver", "pt_controller", "pt_engine", "pt_clutch", "pt_machine", "pt_battery",
+/// "pt_vehicle"; else NULL.
 CRD_API const crd_model* crd_powertrain_model(const char* name);
 
 #ifdef __cplusplus

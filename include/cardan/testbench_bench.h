@@ -105,6 +105,10 @@ CRD_API crd_status crd_testbench_start(crd_testbench* b, const crd_dcp_link* lin
                                        const crd_dcp_slave_options* opt);
 CRD_API crd_dcp_slave* crd_testbench_slave(crd_testbench* b); ///< NULL before start
 CRD_API crd_dcp_bench* crd_testbench_bench(crd_testbench* b);
+/// Told behind each step of the controller (1 ms in real time), with the bench's own time in s: for
+/// traces and messages. It must not touch the bench. NULL: nobody.
+typedef void crd_testbench_observer(void* user, double time);
+CRD_API void crd_testbench_observe(crd_testbench* b, crd_testbench_observer* observer, void* user);
 /// Why the last stop was, in words: "lost torque control", "temperature_max 175.4 degC". ""
 CRD_API const char* crd_testbench_why(const crd_testbench* b);
 

@@ -53,6 +53,7 @@ enum {
     /// outputs follow the values of inputs only: it takes derivatives of inputs inside of steps.
     CRD_UNIT_CAN_REFRESH = 1 << 5,
     CRD_UNIT_IN_REAL_TIME = 1 << 6, ///< time passes there by itself
+    CRD_UNIT_DATES_OUTPUTS = 1 << 7, ///< `made` says when its outputs belong to
 };
 
 /// What a unit is; const after create.
@@ -79,6 +80,9 @@ typedef struct crd_experiment {
     double stop, tolerance;
     bool may_roll_back; ///< an earlier state may be restored
     const volatile bool* interrupted; ///< true: whoever waits gives up; NULL: nobody can
+    /// As `interrupted`, also for whoever is in a step, and at once. Another thread sets it: to be
+    /// read with __atomic_load_n. NULL: nobody does.
+    const bool* emergency;
 } crd_experiment;
 
 /// Room for what a unit needs in a step, two cache lines: near is fast.
@@ -191,12 +195,25 @@ struct crd_unit {
     /// clock, ns; 0: it has none. Known after its first `begin`. The run's pacer takes it over.
     int64_t origin;
     int64_t waited; ///< ns that its steps waited for the clock, in all: not the unit's work
+    /// The time of the run that its outputs belong to: with no latency that of the end of its last
+    /// step, else by as many steps earlier as the way to the unit and back takes. Only with
+    /// CRD_UNIT_DATES_OUTPUTS; NaN: not known yet.
+    double made;
     /// What the unit has to say for the record: it writes `remark`, then raises the number. The
     /// master looks after each step of the unit and makes it an event.
     int64_t remarks;
     char remark[200];
     struct crdi_unit_core* core; ///< crd_unit_create's own; NULL for a unit that it did not make
 };
+
+/// What the stand-in of a unit did in a run.
+typedef struct crd_standby_stats {
+    int64_t takeovers, returns;
+    double stood_in; ///< s of the run in which its outputs were used
+    int source;      ///< crd_board_source, now
+} crd_standby_stats;
+/// false: the unit has none. Any thread.
+CRD_API bool crd_unit_get_standby(const crd_unit* u, crd_standby_stats* out);
 
 /// What several units share is opened once: an FMU that many units instantiate is unpacked and
 /// loaded one time. Make a store, create the units with it, destroy it after the last of them.

@@ -70,7 +70,7 @@ static crd_status run_there(builder* b)
     crd_master_options options = crd_master_defaults();
     options.stop = &stopped;
     options.guard_crashes = true;
-    b->system->results.path = NULL;
+    b->system->results.path = b->system->results.session = NULL;
     if (!isnan(b->o->at)) { b->system->run.stop = b->o->at; }
     CRD_TRY(crd_master_create(b->ctx, b->system, &options, &b->master));
     CRD_TRY(crd_master_initialize(b->master));

@@ -1,7 +1,9 @@
 // cardan bench em, ice, backtoback: emulated test benches as slaves on a network.
 #include "cardan/testbench_bench.h"
 #include "cli/dcp_serve.h"
+#include "cli/realtime.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -10,15 +12,28 @@
 static const double TURN = 0.2; // s: a signal that comes just before waiting is seen after this
 static const double PATIENCE = 3600; // s, of the stop at the end: hot machines cool down
 static const double LEAVE = 1;       // s, for the master to deregister it
+enum {
+    TRACE_STEPS = 10,      // of its controller between two rows of the trace
+    TRACE_REST_ROWS = 100, // behind its end: a bench that waits all night fills no disk
+};
 
 typedef struct bench_options {
     crdi_common common;
-    const char *listen, *written;
+    const char *listen, *written, *trace;
     int seed;
     double speed_up, start_up, watchdog;
-    bool ideal, once;
+    bool ideal, once, realtime;
     crdi_list faults;
 } bench_options;
+
+// What it did, row by row: readable whenever the process ends.
+typedef struct trace {
+    FILE* f;
+    crd_dcp_bench_phase phase; // of the last row
+    int steps;                 // since then
+    int rest;                  // rows since the bench came to rest
+    bool failed;               // could not be written
+} trace;
 
 typedef struct session {
     crdi_cli* cli;
@@ -27,6 +42,8 @@ typedef struct session {
     crd_dcp_net* net;
     crd_dcp_address address;
     crd_testbench* bench;
+    trace trace;
+    crd_pace_report system;
     crd_dcp_bench_phase phase; // that was told
     crd_dcp_state state;
     int64_t sessions;
@@ -47,6 +64,172 @@ static void catch_signals(void)
     stops_requested = 0;
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+}
+
+// ---- the trace ---------------------------------------------------------------------------------
+
+static crd_status open_trace(session* x)
+{
+    const char* path = x->o->trace;
+    if (!path) { return CRD_OK; }
+    x->trace.f = fopen(path, "we");
+    if (!x->trace.f) {
+        return crdi_fail(x->cli->ctx, CRD_E_IO, "--trace %s: %s", path, strerror(errno));
+    }
+    int count = 0;
+    const crd_testbench_signal* signals = crd_testbench_signals(x->kind, &count);
+    fprintf(x->trace.f, "time [s],phase,data_age [s]");
+    for (int i = 0; i < count; i++) {
+        fprintf(x->trace.f, ",%s [%s]", signals[i].name, signals[i].unit);
+    }
+    fprintf(x->trace.f, "\n");
+    return CRD_OK;
+}
+
+static void write_row(session* x, double time, const crd_dcp_bench_state* s)
+{
+    FILE* f = x->trace.f;
+    int count = 0;
+    (void)crd_testbench_signals(x->kind, &count);
+    fprintf(f, "%.4f,%d,%.4g", time, (int)s->phase, s->time - s->valid);
+    for (int i = 0; i < count; i++) {
+        fprintf(f, ",%.7g", crd_testbench_true(x->bench, i));
+    }
+    fprintf(f, "\n");
+    if (fflush(f) != 0 && !x->trace.failed) {
+        x->trace.failed = true; // a bench does not stop for that
+        crdi_log(x->cli->ctx, CRD_LOG_WARNING, "--trace %s: %s", x->o->trace, strerror(errno));
+    }
+}
+
+// A row each 10 ms and at each change of the phase, while it is not at rest.
+static void trace_step(session* x, double time, const crd_dcp_bench_state* s)
+{
+    trace* t = &x->trace;
+    const bool rest = s->phase == CRD_DCP_BENCH_IDLE || s->phase == CRD_DCP_BENCH_SAFE;
+    const bool change = s->phase != t->phase;
+    t->steps += t->steps < TRACE_STEPS;
+    if (!change && (t->steps < TRACE_STEPS || t->rest > TRACE_REST_ROWS)) { return; }
+    t->phase = s->phase;
+    t->steps = 0;
+    t->rest = rest ? t->rest + 1 : 0;
+    write_row(x, time, s);
+}
+
+static crd_status close_trace(session* x)
+{
+    if (!x->trace.f) { return CRD_OK; }
+    const bool bad = fclose(x->trace.f) != 0 || x->trace.failed;
+    return bad ? crdi_fail(x->cli->ctx, CRD_E_IO, "--trace %s is not complete", x->o->trace)
+               : CRD_OK;
+}
+
+// ---- what it says ------------------------------------------------------------------------------
+
+static crd_status print_line(session* x, json_t* o)
+{
+    json_dumpf(o, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
+    putchar('\n');
+    json_decref(o);
+    return crdi_stdout_done(x->cli->ctx);
+}
+
+static crd_status say_ready(session* x)
+{
+    char text[32];
+    crd_dcp_address_print(&x->address, text, sizeof text);
+    if (x->o->common.json) {
+        return print_line(x, json_pack("{s:s, s:s, s:s}", "event", "listening", "bench",
+                                       crd_testbench_kind_name((int)x->kind), "address", text));
+    }
+    printf("listening at %s\n", text);
+    return crdi_stdout_done(x->cli->ctx);
+}
+
+static crd_status say_phase(session* x, const crd_dcp_bench_state* s)
+{
+    if (s->phase == x->phase) { return CRD_OK; }
+    const char* phase = crd_dcp_bench_phase_name((int)s->phase);
+    const bool stops = s->phase >= CRD_DCP_BENCH_SPEED_DOWN;
+    const bool begins = stops && x->phase < CRD_DCP_BENCH_SPEED_DOWN; // from standstill: elsewhere
+    x->phase = s->phase;
+    const char* reason = stops ? crd_dcp_bench_reason_name((int)s->reason) : "";
+    const char* why = stops ? crd_testbench_why(x->bench) : "";
+    if (x->o->common.json) {
+        return print_line(x, json_pack("{s:s, s:s, s:s, s:o}", "event", "phase", "phase", phase,
+                                       "reason", reason, "why", crdi_json_text(why)));
+    }
+    if (begins) {
+        printf("phase %s, stopped by %s%s%s\n", phase, reason, *why ? ": " : "", why);
+    } else {
+        printf("phase %s\n", phase);
+    }
+    return crdi_stdout_done(x->cli->ctx);
+}
+
+// What is told of a step, behind it: no phase is too short to be seen.
+static void observe(void* user, double time)
+{
+    session* x = user;
+    const crd_dcp_bench_state s = crd_dcp_bench_get_state(crd_testbench_bench(x->bench));
+    if (x->trace.f) { trace_step(x, time, &s); }
+    (void)say_phase(x, &s); // where nobody listens any more the summary says so
+}
+
+// All PDUs that came are in one of requests, dropped, data_in, data_old and data_dropped.
+static json_t* counts_json(session* x)
+{
+    const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crd_testbench_slave(x->bench));
+    const crd_dcp_net_counts n = crd_dcp_net_get_counts(x->net);
+    const struct {
+        const char* name;
+        int64_t value;
+    } rows[] = {{"sessions", x->sessions},
+                {"steps", c.steps},
+                {"late_steps", c.late_steps},
+                {"received", n.received},
+                {"sent", n.sent},
+                {"requests", c.requests},
+                {"refused", c.nacks},
+                {"dropped", c.dropped},
+                {"data_in", c.data_in},
+                {"data_out", c.data_out},
+                {"data_old", c.data_old},
+                {"data_duplicates", c.data_duplicates},
+                {"data_reordered", c.data_reordered},
+                {"data_dropped", c.data_dropped},
+                {"data_missed", c.data_missed},
+                {"data_lost", c.data_missed - c.data_reordered},
+                {"send_failed", c.send_failed + n.dropped},
+                {"unread", n.overrun}};
+    json_t* o = json_pack("{s:s}", "event", "ended");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_object_set_new(o, rows[i].name, json_integer(rows[i].value));
+    }
+    return o;
+}
+
+static crd_status say_summary(session* x)
+{
+    const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crd_testbench_slave(x->bench));
+    const crd_dcp_bench_state s = crd_dcp_bench_get_state(crd_testbench_bench(x->bench));
+    const crd_dcp_net_counts n = crd_dcp_net_get_counts(x->net);
+    if (x->o->common.json) {
+        json_t* o = counts_json(x);
+        json_object_set_new(o, "clamps", json_integer(s.clamps));
+        json_object_set_new(o, "not_numbers", json_integer(s.refused));
+        json_object_set_new(o, "phase", json_string(crd_dcp_bench_phase_name((int)s.phase)));
+        json_object_set_new(o, "reason", json_string(crd_dcp_bench_reason_name((int)s.reason)));
+        json_object_set_new(o, "why", crdi_json_text(crd_testbench_why(x->bench)));
+        return print_line(x, o);
+    }
+    if (!x->o->common.quiet) {
+        printf("%" PRId64 " session%s, %" PRId64 " step%s, %" PRId64 " late; %" PRId64
+               " PDUs received, %" PRId64 " sent\n",
+               x->sessions, crdi_plural(x->sessions), c.steps, crdi_plural(c.steps), c.late_steps,
+               n.received, n.sent);
+    }
+    return crdi_stdout_done(x->cli->ctx);
 }
 
 // ---- bringing it up ----------------------------------------------------------------------------
@@ -90,76 +273,13 @@ static crd_status open_bench(session* x)
     if (x->o->written) {
         CRD_TRY(crdi_write_description(ctx, crd_testbench_description(x->bench), x->o->written));
     }
+    CRD_TRY(open_trace(x));
     const crd_dcp_link link = crd_dcp_net_link(x->net);
     CRD_TRY(crd_testbench_start(x->bench, &link, NULL));
+    crd_testbench_observe(x->bench, observe, x);
+    if (x->o->realtime) { CRD_TRY(crdi_realtime_serve(x->cli, &x->system)); }
 fail:
     return st;
-}
-
-// ---- what it says ------------------------------------------------------------------------------
-
-static crd_status print_line(session* x, json_t* o)
-{
-    json_dumpf(o, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
-    putchar('\n');
-    json_decref(o);
-    return crdi_stdout_done(x->cli->ctx);
-}
-
-static crd_status say_ready(session* x)
-{
-    char text[32];
-    crd_dcp_address_print(&x->address, text, sizeof text);
-    if (x->o->common.json) {
-        return print_line(x, json_pack("{s:s, s:s, s:s}", "event", "listening", "bench",
-                                       crd_testbench_kind_name((int)x->kind), "address", text));
-    }
-    printf("listening at %s\n", text);
-    return crdi_stdout_done(x->cli->ctx);
-}
-
-static crd_status say_phase(session* x)
-{
-    const crd_dcp_bench_state s = crd_dcp_bench_get_state(crd_testbench_bench(x->bench));
-    if (s.phase == x->phase) { return CRD_OK; }
-    const char* phase = crd_dcp_bench_phase_name((int)s.phase);
-    const bool stops = s.phase >= CRD_DCP_BENCH_SPEED_DOWN;
-    const bool begins = stops && x->phase < CRD_DCP_BENCH_SPEED_DOWN; // short ones are not seen
-    x->phase = s.phase;
-    const char* reason = stops ? crd_dcp_bench_reason_name((int)s.reason) : "";
-    const char* why = stops ? crd_testbench_why(x->bench) : "";
-    if (x->o->common.json) {
-        return print_line(x, json_pack("{s:s, s:s, s:s, s:o}", "event", "phase", "phase", phase,
-                                       "reason", reason, "why", crdi_json_text(why)));
-    }
-    if (begins) {
-        printf("phase %s, stopped by %s%s%s\n", phase, reason, *why ? ": " : "", why);
-    } else {
-        printf("phase %s\n", phase);
-    }
-    return crdi_stdout_done(x->cli->ctx);
-}
-
-static crd_status say_summary(session* x)
-{
-    const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crd_testbench_slave(x->bench));
-    const crd_dcp_bench_state s = crd_dcp_bench_get_state(crd_testbench_bench(x->bench));
-    const crd_dcp_net_counts n = crd_dcp_net_get_counts(x->net);
-    if (x->o->common.json) {
-        return print_line(x, json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s}",
-                                       "event", "ended", "sessions", x->sessions, "steps", c.steps,
-                                       "late_steps", c.late_steps, "received", n.received, "sent",
-                                       n.sent, "data_in", c.data_in, "data_out", c.data_out,
-                                       "data_missed", c.data_missed, "clamps", s.clamps, "phase",
-                                       crd_dcp_bench_phase_name((int)s.phase)));
-    }
-    if (!x->o->common.quiet) {
-        printf("%" PRId64 " session%s, %" PRId64 " step%s, %" PRId64 " late; %" PRId64
-               " PDUs received, %" PRId64 " sent\n",
-               x->sessions, crdi_plural(x->sessions), c.steps, crdi_plural(c.steps), c.late_steps,
-               n.received, n.sent);
-    }
-    return crdi_stdout_done(x->cli->ctx);
 }
 
 // ---- serving -----------------------------------------------------------------------------------
@@ -178,7 +298,8 @@ static crd_status turn(session* x, double most)
     const crd_dcp_state state = crd_dcp_slave_state(slave);
     if (state == CRD_DCP_ALIVE && x->state != CRD_DCP_ALIVE) { x->sessions++; }
     x->state = state;
-    const crd_status st = say_phase(x);
+    const crd_dcp_bench_state s = crd_dcp_bench_get_state(crd_testbench_bench(x->bench));
+    const crd_status st = say_phase(x, &s);
     const double next = crd_dcp_slave_next(slave) - crd_dcp_net_now(x->net);
     if (n < PACKETS_AT_ONCE && next > 0) { crd_dcp_net_wait(x->net, fmin(next, most)); }
     return st;
@@ -223,9 +344,11 @@ static crd_status run_bench(crdi_cli* cli, const bench_options* o, crd_testbench
     CRD_TRY(take_leave(&x));
     CRD_TRY(say_summary(&x));
 fail:
+    if (o->realtime) { crd_realtime_leave(&x.system); }
     crd_testbench_destroy(x.bench);
     crd_dcp_net_destroy(x.net);
-    return st;
+    const crd_status closed = close_trace(&x);
+    return st < 0 ? st : closed;
 }
 
 // ---- the commands ------------------------------------------------------------------------------
@@ -297,6 +420,15 @@ static const crdi_option rows[] = {
      .offset = offsetof(bench_options, watchdog),
      .help = "without data from the master for this time it stops by itself; 500 ms unless given, "
              "0: never"},
+    {.name = "trace",
+     .type = CRDI_OPT_FILE,
+     .metavar = "FILE",
+     .extensions = "csv",
+     .offset = offsetof(bench_options, trace),
+     .help = "what really happens as CSV: phase, age of the last valid data, set values and true "
+             "values, a row each 10 ms and at each change of the phase; whole whenever the "
+             "process ends"},
+    CRDI_REALTIME_OPTION(bench_options, realtime),
     {.name = "once",
      .type = CRDI_OPT_FLAG,
      .offset = offsetof(bench_options, once),

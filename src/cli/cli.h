@@ -115,6 +115,8 @@ extern const crdi_command crdi_command_dcp_key;
 extern const crdi_command crdi_command_doctor;
 extern const crdi_command crdi_command_bench_em, crdi_command_bench_ice,
     crdi_command_bench_back_to_back;
+extern const crdi_command crdi_command_bench_session;
+extern const crdi_command crdi_command_bench_experiment;
 extern const crdi_command crdi_command_dcp_scan, crdi_command_dcp_link, crdi_command_dcp_conform;
 extern const crdi_command crdi_command_dcp_emulate, crdi_command_dcp_log;
 extern const crdi_command crdi_command_dcp_slave, crdi_command_dcp_describe;

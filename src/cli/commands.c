@@ -39,6 +39,8 @@ const crdi_command* const crdi_commands[] = {
     &crdi_command_bench_em,
     &crdi_command_bench_ice,
     &crdi_command_bench_back_to_back,
+    &crdi_command_bench_session,
+    &crdi_command_bench_experiment,
     &crdi_command_doctor,
     &crdi_command_completion,
     &crdi_command_man,

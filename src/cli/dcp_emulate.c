@@ -1,7 +1,7 @@
 // cardan dcp emulate: a bad link between a master and its slaves.
 #include "cardan/dcp_relay.h"
 #include "cardan/results.h"
-#include "cli/cli.h"
+#include "cli/realtime.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 // ---- settings of a path ------------------------------------------------------------------------
 
-typedef enum kind { TIME, PART, NUMBER, RATE, BYTES, CHOICE, ORDER, TRACE } kind;
+typedef enum kind { TIME, PART, NUMBER, RATE, BYTES, CHOICE, ORDER, TRACE, CUT } kind;
 
 // Each is an option for both directions, and a name for --there and --back.
 #define SETTING_LIST(X)                                                                            \
@@ -53,7 +53,10 @@ typedef enum kind { TIME, PART, NUMBER, RATE, BYTES, CHOICE, ORDER, TRACE } kind
       "what a loss costs a stream; a round trip unless given")                                     \
     X(PLAY, "trace", "FILE", TRACE, trace_time,                                                    \
       "play the latencies of a recording, over and over, instead of delay and jitter; NaN is a "   \
-      "loss (cardan dcp link -o writes such a file)")
+      "loss (cardan dcp link -o writes such a file)")                                              \
+    X(CUTS, "cut", "FROM..TO", CUT, cuts,                                                          \
+      "nothing passes in this time, counted from the first packet on: '2 s..3 s'; '2 s..' for "    \
+      "ever; several behind each other with commas. Datagrams are gone, streams wait")
 
 typedef struct setting {
     const char* name;
@@ -75,7 +78,7 @@ typedef struct emulate_options {
     const char *near, *far, *listen_key, *to_key, *capture, *ports;
     int seed, memory;
     double idle;
-    bool control_only;
+    bool control_only, realtime;
 } emulate_options;
 
 typedef struct emulator {
@@ -89,6 +92,7 @@ typedef struct emulator {
     int trace_count;
     crd_dcp_address at[MOST], to[MOST];
     int count;
+    crd_pace_report system;
 } emulator;
 
 static crd_status wrong(crd_context* ctx, const char* option, const char* name, const char* text,
@@ -105,6 +109,30 @@ static bool read_time(const char* text, double* out)
     (void)crd_dimension_parse("s", &time);
     return crd_quantity_parse(text, out, &dim, &bare) &&
            (bare || crd_dimension_equal(&dim, &time)) && *out >= 0;
+}
+
+// "2 s..3 s, 8 s.."
+static bool read_cuts(const char* text, crd_dcp_path* p)
+{
+    p->cut_count = 0;
+    for (const char* at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        const char* dots = strstr(at, "..");
+        const size_t length = strcspn(at, ",");
+        char from[32] = "", to[32] = "";
+        if (!dots || dots >= at + length || p->cut_count == CRD_DCP_CUTS_MAX) { return false; }
+        const int rest = (int)(at + length - dots) - 2;
+        const int a = snprintf(from, sizeof from, "%.*s", (int)(dots - at), at);
+        const int b = snprintf(to, sizeof to, "%.*s", rest, dots + 2);
+        if (a >= (int)sizeof from || b >= (int)sizeof to) { return false; }
+        crd_dcp_cut* c = &p->cuts[p->cut_count++];
+        c->to = INFINITY;
+        const bool ends = to[strspn(to, " ")] != 0;
+        if (!read_time(from + strspn(from, " "), &c->from) ||
+            (ends && !read_time(to + strspn(to, " "), &c->to)) || !(c->from < c->to)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static bool read_rate(const char* text, double* out)
@@ -226,6 +254,10 @@ static crd_status set(emulator* x, crd_dcp_path* p, const setting* s, const char
         return CRD_OK;
     case TRACE:
         return read_trace(x, text, p);
+    case CUT:
+        return read_cuts(text, p) ? CRD_OK
+                                  : wrong(ctx, option, name, text,
+                                          "times such as '2 s..3 s', or '2 s..' for ever");
     }
     *(double*)(void*)at = value;
     return CRD_OK;
@@ -426,6 +458,7 @@ static const counter counters[] = {
     {"sent", AT(sent)},
     {"bytes sent", AT(bytes_sent)},
     {"lost", AT(lost)},
+    {"cut", AT(cut)},
     {"queue full", AT(queue_full)},
     {"no room", AT(no_room)},
     {"nowhere", AT(nowhere)},
@@ -551,10 +584,12 @@ static crd_status run_emulate(crdi_cli* cli, const void* options, const crdi_lis
     const sigset_t mask = catch_signals();
     crdi_arena_init(&x.arena, cli->ctx);
     CRD_TRY(open_emulator(&x));
+    if (x.o->realtime) { CRD_TRY(crdi_realtime_serve(cli, &x.system)); }
     CRD_TRY(say_ready(&x));
     relay_on(&x, &mask);
     CRD_TRY(say_summary(&x));
 fail:
+    if (x.o->realtime) { crd_realtime_leave(&x.system); }
     sigprocmask(SIG_SETMASK, &mask, NULL);
     const crd_status closed = close_emulator(&x);
     return st < 0 ? st : closed;
@@ -648,6 +683,7 @@ static const crdi_option rows[] = {
      .range = CRDI_POSITIVE,
      .offset = offsetof(emulate_options, idle),
      .help = "ports for data of a slave that was silent for so long are closed; 1 h unless given"},
+    CRDI_REALTIME_OPTION(emulate_options, realtime),
     CRDI_JSON_OPTION("one line of JSON when it listens and one with all counters when it ends"),
     CRDI_COMMON_OPTIONS,
 };
@@ -678,6 +714,9 @@ const crdi_command crdi_command_dcp_emulate = {
                  {"cardan dcp emulate --listen udp://127.0.0.2:8080 --to udp://127.0.0.1:8080 "
                   "--trace link.csv --capture both.pcapng",
                   "a link that was measured with cardan dcp link -o"},
+                 {"cardan dcp emulate --listen udp://127.0.0.2:8080 --to udp://127.0.0.1:8080 "
+                  "--cut '5 s..6 s'",
+                  "somebody pulls the plug for a second"},
                  {"cardan dcp emulate --listen udp://127.0.0.2:8080 --to udp://10.1.0.2:9000 "
                   "--to-key link.key",
                   "one end of a tunnel; the other: --listen udp://10.1.0.2:9000 --listen-key "

@@ -261,7 +261,7 @@ crd_status crdi_doctor_models(crdi_cli* cli, const char* path, crdi_wish* w,
         crdi_add_result(r, "dry-run", "", CRDI_OPEN, "not made");
     } else if (!stopped(stop)) {
         s->results.path = NULL; // nothing is recorded, nothing waits
-        s->results.exchange = NULL;
+        s->results.exchange = s->results.session = NULL;
         s->run.pace.factor = 0;
         for (int i = 0; i < s->unit_count; i++) {
             s->units[i].budget = NAN;

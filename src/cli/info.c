@@ -119,6 +119,7 @@ static void print_system(crdi_cli* cli, const crd_system* s, const char* path)
     print_quality(&s->run);
     printf("\n%-14s%s\n", "results", s->results.path ? s->results.path : "not said");
     if (s->results.exchange) { printf("%-14s%s\n", "exchange", s->results.exchange); }
+    if (s->results.session) { printf("%-14s%s\n", "session", s->results.session); }
     printf("\n");
     crdi_grid g;
     crdi_grid_init(&g, cli->ctx, 4, 0);
@@ -295,6 +296,7 @@ static json_t* system_to_json(const crd_system* s, const char* path)
     json_object_set_new(j, "run", run_to_json(&s->run));
     json_object_set_new(j, "results", crdi_json_text(s->results.path));
     json_object_set_new(j, "exchange", crdi_json_text(s->results.exchange));
+    json_object_set_new(j, "session", crdi_json_text(s->results.session));
     return j;
 }
 

@@ -280,6 +280,7 @@ static crd_status choose_file(command* c, crd_system* s, const char* wanted, con
 static crd_status choose_files(command* c, crd_system* s)
 {
     crd_status st = CRD_OK;
+    s->results.session = NULL; // benches are played here
     CRD_TRY(choose_file(c, s, c->options->output, &s->results.path));
     CRD_TRY(choose_file(c, s, c->options->exchange, &s->results.exchange));
     if (s->results.exchange && s->results.path &&

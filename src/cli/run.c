@@ -15,7 +15,7 @@ typedef struct run_options {
     crdi_common common;
     double start_time, stop_time, step, interval, tolerance, control;
     double max_defect, max_energy, max_lateness;
-    const char *scheme, *output, *variant, *pace, *exchange;
+    const char *scheme, *output, *variant, *pace, *exchange, *session;
     crdi_input input;
     crdi_live_options live;
     crdi_list parameters, set, variables;
@@ -49,7 +49,8 @@ static void request_stop(int signal_number)
 static void tell_of_waiting(int signal_number)
 {
     static const char text[] =
-        "cardan: a unit has not ended its step yet; Ctrl-C once more ends the run at once\n";
+        "cardan: a unit has not ended its step, or a bench has not come to rest yet; Ctrl-C once "
+        "more ends the run at once\n";
     (void)signal_number;
     if (write(STDERR_FILENO, text, sizeof text - 1) < 0) { return; }
 }
@@ -241,6 +242,67 @@ static crd_status choose_exchange(crd_system* s, const char* file)
     return CRD_OK;
 }
 
+// Where the states of the benches go: --session-record, else what the system says.
+static crd_status choose_session(crd_system* s, const char* file)
+{
+    crd_results_spec* r = &s->results;
+    int benches = 0;
+    if (file && strcmp(file, "none") == 0) {
+        r->session = NULL;
+        return CRD_OK;
+    }
+    if (file) {
+        const size_t length = strlen(file);
+        if (length < 5 || strcasecmp(file + length - 4, ".csv") != 0) {
+            return crdi_fail(s->ctx, CRD_E_RANGE,
+                             "--session-record %s, expected a file whose name ends in .csv, or "
+                             "none",
+                             file);
+        }
+        r->session = file; // arguments outlive the system
+    }
+    if (!r->session) { return CRD_OK; }
+    if (r->path && (strcmp(r->path, r->session) == 0 || crdi_same_file(r->path, r->session))) {
+        return crdi_fail(s->ctx, CRD_E_RANGE,
+                         "%s: the results and the record of the session go to the same file; "
+                         "choose another one with --output or --session-record",
+                         r->session);
+    }
+    for (int i = 0; i < s->unit_count; i++) {
+        benches += s->units[i].source == CRD_UNIT_DCP;
+        if (s->units[i].path && crdi_same_file(s->units[i].path, r->session)) {
+            return crdi_fail(s->ctx, CRD_E_RANGE,
+                             "%s: the record of the session would overwrite the file of a unit; "
+                             "choose another file with --session-record",
+                             r->session);
+        }
+    }
+    if (benches > 0) { return CRD_OK; }
+    return crdi_fail(s->ctx, CRD_E_RANGE,
+                     "%s is to be the record of a session, but the system has no test bench: "
+                     "expected a unit with the key 'dcp'",
+                     r->session);
+}
+
+// A run that was refused before it began: nobody was asked for anything, and the record says so.
+static void record_refusal(const crd_system* s)
+{
+    if (!s->results.session) { return; }
+    crd_session_bench benches[64];
+    char why[512];
+    int count = 0;
+    snprintf(why, sizeof why, "%s", crd_error_text(s->ctx));
+    for (int i = 0; i < s->unit_count && count < 64; i++) {
+        if (s->units[i].source == CRD_UNIT_DCP) {
+            benches[count++] = (crd_session_bench){s->units[i].name, NULL};
+        }
+    }
+    if (crd_session_write(s->ctx, s->results.session, benches, count, why) < 0) {
+        crdi_log_on(s->ctx, CRD_LOG_WARNING, crd_error_text(s->ctx));
+    }
+    (void)crdi_fail(s->ctx, CRD_E_RANGE, "%s", why);
+}
+
 static crd_status apply_pace(crd_system* s, const run_options* o)
 {
     if (o->pace) {
@@ -341,6 +403,7 @@ static crd_status apply_options(crd_system* s, const char* subject, const run_op
     CRD_TRY(choose_output(s, subject, o));
     CRD_TRY(crdi_connect_input(s, &o->input));
     CRD_TRY(choose_exchange(s, o->exchange));
+    CRD_TRY(choose_session(s, o->session));
 fail:
     return st;
 }
@@ -407,6 +470,7 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
     catch_signals();
     crd_status st = crd_master_create(cli->ctx, s, &opt, &m);
     if (st < 0) {
+        record_refusal(s);
         const crdi_run_end end = {.status = st};
         return o->common.json ? crdi_report_json(cli, NULL, &end) : st;
     }
@@ -539,6 +603,13 @@ static const crdi_option rows[] = {
      AT(exchange),
      .help = "record every exchanged sample with its time stamps, for cardan replay (.mf4); none: "
              "not, whatever the system says"},
+    {.name = "session-record",
+     .type = CRDI_OPT_FILE,
+     .metavar = "FILE",
+     .extensions = "csv",
+     AT(session),
+     .help = "record the states of master and test benches, however the run ends, for cardan bench "
+             "session (.csv); none: not, whatever the system says"},
     {.name = "variables",
      .type = CRDI_OPT_LIST,
      .metavar = "PATTERN",

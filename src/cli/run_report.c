@@ -169,6 +169,32 @@ static void print_hint(crd_context* ctx, const crd_coupling_report* c, FILE* f)
     crdi_text_clear(&t);
 }
 
+static const char* source_name(int source) // crd_board_source
+{
+    return source == 0 ? "bench" : source == 1 ? "model" : "coming";
+}
+
+static void print_standby(const crd_master_report* r, FILE* f)
+{
+    for (int i = 0; i < r->unit_count; i++) {
+        char a[32], b[32];
+        const crd_standby_stats* s = r->units[i].standby;
+        if (!s) { continue; }
+        fprintf(f, "standby  %s: ", r->units[i].name);
+        if (s->stood_in > 0) {
+            fprintf(f,
+                    "the stand-in was in use for %s of %s; %" PRId64 " takeover%s, %" PRId64
+                    " return%s%s\n",
+                    crdi_format_seconds(a, s->stood_in),
+                    crdi_format_seconds(b, r->time - r->start), s->takeovers,
+                    crdi_plural(s->takeovers), s->returns, crdi_plural(s->returns),
+                    s->source == 0 ? "" : "; the bench is not back");
+        } else {
+            fprintf(f, "the stand-in was not needed\n");
+        }
+    }
+}
+
 static void print_report(crdi_cli* cli, const crd_master_report* r, bool by_page, FILE* f)
 {
     char a[32], b[32], c[32];
@@ -206,6 +232,7 @@ static void print_report(crdi_cli* cli, const crd_master_report* r, bool by_page
         fprintf(f, "exchange %" PRId64 " sample%s in %s\n", r->exchanged, crdi_plural(r->exchanged),
                 r->exchange);
     }
+    print_standby(r, f);
     crdi_print_pace(cli->ctx, r, f);
     crdi_print_links(cli->ctx, r, f);
     print_units(cli->ctx, r, f);
@@ -228,6 +255,17 @@ void crdi_show_report(crdi_cli* cli, const crd_master_report* r, const crdi_run_
     free(text);
 }
 
+static json_t* standby_to_json(const crd_standby_stats* s)
+{
+    if (!s) { return json_null(); }
+    json_t* j = json_object();
+    json_object_set_new(j, "takeovers", json_integer(s->takeovers));
+    json_object_set_new(j, "returns", json_integer(s->returns));
+    json_object_set_new(j, "stood_in", crdi_json_number(s->stood_in));
+    json_object_set_new(j, "source", json_string(source_name(s->source)));
+    return j;
+}
+
 static json_t* unit_to_json(crd_context* ctx, const crd_unit_report* u, double whole)
 {
     json_t* j = json_object();
@@ -244,6 +282,7 @@ static json_t* unit_to_json(crd_context* ctx, const crd_unit_report* u, double w
     json_object_set_new(j, "budget", crdi_json_number(u->budget));
     json_object_set_new(j, "late", json_integer(u->late));
     json_object_set_new(j, "link", crdi_link_json(ctx, u->link));
+    json_object_set_new(j, "standby", standby_to_json(u->standby));
     return j;
 }
 

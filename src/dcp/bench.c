@@ -469,6 +469,7 @@ crd_dcp_bench_state crd_dcp_bench_get_state(const crd_dcp_bench* b)
                                  .refused = b->refused,
                                  .safe_since = b->safe_since,
                                  .valid = b->valid,
+                                 .time = b->time,
                                  .round_trip = b->numbers.round_trip};
 }
 

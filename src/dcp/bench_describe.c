@@ -2,6 +2,7 @@
 #include "dcp/bench.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 // ---- variables ---------------------------------------------------------------------------------
@@ -179,11 +180,67 @@ static crd_status check_free(const crd_dcp_description* d, uint64_t first_vr)
     return CRD_OK;
 }
 
-static crd_dcp_variable make_variable(const row* r, uint64_t vr, const char* start)
+// Which bit is whose, and its variables: "...; 0 speed (speed_ref, speed), 1 oil (-, oil_in)".
+static const char* describe_bits(crd_dcp_description* d, const crd_dcp_bench_config* c,
+                                 const char* what)
+{
+    const char* text = what;
+    for (int i = 0; text && i < c->quantity_count; i++) {
+        const crd_dcp_quantity* q = &c->quantities[i];
+        text = crdi_arena_format(&d->arena, "%s%s%d %s (%s, %s)", text, i ? ", " : "; ", i,
+                                 q->name ? q->name : "-",
+                                 q->input ? q->input : "-", q->output ? q->output : "-");
+    }
+    return text;
+}
+
+// The text up to the next of `ends`, which is skipped with the blanks behind it. false: too long,
+// empty, or no end.
+static bool next_word(const char** at, const char* ends, char* out, size_t room)
+{
+    const size_t n = strcspn(*at, ends);
+    if (n == 0 || n >= room || !(*at)[n]) { return false; }
+    memcpy(out, *at, n);
+    out[n] = 0;
+    *at += n + 1;
+    *at += strspn(*at, " ");
+    return true;
+}
+
+static int find_variable(const crd_dcp_description* d, const char* name, uint8_t causality)
+{
+    const int i = find_name(d, name);
+    return i >= 0 && d->variables[i].causality == causality ? i : -1;
+}
+
+int crd_dcp_bench_pairs(const crd_dcp_description* d, crd_dcp_bench_pair* out)
+{
+    crd_dcp_bench_variables v;
+    const char* text = crd_dcp_bench_find(d, &v) ? d->variables[v.clamped].description : NULL;
+    const char* at = text ? strchr(text, ';') : NULL;
+    int count = 0;
+    for (at = at ? at + 1 + strspn(at + 1, " ") : ""; *at && count < CRD_DCP_LIMITS_MAX; count++) {
+        crd_dcp_bench_pair* p = &out[count];
+        char bit[8], input[128], output[128];
+        if (!next_word(&at, " ", bit, sizeof bit) || strtol(bit, NULL, 10) != count ||
+            !next_word(&at, " ", p->name, sizeof p->name) || *at++ != '(' ||
+            !next_word(&at, ",", input, sizeof input) ||
+            !next_word(&at, ")", output, sizeof output)) {
+            return count;
+        }
+        p->input = find_variable(d, input, CRD_INPUT);
+        p->output = find_variable(d, output, CRD_OUTPUT);
+        at += strspn(at, ", ");
+    }
+    return count;
+}
+
+static crd_dcp_variable make_variable(const row* r, uint64_t vr, const char* start,
+                                      const char* description)
 {
     crd_dcp_variable v = crd_dcp_variable_defaults();
     v.name = r->name;
-    v.description = r->description;
+    v.description = description;
     v.vr = vr;
     v.causality = r->causality;
     v.type = r->type;
@@ -198,7 +255,8 @@ static crd_dcp_variable make_variable(const row* r, uint64_t vr, const char* sta
     return v;
 }
 
-static crd_status add_variables(crd_dcp_description* d, const char* limits, uint64_t first_vr)
+static crd_status add_variables(crd_dcp_description* d, const crd_dcp_bench_config* c,
+                                const char* limits, uint64_t first_vr)
 {
     const size_t count = (size_t)d->variable_count;
     crd_dcp_variable* all = crdi_arena_new(&d->arena, count + ROWS, sizeof *all);
@@ -208,7 +266,10 @@ static crd_status add_variables(crd_dcp_description* d, const char* limits, uint
         const char* start = rows[i].at == AT(limits)         ? limits
                             : rows[i].type == CRD_DCP_STRING ? ""
                                                              : "0";
-        all[count + (size_t)i] = make_variable(&rows[i], first_vr + (uint64_t)i, start);
+        const char* what = rows[i].at == AT(clamped) ? describe_bits(d, c, rows[i].description)
+                                                     : rows[i].description;
+        if (!what) { return CRD_E_MEMORY; }
+        all[count + (size_t)i] = make_variable(&rows[i], first_vr + (uint64_t)i, start, what);
     }
     d->variables = all;
     d->variable_count += ROWS;
@@ -279,7 +340,7 @@ crd_status crd_dcp_bench_declare(crd_dcp_description* d, const crd_dcp_bench_con
     const char* start = crdi_arena_text(&d->arena, text, (size_t)length);
     CRD_TRY(start ? CRD_OK : CRD_E_MEMORY);
     const int variables = d->variable_count;
-    CRD_TRY(add_variables(d, start, first_vr));
+    CRD_TRY(add_variables(d, c, start, first_vr));
     st = add_log(d);
     if (st < 0) { d->variable_count = variables; } // all or nothing
 fail:

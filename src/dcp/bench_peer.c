@@ -300,7 +300,7 @@ crd_status crd_dcp_bench_peer_check(crd_dcp_bench_peer* p, double now)
     }
     const double since = fmax(p->heard, p->begun);
     if (p->plan.watchdog > 0 && now - since >= p->plan.watchdog) {
-        return crdi_fail(p->ctx, CRD_E_UNIT, "%s: no new data for %g s, expected some within %g s",
+        return crdi_fail(p->ctx, CRD_E_UNIT, "%s: no new data for %.3g s, expected some within %g s",
                          p->plan.name, now - since, p->plan.watchdog);
     }
     return CRD_OK;
@@ -332,6 +332,8 @@ crd_dcp_bench_view crd_dcp_bench_peer_view(const crd_dcp_bench_peer* p)
                                 .clamps = bound ? *p->clamps : 0,
                                 .refused = bound ? *p->refused : 0,
                                 .gap = gap_of(&p->numbers),
+                                .behind = p->numbers.sent - p->numbers.timed,
+                                .answers = p->numbers.round_trip.count > 0,
                                 .heard = p->heard,
                                 .round_trip = p->numbers.round_trip,
                                 .missing = p->missing,

@@ -29,6 +29,7 @@ static crd_status check_options(crd_context* ctx, const crd_dcp_master_options* 
         double value, least;
     } times[] = {{"timeout", o->timeout, 1e-6},
                  {"patience", o->patience, 1e-6},
+                 {"rest", o->rest, 0},
                  {"contact", o->contact, 0},
                  {"heartbeat", o->heartbeat, 0}};
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {

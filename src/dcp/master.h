@@ -177,7 +177,7 @@ struct crd_dcp_master {
     double run_lead;
     int64_t run_time;
     int failed;    // the first slave that has, -1
-    bool stopping; // in crd_dcp_master_stop: who fails now does not end the session
+    bool stopping; // from crd_dcp_master_halt or _stop on: who fails now does not end the session
 };
 
 // master.c

@@ -207,6 +207,12 @@ void crdi_dcp_forget(crdi_dcp_peer* p)
 
 // ---- operations --------------------------------------------------------------------------------
 
+static double patience_for(const crd_dcp_master* m, const crdi_dcp_operation* op)
+{
+    const bool rests = op->to == CRD_DCP_STOPPED || op->to == CRD_DCP_ERRORRESOLVED;
+    return rests ? fmax(m->opt.patience, m->opt.rest) : m->opt.patience;
+}
+
 void crdi_dcp_begin(crd_dcp_master* m, crdi_dcp_peer* p, uint8_t type, crd_dcp_state from,
                     crd_dcp_state via, crd_dcp_state to)
 {
@@ -218,9 +224,9 @@ void crdi_dcp_begin(crd_dcp_master* m, crdi_dcp_peer* p, uint8_t type, crd_dcp_s
                                  .to = to,
                                  .steps = p->op.steps,
                                  .time = p->op.time,
-                                 .until = now + m->opt.patience,
                                  .pause = m->opt.timeout,
                                  .poll = now + m->opt.timeout};
+    p->op.until = now + patience_for(m, &p->op);
     crdi_dcp_wake(m, p, p->op.poll);
 }
 
@@ -611,8 +617,8 @@ static void answered(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* a, 
         p->op.stage = CRDI_ACKED;
         p->op.pause = m->opt.timeout;
         p->op.poll = m->now + m->opt.timeout;
-        p->op.until =
-            m->now + m->opt.patience + (type == CRD_DCP_STC_RUN && p->op.time ? m->run_lead : 0);
+        p->op.until = m->now + patience_for(m, &p->op) +
+                      (type == CRD_DCP_STC_RUN && p->op.time ? m->run_lead : 0);
         crdi_dcp_wake(m, p, p->op.poll);
     }
     transmit(m, p);
@@ -756,7 +762,7 @@ static void supervise(crd_dcp_master* m, crdi_dcp_peer* p)
     if (!waits) { return; }
     if (m->now >= op->until) {
         crdi_dcp_peer_fail(m, p, "the DCP slave is in %s for more than %g s, expected %s",
-                           state_name((int)p->status.state), m->opt.patience,
+                           state_name((int)p->status.state), patience_for(m, op),
                            state_name((int)(op->stage == CRDI_ACKED ? op->to : op->from)));
         return;
     }

@@ -65,6 +65,15 @@ static bool aim_stopped(crd_dcp_master* m, crdi_dcp_peer* p)
     return crdi_dcp_aim_down(m, p);
 }
 
+// Whatever turns, also for the sake of conditioning.
+static bool aim_at_rest(crd_dcp_master* m, crdi_dcp_peer* p)
+{
+    const crd_dcp_state state = p->status.state;
+    const bool busy = (state > CRD_DCP_CONFIGURATION && state < CRD_DCP_STOPPED) ||
+                      state == CRD_DCP_ERRORHANDLING;
+    return p->known && !busy ? true : crdi_dcp_aim_down(m, p);
+}
+
 // Whether a slave that somebody has registered may be brought down.
 static bool may_take_over(crd_dcp_master* m, crdi_dcp_peer* p)
 {
@@ -367,26 +376,42 @@ crd_status crd_dcp_master_initialize(crd_dcp_master* m, int slave)
     return crdi_dcp_pursue(m, slave < 0 ? -1 : slave, false);
 }
 
-crd_status crd_dcp_master_run(crd_dcp_master* m, double lead, double* start)
+crd_status crd_dcp_master_announce(crd_dcp_master* m, int64_t time)
 {
-    crd_status st = CRD_OK;
     const double now = crdi_dcp_master_clock(m);
     for (int i = 0; i < m->count; i++) {
-        CRD_TRY(check_slave(m, i, CRDI_READY, CRDI_READY, "run"));
-    }
-    if (!(lead >= 0 && lead <= 1e6)) {
-        return crdi_fail(m->ctx, CRD_E_RANGE, "DCP master: a run %g s ahead, expected 0 to 1e6",
-                         lead);
+        const crd_status st = check_slave(m, i, CRDI_READY, CRDI_READY, "run");
+        if (st < 0) { return st; }
     }
     // SYNCHRONIZING lasts until then: nobody makes a step before.
-    m->run_time = lead > 0 ? (int64_t)ceil(now + lead) : 0;
-    m->run_lead = lead > 0 ? lead + 1 : 0;
+    m->run_time = time;
+    m->run_lead = time > 0 ? fmax(0, (double)time - now) + 1 : 0;
     for (int i = 0; i < m->count; i++) {
         if (m->peers[i].spec.mode != CRD_DCP_NRT) { send_inputs(m, &m->peers[i]); }
     }
     m->progress = CRDI_RUNS;
-    CRD_TRY(all_at(m, aim_synchronized));
-    CRD_TRY(all_at(m, aim_running));
+    for (int i = 0; i < m->count; i++) {
+        crdi_dcp_aim_at(m, &m->peers[i], aim_synchronized);
+    }
+    return CRD_OK;
+}
+
+crd_status crd_dcp_master_go(crd_dcp_master* m)
+{
+    const crd_status st = crdi_dcp_pursue(m, -1, false);
+    return st < 0 ? st : all_at(m, aim_running);
+}
+
+crd_status crd_dcp_master_run(crd_dcp_master* m, double lead, double* start)
+{
+    crd_status st = CRD_OK;
+    const double now = crdi_dcp_master_clock(m);
+    if (!(lead >= 0 && lead <= 1e6)) {
+        return crdi_fail(m->ctx, CRD_E_RANGE, "DCP master: a run %g s ahead, expected 0 to 1e6",
+                         lead);
+    }
+    CRD_TRY(crd_dcp_master_announce(m, lead > 0 ? (int64_t)ceil(now + lead) : 0));
+    CRD_TRY(crd_dcp_master_go(m));
     if (start) { *start = lead > 0 ? (double)m->run_time : now; }
 fail:
     return st;
@@ -515,7 +540,7 @@ static void close_streams(crd_dcp_master* m)
     }
 }
 
-crd_status crd_dcp_master_stop(crd_dcp_master* m)
+static void turn_round(crd_dcp_master* m)
 {
     (void)crdi_dcp_master_clock(m);
     m->stopping = true;
@@ -530,6 +555,20 @@ crd_status crd_dcp_master_stop(crd_dcp_master* m)
         p->window = 1;
         if (p->status.lost) { p->retries = m->opt.retries < 2 ? m->opt.retries : 2; }
     }
+}
+
+void crd_dcp_master_halt(crd_dcp_master* m)
+{
+    turn_round(m);
+    for (int i = 0; i < m->count; i++) {
+        crdi_dcp_peer* p = &m->peers[i];
+        if (p->touched) { crdi_dcp_aim_at(m, p, aim_at_rest); }
+    }
+}
+
+crd_status crd_dcp_master_stop(crd_dcp_master* m)
+{
+    turn_round(m);
     for (int i = 0; i < m->count; i++) {
         crdi_dcp_peer* p = &m->peers[i];
         const bool runs = !p->known || in_run(p->status.state);

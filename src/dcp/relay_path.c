@@ -48,6 +48,23 @@ static crd_status check_trace(crd_context* ctx, const char* name, const crd_dcp_
     return CRD_OK;
 }
 
+static crd_status check_cuts(crd_context* ctx, const char* name, const crd_dcp_path* p)
+{
+    if (p->cut_count < 0 || p->cut_count > CRD_DCP_CUTS_MAX) {
+        return crdi_fail(ctx, CRD_E_RANGE, "relay: %s: %d cuts, expected up to %d", name,
+                         p->cut_count, CRD_DCP_CUTS_MAX);
+    }
+    for (int i = 0; i < p->cut_count; i++) {
+        const crd_dcp_cut* c = &p->cuts[i];
+        if (!(c->from >= 0 && c->from < c->to)) {
+            return crdi_fail(ctx, CRD_E_RANGE,
+                             "relay: %s: a cut from %g s to %g s, expected an end behind its start",
+                             name, c->from, c->to);
+        }
+    }
+    return CRD_OK;
+}
+
 crd_status crdi_dcp_path_check(crd_context* ctx, const char* name, const crd_dcp_path* p)
 {
     const struct {
@@ -83,7 +100,8 @@ crd_status crdi_dcp_path_check(crd_context* ctx, const char* name, const crd_dcp
                          "relay: %s: bursts of %g packets, expected at least 1 in the mean", name,
                          p->burst_length);
     }
-    return check_trace(ctx, name, p);
+    const crd_status st = check_cuts(ctx, name, p);
+    return st < 0 ? st : check_trace(ctx, name, p);
 }
 
 void crdi_dcp_path_init(crdi_dcp_path_state* s, const crd_dcp_path* p, uint64_t seed)
@@ -184,6 +202,17 @@ static bool depart(crdi_dcp_path_state* s, bool stream, size_t length, double no
     return true;
 }
 
+// When the cut that it came in ends, s since the first packet; NaN: it came in none.
+static double cut_until(const crd_dcp_path* p, double elapsed)
+{
+    double until = NAN;
+    for (int i = 0; i < p->cut_count; i++) {
+        const crd_dcp_cut* c = &p->cuts[i];
+        if (elapsed >= c->from && elapsed < c->to && !(until >= c->to)) { until = c->to; }
+    }
+    return until;
+}
+
 // A stream repeats until it gets through; its peer does not learn more than that it took time.
 static double stream_time(crdi_dcp_path_state* s, uint64_t* chance, double part, double time,
                           double since, double trip)
@@ -221,7 +250,9 @@ static crdi_dcp_fate datagram_fate(crdi_dcp_path_state* s, uint64_t* chance, dou
         delay[1] = delay_of(p, c * s->z + sqrt(1 - c * c) * z);
     }
     double leaves = 0;
-    if (lost) {
+    if (!isnan(cut_until(p, now - since))) {
+        s->counts.cut++;
+    } else if (lost) {
         s->counts.lost++;
     } else if (!depart(s, false, length, now, &leaves)) {
         s->counts.queue_full++;
@@ -253,7 +284,8 @@ crdi_dcp_fate crdi_dcp_path_pass(crdi_dcp_path_state* s, bool stream, size_t len
     if (s->path.jitter > 0) { s->z = c * s->z + sqrt(1 - c * c) * normal(&spread); }
     if (!stream) { return datagram_fate(s, &chance, part, length, now, since); }
     double leaves = 0;
-    (void)depart(s, true, length, now, &leaves);
+    const double until = cut_until(&s->path, now - since);
+    (void)depart(s, true, length, isnan(until) ? now : since + until, &leaves);
     return (crdi_dcp_fate){.copies = 1,
                            .time = {stream_time(s, &chance, part, leaves, since, trip)}};
 }

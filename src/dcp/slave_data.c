@@ -306,6 +306,19 @@ static int missed(const crdi_dcp_group* g, uint16_t seq)
     return ahead == 0 || ahead > INT16_MAX ? -1 : ahead - 1;
 }
 
+// An old one came before, or was overtaken; nobody repeats one that is older than the window.
+static void count_old(crd_dcp_slave* s, crdi_dcp_group* g, uint16_t behind)
+{
+    const uint64_t bit = behind < 64 ? UINT64_C(1) << behind : 0;
+    s->counts.data_old++;
+    if (g->window & bit) {
+        s->counts.data_duplicates++;
+    } else {
+        s->counts.data_reordered++;
+    }
+    g->window |= bit;
+}
+
 // What a list's payload is read into or made of, neighbours in memory as one: by STC_prepare, or
 // now where there was no room for it.
 static int slots_of(crd_dcp_slave* s, const crdi_dcp_list* l, const crd_dcp_slot** slots,
@@ -368,13 +381,14 @@ void crdi_dcp_receive_data(crd_dcp_slave* s, const crd_dcp_pdu* p)
     }
     const int gap = missed(g, p->seq);
     if (gap < 0) {
-        s->counts.data_old++;
+        count_old(s, g, (uint16_t)(g->seq_in - p->seq));
         return;
     }
     if (!take(s, g, p)) {
         s->counts.data_dropped++;
         return;
     }
+    g->window = (g->has_seq_in && gap < 63 ? g->window << (gap + 1) : 0) | 1;
     g->seq_in = p->seq;
     g->has_seq_in = true;
     s->counts.data_in++;

@@ -180,22 +180,22 @@ static void* work(void* arg)
 // ---- sleeping ----------------------------------------------------------------------------------
 
 // Whether it came before `until` on the monotonic clock. A run that is to stop does not wait.
-static bool wait_for(sem_t* sem, int64_t until, const volatile bool* stop)
+static bool wait_for(sem_t* sem, int64_t until, const crd_master* m)
 {
     static const int64_t look = 100 * 1000 * 1000;
     for (;;) {
         if (sem_trywait(sem) == 0) { return true; }
         const int64_t now = crdi_now_ns();
-        if (now >= until || (stop && *stop)) { return false; }
+        if (now >= until || (m && crdi_master_stops(m))) { return false; }
         const int64_t next = until - now > look ? now + look : until;
         const struct timespec at = {.tv_sec = next / SECOND, .tv_nsec = next % SECOND};
         if (sem_clockwait(sem, CLOCK_MONOTONIC, &at) == 0) { return true; }
     }
 }
 
-static bool comes_back(crdi_runner* r, int64_t until, const volatile bool* stop)
+static bool comes_back(crdi_runner* r, int64_t until, const crd_master* m)
 {
-    return wait_for(&r->done, until, stop) && atomic_load_explicit(&r->back, memory_order_acquire);
+    return wait_for(&r->done, until, m) && atomic_load_explicit(&r->back, memory_order_acquire);
 }
 
 // ---- the watcher -------------------------------------------------------------------------------
@@ -484,7 +484,7 @@ crd_status crdi_async_end(crd_master* m, const crdi_phase* phase)
         p->ns_last = 0; // what the cycle thread spends on it is what it waits
         if (r->awaited) {
             const int64_t before = m->measure ? crdi_now_ns() : 0;
-            if (comes_back(r, r->begin + r->budget, m->opt.stop)) { take_over(r); }
+            if (comes_back(r, r->begin + r->budget, m)) { take_over(r); }
             r->awaited = false;
             if (m->measure) { p->ns_last = crdi_now_ns() - before; }
         }
@@ -510,7 +510,7 @@ crd_status crdi_async_ask(crd_master* m, int member)
     copy_slopes(p->in, p->slopes, r->shown_slopes, false);
     if (p->faults) { crdi_live_calm(p); }
     hand_over(r, st);
-    if (r->handed && comes_back(r, r->begin + r->budget, m->opt.stop)) { take_over(r); }
+    if (r->handed && comes_back(r, r->begin + r->budget, m)) { take_over(r); }
     return p->status;
 }
 

@@ -314,6 +314,8 @@ static void warn_about(crd_master* m, const crd_unit* unit, const bool* used)
         // What a bench and its master tell each other is filled in by the unit itself.
         const bool own = unit->spec && unit->spec->source == CRD_UNIT_DCP;
         if (own && strncmp(x->name, "bench.", 6) == 0) { continue; }
+        const bool stands_by = unit->spec && unit->spec->standby.model;
+        if (stands_by && strcmp(x->name, "standby.use") == 0) { continue; } // for whoever wants to
         if (++count <= MOST_WARNINGS) {
             crdi_log(m->log, level, "%s.%s is not connected and keeps its start value %s",
                      unit->name, x->name, x->start && x->start[0] ? x->start : "(none given)");

@@ -119,6 +119,22 @@ static void arrive(const crd_master* m, crdi_couple* c, const crdi_flight* f)
     }
 }
 
+// A source that is reached over a network says when its output was made, and may have nothing new.
+// Numbers count macro steps there. Some are left out, lost on the way or overtaken by a newer one in
+// the same step: the element counts them as filled, the link what was lost.
+static bool date(const crd_master* m, crdi_couple* c, crdi_flight* f)
+{
+    const double made = m->members[c->source].unit->made;
+    if (isnan(made)) { return c->sent == 0; } // the start
+    const int64_t number = llround((made - m->start) / c->interval);
+    if (c->sent > 0 && number <= c->newest) { return false; }
+    c->newest = number;
+    f->sequence = number;
+    f->order = 2 * number;
+    f->stamp = made;
+    return true;
+}
+
 static void send(const crd_master* m, crdi_couple* c, double t)
 {
     crdi_flight f = {.arrival = t,
@@ -126,6 +142,7 @@ static void send(const crd_master* m, crdi_couple* c, double t)
                      .value = c->gain * *c->from + c->offset,
                      .sequence = c->sent,
                      .order = 2 * c->sent};
+    if (c->dated && !date(m, c, &f)) { return; }
     if (c->sent++ == 0) { c->start_value = f.value; }
     if (c->drop > 0 && crdi_fault_chance(c->drop_number, f.sequence) < c->drop) {
         c->lost++;

@@ -116,6 +116,7 @@ static uint64_t hash(const char* text, uint64_t h)
 static double longest_way(const crdi_couple* c)
 {
     double s = c->channel ? c->channel->delay + c->channel->jitter : 0;
+    if (c->dated) { s = CRD_LATENCY_MAX * c->interval; }
     for (int i = 0; i < c->tap_count; i++) {
         s = fmax(s, isnan(c->taps[i].latency) ? 0 : c->taps[i].latency);
     }
@@ -337,7 +338,9 @@ static crd_status create_couple(crd_master* m, crdi_link* k, crdi_couple* c)
         CRD_TRY(create_tap(m, c, i));
     }
     // Without a channel, a latency that is known lies in front of the source.
-    c->truth = c->channel || isnan(c->taps[0].latency);
+    c->dated = !c->channel && !c->script &&
+               m->members[c->source].unit->info.flags & CRD_UNIT_DATES_OUTPUTS;
+    c->truth = c->channel || (isnan(c->taps[0].latency) && !c->dated);
     if (c->script) {
         CRD_TRY(check_script(m, c));
         c->truth = c->truth && !c->script->values;

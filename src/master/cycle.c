@@ -66,6 +66,7 @@ void crdi_cycle_start(crd_master* m)
     if (!m->paced) { return; }
     crd_pacer_init(&m->pacer, &m->sys->run.pace, m->start, m->controlled ? 0 : m->tick, m->clock);
     m->pacer.stop = m->opt.stop;
+    m->pacer.emergency = &m->emergency;
 }
 
 crd_status crdi_cycle_enter(crd_master* m)

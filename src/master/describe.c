@@ -80,6 +80,7 @@ static crd_status put_unit(crd_master* m, crdi_text* t, const crdi_member* p)
     const bool is_file = spec->source == CRD_UNIT_FMU || spec->source == CRD_UNIT_REPLAY ||
                          spec->source == CRD_UNIT_DCP || spec->source == CRD_UNIT_CIRCUIT ||
                          spec->source == CRD_UNIT_TWIN;
+    const crd_unit_spec* stand_in = spec->standby.model;
     const char* hash = "";
     int inputs = 0, outputs = 0;
     if (is_file) {
@@ -94,6 +95,8 @@ static crd_status put_unit(crd_master* m, crdi_text* t, const crdi_member* p)
     text(t, "kind", info->kind);
     text_or_null(t, "file", is_file ? short_path(m, spec->path) : NULL);
     text_or_null(t, "sha256", hash);
+    const bool named = stand_in && stand_in->path && stand_in->path[0];
+    text_or_null(t, "standby", named ? short_path(m, stand_in->path) : NULL);
     text_or_null(t, "model", info->model);
     text_or_null(t, "version", info->model_version);
     text_or_null(t, "tool", info->tool);
@@ -346,6 +349,16 @@ static void put_unit_times(crdi_text* t, const crd_unit_report* r)
     } else {
         crdi_text_add(t, "null");
     }
+    key(t, "standby");
+    if (r->standby) {
+        crdi_text_add(t, "{");
+        integer(t, "takeovers", r->standby->takeovers);
+        integer(t, "returns", r->standby->returns);
+        number(t, "stood_in", r->standby->stood_in);
+        crdi_text_add(t, "}");
+    } else {
+        crdi_text_add(t, "null");
+    }
 }
 
 static void put_loop(crdi_text* t, const crd_loop_report* l)
@@ -593,7 +606,7 @@ crd_status crdi_master_reserve_verdict(crd_master* m)
     const crd_status st = crd_master_describe_verdict(m, &m->verdict);
     if (st < 0) { return st; }
     const crd_master_report* r = &m->report;
-    size_t numbers = 24 * 16 + (24 * 24 + 512) * (size_t)m->member_count; // links, too
+    size_t numbers = 24 * 16 + (24 * 24 + 640) * (size_t)m->member_count; // links, too
     size_t hints = CRDI_ADVICE * CRDI_SENTENCE;
     numbers += 24 * (14 + CRD_RESIDUALS + 14 * (size_t)r->flow_count + 9 * (size_t)r->bond_count);
     for (int i = 0; i < r->flow_count; i++) {

@@ -21,6 +21,18 @@ void crdi_master_event(crd_master* m, crd_event_kind kind, const char* text)
     if (m->exchange) { crdi_exchange_event(m, kind, t, text); }
 }
 
+// A unit that is busy on a thread of its own may be writing: its remark is there in a later tick.
+void crdi_master_heed(crd_master* m)
+{
+    for (int i = 0; i < m->member_count; i++) {
+        crdi_member* p = &m->members[i];
+        const int64_t remarks = __atomic_load_n(&p->unit->remarks, __ATOMIC_ACQUIRE);
+        if (remarks == p->remarks || p->crashed || crdi_async_busy(m, i)) { continue; }
+        p->remarks = remarks;
+        crdi_master_event(m, CRD_EVENT_MARK, p->unit->remark);
+    }
+}
+
 // Warnings are rare: this is off the step path, and may lock.
 void crdi_master_hear(void* user, crd_level level, const char* text)
 {

@@ -70,6 +70,7 @@ crd_status crd_live_create(crd_context* ctx, crd_master* m, const crd_live_optio
     // Each order leaves at most one thing, and orders come only once leftovers are taken.
     CRD_TRY(crdi_ring_create(ctx, sizeof(crdi_leftover), 4 * CRDI_LIVE_ORDERS, &l->leftovers));
     if (!l->opt.read_only) { CRD_TRY(make_room(m)); }
+    CRD_TRY(crdi_live_introduce(l));
     m->live = l;
     m->live_ctx = l->ctx;
     *out = l;
@@ -242,6 +243,20 @@ static bool may_run(crd_live* l)
     return true;
 }
 
+// No command takes effect after the beginning of the last step. What was sent before that was
+// known is still taken here; false: it changed its mind about going on.
+static bool close_before_last(crd_live* l, crd_status* st)
+{
+    const crd_master* m = l->m;
+    bool any = false;
+    if (m->controlled || m->n + 1 < m->tick_count) { return true; }
+    atomic_store(&l->closed, true);
+    *st = crdi_live_take_orders(l, &any);
+    if (!any || *st < 0 || m->end != CRD_END_NONE || l->state == CRD_LIVE_RUNNING) { return true; }
+    atomic_store(&l->closed, false);
+    return false;
+}
+
 crd_status crdi_live_obey(crd_master* m)
 {
     crd_live* l = m->live;
@@ -252,10 +267,14 @@ crd_status crdi_live_obey(crd_master* m)
         crdi_live_shoot(l, l->row_ns);
     }
     for (;;) {
-        const crd_status st = crdi_live_take_orders(l, &changed);
+        if (__atomic_load_n(&m->emergency, __ATOMIC_ACQUIRE)) { break; }
+        crd_status st = crdi_live_take_orders(l, &changed);
         if (st < 0) { return st; }
         if (l->fault_count) { crdi_live_expire(l, crd_master_time(m)); }
-        if (m->end != CRD_END_NONE || may_run(l)) { break; }
+        if (m->end != CRD_END_NONE || (may_run(l) && close_before_last(l, &st))) {
+            if (st < 0) { return st; }
+            break;
+        }
         if (stands && changed) { crdi_live_shoot(l, clock_now(m)); }
         stand(l, &stands);
         if (m->opt.stop && *m->opt.stop) {
@@ -266,13 +285,65 @@ crd_status crdi_live_obey(crd_master* m)
     }
     if (stands) { go_on(l); }
     if (l->first_ns == 0) { l->first_ns = clock_now(m); }
-    return CRD_OK;
+    return crdi_live_alarm(m, CRD_OK);
+}
+
+// ---- the end -----------------------------------------------------------------------------------
+
+crd_status crdi_live_alarm(crd_master* m, crd_status st)
+{
+    if (!__atomic_load_n(&m->emergency, __ATOMIC_ACQUIRE) || st == CRD_E_CRASH) { return st; }
+    // What a unit says that was told to give up is of no interest.
+    m->end = CRD_END_FAILED;
+    m->end_member = -1;
+    const char* by = m->live->alarmed_by;
+    return m->started ? crdi_fail(m->ctx, CRD_E_STATE, "%s at t = %.10g s", by, crd_master_time(m))
+                      : crdi_fail(m->ctx, CRD_E_STATE, "%s during the initialisation", by);
+}
+
+static void tell_outcome(crd_live* l, crd_live_state state)
+{
+    crd_live_outcome* o = &l->outcomes[state - CRD_LIVE_STOPPING];
+    *o = (crd_live_outcome){.state = state, .end = l->m->end};
+    crdi_live_copy_text(o->message, sizeof o->message, crdi_live_reason(l->m));
+    l->state = state;
+    atomic_store_explicit(&l->state_seen, (int)state, memory_order_release);
+    if (crd_live_is_ready(l)) { crdi_live_shoot(l, clock_now(l->m)); }
+}
+
+void crd_live_get_outcome(const crd_live* l, crd_live_outcome* out)
+{
+    const int state = atomic_load_explicit(&l->state_seen, memory_order_acquire);
+    if (state >= CRD_LIVE_STOPPING) {
+        *out = l->outcomes[state - CRD_LIVE_STOPPING];
+    } else {
+        *out = (crd_live_outcome){.state = (crd_live_state)state};
+    }
+}
+
+crd_status crdi_live_close(crd_master* m)
+{
+    crd_live* l = m->live;
+    int was = CRDI_CALM;
+    const bool calm = atomic_compare_exchange_strong(&l->alarm, &was, CRDI_OVER);
+    const bool told = m->end == CRD_END_FAILED; // by whatever made it fail
+    crd_status st = CRD_OK;
+    if (!calm && !told) {
+        __atomic_store_n(&m->emergency, true, __ATOMIC_RELEASE); // its page may not be so far
+        st = crdi_master_note_failure(m, crdi_live_alarm(m, CRD_OK));
+    } else if (!calm && strncmp(m->message, l->alarmed_by, strlen(l->alarmed_by)) != 0) {
+        crdi_master_event(m, CRD_EVENT_MARK, l->alarmed_by); // it had failed already
+    }
+    atomic_store(&l->closed, true);
+    crdi_live_give_back(l);
+    tell_outcome(l, CRD_LIVE_STOPPING);
+    return st;
 }
 
 void crdi_live_end(crd_master* m)
 {
-    crd_live* l = m->live;
-    l->state = CRD_LIVE_ENDED;
-    atomic_store_explicit(&l->state_seen, (int)l->state, memory_order_relaxed);
-    if (crd_live_is_ready(l)) { crdi_live_shoot(l, clock_now(m)); }
+    char text[CRDI_HEARD];
+    crdi_master_end_text(m, text);
+    crdi_live_event(m, CRD_EVENT_STOP, crdi_master_time_seen(m), text);
+    tell_outcome(m->live, CRD_LIVE_ENDED);
 }

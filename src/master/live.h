@@ -102,6 +102,9 @@ typedef struct crdi_leftover {
     int refused; // setting that the unit did not take, -1: none
 } crdi_leftover;
 
+/// An emergency and the end of the run: the one that comes first counts.
+typedef enum crdi_alarm { CRDI_CALM, CRDI_ALARMED, CRDI_OVER } crdi_alarm;
+
 typedef struct crdi_speed {
     double time;
     int64_t ns;
@@ -148,8 +151,16 @@ struct crd_live {
     crdi_live_slot* events;
     int64_t overruns_told, overrun_cycle; // the watcher's: so far; cycle of the last one
 
-    crd_live_state state;  // run
-    atomic_int state_seen; // the same for the watcher
+    const crd_board** boards; // (board_count)
+    const char** board_units; // (board_count)
+    int board_count;
+
+    crd_live_state state;         // run
+    atomic_int state_seen;        // the same for the watcher
+    crd_live_outcome outcomes[2]; // run: STOPPING and ENDED, each written before it is seen
+    atomic_bool closed;           // no order will be obeyed any more
+    atomic_int alarm;             // crdi_alarm
+    char alarmed_by[96];          // the watcher's, before `alarm` says so
     int64_t steps_left;    // run: until a pause, -1: any number
     int fault_count;       // run: in effect
     crdi_ring *orders, *leftovers;
@@ -159,11 +170,13 @@ struct crd_live {
 };
 
 // live_info.c
+crd_status crdi_live_introduce(crd_live* l); ///< before the initialisation
 crd_status crdi_live_describe(crd_live* l);
 void crdi_live_free_knobs(crd_live* l);
 // live_status.c
 crd_status crdi_live_make_shots(crd_live* l);
 void crdi_live_shoot(crd_live* l, int64_t now); ///< a snapshot
+const char* crdi_live_reason(const crd_master* m); ///< why the run ended, ""
 // live_events.c
 /// Whole characters, room - 1 bytes at most; what is none, or controls something, is replaced. The
 /// rest of `out` is zero.
@@ -175,6 +188,7 @@ void crdi_live_throw_away(crd_live* l); ///< orders that nobody will obey
 // live_obey.c: the cycle thread's side
 /// `*any`: there were some. Fails if a unit crashed over one.
 crd_status crdi_live_take_orders(crd_live* l, bool* any);
+void crdi_live_give_back(crd_live* l); ///< orders that came too late become events
 // live_fault.c
 void crdi_fault_begin(crd_live* l, const crdi_order* o, double t);
 void crdi_fault_clear(crd_live* l, int link); ///< -1: all

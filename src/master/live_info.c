@@ -345,19 +345,51 @@ void crdi_live_free_knobs(crd_live* l)
 
 // ---- all of it ---------------------------------------------------------------------------------
 
-crd_status crdi_live_describe(crd_live* l)
+// What is known before any unit has begun; a watcher may look at it from now on.
+crd_status crdi_live_introduce(crd_live* l)
 {
-    crd_status st = CRD_OK;
     const crd_master* m = l->m;
     l->info.title = text_of(m->sys->title);
     l->info.file = text_of(m->sys->file);
     l->info.results = text_of(m->sys->results.path);
+    l->info.read_only = l->opt.read_only;
+    l->boards = room(l, m->member_count, sizeof *l->boards);
+    l->board_units = room(l, m->member_count, sizeof *l->board_units);
+    if (!l->boards || !l->board_units) { return CRD_E_MEMORY; }
+    for (int i = 0; i < m->member_count; i++) {
+        const crd_unit* u = m->members[i].unit;
+        const crd_board* b = u->ops->board ? u->ops->board(u) : NULL;
+        if (!b) { continue; }
+        l->boards[l->board_count] = b;
+        l->board_units[l->board_count++] = u->name;
+    }
+    return CRD_OK;
+}
+
+int crd_live_board_count(const crd_live* l)
+{
+    return l->board_count;
+}
+
+const char* crd_live_board_unit(const crd_live* l, int board)
+{
+    return l->board_units[board];
+}
+
+void crd_live_read_board(const crd_live* l, int board, crd_board_state* out)
+{
+    crd_board_read(l->boards[board], out);
+}
+
+crd_status crdi_live_describe(crd_live* l)
+{
+    crd_status st = CRD_OK;
+    const crd_master* m = l->m;
     l->info.start = m->start;
     l->info.stop = m->opt.open_end ? (double)INFINITY : m->stop;
     l->info.step = m->controlled ? m->step.h : m->tick;
     l->info.factor = m->paced ? m->sys->run.pace.factor : 0;
     l->info.wait = l->opt.wait;
-    l->info.read_only = l->opt.read_only;
     CRD_TRY(describe_units(l));
     CRD_TRY(describe_signals(l));
     CRD_TRY(describe_links(l));

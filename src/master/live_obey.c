@@ -159,10 +159,37 @@ static crd_status obey(crd_live* l, const crdi_order* o)
         crdi_fault_clear(l, o->link);
         break;
     case CRD_LIVE_MARK:
+    case CRD_LIVE_EMERGENCY: // comes by its own way
         break;
     }
     if (o->text[0]) { crdi_master_event(m, CRD_EVENT_MARK, o->text); }
     return CRD_OK;
+}
+
+static void say_not_done(crd_live* l, const crdi_order* o)
+{
+    char text[CRDI_LIVE_TEXT];
+    snprintf(text, sizeof text, "not done, the run has ended: %.200s", o->text);
+    crdi_master_event(l->m, CRD_EVENT_ERROR, text);
+}
+
+// What came while the last step went on, or waited for a unit that was late. It was accepted, so
+// what became of it is told.
+void crdi_live_give_back(crd_live* l)
+{
+    for (int i = 0; i < l->postponed_count; i++) {
+        say_not_done(l, &l->postponed[i]);
+    }
+    l->postponed_count = 0;
+    for (const crdi_order* o; (o = crdi_ring_read(l->orders)) != NULL;) {
+        if (o->action == CRD_LIVE_MARK) {
+            crdi_master_event(l->m, CRD_EVENT_MARK, o->text);
+        } else {
+            say_not_done(l, o);
+        }
+        if (o->element) { leave(l, &(crdi_leftover){o->element, o->description, NULL, -1}); }
+        crdi_ring_release(l->orders);
+    }
 }
 
 crd_status crdi_live_take_orders(crd_live* l, bool* any)

@@ -389,7 +389,9 @@ static crd_status check_state(crd_live* l, const crd_live_command* c)
     if (l->opt.read_only) {
         return crdi_fail(l->ctx, CRD_E_STATE, "the run can be watched only: it is read-only");
     }
-    if (state == CRD_LIVE_ENDED) { return crdi_fail(l->ctx, CRD_E_STATE, "the run has ended"); }
+    if (state >= CRD_LIVE_STOPPING || atomic_load(&l->closed)) {
+        return crdi_fail(l->ctx, CRD_E_STATE, "the run has ended");
+    }
     if (!crd_live_is_ready(l) && c->action != CRD_LIVE_STOP) {
         return crdi_fail(l->ctx, CRD_E_STATE, "the run has not been initialised yet");
     }
@@ -414,10 +416,32 @@ static crd_status make_order(crd_live* l, const crd_live_command* c, crdi_order*
     }
 }
 
+// Does not go the way of orders, which may be full and is looked at between two steps only.
+static crd_status raise_alarm(crd_live* l, const crd_live_command* c)
+{
+    if (l->opt.read_only) {
+        return crdi_fail(l->ctx, CRD_E_STATE, "the run can be watched only: it is read-only");
+    }
+    int was = atomic_load(&l->alarm);
+    if (was == CRDI_CALM) {
+        char text[sizeof l->alarmed_by];
+        const bool named = c->who && c->who[0];
+        snprintf(text, sizeof text, "emergency stop%s%.70s", named ? " by " : "",
+                 named ? c->who : "");
+        crdi_live_copy_text(l->alarmed_by, sizeof l->alarmed_by, text);
+        if (atomic_compare_exchange_strong(&l->alarm, &was, CRDI_ALARMED)) {
+            __atomic_store_n(&l->m->emergency, true, __ATOMIC_RELEASE);
+            return CRD_OK;
+        }
+    }
+    return was == CRDI_ALARMED ? CRD_OK : crdi_fail(l->ctx, CRD_E_STATE, "the run has ended");
+}
+
 crd_status crd_live_send(crd_live* l, const crd_live_command* c)
 {
     crd_status st = CRD_OK;
     crdi_order order = {.action = c->action, .setting = -1, .link = -1, .duration = (double)NAN};
+    if (c->action == CRD_LIVE_EMERGENCY) { return raise_alarm(l, c); }
     crdi_live_sweep_up(l);
     CRD_TRY(check_state(l, c));
     crdi_order* to = crdi_ring_write(l->orders);

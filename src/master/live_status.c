@@ -138,7 +138,7 @@ static void show_bond(const crdi_power* p, crd_live_bond_state* out)
 static double find_speed(crd_live* l, double time, int64_t now)
 {
     if (l->state != CRD_LIVE_RUNNING || l->first_ns == 0) {
-        if (l->state != CRD_LIVE_ENDED) {
+        if (l->state < CRD_LIVE_STOPPING) {
             l->speed_count = 0;
             return 0;
         }
@@ -155,7 +155,7 @@ static double find_speed(crd_live* l, double time, int64_t now)
 
 // ---- the exchange ------------------------------------------------------------------------------
 
-static const char* reason(const crd_master* m)
+const char* crdi_live_reason(const crd_master* m)
 {
     return m->message[0]               ? m->message
            : m->end == CRD_END_OVERRUN ? "a cycle was late, and the pace says to stop then"
@@ -170,7 +170,8 @@ void crdi_live_shoot(crd_live* l, int64_t now)
     crd_live_status* s = &l->shots[l->back];
     s->number = ++l->number;
     s->state = l->state;
-    s->end = l->state == CRD_LIVE_ENDED ? m->end : CRD_END_NONE;
+    const bool over = l->state >= CRD_LIVE_STOPPING;
+    s->end = over ? m->end : CRD_END_NONE;
     s->time = crd_master_time(m);
     s->h = m->h;
     s->cycles = m->n;
@@ -181,7 +182,7 @@ void crdi_live_shoot(crd_live* l, int64_t now)
     s->pace = m->pacer.report;
     s->pace.on = m->paced;
     if (!m->paced) { s->pace.busy = l->busy; }
-    crdi_live_copy_text(s->message, sizeof s->message, l->state == CRD_LIVE_ENDED ? reason(m) : "");
+    crdi_live_copy_text(s->message, sizeof s->message, over ? crdi_live_reason(m) : "");
     for (int i = 0; i < l->info.unit_count; i++) {
         show_unit(m, i, &s->units[i]);
     }
@@ -192,7 +193,7 @@ void crdi_live_shoot(crd_live* l, int64_t now)
         show_bond(&m->powers[i], &s->bonds[i]);
     }
     l->status_ns = now;
-    atomic_store_explicit(&l->state_seen, (int)l->state, memory_order_relaxed);
+    if (!over) { atomic_store_explicit(&l->state_seen, (int)l->state, memory_order_relaxed); }
     l->back = atomic_exchange_explicit(&l->middle, l->back | NEWER, memory_order_acq_rel) & 3;
 }
 
@@ -233,7 +234,7 @@ const crd_live_status* crd_live_get_status(crd_live* l)
         l->front = atomic_exchange_explicit(&l->middle, l->front, memory_order_acq_rel) & 3;
         crd_live_status* s = &l->shots[l->front];
         // With a cycle done the pacer has started, and what is asked of it stays as it is.
-        if (s->pace.on && s->pace.cycles > 0 && s->state != CRD_LIVE_ENDED) {
+        if (s->pace.on && s->pace.cycles > 0 && s->state < CRD_LIVE_STOPPING) {
             crd_pacer_usage(&l->m->pacer, &s->pace);
         }
         tell_overruns(l, s);

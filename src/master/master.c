@@ -72,6 +72,7 @@ crd_status crd_master_create(crd_context* ctx, const crd_system* sys, const crd_
     CRD_TRY(crdi_master_plan_keep(m));
     CRD_TRY(crdi_cycle_plan(m));
     CRD_TRY(crdi_master_select_signals(m));
+    CRD_TRY(crdi_master_plan_session(m));
     *out = m;
     return CRD_OK;
 fail:
@@ -121,6 +122,7 @@ void crd_master_destroy(crd_master* m)
     (void)crd_master_finish(m);
     crd_recorder_destroy(m->recorder);
     crdi_exchange_free(m);
+    crdi_master_free_session(m);
     crdi_master_close_spare(m);
     crdi_pool_destroy(m->pool);
     crdi_master_free_estimate(m);
@@ -190,7 +192,8 @@ static crd_status enter_all(crd_master* m)
                               .has_tolerance = !isnan(m->tolerance),
                               .tolerance = isnan(m->tolerance) ? 0 : m->tolerance,
                               .may_roll_back = m->rolls_back,
-                              .interrupted = m->opt.stop};
+                              .interrupted = m->opt.stop,
+                              .emergency = &m->emergency};
     for (int i = 0; i < m->member_count; i++) {
         crdi_member* p = &m->members[i];
         m->running = i;
@@ -322,6 +325,7 @@ static crd_status start(crd_master* m, crd_stage stage, bool all)
     } else {
         st = all ? initialize(m) : reach(m, stage);
     }
+    if (m->live) { st = crdi_live_alarm(m, st); }
     if (st < 0) { m->end = CRD_END_FAILED; }
     m->ns_initialization += crdi_now_ns() - begin;
     return crdi_master_note_failure(m, st);
@@ -380,12 +384,73 @@ static void terminate_all_guarded(crd_master* m, crd_status* first)
     if (!crdi_async_left(m)) { crdi_guard_remove(); } // else that thread may still need it
 }
 
+// Whatever turns comes to rest from now on, all of it together; terminate_all waits for it.
+static void halt_all(crd_master* m)
+{
+    for (; m->halted < m->member_count; m->halted++) {
+        crd_unit* u = m->members[m->halted].unit;
+        if (!m->members[m->halted].alive || !u->ops->halt) { continue; }
+        m->running = m->halted;
+        u->ops->halt(u);
+        m->running = -1;
+    }
+}
+
+static void halt_all_guarded(crd_master* m)
+{
+    crdi_guard guard;
+    crdi_guard_enter(&guard, &m->running);
+    const int crash = sigsetjmp(guard.env, 0);
+    if (crash) {
+        crdi_log(m->log, CRD_LOG_WARNING, "unit '%s' crashed when it was told to come to rest",
+                 m->members[m->running].unit->name);
+        m->members[m->running].alive = false;
+        m->members[m->running].crashed = true;
+        m->running = -1;
+        m->halted++;
+    }
+    halt_all(m);
+    crdi_guard_leave(&guard);
+}
+
+// The end as those see it who watch: with the last of the units. `told`: they know already why.
+static void end_live(crd_master* m, crd_status st, bool told)
+{
+    if (st < 0) { m->end = CRD_END_FAILED; }
+    if (st < 0 && !told) {
+        snprintf(m->message, sizeof m->message, "%s", crd_error_text(m->ctx));
+        crdi_live_event(m, CRD_EVENT_ERROR, crdi_master_time_seen(m), m->message);
+    }
+    crdi_live_end(m);
+}
+
+// The record of the benches' states; a failure of the run is the one that counts.
+static crd_status end_session(crd_master* m, crd_status st)
+{
+    char text[512];
+    snprintf(text, sizeof text, "%s", st < 0 ? crd_error_text(m->ctx) : "");
+    if (st < 0 && !m->message[0]) { snprintf(m->message, sizeof m->message, "%s", text); }
+    const crd_status written = crdi_master_write_session(m);
+    if (st < 0 && written < 0) {
+        crdi_log_on(m->ctx, CRD_LOG_WARNING, crd_error_text(m->ctx));
+        return crdi_fail(m->ctx, st, "%s", text);
+    }
+    return st < 0 ? st : written;
+}
+
 crd_status crd_master_finish(crd_master* m)
 {
     if (!m->initialized || m->finished) { return CRD_OK; }
     m->finished = true;
     crdi_cycle_leave(m);
+    const crd_status alarm = m->live ? crdi_live_close(m) : CRD_OK;
+    const bool told = m->message[0] != 0;
     crdi_async_free(m);
+    if (m->opt.guard_crashes) {
+        halt_all_guarded(m);
+    } else {
+        halt_all(m);
+    }
     crdi_master_warn_couples(m);
     // The record first: a unit may still crash in its terminate.
     crd_status st = crdi_master_close_results(m);
@@ -397,14 +462,16 @@ crd_status crd_master_finish(crd_master* m)
         crdi_fail(m->ctx, st, "%s", text);
     }
     if (st >= 0) { st = exchanged; }
-    if (m->live) { crdi_live_end(m); }
     crd_status ended = CRD_OK;
     if (m->opt.guard_crashes) {
         terminate_all_guarded(m, &ended);
     } else {
         terminate_all(m, &ended);
     }
-    return st < 0 ? st : ended;
+    if (st >= 0) { st = ended; }
+    st = end_session(m, st);
+    if (m->live) { end_live(m, st, told); }
+    return alarm < 0 ? crdi_fail(m->ctx, alarm, "%s", m->message) : st;
 }
 
 enum { CHUNK_NS = 20 * 1000 * 1000, PROGRESS_NS = 100 * 1000 * 1000 };
@@ -590,6 +657,8 @@ static void report_unit(crd_master* m, const crdi_member* p, crd_unit_report* r)
     r->late = m->async ? crdi_async_late(m, at, &now) : 0;
     crd_link_stats* link = m->link_stats ? &m->link_stats[at] : NULL;
     if (link && crdi_member_link(m, at, link)) { r->link = link; }
+    crd_standby_stats* standby = m->standby_stats ? &m->standby_stats[at] : NULL;
+    if (standby && crd_unit_get_standby(p->unit, standby)) { r->standby = standby; }
 }
 
 const crd_master_report* crd_master_get_report(crd_master* m)
@@ -599,6 +668,8 @@ const crd_master_report* crd_master_get_report(crd_master* m)
         m->unit_reports =
             crdi_arena_new(&m->arena, (size_t)m->member_count, sizeof *m->unit_reports);
         m->link_stats = crdi_arena_new(&m->arena, (size_t)m->member_count, sizeof *m->link_stats);
+        m->standby_stats =
+            crdi_arena_new(&m->arena, (size_t)m->member_count, sizeof *m->standby_stats);
     }
     for (int i = 0; m->unit_reports && i < m->member_count; i++) {
         report_unit(m, &m->members[i], &m->unit_reports[i]);

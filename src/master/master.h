@@ -161,6 +161,7 @@ typedef struct crdi_couple {
     double interval;                 // s between two samples, the macro step of the elements
     int64_t every;                   // the same in ticks
     bool truth;                      // the source's output is the signal itself, undelayed
+    bool dated;                      // the source says when its output was made
     const crd_channel_spec* channel; // NULL: none
     uint64_t seed;
     double burst_chance; // of a sample that is not in a burst to begin one
@@ -175,6 +176,7 @@ typedef struct crdi_couple {
     int64_t script_next; // run
     double* sent_values; // run: (ring) newest samples at place sequence % ring, for the script
     int64_t sent, lost, repeated;  // run
+    int64_t newest;                // run: number of the newest sample of a source that dates
     int burst_left;                // run: samples that will still be lost
     double start_value;            // run: until the first sample is there
     bool arrived;                  // run
@@ -303,6 +305,7 @@ typedef struct crdi_member {
     struct crdi_fault* faults;                 // run: at its inputs, NULL: none; live_fault.c
     bool alive;                                // run: instantiated, terminate is due
     bool crashed;                              // run: not to be called any more
+    int64_t remarks;                           // run: of the unit, those that are events
 } crdi_member;
 
 /// One element of one connection after resolving, before it is put into a list.
@@ -424,6 +427,7 @@ struct crd_master {
     int end_member;                      // run: -1
     bool wish;                           // run: some unit wants the end; atomic
     bool initialized, started, finished; // run; started: the first step may come
+    int halted;                          // run: members that were told to come to rest
     crd_stage stage;                     // run
     bool asked;                          // run: crd_master_initialize was called
     int64_t longest_ticks;               // of a member's step
@@ -445,8 +449,10 @@ struct crd_master {
     crd_context* live_ctx;         // of elements that came while running
     int disturbed;                 // run: faults at inputs
     bool stopped_by_page;          // run: a command ended it
+    bool emergency;                // run: the watcher wants everything to stop now; atomic
     struct crdi_async* async;      // async.c: units with a budget, NULL: none
     struct crdi_exchange* exchange; // exchange.c: samples are recorded, NULL: not
+    struct crdi_session_record* session; // session.c: states of benches are recorded, NULL: not
     double lateness, busy;         // run: of the newest cycle, s; recorded
     int64_t overruns_seen, lateness_seen; // run: for crd_master_glance
     const char** unit_names;       // (member_count)
@@ -459,6 +465,7 @@ struct crd_master {
     int loop_count;
     crd_unit_report* unit_reports;
     crd_link_stats* link_stats;
+    crd_standby_stats* standby_stats;
     crd_coupling_report* coupling_reports;
     crd_flow_report* flow_reports;
     crd_bond_report* bond_reports;
@@ -540,10 +547,13 @@ crd_status crdi_master_record(crd_master* m);
 void crdi_master_read_extras(crd_master* m);
 /// Says how the run ended, attaches the verdict and closes the file.
 crd_status crdi_master_close_results(crd_master* m);
+void crdi_master_end_text(const crd_master* m, char text[CRDI_HEARD]); ///< "stop time"
 // events.c: what happens besides the values
 crd_log_sink crdi_master_hear; ///< of m->log; any thread
 double crdi_master_time_seen(const crd_master* m); ///< simulated time, asked by any thread
 void crdi_master_event(crd_master* m, crd_event_kind kind, const char* text);
+/// What units have to say for the record, after a tick.
+void crdi_master_heed(crd_master* m);
 void crdi_master_start_hearing(crd_master* m); ///< the record is there
 void crdi_master_stop_hearing(crd_master* m);
 /// Keeps the sentence of the run's failure and notes it; hands `st` back.
@@ -648,6 +658,11 @@ crd_status crdi_convert_bytes(crd_context* ctx, const crdi_conversion* c);
 // tune.c: decides what is measured and how many threads run; says in tune_at when to ask again
 void crdi_master_tune(crd_master* m);
 // step.c
+/// The stop flag is set, or an emergency came: whoever waits gives up.
+static inline bool crdi_master_stops(const crd_master* m)
+{
+    return (m->opt.stop && *m->opt.stop) || __atomic_load_n(&m->emergency, __ATOMIC_ACQUIRE);
+}
 /// Stop time, the stop flag, or a unit's wish.
 void crdi_master_look_for_end(crd_master* m);
 /// All phases once.
@@ -735,7 +750,17 @@ void crdi_live_calm(const crdi_member* p);
 /// In [0, 1): for a purpose of a fault, by its number.
 double crdi_fault_chance(int64_t fault, int64_t at);
 void crdi_live_event(crd_master* m, crd_event_kind kind, double time, const char* text); ///< any thread
-void crdi_live_end(crd_master* m); ///< the last snapshot
+/// An emergency makes a failure of everything but a crash.
+crd_status crdi_live_alarm(crd_master* m, crd_status st);
+/// The run is over and its units are still to come to rest: commands are refused from here on. Fails
+/// if an emergency came at the last moment.
+crd_status crdi_live_close(crd_master* m);
+void crdi_live_end(crd_master* m); ///< all is over: the last snapshot
+
+// session.c: the states of the benches, when all is over
+crd_status crdi_master_plan_session(crd_master* m);
+crd_status crdi_master_write_session(crd_master* m); ///< does not allocate
+void crdi_master_free_session(crd_master* m);
 
 // script.c: connections that do what they did in a recorded run
 const crd_script* crdi_script_find(const crd_master* m, const char* to); ///< NULL: none

@@ -74,7 +74,8 @@ static int64_t offset(const crd_pacer* p, double t)
 
 static bool stopped(const crd_pacer* p)
 {
-    return p->stop && *p->stop;
+    return (p->stop && *p->stop) ||
+           (p->emergency && __atomic_load_n(p->emergency, __ATOMIC_RELAXED));
 }
 
 // ---- what the system tells ---------------------------------------------------------------------

@@ -538,37 +538,46 @@ crd_status crdi_master_open_results(crd_master* m)
     return st;
 }
 
-static void note_end(crd_master* m)
+void crdi_master_end_text(const crd_master* m, char text[CRDI_HEARD])
 {
-    char text[CRDI_HEARD];
+    const char* said = "";
     switch (m->end) {
     case CRD_END_STOP_TIME:
-        crdi_master_event(m, CRD_EVENT_STOP, "stop time");
+        said = "stop time";
         break;
     case CRD_END_UNIT:
-        snprintf(text, sizeof text, "unit '%s' wished the end",
+        snprintf(text, CRDI_HEARD, "unit '%s' wished the end",
                  m->members[m->end_member].unit->name);
-        crdi_master_event(m, CRD_EVENT_STOP, text);
-        break;
+        return;
     case CRD_END_FAILED:
-        crdi_master_event(m, CRD_EVENT_STOP, "failed");
+        said = "failed";
         break;
     case CRD_END_OVERRUN:
-        crdi_master_event(m, CRD_EVENT_STOP, "a cycle was late");
+        said = "a cycle was late";
         break;
     case CRD_END_NONE:
     case CRD_END_INTERRUPTED:
-        crdi_master_event(m, CRD_EVENT_STOP,
-                          m->stopped_by_page ? "stopped by a command" : "interrupted");
+        said = m->stopped_by_page ? "stopped by a command" : "interrupted";
         break;
     }
+    snprintf(text, CRDI_HEARD, "%s", said);
+}
+
+// Whoever watches hears it when the units are at rest, and whether one of them failed in that.
+static void note_end(crd_master* m)
+{
+    char text[CRDI_HEARD];
+    const double t = crdi_master_time_seen(m);
+    crdi_master_end_text(m, text);
+    if (m->recorder) { crd_recorder_event(m->recorder, CRD_EVENT_STOP, t, text); }
+    if (m->exchange) { crdi_exchange_event(m, CRD_EVENT_STOP, t, text); }
 }
 
 // May come after a crash in the middle of anything: nothing here takes memory from the heap then.
 crd_status crdi_master_close_results(crd_master* m)
 {
     if (!m->recorder) {
-        if (m->live || m->exchange) { note_end(m); }
+        if (m->exchange) { note_end(m); }
         return CRD_OK;
     }
     for (int i = 0; i < m->member_count; i++) {

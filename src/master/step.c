@@ -420,6 +420,7 @@ static crd_status tick(crd_master* m)
     if (m->estimate) { crdi_master_estimate(m, m->h); }
     if (m->controlled) { __atomic_store(&m->time, &now, __ATOMIC_RELAXED); }
     __atomic_store_n(&m->n, m->n + 1, __ATOMIC_RELAXED); // a unit's own thread may log and ask
+    if (m->has_remote) { crdi_master_heed(m); }
     if (m->controlled) { CRD_TRY(crdi_control_next(m)); }
     if (m->power_count) { crdi_master_balance(m, m->controlled ? m->step.h : m->tick); }
     if (m->couple_count) { crdi_master_couple(m); }
@@ -475,7 +476,8 @@ fail:
 static crd_status advance(crd_master* m, int64_t ticks)
 {
     for (; ticks > 0 && m->end == CRD_END_NONE; ticks--) {
-        const crd_status st = cycle(m);
+        crd_status st = cycle(m);
+        if (m->live) { st = crdi_live_alarm(m, st); }
         if (st < 0) {
             m->end = CRD_END_FAILED;
             return st;

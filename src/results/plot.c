@@ -188,6 +188,7 @@ typedef struct axis {
     int exponent;
     int shift; // the labels are divided by 10^shift
     bool log;  // low and high are logarithms of base 10
+    const char* const* names; // of 0 .. last, NULL: numbers
 } axis;
 
 static double power_of_ten(int e)
@@ -360,8 +361,12 @@ static int list_marks(const axis* a, mark* out)
     if (a->log) { return log_marks(a, out); }
     int n = 0;
     for (int64_t i = a->first; i <= a->last && n < MOST_TICKS; i++, n++) {
-        out[n] = (mark){.at = tick_at(a, i), .class = i == 0 ? "zero" : "grid"};
-        tick_text(a, i, out[n].text);
+        out[n] = (mark){.at = tick_at(a, i), .class = i == 0 && !a->names ? "zero" : "grid"};
+        if (a->names) {
+            strncpy(out[n].text, a->names[i], sizeof out[n].text - 1);
+        } else {
+            tick_text(a, i, out[n].text);
+        }
     }
     return n;
 }
@@ -420,6 +425,13 @@ static axis y_axis(const crd_plot_panel* panel, const crd_plot_scale* scale)
 {
     const bool log = scale && scale->log_y;
     double low = (double)INFINITY, high = -(double)INFINITY;
+    if (scale && scale->y_name_count > 0) {
+        return (axis){.low = -0.5,
+                      .high = scale->y_name_count - 0.5,
+                      .last = scale->y_name_count - 1,
+                      .mantissa = 1,
+                      .names = scale->y_names};
+    }
     if (scale && has_range(scale->y_low, scale->y_high) && (!log || scale->y_low > 0)) {
         return log ? make_log_axis(scale->y_low, scale->y_high, true)
                    : make_axis(scale->y_low, scale->y_high, 5, true);
@@ -696,7 +708,8 @@ static double left_margin(const layout* l)
 
 static int panel_height(const crd_plot_scale* scale)
 {
-    return scale->equal ? EQUAL_HEIGHT : PLOT_HEIGHT;
+    const int named = LINE_HEIGHT * scale->y_name_count; // so that each can be read
+    return scale->equal ? EQUAL_HEIGHT : named > PLOT_HEIGHT ? named : PLOT_HEIGHT;
 }
 
 // Does the shared x axis have its numbers and its label below panel i?

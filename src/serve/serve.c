@@ -166,7 +166,7 @@ crd_status crd_serve_create(crd_context* ctx, crd_system* sys, const crd_serve_o
     s->log = crdi_context_tap(ctx, crdi_serve_hear, s);
     if (!s->log) { CRD_TRY(crdi_fail(ctx, CRD_E_MEMORY, "out of memory")); }
     s->one = sys->unit_count == 1 && sys->connection_count == 0 && sys->bond_count == 0;
-    sys->results.path = NULL;
+    sys->results.path = sys->results.session = NULL;
     if (!isnan(s->opt.resolution)) { sys->run.step = s->opt.resolution; }
     s->stations = crdi_arena_new(&s->arena, (size_t)sys->unit_count, sizeof *s->stations);
     if (!s->stations) { CRD_TRY(CRD_E_MEMORY); }

@@ -51,7 +51,8 @@ static const crdi_key file_keys[] = {
 typedef struct unit_draft {
     crd_unit_spec spec;
     const char *fmu, *replay, *dcp, *description, *circuit, *twin;
-    const crdi_node *signal, *signals, *parameters, *solver, *columns, *refresh, *session, *bench;
+    const crdi_node *signal, *signals, *parameters, *solver, *columns, *refresh, *session, *bench,
+        *standby;
 } unit_draft;
 
 enum {
@@ -59,14 +60,9 @@ enum {
     U_SIGNAL,
     U_SIGNALS,
     U_REPLAY,
-    U_DCP,
     U_CIRCUIT,
     U_TWIN,
-    U_DESCRIPTION,
-    U_SESSION,
-    U_BENCH,
     U_PARAMETERS,
-    U_STEP,
     U_INTERFACE,
     U_SOLVER,
     U_INTERPOLATION,
@@ -74,33 +70,44 @@ enum {
     U_TIME_OFFSET,
     U_REPEAT,
     U_LOGGING,
+    U_MODEL_KEYS, // those before are also a stand-in's
+    U_DCP = U_MODEL_KEYS,
+    U_DESCRIPTION,
+    U_SESSION,
+    U_BENCH,
+    U_STANDBY,
+    U_STEP,
     U_PINNED,
     U_REAL,
     U_REFRESH,
     U_BUDGET,
 };
 
+#define MODEL_KEYS                                                                                 \
+    [U_FMU] = {KEY("fmu", PATH, unit_draft, fmu)},                                                 \
+    [U_SIGNAL] = {KEY("signal", NODE, unit_draft, signal)},                                        \
+    [U_SIGNALS] = {KEY("signals", NODE, unit_draft, signals)},                                     \
+    [U_REPLAY] = {KEY("replay", PATH, unit_draft, replay)},                                        \
+    [U_CIRCUIT] = {KEY("circuit", PATH, unit_draft, circuit)},                                     \
+    [U_TWIN] = {KEY("twin", PATH, unit_draft, twin)},                                              \
+    [U_PARAMETERS] = {KEY("parameters", NODE, unit_draft, parameters)},                            \
+    [U_INTERFACE] = {KEY("interface", CHOICE, unit_draft, spec.interface), .choices = interfaces}, \
+    [U_SOLVER] = {KEY("solver", NODE, unit_draft, solver)},                                        \
+    [U_INTERPOLATION] = {KEY("interpolation", CHOICE, unit_draft, spec.interpolation),             \
+                         .choices = interpolations},                                               \
+    [U_COLUMNS] = {KEY("columns", NODE, unit_draft, columns)},                                     \
+    [U_TIME_OFFSET] = {KEY("time_offset", TIME, unit_draft, spec.time_offset)},                    \
+    [U_REPEAT] = {KEY("repeat", BOOL, unit_draft, spec.repeat)},                                   \
+    [U_LOGGING] = {KEY("logging", BOOL, unit_draft, spec.logging)}
+
 static const crdi_key unit_keys[] = {
-    [U_FMU] = {KEY("fmu", PATH, unit_draft, fmu)},
-    [U_SIGNAL] = {KEY("signal", NODE, unit_draft, signal)},
-    [U_SIGNALS] = {KEY("signals", NODE, unit_draft, signals)},
-    [U_REPLAY] = {KEY("replay", PATH, unit_draft, replay)},
+    MODEL_KEYS,
     [U_DCP] = {KEY("dcp", TEXT, unit_draft, dcp)},
-    [U_CIRCUIT] = {KEY("circuit", PATH, unit_draft, circuit)},
-    [U_TWIN] = {KEY("twin", PATH, unit_draft, twin)},
     [U_DESCRIPTION] = {KEY("description", PATH, unit_draft, description)},
     [U_SESSION] = {KEY("session", NODE, unit_draft, session)},
     [U_BENCH] = {KEY("bench", NODE, unit_draft, bench)},
-    [U_PARAMETERS] = {KEY("parameters", NODE, unit_draft, parameters)},
+    [U_STANDBY] = {KEY("standby", NODE, unit_draft, standby)},
     [U_STEP] = {KEY("step", TIME, unit_draft, spec.step), .range = CRDI_POSITIVE},
-    [U_INTERFACE] = {KEY("interface", CHOICE, unit_draft, spec.interface), .choices = interfaces},
-    [U_SOLVER] = {KEY("solver", NODE, unit_draft, solver)},
-    [U_INTERPOLATION] = {KEY("interpolation", CHOICE, unit_draft, spec.interpolation),
-                         .choices = interpolations},
-    [U_COLUMNS] = {KEY("columns", NODE, unit_draft, columns)},
-    [U_TIME_OFFSET] = {KEY("time_offset", TIME, unit_draft, spec.time_offset)},
-    [U_REPEAT] = {KEY("repeat", BOOL, unit_draft, spec.repeat)},
-    [U_LOGGING] = {KEY("logging", BOOL, unit_draft, spec.logging)},
     [U_PINNED] = {KEY("pinned", BOOL, unit_draft, spec.pinned)},
     [U_REAL] = {KEY("real", BOOL, unit_draft, spec.real)},
     [U_REFRESH] = {KEY("refresh", NODE, unit_draft, refresh)},
@@ -111,6 +118,21 @@ static const crdi_key unit_keys[] = {
     (BIT(U_FMU) | BIT(U_SIGNAL) | BIT(U_SIGNALS) | BIT(U_REPLAY) | BIT(U_DCP) | BIT(U_CIRCUIT) |   \
      BIT(U_TWIN))
 #define UNIT_SOURCE_NAMES "fmu, signal, signals, replay, dcp, circuit, twin"
+
+typedef struct standby_draft {
+    unit_draft unit; // first: it has the keys of a unit
+    double after, fade;
+    bool rejoin;
+    const crdi_node* names;
+} standby_draft;
+
+static const crdi_key standby_keys[] = {
+    MODEL_KEYS,
+    [U_MODEL_KEYS] = {KEY("after", TIME, standby_draft, after), .range = CRDI_POSITIVE},
+    {KEY("fade", TIME, standby_draft, fade), .range = CRDI_POSITIVE},
+    {KEY("rejoin", BOOL, standby_draft, rejoin)},
+    {KEY("names", NODE, standby_draft, names)},
+};
 
 static const crdi_key session_keys[] = {
     {KEY("mode", CHOICE, crd_session_spec, mode), .choices = modes},
@@ -276,11 +298,13 @@ static const crdi_key results_keys[] = {
     {KEY("unit_row", BOOL, results_draft, spec.unit_row)},
     {KEY("mat", NODE, results_draft, mat)},
     {KEY("exchange", PATH, results_draft, spec.exchange)},
+    {KEY("session", PATH, results_draft, spec.session)},
 };
 
 #define TABLE(name) static const crdi_table name##_table = {#name, name##_keys, COUNT(name##_keys)}
 TABLE(file);
 TABLE(unit);
+TABLE(standby);
 TABLE(session);
 TABLE(bench);
 TABLE(solver);
@@ -295,7 +319,8 @@ TABLE(results);
 const crdi_table* const* crdi_system_tables(int* count)
 {
     static const crdi_table* const all[] = {&file_table,         &unit_table,
-                                            &session_table,      &bench_table,
+                                            &standby_table,      &session_table,
+                                            &bench_table,
                                             &solver_table,       &circuit_table,
                                             &column_table,       &signal_table,
                                             &crdi_bond_table,    &crdi_connection_table,
@@ -667,6 +692,16 @@ fail:
     return st;
 }
 
+static crd_unit_source source_of(const unit_draft* u)
+{
+    return u->fmu       ? CRD_UNIT_FMU
+           : u->replay  ? CRD_UNIT_REPLAY
+           : u->dcp     ? CRD_UNIT_DCP
+           : u->circuit ? CRD_UNIT_CIRCUIT
+           : u->twin    ? CRD_UNIT_TWIN
+                        : CRD_UNIT_SIGNAL;
+}
+
 // What a unit is, out of the keys that say it.
 static crd_status check_source(crdi_reader* r, const crdi_node* n, uint64_t given)
 {
@@ -747,6 +782,70 @@ static crd_status check_unit_keys(crdi_reader* r, const crdi_node* n, uint64_t g
     return CRD_OK;
 }
 
+static crd_status read_names(crdi_reader* r, const crdi_node* n, crd_standby_spec* out)
+{
+    crd_status st = CRD_OK;
+    const size_t mark = crdi_path_enter(r, "names");
+    CRD_TRY(crdi_expect_kind(r, n, CRDI_MAPPING,
+                             "a mapping of variables of the unit, each with that of the stand-in"));
+    crd_name_pair* pairs = crdi_arena_new(r->arena, (size_t)n->count, sizeof *pairs);
+    if (!pairs) { return CRD_E_MEMORY; }
+    int i = 0;
+    for (const crdi_node* m = n->first; m; m = m->next, i++) {
+        const size_t inner = crdi_path_enter(r, m->key);
+        CRD_TRY(crdi_read_text(r, m, &pairs[i].model));
+        pairs[i].name = crdi_arena_text(r->arena, m->key, strlen(m->key));
+        if (!pairs[i].name) { return CRD_E_MEMORY; }
+        crdi_path_leave(r, inner);
+    }
+    out->names = pairs;
+    out->name_count = i;
+    crdi_path_leave(r, mark);
+fail:
+    return st;
+}
+
+static crd_status read_unit_parts(crdi_reader* r, unit_draft* u);
+static crd_status check_unit_keys(crdi_reader* r, const crdi_node* n, uint64_t given,
+                                  crd_unit_source source);
+
+// A unit inside of a unit, which has no stand-in itself. It takes the place of one that was there.
+static crd_status read_standby(crdi_reader* r, const crdi_node* n, crd_unit_spec* out)
+{
+    crd_status st = CRD_OK;
+    standby_draft d = {.unit.spec = crd_unit_spec_defaults()};
+    crd_standby_spec s = d.unit.spec.standby;
+    uint64_t given = 0;
+    d.after = s.after;
+    d.fade = s.fade;
+    d.rejoin = s.rejoin;
+    const size_t mark = crdi_path_enter(r, "standby");
+    CRD_TRY(crdi_read_mapping(r, n, &standby_table, &d, &given));
+    const uint64_t is = given & UNIT_SOURCES & (BIT(U_MODEL_KEYS) - 1);
+    if (is == 0 || (is & (is - 1))) {
+        return crdi_read_fail(r, CRD_E_FORMAT, n->line,
+                              "%s says what the stand-in is, expected one of the keys fmu, signal, "
+                              "signals, replay, circuit, twin",
+                              is ? "more than one key" : "nothing");
+    }
+    d.unit.spec.source = source_of(&d.unit);
+    d.unit.spec.place = (crd_place){r->file, n->line};
+    CRD_TRY(check_unit_keys(r, n, given & (BIT(U_MODEL_KEYS) - 1), d.unit.spec.source));
+    CRD_TRY(read_unit_parts(r, &d.unit));
+    s.after = d.after;
+    s.fade = d.fade;
+    s.rejoin = d.rejoin;
+    if (d.names) { CRD_TRY(read_names(r, d.names, &s)); }
+    crd_unit_spec* model = crdi_arena_new(r->arena, 1, sizeof *model);
+    if (!model) { return CRD_E_MEMORY; }
+    *model = d.unit.spec;
+    s.model = model;
+    out->standby = s;
+    crdi_path_leave(r, mark);
+fail:
+    return st;
+}
+
 // What hangs below the keys, into the unit.
 static crd_status read_unit_parts(crdi_reader* r, unit_draft* u)
 {
@@ -763,6 +862,7 @@ static crd_status read_unit_parts(crdi_reader* r, unit_draft* u)
     if (u->parameters) { CRD_TRY(read_parameters(r, u->parameters, &u->spec)); }
     if (u->solver) { CRD_TRY(read_solver(r, u->solver, &u->spec)); }
     if (u->columns) { CRD_TRY(read_columns(r, u->columns, &u->spec)); }
+    if (u->standby) { CRD_TRY(read_standby(r, u->standby, &u->spec)); }
     if (u->refresh) {
         const size_t mark = crdi_path_enter(r, "refresh");
         CRD_TRY(crdi_read_refresh(r, u->refresh, &u->spec.refresh));
@@ -782,12 +882,7 @@ static crd_status read_new_unit(crdi_reader* r, const crdi_node* n, crd_system* 
     CRD_TRY(crdi_read_mapping(r, n, &unit_table, &u, &given));
     if (r->base_units > 0) { r->hint = crdi_unit_hint(s, n->key); }
     CRD_TRY(check_source(r, n, given));
-    u.spec.source = u.fmu       ? CRD_UNIT_FMU
-                    : u.replay  ? CRD_UNIT_REPLAY
-                    : u.dcp     ? CRD_UNIT_DCP
-                    : u.circuit ? CRD_UNIT_CIRCUIT
-                    : u.twin    ? CRD_UNIT_TWIN
-                                : CRD_UNIT_SIGNAL;
+    u.spec.source = source_of(&u);
     // All slaves share one session; those with a budget take turns in it.
     if (u.dcp && isnan(u.spec.budget)) { u.spec.pinned = true; }
     CRD_TRY(check_unit_keys(r, n, given, u.spec.source));
@@ -1010,6 +1105,23 @@ static crd_status check_exchange(crdi_reader* r, int line, const crd_results_spe
     return CRD_OK;
 }
 
+// The states of the benches are always CSV, and never the result file.
+static crd_status check_session(crdi_reader* r, int line, const crd_results_spec* s)
+{
+    const size_t length = strlen(s->session);
+    if (length < 5 || strcasecmp(s->session + length - 4, ".csv") != 0) {
+        return crdi_read_fail(r, CRD_E_FORMAT, line,
+                              "session: '%s', expected a file whose name ends in .csv",
+                              crdi_clip(s->session).text);
+    }
+    if (s->path && strcmp(s->path, s->session) == 0) {
+        return crdi_read_fail(r, CRD_E_RANGE, line,
+                              "session: '%s' is the result file too, expected another one",
+                              crdi_clip(s->session).text);
+    }
+    return CRD_OK;
+}
+
 static crd_status read_results(crdi_reader* r, const crdi_node* n, crd_system* s)
 {
     crd_status st = CRD_OK;
@@ -1032,6 +1144,7 @@ static crd_status read_results(crdi_reader* r, const crdi_node* n, crd_system* s
         crdi_path_leave(r, inner);
     }
     if (d.spec.exchange) { CRD_TRY(check_exchange(r, crdi_line_of(n, "exchange"), &d.spec)); }
+    if (d.spec.session) { CRD_TRY(check_session(r, crdi_line_of(n, "session"), &d.spec)); }
     s->results = d.spec;
     crdi_path_leave(r, mark);
 fail:

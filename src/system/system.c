@@ -24,6 +24,7 @@ crd_unit_spec crd_unit_spec_defaults(void)
                                        .patience = NAN,
                                        .heartbeat = NAN},
                            .bench = {.watchdog = NAN},
+                           .standby = {.after = NAN, .fade = 0.2, .rejoin = true},
                            .place = {"", 0}};
 }
 

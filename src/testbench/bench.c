@@ -18,6 +18,8 @@ struct crd_testbench {
     crd_dcp_description* description;
     crd_dcp_bench* bench;
     crd_dcp_slave* slave;
+    crd_testbench_observer* observer;
+    void* observer_user;
     char why[160];
 };
 
@@ -203,6 +205,7 @@ static void rig_step(void* user, double seconds)
     b->plant.thermal_scale =
         phase == CRD_DCP_BENCH_CONDITIONING || phase == CRD_DCP_BENCH_COOL_DOWN ? b->speed_up : 1;
     crdi_plant_step(&b->plant, seconds);
+    if (b->observer) { b->observer(b->observer_user, crdi_plant_time(&b->plant)); }
 }
 
 static crd_dcp_outcome rig_get(void* user, int variable, crd_dcp_slot* value)
@@ -494,6 +497,12 @@ crd_dcp_slave* crd_testbench_slave(crd_testbench* b)
 crd_dcp_bench* crd_testbench_bench(crd_testbench* b)
 {
     return b->bench;
+}
+
+void crd_testbench_observe(crd_testbench* b, crd_testbench_observer* observer, void* user)
+{
+    b->observer = observer;
+    b->observer_user = user;
 }
 
 const char* crd_testbench_why(const crd_testbench* b)

@@ -120,6 +120,7 @@ const crdi_plant_type* crdi_plant_type_of(int kind); // NULL
 
 void crdi_plant_init(crdi_plant* p, const crdi_plant_type* type, uint64_t seed);
 void crdi_plant_step(crdi_plant* p, double seconds);
+double crdi_plant_time(const crdi_plant* p);      // s since it was made
 uint32_t crdi_plant_missing(const crdi_plant* p); // items
 static inline bool crdi_plant_has(const crdi_plant* p, crd_testbench_fault_kind kind)
 {

@@ -212,9 +212,14 @@ static void repair(crdi_plant* p, double dt)
     memset(p->lost_sensor, 0, sizeof p->lost_sensor);
 }
 
+double crdi_plant_time(const crdi_plant* p)
+{
+    return (double)p->ticks * TICK;
+}
+
 uint32_t crdi_plant_missing(const crdi_plant* p)
 {
-    const bool up = (double)p->ticks * TICK >= p->start_up;
+    const bool up = crdi_plant_time(p) >= p->start_up;
     return p->lost | p->switched | (up ? 0 : 1u << CRDI_ITEM_SUPPLY);
 }
 

@@ -59,10 +59,22 @@ crd_board_state* crd_board_edit(crd_board* b)
     return &b->mine;
 }
 
-// The first half stays, the second half moves on: how it began and what is going on now.
+int64_t crd_board_born(const crd_board* b)
+{
+    return b->born;
+}
+
 void crd_board_note(crd_board* b, crd_board_what what, double value)
 {
+    crd_board_note_at(b, what, value, age(b));
+}
+
+// The first half stays, the second half moves on: how it began and what is going on now.
+void crd_board_note_at(crd_board* b, crd_board_what what, double value, double time)
+{
     crd_board_state* s = &b->mine;
+    const double newest = s->moment_count ? s->moments[s->moment_count - 1].time : 0;
+    if (!(time > newest)) { time = newest; }
     if (s->moment_count == CRD_BOARD_MOMENTS) {
         const int half = CRD_BOARD_MOMENTS / 2;
         memmove(&s->moments[half], &s->moments[half + 1],
@@ -70,7 +82,7 @@ void crd_board_note(crd_board* b, crd_board_what what, double value)
         s->moment_count--;
         s->moments_left_out++;
     }
-    s->moments[s->moment_count++] = (crd_board_moment){age(b), (int)what, value};
+    s->moments[s->moment_count++] = (crd_board_moment){time, (int)what, value};
 }
 
 void crd_board_show(crd_board* b)

@@ -399,6 +399,11 @@ static crd_status linearise(job* j)
     for (int i = 0; i < j->l->outputs; i++) {
         CRD_TRY(check_port(j, &j->out[i], false));
     }
+    crd_standby_stats stats;
+    if (crd_unit_get_standby(j->unit, &stats)) { // what it is changes while it runs
+        return crdi_fail(j->unit->ctx, CRD_E_UNSUPPORTED,
+                         "it has a stand-in (key 'standby'), so that it cannot be linearised");
+    }
     if (j->unit->spec->source == CRD_UNIT_CIRCUIT) {
         CRD_TRY(crdi_circuit_linearise(j->unit, j->in, j->out, j->l));
         return check_numbers(j->l);

@@ -17,6 +17,7 @@ struct crd_unit_store {
     size_t capacity;
     int32_t count;
     crdi_session* session; // NULL: no DCP slave
+    crdi_session* sessions; // all of them, one behind the other
 };
 
 crd_status crd_unit_store_create(crd_context* ctx, crd_unit_store** out)
@@ -83,6 +84,11 @@ fail:
 crdi_session** crdi_unit_store_session(crd_unit_store* s)
 {
     return &s->session;
+}
+
+crdi_session** crdi_unit_store_sessions(crd_unit_store* s)
+{
+    return &s->sessions;
 }
 
 crd_context* crdi_unit_store_context(crd_unit_store* s)

@@ -209,6 +209,7 @@ static crd_status complete(crd_unit* u, const crdi_adapter* adapter)
     crd_status st = CRD_OK;
     u->input_order = u->info.max_input_order;
     u->next_event = INFINITY;
+    u->made = NAN;
     if (u->spec->refresh == CRD_REFRESH_NO) { u->info.flags &= ~(uint32_t)CRD_UNIT_CAN_REFRESH; }
     u->core = crdi_new(u->ctx, sizeof *u->core);
     if (!u->core) { return CRD_E_MEMORY; }
@@ -236,8 +237,7 @@ crd_status crd_unit_create(crd_context* ctx, const crd_unit_spec* spec, crd_unit
     return crd_unit_create_shared(ctx, NULL, spec, out);
 }
 
-crd_status crd_unit_create_shared(crd_context* ctx, crd_unit_store* store,
-                                  const crd_unit_spec* spec, crd_unit** out)
+static const crdi_adapter* adapter_of(const crd_unit_spec* spec)
 {
     static const crdi_adapter* const adapters[] = {
         [CRD_UNIT_FMU] = &crdi_adapter_fmi,       [CRD_UNIT_SIGNAL] = &crdi_adapter_signal,
@@ -245,16 +245,21 @@ crd_status crd_unit_create_shared(crd_context* ctx, crd_unit_store* store,
         [CRD_UNIT_DCP] = &crdi_adapter_dcp,       [CRD_UNIT_CIRCUIT] = &crdi_adapter_circuit,
         [CRD_UNIT_TWIN] = &crdi_adapter_twin,
     };
-    const crdi_adapter* adapter = adapters[spec->source];
+    return adapters[spec->source];
+}
+
+static crd_status create(crd_context* ctx, crd_unit_store* store, const crdi_adapter* adapter,
+                         const crd_unit_spec* spec, crd_unit** out)
+{
     crd_context* own = crdi_context_child(ctx);
     if (!own) { return crdi_fail(ctx, CRD_E_MEMORY, "out of memory for unit '%s'", spec->name); }
     crd_unit* u = NULL;
     crd_place place = spec->place;
     crd_status st = adapter->create(own, store, spec, &place, &u);
-    if (st < 0) {
+    if (st < 0 && adapter != &crdi_adapter_standby) { // which says whose it is
         show_path(own, st, spec);
         crdi_unit_fail_at(own, st, place, spec->name);
-    } else {
+    } else if (st >= 0) {
         st = complete(u, adapter);
     }
     if (st == CRD_OK) {
@@ -268,6 +273,19 @@ crd_status crd_unit_create_shared(crd_context* ctx, crd_unit_store* store,
         crd_context_destroy(own);
     }
     return st;
+}
+
+crd_status crdi_unit_create_alone(crd_context* ctx, crd_unit_store* store,
+                                  const crd_unit_spec* spec, crd_unit** out)
+{
+    return create(ctx, store, adapter_of(spec), spec, out);
+}
+
+crd_status crd_unit_create_shared(crd_context* ctx, crd_unit_store* store,
+                                  const crd_unit_spec* spec, crd_unit** out)
+{
+    const crdi_adapter* adapter = spec->standby.model ? &crdi_adapter_standby : adapter_of(spec);
+    return create(ctx, store, adapter, spec, out);
 }
 
 void crd_unit_destroy(crd_unit* u)

@@ -30,7 +30,12 @@ typedef struct crdi_adapter {
 } crdi_adapter;
 
 extern const crdi_adapter crdi_adapter_fmi, crdi_adapter_native, crdi_adapter_replay,
-    crdi_adapter_signal, crdi_adapter_dcp, crdi_adapter_circuit, crdi_adapter_twin;
+    crdi_adapter_signal, crdi_adapter_dcp, crdi_adapter_circuit, crdi_adapter_twin,
+    crdi_adapter_standby;
+
+// The unit of `spec` itself, whether or not it has a stand-in.
+crd_status crdi_unit_create_alone(crd_context* ctx, crd_unit_store* store,
+                                  const crd_unit_spec* spec, crd_unit** out);
 
 // The FMU at `path`, opened once for all that ask. It belongs to the store.
 struct crd_fmu;
@@ -40,6 +45,8 @@ crd_status crdi_unit_store_fmu(crd_unit_store* s, crd_context* ctx, const char* 
 // The session that the DCP slaves of the store share: where it stands, NULL there at first.
 struct crdi_session;
 struct crdi_session** crdi_unit_store_session(crd_unit_store* s);
+// All sessions of the store, a list: that one, and those of slaves with a stand-in.
+struct crdi_session** crdi_unit_store_sessions(crd_unit_store* s);
 crd_context* crdi_unit_store_context(crd_unit_store* s);
 
 // The setting of a variable, NULL if the spec has none.

@@ -110,6 +110,8 @@ static bool find_file(const crd_web* w, const char* path, file* out)
         {"/", "text/html; charset=utf-8", crdi_live_html.data, crdi_live_html.length},
         {"/live.css", "text/css; charset=utf-8", crdi_live_css.data, crdi_live_css.length},
         {"/live.js", "text/javascript; charset=utf-8", crdi_live_js.data, crdi_live_js.length},
+        {"/benches.js", "text/javascript; charset=utf-8", crdi_live_benches.data,
+         crdi_live_benches.length},
         {"/icon.svg", "image/svg+xml", crdi_live_icon.data, crdi_live_icon.length},
         {"/uplot.js", "text/javascript; charset=utf-8", w->uplot.data, w->uplot.length},
         {"/uplot.css", "text/css; charset=utf-8", css, css_length},

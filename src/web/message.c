@@ -222,6 +222,7 @@ static const verb verbs[] = {
     {"fault", CRD_LIVE_FAULT, {"to", "kind", "value", "duration"}, fill_fault},
     {"clear", CRD_LIVE_CLEAR, {"to"}, fill_clear},
     {"mark", CRD_LIVE_MARK, {"text"}, fill_mark},
+    {"emergency", CRD_LIVE_EMERGENCY, {NULL}, fill_nothing},
 };
 
 static crd_status check_members(crdi_arena* a, const crdi_json* root, const verb* v)
@@ -280,7 +281,7 @@ crd_status crdi_web_message(crdi_arena* arena, const char* bytes, size_t length,
     }
     return crdi_fail(arena->ctx, CRD_E_RANGE,
                      "nobody knows how to do \"%s\", expected watch, start, "
-                     "pause, step, stop, set, couple, fault, clear or mark",
+                     "pause, step, stop, set, couple, fault, clear, mark or emergency",
                      crdi_clip(name).text);
 fail:
     return st;

@@ -7,4 +7,5 @@ typedef struct crdi_asset {
     size_t length;
 } crdi_asset;
 
-extern const crdi_asset crdi_live_html, crdi_live_css, crdi_live_js, crdi_live_icon;
+extern const crdi_asset crdi_live_html, crdi_live_css, crdi_live_js, crdi_live_benches,
+    crdi_live_icon;

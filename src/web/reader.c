@@ -100,7 +100,8 @@ static crd_status watch(crdi_web_reader* r, const crdi_web_request* q)
 static const char* obey(crdi_web_reader* r, crdi_web_request* q)
 {
     crd_web* w = r->web;
-    if (!w->ready) { return "the run is not ready yet"; }
+    const bool urgent = !q->watching && q->command.action == CRD_LIVE_EMERGENCY;
+    if (!w->ready && !urgent) { return "the run is not ready yet"; }
     if (q->watching) { return watch(r, q) < 0 ? crd_error_text(w->ctx) : NULL; }
     if (w->opt.read_only) { return "this page may only watch: the run was started read-only"; }
     if (w->final) { return "the run has ended"; }
@@ -188,9 +189,9 @@ bool crdi_web_reader_wants(const crdi_web_reader* r)
 {
     const crd_web* w = r->web;
     if (r->first) { return true; }
-    if (!w->ready) { return !r->told_to_wait || w->final; }
-    return !r->greeted || (r->frame_due && r->row_count > 0) || r->status != w->status_count ||
-           w->final || has_event(r);
+    if (r->benches != w->bench_count || w->final || has_event(r)) { return true; }
+    if (!w->ready) { return r->wait != w->wait_count; }
+    return !r->greeted || (r->frame_due && r->row_count > 0) || r->status != w->status_count;
 }
 
 static int say(crdi_web_reader* r, crdi_text* t, enum lws_write_protocol how)
@@ -235,15 +236,11 @@ static int say_next(crdi_web_reader* r)
     crd_web* w = r->web;
     crd_live_event e;
     if (r->first) { return say_answer(r); }
-    if (!w->ready) {
-        if (w->final) { return hang_up(r, LWS_CLOSE_STATUS_NORMAL, "the run has ended"); }
-        if (r->told_to_wait) { return 0; }
-        r->told_to_wait = true;
-        crdi_web_begin(&w->scratch);
-        crdi_text_add(&w->scratch, "{\"is\":\"wait\"}");
-        return say(r, &w->scratch, LWS_WRITE_TEXT);
+    if (!w->ready && r->wait != w->wait_count) {
+        r->wait = w->wait_count;
+        return say(r, &w->wait, LWS_WRITE_TEXT);
     }
-    if (!r->greeted) {
+    if (w->ready && !r->greeted) {
         r->greeted = true;
         return say(r, &w->hello, LWS_WRITE_TEXT);
     }
@@ -253,8 +250,12 @@ static int say_next(crdi_web_reader* r)
         crdi_web_event(&w->scratch, &e);
         return say(r, &w->scratch, LWS_WRITE_TEXT);
     }
+    if (r->benches != w->bench_count) {
+        r->benches = w->bench_count;
+        return say(r, &w->benches, LWS_WRITE_TEXT);
+    }
     if (r->frame_due && r->row_count > 0) { return say_frame(r); }
-    if (r->status != w->status_count) {
+    if (w->ready && r->status != w->status_count) {
         r->status = w->status_count;
         return say(r, &w->status, LWS_WRITE_TEXT);
     }

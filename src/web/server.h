@@ -23,7 +23,7 @@ typedef struct crdi_web_reader {
     crd_web* web; // NULL: not a reader (yet, any more)
     struct lws* wsi;
     char who[64]; // "page 127.0.0.1"
-    bool told_to_wait, greeted;
+    bool greeted;
     bool closing; // it was told so, and nothing else is told to it
 
     char* message; // (CRDI_WEB_MESSAGE_BYTES) as far as it has come
@@ -35,7 +35,9 @@ typedef struct crdi_web_reader {
     size_t queued; // bytes
 
     int64_t event;  // number of the newest event that it has
-    int64_t status; // count of the newest status that it has
+    int64_t status;  // count of the newest status that it has
+    int64_t wait;    // of "wait"
+    int64_t benches; // of the benches
 
     int watch[CRDI_WEB_WATCHED]; // signals
     int watch_count;
@@ -69,8 +71,9 @@ struct crd_web {
     bool ready, final; // the run is known; it is over, and pages are told so
     crdi_map signals;
     crdi_text hello, status, scratch; // each with LWS_PRE bytes before it
+    crdi_text wait, benches, fresh;   // the newest that differ from those before; to be compared
     crdi_text uplot;                  // script and licence
-    int64_t status_count, frame_count;
+    int64_t status_count, wait_count, bench_count, frame_count;
     int64_t tick;                   // ns
     int64_t next_frame, next_flush; // ns
     crdi_arena request;             // of one message

@@ -1,4 +1,5 @@
 // What pages are told, as JSON.
+#include "web/put.h"
 #include "web/web.h"
 
 #include <math.h>
@@ -6,60 +7,6 @@
 
 #include "cardan/coupling.h"
 #include "cardan/results.h"
-
-// ---- members -----------------------------------------------------------------------------------
-
-// A member goes behind a comma unless something was opened right before.
-static void key(crdi_text* t, const char* name)
-{
-    const char last = t->length ? t->data[t->length - 1] : '{';
-    crdi_text_add(t, last == '{' || last == '[' ? "\"%s\":" : ",\"%s\":", name);
-}
-
-static void text(crdi_text* t, const char* name, const char* value)
-{
-    key(t, name);
-    crdi_text_json(t, value ? value : "");
-}
-
-static void number(crdi_text* t, const char* name, double value)
-{
-    key(t, name);
-    crdi_text_json_number(t, value);
-}
-
-static void integer(crdi_text* t, const char* name, int64_t value)
-{
-    key(t, name);
-    crdi_text_add(t, "%lld", (long long)value);
-}
-
-static void truth(crdi_text* t, const char* name, bool value)
-{
-    key(t, name);
-    crdi_text_add(t, "%s", value ? "true" : "false");
-}
-
-static void seconds(crdi_text* t, const char* name, int64_t ns)
-{
-    number(t, name, (double)ns / 1e9);
-}
-
-static void begin(crdi_text* t, const char* name, const char* bracket)
-{
-    key(t, name);
-    crdi_text_add(t, "%s", bracket);
-}
-
-static void item(crdi_text* t, int i)
-{
-    crdi_text_add(t, i ? ",{" : "{");
-}
-
-static void finish(crdi_text* t, const char* bracket)
-{
-    crdi_text_add(t, "%s", bracket);
-}
 
 // ---- hello -------------------------------------------------------------------------------------
 
@@ -196,6 +143,24 @@ void crdi_web_hello(crdi_text* t, const crd_live_info* info, bool read_only)
     finish(t, "}");
 }
 
+// ---- before there is more to say ---------------------------------------------------------------
+
+void crdi_web_wait(crdi_text* t, const crd_live_info* info, const crd_live_outcome* o,
+                   bool read_only)
+{
+    crdi_text_add(t, "{");
+    text(t, "is", "wait");
+    text(t, "version", crd_version());
+    text(t, "title", info->title);
+    text(t, "file", info->file);
+    text(t, "results", info->results);
+    truth(t, "read_only", read_only || info->read_only);
+    text(t, "state", crdi_web_state_name(o->state));
+    text(t, "end", crdi_web_end_name(o->end));
+    text(t, "message", o->message);
+    finish(t, "}");
+}
+
 // ---- status ------------------------------------------------------------------------------------
 
 const char* crdi_web_state_name(crd_live_state state)
@@ -203,7 +168,7 @@ const char* crdi_web_state_name(crd_live_state state)
     static const char* const names[] = {
         [CRD_LIVE_STARTING] = "starting", [CRD_LIVE_WAITING] = "waiting",
         [CRD_LIVE_RUNNING] = "running",   [CRD_LIVE_PAUSED] = "paused",
-        [CRD_LIVE_ENDED] = "ended",
+        [CRD_LIVE_STOPPING] = "stopping", [CRD_LIVE_ENDED] = "ended",
     };
     return names[state];
 }

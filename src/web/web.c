@@ -101,9 +101,54 @@ static void refresh_status(crd_web* w)
     if (!w->status.failed) { w->status_count++; }
 }
 
+// A text that is told again only when it says something else.
+static void renew(crd_web* w, crdi_text* shown, int64_t* count)
+{
+    const size_t length = w->fresh.length;
+    if (w->fresh.failed) { return; }
+    if (*count > 0 && shown->length == length && // libwebsockets writes into LWS_PRE
+        memcmp(shown->data + LWS_PRE, w->fresh.data + LWS_PRE, length - LWS_PRE) == 0) {
+        return;
+    }
+    const crdi_text old = *shown;
+    *shown = w->fresh;
+    w->fresh = old;
+    (*count)++;
+}
+
+static void refresh_wait(crd_web* w)
+{
+    crd_live_outcome o;
+    crd_live_get_outcome(w->live, &o);
+    crdi_web_begin(&w->fresh);
+    crdi_web_wait(&w->fresh, crd_live_get_info(w->live), &o, w->opt.read_only);
+    renew(w, &w->wait, &w->wait_count);
+}
+
+static void refresh_benches(crd_web* w)
+{
+    const int n = crd_live_board_count(w->live);
+    if (n == 0) { return; }
+    crdi_web_begin(&w->fresh);
+    crdi_text_add(&w->fresh, "{\"is\":\"benches\",\"benches\":[");
+    for (int i = 0; i < n; i++) {
+        crd_board_state b;
+        crd_live_read_board(w->live, i, &b);
+        if (i) { crdi_text_put(&w->fresh, ",", 1); }
+        crdi_web_bench(&w->fresh, crd_live_board_unit(w->live, i), &b);
+    }
+    crdi_text_add(&w->fresh, "]}");
+    renew(w, &w->benches, &w->bench_count);
+}
+
 static void pump_readers(crd_web* w)
 {
-    if (w->ready && (w->frame_count++ % 2 == 0 || w->final)) { refresh_status(w); }
+    if (w->reader_count > 0 && (w->frame_count % 2 == 0 || w->final)) {
+        refresh_benches(w);
+        if (!w->ready) { refresh_wait(w); }
+    }
+    if (w->ready && (w->frame_count % 2 == 0 || w->final)) { refresh_status(w); }
+    w->frame_count++;
     for (int i = 0; i < CRDI_WEB_READERS; i++) {
         crdi_web_reader* r = w->readers[i];
         if (!r || r->closing) { continue; }
@@ -377,6 +422,9 @@ static void destroy(crd_web* w)
     crdi_text_clear(&w->hello);
     crdi_text_clear(&w->status);
     crdi_text_clear(&w->scratch);
+    crdi_text_clear(&w->wait);
+    crdi_text_clear(&w->benches);
+    crdi_text_clear(&w->fresh);
     crdi_text_clear(&w->uplot);
     crdi_arena_clear(&w->request);
     crdi_arena_clear(&w->arena);
@@ -404,6 +452,9 @@ crd_status crd_web_start(crd_context* ctx, crd_live* live, const crd_web_options
     crdi_text_init(&w->hello, own);
     crdi_text_init(&w->status, own);
     crdi_text_init(&w->scratch, own);
+    crdi_text_init(&w->wait, own);
+    crdi_text_init(&w->benches, own);
+    crdi_text_init(&w->fresh, own);
     crdi_text_init(&w->uplot, own);
     CRD_TRY(keep_options(w, opt));
     if (opt->stream) { CRD_TRY(crdi_stream_open(own, opt->stream, &w->stream)); }

@@ -30,12 +30,45 @@ crd_status crdi_web_message(crdi_arena* arena, const char* bytes, size_t length,
 // ---- what a page is told: show.c ---------------------------------------------------------------
 
 void crdi_web_hello(crdi_text* t, const crd_live_info* info, bool read_only);
+// Instead of hello, until the run is ready; of `info` what is known from the creation on.
+void crdi_web_wait(crdi_text* t, const crd_live_info* info, const crd_live_outcome* o,
+                   bool read_only);
 void crdi_web_status(crdi_text* t, const crd_live_status* s, const crd_live_info* info,
                      int64_t lost_rows, int readers);
 void crdi_web_event(crdi_text* t, const crd_live_event* e);
 void crdi_web_reply(crdi_text* t, const crdi_web_request* r, const char* error); // NULL: done
 const char* crdi_web_state_name(crd_live_state state);
 const char* crdi_web_end_name(crd_end end);
+
+// ---- benches: bench.c --------------------------------------------------------------------------
+
+// Where a bench is, as on its way through a session.
+enum {
+    CRDI_WEB_REGISTERED,
+    CRDI_WEB_PREPARED,
+    CRDI_WEB_CONDITIONING,
+    CRDI_WEB_CONDITIONED,
+    CRDI_WEB_RUNNING,
+    CRDI_WEB_STOPPING,
+    CRDI_WEB_SAFE,
+    CRDI_WEB_PLACES,
+};
+enum { CRDI_WEB_STOP_STEPS = 6 }; // torque, speed, voltage, cool down, stand down, safe
+
+// What a board's moments tell. Times in s since the board was made, NaN: it did not happen.
+typedef struct crdi_web_story {
+    int place;                        // -1: nowhere yet
+    double entered[CRDI_WEB_PLACES];  // since its newest registration
+    double stop[CRDI_WEB_STOP_STEPS]; // when a step of the stop was done
+    double heat_first, heat_now;      // K, of the conditioning
+} crdi_web_story;
+
+void crdi_web_tell_story(const crd_board_state* b, crdi_web_story* out);
+// How far a quantity is from the nearer limit, in its unit and in % of its range (NaN: it has no
+// range); negative beyond it. `side`: "min", "max", "": no limit is near or far.
+const char* crdi_web_margin(const crd_board_quantity* q, double* distance, double* percent);
+// One of the list in {"is":"benches","benches":[...]}
+void crdi_web_bench(crdi_text* t, const char* unit, const crd_board_state* b);
 
 // ---- values: frame.c ---------------------------------------------------------------------------
 

@@ -174,6 +174,8 @@ results: both.csv
                 (["--write-description", "em.txt"], "ends with .dcpx or .dcp")):
             with self.subTest(options):
                 self.cardan("bench", "em", *options, code=2, says=says)
+        self.cardan("bench", "em", "--trace", "nowhere/em.csv", "--listen", "udp://127.0.0.1:0",
+                    code=1, says="--trace nowhere/em.csv: No such file")
         self.cardan("bench", "backtoback", "--fault", "coolant-loss@1s", code=2,
                     says="has no coolant")
         self.cardan("bench", code=2, says="em, ice, backtoback")

@@ -1184,6 +1184,50 @@ static void a_configuration_that_makes_no_sense_is_refused(void** state)
     check_int(a.live, 0);
 }
 
+// What a description says about pairs may be anybody's.
+static void quantities_and_their_variables_are_in_the_description(void** state)
+{
+    (void)state;
+    const crd_dcp_bench_config c = motor_config();
+    motor_bench* k = motor_bench_create(&c, true);
+    crd_dcp_bench_pair pairs[CRD_DCP_LIMITS_MAX];
+    check_int(crd_dcp_bench_pairs(k->d, pairs), 4);
+    check_text(pairs[0].name, "speed");
+    check_int(pairs[0].input, MOTOR_N_REF);
+    check_int(pairs[0].output, MOTOR_N);
+    check_text(pairs[3].name, "oil");
+    check_int(pairs[3].input, MOTOR_OIL_REF);
+    crd_dcp_bench_variables at;
+    check(crd_dcp_bench_find(k->d, &at));
+    crd_dcp_variable* v = (crd_dcp_variable*)&k->d->variables[at.clamped];
+    const char* const kept = v->description;
+    static const struct {
+        const char* text;
+        int count;
+    } cases[] = {
+        {"", 0},
+        {"bits", 0},
+        {"bits; ", 0},
+        {"bits; 1 speed (n_ref, n)", 0},
+        {"bits; 0 speed", 0},
+        {"bits; 0 speed (n_ref", 0},
+        {"bits; 0 speed (n_ref, n", 0},
+        {"bits; 0 speed (n_ref, n)", 1},
+        {"bits; 0 speed (n, n_ref), 1 x (-, -), 2", 2},
+        {"bits; 0 a_name_that_is_far_too_long_for_a_limit (n_ref, n)", 0},
+        {"b;0 a (-,-)1 a (-,-)2 a (-,-)3 a (-,-)4 a (-,-)5 a (-,-)6 a (-,-)7 a (-,-)8 a (-,-)"
+         "9 a (-,-)10 a (-,-)11 a (-,-)12 a (-,-)13 a (-,-)14 a (-,-)15 a (-,-)16 a (-,-)",
+         CRD_DCP_LIMITS_MAX},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        v->description = cases[i].text;
+        check_int(crd_dcp_bench_pairs(k->d, pairs), cases[i].count);
+        if (i == 8) { check(pairs[0].input == -1 && pairs[0].output == -1); } // not what they are
+    }
+    v->description = kept;
+    motor_bench_destroy(k);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1222,6 +1266,7 @@ int main(void)
         cmocka_unit_test(every_allocation_of_create_may_fail),
         cmocka_unit_test(the_declaration_keeps_the_rules_and_comes_back_from_a_file),
         cmocka_unit_test(a_configuration_that_makes_no_sense_is_refused),
+        cmocka_unit_test(quantities_and_their_variables_are_in_the_description),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

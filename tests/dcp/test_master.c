@@ -271,6 +271,44 @@ static void a_loop_of_initialisations_converges(void** state)
 
 // ---- logs --------------------------------------------------------------------------------------
 
+// In real time and in steps, one of them in the middle; and where the word is lost on the way.
+static void halt_stops_all_without_waiting_and_stop_finds_them_there(void** state)
+{
+    (void)state;
+    for (int turn = 0; turn < 3; turn++) {
+        session s;
+        session_open(&s, NULL, 2, CRD_DCP_UDP, turn == 1 ? CRD_DCP_NRT : CRD_DCP_SRT);
+        session_master(&s, NULL);
+        plan_simple(&s);
+        crd_dcp_master_halt(s.m); // nobody is there yet
+        session_do(&s, crd_dcp_master_stop(s.m));
+        session_do(&s, crd_dcp_master_configure(s.m));
+        session_do(&s, crd_dcp_master_initialize(s.m, -1));
+        session_do(&s, crd_dcp_master_run(s.m, 0, NULL));
+        if (turn == 1) { session_do(&s, crd_dcp_master_begin_step(s.m, 0, 1)); }
+        const double before = crd_dcp_testnet_now(s.t);
+        if (turn == 2) { crd_dcp_testnet_attach(s.nets[0], NULL); }
+        crd_dcp_master_halt(s.m);
+        check_near(crd_dcp_testnet_now(s.t), before, 0);
+        if (turn == 2) {
+            crd_dcp_testnet_advance(s.t, before + 0.0015);
+            crd_dcp_testnet_attach(s.nets[0], s.r[0]->slave);
+        }
+        for (int i = 0; i < 100 && session_state(&s, 0) < CRD_DCP_STOPPING; i++) {
+            (void)crd_dcp_master_poll(s.m); // as somebody who writes files meanwhile
+            crd_dcp_testnet_advance(s.t, crd_dcp_testnet_now(s.t) + 0.01);
+        }
+        check(session_state(&s, 0) >= CRD_DCP_STOPPING);
+        check(session_state(&s, 1) >= CRD_DCP_STOPPING);
+        session_do(&s, crd_dcp_master_stop(s.m));
+        check_int(session_state(&s, 0), CRD_DCP_ALIVE);
+        check_int(session_state(&s, 1), CRD_DCP_ALIVE);
+        session_do(&s, crd_dcp_master_configure(s.m)); // and up again
+        session_do(&s, crd_dcp_master_stop(s.m));
+        session_close(&s);
+    }
+}
+
 static void log_something(session* s, double x)
 {
     const double t = 0.5;
@@ -320,6 +358,7 @@ int main(void)
         cmocka_unit_test(what_cannot_go_directly_is_relayed),
         cmocka_unit_test(in_steps_a_route_arrives_before_the_next_step),
         cmocka_unit_test(a_loop_of_initialisations_converges),
+        cmocka_unit_test(halt_stops_all_without_waiting_and_stop_finds_them_there),
         cmocka_unit_test(logs_come_as_notices_by_themselves_or_on_request),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

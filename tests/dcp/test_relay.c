@@ -57,8 +57,8 @@ static void close_line(line* l)
 
 static void check_sum(const crd_dcp_path_counts* c)
 {
-    check_int(c->received + c->duplicated,
-              c->sent + c->lost + c->queue_full + c->no_room + c->nowhere + c->unsent + c->waiting);
+    check_int(c->received + c->duplicated, c->sent + c->lost + c->cut + c->queue_full + c->no_room +
+                                               c->nowhere + c->unsent + c->waiting);
 }
 
 typedef struct arrival {
@@ -333,6 +333,41 @@ static void a_recording_of_latencies_is_played_over_and_over(void** state)
     close_line(&l);
 }
 
+static void nothing_passes_in_a_cut(void** state)
+{
+    (void)state;
+    static line l;
+    crd_dcp_relay_options o = crd_dcp_relay_defaults();
+    o.there.delay = 0.05;
+    o.there.cuts[0] = (crd_dcp_cut){0.095, 0.295};
+    o.there.cuts[1] = (crd_dcp_cut){0.895, INFINITY};
+    o.there.cut_count = 2;
+    open_line(&l, &o, CRD_DCP_UDP);
+    const int n = run_line(&l, 100, 0.01, 64, arrivals, 3 * MANY);
+    check_int(n, 10 + 60); // 0 .. 9 and 30 .. 89: what is on its way arrives
+    for (int i = 0; i < n; i++) {
+        check_int(arrivals[i].number, i < 10 ? i : i + 20);
+        check_near(arrivals[i].came - arrivals[i].sent, 0.05, 1e-9);
+    }
+    crd_dcp_path_counts c = crd_dcp_relay_get_counts(l.relay).there;
+    check_sum(&c);
+    check_int(c.cut, 30);
+    check_int(c.lost, 0);
+    close_line(&l);
+    o.there.cut_count = 1; // streams wait for its end
+    open_line(&l, &o, CRD_DCP_TCP);
+    check_int(run_line(&l, 100, 0.01, 64, arrivals, 3 * MANY), 100);
+    for (int i = 0; i < 100; i++) {
+        const double way = i < 10 || i > 29 ? 0.05 : 0.05 + 0.295 - 0.01 * i;
+        check_int(arrivals[i].number, i);
+        check_near(arrivals[i].came - arrivals[i].sent, way, 1e-6);
+    }
+    c = crd_dcp_relay_get_counts(l.relay).there;
+    check_sum(&c);
+    check_int(c.cut, 0);
+    close_line(&l);
+}
+
 static void a_stream_stays_whole_and_a_loss_costs_it_time(void** state)
 {
     (void)state;
@@ -401,6 +436,9 @@ static void settings_that_make_no_sense_are_named(void** state)
         {{.trace_time = backwards, .trace_delay = good, .trace_count = 2}, "row 2"},
         {{.trace_time = rising, .trace_delay = bad, .trace_count = 2}, "latency -1 s at 1 s"},
         {{.distribution = (crd_dcp_jitter)7}, "distribution 7"},
+        {{.cuts = {{3, 2}}, .cut_count = 1}, "a cut from 3 s to 2 s"},
+        {{.cuts = {{0, NAN}}, .cut_count = 1}, "a cut from 0 s to nan s"},
+        {{.cut_count = 9}, "9 cuts, expected up to 8"},
     };
     crd_dcp_relay* r = NULL;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -1203,6 +1241,7 @@ int main(void)
         cmocka_unit_test(the_rate_is_kept_and_its_queue_is_bounded),
         cmocka_unit_test(memory_is_bounded_and_what_finds_none_is_counted),
         cmocka_unit_test(a_recording_of_latencies_is_played_over_and_over),
+        cmocka_unit_test(nothing_passes_in_a_cut),
         cmocka_unit_test(a_stream_stays_whole_and_a_loss_costs_it_time),
         cmocka_unit_test(
             equal_seeds_give_equal_fates_and_a_change_of_one_setting_leaves_the_others),

@@ -49,6 +49,9 @@ static void look_at(const crdi_web_request* q)
     case CRD_LIVE_MARK:
         must(c->text && strlen(c->text) > 0 && strlen(c->text) <= 200);
         break;
+    case CRD_LIVE_EMERGENCY:
+        must(!c->name && !c->text); // it takes nothing that could be wrong
+        break;
     default:
         break;
     }

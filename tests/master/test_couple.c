@@ -1,5 +1,6 @@
 // Connections with a coupling: against the library beside it, over channels that delay, lose and
 // repeat, under all schemes, with shadows, in the record and in the report.
+#include "master/master.h"
 #include "models.h"
 
 #include "cardan/learn.h"
@@ -350,6 +351,30 @@ static void a_channel_loses_as_many_samples_as_it_is_told(void** state)
         check_int(r.taps[0].counts.samples, 20001 - r.lost - 3); // three are still on their way
         check(r.k_max >= 3 + burst);
     }
+    crd_context_destroy(ctx);
+}
+
+// As a bench on a network: three steps late, with nothing new in one step and two in the next.
+static void a_number_that_a_source_leaves_out_is_filled_and_not_lost(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    const crd_coupling_spec c = couple("{\"algorithm\": \"zoh\"}");
+    crd_system* s = chain(ctx, &c, 1);
+    crd_master* m = begin(ctx, s);
+    m->couples[0].dated = true;
+    for (int i = 1; i <= 20; i++) {
+        m->members[0].unit->made = i == 1 ? (double)NAN : STEP * (i - 3 - (i == 10));
+        check_run(crd_master_advance(m, 1), ctx);
+    }
+    const crd_coupling_report r = crd_master_get_report(m)->couplings[0];
+    check_int(r.sent, 17); // the start, and from the fourth step on all but one
+    check_int(r.taps[0].counts.samples, 17);
+    check_int(r.taps[0].counts.filled, 1);
+    check_int(r.lost, 0);
+    check_int(r.k_max, 4);
+    crd_master_destroy(m);
+    crd_system_destroy(s);
     crd_context_destroy(ctx);
 }
 
@@ -1145,6 +1170,7 @@ int main(void)
         cmocka_unit_test(a_known_latency_without_a_channel_looks_ahead_of_the_source),
         cmocka_unit_test(gain_and_offset_come_before_the_element),
         cmocka_unit_test(a_channel_loses_as_many_samples_as_it_is_told),
+        cmocka_unit_test(a_number_that_a_source_leaves_out_is_filled_and_not_lost),
         cmocka_unit_test(the_same_seed_gives_the_same_run_and_another_one_another),
         cmocka_unit_test(constants_pass_any_channel_unchanged),
         cmocka_unit_test(a_channel_samples_at_its_own_step),

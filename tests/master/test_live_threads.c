@@ -242,12 +242,128 @@ static void a_unit_that_is_late_is_told_when_it_is_back(void** state)
     stop_watching(&w);
 }
 
+static void* press_in_a_step(void* user)
+{
+    watched* w = user;
+    while (sem_wait(&entered) != 0) {}
+    do_it(w, CRD_LIVE_EMERGENCY);
+    return NULL;
+}
+
+// With a budget of years.
+static void an_emergency_does_not_wait_for_a_unit_that_is_in_its_step(void** state)
+{
+    (void)state;
+    watched w;
+    crd_model model;
+    pthread_t thread;
+    start_budgeted(&w, &model, 1e9);
+    advance(&w, 3);
+    atomic_store(&closed, true);
+    check_int(pthread_create(&thread, NULL, press_in_a_step, &w), 0);
+    check_status(crd_master_advance(w.m, 1), CRD_E_STATE);
+    check_contains(crd_error_text(w.ctx), "emergency stop by page 127.0.0.1 at t = ");
+    pthread_join(thread, NULL);
+    atomic_store(&closed, false);
+    sem_post(&gate);
+    stop_watching(&w);
+}
+
+// ---- benches -----------------------------------------------------------------------------------
+
+// A bench that is conditioned for ever, and a page that watches its board and presses the button.
+static crd_board* board;
+static crd_unit_ops bench_ops;
+static const crd_unit_ops* plain_ops;
+
+static const crd_board* board_of(const crd_unit* u)
+{
+    (void)u;
+    return board;
+}
+
+static void write_board(int i)
+{
+    crd_board_state* s = crd_board_edit(board);
+    s->phase = i;
+    s->weight = i;
+    snprintf(s->progress, sizeof s->progress, "conditioning: %d", i);
+    crd_board_show(board);
+}
+
+static crd_status conditioned(crd_unit* u, const crd_experiment* e)
+{
+    for (int i = 0; !__atomic_load_n(e->emergency, __ATOMIC_RELAXED); i++) {
+        write_board(i);
+        if (i % 32 == 0) { nap(); }
+    }
+    return crdi_fail(u->ctx, CRD_E_UNIT, "given up");
+}
+
+static void* press(void* user)
+{
+    observer* o = user;
+    crd_board_state s;
+    crd_live_outcome outcome;
+    char text[64];
+    const crd_live_command command = {.action = CRD_LIVE_EMERGENCY, .who = "page 10.0.0.1"};
+    for (bool pressed = false, ended = false; !ended; o->rows++) {
+        crd_live_read_board(o->l, 0, &s);
+        snprintf(text, sizeof text, "conditioning: %d", s.phase);
+        if (s.progress[0] && (strcmp(text, s.progress) != 0 || s.weight != s.phase)) {
+            complain(o, "a board is torn");
+        }
+        if (s.phase >= 64 && !pressed) {
+            pressed = true;
+            if (crd_live_send(o->l, &command) < 0) { complain(o, crd_live_error(o->l)); }
+        }
+        crd_live_get_outcome(o->l, &outcome);
+        ended = outcome.state == CRD_LIVE_ENDED;
+        nap();
+    }
+    if (strcmp(outcome.message, "emergency stop by page 10.0.0.1 during the initialisation") != 0) {
+        complain(o, "the message is wrong");
+    }
+    return NULL;
+}
+
+static void an_emergency_comes_from_another_thread_while_a_bench_is_conditioned(void** state)
+{
+    (void)state;
+    crd_context* ctx = crd_context_create(NULL);
+    crd_system* s = new_system(ctx, STEP, 1);
+    observer watcher = {0};
+    pthread_t thread;
+    add_unit(s, "d", &desk_model, 0);
+    check_ok(crd_board_create(ctx, &board));
+    check_run(crd_master_create(ctx, s, NULL, &watcher.m), ctx);
+    crd_unit* u = watcher.m->members[0].unit;
+    plain_ops = u->ops;
+    bench_ops = *plain_ops;
+    bench_ops.board = board_of;
+    bench_ops.enter_initialization = conditioned;
+    u->ops = &bench_ops;
+    check_run(crd_live_create(ctx, watcher.m, NULL, &watcher.l), ctx);
+    check_int(pthread_create(&thread, NULL, press, &watcher), 0);
+    check_status(crd_master_initialize(watcher.m), CRD_E_STATE);
+    check_run(crd_master_finish(watcher.m), ctx);
+    pthread_join(thread, NULL);
+    if (watcher.wrong) { fail_msg("%s", watcher.wrong); }
+    crd_live_destroy(watcher.l);
+    crd_master_destroy(watcher.m);
+    crd_system_destroy(s);
+    crd_board_destroy(board);
+    crd_context_destroy(ctx);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_unit_on_its_own_thread_meets_faults_and_settings),
         cmocka_unit_test(a_unit_that_is_late_is_told_when_it_is_back),
         cmocka_unit_test(a_watcher_on_its_own_thread_sees_whole_things),
+        cmocka_unit_test(an_emergency_does_not_wait_for_a_unit_that_is_in_its_step),
+        cmocka_unit_test(an_emergency_comes_from_another_thread_while_a_bench_is_conditioned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

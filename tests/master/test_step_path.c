@@ -114,6 +114,35 @@ static bool watch_this_thread(void)
            syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0;
 }
 
+// ---- a unit that drops out ---------------------------------------------------------------------
+
+static bool stands_by; // the first unit has a stand-in, and needs it
+static double fails_at = INFINITY;
+
+static crd_model_status frail_step(void* self, const crd_model_host* host, double t, double h,
+                                   double* reached)
+{
+    if (t >= fails_at && t < fails_at + 0.5e-3) {
+        host->log(host->user, CRD_MODEL_ERROR, "its fuse has blown");
+        return CRD_MODEL_ERROR;
+    }
+    return euler_step(self, host, t, h, reached);
+}
+
+static void add_stand_in(crd_unit_spec* u)
+{
+    static crd_model frail;
+    static crd_unit_spec model;
+    frail = euler_model;
+    frail.step = frail_step;
+    model = *u;
+    u->model = &frail;
+    u->standby.model = &model;
+    u->standby.after = 2e-3;
+    u->standby.fade = 5e-3;
+    fails_at = 30e-3;
+}
+
 // ---- the run -----------------------------------------------------------------------------------
 
 enum { CYCLES = 250, UNITS = 4 };
@@ -146,6 +175,7 @@ static void open_run(fixture* f, bool coupled, const char* results, const char* 
         u.model = &euler_model;
         u.parameters = &slow;
         u.parameter_count = 1;
+        if (stands_by && i == 0) { add_stand_in(&u); }
         check_ok(crd_system_add_unit(f->sys, &u, NULL));
     }
     coupling = (crd_coupling_spec){.element = "{\"element\": 1, \"algorithm\": \"eros\"}",
@@ -258,7 +288,10 @@ static void run_watched(bool coupled, const char* results, const char* exchange,
     if (calls) { print_message("the last call was number %d\n", last_call); }
     check_int(calls, 0);
     check_ok(crd_master_finish(f.m));
-    check_int(crd_master_get_report(f.m)->pace->cycles, CYCLES + 10);
+    const crd_master_report* r = crd_master_get_report(f.m);
+    check_int(r->pace->cycles, CYCLES + 10);
+    if (stands_by) { check_int(r->units[0].standby->takeovers, 1); }
+    if (stands_by) { check_int(r->units[0].standby->returns, 1); }
     crd_live_destroy(f.live);
     crd_master_destroy(f.m);
     crd_system_destroy(f.sys);
@@ -296,6 +329,15 @@ static void so_does_a_run_that_is_steered(void** state)
     (void)state;
     run_watched(true, TEST_BUILD_DIR "/step_path_steered.mf4",
                 TEST_BUILD_DIR "/step_path_steered.exchange.mf4", true, true);
+}
+
+// The change of hands, and a bench that others bring up meanwhile.
+static void so_does_a_run_whose_bench_drops_out_and_comes_back(void** state)
+{
+    (void)state;
+    stands_by = true;
+    run_watched(true, TEST_BUILD_DIR "/step_path_standby.mf4", NULL, true, false);
+    stands_by = false;
 }
 
 // The counters count: what is forbidden is seen.
@@ -343,6 +385,7 @@ int main(void)
         cmocka_unit_test(so_does_a_run_that_is_recorded),
         cmocka_unit_test(so_does_a_run_that_is_watched),
         cmocka_unit_test(so_does_a_run_that_is_steered),
+        cmocka_unit_test(so_does_a_run_whose_bench_drops_out_and_comes_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

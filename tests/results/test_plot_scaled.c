@@ -170,6 +170,27 @@ static void the_plain_function_is_the_same_without_scales(void** state)
     free(scaled);
 }
 
+static void values_may_have_names(void** state)
+{
+    static const char* const names[] = {"off", "on", "broken <>"};
+    const double x[] = {0, 1, 1, 2}, y[] = {0, 0, 2, 2};
+    const crd_plot_series s = {.label = "a", .x = x, .y = y, .count = 4};
+    const crd_plot_panel p = {.series = &s, .series_count = 1};
+    const crd_plot_scale scale = {.y_names = names, .y_name_count = 3};
+    const crd_plot_options o = {.x_label = "s", .scales = &scale};
+    const char* svg = plot(*state, &o, &p, 1);
+    const double expected[][2] = {{0, 1 / 6.0}, {0.5, 1 / 6.0}, {0.5, 5 / 6.0}, {1, 5 / 6.0}};
+    for (int i = 0; i < 4; i++) {
+        double at[2];
+        place(svg, i, at);
+        check_near(at[0], expected[i][0], 1e-3);
+        check_near(at[1], expected[i][1], 1e-3);
+    }
+    check_contains(svg, ">off<");
+    check_contains(svg, ">on<"); // nobody is there
+    check_contains(svg, ">broken &lt;&gt;<");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_context, drop_context)
@@ -180,6 +201,7 @@ int main(void)
         TEST(a_circle_is_round_where_units_are_equal),
         TEST(lines_end_at_the_frame_of_a_given_range),
         TEST(the_plain_function_is_the_same_without_scales),
+        TEST(values_may_have_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,10 +133,12 @@ static void a_text_sets_the_pace_as_an_option_does(void** state)
 static void the_file_of_exchanged_samples_is_beside_the_description(void** state)
 {
     static const char text[] = "cardan: 1\nunits: { a: { fmu: a.fmu } }\n"
-                               "results: { file: run.csv, exchange: out/x.MF4 }\n";
+                               "results: { file: run.csv, exchange: out/x.MF4, "
+                               "session: s.CSV }\n";
     crd_system* s = NULL;
     check_ok(crd_system_parse(*state, text, strlen(text), "some/where/s.yaml", &s));
     check_text(s->results.exchange, "some/where/out/x.MF4");
+    check_text(s->results.session, "some/where/s.CSV");
     check_text(s->results.path, "some/where/run.csv");
     crd_system_destroy(s);
 }
@@ -183,6 +185,10 @@ static void mistakes_are_told_with_line_value_and_what_is_right(void** state)
         {"results: { file: x.mf4, exchange: x.mf4 }", CRD_E_RANGE,
          "'x.mf4' is the result file too, expected another one"},
         {"# one more\nresults:\n  exchange: [a]", CRD_E_FORMAT, "s.yaml:6: results.exchange: "},
+        {"results: { session: x.mf4 }", CRD_E_FORMAT,
+         "s.yaml:4: results: session: 'x.mf4', expected a file whose name ends in .csv"},
+        {"results: { file: x.csv, session: x.csv }", CRD_E_RANGE,
+         "session: 'x.csv' is the result file too, expected another one"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[400];

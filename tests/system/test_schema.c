@@ -54,7 +54,7 @@ static void the_schema_has_exactly_the_keys_of_the_tables(void** state)
         }
         check_int(json_object_size(properties), tables[i]->count);
     }
-    check_int(count, 18);
+    check_int(count, 19);
     check(keys > 105);
 }
 

@@ -140,6 +140,52 @@ static void a_dcp_slave_is_read_with_all_its_keys(void** state)
     crd_system_destroy(s);
 }
 
+static const char with_stand_in[] =
+    "cardan: 1\n"
+    "units:\n"
+    "  em:\n"
+    "    dcp: udp://127.0.0.1:8080\n"
+    "    description: em.dcpx\n"
+    "    standby:\n"
+    "      fmu: machine.fmu\n"
+    "      parameters: { R: 0.5 }\n"
+    "      solver: { method: rk4 }\n"
+    "      after: 50 ms\n"
+    "      fade: 1 s\n"
+    "      rejoin: no\n"
+    "      names: { torque_ref: demand, speed: n }\n"
+    "  ice: { fmu: engine.fmu, standby: { signals: { torque: { shape: constant } } } }\n"
+    "  plain: { fmu: engine.fmu }\n";
+
+static void a_stand_in_is_read_as_a_unit_inside_of_a_unit(void** state)
+{
+    crd_system* s = parse(*state, with_stand_in);
+    const crd_standby_spec* b = &s->units[0].standby;
+    check_int(s->units[0].source, CRD_UNIT_DCP);
+    check(b->model != NULL);
+    check_int(b->model->source, CRD_UNIT_FMU);
+    check_text(b->model->path, "models/machine.fmu");
+    check_int(b->model->parameter_count, 1);
+    check_int(b->model->solver.method, CRD_SOLVER_RK4);
+    check_int(b->model->place.line, 6);
+    check(!b->model->standby.model);
+    check_near(b->after, 0.05, 1e-18);
+    check_near(b->fade, 1, 0);
+    check(!b->rejoin);
+    check_int(b->name_count, 2);
+    check_text(b->names[0].name, "torque_ref");
+    check_text(b->names[0].model, "demand");
+    check_text(b->names[1].name, "speed");
+    check_text(b->names[1].model, "n");
+    b = &s->units[1].standby;
+    check_int(b->model->source, CRD_UNIT_SIGNAL);
+    check_int(b->model->signal_count, 1);
+    check(isnan(b->after) && b->rejoin);
+    check_near(b->fade, 0.2, 0);
+    check(!s->units[2].standby.model);
+    crd_system_destroy(s);
+}
+
 static void signals_are_read_with_all_their_keys(void** state)
 {
     crd_system* s = parse(*state, everything);
@@ -732,8 +778,8 @@ static const char* many_parameters(void)
 static void every_allocation_may_fail(void** state)
 {
     (void)state;
-    const char* const texts[] = {everything, many_parameters()};
-    for (int k = 0; k < 2; k++) {
+    const char* const texts[] = {everything, many_parameters(), with_stand_in};
+    for (int k = 0; k < 3; k++) {
         int failures = 0;
         for (int64_t fail_at = 0;; fail_at++) {
             check_allocator a;
@@ -829,6 +875,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(units_are_read_with_all_their_keys),
         cmocka_unit_test(a_dcp_slave_is_read_with_all_its_keys),
+        cmocka_unit_test(a_stand_in_is_read_as_a_unit_inside_of_a_unit),
         cmocka_unit_test(signals_are_read_with_all_their_keys),
         cmocka_unit_test(every_shape_is_read_with_its_defaults),
         cmocka_unit_test(the_ends_of_the_ranges_of_signals_are_allowed),

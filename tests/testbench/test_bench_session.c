@@ -568,6 +568,110 @@ static void master_that_falls_silent_is_noticed_by_the_watchdog(void** state)
 
 // ---- in steps, and create ----------------------------------------------------------------------
 
+static void master_that_sends_what_is_no_number_is_as_good_as_silent(void** state)
+{
+    (void)state;
+    for (int kind = 0; kind < CRD_TESTBENCH_KIND_COUNT; kind++) {
+        const crd_testbench_options o = options((crd_testbench_kind)kind);
+        place p;
+        open_place(&p, &o);
+        bring_up(&p);
+        drive(&p, 0.5);
+        const double held = voltage(&p), from = now_of(&p), speed = is(&p, "speed_ref");
+        set(&p, "speed_ref", NAN);
+        while (phase_of(&p) == CRD_DCP_BENCH_RUN && now_of(&p) < from + 2) {
+            check_near(is(&p, "speed_ref"), speed, 0); // the last good one stays
+            (void)interval(&p);
+        }
+        check_near(now_of(&p) - from, 0.5, 0.02);
+        check_int(reason_of(&p), CRD_DCP_BENCH_WATCHDOG);
+        check(crd_dcp_bench_get_state(crd_testbench_bench(p.b)).refused > 0);
+        check_order(&p, watch_stop(&p, held));
+        close_place(&p);
+    }
+}
+
+static void second_master_is_not_heard_by_a_bench_that_runs(void** state)
+{
+    (void)state;
+    enum { OTHER = 0x0A000003 };
+    const crd_testbench_options o = options(CRD_TESTBENCH_EM);
+    place p;
+    open_place(&p, &o);
+    bring_up(&p);
+    drive(&p, 0.5);
+    crd_dcp_net* other = NULL;
+    check_ok(crd_dcp_testnet_join(p.t, OTHER, &other));
+    crd_dcp_master_options mo = crd_dcp_master_defaults();
+    const crd_dcp_slave_spec spec = {.name = "em",
+                                     .description = crd_testbench_description(p.b),
+                                     .control = {BENCH, 8080, CRD_DCP_UDP},
+                                     .mode = CRD_DCP_SRT,
+                                     .numerator = 1,
+                                     .denominator = 100};
+    crd_dcp_master* second = NULL;
+    int index = -1;
+    check_ok(crd_dcp_master_create(p.ctx, other, &mo, &second));
+    check_ok(crd_dcp_master_add(second, &spec, &index));
+    check(crd_dcp_master_configure(second) < 0); // in no time
+    check_contains(crd_error_text(p.ctx), "em: the DCP slave is in RUNNING, in a run of another");
+    crd_dcp_master_stop(second); // which stops nobody
+    crd_dcp_master_destroy(second);
+    p.allocations = p.allocator.allocations;
+    drive(&p, 0.5);
+    check_int(phase_of(&p), CRD_DCP_BENCH_RUN);
+    check(dut_torque(&p) > 100);
+    crd_dcp_net_destroy(other);
+    close_place(&p);
+}
+
+typedef struct seen {
+    const place* p;
+    double last;
+    int steps;
+    crd_dcp_bench_phase phases[16];
+    int count;
+} seen;
+
+static void look(void* user, double time)
+{
+    seen* s = user;
+    const crd_dcp_bench_phase phase = phase_of(s->p);
+    check(time > s->last);
+    s->last = time;
+    s->steps++;
+    if (s->count > 0 && s->phases[s->count - 1] == phase) { return; }
+    check(s->count < 16);
+    s->phases[s->count++] = phase;
+}
+
+static void observer_sees_each_step_and_each_phase(void** state)
+{
+    (void)state;
+    const crd_testbench_options o = options(CRD_TESTBENCH_EM);
+    place p;
+    open_place(&p, &o);
+    seen s = {.p = &p, .last = -1};
+    crd_testbench_observe(p.b, look, &s);
+    bring_up(&p);
+    drive(&p, 0.5);
+    const int before = s.steps;
+    const double from = s.last;
+    drive(&p, 0.5);
+    check_int(s.steps - before, 500);
+    check_near(s.last - from, 0.5, 1e-9);
+    check_ok(crd_dcp_master_stop(p.m));
+    const crd_dcp_bench_phase stop[] = {CRD_DCP_BENCH_RUN, CRD_DCP_BENCH_SPEED_DOWN,
+                                        CRD_DCP_BENCH_VOLTAGE_DOWN, CRD_DCP_BENCH_STAND_DOWN};
+    pass(&p, 0.01);
+    check(s.count >= 5 && s.phases[s.count - 1] == CRD_DCP_BENCH_SAFE);
+    for (int i = 0; i < 4; i++) {
+        check_int(s.phases[s.count - 5 + i], stop[i]);
+    }
+    crd_testbench_observe(p.b, NULL, NULL);
+    close_place(&p);
+}
+
 static void in_steps_a_run_repeats_bit_by_bit(void** state)
 {
     (void)state;
@@ -711,6 +815,9 @@ int main(void)
         cmocka_unit_test(every_fault_stops_the_bench_in_order_and_says_why),
         cmocka_unit_test(sensor_that_protects_nothing_may_be_lost),
         cmocka_unit_test(master_that_falls_silent_is_noticed_by_the_watchdog),
+        cmocka_unit_test(master_that_sends_what_is_no_number_is_as_good_as_silent),
+        cmocka_unit_test(second_master_is_not_heard_by_a_bench_that_runs),
+        cmocka_unit_test(observer_sees_each_step_and_each_phase),
         cmocka_unit_test(in_steps_a_run_repeats_bit_by_bit),
         cmocka_unit_test(descriptions_have_no_findings),
         cmocka_unit_test(each_allocation_may_fail),

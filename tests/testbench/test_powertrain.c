@@ -175,6 +175,85 @@ static part warm_machine(double torque, double speed, double winding)
     return m;
 }
 
+// 3000/min: drag 3e-3 / (4 pi) (1.5 + 0.35) 1e5 = 44.1655 N.m; throttle 0.5: 0.5 * 444.1655 - 44.1655
+static void engine_with_the_signals_of_a_bench_drags_without_throttle(void** state)
+{
+    (void)state;
+    part e = make("pt_engine");
+    set(&e, "throttle", 1);
+    set(&e, "speed_ref", 3000 * RPM);
+    begin(&e);
+    run(&e, 200);
+    check_near(get(&e, "torque"), -44.165497, 1e-5);
+    check_near(get(&e, "power_fuel"), 0, 1e-3); // it is driven
+    set(&e, "pedal", 0.5);
+    run(&e, 200);
+    check_near(get(&e, "torque"), 177.917252, 1e-4);
+    check_int((int)get(&e, "starts"), 0);
+    drop(&e);
+}
+
+// ---- clutch ------------------------------------------------------------------------------------
+
+static void clutch_closes_when_the_bench_has_come_to_the_speed_of_the_car(void** state)
+{
+    (void)state;
+    part c = make("pt_clutch");
+    set(&c, "bench_torque_max", 400);
+    set(&c, "bench_torque", 150);
+    set(&c, "bench_speed", 84);
+    set(&c, "shaft_speed", 300);
+    set(&c, "pedal", 1);
+    begin(&c);
+    run(&c, 50); // nobody wants the engine
+    check_near(get(&c, "speed_ref"), 84, 1e-12);
+    check_near(get(&c, "machine_speed_ref"), 300, 1e-12);
+    check_near(get(&c, "torque"), 0, 1e-12);
+    check_near(get(&c, "pedal_ref"), 0, 1e-12);
+    set(&c, "run", 1);
+    run(&c, 100); // the bench is not there yet
+    check_near(get(&c, "speed_ref"), 300, 1e-12);
+    check_near(get(&c, "torque"), 0, 1e-12);
+    check(!get(&c, "running"));
+    set(&c, "bench_speed", 290);
+    run(&c, 1);
+    check(get(&c, "running"));
+    check_near(get(&c, "torque"), 15, 1e-9); // a tenth of its way in a tenth of 0.1 s
+    run(&c, 9);
+    check_near(get(&c, "torque"), 150, 1e-9);
+    check_near(get(&c, "pedal_ref"), 0.5, 1e-12); // all that there is: the cap
+    set(&c, "run", 0);
+    run(&c, 5);
+    check_near(get(&c, "torque"), 75, 1e-9);
+    check_near(get(&c, "pedal_ref"), 0, 1e-12);
+    set(&c, "shaft_speed", 10); // it stands: the launch clutch slips
+    run(&c, 10);
+    check_near(get(&c, "machine_speed_ref"), 84, 1e-12);
+    check_near(get(&c, "torque"), 0, 1e-12);
+    drop(&c);
+}
+
+static void clutch_turns_the_part_that_is_wanted_into_a_throttle(void** state)
+{
+    (void)state;
+    part c = make("pt_clutch");
+    set(&c, "bench_torque_max", 400);
+    set(&c, "bench_speed", 3000 * RPM);
+    set(&c, "shaft_speed", 3000 * RPM);
+    set(&c, "run", 1);
+    begin(&c);
+    run(&c, 60);
+    check_near(get(&c, "torque_max"), 177.917252, 1e-4);
+    static const double wanted[] = {0, 0.3, 0.8, 1};
+    for (int i = 0; i < 4; i++) {
+        set(&c, "pedal", wanted[i]);
+        run(&c, 1);
+        const double p = get(&c, "pedal_ref");
+        check_near(p * 444.165497 - 44.165497, wanted[i] * 177.917252, 1e-3); // what the engine gives
+    }
+    drop(&c);
+}
+
 static void machine_envelope_knows_speed_voltage_and_temperature(void** state)
 {
     (void)state;
@@ -656,6 +735,9 @@ int main(void)
         cmocka_unit_test(engine_burns_what_its_willans_line_says),
         cmocka_unit_test(engine_torque_follows_the_pedal_with_its_lag),
         cmocka_unit_test(engine_needs_its_time_and_fuel_to_start),
+        cmocka_unit_test(engine_with_the_signals_of_a_bench_drags_without_throttle),
+        cmocka_unit_test(clutch_closes_when_the_bench_has_come_to_the_speed_of_the_car),
+        cmocka_unit_test(clutch_turns_the_part_that_is_wanted_into_a_throttle),
         cmocka_unit_test(machine_envelope_knows_speed_voltage_and_temperature),
         cmocka_unit_test(machine_loses_what_the_map_says_and_its_powers_add_up),
         cmocka_unit_test(machine_settles_at_forty_kilowatts),

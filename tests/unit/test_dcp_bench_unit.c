@@ -22,11 +22,11 @@ static crd_status open_net(crd_context* ctx, crd_dcp_net** out)
     return crd_dcp_testnet_join(the_world->network, 0x7F000001, out);
 }
 
-static bench_world* create(void)
+static bench_world* create_far(double delay)
 {
     bench_world* w = calloc(1, sizeof *w);
     w->ctx = check_context(&w->allocator);
-    const crd_dcp_faults none = {.delay = 1e-3, .seed = 1, .start = 1794710000.25};
+    const crd_dcp_faults none = {.delay = delay, .seed = 1, .start = 1794710000.25};
     check_ok(crd_dcp_testnet_create(w->ctx, &none, &w->network));
     const crd_dcp_bench_config c = motor_config();
     w->bench = motor_bench_make(&c, true);
@@ -45,6 +45,11 @@ static bench_world* create(void)
     the_world = w;
     crdi_session_open_net = open_net;
     return w;
+}
+
+static bench_world* create(void)
+{
+    return create_far(1e-3);
 }
 
 static void destroy(bench_world* w)
@@ -130,6 +135,35 @@ static void a_bench_is_conditioned_driven_and_brought_to_rest(void** state)
     destroy(w);
 }
 
+// What leaves at t is with the bench 25.2 ms later, the answer back 50.4 ms later and read at the end
+// of the step then, t + 60 ms: five steps behind what it would be without latency, t + 10 ms.
+static void outputs_of_a_bench_are_dated_by_what_it_answers_to(void** state)
+{
+    (void)state;
+    bench_world* w = create_far(25.2e-3);
+    const crd_unit_spec spec = bench_spec(calm);
+    bound in = begin(w, &spec);
+    crd_unit* u = w->unit;
+    check(u->info.flags & CRD_UNIT_DATES_OUTPUTS);
+    check_ok(u->ops->exit_initialization(u));
+    check(isnan(u->made));
+    for (int i = 0; i < 50; i++) {
+        in.v.real[2] = 300;
+        in.v.real[3] = 25;
+        set(&in);
+        const crd_status st = u->ops->step(u, 0.01 * i, 0.01);
+        if (st < 0) { fail_msg("step %d: %s", i, crd_error_text(u->ctx)); }
+        if (i < 5) {
+            check(isnan(u->made)); // nothing can be back
+        } else if (i >= 20) { // the handshake of the start has had its time
+            check_near(u->made, 0.01 * (i + 1 - 5), 1e-9);
+        }
+    }
+    check_ok(u->ops->terminate(u));
+    unbind(&in);
+    destroy(w);
+}
+
 static void a_test_case_beyond_the_limits_is_refused_before_anybody_is_asked(void** state)
 {
     (void)state;
@@ -187,6 +221,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_bench_is_conditioned_driven_and_brought_to_rest),
+        cmocka_unit_test(outputs_of_a_bench_are_dated_by_what_it_answers_to),
         cmocka_unit_test(a_test_case_beyond_the_limits_is_refused_before_anybody_is_asked),
         cmocka_unit_test(a_fault_of_the_bench_ends_the_run_with_its_own_words),
         cmocka_unit_test(a_plain_slave_cannot_be_driven_as_a_bench),

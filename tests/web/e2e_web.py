@@ -79,6 +79,7 @@ class Http(Web):
         s = self.serve()
         for path, kind in (("/", "text/html"), ("/live.css", "text/css"),
                            ("/live.js", "text/javascript"), ("/uplot.js", "text/javascript"),
+                           ("/benches.js", "text/javascript"),
                            ("/uplot.css", "text/css"), ("/icon.svg", "image/svg+xml")):
             status, fields, body = request(s.port, path)
             self.assertEqual(status, 200, path)
@@ -598,6 +599,110 @@ class Command(Web):
         _, more = p.communicate(timeout=60)
         self.assertNotIn("Sanitizer", more)
         self.assertIn("interrupted", more)
+
+
+class Benches(Web):
+    """Runs of the command with a test bench in a process of its own."""
+
+    def setUp(self):
+        from bench_run import Bench, BenchRun
+        self.folder = tempfile.mkdtemp(prefix="web_", dir=TMP)
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.bench = lambda *options: Bench(self, self.folder, *options)
+        self.run_it = lambda bench, *options, **more: BenchRun(self, self.folder, bench, *options, **more)
+
+    def page(self, run):
+        w = WebSocket(run.port, run.token)
+        self.addCleanup(w.close)
+        self.assertEqual(w.status, 101)
+        return w
+
+    def em(self, w, where):
+        return w.next("benches", lambda m: where(m["benches"][0]))["benches"][0]
+
+    def test_an_emergency_stops_a_bench_that_is_conditioned(self):
+        bench = self.bench()  # as slow as life
+        run = self.run_it(bench, initial="oil 80 degC")
+        w = self.page(run)
+        wait = w.next("wait")
+        self.assertEqual((wait["state"], wait["title"], wait["read_only"]), ("starting", "A machine on its bench", False))
+        em = self.em(w, lambda b: b["phase_name"] == "conditioning" and b["heat"])
+        self.assertEqual((em["unit"], em["place"], em["stop"]), ("em", 2, None))
+        self.assertGreater(em["heat"]["first"], 40)
+        self.assertIn("oil", em["progress"])
+        self.assertEqual([(q["name"], q["min"], q["max"]) for q in em["limits"][:2]],
+                         [("speed", 0, 6500), ("torque", -250, 250)])
+        self.assertIn("not ready", w.do("mark", text="x")["error"])
+        self.assertTrue(w.do("emergency")["ok"])
+        over = w.next("wait", lambda m: m["state"] == "ended")
+        message = "emergency stop by page 127.0.0.1 during the initialisation"
+        self.assertEqual((over["end"], over["message"]), ("failed", message))
+        self.assertEqual(w.ending().code, 1000)
+        self.assertEqual(run.wait(), 1)
+        self.assertIn(message, run.said())
+        self.assertEqual(bench.wait(), 0)
+        self.assertIn("stopped by master", bench.said())
+        self.assertEqual(bench.phases()[-1], "safe")
+        self.assertNotIn("run", bench.phases())
+
+    def test_the_end_is_seen_until_the_bench_is_at_rest(self):
+        bench = self.bench("--speed-up", "500")
+        run = self.run_it(bench)
+        w = self.page(run)
+        em = self.em(w, lambda b: any(q["name"] == "speed" and (q["measured"] or 0) > 1400 for q in b["limits"]))
+        self.assertEqual((em["state_name"], em["phase_name"], em["place"]), ("RUNNING", "run", 4))
+        speed = next(q for q in em["limits"] if q["name"] == "speed")
+        self.assertEqual((speed["unit"], speed["side"], speed["clamped"]), ("1/min", "max", False))
+        self.assertAlmostEqual(speed["margin"], 100 * (speed["max"] - speed["measured"]) / speed["max"], delta=0.01)
+        self.assertTrue(w.do("emergency")["ok"])
+        status = w.next("status", lambda m: m["state"] == "stopping")
+        self.assertEqual(status["end"], "failed")
+        self.assertRegex(status["message"], r"^emergency stop by page 127.0.0.1 at t = [0-9.]+ s$")
+        self.assertEqual(w.do("emergency")["ok"], True)  # twice is once
+        self.assertEqual(w.do("mark", text="late")["error"], "the run has ended")
+        em = self.em(w, lambda b: b["place"] == 6)
+        self.assertEqual(em["reason_name"], "master")
+        self.assertEqual(em["stop"][0], 0)
+        self.assertEqual(em["stop"], sorted(em["stop"]))
+        self.assertGreater(em["stop"][1], 0.05)  # the speed came down on a ramp
+        self.assertEqual(w.next("status", lambda m: m["state"] == "ended")["end"], "failed")
+        w.ending()
+        self.assertEqual(run.wait(), 1)
+        self.assertIn(status["message"], run.said())
+        self.assertEqual(bench.wait(), 0)
+        self.assertIn("phase speed down, stopped by master", bench.said())
+        order = ["speed down", "voltage down", "cool down", "stand down", "safe"]
+        stop = [p for p in bench.phases() if p in order]
+        self.assertEqual(sorted(stop, key=order.index), stop)
+        events = subprocess.run([os.environ["CARDAN"], "info", "em.mf4", "--json"], cwd=self.folder,
+                                capture_output=True, text=True, check=True, timeout=60)
+        self.assertIn(status["message"], [e["text"] for e in json.loads(events.stdout)["events"]])
+
+    def test_a_bench_that_cannot_be_reached_is_named_on_the_page(self):
+        bench = self.bench()
+        bench.kill()
+        run = self.run_it(bench, "--ui-keep")
+        w = self.page(run)
+        over = w.next("wait", lambda m: m["state"] == "ended")
+        self.assertEqual(over["end"], "failed")
+        self.assertIn("unit 'em'", over["message"])
+        self.assertEqual(w.do("emergency")["error"], "the run has ended")
+        run.process.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(), 1)
+        self.assertIn(over["message"], run.said())
+
+    def test_who_may_only_watch_does_not_stop_a_bench(self):
+        bench = self.bench("--speed-up", "500")
+        run = self.run_it(bench, "--ui-read-only")
+        w = self.page(run)
+        self.em(w, lambda b: b["place"] == 4)
+        self.assertIn("read-only", w.do("emergency")["error"])
+        w.next("status", lambda m: m["state"] == "running" and m["time"] > 0.3)
+        run.process.send_signal(signal.SIGINT)
+        over = w.next("status", lambda m: m["state"] == "ended")
+        self.assertEqual(over["end"], "interrupted", over["message"])
+        self.assertEqual(run.wait(), 1)
+        self.assertEqual(bench.wait(), 0)
 
 
 class Tls(Web):

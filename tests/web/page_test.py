@@ -16,6 +16,8 @@ import tempfile
 import unittest
 from urllib.parse import urlsplit
 
+from bench_run import Bench, BenchRun
+
 try:
     from playwright.sync_api import expect, sync_playwright
 except ImportError:
@@ -414,6 +416,127 @@ class LivePage(unittest.TestCase):
         self.state(page, "running")
         self.moving(page)
         expect(page.locator("#banner")).to_be_hidden()
+
+    # ---- benches
+
+    def place(self, page, name):
+        expect(page.locator('.bench[data-unit="em"] .strip [aria-current="step"] .label')).to_have_text(name)
+
+    def test_a_bench_is_conditioned_runs_and_stops_at_once_when_the_button_is_pressed(self):
+        bench = Bench(self, self.folder, "--speed-up", "30")
+        model = f"    standby: {{ fmu: {FMUS}/fmi2/pt_machine.fmu, after: 5 s, fade: 200 ms }}"
+        run = BenchRun(self, self.folder, bench, initial="oil 45 degC", standby=model)
+        page = self.open(run)
+        card = page.locator('.bench[data-unit="em"]')
+        stop = page.get_by_role("button", name="Emergency stop of all benches")
+
+        # Before the run is ready there is a bench, how far it is, and the button.
+        self.state(page, "starting")
+        expect(page.locator("#title")).to_have_text("A machine on its bench")
+        self.place(page, "conditioning")
+        expect(card.locator(".heat")).to_contain_text("oil")
+        expect(card.get_by_role("progressbar")).to_be_visible()
+        expect(stop).to_be_enabled()
+        expect(page.locator("#start")).to_be_disabled()
+        expect(card.locator(".limit .name")).to_have_text(["speed", "torque", "voltage", "oil", "winding", "current"])
+
+        # It runs: the speed rises beside its limit.
+        self.state(page, "running")
+        self.place(page, "running")
+        speed = card.locator(".limit").first
+        expect(speed.locator(".value b")).to_have_text(re.compile("^1[45]"))
+        expect(speed.locator(".ends")).to_have_text("06500")
+        expect(speed.locator(".margin")).to_contain_text("to the upper limit")
+        expect(card.locator(".stops")).to_be_hidden()
+        torque = self.link(page, "em.torque_ref")
+        torque.locator(".row-name").click()
+        torque.get_by_label("Algorithm of em.torque_ref").select_option("zoh")
+        expect(torque.locator("td.word")).to_have_text(re.compile("zoh"))
+        self.event(page, "em.torque_ref: zoh")
+
+        # Its model says the same beside it; it takes over and gives back.
+        torque = card.locator(".estimates tr", has=page.locator('th[title^="em.model.torque\u202f"]')).locator("td")
+        expect(torque.nth(0)).to_have_text(re.compile("^(3[89]|4[012])"))
+        expect(torque.nth(1)).to_have_text(re.compile("^(3[89]|4[012])"))
+        self.assertLess(abs(float(torque.nth(2).inner_text().replace("\u2212", "-"))), 2)
+        drive = card.locator(".drive")
+        expect(drive).to_contain_text("Driven by the bench")
+        expect(card.get_by_role("button", name="Automatic")).to_have_attribute("aria-pressed", "true")
+        card.get_by_role("button", name="Use model").click()
+        expect(drive).to_contain_text("Driven by the model")
+        expect(drive).to_contain_text("1 takeover")
+        self.event(page, "em.standby.use = model")
+        expect(card.get_by_role("button", name="Use model")).to_have_attribute("aria-pressed", "true")
+        card.get_by_role("button", name="Use bench").click()
+        expect(drive).to_contain_text("Driven by the bench")
+        expect(drive).to_contain_text("1 return")
+
+        # One press. The bench stops in its order, which is seen to its end.
+        stop.click()
+        self.place(page, "stopping")
+        self.state(page, "stopping")
+        expect(page.locator("#banner")).to_contain_text("emergency stop by page 127.0.0.1 at t = ")
+        expect(page.locator("#banner")).to_contain_text("The benches come to rest.")
+        expect(stop).to_be_disabled()
+        self.state(page, "failed")
+        self.place(page, "safe")
+        expect(card.locator(".stops li")).to_have_count(6)
+        expect(card.locator('.stops li[data-is="done"]')).to_have_count(6)
+        expect(card.locator(".stops li .time").first).to_have_text("0.0\u202fs")
+        expect(card.locator(".bench-say")).to_contain_text("stopped by master")
+        expect(page.locator("#banner")).to_contain_text("em.mf4")
+        self.assertEqual(run.wait(), 1, run.said())
+        self.assertIn("emergency stop by page 127.0.0.1 at t = ", run.said())
+        self.assertEqual(bench.wait(), 0, bench.said())
+        self.assertIn("phase speed down, stopped by master", bench.said())
+        self.assertEqual(bench.phases()[-1], "safe")
+
+    def test_the_button_has_keys_and_is_in_reach_in_a_narrow_window(self):
+        bench = Bench(self, self.folder)
+        run = BenchRun(self, self.folder, bench, initial="oil 80 degC")
+        page = self.open(run, theme="dark", width=420, height=700)
+        stop = page.get_by_role("button", name="Emergency stop of all benches")
+        self.place(page, "conditioning")
+        page.mouse.wheel(0, 3000)
+        self.until(page, "(() => { const r = document.getElementById('emergency').getBoundingClientRect();"
+                   " return r.width > 100 && r.top >= 0 && r.bottom <= innerHeight && r.right <= innerWidth; })()")
+        self.assertTrue(page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out")
+        # Wherever the focus is, and whatever lies over the page.
+        page.keyboard.press("?")
+        expect(page.locator("#keys")).to_contain_text("emergency stop")
+        self.until(page, "(() => { const r = document.getElementById('emergency').getBoundingClientRect();"
+                   " const at = document.elementFromPoint(r.x + r.width / 2, r.y + r.height / 2);"
+                   " return at && at.closest('#emergency') !== null || document.getElementById('keys').contains(at); })()")
+        expect(stop).to_be_enabled()
+        page.keyboard.press("Control+Shift+X")
+        self.state(page, "failed")
+        page.keyboard.press("Escape")
+        expect(page.locator("#keys")).to_be_hidden()
+        expect(page.locator("#banner")).to_contain_text("emergency stop by page 127.0.0.1 during the initialisation")
+        self.assertEqual(run.wait(), 1, run.said())
+        self.assertEqual(bench.wait(), 0, bench.said())
+        self.assertIn("stopped by master", bench.said())
+
+    def test_a_page_that_may_only_watch_shows_benches_and_no_way_to_stop_them(self):
+        bench = Bench(self, self.folder, "--speed-up", "500")
+        run = BenchRun(self, self.folder, bench, "--ui-read-only", stop="3 s")
+        page = self.open(run)
+        stop = page.locator("#emergency")
+        self.place(page, "running")
+        expect(stop).to_be_disabled()
+        expect(stop).to_have_attribute("title", "Not possible: read-only")
+        page.keyboard.press("Control+Shift+X")
+        self.state(page, "ended")
+        expect(page.locator("#banner")).to_contain_text("It reached its stop time.")
+        self.place(page, "safe")
+        self.assertEqual(run.wait(), 0, run.said())
+
+    def test_a_run_without_benches_has_no_button(self):
+        run = Run(self)
+        page = self.open(run)
+        self.moving(page)
+        expect(page.locator("#emergency")).to_be_hidden()
+        expect(page.locator("#benches")).to_be_hidden()
 
 
 if __name__ == "__main__":

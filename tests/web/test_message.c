@@ -151,6 +151,7 @@ static void what_makes_no_sense_is_named(void** state)
     bad("{\"id\":1,\"do\":\"explode\"}", "\"explode\"");
     bad("{\"id\":1,\"do\":\"start\",\"now\":true}", "\"start\" has no member \"now\"");
     bad("{\"id\":1,\"do\":\"pause\",\"count\":1}", "no member \"count\"");
+    bad("{\"id\":1,\"do\":\"emergency\",\"text\":\"now\"}", "no member \"text\"");
     bad("{\"id\":1,\"do\":\"step\",\"count\":0}", "\"count\" is 0");
     bad("{\"id\":1,\"do\":\"step\",\"count\":1.5}", "1.5");
     bad("{\"id\":1,\"do\":\"step\",\"count\":\"2\"}", "a text");

@@ -157,6 +157,30 @@ static void every_state_and_end_has_a_name(void** state)
     }
 }
 
+static void what_is_known_before_the_run_is_ready_is_told_too(void** state)
+{
+    (void)state;
+    crd_live_outcome o = {.state = CRD_LIVE_STARTING};
+    fresh();
+    crdi_web_wait(&out, &s.info, &o, false);
+    json_t* j = parsed();
+    check_text(text(j, "is"), "wait");
+    check_text(text(j, "title"), "a title");
+    check_text(text(j, "state"), "starting");
+    check_text(text(j, "end"), "none");
+    check(json_is_false(json_object_get(j, "read_only")));
+    json_decref(j);
+    o = (crd_live_outcome){CRD_LIVE_ENDED, CRD_END_FAILED, "unit 'em': \"no\""};
+    fresh();
+    crdi_web_wait(&out, &s.info, &o, true);
+    j = parsed();
+    check_text(text(j, "state"), "ended");
+    check_text(text(j, "end"), "failed");
+    check_text(text(j, "message"), o.message);
+    check(json_is_true(json_object_get(j, "read_only")));
+    json_decref(j);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +188,7 @@ int main(void)
         cmocka_unit_test(status_has_times_in_seconds_and_null_for_nothing),
         cmocka_unit_test(events_and_replies_are_short),
         cmocka_unit_test(every_state_and_end_has_a_name),
+        cmocka_unit_test(what_is_known_before_the_run_is_ready_is_told_too),
     };
     return cmocka_run_group_tests(tests, begin, end);
 }

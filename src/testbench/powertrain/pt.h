@@ -1,10 +1,10 @@
 /// What the models of the hybrid powertrain share: rows of their tables, curves, small helpers.
 ///
 /// All of them are sampled: a step reads the inputs as they were at its beginning and leaves
-/// outputs that hold until the next one. None has feedthrough, so any of them may stand on a test
-/// bench. In the order driver, controller, engine, machine, battery, vehicle (Gauss-Seidel) the
-/// step is that of one program; with Jacobi each hand-over costs one step. Goes into FMUs: model.h
-/// and libc only.
+/// outputs that hold until the next one. None but the clutch has feedthrough, so any of them may
+/// stand on a test bench. In the order driver, controller, engine, machine, battery, vehicle
+/// (Gauss-Seidel) the step is that of one program; with Jacobi each hand-over costs one step. Goes
+/// into FMUs: model.h and libc only.
 #pragma once
 #include "cardan/model.h"
 
@@ -33,6 +33,7 @@
 /// Number of rows of a table.
 #define PT_ROWS(table) .variables = table, .variable_count = (int)(sizeof(table) / sizeof *(table))
 
+#define PT_PI 3.14159265358979323846
 #define PT_RPM 0.10471975511965977 ///< rad/s of one revolution per minute
 
 static inline double pt_clamp(double x, double low, double high)
@@ -56,6 +57,24 @@ static inline double pt_curve(const double* x, const double* y, int n, double at
 static inline double pt_approach(double h, double lag)
 {
     return lag > 0 ? -expm1(-h / lag) : 1;
+}
+
+/// Torque that turning an engine costs, N.m: 1.5 bar + 0.35 bar (n / 3000)^2 over its displacement.
+static inline double pt_drag(double displacement, double w)
+{
+    const double y = w / PT_RPM / 3000;
+    return displacement / (4 * PT_PI) * (1.5 + 0.35 * y * y) * 1e5;
+}
+
+/// 64 random bits: xorshift64*. The state is never 0.
+static inline uint64_t pt_random(uint64_t* state)
+{
+    uint64_t x = *state;
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    *state = x;
+    return x * 0x2545F4914F6CDD1Du;
 }
 
 static inline crd_model_status pt_expect(const crd_model_host* host, bool good,

@@ -195,7 +195,7 @@ static const crd_model_variable rows[] = {
     {PT_INPUT(controller, machine_torque_max, "N.m", "envelope with derating")},
     {PT_FLAG(controller, engine_running, CRD_INPUT, "the engine can give torque")},
     {PT_FLAG(controller, shifting, CRD_INPUT, "no torque goes through the gearbox")},
-    {PT_OUTPUT(controller, pedal, NULL, "throttle, 0 to 1")},
+    {PT_OUTPUT(controller, pedal, "1", "throttle, 0 to 1")},
     {PT_OUTPUT(controller, machine_torque, "N.m", "wanted of the machine")},
     {PT_OUTPUT(controller, brake, "N", "wanted of the friction brakes")},
     {PT_OUTPUT(controller, torque_request, "N.m", "wanted at the shaft")},

@@ -7,10 +7,12 @@
 //
 // The speed is set from outside, by the bench or the gearbox. A start takes 0.35 s, in which there
 // is no torque, and 8 kJ of fuel. Below the stall speed there is no torque either.
+//
+// With `throttle` it has the signals of a bench: the engine is always on, the pedal is its throttle,
+//   T' = (pedal (T_full + T_loss) - T_loss - T) / lag
 #include "pt.h"
 
 #define LOWER_HEATING_VALUE 42.5e6 // J/kg, petrol
-#define PI 3.14159265358979323846
 
 typedef struct engine {
     double pedal, speed_ref;
@@ -19,6 +21,7 @@ typedef struct engine {
     double fuel, energy_fuel, energy_mech, energy_loss;
     bool running;
     int32_t starts;
+    bool throttle;
     double crank; // s since the start began
     double displacement, lag, start_time, start_energy, pedal_max, stall_speed;
 } engine;
@@ -33,9 +36,8 @@ static double full_load(double w)
 
 static double fuel_power(const engine* e, double torque, double w)
 {
-    const double n = w / PT_RPM, x = (n - 2500) / 3000, y = n / 3000;
-    const double loss = e->displacement / (4 * PI) * (1.5 + 0.35 * y * y) * 1e5;
-    return (torque + loss) * w / fmax(0.41 - 0.03 * x * x, 0.2);
+    const double x = (w / PT_RPM - 2500) / 3000;
+    return (torque + pt_drag(e->displacement, w)) * w / fmax(0.41 - 0.03 * x * x, 0.2);
 }
 
 static crd_model_status initialize(void* self, const crd_model_host* host, double t)
@@ -55,6 +57,10 @@ static crd_model_status initialize(void* self, const crd_model_host* host, doubl
 // Whether it runs at the end of a step of length h, and what starting has cost.
 static double start_or_stop(engine* e, double h)
 {
+    if (e->throttle) {
+        e->running = true;
+        return 0;
+    }
     if (!e->run) {
         e->running = false;
         e->crank = 0;
@@ -80,7 +86,9 @@ static crd_model_status step(void* self, const crd_model_host* host, double t, d
     e->torque_max = full_load(w);
     e->power_max = e->torque_max * w;
     const bool fires = e->running && w >= e->stall_speed;
-    const double target = pt_clamp(e->pedal, 0, e->pedal_max) * e->torque_max;
+    const double pedal = pt_clamp(e->pedal, 0, e->pedal_max);
+    const double loss = e->throttle ? pt_drag(e->displacement, w) : 0;
+    const double target = pedal * (e->torque_max + loss) - loss;
     e->torque += fires ? (target - e->torque) * pt_approach(h, e->lag) : -e->torque;
     if (e->torque > e->torque_max) { e->torque = e->torque_max; }
     e->power_mech = e->torque * w;
@@ -100,7 +108,7 @@ static void outputs(void* self, double t)
 }
 
 static const crd_model_variable rows[] = {
-    {PT_INPUT(engine, pedal, NULL, "throttle, 0 to 1 of the full load at this speed")},
+    {PT_INPUT(engine, pedal, "1", "throttle, 0 to 1 of the full load at this speed")},
     {PT_INPUT(engine, speed_ref, "rad/s", "speed that bench or gearbox set")},
     {PT_FLAG(engine, run, CRD_INPUT, "ignition: starts it, and stops it")},
     {PT_OUTPUT(engine, torque, "N.m", "at the shaft")},
@@ -120,6 +128,12 @@ static const crd_model_variable rows[] = {
     {PT_PARAMETER(engine, start_time, 0.35, "s", "from the ignition until there is torque")},
     {PT_PARAMETER(engine, start_energy, 8e3, "J", "fuel that a start costs")},
     {PT_TUNABLE(engine, pedal_max, 1, 0, 1, NULL, "cap of the throttle; 0.5 on a careful bench")},
+    {.name = "throttle",
+     .type = CRD_BOOLEAN,
+     .causality = CRD_PARAMETER,
+     .variability = CRD_FIXED,
+     .offset = offsetof(engine, throttle),
+     .description = "the signals of a bench: always on, the pedal is its throttle"},
     {PT_PARAMETER(engine, stall_speed, 60, "rad/s", "below it there is no torque")},
 };
 

@@ -161,6 +161,16 @@ static void interrupt(crd_unit* unit)
     crdi_session_interrupt((crdi_dcp_unit*)unit);
 }
 
+static const crd_board* board(const crd_unit* unit)
+{
+    return ((const crdi_dcp_unit*)unit)->board;
+}
+
+static void halt(crd_unit* unit)
+{
+    crdi_session_halt((crdi_dcp_unit*)unit);
+}
+
 static crd_status terminate(crd_unit* unit)
 {
     return crdi_session_stop((crdi_dcp_unit*)unit);
@@ -176,6 +186,7 @@ static void destroy(crd_unit* unit)
     crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
     crdi_session_leave(u);
     crd_dcp_bench_peer_destroy(u->bench);
+    crd_board_destroy(u->board);
     crdi_dcp_unit_clear_values(u);
     crdi_map_clear(&u->names);
     crdi_arena_clear(&u->arena);
@@ -206,6 +217,8 @@ static const crd_unit_ops ops = {
     .begin = begin,
     .step = step,
     .link = link_stats,
+    .board = board,
+    .halt = halt,
     .interrupt = interrupt,
     .route = route,
     .terminate = terminate,
@@ -365,7 +378,7 @@ static crd_unit_info info_of(const crdi_dcp_unit* u)
         .step = step,
         .tolerance = NAN,
         .fixed_step = nrt && d->nrt_fixed_steps ? step : 0,
-        .flags = nrt ? 0u : CRD_UNIT_IN_REAL_TIME,
+        .flags = (nrt ? 0u : CRD_UNIT_IN_REAL_TIME) | (u->bench ? CRD_UNIT_DATES_OUTPUTS : 0u),
         .kind = kinds[u->mode],
     };
 }
@@ -395,6 +408,7 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     CRD_TRY(plan_bench(u));
     u->base.info = info_of(u);
     CRD_TRY(crdi_dcp_unit_describe(u));
+    CRD_TRY(crdi_dcp_board_create(u));
     CRD_TRY(crdi_session_join(store, u));
     *out = &u->base;
     return CRD_OK;

@@ -19,6 +19,7 @@
 
 struct crdi_session {
     crd_context* ctx; // of its own
+    crdi_session **first, *next; // those of the store; first NULL: it has none
     crdi_dcp_unit** units;
     int count;
     size_t capacity;
@@ -33,11 +34,13 @@ struct crdi_session {
     crd_dcp_capture* capture;
     crd_dcp_master* master;
     const volatile bool* interrupted;
+    const bool* emergency; // atomic
     double interrupted_at; // when that was seen in a run, on the clock of the net; NAN before
     bool tried;            // configure was called
     crd_status status;     // of it
-    bool running, stopped;
+    bool running, halted, stopped;
     bool in_real_time; // some slave is in SRT or HRT
+    crdi_session* told; // another one that was told to begin with it
     double begin;      // time of the experiment at the start, s
     double start;      // the same on the clock of the net
 
@@ -68,12 +71,15 @@ static void give(crdi_session* s)
     sem_post(&s->baton);
 }
 
-// false: whoever has it does not come back.
-static bool take_at_last(crdi_session* s)
+// false: whoever has it does not come back in `ns`.
+static bool take_within(crdi_session* s, int64_t ns)
 {
+    static const int64_t second = 1000000000;
     struct timespec at;
     clock_gettime(CLOCK_REALTIME, &at);
-    at.tv_sec += 2;
+    const int64_t end = at.tv_nsec + ns;
+    at.tv_sec += end / second;
+    at.tv_nsec = end % second;
     while (sem_timedwait(&s->baton, &at) != 0) {
         if (errno != EINTR) { return false; }
     }
@@ -89,6 +95,17 @@ static void pass_on(crdi_session* s)
     take(s);
 }
 
+static void refresh_boards(crdi_session* s)
+{
+    const double now = crd_dcp_master_now(s->master);
+    for (int i = 0; i < s->count; i++) {
+        crdi_dcp_unit* u = s->units[i];
+        if (!u) { continue; }
+        const crd_dcp_slave_status t = crd_dcp_master_status(s->master, u->slave);
+        crdi_dcp_board_refresh(u, &t, now);
+    }
+}
+
 // Polls when the cycle thread did not come by for a tenth of a second.
 static void* keep(void* user)
 {
@@ -99,6 +116,7 @@ static void* keep(void* user)
         const int uses = atomic_load_explicit(&s->uses, memory_order_relaxed);
         if (uses == seen && sem_trywait(&s->baton) == 0) {
             (void)crd_dcp_master_poll(s->master); // a failure shows again in the next step
+            refresh_boards(s);
             give(s);
         }
         seen = uses;
@@ -134,6 +152,8 @@ static void notice(void* user, const crd_dcp_notice* n)
     crdi_dcp_unit* u = s->units[n->slave];
     if (!u) { return; } // its unit is gone, the others go on
     if (u->bench) { crd_dcp_bench_peer_notice(u->bench, n); }
+    const crd_dcp_slave_status t = crd_dcp_master_status(s->master, n->slave);
+    crdi_dcp_board_notice(u, n, &t);
     static const uint8_t of_log[] = {CRD_LOG_ERROR, CRD_LOG_ERROR, CRD_LOG_WARNING, CRD_LOG_INFO,
                                      CRD_LOG_DEBUG};
     crd_level level = CRD_LOG_INFO;
@@ -156,8 +176,10 @@ static bool cancelled(void* user)
 {
     static const double grace = 1; // s
     crdi_session* s = user;
+    if (!s->running || s->stopped) { refresh_boards(s); }
     if (atomic_load_explicit(&s->given_up, memory_order_relaxed)) { return true; }
-    if (!s->interrupted || !*s->interrupted) { return false; }
+    if (s->emergency && __atomic_load_n(s->emergency, __ATOMIC_RELAXED)) { return true; }
+    if (!s->interrupted || !__atomic_load_n(s->interrupted, __ATOMIC_RELAXED)) { return false; }
     if (!s->running) { return true; }
     const double now = crd_dcp_master_now(s->master);
     if (isnan(s->interrupted_at)) { s->interrupted_at = now; }
@@ -185,6 +207,11 @@ static crd_status create(crd_context* ctx, crdi_session** out)
 void crdi_session_destroy(crdi_session* s)
 {
     if (!s) { return; }
+    for (crdi_session** at = s->first; at && *at; at = &(*at)->next) {
+        if (*at != s) { continue; }
+        *at = s->next;
+        break;
+    }
     end_keeper(s);
     if (s->master && !s->stopped) { (void)crd_dcp_master_stop(s->master); }
     crd_dcp_master_destroy(s->master);
@@ -202,11 +229,20 @@ crd_status crdi_session_join(crd_unit_store* store, crdi_dcp_unit* u)
 {
     crd_status st = CRD_OK;
     crd_context* ctx = u->base.ctx;
-    crdi_session** place = store ? crdi_unit_store_session(store) : &u->session;
-    if (!*place) { CRD_TRY(create(store ? crdi_unit_store_context(store) : ctx, place)); }
+    // A slave that may drop out while the run goes on takes nobody with it.
+    const bool alone = !store || u->base.spec->standby.model;
+    crdi_session** place = alone ? &u->session : crdi_unit_store_session(store);
+    if (!*place) {
+        CRD_TRY(create(store ? crdi_unit_store_context(store) : ctx, place));
+        if (store) {
+            (*place)->first = crdi_unit_store_sessions(store);
+            (*place)->next = *(*place)->first;
+            *(*place)->first = *place;
+        }
+    }
     crdi_session* s = *place;
     u->session = s;
-    u->own_session = !store;
+    u->own_session = alone;
     for (int i = 0; i < s->count; i++) {
         const crdi_dcp_unit* other = s->units[i];
         if (other && crd_dcp_address_equal(&other->address, &u->address)) {
@@ -262,13 +298,18 @@ bool crdi_session_route(crdi_dcp_unit* from, int32_t output, crdi_dcp_unit* to, 
 // What the units say, put together: the longest patience, the shortest heartbeat.
 static crd_dcp_master_options options_of(crdi_session* s)
 {
-    crd_dcp_master_options o = crd_dcp_master_defaults();
+    const crd_dcp_master_options usual = crd_dcp_master_defaults();
+    crd_dcp_master_options o = usual;
+    o.contact = o.timeout = o.patience = 0;
+    o.rest = usual.patience; // who turns is waited for, however little patience there is else
+    o.retries = 0;
     for (int i = 0; i < s->count; i++) {
         const crd_session_spec* p = &s->units[i]->base.spec->session;
-        if (!isnan(p->contact)) { o.contact = i ? fmax(o.contact, p->contact) : p->contact; }
-        if (!isnan(p->timeout)) { o.timeout = i ? fmax(o.timeout, p->timeout) : p->timeout; }
-        if (p->retries > 0) { o.retries = p->retries > o.retries || !i ? p->retries : o.retries; }
-        if (!isnan(p->patience)) { o.patience = fmax(o.patience, p->patience); }
+        const int retries = p->retries > 0 ? p->retries : usual.retries;
+        o.contact = fmax(o.contact, isnan(p->contact) ? usual.contact : p->contact);
+        o.timeout = fmax(o.timeout, isnan(p->timeout) ? usual.timeout : p->timeout);
+        o.patience = fmax(o.patience, isnan(p->patience) ? usual.patience : p->patience);
+        o.retries = retries > o.retries ? retries : o.retries;
         if (!isnan(p->heartbeat)) {
             o.heartbeat = o.heartbeat > 0 ? fmin(o.heartbeat, p->heartbeat) : p->heartbeat;
         }
@@ -318,6 +359,7 @@ static crd_status encrypt(crdi_session* s, const char* path)
 }
 
 crd_status (*crdi_session_open_net)(crd_context* ctx, crd_dcp_net** out) = crd_dcp_net_create;
+int64_t (*crdi_session_now)(void) = crdi_now_ns;
 
 static crd_status open_net(crdi_session* s, crd_dcp_master_options* o)
 {
@@ -489,6 +531,9 @@ static crd_status bring_up(crdi_session* s)
     CRD_TRY(open_net(s, &o));
     CRD_TRY(crd_dcp_master_create(s->ctx, s->net, &o, &s->master));
     CRD_TRY(plan(s));
+    for (int i = 0; i < s->count; i++) {
+        crdi_dcp_board_open(s->units[i], crd_dcp_net_now(s->net));
+    }
     CRD_TRY(crd_dcp_master_configure(s->master));
     start_keeper(s);
 fail:
@@ -509,6 +554,14 @@ static const crdi_dcp_unit* unit_of(const crdi_session* s, const char** text)
     return NULL;
 }
 
+// Why the bench has stopped or refuses, in its own words; "". A set value that it has clamped some
+// time ago is no reason.
+static const char* bench_says(const crd_dcp_bench_peer* bench)
+{
+    const char* why = bench ? crd_dcp_bench_peer_view(bench).why : "";
+    return strncmp(why, "clamped", 7) == 0 ? "" : why;
+}
+
 // The sentence of the session becomes that of the unit, whose name need not be said twice; that of
 // another one is. With the baton: the keeper leaves sentences, too.
 static crd_status told(crdi_dcp_unit* u, crd_status st)
@@ -517,10 +570,27 @@ static crd_status told(crdi_dcp_unit* u, crd_status st)
     const char* text = crd_error_text(u->session->ctx);
     const crdi_dcp_unit* of = unit_of(u->session, &text);
     const bool other = of && of != u;
-    const char* why = u->bench ? crd_dcp_bench_peer_view(u->bench).why : "";
-    return crdi_fail(u->base.ctx, st, "%s%s%s%s%s%s",
+    const char* why = bench_says(of ? of->bench : u->bench);
+    static const char last[] = "; its last message: "; // mostly the same words
+    const char* message = *why ? strstr(text, last) : NULL;
+    const bool same = message && strcmp(message + sizeof last - 1, why) == 0;
+    return crdi_fail(u->base.ctx, st, "%s%s%s%.*s%s%s",
                      other ? "the session ends because of unit '" : "", other ? of->base.name : "",
-                     other ? "': " : "", text, *why ? "; the bench says: " : "", why);
+                     other ? "': " : "", (int)(same ? (size_t)(message - text) : strlen(text)),
+                     text, *why ? "; the bench says: " : "", why);
+}
+
+// The sentence of the bench's side, which stands behind the name of its unit anyway.
+static crd_status told_by_bench(crdi_dcp_unit* u, crd_status st)
+{
+    if (st >= 0) { return st; }
+    char text[200];
+    const size_t n = strlen(u->base.name);
+    snprintf(text, sizeof text, "%s", crd_error_text(u->base.ctx));
+    const bool named = strncmp(text, u->base.name, n) == 0 && strncmp(text + n, ": ", 2) == 0;
+    const char* why = bench_says(u->bench);
+    return crdi_fail(u->base.ctx, st, "%s%s%s", named ? text + n + 2 : text,
+                     *why ? "; the bench says: " : "", why);
 }
 
 crd_status crdi_session_configure(crdi_dcp_unit* u, const crd_experiment* e)
@@ -529,6 +599,7 @@ crd_status crdi_session_configure(crdi_dcp_unit* u, const crd_experiment* e)
     if (!s->tried) {
         s->tried = true;
         s->interrupted = e->interrupted;
+        s->emergency = e->emergency;
         s->begin = e->start;
         s->status = bring_up(s);
     }
@@ -557,7 +628,7 @@ static double period_of(const crdi_dcp_unit* u)
 // on with the monotonic one.
 static void note_start(crdi_session* s)
 {
-    const int64_t now_ns = crdi_now_ns();
+    const int64_t now_ns = crdi_session_now();
     const double ahead = s->start - crd_dcp_master_now(s->master);
     for (int i = 0; i < s->count; i++) {
         crdi_dcp_unit* u = s->units[i];
@@ -568,17 +639,32 @@ static void note_start(crdi_session* s)
     }
 }
 
-static crd_status start(crdi_session* s, double t)
+static double lead_of(const crdi_session* s)
 {
     double lead = 0;
+    for (int i = 0; i < s->count && s->in_real_time; i++) {
+        lead = fmax(lead, s->units[i]->base.spec->session.lead);
+    }
+    return lead;
+}
+
+// Tells the slaves when they begin, `time` being a second of the net, 0: at once.
+static crd_status announce(crdi_session* s, double t, int64_t time)
+{
     for (int i = 0; i < s->count; i++) {
         // Those in steps send theirs with each step, perhaps on threads of their own.
         if (s->units[i]->mode != CRD_DCP_NRT) { put_inputs(s->units[i]); }
-        lead = fmax(lead, s->units[i]->base.spec->session.lead);
     }
     s->running = true;
     s->begin = t;
-    const crd_status st = crd_dcp_master_run(s->master, s->in_real_time ? lead : 0, &s->start);
+    s->start = time > 0 ? (double)time : crd_dcp_master_now(s->master);
+    return crd_dcp_master_announce(s->master, time);
+}
+
+// They have begun.
+static crd_status go(crdi_session* s)
+{
+    const crd_status st = crd_dcp_master_go(s->master);
     const double now = crd_dcp_master_now(s->master);
     if (st >= 0) { note_start(s); }
     for (int i = 0; i < s->count && st >= 0; i++) {
@@ -586,6 +672,53 @@ static crd_status start(crdi_session* s, double t)
             crd_dcp_bench_peer_begin(s->units[i]->bench, fmax(now, s->start));
         }
     }
+    return st;
+}
+
+static bool waits_for_start(const crdi_session* s)
+{
+    return s->in_real_time && s->tried && s->status >= 0 && !s->running && !s->stopped;
+}
+
+// Sessions in real time have one grid: with the first of them all of the store begin. What is wrong
+// with another one is told by its own unit.
+static crd_status start(crdi_session* mine, double t)
+{
+    crdi_session* const all = mine->in_real_time && mine->first ? *mine->first : NULL;
+    double lead = lead_of(mine);
+    for (crdi_session* s = all; s; s = s->next) {
+        if (waits_for_start(s)) { lead = fmax(lead, lead_of(s)); }
+    }
+    const int64_t time = lead > 0 ? (int64_t)ceil(crd_dcp_master_now(mine->master) + lead) : 0;
+    crd_status st = announce(mine, t, time);
+    crdi_session* others = NULL; // that were told, one behind the other
+    for (crdi_session* s = all; s; s = s->next) {
+        if (!waits_for_start(s)) { continue; }
+        take(s);
+        (void)announce(s, t, time);
+        s->told = others;
+        others = s;
+    }
+    if (st >= 0) { st = go(mine); }
+    for (crdi_session* s = others; s; s = s->told) {
+        (void)go(s);
+        give(s);
+    }
+    return st;
+}
+
+crd_status crdi_session_start_on(crdi_dcp_unit* u, int64_t origin, double t)
+{
+    crdi_session* s = u->session;
+    take(s);
+    const double lead = lead_of(s), now = crd_dcp_master_now(s->master);
+    crd_status st = announce(s, t, lead > 0 ? (int64_t)ceil(now + lead) : 0);
+    if (st >= 0) { st = go(s); }
+    if (st >= 0 && u->base.origin != 0 && origin != 0) {
+        s->begin = t + 1e-9 * (double)(u->base.origin - origin);
+    }
+    (void)told(u, st);
+    give(s);
     return st;
 }
 
@@ -633,27 +766,35 @@ static double made_at(const crdi_dcp_unit* u, const crd_dcp_slave_status* now)
     return start + floor(since / period + 1e-6) * period;
 }
 
+// What has come and gone since the start.
+static void count_data(crdi_dcp_unit* u, const crd_dcp_slave_status* now)
+{
+    const crd_dcp_slave_status* was = &u->before;
+    crd_link_stats* l = &u->link;
+    l->in = now->data_in - was->data_in;
+    l->out = now->data_out - was->data_out;
+    l->duplicates = now->data_duplicates - was->data_duplicates;
+    l->reordered = now->data_reordered - was->data_reordered;
+    l->lost = now->data_missed - was->data_missed - l->reordered; // which came after all
+    if (l->lost < 0) { l->lost = 0; }
+    l->bad = now->data_bad - was->data_bad;
+    l->round_trip = now->requests > 0 ? now->round_trip : (double)NAN;
+    l->round_trip_max = now->requests > 0 ? now->round_trip_max : (double)NAN;
+}
+
 // Outputs are taken: how old they are, and whether they are those that were due. In real time data
 // that come about the end of a step are in it or in the next: that alone is not late.
 static void note_data(crdi_dcp_unit* u)
 {
     const crdi_session* s = u->session;
     const crd_dcp_slave_status now = crd_dcp_master_status(s->master, u->slave);
-    const crd_dcp_slave_status* was = &u->before;
     const bool fresh = now.data_in > u->taken;
     crd_link_stats* l = &u->link;
     u->taken = now.data_in;
-    l->in = now.data_in - was->data_in;
-    l->out = now.data_out - was->data_out;
-    l->duplicates = now.data_duplicates - was->data_duplicates;
-    l->reordered = now.data_reordered - was->data_reordered;
-    l->lost = now.data_missed - was->data_missed - l->reordered; // which came after all
-    if (l->lost < 0) { l->lost = 0; }
-    l->bad = now.data_bad - was->data_bad;
-    l->round_trip = now.requests > 0 ? now.round_trip : (double)NAN;
-    l->round_trip_max = now.requests > 0 ? now.round_trip_max : (double)NAN;
+    count_data(u, &now);
     l->state = (int)now.state;
     l->state_name = crd_dcp_state_name(l->state);
+    crdi_dcp_board_data(u, &now, crd_dcp_master_now(s->master));
     const double age = crd_dcp_master_now(s->master) - made_at(u, &now);
     if (u->output_count == 0 || !isfinite(age)) { return; }
     l->age = fmax(0, age);
@@ -707,7 +848,10 @@ crd_status crdi_session_end(crdi_dcp_unit* u, double t, double h)
     }
     (void)told(u, st);
     if (u->bench && st >= 0 && !u->excused) {
-        st = crd_dcp_bench_peer_check(u->bench, crd_dcp_master_now(s->master));
+        st = told_by_bench(u, crd_dcp_bench_peer_check(u->bench, crd_dcp_master_now(s->master)));
+        // The number that came back left with the inputs of a step so many steps ago.
+        const crd_dcp_bench_view v = crd_dcp_bench_peer_view(u->bench);
+        u->base.made = v.answers ? t + h - v.behind * h : (double)NAN;
     }
     give(s);
     return st;
@@ -717,15 +861,17 @@ crd_status crdi_session_end(crdi_dcp_unit* u, double t, double h)
 static void sum_up(crdi_session* s)
 {
     for (int i = 0; i < s->count; i++) {
-        const crdi_dcp_unit* u = s->units[i];
+        crdi_dcp_unit* u = s->units[i];
         if (!u) { continue; }
         const crd_dcp_slave_status t = crd_dcp_master_status(s->master, u->slave);
+        if (s->running) { count_data(u, &t); } // with what came while they stopped
         if (t.data_missed + t.data_old + t.data_bad > 0) {
             crdi_log(s->ctx, CRD_LOG_WARNING,
                      "unit '%s': of %lld data PDUs that came, %lld were old or repeated and %lld "
                      "wrong; %lld did not come",
                      u->base.name, (long long)(t.data_in + t.data_old + t.data_bad),
-                     (long long)t.data_old, (long long)t.data_bad, (long long)t.data_missed);
+                     (long long)t.data_old, (long long)t.data_bad,
+                     (long long)(t.data_missed - t.data_reordered));
         }
         if (u->late > 0) {
             crdi_log(s->ctx, CRD_LOG_WARNING, "unit '%s': %lld step%s ended late", u->base.name,
@@ -740,17 +886,27 @@ static void sum_up(crdi_session* s)
     }
 }
 
+void crdi_session_halt(crdi_dcp_unit* u)
+{
+    crdi_session* s = u->session;
+    if (!s->master || s->stopped || s->halted || !take_within(s, 100000000)) { return; }
+    s->halted = true;
+    crd_dcp_master_halt(s->master);
+    give(s);
+}
+
 crd_status crdi_session_stop(crdi_dcp_unit* u)
 {
     crdi_session* s = u->session;
     if (!s->master || s->stopped) { return CRD_OK; }
     end_keeper(s);
     s->stopped = true;
-    if (!take_at_last(s)) {
+    if (!take_within(s, 2000000000)) {
         return crdi_fail(u->base.ctx, CRD_E_STATE,
                          "the DCP slaves cannot be stopped: the step of one of them does not end");
     }
     s->interrupted = NULL; // whoever interrupts wants the benches to be brought down
+    s->emergency = NULL;
     const crd_status st = told(u, crd_dcp_master_stop(s->master));
     if (s->status >= 0) { sum_up(s); }
     give(s);
@@ -765,6 +921,11 @@ void crdi_session_lock(crdi_dcp_unit* u)
 void crdi_session_unlock(crdi_dcp_unit* u)
 {
     if (u->session->shared) { give(u->session); }
+}
+
+void crdi_session_let_go(crdi_dcp_unit* u)
+{
+    if (u->own_session) { atomic_store_explicit(&u->session->quit, true, memory_order_relaxed); }
 }
 
 void crdi_session_interrupt(crdi_dcp_unit* u)

@@ -132,6 +132,7 @@
 
     let hello = null;    // what there is
     let status = null;   // newest
+    let early = null;    // what is known before hello: state, end, message
     let connected = false, everConnected = false;
     let cards = [];
     let selected = { unit: -1, link: -1 };
@@ -143,6 +144,7 @@
         waiting: "M10 2.5a7.5 7.5 0 1 0 .01 0zM10 5a5 5 0 1 1 -.01 0z",
         running: "M4 2l14 8l-14 8z",
         paused: "M4 3h4.5v14H4zM11.5 3H16v14h-4.5z",
+        stopping: "M3.5 3.5h13v13h-13zM6 6v8h8V6z",
         ended: "M3.5 3.5h13v13h-13z",
         late: "M10 1.5l8.5 8.5l-8.5 8.5l-8.5-8.5z",
         failed: "M5 2.5l5 5l5-5L17.5 5l-5 5l5 5l-2.5 2.5l-5-5l-5 5L2.5 15l5-5l-5-5z",
@@ -150,12 +152,16 @@
     const ENDS = {
         "none": "The run has ended.", "stop time": "It reached its stop time.",
         "unit": "A unit ended the run.", "interrupted": "It was stopped.", "failed": "It failed.",
+        "overrun": "It was late.",
     };
 
-    const ended = () => status !== null && status.state === "ended";
+    const standing = () => status || early;
+    const ended = () => standing() !== null && standing().state === "ended";
+    const stopping = () => standing() !== null && (standing().state === "stopping" || ended());
+    const readOnly = () => (hello || early || {}).read_only === true;
     function why() { // nothing can be commanded
-        if (hello && hello.read_only) { return "read-only"; }
-        if (ended()) { return "the run has ended"; }
+        if (readOnly()) { return "read-only"; }
+        if (stopping()) { return "the run has ended"; }
         if (!connected || !hello) { return "no connection"; }
         return "";
     }
@@ -169,7 +175,11 @@
             if (node.title !== title) { node.title = title; }
         }
         for (const node of document.querySelectorAll(".why")) { say(node, reason); }
-        show($("read-only"), hello !== null && hello.read_only === true);
+        show($("read-only"), readOnly());
+        benches.gate();
+    }
+    function noEmergency() { // it is there before the run is ready, too
+        return readOnly() ? "read-only" : stopping() ? "the run has ended" : !connected ? "no connection" : "";
     }
 
     // ---- the connection ------------------------------------------------------------------------
@@ -200,6 +210,8 @@
             connected = everConnected = true;
             attempt = 0;
             lastHeard = Date.now();
+            forgetEvents(); // they come again
+            benches.again();
             refreshConnection();
         };
         socket.onmessage = (message) => {
@@ -275,9 +287,21 @@
             const done = waiting.get(m.id);
             waiting.delete(m.id);
             if (done) { done(m); }
+        } else if (m.is === "benches") {
+            benches.take(m.benches);
         } else if (m.is === "wait") {
-            say($("state-word"), "starting");
+            status = null;
+            early = m;
+            name(m);
+            refreshConnection();
         }
+    }
+    function name(m) {
+        say($("title"), m.title || m.file || "Cardan");
+        say($("file"), m.title && m.file ? m.file : "");
+        $("title").title = $("title").textContent;
+        $("file").title = m.file || "";
+        say($("about"), "Cardan " + m.version);
     }
 
     // Everything that depends on what there is. After a reconnection it is mostly the same again:
@@ -285,16 +309,11 @@
     function meet(m) {
         const same = hello !== null && JSON.stringify(hello) === JSON.stringify(m);
         hello = m;
-        status = null;
-        forgetEvents();
+        status = early = null;
         if (!same) {
             selected = { unit: -1, link: -1 };
             misses = [];
-            say($("title"), m.title || m.file || "Cardan");
-            say($("file"), m.title && m.file ? m.file : "");
-            $("title").title = $("title").textContent;
-            $("file").title = m.file || "";
-            say($("about"), "Cardan " + m.version);
+            name(m);
             clockDigits = decimals(m.step);
             buildTopology();
             buildLinks();
@@ -302,6 +321,7 @@
             buildPicker();
             ring.forget();
             restoreCards();
+            benches.meet(m);
         } else {
             ring.gap();
             forgetSettings();
@@ -334,8 +354,8 @@
     }
 
     function refreshState() {
-        let state = status ? status.state : hello ? "starting" : "none";
-        if (state === "ended" && status.end === "failed") { state = "failed"; }
+        let state = standing() ? standing().state : hello ? "starting" : "none";
+        if (state === "ended" && standing().end === "failed") { state = "failed"; }
         if (!connected && !ended()) { state = "none"; }
         const words = { none: everConnected ? "no connection" : "connecting", failed: "failed" };
         mark(document.body, "data-state", state);
@@ -349,13 +369,15 @@
 
     function banner() {
         let kind = "", word = "", text = "", again = false;
-        if (ended()) {
-            kind = status.end === "failed" ? "bad" : "done";
-            word = ENDS[status.end] || ENDS.none;
-            text = status.message || "";
-            const where = hello && hello.results ? "Results are in " + hello.results + "." : "No results were asked for.";
+        if (stopping() && (ended() || benches.any())) {
+            const s = standing(), results = (hello || early).results;
+            kind = s.end === "failed" ? "bad" : "done";
+            word = ENDS[s.end] || ENDS.none;
+            text = s.message || "";
+            const where = !ended() ? "The benches come to rest." : !status ? ""
+                : results ? "Results are in " + results + "." : "No results were asked for.";
             text = text ? text.replace(/([^.!?])$/, "$1.") + " " + where : where;
-            again = !connected;
+            again = ended() && !connected;
         } else if (!connected && attempt > 0) {
             kind = "lost";
             word = everConnected ? "The connection was lost." : "There is no connection.";
@@ -388,6 +410,7 @@
         refreshTopology();
         refreshLinks();
         refreshPace();
+        benches.refresh();
         gate();
     }
     function speed(x) {
@@ -539,6 +562,9 @@
             for (const s of card.signals) {
                 if (!names.includes(s.name)) { names.push(s.name); }
             }
+        }
+        for (const name of benches.watched()) {
+            if (!names.includes(name) && names.length < WATCH_LIMIT) { names.push(name); }
         }
         send("watch", { signals: names }, (reply) => {
             if (reply.ok) { ring.watch(names); } else { tell(reply.error); }
@@ -1503,7 +1529,7 @@
         status.units.forEach((s, i) => {
             const d = drawing.units[i], u = hello.units[i];
             if (!d || !u) { return; }
-            const over = status.state === "ended";
+            const over = stopping();
             let state = "idle", word = "";
             if (s.failed) {
                 state = "failed"; word = "failed";
@@ -2047,6 +2073,7 @@
         lastEvent = e.number;
         counts[e.kind] = (counts[e.kind] || 0) + 1;
         learnSetting(e);
+        benches.hear(e);
         events.push(e);
         if (events.length > 2000) { events.splice(0, 500); }
         freshEvents.push(e);
@@ -2095,7 +2122,7 @@
 
     // ---- panels and keys -----------------------------------------------------------------------
 
-    const panels = ["topology", "plots", "connections", "realtime", "parameters", "events"];
+    const panels = ["topology", "plots", "connections", "realtime", "parameters", "events", "benches"];
     function enlarge(id) {
         for (const p of panels) {
             const big = p === id && !$(p).classList.contains("big");
@@ -2121,6 +2148,16 @@
     const typing = (node) => node instanceof HTMLElement &&
         (node.isContentEditable || /^(TEXTAREA|SELECT)$/.test(node.tagName) || (node.tagName === "INPUT" && node.type !== "checkbox"));
 
+    document.addEventListener("keydown", (e) => { // wherever one is, and first of all
+        if (e.ctrlKey && e.shiftKey && !e.altKey && e.code === "KeyX" && benches.any()) {
+            e.preventDefault();
+            e.stopPropagation();
+            if (!e.repeat) { benches.press(); }
+        } else if (e.key === "Escape" && $("keys").open) {
+            e.stopPropagation();
+            $("keys").close();
+        }
+    }, true);
     document.addEventListener("keydown", (e) => {
         if (e.ctrlKey || e.metaKey || e.altKey || e.defaultPrevented || $("keys").open) { return; }
         if (e.key === "Escape") {
@@ -2146,6 +2183,8 @@
             pressStop();
         } else if (e.key >= "1" && e.key <= "6") {
             goTo(Number(e.key) - 1);
+        } else if ((e.key === "b" || e.key === "B") && benches.any()) {
+            goTo(panels.indexOf("benches"));
         } else if (e.key === "/") {
             openPicker(true);
             $("filter").focus();
@@ -2153,12 +2192,16 @@
         } else if (e.key === "h" || e.key === "H") {
             hold(!view.held);
         } else if (e.key === "?") {
-            $("keys").showModal();
+            openKeys();
         } else {
             return;
         }
         e.preventDefault();
     });
+
+    function openKeys() { // nothing may lie over the emergency stop
+        if (benches.any()) { $("keys").show(); } else { $("keys").showModal(); }
+    }
 
     // A press with the mouse leaves the space bar to the run.
     function press(id, action) {
@@ -2170,6 +2213,10 @@
 
     // ---- begin ---------------------------------------------------------------------------------
 
+    const benches = window.cardanBenches({
+        el, say, mark, show, figure, duration, count, send, tell, noEmergency, stopping,
+        last: (name) => (ring.signals.has(name) ? ring.signals.get(name).last : NaN),
+    });
     theme(wantedTheme());
     darkSystem.addEventListener("change", () => theme(wantedTheme()));
     press("theme", () => {
@@ -2180,7 +2227,7 @@
     press("start", pressStart);
     press("step", pressStep);
     press("stop", pressStop);
-    press("help", () => $("keys").showModal());
+    press("help", () => openKeys());
     press("pick", () => openPicker($("picker").hidden));
     press("hold", () => hold(!view.held));
     press("unzoom", unzoom);

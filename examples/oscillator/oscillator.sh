@@ -1,11 +1,11 @@
 #!/bin/sh
-# The linear oscillator as two FMUs next to its monolithic solution: make demo
+# The linear oscillator as two FMUs next to its monolithic solution.
 # CARDAN_BUILD names another build folder than build/.
 set -eu
 cd "$(dirname "$0")/../.."
 build=${CARDAN_BUILD:-build}
 cardan=$build/cardan
-out=$build/demo
+out=$build/oscillator
 rm -rf "$out"
 mkdir -p "$out/runs"
 
@@ -48,7 +48,7 @@ row() { # NAME TEXT: largest error of x2, and how far the energy has drifted at 
             END { printf "  %-44s %10.6f m %+12.4f %%\n", text, error, (energy / 10000 - 1) * 100 }'
 }
 
-sed "s|\.\./\.\./build/|$(cd "$build" && pwd)/|" examples/demo/oscillator.yaml >"$out/oscillator.yaml"
+sed "s|\.\./\.\./build/|$(cd "$build" && pwd)/|" examples/oscillator/oscillator.yaml >"$out/oscillator.yaml"
 
 say "Cardan runs a linear oscillator twice: as one FMU, and cut into two FMUs that exchange" \
     "position, velocity and force every millisecond (Rodriguez 2021)." \

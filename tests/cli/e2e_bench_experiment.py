@@ -1,0 +1,66 @@
+"""cardan bench experiment: tables, files, and the same bits for the same seed."""
+
+import base64
+import os
+import re
+import unittest
+from xml.dom import minidom
+
+from e2e import EndToEnd
+
+RUNS = ["ideal", "zoh", "foh", "eros", "foh-switch", "eros-switch", "optimal", "trained",
+        "least-squares", "auto"]
+
+
+class BenchExperiment(EndToEnd):
+    def test_tables_files_and_report(self):
+        done = self.cardan("bench", "experiment", "-o", "out")
+        for part in ("100 C  100 M  100 P  against ZOH", "network, trained", "ideal coupling",
+                     "Where it differs from the paper", "out/report.html"):
+            self.assertIn(part, done.stdout)
+        self.assertNotIn("NOT MET", done.stdout)
+        for name in RUNS:
+            names, columns = self.table(f"out/{name}.csv")
+            self.assertEqual(names[0], "time [s]")
+            self.assertEqual(len(columns[0]), 1200)
+            self.assertGreater(os.path.getsize(self.path(f"out/{name}.mf4")), 10000)
+        self.assertIn("car.torque_used", str(self.cardan_json("info", "out/auto.mf4")))
+        for name in ("torque", "bode", "spectrum"):
+            minidom.parse(self.path(f"out/{name}.svg"))
+        with open(self.path("out/report.html"), encoding="utf-8") as f:
+            page = f.read()
+        pictures = re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', page)
+        for picture, name in zip(pictures, ("torque", "spectrum", "bode"), strict=True):
+            with open(self.path(f"out/{name}.svg"), "rb") as f:
+                self.assertEqual(base64.b64decode(picture), f.read())
+        self.assertEqual(page.count("<table>"), 3)
+        self.assertIsNone(re.search(r'(src|href)="(?!data:)', page))  # self-contained
+        # The report has the numbers of the terminal.
+        for row in re.findall(r"^  (auto|optimal) +(\d\.\d\d) ", done.stdout, re.M):
+            self.assertTrue(f'<td>{row[0]}</td><td class="n">{row[1]}</td>' in page, row)
+
+    def test_equal_seeds_give_equal_bits_and_others_do_not(self):
+        first, second = self.cardan_json("bench", "experiment", "--step", "20 ms"), self.cardan_json(
+            "bench", "experiment", "--step", "20ms", "--seed", "1")
+        other = self.cardan_json("bench", "experiment", "--step", "20 ms", "--seed", "2")
+        self.assertEqual(first, second)
+        self.assertEqual([r["id"] for r in first["runs"]], RUNS)
+        self.assertEqual(first["k"], 3)
+        self.assertNotEqual([r["C"] for r in first["runs"]], [r["C"] for r in other["runs"]])
+
+    def test_mistakes_are_told(self):
+        for options, says in (
+                (("--latency", "300ms"), "latency: 0.3 s, expected more than 0 and at most 0.2 s"),
+                (("--latency", "3 m"), "--latency = '3 m', expected a number in s"),
+                (("--jitter", "60ms"), "jitter: 0.06 s, expected 0 to 0.0575 s"),
+                (("--step", "7ms"), "step: 0.007 s, expected whole milliseconds"),
+                (("--step", "2ms"), "is 29.0 macro steps of 0.002 s, expected 16 at most"),
+                (("--seed", "-1"), "--seed")):
+            self.cardan("bench", "experiment", *options, code=2, says=says)
+        self.cardan("bench", "experiment", "-o", "no/such/folder", code=1, says="no/such/folder")
+        self.write("file", "")
+        self.cardan("bench", "experiment", "-o", "file", "--step", "50ms", code=1, says="file/ideal.mf4")
+
+
+if __name__ == "__main__":
+    unittest.main()
