@@ -33,6 +33,7 @@ build: build/build.ninja ## build the release into build/
 # What the demonstration needs, without the tests
 demo: build/build.ninja ## couple two emulated test benches and a simulated car, with a page to watch
 	@$(call compile,build,--target cardan_command powertrain_fmus)
+	@sh cmake/wltc.sh build/cycles
 	@sh examples/prototype/demo.sh
 
 # The Python tools of the tests live in a virtual environment of their own, those of the benchmarks

@@ -7,7 +7,11 @@ dir=$1
 [ ! -f "$dir/wltc3b.csv" ] || exit 0
 mkdir -p "$dir"
 echo "fetching the WLTC into $dir"
-python3 - "$dir" <<'END' || echo "cardan: without the WLTC, the powertrain is tested with the NEDC alone" >&2
+python=python3 # Debian's own has no pip
+if ! python3 -m pip --version >/dev/null 2>&1; then
+    python3 -m venv "$dir/venv" && python=$dir/venv/bin/python
+fi
+"$python" - "$dir" <<'END' || echo "cardan: without the WLTC, the powertrain is tested with the NEDC alone" >&2
 import ast, glob, hashlib, os, re, subprocess, sys, zipfile
 folder = sys.argv[1]
 digest = "2687f9ba7c97fd2ad7b883b1a40422ba7fd3c77ab21b4464dc4a96d1809485eb"
@@ -38,3 +42,4 @@ with open(path + ".part", "w") as f:
     f.write("time,speed [km/h]\n" + "".join(f"{t},{v}\n" for t, v in enumerate(cycle)))
 os.replace(path + ".part", path)
 END
+rm -rf "$dir/venv"

@@ -27,13 +27,31 @@ trap quit EXIT
 trap 'exit 130' INT TERM
 
 say "Cardan: a hybrid car, half of it real. Here the benches are emulated, each a process of its own." \
-    "" \
-    "1. What latency does, and what helps: the experiment of Baumann (2024)" \
+    ""
+cycle=$build/cycles/wltc3b.csv
+last=1800
+name=WLTC
+if [ ! -f "$cycle" ]; then
+    cycle=$(pwd)/examples/powertrain/nedc.csv
+    last=1180
+    name=NEDC
+fi
+say "1. The car as models alone, before any bench: the $name, as fast as this computer can" \
+    "   cardan run hybrid.yaml" ""
+sed -e "s|\.\./\.\./build/|$build/|" -e "s|nedc.csv|$cycle|" -e "s|stop: 1180 s|stop: $last s|" \
+    examples/powertrain/hybrid.yaml >"$out/hybrid.yaml"
+"$cardan" run "$out/hybrid.yaml" --output "$out/hybrid.mf4" 2>&1 | sed -n '/^time/p; /^speed/p' | shown
+"$cardan" plot "$out/hybrid.mf4" --variables vehicle.speed --variables engine.torque \
+    --variables machine.torque --variables battery.soc --title "Hybrid car on the $name" \
+    --output "$out/hybrid.svg" >/dev/null
+
+say "" \
+    "2. What latency does, and what helps: the experiment of Baumann (2024)" \
     "   cardan bench experiment" ""
 "$cardan" bench experiment --output "$out/experiment" | shown
 
 say "" \
-    "2. Two benches, and a network that is late by 25 ms each way and loses some packets" \
+    "3. Two benches, and a network that is late by 25 ms each way and loses some packets" \
     "   cardan bench ice, cardan bench em, cardan dcp emulate" ""
 cd "$out"
 cp "$here"/drive.csv "$here"/machine_twin.* .
@@ -52,17 +70,17 @@ network=$!
 pids="$pids $network"
 until [ -s ice.log ] && [ -s em.log ] && [ -s network.log ]; do sleep 0.1; done
 sed -e "s|\.\./\.\./build/|$build/|" -e 's|udp://127.0.0.1|udp://127.0.0.2|' \
-    -e "s|stop: 40 s|stop: $stop s|" "$here/prototype.yaml" >prototype.yaml
+    -e "s|stop: 30 s|stop: $stop s|" "$here/prototype.yaml" >prototype.yaml
 say "     $(head -n 1 ice.log) (engine)" "     $(head -n 1 em.log) (machine)"
 
 say "" \
-    "3. A test that a bench cannot do is refused before anything turns" \
+    "4. A test that a bench cannot do is refused before anything turns" \
     "   cardan check too-fast.yaml" ""
 sed 's|case: "speed 0..5000 1/min; torque|case: "speed 0..9000 1/min; torque|' prototype.yaml >too-fast.yaml
 "$cardan" check too-fast.yaml 2>&1 | fold -s -w 95 | shown || true
 
 say "" \
-    "4. Registration, checklist, conditioning (200 times faster than life), then $stop s in real time." \
+    "5. Registration, checklist, conditioning (200 times faster than life), then $stop s in real time." \
     "   After 8 s somebody pulls the plug of the machine's bench; its model stands in until it is back." \
     "   cardan run prototype.yaml --ui --session-record session.csv" ""
 : >run.log
@@ -79,11 +97,13 @@ kill -9 "$em"
 say "     the machine's bench is gone"
 sleep 1
 bench em 9202
-if [ -n "$keep" ]; then
-    say "     (Ctrl-C ends the page)"
-fi
 code=0
-wait $run || code=$?
+if [ -n "$keep" ]; then
+    until grep -q 'page stays' run.log || ! kill -0 $run 2>/dev/null; do sleep 0.2; done
+    kill -0 $run 2>/dev/null || wait $run || code=$?
+else
+    wait $run || code=$?
+fi
 say ""
 sed -n '/^time /,/^standby /p; /^  link /,/^  unit /p; /^  samples for /,/^  connection /p' run.log |
     sed '/^  unit /d; /^  connection /d' | shown
@@ -99,16 +119,22 @@ kill -INT $network
 wait $network || true
 
 say "" \
-    "5. How the machine's bench came to rest, left, came back, and both stopped: cardan bench session" ""
+    "6. How the machine's bench came back, and how it stopped: cardan bench session" ""
 sed -n '/em .*\(conditioned\|run\|down\|safe\)/p' session.txt | tail -n 14 | shown
 say "" \
-    "6. What became of every packet: the network's own count" ""
+    "7. What became of every packet: the network's own count" ""
 sed '1,/there/{/there/!d}' network.log | shown
 say "" \
     "Files:" \
-    "  $files/prototype.html             report of the run: open it in a browser" \
-    "  $files/experiment/                report, plots and recordings of the experiment" \
-    "  $files/session.svg                states of master and benches (Rautenberg 2023, Figure 7)" \
-    "  $files/prototype.mf4              everything that was measured and simulated, MDF 4.10" \
-    "  $files/prototype.yaml             the system description" \
-    "  $files/{ice,em,network,run}.log   what the processes said"
+    "  $files/prototype.html            report of the run: open it in a browser" \
+    "  $files/experiment/report.html    tables and plots of the experiment, with the recordings beside it" \
+    "  $files/session.svg               states of master and benches (Rautenberg 2023, Figure 7)" \
+    "  $files/hybrid.svg                the car on the cycle" \
+    "  $files/prototype.mf4             everything that was measured and simulated, MDF 4.10" \
+    "  $files/prototype.yaml            the system description" \
+    "  $files/{ice,em,network,run}.log  what the processes said"
+if [ -n "$keep" ]; then
+    say "" "The page stays until Ctrl-C: $(sed -n 's/^live *http/http/p' run.log)"
+    trap 'exit 0' INT TERM
+    wait $run || true
+fi

@@ -448,7 +448,7 @@ static crd_status run_master(crdi_cli* cli, crd_master* m, const run_options* o)
         crdi_message(cli, CRD_LOG_ERROR, crd_error_text(cli->ctx));
         leave_after_crash(m, &watch);
     }
-    if (o->live.keep) { crdi_watch_keep(cli, &watch, &stop_requested); }
+    if (o->live.keep) { crdi_watch_keep(cli, &watch, end.status, &stop_requested); }
     crdi_watch_stop(&watch, 1);
     return st;
 }
