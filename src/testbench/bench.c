@@ -353,6 +353,7 @@ static void configure(crd_testbench* b, double watchdog)
     b->config.watchdog = watchdog;
     b->config.period = 1e-3;
     b->config.gap_limit = 1000; // at 1 kHz
+    b->config.report = fmax(0.25, b->config.report / b->speed_up);
 }
 
 // ---- create ------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ units:
     dcp: "{address}"
     description: em.dcpx
     session: {{ mode: srt, resolution: 10 ms, patience: 10 min }}
-    bench: {{ case: "speed 0..1500 1/min; torque 0..{torque} N.m; voltage 0..400 V; avoid speed 0..50 1/min with torque", initial: "{initial}", watchdog: 5 s, gap: 1000 }}
+    bench: {{ case: "speed 0..1500 1/min; torque 0..{torque} N.m; voltage 0..400 V; avoid speed 0..50 1/min with torque", initial: "{initial}", watchdog: {watchdog}, gap: 1000 }}
 {standby}
 connections:
   - case.speed -> em.speed_ref
@@ -87,9 +87,11 @@ class Bench(Process):
 class BenchRun(Process):
     """`cardan run --ui`, until it has printed its address."""
 
-    def __init__(self, test, folder, bench, *options, torque=100, initial="oil 30 degC", stop="10 min", standby=""):
+    def __init__(self, test, folder, bench, *options, torque=100, initial="oil 30 degC", stop="10 min", standby="",
+                 watchdog="5 s"):
         with open(os.path.join(folder, "em.yaml"), "w", encoding="utf-8") as f:
-            f.write(SYSTEM.format(address=bench.address, torque=torque, initial=initial, stop=stop, standby=standby))
+            f.write(SYSTEM.format(address=bench.address, torque=torque, initial=initial, stop=stop, standby=standby,
+                                  watchdog=watchdog))
         super().__init__(test, folder, "run", "run", "em.yaml", "--ui", "--ui-address", "127.0.0.1:0", *options)
         self.url = self.says(r"live\s+(http\S+)\n")[1]
         self.port = int(re.search(r":(\d+)/", self.url)[1])

@@ -691,6 +691,29 @@ class Benches(Web):
         self.assertEqual(run.wait(), 1)
         self.assertIn(over["message"], run.said())
 
+    def test_why_a_bench_stopped_is_on_the_page(self):
+        bench = self.bench("--speed-up", "500", "--fault", "stuck-torque@1.6s")
+        run = self.run_it(bench)
+        w = self.page(run)
+        self.assertIn("lost torque control", self.em(w, lambda b: b["why"])["why"])
+        over = w.next("status", lambda m: m["state"] == "ended")
+        self.assertEqual(over["end"], "failed")
+        self.assertIn("lost torque control", over["message"])
+        self.assertEqual(run.wait(), 1)
+        self.assertIn(over["message"], run.said())
+
+    def test_a_bench_that_dies_is_named_on_the_page(self):
+        bench = self.bench("--speed-up", "500")
+        run = self.run_it(bench, watchdog="1 s")
+        w = self.page(run)
+        w.next("status", lambda m: m["state"] == "running" and m["time"] > 0.3)
+        bench.kill()
+        over = w.next("status", lambda m: m["state"] in ("stopping", "ended"))
+        self.assertEqual(over["end"], "failed")
+        self.assertIn("unit 'em'", over["message"])
+        self.assertEqual(run.wait(), 1)
+        self.assertIn(over["message"], run.said())
+
     def test_who_may_only_watch_does_not_stop_a_bench(self):
         bench = self.bench("--speed-up", "500")
         run = self.run_it(bench, "--ui-read-only")
