@@ -93,7 +93,7 @@ sed -n 's/^live */     the page: /p' run.log
 until grep -q 'phase run' em.log || ! kill -0 $run 2>/dev/null; do sleep 0.2; done
 say "     both benches run"
 sleep 8
-kill -9 "$em"
+kill -9 "$em" 2>/dev/null || say "     (it was gone already)"
 say "     the machine's bench is gone"
 sleep 1
 bench em 9202

@@ -266,7 +266,7 @@ typedef struct crd_dcp_bench_plan {
     const char* limits;  ///< of the master's side
     const char* planned; ///< the test case
     const char* initial; ///< temperatures at its start
-    uint32_t gap_limit;  ///< default 100
+    uint32_t gap_limit;  ///< default 100, in numbers of this side
     double watchdog;     ///< s without a new sequence number; default 0.5; 0: none
 } crd_dcp_bench_plan;
 
@@ -305,6 +305,9 @@ CRD_API int crd_dcp_bench_peer_outputs(const crd_dcp_bench_peer* p, int out[7]);
 CRD_API void crd_dcp_bench_peer_begin(crd_dcp_bench_peer* p, double start);
 /// Before each crd_dcp_master_send: the next number, and the echo of theirs.
 CRD_API void crd_dcp_bench_peer_send(crd_dcp_bench_peer* p, double now);
+/// Of so many numbers of the bench one is looked at, because it sends so much more often than we do:
+/// the gap limit counts ours. Default 1.
+CRD_API void crd_dcp_bench_peer_set_ratio(crd_dcp_bench_peer* p, double ratio);
 /// After each crd_dcp_master_poll. CRD_E_UNIT: the numbers are too far apart, or none has come for
 /// the time of the watchdog.
 CRD_API crd_status crd_dcp_bench_peer_check(crd_dcp_bench_peer* p, double now);

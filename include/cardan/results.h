@@ -103,7 +103,7 @@ CRD_API bool crd_recorder_has_rasters(const char* path);
 /// writer thread. Format by ending: .csv, .mf4, .mat; anything else in /dev/ (/dev/stdout) is CSV.
 /// CRD_E_UNSUPPORTED otherwise, CRD_E_IO with the reason.
 /// MF4: what is on disk can be read at any moment, also after the process was killed: chunks of a
-/// raster are appended whole, at least about once a second, and links are patched last.
+/// raster are appended whole, about five times a second, and links are patched last.
 /// MAT: columns need the end of the run, so rows are collected in an unnamed file beside it and the
 /// result is written by finish. Events are dropped; attachments become char variables.
 /// CSV as FMPy, pandas and PlotJuggler read it: reals with 17 digits, Booleans 0 and 1, texts quoted

@@ -113,6 +113,9 @@ typedef struct crd_link_stats {
 /// what happened, not which unit it was: the caller adds that.
 typedef struct crd_unit_ops {
     crd_status (*instantiate)(crd_unit* u);
+    /// What takes long about enter_initialization, which follows, begins; nobody waits for it here.
+    /// Comes for all units before the first enter_initialization, or not at all. May be NULL.
+    crd_status (*approach)(crd_unit* u, const crd_experiment* e);
     crd_status (*enter_initialization)(crd_unit* u, const crd_experiment* e);
     crd_status (*exit_initialization)(crd_unit* u);
     crd_status (*set)(crd_unit* u, const crd_binding* b, const crd_values* v);

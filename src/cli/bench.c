@@ -181,6 +181,7 @@ static json_t* counts_json(session* x)
 {
     const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crd_testbench_slave(x->bench));
     const crd_dcp_net_counts n = crd_dcp_net_get_counts(x->net);
+    const int64_t lost = c.data_missed - c.data_reordered; // repeated very late it looks reordered
     const struct {
         const char* name;
         int64_t value;
@@ -199,7 +200,7 @@ static json_t* counts_json(session* x)
                 {"data_reordered", c.data_reordered},
                 {"data_dropped", c.data_dropped},
                 {"data_missed", c.data_missed},
-                {"data_lost", c.data_missed - c.data_reordered},
+                {"data_lost", lost > 0 ? lost : 0},
                 {"send_failed", c.send_failed + n.dropped},
                 {"unread", n.overrun}};
     json_t* o = json_pack("{s:s}", "event", "ended");

@@ -125,9 +125,8 @@ crd_status crdi_experiment_setup(const crd_bench_experiment* e, crdi_text* out)
                   (unsigned long long)o->seed);
     crdi_text_add(
         out,
-        "The bench measures with 1 N.m of noise at 1 kHz and filters (Bessel, second order, "
-        "%g ms) before that. Optimal: phase 0.1 to 10 rad/s, magnitude 0.1 to 55 rad/s, r "
-        "= 2, m = 9.\n",
+        "The bench measures with 1 N.m of noise at 1 kHz and filters that (Bessel, second order, "
+        "%g ms). Optimal: phase 0.1 to 10 rad/s, magnitude 0.1 to 55 rad/s, r = 2, m = 9.\n",
         1e3 * e->filter_delay);
     return out->failed ? CRD_E_MEMORY : CRD_OK;
 }

@@ -697,6 +697,11 @@ static crd_status run_session(crdi_cli* cli, const void* options, const crdi_lis
                                               : "title");
         goto fail;
     }
+    if (c.o->variables.count && !c.o->results.count) {
+        st = crdi_fail(cli->ctx, CRD_E_RANGE,
+                       "--variables chooses signals of the run, expected --results FILE too");
+        goto fail;
+    }
     if (c.o->output) { CRD_TRY(check_output(&c, arguments)); }
     CRD_TRY(read_all(&c, arguments));
     if (c.o->output) { CRD_TRY(draw(&c)); }

@@ -255,9 +255,10 @@ static crd_status set(emulator* x, crd_dcp_path* p, const setting* s, const char
     case TRACE:
         return read_trace(x, text, p);
     case CUT:
-        return read_cuts(text, p) ? CRD_OK
-                                  : wrong(ctx, option, name, text,
-                                          "times such as '2 s..3 s', or '2 s..' for ever");
+        return read_cuts(text, p)
+                   ? CRD_OK
+                   : wrong(ctx, option, name, text,
+                           "times such as '2 s..3 s', or '2 s..' for ever; 8 at most");
     }
     *(double*)(void*)at = value;
     return CRD_OK;

@@ -1,6 +1,7 @@
 // cardan run: a system or a single FMU, from options to the table at the end.
 #include "cli/run.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -34,15 +35,17 @@ static volatile int64_t requested_ns;
 // told twice: timeout(1) signals its child and then the group in which the child is.
 static void request_stop(int signal_number)
 {
+    const int before = errno;
     const int64_t now = crdi_now_ns();
     if (!stop_requested) {
         requested_ns = now;
-        stop_requested = true;
+        __atomic_store_n(&stop_requested, true, __ATOMIC_RELAXED); // other threads look at it, too
         alarm(3);
     } else if (now - requested_ns > 200000000) {
         signal(signal_number, SIG_DFL);
         raise(signal_number);
     }
+    errno = before;
 }
 
 // Three seconds after Ctrl-C, if the run has not ended by then.
@@ -52,7 +55,10 @@ static void tell_of_waiting(int signal_number)
         "cardan: a unit has not ended its step, or a bench has not come to rest yet; Ctrl-C once "
         "more ends the run at once\n";
     (void)signal_number;
-    if (write(STDERR_FILENO, text, sizeof text - 1) < 0) { return; }
+    const int before = errno;
+    const ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)written;
+    errno = before;
 }
 
 static void catch_signals(void)
@@ -284,20 +290,26 @@ static crd_status choose_session(crd_system* s, const char* file)
                      r->session);
 }
 
-// A run that was refused before it began: nobody was asked for anything, and the record says so.
-static void record_refusal(const crd_system* s)
+// A session in which nobody was asked for anything yet.
+static crd_status record_nothing(const crd_system* s, const char* why)
 {
-    if (!s->results.session) { return; }
+    if (!s->results.session) { return CRD_OK; }
     crd_session_bench benches[64];
-    char why[512];
     int count = 0;
-    snprintf(why, sizeof why, "%s", crd_error_text(s->ctx));
     for (int i = 0; i < s->unit_count && count < 64; i++) {
         if (s->units[i].source == CRD_UNIT_DCP) {
             benches[count++] = (crd_session_bench){s->units[i].name, NULL};
         }
     }
-    if (crd_session_write(s->ctx, s->results.session, benches, count, why) < 0) {
+    return crd_session_write(s->ctx, s->results.session, benches, count, why);
+}
+
+// A run that was refused before it began: the record says so.
+static void record_refusal(const crd_system* s)
+{
+    char why[512];
+    snprintf(why, sizeof why, "%s", crd_error_text(s->ctx));
+    if (record_nothing(s, why) < 0) {
         crdi_log_on(s->ctx, CRD_LOG_WARNING, crd_error_text(s->ctx));
     }
     (void)crdi_fail(s->ctx, CRD_E_RANGE, "%s", why);
@@ -471,6 +483,11 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
     crd_status st = crd_master_create(cli->ctx, s, &opt, &m);
     if (st < 0) {
         record_refusal(s);
+    } else { // whoever is killed leaves no record of an earlier run, and one can be written
+        st = record_nothing(s, "the run has not come to its end, or not yet");
+    }
+    if (st < 0) {
+        crd_master_destroy(m);
         const crdi_run_end end = {.status = st};
         return o->common.json ? crdi_report_json(cli, NULL, &end) : st;
     }

@@ -22,6 +22,7 @@ typedef enum crdi_bench_log {
     CRDI_LOG_ITEM_LOST,
     CRDI_LOG_STOP,
     CRDI_LOG_STOP_LATE,
+    CRDI_LOG_AVOIDED,
     CRDI_LOG_COUNT,
 } crdi_bench_log;
 

@@ -108,6 +108,11 @@ static const struct {
                             "stop: has taken %float64 s, the speed is %float64",
                             {NUMBER, NUMBER},
                             2},
+    [CRDI_LOG_AVOIDED] = {2,
+                          "clamped: %string = %float64 %string, used %float64: not allowed at this "
+                          "operating point",
+                          {TEXT, NUMBER, TEXT, NUMBER},
+                          4},
 };
 
 int crdi_bench_template(const crd_dcp_description* d, crdi_bench_log log)

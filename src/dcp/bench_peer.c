@@ -108,6 +108,7 @@ struct crd_dcp_bench_peer {
         *refused;
     crdi_bench_sequence numbers;
     double begun, heard;
+    double ratio;
     char missing[200], progress[200], why[200];
 };
 
@@ -185,6 +186,7 @@ crd_status crd_dcp_bench_peer_create(crd_context* ctx, const crd_dcp_description
     if (!p) { return CRD_E_MEMORY; }
     *p = (crd_dcp_bench_peer){.ctx = ctx, .d = d, .plan = *plan, .at = at};
     p->plan.name = name;
+    p->ratio = 1;
     p->plan.limits = plan->limits ? plan->limits : "";
     p->plan.planned = plan->planned ? plan->planned : "";
     p->plan.initial = plan->initial ? plan->initial : "";
@@ -280,10 +282,17 @@ void crd_dcp_bench_peer_send(crd_dcp_bench_peer* p, double now)
     *p->echo = p->numbers.heard;
 }
 
-static uint32_t gap_of(const crdi_bench_sequence* n)
+void crd_dcp_bench_peer_set_ratio(crd_dcp_bench_peer* p, double ratio)
 {
+    p->ratio = fmax(1, ratio);
+}
+
+static uint32_t gap_of(const crd_dcp_bench_peer* p)
+{
+    const crdi_bench_sequence* n = &p->numbers;
     const uint32_t behind = n->has_back ? n->sent - n->back : 0;
-    return behind > n->lost ? behind : n->lost;
+    const uint32_t lost = (uint32_t)((double)n->lost / p->ratio);
+    return behind > lost ? behind : lost;
 }
 
 crd_status crd_dcp_bench_peer_check(crd_dcp_bench_peer* p, double now)
@@ -292,16 +301,17 @@ crd_status crd_dcp_bench_peer_check(crd_dcp_bench_peer* p, double now)
     const uint32_t theirs = (uint32_t)*p->sequence_out;
     if (theirs != 0 && crdi_bench_hear(n, theirs)) { p->heard = now; }
     crdi_bench_hear_back(n, (uint32_t)*p->echo_out, now);
-    if (p->plan.gap_limit > 0 && gap_of(n) > p->plan.gap_limit) {
+    if (p->plan.gap_limit > 0 && gap_of(p) > p->plan.gap_limit) {
         return crdi_fail(p->ctx, CRD_E_UNIT,
                          "%s: sequence numbers are %u apart (sent %u, sent back %u), allowed %u",
-                         p->plan.name, (unsigned)gap_of(n), (unsigned)n->sent, (unsigned)n->back,
+                         p->plan.name, (unsigned)gap_of(p), (unsigned)n->sent, (unsigned)n->back,
                          (unsigned)p->plan.gap_limit);
     }
     const double since = fmax(p->heard, p->begun);
     if (p->plan.watchdog > 0 && now - since >= p->plan.watchdog) {
-        return crdi_fail(p->ctx, CRD_E_UNIT, "%s: no new data for %.3g s, expected some within %g s",
-                         p->plan.name, now - since, p->plan.watchdog);
+        return crdi_fail(p->ctx, CRD_E_UNIT,
+                         "%s: no new data for %.3g s, expected some within %g s", p->plan.name,
+                         now - since, p->plan.watchdog);
     }
     return CRD_OK;
 }
@@ -317,7 +327,10 @@ void crd_dcp_bench_peer_notice(crd_dcp_bench_peer* p, const crd_dcp_notice* n)
         if (!at) { continue; }
         char* to = i == 0 ? p->missing : i == 1 ? p->progress : p->why;
         // The phases of a stop follow their reason and do not hide it.
-        if (i == 5 && p->why[0] && strstr(p->why, words[5]) != p->why) { return; }
+        const bool phase =
+            strncmp(p->why, "stop: ", 6) == 0 && strncmp(p->why, "stop: by ", 9) != 0;
+        const bool news = strncmp(at, "stop: by ", 9) == 0 && strncmp(p->why, "clamped: ", 9) == 0;
+        if (i == 5 && p->why[0] && !phase && !news) { return; }
         snprintf(to, sizeof p->why, "%s", at);
         return;
     }
@@ -331,7 +344,7 @@ crd_dcp_bench_view crd_dcp_bench_peer_view(const crd_dcp_bench_peer* p)
                                 .clamped = bound ? (uint32_t)*p->clamped : 0,
                                 .clamps = bound ? *p->clamps : 0,
                                 .refused = bound ? *p->refused : 0,
-                                .gap = gap_of(&p->numbers),
+                                .gap = gap_of(p),
                                 .behind = p->numbers.sent - p->numbers.timed,
                                 .answers = p->numbers.round_trip.count > 0,
                                 .heard = p->heard,

@@ -365,7 +365,8 @@ static double follow_master(crd_dcp_bench* b, int i)
         b->clamps++;
         if (now_of(b) >= q->told + 1) { // a set value that dances on its limit fills no logs
             q->told = now_of(b);
-            crdi_bench_tell(b, CRDI_LOG_CLAMPED, (const char*[]){q->spec->name, q->unit},
+            crdi_bench_tell(b, q->at_once ? CRDI_LOG_AVOIDED : CRDI_LOG_CLAMPED,
+                            (const char*[]){q->spec->name, q->unit},
                             (const double[]){q->wanted, x, q->min, q->max});
         }
     }
@@ -624,6 +625,7 @@ void crd_dcp_bench_stop(crd_dcp_bench* b, double now)
 {
     crd_dcp_slave* s = b->slave;
     b->cause = CRD_DCP_BENCH_BY_OPERATOR;
+    if (b->remote) { tell_stop(b, "by its operator"); } // before the master sees the state
     if (crd_dcp_next_state_event(s->state, CRD_DCP_SIG_STOP, s->state) >= 0) {
         crd_dcp_slave_stop(s, now);
     } else if (s->state >= CRD_DCP_PREPARING && s->state <= CRD_DCP_SENDING_D) {

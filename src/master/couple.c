@@ -120,8 +120,8 @@ static void arrive(const crd_master* m, crdi_couple* c, const crdi_flight* f)
 }
 
 // A source that is reached over a network says when its output was made, and may have nothing new.
-// Numbers count macro steps there. Some are left out, lost on the way or overtaken by a newer one in
-// the same step: the element counts them as filled, the link what was lost.
+// Numbers count macro steps there. Some are left out, lost on the way or overtaken by a newer one
+// in the same step: the element counts them as filled, the link what was lost.
 static bool date(const crd_master* m, crdi_couple* c, crdi_flight* f)
 {
     const double made = m->members[c->source].unit->made;

@@ -184,6 +184,16 @@ static void route_all(crd_master* m)
 }
 
 // Inputs start from what the unit has in them, so that a loop begins at the start values.
+static crd_status enter(crd_master* m, int member, const crd_experiment* e)
+{
+    crdi_member* p = &m->members[member];
+    m->running = member;
+    crd_status st = p->unit->ops->enter_initialization(p->unit, e);
+    if (st >= 0 && p->in) { st = p->unit->ops->get(p->unit, p->in, &p->inputs); }
+    m->running = -1;
+    return st;
+}
+
 static crd_status enter_all(crd_master* m)
 {
     const crd_experiment e = {.start = m->start,
@@ -195,12 +205,16 @@ static crd_status enter_all(crd_master* m)
                               .interrupted = m->opt.stop,
                               .emergency = &m->emergency};
     for (int i = 0; i < m->member_count; i++) {
-        crdi_member* p = &m->members[i];
-        m->running = i;
-        crd_status st = p->unit->ops->enter_initialization(p->unit, &e);
-        if (st >= 0 && p->in) { st = p->unit->ops->get(p->unit, p->in, &p->inputs); }
-        m->running = -1;
+        crd_unit* u = m->members[i].unit;
+        const crd_status st = u->ops->approach ? u->ops->approach(u, &e) : CRD_OK;
         if (st < 0) { return crdi_member_failed(m, i, st); }
+    }
+    // What is wrong with a model is known before a bench is waited for.
+    for (int i = 0; i < 2 * m->member_count; i++) {
+        const int k = i % m->member_count;
+        if ((m->members[k].unit->ops->approach != NULL) != (i >= m->member_count)) { continue; }
+        const crd_status st = enter(m, k, &e);
+        if (st < 0) { return crdi_member_failed(m, k, st); }
     }
     return CRD_OK;
 }

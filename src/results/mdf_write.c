@@ -389,7 +389,7 @@ static const crdi_sink_ops ops = {
     .finish = finish,
     .attach = attach,
     .destroy = destroy,
-    .naps_to_flush = 800,
+    .naps_to_flush = 200,
     .stack_bytes = 256 << 10,
 };
 

@@ -220,7 +220,7 @@ static crd_status compare_behaviour(crd_bench_experiment* e)
     for (int i = CRD_BENCH_FOH; i <= CRD_BENCH_TRAINED; i++) {
         const crd_bench_run* r = &e->runs[i];
         const double peak = peak_change(e, i), energy = energy_change(e, i);
-        if (peak * r->published.peak < 0) {
+        if (peak * r->published.peak < 0 && fabs(peak) >= 0.005) { // else it would be printed as 0
             CRD_TRY(say(e, "%s has its first peak %.2f s %s than ZOH, %.2f s %s in the paper.%s",
                         r->name, fabs(peak), peak < 0 ? "earlier" : "later",
                         fabs(r->published.peak), peak < 0 ? "later" : "earlier",
@@ -228,7 +228,7 @@ static crd_status compare_behaviour(crd_bench_experiment* e)
                                            "that is what a prediction aims at."
                                          : ""));
         }
-        if (energy * r->published.energy < 0) {
+        if (energy * r->published.energy < 0 && fabs(energy) >= 0.005) {
             CRD_TRY(say(e, "%s transfers %+.2f %% of energy against ZOH, %+.2f %% in the paper.%s",
                         r->name, energy, r->published.energy,
                         r->metrics.M < -0.01

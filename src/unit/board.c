@@ -44,7 +44,7 @@ void crd_board_read(const crd_board* b, crd_board_state* out)
 {
     uint64_t words[WORDS];
     uint64_t before, after;
-    do {
+    do { // a word of a newer state brings the odd number that was stored before it: `after` differs
         before = atomic_load_explicit(&b->turn, memory_order_acquire);
         for (size_t i = 0; i < WORDS; i++) {
             words[i] = atomic_load_explicit(&b->shown[i], memory_order_acquire);
@@ -77,8 +77,7 @@ void crd_board_note_at(crd_board* b, crd_board_what what, double value, double t
     if (!(time > newest)) { time = newest; }
     if (s->moment_count == CRD_BOARD_MOMENTS) {
         const int half = CRD_BOARD_MOMENTS / 2;
-        memmove(&s->moments[half], &s->moments[half + 1],
-                (size_t)(half - 1) * sizeof *s->moments);
+        memmove(&s->moments[half], &s->moments[half + 1], (size_t)(half - 1) * sizeof *s->moments);
         s->moment_count--;
         s->moments_left_out++;
     }

@@ -182,6 +182,17 @@ class Coupled(EndToEnd):
                 self.assertIn(says, done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
 
+    def test_as_many_signals_are_drawn_as_is_said_whatever_the_record_has(self):
+        names = [f"b{i}.state" for i in range(16)]  # neither phases nor heat
+        self.write("wide.csv", f"time,utc,master.state,{','.join(names)}\n"
+                   f"0,1000,0{',1' * 16}\n1,1001,4{',12' * 16}\n")
+        self.write("run.csv", f"time,{','.join(f'signal{i}' for i in range(20))}\n"
+                   f"0{',1' * 20}\n0.5{',2' * 20}\n")
+        done = self.cardan("bench", "session", "wide.csv", "-o", "wide.svg", "--results", "run.csv")
+        self.assertIn("only the first 12 signals are drawn, 8 are left out", done.stderr)
+        with open(self.path("wide.svg"), encoding="utf-8") as f:
+            self.assertEqual(len(set(re.findall(r"signal\d+", f.read()))), 12)
+
     def test_a_record_needs_a_bench_and_a_file_of_its_own(self):
         self.write("none.yaml", "cardan: 1\nunits: { s: { signals: { x: { shape: constant, value: 1 "
                    "} } } }\nresults: run.csv\n")

@@ -327,6 +327,7 @@ results: """
             ((*pair, "--cut", "3 s..2 s"), "--cut '3 s..2 s', expected times such as '2 s..3 s'"),
             ((*pair, "--there", "cut=2 s"), "--there cut '2 s', expected times such as"),
             ((*pair, "--cut", "1 s..2 s,"), "--cut '1 s..2 s,', expected times"),
+            ((*pair, "--cut", ",".join(["1..2"] * 9)), "or '2 s..' for ever; 8 at most"),
             ((*pair, "--correlation", "1"), "correlation = 1"),
             ((*pair, "--trace", "none.csv"), "none.csv"),
             ((*pair, "--trace", "x.csv", "--delay", "1 s"), "expected no --delay"),

@@ -1,13 +1,13 @@
-// What joins the car to an engine and a machine that stand on benches: the clutch of the engine with
-// its pedal, and the one that slips when the car sets off.
+// What joins the car to an engine and a machine that stand on benches: the clutch of the engine
+// with its pedal, and the one that slips when the car sets off.
 //
 //   open:    the bench turns at idle, the car gets no torque
 //   started: the bench is brought to the speed of the shaft; after the time of a start, and when
 //            the speeds are near each other, the clutch closes within `closing`
 //   closed:  torque = engagement * bench_torque
 //
-// Below `idle` of the shaft the launch clutch slips: the machine turns at idle and its torque passes.
-// Benches give no torque near standstill.
+// Below `idle` of the shaft the launch clutch slips: the machine turns at idle and its torque
+// passes. Benches give no torque near standstill.
 //
 // The bench has a throttle p, the car asks for a part of the torque that there is. With the drag
 // T_loss(n) of the engine, T = p (T_full + T_loss) - T_loss; the throttle is capped at `pedal_max`,

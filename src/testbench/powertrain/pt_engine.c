@@ -8,7 +8,7 @@
 // The speed is set from outside, by the bench or the gearbox. A start takes 0.35 s, in which there
 // is no torque, and 8 kJ of fuel. Below the stall speed there is no torque either.
 //
-// With `throttle` it has the signals of a bench: the engine is always on, the pedal is its throttle,
+// With `throttle` it has the signals of a bench: it is always on, the pedal is its throttle,
 //   T' = (pedal (T_full + T_loss) - T_loss - T) / lag
 #include "pt.h"
 

@@ -110,8 +110,17 @@ static void adapt_resolution(crdi_dcp_unit* u);
 
 static crd_status instantiate(crd_unit* unit)
 {
-    adapt_resolution((crdi_dcp_unit*)unit);
-    return crdi_unit_send(unit, true);
+    crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
+    adapt_resolution(u);
+    // Before a bench is conditioned for it. Steps that are chosen while it runs are tried then.
+    const crd_status st = unit->step > 0 ? crdi_session_check_step(u, unit->step) : CRD_OK;
+    return st < 0 ? st : crdi_unit_send(unit, true);
+}
+
+static crd_status approach(crd_unit* unit, const crd_experiment* e)
+{
+    crdi_session_approach((crdi_dcp_unit*)unit, e);
+    return CRD_OK;
 }
 
 static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
@@ -209,6 +218,7 @@ static const char* last_call(const crd_unit* unit)
 
 static const crd_unit_ops ops = {
     .instantiate = instantiate,
+    .approach = approach,
     .enter_initialization = enter_initialization,
     .exit_initialization = exit_initialization,
     .set = set,
@@ -363,7 +373,13 @@ static crd_status plan_bench(crdi_dcp_unit* u)
     plan.initial = b->initial;
     if (b->gap > 0) { plan.gap_limit = (uint32_t)b->gap; }
     if (!isnan(b->watchdog)) { plan.watchdog = b->watchdog; }
-    return crd_dcp_bench_peer_create(u->base.ctx, u->d, &plan, &u->bench);
+    const crd_status st = crd_dcp_bench_peer_create(u->base.ctx, u->d, &plan, &u->bench);
+    const char* text = crd_error_text(u->base.ctx);
+    const size_t n = strlen(u->base.name); // which the place of the unit says already
+    if (st < 0 && strncmp(text, u->base.name, n) == 0 && strncmp(text + n, ": ", 2) == 0) {
+        crdi_fail(u->base.ctx, st, "%s", text + n + 2);
+    }
+    return st;
 }
 
 static crd_unit_info info_of(const crdi_dcp_unit* u)

@@ -109,11 +109,15 @@ void crdi_session_leave(crdi_dcp_unit* u); // brings the session down if it is u
 void crdi_session_destroy(crdi_session* s);
 // An output of one of its units goes to an input of another, directly if that is possible.
 bool crdi_session_route(crdi_dcp_unit* from, int32_t output, crdi_dcp_unit* to, int32_t input);
+// Where a store has several sessions: this one is brought up by a thread of its own, so that no
+// bench waits until another one is conditioned. If one fails, the others give up.
+void crdi_session_approach(crdi_dcp_unit* u, const crd_experiment* e);
 // Brings all slaves to CONFIGURED; the first call does it for all.
 crd_status crdi_session_configure(crdi_dcp_unit* u, const crd_experiment* e);
 // One turn of the initialisation of this slave.
 crd_status crdi_session_initialize(crdi_dcp_unit* u);
 // Inputs leave; the first call starts all slaves, the experiment is at `t`.
+crd_status crdi_session_check_step(const crdi_dcp_unit* u, double h);
 crd_status crdi_session_begin(crdi_dcp_unit* u, double t, double h);
 crd_status crdi_session_end(crdi_dcp_unit* u, double t, double h);
 // Starts a session that was initialised while its run goes on: its first step may begin at any time

@@ -12,13 +12,14 @@
 #include <math.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 struct crdi_session {
-    crd_context* ctx; // of its own
+    crd_context* ctx;            // of its own
     crdi_session **first, *next; // those of the store; first NULL: it has none
     crdi_dcp_unit** units;
     int count;
@@ -36,13 +37,17 @@ struct crdi_session {
     const volatile bool* interrupted;
     const bool* emergency; // atomic
     double interrupted_at; // when that was seen in a run, on the clock of the net; NAN before
-    bool tried;            // configure was called
-    crd_status status;     // of it
+    bool tried;            // it was brought up, or is
+    crd_status status;     // of that
+    pthread_t bringer;     // who does it, beside those of other sessions
+    bool bringing;
+    atomic_bool failed;    // it could not be brought up
+    crdi_session* because; // another one could not
     bool running, halted, stopped;
-    bool in_real_time; // some slave is in SRT or HRT
+    bool in_real_time;  // some slave is in SRT or HRT
     crdi_session* told; // another one that was told to begin with it
-    double begin;      // time of the experiment at the start, s
-    double start;      // the same on the clock of the net
+    double begin;       // time of the experiment at the start, s
+    double start;       // the same on the clock of the net
 
     sem_t baton;
     atomic_int waiting;   // for it
@@ -170,6 +175,14 @@ static void notice(void* user, const crd_dcp_notice* n)
     crdi_log(s->ctx, level, "unit '%s': %s", u->base.name, n->text);
 }
 
+static crdi_session* failed_beside(const crdi_session* s)
+{
+    for (crdi_session* o = s->first ? *s->first : NULL; o; o = o->next) {
+        if (o != s && atomic_load_explicit(&o->failed, memory_order_acquire)) { return o; }
+    }
+    return NULL;
+}
+
 // A step that is under way comes to its end, and the run ends behind it as other runs do; a slave
 // that does not answer is not waited for.
 static bool cancelled(void* user)
@@ -179,6 +192,8 @@ static bool cancelled(void* user)
     if (!s->running || s->stopped) { refresh_boards(s); }
     if (atomic_load_explicit(&s->given_up, memory_order_relaxed)) { return true; }
     if (s->emergency && __atomic_load_n(s->emergency, __ATOMIC_RELAXED)) { return true; }
+    if (!s->running && !s->stopped && !s->because) { s->because = failed_beside(s); }
+    if (s->because) { return true; }
     if (!s->interrupted || !__atomic_load_n(s->interrupted, __ATOMIC_RELAXED)) { return false; }
     if (!s->running) { return true; }
     const double now = crd_dcp_master_now(s->master);
@@ -187,6 +202,19 @@ static bool cancelled(void* user)
 }
 
 // ---- life --------------------------------------------------------------------------------------
+
+static void join_bringer(crdi_session* s)
+{
+    if (!s->bringing) { return; }
+    pthread_join(s->bringer, NULL);
+    s->bringing = false;
+}
+
+static void end_bringer(crdi_session* s)
+{
+    if (s->bringing) { atomic_store_explicit(&s->given_up, true, memory_order_relaxed); }
+    join_bringer(s);
+}
 
 static crd_status create(crd_context* ctx, crdi_session** out)
 {
@@ -207,6 +235,9 @@ static crd_status create(crd_context* ctx, crdi_session** out)
 void crdi_session_destroy(crdi_session* s)
 {
     if (!s) { return; }
+    for (crdi_session* o = s->first ? *s->first : NULL; o; o = o->next) {
+        end_bringer(o); // they look at each other
+    }
     for (crdi_session** at = s->first; at && *at; at = &(*at)->next) {
         if (*at != s) { continue; }
         *at = s->next;
@@ -554,12 +585,18 @@ static const crdi_dcp_unit* unit_of(const crdi_session* s, const char** text)
     return NULL;
 }
 
-// Why the bench has stopped or refuses, in its own words; "". A set value that it has clamped some
-// time ago is no reason.
+// Why the bench has stopped, refuses or is not ready, in its own words; "". A set value that it has
+// clamped some time ago is no reason, nor is that it came to rest when it was told to.
 static const char* bench_says(const crd_dcp_bench_peer* bench)
 {
-    const char* why = bench ? crd_dcp_bench_peer_view(bench).why : "";
-    return strncmp(why, "clamped", 7) == 0 ? "" : why;
+    if (!bench) { return ""; }
+    const crd_dcp_bench_view v = crd_dcp_bench_peer_view(bench);
+    const bool at_rest = strncmp(v.why, "stop: ", 6) == 0 && strncmp(v.why, "stop: by ", 9) != 0 &&
+                         strncmp(v.why, "stop: has taken ", 16) != 0;
+    if (*v.why && strncmp(v.why, "clamped", 7) != 0 && !at_rest) { return v.why; }
+    const bool ready = strstr(v.missing, "all items are met") != NULL;
+    const bool conditioned = strstr(v.progress, "done") != NULL;
+    return conditioned ? "" : *v.progress ? v.progress : ready ? "" : v.missing;
 }
 
 // The sentence of the session becomes that of the unit, whose name need not be said twice; that of
@@ -567,8 +604,9 @@ static const char* bench_says(const crd_dcp_bench_peer* bench)
 static crd_status told(crdi_dcp_unit* u, crd_status st)
 {
     if (st >= 0) { return st; }
-    const char* text = crd_error_text(u->session->ctx);
-    const crdi_dcp_unit* of = unit_of(u->session, &text);
+    const crdi_session* s = u->session->because ? u->session->because : u->session;
+    const char* text = crd_error_text(s->ctx);
+    const crdi_dcp_unit* of = unit_of(s, &text);
     const bool other = of && of != u;
     const char* why = bench_says(of ? of->bench : u->bench);
     static const char last[] = "; its last message: "; // mostly the same words
@@ -593,15 +631,48 @@ static crd_status told_by_bench(crdi_dcp_unit* u, crd_status st)
                      *why ? "; the bench says: " : "", why);
 }
 
+static void begin_life(crdi_session* s, const crd_experiment* e)
+{
+    s->tried = true;
+    s->interrupted = e->interrupted;
+    s->emergency = e->emergency;
+    s->begin = e->start;
+}
+
+static void* bring(void* user)
+{
+    crdi_session* s = user;
+    s->status = bring_up(s);
+    atomic_store_explicit(&s->failed, s->status < 0, memory_order_release);
+    return NULL;
+}
+
+void crdi_session_approach(crdi_dcp_unit* u, const crd_experiment* e)
+{
+    crdi_session* s = u->session;
+    const bool one = !s->first || !(*s->first)->next;
+    // The net of a test belongs to one thread.
+    if (s->tried || one || crdi_session_open_net != crd_dcp_net_create) { return; }
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before); // signals are for the cycle thread
+    begin_life(s, e);
+    s->bringing = pthread_create(&s->bringer, NULL, bring, s) == 0;
+    s->tried = s->bringing; // else one behind the other
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 crd_status crdi_session_configure(crdi_dcp_unit* u, const crd_experiment* e)
 {
     crdi_session* s = u->session;
     if (!s->tried) {
-        s->tried = true;
-        s->interrupted = e->interrupted;
-        s->emergency = e->emergency;
-        s->begin = e->start;
-        s->status = bring_up(s);
+        begin_life(s, e);
+        bring(s);
+    }
+    join_bringer(s);
+    // Nobody looks at the others any more when units begin to go.
+    for (crdi_session* o = s->status < 0 && s->first ? *s->first : NULL; o; o = o->next) {
+        join_bringer(o);
     }
     return told(u, s->status);
 }
@@ -731,21 +802,29 @@ static uint32_t steps_of(const crdi_dcp_unit* u, double h)
                : 0;
 }
 
+crd_status crdi_session_check_step(const crdi_dcp_unit* u, double h)
+{
+    if (steps_of(u, h) > 0) { return CRD_OK; }
+    return crdi_fail(u->base.ctx, CRD_E_RANGE,
+                     "a step of %.10g s is not a multiple of the slave's time resolution of "
+                     "%.10g s; expected another step (key 'step'), or another resolution (key "
+                     "'session.resolution')",
+                     h, u->resolution);
+}
+
 crd_status crdi_session_begin(crdi_dcp_unit* u, double t, double h)
 {
     crdi_session* s = u->session;
+    const crd_status fits = crdi_session_check_step(u, h);
+    if (fits < 0) { return fits; }
     const uint32_t steps = steps_of(u, h);
-    if (steps == 0) {
-        return crdi_fail(u->base.ctx, CRD_E_RANGE,
-                         "a step of %.10g s is not a multiple of the slave's time resolution of "
-                         "%.10g s; expected another step (key 'step'), or another resolution (key "
-                         "'session.resolution')",
-                         h, u->resolution);
-    }
     take(s);
     crd_status st = s->running ? CRD_OK : start(s, t);
     put_inputs(u);
-    if (u->bench) { crd_dcp_bench_peer_send(u->bench, crd_dcp_master_now(s->master)); }
+    if (u->bench) {
+        if (u->mode != CRD_DCP_NRT) { crd_dcp_bench_peer_set_ratio(u->bench, h / period_of(u)); }
+        crd_dcp_bench_peer_send(u->bench, crd_dcp_master_now(s->master));
+    }
     if (st >= 0) {
         st = u->mode == CRD_DCP_NRT ? crd_dcp_master_begin_step(s->master, u->slave, steps)
                                     : crd_dcp_master_send(s->master, u->slave);
@@ -865,13 +944,15 @@ static void sum_up(crdi_session* s)
         if (!u) { continue; }
         const crd_dcp_slave_status t = crd_dcp_master_status(s->master, u->slave);
         if (s->running) { count_data(u, &t); } // with what came while they stopped
+        const int64_t gone =
+            t.data_missed - t.data_reordered; // repeated very late it looks reordered
         if (t.data_missed + t.data_old + t.data_bad > 0) {
             crdi_log(s->ctx, CRD_LOG_WARNING,
                      "unit '%s': of %lld data PDUs that came, %lld were old or repeated and %lld "
                      "wrong; %lld did not come",
                      u->base.name, (long long)(t.data_in + t.data_old + t.data_bad),
                      (long long)t.data_old, (long long)t.data_bad,
-                     (long long)(t.data_missed - t.data_reordered));
+                     (long long)(gone > 0 ? gone : 0));
         }
         if (u->late > 0) {
             crdi_log(s->ctx, CRD_LOG_WARNING, "unit '%s': %lld step%s ended late", u->base.name,
@@ -889,6 +970,10 @@ static void sum_up(crdi_session* s)
 void crdi_session_halt(crdi_dcp_unit* u)
 {
     crdi_session* s = u->session;
+    if (s->bringing) {
+        atomic_store_explicit(&s->given_up, true, memory_order_relaxed);
+        return;
+    }
     if (!s->master || s->stopped || s->halted || !take_within(s, 100000000)) { return; }
     s->halted = true;
     crd_dcp_master_halt(s->master);
@@ -898,6 +983,7 @@ void crdi_session_halt(crdi_dcp_unit* u)
 crd_status crdi_session_stop(crdi_dcp_unit* u)
 {
     crdi_session* s = u->session;
+    end_bringer(s);
     if (!s->master || s->stopped) { return CRD_OK; }
     end_keeper(s);
     s->stopped = true;
@@ -907,6 +993,7 @@ crd_status crdi_session_stop(crdi_dcp_unit* u)
     }
     s->interrupted = NULL; // whoever interrupts wants the benches to be brought down
     s->emergency = NULL;
+    s->because = NULL; // what is wrong now is its own
     const crd_status st = told(u, crd_dcp_master_stop(s->master));
     if (s->status >= 0) { sum_up(s); }
     give(s);

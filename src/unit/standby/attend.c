@@ -313,8 +313,8 @@ static void copy_board(crdi_standby* u, crd_board_state* mine)
         const bool old = i < CRD_BOARD_MOMENTS / 2;
         const int64_t number = i + (old ? 0 : first);
         if (number < u->copied_moments) { continue; }
-        crd_board_note(u->board, (crd_board_what)in->moments[i].what, in->moments[i].value);
-        mine->moments[mine->moment_count - 1].time = in->moments[i].time + shift;
+        const crd_board_moment* m = &in->moments[i];
+        crd_board_note_at(u->board, (crd_board_what)m->what, m->value, m->time + shift);
         u->copied_moments = number + 1;
     }
 }

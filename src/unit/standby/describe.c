@@ -104,6 +104,7 @@ static void say_held(crdi_standby* u)
         if (u->twofold[i].modelled) { continue; }
         // What a bench and its master tell each other is no model's business.
         if (u->primary.source == CRD_UNIT_DCP && strncmp(name, "bench.", 6) == 0) { continue; }
+        if (model_name(u, name) != name) { continue; } // told to be one of its inputs
         const size_t n = strlen(name);
         if (used + n + 5 < sizeof text) {
             memcpy(text + used, count ? ", '" : "'", count ? 3 : 1);

@@ -109,7 +109,7 @@ typedef struct crdi_standby {
     bool real_time;
 
     crd_experiment experiment;
-    bool configured, initializing, dirty, begun;
+    bool opened, configured, initializing, dirty, begun;
     double start;
     double after, fade;    // s; after NaN: not known yet
     double h, decay;       // of the last step

@@ -201,15 +201,34 @@ static crd_status instantiate(crd_unit* unit)
     return CRD_OK;
 }
 
-static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
+static crd_status open_up(crdi_standby* u, const crd_experiment* e)
 {
-    crdi_standby* u = (crdi_standby*)unit;
     crd_status st = CRD_OK;
+    if (u->opened) { return CRD_OK; }
+    u->opened = true;
     u->experiment = *e;
     u->start = e->start;
     atomic_store(&u->now, e->start);
     CRD_TRY(crdi_standby_open(u));
     CRD_TRY(crdi_seat_bind(u, &u->first));
+fail:
+    return st;
+}
+
+static crd_status approach(crd_unit* unit, const crd_experiment* e)
+{
+    crdi_standby* u = (crdi_standby*)unit;
+    crd_unit* p = u->first.unit;
+    const crd_status st = open_up(u, e);
+    if (st < 0 || u->told == CRDI_USE_MODEL || !p->ops->approach) { return st; }
+    return told(u, p, p->ops->approach(p, e));
+}
+
+static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
+{
+    crdi_standby* u = (crdi_standby*)unit;
+    crd_status st = CRD_OK;
+    CRD_TRY(open_up(u, e));
     CRD_TRY(crdi_strand_create(unit->ctx, u->model, u->into, u->into_count, &u->to_model));
     CRD_TRY(crdi_strand_create(unit->ctx, u->model, u->out, u->out_count, &u->from_model));
     u->configured = true;
@@ -534,12 +553,13 @@ static const char* last_call(const crd_unit* unit)
 // A primary that is not reached over a network has no link to tell about.
 #define OPS(of_link)                                                                               \
     {                                                                                              \
-        .instantiate = instantiate, .enter_initialization = enter_initialization,                  \
-        .exit_initialization = exit_initialization, .set = set, .get = get, .prepare = prepare,    \
-        .unprepare = unprepare, .begin = begin, .step = step, .link = (of_link), .board = board,   \
-        .halt = halt, .interrupt = interrupt, .terminate = terminate, .abandon = abandon,          \
-        .destroy = destroy, .find = find, .dimension = dimension, .item = item,                    \
-        .item_at = item_at, .extent = extent, .last_call = last_call,                              \
+        .instantiate = instantiate, .approach = approach,                                          \
+        .enter_initialization = enter_initialization, .exit_initialization = exit_initialization,  \
+        .set = set, .get = get, .prepare = prepare, .unprepare = unprepare, .begin = begin,        \
+        .step = step, .link = (of_link), .board = board, .halt = halt, .interrupt = interrupt,     \
+        .terminate = terminate, .abandon = abandon, .destroy = destroy, .find = find,              \
+        .dimension = dimension, .item = item, .item_at = item_at, .extent = extent,                \
+        .last_call = last_call,                                                                    \
     }
 static const crd_unit_ops ops = OPS(link_stats), local_ops = OPS(NULL);
 
