@@ -68,7 +68,7 @@ static void begin_story(crdi_web_story* s)
 // Only forward: what the data say comes a little behind what the answers say.
 static void enter(crdi_web_story* s, int place, double time)
 {
-    if (place <= s->place) { return; }
+    if (place < 0 || place <= s->place) { return; }
     s->place = place;
     s->entered[place] = time;
 }

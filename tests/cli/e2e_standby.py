@@ -134,6 +134,22 @@ results: em.csv
         self.write("case.csv", CASE.replace("speed", "pace").replace("torque", "load"))
         self.cardan("check", "em.yaml", code=2, says=["unit 'em'", "names"])
 
+    def test_sessions_of_their_own_share_neither_slave_nor_capture(self):
+        self.end(self.bench("udp://127.0.0.1:0"))
+        unit = """\
+  {name}:
+    dcp: "udp://127.0.0.1:{port}"
+    description: em.dcpx
+    session: {{ mode: srt, capture: all.pcapng }}
+    standby: {{ replay: case.csv }}
+"""
+        self.write("case.csv", CASE)
+        for port, says in ((9, "'udp://127.0.0.1:9' is the slave of unit 'a' already"),
+                           (10, "unit 'a' writes to")):
+            self.write("two.yaml", "cardan: 1\nunits:\n" + unit.format(name="a", port=9) +
+                       unit.format(name="b", port=port) + "run: { step: 10 ms, stop: 1 s }\n")
+            self.cardan("check", "two.yaml", code=2, says=["unit 'b'", says])
+
 
 if __name__ == "__main__":
     unittest.main()

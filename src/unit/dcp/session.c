@@ -256,6 +256,32 @@ void crdi_session_destroy(crdi_session* s)
     crd_context_destroy(ctx);
 }
 
+// One slave is one unit, and one file the capture of one session.
+static crd_status check_others(const crdi_session* s, const crdi_dcp_unit* u)
+{
+    const char* capture = u->base.spec->session.capture;
+    for (const crdi_session* o = s->first ? *s->first : s; o; o = s->first ? o->next : NULL) {
+        for (int i = 0; i < o->count; i++) {
+            const crdi_dcp_unit* other = o->units[i];
+            if (!other || other == u) { continue; }
+            if (crd_dcp_address_equal(&other->address, &u->address)) {
+                return crdi_fail(u->base.ctx, CRD_E_RANGE,
+                                 "dcp: '%s' is the slave of unit '%s' already, expected another "
+                                 "address: a slave is one unit of a system",
+                                 u->base.spec->address, other->base.name);
+            }
+            const char* theirs = other->base.spec->session.capture;
+            if (o != s && capture && theirs && strcmp(capture, theirs) == 0) {
+                return crdi_fail(u->base.ctx, CRD_E_RANGE,
+                                 "session.capture: unit '%s' writes to '%s' already, expected "
+                                 "another file: a slave with 'standby' has a session of its own",
+                                 other->base.name, capture);
+            }
+        }
+    }
+    return CRD_OK;
+}
+
 crd_status crdi_session_join(crd_unit_store* store, crdi_dcp_unit* u)
 {
     crd_status st = CRD_OK;
@@ -274,15 +300,7 @@ crd_status crdi_session_join(crd_unit_store* store, crdi_dcp_unit* u)
     crdi_session* s = *place;
     u->session = s;
     u->own_session = alone;
-    for (int i = 0; i < s->count; i++) {
-        const crdi_dcp_unit* other = s->units[i];
-        if (other && crd_dcp_address_equal(&other->address, &u->address)) {
-            return crdi_fail(ctx, CRD_E_RANGE,
-                             "dcp: '%s' is the slave of unit '%s' already, expected another "
-                             "address: a slave is one unit of a system",
-                             u->base.spec->address, other->base.name);
-        }
-    }
+    CRD_TRY(check_others(s, u));
     crdi_dcp_unit** units =
         crdi_grow(s->ctx, s->units, &s->capacity, (size_t)s->count + 1, sizeof(crdi_dcp_unit*));
     if (!units) { return crdi_fail(ctx, CRD_E_MEMORY, "out of memory"); }
