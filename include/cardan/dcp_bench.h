@@ -305,9 +305,9 @@ CRD_API int crd_dcp_bench_peer_outputs(const crd_dcp_bench_peer* p, int out[7]);
 CRD_API void crd_dcp_bench_peer_begin(crd_dcp_bench_peer* p, double start);
 /// Before each crd_dcp_master_send: the next number, and the echo of theirs.
 CRD_API void crd_dcp_bench_peer_send(crd_dcp_bench_peer* p, double now);
-/// Of so many numbers of the bench one is looked at, because it sends so much more often than we do:
-/// the gap limit counts ours. Default 1.
-CRD_API void crd_dcp_bench_peer_set_ratio(crd_dcp_bench_peer* p, double ratio);
+/// Of `ratio` numbers of the bench one is looked at, because it sends so much more often than we do:
+/// the gap limit counts ours. It is `least` at least. Defaults 1 and 0.
+CRD_API void crd_dcp_bench_peer_set_pace(crd_dcp_bench_peer* p, double ratio, double least);
 /// After each crd_dcp_master_poll. CRD_E_UNIT: the numbers are too far apart, or none has come for
 /// the time of the watchdog.
 CRD_API crd_status crd_dcp_bench_peer_check(crd_dcp_bench_peer* p, double now);

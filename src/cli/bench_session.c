@@ -39,6 +39,7 @@ typedef struct entry {
     double time, lasts; // s
     int who;            // index of the bench, -1: the master
     int state, phase;
+    bool stood_in; // where it is asked for
 } entry;
 
 // A line of the picture, which grows.
@@ -229,7 +230,8 @@ static int whole(double x) // -1: not known
     return isnan(x) ? -1 : (int)x;
 }
 
-static crd_status list_changes(command* c, const record* r, int who, int state, int phase)
+static crd_status list_changes(command* c, const record* r, int who, int state, int phase,
+                               int source)
 {
     const int64_t last = r->t->rows - 1;
     const int first = c->entry_count;
@@ -237,9 +239,13 @@ static crd_status list_changes(command* c, const record* r, int who, int state, 
         const entry e = {.time = r->t->time[i] + r->offset,
                          .who = who,
                          .state = whole(value_at(r, state, i)),
-                         .phase = whole(value_at(r, phase, i))};
+                         .phase = whole(value_at(r, phase, i)),
+                         .stood_in = whole(value_at(r, source, i)) > CRD_BOARD_BENCH};
         entry* before = c->entry_count > first ? &c->entries[c->entry_count - 1] : NULL;
-        if (before && before->state == e.state && before->phase == e.phase) { continue; }
+        if (before && before->state == e.state && before->phase == e.phase &&
+            before->stood_in == e.stood_in) {
+            continue;
+        }
         if (before) { before->lasts = e.time - before->time; }
         const crd_status st = add_entry(c, &e);
         if (st < 0) { return st; }
@@ -251,13 +257,14 @@ static crd_status list_changes(command* c, const record* r, int who, int state, 
     return CRD_OK;
 }
 
-static crd_status list_record(command* c, const record* r)
+static crd_status list_record(command* c, const record* r, bool with_sources)
 {
     crd_status st = CRD_OK;
     c->entry_count = 0;
-    CRD_TRY(list_changes(c, r, -1, r->master, -1));
+    CRD_TRY(list_changes(c, r, -1, r->master, -1, -1));
     for (int i = 0; i < c->bench_count; i++) {
-        CRD_TRY(list_changes(c, r, i, r->benches[i].state, r->benches[i].phase));
+        CRD_TRY(list_changes(c, r, i, r->benches[i].state, r->benches[i].phase,
+                             with_sources ? r->benches[i].source : -1));
     }
 fail:
     return st;
@@ -273,7 +280,8 @@ static const char* state_name(const entry* e)
 static const char* phase_name(const entry* e)
 {
     const char* name = e->phase > 0 ? crd_dcp_bench_phase_name(e->phase) : NULL;
-    return name ? name : "";
+    const bool known = e->state != CRD_DCP_ALIVE && e->state != CRD_DCP_CONFIGURATION;
+    return name && known ? name : ""; // of one that was restarted it is that from before
 }
 
 static const char* note_of(const record* r)
@@ -304,7 +312,7 @@ static int by_moment(const void* a, const void* b)
 static crd_status print_record(command* c, const record* r)
 {
     char text[32];
-    crd_status st = list_record(c, r);
+    crd_status st = list_record(c, r, true);
     if (st < 0) { return st; }
     qsort(c->entries, (size_t)c->entry_count, sizeof *c->entries, by_moment);
     printf("%s: %s, %.3f s%s%s\n", r->file, start_of(r, text), r->end - r->begin,
@@ -321,7 +329,8 @@ static crd_status print_record(command* c, const record* r)
         crdi_grid_add(&g, "%s", e->who < 0 ? "master" : c->names[e->who]);
         crdi_grid_add(&g, e->state < 0 ? "-" : "%d", e->state);
         crdi_grid_add(&g, "%s", state_name(e));
-        crdi_grid_add(&g, "%s", phase_name(e));
+        crdi_grid_add(&g, "%s%s%s", phase_name(e), e->stood_in && *phase_name(e) ? " " : "",
+                      e->stood_in ? "(stand-in)" : "");
         crdi_grid_add(&g, "%s", crdi_format_seconds(text, e->lasts));
     }
     crdi_grid_print(&g, stdout, "  ");
@@ -372,7 +381,7 @@ static json_t* changes_json(const record* r, int column)
 static crd_status record_json(command* c, const record* r, json_t** out)
 {
     char text[32];
-    const crd_status st = list_record(c, r);
+    const crd_status st = list_record(c, r, false); // sources have a list of their own
     if (st < 0) { return st; }
     json_t *o = json_object(), *benches = json_array();
     json_object_set_new(o, "file", crdi_json_text(r->file));

@@ -138,6 +138,12 @@ static void print_system(crdi_cli* cli, const crd_system* s, const char* path)
                      crdi_format_seconds(a, u->budget));
         }
         crdi_grid_add(&g, "%s%s", values, budget);
+        const crd_unit_spec* model = u->standby.model;
+        if (!model) { continue; }
+        crdi_grid_add(&g, "  its stand-in");
+        crdi_grid_add(&g, "%s", source_names[model->source]);
+        crdi_grid_add(&g, "%s", model->path ? model->path : "");
+        crdi_grid_add(&g, "%s", "");
     }
     crdi_grid_print(&g, stdout, "  ");
     crdi_grid_clear(&g);
@@ -168,6 +174,11 @@ static json_t* unit_to_json(const crd_unit_spec* u)
         json_array_append_new(signals, crdi_json_text(u->signals[i].name));
     }
     json_object_set_new(j, "signals", signals);
+    if (u->standby.model) {
+        json_object_set_new(j, "standby", json_pack("{s:s,s:o}", "source",
+                                                    source_names[u->standby.model->source], "path",
+                                                    crdi_json_text(u->standby.model->path)));
+    }
     return j;
 }
 

@@ -109,6 +109,7 @@ struct crd_dcp_bench_peer {
     crdi_bench_sequence numbers;
     double begun, heard;
     double ratio;
+    uint32_t least; // of the gap limit
     char missing[200], progress[200], why[200];
 };
 
@@ -282,9 +283,10 @@ void crd_dcp_bench_peer_send(crd_dcp_bench_peer* p, double now)
     *p->echo = p->numbers.heard;
 }
 
-void crd_dcp_bench_peer_set_ratio(crd_dcp_bench_peer* p, double ratio)
+void crd_dcp_bench_peer_set_pace(crd_dcp_bench_peer* p, double ratio, double least)
 {
     p->ratio = fmax(1, ratio);
+    p->least = (uint32_t)fmin(fmax(0, least), 1e9);
 }
 
 static uint32_t gap_of(const crd_dcp_bench_peer* p)
@@ -301,11 +303,12 @@ crd_status crd_dcp_bench_peer_check(crd_dcp_bench_peer* p, double now)
     const uint32_t theirs = (uint32_t)*p->sequence_out;
     if (theirs != 0 && crdi_bench_hear(n, theirs)) { p->heard = now; }
     crdi_bench_hear_back(n, (uint32_t)*p->echo_out, now);
-    if (p->plan.gap_limit > 0 && gap_of(p) > p->plan.gap_limit) {
+    const uint32_t limit = p->plan.gap_limit > p->least ? p->plan.gap_limit : p->least;
+    if (p->plan.gap_limit > 0 && gap_of(p) > limit) {
         return crdi_fail(p->ctx, CRD_E_UNIT,
                          "%s: sequence numbers are %u apart (sent %u, sent back %u), allowed %u",
                          p->plan.name, (unsigned)gap_of(p), (unsigned)n->sent, (unsigned)n->back,
-                         (unsigned)p->plan.gap_limit);
+                         (unsigned)limit);
     }
     const double since = fmax(p->heard, p->begun);
     if (p->plan.watchdog > 0 && now - since >= p->plan.watchdog) {

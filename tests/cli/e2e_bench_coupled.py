@@ -171,6 +171,7 @@ class Coupled(EndToEnd):
                 (["a.csv", "-o", "a.png"], "a.png: pictures are written as SVG"),
                 (["a.csv", "-o", "a.csv"], "a.csv: the picture would overwrite a record"),
                 (["a.csv", "--results", "r.csv"], "--results is about the picture"),
+                (["a.csv", "-o", "x.svg", "--variables", "w"], "expected --results FILE too"),
                 (["a.csv", "-o", "x.svg", "--results", "r.csv", "--variables", "w"], "w"),
                 (["a.csv", "-o", "x.svg", "--results", "r.csv", "--results", "r.csv"],
                  "more results than records"),

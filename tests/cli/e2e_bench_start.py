@@ -77,6 +77,14 @@ class Start(Field):
                       "preparation: missing fuel pump running", said)
         self.assertNotIn("stop:", said)
 
+    def test_who_has_little_patience_waits_for_benches_that_come_to_rest(self):
+        engine, machine = self.benches()
+        self.system(engine.address, machine.address, "1.5 s", session=", patience: 1 s")
+        run = self.start()
+        run.ended()
+        for bench in (engine, machine):
+            self.assertEqual((bench.phases()[-1], bench.last("reason")), ("safe", "master"))
+
     def test_a_model_that_fails_is_known_before_a_bench_is_waited_for(self):
         engine, machine = self.bench("ice", 1), self.bench("em", 1)
         self.system_with(engine.address, machine.address, "1 s", ("soc_start: 0.5", "soc_start: 7"),
@@ -93,19 +101,24 @@ class Start(Field):
         for bench in (engine, machine):
             self.assertEqual(bench.summary()["requests"], 0)
 
-    def test_a_cut_that_is_shorter_than_the_watchdogs_is_a_gap_and_no_more(self):
-        self.watchdog = "1 s"
+    def live_through_a_cut(self, step):
+        self.watchdog, self.step = "1 s", step
         engine, machine = self.benches()
         link = self.emulator(engine, machine, "--cut", "3 s..3.3 s")
-        # 1 kHz: of 300 numbers in a row none comes
         self.system(*link.addresses, "4 s")
         with open(self.path("field.yaml"), encoding="utf-8") as f:
             text = f.read().replace(", gap: 200", "").replace("resolution: 10 ms", "resolution: 1 ms")
         self.write("field.yaml", text)
         run = self.start()
         run.ended()
-        for name in ("engine", "machine"):
+        for name in ("engine", "machine"):  # 1 kHz: of 300 numbers in a row none comes
             self.assertGreater(self.links(run)[name]["lost"], 200)
+
+    def test_a_cut_that_is_shorter_than_the_watchdogs_is_a_gap_and_no_more(self):
+        self.live_through_a_cut("10 ms")
+
+    def test_a_cut_is_no_more_where_the_run_has_steps_of_a_millisecond(self):
+        self.live_through_a_cut("1 ms")
 
     def test_the_operator_who_stops_a_bench_is_named(self):
         engine, machine = self.benches()
@@ -130,6 +143,26 @@ class Start(Field):
         done = self.cardan("run", "field.yaml", "--session-record", "nowhere/s.csv", code=1)
         self.assertIn("nowhere/s.csv: cannot write the record of the session", done.stderr)
         self.assertLess(time.monotonic() - begin, 10)
+
+    def test_the_table_of_a_session_says_when_a_stand_in_was_in_use(self):
+        self.write("s.csv", """\
+time,utc,master.state,em.state,em.phase,em.source,em.heat,note
+[s],[s],,,,,[K],
+0,1794797430,5,11,5,0,nan,
+1,1794797431,5,11,5,1,nan,
+2,1794797432,5,11,5,2,nan,
+3,1794797433,5,0,5,2,nan,
+4,1794797434,5,11,5,2,nan,
+6,1794797436,5,11,5,0,nan,
+7,1794797437,7,15,6,0,nan,stop time
+""")
+        rows = [line.split(None, 5)[4:] for line in self.cardan(
+            "bench", "session", "s.csv").stdout.splitlines() if " em " in line]
+        self.assertEqual([" ".join(r).split() for r in rows],
+                         [["RUNNING", "run", "1", "s"], ["RUNNING", "run", "(stand-in)", "2", "s"],
+                          ["ALIVE", "(stand-in)", "1", "s"],
+                          ["RUNNING", "run", "(stand-in)", "2", "s"], ["RUNNING", "run", "1", "s"],
+                          ["STOPPING", "speed", "down", "0", "s"]])
 
 
 def load_tests(loader, tests, pattern):

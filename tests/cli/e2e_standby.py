@@ -117,6 +117,9 @@ results: em.csv
         self.end(bench)
         self.system(bench.address, "0.5 s")
         self.cardan("run", "em.yaml", code=1, says="em")
+        stand_in = self.cardan_json("info", "em.yaml")["units"][1]["standby"]
+        self.assertEqual(stand_in["source"], "replay")
+        self.assertIn("its stand-in", self.cardan("info", "em.yaml").stdout)
         done = self.cardan_json("run", "em.yaml", "--set", "em.standby.use=model")
         self.assertEqual(done["units"][1]["standby"]["source"], "model")
         self.assertAlmostEqual(done["units"][1]["standby"]["stood_in"], 0.5)

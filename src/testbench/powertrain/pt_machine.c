@@ -13,7 +13,8 @@
 
 typedef struct machine {
     double torque_ref, speed_ref, voltage_ref, oil_ref, winding_in;
-    double torque, torque_max, power_max, power_mech, power_ac, power_dc, current_dc, voltage_dc;
+    double speed, torque, torque_max, power_max, power_mech, power_ac, power_dc, current_dc;
+    double voltage_dc;
     double temperature_max, temperature_mean, oil_in, oil_out;
     double loss, loss_copper, loss_iron, loss_inverter, derating;
     double energy_mech, energy_dc, energy_loss;
@@ -40,6 +41,7 @@ static void limits(machine* m)
     m->torque_max = envelope(m, m->speed_ref, m->voltage_ref);
     m->power_max = m->torque_max * fabs(m->speed_ref);
     m->voltage_dc = m->voltage_ref;
+    m->speed = m->speed_ref;
 }
 
 static void temperatures(machine* m)
@@ -124,6 +126,7 @@ static const crd_model_variable rows[] = {
     {PT_INPUT(machine, voltage_ref, "V", "of the battery or its simulator"), .start = 340},
     {PT_INPUT(machine, oil_ref, "degC", "of the conditioning, at the inlet"), .start = 60},
     {PT_INPUT(machine, winding_in, "degC", "of the winding, with `external`"), .start = 30},
+    {PT_OUTPUT(machine, speed, "rad/s", "as it was set")},
     {PT_OUTPUT(machine, torque, "N.m", "at the shaft")},
     {PT_OUTPUT(machine, torque_max, "N.m", "envelope at this speed, voltage and temperature")},
     {PT_OUTPUT(machine, power_max, "W", "envelope at this speed, voltage and temperature")},

@@ -769,9 +769,24 @@ static bool waits_for_start(const crdi_session* s)
     return s->in_real_time && s->tried && s->status >= 0 && !s->running && !s->stopped;
 }
 
+// Slaves far away have begun before that is known here. The run then begins some steps later in their
+// grid, instead of with steps that are late.
+static void begin_later(crdi_session* mine, crdi_session* others, double h)
+{
+    const double late = crd_dcp_master_now(mine->master) - mine->start;
+    if (!mine->in_real_time || late <= h) { return; }
+    const double shift = ceil(late / h) * h;
+    mine->start += shift;
+    note_start(mine);
+    for (crdi_session* s = others; s; s = s->told) {
+        s->start += shift;
+        if (s->status >= 0) { note_start(s); }
+    }
+}
+
 // Sessions in real time have one grid: with the first of them all of the store begin. What is wrong
 // with another one is told by its own unit.
-static crd_status start(crdi_session* mine, double t)
+static crd_status start(crdi_session* mine, double t, double h)
 {
     crdi_session* const all = mine->in_real_time && mine->first ? *mine->first : NULL;
     double lead = lead_of(mine);
@@ -791,6 +806,9 @@ static crd_status start(crdi_session* mine, double t)
     if (st >= 0) { st = go(mine); }
     for (crdi_session* s = others; s; s = s->told) {
         (void)go(s);
+    }
+    if (st >= 0) { begin_later(mine, others, h); }
+    for (crdi_session* s = others; s; s = s->told) {
         give(s);
     }
     return st;
@@ -830,6 +848,16 @@ crd_status crdi_session_check_step(const crdi_dcp_unit* u, double h)
                      h, u->resolution);
 }
 
+// A gap that is shorter than twice the watchdog is the watchdog's, unless somebody says how long it
+// may be.
+static void tell_pace(crdi_dcp_unit* u, double h)
+{
+    const crd_bench_spec* b = &u->base.spec->bench;
+    const double watchdog =
+        isnan(b->watchdog) ? crd_dcp_bench_plan_defaults().watchdog : b->watchdog;
+    crd_dcp_bench_peer_set_pace(u->bench, h / period_of(u), b->gap > 0 ? 0 : 2 * watchdog / h);
+}
+
 crd_status crdi_session_begin(crdi_dcp_unit* u, double t, double h)
 {
     crdi_session* s = u->session;
@@ -837,10 +865,10 @@ crd_status crdi_session_begin(crdi_dcp_unit* u, double t, double h)
     if (fits < 0) { return fits; }
     const uint32_t steps = steps_of(u, h);
     take(s);
-    crd_status st = s->running ? CRD_OK : start(s, t);
+    crd_status st = s->running ? CRD_OK : start(s, t, h);
     put_inputs(u);
     if (u->bench) {
-        if (u->mode != CRD_DCP_NRT) { crd_dcp_bench_peer_set_ratio(u->bench, h / period_of(u)); }
+        if (u->mode != CRD_DCP_NRT) { tell_pace(u, h); }
         crd_dcp_bench_peer_send(u->bench, crd_dcp_master_now(s->master));
     }
     if (st >= 0) {
