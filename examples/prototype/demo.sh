@@ -8,7 +8,7 @@ here=$(pwd)/examples/prototype
 build=$(cd "${CARDAN_BUILD:-build}" && pwd)
 cardan=$build/cardan
 out=$build/demo
-stop=${CARDAN_DEMO_STOP:-30}
+stop=${CARDAN_DEMO_STOP:-24}
 files=${CARDAN_BUILD:-build}/demo
 keep=
 [ ! -t 1 ] || keep=--ui-keep
@@ -56,7 +56,7 @@ say "" \
 cd "$out"
 cp "$here"/drive.csv "$here"/machine_twin.* .
 bench() { # KIND PORT
-    "$cardan" bench "$1" --listen "udp://127.0.0.1:$2" --write-description "$1.dcpx" --speed-up 200 \
+    "$cardan" bench "$1" --listen "udp://127.0.0.1:$2" --write-description "$1.dcpx" --speed-up 400 \
         >>"$1.log" 2>&1 &
     eval "$1=$!"
     pids="$pids $!"
@@ -80,8 +80,8 @@ sed 's|case: "speed 0..5000 1/min; torque|case: "speed 0..9000 1/min; torque|' p
 "$cardan" check too-fast.yaml 2>&1 | fold -s -w 95 | shown || true
 
 say "" \
-    "5. Registration, checklist, conditioning (200 times faster than life), then $stop s in real time." \
-    "   After 8 s somebody pulls the plug of the machine's bench; its model stands in until it is back." \
+    "5. Registration, checklist, conditioning (400 times faster than life), then $stop s in real time." \
+    "   After 6 s somebody pulls the plug of the machine's bench; its model stands in until it is back." \
     "   cardan run prototype.yaml --ui --session-record session.csv" ""
 : >run.log
 "$cardan" run prototype.yaml --ui $keep --session-record session.csv --output prototype.mf4 \
@@ -92,7 +92,7 @@ until grep -q '^live' run.log || ! kill -0 $run 2>/dev/null; do sleep 0.1; done
 sed -n 's/^live */     the page: /p' run.log
 until grep -q 'phase run' em.log || ! kill -0 $run 2>/dev/null; do sleep 0.2; done
 say "     both benches run"
-sleep 8
+sleep 6
 kill -9 "$em" 2>/dev/null || say "     (it was gone already)"
 say "     the machine's bench is gone"
 sleep 1
