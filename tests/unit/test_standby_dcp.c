@@ -292,6 +292,21 @@ static void a_network_that_is_cut_for_a_moment_is_bridged(void** state)
     lab_destroy(w);
 }
 
+// How often the board says that a bench came to RUNNING.
+static int runs_on_board(const run* r)
+{
+    crd_board_state b;
+    crdi_standby_show(r->s);
+    crd_board_read(r->u->ops->board(r->u), &b);
+    int count = 0;
+    for (int i = 0; i < b.moment_count; i++) {
+        const crd_board_moment* m = &b.moments[i];
+        count += m->what == CRD_BOARD_STATE && m->value == CRD_DCP_RUNNING;
+        check(i == 0 || m->time >= m[-1].time);
+    }
+    return count;
+}
+
 static void a_bench_that_is_lost_comes_back_on_the_grid_of_the_run(void** state)
 {
     (void)state;
@@ -305,6 +320,7 @@ static void a_bench_that_is_lost_comes_back_on_the_grid_of_the_run(void** state)
     set_loss(w, 1);
     go_on(&r, 5);
     check_int(r.s->post, CRDI_POST_WANTED); // the watchdogs have seen it
+    check_int(runs_on_board(&r), 1);
     check_contains(r.s->failure, "no new data for 0.5 s");
     check_int(r.out.v.integer[0], CRD_BOARD_COMING);
     check(r.late < 1e-3); // it keeps its pace alone
@@ -331,6 +347,15 @@ static void a_bench_that_is_lost_comes_back_on_the_grid_of_the_run(void** state)
     check(r.late < 1e-3);
     check(r.step < 600 * H + 0.2 * 30 || r.step < 2000 * H); // a bench that runs up
     check_int(stats_of(&r).returns, 1);
+    // Each session is told once, whichever bench is looked at.
+    check_int(runs_on_board(&r), 2);
+    set_loss(w, 1);
+    go_on(&r, back + 10);
+    check_int(r.s->post, CRDI_POST_WANTED);
+    check_int(crdi_standby_bring_up(r.s), CRD_E_UNIT);
+    check_int(runs_on_board(&r), 2);
+    set_loss(w, 0);
+    check_ok(crdi_standby_bring_up(r.s));
     end_run(&r);
     lab_destroy(w);
 }

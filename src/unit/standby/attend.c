@@ -304,9 +304,11 @@ static void copy_board(crdi_standby* u, crd_board_state* mine)
     const double shift = 1e-9 * (double)(crdi_now_ns() - u->born) - in->now;
     memcpy(mine, in, offsetof(crd_board_state, has_standby));
     mine->heard += shift;
-    if (from != u->copied) {
+    if (from != u->copied) { // the first one's comes again when bringing it up has failed
+        if (u->copied_first) { u->first_moments = u->copied_moments; }
         u->copied = from;
-        u->copied_moments = 0;
+        u->copied_first = p == u->first.unit;
+        u->copied_moments = u->copied_first ? u->first_moments : 0;
     }
     const int64_t first = in->moments_left_out; // of the newer half some may be gone
     for (int i = 0; i < in->moment_count; i++) {

@@ -161,6 +161,8 @@ typedef struct crdi_standby {
     int64_t born;           // ns, of the board
     const void* copied;     // board that was read last ...
     int64_t copied_moments; // ... and how many of its moments were
+    bool copied_first;      // it is that of the first primary,
+    int64_t first_moments;  // of which so many were when another one's was read
     int shown_on_board;     // source that stands there, -1
 } crdi_standby;
 
