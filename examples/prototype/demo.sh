@@ -105,7 +105,7 @@ else
     wait $run || code=$?
 fi
 say ""
-sed -n '/^time /,/^standby /p; /^pace /,/^system /p; /^  link /,/^  unit /p; /^  samples for /,/^  connection /p' run.log |
+sed -n '/^time /,/^standby /p; /^pace /,/^system /p; /^  link /,/^  unit /p; /^  coupling /,/^  connection /p' run.log |
     sed '/^  unit /d; /^  connection /d; /^system /d' | shown
 if [ $code -ne 0 ]; then
     say "" "The run has failed, exit code $code:"

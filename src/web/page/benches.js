@@ -178,7 +178,7 @@ window.cardanBenches = function (page) {
         const first = b.entered.find(known);
         c.places.forEach((p, i) => {
             const at = b.entered[i];
-            mark(p.box, "data-is", i === b.place ? "now" : i < b.place && known(at) ? "done" : i < b.place ? "passed" : "todo");
+            mark(p.box, "data-is", i === b.place ? "now" : i < b.place && known(at) ? "done" : i < b.place ? "passed" : "ahead");
             mark(p.box, "aria-current", i === b.place ? "step" : null);
             say(p.time, known(at) ? (at === first ? "0" + NARROW + "s" : elapsed(at - first)) : "");
         });
@@ -201,7 +201,7 @@ window.cardanBenches = function (page) {
         const next = times.findIndex((t) => !known(t));
         c.steps.forEach((s, i) => {
             const done = known(times[i]);
-            mark(s.box, "data-is", done ? "done" : b.stop !== null && i === next ? "now" : "todo");
+            mark(s.box, "data-is", done ? "done" : b.stop !== null && i === next ? "now" : "ahead");
             say(s.time, done ? elapsed(times[i]) : b.stop !== null && i === next ? "…" : "");
         });
     }
