@@ -155,8 +155,10 @@ def with_heartbeat():
     text = text.replace("  <TransportProtocols>", '  <Heartbeat><MaximumPeriodicInterval numerator="1" '
                         'denominator="2"/></Heartbeat>\n  <TransportProtocols>')
     path = os.path.join(TMP, "lag_heartbeat.dcpx")
-    with open(path, "w", encoding="utf-8") as f:
+    own = f"{path}.{threading.get_ident()}"  # others may be reading it
+    with open(own, "w", encoding="utf-8") as f:
         f.write(text)
+    os.replace(own, path)
     return path
 
 
