@@ -32,5 +32,5 @@ void bench_must(crd_context* ctx, crd_status st);
 
 extern const bench_case bench_master_cases[], bench_fmi_cases[], bench_results_cases[],
     bench_read_cases[], bench_peer_cases[], bench_coupling_cases[], bench_learn_cases[],
-    bench_dcp_cases[], bench_dcp_net_cases[], bench_circuit_cases[],
-    bench_twin_cases[], bench_live_cases[], bench_testbench_cases[];
+    bench_dcp_cases[], bench_dcp_net_cases[], bench_circuit_cases[], bench_twin_cases[],
+    bench_live_cases[], bench_testbench_cases[];

@@ -1,9 +1,10 @@
-// What it costs to keep the clock, and to be watched. CPU time of the process, not time that passes:
-// the clock is waited for either way.
+// What it costs to keep the clock, and to be watched. CPU time of the process, not time that
+// passes: the clock is waited for either way.
 #include "bench.h"
 
 #include "cardan/web.h"
 
+#include <arpa/inet.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +15,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-#include <arpa/inet.h>
 
 enum { SIGNALS = 30, UNITS = 4, CYCLES = 4000 };
 
@@ -70,7 +70,14 @@ static const crd_model_variable many_rows[] = {
      .causality = CRD_INPUT,
      .variability = CRD_CONTINUOUS,
      .offset = offsetof(many, u)},
-    Y(0), Y(1), Y(2), Y(3), Y(4), Y(5), Y(6), Y(7),
+    Y(0),
+    Y(1),
+    Y(2),
+    Y(3),
+    Y(4),
+    Y(5),
+    Y(6),
+    Y(7),
 };
 static const crd_model many_model = {.name = "many",
                                      .size = sizeof(many),

@@ -95,10 +95,9 @@ static bool is_wanted(const char* name, int count, char** prefixes)
 int main(int argc, char** argv)
 {
     static const bench_case* const groups[] = {
-        bench_master_cases, bench_fmi_cases,      bench_results_cases,
-        bench_read_cases,   bench_coupling_cases, bench_learn_cases,
-        bench_dcp_cases,    bench_dcp_net_cases,  bench_circuit_cases,
-        bench_twin_cases,   bench_live_cases,     bench_testbench_cases,
+        bench_master_cases,   bench_fmi_cases,   bench_results_cases, bench_read_cases,
+        bench_coupling_cases, bench_learn_cases, bench_dcp_cases,     bench_dcp_net_cases,
+        bench_circuit_cases,  bench_twin_cases,  bench_live_cases,    bench_testbench_cases,
         bench_peer_cases};
     bench b = {.python = "", .seconds = 10};
     const char* json = NULL;

@@ -27,12 +27,12 @@ typedef struct crdi_archive_entry {
 } crdi_archive_entry;
 
 /// CRD_E_NOT_FOUND, CRD_E_IO, or CRD_E_FORMAT with the entry's name in the text.
-CRD_API crd_status crdi_archive_open(crd_context* ctx, const char* path, const crdi_archive_limits* limits,
-                             crdi_archive** out);
+CRD_API crd_status crdi_archive_open(crd_context* ctx, const char* path,
+                                     const crdi_archive_limits* limits, crdi_archive** out);
 /// The bytes are borrowed until close.
 CRD_API crd_status crdi_archive_open_memory(crd_context* ctx, const void* bytes, size_t length,
-                                    const char* name_in_messages, const crdi_archive_limits* limits,
-                                    crdi_archive** out);
+                                            const char* name_in_messages,
+                                            const crdi_archive_limits* limits, crdi_archive** out);
 CRD_API void crdi_archive_close(crdi_archive* a);
 
 CRD_API int32_t crdi_archive_count(const crdi_archive* a);
@@ -46,7 +46,7 @@ CRD_API void crdi_archive_end(crdi_archive* a);
 
 /// One entry into memory of the context with a zero behind it; CRD_E_FORMAT beyond `max_bytes`.
 CRD_API crd_status crdi_archive_read(crdi_archive* a, int32_t index, size_t max_bytes, char** out,
-                             size_t* length);
+                                     size_t* length);
 /// Everything below an existing, empty folder. Folders get mode 0700, files 0600.
 CRD_API crd_status crdi_archive_unpack(crdi_archive* a, const char* folder);
 
@@ -79,7 +79,8 @@ CRD_API crd_status crdi_archive_add_file(crdi_archive_writer* w, const char* nam
                                          const char* path);
 /// CRD_E_IO with path and reason; then there is no new archive and an old one is as it was.
 CRD_API crd_status crdi_archive_finish(crdi_archive_writer* w);
-CRD_API void crdi_archive_discard(crdi_archive_writer* w); ///< frees; also after finish; NULL is fine
+CRD_API void
+crdi_archive_discard(crdi_archive_writer* w); ///< frees; also after finish; NULL is fine
 
 #ifdef __cplusplus
 }

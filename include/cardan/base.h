@@ -173,8 +173,8 @@ CRD_API int32_t crdi_map_find(const crdi_map* m, const char* key); ///< -1 when 
 /// else NULL. `next` hands out candidates until it returns NULL.
 CRD_API const char* crdi_nearest(const char* word, const char* (*next)(void* user), void* user);
 
-/// Shell pattern (`*`, `?`, `[a-z]`) over the whole text. `[2]`, `[1,3]` and `[*]` are the index of an
-/// element, not a set of characters.
+/// Shell pattern (`*`, `?`, `[a-z]`) over the whole text. `[2]`, `[1,3]` and `[*]` are the index of
+/// an element, not a set of characters.
 CRD_API bool crdi_glob(const char* pattern, const char* text);
 
 /// A text from a file as it may stand in a message: no control characters, 60 bytes at most.
@@ -258,8 +258,8 @@ typedef struct crdi_ring crdi_ring;
 CRD_API crd_status crdi_ring_create(crd_context* ctx, size_t block_bytes, size_t blocks,
                                     crdi_ring** out);
 CRD_API void crdi_ring_destroy(crdi_ring* r);
-CRD_API void* crdi_ring_write(crdi_ring* r); ///< next free block, NULL when full
-CRD_API void crdi_ring_commit(crdi_ring* r); ///< hands the block of the last write over
+CRD_API void* crdi_ring_write(crdi_ring* r);      ///< next free block, NULL when full
+CRD_API void crdi_ring_commit(crdi_ring* r);      ///< hands the block of the last write over
 CRD_API const void* crdi_ring_read(crdi_ring* r); ///< oldest block, NULL when empty
 CRD_API void crdi_ring_release(crdi_ring* r);     ///< gives the block of the last read back
 CRD_API size_t crdi_ring_count(const crdi_ring* r);

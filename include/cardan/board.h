@@ -53,10 +53,10 @@ typedef struct crd_board_state {
     int64_t clamps, refused;
     uint32_t gap;
     double round_trip, round_trip_max; ///< s, NAN
-    char missing[200];  ///< of its checklist
-    char progress[200]; ///< of conditioning: "conditioning: oil 43.1 degC, ..."
-    char why[200];      ///< of a refusal, clamp, fault or stop
-    char stopping[200]; ///< the newest step of a stop: "stop: ..."
+    char missing[200];                 ///< of its checklist
+    char progress[200];                ///< of conditioning: "conditioning: oil 43.1 degC, ..."
+    char why[200];                     ///< of a refusal, clamp, fault or stop
+    char stopping[200];                ///< the newest step of a stop: "stop: ..."
     crd_board_quantity quantities[CRD_BOARD_QUANTITIES];
     int quantity_count;
 

@@ -13,21 +13,21 @@ extern "C" {
 // ---- netlists ----------------------------------------------------------------------------------
 
 typedef enum crd_part_kind {
-    CRD_PART_RESISTOR,        ///< value, ohm or K/W; or a law (expression), which may use T, speed, ...
-    CRD_PART_CAPACITOR,       ///< value, F or J/K; ic
-    CRD_PART_INDUCTOR,        ///< value, H; ic
-    CRD_PART_MUTUAL,          ///< K: `refs` are two inductors, value is the coupling factor
-    CRD_PART_VOLTAGE,         ///< V, fixed temperature: waveform
-    CRD_PART_CURRENT,         ///< I, heat source: waveform
-    CRD_PART_DIODE,           ///< model
-    CRD_PART_SWITCH,          ///< S: controlled by the voltage nodes[2] - nodes[3]; model
-    CRD_PART_CURRENT_SWITCH,  ///< W: controlled by the current of refs[0]; model
-    CRD_PART_VCVS,            ///< E: value * (nodes[2] - nodes[3])
-    CRD_PART_CCCS,            ///< F: value * current of refs[0]
-    CRD_PART_VCCS,            ///< G
-    CRD_PART_CCVS,            ///< H
-    CRD_PART_B_VOLTAGE,       ///< B with V=: expression
-    CRD_PART_B_CURRENT,       ///< B with I=: expression
+    CRD_PART_RESISTOR,  ///< value, ohm or K/W; or a law (expression), which may use T, speed, ...
+    CRD_PART_CAPACITOR, ///< value, F or J/K; ic
+    CRD_PART_INDUCTOR,  ///< value, H; ic
+    CRD_PART_MUTUAL,    ///< K: `refs` are two inductors, value is the coupling factor
+    CRD_PART_VOLTAGE,   ///< V, fixed temperature: waveform
+    CRD_PART_CURRENT,   ///< I, heat source: waveform
+    CRD_PART_DIODE,     ///< model
+    CRD_PART_SWITCH,    ///< S: controlled by the voltage nodes[2] - nodes[3]; model
+    CRD_PART_CURRENT_SWITCH, ///< W: controlled by the current of refs[0]; model
+    CRD_PART_VCVS,           ///< E: value * (nodes[2] - nodes[3])
+    CRD_PART_CCCS,           ///< F: value * current of refs[0]
+    CRD_PART_VCCS,           ///< G
+    CRD_PART_CCVS,           ///< H
+    CRD_PART_B_VOLTAGE,      ///< B with V=: expression
+    CRD_PART_B_CURRENT,      ///< B with I=: expression
 } crd_part_kind;
 
 typedef enum crd_waveform_kind {
@@ -49,16 +49,23 @@ typedef struct crd_waveform {
 
 /// Expressions are compiled once: values and exact derivatives with respect to what they use.
 typedef struct crd_expression crd_expression; ///< opaque
-typedef enum crd_use_kind { CRD_USE_NODE, CRD_USE_PAIR, CRD_USE_CURRENT, CRD_USE_INPUT } crd_use_kind;
+typedef enum crd_use_kind {
+    CRD_USE_NODE,
+    CRD_USE_PAIR,
+    CRD_USE_CURRENT,
+    CRD_USE_INPUT
+} crd_use_kind;
 typedef struct crd_use { ///< what an expression uses: v(a), v(a,b), i(part), an input
     crd_use_kind kind;
     int32_t a, b;
 } crd_use;
 CRD_API int crd_expression_uses(const crd_expression* e, const crd_use** uses);
 /// `x` are the values of the uses; `gradient` (may be NULL) gets the derivatives.
-CRD_API double crd_expression_eval(const crd_expression* e, const double* x, double t, double* gradient);
+CRD_API double crd_expression_eval(const crd_expression* e, const double* x, double t,
+                                   double* gradient);
 
-typedef struct crd_diode_model { ///< I = is (exp(V / (n vt)) - 1), rs in series; cjo, tt as in SPICE
+typedef struct crd_diode_model { ///< I = is (exp(V / (n vt)) - 1), rs in series; cjo, tt as in
+                                 ///< SPICE
     const char* name;
     double is, n, rs, cjo, vj, m, tt, bv, ibv; ///< 0: none
     double vt;                                 ///< k T / q at the netlist's temperature
@@ -71,14 +78,14 @@ typedef struct crd_switch_model { ///< on beyond threshold + hysteresis, off bel
 } crd_switch_model;
 
 typedef struct crd_part {
-    uint8_t kind;      ///< crd_part_kind
-    bool thermal;      ///< declared inside .thermal
-    bool has_ic;       ///< of S and W: on (ic 1) or off (ic 0) at the start
-    int32_t nodes[4];  ///< 0: ground; -1: none
-    int32_t refs[2];   ///< indices of parts, -1
+    uint8_t kind;     ///< crd_part_kind
+    bool thermal;     ///< declared inside .thermal
+    bool has_ic;      ///< of S and W: on (ic 1) or off (ic 0) at the start
+    int32_t nodes[4]; ///< 0: ground; -1: none
+    int32_t refs[2];  ///< indices of parts, -1
     double value, ic;
-    int32_t index;     ///< of its waveform, model or expression; -1: none
-    int32_t name;      ///< offset in names
+    int32_t index; ///< of its waveform, model or expression; -1: none
+    int32_t name;  ///< offset in names
     int32_t file, line;
 } crd_part;
 
@@ -95,7 +102,7 @@ typedef struct crd_circuit_input { ///< .input: a source whose value is set from
 
 typedef struct crd_circuit_parameter { ///< .param of the netlist itself, not of a subcircuit
     const char* name;
-    double value; ///< as it counts: from outside if it was given there
+    double value;        ///< as it counts: from outside if it was given there
     const char* written; ///< the name as the netlist spells it
     bool plain;          ///< a number stands there, no expression
 } crd_circuit_parameter;
@@ -120,11 +127,11 @@ typedef struct crd_netlist {
     int input_count, output_count;
     const crd_circuit_parameter* parameters;
     int parameter_count;
-    double temperature;             ///< K
-    double tran_step, tran_stop;    ///< .tran; NaN
+    double temperature;              ///< K
+    double tran_step, tran_stop;     ///< .tran; NaN
     double tran_start, tran_largest; ///< .tran: where looking begins, longest step; 0
     bool uic;
-    const double* node_ic;          ///< (node_count) .ic, NaN: none
+    const double* node_ic; ///< (node_count) .ic, NaN: none
 } crd_netlist;
 
 typedef struct crd_netlist_options {
@@ -166,7 +173,8 @@ typedef enum crd_circuit_method {
     CRD_METHOD_BDF2,
     CRD_METHOD_BDF3,
     CRD_METHOD_TR,         ///< A (x1 - x0) 2/h + b1 + b0 = 0: derivatives are not carried
-    CRD_METHOD_TR_CARRIED, ///< as the thesis writes it: x' is carried, and drifts without projection
+    CRD_METHOD_TR_CARRIED, ///< as the thesis writes it: x' is carried, and drifts without
+                           ///< projection
     CRD_METHOD_TRBDF2,
     CRD_METHOD_GAUSS2, ///< 2 stages, order 4
     CRD_METHOD_GAUSS4, ///< 4 stages, order 8
@@ -188,21 +196,21 @@ typedef struct crd_circuit_options {
     crd_circuit_method method; ///< default TR
     crd_circuit_start start;
     crd_circuit_form form;
-    double step;        ///< s, fixed
-    int max_iterations; ///< of Newton per step; default 50
-    double tolerance;   ///< of Newton, relative; default 1e-10
+    double step;           ///< s, fixed
+    int max_iterations;    ///< of Newton per step; default 50
+    double tolerance;      ///< of Newton, relative; default 1e-10
     bool fixed_iterations; ///< exactly max_iterations: real time
-    double projection;  ///< TR_CARRIED: 0 none, INFINITY exact, else the penalty alpha
-    bool no_chains;     ///< NODAL: do not look for chains
-    int refactor;       ///< DAE: factor this often in every iteration, as if no tangent were constant
+    double projection;     ///< TR_CARRIED: 0 none, INFINITY exact, else the penalty alpha
+    bool no_chains;        ///< NODAL: do not look for chains
+    int refactor; ///< DAE: factor this often in every iteration, as if no tangent were constant
 } crd_circuit_options;
 
 typedef struct crd_circuit_structure { ///< the thesis's counts, and what the fast form is left with
     int64_t variables, constraints, differential; ///< n, m, p
-    int64_t nodal;         ///< unknowns of the nodal matrix
-    int64_t nonzeros;      ///< of its factors
-    int64_t chain;         ///< of them in chains
-    int64_t ports;         ///< nonlinear
+    int64_t nodal;                                ///< unknowns of the nodal matrix
+    int64_t nonzeros;                             ///< of its factors
+    int64_t chain;                                ///< of them in chains
+    int64_t ports;                                ///< nonlinear
 } crd_circuit_structure;
 
 typedef struct crd_circuit crd_circuit; ///< opaque
@@ -269,9 +277,9 @@ CRD_API crd_circuit_counts crd_circuit_get_counts(const crd_circuit* c);
 typedef struct crd_circuit_choice {
     crd_circuit_method method;
     double step;
-    double error;       ///< estimated, of the worst output, over its range
-    int worst;          ///< output (or node)
-    int64_t steps;      ///< for [0, stop]
+    double error;  ///< estimated, of the worst output, over its range
+    int worst;     ///< output (or node)
+    int64_t steps; ///< for [0, stop]
 } crd_circuit_choice;
 /// CRD_E_CONVERGENCE: no reference was found, or no step that is that accurate.
 CRD_API crd_status crd_circuit_choose(crd_context* ctx, const crd_netlist* n,

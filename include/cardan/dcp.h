@@ -468,9 +468,9 @@ typedef struct crd_dcp_slave_options {
     /// Values outside of min and max are an error (PROPERTY_VIOLATED); default false: they are
     /// counted and handed to the plant.
     bool check_range;
-    /// In a run: inputs that change faster than their gradient, data that arrive earlier than preEdge
-    /// or later than postEdge around one interval behind the last ones (the interval being that of
-    /// CFG_steps for their data_id). Default false: they are counted.
+    /// In a run: inputs that change faster than their gradient, data that arrive earlier than
+    /// preEdge or later than postEdge around one interval behind the last ones (the interval being
+    /// that of CFG_steps for their data_id). Default false: they are counted.
     bool check_gradient, check_edges;
 } crd_dcp_slave_options;
 
@@ -563,38 +563,39 @@ typedef struct crd_dcp_packet {
 typedef struct crd_dcp_net_limits {
     uint32_t max_pdu;    ///< bytes; a stream that announces a longer one is closed; default 65507
     int max_connections; ///< default 256; see `evicted`
-    size_t max_queue;    ///< bytes a stream may wait with when its peer reads slowly; default 256 KiB
+    size_t max_queue; ///< bytes a stream may wait with when its peer reads slowly; default 256 KiB
 } crd_dcp_net_limits;
 
 /// Counters, all exact.
 typedef struct crd_dcp_net_counts {
     int64_t sent, received;             ///< PDUs
     int64_t bytes_sent, bytes_received; ///< of PDUs, without framing
-    int64_t dropped; ///< PDUs that could not be sent: too long, no connection, queue full
-    int64_t overrun; ///< datagrams that the system threw away because nobody read them in time
-    int64_t refused; ///< streams closed because they announced a PDU beyond max_pdu
-    int64_t evicted; ///< streams closed, or not taken in, because there were max_connections
-    int64_t lost;    ///< connections that ended or failed from outside
+    int64_t dropped;     ///< PDUs that could not be sent: too long, no connection, queue full
+    int64_t overrun;     ///< datagrams that the system threw away because nobody read them in time
+    int64_t refused;     ///< streams closed because they announced a PDU beyond max_pdu
+    int64_t evicted;     ///< streams closed, or not taken in, because there were max_connections
+    int64_t lost;        ///< connections that ended or failed from outside
     int64_t connections; ///< now
 } crd_dcp_net_counts;
 
-/// Real sockets: UDP/IPv4 and TCP/IPv4 (NODELAY, quick acknowledgement). Their clock is UNIX time as
-/// it was at create and goes on with the monotonic clock, so that it never jumps.
+/// Real sockets: UDP/IPv4 and TCP/IPv4 (NODELAY, quick acknowledgement). Their clock is UNIX time
+/// as it was at create and goes on with the monotonic clock, so that it never jumps.
 CRD_API crd_status crd_dcp_net_create(crd_context* ctx, crd_dcp_net** out);
 CRD_API void crd_dcp_net_destroy(crd_dcp_net* n);
 CRD_API crd_dcp_net_limits crd_dcp_net_default_limits(void);
 /// For what is opened from now on. CRD_E_RANGE.
 CRD_API crd_status crd_dcp_net_set_limits(crd_dcp_net* n, const crd_dcp_net_limits* limits);
-/// Binds; port 0 chooses one, which is then in `*at`. Several may be open; one that is open already,
-/// or that one on all interfaces covers, is fine. ip 0 is 0.0.0.0, all interfaces: whoever does not
-/// mean that says 127.0.0.1.
+/// Binds; port 0 chooses one, which is then in `*at`. Several may be open; one that is open
+/// already, or that one on all interfaces covers, is fine. ip 0 is 0.0.0.0, all interfaces: whoever
+/// does not mean that says 127.0.0.1.
 CRD_API crd_status crd_dcp_net_listen(crd_dcp_net* n, crd_dcp_address* at);
 /// TCP. Returns at once, the connection comes about while time passes; what is sent meanwhile waits
 /// for it. When it breaks, what waits is lost, and the next sending tries again, at most every
 /// 100 ms; connect tries at once. One that is there already is fine.
 CRD_API crd_status crd_dcp_net_connect(crd_dcp_net* n, const crd_dcp_address* to);
 /// The same from an own address, for hosts with several; each is a connection of its own, used by
-/// crd_dcp_net_send_from with this address and port 0. Networks that have no choice connect as above.
+/// crd_dcp_net_send_from with this address and port 0. Networks that have no choice connect as
+/// above.
 CRD_API crd_status crd_dcp_net_connect_from(crd_dcp_net* n, uint32_t ip, const crd_dcp_address* to);
 /// Whether there is a connection to this peer and it is established, as far as receive has seen.
 CRD_API bool crd_dcp_net_connected(const crd_dcp_net* n, const crd_dcp_address* to);
@@ -777,8 +778,8 @@ typedef struct crd_dcp_can_description {
 
 /// As crd_dcp_load. Codes C01 ... in docs/dcpx.md.
 CRD_API crd_status crd_dcp_can_load(crd_context* ctx, const char* path,
-                                    crd_dcp_can_description** out,
-                                    const crd_dcp_finding** findings, int* count);
+                                    crd_dcp_can_description** out, const crd_dcp_finding** findings,
+                                    int* count);
 CRD_API crd_status crd_dcp_can_parse(crd_context* ctx, const char* text, size_t length,
                                      const char* file, crd_dcp_can_description** out,
                                      const crd_dcp_finding** findings, int* count);
@@ -790,15 +791,16 @@ CRD_API crd_status crd_dcp_can_validate(crd_dcp_can_description* d,
 /// As XML that the schema accepts, appended to `out`; reading it gives an equal description.
 /// CRD_E_RANGE with the first fault if the rules are broken.
 CRD_API crd_status crd_dcp_can_write(crd_dcp_can_description* d, crdi_text* out);
-/// Adds the messages of control to a description made by hand: twelve requests from `first` on, then
-/// five per slave, in the order in which they should win the bus. Data come before or behind them.
+/// Adds the messages of control to a description made by hand: twelve requests from `first` on,
+/// then five per slave, in the order in which they should win the bus. Data come before or behind
+/// them.
 CRD_API crd_status crd_dcp_can_add_control(crd_dcp_can_description* d, uint16_t first);
 
 /// One end of a bus: frames in, PDUs out, and back.
 typedef struct crd_dcp_can crd_dcp_can; ///< opaque
 typedef struct crd_dcp_can_counts {
     int64_t sent, received; ///< PDUs
-    int64_t unknown;        ///< frames whose identifier is in no message, or that are no data frames
+    int64_t unknown; ///< frames whose identifier is in no message, or that are no data frames
     int64_t bad_length;
     int64_t dropped; ///< PDUs that have no message, do not fit, or that the bus did not take
 } crd_dcp_can_counts;

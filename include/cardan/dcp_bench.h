@@ -281,7 +281,7 @@ typedef struct crd_dcp_bench_view {
     uint32_t gap;    ///< numbers that are on their way
     uint32_t behind; ///< how many numbers ago we sent the one that its newest data answer to
     bool answers;    ///< there was one
-    double heard; ///< time of the last new sequence number, -INFINITY
+    double heard;    ///< time of the last new sequence number, -INFINITY
     crd_dcp_round_trip round_trip;
     const char* missing;  ///< the newest entry of its log about preparation, ""
     const char* progress; ///< about conditioning
@@ -305,8 +305,8 @@ CRD_API int crd_dcp_bench_peer_outputs(const crd_dcp_bench_peer* p, int out[7]);
 CRD_API void crd_dcp_bench_peer_begin(crd_dcp_bench_peer* p, double start);
 /// Before each crd_dcp_master_send: the next number, and the echo of theirs.
 CRD_API void crd_dcp_bench_peer_send(crd_dcp_bench_peer* p, double now);
-/// Of `ratio` numbers of the bench one is looked at, because it sends so much more often than we do:
-/// the gap limit counts ours. It is `least` at least. Defaults 1 and 0.
+/// Of `ratio` numbers of the bench one is looked at, because it sends so much more often than we
+/// do: the gap limit counts ours. It is `least` at least. Defaults 1 and 0.
 CRD_API void crd_dcp_bench_peer_set_pace(crd_dcp_bench_peer* p, double ratio, double least);
 /// After each crd_dcp_master_poll. CRD_E_UNIT: the numbers are too far apart, or none has come for
 /// the time of the watchdog.

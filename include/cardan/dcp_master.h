@@ -85,7 +85,7 @@ typedef struct crd_dcp_slave_status {
     int64_t data_old, data_missed, data_bad; ///< by sequence ids; of unknown id or length
     /// What data_old is made of: came before; came behind a later one (and was missed at first).
     int64_t data_duplicates, data_reordered;
-    double round_trip, round_trip_max;       ///< s, smoothed and worst, of control
+    double round_trip, round_trip_max; ///< s, smoothed and worst, of control
 } crd_dcp_slave_status;
 
 CRD_API crd_dcp_master_options crd_dcp_master_defaults(void);

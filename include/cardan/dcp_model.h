@@ -4,8 +4,8 @@
 /// The model is made from a table of bytes (crd_dcp_model_pack) and not from a dcpx, so that an FMU
 /// needs no XML and no archives. Its parameters dcp.address and dcp.mode say where the slave is and
 /// how it runs. Initialising the model brings a session up: configured once, and one turn of
-/// SENDING_I for each change of the inputs. A step is STC_do_step in NRT; in SRT the inputs are sent
-/// and the outputs are those at the time when the wall clock has reached the end of the step.
+/// SENDING_I for each change of the inputs. A step is STC_do_step in NRT; in SRT the inputs are
+/// sent and the outputs are those at the time when the wall clock has reached the end of the step.
 /// Structural parameters are fixed in the table.
 #pragma once
 #include "cardan/dcp_master.h"
@@ -17,9 +17,9 @@ extern "C" {
 enum { CRD_DCP_MODEL_ADDRESS = 256 }; ///< bytes of dcp.address
 
 typedef struct crd_dcp_model_options {
-    const char* name;    ///< a C identifier
-    const char* address; ///< "udp://127.0.0.1:8080"; "" none: has to be set before the run
-    crd_dcp_op_mode mode;            ///< NRT or SRT, which the slave offers
+    const char* name;     ///< a C identifier
+    const char* address;  ///< "udp://127.0.0.1:8080"; "" none: has to be set before the run
+    crd_dcp_op_mode mode; ///< NRT or SRT, which the slave offers
     uint32_t numerator, denominator; ///< time resolution; 0: the recommended or first one
     double step;                     ///< of the default experiment, 0: that of the slave
 } crd_dcp_model_options;

@@ -17,10 +17,10 @@ typedef struct crd_fmu crd_fmu; ///< opaque
 typedef struct crd_fmi crd_fmi; ///< opaque, an instance
 
 typedef struct crd_fmu_options {
-    bool description_only;   ///< do not unpack anything but modelDescription.xml
-    uint64_t max_unpacked;   ///< bytes that an archive may grow to; default 4 GiB
-    uint32_t max_entries;    ///< default 100000
-    const char* unpack_to;   ///< folder for the private directory; NULL: $TMPDIR or /tmp
+    bool description_only; ///< do not unpack anything but modelDescription.xml
+    uint64_t max_unpacked; ///< bytes that an archive may grow to; default 4 GiB
+    uint32_t max_entries;  ///< default 100000
+    const char* unpack_to; ///< folder for the private directory; NULL: $TMPDIR or /tmp
 } crd_fmu_options;
 
 typedef enum crd_fmi_version { CRD_FMI_2 = 2, CRD_FMI_3 = 3 } crd_fmi_version;
@@ -68,8 +68,8 @@ typedef struct crd_fmu_model_exchange {
 
 /// One dimension of an array: a fixed length, or the structural parameter that gives it.
 typedef struct crd_fmu_axis {
-    uint64_t start;    ///< fixed length, or 0
-    int32_t variable;  ///< index of the structural parameter, or -1
+    uint64_t start;   ///< fixed length, or 0
+    int32_t variable; ///< index of the structural parameter, or -1
 } crd_fmu_axis;
 
 /// FMI 3: <Alias> children, and FMI 2 variables that share type and value reference appear as
@@ -91,13 +91,13 @@ typedef struct crd_fmu_description {
     bool has_cosimulation, has_model_exchange, has_scheduled_execution;
     bool needs_execution_tool;
     bool can_handle_variable_step;
-    bool can_interpolate_inputs;     ///< FMI 2: takes input derivatives
-    bool can_run_asynchronously;     ///< FMI 2
-    bool can_be_instantiated_once;   ///< only one instance in a process
+    bool can_interpolate_inputs;   ///< FMI 2: takes input derivatives
+    bool can_run_asynchronously;   ///< FMI 2
+    bool can_be_instantiated_once; ///< only one instance in a process
     bool can_not_use_memory_functions;
     bool can_get_set_state, can_serialize_state;
     bool provides_directional_derivatives, provides_adjoint_derivatives;
-    bool has_event_mode;             ///< FMI 3
+    bool has_event_mode; ///< FMI 3
     bool provides_intermediate_update;
     bool can_return_early;
     int max_output_derivative;
@@ -109,13 +109,13 @@ typedef struct crd_fmu_description {
 
     const crd_variable* variables; ///< in file order, aliases after the variable they belong to
     int32_t variable_count;
-    const crd_fmu_axis* axes;      ///< all dimensions; those of variable i start at axis_first[i]
-    const int32_t* axis_first;     ///< (variable_count), -1 for scalars
+    const crd_fmu_axis* axes;  ///< all dimensions; those of variable i start at axis_first[i]
+    const int32_t* axis_first; ///< (variable_count), -1 for scalars
     const crd_fmu_unit* units;
     int32_t unit_count;
     const crd_fmu_enumeration* enumerations;
     int32_t enumeration_count;
-    crd_dependencies outputs;          ///< ModelStructure
+    crd_dependencies outputs; ///< ModelStructure
     crd_dependencies initial_unknowns;
     const char* const* log_categories;
     int32_t log_category_count;
@@ -157,8 +157,8 @@ typedef enum crd_fmi_state {
     CRD_FMI_CONFIGURATION,   ///< FMI 3, for structural parameters
     CRD_FMI_RECONFIGURATION, ///< FMI 3
     CRD_FMI_INITIALIZATION,
-    CRD_FMI_STEP,  ///< between steps
-    CRD_FMI_EVENT, ///< FMI 3 and Model Exchange
+    CRD_FMI_STEP,         ///< between steps
+    CRD_FMI_EVENT,        ///< FMI 3 and Model Exchange
     CRD_FMI_CONTINUOUS,   ///< Model Exchange: continuous-time mode
     CRD_FMI_INTERMEDIATE, ///< FMI 3, inside the callback
     CRD_FMI_STEP_FAILED,  ///< FMI 2 Discard
@@ -183,9 +183,9 @@ typedef struct crd_fmi_options {
     bool visible;
     crd_fmi_logger* logger; ///< NULL: to the context's log
     void* logger_user;
-    bool model_exchange;       ///< for Model Exchange; else for Co-Simulation
-    bool event_mode;           ///< FMI 3 Co-Simulation: use event mode if the FMU has it
-    bool early_return;         ///< FMI 3: allow early return
+    bool model_exchange;                ///< for Model Exchange; else for Co-Simulation
+    bool event_mode;                    ///< FMI 3 Co-Simulation: use event mode if the FMU has it
+    bool early_return;                  ///< FMI 3: allow early return
     crd_fmi_intermediate* intermediate; ///< FMI 3, NULL: none
     void* intermediate_user;
     const uint32_t* intermediate_inputs; ///< references that the callback will set
@@ -194,11 +194,11 @@ typedef struct crd_fmi_options {
 
 /// What a step came to.
 typedef struct crd_fmi_step {
-    double reached;       ///< time after the call: t + h unless early or discarded
-    bool event_needed;    ///< FMI 3: go to event mode now
-    bool terminate;       ///< the FMU wants the run to end
-    bool early;           ///< it returned early
-    bool discarded;       ///< part (FMI 2) or nothing (FMI 3) of the step was done
+    double reached;    ///< time after the call: t + h unless early or discarded
+    bool event_needed; ///< FMI 3: go to event mode now
+    bool terminate;    ///< the FMU wants the run to end
+    bool early;        ///< it returned early
+    bool discarded;    ///< part (FMI 2) or nothing (FMI 3) of the step was done
 } crd_fmi_step;
 
 /// Set, step and get of Float64 values in one call: what a fixed-step run does over and over. Fill
@@ -301,8 +301,8 @@ CRD_API crd_status crd_fmi_advance(crd_fmi_exchange* first, size_t stride, int c
 /// Enumeration -> Integer, Boolean, String. `value_count` counts elements (arrays are longer than
 /// `n`). The C types of the buffers: double for CRD_FLOAT64 (handed through without a copy); for
 /// the other numbers int64_t or, for CRD_FLOAT32, double: converted inside, range checked on set.
-CRD_API crd_status crd_fmi_set_real(crd_fmi* i, const uint32_t* refs, size_t n, const double* values,
-                                    size_t value_count);
+CRD_API crd_status crd_fmi_set_real(crd_fmi* i, const uint32_t* refs, size_t n,
+                                    const double* values, size_t value_count);
 CRD_API crd_status crd_fmi_get_real(crd_fmi* i, const uint32_t* refs, size_t n, double* values,
                                     size_t value_count);
 CRD_API crd_status crd_fmi_set_float32(crd_fmi* i, const uint32_t* refs, size_t n,

@@ -34,15 +34,16 @@ CRD_API crd_status crd_live_create(crd_context* ctx, crd_master* m, const crd_li
                                    crd_live** out);
 CRD_API void crd_live_destroy(crd_live* l);
 
-// ---- what there is; const from the end of crd_master_initialize on (crd_live_is_ready), but title,
-// file, results and read_only from the creation on ------------------------------------------------
+// ---- what there is; const from the end of crd_master_initialize on (crd_live_is_ready), but
+// title, file, results and read_only from the creation on
+// ------------------------------------------------
 
 /// A number that is watched: all numeric signals that would be recorded, whether they are or not;
 /// at most CRD_LIVE_SIGNALS.
 enum { CRD_LIVE_SIGNALS = 2048 };
 typedef struct crd_live_signal {
     const char *name, *unit, *description;
-    int owner;    ///< unit of the system
+    int owner; ///< unit of the system
     crd_type type;
 } crd_live_signal;
 
@@ -60,9 +61,9 @@ typedef struct crd_live_setting {
 typedef struct crd_live_link {
     const char *from, *to, *unit; ///< "motor.torque", "shaft.M", unit at the input
     int from_unit, to_unit;
-    int coupling;     ///< index among the couplings of the report, -1: none
-    bool can_fault;   ///< real-valued
-    int from_signal;  ///< index of the output among the signals, -1: it is not watched
+    int coupling;    ///< index among the couplings of the report, -1: none
+    bool can_fault;  ///< real-valued
+    int from_signal; ///< index of the output among the signals, -1: it is not watched
 } crd_live_link;
 
 typedef struct crd_live_unit {
@@ -96,7 +97,8 @@ typedef struct crd_live_info {
 CRD_API bool crd_live_is_ready(const crd_live* l); ///< any thread
 CRD_API const crd_live_info* crd_live_get_info(const crd_live* l);
 
-// ---- test benches: there from the creation on, also while units are initialised and come to rest --
+// ---- test benches: there from the creation on, also while units are initialised and come to rest
+// --
 
 /// Units with a board (cardan/board.h).
 CRD_API int crd_live_board_count(const crd_live* l);
@@ -106,7 +108,7 @@ CRD_API void crd_live_read_board(const crd_live* l, int board, crd_board_state* 
 // ---- the watcher's side: one thread -------------------------------------------------------------
 
 typedef struct crd_live_row {
-    double time;    ///< simulated, s
+    double time; ///< simulated, s
     int64_t cycle;
     double values[]; ///< (signal_count)
 } crd_live_row;
@@ -151,10 +153,10 @@ typedef struct crd_live_link_state {
     int k;           ///< latency in macro steps, -1: no coupling
     double error;    ///< of the coupling's estimate where the truth is known
     int64_t sent, lost, late, duplicates, jumps; ///< of a coupling
-    int active;           ///< crd_active
-    char algorithm[32];   ///< of a coupling: its label; else the predictor in use; ""
-    int fault;            ///< crd_fault_kind in effect, 0: none
-    double fault_left;    ///< s until it ends, NaN: until it is cleared
+    int active;                                  ///< crd_active
+    char algorithm[32]; ///< of a coupling: its label; else the predictor in use; ""
+    int fault;          ///< crd_fault_kind in effect, 0: none
+    double fault_left;  ///< s until it ends, NaN: until it is cleared
 } crd_live_link_state;
 
 typedef struct crd_live_bond_state {
@@ -172,11 +174,11 @@ typedef struct crd_live_status {
     int64_t elapsed_ns; ///< on the clock since the first step
     double speed;       ///< simulated / elapsed over the last snapshots
     int64_t rows, warnings;
-    char message[512]; ///< why it ended, ""
-    crd_pace_report pace; ///< .on false: not paced; busy is counted all the same
-    crd_live_unit_state* units;  ///< (unit_count)
-    crd_live_link_state* links;  ///< (link_count)
-    crd_live_bond_state* bonds;  ///< (bond_count)
+    char message[512];          ///< why it ended, ""
+    crd_pace_report pace;       ///< .on false: not paced; busy is counted all the same
+    crd_live_unit_state* units; ///< (unit_count)
+    crd_live_link_state* links; ///< (link_count)
+    crd_live_bond_state* bonds; ///< (bond_count)
 } crd_live_status;
 
 /// The newest snapshot, the same again if there is no newer one (compare `number`); NULL before the
@@ -196,11 +198,13 @@ CRD_API bool crd_live_get_event(crd_live* l, int64_t after, crd_live_event* out)
 
 typedef enum crd_live_action {
     CRD_LIVE_START, ///< also: go on after a pause
-    CRD_LIVE_PAUSE, ///< between two steps; refused if a real unit takes part, which does not stand still
+    CRD_LIVE_PAUSE, ///< between two steps; refused if a real unit takes part, which does not stand
+                    ///< still
     CRD_LIVE_STEP,  ///< `count` steps, then pause
     CRD_LIVE_STOP,
     CRD_LIVE_SET,    ///< `name` = `text`
-    CRD_LIVE_COUPLE, ///< the connection to input `name` gets the element `text`: a name ("eros") or JSON
+    CRD_LIVE_COUPLE, ///< the connection to input `name` gets the element `text`: a name ("eros") or
+                     ///< JSON
     CRD_LIVE_FAULT,  ///< at input `name`
     CRD_LIVE_CLEAR,  ///< end the fault at input `name`; "" all
     CRD_LIVE_MARK,   ///< note `text` in the record
@@ -233,9 +237,9 @@ typedef struct crd_live_command {
 } crd_live_command;
 
 /// Checks the command and hands it over; nothing of it is kept. CRD_OK: it takes effect before the
-/// next step, at once if the run stands still; it may still fail in the unit, which becomes an event.
-/// CRD_E_NOT_FOUND, CRD_E_RANGE, CRD_E_UNSUPPORTED, CRD_E_STATE (ended, read-only, too many waiting)
-/// with a sentence in the live's context `crd_live_error`.
+/// next step, at once if the run stands still; it may still fail in the unit, which becomes an
+/// event. CRD_E_NOT_FOUND, CRD_E_RANGE, CRD_E_UNSUPPORTED, CRD_E_STATE (ended, read-only, too many
+/// waiting) with a sentence in the live's context `crd_live_error`.
 CRD_API crd_status crd_live_send(crd_live* l, const crd_live_command* c);
 CRD_API const char* crd_live_error(const crd_live* l);
 

@@ -46,8 +46,8 @@ typedef struct crd_script {
     const char* to; ///< the input, "shaft.M", element of a whole array "shaft.M[2]"
     const crd_script_sample* samples; ///< in the order of arrival
     int64_t count;
-    bool values;  ///< the values come from the script, too: the source is not asked
-    double start; ///< with `values`: what the input is told until a sample arrives
+    bool values;             ///< the values come from the script, too: the source is not asked
+    double start;            ///< with `values`: what the input is told until a sample arrives
     const crd_history* past; ///< what its prediction begins with; NULL: what the units say
 } crd_script;
 
@@ -79,12 +79,12 @@ typedef struct crd_unit_report {
     const char* kind;
     int64_t steps;
     double step_size;
-    double time_step, time_get, time_set; ///< s, estimated from the measured steps
-    double worst_step;                    ///< s, of the measured steps
-    int64_t measured;                     ///< how many steps were measured
-    double budget;                        ///< s, NaN: none
-    int64_t late;                         ///< cycles that went on without it
-    const struct crd_link_stats* link;    ///< NULL: it is not reached over a network
+    double time_step, time_get, time_set;    ///< s, estimated from the measured steps
+    double worst_step;                       ///< s, of the measured steps
+    int64_t measured;                        ///< how many steps were measured
+    double budget;                           ///< s, NaN: none
+    int64_t late;                            ///< cycles that went on without it
+    const struct crd_link_stats* link;       ///< NULL: it is not reached over a network
     const struct crd_standby_stats* standby; ///< NULL: it has no stand-in
 } crd_unit_report;
 
@@ -204,10 +204,10 @@ typedef struct crd_master_report {
     const char* const* advice; ///< sentences: what dominates and what would help
     int advice_count;
     const struct crd_pace_report* pace; ///< never NULL; ->on tells
-    int64_t rows;         ///< recorded
-    const char* results;  ///< path or ""
-    const char* exchange; ///< path or "": every exchanged sample
-    int64_t exchanged;    ///< so many
+    int64_t rows;                       ///< recorded
+    const char* results;                ///< path or ""
+    const char* exchange;               ///< path or "": every exchanged sample
+    int64_t exchanged;                  ///< so many
 } crd_master_report;
 
 CRD_API crd_master_options crd_master_defaults(void);
@@ -237,8 +237,8 @@ CRD_API crd_status crd_master_finish(crd_master* m);
 CRD_API crd_status crd_master_run(crd_master* m);
 
 CRD_API double crd_master_time(const crd_master* m);
-/// How a run on the clock does: overruns so far, and the latest beginning of a cycle, s. Any thread,
-/// for a progress line; false: it is not on the clock.
+/// How a run on the clock does: overruns so far, and the latest beginning of a cycle, s. Any
+/// thread, for a progress line; false: it is not on the clock.
 CRD_API bool crd_master_glance(const crd_master* m, int64_t* overruns, double* lateness);
 CRD_API crd_end crd_master_ended(const crd_master* m);
 CRD_API const crd_master_report* crd_master_get_report(crd_master* m);
@@ -279,12 +279,11 @@ typedef struct crd_session_bench {
 } crd_session_bench;
 
 /// The record of a session: a CSV file with the states of the master and of the benches with their
-/// numbers of Rautenberg 2023, Table 7, one row for each change, values held; docs/formats.md. `note`
-/// stands in its last row. Complete or not at all. crd_master_finish writes the one that the system
-/// wants (results.session), however the run ended. CRD_E_IO, CRD_E_MEMORY.
+/// numbers of Rautenberg 2023, Table 7, one row for each change, values held; docs/formats.md.
+/// `note` stands in its last row. Complete or not at all. crd_master_finish writes the one that the
+/// system wants (results.session), however the run ended. CRD_E_IO, CRD_E_MEMORY.
 CRD_API crd_status crd_session_write(crd_context* ctx, const char* path,
-                                     const crd_session_bench* benches, int count,
-                                     const char* note);
+                                     const crd_session_bench* benches, int count, const char* note);
 
 #ifdef __cplusplus
 }

@@ -82,8 +82,8 @@ typedef struct crd_recorder_options {
     const char* path;
     const crd_column* columns; ///< without time; borrowed during create only
     int column_count;
-    size_t ring_rows; ///< of each raster; 0: chosen so that all rings have about 4 MiB
-    bool unit_row;    ///< CSV: a second line with units
+    size_t ring_rows;          ///< of each raster; 0: chosen so that all rings have about 4 MiB
+    bool unit_row;             ///< CSV: a second line with units
     const crd_raster* rasters; ///< borrowed during create only; none: one raster
     int raster_count;
     const crd_attachment* attachments; ///< known at the start; borrowed during create only
@@ -106,8 +106,8 @@ CRD_API bool crd_recorder_has_rasters(const char* path);
 /// raster are appended whole, about five times a second, and links are patched last.
 /// MAT: columns need the end of the run, so rows are collected in an unnamed file beside it and the
 /// result is written by finish. Events are dropped; attachments become char variables.
-/// CSV as FMPy, pandas and PlotJuggler read it: reals with 17 digits, Booleans 0 and 1, texts quoted
-/// where needed, binaries as hexadecimal digits. Events and attachments are dropped.
+/// CSV as FMPy, pandas and PlotJuggler read it: reals with 17 digits, Booleans 0 and 1, texts
+/// quoted where needed, binaries as hexadecimal digits. Events and attachments are dropped.
 CRD_API crd_status crd_recorder_create(crd_context* ctx, const crd_recorder_options* opt,
                                        crd_recorder** out);
 /// Words of a row: 1 for time, then the columns in order (see crd_word). Waits while the ring is
@@ -130,9 +130,9 @@ CRD_API int crd_recorder_word(const crd_recorder* r, int column);
 /// Rows handed over so far; once finished, those that are in the file.
 CRD_API int64_t crd_recorder_rows(const crd_recorder* r);
 /// Everything handed over is in the file when this returns. CRD_E_IO if it is not (disk full):
-/// the text has path, reason and the number of rows that are. Neither allocates nor frees (MAT does:
-/// CRD_E_MEMORY), so that it may be called after a unit crashed in the middle of anything. May be
-/// called again.
+/// the text has path, reason and the number of rows that are. Neither allocates nor frees (MAT
+/// does: CRD_E_MEMORY), so that it may be called after a unit crashed in the middle of anything.
+/// May be called again.
 CRD_API crd_status crd_recorder_finish(crd_recorder* r);
 CRD_API void crd_recorder_destroy(crd_recorder* r); ///< finishes if need be
 
@@ -199,8 +199,8 @@ CRD_API crd_status crd_recording_attachment(crd_recording* r, int i, char** data
 typedef struct crd_block {
     int64_t first, rows; ///< index of the first row; 0 rows: the end
     const double* time;
-    const double* const* values;       ///< (signals)(rows)
-    const char* const* const* texts;   ///< (signals)(rows), entry NULL for numbers
+    const double* const* values;     ///< (signals)(rows)
+    const char* const* const* texts; ///< (signals)(rows), entry NULL for numbers
 } crd_block;
 
 /// Walk once through a group, in memory that does not grow with the file (MF4). `signals` are
@@ -215,25 +215,25 @@ CRD_API void crd_cursor_close(crd_cursor* c);
 /// A recording in memory. Booleans are 0 and 1, columns of texts have `texts`.
 typedef struct crd_table_column {
     const char* name;
-    const char* unit;   ///< "" none
-    const double* values;      ///< (rows); NaN where the text is not a number or absent
-    const char* const* texts;  ///< (rows), NULL for numeric columns
-    const double* time;        ///< (rows) of this column's raster, never decreasing
+    const char* unit;         ///< "" none
+    const double* values;     ///< (rows); NaN where the text is not a number or absent
+    const char* const* texts; ///< (rows), NULL for numeric columns
+    const double* time;       ///< (rows) of this column's raster, never decreasing
     int64_t rows;
-    crd_type type;             ///< CRD_FLOAT64 where the file does not say
+    crd_type type; ///< CRD_FLOAT64 where the file does not say
 } crd_table_column;
 
 typedef struct crd_table {
     const char* path;
-    int64_t rows;                   ///< of the first raster
+    int64_t rows; ///< of the first raster
     int column_count;
-    const double* time;             ///< (rows) of the first raster
+    const double* time;              ///< (rows) of the first raster
     const crd_table_column* columns; ///< without time
 } crd_table;
 
-/// CSV, MF4 and MAT. CSV: comma, semicolon, tab or blanks between fields, quotes as in RFC 4180; time
-/// is the column called so, or else the first; units in the names or in a row of their own (see
-/// docs/formats.md). Bounded by memory only; CRD_E_FORMAT with "file:line: ...".
+/// CSV, MF4 and MAT. CSV: comma, semicolon, tab or blanks between fields, quotes as in RFC 4180;
+/// time is the column called so, or else the first; units in the names or in a row of their own
+/// (see docs/formats.md). Bounded by memory only; CRD_E_FORMAT with "file:line: ...".
 CRD_API crd_status crd_table_read(crd_context* ctx, const char* path, crd_table** out);
 /// CSV from memory.
 CRD_API crd_status crd_table_parse(crd_context* ctx, const char* text, size_t length,
@@ -266,12 +266,12 @@ typedef struct crd_compare_options {
 typedef struct crd_difference {
     const char* name;
     bool only_in_a, only_in_b;
-    bool differs;             ///< true for a signal that only one has, too
-    double first_time;        ///< where it first exceeds the tolerance, NaN if nowhere
+    bool differs;      ///< true for a signal that only one has, too
+    double first_time; ///< where it first exceeds the tolerance, NaN if nowhere
     double max_error, max_error_time, value_a, value_b; ///< where it is largest; infinite where
                                                         ///< one is NaN or a different text
     double rms_error;
-    double tolerance;         ///< that was applied: absolute + relative * range
+    double tolerance; ///< that was applied: absolute + relative * range
 } crd_difference;
 
 typedef struct crd_comparison {
@@ -292,20 +292,21 @@ CRD_API void crd_comparison_destroy(crd_comparison* c);
 
 // ---- error of a run, from runs with other steps ------------------------------------------------
 
-/// Richardson's estimate. If the error of a run is C(t) H^p in its step H, two runs whose steps have
-/// the ratio r = H / h tell it: the error of the finer one is (y_H - y_h) / (r^p - 1), that of the
-/// coarser one r^p times as much. A third, still finer run tells the order p as well.
+/// Richardson's estimate. If the error of a run is C(t) H^p in its step H, two runs whose steps
+/// have the ratio r = H / h tell it: the error of the finer one is (y_H - y_h) / (r^p - 1), that of
+/// the coarser one r^p times as much. A third, still finer run tells the order p as well.
 enum { CRD_RICHARDSON_RUNS = 3 };
 
 typedef struct crd_richardson_options {
     double order;     ///< p > 0; NaN: as observed in three runs, 1 of two
     double ratios[2]; ///< step of run i by that of run i + 1, > 1; NaN: from the median distance of
                       ///< the rows
-    double relative, absolute; ///< the two finest runs agree if they differ by no more (RMS) than
-                               ///< absolute + relative * scale, by default 0 and 1e-12
+    double relative, absolute;   ///< the two finest runs agree if they differ by no more (RMS) than
+                                 ///< absolute + relative * scale, by default 0 and 1e-12
     const char* const* patterns; ///< only signals that match one; none: all
     int pattern_count;
-    const crd_pair* pairs; ///< name in the first run and in the others; if there are any, only these
+    const crd_pair*
+        pairs; ///< name in the first run and in the others; if there are any, only these
     int pair_count;
 } crd_richardson_options;
 
@@ -328,13 +329,13 @@ typedef struct crd_richardson_error {
 typedef struct crd_richardson_signal {
     const char* name;
     crd_richardson_state state;
-    int64_t rows;    ///< compared: times that all runs have
-    int64_t of_rows; ///< that the first run has
-    int64_t skipped; ///< such times where one of them has no finite number
-    double order;    ///< that the errors were estimated with; NaN: there are none
-    double observed; ///< of three runs; NaN: unknown
-    double scale;    ///< largest magnitude in the finest run
-    double differences[2];                            ///< RMS of run i minus run i + 1
+    int64_t rows;          ///< compared: times that all runs have
+    int64_t of_rows;       ///< that the first run has
+    int64_t skipped;       ///< such times where one of them has no finite number
+    double order;          ///< that the errors were estimated with; NaN: there are none
+    double observed;       ///< of three runs; NaN: unknown
+    double scale;          ///< largest magnitude in the finest run
+    double differences[2]; ///< RMS of run i minus run i + 1
     crd_richardson_error errors[CRD_RICHARDSON_RUNS]; ///< of each run; NaN: unknown
     double end_time, end, extrapolated; ///< last row, value of the finest run, extrapolated value
 } crd_richardson_signal;
@@ -358,7 +359,8 @@ CRD_API crd_status crd_richardson_create(crd_context* ctx, const crd_table* cons
                                          int run_count, const crd_richardson_options* opt,
                                          crd_richardson** out);
 CRD_API void crd_richardson_destroy(crd_richardson* r);
-/// The order p that explains the sizes of two differences, of runs with steps h1 r1, h1 and h1 / r2:
+/// The order p that explains the sizes of two differences, of runs with steps h1 r1, h1 and h1 /
+/// r2:
 ///   coarse / fine = (r1^p - 1) / (1 - r2^-p)
 /// NaN unless 0.1 <= p <= 8.
 CRD_API double crd_richardson_order(double coarse, double fine, double r1, double r2);
@@ -424,7 +426,7 @@ typedef struct crd_report_run {
 
 typedef struct crd_report_options {
     crd_report_format format;
-    const char* title; ///< NULL: from what ran
+    const char* title;           ///< NULL: from what ran
     const char* const* patterns; ///< signals to show; none: all
     int pattern_count;
     int points; ///< of a plot's line, min and max of each bin are kept; 0: 4000, fewer if there are

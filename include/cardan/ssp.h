@@ -98,8 +98,8 @@ typedef struct crd_ssp_connector {
     crd_causality causality;
     const char* enumeration; ///< name of its type, "" none
     bool has_dimension;
-    bool relative;           ///< a difference: zero points of units do not count
-    crd_dimension dimension; ///< of `unit`
+    bool relative;                    ///< a difference: zero points of units do not count
+    crd_dimension dimension;          ///< of `unit`
     const struct crd_ssp_item* items; ///< of the enumeration; none: written as an integer
     int item_count;
     const uint64_t* sizes; ///< of an array, one per dimension

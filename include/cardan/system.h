@@ -50,10 +50,10 @@ typedef struct crd_setting {
 
 typedef enum crd_unit_source {
     CRD_UNIT_FMU,
-    CRD_UNIT_SIGNAL, ///< a signal generator
-    CRD_UNIT_REPLAY, ///< a recording
-    CRD_UNIT_NATIVE, ///< a crd_model in this process; only from C
-    CRD_UNIT_DCP,    ///< a slave of the Distributed Co-Simulation Protocol
+    CRD_UNIT_SIGNAL,  ///< a signal generator
+    CRD_UNIT_REPLAY,  ///< a recording
+    CRD_UNIT_NATIVE,  ///< a crd_model in this process; only from C
+    CRD_UNIT_DCP,     ///< a slave of the Distributed Co-Simulation Protocol
     CRD_UNIT_CIRCUIT, ///< a netlist
     CRD_UNIT_TWIN,    ///< a digital twin
 } crd_unit_source;
@@ -144,21 +144,21 @@ typedef enum crd_dcp_mode {
 /// `session:` of a DCP slave, how it is driven. NaN and 0: the default of cardan/dcp_master.h.
 typedef struct crd_session_spec {
     crd_dcp_mode mode;
-    double resolution;  ///< s; NaN: the fixed, recommended or first one of the description
-    int steps;          ///< SRT, HRT: resolutions between two sendings of outputs; default 1
-    int id;             ///< 1 .. 255; 0: chosen
-    bool relay;         ///< connections between slaves always pass here; default false: directly
-                        ///< in real time where nothing is done to the values on their way
-    bool one_target;    ///< the slave sends each group to one target only, as DCPLib does
-    bool force;         ///< take the slave over although it is in Run
-    bool lossy;         ///< NRT: go on with the last values when data are lost
-    double lead;        ///< SRT, HRT: s until the common start, at the next whole second; 0: each
-                        ///< at once; default 0.5
-    double contact;     ///< s to wait for a slave that does not answer at first
-    double timeout;     ///< s until a request is repeated
+    double resolution; ///< s; NaN: the fixed, recommended or first one of the description
+    int steps;         ///< SRT, HRT: resolutions between two sendings of outputs; default 1
+    int id;            ///< 1 .. 255; 0: chosen
+    bool relay;        ///< connections between slaves always pass here; default false: directly
+                       ///< in real time where nothing is done to the values on their way
+    bool one_target;   ///< the slave sends each group to one target only, as DCPLib does
+    bool force;        ///< take the slave over although it is in Run
+    bool lossy;        ///< NRT: go on with the last values when data are lost
+    double lead;       ///< SRT, HRT: s until the common start, at the next whole second; 0: each
+                       ///< at once; default 0.5
+    double contact;    ///< s to wait for a slave that does not answer at first
+    double timeout;    ///< s until a request is repeated
     int retries;
-    double patience;    ///< s that the slave may take for a duty, such as conditioning
-    double heartbeat;   ///< s
+    double patience;     ///< s that the slave may take for a duty, such as conditioning
+    double heartbeat;    ///< s
     const char* local;   ///< address of this side, "192.168.2.1"; NULL: what leads to the slave
     const char* key;     ///< file with the key that both sides share; NULL: not encrypted
     const char* capture; ///< file that gets all PDUs of the session (pcapng); NULL
@@ -179,8 +179,8 @@ typedef struct crd_name_pair {
     const char *name, *model;
 } crd_name_pair;
 
-/// `standby:` of a unit: a model that runs beside it and takes over when it drops out. The keys of a
-/// unit (`fmu`, `twin`, `parameters` ...) and these:
+/// `standby:` of a unit: a model that runs beside it and takes over when it drops out. The keys of
+/// a unit (`fmu`, `twin`, `parameters` ...) and these:
 typedef struct crd_standby_spec {
     const struct crd_unit_spec* model; ///< NULL: none
     double after; ///< s without new outputs until the model takes over; NaN: five steps
@@ -239,17 +239,18 @@ typedef struct crd_unit_spec {
     double time_offset; ///< replay: row at t is used at t + time_offset, s; default 0
     bool repeat;        ///< replay: starts again behind its last row; its first row then follows
                         ///< the last without a step in time
-    crd_interface interface; ///< FMU
-    crd_solver_spec solver;  ///< FMU as Model Exchange
+    crd_interface interface;  ///< FMU
+    crd_solver_spec solver;   ///< FMU as Model Exchange
     crd_netlist_spec netlist; ///< circuit
-    const char* address;     ///< DCP: "udp://127.0.0.1:8080"; NULL: what the description says
+    const char* address;      ///< DCP: "udp://127.0.0.1:8080"; NULL: what the description says
     crd_session_spec session; ///< DCP
     crd_bench_spec bench;     ///< DCP
     crd_standby_spec standby;
-    bool logging;            ///< FMU debug log
-    bool pinned;             ///< always the same thread: instantiate, step, free
-    /// s from the beginning of a cycle that the run waits for this unit; it then steps on a thread of
-    /// its own, and the others go on with its last outputs while it is late. NaN: as long as it takes
+    bool logging; ///< FMU debug log
+    bool pinned;  ///< always the same thread: instantiate, step, free
+    /// s from the beginning of a cycle that the run waits for this unit; it then steps on a thread
+    /// of its own, and the others go on with its last outputs while it is late. NaN: as long as it
+    /// takes
     double budget;
     bool real; ///< stands for hardware: corrections of power bonds go to the other side
     crd_refresh refresh;
@@ -431,9 +432,9 @@ typedef struct crd_results_spec {
     const char* path;            ///< NULL: none
     const char* const* patterns; ///< variables to record; none: all outputs
     int pattern_count;
-    double interval; ///< s between rows, 0: every macro step
-    bool unit_row;   ///< CSV: a second row with the units
-    int mat_version; ///< MAT: 5 or 73; 0: 5, and 73 where 5 is too small
+    double interval;      ///< s between rows, 0: every macro step
+    bool unit_row;        ///< CSV: a second row with the units
+    int mat_version;      ///< MAT: 5 or 73; 0: 5, and 73 where 5 is too small
     const char* exchange; ///< MF4 with every exchanged sample and its time stamps; NULL: none
     const char* session;  ///< CSV with the states of master and test benches; NULL: none
 } crd_results_spec;

@@ -38,9 +38,10 @@ typedef struct crd_reduced {
 } crd_reduced;
 
 /// CRD_E_UNSUPPORTED: a part that is not linear, by name and line. CRD_E_RANGE: what
-/// crd_circuit_create would say. A resistor with a law has the value that crd_reduction_set gives it,
-/// before that the value of its law where all it uses is `start` (temperature in K, or 0).
-CRD_API crd_status crd_reduction_create(crd_context* ctx, const crd_netlist* n, crd_reduction** out);
+/// crd_circuit_create would say. A resistor with a law has the value that crd_reduction_set gives
+/// it, before that the value of its law where all it uses is `start` (temperature in K, or 0).
+CRD_API crd_status crd_reduction_create(crd_context* ctx, const crd_netlist* n,
+                                        crd_reduction** out);
 CRD_API void crd_reduction_destroy(crd_reduction* r);
 CRD_API const crd_reduced* crd_reduction_get(const crd_reduction* r);
 CRD_API double crd_reduction_value(const crd_reduction* r, int32_t part);
@@ -68,7 +69,8 @@ typedef struct crd_twin_sensor {
 typedef enum crd_source_model {
     CRD_SOURCE_CONSTANT,
     CRD_SOURCE_WALK,       ///< noise: variance per step
-    CRD_SOURCE_INTEGRATED, ///< integrated random walk; noise: spectral density of the second derivative
+    CRD_SOURCE_INTEGRATED, ///< integrated random walk; noise: spectral density of the second
+                           ///< derivative
     CRD_SOURCE_OSCILLATOR, ///< constant + oscillation of known frequency; noise on both
 } crd_source_model;
 
@@ -86,10 +88,11 @@ typedef struct crd_twin_parameter { ///< R, C or L; followed as its logarithm
 } crd_twin_parameter;
 
 typedef enum crd_twin_filter {
-    CRD_TWIN_AUTO,   ///< KALMAN without parameters, else REDUCED
-    CRD_TWIN_KALMAN, ///< states and sources; UD form, gain frozen once it stands still
-    CRD_TWIN_REDUCED,///< states, sources and log-parameters, extended; sequential scalar updates, UD
-    CRD_TWIN_THESIS, ///< z, z', parameters with perfect measurements, as published
+    CRD_TWIN_AUTO,    ///< KALMAN without parameters, else REDUCED
+    CRD_TWIN_KALMAN,  ///< states and sources; UD form, gain frozen once it stands still
+    CRD_TWIN_REDUCED, ///< states, sources and log-parameters, extended; sequential scalar updates,
+                      ///< UD
+    CRD_TWIN_THESIS,  ///< z, z', parameters with perfect measurements, as published
 } crd_twin_filter;
 
 typedef struct crd_twin_spec {
@@ -102,8 +105,8 @@ typedef struct crd_twin_spec {
     double state_noise; ///< variance per step; default 0
     double state_sd;    ///< of the start; default 1
     double thesis_q;    ///< THESIS: scale of Q (F.2)
-    double gate;        ///< probability beyond which a measurement is refused; default 0.9999, 1: never
-    int frozen_after;   ///< KALMAN: steps of a still gain until it is frozen; 0: never; default 200
+    double gate; ///< probability beyond which a measurement is refused; default 0.9999, 1: never
+    int frozen_after; ///< KALMAN: steps of a still gain until it is frozen; 0: never; default 200
 } crd_twin_spec;
 
 /// A description as JSON; crd_yaml_to_json (cardan/system.h) makes it from YAML, e.g.
@@ -120,8 +123,8 @@ typedef struct crd_twin_spec {
 typedef struct crd_twin_description {
     crd_context* ctx;
     crdi_arena arena;
-    const char* name;    ///< NULL if it has none
-    const char* circuit; ///< path, NULL if none is named
+    const char* name;           ///< NULL if it has none
+    const char* circuit;        ///< path, NULL if none is named
     const char* const* defines; ///< `values`, as crd_netlist_options takes them
     int define_count;
     const crd_netlist* netlist;
@@ -139,8 +142,8 @@ CRD_API crd_status crd_twin_write(const crd_netlist* n, const crd_twin_spec* spe
 
 typedef struct crd_twin crd_twin; ///< opaque
 CRD_API crd_twin_spec crd_twin_defaults(void);
-CRD_API crd_status crd_twin_create(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
-                                   crd_twin** out);
+CRD_API crd_status crd_twin_create(crd_context* ctx, const crd_netlist* n,
+                                   const crd_twin_spec* spec, crd_twin** out);
 CRD_API void crd_twin_destroy(crd_twin* w);
 /// The start: states from the netlist (crd_circuit_begin), covariances from the spec.
 CRD_API crd_status crd_twin_begin(crd_twin* w, double t);
@@ -154,17 +157,17 @@ CRD_API int crd_twin_states(const crd_twin* w); ///< of the network
 typedef struct crd_estimate {
     double value, sd;
 } crd_estimate;
-CRD_API crd_estimate crd_twin_output(const crd_twin* w, int output);       ///< .output
+CRD_API crd_estimate crd_twin_output(const crd_twin* w, int output); ///< .output
 CRD_API crd_estimate crd_twin_node(const crd_twin* w, int32_t node);
 CRD_API crd_estimate crd_twin_parameter_now(const crd_twin* w, int parameter); ///< sd of the value
 CRD_API crd_estimate crd_twin_source_now(const crd_twin* w, int source);
 CRD_API crd_estimate crd_twin_state(const crd_twin* w, int state);
 
 typedef struct crd_twin_sensor_state {
-    double innovation, sd; ///< measured - predicted; expected sd of it
+    double innovation, sd;        ///< measured - predicted; expected sd of it
     int64_t used, missing, gated; ///< since begin
-    bool stuck; ///< was noisy, and says the same value again and again; refused
-    bool wild;  ///< gated more often than its probability allows
+    bool stuck;                   ///< was noisy, and says the same value again and again; refused
+    bool wild;                    ///< gated more often than its probability allows
 } crd_twin_sensor_state;
 CRD_API crd_twin_sensor_state crd_twin_sensor_now(const crd_twin* w, int sensor);
 /// Of the states, against the truth (tests): (z - truth)' P^-1 (z - truth).
@@ -176,7 +179,7 @@ CRD_API void crd_twin_restore(crd_twin* w, const void* state);
 // ---- tuning ------------------------------------------------------------------------------------
 
 typedef struct crd_twin_data { ///< row i is at start + (i + 1) spec.step; NaN: missing
-    double start;               ///< s, of the initial state
+    double start;              ///< s, of the initial state
     int64_t rows;
     const double* measurements; ///< (rows x sensors)
     const double* inputs;       ///< (rows x inputs of the netlist); NULL: their start values
@@ -185,17 +188,17 @@ typedef struct crd_twin_data { ///< row i is at start + (i + 1) spec.step; NaN: 
 
 typedef enum crd_tune_how {
     CRD_TUNE_LIKELIHOOD, ///< batch maximum likelihood (Levenberg-Marquardt in logarithms)
-    CRD_TUNE_PASSES,     ///< the spec's filter over and over, each pass from the last one's estimate
+    CRD_TUNE_PASSES, ///< the spec's filter over and over, each pass from the last one's estimate
 } crd_tune_how;
 
 typedef struct crd_tune_options {
     crd_tune_how how;
     int max_iterations; ///< default 100
     double tolerance;   ///< relative change that ends it; default 1e-10
-    int points;         ///< of a logarithmic grid per parameter that looks for a start; 0: none; default 7
-    double decades;     ///< its half width; default 3
-    bool fit_noise;     ///< sensor sds from the residuals
-    bool fit_start;     ///< initial states are unknown too
+    int points; ///< of a logarithmic grid per parameter that looks for a start; 0: none; default 7
+    double decades; ///< its half width; default 3
+    bool fit_noise; ///< sensor sds from the residuals
+    bool fit_start; ///< initial states are unknown too
 } crd_tune_options;
 
 /// Unknowns in this order: parameters, sources (taken as constant), initial states if fitted.
@@ -203,8 +206,8 @@ typedef struct crd_tune_result {
     int unknowns;
     const char* const* names;
     double *value, *sd;
-    double* covariance;   ///< (unknowns^2) of the logarithms of parameters, of the others as they are
-    double* sensor_sd;    ///< (sensors) as fitted or given
+    double* covariance; ///< (unknowns^2) of the logarithms of parameters, of the others as they are
+    double* sensor_sd;  ///< (sensors) as fitted or given
     double* residual_rms; ///< (sensors)
     double likelihood;    ///< log
     double ljung_box;     ///< of the normalised residuals, per degree of freedom, worst sensor
@@ -231,11 +234,11 @@ CRD_API double crd_flatness(const double* x, int64_t count);
 // ---- observability -----------------------------------------------------------------------------
 
 typedef struct crd_observability {
-    int unknowns, rank;      ///< parameters, sources, initial states (if asked)
+    int unknowns, rank; ///< parameters, sources, initial states (if asked)
     const char* const* names;
-    double* sigma;           ///< descending: signal to noise per direction, prior of one e-fold
-    double* directions;      ///< (unknowns x unknowns), row i belongs to sigma[i]
-    double* posterior;       ///< (unknowns) sd over prior sd
+    double* sigma;             ///< descending: signal to noise per direction, prior of one e-fold
+    double* directions;        ///< (unknowns x unknowns), row i belongs to sigma[i]
+    double* posterior;         ///< (unknowns) sd over prior sd
     int structural, practical; ///< nulls: sigma < n eps sigma[0]; directions with sigma < 1
 } crd_observability;
 /// Over the experiment that `data` (inputs, rows, window; measurements not read) describes.
@@ -249,8 +252,8 @@ CRD_API crd_status crd_twin_require_observable(crd_context* ctx, const crd_netli
                                                const crd_twin_spec* spec, const crd_twin_data* data,
                                                bool states);
 typedef struct crd_placement {
-    int32_t node;      ///< where a sensor would help
-    double smallest;   ///< sigma with it
+    int32_t node;    ///< where a sensor would help
+    double smallest; ///< sigma with it
     double log_det;
     int rank;
 } crd_placement;

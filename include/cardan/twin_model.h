@@ -25,8 +25,7 @@ typedef enum crd_twin_status {
 /// `file` is for messages, `name` a C identifier. On CRD_OK the description belongs to the model.
 /// CRD_E_RANGE: there is no step, two variables have the same name; what crd_twin_create says.
 CRD_API crd_status crd_twin_model_create(crd_context* ctx, crd_twin_description* d,
-                                         const char* file, const char* name,
-                                         const crd_model** out);
+                                         const char* file, const char* name, const crd_model** out);
 CRD_API void crd_twin_model_destroy(const crd_model* model);
 /// The description for crd_twin_model_load, appended to `out`; its netlist is circuit.cir.
 CRD_API crd_status crd_twin_model_pack(const crd_twin_description* d, const char* name,

@@ -52,7 +52,7 @@ enum {
     /// unless the spec says that this FMU does it (CRD_REFRESH_YES). With FMI 3 the derivatives of
     /// outputs follow the values of inputs only: it takes derivatives of inputs inside of steps.
     CRD_UNIT_CAN_REFRESH = 1 << 5,
-    CRD_UNIT_IN_REAL_TIME = 1 << 6, ///< time passes there by itself
+    CRD_UNIT_IN_REAL_TIME = 1 << 6,  ///< time passes there by itself
     CRD_UNIT_DATES_OUTPUTS = 1 << 7, ///< `made` says when its outputs belong to
 };
 
@@ -78,7 +78,7 @@ typedef struct crd_experiment {
     double start;
     bool has_stop, has_tolerance;
     double stop, tolerance;
-    bool may_roll_back; ///< an earlier state may be restored
+    bool may_roll_back;               ///< an earlier state may be restored
     const volatile bool* interrupted; ///< true: whoever waits gives up; NULL: nobody can
     /// As `interrupted`, also for whoever is in a step, and at once. Another thread sets it: to be
     /// read with __atomic_load_n. NULL: nobody does.
@@ -94,7 +94,8 @@ typedef struct crd_lane {
 /// `*at` is the id of the lane whose unit runs, also after a failure, which ends the row.
 typedef crd_status crd_advance(crd_lane* first, int count, double t, double h, volatile int* at);
 
-/// What a unit that is reached over a network knows about its link. Counts from the start of the run.
+/// What a unit that is reached over a network knows about its link. Counts from the start of the
+/// run.
 typedef struct crd_link_stats {
     int64_t in, out;    ///< messages with data
     int64_t lost;       ///< numbers that never came
@@ -105,8 +106,8 @@ typedef struct crd_link_stats {
     double age;         ///< s: newest outputs when they were last used; NaN: not known
     double age_mean, age_max;
     double round_trip, round_trip_max; ///< s of requests; NaN: none
-    int state;              ///< as the far side calls it, -1: not known
-    const char* state_name; ///< "RUNNING", ""
+    int state;                         ///< as the far side calls it, -1: not known
+    const char* state_name;            ///< "RUNNING", ""
 } crd_link_stats;
 
 /// The table of functions. All that can fail leave a sentence in the unit's context that names
@@ -130,15 +131,15 @@ typedef struct crd_unit_ops {
     /// What is known about the test bench behind the unit; the same from create to destroy. May be
     /// NULL, and give NULL: it is none.
     const struct crd_board* (*board)(const crd_unit* u);
-    /// The run is over: whatever turns is to come to rest, and nobody waits for it here; `terminate`
-    /// does. Comes for all units before the first `terminate`. May be NULL.
+    /// The run is over: whatever turns is to come to rest, and nobody waits for it here;
+    /// `terminate` does. Comes for all units before the first `terminate`. May be NULL.
     void (*halt)(crd_unit* u);
-    /// Whoever waits in a step of the unit gives up soon. Another thread than the one that is in the
-    /// step, when the run is over. May be NULL: nobody can.
+    /// Whoever waits in a step of the unit gives up soon. Another thread than the one that is in
+    /// the step, when the run is over. May be NULL: nobody can.
     void (*interrupt)(crd_unit* u);
-    /// Output `from` of `u` can go to input `to` of `target`, a unit with the same function, without
-    /// the master: true if it will, and `set` does not count for that input any more. Before the
-    /// initialisation. May be NULL.
+    /// Output `from` of `u` can go to input `to` of `target`, a unit with the same function,
+    /// without the master: true if it will, and `set` does not count for that input any more.
+    /// Before the initialisation. May be NULL.
     bool (*route)(crd_unit* u, int32_t from, crd_unit* target, int32_t to);
     /// The short way for these values, NULL if the unit has none: prepares the lane, for which the
     /// master says `id`. Comes after the initialisation. May be NULL.
@@ -273,7 +274,7 @@ typedef struct crd_linearised {
     crd_context* ctx; ///< the unit's
     int states, inputs, outputs;
     double *A, *B, *C, *D;
-    bool exact; ///< by directional derivatives; else by differences, to some 1e-9 of the numbers
+    bool exact;   ///< by directional derivatives; else by differences, to some 1e-9 of the numbers
     bool guessed; ///< it declares no states but need not (Co-Simulation): taken for one without
 } crd_linearised;
 

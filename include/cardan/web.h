@@ -13,23 +13,23 @@ extern "C" {
 typedef struct crd_web crd_web; ///< opaque
 
 typedef struct crd_web_options {
-    const char* address;    ///< "127.0.0.1", "[::1]:8421", ":0"; port 0 or none: 8421, else a free one
-    bool page;              ///< serve at all; false: streams only
-    bool open;              ///< an address that is not loopback is meant; needs TLS or `plain`
-    bool plain;             ///< ... without TLS: said aloud
+    const char* address; ///< "127.0.0.1", "[::1]:8421", ":0"; port 0 or none: 8421, else a free one
+    bool page;           ///< serve at all; false: streams only
+    bool open;           ///< an address that is not loopback is meant; needs TLS or `plain`
+    bool plain;          ///< ... without TLS: said aloud
     const char *cert, *key; ///< PEM files; NULL: no TLS
     const char* token;      ///< NULL: 128 random bits
     bool read_only;
-    double rate;            ///< frames per second to a page; default 20
-    const char* stream;     ///< "pj://host:9870", NULL: none
-    double stream_rate;     ///< flushes per second; default 50
+    double rate;                       ///< frames per second to a page; default 20
+    const char* stream;                ///< "pj://host:9870", NULL: none
+    double stream_rate;                ///< flushes per second; default 50
     const char* const* stream_signals; ///< patterns; none: all
     int stream_signal_count;
 } crd_web_options;
 
 CRD_API crd_web_options crd_web_defaults(void);
-/// Listens and starts the thread. CRD_E_RANGE for what is forbidden (an open address without `open`),
-/// CRD_E_IO with the reason. `live` outlives it.
+/// Listens and starts the thread. CRD_E_RANGE for what is forbidden (an open address without
+/// `open`), CRD_E_IO with the reason. `live` outlives it.
 CRD_API crd_status crd_web_start(crd_context* ctx, crd_live* live, const crd_web_options* opt,
                                  crd_web** out);
 CRD_API const char* crd_web_url(const crd_web* w); ///< with the token, to be printed; "" no page

@@ -22,7 +22,7 @@ typedef struct crdi_xml_element {
     const crdi_xml_attribute* attributes;
     int attribute_count;
     const struct crdi_xml_element *parent, *first, *next; ///< first child, next sibling; NULL
-    const char* text;  ///< character data directly inside, joined; "" none but white space
+    const char* text; ///< character data directly inside, joined; "" none but white space
     int line;
     size_t begin, end; ///< bytes of the source, from '<' to behind the last '>'
 } crdi_xml_element;

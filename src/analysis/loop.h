@@ -26,5 +26,6 @@ crd_status crdi_open_poles(crd_context* ctx, crdi_arena* arena, const crd_loop* 
 crd_status crdi_ideal_poles(crd_context* ctx, crdi_arena* arena, const crd_loop* loop, int* count,
                             crdi_complex** out);
 
-// Do all loops of a network pass through one link? Then det(I - links units) - 1 is the gain around.
+// Do all loops of a network pass through one link? Then det(I - links units) - 1 is the gain
+// around.
 crd_status crdi_one_loop(crdi_arena* arena, const crd_plant* w, bool* out);

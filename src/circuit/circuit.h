@@ -8,7 +8,7 @@ typedef struct crdi_form crdi_form;
 #define CRDI_PAST 4 // points behind a derivative at most
 
 typedef struct crdi_past { // outputs after the last steps, for their derivatives
-    bool on;     // from the first time that a derivative is asked for
+    bool on;               // from the first time that a derivative is asked for
     double* row; // CRDI_PAST rows of time and outputs, newest first; then the two numbers below
     double* count;
     double* cut; // 1: something jumped, the next step starts it again
@@ -26,13 +26,13 @@ struct crd_circuit {
     int64_t steps;  // since t0
     int64_t since;  // steps since begin or restart: what the start of a method counts
     int iterations; // of the last step
-    bool warned; // of initial values that contradict
+    bool warned;    // of initial values that contradict
     bool begun;
     bool hold; // a step leaves switches where they are: crd_circuit_advance looks for the moment
-    crd_circuit_counts counts; // the form counts factorisations, circuit.c the rest
-    crdi_past past;            // of outputs
+    crd_circuit_counts counts;    // the form counts factorisations, circuit.c the rest
+    crdi_past past;               // of outputs
     struct crdi_control* control; // of crd_circuit_advance; NULL before its first call
-    void* rescue; // room for a state, made when a step fails for the first time
+    void* rescue;                 // room for a state, made when a step fails for the first time
 };
 
 // Currents are positive from nodes[0] through the part to nodes[1], sources included (as in SPICE).
@@ -92,12 +92,13 @@ size_t crdi_past_size(const crd_circuit* c); // numbers in row
 void crdi_past_begin(crd_circuit* c);
 void crdi_past_push(crd_circuit* c); // after a step
 
-// circuit.c: as crd_circuit_set_step, and after a jump, without checks; one step that is not counted
-// as one.
+// circuit.c: as crd_circuit_set_step, and after a jump, without checks; one step that is not
+// counted as one.
 crd_status crdi_circuit_restep(crd_circuit* c, double step);
 void crdi_circuit_restart(crd_circuit* c);
 crd_status crdi_circuit_try(crd_circuit* c);
-void crdi_circuit_return(crd_circuit* c, const void* state); // restores; crd_circuit_advance goes on
+void crdi_circuit_return(crd_circuit* c,
+                         const void* state); // restores; crd_circuit_advance goes on
 
 // advance.c
 void crdi_control_destroy(crd_circuit* c);

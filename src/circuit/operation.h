@@ -72,7 +72,7 @@ typedef struct crdi_step { // of the finished list
 
 struct crd_expression {
     int count, use_count;
-    int constants;    // the first steps are these
+    int constants; // the first steps are these
     crd_use* uses;
     crdi_step* steps; // the last one is the result
     double* table;    // x, y, x, y ...

@@ -122,7 +122,8 @@ const crdi_command crdi_command_check = {
     .description =
         "Reads the system and all its units, resolves and checks every connection and start value, "
         "and says what is wrong and where. Files of an SSP are checked against its schema, and the "
-        "description of a DCP slave (.dcpx, .dcp) against the rules of its standard. A netlist (.cir, "
+        "description of a DCP slave (.dcpx, .dcp) against the rules of its standard. A netlist "
+        "(.cir, "
         ".ckt, .net, .sp, .spice) is read and its start computed. No code "
         "of an FMU is run. A SYSTEM of - is read from "
         "standard input. Exit code 0 if the system can "

@@ -554,8 +554,8 @@ static run fresh(crdi_circuit_job* j)
 }
 
 // What the nodal form cannot do (an inductor that only blocking diodes hold, with tiny steps) the
-// other one may: who asked for no form gets it. Not where Newton was kept short, which is no failure
-// of the form, and not behind rows that standard output has already.
+// other one may: who asked for no form gets it. Not where Newton was kept short, which is no
+// failure of the form, and not behind rows that standard output has already.
 static bool other_form(run* r, crd_status st)
 {
     crdi_circuit_job* j = r->j;

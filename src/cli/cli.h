@@ -105,7 +105,8 @@ typedef struct crdi_command {
 
 extern const crdi_command crdi_command_run, crdi_command_check, crdi_command_info,
     crdi_command_compare, crdi_command_plot, crdi_command_report, crdi_command_export,
-    crdi_command_analyze, crdi_command_design, crdi_command_compensate, crdi_command_link, crdi_command_learn, crdi_command_reproduce, crdi_command_completion, crdi_command_man,
+    crdi_command_analyze, crdi_command_design, crdi_command_compensate, crdi_command_link,
+    crdi_command_learn, crdi_command_reproduce, crdi_command_completion, crdi_command_man,
     crdi_command_help;
 extern const crdi_command crdi_command_circuit;
 extern const crdi_command crdi_command_replay;
@@ -255,8 +256,8 @@ void crdi_print_step_quality(const struct crd_master_report* r, FILE* f); // con
 void crdi_print_quality(crd_context* ctx, const struct crd_master_report* r, FILE* f);
 void crdi_quality_to_json(const struct crd_master_report* r, json_t* j);
 // CRD_E_LIMIT with the worst connection or bond; NaN: no limit.
-crd_status crdi_check_limits(crd_context* ctx, const struct crd_master_report* r,
-                             double max_defect, double max_energy);
+crd_status crdi_check_limits(crd_context* ctx, const struct crd_master_report* r, double max_defect,
+                             double max_energy);
 
 // ---- recorded.c
 // The rows of a command whose struct of options has `signal`, `step`, `from` and `to`.

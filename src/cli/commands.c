@@ -170,10 +170,10 @@ static crd_status run_help(crdi_cli* cli, const void* options, const crdi_list* 
 
 static const crdi_option help_options[] = {CRDI_COMMON_OPTIONS};
 static const crdi_common help_defaults = CRDI_COMMON_DEFAULTS;
-static const char* const help_words[] = {"run",    "check",  "info",      "compare", "plot",
-                                         "report", "export", "analyze",   "design",  "compensate",
-                                         "link",   "learn",  "reproduce", "dcp",     "completion",
-                                         "man",    "help",   "circuit", "twin",   "doctor", "replay", "bench", NULL};
+static const char* const help_words[] = {
+    "run",    "check",      "info", "compare", "plot",      "report", "export",     "analyze",
+    "design", "compensate", "link", "learn",   "reproduce", "dcp",    "completion", "man",
+    "help",   "circuit",    "twin", "doctor",  "replay",    "bench",  NULL};
 
 const crdi_command crdi_command_help = {
     .name = "help",

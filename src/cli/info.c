@@ -7,8 +7,8 @@
 
 // ---- systems -----------------------------------------------------------------------------------
 
-static const char* const source_names[] = {"FMU", "signal", "replay", "native", "DCP",
-                                           "circuit", "twin"};
+static const char* const source_names[] = {"FMU", "signal",  "replay", "native",
+                                           "DCP", "circuit", "twin"};
 static const char* const refresh_names[] = {"auto", "yes", "no"};
 static const char* const scheme_names[] = {"jacobi", "gauss-seidel", "groups"};
 
@@ -175,9 +175,9 @@ static json_t* unit_to_json(const crd_unit_spec* u)
     }
     json_object_set_new(j, "signals", signals);
     if (u->standby.model) {
-        json_object_set_new(j, "standby", json_pack("{s:s,s:o}", "source",
-                                                    source_names[u->standby.model->source], "path",
-                                                    crdi_json_text(u->standby.model->path)));
+        json_object_set_new(j, "standby",
+                            json_pack("{s:s,s:o}", "source", source_names[u->standby.model->source],
+                                      "path", crdi_json_text(u->standby.model->path)));
     }
     return j;
 }
@@ -391,7 +391,8 @@ const crdi_command crdi_command_info = {
         "time span, groups, events, attached files and the range of each signal; - reads a CSV "
         "from "
         "standard input. Description of a "
-        "DCP slave (.dcpx, .dcp): operation modes, limits and variables. Netlist (.cir, .ckt, .net, "
+        "DCP slave (.dcpx, .dcp): operation modes, limits and variables. Netlist (.cir, .ckt, "
+        ".net, "
         ".sp, .spice): parts, equations, inputs and outputs. No code of an FMU is run.",
     .examples = {{"cardan info motor.fmu", "what is this FMU?"},
                  {"cardan info motor.fmu --json | jq '.variables[].name'", "all names"},

@@ -300,9 +300,9 @@ static const crdi_option rows[] = {
     CRDI_COMMON_OPTIONS,
 };
 static const reproduce_options defaults = {.common = CRDI_COMMON_DEFAULTS};
-static const char* const words[] = {"baumann2024",       "baumann2020",       "glumac2023",
-                                    "rodriguez2021-ch3", "rodriguez2021-ch4", "rodriguez2021-ch5",
-                                    NULL};
+static const char* const words[] = {
+    "baumann2024",       "baumann2020",       "glumac2023", "rodriguez2021-ch3",
+    "rodriguez2021-ch4", "rodriguez2021-ch5", NULL};
 
 const crdi_command crdi_command_reproduce = {
     .name = "reproduce",

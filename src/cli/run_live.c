@@ -94,7 +94,9 @@ fail:
 void crdi_watch_keep(crdi_cli* cli, const crdi_watch* w, crd_status st, const volatile bool* stop)
 {
     if (!w->web || *stop) { return; }
-    if (st < 0) { tell(cli, "failed", crd_error_text(cli->ctx)); } // the command ends with it, later
+    if (st < 0) {
+        tell(cli, "failed", crd_error_text(cli->ctx));
+    } // the command ends with it, later
     tell(cli, "live", "the page stays until Ctrl-C");
     const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
     while (!*stop) {

@@ -185,9 +185,8 @@ static void print_standby(const crd_master_report* r, FILE* f)
             fprintf(f,
                     "the stand-in was in use for %s of %s; %" PRId64 " takeover%s, %" PRId64
                     " return%s%s\n",
-                    crdi_format_seconds(a, s->stood_in),
-                    crdi_format_seconds(b, r->time - r->start), s->takeovers,
-                    crdi_plural(s->takeovers), s->returns, crdi_plural(s->returns),
+                    crdi_format_seconds(a, s->stood_in), crdi_format_seconds(b, r->time - r->start),
+                    s->takeovers, crdi_plural(s->takeovers), s->returns, crdi_plural(s->returns),
                     s->source == 0 ? "" : "; the bench is not back");
         } else {
             fprintf(f, "the stand-in was not needed\n");

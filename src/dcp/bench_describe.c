@@ -193,8 +193,8 @@ static const char* describe_bits(crd_dcp_description* d, const crd_dcp_bench_con
     for (int i = 0; text && i < c->quantity_count; i++) {
         const crd_dcp_quantity* q = &c->quantities[i];
         text = crdi_arena_format(&d->arena, "%s%s%d %s (%s, %s)", text, i ? ", " : "; ", i,
-                                 q->name ? q->name : "-",
-                                 q->input ? q->input : "-", q->output ? q->output : "-");
+                                 q->name ? q->name : "-", q->input ? q->input : "-",
+                                 q->output ? q->output : "-");
     }
     return text;
 }

@@ -204,8 +204,7 @@ static bool take_segment(crd_dcp_log* l, crdi_log_flow* f, double time, uint32_t
                          const uint8_t* bytes, size_t length, bool* any)
 {
     const uint32_t old = f->next - seq; // bytes that were here before
-    return old >= length ||
-           (append(l, f, bytes + old, length - old) && take_pdus(l, f, time, any));
+    return old >= length || (append(l, f, bytes + old, length - old) && take_pdus(l, f, time, any));
 }
 
 static bool take_early(crd_dcp_log* l, crdi_log_flow* f, double time, bool* any)

@@ -131,7 +131,7 @@ typedef struct crdi_dcp_bundle {
     uint16_t seq; // of the next one out, of the last one in
     bool has_seq;
     uint64_t window; // bit k: the one that is k older than the last one in has come
-    uint16_t next; // the least one in that is of this turn
+    uint16_t next;   // the least one in that is of this turn
     bool has_next;
     bool due; // a relay has written into it
     crdi_dcp_relay* relays;

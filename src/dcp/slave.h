@@ -47,7 +47,7 @@ typedef struct crdi_dcp_group {
     uint32_t phase; // steps since it was sent
     uint16_t seq_out, seq_in;
     bool has_seq_in;
-    uint64_t window; // bit i: the i-th before seq_in has come
+    uint64_t window;            // bit i: the i-th before seq_in has come
     bool steep, edged;          // some of its inputs have a gradient, an edge; by STC_prepare
     double pre_edge, post_edge; // s, INFINITY: none
     double arrived;             // the last of them, NAN: none yet

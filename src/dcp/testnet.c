@@ -66,7 +66,7 @@ struct crd_dcp_testnet {
     int nets;
     node* first;  // of them
     int64_t left; // arrivals that no slave fetches by itself
-    bool owned; // not yet destroyed by who created it
+    bool owned;   // not yet destroyed by who created it
     uint16_t next_port;
     packet** heap;
     size_t heap_count, heap_room;

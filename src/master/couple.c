@@ -193,10 +193,8 @@ static void play(const crd_master* m, crdi_couple* c, double due)
     for (; c->script_next < s->count && s->samples[c->script_next].arrival <= due;
          c->script_next++) {
         const crd_script_sample* p = &s->samples[c->script_next];
-        crdi_flight f = {.arrival = p->arrival,
-                         .stamp = p->stamp,
-                         .value = p->value,
-                         .sequence = p->sequence};
+        crdi_flight f = {
+            .arrival = p->arrival, .stamp = p->stamp, .value = p->value, .sequence = p->sequence};
         if (!s->values) {
             if (f.sequence >= c->sent || f.sequence < c->sent - c->ring) { continue; }
             f.value = c->sent_values[f.sequence % c->ring];

@@ -162,8 +162,8 @@ static crd_status check_script(crd_master* m, crdi_couple* c)
     for (int64_t i = 0; i < s->count; i++) {
         const crd_script_sample* p = &s->samples[i];
         const double at = m->start + (double)p->sequence * c->interval;
-        const bool good = p->sequence >= 0 && isfinite(p->arrival) &&
-                          isfinite(p->stamp) && (i == 0 || p->arrival >= p[-1].arrival);
+        const bool good = p->sequence >= 0 && isfinite(p->arrival) && isfinite(p->stamp) &&
+                          (i == 0 || p->arrival >= p[-1].arrival);
         if (!good || !(fabs(p->stamp - at) <= 1e-3 * c->interval)) {
             return refuse(m, c, CRD_E_RANGE,
                           "the recording has sample %lld taken at %.10g s, but with a step of %g s "

@@ -34,8 +34,7 @@ static crd_status check_units(crd_master* m)
             return crdi_fail(m->ctx, CRD_E_RANGE,
                              "%sunit '%s' runs in real time by a grid of its own, which 'overrun: "
                              "%s' would leave; expected 'record' or 'stop'",
-                             where, u->name,
-                             p->overrun == CRD_OVERRUN_SKIP ? "skip" : "stretch");
+                             where, u->name, p->overrun == CRD_OVERRUN_SKIP ? "skip" : "stretch");
         }
     }
     return CRD_OK;
@@ -74,8 +73,7 @@ crd_status crdi_cycle_enter(crd_master* m)
     if (m->entered) { return CRD_OK; }
     m->entered = true;
     if (!m->opt.clock) { // a clock of the caller's is no real one
-        const crd_status st =
-            crd_realtime_enter(m->ctx, &m->sys->run.pace, &m->pacer.report);
+        const crd_status st = crd_realtime_enter(m->ctx, &m->sys->run.pace, &m->pacer.report);
         if (st < 0) { return st; }
         for (int i = 0; i < m->pacer.report.note_count; i++) {
             crdi_log(m->log, CRD_LOG_WARNING, "%s", m->pacer.report.notes[i]);

@@ -533,10 +533,8 @@ static void put_quality(const crd_master* m, crdi_text* t, const crd_master_repo
 static const char* end_text(const crd_master* m)
 {
     static const char* const ends[] = {
-        [CRD_END_STOP_TIME] = "stop time",
-        [CRD_END_UNIT] = "unit",
-        [CRD_END_INTERRUPTED] = "interrupted",
-        [CRD_END_FAILED] = "failed",
+        [CRD_END_STOP_TIME] = "stop time",     [CRD_END_UNIT] = "unit",
+        [CRD_END_INTERRUPTED] = "interrupted", [CRD_END_FAILED] = "failed",
         [CRD_END_OVERRUN] = "overrun",
     };
     if (m->stopped_by_page && m->end == CRD_END_INTERRUPTED) { return "page"; }

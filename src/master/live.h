@@ -161,8 +161,8 @@ struct crd_live {
     atomic_bool closed;           // no order will be obeyed any more
     atomic_int alarm;             // crdi_alarm
     char alarmed_by[96];          // the watcher's, before `alarm` says so
-    int64_t steps_left;    // run: until a pause, -1: any number
-    int fault_count;       // run: in effect
+    int64_t steps_left;           // run: until a pause, -1: any number
+    int fault_count;              // run: in effect
     crdi_ring *orders, *leftovers;
     crdi_order* postponed; // run: of units that are late
     int postponed_count;   // run
@@ -175,7 +175,7 @@ crd_status crdi_live_describe(crd_live* l);
 void crdi_live_free_knobs(crd_live* l);
 // live_status.c
 crd_status crdi_live_make_shots(crd_live* l);
-void crdi_live_shoot(crd_live* l, int64_t now); ///< a snapshot
+void crdi_live_shoot(crd_live* l, int64_t now);    ///< a snapshot
 const char* crdi_live_reason(const crd_master* m); ///< why the run ended, ""
 // live_events.c
 /// Whole characters, room - 1 bytes at most; what is none, or controls something, is replaced. The

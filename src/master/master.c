@@ -15,8 +15,7 @@ crd_master_options crd_master_defaults(void)
 static crd_status open_units(crd_master* m)
 {
     m->members = crdi_arena_new(&m->arena, (size_t)m->sys->unit_count, sizeof *m->members);
-    m->unit_names =
-        crdi_arena_new(&m->arena, (size_t)m->sys->unit_count, sizeof *m->unit_names);
+    m->unit_names = crdi_arena_new(&m->arena, (size_t)m->sys->unit_count, sizeof *m->unit_names);
     if (!m->members || !m->unit_names) { return CRD_E_MEMORY; }
     const crd_status stored = crd_unit_store_create(m->log, &m->store);
     if (stored < 0) { return crdi_fail(m->ctx, stored, "%s", crd_error_text(m->log)); }
@@ -348,7 +347,8 @@ static crd_status start(crd_master* m, crd_stage stage, bool all)
 crd_status crd_master_reach(crd_master* m, crd_stage stage)
 {
     if (m->asked || m->finished || m->end != CRD_END_NONE) {
-        return crdi_fail(m->ctx, CRD_E_STATE, "crd_master_reach comes before crd_master_initialize");
+        return crdi_fail(m->ctx, CRD_E_STATE,
+                         "crd_master_reach comes before crd_master_initialize");
     }
     return start(m, stage, false);
 }
@@ -636,8 +636,8 @@ crd_status crd_master_value(crd_master* m, const char* name, double* out)
     }
     if (crdi_async_busy(m, unit)) {
         return crdi_fail(m->ctx, CRD_E_STATE,
-                         "%s has no value now: unit '%s' is late, its step is still under way", name,
-                         u->name);
+                         "%s has no value now: unit '%s' is late, its step is still under way",
+                         name, u->name);
     }
     st = read_value(u, variable, element < 0 ? 0 : element, out);
     if (st < 0) { return crdi_member_refused(m, &m->members[unit], st); }

@@ -301,11 +301,11 @@ typedef struct crdi_member {
     bool async;                                // steps on a thread of its own (budget): async.c
     int64_t jumps;                             // run: of such a unit, its events and gaps
     bool wants_stop;                           // run: of such a unit
-    bool left;                                 // run: its thread did not come back: not to be touched
-    struct crdi_fault* faults;                 // run: at its inputs, NULL: none; live_fault.c
-    bool alive;                                // run: instantiated, terminate is due
-    bool crashed;                              // run: not to be called any more
-    int64_t remarks;                           // run: of the unit, those that are events
+    bool left;                 // run: its thread did not come back: not to be touched
+    struct crdi_fault* faults; // run: at its inputs, NULL: none; live_fault.c
+    bool alive;                // run: instantiated, terminate is due
+    bool crashed;              // run: not to be called any more
+    int64_t remarks;           // run: of the unit, those that are events
 } crdi_member;
 
 /// One element of one connection after resolving, before it is put into a list.
@@ -440,22 +440,22 @@ struct crd_master {
     int trial;                         // run: 1 without threads, 2 with them, 0 decided
     int64_t trial_begin, trial_serial; // run: ns
     crdi_pool* pool;
-    bool paced;                    // the run keeps the clock
-    bool adopted;                  // run: the grid is that of a unit in real time
-    bool entered;                  // run: the cycle thread is in real time
-    crd_pacer pacer;               // run
-    crd_clock clock;               // of the pacer and of pauses
-    struct crd_live* live;         // live.c: somebody watches, NULL: nobody
-    crd_context* live_ctx;         // of elements that came while running
-    int disturbed;                 // run: faults at inputs
-    bool stopped_by_page;          // run: a command ended it
-    bool emergency;                // run: the watcher wants everything to stop now; atomic
-    struct crdi_async* async;      // async.c: units with a budget, NULL: none
-    struct crdi_exchange* exchange; // exchange.c: samples are recorded, NULL: not
-    struct crdi_session_record* session; // session.c: states of benches are recorded, NULL: not
-    double lateness, busy;         // run: of the newest cycle, s; recorded
+    bool paced;                           // the run keeps the clock
+    bool adopted;                         // run: the grid is that of a unit in real time
+    bool entered;                         // run: the cycle thread is in real time
+    crd_pacer pacer;                      // run
+    crd_clock clock;                      // of the pacer and of pauses
+    struct crd_live* live;                // live.c: somebody watches, NULL: nobody
+    crd_context* live_ctx;                // of elements that came while running
+    int disturbed;                        // run: faults at inputs
+    bool stopped_by_page;                 // run: a command ended it
+    bool emergency;                       // run: the watcher wants everything to stop now; atomic
+    struct crdi_async* async;             // async.c: units with a budget, NULL: none
+    struct crdi_exchange* exchange;       // exchange.c: samples are recorded, NULL: not
+    struct crdi_session_record* session;  // session.c: states of benches are recorded, NULL: not
+    double lateness, busy;                // run: of the newest cycle, s; recorded
     int64_t overruns_seen, lateness_seen; // run: for crd_master_glance
-    const char** unit_names;       // (member_count)
+    const char** unit_names;              // (member_count)
     const crdi_coupled* pace_signals;
     int pace_signal_count;
     int64_t ns_wall, ns_initialization;
@@ -549,7 +549,7 @@ void crdi_master_read_extras(crd_master* m);
 crd_status crdi_master_close_results(crd_master* m);
 void crdi_master_end_text(const crd_master* m, char text[CRDI_HEARD]); ///< "stop time"
 // events.c: what happens besides the values
-crd_log_sink crdi_master_hear; ///< of m->log; any thread
+crd_log_sink crdi_master_hear;                     ///< of m->log; any thread
 double crdi_master_time_seen(const crd_master* m); ///< simulated time, asked by any thread
 void crdi_master_event(crd_master* m, crd_event_kind kind, const char* text);
 /// What units have to say for the record, after a tick.
@@ -700,8 +700,8 @@ static inline void* crdi_slot(const crd_values* v, crd_kind kind, int slot)
 int crdi_components(crd_context* ctx, int n, const int* first, const int* edge, int* component);
 
 // cycle.c: a run on the clock
-crd_status crdi_cycle_plan(crd_master* m);  ///< before signals are selected
-void crdi_cycle_start(crd_master* m); ///< at the end of the initialisation
+crd_status crdi_cycle_plan(crd_master* m); ///< before signals are selected
+void crdi_cycle_start(crd_master* m);      ///< at the end of the initialisation
 /// What real time needs of the system, for this thread; once.
 crd_status crdi_cycle_enter(crd_master* m);
 /// Waits until the tick at hand is due; the first time this thread enters real time.
@@ -730,8 +730,8 @@ int64_t crdi_async_late(const crd_master* m, int member, bool* now);
 /// Steps that the member made, with or without a thread of its own. `*lasts_ns`: how long the one
 /// lasts that the run did not wait for, 0: there is none.
 int64_t crdi_async_steps(const crd_master* m, int member, int64_t* lasts_ns);
-/// How the link to the unit does, of a unit that is busy how it did when it was asked last. false: it
-/// has none. The cycle thread.
+/// How the link to the unit does, of a unit that is busy how it did when it was asked last. false:
+/// it has none. The cycle thread.
 bool crdi_member_link(crd_master* m, int member, crd_link_stats* out);
 /// What tells that outputs may have jumped.
 static inline int64_t crdi_member_events(const crdi_member* p)
@@ -749,11 +749,12 @@ void crdi_live_disturb(const crdi_member* p);
 void crdi_live_calm(const crdi_member* p);
 /// In [0, 1): for a purpose of a fault, by its number.
 double crdi_fault_chance(int64_t fault, int64_t at);
-void crdi_live_event(crd_master* m, crd_event_kind kind, double time, const char* text); ///< any thread
+void crdi_live_event(crd_master* m, crd_event_kind kind, double time,
+                     const char* text); ///< any thread
 /// An emergency makes a failure of everything but a crash.
 crd_status crdi_live_alarm(crd_master* m, crd_status st);
-/// The run is over and its units are still to come to rest: commands are refused from here on. Fails
-/// if an emergency came at the last moment.
+/// The run is over and its units are still to come to rest: commands are refused from here on.
+/// Fails if an emergency came at the last moment.
 crd_status crdi_live_close(crd_master* m);
 void crdi_live_end(crd_master* m); ///< all is over: the last snapshot
 
@@ -781,7 +782,7 @@ int64_t crdi_exchange_count(const crd_master* m); ///< samples so far
 crd_status crdi_pool_create(crd_master* m, int workers, crdi_pool** out);
 void crdi_pool_destroy(crdi_pool* p);
 void crdi_pool_set_priority(crdi_pool* p, int priority); ///< SCHED_FIFO, as far as it is allowed
-int crdi_pool_workers(const crdi_pool* p); ///< those that could be started
+int crdi_pool_workers(const crdi_pool* p);               ///< those that could be started
 /// Runs the members of m->batch[first] ... [first + count - 1] on the workers and on this thread;
 /// returns when all are done. Each one's outcome is in its `status`.
 void crdi_pool_run(crdi_pool* p, int first, int count);

@@ -451,8 +451,8 @@ static void async_last(crd_master* m)
             p->async_count++;
             int k = j;
             for (; k + 1 < all; k++) {
-                const bool behind = k + 1 > p->batch_count &&
-                                    budget_of(m, batch[k + 1]) > budget_of(m, member);
+                const bool behind =
+                    k + 1 > p->batch_count && budget_of(m, batch[k + 1]) > budget_of(m, member);
                 if (behind) { break; }
                 batch[k] = batch[k + 1];
             }

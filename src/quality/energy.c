@@ -175,8 +175,7 @@ void crd_bond_step_axes(const crd_bond* bond, crd_bond_state* s, double h, doubl
 double crd_bond_step(const crd_bond* bond, crd_bond_state* s, double h, double h_next, double f,
                      double v)
 {
-    crd_bond_axis a = {
-        .f = f, .v = v, .f_last = s->f, .v_last = s->v, .df = s->df, .B = s->B};
+    crd_bond_axis a = {.f = f, .v = v, .f_last = s->f, .v_last = s->v, .df = s->df, .B = s->B};
     crd_bond_step_axes(bond, s, h, h_next, 1, &a);
     return a.B;
 }

@@ -78,9 +78,9 @@ void crd_reproduction_destroy(crd_reproduction* r)
 
 const char* const* crd_reproduce_papers(void)
 {
-    static const char* const names[] = {"baumann2024",       "baumann2020",       "glumac2023",
-                                        "rodriguez2021-ch3", "rodriguez2021-ch4", "rodriguez2021-ch5",
-                                        NULL};
+    static const char* const names[] = {
+        "baumann2024",       "baumann2020",       "glumac2023", "rodriguez2021-ch3",
+        "rodriguez2021-ch4", "rodriguez2021-ch5", NULL};
     return names;
 }
 

@@ -186,8 +186,8 @@ typedef struct axis {
     int64_t first, last; // ticks at (first .. last) * mantissa * 10^exponent
     int mantissa;        // 1, 2 or 5
     int exponent;
-    int shift; // the labels are divided by 10^shift
-    bool log;  // low and high are logarithms of base 10
+    int shift;                // the labels are divided by 10^shift
+    bool log;                 // low and high are logarithms of base 10
     const char* const* names; // of 0 .. last, NULL: numbers
 } axis;
 

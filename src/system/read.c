@@ -318,16 +318,12 @@ TABLE(results);
 
 const crdi_table* const* crdi_system_tables(int* count)
 {
-    static const crdi_table* const all[] = {&file_table,         &unit_table,
-                                            &standby_table,      &session_table,
-                                            &bench_table,
-                                            &solver_table,       &circuit_table,
-                                            &column_table,       &signal_table,
-                                            &crdi_bond_table,    &crdi_connection_table,
-                                            &crdi_channel_table, &crdi_control_table,
-                                            &crdi_iterate_table, &crdi_pace_table,
-                                            &run_table,          &initialization_table,
-                                            &group_table,        &results_table};
+    static const crdi_table* const all[] = {
+        &file_table,           &unit_table,         &standby_table,         &session_table,
+        &bench_table,          &solver_table,       &circuit_table,         &column_table,
+        &signal_table,         &crdi_bond_table,    &crdi_connection_table, &crdi_channel_table,
+        &crdi_control_table,   &crdi_iterate_table, &crdi_pace_table,       &run_table,
+        &initialization_table, &group_table,        &results_table};
     *count = COUNT(all);
     return all;
 }

@@ -430,8 +430,8 @@ static crd_status load(reader* r, const crdi_json* top)
 
 static crd_status read_key(reader* r, const crdi_json* n)
 {
-    static const char* const keys[] = {"twin",    "name",       "circuit", "values", "step",
-                                       "sensors", "parameters", "sources", "states", "filter",
+    static const char* const keys[] = {"twin",    "name",       "circuit",  "values", "step",
+                                       "sensors", "parameters", "sources",  "states", "filter",
                                        "gate",    "freeze",     "thesis-q", NULL};
     crd_twin_spec* s = &r->d->spec;
     void* all = NULL;

@@ -16,7 +16,7 @@ struct crd_unit_store {
     entry* entries;
     size_t capacity;
     int32_t count;
-    crdi_session* session; // NULL: no DCP slave
+    crdi_session* session;  // NULL: no DCP slave
     crdi_session* sessions; // all of them, one behind the other
 };
 

@@ -34,7 +34,7 @@ typedef struct crdi_web_reader {
     crdi_web_answer *first, *last;
     size_t queued; // bytes
 
-    int64_t event;  // number of the newest event that it has
+    int64_t event;   // number of the newest event that it has
     int64_t status;  // count of the newest status that it has
     int64_t wait;    // of "wait"
     int64_t benches; // of the benches

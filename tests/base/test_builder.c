@@ -49,8 +49,8 @@ static void json_texts_are_escaped_and_are_utf8(void** state)
         {"</script>", "\"\\u003c/script>\""},
         {"\n\x7f", "\"\\u000a\\u007f\""},
         {"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80", "\"\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80\""},
-        {"\xC3", "\"\xEF\xBF\xBD\""},                     // cut off
-        {"\xC0\x80", "\"\xEF\xBF\xBD\xEF\xBF\xBD\""},     // overlong
+        {"\xC3", "\"\xEF\xBF\xBD\""},                                 // cut off
+        {"\xC0\x80", "\"\xEF\xBF\xBD\xEF\xBF\xBD\""},                 // overlong
         {"\xED\xA0\x80", "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\""}, // half of a pair
         {"\xF4\x90\x80\x80", "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\""},
     };

@@ -1,5 +1,6 @@
-// Put in front of the C library (LD_PRELOAD): writes down every absolute sleep on the monotonic clock
-// of the thread that sleeps most often, when it was to end and when it did. Knows nothing of Cardan.
+// Put in front of the C library (LD_PRELOAD): writes down every absolute sleep on the monotonic
+// clock of the thread that sleeps most often, when it was to end and when it did. Knows nothing of
+// Cardan.
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
 #include <stdint.h>
@@ -26,9 +27,8 @@ __attribute__((constructor)) static void find(void)
     *(void**)&real = dlsym(RTLD_NEXT, "clock_nanosleep");
 }
 
-__attribute__((visibility("default"))) int clock_nanosleep(clockid_t clock, int flags,
-                                                           const struct timespec* request,
-                                                           struct timespec* left)
+__attribute__((visibility("default"))) int
+clock_nanosleep(clockid_t clock, int flags, const struct timespec* request, struct timespec* left)
 {
     const int result = real(clock, flags, request, left);
     if (clock == CLOCK_MONOTONIC && (flags & TIMER_ABSTIME) && result == 0) {

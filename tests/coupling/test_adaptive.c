@@ -1,7 +1,8 @@
 // Predictors that learn, and their mixture. The settings of the mixture were chosen with the torque
 // signals, both ensembles, some 60 more signals like them and half of the seeds of about 60 other
-// kinds of signal in view, and its memory, bonus and start with more seeds of them. A hundred further
-// torque signals of each sort were never tuned on: 52.0 % and 24.8 % less error than the hold.
+// kinds of signal in view, and its memory, bonus and start with more seeds of them. A hundred
+// further torque signals of each sort were never tuned on: 52.0 % and 24.8 % less error than the
+// hold.
 #include "coupling_test.h"
 
 static crd_coupling_options options(crd_algorithm algorithm)

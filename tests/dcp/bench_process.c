@@ -26,7 +26,7 @@ static crd_dcp_bench_config config(void)
     crd_dcp_bench_config c = motor_config();
     c.limits = "speed 0..6500 1/min rate 10000 1/min/s; torque -210..210 N.m; voltage 0..400 V; "
                "avoid speed 0..50 1/min with torque";
-    c.watchdog = 2; // the machine that runs the tests may be busy
+    c.watchdog = 2;      // the machine that runs the tests may be busy
     c.stop_rate = 10000; // 3000 1/min in 0.3 s
     c.gap_limit = 10000;
     c.induced = motor_induced;

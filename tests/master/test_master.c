@@ -436,8 +436,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(groups_inside_jacobi_see_the_old_values_of_each_other,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(multirate_exchanges_when_a_unit_is_ready, setup, teardown),
-        cmocka_unit_test_setup_teardown(
-            the_coupling_error_has_the_order_of_the_prediction_plus_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_coupling_error_has_the_order_of_the_prediction_plus_one,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(the_last_step_is_shorter_when_the_stop_is_off_the_grid,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(ten_steps_of_a_tenth_are_ten, setup, teardown),

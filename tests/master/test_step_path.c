@@ -1,5 +1,5 @@
-// What the cycle thread does in a run on the clock: between its first and its last cycle it takes no
-// memory, no lock, and calls the system for nothing but send, receive and sleep. A filter of the
+// What the cycle thread does in a run on the clock: between its first and its last cycle it takes
+// no memory, no lock, and calls the system for nothing but send, receive and sleep. A filter of the
 // kernel traps every other call of that thread and the linker shows every malloc and mutex.
 #include "models.h"
 
@@ -88,7 +88,8 @@ static void trapped(int signal_number, siginfo_t* info, void* context)
 }
 
 #define ALLOW(number)                                                                              \
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (number), 0, 1),                                           \
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
 // For the calling thread only, and for the rest of its life. false: the kernel has no such filter.
 static bool watch_this_thread(void)

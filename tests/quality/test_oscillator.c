@@ -191,7 +191,7 @@ static double macro_step(const setting* g, const crd_select_options* auto_option
     // Fresh: tau evaluated again with the om that has just come. The defect of (17) is against the
     // output as it was, the one over both ends against what is handed on.
     const crd_sample fresh = !crd_defect_scheme_refreshes(g->scheme) ? end[0]
-                             : g->whole                       ? output(&n->s[0], end[1].y)
+                             : g->whole                              ? output(&n->s[0], end[1].y)
                                         : refreshed(&n->s[0], &end[0], &u[1], h, &end[1]);
     if (g->two_point) { end[0] = fresh; }
     double eps = 0;

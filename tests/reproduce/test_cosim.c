@@ -196,8 +196,9 @@ static void defects_and_errors_with_fixed_steps_are_the_known_ones(void** state)
                                                        .until = 1},
                             &r);
         snprintf(what, sizeof what, "%s %s, order %d, H = %g",
-                 crd_defect_scheme_name(fixed_rows[i].scheme), fixed_rows[i].euler ? "Euler" : "analytic",
-                 fixed_rows[i].order, fixed_rows[i].step);
+                 crd_defect_scheme_name(fixed_rows[i].scheme),
+                 fixed_rows[i].euler ? "Euler" : "analytic", fixed_rows[i].order,
+                 fixed_rows[i].step);
         check_int(r.steps, fixed_rows[i].steps);
         check_rms(what, &r, fixed_rows[i].rms);
     }

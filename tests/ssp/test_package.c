@@ -391,7 +391,7 @@ static void a_source_may_lie_beside_the_file_of_the_component(void** state)
              SSD("<ssd:Elements><ssd:Component name='b' type='application/x-ssp-definition' "
                  "source='sub/in.ssd'>" BINDINGS("<ssd:ParameterBinding source='v.ssv' "
                                                  "sourceBase='component'/>") "</ssd:Component>"
-                 "</ssd:Elements>"));
+                                                                             "</ssd:Elements>"));
     crd_system* s = load(*state, FOLDER "/s.ssd", NULL);
     check_text(ssp_setting(s, "b.a", "x")->text, "1");
     check_text(ssp_setting(s, "b.a", "x")->place.file, FOLDER "/sub/v.ssv");

@@ -224,7 +224,8 @@ static void foreign_elements_attributes_and_annotations_pass(void** state)
     check_int(s->notes[3 - component].unit, -1);
     check_text(s->notes[3 - component].system, "wc");
     crdi_xml* x = NULL; // a document of its own, with all namespaces
-    check_ok(crdi_xml_parse(*state, s->notes[component].xml, strlen(s->notes[component].xml), "note", &x));
+    check_ok(crdi_xml_parse(*state, s->notes[component].xml, strlen(s->notes[component].xml),
+                            "note", &x));
     check(crdi_xml_is(x->root, CRDI_SSC, "Annotation"));
     check(crdi_xml_is(x->root->first, "urn:oms", "Annotations"));
     crdi_xml_destroy(x);

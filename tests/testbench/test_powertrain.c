@@ -175,7 +175,8 @@ static part warm_machine(double torque, double speed, double winding)
     return m;
 }
 
-// 3000/min: drag 3e-3 / (4 pi) (1.5 + 0.35) 1e5 = 44.1655 N.m; throttle 0.5: 0.5 * 444.1655 - 44.1655
+// 3000/min: drag 3e-3 / (4 pi) (1.5 + 0.35) 1e5 = 44.1655 N.m; throttle 0.5: 0.5 * 444.1655
+// - 44.1655
 static void engine_with_the_signals_of_a_bench_drags_without_throttle(void** state)
 {
     (void)state;
@@ -249,7 +250,8 @@ static void clutch_turns_the_part_that_is_wanted_into_a_throttle(void** state)
         set(&c, "pedal", wanted[i]);
         run(&c, 1);
         const double p = get(&c, "pedal_ref");
-        check_near(p * 444.165497 - 44.165497, wanted[i] * 177.917252, 1e-3); // what the engine gives
+        check_near(p * 444.165497 - 44.165497, wanted[i] * 177.917252,
+                   1e-3); // what the engine gives
     }
     drop(&c);
 }

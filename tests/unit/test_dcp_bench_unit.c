@@ -135,8 +135,8 @@ static void a_bench_is_conditioned_driven_and_brought_to_rest(void** state)
     destroy(w);
 }
 
-// What leaves at t is with the bench 25.2 ms later, the answer back 50.4 ms later and read at the end
-// of the step then, t + 60 ms: five steps behind what it would be without latency, t + 10 ms.
+// What leaves at t is with the bench 25.2 ms later, the answer back 50.4 ms later and read at the
+// end of the step then, t + 60 ms: five steps behind what it would be without latency, t + 10 ms.
 static void outputs_of_a_bench_are_dated_by_what_it_answers_to(void** state)
 {
     (void)state;
@@ -155,7 +155,7 @@ static void outputs_of_a_bench_are_dated_by_what_it_answers_to(void** state)
         if (st < 0) { fail_msg("step %d: %s", i, crd_error_text(u->ctx)); }
         if (i < 5) {
             check(isnan(u->made)); // nothing can be back
-        } else { // the run began when the handshake of the start was over
+        } else {                   // the run began when the handshake of the start was over
             check_near(u->made, 0.01 * (i + 1 - 5), 1e-9);
         }
     }

@@ -769,8 +769,8 @@ static bool waits_for_start(const crdi_session* s)
     return s->in_real_time && s->tried && s->status >= 0 && !s->running && !s->stopped;
 }
 
-// Slaves far away have begun before that is known here. The run then begins some steps later in their
-// grid, instead of with steps that are late.
+// Slaves far away have begun before that is known here. The run then begins some steps later in
+// their grid, instead of with steps that are late.
 static void begin_later(crdi_session* mine, crdi_session* others, double h)
 {
     const double late = crd_dcp_master_now(mine->master) - mine->start;

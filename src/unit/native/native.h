@@ -8,13 +8,13 @@ typedef struct crdi_native {
     crd_unit base;
     const crd_model* model;
     void (*release)(const crd_model* model); // at the end, if the model is its own; NULL
-    char* self; // the model's bytes
+    char* self;                              // the model's bytes
     crd_model_ode ode;
     double time;
     double next_event; // the time event that the model asked for last
     uint8_t phase;
-    bool dirty;  // something was set since the outputs were worked out
-    bool moving; // an input has a derivative that is not zero
+    bool dirty;     // something was set since the outputs were worked out
+    bool moving;    // an input has a derivative that is not zero
     bool abandoned; // after a crash: nothing of the model is called again
     const char* call;
     crd_model_host host;
