@@ -1,5 +1,7 @@
 // Any bytes as a message from a live page. What is accepted is within bounds, and the answer is
-// JSON whatever was said. modules: web base
+// JSON whatever was said.
+//
+// modules: web base
 #include "fuzz.h"
 #include "web/web.h"
 
