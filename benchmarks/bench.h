@@ -1,6 +1,7 @@
 // Benchmarks: each measures something and a floor or a peer in the same run, and reports the ratio.
 #pragma once
 #include "cardan/cardan.h"
+#include "shared/base.h"
 
 /// One line of the table and of build/bench.json.
 typedef struct bench_result {

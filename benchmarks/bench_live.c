@@ -2,7 +2,7 @@
 // passes: the clock is waited for either way.
 #include "bench.h"
 
-#include "cardan/web.h"
+#include "shared/web.h"
 
 #include <arpa/inet.h>
 #include <math.h>
@@ -173,22 +173,22 @@ static outcome run(bool watched)
     crd_context* ctx = crd_context_create(NULL);
     crd_system* s = make_system(ctx);
     crd_master* m = NULL;
-    crd_live* live = NULL;
-    crd_web* web = NULL;
+    crdi_live* live = NULL;
+    crdi_web* web = NULL;
     pid_t reader = 0;
     bench_must(ctx, crd_master_create(ctx, s, NULL, &m));
     if (watched) {
-        crd_web_options opt = crd_web_defaults();
+        crdi_web_options opt = crdi_web_defaults();
         opt.page = true;
         opt.address = "127.0.0.1:0";
-        bench_must(ctx, crd_live_create(ctx, m, NULL, &live));
-        bench_must(ctx, crd_web_start(ctx, live, &opt, &web));
+        bench_must(ctx, crdi_live_create(ctx, m, NULL, &live));
+        bench_must(ctx, crdi_web_start(ctx, live, &opt, &web));
     }
     bench_must(ctx, crd_master_initialize(m));
     if (watched) {
         reader = fork();
-        if (reader == 0) { read_for_ever(crd_web_url(web)); }
-        while (crd_web_readers(web) == 0) {
+        if (reader == 0) { read_for_ever(crdi_web_url(web)); }
+        while (crdi_web_readers(web) == 0) {
             nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
         }
     }
@@ -200,12 +200,12 @@ static outcome run(bool watched)
     const crd_pace_report* p = crd_master_get_report(m)->pace;
     o.overruns = p->overruns;
     o.cycles = p->cycles;
-    crd_web_stop(web, 0);
+    crdi_web_stop(web, 0);
     if (reader) {
         kill(reader, SIGKILL);
         waitpid(reader, NULL, 0);
     }
-    crd_live_destroy(live);
+    crdi_live_destroy(live);
     crd_master_destroy(m);
     crd_system_destroy(s);
     crd_context_destroy(ctx);

@@ -2,7 +2,7 @@
 // car drives the WLTC with all models local. CPU time of one thread; of several turns the least
 // counts.
 #include "bench.h"
-#include "cardan/testbench_bench.h"
+#include "shared/testbench_bench.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -58,7 +58,7 @@ static double time_floor(void)
     return least / MILLISECONDS;
 }
 
-static double time_plant(crd_context* ctx, crd_testbench_kind kind)
+static double time_plant(crd_context* ctx, crdi_testbench_kind kind)
 {
     static const struct {
         const char* name;
@@ -68,24 +68,24 @@ static double time_plant(crd_context* ctx, crd_testbench_kind kind)
                 {"pedal_ref", 30},
                 {"voltage_ref", 350},
                 {"oil_ref", 40}};
-    const crd_testbench_options opt = crd_testbench_defaults(kind);
-    crd_testbench* t = NULL;
+    const crdi_testbench_options opt = crdi_testbench_defaults(kind);
+    crdi_testbench* t = NULL;
     double least = INFINITY;
-    bench_must(ctx, crd_testbench_create(ctx, &opt, &t));
+    bench_must(ctx, crdi_testbench_create(ctx, &opt, &t));
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
-        const int signal = crd_testbench_find(kind, sets[i].name);
-        const double scale = kind == CRD_TESTBENCH_BACK_TO_BACK ? 0.01 : 1;
-        if (signal >= 0) { crd_testbench_set(t, signal, scale * sets[i].value); }
+        const int signal = crdi_testbench_find(kind, sets[i].name);
+        const double scale = kind == CRDI_TESTBENCH_BACK_TO_BACK ? 0.01 : 1;
+        if (signal >= 0) { crdi_testbench_set(t, signal, scale * sets[i].value); }
     }
     for (int i = 0; i < TURNS; i++) {
         const double begin = clock_of(CLOCK_THREAD_CPUTIME_ID);
         for (int k = 0; k < MILLISECONDS; k++) {
-            crd_testbench_step(t, 1e-3);
+            crdi_testbench_step(t, 1e-3);
         }
         least = fmin(least, clock_of(CLOCK_THREAD_CPUTIME_ID) - begin);
     }
-    seen = crd_testbench_measured(t, crd_testbench_find(kind, "speed"));
-    crd_testbench_destroy(t);
+    seen = crdi_testbench_measured(t, crdi_testbench_find(kind, "speed"));
+    crdi_testbench_destroy(t);
     return least / MILLISECONDS;
 }
 
@@ -93,10 +93,10 @@ static void run_plants(bench* b)
 {
     crd_context* ctx = crd_context_create(NULL);
     const double least = time_floor();
-    for (int i = 0; i < CRD_TESTBENCH_KIND_COUNT; i++) {
+    for (int i = 0; i < CRDI_TESTBENCH_KIND_COUNT; i++) {
         char name[64];
-        const double t = time_plant(ctx, (crd_testbench_kind)i);
-        snprintf(name, sizeof name, "testbench/plant-%s", crd_testbench_kind_name(i));
+        const double t = time_plant(ctx, (crdi_testbench_kind)i);
+        snprintf(name, sizeof name, "testbench/plant-%s", crdi_testbench_kind_name(i));
         bench_report(b, name, 1e9 * t, "ns", 1e9 * least, 5,
                      "per ms of the bench; %.0f times as fast as real time", 1e-3 / t);
     }

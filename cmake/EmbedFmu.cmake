@@ -121,6 +121,7 @@ endforeach()
 foreach(name base coupling learn model quality system unit)
     list(APPEND files ${tree}/include/cardan/${name}.h)
 endforeach()
+list(APPEND files ${tree}/src/shared/base.h ${tree}/src/shared/unit.h)
 cardan_embed_fmu(coupling HEADER cardan_unit.h MODEL crd_coupling_model FILES ${base_files} ${files})
 
 file(GLOB files CONFIGURE_DEPENDS ${tree}/src/dcp/master*.[ch] ${tree}/src/dcp/model*.[ch])
@@ -128,10 +129,13 @@ foreach(name description.c dcpx.h names.c net.c net.h net_address.c net_socket.c
         start.c values.c)
     list(APPEND files ${tree}/src/dcp/${name})
 endforeach()
-foreach(name base dcp dcp_master dcp_model model xml)
+foreach(name base dcp dcp_master model)
     list(APPEND files ${tree}/include/cardan/${name}.h)
 endforeach()
-cardan_embed_fmu(dcp HEADER cardan_dcp_model.h MODEL crd_dcp_model FILES ${base_files} ${files})
+foreach(name base dcp_model xml)
+    list(APPEND files ${tree}/src/shared/${name}.h)
+endforeach()
+cardan_embed_fmu(dcp HEADER shared_dcp_model.h MODEL crdi_dcp_model FILES ${base_files} ${files})
 
 # A circuit needs KLU, which goes into the binary: an FMU cannot ask for libraries.
 set(archives "")
@@ -154,20 +158,21 @@ foreach(notice lgpl-2.1.txt=/usr/share/common-licenses/LGPL-2.1
     endif()
 endforeach()
 file(GLOB files CONFIGURE_DEPENDS ${tree}/src/circuit/*.[ch])
-foreach(name base circuit circuit_model model)
+foreach(name base circuit model)
     list(APPEND files ${tree}/include/cardan/${name}.h)
 endforeach()
-cardan_embed_fmu(circuit HEADER cardan_circuit_model.h MODEL crd_circuit_model
+list(APPEND files ${tree}/src/shared/base.h ${tree}/src/shared/circuit_model.h)
+cardan_embed_fmu(circuit HEADER shared_circuit_model.h MODEL crdi_circuit_model
                  FILES ${base_files} ${files} LIBS ${archives} INCLUDES ${KLU_INCLUDE}
                  NOTICES ${notices})
 
 # A twin is a circuit with a filter over it.
-list(FILTER files EXCLUDE REGEX "/circuit/model[^/]*\\.c$|/cardan/circuit_model\\.h$")
+list(FILTER files EXCLUDE REGEX "/circuit/model[^/]*\\.c$|/shared/circuit_model\\.h$")
 foreach(name dense.c dense.h description.c discretise.c factor.c factor.h instance.c instance.h keep.c
         model.c reduce.c rows.c table.c thesis.c twin.c twin.h ud.c ud.h)
     list(APPEND files ${tree}/src/twin/${name})
 endforeach()
-list(APPEND files ${tree}/include/cardan/twin.h ${tree}/include/cardan/twin_model.h)
-cardan_embed_fmu(twin HEADER cardan_twin_model.h MODEL crd_twin_model
+list(APPEND files ${tree}/include/cardan/twin.h ${tree}/src/shared/twin_model.h)
+cardan_embed_fmu(twin HEADER shared_twin_model.h MODEL crdi_twin_model
                  FILES ${base_files} ${files} LIBS ${archives} INCLUDES ${KLU_INCLUDE}
                  NOTICES ${notices})

@@ -6,8 +6,7 @@ install(TARGETS cardan_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(TARGETS cardan cardan_static EXPORT cardan-targets
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY include/cardan DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        PATTERN web.h EXCLUDE) # of the command, not of the library
+install(DIRECTORY include/cardan DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 # pkg-config: the prefix is found from the file's own place, so that the tree can be moved. Programs
 # that link libcardan.so need none of the libraries behind it; --static names them.

@@ -88,7 +88,7 @@ enum { CRD_PIECE_NEURONS_MAX = 12 };
 
 /// `k` is the latency that the pieces get. All memory is the arena's. CRD_E_UNSUPPORTED: more than
 /// CRD_PIECE_NEURONS_MAX neurons in the second layer.
-CRD_API crd_status crd_network_pieces(crd_context* ctx, crdi_arena* arena, const crd_network* n,
+CRD_API crd_status crd_network_pieces(crd_context* ctx, crd_arena* arena, const crd_network* n,
                                       int k, crd_pieces* out);
 /// The pattern of a signal (newest sample first): bit j is set if neuron j of the second layer is
 /// not below zero.
@@ -219,7 +219,7 @@ typedef struct crd_loop_point {
     crd_complex L;
 } crd_loop_point;
 
-/// The same with the curve: out->points of them, for crdi_free(ctx, *points). On the way around a
+/// The same with the curve: out->points of them, for crd_free(ctx, *points). On the way around a
 /// pole on the imaginary axis they are not quite at j omega.
 CRD_API crd_status crd_loop_curve(crd_context* ctx, const crd_loop* loop, crd_nyquist* out,
                                   crd_loop_point** points);
@@ -235,7 +235,7 @@ CRD_API crd_status crd_loop_poles(crd_context* ctx, const crd_loop* loop, int ca
 /// The same network with its direct links (no element, no delay) closed: what is left are the
 /// states, the other links, and the inputs and outputs that they use. All memory is the arena's;
 /// elements stay borrowed. CRD_E_RANGE: the direct links form an algebraic loop without solution.
-CRD_API crd_status crd_plant_reduce(crd_context* ctx, crdi_arena* arena, const crd_plant* from,
+CRD_API crd_status crd_plant_reduce(crd_context* ctx, crd_arena* arena, const crd_plant* from,
                                     crd_plant* out);
 
 /// When an output that depends directly on inputs is sampled at a macro step

@@ -109,7 +109,7 @@ typedef struct crd_circuit_parameter { ///< .param of the netlist itself, not of
 
 typedef struct crd_netlist {
     crd_context* ctx;
-    crdi_arena arena;
+    crd_arena arena;
     const char* title;
     const char* const* files;
     const char* names;        ///< of parts: names + part.name
@@ -138,7 +138,7 @@ typedef struct crd_netlist_options {
     const char* const* defines; ///< "N=100": .param values from outside
     int define_count;
     int64_t max_parts; ///< default 1e7
-    crdi_text* flat;   ///< gets the netlist with the included files in their places; NULL: nobody
+    crd_text* flat;    ///< gets the netlist with the included files in their places; NULL: nobody
 } crd_netlist_options;
 
 /// The first line is the title unless it begins with a dot. Names have no case; a part r1 inside

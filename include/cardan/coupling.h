@@ -290,7 +290,7 @@ CRD_API crd_coupling_state crd_coupling_get_state(const crd_coupling* c);
 ///       "reconstruct": "hold", "detect": "guarded", "react": "rebase", "latency": "measured" }
 typedef struct crd_element {
     crd_context* ctx;
-    crdi_arena arena;  ///< all that is below
+    crd_arena arena;   ///< all that is below
     const char* name;  ///< "" if it has none
     const char* label; ///< for tables: the name, else what the algorithm is called
     double step;       ///< macro step, s; NaN: the surroundings say it
@@ -319,7 +319,7 @@ CRD_API void crd_element_destroy(crd_element* e);
 CRD_API crd_status crd_element_options(const crd_element* e, double step,
                                        crd_coupling_options* out);
 /// As JSON with the same keys, numbers to the last bit; parse gives the same element again.
-CRD_API crd_status crd_element_write(const crd_element* e, crdi_text* out);
+CRD_API crd_status crd_element_write(const crd_element* e, crd_text* out);
 /// Names of the algorithms that need nothing but their name, NULL-terminated, in the recommended
 /// order of tables (`linear` and `network` need weights and are not among them).
 CRD_API const char* const* crd_element_algorithms(void);

@@ -330,7 +330,7 @@ typedef struct crd_dcp_unit { ///< base = factor * value + offset
 /// A slave description. All memory is in its arena; made by crd_dcp_load, or by hand.
 typedef struct crd_dcp_description {
     crd_context* ctx;
-    crdi_arena arena;
+    crd_arena arena;
     const char* file; ///< for messages
     const char *name, *description, *author, *version, *copyright, *license, *tool, *date;
     uint8_t uuid[16];
@@ -393,7 +393,7 @@ CRD_API crd_status crd_dcp_validate(crd_dcp_description* d, const crd_dcp_findin
 /// As XML that the schema accepts, appended to `out`. Equal descriptions give equal bytes, and
 /// reading them gives an equal description. CRD_E_RANGE with the first fault if the rules are
 /// broken, CRD_E_UNSUPPORTED for Bluetooth, whose address is not kept.
-CRD_API crd_status crd_dcp_write(const crd_dcp_description* d, crdi_text* out);
+CRD_API crd_status crd_dcp_write(const crd_dcp_description* d, crd_text* out);
 /// A .dcp archive at `path`.
 CRD_API crd_status crd_dcp_write_archive(const crd_dcp_description* d, const char* path);
 /// Index of a variable, -1.
@@ -768,7 +768,7 @@ typedef struct crd_dcp_can_config { ///< of one slave
 /// All memory is in its arena; made by crd_dcp_can_load, or by hand.
 typedef struct crd_dcp_can_description {
     crd_context* ctx;
-    crdi_arena arena;
+    crd_arena arena;
     const char* file;
     const crd_dcp_can_message* messages;
     int message_count;
@@ -790,7 +790,7 @@ CRD_API crd_status crd_dcp_can_validate(crd_dcp_can_description* d,
                                         const crd_dcp_finding** findings, int* count);
 /// As XML that the schema accepts, appended to `out`; reading it gives an equal description.
 /// CRD_E_RANGE with the first fault if the rules are broken.
-CRD_API crd_status crd_dcp_can_write(crd_dcp_can_description* d, crdi_text* out);
+CRD_API crd_status crd_dcp_can_write(crd_dcp_can_description* d, crd_text* out);
 /// Adds the messages of control to a description made by hand: twelve requests from `first` on,
 /// then five per slave, in the order in which they should win the bus. Data come before or behind
 /// them.

@@ -357,7 +357,7 @@ CRD_API crd_status crd_fmi_deserialize(crd_fmi* i, const uint8_t* bytes, size_t 
 /// the files that have to be compiled, as named below sources/. The table is trusted.
 CRD_API crd_status crd_fmu_describe_model(crd_context* ctx, const crd_model* model, int version,
                                           const char* const* sources, int source_count,
-                                          crdi_text* description_xml, crdi_text* build_xml);
+                                          crd_text* description_xml, crd_text* build_xml);
 
 #ifdef __cplusplus
 }

@@ -21,6 +21,87 @@
 extern "C" {
 #endif
 
+// ---- clocks ------------------------------------------------------------------------------------
+
+typedef struct crd_clock {
+    int64_t (*now)(void* user); ///< ns, monotonic
+    /// Returns at `ns` or later; a signal handler may make it return earlier.
+    void (*sleep_until)(void* user, int64_t ns);
+    /// ns since 1970; an administrator may set it. NULL: nobody asks whether it was set.
+    int64_t (*wall)(void* user);
+    void* user;
+} crd_clock;
+
+CRD_API crd_clock crd_clock_system(void); ///< CLOCK_MONOTONIC, CLOCK_REALTIME
+
+// ---- histograms --------------------------------------------------------------------------------
+
+/// Durations in ns with a resolution of 1/16 of themselves, up to 2^40 ns (18 minutes; longer ones
+/// count there). Plain data: copy it, add it up.
+enum { CRD_HISTOGRAM_SUB = 16, CRD_HISTOGRAM_BUCKETS = 592 };
+typedef struct crd_histogram {
+    int64_t count, min, max; ///< min, max exact; 0 while count is 0
+    int64_t sum;             ///< stays at INT64_MAX if it gets there
+    int64_t buckets[CRD_HISTOGRAM_BUCKETS];
+} crd_histogram;
+
+CRD_API void crd_histogram_add(crd_histogram* h, int64_t ns); ///< negative: 0
+CRD_API void crd_histogram_merge(crd_histogram* h, const crd_histogram* other);
+/// Smallest duration, up to the resolution, that a part q (0 .. 1) of all does not exceed: the
+/// longest of its bucket, not above max; q = 0 is min, 1 is max. 0 if empty.
+CRD_API int64_t crd_histogram_quantile(const crd_histogram* h, double q);
+CRD_API int crd_histogram_bucket(int64_t ns); ///< that counts it
+/// Its least duration; of BUCKETS: the end of the last.
+CRD_API int64_t crd_histogram_edge(int bucket);
+
+// ---- the account of a paced run ----------------------------------------------------------------
+
+/// A cycle whose work was not done when the next one was due (plus `slack`): crdi_pacer_done.
+typedef struct crd_overrun_info {
+    int64_t cycle;
+    double time;     ///< simulated, s, of its beginning
+    int64_t late_ns; ///< how long after the next deadline its work was done
+    int64_t busy_ns; ///< time of its work
+    int unit;        ///< that took longest in it, -1: not known
+    int behind;      ///< overruns in a row before it that were not caught up with
+} crd_overrun_info;
+
+enum { CRD_PACE_KEPT = 128, CRD_PACE_NOTES = 8, CRD_PACE_NOTE_BYTES = 240 };
+
+typedef struct crd_pace_report {
+    bool on;
+    double factor;          ///< simulated seconds per second
+    double period;          ///< s on the clock between two cycles, 0: they vary
+    int64_t cycles;         ///< begun and done
+    crd_histogram lateness; ///< ns from its deadline to the beginning of a cycle; every one begun
+    crd_histogram busy;     ///< ns of work of a cycle; every one done
+    int64_t overruns;
+    /// The first CRD_PACE_KEPT / 2 overruns and behind them, once there are more, the latest ones
+    /// of the rest by late_ns; by cycle.
+    crd_overrun_info kept[CRD_PACE_KEPT];
+    int kept_count;
+    crd_overrun_info worst; ///< largest late_ns; valid if overruns > 0
+    int64_t burst;          ///< longest row of overruns
+    double burst_time;      ///< simulated, s, of its first cycle
+    int64_t skipped;        ///< grid points that nothing began at (CRD_OVERRUN_SKIP)
+    int64_t moved_ns;       ///< what stretching and skipping moved the grid by
+    int64_t paused_ns;      ///< what pauses moved it by
+    int64_t drift_ns;       ///< newest deadline - (origin + moved + paused + (t - start)/factor): 0
+    int64_t minor_faults, major_faults; ///< of the cycle thread in the loop
+    int64_t voluntary, involuntary;     ///< its context switches
+    /// How often the wall clock was set by 1 ms or more, or the machine slept, as seen when there
+    /// was time to look.
+    int64_t clock_steps;
+    int64_t clock_step_ns;            ///< sum
+    bool fifo, locked, pinned, awake; ///< got: SCHED_FIFO, locked memory, a CPU, shallow C-states
+    int priority, cpu;                ///< of it; -1: none
+    /// What was wished and not allowed, each with the line that would allow it.
+    char notes[CRD_PACE_NOTES][CRD_PACE_NOTE_BYTES];
+    int note_count;
+} crd_pace_report;
+
+// ---- the master --------------------------------------------------------------------------------
+
 typedef struct crd_master crd_master; ///< opaque
 
 typedef enum crd_end {
@@ -69,7 +150,7 @@ typedef struct crd_master_options {
     bool open_end;
     /// The clock of a paced run; NULL: the system's.
     const struct crd_clock* clock;
-    /// Of connections whose samples go their ways once more (cardan/master_replay.h); borrowed.
+    /// Of connections whose samples go their ways once more (shared/master_replay.h); borrowed.
     const crd_script* scripts;
     int script_count;
 } crd_master_options;
@@ -246,9 +327,9 @@ CRD_API const crd_master_report* crd_master_get_report(crd_master* m);
 /// What runs, as the JSON document CRD_ATTACHMENT_RUN of docs/formats.md: files with their SHA-256,
 /// settings that differ from start values, connections, rasters. Any time after create; reads the
 /// files. Appended to `out`.
-CRD_API crd_status crd_master_describe_run(crd_master* m, crdi_text* out);
+CRD_API crd_status crd_master_describe_run(crd_master* m, crd_text* out);
 /// How it went (so far), as CRD_ATTACHMENT_VERDICT.
-CRD_API crd_status crd_master_describe_verdict(crd_master* m, crdi_text* out);
+CRD_API crd_status crd_master_describe_verdict(crd_master* m, crd_text* out);
 
 /// Columns that would be recorded, for listings. Valid until destroy.
 CRD_API int crd_master_signal_count(const crd_master* m);
@@ -275,7 +356,7 @@ CRD_API crd_unit* crd_master_get_unit(crd_master* m, int unit);
 /// A test bench in the record of a session.
 typedef struct crd_session_bench {
     const char* unit;
-    const struct crd_board* board; ///< cardan/board.h; NULL: it was never made
+    const struct crdi_board* board; ///< shared/board.h; NULL: it was never made
 } crd_session_bench;
 
 /// The record of a session: a CSV file with the states of the master and of the benches with their

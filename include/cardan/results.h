@@ -438,12 +438,6 @@ typedef struct crd_report_options {
 CRD_API crd_status crd_report_write(crd_context* ctx, const char* path, const crd_report_run* runs,
                                     int run_count, const crd_report_options* opt);
 
-// ---- shared inside the library -----------------------------------------------------------------
-
-/// uPlot, which draws the plots of pages, as it is embedded.
-typedef enum crdi_uplot_part { CRDI_UPLOT_JS, CRDI_UPLOT_CSS, CRDI_UPLOT_LICENSE } crdi_uplot_part;
-CRD_API const void* crdi_uplot(crdi_uplot_part part, size_t* length);
-
 #ifdef __cplusplus
 }
 #endif

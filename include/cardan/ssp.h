@@ -56,7 +56,7 @@ typedef struct crd_ssp_info {
     int annotation_count;
     bool has_start, has_stop;
     double start, stop;
-    crdi_arena arena;
+    crd_arena arena;
 } crd_ssp_info;
 
 CRD_API crd_status crd_ssp_describe(crd_context* ctx, const char* path, const char* variant,

@@ -460,7 +460,7 @@ typedef struct crd_port {
 
 typedef struct crd_system {
     crd_context* ctx;
-    crdi_arena arena;
+    crd_arena arena;
     const char* file; ///< where it was read from, ""
     crd_unit_spec* units;
     int unit_count;
@@ -480,7 +480,7 @@ typedef struct crd_system {
     const char* scratch;
     bool single; ///< one FMU or netlist without description: result columns bear its own names
     size_t unit_capacity, connection_capacity, bond_capacity;
-    crdi_map unit_map; ///< name -> index, for crd_system_find
+    crd_map unit_map; ///< name -> index, for crd_system_find
 } crd_system;
 
 /// An empty system with the defaults above.
@@ -538,7 +538,7 @@ CRD_API crd_status crd_system_set_pace(crd_system* s, const char* text, crd_plac
 /// that are numbers, true, false or null in YAML stay that, all others become strings. `place` as
 /// in messages; its line counts from 1. CRD_E_FORMAT.
 CRD_API crd_status crd_yaml_to_json(crd_context* ctx, const char* text, size_t length,
-                                    crd_place place, crdi_text* out);
+                                    crd_place place, crd_text* out);
 
 CRD_API crd_unit_spec crd_unit_spec_defaults(void);
 CRD_API crd_connection_spec crd_connection_spec_defaults(void);

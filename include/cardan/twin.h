@@ -122,7 +122,7 @@ typedef struct crd_twin_spec {
 /// Messages name file, line and key. `given`: the netlist, borrowed; NULL: the one that is named.
 typedef struct crd_twin_description {
     crd_context* ctx;
-    crdi_arena arena;
+    crd_arena arena;
     const char* name;           ///< NULL if it has none
     const char* circuit;        ///< path, NULL if none is named
     const char* const* defines; ///< `values`, as crd_netlist_options takes them
@@ -136,7 +136,7 @@ CRD_API crd_status crd_twin_parse(crd_context* ctx, const char* json, size_t len
                                   crd_twin_description** out);
 CRD_API void crd_twin_description_destroy(crd_twin_description* d);
 /// As JSON, all values spelled out (without circuit and values).
-CRD_API crd_status crd_twin_write(const crd_netlist* n, const crd_twin_spec* spec, crdi_text* out);
+CRD_API crd_status crd_twin_write(const crd_netlist* n, const crd_twin_spec* spec, crd_text* out);
 
 // ---- the filter --------------------------------------------------------------------------------
 
@@ -218,7 +218,7 @@ typedef struct crd_tune_result {
 CRD_API crd_tune_options crd_tune_defaults(void);
 CRD_API crd_status crd_twin_tune(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
                                  const crd_twin_data* data, const crd_tune_options* opt,
-                                 crdi_arena* arena, crd_tune_result* out);
+                                 crd_arena* arena, crd_tune_result* out);
 /// The smallest noise (thesis_q of the published filter, else that of all sources by one factor,
 /// without sources state_noise) whose innovations are white: Ljung-Box <= 1.3 per degree of freedom
 /// and a flat periodogram. `sources` (source_count, a copy of spec's) is changed and spec points to
@@ -244,9 +244,9 @@ typedef struct crd_observability {
 /// Over the experiment that `data` (inputs, rows, window; measurements not read) describes.
 CRD_API crd_status crd_twin_observe(crd_context* ctx, const crd_netlist* n,
                                     const crd_twin_spec* spec, const crd_twin_data* data,
-                                    bool states, crdi_arena* arena, crd_observability* out);
+                                    bool states, crd_arena* arena, crd_observability* out);
 /// What direction i of the unknowns means in words: "r1", "rdbc against rsp", "r1, r2 against q0".
-CRD_API const char* crd_observability_name(const crd_observability* o, int i, crdi_arena* arena);
+CRD_API const char* crd_observability_name(const crd_observability* o, int i, crd_arena* arena);
 /// CRD_E_RANGE that names what no measurement of this experiment can tell; CRD_OK.
 CRD_API crd_status crd_twin_require_observable(crd_context* ctx, const crd_netlist* n,
                                                const crd_twin_spec* spec, const crd_twin_data* data,
@@ -260,7 +260,7 @@ typedef struct crd_placement {
 /// Greedy: up to `wanted` further sensors with `sd` at nodes (candidates NULL: all), best first.
 CRD_API crd_status crd_twin_place(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
                                   const crd_twin_data* data, double sd, const int32_t* candidates,
-                                  int candidate_count, int wanted, crdi_arena* arena,
+                                  int candidate_count, int wanted, crd_arena* arena,
                                   crd_placement* out, int* count);
 
 #ifdef __cplusplus

@@ -130,7 +130,7 @@ typedef struct crd_unit_ops {
     void (*link)(const crd_unit* u, crd_link_stats* out);
     /// What is known about the test bench behind the unit; the same from create to destroy. May be
     /// NULL, and give NULL: it is none.
-    const struct crd_board* (*board)(const crd_unit* u);
+    const struct crdi_board* (*board)(const crd_unit* u);
     /// The run is over: whatever turns is to come to rest, and nobody waits for it here;
     /// `terminate` does. Comes for all units before the first `terminate`. May be NULL.
     void (*halt)(crd_unit* u);
@@ -256,12 +256,7 @@ CRD_API crd_status crd_unit_set_text(crd_unit* u, int32_t variable, const char* 
 /// description as texts, elements separated by blanks; `start` stays without data if there is none.
 CRD_API int32_t crd_unit_setting_count(const crd_unit* u);
 CRD_API crd_status crd_unit_describe_setting(crd_unit* u, int32_t k, int32_t* variable,
-                                             bool* differs, crdi_text* value, crdi_text* start);
-
-/// One element of a variable as a setting would write it, into the result of its kind. Not for
-/// texts and binaries. The sentence about a failure is in the unit's context.
-CRD_API crd_status crdi_unit_parse_one(crd_unit* u, int32_t variable, const char* text,
-                                       double* real, int64_t* integer);
+                                             bool* differs, crd_text* value, crd_text* start);
 
 /// A continuous Float64 input or output, or one element (from 0) of an array; 0 for a scalar.
 typedef struct crd_unit_port {
@@ -290,9 +285,6 @@ CRD_API void crd_linearised_clear(crd_linearised* l);
 
 /// Room of a text or binary grows here; the old content stays.
 CRD_API crd_status crd_bytes_set(crd_context* ctx, crd_bytes* b, const void* data, size_t length);
-
-/// The unit wants the end of the run; for adapters.
-CRD_API void crdi_unit_wish_stop(crd_unit* u);
 
 /// Whether output `variable` depends on input `input` without delay (during initialisation if
 /// `initial`).

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/design.h"
+#include "shared/base.h"
 
 // Between these nodes the bound is exceeded by some 1e-5 of itself. More of them would move `a` by
 // 1e-2 along a flat valley and make nothing better.
@@ -196,7 +197,7 @@ static void centre(bounded* s, double t)
     }
 }
 
-static crd_status allocate(crdi_arena* arena, bounded* s)
+static crd_status allocate(crd_arena* arena, bounded* s)
 {
     const size_t n = (size_t)s->n, nodes = BAND_NODES + ABOVE_NODES;
     s->hold = crdi_arena_new(arena, nodes, sizeof *s->hold);
@@ -234,8 +235,8 @@ crd_status crd_goal_bounded(crd_context* ctx, const crd_goal* goal, double margi
         return crdi_fail(ctx, CRD_E_RANGE, "mu is %g, expected > 0", mu);
     }
     bounded s = {.m = d.m, .n = d.m - 1};
-    crdi_arena arena;
-    crdi_arena_init(&arena, ctx);
+    crd_arena arena;
+    crd_arena_init(&arena, ctx);
     a[0] = 1;
     if (s.n > 0) {
         CRD_TRY(allocate(&arena, &s));
@@ -253,6 +254,6 @@ crd_status crd_goal_bounded(crd_context* ctx, const crd_goal* goal, double margi
         a[s.n] = -s.z[s.n - 1];
     }
 fail:
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     return st;
 }

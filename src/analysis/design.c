@@ -1,7 +1,8 @@
 // The design problem, its objective, and what the solvers share.
 #include "analysis/design.h"
+#include "shared/base.h"
 
-#include "cardan/num.h"
+#include "shared/num.h"
 
 crd_goal crd_goal_defaults(void)
 {
@@ -98,7 +99,7 @@ crd_status crdi_damped_step(int n, const double* h, const double* g, double damp
         }
         step[i] = -g[i] * scale[i];
     }
-    const crd_status st = crd_num_solve(n, scaled, step, pivots);
+    const crd_status st = crdi_num_solve(n, scaled, step, pivots);
     for (int i = 0; i < n; i++) {
         step[i] *= scale[i];
     }

@@ -1,7 +1,7 @@
 // L(s) of a loop or a network, its derivative, and the poles that need no iteration.
 #include "analysis/loop.h"
 
-#include "cardan/num.h"
+#include "shared/num.h"
 
 // ---- checks ------------------------------------------------------------------------------------
 
@@ -100,7 +100,7 @@ fail:
     return st;
 }
 
-crd_status crdi_evaluator_init(crd_context* ctx, crdi_arena* arena, const crd_loop* loop,
+crd_status crdi_evaluator_init(crd_context* ctx, crd_arena* arena, const crd_loop* loop,
                                crdi_evaluator* e)
 {
     *e = (crdi_evaluator){.loop = loop, .blend = 1};
@@ -195,12 +195,12 @@ static bool evaluate_units(const crdi_evaluator* e, crdi_complex s)
     }
     if (n > 0) {
         double* a = (double*)e->resolvent;
-        if (crd_num_complex_factor(n, a, e->pivots, NULL) < 0) { return false; }
-        crd_num_complex_solve(n, in, a, e->pivots, (double*)x);
+        if (crdi_num_complex_factor(n, a, e->pivots, NULL) < 0) { return false; }
+        crdi_num_complex_solve(n, in, a, e->pivots, (double*)x);
         for (int i = 0; i < n * in; i++) {
             xx[i] = x[i];
         }
-        crd_num_complex_solve(n, in, a, e->pivots, (double*)xx);
+        crdi_num_complex_solve(n, in, a, e->pivots, (double*)xx);
     }
     for (int y = 0; y < out; y++) {
         for (int u = 0; u < in; u++) {
@@ -251,10 +251,10 @@ static bool evaluate_network(const crdi_evaluator* e, crdi_complex s, crdi_value
         }
     }
     double det[2];
-    const bool regular = crd_num_complex_factor(in, (double*)e->matrix, e->pivots, det) >= 0;
+    const bool regular = crdi_num_complex_factor(in, (double*)e->matrix, e->pivots, det) >= 0;
     crdi_complex trace = 0;
     if (regular) {
-        crd_num_complex_solve(in, in, (double*)e->matrix, e->pivots, (double*)e->by_s);
+        crdi_num_complex_solve(in, in, (double*)e->matrix, e->pivots, (double*)e->by_s);
         for (int i = 0; i < in; i++) {
             trace += e->by_s[i * in + i];
         }
@@ -272,8 +272,8 @@ bool crdi_evaluate(const crdi_evaluator* e, crdi_complex s, crdi_value* out)
 crd_status crd_loop_response(crd_context* ctx, const crd_loop* loop, crd_complex s,
                              crd_complex* out)
 {
-    crdi_arena arena;
-    crdi_arena_init(&arena, ctx);
+    crd_arena arena;
+    crd_arena_init(&arena, ctx);
     crdi_evaluator e;
     crdi_value v;
     crd_status st = crdi_evaluator_init(ctx, &arena, loop, &e);
@@ -281,21 +281,21 @@ crd_status crd_loop_response(crd_context* ctx, const crd_loop* loop, crd_complex
         st = crdi_fail(ctx, CRD_E_RANGE, "the loop has a pole at %g%+gj", s.re, s.im);
     }
     if (st >= 0) { *out = (crd_complex){creal(v.L), cimag(v.L)}; }
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     return st;
 }
 
 // ---- poles without iteration -------------------------------------------------------------------
 
-static crd_status eigenvalues(crd_context* ctx, crdi_arena* arena, int n, double* matrix,
-                              int* count, crdi_complex** out)
+static crd_status eigenvalues(crd_context* ctx, crd_arena* arena, int n, double* matrix, int* count,
+                              crdi_complex** out)
 {
     double* re = crdi_arena_new(arena, (size_t)n, sizeof *re);
     double* im = crdi_arena_new(arena, (size_t)n, sizeof *im);
     *out = crdi_arena_new(arena, (size_t)n, sizeof **out);
     *count = n;
     if (!re || !im || !*out) { return CRD_E_MEMORY; }
-    if (n > 0 && crd_num_eigenvalues(n, matrix, re, im) < 0) {
+    if (n > 0 && crdi_num_eigenvalues(n, matrix, re, im) < 0) {
         return crdi_fail(ctx, CRD_E_CONVERGENCE,
                          "the eigenvalues of a %d x %d matrix were not found", n, n);
     }
@@ -306,8 +306,8 @@ static crd_status eigenvalues(crd_context* ctx, crdi_arena* arena, int n, double
 }
 
 // A, and with `closed` A + B K (I - D K)^-1 C for direct links
-static crd_status network_poles(crd_context* ctx, crdi_arena* arena, const crd_plant* w,
-                                bool closed, int* count, crdi_complex** out)
+static crd_status network_poles(crd_context* ctx, crd_arena* arena, const crd_plant* w, bool closed,
+                                int* count, crdi_complex** out)
 {
     const size_t n = (size_t)w->states, in = (size_t)w->inputs, ny = (size_t)w->outputs;
     double* a = crdi_arena_new(arena, n * n, sizeof *a);
@@ -333,7 +333,7 @@ static crd_status network_poles(crd_context* ctx, crdi_arena* arena, const crd_p
                 }
             }
         }
-        if (crd_num_solve((int)ny, loop, y, pivots) < 0) {
+        if (crdi_num_solve((int)ny, loop, y, pivots) < 0) {
             return crdi_fail(ctx, CRD_E_RANGE,
                              "the network has an algebraic loop without solution");
         }
@@ -364,7 +364,7 @@ static void convolve(double* p, int* degree, const double* c, int c_degree)
 }
 
 // Roots of the product of the denominators, plus that of the numerators if `closed`
-static crd_status loop_poles(crd_context* ctx, crdi_arena* arena, const crd_loop* loop, bool closed,
+static crd_status loop_poles(crd_context* ctx, crd_arena* arena, const crd_loop* loop, bool closed,
                              int* count, crdi_complex** out)
 {
     int degree = 0, num_degree = 0, total = 0;
@@ -394,14 +394,14 @@ static crd_status loop_poles(crd_context* ctx, crdi_arena* arena, const crd_loop
     return eigenvalues(ctx, arena, degree, companion, count, out);
 }
 
-crd_status crdi_open_poles(crd_context* ctx, crdi_arena* arena, const crd_loop* loop, int* count,
+crd_status crdi_open_poles(crd_context* ctx, crd_arena* arena, const crd_loop* loop, int* count,
                            crdi_complex** out)
 {
     return loop->network ? network_poles(ctx, arena, loop->network, false, count, out)
                          : loop_poles(ctx, arena, loop, false, count, out);
 }
 
-crd_status crdi_ideal_poles(crd_context* ctx, crdi_arena* arena, const crd_loop* loop, int* count,
+crd_status crdi_ideal_poles(crd_context* ctx, crd_arena* arena, const crd_loop* loop, int* count,
                             crdi_complex** out)
 {
     return loop->network ? network_poles(ctx, arena, loop->network, true, count, out)

@@ -2,8 +2,9 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "shared/base.h"
 
-#include "cardan/num.h"
+#include "shared/num.h"
 
 typedef struct sampled {
     const crd_plant* w;
@@ -45,7 +46,7 @@ static crd_status check(crd_context* ctx, const crd_plant* w, double dT, int* de
     return CRD_OK;
 }
 
-static crd_status allocate(crdi_arena* arena, sampled* s)
+static crd_status allocate(crd_arena* arena, sampled* s)
 {
     const size_t all = (size_t)(s->n + 2 * s->in), in = (size_t)s->in, size = (size_t)s->size;
     s->phi = crdi_arena_new(arena, 3 * all * all, sizeof(double)); // and its workspace
@@ -75,7 +76,7 @@ static crd_status transition(crd_context* ctx, sampled* s, double dT)
     for (int u = 0; u < s->in; u++) {
         s->phi[(s->n + u) * all + s->n + s->in + u] = 1; // du/dtheta = u1
     }
-    if (crd_num_expm(all, s->phi, s->phi + (size_t)all * (size_t)all) < 0) {
+    if (crdi_num_expm(all, s->phi, s->phi + (size_t)all * (size_t)all) < 0) {
         return crdi_fail(ctx, CRD_E_RANGE, "the units are too fast for a macro step of %g s", dT);
     }
     return CRD_OK;
@@ -159,7 +160,7 @@ static crd_status close_step(crd_context* ctx, const sampled* s, crd_sampling sa
             }
             s->right[i] = past[i * s->size + c];
         }
-        if (crd_num_solve(s->in, s->loop, s->right, s->pivots) < 0) {
+        if (crdi_num_solve(s->in, s->loop, s->right, s->pivots) < 0) {
             return crdi_fail(ctx, CRD_E_RANGE,
                              "the network has an algebraic loop without solution");
         }
@@ -197,8 +198,8 @@ crd_status crd_plant_monodromy(crd_context* ctx, const crd_plant* network, doubl
     crd_status st = CRD_OK;
     sampled s = {.w = network};
     double* matrix = NULL;
-    crdi_arena arena;
-    crdi_arena_init(&arena, ctx);
+    crd_arena arena;
+    crd_arena_init(&arena, ctx);
     CRD_TRY(check(ctx, network, dT, &s.depth));
     s.n = network->states;
     s.in = network->inputs;
@@ -220,17 +221,17 @@ crd_status crd_plant_monodromy(crd_context* ctx, const crd_plant* network, doubl
     CRD_TRY(close_step(ctx, &s, sampling));
     assemble(&s, matrix);
     *out = (crd_monodromy){s.size, s.depth, matrix};
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     return CRD_OK;
 fail:
-    crdi_free(ctx, matrix);
-    crdi_arena_clear(&arena);
+    crd_free(ctx, matrix);
+    crd_arena_clear(&arena);
     return st;
 }
 
 void crd_monodromy_clear(crd_context* ctx, crd_monodromy* m)
 {
-    crdi_free(ctx, m->matrix);
+    crd_free(ctx, m->matrix);
     *m = (crd_monodromy){0};
 }
 
@@ -244,8 +245,8 @@ crd_status crd_monodromy_modes(crd_context* ctx, const crd_monodromy* m, double 
                          m->size);
     }
     const size_t n = (size_t)m->size;
-    crdi_arena arena;
-    crdi_arena_init(&arena, ctx);
+    crd_arena arena;
+    crd_arena_init(&arena, ctx);
     double* a = crdi_arena_new(&arena, n * n, sizeof *a);
     double* re = crdi_arena_new(&arena, n, sizeof *re);
     double* im = crdi_arena_new(&arena, n, sizeof *im);
@@ -254,7 +255,7 @@ crd_status crd_monodromy_modes(crd_context* ctx, const crd_monodromy* m, double 
         goto fail;
     }
     memcpy(a, m->matrix, n * n * sizeof *a);
-    if (crd_num_eigenvalues((int)n, a, re, im) < 0) {
+    if (crdi_num_eigenvalues((int)n, a, re, im) < 0) {
         st = crdi_fail(ctx, CRD_E_CONVERGENCE, "the eigenvalues of the map were not found");
         goto fail;
     }
@@ -268,6 +269,6 @@ crd_status crd_monodromy_modes(crd_context* ctx, const crd_monodromy* m, double 
         re[best] = im[best] = 0;
     }
 fail:
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     return st;
 }

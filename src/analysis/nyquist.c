@@ -36,7 +36,7 @@ static bool on_axis(const walk* w, crdi_complex p)
     return fabs(creal(p)) <= 1e-10 * (cabs(p) + 1e-6 * w->scale) || cabs(p) <= 1e-7 * w->scale;
 }
 
-static crd_status plan_detours(crdi_arena* arena, walk* w, int open_count)
+static crd_status plan_detours(crd_arena* arena, walk* w, int open_count)
 {
     w->detours = crdi_arena_new(arena, (size_t)open_count, sizeof *w->detours);
     if (!w->detours) { return CRD_E_MEMORY; }
@@ -53,7 +53,7 @@ static crd_status plan_detours(crdi_arena* arena, walk* w, int open_count)
     return CRD_OK;
 }
 
-static crd_status known_poles(crd_context* ctx, crdi_arena* arena, walk* w, crd_nyquist* n)
+static crd_status known_poles(crd_context* ctx, crd_arena* arena, walk* w, crd_nyquist* n)
 {
     crdi_complex *open, *ideal;
     int open_count, ideal_count;
@@ -263,8 +263,8 @@ static crd_status nyquist(crd_context* ctx, const crd_loop* loop, walk* w, crd_n
     crd_status st = CRD_OK;
     crdi_evaluator e;
     crd_nyquist n = {0};
-    crdi_arena arena;
-    crdi_arena_init(&arena, ctx);
+    crd_arena arena;
+    crd_arena_init(&arena, ctx);
     w->e = &e;
     w->ctx = ctx;
     CRD_TRY(crdi_evaluator_init(ctx, &arena, loop, &e));
@@ -283,7 +283,7 @@ static crd_status nyquist(crd_context* ctx, const crd_loop* loop, walk* w, crd_n
     n.delay_margin = delay_margin(&n);
     *out = n;
 fail:
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     return st;
 }
 
@@ -301,7 +301,7 @@ crd_status crd_loop_curve(crd_context* ctx, const crd_loop* loop, crd_nyquist* o
     if (!w.points) { return CRD_E_MEMORY; }
     const crd_status st = nyquist(ctx, loop, &w, out);
     if (st < 0) {
-        crdi_free(ctx, w.points);
+        crd_free(ctx, w.points);
         return st;
     }
     *points = w.points;
@@ -377,8 +377,8 @@ crd_status crd_loop_poles(crd_context* ctx, const crd_loop* loop, int capacity, 
     crdi_complex *ideal, *open;
     poles p = {0};
     int ideal_count, open_count, fixed = 0;
-    crdi_arena arena;
-    crdi_arena_init(&arena, ctx);
+    crd_arena arena;
+    crd_arena_init(&arena, ctx);
     CRD_TRY(crdi_evaluator_init(ctx, &arena, loop, &e));
     CRD_TRY(crdi_ideal_poles(ctx, &arena, loop, &ideal_count, &ideal));
     CRD_TRY(crdi_open_poles(ctx, &arena, loop, &open_count, &open));
@@ -399,6 +399,6 @@ crd_status crd_loop_poles(crd_context* ctx, const crd_loop* loop, int capacity, 
     }
     *count = fixed + p.count;
 fail:
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     return st;
 }

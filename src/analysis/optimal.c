@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/design.h"
+#include "shared/base.h"
 
 typedef enum kind { MAGNITUDE, PHASE, BOUND } kind;
 
@@ -203,7 +204,7 @@ static void descend(solver* s, double eps, double* damping)
     *damping = fmin(fmax(*damping, 1e-14), 1e-2);
 }
 
-static crd_status allocate(crdi_arena* arena, solver* s)
+static crd_status allocate(crd_arena* arena, solver* s)
 {
     const size_t m = (size_t)s->m, n = (size_t)s->n,
                  count = 2 * BAND_NODES + LOW_NODES + HIGH_NODES;
@@ -241,8 +242,8 @@ crd_status crd_goal_optimal(crd_context* ctx, const crd_goal* goal, double* a)
         return CRD_OK;
     }
     solver s = {.m = d.m, .n = d.m - 1};
-    crdi_arena arena;
-    crdi_arena_init(&arena, ctx);
+    crd_arena arena;
+    crd_arena_init(&arena, ctx);
     CRD_TRY(allocate(&arena, &s));
     add_all_nodes(&s, &d, COARSE);
     s.c[0] = s.trial[0] = 1; // hold
@@ -257,6 +258,6 @@ crd_status crd_goal_optimal(crd_context* ctx, const crd_goal* goal, double* a)
     }
     crdi_from_differences(d.m, x_u, s.c, a);
 fail:
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     return st;
 }

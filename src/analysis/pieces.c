@@ -1,7 +1,8 @@
 // The linear pieces of a network with leaky ReLUs.
 #include "analysis/analysis.h"
+#include "shared/base.h"
 
-#include "cardan/num.h"
+#include "shared/num.h"
 
 static double second_layer(const crd_network* n, const double* y, int j)
 {
@@ -93,7 +94,7 @@ static bool solve_free(int n, double Q[VECTORS][VECTORS], const bool* is_free, d
         }
         b[i] = 1;
     }
-    if (crd_num_solve(count, a, b, pivots) < 0) { return false; }
+    if (crdi_num_solve(count, a, b, pivots) < 0) { return false; }
     for (int i = 0; i < count; i++) {
         w[index[i]] = b[i];
     }
@@ -207,7 +208,7 @@ static void make_vectors(const crd_network* n, const double* rows, const double*
 
 // ---- all of it ---------------------------------------------------------------------------------
 
-crd_status crd_network_pieces(crd_context* ctx, crdi_arena* arena, const crd_network* n, int k,
+crd_status crd_network_pieces(crd_context* ctx, crd_arena* arena, const crd_network* n, int k,
                               crd_pieces* out)
 {
     if (n->n2 < 1 || n->n2 > CRD_PIECE_NEURONS_MAX) {

@@ -4,7 +4,7 @@
 
 #include "analysis/loop.h"
 
-#include "cardan/num.h"
+#include "shared/num.h"
 
 // ---- one loop or several -----------------------------------------------------------------------
 
@@ -61,7 +61,7 @@ static bool circular(int n, const bool* edge, int removed, bool* gone)
     return left > 0;
 }
 
-crd_status crdi_one_loop(crdi_arena* arena, const crd_plant* w, bool* out)
+crd_status crdi_one_loop(crd_arena* arena, const crd_plant* w, bool* out)
 {
     const size_t n = (size_t)w->link_count;
     bool* edge = crdi_arena_new(arena, n * n, sizeof *edge);
@@ -131,7 +131,7 @@ static crd_status solve_outputs(crd_context* ctx, const closing* c)
             }
             c->right[i] = column < n ? w->C[i * n + column] : w->D ? w->D[i * in + column - n] : 0;
         }
-        if (crd_num_solve(out, c->loop, c->right, c->pivots) < 0) {
+        if (crdi_num_solve(out, c->loop, c->right, c->pivots) < 0) {
             return crdi_fail(ctx, CRD_E_RANGE,
                              "the direct links form an algebraic loop without solution");
         }
@@ -175,7 +175,7 @@ static void assemble(const closing* c, const int32_t* input_number, const int32_
     }
 }
 
-crd_status crd_plant_reduce(crd_context* ctx, crdi_arena* arena, const crd_plant* from,
+crd_status crd_plant_reduce(crd_context* ctx, crd_arena* arena, const crd_plant* from,
                             crd_plant* out)
 {
     const size_t n = (size_t)from->states, in = (size_t)from->inputs, ny = (size_t)from->outputs;

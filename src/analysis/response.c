@@ -1,5 +1,6 @@
 // The transfer function of one element: G_p, Bode data, limits, peaks.
 #include "analysis/analysis.h"
+#include "shared/base.h"
 
 crd_status crd_analysis_check(crd_context* ctx, const crd_linear* e)
 {

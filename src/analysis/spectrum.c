@@ -1,7 +1,8 @@
 // The spectrum of a recording, its bandwidth, and the macro step that it needs.
 #include "analysis/analysis.h"
+#include "shared/base.h"
 
-#include "cardan/num.h"
+#include "shared/num.h"
 
 static crd_status check(crd_context* ctx, const double* y, int64_t n, double dt, int* length)
 {
@@ -45,7 +46,7 @@ static void add_segment(const double* y, int length, double* x, double* power)
         x[2 * i] = (y[i] - mean) * 0.5 * (1 - cos(2 * M_PI * i / length));
         x[2 * i + 1] = 0;
     }
-    crd_num_fft(length, x);
+    crdi_num_fft(length, x);
     for (int q = 0; q <= length / 2; q++) {
         power[q] += x[2 * q] * x[2 * q] + x[2 * q + 1] * x[2 * q + 1];
     }
@@ -61,7 +62,7 @@ crd_status crd_analysis_spectrum(crd_context* ctx, const double* y, int64_t n, d
     s.density = crdi_new_array(ctx, (size_t)s.bins, sizeof *s.density);
     double* x = crdi_new_array(ctx, 2 * (size_t)length, sizeof *x);
     if (!s.omega || !s.density || !x) {
-        crdi_free(ctx, x);
+        crd_free(ctx, x);
         crd_spectrum_clear(ctx, &s);
         return CRD_E_MEMORY;
     }
@@ -69,7 +70,7 @@ crd_status crd_analysis_spectrum(crd_context* ctx, const double* y, int64_t n, d
         add_segment(y + at, length, x, s.density);
         s.segments++;
     }
-    crdi_free(ctx, x);
+    crd_free(ctx, x);
     // The squares of the Hann window sum to 3/8 of the length. One bin is 2 pi / (length dt) wide;
     // negative frequencies are folded onto all bins but the first and the last.
     const double width = 2 * M_PI / (length * dt);
@@ -85,8 +86,8 @@ crd_status crd_analysis_spectrum(crd_context* ctx, const double* y, int64_t n, d
 
 void crd_spectrum_clear(crd_context* ctx, crd_spectrum* s)
 {
-    crdi_free(ctx, s->omega);
-    crdi_free(ctx, s->density);
+    crd_free(ctx, s->omega);
+    crd_free(ctx, s->density);
     *s = (crd_spectrum){0};
 }
 

@@ -1,4 +1,4 @@
-#include "cardan/archive.h"
+#include "shared/archive.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ enum {
 
 struct crdi_archive {
     crd_context* ctx;
-    crdi_arena arena;
+    crd_arena arena;
     const char* name; // in messages
     zip_t* zip;
     zip_file_t* file; // the entry that is being read
@@ -26,7 +26,7 @@ struct crdi_archive {
     uint64_t file_done; // bytes of it so far
     crdi_archive_entry* entries;
     int32_t count;
-    crdi_map names; // cleaned name -> index
+    crd_map names; // cleaned name -> index
 };
 
 crdi_shown crdi_show(const char* text)
@@ -234,7 +234,7 @@ static crd_status new_archive(crd_context* ctx, const char* name, crdi_archive**
     crdi_archive* a = crdi_new(ctx, sizeof *a);
     if (!a) { return CRD_E_MEMORY; }
     a->ctx = ctx;
-    crdi_arena_init(&a->arena, ctx);
+    crd_arena_init(&a->arena, ctx);
     crdi_map_init(&a->names, ctx);
     a->name = crdi_arena_text(&a->arena, name, strlen(name));
     if (!a->name) {
@@ -315,8 +315,8 @@ void crdi_archive_close(crdi_archive* a)
     crdi_archive_end(a);
     if (a->zip) { zip_discard(a->zip); }
     crdi_map_clear(&a->names);
-    crdi_arena_clear(&a->arena);
-    crdi_free(a->ctx, a);
+    crd_arena_clear(&a->arena);
+    crd_free(a->ctx, a);
 }
 
 int32_t crdi_archive_count(const crdi_archive* a)
@@ -405,7 +405,7 @@ crd_status crdi_archive_read(crdi_archive* a, int32_t index, size_t max_bytes, c
     return CRD_OK;
 fail:
     crdi_archive_end(a);
-    crdi_free(a->ctx, text);
+    crd_free(a->ctx, text);
     return st;
 }
 
@@ -495,6 +495,6 @@ crd_status crdi_archive_unpack(crdi_archive* a, const char* folder)
     }
 fail:
     if (root >= 0) { close(root); }
-    crdi_free(a->ctx, block);
+    crd_free(a->ctx, block);
     return st;
 }

@@ -1,5 +1,5 @@
 // Private folders for unpacked archives.
-#include "cardan/archive.h"
+#include "shared/archive.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -94,7 +94,7 @@ static void sweep(const char* base, const owner* self)
     if (dir) { closedir(dir); }
 }
 
-crd_status crdi_scratch_make(crdi_arena* arena, crd_context* ctx, const char* where,
+crd_status crdi_scratch_make(crd_arena* arena, crd_context* ctx, const char* where,
                              const char** out)
 {
     const char* tmp = getenv("TMPDIR");

@@ -1,4 +1,4 @@
-#include "cardan/archive.h"
+#include "shared/archive.h"
 
 #include <errno.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 // libzip writes to a temporary file beside the archive and renames it when it is closed.
 struct crdi_archive_writer {
     crd_context* ctx;
-    crdi_arena arena; // what entries are made of, until the archive is closed
+    crd_arena arena; // what entries are made of, until the archive is closed
     char* path;
     zip_t* zip;
 };
@@ -17,7 +17,7 @@ crd_status crdi_archive_create(crd_context* ctx, const char* path, crdi_archive_
     crdi_archive_writer* w = crdi_new(ctx, sizeof *w);
     if (!w) { return CRD_E_MEMORY; }
     w->ctx = ctx;
-    crdi_arena_init(&w->arena, ctx);
+    crd_arena_init(&w->arena, ctx);
     w->path = crdi_strdup(ctx, path);
     if (!w->path) {
         crdi_archive_discard(w);
@@ -90,7 +90,7 @@ void crdi_archive_discard(crdi_archive_writer* w)
 {
     if (!w) { return; }
     if (w->zip) { zip_discard(w->zip); }
-    crdi_arena_clear(&w->arena);
-    crdi_free(w->ctx, w->path);
-    crdi_free(w->ctx, w);
+    crd_arena_clear(&w->arena);
+    crd_free(w->ctx, w->path);
+    crd_free(w->ctx, w);
 }

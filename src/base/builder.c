@@ -1,22 +1,22 @@
-#include "cardan/base.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-void crdi_text_init(crdi_text* t, crd_context* ctx)
+void crd_text_init(crd_text* t, crd_context* ctx)
 {
-    *t = (crdi_text){.ctx = ctx};
+    *t = (crd_text){.ctx = ctx};
 }
 
-void crdi_text_clear(crdi_text* t)
+void crd_text_clear(crd_text* t)
 {
-    crdi_free(t->ctx, t->data);
-    *t = (crdi_text){.ctx = t->ctx};
+    crd_free(t->ctx, t->data);
+    *t = (crd_text){.ctx = t->ctx};
 }
 
 // Room for `more` bytes and a zero. NULL: out of memory.
-static char* room(crdi_text* t, size_t more)
+static char* room(crd_text* t, size_t more)
 {
     if (t->failed) { return NULL; }
     char* grown = more < SIZE_MAX - t->length
@@ -30,7 +30,7 @@ static char* room(crdi_text* t, size_t more)
     return grown + t->length;
 }
 
-void crdi_text_put(crdi_text* t, const void* bytes, size_t length)
+void crdi_text_put(crd_text* t, const void* bytes, size_t length)
 {
     char* at = room(t, length);
     if (!at) { return; }
@@ -39,7 +39,7 @@ void crdi_text_put(crdi_text* t, const void* bytes, size_t length)
     t->length += length;
 }
 
-void crdi_text_add(crdi_text* t, const char* format, ...)
+void crdi_text_add(crd_text* t, const char* format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -62,7 +62,7 @@ void crdi_text_add(crdi_text* t, const char* format, ...)
     va_end(args);
 }
 
-void crdi_text_xml(crdi_text* t, const char* text)
+void crdi_text_xml(crd_text* t, const char* text)
 {
     for (const char* p = text; *p;) {
         size_t plain = strcspn(p, "&<>\"'");
@@ -101,7 +101,7 @@ static size_t utf8_length(const unsigned char* p)
     return n;
 }
 
-void crdi_text_json(crdi_text* t, const char* text)
+void crdi_text_json(crd_text* t, const char* text)
 {
     crdi_text_put(t, "\"", 1);
     const unsigned char* p = (const unsigned char*)text;
@@ -122,7 +122,7 @@ void crdi_text_json(crdi_text* t, const char* text)
     crdi_text_put(t, "\"", 1);
 }
 
-void crdi_text_json_number(crdi_text* t, double x)
+void crdi_text_json_number(crd_text* t, double x)
 {
     if (!isfinite(x)) {
         crdi_text_put(t, "null", 4);

@@ -1,4 +1,5 @@
 #include "base/context.h"
+#include "shared/base.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // JSON as a tree that knows its lines.
-#include "cardan/base.h"
+#include "shared/base.h"
 
 #include <limits.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct parser {
-    crdi_arena* arena;
+    crd_arena* arena;
     crd_context* ctx;
     const char* file;
     const char *at, *end;
@@ -293,7 +293,7 @@ static crd_status read_key(parser* p, const char** key)
 static crd_status check_duplicates(parser* p, const crdi_json* object)
 {
     crd_status st = CRD_OK;
-    crdi_map map;
+    crd_map map;
     crdi_map_init(&map, p->ctx);
     CRD_TRY(crdi_map_reserve(&map, (size_t)object->count));
     for (const crdi_json* n = object->first; n; n = n->next) {
@@ -360,7 +360,7 @@ static crd_status read_value(parser* p, crdi_json* n)
     return read_word(p, n);
 }
 
-crd_status crdi_json_parse(crdi_arena* arena, const char* text, size_t length,
+crd_status crdi_json_parse(crd_arena* arena, const char* text, size_t length,
                            crdi_json_source source, crdi_json** out)
 {
     parser p = {.arena = arena,

@@ -1,5 +1,5 @@
 // Open addressing with linear probing; keys are compared by hash first.
-#include "cardan/base.h"
+#include "shared/base.h"
 
 #include <string.h>
 #include <sys/random.h>
@@ -43,7 +43,7 @@ static inline void sip_round(uint64_t v[4])
 
 // SipHash (Aumasson and Bernstein 2012) with one round per word and three at the end; 32 bits of
 // it.
-static uint32_t hash_of(const crdi_map* m, const char* text)
+static uint32_t hash_of(const crd_map* m, const char* text)
 {
     const size_t length = strlen(text);
     uint64_t v[4] = {m->key[0] ^ 0x736f6d6570736575U, m->key[1] ^ 0x646f72616e646f6dU,
@@ -63,18 +63,18 @@ static uint32_t hash_of(const crdi_map* m, const char* text)
     return (uint32_t)(v[0] ^ v[1] ^ v[2] ^ v[3]);
 }
 
-void crdi_map_init(crdi_map* m, crd_context* ctx)
+void crdi_map_init(crd_map* m, crd_context* ctx)
 {
-    *m = (crdi_map){.ctx = ctx};
+    *m = (crd_map){.ctx = ctx};
 }
 
-void crdi_map_clear(crdi_map* m)
+void crdi_map_clear(crd_map* m)
 {
-    if (m->ctx) { crdi_free(m->ctx, m->slots); }
-    *m = (crdi_map){.ctx = m->ctx};
+    if (m->ctx) { crd_free(m->ctx, m->slots); }
+    *m = (crd_map){.ctx = m->ctx};
 }
 
-static crdi_map_slot* slot_of(const crdi_map* m, const char* key, uint32_t hash)
+static crdi_map_slot* slot_of(const crd_map* m, const char* key, uint32_t hash)
 {
     for (uint32_t i = hash & (m->capacity - 1);; i = (i + 1) & (m->capacity - 1)) {
         crdi_map_slot* s = &m->slots[i];
@@ -82,7 +82,7 @@ static crdi_map_slot* slot_of(const crdi_map* m, const char* key, uint32_t hash)
     }
 }
 
-crd_status crdi_map_reserve(crdi_map* m, size_t count)
+crd_status crdi_map_reserve(crd_map* m, size_t count)
 {
     size_t capacity = m->capacity ? m->capacity : 16;
     while (capacity < count + count / 2) {
@@ -94,18 +94,18 @@ crd_status crdi_map_reserve(crdi_map* m, size_t count)
     }
     crdi_map_slot* slots = crdi_new_array(m->ctx, capacity, sizeof *slots);
     if (!slots) { return CRD_E_MEMORY; }
-    crdi_map old = *m;
+    crd_map old = *m;
     if (!old.capacity) { make_key(m->key); }
     m->slots = slots;
     m->capacity = (uint32_t)capacity;
     for (uint32_t i = 0; i < old.capacity; i++) {
         if (old.slots[i].key) { *slot_of(m, old.slots[i].key, old.slots[i].hash) = old.slots[i]; }
     }
-    crdi_free(m->ctx, old.slots);
+    crd_free(m->ctx, old.slots);
     return CRD_OK;
 }
 
-crd_status crdi_map_add(crdi_map* m, const char* key, int32_t value, bool* fresh)
+crd_status crdi_map_add(crd_map* m, const char* key, int32_t value, bool* fresh)
 {
     if (m->count + 1 + (m->count + 1) / 2 > m->capacity) {
         const crd_status st = crdi_map_reserve(m, (size_t)m->count + 1);
@@ -121,7 +121,7 @@ crd_status crdi_map_add(crdi_map* m, const char* key, int32_t value, bool* fresh
     return CRD_OK;
 }
 
-int32_t crdi_map_find(const crdi_map* m, const char* key)
+int32_t crdi_map_find(const crd_map* m, const char* key)
 {
     if (!m->capacity) { return -1; }
     const crdi_map_slot* s = slot_of(m, key, hash_of(m, key));

@@ -1,4 +1,5 @@
 #include "base/context.h"
+#include "shared/base.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +42,7 @@ void* crdi_grow(crd_context* ctx, void* p, size_t* capacity, size_t need, size_t
     return q;
 }
 
-void crdi_free(crd_context* ctx, void* p)
+void crd_free(crd_context* ctx, void* p)
 {
     if (p) { ctx->opt.realloc(ctx->opt.realloc_user, p, 0); }
 }
@@ -77,23 +78,23 @@ typedef struct crdi_chunk {
 
 enum { CHUNK_FIRST = 4096, CHUNK_MOST = 1 << 20, ALIGN = 16, HEADER = 32 };
 
-void crdi_arena_init(crdi_arena* a, crd_context* ctx)
+void crd_arena_init(crd_arena* a, crd_context* ctx)
 {
-    *a = (crdi_arena){.ctx = ctx};
+    *a = (crd_arena){.ctx = ctx};
 }
 
-void crdi_arena_clear(crdi_arena* a)
+void crd_arena_clear(crd_arena* a)
 {
     while (a->chunks) {
         crdi_chunk* c = a->chunks;
         a->chunks = c->next;
-        crdi_free(a->ctx, c);
+        crd_free(a->ctx, c);
     }
     a->used = 0;
 }
 
 // Room for `size` bytes at a multiple of `align`, not zeroed.
-static void* arena_take(crdi_arena* a, size_t size, size_t align)
+static void* arena_take(crd_arena* a, size_t size, size_t align)
 {
     crdi_chunk* c = a->chunks;
     size_t at = c ? (c->used + align - 1) & ~(align - 1) : 0;
@@ -116,7 +117,7 @@ static void* arena_take(crdi_arena* a, size_t size, size_t align)
     return (char*)c + HEADER + at;
 }
 
-void* crdi_arena_new(crdi_arena* a, size_t n, size_t size)
+void* crdi_arena_new(crd_arena* a, size_t n, size_t size)
 {
     if (size && n > SIZE_MAX / 2 / size) {
         (void)crdi_fail(a->ctx, CRD_E_MEMORY, "out of memory: %zu objects of %zu bytes", n, size);
@@ -126,7 +127,7 @@ void* crdi_arena_new(crdi_arena* a, size_t n, size_t size)
     return p ? memset(p, 0, n * size) : NULL;
 }
 
-char* crdi_arena_text(crdi_arena* a, const char* text, size_t length)
+char* crdi_arena_text(crd_arena* a, const char* text, size_t length)
 {
     char* p = arena_take(a, length + 1, 1);
     if (!p) { return NULL; }
@@ -135,7 +136,7 @@ char* crdi_arena_text(crdi_arena* a, const char* text, size_t length)
     return p;
 }
 
-char* crdi_arena_format(crdi_arena* a, const char* format, ...)
+char* crdi_arena_format(crd_arena* a, const char* format, ...)
 {
     va_list args;
     va_start(args, format);

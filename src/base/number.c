@@ -5,7 +5,7 @@
 // enough for every double (cmake/powers.py proves it); reading, texts that lie nearer to the middle
 // between two doubles go to strtod (compare Lemire 2021).
 #include "base/powers.h"
-#include "cardan/base.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "cardan/base.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // One producer and one consumer: each index is written by one side only. Each side keeps a copy of
 // the other's index and looks at the original only when the copy says full or empty, so that the
 // cache line of the indices seldom moves.
-#include "cardan/base.h"
+#include "shared/base.h"
 
 #include <stdatomic.h>
 
@@ -43,8 +43,8 @@ crd_status crdi_ring_create(crd_context* ctx, size_t block_bytes, size_t blocks,
 void crdi_ring_destroy(crdi_ring* r)
 {
     if (!r) { return; }
-    crdi_free(r->ctx, r->blocks);
-    crdi_free(r->ctx, r);
+    crd_free(r->ctx, r->blocks);
+    crd_free(r->ctx, r);
 }
 
 void* crdi_ring_write(crdi_ring* r)

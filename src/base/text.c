@@ -1,4 +1,4 @@
-#include "cardan/base.h"
+#include "shared/base.h"
 
 #include <ctype.h>
 #include <limits.h>

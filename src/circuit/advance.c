@@ -8,6 +8,7 @@
 // TR; Marti and Lin 1989).
 #include "circuit/circuit.h"
 #include "circuit/devices.h"
+#include "shared/base.h"
 
 #include <float.h>
 #include <math.h>
@@ -95,9 +96,9 @@ static void read_states(const crd_circuit* c, double* out)
 void crdi_control_destroy(crd_circuit* c)
 {
     if (!c->control) { return; }
-    crdi_free(c->ctx, c->control->room);
-    crdi_free(c->ctx, c->control->switches);
-    crdi_free(c->ctx, c->control);
+    crd_free(c->ctx, c->control->room);
+    crd_free(c->ctx, c->control->switches);
+    crd_free(c->ctx, c->control);
     c->control = NULL;
 }
 

@@ -1,5 +1,6 @@
 // A symmetric tridiagonal matrix in lanes (chain_lanes.h), with right-hand sides in natural order.
 #include "circuit/chain.h"
+#include "shared/base.h"
 
 #include "circuit/chain_lanes.h"
 
@@ -49,7 +50,7 @@ crd_status crdi_chain_order(crd_context* ctx, int32_t n, size_t count, const int
         narrow = rows[k] == columns[k] || add_neighbour(near + 2 * rows[k], columns[k]);
     }
     *is = narrow && walk(n, near, order) == n;
-    crdi_free(ctx, near);
+    crd_free(ctx, near);
     return CRD_OK;
 }
 
@@ -89,8 +90,8 @@ void crdi_chain_destroy(crdi_chain* c)
     if (!c) { return; }
     crdi_lanes_clear(&c->lanes);
     crdi_lane_free(c->ctx, &c->x);
-    crdi_free(c->ctx, c->s);
-    crdi_free(c->ctx, c);
+    crd_free(c->ctx, c->s);
+    crd_free(c->ctx, c);
 }
 
 crd_status crdi_chain_factor(crdi_chain* c, const double* d, const double* e)

@@ -2,6 +2,7 @@
 // the same for node 0 and the tail, and the way in and out.
 #include "circuit/chain.h"
 #include "circuit/chain_lanes.h"
+#include "shared/base.h"
 
 #include <string.h>
 
@@ -84,13 +85,13 @@ void crdi_ladder_destroy(crdi_ladder* l)
     if (!l) { return; }
     crdi_lanes_clear(&l->lanes);
     crdi_lane_free(l->ctx, &l->x);
-    crdi_free(l->ctx, l->s);
-    crdi_free(l->ctx, l->branch);
-    crdi_free(l->ctx, l->driven);
-    crdi_free(l->ctx, l->drive);
-    crdi_free(l->ctx, l->drive_stride);
-    crdi_free(l->ctx, l->end);
-    crdi_free(l->ctx, l);
+    crd_free(l->ctx, l->s);
+    crd_free(l->ctx, l->branch);
+    crd_free(l->ctx, l->driven);
+    crd_free(l->ctx, l->drive);
+    crd_free(l->ctx, l->drive_stride);
+    crd_free(l->ctx, l->end);
+    crd_free(l->ctx, l);
 }
 
 // ---- factors -----------------------------------------------------------------------------------

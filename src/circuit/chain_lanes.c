@@ -1,5 +1,6 @@
 // How a chain is cut into lanes, and its factors. The sweeps are in chain_kernel.h.
 #include "circuit/chain_lanes.h"
+#include "shared/base.h"
 
 #include <float.h>
 #include <math.h>
@@ -21,7 +22,7 @@ crd_status crdi_lane_new(crd_context* ctx, size_t doubles, crdi_lane_memory* out
 
 void crdi_lane_free(crd_context* ctx, crdi_lane_memory* m)
 {
-    crdi_free(ctx, m->raw);
+    crd_free(ctx, m->raw);
     *m = (crdi_lane_memory){0};
 }
 
@@ -74,8 +75,8 @@ void crdi_lanes_clear(crdi_lanes* p)
     crdi_lane_free(p->ctx, &p->gab);
     crdi_lane_free(p->ctx, &p->glb);
     crdi_lane_free(p->ctx, &p->drive);
-    crdi_free(p->ctx, p->block);
-    crdi_free(p->ctx, p->room);
+    crd_free(p->ctx, p->block);
+    crd_free(p->ctx, p->room);
     p->block = NULL;
     p->room = NULL;
 }

@@ -1,5 +1,6 @@
 // The cheapest method and step for an accuracy, by trial.
 #include "circuit/circuit.h"
+#include "shared/base.h"
 
 #include <float.h>
 #include <math.h>
@@ -49,11 +50,11 @@ static double sample_time(const search* s, int i)
 
 static void clear(search* s)
 {
-    crdi_free(s->ctx, s->y);
-    crdi_free(s->ctx, s->finer);
-    crdi_free(s->ctx, s->sum);
-    crdi_free(s->ctx, s->range);
-    crdi_free(s->ctx, s->use);
+    crd_free(s->ctx, s->y);
+    crd_free(s->ctx, s->finer);
+    crd_free(s->ctx, s->sum);
+    crd_free(s->ctx, s->range);
+    crd_free(s->ctx, s->use);
 }
 
 static crd_status make_room(search* s)

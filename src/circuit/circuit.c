@@ -1,5 +1,6 @@
 // A circuit: what all forms share, and the choice of one.
 #include "circuit/circuit.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -108,10 +109,10 @@ void crd_circuit_destroy(crd_circuit* c)
     if (c->self) { c->form->destroy(c, c->self); }
     crdi_control_destroy(c);
     crdi_past_clear(c);
-    crdi_free(c->ctx, c->inputs);
-    crdi_free(c->ctx, c->uses);
-    crdi_free(c->ctx, c->rescue);
-    crdi_free(c->ctx, c);
+    crd_free(c->ctx, c->inputs);
+    crd_free(c->ctx, c->uses);
+    crd_free(c->ctx, c->rescue);
+    crd_free(c->ctx, c);
 }
 
 crd_circuit_structure crd_circuit_get_structure(const crd_circuit* c)

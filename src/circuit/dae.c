@@ -1,5 +1,6 @@
 // The reference form as a form.
 #include "circuit/dae.h"
+#include "shared/base.h"
 
 #include <string.h>
 
@@ -10,7 +11,7 @@ static crd_status make_newton(crdi_dae* d)
     d->newton_values = crdi_new_array(ctx, count, sizeof *d->newton_values);
     int32_t* place = crdi_new_array(ctx, 2 * count, sizeof *place);
     if (!d->newton_values || !place) {
-        crdi_free(ctx, place);
+        crd_free(ctx, place);
         return CRD_E_MEMORY;
     }
     int32_t *row = place, *column = place + count;
@@ -30,15 +31,15 @@ static crd_status make_newton(crdi_dae* d)
     }
     const crd_status st =
         crdi_sparse_init(&d->newton, ctx, d->stages * d->n, count, place, place + count);
-    crdi_free(ctx, place);
+    crd_free(ctx, place);
     return st;
 }
 
 static void free_entries(crd_context* ctx, crdi_entries* e)
 {
-    crdi_free(ctx, e->row);
-    crdi_free(ctx, e->column);
-    crdi_free(ctx, e->value);
+    crd_free(ctx, e->row);
+    crd_free(ctx, e->column);
+    crd_free(ctx, e->value);
 }
 
 static void destroy(crd_circuit* c, void* self)
@@ -55,9 +56,9 @@ static void destroy(crd_circuit* c, void* self)
                          d->delta,  d->residual,      d->history,     d->product,     d->target,
                          d->middle, d->limits};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        crdi_free(ctx, all[i]);
+        crd_free(ctx, all[i]);
     }
-    crdi_free(ctx, d);
+    crd_free(ctx, d);
 }
 
 static crd_status create(crd_circuit* c, void** self)

@@ -1,6 +1,7 @@
 // Consistent values by least squares (Rodriguez 2021, Eqs. 3.19 to 3.25). Matrices may lack rank:
 // capacitors in parallel, loops of inductors, capacitors across sources.
 #include "circuit/dae.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <string.h>
@@ -105,7 +106,7 @@ static crd_status make_stack(crdi_dae* d, crdi_stack* s, int32_t rows, int32_t c
     }
     st = crdi_least_init(&s->least, ctx, rows, columns, s->count, place, place + most);
 fail:
-    crdi_free(ctx, place);
+    crd_free(ctx, place);
     return st;
 }
 
@@ -130,8 +131,8 @@ fail:
 static void clear_stack(crdi_dae* d, crdi_stack* s)
 {
     crdi_least_clear(&s->least);
-    crdi_free(d->c->ctx, s->source);
-    crdi_free(d->c->ctx, s->value);
+    crd_free(d->c->ctx, s->source);
+    crd_free(d->c->ctx, s->value);
     *s = (crdi_stack){0};
 }
 

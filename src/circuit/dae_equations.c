@@ -1,6 +1,7 @@
 // Variables and equations of the reference form.
 #include "circuit/dae.h"
 #include "circuit/devices.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <string.h>

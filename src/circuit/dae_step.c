@@ -3,6 +3,7 @@
 // by Newton's method; they differ in W, in s and in t_i.
 #include "circuit/dae.h"
 #include "circuit/small.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <stdio.h>

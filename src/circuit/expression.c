@@ -29,8 +29,8 @@ void crdi_builder_init(crdi_builder* b, crd_context* ctx)
 void crdi_builder_clear(crdi_builder* b)
 {
     if (b->ctx) {
-        crdi_free(b->ctx, b->nodes);
-        crdi_free(b->ctx, b->table);
+        crd_free(b->ctx, b->nodes);
+        crd_free(b->ctx, b->table);
     }
     *b = (crdi_builder){.ctx = b->ctx};
 }
@@ -608,7 +608,7 @@ static void fill(reader* r, int32_t root, crd_expression* e)
     }
 }
 
-static crd_status finish(reader* r, int32_t root, crdi_arena* arena, crd_expression** out)
+static crd_status finish(reader* r, int32_t root, crd_arena* arena, crd_expression** out)
 {
     crd_status st = CRD_OK;
     int steps, uses;
@@ -627,7 +627,7 @@ fail:
 }
 
 crd_status crdi_expression_read(crdi_builder* b, crdi_scan* s, const crdi_names* names,
-                                crdi_arena* arena, bool always, double* value, crd_expression** e)
+                                crd_arena* arena, bool always, double* value, crd_expression** e)
 {
     crd_status st = CRD_OK;
     reader r = {.b = b, .s = s, .names = names, .base = b->count};

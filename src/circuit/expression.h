@@ -2,6 +2,7 @@
 #pragma once
 #include "cardan/circuit.h"
 #include "circuit/scan.h"
+#include "shared/base.h"
 
 enum {
     CRDI_OPERATIONS_MOST = 4096, // of a compiled expression
@@ -52,5 +53,5 @@ void crdi_builder_clear(crdi_builder* b);
 // Reads as far as it is an expression; what follows is the caller's. A constant gives `*e` NULL
 // (unless `always`) and its `*value`. Uses are filled in by names->use and lie in the arena.
 crd_status crdi_expression_read(crdi_builder* b, crdi_scan* s, const crdi_names* names,
-                                crdi_arena* arena, bool always, double* value, crd_expression** e);
+                                crd_arena* arena, bool always, double* value, crd_expression** e);
 crd_use* crdi_expression_use_list(crd_expression* e, int* count); // to be completed later

@@ -105,7 +105,7 @@ crd_status crdi_law_create(crd_context* ctx, const crd_expression* e, crdi_law**
     int* last = crdi_new_array(ctx, (size_t)e->count, sizeof *last);
     if (!last) { return CRD_E_MEMORY; }
     const int neck = find_neck(e, last);
-    crdi_free(ctx, last);
+    crd_free(ctx, last);
     if (neck < 0 || count_work(e, neck + 1) < LEAST) { return CRD_OK; }
     const size_t steps = (size_t)e->count, uses = (size_t)e->use_count;
     crdi_law* l = crdi_new(ctx, sizeof *l);
@@ -135,11 +135,11 @@ crd_status crdi_law_create(crd_context* ctx, const crd_expression* e, crdi_law**
 void crdi_law_destroy(crd_context* ctx, crdi_law* l)
 {
     if (!l) { return; }
-    crdi_free(ctx, l->input);
-    crdi_free(ctx, l->held);
-    crdi_free(ctx, l->v);
-    crdi_free(ctx, l->weight);
-    crdi_free(ctx, l);
+    crd_free(ctx, l->input);
+    crd_free(ctx, l->held);
+    crd_free(ctx, l->v);
+    crd_free(ctx, l->weight);
+    crd_free(ctx, l);
 }
 
 size_t crdi_law_numbers(const crdi_law* l)

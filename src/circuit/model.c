@@ -11,13 +11,13 @@ static const char* const own_step = "step";
 // What the sources of an FMU are linked with beside libc and libm.
 static const char* const libraries = "klu btf amd colamd suitesparseconfig";
 
-crd_circuit_model_options crd_circuit_model_defaults(void)
+crdi_circuit_model_options crdi_circuit_model_defaults(void)
 {
-    return (crd_circuit_model_options){
+    return (crdi_circuit_model_options){
         .name = "circuit", .method = crd_circuit_defaults().method, .step = (double)NAN};
 }
 
-const char* const* crd_circuit_method_names(void)
+const char* const* crdi_circuit_method_names(void)
 {
     static const char* const names[] = {
         [CRD_METHOD_BDF1] = "bdf1",     [CRD_METHOD_BDF2] = "bdf2",
@@ -48,7 +48,7 @@ static size_t sequence(const unsigned char* p)
 }
 
 // A copy that XML has room for: valid UTF-8 without control characters.
-static const char* printable(crdi_arena* arena, const char* text)
+static const char* printable(crd_arena* arena, const char* text)
 {
     char* copy = crdi_arena_text(arena, text, strnlen(text, LONGEST));
     for (unsigned char* p = (unsigned char*)copy; p && *p;) {
@@ -118,8 +118,8 @@ static crd_status direct_inputs(table* t, const crd_expression* e, const char** 
 {
     const crd_use* uses;
     const int count = crd_expression_uses(e, &uses);
-    crdi_text words;
-    crdi_text_init(&words, t->m->ctx);
+    crd_text words;
+    crd_text_init(&words, t->m->ctx);
     *out = "";
     for (int i = 0; i < count; i++) {
         if (uses[i].kind != CRD_USE_INPUT) { continue; }
@@ -132,7 +132,7 @@ static crd_status direct_inputs(table* t, const crd_expression* e, const char** 
     }
     if (*out && words.length) { *out = crdi_arena_text(&t->m->arena, words.data, words.length); }
     const bool lost = words.failed;
-    crdi_text_clear(&words);
+    crd_text_clear(&words);
     return lost ? CRD_E_MEMORY : CRD_OK;
 }
 
@@ -195,7 +195,7 @@ fail:
 static crd_status check_names(table* t)
 {
     crd_status st = CRD_OK;
-    crdi_map names;
+    crd_map names;
     crdi_map_init(&names, t->m->ctx);
     for (int i = 0; i < t->count && st >= 0; i++) {
         bool fresh = true;
@@ -244,7 +244,7 @@ static crd_status add_units(table* t)
 
 // ---- what does not make a model ----------------------------------------------------------------
 
-static crd_status check(crdi_circuit_model* m, const crd_circuit_model_options* opt)
+static crd_status check(crdi_circuit_model* m, const crdi_circuit_model_options* opt)
 {
     const crd_netlist* n = m->netlist;
     if (n->output_count == 0) {
@@ -269,7 +269,7 @@ static crd_status check(crdi_circuit_model* m, const crd_circuit_model_options* 
 
 // ---- create and destroy ------------------------------------------------------------------------
 
-static crd_status build(crdi_circuit_model* m, const crd_circuit_model_options* opt)
+static crd_status build(crdi_circuit_model* m, const crdi_circuit_model_options* opt)
 {
     crd_status st = CRD_OK;
     const crd_netlist* n = m->netlist;
@@ -294,9 +294,9 @@ fail:
     return st;
 }
 
-crd_status crd_circuit_model_create(crd_context* ctx, const char* text, size_t length,
-                                    const char* file, const crd_circuit_model_options* opt,
-                                    const crd_model** out)
+crd_status crdi_circuit_model_create(crd_context* ctx, const char* text, size_t length,
+                                     const char* file, const crdi_circuit_model_options* opt,
+                                     const crd_model** out)
 {
     crd_status st = CRD_OK;
     crdi_circuit_model* m = crdi_new(ctx, sizeof *m);
@@ -314,7 +314,7 @@ crd_status crd_circuit_model_create(crd_context* ctx, const char* text, size_t l
                                        .kept = offsetof(crdi_circuit_self, step)},
                               .ctx = ctx,
                               .length = length};
-    crdi_arena_init(&m->arena, ctx);
+    crd_arena_init(&m->arena, ctx);
     m->text = crdi_arena_text(&m->arena, text, length);
     m->file = crdi_arena_text(&m->arena, file, strlen(file));
     CRD_TRY(m->text && m->file ? CRD_OK : CRD_E_MEMORY);
@@ -325,35 +325,35 @@ crd_status crd_circuit_model_create(crd_context* ctx, const char* text, size_t l
     *out = &m->base;
     return CRD_OK;
 fail:
-    crd_circuit_model_destroy(&m->base);
+    crdi_circuit_model_destroy(&m->base);
     return st;
 }
 
-void crd_circuit_model_destroy(const crd_model* model)
+void crdi_circuit_model_destroy(const crd_model* model)
 {
     if (!model) { return; }
     crdi_circuit_model* m = (crdi_circuit_model*)model->user; // made by us
     crd_context* ctx = m->ctx;
     const bool owns = m->owns_context;
     crd_netlist_destroy(m->netlist);
-    crdi_arena_clear(&m->arena);
-    crdi_free(ctx, m);
+    crd_arena_clear(&m->arena);
+    crd_free(ctx, m);
     if (owns) { crd_context_destroy(ctx); }
 }
 
-const crd_model* crd_circuit_model_load(const char* folder, char* message, size_t room)
+const crd_model* crdi_circuit_model_load(const char* folder, char* message, size_t room)
 {
     crd_status st = CRD_OK;
     const crd_model* model = NULL;
-    crdi_text netlist = {0}, settings = {0};
-    crdi_arena arena = {0};
-    crd_circuit_model_options opt;
+    crd_text netlist = {0}, settings = {0};
+    crd_arena arena = {0};
+    crdi_circuit_model_options opt;
     snprintf(message, room, "out of memory");
     crd_context* ctx = crd_context_create(NULL);
     if (!ctx) { return NULL; }
-    crdi_text_init(&netlist, ctx);
-    crdi_text_init(&settings, ctx);
-    crdi_arena_init(&arena, ctx);
+    crd_text_init(&netlist, ctx);
+    crd_text_init(&settings, ctx);
+    crd_arena_init(&arena, ctx);
     const char* settings_path = crdi_arena_format(&arena, "%s/circuit.settings", folder);
     const char* path = crdi_arena_format(&arena, "%s/circuit.cir", folder);
     CRD_TRY(path && settings_path ? CRD_OK : CRD_E_MEMORY);
@@ -361,14 +361,14 @@ const crd_model* crd_circuit_model_load(const char* folder, char* message, size_
     CRD_TRY(crdi_circuit_settings(ctx, settings.data ? settings.data : "", settings.length,
                                   "resources/circuit.settings", &arena, &opt));
     CRD_TRY(crdi_netlist_read_file(ctx, path, &netlist));
-    CRD_TRY(crd_circuit_model_create(ctx, netlist.data ? netlist.data : "", netlist.length,
-                                     "resources/circuit.cir", &opt, &model));
+    CRD_TRY(crdi_circuit_model_create(ctx, netlist.data ? netlist.data : "", netlist.length,
+                                      "resources/circuit.cir", &opt, &model));
     ((crdi_circuit_model*)model->user)->owns_context = true;
 fail:
     if (st < 0) { snprintf(message, room, "%s", crd_error_text(ctx)); }
-    crdi_text_clear(&netlist);
-    crdi_text_clear(&settings);
-    crdi_arena_clear(&arena);
+    crd_text_clear(&netlist);
+    crd_text_clear(&settings);
+    crd_arena_clear(&arena);
     if (st < 0) { crd_context_destroy(ctx); }
     return model;
 }

@@ -1,7 +1,8 @@
 // A circuit as a model, between its files: model.c makes the rows, model_settings.c has the file
 // that goes along with the netlist, model_run.c is an instance.
 #pragma once
-#include "cardan/circuit_model.h"
+#include "shared/base.h"
+#include "shared/circuit_model.h"
 
 typedef struct crdi_circuit_run crdi_circuit_run; // netlist and circuit of an instance
 
@@ -15,7 +16,7 @@ typedef struct crdi_circuit_model {
     crd_model base;
     crd_context* ctx;
     bool owns_context;
-    crdi_arena arena;
+    crd_arena arena;
     crd_circuit_method method;
     const char *text, *file; // the netlist
     size_t length;
@@ -37,8 +38,8 @@ enum { CRDI_CIRCUIT_STRIDE = 1 + CRD_MODEL_MAX_ORDER }; // of inputs and outputs
 
 // model_settings.c; texts go into the arena
 crd_status crdi_circuit_settings(crd_context* ctx, const char* text, size_t length,
-                                 const char* file, crdi_arena* arena,
-                                 crd_circuit_model_options* out);
+                                 const char* file, crd_arena* arena,
+                                 crdi_circuit_model_options* out);
 
 // model_run.c
 crd_model_status crdi_circuit_model_initialize(void* self, const crd_model_host* host, double t);

@@ -35,9 +35,9 @@ static void destroy(crdi_circuit_run* run)
     crd_context* ctx = run->ctx;
     crd_circuit_destroy(run->circuit);
     crd_netlist_destroy(run->netlist);
-    crdi_free(ctx, run->values);
-    crdi_free(ctx, run->before);
-    crdi_free(ctx, run);
+    crd_free(ctx, run->values);
+    crd_free(ctx, run->before);
+    crd_free(ctx, run);
     crd_context_destroy(ctx);
 }
 
@@ -55,8 +55,8 @@ static crd_status read_again(crdi_circuit_run* run)
 {
     crd_status st = CRD_OK;
     const crdi_circuit_model* m = run->model;
-    crdi_arena arena;
-    crdi_arena_init(&arena, run->ctx);
+    crd_arena arena;
+    crd_arena_init(&arena, run->ctx);
     const char** defines = crdi_arena_new(&arena, (size_t)m->parameter_count, sizeof *defines);
     CRD_TRY(defines ? CRD_OK : CRD_E_MEMORY);
     for (int i = 0; i < m->parameter_count; i++) {
@@ -70,7 +70,7 @@ static crd_status read_again(crdi_circuit_run* run)
     const crd_netlist_options o = {.defines = defines, .define_count = m->parameter_count};
     CRD_TRY(crd_netlist_parse(run->ctx, m->text, m->length, m->file, &o, &run->netlist));
 fail:
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     return st;
 }
 
@@ -119,7 +119,7 @@ static crd_model_status provide(void* self, const crd_model_host* host)
     crdi_circuit_run* run = ctx ? crdi_new(ctx, sizeof *run) : NULL;
     double* values = run ? crdi_new_array(ctx, count, sizeof *values) : NULL;
     if (!values) {
-        if (run) { crdi_free(ctx, run); }
+        if (run) { crd_free(ctx, run); }
         crd_context_destroy(ctx);
         return refuse(host, CRD_MODEL_ERROR, "out of memory: the circuit");
     }

@@ -6,11 +6,11 @@
 
 static const char heading[] = "Cardan circuit 1";
 
-crd_status crd_circuit_model_pack(crd_context* ctx, const crd_circuit_model_options* opt,
-                                  crdi_text* out)
+crd_status crdi_circuit_model_pack(crd_context* ctx, const crdi_circuit_model_options* opt,
+                                   crd_text* out)
 {
     crdi_text_add(out, "%s\nname %s\nmethod %s\n", heading, opt->name,
-                  crd_circuit_method_names()[opt->method]);
+                  crdi_circuit_method_names()[opt->method]);
     if (!isnan(opt->step)) { crdi_text_add(out, "step %.17g\n", opt->step); }
     for (int i = 0; i < opt->define_count; i++) {
         if (strchr(opt->defines[i], '\n')) {
@@ -23,10 +23,10 @@ crd_status crd_circuit_model_pack(crd_context* ctx, const crd_circuit_model_opti
 
 typedef struct reader {
     crd_context* ctx;
-    crdi_arena* arena;
+    crd_arena* arena;
     const char* file;
     int line;
-    crd_circuit_model_options* out;
+    crdi_circuit_model_options* out;
     const char** defines;
     size_t capacity;
 } reader;
@@ -39,7 +39,7 @@ static crd_status wrong(const reader* r, const char* what, const char* value)
 
 static crd_status take_method(reader* r, const char* value)
 {
-    const char* const* names = crd_circuit_method_names();
+    const char* const* names = crdi_circuit_method_names();
     for (int i = 0; names[i]; i++) {
         if (strcmp(names[i], value) == 0) {
             r->out->method = (crd_circuit_method)i;
@@ -84,12 +84,12 @@ static crd_status take_line(reader* r, char* line)
 }
 
 crd_status crdi_circuit_settings(crd_context* ctx, const char* text, size_t length,
-                                 const char* file, crdi_arena* arena,
-                                 crd_circuit_model_options* out)
+                                 const char* file, crd_arena* arena,
+                                 crdi_circuit_model_options* out)
 {
     crd_status st = CRD_OK;
     reader r = {.ctx = ctx, .arena = arena, .file = file, .out = out};
-    *out = crd_circuit_model_defaults();
+    *out = crdi_circuit_model_defaults();
     const char* end = text + length;
     do {
         const char* newline = memchr(text, '\n', (size_t)(end - text));
@@ -105,6 +105,6 @@ crd_status crdi_circuit_settings(crd_context* ctx, const char* text, size_t leng
     if (r.defines) { memcpy(defines, r.defines, (size_t)out->define_count * sizeof *defines); }
     out->defines = defines;
 fail:
-    crdi_free(ctx, r.defines);
+    crd_free(ctx, r.defines);
     return st;
 }

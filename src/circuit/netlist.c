@@ -28,7 +28,7 @@ static crd_status fail_part(crdi_parser* p, const crd_part* part, crd_status st,
 static crd_status map_parts(crdi_parser* p)
 {
     crd_status st = CRD_OK;
-    crdi_map* map = &p->out->part_map;
+    crd_map* map = &p->out->part_map;
     CRD_TRY(crdi_map_reserve(map, (size_t)p->n->part_count));
     for (int32_t i = 0; i < p->n->part_count; i++) {
         const crd_part* part = &p->n->parts[i];
@@ -330,9 +330,9 @@ static void clear_parser(crdi_parser* p)
     crd_context* ctx = p->ctx;
     for (int32_t i = 0; i < p->scope_count; i++) {
         crdi_scope* s = &p->scopes[i];
-        crdi_free(ctx, s->params);
-        crdi_free(ctx, s->models);
-        crdi_free(ctx, s->functions);
+        crd_free(ctx, s->params);
+        crd_free(ctx, s->models);
+        crd_free(ctx, s->functions);
         crdi_map_clear(&s->param_map);
         crdi_map_clear(&s->model_map);
         crdi_map_clear(&s->port_map);
@@ -340,21 +340,21 @@ static void clear_parser(crdi_parser* p)
         crdi_map_clear(&s->function_map);
     }
     for (int32_t i = 0; p->out && i < p->out->file_count; i++) {
-        crdi_free(ctx, p->sources[i].text);
-        crdi_free(ctx, p->sources[i].path);
+        crd_free(ctx, p->sources[i].text);
+        crd_free(ctx, p->sources[i].path);
     }
     void* const blocks[] = {p->sources, p->cards,       p->scopes,  p->sections, p->controls,
                             p->node_at, p->node_domain, p->pending, p->node_ic};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
-        crdi_free(ctx, blocks[i]);
+        crd_free(ctx, blocks[i]);
     }
     crdi_map_clear(&p->pending_map);
     crdi_map_clear(&p->global_map);
     crdi_map_clear(&p->noted);
     crdi_map_clear(&p->input_map);
     crdi_builder_clear(&p->builder);
-    crdi_arena_clear(&p->work);
-    crdi_free(ctx, p);
+    crd_arena_clear(&p->work);
+    crd_free(ctx, p);
 }
 
 // Ground is there before everything else.
@@ -380,10 +380,10 @@ static crdi_netlist* new_netlist(crd_context* ctx)
     o->n.title = "";
     o->n.temperature = 300.15; // 27 degrees Celsius
     o->n.tran_step = o->n.tran_stop = (double)NAN;
-    crdi_arena_init(&o->n.arena, ctx);
+    crd_arena_init(&o->n.arena, ctx);
     crdi_map_init(&o->node_map, ctx);
     crdi_map_init(&o->part_map, ctx);
-    crdi_text_init(&o->names, ctx);
+    crd_text_init(&o->names, ctx);
     return o;
 }
 
@@ -399,7 +399,7 @@ crd_status crd_netlist_parse(crd_context* ctx, const char* text, size_t length, 
     p->gmin = 1e-12;
     if (opt) { p->opt = *opt; }
     if (p->opt.max_parts <= 0 || p->opt.max_parts >= INT32_MAX) { p->opt.max_parts = 10000000; }
-    crdi_arena_init(&p->work, ctx);
+    crd_arena_init(&p->work, ctx);
     crdi_builder_init(&p->builder, ctx);
     crdi_map_init(&p->pending_map, ctx);
     crdi_map_init(&p->global_map, ctx);
@@ -429,13 +429,13 @@ fail : {
 crd_status crd_netlist_load(crd_context* ctx, const char* path, const crd_netlist_options* opt,
                             crd_netlist** out)
 {
-    crdi_text text;
-    crdi_text_init(&text, ctx);
+    crd_text text;
+    crd_text_init(&text, ctx);
     crd_status st = crdi_netlist_read_file(ctx, path, &text);
     if (st == CRD_OK) {
         st = crd_netlist_parse(ctx, text.data ? text.data : "", text.length, path, opt, out);
     }
-    crdi_text_clear(&text);
+    crd_text_clear(&text);
     return st;
 }
 
@@ -447,16 +447,16 @@ void crd_netlist_destroy(crd_netlist* n)
     void* const blocks[] = {(void*)o->files, (void*)o->nodes,       n->parts,  o->waves,  o->diodes,
                             o->switches,     (void*)o->expressions, o->inputs, o->outputs};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++) {
-        crdi_free(ctx, blocks[i]);
+        crd_free(ctx, blocks[i]);
     }
     crdi_map_clear(&o->node_map);
     crdi_map_clear(&o->part_map);
-    crdi_text_clear(&o->names);
-    crdi_arena_clear(&n->arena);
-    crdi_free(ctx, o);
+    crd_text_clear(&o->names);
+    crd_arena_clear(&n->arena);
+    crd_free(ctx, o);
 }
 
-static int32_t find(const crdi_map* map, const char* name)
+static int32_t find(const crd_map* map, const char* name)
 {
     char text[CRDI_PATH_MOST + 1];
     const size_t n = strlen(name);

@@ -41,7 +41,7 @@ typedef struct crdi_scope { // the netlist, or a .subckt
     size_t param_capacity, model_capacity, function_capacity;
     int32_t param_count, header_count, model_count, port_count; // header: of the .subckt line
     int32_t function_count;
-    crdi_map param_map, model_map, port_map, child_map, function_map;
+    crd_map param_map, model_map, port_map, child_map, function_map;
 } crdi_scope;
 
 typedef struct crdi_env { // one copy of a definition
@@ -71,8 +71,8 @@ typedef struct crdi_file {
 
 typedef struct crdi_netlist { // what the caller gets, and what belongs to it
     crd_netlist n;
-    crdi_map node_map, part_map;
-    crdi_text names;
+    crd_map node_map, part_map;
+    crd_text names;
     const char** files;
     const char** nodes;
     crd_waveform* waves;
@@ -90,7 +90,7 @@ typedef struct crdi_parser {
     crd_context* ctx;
     crdi_netlist* out;
     crd_netlist* n; // &out->n
-    crdi_arena work;
+    crd_arena work;
     crdi_builder builder;
     crd_netlist_options opt;
     crdi_file* sources;
@@ -106,7 +106,7 @@ typedef struct crdi_parser {
     size_t node_at_capacity, node_domain_capacity, pending_capacity, node_ic_capacity;
     size_t card_count, text_length;
     int32_t scope_count, section_count, control_count, pending_count;
-    crdi_map pending_map, global_map, noted, input_map;
+    crd_map pending_map, global_map, noted, input_map;
     // while lines are read
     int32_t scope, section;
     int32_t including[CRDI_INCLUDES_MOST];
@@ -132,7 +132,7 @@ typedef struct crdi_reading {
 
 // netlist_lines.c
 crd_status crdi_netlist_lines(crdi_parser* p, const char* text, size_t length, const char* file);
-crd_status crdi_netlist_read_file(crd_context* ctx, const char* path, crdi_text* out);
+crd_status crdi_netlist_read_file(crd_context* ctx, const char* path, crd_text* out);
 void crdi_netlist_note(crdi_parser* p, const crdi_scan* s, const char* word, const char* why);
 
 // netlist_scope.c

@@ -211,7 +211,7 @@ static const char* default_unit(crdi_word w)
 }
 
 // [name =] expression [unit=u]; without a name it is the expression's text
-static crd_status output(crdi_reading* r, crdi_map* names)
+static crd_status output(crdi_reading* r, crd_map* names)
 {
     crd_status st = CRD_OK;
     crdi_netlist* o = r->p->out;
@@ -295,7 +295,7 @@ fail:
 crd_status crdi_controls_late(crdi_parser* p, crdi_env* root)
 {
     crd_status st = CRD_OK;
-    crdi_map names;
+    crd_map names;
     crdi_map_init(&names, p->ctx);
     for (int i = 0; i < p->control_count; i++) {
         crdi_reading r = begin(p, root, i);

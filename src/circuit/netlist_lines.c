@@ -13,7 +13,7 @@ enum { FILES_MOST = 10000, FILE_NAME_MOST = 1000 };
 
 // ---- files -------------------------------------------------------------------------------------
 
-static crd_status read_all(crd_context* ctx, int fd, const char* path, crdi_text* out)
+static crd_status read_all(crd_context* ctx, int fd, const char* path, crd_text* out)
 {
     struct stat info;
     if (fstat(fd, &info) != 0) { return crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno)); }
@@ -37,7 +37,7 @@ static crd_status read_all(crd_context* ctx, int fd, const char* path, crdi_text
     }
 }
 
-crd_status crdi_netlist_read_file(crd_context* ctx, const char* path, crdi_text* out)
+crd_status crdi_netlist_read_file(crd_context* ctx, const char* path, crd_text* out)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO must not hold us up
     if (fd < 0) {
@@ -185,7 +185,7 @@ static crd_status at_end(crdi_scan* s)
 }
 
 // A name into the working memory, and into a map under the next number.
-static crd_status add_name(crdi_parser* p, const crdi_scan* s, crdi_word w, crdi_map* map,
+static crd_status add_name(crdi_parser* p, const crdi_scan* s, crdi_word w, crd_map* map,
                            int32_t number, const char* what, const char** out)
 {
     crd_status st = CRD_OK;
@@ -463,8 +463,8 @@ static crd_status read_lines(crdi_parser* p, int32_t file);
 static crd_status open_include(crdi_parser* p, const crdi_scan* s, const char* path, int32_t* file)
 {
     crd_status st = CRD_OK;
-    crdi_text text;
-    crdi_text_init(&text, p->ctx);
+    crd_text text;
+    crd_text_init(&text, p->ctx);
     char* real = realpath(path, NULL);
     for (int i = 0; real && i < p->include_depth; i++) {
         const char* other = p->sources[p->including[i]].path;
@@ -484,7 +484,7 @@ static crd_status open_include(crdi_parser* p, const crdi_scan* s, const char* p
         if (!p->sources[*file].path) { st = CRD_E_MEMORY; }
     }
     free(real);
-    crdi_text_clear(&text);
+    crd_text_clear(&text);
     return st;
 }
 
@@ -675,7 +675,7 @@ static crd_status title(crdi_parser* p, const char** at, int32_t* line)
 
 static crd_status keep_flat(crdi_parser* p, const char* text, const char* end)
 {
-    crdi_text* flat = p->opt.flat;
+    crd_text* flat = p->opt.flat;
     if (!flat || flat->failed) { return flat ? CRD_E_MEMORY : CRD_OK; }
     crdi_text_put(flat, text, (size_t)(end - text));
     if (end > text && end[-1] != '\n') { crdi_text_put(flat, "\n", 1); }
@@ -686,7 +686,7 @@ static crd_status keep_flat(crdi_parser* p, const char* text, const char* end)
 // is left, on as many lines.
 static crd_status flatten(crdi_parser* p, const crdi_card* card, bool skip)
 {
-    crdi_text* flat = p->opt.flat;
+    crd_text* flat = p->opt.flat;
     if (!flat) { return CRD_OK; }
     crdi_scan s = {p->ctx, card->p, card->p, card->end, "", card->line};
     const crdi_word word = crdi_scan_word(&s);

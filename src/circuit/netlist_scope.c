@@ -112,10 +112,10 @@ crd_status crdi_env_init(crdi_parser* p, int32_t scope, crdi_env* outer, crdi_en
 
 void crdi_env_clear(crdi_parser* p, crdi_env* e)
 {
-    crdi_free(p->ctx, e->values);
-    crdi_free(p->ctx, e->states);
-    crdi_free(p->ctx, e->models);
-    crdi_free(p->ctx, e->ports);
+    crd_free(p->ctx, e->values);
+    crd_free(p->ctx, e->states);
+    crd_free(p->ctx, e->models);
+    crd_free(p->ctx, e->ports);
 }
 
 // ---- nodes and parts by name -------------------------------------------------------------------

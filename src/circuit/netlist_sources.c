@@ -112,8 +112,8 @@ static crd_status piecewise(crdi_reading* r, bool bracket, crd_waveform* w)
     w->values = t + q.count;
     w->count = (int)q.count;
 fail:
-    crdi_free(r->p->ctx, q.t);
-    crdi_free(r->p->ctx, q.y);
+    crd_free(r->p->ctx, q.t);
+    crd_free(r->p->ctx, q.y);
     return st;
 }
 

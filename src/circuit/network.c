@@ -1,4 +1,5 @@
 #include "circuit/network.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <string.h>
@@ -335,10 +336,10 @@ static crd_status sort_branches(crdi_network* w, int32_t members)
             if (w->node_at[i] < 0) { w->node_at[i] = -1 - ends[-1 - w->node_at[i]]; }
         }
     }
-    crdi_free(ctx, to);
-    crdi_free(ctx, ends);
-    crdi_free(ctx, member);
-    crdi_free(ctx, sums);
+    crd_free(ctx, to);
+    crd_free(ctx, ends);
+    crd_free(ctx, member);
+    crd_free(ctx, sums);
     return room ? CRD_OK : CRD_E_MEMORY;
 }
 
@@ -663,7 +664,7 @@ crd_status crdi_network_init(crdi_network* w, crd_context* ctx, const crd_netlis
                          b.busy,       b.degree,   b.meets,     b.tree, b.queue,
                          b.hang_first, b.hang,     b.parent_tie};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        crdi_free(ctx, all[i]);
+        crd_free(ctx, all[i]);
     }
     if (st < 0) { crdi_network_clear(w); }
     return st;
@@ -716,7 +717,7 @@ void crdi_network_clear(crdi_network* w)
                          w->coupling, w->gain,   w->flow,       w->device,      w->node_at,
                          w->root,     w->home,   w->home_index, w->touch_first, w->touch};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        crdi_free(w->ctx, all[i]);
+        crd_free(w->ctx, all[i]);
     }
     *w = (crdi_network){0};
 }

@@ -154,13 +154,13 @@ static void destroy(crd_circuit* c, void* self)
                          d->room_saved,  d->drive_order,  d->flow_order,  d->row_order,
                          d->tie_current, d->p_before,     d->delta};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        crdi_free(c->ctx, all[i]);
+        crd_free(c->ctx, all[i]);
     }
     for (int k = 0; k <= CRDI_HISTORY; k++) {
-        crdi_free(c->ctx, d->i[k]);
-        crdi_free(c->ctx, d->vc[k]);
+        crd_free(c->ctx, d->i[k]);
+        crd_free(c->ctx, d->vc[k]);
     }
-    crdi_free(c->ctx, d);
+    crd_free(c->ctx, d);
 }
 
 static crd_status create(crd_circuit* c, void** self)

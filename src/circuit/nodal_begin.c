@@ -97,10 +97,10 @@ crd_status crdi_nodal_begin_init(crdi_nodal* d)
 void crdi_nodal_begin_clear(crdi_nodal* d)
 {
     clear_plain(d);
-    crdi_free(d->c->ctx, d->begin_work);
+    crd_free(d->c->ctx, d->begin_work);
     if (d->reference) {
         if (d->reference->self) { crdi_form_dae.destroy(d->reference, d->reference->self); }
-        crdi_free(d->c->ctx, d->reference);
+        crd_free(d->c->ctx, d->reference);
     }
     d->reference = NULL;
 }

@@ -88,8 +88,8 @@ crd_status crdi_nodal_partition(crdi_nodal* d)
         if (!d->whole) { crdi_network_renumber(net, to); }
     }
     const bool room = active && to;
-    crdi_free(ctx, active);
-    crdi_free(ctx, to);
+    crd_free(ctx, active);
+    crd_free(ctx, to);
     return room ? CRD_OK : CRD_E_MEMORY;
 }
 
@@ -229,7 +229,7 @@ static crd_status make_whole(crdi_nodal* d, const places* p)
         memcpy(at + count + linear, p->column, p->count * sizeof *at);
     }
     const crd_status st = crdi_sparse_init(&d->sparse, ctx, d->active, count, at, at + count);
-    crdi_free(ctx, at);
+    crd_free(ctx, at);
     if (st < 0) { return st; }
     d->base_count = (size_t)d->sparse.first[d->active];
     const int32_t trash = (int32_t)d->base_count;
@@ -261,7 +261,7 @@ crd_status crdi_nodal_devices(crdi_nodal* d)
         uses += law ? (size_t)crd_expression_uses(law, &list) : 0;
         columns += (size_t)mark_device(d, unused, p);
     }
-    crdi_free(ctx, unused);
+    crd_free(ctx, unused);
     d->device = crdi_new_array(ctx, count, sizeof *d->device);
     if (!d->device) { return CRD_E_MEMORY; }
     d->room_count = 2 * uses;
@@ -285,8 +285,8 @@ crd_status crdi_nodal_devices(crdi_nodal* d)
     }
     crd_status st = p.failed ? CRD_E_MEMORY : CRD_OK;
     if (st == CRD_OK && d->whole) { st = make_whole(d, &p); }
-    crdi_free(ctx, p.row);
-    crdi_free(ctx, p.column);
+    crd_free(ctx, p.row);
+    crd_free(ctx, p.column);
     if (st < 0) { return st; }
     double** const all[] = {&d->rc, &d->ra, &d->ua};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

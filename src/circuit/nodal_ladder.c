@@ -238,10 +238,10 @@ void crdi_nodal_ladder_clear(crdi_nodal* d)
                          q->level[4],
                          q->level[5]};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
-        crdi_free(ctx, all[k]);
+        crd_free(ctx, all[k]);
     }
     crdi_ladder_destroy(q->ladder);
-    crdi_free(ctx, q);
+    crd_free(ctx, q);
     d->ladder = NULL;
 }
 

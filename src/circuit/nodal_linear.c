@@ -249,7 +249,7 @@ static crd_status init_symmetric(crdi_linear* l)
     int32_t* room = crdi_new_array(ctx, 3 * n + 2, sizeof *room);
     if (!room) { return CRD_E_MEMORY; }
     const int64_t total = cut_stems(l, count_columns(l), room);
-    crdi_free(ctx, room);
+    crd_free(ctx, room);
     if (total > INT32_MAX) {
         return crdi_fail(ctx, CRD_E_RANGE, "circuit: too large for this form");
     }
@@ -398,7 +398,7 @@ void crdi_linear_clear(crdi_linear* l)
                          l->upper_slot, l->parent,  l->order, l->flag, l->pattern,     l->length,
                          l->value,      l->pivot,   l->work,  l->slim};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        crdi_free(l->ctx, all[i]);
+        crd_free(l->ctx, all[i]);
     }
     *l = (crdi_linear){0};
 }

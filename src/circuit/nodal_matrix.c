@@ -125,7 +125,7 @@ void crdi_assembly_clear(crdi_assembly* a)
     void* const all[] = {a->row,        a->column,     a->value,
                          a->driven_row, a->driven_tie, a->driven_value};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        crdi_free(a->ctx, all[i]);
+        crd_free(a->ctx, all[i]);
     }
     *a = (crdi_assembly){0};
 }
@@ -295,9 +295,9 @@ crd_status crdi_nodal_split(crdi_nodal* d)
         d->row_constant = constant_first(net->rows, list, d->row_order);
         if (d->row_constant > d->row_count) { d->row_constant = d->row_count; }
     }
-    crdi_free(ctx, source);
-    crdi_free(ctx, tie);
-    crdi_free(ctx, list);
+    crd_free(ctx, source);
+    crd_free(ctx, tie);
+    crd_free(ctx, list);
     return room ? CRD_OK : CRD_E_MEMORY;
 }
 
@@ -340,7 +340,7 @@ static crd_status make_linear(crdi_nodal* d, crdi_linear* l)
     }
     const crd_status st = crdi_linear_init(l, ctx, d->linear, d->symmetric, !d->c->opt.no_chains,
                                            d->ll_count, place, place + d->ll_count);
-    crdi_free(ctx, place);
+    crd_free(ctx, place);
     return st;
 }
 
@@ -380,7 +380,7 @@ void crdi_nodal_sets_clear(crdi_nodal* d)
                              s->base,     s->condense, s->back,   s->la_value,
                              s->al_value, s->steady,   s->direct, s->offset};
         for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
-            crdi_free(d->c->ctx, all[k]);
+            crd_free(d->c->ctx, all[k]);
         }
         crdi_linear_clear(&s->linear);
         *s = (crdi_nodal_set){0};

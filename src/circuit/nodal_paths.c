@@ -197,10 +197,10 @@ static crd_status place_entries(crdi_paths* p, const int32_t* rows, const int32_
     if (p->rest > 0) {
         st = crdi_linear_init(&p->matrix, p->ctx, p->rest, true, false, p->rest_count, row, column);
     }
-    crdi_free(p->ctx, at);
+    crd_free(p->ctx, at);
     return st;
 memory:
-    crdi_free(p->ctx, at);
+    crd_free(p->ctx, at);
     return CRD_E_MEMORY;
 }
 
@@ -240,8 +240,8 @@ crd_status crdi_paths_create(crd_context* ctx, int32_t n, size_t count, const in
     *out = p;
     p = NULL;
 fail:
-    crdi_free(ctx, s.near);
-    crdi_free(ctx, s.rest);
+    crd_free(ctx, s.near);
+    crd_free(ctx, s.rest);
     crdi_paths_destroy(p);
     return st;
 }
@@ -254,9 +254,9 @@ void crdi_paths_destroy(crdi_paths* p)
     void* const all[] = {p->order,    p->path,     p->slot, p->value, p->rest_value,
                          p->spike[0], p->spike[1], p->x,    p->y};
     for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
-        crdi_free(p->ctx, all[k]);
+        crd_free(p->ctx, all[k]);
     }
-    crdi_free(p->ctx, p);
+    crd_free(p->ctx, p);
 }
 
 // ---- factors and solutions ---------------------------------------------------------------------

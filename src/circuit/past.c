@@ -1,5 +1,6 @@
 // Derivatives of outputs, from a polynomial through their last values.
 #include "circuit/circuit.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,7 +27,7 @@ crd_status crdi_past_init(crd_circuit* c)
 
 void crdi_past_clear(crd_circuit* c)
 {
-    crdi_free(c->ctx, c->past.row);
+    crd_free(c->ctx, c->past.row);
     c->past = (crdi_past){0};
 }
 

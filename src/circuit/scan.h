@@ -4,7 +4,7 @@
 // reader passes newlines, comments and the '+' of the next line, so that nothing is copied and
 // every word knows its line.
 #pragma once
-#include "cardan/base.h"
+#include "shared/base.h"
 
 enum {
     CRDI_NAME_MOST = 255, // bytes of one name

@@ -1,4 +1,5 @@
 #include "circuit/sparse.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <string.h>
@@ -44,8 +45,8 @@ static crd_status compress(crdi_sparse* s, const int32_t* rows, const int32_t* c
     }
     st = CRD_OK;
 fail:
-    crdi_free(s->ctx, order);
-    crdi_free(s->ctx, start);
+    crd_free(s->ctx, order);
+    crd_free(s->ctx, start);
     return st;
 }
 
@@ -74,10 +75,10 @@ void crdi_sparse_clear(crdi_sparse* s)
     if (!s->ctx) { return; }
     klu_free_numeric(&s->numeric, &s->common);
     klu_free_symbolic(&s->symbolic, &s->common);
-    crdi_free(s->ctx, s->first);
-    crdi_free(s->ctx, s->row);
-    crdi_free(s->ctx, s->value);
-    crdi_free(s->ctx, s->slot);
+    crd_free(s->ctx, s->first);
+    crd_free(s->ctx, s->row);
+    crd_free(s->ctx, s->value);
+    crd_free(s->ctx, s->slot);
     *s = (crdi_sparse){0};
 }
 
@@ -151,7 +152,7 @@ crd_status crdi_least_init(crdi_least* l, crd_context* ctx, int32_t rows, int32_
         st = crdi_sparse_init(&l->direct, ctx, rows, count, row, column);
     }
 fail:
-    crdi_free(ctx, place);
+    crd_free(ctx, place);
     return st;
 }
 
@@ -160,14 +161,14 @@ void crdi_least_clear(crdi_least* l)
     if (!l->ctx) { return; }
     crdi_sparse_clear(&l->matrix);
     crdi_sparse_clear(&l->direct);
-    crdi_free(l->ctx, l->row);
-    crdi_free(l->ctx, l->column);
-    crdi_free(l->ctx, l->value);
-    crdi_free(l->ctx, l->entries);
-    crdi_free(l->ctx, l->row_scale);
-    crdi_free(l->ctx, l->column_scale);
-    crdi_free(l->ctx, l->b);
-    crdi_free(l->ctx, l->left);
+    crd_free(l->ctx, l->row);
+    crd_free(l->ctx, l->column);
+    crd_free(l->ctx, l->value);
+    crd_free(l->ctx, l->entries);
+    crd_free(l->ctx, l->row_scale);
+    crd_free(l->ctx, l->column_scale);
+    crd_free(l->ctx, l->b);
+    crd_free(l->ctx, l->left);
     *l = (crdi_least){0};
 }
 
@@ -311,6 +312,6 @@ int crdi_least_rank(crdi_least* l, const double* values)
             }
         }
     }
-    crdi_free(l->ctx, a);
+    crd_free(l->ctx, a);
     return rank;
 }

@@ -1,5 +1,6 @@
 // What no form can solve, found before anything is built.
 #include "circuit/circuit.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -207,8 +208,8 @@ static crd_status loop_found(crd_context* ctx, const crd_netlist* n, int32_t las
             if (from[y] >= 0 && from[x] < 0) { from[x] = i; }
         }
     }
-    crdi_text names;
-    crdi_text_init(&names, ctx);
+    crd_text names;
+    crd_text_init(&names, ctx);
     int32_t at = b;
     for (int k = 0; k < 8 && a != b && from[at] >= 0 && from[at] != last; k++) {
         const int32_t i = from[at];
@@ -224,7 +225,7 @@ static crd_status loop_found(crd_context* ctx, const crd_netlist* n, int32_t las
                         crdi_part_place(n, last).text, crdi_clip(n->nodes[a]).text,
                         crdi_clip(n->nodes[b]).text, crdi_clip(crdi_part_name(n, last)).text,
                         names.data ? names.data : "");
-    crdi_text_clear(&names);
+    crd_text_clear(&names);
     return st;
 }
 
@@ -328,7 +329,7 @@ crd_status crdi_circuit_check(crd_context* ctx, const crd_netlist* n)
     int32_t* room = crdi_new_array(ctx, 2 * (size_t)n->node_count, sizeof *room);
     if (!room) { return CRD_E_MEMORY; }
     st = check_connections(ctx, n, room, room + n->node_count);
-    crdi_free(ctx, room);
+    crd_free(ctx, room);
     return st;
 }
 
@@ -389,6 +390,6 @@ crd_status crdi_circuit_smooth(crd_context* ctx, const crd_netlist* n)
     if (!s.parent) { return CRD_E_MEMORY; }
     crd_status st = check_corners(ctx, n, &s, true);
     if (st == CRD_OK) { st = check_corners(ctx, n, &s, false); }
-    crdi_free(ctx, s.parent);
+    crd_free(ctx, s.parent);
     return st;
 }

@@ -28,9 +28,9 @@ crd_status crdi_one_latency(crd_context* ctx, const char* text, double step, int
 crd_status crdi_write_columns(crd_context* ctx, const char* path, const char* const* names,
                               const double* const* columns, int column_count, int rows)
 {
-    crdi_text t;
+    crd_text t;
     char number[32];
-    crdi_text_init(&t, ctx);
+    crd_text_init(&t, ctx);
     for (int c = 0; c < column_count; c++) {
         const bool quote = strpbrk(names[c], ",\"\n") != NULL;
         crdi_text_add(&t, "%s%s%s%s", c ? "," : "", quote ? "\"" : "", names[c], quote ? "\"" : "");
@@ -45,7 +45,7 @@ crd_status crdi_write_columns(crd_context* ctx, const char* path, const char* co
     }
     const crd_status st =
         t.failed ? CRD_E_MEMORY : crdi_write_text_file(ctx, path, t.data, t.length);
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return st;
 }
 

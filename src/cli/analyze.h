@@ -3,6 +3,7 @@
 #include "cardan/analysis.h"
 #include "cardan/coupling.h"
 #include "cli/cli.h"
+#include "shared/base.h"
 
 typedef struct crdi_analyze_options {
     crdi_common common;
@@ -18,7 +19,7 @@ typedef struct crdi_analyze_options {
 // An element for one latency, as linear functions: one, or the pieces of a network.
 typedef struct crdi_linears {
     crd_context* ctx;
-    crdi_arena arena;
+    crd_arena arena;
     crd_linear own; // of a linear element: crd_linear_clear
     int count;
     const crd_linear* linear; // (count)
@@ -41,7 +42,7 @@ typedef struct crdi_loop_element {
 
 typedef struct crdi_loop_case {
     crd_context* ctx;
-    crdi_arena arena;
+    crd_arena arena;
     const char* name;  // file
     const char* place; // "" or where units were linearised: "at t = 0"
     crd_loop loop;     // network: with direct links closed

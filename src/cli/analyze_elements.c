@@ -15,7 +15,7 @@ crd_status crdi_linears_make(const crd_element* e, double step, int k, crdi_line
 {
     crd_status st = CRD_OK;
     crdi_linears l = {.ctx = e->ctx};
-    crdi_arena_init(&l.arena, e->ctx);
+    crd_arena_init(&l.arena, e->ctx);
     crd_linear* one = crdi_arena_new(&l.arena, 1, sizeof *one);
     if (!one) { CRD_TRY(CRD_E_MEMORY); }
     if (e->options.algorithm == CRD_ALGORITHM_NETWORK) {
@@ -44,7 +44,7 @@ void crdi_linears_clear(crdi_linears* l)
 {
     if (!l->ctx) { return; }
     crd_linear_clear(l->ctx, &l->own);
-    crdi_arena_clear(&l->arena);
+    crd_arena_clear(&l->arena);
     *l = (crdi_linears){0};
 }
 
@@ -73,7 +73,7 @@ typedef struct element_case {
 typedef struct analysis {
     crdi_cli* cli;
     const crdi_analyze_options* o;
-    crdi_arena arena;
+    crd_arena arena;
     element_case* cases;
     int count;
     double* omega; // Bode
@@ -117,7 +117,7 @@ static crd_status find_out(analysis* a, double step, findings* f)
         f->peak_count++;
         if (f->highest < 0 || found[i].gain > f->peaks[f->highest].gain) { f->highest = i; }
     }
-    crdi_free(ctx, found);
+    crd_free(ctx, found);
     return st;
 }
 
@@ -273,7 +273,7 @@ static crd_status bode(analysis* a, const element_case* c, const findings* f, co
         gain[i] = a->o->decibel ? 20 * log10(points[i].gain) : points[i].gain;
         phase[i] = points[i].phase_deg;
     }
-    crdi_free(ctx, points);
+    crd_free(ctx, points);
     out->labels[out->count] = label;
     out->gain[out->count] = gain;
     out->phase[out->count] = phase;
@@ -555,7 +555,7 @@ crd_status crdi_analyze_elements(crdi_cli* cli, const crdi_analyze_options* o,
     analysis a = {.cli = cli, .o = o};
     crd_status st = CRD_OK;
     curves b = {0};
-    crdi_arena_init(&a.arena, cli->ctx);
+    crd_arena_init(&a.arena, cli->ctx);
     if (o->elements.count) {
         CRD_TRY(crdi_fail(cli->ctx, CRD_E_RANGE,
                           "--element is for loops and recordings; name %s beside %s",
@@ -584,6 +584,6 @@ crd_status crdi_analyze_elements(crdi_cli* cli, const crdi_analyze_options* o,
     }
 fail:
     drop_cases(&a);
-    crdi_arena_clear(&a.arena);
+    crd_arena_clear(&a.arena);
     return st;
 }

@@ -83,7 +83,7 @@ void crdi_loop_clear(crdi_loop_case* c)
     for (int i = 0; i < c->element_count; i++) {
         crdi_linears_clear(&c->elements[i].linears);
     }
-    crdi_arena_clear(&c->arena);
+    crd_arena_clear(&c->arena);
     *c = (crdi_loop_case){0};
 }
 
@@ -148,7 +148,7 @@ typedef struct reader {
     crd_context* ctx;
     const char* file;
     const char* folder; // of the file, "" or with a slash
-    crdi_text json;
+    crd_text json;
     json_t* root;
     const crdi_analyze_options* o;
     crdi_loop_case* c;
@@ -345,7 +345,7 @@ static crd_status load_element(reader* r, const node* n, crd_element** out)
     char* where = crdi_format(r->ctx, "%s%s", path ? r->folder : "", text);
     if (!where) { return CRD_E_MEMORY; }
     const crd_status st = crdi_load_element(r->ctx, where, out);
-    crdi_free(r->ctx, where);
+    crd_free(r->ctx, where);
     return st < 0 && st != CRD_E_MEMORY
                ? crdi_fail_in(r->ctx, st, "%s:%d", r->file, line_of(r, n->at))
                : st;
@@ -747,7 +747,7 @@ static crd_status read_file(reader* r)
     if (st >= 0) {
         st = crd_yaml_to_json(r->ctx, bytes, length, (crd_place){r->file, 1}, &r->json);
     }
-    crdi_free(r->ctx, bytes);
+    crd_free(r->ctx, bytes);
     if (st < 0) { return st; }
     json_error_t error;
     r->root = json_loadb(r->json.data, r->json.length, 0, &error);
@@ -810,10 +810,10 @@ crd_status crdi_loop_read(crd_context* ctx, const char* path, const crdi_analyze
                           crdi_loop_case* out)
 {
     *out = (crdi_loop_case){.ctx = ctx, .name = path, .place = "", .variants = 1};
-    crdi_arena_init(&out->arena, ctx);
+    crd_arena_init(&out->arena, ctx);
     crd_status st = CRD_OK;
     reader r = {.ctx = ctx, .file = path, .o = o, .c = out};
-    crdi_text_init(&r.json, ctx);
+    crd_text_init(&r.json, ctx);
     if (o->elements.count > 1) {
         CRD_TRY(crdi_fail(ctx, CRD_E_RANGE, "--element: %d are given, expected one for a loop",
                           o->elements.count));
@@ -829,7 +829,7 @@ crd_status crdi_loop_read(crd_context* ctx, const char* path, const crdi_analyze
     CRD_TRY(crdi_loop_of_system(ctx, path, o, out));
 fail:
     json_decref(r.root);
-    crdi_text_clear(&r.json);
+    crd_text_clear(&r.json);
     if (st < 0) { crdi_loop_clear(out); }
     return st;
 }

@@ -31,7 +31,7 @@ typedef struct margins {
     crdi_cli* cli;
     const crdi_analyze_options* o;
     crdi_loop_case c;
-    crdi_arena arena;
+    crd_arena arena;
     result r; // of the worst variant
     int worst, unstable_variants;
 } margins;
@@ -144,17 +144,17 @@ static crd_status examine_all(margins* m)
         crdi_loop_choose(&m->c, i);
         const crd_status st = examine(m, &r);
         if (st < 0) {
-            crdi_free(m->cli->ctx, r.points);
+            crd_free(m->cli->ctx, r.points);
             return st;
         }
         m->unstable_variants += !r.stable;
         const bool first = i == 0;
         if (first || worse(&r, &m->r)) {
-            crdi_free(m->cli->ctx, m->r.points);
+            crd_free(m->cli->ctx, m->r.points);
             m->r = r;
             m->worst = i;
         } else {
-            crdi_free(m->cli->ctx, r.points);
+            crd_free(m->cli->ctx, r.points);
         }
     }
     crdi_loop_choose(&m->c, m->worst);
@@ -524,7 +524,7 @@ crd_status crdi_analyze_loop(crdi_cli* cli, const crdi_analyze_options* o, const
 {
     margins m = {.cli = cli, .o = o};
     crd_status st = CRD_OK;
-    crdi_arena_init(&m.arena, cli->ctx);
+    crd_arena_init(&m.arena, cli->ctx);
     CRD_TRY(crdi_loop_read(cli->ctx, path, o, &m.c));
     CRD_TRY(examine_all(&m));
     CRD_TRY(write_curve(&m));
@@ -538,8 +538,8 @@ crd_status crdi_analyze_loop(crdi_cli* cli, const crdi_analyze_options* o, const
     }
     CRD_TRY(check_limits(&m));
 fail:
-    crdi_free(cli->ctx, m.r.points);
+    crd_free(cli->ctx, m.r.points);
     crdi_loop_clear(&m.c);
-    crdi_arena_clear(&m.arena);
+    crd_arena_clear(&m.arena);
     return st;
 }

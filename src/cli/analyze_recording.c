@@ -19,7 +19,7 @@ typedef struct study {
     crdi_cli* cli;
     const crdi_analyze_options* o;
     const char* path;
-    crdi_arena arena;
+    crd_arena arena;
     crdi_recorded recorded;
     crd_spectrum spectrum;
     double mean, bandwidth, half; // half of the power lies below `half`
@@ -312,7 +312,7 @@ crd_status crdi_analyze_recording(crdi_cli* cli, const crdi_analyze_options* o, 
 {
     study s = {.cli = cli, .o = o, .path = path, .latency = NAN};
     crd_status st = CRD_OK;
-    crdi_arena_init(&s.arena, cli->ctx);
+    crd_arena_init(&s.arena, cli->ctx);
     s.recorded.ctx = cli->ctx;
     CRD_TRY(read_signal(&s));
     CRD_TRY(find_needs(&s));
@@ -329,6 +329,6 @@ crd_status crdi_analyze_recording(crdi_cli* cli, const crdi_analyze_options* o, 
 fail:
     crd_spectrum_clear(cli->ctx, &s.spectrum);
     crdi_recorded_clear(&s.recorded);
-    crdi_arena_clear(&s.arena);
+    crd_arena_clear(&s.arena);
     return st;
 }

@@ -1,7 +1,7 @@
 // cardan bench em, ice, backtoback: emulated test benches as slaves on a network.
-#include "cardan/testbench_bench.h"
 #include "cli/dcp_serve.h"
 #include "cli/realtime.h"
+#include "shared/testbench_bench.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -38,10 +38,10 @@ typedef struct trace {
 typedef struct session {
     crdi_cli* cli;
     const bench_options* o;
-    crd_testbench_kind kind;
+    crdi_testbench_kind kind;
     crd_dcp_net* net;
     crd_dcp_address address;
-    crd_testbench* bench;
+    crdi_testbench* bench;
     trace trace;
     crd_pace_report system;
     crd_dcp_bench_phase phase; // that was told
@@ -77,7 +77,7 @@ static crd_status open_trace(session* x)
         return crdi_fail(x->cli->ctx, CRD_E_IO, "--trace %s: %s", path, strerror(errno));
     }
     int count = 0;
-    const crd_testbench_signal* signals = crd_testbench_signals(x->kind, &count);
+    const crdi_testbench_signal* signals = crdi_testbench_signals(x->kind, &count);
     fprintf(x->trace.f, "time [s],phase,data_age [s]");
     for (int i = 0; i < count; i++) {
         fprintf(x->trace.f, ",%s [%s]", signals[i].name, signals[i].unit);
@@ -90,10 +90,10 @@ static void write_row(session* x, double time, const crd_dcp_bench_state* s)
 {
     FILE* f = x->trace.f;
     int count = 0;
-    (void)crd_testbench_signals(x->kind, &count);
+    (void)crdi_testbench_signals(x->kind, &count);
     fprintf(f, "%.4f,%d,%.4g", time, (int)s->phase, s->time - s->valid);
     for (int i = 0; i < count; i++) {
-        fprintf(f, ",%.7g", crd_testbench_true(x->bench, i));
+        fprintf(f, ",%.7g", crdi_testbench_true(x->bench, i));
     }
     fprintf(f, "\n");
     if (fflush(f) != 0 && !x->trace.failed) {
@@ -140,7 +140,7 @@ static crd_status say_ready(session* x)
     crd_dcp_address_print(&x->address, text, sizeof text);
     if (x->o->common.json) {
         return print_line(x, json_pack("{s:s, s:s, s:s}", "event", "listening", "bench",
-                                       crd_testbench_kind_name((int)x->kind), "address", text));
+                                       crdi_testbench_kind_name((int)x->kind), "address", text));
     }
     printf("listening at %s\n", text);
     return crdi_stdout_done(x->cli->ctx);
@@ -154,7 +154,7 @@ static crd_status say_phase(session* x, const crd_dcp_bench_state* s)
     const bool begins = stops && x->phase < CRD_DCP_BENCH_SPEED_DOWN; // from standstill: elsewhere
     x->phase = s->phase;
     const char* reason = stops ? crd_dcp_bench_reason_name((int)s->reason) : "";
-    const char* why = stops ? crd_testbench_why(x->bench) : "";
+    const char* why = stops ? crdi_testbench_why(x->bench) : "";
     if (x->o->common.json) {
         return print_line(x, json_pack("{s:s, s:s, s:s, s:o}", "event", "phase", "phase", phase,
                                        "reason", reason, "why", crdi_json_text(why)));
@@ -171,7 +171,7 @@ static crd_status say_phase(session* x, const crd_dcp_bench_state* s)
 static void observe(void* user, double time)
 {
     session* x = user;
-    const crd_dcp_bench_state s = crd_dcp_bench_get_state(crd_testbench_bench(x->bench));
+    const crd_dcp_bench_state s = crd_dcp_bench_get_state(crdi_testbench_bench(x->bench));
     if (x->trace.f) { trace_step(x, time, &s); }
     (void)say_phase(x, &s); // where nobody listens any more the summary says so
 }
@@ -179,7 +179,7 @@ static void observe(void* user, double time)
 // All PDUs that came are in one of requests, dropped, data_in, data_old and data_dropped.
 static json_t* counts_json(session* x)
 {
-    const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crd_testbench_slave(x->bench));
+    const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crdi_testbench_slave(x->bench));
     const crd_dcp_net_counts n = crd_dcp_net_get_counts(x->net);
     const int64_t lost = c.data_missed - c.data_reordered; // repeated very late it looks reordered
     const struct {
@@ -212,8 +212,8 @@ static json_t* counts_json(session* x)
 
 static crd_status say_summary(session* x)
 {
-    const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crd_testbench_slave(x->bench));
-    const crd_dcp_bench_state s = crd_dcp_bench_get_state(crd_testbench_bench(x->bench));
+    const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crdi_testbench_slave(x->bench));
+    const crd_dcp_bench_state s = crd_dcp_bench_get_state(crdi_testbench_bench(x->bench));
     const crd_dcp_net_counts n = crd_dcp_net_get_counts(x->net);
     if (x->o->common.json) {
         json_t* o = counts_json(x);
@@ -221,7 +221,7 @@ static crd_status say_summary(session* x)
         json_object_set_new(o, "not_numbers", json_integer(s.refused));
         json_object_set_new(o, "phase", json_string(crd_dcp_bench_phase_name((int)s.phase)));
         json_object_set_new(o, "reason", json_string(crd_dcp_bench_reason_name((int)s.reason)));
-        json_object_set_new(o, "why", crdi_json_text(crd_testbench_why(x->bench)));
+        json_object_set_new(o, "why", crdi_json_text(crdi_testbench_why(x->bench)));
         return print_line(x, o);
     }
     if (!x->o->common.quiet) {
@@ -235,24 +235,24 @@ static crd_status say_summary(session* x)
 
 // ---- bringing it up ----------------------------------------------------------------------------
 
-static crd_status read_options(session* x, crd_testbench_options* out)
+static crd_status read_options(session* x, crdi_testbench_options* out)
 {
     const bench_options* o = x->o;
     crd_context* ctx = x->cli->ctx;
-    *out = crd_testbench_defaults(x->kind);
+    *out = crdi_testbench_defaults(x->kind);
     if (o->seed >= 0) { out->seed = (uint64_t)o->seed; }
     if (!isnan(o->speed_up)) { out->speed_up = o->speed_up; }
     if (!isnan(o->start_up)) { out->start_up = o->start_up; }
     if (!isnan(o->watchdog)) { out->watchdog = o->watchdog; }
     out->ideal = o->ideal;
     out->address = x->address;
-    if (o->faults.count > CRD_TESTBENCH_FAULTS_MAX) {
+    if (o->faults.count > CRDI_TESTBENCH_FAULTS_MAX) {
         return crdi_fail(ctx, CRD_E_RANGE, "%d times --fault, expected %d at most", o->faults.count,
-                         CRD_TESTBENCH_FAULTS_MAX);
+                         CRDI_TESTBENCH_FAULTS_MAX);
     }
     for (int i = 0; i < o->faults.count; i++) {
         const crd_status st =
-            crd_testbench_fault_parse(ctx, x->kind, o->faults.items[i], &out->faults[i]);
+            crdi_testbench_fault_parse(ctx, x->kind, o->faults.items[i], &out->faults[i]);
         if (st < 0) { return st; }
     }
     out->fault_count = o->faults.count;
@@ -263,21 +263,21 @@ static crd_status open_bench(session* x)
 {
     crd_status st = CRD_OK;
     crd_context* ctx = x->cli->ctx;
-    crd_testbench_options opt;
+    crdi_testbench_options opt;
     const char* listen = x->o->listen ? x->o->listen : "udp://127.0.0.1:8080";
     CRD_TRY(crd_dcp_address_parse(ctx, listen, &x->address));
     CRD_TRY(read_options(x, &opt)); // before anything is opened
     CRD_TRY(crd_dcp_net_create(ctx, &x->net));
     CRD_TRY(crd_dcp_net_listen(x->net, &x->address));
     opt.address = x->address; // with its port
-    CRD_TRY(crd_testbench_create(ctx, &opt, &x->bench));
+    CRD_TRY(crdi_testbench_create(ctx, &opt, &x->bench));
     if (x->o->written) {
-        CRD_TRY(crdi_write_description(ctx, crd_testbench_description(x->bench), x->o->written));
+        CRD_TRY(crdi_write_description(ctx, crdi_testbench_description(x->bench), x->o->written));
     }
     CRD_TRY(open_trace(x));
     const crd_dcp_link link = crd_dcp_net_link(x->net);
-    CRD_TRY(crd_testbench_start(x->bench, &link, NULL));
-    crd_testbench_observe(x->bench, observe, x);
+    CRD_TRY(crdi_testbench_start(x->bench, &link, NULL));
+    crdi_testbench_observe(x->bench, observe, x);
     if (x->o->realtime) { CRD_TRY(crdi_realtime_serve(x->cli, &x->system)); }
 fail:
     return st;
@@ -288,7 +288,7 @@ fail:
 static crd_status turn(session* x, double most)
 {
     enum { PACKETS_AT_ONCE = 64 };
-    crd_dcp_slave* slave = crd_testbench_slave(x->bench);
+    crd_dcp_slave* slave = crdi_testbench_slave(x->bench);
     crd_dcp_packet p;
     int n = 0;
     for (; n < PACKETS_AT_ONCE && crd_dcp_net_receive(x->net, &p); n++) {
@@ -299,7 +299,7 @@ static crd_status turn(session* x, double most)
     const crd_dcp_state state = crd_dcp_slave_state(slave);
     if (state == CRD_DCP_ALIVE && x->state != CRD_DCP_ALIVE) { x->sessions++; }
     x->state = state;
-    const crd_dcp_bench_state s = crd_dcp_bench_get_state(crd_testbench_bench(x->bench));
+    const crd_dcp_bench_state s = crd_dcp_bench_get_state(crdi_testbench_bench(x->bench));
     const crd_status st = say_phase(x, &s);
     const double next = crd_dcp_slave_next(slave) - crd_dcp_net_now(x->net);
     if (n < PACKETS_AT_ONCE && next > 0) { crd_dcp_net_wait(x->net, fmin(next, most)); }
@@ -310,9 +310,9 @@ static crd_status turn(session* x, double most)
 static crd_status take_leave(session* x)
 {
     crd_status st = CRD_OK;
-    crd_dcp_slave* slave = crd_testbench_slave(x->bench);
+    crd_dcp_slave* slave = crdi_testbench_slave(x->bench);
     const int before = stops_requested;
-    crd_dcp_bench_stop(crd_testbench_bench(x->bench), crd_dcp_net_now(x->net));
+    crd_dcp_bench_stop(crdi_testbench_bench(x->bench), crd_dcp_net_now(x->net));
     double until = crd_dcp_net_now(x->net) + PATIENCE;
     while (crd_dcp_net_now(x->net) < until && stops_requested <= before) {
         CRD_TRY(turn(x, 0.01));
@@ -327,7 +327,7 @@ fail:
     return st;
 }
 
-static crd_status run_bench(crdi_cli* cli, const bench_options* o, crd_testbench_kind kind)
+static crd_status run_bench(crdi_cli* cli, const bench_options* o, crdi_testbench_kind kind)
 {
     session x = {.cli = cli, .o = o, .kind = kind};
     crd_status st = CRD_OK;
@@ -345,8 +345,8 @@ static crd_status run_bench(crdi_cli* cli, const bench_options* o, crd_testbench
     CRD_TRY(take_leave(&x));
     CRD_TRY(say_summary(&x));
 fail:
-    if (o->realtime) { crd_realtime_leave(&x.system); }
-    crd_testbench_destroy(x.bench);
+    if (o->realtime) { crdi_realtime_leave(&x.system); }
+    crdi_testbench_destroy(x.bench);
     crd_dcp_net_destroy(x.net);
     const crd_status closed = close_trace(&x);
     return st < 0 ? st : closed;
@@ -357,19 +357,19 @@ fail:
 static crd_status run_em(crdi_cli* cli, const void* options, const crdi_list* arguments)
 {
     (void)arguments;
-    return run_bench(cli, options, CRD_TESTBENCH_EM);
+    return run_bench(cli, options, CRDI_TESTBENCH_EM);
 }
 
 static crd_status run_ice(crdi_cli* cli, const void* options, const crdi_list* arguments)
 {
     (void)arguments;
-    return run_bench(cli, options, CRD_TESTBENCH_ICE);
+    return run_bench(cli, options, CRDI_TESTBENCH_ICE);
 }
 
 static crd_status run_back_to_back(crdi_cli* cli, const void* options, const crdi_list* arguments)
 {
     (void)arguments;
-    return run_bench(cli, options, CRD_TESTBENCH_BACK_TO_BACK);
+    return run_bench(cli, options, CRDI_TESTBENCH_BACK_TO_BACK);
 }
 
 static const crdi_option rows[] = {

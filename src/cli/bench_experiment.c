@@ -15,7 +15,7 @@ typedef struct experiment_options {
 
 // ---- tables ------------------------------------------------------------------------------------
 
-static const char* fixed(crdi_arena* a, double x, int digits, const char* behind)
+static const char* fixed(crd_arena* a, double x, int digits, const char* behind)
 {
     if (!isfinite(x)) { return "-"; }
     return behind[0] ? crdi_arena_format(a, "%+.*f%s", digits, x, behind)
@@ -37,7 +37,7 @@ static void add_row(crdi_experiment_table* t, const char* const* cells)
     memcpy(t->cells[t->rows++], cells, (size_t)t->columns * sizeof *cells);
 }
 
-crd_status crdi_experiment_errors(const crd_bench_experiment* e, crdi_arena* a,
+crd_status crdi_experiment_errors(const crdi_bench_experiment* e, crd_arena* a,
                                   crdi_experiment_table* out)
 {
     static const char* const heads[] = {"coupling", "100 C", "100 M", "100 P",      "against ZOH",
@@ -50,10 +50,10 @@ crd_status crdi_experiment_errors(const crd_bench_experiment* e, crdi_arena* a,
         .note = "M is negative where estimates are larger than the signal; the paper prints its "
                 "size."};
     add_row(out, heads);
-    const double published = e->runs[CRD_BENCH_ZOH].published.C;
-    for (int i = CRD_BENCH_ZOH; i < CRD_BENCH_CASES; i++) {
-        const crd_bench_run* r = &e->runs[i];
-        const crd_bench_published* p = &r->published;
+    const double published = e->runs[CRDI_BENCH_ZOH].published.C;
+    for (int i = CRDI_BENCH_ZOH; i < CRDI_BENCH_CASES; i++) {
+        const crdi_bench_run* r = &e->runs[i];
+        const crdi_bench_published* p = &r->published;
         const char* const cells[] = {r->name,
                                      fixed(a, 100 * r->metrics.C, 2, ""),
                                      fixed(a, 100 * r->metrics.M, 2, ""),
@@ -68,7 +68,7 @@ crd_status crdi_experiment_errors(const crd_bench_experiment* e, crdi_arena* a,
     return complete(out);
 }
 
-crd_status crdi_experiment_behaviour(const crd_bench_experiment* e, crdi_arena* a,
+crd_status crdi_experiment_behaviour(const crdi_bench_experiment* e, crd_arena* a,
                                      crdi_experiment_table* out)
 {
     static const char* const heads[] = {"coupling", "first peak",  "against ZOH", "paper",
@@ -80,9 +80,10 @@ crd_status crdi_experiment_behaviour(const crd_bench_experiment* e, crdi_arena* 
         .right = 0xfe,
         .note = "gained: energy that came to the car, over what the engine gave on the bench."};
     add_row(out, heads);
-    const crd_bench_run* zoh = &e->runs[CRD_BENCH_ZOH];
-    for (int n = 1; n <= CRD_BENCH_CASES; n++) {
-        const crd_bench_run* r = &e->runs[n % CRD_BENCH_CASES]; // the ideal coupling at the bottom
+    const crdi_bench_run* zoh = &e->runs[CRDI_BENCH_ZOH];
+    for (int n = 1; n <= CRDI_BENCH_CASES; n++) {
+        const crdi_bench_run* r =
+            &e->runs[n % CRDI_BENCH_CASES]; // the ideal coupling at the bottom
         const char* const cells[] = {r->name,
                                      crdi_arena_format(a, "%.3f s", r->peak),
                                      fixed(a, r->peak - zoh->peak, 3, " s"),
@@ -96,7 +97,7 @@ crd_status crdi_experiment_behaviour(const crd_bench_experiment* e, crdi_arena* 
     return complete(out);
 }
 
-crd_status crdi_experiment_goals(const crd_bench_experiment* e, crdi_arena* a,
+crd_status crdi_experiment_goals(const crdi_bench_experiment* e, crd_arena* a,
                                  crdi_experiment_table* out)
 {
     static const char* const heads[] = {"goal", "ours", "at most", ""};
@@ -104,7 +105,7 @@ crd_status crdi_experiment_goals(const crd_bench_experiment* e, crdi_arena* a,
         .title = "What the experiment has to show", .columns = 4, .right = 0x6, .note = ""};
     add_row(out, heads);
     for (int i = 0; i < e->goal_count; i++) {
-        const crd_bench_goal* g = &e->goals[i];
+        const crdi_bench_goal* g = &e->goals[i];
         const char* const cells[] = {g->what, fixed(a, g->ours, 1, ""), fixed(a, g->wanted, 1, ""),
                                      g->met ? "met" : "NOT MET"};
         add_row(out, cells);
@@ -112,9 +113,9 @@ crd_status crdi_experiment_goals(const crd_bench_experiment* e, crdi_arena* a,
     return complete(out);
 }
 
-crd_status crdi_experiment_setup(const crd_bench_experiment* e, crdi_text* out)
+crd_status crdi_experiment_setup(const crdi_bench_experiment* e, crd_text* out)
 {
-    const crd_bench_experiment_options* o = &e->options;
+    const crdi_bench_experiment_options* o = &e->options;
     crdi_text_add(out,
                   "A hybrid car accelerates for 12 s and shifts at 3.2 s; its engine runs on a "
                   "bench (Baumann 2024, section 3).\n");
@@ -146,14 +147,14 @@ static void print_table(crdi_cli* cli, const crdi_experiment_table* t)
     crdi_grid_clear(&g);
 }
 
-static crd_status print_all(crdi_cli* cli, const crd_bench_experiment* e)
+static crd_status print_all(crdi_cli* cli, const crdi_bench_experiment* e)
 {
     crd_status st = CRD_OK;
-    crdi_arena a;
-    crdi_text setup;
+    crd_arena a;
+    crd_text setup;
     crdi_experiment_table t;
-    crdi_arena_init(&a, cli->ctx);
-    crdi_text_init(&setup, cli->ctx);
+    crd_arena_init(&a, cli->ctx);
+    crd_text_init(&setup, cli->ctx);
     CRD_TRY(crdi_experiment_setup(e, &setup));
     fputs(setup.data, stdout);
     CRD_TRY(crdi_experiment_errors(e, &a, &t));
@@ -168,17 +169,17 @@ static crd_status print_all(crdi_cli* cli, const crd_bench_experiment* e)
     }
     CRD_TRY(crdi_stdout_done(cli->ctx));
 fail:
-    crdi_text_clear(&setup);
-    crdi_arena_clear(&a);
+    crd_text_clear(&setup);
+    crd_arena_clear(&a);
     return st;
 }
 
 // ---- JSON --------------------------------------------------------------------------------------
 
-static json_t* run_json(const crd_bench_experiment* e, const crd_bench_run* r)
+static json_t* run_json(const crdi_bench_experiment* e, const crdi_bench_run* r)
 {
-    const crd_bench_run* zoh = &e->runs[CRD_BENCH_ZOH];
-    const crd_bench_published* p = &r->published;
+    const crdi_bench_run* zoh = &e->runs[CRDI_BENCH_ZOH];
+    const crdi_bench_published* p = &r->published;
     json_t* o = json_pack("{s:s, s:s, s:o}", "id", r->id, "name", r->name, "element",
                           crdi_json_text(r->element));
     const struct {
@@ -203,15 +204,15 @@ static json_t* run_json(const crd_bench_experiment* e, const crd_bench_run* r)
     return o;
 }
 
-static crd_status print_json(crdi_cli* cli, const crd_bench_experiment* e)
+static crd_status print_json(crdi_cli* cli, const crdi_bench_experiment* e)
 {
-    const crd_bench_experiment_options* o = &e->options;
+    const crdi_bench_experiment_options* o = &e->options;
     json_t *runs = json_array(), *goals = json_array(), *remarks = json_array();
-    for (int i = 0; i < CRD_BENCH_CASES; i++) {
+    for (int i = 0; i < CRDI_BENCH_CASES; i++) {
         json_array_append_new(runs, run_json(e, &e->runs[i]));
     }
     for (int i = 0; i < e->goal_count; i++) {
-        const crd_bench_goal* g = &e->goals[i];
+        const crdi_bench_goal* g = &e->goals[i];
         json_array_append_new(goals, json_pack("{s:s, s:o, s:o, s:b}", "what", g->what, "ours",
                                                crdi_json_number(g->ours), "wanted",
                                                crdi_json_number(g->wanted), "met", g->met));
@@ -245,9 +246,9 @@ static crd_status run_experiment(crdi_cli* cli, const void* options, const crdi_
     (void)arguments;
     const experiment_options* o = options;
     crd_status st = CRD_OK;
-    crd_bench_experiment* e = NULL;
+    crdi_bench_experiment* e = NULL;
     watcher w = {cli, crdi_now_ns()};
-    crd_bench_experiment_options with = crd_bench_experiment_defaults();
+    crdi_bench_experiment_options with = crdi_bench_experiment_defaults();
     if (o->seed >= 0) { with.seed = (uint64_t)o->seed; }
     if (!isnan(o->latency)) { with.latency = o->latency; }
     if (!isnan(o->jitter)) { with.jitter = o->jitter; }
@@ -260,7 +261,7 @@ static crd_status run_experiment(crdi_cli* cli, const void* options, const crdi_
     if (o->output && mkdir(o->output, 0777) != 0 && errno != EEXIST) {
         return crdi_fail(cli->ctx, CRD_E_IO, "--output %s: %s", o->output, strerror(errno));
     }
-    st = crd_bench_experiment_run(cli->ctx, &with, &e);
+    st = crdi_bench_experiment_run(cli->ctx, &with, &e);
     if (with.progress) { crdi_show_progress(cli, w.begin_ns, -1, 0, ""); }
     CRD_TRY(st);
     if (o->common.json) {
@@ -277,7 +278,7 @@ static crd_status run_experiment(crdi_cli* cli, const void* options, const crdi_
         }
     }
 fail:
-    crd_bench_experiment_destroy(e);
+    crdi_bench_experiment_destroy(e);
     return st;
 }
 

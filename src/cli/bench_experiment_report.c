@@ -11,9 +11,9 @@
 enum { BODE_POINTS = 400 };
 
 typedef struct writing {
-    const crd_bench_experiment* e;
+    const crdi_bench_experiment* e;
     crd_context* ctx;
-    crdi_arena arena;
+    crd_arena arena;
     const char* folder;
 } writing;
 
@@ -40,7 +40,7 @@ static crd_status close_file(writing* w, const char* path, FILE* f)
 
 // ---- series ------------------------------------------------------------------------------------
 
-static crd_status write_series(writing* w, const crd_bench_run* r)
+static crd_status write_series(writing* w, const crdi_bench_run* r)
 {
     FILE* f = NULL;
     const char* path = path_of(w, r->id, ".csv");
@@ -62,7 +62,7 @@ static crd_status write_series(writing* w, const crd_bench_run* r)
 
 // ---- drawings ----------------------------------------------------------------------------------
 
-static crd_plot_series series_of(const writing* w, const crd_bench_run* r, bool dashed)
+static crd_plot_series series_of(const writing* w, const crdi_bench_run* r, bool dashed)
 {
     return (crd_plot_series){.label = r->name,
                              .x = w->e->time,
@@ -74,13 +74,13 @@ static crd_plot_series series_of(const writing* w, const crd_bench_run* r, bool 
 // As Figure 10: the torque at the car's input for each configuration, that of ZOH behind it.
 static crd_status draw_torque(writing* w)
 {
-    enum { FIRST = CRD_BENCH_FOH, PANELS = CRD_BENCH_CASES - FIRST + 1 };
+    enum { FIRST = CRDI_BENCH_FOH, PANELS = CRDI_BENCH_CASES - FIRST + 1 };
     crd_plot_series lines[PANELS][2];
     crd_plot_panel panels[PANELS];
     for (int i = 0; i < PANELS; i++) {
-        const crd_bench_run* r = &w->e->runs[i + 1 < PANELS ? FIRST + i : (int)CRD_BENCH_IDEAL];
+        const crdi_bench_run* r = &w->e->runs[i + 1 < PANELS ? FIRST + i : (int)CRDI_BENCH_IDEAL];
         lines[i][0] = series_of(w, r, false);
-        lines[i][1] = series_of(w, &w->e->runs[CRD_BENCH_ZOH], true);
+        lines[i][1] = series_of(w, &w->e->runs[CRDI_BENCH_ZOH], true);
         panels[i] = (crd_plot_panel){
             .title = r->name, .y_label = "N.m", .series = lines[i], .series_count = 2};
     }
@@ -92,7 +92,7 @@ static crd_status draw_torque(writing* w)
 
 // The weights of an element at this latency; of a network those of the piece it uses at a constant
 // torque. `out` is in the arena.
-static crd_status linear_of(writing* w, const crd_bench_run* r, crd_linear* out)
+static crd_status linear_of(writing* w, const crdi_bench_run* r, crd_linear* out)
 {
     crd_status st = CRD_OK;
     crd_element* element = NULL;
@@ -127,9 +127,9 @@ fail:
 
 static crd_status draw_bode(writing* w)
 {
-    static const crd_bench_case which[] = {CRD_BENCH_ZOH,     CRD_BENCH_FOH,
-                                           CRD_BENCH_EROS,    CRD_BENCH_OPTIMAL,
-                                           CRD_BENCH_TRAINED, CRD_BENCH_LEAST_SQUARES};
+    static const crdi_bench_case which[] = {CRDI_BENCH_ZOH,     CRDI_BENCH_FOH,
+                                            CRDI_BENCH_EROS,    CRDI_BENCH_OPTIMAL,
+                                            CRDI_BENCH_TRAINED, CRDI_BENCH_LEAST_SQUARES};
     enum { COUNT = sizeof which / sizeof *which };
     crd_status st = CRD_OK;
     const double dT = w->e->options.step;
@@ -152,7 +152,7 @@ static crd_status draw_bode(writing* w)
         const crd_plot_series s = {.label = w->e->runs[which[i]].name,
                                    .x = omega,
                                    .count = BODE_POINTS,
-                                   .dashed = which[i] == CRD_BENCH_ZOH};
+                                   .dashed = which[i] == CRDI_BENCH_ZOH};
         lines[i] = lines[COUNT + i] = s;
         lines[i].y = gain;
         lines[COUNT + i].y = phase;
@@ -175,7 +175,7 @@ fail:
 static crd_status draw_spectrum(writing* w)
 {
     crd_spectrum s = {0};
-    const crd_bench_run* r = &w->e->runs[CRD_BENCH_ZOH];
+    const crdi_bench_run* r = &w->e->runs[CRDI_BENCH_ZOH];
     const char* path = path_of(w, "spectrum", ".svg");
     if (!path) { return CRD_E_MEMORY; }
     crd_status st = crd_analysis_spectrum(w->ctx, r->sent, w->e->count, w->e->options.step, 0, &s);
@@ -195,7 +195,7 @@ static crd_status draw_spectrum(writing* w)
 
 // ---- the report --------------------------------------------------------------------------------
 
-static void put_table(crdi_text* t, const crdi_experiment_table* table)
+static void put_table(crd_text* t, const crdi_experiment_table* table)
 {
     crdi_text_add(t, "<h2>");
     crdi_text_xml(t, table->title);
@@ -215,7 +215,7 @@ static void put_table(crdi_text* t, const crdi_experiment_table* table)
     crdi_text_add(t, "</p>\n");
 }
 
-static void put_base64(crdi_text* t, const unsigned char* bytes, size_t length)
+static void put_base64(crd_text* t, const unsigned char* bytes, size_t length)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t i = 0; i < length; i += 3) {
@@ -231,7 +231,7 @@ static void put_base64(crdi_text* t, const unsigned char* bytes, size_t length)
 }
 
 // As a picture of its own inside the page: styles and names of one do not reach the others.
-static crd_status put_drawing(writing* w, crdi_text* t, const char* name, const char* caption)
+static crd_status put_drawing(writing* w, crd_text* t, const char* name, const char* caption)
 {
     const char* path = path_of(w, name, ".svg");
     if (!path) { return CRD_E_MEMORY; }
@@ -249,12 +249,12 @@ static crd_status put_drawing(writing* w, crdi_text* t, const char* name, const 
     return failed ? crdi_fail(w->ctx, CRD_E_IO, "%s: %s", path, strerror(errno)) : CRD_OK;
 }
 
-static crd_status put_report(writing* w, crdi_text* t)
+static crd_status put_report(writing* w, crd_text* t)
 {
     crd_status st = CRD_OK;
     crdi_experiment_table table;
-    crdi_text setup;
-    crdi_text_init(&setup, w->ctx);
+    crd_text setup;
+    crd_text_init(&setup, w->ctx);
     crdi_text_add(t, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                      "<title>Latency between a car and its engine on a bench</title>\n<style>\n"
                      "body { font: 15px/1.5 sans-serif; max-width: 62rem; margin: 2rem auto; "
@@ -295,7 +295,7 @@ static crd_status put_report(writing* w, crdi_text* t)
                   crd_version());
     if (t->failed) { CRD_TRY(CRD_E_MEMORY); }
 fail:
-    crdi_text_clear(&setup);
+    crd_text_clear(&setup);
     return st;
 }
 
@@ -303,24 +303,24 @@ static crd_status write_report(writing* w)
 {
     crd_status st = CRD_OK;
     FILE* f = NULL;
-    crdi_text t;
-    crdi_text_init(&t, w->ctx);
+    crd_text t;
+    crd_text_init(&t, w->ctx);
     const char* path = path_of(w, "report", ".html");
     CRD_TRY(put_report(w, &t));
     CRD_TRY(open_file(w, path, &f));
     fwrite(t.data, 1, t.length, f);
     CRD_TRY(close_file(w, path, f));
 fail:
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return st;
 }
 
-crd_status crdi_experiment_write(const crd_bench_experiment* e, const char* folder)
+crd_status crdi_experiment_write(const crdi_bench_experiment* e, const char* folder)
 {
     crd_status st = CRD_OK;
     writing w = {.e = e, .ctx = e->ctx, .folder = folder};
-    crdi_arena_init(&w.arena, e->ctx);
-    for (int i = 0; i < CRD_BENCH_CASES; i++) {
+    crd_arena_init(&w.arena, e->ctx);
+    for (int i = 0; i < CRDI_BENCH_CASES; i++) {
         CRD_TRY(write_series(&w, &e->runs[i]));
     }
     CRD_TRY(draw_torque(&w));
@@ -328,6 +328,6 @@ crd_status crdi_experiment_write(const crd_bench_experiment* e, const char* fold
     CRD_TRY(draw_spectrum(&w));
     CRD_TRY(write_report(&w));
 fail:
-    crdi_arena_clear(&w.arena);
+    crd_arena_clear(&w.arena);
     return st;
 }

@@ -1,9 +1,9 @@
 // cardan bench session: who was in which state when, from records of sessions; as a table, as JSON,
 // and drawn as Rautenberg 2023, Figure 7.
-#include "cardan/board.h"
 #include "cardan/dcp_bench.h"
 #include "cardan/results.h"
 #include "cli/cli.h"
+#include "shared/board.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ typedef struct trail {
 typedef struct command {
     crdi_cli* cli;
     const session_options* o;
-    crdi_arena arena;
+    crd_arena arena;
     record* records;
     int record_count;
     const char* names[MOST_BENCHES];
@@ -240,7 +240,7 @@ static crd_status list_changes(command* c, const record* r, int who, int state, 
                          .who = who,
                          .state = whole(value_at(r, state, i)),
                          .phase = whole(value_at(r, phase, i)),
-                         .stood_in = whole(value_at(r, source, i)) > CRD_BOARD_BENCH};
+                         .stood_in = whole(value_at(r, source, i)) > CRDI_BOARD_BENCH};
         entry* before = c->entry_count > first ? &c->entries[c->entry_count - 1] : NULL;
         if (before && before->state == e.state && before->phase == e.phase &&
             before->stood_in == e.stood_in) {
@@ -657,8 +657,8 @@ static crd_status draw(command* c)
     CRD_TRY(crd_plot_svg_scaled(c->cli->ctx, c->o->output, &o, p->panels, p->count));
 fail:
     for (int i = 0; i < p->trail_count; i++) {
-        crdi_free(c->cli->ctx, p->trails[i].x);
-        crdi_free(c->cli->ctx, p->trails[i].y);
+        crd_free(c->cli->ctx, p->trails[i].x);
+        crd_free(c->cli->ctx, p->trails[i].y);
     }
     return st;
 }
@@ -697,7 +697,7 @@ static crd_status run_session(crdi_cli* cli, const void* options, const crdi_lis
 {
     command c = {.cli = cli, .o = options};
     crd_status st = CRD_OK;
-    crdi_arena_init(&c.arena, cli->ctx);
+    crd_arena_init(&c.arena, cli->ctx);
     if (!c.o->output && (c.o->results.count || c.o->variables.count || c.o->title)) {
         st = crdi_fail(cli->ctx, CRD_E_RANGE,
                        "--%s is about the picture, expected --output FILE.svg too",
@@ -720,8 +720,8 @@ fail:
         crd_table_destroy(c.records[i].t);
         crd_table_destroy(c.records[i].run);
     }
-    crdi_free(cli->ctx, c.entries);
-    crdi_arena_clear(&c.arena);
+    crd_free(cli->ctx, c.entries);
+    crd_arena_clear(&c.arena);
     return st;
 }
 

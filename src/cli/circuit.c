@@ -101,7 +101,7 @@ static crd_status run_circuit(crdi_cli* cli, const void* options, const crdi_lis
     const crdi_circuit_command* o = options;
     crd_status st = CRD_OK;
     crdi_circuit_job j = {.cli = cli, .o = o};
-    crdi_arena_init(&j.arena, cli->ctx);
+    crd_arena_init(&j.arena, cli->ctx);
     CRD_TRY(check_modes(cli->ctx, o));
     CRD_TRY(check_variable(cli->ctx, o));
     CRD_TRY(check_accuracy(cli->ctx, o));

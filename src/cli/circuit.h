@@ -3,6 +3,7 @@
 #include "cardan/circuit.h"
 #include "cardan/results.h"
 #include "cli/cli.h"
+#include "shared/base.h"
 
 typedef struct crdi_circuit_command {
     crdi_common common;
@@ -44,9 +45,9 @@ typedef struct crdi_circuit_job {
     const crdi_circuit_command* o;
     const char* path;
     crd_context* ctx; // of the netlist: shows what it passes over
-    crdi_arena arena;
+    crd_arena arena;
     crd_netlist* n;
-    crdi_text flat; // as it was read, for the result file
+    crd_text flat; // as it was read, for the result file
     crd_circuit_options opt;
     crd_circuit* c;
     double stop;         // s
@@ -85,7 +86,7 @@ crd_status crdi_circuit_print_json(crdi_circuit_job* j, json_t* o, crd_status st
 // ---- circuit_signals.c
 crd_status crdi_circuit_choose_signals(crdi_circuit_job* j);
 double crdi_circuit_signal_value(crd_circuit* c, const crdi_circuit_signal* s);
-bool* crdi_circuit_thermal_nodes(crdi_arena* a, const crd_netlist* n); // (node_count)
+bool* crdi_circuit_thermal_nodes(crd_arena* a, const crd_netlist* n); // (node_count)
 
 // ---- circuit_run.c
 crd_status crdi_circuit_run(crdi_circuit_job* j);

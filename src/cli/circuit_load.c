@@ -40,9 +40,9 @@ static crd_status parse_stream(crd_context* ctx, const char* path, const crd_net
     const bool standard = strcmp(path, "-") == 0;
     const char* name = standard ? "standard input" : path;
     crd_status st = CRD_OK;
-    crdi_text text;
+    crd_text text;
     char block[1 << 14];
-    crdi_text_init(&text, ctx);
+    crd_text_init(&text, ctx);
     FILE* f = standard ? stdin : fopen(path, "re");
     if (!f) { return crdi_fail(ctx, CRD_E_IO, "%s: %s", name, strerror(errno)); }
     size_t n = 0;
@@ -59,7 +59,7 @@ static crd_status parse_stream(crd_context* ctx, const char* path, const crd_net
         st = crd_netlist_parse(ctx, text.data ? text.data : "", text.length, name, opt, out);
     }
     if (!standard) { fclose(f); }
-    crdi_text_clear(&text);
+    crd_text_clear(&text);
     return st;
 }
 
@@ -169,10 +169,10 @@ crd_status crdi_circuit_load(crdi_circuit_job* j, crdi_cli* cli, const crdi_circ
                              const char* path)
 {
     *j = (crdi_circuit_job){.cli = cli, .o = o, .path = path, .stop = NAN, .from = NAN};
-    crdi_arena_init(&j->arena, cli->ctx);
+    crd_arena_init(&j->arena, cli->ctx);
     j->ctx = make_context(cli, &o->common);
     if (!j->ctx) { return CRD_E_MEMORY; }
-    crdi_text_init(&j->flat, j->ctx);
+    crd_text_init(&j->flat, j->ctx);
     const crd_status st = read_netlist(j);
     if (st < 0) { return crdi_fail(cli->ctx, st, "%s", crd_error_text(j->ctx)); }
     return apply_set(j);
@@ -182,10 +182,10 @@ void crdi_circuit_clear(crdi_circuit_job* j)
 {
     crd_circuit_destroy(j->c);
     crd_table_destroy(j->stimulus);
-    crdi_free(j->cli->ctx, j->signals);
+    crd_free(j->cli->ctx, j->signals);
     crd_netlist_destroy(j->n);
-    crdi_arena_clear(&j->arena);
-    if (j->ctx) { crdi_text_clear(&j->flat); }
+    crd_arena_clear(&j->arena);
+    if (j->ctx) { crd_text_clear(&j->flat); }
     crd_context_destroy(j->ctx);
 }
 

@@ -18,7 +18,7 @@ typedef struct picker {
     size_t capacity;
 } picker;
 
-bool* crdi_circuit_thermal_nodes(crdi_arena* a, const crd_netlist* n)
+bool* crdi_circuit_thermal_nodes(crd_arena* a, const crd_netlist* n)
 {
     bool* thermal = crdi_arena_new(a, (size_t)n->node_count, sizeof *thermal);
     for (int32_t i = 0; thermal && i < n->part_count; i++) {

@@ -3,7 +3,7 @@
 // A command is one table row with a table of options. The same tables parse the arguments and give
 // the help, the manual page, docs/commands.md and the completions of bash and zsh.
 #pragma once
-#include "cardan/base.h"
+#include "shared/base.h"
 
 #include <jansson.h>
 #include <pthread.h>
@@ -163,7 +163,7 @@ void crdi_show_progress(crdi_cli* cli, int64_t begin_ns, int done, int of, const
 
 // A table of texts with aligned columns. Memory problems make it fall silent, not fail.
 typedef struct crdi_grid {
-    crdi_arena arena;
+    crd_arena arena;
     const char** cells; // row by row
     size_t count, capacity;
     int columns;
@@ -202,7 +202,7 @@ crd_status crdi_file_detect(crd_context* ctx, const char* path, crdi_file_kind* 
 bool crdi_is_archive(const char* path);            // it begins as a zip archive does
 bool crdi_same_file(const char* a, const char* b); // false if one of them does not exist
 // "a/b/name.fmu" -> "name", "." -> the folder's name, "-" -> "system"; in the arena.
-const char* crdi_file_stem(crdi_arena* a, const char* path);
+const char* crdi_file_stem(crd_arena* a, const char* path);
 
 struct crd_system;
 struct crd_table;

@@ -246,7 +246,7 @@ static crd_status run_command(crdi_cli* cli, const crdi_command* c, int argc, ch
         }
     }
     crdi_options_clear(parse_ctx, c, values, &arguments);
-    crdi_free(parse_ctx, values);
+    crd_free(parse_ctx, values);
     return st;
 }
 

@@ -30,9 +30,9 @@ static crd_status read_pairs(crdi_cli* cli, const crdi_list* given, crd_pair** o
 static void free_pairs(crdi_cli* cli, crd_pair* pairs, int count)
 {
     for (int i = 0; pairs && i < count; i++) {
-        crdi_free(cli->ctx, (char*)pairs[i].a);
+        crd_free(cli->ctx, (char*)pairs[i].a);
     }
-    crdi_free(cli->ctx, pairs);
+    crd_free(cli->ctx, pairs);
 }
 
 static json_t* difference_to_json(const crd_difference* d)

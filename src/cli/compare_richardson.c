@@ -53,7 +53,7 @@ static crd_status find_step(crd_context* ctx, const char* path, run_step* out)
         size_t length = 0;
         st = crd_recording_attachment(r, i, &data, &length);
         if (st == CRD_OK) { read_step(data, length, out); }
-        crdi_free(ctx, data);
+        crd_free(ctx, data);
     }
     crd_recording_close(r);
     return st;

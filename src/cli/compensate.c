@@ -31,7 +31,7 @@ typedef struct compensation {
     crdi_cli* cli;
     const compensate_options* o;
     const char* path;
-    crdi_arena arena;
+    crd_arena arena;
     crdi_recorded recorded;
     crd_replay_options channel;
     candidate all[MOST];
@@ -376,8 +376,8 @@ static crd_status write_estimates(const compensation* c)
     const crdi_recorded* r = &c->recorded;
     crd_recorder* out = NULL;
     crd_column columns[MOST + 1];
-    crdi_arena names;
-    crdi_arena_init(&names, ctx);
+    crd_arena names;
+    crd_arena_init(&names, ctx);
     for (int i = 0; i <= c->count; i++) {
         const char* name =
             i ? crdi_arena_format(&names, "%s.%s", r->name, c->all[i - 1].label) : r->name;
@@ -403,7 +403,7 @@ static crd_status write_estimates(const compensation* c)
     CRD_TRY(crd_recorder_finish(out));
 fail:
     crd_recorder_destroy(out);
-    crdi_arena_clear(&names);
+    crd_arena_clear(&names);
     return st;
 }
 
@@ -478,7 +478,7 @@ static crd_status check_outputs(const compensation* c)
 static void clear_candidate(crd_context* ctx, candidate* a)
 {
     crd_element_destroy(a->element);
-    crdi_free(ctx, a->estimate);
+    crd_free(ctx, a->estimate);
 }
 
 static crd_status run_compensate(crdi_cli* cli, const void* options, const crdi_list* arguments)
@@ -489,7 +489,7 @@ static crd_status run_compensate(crdi_cli* cli, const void* options, const crdi_
     c->cli = cli;
     c->o = options;
     c->path = arguments->items[0];
-    crdi_arena_init(&c->arena, cli->ctx);
+    crd_arena_init(&c->arena, cli->ctx);
     const crdi_recorded_options r = {c->o->signal, c->o->step, c->o->from, c->o->to};
     CRD_TRY(check_outputs(c));
     CRD_TRY(crdi_recorded_load(cli->ctx, c->path, &r, &c->recorded));
@@ -505,10 +505,10 @@ fail:
         clear_candidate(cli->ctx, &c->all[i]);
     }
     clear_candidate(cli->ctx, &c->hold);
-    crdi_free(cli->ctx, c->time);
+    crd_free(cli->ctx, c->time);
     crdi_recorded_clear(&c->recorded);
-    crdi_arena_clear(&c->arena);
-    crdi_free(cli->ctx, c);
+    crd_arena_clear(&c->arena);
+    crd_free(cli->ctx, c);
     return st;
 }
 

@@ -18,22 +18,22 @@ typedef struct conformer {
     crdi_cli* cli;
     const conform_options* o;
     crd_dcp_description* d;
-    crd_dcp_conform_result* results; // (crd_dcp_conform_count())
+    crdi_dcp_conform_result* results; // (crdi_dcp_conform_count())
     int count;
     int64_t begin;
 } conformer;
 
-static void show_progress(void* user, const crd_dcp_conform_result* r)
+static void show_progress(void* user, const crdi_dcp_conform_result* r)
 {
     conformer* c = user;
     (void)r;
     c->count++;
-    crdi_show_progress(c->cli, c->begin, c->count, crd_dcp_conform_count(), "cases");
+    crdi_show_progress(c->cli, c->begin, c->count, crdi_dcp_conform_count(), "cases");
 }
 
 // ---- what comes out ----------------------------------------------------------------------------
 
-static int how_many(const conformer* c, crd_dcp_verdict v)
+static int how_many(const conformer* c, crdi_dcp_verdict v)
 {
     int n = 0;
     for (int i = 0; i < c->count; i++) {
@@ -52,11 +52,11 @@ static void print_table(const conformer* c)
     }
     int rows = 0;
     for (int i = 0; i < c->count; i++) {
-        const crd_dcp_conform_result* r = &c->results[i];
-        const bool odd = r->verdict == CRD_DCP_FAIL || r->verdict == CRD_DCP_DIFFERS;
+        const crdi_dcp_conform_result* r = &c->results[i];
+        const bool odd = r->verdict == CRDI_DCP_FAIL || r->verdict == CRDI_DCP_DIFFERS;
         if (c->o->failures && !odd) { continue; }
         rows++;
-        crdi_grid_add(&g, "%s", crd_dcp_verdict_name(r->verdict));
+        crdi_grid_add(&g, "%s", crdi_dcp_verdict_name(r->verdict));
         crdi_grid_add(&g, "%s", r->id);
         crdi_grid_add(&g, "%s", r->done);
         crdi_grid_add(&g, "%s", r->prescribed);
@@ -68,36 +68,36 @@ static void print_table(const conformer* c)
     }
     crdi_grid_clear(&g);
     printf("%d passed, %d failed, %d differ but are tolerated, %d skipped\n",
-           how_many(c, CRD_DCP_PASS), how_many(c, CRD_DCP_FAIL), how_many(c, CRD_DCP_DIFFERS),
-           how_many(c, CRD_DCP_SKIP));
+           how_many(c, CRDI_DCP_PASS), how_many(c, CRDI_DCP_FAIL), how_many(c, CRDI_DCP_DIFFERS),
+           how_many(c, CRDI_DCP_SKIP));
 }
 
 static crd_status print_json(const conformer* c)
 {
     json_t* list = json_array();
     for (int i = 0; i < c->count; i++) {
-        const crd_dcp_conform_result* r = &c->results[i];
+        const crdi_dcp_conform_result* r = &c->results[i];
         const char* mode = crd_dcp_op_mode_name(r->mode);
         json_array_append_new(list,
                               json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:o}", "id", r->id, "done",
                                         r->done, "prescribed", r->prescribed, "verdict",
-                                        crd_dcp_verdict_name(r->verdict), "came",
+                                        crdi_dcp_verdict_name(r->verdict), "came",
                                         crdi_json_text(r->came), "mode", r->mode >= 0 ? mode : NULL,
                                         "seconds", crdi_json_number(r->seconds)));
     }
     return crdi_json_print(
         c->cli,
         json_pack("{s:o, s:o, s:i, s:i, s:i, s:i}", "slave", crdi_json_text(c->d->name), "cases",
-                  list, "passed", how_many(c, CRD_DCP_PASS), "failed", how_many(c, CRD_DCP_FAIL),
-                  "differ", how_many(c, CRD_DCP_DIFFERS), "skipped", how_many(c, CRD_DCP_SKIP)));
+                  list, "passed", how_many(c, CRDI_DCP_PASS), "failed", how_many(c, CRDI_DCP_FAIL),
+                  "differ", how_many(c, CRDI_DCP_DIFFERS), "skipped", how_many(c, CRDI_DCP_SKIP)));
 }
 
 // ---- the command -------------------------------------------------------------------------------
 
-static crd_status fill_options(conformer* c, crd_dcp_conform_options* opt)
+static crd_status fill_options(conformer* c, crdi_dcp_conform_options* opt)
 {
     const conform_options* o = c->o;
-    *opt = crd_dcp_conform_defaults();
+    *opt = crdi_dcp_conform_defaults();
     opt->mode = o->mode; // the choices stand in the order of the numbers
     opt->risky = o->risky;
     opt->take_over = o->take_over;
@@ -121,7 +121,7 @@ static crd_status play(conformer* c, const char* address)
     crd_context* ctx = c->cli->ctx;
     crdi_probe probe = {0};
     crd_dcp_address control;
-    crd_dcp_conform_options opt;
+    crdi_dcp_conform_options opt;
     crd_status st = CRD_OK;
     CRD_TRY(crdi_probe_address(ctx, address, &control));
     CRD_TRY(crdi_probe_description(ctx, c->o->description, &c->d));
@@ -133,7 +133,7 @@ static crd_status play(conformer* c, const char* address)
     CRD_TRY(crd_dcp_net_listen(probe.net, &opt.local));
     c->begin = crdi_now_ns();
     int count = 0;
-    st = crd_dcp_conform(ctx, probe.net, &control, c->d, &opt, c->results, &count);
+    st = crdi_dcp_conform(ctx, probe.net, &control, c->d, &opt, c->results, &count);
     crdi_show_progress(c->cli, c->begin, -1, 0, "");
     CRD_TRY(st);
     c->count = count;
@@ -146,7 +146,7 @@ static crd_status play(conformer* c, const char* address)
         print_table(c);
         CRD_TRY(crdi_stdout_done(ctx));
     }
-    const int failed = how_many(c, CRD_DCP_FAIL);
+    const int failed = how_many(c, CRDI_DCP_FAIL);
     if (failed > 0) {
         st = crdi_fail(ctx, CRD_E_DIFFERENT, "%d case%s failed", failed, crdi_plural(failed));
     } else if (crdi_probe_stopped(NULL)) {
@@ -165,11 +165,11 @@ static crd_status run_conform(crdi_cli* cli, const void* options, const crdi_lis
         return crdi_fail(cli->ctx, CRD_E_RANGE,
                          "what does the slave say that it can do? expected --description X.dcpx");
     }
-    c.results = crdi_new_array(cli->ctx, (size_t)crd_dcp_conform_count(), sizeof *c.results);
+    c.results = crdi_new_array(cli->ctx, (size_t)crdi_dcp_conform_count(), sizeof *c.results);
     if (!c.results) { return CRD_E_MEMORY; }
     const crd_status st = play(&c, arguments->items[0]);
     crd_dcp_description_destroy(c.d);
-    crdi_free(cli->ctx, c.results);
+    crd_free(cli->ctx, c.results);
     return st;
 }
 

@@ -33,9 +33,9 @@ fail:
     return st;
 }
 
-crd_status crdi_served_options(crd_context* ctx, const crdi_served* o, crd_serve_options* out)
+crd_status crdi_served_options(crd_context* ctx, const crdi_served* o, crdi_serve_options* out)
 {
-    *out = crd_serve_defaults();
+    *out = crdi_serve_defaults();
     out->name = o->name;
     out->resolution = o->resolution;
     out->heartbeat = o->heartbeat;
@@ -49,7 +49,7 @@ crd_status crdi_served_options(crd_context* ctx, const crdi_served* o, crd_serve
     return CRD_OK;
 }
 
-static crd_status write_text(crd_context* ctx, const crdi_text* t, FILE* f, const char* path)
+static crd_status write_text(crd_context* ctx, const crd_text* t, FILE* f, const char* path)
 {
     const bool good = fwrite(t->data, 1, t->length, f) == t->length;
     if (!good || fflush(f) != 0) {
@@ -64,8 +64,8 @@ crd_status crdi_write_description(crd_context* ctx, const crd_dcp_description* d
     if (dot && strcasecmp(dot, ".dcp") == 0) { return crd_dcp_write_archive(d, path); }
     crd_status st = CRD_OK;
     FILE* f = NULL;
-    crdi_text t;
-    crdi_text_init(&t, ctx);
+    crd_text t;
+    crd_text_init(&t, ctx);
     CRD_TRY(crd_dcp_write(d, &t));
     f = fopen(path, "wb");
     if (!f) { CRD_TRY(crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno))); }
@@ -74,17 +74,17 @@ fail:
     if (f && fclose(f) != 0 && st >= 0) {
         st = crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno));
     }
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return st;
 }
 
 static crd_status print_description(crdi_cli* cli, const crd_dcp_description* d)
 {
-    crdi_text t;
-    crdi_text_init(&t, cli->ctx);
+    crd_text t;
+    crd_text_init(&t, cli->ctx);
     crd_status st = crd_dcp_write(d, &t);
     if (st >= 0) { st = write_text(cli->ctx, &t, stdout, "standard output"); }
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return st;
 }
 
@@ -95,7 +95,7 @@ static crd_status run_describe(crdi_cli* cli, const void* options, const crdi_li
     crd_system* sys = NULL;
     crd_dcp_description* d = NULL;
     crd_dcp_address addresses[MOST_ADDRESSES];
-    crd_serve_options opt;
+    crdi_serve_options opt;
     CRD_TRY(crdi_served_options(cli->ctx, &o->served, &opt));
     if (o->addresses.count > MOST_ADDRESSES) {
         CRD_TRY(crdi_fail(cli->ctx, CRD_E_RANGE, "%d times --address, expected %d at most",
@@ -111,7 +111,7 @@ static crd_status run_describe(crdi_cli* cli, const void* options, const crdi_li
                           "-o %s, expected a name that ends with .dcpx or .dcp", o->output));
     }
     CRD_TRY(crdi_served_load(cli->ctx, &o->served, arguments->items[0], &sys));
-    CRD_TRY(crd_serve_describe(cli->ctx, sys, &opt, &d));
+    CRD_TRY(crdi_serve_describe(cli->ctx, sys, &opt, &d));
     if (!o->output) {
         st = print_description(cli, d);
     } else {

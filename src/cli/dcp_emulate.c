@@ -1,7 +1,7 @@
 // cardan dcp emulate: a bad link between a master and its slaves.
-#include "cardan/dcp_relay.h"
 #include "cardan/results.h"
 #include "cli/realtime.h"
+#include "shared/dcp_relay.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -61,11 +61,11 @@ typedef enum kind { TIME, PART, NUMBER, RATE, BYTES, CHOICE, ORDER, TRACE, CUT }
 typedef struct setting {
     const char* name;
     kind kind;
-    size_t offset; // in crd_dcp_path
+    size_t offset; // in crdi_dcp_path
 } setting;
 
 #define SETTING_ROW(id, name, metavar, kind, field, help)                                          \
-    {name, kind, offsetof(crd_dcp_path, field)},
+    {name, kind, offsetof(crdi_dcp_path, field)},
 static const setting settings[] = {SETTING_LIST(SETTING_ROW)};
 #define SETTING_ENUM(id, name, metavar, kind, field, help) SET_##id,
 enum { SETTING_LIST(SETTING_ENUM) SETTINGS, MOST = 64 };
@@ -86,8 +86,8 @@ typedef struct emulator {
     const emulate_options* o;
     crd_dcp_net *near, *far;
     crd_dcp_capture* capture;
-    crd_dcp_relay* relay;
-    crdi_arena arena;                    // latencies in s
+    crdi_dcp_relay* relay;
+    crd_arena arena;                     // latencies in s
     crd_table* traces[2 * SETTINGS + 2]; // that were read
     int trace_count;
     crd_dcp_address at[MOST], to[MOST];
@@ -112,19 +112,19 @@ static bool read_time(const char* text, double* out)
 }
 
 // "2 s..3 s, 8 s.."
-static bool read_cuts(const char* text, crd_dcp_path* p)
+static bool read_cuts(const char* text, crdi_dcp_path* p)
 {
     p->cut_count = 0;
     for (const char* at = text; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
         const char* dots = strstr(at, "..");
         const size_t length = strcspn(at, ",");
         char from[32] = "", to[32] = "";
-        if (!dots || dots >= at + length || p->cut_count == CRD_DCP_CUTS_MAX) { return false; }
+        if (!dots || dots >= at + length || p->cut_count == CRDI_DCP_CUTS_MAX) { return false; }
         const int rest = (int)(at + length - dots) - 2;
         const int a = snprintf(from, sizeof from, "%.*s", (int)(dots - at), at);
         const int b = snprintf(to, sizeof to, "%.*s", rest, dots + 2);
         if (a >= (int)sizeof from || b >= (int)sizeof to) { return false; }
-        crd_dcp_cut* c = &p->cuts[p->cut_count++];
+        crdi_dcp_cut* c = &p->cuts[p->cut_count++];
         c->to = INFINITY;
         const bool ends = to[strspn(to, " ")] != 0;
         if (!read_time(from + strspn(from, " "), &c->from) ||
@@ -163,7 +163,7 @@ static bool read_rate(const char* text, double* out)
 }
 
 // The recording of a link: the column of latencies, in s or ms.
-static crd_status read_trace(emulator* x, const char* path, crd_dcp_path* p)
+static crd_status read_trace(emulator* x, const char* path, crdi_dcp_path* p)
 {
     crd_context* ctx = x->cli->ctx;
     crd_table* t = NULL;
@@ -202,7 +202,7 @@ static crd_status read_trace(emulator* x, const char* path, crd_dcp_path* p)
 }
 
 // Sets one of them from its text. `name` is what stands before it in messages.
-static crd_status set(emulator* x, crd_dcp_path* p, const setting* s, const char* option,
+static crd_status set(emulator* x, crdi_dcp_path* p, const setting* s, const char* option,
                       const char* name, const char* text)
 {
     crd_context* ctx = x->cli->ctx;
@@ -241,7 +241,7 @@ static crd_status set(emulator* x, crd_dcp_path* p, const setting* s, const char
     case CHOICE:
         for (int i = 0; distributions[i]; i++) {
             if (strcmp(text, distributions[i]) == 0) {
-                p->distribution = (crd_dcp_jitter)i;
+                p->distribution = (crdi_dcp_jitter)i;
                 return CRD_OK;
             }
         }
@@ -271,7 +271,7 @@ static const char* next_setting(void* user)
 }
 
 // "delay=20 ms"
-static crd_status set_one(emulator* x, crd_dcp_path* p, const char* option, const char* text)
+static crd_status set_one(emulator* x, crdi_dcp_path* p, const char* option, const char* text)
 {
     crd_context* ctx = x->cli->ctx;
     const char* equals = strchr(text, '=');
@@ -289,7 +289,7 @@ static crd_status set_one(emulator* x, crd_dcp_path* p, const char* option, cons
                      near && equals ? near : "", near && equals ? "?" : "");
 }
 
-static crd_status read_paths(emulator* x, crd_dcp_relay_options* opt)
+static crd_status read_paths(emulator* x, crdi_dcp_relay_options* opt)
 {
     const emulate_options* o = x->o;
     crd_status st = CRD_OK;
@@ -329,7 +329,7 @@ static crd_status read_ip(crd_context* ctx, const char* option, const char* text
     return CRD_OK;
 }
 
-static crd_status read_ports(crd_context* ctx, const char* text, crd_dcp_relay_options* opt)
+static crd_status read_ports(crd_context* ctx, const char* text, crdi_dcp_relay_options* opt)
 {
     if (!text) { return CRD_OK; }
     const char* dash = strchr(text, '-');
@@ -382,7 +382,7 @@ static crd_status open_emulator(emulator* x)
     const emulate_options* o = x->o;
     crd_context* ctx = x->cli->ctx;
     crd_status st = CRD_OK;
-    crd_dcp_relay_options opt = crd_dcp_relay_defaults();
+    crdi_dcp_relay_options opt = crdi_dcp_relay_defaults();
     opt.control_only = o->control_only;
     opt.there.in_order = opt.back.in_order = true;
     if (o->seed >= 0) { opt.seed = (uint64_t)o->seed; }
@@ -401,9 +401,9 @@ static crd_status open_emulator(emulator* x)
         crd_dcp_net_capture(x->near, x->capture);
         crd_dcp_net_capture(x->far, x->capture);
     }
-    CRD_TRY(crd_dcp_relay_create(ctx, x->near, x->far, &opt, &x->relay));
+    CRD_TRY(crdi_dcp_relay_create(ctx, x->near, x->far, &opt, &x->relay));
     for (int i = 0; i < x->count; i++) {
-        CRD_TRY(crd_dcp_relay_add(x->relay, &x->at[i], &x->to[i]));
+        CRD_TRY(crdi_dcp_relay_add(x->relay, &x->at[i], &x->to[i]));
     }
 fail:
     return st;
@@ -411,13 +411,13 @@ fail:
 
 static crd_status close_emulator(emulator* x)
 {
-    crd_dcp_relay_destroy(x->relay);
+    crdi_dcp_relay_destroy(x->relay);
     crd_dcp_net_destroy(x->near);
     crd_dcp_net_destroy(x->far);
     for (int i = 0; i < x->trace_count; i++) {
         crd_table_destroy(x->traces[i]);
     }
-    crdi_arena_clear(&x->arena);
+    crd_arena_clear(&x->arena);
     return crd_dcp_capture_close(x->capture);
 }
 
@@ -451,7 +451,7 @@ typedef struct counter {
     const char* name; // of JSON, with _ for blanks
     size_t offset;
 } counter;
-#define AT(field) offsetof(crd_dcp_path_counts, field)
+#define AT(field) offsetof(crdi_dcp_path_counts, field)
 static const counter counters[] = {
     {"received", AT(received)},
     {"bytes received", AT(bytes_received)},
@@ -474,12 +474,12 @@ static const counter counters[] = {
 #undef AT
 enum { COUNTERS = sizeof counters / sizeof *counters };
 
-static int64_t count_of(const crd_dcp_path_counts* c, int i)
+static int64_t count_of(const crdi_dcp_path_counts* c, int i)
 {
     return *(const int64_t*)(const void*)((const char*)c + counters[i].offset);
 }
 
-static json_t* path_json(const crd_dcp_path_counts* c)
+static json_t* path_json(const crdi_dcp_path_counts* c)
 {
     json_t* j = json_object();
     for (int i = 0; i < COUNTERS; i++) {
@@ -493,7 +493,7 @@ static json_t* path_json(const crd_dcp_path_counts* c)
     return j;
 }
 
-static void print_counts(crd_context* ctx, const crd_dcp_relay_counts* c)
+static void print_counts(crd_context* ctx, const crdi_dcp_relay_counts* c)
 {
     crdi_grid g;
     crdi_grid_init(&g, ctx, 3, 0x6);
@@ -522,7 +522,7 @@ static void print_counts(crd_context* ctx, const crd_dcp_relay_counts* c)
 
 static crd_status say_summary(const emulator* x)
 {
-    const crd_dcp_relay_counts c = crd_dcp_relay_get_counts(x->relay);
+    const crdi_dcp_relay_counts c = crdi_dcp_relay_get_counts(x->relay);
     if (x->o->common.json) {
         print_line(json_pack("{s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "event", "ended",
                              "there", path_json(&c.there), "back", path_json(&c.back), "rewritten",
@@ -568,8 +568,8 @@ static void relay_on(emulator* x, const sigset_t* mask)
     struct pollfd fds[2] = {{.fd = crd_dcp_net_descriptor(x->near), .events = POLLIN},
                             {.fd = crd_dcp_net_descriptor(x->far), .events = POLLIN}};
     while (!stop_requested) {
-        const bool more = crd_dcp_relay_poll(x->relay);
-        const double left = crd_dcp_relay_next(x->relay) - crd_dcp_net_now(x->near);
+        const bool more = crdi_dcp_relay_poll(x->relay);
+        const double left = crdi_dcp_relay_next(x->relay) - crd_dcp_net_now(x->near);
         const double wait = more ? 0 : fmax(0, fmin(left, most));
         const struct timespec t = {.tv_sec = (time_t)wait,
                                    .tv_nsec = (long)(1e9 * (wait - floor(wait)))};
@@ -583,14 +583,14 @@ static crd_status run_emulate(crdi_cli* cli, const void* options, const crdi_lis
     emulator x = {.cli = cli, .o = options};
     crd_status st = CRD_OK;
     const sigset_t mask = catch_signals();
-    crdi_arena_init(&x.arena, cli->ctx);
+    crd_arena_init(&x.arena, cli->ctx);
     CRD_TRY(open_emulator(&x));
     if (x.o->realtime) { CRD_TRY(crdi_realtime_serve(cli, &x.system)); }
     CRD_TRY(say_ready(&x));
     relay_on(&x, &mask);
     CRD_TRY(say_summary(&x));
 fail:
-    if (x.o->realtime) { crd_realtime_leave(&x.system); }
+    if (x.o->realtime) { crdi_realtime_leave(&x.system); }
     sigprocmask(SIG_SETMASK, &mask, NULL);
     const crd_status closed = close_emulator(&x);
     return st < 0 ? st : closed;

@@ -17,9 +17,9 @@ typedef struct link_options {
 typedef struct measurement {
     crdi_cli* cli;
     const link_options* o;
-    crd_dcp_ping_options ping;
-    crd_dcp_ping_sample* samples; // (ping.count)
-    crd_dcp_ping_report r;
+    crdi_dcp_ping_options ping;
+    crdi_dcp_ping_sample* samples; // (ping.count)
+    crdi_dcp_ping_report r;
     int64_t begin;
 } measurement;
 
@@ -36,7 +36,7 @@ static void answer_all(crd_dcp_net* net, uint8_t* bytes, echo_counts* c)
     crd_dcp_packet p;
     while (crd_dcp_net_receive(net, &p)) {
         if (p.length) { memcpy(bytes, p.bytes, p.length); }
-        if (crd_dcp_echo(bytes, p.length, p.time, crd_dcp_net_now(net))) {
+        if (crdi_dcp_echo(bytes, p.length, p.time, crd_dcp_net_now(net))) {
             crd_dcp_net_send_from(net, &p.at, &p.from, bytes, p.length);
             c->answered++;
         } else {
@@ -76,7 +76,7 @@ static crd_status run_echo(crdi_cli* cli, const link_options* o, const char* tex
     }
     CRD_TRY(crdi_stdout_done(cli->ctx));
 fail:
-    crdi_free(cli->ctx, bytes);
+    crd_free(cli->ctx, bytes);
     {
         const crd_status closed = crdi_probe_close(&probe);
         return st < 0 ? st : closed;
@@ -93,7 +93,7 @@ static void print_seconds(const char* before, double seconds)
 
 static void print_trips(const measurement* m)
 {
-    const crd_dcp_ping_report* r = &m->r;
+    const crdi_dcp_ping_report* r = &m->r;
     const char* const heads[] = {"round trip", "least",  "median", "mean",      "90 %",
                                  "99 %",       "99.9 %", "most",   "deviation", "jitter"};
     const double values[] = {r->least, r->median, r->mean,      r->p90,   r->p99,
@@ -115,7 +115,7 @@ static void print_trips(const measurement* m)
 // Equal bins from the least round trip to the 99 % one, and one for the rest.
 static void print_histogram(const measurement* m)
 {
-    const crd_dcp_ping_report* r = &m->r;
+    const crdi_dcp_ping_report* r = &m->r;
     const double width = (r->p99 - r->least) / (BINS - 1);
     int count[BINS] = {0}, most = 1;
     for (int i = 0; i < r->sent; i++) {
@@ -144,7 +144,7 @@ static void print_histogram(const measurement* m)
 
 static void print_clocks(const measurement* m)
 {
-    const crd_dcp_ping_report* r = &m->r;
+    const crdi_dcp_ping_report* r = &m->r;
     print_seconds("one way: ", r->way_median);
     print_seconds(" (", r->way_least);
     print_seconds(" .. ", r->way_p999);
@@ -162,7 +162,7 @@ static void print_clocks(const measurement* m)
 
 static void print_advice(const measurement* m)
 {
-    crd_dcp_ping_advice a = crd_dcp_ping_advise(&m->r, m->o->step);
+    crdi_dcp_ping_advice a = crdi_dcp_ping_advise(&m->r, m->o->step);
     crdi_grid g;
     char text[32];
     crdi_grid_init(&g, m->cli->ctx, 3, 0x7);
@@ -171,7 +171,7 @@ static void print_advice(const measurement* m)
     crdi_grid_add(&g, "up to");
     double step = a.step;
     for (int i = 0; i < STEPS_SHOWN; i++) {
-        const crd_dcp_ping_advice row = crd_dcp_ping_advise(&m->r, step);
+        const crdi_dcp_ping_advice row = crdi_dcp_ping_advise(&m->r, step);
         crdi_grid_add(&g, "%s%s", i == 0 ? "* " : "", crdi_format_seconds(text, step));
         crdi_grid_add(&g, "%d", row.k);
         crdi_grid_add(&g, "%d", row.k_most);
@@ -186,7 +186,7 @@ static void print_advice(const measurement* m)
 
 static void print_report(const measurement* m, const char* address)
 {
-    const crd_dcp_ping_report* r = &m->r;
+    const crdi_dcp_ping_report* r = &m->r;
     char interval[32], late[32];
     const char* state = crd_dcp_state_name(r->state);
     printf("%s: %s, %d packets%s, one each %s, up to %s late\n", address,
@@ -208,8 +208,8 @@ static void print_report(const measurement* m, const char* address)
 
 static crd_status print_json(const measurement* m, const char* address)
 {
-    const crd_dcp_ping_report* r = &m->r;
-    const crd_dcp_ping_advice a = crd_dcp_ping_advise(r, m->o->step);
+    const crdi_dcp_ping_report* r = &m->r;
+    const crdi_dcp_ping_advice a = crdi_dcp_ping_advise(r, m->o->step);
     const char* state = crd_dcp_state_name(r->state);
     json_t* trip = json_object();
     const struct {
@@ -245,11 +245,11 @@ static crd_status print_json(const measurement* m, const char* address)
 // The recording that cardan link design --link and cardan dcp emulate --trace read.
 static crd_status write_trace(const measurement* m)
 {
-    crdi_text t;
-    crdi_text_init(&t, m->cli->ctx);
+    crd_text t;
+    crd_text_init(&t, m->cli->ctx);
     crdi_text_add(&t, "time [s],latency [s]\n");
     for (int i = 0; i < m->r.sent; i++) {
-        const crd_dcp_ping_sample* s = &m->samples[i];
+        const crdi_dcp_ping_sample* s = &m->samples[i];
         const double way = m->r.echo ? s->there : 0.5 * s->round_trip;
         if (isnan(way)) {
             crdi_text_add(&t, "%.9g,NaN\n", s->sent);
@@ -259,7 +259,7 @@ static crd_status write_trace(const measurement* m)
     }
     const crd_status st =
         t.failed ? CRD_E_MEMORY : crdi_write_text_file(m->cli->ctx, m->o->output, t.data, t.length);
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return st;
 }
 
@@ -283,7 +283,7 @@ static crd_status measure(measurement* m, const char* text)
     crdi_probe probe = {0};
     crd_status st = CRD_OK;
     char address[32];
-    m->ping = crd_dcp_ping_defaults();
+    m->ping = crdi_dcp_ping_defaults();
     CRD_TRY(crdi_probe_address(m->cli->ctx, text, &m->ping.to));
     if (o->count >= 0) { m->ping.count = o->count; }
     if (o->id == 0 || o->id > 255) {
@@ -305,7 +305,7 @@ static crd_status measure(measurement* m, const char* text)
     CRD_TRY(crdi_probe_open(m->cli->ctx, o->key, o->capture, &probe));
     CRD_TRY(listen_for_answers(probe.net, &m->ping.to));
     m->begin = crdi_now_ns();
-    st = crd_dcp_ping(m->cli->ctx, probe.net, &m->ping, m->samples, &m->r);
+    st = crdi_dcp_ping(m->cli->ctx, probe.net, &m->ping, m->samples, &m->r);
     crdi_show_progress(m->cli, m->begin, -1, 0, "");
     CRD_TRY(st);
     if (o->common.json) {
@@ -327,7 +327,7 @@ static crd_status run_link(crdi_cli* cli, const void* options, const crdi_list* 
     measurement m = {.cli = cli, .o = o};
     if (o->echo) { return run_echo(cli, o, arguments->items[0]); }
     const crd_status st = measure(&m, arguments->items[0]);
-    crdi_free(cli->ctx, m.samples);
+    crd_free(cli->ctx, m.samples);
     return st;
 }
 

@@ -1,5 +1,5 @@
 // cardan dcp log: the PDUs in a capture or on an interface, one line each.
-#include "cardan/dcp_log.h"
+#include "shared/dcp_log.h"
 #include "cli/cli.h"
 
 #include <arpa/inet.h>
@@ -29,7 +29,7 @@ typedef struct log_options {
 typedef struct reader {
     crdi_cli* cli;
     const log_options* o;
-    crd_dcp_log* log;
+    crdi_dcp_log* log;
     crd_dcp_capture* written;
     crd_dcp_description* descriptions[MOST];
     int description_count;
@@ -44,14 +44,14 @@ typedef struct reader {
 
 // ---- lines -------------------------------------------------------------------------------------
 
-static bool print_into(reader* r, const crd_dcp_seen* s)
+static bool print_into(reader* r, const crdi_dcp_seen* s)
 {
-    const int n = crd_dcp_log_print(r->log, s, r->line, r->line_room);
+    const int n = crdi_dcp_log_print(r->log, s, r->line, r->line_room);
     if ((size_t)n < r->line_room) { return true; }
     char* more = crdi_grow(r->cli->ctx, r->line, &r->line_room, (size_t)n + 1, 1);
     if (!more) { return false; }
     r->line = more;
-    (void)crd_dcp_log_print(r->log, s, r->line, r->line_room);
+    (void)crdi_dcp_log_print(r->log, s, r->line, r->line_room);
     return true;
 }
 
@@ -63,7 +63,7 @@ static void print_clean(const char* text)
     }
 }
 
-static void print_text(const reader* r, const crd_dcp_seen* s)
+static void print_text(const reader* r, const crdi_dcp_seen* s)
 {
     char from[32], to[32];
     (void)crd_dcp_address_print(&s->from, from, sizeof from);
@@ -73,7 +73,7 @@ static void print_text(const reader* r, const crd_dcp_seen* s)
     putchar('\n');
 }
 
-static void print_json(reader* r, const crd_dcp_seen* s)
+static void print_json(reader* r, const crdi_dcp_seen* s)
 {
     char from[32], to[32];
     (void)crd_dcp_address_print(&s->from, from, sizeof from);
@@ -87,9 +87,9 @@ static void print_json(reader* r, const crd_dcp_seen* s)
         json_object_set_new(j, "seq", json_integer(s->pdu->seq));
     }
     if (s->decoded == CRD_DCP_BAD_LENGTH) { json_object_set_new(j, "bad_length", json_true()); }
-    crd_dcp_log_value v;
+    crdi_dcp_log_value v;
     json_t* values = json_object();
-    for (int next = 0; crd_dcp_log_next(r->log, s, &next, &v);) {
+    for (int next = 0; crdi_dcp_log_next(r->log, s, &next, &v);) {
         json_t* value = json_loads(v.text, JSON_DECODE_ANY, NULL);
         json_object_set_new(values, v.variable->name, value ? value : crdi_json_text(v.text));
     }
@@ -100,7 +100,7 @@ static void print_json(reader* r, const crd_dcp_seen* s)
     json_decref(j);
 }
 
-static bool seen(void* user, const crd_dcp_seen* s)
+static bool seen(void* user, const crdi_dcp_seen* s)
 {
     reader* r = user;
     if (r->seen++ == 0) { r->first = s->time; }
@@ -122,7 +122,7 @@ static bool seen(void* user, const crd_dcp_seen* s)
 
 static crd_status say_summary(const reader* r)
 {
-    const crd_dcp_log_counts c = crd_dcp_log_get_counts(r->log);
+    const crdi_dcp_log_counts c = crdi_dcp_log_get_counts(r->log);
     if (r->o->common.json) {
         json_t* j = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "event", "ended", "pdus",
                               (json_int_t)c.pdus, "frames", (json_int_t)c.frames, "other",
@@ -224,7 +224,7 @@ static bool take_frames(reader* r, int fd, bool loopback, uint8_t* frame)
         }
         const double time = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
         const size_t there = (size_t)n < FRAME ? (size_t)n : FRAME;
-        if (!crd_dcp_log_frame(r->log, CRD_DCP_LINK_IPV4, time, frame, there, (size_t)n)) {
+        if (!crdi_dcp_log_frame(r->log, CRDI_DCP_LINK_IPV4, time, frame, there, (size_t)n)) {
             return false;
         }
     }
@@ -268,7 +268,7 @@ static crd_status read_interface(reader* r)
         r->lost = stats.tp_drops;
     }
     sigprocmask(SIG_SETMASK, &before, NULL);
-    crdi_free(r->cli->ctx, frame);
+    crd_free(r->cli->ctx, frame);
     close(fd);
     return st;
 }
@@ -283,12 +283,12 @@ static crd_status read_file(reader* r, const char* path)
         return crdi_fail(r->cli->ctx, errno == ENOENT ? CRD_E_NOT_FOUND : CRD_E_IO, "%s: %s", path,
                          strerror(errno));
     }
-    const crd_status st = crd_dcp_log_read(r->log, f, standard ? "standard input" : path);
+    const crd_status st = crdi_dcp_log_read(r->log, f, standard ? "standard input" : path);
     if (!standard) { fclose(f); }
     return st;
 }
 
-static crd_status read_ports(reader* r, crd_dcp_log_options* opt)
+static crd_status read_ports(reader* r, crdi_dcp_log_options* opt)
 {
     const crdi_list* list = &r->o->ports;
     if (list->count > MOST) {
@@ -310,7 +310,7 @@ static crd_status read_ports(reader* r, crd_dcp_log_options* opt)
 }
 
 // One with faults is good enough to read along.
-static crd_status read_descriptions(reader* r, crd_dcp_log_options* opt)
+static crd_status read_descriptions(reader* r, crdi_dcp_log_options* opt)
 {
     const crdi_list* list = &r->o->descriptions;
     if (list->count > MOST) {
@@ -333,7 +333,7 @@ static crd_status run_log(crdi_cli* cli, const void* options, const crdi_list* a
     const log_options* o = options;
     reader r = {.cli = cli, .o = o};
     crd_status st = CRD_OK;
-    crd_dcp_log_options opt = {.seen = seen, .user = &r};
+    crdi_dcp_log_options opt = {.seen = seen, .user = &r};
     if ((arguments->count == 1) == (o->interface != NULL)) {
         return crdi_fail(cli->ctx, CRD_E_RANGE,
                          "expected either a capture, cardan dcp log FILE, or --interface lo");
@@ -344,18 +344,18 @@ static crd_status run_log(crdi_cli* cli, const void* options, const crdi_list* a
     }
     CRD_TRY(read_ports(&r, &opt));
     CRD_TRY(read_descriptions(&r, &opt));
-    CRD_TRY(crd_dcp_log_create(cli->ctx, &opt, &r.log));
+    CRD_TRY(crdi_dcp_log_create(cli->ctx, &opt, &r.log));
     if (o->write) { CRD_TRY(crd_dcp_capture_open(cli->ctx, o->write, &r.written)); }
     st = o->interface ? read_interface(&r) : read_file(&r, arguments->items[0]);
     if (st >= 0) { st = r.status; }
     CRD_TRY(st);
     CRD_TRY(say_summary(&r));
 fail:
-    crd_dcp_log_destroy(r.log);
+    crdi_dcp_log_destroy(r.log);
     for (int i = 0; i < r.description_count; i++) {
         crd_dcp_description_destroy(r.descriptions[i]);
     }
-    crdi_free(cli->ctx, r.line);
+    crd_free(cli->ctx, r.line);
     {
         const crd_status closed = crd_dcp_capture_close(r.written);
         return st < 0 ? st : closed;

@@ -72,7 +72,7 @@ crd_status crdi_probe_address(crd_context* ctx, const char* text, crd_dcp_addres
         crdi_format(ctx, "%s%s%s", scheme ? "" : "udp://", text, strchr(host, ':') ? "" : ":8080");
     if (!whole) { return CRD_E_MEMORY; }
     const crd_status st = crd_dcp_address_parse(ctx, whole, out);
-    crdi_free(ctx, whole);
+    crd_free(ctx, whole);
     if (st >= 0 && out->port == 0) {
         return crdi_fail(ctx, CRD_E_RANGE, "address \"%s\": port 0, expected 1 to 65535",
                          crdi_clip(text).text);

@@ -1,7 +1,7 @@
 // What cardan dcp scan, link and conform share.
 #pragma once
-#include "cardan/dcp_probe.h"
 #include "cli/cli.h"
+#include "shared/dcp_probe.h"
 
 #include <signal.h>
 

@@ -19,10 +19,10 @@ typedef struct place { // an address of an argument
 typedef struct scanner {
     crdi_cli* cli;
     const scan_options* o;
-    crdi_arena arena;
+    crd_arena arena;
     const char* const* arguments;
     int argument_count;
-    crd_dcp_sighting* sightings; // (CRD_DCP_SCAN_MOST)
+    crdi_dcp_sighting* sightings; // (CRDI_DCP_SCAN_MOST)
     int count;
     place* places; // (place_count)
     size_t place_count, place_room;
@@ -39,10 +39,10 @@ static crd_status add(scanner* s, int argument, const crd_dcp_address* a,
     while (at < s->count && !crd_dcp_address_equal(&s->sightings[at].address, a)) {
         at++;
     }
-    if (at == CRD_DCP_SCAN_MOST) {
-        return crdi_fail(s->cli->ctx, CRD_E_RANGE, "more than %d addresses", CRD_DCP_SCAN_MOST);
+    if (at == CRDI_DCP_SCAN_MOST) {
+        return crdi_fail(s->cli->ctx, CRD_E_RANGE, "more than %d addresses", CRDI_DCP_SCAN_MOST);
     }
-    if (at == s->count) { s->sightings[s->count++] = (crd_dcp_sighting){.address = *a}; }
+    if (at == s->count) { s->sightings[s->count++] = (crdi_dcp_sighting){.address = *a}; }
     if (d) { s->sightings[at].description = d; }
     place* more =
         crdi_grow(s->cli->ctx, s->places, &s->place_room, s->place_count + 1, sizeof *more);
@@ -54,11 +54,11 @@ static crd_status add(scanner* s, int argument, const crd_dcp_address* a,
 
 static crd_status add_range(scanner* s, int argument)
 {
-    crd_dcp_address* addresses = crdi_arena_new(&s->arena, CRD_DCP_SCAN_MOST, sizeof *addresses);
+    crd_dcp_address* addresses = crdi_arena_new(&s->arena, CRDI_DCP_SCAN_MOST, sizeof *addresses);
     int count = 0;
     if (!addresses) { return CRD_E_MEMORY; }
-    crd_status st = crd_dcp_scan_expand(s->cli->ctx, s->arguments[argument], addresses,
-                                        CRD_DCP_SCAN_MOST, &count);
+    crd_status st = crdi_dcp_scan_expand(s->cli->ctx, s->arguments[argument], addresses,
+                                         CRDI_DCP_SCAN_MOST, &count);
     for (int i = 0; st >= 0 && i < count; i++) {
         st = add(s, argument, &addresses[i], NULL);
     }
@@ -89,7 +89,7 @@ static crd_status add_description(scanner* s, int argument)
 static crd_status read_arguments(scanner* s)
 {
     crd_status st = CRD_OK;
-    const size_t most = CRD_DCP_SCAN_MOST;
+    const size_t most = CRDI_DCP_SCAN_MOST;
     s->sightings = crdi_arena_new(&s->arena, most, sizeof *s->sightings);
     s->descriptions = crdi_arena_new(&s->arena, (size_t)s->argument_count, sizeof *s->descriptions);
     if (!s->sightings || !s->descriptions) { return CRD_E_MEMORY; }
@@ -130,7 +130,7 @@ static bool is_shown(const scanner* s, int sighting)
     return false;
 }
 
-static const char* note_of(scanner* s, const crd_dcp_sighting* g)
+static const char* note_of(scanner* s, const crdi_dcp_sighting* g)
 {
     const bool tcp = g->address.transport == CRD_DCP_TCP;
     const char* error = crd_dcp_error_name((int)g->error);
@@ -161,7 +161,7 @@ static void print_table(scanner* s, int answered)
     }
     int rows = 0;
     for (int i = 0; i < s->count; i++) {
-        const crd_dcp_sighting* f = &s->sightings[i];
+        const crdi_dcp_sighting* f = &s->sightings[i];
         char text[32], trip[32];
         if (!is_shown(s, i)) { continue; }
         rows++;
@@ -184,7 +184,7 @@ static void print_table(scanner* s, int answered)
            s->count == 1 ? "" : "es");
 }
 
-static json_t* to_json(scanner* s, const crd_dcp_sighting* f)
+static json_t* to_json(scanner* s, const crdi_dcp_sighting* f)
 {
     char text[32];
     (void)crd_dcp_address_print(&f->address, text, sizeof text);
@@ -249,17 +249,17 @@ static crd_status run_scan(crdi_cli* cli, const void* options, const crdi_list* 
         s.arguments = arguments->items;
         s.argument_count = arguments->count;
     }
-    crdi_arena_init(&s.arena, cli->ctx);
+    crd_arena_init(&s.arena, cli->ctx);
     CRD_TRY(read_arguments(&s));
     CRD_TRY(crdi_probe_open(cli->ctx, o->key, o->capture, &probe));
     CRD_TRY(listen_for_answers(&s, probe.net));
-    crd_dcp_scan_options scan = crd_dcp_scan_defaults();
+    crdi_dcp_scan_options scan = crdi_dcp_scan_defaults();
     if (!isnan(o->timeout)) { scan.timeout = o->timeout; }
     if (o->ids >= 0) { scan.most_ids = o->ids; }
     scan.descriptions = (const crd_dcp_description* const*)s.descriptions;
     scan.description_count = s.description_count;
     scan.cancelled = crdi_probe_stopped;
-    CRD_TRY(crd_dcp_scan(cli->ctx, probe.net, &scan, s.sightings, s.count));
+    CRD_TRY(crdi_dcp_scan(cli->ctx, probe.net, &scan, s.sightings, s.count));
     int answered = 0;
     for (int i = 0; i < s.count; i++) {
         answered += s.sightings[i].answered;
@@ -277,8 +277,8 @@ fail : {
     for (int i = 0; i < s.description_count; i++) {
         crd_dcp_description_destroy(s.descriptions[i]);
     }
-    crdi_free(cli->ctx, s.places);
-    crdi_arena_clear(&s.arena);
+    crd_free(cli->ctx, s.places);
+    crd_arena_clear(&s.arena);
     return st < 0 ? st : closed;
 }
 }

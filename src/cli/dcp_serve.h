@@ -1,8 +1,8 @@
 // What `cardan dcp describe` and `cardan dcp slave` share: which system, described how.
 #pragma once
-#include "cardan/serve.h"
 #include "cardan/system.h"
 #include "cli/cli.h"
+#include "shared/serve.h"
 
 // The structs of options of both begin with this.
 typedef struct crdi_served {
@@ -69,6 +69,6 @@ typedef struct crdi_served {
 // Loads the system and its settings. `out` is the caller's.
 crd_status crdi_served_load(crd_context* ctx, const crdi_served* o, const char* path,
                             crd_system** out);
-crd_status crdi_served_options(crd_context* ctx, const crdi_served* o, crd_serve_options* out);
+crd_status crdi_served_options(crd_context* ctx, const crdi_served* o, crdi_serve_options* out);
 // As .dcpx or .dcp, by the ending of `path`.
 crd_status crdi_write_description(crd_context* ctx, const crd_dcp_description* d, const char* path);

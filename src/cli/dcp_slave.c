@@ -26,7 +26,7 @@ typedef struct session {
     const slave_options* o;
     crd_system* sys;
     crd_dcp_description* given;
-    crd_serve* serve;
+    crdi_serve* serve;
     crd_dcp_net* net;
     crd_dcp_capture* capture;
     crd_dcp_address addresses[MOST];
@@ -103,7 +103,7 @@ static crd_status add_endpoint(session* x, const char* scheme, const crd_dcp_end
     if (!text) { return CRD_E_MEMORY; }
     const crd_status st =
         crd_dcp_address_parse(x->cli->ctx, text, &x->addresses[x->address_count++]);
-    crdi_free(x->cli->ctx, text);
+    crd_free(x->cli->ctx, text);
     return st;
 }
 
@@ -183,7 +183,7 @@ static void watch(void* user, crd_dcp_state state)
 // With the addresses where it listens, whatever a description that was given says.
 static crd_status write_description(session* x)
 {
-    crd_dcp_description d = *crd_serve_description(x->serve);
+    crd_dcp_description d = *crdi_serve_description(x->serve);
     char hosts[MOST][16];
     for (int i = x->address_count - 1; i >= 0; i--) { // the first of a transport counts
         const crd_dcp_address* a = &x->addresses[i];
@@ -200,7 +200,7 @@ static crd_status write_description(session* x)
 static crd_status open_slave(session* x)
 {
     crd_status st = CRD_OK;
-    crd_serve_options opt;
+    crdi_serve_options opt;
     crd_dcp_slave_options limits = crd_dcp_slave_defaults();
     limits.same_port = x->o->same_port;
     limits.check_range = x->o->check_range;
@@ -208,11 +208,11 @@ static crd_status open_slave(session* x)
     CRD_TRY(read_allowed(x, &limits));
     opt.addresses = x->addresses;
     opt.address_count = x->address_count;
-    CRD_TRY(crd_serve_create(x->cli->ctx, x->sys, &opt, &x->serve));
-    if (x->given) { CRD_TRY(crd_serve_use(x->serve, x->given)); }
+    CRD_TRY(crdi_serve_create(x->cli->ctx, x->sys, &opt, &x->serve));
+    if (x->given) { CRD_TRY(crdi_serve_use(x->serve, x->given)); }
     if (x->o->written) { CRD_TRY(write_description(x)); }
     const crd_dcp_link link = crd_dcp_net_link(x->net);
-    CRD_TRY(crd_serve_start(x->serve, &link, &limits, watch, x));
+    CRD_TRY(crdi_serve_start(x->serve, &link, &limits, watch, x));
 fail:
     return st;
 }
@@ -245,7 +245,7 @@ static void print_line(json_t* o)
 
 static crd_status say_ready(session* x)
 {
-    const crd_dcp_description* d = crd_serve_description(x->serve);
+    const crd_dcp_description* d = crdi_serve_description(x->serve);
     json_t* list = json_array();
     for (int i = 0; i < x->address_count; i++) {
         char text[32];
@@ -265,7 +265,7 @@ static crd_status say_ready(session* x)
 
 static crd_status say_summary(session* x)
 {
-    const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crd_serve_slave(x->serve));
+    const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crdi_serve_slave(x->serve));
     const crd_dcp_net_counts n = crd_dcp_net_get_counts(x->net);
     const int64_t dropped = c.dropped + c.data_dropped;
     if (x->o->served.common.json) {
@@ -281,8 +281,8 @@ static crd_status say_summary(session* x)
         json_object_set_new(o, "send_failed", json_integer(c.send_failed));
         json_object_set_new(
             o, "state",
-            json_string(crd_dcp_state_name((int)crd_dcp_slave_state(crd_serve_slave(x->serve)))));
-        json_object_set_new(o, "failure", crdi_json_text(crd_serve_failure(x->serve)));
+            json_string(crd_dcp_state_name((int)crd_dcp_slave_state(crdi_serve_slave(x->serve)))));
+        json_object_set_new(o, "failure", crdi_json_text(crdi_serve_failure(x->serve)));
         print_line(o);
     } else if (!x->o->served.common.quiet) {
         printf("%" PRId64 " session%s, %" PRId64 " step%s, %" PRId64 " late; %" PRId64
@@ -297,7 +297,7 @@ static crd_status say_summary(session* x)
 
 static void close_session(session* x)
 {
-    crd_serve_destroy(x->serve);
+    crdi_serve_destroy(x->serve);
     if (x->net && x->capture) { crd_dcp_net_capture(x->net, NULL); }
     crd_dcp_net_destroy(x->net);
     crd_dcp_description_destroy(x->given);
@@ -309,10 +309,10 @@ static void take_leave(session* x)
 {
     static const double patience = 1; // s
     const double until = crd_dcp_net_now(x->net) + patience;
-    crd_serve_leave(x->serve, crd_dcp_net_now(x->net));
-    while (crd_dcp_slave_state(crd_serve_slave(x->serve)) != CRD_DCP_ALIVE &&
+    crdi_serve_leave(x->serve, crd_dcp_net_now(x->net));
+    while (crd_dcp_slave_state(crdi_serve_slave(x->serve)) != CRD_DCP_ALIVE &&
            crd_dcp_net_now(x->net) < until) {
-        crd_serve_turn(x->serve, x->net, 0.01);
+        crdi_serve_turn(x->serve, x->net, 0.01);
     }
 }
 
@@ -334,12 +334,12 @@ static crd_status run_slave(crdi_cli* cli, const void* options, const crdi_list*
     CRD_TRY(go_real_time(&x));
     CRD_TRY(say_ready(&x));
     while (!stop_requested && !(o->once && x.sessions > 0)) {
-        crd_serve_turn(x.serve, x.net, TURN);
+        crdi_serve_turn(x.serve, x.net, TURN);
     }
     take_leave(&x);
     CRD_TRY(say_summary(&x));
-    if (o->once && crd_serve_failure(x.serve)[0]) {
-        st = crdi_fail(cli->ctx, CRD_E_UNIT, "%s", crd_serve_failure(x.serve));
+    if (o->once && crdi_serve_failure(x.serve)[0]) {
+        st = crdi_fail(cli->ctx, CRD_E_UNIT, "%s", crdi_serve_failure(x.serve));
     }
 fail:
     close_session(&x);

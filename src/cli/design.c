@@ -19,7 +19,7 @@ typedef struct designer {
     crdi_cli* cli;
     const design_options* o;
     const char* path; // of the recording
-    crdi_arena arena;
+    crd_arena arena;
     crdi_recorded recorded;
     crdi_design_task task;
     int latencies[CRDI_LATENCIES_MAX], latency_count;
@@ -109,13 +109,13 @@ static crd_status find_margins(designer* d)
     crd_status st = CRD_OK;
     for (int i = 0; i < d->count && st >= 0; i++) {
         crdi_designed* e = &d->designs[i];
-        crdi_text text;
-        crdi_text_init(&text, d->cli->ctx);
+        crd_text text;
+        crd_text_init(&text, d->cli->ctx);
         st = crdi_design_describe("design", d->task.goal.dT, e, 1, &text);
         if (st >= 0) {
             st = crdi_design_margins(d->cli->ctx, d->o->loop, text.data, e->linear.k, &e->margins);
         }
-        crdi_text_clear(&text);
+        crd_text_clear(&text);
     }
     return st;
 }
@@ -230,8 +230,8 @@ static crd_status write_element(designer* d)
     crd_context* ctx = d->cli->ctx;
     crd_status st = CRD_OK;
     crd_element* check = NULL;
-    crdi_text text;
-    crdi_text_init(&text, ctx);
+    crd_text text;
+    crd_text_init(&text, ctx);
     const char* name = o->name ? o->name : d->task.recorded ? d->recorded.name : "element";
     CRD_TRY(crdi_design_describe(name, d->task.goal.dT, d->designs, d->count, &text));
     CRD_TRY(crd_element_parse(ctx, text.data, text.length, o->output, 1, &check));
@@ -239,7 +239,7 @@ static crd_status write_element(designer* d)
     if (!o->common.json) { printf("\n%s: %s\n", o->output, methods[o->method]); }
 fail:
     crd_element_destroy(check);
-    crdi_text_clear(&text);
+    crd_text_clear(&text);
     return st;
 }
 
@@ -263,7 +263,7 @@ static crd_status run_design(crdi_cli* cli, const void* options, const crdi_list
 {
     designer d = {.cli = cli, .o = options};
     crd_status st = CRD_OK;
-    crdi_arena_init(&d.arena, cli->ctx);
+    crd_arena_init(&d.arena, cli->ctx);
     CRD_TRY(check_options(&d, arguments));
     CRD_TRY(read_task(&d, arguments));
     CRD_TRY(find_bands(&d));
@@ -281,7 +281,7 @@ fail:
         crd_linear_clear(cli->ctx, &d.designs[i].linear);
     }
     crdi_recorded_clear(&d.recorded);
-    crdi_arena_clear(&d.arena);
+    crd_arena_clear(&d.arena);
     return st;
 }
 

@@ -55,7 +55,7 @@ crd_status crdi_parse_interval(crd_context* ctx, const char* option, const char*
 
 // Bands, noise and the two intervals from the spectrum of the recording; what the caller has set
 // already (hi > 0, noise not NaN) stays. task->bands come from `arena`.
-crd_status crdi_design_from_recording(crdi_arena* arena, crdi_design_task* task);
+crd_status crdi_design_from_recording(crd_arena* arena, crdi_design_task* task);
 crd_status crdi_design_make(crd_context* ctx, const crdi_design_task* task, crdi_designer by, int k,
                             crdi_designed* out);
 // Margins of the loop in file `path` with `element` (a word or a description) at latency k in it.
@@ -64,7 +64,7 @@ crd_status crdi_design_margins(crd_context* ctx, const char* path, const char* e
 json_t* crdi_margins_json(const crdi_margins* m); // null if not known
 // An element with a table of weights over k, as its description.
 crd_status crdi_design_describe(const char* name, double step, const crdi_designed* designs,
-                                int count, crdi_text* out);
+                                int count, crd_text* out);
 // What is written must not be what is read.
 crd_status crdi_check_output(crd_context* ctx, const char* output, const char* recording);
 // The whole file or nothing; what is no file (a pipe, /dev/null) as it comes.

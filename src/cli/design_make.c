@@ -118,7 +118,7 @@ static int by_size(const void* a, const void* b)
 }
 
 // Density of what is there at all frequencies alike: the median of the upper fifth.
-static crd_status noise_floor(crdi_arena* arena, const crd_spectrum* s, double* out)
+static crd_status noise_floor(crd_arena* arena, const crd_spectrum* s, double* out)
 {
     const int from = s->bins * 4 / 5, n = s->bins - from;
     double* d = crdi_arena_new(arena, (size_t)n, sizeof *d);
@@ -140,7 +140,7 @@ static bool is_constant(const crdi_recorded* r)
 }
 
 // Each bin becomes a band with the power that rises above the floor.
-static crd_status take_bands(crdi_arena* arena, const crd_spectrum* s, double floor, double dT,
+static crd_status take_bands(crd_arena* arena, const crd_spectrum* s, double floor, double dT,
                              crdi_design_task* task)
 {
     task->bands = crdi_arena_new(arena, (size_t)s->bins, sizeof *task->bands);
@@ -157,7 +157,7 @@ static crd_status take_bands(crdi_arena* arena, const crd_spectrum* s, double fl
     return CRD_OK;
 }
 
-crd_status crdi_design_from_recording(crdi_arena* arena, crdi_design_task* task)
+crd_status crdi_design_from_recording(crd_arena* arena, crdi_design_task* task)
 {
     const crdi_recorded* r = task->recorded;
     crd_status st = CRD_OK;
@@ -329,7 +329,7 @@ static int latency_max(const crdi_designed* designs, int count)
 }
 
 crd_status crdi_design_describe(const char* name, double step, const crdi_designed* designs,
-                                int count, crdi_text* out)
+                                int count, crd_text* out)
 {
     crdi_text_add(out, "{\n  \"element\": 1,\n  \"name\": ");
     crdi_text_json(out, name);
@@ -388,6 +388,6 @@ crd_status crdi_write_text_file(crd_context* ctx, const char* path, const char* 
         st = crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno));
         if (fd >= 0) { unlink(part); }
     }
-    crdi_free(ctx, part);
+    crd_free(ctx, part);
     return st;
 }

@@ -374,7 +374,7 @@ fail:
     sigaction(SIGINT, &old[0], NULL);
     sigaction(SIGTERM, &old[1], NULL);
     if (d->results.ctx) { crdi_results_clear(&d->results); }
-    crdi_free(cli->ctx, d);
+    crd_free(cli->ctx, d);
     return st;
 }
 

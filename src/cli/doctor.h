@@ -4,8 +4,8 @@
 // doctor_measure.c: two measurements), judgements after (doctor_judge.c, doctor_table.c). Those see
 // nothing but facts, so that a test makes up any machine.
 #pragma once
-#include "cardan/pace.h"
 #include "cli/cli.h"
+#include "shared/pace.h"
 
 typedef enum crdi_profile { CRDI_DESK, CRDI_SOFT, CRDI_HARD, CRDI_PROFILES } crdi_profile;
 extern const char* const crdi_profile_names[]; // NULL-terminated

@@ -60,7 +60,7 @@ typedef struct job {
 
 static void enter(job* j)
 {
-    if (crd_realtime_enter(j->ctx, &j->spec, &j->out->rights) < 0) {
+    if (crdi_realtime_enter(j->ctx, &j->spec, &j->out->rights) < 0) {
         snprintf(j->out->problem, sizeof j->out->problem, "%.150s", crd_error_text(j->ctx));
     }
 }
@@ -70,7 +70,7 @@ static void* wakeup_thread(void* user)
     job* j = user;
     enter(j);
     crdi_measure_wakeup(crd_clock_system(), j->out->period, j->duration, j->stop, j->out);
-    crd_realtime_leave(&j->out->rights);
+    crdi_realtime_leave(&j->out->rights);
     __atomic_store_n(&j->done, true, __ATOMIC_RELEASE);
     return NULL;
 }
@@ -112,7 +112,7 @@ static void* trip_thread(void* user)
         }
         deadline = next_deadline(deadline, clock.now(NULL), out->period, &over);
     }
-    crd_realtime_leave(&out->rights);
+    crdi_realtime_leave(&out->rights);
     __atomic_store_n(&j->done, true, __ATOMIC_RELEASE);
     return NULL;
 }
@@ -125,13 +125,13 @@ static void* echo_thread(void* user)
     crd_pace_spec spec = j->spec;
     spec.cpu = -1;
     spec.lock = false;
-    (void)crd_realtime_enter(j->ctx, &spec, &rights);
+    (void)crdi_realtime_enter(j->ctx, &spec, &rights);
     while (!__atomic_load_n(&j->done, __ATOMIC_ACQUIRE)) {
         unsigned char data[DATAGRAM];
         const ssize_t n = recv(j->far, data, sizeof data, 0);
         if (n > 0) { (void)!send(j->far, data, (size_t)n, 0); }
     }
-    crd_realtime_leave(&rights);
+    crdi_realtime_leave(&rights);
     return NULL;
 }
 

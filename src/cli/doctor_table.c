@@ -144,7 +144,7 @@ void crdi_results_init(crdi_results* r, crd_context* ctx, crdi_profile profile)
 
 void crdi_results_clear(crdi_results* r)
 {
-    crdi_free(r->ctx, r->items);
+    crd_free(r->ctx, r->items);
     *r = (crdi_results){.ctx = r->ctx};
 }
 

@@ -16,13 +16,13 @@ enum { LARGEST = 4 << 20 };
 static crd_status parse_yaml(crd_context* ctx, const char* text, size_t length, crd_place place,
                              crd_element** out)
 {
-    crdi_text json;
-    crdi_text_init(&json, ctx);
+    crd_text json;
+    crd_text_init(&json, ctx);
     crd_status st = crd_yaml_to_json(ctx, text, length, place, &json);
     if (st >= 0) {
         st = crd_element_parse(ctx, json.data, json.length, place.file, place.line, out);
     }
-    crdi_text_clear(&json);
+    crd_text_clear(&json);
     return st;
 }
 
@@ -62,7 +62,7 @@ static crd_status load_file(crd_context* ctx, const char* path, crd_element** ou
     }
 fail:
     close(fd);
-    crdi_free(ctx, bytes);
+    crd_free(ctx, bytes);
     return st;
 }
 

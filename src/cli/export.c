@@ -26,7 +26,7 @@ typedef struct model {
 
 typedef struct looker {
     crd_system* s;
-    crdi_arena arena;
+    crd_arena arena;
     model* models;
 } looker;
 
@@ -209,7 +209,7 @@ static crd_status export_ssp(crdi_cli* cli, const crdi_export_options* o, const 
 {
     crd_status st = CRD_OK;
     looker l = {0};
-    crdi_arena_init(&l.arena, cli->ctx);
+    crd_arena_init(&l.arena, cli->ctx);
     CRD_TRY(crdi_load_variant(cli->ctx, subject, o->variant, &l.s));
     for (int i = 0; i < o->parameters.count; i++) {
         CRD_TRY(crdi_apply_parameters(l.s, o->parameters.items[i]));
@@ -243,7 +243,7 @@ fail:
         crd_fmu_close(m->fmu);
     }
     crd_system_destroy(l.s);
-    crdi_arena_clear(&l.arena);
+    crd_arena_clear(&l.arena);
     return st;
 }
 

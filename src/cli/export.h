@@ -50,4 +50,4 @@ crd_status crdi_write_fmu(crd_context* ctx, const crdi_asset* template, int vers
                           const crd_model* model, const crdi_resource* resources,
                           int resource_count, const char* path);
 // A name of C out of any text, NULL: out of memory.
-const char* crdi_identifier(crdi_arena* arena, const char* text);
+const char* crdi_identifier(crd_arena* arena, const char* text);

@@ -1,8 +1,8 @@
 // cardan export circuit: a netlist as an FMU. Its binaries are part of this program; the netlist
 // goes along in one piece, and they read it.
-#include "cardan/circuit_model.h"
 #include "cli/circuit.h"
 #include "cli/export.h"
+#include "shared/circuit_model.h"
 
 #include <math.h>
 #include <string.h>
@@ -28,15 +28,15 @@ static crd_status try_out(crd_context* ctx, const crd_model* model)
     crd_model_reset(model, self);
     const bool good = model->initialize(self, &host, 0) == CRD_MODEL_OK;
     model->clear(self);
-    crdi_free(ctx, self);
+    crd_free(ctx, self);
     return good ? CRD_OK : CRD_E_RANGE;
 }
 
-static crd_status take_options(crd_context* ctx, const crdi_export_options* o, crdi_arena* arena,
+static crd_status take_options(crd_context* ctx, const crdi_export_options* o, crd_arena* arena,
                                const char* subject, const crd_netlist* n,
-                               crd_circuit_model_options* opt)
+                               crdi_circuit_model_options* opt)
 {
-    *opt = crd_circuit_model_defaults();
+    *opt = crdi_circuit_model_defaults();
     if (o->method >= 0) { opt->method = (crd_circuit_method)o->method; }
     opt->step = isnan(o->step) ? n->tran_step : o->step;
     opt->defines = o->params.items;
@@ -60,18 +60,18 @@ static crd_status take_options(crd_context* ctx, const crdi_export_options* o, c
 }
 
 static crd_status write_fmu(crd_context* ctx, const crd_model* model,
-                            const crd_circuit_model_options* opt, const crdi_text* netlist,
+                            const crdi_circuit_model_options* opt, const crd_text* netlist,
                             int version, const char* output)
 {
     crd_status st = CRD_OK;
-    crdi_text settings;
-    crdi_text_init(&settings, ctx);
-    CRD_TRY(crd_circuit_model_pack(ctx, opt, &settings));
+    crd_text settings;
+    crd_text_init(&settings, ctx);
+    CRD_TRY(crdi_circuit_model_pack(ctx, opt, &settings));
     const crdi_resource resources[] = {{"circuit.cir", netlist->data, netlist->length},
                                        {"circuit.settings", settings.data, settings.length}};
     CRD_TRY(crdi_write_fmu(ctx, &crdi_circuit_template, version, model, resources, 2, output));
 fail:
-    crdi_text_clear(&settings);
+    crd_text_clear(&settings);
     return st;
 }
 
@@ -105,11 +105,11 @@ crd_status crdi_export_circuit(crdi_cli* cli, const crdi_export_options* o, cons
     crd_context* ctx = cli->ctx;
     crd_netlist* n = NULL;
     const crd_model* model = NULL;
-    crd_circuit_model_options opt;
-    crdi_arena arena;
-    crdi_text flat;
-    crdi_arena_init(&arena, ctx);
-    crdi_text_init(&flat, ctx);
+    crdi_circuit_model_options opt;
+    crd_arena arena;
+    crd_text flat;
+    crd_arena_init(&arena, ctx);
+    crd_text_init(&flat, ctx);
     const int version = o->fmi == 1 ? 3 : 2;
     const crd_netlist_options reading = {
         .defines = o->params.items, .define_count = o->params.count, .flat = &flat};
@@ -118,7 +118,7 @@ crd_status crdi_export_circuit(crdi_cli* cli, const crdi_export_options* o, cons
     const char* output = o->output ? o->output : crdi_arena_format(&arena, "%s.fmu", opt.name);
     CRD_TRY(output ? CRD_OK : CRD_E_MEMORY);
     CRD_TRY(check_output(ctx, n, output));
-    CRD_TRY(crd_circuit_model_create(ctx, flat.data, flat.length, subject, &opt, &model));
+    CRD_TRY(crdi_circuit_model_create(ctx, flat.data, flat.length, subject, &opt, &model));
     if (version == 2 && model->variable_count > MOST_VARIABLES_2) {
         CRD_TRY(crdi_fail(ctx, CRD_E_UNSUPPORTED,
                           "%s: %d variables; an FMU of FMI 2.0 has room for %d, choose FMI 3.0 "
@@ -137,9 +137,9 @@ crd_status crdi_export_circuit(crdi_cli* cli, const crdi_export_options* o, cons
            crdi_circuit_method_text(opt.method), crdi_format_seconds(step, opt.step), version);
     st = crdi_stdout_done(ctx);
 fail:
-    crd_circuit_model_destroy(model);
+    crdi_circuit_model_destroy(model);
     crd_netlist_destroy(n);
-    crdi_text_clear(&flat);
-    crdi_arena_clear(&arena);
+    crd_text_clear(&flat);
+    crd_arena_clear(&arena);
     return st;
 }

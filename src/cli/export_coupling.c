@@ -12,8 +12,8 @@ crd_status crdi_write_coupling_fmu(crd_context* ctx, const crd_element* e, int v
 {
     crd_status st = CRD_OK;
     const crd_model* model = NULL;
-    crdi_text json;
-    crdi_text_init(&json, ctx);
+    crd_text json;
+    crd_text_init(&json, ctx);
     CRD_TRY(crd_element_write(e, &json));
     CRD_TRY(json.failed || !json.data ? CRD_E_MEMORY : CRD_OK);
     CRD_TRY(crd_coupling_model_create(ctx, json.data, json.length, label, &model));
@@ -21,15 +21,14 @@ crd_status crdi_write_coupling_fmu(crd_context* ctx, const crd_element* e, int v
     CRD_TRY(crdi_write_fmu(ctx, &crdi_coupling_template, version, model, &resource, 1, path));
 fail:
     crd_coupling_model_destroy(model);
-    crdi_text_clear(&json);
+    crd_text_clear(&json);
     return st;
 }
 
 // ---- the command -------------------------------------------------------------------------------
 
 // "3", or "torque,speed".
-static crd_status take_signals(crd_context* ctx, crdi_arena* arena, const char* text,
-                               crd_element* e)
+static crd_status take_signals(crd_context* ctx, crd_arena* arena, const char* text, crd_element* e)
 {
     int64_t n = 0;
     if (crdi_parse_int64(text, strlen(text), &n)) {
@@ -70,7 +69,7 @@ static crd_status take_signals(crd_context* ctx, crdi_arena* arena, const char* 
     return CRD_OK;
 }
 
-static crd_status apply(crdi_cli* cli, const crdi_export_options* o, crdi_arena* arena,
+static crd_status apply(crdi_cli* cli, const crdi_export_options* o, crd_arena* arena,
                         const char* subject, crd_element* e)
 {
     if (!isnan(o->step)) { e->step = o->step; }
@@ -102,8 +101,8 @@ crd_status crdi_export_coupling(crdi_cli* cli, const crdi_export_options* o, con
 {
     crd_status st = CRD_OK;
     crd_element* e = NULL;
-    crdi_arena arena;
-    crdi_arena_init(&arena, cli->ctx);
+    crd_arena arena;
+    crd_arena_init(&arena, cli->ctx);
     const int version = o->fmi == 1 ? 3 : 2;
     CRD_TRY(crdi_load_element(cli->ctx, subject, &e));
     CRD_TRY(apply(cli, o, &arena, subject, e));
@@ -122,6 +121,6 @@ crd_status crdi_export_coupling(crdi_cli* cli, const crdi_export_options* o, con
     st = crdi_stdout_done(cli->ctx);
 fail:
     crd_element_destroy(e);
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     return st;
 }

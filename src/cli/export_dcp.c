@@ -1,7 +1,7 @@
 // cardan export dcp: a DCP slave somewhere on the network as an FMU. Its binaries are part of this
 // program; the slave's description goes along as a table that they read, and as a dcpx for people.
-#include "cardan/dcp_model.h"
 #include "cli/export.h"
+#include "shared/dcp_model.h"
 
 #include <math.h>
 #include <string.h>
@@ -87,7 +87,7 @@ static crd_status fix(crd_context* ctx, crd_dcp_description* d, const char* sett
 // The communication step decides on the time resolution where there is a choice: the step itself if
 // that is offered, else the coarsest that fits into it.
 static crd_status choose_resolution(crd_context* ctx, const crd_dcp_description* d, double step,
-                                    crd_dcp_model_options* opt)
+                                    crdi_dcp_model_options* opt)
 {
     double best = 0;
     for (int i = 0; i < d->resolution_count; i++) {
@@ -127,7 +127,7 @@ static const char* own_address(crd_dcp_description* d)
 }
 
 static crd_status take_options(crd_context* ctx, const crdi_export_options* o,
-                               crd_dcp_description* d, crd_dcp_model_options* opt)
+                               crd_dcp_description* d, crdi_dcp_model_options* opt)
 {
     crd_status st = CRD_OK;
     opt->mode = o->mode == 1 || (o->mode < 0 && !d->nrt) ? CRD_DCP_SRT : CRD_DCP_NRT;
@@ -189,15 +189,15 @@ static crd_status check_rows(crd_context* ctx, const char* path, const crd_model
 // ---- the command -------------------------------------------------------------------------------
 
 static crd_status write_fmu(crd_context* ctx, const char* subject, const crd_dcp_description* d,
-                            const crd_dcp_model_options* opt, int version, const char* output)
+                            const crdi_dcp_model_options* opt, int version, const char* output)
 {
     crd_status st = CRD_OK;
     const crd_model* model = NULL;
-    crdi_text table, xml;
-    crdi_text_init(&table, ctx);
-    crdi_text_init(&xml, ctx);
-    CRD_TRY(crd_dcp_model_pack(d, opt, &table));
-    CRD_TRY(crd_dcp_model_create(ctx, table.data, table.length, subject, &model));
+    crd_text table, xml;
+    crd_text_init(&table, ctx);
+    crd_text_init(&xml, ctx);
+    CRD_TRY(crdi_dcp_model_pack(d, opt, &table));
+    CRD_TRY(crdi_dcp_model_create(ctx, table.data, table.length, subject, &model));
     CRD_TRY(check_rows(ctx, subject, model, version));
     st = crd_dcp_write(d, &xml);
     if (st == CRD_E_UNSUPPORTED) { st = CRD_OK; } // Bluetooth: the table is enough
@@ -207,9 +207,9 @@ static crd_status write_fmu(crd_context* ctx, const char* subject, const crd_dcp
     CRD_TRY(crdi_write_fmu(ctx, &crdi_dcp_template, version, model, resources, xml.data ? 2 : 1,
                            output));
 fail:
-    crd_dcp_model_destroy(model);
-    crdi_text_clear(&table);
-    crdi_text_clear(&xml);
+    crdi_dcp_model_destroy(model);
+    crd_text_clear(&table);
+    crd_text_clear(&xml);
     return st;
 }
 
@@ -227,7 +227,7 @@ crd_status crdi_export_dcp(crdi_cli* cli, const crdi_export_options* o, const ch
     crd_status st = CRD_OK;
     crd_context* ctx = cli->ctx;
     crd_dcp_description* d = NULL;
-    crd_dcp_model_options opt = {0};
+    crdi_dcp_model_options opt = {0};
     const int version = o->fmi == 1 ? 3 : 2;
     CRD_TRY(load(ctx, subject, &d));
     CRD_TRY(take_options(ctx, o, d, &opt));

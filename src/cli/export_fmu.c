@@ -1,8 +1,8 @@
 // An FMU out of a template: binaries and sources that are the same for all, a description, and
 // files that say what it is.
-#include "cardan/archive.h"
 #include "cardan/fmi.h"
 #include "cli/export.h"
+#include "shared/archive.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -69,11 +69,11 @@ static crd_status copy_files(package* p)
         if (!name) { continue; }
         CRD_TRY(crdi_archive_read(p->from, i, LARGEST, &bytes, &length));
         CRD_TRY(crdi_archive_add(p->to, name, bytes, length));
-        crdi_free(p->ctx, bytes);
+        crd_free(p->ctx, bytes);
         bytes = NULL;
     }
 fail:
-    crdi_free(p->ctx, bytes);
+    crd_free(p->ctx, bytes);
     return st;
 }
 
@@ -85,9 +85,9 @@ crd_status crdi_write_fmu(crd_context* ctx, const crdi_asset* template, int vers
     package p = {.ctx = ctx, .version = version, .name = model->name};
     const crdi_archive_limits limits = {.max_unpacked = LARGEST, .max_entries = MOST_FILES};
     const char* sources[MOST_FILES];
-    crdi_text description, build;
-    crdi_text_init(&description, ctx);
-    crdi_text_init(&build, ctx);
+    crd_text description, build;
+    crd_text_init(&description, ctx);
+    crd_text_init(&build, ctx);
     CRD_TRY(crdi_archive_open_memory(ctx, template->data, template->length, "FMU template", &limits,
                                      &p.from));
     const int count = list_sources(&p, sources);
@@ -107,13 +107,13 @@ crd_status crdi_write_fmu(crd_context* ctx, const crdi_asset* template, int vers
 fail:
     crdi_archive_discard(p.to);
     crdi_archive_close(p.from);
-    crdi_text_clear(&description);
-    crdi_text_clear(&build);
+    crd_text_clear(&description);
+    crd_text_clear(&build);
     return st;
 }
 
 // A name of C out of any text.
-const char* crdi_identifier(crdi_arena* arena, const char* text)
+const char* crdi_identifier(crd_arena* arena, const char* text)
 {
     char* name = crdi_arena_format(arena, "%s%.99s", isdigit((unsigned char)text[0]) ? "_" : "",
                                    text[0] ? text : "model");

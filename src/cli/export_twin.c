@@ -27,11 +27,11 @@ static crd_status try_out(crd_context* ctx, const crd_model* model)
     crd_model_reset(model, self);
     const bool good = model->initialize(self, &host, 0) == CRD_MODEL_OK;
     model->clear(self);
-    crdi_free(ctx, self);
+    crd_free(ctx, self);
     return good ? CRD_OK : CRD_E_RANGE;
 }
 
-static crd_status choose_name(crd_context* ctx, const crdi_export_options* o, crdi_arena* arena,
+static crd_status choose_name(crd_context* ctx, const crdi_export_options* o, crd_arena* arena,
                               const char* subject, const char* own, const char** out)
 {
     const char* stem = o->name     ? o->name
@@ -63,7 +63,7 @@ static crd_status check_output(crd_context* ctx, const char* subject, const crd_
 }
 
 // The netlist in one piece.
-static crd_status flatten(crd_context* ctx, const crd_twin_description* d, crdi_text* out)
+static crd_status flatten(crd_context* ctx, const crd_twin_description* d, crd_text* out)
 {
     crd_netlist* n = NULL;
     const crd_netlist_options opt = {
@@ -77,17 +77,17 @@ static crd_status write_fmu(crd_context* ctx, const crd_model* model, const crd_
                             int version, const char* output)
 {
     crd_status st = CRD_OK;
-    crdi_text netlist, json;
-    crdi_text_init(&netlist, ctx);
-    crdi_text_init(&json, ctx);
+    crd_text netlist, json;
+    crd_text_init(&netlist, ctx);
+    crd_text_init(&json, ctx);
     CRD_TRY(flatten(ctx, d, &netlist));
-    CRD_TRY(crd_twin_model_pack(d, model->name, &json));
+    CRD_TRY(crdi_twin_model_pack(d, model->name, &json));
     const crdi_resource resources[] = {{"circuit.cir", netlist.data, netlist.length},
                                        {"twin.json", json.data, json.length}};
     CRD_TRY(crdi_write_fmu(ctx, &crdi_twin_template, version, model, resources, 2, output));
 fail:
-    crdi_text_clear(&netlist);
-    crdi_text_clear(&json);
+    crd_text_clear(&netlist);
+    crd_text_clear(&json);
     return st;
 }
 
@@ -123,19 +123,19 @@ crd_status crdi_export_twin(crdi_cli* cli, const crdi_export_options* o, const c
     crd_twin_description *d = NULL, *owned = NULL;
     const crd_model* model = NULL;
     const char* name;
-    crdi_arena arena;
-    crdi_arena_init(&arena, ctx);
+    crd_arena arena;
+    crd_arena_init(&arena, ctx);
     CRD_TRY(crdi_twin_read(ctx, subject, &owned));
     d = owned;
     CRD_TRY(choose_name(ctx, o, &arena, subject, d->name, &name));
     const char* output = o->output ? o->output : crdi_arena_format(&arena, "%s.fmu", name);
     CRD_TRY(output ? CRD_OK : CRD_E_MEMORY);
-    CRD_TRY(crd_twin_model_create(ctx, d, subject, name, &model));
+    CRD_TRY(crdi_twin_model_create(ctx, d, subject, name, &model));
     owned = NULL;
     CRD_TRY(export(ctx, o, subject, d, model, output));
 fail:
-    crd_twin_model_destroy(model);
+    crdi_twin_model_destroy(model);
     crd_twin_description_destroy(owned);
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     return st;
 }

@@ -1,9 +1,9 @@
 // Which file is what, and systems out of files.
-#include "cardan/archive.h"
 #include "cardan/results.h"
 #include "cardan/ssp.h"
 #include "cardan/system.h"
 #include "cli/cli.h"
+#include "shared/archive.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -177,7 +177,7 @@ static char* real_folder(const char* path)
     return dots ? realpath(path, NULL) : NULL;
 }
 
-const char* crdi_file_stem(crdi_arena* a, const char* path)
+const char* crdi_file_stem(crd_arena* a, const char* path)
 {
     if (strcmp(path, "-") == 0) { return crdi_arena_text(a, "system", 6); }
     char* folder = real_folder(path);
@@ -243,7 +243,7 @@ static crd_status load_stdin(crd_context* ctx, crd_system** out)
         }
         length += (size_t)n;
     }
-    crdi_free(ctx, text);
+    crd_free(ctx, text);
     return st;
 }
 

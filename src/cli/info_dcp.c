@@ -73,12 +73,12 @@ static row row_of(const crd_dcp_variable* v)
 
 // ---- lists -------------------------------------------------------------------------------------
 
-static void join(crdi_text* out, bool there, const char* word)
+static void join(crd_text* out, bool there, const char* word)
 {
     if (there) { crdi_text_add(out, "%s%s", out->length ? ", " : "", word); }
 }
 
-static void join_resolutions(const crd_dcp_description* d, crdi_text* out)
+static void join_resolutions(const crd_dcp_description* d, crd_text* out)
 {
     for (int i = 0; i < d->resolution_count; i++) {
         const crd_dcp_resolution* r = &d->resolutions[i];
@@ -91,15 +91,15 @@ static void join_resolutions(const crd_dcp_description* d, crdi_text* out)
 }
 
 typedef struct summary {
-    crdi_text modes, resolutions, transports, flags;
+    crd_text modes, resolutions, transports, flags;
 } summary;
 
 static void summary_init(summary* s, crd_context* ctx, const crd_dcp_description* d)
 {
-    crdi_text_init(&s->modes, ctx);
-    crdi_text_init(&s->resolutions, ctx);
-    crdi_text_init(&s->transports, ctx);
-    crdi_text_init(&s->flags, ctx);
+    crd_text_init(&s->modes, ctx);
+    crd_text_init(&s->resolutions, ctx);
+    crd_text_init(&s->transports, ctx);
+    crd_text_init(&s->flags, ctx);
     join(&s->modes, d->hrt, "HardRealTime");
     join(&s->modes, d->srt, "SoftRealTime");
     join(&s->modes, d->nrt, "NonRealTime");
@@ -119,10 +119,10 @@ static void summary_init(summary* s, crd_context* ctx, const crd_dcp_description
 
 static void summary_clear(summary* s)
 {
-    crdi_text_clear(&s->modes);
-    crdi_text_clear(&s->resolutions);
-    crdi_text_clear(&s->transports);
-    crdi_text_clear(&s->flags);
+    crd_text_clear(&s->modes);
+    crd_text_clear(&s->resolutions);
+    crd_text_clear(&s->transports);
+    crd_text_clear(&s->flags);
 }
 
 static void print_slave(crdi_cli* cli, const char* path, const crd_dcp_description* d,
@@ -170,7 +170,7 @@ static json_t* optional_text(const char* text)
 }
 
 // "a, b" -> ["a", "b"]
-static json_t* list_to_json(const crdi_text* joined)
+static json_t* list_to_json(const crd_text* joined)
 {
     json_t* j = json_array();
     const char* at = joined->data ? joined->data : "";

@@ -56,11 +56,11 @@ static crd_status walk_group(crd_context* ctx, crd_recording* r, survey* s, int 
     }
 fail:
     crd_cursor_close(c);
-    crdi_free(ctx, signals);
+    crd_free(ctx, signals);
     return st;
 }
 
-static crd_status walk(crd_context* ctx, crdi_arena* arena, crd_recording* r, survey* s)
+static crd_status walk(crd_context* ctx, crd_arena* arena, crd_recording* r, survey* s)
 {
     const crd_recording_info* info = s->info = crd_recording_describe(r);
     const size_t groups = (size_t)info->group_count;
@@ -298,8 +298,8 @@ crd_status crdi_info_recording(crdi_cli* cli, const char* path, const crdi_info_
     crd_status st = CRD_OK;
     crd_recording* r = NULL;
     survey s = {0};
-    crdi_arena arena;
-    crdi_arena_init(&arena, cli->ctx);
+    crd_arena arena;
+    crd_arena_init(&arena, cli->ctx);
     CRD_TRY(crd_recording_open(cli->ctx, path, &r));
     CRD_TRY(check_patterns(cli->ctx, crd_recording_describe(r), &o->variables));
     CRD_TRY(walk(cli->ctx, &arena, r, &s));
@@ -314,6 +314,6 @@ crd_status crdi_info_recording(crdi_cli* cli, const char* path, const crdi_info_
     }
 fail:
     crd_recording_close(r);
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     return st;
 }

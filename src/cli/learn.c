@@ -293,8 +293,8 @@ static crd_status write_element(trainer* t)
     crd_context* ctx = t->cli->ctx;
     crd_status st = CRD_OK;
     crd_element* e = t->element;
-    crdi_text text;
-    crdi_text_init(&text, ctx);
+    crd_text text;
+    crd_text_init(&text, ctx);
     if (t->o->name) {
         e->name = t->o->name;
     } else if (!*e->name) {
@@ -310,7 +310,7 @@ static crd_status write_element(trainer* t)
     CRD_TRY(crdi_write_text_file(ctx, t->o->output, text.data, text.length));
     t->written = true;
 fail:
-    crdi_text_clear(&text);
+    crd_text_clear(&text);
     return st;
 }
 

@@ -40,7 +40,7 @@ typedef struct worker {
     crdi_cli* cli;
     const link_options* o;
     const char* path; // of the recording
-    crdi_arena arena;
+    crd_arena arena;
     crdi_recorded recorded;
     link link;
     candidate candidates[CANDIDATES];
@@ -302,8 +302,8 @@ static crd_status find_margins(worker* w)
     crd_status st = CRD_OK;
     for (int i = 0; i < w->count && st >= 0; i++) {
         candidate* c = &w->candidates[i];
-        crdi_text text;
-        crdi_text_init(&text, w->cli->ctx);
+        crd_text text;
+        crd_text_init(&text, w->cli->ctx);
         if (c->design_count > 0) {
             st =
                 crdi_design_describe(c->name, w->recorded.step, c->designs, c->design_count, &text);
@@ -311,7 +311,7 @@ static crd_status find_margins(worker* w)
         if (st >= 0 && (text.data || c->options.algorithm == CRD_ALGORITHM_LINEAR)) {
             st = margins_of(w, text.data ? text.data : c->name, &c->margins);
         }
-        crdi_text_clear(&text);
+        crd_text_clear(&text);
     }
     return st;
 }
@@ -414,7 +414,7 @@ static crd_status print_json(const worker* w)
 }
 
 // The best one as a description: a designed one with its weights, the others by their names.
-static crd_status describe_best(worker* w, crdi_text* out)
+static crd_status describe_best(worker* w, crd_text* out)
 {
     const candidate* c = &w->candidates[w->best];
     if (c->design_count > 0) {
@@ -436,8 +436,8 @@ static crd_status write_files(worker* w)
     crd_context* ctx = w->cli->ctx;
     crd_status st = CRD_OK;
     crd_element* e = NULL;
-    crdi_text text;
-    crdi_text_init(&text, ctx);
+    crd_text text;
+    crd_text_init(&text, ctx);
     CRD_TRY(describe_best(w, &text));
     CRD_TRY(
         crd_element_parse(ctx, text.data, text.length, o->output ? o->output : "element", 1, &e));
@@ -453,7 +453,7 @@ static crd_status write_files(worker* w)
     if (!o->common.json && (o->output || o->fmu)) { printf("\n"); }
 fail:
     crd_element_destroy(e);
-    crdi_text_clear(&text);
+    crd_text_clear(&text);
     return st;
 }
 
@@ -500,7 +500,7 @@ static crd_status run_link(crdi_cli* cli, const void* options, const crdi_list* 
     *w = (worker){.cli = cli, .o = options, .only = -1};
     const link_options* o = options;
     crd_status st = CRD_OK;
-    crdi_arena_init(&w->arena, cli->ctx);
+    crd_arena_init(&w->arena, cli->ctx);
     CRD_TRY(check_words(cli, o, arguments));
     const crdi_recorded_options r = {o->signal, o->step, o->from, o->to};
     w->path = arguments->items[1];
@@ -535,8 +535,8 @@ static crd_status run_link(crdi_cli* cli, const void* options, const crdi_list* 
 fail:
     clear_designs(w);
     crdi_recorded_clear(&w->recorded);
-    crdi_arena_clear(&w->arena);
-    crdi_free(cli->ctx, w);
+    crd_arena_clear(&w->arena);
+    crd_free(cli->ctx, w);
     return st;
 }
 

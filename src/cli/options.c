@@ -312,9 +312,9 @@ void crdi_options_clear(crd_context* ctx, const crdi_command* c, void* values, c
     for (int i = 0; i < c->option_count; i++) {
         if (c->options[i].type != CRDI_OPT_LIST) { continue; }
         crdi_list* list = (crdi_list*)((char*)values + c->options[i].offset);
-        crdi_free(ctx, list->items);
+        crd_free(ctx, list->items);
         *list = (crdi_list){0};
     }
-    crdi_free(ctx, arguments->items);
+    crd_free(ctx, arguments->items);
     *arguments = (crdi_list){0};
 }

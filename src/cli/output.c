@@ -82,7 +82,7 @@ const char* crdi_plural(int64_t n)
 void crdi_grid_init(crdi_grid* g, crd_context* ctx, int columns, uint32_t right)
 {
     *g = (crdi_grid){.columns = columns, .right = right};
-    crdi_arena_init(&g->arena, ctx);
+    crd_arena_init(&g->arena, ctx);
 }
 
 void crdi_grid_add(crdi_grid* g, const char* format, ...)
@@ -155,8 +155,8 @@ void crdi_grid_print(const crdi_grid* g, FILE* f, const char* indent)
 
 void crdi_grid_clear(crdi_grid* g)
 {
-    crdi_free(g->arena.ctx, g->cells);
-    crdi_arena_clear(&g->arena);
+    crd_free(g->arena.ctx, g->cells);
+    crd_arena_clear(&g->arena);
 }
 
 // ---- JSON --------------------------------------------------------------------------------------

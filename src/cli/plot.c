@@ -16,7 +16,7 @@ enum { MOST_PANELS = 24 }; // more than that nobody looks at in one picture
 typedef struct plot {
     crdi_cli* cli;
     const plot_options* options;
-    crdi_arena arena;
+    crd_arena arena;
     crd_table** tables;
     const char** labels; // per table
     int table_count;
@@ -132,7 +132,7 @@ static crd_status run_plot(crdi_cli* cli, const void* options, const crdi_list* 
 {
     plot p = {.cli = cli, .options = options};
     crd_status st = CRD_OK;
-    crdi_arena_init(&p.arena, cli->ctx);
+    crd_arena_init(&p.arena, cli->ctx);
     CRD_TRY(read_tables(&p, arguments));
     CRD_TRY(crdi_check_patterns(cli->ctx, &p.options->variables, p.tables, p.table_count));
     CRD_TRY(make_panels(&p));
@@ -141,7 +141,7 @@ fail:
     for (int i = 0; i < p.table_count; i++) {
         crd_table_destroy(p.tables[i]);
     }
-    crdi_arena_clear(&p.arena);
+    crd_arena_clear(&p.arena);
     return st;
 }
 

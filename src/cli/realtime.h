@@ -1,7 +1,7 @@
 // What commands that serve others do so that they are in time: SCHED_FIFO, if it is allowed.
 #pragma once
-#include "cardan/pace.h"
 #include "cli/cli.h"
+#include "shared/pace.h"
 
 // Below the cycle of a master. What the system refuses is said as a warning, and all goes on.
 crd_status crdi_realtime_serve(crdi_cli* cli, crd_pace_report* report);

@@ -30,7 +30,7 @@ static crd_status unknown_signal(crd_context* ctx, const crd_table* t, const cha
                         name, near)
             : crdi_fail(ctx, CRD_E_NOT_FOUND,
                         "%s: no signal '%s'; 'cardan info' lists those that it has", t->path, name);
-    crdi_free(ctx, columns);
+    crd_free(ctx, columns);
     return st;
 }
 
@@ -79,7 +79,7 @@ static crd_status find_raster(crd_context* ctx, const crd_table_column* c, doubl
         const double steps = d[i] / *raster;
         *uniform = steps < 1.5 ? fabs(steps - 1) < 0.01 : fabs(steps - nearbyint(steps)) < 0.05;
     }
-    crdi_free(ctx, d);
+    crd_free(ctx, d);
     return CRD_OK;
 }
 
@@ -172,9 +172,9 @@ fail:
 
 void crdi_recorded_clear(crdi_recorded* r)
 {
-    crdi_free(r->ctx, r->y);
-    crdi_free(r->ctx, r->name);
-    crdi_free(r->ctx, r->unit);
+    crd_free(r->ctx, r->y);
+    crd_free(r->ctx, r->name);
+    crd_free(r->ctx, r->unit);
     r->y = NULL, r->name = r->unit = NULL;
 }
 

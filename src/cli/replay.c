@@ -1,9 +1,9 @@
 // cardan replay: what was exchanged in a run goes its way once more, with one side played from the
 // recording, or with all units running again and the recorded delays.
 #include "cli/replay.h"
-#include "cardan/archive.h"
 #include "cardan/coupling.h"
 #include "cardan/ssp.h"
+#include "shared/archive.h"
 
 #include <math.h>
 #include <signal.h>
@@ -87,7 +87,7 @@ static void predict_as_recorded(crd_system* s, const crdi_json* n, int index)
 }
 
 // What the command line had added to the description: settings, scheme, predictions, step.
-static crd_status apply_recorded(crd_system* s, const crd_exchange* x)
+static crd_status apply_recorded(crd_system* s, const crdi_exchange* x)
 {
     crd_status st = CRD_OK;
     crdi_json* root = NULL;
@@ -122,7 +122,7 @@ fail:
 static crd_status load_system(command* c, crd_system** out)
 {
     crd_context* ctx = c->replay.cli->ctx;
-    const crd_exchange* x = c->replay.recorded;
+    const crdi_exchange* x = c->replay.recorded;
     if (*c->replay.system) { return crdi_load_system(ctx, c->replay.system, out); }
     if (!*x->file) {
         return crdi_fail(ctx, CRD_E_NOT_FOUND,
@@ -159,9 +159,9 @@ static crd_status change_algorithm(crd_system* s, int connection, const char* te
 {
     crd_status st = CRD_OK;
     crd_element* e = NULL;
-    crdi_text json;
+    crd_text json;
     crd_connection_spec* c = &s->connections[connection];
-    crdi_text_init(&json, s->ctx);
+    crd_text_init(&json, s->ctx);
     crd_coupling_spec* copy = crdi_arena_new(&s->arena, 1, sizeof *copy);
     CRD_TRY(copy ? CRD_OK : CRD_E_MEMORY);
     CRD_TRY(crdi_load_element(s->ctx, text, &e));
@@ -173,7 +173,7 @@ static crd_status change_algorithm(crd_system* s, int connection, const char* te
     CRD_TRY(copy->element ? CRD_OK : CRD_E_MEMORY);
     c->coupling = copy;
 fail:
-    crdi_text_clear(&json);
+    crd_text_clear(&json);
     crd_element_destroy(e);
     return st;
 }
@@ -258,7 +258,7 @@ static crd_status find_played(crd_system* s, const crdi_list* list, bool* played
 }
 
 // "run.mf4" -> "run-closed.mf4": the second of two.
-static const char* second_name(crdi_arena* a, const char* path)
+static const char* second_name(crd_arena* a, const char* path)
 {
     const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
     const size_t stem = dot && (!slash || dot > slash) ? (size_t)(dot - path) : strlen(path);
@@ -300,7 +300,7 @@ fail:
 
 static crd_status keep_report(command* c, crd_master* m, crdi_replay_result* x)
 {
-    crdi_arena* a = &c->replay.arena;
+    crd_arena* a = &c->replay.arena;
     const crd_master_report* r = crd_master_get_report(m);
     int count = 0;
     for (int i = 0; i < r->coupling_count; i++) {
@@ -345,7 +345,7 @@ static void show_progress(void* user, double time, double start, double stop)
                        "percent are replayed");
 }
 
-static crd_status run_system(command* c, const crd_system* s, const crd_replay_plan* plan,
+static crd_status run_system(command* c, const crd_system* s, const crdi_replay_plan* plan,
                              crdi_replay_result* x)
 {
     crdi_cli* cli = c->replay.cli;
@@ -388,8 +388,8 @@ fail:
 static crd_status choose_inputs(command* c, const crd_system* s, const bool* played,
                                 crdi_replay_result* x)
 {
-    crdi_arena* a = &c->replay.arena;
-    const crd_exchange* rec = c->replay.recorded;
+    crd_arena* a = &c->replay.arena;
+    const crdi_exchange* rec = c->replay.recorded;
     const size_t n = (size_t)rec->link_count;
     x->deviations = crdi_arena_new(a, n, sizeof *x->deviations);
     x->asked = crdi_arena_new(a, n, sizeof *x->asked);
@@ -412,15 +412,15 @@ static crd_status choose_inputs(command* c, const crd_system* s, const bool* pla
 
 static crd_status compare(command* c, const char* exchange, crdi_replay_result* x)
 {
-    crd_exchange* again = NULL;
-    const crd_status st = crd_exchange_load(c->replay.cli->ctx, exchange, &again);
+    crdi_exchange* again = NULL;
+    const crd_status st = crdi_exchange_load(c->replay.cli->ctx, exchange, &again);
     if (st < 0) { return st; }
-    crd_replay_compare(c->replay.recorded, again, x->deviations);
-    crd_exchange_destroy(again);
+    crdi_replay_compare(c->replay.recorded, again, x->deviations);
+    crdi_exchange_destroy(again);
     return crdi_replay_judge(&c->replay, x);
 }
 
-static crd_status keep_notes(crdi_arena* a, const crd_replay_plan* plan, crdi_replay_result* x)
+static crd_status keep_notes(crd_arena* a, const crdi_replay_plan* plan, crdi_replay_result* x)
 {
     const char** notes = crdi_arena_new(a, (size_t)plan->note_count, sizeof *notes);
     if (!notes) { return CRD_E_MEMORY; }
@@ -438,7 +438,7 @@ static crd_status replay_once(command* c, bool open)
     crd_status st = CRD_OK;
     const replay_options* o = c->options;
     crd_system* s = NULL;
-    crd_replay_plan plan = {0};
+    crdi_replay_plan plan = {0};
     crdi_replay_result* x = &c->replay.results[c->replay.result_count];
     *x = (crdi_replay_result){.open = open, .exchange = ""};
     CRD_TRY(load_system(c, &s));
@@ -450,7 +450,7 @@ static crd_status replay_once(command* c, bool open)
     CRD_TRY(played ? CRD_OK : CRD_E_MEMORY);
     if (open) { CRD_TRY(find_played(s, &o->play, played)); }
     CRD_TRY(choose_inputs(c, s, played, x));
-    CRD_TRY(crd_replay_prepare(s, c->replay.recorded, open ? played : NULL, &plan));
+    CRD_TRY(crdi_replay_prepare(s, c->replay.recorded, open ? played : NULL, &plan));
     CRD_TRY(keep_notes(&c->replay.arena, &plan, x));
     CRD_TRY(run_system(c, s, &plan, x));
     if (o->exchange && strcmp(o->exchange, "none") != 0) { x->exchange = s->results.exchange; }
@@ -471,20 +471,20 @@ static crd_status run_replay(crdi_cli* cli, const void* options, const crdi_list
                             .system = arguments->count > 1 ? arguments->items[1] : "",
                             .played = &o->play},
                  .options = o};
-    crdi_arena_init(&c.replay.arena, cli->ctx);
+    crd_arena_init(&c.replay.arena, cli->ctx);
     if (o->both && !o->play.count) {
         CRD_TRY(crdi_fail(cli->ctx, CRD_E_RANGE,
                           "--both compares with an open loop, expected --play UNIT too"));
     }
     catch_signals();
-    CRD_TRY(crd_exchange_load(cli->ctx, arguments->items[0], &c.replay.recorded));
+    CRD_TRY(crdi_exchange_load(cli->ctx, arguments->items[0], &c.replay.recorded));
     if (o->play.count) { CRD_TRY(replay_once(&c, true)); }
     if (!o->play.count || o->both) { CRD_TRY(replay_once(&c, false)); }
     CRD_TRY(o->common.json ? crdi_replay_print_json(&c.replay) : crdi_replay_print(&c.replay));
 fail:
     if (c.scratch) { (void)crdi_scratch_remove(c.scratch); }
-    crd_exchange_destroy(c.replay.recorded);
-    crdi_arena_clear(&c.replay.arena);
+    crdi_exchange_destroy(c.replay.recorded);
+    crd_arena_clear(&c.replay.arena);
     return st;
 }
 

@@ -1,7 +1,7 @@
 // cardan replay: what the running of a replay and its showing share.
 #pragma once
-#include "cardan/master_replay.h"
 #include "cli/cli.h"
+#include "shared/master_replay.h"
 
 /// One element of a coupling: the one in use, or a shadow.
 typedef struct crdi_replay_tap {
@@ -18,9 +18,9 @@ typedef struct crdi_replay_result {
     const char *results, *exchange; // files, "" none
     crdi_replay_tap* taps;
     int tap_count;
-    crd_deviation* deviations; // (link_count of the recording)
-    bool* asked;               // (link_count): the input counts for what the replay is worth
-    const char** unit_of;      // (link_count): whose input it is
+    crdi_deviation* deviations; // (link_count of the recording)
+    bool* asked;                // (link_count): the input counts for what the replay is worth
+    const char** unit_of;       // (link_count): whose input it is
     const char* const* notes;
     int note_count;
     const char* verdict; // a sentence
@@ -30,8 +30,8 @@ typedef struct crdi_replay_result {
 /// All of it.
 typedef struct crdi_replay {
     crdi_cli* cli;
-    crdi_arena arena;
-    crd_exchange* recorded;
+    crd_arena arena;
+    crdi_exchange* recorded;
     const char* system; // file, "": the one in the recording
     const crdi_list* played;
     crdi_replay_result results[2]; // open, then closed

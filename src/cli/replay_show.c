@@ -12,7 +12,7 @@ static const double ROUNDING = 1e-9; // relative; less is no difference
 enum { MOST_NAMED = 3 };
 
 // What is no number is as far away as can be.
-static double distance(const crd_deviation* d)
+static double distance(const crdi_deviation* d)
 {
     return isnan(d->relative) ? (double)INFINITY : d->relative;
 }
@@ -22,7 +22,7 @@ static int worst_of(const crdi_replay* r, const crdi_replay_result* x, const int
 {
     int worst = -1;
     for (int i = 0; i < r->recorded->link_count; i++) {
-        const crd_deviation* d = &x->deviations[i];
+        const crdi_deviation* d = &x->deviations[i];
         bool old = false;
         for (int k = 0; k < count; k++) {
             old = old || named[k] == i;
@@ -33,10 +33,10 @@ static int worst_of(const crdi_replay* r, const crdi_replay_result* x, const int
     return worst;
 }
 
-static void add_difference(crdi_text* t, const crdi_replay* r, const crdi_replay_result* x, int i,
+static void add_difference(crd_text* t, const crdi_replay* r, const crdi_replay_result* x, int i,
                            bool first)
 {
-    const crd_deviation* d = &x->deviations[i];
+    const crdi_deviation* d = &x->deviations[i];
     const char *to = r->recorded->links[i].to, *unit = x->unit_of[i];
     const char* variable = *unit ? to + strlen(unit) + 1 : to;
     const char* verb = x->open ? "would have seen" : "saw";
@@ -57,7 +57,7 @@ static void add_difference(crdi_text* t, const crdi_replay* r, const crdi_replay
     }
 }
 
-static void add_differences(crdi_text* t, const crdi_replay* r, const crdi_replay_result* x)
+static void add_differences(crd_text* t, const crdi_replay* r, const crdi_replay_result* x)
 {
     int named[MOST_NAMED];
     for (int n = 0; n < MOST_NAMED; n++) {
@@ -70,7 +70,7 @@ static void add_differences(crdi_text* t, const crdi_replay* r, const crdi_repla
 
 crd_status crdi_replay_judge(crdi_replay* r, crdi_replay_result* x)
 {
-    crdi_text t;
+    crd_text t;
     double most = 0;
     int asked = 0;
     for (int i = 0; i < r->recorded->link_count; i++) {
@@ -78,7 +78,7 @@ crd_status crdi_replay_judge(crdi_replay* r, crdi_replay_result* x)
         asked++;
         most = fmax(most, distance(&x->deviations[i]));
     }
-    crdi_text_init(&t, r->cli->ctx);
+    crd_text_init(&t, r->cli->ctx);
     x->equal = most <= ROUNDING;
     if (asked == 0) {
         crdi_text_add(&t, x->open ? "nothing goes back to what is played: open and closed loop are "
@@ -97,7 +97,7 @@ crd_status crdi_replay_judge(crdi_replay* r, crdi_replay_result* x)
         add_differences(&t, r, x);
     }
     x->verdict = t.failed ? NULL : crdi_arena_text(&r->arena, t.data, t.length);
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return x->verdict ? CRD_OK : CRD_E_MEMORY;
 }
 
@@ -206,7 +206,7 @@ static void print_deviations(const crdi_replay* r, const crdi_replay_result* x)
     crdi_grid_init(&g, r->cli->ctx, COLUMNS, 0x1E);
     add_titles(&g, titles, COLUMNS);
     for (int i = 0; i < r->recorded->link_count; i++) {
-        const crd_deviation* d = &x->deviations[i];
+        const crdi_deviation* d = &x->deviations[i];
         if (!x->asked[i] || d->compared == 0) { continue; }
         rows++;
         crdi_grid_add(&g, "%s", r->recorded->links[i].to);
@@ -277,7 +277,7 @@ static json_t* tap_to_json(const crdi_replay_tap* t)
 
 static json_t* deviation_to_json(const crdi_replay* r, const crdi_replay_result* x, int i)
 {
-    const crd_deviation* d = &x->deviations[i];
+    const crdi_deviation* d = &x->deviations[i];
     json_t* j = json_object();
     json_object_set_new(j, "from", crdi_json_text(r->recorded->links[i].from));
     json_object_set_new(j, "to", crdi_json_text(r->recorded->links[i].to));

@@ -21,7 +21,7 @@ static const char* const formats[] = {"html", "md", NULL};
 typedef struct report {
     crdi_cli* cli;
     const report_options* options;
-    crdi_arena arena;
+    crd_arena arena;
     crd_report_run* runs;
     int count;
     const char* output;
@@ -38,8 +38,8 @@ static crd_status describe_system(report* r)
     crd_status st = CRD_OK;
     crd_system* system = NULL;
     crd_master* master = NULL;
-    crdi_text text;
-    crdi_text_init(&text, ctx);
+    crd_text text;
+    crd_text_init(&text, ctx);
     CRD_TRY(crdi_load_system(ctx, r->options->system, &system));
     CRD_TRY(crd_master_create(ctx, system, NULL, &master));
     CRD_TRY(crd_master_describe_run(master, &text));
@@ -54,7 +54,7 @@ static crd_status describe_system(report* r)
 fail:
     crd_master_destroy(master);
     crd_system_destroy(system);
-    crdi_text_clear(&text);
+    crd_text_clear(&text);
     return st;
 }
 
@@ -254,10 +254,10 @@ static crd_status make_picture(report* r)
     printf("%s: %d line%s\n", r->output, count, crdi_plural(count));
 fail:
     for (int i = 0; i < count; i++) {
-        crdi_free(ctx, lines[i].x);
-        crdi_free(ctx, lines[i].y);
+        crd_free(ctx, lines[i].x);
+        crd_free(ctx, lines[i].y);
     }
-    crdi_free(ctx, lines);
+    crd_free(ctx, lines);
     return st;
 }
 
@@ -309,7 +309,7 @@ static crd_status run_report(crdi_cli* cli, const void* options, const crdi_list
     const bool markdown =
         o->format == 1 || (o->format < 0 && o->output && has_ending(o->output, ".md"));
     crd_status st = CRD_OK;
-    crdi_arena_init(&r.arena, cli->ctx);
+    crd_arena_init(&r.arena, cli->ctx);
     CRD_TRY(check_endings(&r, picture, markdown));
     if (o->system) { CRD_TRY(describe_system(&r)); }
     CRD_TRY(open_runs(&r, arguments));
@@ -322,7 +322,7 @@ fail:
     }
     json_decref(r.what);
     free(r.what_text); // jansson's
-    crdi_arena_clear(&r.arena);
+    crd_arena_clear(&r.arena);
     return st;
 }
 

@@ -1,5 +1,5 @@
 // cardan reproduce: published tables and figures, with ours beside them.
-#include "cardan/reproduce.h"
+#include "shared/reproduce.h"
 #include "cardan/results.h"
 #include "cli/cli.h"
 
@@ -24,7 +24,7 @@ static void add_number(crdi_grid* g, double x)
     }
 }
 
-static void print_table(crdi_cli* cli, const crd_reproduction* r, const crdi_list* only)
+static void print_table(crdi_cli* cli, const crdi_reproduction* r, const crdi_list* only)
 {
     static const char* const rules[] = {"", "at most ", "at least ", ""};
     crdi_grid g;
@@ -35,9 +35,9 @@ static void print_table(crdi_cli* cli, const crd_reproduction* r, const crdi_lis
         crdi_grid_add(&g, "%s", heads[i]);
     }
     for (int i = 0; i < r->claim_count; i++) {
-        const crd_claim* c = &r->claims[i];
+        const crdi_claim* c = &r->claims[i];
         if (!crdi_match_any(only, c->id)) { continue; }
-        const bool shown = c->rule == CRD_CLAIM_SHOWN;
+        const bool shown = c->rule == CRDI_CLAIM_SHOWN;
         crdi_grid_add(&g, "%s", shown ? "" : c->ok ? "ok" : "MISS");
         crdi_grid_add(&g, "%s", c->what);
         add_number(&g, c->published);
@@ -45,7 +45,7 @@ static void print_table(crdi_cli* cli, const crd_reproduction* r, const crdi_lis
         add_number(&g, c->reference);
         if (shown) {
             crdi_grid_add(&g, "%s", "not judged");
-        } else if (c->rule != CRD_CLAIM_NEAR && c->tolerance == 0) {
+        } else if (c->rule != CRDI_CLAIM_NEAR && c->tolerance == 0) {
             crdi_grid_add(&g, "%sreference", rules[c->rule]);
         } else {
             crdi_grid_add(&g, "%s%.3g%s", rules[c->rule],
@@ -58,7 +58,7 @@ static void print_table(crdi_cli* cli, const crd_reproduction* r, const crdi_lis
     crdi_grid_clear(&g);
 }
 
-static json_t* claim_json(const crd_claim* c)
+static json_t* claim_json(const crdi_claim* c)
 {
     static const char* const rules[] = {"near", "at most", "at least", "shown"};
     return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:s, s:b, s:s}", "id", c->id, "what",
@@ -68,7 +68,7 @@ static json_t* claim_json(const crd_claim* c)
                      rules[c->rule], "ok", c->ok, "remark", c->remark);
 }
 
-static crd_status print_json(crdi_cli* cli, const crd_reproduction* r, const crdi_list* only)
+static crd_status print_json(crdi_cli* cli, const crdi_reproduction* r, const crdi_list* only)
 {
     json_t* list = json_array();
     for (int i = 0; i < r->claim_count; i++) {
@@ -81,7 +81,7 @@ static crd_status print_json(crdi_cli* cli, const crd_reproduction* r, const crd
 
 // ---- figures -----------------------------------------------------------------------------------
 
-static crd_status write_data(crd_context* ctx, const crd_figure* f, const char* path)
+static crd_status write_data(crd_context* ctx, const crdi_figure* f, const char* path)
 {
     FILE* file = fopen(path, "w");
     if (!file) { return crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno)); }
@@ -105,7 +105,7 @@ static crd_status write_data(crd_context* ctx, const crd_figure* f, const char* 
 }
 
 // "EROS gain" -> "EROS"
-static const char* without_last_word(crdi_arena* a, const char* name, const char* word)
+static const char* without_last_word(crd_arena* a, const char* name, const char* word)
 {
     const char* at = strstr(name, word);
     return at && at > name ? crdi_arena_text(a, name, (size_t)(at - name) - 1)
@@ -113,12 +113,12 @@ static const char* without_last_word(crdi_arena* a, const char* name, const char
 }
 
 // Outlines of bars, side by side about each abscissa.
-static crd_status draw_bars(crd_context* ctx, const crd_figure* f, const char* path)
+static crd_status draw_bars(crd_context* ctx, const crdi_figure* f, const char* path)
 {
     static const double side[4] = {0.05, 0.05, 0.95, 0.95}, height[4] = {0, 1, 1, 0};
     crd_status st = CRD_OK;
-    crdi_arena a;
-    crdi_arena_init(&a, ctx);
+    crd_arena a;
+    crd_arena_init(&a, ctx);
     const int64_t columns = f->columns - 1;
     const size_t corners = 4 * (size_t)f->rows;
     double* xy = crdi_arena_new(&a, 2 * corners * (size_t)columns, sizeof *xy);
@@ -141,20 +141,20 @@ static crd_status draw_bars(crd_context* ctx, const crd_figure* f, const char* p
         .title = "", .y_label = "", .series = series, .series_count = (int)columns};
     CRD_TRY(crd_plot_svg(ctx, path, f->title, f->names[0], &panel, 1));
 fail:
-    crdi_arena_clear(&a);
+    crd_arena_clear(&a);
     return st;
 }
 
-static crd_status draw_figure(crd_context* ctx, const crd_figure* f, const char* path)
+static crd_status draw_figure(crd_context* ctx, const crdi_figure* f, const char* path)
 {
-    if (f->kind == CRD_FIGURE_BARS) { return draw_bars(ctx, f, path); }
+    if (f->kind == CRDI_FIGURE_BARS) { return draw_bars(ctx, f, path); }
     crd_status st = CRD_OK;
-    crdi_arena a;
-    crdi_arena_init(&a, ctx);
+    crd_arena a;
+    crd_arena_init(&a, ctx);
     const size_t rows = (size_t)f->rows, columns = (size_t)f->columns;
     double* v = crdi_arena_new(&a, rows * columns, sizeof *v);
     crd_plot_series* series = crdi_arena_new(&a, columns, sizeof *series);
-    const bool pairs = f->kind == CRD_FIGURE_BODE || f->kind == CRD_FIGURE_CURVES;
+    const bool pairs = f->kind == CRDI_FIGURE_BODE || f->kind == CRDI_FIGURE_CURVES;
     const int count = pairs ? (f->columns - 1) / 2 : f->columns - 1;
     if (!v || !series) { CRD_TRY(CRD_E_MEMORY); }
     for (size_t i = 0; i < rows; i++) {
@@ -164,7 +164,7 @@ static crd_status draw_figure(crd_context* ctx, const crd_figure* f, const char*
     }
     for (int e = 0; e < count; e++) {
         const size_t j = pairs ? 1 + 2 * (size_t)e : 1 + (size_t)e;
-        const char* word = f->kind == CRD_FIGURE_BODE ? "gain" : "Re ";
+        const char* word = f->kind == CRDI_FIGURE_BODE ? "gain" : "Re ";
         crd_plot_series s = {.label =
                                  pairs ? without_last_word(&a, f->names[j], word) : f->names[j],
                              .x = v,
@@ -172,31 +172,31 @@ static crd_status draw_figure(crd_context* ctx, const crd_figure* f, const char*
                              .count = f->rows,
                              .dashed = e > 0 && e % 2};
         if (!s.label) { CRD_TRY(CRD_E_MEMORY); }
-        if (f->kind == CRD_FIGURE_CURVES) { s.x = s.y, s.y = &v[(j + 1) * rows]; }
+        if (f->kind == CRDI_FIGURE_CURVES) { s.x = s.y, s.y = &v[(j + 1) * rows]; }
         series[e] = s;
-        if (f->kind == CRD_FIGURE_BODE) {
+        if (f->kind == CRDI_FIGURE_BODE) {
             s.y = &v[(j + 1) * rows];
             series[count + e] = s;
         }
     }
     crd_plot_panel panels[2] = {
-        {.title = f->kind == CRD_FIGURE_BODE ? "gain" : "",
-         .y_label = f->kind == CRD_FIGURE_CURVES ? "Im" : "",
+        {.title = f->kind == CRDI_FIGURE_BODE ? "gain" : "",
+         .y_label = f->kind == CRDI_FIGURE_CURVES ? "Im" : "",
          .series = series,
          .series_count = count},
         {.title = "phase", .y_label = "deg", .series = series + count, .series_count = count}};
-    const crd_plot_scale scales[2] = {{.log_y = f->kind == CRD_FIGURE_BODE || f->log_y}};
+    const crd_plot_scale scales[2] = {{.log_y = f->kind == CRDI_FIGURE_BODE || f->log_y}};
     const crd_plot_options opt = {.title = f->title,
-                                  .x_label = f->kind == CRD_FIGURE_CURVES ? "Re" : f->names[0],
-                                  .log_x = f->kind == CRD_FIGURE_BODE || f->log_x,
+                                  .x_label = f->kind == CRDI_FIGURE_CURVES ? "Re" : f->names[0],
+                                  .log_x = f->kind == CRDI_FIGURE_BODE || f->log_x,
                                   .scales = scales};
-    CRD_TRY(crd_plot_svg_scaled(ctx, path, &opt, panels, f->kind == CRD_FIGURE_BODE ? 2 : 1));
+    CRD_TRY(crd_plot_svg_scaled(ctx, path, &opt, panels, f->kind == CRDI_FIGURE_BODE ? 2 : 1));
 fail:
-    crdi_arena_clear(&a);
+    crd_arena_clear(&a);
     return st;
 }
 
-static crd_status write_figures(crdi_cli* cli, const crd_reproduction* r, const char* folder,
+static crd_status write_figures(crdi_cli* cli, const crdi_reproduction* r, const char* folder,
                                 bool quiet)
 {
     crd_status st = CRD_OK;
@@ -204,14 +204,14 @@ static crd_status write_figures(crdi_cli* cli, const crd_reproduction* r, const 
         return crdi_fail(cli->ctx, CRD_E_IO, "%s: %s", folder, strerror(errno));
     }
     for (int i = 0; i < r->figure_count; i++) {
-        const crd_figure* f = &r->figures[i];
+        const crdi_figure* f = &r->figures[i];
         char* data = crdi_format(cli->ctx, "%s/%s.csv", folder, f->id);
         char* picture = data ? crdi_format(cli->ctx, "%s/%s.svg", folder, f->id) : NULL;
         st = picture ? write_data(cli->ctx, f, data) : CRD_E_MEMORY;
         if (st >= 0) { st = draw_figure(cli->ctx, f, picture); }
         if (st >= 0 && !quiet) { printf("%s and .svg: %s\n", data, f->title); }
-        crdi_free(cli->ctx, data);
-        crdi_free(cli->ctx, picture);
+        crd_free(cli->ctx, data);
+        crd_free(cli->ctx, picture);
         if (st < 0) { return st; }
     }
     return st;
@@ -219,7 +219,7 @@ static crd_status write_figures(crdi_cli* cli, const crd_reproduction* r, const 
 
 // ---- the command -------------------------------------------------------------------------------
 
-static crd_status check_only(crdi_cli* cli, const crd_reproduction* r, const crdi_list* only)
+static crd_status check_only(crdi_cli* cli, const crdi_reproduction* r, const crdi_list* only)
 {
     for (int i = 0; i < only->count; i++) {
         bool fits = false;
@@ -235,13 +235,13 @@ static crd_status check_only(crdi_cli* cli, const crd_reproduction* r, const crd
     return CRD_OK;
 }
 
-static crd_status judge(crdi_cli* cli, const crd_reproduction* r, const reproduce_options* o)
+static crd_status judge(crdi_cli* cli, const crdi_reproduction* r, const reproduce_options* o)
 {
     int rows = 0, missed = 0, shown = 0;
     const char* first = NULL;
     for (int i = 0; i < r->claim_count; i++) {
         if (!crdi_match_any(&o->only, r->claims[i].id)) { continue; }
-        if (r->claims[i].rule == CRD_CLAIM_SHOWN) {
+        if (r->claims[i].rule == CRDI_CLAIM_SHOWN) {
             shown++;
             continue;
         }
@@ -265,9 +265,9 @@ static crd_status run_reproduce(crdi_cli* cli, const void* options, const crdi_l
 {
     const reproduce_options* o = options;
     crd_status st = CRD_OK;
-    crd_reproduction* r = NULL;
-    const crd_reproduce_options with = {.quick = o->quick};
-    CRD_TRY(crd_reproduce_with(cli->ctx, arguments->items[0], &with, &r));
+    crdi_reproduction* r = NULL;
+    const crdi_reproduce_options with = {.quick = o->quick};
+    CRD_TRY(crdi_reproduce_with(cli->ctx, arguments->items[0], &with, &r));
     CRD_TRY(check_only(cli, r, &o->only));
     if (o->common.json) {
         CRD_TRY(print_json(cli, r, &o->only));
@@ -277,7 +277,7 @@ static crd_status run_reproduce(crdi_cli* cli, const void* options, const crdi_l
     if (o->figures) { CRD_TRY(write_figures(cli, r, o->figures, o->common.json)); }
     CRD_TRY(judge(cli, r, o));
 fail:
-    crd_reproduction_destroy(r);
+    crdi_reproduction_destroy(r);
     return st;
 }
 

@@ -18,7 +18,7 @@ typedef struct run_options {
     double max_defect, max_energy, max_lateness;
     const char *scheme, *output, *variant, *pace, *exchange, *session;
     crdi_input input;
-    crdi_live_options live;
+    crdi_watch_options live;
     crdi_list parameters, set, variables;
     int predict, threads, progress, interface, solver, mat_version, overrun, max_overruns;
     bool unit_row, iterate, no_quality;

@@ -2,8 +2,8 @@
 // the clock (run_pace.c), and who may watch (run_live.c).
 #pragma once
 #include "cardan/master.h"
-#include "cardan/pace.h"
 #include "cli/cli.h"
+#include "shared/pace.h"
 
 // ---- run_report.c
 typedef struct crdi_run_end {
@@ -26,13 +26,13 @@ crd_status crdi_check_pace(crd_context* ctx, const crd_master_report* r, int max
 crd_status crdi_fail_overrun(crd_context* ctx, const crd_master_report* r);
 
 // ---- run_live.c
-typedef struct crdi_live_options {
+typedef struct crdi_watch_options {
     bool ui, wait, read_only, keep, open, plain;
     const char *address, *token, *cert, *key, *stream;
     crdi_list stream_signals;
-} crdi_live_options;
+} crdi_watch_options;
 
-// The rows of a command whose struct of options has a crdi_live_options at `field`.
+// The rows of a command whose struct of options has a crdi_watch_options at `field`.
 #define CRDI_LIVE_OPTIONS(object, field)                                                           \
     {.name = "ui",                                                                                 \
      .type = CRDI_OPT_FLAG,                                                                        \
@@ -97,15 +97,15 @@ typedef struct crdi_live_options {
     }
 
 typedef struct crdi_watch {
-    struct crd_live* live;
-    struct crd_web* web;
+    struct crdi_live* live;
+    struct crdi_web* web;
 } crdi_watch;
 
 // CRD_E_RANGE for options that make no sense together.
-crd_status crdi_live_check(crd_context* ctx, const crdi_live_options* o);
+crd_status crdi_live_check(crd_context* ctx, const crdi_watch_options* o);
 // Nothing if neither a page nor a stream is wished. Tells where the page is. Between creation and
 // initialisation of the master; after a failure there is nothing to stop.
-crd_status crdi_watch_start(crdi_cli* cli, crd_master* m, const crdi_live_options* o,
+crd_status crdi_watch_start(crdi_cli* cli, crd_master* m, const crdi_watch_options* o,
                             crdi_watch* out);
 // Serves on until `*stop`.
 void crdi_watch_keep(crdi_cli* cli, const crdi_watch* w, crd_status st, const volatile bool* stop);

@@ -1,13 +1,13 @@
 // Who watches a run: the page and the stream, from options to their end.
-#include "cardan/live.h"
-#include "cardan/web.h"
 #include "cli/run.h"
+#include "shared/live.h"
+#include "shared/web.h"
 
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-crd_status crdi_live_check(crd_context* ctx, const crdi_live_options* o)
+crd_status crdi_live_check(crd_context* ctx, const crdi_watch_options* o)
 {
     const struct {
         const char* name;
@@ -49,7 +49,7 @@ static void tell(crdi_cli* cli, const char* what, const char* value)
 }
 
 // The library knows what is missing, not what the options are called.
-static crd_status name_option(crd_context* ctx, crd_status st, const crdi_live_options* o)
+static crd_status name_option(crd_context* ctx, crd_status st, const crdi_watch_options* o)
 {
     const char* said = crd_error_text(ctx);
     if (st != CRD_E_RANGE || !strstr(said, "others")) { return st; }
@@ -57,17 +57,17 @@ static crd_status name_option(crd_context* ctx, crd_status st, const crdi_live_o
                      o->open ? "--ui-cert and --ui-key, or --ui-plain" : "--ui-open");
 }
 
-crd_status crdi_watch_start(crdi_cli* cli, crd_master* m, const crdi_live_options* o,
+crd_status crdi_watch_start(crdi_cli* cli, crd_master* m, const crdi_watch_options* o,
                             crdi_watch* out)
 {
     crd_status st = CRD_OK;
     *out = (crdi_watch){0};
     if (!o->ui && !o->stream) { return CRD_OK; }
-    crd_live_options live = crd_live_defaults();
+    crdi_live_options live = crdi_live_defaults();
     live.wait = o->wait;
     live.read_only = o->read_only || !o->ui;
-    CRD_TRY(crd_live_create(cli->ctx, m, &live, &out->live));
-    crd_web_options web = crd_web_defaults();
+    CRD_TRY(crdi_live_create(cli->ctx, m, &live, &out->live));
+    crdi_web_options web = crdi_web_defaults();
     if (o->address) { web.address = o->address; }
     web.page = o->ui;
     web.open = o->open;
@@ -79,12 +79,12 @@ crd_status crdi_watch_start(crdi_cli* cli, crd_master* m, const crdi_live_option
     web.stream = o->stream;
     web.stream_signals = o->stream_signals.items;
     web.stream_signal_count = o->stream_signals.count;
-    st = crd_web_start(cli->ctx, out->live, &web, &out->web);
+    st = crdi_web_start(cli->ctx, out->live, &web, &out->web);
     if (st < 0) {
         st = name_option(cli->ctx, st, o);
         goto fail;
     }
-    if (o->ui) { tell(cli, "live", crd_web_url(out->web)); }
+    if (o->ui) { tell(cli, "live", crdi_web_url(out->web)); }
     return CRD_OK;
 fail:
     crdi_watch_stop(out, 0);
@@ -106,7 +106,7 @@ void crdi_watch_keep(crdi_cli* cli, const crdi_watch* w, crd_status st, const vo
 
 void crdi_watch_stop(crdi_watch* w, double linger)
 {
-    if (w->web) { crd_web_stop(w->web, crd_web_readers(w->web) > 0 ? linger : 0); }
-    crd_live_destroy(w->live);
+    if (w->web) { crdi_web_stop(w->web, crdi_web_readers(w->web) > 0 ? linger : 0); }
+    crdi_live_destroy(w->live);
     *w = (crdi_watch){0};
 }

@@ -49,7 +49,7 @@ static const char* cause(const crd_master_report* r, const crd_overrun_info* o, 
 // ---- sentences ---------------------------------------------------------------------------------
 
 // "; 3 overruns, the worst 2.1 ms late at t = 12.345 s, longest in unit 'engine'; ..."
-static void put_overruns(crdi_text* t, const crd_master_report* r)
+static void put_overruns(crd_text* t, const crd_master_report* r)
 {
     const crd_pace_report* p = r->pace;
     char a[32];
@@ -69,7 +69,7 @@ static void put_overruns(crdi_text* t, const crd_master_report* r)
 }
 
 // What became of the grid: nothing, unless the policy moves it or somebody paused the run.
-static void put_grid(crdi_text* t, const crd_pace_report* p)
+static void put_grid(crd_text* t, const crd_pace_report* p)
 {
     char a[32];
     if (p->drift_ns == 0) {
@@ -88,7 +88,7 @@ static void put_grid(crdi_text* t, const crd_pace_report* p)
     }
 }
 
-static void put_verdict(crdi_text* t, const crd_pace_report* p)
+static void put_verdict(crd_text* t, const crd_pace_report* p)
 {
     if (p->cycles == 0) {
         crdi_text_add(t, "no cycle was done");
@@ -106,9 +106,9 @@ static void put_verdict(crdi_text* t, const crd_pace_report* p)
 static void print_sentence(crd_context* ctx, const crd_master_report* r, FILE* f)
 {
     const crd_pace_report* p = r->pace;
-    crdi_text t;
+    crd_text t;
     char a[32];
-    crdi_text_init(&t, ctx);
+    crd_text_init(&t, ctx);
     if (p->factor == 1) {
         crdi_text_add(&t, "real time");
     } else {
@@ -122,14 +122,14 @@ static void print_sentence(crd_context* ctx, const crd_master_report* r, FILE* f
     t.length = 0;
     put_verdict(&t, p);
     if (!t.failed) { crdi_print_wrapped(f, "", t.data); }
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
 }
 
 static void print_system(crd_context* ctx, const crd_pace_report* p, FILE* f)
 {
-    crdi_text t;
+    crd_text t;
     char a[32];
-    crdi_text_init(&t, ctx);
+    crd_text_init(&t, ctx);
     if (p->fifo) {
         crdi_text_add(&t, "SCHED_FIFO %d", p->priority);
     } else {
@@ -152,7 +152,7 @@ static void print_system(crd_context* ctx, const crd_pace_report* p, FILE* f)
                       crdi_format_seconds(a, fabs(seconds(p->clock_step_ns))));
     }
     if (!t.failed) { crdi_print_wrapped(f, "system", t.data); }
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
 }
 
 // ---- tables ------------------------------------------------------------------------------------
@@ -305,32 +305,32 @@ void crdi_print_links(crd_context* ctx, const crd_master_report* r, FILE* f)
 
 // ---- JSON --------------------------------------------------------------------------------------
 
-static json_t* loads(crdi_text* t)
+static json_t* loads(crd_text* t)
 {
     json_t* j = t->failed || !t->data ? NULL : json_loads(t->data, JSON_DECODE_ANY, NULL);
-    crdi_text_clear(t);
+    crd_text_clear(t);
     return j ? j : json_null();
 }
 
 json_t* crdi_pace_json(crd_context* ctx, const crd_master_report* r)
 {
-    crdi_text t;
+    crd_text t;
     const char** names = crdi_new(ctx, ((size_t)r->unit_count + 1) * sizeof *names);
     if (!names) { return json_null(); }
     for (int i = 0; i < r->unit_count; i++) {
         names[i] = r->units[i].name;
     }
-    crdi_text_init(&t, ctx);
+    crd_text_init(&t, ctx);
     crdi_pace_to_json(r->pace, names, r->unit_count, &t);
-    crdi_free(ctx, names);
+    crd_free(ctx, names);
     return loads(&t);
 }
 
 json_t* crdi_link_json(crd_context* ctx, const struct crd_link_stats* l)
 {
-    crdi_text t;
+    crd_text t;
     if (!l) { return json_null(); }
-    crdi_text_init(&t, ctx);
+    crd_text_init(&t, ctx);
     crdi_link_to_json(l, &t);
     return loads(&t);
 }

@@ -162,11 +162,11 @@ static void print_learning(const crd_coupling_report* c, FILE* f)
 
 static void print_hint(crd_context* ctx, const crd_coupling_report* c, FILE* f)
 {
-    crdi_text t;
-    crdi_text_init(&t, ctx);
+    crd_text t;
+    crd_text_init(&t, ctx);
     crdi_text_add(&t, "%s -> %s: %s", c->from, c->to, c->hint);
     if (!t.failed) { crdi_print_wrapped(f, "hint", t.data); }
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
 }
 
 static const char* source_name(int source) // crd_board_source

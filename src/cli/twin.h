@@ -2,8 +2,8 @@
 #pragma once
 #include "cardan/results.h"
 #include "cardan/twin.h"
-#include "cardan/twin_model.h"
 #include "cli/cli.h"
+#include "shared/twin_model.h"
 
 // All four commands begin with this: what is followed, and what was measured.
 typedef struct crdi_twin_command {
@@ -91,7 +91,7 @@ typedef struct crdi_twin_job {
     crdi_cli* cli;
     const crdi_twin_command* o;
     const char* path;
-    crdi_arena arena;
+    crd_arena arena;
     crd_netlist* own; // of a .cir
     crd_twin_description* d;
     const crd_netlist* n; // of d
@@ -111,4 +111,4 @@ crd_status crdi_twin_check_output(const crdi_twin_job* j, const char* output);
 // A description from a YAML or JSON file, with the netlist that it names.
 crd_status crdi_twin_read(crd_context* ctx, const char* path, crd_twin_description** out);
 // Unit of a sensor: its own, that of an output, K in a thermal network, or V or A.
-const char* crdi_twin_unit(const crdi_twin_job* j, const char* what);
+const char* crdi_twin_job_unit(const crdi_twin_job* j, const char* what);

@@ -20,7 +20,7 @@ static const char* judge(const crd_observability* o, int i)
 }
 
 static void print_observability(const crdi_twin_job* j, const crd_observability* o,
-                                crdi_arena* arena)
+                                crd_arena* arena)
 {
     crdi_grid g;
     printf("experiment: %lld measurements every %g s, %d sensor%s\n", (long long)j->data.rows,
@@ -53,7 +53,7 @@ static void print_observability(const crdi_twin_job* j, const crd_observability*
     crdi_grid_clear(&g);
 }
 
-static json_t* json_of(const crd_observability* o, crdi_arena* arena)
+static json_t* json_of(const crd_observability* o, crd_arena* arena)
 {
     json_t *all = json_array(), *directions = json_array();
     for (int i = 0; i < o->unknowns; i++) {
@@ -76,9 +76,9 @@ static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list*
 {
     const check_options* o = options;
     crdi_twin_job j;
-    crdi_arena arena;
+    crd_arena arena;
     crd_observability seen = {0};
-    crdi_arena_init(&arena, cli->ctx);
+    crd_arena_init(&arena, cli->ctx);
     crd_status st =
         crdi_twin_load(&j, cli, &o->twin, arguments->items[0], isnan(o->stop) ? 0 : o->stop);
     if (st == CRD_OK && j.spec.parameter_count + j.spec.source_count == 0 && !o->states) {
@@ -98,7 +98,7 @@ static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list*
         st = crd_twin_require_observable(cli->ctx, j.n, &j.spec, &j.data, o->states);
     }
     crdi_twin_clear(&j);
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     return st;
 }
 
@@ -151,11 +151,11 @@ static crd_status run_place(crdi_cli* cli, const void* options, const crdi_list*
 {
     const check_options* o = options;
     crdi_twin_job j;
-    crdi_arena arena;
+    crd_arena arena;
     crd_observability now;
     int32_t* nodes = NULL;
     int count = 0;
-    crdi_arena_init(&arena, cli->ctx);
+    crd_arena_init(&arena, cli->ctx);
     const int wanted = o->count > 0 ? o->count : 2;
     crd_placement* places = crdi_arena_new(&arena, (size_t)wanted, sizeof *places);
     crd_status st =
@@ -178,7 +178,7 @@ static crd_status run_place(crdi_cli* cli, const void* options, const crdi_list*
     }
     if (st == CRD_OK) { st = print_places(&j, places, count, o->twin.common.json); }
     crdi_twin_clear(&j);
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     return st;
 }
 

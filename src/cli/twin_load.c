@@ -28,7 +28,7 @@ crd_status crdi_twin_check_output(const crdi_twin_job* j, const char* output)
 // ---- options as a description ------------------------------------------------------------------
 
 // The next item of a list with commas; those in parentheses belong to the item. NULL: the end.
-static const char* next_item(crdi_arena* a, const char** at)
+static const char* next_item(crd_arena* a, const char** at)
 {
     const char* begin = *at + strspn(*at, ", ");
     int depth = 0;
@@ -76,7 +76,7 @@ static crd_status split_item(crdi_twin_job* j, const char* option, const char* t
 
 // A number as JSON has it; SPICE's suffixes are not taken.
 static crd_status put_number(crdi_twin_job* j, const char* option, const char* key,
-                             const char* text, crdi_text* out)
+                             const char* text, crd_text* out)
 {
     char* end;
     const double x = strtod(text, &end);
@@ -89,7 +89,7 @@ static crd_status put_number(crdi_twin_job* j, const char* option, const char* k
     return CRD_OK;
 }
 
-static void put_parts(const char* parts, crdi_text* out)
+static void put_parts(const char* parts, crd_text* out)
 {
     crdi_text_add(out, "\"parts\": [");
     for (const char* at = parts; *at;) {
@@ -106,7 +106,7 @@ static void put_parts(const char* parts, crdi_text* out)
     crdi_text_add(out, "]");
 }
 
-static crd_status put_sensor(crdi_twin_job* j, const item* i, crdi_text* out)
+static crd_status put_sensor(crdi_twin_job* j, const item* i, crd_text* out)
 {
     crdi_text_add(out, "\"at\": ");
     const char* what = i->what;
@@ -127,13 +127,13 @@ static crd_status put_sensor(crdi_twin_job* j, const item* i, crdi_text* out)
     return CRD_OK;
 }
 
-static crd_status put_parameter(crdi_twin_job* j, const item* i, crdi_text* out)
+static crd_status put_parameter(crdi_twin_job* j, const item* i, crd_text* out)
 {
     put_parts(i->what ? i->what : i->name, out);
     return i->count ? put_number(j, "estimate", "start", i->fields[0], out) : CRD_OK;
 }
 
-static crd_status put_source(crdi_twin_job* j, const item* i, crdi_text* out)
+static crd_status put_source(crdi_twin_job* j, const item* i, crd_text* out)
 {
     static const char* const keys[] = {NULL, "noise", "start", "sd"};
     put_parts(i->what ? i->what : i->name, out);
@@ -150,10 +150,10 @@ static crd_status put_source(crdi_twin_job* j, const item* i, crdi_text* out)
     return st;
 }
 
-typedef crd_status (*put_item)(crdi_twin_job* j, const item* i, crdi_text* out);
+typedef crd_status (*put_item)(crdi_twin_job* j, const item* i, crd_text* out);
 
 static crd_status put_list(crdi_twin_job* j, const char* key, const char* option,
-                           const crdi_list* list, put_item put, crdi_text* out)
+                           const crdi_list* list, put_item put, crd_text* out)
 {
     bool first = true;
     crdi_text_add(out, ", \"%s\": {", key);
@@ -187,8 +187,8 @@ static crd_status from_netlist(crdi_twin_job* j)
         return crdi_fail(ctx, CRD_E_RANGE,
                          "%s: no --sensors: a twin needs something that is measured", j->path);
     }
-    crdi_text json;
-    crdi_text_init(&json, ctx);
+    crd_text json;
+    crd_text_init(&json, ctx);
     crdi_text_add(&json, "{\"twin\": 1");
     st = put_list(j, "sensors", "sensors", &j->o->sensors, put_sensor, &json);
     if (st == CRD_OK) {
@@ -200,11 +200,11 @@ static crd_status from_netlist(crdi_twin_job* j)
     if (st == CRD_OK) {
         st = crd_twin_parse(ctx, json.data, json.length, "options", 0, j->own, &j->d);
     }
-    crdi_text_clear(&json);
+    crd_text_clear(&json);
     return st;
 }
 
-static crd_status read_all(crd_context* ctx, const char* path, crdi_text* out)
+static crd_status read_all(crd_context* ctx, const char* path, crd_text* out)
 {
     char block[1 << 14];
     FILE* f = fopen(path, "re");
@@ -224,17 +224,17 @@ static crd_status read_all(crd_context* ctx, const char* path, crdi_text* out)
 
 crd_status crdi_twin_read(crd_context* ctx, const char* path, crd_twin_description** out)
 {
-    crdi_text yaml, json;
-    crdi_text_init(&yaml, ctx);
-    crdi_text_init(&json, ctx);
+    crd_text yaml, json;
+    crd_text_init(&yaml, ctx);
+    crd_text_init(&json, ctx);
     crd_status st = read_all(ctx, path, &yaml);
     if (st == CRD_OK) {
         st = crd_yaml_to_json(ctx, yaml.data ? yaml.data : "", yaml.length, (crd_place){path, 1},
                               &json);
     }
     if (st == CRD_OK) { st = crd_twin_parse(ctx, json.data, json.length, path, 1, NULL, out); }
-    crdi_text_clear(&yaml);
-    crdi_text_clear(&json);
+    crd_text_clear(&yaml);
+    crd_text_clear(&json);
     return st;
 }
 
@@ -254,9 +254,9 @@ static crd_status from_description(crdi_twin_job* j)
 
 // ---- measurements ------------------------------------------------------------------------------
 
-const char* crdi_twin_unit(const crdi_twin_job* j, const char* what)
+const char* crdi_twin_job_unit(const crdi_twin_job* j, const char* what)
 {
-    return crd_twin_unit(j->n, what);
+    return crdi_twin_unit(j->n, what);
 }
 
 static int find_column(const crdi_twin_job* j, const char* name)
@@ -435,7 +435,8 @@ static crd_status load_measurements(crdi_twin_job* j)
         double factor, offset;
         st = check_column(j, c, s->name);
         if (st == CRD_OK) {
-            st = convert(j, c, s->unit ? s->unit : crdi_twin_unit(j, s->what), &factor, &offset);
+            st =
+                convert(j, c, s->unit ? s->unit : crdi_twin_job_unit(j, s->what), &factor, &offset);
         }
         if (st == CRD_OK && !y) {
             st = find_grid(j, c);
@@ -526,7 +527,7 @@ crd_status crdi_twin_load(crdi_twin_job* j, crdi_cli* cli, const crdi_twin_comma
                           const char* path, double stop)
 {
     *j = (crdi_twin_job){.cli = cli, .o = o, .path = path};
-    crdi_arena_init(&j->arena, cli->ctx);
+    crd_arena_init(&j->arena, cli->ctx);
     crd_status st = crdi_is_circuit(path) ? from_netlist(j) : from_description(j);
     if (st < 0) { return st; }
     j->n = j->d->netlist;
@@ -540,5 +541,5 @@ void crdi_twin_clear(crdi_twin_job* j)
     crd_table_destroy(j->table);
     crd_twin_description_destroy(j->d);
     crd_netlist_destroy(j->own);
-    crdi_arena_clear(&j->arena);
+    crd_arena_clear(&j->arena);
 }

@@ -61,7 +61,7 @@ static crd_status list_quantities(run* r)
     for (int i = 1; i < n->node_count && nodes; i++) {
         const char* name = crdi_arena_format(&r->j.arena, "v(%s)", n->nodes[i]);
         if (!name) { return CRD_E_MEMORY; }
-        r->q[r->count++] = (quantity){NODE, i, name, crdi_twin_unit(&r->j, name)};
+        r->q[r->count++] = (quantity){NODE, i, name, crdi_twin_job_unit(&r->j, name)};
     }
     for (int i = 0; i < s->source_count; i++) {
         r->q[r->count++] = (quantity){SOURCE, i, s->sources[i].group.name, ""};
@@ -91,7 +91,7 @@ static crd_status open_recorder(run* r)
     }
     for (int i = 0; i < sensors && good; i++) {
         const crd_twin_sensor* s = &r->j.spec.sensors[i];
-        const char* unit = s->unit ? s->unit : crdi_twin_unit(&r->j, s->what);
+        const char* unit = s->unit ? s->unit : crdi_twin_job_unit(&r->j, s->what);
         const char* a = crdi_arena_format(&r->j.arena, "%s.measured", s->name);
         const char* b = crdi_arena_format(&r->j.arena, "%s.innovation", s->name);
         c[3 * r->count + 2 * i] =

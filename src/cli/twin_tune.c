@@ -109,9 +109,9 @@ static crd_status write_description(crdi_twin_job* j, const crd_tune_result* r, 
     s.parameters = p;
     s.sources = u;
     s.sensors = sensors;
-    crdi_text body, text;
-    crdi_text_init(&body, ctx);
-    crdi_text_init(&text, ctx);
+    crd_text body, text;
+    crd_text_init(&body, ctx);
+    crd_text_init(&text, ctx);
     crd_status st = crd_twin_write(j->n, &s, &body);
     // JSON is YAML; the circuit as it is called from here
     const char* circuit = j->own ? j->path : j->d->circuit;
@@ -125,8 +125,8 @@ static crd_status write_description(crdi_twin_job* j, const crd_tune_result* r, 
         st = crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno));
     }
     if (f) { fclose(f); }
-    crdi_text_clear(&body);
-    crdi_text_clear(&text);
+    crd_text_clear(&body);
+    crd_text_clear(&text);
     return st;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "coupling/timeline.h"
+#include "shared/base.h"
 
 enum { SIGNALS_MAX = 1 << 24, LANES = 8 }; // so many signals are summed side by side
 
@@ -86,11 +87,11 @@ void crd_coupling_bank_destroy(crd_coupling_bank* b)
 {
     if (!b) { return; }
     crdi_table_free(b->ctx, b->table, b->opt.k_max);
-    crdi_free(b->ctx, b->y);
-    crdi_free(b->ctx, b->real);
-    crdi_free(b->ctx, b->p0);
-    crdi_free(b->ctx, b->p1);
-    crdi_free(b->ctx, b);
+    crd_free(b->ctx, b->y);
+    crd_free(b->ctx, b->real);
+    crd_free(b->ctx, b->p0);
+    crd_free(b->ctx, b->p1);
+    crd_free(b->ctx, b);
 }
 
 // ---- push --------------------------------------------------------------------------------------

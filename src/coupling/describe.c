@@ -1,6 +1,7 @@
 // Elements out of descriptions: one row per key says what it is called, what it may be, where it
 // goes and which algorithms it belongs to.
 #include "coupling/describe.h"
+#include "shared/base.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -34,7 +35,7 @@ static const char switched[] = "+switch", rebased[] = "+rebase";
 
 typedef struct reader {
     crd_context* ctx;
-    crdi_arena* arena;
+    crd_arena* arena;
     const char* file;
     const char* inside; // "towards" for what stands in it, "" at the top
     crd_element* e;
@@ -631,7 +632,7 @@ static crd_status read_signals(reader* r, const crdi_json* n)
     const char** names = crdi_arena_new(r->arena, (size_t)n->count, sizeof *names);
     if (!names) { return CRD_E_MEMORY; }
     crd_status st = CRD_OK;
-    crdi_map map;
+    crd_map map;
     crdi_map_init(&map, r->ctx);
     int i = 0;
     for (const crdi_json* m = n->first; m; m = m->next, i++) {
@@ -1014,7 +1015,7 @@ crd_status crd_element_parse(crd_context* ctx, const char* json, size_t length, 
     crd_element* e = crdi_new(ctx, sizeof *e);
     if (!e) { return CRD_E_MEMORY; }
     *e = blank_element(ctx);
-    crdi_arena_init(&e->arena, ctx);
+    crd_arena_init(&e->arena, ctx);
     reader r = {ctx, &e->arena, file ? file : "", "", e, CRDI_WORD_AUTO};
     crdi_json* root = NULL;
     CRD_TRY(
@@ -1033,14 +1034,14 @@ fail:
 
 crd_status crd_element_of_name(crd_context* ctx, const char* algorithm, crd_element** out)
 {
-    crdi_text json;
-    crdi_text_init(&json, ctx);
+    crd_text json;
+    crd_text_init(&json, ctx);
     crdi_text_add(&json, "{\"algorithm\": ");
     crdi_text_json(&json, algorithm);
     crdi_text_add(&json, "}");
     crd_status st =
         json.failed ? CRD_E_MEMORY : crd_element_parse(ctx, json.data, json.length, "", 0, out);
-    crdi_text_clear(&json);
+    crd_text_clear(&json);
     if (st == CRD_E_FORMAT) { st = CRD_E_NOT_FOUND; }
     return st;
 }
@@ -1048,8 +1049,8 @@ crd_status crd_element_of_name(crd_context* ctx, const char* algorithm, crd_elem
 void crd_element_destroy(crd_element* e)
 {
     if (!e) { return; }
-    crdi_arena_clear(&e->arena);
-    crdi_free(e->ctx, e);
+    crd_arena_clear(&e->arena);
+    crd_free(e->ctx, e);
 }
 
 const char* const* crd_element_algorithms(void)

@@ -1,10 +1,11 @@
 // Elements as JSON: what crd_element_parse makes the same element of again.
 #include "coupling/describe.h"
+#include "shared/base.h"
 
 #include <string.h>
 
 typedef struct writer {
-    crdi_text* out;
+    crd_text* out;
     bool started; // a member stands there already
 } writer;
 
@@ -32,7 +33,7 @@ static void put_text(writer* w, const char* key, const char* text)
     crdi_text_json(w->out, text);
 }
 
-static void put_numbers(crdi_text* out, const double* x, int count)
+static void put_numbers(crd_text* out, const double* x, int count)
 {
     crdi_text_put(out, "[", 1);
     for (int i = 0; i < count; i++) {
@@ -177,7 +178,7 @@ static void put_latency(writer* w, const crd_element* e)
     put_int(w, "latency-max", e->options.k_max);
 }
 
-crd_status crd_element_write(const crd_element* e, crdi_text* out)
+crd_status crd_element_write(const crd_element* e, crd_text* out)
 {
     const crd_coupling_options* o = &e->options;
     writer w = {out, false};

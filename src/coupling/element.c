@@ -6,6 +6,7 @@
 #include "coupling/adaptive.h"
 #include "coupling/exchange.h"
 #include "coupling/timeline.h"
+#include "shared/base.h"
 
 enum {
     REFRESH = 10, // samples between two solutions of what learns
@@ -38,7 +39,7 @@ struct crd_coupling {
     crd_coupling_options opt;      // pointers in it are not followed after create
     crd_linear *table, *zoh, *foh; // (k_max + 1) each, by k
     double* pairs;                 // of weights, if sloped
-    crdi_exchange networks;
+    crdi_exchange_writer networks;
     double lowest, highest; // network: of the samples so far
     crdi_learner learner;
     crdi_rls rls;
@@ -163,8 +164,8 @@ void crd_coupling_destroy(crd_coupling* c)
 {
     if (!c) { return; }
     crdi_table_free(c->ctx, c->table, c->opt.k_max);
-    crdi_free(c->ctx, c->weights);
-    crdi_free(c->ctx, c->pairs);
+    crd_free(c->ctx, c->weights);
+    crd_free(c->ctx, c->pairs);
     crdi_table_free(c->ctx, c->zoh, c->opt.k_max);
     crdi_table_free(c->ctx, c->foh, c->opt.k_max);
     crdi_exchange_clear(&c->networks, c->ctx);
@@ -172,7 +173,7 @@ void crd_coupling_destroy(crd_coupling* c)
     crdi_rls_clear(&c->rls, c->ctx);
     crdi_mixture_clear(&c->mixture, c->ctx);
     crdi_history_clear(&c->history, c->ctx);
-    crdi_free(c->ctx, c);
+    crd_free(c->ctx, c);
 }
 
 static void forget(crd_coupling* c)

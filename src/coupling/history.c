@@ -1,4 +1,5 @@
 #include "coupling/history.h"
+#include "shared/base.h"
 
 #include <string.h>
 
@@ -14,9 +15,9 @@ crd_status crdi_history_init(crdi_history* h, crd_context* ctx, int capacity)
 
 void crdi_history_clear(crdi_history* h, crd_context* ctx)
 {
-    crdi_free(ctx, h->y);
-    crdi_free(ctx, h->real);
-    crdi_free(ctx, h->spare);
+    crd_free(ctx, h->y);
+    crd_free(ctx, h->real);
+    crd_free(ctx, h->spare);
 }
 
 static ptrdiff_t place_of(const crdi_history* h, ptrdiff_t age)

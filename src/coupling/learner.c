@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "coupling/adaptive.h"
+#include "shared/base.h"
 
 enum {
     SETTLED = 10,
@@ -45,14 +46,14 @@ crd_status crdi_learner_init(crdi_learner* r, crd_context* ctx, int m, int few, 
 
 void crdi_learner_clear(crdi_learner* r, crd_context* ctx)
 {
-    crdi_free(ctx, r->R);
-    crdi_free(ctx, r->a);
-    crdi_free(ctx, r->a_few);
-    crdi_free(ctx, r->solved);
-    crdi_free(ctx, r->matrix);
-    crdi_free(ctx, r->c);
-    crdi_free(ctx, r->d);
-    crdi_free(ctx, r->tame);
+    crd_free(ctx, r->R);
+    crd_free(ctx, r->a);
+    crd_free(ctx, r->a_few);
+    crd_free(ctx, r->solved);
+    crd_free(ctx, r->matrix);
+    crd_free(ctx, r->c);
+    crd_free(ctx, r->d);
+    crd_free(ctx, r->tame);
 }
 
 // The weight of difference i in sum_j a_j y_j = y_0 + sum_i c_i (y_i - y_{i+1}), if sum a = 1.

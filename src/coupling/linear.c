@@ -1,5 +1,6 @@
 // Weights of the linear algorithms: yhat = sum a_i y_{n-k-i} + theta sum A_i y_{n-k-i}.
 #include "coupling/coupling.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <string.h>
@@ -26,7 +27,7 @@ double crd_linear_eval(const crd_linear* l, const double* y, double theta)
 
 void crd_linear_clear(crd_context* ctx, crd_linear* l)
 {
-    crdi_free(ctx, (void*)l->a); // A lies in the same block
+    crd_free(ctx, (void*)l->a); // A lies in the same block
     *l = (crd_linear){0};
 }
 
@@ -197,7 +198,7 @@ static crd_status wiener(crd_context* ctx, const crd_band* bands, int n, double 
             a[i] += (1 - sum_a) / sum_one * one[i];
         }
     }
-    crdi_free(ctx, r);
+    crd_free(ctx, r);
     return ok ? CRD_OK
               : crdi_fail(ctx, CRD_E_RANGE,
                           "coupling: noise = %g is too small for %d taps, expected more", noise, m);
@@ -318,7 +319,7 @@ crd_status crd_linear_make(crd_context* ctx, const crd_design* design, int k, cr
     *out = (crd_linear){.m = m, .k = k, .a = a, .A = A};
     return CRD_OK;
 fail:
-    crdi_free(ctx, a);
+    crd_free(ctx, a);
     return st;
 }
 
@@ -335,7 +336,7 @@ crd_status crd_linear_wiener(crd_context* ctx, int k, int m, const crd_band* ban
     *out = (crd_linear){.m = m, .k = k, .a = a, .A = a + m};
     return CRD_OK;
 fail:
-    crdi_free(ctx, a);
+    crd_free(ctx, a);
     return st;
 }
 

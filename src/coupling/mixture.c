@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "coupling/adaptive.h"
+#include "shared/base.h"
 
 enum { HOLD, SHORT_WIENER, LONG_WIENER, SHORT_LEARNER, LONG_LEARNER }; // the experts
 enum { REFRESH = 10, REVIEW = 5, FIRST_REVIEW = 7 };                   // samples
@@ -48,10 +49,10 @@ void crdi_mixture_clear(crdi_mixture* x, crd_context* ctx)
     crdi_table_free(ctx, x->short_wiener, x->k_max);
     crdi_table_free(ctx, x->long_wiener, x->k_max);
     crdi_learner_clear(&x->learner, ctx);
-    crdi_free(ctx, x->swing);
-    crdi_free(ctx, x->said);
-    crdi_free(ctx, x->told);
-    crdi_free(ctx, x->said_for);
+    crd_free(ctx, x->swing);
+    crd_free(ctx, x->said);
+    crd_free(ctx, x->told);
+    crd_free(ctx, x->said_for);
 }
 
 void crdi_mixture_reset(crdi_mixture* x)

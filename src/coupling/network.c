@@ -1,5 +1,6 @@
 // Feedforward networks: forward pass, and the morphism from a linear algorithm.
 #include "coupling/coupling.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <string.h>
@@ -175,6 +176,6 @@ fail:
 
 void crd_network_clear(crd_context* ctx, crd_network* n)
 {
-    crdi_free(ctx, (void*)n->W1); // one block
+    crd_free(ctx, (void*)n->W1); // one block
     *n = (crd_network){0};
 }

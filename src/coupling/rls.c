@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "coupling/adaptive.h"
+#include "shared/base.h"
 
 enum {
     IN_USE = 256, // samples since a filter was asked for which it goes on learning
@@ -26,11 +27,11 @@ crd_status crdi_rls_init(crdi_rls* r, crd_context* ctx, int m, int k_max, double
 
 void crdi_rls_clear(crdi_rls* r, crd_context* ctx)
 {
-    crdi_free(ctx, r->a);
-    crdi_free(ctx, r->P);
-    crdi_free(ctx, r->learned);
-    crdi_free(ctx, r->used);
-    crdi_free(ctx, r->g);
+    crd_free(ctx, r->a);
+    crd_free(ctx, r->P);
+    crd_free(ctx, r->learned);
+    crd_free(ctx, r->used);
+    crd_free(ctx, r->g);
 }
 
 void crdi_rls_reset(crdi_rls* r)

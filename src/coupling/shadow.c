@@ -1,5 +1,6 @@
 // What an element would have made of a recorded signal.
 #include "coupling/coupling.h"
+#include "shared/base.h"
 
 #include <stdlib.h>
 
@@ -255,8 +256,8 @@ crd_status crd_coupling_replay(crd_context* ctx, const crd_element* e, const crd
     *out = r.result;
 fail:
     crd_coupling_destroy(r.element);
-    crdi_free(ctx, r.flights);
-    crdi_free(ctx, r.range.low);
-    crdi_free(ctx, r.range.high);
+    crd_free(ctx, r.flights);
+    crd_free(ctx, r.range.low);
+    crd_free(ctx, r.range.high);
     return st;
 }

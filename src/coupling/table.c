@@ -1,5 +1,6 @@
 // Weights for each latency, from the options of an element.
 #include "coupling/coupling.h"
+#include "shared/base.h"
 
 #include <math.h>
 
@@ -87,7 +88,7 @@ void crdi_table_free(crd_context* ctx, crd_linear* table, int k_max)
     for (int k = 0; table && k <= k_max; k++) {
         crd_linear_clear(ctx, &table[k]);
     }
-    crdi_free(ctx, table);
+    crd_free(ctx, table);
 }
 
 int crdi_table_taps(const crd_linear* table, int k_max)

@@ -213,7 +213,7 @@ crd_status crd_dcp_bench_create(crd_context* ctx, const crd_dcp_description* d,
     b->rig = *rig;
     b->safe_since = NAN;
     b->valid = b->valid_before = b->data_time = -INFINITY;
-    crdi_arena_init(&b->arena, ctx);
+    crd_arena_init(&b->arena, ctx);
     CRD_TRY(read_config(b));
     *out = b;
     return CRD_OK;
@@ -225,8 +225,8 @@ fail:
 void crd_dcp_bench_destroy(crd_dcp_bench* b)
 {
     if (!b) { return; }
-    crdi_arena_clear(&b->arena);
-    crdi_free(b->ctx, b);
+    crd_arena_clear(&b->arena);
+    crd_free(b->ctx, b);
 }
 
 void crd_dcp_bench_attach(crd_dcp_bench* b, crd_dcp_slave* s)

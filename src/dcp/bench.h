@@ -3,6 +3,7 @@
 #pragma once
 #include "cardan/dcp_bench.h"
 #include "dcp/slave.h"
+#include "shared/base.h"
 
 enum { CRDI_BENCH_ITEMS = 31, CRDI_BENCH_RING = 256 }; // items by bits; 31 is the error memory
 
@@ -64,7 +65,7 @@ typedef struct crdi_bench_sequence {
 
 struct crd_dcp_bench {
     crd_context* ctx;
-    crdi_arena arena;
+    crd_arena arena;
     const crd_dcp_description* d;
     crd_dcp_bench_config c;
     crd_dcp_rig rig;

@@ -203,7 +203,7 @@ fail:
 
 void crd_dcp_bench_peer_destroy(crd_dcp_bench_peer* p)
 {
-    if (p) { crdi_free(p->ctx, p); }
+    if (p) { crd_free(p->ctx, p); }
 }
 
 // ---- in a session ------------------------------------------------------------------------------

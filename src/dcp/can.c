@@ -1,5 +1,6 @@
 // One end of a CAN bus: an identifier stands for type, data_id or param_id, and sender.
 #include "dcp/can.h"
+#include "shared/base.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,9 +85,9 @@ crd_status crd_dcp_can_create(crd_context* ctx, const crd_dcp_can_description* d
 void crd_dcp_can_destroy(crd_dcp_can* c)
 {
     if (!c) { return; }
-    crdi_free(c->ctx, c->by_id);
-    crdi_free(c->ctx, c->by_meaning);
-    crdi_free(c->ctx, c);
+    crd_free(c->ctx, c->by_id);
+    crd_free(c->ctx, c->by_meaning);
+    crd_free(c->ctx, c);
 }
 
 crd_dcp_can_counts crd_dcp_can_get_counts(const crd_dcp_can* c)

@@ -1006,7 +1006,7 @@ crd_status crd_dcp_can_description_create(crd_context* ctx, crd_dcp_can_descript
     if (!d) { return CRD_E_MEMORY; }
     d->ctx = ctx;
     d->file = "";
-    crdi_arena_init(&d->arena, ctx);
+    crd_arena_init(&d->arena, ctx);
     *out = d;
     return CRD_OK;
 }
@@ -1015,8 +1015,8 @@ void crd_dcp_can_description_destroy(crd_dcp_can_description* d)
 {
     if (!d) { return; }
     crd_context* ctx = d->ctx;
-    crdi_arena_clear(&d->arena);
-    crdi_free(ctx, d);
+    crd_arena_clear(&d->arena);
+    crd_free(ctx, d);
 }
 
 crd_status crd_dcp_can_validate(crd_dcp_can_description* d, const crd_dcp_finding** findings,
@@ -1027,7 +1027,7 @@ crd_status crd_dcp_can_validate(crd_dcp_can_description* d, const crd_dcp_findin
     CRD_TRY(check(&r));
     CRD_TRY(finish(&r, findings, count));
 fail:
-    crdi_free(d->ctx, r.items);
+    crd_free(d->ctx, r.items);
     return st;
 }
 
@@ -1048,7 +1048,7 @@ crd_status crd_dcp_can_parse(crd_context* ctx, const char* text, size_t length, 
     *out = r.d;
     r.d = NULL;
 fail:
-    crdi_free(ctx, r.items);
+    crd_free(ctx, r.items);
     crdi_xml_destroy(xml);
     crd_dcp_can_description_destroy(r.d);
     return st;
@@ -1081,7 +1081,7 @@ crd_status crd_dcp_can_load(crd_context* ctx, const char* path, crd_dcp_can_desc
     }
     CRD_TRY(crd_dcp_can_parse(ctx, text, length, path, out, findings, count));
 fail:
-    crdi_free(ctx, text);
+    crd_free(ctx, text);
     fclose(file);
     return st;
 }

@@ -257,7 +257,7 @@ void crd_dcp_can_slave_destroy(crd_dcp_can_slave* s)
 {
     if (!s) { return; }
     crd_dcp_slave_destroy(s->engine);
-    crdi_free(s->ctx, s->counters);
-    crdi_free(s->ctx, s->pdu);
-    crdi_free(s->ctx, s);
+    crd_free(s->ctx, s->counters);
+    crd_free(s->ctx, s->pdu);
+    crd_free(s->ctx, s);
 }

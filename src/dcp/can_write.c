@@ -6,14 +6,14 @@
 
 #include "dcp/dcpx.h"
 
-static void put_text(crdi_text* t, const char* name, const char* value)
+static void put_text(crd_text* t, const char* name, const char* value)
 {
     crdi_text_add(t, " %s=\"", name);
     crdi_text_xml(t, value);
     crdi_text_add(t, "\"");
 }
 
-static void put_limit(crdi_text* t, const char* name, uint8_t type, double x)
+static void put_limit(crd_text* t, const char* name, uint8_t type, double x)
 {
     char number[32];
     if (isnan(x)) { return; }
@@ -25,7 +25,7 @@ static void put_limit(crdi_text* t, const char* name, uint8_t type, double x)
     }
 }
 
-static void put_message(crdi_text* t, const crdi_can_kind* k, const crd_dcp_can_message* m)
+static void put_message(crd_text* t, const crdi_can_kind* k, const crd_dcp_can_message* m)
 {
     const bool slave = k->type >= CRD_DCP_RSP_ACK && k->type != CRD_DCP_DAT_PARAMETER;
     crdi_text_add(t, "    <%s canId=\"%d\"", k->element, m->can_id);
@@ -55,7 +55,7 @@ static void put_message(crdi_text* t, const crdi_can_kind* k, const crd_dcp_can_
     crdi_text_add(t, "    </%s>\n", k->element);
 }
 
-static void put_uuid(crdi_text* t, const char* name, const uint8_t uuid[16])
+static void put_uuid(crd_text* t, const char* name, const uint8_t uuid[16])
 {
     crdi_text_add(t, " %s=\"", name);
     for (int i = 0; i < 16; i++) {
@@ -64,7 +64,7 @@ static void put_uuid(crdi_text* t, const char* name, const uint8_t uuid[16])
     crdi_text_add(t, "\"");
 }
 
-static void put_network(crdi_text* t, const crd_dcp_pdu* p)
+static void put_network(crd_text* t, const crd_dcp_pdu* p)
 {
     const bool target = p->type == CRD_DCP_CFG_TARGET_NETWORK;
     switch (p->transport) {
@@ -90,7 +90,7 @@ static void put_network(crdi_text* t, const crd_dcp_pdu* p)
 }
 
 // Reads a number of the payload and writes it.
-static void put_number(crdi_text* t, uint8_t type, const uint8_t* bytes, size_t size)
+static void put_number(crd_text* t, uint8_t type, const uint8_t* bytes, size_t size)
 {
     char number[32];
     double real = 0;
@@ -113,7 +113,7 @@ static void put_number(crdi_text* t, uint8_t type, const uint8_t* bytes, size_t 
     }
 }
 
-static crd_status put_value(crd_context* ctx, crdi_text* t, const crd_dcp_pdu* p)
+static crd_status put_value(crd_context* ctx, crd_text* t, const crd_dcp_pdu* p)
 {
     const size_t size = crd_dcp_size_of((crd_dcp_data_type)p->data_type);
     const size_t head = size ? 0 : 4;
@@ -133,7 +133,7 @@ static crd_status put_value(crd_context* ctx, crdi_text* t, const crd_dcp_pdu* p
         if (!text) { return CRD_E_MEMORY; }
         memcpy(text, p->payload + head, p->payload_length - head);
         crdi_text_xml(t, text);
-        crdi_free(ctx, text);
+        crd_free(ctx, text);
     }
     for (size_t i = head; p->data_type == CRD_DCP_BINARY && i < p->payload_length; i++) {
         crdi_text_add(t, "%02X", p->payload[i]);
@@ -142,7 +142,7 @@ static crd_status put_value(crd_context* ctx, crdi_text* t, const crd_dcp_pdu* p
     return CRD_OK;
 }
 
-static crd_status put_setting(crd_context* ctx, crdi_text* t, const crdi_can_setting* s,
+static crd_status put_setting(crd_context* ctx, crd_text* t, const crdi_can_setting* s,
                               const crd_dcp_pdu* p)
 {
     crd_status st = CRD_OK;
@@ -162,7 +162,7 @@ static crd_status put_setting(crd_context* ctx, crdi_text* t, const crdi_can_set
     return st;
 }
 
-static crd_status put_slave(crd_context* ctx, crdi_text* t, const crd_dcp_can_config* c)
+static crd_status put_slave(crd_context* ctx, crd_text* t, const crd_dcp_can_config* c)
 {
     crd_status st = CRD_OK;
     crdi_text_add(t, "    <DcpSlave");
@@ -180,7 +180,7 @@ static crd_status put_slave(crd_context* ctx, crdi_text* t, const crd_dcp_can_co
     return st;
 }
 
-crd_status crd_dcp_can_write(crd_dcp_can_description* d, crdi_text* out)
+crd_status crd_dcp_can_write(crd_dcp_can_description* d, crd_text* out)
 {
     const crd_dcp_finding* findings = NULL;
     int count = 0;

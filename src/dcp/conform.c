@@ -6,18 +6,18 @@
 #include <stdio.h>
 #include <string.h>
 
-const char* crd_dcp_verdict_name(crd_dcp_verdict v)
+const char* crdi_dcp_verdict_name(crdi_dcp_verdict v)
 {
     static const char* const names[] = {"pass", "FAIL", "skip", "differs"};
     return (unsigned)v < sizeof names / sizeof *names ? names[v] : "?";
 }
 
-crd_dcp_conform_options crd_dcp_conform_defaults(void)
+crdi_dcp_conform_options crdi_dcp_conform_defaults(void)
 {
-    return (crd_dcp_conform_options){.mode = -1, .id = 1, .timeout = 1, .patience = 5};
+    return (crdi_dcp_conform_options){.mode = -1, .id = 1, .timeout = 1, .patience = 5};
 }
 
-int crd_dcp_conform_count(void)
+int crdi_dcp_conform_count(void)
 {
     return crdi_conform_case_count;
 }
@@ -585,10 +585,10 @@ static void play_case(crdi_conform_player* p, const crdi_conform_case* c)
     p->seq = 1;
     p->state = CRD_DCP_ALIVE;
     p->configured = p->may_rewind = p->rewound = p->silent = p->mute = false;
-    p->r->verdict = CRD_DCP_PASS;
+    p->r->verdict = CRDI_DCP_PASS;
     p->r->came[0] = '\0';
     for (const crdi_conform_step* s = c->steps; s->op != CRDI_END; s++) {
-        if (play(p, s) == OVER || p->r->verdict == CRD_DCP_FAIL) { return; }
+        if (play(p, s) == OVER || p->r->verdict == CRDI_DCP_FAIL) { return; }
     }
 }
 
@@ -602,11 +602,11 @@ static bool run_case(crdi_conform_player* p, const crdi_conform_case* c)
         play_case(p, c);
         if (p->cancelled) { return false; }
         home = crdi_conform_home(p);
-        const bool again = p->r->verdict == CRD_DCP_FAIL && p->silent && home &&
+        const bool again = p->r->verdict == CRDI_DCP_FAIL && p->silent && home &&
                            p->control.transport == CRD_DCP_UDP;
         if (!again) { break; }
     }
-    if (!home && p->r->verdict != CRD_DCP_FAIL) {
+    if (!home && p->r->verdict != CRDI_DCP_FAIL) {
         crdi_conform_fail(p, "it did not come back to ALIVE");
     }
     p->r->mode = (int)p->mode;
@@ -615,7 +615,7 @@ static bool run_case(crdi_conform_player* p, const crdi_conform_case* c)
 }
 
 static crd_status check_options(crd_context* ctx, const crd_dcp_description* d,
-                                const crd_dcp_address* control, const crd_dcp_conform_options* o)
+                                const crd_dcp_address* control, const crdi_dcp_conform_options* o)
 {
     const bool offered[] = {[CRD_DCP_HRT] = d->hrt, [CRD_DCP_SRT] = d->srt, [CRD_DCP_NRT] = d->nrt};
     if (o->mode > CRD_DCP_NRT || (o->mode >= 0 && !offered[o->mode])) {
@@ -671,7 +671,7 @@ static crd_status find_slave(crd_context* ctx, crdi_conform_player* p)
 
 static bool never(void* user)
 {
-    const crd_dcp_conform_options* o = user;
+    const crdi_dcp_conform_options* o = user;
     if (o->cancelled) { (void)o->cancelled(o->user); } // it may count on being asked
     return false;
 }
@@ -679,7 +679,7 @@ static bool never(void* user)
 // Whoever interrupts gets the slave back in ALIVE.
 static void leave(crdi_conform_player* p)
 {
-    crd_dcp_conform_options given = *p->opt, o = given;
+    crdi_dcp_conform_options given = *p->opt, o = given;
     o.cancelled = never;
     o.user = &given;
     p->opt = &o;
@@ -687,9 +687,9 @@ static void leave(crdi_conform_player* p)
     (void)crdi_conform_home(p);
 }
 
-crd_status crd_dcp_conform(crd_context* ctx, crd_dcp_net* net, const crd_dcp_address* control,
-                           const crd_dcp_description* d, const crd_dcp_conform_options* opt,
-                           crd_dcp_conform_result* results, int* count)
+crd_status crdi_dcp_conform(crd_context* ctx, crd_dcp_net* net, const crd_dcp_address* control,
+                            const crd_dcp_description* d, const crdi_dcp_conform_options* opt,
+                            crdi_dcp_conform_result* results, int* count)
 {
     *count = 0;
     crd_status st = check_options(ctx, d, control, opt);
@@ -706,12 +706,12 @@ crd_status crd_dcp_conform(crd_context* ctx, crd_dcp_net* net, const crd_dcp_add
     for (int i = 0; st >= 0 && i < crdi_conform_case_count && !p->cancelled; i++) {
         const crdi_conform_case* c = &crdi_conform_cases[i];
         if (opt->only && !crdi_glob(opt->only, c->id)) { continue; }
-        crd_dcp_conform_result* r = &results[*count];
-        *r = (crd_dcp_conform_result){.id = c->id,
-                                      .done = c->done,
-                                      .prescribed = c->prescribed,
-                                      .verdict = CRD_DCP_SKIP,
-                                      .mode = mode_of(p, c)};
+        crdi_dcp_conform_result* r = &results[*count];
+        *r = (crdi_dcp_conform_result){.id = c->id,
+                                       .done = c->done,
+                                       .prescribed = c->prescribed,
+                                       .verdict = CRDI_DCP_SKIP,
+                                       .mode = mode_of(p, c)};
         const char* why = why_not(p, c);
         p->r = r;
         if (lost) {
@@ -726,6 +726,6 @@ crd_status crd_dcp_conform(crd_context* ctx, crd_dcp_net* net, const crd_dcp_add
         if (opt->next) { opt->next(opt->user, r); }
     }
     if (st >= 0 && p->cancelled) { leave(p); }
-    crdi_free(ctx, p);
+    crd_free(ctx, p);
     return st;
 }

@@ -1,6 +1,6 @@
 // Conformance between its files: conform_cases.c is the table of scripts, conform.c plays them.
 #pragma once
-#include "cardan/dcp_probe.h"
+#include "shared/dcp_probe.h"
 
 // What a step of a script does.
 typedef enum crdi_conform_op {
@@ -157,7 +157,7 @@ typedef struct crdi_conform_player {
     crd_dcp_net* net;
     crd_dcp_address control;
     const crd_dcp_description* d;
-    const crd_dcp_conform_options* opt;
+    const crdi_dcp_conform_options* opt;
     crdi_conform_choice choice;
 
     // the session
@@ -186,7 +186,7 @@ typedef struct crdi_conform_player {
 
     uint8_t payload[CRDI_CONFORM_BYTES]; // of what is sent
     uint8_t out[CRDI_CONFORM_BYTES];
-    crd_dcp_conform_result* r;
+    crdi_dcp_conform_result* r;
     bool silent; // something did not come: perhaps it was lost
     bool cancelled;
 } crdi_conform_player;

@@ -37,11 +37,11 @@ const uint8_t crdi_conform_types[25] = {
 
 // ---- words -------------------------------------------------------------------------------------
 
-static void word(crdi_conform_player* p, crd_dcp_verdict v, const char* format, va_list list)
+static void word(crdi_conform_player* p, crdi_dcp_verdict v, const char* format, va_list list)
 {
-    crd_dcp_conform_result* r = p->r;
-    if (!r || r->verdict == CRD_DCP_FAIL) { return; }
-    if (v == CRD_DCP_PASS && r->verdict == CRD_DCP_DIFFERS) { return; }
+    crdi_dcp_conform_result* r = p->r;
+    if (!r || r->verdict == CRDI_DCP_FAIL) { return; }
+    if (v == CRDI_DCP_PASS && r->verdict == CRDI_DCP_DIFFERS) { return; }
     r->verdict = v;
     vsnprintf(r->came, sizeof r->came, format, list);
 }
@@ -50,7 +50,7 @@ bool crdi_conform_fail(crdi_conform_player* p, const char* format, ...)
 {
     va_list list;
     va_start(list, format);
-    word(p, CRD_DCP_FAIL, format, list);
+    word(p, CRDI_DCP_FAIL, format, list);
     va_end(list);
     return false;
 }
@@ -59,7 +59,7 @@ void crdi_conform_differ(crdi_conform_player* p, const char* format, ...)
 {
     va_list list;
     va_start(list, format);
-    word(p, CRD_DCP_DIFFERS, format, list);
+    word(p, CRDI_DCP_DIFFERS, format, list);
     va_end(list);
 }
 
@@ -67,7 +67,7 @@ void crdi_conform_note(crdi_conform_player* p, const char* format, ...)
 {
     va_list list;
     va_start(list, format);
-    word(p, CRD_DCP_PASS, format, list);
+    word(p, CRDI_DCP_PASS, format, list);
     va_end(list);
 }
 
@@ -565,7 +565,7 @@ static bool look(crdi_conform_player* p)
 bool crdi_conform_home(crdi_conform_player* p)
 {
     const double until = crd_dcp_net_now(p->net) + 2 * p->opt->patience;
-    crd_dcp_conform_result* r = p->r;
+    crdi_dcp_conform_result* r = p->r;
     bool home = false;
     p->r = NULL; // what happens here is nobody's verdict
     p->mute = false;

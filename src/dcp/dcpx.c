@@ -8,20 +8,20 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "cardan/archive.h"
+#include "shared/archive.h"
 
 static const char entry_name[] = "v1.0/dcpSlaveDescription.dcpx";
 
 // ---- findings ----------------------------------------------------------------------------------
 
-void crdi_dcp_findings_init(crdi_dcp_findings* f, crd_context* ctx, crdi_arena* arena)
+void crdi_dcp_findings_init(crdi_dcp_findings* f, crd_context* ctx, crd_arena* arena)
 {
     *f = (crdi_dcp_findings){.ctx = ctx, .arena = arena};
 }
 
 void crdi_dcp_findings_clear(crdi_dcp_findings* f)
 {
-    if (f->ctx) { crdi_free(f->ctx, f->items); }
+    if (f->ctx) { crd_free(f->ctx, f->items); }
     f->items = NULL;
     f->count = f->capacity = 0;
 }
@@ -209,8 +209,8 @@ static crd_status load_archive(crd_context* ctx, const char* path, crd_dcp_descr
     if (!shown) { CRD_TRY(CRD_E_MEMORY); }
     CRD_TRY(parse(ctx, text, length, shown, a, out, findings, count));
 fail:
-    crdi_free(ctx, shown);
-    crdi_free(ctx, text);
+    crd_free(ctx, shown);
+    crd_free(ctx, text);
     crdi_archive_close(a);
     return st;
 }
@@ -243,7 +243,7 @@ static crd_status read_file(crd_context* ctx, const char* path, char** text, siz
     *text = all;
     all = NULL;
 fail:
-    crdi_free(ctx, all);
+    crd_free(ctx, all);
     fclose(file);
     return st;
 }
@@ -269,7 +269,7 @@ crd_status crd_dcp_load(crd_context* ctx, const char* path, crd_dcp_description*
     crd_status st = read_file(ctx, path, &text, &length);
     if (st < 0) { return st; }
     st = crd_dcp_parse(ctx, text, length, path, out, findings, count);
-    crdi_free(ctx, text);
+    crd_free(ctx, text);
     return st;
 }
 
@@ -277,14 +277,14 @@ crd_status crd_dcp_write_archive(const crd_dcp_description* d, const char* path)
 {
     crd_status st = CRD_OK;
     crdi_archive_writer* w = NULL;
-    crdi_text text;
-    crdi_text_init(&text, d->ctx);
+    crd_text text;
+    crd_text_init(&text, d->ctx);
     CRD_TRY(crd_dcp_write(d, &text));
     CRD_TRY(crdi_archive_create(d->ctx, path, &w));
     CRD_TRY(crdi_archive_add(w, entry_name, text.data, text.length));
     CRD_TRY(crdi_archive_finish(w));
 fail:
     crdi_archive_discard(w);
-    crdi_text_clear(&text);
+    crd_text_clear(&text);
     return st;
 }

@@ -8,7 +8,8 @@
 ///   dcpx_write.c  a description becomes a document
 #pragma once
 #include "cardan/dcp.h"
-#include "cardan/xml.h"
+#include "shared/base.h"
+#include "shared/xml.h"
 
 #define CRDI_DCP_MIME "application/octet-stream"
 
@@ -38,7 +39,7 @@ const crdi_dcp_rule* crdi_dcp_rules(int* count);
 /// Findings that are being collected. Running out of memory is remembered in `failed`.
 typedef struct crdi_dcp_findings {
     crd_context* ctx;
-    crdi_arena* arena; ///< for texts
+    crd_arena* arena; ///< for texts
     crd_dcp_finding* items;
     size_t count, capacity;
     uint32_t found[CRDI_DCP_MAX_RULES]; ///< by rule
@@ -46,7 +47,7 @@ typedef struct crdi_dcp_findings {
     bool failed;
 } crdi_dcp_findings;
 
-void crdi_dcp_findings_init(crdi_dcp_findings* f, crd_context* ctx, crdi_arena* arena);
+void crdi_dcp_findings_init(crdi_dcp_findings* f, crd_context* ctx, crd_arena* arena);
 void crdi_dcp_findings_clear(crdi_dcp_findings* f);
 /// Whether another finding of this rule would be kept: else its text need not be made.
 bool crdi_dcp_wanted(const crdi_dcp_findings* f, const char* code);

@@ -21,9 +21,9 @@ typedef struct simple_type {
 typedef struct reader {
     crd_dcp_description* d;
     crdi_dcp_findings* f;
-    crdi_arena* arena;
+    crd_arena* arena;
     const char* space; // of all elements; should be ""
-    crdi_map names;    // of types
+    crd_map names;     // of types
     simple_type* types;
 } reader;
 

@@ -192,7 +192,7 @@ typedef struct checker {
     const crd_dcp_description* d;
     const crdi_dcp_index* by_vr;
     crdi_dcp_findings* f;
-    crdi_map units; // name -> index
+    crd_map units; // name -> index
 } checker;
 
 static const char* plain(const char* text)
@@ -237,7 +237,7 @@ static void check_text(checker* c, const char* text, int line, const char* what)
 }
 
 // Whether a name has not come before. `i` is found again by it.
-static bool is_new(checker* c, crdi_map* names, const char* name, int i)
+static bool is_new(checker* c, crd_map* names, const char* name, int i)
 {
     bool fresh = true;
     if (crdi_map_add(names, plain(name), i, &fresh) == CRD_OK) { return fresh; }
@@ -414,7 +414,7 @@ static void check_units(checker* c)
             crdi_dcp_found(c->f, "U01", u->line, "a second unit '%s', expected another name",
                            CLIP(u->name));
         }
-        crdi_map displays;
+        crd_map displays;
         crdi_map_init(&displays, d->ctx);
         for (int k = 0; k < u->display_count; k++) {
             const crd_dcp_display_unit* x = &u->displays[k];
@@ -474,7 +474,7 @@ static void check_log(checker* c)
 {
     const crd_dcp_description* d = c->d;
     bool categories[256] = {false}, templates[256] = {false};
-    crdi_map names;
+    crd_map names;
     crdi_map_init(&names, d->ctx);
     for (int i = 0; i < d->category_count; i++) {
         const crd_dcp_log_category* x = &d->categories[i];
@@ -891,7 +891,7 @@ static void check_variables(checker* c)
     if (d->variable_count == 0) {
         crdi_dcp_found(c->f, "V01", d->lines.variables, "no variables, expected at least one");
     }
-    crdi_map names;
+    crd_map names;
     crdi_map_init(&names, d->ctx);
     if (crdi_map_reserve(&names, (size_t)d->variable_count) < 0) { c->f->failed = true; }
     for (int i = 0; i < d->variable_count && !c->f->failed; i++) {

@@ -10,7 +10,7 @@
 
 typedef struct writer {
     const crd_dcp_description* d;
-    crdi_text* out;
+    crd_text* out;
 } writer;
 
 // ---- attributes --------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ static void write_units(writer* w)
 static void write_types(writer* w)
 {
     const crd_dcp_description* d = w->d;
-    crdi_map names;
+    crd_map names;
     crdi_map_init(&names, d->ctx);
     for (int i = 0; i < d->variable_count; i++) {
         const crd_dcp_variable* v = &d->variables[i];
@@ -428,8 +428,8 @@ static void write_log(writer* w)
 static crd_status refuse_faults(const crd_dcp_description* d)
 {
     crd_status st = CRD_OK;
-    crdi_arena arena;
-    crdi_arena_init(&arena, d->ctx);
+    crd_arena arena;
+    crd_arena_init(&arena, d->ctx);
     crdi_dcp_findings f;
     crdi_dcp_findings_init(&f, d->ctx, &arena);
     crdi_dcp_index* index = crdi_arena_new(&arena, (size_t)d->variable_count, sizeof *index);
@@ -452,11 +452,11 @@ static crd_status refuse_faults(const crd_dcp_description* d)
     }
 fail:
     crdi_dcp_findings_clear(&f);
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     return st;
 }
 
-crd_status crd_dcp_write(const crd_dcp_description* d, crdi_text* out)
+crd_status crd_dcp_write(const crd_dcp_description* d, crd_text* out)
 {
     const crd_status st = refuse_faults(d);
     if (st < 0) { return st; }

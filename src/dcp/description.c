@@ -11,7 +11,7 @@ crd_status crd_dcp_description_create(crd_context* ctx, crd_dcp_description** ou
     crd_dcp_description* d = crdi_new(ctx, sizeof *d);
     if (!d) { return CRD_E_MEMORY; }
     d->ctx = ctx;
-    crdi_arena_init(&d->arena, ctx);
+    crd_arena_init(&d->arena, ctx);
     d->file = d->name = d->description = d->author = d->version = d->copyright = d->license =
         d->tool = d->date = "";
     d->major = 1;
@@ -30,8 +30,8 @@ void crd_dcp_description_destroy(crd_dcp_description* d)
 {
     if (!d) { return; }
     crd_context* ctx = d->ctx;
-    crdi_arena_clear(&d->arena);
-    crdi_free(ctx, d);
+    crd_arena_clear(&d->arena);
+    crd_free(ctx, d);
 }
 
 crd_dcp_variable crd_dcp_variable_defaults(void)

@@ -1,5 +1,6 @@
 // Keys of secured networks, in files.
 #include "cardan/dcp.h"
+#include "shared/base.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,18 +7,19 @@
 
 // ---- create ------------------------------------------------------------------------------------
 
-crd_status crd_dcp_log_create(crd_context* ctx, const crd_dcp_log_options* opt, crd_dcp_log** out)
+crd_status crdi_dcp_log_create(crd_context* ctx, const crdi_dcp_log_options* opt,
+                               crdi_dcp_log** out)
 {
-    crd_dcp_log* l = crdi_new(ctx, sizeof *l);
+    crdi_dcp_log* l = crdi_new(ctx, sizeof *l);
     if (!l) { return CRD_E_MEMORY; }
     l->ctx = ctx;
     l->opt = *opt;
-    crdi_text_init(&l->text, ctx);
+    crd_text_init(&l->text, ctx);
     const size_t ports = (size_t)opt->port_count, count = (size_t)opt->description_count;
     l->ports = crdi_new_array(ctx, ports, sizeof *l->ports);
     l->descriptions = l->ports ? crdi_new_array(ctx, count, sizeof *l->descriptions) : NULL;
     if (!l->descriptions) {
-        crd_dcp_log_destroy(l);
+        crdi_dcp_log_destroy(l);
         return CRD_E_MEMORY;
     }
     if (ports) { memcpy(l->ports, opt->ports, ports * sizeof *l->ports); }
@@ -29,36 +30,36 @@ crd_status crd_dcp_log_create(crd_context* ctx, const crd_dcp_log_options* opt, 
     return CRD_OK;
 }
 
-void crd_dcp_log_destroy(crd_dcp_log* l)
+void crdi_dcp_log_destroy(crdi_dcp_log* l)
 {
     if (!l) { return; }
     crd_context* ctx = l->ctx;
     for (int i = 0; i < l->flow_count; i++) {
-        crdi_free(ctx, l->flows[i].buffer);
+        crd_free(ctx, l->flows[i].buffer);
         for (int k = 0; k < CRDI_LOG_EARLY; k++) {
-            crdi_free(ctx, l->flows[i].early[k].bytes);
+            crd_free(ctx, l->flows[i].early[k].bytes);
         }
     }
     for (size_t i = 0; i < l->group_count; i++) {
-        crdi_free(ctx, l->groups[i].items);
+        crd_free(ctx, l->groups[i].items);
     }
-    crdi_free(ctx, l->groups);
-    crdi_free(ctx, l->flows);
-    crdi_free(ctx, l->slaves);
-    crdi_free(ctx, l->ports);
-    crdi_free(ctx, l->descriptions);
-    crdi_text_clear(&l->text);
-    crdi_free(ctx, l);
+    crd_free(ctx, l->groups);
+    crd_free(ctx, l->flows);
+    crd_free(ctx, l->slaves);
+    crd_free(ctx, l->ports);
+    crd_free(ctx, l->descriptions);
+    crd_text_clear(&l->text);
+    crd_free(ctx, l);
 }
 
-crd_dcp_log_counts crd_dcp_log_get_counts(const crd_dcp_log* l)
+crdi_dcp_log_counts crdi_dcp_log_get_counts(const crdi_dcp_log* l)
 {
     return l->counts;
 }
 
 // ---- slaves and groups -------------------------------------------------------------------------
 
-static int slave_at(crd_dcp_log* l, const crd_dcp_address* at)
+static int slave_at(crdi_dcp_log* l, const crd_dcp_address* at)
 {
     for (int i = 0; i < l->slave_count; i++) {
         if (crd_dcp_address_equal(&l->slaves[i].at, at)) { return i; }
@@ -73,12 +74,12 @@ static int slave_at(crd_dcp_log* l, const crd_dcp_address* at)
     return l->slave_count++;
 }
 
-static void forget_groups(crd_dcp_log* l, int slave)
+static void forget_groups(crdi_dcp_log* l, int slave)
 {
     size_t kept = 0;
     for (size_t i = 0; i < l->group_count; i++) {
         if (l->groups[i].slave == slave) {
-            crdi_free(l->ctx, l->groups[i].items);
+            crd_free(l->ctx, l->groups[i].items);
         } else {
             l->groups[kept++] = l->groups[i];
         }
@@ -87,7 +88,7 @@ static void forget_groups(crd_dcp_log* l, int slave)
     l->slaves[slave].size_count = 0;
 }
 
-static crdi_log_group* group_of(crd_dcp_log* l, int slave, crdi_log_kind kind, uint16_t id)
+static crdi_log_group* group_of(crdi_dcp_log* l, int slave, crdi_log_kind kind, uint16_t id)
 {
     for (size_t i = 0; i < l->group_count; i++) {
         crdi_log_group* g = &l->groups[i];
@@ -102,14 +103,14 @@ static crdi_log_group* group_of(crd_dcp_log* l, int slave, crdi_log_kind kind, u
     return &l->groups[l->group_count++];
 }
 
-static const crd_dcp_variable* variable_of(const crd_dcp_log* l, int slave, uint64_t vr)
+static const crd_dcp_variable* variable_of(const crdi_dcp_log* l, int slave, uint64_t vr)
 {
     const crd_dcp_description* d = l->slaves[slave].d;
     const int i = d ? crd_dcp_find_vr(d, vr) : -1;
     return i < 0 ? NULL : &d->variables[i];
 }
 
-static void learn_item(crd_dcp_log* l, int slave, crdi_log_kind kind, const crd_dcp_pdu* p)
+static void learn_item(crdi_dcp_log* l, int slave, crdi_log_kind kind, const crd_dcp_pdu* p)
 {
     const crd_dcp_variable* v = variable_of(l, slave, p->vr);
     crdi_log_group* g = v && p->pos < CRDI_LOG_ITEMS ? group_of(l, slave, kind, p->id) : NULL;
@@ -124,7 +125,7 @@ static void learn_item(crd_dcp_log* l, int slave, crdi_log_kind kind, const crd_
     g->items[p->pos] = (crdi_log_item){v, kind == CRDI_LOG_OUT ? v->type : p->data_type};
 }
 
-static void learn_network(crd_dcp_log* l, int slave, const crd_dcp_seen* s)
+static void learn_network(crdi_dcp_log* l, int slave, const crdi_dcp_seen* s)
 {
     const crd_dcp_pdu* p = s->pdu;
     const crdi_log_kind kind = p->type == CRD_DCP_CFG_TARGET_NETWORK   ? CRDI_LOG_OUT
@@ -152,7 +153,7 @@ static uint64_t little(const uint8_t* p, size_t size)
 }
 
 // A structural parameter: the size of arrays.
-static void learn_size(crd_dcp_log* l, int slave, const crd_dcp_pdu* p)
+static void learn_size(crdi_dcp_log* l, int slave, const crd_dcp_pdu* p)
 {
     const crd_dcp_variable* v = variable_of(l, slave, p->vr);
     crdi_log_slave* x = &l->slaves[slave];
@@ -167,7 +168,7 @@ static void learn_size(crd_dcp_log* l, int slave, const crd_dcp_pdu* p)
     x->size[i] = little(p->payload, p->payload_length);
 }
 
-static void learn_slave(crd_dcp_log* l, int slave, const crd_dcp_pdu* p)
+static void learn_slave(crdi_dcp_log* l, int slave, const crd_dcp_pdu* p)
 {
     forget_groups(l, slave);
     for (int i = 0; i < l->opt.description_count; i++) {
@@ -177,7 +178,7 @@ static void learn_slave(crd_dcp_log* l, int slave, const crd_dcp_pdu* p)
     }
 }
 
-void crdi_log_learn(crd_dcp_log* l, const crd_dcp_seen* s)
+void crdi_log_learn(crdi_dcp_log* l, const crdi_dcp_seen* s)
 {
     const crd_dcp_pdu* p = s->pdu;
     const bool tells = p->type == CRD_DCP_STC_REGISTER || p->type == CRD_DCP_STC_RESET ||
@@ -217,7 +218,7 @@ void crdi_log_learn(crd_dcp_log* l, const crd_dcp_seen* s)
 
 // ---- values ------------------------------------------------------------------------------------
 
-static uint64_t size_of_dimension(const crd_dcp_log* l, const crdi_log_slave* x,
+static uint64_t size_of_dimension(const crdi_dcp_log* l, const crdi_log_slave* x,
                                   const crd_dcp_variable* v, int k)
 {
     if (!v->is_linked[k]) { return v->dimensions[k]; }
@@ -231,7 +232,7 @@ static uint64_t size_of_dimension(const crd_dcp_log* l, const crdi_log_slave* x,
 }
 
 // Elements; 0: absurd.
-static uint64_t elements_of(const crd_dcp_log* l, const crdi_log_slave* x,
+static uint64_t elements_of(const crdi_dcp_log* l, const crdi_log_slave* x,
                             const crd_dcp_variable* v)
 {
     uint64_t n = 1;
@@ -244,7 +245,7 @@ static uint64_t elements_of(const crd_dcp_log* l, const crdi_log_slave* x,
 }
 
 // Bytes of an item that begins at `p`; SIZE_MAX: more than there are.
-static size_t bytes_of(const crd_dcp_log* l, const crdi_log_group* g, const crdi_log_item* i,
+static size_t bytes_of(const crdi_dcp_log* l, const crdi_log_group* g, const crdi_log_item* i,
                        const uint8_t* p, size_t left)
 {
     if (i->type == CRD_DCP_STRING || i->type == CRD_DCP_BINARY) {
@@ -257,7 +258,7 @@ static size_t bytes_of(const crd_dcp_log* l, const crdi_log_group* g, const crdi
     return size && n && n <= left / size ? (size_t)n * size : SIZE_MAX;
 }
 
-static bool fits(const crd_dcp_log* l, const crdi_log_group* g, const crd_dcp_pdu* p)
+static bool fits(const crdi_dcp_log* l, const crdi_log_group* g, const crd_dcp_pdu* p)
 {
     size_t at = 0;
     for (size_t i = 0; i < g->count; i++) {
@@ -270,7 +271,7 @@ static bool fits(const crd_dcp_log* l, const crdi_log_group* g, const crd_dcp_pd
 }
 
 // The group that a data PDU belongs to: one that goes there, else any of this id that fits.
-static const crdi_log_group* find_group(const crd_dcp_log* l, const crd_dcp_seen* s)
+static const crdi_log_group* find_group(const crdi_dcp_log* l, const crdi_dcp_seen* s)
 {
     const crdi_log_group* found = NULL;
     int best = 0;
@@ -293,7 +294,7 @@ static const crdi_log_group* find_group(const crd_dcp_log* l, const crd_dcp_seen
     return found;
 }
 
-static void put_float(crdi_text* t, double x, bool single)
+static void put_float(crd_text* t, double x, bool single)
 {
     if (!isfinite(x)) {
         crdi_text_add(t, "%s", isnan(x) ? "NaN" : x > 0 ? "Infinity" : "-Infinity");
@@ -310,7 +311,7 @@ static void put_float(crdi_text* t, double x, bool single)
     crdi_text_json_number(t, x);
 }
 
-static void put_number(crdi_text* t, uint8_t type, const uint8_t* p)
+static void put_number(crd_text* t, uint8_t type, const uint8_t* p)
 {
     const size_t size = crd_dcp_size_of(type);
     const uint64_t x = little(p, size);
@@ -341,7 +342,7 @@ static void put_number(crdi_text* t, uint8_t type, const uint8_t* p)
     }
 }
 
-static void put_text(crd_dcp_log* l, const uint8_t* p, size_t length)
+static void put_text(crdi_dcp_log* l, const uint8_t* p, size_t length)
 {
     char* copy = crdi_new(l->ctx, length + 1);
     if (!copy) {
@@ -350,12 +351,12 @@ static void put_text(crd_dcp_log* l, const uint8_t* p, size_t length)
     }
     if (length) { memcpy(copy, p, length); }
     crdi_text_json(&l->text, copy);
-    crdi_free(l->ctx, copy);
+    crd_free(l->ctx, copy);
 }
 
-static void put_value(crd_dcp_log* l, const crdi_log_item* i, const uint8_t* p, size_t length)
+static void put_value(crdi_dcp_log* l, const crdi_log_item* i, const uint8_t* p, size_t length)
 {
-    crdi_text* t = &l->text;
+    crd_text* t = &l->text;
     if (i->type == CRD_DCP_STRING) {
         put_text(l, p + 4, length - 4);
         return;
@@ -381,7 +382,7 @@ static void put_value(crd_dcp_log* l, const crdi_log_item* i, const uint8_t* p, 
     crdi_text_add(t, "]");
 }
 
-bool crd_dcp_log_next(crd_dcp_log* l, const crd_dcp_seen* s, int* next, crd_dcp_log_value* out)
+bool crdi_dcp_log_next(crdi_dcp_log* l, const crdi_dcp_seen* s, int* next, crdi_dcp_log_value* out)
 {
     const crdi_log_group* g = find_group(l, s);
     if (!g || (size_t)*next >= g->count) { return false; }
@@ -396,7 +397,7 @@ bool crd_dcp_log_next(crd_dcp_log* l, const crd_dcp_seen* s, int* next, crd_dcp_
     l->text.failed = false;
     put_value(l, item, p->payload + at, length);
     if (l->text.failed || !l->text.data) { return false; }
-    *out = (crd_dcp_log_value){item->variable, l->text.data};
+    *out = (crdi_dcp_log_value){item->variable, l->text.data};
     return true;
 }
 
@@ -417,7 +418,7 @@ static void put(line* l, const char* text)
 }
 
 // What a number in the PDU is called.
-static void put_name(crd_dcp_log* l, line* x, const crd_dcp_seen* s)
+static void put_name(crdi_dcp_log* l, line* x, const crdi_dcp_seen* s)
 {
     const crd_dcp_pdu* p = s->pdu;
     const char* name = NULL;
@@ -437,14 +438,14 @@ static void put_name(crd_dcp_log* l, line* x, const crd_dcp_seen* s)
     put(x, ")");
 }
 
-int crd_dcp_log_print(crd_dcp_log* l, const crd_dcp_seen* s, char* out, size_t room)
+int crdi_dcp_log_print(crdi_dcp_log* l, const crdi_dcp_seen* s, char* out, size_t room)
 {
     line x = {out, room, 0};
-    crd_dcp_log_value v;
+    crdi_dcp_log_value v;
     int next = 0;
     char head[128];
     crd_dcp_pdu bare = *s->pdu;
-    if (!crd_dcp_log_next(l, s, &next, &v)) {
+    if (!crdi_dcp_log_next(l, s, &next, &v)) {
         const int n = crd_dcp_print(s->pdu, out, room);
         x.length = n > 0 ? (size_t)n : 0;
         put_name(l, &x, s);
@@ -458,6 +459,6 @@ int crd_dcp_log_print(crd_dcp_log* l, const crd_dcp_seen* s, char* out, size_t r
         put(&x, v.variable->name);
         put(&x, "=");
         put(&x, v.text);
-    } while (crd_dcp_log_next(l, s, &next, &v));
+    } while (crdi_dcp_log_next(l, s, &next, &v));
     return (int)x.length;
 }

@@ -1,7 +1,8 @@
 // Inside the log: frames (log_frame.c), files (log_file.c), what CFG PDUs said (log.c).
 #pragma once
-#include "cardan/dcp_log.h"
 #include "dcp/net.h"
+#include "shared/base.h"
+#include "shared/dcp_log.h"
 
 enum {
     CRDI_LOG_KNOWN = 4096,       // ends; a power of two
@@ -57,12 +58,12 @@ typedef struct crdi_log_slave {
     int size_count;
 } crdi_log_slave;
 
-struct crd_dcp_log {
+struct crdi_dcp_log {
     crd_context* ctx;
-    crd_dcp_log_options opt;
+    crdi_dcp_log_options opt;
     uint16_t* ports;
     const crd_dcp_description** descriptions;
-    crd_dcp_log_counts counts;
+    crdi_dcp_log_counts counts;
     crd_dcp_address known[CRDI_LOG_KNOWN]; // hashed; port 0: free
     int known_count;
     crdi_log_flow* flows; // at most CRDI_LOG_FLOWS
@@ -74,11 +75,11 @@ struct crd_dcp_log {
     size_t slave_room;
     crdi_log_group* groups;
     size_t group_count, group_room;
-    crdi_text text; // of the last value
+    crd_text text; // of the last value
     bool enough;
 };
 
-void crdi_log_know(crd_dcp_log* l, const crd_dcp_address* a);
-bool crdi_log_is_known(const crd_dcp_log* l, const crd_dcp_address* a);
+void crdi_log_know(crdi_dcp_log* l, const crd_dcp_address* a);
+bool crdi_log_is_known(const crdi_dcp_log* l, const crd_dcp_address* a);
 // What the PDU tells about slaves and groups.
-void crdi_log_learn(crd_dcp_log* l, const crd_dcp_seen* s);
+void crdi_log_learn(crdi_dcp_log* l, const crdi_dcp_seen* s);

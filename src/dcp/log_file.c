@@ -19,7 +19,7 @@ typedef struct interface {
 } interface;
 
 typedef struct source {
-    crd_dcp_log* log;
+    crdi_dcp_log* log;
     FILE* f;
     const char* name;
     int64_t at; // bytes read so far
@@ -78,7 +78,7 @@ static crd_status read_pcap(source* s, double resolution)
         if (length > MOST_BLOCK) { return wrong(s, s->at - 8, "a packet of more than 16 MiB"); }
         st = take(s, 0, length, NULL);
         if (st < 0) { return st; }
-        if (!crd_dcp_log_frame(s->log, link, time, s->bytes, length, whole)) { return CRD_OK; }
+        if (!crdi_dcp_log_frame(s->log, link, time, s->bytes, length, whole)) { return CRD_OK; }
     }
 }
 
@@ -140,7 +140,7 @@ static crd_status read_packet(source* s, uint32_t type, const uint8_t* p, size_t
     if (captured > length - head) {
         return wrong(s, s->at, "a packet that is longer than its block");
     }
-    (void)crd_dcp_log_frame(s->log, i->link, time, p + head, captured, whole);
+    (void)crdi_dcp_log_frame(s->log, i->link, time, p + head, captured, whole);
     return CRD_OK;
 }
 
@@ -192,7 +192,7 @@ static crd_status read_pcapng(source* s)
     }
 }
 
-crd_status crd_dcp_log_read(crd_dcp_log* l, FILE* f, const char* name)
+crd_status crdi_dcp_log_read(crdi_dcp_log* l, FILE* f, const char* name)
 {
     source* s = crdi_new(l->ctx, sizeof *s);
     if (!s) { return CRD_E_MEMORY; }
@@ -215,7 +215,7 @@ crd_status crd_dcp_log_read(crd_dcp_log* l, FILE* f, const char* name)
                        "them",
                        name);
     }
-    crdi_free(l->ctx, s->bytes);
-    crdi_free(l->ctx, s);
+    crd_free(l->ctx, s->bytes);
+    crd_free(l->ctx, s);
     return st;
 }

@@ -22,7 +22,7 @@ static size_t place_of(const crd_dcp_address* a)
     return (size_t)(h >> 40) % CRDI_LOG_KNOWN;
 }
 
-bool crdi_log_is_known(const crd_dcp_log* l, const crd_dcp_address* a)
+bool crdi_log_is_known(const crdi_dcp_log* l, const crd_dcp_address* a)
 {
     for (size_t i = place_of(a); l->known[i].port; i = (i + 1) % CRDI_LOG_KNOWN) {
         if (crd_dcp_address_equal(&l->known[i], a)) { return true; }
@@ -30,7 +30,7 @@ bool crdi_log_is_known(const crd_dcp_log* l, const crd_dcp_address* a)
     return false;
 }
 
-void crdi_log_know(crd_dcp_log* l, const crd_dcp_address* a)
+void crdi_log_know(crdi_dcp_log* l, const crd_dcp_address* a)
 {
     if (a->port == 0 || l->known_count >= CRDI_LOG_KNOWN / 2 || crdi_log_is_known(l, a)) { return; }
     size_t i = place_of(a);
@@ -41,7 +41,7 @@ void crdi_log_know(crd_dcp_log* l, const crd_dcp_address* a)
     l->known_count++;
 }
 
-static bool wanted_port(const crd_dcp_log* l, unsigned a, unsigned b)
+static bool wanted_port(const crdi_dcp_log* l, unsigned a, unsigned b)
 {
     for (int i = 0; i < l->opt.port_count; i++) {
         if (l->opt.ports[i] == a || l->opt.ports[i] == b) { return true; }
@@ -79,7 +79,7 @@ static bool is_evidence(const crd_dcp_pdu* p)
 // IGNORED: known ends say something that is not DCP, or not yet.
 typedef enum verdict { FOREIGN, IGNORED, SEEN } verdict;
 
-static verdict look_at(crd_dcp_log* l, double time, const crd_dcp_address* from,
+static verdict look_at(crdi_dcp_log* l, double time, const crd_dcp_address* from,
                        const crd_dcp_address* to, const uint8_t* bytes, size_t length)
 {
     crd_dcp_pdu pdu;
@@ -93,7 +93,7 @@ static verdict look_at(crd_dcp_log* l, double time, const crd_dcp_address* from,
         crdi_log_know(l, from);
         crdi_log_know(l, to);
     }
-    const crd_dcp_seen s = {time, *from, *to, bytes, length, decoded, &pdu};
+    const crdi_dcp_seen s = {time, *from, *to, bytes, length, decoded, &pdu};
     crdi_log_learn(l, &s);
     l->counts.pdus++;
     if (l->opt.seen && !l->opt.seen(l->opt.user, &s)) { l->enough = true; }
@@ -103,7 +103,7 @@ static verdict look_at(crd_dcp_log* l, double time, const crd_dcp_address* from,
 // ---- streams -----------------------------------------------------------------------------------
 
 // The one that was used longest ago makes room. NULL: out of memory.
-static crdi_log_flow* find_flow(crd_dcp_log* l, const crd_dcp_address* from,
+static crdi_log_flow* find_flow(crdi_dcp_log* l, const crd_dcp_address* from,
                                 const crd_dcp_address* to)
 {
     crdi_log_flow* f = NULL; // to be used anew
@@ -141,7 +141,7 @@ static uint32_t prefix_of(const uint8_t* p)
 }
 
 // The PDUs that are complete. false: this is not DCP, or no longer in step with it.
-static bool take_pdus(crd_dcp_log* l, crdi_log_flow* f, double time, bool* any)
+static bool take_pdus(crdi_dcp_log* l, crdi_log_flow* f, double time, bool* any)
 {
     size_t at = 0;
     bool good = true;
@@ -163,7 +163,7 @@ static bool take_pdus(crd_dcp_log* l, crdi_log_flow* f, double time, bool* any)
     return good;
 }
 
-static bool append(crd_dcp_log* l, crdi_log_flow* f, const uint8_t* bytes, size_t length)
+static bool append(crdi_dcp_log* l, crdi_log_flow* f, const uint8_t* bytes, size_t length)
 {
     uint8_t* more = crdi_grow(l->ctx, f->buffer, &f->capacity, f->length + length, 1);
     if (!more) { return false; }
@@ -174,7 +174,7 @@ static bool append(crd_dcp_log* l, crdi_log_flow* f, const uint8_t* bytes, size_
     return true;
 }
 
-static void out_of_step(crd_dcp_log* l, crdi_log_flow* f)
+static void out_of_step(crdi_dcp_log* l, crdi_log_flow* f)
 {
     l->counts.gaps += f->synced;
     f->synced = false;
@@ -182,7 +182,7 @@ static void out_of_step(crd_dcp_log* l, crdi_log_flow* f)
     f->early_count = 0;
 }
 
-static void keep_early(crd_dcp_log* l, crdi_log_flow* f, uint32_t seq, const uint8_t* bytes,
+static void keep_early(crdi_dcp_log* l, crdi_log_flow* f, uint32_t seq, const uint8_t* bytes,
                        size_t length)
 {
     if (f->early_count == CRDI_LOG_EARLY) { // it does not come any more
@@ -200,14 +200,14 @@ static void keep_early(crd_dcp_log* l, crdi_log_flow* f, uint32_t seq, const uin
 }
 
 // A segment in its turn, as far as it is new.
-static bool take_segment(crd_dcp_log* l, crdi_log_flow* f, double time, uint32_t seq,
+static bool take_segment(crdi_dcp_log* l, crdi_log_flow* f, double time, uint32_t seq,
                          const uint8_t* bytes, size_t length, bool* any)
 {
     const uint32_t old = f->next - seq; // bytes that were here before
     return old >= length || (append(l, f, bytes + old, length - old) && take_pdus(l, f, time, any));
 }
 
-static bool take_early(crd_dcp_log* l, crdi_log_flow* f, double time, bool* any)
+static bool take_early(crdi_dcp_log* l, crdi_log_flow* f, double time, bool* any)
 {
     for (int i = 0; i < f->early_count;) {
         crdi_log_segment s = f->early[i];
@@ -224,7 +224,7 @@ static bool take_early(crd_dcp_log* l, crdi_log_flow* f, double time, bool* any)
 }
 
 // A stream that is met in its middle: at a segment that begins with a whole PDU.
-static bool begins_here(const crd_dcp_log* l, const crdi_log_flow* f, const uint8_t* bytes,
+static bool begins_here(const crdi_dcp_log* l, const crdi_log_flow* f, const uint8_t* bytes,
                         size_t length)
 {
     crd_dcp_pdu pdu;
@@ -237,7 +237,7 @@ static bool begins_here(const crd_dcp_log* l, const crdi_log_flow* f, const uint
            crdi_log_is_known(l, &f->to);
 }
 
-static bool tcp(crd_dcp_log* l, double time, crd_dcp_address from, crd_dcp_address to,
+static bool tcp(crdi_dcp_log* l, double time, crd_dcp_address from, crd_dcp_address to,
                 const uint8_t* p, size_t length)
 {
     enum { FIN = 1, SYN = 2, RST = 4 };
@@ -286,7 +286,7 @@ static bool tcp(crd_dcp_log* l, double time, crd_dcp_address from, crd_dcp_addre
 
 // ---- datagrams ---------------------------------------------------------------------------------
 
-static bool udp(crd_dcp_log* l, double time, crd_dcp_address from, crd_dcp_address to,
+static bool udp(crdi_dcp_log* l, double time, crd_dcp_address from, crd_dcp_address to,
                 const uint8_t* p, size_t length)
 {
     const size_t said = length >= 8 ? net16(p + 4) : 0;
@@ -299,7 +299,7 @@ static bool udp(crd_dcp_log* l, double time, crd_dcp_address from, crd_dcp_addre
 
 typedef enum outcome { OTHER, TAKEN, FRAGMENT, TRUNCATED } outcome;
 
-static outcome ipv4(crd_dcp_log* l, double time, const uint8_t* p, size_t length, bool cut)
+static outcome ipv4(crdi_dcp_log* l, double time, const uint8_t* p, size_t length, bool cut)
 {
     if (length < 20 || p[0] >> 4 != 4) { return OTHER; }
     const size_t head = (size_t)(p[0] & 15) * 4, total = net16(p + 2);
@@ -323,29 +323,29 @@ static const uint8_t* unwrap(int link, const uint8_t* p, size_t* length)
 {
     size_t skip = SIZE_MAX, type = SIZE_MAX; // offset of the EtherType
     switch (link) {
-    case CRD_DCP_LINK_RAW:
-    case CRD_DCP_LINK_IPV4:
+    case CRDI_DCP_LINK_RAW:
+    case CRDI_DCP_LINK_IPV4:
     case 12: // as systems say RAW
     case 14:
         skip = 0;
         break;
-    case CRD_DCP_LINK_LOOPBACK: // in the order of the machine that wrote it; 2 is AF_INET on all
+    case CRDI_DCP_LINK_LOOPBACK: // in the order of the machine that wrote it; 2 is AF_INET on all
         skip = *length >= 4 && (prefix_of(p) == 2 || net32(p) == 2) ? 4 : SIZE_MAX;
         break;
-    case CRD_DCP_LINK_LOOP:
+    case CRDI_DCP_LINK_LOOP:
         skip = *length >= 4 && net32(p) == 2 ? 4 : SIZE_MAX;
         break;
-    case CRD_DCP_LINK_ETHERNET:
+    case CRDI_DCP_LINK_ETHERNET:
         type = 12;
         while (*length >= type + 6 && (net16(p + type) == 0x8100 || net16(p + type) == 0x88A8)) {
             type += 4;
         }
         skip = *length >= type + 2 && net16(p + type) == 0x0800 ? type + 2 : SIZE_MAX;
         break;
-    case CRD_DCP_LINK_LINUX:
+    case CRDI_DCP_LINK_LINUX:
         skip = *length >= 16 && net16(p + 14) == 0x0800 ? 16 : SIZE_MAX;
         break;
-    case CRD_DCP_LINK_LINUX_2:
+    case CRDI_DCP_LINK_LINUX_2:
         skip = *length >= 20 && net16(p) == 0x0800 ? 20 : SIZE_MAX;
         break;
     default:
@@ -359,8 +359,8 @@ static const uint8_t* unwrap(int link, const uint8_t* p, size_t* length)
     return p + skip;
 }
 
-bool crd_dcp_log_frame(crd_dcp_log* l, int link, double time, const uint8_t* bytes, size_t length,
-                       size_t whole)
+bool crdi_dcp_log_frame(crdi_dcp_log* l, int link, double time, const uint8_t* bytes, size_t length,
+                        size_t whole)
 {
     if (l->enough) { return false; }
     size_t left = length;

@@ -63,8 +63,8 @@ crd_status crd_dcp_master_create(crd_context* ctx, crd_dcp_net* net,
     m->failed = -1;
     m->now = crd_dcp_net_now(net);
     m->due = INFINITY;
-    crdi_arena_init(&m->arena, ctx);
-    crdi_arena_init(&m->layout, ctx);
+    crd_arena_init(&m->arena, ctx);
+    crd_arena_init(&m->layout, ctx);
     *out = m;
     return CRD_OK;
 }
@@ -72,12 +72,12 @@ crd_status crd_dcp_master_create(crd_context* ctx, crd_dcp_net* net,
 void crd_dcp_master_destroy(crd_dcp_master* m)
 {
     if (!m) { return; }
-    crdi_arena_clear(&m->layout);
-    crdi_arena_clear(&m->arena);
-    crdi_free(m->ctx, m->routes);
-    crdi_free(m->ctx, m->wishes);
-    crdi_free(m->ctx, m->peers);
-    crdi_free(m->ctx, m);
+    crd_arena_clear(&m->layout);
+    crd_arena_clear(&m->arena);
+    crd_free(m->ctx, m->routes);
+    crd_free(m->ctx, m->wishes);
+    crd_free(m->ctx, m->peers);
+    crd_free(m->ctx, m);
 }
 
 // ---- values ------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 // master_run.c goes from phase to phase.
 #pragma once
 #include "cardan/dcp_master.h"
+#include "shared/base.h"
 
 enum {
     CRDI_DCP_OUTBOX = 16,  // requests that wait or are on their way
@@ -106,11 +107,11 @@ struct crdi_dcp_peer {
 
 typedef enum crdi_dcp_kind { CRDI_FEED, CRDI_WATCH, CRDI_TUNE, CRDI_DIRECT } crdi_dcp_kind;
 
-typedef struct crdi_dcp_relay {
+typedef struct crdi_dcp_relayed {
     const crd_dcp_slot* from;
     const crd_dcp_slot* to;
     int bundle; // that has the input
-} crdi_dcp_relay;
+} crdi_dcp_relayed;
 
 /// What travels under one data_id or param_id, which is its index + 1.
 typedef struct crdi_dcp_bundle {
@@ -134,7 +135,7 @@ typedef struct crdi_dcp_bundle {
     uint16_t next;   // the least one in that is of this turn
     bool has_next;
     bool due; // a relay has written into it
-    crdi_dcp_relay* relays;
+    crdi_dcp_relayed* relays;
     int relay_count;
 } crdi_dcp_bundle;
 
@@ -158,8 +159,8 @@ struct crd_dcp_master {
     crd_context* ctx;
     crd_dcp_net* net; // borrowed
     crd_dcp_master_options opt;
-    crdi_arena arena;  // of the plan
-    crdi_arena layout; // of the session
+    crd_arena arena;  // of the plan
+    crd_arena layout; // of the session
     crdi_dcp_progress progress;
     crdi_dcp_peer* peers;
     int count;

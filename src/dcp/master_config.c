@@ -291,9 +291,9 @@ static crd_status link_relays(crd_dcp_master* m)
                 continue;
             }
             b->relays[b->relay_count++] =
-                (crdi_dcp_relay){.from = &m->peers[r->from].cells[r->output].slot,
-                                 .to = &m->peers[r->to].cells[r->input].slot,
-                                 .bundle = feed};
+                (crdi_dcp_relayed){.from = &m->peers[r->from].cells[r->output].slot,
+                                   .to = &m->peers[r->to].cells[r->input].slot,
+                                   .bundle = feed};
         }
     }
     return CRD_OK;
@@ -484,8 +484,8 @@ static size_t bundle_bound(const crd_dcp_master* m)
 crd_status crdi_dcp_master_lay_out(crd_dcp_master* m)
 {
     crd_status st = CRD_OK;
-    crdi_arena_clear(&m->layout);
-    crdi_arena_init(&m->layout, m->ctx);
+    crd_arena_clear(&m->layout);
+    crd_arena_init(&m->layout, m->ctx);
     m->bundle_count = 0;
     for (int i = 0; i < m->count; i++) {
         crdi_dcp_peer* p = &m->peers[i];

@@ -131,7 +131,7 @@ static void take_limits(const crd_dcp_variable* v, crd_model_variable* row)
     row->max = isnan(v->max) ? INFINITY : v->max;
 }
 
-static bool add_words(table* t, const crd_dcp_dependency* items, int count, crdi_text* out)
+static bool add_words(table* t, const crd_dcp_dependency* items, int count, crd_text* out)
 {
     const crd_dcp_description* d = t->m->d;
     for (int i = 0; i < count; i++) {
@@ -150,15 +150,15 @@ static crd_status take_dependencies(table* t, const crd_dcp_variable* v, crd_mod
     if (v->causality != CRD_OUTPUT || !v->has_initial_dependencies || !v->has_run_dependencies) {
         return CRD_OK;
     }
-    crdi_text words;
-    crdi_text_init(&words, t->m->ctx);
+    crd_text words;
+    crd_text_init(&words, t->m->ctx);
     crd_status st = CRD_OK;
     if (add_words(t, v->initial_dependencies, v->initial_dependency_count, &words) &&
         add_words(t, v->run_dependencies, v->run_dependency_count, &words)) {
         row->depends = crdi_arena_text(&t->m->arena, words.data ? words.data : "", words.length);
         if (!row->depends || words.failed) { st = CRD_E_MEMORY; }
     }
-    crdi_text_clear(&words);
+    crd_text_clear(&words);
     return st;
 }
 
@@ -211,7 +211,7 @@ static void add_settings(table* t)
         .causality = CRD_PARAMETER,
         .variability = CRD_FIXED,
         .offset = offsetof(crdi_dcp_model_self, address),
-        .capacity = CRD_DCP_MODEL_ADDRESS,
+        .capacity = CRDI_DCP_MODEL_ADDRESS,
         .start_text = m->setup.address,
         .description = "where the slave is: udp://HOST:PORT or tcp://HOST:PORT"};
     static const char* const nrt_items[] = {"NRT", NULL};
@@ -232,7 +232,7 @@ static void add_settings(table* t)
 static crd_status check_names(table* t)
 {
     crd_status st = CRD_OK;
-    crdi_map names;
+    crd_map names;
     crdi_map_init(&names, t->m->ctx);
     for (int i = 0; i < t->count && st >= 0; i++) {
         bool fresh = true;
@@ -301,8 +301,8 @@ fail:
 
 // ---- create and destroy ------------------------------------------------------------------------
 
-crd_status crd_dcp_model_create(crd_context* ctx, const void* bytes, size_t length,
-                                const char* file, const crd_model** out)
+crd_status crdi_dcp_model_create(crd_context* ctx, const void* bytes, size_t length,
+                                 const char* file, const crd_model** out)
 {
     crd_status st = CRD_OK;
     crdi_dcp_model* m = crdi_new(ctx, sizeof *m);
@@ -317,29 +317,29 @@ crd_status crd_dcp_model_create(crd_context* ctx, const void* bytes, size_t leng
                                    .stateless = true,
                                    .kept = offsetof(crdi_dcp_model_self, mode)},
                           .ctx = ctx};
-    crdi_arena_init(&m->arena, ctx);
+    crd_arena_init(&m->arena, ctx);
     CRD_TRY(crdi_dcp_table_read(ctx, bytes, length, file, &m->arena, &m->setup, &m->d));
     CRD_TRY(build(m));
     *out = &m->base;
     return CRD_OK;
 fail:
-    crd_dcp_model_destroy(&m->base);
+    crdi_dcp_model_destroy(&m->base);
     return st;
 }
 
-void crd_dcp_model_destroy(const crd_model* model)
+void crdi_dcp_model_destroy(const crd_model* model)
 {
     if (!model) { return; }
     crdi_dcp_model* m = (crdi_dcp_model*)model->user;
     crd_context* ctx = m->ctx;
     const bool owns = m->owns_context;
     crd_dcp_description_destroy(m->d);
-    crdi_arena_clear(&m->arena);
-    crdi_free(ctx, m);
+    crd_arena_clear(&m->arena);
+    crd_free(ctx, m);
     if (owns) { crd_context_destroy(ctx); }
 }
 
-static crd_status read_file(crd_context* ctx, const char* path, crdi_text* out)
+static crd_status read_file(crd_context* ctx, const char* path, crd_text* out)
 {
     FILE* f = fopen(path, "rb");
     if (!f) { return crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno)); }
@@ -357,25 +357,25 @@ static crd_status read_file(crd_context* ctx, const char* path, crdi_text* out)
     return out->failed ? CRD_E_MEMORY : CRD_OK;
 }
 
-const crd_model* crd_dcp_model_load(const char* folder, char* message, size_t room)
+const crd_model* crdi_dcp_model_load(const char* folder, char* message, size_t room)
 {
     crd_status st = CRD_OK;
     const crd_model* model = NULL;
-    crdi_text bytes = {0};
+    crd_text bytes = {0};
     snprintf(message, room, "out of memory");
     crd_context* ctx = crd_context_create(NULL);
     if (!ctx) { return NULL; }
-    crdi_text_init(&bytes, ctx);
+    crd_text_init(&bytes, ctx);
     char* path = crdi_format(ctx, "%s/slave.table", folder);
     CRD_TRY(path ? CRD_OK : CRD_E_MEMORY);
     CRD_TRY(read_file(ctx, path, &bytes));
-    CRD_TRY(crd_dcp_model_create(ctx, bytes.data ? bytes.data : "", bytes.length,
-                                 "resources/slave.table", &model));
+    CRD_TRY(crdi_dcp_model_create(ctx, bytes.data ? bytes.data : "", bytes.length,
+                                  "resources/slave.table", &model));
     ((crdi_dcp_model*)model->user)->owns_context = true;
 fail:
     if (st < 0) { snprintf(message, room, "%s", crd_error_text(ctx)); }
-    crdi_text_clear(&bytes);
-    crdi_free(ctx, path);
+    crd_text_clear(&bytes);
+    crd_free(ctx, path);
     if (st < 0) { crd_context_destroy(ctx); }
     return model;
 }
@@ -405,7 +405,7 @@ static crd_status choose_resolution(const crd_dcp_description* d, crdi_dcp_model
                      s->numerator, s->denominator);
 }
 
-static crd_status check_options(const crd_dcp_description* d, const crd_dcp_model_options* opt)
+static crd_status check_options(const crd_dcp_description* d, const crdi_dcp_model_options* opt)
 {
     const bool offered = opt->mode == CRD_DCP_NRT ? d->nrt : opt->mode == CRD_DCP_SRT && d->srt;
     if (!offered) {
@@ -416,15 +416,15 @@ static crd_status check_options(const crd_dcp_description* d, const crd_dcp_mode
                          : d->nrt ? ""
                                   : "one with NRT or SRT: an FMU has no HRT");
     }
-    if (strlen(opt->address) >= CRD_DCP_MODEL_ADDRESS) {
+    if (strlen(opt->address) >= CRDI_DCP_MODEL_ADDRESS) {
         return crdi_fail(d->ctx, CRD_E_RANGE, "the address has %zu bytes, expected at most %d",
-                         strlen(opt->address), CRD_DCP_MODEL_ADDRESS - 1);
+                         strlen(opt->address), CRDI_DCP_MODEL_ADDRESS - 1);
     }
     return CRD_OK;
 }
 
-crd_status crd_dcp_model_pack(const crd_dcp_description* d, const crd_dcp_model_options* opt,
-                              crdi_text* out)
+crd_status crdi_dcp_model_pack(const crd_dcp_description* d, const crdi_dcp_model_options* opt,
+                               crd_text* out)
 {
     crd_status st = CRD_OK;
     crdi_dcp_model_setup s = {.name = opt->name,

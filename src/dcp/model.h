@@ -1,7 +1,8 @@
 // A remote slave as a model, between its files: model_pack.c has the table of bytes, model.c makes
 // the rows of the model, model_run.c is an instance.
 #pragma once
-#include "cardan/dcp_model.h"
+#include "shared/base.h"
+#include "shared/dcp_model.h"
 
 /// What the table says beside the description.
 typedef struct crdi_dcp_model_setup {
@@ -17,14 +18,14 @@ typedef struct crdi_dcp_session crdi_dcp_session;
 typedef struct crdi_dcp_model_self {
     crdi_dcp_session* session; // kept; NULL: none is up
     int64_t mode;              // of dcp.mode, from 1
-    char address[CRD_DCP_MODEL_ADDRESS];
+    char address[CRDI_DCP_MODEL_ADDRESS];
 } crdi_dcp_model_self;
 
 typedef struct crdi_dcp_model {
     crd_model base;
     crd_context* ctx;
     bool owns_context;
-    crdi_arena arena;
+    crd_arena arena;
     crd_dcp_description* d;
     crdi_dcp_model_setup setup;
     crd_dcp_op_mode modes[2]; // of the items of dcp.mode
@@ -34,9 +35,9 @@ typedef struct crdi_dcp_model {
 
 /// The table, written and read by the same walk. `*d` belongs to the caller.
 crd_status crdi_dcp_table_write(const crd_dcp_description* d, const crdi_dcp_model_setup* s,
-                                crdi_text* out);
+                                crd_text* out);
 crd_status crdi_dcp_table_read(crd_context* ctx, const void* bytes, size_t length, const char* file,
-                               crdi_arena* arena, crdi_dcp_model_setup* s, crd_dcp_description** d);
+                               crd_arena* arena, crdi_dcp_model_setup* s, crd_dcp_description** d);
 
 /// Elements of a variable, its structural parameters having their start values; UINT64_MAX: too
 /// many.

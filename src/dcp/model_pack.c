@@ -12,9 +12,9 @@
 static const char magic[8] = "CRDSLV1"; // with its zero
 
 typedef struct walker {
-    crdi_text* out; // NULL: reading
+    crd_text* out; // NULL: reading
     const uint8_t *at, *end;
-    crdi_arena* arena;
+    crd_arena* arena;
     bool torn, memory;
 } walker;
 
@@ -313,7 +313,7 @@ static void walk(walker* w, crdi_dcp_model_setup* s, crd_dcp_description* d)
 // ---- both ways ---------------------------------------------------------------------------------
 
 crd_status crdi_dcp_table_write(const crd_dcp_description* d, const crdi_dcp_model_setup* s,
-                                crdi_text* out)
+                                crd_text* out)
 {
     walker w = {.out = out};
     crdi_dcp_model_setup setup = *s;
@@ -323,7 +323,7 @@ crd_status crdi_dcp_table_write(const crd_dcp_description* d, const crdi_dcp_mod
 }
 
 crd_status crdi_dcp_table_read(crd_context* ctx, const void* bytes, size_t length, const char* file,
-                               crdi_arena* arena, crdi_dcp_model_setup* s, crd_dcp_description** d)
+                               crd_arena* arena, crdi_dcp_model_setup* s, crd_dcp_description** d)
 {
     crd_dcp_description* own = NULL;
     crd_status st = crd_dcp_description_create(ctx, &own);

@@ -209,7 +209,7 @@ static crd_status plan(void* self, crdi_dcp_session* s, const crd_dcp_address* a
     s->tunables = -1;
     if (count) { CRD_TRY(crd_dcp_master_tunable(s->master, 0, some, count, &s->tunables)); }
 fail:
-    crdi_free(s->ctx, some);
+    crd_free(s->ctx, some);
     return st;
 }
 
@@ -245,7 +245,7 @@ static void destroy(crdi_dcp_session* s)
     crd_context* ctx = s->ctx;
     crd_dcp_master_destroy(s->master);
     crd_dcp_net_destroy(s->net);
-    crdi_free(ctx, s);
+    crd_free(ctx, s);
     crd_context_destroy(ctx);
 }
 

@@ -1,5 +1,6 @@
 // The common interface of networks: arguments, counters, captures, and the link of a slave.
 #include "dcp/net.h"
+#include "shared/base.h"
 
 crd_dcp_net_limits crd_dcp_net_default_limits(void)
 {

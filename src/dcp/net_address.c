@@ -1,5 +1,6 @@
 // Addresses as text: "udp://127.0.0.1:8080".
 #include "dcp/net.h"
+#include "shared/base.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>

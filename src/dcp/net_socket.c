@@ -3,6 +3,7 @@
 //    4  bytes of the PDU
 // PDUs may be split over segments and several may share one.
 #include "dcp/net.h"
+#include "shared/base.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -211,8 +212,8 @@ static endpoint* endpoint_new(socket_net* n, kind k)
         e->out =
             e->in ? crdi_grow(ctx, NULL, &e->out_room, queue > frame ? queue : frame, 1) : NULL;
         if (!e->out) {
-            crdi_free(ctx, e->in);
-            crdi_free(ctx, e);
+            crd_free(ctx, e->in);
+            crd_free(ctx, e);
             return NULL;
         }
         n->streams++;
@@ -254,9 +255,9 @@ static void endpoint_free(socket_net* n, endpoint* e)
     n->changed = true;
     *(e->previous ? &e->previous->next : &n->first) = e->next;
     *(e->next ? &e->next->previous : &n->last) = e->previous;
-    crdi_free(n->base.ctx, e->in);
-    crdi_free(n->base.ctx, e->out);
-    crdi_free(n->base.ctx, e);
+    crd_free(n->base.ctx, e->in);
+    crd_free(n->base.ctx, e->out);
+    crd_free(n->base.ctx, e);
 }
 
 static bool watch(socket_net* n, endpoint* e, int operation)
@@ -1012,9 +1013,9 @@ static void socket_destroy(crd_dcp_net* base)
     }
     if (n->epoll >= 0) { close(n->epoll); }
     if (n->spare >= 0) { close(n->spare); }
-    crdi_free(base->ctx, n->packet);
-    crdi_free(base->ctx, n->in.bytes);
-    crdi_free(base->ctx, n);
+    crd_free(base->ctx, n->packet);
+    crd_free(base->ctx, n->in.bytes);
+    crd_free(base->ctx, n);
 }
 
 static const crdi_dcp_net_ops ops = {

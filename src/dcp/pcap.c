@@ -7,6 +7,7 @@
 //                       captured u32  original u32  bytes, to a multiple of 4  length u32
 // The bytes are IPv4 packets (RFC 791) with UDP (RFC 768) or TCP (RFC 9293) in them, big endian.
 #include "dcp/net.h"
+#include "shared/base.h"
 
 #include <errno.h>
 #include <math.h>
@@ -236,9 +237,9 @@ static void write_heads(crd_dcp_capture* c)
 static void capture_free(crd_dcp_capture* c)
 {
     crd_context* ctx = c->ctx;
-    crdi_free(ctx, c->flows);
-    crdi_free(ctx, c->path);
-    crdi_free(ctx, c);
+    crd_free(ctx, c->flows);
+    crd_free(ctx, c->path);
+    crd_free(ctx, c);
 }
 
 crd_status crd_dcp_capture_open(crd_context* ctx, const char* path, crd_dcp_capture** out)

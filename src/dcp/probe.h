@@ -1,6 +1,6 @@
 // What scan, ping and conformance share.
 #pragma once
-#include "cardan/dcp_probe.h"
+#include "shared/dcp_probe.h"
 
 // Where sequence ids of ours begin while we are nobody's master: far from where masters are that
 // have begun at 0, as most do. A slave that is registered would take the right one for its

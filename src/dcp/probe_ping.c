@@ -45,12 +45,12 @@ static int64_t to_ns(double seconds)
 
 static bool is_ours(const uint8_t* bytes, size_t length, uint8_t kind)
 {
-    return length >= CRD_DCP_ECHO_LEAST && bytes[0] == CRD_DCP_DAT_INPUT_OUTPUT &&
+    return length >= CRDI_DCP_ECHO_LEAST && bytes[0] == CRD_DCP_DAT_INPUT_OUTPUT &&
            memcmp(bytes + AT_MAGIC, magic, sizeof magic) == 0 && bytes[AT_KIND] == kind &&
            bytes[AT_KIND + 1] == 0;
 }
 
-bool crd_dcp_echo(uint8_t* bytes, size_t length, double arrived, double now)
+bool crdi_dcp_echo(uint8_t* bytes, size_t length, double arrived, double now)
 {
     if (!is_ours(bytes, length, QUESTION)) { return false; }
     bytes[AT_KIND] = ECHO;
@@ -68,10 +68,10 @@ enum { SEQ_WINDOW = 1024 };
 static const double contact_interval = 0.15; // s between two attempts to find somebody
 
 typedef struct ping {
-    const crd_dcp_ping_options* opt;
+    const crdi_dcp_ping_options* opt;
     crd_dcp_net* net;
-    crd_dcp_ping_sample* samples; // (opt->count)
-    crd_dcp_ping_report* r;
+    crdi_dcp_ping_sample* samples; // (opt->count)
+    crdi_dcp_ping_report* r;
     uint8_t* bytes;  // (opt->size)
     double* left;    // (opt->count) when each one left, s
     double* offsets; // (opt->count) clock of the echo minus ours by this one alone
@@ -84,9 +84,9 @@ typedef struct ping {
     double blur; // s that a tenth of the round trips are within of the least
 } ping;
 
-crd_dcp_ping_options crd_dcp_ping_defaults(void)
+crdi_dcp_ping_options crdi_dcp_ping_defaults(void)
 {
-    return (crd_dcp_ping_options){
+    return (crdi_dcp_ping_options){
         .id = 1, .count = 1000, .interval = 0.01, .size = 80, .timeout = 1, .contact = 3};
 }
 
@@ -123,7 +123,7 @@ static int number_of(const ping* p, uint16_t seq)
 static void note(ping* p, int number, double time, double reached, double back)
 {
     if (number < 0 || number >= p->next) { return; }
-    crd_dcp_ping_sample* s = &p->samples[number];
+    crdi_dcp_ping_sample* s = &p->samples[number];
     if (!isnan(s->round_trip)) {
         p->r->duplicates++;
         return;
@@ -189,7 +189,7 @@ static void take_all(ping* p)
 // Asks as a master would, then as an echo understands it, in turns.
 static crd_status make_contact(crd_context* ctx, ping* p)
 {
-    const crd_dcp_ping_options* o = p->opt;
+    const crdi_dcp_ping_options* o = p->opt;
     char text[32];
     const double until = crd_dcp_net_now(p->net) + o->contact;
     (void)crd_dcp_address_print(&o->to, text, sizeof text);
@@ -218,16 +218,16 @@ static crd_status make_contact(crd_context* ctx, ping* p)
 
 static void send_due(ping* p)
 {
-    const crd_dcp_ping_options* o = p->opt;
+    const crdi_dcp_ping_options* o = p->opt;
     const double now = crd_dcp_net_now(p->net);
     const double due = p->start + p->next * o->interval;
     if (p->next == o->count || now < due) { return; }
-    crd_dcp_ping_sample* s = &p->samples[p->next];
-    *s = (crd_dcp_ping_sample){.sent = p->next * o->interval,
-                               .late = now - due,
-                               .round_trip = NAN,
-                               .there = NAN,
-                               .back = NAN};
+    crdi_dcp_ping_sample* s = &p->samples[p->next];
+    *s = (crdi_dcp_ping_sample){.sent = p->next * o->interval,
+                                .late = now - due,
+                                .round_trip = NAN,
+                                .there = NAN,
+                                .back = NAN};
     p->left[p->next] = now;
     const int number = p->next++;
     if (p->r->echo) {
@@ -240,7 +240,7 @@ static void send_due(ping* p)
 
 static void measure(ping* p)
 {
-    const crd_dcp_ping_options* o = p->opt;
+    const crdi_dcp_ping_options* o = p->opt;
     p->start = crd_dcp_net_now(p->net) + fmin(o->interval, 0.01);
     p->highest = -1;
     for (;;) {
@@ -293,7 +293,7 @@ static double doubt(const ping* p, int sample)
 // How fast the clocks go apart, by the quickest trips of the first and the last third.
 static void set_drift(ping* p)
 {
-    crd_dcp_ping_report* r = p->r;
+    crdi_dcp_ping_report* r = p->r;
     const int n = p->next, early = quickest(p, 0, n / 3), late = quickest(p, n - n / 3, n);
     if (early < 0 || late <= early) { return; }
     const double time = p->left[late] - p->left[early];
@@ -306,14 +306,14 @@ static void set_drift(ping* p)
 // divides into there and back nobody can know: half of it is the error.
 static void set_clocks(ping* p)
 {
-    crd_dcp_ping_report* r = p->r;
+    crdi_dcp_ping_report* r = p->r;
     const int best = quickest(p, 0, p->next);
     set_drift(p);
     const double drift = fabs(r->drift) > r->drift_error ? r->drift : 0; // NaN: 0
     r->offset = p->offsets[best];
     r->offset_error = 0.5 * p->samples[best].round_trip;
     for (int i = 0; i < p->next; i++) {
-        crd_dcp_ping_sample* s = &p->samples[i];
+        crdi_dcp_ping_sample* s = &p->samples[i];
         if (isnan(s->round_trip)) { continue; }
         const double here = r->offset + drift * (p->left[i] - p->left[best]);
         // offset_i = offset + (there - back) / 2, trip = there + back
@@ -324,14 +324,14 @@ static void set_clocks(ping* p)
 
 static void set_ways(ping* p, double* sorted, int n)
 {
-    crd_dcp_ping_report* r = p->r;
+    crdi_dcp_ping_report* r = p->r;
     r->way_least = 0.5 * r->least;
     r->way_median = 0.5 * r->median;
     r->way_p999 = 0.5 * r->p999;
     for (int direction = 0; r->echo && direction < 2; direction++) {
         int k = 0;
         for (int i = 0; i < p->next; i++) {
-            const crd_dcp_ping_sample* s = &p->samples[i];
+            const crdi_dcp_ping_sample* s = &p->samples[i];
             if (!isnan(s->round_trip)) { sorted[k++] = direction ? s->back : s->there; }
         }
         qsort(sorted, (size_t)n, sizeof *sorted, by_size);
@@ -345,7 +345,7 @@ static void set_ways(ping* p, double* sorted, int n)
 
 static crd_status judge(crd_context* ctx, ping* p, double* sorted)
 {
-    crd_dcp_ping_report* r = p->r;
+    crdi_dcp_ping_report* r = p->r;
     double sum = 0, squares = 0, steps = 0, before = NAN;
     int n = 0, pairs = 0;
     r->sent = p->next;
@@ -384,7 +384,7 @@ static crd_status judge(crd_context* ctx, ping* p, double* sorted)
     return CRD_OK;
 }
 
-static crd_status check_options(crd_context* ctx, const crd_dcp_ping_options* o)
+static crd_status check_options(crd_context* ctx, const crdi_dcp_ping_options* o)
 {
     if (o->count < 1 || o->count > MOST_COUNT || !(o->interval > 0) || !(o->timeout > 0) ||
         !(o->interval <= 3600) || !(o->timeout <= 3600)) {
@@ -393,19 +393,19 @@ static crd_status check_options(crd_context* ctx, const crd_dcp_ping_options* o)
                          "up to an hour",
                          o->count, o->interval, o->timeout, MOST_COUNT);
     }
-    if (o->size < CRD_DCP_ECHO_LEAST || o->size > MOST_SIZE) {
+    if (o->size < CRDI_DCP_ECHO_LEAST || o->size > MOST_SIZE) {
         return crdi_fail(ctx, CRD_E_RANGE, "packets of %u bytes, expected %d to %d",
-                         (unsigned)o->size, CRD_DCP_ECHO_LEAST, MOST_SIZE);
+                         (unsigned)o->size, CRDI_DCP_ECHO_LEAST, MOST_SIZE);
     }
     return CRD_OK;
 }
 
-crd_status crd_dcp_ping(crd_context* ctx, crd_dcp_net* net, const crd_dcp_ping_options* opt,
-                        crd_dcp_ping_sample* samples, crd_dcp_ping_report* out)
+crd_status crdi_dcp_ping(crd_context* ctx, crd_dcp_net* net, const crdi_dcp_ping_options* opt,
+                         crdi_dcp_ping_sample* samples, crdi_dcp_ping_report* out)
 {
     crd_status st = check_options(ctx, opt);
     if (st < 0) { return st; }
-    *out = (crd_dcp_ping_report){
+    *out = (crdi_dcp_ping_report){
         .state = -1, .offset = NAN, .offset_error = NAN, .drift = NAN, .drift_error = NAN};
     const size_t count = (size_t)opt->count;
     ping p = {.opt = opt,
@@ -424,10 +424,10 @@ crd_status crd_dcp_ping(crd_context* ctx, crd_dcp_net* net, const crd_dcp_ping_o
         measure(&p);
         st = judge(ctx, &p, sorted);
     }
-    crdi_free(ctx, p.bytes);
-    crdi_free(ctx, p.left);
-    crdi_free(ctx, p.offsets);
-    crdi_free(ctx, sorted);
+    crd_free(ctx, p.bytes);
+    crd_free(ctx, p.left);
+    crd_free(ctx, p.offsets);
+    crd_free(ctx, sorted);
     return st;
 }
 
@@ -438,11 +438,11 @@ static int latency_of(double delay, double step)
     return (int)fmin(ceil(delay / step - 1e-6), 1e6);
 }
 
-crd_dcp_ping_advice crd_dcp_ping_advise(const crd_dcp_ping_report* r, double step)
+crdi_dcp_ping_advice crdi_dcp_ping_advise(const crdi_dcp_ping_report* r, double step)
 {
     static const double grid[] = {1, 2, 5};
     const double need = fmax(r->way_p999 - r->way_least, r->way_p999 / 8);
-    crd_dcp_ping_advice a = {.step = step};
+    crdi_dcp_ping_advice a = {.step = step};
     if (isnan(step)) {
         double decade = 1e-4; // shorter macro steps than that nobody has on a network
         a.step = decade;

@@ -63,7 +63,7 @@ static crd_status parse_host(crd_context* ctx, const char* text, const char* hos
     if (bits < 20) {
         return crdi_fail(ctx, CRD_E_RANGE,
                          "address \"%s\": a range of more than %d addresses, expected /20 to /32",
-                         crdi_clip(text).text, CRD_DCP_SCAN_MOST);
+                         crdi_clip(text).text, CRDI_DCP_SCAN_MOST);
     }
     r->ip_count = 1u << (32 - bits);
     r->ip = a.ip & ~(r->ip_count - 1);
@@ -77,7 +77,7 @@ static crd_status parse_host(crd_context* ctx, const char* text, const char* hos
 static crd_status parse(crd_context* ctx, const char* text, range* r)
 {
     *r = (range){
-        .udp = true, .tcp = true, .port = CRD_DCP_SCAN_PORT, .port_last = CRD_DCP_SCAN_PORT};
+        .udp = true, .tcp = true, .port = CRDI_DCP_SCAN_PORT, .port_last = CRDI_DCP_SCAN_PORT};
     const char* host = text;
     if (strncmp(text, "udp://", 6) == 0 || strncmp(text, "tcp://", 6) == 0) {
         r->udp = text[0] == 'u';
@@ -93,18 +93,18 @@ static crd_status parse(crd_context* ctx, const char* text, range* r)
     return st;
 }
 
-crd_status crd_dcp_scan_expand(crd_context* ctx, const char* text, crd_dcp_address* out, int room,
-                               int* count)
+crd_status crdi_dcp_scan_expand(crd_context* ctx, const char* text, crd_dcp_address* out, int room,
+                                int* count)
 {
     range r;
     const crd_status st = parse(ctx, text, &r);
     if (st < 0) { return st; }
     const uint64_t all =
         (uint64_t)r.ip_count * (r.port_last - r.port + 1) * (unsigned)(r.udp + r.tcp);
-    if (all > CRD_DCP_SCAN_MOST || (out && all > (uint64_t)room)) {
+    if (all > CRDI_DCP_SCAN_MOST || (out && all > (uint64_t)room)) {
         return crdi_fail(ctx, CRD_E_RANGE, "address \"%s\": %llu addresses, expected %d at most",
                          crdi_clip(text).text, (unsigned long long)all,
-                         out ? room : CRD_DCP_SCAN_MOST);
+                         out ? room : CRDI_DCP_SCAN_MOST);
     }
     *count = (int)all;
     for (uint32_t i = 0; out && i < r.ip_count; i++) {
@@ -134,20 +134,20 @@ typedef struct asked {  // beside each sighting
 
 typedef struct scan {
     crd_dcp_net* net;
-    const crd_dcp_scan_options* opt;
-    crd_dcp_sighting* of; // (count)
+    const crdi_dcp_scan_options* opt;
+    crdi_dcp_sighting* of; // (count)
     int count;
     asked asked[AT_ONCE];
     int waiting;
     bool cancelled;
 } scan;
 
-crd_dcp_scan_options crd_dcp_scan_defaults(void)
+crdi_dcp_scan_options crdi_dcp_scan_defaults(void)
 {
-    return (crd_dcp_scan_options){.timeout = 0.5};
+    return (crdi_dcp_scan_options){.timeout = 0.5};
 }
 
-static crd_dcp_sighting* find(scan* s, const crd_dcp_address* from)
+static crdi_dcp_sighting* find(scan* s, const crd_dcp_address* from)
 {
     for (int i = 0; i < s->count; i++) {
         if (crd_dcp_address_equal(&s->of[i].address, from)) { return &s->of[i]; }
@@ -163,7 +163,7 @@ static double sent_at(const asked* a, uint8_t id)
     return a->first + fmin(fmax(part, 0), 1) * (a->last - a->first);
 }
 
-static void take_state(scan* s, crd_dcp_sighting* g, const crd_dcp_pdu* p, double time)
+static void take_state(scan* s, crdi_dcp_sighting* g, const crd_dcp_pdu* p, double time)
 {
     if (g->answered || (p->seq != SEQ_FIRST && p->seq != SEQ_IDS)) { return; }
     g->answered = true;
@@ -175,7 +175,7 @@ static void take_state(scan* s, crd_dcp_sighting* g, const crd_dcp_pdu* p, doubl
 }
 
 // The right uuid is refused for the mode; a wrong one before that is looked at.
-static void take_registration(scan* s, crd_dcp_sighting* g, const crd_dcp_pdu* p)
+static void take_registration(scan* s, crdi_dcp_sighting* g, const crd_dcp_pdu* p)
 {
     asked* a = &s->asked[g - s->of];
     if (!a->trying || p->seq != a->seq) { return; }
@@ -198,7 +198,7 @@ static void take_registration(scan* s, crd_dcp_sighting* g, const crd_dcp_pdu* p
 static void take(scan* s, const crd_dcp_packet* packet)
 {
     crd_dcp_pdu p;
-    crd_dcp_sighting* g = find(s, &packet->from);
+    crdi_dcp_sighting* g = find(s, &packet->from);
     if (!g || crd_dcp_decode(packet->bytes, packet->length, &p) != CRD_DCP_GOOD) { return; }
     if (p.type == CRD_DCP_RSP_STATE_ACK || p.type == CRD_DCP_RSP_NACK) {
         take_state(s, g, &p, packet->time);
@@ -216,7 +216,7 @@ static void wait_for_answers(scan* s)
             take(s, &packet);
         }
         for (int i = 0; i < s->count; i++) {
-            crd_dcp_sighting* g = &s->of[i];
+            crdi_dcp_sighting* g = &s->of[i];
             if (g->address.transport == CRD_DCP_TCP && !g->connected) {
                 g->connected = crd_dcp_net_connected(s->net, &g->address);
             }
@@ -239,8 +239,8 @@ static void ask_state(scan* s, int i, uint8_t id, uint16_t seq)
 static void ask_first(scan* s)
 {
     for (int i = 0; i < s->count; i++) {
-        crd_dcp_sighting* g = &s->of[i];
-        *g = (crd_dcp_sighting){
+        crdi_dcp_sighting* g = &s->of[i];
+        *g = (crdi_dcp_sighting){
             .address = g->address, .description = g->description, .state = -1, .round_trip = NAN};
         s->asked[i] = (asked){0};
         if (g->address.transport == CRD_DCP_TCP) { (void)crd_dcp_net_connect(s->net, &g->address); }
@@ -255,7 +255,7 @@ static void ask_again(scan* s, int most)
 {
     s->waiting = 0;
     for (int i = 0; i < s->count; i++) {
-        const crd_dcp_sighting* g = &s->of[i];
+        const crdi_dcp_sighting* g = &s->of[i];
         if (g->answered || (g->address.transport == CRD_DCP_TCP && !g->connected)) { continue; }
         s->waiting++;
         for (int id = 1; id <= most; id++) {
@@ -265,7 +265,7 @@ static void ask_again(scan* s, int most)
     if (s->waiting > 0) { wait_for_answers(s); }
 }
 
-static const crd_dcp_description* candidate(const scan* s, const crd_dcp_sighting* g, int k)
+static const crd_dcp_description* candidate(const scan* s, const crdi_dcp_sighting* g, int k)
 {
     if (g->description) { return k == 0 ? g->description : NULL; }
     return k < s->opt->description_count ? s->opt->descriptions[k] : NULL;
@@ -277,7 +277,7 @@ static bool try_descriptions(scan* s, int k)
     bool any = false;
     s->waiting = 0;
     for (int i = 0; i < s->count; i++) {
-        crd_dcp_sighting* g = &s->of[i];
+        crdi_dcp_sighting* g = &s->of[i];
         const crd_dcp_description* d = candidate(s, g, k);
         if (!d || !g->answered || g->state != CRD_DCP_ALIVE || g->match) { continue; }
         any = true;
@@ -297,8 +297,8 @@ static bool try_descriptions(scan* s, int k)
     return any;
 }
 
-crd_status crd_dcp_scan(crd_context* ctx, crd_dcp_net* net, const crd_dcp_scan_options* opt,
-                        crd_dcp_sighting* sightings, int count)
+crd_status crdi_dcp_scan(crd_context* ctx, crd_dcp_net* net, const crdi_dcp_scan_options* opt,
+                         crdi_dcp_sighting* sightings, int count)
 {
     if (!(opt->timeout > 0) || opt->most_ids < 0 || opt->most_ids > 255) {
         return crdi_fail(ctx, CRD_E_RANGE,

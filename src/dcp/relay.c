@@ -1,5 +1,6 @@
 // The relay: channels, who has asked, and what is on its way.
 #include "dcp/relay.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <string.h>
@@ -14,7 +15,7 @@ static const double look_soon = 0.1, look_late = 1, retry = 0.1; // s
 
 // ---- what is on its way ------------------------------------------------------------------------
 
-static uint32_t block_new(crd_dcp_relay* r)
+static uint32_t block_new(crdi_dcp_relay* r)
 {
     const uint32_t i = r->free;
     if (i != NONE) {
@@ -24,7 +25,7 @@ static uint32_t block_new(crd_dcp_relay* r)
     return r->fresh < r->block_count ? r->fresh++ : NONE; // pages are touched when they are needed
 }
 
-static void flight_free(crd_dcp_relay* r, uint32_t first)
+static void flight_free(crdi_dcp_relay* r, uint32_t first)
 {
     while (first != NONE) {
         const uint32_t next = r->flights[first].next;
@@ -35,7 +36,7 @@ static void flight_free(crd_dcp_relay* r, uint32_t first)
 }
 
 // The bytes in a chain of blocks; NONE: there is no room.
-static uint32_t flight_new(crd_dcp_relay* r, const uint8_t* bytes, size_t length)
+static uint32_t flight_new(crdi_dcp_relay* r, const uint8_t* bytes, size_t length)
 {
     uint32_t first = NONE, *link = &first;
     size_t done = 0;
@@ -55,7 +56,7 @@ static uint32_t flight_new(crd_dcp_relay* r, const uint8_t* bytes, size_t length
     return first;
 }
 
-static void flight_read(const crd_dcp_relay* r, uint32_t i, uint8_t* out)
+static void flight_read(const crdi_dcp_relay* r, uint32_t i, uint8_t* out)
 {
     size_t left = r->flights[i].length;
     for (; left > 0; i = r->flights[i].next) {
@@ -66,13 +67,13 @@ static void flight_read(const crd_dcp_relay* r, uint32_t i, uint8_t* out)
     }
 }
 
-static bool earlier(const crd_dcp_relay* r, uint32_t a, uint32_t b)
+static bool earlier(const crdi_dcp_relay* r, uint32_t a, uint32_t b)
 {
     const crdi_dcp_flight *x = &r->flights[a], *y = &r->flights[b];
     return x->time < y->time || (x->time == y->time && x->number < y->number);
 }
 
-static void heap_push(crd_dcp_relay* r, uint32_t f)
+static void heap_push(crdi_dcp_relay* r, uint32_t f)
 {
     uint32_t i = r->heap_count++;
     while (i > 0 && earlier(r, f, r->heap[(i - 1) / 2])) {
@@ -82,7 +83,7 @@ static void heap_push(crd_dcp_relay* r, uint32_t f)
     r->heap[i] = f;
 }
 
-static uint32_t heap_pop(crd_dcp_relay* r)
+static uint32_t heap_pop(crdi_dcp_relay* r)
 {
     const uint32_t top = r->heap[0];
     const uint32_t f = r->heap[--r->heap_count];
@@ -109,14 +110,14 @@ typedef struct course {
 } course;
 
 // A PDU of a stream that cannot be kept: the stream is no longer what was sent.
-static void cut_stream(crd_dcp_relay* r, const course* c, const crd_dcp_packet* p)
+static void cut_stream(crdi_dcp_relay* r, const course* c, const crd_dcp_packet* p)
 {
     const crdi_dcp_side other = c->side == CRDI_DCP_NEAR ? CRDI_DCP_FAR : CRDI_DCP_NEAR;
     crd_dcp_net_close(r->net[c->side], &c->to);
     crd_dcp_net_close(r->net[other], &p->from);
 }
 
-static void set_out(crd_dcp_relay* r, const course* c, const crd_dcp_packet* p,
+static void set_out(crdi_dcp_relay* r, const course* c, const crd_dcp_packet* p,
                     const uint8_t* bytes, double now)
 {
     crdi_dcp_path_state* path = &r->path[c->side];
@@ -185,7 +186,7 @@ static void know_client(crdi_dcp_channel* c, const crd_dcp_address* client)
 }
 
 // A request that the relay lets pass is remembered, with who shall get the notifications.
-static void note_request(crd_dcp_relay* r, crdi_dcp_channel* c, const crd_dcp_pdu* pdu,
+static void note_request(crdi_dcp_relay* r, crdi_dcp_channel* c, const crd_dcp_pdu* pdu,
                          const crd_dcp_address* from)
 {
     c->asked[c->asked_count++ % CRDI_DCP_ASKED] =
@@ -194,7 +195,7 @@ static void note_request(crd_dcp_relay* r, crdi_dcp_channel* c, const crd_dcp_pd
     if (c->owner.port == 0 || (free && pdu->type != CRD_DCP_INF_STATE)) { c->owner = *from; }
 }
 
-static void note_answer(crd_dcp_relay* r, int channel, const crd_dcp_pdu* pdu,
+static void note_answer(crdi_dcp_relay* r, int channel, const crd_dcp_pdu* pdu,
                         const crdi_dcp_asked* a)
 {
     crdi_dcp_channel* c = &r->channels[channel];
@@ -231,7 +232,7 @@ static bool is_network(const crd_dcp_pdu* p, size_t length)
            length == CRDI_DCP_NETWORK_LENGTH;
 }
 
-static int find_near(const crd_dcp_relay* r, const crd_dcp_packet* p)
+static int find_near(const crdi_dcp_relay* r, const crd_dcp_packet* p)
 {
     for (int i = 0; i < r->channel_count; i++) {
         if (crd_dcp_address_equal(&r->channels[i].at, &p->at)) { return i; }
@@ -239,7 +240,7 @@ static int find_near(const crd_dcp_relay* r, const crd_dcp_packet* p)
     return -1;
 }
 
-static int find_far(const crd_dcp_relay* r, const crd_dcp_packet* p)
+static int find_far(const crdi_dcp_relay* r, const crd_dcp_packet* p)
 {
     for (int i = 0; i < r->channel_count; i++) {
         const crdi_dcp_channel* c = &r->channels[i];
@@ -251,7 +252,7 @@ static int find_far(const crd_dcp_relay* r, const crd_dcp_packet* p)
     return -1;
 }
 
-static void from_master(crd_dcp_relay* r, int channel, const crd_dcp_packet* p, double now)
+static void from_master(crdi_dcp_relay* r, int channel, const crd_dcp_packet* p, double now)
 {
     crdi_dcp_channel* c = &r->channels[channel];
     crd_dcp_pdu pdu;
@@ -280,7 +281,7 @@ static void from_master(crd_dcp_relay* r, int channel, const crd_dcp_packet* p, 
     set_out(r, &there, p, bytes, now);
 }
 
-static void from_slave(crd_dcp_relay* r, int channel, const crd_dcp_packet* p, double now)
+static void from_slave(crdi_dcp_relay* r, int channel, const crd_dcp_packet* p, double now)
 {
     crdi_dcp_channel* c = &r->channels[channel];
     c->used = now;
@@ -301,7 +302,7 @@ static void from_slave(crd_dcp_relay* r, int channel, const crd_dcp_packet* p, d
     set_out(r, &back, p, p->bytes, now);
 }
 
-static void data_comes(crd_dcp_relay* r, crdi_dcp_map* m, const crd_dcp_packet* p, double now)
+static void data_comes(crdi_dcp_relay* r, crdi_dcp_map* m, const crd_dcp_packet* p, double now)
 {
     crdi_dcp_channel* c = &r->channels[m->channel];
     const crdi_dcp_side to = m->side == CRDI_DCP_NEAR ? CRDI_DCP_FAR : CRDI_DCP_NEAR;
@@ -320,7 +321,7 @@ static void data_comes(crd_dcp_relay* r, crdi_dcp_map* m, const crd_dcp_packet* 
     set_out(r, &onward, p, p->bytes, now);
 }
 
-void crd_dcp_relay_receive(crd_dcp_relay* r, bool far, const crd_dcp_packet* p, double now)
+void crdi_dcp_relay_receive(crdi_dcp_relay* r, bool far, const crd_dcp_packet* p, double now)
 {
     crdi_dcp_side side = far ? CRDI_DCP_FAR : CRDI_DCP_NEAR;
     if (r->net[0] == r->net[1]) { // then the address tells the side
@@ -329,7 +330,7 @@ void crd_dcp_relay_receive(crd_dcp_relay* r, bool far, const crd_dcp_packet* p, 
     }
     r->number++;
     if (isnan(r->since)) { r->since = p->time; }
-    crd_dcp_path_counts* counts = &r->path[1 - (int)side].counts;
+    crdi_dcp_path_counts* counts = &r->path[1 - (int)side].counts;
     counts->received++;
     counts->bytes_received += (int64_t)p->length;
     crdi_dcp_map* m = crdi_dcp_map_find(r, side, &p->at);
@@ -351,7 +352,7 @@ void crd_dcp_relay_receive(crd_dcp_relay* r, bool far, const crd_dcp_packet* p, 
 
 // ---- what leaves -------------------------------------------------------------------------------
 
-static bool send(crd_dcp_relay* r, const crdi_dcp_flight* x, double now)
+static bool send(crdi_dcp_relay* r, const crdi_dcp_flight* x, double now)
 {
     crd_dcp_net* net = r->net[x->side];
     crdi_dcp_channel* c = &r->channels[x->channel];
@@ -366,7 +367,7 @@ static bool send(crd_dcp_relay* r, const crdi_dcp_flight* x, double now)
     return crd_dcp_net_send_from(net, &x->from, &x->to, r->buffer, x->length);
 }
 
-static void leave(crd_dcp_relay* r, uint32_t f, double now)
+static void leave(crdi_dcp_relay* r, uint32_t f, double now)
 {
     const crdi_dcp_flight* x = &r->flights[f];
     crdi_dcp_path_state* path = &r->path[x->side];
@@ -389,7 +390,7 @@ static void leave(crd_dcp_relay* r, uint32_t f, double now)
 }
 
 // A stream that ends on one side ends on the other, behind all that was sent.
-static void look_after_stream(crd_dcp_relay* r, crdi_dcp_channel* c)
+static void look_after_stream(crdi_dcp_relay* r, crdi_dcp_channel* c)
 {
     crd_dcp_net *near = r->net[CRDI_DCP_NEAR], *far = r->net[CRDI_DCP_FAR];
     int left = 0;
@@ -413,7 +414,7 @@ static void look_after_stream(crd_dcp_relay* r, crdi_dcp_channel* c)
     }
 }
 
-static void look_after(crd_dcp_relay* r, double now)
+static void look_after(crdi_dcp_relay* r, double now)
 {
     double next = crdi_dcp_map_any(r) ? now + look_late : INFINITY;
     for (int i = 0; i < r->channel_count; i++) {
@@ -432,7 +433,7 @@ static void look_after(crd_dcp_relay* r, double now)
     r->look = next;
 }
 
-void crd_dcp_relay_advance(crd_dcp_relay* r, double now)
+void crdi_dcp_relay_advance(crdi_dcp_relay* r, double now)
 {
     while (r->heap_count > 0 && r->flights[r->heap[0]].time <= now) {
         leave(r, heap_pop(r), now);
@@ -440,13 +441,13 @@ void crd_dcp_relay_advance(crd_dcp_relay* r, double now)
     if (now >= r->look) { look_after(r, now); }
 }
 
-double crd_dcp_relay_next(const crd_dcp_relay* r)
+double crdi_dcp_relay_next(const crdi_dcp_relay* r)
 {
     return r->heap_count > 0 ? fmin(r->flights[r->heap[0]].time, r->look) : r->look;
 }
 
 // Some of one net, some of the other: a flood keeps nobody waiting.
-bool crd_dcp_relay_poll(crd_dcp_relay* r)
+bool crdi_dcp_relay_poll(crdi_dcp_relay* r)
 {
     const int nets = r->net[0] == r->net[1] ? 1 : 2;
     bool more = true;
@@ -456,19 +457,19 @@ bool crd_dcp_relay_poll(crd_dcp_relay* r)
             crd_dcp_packet p;
             int count = 0;
             while (count < AT_ONCE && crd_dcp_net_receive(r->net[side], &p)) {
-                crd_dcp_relay_receive(r, side == CRDI_DCP_FAR, &p, crd_dcp_net_now(r->net[0]));
+                crdi_dcp_relay_receive(r, side == CRDI_DCP_FAR, &p, crd_dcp_net_now(r->net[0]));
                 count++;
             }
             more = more || count == AT_ONCE;
         }
-        crd_dcp_relay_advance(r, crd_dcp_net_now(r->net[0]));
+        crdi_dcp_relay_advance(r, crd_dcp_net_now(r->net[0]));
     }
     return more;
 }
 
-crd_dcp_relay_counts crd_dcp_relay_get_counts(const crd_dcp_relay* r)
+crdi_dcp_relay_counts crdi_dcp_relay_get_counts(const crdi_dcp_relay* r)
 {
-    crd_dcp_relay_counts c = r->counts;
+    crdi_dcp_relay_counts c = r->counts;
     c.there = r->path[CRDI_DCP_FAR].counts;
     c.back = r->path[CRDI_DCP_NEAR].counts;
     return c;
@@ -476,13 +477,13 @@ crd_dcp_relay_counts crd_dcp_relay_get_counts(const crd_dcp_relay* r)
 
 // ---- create ------------------------------------------------------------------------------------
 
-crd_dcp_relay_options crd_dcp_relay_defaults(void)
+crdi_dcp_relay_options crdi_dcp_relay_defaults(void)
 {
-    return (crd_dcp_relay_options){
+    return (crdi_dcp_relay_options){
         .memory = 16 << 20, .max_channels = 64, .max_maps = 1024, .idle = 3600};
 }
 
-static crd_status check_options(crd_context* ctx, const crd_dcp_relay_options* o)
+static crd_status check_options(crd_context* ctx, const crdi_dcp_relay_options* o)
 {
     crd_status st = crdi_dcp_path_check(ctx, "there", &o->there);
     if (st >= 0) { st = crdi_dcp_path_check(ctx, "back", &o->back); }
@@ -509,7 +510,7 @@ static crd_status check_options(crd_context* ctx, const crd_dcp_relay_options* o
     return CRD_OK;
 }
 
-static crd_status make_memory(crd_dcp_relay* r)
+static crd_status make_memory(crdi_dcp_relay* r)
 {
     const crd_dcp_net_limits *a = &r->net[0]->limits, *b = &r->net[1]->limits;
     size_t room = a->max_pdu > b->max_pdu ? a->max_pdu : b->max_pdu;
@@ -531,13 +532,13 @@ static crd_status make_memory(crd_dcp_relay* r)
     return r->maps ? CRD_OK : CRD_E_MEMORY;
 }
 
-crd_status crd_dcp_relay_create(crd_context* ctx, crd_dcp_net* near, crd_dcp_net* far,
-                                const crd_dcp_relay_options* opt, crd_dcp_relay** out)
+crd_status crdi_dcp_relay_create(crd_context* ctx, crd_dcp_net* near, crd_dcp_net* far,
+                                 const crdi_dcp_relay_options* opt, crdi_dcp_relay** out)
 {
-    const crd_dcp_relay_options defaults = crd_dcp_relay_defaults();
+    const crdi_dcp_relay_options defaults = crdi_dcp_relay_defaults();
     crd_status st = check_options(ctx, opt ? opt : &defaults);
     if (st < 0) { return st; }
-    crd_dcp_relay* r = crdi_new(ctx, sizeof *r);
+    crdi_dcp_relay* r = crdi_new(ctx, sizeof *r);
     if (!r) { return CRD_E_MEMORY; }
     r->ctx = ctx;
     r->net[CRDI_DCP_NEAR] = near;
@@ -552,11 +553,11 @@ crd_status crd_dcp_relay_create(crd_context* ctx, crd_dcp_net* near, crd_dcp_net
     *out = r;
     return CRD_OK;
 fail:
-    crd_dcp_relay_destroy(r);
+    crdi_dcp_relay_destroy(r);
     return st;
 }
 
-void crd_dcp_relay_destroy(crd_dcp_relay* r)
+void crdi_dcp_relay_destroy(crdi_dcp_relay* r)
 {
     if (!r) { return; }
     for (int i = 0; r->maps && i < r->channel_count; i++) {
@@ -566,16 +567,16 @@ void crd_dcp_relay_destroy(crd_dcp_relay* r)
         crdi_dcp_map_release(r, i, UINT64_MAX);
     }
     crd_context* ctx = r->ctx;
-    crdi_free(ctx, r->blocks);
-    crdi_free(ctx, r->flights);
-    crdi_free(ctx, r->heap);
-    crdi_free(ctx, r->buffer);
-    crdi_free(ctx, r->channels);
-    crdi_free(ctx, r->maps);
-    crdi_free(ctx, r);
+    crd_free(ctx, r->blocks);
+    crd_free(ctx, r->flights);
+    crd_free(ctx, r->heap);
+    crd_free(ctx, r->buffer);
+    crd_free(ctx, r->channels);
+    crd_free(ctx, r->maps);
+    crd_free(ctx, r);
 }
 
-static crd_status check_channel(const crd_dcp_relay* r, const crd_dcp_address* at,
+static crd_status check_channel(const crdi_dcp_relay* r, const crd_dcp_address* at,
                                 const crd_dcp_address* to)
 {
     crd_context* ctx = r->ctx;
@@ -612,7 +613,7 @@ static crd_status check_channel(const crd_dcp_relay* r, const crd_dcp_address* a
     return CRD_OK;
 }
 
-crd_status crd_dcp_relay_add(crd_dcp_relay* r, crd_dcp_address* at, const crd_dcp_address* to)
+crd_status crdi_dcp_relay_add(crdi_dcp_relay* r, crd_dcp_address* at, const crd_dcp_address* to)
 {
     crd_status st = check_channel(r, at, to);
     if (st < 0) { return st; }

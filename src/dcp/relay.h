@@ -1,8 +1,8 @@
 // Inside the relay: a direction's chance (relay_path.c), ports for data (relay_map.c), what is on
 // its way and who has asked (relay.c).
 #pragma once
-#include "cardan/dcp_relay.h"
 #include "dcp/net.h"
+#include "shared/dcp_relay.h"
 
 enum {
     CRDI_DCP_ASKED = 64,  // requests whose senders are remembered
@@ -12,14 +12,14 @@ enum {
 // ---- one direction -----------------------------------------------------------------------------
 
 typedef struct crdi_dcp_path_state {
-    crd_dcp_path path;
+    crdi_dcp_path path;
     uint64_t seed, number; // number: of packets so far
     bool bad;              // in a burst
     double z;              // of the last delay, standard normal
     double busy;           // until then the rate is used up
     double last;           // of datagrams that stay in order
     uint64_t newest;       // number of the newest datagram that has left
-    crd_dcp_path_counts counts;
+    crdi_dcp_path_counts counts;
 } crdi_dcp_path_state;
 
 // What becomes of a packet.
@@ -30,8 +30,8 @@ typedef struct crdi_dcp_fate {
     uint64_t noise; // for that
 } crdi_dcp_fate;
 
-void crdi_dcp_path_init(crdi_dcp_path_state* s, const crd_dcp_path* p, uint64_t seed);
-crd_status crdi_dcp_path_check(crd_context* ctx, const char* name, const crd_dcp_path* p);
+void crdi_dcp_path_init(crdi_dcp_path_state* s, const crdi_dcp_path* p, uint64_t seed);
+crd_status crdi_dcp_path_check(crd_context* ctx, const char* name, const crdi_dcp_path* p);
 // A packet of `length` bytes that came at `now`; `since` is when the relay's first packet came.
 // `trip`: s there and back, for streams.
 crdi_dcp_fate crdi_dcp_path_pass(crdi_dcp_path_state* s, bool stream, size_t length, double now,
@@ -87,10 +87,10 @@ typedef struct crdi_dcp_flight {
     int16_t channel, map;     // map -1: control
 } crdi_dcp_flight;
 
-struct crd_dcp_relay {
+struct crdi_dcp_relay {
     crd_context* ctx;
     crd_dcp_net* net[2];
-    crd_dcp_relay_options opt;
+    crdi_dcp_relay_options opt;
     crdi_dcp_path_state path[2]; // by the side that they lead to
     double since;                // of the first packet; NaN
     double look;                 // next time to look after channels
@@ -99,7 +99,7 @@ struct crd_dcp_relay {
     int channel_count;
     crdi_dcp_map* maps;
     int map_count; // used ones are below
-    crd_dcp_relay_counts counts;
+    crdi_dcp_relay_counts counts;
     // What is on its way: chains of blocks; a packet has the number of its first.
     uint8_t* blocks;
     crdi_dcp_flight* flights; // (block_count)
@@ -111,13 +111,13 @@ struct crd_dcp_relay {
 
 // Network information on its way to a slave: a port is opened, and it is rewritten.
 enum { CRDI_DCP_NETWORK_LENGTH = 13 }; // over UDP and TCP
-void crdi_dcp_map_request(crd_dcp_relay* r, int channel, const crd_dcp_pdu* p,
+void crdi_dcp_map_request(crdi_dcp_relay* r, int channel, const crd_dcp_pdu* p,
                           uint8_t bytes[CRDI_DCP_NETWORK_LENGTH]);
-uint32_t crdi_dcp_near_ip(const crd_dcp_relay* r, const crdi_dcp_channel* c);
+uint32_t crdi_dcp_near_ip(const crdi_dcp_relay* r, const crdi_dcp_channel* c);
 // The port for data that listens there, NULL.
-crdi_dcp_map* crdi_dcp_map_find(crd_dcp_relay* r, crdi_dcp_side side, const crd_dcp_address* at);
+crdi_dcp_map* crdi_dcp_map_find(crdi_dcp_relay* r, crdi_dcp_side side, const crd_dcp_address* at);
 // Closes the ports of a channel that were asked for before `number`; those that packets are on
 // their way from when these have left.
-void crdi_dcp_map_release(crd_dcp_relay* r, int channel, uint64_t number);
-bool crdi_dcp_map_any(const crd_dcp_relay* r);
-void crdi_dcp_map_landed(crd_dcp_relay* r, crdi_dcp_map* m);
+void crdi_dcp_map_release(crdi_dcp_relay* r, int channel, uint64_t number);
+bool crdi_dcp_map_any(const crdi_dcp_relay* r);
+void crdi_dcp_map_landed(crdi_dcp_relay* r, crdi_dcp_map* m);

@@ -4,10 +4,11 @@
 //       place, at the same port of its own address, and the slave at its own.
 //   CFG_target_network_information: the slave shall send. It sends to a port of the relay.
 #include "dcp/relay.h"
+#include "shared/base.h"
 
 #include <string.h>
 
-uint32_t crdi_dcp_near_ip(const crd_dcp_relay* r, const crdi_dcp_channel* c)
+uint32_t crdi_dcp_near_ip(const crdi_dcp_relay* r, const crdi_dcp_channel* c)
 {
     return r->opt.near_ip ? r->opt.near_ip : c->at.ip;
 }
@@ -17,7 +18,7 @@ static bool is_loopback(uint32_t ip)
     return ip >> 24 == 127;
 }
 
-crdi_dcp_map* crdi_dcp_map_find(crd_dcp_relay* r, crdi_dcp_side side, const crd_dcp_address* at)
+crdi_dcp_map* crdi_dcp_map_find(crdi_dcp_relay* r, crdi_dcp_side side, const crd_dcp_address* at)
 {
     for (int i = 0; i < r->map_count; i++) {
         crdi_dcp_map* m = &r->maps[i];
@@ -26,7 +27,7 @@ crdi_dcp_map* crdi_dcp_map_find(crd_dcp_relay* r, crdi_dcp_side side, const crd_
     return NULL;
 }
 
-bool crdi_dcp_map_any(const crd_dcp_relay* r)
+bool crdi_dcp_map_any(const crdi_dcp_relay* r)
 {
     for (int i = 0; i < r->map_count; i++) {
         if (r->maps[i].used) { return true; }
@@ -38,7 +39,7 @@ bool crdi_dcp_map_any(const crd_dcp_relay* r)
 
 // Somebody else needs the stream to there, or it is a port of the relay's own, which would be
 // closed: data from one slave to another.
-static bool wanted(const crd_dcp_relay* r, crdi_dcp_side side, const crd_dcp_address* to)
+static bool wanted(const crdi_dcp_relay* r, crdi_dcp_side side, const crd_dcp_address* to)
 {
     for (int i = 0; i < r->map_count; i++) {
         const crdi_dcp_map* m = &r->maps[i];
@@ -53,7 +54,7 @@ static bool wanted(const crd_dcp_relay* r, crdi_dcp_side side, const crd_dcp_add
     return false;
 }
 
-static void map_close(crd_dcp_relay* r, crdi_dcp_map* m)
+static void map_close(crdi_dcp_relay* r, crdi_dcp_map* m)
 {
     const crdi_dcp_side other = m->side == CRDI_DCP_NEAR ? CRDI_DCP_FAR : CRDI_DCP_NEAR;
     m->used = false;
@@ -66,13 +67,13 @@ static void map_close(crd_dcp_relay* r, crdi_dcp_map* m)
     }
 }
 
-void crdi_dcp_map_landed(crd_dcp_relay* r, crdi_dcp_map* m)
+void crdi_dcp_map_landed(crdi_dcp_relay* r, crdi_dcp_map* m)
 {
     m->flying--;
     if (m->closing && m->flying == 0) { map_close(r, m); }
 }
 
-void crdi_dcp_map_release(crd_dcp_relay* r, int channel, uint64_t number)
+void crdi_dcp_map_release(crdi_dcp_relay* r, int channel, uint64_t number)
 {
     for (int i = 0; i < r->map_count; i++) {
         crdi_dcp_map* m = &r->maps[i];
@@ -85,7 +86,7 @@ void crdi_dcp_map_release(crd_dcp_relay* r, int channel, uint64_t number)
 // ---- opening -----------------------------------------------------------------------------------
 
 // A place in the list; NULL: it is full.
-static crdi_dcp_map* map_new(crd_dcp_relay* r)
+static crdi_dcp_map* map_new(crdi_dcp_relay* r)
 {
     for (int i = 0; i < r->opt.max_maps; i++) {
         if (r->maps[i].used) { continue; }
@@ -97,7 +98,7 @@ static crdi_dcp_map* map_new(crd_dcp_relay* r)
 }
 
 // The relay listens there, or has told a slave to.
-static bool promised(const crd_dcp_relay* r, const crd_dcp_address* a)
+static bool promised(const crdi_dcp_relay* r, const crd_dcp_address* a)
 {
     for (int i = 0; i < r->map_count; i++) {
         const crdi_dcp_map* m = &r->maps[i];
@@ -112,7 +113,7 @@ static bool promised(const crd_dcp_relay* r, const crd_dcp_address* a)
 }
 
 // A port for a slave that lives at the relay's own address: one that can be opened here.
-static bool choose_port(crd_dcp_relay* r, crd_dcp_address* a)
+static bool choose_port(crdi_dcp_relay* r, crd_dcp_address* a)
 {
     const int tries = r->opt.port_from ? r->opt.port_to - r->opt.port_from + 1 : 64;
     for (int i = 0; i < tries; i++) {
@@ -129,7 +130,7 @@ static bool choose_port(crd_dcp_relay* r, crd_dcp_address* a)
     return false;
 }
 
-static crdi_dcp_map* map_open(crd_dcp_relay* r, const crdi_dcp_map* wish)
+static crdi_dcp_map* map_open(crdi_dcp_relay* r, const crdi_dcp_map* wish)
 {
     crdi_dcp_map* m = map_new(r);
     crd_dcp_address at = wish->at;
@@ -151,7 +152,7 @@ static crdi_dcp_map* map_open(crd_dcp_relay* r, const crdi_dcp_map* wish)
 
 // ---- network information -----------------------------------------------------------------------
 
-static crdi_dcp_map* find_told(crd_dcp_relay* r, crdi_dcp_side side, int channel,
+static crdi_dcp_map* find_told(crdi_dcp_relay* r, crdi_dcp_side side, int channel,
                                const crd_dcp_address* told)
 {
     for (int i = 0; i < r->map_count; i++) {
@@ -167,7 +168,7 @@ static crdi_dcp_map* find_told(crd_dcp_relay* r, crdi_dcp_side side, int channel
 }
 
 // The slave shall listen. What it shall be told is in `*say`.
-static bool map_source(crd_dcp_relay* r, int channel, const crd_dcp_address* asked,
+static bool map_source(crdi_dcp_relay* r, int channel, const crd_dcp_address* asked,
                        crd_dcp_address* say)
 {
     const crdi_dcp_channel* c = &r->channels[channel];
@@ -208,7 +209,7 @@ static bool map_source(crd_dcp_relay* r, int channel, const crd_dcp_address* ask
 }
 
 // The slave shall send. Slaves of the far side reach each other without the relay.
-static bool map_target(crd_dcp_relay* r, int channel, const crd_dcp_address* told,
+static bool map_target(crdi_dcp_relay* r, int channel, const crd_dcp_address* told,
                        crd_dcp_address* say)
 {
     bool outside = told->ip == 0 || told->port == 0;
@@ -235,7 +236,7 @@ static bool map_target(crd_dcp_relay* r, int channel, const crd_dcp_address* tol
 }
 
 // 0 type  1 seq  3 receiver  4 id  6 transport  7 u16 port  9 u32 address
-void crdi_dcp_map_request(crd_dcp_relay* r, int channel, const crd_dcp_pdu* p,
+void crdi_dcp_map_request(crdi_dcp_relay* r, int channel, const crd_dcp_pdu* p,
                           uint8_t bytes[CRDI_DCP_NETWORK_LENGTH])
 {
     const crd_dcp_address told = {p->address, p->port, p->transport};

@@ -1,5 +1,6 @@
 // One direction of a relay: when a packet arrives, and whether it does.
 #include "dcp/relay.h"
+#include "shared/base.h"
 
 #include <math.h>
 
@@ -29,7 +30,7 @@ static double normal(uint64_t* state) // Box and Muller 1958
 
 // ---- settings ----------------------------------------------------------------------------------
 
-static crd_status check_trace(crd_context* ctx, const char* name, const crd_dcp_path* p)
+static crd_status check_trace(crd_context* ctx, const char* name, const crdi_dcp_path* p)
 {
     for (int64_t i = 0; i < p->trace_count; i++) {
         const double t = p->trace_time[i], d = p->trace_delay[i];
@@ -48,14 +49,14 @@ static crd_status check_trace(crd_context* ctx, const char* name, const crd_dcp_
     return CRD_OK;
 }
 
-static crd_status check_cuts(crd_context* ctx, const char* name, const crd_dcp_path* p)
+static crd_status check_cuts(crd_context* ctx, const char* name, const crdi_dcp_path* p)
 {
-    if (p->cut_count < 0 || p->cut_count > CRD_DCP_CUTS_MAX) {
+    if (p->cut_count < 0 || p->cut_count > CRDI_DCP_CUTS_MAX) {
         return crdi_fail(ctx, CRD_E_RANGE, "relay: %s: %d cuts, expected up to %d", name,
-                         p->cut_count, CRD_DCP_CUTS_MAX);
+                         p->cut_count, CRDI_DCP_CUTS_MAX);
     }
     for (int i = 0; i < p->cut_count; i++) {
-        const crd_dcp_cut* c = &p->cuts[i];
+        const crdi_dcp_cut* c = &p->cuts[i];
         if (!(c->from >= 0 && c->from < c->to)) {
             return crdi_fail(ctx, CRD_E_RANGE,
                              "relay: %s: a cut from %g s to %g s, expected an end behind its start",
@@ -65,7 +66,7 @@ static crd_status check_cuts(crd_context* ctx, const char* name, const crd_dcp_p
     return CRD_OK;
 }
 
-crd_status crdi_dcp_path_check(crd_context* ctx, const char* name, const crd_dcp_path* p)
+crd_status crdi_dcp_path_check(crd_context* ctx, const char* name, const crdi_dcp_path* p)
 {
     const struct {
         const char* name;
@@ -91,7 +92,7 @@ crd_status crdi_dcp_path_check(crd_context* ctx, const char* name, const crd_dcp
                              rows[i].name, rows[i].value, rows[i].most);
         }
     }
-    if ((unsigned)p->distribution > CRD_DCP_JITTER_GAMMA) {
+    if ((unsigned)p->distribution > CRDI_DCP_JITTER_GAMMA) {
         return crdi_fail(ctx, CRD_E_RANGE, "relay: %s: unknown distribution %d", name,
                          (int)p->distribution);
     }
@@ -104,10 +105,10 @@ crd_status crdi_dcp_path_check(crd_context* ctx, const char* name, const crd_dcp
     return st < 0 ? st : check_trace(ctx, name, p);
 }
 
-void crdi_dcp_path_init(crdi_dcp_path_state* s, const crd_dcp_path* p, uint64_t seed)
+void crdi_dcp_path_init(crdi_dcp_path_state* s, const crdi_dcp_path* p, uint64_t seed)
 {
     *s = (crdi_dcp_path_state){.path = *p, .busy = -INFINITY, .last = -INFINITY};
-    crd_dcp_path* own = &s->path;
+    crdi_dcp_path* own = &s->path;
     if (own->burst_length == 0) { own->burst_length = 1; }
     if (own->burst_loss == 0) { own->burst_loss = 1; }
     if (own->hold == 0) { own->hold = 0.01; }
@@ -134,19 +135,19 @@ static double gamma_tail(double q)
 
 // z is standard normal, and so the correlation of successive delays is the same whatever their
 // distribution is.
-static double delay_of(const crd_dcp_path* p, double z)
+static double delay_of(const crdi_dcp_path* p, double z)
 {
     const double root2 = 1.41421356237309504880;
     if (p->jitter == 0) { return p->delay; }
     double x = 0; // of mean 0
     switch (p->distribution) {
-    case CRD_DCP_JITTER_UNIFORM:
+    case CRDI_DCP_JITTER_UNIFORM:
         x = erf(z / root2);
         break;
-    case CRD_DCP_JITTER_NORMAL:
+    case CRDI_DCP_JITTER_NORMAL:
         x = z;
         break;
-    case CRD_DCP_JITTER_GAMMA:
+    case CRDI_DCP_JITTER_GAMMA:
         x = (gamma_tail(0.5 * erfc(z / root2)) - 2) / root2;
         break;
     }
@@ -155,7 +156,7 @@ static double delay_of(const crd_dcp_path* p, double z)
 }
 
 // The row that counts at `elapsed`; the recording begins again behind its last row.
-static double trace_at(const crd_dcp_path* p, double elapsed)
+static double trace_at(const crdi_dcp_path* p, double elapsed)
 {
     const int64_t n = p->trace_count;
     const double length = p->trace_time[n - 1] - p->trace_time[0];
@@ -178,7 +179,7 @@ static double trace_at(const crd_dcp_path* p, double elapsed)
 // Gilbert (1960), Elliott (1963): a state that is good or bad, with its own part of losses.
 static double part_lost(crdi_dcp_path_state* s, uint64_t* chance)
 {
-    const crd_dcp_path* p = &s->path;
+    const crdi_dcp_path* p = &s->path;
     const double begin = uniform(chance), end = uniform(chance);
     if (!s->bad && begin < p->burst) {
         s->bad = true;
@@ -192,7 +193,7 @@ static double part_lost(crdi_dcp_path_state* s, uint64_t* chance)
 // The rate: when the last byte has gone. false: no room in the queue.
 static bool depart(crdi_dcp_path_state* s, bool stream, size_t length, double now, double* out)
 {
-    const crd_dcp_path* p = &s->path;
+    const crdi_dcp_path* p = &s->path;
     *out = now;
     if (!(p->rate > 0)) { return true; }
     const double begin = s->busy > now ? s->busy : now;
@@ -203,11 +204,11 @@ static bool depart(crdi_dcp_path_state* s, bool stream, size_t length, double no
 }
 
 // When the cut that it came in ends, s since the first packet; NaN: it came in none.
-static double cut_until(const crd_dcp_path* p, double elapsed)
+static double cut_until(const crdi_dcp_path* p, double elapsed)
 {
     double until = NAN;
     for (int i = 0; i < p->cut_count; i++) {
-        const crd_dcp_cut* c = &p->cuts[i];
+        const crdi_dcp_cut* c = &p->cuts[i];
         if (elapsed >= c->from && elapsed < c->to && !(until >= c->to)) { until = c->to; }
     }
     return until;
@@ -217,7 +218,7 @@ static double cut_until(const crd_dcp_path* p, double elapsed)
 static double stream_time(crdi_dcp_path_state* s, uint64_t* chance, double part, double time,
                           double since, double trip)
 {
-    const crd_dcp_path* p = &s->path;
+    const crdi_dcp_path* p = &s->path;
     const double bad = 1 - (1 - part) * (1 - p->corrupt);
     const double again = p->repeat > 0 ? p->repeat : fmax(trip, 1e-3);
     double delay = p->trace_count > 0 ? trace_at(p, time - since) : delay_of(p, s->z);
@@ -232,7 +233,7 @@ static double stream_time(crdi_dcp_path_state* s, uint64_t* chance, double part,
 static crdi_dcp_fate datagram_fate(crdi_dcp_path_state* s, uint64_t* chance, double part,
                                    size_t length, double now, double since)
 {
-    const crd_dcp_path* p = &s->path;
+    const crdi_dcp_path* p = &s->path;
     crdi_dcp_fate f = {0};
     bool lost = uniform(chance) < part;
     const bool doubled = uniform(chance) < p->duplicate;

@@ -26,6 +26,7 @@
 //   once a second.
 // - No answer is longer than what it answers, and there are at most 256 of them in a second.
 #include "dcp/net.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <sodium.h>
@@ -877,11 +878,11 @@ static crd_status make_room(secure_net* s, uint32_t max_pdu)
     uint8_t* out = crdi_new(ctx, room);
     uint8_t* in = out ? crdi_new(ctx, room) : NULL;
     if (!in) {
-        crdi_free(ctx, out);
+        crd_free(ctx, out);
         return CRD_E_MEMORY;
     }
-    crdi_free(ctx, s->out);
-    crdi_free(ctx, s->in);
+    crd_free(ctx, s->out);
+    crd_free(ctx, s->in);
     s->out = out;
     s->in = in;
     s->room = room;
@@ -903,14 +904,14 @@ static void release(secure_net* s) // without the inner one
     if (s->peers) { sodium_memzero(s->peers, (size_t)s->count * sizeof *s->peers); }
     if (s->queue) { sodium_memzero(s->queue, QUEUE); }
     if (s->in) { sodium_memzero(s->in, s->room); }
-    crdi_free(ctx, s->peers);
-    crdi_free(ctx, s->ids);
-    crdi_free(ctx, s->there);
-    crdi_free(ctx, s->queue);
-    crdi_free(ctx, s->out);
-    crdi_free(ctx, s->in);
+    crd_free(ctx, s->peers);
+    crd_free(ctx, s->ids);
+    crd_free(ctx, s->there);
+    crd_free(ctx, s->queue);
+    crd_free(ctx, s->out);
+    crd_free(ctx, s->in);
     sodium_memzero(s, sizeof *s);
-    crdi_free(ctx, s);
+    crd_free(ctx, s);
 }
 
 static void secure_destroy(crd_dcp_net* base)

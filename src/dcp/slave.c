@@ -97,7 +97,7 @@ crd_status crd_dcp_slave_create(crd_context* ctx, const crd_dcp_description* d,
     s->link = *link;
     s->opt = opt ? *opt : crd_dcp_slave_defaults();
     s->mode = CRD_DCP_NRT; // until it is registered, nothing is refused for its mode
-    crdi_arena_init(&s->arena, ctx);
+    crd_arena_init(&s->arena, ctx);
     CRD_TRY(check_options(ctx, &s->opt));
     CRD_TRY(check_description(ctx, d));
     s->garbage = s->opt.max_garbage;
@@ -119,8 +119,8 @@ fail:
 void crd_dcp_slave_destroy(crd_dcp_slave* s)
 {
     if (!s) { return; }
-    crdi_arena_clear(&s->arena);
-    crdi_free(s->ctx, s);
+    crd_arena_clear(&s->arena);
+    crd_free(s->ctx, s);
 }
 
 // ---- out ---------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 // slave_config.c keeps what CFG PDUs say, slave_data.c has values, data PDUs and log entries.
 #pragma once
 #include "cardan/dcp.h"
+#include "shared/base.h"
 
 enum { CRDI_DCP_LEVELS = 5, CRDI_DCP_CATEGORIES = 256 };
 
@@ -59,18 +60,18 @@ typedef struct crdi_dcp_watch {
     double time;  // of them, NAN: none yet
 } crdi_dcp_watch;
 
-typedef struct crdi_dcp_log {
+typedef struct crdi_dcp_log_slot {
     int64_t time;
     uint8_t template_id, category;
     uint32_t length;
     uint8_t* bytes; // (log_bytes)
-} crdi_dcp_log;
+} crdi_dcp_log_slot;
 
 typedef enum crdi_dcp_pending { CRDI_NOTHING, CRDI_DUTY, CRDI_STEP } crdi_dcp_pending;
 
 struct crd_dcp_slave {
     crd_context* ctx;
-    crdi_arena arena;
+    crd_arena arena;
     const crd_dcp_description* d; // borrowed
     crd_dcp_plant plant;
     crd_dcp_link link;
@@ -117,8 +118,8 @@ struct crd_dcp_slave {
     double resolution; // s
 
     // log
-    crdi_dcp_log* logs; // (log_entries)
-    int* log_order;     // (log_entries) those kept, oldest first, then the free ones
+    crdi_dcp_log_slot* logs; // (log_entries)
+    int* log_order;          // (log_entries) those kept, oldest first, then the free ones
     int log_count;
 
     crd_dcp_slot* pool; // (pool_room) of what STC_prepare makes of the groups

@@ -490,7 +490,7 @@ static void keep_log(crd_dcp_slave* s, const crd_dcp_log_template* t, const crd_
         forget_log(s, 0);
         s->counts.logs_lost++;
     }
-    crdi_dcp_log* log = &s->logs[s->log_order[s->log_count++]];
+    crdi_dcp_log_slot* log = &s->logs[s->log_order[s->log_count++]];
     crd_dcp_put(arguments, t->argument_count, log->bytes, s->opt.log_bytes);
     log->time = whole_seconds(s->now);
     log->template_id = t->id;
@@ -538,7 +538,7 @@ void crd_dcp_slave_log(crd_dcp_slave* s, uint8_t template_id, const crd_dcp_slot
 // An entry of RSP_log_ack:  0 time:i64  8 log_template_id:u8  9 arguments
 enum { LOG_HEAD = 9 };
 
-static void write_log(const crdi_dcp_log* log, uint8_t* out)
+static void write_log(const crdi_dcp_log_slot* log, uint8_t* out)
 {
     for (int i = 0; i < 8; i++) {
         out[i] = (uint8_t)((uint64_t)log->time >> (8 * i));
@@ -553,7 +553,7 @@ size_t crdi_dcp_take_logs(crd_dcp_slave* s, const crd_dcp_pdu* request, size_t r
     size_t at = crd_dcp_encode(&head, s->pdu, room);
     int taken = 0, i = 0;
     while (i < s->log_count && taken < request->max) {
-        const crdi_dcp_log* log = &s->logs[s->log_order[i]];
+        const crdi_dcp_log_slot* log = &s->logs[s->log_order[i]];
         if (request->category != 0 && log->category != request->category) {
             i++;
             continue;

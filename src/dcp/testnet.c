@@ -1,6 +1,7 @@
 // A network in memory on a virtual clock. Packets on their way stand in a heap by time of arrival
 // and number; those that have arrived in the queue of their net.
 #include "dcp/net.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <string.h>
@@ -202,7 +203,7 @@ static void stream_release(crd_dcp_testnet* t, stream* s)
         at = &(*at)->next;
     }
     *at = s->next;
-    crdi_free(t->ctx, s);
+    crd_free(t->ctx, s);
 }
 
 static void stream_broke(crd_dcp_testnet* t, stream* s, int side)
@@ -640,8 +641,8 @@ static void free_packets(crd_dcp_testnet* t, packet* p)
 {
     while (p) {
         packet* next = p->next;
-        crdi_free(t->ctx, p->bytes);
-        crdi_free(t->ctx, p);
+        crd_free(t->ctx, p->bytes);
+        crd_free(t->ctx, p);
         p = next;
     }
 }
@@ -655,12 +656,12 @@ static void release(crd_dcp_testnet* t)
     free_packets(t, t->free);
     while (t->streams) {
         stream* next = t->streams->next;
-        crdi_free(t->ctx, t->streams);
+        crd_free(t->ctx, t->streams);
         t->streams = next;
     }
-    crdi_free(t->ctx, t->heap);
-    crdi_free(t->ctx, t->ports);
-    crdi_free(t->ctx, t);
+    crd_free(t->ctx, t->heap);
+    crd_free(t->ctx, t->ports);
+    crd_free(t->ctx, t);
 }
 
 static void node_destroy(crd_dcp_net* base)
@@ -683,7 +684,7 @@ static void node_destroy(crd_dcp_net* base)
     *(n->previous ? &n->previous->next : &t->first) = n->next;
     if (n->next) { n->next->previous = n->previous; }
     t->nets--;
-    crdi_free(t->ctx, n);
+    crd_free(t->ctx, n);
     release(t);
 }
 

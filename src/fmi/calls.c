@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "fmi/instance.h"
+#include "shared/base.h"
 
 crd_status crdi_fmi_end(crd_fmi* i, int function, crdi_fmi_status status)
 {
@@ -489,7 +490,7 @@ crd_status crd_fmi_save(crd_fmi* i, void** state)
     }
     const crd_status st = get_state(i, &s->fmu_state);
     if (st < 0) {
-        if (s != *state) { crdi_free(i->ctx, s); }
+        if (s != *state) { crd_free(i->ctx, s); }
         return st;
     }
     s->state = i->state;
@@ -513,7 +514,7 @@ crd_status crd_fmi_free_state(crd_fmi* i, void** state)
     // After a fatal error ours goes and the FMU's stays, as the FMU itself does.
     const bool gone = i->state == CRD_FMI_FATAL || atomic_load(&i->fatal);
     const crd_status st = gone || !s->fmu_state ? CRD_OK : free_state(i, &s->fmu_state);
-    crdi_free(i->ctx, s);
+    crd_free(i->ctx, s);
     *state = NULL;
     return st;
 }
@@ -580,6 +581,6 @@ crd_status crd_fmi_deserialize(crd_fmi* i, const uint8_t* bytes, size_t size, vo
     *state = s;
     return CRD_OK;
 fail:
-    if (s != *state) { crdi_free(i->ctx, s); }
+    if (s != *state) { crd_free(i->ctx, s); }
     return st;
 }

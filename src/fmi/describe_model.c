@@ -4,10 +4,11 @@
 
 #include "cardan/fmi.h"
 #include "fmi/export/describe.h"
+#include "shared/base.h"
 
 typedef void writer(FILE* f, const description* d);
 
-static crd_status write_with(crd_context* ctx, writer* write, const description* d, crdi_text* out)
+static crd_status write_with(crd_context* ctx, writer* write, const description* d, crd_text* out)
 {
     char* text = NULL;
     size_t length = 0;
@@ -25,7 +26,7 @@ static crd_status write_with(crd_context* ctx, writer* write, const description*
 
 crd_status crd_fmu_describe_model(crd_context* ctx, const crd_model* model, int version,
                                   const char* const* sources, int source_count,
-                                  crdi_text* description_xml, crdi_text* build_xml)
+                                  crd_text* description_xml, crd_text* build_xml)
 {
     const description d = {.of = model,
                            .interfaces = FMU_COSIMULATION,

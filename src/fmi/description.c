@@ -686,11 +686,11 @@ static void clear_parser(crdi_parser* p)
                            p->derivative_rows,
                            p->categories};
     for (size_t i = 0; i < sizeof owned / sizeof *owned; i++) {
-        crdi_free(p->ctx, owned[i]);
+        crd_free(p->ctx, owned[i]);
     }
     crdi_map_clear(&p->unit_names);
     crdi_map_clear(&p->type_names);
-    crdi_free(p->ctx, p);
+    crd_free(p->ctx, p);
 }
 
 static void empty_texts(crd_fmu_description* d)

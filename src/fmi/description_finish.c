@@ -489,7 +489,7 @@ crd_status crdi_finish(crdi_parser* p)
     warn(p, &p->bad_combination, "has a causality and a variability that do not go together");
     warn(p, &p->missing_start, "lacks the start value that its causality asks for");
 fail:
-    crdi_free(p->ctx, r.list);
-    crdi_free(p->ctx, r.spare);
+    crd_free(p->ctx, r.list);
+    crd_free(p->ctx, r.spare);
     return st;
 }

@@ -7,8 +7,9 @@
 #pragma once
 #include <expat.h>
 
-#include "cardan/archive.h" // crdi_show
 #include "fmi/description.h"
+#include "shared/archive.h" // crdi_show
+#include "shared/base.h"
 
 enum {
     CRDI_XML_MAX_DEPTH = 64,
@@ -103,7 +104,7 @@ typedef struct crdi_oddity { // told once, with the first place and the number
 typedef struct crdi_parser {
     crd_context* ctx;
     crd_fmu* fmu;
-    crdi_arena* arena; // the FMU's
+    crd_arena* arena; // the FMU's
     crd_fmu_description* d;
     const char* name; // in messages
     XML_Parser xml;
@@ -113,12 +114,12 @@ typedef struct crdi_parser {
 
     crd_fmu_unit* units;
     size_t unit_count, unit_capacity;
-    crdi_map unit_names;
+    crd_map unit_names;
     int32_t unit; // the one whose children are read
 
     crdi_declared_type* types;
     size_t type_count, type_capacity;
-    crdi_map type_names;
+    crd_map type_names;
     crdi_enumeration_row* enumerations;
     size_t enumeration_count, enumeration_capacity;
     crd_fmu_item* items;

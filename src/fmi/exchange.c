@@ -1,5 +1,6 @@
 // What Model Exchange has beyond Co-Simulation: time, states, derivatives and indicators.
 #include "fmi/instance.h"
+#include "shared/base.h"
 
 crd_status crdi_fmi_new_discrete_states(crd_fmi* i, crd_fmi_update* out)
 {

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cardan/archive.h"
 #include "fmi/description.h"
 #include "fmi/fmu_internal.h"
+#include "shared/archive.h"
 
 crd_fmu_options crd_fmu_defaults(void)
 {
@@ -191,8 +191,8 @@ static crd_status list_contents(crd_fmu* f, const crdi_archive* a)
     f->description.layered_standards = list;
     f->description.layered_standard_count = (int32_t)standards.count;
 fail:
-    crdi_free(f->ctx, platforms.names);
-    crdi_free(f->ctx, standards.names);
+    crd_free(f->ctx, platforms.names);
+    crd_free(f->ctx, standards.names);
     return st;
 }
 
@@ -224,7 +224,7 @@ static crd_status new_fmu(crd_context* ctx, const char* path, crd_fmu** out)
     if (!f) { return CRD_E_MEMORY; }
     f->ctx = ctx;
     f->folder = f->platforms = f->library = f->exchange_library = "";
-    crdi_arena_init(&f->arena, ctx);
+    crd_arena_init(&f->arena, ctx);
     crdi_map_init(&f->names, ctx);
     f->path = crdi_arena_text(&f->arena, path, strlen(path));
     if (!f->path) {
@@ -402,10 +402,10 @@ void crd_fmu_close(crd_fmu* f)
 {
     if (!f) { return; }
     remove_private_folder(f);
-    crdi_free(f->ctx, f->variables);
+    crd_free(f->ctx, f->variables);
     crdi_map_clear(&f->names);
-    crdi_arena_clear(&f->arena);
-    crdi_free(f->ctx, f);
+    crd_arena_clear(&f->arena);
+    crd_free(f->ctx, f);
 }
 
 // ---- looking -----------------------------------------------------------------------------------

@@ -3,13 +3,14 @@
 #include <sys/types.h>
 
 #include "cardan/fmi.h"
+#include "shared/base.h"
 
 struct crd_fmu {
     crd_context* ctx;
-    crdi_arena arena;                // texts and tables of the description
+    crd_arena arena;                 // texts and tables of the description
     crd_fmu_description description; // points into the arena and at `variables`
     crd_variable* variables;         // grown while parsing, hence not in the arena
-    crdi_map names;                  // variable name -> index
+    crd_map names;                   // variable name -> index
     const char* path;                // as given
     const char* folder;              // absolute, no trailing slash; "" when nothing is unpacked
     const char* platforms;           // "linux64 win64"

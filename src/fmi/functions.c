@@ -1,4 +1,5 @@
 #include "fmi/functions.h"
+#include "shared/base.h"
 
 #include <dlfcn.h>
 #include <string.h>

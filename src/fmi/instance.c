@@ -139,7 +139,7 @@ static crd_status find_library(crd_fmi* i)
         st = crdi_fail(i->ctx, CRD_E_IO, "%s: %s", path, strerror(errno));
     }
     free(real);
-    crdi_free(i->ctx, path);
+    crd_free(i->ctx, path);
     return st;
 }
 
@@ -183,7 +183,7 @@ static crd_status find_resources(crd_fmi* i)
     } else if (path) {
         st = CRD_OK;
     }
-    crdi_free(i->ctx, path);
+    crd_free(i->ctx, path);
     free(root);
     return st;
 }
@@ -357,11 +357,11 @@ static void forget(crd_fmi* i)
 {
     delist(i);
     if (i->has_text_lock) { pthread_mutex_destroy(&i->text_lock); }
-    crdi_free(i->ctx, i->scratch);
-    crdi_free(i->ctx, i->resources);
-    crdi_free(i->ctx, i->library_path);
-    crdi_free(i->ctx, i->name);
-    crdi_free(i->ctx, i);
+    crd_free(i->ctx, i->scratch);
+    crd_free(i->ctx, i->resources);
+    crd_free(i->ctx, i->library_path);
+    crd_free(i->ctx, i->name);
+    crd_free(i->ctx, i);
 }
 
 void crd_fmi_destroy(crd_fmi* i)

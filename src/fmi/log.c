@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "fmi/instance.h"
+#include "shared/base.h"
 
 // ---- messages of the FMU -----------------------------------------------------------------------
 

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "fmi/instance.h"
+#include "shared/base.h"
 
 // FMI 2 has scalars only, so that its functions take one count; a caller who disagrees is wrong.
 #define ASSERT_SCALARS(i) assert(!crdi_fmi_is_two(i) || value_count == n)

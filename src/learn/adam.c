@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "learn/train.h"
+#include "shared/base.h"
 
 enum { L = CRDI_LANES };
 
@@ -303,10 +304,10 @@ crd_status crdi_adam(crd_context* ctx, const crd_training* t, const crdi_pairs* 
         n->b3 = a.w[a.size - 1];
     }
 fail:
-    crdi_free(ctx, a.w);
-    crdi_free(ctx, a.V);
-    crdi_free(ctx, a.sums);
-    crdi_free(ctx, a.order);
+    crd_free(ctx, a.w);
+    crd_free(ctx, a.V);
+    crd_free(ctx, a.sums);
+    crd_free(ctx, a.order);
     crdi_pairs_clear(ctx, &a.batch);
     return st;
 }

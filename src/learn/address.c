@@ -1,6 +1,7 @@
 // Addresses as text, and sockets that never block.
 #define _POSIX_C_SOURCE 200809L
 #include "learn/message.h"
+#include "shared/base.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "cardan/learn.h"
 #include "learn/message.h"
+#include "shared/base.h"
 
 #include <errno.h>
 #include <math.h>
@@ -351,7 +352,7 @@ void crd_learn_client_destroy(crd_learn_client* c)
         (void)crdi_outbox_send(&c->out, c->fd);
     }
     if (c->fd >= 0) { close(c->fd); }
-    crdi_free(c->ctx, c->memory);
-    crdi_free(c->ctx, c->weights);
-    crdi_free(c->ctx, c);
+    crd_free(c->ctx, c->memory);
+    crd_free(c->ctx, c->weights);
+    crd_free(c->ctx, c);
 }

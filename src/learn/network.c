@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "learn/train.h"
+#include "shared/base.h"
 
 int crdi_network_size(const crd_network* n)
 {

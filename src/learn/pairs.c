@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "learn/train.h"
+#include "shared/base.h"
 
 // Jumps before or at a sample, and samples that cannot be used: cumulative counts, so that any
 // stretch is judged by two of them.
@@ -95,18 +96,18 @@ crd_status crdi_pairs_make(crd_context* ctx, const crd_training* t, int m, const
     *out = p;
     p = (crdi_pairs){0};
 fail:
-    crdi_free(ctx, g.jumps);
-    crdi_free(ctx, g.gaps);
+    crd_free(ctx, g.jumps);
+    crd_free(ctx, g.gaps);
     crdi_pairs_clear(ctx, &p);
     return st;
 }
 
 void crdi_pairs_clear(crd_context* ctx, crdi_pairs* p)
 {
-    crdi_free(ctx, p->x);
-    crdi_free(ctx, p->y);
-    crdi_free(ctx, p->on);
-    crdi_free(ctx, p->kind);
+    crd_free(ctx, p->x);
+    crd_free(ctx, p->y);
+    crd_free(ctx, p->on);
+    crd_free(ctx, p->kind);
     *p = (crdi_pairs){0};
 }
 

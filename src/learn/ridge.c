@@ -2,8 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "cardan/num.h"
 #include "learn/train.h"
+#include "shared/base.h"
+#include "shared/num.h"
 
 enum { L = CRDI_LANES, SWEEPS = 4000 };
 
@@ -106,14 +107,14 @@ crd_status crdi_ridge(crd_context* ctx, const crdi_pairs* p, const double* to, d
         }
         if (positive) {
             solve_positive(n, matrix, right, c);
-        } else if (crd_num_solve(n, matrix, right, pivots) >= 0) {
+        } else if (crdi_num_solve(n, matrix, right, pivots) >= 0) {
             memcpy(c, right, count * sizeof *c);
         }
     }
     from_differences(p->m, c, a);
 fail:
-    crdi_free(ctx, matrix);
-    crdi_free(ctx, pivots);
+    crd_free(ctx, matrix);
+    crd_free(ctx, pivots);
     return st;
 }
 

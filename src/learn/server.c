@@ -4,6 +4,7 @@
 // send, memory is bounded: by `clients`, by `keep`, and by the largest message.
 #include "cardan/learn.h"
 #include "learn/message.h"
+#include "shared/base.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -158,9 +159,9 @@ static void note(const crd_learn_server* s, const client* c, crd_learn_event e)
 static void free_client(crd_learn_server* s, client* c)
 {
     if (c->fd >= 0) { close(c->fd); }
-    crdi_free(s->ctx, c->memory);
-    crdi_free(s->ctx, c->current);
-    crdi_free(s->ctx, c->history);
+    crd_free(s->ctx, c->memory);
+    crd_free(s->ctx, c->current);
+    crd_free(s->ctx, c->history);
     *c = (client){.fd = -1};
 }
 
@@ -240,7 +241,7 @@ static const char* take_hello(crd_learn_server* s, client* c, const crdi_message
     const bool same = c->joined && c->network.m == n->m && c->network.n1 == n->n1 &&
                       c->network.n2 == n->n2 && c->step == m->step;
     if (!same) {
-        crdi_free(s->ctx, c->current);
+        crd_free(s->ctx, c->current);
         c->current = crdi_new_array(s->ctx, 2 * count, sizeof *c->current);
         if (!c->history) {
             c->history = crdi_new_array(s->ctx, (size_t)s->opt.keep, sizeof *c->history);
@@ -772,12 +773,12 @@ void crd_learn_server_destroy(crd_learn_server* s)
     if (s->wake[0] >= 0) { close(s->wake[0]); }
     if (s->wake[1] >= 0) { close(s->wake[1]); }
     crd_context_destroy(s->job.ctx);
-    crdi_free(s->ctx, s->job.y);
-    crdi_free(s->ctx, s->job.start_weights);
-    crdi_free(s->ctx, s->weights);
-    crdi_free(s->ctx, s->owners);
-    crdi_free(s->ctx, s->polls);
-    crdi_free(s->ctx, s->clients);
-    crdi_free(s->ctx, s->address);
-    crdi_free(s->ctx, s);
+    crd_free(s->ctx, s->job.y);
+    crd_free(s->ctx, s->job.start_weights);
+    crd_free(s->ctx, s->weights);
+    crd_free(s->ctx, s->owners);
+    crd_free(s->ctx, s->polls);
+    crd_free(s->ctx, s->clients);
+    crd_free(s->ctx, s->address);
+    crd_free(s->ctx, s);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "learn/train.h"
+#include "shared/base.h"
 
 enum { SAMPLES_MAX = 100000000 };
 

@@ -24,7 +24,7 @@ crd_status crdi_values_create(crd_master* m, const crd_binding* b, crd_values* o
 void crdi_values_clear(crd_context* ctx, const crd_binding* b, crd_values* v)
 {
     for (int i = 0; b && v->bytes && i < b->bytes_count; i++) {
-        crdi_free(ctx, v->bytes[i].data);
+        crd_free(ctx, v->bytes[i].data);
     }
 }
 
@@ -148,7 +148,7 @@ static crd_status bind_member(crd_master* m, crdi_member* p, int32_t* list, cons
         if (!p->middles) { st = CRD_E_MEMORY; }
     }
 fail:
-    crdi_free(m->ctx, position);
+    crd_free(m->ctx, position);
     return st < 0 ? crdi_member_refused(m, p, st) : CRD_OK;
 }
 
@@ -201,10 +201,10 @@ crd_status crdi_master_bind(crd_master* m)
     }
     st = gather_outputs(m);
 fail:
-    crdi_free(m->ctx, in_first);
-    crdi_free(m->ctx, out_first);
-    crdi_free(m->ctx, in);
-    crdi_free(m->ctx, out);
-    crdi_free(m->ctx, list);
+    crd_free(m->ctx, in_first);
+    crd_free(m->ctx, out_first);
+    crd_free(m->ctx, in);
+    crd_free(m->ctx, out);
+    crd_free(m->ctx, list);
     return st;
 }

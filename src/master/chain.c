@@ -6,6 +6,7 @@
 // own, a number is a number, a name is an item of the source or of the target if one of them has
 // it, and else a word that the next map has to know.
 #include "master/master.h"
+#include "shared/unit.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -233,8 +234,8 @@ crd_status crdi_chain_build(crd_master* m, const crdi_chain_ends* ends, const cr
     *chain = (crdi_chain){.stages = stages, .count = k.count};
     *out = chain;
 fail:
-    crdi_free(m->ctx, k.stages);
-    crdi_free(m->ctx, (void*)k.words);
+    crd_free(m->ctx, k.stages);
+    crd_free(m->ctx, (void*)k.words);
     return st;
 }
 

@@ -345,7 +345,7 @@ static crd_status warn_unconnected(crd_master* m)
             used[real >= 0 ? real : v] = true;
         }
         warn_about(m, unit, used);
-        crdi_free(m->ctx, used);
+        crd_free(m->ctx, used);
     }
     return CRD_OK;
 }

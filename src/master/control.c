@@ -190,7 +190,7 @@ crd_status crdi_master_start_control(crd_master* m)
         crd_sample* y = crdi_new_array(m->ctx, (size_t)m->flow_count, sizeof *y);
         if (!y) { return CRD_E_MEMORY; }
         m->step_options.h1 = first_step(m, y);
-        crdi_free(m->ctx, y);
+        crd_free(m->ctx, y);
     }
     crd_step_init(&m->step_options, m->step_options.h1, &m->step);
     m->control.first = m->step.h;

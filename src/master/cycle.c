@@ -63,7 +63,7 @@ crd_status crdi_cycle_plan(crd_master* m)
 void crdi_cycle_start(crd_master* m)
 {
     if (!m->paced) { return; }
-    crd_pacer_init(&m->pacer, &m->sys->run.pace, m->start, m->controlled ? 0 : m->tick, m->clock);
+    crdi_pacer_init(&m->pacer, &m->sys->run.pace, m->start, m->controlled ? 0 : m->tick, m->clock);
     m->pacer.stop = m->opt.stop;
     m->pacer.emergency = &m->emergency;
 }
@@ -73,7 +73,7 @@ crd_status crdi_cycle_enter(crd_master* m)
     if (m->entered) { return CRD_OK; }
     m->entered = true;
     if (!m->opt.clock) { // a clock of the caller's is no real one
-        const crd_status st = crd_realtime_enter(m->ctx, &m->sys->run.pace, &m->pacer.report);
+        const crd_status st = crdi_realtime_enter(m->ctx, &m->sys->run.pace, &m->pacer.report);
         if (st < 0) { return st; }
         for (int i = 0; i < m->pacer.report.note_count; i++) {
             crdi_log(m->log, CRD_LOG_WARNING, "%s", m->pacer.report.notes[i]);
@@ -104,8 +104,8 @@ static void note_overruns(crd_master* m)
 void crdi_cycle_leave(crd_master* m)
 {
     if (!m->entered) { return; }
-    if (m->pacer.started) { crd_pacer_account(&m->pacer); }
-    if (!m->opt.clock) { crd_realtime_leave(&m->pacer.report); }
+    if (m->pacer.started) { crdi_pacer_account(&m->pacer); }
+    if (!m->opt.clock) { crdi_realtime_leave(&m->pacer.report); }
     note_overruns(m);
 }
 
@@ -114,9 +114,9 @@ crd_status crdi_cycle_begin(crd_master* m)
     if (!m->pacer.started) {
         const crd_status st = crdi_cycle_enter(m);
         if (st < 0) { return st; }
-        crd_pacer_start(&m->pacer, 0);
+        crdi_pacer_start(&m->pacer, 0);
     }
-    crd_pacer_wait(&m->pacer, crd_master_time(m));
+    crdi_pacer_wait(&m->pacer, crd_master_time(m));
     m->lateness = 1e-9 * (double)(m->pacer.begin - m->pacer.deadline);
     return CRD_OK;
 }
@@ -128,7 +128,7 @@ static void adopt_grid(crd_master* m)
     for (int i = 0; i < m->member_count; i++) {
         const int64_t origin = m->members[i].unit->origin;
         if (origin == 0) { continue; }
-        crd_pacer_start(&m->pacer, origin);
+        crdi_pacer_start(&m->pacer, origin);
         m->adopted = true;
         return;
     }
@@ -151,7 +151,7 @@ void crdi_cycle_end(crd_master* m)
         }
     }
     if (!m->adopted && m->n <= m->longest_ticks) { adopt_grid(m); }
-    const bool good = crd_pacer_done(&m->pacer, crd_master_time(m), waited, slowest);
+    const bool good = crdi_pacer_done(&m->pacer, crd_master_time(m), waited, slowest);
     __atomic_store_n(&m->overruns_seen, m->pacer.report.overruns, __ATOMIC_RELAXED);
     __atomic_store_n(&m->lateness_seen, m->pacer.report.lateness.max, __ATOMIC_RELAXED);
     if (!good && m->end == CRD_END_NONE) {

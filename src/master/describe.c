@@ -11,7 +11,7 @@
 
 // ---- pieces ------------------------------------------------------------------------------------
 
-static void open_item(crdi_text* t, int i)
+static void open_item(crd_text* t, int i)
 {
     crdi_text_add(t, i ? ",\n  {" : "\n  {");
 }
@@ -34,12 +34,12 @@ static const char* short_path(const crd_master* m, const char* path)
 
 // ---- what ran ----------------------------------------------------------------------------------
 
-static crd_status put_parameters(crd_master* m, crdi_text* t, crd_unit* u)
+static crd_status put_parameters(crd_master* m, crd_text* t, crd_unit* u)
 {
     crd_status st = CRD_OK;
-    crdi_text value, start;
-    crdi_text_init(&value, m->ctx);
-    crdi_text_init(&start, m->ctx);
+    crd_text value, start;
+    crd_text_init(&value, m->ctx);
+    crd_text_init(&start, m->ctx);
     key(t, "parameters");
     crdi_text_add(t, "[");
     const int32_t n = crd_unit_setting_count(u);
@@ -47,7 +47,7 @@ static crd_status put_parameters(crd_master* m, crdi_text* t, crd_unit* u)
         int32_t variable = 0;
         bool differs = false;
         value.length = start.length = 0;
-        crdi_text_clear(&start); // data says that there is one
+        crd_text_clear(&start); // data says that there is one
         st = crd_unit_describe_setting(u, k, &variable, &differs, &value, &start);
         if (st < 0) {
             st = crdi_fail(m->ctx, st, "out of memory for the settings of unit '%s'", u->name);
@@ -68,12 +68,12 @@ static crd_status put_parameters(crd_master* m, crdi_text* t, crd_unit* u)
         crdi_text_add(t, "}");
     }
     crdi_text_add(t, "]");
-    crdi_text_clear(&value);
-    crdi_text_clear(&start);
+    crd_text_clear(&value);
+    crd_text_clear(&start);
     return st;
 }
 
-static crd_status put_unit(crd_master* m, crdi_text* t, const crdi_member* p)
+static crd_status put_unit(crd_master* m, crd_text* t, const crdi_member* p)
 {
     const crd_unit_spec* spec = p->unit->spec;
     const crd_unit_info* info = &p->unit->info;
@@ -107,16 +107,16 @@ static crd_status put_unit(crd_master* m, crdi_text* t, const crdi_member* p)
     return put_parameters(m, t, p->unit);
 }
 
-static void put_end(const crd_master* m, crdi_text* t, const char* name, int unit,
+static void put_end(const crd_master* m, crd_text* t, const char* name, int unit,
                     const char* variable)
 {
     char* whole = crdi_format(m->ctx, "%s.%s", m->members[unit].unit->name, variable);
     if (!whole) { t->failed = true; }
     text(t, name, whole ? whole : "");
-    crdi_free(m->ctx, whole);
+    crd_free(m->ctx, whole);
 }
 
-static void put_coupling(crd_master* m, crdi_text* t, const crdi_link* k)
+static void put_coupling(crd_master* m, crd_text* t, const crdi_link* k)
 {
     key(t, "coupling");
     if (!k || !k->spec->coupling) {
@@ -148,7 +148,7 @@ static void put_coupling(crd_master* m, crdi_text* t, const crdi_link* k)
     crdi_text_add(t, "%llu}}", (unsigned long long)h->seed);
 }
 
-static crd_status put_connections(crd_master* m, crdi_text* t)
+static crd_status put_connections(crd_master* m, crd_text* t)
 {
     const int n = m->sys->connection_count;
     const crdi_link** of = crdi_new_array(m->ctx, (size_t)n, sizeof *of);
@@ -171,11 +171,11 @@ static crd_status put_connections(crd_master* m, crdi_text* t)
         put_coupling(m, t, k);
         crdi_text_add(t, "}");
     }
-    crdi_free(m->ctx, (void*)of);
+    crd_free(m->ctx, (void*)of);
     return CRD_OK;
 }
 
-static crd_status put_system(crd_master* m, crdi_text* t)
+static crd_status put_system(crd_master* m, crd_text* t)
 {
     const char* hash = "";
     const crd_status st = crdi_master_hash(m, m->sys->file, &hash);
@@ -190,7 +190,7 @@ static crd_status put_system(crd_master* m, crdi_text* t)
     return CRD_OK;
 }
 
-static void put_machine(const crd_master* m, crdi_text* t)
+static void put_machine(const crd_master* m, crd_text* t)
 {
     struct utsname name;
     struct tm utc;
@@ -209,7 +209,7 @@ static void put_machine(const crd_master* m, crdi_text* t)
 }
 
 // null: steps are not controlled
-static void put_control_settings(const crd_master* m, crdi_text* t)
+static void put_control_settings(const crd_master* m, crd_text* t)
 {
     const crd_control_spec* c = &m->sys->run.control;
     key(t, "control");
@@ -222,7 +222,7 @@ static void put_control_settings(const crd_master* m, crdi_text* t)
     crdi_text_add(t, "}");
 }
 
-static void put_iterate_settings(const crd_master* m, crdi_text* t)
+static void put_iterate_settings(const crd_master* m, crd_text* t)
 {
     const crd_iterate_spec* s = &m->sys->run.iterate;
     key(t, "iterate");
@@ -235,7 +235,7 @@ static void put_iterate_settings(const crd_master* m, crdi_text* t)
 }
 
 // null: as fast as possible
-static void put_pace_settings(const crd_master* m, crdi_text* t)
+static void put_pace_settings(const crd_master* m, crd_text* t)
 {
     const crd_pace_spec* p = &m->sys->run.pace;
     key(t, "pace");
@@ -252,7 +252,7 @@ static void put_pace_settings(const crd_master* m, crdi_text* t)
     crdi_text_add(t, "}");
 }
 
-static void put_run(const crd_master* m, crdi_text* t)
+static void put_run(const crd_master* m, crd_text* t)
 {
     static const char* const schemes[] = {
         [CRD_SCHEME_JACOBI] = "jacobi",
@@ -273,7 +273,7 @@ static void put_run(const crd_master* m, crdi_text* t)
     crdi_text_add(t, "}");
 }
 
-static void put_bonds(const crd_master* m, crdi_text* t)
+static void put_bonds(const crd_master* m, crd_text* t)
 {
     key(t, "bonds");
     crdi_text_add(t, "[");
@@ -290,10 +290,10 @@ static void put_bonds(const crd_master* m, crdi_text* t)
     crdi_text_add(t, "]");
 }
 
-crd_status crd_master_describe_run(crd_master* m, crdi_text* out)
+crd_status crd_master_describe_run(crd_master* m, crd_text* out)
 {
     crd_status st = CRD_OK;
-    crdi_text* t = out;
+    crd_text* t = out;
     crdi_text_add(t, "{");
     integer(t, "format", 1);
     text(t, "cardan", crd_version());
@@ -330,7 +330,7 @@ fail:
 
 // ---- how it went -------------------------------------------------------------------------------
 
-static void put_unit_times(crdi_text* t, const crd_unit_report* r)
+static void put_unit_times(crd_text* t, const crd_unit_report* r)
 {
     text(t, "name", r->name);
     text(t, "kind", r->kind);
@@ -361,7 +361,7 @@ static void put_unit_times(crdi_text* t, const crd_unit_report* r)
     }
 }
 
-static void put_loop(crdi_text* t, const crd_loop_report* l)
+static void put_loop(crd_text* t, const crd_loop_report* l)
 {
     text(t, "text", l->text);
     integer(t, "size", l->size);
@@ -371,7 +371,7 @@ static void put_loop(crdi_text* t, const crd_loop_report* l)
     boolean(t, "converged", l->converged);
 }
 
-static void put_tap(crdi_text* t, const crd_tap_report* r)
+static void put_tap(crd_text* t, const crd_tap_report* r)
 {
     text(t, "algorithm", r->label);
     integer(t, "scored", r->scored);
@@ -382,7 +382,7 @@ static void put_tap(crdi_text* t, const crd_tap_report* r)
     number(t, "worst", r->metrics.worst);
 }
 
-static void put_coupled(crdi_text* t, const crd_coupling_report* r)
+static void put_coupled(crd_text* t, const crd_coupling_report* r)
 {
     const crd_coupling_counts* n = &r->taps[0].counts;
     text(t, "from", r->from);
@@ -415,7 +415,7 @@ static void put_coupled(crdi_text* t, const crd_coupling_report* r)
     text(t, "hint", r->hint);
 }
 
-static void put_flow(crdi_text* t, const crd_flow_report* r)
+static void put_flow(crd_text* t, const crd_flow_report* r)
 {
     text(t, "from", r->from);
     text(t, "to", r->to);
@@ -438,7 +438,7 @@ static void put_flow(crdi_text* t, const crd_flow_report* r)
     integer(t, "switches", r->switches);
 }
 
-static void put_bond(crdi_text* t, const crd_bond_report* r)
+static void put_bond(crd_text* t, const crd_bond_report* r)
 {
     text(t, "name", r->name);
     text(t, "action", r->action);
@@ -455,7 +455,7 @@ static void put_bond(crdi_text* t, const crd_bond_report* r)
 }
 
 // null: steps were not controlled
-static void put_control(crdi_text* t, const crd_control_report* r)
+static void put_control(crd_text* t, const crd_control_report* r)
 {
     key(t, "control");
     crdi_text_add(t, r->on ? "{" : "null");
@@ -474,7 +474,7 @@ static void put_control(crdi_text* t, const crd_control_report* r)
 }
 
 // null: steps were not iterated
-static void put_iteration(crdi_text* t, const crd_iteration_report* r)
+static void put_iteration(crd_text* t, const crd_iteration_report* r)
 {
     key(t, "iteration");
     crdi_text_add(t, r->on ? "{" : "null");
@@ -496,7 +496,7 @@ static void put_iteration(crdi_text* t, const crd_iteration_report* r)
     crdi_text_add(t, "}");
 }
 
-static void put_quality(const crd_master* m, crdi_text* t, const crd_master_report* r)
+static void put_quality(const crd_master* m, crd_text* t, const crd_master_report* r)
 {
     key(t, "flows");
     crdi_text_add(t, "[");
@@ -541,9 +541,9 @@ static const char* end_text(const crd_master* m)
     return m->end == CRD_END_NONE && m->finished ? "interrupted" : ends[m->end];
 }
 
-crd_status crd_master_describe_verdict(crd_master* m, crdi_text* out)
+crd_status crd_master_describe_verdict(crd_master* m, crd_text* out)
 {
-    crdi_text* t = out;
+    crd_text* t = out;
     const crd_master_report* r = crd_master_get_report(m);
     crdi_text_add(t, "{");
     integer(t, "format", 1);

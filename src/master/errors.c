@@ -9,7 +9,7 @@ static size_t product(int a, int b)
     return (size_t)a * (size_t)b;
 }
 
-crd_status crdi_errors_init(crdi_arena* arena, crdi_errors* s)
+crd_status crdi_errors_init(crd_arena* arena, crdi_errors* s)
 {
     const int n = s->states, m = s->inputs, p = s->outputs;
     const size_t closing = product(p, p + n + m), stepping = 5 * product(n, n);

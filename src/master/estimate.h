@@ -12,7 +12,7 @@
 //   e_y = Cc e + Dc s               Cc = (I - D G)^-1 C,  Dc = (I - D G)^-1 D
 //   e'  = Ac e + B d + F s          Ac = A + B G Cc,      F = B G Dc
 #pragma once
-#include "cardan/base.h"
+#include "shared/base.h"
 
 typedef struct crdi_errors {
     int states, inputs, outputs;
@@ -42,7 +42,7 @@ typedef struct crdi_drive {
 } crdi_drive;
 
 /// Room for everything, zeroed; the three sizes, source and gain are set. CRD_E_MEMORY.
-crd_status crdi_errors_init(crdi_arena* arena, crdi_errors* s);
+crd_status crdi_errors_init(crd_arena* arena, crdi_errors* s);
 /// Closes the loop after A, B, C or D have changed; e goes on as it was. CRD_E_CONVERGENCE: the
 /// connections make an algebraic loop without a unique solution.
 crd_status crdi_errors_close(crdi_errors* s);

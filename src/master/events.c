@@ -17,7 +17,7 @@ void crdi_master_event(crd_master* m, crd_event_kind kind, const char* text)
 {
     const double t = crdi_master_time_seen(m);
     if (m->recorder) { crd_recorder_event(m->recorder, kind, t, text); }
-    if (m->live) { crdi_live_event(m, kind, t, text); }
+    if (m->live) { crdi_live_note_event(m, kind, t, text); }
     if (m->exchange) { crdi_exchange_event(m, kind, t, text); }
 }
 

@@ -33,7 +33,7 @@ typedef struct stream {
     } now;
 } stream;
 
-struct crdi_exchange {
+struct crdi_exchange_writer {
     crd_recorder* recorder;
     stream* streams; // one per raster
     int stream_count;
@@ -125,7 +125,7 @@ static void bind_value(crd_master* m, const crdi_link* k, stream* s)
     };
 }
 
-static crd_status plan_streams(crd_master* m, crdi_exchange* x)
+static crd_status plan_streams(crd_master* m, crdi_exchange_writer* x)
 {
     crd_status st = CRD_E_MEMORY;
     const size_t n = (size_t)m->link_count;
@@ -157,7 +157,7 @@ static crd_status plan_streams(crd_master* m, crdi_exchange* x)
     }
     st = CRD_OK;
 fail:
-    crdi_free(m->ctx, (void*)order);
+    crd_free(m->ctx, (void*)order);
     return st;
 }
 
@@ -169,7 +169,7 @@ static void add_column(crd_recorder_options* opt, crd_column* columns, stream* s
     s->columns++;
 }
 
-static void add_columns(const crd_master* m, const crdi_exchange* x, stream* s,
+static void add_columns(const crd_master* m, const crdi_exchange_writer* x, stream* s,
                         crd_recorder_options* opt, crd_column* columns)
 {
     const crd_variable* v = target_of(m, s->link);
@@ -219,19 +219,19 @@ static void add_columns(const crd_master* m, const crdi_exchange* x, stream* s,
 
 // ---- what the file says of itself --------------------------------------------------------------
 
-static void put_flag(crdi_text* t, const char* name, bool x)
+static void put_flag(crd_text* t, const char* name, bool x)
 {
     crdi_text_add(t, ", \"%s\": %s", name, x ? "true" : "false");
 }
 
-static void put_number(crdi_text* t, const char* name, double x)
+static void put_number(crd_text* t, const char* name, double x)
 {
     crdi_text_add(t, ", \"%s\": ", name);
     crdi_text_json_number(t, x);
 }
 
 // What predictions begin with is worked out from more than the outputs.
-static void put_past(crdi_text* t, const crd_history* h)
+static void put_past(crd_text* t, const crd_history* h)
 {
     crdi_text_add(t, ", \"past\": [");
     for (int i = 0; i < h->count; i++) {
@@ -245,7 +245,7 @@ static void put_past(crdi_text* t, const crd_history* h)
     crdi_text_add(t, "]");
 }
 
-static void put_order(const crd_master* m, crdi_text* t)
+static void put_order(const crd_master* m, crd_text* t)
 {
     for (int i = 0; i < m->member_count; i++) {
         crdi_text_add(t, i ? ", " : "");
@@ -269,7 +269,7 @@ static bool is_given_twice(const crd_master* m, const stream* s)
     return false;
 }
 
-static void put_connections(const crd_master* m, const crdi_exchange* x, crdi_text* t)
+static void put_connections(const crd_master* m, const crdi_exchange_writer* x, crd_text* t)
 {
     bool first = true;
     for (int i = 0; i < x->stream_count; i++) {
@@ -298,7 +298,7 @@ static void put_connections(const crd_master* m, const crdi_exchange* x, crdi_te
 }
 
 // Connections of texts, which have no rows.
-static void put_texts(const crd_master* m, crdi_text* t)
+static void put_texts(const crd_master* m, crd_text* t)
 {
     bool first = true;
     for (int i = 0; i < m->link_count; i++) {
@@ -310,12 +310,12 @@ static void put_texts(const crd_master* m, crdi_text* t)
         crdi_text_add(t, first ? "" : ", ");
         first = false;
         crdi_text_json(t, name ? name : "");
-        crdi_free(m->ctx, name);
+        crd_free(m->ctx, name);
     }
 }
 
 // What a replay has to know and cannot see in the rows.
-static crd_status describe(crd_master* m, const crdi_exchange* x, crdi_text* t)
+static crd_status describe(crd_master* m, const crdi_exchange_writer* x, crd_text* t)
 {
     char path[PATH_MAX];
     const char* file = m->sys->file && m->sys->file[0] ? realpath(m->sys->file, path) : NULL;
@@ -341,8 +341,8 @@ static crd_status describe(crd_master* m, const crdi_exchange* x, crdi_text* t)
 
 // ---- the file ----------------------------------------------------------------------------------
 
-static crd_status create_recorder(crd_master* m, crdi_exchange* x, crdi_arena* room,
-                                  crdi_text texts[2])
+static crd_status create_recorder(crd_master* m, crdi_exchange_writer* x, crd_arena* room,
+                                  crd_text texts[2])
 {
     crd_status st = CRD_OK;
     char* description = NULL;
@@ -378,7 +378,7 @@ static crd_status create_recorder(crd_master* m, crdi_exchange* x, crdi_arena* r
     opt.attachment_count = files[2].name ? 3 : 2;
     CRD_TRY(crd_recorder_create(m->ctx, &opt, &x->recorder));
 fail:
-    crdi_free(m->ctx, description);
+    crd_free(m->ctx, description);
     return st;
 }
 
@@ -392,14 +392,14 @@ crd_status crdi_exchange_open(crd_master* m)
                          path);
     }
     crd_status st = CRD_OK;
-    crdi_arena room;
-    crdi_text texts[2];
-    crdi_exchange* x = crdi_arena_new(&m->arena, 1, sizeof *x);
+    crd_arena room;
+    crd_text texts[2];
+    crdi_exchange_writer* x = crdi_arena_new(&m->arena, 1, sizeof *x);
     if (!x) { return CRD_E_MEMORY; }
     x->clocked = m->paced;
-    crdi_arena_init(&room, m->ctx);
-    crdi_text_init(&texts[0], m->ctx);
-    crdi_text_init(&texts[1], m->ctx);
+    crd_arena_init(&room, m->ctx);
+    crd_text_init(&texts[0], m->ctx);
+    crd_text_init(&texts[1], m->ctx);
     CRD_TRY(plan_streams(m, x));
     if (x->stream_count == 0) {
         crdi_log(m->log, CRD_LOG_WARNING,
@@ -416,16 +416,16 @@ crd_status crdi_exchange_open(crd_master* m)
         crdi_master_start_hearing(m);
     }
 fail:
-    crdi_text_clear(&texts[0]);
-    crdi_text_clear(&texts[1]);
-    crdi_arena_clear(&room);
+    crd_text_clear(&texts[0]);
+    crd_text_clear(&texts[1]);
+    crd_arena_clear(&room);
     return st;
 }
 
 // After the record, whose end has told how the run ended. May come after a crash: takes no memory.
 crd_status crdi_exchange_close(crd_master* m)
 {
-    crdi_exchange* x = m->exchange;
+    crdi_exchange_writer* x = m->exchange;
     if (!x) { return CRD_OK; }
     char text[CRDI_HEARD] = "";
     if (x->dropped) {
@@ -460,7 +460,7 @@ void crdi_exchange_event(crd_master* m, crd_event_kind kind, double time, const 
 
 // NULL: left out. Where nobody hurries the run waits for room; a file that cannot be written any
 // more does not end it, and is told at the end.
-static crd_word* begin_row(const crd_master* m, crdi_exchange* x, int raster)
+static crd_word* begin_row(const crd_master* m, crdi_exchange_writer* x, int raster)
 {
     crd_word* row = m->paced ? crd_recorder_try_raster(x->recorder, raster)
                              : crd_recorder_begin_raster(x->recorder, raster);
@@ -476,7 +476,7 @@ static double since_start(const crd_master* m)
 
 void crdi_exchange_arrived(const crd_master* m, const crdi_couple* c, const crdi_flight* f)
 {
-    crdi_exchange* x = m->exchange;
+    crdi_exchange_writer* x = m->exchange;
     const int raster = x->of_couple[c - m->couples];
     crd_word* row = begin_row(m, x, raster);
     if (!row) { return; }
@@ -490,7 +490,7 @@ void crdi_exchange_arrived(const crd_master* m, const crdi_couple* c, const crdi
 }
 
 // One sample of a connection without a coupling.
-static void note_sample(const crd_master* m, crdi_exchange* x, int raster, double t)
+static void note_sample(const crd_master* m, crdi_exchange_writer* x, int raster, double t)
 {
     stream* s = &x->streams[raster];
     const int64_t events = crdi_member_events(&m->members[s->link->from_member]);
@@ -518,7 +518,7 @@ static void note_sample(const crd_master* m, crdi_exchange* x, int raster, doubl
 
 void crdi_exchange_note(crd_master* m)
 {
-    crdi_exchange* x = m->exchange;
+    crdi_exchange_writer* x = m->exchange;
     const double t = crd_master_time(m);
     for (int i = 0; i < x->stream_count; i++) {
         const stream* s = &x->streams[i];

@@ -53,9 +53,9 @@ int crdi_components(crd_context* ctx, int n, const int* first, const int* edge, 
         }
     }
 done:
-    crdi_free(ctx, index);
-    crdi_free(ctx, low);
-    crdi_free(ctx, open);
-    crdi_free(ctx, stack);
+    crd_free(ctx, index);
+    crd_free(ctx, low);
+    crd_free(ctx, open);
+    crd_free(ctx, stack);
     return count;
 }

@@ -47,7 +47,7 @@ crd_status crdi_master_hash(crd_master* m, const char* path, const char** out)
     unsigned char* block = crdi_new(m->ctx, BLOCK);
     if (!block) { return CRD_E_MEMORY; }
     if (sodium_init() < 0 || !hash_file(path, block, hex)) { hex[0] = 0; }
-    crdi_free(m->ctx, block);
+    crd_free(m->ctx, block);
     texts[count] = crdi_arena_format(&m->arena, "%s", hex);
     const char* key = crdi_arena_format(&m->arena, "%s", path);
     if (!texts[count] || !key) { return CRD_E_MEMORY; }

@@ -1,7 +1,7 @@
 // Histograms of durations: each power of two has 16 buckets of equal width, below 16 ns each number
 // has its own. Bucket 16 (e - 3) + s holds 2^e + s 2^(e-4) .. 2^e + (s + 1) 2^(e-4) - 1, e = 4
 // .. 39.
-#include "cardan/pace.h"
+#include "shared/pace.h"
 
 #include <limits.h>
 #include <math.h>

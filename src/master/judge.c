@@ -94,9 +94,9 @@ static crd_status find_loops(crd_master* m, crdi_judge* j)
     }
     st = CRD_OK;
 fail:
-    crdi_free(m->ctx, first);
-    crdi_free(m->ctx, edge);
-    crdi_free(m->ctx, size);
+    crd_free(m->ctx, first);
+    crd_free(m->ctx, edge);
+    crd_free(m->ctx, size);
     return st;
 }
 
@@ -149,8 +149,8 @@ static crd_status find_pair(crd_master* m, crdi_judge* j)
             }
         }
     }
-    crdi_free(m->ctx, of);
-    crdi_free(m->ctx, known);
+    crd_free(m->ctx, of);
+    crd_free(m->ctx, known);
     return room ? CRD_OK : CRD_E_MEMORY;
 }
 

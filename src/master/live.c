@@ -6,9 +6,9 @@
 
 static const int64_t SLICE = 5 * 1000 * 1000; // ns between two looks while the run stands still
 
-crd_live_options crd_live_defaults(void)
+crdi_live_options crdi_live_defaults(void)
 {
-    return (crd_live_options){.row_gap = 0.5e-3, .status_gap = 0.05};
+    return (crdi_live_options){.row_gap = 0.5e-3, .status_gap = 0.05};
 }
 
 // ---- life --------------------------------------------------------------------------------------
@@ -41,24 +41,24 @@ static crd_status make_room(crd_master* m)
     return CRD_OK;
 }
 
-crd_status crd_live_create(crd_context* ctx, crd_master* m, const crd_live_options* opt,
-                           crd_live** out)
+crd_status crdi_live_create(crd_context* ctx, crd_master* m, const crdi_live_options* opt,
+                            crdi_live** out)
 {
     crd_status st = CRD_OK;
     if (m->live || m->live_ctx || m->initialized) {
         return crdi_fail(ctx, CRD_E_STATE,
-                         "crd_live_create comes once, between crd_master_create and "
+                         "crdi_live_create comes once, between crd_master_create and "
                          "crd_master_initialize");
     }
-    crd_live* l = crdi_new(ctx, sizeof *l);
+    crdi_live* l = crdi_new(ctx, sizeof *l);
     if (!l) { return CRD_E_MEMORY; }
     l->owner = ctx;
     l->m = m;
-    l->opt = opt ? *opt : crd_live_defaults();
+    l->opt = opt ? *opt : crdi_live_defaults();
     l->row_gap = to_ns(l->opt.row_gap, 0.5e-3);
     l->status_gap = to_ns(l->opt.status_gap, 0.05);
     l->row_cycle = l->overrun_cycle = l->steps_left = -1;
-    crdi_arena_init(&l->arena, ctx);
+    crd_arena_init(&l->arena, ctx);
     l->ctx = crdi_context_child(ctx);
     l->events = crdi_new_array(ctx, CRDI_LIVE_EVENTS, sizeof *l->events);
     l->postponed = crdi_new_array(ctx, CRDI_LIVE_ORDERS, sizeof *l->postponed);
@@ -78,11 +78,11 @@ crd_status crd_live_create(crd_context* ctx, crd_master* m, const crd_live_optio
 fail:
     crd_context_destroy(l->ctx);
     l->ctx = NULL;
-    crd_live_destroy(l);
+    crdi_live_destroy(l);
     return st;
 }
 
-void crd_live_destroy(crd_live* l)
+void crdi_live_destroy(crdi_live* l)
 {
     if (!l) { return; }
     crd_master* m = l->m;
@@ -96,31 +96,31 @@ void crd_live_destroy(crd_live* l)
     crdi_ring_destroy(l->orders);
     crdi_ring_destroy(l->leftovers);
     crdi_ring_destroy(l->rows);
-    crdi_arena_clear(&l->arena);
+    crd_arena_clear(&l->arena);
     crd_context* ctx = l->owner;
-    crdi_free(ctx, l->postponed);
-    crdi_free(ctx, l->events);
-    crdi_free(ctx, l);
+    crd_free(ctx, l->postponed);
+    crd_free(ctx, l->events);
+    crd_free(ctx, l);
 }
 
-bool crd_live_is_ready(const crd_live* l)
+bool crdi_live_is_ready(const crdi_live* l)
 {
     return atomic_load_explicit(&l->ready, memory_order_acquire);
 }
 
-const crd_live_info* crd_live_get_info(const crd_live* l)
+const crdi_live_info* crdi_live_get_info(const crdi_live* l)
 {
     return &l->info;
 }
 
 // ---- rows --------------------------------------------------------------------------------------
 
-static size_t row_bytes(const crd_live* l)
+static size_t row_bytes(const crdi_live* l)
 {
-    return sizeof(crd_live_row) + (size_t)l->info.signal_count * sizeof(double);
+    return sizeof(crdi_live_row) + (size_t)l->info.signal_count * sizeof(double);
 }
 
-static crd_status make_rows(crd_live* l)
+static crd_status make_rows(crdi_live* l)
 {
     enum { BYTES = 4 << 20, LEAST = 64, MOST = 1 << 16 };
     size_t rows = LEAST;
@@ -131,12 +131,12 @@ static crd_status make_rows(crd_live* l)
                             &l->rows);
 }
 
-static void write_row(crd_live* l)
+static void write_row(crdi_live* l)
 {
     crd_master* m = l->m;
     l->row_cycle = m->n;
     crdi_master_read_extras(m);
-    crd_live_row* row = crdi_ring_write(l->rows);
+    crdi_live_row* row = crdi_ring_write(l->rows);
     if (!row) {
         atomic_fetch_add_explicit(&l->lost, 1, memory_order_relaxed);
         return;
@@ -153,17 +153,17 @@ static void write_row(crd_live* l)
     l->row_count++;
 }
 
-const crd_live_row* crd_live_read(crd_live* l)
+const crdi_live_row* crdi_live_read(crdi_live* l)
 {
-    return crd_live_is_ready(l) ? crdi_ring_read(l->rows) : NULL;
+    return crdi_live_is_ready(l) ? crdi_ring_read(l->rows) : NULL;
 }
 
-void crd_live_release(crd_live* l)
+void crdi_live_release(crdi_live* l)
 {
     crdi_ring_release(l->rows);
 }
 
-int64_t crd_live_lost(const crd_live* l)
+int64_t crdi_live_lost(const crdi_live* l)
 {
     return atomic_load_explicit(&l->lost, memory_order_relaxed);
 }
@@ -178,12 +178,12 @@ static int64_t clock_now(const crd_master* m)
 crd_status crdi_live_prepare(crd_master* m)
 {
     crd_status st = CRD_OK;
-    crd_live* l = m->live;
+    crdi_live* l = m->live;
     CRD_TRY(crdi_live_describe(l));
     CRD_TRY(make_rows(l));
     CRD_TRY(crdi_live_make_shots(l));
     if (!m->hears) { crdi_master_start_hearing(m); }
-    l->state = l->opt.wait ? CRD_LIVE_WAITING : CRD_LIVE_RUNNING;
+    l->state = l->opt.wait ? CRDI_LIVE_WAITING : CRDI_LIVE_RUNNING;
     atomic_store_explicit(&l->state_seen, (int)l->state, memory_order_relaxed);
     atomic_store_explicit(&l->ready, true, memory_order_release);
     return CRD_OK;
@@ -198,7 +198,7 @@ static bool is_last(const crd_master* m)
 
 void crdi_live_show(crd_master* m)
 {
-    crd_live* l = m->live;
+    crdi_live* l = m->live;
     const int64_t now = clock_now(m);
     // Cycles that come a little early or late after one another are not left out.
     if (now - l->row_ns >= l->row_gap - l->row_gap / 4 || is_last(m)) {
@@ -212,30 +212,30 @@ void crdi_live_show(crd_master* m)
     if (now - l->status_ns >= l->status_gap) { crdi_live_shoot(l, now); }
 }
 
-static void stand(crd_live* l, bool* stands)
+static void stand(crdi_live* l, bool* stands)
 {
     crd_master* m = l->m;
     if (*stands) { return; }
     *stands = true;
     l->stands_ns = crdi_now_ns();
     l->cycle_ns = 0;
-    if (m->paced && m->pacer.started) { crd_pacer_pause(&m->pacer); }
+    if (m->paced && m->pacer.started) { crdi_pacer_pause(&m->pacer); }
     crdi_live_shoot(l, clock_now(m));
 }
 
-static void go_on(crd_live* l)
+static void go_on(crdi_live* l)
 {
     crd_master* m = l->m;
     m->ns_wall -= crdi_now_ns() - l->stands_ns;
-    if (m->paced && m->pacer.started) { crd_pacer_resume(&m->pacer, crd_master_time(m)); }
+    if (m->paced && m->pacer.started) { crdi_pacer_resume(&m->pacer, crd_master_time(m)); }
     crdi_live_shoot(l, clock_now(m));
 }
 
-static bool may_run(crd_live* l)
+static bool may_run(crdi_live* l)
 {
-    if (l->state != CRD_LIVE_RUNNING) { return false; }
+    if (l->state != CRDI_LIVE_RUNNING) { return false; }
     if (l->steps_left == 0) {
-        l->state = CRD_LIVE_PAUSED;
+        l->state = CRDI_LIVE_PAUSED;
         l->steps_left = -1;
         return false;
     }
@@ -245,21 +245,21 @@ static bool may_run(crd_live* l)
 
 // No command takes effect after the beginning of the last step. What was sent before that was
 // known is still taken here; false: it changed its mind about going on.
-static bool close_before_last(crd_live* l, crd_status* st)
+static bool close_before_last(crdi_live* l, crd_status* st)
 {
     const crd_master* m = l->m;
     bool any = false;
     if (m->controlled || m->n + 1 < m->tick_count) { return true; }
     atomic_store(&l->closed, true);
     *st = crdi_live_take_orders(l, &any);
-    if (!any || *st < 0 || m->end != CRD_END_NONE || l->state == CRD_LIVE_RUNNING) { return true; }
+    if (!any || *st < 0 || m->end != CRD_END_NONE || l->state == CRDI_LIVE_RUNNING) { return true; }
     atomic_store(&l->closed, false);
     return false;
 }
 
 crd_status crdi_live_obey(crd_master* m)
 {
-    crd_live* l = m->live;
+    crdi_live* l = m->live;
     bool stands = false, changed = false;
     if (l->row_cycle < 0) { // the start, which no tick shows
         write_row(l);
@@ -301,29 +301,29 @@ crd_status crdi_live_alarm(crd_master* m, crd_status st)
                       : crdi_fail(m->ctx, CRD_E_STATE, "%s during the initialisation", by);
 }
 
-static void tell_outcome(crd_live* l, crd_live_state state)
+static void tell_outcome(crdi_live* l, crdi_live_state state)
 {
-    crd_live_outcome* o = &l->outcomes[state - CRD_LIVE_STOPPING];
-    *o = (crd_live_outcome){.state = state, .end = l->m->end};
+    crdi_live_outcome* o = &l->outcomes[state - CRDI_LIVE_STOPPING];
+    *o = (crdi_live_outcome){.state = state, .end = l->m->end};
     crdi_live_copy_text(o->message, sizeof o->message, crdi_live_reason(l->m));
     l->state = state;
     atomic_store_explicit(&l->state_seen, (int)state, memory_order_release);
-    if (crd_live_is_ready(l)) { crdi_live_shoot(l, clock_now(l->m)); }
+    if (crdi_live_is_ready(l)) { crdi_live_shoot(l, clock_now(l->m)); }
 }
 
-void crd_live_get_outcome(const crd_live* l, crd_live_outcome* out)
+void crdi_live_get_outcome(const crdi_live* l, crdi_live_outcome* out)
 {
     const int state = atomic_load_explicit(&l->state_seen, memory_order_acquire);
-    if (state >= CRD_LIVE_STOPPING) {
-        *out = l->outcomes[state - CRD_LIVE_STOPPING];
+    if (state >= CRDI_LIVE_STOPPING) {
+        *out = l->outcomes[state - CRDI_LIVE_STOPPING];
     } else {
-        *out = (crd_live_outcome){.state = (crd_live_state)state};
+        *out = (crdi_live_outcome){.state = (crdi_live_state)state};
     }
 }
 
 crd_status crdi_live_close(crd_master* m)
 {
-    crd_live* l = m->live;
+    crdi_live* l = m->live;
     int was = CRDI_CALM;
     const bool calm = atomic_compare_exchange_strong(&l->alarm, &was, CRDI_OVER);
     const bool told = m->end == CRD_END_FAILED; // by whatever made it fail
@@ -336,7 +336,7 @@ crd_status crdi_live_close(crd_master* m)
     }
     atomic_store(&l->closed, true);
     crdi_live_give_back(l);
-    tell_outcome(l, CRD_LIVE_STOPPING);
+    tell_outcome(l, CRDI_LIVE_STOPPING);
     return st;
 }
 
@@ -344,6 +344,6 @@ void crdi_live_end(crd_master* m)
 {
     char text[CRDI_HEARD];
     crdi_master_end_text(m, text);
-    crdi_live_event(m, CRD_EVENT_STOP, crdi_master_time_seen(m), text);
-    tell_outcome(m->live, CRD_LIVE_ENDED);
+    crdi_live_note_event(m, CRD_EVENT_STOP, crdi_master_time_seen(m), text);
+    tell_outcome(m->live, CRDI_LIVE_ENDED);
 }

@@ -4,8 +4,9 @@
 // rows, snapshots and what faults do; the watcher's thread prepares orders, and frees what comes
 // back. Rings, one exchange of a number and slots with numbers of their own are all that is shared.
 #pragma once
-#include "cardan/live.h"
 #include "master/master.h"
+#include "shared/base.h"
+#include "shared/live.h"
 
 #include <stdatomic.h>
 
@@ -66,7 +67,7 @@ typedef struct crdi_live_wire {
 
 /// What happens to an input; one for each link.
 typedef struct crdi_fault {
-    crd_fault_kind kind; // run: CRD_FAULT_NONE: nothing
+    crdi_fault_kind kind; // run: CRDI_FAULT_NONE: nothing
     crd_master* m;
     crdi_member* member;
     int slot; // in the real inputs
@@ -80,10 +81,10 @@ typedef struct crdi_fault {
 
 /// A command that was checked. Everything it needs is in it.
 typedef struct crdi_order {
-    crd_live_action action;
+    crdi_live_action action;
     int64_t count;
     int setting, link; // link -1: all
-    crd_fault_kind fault;
+    crdi_fault_kind fault;
     int64_t number;
     double value, duration;
     double real;
@@ -110,16 +111,16 @@ typedef struct crdi_speed {
     int64_t ns;
 } crdi_speed;
 
-struct crd_live {
+struct crdi_live {
     crd_context* owner;
     crd_context* ctx; // the watcher's; the master's in the end, for the elements that it keeps
     crd_master* m;
-    crd_live_options opt;
-    crdi_arena arena;
+    crdi_live_options opt;
+    crd_arena arena;
     atomic_bool ready;
 
-    crd_live_info info;
-    crd_live_link* links;
+    crdi_live_info info;
+    crdi_live_link* links;
     crdi_live_probe* probes; // like info.signals
     crdi_knob* knobs;
     int knob_count;
@@ -138,7 +139,7 @@ struct crd_live {
     int64_t cycle_ns;            // run: end of the last cycle, 0: the run stood still since
     crd_histogram busy;          // run: of cycles without a pace
 
-    crd_live_status shots[3];
+    crdi_live_status shots[3];
     atomic_int middle; // number of the snapshot between the two sides, + 4: it is newer
     int back, front;   // the cycle thread's; the watcher's
     int64_t number;    // run: of the newest snapshot
@@ -151,18 +152,18 @@ struct crd_live {
     crdi_live_slot* events;
     int64_t overruns_told, overrun_cycle; // the watcher's: so far; cycle of the last one
 
-    const crd_board** boards; // (board_count)
-    const char** board_units; // (board_count)
+    const crdi_board** boards; // (board_count)
+    const char** board_units;  // (board_count)
     int board_count;
 
-    crd_live_state state;         // run
-    atomic_int state_seen;        // the same for the watcher
-    crd_live_outcome outcomes[2]; // run: STOPPING and ENDED, each written before it is seen
-    atomic_bool closed;           // no order will be obeyed any more
-    atomic_int alarm;             // crdi_alarm
-    char alarmed_by[96];          // the watcher's, before `alarm` says so
-    int64_t steps_left;           // run: until a pause, -1: any number
-    int fault_count;              // run: in effect
+    crdi_live_state state;         // run
+    atomic_int state_seen;         // the same for the watcher
+    crdi_live_outcome outcomes[2]; // run: STOPPING and ENDED, each written before it is seen
+    atomic_bool closed;            // no order will be obeyed any more
+    atomic_int alarm;              // crdi_alarm
+    char alarmed_by[96];           // the watcher's, before `alarm` says so
+    int64_t steps_left;            // run: until a pause, -1: any number
+    int fault_count;               // run: in effect
     crdi_ring *orders, *leftovers;
     crdi_order* postponed; // run: of units that are late
     int postponed_count;   // run
@@ -170,26 +171,26 @@ struct crd_live {
 };
 
 // live_info.c
-crd_status crdi_live_introduce(crd_live* l); ///< before the initialisation
-crd_status crdi_live_describe(crd_live* l);
-void crdi_live_free_knobs(crd_live* l);
+crd_status crdi_live_introduce(crdi_live* l); ///< before the initialisation
+crd_status crdi_live_describe(crdi_live* l);
+void crdi_live_free_knobs(crdi_live* l);
 // live_status.c
-crd_status crdi_live_make_shots(crd_live* l);
-void crdi_live_shoot(crd_live* l, int64_t now);    ///< a snapshot
+crd_status crdi_live_make_shots(crdi_live* l);
+void crdi_live_shoot(crdi_live* l, int64_t now);   ///< a snapshot
 const char* crdi_live_reason(const crd_master* m); ///< why the run ended, ""
 // live_events.c
 /// Whole characters, room - 1 bytes at most; what is none, or controls something, is replaced. The
 /// rest of `out` is zero.
 void crdi_live_copy_text(char* out, size_t room, const char* text);
-void crdi_live_put_event(crd_live* l, crd_event_kind kind, double time, const char* text);
+void crdi_live_put_event(crdi_live* l, crd_event_kind kind, double time, const char* text);
 // live_order.c: the watcher's side of commands
-void crdi_live_sweep_up(crd_live* l);   ///< frees what came back
-void crdi_live_throw_away(crd_live* l); ///< orders that nobody will obey
+void crdi_live_sweep_up(crdi_live* l);   ///< frees what came back
+void crdi_live_throw_away(crdi_live* l); ///< orders that nobody will obey
 // live_obey.c: the cycle thread's side
 /// `*any`: there were some. Fails if a unit crashed over one.
-crd_status crdi_live_take_orders(crd_live* l, bool* any);
-void crdi_live_give_back(crd_live* l); ///< orders that came too late become events
+crd_status crdi_live_take_orders(crdi_live* l, bool* any);
+void crdi_live_give_back(crdi_live* l); ///< orders that came too late become events
 // live_fault.c
-void crdi_fault_begin(crd_live* l, const crdi_order* o, double t);
-void crdi_fault_clear(crd_live* l, int link); ///< -1: all
-void crdi_live_expire(crd_live* l, double t); ///< those whose time is over
+void crdi_fault_begin(crdi_live* l, const crdi_order* o, double t);
+void crdi_fault_clear(crdi_live* l, int link); ///< -1: all
+void crdi_live_expire(crdi_live* l, double t); ///< those whose time is over

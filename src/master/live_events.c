@@ -37,7 +37,7 @@ void crdi_live_copy_text(char* out, size_t room, const char* text)
     memset(out + at, 0, room - at);
 }
 
-void crdi_live_put_event(crd_live* l, crd_event_kind kind, double time, const char* text)
+void crdi_live_put_event(crdi_live* l, crd_event_kind kind, double time, const char* text)
 {
     const uint64_t number = atomic_fetch_add_explicit(&l->event_count, 1, memory_order_relaxed) + 1;
     crdi_live_slot* s = &l->events[number % CRDI_LIVE_EVENTS];
@@ -59,14 +59,14 @@ void crdi_live_put_event(crd_live* l, crd_event_kind kind, double time, const ch
     atomic_store_explicit(&s->turn, 2 * number, memory_order_release);
 }
 
-void crdi_live_event(crd_master* m, crd_event_kind kind, double time, const char* text)
+void crdi_live_note_event(crd_master* m, crd_event_kind kind, double time, const char* text)
 {
     if (m->live) { crdi_live_put_event(m->live, kind, time, text); }
 }
 
 typedef enum { WHOLE, NOT_YET, GONE } found;
 
-static found read_slot(crdi_live_slot* s, uint64_t number, crd_live_event* out)
+static found read_slot(crdi_live_slot* s, uint64_t number, crdi_live_event* out)
 {
     uint64_t words[WORDS];
     const uint64_t before = atomic_load_explicit(&s->turn, memory_order_acquire);
@@ -75,13 +75,13 @@ static found read_slot(crdi_live_slot* s, uint64_t number, crd_live_event* out)
         words[i] = atomic_load_explicit(&s->words[i], memory_order_acquire);
     }
     if (atomic_load_explicit(&s->turn, memory_order_relaxed) != before) { return GONE; }
-    *out = (crd_live_event){.number = (int64_t)number, .kind = (int)words[1]};
+    *out = (crdi_live_event){.number = (int64_t)number, .kind = (int)words[1]};
     memcpy(&out->time, &words[0], sizeof out->time);
     memcpy(out->text, &words[2], sizeof out->text);
     return WHOLE;
 }
 
-bool crd_live_get_event(crd_live* l, int64_t after, crd_live_event* out)
+bool crdi_live_get_event(crdi_live* l, int64_t after, crdi_live_event* out)
 {
     const uint64_t count = atomic_load_explicit(&l->event_count, memory_order_acquire);
     uint64_t n = after > 0 ? (uint64_t)after + 1 : 1;

@@ -5,11 +5,11 @@
 
 #include <math.h>
 
-const char* crd_fault_name(crd_fault_kind kind)
+const char* crdi_fault_name(crdi_fault_kind kind)
 {
-    static const char* const names[CRD_FAULT_KINDS] = {"none", "hold",  "value", "offset",
-                                                       "gain", "noise", "drop",  "delay"};
-    return kind >= 0 && kind < CRD_FAULT_KINDS ? names[kind] : "";
+    static const char* const names[CRDI_FAULT_KINDS] = {"none", "hold",  "value", "offset",
+                                                        "gain", "noise", "drop",  "delay"};
+    return kind >= 0 && kind < CRDI_FAULT_KINDS ? names[kind] : "";
 }
 
 // ---- at the unit's door ------------------------------------------------------------------------
@@ -43,19 +43,19 @@ static void disturb(crdi_fault* f)
     double gain = 1;
     f->clean = *x;
     switch (f->kind) {
-    case CRD_FAULT_HOLD:
-    case CRD_FAULT_VALUE:
+    case CRDI_FAULT_HOLD:
+    case CRDI_FAULT_VALUE:
         *x = f->value;
         gain = 0;
         break;
-    case CRD_FAULT_OFFSET:
+    case CRDI_FAULT_OFFSET:
         *x += f->value;
         break;
-    case CRD_FAULT_GAIN:
+    case CRDI_FAULT_GAIN:
         *x *= f->value;
         gain = f->value;
         break;
-    case CRD_FAULT_NOISE:
+    case CRDI_FAULT_NOISE:
         *x += f->value * normal(f);
         break;
     default:
@@ -87,9 +87,9 @@ void crdi_live_calm(const crdi_member* p)
 
 // ---- beginning and end -------------------------------------------------------------------------
 
-static bool is_of_coupling(crd_fault_kind kind)
+static bool is_of_coupling(crdi_fault_kind kind)
 {
-    return kind == CRD_FAULT_DROP || kind == CRD_FAULT_DELAY;
+    return kind == CRDI_FAULT_DROP || kind == CRDI_FAULT_DELAY;
 }
 
 static void take_out(crdi_fault* f)
@@ -102,23 +102,23 @@ static void take_out(crdi_fault* f)
     f->next = NULL;
 }
 
-static void end_fault(crd_live* l, int link)
+static void end_fault(crdi_live* l, int link)
 {
     crdi_fault* f = &l->faults[link];
     crdi_couple* c = l->wires[link].couple;
-    if (f->kind == CRD_FAULT_NONE) { return; }
+    if (f->kind == CRDI_FAULT_NONE) { return; }
     if (is_of_coupling(f->kind)) {
         c->drop = c->delay = 0;
     } else {
         take_out(f);
         l->m->disturbed--;
     }
-    f->kind = CRD_FAULT_NONE;
+    f->kind = CRDI_FAULT_NONE;
     f->told = (double)NAN;
     l->fault_count--;
 }
 
-void crdi_fault_begin(crd_live* l, const crdi_order* o, double t)
+void crdi_fault_begin(crdi_live* l, const crdi_order* o, double t)
 {
     crdi_fault* f = &l->faults[o->link];
     crdi_couple* c = l->wires[o->link].couple;
@@ -126,12 +126,12 @@ void crdi_fault_begin(crd_live* l, const crdi_order* o, double t)
     end_fault(l, o->link); // one at a time
     f->kind = o->fault;
     f->number = o->number;
-    f->value = o->fault == CRD_FAULT_HOLD ? now : o->value;
+    f->value = o->fault == CRDI_FAULT_HOLD ? now : o->value;
     f->end = isnan(o->duration) ? (double)INFINITY : t + o->duration;
     l->fault_count++;
     if (is_of_coupling(f->kind)) {
-        c->drop = f->kind == CRD_FAULT_DROP ? f->value : 0;
-        c->delay = f->kind == CRD_FAULT_DELAY ? f->value : 0;
+        c->drop = f->kind == CRDI_FAULT_DROP ? f->value : 0;
+        c->delay = f->kind == CRDI_FAULT_DELAY ? f->value : 0;
         c->drop_number = f->number;
         return;
     }
@@ -140,18 +140,18 @@ void crdi_fault_begin(crd_live* l, const crdi_order* o, double t)
     l->m->disturbed++;
 }
 
-void crdi_fault_clear(crd_live* l, int link)
+void crdi_fault_clear(crdi_live* l, int link)
 {
     for (int i = link < 0 ? 0 : link; i < (link < 0 ? l->info.link_count : link + 1); i++) {
         end_fault(l, i);
     }
 }
 
-void crdi_live_expire(crd_live* l, double t)
+void crdi_live_expire(crdi_live* l, double t)
 {
     const double slack = 1e-6 * l->m->tick; // times are multiples of the tick but for rounding
     for (int i = 0; i < l->info.link_count; i++) {
-        if (l->faults[i].kind == CRD_FAULT_NONE || t + slack < l->faults[i].end) { continue; }
+        if (l->faults[i].kind == CRDI_FAULT_NONE || t + slack < l->faults[i].end) { continue; }
         end_fault(l, i);
         crdi_master_event(l->m, CRD_EVENT_MARK, l->wires[i].over);
     }

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static void* room(crd_live* l, int n, size_t size)
+static void* room(crdi_live* l, int n, size_t size)
 {
     return crdi_arena_new(&l->arena, (size_t)n, size);
 }
@@ -14,7 +14,7 @@ static const char* text_of(const char* text)
     return text ? text : "";
 }
 
-static const char* full_name(crd_live* l, int member, int32_t variable, int32_t element)
+static const char* full_name(crdi_live* l, int member, int32_t variable, int32_t element)
 {
     const crd_master* m = l->m;
     const crd_unit* u = m->members[member].unit;
@@ -33,20 +33,20 @@ static bool is_hidden(const crd_master* m, int member) // as in the record
 
 // ---- units and signals -------------------------------------------------------------------------
 
-static crd_status describe_units(crd_live* l)
+static crd_status describe_units(crdi_live* l)
 {
     const crd_master* m = l->m;
-    crd_live_unit* units = room(l, m->member_count, sizeof *units);
+    crdi_live_unit* units = room(l, m->member_count, sizeof *units);
     if (!units) { return CRD_E_MEMORY; }
     for (int i = 0; i < m->member_count; i++) {
         const crdi_member* p = &m->members[i];
         const crd_unit* u = p->unit;
-        units[i] = (crd_live_unit){.name = u->name,
-                                   .kind = text_of(u->info.kind),
-                                   .remote = u->ops->begin || u->ops->link,
-                                   .real = u->spec && u->spec->real,
-                                   .step = p->step > 0 ? p->step : m->tick,
-                                   .budget = u->spec ? u->spec->budget : (double)NAN};
+        units[i] = (crdi_live_unit){.name = u->name,
+                                    .kind = text_of(u->info.kind),
+                                    .remote = u->ops->begin || u->ops->link,
+                                    .real = u->spec && u->spec->real,
+                                    .step = p->step > 0 ? p->step : m->tick,
+                                    .budget = u->spec ? u->spec->budget : (double)NAN};
         if (u->info.flags & CRD_UNIT_IN_REAL_TIME) {
             l->cannot_pause = true;
             l->restless = u->name;
@@ -58,13 +58,13 @@ static crd_status describe_units(crd_live* l)
 }
 
 // In the order of the record, whose probes stand by raster.
-static crd_status describe_signals(crd_live* l)
+static crd_status describe_signals(crdi_live* l)
 {
     const crd_master* m = l->m;
     const int n = m->signal_count;
-    crd_live_signal* signals =
-        room(l, n < CRD_LIVE_SIGNALS ? n : CRD_LIVE_SIGNALS, sizeof *signals);
-    l->probes = room(l, n < CRD_LIVE_SIGNALS ? n : CRD_LIVE_SIGNALS, sizeof *l->probes);
+    crdi_live_signal* signals =
+        room(l, n < CRDI_LIVE_SIGNALS ? n : CRDI_LIVE_SIGNALS, sizeof *signals);
+    l->probes = room(l, n < CRDI_LIVE_SIGNALS ? n : CRDI_LIVE_SIGNALS, sizeof *l->probes);
     const crdi_probe** of = room(l, n, sizeof *of);
     if (!signals || !l->probes || !of) { return CRD_E_MEMORY; }
     for (int i = 0; i < n; i++) {
@@ -76,17 +76,17 @@ static crd_status describe_signals(crd_live* l)
         const crdi_coupled* x = s->coupled;
         const crd_variable* v = x ? NULL : &m->members[s->member].unit->info.variables[s->variable];
         if (of[i]->kind == CRD_BYTES) { continue; }
-        if (count == CRD_LIVE_SIGNALS) {
+        if (count == CRDI_LIVE_SIGNALS) {
             l->info.signals_left_out++;
             continue;
         }
         const crd_type type = x ? x->type : (crd_type)v->type;
         signals[count] =
-            (crd_live_signal){.name = s->name,
-                              .unit = text_of(x ? x->unit : v->unit),
-                              .description = text_of(x ? x->description : v->description),
-                              .owner = s->member,
-                              .type = type};
+            (crdi_live_signal){.name = s->name,
+                               .unit = text_of(x ? x->unit : v->unit),
+                               .description = text_of(x ? x->description : v->description),
+                               .owner = s->member,
+                               .type = type};
         l->probes[count++] = (crdi_live_probe){.from = of[i]->from,
                                                .real = of[i]->kind == CRD_REAL,
                                                .is_unsigned = type == CRD_UINT64};
@@ -121,7 +121,7 @@ static int32_t read_variable(const crd_unit* u, int32_t v) // aliases share thei
     return u->info.variables[v].alias_of >= 0 ? u->info.variables[v].alias_of : v;
 }
 
-static int signal_of(const crd_live* l, const crdi_link* k)
+static int signal_of(const crdi_live* l, const crdi_link* k)
 {
     const crd_master* m = l->m;
     const crd_unit* u = m->members[k->from_member].unit;
@@ -142,16 +142,16 @@ static int signal_of(const crd_live* l, const crdi_link* k)
     return -1;
 }
 
-static crd_status describe_link(crd_live* l, int i)
+static crd_status describe_link(crdi_live* l, int i)
 {
     crd_master* m = l->m;
     const crdi_link* k = &m->links[i];
     crdi_member* b = &m->members[k->to_member];
     const crd_variable* v = &b->unit->info.variables[k->to_variable];
     const bool real = crd_type_kind(v->type) == CRD_REAL;
-    crd_live_link* out = &l->links[i];
+    crdi_live_link* out = &l->links[i];
     crdi_live_wire* w = &l->wires[i];
-    *out = (crd_live_link){
+    *out = (crdi_live_link){
         .from = full_name(l, k->from_member, k->from_variable, k->from_element),
         .to = full_name(l, k->to_member, k->to_variable, k->to_element),
         .unit = text_of(v->unit),
@@ -177,7 +177,7 @@ static crd_status describe_link(crd_live* l, int i)
     return w->over ? CRD_OK : CRD_E_MEMORY;
 }
 
-static crd_status describe_links(crd_live* l)
+static crd_status describe_links(crdi_live* l)
 {
     const int n = l->m->link_count;
     l->links = room(l, n, sizeof *l->links);
@@ -193,15 +193,15 @@ static crd_status describe_links(crd_live* l)
     return CRD_OK;
 }
 
-static crd_status describe_bonds(crd_live* l)
+static crd_status describe_bonds(crdi_live* l)
 {
     const crd_master* m = l->m;
-    crd_live_bond* bonds = room(l, m->power_count, sizeof *bonds);
+    crdi_live_bond* bonds = room(l, m->power_count, sizeof *bonds);
     if (!bonds) { return CRD_E_MEMORY; }
     for (int i = 0; i < m->power_count; i++) {
         const crdi_power* p = &m->powers[i];
         bonds[i] =
-            (crd_live_bond){text_of(p->name), text_of(p->action_name), text_of(p->flow_name)};
+            (crdi_live_bond){text_of(p->name), text_of(p->action_name), text_of(p->flow_name)};
     }
     l->info.bonds = bonds;
     l->info.bond_count = m->power_count;
@@ -231,7 +231,7 @@ static bool can_be_set(const crdi_member* p, int32_t variable)
     return true;
 }
 
-static crd_status find_items(crd_live* l, crdi_knob* k)
+static crd_status find_items(crdi_live* l, crdi_knob* k)
 {
     const crd_unit* u = l->m->members[k->member].unit;
     int64_t value = 0;
@@ -258,21 +258,21 @@ static double start_of(const crd_variable* v, const crdi_knob* k, uint32_t e)
                                               : (double)k->values.integer[e];
 }
 
-static crd_status add_setting(crd_live* l, crd_live_setting* settings, int knob, bool told,
+static crd_status add_setting(crdi_live* l, crdi_live_setting* settings, int knob, bool told,
                               uint32_t e)
 {
     const crdi_knob* k = &l->knobs[knob];
     const crd_variable* v = &l->m->members[k->member].unit->info.variables[k->variable];
     const int at = l->info.setting_count;
-    settings[at] = (crd_live_setting){.name = full_name(l, k->member, k->variable, (int32_t)e),
-                                      .unit = text_of(v->unit),
-                                      .description = text_of(v->description),
-                                      .owner = k->member,
-                                      .type = (crd_type)v->type,
-                                      .start = told ? start_of(v, k, e) : (double)NAN,
-                                      .min = v->min,
-                                      .max = v->max,
-                                      .input = v->causality == CRD_INPUT};
+    settings[at] = (crdi_live_setting){.name = full_name(l, k->member, k->variable, (int32_t)e),
+                                       .unit = text_of(v->unit),
+                                       .description = text_of(v->description),
+                                       .owner = k->member,
+                                       .type = (crd_type)v->type,
+                                       .start = told ? start_of(v, k, e) : (double)NAN,
+                                       .min = v->min,
+                                       .max = v->max,
+                                       .input = v->causality == CRD_INPUT};
     if (!settings[at].name) { return CRD_E_MEMORY; }
     const bool real = crd_type_kind(v->type) == CRD_REAL;
     l->places[at] = (crdi_live_place){.knob = knob,
@@ -286,7 +286,7 @@ static crd_status add_setting(crd_live* l, crd_live_setting* settings, int knob,
 
 // A unit that does not tell the value is not told the others of an array either: one element of it
 // cannot be set alone.
-static crd_status add_knob(crd_live* l, crd_live_setting* settings, int member, int32_t variable)
+static crd_status add_knob(crdi_live* l, crdi_live_setting* settings, int member, int32_t variable)
 {
     crd_status st = CRD_OK;
     crd_master* m = l->m;
@@ -311,10 +311,10 @@ fail:
     return st == CRD_E_MEMORY || st >= 0 ? st : CRD_OK; // what cannot be bound cannot be set
 }
 
-static crd_status describe_settings(crd_live* l)
+static crd_status describe_settings(crdi_live* l)
 {
     crd_master* m = l->m;
-    crd_live_setting* settings = room(l, CRDI_LIVE_SETTINGS, sizeof *settings);
+    crdi_live_setting* settings = room(l, CRDI_LIVE_SETTINGS, sizeof *settings);
     l->places = room(l, CRDI_LIVE_SETTINGS, sizeof *l->places);
     l->knobs = room(l, CRDI_LIVE_SETTINGS, sizeof *l->knobs);
     if (!settings || !l->places || !l->knobs) { return CRD_E_MEMORY; }
@@ -335,7 +335,7 @@ static crd_status describe_settings(crd_live* l)
     return CRD_OK;
 }
 
-void crdi_live_free_knobs(crd_live* l)
+void crdi_live_free_knobs(crdi_live* l)
 {
     for (int i = 0; i < l->knob_count; i++) {
         crd_binding_destroy(l->knobs[i].binding);
@@ -346,7 +346,7 @@ void crdi_live_free_knobs(crd_live* l)
 // ---- all of it ---------------------------------------------------------------------------------
 
 // What is known before any unit has begun; a watcher may look at it from now on.
-crd_status crdi_live_introduce(crd_live* l)
+crd_status crdi_live_introduce(crdi_live* l)
 {
     const crd_master* m = l->m;
     l->info.title = text_of(m->sys->title);
@@ -358,7 +358,7 @@ crd_status crdi_live_introduce(crd_live* l)
     if (!l->boards || !l->board_units) { return CRD_E_MEMORY; }
     for (int i = 0; i < m->member_count; i++) {
         const crd_unit* u = m->members[i].unit;
-        const crd_board* b = u->ops->board ? u->ops->board(u) : NULL;
+        const crdi_board* b = u->ops->board ? u->ops->board(u) : NULL;
         if (!b) { continue; }
         l->boards[l->board_count] = b;
         l->board_units[l->board_count++] = u->name;
@@ -366,22 +366,22 @@ crd_status crdi_live_introduce(crd_live* l)
     return CRD_OK;
 }
 
-int crd_live_board_count(const crd_live* l)
+int crdi_live_board_count(const crdi_live* l)
 {
     return l->board_count;
 }
 
-const char* crd_live_board_unit(const crd_live* l, int board)
+const char* crdi_live_board_unit(const crdi_live* l, int board)
 {
     return l->board_units[board];
 }
 
-void crd_live_read_board(const crd_live* l, int board, crd_board_state* out)
+void crdi_live_read_board(const crdi_live* l, int board, crdi_board_state* out)
 {
-    crd_board_read(l->boards[board], out);
+    crdi_board_read(l->boards[board], out);
 }
 
-crd_status crdi_live_describe(crd_live* l)
+crd_status crdi_live_describe(crdi_live* l)
 {
     crd_status st = CRD_OK;
     const crd_master* m = l->m;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void leave(crd_live* l, const crdi_leftover* x)
+static void leave(crdi_live* l, const crdi_leftover* x)
 {
     crdi_leftover* to = crdi_ring_write(l->leftovers);
     if (!to) { return; } // there is room for all that may be
@@ -15,7 +15,7 @@ static void leave(crd_live* l, const crdi_leftover* x)
 
 // ---- settings ----------------------------------------------------------------------------------
 
-static void note_refusal(crd_live* l, const crdi_order* o, const crd_unit* u)
+static void note_refusal(crdi_live* l, const crdi_order* o, const crd_unit* u)
 {
     char text[CRDI_LIVE_TEXT];
     snprintf(text, sizeof text, "%s: refused by unit '%.60s': %.120s",
@@ -24,7 +24,7 @@ static void note_refusal(crd_live* l, const crdi_order* o, const crd_unit* u)
     leave(l, &(crdi_leftover){.refused = o->setting});
 }
 
-static crd_status set_value(crd_live* l, const crdi_order* o)
+static crd_status set_value(crdi_live* l, const crdi_order* o)
 {
     crd_master* m = l->m;
     const crdi_live_place* at = &l->places[o->setting];
@@ -55,12 +55,12 @@ static crd_status set_value(crd_live* l, const crdi_order* o)
 }
 
 // A unit that is late is in its step: it can be told afterwards.
-static bool is_busy(const crd_live* l, const crdi_order* o)
+static bool is_busy(const crdi_live* l, const crdi_order* o)
 {
     return crdi_async_busy(l->m, l->knobs[l->places[o->setting].knob].member);
 }
 
-static crd_status set_or_postpone(crd_live* l, const crdi_order* o)
+static crd_status set_or_postpone(crdi_live* l, const crdi_order* o)
 {
     if (!is_busy(l, o)) { return set_value(l, o); }
     if (l->postponed_count < CRDI_LIVE_ORDERS) {
@@ -73,7 +73,7 @@ static crd_status set_or_postpone(crd_live* l, const crdi_order* o)
     return CRD_OK;
 }
 
-static crd_status set_postponed(crd_live* l)
+static crd_status set_postponed(crdi_live* l)
 {
     crd_status st = CRD_OK;
     int kept = 0;
@@ -92,7 +92,7 @@ static crd_status set_postponed(crd_live* l)
 
 // The new element begins with the newest samples, and what it says differently from the old one
 // fades, so that the input has no step.
-static void exchange(crd_live* l, const crdi_order* o)
+static void exchange(crdi_live* l, const crdi_order* o)
 {
     crd_master* m = l->m;
     crdi_couple* c = l->wires[o->link].couple;
@@ -128,45 +128,45 @@ static void exchange(crd_live* l, const crdi_order* o)
 
 // ---- all of them -------------------------------------------------------------------------------
 
-static crd_status obey(crd_live* l, const crdi_order* o)
+static crd_status obey(crdi_live* l, const crdi_order* o)
 {
     crd_master* m = l->m;
     switch (o->action) {
-    case CRD_LIVE_SET:
+    case CRDI_LIVE_SET:
         return set_or_postpone(l, o);
-    case CRD_LIVE_COUPLE:
+    case CRDI_LIVE_COUPLE:
         exchange(l, o);
         return CRD_OK;
-    case CRD_LIVE_START:
-        l->state = CRD_LIVE_RUNNING;
+    case CRDI_LIVE_START:
+        l->state = CRDI_LIVE_RUNNING;
         l->steps_left = -1;
         break;
-    case CRD_LIVE_PAUSE:
-        if (l->state == CRD_LIVE_RUNNING) { l->state = CRD_LIVE_PAUSED; }
+    case CRDI_LIVE_PAUSE:
+        if (l->state == CRDI_LIVE_RUNNING) { l->state = CRDI_LIVE_PAUSED; }
         break;
-    case CRD_LIVE_STEP:
-        l->state = CRD_LIVE_RUNNING;
+    case CRDI_LIVE_STEP:
+        l->state = CRDI_LIVE_RUNNING;
         l->steps_left = o->count;
         break;
-    case CRD_LIVE_STOP:
+    case CRDI_LIVE_STOP:
         if (m->end == CRD_END_NONE) { m->end = CRD_END_INTERRUPTED; }
         m->stopped_by_page = true;
         break;
-    case CRD_LIVE_FAULT:
+    case CRDI_LIVE_FAULT:
         crdi_fault_begin(l, o, crd_master_time(m));
         break;
-    case CRD_LIVE_CLEAR:
+    case CRDI_LIVE_CLEAR:
         crdi_fault_clear(l, o->link);
         break;
-    case CRD_LIVE_MARK:
-    case CRD_LIVE_EMERGENCY: // comes by its own way
+    case CRDI_LIVE_MARK:
+    case CRDI_LIVE_EMERGENCY: // comes by its own way
         break;
     }
     if (o->text[0]) { crdi_master_event(m, CRD_EVENT_MARK, o->text); }
     return CRD_OK;
 }
 
-static void say_not_done(crd_live* l, const crdi_order* o)
+static void say_not_done(crdi_live* l, const crdi_order* o)
 {
     char text[CRDI_LIVE_TEXT];
     snprintf(text, sizeof text, "not done, the run has ended: %.200s", o->text);
@@ -175,14 +175,14 @@ static void say_not_done(crd_live* l, const crdi_order* o)
 
 // What came while the last step went on, or waited for a unit that was late. It was accepted, so
 // what became of it is told.
-void crdi_live_give_back(crd_live* l)
+void crdi_live_give_back(crdi_live* l)
 {
     for (int i = 0; i < l->postponed_count; i++) {
         say_not_done(l, &l->postponed[i]);
     }
     l->postponed_count = 0;
     for (const crdi_order* o; (o = crdi_ring_read(l->orders)) != NULL;) {
-        if (o->action == CRD_LIVE_MARK) {
+        if (o->action == CRDI_LIVE_MARK) {
             crdi_master_event(l->m, CRD_EVENT_MARK, o->text);
         } else {
             say_not_done(l, o);
@@ -192,7 +192,7 @@ void crdi_live_give_back(crd_live* l)
     }
 }
 
-crd_status crdi_live_take_orders(crd_live* l, bool* any)
+crd_status crdi_live_take_orders(crdi_live* l, bool* any)
 {
     crd_status st = l->postponed_count ? set_postponed(l) : CRD_OK;
     *any = false;

@@ -2,12 +2,13 @@
 // byte, so that the cycle thread has only to put them into effect. What it hands back is freed
 // here.
 #include "master/live.h"
+#include "shared/unit.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-const char* crd_live_error(const crd_live* l)
+const char* crdi_live_error(const crdi_live* l)
 {
     return crd_error_text(l->ctx);
 }
@@ -21,7 +22,7 @@ static void free_parts(crd_coupling* element, crd_element* description, crd_lear
     crd_element_destroy(description);
 }
 
-void crdi_live_sweep_up(crd_live* l)
+void crdi_live_sweep_up(crdi_live* l)
 {
     for (const crdi_leftover* x; l->leftovers && (x = crdi_ring_read(l->leftovers)) != NULL;) {
         free_parts(x->element, x->description, x->learn);
@@ -30,7 +31,7 @@ void crdi_live_sweep_up(crd_live* l)
     }
 }
 
-void crdi_live_throw_away(crd_live* l)
+void crdi_live_throw_away(crdi_live* l)
 {
     for (const crdi_order* o; l->orders && (o = crdi_ring_read(l->orders)) != NULL;) {
         free_parts(o->element, o->description, NULL);
@@ -41,7 +42,7 @@ void crdi_live_throw_away(crd_live* l)
 // ---- names -------------------------------------------------------------------------------------
 
 typedef struct {
-    const crd_live* l;
+    const crdi_live* l;
     bool settings;
     int at;
 } names;
@@ -49,12 +50,12 @@ typedef struct {
 static const char* next_name(void* user)
 {
     names* n = user;
-    const crd_live_info* i = &n->l->info;
+    const crdi_live_info* i = &n->l->info;
     if (n->settings) { return n->at < i->setting_count ? i->settings[n->at++].name : NULL; }
     return n->at < i->link_count ? i->links[n->at++].to : NULL;
 }
 
-static crd_status not_found(crd_live* l, const char* name, bool settings)
+static crd_status not_found(crdi_live* l, const char* name, bool settings)
 {
     names n = {.l = l, .settings = settings};
     const char* near = crdi_nearest(name, next_name, &n);
@@ -64,7 +65,7 @@ static crd_status not_found(crd_live* l, const char* name, bool settings)
         crdi_clip(name).text, near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
-static crd_status find_link(crd_live* l, const char* name, int* out)
+static crd_status find_link(crdi_live* l, const char* name, int* out)
 {
     for (int i = 0; i < l->info.link_count; i++) {
         if (strcmp(l->info.links[i].to, name) == 0) {
@@ -75,7 +76,7 @@ static crd_status find_link(crd_live* l, const char* name, int* out)
     return not_found(l, name, false);
 }
 
-static crd_status find_setting(crd_live* l, const char* name, int* out)
+static crd_status find_setting(crdi_live* l, const char* name, int* out)
 {
     for (int i = 0; i < l->info.setting_count; i++) {
         if (strcmp(l->info.settings[i].name, name) == 0) {
@@ -128,7 +129,7 @@ static const char* stand_in_item_at(const crd_unit* u, int32_t variable, int32_t
 static const crd_unit_ops stand_in_ops = {
     .dimension = stand_in_dimension, .item = stand_in_item, .item_at = stand_in_item_at};
 
-static void write_number(const crdi_knob* k, const crd_live_setting* s, double real,
+static void write_number(const crdi_knob* k, const crdi_live_setting* s, double real,
                          int64_t integer, char* out, size_t size)
 {
     if (crd_type_kind(s->type) == CRD_REAL) {
@@ -145,7 +146,7 @@ static void write_number(const crdi_knob* k, const crd_live_setting* s, double r
     }
 }
 
-static crd_status check_limits(crd_live* l, const crd_live_setting* s, const crdi_order* o)
+static crd_status check_limits(crdi_live* l, const crdi_live_setting* s, const crdi_order* o)
 {
     const double x = crd_type_kind(s->type) == CRD_REAL ? o->real
                      : s->type == CRD_UINT64            ? (double)(uint64_t)o->integer
@@ -161,12 +162,13 @@ static crd_status check_limits(crd_live* l, const crd_live_setting* s, const crd
     return CRD_OK;
 }
 
-static crd_status order_set(crd_live* l, const crd_live_command* c, const char* who, crdi_order* o)
+static crd_status order_set(crdi_live* l, const crdi_live_command* c, const char* who,
+                            crdi_order* o)
 {
     crd_status st = CRD_OK;
     char was[64], is[64];
     CRD_TRY(find_setting(l, c->name ? c->name : "", &o->setting));
-    const crd_live_setting* s = &l->info.settings[o->setting];
+    const crdi_live_setting* s = &l->info.settings[o->setting];
     crdi_live_place* at = &l->places[o->setting];
     const crdi_knob* k = &l->knobs[at->knob];
     const crd_unit* u = l->m->members[k->member].unit;
@@ -188,7 +190,7 @@ fail:
 
 // ---- couplings ---------------------------------------------------------------------------------
 
-static crd_status check_element(crd_live* l, const crd_element* e, const crdi_couple* c)
+static crd_status check_element(crdi_live* l, const crd_element* e, const crdi_couple* c)
 {
     if (e->signal_count > 1) {
         return crdi_fail(l->ctx, CRD_E_RANGE, "the element is for %d signals, a connection has one",
@@ -207,21 +209,21 @@ static crd_status check_element(crd_live* l, const crd_element* e, const crdi_co
     return CRD_OK;
 }
 
-static crd_status read_element(crd_live* l, const char* text, crd_element** out)
+static crd_status read_element(crdi_live* l, const char* text, crd_element** out)
 {
     const char* begin = text + strspn(text, " \t\r\n");
     return *begin == '{' ? crd_element_parse(l->ctx, begin, strlen(begin), "", 1, out)
                          : crd_element_of_name(l->ctx, begin, out);
 }
 
-static crd_status order_couple(crd_live* l, const crd_live_command* c, const char* who,
+static crd_status order_couple(crdi_live* l, const crdi_live_command* c, const char* who,
                                crdi_order* o)
 {
     crd_status st = CRD_OK;
     crd_coupling_options opt;
     CRD_TRY(find_link(l, c->name ? c->name : "", &o->link));
     const crdi_couple* couple = l->wires[o->link].couple;
-    const crd_live_link* link = &l->info.links[o->link];
+    const crdi_live_link* link = &l->info.links[o->link];
     if (!couple) {
         return crdi_fail(l->ctx, CRD_E_UNSUPPORTED,
                          "the connection %s -> %s has no coupling: give it one in the description, "
@@ -246,30 +248,30 @@ fail:
 
 // ---- faults ------------------------------------------------------------------------------------
 
-static crd_status check_amount(crd_live* l, const crd_live_command* c, const char* to,
+static crd_status check_amount(crdi_live* l, const crdi_live_command* c, const char* to,
                                const crdi_couple* couple)
 {
-    const char* name = crd_fault_name(c->fault);
+    const char* name = crdi_fault_name(c->fault);
     if (!isnan(c->duration) && !(c->duration > 0 && isfinite(c->duration))) {
         return crdi_fail(l->ctx, CRD_E_RANGE, "fault at %s: duration = %g s, expected > 0", to,
                          c->duration);
     }
-    if (c->fault == CRD_FAULT_HOLD) { return CRD_OK; }
+    if (c->fault == CRDI_FAULT_HOLD) { return CRD_OK; }
     if (!isfinite(c->value)) {
         return crdi_fail(l->ctx, CRD_E_RANGE, "fault '%s' at %s: value = %g, expected a number",
                          name, to, c->value);
     }
-    if (c->fault == CRD_FAULT_NOISE && c->value < 0) {
+    if (c->fault == CRDI_FAULT_NOISE && c->value < 0) {
         return crdi_fail(l->ctx, CRD_E_RANGE,
                          "fault 'noise' at %s: value = %g, expected a standard deviation >= 0", to,
                          c->value);
     }
-    if (c->fault == CRD_FAULT_DROP && !(c->value >= 0 && c->value <= 1)) {
+    if (c->fault == CRDI_FAULT_DROP && !(c->value >= 0 && c->value <= 1)) {
         return crdi_fail(l->ctx, CRD_E_RANGE,
                          "fault 'drop' at %s: value = %g, expected a part from 0 to 1", to,
                          c->value);
     }
-    if (c->fault == CRD_FAULT_DELAY && !(c->value >= 0 && c->value <= couple->delay_max)) {
+    if (c->fault == CRDI_FAULT_DELAY && !(c->value >= 0 && c->value <= couple->delay_max)) {
         return crdi_fail(l->ctx, CRD_E_RANGE,
                          "fault 'delay' at %s: value = %g s, expected 0 to %g s", to, c->value,
                          couple->delay_max);
@@ -277,11 +279,11 @@ static crd_status check_amount(crd_live* l, const crd_live_command* c, const cha
     return CRD_OK;
 }
 
-static crd_status check_fault(crd_live* l, const crd_live_command* c, int link)
+static crd_status check_fault(crdi_live* l, const crdi_live_command* c, int link)
 {
-    const crd_live_link* k = &l->info.links[link];
+    const crdi_live_link* k = &l->info.links[link];
     const crdi_couple* couple = l->wires[link].couple;
-    if (c->fault <= CRD_FAULT_NONE || c->fault >= CRD_FAULT_KINDS) {
+    if (c->fault <= CRDI_FAULT_NONE || c->fault >= CRDI_FAULT_KINDS) {
         return crdi_fail(l->ctx, CRD_E_RANGE,
                          "fault at %s: no such kind, expected hold, value, offset, gain, noise, "
                          "drop or delay",
@@ -293,21 +295,21 @@ static crd_status check_fault(crd_live* l, const crd_live_command* c, int link)
                              ? "its values go from slave to slave and do not pass here"
                              : "it is not a real number");
     }
-    if ((c->fault == CRD_FAULT_DROP || c->fault == CRD_FAULT_DELAY) && !couple) {
+    if ((c->fault == CRDI_FAULT_DROP || c->fault == CRDI_FAULT_DELAY) && !couple) {
         return crdi_fail(l->ctx, CRD_E_UNSUPPORTED,
                          "fault '%s' at %s: the connection has no coupling, so there are no "
                          "samples; expected hold, value, offset, gain or noise",
-                         crd_fault_name(c->fault), k->to);
+                         crdi_fault_name(c->fault), k->to);
     }
-    if ((c->fault == CRD_FAULT_DROP || c->fault == CRD_FAULT_DELAY) && couple->script) {
+    if ((c->fault == CRDI_FAULT_DROP || c->fault == CRDI_FAULT_DELAY) && couple->script) {
         return crdi_fail(l->ctx, CRD_E_UNSUPPORTED,
                          "fault '%s' at %s: its samples come from a recording as they were",
-                         crd_fault_name(c->fault), k->to);
+                         crdi_fault_name(c->fault), k->to);
     }
     return check_amount(l, c, k->to, couple);
 }
 
-static crd_status order_fault(crd_live* l, const crd_live_command* c, const char* who,
+static crd_status order_fault(crdi_live* l, const crdi_live_command* c, const char* who,
                               crdi_order* o)
 {
     crd_status st = CRD_OK;
@@ -318,18 +320,18 @@ static crd_status order_fault(crd_live* l, const crd_live_command* c, const char
     o->value = c->value;
     o->duration = c->duration;
     o->number = ++l->fault_number;
-    if (c->fault != CRD_FAULT_HOLD) {
+    if (c->fault != CRDI_FAULT_HOLD) {
         snprintf(amount, sizeof amount, " %.10g%s", c->value,
-                 c->fault == CRD_FAULT_DELAY ? " s" : "");
+                 c->fault == CRDI_FAULT_DELAY ? " s" : "");
     }
     if (!isnan(c->duration)) { snprintf(length, sizeof length, "for %.10g s", c->duration); }
     snprintf(o->text, sizeof o->text, "%sfault at %s: %s%s %s", who, l->info.links[o->link].to,
-             crd_fault_name(c->fault), amount, length);
+             crdi_fault_name(c->fault), amount, length);
 fail:
     return st;
 }
 
-static crd_status order_clear(crd_live* l, const crd_live_command* c, const char* who,
+static crd_status order_clear(crdi_live* l, const crdi_live_command* c, const char* who,
                               crdi_order* o)
 {
     const char* name = c->name ? c->name : "";
@@ -346,34 +348,35 @@ static crd_status order_clear(crd_live* l, const crd_live_command* c, const char
 
 // ---- the command -------------------------------------------------------------------------------
 
-static crd_status order_rest(crd_live* l, const crd_live_command* c, const char* who, crdi_order* o)
+static crd_status order_rest(crdi_live* l, const crdi_live_command* c, const char* who,
+                             crdi_order* o)
 {
-    const bool stands = c->action == CRD_LIVE_PAUSE || c->action == CRD_LIVE_STEP;
+    const bool stands = c->action == CRDI_LIVE_PAUSE || c->action == CRDI_LIVE_STEP;
     if (stands && l->cannot_pause) {
         return crdi_fail(l->ctx, CRD_E_UNSUPPORTED,
                          "the run cannot stand still: unit '%s' runs in real time by itself",
                          l->restless);
     }
-    if (c->action == CRD_LIVE_STEP && c->count < 1) {
+    if (c->action == CRDI_LIVE_STEP && c->count < 1) {
         return crdi_fail(l->ctx, CRD_E_RANGE, "steps: count = %lld, expected 1 or more",
                          (long long)c->count);
     }
     o->count = c->count;
     switch (c->action) {
-    case CRD_LIVE_START:
+    case CRDI_LIVE_START:
         snprintf(o->text, sizeof o->text, "%sstart", who);
         break;
-    case CRD_LIVE_PAUSE:
+    case CRDI_LIVE_PAUSE:
         snprintf(o->text, sizeof o->text, "%spause", who);
         break;
-    case CRD_LIVE_STEP:
+    case CRDI_LIVE_STEP:
         snprintf(o->text, sizeof o->text, "%s%lld step%s", who, (long long)c->count,
                  c->count == 1 ? "" : "s");
         break;
-    case CRD_LIVE_STOP:
+    case CRDI_LIVE_STOP:
         snprintf(o->text, sizeof o->text, "%sstop", who);
         break;
-    case CRD_LIVE_MARK:
+    case CRDI_LIVE_MARK:
         snprintf(o->text, sizeof o->text, "%s%.200s", who, c->text ? c->text : "");
         break;
     default:
@@ -382,34 +385,34 @@ static crd_status order_rest(crd_live* l, const crd_live_command* c, const char*
     return CRD_OK;
 }
 
-static crd_status check_state(crd_live* l, const crd_live_command* c)
+static crd_status check_state(crdi_live* l, const crdi_live_command* c)
 {
-    const crd_live_state state =
-        (crd_live_state)atomic_load_explicit(&l->state_seen, memory_order_relaxed);
+    const crdi_live_state state =
+        (crdi_live_state)atomic_load_explicit(&l->state_seen, memory_order_relaxed);
     if (l->opt.read_only) {
         return crdi_fail(l->ctx, CRD_E_STATE, "the run can be watched only: it is read-only");
     }
-    if (state >= CRD_LIVE_STOPPING || atomic_load(&l->closed)) {
+    if (state >= CRDI_LIVE_STOPPING || atomic_load(&l->closed)) {
         return crdi_fail(l->ctx, CRD_E_STATE, "the run has ended");
     }
-    if (!crd_live_is_ready(l) && c->action != CRD_LIVE_STOP) {
+    if (!crdi_live_is_ready(l) && c->action != CRDI_LIVE_STOP) {
         return crdi_fail(l->ctx, CRD_E_STATE, "the run has not been initialised yet");
     }
     return CRD_OK;
 }
 
-static crd_status make_order(crd_live* l, const crd_live_command* c, crdi_order* o)
+static crd_status make_order(crdi_live* l, const crdi_live_command* c, crdi_order* o)
 {
     char who[80] = "";
     if (c->who && c->who[0]) { snprintf(who, sizeof who, "%.70s: ", c->who); }
     switch (c->action) {
-    case CRD_LIVE_SET:
+    case CRDI_LIVE_SET:
         return order_set(l, c, who, o);
-    case CRD_LIVE_COUPLE:
+    case CRDI_LIVE_COUPLE:
         return order_couple(l, c, who, o);
-    case CRD_LIVE_FAULT:
+    case CRDI_LIVE_FAULT:
         return order_fault(l, c, who, o);
-    case CRD_LIVE_CLEAR:
+    case CRDI_LIVE_CLEAR:
         return order_clear(l, c, who, o);
     default:
         return order_rest(l, c, who, o);
@@ -417,7 +420,7 @@ static crd_status make_order(crd_live* l, const crd_live_command* c, crdi_order*
 }
 
 // Does not go the way of orders, which may be full and is looked at between two steps only.
-static crd_status raise_alarm(crd_live* l, const crd_live_command* c)
+static crd_status raise_alarm(crdi_live* l, const crdi_live_command* c)
 {
     if (l->opt.read_only) {
         return crdi_fail(l->ctx, CRD_E_STATE, "the run can be watched only: it is read-only");
@@ -437,11 +440,11 @@ static crd_status raise_alarm(crd_live* l, const crd_live_command* c)
     return was == CRDI_ALARMED ? CRD_OK : crdi_fail(l->ctx, CRD_E_STATE, "the run has ended");
 }
 
-crd_status crd_live_send(crd_live* l, const crd_live_command* c)
+crd_status crdi_live_send(crdi_live* l, const crdi_live_command* c)
 {
     crd_status st = CRD_OK;
     crdi_order order = {.action = c->action, .setting = -1, .link = -1, .duration = (double)NAN};
-    if (c->action == CRD_LIVE_EMERGENCY) { return raise_alarm(l, c); }
+    if (c->action == CRDI_LIVE_EMERGENCY) { return raise_alarm(l, c); }
     crdi_live_sweep_up(l);
     CRD_TRY(check_state(l, c));
     crdi_order* to = crdi_ring_write(l->orders);

@@ -8,10 +8,10 @@
 
 enum { NEWER = 4 };
 
-crd_status crdi_live_make_shots(crd_live* l)
+crd_status crdi_live_make_shots(crdi_live* l)
 {
     for (int i = 0; i < 3; i++) {
-        crd_live_status* s = &l->shots[i];
+        crdi_live_status* s = &l->shots[i];
         s->units = crdi_arena_new(&l->arena, (size_t)l->info.unit_count, sizeof *s->units);
         s->links = crdi_arena_new(&l->arena, (size_t)l->info.link_count, sizeof *s->links);
         s->bonds = crdi_arena_new(&l->arena, (size_t)l->info.bond_count, sizeof *s->bonds);
@@ -25,11 +25,11 @@ crd_status crdi_live_make_shots(crd_live* l)
 
 // ---- numbers -----------------------------------------------------------------------------------
 
-static void show_unit(crd_master* m, int i, crd_live_unit_state* out)
+static void show_unit(crd_master* m, int i, crdi_live_unit_state* out)
 {
     const crdi_member* p = &m->members[i];
     int64_t lasts;
-    *out = (crd_live_unit_state){
+    *out = (crdi_live_unit_state){
         .steps = crdi_async_steps(m, i, &lasts),
         .failed = p->crashed || (m->end == CRD_END_FAILED && m->end_member == i),
     };
@@ -40,7 +40,7 @@ static void show_unit(crd_master* m, int i, crd_live_unit_state* out)
 }
 
 // As in the verdict.
-static void show_flow(const crdi_flow* f, crd_live_link_state* out)
+static void show_flow(const crdi_flow* f, crdi_live_link_state* out)
 {
     const crd_defect_sum* c = &f->connection;
     const bool any = c->steps > 0 || c->broken > 0;
@@ -51,7 +51,7 @@ static void show_flow(const crdi_flow* f, crd_live_link_state* out)
     out->relative = isnan(rms) ? rms : (isnan(output) ? rms : fmax(rms, output)) / out->scale;
 }
 
-static void show_watch(const crd_master* m, const crdi_live_wire* w, crd_live_link_state* out)
+static void show_watch(const crd_master* m, const crdi_live_wire* w, crdi_live_link_state* out)
 {
     const crdi_watch* x = w->watch;
     const double given = w->link->spec->scale, time = crd_master_time(m) - m->start;
@@ -60,7 +60,7 @@ static void show_watch(const crd_master* m, const crdi_live_wire* w, crd_live_li
     out->relative = time > 0 ? sqrt(x->integral / time) / out->scale : 0;
 }
 
-static void show_couple(const crd_master* m, const crdi_couple* c, crd_live_link_state* out)
+static void show_couple(const crd_master* m, const crdi_couple* c, crdi_live_link_state* out)
 {
     const crdi_tap* p = &c->taps[0];
     const crd_coupling_counts n = crd_coupling_get_counts(p->element);
@@ -88,22 +88,23 @@ static double number_at(const crdi_live_wire* w)
     }
 }
 
-static void show_link(const crd_live* l, const crd_live_status* s, int i, crd_live_link_state* out)
+static void show_link(const crdi_live* l, const crdi_live_status* s, int i,
+                      crdi_live_link_state* out)
 {
     const crd_master* m = l->m;
     const crdi_live_wire* w = &l->wires[i];
     const crdi_fault* f = &l->faults[i];
-    const bool told = f->kind != CRD_FAULT_NONE && f->kind < CRD_FAULT_DROP && !isnan(f->told);
-    const crd_live_unit_state* source = &s->units[w->link->from_member];
-    *out = (crd_live_link_state){.value = told ? f->told : number_at(w),
-                                 .defect = (double)NAN,
-                                 .scale = (double)NAN,
-                                 .relative = (double)NAN,
-                                 .age = source->has_link ? source->link.age : (double)NAN,
-                                 .k = -1,
-                                 .error = (double)NAN,
-                                 .fault = (int)f->kind,
-                                 .fault_left = (double)NAN};
+    const bool told = f->kind != CRDI_FAULT_NONE && f->kind < CRDI_FAULT_DROP && !isnan(f->told);
+    const crdi_live_unit_state* source = &s->units[w->link->from_member];
+    *out = (crdi_live_link_state){.value = told ? f->told : number_at(w),
+                                  .defect = (double)NAN,
+                                  .scale = (double)NAN,
+                                  .relative = (double)NAN,
+                                  .age = source->has_link ? source->link.age : (double)NAN,
+                                  .k = -1,
+                                  .error = (double)NAN,
+                                  .fault = (int)f->kind,
+                                  .fault_left = (double)NAN};
     if (w->flow) {
         show_flow(w->flow, out);
         crdi_live_copy_text(out->algorithm, sizeof out->algorithm,
@@ -116,29 +117,29 @@ static void show_link(const crd_live* l, const crd_live_status* s, int i, crd_li
         show_couple(m, w->couple, out);
         crdi_live_copy_text(out->algorithm, sizeof out->algorithm, w->couple->taps[0].label);
     }
-    if (f->kind != CRD_FAULT_NONE && isfinite(f->end)) {
+    if (f->kind != CRDI_FAULT_NONE && isfinite(f->end)) {
         out->fault_left = fmax(0, f->end - crd_master_time(m));
     }
 }
 
-static void show_bond(const crdi_power* p, crd_live_bond_state* out)
+static void show_bond(const crdi_power* p, crdi_live_bond_state* out)
 {
     const crd_bond_state* s = &p->state;
     const double net = s->error + s->work;
-    *out = (crd_live_bond_state){.residual = s->power,
-                                 .energy = s->error,
-                                 .work = s->work,
-                                 .relative = net == 0 ? 0 : net / s->scale};
+    *out = (crdi_live_bond_state){.residual = s->power,
+                                  .energy = s->error,
+                                  .work = s->work,
+                                  .relative = net == 0 ? 0 : net / s->scale};
     for (int i = 0; i < p->axis_count; i++) {
         out->power += p->parts[i].f * p->parts[i].v;
     }
 }
 
 // Simulated seconds per second over the last snapshots of the run as it runs now.
-static double find_speed(crd_live* l, double time, int64_t now)
+static double find_speed(crdi_live* l, double time, int64_t now)
 {
-    if (l->state != CRD_LIVE_RUNNING || l->first_ns == 0) {
-        if (l->state < CRD_LIVE_STOPPING) {
+    if (l->state != CRDI_LIVE_RUNNING || l->first_ns == 0) {
+        if (l->state < CRDI_LIVE_STOPPING) {
             l->speed_count = 0;
             return 0;
         }
@@ -164,13 +165,13 @@ const char* crdi_live_reason(const crd_master* m)
                                        : "";
 }
 
-void crdi_live_shoot(crd_live* l, int64_t now)
+void crdi_live_shoot(crdi_live* l, int64_t now)
 {
     crd_master* m = l->m;
-    crd_live_status* s = &l->shots[l->back];
+    crdi_live_status* s = &l->shots[l->back];
     s->number = ++l->number;
     s->state = l->state;
-    const bool over = l->state >= CRD_LIVE_STOPPING;
+    const bool over = l->state >= CRDI_LIVE_STOPPING;
     s->end = over ? m->end : CRD_END_NONE;
     s->time = crd_master_time(m);
     s->h = m->h;
@@ -200,7 +201,7 @@ void crdi_live_shoot(crd_live* l, int64_t now)
 enum { TOLD_AT_ONCE = 10 };
 
 // Overruns are kept as numbers; here, on the watcher's thread, is time to word them.
-static void tell_overruns(crd_live* l, const crd_live_status* s)
+static void tell_overruns(crdi_live* l, const crdi_live_status* s)
 {
     const crd_pace_report* r = &s->pace;
     char text[CRDI_LIVE_TEXT];
@@ -227,15 +228,15 @@ static void tell_overruns(crd_live* l, const crd_live_status* s)
     l->overruns_told = r->overruns;
 }
 
-const crd_live_status* crd_live_get_status(crd_live* l)
+const crdi_live_status* crdi_live_get_status(crdi_live* l)
 {
-    if (!crd_live_is_ready(l)) { return NULL; }
+    if (!crdi_live_is_ready(l)) { return NULL; }
     if (atomic_load_explicit(&l->middle, memory_order_relaxed) & NEWER) {
         l->front = atomic_exchange_explicit(&l->middle, l->front, memory_order_acq_rel) & 3;
-        crd_live_status* s = &l->shots[l->front];
+        crdi_live_status* s = &l->shots[l->front];
         // With a cycle done the pacer has started, and what is asked of it stays as it is.
-        if (s->pace.on && s->pace.cycles > 0 && s->state < CRD_LIVE_STOPPING) {
-            crd_pacer_usage(&l->m->pacer, &s->pace);
+        if (s->pace.on && s->pace.cycles > 0 && s->state < CRDI_LIVE_STOPPING) {
+            crdi_pacer_usage(&l->m->pacer, &s->pace);
         }
         tell_overruns(l, s);
     }

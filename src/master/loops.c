@@ -6,7 +6,7 @@
 // real numbers fit together, until nothing changes any more.
 #include "master/master.h"
 
-#include "cardan/num.h"
+#include "shared/num.h"
 
 #include <float.h>
 #include <math.h>
@@ -350,7 +350,7 @@ static crd_status iterate_newton(loop* l, crd_loop_report* r)
         for (int i = 0; i < l->n; i++) {
             l->column[i] = l->g[i] - l->u[i];
         }
-        if (crd_num_solve(l->n, l->jacobian, l->column, l->pivots) < 0) {
+        if (crdi_num_solve(l->n, l->jacobian, l->column, l->pivots) < 0) {
             // Singular here: a step of the fixed-point iteration leads elsewhere.
             for (int i = 0; i < l->n; i++) {
                 l->column[i] = l->g[i] - l->u[i];
@@ -554,8 +554,8 @@ static crd_status visit_components(start* s, int components)
         CRD_TRY(push_inputs(s, i));
     }
 fail:
-    crdi_free(m->ctx, first);
-    crdi_free(m->ctx, nodes);
+    crd_free(m->ctx, first);
+    crd_free(m->ctx, nodes);
     return st;
 }
 
@@ -575,7 +575,7 @@ crd_status crdi_master_solve_start(crd_master* m)
     }
     CRD_TRY(visit_components(&s, components));
 fail:
-    crdi_free(m->ctx, first);
-    crdi_free(m->ctx, edge);
+    crd_free(m->ctx, first);
+    crd_free(m->ctx, edge);
     return st;
 }

@@ -47,8 +47,8 @@ crd_status crd_master_create(crd_context* ctx, const crd_system* sys, const crd_
     m->threads = 1;
     m->controlled = sys->run.control.on;
     m->iterated = sys->run.iterate.on;
-    crdi_arena_init(&m->arena, ctx);
-    crdi_text_init(&m->verdict, ctx);
+    crd_arena_init(&m->arena, ctx);
+    crd_text_init(&m->verdict, ctx);
     crdi_map_init(&m->hashes, ctx);
     pthread_mutex_init(&m->ear, NULL);
     m->log = crdi_context_tap(ctx, crdi_master_hear, m);
@@ -139,13 +139,13 @@ void crd_master_destroy(crd_master* m)
     crd_context_destroy(m->log);
     pthread_mutex_destroy(&m->ear);
     crd_context* ctx = m->ctx;
-    crdi_text_clear(&m->verdict);
+    crd_text_clear(&m->verdict);
     crdi_map_clear(&m->hashes);
-    crdi_free(ctx, (void*)m->hash_texts);
-    crdi_free(ctx, m->links);
-    crdi_free(ctx, m->signals);
-    crdi_arena_clear(&m->arena);
-    crdi_free(ctx, m);
+    crd_free(ctx, (void*)m->hash_texts);
+    crd_free(ctx, m->links);
+    crd_free(ctx, m->signals);
+    crd_arena_clear(&m->arena);
+    crd_free(ctx, m);
 }
 
 // ---- initialisation ----------------------------------------------------------------------------
@@ -433,7 +433,7 @@ static void end_live(crd_master* m, crd_status st, bool told)
     if (st < 0) { m->end = CRD_END_FAILED; }
     if (st < 0 && !told) {
         snprintf(m->message, sizeof m->message, "%s", crd_error_text(m->ctx));
-        crdi_live_event(m, CRD_EVENT_ERROR, crdi_master_time_seen(m), m->message);
+        crdi_live_note_event(m, CRD_EVENT_ERROR, crdi_master_time_seen(m), m->message);
     }
     crdi_live_end(m);
 }
@@ -613,8 +613,8 @@ static crd_status read_value(crd_unit* u, int32_t variable, int32_t element, dou
            : type == CRD_UINT64 ? (double)(uint64_t)v.integer[element]
                                 : (double)v.integer[element];
 fail:
-    crdi_free(u->ctx, v.real);
-    crdi_free(u->ctx, v.integer);
+    crd_free(u->ctx, v.real);
+    crd_free(u->ctx, v.integer);
     crd_binding_destroy(b);
     return st;
 }

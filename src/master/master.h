@@ -3,15 +3,16 @@
 #pragma once
 #include "cardan/learn.h"
 #include "cardan/master.h"
-#include "cardan/master_guard.h"
-#include "cardan/pace.h"
 #include "cardan/results.h"
+#include "shared/base.h"
+#include "shared/master_guard.h"
+#include "shared/pace.h"
 
 #include <pthread.h>
 #include <setjmp.h>
 
 typedef struct crdi_pool crdi_pool;
-typedef struct crdi_exchange crdi_exchange;
+typedef struct crdi_exchange_writer crdi_exchange_writer;
 
 enum { CRDI_EARLY = 24 };  // warnings that are kept until there is a record
 enum { CRDI_HEARD = 320 }; // bytes of a text for the record, which cuts it at a whole character
@@ -361,7 +362,7 @@ struct crd_master {
     crd_context* ctx;
     const crd_system* sys;
     crd_master_options opt;
-    crdi_arena arena;
+    crd_arena arena;
 
     crd_unit_store* store;
     crdi_member* members;
@@ -440,22 +441,22 @@ struct crd_master {
     int trial;                         // run: 1 without threads, 2 with them, 0 decided
     int64_t trial_begin, trial_serial; // run: ns
     crdi_pool* pool;
-    bool paced;                           // the run keeps the clock
-    bool adopted;                         // run: the grid is that of a unit in real time
-    bool entered;                         // run: the cycle thread is in real time
-    crd_pacer pacer;                      // run
-    crd_clock clock;                      // of the pacer and of pauses
-    struct crd_live* live;                // live.c: somebody watches, NULL: nobody
-    crd_context* live_ctx;                // of elements that came while running
-    int disturbed;                        // run: faults at inputs
-    bool stopped_by_page;                 // run: a command ended it
-    bool emergency;                       // run: the watcher wants everything to stop now; atomic
-    struct crdi_async* async;             // async.c: units with a budget, NULL: none
-    struct crdi_exchange* exchange;       // exchange.c: samples are recorded, NULL: not
-    struct crdi_session_record* session;  // session.c: states of benches are recorded, NULL: not
-    double lateness, busy;                // run: of the newest cycle, s; recorded
-    int64_t overruns_seen, lateness_seen; // run: for crd_master_glance
-    const char** unit_names;              // (member_count)
+    bool paced;                            // the run keeps the clock
+    bool adopted;                          // run: the grid is that of a unit in real time
+    bool entered;                          // run: the cycle thread is in real time
+    crdi_pacer pacer;                      // run
+    crd_clock clock;                       // of the pacer and of pauses
+    struct crdi_live* live;                // live.c: somebody watches, NULL: nobody
+    crd_context* live_ctx;                 // of elements that came while running
+    int disturbed;                         // run: faults at inputs
+    bool stopped_by_page;                  // run: a command ended it
+    bool emergency;                        // run: the watcher wants everything to stop now; atomic
+    struct crdi_async* async;              // async.c: units with a budget, NULL: none
+    struct crdi_exchange_writer* exchange; // exchange.c: samples are recorded, NULL: not
+    struct crdi_session_record* session;   // session.c: states of benches are recorded, NULL: not
+    double lateness, busy;                 // run: of the newest cycle, s; recorded
+    int64_t overruns_seen, lateness_seen;  // run: for crd_master_glance
+    const char** unit_names;               // (member_count)
     const crdi_coupled* pace_signals;
     int pace_signal_count;
     int64_t ns_wall, ns_initialization;
@@ -481,12 +482,12 @@ struct crd_master {
     int64_t warnings;        // run
     char message[1024];      // run: why it failed, ""
     int64_t wall_start;      // run: ns since 1970, 0: not initialised yet
-    crdi_text verdict;       // room for crd_master_describe_verdict after a crash
+    crd_text verdict;        // room for crd_master_describe_verdict after a crash
     crd_context* record_ctx; // the recorder's
     char* spare;             // memory for after a crash
     size_t spare_size, spare_used;
-    bool heap_lost;  // run: take it from there
-    crdi_map hashes; // path -> hash_texts
+    bool heap_lost; // run: take it from there
+    crd_map hashes; // path -> hash_texts
     const char** hash_texts;
     size_t hash_capacity;
 };
@@ -749,8 +750,8 @@ void crdi_live_disturb(const crdi_member* p);
 void crdi_live_calm(const crdi_member* p);
 /// In [0, 1): for a purpose of a fault, by its number.
 double crdi_fault_chance(int64_t fault, int64_t at);
-void crdi_live_event(crd_master* m, crd_event_kind kind, double time,
-                     const char* text); ///< any thread
+void crdi_live_note_event(crd_master* m, crd_event_kind kind, double time,
+                          const char* text); ///< any thread
 /// An emergency makes a failure of everything but a crash.
 crd_status crdi_live_alarm(crd_master* m, crd_status st);
 /// The run is over and its units are still to come to rest: commands are refused from here on.
@@ -787,7 +788,7 @@ int crdi_pool_workers(const crdi_pool* p);               ///< those that could b
 /// returns when all are done. Each one's outcome is in its `status`.
 void crdi_pool_run(crdi_pool* p, int first, int count);
 
-// guard.c: crashes of units; more in cardan/master_guard.h
+// guard.c: crashes of units; more in shared/master_guard.h
 typedef struct crdi_guard {
     sigjmp_buf env;
     volatile int* running; // member whose code runs, -1: our own, which is not guarded

@@ -1,7 +1,7 @@
 // Deadlines on an absolute grid, the wait for them, and the account of every cycle. Nothing here
-// allocates, locks or formats, but for crd_pacer_usage, which is for another thread. Of the system:
-// a sleep, and getrusage at the start and in the account.
-#include "cardan/pace.h"
+// allocates, locks or formats, but for crdi_pacer_usage, which is for another thread. Of the
+// system: a sleep, and getrusage at the start and in the account.
+#include "shared/pace.h"
 
 #include <assert.h>
 #include <math.h>
@@ -56,7 +56,7 @@ crd_clock crd_clock_system(void)
 
 // ---- the grid ----------------------------------------------------------------------------------
 
-static int64_t now(const crd_pacer* p)
+static int64_t now(const crdi_pacer* p)
 {
     return p->clock.now(p->clock.user);
 }
@@ -67,12 +67,12 @@ static int64_t to_ns(double s) // 2^61 ns, 73 years, at most: sums of two fit
 }
 
 // From the beginning of the grid to simulated time t on the clock.
-static int64_t offset(const crd_pacer* p, double t)
+static int64_t offset(const crdi_pacer* p, double t)
 {
     return to_ns((t - p->start) / p->spec.factor);
 }
 
-static bool stopped(const crd_pacer* p)
+static bool stopped(const crdi_pacer* p)
 {
     return (p->stop && *p->stop) ||
            (p->emergency && __atomic_load_n(p->emergency, __ATOMIC_RELAXED));
@@ -93,7 +93,7 @@ static void read_usage(int64_t* u)
 
 // Slewing moves both clocks of Linux alike, so that their difference tells a clock that was set, or
 // a machine that slept. false: interrupted between the readings, which then tell nothing.
-static bool wall_offset(const crd_pacer* p, int64_t* out)
+static bool wall_offset(const crdi_pacer* p, int64_t* out)
 {
     if (!p->clock.wall) { return false; }
     const int64_t before = now(p);
@@ -103,7 +103,7 @@ static bool wall_offset(const crd_pacer* p, int64_t* out)
     return width < STEP_NS / 2;
 }
 
-static void look_at_wall(crd_pacer* p, int64_t t)
+static void look_at_wall(crdi_pacer* p, int64_t t)
 {
     int64_t found;
     p->looked = t;
@@ -117,7 +117,7 @@ static void look_at_wall(crd_pacer* p, int64_t t)
     p->wall_offset = found;
 }
 
-void crd_pacer_account(crd_pacer* p)
+void crdi_pacer_account(crdi_pacer* p)
 {
     if (!p->started) { return; }
     int64_t u[4];
@@ -131,8 +131,8 @@ void crd_pacer_account(crd_pacer* p)
 
 // ---- cycles ------------------------------------------------------------------------------------
 
-void crd_pacer_init(crd_pacer* p, const crd_pace_spec* spec, double start, double step,
-                    crd_clock clock)
+void crdi_pacer_init(crdi_pacer* p, const crd_pace_spec* spec, double start, double step,
+                     crd_clock clock)
 {
     assert(spec->factor > 0);
     memset(p, 0, sizeof *p);
@@ -146,7 +146,7 @@ void crd_pacer_init(crd_pacer* p, const crd_pace_spec* spec, double start, doubl
     p->report.priority = p->report.cpu = -1;
 }
 
-void crd_pacer_start(crd_pacer* p, int64_t origin)
+void crdi_pacer_start(crdi_pacer* p, int64_t origin)
 {
     const int64_t t = now(p);
     p->origin = origin != 0 ? origin : t;
@@ -180,7 +180,7 @@ static bool find_count(const char* text, const char* name, int64_t* out)
     return true;
 }
 
-void crd_pacer_usage(const crd_pacer* p, crd_pace_report* report)
+void crdi_pacer_usage(const crdi_pacer* p, crd_pace_report* report)
 {
     char room[4096];
     long long minor = 0, major = 0;
@@ -206,7 +206,7 @@ void crd_pacer_usage(const crd_pacer* p, crd_pace_report* report)
 
 // Sleeps until `until` at the earliest, unless the run is to end. Signals wake it in between. With
 // time to sleep there is time to look at the wall clock.
-static int64_t sleep_until(crd_pacer* p, int64_t until)
+static int64_t sleep_until(crdi_pacer* p, int64_t until)
 {
     int64_t t = now(p);
     while (t < until && !stopped(p)) {
@@ -218,7 +218,7 @@ static int64_t sleep_until(crd_pacer* p, int64_t until)
     return t;
 }
 
-static int64_t spin_until(crd_pacer* p, int64_t t, int64_t until)
+static int64_t spin_until(crdi_pacer* p, int64_t t, int64_t until)
 {
     int still = 0;
     while (t < until && !stopped(p)) {
@@ -230,7 +230,7 @@ static int64_t spin_until(crd_pacer* p, int64_t t, int64_t until)
     return t;
 }
 
-void crd_pacer_wait(crd_pacer* p, double t)
+void crdi_pacer_wait(crdi_pacer* p, double t)
 {
     crd_pace_report* r = &p->report;
     p->time = t;
@@ -260,7 +260,7 @@ static void keep(crd_pace_report* r, const crd_overrun_info* o)
     r->kept[CRD_PACE_KEPT - 1] = *o;
 }
 
-static void count_overrun(crd_pacer* p, const crd_overrun_info* o)
+static void count_overrun(crdi_pacer* p, const crd_overrun_info* o)
 {
     crd_pace_report* r = &p->report;
     if (r->overruns == 0 || o->late_ns > r->worst.late_ns) { r->worst = *o; }
@@ -274,7 +274,7 @@ static void count_overrun(crd_pacer* p, const crd_overrun_info* o)
     }
 }
 
-static void move_grid(crd_pacer* p, int64_t late)
+static void move_grid(crdi_pacer* p, int64_t late)
 {
     crd_pace_report* r = &p->report;
     int64_t by = late;
@@ -289,7 +289,7 @@ static void move_grid(crd_pacer* p, int64_t late)
     r->moved_ns += by;
 }
 
-bool crd_pacer_done(crd_pacer* p, double next, int64_t waited_ns, int unit)
+bool crdi_pacer_done(crdi_pacer* p, double next, int64_t waited_ns, int unit)
 {
     crd_pace_report* r = &p->report;
     int64_t busy = now(p) - p->begin - (waited_ns > 0 ? waited_ns : 0);
@@ -314,14 +314,14 @@ bool crd_pacer_done(crd_pacer* p, double next, int64_t waited_ns, int unit)
     return policy != CRD_OVERRUN_STOP;
 }
 
-void crd_pacer_pause(crd_pacer* p)
+void crdi_pacer_pause(crdi_pacer* p)
 {
     if (p->paused || !p->started) { return; }
     p->paused = true;
     p->paused_at = now(p);
 }
 
-void crd_pacer_resume(crd_pacer* p, double t)
+void crdi_pacer_resume(crdi_pacer* p, double t)
 {
     if (!p->paused) { return; }
     p->paused = false;

@@ -1,7 +1,7 @@
 // The account of a run on the clock as JSON, for the verdict in a recording and for reports.
-#include "cardan/pace.h"
 #include "cardan/unit.h"
 #include "master/put.h"
+#include "shared/pace.h"
 
 #include <math.h>
 
@@ -21,7 +21,7 @@ double crdi_histogram_claim(const crd_histogram* h, double q)
                                                   : (double)NAN;
 }
 
-static void put_histogram(crdi_text* t, const char* name, const crd_histogram* h)
+static void put_histogram(crd_text* t, const char* name, const crd_histogram* h)
 {
     static const struct {
         const char* name;
@@ -50,8 +50,7 @@ static void put_histogram(crdi_text* t, const char* name, const crd_histogram* h
     crdi_text_add(t, "%s]}", *between == '[' ? "[" : "");
 }
 
-static void put_overrun(crdi_text* t, const crd_overrun_info* o, const char* const* names,
-                        int count)
+static void put_overrun(crd_text* t, const crd_overrun_info* o, const char* const* names, int count)
 {
     crdi_text_add(t, "{");
     integer(t, "cycle", o->cycle);
@@ -67,8 +66,7 @@ static void put_overrun(crdi_text* t, const crd_overrun_info* o, const char* con
     crdi_text_add(t, "}");
 }
 
-static void put_overruns(crdi_text* t, const crd_pace_report* p, const char* const* names,
-                         int count)
+static void put_overruns(crd_text* t, const crd_pace_report* p, const char* const* names, int count)
 {
     integer(t, "overrun_count", p->overruns);
     key(t, "worst");
@@ -90,9 +88,9 @@ static void put_overruns(crdi_text* t, const crd_pace_report* p, const char* con
 }
 
 crd_status crdi_pace_to_json(const crd_pace_report* p, const char* const* unit_names,
-                             int unit_count, crdi_text* out)
+                             int unit_count, crd_text* out)
 {
-    crdi_text* t = out;
+    crd_text* t = out;
     if (!p->on) {
         crdi_text_add(t, "null");
         return t->failed ? CRD_E_MEMORY : CRD_OK;
@@ -139,7 +137,7 @@ size_t crdi_pace_json_size(size_t longest_name)
            CRD_PACE_NOTES * (6 * (size_t)CRD_PACE_NOTE_BYTES + 4);
 }
 
-crd_status crdi_link_to_json(const crd_link_stats* l, crdi_text* out)
+crd_status crdi_link_to_json(const crd_link_stats* l, crd_text* out)
 {
     const struct {
         const char* name;

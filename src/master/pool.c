@@ -174,6 +174,6 @@ void crdi_pool_destroy(crdi_pool* p)
         sem_destroy(&p->workers[i].wake);
     }
     crd_context* ctx = p->m->ctx;
-    crdi_free(ctx, p->workers);
-    crdi_free(ctx, p);
+    crd_free(ctx, p->workers);
+    crd_free(ctx, p);
 }

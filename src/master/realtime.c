@@ -1,7 +1,8 @@
 // What real time needs of the system, as far as it lets us: scheduler, CPU, memory, C-states.
-// What crd_realtime_leave has to undo is kept per thread in `saved`; locked memory and malloc's
+// What crdi_realtime_leave has to undo is kept per thread in `saved`; locked memory and malloc's
 // thresholds belong to the process, so that the last thread that leaves lets go of them.
 #include "master/realtime.h"
+#include "shared/base.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -231,7 +232,7 @@ static crd_status keep_memory(crd_context* ctx, crd_pace_report* r)
     for (size_t i = 0; i < HEAP_BYTES; i += 4096) {
         ((volatile char*)heap)[i] = 1;
     }
-    crdi_free(ctx, heap);
+    crd_free(ctx, heap);
     return CRD_OK;
 }
 
@@ -263,9 +264,9 @@ static void sharpen_timers(void)
     if (slack > 1 && prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0) == 0) { saved.slack = slack; }
 }
 
-crd_status crd_realtime_enter(crd_context* ctx, const crd_pace_spec* spec, crd_pace_report* report)
+crd_status crdi_realtime_enter(crd_context* ctx, const crd_pace_spec* spec, crd_pace_report* report)
 {
-    crd_realtime_leave(report); // entered twice: from the beginning
+    crdi_realtime_leave(report); // entered twice: from the beginning
     report->fifo = report->locked = report->pinned = report->awake = false;
     report->priority = report->cpu = -1;
     report->note_count = 0;
@@ -284,13 +285,13 @@ crd_status crd_realtime_enter(crd_context* ctx, const crd_pace_spec* spec, crd_p
     }
     return CRD_OK;
 fail:
-    crd_realtime_leave(report);
+    crdi_realtime_leave(report);
     report->fifo = report->locked = report->pinned = report->awake = false;
     report->priority = report->cpu = -1;
     return st;
 }
 
-void crd_realtime_leave(const crd_pace_report* report)
+void crdi_realtime_leave(const crd_pace_report* report)
 {
     (void)report;
     if (!saved.entered) { return; }

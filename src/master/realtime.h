@@ -1,6 +1,6 @@
 // How refusals of the system are worded; every fact is handed in. For realtime.c and its test.
 #pragma once
-#include "cardan/pace.h"
+#include "shared/pace.h"
 
 #include <sched.h>
 

@@ -256,7 +256,7 @@ crd_status crdi_master_select_signals(crd_master* m)
     }
     CRD_TRY(plan_rasters(m));
 fail:
-    crdi_free(m->ctx, used);
+    crd_free(m->ctx, used);
     return st;
 }
 
@@ -372,16 +372,16 @@ static crd_status bind_probes(crd_master* m)
     }
     CRD_TRY(sort_by_raster(m, probes));
 fail:
-    crdi_free(m->ctx, position);
-    crdi_free(m->ctx, list);
-    crdi_free(m->ctx, probes);
+    crd_free(m->ctx, position);
+    crd_free(m->ctx, list);
+    crd_free(m->ctx, probes);
     return st;
 }
 
 // ---- the file ----------------------------------------------------------------------------------
 
 // Names of the values of an enumeration, in `room`. None are no failure.
-static crd_status find_labels(crdi_arena* room, const crd_unit* u, int32_t variable,
+static crd_status find_labels(crd_arena* room, const crd_unit* u, int32_t variable,
                               crd_column* column)
 {
     int64_t value = 0;
@@ -400,7 +400,7 @@ static crd_status find_labels(crdi_arena* room, const crd_unit* u, int32_t varia
     return CRD_OK;
 }
 
-static crd_status make_columns(crd_master* m, crdi_arena* room, crd_recorder_options* opt)
+static crd_status make_columns(crd_master* m, crd_arena* room, crd_recorder_options* opt)
 {
     crd_column* columns = crdi_arena_new(room, (size_t)m->signal_count, sizeof *columns);
     crd_raster* rasters = crdi_arena_new(room, (size_t)m->raster_count, sizeof *rasters);
@@ -486,7 +486,7 @@ static bool takes_attachments(const char* path)
     return ends_in(path, ".mf4") || ends_in(path, ".mat");
 }
 
-static crd_status create_recorder(crd_master* m, crdi_arena* room, crdi_text* what)
+static crd_status create_recorder(crd_master* m, crd_arena* room, crd_text* what)
 {
     crd_status st = CRD_OK;
     const crd_results_spec* r = &m->sys->results;
@@ -520,21 +520,21 @@ static crd_status create_recorder(crd_master* m, crdi_arena* room, crdi_text* wh
     }
     crdi_master_start_hearing(m);
 fail:
-    crdi_free(m->ctx, description);
+    crd_free(m->ctx, description);
     return st;
 }
 
 crd_status crdi_master_open_results(crd_master* m)
 {
     if (!m->sys->results.path) { return m->live ? bind_probes(m) : CRD_OK; }
-    crdi_arena room;
-    crdi_text what;
-    crdi_arena_init(&room, m->ctx);
-    crdi_text_init(&what, m->ctx);
+    crd_arena room;
+    crd_text what;
+    crd_arena_init(&room, m->ctx);
+    crd_text_init(&what, m->ctx);
     crd_status st = bind_probes(m);
     if (st == CRD_OK) { st = create_recorder(m, &room, &what); }
-    crdi_text_clear(&what);
-    crdi_arena_clear(&room);
+    crd_text_clear(&what);
+    crd_arena_clear(&room);
     return st;
 }
 

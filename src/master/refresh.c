@@ -75,8 +75,8 @@ static crd_status find_components(const crd_master* m, bool through, int* compon
     }
     if (crdi_components(m->ctx, m->member_count, first, edge, component) >= 0) { st = CRD_OK; }
 fail:
-    crdi_free(m->ctx, first);
-    crdi_free(m->ctx, edge);
+    crd_free(m->ctx, first);
+    crd_free(m->ctx, edge);
     return st;
 }
 
@@ -134,8 +134,8 @@ crd_status crdi_master_plan_refresh(crd_master* m)
     CRD_TRY(find_stale(m, component));
     CRD_TRY(order_members(m, component, places));
 fail:
-    crdi_free(m->ctx, component);
-    crdi_free(m->ctx, places);
+    crd_free(m->ctx, component);
+    crd_free(m->ctx, places);
     return st;
 }
 

@@ -8,12 +8,12 @@
 
 typedef struct planner {
     crd_system* s;
-    const crd_exchange* x;
+    const crdi_exchange* x;
     const bool* played; // (unit_count), NULL: none
-    crdi_map inputs;    // crd_exchange_link.to -> index
+    crd_map inputs;     // crdi_exchange_link.to -> index
     crd_script* scripts;
     const char** notes;
-    crd_replay_plan plan;
+    crdi_replay_plan plan;
 } planner;
 
 static bool is_played(const planner* p, int unit)
@@ -49,7 +49,7 @@ static char* end_name(planner* p, int unit, const char* variable, int element)
 
 // The recorded link of a connection, or of one element of it; NULL in `*out`: there is none.
 static crd_status find_link(planner* p, const crd_connection_spec* c, int element,
-                            const crd_exchange_link** out)
+                            const crdi_exchange_link** out)
 {
     *out = NULL;
     const char* from = end_name(p, c->from_unit, c->from, element);
@@ -61,7 +61,7 @@ static crd_status find_link(planner* p, const crd_connection_spec* c, int elemen
 }
 
 typedef struct found {
-    const crd_exchange_link** links;
+    const crdi_exchange_link** links;
     int count;
     bool array;
 } found;
@@ -70,7 +70,7 @@ static crd_status find_links(planner* p, const crd_connection_spec* c, found* ou
 {
     *out = (found){0};
     crd_status st = CRD_OK;
-    const crd_exchange_link* one = NULL;
+    const crdi_exchange_link* one = NULL;
     CRD_TRY(find_link(p, c, -1, &one));
     if (!one) {
         do {
@@ -125,7 +125,7 @@ static crd_status missing(const planner* p, const crd_connection_spec* c)
 
 // ---- scripts -----------------------------------------------------------------------------------
 
-static crd_status add_script(planner* p, const crd_exchange_link* k, bool values)
+static crd_status add_script(planner* p, const crdi_exchange_link* k, bool values)
 {
     if (p->plan.script_count == p->x->link_count) { return CRD_OK; } // an input with two sources
     if (!k->coupled) {
@@ -152,7 +152,7 @@ static crd_status add_script(planner* p, const crd_exchange_link* k, bool values
 static crd_status script_connection(planner* p, const crd_connection_spec* c, const found* f)
 {
     for (int i = 0; i < f->count; i++) {
-        const crd_exchange_link* k = f->links[i];
+        const crdi_exchange_link* k = f->links[i];
         if (!c->coupling && (k->coupled || k->past.count == 0)) { continue; }
         if (c->coupling && !k->coupled) {
             return crdi_fail(p->s->ctx, CRD_E_RANGE,
@@ -168,7 +168,7 @@ static crd_status script_connection(planner* p, const crd_connection_spec* c, co
 // ---- units that are played ---------------------------------------------------------------------
 
 // The connection passes what the recording has, as it is.
-static void pass_as_recorded(crd_connection_spec* c, const crd_exchange_link* k)
+static void pass_as_recorded(crd_connection_spec* c, const crdi_exchange_link* k)
 {
     c->convert_units = false;
     c->has_transformation = false;
@@ -179,7 +179,7 @@ static void pass_as_recorded(crd_connection_spec* c, const crd_exchange_link* k)
 }
 
 // The connection converts as it did, whatever is known of the unit of the input now.
-static void convert_as_recorded(crd_connection_spec* c, const crd_exchange_link* k)
+static void convert_as_recorded(crd_connection_spec* c, const crdi_exchange_link* k)
 {
     if (k->mapped) { return; }
     c->convert_units = false;
@@ -345,7 +345,7 @@ static crd_status check_units(const planner* p)
 static crd_status check_times(planner* p)
 {
     crd_run_spec* run = &p->s->run;
-    const crd_exchange* x = p->x;
+    const crdi_exchange* x = p->x;
     if (x->controlled || run->control.on) {
         return crdi_fail(p->s->ctx, CRD_E_UNSUPPORTED,
                          "%s: a run with a variable step cannot be replayed; record one with a "
@@ -367,7 +367,7 @@ static crd_status check_times(planner* p)
 static crd_status note_differences(planner* p)
 {
     crd_status st = CRD_OK;
-    const crd_exchange* x = p->x;
+    const crdi_exchange* x = p->x;
     if (x->unfinished) {
         CRD_TRY(note(p,
                      "%s: the recorded run was cut off; it is replayed up to t = %.10g s of "
@@ -399,7 +399,7 @@ static crd_status note_twice(planner* p, const crd_connection_spec* c)
                 p->s->units[c->from_unit].name, p->s->units[c->to_unit].name, c->from);
 }
 
-static crd_status note_no_coupling(planner* p, const crd_exchange_link* k)
+static crd_status note_no_coupling(planner* p, const crdi_exchange_link* k)
 {
     return note(p,
                 "%s -> %s had a coupling in the recorded run and has none in %s: its samples "
@@ -460,8 +460,8 @@ fail:
     return st;
 }
 
-crd_status crd_replay_prepare(crd_system* s, const crd_exchange* x, const bool* played,
-                              crd_replay_plan* out)
+crd_status crdi_replay_prepare(crd_system* s, const crdi_exchange* x, const bool* played,
+                               crdi_replay_plan* out)
 {
     planner p = {.s = s, .x = x, .played = played};
     crdi_map_init(&p.inputs, s->ctx);

@@ -1,5 +1,5 @@
 // How far what inputs got in a replay is from what they got in the recorded run.
-#include "cardan/master_replay.h"
+#include "shared/master_replay.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,13 +10,13 @@ typedef struct course {
     int64_t count;
 } course;
 
-static course course_of(const crd_exchange_link* k)
+static course course_of(const crdi_exchange_link* k)
 {
     return k->coupled ? (course){k->input_time, k->input, k->input_count}
                       : (course){k->arrival, k->value, k->count};
 }
 
-static const crd_exchange_link* find(const crd_exchange* x, const char* to)
+static const crdi_exchange_link* find(const crdi_exchange* x, const char* to)
 {
     for (int i = 0; i < x->link_count; i++) {
         if (strcmp(x->links[i].to, to) == 0) { return &x->links[i]; }
@@ -36,7 +36,7 @@ static double size_of(const course* c, double end)
     return n ? sqrt(sum / (double)n) : 0;
 }
 
-static void compare(const course* a, const course* b, double slack, double end, crd_deviation* d)
+static void compare(const course* a, const course* b, double slack, double end, crdi_deviation* d)
 {
     double size = size_of(a, end), sum = 0;
     if (size == 0) { size = size_of(b, end); }
@@ -60,14 +60,14 @@ static void compare(const course* a, const course* b, double slack, double end, 
     d->relative = d->max == 0 ? 0 : size > 0 ? d->rms / size : (double)INFINITY;
 }
 
-void crd_replay_compare(const crd_exchange* recorded, const crd_exchange* replayed,
-                        crd_deviation* out)
+void crdi_replay_compare(const crdi_exchange* recorded, const crdi_exchange* replayed,
+                         crdi_deviation* out)
 {
     const double slack = 0.25 * recorded->tick, end = recorded->end + slack;
     for (int i = 0; i < recorded->link_count; i++) {
-        const crd_exchange_link* k = &recorded->links[i];
-        const crd_exchange_link* other = find(replayed, k->to);
-        out[i] = (crd_deviation){.link = i, .max_time = NAN, .first = NAN};
+        const crdi_exchange_link* k = &recorded->links[i];
+        const crdi_exchange_link* other = find(replayed, k->to);
+        out[i] = (crdi_deviation){.link = i, .max_time = NAN, .first = NAN};
         if (!other) { continue; }
         const course a = course_of(k), b = course_of(other);
         compare(&a, &b, slack, end, &out[i]);

@@ -1,17 +1,17 @@
 // A recording of exchanged samples into memory.
-#include "cardan/master_replay.h"
 #include "cardan/results.h"
 #include "master/replay.h"
+#include "shared/master_replay.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 typedef struct loader {
-    crd_exchange* x;
+    crdi_exchange* x;
     crd_recording* recording;
     const crd_recording_info* info;
-    crdi_map groups; // name -> index
+    crd_map groups; // name -> index
 } loader;
 
 static crd_status __attribute__((format(printf, 2, 3)))
@@ -91,20 +91,20 @@ static void read_past(const crdi_json* link, crd_history* h)
     }
 }
 
-static crd_status read_link(loader* l, const crdi_json* n, crd_exchange_link* k)
+static crd_status read_link(loader* l, const crdi_json* n, crdi_exchange_link* k)
 {
-    *k = (crd_exchange_link){.from = text_of(n, "from"),
-                             .to = text_of(n, "to"),
-                             .unit = "",
-                             .coupled = flag_of(n, "coupling"),
-                             .curve = flag_of(n, "curve"),
-                             .transform = flag_of(n, "transform"),
-                             .mapped = flag_of(n, "mapped"),
-                             .twice = flag_of(n, "twice"),
-                             .gain = number_of(n, "gain"),
-                             .offset = number_of(n, "offset"),
-                             .predict = read_prediction(n),
-                             .step = number_of(n, "step")};
+    *k = (crdi_exchange_link){.from = text_of(n, "from"),
+                              .to = text_of(n, "to"),
+                              .unit = "",
+                              .coupled = flag_of(n, "coupling"),
+                              .curve = flag_of(n, "curve"),
+                              .transform = flag_of(n, "transform"),
+                              .mapped = flag_of(n, "mapped"),
+                              .twice = flag_of(n, "twice"),
+                              .gain = number_of(n, "gain"),
+                              .offset = number_of(n, "offset"),
+                              .predict = read_prediction(n),
+                              .step = number_of(n, "step")};
     read_past(n, &k->past);
     if (!k->from[0] || !k->to[0] || isnan(k->gain) || isnan(k->offset)) {
         return refuse(l, "%s: a connection without 'from', 'to', 'gain' or 'offset'",
@@ -113,7 +113,7 @@ static crd_status read_link(loader* l, const crdi_json* n, crd_exchange_link* k)
     return CRD_OK;
 }
 
-crd_status crdi_exchange_head(crd_exchange* x, const char* text, size_t length)
+crd_status crdi_exchange_head(crdi_exchange* x, const char* text, size_t length)
 {
     crd_status st = CRD_OK;
     loader* l = &(loader){.x = x};
@@ -165,7 +165,7 @@ static crd_status read_attachments(loader* l)
     crd_status st = CRD_OK;
     char* head = NULL;
     size_t length = 0;
-    crd_exchange* x = l->x;
+    crdi_exchange* x = l->x;
     const int own = find_attachment(l->info, CRD_ATTACHMENT_EXCHANGE);
     const int run = find_attachment(l->info, CRD_ATTACHMENT_RUN);
     if (own < 0) {
@@ -184,7 +184,7 @@ static crd_status read_attachments(loader* l)
         }
     }
 fail:
-    crdi_free(x->ctx, head);
+    crd_free(x->ctx, head);
     return st;
 }
 
@@ -200,7 +200,7 @@ typedef struct rows {
     int64_t* count;
 } rows;
 
-static crd_status take_block(crd_exchange* x, const rows* r, const int* place, const crd_block* b,
+static crd_status take_block(crdi_exchange* x, const rows* r, const int* place, const crd_block* b,
                              size_t capacity[COLUMNS + 1])
 {
     for (int i = 0; i <= COLUMNS; i++) {
@@ -251,11 +251,11 @@ fail:
     return st;
 }
 
-static crd_status read_samples(loader* l, crd_exchange_link* k)
+static crd_status read_samples(loader* l, crdi_exchange_link* k)
 {
     crd_signal_info value = {.unit = ""};
     crd_status st = CRD_OK;
-    crdi_arena* arena = &l->x->arena;
+    crd_arena* arena = &l->x->arena;
     const char* name = crdi_arena_format(arena, "%s -> %s", k->from, k->to);
     const char* told = crdi_arena_format(arena, "%s -> %s: input", k->from, k->to);
     if (!name || !told) { return CRD_E_MEMORY; }
@@ -288,10 +288,10 @@ fail:
 // first of these.
 static crd_status find_end(loader* l)
 {
-    crd_exchange* x = l->x;
+    crdi_exchange* x = l->x;
     double least = INFINITY, most = x->start;
     for (int i = 0; i < x->link_count; i++) {
-        const crd_exchange_link* k = &x->links[i];
+        const crdi_exchange_link* k = &x->links[i];
         const int64_t n = k->coupled ? k->input_count : k->count;
         const double last = n == 0 ? x->start : (k->coupled ? k->input_time : k->arrival)[n - 1];
         least = fmin(least, last);
@@ -317,7 +317,7 @@ static void count_changes(loader* l)
 static crd_status load(loader* l)
 {
     crd_status st = CRD_OK;
-    crd_exchange* x = l->x;
+    crdi_exchange* x = l->x;
     CRD_TRY(crd_recording_open(x->ctx, x->path, &l->recording));
     l->info = crd_recording_describe(l->recording);
     CRD_TRY(read_attachments(l));
@@ -334,40 +334,40 @@ fail:
     return st;
 }
 
-crd_status crd_exchange_load(crd_context* ctx, const char* path, crd_exchange** out)
+crd_status crdi_exchange_load(crd_context* ctx, const char* path, crdi_exchange** out)
 {
     loader l = {.x = crdi_new(ctx, sizeof *l.x)};
     if (!l.x) { return CRD_E_MEMORY; }
     l.x->ctx = ctx;
     l.x->file = "";
-    crdi_arena_init(&l.x->arena, ctx);
+    crd_arena_init(&l.x->arena, ctx);
     crdi_map_init(&l.groups, ctx);
     l.x->path = crdi_arena_text(&l.x->arena, path, strlen(path));
     const crd_status st = l.x->path ? load(&l) : CRD_E_MEMORY;
     crdi_map_clear(&l.groups);
     crd_recording_close(l.recording);
     if (st < 0) {
-        crd_exchange_destroy(l.x);
+        crdi_exchange_destroy(l.x);
     } else {
         *out = l.x;
     }
     return st;
 }
 
-void crd_exchange_destroy(crd_exchange* x)
+void crdi_exchange_destroy(crdi_exchange* x)
 {
     if (!x) { return; }
     crd_context* ctx = x->ctx;
     for (int i = 0; i < x->link_count; i++) {
-        const crd_exchange_link* k = &x->links[i];
+        const crdi_exchange_link* k = &x->links[i];
         double* const columns[] = {k->arrival,  k->stamp,  k->value,      k->sequence, k->rates[0],
                                    k->rates[1], k->events, k->input_time, k->input};
         for (size_t c = 0; c < sizeof columns / sizeof *columns; c++) {
-            crdi_free(ctx, columns[c]);
+            crd_free(ctx, columns[c]);
         }
     }
-    crdi_free(ctx, x->description);
-    crdi_free(ctx, x->run);
-    crdi_arena_clear(&x->arena);
-    crdi_free(ctx, x);
+    crd_free(ctx, x->description);
+    crd_free(ctx, x->run);
+    crd_arena_clear(&x->arena);
+    crd_free(ctx, x);
 }

@@ -125,7 +125,7 @@ static int rates_of(const crdi_played_port* ports, int count)
     int order = 2;
     bool any = false;
     for (int i = 0; i < count; i++) {
-        const crd_exchange_link* k = ports[i].links[0];
+        const crdi_exchange_link* k = ports[i].links[0];
         if (!ports[i].output || k->coupled || !k->curve) { continue; }
         const int own = k->rates[1] ? 2 : k->rates[0] ? 1 : 0;
         order = ports[i].array ? 0 : own < order ? own : order;
@@ -154,7 +154,7 @@ static int by_stamp(const void* a, const void* b)
 
 // Samples of a coupling, which reach the others by a script, in the order in which they were taken:
 // as far as it is known, what the unit gave.
-static crd_status sort_samples(crdi_arena* arena, const crd_exchange_link* k, column* c)
+static crd_status sort_samples(crd_arena* arena, const crdi_exchange_link* k, column* c)
 {
     const size_t n = (size_t)k->count;
     taken* all = crdi_arena_new(arena, n, sizeof *all);
@@ -174,7 +174,7 @@ static crd_status sort_samples(crdi_arena* arena, const crd_exchange_link* k, co
     return CRD_OK;
 }
 
-static crd_status fill_column(crdi_arena* arena, const crd_exchange_link* k, column* c)
+static crd_status fill_column(crd_arena* arena, const crdi_exchange_link* k, column* c)
 {
     c->count = k->count;
     if (k->coupled) { return sort_samples(arena, k, c); }
@@ -189,7 +189,7 @@ static crd_status fill_column(crdi_arena* arena, const crd_exchange_link* k, col
 
 // A model on its way.
 typedef struct maker {
-    crdi_arena* arena;
+    crd_arena* arena;
     played* p;
     column* columns;
     size_t size;
@@ -199,7 +199,7 @@ typedef struct maker {
 
 static crd_status add_variable(maker* m, const crdi_played_port* q, crd_model_variable* v)
 {
-    const crd_exchange_link* first = q->links[0];
+    const crdi_exchange_link* first = q->links[0];
     *v = (crd_model_variable){
         .name = q->name,
         .type = first->type,
@@ -229,7 +229,7 @@ static crd_status add_variable(maker* m, const crdi_played_port* q, crd_model_va
     return CRD_OK;
 }
 
-crd_status crdi_played_create(crdi_arena* arena, const crdi_played_port* ports, int count,
+crd_status crdi_played_create(crd_arena* arena, const crdi_played_port* ports, int count,
                               double tick, const crd_model** out)
 {
     size_t columns = 0;

@@ -312,13 +312,13 @@ static crd_status order_members(crd_master* m, int* order)
     }
     st = CRD_OK;
 fail:
-    crdi_free(m->ctx, first);
-    crdi_free(m->ctx, edge);
-    crdi_free(m->ctx, first2);
-    crdi_free(m->ctx, edge2);
-    crdi_free(m->ctx, ranks);
-    crdi_free(m->ctx, component);
-    crdi_free(m->ctx, keep);
+    crd_free(m->ctx, first);
+    crd_free(m->ctx, edge);
+    crd_free(m->ctx, first2);
+    crd_free(m->ctx, edge2);
+    crd_free(m->ctx, ranks);
+    crd_free(m->ctx, component);
+    crd_free(m->ctx, keep);
     return st;
 }
 
@@ -482,7 +482,7 @@ crd_status crdi_master_plan_phases(crd_master* m)
     }
     st = CRD_OK;
 fail:
-    crdi_free(m->ctx, p.paths);
+    crd_free(m->ctx, p.paths);
     return st;
 }
 

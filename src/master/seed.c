@@ -203,12 +203,12 @@ crd_status crdi_master_seed_flows(crd_master* m)
         seed(&s, &m->flows[i]);
     }
 fail:
-    crdi_free(m->ctx, s.first);
-    crdi_free(m->ctx, s.own);
-    crdi_free(m->ctx, s.rate);
-    crdi_free(m->ctx, s.next);
-    crdi_free(m->ctx, s.bend);
-    crdi_free(m->ctx, s.known);
-    crdi_free(m->ctx, s.terms);
+    crd_free(m->ctx, s.first);
+    crd_free(m->ctx, s.own);
+    crd_free(m->ctx, s.rate);
+    crd_free(m->ctx, s.next);
+    crd_free(m->ctx, s.bend);
+    crd_free(m->ctx, s.known);
+    crd_free(m->ctx, s.terms);
     return st;
 }

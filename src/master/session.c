@@ -1,9 +1,9 @@
 // The record of a session with test benches: who was in which state when (Rautenberg 2023, Figure 7
 // and Table 7), from the boards of the units. It is written after everything else, perhaps behind a
 // unit that crashed: nothing is allocated then.
-#include "cardan/board.h"
 #include "cardan/dcp_bench.h"
 #include "master/master.h"
+#include "shared/board.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,9 +16,9 @@
 
 typedef struct bench {
     const char* name;
-    const crd_board* from; // NULL: it was never made
-    double offset;         // of its times, s
-    crd_board_state board;
+    const crdi_board* from; // NULL: it was never made
+    double offset;          // of its times, s
+    crdi_board_state board;
     int next;                          // moment
     bool heard;                        // it was in some state
     double state, phase, source, heat; // as they are at the row that is written
@@ -76,7 +76,7 @@ static int state_of_master(const record* r)
     for (int i = 0; i < r->count && count < 64; i++) {
         const bench* b = &r->benches[i];
         const bool known = b->state >= 0 || !b->heard;
-        if (known && b->source == CRD_BOARD_BENCH) {
+        if (known && b->source == CRDI_BOARD_BENCH) {
             states[count++] = b->heard ? (crd_dcp_state)b->state : CRD_DCP_ALIVE;
         }
     }
@@ -142,26 +142,26 @@ static void put_head(record* r)
     put(r, ",\n");
 }
 
-static const crd_board_moment* moment_of(const bench* b)
+static const crdi_board_moment* moment_of(const bench* b)
 {
     return b->next < b->board.moment_count ? &b->board.moments[b->next] : NULL;
 }
 
 static void take_moment(bench* b)
 {
-    const crd_board_moment* m = &b->board.moments[b->next++];
+    const crdi_board_moment* m = &b->board.moments[b->next++];
     switch (m->what) {
-    case CRD_BOARD_STATE:
+    case CRDI_BOARD_STATE:
         b->state = m->value;
         b->heard = true;
         break;
-    case CRD_BOARD_PHASE:
+    case CRDI_BOARD_PHASE:
         b->phase = m->value;
         break;
-    case CRD_BOARD_SOURCE:
+    case CRDI_BOARD_SOURCE:
         b->source = m->value;
         break;
-    case CRD_BOARD_HEAT:
+    case CRDI_BOARD_HEAT:
         b->heat = m->value;
         break;
     default:
@@ -174,7 +174,7 @@ static double next_time(const record* r)
 {
     double next = INFINITY;
     for (int i = 0; i < r->count; i++) {
-        const crd_board_moment* m = moment_of(&r->benches[i]);
+        const crdi_board_moment* m = moment_of(&r->benches[i]);
         if (m) { next = fmin(next, m->time + r->benches[i].offset); }
     }
     return next;
@@ -183,7 +183,7 @@ static double next_time(const record* r)
 // Of more moments than a board has room for, the first half of the room and the newest stay.
 static void tell_gap(const bench* b, char* text, size_t room)
 {
-    if (b->board.moments_left_out > 0 && b->next == CRD_BOARD_MOMENTS / 2 + 1 && !*text) {
+    if (b->board.moments_left_out > 0 && b->next == CRDI_BOARD_MOMENTS / 2 + 1 && !*text) {
         snprintf(text, room, "%s: %lld changes before this one are left out", b->name,
                  (long long)b->board.moments_left_out);
     }
@@ -198,7 +198,7 @@ static void put_rows(record* r, double end, const char* note)
         for (int i = 0; i < r->count; i++) {
             bench* b = &r->benches[i];
             unsigned taken = 0; // kinds: what changes twice at the same time has two rows
-            for (const crd_board_moment* m; (m = moment_of(b)) && m->time + b->offset <= next;) {
+            for (const crdi_board_moment* m; (m = moment_of(b)) && m->time + b->offset <= next;) {
                 if (taken & 1u << m->what) { break; }
                 taken |= 1u << m->what;
                 take_moment(b);
@@ -226,8 +226,8 @@ static double read_boards(record* r)
     const int64_t now = crdi_now_ns();
     int64_t first = now;
     for (int i = 0; i < r->count; i++) {
-        const crd_board* b = r->benches[i].from;
-        if (b && crd_board_born(b) < first) { first = crd_board_born(b); }
+        const crdi_board* b = r->benches[i].from;
+        if (b && crdi_board_born(b) < first) { first = crdi_board_born(b); }
     }
     for (int i = 0; i < r->count; i++) {
         bench* b = &r->benches[i];
@@ -237,8 +237,8 @@ static double read_boards(record* r)
         b->state = -1;
         b->heat = NAN;
         if (!b->from) { continue; }
-        b->offset = 1e-9 * (double)(crd_board_born(b->from) - first);
-        crd_board_read(b->from, &b->board);
+        b->offset = 1e-9 * (double)(crdi_board_born(b->from) - first);
+        crdi_board_read(b->from, &b->board);
     }
     const double elapsed = 1e-9 * (double)(now - first);
     r->utc = now_utc() - elapsed;
@@ -269,9 +269,9 @@ static crd_status write_record(record* r, const char* note)
 static void destroy(record* r)
 {
     if (!r) { return; }
-    crdi_free(r->ctx, r->part);
-    crdi_free(r->ctx, r->benches);
-    crdi_free(r->ctx, r);
+    crd_free(r->ctx, r->part);
+    crd_free(r->ctx, r->benches);
+    crd_free(r->ctx, r);
 }
 
 static crd_status create(crd_context* ctx, const char* path, const crd_session_bench* benches,
@@ -316,7 +316,7 @@ crd_status crdi_master_plan_session(crd_master* m)
     int count = 0;
     for (int i = 0; i < m->member_count; i++) {
         const crd_unit* u = m->members[i].unit;
-        const crd_board* board = u->ops->board ? u->ops->board(u) : NULL;
+        const crdi_board* board = u->ops->board ? u->ops->board(u) : NULL;
         if (board) { benches[count++] = (crd_session_bench){u->name, board}; }
     }
     return create(m->ctx, m->sys->results.session, benches, count, &m->session);

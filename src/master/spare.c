@@ -15,7 +15,7 @@ static void* take(void* user, void* p, size_t size)
     crd_master* m = user;
     if (is_spare(m, p)) { return NULL; } // it goes with the master
     if (size == 0) {
-        crdi_free(m->ctx, p);
+        crd_free(m->ctx, p);
         return NULL;
     }
     if (!m->heap_lost) {
@@ -51,5 +51,5 @@ crd_status crdi_master_open_spare(crd_master* m)
 void crdi_master_close_spare(crd_master* m)
 {
     crd_context_destroy(m->record_ctx);
-    crdi_free(m->ctx, m->spare);
+    crd_free(m->ctx, m->spare);
 }

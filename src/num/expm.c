@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "cardan/num.h"
+#include "shared/num.h"
 
 static void multiply(int n, const double* a, const double* b, double* out)
 {
@@ -30,7 +30,7 @@ static double norm(int n, const double* a)
     return largest;
 }
 
-crd_status crd_num_expm(int n, double* a, double* work)
+crd_status crdi_num_expm(int n, double* a, double* work)
 {
     // exp(a) = exp(a / 2^s)^(2^s); with a norm of at most 1/2 the Taylor remainder after 17 terms
     // is below 1e-21.

@@ -1,7 +1,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "cardan/num.h"
+#include "shared/num.h"
 
 static void swap(double* a, double* b)
 {
@@ -13,7 +13,7 @@ static void swap(double* a, double* b)
 }
 
 // Radix 2, decimation in time: bit-reversed order first, then butterflies of growing width.
-void crd_num_fft(int n, double* x)
+void crdi_num_fft(int n, double* x)
 {
     assert(n > 0 && (n & (n - 1)) == 0);
     for (int i = 1, j = 0; i < n; i++) {

@@ -1,4 +1,4 @@
-#include "cardan/num.h"
+#include "shared/num.h"
 
 #include <math.h>
 
@@ -13,8 +13,8 @@ static double dot(int n, const double* a, const double* b)
 
 // Gram and Schmidt, modified and done twice, which makes the columns orthogonal to rounding; b goes
 // along as one more column.
-int crd_num_least_squares(int rows, int columns, double* a, double* b, double drop, double* x,
-                          double* work)
+int crdi_num_least_squares(int rows, int columns, double* a, double* b, double drop, double* x,
+                           double* work)
 {
     int rank = 0;
     for (int k = 0; k < columns; k++) {

@@ -1,11 +1,11 @@
-#include "cardan/num.h"
+#include "shared/num.h"
 
 #include <lapacke.h>
 #include <math.h>
 
 _Static_assert(sizeof(lapack_int) == sizeof(int32_t), "pivots are 32-bit");
 
-crd_status crd_num_solve(int n, double* a, double* b, int32_t* pivots)
+crd_status crdi_num_solve(int n, double* a, double* b, int32_t* pivots)
 {
     // Row-major A is the transpose of what LAPACK sees, so factor it as such and solve with A^T.
     if (LAPACKE_dgetrf_work(LAPACK_COL_MAJOR, n, n, a, n, pivots) != 0) {
@@ -16,7 +16,7 @@ crd_status crd_num_solve(int n, double* a, double* b, int32_t* pivots)
                : CRD_E_CONVERGENCE;
 }
 
-crd_status crd_num_complex_factor(int n, double* a, int32_t* pivots, double det[2])
+crd_status crdi_num_complex_factor(int n, double* a, int32_t* pivots, double det[2])
 {
     // The transpose is factored, as above; its determinant is the same.
     lapack_complex_double* z = (lapack_complex_double*)a;
@@ -36,8 +36,8 @@ crd_status crd_num_complex_factor(int n, double* a, int32_t* pivots, double det[
     return regular ? CRD_OK : CRD_E_CONVERGENCE;
 }
 
-crd_status crd_num_complex_solve(int n, int columns, const double* factors, const int32_t* pivots,
-                                 double* b)
+crd_status crdi_num_complex_solve(int n, int columns, const double* factors, const int32_t* pivots,
+                                  double* b)
 {
     return LAPACKE_zgetrs_work(LAPACK_COL_MAJOR, 'T', n, columns,
                                (const lapack_complex_double*)factors, n, pivots,
@@ -46,7 +46,7 @@ crd_status crd_num_complex_solve(int n, int columns, const double* factors, cons
                : CRD_E_CONVERGENCE;
 }
 
-crd_status crd_num_eigenvalues(int n, double* a, double* re, double* im)
+crd_status crdi_num_eigenvalues(int n, double* a, double* re, double* im)
 {
     for (size_t i = 0; i < (size_t)n * (size_t)n; i++) {
         if (!isfinite(a[i])) { return CRD_E_CONVERGENCE; }

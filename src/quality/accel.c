@@ -1,8 +1,9 @@
 // Fixed-point iterations over a macro step, made faster. Aitken's relaxation for vectors; interface
 // quasi-Newton with the inverse Jacobian from a least-squares problem (Degroote, Bathe and
 // Vierendeels 2009).
-#include "cardan/num.h"
 #include "cardan/quality.h"
+#include "shared/base.h"
+#include "shared/num.h"
 
 #include <math.h>
 #include <string.h>
@@ -121,9 +122,9 @@ void crd_accel_destroy(crd_accel* a)
     double* const parts[] = {a->tolerance, a->r, a->r_last, a->g_last,  a->dr,
                              a->dg,        a->a, a->c,      a->triangle};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        crdi_free(a->ctx, parts[i]);
+        crd_free(a->ctx, parts[i]);
     }
-    crdi_free(a->ctx, a);
+    crd_free(a->ctx, a);
 }
 
 void crd_accel_start(crd_accel* a)
@@ -186,7 +187,7 @@ static void iqn_ils(crd_accel* a, double* x, const double* gx)
         a->r_last[i] = -a->r[i]; // free until the end of the step
     }
     const int rank =
-        crd_num_least_squares(a->opt.n, a->used, a->a, a->r_last, a->opt.drop, a->c, a->triangle);
+        crdi_num_least_squares(a->opt.n, a->used, a->a, a->r_last, a->opt.drop, a->c, a->triangle);
     if (rank == 0) {
         relax(a, a->opt.omega, x);
         return;

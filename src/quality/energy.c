@@ -5,6 +5,7 @@
 // [f v] - 2 sum vbar df: the first part only comes and goes, so that the secular part of the
 // correction is the lead B = 2 mu df. mu is half the self delay of the coupling path in steps.
 #include "cardan/quality.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <string.h>

@@ -11,6 +11,7 @@
 // its refreshed values follow a course; where they jump to and fro, D is not known yet, or the
 // coupling is about to become unstable, and f is held.
 #include "cardan/quality.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 // Retrospective selection: the finished step tells which predictor would have been the best for it.
 #include "quality/poly.h"
+#include "shared/base.h"
 
 #include <math.h>
 

@@ -1,5 +1,6 @@
 // Length of the next communication step from the defect of the last one.
 #include "cardan/quality.h"
+#include "shared/base.h"
 
 #include <math.h>
 

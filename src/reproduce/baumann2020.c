@@ -29,7 +29,7 @@ static crd_goal oscillator_goal(void)
     return g;
 }
 
-static crd_status claim_objective(crd_reproduction* r, const char* id, const char* name,
+static crd_status claim_objective(crdi_reproduction* r, const char* id, const char* name,
                                   const double* a, double reference, const char* remark)
 {
     const crd_goal goal = oscillator_goal();
@@ -40,17 +40,18 @@ static crd_status claim_objective(crd_reproduction* r, const char* id, const cha
     snprintf(full, sizeof full, "design.%s", id);
     snprintf(what, sizeof what, "objective J of %s", name);
     return crdi_claim_add(
-        r, &(crd_claim){.id = full,
-                        .what = what,
-                        .published = NAN,
-                        .ours = q.J,
-                        .reference = reference,
-                        .tolerance = a == moment ? 2e-4 : 1e-4, // J is what is left of a difference
-                        .relative = true,
-                        .remark = remark});
+        r,
+        &(crdi_claim){.id = full,
+                      .what = what,
+                      .published = NAN,
+                      .ours = q.J,
+                      .reference = reference,
+                      .tolerance = a == moment ? 2e-4 : 1e-4, // J is what is left of a difference
+                      .relative = true,
+                      .remark = remark});
 }
 
-static crd_status design(crd_reproduction* r)
+static crd_status design(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     const crd_goal goal = oscillator_goal();
@@ -68,24 +69,24 @@ static crd_status design(crd_reproduction* r)
                             "closed form; better than (20) in J, gain and norm"));
     CRD_TRY(crd_goal_optimal(r->ctx, &goal, best));
     CRD_TRY(crd_goal_quality(r->ctx, &goal, &(crd_linear){TAPS, K, best, NULL}, &q));
-    CRD_TRY(crdi_claim_add(r, &(crd_claim){.id = "design.optimum",
-                                           .what = "optimum of the objective",
-                                           .published = NAN,
-                                           .ours = q.J,
-                                           .reference = 7.3e-9,
-                                           .rule = CRD_CLAIM_AT_MOST,
-                                           .remark = "with a gain of 103: nobody would want it"}));
+    CRD_TRY(crdi_claim_add(r, &(crdi_claim){.id = "design.optimum",
+                                            .what = "optimum of the objective",
+                                            .published = NAN,
+                                            .ours = q.J,
+                                            .reference = 7.3e-9,
+                                            .rule = CRDI_CLAIM_AT_MOST,
+                                            .remark = "with a gain of 103: nobody would want it"}));
     CRD_TRY(crd_linear_make(r->ctx, &d, K, &flat));
     for (int i = 0; i < TAPS && st >= 0; i++) {
         char id[32], what[64];
         snprintf(id, sizeof id, "design.moment.a%d", i);
         snprintf(what, sizeof what, "moment design, a_%d", i);
-        st = crdi_claim_add(r, &(crd_claim){.id = id,
-                                            .what = what,
-                                            .published = NAN,
-                                            .ours = flat.a[i],
-                                            .reference = moment[i],
-                                            .tolerance = 1e-8});
+        st = crdi_claim_add(r, &(crdi_claim){.id = id,
+                                             .what = what,
+                                             .published = NAN,
+                                             .ours = flat.a[i],
+                                             .reference = moment[i],
+                                             .tolerance = 1e-8});
     }
     crd_linear_clear(r->ctx, &flat);
 fail:
@@ -145,7 +146,7 @@ static const loop_case loops[] = {
 };
 enum { LOOPS = sizeof loops / sizeof *loops };
 
-static crd_status claim_loop(crd_reproduction* r, const loop_case* c)
+static crd_status claim_loop(crdi_reproduction* r, const loop_case* c)
 {
     crd_status st = CRD_OK;
     oscillator o;
@@ -172,20 +173,20 @@ static crd_status claim_loop(crd_reproduction* r, const loop_case* c)
     for (int i = 0; i < 4; i++) {
         snprintf(id[i], sizeof id[i], "oscillator.%s.%s", c->id, ids[i]);
         snprintf(what[i], sizeof what[i], "oscillator, %s: %s", c->name, texts[i]);
-        CRD_TRY(crdi_claim_add(r, &(crd_claim){.id = id[i],
-                                               .what = what[i],
-                                               .published = i == 0 ? c->stable : NAN,
-                                               .ours = ours[i],
-                                               .reference = reference[i],
-                                               .tolerance = tolerance[i],
-                                               .relative = i == 3}));
+        CRD_TRY(crdi_claim_add(r, &(crdi_claim){.id = id[i],
+                                                .what = what[i],
+                                                .published = i == 0 ? c->stable : NAN,
+                                                .ours = ours[i],
+                                                .reference = reference[i],
+                                                .tolerance = tolerance[i],
+                                                .relative = i == 3}));
     }
 fail:
     return st;
 }
 
 // Bode data of L (Figures 5 and 7) and its curve near -1 (Figures 6 and 8).
-static crd_status loop_figures(crd_reproduction* r)
+static crd_status loop_figures(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     enum { COLUMNS = 1 + 2 * LOOPS };
@@ -223,20 +224,20 @@ static crd_status loop_figures(crd_reproduction* r)
             row[2 + 2 * e] = l.im;
         }
     }
-    CRD_TRY(crdi_figure_add(r, &(crd_figure){.id = "fig5-7",
-                                             .title = "Open loop of the two-mass oscillator",
-                                             .columns = COLUMNS,
-                                             .names = bode_names,
-                                             .rows = CURVE,
-                                             .values = bode,
-                                             .kind = CRD_FIGURE_BODE}));
-    CRD_TRY(crdi_figure_add(r, &(crd_figure){.id = "fig6-8",
-                                             .title = "Nyquist curve near -1",
-                                             .columns = COLUMNS,
-                                             .names = curve_names,
-                                             .rows = CURVE,
-                                             .values = curve,
-                                             .kind = CRD_FIGURE_CURVES}));
+    CRD_TRY(crdi_figure_add(r, &(crdi_figure){.id = "fig5-7",
+                                              .title = "Open loop of the two-mass oscillator",
+                                              .columns = COLUMNS,
+                                              .names = bode_names,
+                                              .rows = CURVE,
+                                              .values = bode,
+                                              .kind = CRDI_FIGURE_BODE}));
+    CRD_TRY(crdi_figure_add(r, &(crdi_figure){.id = "fig6-8",
+                                              .title = "Nyquist curve near -1",
+                                              .columns = COLUMNS,
+                                              .names = curve_names,
+                                              .rows = CURVE,
+                                              .values = curve,
+                                              .kind = CRDI_FIGURE_CURVES}));
 fail:
     return st;
 }
@@ -284,8 +285,8 @@ static const stop_case stops[] = {
 };
 enum { STOPS = sizeof stops / sizeof *stops };
 
-static crd_status add(crd_reproduction* r, const char* run, const char* part, const char* what,
-                      crd_claim c)
+static crd_status add(crdi_reproduction* r, const char* run, const char* part, const char* what,
+                      crdi_claim c)
 {
     char id[64], text[160];
     snprintf(id, sizeof id, "stop.%s.%s", run, part);
@@ -295,7 +296,7 @@ static crd_status add(crd_reproduction* r, const char* run, const char* part, co
     return crdi_claim_add(r, &c);
 }
 
-static crd_status claim_impacts(crd_reproduction* r, const crdi_stop_result* s)
+static crd_status claim_impacts(crdi_reproduction* r, const crdi_stop_result* s)
 {
     static const double times[3] = {4.314248202080749, 13.199597713913025, 22.458395907009013};
     crd_status st = CRD_OK;
@@ -304,16 +305,16 @@ static crd_status claim_impacts(crd_reproduction* r, const crdi_stop_result* s)
         snprintf(part, sizeof part, "impact%d", i + 1);
         snprintf(what, sizeof what, "time of impact %d, s", i + 1);
         st = add(r, "reference", part, what,
-                 (crd_claim){.published = i == 0 ? 4.5 : NAN,
-                             .ours = s->jumps[i].impact.t,
-                             .reference = times[i],
-                             .tolerance = 1e-6,
-                             .remark = i == 0 ? "the text rounds generously" : ""});
+                 (crdi_claim){.published = i == 0 ? 4.5 : NAN,
+                              .ours = s->jumps[i].impact.t,
+                              .reference = times[i],
+                              .tolerance = 1e-6,
+                              .remark = i == 0 ? "the text rounds generously" : ""});
     }
     return st;
 }
 
-static crd_status claim_stop(crd_reproduction* r, const stop_case* c, const crdi_stop_result* s,
+static crd_status claim_stop(crdi_reproduction* r, const stop_case* c, const crdi_stop_result* s,
                              double untrained)
 {
     crd_status st = CRD_OK;
@@ -322,42 +323,42 @@ static crd_status claim_stop(crd_reproduction* r, const stop_case* c, const crdi
     if (c->a && !c->trains) {
         snprintf(what, sizeof what, "%s: estimate over height at the first jump", c->name);
         CRD_TRY(add(r, c->id, "overshoot", what,
-                    (crd_claim){.published = c->a == eq20 ? 6.5103 : NAN,
-                                .ours = s->jumps[0].over,
-                                .reference = c->over,
-                                .tolerance = 1e-3}));
+                    (crdi_claim){.published = c->a == eq20 ? 6.5103 : NAN,
+                                 .ours = s->jumps[0].over,
+                                 .reference = c->over,
+                                 .tolerance = 1e-3}));
     }
     snprintf(what, sizeof what, "%s: hits the stop after 450 s", c->name);
     CRD_TRY(
         add(r, c->id, "hits", what,
-            (crd_claim){.published = c->hits, .ours = s->late_impacts > 0, .reference = c->hits}));
+            (crdi_claim){.published = c->hits, .ours = s->late_impacts > 0, .reference = c->hits}));
     snprintf(what, sizeof what, "%s: largest x1 after 450 s, m", c->name);
     CRD_TRY(add(r, c->id, "amplitude", what,
-                (crd_claim){.published = c->hits ? 0.1 : NAN,
-                            .ours = s->late_max,
-                            .reference = c->late_max,
-                            .tolerance = 0.02,
-                            .relative = true,
-                            .remark = "late impacts are chaotic"}));
+                (crdi_claim){.published = c->hits ? 0.1 : NAN,
+                             .ours = s->late_max,
+                             .reference = c->late_max,
+                             .tolerance = 0.02,
+                             .relative = true,
+                             .remark = "late impacts are chaotic"}));
     if (c->trains) {
         CRD_TRY(add(r, c->id, "second", "learning: estimate over height at the second jump",
-                    (crd_claim){.published = 1,
-                                .ours = s->jumps[1].over,
-                                .reference = 1.05,
-                                .rule = CRD_CLAIM_AT_MOST,
-                                .remark = "does not overshoot any more"}));
+                    (crdi_claim){.published = 1,
+                                 .ours = s->jumps[1].over,
+                                 .reference = 1.05,
+                                 .rule = CRDI_CLAIM_AT_MOST,
+                                 .remark = "does not overshoot any more"}));
         CRD_TRY(add(r, c->id, "smooth", "learning: error between jumps over that before",
-                    (crd_claim){.published = NAN,
-                                .ours = s->smooth_rms / untrained,
-                                .reference = 3,
-                                .rule = CRD_CLAIM_AT_MOST,
-                                .remark = "plain training makes it 5 to 10"}));
+                    (crdi_claim){.published = NAN,
+                                 .ours = s->smooth_rms / untrained,
+                                 .reference = 3,
+                                 .rule = CRDI_CLAIM_AT_MOST,
+                                 .remark = "plain training makes it 5 to 10"}));
     }
 fail:
     return st;
 }
 
-static crd_status run_stop(crd_reproduction* r, const stop_case* c, strip* strips,
+static crd_status run_stop(crdi_reproduction* r, const stop_case* c, strip* strips,
                            crdi_stop_result* out)
 {
     crd_status st = CRD_OK;
@@ -380,7 +381,7 @@ fail:
     return st;
 }
 
-static crd_status stop_figures(crd_reproduction* r, double* const values[4])
+static crd_status stop_figures(crdi_reproduction* r, double* const values[4])
 {
     static const char* const names[] = {"time [s]",
                                         "coupled directly",
@@ -389,7 +390,7 @@ static crd_status stop_figures(crd_reproduction* r, double* const values[4])
                                         "trained network (12)",
                                         "optimal network (20), learning"};
     static const char* const speeds[] = {"time [s]", "v1", "estimate"};
-    static const crd_figure figures[4] = {
+    static const crdi_figure figures[4] = {
         {.id = "fig9",
          .title = "Position of the first mass, m",
          .columns = 1 + STOPS,
@@ -409,7 +410,7 @@ static crd_status stop_figures(crd_reproduction* r, double* const values[4])
     };
     crd_status st = CRD_OK;
     for (int i = 0; i < 4 && st >= 0; i++) {
-        crd_figure f = figures[i];
+        crdi_figure f = figures[i];
         f.rows = i < 2 ? SHOWN : EVERY;
         f.values = values[i];
         st = crdi_figure_add(r, &f);
@@ -417,7 +418,7 @@ static crd_status stop_figures(crd_reproduction* r, double* const values[4])
     return st;
 }
 
-static crd_status nonlinear(crd_reproduction* r)
+static crd_status nonlinear(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     double* values[4];
@@ -447,7 +448,7 @@ fail:
     return st;
 }
 
-crd_status crdi_reproduce_baumann2020(crd_reproduction* r)
+crd_status crdi_reproduce_baumann2020(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     r->paper = "Baumann, Kotte, Mikelsons, Schramm 2020: Analyzing the Coupling Process of "

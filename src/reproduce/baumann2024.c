@@ -31,7 +31,7 @@ static crd_status make(crd_context* ctx, crd_method method, int taps, int k, crd
 
 // ---- Table 1: up to where an algorithm is as good as the direct connection ---------------------
 
-static crd_status table1(crd_reproduction* r)
+static crd_status table1(crdi_reproduction* r)
 {
     static const int latencies[4] = {0, 1, 3, 6};
     static const double published[3][4][2] = {
@@ -72,15 +72,15 @@ static crd_status table1(crd_reproduction* r)
                 // The last printed digit is off by more than rounding or cutting explains.
                 const bool read_off = fabs(was - exact) > 0.0101;
                 CRD_TRY(crdi_claim_add(
-                    r, &(crd_claim){.id = id,
-                                    .what = what,
-                                    .published = was,
-                                    .ours = 100 * (phase ? limits.phase : limits.magnitude),
-                                    .reference = exact,
-                                    .tolerance = 1e-8,
-                                    .relative = true,
-                                    .remark = read_off ? "printed as read from a grid of 0.1 rad/s"
-                                                       : ""}));
+                    r, &(crdi_claim){.id = id,
+                                     .what = what,
+                                     .published = was,
+                                     .ours = 100 * (phase ? limits.phase : limits.magnitude),
+                                     .reference = exact,
+                                     .tolerance = 1e-8,
+                                     .relative = true,
+                                     .remark = read_off ? "printed as read from a grid of 0.1 rad/s"
+                                                        : ""}));
             }
         }
     }
@@ -91,7 +91,7 @@ fail:
 // ---- Bode data ---------------------------------------------------------------------------------
 
 // Gain and phase of several algorithms over the frequency.
-static crd_status bode_figure(crd_reproduction* r, const char* id, const char* title, double dT,
+static crd_status bode_figure(crdi_reproduction* r, const char* id, const char* title, double dT,
                               const crd_linear* const* elements, const char* const* names,
                               int count)
 {
@@ -116,18 +116,18 @@ static crd_status bode_figure(crd_reproduction* r, const char* id, const char* t
             row[2 + 2 * e] = points[i].phase_deg;
         }
     }
-    CRD_TRY(crdi_figure_add(r, &(crd_figure){.id = id,
-                                             .title = title,
-                                             .columns = columns,
-                                             .names = heads,
-                                             .rows = BODE_POINTS,
-                                             .values = values,
-                                             .kind = CRD_FIGURE_BODE}));
+    CRD_TRY(crdi_figure_add(r, &(crdi_figure){.id = id,
+                                              .title = title,
+                                              .columns = columns,
+                                              .names = heads,
+                                              .rows = BODE_POINTS,
+                                              .values = values,
+                                              .kind = CRDI_FIGURE_BODE}));
 fail:
     return st;
 }
 
-static crd_status figure3(crd_reproduction* r)
+static crd_status figure3(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     crd_linear l[3] = {{0}};
@@ -146,7 +146,7 @@ fail:
 
 // ---- Figures 4 and 5: detection of a discontinuity ---------------------------------------------
 
-static crd_status figures4and5(crd_reproduction* r)
+static crd_status figures4and5(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     enum { N = CRD_DETECT_WINDOW };
@@ -162,7 +162,7 @@ static crd_status figures4and5(crd_reproduction* r)
         before[i] = -1 - i;
         now[i] = i == 0 ? jump : -i;
     }
-    const crd_claim claims[] = {
+    const crdi_claim claims[] = {
         {.id = "fig4.window",
          .what = "A_w of the half Hann window of 8",
          .published = 1.7778,
@@ -203,12 +203,12 @@ static crd_status figures4and5(crd_reproduction* r)
     }
     static const char* const names[4] = {"sample", "signal", "shifted, half Hann window",
                                          "Hann window"};
-    CRD_TRY(crdi_figure_add(r, &(crd_figure){.id = "fig4",
-                                             .title = "A discontinuity under the windows",
-                                             .columns = 4,
-                                             .names = names,
-                                             .rows = N,
-                                             .values = &rows[0][0]}));
+    CRD_TRY(crdi_figure_add(r, &(crdi_figure){.id = "fig4",
+                                              .title = "A discontinuity under the windows",
+                                              .columns = 4,
+                                              .names = names,
+                                              .rows = N,
+                                              .values = &rows[0][0]}));
 fail:
     return st;
 }
@@ -223,7 +223,7 @@ static double figure6_signal(int n)
     return 0.5 * sin(0.05 * n) + (n >= FIG6_JUMP);
 }
 
-static crd_status figure6_run(crd_reproduction* r, crd_method method, bool switching,
+static crd_status figure6_run(crdi_reproduction* r, crd_method method, bool switching,
                               double estimate[FIG6_N], int used[3])
 {
     crd_coupling_options o = crd_coupling_defaults();
@@ -258,7 +258,7 @@ static int bad_steps(const double estimate[FIG6_N])
     return bad;
 }
 
-static crd_status figure6(crd_reproduction* r)
+static crd_status figure6(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     double estimate[4][FIG6_N], rows[FIG6_N][6];
@@ -271,7 +271,7 @@ static crd_status figure6(crd_reproduction* r)
     const int at = FIG6_JUMP + FIG6_K;
     const double smooth =
         (FIG6_K + 1) * (figure6_signal(FIG6_JUMP) - 1) - FIG6_K * figure6_signal(FIG6_JUMP - 1);
-    const crd_claim claims[] = {
+    const crdi_claim claims[] = {
         {.id = "fig6.foh.factor",
          .what = "FOH, k = 3: estimate over height at a jump",
          .published = 4,
@@ -321,12 +321,12 @@ static crd_status figure6(crd_reproduction* r)
     }
     static const char* const names[6] = {"macro step", "signal",         "FOH",
                                          "EROS",       "FOH, switching", "EROS, switching"};
-    CRD_TRY(crdi_figure_add(r, &(crd_figure){.id = "fig6",
-                                             .title = "A jump, k = 3, without and with switching",
-                                             .columns = 6,
-                                             .names = names,
-                                             .rows = FIG6_N,
-                                             .values = &rows[0][0]}));
+    CRD_TRY(crdi_figure_add(r, &(crdi_figure){.id = "fig6",
+                                              .title = "A jump, k = 3, without and with switching",
+                                              .columns = 6,
+                                              .names = names,
+                                              .rows = FIG6_N,
+                                              .values = &rows[0][0]}));
 fail:
     return st;
 }
@@ -345,7 +345,7 @@ static crd_goal torque_goal(void)
     return g;
 }
 
-static crd_status highest_peak(crd_reproduction* r, const crd_linear* l, double below,
+static crd_status highest_peak(crdi_reproduction* r, const crd_linear* l, double below,
                                crd_peak* out)
 {
     crd_peak peaks[16];
@@ -359,7 +359,7 @@ static crd_status highest_peak(crd_reproduction* r, const crd_linear* l, double 
     return st;
 }
 
-static crd_status claim_peak(crd_reproduction* r, const char* id, const char* name,
+static crd_status claim_peak(crdi_reproduction* r, const char* id, const char* name,
                              const crd_linear* l, double below, const double published[2],
                              const double reference[2], double tolerance, const char* remark)
 {
@@ -370,19 +370,19 @@ static crd_status claim_peak(crd_reproduction* r, const char* id, const char* na
         snprintf(full, sizeof full, "fig9.%s.%s", id, i ? "omega" : "gain");
         snprintf(what, sizeof what, "%s, k = 6: %s", name,
                  i ? "where its gain is largest, rad/s" : "largest gain");
-        st = crdi_claim_add(r, &(crd_claim){.id = full,
-                                            .what = what,
-                                            .published = published[i],
-                                            .ours = i ? peak.omega : peak.gain,
-                                            .reference = reference[i],
-                                            .tolerance = tolerance,
-                                            .relative = true,
-                                            .remark = remark});
+        st = crdi_claim_add(r, &(crdi_claim){.id = full,
+                                             .what = what,
+                                             .published = published[i],
+                                             .ours = i ? peak.omega : peak.gain,
+                                             .reference = reference[i],
+                                             .tolerance = tolerance,
+                                             .relative = true,
+                                             .remark = remark});
     }
     return st;
 }
 
-static crd_status figure9(crd_reproduction* r, const double optimal[TAPS],
+static crd_status figure9(crdi_reproduction* r, const double optimal[TAPS],
                           const double bounded[TAPS])
 {
     crd_status st = CRD_OK;
@@ -415,7 +415,7 @@ fail:
     return st;
 }
 
-static crd_status figure9_spectrum(crd_reproduction* r)
+static crd_status figure9_spectrum(crdi_reproduction* r)
 {
     crd_spectrum s = {0};
     double* y = crdi_arena_new(&r->arena, CRDI_TORQUE_SAMPLES, sizeof *y);
@@ -431,19 +431,19 @@ static crd_status figure9_spectrum(crd_reproduction* r)
     }
     static const char* const names[2] = {"omega [rad/s]", "power density [Nm^2 s]"};
     if (st >= 0) {
-        st = crdi_figure_add(r, &(crd_figure){.id = "fig9a",
-                                              .title = "Spectrum of the torque (synthetic)",
-                                              .columns = 2,
-                                              .names = names,
-                                              .rows = s.bins,
-                                              .values = rows,
-                                              .log_y = true});
+        st = crdi_figure_add(r, &(crdi_figure){.id = "fig9a",
+                                               .title = "Spectrum of the torque (synthetic)",
+                                               .columns = 2,
+                                               .names = names,
+                                               .rows = s.bins,
+                                               .values = rows,
+                                               .log_y = true});
     }
     crd_spectrum_clear(r->ctx, &s);
     return st;
 }
 
-static crd_status optimum(crd_reproduction* r, double optimal[TAPS], double bounded[TAPS])
+static crd_status optimum(crdi_reproduction* r, double optimal[TAPS], double bounded[TAPS])
 {
     crd_status st = CRD_OK;
     const crd_goal goal = torque_goal();
@@ -454,7 +454,7 @@ static crd_status optimum(crd_reproduction* r, double optimal[TAPS], double boun
     CRD_TRY(crd_goal_bounded(r->ctx, &goal, 0.03, 1e-4, bounded));
     CRD_TRY(crd_goal_quality(r->ctx, &goal, &(crd_linear){TAPS, CRDI_TORQUE_K, optimal, NULL}, &q));
     CRD_TRY(crd_goal_quality(r->ctx, &goal, &zoh, &hold));
-    const crd_claim claims[] = {
+    const crdi_claim claims[] = {
         {.id = "design.j",
          .what = "optimum of the objective, k = 6, m = 9",
          .published = NAN,
@@ -664,25 +664,25 @@ static crd_coupling_options trained_by(const crd_network* n)
 }
 
 // The magnitude error as printed is negative where an estimate amplifies, the paper's table is not.
-static crd_status claim_parts(crd_reproduction* r, const torque_case* c, const crd_metrics* m)
+static crd_status claim_parts(crdi_reproduction* r, const torque_case* c, const crd_metrics* m)
 {
     crd_status st = CRD_OK;
     for (int i = 0; i < 2 && st >= 0; i++) {
         char id[64], what[128];
         snprintf(id, sizeof id, "table2.%s.s1.%c", c->id, i ? 'P' : 'M');
         snprintf(what, sizeof what, "%s: 100 %s, filtered shift", c->name, i ? "P" : "|M|");
-        st = crdi_claim_add(r, &(crd_claim){.id = id,
-                                            .what = what,
-                                            .published = c->published[1 + i],
-                                            .ours = 100 * (i ? m->P : fabs(m->M)),
-                                            .reference = fabs(c->parts[i]),
-                                            .tolerance = c->tolerance,
-                                            .relative = true});
+        st = crdi_claim_add(r, &(crdi_claim){.id = id,
+                                             .what = what,
+                                             .published = c->published[1 + i],
+                                             .ours = 100 * (i ? m->P : fabs(m->M)),
+                                             .reference = fabs(c->parts[i]),
+                                             .tolerance = c->tolerance,
+                                             .relative = true});
     }
     return st;
 }
 
-static crd_status claim_torque(crd_reproduction* r, const torque_case* c,
+static crd_status claim_torque(crdi_reproduction* r, const torque_case* c,
                                const crd_coupling_options* o, double y[3][CRDI_TORQUE_SAMPLES],
                                double* estimate, double zoh[3])
 {
@@ -701,15 +701,15 @@ static crd_status claim_torque(crd_reproduction* r, const torque_case* c,
         snprintf(remark, sizeof remark, "%+.1f %% against ZOH%s%s", 100 * (m.C / zoh[s] - 1),
                  c->remark[0] ? "; " : "", c->remark);
         CRD_TRY(crdi_claim_add(
-            r, &(crd_claim){.id = id,
-                            .what = what,
-                            .published = s == 0 ? c->published[0] : NAN,
-                            .ours = 100 * m.C,
-                            .reference = c->reference[s],
-                            .tolerance = c->tolerance,
-                            .relative = true,
-                            .rule = c->tolerance > 0 ? CRD_CLAIM_NEAR : CRD_CLAIM_AT_MOST,
-                            .remark = remark}));
+            r, &(crdi_claim){.id = id,
+                             .what = what,
+                             .published = s == 0 ? c->published[0] : NAN,
+                             .ours = 100 * m.C,
+                             .reference = c->reference[s],
+                             .tolerance = c->tolerance,
+                             .relative = true,
+                             .rule = c->tolerance > 0 ? CRDI_CLAIM_NEAR : CRDI_CLAIM_AT_MOST,
+                             .remark = remark}));
         if (s == 0 && c->parts[1] != 0) { CRD_TRY(claim_parts(r, c, &m)); }
     }
 fail:
@@ -739,7 +739,7 @@ static crd_status train(crd_context* ctx, const double* y, const double optimal[
     return st;
 }
 
-static crd_status claim_auto(crd_reproduction* r, double y[3][CRDI_TORQUE_SAMPLES],
+static crd_status claim_auto(crdi_reproduction* r, double y[3][CRDI_TORQUE_SAMPLES],
                              double* estimate, const double zoh[3])
 {
     crd_status st = CRD_OK;
@@ -752,21 +752,21 @@ static crd_status claim_auto(crd_reproduction* r, double y[3][CRDI_TORQUE_SAMPLE
         CRD_TRY(torque_error(r->ctx, crd_coupling_defaults(), y[s], estimate, &m));
         const double change = 100 * (m.C / zoh[s] - 1);
         CRD_TRY(crdi_claim_add(
-            r, &(crd_claim){.id = id,
-                            .what = s == 0   ? "auto: change of C, filtered shift, %"
-                                    : s == 1 ? "auto: change of C, filtered shift, noise, %"
-                                             : "auto: change of C, hard shift, noise, %",
-                            .published = s == 0 ? -40 : NAN,
-                            .ours = change,
-                            .reference = goal[s],
-                            .rule = CRD_CLAIM_AT_MOST,
-                            .remark = s == 0 ? "the paper's best is its trained network" : ""}));
+            r, &(crdi_claim){.id = id,
+                             .what = s == 0   ? "auto: change of C, filtered shift, %"
+                                     : s == 1 ? "auto: change of C, filtered shift, noise, %"
+                                              : "auto: change of C, hard shift, noise, %",
+                             .published = s == 0 ? -40 : NAN,
+                             .ours = change,
+                             .reference = goal[s],
+                             .rule = CRDI_CLAIM_AT_MOST,
+                             .remark = s == 0 ? "the paper's best is its trained network" : ""}));
     }
 fail:
     return st;
 }
 
-static crd_status table2(crd_reproduction* r, const double optimal[TAPS],
+static crd_status table2(crdi_reproduction* r, const double optimal[TAPS],
                          const double bounded[TAPS])
 {
     crd_status st = CRD_OK;
@@ -796,7 +796,7 @@ fail:
     return st;
 }
 
-crd_status crdi_reproduce_baumann2024(crd_reproduction* r)
+crd_status crdi_reproduce_baumann2024(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     double optimal[TAPS], bounded[TAPS];

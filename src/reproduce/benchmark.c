@@ -1,4 +1,5 @@
 #include "reproduce/benchmark.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <string.h>

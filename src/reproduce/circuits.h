@@ -2,6 +2,7 @@
 // of the simulator, the error of (3.31), and what a run costs.
 #pragma once
 #include "cardan/circuit.h"
+#include "shared/base.h"
 
 typedef enum crdi_problem {
     CRDI_RLC,
@@ -20,7 +21,7 @@ typedef struct crdi_bench {
     const crd_netlist* n;
     crd_netlist* parsed; ///< n, or NULL
     crd_netlist made;    ///< n, if it was not parsed
-    crdi_arena arena;    ///< of what was made
+    crd_arena arena;     ///< of what was made
     crd_waveform wave;
     int32_t node, minus, part; ///< v(node) - v(minus), i(part)
     int32_t yoke;              ///< node of the motor, else -1
@@ -44,13 +45,13 @@ typedef struct crdi_samples {
 /// RLC and scalable circuit: matrix exponential with the source as an oscillator. Rectifier: one
 /// differential equation, Radau IIA of order 5 on a mesh that is fine where diodes change. Motor:
 /// nine of them, Runge-Kutta of order 4.
-crd_status crdi_bench_reference(const crdi_bench* b, crdi_arena* arena, crdi_samples* out);
+crd_status crdi_bench_reference(const crdi_bench* b, crd_arena* arena, crdi_samples* out);
 
 /// The same samples of a run with these options; `out` has room for them.
 crd_status crdi_bench_solve(const crdi_bench* b, const crd_circuit_options* opt, crdi_samples* out);
 /// Root mean squares (3.31) of the errors of both variables.
 void crdi_samples_errors(const crdi_samples* a, const crdi_samples* exact, double error[2]);
-crd_status crdi_samples_init(const crdi_bench* b, crdi_arena* arena, crdi_samples* out);
+crd_status crdi_samples_init(const crdi_bench* b, crd_arena* arena, crdi_samples* out);
 
 /// CPU time, s, of the simulation until `b->until`: the best of some blocks of steps, scaled.
 /// Numbers below the normal ones count as 0 meanwhile, as a real-time system has it. `seconds` is

@@ -160,14 +160,14 @@ crd_status crdi_bench_init(crdi_bench* b, crd_context* ctx, crdi_problem problem
                       .watched = watched,
                       .until = problems[problem].until,
                       .samples = problems[problem].samples};
-    crdi_arena_init(&b->arena, ctx);
+    crd_arena_init(&b->arena, ctx);
     return problem == CRDI_SCALABLE ? make_scalable(b) : parse(b);
 }
 
 void crdi_bench_clear(crdi_bench* b)
 {
     crd_netlist_destroy(b->parsed);
-    crdi_arena_clear(&b->arena);
+    crd_arena_clear(&b->arena);
     b->parsed = NULL;
     b->n = NULL;
 }

@@ -1,6 +1,6 @@
 // References of the benchmark circuits from their state equations, worked out by hand.
-#include "cardan/num.h"
 #include "reproduce/circuits.h"
+#include "shared/num.h"
 
 #include <math.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static void scalable_matrix(double* m, int loops, double omega)
     m[(2 * loops + 1) * size + 2 * loops] = -omega;
 }
 
-static crd_status linear(const crdi_bench* b, crdi_arena* arena, crdi_samples* out)
+static crd_status linear(const crdi_bench* b, crd_arena* arena, crdi_samples* out)
 {
     const bool scalable = b->problem == CRDI_SCALABLE;
     const int size = scalable ? 2 * b->loops + 2 : 4;
@@ -56,7 +56,7 @@ static crd_status linear(const crdi_bench* b, crdi_arena* arena, crdi_samples* o
     for (size_t i = 0; i < square; i++) {
         m[i] *= b->until / b->samples;
     }
-    const crd_status st = crd_num_expm(size, m, work);
+    const crd_status st = crdi_num_expm(size, m, work);
     if (st < 0) { return crdi_fail(b->ctx, st, "benchmark circuit: no matrix exponential"); }
     x[size - 1] = 1;
     for (int i = 0; i < b->samples; i++) {
@@ -290,7 +290,7 @@ static void motor(const crdi_bench* b, crdi_samples* out)
     }
 }
 
-crd_status crdi_bench_reference(const crdi_bench* b, crdi_arena* arena, crdi_samples* out)
+crd_status crdi_bench_reference(const crdi_bench* b, crd_arena* arena, crdi_samples* out)
 {
     const crd_status st = crdi_samples_init(b, arena, out);
     if (st < 0) { return st; }

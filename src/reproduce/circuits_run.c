@@ -7,7 +7,7 @@
 #include <immintrin.h>
 #endif
 
-crd_status crdi_samples_init(const crdi_bench* b, crdi_arena* arena, crdi_samples* out)
+crd_status crdi_samples_init(const crdi_bench* b, crd_arena* arena, crdi_samples* out)
 {
     const bool motor = b->problem == CRDI_MOTOR;
     const size_t count = (size_t)b->samples;

@@ -28,8 +28,8 @@ static const char* solver_name(bool euler)
     return euler ? "euler" : "analytic";
 }
 
-static crd_status claim(crd_reproduction* r, const char* family, const char* last,
-                        const char* subject, const char* what, crd_claim c)
+static crd_status claim(crdi_reproduction* r, const char* family, const char* last,
+                        const char* subject, const char* what, crdi_claim c)
 {
     char id[96], text[192];
     snprintf(id, sizeof id, "%s.%s", family, last);
@@ -102,7 +102,7 @@ static double stated_order(const slope_case* c, int number)
     return number < 4 ? fmin(least + 1, 2) : 1;
 }
 
-static crd_status claim_slope(crd_reproduction* r, const slope_case* c, int j, double slope,
+static crd_status claim_slope(crdi_reproduction* r, const slope_case* c, int j, double slope,
                               double last)
 {
     char family[64], subject[96], what[64];
@@ -113,13 +113,13 @@ static crd_status claim_slope(crd_reproduction* r, const slope_case* c, int j, d
     snprintf(subject, sizeof subject, "%s, %s, m = %d, n = %d", crd_defect_scheme_name(c->scheme),
              solver_name(c->euler), c->m, c->n);
     snprintf(what, sizeof what, zero ? "%s at H = 0.1" : "order of the %s", number_names[j]);
-    crd_claim row = {.published = stated_order(c, j), .ours = slope};
+    crdi_claim row = {.published = stated_order(c, j), .ours = slope};
     if (zero) {
         row.published = 0; // (55)
         row.ours = last;
         row.reference = 0;
         row.tolerance = 1e-15; // outputs are of the order of 0.1
-        row.rule = CRD_CLAIM_AT_MOST;
+        row.rule = CRDI_CLAIM_AT_MOST;
         row.remark = "0 but for rounding: the polynomial is the straight line of the Euler step";
     } else if (mixed) {
         row.reference = NAN;
@@ -135,7 +135,7 @@ static crd_status claim_slope(crd_reproduction* r, const slope_case* c, int j, d
     return claim(r, family, number_ids[j], subject, what, row);
 }
 
-static crd_status orders(crd_reproduction* r)
+static crd_status orders(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     for (size_t i = 0; i < sizeof slopes / sizeof *slopes; i++) {
@@ -250,7 +250,7 @@ static const fixed_case fixed_cases[] = {
      {NAN, NAN, 9.14104155e-04, 3.65729791e-04, 1.94693366e-03, 2.51091526e-04}},
 };
 
-static crd_status fixed_steps(crd_reproduction* r)
+static crd_status fixed_steps(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     for (size_t i = 0; i < sizeof fixed_cases / sizeof *fixed_cases; i++) {
@@ -274,12 +274,12 @@ static crd_status fixed_steps(crd_reproduction* r)
             const bool zero = isnan(c->reference[j]);
             snprintf(what, sizeof what, "RMS of the %s", number_names[j]);
             CRD_TRY(claim(r, family, number_ids[j], subject, what,
-                          (crd_claim){.published = NAN,
-                                      .ours = ours[j],
-                                      .reference = zero ? 0 : c->reference[j],
-                                      // and rounding of outputs that are of the order of 0.1
-                                      .tolerance = zero ? 1e-15 : 1e-6 * c->reference[j] + 5e-15,
-                                      .rule = zero ? CRD_CLAIM_AT_MOST : CRD_CLAIM_NEAR}));
+                          (crdi_claim){.published = NAN,
+                                       .ours = ours[j],
+                                       .reference = zero ? 0 : c->reference[j],
+                                       // and rounding of outputs that are of the order of 0.1
+                                       .tolerance = zero ? 1e-15 : 1e-6 * c->reference[j] + 5e-15,
+                                       .rule = zero ? CRDI_CLAIM_AT_MOST : CRDI_CLAIM_NEAR}));
         }
     }
 fail:
@@ -407,7 +407,7 @@ static const char* variable_remark(const variable_case* c, int column)
     return "";
 }
 
-static crd_status variable_steps(crd_reproduction* r)
+static crd_status variable_steps(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     for (size_t i = 0; i < sizeof variable_cases / sizeof *variable_cases; i++) {
@@ -434,13 +434,13 @@ static crd_status variable_steps(crd_reproduction* r)
         for (int j = 0; j < COLUMNS; j++) {
             const bool printed = c->published && (j == CON_OMEGA || j == CON_TAU);
             CRD_TRY(claim(r, family, column_ids[j], subject, column_names[j],
-                          (crd_claim){.published = printed ? c->reference[j] : NAN,
-                                      .ours = ours[j],
-                                      .reference = c->reference[j],
-                                      .tolerance = j == STEPS ? 0 : 1e-6,
-                                      .relative = true,
-                                      .remark = printed ? "published: the authors' program"
-                                                        : variable_remark(c, j)}));
+                          (crdi_claim){.published = printed ? c->reference[j] : NAN,
+                                       .ours = ours[j],
+                                       .reference = c->reference[j],
+                                       .tolerance = j == STEPS ? 0 : 1e-6,
+                                       .relative = true,
+                                       .remark = printed ? "published: the authors' program"
+                                                         : variable_remark(c, j)}));
         }
     }
 fail:
@@ -450,7 +450,7 @@ fail:
 // ---- beyond the paper --------------------------------------------------------------------------
 
 // The paper's best, and the two-point predictor, defects and digital filter, at equal effort.
-static crd_status beyond(crd_reproduction* r)
+static crd_status beyond(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     crdi_rotational_result paper, ours;
@@ -462,20 +462,20 @@ static crd_status beyond(crd_reproduction* r)
     crdi_rotational_run(&o, &ours);
     const char* const subject = "fresh, two-point Hermite, H211b, tol = 2e-8, 50 s";
     CRD_TRY(claim(r, "beyond", "steps", subject, "steps",
-                  (crd_claim){.published = NAN,
-                              .ours = (double)ours.steps,
-                              .reference = 130,
-                              .rule = CRD_CLAIM_AT_MOST,
-                              .remark = "not in the paper; nothing is rejected"}));
+                  (crdi_claim){.published = NAN,
+                               .ours = (double)ours.steps,
+                               .reference = 130,
+                               .rule = CRDI_CLAIM_AT_MOST,
+                               .remark = "not in the paper; nothing is rejected"}));
     CRD_TRY(claim(r, "beyond", "error", subject, "RMS error of both outputs, of their RMS",
-                  (crd_claim){.published = NAN,
-                              .ours = ours.relative,
-                              .reference = 1e-6,
-                              .rule = CRD_CLAIM_AT_MOST,
-                              .remark = "not in the paper"}));
+                  (crdi_claim){.published = NAN,
+                               .ours = ours.relative,
+                               .reference = 1e-6,
+                               .rule = CRDI_CLAIM_AT_MOST,
+                               .remark = "not in the paper"}));
     CRD_TRY(claim(
         r, "beyond", "paper.steps", "fresh, order 2, PI, tol = 1.7e-5, 50 s", "steps",
-        (crd_claim){
+        (crdi_claim){
             .published = NAN,
             .ours = (double)paper.steps,
             .reference = 114,
@@ -508,7 +508,7 @@ static void see_response(void* user, double t, double step, const double y[2],
     row[4] = exact[1];
 }
 
-static crd_status draw_response(crd_reproduction* r, const char* id, const char* title,
+static crd_status draw_response(crdi_reproduction* r, const char* id, const char* title,
                                 double tolerance, double* work)
 {
     static const char* const names[RESPONSE_COLUMNS] = {"t [s]", "tau [N.m]", "tau, whole system",
@@ -523,18 +523,18 @@ static crd_status draw_response(crd_reproduction* r, const char* id, const char*
                                                    .see = see_response,
                                                    .user = &s},
                         &run);
-    return crdi_figure_add(r, &(crd_figure){.id = id,
-                                            .title = title,
-                                            .columns = RESPONSE_COLUMNS,
-                                            .names = names,
-                                            .rows = s.rows,
-                                            .values = work});
+    return crdi_figure_add(r, &(crdi_figure){.id = id,
+                                             .title = title,
+                                             .columns = RESPONSE_COLUMNS,
+                                             .names = names,
+                                             .rows = s.rows,
+                                             .values = work});
 }
 
 enum { CURVES = 12, SWEEP = 16 }; // both signals, both solvers, orders 0 to 2; 10^-3 ... 10^0
 
 // One figure: the numbers `first` and `first` + 1 (or the mean step) over H or tol.
-static crd_status draw_sweep(crd_reproduction* r, const char* id, const char* title, bool variable,
+static crd_status draw_sweep(crdi_reproduction* r, const char* id, const char* title, bool variable,
                              int first, double* v)
 {
     const bool mean = first < 0;
@@ -566,16 +566,16 @@ static crd_status draw_sweep(crd_reproduction* r, const char* id, const char* ti
             v[i * columns + 1 + c] = mean ? run.mean_step : fmax(all[number], 1e-18);
         }
     }
-    return crdi_figure_add(r, &(crd_figure){.id = id,
-                                            .title = title,
-                                            .columns = columns,
-                                            .names = names,
-                                            .rows = SWEEP,
-                                            .values = v,
-                                            .log_y = true});
+    return crdi_figure_add(r, &(crdi_figure){.id = id,
+                                             .title = title,
+                                             .columns = columns,
+                                             .names = names,
+                                             .rows = SWEEP,
+                                             .values = v,
+                                             .log_y = true});
 }
 
-static crd_status figures(crd_reproduction* r)
+static crd_status figures(crdi_reproduction* r)
 {
     static const struct {
         const char *id, *title;
@@ -603,7 +603,7 @@ fail:
     return st;
 }
 
-crd_status crdi_reproduce_glumac2023(crd_reproduction* r)
+crd_status crdi_reproduce_glumac2023(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     r->paper = "Glumac, Kovacic 2023: Defect Analysis of a Non-Iterative Co-Simulation, "

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "cardan/num.h"
+#include "shared/num.h"
 
 enum { X1, V1, F };                    // signals
 enum { BISECTIONS = 60, BOUNCES = 8 }; // with more of them in a macro step the mass comes to rest
@@ -216,7 +216,7 @@ static crd_status exponential(const crdi_whole* s, double t, double* out)
     for (int i = 0; i < 16; i++) {
         out[i] = t * s->matrix[i];
     }
-    return crd_num_expm(4, out, work);
+    return crdi_num_expm(4, out, work);
 }
 
 crd_status crdi_whole_init(crdi_whole* s, const crdi_oscillator* o)

@@ -5,7 +5,7 @@
 
 typedef struct paper {
     const char* name;
-    crd_status (*reproduce)(crd_reproduction* r);
+    crd_status (*reproduce)(crdi_reproduction* r);
 } paper;
 
 static const paper papers[] = {{"baumann2024", crdi_reproduce_baumann2024},
@@ -16,18 +16,18 @@ static const paper papers[] = {{"baumann2024", crdi_reproduce_baumann2024},
                                {"rodriguez2021-ch5", crdi_reproduce_rodriguez2021}};
 enum { PAPERS = sizeof papers / sizeof *papers };
 
-static const char* copy(crd_reproduction* r, const char* text)
+static const char* copy(crdi_reproduction* r, const char* text)
 {
     return crdi_arena_text(&r->arena, text ? text : "", text ? strlen(text) : 0);
 }
 
-crd_status crdi_claim_add(crd_reproduction* r, const crd_claim* c)
+crd_status crdi_claim_add(crdi_reproduction* r, const crdi_claim* c)
 {
-    crd_claim* claims = crdi_grow(r->ctx, r->claims, &r->claim_capacity, (size_t)r->claim_count + 1,
-                                  sizeof *claims);
+    crdi_claim* claims = crdi_grow(r->ctx, r->claims, &r->claim_capacity,
+                                   (size_t)r->claim_count + 1, sizeof *claims);
     if (!claims) { return CRD_E_MEMORY; }
     r->claims = claims;
-    crd_claim* own = &claims[r->claim_count];
+    crdi_claim* own = &claims[r->claim_count];
     *own = *c;
     own->id = copy(r, c->id);
     own->what = copy(r, c->what);
@@ -35,21 +35,21 @@ crd_status crdi_claim_add(crd_reproduction* r, const crd_claim* c)
     if (!own->id || !own->what || !own->remark) { return CRD_E_MEMORY; }
     const double target = isnan(c->reference) ? c->published : c->reference;
     const double scale = c->relative ? fabs(target) : 1, off = c->ours - target;
-    const double miss = c->rule == CRD_CLAIM_NEAR      ? fabs(off)
-                        : c->rule == CRD_CLAIM_AT_MOST ? off
-                                                       : -off;
-    own->ok = c->rule == CRD_CLAIM_SHOWN || miss <= c->tolerance * scale; // false for NaN
+    const double miss = c->rule == CRDI_CLAIM_NEAR      ? fabs(off)
+                        : c->rule == CRDI_CLAIM_AT_MOST ? off
+                                                        : -off;
+    own->ok = c->rule == CRDI_CLAIM_SHOWN || miss <= c->tolerance * scale; // false for NaN
     r->claim_count++;
     return CRD_OK;
 }
 
-crd_status crdi_figure_add(crd_reproduction* r, const crd_figure* f)
+crd_status crdi_figure_add(crdi_reproduction* r, const crdi_figure* f)
 {
-    crd_figure* figures = crdi_grow(r->ctx, r->figures, &r->figure_capacity,
-                                    (size_t)r->figure_count + 1, sizeof *figures);
+    crdi_figure* figures = crdi_grow(r->ctx, r->figures, &r->figure_capacity,
+                                     (size_t)r->figure_count + 1, sizeof *figures);
     if (!figures) { return CRD_E_MEMORY; }
     r->figures = figures;
-    crd_figure own = *f;
+    crdi_figure own = *f;
     const size_t columns = (size_t)f->columns, count = (size_t)f->rows * columns;
     const char** names = crdi_arena_new(&r->arena, columns, sizeof *names);
     double* values = crdi_arena_new(&r->arena, count, sizeof *values);
@@ -67,16 +67,16 @@ crd_status crdi_figure_add(crd_reproduction* r, const crd_figure* f)
     return CRD_OK;
 }
 
-void crd_reproduction_destroy(crd_reproduction* r)
+void crdi_reproduction_destroy(crdi_reproduction* r)
 {
     if (!r) { return; }
-    crdi_free(r->ctx, r->claims);
-    crdi_free(r->ctx, r->figures);
-    crdi_arena_clear(&r->arena);
-    crdi_free(r->ctx, r);
+    crd_free(r->ctx, r->claims);
+    crd_free(r->ctx, r->figures);
+    crd_arena_clear(&r->arena);
+    crd_free(r->ctx, r);
 }
 
-const char* const* crd_reproduce_papers(void)
+const char* const* crdi_reproduce_papers(void)
 {
     static const char* const names[] = {
         "baumann2024",       "baumann2020",       "glumac2023", "rodriguez2021-ch3",
@@ -87,16 +87,16 @@ const char* const* crd_reproduce_papers(void)
 static const char* next_paper(void* user)
 {
     int* i = user;
-    return crd_reproduce_papers()[*i] ? crd_reproduce_papers()[(*i)++] : NULL;
+    return crdi_reproduce_papers()[*i] ? crdi_reproduce_papers()[(*i)++] : NULL;
 }
 
-crd_status crd_reproduce(crd_context* ctx, const char* name, crd_reproduction** out)
+crd_status crdi_reproduce(crd_context* ctx, const char* name, crdi_reproduction** out)
 {
-    return crd_reproduce_with(ctx, name, NULL, out);
+    return crdi_reproduce_with(ctx, name, NULL, out);
 }
 
-crd_status crd_reproduce_with(crd_context* ctx, const char* name, const crd_reproduce_options* opt,
-                              crd_reproduction** out)
+crd_status crdi_reproduce_with(crd_context* ctx, const char* name,
+                               const crdi_reproduce_options* opt, crdi_reproduction** out)
 {
     int found = -1;
     for (int i = 0; i < PAPERS; i++) {
@@ -110,14 +110,14 @@ crd_status crd_reproduce_with(crd_context* ctx, const char* name, const crd_repr
                          "rodriguez2021-ch3, rodriguez2021-ch4 or rodriguez2021-ch5",
                          name, near ? ", did you mean " : "", near ? near : "");
     }
-    crd_reproduction* r = crdi_new(ctx, sizeof *r);
+    crdi_reproduction* r = crdi_new(ctx, sizeof *r);
     if (!r) { return CRD_E_MEMORY; }
     r->ctx = ctx;
     r->quick = opt && opt->quick;
-    crdi_arena_init(&r->arena, ctx);
+    crd_arena_init(&r->arena, ctx);
     const crd_status st = papers[found].reproduce(r);
     if (st < 0) {
-        crd_reproduction_destroy(r);
+        crdi_reproduction_destroy(r);
         return st;
     }
     *out = r;

@@ -22,8 +22,8 @@ static double printed(const char* text, double grown, double scale, double* tole
     return value;
 }
 
-static crd_status claim(crd_reproduction* r, const char* family, const char* last,
-                        const char* subject, const char* what, crd_claim c)
+static crd_status claim(crdi_reproduction* r, const char* family, const char* last,
+                        const char* subject, const char* what, crdi_claim c)
 {
     char id[96], text[256];
     snprintf(id, sizeof id, "%s.%s", family, last);
@@ -33,13 +33,13 @@ static crd_status claim(crd_reproduction* r, const char* family, const char* las
     return crdi_claim_add(r, &c);
 }
 
-static crd_status claim_printed(crd_reproduction* r, const char* family, const char* last,
+static crd_status claim_printed(crdi_reproduction* r, const char* family, const char* last,
                                 const char* subject, const char* what, double ours,
                                 const char* reference, double grown, double scale,
                                 const char* remark)
 {
     if (!reference) { return CRD_OK; }
-    crd_claim c = {.published = none, .ours = ours, .remark = remark};
+    crdi_claim c = {.published = none, .ours = ours, .remark = remark};
     c.reference = printed(reference, grown, scale, &c.tolerance);
     return claim(r, family, last, subject, what, c);
 }
@@ -48,7 +48,7 @@ typedef struct row {
     const char *error1, *error2, *gain; // NULL: not known
 } row;
 
-static crd_status claim_row(crd_reproduction* r, const char* family, const char* subject,
+static crd_status claim_row(crdi_reproduction* r, const char* family, const char* subject,
                             const crdi_benchmark_result* ours, const row* reference, double grown,
                             const char* remark)
 {
@@ -268,7 +268,7 @@ static const thesis_case cases[] = {
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-static crd_status draw(crd_reproduction* r, const thesis_case* c, const char* what,
+static crd_status draw(crdi_reproduction* r, const thesis_case* c, const char* what,
                        const char* const* names, int columns, const double* const* data,
                        int64_t rows)
 {
@@ -282,15 +282,15 @@ static crd_status draw(crd_reproduction* r, const thesis_case* c, const char* wh
     }
     snprintf(id, sizeof id, "%s.%s", c->id, what);
     snprintf(title, sizeof title, "%s, %s: %s (%s)", c->figure, c->system, what, c->statement);
-    return crdi_figure_add(r, &(crd_figure){.id = id,
-                                            .title = title,
-                                            .columns = columns,
-                                            .names = names,
-                                            .rows = rows,
-                                            .values = v});
+    return crdi_figure_add(r, &(crdi_figure){.id = id,
+                                             .title = title,
+                                             .columns = columns,
+                                             .names = names,
+                                             .rows = rows,
+                                             .values = v});
 }
 
-static crd_status draw_curves(crd_reproduction* r, const thesis_case* c, const curves* s,
+static crd_status draw_curves(crdi_reproduction* r, const thesis_case* c, const curves* s,
                               bool corrected)
 {
     static const char* const displacement[] = {"t [s]", "reference [m]", "uncorrected [m]",
@@ -310,7 +310,7 @@ fail:
     return st;
 }
 
-static crd_status run_case(crd_reproduction* r, const thesis_case* c, crd_correction correction,
+static crd_status run_case(crdi_reproduction* r, const thesis_case* c, crd_correction correction,
                            bool fresh, curves* see, crdi_benchmark_result* out)
 {
     crdi_benchmark_options o = crdi_benchmark_defaults(c->system, c->step1);
@@ -331,7 +331,7 @@ static crd_status run_case(crd_reproduction* r, const thesis_case* c, crd_correc
     return crdi_benchmark_run(r->ctx, &o, out);
 }
 
-static crd_status claim_corrected(crd_reproduction* r, const thesis_case* c, const char* subject,
+static crd_status claim_corrected(crdi_reproduction* r, const thesis_case* c, const char* subject,
                                   const crdi_benchmark_result* run)
 {
     char family[64], text[160];
@@ -342,15 +342,15 @@ static crd_status claim_corrected(crd_reproduction* r, const thesis_case* c, con
         return claim_row(r, family, text, run, &c->power, grown, "corrected, as published");
     }
     return claim(r, family, "energy", text, "size of the energy error, of the energy",
-                 (crd_claim){.published = none,
-                             .ours = fabs(run->gain),
-                             .reference = 0.5,
-                             .rule = CRD_CLAIM_AT_MOST,
-                             .remark = "perturbations of 1e-12 grow to 1e-2: only a bound"});
+                 (crdi_claim){.published = none,
+                              .ours = fabs(run->gain),
+                              .reference = 0.5,
+                              .rule = CRDI_CLAIM_AT_MOST,
+                              .remark = "perturbations of 1e-12 grow to 1e-2: only a bound"});
 }
 
 // Hands out the run without correction.
-static crd_status reproduce_case(crd_reproduction* r, const thesis_case* c, curves* see,
+static crd_status reproduce_case(crdi_reproduction* r, const thesis_case* c, curves* see,
                                  crdi_benchmark_result* plain)
 {
     crd_status st = CRD_OK;
@@ -404,51 +404,52 @@ static int find_case(const char* id)
 }
 
 // From the runs without correction, (CASES).
-static crd_status statements(crd_reproduction* r, const crdi_benchmark_result* plain)
+static crd_status statements(crdi_reproduction* r, const crdi_benchmark_result* plain)
 {
     crd_status st = CRD_OK;
     crdi_benchmark_result run = plain[find_case("fig5.31")];
     CRD_TRY(claim(r, "text", "5.5.3", "LO1, 5 ms", "growth of the energy over the residual energy",
-                  (crd_claim){.published = 2,
-                              .ours = (run.energy - run.start) / run.residual,
-                              .reference = (8.89079539e+05 - 1e4) / 1.83240433e+06,
-                              .tolerance = 1e-8,
-                              .relative = true,
-                              .remark = "reversed in the text: the growth is half the residual"}));
+                  (crdi_claim){.published = 2,
+                               .ours = (run.energy - run.start) / run.residual,
+                               .reference = (8.89079539e+05 - 1e4) / 1.83240433e+06,
+                               .tolerance = 1e-8,
+                               .relative = true,
+                               .remark = "reversed in the text: the growth is half the residual"}));
     run = plain[find_case("fig5.46")];
     CRD_TRY(claim(r, "text", "5.35.above", "PEN, 1 ms", "smallest residual power, W",
-                  (crd_claim){.published = 0,
-                              .ours = run.power_min,
-                              .reference = none,
-                              .rule = CRD_CLAIM_AT_LEAST,
-                              .remark = "with angles from the downward vertical"}));
+                  (crdi_claim){.published = 0,
+                               .ours = run.power_min,
+                               .reference = none,
+                               .rule = CRDI_CLAIM_AT_LEAST,
+                               .remark = "with angles from the downward vertical"}));
     CRD_TRY(claim(
         r, "text", "5.35.below", "PEN, 1 ms", "largest residual power, W",
-        (crd_claim){
-            .published = 1, .ours = run.power_max, .reference = none, .rule = CRD_CLAIM_AT_MOST}));
+        (crdi_claim){
+            .published = 1, .ours = run.power_max, .reference = none, .rule = CRDI_CLAIM_AT_MOST}));
     const double hold = plain[find_case("fig5.47")].error[0];
     CRD_TRY(
         claim(r, "text", "5.47.margin", "HC, ZOH", "largest error of s, m",
-              (crd_claim){
-                  .published = 2e-3, .ours = hold, .reference = none, .rule = CRD_CLAIM_AT_MOST}));
+              (crdi_claim){
+                  .published = 2e-3, .ours = hold, .reference = none, .rule = CRDI_CLAIM_AT_MOST}));
     CRD_TRY(run_case(r, &cases[find_case("fig5.47")], CRD_CORRECT_POWER, false, NULL, &run));
-    CRD_TRY(claim(r, "text", "5.47.corrected", "HC, ZOH, (5.48)", "largest error of s, m",
-                  (crd_claim){.published = none,
-                              .ours = run.error[0],
-                              .reference = hold,
-                              .rule = CRD_CLAIM_AT_LEAST,
-                              .remark =
-                                  "NOT reproducible: shown as corrected, its limiter is not given; "
-                                  "unstable with ours"}));
+    CRD_TRY(claim(
+        r, "text", "5.47.corrected", "HC, ZOH, (5.48)", "largest error of s, m",
+        (crdi_claim){.published = none,
+                     .ours = run.error[0],
+                     .reference = hold,
+                     .rule = CRDI_CLAIM_AT_LEAST,
+                     .remark = "NOT reproducible: shown as corrected, its limiter is not given; "
+                               "unstable with ours"}));
     CRD_TRY(run_case(r, &cases[find_case("fig5.48")], CRD_CORRECT_POWER, false, NULL, &run));
     CRD_TRY(claim(
         r, "text", "5.48.corrected", "HC, FOH, (5.48)", "largest error of s, m",
-        (crd_claim){.published = none,
-                    .ours = run.error[0],
-                    .reference = 0.63e-3,
-                    .tolerance = 0.01e-3,
-                    .remark = "with our limiter; that of the thesis is not given, so this does not "
-                              "confirm its figure"}));
+        (crdi_claim){.published = none,
+                     .ours = run.error[0],
+                     .reference = 0.63e-3,
+                     .tolerance = 0.01e-3,
+                     .remark =
+                         "with our limiter; that of the thesis is not given, so this does not "
+                         "confirm its figure"}));
 fail:
     return st;
 }
@@ -475,7 +476,7 @@ static void see_spots(void* user, double t, const double position[2], const doub
 }
 
 // All digits at single instants: of the coupled oscillator, and of the crane without a cut.
-static crd_status instants(crd_reproduction* r)
+static crd_status instants(crdi_reproduction* r)
 {
     static const char* const crane[] = {"0.494321529", "0.488486064", "0.477683099", "0.470035248"};
     crd_status st = CRD_OK;
@@ -511,17 +512,17 @@ fail:
 
 // The spool position at which the crane rests: the cylinder carries F0 when
 // A_p (p_P - p_T) (1 - 2 kappa) / (1 - 2 kappa + 2 kappa^2) = F0.
-static crd_status equilibrium(crd_reproduction* r)
+static crd_status equilibrium(crdi_reproduction* r)
 {
     const double F0 = (200 / 2 + 250 + 100) * 9.81 * 2; // moment of the weights over the lever
     const double part = F0 / (65e-4 * (7.6e6 - 1e5)), b = 1 - part;
     const double kappa = (sqrt(b * b + 2 * part * b) - b) / (2 * part);
     return claim(r, "spot.HC", "kappa0", "HC", "spool position at rest",
-                 (crd_claim){.published = 0.45435,
-                             .ours = kappa,
-                             .reference = 0.454345590,
-                             .tolerance = 1e-9,
-                             .remark = "with the laboratory's pressures, which the thesis omits"});
+                 (crdi_claim){.published = 0.45435,
+                              .ours = kappa,
+                              .reference = 0.454345590,
+                              .tolerance = 1e-9,
+                              .remark = "with the laboratory's pressures, which the thesis omits"});
 }
 
 // ---- mu (Figure 5.30) --------------------------------------------------------------------------
@@ -543,7 +544,7 @@ static const struct {
 enum { RATIOS = sizeof ratios / sizeof *ratios };
 
 // What part of the residual energy is in the energy of LO1 after 10 s, the slower step being 1 ms.
-static crd_status find_mu(crd_reproduction* r, int i, bool linear, double mu[2])
+static crd_status find_mu(crdi_reproduction* r, int i, bool linear, double mu[2])
 {
     const double H = 1e-3, R = ratios[i].R;
     crdi_benchmark_result run;
@@ -558,7 +559,7 @@ static crd_status find_mu(crd_reproduction* r, int i, bool linear, double mu[2])
     return CRD_OK;
 }
 
-static crd_status find_all_mu(crd_reproduction* r)
+static crd_status find_all_mu(crdi_reproduction* r)
 {
     static const char* const names[] = {"lg R", "ZOH, (5.42) and (5.43)", "ZOH, measured",
                                         "FOH, (5.42) and (5.43)", "FOH, measured"};
@@ -576,25 +577,25 @@ static crd_status find_all_mu(crd_reproduction* r)
             v[i][2 + 2 * linear] = mu[1];
             const double formula = printed(ratios[i].formula[linear], 0, 0, &tolerance);
             CRD_TRY(claim(r, family, "formula", subject, "mu by (5.42), (5.43)",
-                          (crd_claim){.published = formula,
-                                      .ours = mu[0],
-                                      .reference = formula,
-                                      .tolerance = tolerance}));
+                          (crdi_claim){.published = formula,
+                                       .ours = mu[0],
+                                       .reference = formula,
+                                       .tolerance = tolerance}));
             const double measured = printed(ratios[i].measured[linear], 1e-8, 0, &tolerance);
             CRD_TRY(claim(r, family, "measured", subject, "mu measured on LO1 over 10 s",
-                          (crd_claim){.published = formula,
-                                      .ours = mu[1],
-                                      .reference = measured,
-                                      .tolerance = tolerance,
-                                      .remark = "the gap is the cross term kc H v1 v2"}));
+                          (crdi_claim){.published = formula,
+                                       .ours = mu[1],
+                                       .reference = measured,
+                                       .tolerance = tolerance,
+                                       .remark = "the gap is the cross term kc H v1 v2"}));
         }
     }
-    CRD_TRY(crdi_figure_add(r, &(crd_figure){.id = "fig5.30",
-                                             .title = "Fig. 5.30: mu over the ratio of the steps",
-                                             .columns = 5,
-                                             .names = names,
-                                             .rows = RATIOS,
-                                             .values = v[0]}));
+    CRD_TRY(crdi_figure_add(r, &(crdi_figure){.id = "fig5.30",
+                                              .title = "Fig. 5.30: mu over the ratio of the steps",
+                                              .columns = 5,
+                                              .names = names,
+                                              .rows = RATIOS,
+                                              .values = v[0]}));
 fail:
     return st;
 }
@@ -706,7 +707,7 @@ static const struct {
      {"1.87750251e-02", "1.23148895e-02", "-2.199619e-03"}},
 };
 
-static crd_status other_cuts(crd_reproduction* r)
+static crd_status other_cuts(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
@@ -755,7 +756,7 @@ static const beyond_case beyond_cases[] = {
     {"HC", 3e-2, NULL, NULL, NULL, "1.6e-4", NULL, 0},
 };
 
-static crd_status run_beyond(crd_reproduction* r, const char* system, double step,
+static crd_status run_beyond(crdi_reproduction* r, const char* system, double step,
                              crd_correction correction, double ki, crd_predictor predictor,
                              crdi_benchmark_result* out)
 {
@@ -769,7 +770,7 @@ static crd_status run_beyond(crd_reproduction* r, const char* system, double ste
     return crdi_benchmark_run(r->ctx, &o, out);
 }
 
-static crd_status beyond_rows(crd_reproduction* r)
+static crd_status beyond_rows(crdi_reproduction* r)
 {
     enum { METHODS = 5 };
     static const struct {
@@ -805,44 +806,44 @@ fail:
     return st;
 }
 
-static crd_status targets(crd_reproduction* r)
+static crd_status targets(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     crdi_benchmark_result run;
     CRD_TRY(run_beyond(r, "LO1", 5e-3, CRD_CORRECT_NONE, 0, CRD_PREDICT_AB4, &run));
     const char* const subject = "LO1, 5 ms, accurate units, AB4, force evaluated again";
     CRD_TRY(claim(r, "target.LO1", "error", subject, "RMS error, m",
-                  (crd_claim){.published = none,
-                              .ours = hypot(run.rms[0], run.rms[1]) / sqrt(2),
-                              .reference = 0.05,
-                              .rule = CRD_CLAIM_AT_MOST,
-                              .remark = "(5.48) at its best tuning: 0.42 m"}));
+                  (crdi_claim){.published = none,
+                               .ours = hypot(run.rms[0], run.rms[1]) / sqrt(2),
+                               .reference = 0.05,
+                               .rule = CRDI_CLAIM_AT_MOST,
+                               .remark = "(5.48) at its best tuning: 0.42 m"}));
     CRD_TRY(claim(r, "target.LO1", "energy", subject, "size of the energy error, of the energy",
-                  (crd_claim){.published = none,
-                              .ours = fabs(run.gain),
-                              .reference = 0.005,
-                              .rule = CRD_CLAIM_AT_MOST,
-                              .remark = "(5.48) at its best tuning: 0.3"}));
+                  (crdi_claim){.published = none,
+                               .ours = fabs(run.gain),
+                               .reference = 0.005,
+                               .rule = CRDI_CLAIM_AT_MOST,
+                               .remark = "(5.48) at its best tuning: 0.3"}));
     CRD_TRY(run_beyond(r, "HC", 20e-3, CRD_CORRECT_NONE, 0, CRD_PREDICT_HOLD, &run));
     CRD_TRY(claim(r, "target.HC", "hold", "HC, 20 ms, accurate units, ZOH", "largest error of s, m",
-                  (crd_claim){.published = none,
-                              .ours = run.error[0],
-                              .reference = 0.1,
-                              .rule = CRD_CLAIM_AT_LEAST,
-                              .remark = "unstable"}));
+                  (crdi_claim){.published = none,
+                               .ours = run.error[0],
+                               .reference = 0.1,
+                               .rule = CRDI_CLAIM_AT_LEAST,
+                               .remark = "unstable"}));
     CRD_TRY(run_beyond(r, "HC", 30e-3, CRD_CORRECT_NONE, 0, CRD_PREDICT_AB2, &run));
     CRD_TRY(claim(r, "target.HC", "ab2", "HC, 30 ms, accurate units, AB2, force evaluated again",
                   "largest error of s, m",
-                  (crd_claim){.published = none,
-                              .ours = run.error[0],
-                              .reference = 0.3e-3,
-                              .rule = CRD_CLAIM_AT_MOST,
-                              .remark = "the thesis did not get beyond 10 ms"}));
+                  (crdi_claim){.published = none,
+                               .ours = run.error[0],
+                               .reference = 0.3e-3,
+                               .rule = CRDI_CLAIM_AT_MOST,
+                               .remark = "the thesis did not get beyond 10 ms"}));
 fail:
     return st;
 }
 
-crd_status crdi_reproduce_rodriguez2021(crd_reproduction* r)
+crd_status crdi_reproduce_rodriguez2021(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     r->paper = "Rodriguez Frade 2021: Multiphysics simulation and model-based system testing of "

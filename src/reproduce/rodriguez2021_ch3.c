@@ -1,8 +1,8 @@
 // Rodriguez Frade 2021, chapter 3: circuits in real time. Errors, starts and drifts; the times are
 // in rodriguez2021_ch3_times.c.
 #include "reproduce/rodriguez2021_ch3.h"
-#include "cardan/num.h"
 #include "reproduce/papers.h"
+#include "shared/num.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 
 static const double none = NAN;
 
-crd_status crdi_ch3_claim(crd_reproduction* r, const char* family, const char* last,
-                          const char* subject, const char* what, crd_claim c)
+crd_status crdi_ch3_claim(crdi_reproduction* r, const char* family, const char* last,
+                          const char* subject, const char* what, crdi_claim c)
 {
     char id[96], text[256];
     snprintf(id, sizeof id, "%s.%s", family, last);
@@ -252,7 +252,8 @@ static double printed(const char* text, double* half)
 }
 
 // 0.5 % of the reference, but not so much that a printed digit could be another one.
-static crd_status claim_error(crd_reproduction* r, const table* t, const row* w, int k, double ours)
+static crd_status claim_error(crdi_reproduction* r, const table* t, const row* w, int k,
+                              double ours)
 {
     static const char* const last[2][2] = {{"v", "i"}, {"t", "q"}};
     const bool swapped = t->problem == CRDI_RECTIFIER;
@@ -273,12 +274,12 @@ static crd_status claim_error(crd_reproduction* r, const table* t, const row* w,
                        : "to the printed digits; 0.5 % tells starts and topologies apart",
              !swapped ? "" : "; V and I are exchanged in print");
     return crdi_ch3_claim(r, family, last[t->problem == CRDI_MOTOR][k], subject, t->what[k],
-                          (crd_claim){.published = published,
-                                      .ours = ours / t->unit[k],
-                                      .reference = w->reference[k],
-                                      .tolerance = tolerance / w->reference[k],
-                                      .relative = true,
-                                      .remark = remark});
+                          (crdi_claim){.published = published,
+                                       .ours = ours / t->unit[k],
+                                       .reference = w->reference[k],
+                                       .tolerance = tolerance / w->reference[k],
+                                       .relative = true,
+                                       .remark = remark});
 }
 
 typedef struct problem {
@@ -287,7 +288,7 @@ typedef struct problem {
 } problem;
 
 // Runs of so many steps are no part of a quick reproduction.
-static bool too_long(const crd_reproduction* r, const crdi_bench* b, double step)
+static bool too_long(const crdi_reproduction* r, const crdi_bench* b, double step)
 {
     return r->quick && b->until / step > 20001;
 }
@@ -300,7 +301,7 @@ static crd_status errors_of(problem* p, const crd_circuit_options* o, double err
     return CRD_OK;
 }
 
-static crd_status reproduce_table(crd_reproduction* r, const table* t, problem* p)
+static crd_status reproduce_table(crdi_reproduction* r, const table* t, problem* p)
 {
     crd_status st = CRD_OK;
     double worst = 0;
@@ -318,7 +319,8 @@ static crd_status reproduce_table(crd_reproduction* r, const table* t, problem* 
     if (worst == 0) { return CRD_OK; } // none was run
     CRD_TRY(crdi_ch3_claim(
         r, "table3.5", t->id, t->subject, "worst error of its rows over what Table 3.5 accepts",
-        (crd_claim){.published = none, .ours = worst, .reference = 1, .rule = CRD_CLAIM_AT_MOST}));
+        (crdi_claim){
+            .published = none, .ours = worst, .reference = 1, .rule = CRDI_CLAIM_AT_MOST}));
 fail:
     return st;
 }
@@ -463,7 +465,7 @@ static const struct {
      "BDF3* in the figure"},
 };
 
-static crd_status reproduce_others(crd_reproduction* r, crdi_problem which, problem* p)
+static crd_status reproduce_others(crdi_reproduction* r, crdi_problem which, problem* p)
 {
     static const char* const names[] = {"RLC", "scalable RLC, N = 2", "rectifier", "motor"};
     crd_status st = CRD_OK;
@@ -481,12 +483,12 @@ static crd_status reproduce_others(crd_reproduction* r, crdi_problem which, prob
                                                    : "error of the voltage, V";
             const char* last = which == CRDI_MOTOR ? (k ? "q" : "t") : k ? "i" : "v";
             CRD_TRY(crdi_ch3_claim(r, others[i].id, last, subject, what,
-                                   (crd_claim){.published = none,
-                                               .ours = error[k],
-                                               .reference = others[i].reference[k],
-                                               .tolerance = others[i].tolerance,
-                                               .relative = true,
-                                               .remark = others[i].remark}));
+                                   (crdi_claim){.published = none,
+                                                .ours = error[k],
+                                                .reference = others[i].reference[k],
+                                                .tolerance = others[i].tolerance,
+                                                .relative = true,
+                                                .remark = others[i].remark}));
         }
     }
 fail:
@@ -494,7 +496,7 @@ fail:
 }
 
 // Both forms of a circuit solve the same equations.
-static crd_status compare_forms(crd_reproduction* r, crdi_problem which, problem* p)
+static crd_status compare_forms(crdi_reproduction* r, crdi_problem which, problem* p)
 {
     static const struct {
         const char *id, *subject;
@@ -520,18 +522,18 @@ static crd_status compare_forms(crd_reproduction* r, crdi_problem which, problem
     }
     CRD_TRY(crdi_ch3_claim(r, "forms", cases[which].id, cases[which].subject,
                            "largest difference of our two forms, of the largest value",
-                           (crd_claim){.published = none,
-                                       .ours = worst / top,
-                                       .reference = 1e-9,
-                                       .rule = CRD_CLAIM_AT_MOST,
-                                       .remark = "nodal form against that of the thesis"}));
+                           (crdi_claim){.published = none,
+                                        .ours = worst / top,
+                                        .reference = 1e-9,
+                                        .rule = CRDI_CLAIM_AT_MOST,
+                                        .remark = "nodal form against that of the thesis"}));
 fail:
     return st;
 }
 
 // ---- statements in the text --------------------------------------------------------------------
 
-static crd_status claim_counts(crd_reproduction* r, const char* id, const char* subject,
+static crd_status claim_counts(crdi_reproduction* r, const char* id, const char* subject,
                                const crdi_bench* b, int n, int m, int p)
 {
     crd_status st = CRD_OK;
@@ -552,9 +554,9 @@ static crd_status claim_counts(crd_reproduction* r, const char* id, const char* 
     snprintf(text, sizeof text, "Table 3.3, %s", subject);
     for (int i = 0; i < 3; i++) {
         CRD_TRY(crdi_ch3_claim(r, family, rows[i].id, text, rows[i].what,
-                               (crd_claim){.published = rows[i].published,
-                                           .ours = (double)rows[i].ours,
-                                           .reference = rows[i].published}));
+                               (crdi_claim){.published = rows[i].published,
+                                            .ours = (double)rows[i].ours,
+                                            .reference = rows[i].published}));
     }
 fail:
     crd_circuit_destroy(c);
@@ -563,7 +565,7 @@ fail:
 
 // 3.6.1.1: [Phi_x; A] of the RLC circuit; columns V1 V2 V3 I_E I_R I_L I_C1 I_C2. A column that is
 // no combination of those before it adds one to the rank.
-static crd_status claim_rank(crd_reproduction* r)
+static crd_status claim_rank(crdi_reproduction* r)
 {
     const double rows[8][8] = {{1},
                                {-1, 1},
@@ -581,14 +583,14 @@ static crd_status claim_rank(crd_reproduction* r)
         b[i] = 1;
     }
     return crdi_ch3_claim(r, "text.3.6.1.1", "rank", "RLC", "rank of [Phi_x; A], of 8",
-                          (crd_claim){.published = none,
-                                      .ours = crd_num_least_squares(8, 8, a, b, 1e-12, x, work),
-                                      .reference = 7,
-                                      .remark = "so the ODE of (3.9) does not exist, as is said"});
+                          (crdi_claim){.published = none,
+                                       .ours = crdi_num_least_squares(8, 8, a, b, 1e-12, x, work),
+                                       .reference = 7,
+                                       .remark = "so the ODE of (3.9) does not exist, as is said"});
 }
 
 // 3.6.1.2: errors with many loops. At the last one there is nothing that could be wrong.
-static crd_status last_loop(crd_reproduction* r)
+static crd_status last_loop(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     crdi_bench b;
@@ -602,18 +604,18 @@ static crd_status last_loop(crd_reproduction* r)
     }
     CRD_TRY(crdi_ch3_claim(r, "text.3.6.1.2", "last", "scalable RLC, N = 100",
                            "largest exact voltage at the last loop, V",
-                           (crd_claim){.published = none,
-                                       .ours = last,
-                                       .reference = 1e-12,
-                                       .rule = CRD_CLAIM_AT_MOST,
-                                       .remark = "so 'below the threshold up to N = 5000' at the "
-                                                 "last loop says nothing: 0 would pass"}));
+                           (crdi_claim){.published = none,
+                                        .ours = last,
+                                        .reference = 1e-12,
+                                        .rule = CRDI_CLAIM_AT_MOST,
+                                        .remark = "so 'below the threshold up to N = 5000' at the "
+                                                  "last loop says nothing: 0 would pass"}));
 fail:
     crdi_bench_clear(&b);
     return st;
 }
 
-static crd_status first_loop(crd_reproduction* r, int loops)
+static crd_status first_loop(crdi_reproduction* r, int loops)
 {
     crd_status st = CRD_OK;
     crdi_bench b;
@@ -634,12 +636,12 @@ static crd_status first_loop(crd_reproduction* r, int loops)
         CRD_TRY(crdi_ch3_claim(r, family, k ? "i" : "v", subject,
                                k ? "error of the current of the first loop, mA"
                                  : "error of the voltage of the first loop, mV",
-                               (crd_claim){.published = none,
-                                           .ours = 1e3 * error[k],
-                                           .reference = known ? reference[k] : 1,
-                                           .tolerance = known ? 0.0051 : 0,
-                                           .rule = known ? CRD_CLAIM_NEAR : CRD_CLAIM_AT_LEAST,
-                                           .remark = "NOT within low precision: above 1"}));
+                               (crdi_claim){.published = none,
+                                            .ours = 1e3 * error[k],
+                                            .reference = known ? reference[k] : 1,
+                                            .tolerance = known ? 0.0051 : 0,
+                                            .rule = known ? CRDI_CLAIM_NEAR : CRDI_CLAIM_AT_LEAST,
+                                            .remark = "NOT within low precision: above 1"}));
     }
 fail:
     crdi_bench_clear(&b);
@@ -647,7 +649,7 @@ fail:
 }
 
 // 3.6.1.1: "the errors scale linearly with h"
-static crd_status claim_order(crd_reproduction* r, problem* p)
+static crd_status claim_order(crdi_reproduction* r, problem* p)
 {
     crd_status st = CRD_OK;
     double error[2][2];
@@ -657,11 +659,11 @@ static crd_status claim_order(crd_reproduction* r, problem* p)
     }
     CRD_TRY(crdi_ch3_claim(r, "text.3.6.1.1", "order", "RLC, TR",
                            "power of h with which the error of V3 falls",
-                           (crd_claim){.published = 1,
-                                       .ours = log2(error[0][0] / error[1][0]),
-                                       .reference = 2,
-                                       .tolerance = 0.01,
-                                       .remark = "NOT confirmed: 'linearly' holds for BDF1"}));
+                           (crdi_claim){.published = 1,
+                                        .ours = log2(error[0][0] / error[1][0]),
+                                        .reference = 2,
+                                        .tolerance = 0.01,
+                                        .remark = "NOT confirmed: 'linearly' holds for BDF1"}));
 fail:
     return st;
 }
@@ -761,7 +763,7 @@ static double largest(const double* x, int from, int to)
     return top;
 }
 
-static crd_status claim_drift(crd_reproduction* r, const drift* d)
+static crd_status claim_drift(crdi_reproduction* r, const drift* d)
 {
     static const char* const family = "fig3.12";
     static const char* const without = "Fig. 3.12, rectifier, TR without projection";
@@ -771,40 +773,40 @@ static crd_status claim_drift(crd_reproduction* r, const drift* d)
     const struct {
         const char *id, *subject, *what;
         double ours, reference, tolerance;
-        crd_claim_rule rule;
+        crdi_claim_rule rule;
         const char* remark;
     } rows[] = {
         {"none.second", without, "largest |V5'| from 0.1 to 0.2 s, V/s",
-         largest(d[1].rate, 200, 400), 5600, 0.01, CRD_CLAIM_NEAR, digits},
+         largest(d[1].rate, 200, 400), 5600, 0.01, CRDI_CLAIM_NEAR, digits},
         {"none.third", without, "largest |V5'| from 0.2 to 0.3 s, V/s",
-         largest(d[1].rate, 400, 600), 5390, 0.01, CRD_CLAIM_NEAR, digits},
+         largest(d[1].rate, 400, 600), 5390, 0.01, CRDI_CLAIM_NEAR, digits},
         {"none.last", without, "largest |V5'| from 0.9 to 1 s, V/s", largest(d[1].rate, 1800, 2000),
-         28900, 0.01, CRD_CLAIM_NEAR, digits},
+         28900, 0.01, CRDI_CLAIM_NEAR, digits},
         {"none.violation", without, "largest |Phi'|", largest(d[1].violation, 0, DRIFT), 8.7e6,
-         0.01, CRD_CLAIM_NEAR, digits},
+         0.01, CRDI_CLAIM_NEAR, digits},
         {"exact.last", with, "largest |V5'| from 0.9 to 1 s, V/s", largest(d[0].rate, 1800, 2000),
-         3141.6, 0.01, CRD_CLAIM_AT_MOST, "1000 pi is the source's"},
+         3141.6, 0.01, CRDI_CLAIM_AT_MOST, "1000 pi is the source's"},
         {"exact.violation", with, "largest |Phi'|", largest(d[0].violation, 0, DRIFT), 1e-9, 0,
-         CRD_CLAIM_AT_MOST, "8e-11 in the prototype"},
+         CRDI_CLAIM_AT_MOST, "8e-11 in the prototype"},
         {"bdf3.last", "Fig. 3.12, rectifier, BDF3", "largest |V5'| from 0.9 to 1 s, V/s",
-         largest(d[2].rate, 1800, 2000), 3141.6, 0.01, CRD_CLAIM_AT_MOST,
+         largest(d[2].rate, 1800, 2000), 3141.6, 0.01, CRDI_CLAIM_AT_MOST,
          "does not carry derivatives"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         CRD_TRY(crdi_ch3_claim(r, family, rows[i].id, rows[i].subject, rows[i].what,
-                               (crd_claim){.published = none,
-                                           .ours = rows[i].ours,
-                                           .reference = rows[i].reference,
-                                           .tolerance = rows[i].tolerance,
-                                           .relative = true,
-                                           .rule = rows[i].rule,
-                                           .remark = rows[i].remark}));
+                               (crdi_claim){.published = none,
+                                            .ours = rows[i].ours,
+                                            .reference = rows[i].reference,
+                                            .tolerance = rows[i].tolerance,
+                                            .relative = true,
+                                            .rule = rows[i].rule,
+                                            .remark = rows[i].remark}));
     }
 fail:
     return st;
 }
 
-static crd_status reproduce_drift(crd_reproduction* r, const crdi_bench* b)
+static crd_status reproduce_drift(crdi_reproduction* r, const crdi_bench* b)
 {
     static const char* const names[2][4] = {
         {"t [s]", "V5', TR without projection [V/s]", "V5', TR with projection [V/s]",
@@ -828,15 +830,16 @@ static crd_status reproduce_drift(crd_reproduction* r, const crdi_bench* b)
             }
         }
         CRD_TRY(crdi_figure_add(
-            r, &(crd_figure){.id = figure ? "fig3.12b" : "fig3.12a",
-                             .title = figure ? "Fig. 3.12b, rectifier: violation of constraints on "
-                                               "the level of derivatives"
-                                             : "Fig. 3.12a, rectifier: derivative of V5",
-                             .columns = 4,
-                             .names = names[figure],
-                             .rows = DRIFT,
-                             .values = v[0],
-                             .log_y = figure == 1}));
+            r,
+            &(crdi_figure){.id = figure ? "fig3.12b" : "fig3.12a",
+                           .title = figure ? "Fig. 3.12b, rectifier: violation of constraints on "
+                                             "the level of derivatives"
+                                           : "Fig. 3.12a, rectifier: derivative of V5",
+                           .columns = 4,
+                           .names = names[figure],
+                           .rows = DRIFT,
+                           .values = v[0],
+                           .log_y = figure == 1}));
     }
 fail:
     return st;
@@ -844,7 +847,7 @@ fail:
 
 // ---- Figure 3.14: the start of BDF3 ------------------------------------------------------------
 
-static crd_status reproduce_start(crd_reproduction* r, problem* p)
+static crd_status reproduce_start(crdi_reproduction* r, problem* p)
 {
     static const char* const names[] = {"t [s]", "reference [K]", "BDF3, TR steps first [K]",
                                         "BDF3*, constant history [K]"};
@@ -865,13 +868,13 @@ static crd_status reproduce_start(crd_reproduction* r, problem* p)
             v[i + 1][2 + k] = 300 + p->run.x[i];
         }
     }
-    CRD_TRY(crdi_figure_add(r, &(crd_figure){.id = "fig3.14",
-                                             .title = "Fig. 3.14, motor: temperature T9 of the "
-                                                      "yoke, h = 1 s",
-                                             .columns = 4,
-                                             .names = names,
-                                             .rows = SECONDS + 1,
-                                             .values = v[0]}));
+    CRD_TRY(crdi_figure_add(r, &(crdi_figure){.id = "fig3.14",
+                                              .title = "Fig. 3.14, motor: temperature T9 of the "
+                                                       "yoke, h = 1 s",
+                                              .columns = 4,
+                                              .names = names,
+                                              .rows = SECONDS + 1,
+                                              .values = v[0]}));
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         const double* at = v[wanted[i].second];
         char last[32], what[64];
@@ -879,22 +882,22 @@ static crd_status reproduce_start(crd_reproduction* r, problem* p)
         snprintf(what, sizeof what, "error of T9 at %d s, K", wanted[i].second);
         CRD_TRY(crdi_ch3_claim(r, "fig3.14", last,
                                "Fig. 3.14, motor, BDF3, h = 1 s, constant history", what,
-                               (crd_claim){.published = none,
-                                           .ours = at[3] - at[1],
-                                           .reference = wanted[i].error,
-                                           .tolerance = 0.0051,
-                                           .remark = "the prototype's digits"}));
+                               (crdi_claim){.published = none,
+                                            .ours = at[3] - at[1],
+                                            .reference = wanted[i].error,
+                                            .tolerance = 0.0051,
+                                            .remark = "the prototype's digits"}));
     }
     for (int i = 1; i <= SECONDS; i++) {
         worst = fmax(worst, fabs(v[i][2] - v[i][1]));
     }
     CRD_TRY(crdi_ch3_claim(r, "fig3.14", "tr.t9", "Fig. 3.14, motor, BDF3, h = 1 s, TR steps first",
                            "largest error of T9 in 20 s, K",
-                           (crd_claim){.published = none,
-                                       .ours = worst,
-                                       .reference = 0.1,
-                                       .rule = CRD_CLAIM_AT_MOST,
-                                       .remark = "'matches the reference'"}));
+                           (crdi_claim){.published = none,
+                                        .ours = worst,
+                                        .reference = 0.1,
+                                        .rule = CRDI_CLAIM_AT_MOST,
+                                        .remark = "'matches the reference'"}));
 fail:
     return st;
 }
@@ -902,7 +905,7 @@ fail:
 // ---- the chapter -------------------------------------------------------------------------------
 
 // Figs. 3.7 to 3.10: what is monitored.
-static crd_status draw_reference(crd_reproduction* r, crdi_problem which, const problem* p)
+static crd_status draw_reference(crdi_reproduction* r, crdi_problem which, const problem* p)
 {
     static const struct {
         const char *id[2], *title[2], *name[2];
@@ -930,18 +933,18 @@ static crd_status draw_reference(crd_reproduction* r, crdi_problem which, const 
             v[i][1] = from[i] + (which == CRDI_MOTOR && k == 0 ? 300 : 0);
         }
         const char* const names[] = {"t [s]", figures[which].name[k]};
-        const crd_status st = crdi_figure_add(r, &(crd_figure){.id = figures[which].id[k],
-                                                               .title = figures[which].title[k],
-                                                               .columns = 2,
-                                                               .names = names,
-                                                               .rows = count,
-                                                               .values = v[0]});
+        const crd_status st = crdi_figure_add(r, &(crdi_figure){.id = figures[which].id[k],
+                                                                .title = figures[which].title[k],
+                                                                .columns = 2,
+                                                                .names = names,
+                                                                .rows = count,
+                                                                .values = v[0]});
         if (st < 0) { return st; }
     }
     return CRD_OK;
 }
 
-static crd_status reproduce_problem(crd_reproduction* r, crdi_problem which, problem* p)
+static crd_status reproduce_problem(crdi_reproduction* r, crdi_problem which, problem* p)
 {
     static const struct {
         const char *id, *subject;
@@ -968,7 +971,7 @@ fail:
     return st;
 }
 
-crd_status crdi_reproduce_rodriguez2021_ch3(crd_reproduction* r)
+crd_status crdi_reproduce_rodriguez2021_ch3(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     r->paper = "Rodriguez Frade 2021: Multiphysics simulation and model-based system testing of "

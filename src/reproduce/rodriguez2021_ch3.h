@@ -4,11 +4,11 @@
 #include "reproduce/reproduce.h"
 
 /// Adds a row "family.last": "subject: what".
-crd_status crdi_ch3_claim(crd_reproduction* r, const char* family, const char* last,
-                          const char* subject, const char* what, crd_claim c);
+crd_status crdi_ch3_claim(crdi_reproduction* r, const char* family, const char* last,
+                          const char* subject, const char* what, crdi_claim c);
 
 /// The form for speed can do this circuit with these options.
 bool crdi_ch3_has_nodal(const crdi_bench* b, const crd_circuit_options* opt);
 
 /// Tables 3.9, 3.12, 3.13, 3.16, 3.19 and Figs. 3.11 and 3.13, measured here and now.
-crd_status crdi_ch3_times(crd_reproduction* r);
+crd_status crdi_ch3_times(crdi_reproduction* r);

@@ -123,19 +123,19 @@ static const time_table time_tables[] = {
 };
 enum { TIME_TABLES = sizeof time_tables / sizeof *time_tables };
 
-static crd_status claim_time(crd_reproduction* r, const char* family, const char* last,
+static crd_status claim_time(crdi_reproduction* r, const char* family, const char* last,
                              const char* subject, const char* what, double published, double ours,
                              const char* remark)
 {
     return crdi_ch3_claim(r, family, last, subject, what,
-                          (crd_claim){.published = published,
-                                      .ours = ours,
-                                      .reference = none,
-                                      .rule = CRD_CLAIM_SHOWN,
-                                      .remark = remark});
+                          (crdi_claim){.published = published,
+                                       .ours = ours,
+                                       .reference = none,
+                                       .rule = CRDI_CLAIM_SHOWN,
+                                       .remark = remark});
 }
 
-static crd_status reproduce_time(crd_reproduction* r, const time_table* t, const crdi_bench* b,
+static crd_status reproduce_time(crdi_reproduction* r, const time_table* t, const crdi_bench* b,
                                  int high, int m)
 {
     crd_status st = CRD_OK;
@@ -171,7 +171,7 @@ fail:
     return st;
 }
 
-static crd_status reproduce_times(crd_reproduction* r)
+static crd_status reproduce_times(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     for (int i = 0; i < TIME_TABLES && st >= 0; i++) {
@@ -213,7 +213,7 @@ static bool has_nodal(crd_context* ctx)
     return has;
 }
 
-static crd_status draw_loops(crd_reproduction* r, int high, bool nodal)
+static crd_status draw_loops(crdi_reproduction* r, int high, bool nodal)
 {
     enum { SIZES = 7, COLUMNS = 11 };
     static const int sizes[SIZES] = {2, 100, 250, 500, 1000, 2000, 5000};
@@ -243,17 +243,17 @@ static crd_status draw_loops(crd_reproduction* r, int high, bool nodal)
         }
     }
     CRD_TRY(crdi_figure_add(
-        r, &(crd_figure){.id = high ? "fig3.11b" : "fig3.11a",
-                         .title = high ? "Fig. 3.11b, scalable RLC, high precision: CPU time of a "
-                                         "simulated second on this machine"
-                                       : "Fig. 3.11a, scalable RLC, low precision: CPU time of a "
-                                         "simulated second on this machine",
-                         .columns = columns,
-                         .names = names,
-                         .rows = SIZES,
-                         .values = v,
-                         .log_x = true,
-                         .log_y = true}));
+        r, &(crdi_figure){.id = high ? "fig3.11b" : "fig3.11a",
+                          .title = high ? "Fig. 3.11b, scalable RLC, high precision: CPU time of a "
+                                          "simulated second on this machine"
+                                        : "Fig. 3.11a, scalable RLC, low precision: CPU time of a "
+                                          "simulated second on this machine",
+                          .columns = columns,
+                          .names = names,
+                          .rows = SIZES,
+                          .values = v,
+                          .log_x = true,
+                          .log_y = true}));
 fail:
     return st;
 }
@@ -286,7 +286,7 @@ typedef struct size_row {
 static const size_row sizes[] = {
     {TR, {2053, 248}}, {BDF1, {48, NAN}}, {BDF2, {1790, 186}}, {BDF3, {3661, 447}}};
 
-static crd_status claim_sizes(crd_reproduction* r, const size_row* row, int high, bool nodal)
+static crd_status claim_sizes(crdi_reproduction* r, const size_row* row, int high, bool nodal)
 {
     enum { FORMS = 3 };
     static const char* const ids[FORMS] = {"thesis", "sparse", "chain"};
@@ -323,7 +323,7 @@ static crd_status claim_sizes(crd_reproduction* r, const size_row* row, int high
     return CRD_OK;
 }
 
-static crd_status reproduce_sizes(crd_reproduction* r, bool nodal)
+static crd_status reproduce_sizes(crdi_reproduction* r, bool nodal)
 {
     for (int high = 0; high < 2; high++) {
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -369,7 +369,7 @@ fail:
     return st;
 }
 
-static crd_status reproduce_profile(crd_reproduction* r)
+static crd_status reproduce_profile(crdi_reproduction* r)
 {
     static const char* const names[] = {
         "1 terms, residual, tangent, substitution; 2 factorisation; 3 projection; 4 other",
@@ -396,19 +396,19 @@ static crd_status reproduce_profile(crd_reproduction* r)
         v[i][1] = share[0][i];
         v[i][2] = share[1][i];
     }
-    CRD_TRY(crdi_figure_add(r, &(crd_figure){.id = "fig3.13",
-                                             .title = "Fig. 3.13: where the time of a step of TR "
-                                                      "goes on this machine",
-                                             .columns = 3,
-                                             .names = names,
-                                             .rows = STAGES,
-                                             .values = v[0],
-                                             .kind = CRD_FIGURE_BARS}));
+    CRD_TRY(crdi_figure_add(r, &(crdi_figure){.id = "fig3.13",
+                                              .title = "Fig. 3.13: where the time of a step of TR "
+                                                       "goes on this machine",
+                                              .columns = 3,
+                                              .names = names,
+                                              .rows = STAGES,
+                                              .values = v[0],
+                                              .kind = CRDI_FIGURE_BARS}));
 fail:
     return st;
 }
 
-crd_status crdi_ch3_times(crd_reproduction* r)
+crd_status crdi_ch3_times(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     const bool nodal = has_nodal(r->ctx);

@@ -12,7 +12,7 @@
 crd_status crdi_component_init(crdi_component* c, crd_context* ctx, const char* text, int64_t rows)
 {
     *c = (crdi_component){.ctx = ctx, .rows = rows};
-    crdi_arena_init(&c->arena, ctx);
+    crd_arena_init(&c->arena, ctx);
     crd_status st = crd_netlist_parse(ctx, text, strlen(text), "component", NULL, &c->n);
     if (st < 0) { return st; }
     crd_circuit* sim = NULL;
@@ -38,7 +38,7 @@ crd_status crdi_component_init(crdi_component* c, crd_context* ctx, const char* 
 void crdi_component_clear(crdi_component* c)
 {
     crd_netlist_destroy(c->n);
-    crdi_arena_clear(&c->arena);
+    crd_arena_clear(&c->arena);
 }
 
 static double uniform(uint64_t* state)
@@ -96,7 +96,7 @@ crd_twin_spec crdi_ch4_spec(const crd_twin_sensor* sensors, int count)
 }
 
 crd_status crdi_ch4_tune(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
-                         crd_twin_data data, crd_tune_how how, int most, crdi_arena* arena,
+                         crd_twin_data data, crd_tune_how how, int most, crd_arena* arena,
                          crd_tune_result* out)
 {
     crd_tune_options o = crd_tune_defaults();
@@ -131,7 +131,7 @@ crd_status crdi_ch4_cost(crd_context* ctx, const crd_netlist* n, const crd_twin_
     return st;
 }
 
-crd_status crdi_ch4_compare_cost(crd_reproduction* r, const char* id, const char* subject,
+crd_status crdi_ch4_compare_cost(crdi_reproduction* r, const char* id, const char* subject,
                                  const crd_netlist* n, const crd_twin_spec* spec, const double* y,
                                  double laptop, double raspberry)
 {
@@ -158,7 +158,7 @@ fail:
 
 // ---- rows --------------------------------------------------------------------------------------
 
-crd_status crdi_ch4_claim(crd_reproduction* r, const char* id, const char* subject, crd_claim c)
+crd_status crdi_ch4_claim(crdi_reproduction* r, const char* id, const char* subject, crdi_claim c)
 {
     char text[256];
     snprintf(text, sizeof text, "%s: %s", subject, c.what);
@@ -167,19 +167,19 @@ crd_status crdi_ch4_claim(crd_reproduction* r, const char* id, const char* subje
     return crdi_claim_add(r, &c);
 }
 
-crd_status crdi_ch4_show(crd_reproduction* r, const char* id, const char* subject, const char* what,
-                         double published, double ours, const char* remark)
+crd_status crdi_ch4_show(crdi_reproduction* r, const char* id, const char* subject,
+                         const char* what, double published, double ours, const char* remark)
 {
     return crdi_ch4_claim(r, id, subject,
-                          (crd_claim){.what = what,
-                                      .published = published,
-                                      .ours = ours,
-                                      .reference = (double)NAN,
-                                      .rule = CRD_CLAIM_SHOWN,
-                                      .remark = remark});
+                          (crdi_claim){.what = what,
+                                       .published = published,
+                                       .ours = ours,
+                                       .reference = (double)NAN,
+                                       .rule = CRDI_CLAIM_SHOWN,
+                                       .remark = remark});
 }
 
-crd_status crdi_reproduce_rodriguez2021_ch4(crd_reproduction* r)
+crd_status crdi_reproduce_rodriguez2021_ch4(crdi_reproduction* r)
 {
     crd_status st;
     r->paper = "Rodriguez Frade 2021: Multiphysics simulation and model-based system testing of "

@@ -2,6 +2,7 @@
 #pragma once
 #include "cardan/twin.h"
 #include "reproduce/reproduce.h"
+#include "shared/base.h"
 
 enum { CRDI_CH4_ROWS = 5000 }; // 5 s
 #define CRDI_CH4_STEP 1e-3     // s, between two measurements
@@ -10,7 +11,7 @@ enum { CRDI_CH4_ROWS = 5000 }; // 5 s
 /// A netlist with what it does: node temperatures that are its outputs.
 typedef struct crdi_component {
     crd_context* ctx;
-    crdi_arena arena;
+    crd_arena arena;
     crd_netlist* n;
     int64_t rows;
     int outputs;
@@ -25,10 +26,10 @@ void crdi_component_clear(crdi_component* c);
 double* crdi_component_measure(crdi_component* c, uint64_t seed, int first, int count);
 
 /// `what` of the claim follows "subject: ".
-crd_status crdi_ch4_claim(crd_reproduction* r, const char* id, const char* subject, crd_claim c);
+crd_status crdi_ch4_claim(crdi_reproduction* r, const char* id, const char* subject, crdi_claim c);
 /// Not judged.
-crd_status crdi_ch4_show(crd_reproduction* r, const char* id, const char* subject, const char* what,
-                         double published, double ours, const char* remark);
+crd_status crdi_ch4_show(crdi_reproduction* r, const char* id, const char* subject,
+                         const char* what, double published, double ours, const char* remark);
 
 /// Unknown parts, one per name; `parts` has room for them.
 void crdi_ch4_unknown(const crd_netlist* n, const char* const* names, const double* starts,
@@ -36,20 +37,20 @@ void crdi_ch4_unknown(const crd_netlist* n, const char* const* names, const doub
 crd_twin_spec crdi_ch4_spec(const crd_twin_sensor* sensors, int count);
 /// Tunes with the data between two times (NaN: all); results are the arena's.
 crd_status crdi_ch4_tune(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
-                         crd_twin_data data, crd_tune_how how, int most, crdi_arena* arena,
+                         crd_twin_data data, crd_tune_how how, int most, crd_arena* arena,
                          crd_tune_result* out);
 /// CPU time of all rows with a filter, s, the least of some repetitions.
 crd_status crdi_ch4_cost(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
                          const double* y, int64_t rows, double* seconds);
 /// The published filter and the recommended one in turn, as two rows.
-crd_status crdi_ch4_compare_cost(crd_reproduction* r, const char* id, const char* subject,
+crd_status crdi_ch4_compare_cost(crdi_reproduction* r, const char* id, const char* subject,
                                  const crd_netlist* n, const crd_twin_spec* spec, const double* y,
                                  double laptop, double raspberry);
 
-crd_status crdi_ch4_scenarios(crd_reproduction* r); // rodriguez2021_ch4_scenarios.c
-crd_status crdi_ch4_inverter(crd_reproduction* r);  // rodriguez2021_ch4_inverter.c
-crd_status crdi_ch4_junction(crd_reproduction* r);  // rodriguez2021_ch4_junction.c
-crd_status crdi_ch4_observe(crd_reproduction* r);   // rodriguez2021_ch4_observe.c
+crd_status crdi_ch4_scenarios(crdi_reproduction* r); // rodriguez2021_ch4_scenarios.c
+crd_status crdi_ch4_inverter(crdi_reproduction* r);  // rodriguez2021_ch4_inverter.c
+crd_status crdi_ch4_junction(crdi_reproduction* r);  // rodriguez2021_ch4_junction.c
+crd_status crdi_ch4_observe(crdi_reproduction* r);   // rodriguez2021_ch4_observe.c
 
 /// The inverter of 4.4. What is 0 is as after estimation.
 typedef struct crdi_inverter {

@@ -96,9 +96,9 @@ static const crdi_inverter inverter = {
     .start = 343.15, .loss = "208", .water = "343.15", .outputs = "T7=t(7) T11=t(11) T12=t(12)"};
 
 typedef struct tuning {
-    crd_reproduction* r;
+    crdi_reproduction* r;
     crdi_component c;
-    crdi_arena arena;
+    crd_arena arena;
     const double* y;
     crdi_inverter_unknowns u;
     double mean[3];       // of the measurements from 4 to 5 s
@@ -128,12 +128,12 @@ static crd_status claim_value(tuning* t, const char* how, const char* what, int 
     snprintf(text, sizeof text, "%s, %s", words[i], what);
     if (sd > 0) { snprintf(remark, sizeof remark, "sd %.2g", sd / unit[i]); }
     return crdi_ch4_claim(t->r, id, i < 3 ? "Table 4.4" : "Table 4.6",
-                          (crd_claim){.what = text,
-                                      .published = published[i],
-                                      .ours = ours / unit[i],
-                                      .reference = reference,
-                                      .tolerance = tolerance,
-                                      .remark = remark});
+                          (crdi_claim){.what = text,
+                                       .published = published[i],
+                                       .ours = ours / unit[i],
+                                       .reference = reference,
+                                       .tolerance = tolerance,
+                                       .remark = remark});
 }
 
 // In the steady state the resistances follow from mean temperatures and heat flows (4.65).
@@ -196,13 +196,13 @@ static crd_status pass(tuning* t, const crd_netlist* n, int first, double q, crd
         k++;
         if (moved < 1e-10) { out->count = k; }
     }
-    return crdi_figure_add(t->r, &(crd_figure){.id = id,
-                                               .title = title,
-                                               .columns = 4,
-                                               .names = names[first > 0],
-                                               .rows = k,
-                                               .values = v[0],
-                                               .log_y = true});
+    return crdi_figure_add(t->r, &(crdi_figure){.id = id,
+                                                .title = title,
+                                                .columns = 4,
+                                                .names = names[first > 0],
+                                                .rows = k,
+                                                .values = v[0],
+                                                .log_y = true});
 }
 
 static const crd_twin_data whole = {.from = (double)NAN, .to = (double)NAN};
@@ -328,15 +328,15 @@ static crd_status claim_range(tuning* t, int i, bool upper)
     snprintf(what, sizeof what, "%s, found from a start as %s as this", words[i],
              upper ? "large" : "small");
     return crdi_ch4_claim(t->r, id, i < 3 ? "Table 4.5" : "Table 4.7",
-                          (crd_claim){.what = what,
-                                      .published = printed[upper][i],
-                                      .ours = there ? start[i] / unit[i] : none,
-                                      .reference = factor * published[i],
-                                      .tolerance = 1e-9,
-                                      .relative = true,
-                                      .rule = upper ? CRD_CLAIM_AT_LEAST : CRD_CLAIM_AT_MOST,
-                                      .remark = upper ? "a thousand times the true value"
-                                                      : "a thousandth of the true value"});
+                          (crdi_claim){.what = what,
+                                       .published = printed[upper][i],
+                                       .ours = there ? start[i] / unit[i] : none,
+                                       .reference = factor * published[i],
+                                       .tolerance = 1e-9,
+                                       .relative = true,
+                                       .rule = upper ? CRDI_CLAIM_AT_LEAST : CRDI_CLAIM_AT_MOST,
+                                       .remark = upper ? "a thousand times the true value"
+                                                       : "a thousandth of the true value"});
 }
 
 static crd_status reproduce_ranges(tuning* t)
@@ -354,12 +354,12 @@ static crd_status reproduce_ranges(tuning* t)
         CRD_TRY(reaches(t, start, &there));
         CRD_TRY(
             crdi_ch4_claim(t->r, k ? "table4.5.upper.all" : "table4.5.lower.all", "Tables 4.5, 4.7",
-                           (crd_claim){.what = k ? "all six found from a thousand times (1: yes)"
-                                                 : "all six found from a thousandth (1: yes)",
-                                       .published = none,
-                                       .ours = there,
-                                       .reference = 1,
-                                       .remark = ""}));
+                           (crdi_claim){.what = k ? "all six found from a thousand times (1: yes)"
+                                                  : "all six found from a thousandth (1: yes)",
+                                        .published = none,
+                                        .ours = there,
+                                        .reference = 1,
+                                        .remark = ""}));
     }
 fail:
     return st;
@@ -396,12 +396,13 @@ static crd_status draw_corrected(tuning* t)
         crd_twin_destroy(w);
         if (st < 0) { return st; }
     }
-    return crdi_figure_add(t->r, &(crd_figure){.id = "fig4.18",
-                                               .title = "Fig. 4.18: node 7 before and after tuning",
-                                               .columns = 4,
-                                               .names = names,
-                                               .rows = POINTS,
-                                               .values = v});
+    return crdi_figure_add(t->r,
+                           &(crdi_figure){.id = "fig4.18",
+                                          .title = "Fig. 4.18: node 7 before and after tuning",
+                                          .columns = 4,
+                                          .names = names,
+                                          .rows = POINTS,
+                                          .values = v});
 }
 
 static crd_status steady_temperatures(tuning* t)
@@ -417,24 +418,24 @@ static crd_status steady_temperatures(tuning* t)
         snprintf(what, sizeof what, "T%d after 5 s, K", rows[i].node);
         const crd_status st =
             crdi_ch4_claim(t->r, rows[i].id, "inverter, 208 W each, water at 343.15 K",
-                           (crd_claim){.what = what,
-                                       .published = none,
-                                       .ours = t->c.truth[(ptrdiff_t)(CRDI_CH4_ROWS - 1) * 3 + i],
-                                       .reference = rows[i].reference,
-                                       .tolerance = 0.01,
-                                       .remark = "of the steady state"});
+                           (crdi_claim){.what = what,
+                                        .published = none,
+                                        .ours = t->c.truth[(ptrdiff_t)(CRDI_CH4_ROWS - 1) * 3 + i],
+                                        .reference = rows[i].reference,
+                                        .tolerance = 0.01,
+                                        .remark = "of the steady state"});
         if (st < 0) { return st; }
     }
     return CRD_OK;
 }
 
-crd_status crdi_ch4_inverter(crd_reproduction* r)
+crd_status crdi_ch4_inverter(crdi_reproduction* r)
 {
     crd_status st;
     char text[CRDI_INVERTER_TEXT];
     tuning t = {.r = r};
     crdi_inverter_text(&inverter, text);
-    crdi_arena_init(&t.arena, r->ctx);
+    crd_arena_init(&t.arena, r->ctx);
     CRD_TRY(crdi_component_init(&t.c, r->ctx, text, CRDI_CH4_ROWS));
     crdi_inverter_find(t.c.n, &t.u);
     t.y = crdi_component_measure(&t.c, 20210041, 0, 3);
@@ -454,6 +455,6 @@ crd_status crdi_ch4_inverter(crd_reproduction* r)
     }
 fail:
     crdi_component_clear(&t.c);
-    crdi_arena_clear(&t.arena);
+    crd_arena_clear(&t.arena);
     return st;
 }

@@ -106,7 +106,7 @@ static crd_status estimate(crd_context* ctx, const crd_netlist* n, const crd_twi
 }
 
 // (a) temperatures, (b) what the estimate is off by
-static crd_status draw(crd_reproduction* r, int k, const crdi_component* truth,
+static crd_status draw(crdi_reproduction* r, int k, const crdi_component* truth,
                        const crdi_component* model, const double* t1)
 {
     static const char* const names[] = {"t [s]", "T1, reference [K]", "estimated [K]",
@@ -129,22 +129,22 @@ static crd_status draw(crd_reproduction* r, int k, const crdi_component* truth,
     snprintf(id, sizeof id, "fig4.%da", 19 + k);
     snprintf(title, sizeof title, "Fig. 4.%da: junction temperature of the inverter, case %d",
              19 + k, k + 1);
-    const crd_status st = crdi_figure_add(r, &(crd_figure){.id = id,
-                                                           .title = title,
-                                                           .columns = COLUMNS,
-                                                           .names = names,
-                                                           .rows = POINTS,
-                                                           .values = v});
+    const crd_status st = crdi_figure_add(r, &(crdi_figure){.id = id,
+                                                            .title = title,
+                                                            .columns = COLUMNS,
+                                                            .names = names,
+                                                            .rows = POINTS,
+                                                            .values = v});
     if (st < 0) { return st; }
     snprintf(id, sizeof id, "fig4.%db", 19 + k);
     snprintf(title, sizeof title, "Fig. 4.%db: residual of the junction temperature, case %d",
              19 + k, k + 1);
-    return crdi_figure_add(r, &(crd_figure){.id = id,
-                                            .title = title,
-                                            .columns = 2,
-                                            .names = off,
-                                            .rows = POINTS,
-                                            .values = residual});
+    return crdi_figure_add(r, &(crdi_figure){.id = id,
+                                             .title = title,
+                                             .columns = 2,
+                                             .names = off,
+                                             .rows = POINTS,
+                                             .values = residual});
 }
 
 typedef struct found {
@@ -153,7 +153,7 @@ typedef struct found {
     bool white;
 } found;
 
-static crd_status claim_case(crd_reproduction* r, int k, const found* f)
+static crd_status claim_case(crdi_reproduction* r, int k, const found* f)
 {
     const junction_case* c = &cases[k];
     crd_status st;
@@ -167,31 +167,31 @@ static crd_status claim_case(crd_reproduction* r, int k, const found* f)
              f->ljung_box);
     CRD_TRY(
         crdi_ch4_claim(r, id, subject,
-                       (crd_claim){.what = "error of the junction's temperature, rms over 5 s, K",
-                                   .published = none,
-                                   .ours = f->rmse,
-                                   .reference = c->limit,
-                                   .rule = CRD_CLAIM_AT_MOST,
-                                   .remark = remark}));
+                       (crdi_claim){.what = "error of the junction's temperature, rms over 5 s, K",
+                                    .published = none,
+                                    .ours = f->rmse,
+                                    .reference = c->limit,
+                                    .rule = CRDI_CLAIM_AT_MOST,
+                                    .remark = remark}));
     snprintf(id, sizeof id, "case%d.openloop", k + 1);
     CRD_TRY(crdi_ch4_claim(r, id, subject,
-                           (crd_claim){.what = "the same of the model alone, K",
-                                       .published = none,
-                                       .ours = f->open_loop,
-                                       .reference = c->open_loop,
-                                       .tolerance = k == 3 ? 0.5 : 0.05,
-                                       .remark = ""}));
+                           (crdi_claim){.what = "the same of the model alone, K",
+                                        .published = none,
+                                        .ours = f->open_loop,
+                                        .reference = c->open_loop,
+                                        .tolerance = k == 3 ? 0.5 : 0.05,
+                                        .remark = ""}));
     snprintf(id, sizeof id, "case%d.mismatch", k + 1);
     CRD_TRY(crdi_ch4_claim(r, id, subject,
-                           (crd_claim){.what = "the same, the truth with the resistances of "
-                                               "(4.65), K",
-                                       .published = none,
-                                       .ours = f->mismatch,
-                                       .reference = c->mismatch,
-                                       .tolerance = 0.1,
-                                       .relative = true,
-                                       .remark = "no filter removes it: 2.35 mK/W of R die times "
-                                                 "the loss"}));
+                           (crdi_claim){.what = "the same, the truth with the resistances of "
+                                                "(4.65), K",
+                                        .published = none,
+                                        .ours = f->mismatch,
+                                        .reference = c->mismatch,
+                                        .tolerance = 0.1,
+                                        .relative = true,
+                                        .remark = "no filter removes it: 2.35 mK/W of R die times "
+                                                  "the loss"}));
     if (r->quick) { return CRD_OK; }
     snprintf(id, sizeof id, "case%d.thesis", k + 1);
     CRD_TRY(crdi_ch4_show(r, id, subject, "the same, model that matches, published filter, K", none,
@@ -200,14 +200,14 @@ fail:
     return st;
 }
 
-static crd_status reproduce_case(crd_reproduction* r, int k)
+static crd_status reproduce_case(crdi_reproduction* r, int k)
 {
     const junction_case* this = &cases[k];
     crd_status st;
     crdi_component truth = {.n = NULL}, other = {.n = NULL}, model = {.n = NULL};
-    crdi_arena_init(&truth.arena, r->ctx);
-    crdi_arena_init(&other.arena, r->ctx);
-    crdi_arena_init(&model.arena, r->ctx);
+    crd_arena_init(&truth.arena, r->ctx);
+    crd_arena_init(&other.arena, r->ctx);
+    crd_arena_init(&model.arena, r->ctx);
     found f = {0};
     CRD_TRY(make_truth(r->ctx, this, false, &truth));
     CRD_TRY(make_truth(r->ctx, this, true, &other));
@@ -266,7 +266,7 @@ fail:
     return st;
 }
 
-crd_status crdi_ch4_junction(crd_reproduction* r)
+crd_status crdi_ch4_junction(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     for (int k = 0; k < 4 && st >= 0; k++) {

@@ -9,8 +9,8 @@
 static const double none = NAN;
 
 typedef struct experiment {
-    crd_reproduction* r;
-    crdi_arena arena;
+    crdi_reproduction* r;
+    crd_arena arena;
     const crd_netlist* n;
     crd_twin_spec spec;
     int64_t rows;
@@ -28,11 +28,11 @@ static crd_status claim_count(experiment* e, const char* id, const char* what, d
                               double reference, const char* remark)
 {
     return crdi_ch4_claim(e->r, id, e->subject,
-                          (crd_claim){.what = what,
-                                      .published = none,
-                                      .ours = ours,
-                                      .reference = reference,
-                                      .remark = remark});
+                          (crdi_claim){.what = what,
+                                       .published = none,
+                                       .ours = ours,
+                                       .reference = reference,
+                                       .remark = remark});
 }
 
 static crd_status claim_sigma(experiment* e, const char* id, const char* what, double ours,
@@ -40,12 +40,12 @@ static crd_status claim_sigma(experiment* e, const char* id, const char* what, d
 {
     const double digit = pow(10, floor(log10(reference)) - 1); // the second
     return crdi_ch4_claim(e->r, id, e->subject,
-                          (crd_claim){.what = what,
-                                      .published = none,
-                                      .ours = ours,
-                                      .reference = reference,
-                                      .tolerance = 0.5 * digit,
-                                      .remark = "two digits of an independent program"});
+                          (crdi_claim){.what = what,
+                                       .published = none,
+                                       .ours = ours,
+                                       .reference = reference,
+                                       .tolerance = 0.5 * digit,
+                                       .remark = "two digits of an independent program"});
 }
 
 // ---- the RC circuit ----------------------------------------------------------------------------
@@ -163,13 +163,13 @@ static crd_status observe_inverter(experiment* e, bool unequal)
     const double kept = mixed[0] * crdi_inverter_truth[0] / 3 + mixed[6] * crdi_inverter_truth[6];
     const double size = fabs(mixed[6] * crdi_inverter_truth[6]);
     CRD_TRY(crdi_ch4_claim(e->r, "observe.inverter.null", e->subject,
-                           (crd_claim){.what = "change of R dbc / 3 + R sp in the direction that "
-                                               "does not show, of that of R sp",
-                                       .published = none,
-                                       .ours = kept / size,
-                                       .reference = 0,
-                                       .tolerance = 1e-4,
-                                       .remark = "R die and R sp 'are not observable'"}));
+                           (crdi_claim){.what = "change of R dbc / 3 + R sp in the direction that "
+                                                "does not show, of that of R sp",
+                                        .published = none,
+                                        .ours = kept / size,
+                                        .reference = 0,
+                                        .tolerance = 1e-4,
+                                        .remark = "R die and R sp 'are not observable'"}));
     CRD_TRY(rank_with(e, "observe.inverter.ten", "rank with node 10 in addition", bench, 4, 7, 7));
     CRD_TRY(rank_with(e, "observe.inverter.junction", "rank with a junction in addition", no10, 4,
                       7, 7));
@@ -191,7 +191,7 @@ fail:
     return st;
 }
 
-crd_status crdi_ch4_observe(crd_reproduction* r)
+crd_status crdi_ch4_observe(crdi_reproduction* r)
 {
     crd_status st = CRD_OK;
     for (int k = 0; k < 3 && st >= 0; k++) {
@@ -208,9 +208,9 @@ crd_status crdi_ch4_observe(crd_reproduction* r)
         const char* what = k ? text : rc;
         st = crd_netlist_parse(r->ctx, what, strlen(what), "network", NULL, &n);
         e.n = n;
-        crdi_arena_init(&e.arena, r->ctx);
+        crd_arena_init(&e.arena, r->ctx);
         if (st >= 0) { st = k ? observe_inverter(&e, k == 2) : observe_rc(&e); }
-        crdi_arena_clear(&e.arena);
+        crd_arena_clear(&e.arena);
         crd_netlist_destroy(n);
     }
     return st;

@@ -1,4 +1,5 @@
 #include "reproduce/stop.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <string.h>
@@ -138,7 +139,7 @@ static crd_status run_cut(crd_context* ctx, const crdi_stop_run_options* opt, in
     }
 fail:
     crd_network_clear(ctx, &trained);
-    crdi_free(ctx, samples);
+    crd_free(ctx, samples);
     return st;
 }
 

@@ -1,6 +1,7 @@
 // Which rows of B belong to a row of A is worked out once for each pair of rasters; then every
 // signal is one pass.
 #include "results/compare.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,7 +14,7 @@ typedef struct match {
 typedef struct comparison {
     crd_comparison view; // first, so that the caller's pointer is ours
     crd_context* ctx;
-    crdi_arena arena;
+    crd_arena arena;
     const crd_table *a, *b; // during crd_compare
     const crd_compare_options* opt;
     match* matches; // (last - first), of the pair of rasters that was met last
@@ -296,7 +297,7 @@ crd_status crd_compare(crd_context* ctx, const crd_table* a, const crd_table* b,
     c->a = a;
     c->b = b;
     c->opt = opt ? opt : &defaults;
-    crdi_arena_init(&c->arena, ctx);
+    crd_arena_init(&c->arena, ctx);
     CRD_TRY(check_options(c));
     CRD_TRY(c->opt->pair_count ? compare_pairs(c) : compare_all(c));
     if (c->overlaps == 0) { // no signal that both have, or none at a time that both have
@@ -306,7 +307,7 @@ crd_status crd_compare(crd_context* ctx, const crd_table* a, const crd_table* b,
             goto fail;
         }
     }
-    crdi_free(ctx, c->matches);
+    crd_free(ctx, c->matches);
     c->matches = NULL;
     *out = &c->view;
     return CRD_OK;
@@ -319,7 +320,7 @@ void crd_comparison_destroy(crd_comparison* view)
 {
     comparison* c = (comparison*)view;
     if (!c) { return; }
-    crdi_free(c->ctx, c->matches);
-    crdi_arena_clear(&c->arena);
-    crdi_free(c->ctx, c);
+    crd_free(c->ctx, c->matches);
+    crd_arena_clear(&c->arena);
+    crd_free(c->ctx, c);
 }

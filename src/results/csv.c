@@ -1,4 +1,5 @@
 #include "results/csv.h"
+#include "shared/base.h"
 
 #include <string.h>
 

@@ -415,6 +415,6 @@ crd_status crdi_table_read_csv(crd_context* ctx, int fd, const char* path, crd_t
                        "%s: only CSV can be read from a pipe; MF4 and MAT need a file", path);
     }
     if (st == CRD_OK) { st = crd_table_parse(ctx, text, length, path, out); }
-    crdi_free(ctx, text);
+    crd_free(ctx, text);
     return st;
 }

@@ -2,6 +2,7 @@
 // the last whole one.
 #include "results/csv.h"
 #include "results/recorder.h"
+#include "shared/base.h"
 
 #include <errno.h>
 #include <string.h>
@@ -78,9 +79,9 @@ static void finish(crdi_sink* s)
 static void destroy(crdi_sink* s)
 {
     csv_sink* c = (csv_sink*)s;
-    crdi_free(s->ctx, c->buffer);
+    crd_free(s->ctx, c->buffer);
     crdi_sink_clear(s);
-    crdi_free(s->ctx, c);
+    crd_free(s->ctx, c);
 }
 
 static const crdi_sink_ops ops = {

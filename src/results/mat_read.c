@@ -46,7 +46,7 @@ typedef struct reader {
     column* columns;
     size_t column_count, column_capacity;
     const matvar_t* signals; // names and units, NULL: none
-    crdi_map signal_index;   // variable -> element of signals
+    crd_map signal_index;    // variable -> element of signals
     int32_t* in_order;       // (elements of signals) index of their variables, -1: there is none
 } reader;
 
@@ -119,7 +119,7 @@ static crd_type type_of(const matvar_t* v)
 
 // Row `row` of a char matrix as UTF-8 in the arena, without the blanks that fill it up if there are
 // several; "" for anything else. NULL: out of memory.
-static const char* text_row(crdi_arena* arena, const matvar_t* v, size_t row)
+static const char* text_row(crd_arena* arena, const matvar_t* v, size_t row)
 {
     if (!v || v->class_type != MAT_C_CHAR || !v->data || v->rank != 2 || row >= v->dims[0]) {
         return "";
@@ -197,7 +197,7 @@ static crd_status add_column(reader* d, const char* name, const char* unit, crd_
         crdi_grow(d->ctx, d->columns, &d->column_capacity, d->column_count + 1, sizeof *d->columns);
     if (!grown) { return CRD_E_MEMORY; }
     d->columns = grown;
-    crdi_arena* arena = &d->table->arena;
+    crd_arena* arena = &d->table->arena;
     column c = {.name = crdi_arena_text(arena, name, strlen(name)),
                 .unit = crdi_arena_text(arena, unit, strlen(unit)),
                 .description = "",
@@ -385,7 +385,7 @@ static crd_status read_labels(reader* d, const char* text, column* c)
 
 static crd_status describe_column(reader* d, size_t k, column* c)
 {
-    crdi_arena* arena = &d->table->arena;
+    crd_arena* arena = &d->table->arena;
     const char* name = text_row(arena, field(d->signals, "name", k), 0);
     c->unit = text_row(arena, field(d->signals, "unit", k), 0);
     const char* description = text_row(arena, field(d->signals, "description", k), 0);
@@ -403,7 +403,7 @@ static crd_status describe_column(reader* d, size_t k, column* c)
 static crd_status add_attachment(reader* d, const matvar_t* v)
 {
     crdi_memory_recording* m = d->m;
-    crdi_arena* arena = &m->base.arena;
+    crd_arena* arena = &m->base.arena;
     const char* text = text_row(arena, v, 0);
     const size_t n = (size_t)m->base.info.attachment_count;
     crd_attachment* all = crdi_arena_new(arena, n + 1, sizeof *all);
@@ -652,8 +652,8 @@ fail:
     for (size_t i = 0; i < d.count; i++) {
         Mat_VarFree(d.variables[i]);
     }
-    crdi_free(ctx, d.variables);
-    crdi_free(ctx, d.columns);
+    crd_free(ctx, d.variables);
+    crd_free(ctx, d.columns);
     if (d.file) { Mat_Close(d.file); }
     crdi_matio_end();
     crdi_map_clear(&d.signal_index);

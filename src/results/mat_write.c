@@ -10,6 +10,7 @@
 #include "results/csv.h"
 #include "results/mat.h"
 #include "results/recorder.h"
+#include "shared/base.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -47,8 +48,8 @@ typedef struct attachment {
 
 typedef struct mat_sink {
     crdi_sink base;
-    crdi_arena arena; // names and texts
-    crdi_map names;
+    crd_arena arena; // names and texts
+    crd_map names;
     column* columns; // time first
     int column_count;
     attachment *attachments, **last_attachment;
@@ -327,7 +328,7 @@ static bool write_column(mat_sink* m, mat_t* file, const column* c)
                             Mat_VarCreate(c->variable, kind.class, kind.type, 2, dims, data,
                                           MAT_F_DONT_COPY_DATA | (logical ? MAT_F_LOGICAL : 0)));
     }
-    crdi_free(m->base.ctx, data);
+    crd_free(m->base.ctx, data);
     return ok;
 }
 
@@ -340,7 +341,7 @@ static matvar_t* char_variable(mat_sink* m, const char* name, const char* text, 
     if (!units) { return NULL; }
     size_t dims[2] = {length > 0, to_utf16(text, length, m->is_73, units)};
     matvar_t* v = Mat_VarCreate(name, MAT_C_CHAR, MAT_T_UTF16, 2, dims, units, 0);
-    crdi_free(m->base.ctx, units);
+    crd_free(m->base.ctx, units);
     return v;
 }
 
@@ -452,17 +453,17 @@ static void destroy(crdi_sink* s)
     mat_sink* m = (mat_sink*)s;
     for (attachment* a = m->attachments; a;) {
         attachment* next = a->next;
-        crdi_free(s->ctx, a->text);
-        crdi_free(s->ctx, a);
+        crd_free(s->ctx, a->text);
+        crd_free(s->ctx, a);
         a = next;
     }
     if (m->store >= 0) { close(m->store); }
-    crdi_free(s->ctx, m->block);
-    crdi_free(s->ctx, m->columns);
+    crd_free(s->ctx, m->block);
+    crd_free(s->ctx, m->columns);
     crdi_map_clear(&m->names);
-    crdi_arena_clear(&m->arena);
+    crd_arena_clear(&m->arena);
     crdi_sink_clear(s);
-    crdi_free(s->ctx, m);
+    crd_free(s->ctx, m);
 }
 
 static const crdi_sink_ops ops = {
@@ -524,8 +525,8 @@ static crd_status attach(crdi_sink* s, const crd_attachment* a)
     n->variable = variable_name(m, a->name, dot ? (size_t)(dot - a->name) : strlen(a->name));
     n->text = crdi_new_array(s->ctx, a->length, 1);
     if (!n->variable || !n->text) {
-        crdi_free(s->ctx, n->text);
-        crdi_free(s->ctx, n);
+        crd_free(s->ctx, n->text);
+        crd_free(s->ctx, n);
         return CRD_E_MEMORY;
     }
     if (a->length) { memcpy(n->text, a->data, a->length); }
@@ -538,15 +539,15 @@ static crd_status attach(crdi_sink* s, const crd_attachment* a)
 // "0 = off; 1 = on"
 static const char* labels_text(mat_sink* m, const crd_column* c)
 {
-    crdi_text t;
-    crdi_text_init(&t, m->base.ctx);
+    crd_text t;
+    crd_text_init(&t, m->base.ctx);
     crdi_text_put(&t, "", 0);
     for (int i = 0; i < c->label_count; i++) {
         crdi_text_add(&t, "%s%lld = %s", i ? "; " : "", (long long)c->labels[i].value,
                       c->labels[i].text);
     }
     const char* text = t.failed ? NULL : crdi_arena_text(&m->arena, t.data ? t.data : "", t.length);
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return text;
 }
 
@@ -592,14 +593,14 @@ static crd_status open_store(mat_sink* m)
     char* folder = crdi_format(ctx, "%.*s.", length, m->base.path);
     if (!folder) { return CRD_E_MEMORY; }
     m->store = open(folder, O_RDWR | O_TMPFILE | O_CLOEXEC, 0600);
-    crdi_free(ctx, folder);
+    crd_free(ctx, folder);
     if (m->store >= 0) { return CRD_OK; }
     char* name = crdi_format(ctx, "%s.XXXXXX", m->base.path); // file systems that cannot do it
     if (!name) { return CRD_E_MEMORY; }
     m->store = mkostemp(name, O_CLOEXEC);
     const int error = errno;
     if (m->store >= 0) { unlink(name); }
-    crdi_free(ctx, name);
+    crd_free(ctx, name);
     if (m->store >= 0) { return CRD_OK; }
     return crdi_fail(ctx, CRD_E_IO, "%s: no place beside it to collect its rows: %s", m->base.path,
                      strerror(error));
@@ -621,7 +622,7 @@ crd_status crdi_mat_sink(crd_context* ctx, const crd_recorder_options* opt, cons
     if (!m) { return CRD_E_MEMORY; }
     m->store = -1;
     m->last_attachment = &m->attachments;
-    crdi_arena_init(&m->arena, ctx);
+    crd_arena_init(&m->arena, ctx);
     crdi_map_init(&m->names, ctx);
     CRD_TRY(crdi_sink_init(&m->base, &ops, ctx, opt->path));
     CRD_TRY(find_file(m));

@@ -16,7 +16,7 @@ enum { DEEPEST = 8 }; // structures in structures
 typedef struct reader {
     crdi_mdf_recording* r;
     crdi_mdf_file* f;
-    crdi_arena* arena;
+    crd_arena* arena;
     crd_group_info* groups; // as r->groups, from the context until the end
     size_t group_capacity;
     crd_signal_info* signals; // as r->channels
@@ -148,8 +148,8 @@ static crd_status read_attachments(reader* d, uint64_t offset)
         }
     }
 fail:
-    crdi_free(f->ctx, infos);
-    crdi_free(f->ctx, places);
+    crd_free(f->ctx, infos);
+    crd_free(f->ctx, places);
     return st;
 }
 
@@ -206,7 +206,7 @@ static crd_status read_events(reader* d, uint64_t offset)
         }
     }
 fail:
-    crdi_free(f->ctx, events);
+    crd_free(f->ctx, events);
     return st;
 }
 
@@ -684,8 +684,8 @@ static crd_status attachment(crd_recording* base, int i, char** data, size_t* le
     bytes = NULL;
 fail:
     libdeflate_free_decompressor(inflater);
-    crdi_free(base->ctx, stored);
-    crdi_free(base->ctx, bytes);
+    crd_free(base->ctx, stored);
+    crd_free(base->ctx, bytes);
     return st;
 }
 
@@ -698,11 +698,11 @@ static void close_recording(crd_recording* base)
     for (int i = 0; i < r->group_count; i++) {
         crdi_mdf_data_clear(&r->file, &r->groups[i].data);
     }
-    crdi_free(base->ctx, r->channels);
-    crdi_free(base->ctx, r->groups);
+    crd_free(base->ctx, r->channels);
+    crd_free(base->ctx, r->groups);
     crdi_mdf_file_close(&r->file);
-    crdi_arena_clear(&base->arena);
-    crdi_free(base->ctx, r);
+    crd_arena_clear(&base->arena);
+    crd_free(base->ctx, r);
 }
 
 static const crdi_recording_ops ops = {
@@ -723,7 +723,7 @@ crd_status crdi_mdf_open(crd_context* ctx, const char* path, int fd, crd_recordi
     }
     r->base.ops = &ops;
     r->base.ctx = ctx;
-    crdi_arena_init(&r->base.arena, ctx);
+    crd_arena_init(&r->base.arena, ctx);
     reader d = {.r = r, .f = &r->file, .arena = &r->base.arena};
     CRD_TRY(crdi_mdf_file_open(&r->file, ctx, path, fd));
     r->base.info = (crd_recording_info){
@@ -736,8 +736,8 @@ crd_status crdi_mdf_open(crd_context* ctx, const char* path, int fd, crd_recordi
     CRD_TRY(read_file(&d));
     *out = &r->base;
 fail:
-    crdi_free(ctx, d.groups);
-    crdi_free(ctx, d.signals);
+    crd_free(ctx, d.groups);
+    crd_free(ctx, d.signals);
     if (st < 0) { close_recording(&r->base); }
     return st;
 }

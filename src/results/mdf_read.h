@@ -2,6 +2,7 @@
 #pragma once
 #include "results/mdf.h"
 #include "results/recording.h"
+#include "shared/base.h"
 
 // ---- blocks ------------------------------------------------------------------------------------
 
@@ -73,12 +74,12 @@ const void* crdi_mdf_recall(const crdi_mdf_file* f, uint64_t offset);
 crd_status crdi_mdf_spend(crdi_mdf_file* f, uint64_t offset, uint64_t bytes);
 
 /// The text of a TX, or of an MD as it stands there; "" for offset 0. In the arena.
-crd_status crdi_mdf_raw_text(crdi_mdf_file* f, crdi_arena* arena, uint64_t offset,
+crd_status crdi_mdf_raw_text(crdi_mdf_file* f, crd_arena* arena, uint64_t offset,
                              const char** text);
 /// Likewise, and of an MD only what its TX element says.
-crd_status crdi_mdf_text(crdi_mdf_file* f, crdi_arena* arena, uint64_t offset, const char** text);
+crd_status crdi_mdf_text(crdi_mdf_file* f, crd_arena* arena, uint64_t offset, const char** text);
 /// Content of the first element of this name, "" if there is none; NULL out of memory.
-const char* crdi_mdf_element(crdi_arena* arena, const char* xml, const char* name);
+const char* crdi_mdf_element(crd_arena* arena, const char* xml, const char* name);
 bool crdi_mdf_is(const crdi_mdf_block* b, char first, char second);
 
 static inline uint16_t crdi_mdf_u16(const uint8_t* p)

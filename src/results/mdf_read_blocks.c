@@ -100,8 +100,8 @@ crd_status crdi_mdf_file_open(crdi_mdf_file* f, crd_context* ctx, const char* pa
 void crdi_mdf_file_close(crdi_mdf_file* f)
 {
     if (!f->ctx) { return; }
-    crdi_free(f->ctx, f->window);
-    crdi_free(f->ctx, f->slots);
+    crd_free(f->ctx, f->window);
+    crd_free(f->ctx, f->slots);
     close(f->fd);
 }
 
@@ -136,7 +136,7 @@ crd_status crdi_mdf_remember(crdi_mdf_file* f, uint64_t offset, const void* valu
         for (size_t i = 0; i < old.capacity; i++) {
             if (old.slots[i].offset) { slots[slot_of(f, old.slots[i].offset)] = old.slots[i]; }
         }
-        crdi_free(f->ctx, old.slots);
+        crd_free(f->ctx, old.slots);
     }
     crdi_mdf_slot* s = &f->slots[slot_of(f, offset)];
     if (s->offset) {
@@ -244,8 +244,7 @@ fail:
 
 // ---- texts -------------------------------------------------------------------------------------
 
-crd_status crdi_mdf_raw_text(crdi_mdf_file* f, crdi_arena* arena, uint64_t offset,
-                             const char** text)
+crd_status crdi_mdf_raw_text(crdi_mdf_file* f, crd_arena* arena, uint64_t offset, const char** text)
 {
     *text = "";
     if (offset == 0) { return CRD_OK; }
@@ -267,7 +266,7 @@ crd_status crdi_mdf_raw_text(crdi_mdf_file* f, crdi_arena* arena, uint64_t offse
     return st;
 }
 
-crd_status crdi_mdf_text(crdi_mdf_file* f, crdi_arena* arena, uint64_t offset, const char** text)
+crd_status crdi_mdf_text(crdi_mdf_file* f, crd_arena* arena, uint64_t offset, const char** text)
 {
     *text = offset ? crdi_mdf_recall(f, offset | CRDI_MDF_TEXT) : "";
     if (*text) { return CRD_OK; }
@@ -299,7 +298,7 @@ static size_t decode_entity(const char* p, char* out)
     return 1;
 }
 
-const char* crdi_mdf_element(crdi_arena* arena, const char* xml, const char* name)
+const char* crdi_mdf_element(crd_arena* arena, const char* xml, const char* name)
 {
     const size_t n = strlen(name);
     for (const char* p = strchr(xml, '<'); p; p = strchr(p + 1, '<')) {

@@ -33,7 +33,7 @@ typedef struct mdf_cursor {
     crd_cursor base;
     const crdi_mdf_group* group;
     crdi_mdf_stream stream;
-    crdi_arena arena;
+    crd_arena arena;
     channel time;
     channel* channels;
     int count;
@@ -386,8 +386,8 @@ void crdi_mdf_cursor_close(crd_cursor* cursor)
 {
     mdf_cursor* c = (mdf_cursor*)cursor;
     crdi_mdf_stream_close(&c->stream);
-    crdi_arena_clear(&c->arena);
-    crdi_free(cursor->recording->ctx, c);
+    crd_arena_clear(&c->arena);
+    crd_free(cursor->recording->ctx, c);
 }
 
 static bool has_text(const crdi_mdf_channel* place)
@@ -450,7 +450,7 @@ crd_status crdi_mdf_cursor_open(crd_recording* base, int group, const int* signa
     c->group = g;
     c->rows = base->info.groups[group].rows;
     c->last = -1.7976931348623157e308;
-    crdi_arena_init(&c->arena, base->ctx);
+    crd_arena_init(&c->arena, base->ctx);
     CRD_TRY(choose_rows(c, signals, count));
     c->channels = crdi_arena_new(&c->arena, (size_t)count, sizeof *c->channels);
     c->values = crdi_arena_new(&c->arena, (size_t)count, sizeof *c->values);

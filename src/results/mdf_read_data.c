@@ -162,7 +162,7 @@ crd_status crdi_mdf_data_find(crdi_mdf_file* f, uint64_t offset, crdi_mdf_data* 
 
 void crdi_mdf_data_clear(crdi_mdf_file* f, crdi_mdf_data* d)
 {
-    crdi_free(f->ctx, d->pieces);
+    crd_free(f->ctx, d->pieces);
     *d = (crdi_mdf_data){0};
 }
 
@@ -261,9 +261,9 @@ crd_status crdi_mdf_stream_open(crdi_mdf_stream* s, const crdi_mdf_file* f, cons
 void crdi_mdf_stream_close(crdi_mdf_stream* s)
 {
     if (!s->file) { return; }
-    crdi_free(s->file->ctx, s->buffer);
-    crdi_free(s->file->ctx, s->stored);
-    crdi_free(s->file->ctx, s->turned);
+    crd_free(s->file->ctx, s->buffer);
+    crd_free(s->file->ctx, s->stored);
+    crd_free(s->file->ctx, s->turned);
     libdeflate_free_decompressor(s->inflater);
     *s = (crdi_mdf_stream){0};
 }

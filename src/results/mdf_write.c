@@ -58,8 +58,8 @@ typedef struct attachment {
 
 typedef struct mdf_sink {
     crdi_sink base;
-    crdi_text head; // until it is written
-    uint64_t end;   // of the file
+    crd_text head; // until it is written
+    uint64_t end;  // of the file
     uint64_t event_names[CRD_EVENT_KIND_COUNT];
     uint64_t event_link, attachment_link; // where the next one's offset goes
     attachment *attachments, **last_attachment;
@@ -327,7 +327,7 @@ static crd_status attach(crdi_sink* s, const crd_attachment* a)
     if (!n) { return CRD_E_MEMORY; }
     const crd_status st = crdi_mdf_make_attachment(s->ctx, a, &n->block, &n->length);
     if (st < 0) {
-        crdi_free(s->ctx, n);
+        crd_free(s->ctx, n);
         return st;
     }
     *m->last_attachment = n;
@@ -364,21 +364,21 @@ static void destroy(crdi_sink* s)
     mdf_sink* m = (mdf_sink*)s;
     for (attachment* a = m->attachments; a;) {
         attachment* next = a->next;
-        crdi_free(s->ctx, a->block);
-        crdi_free(s->ctx, a);
+        crd_free(s->ctx, a->block);
+        crd_free(s->ctx, a);
         a = next;
     }
     for (int i = 0; m->groups && i < m->group_count; i++) {
-        crdi_free(s->ctx, m->groups[i].lanes);
-        crdi_free(s->ctx, m->groups[i].tile);
-        crdi_free(s->ctx, m->groups[i].planes);
+        crd_free(s->ctx, m->groups[i].lanes);
+        crd_free(s->ctx, m->groups[i].tile);
+        crd_free(s->ctx, m->groups[i].planes);
     }
-    crdi_free(s->ctx, m->groups);
-    crdi_free(s->ctx, m->deflate);
-    crdi_free(s->ctx, m->chunk);
-    crdi_text_clear(&m->head);
+    crd_free(s->ctx, m->groups);
+    crd_free(s->ctx, m->deflate);
+    crd_free(s->ctx, m->chunk);
+    crd_text_clear(&m->head);
     crdi_sink_clear(s);
-    crdi_free(s->ctx, m);
+    crd_free(s->ctx, m);
 }
 
 static const crdi_sink_ops ops = {
@@ -457,7 +457,7 @@ static crd_status make_head(mdf_sink* m, const crd_recorder_options* opt, const 
     memcpy(m->event_names, head.event_names, sizeof m->event_names);
     m->attachment_link = CRDI_MDF_ID_SIZE + CRDI_MDF_HEAD + 8 * 3;
     m->event_link = CRDI_MDF_ID_SIZE + CRDI_MDF_HEAD + 8 * 4;
-    crdi_free(ctx, head.groups);
+    crd_free(ctx, head.groups);
     return st;
 }
 
@@ -468,7 +468,7 @@ crd_status crdi_mdf_sink(crd_context* ctx, const crd_recorder_options* opt, cons
     mdf_sink* m = crdi_new(ctx, sizeof *m);
     if (!m) { return CRD_E_MEMORY; }
     m->last_attachment = &m->attachments;
-    crdi_text_init(&m->head, ctx);
+    crd_text_init(&m->head, ctx);
     CRD_TRY(crdi_sink_init(&m->base, &ops, ctx, opt->path));
     CRD_TRY(make_groups(m, rows));
     CRD_TRY(make_head(m, opt, rows));

@@ -2,6 +2,7 @@
 #pragma once
 #include "results/mdf.h"
 #include "results/recorder.h"
+#include "shared/base.h"
 
 static inline void crdi_mdf_set_u16(uint8_t* p, uint16_t x)
 {
@@ -52,7 +53,7 @@ typedef struct crdi_mdf_head {
 
 /// Everything that stands in front of the data, as an unfinished file. `out` is an empty text.
 crd_status crdi_mdf_make_head(crd_context* ctx, const crd_recorder_options* opt,
-                              const crdi_rows* rows, crdi_mdf_head* head, crdi_text* out);
+                              const crdi_rows* rows, crdi_mdf_head* head, crd_text* out);
 /// The first 64 bytes.
 void crdi_mdf_set_id(uint8_t* p, bool finished);
 /// AT with its texts, links still relative to its own offset. From the context.

@@ -15,11 +15,11 @@ enum { LABELS_MOST = 65000 }; // the counts have 16 bits
 
 typedef struct builder {
     crd_context* ctx;
-    crdi_text* out;
-    crdi_map units; // to their index in unit_links
+    crd_text* out;
+    crd_map units; // to their index in unit_links
     uint64_t* unit_links;
     size_t unit_room;
-    crdi_map names;    // of a group
+    crd_map names;     // of a group
     uint64_t booleans; // CC, 0: not yet
     const crd_label* last_labels;
     uint64_t last_conversion;
@@ -142,8 +142,8 @@ static uint64_t add_text(builder* b, uint32_t tag, const char* text)
 // <`element`><TX>`text`</TX>`more`</`element`>
 static uint64_t add_comment(builder* b, const char* element, const char* text, const char* more)
 {
-    crdi_text t;
-    crdi_text_init(&t, b->ctx);
+    crd_text t;
+    crd_text_init(&t, b->ctx);
     crdi_text_add(&t, "<%s xmlns=\"http://www.asam.net/mdf/v4\"><TX>", element);
     crdi_text_xml(&t, text);
     crdi_text_add(&t, "</TX>%s</%s>", more, element);
@@ -153,7 +153,7 @@ static uint64_t add_comment(builder* b, const char* element, const char* text, c
     } else {
         at = add_text(b, TAG("MD"), t.data);
     }
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return at;
 }
 
@@ -221,14 +221,14 @@ static uint64_t add_conversion(builder* b, const crd_column* c)
     qsort(sorted, (size_t)c->label_count, sizeof *sorted, by_value);
     b->last_labels = c->labels;
     b->last_conversion = add_table(b, sorted, c->label_count);
-    crdi_free(b->ctx, sorted);
+    crd_free(b->ctx, sorted);
     return b->last_conversion;
 }
 
 // ---- channels and groups -----------------------------------------------------------------------
 
 // "x", or "x_2" if there is an x already.
-static uint64_t add_name(builder* b, crdi_arena* arena, const char* name)
+static uint64_t add_name(builder* b, crd_arena* arena, const char* name)
 {
     const char* text = name;
     for (int i = 2;; i++) {
@@ -259,8 +259,8 @@ static uint64_t add_channel(builder* b, const crd_column* c, uint64_t name, size
 static void add_channels(builder* b, const crd_recorder_options* opt, int raster, uint64_t group)
 {
     static const crd_column time = {.name = "time", .unit = "s", .description = ""};
-    crdi_arena arena;
-    crdi_arena_init(&arena, b->ctx);
+    crd_arena arena;
+    crd_arena_init(&arena, b->ctx);
     crdi_map_init(&b->names, b->ctx);
     uint64_t last = add_channel(b, &time, add_name(b, &arena, time.name), 0);
     set_u8(b, last + CRDI_MDF_HEAD + 8 * CRDI_MDF_CN_LINKS, CRDI_MDF_CN_MASTER);
@@ -277,7 +277,7 @@ static void add_channels(builder* b, const crd_recorder_options* opt, int raster
     }
     set_u32(b, group + CRDI_MDF_HEAD + 8 * CRDI_MDF_CG_LINKS + 24, (uint32_t)bytes);
     crdi_map_clear(&b->names);
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
 }
 
 static void add_groups(builder* b, const crd_recorder_options* opt, const crdi_rows* rows,
@@ -337,7 +337,7 @@ static void add_history(builder* b, int64_t now)
 }
 
 crd_status crdi_mdf_make_head(crd_context* ctx, const crd_recorder_options* opt,
-                              const crdi_rows* rows, crdi_mdf_head* head, crdi_text* out)
+                              const crdi_rows* rows, crdi_mdf_head* head, crd_text* out)
 {
     struct timespec ts;
     clock_gettime(CLOCK_REALTIME, &ts);
@@ -357,7 +357,7 @@ crd_status crdi_mdf_make_head(crd_context* ctx, const crd_recorder_options* opt,
     add_groups(&b, opt, rows, head->groups);
     add_zeros(&b, 0);
     crdi_map_clear(&b.units);
-    crdi_free(ctx, b.unit_links);
+    crd_free(ctx, b.unit_links);
     return out->failed ? CRD_E_MEMORY : b.status;
 }
 
@@ -370,7 +370,7 @@ static void* z_new(void* ctx, unsigned n, unsigned size)
 
 static void z_free(void* ctx, void* p)
 {
-    crdi_free(ctx, p);
+    crd_free(ctx, p);
 }
 
 // The data deflated, at most as long as it is; 0 if that does not make it shorter.
@@ -404,7 +404,7 @@ crd_status crdi_mdf_make_attachment(crd_context* ctx, const crd_attachment* a, u
     size_t embedded;
     const crd_status st = squeeze(ctx, a, p + CRDI_MDF_AT_SIZE, &embedded);
     if (st < 0) {
-        crdi_free(ctx, p);
+        crd_free(ctx, p);
         return st;
     }
     uint16_t flags = CRDI_MDF_AT_EMBEDDED | CRDI_MDF_AT_DEFLATED;

@@ -4,6 +4,7 @@
 // Okabe and Ito (2008), told apart by all kinds of colour vision; a style for dark ground is
 // included.
 #include "cardan/results.h"
+#include "shared/base.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -825,7 +826,7 @@ crd_status crd_plot_svg_scaled(crd_context* ctx, const char* path, const crd_plo
     const layout l = {options, panels, panel_count};
     put_sheet(&s, &l);
     const crd_status st = s.failed ? CRD_E_MEMORY : write_file(&s, path);
-    crdi_free(ctx, s.text);
+    crd_free(ctx, s.text);
     return st;
 }
 

@@ -7,6 +7,7 @@
 // there is nothing to do. Between create and destroy nobody allocates or frees, so a recording can
 // be finished after a unit has crashed inside malloc (attach and MAT excepted).
 #include "results/recorder.h"
+#include "shared/base.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -88,7 +89,7 @@ void crdi_sink_clear(crdi_sink* s)
 {
     if (s->fd >= 0) { close(s->fd); }
     s->fd = -1;
-    crdi_free(s->ctx, s->path);
+    crd_free(s->ctx, s->path);
 }
 
 bool crdi_sink_write(crdi_sink* s, int fd, const void* bytes, size_t length, int64_t offset)
@@ -458,10 +459,10 @@ void crd_recorder_destroy(crd_recorder* r)
         crdi_ring_destroy(r->rings[i]);
     }
     if (r->sink) { r->sink->ops->destroy(r->sink); }
-    crdi_free(r->ctx, r->events);
-    crdi_free(r->ctx, r->events_there);
-    crdi_free(r->ctx, r->rings);
-    crdi_free(r->ctx, r->words);
-    crdi_free(r->ctx, r->fields);
-    crdi_free(r->ctx, r);
+    crd_free(r->ctx, r->events);
+    crd_free(r->ctx, r->events_there);
+    crd_free(r->ctx, r->rings);
+    crd_free(r->ctx, r->words);
+    crd_free(r->ctx, r->fields);
+    crd_free(r->ctx, r);
 }

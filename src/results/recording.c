@@ -75,9 +75,9 @@ static crd_status memory_attachment(crd_recording* r, int i, char** data, size_t
 static void memory_cursor_close(crd_cursor* cursor)
 {
     memory_cursor* c = (memory_cursor*)cursor;
-    crdi_free(cursor->recording->ctx, c->values);
-    crdi_free(cursor->recording->ctx, c->texts);
-    crdi_free(cursor->recording->ctx, c);
+    crd_free(cursor->recording->ctx, c->values);
+    crd_free(cursor->recording->ctx, c->texts);
+    crd_free(cursor->recording->ctx, c);
 }
 
 static crd_status memory_cursor_open(crd_recording* r, int group, const int* signals, int count,
@@ -120,8 +120,8 @@ static void memory_close(crd_recording* r)
 {
     crdi_memory_recording* m = (crdi_memory_recording*)r;
     crd_table_destroy(m->table);
-    crdi_arena_clear(&r->arena);
-    crdi_free(r->ctx, m);
+    crd_arena_clear(&r->arena);
+    crd_free(r->ctx, m);
 }
 
 static const crdi_recording_ops memory_ops = {
@@ -139,7 +139,7 @@ crd_status crdi_memory_recording_create(crd_context* ctx, const char* path, cons
     if (!m) { return CRD_E_MEMORY; }
     m->base.ops = &memory_ops;
     m->base.ctx = ctx;
-    crdi_arena_init(&m->base.arena, ctx);
+    crd_arena_init(&m->base.arena, ctx);
     m->base.info = (crd_recording_info){.format = format, .program = "", .comment = ""};
     m->base.info.path = crdi_arena_text(&m->base.arena, path, strlen(path));
     if (!m->base.info.path) {
@@ -153,7 +153,7 @@ crd_status crdi_memory_recording_create(crd_context* ctx, const char* path, cons
 crd_status crdi_memory_recording_describe(crdi_memory_recording* m)
 {
     const crd_table* t = m->table;
-    crdi_arena* arena = &m->base.arena;
+    crd_arena* arena = &m->base.arena;
     crd_recording_info* info = &m->base.info;
     const size_t n = (size_t)t->column_count;
     crd_signal_info* signals = crdi_arena_new(arena, n, sizeof *signals);

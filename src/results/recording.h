@@ -1,6 +1,7 @@
 // What stands behind crd_recording and crd_cursor: one set of functions per format.
 #pragma once
 #include "cardan/results.h"
+#include "shared/base.h"
 
 typedef struct crdi_recording_ops {
     crd_status (*attachment)(crd_recording* r, int i, char** data, size_t* length);
@@ -16,7 +17,7 @@ typedef struct crdi_recording_ops {
 struct crd_recording {
     const crdi_recording_ops* ops;
     crd_context* ctx;
-    crdi_arena arena; ///< of what `info` points to
+    crd_arena arena; ///< of what `info` points to
     crd_recording_info info;
 };
 

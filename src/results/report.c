@@ -74,7 +74,7 @@ static crd_status load_json(crdi_report* r, const crdi_report_part* p, const cha
         const crd_status st = crd_recording_attachment(p->run->recording, i, &data, &length);
         if (st < 0) { return st; }
         parse_json(r, p->info->path, name, data, length, out);
-        crdi_free(r->ctx, data);
+        crd_free(r->ctx, data);
         return CRD_OK;
     }
     return CRD_OK;
@@ -193,7 +193,7 @@ static bool wanted(const crdi_report* r, const char* name)
 }
 
 // The signal `s` of a part gets its place among the report's signals, -1: none.
-static crd_status place_signal(crdi_report* r, crdi_map* names, int part, const crd_signal_info* s,
+static crd_status place_signal(crdi_report* r, crd_map* names, int part, const crd_signal_info* s,
                                int* out)
 {
     const crdi_report_part* p = &r->parts[part];
@@ -252,7 +252,7 @@ static crd_status place_signals(crdi_report* r, int** targets)
 {
     crd_status st = CRD_OK;
     size_t total = 0;
-    crdi_map names;
+    crd_map names;
     crdi_map_init(&names, r->ctx);
     for (int i = 0; i < r->part_count; i++) {
         total += (size_t)r->parts[i].info->signal_count;
@@ -390,7 +390,7 @@ static crd_status read_group(crdi_report* r, int part, int group, const int* tar
     }
 fail:
     crd_cursor_close(cursor);
-    crdi_free(r->ctx, chosen);
+    crd_free(r->ctx, chosen);
     return st;
 }
 
@@ -455,7 +455,7 @@ static crd_status write_report(crdi_report* r)
     if (!part) { return CRD_E_MEMORY; }
     const int flags = direct ? O_WRONLY : O_WRONLY | O_CREAT | O_TRUNC;
     crdi_doc d = {.ctx = r->ctx, .path = r->path, .html = r->options->format == CRD_REPORT_HTML};
-    crdi_text_init(&d.text, r->ctx);
+    crd_text_init(&d.text, r->ctx);
     d.fd = open(part, flags | O_CLOEXEC, 0666);
     if (d.fd < 0) {
         st = crdi_fail(r->ctx, CRD_E_IO, "%s: cannot write the report: %s", r->path,
@@ -475,8 +475,8 @@ static crd_status write_report(crdi_report* r)
     }
     if (st < 0 && !direct) { unlink(part); }
 done:
-    crdi_text_clear(&d.text);
-    crdi_free(r->ctx, part);
+    crd_text_clear(&d.text);
+    crd_free(r->ctx, part);
     return st;
 }
 
@@ -488,7 +488,7 @@ crd_status crd_report_write(crd_context* ctx, const char* path, const crd_report
     }
     crd_status st = CRD_OK;
     crdi_report r = {.ctx = ctx, .path = path, .options = opt};
-    crdi_arena_init(&r.arena, ctx);
+    crd_arena_init(&r.arena, ctx);
     CRD_TRY(open_parts(&r, runs, run_count));
     CRD_TRY(check_place(&r));
     CRD_TRY(choose_title(&r));
@@ -500,6 +500,6 @@ fail:
         json_decref(r.parts[i].what);
         json_decref(r.parts[i].verdict);
     }
-    crdi_arena_clear(&r.arena);
+    crd_arena_clear(&r.arena);
     return st;
 }

@@ -5,6 +5,7 @@
 // Memory grows with signals times points, never with the length of the recordings.
 #pragma once
 #include "cardan/results.h"
+#include "shared/base.h"
 
 #include <jansson.h>
 
@@ -35,7 +36,7 @@ typedef struct crdi_trace {
 
 // `rows` is what the file promises; at most about `points` points are kept, all of them if there
 // are no more rows than that.
-crd_status crdi_trace_init(crdi_trace* t, crdi_arena* a, int64_t rows, int points);
+crd_status crdi_trace_init(crdi_trace* t, crd_arena* a, int64_t rows, int points);
 void crdi_trace_add(crdi_trace* t, const double* time, const double* values, int64_t rows);
 // In the order of rows, NaN for gaps. `out` has room for crdi_trace_most() points.
 int64_t crdi_trace_points(const crdi_trace* t, crdi_point* out);
@@ -117,7 +118,7 @@ typedef struct crdi_report_plot {
 
 typedef struct crdi_report {
     crd_context* ctx;
-    crdi_arena arena;
+    crd_arena arena;
     const char* path;
     const char* title;
     const crd_report_options* options;
@@ -150,7 +151,7 @@ typedef struct crdi_doc {
     crd_context* ctx;
     int fd;
     bool html;
-    crdi_text text; // not yet written
+    crd_text text; // not yet written
     crd_status st;
     int column, columns;
     const char* align; // a letter per column: l, r
@@ -187,7 +188,7 @@ const json_t* crdi_report_drawn(const crdi_report* r); // the system that is dra
 // The system as SVG; nothing if there is too little or too much to draw. `alone`: a file of its
 // own, with its own colours. report_drawing.c
 enum { CRDI_MOST_BOXES = 30 };
-crd_status crdi_report_drawing(crd_context* ctx, const json_t* what, bool alone, crdi_text* out);
+crd_status crdi_report_drawing(crd_context* ctx, const json_t* what, bool alone, crd_text* out);
 
 // Defects, energy, step control, iteration and advice; nothing if no run knows of them.
 crd_status crdi_report_quality(crdi_report* r, crdi_doc* d); // report_quality.c
@@ -196,7 +197,7 @@ crd_status crdi_report_pace(crdi_report* r, crdi_doc* d);
 const json_t* crdi_report_paced(const json_t* verdict); // its account, NULL: not on the clock
 // An SVG as a file beside the Markdown, and the link to it. report_md.c
 crd_status crdi_report_picture(crdi_report* r, crdi_doc* d, const char* alt, const char* file,
-                               const crdi_text* svg);
+                               const crd_text* svg);
 
 crd_status crdi_report_html(crdi_report* r, crdi_doc* d);
 crd_status crdi_report_markdown(crdi_report* r, crdi_doc* d);

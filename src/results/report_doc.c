@@ -46,7 +46,7 @@ static bool is_letter(char c)
 
 // What Markdown or HTML inside it would read as markup becomes an entity: that works everywhere,
 // in tables too. An underscore inside a word means nothing.
-static void put_markdown(crdi_text* t, const char* text)
+static void put_markdown(crd_text* t, const char* text)
 {
     bool inside = false; // a word
     for (; *text; text++) {

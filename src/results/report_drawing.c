@@ -51,7 +51,7 @@ typedef struct edge {
 
 typedef struct drawing {
     crd_context* ctx;
-    crdi_arena arena;
+    crd_arena arena;
     box* boxes;
     int box_count, unit_count;
     size_t box_capacity; // in `boxes`
@@ -382,13 +382,13 @@ static crd_status place_layers(drawing* w)
 
 // ---- SVG ---------------------------------------------------------------------------------------
 
-static void put_place(crdi_text* t, double x)
+static void put_place(crd_text* t, double x)
 {
     const long tenths = lround(x * 10);
     crdi_text_add(t, "%ld.%ld ", tenths / 10, labs(tenths % 10));
 }
 
-static void put_step(crdi_text* t, char command, double x, double y)
+static void put_step(crd_text* t, char command, double x, double y)
 {
     crdi_text_put(t, &command, 1);
     put_place(t, x);
@@ -396,7 +396,7 @@ static void put_step(crdi_text* t, char command, double x, double y)
 }
 
 // A corner at (x, y) that comes from (x0, y0) and leaves towards (x1, y1), rounded.
-static void put_corner(crdi_text* t, double x0, double y0, double x, double y, double x1, double y1)
+static void put_corner(crd_text* t, double x0, double y0, double x, double y, double x1, double y1)
 {
     const double in = fmax(fabs(x - x0), fabs(y - y0)), out = fmax(fabs(x1 - x), fabs(y1 - y));
     const double radius = fmin(7, fmin(in, out) / 2);
@@ -407,7 +407,7 @@ static void put_corner(crdi_text* t, double x0, double y0, double x, double y, d
     put_place(t, y + (y1 - y) * v);
 }
 
-static void put_back(crdi_text* t, const drawing* w, const edge* e)
+static void put_back(crd_text* t, const drawing* w, const edge* e)
 {
     const box *a = &w->boxes[e->from], *b = &w->boxes[e->to];
     const double x0 = a->x + a->w, y0 = port_y(a, e->from_port);
@@ -423,7 +423,7 @@ static void put_back(crdi_text* t, const drawing* w, const edge* e)
     put_step(t, 'L', x3, y3);
 }
 
-static void put_forward(crdi_text* t, const drawing* w, const edge* e)
+static void put_forward(crd_text* t, const drawing* w, const edge* e)
 {
     const int n = stop_count(w, e);
     for (int k = 0; k + 1 < n; k++) {
@@ -441,7 +441,7 @@ static void put_forward(crdi_text* t, const drawing* w, const edge* e)
     }
 }
 
-static void put_edge(crdi_text* t, const drawing* w, const edge* e)
+static void put_edge(crd_text* t, const drawing* w, const edge* e)
 {
     const char* unit = crdi_json_string(e->what, "unit");
     crdi_text_add(t, "<path class=\"wire%s\" marker-end=\"url(#tip%s)\" d=\"",
@@ -463,7 +463,7 @@ static void put_edge(crdi_text* t, const drawing* w, const edge* e)
     crdi_text_add(t, "</title></path>\n");
 }
 
-static void put_label(crdi_text* t, const char* class, const char* anchor, double x, double y,
+static void put_label(crd_text* t, const char* class, const char* anchor, double x, double y,
                       const char* text, int more)
 {
     crdi_text_add(t, "<text class=\"%s\" text-anchor=\"%s\" x=\"", class, anchor);
@@ -484,7 +484,7 @@ static void put_label(crdi_text* t, const char* class, const char* anchor, doubl
     crdi_text_add(t, "</text>\n");
 }
 
-static void put_box(crdi_text* t, const box* b)
+static void put_box(crd_text* t, const box* b)
 {
     crdi_text_add(t, "<g><title>");
     crdi_text_xml(t, b->name);
@@ -524,7 +524,7 @@ static const char dark_style[] =
     "@media(prefers-color-scheme:dark){.topology{--tb:#1c2128;--tl:#6e7681;--tt:#e6edf3;"
     "--tm:#9198a1;--ta:#4ea1ff;--tr:#f0883e}}\n";
 
-static void put_drawing(crdi_text* t, const drawing* w, bool alone)
+static void put_drawing(crd_text* t, const drawing* w, bool alone)
 {
     const int width = (int)ceil(w->width), height = (int)ceil(w->height);
     crdi_text_add(t,
@@ -553,7 +553,7 @@ static void put_drawing(crdi_text* t, const drawing* w, bool alone)
     crdi_text_add(t, "</svg>\n");
 }
 
-crd_status crdi_report_drawing(crd_context* ctx, const json_t* what, bool alone, crdi_text* out)
+crd_status crdi_report_drawing(crd_context* ctx, const json_t* what, bool alone, crd_text* out)
 {
     const json_t* units = crdi_json_list(what, "units");
     const json_t* connections = crdi_json_list(what, "connections");
@@ -564,7 +564,7 @@ crd_status crdi_report_drawing(crd_context* ctx, const json_t* what, bool alone,
     }
     crd_status st = CRD_OK;
     drawing w = {.ctx = ctx};
-    crdi_arena_init(&w.arena, ctx);
+    crd_arena_init(&w.arena, ctx);
     CRD_TRY(take_units(&w, units));
     CRD_TRY(take_edges(&w, connections));
     find_layers(&w);
@@ -574,7 +574,7 @@ crd_status crdi_report_drawing(crd_context* ctx, const json_t* what, bool alone,
     put_drawing(out, &w, alone);
     if (out->failed) { st = CRD_E_MEMORY; }
 fail:
-    crdi_free(ctx, w.boxes);
-    crdi_arena_clear(&w.arena);
+    crd_free(ctx, w.boxes);
+    crd_arena_clear(&w.arena);
     return st;
 }

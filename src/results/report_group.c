@@ -59,7 +59,7 @@ static crd_status find_owners(crdi_report* r)
 }
 
 // The signal called as `s` with `ending` if it could be a bound of it; -1: none.
-static int find_bound(const crdi_report* r, const crdi_map* names, const crdi_report_signal* s,
+static int find_bound(const crdi_report* r, const crd_map* names, const crdi_report_signal* s,
                       const char* ending)
 {
     char name[500];
@@ -74,7 +74,7 @@ static int find_bound(const crdi_report* r, const crdi_map* names, const crdi_re
 static crd_status find_bands(crdi_report* r)
 {
     crd_status st = CRD_OK;
-    crdi_map names;
+    crd_map names;
     crdi_map_init(&names, r->ctx);
     for (int i = 0; i < r->signal_count; i++) {
         CRD_TRY(crdi_map_add(&names, r->signals[i].name, i, NULL));
@@ -148,8 +148,8 @@ static bool fits(const crdi_report* r, const crdi_report_plot* p, const crdi_rep
 static crd_status make_title(crdi_report* r, crdi_report_plot* p)
 {
     enum { MOST = 60 };
-    crdi_text t;
-    crdi_text_init(&t, r->ctx);
+    crd_text t;
+    crd_text_init(&t, r->ctx);
     int i = 0;
     for (; i < (p->band ? 1 : p->count); i++) {
         const char* name = r->signals[p->signals[i]].member;
@@ -162,7 +162,7 @@ static crd_status make_title(crdi_report* r, crdi_report_plot* p)
         crdi_text_add(&t, " and %d more", p->count - i);
     }
     p->title = t.failed ? NULL : crdi_arena_text(&r->arena, t.data ? t.data : "", t.length);
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return p->title ? CRD_OK : CRD_E_MEMORY;
 }
 

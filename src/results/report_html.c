@@ -61,8 +61,8 @@ static void put_header(crdi_doc* d, const crdi_report* r)
 static crd_status put_system(crdi_doc* d, const crdi_report* r)
 {
     const json_t* what = crdi_report_drawn(r);
-    crdi_text svg;
-    crdi_text_init(&svg, r->ctx);
+    crd_text svg;
+    crd_text_init(&svg, r->ctx);
     const crd_status st = crdi_report_drawing(r->ctx, what, false, &svg);
     if (st == CRD_OK && svg.length) {
         crdi_doc_heading(d, 2, "system", "System");
@@ -77,7 +77,7 @@ static crd_status put_system(crdi_doc* d, const crdi_report* r)
                            "below.",
                            json_array_size(crdi_json_list(what, "units")));
     }
-    crdi_text_clear(&svg);
+    crd_text_clear(&svg);
     return st;
 }
 
@@ -279,7 +279,7 @@ static crd_status put_lines(crdi_doc* d, const crdi_report* r)
             crdi_doc_put(d, "</script>\n");
         }
     }
-    crdi_free(r->ctx, bytes);
+    crd_free(r->ctx, bytes);
     return CRD_OK;
 }
 

@@ -43,7 +43,7 @@ static void put_link(crdi_doc* d, const char* alt, const char* folder, const cha
     crdi_text_add(&d->text, "/%s)\n", file);
 }
 
-static crd_status write_file(crdi_report* r, const char* path, const crdi_text* t)
+static crd_status write_file(crdi_report* r, const char* path, const crd_text* t)
 {
     FILE* f = fopen(path, "wbe");
     bool good = f && fwrite(t->data, 1, t->length, f) == t->length;
@@ -53,7 +53,7 @@ static crd_status write_file(crdi_report* r, const char* path, const crdi_text* 
 }
 
 crd_status crdi_report_picture(crdi_report* r, crdi_doc* d, const char* alt, const char* file,
-                               const crdi_text* svg)
+                               const crd_text* svg)
 {
     const char* path = crdi_arena_format(&r->arena, "%s/%s", r->folder, file);
     const crd_status st = path ? write_file(r, path, svg) : CRD_E_MEMORY;
@@ -63,14 +63,14 @@ crd_status crdi_report_picture(crdi_report* r, crdi_doc* d, const char* alt, con
 
 static crd_status put_system(crdi_report* r, crdi_doc* d)
 {
-    crdi_text svg;
-    crdi_text_init(&svg, r->ctx);
+    crd_text svg;
+    crd_text_init(&svg, r->ctx);
     crd_status st = crdi_report_drawing(r->ctx, crdi_report_drawn(r), true, &svg);
     if (st == CRD_OK && svg.length) {
         crdi_doc_heading(d, 2, "system", "System");
         st = crdi_report_picture(r, d, "units and their connections", "system.svg", &svg);
     }
-    crdi_text_clear(&svg);
+    crd_text_clear(&svg);
     return st;
 }
 
@@ -131,9 +131,9 @@ static crd_status draw_plot(crdi_report* r, const crdi_report_plot* p, const cha
     st = title ? crd_plot_svg(r->ctx, path, title, "time / s", &panel, 1) : CRD_E_MEMORY;
 fail:
     for (int i = 0; i < n; i++) {
-        crdi_free(r->ctx, (double*)series[i].x);
+        crd_free(r->ctx, (double*)series[i].x);
     }
-    crdi_free(r->ctx, series);
+    crd_free(r->ctx, series);
     return st;
 }
 

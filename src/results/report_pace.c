@@ -109,7 +109,7 @@ static int height_of(const chart* c, double count)
     return (int)lround(PANEL * (log10(count) + foot) / (top + foot));
 }
 
-static void put_grid(crdi_text* t, const chart* c, int base, bool named)
+static void put_grid(crd_text* t, const chart* c, int base, bool named)
 {
     const int width = BAR * PER_DECADE * c->decades;
     const int top = (int)fmax(ceil(log10(c->most) + 1e-9), 1), every = top > 4 ? 2 : 1;
@@ -132,7 +132,7 @@ static void put_grid(crdi_text* t, const chart* c, int base, bool named)
     }
 }
 
-static void put_panel(crdi_text* t, const chart* c, int k, int base, bool named)
+static void put_panel(crd_text* t, const chart* c, int k, int base, bool named)
 {
     crdi_text_add(t,
                   "<text class=\"title\" x=\"%d\" y=\"%d\">%s</text><text class=\"tick\" "
@@ -156,7 +156,7 @@ static void put_panel(crdi_text* t, const chart* c, int k, int base, bool named)
     }
 }
 
-static void put_period(crdi_text* t, const chart* c, int bottom)
+static void put_period(crd_text* t, const chart* c, int bottom)
 {
     char text[32];
     if (isnan(c->period)) { return; }
@@ -181,7 +181,7 @@ static const char dark_style[] =
     "@media(prefers-color-scheme:dark){.pace{--tl:#343b45;--tt:#e6edf3;--tm:#9198a1;"
     "--ta:#4ea1ff;--tr:#f0883e}}\n";
 
-static void draw_histograms(const chart* c, bool alone, crdi_text* t)
+static void draw_histograms(const chart* c, bool alone, crd_text* t)
 {
     const int width = LEFT + BAR * PER_DECADE * c->decades + RIGHT;
     const int first = HEAD + PANEL, second = first + HEAD + PANEL, height = second + FOOT;
@@ -206,8 +206,8 @@ static crd_status put_chart(crdi_report* r, crdi_doc* d, int part, const json_t*
     fill_bars(pace, &c);
     if (!(c.most > 0)) { return CRD_OK; }
     crd_status st = CRD_OK;
-    crdi_text svg;
-    crdi_text_init(&svg, r->ctx);
+    crd_text svg;
+    crd_text_init(&svg, r->ctx);
     draw_histograms(&c, !d->html, &svg);
     if (svg.failed) {
         st = CRD_E_MEMORY;
@@ -221,7 +221,7 @@ static crd_status put_chart(crdi_report* r, crdi_doc* d, int part, const json_t*
         snprintf(file, sizeof file, "realtime-%03d.svg", part + 1);
         st = crdi_report_picture(r, d, "how late cycles began and how long they took", file, &svg);
     }
-    crdi_text_clear(&svg);
+    crd_text_clear(&svg);
     return st;
 }
 

@@ -68,7 +68,7 @@ static axis choose_axis(const json_t* flows, size_t count, double limit)
     return a;
 }
 
-static void put_name(crdi_text* t, const json_t* flow)
+static void put_name(crd_text* t, const json_t* flow)
 {
     char name[4 * MOST_LETTERS + 8], whole[512];
     crdi_doc_format(whole, sizeof whole, "%s \u2192 %s", crdi_json_string(flow, "from"),
@@ -83,7 +83,7 @@ static void put_name(crdi_text* t, const json_t* flow)
     crdi_text_xml(t, name);
 }
 
-static void put_axis(crdi_text* t, const axis* a, int height)
+static void put_axis(crd_text* t, const axis* a, int height)
 {
     const int every = a->high - a->low > 6 ? 2 : 1;
     for (int e = (int)a->low; e <= (int)a->high; e++) {
@@ -97,7 +97,7 @@ static void put_axis(crdi_text* t, const axis* a, int height)
     }
 }
 
-static void put_bar(crdi_text* t, const axis* a, const json_t* flow, int row, double limit)
+static void put_bar(crd_text* t, const axis* a, const json_t* flow, int row, double limit)
 {
     const double x = crdi_json_real(flow, "relative");
     const bool broken = !isfinite(x), above = broken || (limit > 0 && x > limit);
@@ -128,7 +128,7 @@ static const char dark_style[] =
     "--ta:#4ea1ff;--tr:#f0883e}}\n";
 
 // Relative defects as bars on a logarithmic axis, with the limit.
-static void draw_bars(const json_t* flows, double limit, bool alone, crdi_text* t)
+static void draw_bars(const json_t* flows, double limit, bool alone, crd_text* t)
 {
     const size_t all = json_array_size(flows);
     const size_t count = all < MOST_BARS ? all : MOST_BARS;
@@ -324,8 +324,8 @@ static crd_status put_chart(crdi_report* r, crdi_doc* d, int part)
     const json_t* flows = crdi_json_list(verdict, "flows");
     if (json_array_size(flows) == 0) { return CRD_OK; }
     crd_status st = CRD_OK;
-    crdi_text svg;
-    crdi_text_init(&svg, r->ctx);
+    crd_text svg;
+    crd_text_init(&svg, r->ctx);
     draw_bars(flows, crdi_json_real(verdict, "defect_goal"), !d->html, &svg);
     if (svg.failed) {
         st = CRD_E_MEMORY;
@@ -339,7 +339,7 @@ static crd_status put_chart(crdi_report* r, crdi_doc* d, int part)
         snprintf(file, sizeof file, "defects-%03d.svg", part + 1);
         st = crdi_report_picture(r, d, "defects of the connections", file, &svg);
     }
-    crdi_text_clear(&svg);
+    crd_text_clear(&svg);
     return st;
 }
 

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-crd_status crdi_trace_init(crdi_trace* t, crdi_arena* a, int64_t rows, int points)
+crd_status crdi_trace_init(crdi_trace* t, crd_arena* a, int64_t rows, int points)
 {
     const int64_t few = points / 4 > 4 ? points / 4 : 4;
     const bool all = rows <= points;

@@ -1,6 +1,7 @@
 // Which rows of the runs belong together is worked out once for each combination of rasters; then
 // every signal is two passes: sizes of the differences, from which the order comes, and errors.
 #include "results/compare.h"
+#include "shared/base.h"
 
 #include <float.h>
 #include <math.h>
@@ -13,7 +14,7 @@ static const double lowest_order = 0.1, highest_order = 8;
 typedef struct estimation {
     crd_richardson view; // first, so that the caller's pointer is ours
     crd_context* ctx;
-    crdi_arena arena;
+    crd_arena arena;
     const crd_table* const* runs; // during create
     const crd_richardson_options* opt;
     const double* times[RUNS]; // of the rasters that were met last
@@ -475,7 +476,7 @@ crd_status crd_richardson_create(crd_context* ctx, const crd_table* const* runs,
                                .ratios = {(double)NAN, (double)NAN},
                                .start = (double)INFINITY,
                                .stop = -(double)INFINITY};
-    crdi_arena_init(&e->arena, ctx);
+    crd_arena_init(&e->arena, ctx);
     CRD_TRY(check_options(e));
     CRD_TRY(find_ratios(e));
     CRD_TRY(make_room(e));
@@ -483,8 +484,8 @@ crd_status crd_richardson_create(crd_context* ctx, const crd_table* const* runs,
     CRD_TRY(check_result(e));
     *out = &e->view;
 fail:
-    crdi_free(ctx, e->rows);
-    crdi_free(ctx, e->distances);
+    crd_free(ctx, e->rows);
+    crd_free(ctx, e->distances);
     e->rows = NULL;
     e->distances = NULL;
     if (st < 0) { crd_richardson_destroy(&e->view); }
@@ -495,8 +496,8 @@ void crd_richardson_destroy(crd_richardson* view)
 {
     estimation* e = (estimation*)view;
     if (!e) { return; }
-    crdi_free(e->ctx, e->rows);
-    crdi_free(e->ctx, e->distances);
-    crdi_arena_clear(&e->arena);
-    crdi_free(e->ctx, e);
+    crd_free(e->ctx, e->rows);
+    crd_free(e->ctx, e->distances);
+    crd_arena_clear(&e->arena);
+    crd_free(e->ctx, e);
 }

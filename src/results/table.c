@@ -107,7 +107,7 @@ static crd_status read_group(crdi_table* t, crd_recording* r, int group)
     }
 fail:
     crd_cursor_close(cursor);
-    crdi_free(t->ctx, signals);
+    crd_free(t->ctx, signals);
     return st;
 }
 
@@ -166,7 +166,7 @@ crd_status crdi_table_create(crd_context* ctx, const char* path, int columns, cr
     crdi_table* t = crdi_new(ctx, sizeof *t);
     if (!t) { return CRD_E_MEMORY; }
     t->ctx = ctx;
-    crdi_arena_init(&t->arena, ctx);
+    crd_arena_init(&t->arena, ctx);
     crdi_map_init(&t->names, ctx);
     t->view.path = crdi_arena_text(&t->arena, path, strlen(path));
     if (t->view.path && columns) {
@@ -191,12 +191,12 @@ void crd_table_destroy(crd_table* view)
 {
     crdi_table* t = (crdi_table*)view;
     if (!t) { return; }
-    crdi_free(t->ctx, t->values);
-    crdi_free(t->ctx, t->texts);
-    crdi_free(t->ctx, t->text_rows);
+    crd_free(t->ctx, t->values);
+    crd_free(t->ctx, t->texts);
+    crd_free(t->ctx, t->text_rows);
     crdi_map_clear(&t->names);
-    crdi_arena_clear(&t->arena);
-    crdi_free(t->ctx, t);
+    crd_arena_clear(&t->arena);
+    crd_free(t->ctx, t);
 }
 
 // ---- access ------------------------------------------------------------------------------------

@@ -1,12 +1,13 @@
 // Tables, for those who make them.
 #pragma once
 #include "cardan/results.h"
+#include "shared/base.h"
 
 typedef struct crdi_table {
     crd_table view; ///< first, so that the caller's pointer is ours
     crd_context* ctx;
-    crdi_arena arena; ///< names, units, column descriptions, and columns that do not come from CSV
-    crdi_map names;
+    crd_arena arena; ///< names, units, column descriptions, and columns that do not come from CSV
+    crd_map names;
     crd_table_column* columns; ///< as view.columns
     double* values;            ///< CSV: time, then the columns, (capacity) each
     char* texts;               ///< CSV: all texts of text columns, each with a final zero

@@ -1,5 +1,6 @@
 #include "cardan/results.h"
 #include "results/report.h"
+#include "shared/results.h"
 
 const void* crdi_uplot(crdi_uplot_part part, size_t* length)
 {

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 typedef struct describer {
-    crd_serve* s;
+    crdi_serve* s;
     crd_dcp_description* d;
-    crdi_arena* a;        // of the description
+    crd_arena* a;         // of the description
     crd_fmu* const* fmus; // (unit_count), NULL: not an FMU
-    crdi_map units;       // names of units of measure
+    crd_map units;        // names of units of measure
     crd_dcp_unit* unit_rows;
     size_t unit_capacity;
     int* outlet_at; // of the unit at hand: outlet of a variable, -1 (variables)
@@ -78,7 +78,7 @@ static const char* plain(describer* w, const char* text)
     return copy;
 }
 
-static const crd_variable* variable_of(const crd_serve* s, const crdi_outlet* o)
+static const crd_variable* variable_of(const crdi_serve* s, const crdi_outlet* o)
 {
     return &s->stations[o->unit].unit->info.variables[o->variable];
 }
@@ -228,7 +228,7 @@ static crd_status put_dependencies(describer* w, const crd_dependencies* d, int3
 static crd_status describe_variable(describer* w, const crdi_outlet* o, crd_dcp_variable* x)
 {
     crd_status st = CRD_OK;
-    crd_serve* s = w->s;
+    crdi_serve* s = w->s;
     const crd_unit_info* info = &s->stations[o->unit].unit->info;
     const crd_variable* v = variable_of(s, o);
     *x = crd_dcp_variable_defaults();
@@ -272,14 +272,14 @@ fail:
 
 static crd_status describe_variables(describer* w)
 {
-    crd_serve* s = w->s;
+    crdi_serve* s = w->s;
     crd_status st = CRD_OK;
     crd_dcp_variable* rows = crdi_arena_new(w->a, (size_t)s->outlet_count, sizeof *rows);
     if (!rows) { return CRD_E_MEMORY; }
     for (int i = 0; i < s->outlet_count;) {
         const int unit = s->outlets[i].unit;
         const size_t n = (size_t)s->stations[unit].unit->info.variable_count;
-        crdi_free(s->ctx, w->outlet_at);
+        crd_free(s->ctx, w->outlet_at);
         w->outlet_at = crdi_new_array(s->ctx, n, sizeof *w->outlet_at);
         if (!w->outlet_at) { return CRD_E_MEMORY; }
         memset(w->outlet_at, 0xff, n * sizeof *w->outlet_at);
@@ -314,7 +314,7 @@ static const char* stem(describer* w, const char* path)
 }
 
 // NULL: that of the file.
-static const char* name_of(const crd_serve* s, const crd_fmu_description* fmu)
+static const char* name_of(const crdi_serve* s, const crd_fmu_description* fmu)
 {
     const crd_unit_spec* first = &s->sys->units[0];
     if (s->opt.name) { return s->opt.name; }
@@ -329,7 +329,7 @@ static const char* name_of(const crd_serve* s, const crd_fmu_description* fmu)
 
 static crd_status describe_slave(describer* w)
 {
-    crd_serve* s = w->s;
+    crdi_serve* s = w->s;
     crd_dcp_description* d = w->d;
     const crd_fmu_description* fmu = s->one && w->fmus[0] ? crd_fmu_describe(w->fmus[0]) : NULL;
     const char* name = name_of(s, fmu);
@@ -365,7 +365,7 @@ static crd_status describe_slave(describer* w)
 // The one that it is made for and, of a unit that steps by any length, 1 us to 10 s.
 static crd_status describe_resolutions(describer* w)
 {
-    crd_serve* s = w->s;
+    crdi_serve* s = w->s;
     crd_dcp_resolution* rows = crdi_arena_new(w->a, 2, sizeof *rows);
     if (!rows) { return CRD_E_MEMORY; }
     rows[0] = (crd_dcp_resolution){.numerator = s->numerator,
@@ -385,7 +385,7 @@ static crd_status describe_addresses(describer* w)
 {
     static const crd_dcp_address usual = {0x7F000001, 8080, CRD_DCP_UDP};
     static const crd_dcp_ports any = {1024, 65535};
-    const crd_serve_options* opt = &w->s->opt;
+    const crdi_serve_options* opt = &w->s->opt;
     const crd_dcp_address* list = opt->address_count ? opt->addresses : &usual;
     for (int i = 0; i < (opt->address_count ? opt->address_count : 1); i++) {
         const crd_dcp_address* a = &list[i];
@@ -459,9 +459,9 @@ static void describe_log(crd_dcp_description* d)
 // A UUID of version 8 (RFC 9562) from a SHA-256.
 static crd_status describe_uuid(describer* w)
 {
-    crd_serve* s = w->s;
-    crdi_text t;
-    crdi_text_init(&t, s->ctx);
+    crdi_serve* s = w->s;
+    crd_text t;
+    crd_text_init(&t, s->ctx);
     crdi_text_add(&t, "dcp slave\n%s\n", w->d->name);
     for (int i = 0; i < s->unit_count; i++) {
         const crd_unit* u = s->stations[i].unit;
@@ -486,11 +486,11 @@ static crd_status describe_uuid(describer* w)
         w->d->uuid[6] = (uint8_t)((w->d->uuid[6] & 0x0F) | 0x80);
         w->d->uuid[8] = (uint8_t)((w->d->uuid[8] & 0x3F) | 0x80);
     }
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return good ? CRD_OK : CRD_E_MEMORY;
 }
 
-crd_status crdi_serve_make_description(crd_serve* s, crd_fmu* const* fmus,
+crd_status crdi_serve_make_description(crdi_serve* s, crd_fmu* const* fmus,
                                        crd_dcp_description** out)
 {
     crd_status st = CRD_OK;
@@ -522,7 +522,7 @@ crd_status crdi_serve_make_description(crd_serve* s, crd_fmu* const* fmus,
 fail:
     crd_dcp_description_destroy(w.d);
     crdi_map_clear(&w.units);
-    crdi_free(s->ctx, w.unit_rows);
-    crdi_free(s->ctx, w.outlet_at);
+    crd_free(s->ctx, w.unit_rows);
+    crd_free(s->ctx, w.outlet_at);
     return st;
 }

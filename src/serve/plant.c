@@ -11,7 +11,7 @@ static const crd_place from_master = {"the DCP master", 0};
 // ---- units, made and unmade --------------------------------------------------------------------
 
 // What a unit said about its failure, as the slave's own sentence.
-static crd_status fail_unit(crd_serve* s, int unit, crd_status st)
+static crd_status fail_unit(crdi_serve* s, int unit, crd_status st)
 {
     if (st >= 0) { return st; }
     const crd_unit* u = s->stations[unit].unit;
@@ -20,7 +20,7 @@ static crd_status fail_unit(crd_serve* s, int unit, crd_status st)
 }
 
 // Structural parameters of the master become settings of the units' descriptions.
-static crd_status add_structural(crd_serve* s, int unit)
+static crd_status add_structural(crdi_serve* s, int unit)
 {
     crdi_station* p = &s->stations[unit];
     crd_unit_spec* spec = &s->sys->units[unit];
@@ -47,7 +47,7 @@ static crd_status add_structural(crd_serve* s, int unit)
     return CRD_OK;
 }
 
-crd_status crdi_serve_make(crd_serve* s)
+crd_status crdi_serve_make(crdi_serve* s)
 {
     crd_status st = CRD_OK;
     crdi_serve_close(s);
@@ -77,7 +77,7 @@ fail:
 static void clear_values(crd_unit* u, crd_binding* b, crd_values* v)
 {
     for (int i = 0; b && v->bytes && i < b->bytes_count; i++) {
-        crdi_free(u->ctx, v->bytes[i].data);
+        crd_free(u->ctx, v->bytes[i].data);
     }
     crd_binding_destroy(b);
     *v = (crd_values){0};
@@ -85,14 +85,14 @@ static void clear_values(crd_unit* u, crd_binding* b, crd_values* v)
 
 static void destroy_unit(void* with)
 {
-    crd_serve* s = with;
+    crdi_serve* s = with;
     s->running = 0;
     crd_unit_destroy(s->unit);
     s->running = -1;
 }
 
 // A unit may crash when it is freed; what it had is lost then.
-static void destroy_units(crd_serve* s)
+static void destroy_units(crdi_serve* s)
 {
     if (s->unit && crdi_guarded(&s->running, destroy_unit, s)) {
         s->running = -1;
@@ -103,7 +103,7 @@ static void destroy_units(crd_serve* s)
     s->master = NULL;
 }
 
-void crdi_serve_close(crd_serve* s)
+void crdi_serve_close(crdi_serve* s)
 {
     for (int i = 0; i < s->outlet_count; i++) {
         crdi_outlet* o = &s->outlets[i];
@@ -124,14 +124,14 @@ void crdi_serve_close(crd_serve* s)
         s->sys->units[i].parameters = p->parameters;
         s->sys->units[i].parameter_count = p->parameter_count;
     }
-    crdi_arena_clear(&s->live);
-    crdi_arena_init(&s->live, s->ctx);
+    crd_arena_clear(&s->live);
+    crd_arena_init(&s->live, s->ctx);
     s->phase = CRDI_PLANT_NONE;
 }
 
 // ---- bindings ----------------------------------------------------------------------------------
 
-static crd_status make_values(crd_serve* s, const crd_binding* b, crd_values* v)
+static crd_status make_values(crdi_serve* s, const crd_binding* b, crd_values* v)
 {
     v->real = crdi_arena_new(&s->live, (size_t)b->real_count, sizeof *v->real);
     v->integer = crdi_arena_new(&s->live, (size_t)b->integer_count, sizeof *v->integer);
@@ -147,7 +147,7 @@ static crd_status make_values(crd_serve* s, const crd_binding* b, crd_values* v)
 }
 
 // Elements of arrays of texts are variables of the description: there have to be as many.
-static crd_status place_outlet(crd_serve* s, crdi_outlet* o, int32_t first)
+static crd_status place_outlet(crdi_serve* s, crdi_outlet* o, int32_t first)
 {
     const uint32_t size = s->stations[o->unit].unit->info.variables[o->variable].size;
     if (o->element >= 0 && (uint32_t)o->element >= size) {
@@ -162,7 +162,7 @@ static crd_status place_outlet(crd_serve* s, crdi_outlet* o, int32_t first)
 }
 
 // One binding of all inputs or outputs of a unit.
-static crd_status bind_side(crd_serve* s, int unit, crd_causality side, crd_binding** b,
+static crd_status bind_side(crdi_serve* s, int unit, crd_causality side, crd_binding** b,
                             crd_values* v)
 {
     crd_status st = CRD_OK;
@@ -189,13 +189,13 @@ static crd_status bind_side(crd_serve* s, int unit, crd_causality side, crd_bind
         }
     }
 fail:
-    crdi_free(s->ctx, list);
-    crdi_free(s->ctx, place);
+    crd_free(s->ctx, list);
+    crd_free(s->ctx, place);
     return st;
 }
 
 // Texts of an array are set together: those that the master does not give are as they started.
-static crd_status fill_texts(crd_serve* s, crdi_outlet* head)
+static crd_status fill_texts(crdi_serve* s, crdi_outlet* head)
 {
     for (int i = (int)(head - s->outlets); i < s->outlet_count; i++) {
         const crdi_outlet* o = &s->outlets[i];
@@ -221,7 +221,7 @@ static crd_status fill_texts(crd_serve* s, crdi_outlet* head)
 }
 
 // A parameter has a binding of its own: when it is first asked for, tunable ones before they run.
-static crd_status bind_parameter(crd_serve* s, crdi_outlet* o)
+static crd_status bind_parameter(crdi_serve* s, crdi_outlet* o)
 {
     crdi_outlet* head = &s->outlets[o->head];
     crd_unit* u = s->stations[o->unit].unit;
@@ -233,7 +233,7 @@ static crd_status bind_parameter(crd_serve* s, crdi_outlet* o)
     return st;
 }
 
-static crd_status bind_all(crd_serve* s)
+static crd_status bind_all(crdi_serve* s)
 {
     crd_status st = CRD_OK;
     for (int i = 0; i < s->unit_count; i++) {
@@ -254,7 +254,7 @@ fail:
 
 // ---- values ------------------------------------------------------------------------------------
 
-static crd_status set_unit(crd_serve* s, int unit, const crd_binding* b, const crd_values* v)
+static crd_status set_unit(crdi_serve* s, int unit, const crd_binding* b, const crd_values* v)
 {
     crd_unit* u = s->stations[unit].unit;
     s->running = unit;
@@ -263,7 +263,7 @@ static crd_status set_unit(crd_serve* s, int unit, const crd_binding* b, const c
     return fail_unit(s, unit, st);
 }
 
-static crd_status get_unit(crd_serve* s, int unit, const crd_binding* b, crd_values* v)
+static crd_status get_unit(crdi_serve* s, int unit, const crd_binding* b, crd_values* v)
 {
     crd_unit* u = s->stations[unit].unit;
     s->running = unit;
@@ -273,7 +273,7 @@ static crd_status get_unit(crd_serve* s, int unit, const crd_binding* b, crd_val
 }
 
 // Inputs that have come, into the units.
-static crd_status push(crd_serve* s)
+static crd_status push(crdi_serve* s)
 {
     for (int i = 0; i < s->unit_count; i++) {
         crdi_station* p = &s->stations[i];
@@ -286,7 +286,7 @@ static crd_status push(crd_serve* s)
     return CRD_OK;
 }
 
-static crd_status take_slot(crd_serve* s, const crdi_outlet* o, crd_values* v,
+static crd_status take_slot(crdi_serve* s, const crdi_outlet* o, crd_values* v,
                             const crd_dcp_slot* slot)
 {
     const crd_unit* u = s->stations[o->unit].unit;
@@ -311,7 +311,7 @@ static crd_status take_slot(crd_serve* s, const crdi_outlet* o, crd_values* v,
     return CRD_OK;
 }
 
-static crd_status give_slot(crd_serve* s, const crdi_outlet* o, const crd_values* v,
+static crd_status give_slot(crdi_serve* s, const crdi_outlet* o, const crd_values* v,
                             crd_dcp_slot* slot)
 {
     if (o->kind == CRD_BYTES) {
@@ -339,7 +339,7 @@ static crd_status give_slot(crd_serve* s, const crdi_outlet* o, const crd_values
 
 // ---- states ------------------------------------------------------------------------------------
 
-static crd_status instantiate(crd_serve* s)
+static crd_status instantiate(crdi_serve* s)
 {
     crd_status st = CRD_OK;
     if (s->one) {
@@ -355,7 +355,7 @@ static crd_status instantiate(crd_serve* s)
 }
 
 // Inputs start with what the units have in them.
-static crd_status enter_initialization(crd_serve* s)
+static crd_status enter_initialization(crdi_serve* s)
 {
     crd_status st = CRD_OK;
     if (s->one) {
@@ -377,7 +377,7 @@ static crd_status enter_initialization(crd_serve* s)
     return st;
 }
 
-static crd_status leave_initialization(crd_serve* s)
+static crd_status leave_initialization(crdi_serve* s)
 {
     crd_status st = push(s);
     if (st >= 0 && s->one) {
@@ -394,7 +394,7 @@ static crd_status leave_initialization(crd_serve* s)
 
 // On to a phase, through those before it. What a phase needs comes when it is first asked for, as
 // parameters and inputs arrive before the state that they are for.
-static crd_status need(crd_serve* s, crdi_plant_phase phase)
+static crd_status need(crdi_serve* s, crdi_plant_phase phase)
 {
     crd_status st = CRD_OK;
     if (s->phase >= CRDI_PLANT_ENDED) {
@@ -414,7 +414,7 @@ fail:
     return st;
 }
 
-static crd_status initialize(crd_serve* s)
+static crd_status initialize(crdi_serve* s)
 {
     crd_status st = need(s, CRDI_PLANT_ENTERED);
     if (st >= 0) { st = push(s); }
@@ -422,7 +422,7 @@ static crd_status initialize(crd_serve* s)
     return st;
 }
 
-static crd_status terminate(crd_serve* s)
+static crd_status terminate(crdi_serve* s)
 {
     const crdi_plant_phase before = s->phase;
     crd_status st = CRD_OK;
@@ -439,7 +439,7 @@ static crd_status terminate(crd_serve* s)
     return st;
 }
 
-static crd_status enter_state(crd_serve* s, crd_dcp_state state)
+static crd_status enter_state(crdi_serve* s, crd_dcp_state state)
 {
     switch (state) {
     case CRD_DCP_CONFIGURATION:
@@ -471,13 +471,13 @@ typedef struct stride {
     double resolution;
 } stride;
 
-static crd_status fail_at(crd_serve* s, crd_status st, double t)
+static crd_status fail_at(crdi_serve* s, crd_status st, double t)
 {
     return st < 0 ? crdi_fail_in(s->log, st, "at t = %.10g s", t) : st;
 }
 
 // A unit that steps by any length makes one step of it, others one for each of theirs.
-static crd_status step_unit(crd_serve* s, const stride* x)
+static crd_status step_unit(crdi_serve* s, const stride* x)
 {
     crd_unit* u = s->unit;
     const int64_t parts = s->varies ? 1 : (int64_t)x->steps * s->inner;
@@ -494,7 +494,7 @@ static crd_status step_unit(crd_serve* s, const stride* x)
 }
 
 // The master's ticks may be shorter than the resolution, where units have steps of their own.
-static crd_status step_system(crd_serve* s, const stride* x)
+static crd_status step_system(crdi_serve* s, const stride* x)
 {
     const double until = s->start + (double)(x->done + x->steps) * x->resolution;
     crd_status st = CRD_OK;
@@ -505,12 +505,12 @@ static crd_status step_system(crd_serve* s, const stride* x)
     return st;
 }
 
-static bool wants_stop(const crd_serve* s)
+static bool wants_stop(const crdi_serve* s)
 {
     return s->one ? s->unit->wants_stop : crd_master_ended(s->master) != CRD_END_NONE;
 }
 
-static crd_status step(crd_serve* s, const stride* x)
+static crd_status step(crdi_serve* s, const stride* x)
 {
     crd_status st = CRD_OK;
     CRD_TRY(need(s, CRDI_PLANT_RUNS));
@@ -540,11 +540,11 @@ typedef struct request {
     int variable;
     const crd_dcp_slot* from;
     crd_dcp_slot* to;
-    crd_serve* s;
+    crdi_serve* s;
     crd_status status; // what became of it
 } request;
 
-static crd_status set_value(crd_serve* s, crdi_outlet* o, const crd_dcp_slot* slot)
+static crd_status set_value(crdi_serve* s, crdi_outlet* o, const crd_dcp_slot* slot)
 {
     crd_status st = CRD_OK;
     crdi_station* p = &s->stations[o->unit];
@@ -567,7 +567,7 @@ fail:
     return st;
 }
 
-static crd_status get_value(crd_serve* s, const crdi_outlet* o, crd_dcp_slot* slot)
+static crd_status get_value(crdi_serve* s, const crdi_outlet* o, crd_dcp_slot* slot)
 {
     crd_status st = CRD_OK;
     crdi_station* p = &s->stations[o->unit];
@@ -581,7 +581,7 @@ fail:
     return st;
 }
 
-static crd_status answer(crd_serve* s, const request* r)
+static crd_status answer(crdi_serve* s, const request* r)
 {
     switch (r->kind) {
     case ENTER:
@@ -596,7 +596,7 @@ static crd_status answer(crd_serve* s, const request* r)
     return CRD_OK;
 }
 
-static crd_status crashed(crd_serve* s, int signal_number)
+static crd_status crashed(crdi_serve* s, int signal_number)
 {
     const int unit = s->running;
     crd_unit* u = s->stations[unit].unit;
@@ -619,7 +619,7 @@ static void serve(void* with)
     r->status = answer(r->s, r);
 }
 
-static crd_dcp_outcome attempt(crd_serve* s, request r)
+static crd_dcp_outcome attempt(crdi_serve* s, request r)
 {
     r.s = s;
     const int crash = crdi_guarded(&s->running, serve, &r);
@@ -655,7 +655,7 @@ static crd_dcp_outcome plant_get(void* user, int variable, crd_dcp_slot* value)
     return attempt(user, (request){.kind = GET, .variable = variable, .to = value});
 }
 
-crd_dcp_plant crdi_serve_plant(crd_serve* s)
+crd_dcp_plant crdi_serve_plant(crdi_serve* s)
 {
     return (crd_dcp_plant){
         .user = s, .enter = plant_enter, .step = plant_step, .set = plant_set, .get = plant_get};

@@ -1,5 +1,6 @@
 // Which variables of the units are served, under which names, and what they start with.
 #include "serve/serve.h"
+#include "shared/unit.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -54,8 +55,8 @@ static bool is_served(const crd_variable* v, bool connected)
 // ---- the list ----------------------------------------------------------------------------------
 
 typedef struct lister {
-    crd_serve* s;
-    crdi_map names;
+    crdi_serve* s;
+    crd_map names;
     size_t capacity;
     bool* connected; // of the unit at hand
     size_t connected_capacity;
@@ -63,7 +64,7 @@ typedef struct lister {
 } lister;
 
 // The connector of an SSP that leads to this variable, alone and without a change; NULL.
-static const char* connector_of(const crd_serve* s, int unit, const crd_variable* v)
+static const char* connector_of(const crdi_serve* s, int unit, const crd_variable* v)
 {
     for (const crd_port* p = s->sys->ports; p; p = p->next) {
         if (p->unit != unit || strcmp(p->variable, v->name) != 0) { continue; }
@@ -82,7 +83,7 @@ static const char* connector_of(const crd_serve* s, int unit, const crd_variable
 }
 
 // "variable[2]" of a single FMU, the connector's name, else "unit.variable[2]".
-static const char* name_outlet(crd_serve* s, int unit, const crd_variable* v, int32_t element)
+static const char* name_outlet(crdi_serve* s, int unit, const crd_variable* v, int32_t element)
 {
     const char* connector = v->causality == CRD_OUTPUT ? NULL : connector_of(s, unit, v);
     const bool alone = s->sys->single || connector;
@@ -94,7 +95,7 @@ static const char* name_outlet(crd_serve* s, int unit, const crd_variable* v, in
 
 static crd_status add_outlet(lister* l, int unit, int32_t variable, int32_t element, int32_t head)
 {
-    crd_serve* s = l->s;
+    crdi_serve* s = l->s;
     const crd_unit* u = s->stations[unit].unit;
     const crd_variable* v = &u->info.variables[variable];
     crdi_outlet* outlets =
@@ -149,7 +150,7 @@ static crd_status add_variable(lister* l, int unit, int32_t variable)
 // The inputs of a unit that have a source in the system, all of an array if one element has.
 static crd_status mark_connected(lister* l, int unit)
 {
-    crd_serve* s = l->s;
+    crdi_serve* s = l->s;
     const size_t n = (size_t)s->stations[unit].unit->info.variable_count;
     if (n > l->connected_capacity) {
         bool* grown = crdi_grow(s->ctx, l->connected, &l->connected_capacity, n, sizeof *grown);
@@ -177,13 +178,13 @@ static crd_status list_unit(lister* l, int unit)
 }
 
 // What the description of the system says about the variables of a unit: texts by variable.
-static crd_status read_settings(crd_serve* s, crdi_station* p)
+static crd_status read_settings(crdi_serve* s, crdi_station* p)
 {
     crd_unit* u = p->unit;
     crd_status st = CRD_OK;
-    crdi_text value, start;
-    crdi_text_init(&value, s->ctx);
-    crdi_text_init(&start, s->ctx);
+    crd_text value, start;
+    crd_text_init(&value, s->ctx);
+    crd_text_init(&start, s->ctx);
     p->settings = crdi_arena_new(&s->arena, (size_t)u->info.variable_count, sizeof *p->settings);
     if (!p->settings) { CRD_TRY(CRD_E_MEMORY); }
     for (int32_t k = 0; k < crd_unit_setting_count(u); k++) {
@@ -196,16 +197,16 @@ static crd_status read_settings(crd_serve* s, crdi_station* p)
         p->settings[variable] = text;
     }
 fail:
-    crdi_text_clear(&value);
-    crdi_text_clear(&start);
+    crd_text_clear(&value);
+    crd_text_clear(&start);
     return st;
 }
 
 // The FMU's own value references if they can serve, as DCP wants them: different, and small enough
 // for all masters. Else they are counted.
-static crd_status number(crd_serve* s)
+static crd_status number(crdi_serve* s)
 {
-    crdi_map seen;
+    crd_map seen;
     crdi_map_init(&seen, s->ctx);
     crd_status st = CRD_OK;
     bool own = s->one;
@@ -227,7 +228,7 @@ fail:
     return st;
 }
 
-crd_status crdi_serve_list(crd_serve* s)
+crd_status crdi_serve_list(crdi_serve* s)
 {
     crd_status st = CRD_OK;
     lister l = {.s = s};
@@ -243,14 +244,14 @@ crd_status crdi_serve_list(crd_serve* s)
     }
     CRD_TRY(number(s));
 fail:
-    crdi_free(s->ctx, l.connected);
+    crd_free(s->ctx, l.connected);
     crdi_map_clear(&l.names);
     return st;
 }
 
 // ---- start values ------------------------------------------------------------------------------
 
-static void put_number(crdi_text* t, const crd_variable* v, double real, int64_t integer)
+static void put_number(crd_text* t, const crd_variable* v, double real, int64_t integer)
 {
     if (t->length) { crdi_text_put(t, " ", 1); }
     if (crd_type_kind((crd_type)v->type) == CRD_REAL) {
@@ -265,8 +266,8 @@ static void put_number(crdi_text* t, const crd_variable* v, double real, int64_t
 }
 
 // As many numbers as there are elements; the last one again where the list is over.
-static crd_status put_numbers(crd_serve* s, crd_unit* u, const crdi_outlet* o, const char* list,
-                              crdi_text* t)
+static crd_status put_numbers(crdi_serve* s, crd_unit* u, const crdi_outlet* o, const char* list,
+                              crd_text* t)
 {
     const crd_variable* v = &u->info.variables[o->variable];
     const char* at = list ? list : "";
@@ -280,7 +281,7 @@ static crd_status put_numbers(crd_serve* s, crd_unit* u, const crdi_outlet* o, c
             if (!word) { return CRD_E_MEMORY; }
             memcpy(word, at, n);
             const crd_status st = crdi_unit_parse_one(u, o->variable, word, &real, &integer);
-            crdi_free(s->ctx, word);
+            crd_free(s->ctx, word);
             if (st == CRD_E_MEMORY) { return st; }
             if (st < 0 || !isfinite(real)) {
                 crdi_log(s->ctx, CRD_LOG_WARNING,
@@ -314,8 +315,8 @@ static const char* text_of(const char* list, bool given, bool quoted, int32_t k,
 }
 
 // As it may stand in the document, and no longer than there is room.
-static void put_text(crd_serve* s, const crdi_outlet* o, const char* text, size_t length,
-                     crdi_text* t)
+static void put_text(crdi_serve* s, const crdi_outlet* o, const char* text, size_t length,
+                     crd_text* t)
 {
     const size_t digits = strspn(text, "0123456789abcdefABCDEF");
     const bool bytes = o->type == CRD_DCP_BINARY;
@@ -334,7 +335,7 @@ static void put_text(crd_serve* s, const crdi_outlet* o, const char* text, size_
              o->name, good ? "longer than maxSize" : "not plain");
 }
 
-crd_status crdi_serve_start_text(crd_serve* s, const crdi_outlet* o, crdi_arena* a,
+crd_status crdi_serve_start_text(crdi_serve* s, const crdi_outlet* o, crd_arena* a,
                                  const char** out)
 {
     crd_status st = CRD_OK;
@@ -342,8 +343,8 @@ crd_status crdi_serve_start_text(crd_serve* s, const crdi_outlet* o, crdi_arena*
     const crd_variable* v = &u->info.variables[o->variable];
     const char* given = s->stations[o->unit].settings[v->alias_of < 0 ? o->variable : v->alias_of];
     const char* source = given ? given : v->start;
-    crdi_text t;
-    crdi_text_init(&t, s->ctx);
+    crd_text t;
+    crd_text_init(&t, s->ctx);
     if (o->kind != CRD_BYTES) {
         CRD_TRY(put_numbers(s, u, o, source, &t));
     } else if (source) {
@@ -357,6 +358,6 @@ crd_status crdi_serve_start_text(crd_serve* s, const crdi_outlet* o, crdi_arena*
     *out = crdi_arena_text(a, t.data ? t.data : "", t.length);
     if (t.failed || !*out) { st = CRD_E_MEMORY; }
 fail:
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return st;
 }

@@ -5,19 +5,19 @@
 #include <stdio.h>
 #include <string.h>
 
-crd_serve_options crd_serve_defaults(void)
+crdi_serve_options crdi_serve_defaults(void)
 {
-    return (crd_serve_options){.resolution = (double)NAN,
-                               .heartbeat = (double)NAN,
-                               .max_text = 1024,
-                               .max_steps = 1000000};
+    return (crdi_serve_options){.resolution = (double)NAN,
+                                .heartbeat = (double)NAN,
+                                .max_text = 1024,
+                                .max_steps = 1000000};
 }
 
 // ---- create ------------------------------------------------------------------------------------
 
-static crd_status check_options(crd_serve* s)
+static crd_status check_options(crdi_serve* s)
 {
-    const crd_serve_options* o = &s->opt;
+    const crdi_serve_options* o = &s->opt;
     const crd_system* sys = s->sys;
     if (!isnan(o->resolution) && !(o->resolution > 0 && isfinite(o->resolution))) {
         return crdi_fail(s->ctx, CRD_E_RANGE, "resolution = %g s, expected > 0", o->resolution);
@@ -45,7 +45,7 @@ static double first_given(double a, double b)
 }
 
 // Time resolution, start and tolerance, once it is known what the units are.
-static crd_status choose_times(crd_serve* s)
+static crd_status choose_times(crdi_serve* s)
 {
     const crd_run_spec* run = &s->sys->run;
     const crd_unit_info* info = &s->stations[0].unit->info;
@@ -96,7 +96,7 @@ static void say_nothing(void* user, crd_level level, const char* text)
 
 // What an FMU says beyond the interface of units: who it is, and what sizes hang on. Warnings about
 // its description have been given when it was opened first.
-static crd_status open_fmus(crd_serve* s, crd_context** quiet, crd_fmu** fmus)
+static crd_status open_fmus(crdi_serve* s, crd_context** quiet, crd_fmu** fmus)
 {
     *quiet = crdi_context_tap(s->ctx, say_nothing, NULL);
     if (!*quiet) { return crdi_fail(s->ctx, CRD_E_MEMORY, "out of memory"); }
@@ -110,7 +110,7 @@ static crd_status open_fmus(crd_serve* s, crd_context** quiet, crd_fmu** fmus)
     return CRD_OK;
 }
 
-static crd_status describe(crd_serve* s)
+static crd_status describe(crdi_serve* s)
 {
     crd_status st = CRD_OK;
     crd_context* quiet = NULL;
@@ -131,11 +131,11 @@ fail:
         crd_fmu_close(fmus[i]);
     }
     crd_context_destroy(quiet);
-    crdi_free(s->ctx, fmus);
+    crd_free(s->ctx, fmus);
     return st;
 }
 
-static crd_status make_first(crd_serve* s)
+static crd_status make_first(crdi_serve* s)
 {
     crd_status st = crdi_serve_make(s);
     if (st < 0) { return crdi_fail(s->ctx, st, "%s", crd_error_text(s->log)); }
@@ -148,18 +148,18 @@ static crd_status make_first(crd_serve* s)
     return st < 0 ? crdi_fail(s->ctx, st, "%s", crd_error_text(s->log)) : st;
 }
 
-crd_status crd_serve_create(crd_context* ctx, crd_system* sys, const crd_serve_options* opt,
-                            crd_serve** out)
+crd_status crdi_serve_create(crd_context* ctx, crd_system* sys, const crdi_serve_options* opt,
+                             crdi_serve** out)
 {
     crd_status st = CRD_OK;
-    crd_serve* s = crdi_new(ctx, sizeof *s);
+    crdi_serve* s = crdi_new(ctx, sizeof *s);
     if (!s) { return CRD_E_MEMORY; }
     s->ctx = ctx;
     s->sys = sys;
-    s->opt = opt ? *opt : crd_serve_defaults();
+    s->opt = opt ? *opt : crdi_serve_defaults();
     s->running = -1;
-    crdi_arena_init(&s->arena, ctx);
-    crdi_arena_init(&s->live, ctx);
+    crd_arena_init(&s->arena, ctx);
+    crd_arena_init(&s->live, ctx);
     pthread_mutex_init(&s->ear, NULL);
     crdi_guard_install();
     CRD_TRY(check_options(s));
@@ -180,11 +180,11 @@ crd_status crd_serve_create(crd_context* ctx, crd_system* sys, const crd_serve_o
     *out = s;
     return CRD_OK;
 fail:
-    crd_serve_destroy(s);
+    crdi_serve_destroy(s);
     return st;
 }
 
-void crd_serve_destroy(crd_serve* s)
+void crdi_serve_destroy(crdi_serve* s)
 {
     if (!s) { return; }
     crd_context* ctx = s->ctx;
@@ -196,30 +196,30 @@ void crd_serve_destroy(crd_serve* s)
     crd_dcp_description_destroy(s->own);
     crdi_guard_remove();
     pthread_mutex_destroy(&s->ear);
-    crdi_free(ctx, s->outlets);
-    crdi_arena_clear(&s->live);
-    crdi_arena_clear(&s->arena);
-    crdi_free(ctx, s);
+    crd_free(ctx, s->outlets);
+    crd_arena_clear(&s->live);
+    crd_arena_clear(&s->arena);
+    crd_free(ctx, s);
 }
 
-const crd_dcp_description* crd_serve_description(const crd_serve* s)
+const crd_dcp_description* crdi_serve_description(const crdi_serve* s)
 {
     return s->d;
 }
 
-crd_status crd_serve_describe(crd_context* ctx, crd_system* sys, const crd_serve_options* opt,
-                              crd_dcp_description** out)
+crd_status crdi_serve_describe(crd_context* ctx, crd_system* sys, const crdi_serve_options* opt,
+                               crd_dcp_description** out)
 {
-    crd_serve* s = NULL;
-    const crd_status st = crd_serve_create(ctx, sys, opt, &s);
+    crdi_serve* s = NULL;
+    const crd_status st = crdi_serve_create(ctx, sys, opt, &s);
     if (st < 0) { return st; }
     *out = s->own;
     s->own = NULL;
-    crd_serve_destroy(s);
+    crdi_serve_destroy(s);
     return CRD_OK;
 }
 
-const char* crd_serve_failure(const crd_serve* s)
+const char* crdi_serve_failure(const crdi_serve* s)
 {
     return s->failure;
 }
@@ -228,7 +228,7 @@ const char* crd_serve_failure(const crd_serve* s)
 
 static bool pass_send(void* user, const crd_dcp_address* to, const uint8_t* bytes, size_t length)
 {
-    crd_serve* s = user;
+    crdi_serve* s = user;
     if (s->watch && length == 3 && bytes[0] == CRD_DCP_NTF_STATE_CHANGED) {
         s->watch(s->watch_user, (crd_dcp_state)bytes[2]);
     }
@@ -237,32 +237,32 @@ static bool pass_send(void* user, const crd_dcp_address* to, const uint8_t* byte
 
 static bool pass_listen(void* user, const crd_dcp_address* at)
 {
-    crd_serve* s = user;
+    crdi_serve* s = user;
     return s->link.listen(s->link.user, at);
 }
 
 static bool pass_connect(void* user, const crd_dcp_address* to)
 {
-    crd_serve* s = user;
+    crdi_serve* s = user;
     return s->link.connect(s->link.user, to);
 }
 
 static void pass_close(void* user)
 {
-    crd_serve* s = user;
+    crdi_serve* s = user;
     s->link.close(s->link.user);
 }
 
 static void pass_hold(void* user, bool on)
 {
-    crd_serve* s = user;
+    crdi_serve* s = user;
     s->link.hold(s->link.user, on);
 }
 
-crd_status crd_serve_start(crd_serve* s, const crd_dcp_link* link, const crd_dcp_slave_options* opt,
-                           crd_serve_watch* watch, void* user)
+crd_status crdi_serve_start(crdi_serve* s, const crd_dcp_link* link,
+                            const crd_dcp_slave_options* opt, crdi_serve_watch* watch, void* user)
 {
-    if (s->slave) { return crdi_fail(s->ctx, CRD_E_STATE, "crd_serve_start was called twice"); }
+    if (s->slave) { return crdi_fail(s->ctx, CRD_E_STATE, "crdi_serve_start was called twice"); }
     crd_dcp_slave_options o = opt ? *opt : crd_dcp_slave_defaults();
     const int room = 64 + s->d->variable_count / 32; // masters keep PDUs short
     if (o.max_groups < room) { o.max_groups = room < 65536 ? room : 65536; }
@@ -280,7 +280,7 @@ crd_status crd_serve_start(crd_serve* s, const crd_dcp_link* link, const crd_dcp
     return crd_dcp_slave_create(s->ctx, s->d, &plant, &through, &o, &s->slave);
 }
 
-crd_dcp_slave* crd_serve_slave(crd_serve* s)
+crd_dcp_slave* crdi_serve_slave(crdi_serve* s)
 {
     return s->slave;
 }
@@ -288,7 +288,7 @@ crd_dcp_slave* crd_serve_slave(crd_serve* s)
 enum { PACKETS_AT_ONCE = 256 }; // a flood of them does not keep waiting what is due
 
 // Packets count from when they arrived: a heartbeat that came during a long step came in time.
-void crd_serve_turn(crd_serve* s, crd_dcp_net* net, double most)
+void crdi_serve_turn(crdi_serve* s, crd_dcp_net* net, double most)
 {
     crd_dcp_packet p;
     int n = 0;
@@ -301,7 +301,7 @@ void crd_serve_turn(crd_serve* s, crd_dcp_net* net, double most)
     if (n < PACKETS_AT_ONCE && next > 0) { crd_dcp_net_wait(net, fmin(next, most)); }
 }
 
-void crd_serve_leave(crd_serve* s, double now)
+void crdi_serve_leave(crdi_serve* s, double now)
 {
     if (!s->slave || crd_dcp_slave_state(s->slave) == CRD_DCP_ALIVE) { return; }
     crd_dcp_slave_stop(s->slave, now);
@@ -315,7 +315,7 @@ void crd_serve_leave(crd_serve* s, double now)
 // ---- the log -----------------------------------------------------------------------------------
 
 // The entries that a description has for one text, by level.
-void crdi_serve_find_templates(crd_serve* s)
+void crdi_serve_find_templates(crdi_serve* s)
 {
     memset(s->templated, 0, sizeof s->templated);
     for (int i = 0; i < s->d->template_count; i++) {
@@ -342,7 +342,7 @@ static uint32_t cut(const char* text, size_t room)
 
 void crdi_serve_hear(void* user, crd_level level, const char* text)
 {
-    crd_serve* s = user;
+    crdi_serve* s = user;
     crdi_log_on(s->ctx, level, text);
     if (!s->slave) { return; }
     pthread_mutex_lock(&s->ear);
@@ -358,7 +358,7 @@ void crdi_serve_hear(void* user, crd_level level, const char* text)
     pthread_mutex_unlock(&s->ear);
 }
 
-static void put_entry(crd_serve* s, uint8_t level, const char* text, uint32_t length)
+static void put_entry(crdi_serve* s, uint8_t level, const char* text, uint32_t length)
 {
     if (!s->templated[level] || !s->slave) { return; }
     uint8_t bytes[CRDI_SERVE_LINE];
@@ -372,7 +372,7 @@ static void put_entry(crd_serve* s, uint8_t level, const char* text, uint32_t le
     crd_dcp_slave_log(s->slave, s->templates[level], &slot, 0); // at the slave's own time
 }
 
-void crdi_serve_tell(crd_serve* s)
+void crdi_serve_tell(crdi_serve* s)
 {
     for (;;) {
         crdi_serve_line line;
@@ -390,7 +390,7 @@ void crdi_serve_tell(crd_serve* s)
     }
 }
 
-void crdi_serve_note(crd_serve* s, uint8_t level, const char* text)
+void crdi_serve_note(crdi_serve* s, uint8_t level, const char* text)
 {
     put_entry(s, level, text, cut(text, CRDI_SERVE_LINE));
 }

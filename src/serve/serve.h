@@ -9,9 +9,10 @@
 #include "cardan/dcp.h"
 #include "cardan/fmi.h"
 #include "cardan/master.h"
-#include "cardan/master_guard.h"
-#include "cardan/serve.h"
 #include "cardan/unit.h"
+#include "shared/base.h"
+#include "shared/master_guard.h"
+#include "shared/serve.h"
 
 #include <pthread.h>
 
@@ -69,12 +70,12 @@ typedef enum crdi_plant_phase {
     CRDI_PLANT_BROKEN, // failed or crashed
 } crdi_plant_phase;
 
-struct crd_serve {
+struct crdi_serve {
     crd_context* ctx;
     crd_context* log; // over ctx: lines of the units pass crdi_serve_hear
-    crdi_arena arena;
+    crd_arena arena;
     crd_system* sys; // borrowed
-    crd_serve_options opt;
+    crdi_serve_options opt;
     uint32_t numerator, denominator; // of the time resolution
     double resolution;
     bool one;    // a single unit, without a master
@@ -97,14 +98,14 @@ struct crd_serve {
     crd_unit_store* store;
     crd_unit* unit;
     crd_master* master;
-    crdi_arena live;      // bindings' values
+    crd_arena live;       // bindings' values
     bool resized;         // a structural parameter is not as the units have it
     volatile int running; // unit whose code runs, -1
     char failure[512];
 
     crd_dcp_slave* slave;
     crd_dcp_link link; // that was given
-    crd_serve_watch* watch;
+    crdi_serve_watch* watch;
     void* watch_user;
 
     pthread_mutex_t ear; // of the lines
@@ -115,14 +116,14 @@ struct crd_serve {
 
 // ports.c
 /// Which variables are served: fills outlets, from the units that are open.
-crd_status crdi_serve_list(crd_serve* s);
+crd_status crdi_serve_list(crdi_serve* s);
 /// The start value of an outlet as a slave description writes it, in the arena of `a`; NULL: none
 /// can be told. CRD_E_MEMORY alone fails.
-crd_status crdi_serve_start_text(crd_serve* s, const crdi_outlet* o, crdi_arena* a,
+crd_status crdi_serve_start_text(crdi_serve* s, const crdi_outlet* o, crd_arena* a,
                                  const char** out);
 
 // describe.c
-crd_status crdi_serve_make_description(crd_serve* s, crd_fmu* const* fmus,
+crd_status crdi_serve_make_description(crdi_serve* s, crd_fmu* const* fmus,
                                        crd_dcp_description** out);
 /// Bytes of the character that `text` begins with, 0: it is no UTF-8, or none that XML may have.
 size_t crdi_serve_utf8(const char* text);
@@ -130,15 +131,15 @@ size_t crdi_serve_utf8(const char* text);
 bool crdi_serve_fraction(double x, uint32_t* numerator, uint32_t* denominator);
 
 // plant.c
-crd_dcp_plant crdi_serve_plant(crd_serve* s);
+crd_dcp_plant crdi_serve_plant(crdi_serve* s);
 /// Creates the units (nothing runs): those that there are go.
-crd_status crdi_serve_make(crd_serve* s);
-void crdi_serve_close(crd_serve* s);
+crd_status crdi_serve_make(crdi_serve* s);
+void crdi_serve_close(crdi_serve* s);
 
 // serve.c
 crd_log_sink crdi_serve_hear; // of s->log; any thread
-void crdi_serve_find_templates(crd_serve* s);
+void crdi_serve_find_templates(crdi_serve* s);
 /// Lines that were heard become entries of the slave's log.
-void crdi_serve_tell(crd_serve* s);
+void crdi_serve_tell(crdi_serve* s);
 /// An entry of this level of DCP (0 fatal .. 4 debug).
-void crdi_serve_note(crd_serve* s, uint8_t level, const char* text);
+void crdi_serve_note(crdi_serve* s, uint8_t level, const char* text);

@@ -5,9 +5,9 @@
 #include <string.h>
 
 typedef struct fitter {
-    crd_serve* s;
+    crdi_serve* s;
     const crd_dcp_description* d;
-    crdi_map names; // outlets
+    crd_map names; // outlets
 } fitter;
 
 static const char* cause_name(int causality)
@@ -19,7 +19,7 @@ static const char* cause_name(int causality)
 }
 
 typedef struct candidates {
-    const crd_serve* s;
+    const crdi_serve* s;
     int i;
 } candidates;
 
@@ -50,7 +50,7 @@ static bool same_dimensions(const crd_dcp_description* d, const crd_dcp_variable
 
 static crd_status fit_variable(fitter* f, int i)
 {
-    crd_serve* s = f->s;
+    crdi_serve* s = f->s;
     const crd_dcp_variable* x = &f->d->variables[i];
     const int32_t at = crdi_map_find(&f->names, x->name);
     if (at < 0) {
@@ -85,7 +85,7 @@ static crd_status fit_variable(fitter* f, int i)
 // Steps of any length, or whole numbers of the unit's.
 static crd_status fit_resolutions(fitter* f)
 {
-    crd_serve* s = f->s;
+    crdi_serve* s = f->s;
     for (int i = 0; i < f->d->resolution_count && !s->varies; i++) {
         const crd_dcp_resolution* r = &f->d->resolutions[i];
         const double x = (double)r->numerator / r->denominator;
@@ -119,7 +119,7 @@ static bool same_list(const char* a, const char* b)
 // Start values that are others become settings, as those of the command line.
 static crd_status take_start(fitter* f, int i)
 {
-    crd_serve* s = f->s;
+    crdi_serve* s = f->s;
     const crd_dcp_variable* x = &f->d->variables[i];
     const crdi_outlet* o = &s->outlets[s->outlet_of[i]];
     const char* own = s->own->variables[s->outlet_of[i]].start;
@@ -137,14 +137,14 @@ static crd_status take_start(fitter* f, int i)
     return crd_system_set(s->sys, o->unit, variable, text, place);
 }
 
-crd_status crd_serve_use(crd_serve* s, const crd_dcp_description* d)
+crd_status crdi_serve_use(crdi_serve* s, const crd_dcp_description* d)
 {
     crd_status st = CRD_OK;
     fitter f = {.s = s, .d = d};
     crdi_map_init(&f.names, s->ctx);
     if (s->d != s->own || s->slave) {
         return crdi_fail(s->ctx, CRD_E_STATE,
-                         "crd_serve_use comes once and before crd_serve_start");
+                         "crdi_serve_use comes once and before crdi_serve_start");
     }
     int* outlet_of = crdi_arena_new(&s->arena, (size_t)d->variable_count, sizeof *outlet_of);
     if (!outlet_of) { return CRD_E_MEMORY; }

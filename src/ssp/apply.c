@@ -81,7 +81,7 @@ crd_status crd_ssp_apply(crd_system* s, const char* ssv, const char* ssm)
     crdi_document *set = NULL, *mapping = NULL;
     crdi_ssp_value* values = NULL;
     int count = 0;
-    crdi_arena_init(&r.arena, s->ctx);
+    crd_arena_init(&r.arena, s->ctx);
     crdi_map_init(&root.connector_map, s->ctx);
     crdi_map_init(&root.child_map, s->ctx);
     r.elements = &root; // crdi_ssp_clear finds its maps

@@ -42,13 +42,13 @@ static const char* next_connector_name(void* user)
 static crd_status format_index(crdi_ssp_reader* r, const crdi_document* d,
                                const crdi_xml_element* e, const char* text, const char** out)
 {
-    crdi_text t;
-    crdi_text_init(&t, r->ctx);
+    crd_text t;
+    crd_text_init(&t, r->ctx);
     for (const char* p = text; *(p += strspn(p, " \t\r\n+"));) {
         uint64_t i = 0;
         const size_t n = strcspn(p, " \t\r\n");
         if (!crdi_parse_uint64(p, n, &i) || i == 0) {
-            crdi_text_clear(&t);
+            crd_text_clear(&t);
             return crdi_ssp_bad(r, CRD_E_RANGE, d, e, "indices '%s', expected numbers from 1",
                                 crdi_show(text).text);
         }
@@ -57,7 +57,7 @@ static crd_status format_index(crdi_ssp_reader* r, const crdi_document* d,
     }
     if (t.length) { crdi_text_put(&t, "]", 1); }
     *out = t.failed ? NULL : t.length ? crdi_arena_text(&r->arena, t.data, t.length) : "";
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return *out ? CRD_OK : CRD_E_MEMORY;
 }
 

@@ -71,12 +71,12 @@ static crd_status walk(describer* d, const char* root, const char* below, int de
         } else {
             st = add_file(d, name);
         }
-        crdi_free(d->ctx, full);
-        crdi_free(d->ctx, name);
-        crdi_free(d->ctx, inner);
+        crd_free(d->ctx, full);
+        crd_free(d->ctx, name);
+        crd_free(d->ctx, inner);
     }
     if (dir) { closedir(dir); }
-    crdi_free(d->ctx, folder);
+    crd_free(d->ctx, folder);
     return st;
 }
 
@@ -85,7 +85,7 @@ static crd_status read_ssd(describer* d, const char* folder, const char* name)
     char* path = crdi_format(d->ctx, "%s%s", folder, name);
     if (!path) { return CRD_E_MEMORY; }
     const crd_status st = crdi_ssp_read_file(d->ctx, path, path, &d->text, &d->length);
-    crdi_free(d->ctx, path);
+    crd_free(d->ctx, path);
     return st;
 }
 
@@ -273,7 +273,7 @@ crd_status crd_ssp_describe(crd_context* ctx, const char* path, const char* vari
     char* shown = NULL;
     describer d = {.ctx = ctx, .info = crdi_new(ctx, sizeof(crd_ssp_info))};
     if (!d.info) { return CRD_E_MEMORY; }
-    crdi_arena_init(&d.info->arena, ctx);
+    crd_arena_init(&d.info->arena, ctx);
     d.info->path = keep(&d, path);
     if (!d.info->path) { CRD_TRY(CRD_E_MEMORY); }
     CRD_TRY(list_files(&d, path, variant));
@@ -294,8 +294,8 @@ crd_status crd_ssp_describe(crd_context* ctx, const char* path, const char* vari
     *out = d.info;
     d.info = NULL;
 fail:
-    crdi_free(ctx, shown);
-    crdi_free(ctx, d.text);
+    crd_free(ctx, shown);
+    crd_free(ctx, d.text);
     crdi_xml_destroy(x);
     crd_ssp_info_destroy(d.info);
     return st;
@@ -304,7 +304,7 @@ fail:
 void crd_ssp_info_destroy(crd_ssp_info* i)
 {
     if (!i) { return; }
-    crdi_arena arena = i->arena;
-    crdi_arena_clear(&arena);
-    crdi_free(arena.ctx, i);
+    crd_arena arena = i->arena;
+    crd_arena_clear(&arena);
+    crd_free(arena.ctx, i);
 }

@@ -23,7 +23,7 @@ static crd_status list_set(crdi_ssp_reader* r, const crdi_document* d, crd_ssp_p
     return CRD_OK;
 }
 
-static void put_change(crdi_text* t, const crd_transformation* change)
+static void put_change(crd_text* t, const crd_transformation* change)
 {
     if (change->has_transformation) {
         char gain[32], offset[32];
@@ -47,14 +47,14 @@ static crd_status list_entry(crdi_ssp_reader* r, const crdi_xml_element* e, crd_
     crd_transformation change;
     const crd_status st = crdi_ssp_transformation(r, e, &change);
     if (st < 0) { return st; }
-    crdi_text t;
-    crdi_text_init(&t, r->ctx);
+    crd_text t;
+    crd_text_init(&t, r->ctx);
     put_change(&t, &change);
     k->name = crdi_ssp_keep(r, crdi_xml_get(e, "target"));
     k->value = crdi_ssp_keep(r, crdi_xml_get(e, "source"));
     k->type = k->unit = "";
     k->change = t.failed ? NULL : crdi_ssp_keep(r, t.data ? t.data : "");
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return k->name && k->value && k->change ? CRD_OK : CRD_E_MEMORY;
 }
 
@@ -88,7 +88,7 @@ crd_status crd_ssp_list(crd_context* ctx, crd_ssp_kind kind, const char* path,
     crd_ssp_parameters* p = crdi_new(ctx, sizeof *p);
     crdi_document* d = NULL;
     crdi_ssp_reader r = {.ctx = ctx};
-    crdi_arena_init(&r.arena, ctx);
+    crd_arena_init(&r.arena, ctx);
     if (!p) { return CRD_E_MEMORY; }
     CRD_TRY(crd_system_create(ctx, &p->owner));
     r.s = p->owner;
@@ -106,7 +106,7 @@ crd_status crd_ssp_list(crd_context* ctx, crd_ssp_kind kind, const char* path,
 fail:
     crdi_ssp_clear(&r);
     crd_system_destroy(p->owner);
-    crdi_free(ctx, p);
+    crd_free(ctx, p);
     return st;
 }
 
@@ -115,5 +115,5 @@ void crd_ssp_parameters_destroy(crd_ssp_parameters* p)
     if (!p) { return; }
     crd_context* ctx = p->owner->ctx;
     crd_system_destroy(p->owner);
-    crdi_free(ctx, p);
+    crd_free(ctx, p);
 }

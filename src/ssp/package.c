@@ -50,7 +50,7 @@ bool crdi_ssp_is_folder(const char* path)
 
 // ---- variants ----------------------------------------------------------------------------------
 
-crd_status crdi_ssp_add_name(crdi_arena* a, crdi_names* names, const char* name)
+crd_status crdi_ssp_add_name(crd_arena* a, crdi_names* names, const char* name)
 {
     if ((size_t)names->count == names->capacity) {
         const size_t capacity = names->capacity ? 2 * names->capacity : 8;
@@ -409,7 +409,7 @@ crd_status crdi_ssp_read_file(crd_context* ctx, const char* path, const char* sh
     *text = all;
     all = NULL;
 fail:
-    crdi_free(ctx, all);
+    crd_free(ctx, all);
     fclose(f);
     return st;
 }
@@ -474,7 +474,7 @@ crd_status crdi_ssp_open(crdi_ssp_reader* r, const char* path, const char* shown
     crd_status st = check_count(r, count, shown);
     if (st >= 0) { st = crdi_ssp_read_file(r->ctx, path, shown, &text, &length); }
     if (st >= 0) { st = crdi_ssp_add_text(r, text, length, path, shown, root, kind, out); }
-    crdi_free(r->ctx, text);
+    crd_free(r->ctx, text);
     return st;
 }
 
@@ -499,7 +499,7 @@ crd_status crdi_ssp_open_inside(crdi_ssp_reader* r, const char* archive, const c
     CRD_TRY(crdi_archive_read(a, index, MAX_DOCUMENT_BYTES, &text, &length));
     CRD_TRY(crdi_ssp_add_text(r, text, length, path, shown, archive, kind, out));
 fail:
-    crdi_free(r->ctx, text);
+    crd_free(r->ctx, text);
     crdi_archive_close(a);
     return st;
 }

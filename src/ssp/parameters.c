@@ -202,7 +202,7 @@ static crd_status apply_mapping(crdi_ssp_reader* r, crdi_ssp_element* self,
                                 const crdi_xml_element* mapping)
 {
     crd_status st = CRD_OK;
-    crdi_map names;
+    crd_map names;
     crdi_map_init(&names, r->ctx);
     for (int i = count - 1; i >= 0; i--) { // the last one counts if there are two
         CRD_TRY(crdi_map_add(&names, values[i].name, i, NULL));

@@ -66,8 +66,8 @@ typedef struct note_list {
 static crd_status keep_note(crdi_ssp_reader* r, note_list* l, const crdi_document* d,
                             const crdi_xml_element* e, int unit, const char* system)
 {
-    crdi_text t;
-    crdi_text_init(&t, r->ctx);
+    crd_text t;
+    crd_text_init(&t, r->ctx);
     crdi_xml_copy(d->xml, e, &t);
     crd_note* grown = crdi_grow(r->ctx, l->items, &l->capacity, l->count + 1, sizeof *grown);
     crd_status st = t.failed || !grown ? CRD_E_MEMORY : CRD_OK;
@@ -82,7 +82,7 @@ static crd_status keep_note(crdi_ssp_reader* r, note_list* l, const crdi_documen
         l->count++;
         l->bytes += t.length;
     }
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     if (st >= 0 && l->bytes > MAX_NOTES) {
         return crdi_ssp_bad(r, CRD_E_FORMAT, d, e, "more than %d bytes of annotations", MAX_NOTES);
     }
@@ -124,7 +124,7 @@ static crd_status read_notes(crdi_ssp_reader* r, const crdi_document* d)
     r->s->notes = all;
     r->s->note_count = (int)l.count;
 fail:
-    crdi_free(r->ctx, l.items);
+    crd_free(r->ctx, l.items);
     return st;
 }
 
@@ -257,16 +257,16 @@ void crdi_ssp_clear(crdi_ssp_reader* r)
         crdi_map_clear(&d->ids);
         crdi_xml_destroy(d->xml);
     }
-    crdi_free(r->ctx, r->driven);
-    crdi_free(r->ctx, r->entries);
-    crdi_arena_clear(&r->arena);
+    crd_free(r->ctx, r->driven);
+    crd_free(r->ctx, r->entries);
+    crd_arena_clear(&r->arena);
 }
 
 crd_status crd_ssp_read(crd_system* s, const char* path, const char* variant, crd_place place)
 {
     crd_status st = CRD_OK;
     crdi_ssp_reader r = {.ctx = s->ctx, .s = s};
-    crdi_arena_init(&r.arena, s->ctx);
+    crd_arena_init(&r.arena, s->ctx);
     crdi_ssp_place at;
     crdi_document* d = NULL;
     st = crdi_ssp_locate(&r, path, path, variant, &at);
@@ -286,7 +286,7 @@ fail:
 crd_status crdi_ssp_read_text(crd_system* s, const char* text, size_t length, const char* shown)
 {
     crdi_ssp_reader r = {.ctx = s->ctx, .s = s, .no_files = true};
-    crdi_arena_init(&r.arena, s->ctx);
+    crd_arena_init(&r.arena, s->ctx);
     crdi_document* d = NULL;
     crd_status st = crdi_ssp_add_text(&r, text, length, "", shown, NULL, CRDI_ROOT_SSD, &d);
     if (st >= 0) { st = read_document(&r, d, shown); }

@@ -11,9 +11,9 @@
 ///   info.c        what is in a package, without reading it into a system
 ///   list.c        what is in a parameter set or a mapping
 #pragma once
-#include "cardan/archive.h"
 #include "cardan/ssp.h"
-#include "cardan/xml.h"
+#include "shared/archive.h"
+#include "shared/xml.h"
 
 #define CRDI_SSD "http://ssp-standard.org/SSP1/SystemStructureDescription"
 #define CRDI_SSC "http://ssp-standard.org/SSP1/SystemStructureCommon"
@@ -53,7 +53,7 @@ crd_status crdi_ssp_check(crd_context* ctx, const crdi_xml* xml, crdi_ssp_root r
 
 /// Names of a Units element. Dimensions belong to the system.
 typedef struct crdi_ssp_units {
-    crdi_map names;
+    crd_map names;
     crd_dimension* dimensions;
     struct crdi_ssp_units* next; ///< of all, to be cleared
 } crdi_ssp_units;
@@ -66,7 +66,7 @@ typedef struct crdi_document {
     const char* shown_folder;
     const char* root; ///< the package that sources may not leave, NULL: a file on its own
     const crdi_ssp_units* units;
-    crdi_map ids; ///< of System elements -> number in `systems`
+    crd_map ids; ///< of System elements -> number in `systems`
     const crdi_xml_element** systems;
     struct crdi_document* next;
 } crdi_document;
@@ -107,7 +107,7 @@ typedef struct crdi_dictionary {
     const char* name;
     crdi_connector* entries;
     int entry_count;
-    crdi_map map;
+    crd_map map;
     struct crdi_dictionary* next; ///< of the same system
     struct crdi_dictionary* next_of_all;
 } crdi_dictionary;
@@ -131,8 +131,8 @@ typedef struct crdi_ssp_element {
     const crdi_xml_element* outer; ///< the Component that names the file of this system, NULL
     crdi_connector* connectors;
     int connector_count;
-    crdi_map connector_map;
-    crdi_map child_map; ///< name -> number in `children`
+    crd_map connector_map;
+    crd_map child_map; ///< name -> number in `children`
     struct crdi_ssp_element** children;
     int child_count;
     crdi_dictionary* dictionaries;
@@ -154,7 +154,7 @@ typedef struct crdi_package {
 typedef struct crdi_ssp_reader {
     crd_context* ctx;
     crd_system* s;
-    crdi_arena arena; ///< gone after reading
+    crd_arena arena; ///< gone after reading
     crdi_document* documents;
     crdi_ssp_units* units;
     crdi_package* packages;
@@ -226,7 +226,7 @@ typedef struct crdi_names {
 crd_status crdi_ssp_choose(crd_context* ctx, const char* package, const crdi_names* names,
                            const char* variant, const char** out);
 void crdi_ssp_sort(crdi_names* names);
-crd_status crdi_ssp_add_name(crdi_arena* a, crdi_names* names, const char* name);
+crd_status crdi_ssp_add_name(crd_arena* a, crdi_names* names, const char* name);
 bool crdi_ssp_ends_with(const char* text, const char* ending); ///< any case
 crd_status crdi_ssp_read_file(crd_context* ctx, const char* path, const char* shown, char** text,
                               size_t* length);

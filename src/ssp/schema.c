@@ -702,7 +702,7 @@ static void unknown_child(checker* c, const crdi_xml_element* e, const row* r)
 
 static void check_unique(checker* c, const crdi_xml_element* e, const row* r)
 {
-    crdi_map seen;
+    crd_map seen;
     crdi_map_init(&seen, c->ctx);
     for (const crdi_xml_element* k = e->first; k && !tired(c); k = k->next) {
         const char* name = crdi_xml_get(k, r->unique);

@@ -250,8 +250,8 @@ crd_status crdi_ssp_read_set(crdi_ssp_reader* r, const crdi_document* d,
 const char* crdi_ssp_join(crdi_ssp_reader* r, const crdi_ssp_value* v)
 {
     if (v->count == 1) { return crdi_ssp_keep(r, v->items[0]); }
-    crdi_text t;
-    crdi_text_init(&t, r->ctx);
+    crd_text t;
+    crd_text_init(&t, r->ctx);
     for (int i = 0; i < v->count; i++) {
         const char* item = v->items[i];
         if (i) { crdi_text_put(&t, " ", 1); }
@@ -267,7 +267,7 @@ const char* crdi_ssp_join(crdi_ssp_reader* r, const crdi_ssp_value* v)
         crdi_text_put(&t, "\"", 1);
     }
     const char* text = t.failed ? NULL : crdi_ssp_keep(r, t.data ? t.data : "");
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return text;
 }
 

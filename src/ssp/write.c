@@ -39,7 +39,7 @@ static bool xml_can_hold(const char* text)
     return true;
 }
 
-void crdi_pack_attribute(crdi_pack_writer* w, crdi_text* t, const char* name, const char* value)
+void crdi_pack_attribute(crdi_pack_writer* w, crd_text* t, const char* name, const char* value)
 {
     if (!w->bad && !xml_can_hold(value)) { w->bad = value; }
     crdi_text_add(t, " %s=\"", name);
@@ -62,7 +62,7 @@ void crdi_pack_attribute(crdi_pack_writer* w, crdi_text* t, const char* name, co
 }
 
 // Between tags: quotes may stay, so that a person can read it.
-static void put_content(crdi_pack_writer* w, crdi_text* t, const char* text)
+static void put_content(crdi_pack_writer* w, crd_text* t, const char* text)
 {
     if (!w->bad && !xml_can_hold(text)) { w->bad = text; }
     for (const char* p = text; *p;) {
@@ -80,7 +80,7 @@ static void put_content(crdi_pack_writer* w, crdi_text* t, const char* text)
     }
 }
 
-void crdi_pack_number(crdi_text* t, const char* name, double value)
+void crdi_pack_number(crd_text* t, const char* name, double value)
 {
     crdi_text_add(t, " %s=\"", name);
     crdi_text_json_number(t, value);
@@ -89,11 +89,11 @@ void crdi_pack_number(crdi_text* t, const char* name, double value)
 
 const char* crdi_pack_number_text(crdi_pack_writer* w, double x)
 {
-    crdi_text t;
-    crdi_text_init(&t, w->ctx);
+    crd_text t;
+    crd_text_init(&t, w->ctx);
     crdi_text_json_number(&t, x);
     const char* copy = t.failed ? NULL : crdi_arena_text(&w->arena, t.data, t.length);
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return copy;
 }
 
@@ -156,7 +156,7 @@ crd_status crdi_pack_add_port_unit(crdi_pack_writer* w, crdi_pack_units* units,
     return crdi_pack_add_unit(w, units, name, known ? &d : NULL, out);
 }
 
-void crdi_pack_put_units(crdi_pack_writer* w, crdi_text* t, const char* prefix,
+void crdi_pack_put_units(crdi_pack_writer* w, crd_text* t, const char* prefix,
                          const crdi_pack_units* units)
 {
     if (units->count == 0) { return; }
@@ -216,7 +216,7 @@ static crd_status add_enumeration(crdi_pack_writer* w, crd_ssp_connector* c)
     }
 }
 
-static void put_enumerations(crdi_pack_writer* w, crdi_text* t)
+static void put_enumerations(crdi_pack_writer* w, crd_text* t)
 {
     if (w->enumeration_count == 0) { return; }
     crdi_text_add(t, "  <ssd:Enumerations>\n");
@@ -367,7 +367,7 @@ const char* crdi_pack_type_name(const crdi_pack_writer* w, crd_type type)
     return w->opt.version == 2 ? two[type] : one[type];
 }
 
-static void put_connector(crdi_pack_writer* w, crdi_text* t, const crdi_pack_port* p, int depth)
+static void put_connector(crdi_pack_writer* w, crd_text* t, const crdi_pack_port* p, int depth)
 {
     static const char* const kinds[CRD_CAUSALITY_COUNT] = {
         [CRD_INPUT] = "input",
@@ -510,7 +510,7 @@ static int owner_of(const crdi_pack_writer* w, const crd_note* n)
     return 0;
 }
 
-static void put_notes(crdi_pack_writer* w, crdi_text* t, int element, int depth)
+static void put_notes(crdi_pack_writer* w, crd_text* t, int element, int depth)
 {
     bool any = false;
     for (int i = 0; i < w->s->note_count; i++) {
@@ -523,7 +523,7 @@ static void put_notes(crdi_pack_writer* w, crdi_text* t, int element, int depth)
     if (any && element > 0) { crdi_text_add(t, "%*s</ssd:Annotations>\n", depth, ""); }
 }
 
-static void put_component(crdi_pack_writer* w, crdi_text* t, const crdi_pack_element* e, int depth)
+static void put_component(crdi_pack_writer* w, crd_text* t, const crdi_pack_element* e, int depth)
 {
     static const char* const interfaces[] = {NULL, "CoSimulation", "ModelExchange"};
     const crd_unit_spec* u = &w->s->units[e->unit];
@@ -552,7 +552,7 @@ static void put_component(crdi_pack_writer* w, crdi_text* t, const crdi_pack_ele
     crdi_text_add(t, "%*s</ssd:Component>\n", depth, "");
 }
 
-static void put_system(crdi_pack_writer* w, crdi_text* t, int index, int depth)
+static void put_system(crdi_pack_writer* w, crd_text* t, int index, int depth)
 {
     const crdi_pack_element* e = &w->elements[index];
     crdi_text_add(t, "%*s<ssd:System", depth, "");
@@ -597,7 +597,7 @@ static void put_system(crdi_pack_writer* w, crdi_text* t, int index, int depth)
     crdi_text_add(t, "%*s</ssd:System>\n", depth, "");
 }
 
-static void put_annotations(crdi_pack_writer* w, crdi_text* t)
+static void put_annotations(crdi_pack_writer* w, crd_text* t)
 {
     bool any = w->yaml.length > 0;
     for (int i = 0; i < w->s->note_count; i++) {
@@ -617,7 +617,7 @@ static void put_annotations(crdi_pack_writer* w, crdi_text* t)
 
 static void put_description(crdi_pack_writer* w)
 {
-    crdi_text* t = &w->ssd;
+    crd_text* t = &w->ssd;
     const crd_run_spec* r = &w->s->run;
     crdi_text_add(t,
                   "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -788,19 +788,18 @@ static void clear_writer(crdi_pack_writer* w)
     }
     for (int i = 0; w->parts && i < w->s->unit_count; i++) {
         crdi_map_clear(&w->parts[i].port_map);
-        crdi_free(w->ctx, w->parts[i].ports);
+        crd_free(w->ctx, w->parts[i].ports);
     }
-    crdi_map* maps[] = {&w->element_map, &w->hop_map, &w->units.map, &w->enumeration_map,
-                        &w->files};
+    crd_map* maps[] = {&w->element_map, &w->hop_map, &w->units.map, &w->enumeration_map, &w->files};
     void* arrays[] = {w->elements, w->hops, w->links, w->units.items, w->enumerations};
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
         crdi_map_clear(maps[i]);
-        crdi_free(w->ctx, arrays[i]);
+        crd_free(w->ctx, arrays[i]);
     }
-    crdi_text_clear(&w->ssd);
-    crdi_text_clear(&w->ssv);
-    crdi_text_clear(&w->yaml);
-    crdi_arena_clear(&w->arena);
+    crd_text_clear(&w->ssd);
+    crd_text_clear(&w->ssv);
+    crd_text_clear(&w->yaml);
+    crd_arena_clear(&w->arena);
 }
 
 crd_status crd_ssp_write(const crd_system* s, const char* path, const crd_ssp_source* src,
@@ -813,15 +812,15 @@ crd_status crd_ssp_write(const crd_system* s, const char* path, const crd_ssp_so
         return crdi_fail(s->ctx, CRD_E_RANGE, "%s: SSP version %d, expected 1 or 2", path,
                          w.opt.version);
     }
-    crdi_arena_init(&w.arena, s->ctx);
+    crd_arena_init(&w.arena, s->ctx);
     crdi_map_init(&w.element_map, s->ctx);
     crdi_map_init(&w.hop_map, s->ctx);
     crdi_map_init(&w.units.map, s->ctx);
     crdi_map_init(&w.enumeration_map, s->ctx);
     crdi_map_init(&w.files, s->ctx);
-    crdi_text_init(&w.ssd, s->ctx);
-    crdi_text_init(&w.ssv, s->ctx);
-    crdi_text_init(&w.yaml, s->ctx);
+    crd_text_init(&w.ssd, s->ctx);
+    crd_text_init(&w.ssv, s->ctx);
+    crd_text_init(&w.yaml, s->ctx);
     const crd_status st = write_package(&w);
     clear_writer(&w);
     return st;

@@ -1,8 +1,8 @@
 // A package on its way to the disk: what write.c, write_route.c, write_values.c and write_yaml.c
 // share. Texts live in the arena.
 #pragma once
-#include "cardan/archive.h"
 #include "cardan/ssp.h"
+#include "shared/archive.h"
 
 enum { CRDI_PACK_DEPTH = 32 }; // systems inside systems
 
@@ -22,7 +22,7 @@ typedef struct crdi_pack_part {
     crdi_pack_port* ports;
     int port_count;
     size_t port_capacity;
-    crdi_map port_map;
+    crd_map port_map;
     const crd_setting** rest; // start values that SSP has no place for, in order (rest_count)
     int rest_count;
 } crdi_pack_part;
@@ -63,7 +63,7 @@ typedef struct crdi_pack_units {
     crdi_pack_unit* items;
     int count;
     size_t capacity;
-    crdi_map map;
+    crd_map map;
 } crdi_pack_units;
 
 typedef struct crdi_pack_enumeration {
@@ -75,7 +75,7 @@ typedef struct crdi_pack_enumeration {
 typedef struct crdi_pack_writer {
     const crd_system* s;
     crd_context* ctx;
-    crdi_arena arena;
+    crd_arena arena;
     const crd_ssp_source* src;
     crd_ssp_options opt;
     const char* path;
@@ -85,11 +85,11 @@ typedef struct crdi_pack_writer {
     crdi_pack_element* elements; // the first is the root system
     int element_count;
     size_t element_capacity;
-    crdi_map element_map; // paths
+    crd_map element_map; // paths
     crdi_pack_hop* hops;
     int hop_count;
     size_t hop_capacity;
-    crdi_map hop_map;
+    crd_map hop_map;
     crdi_pack_link* links;
     int link_count;
     size_t link_capacity;
@@ -97,11 +97,11 @@ typedef struct crdi_pack_writer {
     crdi_pack_enumeration* enumerations;
     int enumeration_count;
     size_t enumeration_capacity;
-    crdi_map enumeration_map;
+    crd_map enumeration_map;
     crdi_archive_writer* zip;
     const char* scratch; // folders of unpacked FMUs are zipped there; NULL: none so far
-    crdi_map files;      // names of resources in lower case
-    crdi_text ssd, ssv, yaml;
+    crd_map files;       // names of resources in lower case
+    crd_text ssd, ssv, yaml;
     int values;      // in the SSV
     const char* bad; // the first text that XML cannot hold
 } crdi_pack_writer;
@@ -117,11 +117,11 @@ crd_status crdi_pack_add_unit(crdi_pack_writer* w, crdi_pack_units* units, const
                               const crd_dimension* dimension, const char** out);
 crd_status crdi_pack_add_port_unit(crdi_pack_writer* w, crdi_pack_units* units,
                                    const crdi_pack_port* p, const char** out);
-void crdi_pack_put_units(crdi_pack_writer* w, crdi_text* t, const char* prefix,
+void crdi_pack_put_units(crdi_pack_writer* w, crd_text* t, const char* prefix,
                          const crdi_pack_units* units);
 // ` name="value"`, escaped.
-void crdi_pack_attribute(crdi_pack_writer* w, crdi_text* t, const char* name, const char* value);
-void crdi_pack_number(crdi_text* t, const char* name, double value);
+void crdi_pack_attribute(crdi_pack_writer* w, crd_text* t, const char* name, const char* value);
+void crdi_pack_number(crd_text* t, const char* name, double value);
 // The shortest text of a number, in the arena.
 const char* crdi_pack_number_text(crdi_pack_writer* w, double x);
 const char* crdi_pack_type_name(const crdi_pack_writer* w, crd_type type); // NULL: none
@@ -138,7 +138,7 @@ crd_status crdi_pack_files(crdi_pack_writer* w);
 // ---- write_route.c
 // Connections as links and hops of the systems.
 crd_status crdi_pack_route(crdi_pack_writer* w);
-void crdi_pack_put_link(crdi_pack_writer* w, crdi_text* t, const crdi_pack_link* l, int depth);
+void crdi_pack_put_link(crdi_pack_writer* w, crd_text* t, const crdi_pack_link* l, int depth);
 
 // ---- write_values.c
 // Start values into w->ssv and the parts' `rest`.

@@ -149,7 +149,7 @@ fail:
 crd_status crdi_pack_files(crdi_pack_writer* w)
 {
     crd_status st = CRD_OK;
-    crdi_map known; // "device inode" -> unit
+    crd_map known; // "device inode" -> unit
     crdi_map_init(&known, w->ctx);
     for (int i = 0; i < w->s->unit_count; i++) {
         const crd_unit_spec* u = &w->s->units[i];

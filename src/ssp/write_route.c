@@ -356,7 +356,7 @@ static const char* map_element(const crd_transformation* t)
                    : "EnumerationMappingTransformation";
 }
 
-void crdi_pack_put_link(crdi_pack_writer* w, crdi_text* t, const crdi_pack_link* l, int depth)
+void crdi_pack_put_link(crdi_pack_writer* w, crd_text* t, const crdi_pack_link* l, int depth)
 {
     const crd_transformation* change = &l->change;
     crdi_text_add(t, "%*s<ssd:Connection", depth, "");

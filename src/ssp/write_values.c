@@ -211,8 +211,8 @@ static crd_status list_value(crdi_pack_writer* w, crdi_pack_units* units, const 
         left = p->look.sizes[i] <= 1 << 20 ? left * p->look.sizes[i] : 0;
         if (left > 1 << 20) { left = 0; }
     }
-    crdi_text all;
-    crdi_text_init(&all, w->ctx);
+    crd_text all;
+    crd_text_init(&all, w->ctx);
     crd_status st = CRD_OK;
     bool fits = w->opt.version == 2 && left > 0 && p->look.type <= CRD_BOOLEAN;
     for (const char* at = text + strspn(text, " \t\n"); fits && *at && left > 0; left--) {
@@ -231,7 +231,7 @@ static crd_status list_value(crdi_pack_writer* w, crdi_pack_units* units, const 
         st = out->text ? CRD_OK : CRD_E_MEMORY;
     }
 fail:
-    crdi_text_clear(&all);
+    crd_text_clear(&all);
     return st;
 }
 
@@ -240,7 +240,7 @@ fail:
 static void put_value(crdi_pack_writer* w, const crdi_pack_part* p, const crdi_pack_port* port,
                       const char* variable, const value* v)
 {
-    crdi_text* t = &w->ssv;
+    crd_text* t = &w->ssv;
     const char* name = crdi_arena_format(&w->arena, "%s.%s", p->name, variable);
     crdi_text_add(t, "    <ssv:Parameter");
     crdi_pack_attribute(w, t, "name", name ? name : "");
@@ -274,8 +274,8 @@ static const char* array_of(crdi_pack_writer* w, crdi_pack_part* p, const char* 
 }
 
 typedef struct plan {
-    crdi_map last;   // variable -> the setting that counts
-    crdi_map pieces; // arrays of which single elements are set
+    crd_map last;   // variable -> the setting that counts
+    crd_map pieces; // arrays of which single elements are set
 } plan;
 
 static crd_status make_plan(crdi_pack_writer* w, const crd_unit_spec* u, crdi_pack_part* p,
@@ -361,7 +361,7 @@ fail:
 crd_status crdi_pack_values(crdi_pack_writer* w)
 {
     crd_status st = CRD_OK;
-    crdi_text* t = &w->ssv;
+    crd_text* t = &w->ssv;
     crdi_pack_units units = {0};
     crdi_map_init(&units.map, w->ctx);
     crdi_text_add(t, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -379,6 +379,6 @@ crd_status crdi_pack_values(crdi_pack_writer* w)
     crdi_text_add(t, "</ssv:ParameterSet>\n");
 fail:
     crdi_map_clear(&units.map);
-    crdi_free(w->ctx, units.items);
+    crd_free(w->ctx, units.items);
     return st;
 }

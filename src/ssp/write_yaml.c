@@ -31,7 +31,7 @@ static bool is_plain(const char* text)
     return true;
 }
 
-static void put_text(crdi_text* t, const char* text)
+static void put_text(crd_text* t, const char* text)
 {
     if (is_plain(text)) {
         crdi_text_put(t, text, strlen(text));
@@ -42,7 +42,7 @@ static void put_text(crdi_text* t, const char* text)
 
 // The members of a flow mapping: "{ a: 1, b: 2 }".
 typedef struct flow {
-    crdi_text* t;
+    crd_text* t;
     int count;
 } flow;
 
@@ -77,7 +77,7 @@ static void put_true(flow* f, const char* key)
 }
 
 // Nothing was said since: as if it had not been begun.
-static void take_back(crdi_text* t, size_t length)
+static void take_back(crd_text* t, size_t length)
 {
     if (t->failed) { return; }
     t->length = length;
@@ -102,7 +102,7 @@ static void put_given(flow* f, const char* key, double x)
 // ---- units -------------------------------------------------------------------------------------
 
 // Only the keys that the shape has a use for: others would be refused.
-static void put_signal(crdi_text* t, const crd_signal_spec* g)
+static void put_signal(crd_text* t, const crd_signal_spec* g)
 {
     flow f = {.t = t};
     const crd_signal_shape is = g->shape;
@@ -214,7 +214,7 @@ static void put_fmu(flow* f, const crd_unit_spec* u, const crdi_pack_part* p)
 
 static void put_units(crdi_pack_writer* w)
 {
-    crdi_text* t = &w->yaml;
+    crd_text* t = &w->yaml;
     bool first = true;
     for (int i = 0; i < w->s->unit_count; i++) {
         const crd_unit_spec* u = &w->s->units[i];
@@ -244,7 +244,7 @@ static void put_units(crdi_pack_writer* w)
 
 static void put_group(crdi_pack_writer* w, const crd_group* g)
 {
-    crdi_text* t = &w->yaml;
+    crd_text* t = &w->yaml;
     if (g->kind == CRD_GROUP_UNIT) {
         put_text(t, w->parts[g->unit].name);
         return;
@@ -342,7 +342,7 @@ static void put_quality(flow* f, const crd_run_spec* r)
 static void put_run(crdi_pack_writer* w)
 {
     const crd_run_spec* r = &w->s->run;
-    crdi_text* t = &w->yaml;
+    crd_text* t = &w->yaml;
     const size_t mark = t->length;
     crdi_text_add(t, "run: ");
     flow f = {.t = t};
@@ -374,7 +374,7 @@ static void put_run(crdi_pack_writer* w)
 }
 
 // Elements are JSON, which is YAML in flow style; here they stand in one line.
-static void put_json(crdi_text* t, const char* json, size_t length)
+static void put_json(crd_text* t, const char* json, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
         crdi_text_put(t, json[i] == '\n' || json[i] == '\r' ? " " : &json[i], 1);
@@ -399,7 +399,7 @@ static void put_channel(flow* f, const crd_channel_spec* c)
 }
 
 // The members of the element, then what surrounds it. Files were read with the description.
-static void put_coupling(crdi_text* t, const crd_coupling_spec* c)
+static void put_coupling(crd_text* t, const crd_coupling_spec* c)
 {
     const char* json = c->element + strspn(c->element, " \t\r\n");
     const char* close = strrchr(json, '}');
@@ -443,7 +443,7 @@ static bool is_given(double x) // of scale and tolerance
 static crd_status put_connections(crdi_pack_writer* w)
 {
     const crd_system* s = w->s;
-    crdi_text* t = &w->yaml;
+    crd_text* t = &w->yaml;
     bool first = true;
     for (int i = 0; i < s->connection_count; i++) {
         const crd_connection_spec* c = &s->connections[i];
@@ -476,7 +476,7 @@ static crd_status put_connections(crdi_pack_writer* w)
 static crd_status put_bonds(crdi_pack_writer* w)
 {
     const crd_system* s = w->s;
-    crdi_text* t = &w->yaml;
+    crd_text* t = &w->yaml;
     if (s->bond_count > 0) { crdi_text_add(t, "bonds:\n"); }
     for (int i = 0; i < s->bond_count; i++) {
         const crd_bond_spec* b = &s->bonds[i];
@@ -505,7 +505,7 @@ static crd_status put_bonds(crdi_pack_writer* w)
 static void put_results(crdi_pack_writer* w)
 {
     const crd_results_spec* r = &w->s->results;
-    crdi_text* t = &w->yaml;
+    crd_text* t = &w->yaml;
     const size_t mark = t->length;
     crdi_text_add(t, "results: ");
     flow f = {.t = t};

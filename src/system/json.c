@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef struct writer {
-    crdi_text* out;
+    crd_text* out;
     int line; // in which the text ends
 } writer;
 
@@ -52,7 +52,7 @@ static bool is_hex(const char* s)
     return n > 0 && n <= 13 && s[2 + n] == 0; // up to 2^52 exact
 }
 
-static void put_scalar(crdi_text* out, const crdi_node* n)
+static void put_scalar(crd_text* out, const crdi_node* n)
 {
     static const char* const yes[] = {"true", "True", "TRUE", NULL};
     static const char* const no[] = {"false", "False", "FALSE", NULL};
@@ -108,7 +108,7 @@ static void put_node(writer* w, const crdi_node* n, const char* const* except)
     crdi_text_put(w->out, list ? "]" : "}", 1);
 }
 
-void crdi_node_json(const crdi_node* n, int first_line, const char* const* except, crdi_text* out)
+void crdi_node_json(const crdi_node* n, int first_line, const char* const* except, crd_text* out)
 {
     writer w = {out, first_line};
     go_to(&w, n->line);
@@ -116,12 +116,12 @@ void crdi_node_json(const crdi_node* n, int first_line, const char* const* excep
 }
 
 crd_status crd_yaml_to_json(crd_context* ctx, const char* text, size_t length, crd_place place,
-                            crdi_text* out)
+                            crd_text* out)
 {
     static const char* const none[] = {NULL};
     crd_status st = CRD_OK;
-    crdi_arena scratch;
-    crdi_arena_init(&scratch, ctx);
+    crd_arena scratch;
+    crd_arena_init(&scratch, ctx);
     crdi_node* root = NULL;
     const int line = place.line > 0 ? place.line : 1;
     // without a line of its own the text is part of something else
@@ -130,6 +130,6 @@ crd_status crd_yaml_to_json(crd_context* ctx, const char* text, size_t length, c
     crdi_node_json(root, line, none, out);
     CRD_TRY(out->failed ? CRD_E_MEMORY : CRD_OK);
 fail:
-    crdi_arena_clear(&scratch);
+    crd_arena_clear(&scratch);
     return st;
 }

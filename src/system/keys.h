@@ -3,6 +3,7 @@
 /// Everything that can be wrong with a key or a value is worded here, once: unknown keys with the
 /// nearest known one, missing keys, wrong types, wrong dimensions, values out of range.
 #pragma once
+#include "shared/base.h"
 #include "system/yaml.h"
 
 typedef enum crdi_key_type {
@@ -57,8 +58,8 @@ typedef struct crdi_hint {
 
 typedef struct crdi_reader {
     crd_context* ctx;
-    crdi_arena* arena;   ///< of the system: what stays
-    crdi_arena* scratch; ///< gone after reading
+    crd_arena* arena;   ///< of the system: what stays
+    crd_arena* scratch; ///< gone after reading
     const char* file;
     size_t folder_length; ///< of `file` up to and with its last slash
     char path[200];       ///< "units.mass1.signal", where we are

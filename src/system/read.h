@@ -31,7 +31,7 @@ crd_status crdi_read_bonds(crdi_reader* r, const crdi_node* n, crd_system* s);
 crd_status crdi_bond_check(crd_context* ctx, const crd_bond_spec* b, const char** key);
 /// The node as JSON without those of its keys; each token in its line, the first being
 /// `first_line`.
-void crdi_node_json(const crdi_node* n, int first_line, const char* const* except, crdi_text* out);
+void crdi_node_json(const crdi_node* n, int first_line, const char* const* except, crd_text* out);
 /// The whole file; `*text` is the caller's even after a failure.
 crd_status crdi_read_file(crd_context* ctx, const char* path, char** text, size_t* length);
 /// Line of a key, else of the mapping.

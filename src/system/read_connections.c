@@ -153,7 +153,7 @@ static void amend_connection(crd_connection_spec* old, const crd_connection_spec
 
 // Texts of inputs -> index of the connection that drives them.
 typedef struct driven {
-    crdi_map inputs;
+    crd_map inputs;
     bool* amended; // by this text (base_connections)
 } driven;
 

@@ -71,18 +71,18 @@ fail:
 
 // ---- elements as texts -------------------------------------------------------------------------
 
-static crd_status keep(crdi_reader* r, crdi_text* text, const char** out)
+static crd_status keep(crdi_reader* r, crd_text* text, const char** out)
 {
     *out = text->failed ? NULL : crdi_arena_text(r->arena, text->data, text->length);
-    crdi_text_clear(text);
+    crd_text_clear(text);
     return *out ? CRD_OK : CRD_E_MEMORY;
 }
 
 static crd_status element_of_node(crdi_reader* r, const crdi_node* n, const char** out,
                                   crd_place* place)
 {
-    crdi_text text;
-    crdi_text_init(&text, r->ctx);
+    crd_text text;
+    crd_text_init(&text, r->ctx);
     *place = (crd_place){r->file, n->line};
     crdi_node_json(n, n->line, not_of_the_element, &text);
     return keep(r, &text, out);
@@ -95,8 +95,8 @@ static crd_status element_of_file(crdi_reader* r, int line, const char* path, co
     crd_status st = CRD_OK;
     char* bytes = NULL;
     size_t length = 0;
-    crdi_text text;
-    crdi_text_init(&text, r->ctx);
+    crd_text text;
+    crd_text_init(&text, r->ctx);
     *place = (crd_place){path, 1};
     struct stat info;
     if (stat(path, &info) == 0 && (!S_ISREG(info.st_mode) || info.st_size > LARGEST)) {
@@ -117,8 +117,8 @@ static crd_status element_of_file(crdi_reader* r, int line, const char* path, co
     CRD_TRY(crd_yaml_to_json(r->ctx, bytes, length, *place, &text));
     CRD_TRY(keep(r, &text, out));
 fail:
-    crdi_text_clear(&text);
-    crdi_free(r->ctx, bytes);
+    crd_text_clear(&text);
+    crd_free(r->ctx, bytes);
     return st;
 }
 
@@ -146,8 +146,8 @@ static crd_status element_of_scalar(crdi_reader* r, const crdi_node* n, const ch
         CRD_TRY(crdi_read_path(r, n, &path));
         return element_of_file(r, n->line, path, out, place);
     }
-    crdi_text text;
-    crdi_text_init(&text, r->ctx);
+    crd_text text;
+    crd_text_init(&text, r->ctx);
     crdi_text_add(&text, "{\"algorithm\": ");
     crdi_text_json(&text, n->text);
     crdi_text_put(&text, "}", 1);

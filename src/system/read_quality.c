@@ -356,7 +356,7 @@ static const char* bond_ends(crdi_reader* r, const crd_system* s, const crd_bond
                              s->units[b->flow_unit].name, b->flow);
 }
 
-static crd_status read_bond(crdi_reader* r, const crdi_node* n, crd_system* s, crdi_map* known,
+static crd_status read_bond(crdi_reader* r, const crdi_node* n, crd_system* s, crd_map* known,
                             bool* amended)
 {
     crd_status st = CRD_OK;
@@ -397,7 +397,7 @@ fail:
 static crd_status check_bond_names(crdi_reader* r, const crd_system* s)
 {
     crd_status st = CRD_OK;
-    crdi_map names;
+    crd_map names;
     crdi_map_init(&names, r->ctx);
     for (int i = 0; i < s->bond_count && st >= 0; i++) {
         const crd_bond_spec* b = &s->bonds[i];
@@ -419,7 +419,7 @@ static crd_status check_bond_names(crdi_reader* r, const crd_system* s)
 crd_status crdi_read_bonds(crdi_reader* r, const crdi_node* n, crd_system* s)
 {
     crd_status st = CRD_OK;
-    crdi_map known;
+    crd_map known;
     crdi_map_init(&known, r->ctx);
     const size_t mark = crdi_path_enter(r, "bonds");
     CRD_TRY(crdi_expect_kind(r, n, CRDI_LIST,

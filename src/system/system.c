@@ -1,5 +1,5 @@
 #include "cardan/system.h"
-#include "cardan/archive.h"
+#include "shared/archive.h"
 #include "system/read.h"
 
 #include <ctype.h>
@@ -103,7 +103,7 @@ static crd_status create_named(crd_context* ctx, const char* file, crd_system** 
     s->ctx = ctx;
     s->title = s->base = "";
     s->run = run_defaults();
-    crdi_arena_init(&s->arena, ctx);
+    crd_arena_init(&s->arena, ctx);
     crdi_map_init(&s->unit_map, ctx);
     s->file = file[0] ? crdi_arena_text(&s->arena, file, strlen(file)) : "";
     if (!s->file) {
@@ -126,16 +126,16 @@ void crd_system_destroy(crd_system* s)
         crdi_log(s->ctx, CRD_LOG_WARNING, "the folder %s could not be removed", s->scratch);
     }
     crdi_map_clear(&s->unit_map);
-    crdi_free(s->ctx, s->units);
-    crdi_free(s->ctx, s->connections);
-    crdi_free(s->ctx, s->bonds);
-    crdi_arena_clear(&s->arena);
-    crdi_free(s->ctx, s);
+    crd_free(s->ctx, s->units);
+    crd_free(s->ctx, s->connections);
+    crd_free(s->ctx, s->bonds);
+    crd_arena_clear(&s->arena);
+    crd_free(s->ctx, s);
 }
 
 // ---- reading -----------------------------------------------------------------------------------
 
-static crdi_reader reader_for(crd_system* s, const char* file, crdi_arena* scratch)
+static crdi_reader reader_for(crd_system* s, const char* file, crd_arena* scratch)
 {
     const char* slash = strrchr(file, '/');
     return (crdi_reader){.ctx = s->ctx,
@@ -150,18 +150,18 @@ static crd_status parse_on(crd_context* ctx, const char* text, size_t length, co
 {
     crd_status st = CRD_OK;
     crd_system* s = NULL;
-    crdi_arena scratch;
-    crdi_arena_init(&scratch, ctx);
+    crd_arena scratch;
+    crd_arena_init(&scratch, ctx);
     CRD_TRY(create_named(ctx, path, &s));
     crdi_node* root = NULL;
     CRD_TRY(crdi_yaml_parse(&scratch, text, length, (crd_place){s->file, -1}, &root));
     crdi_reader r = reader_for(s, s->file, &scratch);
     CRD_TRY(crdi_read_system(&r, root, s, base));
-    crdi_arena_clear(&scratch);
+    crd_arena_clear(&scratch);
     *out = s;
     return CRD_OK;
 fail:
-    crdi_arena_clear(&scratch);
+    crd_arena_clear(&scratch);
     crd_system_destroy(s);
     return st;
 }
@@ -207,7 +207,7 @@ crd_status crd_system_load_on(crd_context* ctx, const char* text, size_t length,
     size_t count = 0;
     crd_status st = crdi_read_file(ctx, path, &bytes, &count);
     if (st >= 0) { st = parse_on(ctx, bytes, count, path, base, out); }
-    crdi_free(ctx, bytes);
+    crd_free(ctx, bytes);
     return st;
 }
 
@@ -226,8 +226,8 @@ crd_status crd_system_amend(crd_system* s, const char* text, size_t length, cons
                             int first_line)
 {
     crd_status st = CRD_OK;
-    crdi_arena scratch;
-    crdi_arena_init(&scratch, s->ctx);
+    crd_arena scratch;
+    crd_arena_init(&scratch, s->ctx);
     crdi_node* root = NULL;
     const char* file = crdi_arena_text(&s->arena, path, strlen(path)); // places keep it
     CRD_TRY(file ? CRD_OK : CRD_E_MEMORY);
@@ -236,35 +236,35 @@ crd_status crd_system_amend(crd_system* s, const char* text, size_t length, cons
     crdi_reader r = reader_for(s, file, &scratch);
     CRD_TRY(crdi_read_amendment(&r, root, s));
 fail:
-    crdi_arena_clear(&scratch);
+    crd_arena_clear(&scratch);
     return st;
 }
 
 crd_status crd_system_set_scheme(crd_system* s, const char* text, crd_place place)
 {
     crd_status st = CRD_OK;
-    crdi_arena scratch;
-    crdi_arena_init(&scratch, s->ctx);
+    crd_arena scratch;
+    crd_arena_init(&scratch, s->ctx);
     crdi_node* root = NULL;
     CRD_TRY(crdi_yaml_parse(&scratch, text, strlen(text), place, &root));
     crdi_reader r = reader_for(s, place.file ? place.file : "", &scratch);
     CRD_TRY(crdi_read_scheme(&r, root, s));
 fail:
-    crdi_arena_clear(&scratch);
+    crd_arena_clear(&scratch);
     return st;
 }
 
 crd_status crd_system_set_pace(crd_system* s, const char* text, crd_place place)
 {
     crd_status st = CRD_OK;
-    crdi_arena scratch;
-    crdi_arena_init(&scratch, s->ctx);
+    crd_arena scratch;
+    crd_arena_init(&scratch, s->ctx);
     crdi_node* root = NULL;
     CRD_TRY(crdi_yaml_parse(&scratch, text, strlen(text), place, &root));
     crdi_reader r = reader_for(s, place.file ? place.file : "", &scratch);
     CRD_TRY(crdi_read_pace(&r, root, &s->run.pace));
 fail:
-    crdi_arena_clear(&scratch);
+    crd_arena_clear(&scratch);
     return st;
 }
 

@@ -5,7 +5,7 @@
 #include <yaml.h>
 
 typedef struct builder {
-    crdi_arena* arena;
+    crd_arena* arena;
     crd_context* ctx;
     crd_place place;
     const char* text;
@@ -171,7 +171,7 @@ static crd_status check_duplicates(const builder* b, const crdi_node* mapping)
         return CRD_OK;
     }
     crd_status st = CRD_OK;
-    crdi_map map;
+    crd_map map;
     crdi_map_init(&map, b->ctx);
     CRD_TRY(crdi_map_reserve(&map, (size_t)mapping->count));
     for (const crdi_node* n = mapping->first; n; n = n->next) {
@@ -265,7 +265,7 @@ static crd_status refuse_tag_directives(const builder* b)
     return CRD_OK;
 }
 
-crd_status crdi_yaml_parse(crdi_arena* arena, const char* text, size_t length, crd_place place,
+crd_status crdi_yaml_parse(crd_arena* arena, const char* text, size_t length, crd_place place,
                            crdi_node** root)
 {
     builder b = {.arena = arena, .ctx = arena->ctx, .place = place, .text = text, .length = length};

@@ -2,6 +2,7 @@
 /// document.
 #pragma once
 #include "cardan/system.h"
+#include "shared/base.h"
 
 typedef enum crdi_node_kind { CRDI_SCALAR, CRDI_LIST, CRDI_MAPPING } crdi_node_kind;
 
@@ -20,7 +21,7 @@ enum { CRDI_YAML_DEPTH = 32, CRDI_YAML_BYTES = 256 << 20 };
 /// All nodes and texts live in `arena`. `place.file` starts each message. place.line -n: lines are
 /// counted, the first is n; otherwise the text is part of something else and every node bears that
 /// line.
-crd_status crdi_yaml_parse(crdi_arena* arena, const char* text, size_t length, crd_place place,
+crd_status crdi_yaml_parse(crd_arena* arena, const char* text, size_t length, crd_place place,
                            crdi_node** root);
 
 /// The member with this key, NULL.

@@ -1,12 +1,13 @@
 // An emulated bench as a slave: its description, its rig, its options.
 #include "testbench/bench.h"
+#include "shared/base.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-struct crd_testbench {
+struct crdi_testbench {
     crd_context* ctx;
     crdi_plant plant;
     double speed_up;
@@ -18,35 +19,35 @@ struct crd_testbench {
     crd_dcp_description* description;
     crd_dcp_bench* bench;
     crd_dcp_slave* slave;
-    crd_testbench_observer* observer;
+    crdi_testbench_observer* observer;
     void* observer_user;
     char why[160];
 };
 
 // ---- kinds, faults, signals --------------------------------------------------------------------
 
-const char* crd_testbench_kind_name(int kind)
+const char* crdi_testbench_kind_name(int kind)
 {
     const crdi_plant_type* type = crdi_plant_type_of(kind);
     return type ? type->name : NULL;
 }
 
-const char* crd_testbench_fault_name(int kind)
+const char* crdi_testbench_fault_name(int kind)
 {
-    static const char* const names[CRD_TESTBENCH_FAULT_COUNT] = {
+    static const char* const names[CRDI_TESTBENCH_FAULT_COUNT] = {
         "overtemperature", "sensor-loss",   "stuck-torque",
         "coolant-loss",    "speed-runaway", "emergency-stop"};
-    return kind < 0 || kind >= CRD_TESTBENCH_FAULT_COUNT ? NULL : names[kind];
+    return kind < 0 || kind >= CRDI_TESTBENCH_FAULT_COUNT ? NULL : names[kind];
 }
 
-const crd_testbench_signal* crd_testbench_signals(crd_testbench_kind kind, int* count)
+const crdi_testbench_signal* crdi_testbench_signals(crdi_testbench_kind kind, int* count)
 {
     const crdi_plant_type* type = crdi_plant_type_of((int)kind);
     *count = type->signal_count;
     return type->signals;
 }
 
-int crd_testbench_find(crd_testbench_kind kind, const char* name)
+int crdi_testbench_find(crdi_testbench_kind kind, const char* name)
 {
     const crdi_plant_type* type = crdi_plant_type_of((int)kind);
     for (int i = 0; i < type->signal_count; i++) {
@@ -61,7 +62,7 @@ static bool is_word(const char* text, size_t length, const char* word)
 }
 
 static crd_status read_sensor(crd_context* ctx, const crdi_plant_type* type, const char* text,
-                              size_t length, crd_testbench_fault* out)
+                              size_t length, crdi_testbench_fault* out)
 {
     for (int i = type->input_count; i < type->signal_count; i++) {
         if (is_word(text, length, type->signals[i].name)) {
@@ -76,40 +77,40 @@ static crd_status read_sensor(crd_context* ctx, const crdi_plant_type* type, con
 }
 
 static crd_status read_kind(crd_context* ctx, const crdi_plant_type* type, const char* text,
-                            size_t length, crd_testbench_fault* out)
+                            size_t length, crdi_testbench_fault* out)
 {
     const char* colon = memchr(text, ':', length);
     const size_t word = colon ? (size_t)(colon - text) : length;
     int kind = 0;
-    while (kind < CRD_TESTBENCH_FAULT_COUNT &&
-           !is_word(text, word, crd_testbench_fault_name(kind))) {
+    while (kind < CRDI_TESTBENCH_FAULT_COUNT &&
+           !is_word(text, word, crdi_testbench_fault_name(kind))) {
         kind++;
     }
-    if (kind == CRD_TESTBENCH_FAULT_COUNT) {
+    if (kind == CRDI_TESTBENCH_FAULT_COUNT) {
         return crdi_fail(ctx, CRD_E_RANGE,
                          "fault '%.*s', expected overtemperature, sensor-loss:OUTPUT, "
                          "stuck-torque, coolant-loss, speed-runaway or emergency-stop",
                          (int)length, text);
     }
-    out->kind = (crd_testbench_fault_kind)kind;
-    if (kind == CRD_TESTBENCH_COOLANT_LOSS && !type->media) {
+    out->kind = (crdi_testbench_fault_kind)kind;
+    if (kind == CRDI_TESTBENCH_COOLANT_LOSS && !type->media) {
         return crdi_fail(ctx, CRD_E_RANGE, "fault coolant-loss: the %s has no coolant",
                          type->title);
     }
-    if (kind == CRD_TESTBENCH_SENSOR_LOSS) {
+    if (kind == CRDI_TESTBENCH_SENSOR_LOSS) {
         return read_sensor(ctx, type, text + word + (colon ? 1 : 0),
                            length - word - (colon ? 1 : 0), out);
     }
     return colon ? crdi_fail(ctx, CRD_E_RANGE, "fault '%.*s': %s is of no output", (int)length,
-                             text, crd_testbench_fault_name(kind))
+                             text, crdi_testbench_fault_name(kind))
                  : CRD_OK;
 }
 
-crd_status crd_testbench_fault_parse(crd_context* ctx, crd_testbench_kind kind, const char* text,
-                                     crd_testbench_fault* out)
+crd_status crdi_testbench_fault_parse(crd_context* ctx, crdi_testbench_kind kind, const char* text,
+                                      crdi_testbench_fault* out)
 {
     const char* at = strrchr(text, '@');
-    crd_testbench_fault f = {.signal = -1};
+    crdi_testbench_fault f = {.signal = -1};
     crd_dimension dim;
     bool bare = false;
     const crd_dimension second = {.factor = 1, .s = 1};
@@ -130,7 +131,7 @@ crd_status crd_testbench_fault_parse(crd_context* ctx, crd_testbench_kind kind, 
 
 static void rig_set(void* user, int quantity, double value)
 {
-    crd_testbench* b = user;
+    crdi_testbench* b = user;
     const crdi_plant_quantity* q = &b->plant.type->quantities[quantity];
     if (q->input >= 0) {
         b->plant.set[q->input] = value;
@@ -143,14 +144,14 @@ static void rig_set(void* user, int quantity, double value)
 // model of a temperature.
 static double rig_measure(void* user, int quantity)
 {
-    const crd_testbench* b = user;
+    const crdi_testbench* b = user;
     const int i = b->plant.type->quantities[quantity].output;
     return b->plant.lost_sensor[i] && !b->plant.remote ? b->plant.value[i] : b->plant.measured[i];
 }
 
 static bool rig_ready(void* user, int item)
 {
-    const crd_testbench* b = user;
+    const crdi_testbench* b = user;
     return !(crdi_plant_missing(&b->plant) & 1u << item);
 }
 
@@ -158,12 +159,12 @@ static bool rig_ready(void* user, int item)
 // errors until it is acknowledged.
 static int rig_error(void* user)
 {
-    const crd_testbench* b = user;
+    const crdi_testbench* b = user;
     return b->plant.remote ? 0 : (int)b->plant.lost;
 }
 
 // Which measured value or item it was.
-static void note_why(crd_testbench* b)
+static void note_why(crdi_testbench* b)
 {
     const crdi_plant_type* type = b->plant.type;
     const uint32_t missing = crdi_plant_missing(&b->plant);
@@ -174,7 +175,7 @@ static void note_why(crd_testbench* b)
         const crdi_plant_quantity* q = &type->quantities[i];
         const double x = b->plant.measured[q->output];
         if (x >= q->trip_min && x <= q->trip_max) { continue; }
-        const crd_testbench_signal* s = &type->signals[q->output];
+        const crdi_testbench_signal* s = &type->signals[q->output];
         snprintf(b->why, sizeof b->why, "%s = %.5g %s, allowed %g to %g", s->name, x, s->unit,
                  q->trip_min, q->trip_max);
     }
@@ -182,7 +183,7 @@ static void note_why(crd_testbench* b)
 
 static void rig_remote(void* user, bool given)
 {
-    crd_testbench* b = user;
+    crdi_testbench* b = user;
     b->plant.remote = given;
     b->why[0] = 0;
     if (!given) {
@@ -198,7 +199,7 @@ static void rig_remote(void* user, bool given)
 
 static void rig_step(void* user, double seconds)
 {
-    crd_testbench* b = user;
+    crdi_testbench* b = user;
     const crd_dcp_bench_phase phase = crd_dcp_bench_get_state(b->bench).phase;
     b->plant.running = phase == CRD_DCP_BENCH_RUN;
     b->plant.at_rest = phase == CRD_DCP_BENCH_IDLE || phase == CRD_DCP_BENCH_SAFE;
@@ -210,16 +211,16 @@ static void rig_step(void* user, double seconds)
 
 static crd_dcp_outcome rig_get(void* user, int variable, crd_dcp_slot* value)
 {
-    const crd_testbench* b = user;
+    const crdi_testbench* b = user;
     *value->real = b->plant.measured[variable];
     return CRD_DCP_DONE;
 }
 
 // ---- its description ---------------------------------------------------------------------------
 
-static void describe_variable(crd_testbench* b, int i)
+static void describe_variable(crdi_testbench* b, int i)
 {
-    const crd_testbench_signal* s = &b->plant.type->signals[i];
+    const crdi_testbench_signal* s = &b->plant.type->signals[i];
     crd_dcp_variable* v = &b->variables[i];
     *v = crd_dcp_variable_defaults();
     v->name = s->name;
@@ -241,7 +242,7 @@ static void describe_variable(crd_testbench* b, int i)
     }
 }
 
-static int add_units(crd_testbench* b)
+static int add_units(crdi_testbench* b)
 {
     int count = 0;
     for (int i = 0; i < b->plant.type->signal_count; i++) {
@@ -265,7 +266,7 @@ static int add_units(crd_testbench* b)
     return count;
 }
 
-static crd_dcp_endpoint endpoint(crd_testbench* b, const crd_dcp_address* a)
+static crd_dcp_endpoint endpoint(crdi_testbench* b, const crd_dcp_address* a)
 {
     static const crd_dcp_ports ports[] = {{1024, 65535}};
     snprintf(b->host, sizeof b->host, "%u.%u.%u.%u", a->ip >> 24, a->ip >> 16 & 255,
@@ -284,7 +285,7 @@ static crd_dcp_endpoint endpoint(crd_testbench* b, const crd_dcp_address* a)
                               .parameter_count = 1};
 }
 
-static crd_status describe(crd_testbench* b, const crd_dcp_address* address)
+static crd_status describe(crdi_testbench* b, const crd_dcp_address* address)
 {
     static const crd_dcp_resolution resolutions[] = {
         {.numerator = 1, .numerator_to = 1, .denominator = 1000, .recommended = true},
@@ -324,7 +325,7 @@ fail:
     return st;
 }
 
-static void configure(crd_testbench* b, double watchdog)
+static void configure(crdi_testbench* b, double watchdog)
 {
     const crdi_plant_type* type = b->plant.type;
     for (int i = 0; i < type->quantity_count; i++) {
@@ -358,20 +359,20 @@ static void configure(crd_testbench* b, double watchdog)
 
 // ---- create ------------------------------------------------------------------------------------
 
-crd_testbench_options crd_testbench_defaults(crd_testbench_kind kind)
+crdi_testbench_options crdi_testbench_defaults(crdi_testbench_kind kind)
 {
-    return (crd_testbench_options){.kind = kind,
-                                   .seed = 1,
-                                   .speed_up = 1,
-                                   .watchdog = 0.5,
-                                   .address = {0x7F000001, 8080, CRD_DCP_UDP}};
+    return (crdi_testbench_options){.kind = kind,
+                                    .seed = 1,
+                                    .speed_up = 1,
+                                    .watchdog = 0.5,
+                                    .address = {0x7F000001, 8080, CRD_DCP_UDP}};
 }
 
-static crd_status check_options(crd_context* ctx, const crd_testbench_options* o)
+static crd_status check_options(crd_context* ctx, const crdi_testbench_options* o)
 {
     if (!crdi_plant_type_of((int)o->kind)) {
         return crdi_fail(ctx, CRD_E_RANGE, "testbench: kind %d, expected 0 to %d", (int)o->kind,
-                         CRD_TESTBENCH_KIND_COUNT - 1);
+                         CRDI_TESTBENCH_KIND_COUNT - 1);
     }
     if (!(o->speed_up >= 1 && o->speed_up <= 1000)) {
         return crdi_fail(ctx, CRD_E_RANGE, "testbench: speed-up %g, expected 1 to 1000",
@@ -380,17 +381,17 @@ static crd_status check_options(crd_context* ctx, const crd_testbench_options* o
     if (!(o->start_up >= 0) || isinf(o->start_up)) {
         return crdi_fail(ctx, CRD_E_RANGE, "testbench: start-up %g s, expected >= 0", o->start_up);
     }
-    if (o->fault_count < 0 || o->fault_count > CRD_TESTBENCH_FAULTS_MAX) {
+    if (o->fault_count < 0 || o->fault_count > CRDI_TESTBENCH_FAULTS_MAX) {
         return crdi_fail(ctx, CRD_E_RANGE, "testbench: %d faults, expected up to %d",
-                         o->fault_count, CRD_TESTBENCH_FAULTS_MAX);
+                         o->fault_count, CRDI_TESTBENCH_FAULTS_MAX);
     }
     const crdi_plant_type* type = crdi_plant_type_of((int)o->kind);
     for (int i = 0; i < o->fault_count; i++) {
-        const crd_testbench_fault* f = &o->faults[i];
+        const crdi_testbench_fault* f = &o->faults[i];
         const bool output = f->signal >= type->input_count && f->signal < type->signal_count;
-        if (!crd_testbench_fault_name((int)f->kind) || !(f->at >= 0) ||
-            (f->kind == CRD_TESTBENCH_SENSOR_LOSS && !output) ||
-            (f->kind == CRD_TESTBENCH_COOLANT_LOSS && !type->media)) {
+        if (!crdi_testbench_fault_name((int)f->kind) || !(f->at >= 0) ||
+            (f->kind == CRDI_TESTBENCH_SENSOR_LOSS && !output) ||
+            (f->kind == CRDI_TESTBENCH_COOLANT_LOSS && !type->media)) {
             return crdi_fail(ctx, CRD_E_RANGE,
                              "testbench: fault %d (kind %d, signal %d, at %g s) is none of the %s",
                              i + 1, (int)f->kind, f->signal, f->at, type->title);
@@ -399,12 +400,12 @@ static crd_status check_options(crd_context* ctx, const crd_testbench_options* o
     return CRD_OK;
 }
 
-crd_status crd_testbench_create(crd_context* ctx, const crd_testbench_options* opt,
-                                crd_testbench** out)
+crd_status crdi_testbench_create(crd_context* ctx, const crdi_testbench_options* opt,
+                                 crdi_testbench** out)
 {
     crd_status st = check_options(ctx, opt);
     if (st < 0) { return st; }
-    crd_testbench* b = crdi_new(ctx, sizeof *b);
+    crdi_testbench* b = crdi_new(ctx, sizeof *b);
     if (!b) { return CRD_E_MEMORY; }
     b->ctx = ctx;
     b->speed_up = opt->speed_up;
@@ -427,21 +428,21 @@ crd_status crd_testbench_create(crd_context* ctx, const crd_testbench_options* o
     *out = b;
     return CRD_OK;
 fail:
-    crd_testbench_destroy(b);
+    crdi_testbench_destroy(b);
     return st;
 }
 
-void crd_testbench_destroy(crd_testbench* b)
+void crdi_testbench_destroy(crdi_testbench* b)
 {
     if (!b) { return; }
     crd_dcp_slave_destroy(b->slave);
     crd_dcp_bench_destroy(b->bench);
     crd_dcp_description_destroy(b->description);
-    crdi_free(b->ctx, b);
+    crd_free(b->ctx, b);
 }
 
-crd_status crd_testbench_start(crd_testbench* b, const crd_dcp_link* link,
-                               const crd_dcp_slave_options* opt)
+crd_status crdi_testbench_start(crdi_testbench* b, const crd_dcp_link* link,
+                                const crd_dcp_slave_options* opt)
 {
     const crd_dcp_plant plant = crd_dcp_bench_plant(b->bench);
     const crd_status st =
@@ -452,61 +453,61 @@ crd_status crd_testbench_start(crd_testbench* b, const crd_dcp_link* link,
 
 // ---- looking and touching ----------------------------------------------------------------------
 
-const crd_dcp_description* crd_testbench_description(const crd_testbench* b)
+const crd_dcp_description* crdi_testbench_description(const crdi_testbench* b)
 {
     return b->description;
 }
 
-void crd_testbench_set(crd_testbench* b, int signal, double value)
+void crdi_testbench_set(crdi_testbench* b, int signal, double value)
 {
     assert(signal >= 0 && signal < b->plant.type->input_count);
     if (isfinite(value)) { b->plant.set[signal] = value; }
 }
 
-void crd_testbench_step(crd_testbench* b, double seconds)
+void crdi_testbench_step(crdi_testbench* b, double seconds)
 {
     b->plant.running = true;
     crdi_plant_step(&b->plant, seconds);
 }
 
-double crd_testbench_measured(const crd_testbench* b, int signal)
+double crdi_testbench_measured(const crdi_testbench* b, int signal)
 {
     return b->plant.measured[signal];
 }
 
-double crd_testbench_true(const crd_testbench* b, int signal)
+double crdi_testbench_true(const crdi_testbench* b, int signal)
 {
     return signal < b->plant.type->input_count ? b->plant.set[signal] : b->plant.value[signal];
 }
 
-void crd_testbench_switch(crd_testbench* b, int item, bool on)
+void crdi_testbench_switch(crdi_testbench* b, int item, bool on)
 {
     const uint32_t bit = 1u << item;
     b->plant.switched = on ? b->plant.switched & ~bit : b->plant.switched | bit;
 }
 
-const char* crd_testbench_item(const crd_testbench* b, int item)
+const char* crdi_testbench_item(const crdi_testbench* b, int item)
 {
     return item < 0 || item >= CRDI_ITEMS ? NULL : b->plant.type->checklist[item];
 }
 
-crd_dcp_slave* crd_testbench_slave(crd_testbench* b)
+crd_dcp_slave* crdi_testbench_slave(crdi_testbench* b)
 {
     return b->slave;
 }
 
-crd_dcp_bench* crd_testbench_bench(crd_testbench* b)
+crd_dcp_bench* crdi_testbench_bench(crdi_testbench* b)
 {
     return b->bench;
 }
 
-void crd_testbench_observe(crd_testbench* b, crd_testbench_observer* observer, void* user)
+void crdi_testbench_observe(crdi_testbench* b, crdi_testbench_observer* observer, void* user)
 {
     b->observer = observer;
     b->observer_user = user;
 }
 
-const char* crd_testbench_why(const crd_testbench* b)
+const char* crdi_testbench_why(const crdi_testbench* b)
 {
     return b->why;
 }

@@ -4,7 +4,7 @@
 // speed, a device under test (DUT) that gives a torque, temperatures, and what is measured of it
 // all. What differs between benches stands in a crdi_plant_type.
 #pragma once
-#include "cardan/testbench_bench.h"
+#include "shared/testbench_bench.h"
 
 enum {
     CRDI_SIGNALS = 24,
@@ -53,7 +53,7 @@ struct crdi_plant;
 typedef struct crdi_plant_type {
     const char *name, *title;
     uint8_t uuid[16];
-    const crd_testbench_signal* signals; // inputs first
+    const crdi_testbench_signal* signals; // inputs first
     int signal_count, input_count;
     crdi_drive drive;
     int speed_input, torque_input; // signals
@@ -107,7 +107,7 @@ typedef struct crdi_plant {
     uint32_t switched; // items that somebody has switched off
     bool torque_off, load_off;
     double torque_wrong, speed_wrong, flow_wrong; // s
-    crd_testbench_fault faults[CRD_TESTBENCH_FAULTS_MAX];
+    crdi_testbench_fault faults[CRDI_TESTBENCH_FAULTS_MAX];
     int fault_count;
     uint32_t begun;  // faults, by their index
     uint32_t active; // by their kind
@@ -122,7 +122,7 @@ void crdi_plant_init(crdi_plant* p, const crdi_plant_type* type, uint64_t seed);
 void crdi_plant_step(crdi_plant* p, double seconds);
 double crdi_plant_time(const crdi_plant* p);      // s since it was made
 uint32_t crdi_plant_missing(const crdi_plant* p); // items
-static inline bool crdi_plant_has(const crdi_plant* p, crd_testbench_fault_kind kind)
+static inline bool crdi_plant_has(const crdi_plant* p, crdi_testbench_fault_kind kind)
 {
     return p->active & 1u << kind;
 }

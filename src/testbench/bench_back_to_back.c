@@ -25,7 +25,7 @@ enum { // signals
 enum { WINDING, HOUSING };
 
 // Torque by load cells, noisy; currents and angle by the motors' controllers.
-static const crd_testbench_signal signals[SIGNALS] = {
+static const crdi_testbench_signal signals[SIGNALS] = {
     [TORQUE_REF] = {.name = "torque_ref",
                     .unit = "N.m",
                     .description = "set value of the motor under test",
@@ -139,7 +139,7 @@ static void slow(crdi_plant* p, double dt)
 {
     const double i = p->inner[0], i_load = p->load / TORQUE_CONSTANT;
     const double copper = RESISTANCE * i * i;
-    const double defect = crdi_plant_has(p, CRD_TESTBENCH_OVERTEMPERATURE) ? 300 : 0;
+    const double defect = crdi_plant_has(p, CRDI_TESTBENCH_OVERTEMPERATURE) ? 300 : 0;
     const double power = (p->dut + p->load) * p->omega + copper + RESISTANCE * i_load * i_load;
     double *v = p->value, *t = p->temperature;
     const double to_housing = (t[WINDING] - t[HOUSING]) / 1.0;

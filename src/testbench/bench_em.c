@@ -30,7 +30,7 @@ enum { WINDING, HOUSING, OIL }; // nodes
 
 // Tables 5 and 6. The torque passes an external power meter, whose latency is what makes dead time
 // large (section 4.3); what is calculated out of currents has none.
-static const crd_testbench_signal signals[SIGNALS] = {
+static const crdi_testbench_signal signals[SIGNALS] = {
     [TORQUE_REF] = {.name = "torque_ref",
                     .unit = "N.m",
                     .description = "set value of the torque",
@@ -191,14 +191,14 @@ static void heat(crdi_plant* p, double copper, double rest, double dt)
 {
     static const double heater = 9e3, cooler = 232.2, water = 33.53, circuit = 70.58e3;
     const double rpm = fabs(p->omega) * 30 / M_PI;
-    const bool flows = !crdi_plant_has(p, CRD_TESTBENCH_COOLANT_LOSS);
+    const bool flows = !crdi_plant_has(p, CRDI_TESTBENCH_COOLANT_LOSS);
     const double film = flows ? 80 + 140 * fmin(1, rpm / 50) : 8;
     double* t = p->temperature;
     const double to_housing = 25 * (t[WINDING] - t[HOUSING]);
     const double to_oil = film * (t[HOUSING] - t[OIL]);
     // turns that are shorted have what the rotor induces in them
     const double defect =
-        crdi_plant_has(p, CRD_TESTBENCH_OVERTEMPERATURE) ? 60e3 * fmin(1, rpm * rpm / 1e6) : 0;
+        crdi_plant_has(p, CRDI_TESTBENCH_OVERTEMPERATURE) ? 60e3 * fmin(1, rpm * rpm / 1e6) : 0;
     const double set = fmin(p->set[OIL_REF], p->cap);
     const double unit = flows ? crdi_condition(set, t[OIL], heater, cooler, water) : 0;
     t[WINDING] += dt * (copper + defect - to_housing) / 6e3;

@@ -25,7 +25,7 @@ enum { // signals
 enum { BLOCK, COOLANT_NODE, OIL_NODE };
 
 #define THERMOMETER .unit = "degC", .noise = 0.05, .lag = 0.5, .resolution = 0.1
-static const crd_testbench_signal signals[SIGNALS] = {
+static const crdi_testbench_signal signals[SIGNALS] = {
     [PEDAL_REF] = {.name = "pedal_ref",
                    .unit = "%",
                    .description = "set value of the pedal",
@@ -143,7 +143,7 @@ static double fuel_power(const crdi_plant* p, double rpm)
 
 static void heat(crdi_plant* p, double burnt, double rpm, double dt)
 {
-    const bool flows = !crdi_plant_has(p, CRD_TESTBENCH_COOLANT_LOSS);
+    const bool flows = !crdi_plant_has(p, CRDI_TESTBENCH_COOLANT_LOSS);
     const double turning = fmin(1, rpm / 500);
     double* t = p->temperature;
     const double friction = loss_torque(rpm) * fabs(p->omega);
@@ -151,7 +151,7 @@ static void heat(crdi_plant* p, double burnt, double rpm, double dt)
         (flows ? 1500 * (0.3 + 0.7 * turning) : 20) * (t[BLOCK] - t[COOLANT_NODE]);
     const double to_oil = (50 + 250 * turning) * (t[BLOCK] - t[OIL_NODE]);
     // a head gasket: gas of the cylinders drives the coolant out of its cooler
-    const double leak = crdi_plant_has(p, CRD_TESTBENCH_OVERTEMPERATURE)
+    const double leak = crdi_plant_has(p, CRDI_TESTBENCH_OVERTEMPERATURE)
                             ? 300e3 * crdi_clamp((rpm - 500) / 500, 0, 1)
                             : 0;
     const double coolant_unit =

@@ -12,9 +12,9 @@ static const double REPAIR = 1;        // s at rest until somebody has mended an
 
 const crdi_plant_type* crdi_plant_type_of(int kind)
 {
-    static const crdi_plant_type* const types[CRD_TESTBENCH_KIND_COUNT] = {
+    static const crdi_plant_type* const types[CRDI_TESTBENCH_KIND_COUNT] = {
         &crdi_plant_em, &crdi_plant_ice, &crdi_plant_back_to_back};
-    return kind < 0 || kind >= CRD_TESTBENCH_KIND_COUNT ? NULL : types[kind];
+    return kind < 0 || kind >= CRDI_TESTBENCH_KIND_COUNT ? NULL : types[kind];
 }
 
 double crdi_lookup(const double (*points)[2], int count, double x)
@@ -49,7 +49,7 @@ void crdi_plant_init(crdi_plant* p, const crdi_plant_type* type, uint64_t seed)
     }
     type->slow(p, 0);
     for (int i = type->input_count; i < type->signal_count; i++) {
-        const crd_testbench_signal* s = &type->signals[i];
+        const crdi_testbench_signal* s = &type->signals[i];
         crdi_chain* c = &p->chains[i];
         const double ms = TICK * CRDI_FAST;
         c->weight = s->lag > 0 ? 1 - exp(-ms / s->lag) : 1;
@@ -93,7 +93,7 @@ static void control_load(crdi_plant* p, double dt)
     const double most = fmin(d->torque, d->power / fmax(speed, 1e-3));
     double used = crdi_clamp(demand, -most, most);
     if (used == demand) { p->integral += gain * bandwidth / 3 * error * dt; }
-    if (crdi_plant_has(p, CRD_TESTBENCH_SPEED_RUNAWAY)) { used = most; }
+    if (crdi_plant_has(p, CRDI_TESTBENCH_SPEED_RUNAWAY)) { used = most; }
     if (braked(p)) {
         used = p->integral = 0;
         p->reference = p->omega;
@@ -134,7 +134,7 @@ static void measure(crdi_plant* p)
     const crdi_plant_type* type = p->type;
     p->ring_at = (p->ring_at + 1) % CRDI_RING;
     for (int i = type->input_count; i < type->signal_count; i++) {
-        const crd_testbench_signal* s = &type->signals[i];
+        const crdi_testbench_signal* s = &type->signals[i];
         crdi_chain* c = &p->chains[i];
         const double raw = p->ideal ? p->value[i] : p->value[i] + s->noise * noise(p);
         c->filtered += (raw - c->filtered) * c->weight;
@@ -153,12 +153,12 @@ static void measure(crdi_plant* p)
 static void begin_faults(crdi_plant* p)
 {
     for (int i = 0; i < p->fault_count; i++) {
-        const crd_testbench_fault* f = &p->faults[i];
+        const crdi_testbench_fault* f = &p->faults[i];
         if (p->begun & 1u << i || !p->running || p->run_time < f->at) { continue; }
         p->begun |= 1u << i;
         p->active |= 1u << f->kind;
-        if (f->kind == CRD_TESTBENCH_SENSOR_LOSS) { p->lost_sensor[f->signal] = true; }
-        if (f->kind == CRD_TESTBENCH_STUCK_TORQUE) { p->stuck = p->dut; }
+        if (f->kind == CRDI_TESTBENCH_SENSOR_LOSS) { p->lost_sensor[f->signal] = true; }
+        if (f->kind == CRDI_TESTBENCH_STUCK_TORQUE) { p->stuck = p->dut; }
     }
 }
 
@@ -183,7 +183,7 @@ static void protect(crdi_plant* p, double dt)
     const double late = p->reference - p->omega;
     const bool away = fabs(late) > d->speed_error && late * p->load < 0;
     p->speed_wrong = wrong_for(p->speed_wrong, away && !p->load_off, dt);
-    p->flow_wrong = wrong_for(p->flow_wrong, crdi_plant_has(p, CRD_TESTBENCH_COOLANT_LOSS), dt);
+    p->flow_wrong = wrong_for(p->flow_wrong, crdi_plant_has(p, CRDI_TESTBENCH_COOLANT_LOSS), dt);
     if (p->torque_wrong > d->torque_patience) {
         p->torque_off = true;
         lose(p, CRDI_ITEM_TORQUE);
@@ -193,7 +193,7 @@ static void protect(crdi_plant* p, double dt)
         lose(p, CRDI_ITEM_SPEED);
     }
     if (p->flow_wrong > FLOW_PATIENCE) { lose(p, CRDI_ITEM_FLOW); }
-    if (crdi_plant_has(p, CRD_TESTBENCH_EMERGENCY_STOP)) {
+    if (crdi_plant_has(p, CRDI_TESTBENCH_EMERGENCY_STOP)) {
         p->torque_off = true;
         lose(p, CRDI_ITEM_BUTTON);
     }

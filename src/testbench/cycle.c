@@ -1,5 +1,6 @@
 // Drive cycles: the NEDC from its definition, others from recordings.
-#include "cardan/testbench.h"
+#include "shared/base.h"
+#include "shared/testbench.h"
 
 #include "cardan/results.h"
 
@@ -29,7 +30,7 @@ static const operation extra_urban[] = {
 #define EXTRA_URBAN (sizeof extra_urban / sizeof *extra_urban)
 
 typedef struct points {
-    crd_cycle cycle; // first: what the caller holds
+    crdi_cycle cycle; // first: what the caller holds
     double *time, *speed;
     char* name;
 } points;
@@ -43,22 +44,22 @@ static points* make_points(crd_context* ctx, const char* name, size_t count)
     p->speed = crdi_new_array(ctx, count, sizeof *p->speed);
     p->name = crdi_new(ctx, length);
     if (!p->time || !p->speed || !p->name) {
-        crd_cycle_destroy(ctx, &p->cycle);
+        crdi_cycle_destroy(ctx, &p->cycle);
         return NULL;
     }
     memcpy(p->name, name, length);
-    p->cycle = (crd_cycle){p->name, (int64_t)count, p->time, p->speed};
+    p->cycle = (crdi_cycle){p->name, (int64_t)count, p->time, p->speed};
     return p;
 }
 
-void crd_cycle_destroy(crd_context* ctx, const crd_cycle* c)
+void crdi_cycle_destroy(crd_context* ctx, const crdi_cycle* c)
 {
     if (!c) { return; }
     points* p = (points*)(uintptr_t)c;
-    crdi_free(ctx, p->time);
-    crdi_free(ctx, p->speed);
-    crdi_free(ctx, p->name);
-    crdi_free(ctx, p);
+    crd_free(ctx, p->time);
+    crd_free(ctx, p->speed);
+    crd_free(ctx, p->name);
+    crd_free(ctx, p);
 }
 
 static size_t append(points* p, size_t at, const operation* o, size_t count)
@@ -70,7 +71,7 @@ static size_t append(points* p, size_t at, const operation* o, size_t count)
     return at;
 }
 
-static crd_status make_nedc(crd_context* ctx, const crd_cycle** out)
+static crd_status make_nedc(crd_context* ctx, const crdi_cycle** out)
 {
     points* p = make_points(ctx, "nedc", 1 + 4 * URBAN + EXTRA_URBAN);
     if (!p) { return CRD_E_MEMORY; }
@@ -85,7 +86,7 @@ static crd_status make_nedc(crd_context* ctx, const crd_cycle** out)
 
 // ---- recordings --------------------------------------------------------------------------------
 
-static crd_status find_column(crd_context* ctx, const crd_cycle_source* s, const crd_table* t,
+static crd_status find_column(crd_context* ctx, const crdi_cycle_source* s, const crd_table* t,
                               int* column)
 {
     static const char* const usual[] = {"speed", "v", "velocity"};
@@ -103,7 +104,7 @@ static crd_status find_column(crd_context* ctx, const crd_cycle_source* s, const
                      s->name, t->column_count);
 }
 
-static crd_status find_unit(crd_context* ctx, const crd_cycle_source* s,
+static crd_status find_unit(crd_context* ctx, const crdi_cycle_source* s,
                             const crd_table_column* column, crd_dimension* unit)
 {
     const char* name = s->unit ? s->unit : column->unit[0] ? column->unit : "km/h";
@@ -114,7 +115,7 @@ static crd_status find_unit(crd_context* ctx, const crd_cycle_source* s,
                      s->name, column->name, name);
 }
 
-static crd_status check_points(crd_context* ctx, const crd_cycle* c)
+static crd_status check_points(crd_context* ctx, const crdi_cycle* c)
 {
     for (int64_t i = 0; i < c->count; i++) {
         if (!isfinite(c->time[i]) || !(c->speed[i] >= 0) || !isfinite(c->speed[i])) {
@@ -127,8 +128,8 @@ static crd_status check_points(crd_context* ctx, const crd_cycle* c)
     return crdi_fail(ctx, CRD_E_FORMAT, "%s: all rows are at %g s", c->name, c->time[0]);
 }
 
-static crd_status from_table(crd_context* ctx, const crd_cycle_source* s, const crd_table* t,
-                             const crd_cycle** out)
+static crd_status from_table(crd_context* ctx, const crdi_cycle_source* s, const crd_table* t,
+                             const crdi_cycle** out)
 {
     crd_status st = CRD_OK;
     points* p = NULL;
@@ -151,11 +152,12 @@ static crd_status from_table(crd_context* ctx, const crd_cycle_source* s, const 
     *out = &p->cycle;
     return CRD_OK;
 fail:
-    if (p) { crd_cycle_destroy(ctx, &p->cycle); }
+    if (p) { crdi_cycle_destroy(ctx, &p->cycle); }
     return st;
 }
 
-crd_status crd_cycle_create(crd_context* ctx, const crd_cycle_source* source, const crd_cycle** out)
+crd_status crdi_cycle_create(crd_context* ctx, const crdi_cycle_source* source,
+                             const crdi_cycle** out)
 {
     if (!strcmp(source->name, "nedc")) { return make_nedc(ctx, out); }
     crd_table* t = NULL;
@@ -167,7 +169,7 @@ crd_status crd_cycle_create(crd_context* ctx, const crd_cycle_source* source, co
 
 // ---- use ---------------------------------------------------------------------------------------
 
-double crd_cycle_speed(const crd_cycle* c, double t)
+double crdi_cycle_speed(const crdi_cycle* c, double t)
 {
     if (!(t > c->time[0])) { return c->speed[0]; }
     int64_t low = 0, high = c->count; // time[low] <= t < time[high]
@@ -184,10 +186,10 @@ double crd_cycle_speed(const crd_cycle* c, double t)
     return c->speed[low] + part * (c->speed[high] - c->speed[low]);
 }
 
-crd_cycle_summary crd_cycle_describe(const crd_cycle* c)
+crdi_cycle_summary crdi_cycle_describe(const crdi_cycle* c)
 {
-    crd_cycle_summary s = {.duration = c->time[c->count - 1] - c->time[0],
-                           .speed_max = c->speed[0]};
+    crdi_cycle_summary s = {.duration = c->time[c->count - 1] - c->time[0],
+                            .speed_max = c->speed[0]};
     for (int64_t i = 1; i < c->count; i++) {
         const double h = c->time[i] - c->time[i - 1], a = c->speed[i - 1], b = c->speed[i];
         s.distance += 0.5 * h * (a + b);
@@ -201,7 +203,7 @@ crd_cycle_summary crd_cycle_describe(const crd_cycle* c)
     return s;
 }
 
-crd_status crd_cycle_write(crd_context* ctx, const crd_cycle* c, const char* path)
+crd_status crdi_cycle_write(crd_context* ctx, const crdi_cycle* c, const char* path)
 {
     FILE* f = fopen(path, "w");
     if (!f) { return crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno)); }

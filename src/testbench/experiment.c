@@ -2,7 +2,7 @@
 #include "testbench/experiment.h"
 
 #include "cardan/master.h"
-#include "cardan/testbench.h"
+#include "shared/testbench.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,27 +16,27 @@ enum { BED, CAR };
 
 static const struct {
     const char *id, *name;
-    crd_bench_published published;
-} cases[CRD_BENCH_CASES] = {
-    [CRD_BENCH_IDEAL] = {"ideal", "ideal coupling", {NAN, NAN, NAN, -0.30, -2.50}},
-    [CRD_BENCH_ZOH] = {"zoh", "ZOH", {4.53, 0.01, 4.53, 0, 0}},
-    [CRD_BENCH_FOH] = {"foh", "FOH", {4.43, 0.86, 4.35, -0.07, -0.62}},
-    [CRD_BENCH_EROS] = {"eros", "EROS", {6.54, 2.12, 6.18, 0.10, -0.22}},
-    [CRD_BENCH_FOH_SWITCH] = {"foh-switch", "FOH with switching", {4.24, 0.79, 4.17, 0.12, -0.09}},
-    [CRD_BENCH_EROS_SWITCH] = {"eros-switch",
-                               "EROS with switching",
-                               {4.21, 0.88, 4.11, 0.12, -1.07}},
-    [CRD_BENCH_OPTIMAL] = {"optimal", "optimal", {2.94, 0.65, 2.87, -0.42, -4.39}},
-    [CRD_BENCH_TRAINED] = {"trained", "network, trained", {2.71, 0.67, 2.62, -0.38, -2.92}},
-    [CRD_BENCH_LEAST_SQUARES] = {"least-squares",
-                                 "network, least squares",
-                                 {NAN, NAN, NAN, NAN, NAN}},
-    [CRD_BENCH_AUTO] = {"auto", "auto", {NAN, NAN, NAN, NAN, NAN}},
+    crdi_bench_published published;
+} cases[CRDI_BENCH_CASES] = {
+    [CRDI_BENCH_IDEAL] = {"ideal", "ideal coupling", {NAN, NAN, NAN, -0.30, -2.50}},
+    [CRDI_BENCH_ZOH] = {"zoh", "ZOH", {4.53, 0.01, 4.53, 0, 0}},
+    [CRDI_BENCH_FOH] = {"foh", "FOH", {4.43, 0.86, 4.35, -0.07, -0.62}},
+    [CRDI_BENCH_EROS] = {"eros", "EROS", {6.54, 2.12, 6.18, 0.10, -0.22}},
+    [CRDI_BENCH_FOH_SWITCH] = {"foh-switch", "FOH with switching", {4.24, 0.79, 4.17, 0.12, -0.09}},
+    [CRDI_BENCH_EROS_SWITCH] = {"eros-switch",
+                                "EROS with switching",
+                                {4.21, 0.88, 4.11, 0.12, -1.07}},
+    [CRDI_BENCH_OPTIMAL] = {"optimal", "optimal", {2.94, 0.65, 2.87, -0.42, -4.39}},
+    [CRDI_BENCH_TRAINED] = {"trained", "network, trained", {2.71, 0.67, 2.62, -0.38, -2.92}},
+    [CRDI_BENCH_LEAST_SQUARES] = {"least-squares",
+                                  "network, least squares",
+                                  {NAN, NAN, NAN, NAN, NAN}},
+    [CRDI_BENCH_AUTO] = {"auto", "auto", {NAN, NAN, NAN, NAN, NAN}},
 };
 
-crd_bench_experiment_options crd_bench_experiment_defaults(void)
+crdi_bench_experiment_options crdi_bench_experiment_defaults(void)
 {
-    return (crd_bench_experiment_options){
+    return (crdi_bench_experiment_options){
         .seed = 1, .latency = 57.5e-3, .jitter = 0.5e-3, .step = 10e-3};
 }
 
@@ -49,7 +49,7 @@ static crd_status add_unit(crd_system* s, const char* name, const char* model, u
     crd_unit_spec u = crd_unit_spec_defaults();
     u.name = name;
     u.source = CRD_UNIT_NATIVE;
-    u.model = crd_powertrain_model(model);
+    u.model = crdi_powertrain_model(model);
     const crd_status st = crd_system_add_unit(s, &u, &index);
     if (st < 0) { return st; }
     snprintf(text, sizeof text, "%llu", (unsigned long long)seed);
@@ -70,7 +70,7 @@ static crd_status connect(crd_system* s, int from_unit, const char* from, const 
 }
 
 // The system of examples/experiment: `coupling` NULL is the ideal one.
-static crd_status build(const crd_bench_experiment* e, const crd_coupling_spec* coupling,
+static crd_status build(const crdi_bench_experiment* e, const crd_coupling_spec* coupling,
                         uint64_t seed, crd_system** out)
 {
     crd_status st = CRD_OK;
@@ -99,7 +99,7 @@ typedef struct series {
     double *sent, *received, *shaft_speed, *speed, *target;
 } series;
 
-static crd_status make_room(crd_bench_experiment* e, series* x)
+static crd_status make_room(crdi_bench_experiment* e, series* x)
 {
     double** const columns[] = {&x->sent, &x->received, &x->shaft_speed, &x->speed, &x->target};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
@@ -110,7 +110,7 @@ static crd_status make_room(crd_bench_experiment* e, series* x)
 }
 
 // What the car was told at the beginning of a step it says behind it.
-static crd_status follow(const crd_bench_experiment* e, crd_master* m, int64_t ticks,
+static crd_status follow(const crdi_bench_experiment* e, crd_master* m, int64_t ticks,
                          const series* x)
 {
     crd_status st = CRD_OK;
@@ -128,7 +128,7 @@ fail:
     return st;
 }
 
-static crd_status sum_up(const crd_bench_experiment* e, crd_master* m, crd_bench_run* r)
+static crd_status sum_up(const crdi_bench_experiment* e, crd_master* m, crdi_bench_run* r)
 {
     crd_status st = CRD_OK;
     crd_score score = {0};
@@ -162,14 +162,14 @@ fail:
 }
 
 // `record` false: a run that only serves another one.
-static crd_status perform(crd_bench_experiment* e, crd_bench_run* r, uint64_t seed, bool record)
+static crd_status perform(crdi_bench_experiment* e, crdi_bench_run* r, uint64_t seed, bool record)
 {
     crd_status st = CRD_OK;
     crd_system* s = NULL;
     crd_master* m = NULL;
     char* path = NULL;
     series x;
-    const crd_bench_experiment_options* o = &e->options;
+    const crdi_bench_experiment_options* o = &e->options;
     const crd_coupling_spec coupling = {.element = r->element,
                                         .place = {"", 0},
                                         .channel = {.step = NAN,
@@ -200,13 +200,13 @@ static crd_status perform(crd_bench_experiment* e, crd_bench_run* r, uint64_t se
 fail:
     crd_master_destroy(m);
     crd_system_destroy(s);
-    crdi_free(e->ctx, path);
+    crd_free(e->ctx, path);
     return st;
 }
 
 // ---- all of them -------------------------------------------------------------------------------
 
-static crd_status check(crd_context* ctx, const crd_bench_experiment_options* o)
+static crd_status check(crd_context* ctx, const crdi_bench_experiment_options* o)
 {
     const double steps = DURATION / o->step, ticks = o->step / IDEAL_STEP;
     if (!(o->step >= 1e-3 && o->step <= 50e-3) || fabs(steps - nearbyint(steps)) > 1e-6 ||
@@ -237,9 +237,9 @@ static crd_status check(crd_context* ctx, const crd_bench_experiment_options* o)
     return CRD_OK;
 }
 
-static crd_status begin(crd_bench_experiment* e)
+static crd_status begin(crdi_bench_experiment* e)
 {
-    const crd_bench_experiment_options* o = &e->options;
+    const crdi_bench_experiment_options* o = &e->options;
     e->k = (int)ceil((o->latency + o->jitter) / o->step - 1e-9);
     e->count = llround(DURATION / o->step);
     e->filter_delay = FILTER_DELAY;
@@ -249,7 +249,7 @@ static crd_status begin(crd_bench_experiment* e)
         time[n] = (double)n * o->step;
     }
     e->time = time;
-    for (int i = 0; i < CRD_BENCH_CASES; i++) {
+    for (int i = 0; i < CRDI_BENCH_CASES; i++) {
         e->runs[i].id = cases[i].id;
         e->runs[i].name = cases[i].name;
         e->runs[i].published = cases[i].published;
@@ -257,32 +257,32 @@ static crd_status begin(crd_bench_experiment* e)
     return CRD_OK;
 }
 
-static void tell(const crd_bench_experiment* e, int done, const char* name)
+static void tell(const crdi_bench_experiment* e, int done, const char* name)
 {
-    const crd_bench_experiment_options* o = &e->options;
-    if (o->progress) { o->progress(o->progress_user, done, CRD_BENCH_CASES + 1, name); }
+    const crdi_bench_experiment_options* o = &e->options;
+    if (o->progress) { o->progress(o->progress_user, done, CRDI_BENCH_CASES + 1, name); }
 }
 
-crd_status crd_bench_experiment_run(crd_context* ctx, const crd_bench_experiment_options* opt,
-                                    crd_bench_experiment** out)
+crd_status crdi_bench_experiment_run(crd_context* ctx, const crdi_bench_experiment_options* opt,
+                                     crdi_bench_experiment** out)
 {
-    const crd_bench_experiment_options o = opt ? *opt : crd_bench_experiment_defaults();
+    const crdi_bench_experiment_options o = opt ? *opt : crdi_bench_experiment_defaults();
     crd_status st = check(ctx, &o);
     if (st < 0) { return st; }
-    crd_bench_experiment* e = crdi_new(ctx, sizeof *e);
+    crdi_bench_experiment* e = crdi_new(ctx, sizeof *e);
     if (!e) { return CRD_E_MEMORY; }
     e->ctx = ctx;
     e->options = o;
-    crdi_arena_init(&e->arena, ctx);
+    crd_arena_init(&e->arena, ctx);
     CRD_TRY(begin(e));
     tell(e, 0, "design and a run to learn from");
     CRD_TRY(crdi_experiment_design(e));
     // As in the paper: the network learns from a run with the optimal algorithm that came before,
     // with other noise, another driver's day and another link's.
-    crd_bench_run previous = e->runs[CRD_BENCH_OPTIMAL];
+    crdi_bench_run previous = e->runs[CRDI_BENCH_OPTIMAL];
     CRD_TRY(perform(e, &previous, o.seed + PREVIOUS, false));
     CRD_TRY(crdi_experiment_train(e, previous.sent));
-    for (int i = 0; i < CRD_BENCH_CASES; i++) {
+    for (int i = 0; i < CRDI_BENCH_CASES; i++) {
         tell(e, 1 + i, e->runs[i].name);
         CRD_TRY(perform(e, &e->runs[i], o.seed, true));
     }
@@ -290,14 +290,14 @@ crd_status crd_bench_experiment_run(crd_context* ctx, const crd_bench_experiment
     *out = e;
     return CRD_OK;
 fail:
-    crd_bench_experiment_destroy(e);
+    crdi_bench_experiment_destroy(e);
     return st;
 }
 
-void crd_bench_experiment_destroy(crd_bench_experiment* e)
+void crdi_bench_experiment_destroy(crdi_bench_experiment* e)
 {
     if (!e) { return; }
-    crdi_arena_clear(&e->arena);
-    crdi_free(e->ctx, (void*)(uintptr_t)e->remarks);
-    crdi_free(e->ctx, e);
+    crd_arena_clear(&e->arena);
+    crd_free(e->ctx, (void*)(uintptr_t)e->remarks);
+    crd_free(e->ctx, e);
 }

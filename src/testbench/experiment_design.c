@@ -6,7 +6,7 @@
 #include "cardan/learn.h"
 
 // The bands are those of the paper, eq. 43 and 44; relative degree r = 2, so that v = 1.
-static crd_status find_optimum(crd_bench_experiment* e)
+static crd_status find_optimum(crdi_bench_experiment* e)
 {
     crd_goal g = crd_goal_defaults();
     g.dT = e->options.step;
@@ -20,7 +20,7 @@ static crd_status find_optimum(crd_bench_experiment* e)
 
 // ---- elements as texts -------------------------------------------------------------------------
 
-static void put_numbers(crdi_text* t, const double* x, int count)
+static void put_numbers(crd_text* t, const double* x, int count)
 {
     for (int i = 0; i < count; i++) {
         crdi_text_add(t, i ? ", " : "[");
@@ -29,7 +29,7 @@ static void put_numbers(crdi_text* t, const double* x, int count)
     crdi_text_add(t, "]");
 }
 
-static void put_rows(crdi_text* t, const double* x, int rows, int columns)
+static void put_rows(crd_text* t, const double* x, int rows, int columns)
 {
     for (int i = 0; i < rows; i++) {
         crdi_text_add(t, i ? ", " : "[");
@@ -38,18 +38,18 @@ static void put_rows(crdi_text* t, const double* x, int rows, int columns)
     crdi_text_add(t, "]");
 }
 
-static crd_status keep(crd_bench_experiment* e, crdi_text* t, const char** out)
+static crd_status keep(crdi_bench_experiment* e, crd_text* t, const char** out)
 {
     *out = t->failed ? NULL : crdi_arena_text(&e->arena, t->data, t->length);
-    crdi_text_clear(t);
+    crd_text_clear(t);
     return *out ? CRD_OK : CRD_E_MEMORY;
 }
 
-static crd_status element_of_network(crd_bench_experiment* e, const crd_network* n,
+static crd_status element_of_network(crdi_bench_experiment* e, const crd_network* n,
                                      const char* name, const char** out)
 {
-    crdi_text t;
-    crdi_text_init(&t, e->ctx);
+    crd_text t;
+    crd_text_init(&t, e->ctx);
     crdi_text_add(&t,
                   "{\"name\": \"%s\", \"algorithm\": \"network\", \"network\": {\"alpha\": ", name);
     crdi_text_json_number(&t, n->alpha);
@@ -69,37 +69,37 @@ static crd_status element_of_network(crd_bench_experiment* e, const crd_network*
     return keep(e, &t, out);
 }
 
-crd_status crdi_experiment_design(crd_bench_experiment* e)
+crd_status crdi_experiment_design(crdi_bench_experiment* e)
 {
     static const struct {
-        crd_bench_case which;
+        crdi_bench_case which;
         const char* element;
     } words[] = {
-        {CRD_BENCH_ZOH, "{\"algorithm\": \"zoh\"}"},
-        {CRD_BENCH_FOH, "{\"algorithm\": \"foh\"}"},
-        {CRD_BENCH_EROS, "{\"algorithm\": \"eros\"}"},
-        {CRD_BENCH_FOH_SWITCH, "{\"algorithm\": \"foh+switch\"}"},
-        {CRD_BENCH_EROS_SWITCH, "{\"algorithm\": \"eros+switch\"}"},
-        {CRD_BENCH_AUTO, "{\"algorithm\": \"auto\"}"},
+        {CRDI_BENCH_ZOH, "{\"algorithm\": \"zoh\"}"},
+        {CRDI_BENCH_FOH, "{\"algorithm\": \"foh\"}"},
+        {CRDI_BENCH_EROS, "{\"algorithm\": \"eros\"}"},
+        {CRDI_BENCH_FOH_SWITCH, "{\"algorithm\": \"foh+switch\"}"},
+        {CRDI_BENCH_EROS_SWITCH, "{\"algorithm\": \"eros+switch\"}"},
+        {CRDI_BENCH_AUTO, "{\"algorithm\": \"auto\"}"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         e->runs[words[i].which].element = words[i].element;
     }
     const crd_status st = find_optimum(e);
     if (st < 0) { return st; }
-    crdi_text t;
-    crdi_text_init(&t, e->ctx);
+    crd_text t;
+    crd_text_init(&t, e->ctx);
     crdi_text_add(&t, "{\"name\": \"optimal\", \"algorithm\": \"linear\", \"weights\": {\"a\": ");
     put_numbers(&t, e->optimal, CRDI_EXPERIMENT_TAPS);
     crdi_text_add(&t, "}}");
-    return keep(e, &t, &e->runs[CRD_BENCH_OPTIMAL].element);
+    return keep(e, &t, &e->runs[CRDI_BENCH_OPTIMAL].element);
 }
 
 // ---- training ----------------------------------------------------------------------------------
 
 // Two learning cycles of 100 epochs each, the second at a third of the rate; all else as Keras has
 // it, for the paper does not say.
-static crd_status descend(crd_bench_experiment* e, const double* samples, const crd_network* start,
+static crd_status descend(crdi_bench_experiment* e, const double* samples, const crd_network* start,
                           crd_network* out)
 {
     crd_status st = CRD_OK;
@@ -124,7 +124,7 @@ fail:
     return st;
 }
 
-static crd_status solve(crd_bench_experiment* e, const double* samples, const crd_network* start,
+static crd_status solve(crdi_bench_experiment* e, const double* samples, const crd_network* start,
                         crd_network* out)
 {
     crd_training_report report;
@@ -135,7 +135,7 @@ static crd_status solve(crd_bench_experiment* e, const double* samples, const cr
     return crd_learn_train(e->ctx, &t, samples, e->count, start, out, &report, NULL);
 }
 
-crd_status crdi_experiment_train(crd_bench_experiment* e, const double* samples)
+crd_status crdi_experiment_train(crdi_bench_experiment* e, const double* samples)
 {
     crd_status st = CRD_OK;
     crd_network start = {0}, descended = {0}, solved = {0};
@@ -143,9 +143,9 @@ crd_status crdi_experiment_train(crd_bench_experiment* e, const double* samples)
     CRD_TRY(crd_network_morph(e->ctx, &l, 0.01, &start));
     CRD_TRY(descend(e, samples, &start, &descended));
     CRD_TRY(solve(e, samples, &start, &solved));
-    CRD_TRY(element_of_network(e, &descended, "trained", &e->runs[CRD_BENCH_TRAINED].element));
-    CRD_TRY(
-        element_of_network(e, &solved, "least squares", &e->runs[CRD_BENCH_LEAST_SQUARES].element));
+    CRD_TRY(element_of_network(e, &descended, "trained", &e->runs[CRDI_BENCH_TRAINED].element));
+    CRD_TRY(element_of_network(e, &solved, "least squares",
+                               &e->runs[CRDI_BENCH_LEAST_SQUARES].element));
 fail:
     crd_network_clear(e->ctx, &start);
     crd_network_clear(e->ctx, &descended);

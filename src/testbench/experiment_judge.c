@@ -14,54 +14,54 @@ static double percent(double part)
     return 100 * part;
 }
 
-static double energy_change(const crd_bench_experiment* e, int i)
+static double energy_change(const crdi_bench_experiment* e, int i)
 {
-    return percent(e->runs[i].energy / e->runs[CRD_BENCH_ZOH].energy - 1);
+    return percent(e->runs[i].energy / e->runs[CRDI_BENCH_ZOH].energy - 1);
 }
 
-static double peak_change(const crd_bench_experiment* e, int i)
+static double peak_change(const crdi_bench_experiment* e, int i)
 {
-    return e->runs[i].peak - e->runs[CRD_BENCH_ZOH].peak;
+    return e->runs[i].peak - e->runs[CRDI_BENCH_ZOH].peak;
 }
 
 // ---- goals -------------------------------------------------------------------------------------
 
-static crd_status set_goals(crd_bench_experiment* e)
+static crd_status set_goals(crdi_bench_experiment* e)
 {
     enum { CAPACITY = 8 };
     static const struct {
-        crd_bench_case which;
+        crdi_bench_case which;
         const char *error, *energy;
         double wanted; // change of C, %
     } table[] = {
-        {CRD_BENCH_OPTIMAL, "optimal: C against ZOH, %",
+        {CRDI_BENCH_OPTIMAL, "optimal: C against ZOH, %",
          "optimal: energy, distance from ideal, % of ZOH's", -35},
-        {CRD_BENCH_TRAINED, "network, trained: C against ZOH, %",
+        {CRDI_BENCH_TRAINED, "network, trained: C against ZOH, %",
          "network, trained: energy, distance from ideal, % of ZOH's", -40},
-        {CRD_BENCH_LEAST_SQUARES, "network, least squares: C against ZOH, %",
+        {CRDI_BENCH_LEAST_SQUARES, "network, least squares: C against ZOH, %",
          "network, least squares: energy, distance from ideal, % of ZOH's", -40},
-        {CRD_BENCH_AUTO, "auto: C against ZOH, %", "auto: energy, distance from ideal, % of ZOH's",
+        {CRDI_BENCH_AUTO, "auto: C against ZOH, %", "auto: energy, distance from ideal, % of ZOH's",
          -40},
     };
-    crd_bench_goal* g = crdi_arena_new(&e->arena, CAPACITY, sizeof *g);
+    crdi_bench_goal* g = crdi_arena_new(&e->arena, CAPACITY, sizeof *g);
     if (!g) { return CRD_E_MEMORY; }
     e->goals = g;
-    const double ideal = e->runs[CRD_BENCH_IDEAL].energy, zoh = e->runs[CRD_BENCH_ZOH].energy;
+    const double ideal = e->runs[CRDI_BENCH_IDEAL].energy, zoh = e->runs[CRDI_BENCH_ZOH].energy;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        const crd_bench_run* r = &e->runs[table[i].which];
+        const crdi_bench_run* r = &e->runs[table[i].which];
         const double change = percent(r->change);
         g[e->goal_count++] =
-            (crd_bench_goal){table[i].error, change, table[i].wanted, change <= table[i].wanted};
+            (crdi_bench_goal){table[i].error, change, table[i].wanted, change <= table[i].wanted};
         const double distance = percent(fabs(r->energy - ideal) / fabs(zoh - ideal));
-        g[e->goal_count++] = (crd_bench_goal){table[i].energy, distance, 100, distance < 100};
+        g[e->goal_count++] = (crdi_bench_goal){table[i].energy, distance, 100, distance < 100};
     }
     return CRD_OK;
 }
 
 // ---- remarks -----------------------------------------------------------------------------------
 
-static crd_status say(crd_bench_experiment* e, const char* format, ...) CRD_PRINTF(2, 3);
-static crd_status say(crd_bench_experiment* e, const char* format, ...)
+static crd_status say(crdi_bench_experiment* e, const char* format, ...) CRD_PRINTF(2, 3);
+static crd_status say(crdi_bench_experiment* e, const char* format, ...)
 {
     char text[640];
     va_list list;
@@ -80,20 +80,20 @@ static crd_status say(crd_bench_experiment* e, const char* format, ...)
 
 static bool switches(int i)
 {
-    return i == CRD_BENCH_FOH_SWITCH || i == CRD_BENCH_EROS_SWITCH;
+    return i == CRDI_BENCH_FOH_SWITCH || i == CRDI_BENCH_EROS_SWITCH;
 }
 
-static crd_status linear_of(const crd_bench_experiment* e, int i, double* a, int capacity, int* m)
+static crd_status linear_of(const crdi_bench_experiment* e, int i, double* a, int capacity, int* m)
 {
-    if (i == CRD_BENCH_OPTIMAL) {
+    if (i == CRDI_BENCH_OPTIMAL) {
         for (*m = 0; *m < CRDI_EXPERIMENT_TAPS; (*m)++) {
             a[*m] = e->optimal[*m];
         }
         return CRD_OK;
     }
-    const crd_method method = i == CRD_BENCH_FOH    ? CRD_METHOD_FOH
-                              : i == CRD_BENCH_EROS ? CRD_METHOD_EROS
-                                                    : CRD_METHOD_ZOH;
+    const crd_method method = i == CRDI_BENCH_FOH    ? CRD_METHOD_FOH
+                              : i == CRDI_BENCH_EROS ? CRD_METHOD_EROS
+                                                     : CRD_METHOD_ZOH;
     crd_linear l = {0};
     const crd_design d = crd_design_defaults(method);
     const crd_status st = crd_linear_make(e->ctx, &d, e->k, &l);
@@ -116,9 +116,9 @@ static double miss(const double* a, int m, int k, double x)
 }
 
 // The part of ZOH's error that lies below a frequency.
-static crd_status part_below(const crd_bench_experiment* e, double omega, double* out)
+static crd_status part_below(const crdi_bench_experiment* e, double omega, double* out)
 {
-    const crd_bench_run* zoh = &e->runs[CRD_BENCH_ZOH];
+    const crdi_bench_run* zoh = &e->runs[CRDI_BENCH_ZOH];
     crd_spectrum s = {0};
     double* error = crdi_new_array(e->ctx, (size_t)e->count, sizeof *error);
     if (!error) { return CRD_E_MEMORY; }
@@ -126,7 +126,7 @@ static crd_status part_below(const crd_bench_experiment* e, double omega, double
         error[n] = zoh->sent[n] - zoh->received[n];
     }
     const crd_status st = crd_analysis_spectrum(e->ctx, error, e->count, e->options.step, 0, &s);
-    crdi_free(e->ctx, error);
+    crd_free(e->ctx, error);
     if (st < 0) { return st; }
     double below = 0, all = 0;
     for (int i = 0; i < s.bins; i++) {
@@ -139,7 +139,7 @@ static crd_status part_below(const crd_bench_experiment* e, double omega, double
 }
 
 // Why `better` has less error than `worse` here: up to where it does, and how much lies there.
-static crd_status why_linear(const crd_bench_experiment* e, int better, int worse, char* out,
+static crd_status why_linear(const crdi_bench_experiment* e, int better, int worse, char* out,
                              size_t size)
 {
     enum { MOST = 64 };
@@ -166,10 +166,10 @@ fail:
     return st;
 }
 
-static void why_switching(const crd_bench_experiment* e, char* out, size_t size)
+static void why_switching(const crdi_bench_experiment* e, char* out, size_t size)
 {
-    const int64_t foh = e->runs[CRD_BENCH_FOH_SWITCH].jumps;
-    const int64_t eros = e->runs[CRD_BENCH_EROS_SWITCH].jumps;
+    const int64_t foh = e->runs[CRDI_BENCH_FOH_SWITCH].jumps;
+    const int64_t eros = e->runs[CRDI_BENCH_EROS_SWITCH].jumps;
     const bool rare = foh + eros < e->count / 50;
     snprintf(out, size,
              " Why: the detection has found %lld discontinuities with FOH and %lld with EROS in "
@@ -182,24 +182,24 @@ static void why_switching(const crd_bench_experiment* e, char* out, size_t size)
 }
 
 // Two runs whose errors come in another order than in the paper.
-static crd_status compare_errors(crd_bench_experiment* e)
+static crd_status compare_errors(crdi_bench_experiment* e)
 {
     crd_status st = CRD_OK;
     bool told_switching = false;
-    for (int i = CRD_BENCH_ZOH; i <= CRD_BENCH_TRAINED; i++) {
-        for (int j = i + 1; j <= CRD_BENCH_TRAINED; j++) {
-            const crd_bench_run *a = &e->runs[i], *b = &e->runs[j];
+    for (int i = CRDI_BENCH_ZOH; i <= CRDI_BENCH_TRAINED; i++) {
+        for (int j = i + 1; j <= CRDI_BENCH_TRAINED; j++) {
+            const crdi_bench_run *a = &e->runs[i], *b = &e->runs[j];
             const double ours = a->metrics.C - b->metrics.C;
             const double theirs = a->published.C - b->published.C;
             const bool equal = fabs(ours) < 0.002 * b->metrics.C;
             if (!equal && ours * theirs > 0) { continue; }
             char why[400] = "";
             const bool first = equal ? theirs > 0 : ours < 0;
-            const crd_bench_run *better = first ? a : b, *worse = first ? b : a;
+            const crdi_bench_run *better = first ? a : b, *worse = first ? b : a;
             if (switches(i) || switches(j)) {
                 if (!told_switching) { why_switching(e, why, sizeof why); }
                 told_switching = true;
-            } else if (i <= CRD_BENCH_OPTIMAL && j <= CRD_BENCH_OPTIMAL) {
+            } else if (i <= CRDI_BENCH_OPTIMAL && j <= CRDI_BENCH_OPTIMAL) {
                 CRD_TRY(why_linear(e, first ? i : j, first ? j : i, why, sizeof why));
             }
             CRD_TRY(say(e, "%s is %s %s (C %.2f and %.2f), worse in the paper (%.2f and %.2f).%s",
@@ -213,12 +213,12 @@ fail:
 }
 
 // Runs whose peak or energy moves to the other side of ZOH's than in the paper.
-static crd_status compare_behaviour(crd_bench_experiment* e)
+static crd_status compare_behaviour(crdi_bench_experiment* e)
 {
     crd_status st = CRD_OK;
-    const double ideal = peak_change(e, CRD_BENCH_IDEAL);
-    for (int i = CRD_BENCH_FOH; i <= CRD_BENCH_TRAINED; i++) {
-        const crd_bench_run* r = &e->runs[i];
+    const double ideal = peak_change(e, CRDI_BENCH_IDEAL);
+    for (int i = CRDI_BENCH_FOH; i <= CRDI_BENCH_TRAINED; i++) {
+        const crdi_bench_run* r = &e->runs[i];
         const double peak = peak_change(e, i), energy = energy_change(e, i);
         if (peak * r->published.peak < 0 && fabs(peak) >= 0.005) { // else it would be printed as 0
             CRD_TRY(say(e, "%s has its first peak %.2f s %s than ZOH, %.2f s %s in the paper.%s",
@@ -242,22 +242,22 @@ fail:
 }
 
 // How large the influence of a latency is.
-static crd_status compare_sizes(crd_bench_experiment* e)
+static crd_status compare_sizes(crdi_bench_experiment* e)
 {
-    const crd_bench_run* r = &e->runs[CRD_BENCH_IDEAL];
+    const crdi_bench_run* r = &e->runs[CRDI_BENCH_IDEAL];
     return say(e,
                "Ideal coupling changes the energy by %+.2f %% and the time of the peak by %+.2f s "
                "(%+.2f %% and %+.2f s in the paper): what a latency does to the loop depends on "
                "driver and gearbox, and the paper's are not published.",
-               energy_change(e, CRD_BENCH_IDEAL), peak_change(e, CRD_BENCH_IDEAL),
+               energy_change(e, CRDI_BENCH_IDEAL), peak_change(e, CRDI_BENCH_IDEAL),
                r->published.energy, r->published.peak);
 }
 
-crd_status crdi_experiment_judge(crd_bench_experiment* e)
+crd_status crdi_experiment_judge(crdi_bench_experiment* e)
 {
     crd_status st = CRD_OK;
-    const double zoh = e->runs[CRD_BENCH_ZOH].metrics.C;
-    for (int i = 0; i < CRD_BENCH_CASES; i++) {
+    const double zoh = e->runs[CRDI_BENCH_ZOH].metrics.C;
+    for (int i = 0; i < CRDI_BENCH_CASES; i++) {
         e->runs[i].change = e->runs[i].metrics.C / zoh - 1;
     }
     CRD_TRY(set_goals(e));

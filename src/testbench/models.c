@@ -1,5 +1,5 @@
 // The models of the hybrid powertrain by their names.
-#include "cardan/testbench.h"
+#include "shared/testbench.h"
 
 #include <string.h>
 
@@ -7,7 +7,7 @@ extern const crd_model crd_model_pt_driver, crd_model_pt_controller, crd_model_p
     crd_model_pt_clutch, crd_model_pt_machine, crd_model_pt_battery, crd_model_pt_vehicle,
     crd_model_pt_testbed, crd_model_pt_accelerate;
 
-const crd_model* crd_powertrain_model(const char* name)
+const crd_model* crdi_powertrain_model(const char* name)
 {
     static const crd_model* const all[] = {
         &crd_model_pt_driver,  &crd_model_pt_controller, &crd_model_pt_engine,

@@ -1,5 +1,6 @@
 // Twins out of descriptions.
 #include "cardan/twin.h"
+#include "shared/base.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -483,7 +484,7 @@ crd_status crd_twin_parse(crd_context* ctx, const char* json, size_t length, con
     crd_twin_description* d = crdi_new(ctx, sizeof *d);
     if (!d) { return CRD_E_MEMORY; }
     *d = (crd_twin_description){.ctx = ctx, .netlist = given, .spec = crd_twin_defaults()};
-    crdi_arena_init(&d->arena, ctx);
+    crd_arena_init(&d->arena, ctx);
     reader r = {.ctx = ctx, .d = d, .file = file};
     crdi_json* top = NULL;
     CRD_TRY(crdi_json_parse(&d->arena, json, length, (crdi_json_source){file, first_line}, &top));
@@ -503,19 +504,19 @@ void crd_twin_description_destroy(crd_twin_description* d)
 {
     if (!d) { return; }
     crd_netlist_destroy(d->own);
-    crdi_arena_clear(&d->arena);
-    crdi_free(d->ctx, d);
+    crd_arena_clear(&d->arena);
+    crd_free(d->ctx, d);
 }
 
 // ---- writing -----------------------------------------------------------------------------------
 
-static void put(crdi_text* out, const char* key, double x)
+static void put(crd_text* out, const char* key, double x)
 {
     crdi_text_add(out, ", \"%s\": ", key);
     crdi_text_json_number(out, x);
 }
 
-static void put_group(const crd_netlist* n, const crd_twin_group* g, crdi_text* out)
+static void put_group(const crd_netlist* n, const crd_twin_group* g, crd_text* out)
 {
     crdi_text_json(out, g->name);
     crdi_text_add(out, ": { \"parts\": [");
@@ -531,7 +532,7 @@ static void put_group(const crd_netlist* n, const crd_twin_group* g, crdi_text* 
     }
 }
 
-crd_status crd_twin_write(const crd_netlist* n, const crd_twin_spec* s, crdi_text* out)
+crd_status crd_twin_write(const crd_netlist* n, const crd_twin_spec* s, crd_text* out)
 {
     crdi_text_add(out, "{ \"twin\": 1");
     if (s->step > 0) { put(out, "step", s->step); }

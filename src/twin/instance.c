@@ -33,10 +33,10 @@ void crdi_twin_model_clear(void* self)
     if (!run) { return; }
     crd_context* ctx = run->ctx;
     crd_twin_destroy(run->twin);
-    crdi_free(ctx, run->y);
-    crdi_free(ctx, run->nothing);
-    crdi_free(ctx, run->gated);
-    crdi_free(ctx, run);
+    crd_free(ctx, run->y);
+    crd_free(ctx, run->nothing);
+    crd_free(ctx, run->gated);
+    crd_free(ctx, run);
     crd_context_destroy(ctx);
 }
 
@@ -92,7 +92,7 @@ static void set_inputs(void* self, crdi_twin_run* run, double tau)
     }
 }
 
-static void set_status(void* self, const crdi_twin_model* m, int sensor, crd_twin_status status)
+static void set_status(void* self, const crdi_twin_model* m, int sensor, crdi_twin_status status)
 {
     *(int32_t*)(void*)(crdi_twin_field(self, m->status) + sensor) = status;
 }
@@ -128,7 +128,7 @@ crd_model_status crdi_twin_model_initialize(void* self, const crd_model_host* ho
     crdi_twin_run* run = ((crdi_twin_self*)self)->run;
     set_inputs(self, run, 0);
     for (int i = 0; i < run->model->spec->sensor_count; i++) {
-        set_status(self, run->model, i, CRD_TWIN_MISSING);
+        set_status(self, run->model, i, CRDI_TWIN_MISSING);
     }
     return crd_twin_begin(run->twin, t) < 0
                ? refuse(host, CRD_MODEL_ERROR, crd_error_text(run->ctx))
@@ -141,11 +141,11 @@ static void judge(void* self, crdi_twin_run* run)
 {
     for (int i = 0; i < run->model->spec->sensor_count; i++) {
         const crd_twin_sensor_state s = crd_twin_sensor_now(run->twin, i);
-        const crd_twin_status status = isnan(run->y[i])          ? CRD_TWIN_MISSING
-                                       : s.stuck                 ? CRD_TWIN_STUCK
-                                       : s.wild                  ? CRD_TWIN_WILD
-                                       : s.gated > run->gated[i] ? CRD_TWIN_REFUSED
-                                                                 : CRD_TWIN_GOOD;
+        const crdi_twin_status status = isnan(run->y[i])          ? CRDI_TWIN_MISSING
+                                        : s.stuck                 ? CRDI_TWIN_STUCK
+                                        : s.wild                  ? CRDI_TWIN_WILD
+                                        : s.gated > run->gated[i] ? CRDI_TWIN_REFUSED
+                                                                  : CRDI_TWIN_GOOD;
         set_status(self, run->model, i, status);
     }
 }

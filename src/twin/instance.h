@@ -1,6 +1,6 @@
 // A twin as a model, between its files: table.c makes the rows, instance.c is an instance.
 #pragma once
-#include "cardan/twin_model.h"
+#include "shared/twin_model.h"
 
 typedef struct crdi_twin_run crdi_twin_run; // the twin of an instance
 
@@ -13,7 +13,7 @@ typedef struct crdi_twin_model {
     crd_model base;
     crd_context* ctx;
     bool owns_context;
-    crdi_arena arena;
+    crd_arena arena;
     crd_twin_description* d;
     const crd_netlist* netlist; // of d
     const crd_twin_spec* spec;  // of d

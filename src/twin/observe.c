@@ -43,7 +43,7 @@ static void add(void* user, int64_t row, const double* y, double* dy)
 }
 
 crd_status crd_twin_observe(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
-                            const crd_twin_data* data, bool states, crdi_arena* arena,
+                            const crd_twin_data* data, bool states, crd_arena* arena,
                             crd_observability* out)
 {
     crdi_response r;
@@ -85,7 +85,7 @@ fail:
 
 // ---- in words ----------------------------------------------------------------------------------
 
-const char* crd_observability_name(const crd_observability* o, int i, crdi_arena* arena)
+const char* crd_observability_name(const crd_observability* o, int i, crd_arena* arena)
 {
     const double* v = o->directions + (ptrdiff_t)i * o->unknowns;
     double largest = 0;
@@ -117,9 +117,9 @@ crd_status crd_twin_require_observable(crd_context* ctx, const crd_netlist* n,
                                        const crd_twin_spec* spec, const crd_twin_data* data,
                                        bool states)
 {
-    crdi_arena arena;
+    crd_arena arena;
     crd_observability o;
-    crdi_arena_init(&arena, ctx);
+    crd_arena_init(&arena, ctx);
     crd_status st = crd_twin_observe(ctx, n, spec, data, states, &arena, &o);
     if (st == CRD_OK && o.structural) {
         const char* all = "";
@@ -133,7 +133,7 @@ crd_status crd_twin_require_observable(crd_context* ctx, const crd_netlist* n,
                        "told: %s",
                        o.structural, o.unknowns, all ? crdi_clip(all).text : "");
     }
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     return st;
 }
 
@@ -146,7 +146,7 @@ typedef struct place {
     crd_twin_spec spec;
     crd_twin_sensor* sensors; // given, chosen, and the one that is tried
     char (*what)[80];
-    crdi_arena* arena;
+    crd_arena* arena;
 } place;
 
 static crd_status try_node(place* p, int32_t node, double sd, crd_placement* out)
@@ -155,8 +155,8 @@ static crd_status try_node(place* p, int32_t node, double sd, crd_placement* out
     snprintf(p->what[at], sizeof *p->what, "v(%s)", p->n->nodes[node]);
     p->sensors[at] = (crd_twin_sensor){.name = p->n->nodes[node], .what = p->what[at], .sd = sd};
     crd_observability o;
-    crdi_arena mine;
-    crdi_arena_init(&mine, p->ctx);
+    crd_arena mine;
+    crd_arena_init(&mine, p->ctx);
     const crd_status st = crd_twin_observe(p->ctx, p->n, &p->spec, p->data, false, &mine, &o);
     p->spec.sensor_count--;
     if (st == CRD_OK) {
@@ -166,7 +166,7 @@ static crd_status try_node(place* p, int32_t node, double sd, crd_placement* out
             out->log_det += log1p(o.sigma[i] * o.sigma[i]);
         }
     }
-    crdi_arena_clear(&mine);
+    crd_arena_clear(&mine);
     return st;
 }
 
@@ -190,7 +190,7 @@ static bool measured(const place* p, int32_t node)
 
 crd_status crd_twin_place(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
                           const crd_twin_data* data, double sd, const int32_t* candidates,
-                          int candidate_count, int wanted, crdi_arena* arena, crd_placement* out,
+                          int candidate_count, int wanted, crd_arena* arena, crd_placement* out,
                           int* count)
 {
     place p = {.ctx = ctx, .n = n, .data = data, .spec = *spec, .arena = arena};

@@ -57,7 +57,7 @@ static crd_status run(pass* p, crd_tune_result* out, double* squares, int64_t* u
 
 crd_status crdi_twin_passes(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
                             const crd_twin_data* data, const crd_tune_options* opt,
-                            crdi_arena* arena, crd_tune_result* out)
+                            crd_arena* arena, crd_tune_result* out)
 {
     const size_t k = (size_t)spec->parameter_count, s = (size_t)spec->source_count,
                  d = sizeof(double);

@@ -7,6 +7,7 @@
 //     s_d = T_d z + B_d v,     w = (E_dz + E_dd T_d) z' + E_dd B_d v'
 // where E s' = w for all storages, E = diag(C) and the matrix of inductances.
 #include "cardan/twin.h"
+#include "shared/base.h"
 #include "twin/dense.h"
 
 #include <math.h>
@@ -40,7 +41,7 @@ typedef struct matrices {
 struct crd_reduction {
     crd_context* ctx;
     const crd_netlist* n;
-    crdi_arena arena;
+    crd_arena arena;
     int nodes, m, p, r, d, s, k, variables;
     double *value, *trial; // (parts) in force, and while new ones are tried
     int32_t* current;      // (parts) row of y that is its current, NONE
@@ -645,7 +646,7 @@ crd_status crd_reduction_create(crd_context* ctx, const crd_netlist* n, crd_redu
     crd_reduction* r = crdi_new(ctx, sizeof *r);
     if (!r) { return CRD_E_MEMORY; }
     *r = (crd_reduction){.ctx = ctx, .n = n, .nodes = n->node_count};
-    crdi_arena_init(&r->arena, ctx);
+    crd_arena_init(&r->arena, ctx);
     r->variables = n->node_count + n->part_count;
     // what crd_circuit_create says about floating nodes, loops and cutsets holds here too
     crd_circuit_options opt = crd_circuit_defaults();
@@ -682,8 +683,8 @@ fail:
 void crd_reduction_destroy(crd_reduction* r)
 {
     if (!r) { return; }
-    crdi_arena_clear(&r->arena);
-    crdi_free(r->ctx, r);
+    crd_arena_clear(&r->arena);
+    crd_free(r->ctx, r);
 }
 
 const crd_reduced* crd_reduction_get(const crd_reduction* r)

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-static crd_status name_unknowns(crdi_response* r, crdi_arena* arena, const crd_netlist* n)
+static crd_status name_unknowns(crdi_response* r, crd_arena* arena, const crd_netlist* n)
 {
     const crd_twin_spec* s = &r->w->spec;
     for (int i = 0; i < r->k; i++) {
@@ -22,7 +22,7 @@ static crd_status name_unknowns(crdi_response* r, crdi_arena* arena, const crd_n
 }
 
 crd_status crdi_response_create(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
-                                const crd_twin_data* data, bool states, crdi_arena* arena,
+                                const crd_twin_data* data, bool states, crd_arena* arena,
                                 crdi_response* out)
 {
     crd_status st;

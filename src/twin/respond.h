@@ -1,5 +1,6 @@
 // What the sensors would say, and how that depends on what is unknown: open loop.
 #pragma once
+#include "shared/base.h"
 #include "twin/twin.h"
 
 typedef struct crdi_response {
@@ -17,7 +18,7 @@ typedef struct crdi_response {
 typedef void (*crdi_visit)(void* user, int64_t row, const double* y, double* dy);
 
 crd_status crdi_response_create(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
-                                const crd_twin_data* data, bool states, crdi_arena* arena,
+                                const crd_twin_data* data, bool states, crd_arena* arena,
                                 crdi_response* out);
 void crdi_response_destroy(crdi_response* r);
 crd_status crdi_respond(crdi_response* r, bool slopes, crdi_visit visit, void* user);

@@ -9,7 +9,7 @@
 // What the sources of an FMU are linked with beside libc and libm.
 static const char* const libraries = "klu btf amd colamd suitesparseconfig";
 
-const char* crd_twin_unit(const crd_netlist* n, const char* what)
+const char* crdi_twin_unit(const crd_netlist* n, const char* what)
 {
     for (int i = 0; i < n->output_count; i++) {
         if (strcmp(n->outputs[i].name, what) == 0) {
@@ -77,7 +77,7 @@ static crd_status add_inputs(table* t)
         const crd_twin_sensor* one = &s->sensors[i];
         CRD_TRY(add(t, one->name, ".measured",
                     input_row(t->m->measured + (size_t)i * CRDI_TWIN_STRIDE * sizeof(double),
-                              one->unit ? one->unit : crd_twin_unit(n, one->what), (double)NAN,
+                              one->unit ? one->unit : crdi_twin_unit(n, one->what), (double)NAN,
                               "what the sensor says; NaN: nothing")));
     }
     t->m->inputs = take(t, (size_t)n->input_count * CRDI_TWIN_STRIDE);
@@ -162,7 +162,7 @@ fail:
 static crd_status check_names(table* t)
 {
     crd_status st = CRD_OK;
-    crdi_map names;
+    crd_map names;
     crdi_map_init(&names, t->m->ctx);
     for (int i = 0; i < t->count && st >= 0; i++) {
         bool fresh = true;
@@ -238,8 +238,8 @@ static void destroy(crdi_twin_model* m)
     crd_context* ctx = m->ctx;
     const bool owns = m->owns_context;
     crd_twin_description_destroy(m->d);
-    crdi_arena_clear(&m->arena);
-    crdi_free(ctx, m);
+    crd_arena_clear(&m->arena);
+    crd_free(ctx, m);
     if (owns) { crd_context_destroy(ctx); }
 }
 
@@ -252,8 +252,8 @@ static crd_status try_out(crdi_twin_model* m)
     return st;
 }
 
-crd_status crd_twin_model_create(crd_context* ctx, crd_twin_description* d, const char* file,
-                                 const char* name, const crd_model** out)
+crd_status crdi_twin_model_create(crd_context* ctx, crd_twin_description* d, const char* file,
+                                  const char* name, const crd_model** out)
 {
     crd_status st = CRD_OK;
     if (!(d->spec.step > 0)) {
@@ -278,7 +278,7 @@ crd_status crd_twin_model_create(crd_context* ctx, crd_twin_description* d, cons
                            .ctx = ctx,
                            .netlist = d->netlist,
                            .spec = &d->spec};
-    crdi_arena_init(&m->arena, ctx);
+    crd_arena_init(&m->arena, ctx);
     m->base.name = crdi_arena_text(&m->arena, name, strlen(name));
     m->base.description = crdi_arena_text(&m->arena, file, strlen(file));
     CRD_TRY(m->base.name && m->base.description ? CRD_OK : CRD_E_MEMORY);
@@ -294,17 +294,17 @@ fail:
     return st;
 }
 
-void crd_twin_model_destroy(const crd_model* model)
+void crdi_twin_model_destroy(const crd_model* model)
 {
     if (model) { destroy((crdi_twin_model*)model->user); } // made by us
 }
 
 // ---- files -------------------------------------------------------------------------------------
 
-crd_status crd_twin_model_pack(const crd_twin_description* d, const char* name, crdi_text* out)
+crd_status crdi_twin_model_pack(const crd_twin_description* d, const char* name, crd_text* out)
 {
-    crdi_text rest;
-    crdi_text_init(&rest, d->ctx);
+    crd_text rest;
+    crd_text_init(&rest, d->ctx);
     const crd_status st = crd_twin_write(d->netlist, &d->spec, &rest);
     if (st == CRD_OK) {
         crdi_text_add(out, "{ \"name\": ");
@@ -312,23 +312,23 @@ crd_status crd_twin_model_pack(const crd_twin_description* d, const char* name, 
         crdi_text_add(out, ", \"circuit\": \"circuit.cir\",\n  \"values\": {");
         for (int i = 0; i < d->define_count; i++) {
             const char* equals = strchr(d->defines[i], '=');
-            crdi_text key;
-            crdi_text_init(&key, d->ctx);
+            crd_text key;
+            crd_text_init(&key, d->ctx);
             crdi_text_put(&key, d->defines[i], (size_t)(equals - d->defines[i]));
             crdi_text_add(out, i ? ", " : " ");
             crdi_text_json(out, key.data ? key.data : "");
             out->failed = out->failed || key.failed;
-            crdi_text_clear(&key);
+            crd_text_clear(&key);
             crdi_text_add(out, ": %s", equals + 1);
         }
         crdi_text_add(out, " },\n ");
         crdi_text_put(out, rest.data + 1, rest.length - 1); // without its brace
     }
-    crdi_text_clear(&rest);
+    crd_text_clear(&rest);
     return st == CRD_OK && out->failed ? CRD_E_MEMORY : st;
 }
 
-static crd_status read_file(crd_context* ctx, const char* path, crdi_text* out)
+static crd_status read_file(crd_context* ctx, const char* path, crd_text* out)
 {
     char block[1 << 12];
     size_t n;
@@ -347,31 +347,31 @@ static crd_status read_file(crd_context* ctx, const char* path, crdi_text* out)
                          : CRD_OK;
 }
 
-const crd_model* crd_twin_model_load(const char* folder, char* message, size_t room)
+const crd_model* crdi_twin_model_load(const char* folder, char* message, size_t room)
 {
     crd_status st = CRD_OK;
     const crd_model* model = NULL;
     crd_twin_description* d = NULL;
-    crdi_text json;
-    crdi_arena arena;
+    crd_text json;
+    crd_arena arena;
     snprintf(message, room, "out of memory");
     crd_context* ctx = crd_context_create(NULL);
     if (!ctx) { return NULL; }
-    crdi_text_init(&json, ctx);
-    crdi_arena_init(&arena, ctx);
+    crd_text_init(&json, ctx);
+    crd_arena_init(&arena, ctx);
     const char* path = crdi_arena_format(&arena, "%s/twin.json", folder);
     CRD_TRY(path ? CRD_OK : CRD_E_MEMORY);
     CRD_TRY(read_file(ctx, path, &json));
     CRD_TRY(crd_twin_parse(ctx, json.data ? json.data : "", json.length, path, 1, NULL, &d));
     CRD_TRY(
-        crd_twin_model_create(ctx, d, "resources/twin.json", d->name ? d->name : "twin", &model));
+        crdi_twin_model_create(ctx, d, "resources/twin.json", d->name ? d->name : "twin", &model));
     d = NULL;
     ((crdi_twin_model*)model->user)->owns_context = true;
 fail:
     if (st < 0) { snprintf(message, room, "%s", crd_error_text(ctx)); }
     crd_twin_description_destroy(d);
-    crdi_text_clear(&json);
-    crdi_arena_clear(&arena);
+    crd_text_clear(&json);
+    crd_arena_clear(&arena);
     if (st < 0) { crd_context_destroy(ctx); }
     return model;
 }

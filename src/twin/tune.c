@@ -226,7 +226,7 @@ static void say_noise(fit* f, crd_tune_result* out)
 // What the measurements cannot tell is no result. At the values that were found: far from them a
 // part may not show though it does.
 static crd_status check_found(const fit* f, const crd_netlist* n, const crd_twin_spec* spec,
-                              crdi_arena* arena)
+                              crd_arena* arena)
 {
     crd_twin_spec found = *spec;
     crd_twin_parameter* p = crdi_arena_new(arena, (size_t)f->r.k + 1, sizeof *p);
@@ -256,7 +256,7 @@ static crd_status say_values(fit* f, crd_tune_result* out)
     return CRD_OK;
 }
 
-static bool make_room(fit* f, crdi_arena* arena, crd_tune_result* out)
+static bool make_room(fit* f, crd_arena* arena, crd_tune_result* out)
 {
     const size_t m = (size_t)f->r.m + 1, sensors = (size_t)f->sensors + 1, d = sizeof(double);
     f->qr.m = f->damped.m = f->r.m;
@@ -292,7 +292,7 @@ static crd_status likelihood(fit* f, crd_tune_result* out)
 }
 
 crd_status crd_twin_tune(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
-                         const crd_twin_data* data, const crd_tune_options* opt, crdi_arena* arena,
+                         const crd_twin_data* data, const crd_tune_options* opt, crd_arena* arena,
                          crd_tune_result* out)
 {
     *out = (crd_tune_result){0};

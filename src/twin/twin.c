@@ -208,7 +208,7 @@ crd_status crd_twin_create(crd_context* ctx, const crd_netlist* n, const crd_twi
     crd_twin* w = crdi_new(ctx, sizeof *w);
     if (!w) { return CRD_E_MEMORY; }
     *w = (crd_twin){.ctx = ctx, .net = n, .spec = *spec, .k = spec->parameter_count};
-    crdi_arena_init(&w->arena, ctx);
+    crd_arena_init(&w->arena, ctx);
     CRD_TRY(check_spec(w));
     CRD_TRY(crd_reduction_create(ctx, n, &w->reduction));
     w->m = crd_reduction_get(w->reduction);
@@ -239,8 +239,8 @@ void crd_twin_destroy(crd_twin* w)
     if (w->thesis) { crdi_thesis_destroy(w); }
     crd_circuit_destroy(w->start);
     crd_reduction_destroy(w->reduction);
-    crdi_arena_clear(&w->arena);
-    crdi_free(w->ctx, w);
+    crd_arena_clear(&w->arena);
+    crd_free(w->ctx, w);
 }
 
 // ---- begin -------------------------------------------------------------------------------------
@@ -642,7 +642,7 @@ double crd_twin_nees(const crd_twin* w, const double* truth)
             }
         }
     }
-    crdi_free(w->ctx, full);
-    crdi_free(w->ctx, pivots);
+    crd_free(w->ctx, full);
+    crd_free(w->ctx, pivots);
     return sum;
 }

@@ -6,6 +6,7 @@
 // linearised at theta0: T ~ T0 + sum dT_j (theta_j - theta0_j), and so on.
 #pragma once
 #include "cardan/twin.h"
+#include "shared/base.h"
 #include "twin/ud.h"
 
 typedef struct crdi_row { // a linear combination of the network's variables
@@ -37,7 +38,7 @@ typedef struct crdi_thesis crdi_thesis; // thesis.c: the published filter
 
 struct crd_twin {
     crd_context* ctx;
-    crdi_arena arena;
+    crd_arena arena;
     const crd_netlist* net;
     crd_twin_spec spec;
     crd_reduction* reduction;
@@ -93,7 +94,7 @@ crd_status crdi_twin_noise(crd_twin* w);     // once, at create
 // passes.c
 crd_status crdi_twin_passes(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* spec,
                             const crd_twin_data* data, const crd_tune_options* opt,
-                            crdi_arena* arena, crd_tune_result* out);
+                            crd_arena* arena, crd_tune_result* out);
 
 // thesis.c
 crd_status crdi_thesis_create(crd_twin* w);

@@ -177,7 +177,7 @@ crd_status crd_twin_whiten(crd_context* ctx, const crd_netlist* n, crd_twin_spec
             *flatness = flat;
         }
     }
-    crdi_free(ctx, t.innovations);
+    crd_free(ctx, t.innovations);
     if (st < 0) { return st; }
     if (!isfinite(lowest)) {
         return crdi_fail(ctx, CRD_E_CONVERGENCE,

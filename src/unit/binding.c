@@ -1,4 +1,5 @@
 // Bindings, and the room that values live in.
+#include "shared/base.h"
 #include "unit/unit.h"
 
 #include <assert.h>
@@ -37,11 +38,11 @@ crd_status crdi_unit_values_init(crd_context* ctx, crd_values* v, crd_kind kind,
 void crdi_unit_values_clear(crd_context* ctx, crd_values* v, uint32_t count)
 {
     for (uint32_t i = 0; v->bytes && i < count; i++) {
-        crdi_free(ctx, v->bytes[i].data);
+        crd_free(ctx, v->bytes[i].data);
     }
-    crdi_free(ctx, v->real);
-    crdi_free(ctx, v->integer);
-    crdi_free(ctx, v->bytes);
+    crd_free(ctx, v->real);
+    crd_free(ctx, v->integer);
+    crd_free(ctx, v->bytes);
     *v = (crd_values){0};
 }
 
@@ -101,5 +102,5 @@ void crd_binding_destroy(crd_binding* b)
 {
     if (!b) { return; }
     if (b->unit->ops->unprepare) { b->unit->ops->unprepare(b->unit, b); }
-    crdi_free(b->unit->ctx, b);
+    crd_free(b->unit->ctx, b);
 }

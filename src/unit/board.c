@@ -1,46 +1,47 @@
 // What is known about a bench, for others to read while it is written: a sequence lock over words,
 // so that readers see all of a state or try again, and the writer never waits.
-#include "cardan/board.h"
+#include "shared/board.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <stdatomic.h>
 #include <string.h>
 
-enum { WORDS = (sizeof(crd_board_state) + 7) / 8 };
+enum { WORDS = (sizeof(crdi_board_state) + 7) / 8 };
 
-struct crd_board {
+struct crdi_board {
     crd_context* ctx;
     int64_t born; // ns on the monotonic clock
-    crd_board_state mine;
+    crdi_board_state mine;
     _Atomic uint64_t turn; // odd: being written
     _Atomic uint64_t shown[WORDS];
 };
 
-static double age(const crd_board* b)
+static double age(const crdi_board* b)
 {
     return 1e-9 * (double)(crdi_now_ns() - b->born);
 }
 
-crd_status crd_board_create(crd_context* ctx, crd_board** out)
+crd_status crdi_board_create(crd_context* ctx, crdi_board** out)
 {
-    crd_board* b = crdi_new(ctx, sizeof *b);
+    crdi_board* b = crdi_new(ctx, sizeof *b);
     if (!b) { return CRD_E_MEMORY; }
     b->ctx = ctx;
     b->born = crdi_now_ns();
     b->mine.state = -1;
     b->mine.heard = b->mine.round_trip = b->mine.round_trip_max = NAN;
     b->mine.weight = 1;
-    crd_board_show(b);
+    crdi_board_show(b);
     *out = b;
     return CRD_OK;
 }
 
-void crd_board_destroy(crd_board* b)
+void crdi_board_destroy(crdi_board* b)
 {
-    if (b) { crdi_free(b->ctx, b); }
+    if (b) { crd_free(b->ctx, b); }
 }
 
-void crd_board_read(const crd_board* b, crd_board_state* out)
+void crdi_board_read(const crdi_board* b, crdi_board_state* out)
 {
     uint64_t words[WORDS];
     uint64_t before, after;
@@ -54,37 +55,37 @@ void crd_board_read(const crd_board* b, crd_board_state* out)
     memcpy(out, words, sizeof *out);
 }
 
-crd_board_state* crd_board_edit(crd_board* b)
+crdi_board_state* crdi_board_edit(crdi_board* b)
 {
     return &b->mine;
 }
 
-int64_t crd_board_born(const crd_board* b)
+int64_t crdi_board_born(const crdi_board* b)
 {
     return b->born;
 }
 
-void crd_board_note(crd_board* b, crd_board_what what, double value)
+void crdi_board_note(crdi_board* b, crdi_board_what what, double value)
 {
-    crd_board_note_at(b, what, value, age(b));
+    crdi_board_note_at(b, what, value, age(b));
 }
 
 // The first half stays, the second half moves on: how it began and what is going on now.
-void crd_board_note_at(crd_board* b, crd_board_what what, double value, double time)
+void crdi_board_note_at(crdi_board* b, crdi_board_what what, double value, double time)
 {
-    crd_board_state* s = &b->mine;
+    crdi_board_state* s = &b->mine;
     const double newest = s->moment_count ? s->moments[s->moment_count - 1].time : 0;
     if (!(time > newest)) { time = newest; }
-    if (s->moment_count == CRD_BOARD_MOMENTS) {
-        const int half = CRD_BOARD_MOMENTS / 2;
+    if (s->moment_count == CRDI_BOARD_MOMENTS) {
+        const int half = CRDI_BOARD_MOMENTS / 2;
         memmove(&s->moments[half], &s->moments[half + 1], (size_t)(half - 1) * sizeof *s->moments);
         s->moment_count--;
         s->moments_left_out++;
     }
-    s->moments[s->moment_count++] = (crd_board_moment){time, (int)what, value};
+    s->moments[s->moment_count++] = (crdi_board_moment){time, (int)what, value};
 }
 
-void crd_board_show(crd_board* b)
+void crdi_board_show(crdi_board* b)
 {
     uint64_t words[WORDS] = {0};
     b->mine.now = age(b);

@@ -15,7 +15,7 @@ typedef struct job {
     const int32_t *derivatives, *states; // (rows) variables, arrays with all their elements
     int32_t rows;
     crd_linearised* l;
-    crdi_arena arena;
+    crd_arena arena;
     // differences
     double *x, *plus, *minus; // (states), (states + outputs) twice
     double* values;           // of the variable of one port
@@ -431,9 +431,9 @@ crd_status crd_unit_linearise(crd_unit* u, const crd_unit_port* inputs, int inpu
 {
     crd_linearised l = {.ctx = u->ctx, .inputs = input_count, .outputs = output_count};
     job j = {.unit = u, .in = inputs, .out = outputs, .l = &l};
-    crdi_arena_init(&j.arena, u->ctx);
+    crd_arena_init(&j.arena, u->ctx);
     const crd_status st = linearise(&j);
-    crdi_arena_clear(&j.arena);
+    crd_arena_clear(&j.arena);
     if (st < 0) {
         crd_linearised_clear(&l);
         return st;
@@ -445,9 +445,9 @@ crd_status crd_unit_linearise(crd_unit* u, const crd_unit_port* inputs, int inpu
 void crd_linearised_clear(crd_linearised* l)
 {
     if (!l->ctx) { return; }
-    crdi_free(l->ctx, l->A);
-    crdi_free(l->ctx, l->B);
-    crdi_free(l->ctx, l->C);
-    crdi_free(l->ctx, l->D);
+    crd_free(l->ctx, l->A);
+    crd_free(l->ctx, l->B);
+    crd_free(l->ctx, l->C);
+    crd_free(l->ctx, l->D);
     *l = (crd_linearised){0};
 }

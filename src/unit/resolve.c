@@ -1,4 +1,5 @@
 // Names of variables to variables, and what depends on what.
+#include "shared/base.h"
 #include "unit/unit.h"
 
 #include <string.h>
@@ -88,7 +89,7 @@ crd_status crd_unit_resolve(const crd_unit* u, crd_context* ctx, const char* tex
     *variable = u->ops->find(u, name);
     const crd_status st = *variable < 0 ? unknown(u, ctx, name)
                                         : read_index(u, ctx, text, *variable, bracket + 1, element);
-    crdi_free(ctx, name);
+    crd_free(ctx, name);
     return st;
 }
 

@@ -1,4 +1,5 @@
 // Settings as texts again, for reports: what was set, and what the description says instead.
+#include "shared/base.h"
 #include "unit/unit.h"
 
 #include <math.h>
@@ -19,7 +20,7 @@ static const char* item_name(const crd_unit* u, int32_t variable, int64_t value)
     return NULL;
 }
 
-static void put_real(crdi_text* t, double x)
+static void put_real(crd_text* t, double x)
 {
     if (isfinite(x)) {
         crdi_text_json_number(t, x); // the shortest that reads back
@@ -28,7 +29,7 @@ static void put_real(crdi_text* t, double x)
     }
 }
 
-static void put_integer(crdi_text* t, const crd_unit* u, int32_t variable, int64_t x)
+static void put_integer(crd_text* t, const crd_unit* u, int32_t variable, int64_t x)
 {
     const int type = u->info.variables[variable].type;
     const char* name = type == CRD_ENUMERATION ? item_name(u, variable, x) : NULL;
@@ -43,7 +44,7 @@ static void put_integer(crdi_text* t, const crd_unit* u, int32_t variable, int64
     }
 }
 
-static void put_bytes(crdi_text* t, const crd_variable* v, const crd_bytes* b)
+static void put_bytes(crd_text* t, const crd_variable* v, const crd_bytes* b)
 {
     const char* quote = v->type == CRD_STRING && v->rank > 0 ? "\"" : "";
     crdi_text_add(t, "%s", quote);
@@ -57,7 +58,7 @@ static void put_bytes(crdi_text* t, const crd_variable* v, const crd_bytes* b)
     crdi_text_add(t, "%s", quote);
 }
 
-static void put_values(crdi_text* t, const crd_unit* u, int32_t variable, const crd_values* values,
+static void put_values(crd_text* t, const crd_unit* u, int32_t variable, const crd_values* values,
                        uint32_t count)
 {
     const crd_variable* v = &u->info.variables[variable];
@@ -112,7 +113,7 @@ crd_status crdi_unit_parse_start(crd_unit* u, int32_t variable, crd_values* valu
 }
 
 crd_status crd_unit_describe_setting(crd_unit* u, int32_t k, int32_t* variable, bool* differs,
-                                     crdi_text* value, crdi_text* start)
+                                     crd_text* value, crd_text* start)
 {
     const crdi_setting* s = &u->core->settings[k];
     const crd_variable* v = &u->info.variables[s->variable];

@@ -1,4 +1,5 @@
 // What signals and recordings have in common: no inputs, and the time as their only state.
+#include "shared/base.h"
 #include "unit/unit.h"
 
 crd_status crdi_source_nothing(crd_unit* u)
@@ -24,7 +25,7 @@ crd_status crdi_source_save(crd_unit* u, void** state)
 
 void crdi_source_free_state(crd_unit* u, void** state)
 {
-    crdi_free(u->ctx, *state);
+    crd_free(u->ctx, *state);
     *state = NULL;
 }
 

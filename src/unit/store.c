@@ -12,7 +12,7 @@ typedef struct {
 struct crd_unit_store {
     crd_context* parent;
     crd_context* ctx;
-    crdi_map index; // path -> entry
+    crd_map index; // path -> entry
     entry* entries;
     size_t capacity;
     int32_t count;
@@ -41,12 +41,12 @@ void crd_unit_store_destroy(crd_unit_store* s)
     crdi_session_destroy(s->session);
     for (int32_t i = 0; i < s->count; i++) {
         crd_fmu_close(s->entries[i].fmu);
-        crdi_free(s->ctx, s->entries[i].path);
+        crd_free(s->ctx, s->entries[i].path);
     }
     crdi_map_clear(&s->index);
-    if (s->ctx) { crdi_free(s->ctx, s->entries); }
+    if (s->ctx) { crd_free(s->ctx, s->entries); }
     crd_context_destroy(s->ctx);
-    crdi_free(s->parent, s);
+    crd_free(s->parent, s);
 }
 
 crd_status crdi_unit_store_fmu(crd_unit_store* s, crd_context* ctx, const char* path, crd_fmu** out)
@@ -77,7 +77,7 @@ crd_status crdi_unit_store_fmu(crd_unit_store* s, crd_context* ctx, const char* 
     return CRD_OK;
 fail:
     crd_fmu_close(e.fmu);
-    crdi_free(s->ctx, e.path);
+    crd_free(s->ctx, e.path);
     return crdi_fail(ctx, st, "%s", crd_error_text(s->ctx));
 }
 

@@ -1,4 +1,6 @@
 // Values as they are written: parsed for the type and the unit of measure of a variable.
+#include "shared/base.h"
+#include "shared/unit.h"
 #include "unit/unit.h"
 
 #include <float.h>
@@ -530,7 +532,7 @@ crd_status crdi_unit_parse_via(crd_unit* u, int32_t variable, const char* text,
         if (!buffer) { return CRD_E_MEMORY; }
         const word list = crd_type_kind(x->type) == CRD_BYTES ? whole : unbracket(whole, buffer);
         const crd_status st = parse_elements(u, variable, via, list, count, buffer, v);
-        crdi_free(u->ctx, buffer);
+        crd_free(u->ctx, buffer);
         return st;
     }
     bool has_unit = false;

@@ -1,5 +1,7 @@
 // Creating and destroying units: picks the adapter, checks and keeps the settings of the spec.
 #include "unit/unit.h"
+#include "shared/base.h"
+#include "shared/unit.h"
 
 #include <assert.h>
 #include <math.h>
@@ -297,10 +299,10 @@ void crd_unit_destroy(crd_unit* u)
         for (int32_t i = 0; i < core->setting_count; i++) {
             crdi_unit_values_clear(ctx, &core->settings[i].values, core->settings[i].count);
         }
-        crdi_free(ctx, core->settings);
-        crdi_free(ctx, core->output_rows);
-        crdi_free(ctx, core->initial_rows);
-        crdi_free(ctx, core);
+        crd_free(ctx, core->settings);
+        crd_free(ctx, core->output_rows);
+        crd_free(ctx, core->initial_rows);
+        crd_free(ctx, core);
     }
     u->ops->destroy(u);
     crd_context_destroy(ctx);

@@ -89,24 +89,24 @@ static void note_heat(crdi_web_story* s, double kelvin)
     s->heat_now = kelvin;
 }
 
-void crdi_web_tell_story(const crd_board_state* b, crdi_web_story* out)
+void crdi_web_tell_story(const crdi_board_state* b, crdi_web_story* out)
 {
     begin_story(out);
     for (int i = 0; i < b->moment_count; i++) {
-        const crd_board_moment* m = &b->moments[i];
+        const crdi_board_moment* m = &b->moments[i];
         const int what = m->value >= -1 && m->value < 100 ? (int)m->value : -1;
-        if (m->what == CRD_BOARD_STATE) {
+        if (m->what == CRDI_BOARD_STATE) {
             // Registered once more: a new session.
             if (what == CRD_DCP_CONFIGURATION && out->place > CRDI_WEB_REGISTERED) {
                 begin_story(out);
             }
             enter(out, place_of_state(what), m->time);
-        } else if (m->what == CRD_BOARD_PHASE) {
+        } else if (m->what == CRDI_BOARD_PHASE) {
             enter(out, place_of_phase(what), m->time);
             if (what >= CRD_DCP_BENCH_SPEED_DOWN && what <= CRD_DCP_BENCH_SAFE) {
                 note_stop(out, what, m->time);
             }
-        } else if (m->what == CRD_BOARD_HEAT) {
+        } else if (m->what == CRDI_BOARD_HEAT) {
             note_heat(out, m->value);
         }
     }
@@ -114,7 +114,7 @@ void crdi_web_tell_story(const crd_board_state* b, crdi_web_story* out)
 
 // ---- limits ------------------------------------------------------------------------------------
 
-const char* crdi_web_margin(const crd_board_quantity* q, double* distance, double* percent)
+const char* crdi_web_margin(const crdi_board_quantity* q, double* distance, double* percent)
 {
     const double x = isnan(q->measured) ? q->set : q->measured, range = q->max - q->min;
     double up = q->max - x, down = x - q->min;
@@ -130,7 +130,7 @@ const char* crdi_web_margin(const crd_board_quantity* q, double* distance, doubl
 
 // ---- as JSON -----------------------------------------------------------------------------------
 
-static void put_times(crdi_text* t, const char* name, const double* times, int count, double zero)
+static void put_times(crd_text* t, const char* name, const double* times, int count, double zero)
 {
     begin(t, name, "[");
     for (int i = 0; i < count; i++) {
@@ -140,11 +140,11 @@ static void put_times(crdi_text* t, const char* name, const double* times, int c
     finish(t, "]");
 }
 
-static void put_limits(crdi_text* t, const crd_board_state* b)
+static void put_limits(crd_text* t, const crdi_board_state* b)
 {
     begin(t, "limits", "[");
-    for (int i = 0; i < b->quantity_count && i < CRD_BOARD_QUANTITIES; i++) {
-        const crd_board_quantity* q = &b->quantities[i];
+    for (int i = 0; i < b->quantity_count && i < CRDI_BOARD_QUANTITIES; i++) {
+        const crdi_board_quantity* q = &b->quantities[i];
         double distance, percent;
         const char* side = crdi_web_margin(q, &distance, &percent);
         item(t, i);
@@ -163,10 +163,10 @@ static void put_limits(crdi_text* t, const crd_board_state* b)
     finish(t, "]");
 }
 
-static void put_standby(crdi_text* t, const crd_board_state* b)
+static void put_standby(crd_text* t, const crdi_board_state* b)
 {
     static const char* const sources[] = {"bench", "model", "coming"};
-    const bool known = b->source >= CRD_BOARD_BENCH && b->source <= CRD_BOARD_COMING;
+    const bool known = b->source >= CRDI_BOARD_BENCH && b->source <= CRDI_BOARD_COMING;
     if (!b->has_standby) {
         begin(t, "standby", "null");
         return;
@@ -180,7 +180,7 @@ static void put_standby(crdi_text* t, const crd_board_state* b)
     finish(t, "}");
 }
 
-static void put_story(crdi_text* t, const crd_board_state* b)
+static void put_story(crd_text* t, const crdi_board_state* b)
 {
     crdi_web_story s;
     crdi_web_tell_story(b, &s);
@@ -201,7 +201,7 @@ static void put_story(crdi_text* t, const crd_board_state* b)
     }
 }
 
-void crdi_web_bench(crdi_text* t, const char* unit, const crd_board_state* b)
+void crdi_web_bench(crd_text* t, const char* unit, const crdi_board_state* b)
 {
     crdi_text_add(t, "{");
     text(t, "unit", unit);

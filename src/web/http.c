@@ -1,4 +1,5 @@
 // What is asked for over HTTP: the page's files, metrics, and the way to a WebSocket.
+#include "shared/results.h"
 #include "web/server.h"
 
 #include "cardan/results.h"
@@ -26,10 +27,10 @@ static const char* status_text(int status)
     }
 }
 
-static int answer(crd_web* w, struct lws* wsi, int status, const char* type, const void* body,
+static int answer(crdi_web* w, struct lws* wsi, int status, const char* type, const void* body,
                   size_t length, bool head)
 {
-    crdi_text* t = &w->scratch;
+    crd_text* t = &w->scratch;
     crdi_web_begin(t);
     crdi_text_add(t,
                   "HTTP/1.1 %s\r\n"
@@ -48,7 +49,7 @@ static int answer(crd_web* w, struct lws* wsi, int status, const char* type, con
                                   : "");
     if (!head) { crdi_text_put(t, body, length); }
     if (t->failed) {
-        crdi_text_clear(t); // out of memory now is not out of memory for ever
+        crd_text_clear(t); // out of memory now is not out of memory for ever
         return -1;
     }
     const size_t bytes = t->length - LWS_PRE;
@@ -57,7 +58,7 @@ static int answer(crd_web* w, struct lws* wsi, int status, const char* type, con
     return n < 0 || (size_t)n != bytes ? -1 : 0;
 }
 
-static int refuse(crd_web* w, struct lws* wsi, int status, const char* why)
+static int refuse(crdi_web* w, struct lws* wsi, int status, const char* why)
 {
     char body[200];
     const int n = snprintf(body, sizeof body, "%s: %s\n", status_text(status), why);
@@ -74,7 +75,7 @@ static const char* header(struct lws* wsi, enum lws_token_indexes which, char* r
     return room;
 }
 
-static bool has_token(const crd_web* w, struct lws* wsi)
+static bool has_token(const crdi_web* w, struct lws* wsi)
 {
     char room[CRDI_WEB_TOKEN_BYTES + 16];
     const char* given = lws_get_urlarg_by_name(wsi, "token=", room, sizeof room);
@@ -85,7 +86,7 @@ static bool has_token(const crd_web* w, struct lws* wsi)
     return crdi_web_token_equal(w->token, given ? given : "");
 }
 
-static bool is_ours(const crd_web* w, struct lws* wsi)
+static bool is_ours(const crdi_web* w, struct lws* wsi)
 {
     char host_room[300], origin_room[320];
     const char* host = header(wsi, WSI_TOKEN_HOST, host_room, sizeof host_room);
@@ -102,7 +103,7 @@ typedef struct file {
     size_t length;
 } file;
 
-static bool find_file(const crd_web* w, const char* path, file* out)
+static bool find_file(const crdi_web* w, const char* path, file* out)
 {
     size_t css_length = 0;
     const void* css = crdi_uplot(CRDI_UPLOT_CSS, &css_length);
@@ -126,7 +127,7 @@ static bool find_file(const crd_web* w, const char* path, file* out)
 }
 
 // uPlot's licence travels with it.
-crd_status crdi_web_http_prepare(crd_web* w)
+crd_status crdi_web_http_prepare(crdi_web* w)
 {
     size_t length = 0;
     const void* bytes = crdi_uplot(CRDI_UPLOT_LICENSE, &length);
@@ -138,17 +139,17 @@ crd_status crdi_web_http_prepare(crd_web* w)
     return w->uplot.failed ? CRD_E_MEMORY : CRD_OK;
 }
 
-static int send_metrics(crd_web* w, struct lws* wsi, bool head)
+static int send_metrics(crdi_web* w, struct lws* wsi, bool head)
 {
-    const crd_live_info* info = w->ready ? crd_live_get_info(w->live) : NULL;
-    const crd_live_status* s = w->ready ? crd_live_get_status(w->live) : NULL;
-    crdi_text t;
-    crdi_text_init(&t, w->ctx);
-    crdi_web_metrics(&t, info, s, crd_live_lost(w->live), w->reader_count);
+    const crdi_live_info* info = w->ready ? crdi_live_get_info(w->live) : NULL;
+    const crdi_live_status* s = w->ready ? crdi_live_get_status(w->live) : NULL;
+    crd_text t;
+    crd_text_init(&t, w->ctx);
+    crdi_web_metrics(&t, info, s, crdi_live_lost(w->live), w->reader_count);
     const int n = t.failed ? -1
                            : answer(w, wsi, 200, "text/plain; version=0.0.4; charset=utf-8", t.data,
                                     t.length, head);
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return n;
 }
 
@@ -169,7 +170,7 @@ static bool is_reading(struct lws* wsi, char* path, size_t room, bool* head)
     return *head || lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) > 0;
 }
 
-static int respond(crd_web* w, struct lws* wsi, const char* path, bool head)
+static int respond(crdi_web* w, struct lws* wsi, const char* path, bool head)
 {
     file f;
     if (!is_ours(w, wsi)) {
@@ -188,7 +189,7 @@ static int respond(crd_web* w, struct lws* wsi, const char* path, bool head)
                    : refuse(w, wsi, 404, "this is a WebSocket, expected an upgrade");
 }
 
-int crdi_web_http(crd_web* w, struct lws* wsi)
+int crdi_web_http(crdi_web* w, struct lws* wsi)
 {
     char path[64];
     bool head = false;
@@ -200,7 +201,7 @@ int crdi_web_http(crd_web* w, struct lws* wsi)
     return n < 0 || lws_http_transaction_completed(wsi) ? -1 : 0;
 }
 
-int crdi_web_upgrade(crd_web* w, struct lws* wsi, const char* protocol)
+int crdi_web_upgrade(crdi_web* w, struct lws* wsi, const char* protocol)
 {
     char path[64];
     bool head = false;

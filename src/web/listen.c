@@ -13,9 +13,9 @@
 
 // ---- what was wished ---------------------------------------------------------------------------
 
-crd_status crdi_web_check(crd_web* w)
+crd_status crdi_web_check(crdi_web* w)
 {
-    const crd_web_options* o = &w->opt;
+    const crdi_web_options* o = &w->opt;
     crdi_web_guard* g = &w->guard;
     crd_status st = CRD_OK;
     CRD_TRY(crdi_web_address_parse(w->ctx, o->address, &g->bound));
@@ -83,7 +83,7 @@ static int bound_port(int fd)
     return ntohs(where.any.sa_family == AF_INET6 ? where.v6.sin6_port : where.v4.sin_port);
 }
 
-static crd_status cannot_listen(crd_web* w, int error)
+static crd_status cannot_listen(crdi_web* w, int error)
 {
     const crdi_web_address* a = &w->guard.bound;
     const char* hint = error == EADDRINUSE ? ": another program listens there; without a port a "
@@ -95,7 +95,7 @@ static crd_status cannot_listen(crd_web* w, int error)
                      a->host, a->port, strerror(error), hint);
 }
 
-crd_status crdi_web_listen(crd_web* w)
+crd_status crdi_web_listen(crdi_web* w)
 {
     crdi_web_address* a = &w->guard.bound;
     const int fd =
@@ -143,7 +143,7 @@ static void list_addresses(int family, char* out, size_t room)
     freeifaddrs(all);
 }
 
-static void warn_open(crd_web* w)
+static void warn_open(crdi_web* w)
 {
     char where[400];
     const crdi_web_address* a = &w->guard.bound;
@@ -159,7 +159,7 @@ static void warn_open(crd_web* w)
     }
 }
 
-void crdi_web_tell(crd_web* w)
+void crdi_web_tell(crdi_web* w)
 {
     const crdi_web_address* a = &w->guard.bound;
     const bool name = a->any && w->guard.machine[0];

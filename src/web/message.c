@@ -8,9 +8,9 @@ enum { MEMBERS = 4 };
 
 typedef struct verb {
     const char* name;
-    crd_live_action action;
+    crdi_live_action action;
     const char* members[MEMBERS]; // besides id and do
-    crd_status (*fill)(crdi_arena* a, const crdi_json* m, crdi_web_request* out);
+    crd_status (*fill)(crd_arena* a, const crdi_json* m, crdi_web_request* out);
 } verb;
 
 static const crdi_json* member(const crdi_json* object, const char* key)
@@ -31,12 +31,12 @@ static const char* kind_name(const crdi_json* v)
     return v ? names[v->kind] : "missing";
 }
 
-static crd_status wrong(crdi_arena* a, const char* key, const crdi_json* v, const char* expected)
+static crd_status wrong(crd_arena* a, const char* key, const crdi_json* v, const char* expected)
 {
     return crdi_fail(a->ctx, CRD_E_RANGE, "\"%s\" is %s, expected %s", key, kind_name(v), expected);
 }
 
-static crd_status text_of(crdi_arena* a, const crdi_json* m, const char* key, const char** out)
+static crd_status text_of(crd_arena* a, const crdi_json* m, const char* key, const char** out)
 {
     const crdi_json* v = member(m, key);
     if (!v || v->kind != CRDI_JSON_TEXT) { return wrong(a, key, v, "a text"); }
@@ -45,7 +45,7 @@ static crd_status text_of(crdi_arena* a, const crdi_json* m, const char* key, co
 }
 
 // What was read as a tree, as text again: it is handed on to whoever reads elements.
-static void write_json(crdi_text* t, const crdi_json* v)
+static void write_json(crd_text* t, const crdi_json* v)
 {
     if (v->kind == CRDI_JSON_NULL) {
         crdi_text_put(t, "null", 4);
@@ -70,13 +70,13 @@ static void write_json(crdi_text* t, const crdi_json* v)
     }
 }
 
-static crd_status fill_nothing(crdi_arena* a, const crdi_json* m, crdi_web_request* out)
+static crd_status fill_nothing(crd_arena* a, const crdi_json* m, crdi_web_request* out)
 {
     (void)a, (void)m, (void)out;
     return CRD_OK;
 }
 
-static crd_status fill_watch(crdi_arena* a, const crdi_json* m, crdi_web_request* out)
+static crd_status fill_watch(crd_arena* a, const crdi_json* m, crdi_web_request* out)
 {
     const crdi_json* list = member(m, "signals");
     if (!list || list->kind != CRDI_JSON_LIST) {
@@ -95,7 +95,7 @@ static crd_status fill_watch(crdi_arena* a, const crdi_json* m, crdi_web_request
     return CRD_OK;
 }
 
-static crd_status fill_step(crdi_arena* a, const crdi_json* m, crdi_web_request* out)
+static crd_status fill_step(crd_arena* a, const crdi_json* m, crdi_web_request* out)
 {
     const crdi_json* v = member(m, "count");
     out->command.count = 1;
@@ -111,7 +111,7 @@ static crd_status fill_step(crdi_arena* a, const crdi_json* m, crdi_web_request*
     return CRD_OK;
 }
 
-static crd_status fill_set(crdi_arena* a, const crdi_json* m, crdi_web_request* out)
+static crd_status fill_set(crd_arena* a, const crdi_json* m, crdi_web_request* out)
 {
     const crd_status st = text_of(a, m, "name", &out->command.name);
     if (st < 0) { return st; }
@@ -126,7 +126,7 @@ static crd_status fill_set(crdi_arena* a, const crdi_json* m, crdi_web_request* 
     return CRD_OK;
 }
 
-static crd_status fill_couple(crdi_arena* a, const crdi_json* m, crdi_web_request* out)
+static crd_status fill_couple(crd_arena* a, const crdi_json* m, crdi_web_request* out)
 {
     const crd_status st = text_of(a, m, "to", &out->command.name);
     if (st < 0) { return st; }
@@ -138,15 +138,15 @@ static crd_status fill_couple(crdi_arena* a, const crdi_json* m, crdi_web_reques
     if (!v || v->kind != CRDI_JSON_OBJECT) {
         return wrong(a, "element", v, "the name of an algorithm or an object");
     }
-    crdi_text t;
-    crdi_text_init(&t, a->ctx);
+    crd_text t;
+    crd_text_init(&t, a->ctx);
     write_json(&t, v);
     out->command.text = t.failed ? NULL : crdi_arena_text(a, t.data, t.length);
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return out->command.text ? CRD_OK : CRD_E_MEMORY;
 }
 
-static crd_status number_of(crdi_arena* a, const crdi_json* m, const char* key, double* out)
+static crd_status number_of(crd_arena* a, const crdi_json* m, const char* key, double* out)
 {
     const crdi_json* v = member(m, key);
     if (!v || v->kind == CRDI_JSON_NULL) { return CRD_OK; }
@@ -155,9 +155,9 @@ static crd_status number_of(crdi_arena* a, const crdi_json* m, const char* key, 
     return CRD_OK;
 }
 
-static crd_status fill_fault(crdi_arena* a, const crdi_json* m, crdi_web_request* out)
+static crd_status fill_fault(crd_arena* a, const crdi_json* m, crdi_web_request* out)
 {
-    crd_live_command* c = &out->command;
+    crdi_live_command* c = &out->command;
     const char* kind = "";
     crd_status st = CRD_OK;
     double value = NAN;
@@ -166,17 +166,19 @@ static crd_status fill_fault(crdi_arena* a, const crdi_json* m, crdi_web_request
     CRD_TRY(text_of(a, m, "kind", &kind));
     CRD_TRY(number_of(a, m, "value", &value));
     CRD_TRY(number_of(a, m, "duration", &c->duration));
-    c->fault = CRD_FAULT_NONE;
-    for (int k = CRD_FAULT_NONE + 1; k < CRD_FAULT_KINDS; k++) {
-        if (strcmp(kind, crd_fault_name((crd_fault_kind)k)) == 0) { c->fault = (crd_fault_kind)k; }
+    c->fault = CRDI_FAULT_NONE;
+    for (int k = CRDI_FAULT_NONE + 1; k < CRDI_FAULT_KINDS; k++) {
+        if (strcmp(kind, crdi_fault_name((crdi_fault_kind)k)) == 0) {
+            c->fault = (crdi_fault_kind)k;
+        }
     }
-    if (c->fault == CRD_FAULT_NONE) {
+    if (c->fault == CRDI_FAULT_NONE) {
         return crdi_fail(a->ctx, CRD_E_RANGE,
                          "there is no fault \"%s\", expected hold, value, "
                          "offset, gain, noise, drop or delay",
                          crdi_clip(kind).text);
     }
-    if (isnan(value) && c->fault != CRD_FAULT_HOLD) {
+    if (isnan(value) && c->fault != CRDI_FAULT_HOLD) {
         return crdi_fail(a->ctx, CRD_E_RANGE, "a fault \"%s\" needs a \"value\"", kind);
     }
     c->value = isnan(value) ? 0 : value;
@@ -188,12 +190,12 @@ fail:
     return st;
 }
 
-static crd_status fill_clear(crdi_arena* a, const crdi_json* m, crdi_web_request* out)
+static crd_status fill_clear(crd_arena* a, const crdi_json* m, crdi_web_request* out)
 {
     return text_of(a, m, "to", &out->command.name);
 }
 
-static crd_status fill_mark(crdi_arena* a, const crdi_json* m, crdi_web_request* out)
+static crd_status fill_mark(crd_arena* a, const crdi_json* m, crdi_web_request* out)
 {
     const crd_status st = text_of(a, m, "text", &out->command.text);
     if (st < 0) { return st; }
@@ -212,20 +214,20 @@ static crd_status fill_mark(crdi_arena* a, const crdi_json* m, crdi_web_request*
 }
 
 static const verb verbs[] = {
-    {"watch", CRD_LIVE_START, {"signals"}, fill_watch}, // the action does not count
-    {"start", CRD_LIVE_START, {NULL}, fill_nothing},
-    {"pause", CRD_LIVE_PAUSE, {NULL}, fill_nothing},
-    {"step", CRD_LIVE_STEP, {"count"}, fill_step},
-    {"stop", CRD_LIVE_STOP, {NULL}, fill_nothing},
-    {"set", CRD_LIVE_SET, {"name", "value"}, fill_set},
-    {"couple", CRD_LIVE_COUPLE, {"to", "element"}, fill_couple},
-    {"fault", CRD_LIVE_FAULT, {"to", "kind", "value", "duration"}, fill_fault},
-    {"clear", CRD_LIVE_CLEAR, {"to"}, fill_clear},
-    {"mark", CRD_LIVE_MARK, {"text"}, fill_mark},
-    {"emergency", CRD_LIVE_EMERGENCY, {NULL}, fill_nothing},
+    {"watch", CRDI_LIVE_START, {"signals"}, fill_watch}, // the action does not count
+    {"start", CRDI_LIVE_START, {NULL}, fill_nothing},
+    {"pause", CRDI_LIVE_PAUSE, {NULL}, fill_nothing},
+    {"step", CRDI_LIVE_STEP, {"count"}, fill_step},
+    {"stop", CRDI_LIVE_STOP, {NULL}, fill_nothing},
+    {"set", CRDI_LIVE_SET, {"name", "value"}, fill_set},
+    {"couple", CRDI_LIVE_COUPLE, {"to", "element"}, fill_couple},
+    {"fault", CRDI_LIVE_FAULT, {"to", "kind", "value", "duration"}, fill_fault},
+    {"clear", CRDI_LIVE_CLEAR, {"to"}, fill_clear},
+    {"mark", CRDI_LIVE_MARK, {"text"}, fill_mark},
+    {"emergency", CRDI_LIVE_EMERGENCY, {NULL}, fill_nothing},
 };
 
-static crd_status check_members(crdi_arena* a, const crdi_json* root, const verb* v)
+static crd_status check_members(crd_arena* a, const crdi_json* root, const verb* v)
 {
     for (const crdi_json* m = root->first; m; m = m->next) {
         bool known = strcmp(m->key, "id") == 0 || strcmp(m->key, "do") == 0;
@@ -240,7 +242,7 @@ static crd_status check_members(crdi_arena* a, const crdi_json* root, const verb
     return CRD_OK;
 }
 
-static crd_status read_id(crdi_arena* a, const crdi_json* root, crdi_web_request* out)
+static crd_status read_id(crd_arena* a, const crdi_json* root, crdi_web_request* out)
 {
     const crdi_json* id = member(root, "id");
     if (!id || id->kind != CRDI_JSON_NUMBER || id->number != floor(id->number) ||
@@ -252,7 +254,7 @@ static crd_status read_id(crdi_arena* a, const crdi_json* root, crdi_web_request
     return CRD_OK;
 }
 
-crd_status crdi_web_message(crdi_arena* arena, const char* bytes, size_t length,
+crd_status crdi_web_message(crd_arena* arena, const char* bytes, size_t length,
                             crdi_web_request* out)
 {
     *out = (crdi_web_request){0};

@@ -6,12 +6,12 @@
 
 // ---- lines -------------------------------------------------------------------------------------
 
-static void family(crdi_text* t, const char* name, const char* type, const char* help)
+static void family(crd_text* t, const char* name, const char* type, const char* help)
 {
     crdi_text_add(t, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void put_number(crdi_text* t, double x)
+static void put_number(crd_text* t, double x)
 {
     if (isnan(x)) {
         crdi_text_add(t, "NaN");
@@ -23,7 +23,7 @@ static void put_number(crdi_text* t, double x)
 }
 
 // ` name="value"`, with \ " and newline escaped; other control characters have no business here.
-static void label(crdi_text* t, const char* name, const char* value, bool first)
+static void label(crd_text* t, const char* name, const char* value, bool first)
 {
     crdi_text_add(t, "%s%s=\"", first ? "{" : ",", name);
     for (const char* p = value ? value : ""; *p; p++) {
@@ -38,21 +38,21 @@ static void label(crdi_text* t, const char* name, const char* value, bool first)
     crdi_text_put(t, "\"", 1);
 }
 
-static void value(crdi_text* t, double x)
+static void value(crd_text* t, double x)
 {
     crdi_text_put(t, " ", 1);
     put_number(t, x);
     crdi_text_put(t, "\n", 1);
 }
 
-static void single(crdi_text* t, const char* name, const char* type, const char* help, double x)
+static void single(crd_text* t, const char* name, const char* type, const char* help, double x)
 {
     family(t, name, type, help);
     crdi_text_put(t, name, strlen(name));
     value(t, x);
 }
 
-static void summary(crdi_text* t, const char* name, const char* help, const crd_histogram* h)
+static void summary(crd_text* t, const char* name, const char* help, const crd_histogram* h)
 {
     static const struct {
         const char* text;
@@ -72,7 +72,7 @@ static void summary(crdi_text* t, const char* name, const char* help, const crd_
 
 // ---- families ----------------------------------------------------------------------------------
 
-static void put_run(crdi_text* t, const crd_live_info* info, const crd_live_status* s)
+static void put_run(crd_text* t, const crdi_live_info* info, const crdi_live_status* s)
 {
     family(t, "cardan_info", "gauge", "What runs.");
     crdi_text_add(t, "cardan_info");
@@ -81,10 +81,10 @@ static void put_run(crdi_text* t, const crd_live_info* info, const crd_live_stat
     label(t, "file", info ? info->file : "", false);
     crdi_text_add(t, "} 1\n");
     family(t, "cardan_run_state", "gauge", "1 for the state that the run is in.");
-    const crd_live_state state = s ? s->state : CRD_LIVE_STARTING;
-    for (int k = CRD_LIVE_STARTING; k <= CRD_LIVE_ENDED; k++) {
+    const crdi_live_state state = s ? s->state : CRDI_LIVE_STARTING;
+    for (int k = CRDI_LIVE_STARTING; k <= CRDI_LIVE_ENDED; k++) {
         crdi_text_add(t, "cardan_run_state{state=\"%s\"} %d\n",
-                      crdi_web_state_name((crd_live_state)k), k == (int)state);
+                      crdi_web_state_name((crdi_live_state)k), k == (int)state);
     }
     if (!s) { return; }
     single(t, "cardan_time_seconds", "gauge", "Simulated time.", s->time);
@@ -97,7 +97,7 @@ static void put_run(crdi_text* t, const crd_live_info* info, const crd_live_stat
     single(t, "cardan_warnings_total", "counter", "Warnings of the run.", (double)s->warnings);
 }
 
-static void put_pace(crdi_text* t, const crd_pace_report* p)
+static void put_pace(crd_text* t, const crd_pace_report* p)
 {
     single(t, "cardan_paced", "gauge", "1 if the run keeps the clock.", p->on);
     single(t, "cardan_overruns_total", "counter",
@@ -122,32 +122,32 @@ typedef struct column {
 
 static double unit_steps(const void* u)
 {
-    return (double)((const crd_live_unit_state*)u)->steps;
+    return (double)((const crdi_live_unit_state*)u)->steps;
 }
 
 static double unit_last(const void* u)
 {
-    return (double)((const crd_live_unit_state*)u)->ns_last / 1e9;
+    return (double)((const crdi_live_unit_state*)u)->ns_last / 1e9;
 }
 
 static double unit_worst(const void* u)
 {
-    return (double)((const crd_live_unit_state*)u)->ns_worst / 1e9;
+    return (double)((const crdi_live_unit_state*)u)->ns_worst / 1e9;
 }
 
 static double unit_late(const void* u)
 {
-    return (double)((const crd_live_unit_state*)u)->late;
+    return (double)((const crdi_live_unit_state*)u)->late;
 }
 
 static double unit_failed(const void* u)
 {
-    return ((const crd_live_unit_state*)u)->failed;
+    return ((const crdi_live_unit_state*)u)->failed;
 }
 
 static const crd_link_stats* network(const void* u)
 {
-    const crd_live_unit_state* s = u;
+    const crdi_live_unit_state* s = u;
     return s->has_link ? &s->link : NULL;
 }
 
@@ -189,34 +189,34 @@ static const column unit_columns[] = {
 
 static double link_age(const void* l)
 {
-    return ((const crd_live_link_state*)l)->age;
+    return ((const crdi_live_link_state*)l)->age;
 }
 
 static double link_defect(const void* l)
 {
-    return ((const crd_live_link_state*)l)->defect;
+    return ((const crdi_live_link_state*)l)->defect;
 }
 
 static double link_relative(const void* l)
 {
-    return ((const crd_live_link_state*)l)->relative;
+    return ((const crdi_live_link_state*)l)->relative;
 }
 
 static double link_k(const void* l)
 {
-    const int k = ((const crd_live_link_state*)l)->k;
+    const int k = ((const crdi_live_link_state*)l)->k;
     return k < 0 ? NAN : (double)k;
 }
 
 static double link_lost(const void* l)
 {
-    const crd_live_link_state* s = l;
+    const crdi_live_link_state* s = l;
     return s->k < 0 ? NAN : (double)s->lost;
 }
 
 static double link_fault(const void* l)
 {
-    return ((const crd_live_link_state*)l)->fault != CRD_FAULT_NONE;
+    return ((const crdi_live_link_state*)l)->fault != CRDI_FAULT_NONE;
 }
 
 static const column link_columns[] = {
@@ -231,12 +231,12 @@ static const column link_columns[] = {
 
 static double bond_residual(const void* b)
 {
-    return ((const crd_live_bond_state*)b)->residual;
+    return ((const crdi_live_bond_state*)b)->residual;
 }
 
 static double bond_energy(const void* b)
 {
-    return ((const crd_live_bond_state*)b)->energy;
+    return ((const crdi_live_bond_state*)b)->energy;
 }
 
 static const column bond_columns[] = {
@@ -246,7 +246,7 @@ static const column bond_columns[] = {
 
 typedef enum table { UNITS, LINKS, BONDS } table;
 
-static void put_labels(crdi_text* t, const crd_live_info* info, table which, int i)
+static void put_labels(crd_text* t, const crdi_live_info* info, table which, int i)
 {
     if (which == UNITS) {
         label(t, "unit", info->units[i].name, true);
@@ -260,7 +260,7 @@ static void put_labels(crdi_text* t, const crd_live_info* info, table which, int
 }
 
 // NaN: there is no such thing, so there is no line.
-static void put_table(crdi_text* t, const crd_live_info* info, table which, const column* c,
+static void put_table(crd_text* t, const crdi_live_info* info, table which, const column* c,
                       size_t columns, const void* states, size_t size, int count)
 {
     for (size_t k = 0; k < columns; k++) {
@@ -277,7 +277,7 @@ static void put_table(crdi_text* t, const crd_live_info* info, table which, cons
     }
 }
 
-void crdi_web_metrics(crdi_text* t, const crd_live_info* info, const crd_live_status* s,
+void crdi_web_metrics(crd_text* t, const crdi_live_info* info, const crdi_live_status* s,
                       int64_t lost_rows, int readers)
 {
     put_run(t, info, s);

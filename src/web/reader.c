@@ -6,7 +6,7 @@
 
 // ---- opening and closing -----------------------------------------------------------------------
 
-int crdi_web_reader_open(crd_web* w, crdi_web_reader* r, struct lws* wsi)
+int crdi_web_reader_open(crdi_web* w, crdi_web_reader* r, struct lws* wsi)
 {
     int place = 0;
     while (place < CRDI_WEB_READERS && w->readers[place]) {
@@ -28,7 +28,7 @@ int crdi_web_reader_open(crd_web* w, crdi_web_reader* r, struct lws* wsi)
 
 void crdi_web_reader_close(crdi_web_reader* r)
 {
-    crd_web* w = r->web;
+    crdi_web* w = r->web;
     if (!w) { return; }
     for (int i = 0; i < CRDI_WEB_READERS; i++) {
         if (w->readers[i] == r) { w->readers[i] = NULL; }
@@ -36,11 +36,11 @@ void crdi_web_reader_close(crdi_web_reader* r)
     w->reader_count--;
     for (crdi_web_answer* a = r->first; a;) {
         crdi_web_answer* next = a->next;
-        crdi_free(w->ctx, a);
+        crd_free(w->ctx, a);
         a = next;
     }
-    crdi_free(w->ctx, r->message);
-    crdi_free(w->ctx, r->rows);
+    crd_free(w->ctx, r->message);
+    crd_free(w->ctx, r->rows);
     *r = (crdi_web_reader){0};
 }
 
@@ -76,7 +76,7 @@ static bool queue(crdi_web_reader* r, const char* text, size_t length)
 
 static crd_status watch(crdi_web_reader* r, const crdi_web_request* q)
 {
-    crd_web* w = r->web;
+    crdi_web* w = r->web;
     int found[CRDI_WEB_WATCHED];
     for (int i = 0; i < q->signal_count; i++) {
         found[i] = crdi_map_find(&w->signals, q->signals[i]);
@@ -88,7 +88,7 @@ static crd_status watch(crdi_web_reader* r, const crdi_web_request* q)
     const size_t width = 1 + (size_t)q->signal_count;
     double* rows = crdi_new_array(w->ctx, CRDI_WEB_BLOCK_ROWS * width, sizeof *rows);
     if (!rows) { return CRD_E_MEMORY; }
-    crdi_free(w->ctx, r->rows);
+    crd_free(w->ctx, r->rows);
     r->rows = rows;
     r->row_count = 0;
     r->watch_count = q->signal_count;
@@ -99,20 +99,20 @@ static crd_status watch(crdi_web_reader* r, const crdi_web_request* q)
 // NULL: done; else what was wrong.
 static const char* obey(crdi_web_reader* r, crdi_web_request* q)
 {
-    crd_web* w = r->web;
-    const bool urgent = !q->watching && q->command.action == CRD_LIVE_EMERGENCY;
+    crdi_web* w = r->web;
+    const bool urgent = !q->watching && q->command.action == CRDI_LIVE_EMERGENCY;
     if (!w->ready && !urgent) { return "the run is not ready yet"; }
     if (q->watching) { return watch(r, q) < 0 ? crd_error_text(w->ctx) : NULL; }
     if (w->opt.read_only) { return "this page may only watch: the run was started read-only"; }
     if (w->final) { return "the run has ended"; }
     q->command.who = r->who;
-    return crd_live_send(w->live, &q->command) < 0 ? crd_live_error(w->live) : NULL;
+    return crdi_live_send(w->live, &q->command) < 0 ? crdi_live_error(w->live) : NULL;
 }
 
 // A whole message has come.
 static int take(crdi_web_reader* r)
 {
-    crd_web* w = r->web;
+    crdi_web* w = r->web;
     const int64_t now = crdi_now_ns();
     if (now - r->second_begin >= 1000000000) {
         r->second_begin = now;
@@ -128,18 +128,18 @@ static int take(crdi_web_reader* r)
         n = hang_up(r, LWS_CLOSE_STATUS_INVALID_PAYLOAD, crd_error_text(w->ctx));
     } else {
         const char* error = st < 0 ? crd_error_text(w->ctx) : obey(r, &q);
-        crdi_text t;
-        crdi_text_init(&t, w->ctx);
+        crd_text t;
+        crd_text_init(&t, w->ctx);
         crdi_web_reply(&t, &q, error);
         if (t.failed || r->queued + t.length > CRDI_WEB_QUEUE_BYTES ||
             !queue(r, t.data, t.length)) {
             n = hang_up(r, LWS_CLOSE_STATUS_POLICY_VIOLATION, "answers are not taken");
         }
-        crdi_text_clear(&t);
+        crd_text_clear(&t);
         if (n == 0) { lws_callback_on_writable(r->wsi); }
     }
-    crdi_arena_clear(&w->request);
-    crdi_arena_init(&w->request, w->ctx);
+    crd_arena_clear(&w->request);
+    crd_arena_init(&w->request, w->ctx);
     return n;
 }
 
@@ -163,7 +163,7 @@ int crdi_web_reader_receive(crdi_web_reader* r, const char* bytes, size_t length
 
 // ---- values ------------------------------------------------------------------------------------
 
-void crdi_web_reader_row(crdi_web_reader* r, const crd_live_row* row)
+void crdi_web_reader_row(crdi_web_reader* r, const crdi_live_row* row)
 {
     if (r->watch_count == 0) { return; }
     const int width = 1 + r->watch_count;
@@ -181,20 +181,20 @@ void crdi_web_reader_row(crdi_web_reader* r, const crd_live_row* row)
 
 static bool has_event(const crdi_web_reader* r)
 {
-    crd_live_event e;
-    return crd_live_get_event(r->web->live, r->event, &e);
+    crdi_live_event e;
+    return crdi_live_get_event(r->web->live, r->event, &e);
 }
 
 bool crdi_web_reader_wants(const crdi_web_reader* r)
 {
-    const crd_web* w = r->web;
+    const crdi_web* w = r->web;
     if (r->first) { return true; }
     if (r->benches != w->bench_count || w->final || has_event(r)) { return true; }
     if (!w->ready) { return r->wait != w->wait_count; }
     return !r->greeted || (r->frame_due && r->row_count > 0) || r->status != w->status_count;
 }
 
-static int say(crdi_web_reader* r, crdi_text* t, enum lws_write_protocol how)
+static int say(crdi_web_reader* r, crd_text* t, enum lws_write_protocol how)
 {
     if (t->failed) { return hang_up(r, LWS_CLOSE_STATUS_UNEXPECTED_CONDITION, "out of memory"); }
     const size_t length = t->length - LWS_PRE;
@@ -208,13 +208,13 @@ static int say_answer(crdi_web_reader* r)
     r->first = a->next;
     if (!r->first) { r->last = NULL; }
     r->queued -= a->length;
-    crdi_free(r->web->ctx, a);
+    crd_free(r->web->ctx, a);
     return n < 0 ? -1 : 0;
 }
 
 static int say_frame(crdi_web_reader* r)
 {
-    crd_web* w = r->web;
+    crdi_web* w = r->web;
     const int width = 1 + r->watch_count;
     if (r->row_count > CRDI_WEB_FRAME_ROWS) {
         r->row_count = crdi_web_thin(r->rows, r->row_count, width, CRDI_WEB_FRAME_ROWS / 2);
@@ -222,19 +222,19 @@ static int say_frame(crdi_web_reader* r)
     const size_t bytes = crdi_web_frame_bytes(r->row_count, width);
     unsigned char* out = crdi_new(w->ctx, LWS_PRE + bytes);
     if (!out) { return 0; } // the rows stay for the next time
-    crdi_web_frame(r->rows, r->row_count, width, (uint32_t)crd_live_lost(w->live), out + LWS_PRE);
+    crdi_web_frame(r->rows, r->row_count, width, (uint32_t)crdi_live_lost(w->live), out + LWS_PRE);
     r->row_count = 0;
     r->frame_due = false;
     const int n = lws_write(r->wsi, out + LWS_PRE, bytes, LWS_WRITE_BINARY);
-    crdi_free(w->ctx, out);
+    crd_free(w->ctx, out);
     return n < 0 ? -1 : 0;
 }
 
 // One message, the most urgent; the socket has room for one.
 static int say_next(crdi_web_reader* r)
 {
-    crd_web* w = r->web;
-    crd_live_event e;
+    crdi_web* w = r->web;
+    crdi_live_event e;
     if (r->first) { return say_answer(r); }
     if (!w->ready && r->wait != w->wait_count) {
         r->wait = w->wait_count;
@@ -244,7 +244,7 @@ static int say_next(crdi_web_reader* r)
         r->greeted = true;
         return say(r, &w->hello, LWS_WRITE_TEXT);
     }
-    if (crd_live_get_event(w->live, r->event, &e)) {
+    if (crdi_live_get_event(w->live, r->event, &e)) {
         r->event = e.number;
         crdi_web_begin(&w->scratch);
         crdi_web_event(&w->scratch, &e);

@@ -3,6 +3,7 @@
 // Everything here belongs to that thread but the atomics. A reader pulls: what it is told is worked
 // out when its socket can take it, so one that does not read costs a block of rows and no more.
 #pragma once
+#include "shared/base.h"
 #include "web/page.h"
 #include "web/web.h"
 
@@ -20,7 +21,7 @@ typedef struct crdi_web_answer {
 
 // One open page. Its memory is the session's of libwebsockets, zeroed.
 typedef struct crdi_web_reader {
-    crd_web* web; // NULL: not a reader (yet, any more)
+    crdi_web* web; // NULL: not a reader (yet, any more)
     struct lws* wsi;
     char who[64]; // "page 127.0.0.1"
     bool greeted;
@@ -46,11 +47,11 @@ typedef struct crdi_web_reader {
     bool frame_due;
 } crdi_web_reader;
 
-struct crd_web {
+struct crdi_web {
     crd_context* ctx; // the thread's own
-    crd_live* live;   // borrowed
-    crd_web_options opt;
-    crdi_arena arena; // of the options
+    crdi_live* live;  // borrowed
+    crdi_web_options opt;
+    crd_arena arena; // of the options
     crdi_web_guard guard;
     char token[CRDI_WEB_TOKEN_BYTES + 1];
     char url[512];
@@ -69,38 +70,38 @@ struct crd_web {
 
     crdi_web_reader* readers[CRDI_WEB_READERS];
     bool ready, final; // the run is known; it is over, and pages are told so
-    crdi_map signals;
-    crdi_text hello, status, scratch; // each with LWS_PRE bytes before it
-    crdi_text wait, benches, fresh;   // the newest that differ from those before; to be compared
-    crdi_text uplot;                  // script and licence
+    crd_map signals;
+    crd_text hello, status, scratch; // each with LWS_PRE bytes before it
+    crd_text wait, benches, fresh;   // the newest that differ from those before; to be compared
+    crd_text uplot;                  // script and licence
     int64_t status_count, wait_count, bench_count, frame_count;
     int64_t tick;                   // ns
     int64_t next_frame, next_flush; // ns
-    crdi_arena request;             // of one message
+    crd_arena request;              // of one message
     crdi_stream* stream;
 };
 
 // ---- web.c -------------------------------------------------------------------------------------
 
-void crdi_web_begin(crdi_text* t); // empties it but for LWS_PRE bytes
+void crdi_web_begin(crd_text* t); // empties it but for LWS_PRE bytes
 
 // ---- listen.c ----------------------------------------------------------------------------------
 
-crd_status crdi_web_check(crd_web* w);  // address, TLS and token; nothing is opened yet
-crd_status crdi_web_listen(crd_web* w); // `listening` and the port in use
-void crdi_web_tell(crd_web* w);         // `url`, and warnings
+crd_status crdi_web_check(crdi_web* w);  // address, TLS and token; nothing is opened yet
+crd_status crdi_web_listen(crdi_web* w); // `listening` and the port in use
+void crdi_web_tell(crdi_web* w);         // `url`, and warnings
 
 // ---- http.c ------------------------------------------------------------------------------------
 
-crd_status crdi_web_http_prepare(crd_web* w);
-int crdi_web_http(crd_web* w, struct lws* wsi);                          // LWS_CALLBACK_HTTP
-int crdi_web_upgrade(crd_web* w, struct lws* wsi, const char* protocol); // HTTP_CONFIRM_UPGRADE
+crd_status crdi_web_http_prepare(crdi_web* w);
+int crdi_web_http(crdi_web* w, struct lws* wsi);                          // LWS_CALLBACK_HTTP
+int crdi_web_upgrade(crdi_web* w, struct lws* wsi, const char* protocol); // HTTP_CONFIRM_UPGRADE
 
 // ---- reader.c ----------------------------------------------------------------------------------
 
-int crdi_web_reader_open(crd_web* w, crdi_web_reader* r, struct lws* wsi);
+int crdi_web_reader_open(crdi_web* w, crdi_web_reader* r, struct lws* wsi);
 void crdi_web_reader_close(crdi_web_reader* r);
 int crdi_web_reader_receive(crdi_web_reader* r, const char* bytes, size_t length);
 int crdi_web_reader_write(crdi_web_reader* r);
-void crdi_web_reader_row(crdi_web_reader* r, const crd_live_row* row);
+void crdi_web_reader_row(crdi_web_reader* r, const crdi_live_row* row);
 bool crdi_web_reader_wants(const crdi_web_reader* r); // something to be written

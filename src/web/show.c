@@ -23,11 +23,11 @@ static const char* type_name(crd_type type)
     }
 }
 
-static void put_units(crdi_text* t, const crd_live_info* info)
+static void put_units(crd_text* t, const crdi_live_info* info)
 {
     begin(t, "units", "[");
     for (int i = 0; i < info->unit_count; i++) {
-        const crd_live_unit* u = &info->units[i];
+        const crdi_live_unit* u = &info->units[i];
         item(t, i);
         text(t, "name", u->name);
         text(t, "kind", u->kind);
@@ -40,11 +40,11 @@ static void put_units(crdi_text* t, const crd_live_info* info)
     finish(t, "]");
 }
 
-static void put_signals(crdi_text* t, const crd_live_info* info)
+static void put_signals(crd_text* t, const crdi_live_info* info)
 {
     begin(t, "signals", "[");
     for (int i = 0; i < info->signal_count; i++) {
-        const crd_live_signal* s = &info->signals[i];
+        const crdi_live_signal* s = &info->signals[i];
         item(t, i);
         text(t, "name", s->name);
         text(t, "unit", s->unit);
@@ -57,11 +57,11 @@ static void put_signals(crdi_text* t, const crd_live_info* info)
     integer(t, "signals_left_out", info->signals_left_out);
 }
 
-static void put_settings(crdi_text* t, const crd_live_info* info)
+static void put_settings(crd_text* t, const crdi_live_info* info)
 {
     begin(t, "settings", "[");
     for (int i = 0; i < info->setting_count; i++) {
-        const crd_live_setting* s = &info->settings[i];
+        const crdi_live_setting* s = &info->settings[i];
         item(t, i);
         text(t, "name", s->name);
         text(t, "unit", s->unit);
@@ -77,11 +77,11 @@ static void put_settings(crdi_text* t, const crd_live_info* info)
     finish(t, "]");
 }
 
-static void put_links(crdi_text* t, const crd_live_info* info)
+static void put_links(crd_text* t, const crdi_live_info* info)
 {
     begin(t, "links", "[");
     for (int i = 0; i < info->link_count; i++) {
-        const crd_live_link* l = &info->links[i];
+        const crdi_live_link* l = &info->links[i];
         item(t, i);
         text(t, "from", l->from);
         text(t, "to", l->to);
@@ -96,7 +96,7 @@ static void put_links(crdi_text* t, const crd_live_info* info)
     finish(t, "]");
 }
 
-static void put_words(crdi_text* t, const crd_live_info* info)
+static void put_words(crd_text* t, const crdi_live_info* info)
 {
     begin(t, "bonds", "[");
     for (int i = 0; i < info->bond_count; i++) {
@@ -115,14 +115,14 @@ static void put_words(crdi_text* t, const crd_live_info* info)
     }
     finish(t, "]");
     begin(t, "faults", "[");
-    for (int k = CRD_FAULT_NONE + 1; k < CRD_FAULT_KINDS; k++) {
-        if (k > CRD_FAULT_NONE + 1) { crdi_text_put(t, ",", 1); }
-        crdi_text_json(t, crd_fault_name((crd_fault_kind)k));
+    for (int k = CRDI_FAULT_NONE + 1; k < CRDI_FAULT_KINDS; k++) {
+        if (k > CRDI_FAULT_NONE + 1) { crdi_text_put(t, ",", 1); }
+        crdi_text_json(t, crdi_fault_name((crdi_fault_kind)k));
     }
     finish(t, "]");
 }
 
-void crdi_web_hello(crdi_text* t, const crd_live_info* info, bool read_only)
+void crdi_web_hello(crd_text* t, const crdi_live_info* info, bool read_only)
 {
     crdi_text_add(t, "{");
     text(t, "is", "hello");
@@ -145,7 +145,7 @@ void crdi_web_hello(crdi_text* t, const crd_live_info* info, bool read_only)
 
 // ---- before there is more to say ---------------------------------------------------------------
 
-void crdi_web_wait(crdi_text* t, const crd_live_info* info, const crd_live_outcome* o,
+void crdi_web_wait(crd_text* t, const crdi_live_info* info, const crdi_live_outcome* o,
                    bool read_only)
 {
     crdi_text_add(t, "{");
@@ -163,12 +163,12 @@ void crdi_web_wait(crdi_text* t, const crd_live_info* info, const crd_live_outco
 
 // ---- status ------------------------------------------------------------------------------------
 
-const char* crdi_web_state_name(crd_live_state state)
+const char* crdi_web_state_name(crdi_live_state state)
 {
     static const char* const names[] = {
-        [CRD_LIVE_STARTING] = "starting", [CRD_LIVE_WAITING] = "waiting",
-        [CRD_LIVE_RUNNING] = "running",   [CRD_LIVE_PAUSED] = "paused",
-        [CRD_LIVE_STOPPING] = "stopping", [CRD_LIVE_ENDED] = "ended",
+        [CRDI_LIVE_STARTING] = "starting", [CRDI_LIVE_WAITING] = "waiting",
+        [CRDI_LIVE_RUNNING] = "running",   [CRDI_LIVE_PAUSED] = "paused",
+        [CRDI_LIVE_STOPPING] = "stopping", [CRDI_LIVE_ENDED] = "ended",
     };
     return names[state];
 }
@@ -183,7 +183,7 @@ const char* crdi_web_end_name(crd_end how)
     return names[how];
 }
 
-static void put_quantiles(crdi_text* t, const char* name, const crd_histogram* h)
+static void put_quantiles(crd_text* t, const char* name, const crd_histogram* h)
 {
     begin(t, name, "{");
     number(t, "p50", crdi_histogram_claim(h, 0.5));
@@ -194,7 +194,7 @@ static void put_quantiles(crdi_text* t, const char* name, const crd_histogram* h
 }
 
 // Four buckets make one: a quarter of an octave is enough to look at.
-static void put_buckets(crdi_text* t, const char* name, const crd_histogram* h)
+static void put_buckets(crd_text* t, const char* name, const crd_histogram* h)
 {
     enum { TOGETHER = CRD_HISTOGRAM_SUB / 4 };
     begin(t, name, "[");
@@ -213,7 +213,7 @@ static void put_buckets(crdi_text* t, const char* name, const crd_histogram* h)
     finish(t, "]");
 }
 
-static void put_kept(crdi_text* t, const crd_pace_report* p)
+static void put_kept(crd_text* t, const crd_pace_report* p)
 {
     enum { SHOWN = 20 };
     begin(t, "kept", "[");
@@ -231,7 +231,7 @@ static void put_kept(crdi_text* t, const crd_pace_report* p)
     finish(t, "]");
 }
 
-static void put_pace(crdi_text* t, const crd_pace_report* p)
+static void put_pace(crd_text* t, const crd_pace_report* p)
 {
     begin(t, "pace", "{");
     truth(t, "on", p->on);
@@ -270,7 +270,7 @@ static void put_pace(crdi_text* t, const crd_pace_report* p)
     finish(t, "}");
 }
 
-static void put_link_stats(crdi_text* t, const crd_link_stats* l)
+static void put_link_stats(crd_text* t, const crd_link_stats* l)
 {
     begin(t, "link", "{");
     text(t, "state", l->state_name);
@@ -288,7 +288,7 @@ static void put_link_stats(crdi_text* t, const crd_link_stats* l)
     finish(t, "}");
 }
 
-static void put_unit_state(crdi_text* t, const crd_live_unit_state* u)
+static void put_unit_state(crd_text* t, const crdi_live_unit_state* u)
 {
     integer(t, "steps", u->steps);
     seconds(t, "last", u->ns_last);
@@ -303,7 +303,7 @@ static void put_unit_state(crdi_text* t, const crd_live_unit_state* u)
     }
 }
 
-static void put_link_state(crdi_text* t, const crd_live_link_state* l)
+static void put_link_state(crd_text* t, const crdi_live_link_state* l)
 {
     number(t, "value", l->value);
     number(t, "defect", l->defect);
@@ -320,11 +320,11 @@ static void put_link_state(crdi_text* t, const crd_live_link_state* l)
     integer(t, "active", l->active);
     text(t, "algorithm", l->algorithm);
     text(t, "fault",
-         l->fault == CRD_FAULT_NONE ? "none" : crd_fault_name((crd_fault_kind)l->fault));
+         l->fault == CRDI_FAULT_NONE ? "none" : crdi_fault_name((crdi_fault_kind)l->fault));
     number(t, "fault_left", l->fault_left);
 }
 
-static void put_states(crdi_text* t, const crd_live_status* s, const crd_live_info* info)
+static void put_states(crd_text* t, const crdi_live_status* s, const crdi_live_info* info)
 {
     begin(t, "units", "[");
     for (int i = 0; i < info->unit_count; i++) {
@@ -342,7 +342,7 @@ static void put_states(crdi_text* t, const crd_live_status* s, const crd_live_in
     finish(t, "]");
     begin(t, "bonds", "[");
     for (int i = 0; i < info->bond_count; i++) {
-        const crd_live_bond_state* b = &s->bonds[i];
+        const crdi_live_bond_state* b = &s->bonds[i];
         item(t, i);
         number(t, "power", b->power);
         number(t, "residual", b->residual);
@@ -354,7 +354,7 @@ static void put_states(crdi_text* t, const crd_live_status* s, const crd_live_in
     finish(t, "]");
 }
 
-void crdi_web_status(crdi_text* t, const crd_live_status* s, const crd_live_info* info,
+void crdi_web_status(crd_text* t, const crdi_live_status* s, const crdi_live_info* info,
                      int64_t lost_rows, int readers)
 {
     crdi_text_add(t, "{");
@@ -379,7 +379,7 @@ void crdi_web_status(crdi_text* t, const crd_live_status* s, const crd_live_info
 
 // ---- events and replies ------------------------------------------------------------------------
 
-void crdi_web_event(crdi_text* t, const crd_live_event* e)
+void crdi_web_event(crd_text* t, const crdi_live_event* e)
 {
     static const char* const kinds[CRD_EVENT_KIND_COUNT] = {
         [CRD_EVENT_START] = "start",     [CRD_EVENT_STOP] = "stop",
@@ -396,7 +396,7 @@ void crdi_web_event(crdi_text* t, const crd_live_event* e)
     finish(t, "}");
 }
 
-void crdi_web_reply(crdi_text* t, const crdi_web_request* r, const char* error)
+void crdi_web_reply(crd_text* t, const crdi_web_request* r, const char* error)
 {
     crdi_text_add(t, "{");
     text(t, "is", "reply");

@@ -34,7 +34,7 @@ struct crdi_stream {
     int count;
     group* groups;
     int group_count;
-    crdi_arena names;
+    crd_arena names;
     crdi_stream_counts counts;
     char datagram[CRDI_STREAM_BYTES];
     size_t length;
@@ -123,7 +123,7 @@ crd_status crdi_stream_open(crd_context* ctx, const char* target, crdi_stream** 
     s->ctx = ctx;
     s->fd = -1;
     s->stride = 1;
-    crdi_arena_init(&s->names, ctx);
+    crd_arena_init(&s->names, ctx);
     CRD_TRY(connect_to(ctx, target, host, port, &s->fd));
     *out = s;
     return CRD_OK;
@@ -136,8 +136,8 @@ void crdi_stream_close(crdi_stream* s)
 {
     if (!s) { return; }
     if (s->fd >= 0) { close(s->fd); }
-    crdi_arena_clear(&s->names);
-    crdi_free(s->ctx, s);
+    crd_arena_clear(&s->names);
+    crd_free(s->ctx, s);
 }
 
 const crdi_stream_counts* crdi_stream_get_counts(const crdi_stream* s)
@@ -161,13 +161,13 @@ static char* json_name(crdi_stream* s, const char* text, size_t length, const ch
     for (char* p = plain; *p; p++) {
         if (*p == '.') { *p = '/'; }
     }
-    crdi_text t;
-    crdi_text_init(&t, s->ctx);
+    crd_text t;
+    crd_text_init(&t, s->ctx);
     crdi_text_json(&t, plain);
     crdi_text_add(&t, "%s", tail);
     char* made = t.failed ? NULL : crdi_arena_text(&s->names, t.data, t.length);
     *out_length = t.length;
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return made;
 }
 
@@ -179,7 +179,7 @@ static bool is_wanted(const char* name, const char* const* patterns, int count)
     return count == 0;
 }
 
-static crd_status find_group(crdi_stream* s, crdi_map* map, const char* name, size_t length,
+static crd_status find_group(crdi_stream* s, crd_map* map, const char* name, size_t length,
                              int* out)
 {
     *out = -1;
@@ -202,13 +202,13 @@ static int by_group(const void* x, const void* y)
                                 : (a->signal > b->signal) - (a->signal < b->signal);
 }
 
-crd_status crdi_stream_choose(crdi_stream* s, const crd_live_info* info,
+crd_status crdi_stream_choose(crdi_stream* s, const crdi_live_info* info,
                               const char* const* patterns, int pattern_count)
 {
     enum { LONGEST = 200 }; // a name that leaves room for its value, escaped as it may be
     crd_status st = CRD_OK;
     const size_t most = (size_t)info->signal_count + 1;
-    crdi_map map;
+    crd_map map;
     crdi_map_init(&map, s->ctx);
     s->count = s->group_count = 0; // it may have run out of memory before
     s->signals = crdi_arena_new(&s->names, most, sizeof *s->signals);
@@ -289,7 +289,7 @@ static bool has_room(const crdi_stream* s, const chosen* c, bool begun, int insi
     return s->length + need <= CRDI_STREAM_BYTES;
 }
 
-void crdi_stream_row(crdi_stream* s, const crd_live_row* row)
+void crdi_stream_row(crdi_stream* s, const crdi_live_row* row)
 {
     s->counts.rows++;
     if (s->rows++ % s->stride != 0) {

@@ -15,18 +15,18 @@
 
 enum { SOCKETS = 96 }; // of the server at a time, readers and others
 
-crd_web_options crd_web_defaults(void)
+crdi_web_options crdi_web_defaults(void)
 {
-    return (crd_web_options){.page = true, .rate = 20, .stream_rate = 50};
+    return (crdi_web_options){.page = true, .rate = 20, .stream_rate = 50};
 }
 
-void crdi_web_begin(crdi_text* t)
+void crdi_web_begin(crd_text* t)
 {
     static const char room[LWS_PRE];
     if (t->failed) {
         crd_context* ctx = t->ctx;
-        crdi_text_clear(t);
-        crdi_text_init(t, ctx);
+        crd_text_clear(t);
+        crd_text_init(t, ctx);
     }
     t->length = 0;
     crdi_text_put(t, room, sizeof room);
@@ -50,9 +50,9 @@ static void log_line(int level, const char* line)
 // ---- the pump ----------------------------------------------------------------------------------
 
 // The run is known from now on.
-static crd_status meet(crd_web* w)
+static crd_status meet(crdi_web* w)
 {
-    const crd_live_info* info = crd_live_get_info(w->live);
+    const crdi_live_info* info = crdi_live_get_info(w->live);
     crd_status st = CRD_OK;
     CRD_TRY(crdi_map_reserve(&w->signals, (size_t)info->signal_count));
     for (int i = 0; i < info->signal_count; i++) {
@@ -77,32 +77,32 @@ fail: // the next tick tries it again
     return st;
 }
 
-static void pump_rows(crd_web* w)
+static void pump_rows(crdi_web* w)
 {
     enum { MOST = 1 << 16 }; // so that a run that outpaces us leaves time for sockets
     for (int n = 0; n < MOST; n++) {
-        const crd_live_row* row = crd_live_read(w->live);
+        const crdi_live_row* row = crdi_live_read(w->live);
         if (!row) { return; }
         for (int i = 0; i < CRDI_WEB_READERS; i++) {
             if (w->readers[i]) { crdi_web_reader_row(w->readers[i], row); }
         }
         if (w->stream) { crdi_stream_row(w->stream, row); }
-        crd_live_release(w->live);
+        crdi_live_release(w->live);
     }
 }
 
-static void refresh_status(crd_web* w)
+static void refresh_status(crdi_web* w)
 {
-    const crd_live_status* s = crd_live_get_status(w->live);
+    const crdi_live_status* s = crdi_live_get_status(w->live);
     if (!s || w->reader_count == 0) { return; }
     crdi_web_begin(&w->status);
-    crdi_web_status(&w->status, s, crd_live_get_info(w->live), crd_live_lost(w->live),
+    crdi_web_status(&w->status, s, crdi_live_get_info(w->live), crdi_live_lost(w->live),
                     w->reader_count);
     if (!w->status.failed) { w->status_count++; }
 }
 
 // A text that is told again only when it says something else.
-static void renew(crd_web* w, crdi_text* shown, int64_t* count)
+static void renew(crdi_web* w, crd_text* shown, int64_t* count)
 {
     const size_t length = w->fresh.length;
     if (w->fresh.failed) { return; }
@@ -110,38 +110,38 @@ static void renew(crd_web* w, crdi_text* shown, int64_t* count)
         memcmp(shown->data + LWS_PRE, w->fresh.data + LWS_PRE, length - LWS_PRE) == 0) {
         return;
     }
-    const crdi_text old = *shown;
+    const crd_text old = *shown;
     *shown = w->fresh;
     w->fresh = old;
     (*count)++;
 }
 
-static void refresh_wait(crd_web* w)
+static void refresh_wait(crdi_web* w)
 {
-    crd_live_outcome o;
-    crd_live_get_outcome(w->live, &o);
+    crdi_live_outcome o;
+    crdi_live_get_outcome(w->live, &o);
     crdi_web_begin(&w->fresh);
-    crdi_web_wait(&w->fresh, crd_live_get_info(w->live), &o, w->opt.read_only);
+    crdi_web_wait(&w->fresh, crdi_live_get_info(w->live), &o, w->opt.read_only);
     renew(w, &w->wait, &w->wait_count);
 }
 
-static void refresh_benches(crd_web* w)
+static void refresh_benches(crdi_web* w)
 {
-    const int n = crd_live_board_count(w->live);
+    const int n = crdi_live_board_count(w->live);
     if (n == 0) { return; }
     crdi_web_begin(&w->fresh);
     crdi_text_add(&w->fresh, "{\"is\":\"benches\",\"benches\":[");
     for (int i = 0; i < n; i++) {
-        crd_board_state b;
-        crd_live_read_board(w->live, i, &b);
+        crdi_board_state b;
+        crdi_live_read_board(w->live, i, &b);
         if (i) { crdi_text_put(&w->fresh, ",", 1); }
-        crdi_web_bench(&w->fresh, crd_live_board_unit(w->live, i), &b);
+        crdi_web_bench(&w->fresh, crdi_live_board_unit(w->live, i), &b);
     }
     crdi_text_add(&w->fresh, "]}");
     renew(w, &w->benches, &w->bench_count);
 }
 
-static void pump_readers(crd_web* w)
+static void pump_readers(crdi_web* w)
 {
     if (w->reader_count > 0 && (w->frame_count % 2 == 0 || w->final)) {
         refresh_benches(w);
@@ -158,7 +158,7 @@ static void pump_readers(crd_web* w)
 }
 
 // Nearer to now than to the next tick. Then it is due again a gap from now.
-static bool is_due(const crd_web* w, int64_t now, double rate, int64_t* next)
+static bool is_due(const crdi_web* w, int64_t now, double rate, int64_t* next)
 {
     if (now + w->tick / 2 < *next) { return false; }
     *next = now + (int64_t)(1e9 / rate);
@@ -167,10 +167,10 @@ static bool is_due(const crd_web* w, int64_t now, double rate, int64_t* next)
 
 static void tick(lws_sorted_usec_list_t* timer)
 {
-    crd_web* w = lws_container_of(timer, crd_web, timer);
+    crdi_web* w = lws_container_of(timer, crdi_web, timer);
     const int64_t now = crdi_now_ns();
     const bool over = w->stopping && !w->final;
-    if (!w->ready && crd_live_is_ready(w->live)) { (void)meet(w); }
+    if (!w->ready && crdi_live_is_ready(w->live)) { (void)meet(w); }
     if (w->ready) { pump_rows(w); }
     if (w->stream && (is_due(w, now, w->opt.stream_rate, &w->next_flush) || over)) {
         crdi_stream_flush(w->stream);
@@ -186,7 +186,7 @@ static void tick(lws_sorted_usec_list_t* timer)
 static int serve(struct lws* wsi, enum lws_callback_reasons why, void* session, void* in,
                  size_t length)
 {
-    crd_web* w = lws_context_user(lws_get_context(wsi));
+    crdi_web* w = lws_context_user(lws_get_context(wsi));
     switch (why) {
     case LWS_CALLBACK_HTTP:
         return crdi_web_http(w, wsi);
@@ -217,7 +217,7 @@ static int serve(struct lws* wsi, enum lws_callback_reasons why, void* session, 
 
 // No descriptor is left for whoever knocks: the spare one lets it in and out again, since a socket
 // that stays in the queue would wake us without end.
-static void turn_away(crd_web* w, int listening)
+static void turn_away(crdi_web* w, int listening)
 {
     close(w->spare);
     const int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC);
@@ -236,7 +236,7 @@ static int knock(struct lws* wsi, enum lws_callback_reasons why, void* session, 
     // No WebSocket is spoken here.
     if (why == LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION) { return -1; }
     if (why != LWS_CALLBACK_RAW_RX_FILE) { return 0; }
-    crd_web* w = lws_context_user(lws_get_context(wsi));
+    crdi_web* w = lws_context_user(lws_get_context(wsi));
     const int listening = lws_get_socket_fd(wsi);
     const int fd = accept4(listening, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
@@ -258,7 +258,7 @@ static const struct lws_protocols protocols[] = {
 // A page that neither reads nor answers is gone.
 static const lws_retry_bo_t patience = {.secs_since_valid_ping = 20, .secs_since_valid_hangup = 40};
 
-static crd_status make_context(crd_web* w)
+static crd_status make_context(crdi_web* w)
 {
     // libwebsockets ignores SIGPIPE for the whole process; that is the program's business, and our
     // thread has all signals blocked.
@@ -303,7 +303,7 @@ static crd_status make_context(crd_web* w)
 
 // libwebsockets watches the listening socket, we let people in: at the address that was meant and
 // at no other, with descriptors that no child process inherits.
-static crd_status open_door(crd_web* w)
+static crd_status open_door(crdi_web* w)
 {
     crd_status st = CRD_OK;
     CRD_TRY(crdi_web_listen(w));
@@ -320,18 +320,18 @@ fail:
 
 // ---- options -----------------------------------------------------------------------------------
 
-static crd_status keep_text(crdi_arena* a, const char** text)
+static crd_status keep_text(crd_arena* a, const char** text)
 {
     if (!*text) { return CRD_OK; }
     *text = crdi_arena_text(a, *text, strlen(*text));
     return *text ? CRD_OK : CRD_E_MEMORY;
 }
 
-static crd_status keep_options(crd_web* w, const crd_web_options* opt)
+static crd_status keep_options(crdi_web* w, const crdi_web_options* opt)
 {
     crd_status st = CRD_OK;
     w->opt = *opt;
-    crd_web_options* o = &w->opt;
+    crdi_web_options* o = &w->opt;
     if (!(o->rate >= 0.1 && o->rate <= 100) || !(o->stream_rate >= 0.1 && o->stream_rate <= 1000)) {
         return crdi_fail(w->ctx, CRD_E_RANGE,
                          "page: %g frames and %g flushes a second, expected 0.1 to 100 and 0.1 to "
@@ -358,7 +358,7 @@ fail:
 
 static void* run(void* user)
 {
-    crd_web* w = user;
+    crdi_web* w = user;
     log_context = w->ctx;
     lws_sul_schedule(w->lws, 0, &w->timer, tick, 1);
     for (;;) {
@@ -378,7 +378,7 @@ static void* run(void* user)
 }
 
 // Small, as its stack may be locked into memory, and of no importance, whoever starts it.
-static int make_thread(crd_web* w)
+static int make_thread(crdi_web* w)
 {
     pthread_attr_t attributes;
     int error = pthread_attr_init(&attributes);
@@ -391,7 +391,7 @@ static int make_thread(crd_web* w)
     return error;
 }
 
-static crd_status start_thread(crd_web* w)
+static crd_status start_thread(crdi_web* w)
 {
     // Signals are for the run's own thread, but for those of a thread's own mistakes.
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
@@ -412,33 +412,33 @@ static crd_status start_thread(crd_web* w)
     return CRD_OK;
 }
 
-static void destroy(crd_web* w)
+static void destroy(crdi_web* w)
 {
     if (w->lws) { lws_context_destroy(w->lws); }
     if (w->listening >= 0) { close(w->listening); }
     if (w->spare >= 0) { close(w->spare); }
     crdi_stream_close(w->stream);
     crdi_map_clear(&w->signals);
-    crdi_text_clear(&w->hello);
-    crdi_text_clear(&w->status);
-    crdi_text_clear(&w->scratch);
-    crdi_text_clear(&w->wait);
-    crdi_text_clear(&w->benches);
-    crdi_text_clear(&w->fresh);
-    crdi_text_clear(&w->uplot);
-    crdi_arena_clear(&w->request);
-    crdi_arena_clear(&w->arena);
+    crd_text_clear(&w->hello);
+    crd_text_clear(&w->status);
+    crd_text_clear(&w->scratch);
+    crd_text_clear(&w->wait);
+    crd_text_clear(&w->benches);
+    crd_text_clear(&w->fresh);
+    crd_text_clear(&w->uplot);
+    crd_arena_clear(&w->request);
+    crd_arena_clear(&w->arena);
     crd_context* ctx = w->ctx;
-    crdi_free(ctx, w);
+    crd_free(ctx, w);
     crd_context_destroy(ctx);
 }
 
-crd_status crd_web_start(crd_context* ctx, crd_live* live, const crd_web_options* opt,
-                         crd_web** out)
+crd_status crdi_web_start(crd_context* ctx, crdi_live* live, const crdi_web_options* opt,
+                          crdi_web** out)
 {
     crd_status st = CRD_OK;
     crd_context* own = crdi_context_child(ctx);
-    crd_web* w = own ? crdi_new(own, sizeof *w) : NULL;
+    crdi_web* w = own ? crdi_new(own, sizeof *w) : NULL;
     if (!w) {
         crd_context_destroy(own);
         return crdi_fail(ctx, CRD_E_MEMORY, "page: out of memory");
@@ -446,16 +446,16 @@ crd_status crd_web_start(crd_context* ctx, crd_live* live, const crd_web_options
     w->ctx = own;
     w->live = live;
     w->listening = w->spare = -1;
-    crdi_arena_init(&w->arena, own);
-    crdi_arena_init(&w->request, own);
+    crd_arena_init(&w->arena, own);
+    crd_arena_init(&w->request, own);
     crdi_map_init(&w->signals, own);
-    crdi_text_init(&w->hello, own);
-    crdi_text_init(&w->status, own);
-    crdi_text_init(&w->scratch, own);
-    crdi_text_init(&w->wait, own);
-    crdi_text_init(&w->benches, own);
-    crdi_text_init(&w->fresh, own);
-    crdi_text_init(&w->uplot, own);
+    crd_text_init(&w->hello, own);
+    crd_text_init(&w->status, own);
+    crd_text_init(&w->scratch, own);
+    crd_text_init(&w->wait, own);
+    crd_text_init(&w->benches, own);
+    crd_text_init(&w->fresh, own);
+    crd_text_init(&w->uplot, own);
     CRD_TRY(keep_options(w, opt));
     if (opt->stream) { CRD_TRY(crdi_stream_open(own, opt->stream, &w->stream)); }
     if (opt->page) {
@@ -478,17 +478,17 @@ fail:
     return st;
 }
 
-const char* crd_web_url(const crd_web* w)
+const char* crdi_web_url(const crdi_web* w)
 {
     return w->url;
 }
 
-int crd_web_readers(const crd_web* w)
+int crdi_web_readers(const crdi_web* w)
 {
     return w->reader_count;
 }
 
-void crd_web_stop(crd_web* w, double linger)
+void crdi_web_stop(crdi_web* w, double linger)
 {
     if (!w) { return; }
     const double most = 3600;

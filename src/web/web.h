@@ -1,6 +1,7 @@
 // Parts of the live page's server that know neither sockets nor threads.
 #pragma once
-#include "cardan/web.h"
+#include "shared/base.h"
+#include "shared/web.h"
 
 // ---- what a page says: message.c ---------------------------------------------------------------
 
@@ -18,26 +19,26 @@ typedef struct crdi_web_request {
     bool watching; // `signals` instead of `command`
     const char** signals;
     int signal_count;
-    crd_live_command command; // without `who`
+    crdi_live_command command; // without `who`
 } crdi_web_request;
 
 // All that `out` points at lives in the arena. CRD_E_FORMAT: this is no JSON; CRD_E_RANGE: it is,
 // and makes no sense; the sentence is in the arena's context. `out->id` is valid then too, if
 // has_id.
-crd_status crdi_web_message(crdi_arena* arena, const char* bytes, size_t length,
+crd_status crdi_web_message(crd_arena* arena, const char* bytes, size_t length,
                             crdi_web_request* out);
 
 // ---- what a page is told: show.c ---------------------------------------------------------------
 
-void crdi_web_hello(crdi_text* t, const crd_live_info* info, bool read_only);
+void crdi_web_hello(crd_text* t, const crdi_live_info* info, bool read_only);
 // Instead of hello, until the run is ready; of `info` what is known from the creation on.
-void crdi_web_wait(crdi_text* t, const crd_live_info* info, const crd_live_outcome* o,
+void crdi_web_wait(crd_text* t, const crdi_live_info* info, const crdi_live_outcome* o,
                    bool read_only);
-void crdi_web_status(crdi_text* t, const crd_live_status* s, const crd_live_info* info,
+void crdi_web_status(crd_text* t, const crdi_live_status* s, const crdi_live_info* info,
                      int64_t lost_rows, int readers);
-void crdi_web_event(crdi_text* t, const crd_live_event* e);
-void crdi_web_reply(crdi_text* t, const crdi_web_request* r, const char* error); // NULL: done
-const char* crdi_web_state_name(crd_live_state state);
+void crdi_web_event(crd_text* t, const crdi_live_event* e);
+void crdi_web_reply(crd_text* t, const crdi_web_request* r, const char* error); // NULL: done
+const char* crdi_web_state_name(crdi_live_state state);
 const char* crdi_web_end_name(crd_end end);
 
 // ---- benches: bench.c --------------------------------------------------------------------------
@@ -63,12 +64,12 @@ typedef struct crdi_web_story {
     double heat_first, heat_now;      // K, of the conditioning
 } crdi_web_story;
 
-void crdi_web_tell_story(const crd_board_state* b, crdi_web_story* out);
+void crdi_web_tell_story(const crdi_board_state* b, crdi_web_story* out);
 // How far a quantity is from the nearer limit, in its unit and in % of its range (NaN: it has no
 // range); negative beyond it. `side`: "min", "max", "": no limit is near or far.
-const char* crdi_web_margin(const crd_board_quantity* q, double* distance, double* percent);
+const char* crdi_web_margin(const crdi_board_quantity* q, double* distance, double* percent);
 // One of the list in {"is":"benches","benches":[...]}
-void crdi_web_bench(crdi_text* t, const char* unit, const crd_board_state* b);
+void crdi_web_bench(crd_text* t, const char* unit, const crdi_board_state* b);
 
 // ---- values: frame.c ---------------------------------------------------------------------------
 
@@ -89,7 +90,7 @@ void crdi_web_frame(const double* rows, int count, int width, uint32_t lost, uin
 // ---- Prometheus: metrics.c ---------------------------------------------------------------------
 
 // `info` and `s` may be NULL: the run is not ready yet.
-void crdi_web_metrics(crdi_text* t, const crd_live_info* info, const crd_live_status* s,
+void crdi_web_metrics(crd_text* t, const crdi_live_info* info, const crdi_live_status* s,
                       int64_t lost_rows, int readers);
 
 // ---- PlotJuggler: stream.c ---------------------------------------------------------------------
@@ -108,10 +109,10 @@ typedef struct crdi_stream_counts {
 crd_status crdi_stream_open(crd_context* ctx, const char* target, crdi_stream** out);
 void crdi_stream_close(crdi_stream* s);
 // Which signals go out, by name; once, when they are known. No patterns: all.
-crd_status crdi_stream_choose(crdi_stream* s, const crd_live_info* info,
+crd_status crdi_stream_choose(crdi_stream* s, const crdi_live_info* info,
                               const char* const* patterns, int pattern_count);
 int crdi_stream_signals(const crdi_stream* s);
-void crdi_stream_row(crdi_stream* s, const crd_live_row* row);
+void crdi_stream_row(crdi_stream* s, const crdi_live_row* row);
 void crdi_stream_flush(crdi_stream* s); // sends what is begun; the next rows are the next flush
 const crdi_stream_counts* crdi_stream_get_counts(const crdi_stream* s);
 

@@ -1,4 +1,4 @@
-#include "cardan/xml.h"
+#include "shared/xml.h"
 
 #include <expat.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static const char separator = '\n';
 typedef struct open_element {
     crdi_xml_element* element;
     crdi_xml_element* last; // child
-    crdi_text text;
+    crd_text text;
 } open_element;
 
 typedef struct builder {
@@ -55,7 +55,7 @@ CRD_PRINTF(2, 3) static void refuse(builder* b, const char* format, ...)
 // "space\nname" into its parts; false: out of memory.
 static bool split(builder* b, const char* full, const char** space, const char** name)
 {
-    crdi_arena* arena = &b->xml->arena;
+    crd_arena* arena = &b->xml->arena;
     const char* at = strrchr(full, separator);
     *space = "";
     if (at) {
@@ -153,7 +153,7 @@ static void XMLCALL on_text(void* user, const char* text, int length)
 {
     builder* b = user;
     if (b->st < 0 || b->depth == 0) { return; }
-    crdi_text* t = &b->open[b->depth - 1].text;
+    crd_text* t = &b->open[b->depth - 1].text;
     crdi_text_put(t, text, (size_t)length);
     if (t->failed) { stop(b, CRD_E_MEMORY); }
 }
@@ -239,7 +239,7 @@ crd_status crdi_xml_parse(crd_context* ctx, const char* text, size_t length, con
     builder* b = NULL;
     crdi_xml* x = crdi_new(ctx, sizeof *x);
     if (!x) { return CRD_E_MEMORY; }
-    crdi_arena_init(&x->arena, ctx);
+    crd_arena_init(&x->arena, ctx);
     x->file = crdi_arena_text(&x->arena, file, strlen(file));
     x->source = crdi_arena_text(&x->arena, text, length);
     x->length = length;
@@ -248,7 +248,7 @@ crd_status crdi_xml_parse(crd_context* ctx, const char* text, size_t length, con
     b->ctx = ctx;
     b->xml = x;
     for (int i = 0; i < MAX_DEPTH; i++) {
-        crdi_text_init(&b->open[i].text, ctx);
+        crd_text_init(&b->open[i].text, ctx);
     }
     b->parser = XML_ParserCreateNS("UTF-8", separator);
     if (!b->parser) { CRD_TRY(crdi_fail(ctx, CRD_E_MEMORY, "%s", crd_status_text(CRD_E_MEMORY))); }
@@ -257,10 +257,10 @@ crd_status crdi_xml_parse(crd_context* ctx, const char* text, size_t length, con
     x = NULL;
 fail:
     for (int i = 0; b && i < MAX_DEPTH; i++) {
-        crdi_text_clear(&b->open[i].text);
+        crd_text_clear(&b->open[i].text);
     }
     if (b && b->parser) { XML_ParserFree(b->parser); }
-    crdi_free(ctx, b);
+    crd_free(ctx, b);
     crdi_xml_destroy(x);
     return st;
 }
@@ -268,10 +268,10 @@ fail:
 void crdi_xml_destroy(crdi_xml* x)
 {
     if (!x) { return; }
-    crdi_arena arena = x->arena;
+    crd_arena arena = x->arena;
     crd_context* ctx = arena.ctx;
-    crdi_arena_clear(&arena);
-    crdi_free(ctx, x);
+    crd_arena_clear(&arena);
+    crd_free(ctx, x);
 }
 
 // ---- looking at it -----------------------------------------------------------------------------
@@ -344,7 +344,7 @@ static const char* behind_name(const crdi_xml* x, const crdi_xml_element* e)
     return p + strcspn(p, " \t\r\n/>");
 }
 
-void crdi_xml_copy(const crdi_xml* x, const crdi_xml_element* e, crdi_text* out)
+void crdi_xml_copy(const crdi_xml* x, const crdi_xml_element* e, crd_text* out)
 {
     declaration seen[MAX_SPACES + 1];
     int count = 0;

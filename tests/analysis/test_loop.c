@@ -1,4 +1,5 @@
 #include "elements.h"
+#include "shared/base.h"
 
 // The two-mass oscillator (Baumann 2020): masses 100 and 1, springs 10 and dampers 0.01 everywhere.
 // Coupling A: mass 1 sends position and velocity, mass 2 has the coupling spring and sends its
@@ -303,7 +304,7 @@ static void the_curve_is_the_loop_at_its_frequencies(void** state)
         check_near(points[i].L.im, L.im, 1e-12 * hypot(L.re, L.im));
     }
     check(nearest < 1.3 * n.min_distance);
-    crdi_free(*state, points);
+    crd_free(*state, points);
 }
 
 static void closing_direct_links_changes_no_pole(void** state)
@@ -315,8 +316,8 @@ static void closing_direct_links_changes_no_pole(void** state)
         for (int i = 0; i < 3; i++) {
             if (i == direct) { m.links[i].element = NULL; }
         }
-        crdi_arena arena;
-        crdi_arena_init(&arena, *state);
+        crd_arena arena;
+        crd_arena_init(&arena, *state);
         crd_plant small;
         check_ok(crd_plant_reduce(*state, &arena, &m.plant, &small));
         check_int(small.link_count, 2);
@@ -336,7 +337,7 @@ static void closing_direct_links_changes_no_pole(void** state)
             }
             check(apart < 1e-9);
         }
-        crdi_arena_clear(&arena);
+        crd_arena_clear(&arena);
     }
 }
 
@@ -640,12 +641,12 @@ static void bad_loops_are_named(void** state)
     const double A = -1, B = 1;
     const crd_plant_link direct = {.gain = 1};
     const crd_plant algebraic = {1, 1, 1, &A, &B, &minus, &one, 1, &direct};
-    crdi_arena arena;
-    crdi_arena_init(&arena, *state);
+    crd_arena arena;
+    crd_arena_init(&arena, *state);
     crd_plant reduced;
     check_status(crd_plant_reduce(*state, &arena, &algebraic, &reduced), CRD_E_RANGE);
     check_contains(crd_error_text(*state), "an algebraic loop without solution");
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     loop.delay = -1;
     check_status(crd_loop_nyquist(*state, &loop, &n), CRD_E_RANGE);
     loop = (crd_loop){0};
@@ -691,12 +692,12 @@ static crd_status everything(crd_context* ctx)
     if (st >= 0) { st = crd_loop_nyquist(ctx, &o.loop, &n); }
     crd_loop_point* points = NULL;
     if (st >= 0) { st = crd_loop_curve(ctx, &loop, &n, &points); }
-    crdi_free(ctx, points);
-    crdi_arena arena;
-    crdi_arena_init(&arena, ctx);
+    crd_free(ctx, points);
+    crd_arena arena;
+    crd_arena_init(&arena, ctx);
     crd_plant reduced;
     if (st >= 0) { st = crd_plant_reduce(ctx, &arena, &m.plant, &reduced); }
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     if (st >= 0) { st = crd_plant_monodromy(ctx, &m.plant, 0.001, CRD_SAMPLE_BEFORE, &map); }
     if (st >= 0) { st = crd_monodromy_modes(ctx, &map, 0.001, 4, z); }
     crd_monodromy_clear(ctx, &map);

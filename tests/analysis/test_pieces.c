@@ -1,4 +1,5 @@
 #include "check.h"
+#include "shared/base.h"
 
 #include "cardan/analysis.h"
 
@@ -38,8 +39,8 @@ static void a_random_network_is_its_piece_wherever_it_is_evaluated(void** state)
     for (uint32_t seed = 1; seed <= 20; seed++) {
         net n;
         make_random(&n, seed);
-        crdi_arena arena;
-        crdi_arena_init(&arena, *state);
+        crd_arena arena;
+        crd_arena_init(&arena, *state);
         crd_pieces p;
         check_ok(crd_network_pieces(*state, &arena, &n.network, 3, &p));
         check_int(p.count, 8);
@@ -57,7 +58,7 @@ static void a_random_network_is_its_piece_wherever_it_is_evaluated(void** state)
             seen |= 1 << pattern;
         }
         check(seen & (seen - 1)); // more than one pattern was met
-        crdi_arena_clear(&arena);
+        crd_arena_clear(&arena);
     }
 }
 
@@ -68,8 +69,8 @@ static void a_morphed_network_has_one_piece_the_algorithm_itself(void** state)
         crd_linear l;
         crd_network n;
         crd_pieces p;
-        crdi_arena arena;
-        crdi_arena_init(&arena, *state);
+        crd_arena arena;
+        crd_arena_init(&arena, *state);
         check_ok(crd_linear_make(*state, &d, k, &l));
         check_ok(crd_network_morph(*state, &l, 0.01, &n));
         check_ok(crd_network_pieces(*state, &arena, &n, k, &p));
@@ -83,7 +84,7 @@ static void a_morphed_network_has_one_piece_the_algorithm_itself(void** state)
         check_near(p.bias[0], 0, 1e-13);
         crd_network_clear(*state, &n);
         crd_linear_clear(*state, &l);
-        crdi_arena_clear(&arena);
+        crd_arena_clear(&arena);
     }
 }
 
@@ -93,8 +94,8 @@ static void three_bends_on_a_line_make_four_pieces(void** state)
     const double W1[] = {1}, b1[] = {0}, W2[] = {1, -1, 1}, b2[] = {-1, 2, 3}, W3[] = {1, 2, 4};
     const crd_network n = {
         .m = 1, .n1 = 1, .n2 = 3, .alpha = 0.1, .W1 = W1, .b1 = b1, .W2 = W2, .b2 = b2, .W3 = W3};
-    crdi_arena arena;
-    crdi_arena_init(&arena, *state);
+    crd_arena arena;
+    crd_arena_init(&arena, *state);
     crd_pieces p;
     check_ok(crd_network_pieces(*state, &arena, &n, 0, &p));
     bool met[8] = {false};
@@ -105,7 +106,7 @@ static void three_bends_on_a_line_make_four_pieces(void** state)
         check_int(p.of_pattern[i] >= 0, met[i]);
     }
     check_int(p.count, 4);
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
 }
 
 static void networks_with_too_many_bends_are_refused(void** state)
@@ -113,8 +114,8 @@ static void networks_with_too_many_bends_are_refused(void** state)
     net n;
     make_random(&n, 1);
     n.network.n2 = CRD_PIECE_NEURONS_MAX + 1;
-    crdi_arena arena;
-    crdi_arena_init(&arena, *state);
+    crd_arena arena;
+    crd_arena_init(&arena, *state);
     crd_pieces p;
     check_status(crd_network_pieces(*state, &arena, &n.network, 0, &p), CRD_E_UNSUPPORTED);
     check_contains(crd_error_text(*state), "13 neurons with a bend, which makes 2^13");
@@ -122,7 +123,7 @@ static void networks_with_too_many_bends_are_refused(void** state)
     n.W1[3] = NAN;
     check_status(crd_network_pieces(*state, &arena, &n.network, 0, &p), CRD_E_RANGE);
     check_contains(crd_error_text(*state), "a weight that is not a number");
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
 }
 
 static void every_failing_allocation_is_reported_and_leaves_nothing(void** state)
@@ -135,11 +136,11 @@ static void every_failing_allocation_is_reported_and_leaves_nothing(void** state
         crd_context* ctx = check_context(&a);
         const int64_t live = a.live;
         a.fail_at = a.allocations + fail_at;
-        crdi_arena arena;
-        crdi_arena_init(&arena, ctx);
+        crd_arena arena;
+        crd_arena_init(&arena, ctx);
         crd_pieces p;
         const crd_status st = crd_network_pieces(ctx, &arena, &n.network, 0, &p);
-        crdi_arena_clear(&arena);
+        crd_arena_clear(&arena);
         check_int(a.live, live);
         a.fail_at = -1;
         crd_context_destroy(ctx);

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <zip.h>
 
-#include "cardan/archive.h"
+#include "shared/archive.h"
 #include "zip_maker.h"
 
 static const crdi_archive_limits generous = {.max_unpacked = 1 << 30, .max_entries = 1000};
@@ -429,7 +429,7 @@ static void every_allocation_may_fail(void** state)
         size_t length = 0;
         crd_status st = crdi_archive_open_memory(ctx, z.data, z.length, "x.fmu", &generous, &a);
         if (st == CRD_OK) { st = crdi_archive_read(a, 0, 100, &text, &length); }
-        if (st == CRD_OK) { crdi_free(ctx, text); }
+        if (st == CRD_OK) { crd_free(ctx, text); }
         crdi_archive_close(a);
         crd_context_destroy(ctx);
         check_int(al.live, 0);

@@ -1,7 +1,7 @@
 // Archives that we write: what is inside comes back, equal content gives equal bytes, and nobody
 // ever sees half of one.
-#include "cardan/archive.h"
 #include "check.h"
+#include "shared/archive.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ static void check_entry(crd_context* ctx, crdi_archive* a, const char* name, con
     check_ok(crdi_archive_read(a, index, 1 << 24, &data, &n));
     check_int(n, length);
     check(memcmp(data, bytes, length) == 0);
-    crdi_free(ctx, data);
+    crd_free(ctx, data);
 }
 
 static void what_was_added_is_read_back(void** state)

@@ -1,4 +1,5 @@
 #include "check.h"
+#include "shared/base.h"
 
 #include <float.h>
 
@@ -6,8 +7,8 @@ static void texts_grow_piece_by_piece(void** state)
 {
     (void)state;
     crd_context* ctx = crd_context_create(NULL);
-    crdi_text t;
-    crdi_text_init(&t, ctx);
+    crd_text t;
+    crd_text_init(&t, ctx);
     crdi_text_put(&t, "", 0);
     check_text(t.data, "");
     char longest[1000];
@@ -21,7 +22,7 @@ static void texts_grow_piece_by_piece(void** state)
     check(strncmp(t.data, "42-a-xxx", 8) == 0);
     check_text(t.data + t.length - 5, "x|end");
     check(!t.failed);
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     crd_context_destroy(ctx);
 }
 
@@ -29,11 +30,11 @@ static void xml_has_no_character_that_would_end_it(void** state)
 {
     (void)state;
     crd_context* ctx = crd_context_create(NULL);
-    crdi_text t;
-    crdi_text_init(&t, ctx);
+    crd_text t;
+    crd_text_init(&t, ctx);
     crdi_text_xml(&t, "a<b>&\"c'\n\x01 \xC3\xA9");
     check_text(t.data, "a&lt;b&gt;&amp;&quot;c&apos;\n? \xC3\xA9");
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     crd_context_destroy(ctx);
 }
 
@@ -55,11 +56,11 @@ static void json_texts_are_escaped_and_are_utf8(void** state)
         {"\xF4\x90\x80\x80", "\"\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD\""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        crdi_text t;
-        crdi_text_init(&t, ctx);
+        crd_text t;
+        crd_text_init(&t, ctx);
         crdi_text_json(&t, rows[i].text);
         check_text(t.data, rows[i].json);
-        crdi_text_clear(&t);
+        crd_text_clear(&t);
     }
     crd_context_destroy(ctx);
 }
@@ -70,22 +71,22 @@ static void json_numbers_read_back_as_they_were(void** state)
     crd_context* ctx = crd_context_create(NULL);
     static const double numbers[] = {0, -0.0, 0.1, 1.0 / 3, 1e300, DBL_MIN, 5e-324, 123456789.5};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        crdi_text t;
-        crdi_text_init(&t, ctx);
+        crd_text t;
+        crd_text_init(&t, ctx);
         crdi_text_json_number(&t, numbers[i]);
         const double back = strtod(t.data, NULL);
         check(memcmp(&back, &numbers[i], sizeof back) == 0);
-        crdi_text_clear(&t);
+        crd_text_clear(&t);
     }
-    crdi_text t;
-    crdi_text_init(&t, ctx);
+    crd_text t;
+    crd_text_init(&t, ctx);
     crdi_text_json_number(&t, 0.1);
     crdi_text_put(&t, " ", 1);
     crdi_text_json_number(&t, NAN);
     crdi_text_put(&t, " ", 1);
     crdi_text_json_number(&t, -INFINITY);
     check_text(t.data, "0.1 null null");
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     crd_context_destroy(ctx);
 }
 
@@ -97,8 +98,8 @@ static void running_out_of_memory_is_remembered(void** state)
     opt.realloc = check_realloc;
     opt.realloc_user = &a;
     crd_context* ctx = crd_context_create(&opt);
-    crdi_text t;
-    crdi_text_init(&t, ctx);
+    crd_text t;
+    crd_text_init(&t, ctx);
     crdi_text_add(&t, "kept");
     a.fail_at = a.allocations;
     a.once = true;
@@ -108,7 +109,7 @@ static void running_out_of_memory_is_remembered(void** state)
     check(t.failed);
     crdi_text_add(&t, "more"); // there is memory again, but something is missing
     check_text(t.data, "kept");
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     crd_context_destroy(ctx);
     check_int(a.live, 0);
 }

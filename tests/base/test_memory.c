@@ -1,4 +1,5 @@
 #include "check.h"
+#include "shared/base.h"
 
 #include <stdio.h>
 
@@ -7,8 +8,8 @@ static void arena_hands_out_aligned_zeroed_memory_and_frees_all_at_once(void** s
     (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
-    crdi_arena arena;
-    crdi_arena_init(&arena, ctx);
+    crd_arena arena;
+    crd_arena_init(&arena, ctx);
     for (size_t n = 1; n < 3000; n += 7) {
         unsigned char* p = crdi_arena_new(&arena, n, 1);
         check(p && (uintptr_t)p % 16 == 0);
@@ -21,7 +22,7 @@ static void arena_hands_out_aligned_zeroed_memory_and_frees_all_at_once(void** s
     }
     char* large = crdi_arena_new(&arena, 5, 1 << 20);
     check(large != NULL);
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     check_int(a.live, 1); // the context itself
     crd_context_destroy(ctx);
     check_int(a.live, 0);
@@ -34,10 +35,10 @@ static void sizes_that_overflow_are_refused(void** state)
     crd_context* ctx = check_context(&a);
     check(crdi_new_array(ctx, SIZE_MAX / 4, 8) == NULL);
     check_contains(crd_error_text(ctx), "out of memory");
-    crdi_arena arena;
-    crdi_arena_init(&arena, ctx);
+    crd_arena arena;
+    crd_arena_init(&arena, ctx);
     check(crdi_arena_new(&arena, SIZE_MAX / 4, 8) == NULL);
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     crd_context_destroy(ctx);
 }
 

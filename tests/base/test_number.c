@@ -1,6 +1,7 @@
 // Numbers against the C library: what we write is what printf writes, what we read is what strtod
 // reads.
 #include "check.h"
+#include "shared/base.h"
 
 #include <float.h>
 #include <locale.h>

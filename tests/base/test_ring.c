@@ -1,4 +1,5 @@
 #include "check.h"
+#include "shared/base.h"
 
 #include <pthread.h>
 

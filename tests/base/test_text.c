@@ -75,7 +75,7 @@ static void map_finds_what_was_added_and_keeps_the_first(void** state)
     (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
-    crdi_map m;
+    crd_map m;
     crdi_map_init(&m, ctx);
     enum { N = 20000 };
     static char names[N][12];
@@ -104,7 +104,7 @@ static void maps_hash_with_keys_of_their_own(void** state)
     (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
-    crdi_map one, two;
+    crd_map one, two;
     crdi_map_init(&one, ctx);
     crdi_map_init(&two, ctx);
     check_ok(crdi_map_add(&one, "x", 1, NULL));
@@ -132,7 +132,7 @@ static void maps_hash_by_siphash_1_3(void** state)
         {"velocity", 0xb9fe5d314b12b4caU}, // a whole word: the last one has the length alone
         {"a name that is longer", 0x0d8d923530dfb678U},
     };
-    const crdi_map keyless = {0};
+    const crd_map keyless = {0};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         check_int(hash_of(&keyless, rows[i].text), (uint32_t)rows[i].hash);
     }

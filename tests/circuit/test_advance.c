@@ -1,7 +1,7 @@
 // Steps of varying size against solutions in closed form and the references of Rodriguez 2021:
 // accuracy, cost, corners, events, and what is left behind. Derivatives of outputs.
-#include "cardan/num.h"
 #include "circuit/build.h"
+#include "shared/num.h"
 
 static build b;
 static crd_circuit_form form; // of all circuits below
@@ -366,7 +366,7 @@ static void a_current_switch_is_hit_too(void** state)
 static void propagate(const double a[4], const double f[2], double t, double x[2])
 {
     double e[9] = {a[0] * t, a[1] * t, f[0] * t, a[2] * t, a[3] * t, f[1] * t}, work[64];
-    check_ok(crd_num_expm(3, e, work));
+    check_ok(crdi_num_expm(3, e, work));
     const double y[2] = {e[0] * x[0] + e[1] * x[1] + e[2], e[3] * x[0] + e[4] * x[1] + e[5]};
     x[0] = y[0];
     x[1] = y[1];

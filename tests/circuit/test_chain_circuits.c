@@ -29,7 +29,7 @@ static name before(int k) // the node that comes before a<k>
 }
 
 // The scalable circuit of Rodriguez 2021: a resistor, then L and C to ground
-static void write_loops(crdi_text* t, int n)
+static void write_loops(crd_text* t, int n)
 {
     crdi_text_add(t, "v1 in 0 input(e)\n");
     for (int k = 0; k < n; k++) {
@@ -39,7 +39,7 @@ static void write_loops(crdi_text* t, int n)
 }
 
 // A rod that is heated here and there, between two known temperatures
-static void write_line(crdi_text* t, int n)
+static void write_line(crd_text* t, int n)
 {
     crdi_text_add(t, "v1 in 0 input(e)\nv2 out 0 3\n");
     for (int k = 0; k < n; k++) {
@@ -51,7 +51,7 @@ static void write_line(crdi_text* t, int n)
     crdi_text_add(t, "rend out a%d 0.7\n", n - 1);
 }
 
-static void write_branch(crdi_text* t, int k, const char* end)
+static void write_branch(crd_text* t, int k, const char* end)
 {
     const int has = (int)(8 * uniform());
     char at[32], next[32];
@@ -69,7 +69,7 @@ static void write_branch(crdi_text* t, int k, const char* end)
 }
 
 // Branches of all sorts, to ground or to a source, in any order of the lines; some are missing
-static void write_mixed(crdi_text* t, int n)
+static void write_mixed(crd_text* t, int n)
 {
     crdi_text_add(t, "vrail rail 0 sin(0 3 7)\nv1 in 0 input(e)\n");
     for (int j = 0; j < n; j++) {
@@ -82,7 +82,7 @@ static void write_mixed(crdi_text* t, int n)
 }
 
 // R and L along, C across
-static void write_cable(crdi_text* t, int n)
+static void write_cable(crd_text* t, int n)
 {
     crdi_text_add(t, "v1 in 0 input(e)\n");
     for (int k = 0; k < n; k++) {
@@ -95,7 +95,7 @@ static void write_cable(crdi_text* t, int n)
 }
 
 // As mixed, with inductors between the nodes, from a source and to one
-static void write_linked(crdi_text* t, int n)
+static void write_linked(crd_text* t, int n)
 {
     crdi_text_add(t, "vrail rail 0 sin(0 3 7)\nv1 in 0 input(e)\n");
     for (int j = 0; j < n; j++) {
@@ -116,7 +116,7 @@ static void write_linked(crdi_text* t, int n)
 }
 
 // Several chains, one of them a single node
-static void write_pieces(crdi_text* t, int n)
+static void write_pieces(crd_text* t, int n)
 {
     crdi_text_add(t, "v1 in 0 input(e)\nrs in s 1\ncs s 0 0.1\n");
     for (int k = 0; k < n; k++) {
@@ -127,8 +127,8 @@ static void write_pieces(crdi_text* t, int n)
 
 static crd_netlist* make(crd_context* ctx, sort what, int n)
 {
-    crdi_text t;
-    crdi_text_init(&t, ctx);
+    crd_text t;
+    crd_text_init(&t, ctx);
     crdi_text_add(&t, "a ladder\n.input e start=1\n");
     switch (what) {
     case LOOPS:
@@ -153,7 +153,7 @@ static crd_netlist* make(crd_context* ctx, sort what, int n)
     crd_netlist* net = NULL;
     const crd_status st = crd_netlist_parse(ctx, t.data, t.length, "ladder.cir", NULL, &net);
     if (st < 0) { fail_msg("%s\n%s", crd_error_text(ctx), t.data); }
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return net;
 }
 
@@ -347,8 +347,8 @@ static void what_is_no_ladder_takes_the_general_way(void** state)
     crd_circuit_options opt = crd_circuit_defaults();
     opt.step = 2.5e-3;
     for (int k = 0; k < 4; k++) {
-        crdi_text t;
-        crdi_text_init(&t, *state);
+        crd_text t;
+        crd_text_init(&t, *state);
         crdi_text_add(&t, "no ladder\n.input e start=1\nv1 in 0 input(e)\nr0 in a0 1\n");
         for (int j = 1; j < 60; j++) {
             crdi_text_add(&t, "r%d a%d a%d 1\nl%d a%d b%d 0.1\nc%d b%d 0 0.1\n", j, j - 1, j, j, j,
@@ -370,7 +370,7 @@ static void what_is_no_ladder_takes_the_general_way(void** state)
         crd_circuit_destroy(a);
         crd_circuit_destroy(b);
         crd_netlist_destroy(n);
-        crdi_text_clear(&t);
+        crd_text_clear(&t);
     }
 }
 
@@ -387,8 +387,8 @@ static void chains_in_larger_networks_are_found(void** state)
     };
     static const crd_circuit_method methods[] = {CRD_METHOD_TR, CRD_METHOD_BDF2, CRD_METHOD_TRBDF2};
     for (size_t k = 0; k < sizeof joins / sizeof *joins; k++) {
-        crdi_text t;
-        crdi_text_init(&t, *state);
+        crd_text t;
+        crd_text_init(&t, *state);
         crdi_text_add(&t, "chains\n.input e start=1\nv1 in 0 input(e)\nrin in m 1\ncm m 0 0.01\n");
         for (int chain = 0; chain < 3; chain++) {
             for (int j = 0; j < 80; j++) {
@@ -425,7 +425,7 @@ static void chains_in_larger_networks_are_found(void** state)
             crd_circuit_destroy(b);
         }
         crd_netlist_destroy(n);
-        crdi_text_clear(&t);
+        crd_text_clear(&t);
     }
 }
 

@@ -44,7 +44,7 @@ typedef struct fixture {
     check_allocator memory;
     crd_context* ctx;
     crdi_builder builder;
-    crdi_arena arena;
+    crd_arena arena;
     crdi_function function;
 } fixture;
 
@@ -53,7 +53,7 @@ static int set_up(void** state)
     static fixture f;
     f.ctx = check_context(&f.memory);
     crdi_builder_init(&f.builder, f.ctx);
-    crdi_arena_init(&f.arena, f.ctx);
+    crd_arena_init(&f.arena, f.ctx);
     *state = &f;
     return 0;
 }
@@ -62,7 +62,7 @@ static int tear_down(void** state)
 {
     fixture* f = *state;
     crdi_builder_clear(&f->builder);
-    crdi_arena_clear(&f->arena);
+    crd_arena_clear(&f->arena);
     crd_context_destroy(f->ctx);
     check_int(f->memory.live, 0);
     return 0;
@@ -413,14 +413,14 @@ static void every_allocation_may_fail(void** state)
         fixture f = {0};
         f.ctx = check_context(&f.memory);
         crdi_builder_init(&f.builder, f.ctx);
-        crdi_arena_init(&f.arena, f.ctx);
+        crd_arena_init(&f.arena, f.ctx);
         f.memory.fail_at = fail_at;
         double value;
         crd_expression* e;
         const crd_status st =
             read_text(&f, "table(v(a),0,1,2,3)+sin(v(b)*v(c)+1)+v(a,b)/i(v1)", &value, &e);
         crdi_builder_clear(&f.builder);
-        crdi_arena_clear(&f.arena);
+        crd_arena_clear(&f.arena);
         crd_context_destroy(f.ctx);
         check_int(f.memory.live, 0);
         if (st == CRD_OK) {

@@ -1,7 +1,7 @@
 // A circuit as a model: its rows, its steps, its parameters, its states.
-#include "cardan/circuit_model.h"
 #include "check.h"
 #include "circuit/model.h"
+#include "shared/circuit_model.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -38,10 +38,10 @@ static int tear_down(void** state)
     return 0;
 }
 
-static const crd_model* make_with(fixture* f, const char* text, crd_circuit_model_options opt)
+static const crd_model* make_with(fixture* f, const char* text, crdi_circuit_model_options opt)
 {
     const crd_model* m = NULL;
-    if (crd_circuit_model_create(f->ctx, text, strlen(text), "n.cir", &opt, &m) < 0) {
+    if (crdi_circuit_model_create(f->ctx, text, strlen(text), "n.cir", &opt, &m) < 0) {
         fail_msg("%s", crd_error_text(f->ctx));
     }
     return m;
@@ -49,7 +49,7 @@ static const crd_model* make_with(fixture* f, const char* text, crd_circuit_mode
 
 static const crd_model* make(fixture* f, const char* text)
 {
-    return make_with(f, text, crd_circuit_model_defaults());
+    return make_with(f, text, crdi_circuit_model_defaults());
 }
 
 // ---- an instance, as an FMU has one
@@ -159,7 +159,7 @@ static void rows_are_inputs_outputs_and_plain_parameters(void** state)
     check(kilovolt);
     check(m->max_input_derivative == 2 && m->max_output_derivative == 1);
     check(!m->pinned && !m->stateless);
-    crd_circuit_model_destroy(m);
+    crdi_circuit_model_destroy(m);
 }
 
 static void numbers_in_any_dress_are_parameters_and_expressions_are_not(void** state)
@@ -183,7 +183,7 @@ static void numbers_in_any_dress_are_parameters_and_expressions_are_not(void** s
     *value(&i, "Cap") = 9; // which the reader knows by its small letters
     initialize(&i, 0);
     end(&i);
-    crd_circuit_model_destroy(m);
+    crdi_circuit_model_destroy(m);
 }
 
 static void names_in_the_way_and_texts_for_xml_are_dealt_with(void** state)
@@ -193,7 +193,7 @@ static void names_in_the_way_and_texts_for_xml_are_dealt_with(void** state)
     check_text(m->description, "t?tle ?");
     check_near(row(m, "step")->start, 3, 0);
     check_near(row(m, "circuit.step")->start, 1, 0);
-    crd_circuit_model_destroy(m);
+    crdi_circuit_model_destroy(m);
 }
 
 static void what_makes_no_model_is_refused(void** state)
@@ -210,9 +210,9 @@ static void what_makes_no_model_is_refused(void** state)
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         const crd_model* m = NULL;
-        const crd_circuit_model_options opt = crd_circuit_model_defaults();
-        check(crd_circuit_model_create(f->ctx, wrong[i].text, strlen(wrong[i].text), "n.cir", &opt,
-                                       &m) < 0);
+        const crdi_circuit_model_options opt = crdi_circuit_model_defaults();
+        check(crdi_circuit_model_create(f->ctx, wrong[i].text, strlen(wrong[i].text), "n.cir", &opt,
+                                        &m) < 0);
         check(!m);
         check_contains(crd_error_text(f->ctx), wrong[i].says);
     }
@@ -225,7 +225,7 @@ static void communication_steps_are_steps_of_the_circuit(void** state)
 {
     fixture* f = *state;
     for (int method = 0; method <= CRD_METHOD_GAUSS4; method++) {
-        crd_circuit_model_options opt = crd_circuit_model_defaults();
+        crdi_circuit_model_options opt = crdi_circuit_model_defaults();
         opt.method = (crd_circuit_method)method;
         const crd_model* m = make_with(f, ladder, opt);
         crd_netlist* n = NULL;
@@ -252,7 +252,7 @@ static void communication_steps_are_steps_of_the_circuit(void** state)
         end(&i);
         crd_circuit_destroy(c);
         crd_netlist_destroy(n);
-        crd_circuit_model_destroy(m);
+        crdi_circuit_model_destroy(m);
     }
 }
 
@@ -273,7 +273,7 @@ static void communication_steps_of_any_length_end_where_they_should(void** state
         check_near(*slopes(&i, "v(b)"), exp(-i.time), k ? 2e-3 : 0.02);
     }
     end(&i);
-    crd_circuit_model_destroy(m);
+    crdi_circuit_model_destroy(m);
 }
 
 static void inputs_follow_their_derivatives_within_a_step(void** state)
@@ -299,14 +299,14 @@ static void inputs_follow_their_derivatives_within_a_step(void** state)
     check(fabs(*value(&wide, "v(b)") - (1 - exp(-wide.time))) > 0.01); // they matter
     end(&wide);
     end(&fine);
-    crd_circuit_model_destroy(m);
+    crdi_circuit_model_destroy(m);
 }
 
 static void parameters_read_the_netlist_again(void** state)
 {
     fixture* f = *state;
     const char* const defines[] = {"r=250", "c=2u"};
-    crd_circuit_model_options opt = crd_circuit_model_defaults();
+    crdi_circuit_model_options opt = crdi_circuit_model_defaults();
     opt.defines = defines;
     opt.define_count = 2;
     const crd_model *plain = make(f, ladder), *defined = make_with(f, ladder, opt);
@@ -341,8 +341,8 @@ static void parameters_read_the_netlist_again(void** state)
     check_contains(a.said, "U = inf");
     end(&a);
     end(&b);
-    crd_circuit_model_destroy(plain);
-    crd_circuit_model_destroy(defined);
+    crdi_circuit_model_destroy(plain);
+    crdi_circuit_model_destroy(defined);
 }
 
 static void a_step_that_fails_leaves_everything_as_it_was(void** state)
@@ -370,7 +370,7 @@ static void a_step_that_fails_leaves_everything_as_it_was(void** state)
     check_near(*value(&a, "v(b)"), *value(&b, "v(b)"), 1e-13);
     end(&a);
     end(&b);
-    crd_circuit_model_destroy(m);
+    crdi_circuit_model_destroy(m);
 }
 
 // ---- states
@@ -413,7 +413,7 @@ static const char chain[] = "chain\n.param n=3 twist=0.1\n.subckt cell a b\nR1 a
 static void a_restored_state_goes_on_as_before(void** state)
 {
     for (int method = 0; method <= CRD_METHOD_GAUSS4; method++) {
-        crd_circuit_model_options opt = crd_circuit_model_defaults();
+        crdi_circuit_model_options opt = crdi_circuit_model_defaults();
         opt.method = (crd_circuit_method)method;
         const crd_model* m = make_with(*state, chain, opt);
         instance a, b;
@@ -448,7 +448,7 @@ static void a_restored_state_goes_on_as_before(void** state)
         drop(&middle);
         end(&a);
         end(&b);
-        crd_circuit_model_destroy(m);
+        crdi_circuit_model_destroy(m);
     }
 }
 
@@ -472,7 +472,7 @@ static void a_state_that_is_none_is_refused(void** state)
     check_int(restore(&a, &c), CRD_MODEL_ERROR);
     drop(&c);
     end(&a);
-    crd_circuit_model_destroy(m);
+    crdi_circuit_model_destroy(m);
 }
 
 // ---- files
@@ -482,14 +482,14 @@ static void settings_are_read_as_they_were_written(void** state)
 {
     fixture* f = *state;
     const char* const defines[] = {"n=10", "R=4.7k"};
-    const crd_circuit_model_options opt = {
+    const crdi_circuit_model_options opt = {
         .name = "x", .method = CRD_METHOD_BDF2, .step = 1e-5 / 3, defines, 2};
-    crd_circuit_model_options found;
-    crdi_text t;
-    crdi_arena arena;
-    crdi_text_init(&t, f->ctx);
-    crdi_arena_init(&arena, f->ctx);
-    check_ok(crd_circuit_model_pack(f->ctx, &opt, &t));
+    crdi_circuit_model_options found;
+    crd_text t;
+    crd_arena arena;
+    crd_text_init(&t, f->ctx);
+    crd_arena_init(&arena, f->ctx);
+    check_ok(crdi_circuit_model_pack(f->ctx, &opt, &t));
     check_ok(crdi_circuit_settings(f->ctx, t.data, t.length, "s", &arena, &found));
     check_text(found.name, "x");
     check_int(found.method, CRD_METHOD_BDF2);
@@ -507,15 +507,15 @@ static void settings_are_read_as_they_were_written(void** state)
                      CRD_E_FORMAT);
         check_contains(crd_error_text(f->ctx), "s:");
     }
-    crdi_text_clear(&t);
-    crdi_arena_clear(&arena);
+    crd_text_clear(&t);
+    crd_arena_clear(&arena);
 }
 
 static void folders_without_a_circuit_say_so(void** state)
 {
     (void)state;
     char message[200];
-    check(!crd_circuit_model_load(TEST_BUILD_DIR "/nowhere", message, sizeof message));
+    check(!crdi_circuit_model_load(TEST_BUILD_DIR "/nowhere", message, sizeof message));
     check_contains(message, "circuit.settings");
 }
 
@@ -534,8 +534,8 @@ static void the_flat_netlist_has_all_files_in_it(void** state)
     fixture* f = *state;
     mkdir(TEST_BUILD_DIR "/flat_netlist", 0777);
     crd_netlist *n = NULL, *again = NULL;
-    crdi_text flat;
-    crdi_text_init(&flat, f->ctx);
+    crd_text flat;
+    crd_text_init(&flat, f->ctx);
     const crd_netlist_options o = {.flat = &flat};
     put("half.inc",
         "X1 in 0 half\n.subckt half a b\n* of it\n.include rest.inc\n.ends\n.end\nR9 a");
@@ -555,7 +555,7 @@ static void the_flat_netlist_has_all_files_in_it(void** state)
     check_int(again->output_count, 1);
     crd_netlist_destroy(n);
     crd_netlist_destroy(again);
-    crdi_text_clear(&flat);
+    crd_text_clear(&flat);
 }
 
 // ---- memory
@@ -575,8 +575,8 @@ static void every_allocation_may_fail(void** state)
             a.fail_at = fail_at;
             a.once = once;
             const crd_model* m = NULL;
-            const crd_circuit_model_options opt = crd_circuit_model_defaults();
-            const crd_status st = crd_circuit_model_create(ctx, rc, strlen(rc), "rc", &opt, &m);
+            const crdi_circuit_model_options opt = crdi_circuit_model_defaults();
+            const crd_status st = crdi_circuit_model_create(ctx, rc, strlen(rc), "rc", &opt, &m);
             check(st == CRD_OK || st == CRD_E_MEMORY);
             if (m) {
                 instance i;
@@ -587,7 +587,7 @@ static void every_allocation_may_fail(void** state)
                 m->outputs(i.self, 0);
                 end(&i);
             }
-            crd_circuit_model_destroy(m);
+            crdi_circuit_model_destroy(m);
             check_int(a.live, before);
             crd_context_destroy(ctx);
         }

@@ -82,8 +82,8 @@ static void both_measurements_account_for_their_time(void** state)
     check(none != NULL);
     crdi_measure(&cli, &wish, &stop, &none[0], &none[1]);
     check_int(none[0].h.count + none[1].h.count, 0);
-    crdi_free(ctx, none);
-    crdi_free(ctx, l);
+    crd_free(ctx, none);
+    crd_free(ctx, l);
 }
 
 static int set_up(void** state)

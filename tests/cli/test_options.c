@@ -316,12 +316,12 @@ static void stems_are_what_stands_between_folder_and_ending(void** state)
     static const char* const cases[][2] = {{"a/b/name.fmu", "name"}, {"name", "name"},
                                            {"./x.y.csv", "x.y"},     {"folder/", "folder"},
                                            {".hidden", ".hidden"},   {"a.b/c", "c"}};
-    crdi_arena arena;
-    crdi_arena_init(&arena, f->ctx);
+    crd_arena arena;
+    crd_arena_init(&arena, f->ctx);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         check_text(crdi_file_stem(&arena, cases[i][0]), cases[i][1]);
     }
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
 }
 
 int main(void)

@@ -2,6 +2,7 @@
 // place.
 #include "coupling/describe.h"
 #include "coupling_test.h"
+#include "shared/base.h"
 
 #include <jansson.h>
 
@@ -99,9 +100,9 @@ static void what_is_written_reads_back_bit_for_bit(void** state)
     bool seen[CRDI_WORD_COUNT] = {0};
     for (int i = 0; i < EXAMPLES; i++) {
         crd_element* e = parse(ctx, examples[i]);
-        crdi_text text, again;
-        crdi_text_init(&text, ctx);
-        crdi_text_init(&again, ctx);
+        crd_text text, again;
+        crd_text_init(&text, ctx);
+        crd_text_init(&again, ctx);
         check_ok(crd_element_write(e, &text));
         crd_element* back = parse(ctx, text.data);
         check_same(e, back);
@@ -110,8 +111,8 @@ static void what_is_written_reads_back_bit_for_bit(void** state)
         seen[crdi_word_of(&e->options)] = true;
         crd_element_destroy(e);
         crd_element_destroy(back);
-        crdi_text_clear(&text);
-        crdi_text_clear(&again);
+        crd_text_clear(&text);
+        crd_text_clear(&again);
     }
     for (int i = 0; i < CRDI_WORD_COUNT; i++) {
         if (!seen[i]) { fail_msg("no example for %s", crdi_words[i]); }
@@ -438,8 +439,8 @@ static void rows_that_are_not_there_take_no_room(void** state)
                       tail[] = "], \"W2\": [[1]], \"W3\": [1]}}";
     enum { MANY = 500000 };
     crd_element* e = NULL;
-    crdi_text t;
-    crdi_text_init(&t, ctx);
+    crd_text t;
+    crd_text_init(&t, ctx);
     crdi_text_put(&t, head, sizeof head - 1);
     for (int i = 1; i < MANY; i++) {
         crdi_text_put(&t, ",0", 2);
@@ -451,7 +452,7 @@ static void rows_that_are_not_there_take_no_room(void** state)
     crdi_text_put(&t, tail, sizeof tail - 1);
     check_status(crd_element_parse(ctx, t.data, t.length, "e.json", 1, &e), CRD_E_RANGE);
     check_contains(crd_error_text(ctx), "W1: a row of 0 numbers, expected 500000");
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
 }
 
 static void a_known_latency_is_compensated_at_the_next_step(void** state)
@@ -504,8 +505,8 @@ static void weights_for_every_latency_fit(void** state)
     crd_context* ctx = context_of(state);
     for (int count = CRD_LATENCY_MAX + 1; count <= CRD_LATENCY_MAX + 2; count++) {
         crd_element* e = NULL;
-        crdi_text t;
-        crdi_text_init(&t, ctx);
+        crd_text t;
+        crd_text_init(&t, ctx);
         crdi_text_add(&t, "{\"algorithm\": \"linear\", \"weights\": [");
         for (int k = 0; k < count; k++) {
             crdi_text_add(&t, "%s{\"k\": %d, \"a\": [%d, %d]}", k ? ", " : "", k, k + 1, -k);
@@ -520,7 +521,7 @@ static void weights_for_every_latency_fit(void** state)
             check_contains(crd_error_text(ctx), "weights: 122 sets of weights, expected 1 .. 121");
         }
         crd_element_destroy(e);
-        crdi_text_clear(&t);
+        crd_text_clear(&t);
     }
 }
 
@@ -553,10 +554,10 @@ static void every_allocation_may_fail(void** state)
             memory.fail_at = memory.allocations + at;
             st = crd_element_parse(ctx, examples[i], strlen(examples[i]), "x", 1, &e);
             if (st >= 0) {
-                crdi_text text;
-                crdi_text_init(&text, ctx);
+                crd_text text;
+                crd_text_init(&text, ctx);
                 st = crd_element_write(e, &text);
-                crdi_text_clear(&text);
+                crd_text_clear(&text);
             }
             crd_element_destroy(e);
             memory.fail_at = -1;

@@ -1,5 +1,6 @@
 // A bench behind a slave, on a virtual clock: limits, checklist, conditioning, run, watch, stop.
 #include "motor_bench.h"
+#include "shared/base.h"
 
 static motor_bench* make(bool extension)
 {
@@ -1033,8 +1034,8 @@ static void the_declaration_keeps_the_rules_and_comes_back_from_a_file(void** st
     for (int i = 0; i < count; i++) {
         if (findings[i].severity != CRD_DCP_NOTE) { fail_msg("%s", findings[i].text); }
     }
-    crdi_text text;
-    crdi_text_init(&text, ctx);
+    crd_text text;
+    crd_text_init(&text, ctx);
     check_ok(crd_dcp_write(d, &text));
     crd_dcp_description* again = NULL;
     check_ok(crd_dcp_parse(ctx, text.data, text.length, "again.dcpx", &again, NULL, NULL));
@@ -1053,7 +1054,7 @@ static void the_declaration_keeps_the_rules_and_comes_back_from_a_file(void** st
     check_contains(crd_error_text(ctx), "bench.extension");
     check_status(crd_dcp_bench_declare(d, &c, 3), CRD_E_RANGE);
     check_status(crd_dcp_bench_declare(d, &c, UINT64_MAX - 3), CRD_E_RANGE);
-    crdi_text_clear(&text);
+    crd_text_clear(&text);
     crd_dcp_description_destroy(again);
     crd_dcp_description_destroy(d);
     crd_context_destroy(ctx);

@@ -1,5 +1,6 @@
 // DCP over CAN: the file, frames and PDUs, and a slave on a bus that is a pair of sockets.
 #include "rig.h"
+#include "shared/base.h"
 
 #include <linux/can.h>
 #include <stdio.h>
@@ -149,17 +150,17 @@ static void a_file_is_read_and_written_and_read_again(void** state)
     check_text(b.findings[0].code, "C13");
     check_int(b.findings[0].severity, CRD_DCP_NOTE);
     check_int(b.findings[0].line, 55);
-    crdi_text first, second;
-    crdi_text_init(&first, b.ctx);
-    crdi_text_init(&second, b.ctx);
+    crd_text first, second;
+    crd_text_init(&first, b.ctx);
+    crd_text_init(&second, b.ctx);
     check_ok(crd_dcp_can_write(b.d, &first));
     crd_dcp_can_description* again = NULL;
     check_ok(crd_dcp_can_parse(b.ctx, first.data, first.length, "again", &again, NULL, NULL));
     look_at_file(again);
     check_ok(crd_dcp_can_write(again, &second));
     check_text(second.data, first.data);
-    crdi_text_clear(&first);
-    crdi_text_clear(&second);
+    crd_text_clear(&first);
+    crd_text_clear(&second);
     crd_dcp_can_description_destroy(again);
     close_context(&b);
 }
@@ -309,8 +310,8 @@ static void a_description_made_by_hand_is_checked_and_written(void** state)
     check_int(message(b.d, CRD_DCP_RSP_ERROR_ACK, 6, 0)->can_id, 256 + 21);
     check_ok(crd_dcp_can_validate(b.d, &b.findings, &b.finding_count));
     check_int(b.finding_count, 0);
-    crdi_text t;
-    crdi_text_init(&t, b.ctx);
+    crd_text t;
+    crd_text_init(&t, b.ctx);
     check_ok(crd_dcp_can_write(b.d, &t));
     crd_dcp_can_description* again = NULL;
     check_ok(
@@ -352,7 +353,7 @@ static void a_description_made_by_hand_is_checked_and_written(void** state)
                                     .address = 0x7F000001,
                                     .bd_addr = 77,
                                     .endpoint = 9};
-        crdi_text_clear(&t);
+        crd_text_clear(&t);
         check_ok(crd_dcp_can_write(b.d, &t));
         check_ok(crd_dcp_can_parse(b.ctx, t.data, t.length, "again", &again, &b.findings,
                                    &b.finding_count));
@@ -364,7 +365,7 @@ static void a_description_made_by_hand_is_checked_and_written(void** state)
         check_int(p->endpoint, transports[i] == CRD_DCP_USB ? 9 : 0);
         crd_dcp_can_description_destroy(again);
     }
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     close_context(&b);
 }
 
@@ -806,12 +807,12 @@ static crd_status everything(bench* b, int fd)
     crd_dcp_can_description *d = NULL, *again = NULL;
     crd_dcp_can* c = NULL;
     crd_dcp_can_slave* s = NULL;
-    crdi_text t;
+    crd_text t;
     const crd_dcp_description rigged = rig_description();
     const crd_dcp_plant plant = {0};
     const crd_dcp_finding* f = NULL;
     int count = 0;
-    crdi_text_init(&t, b->ctx);
+    crd_text_init(&t, b->ctx);
     CRD_TRY(crd_dcp_can_load(b->ctx, data_file, &d, &f, &count));
     CRD_TRY(crd_dcp_can_write(d, &t));
     CRD_TRY(crd_dcp_can_parse(b->ctx, t.data, t.length, "t", &again, &f, &count));
@@ -823,7 +824,7 @@ fail:
     crd_dcp_can_destroy(c);
     crd_dcp_can_description_destroy(d);
     crd_dcp_can_description_destroy(again);
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return st;
 }
 

@@ -2,8 +2,8 @@
 // every case finds a slave that does something wrong.
 #include "rig.h"
 
-#include "cardan/dcp_probe.h"
 #include "dcp/slave.h"
+#include "shared/dcp_probe.h"
 
 enum { MASTER = 0x0A000001, SLAVE = 0x0A000002, MOST = 200 };
 
@@ -229,9 +229,9 @@ static void close_place(place* p)
     check_int(p->allocator.live, 0);
 }
 
-static crd_dcp_conform_options options(place* p)
+static crdi_dcp_conform_options options(place* p)
 {
-    crd_dcp_conform_options o = crd_dcp_conform_defaults();
+    crdi_dcp_conform_options o = crdi_dcp_conform_defaults();
     o.risky = true;
     o.local = p->local;
     o.timeout = 0.2;
@@ -277,16 +277,16 @@ static crd_dcp_description variant(int which)
 }
 
 static void run(int which, uint8_t transport, sabotage wrong, const char* only,
-                crd_dcp_conform_result* results, int* count)
+                crdi_dcp_conform_result* results, int* count)
 {
     static place p;
     const crd_dcp_description d = variant(which);
     open_place(&p, &d, transport, wrong);
-    crd_dcp_conform_options o = options(&p);
+    crdi_dcp_conform_options o = options(&p);
     o.only = only;
-    check(crd_dcp_conform_count() <= MOST);
-    check_ok(crd_dcp_conform(p.ctx, p.master, &p.control, &d, &o, results, count));
-    check_int(*count, only ? 1 : crd_dcp_conform_count());
+    check(crdi_dcp_conform_count() <= MOST);
+    check_ok(crdi_dcp_conform(p.ctx, p.master, &p.control, &d, &o, results, count));
+    check_int(*count, only ? 1 : crdi_dcp_conform_count());
     close_place(&p);
 }
 
@@ -295,24 +295,24 @@ static void run(int which, uint8_t transport, sabotage wrong, const char* only,
 static void our_slave_passes_every_case_in_every_variant(void** state)
 {
     (void)state;
-    static crd_dcp_conform_result results[MOST];
+    static crdi_dcp_conform_result results[MOST];
     static bool played[MOST];
     for (int which = 0; which < VARIANTS; which++) {
         for (int tcp = 0; tcp < (which == POOR ? 1 : 2); tcp++) {
             int count = 0;
             run(which, tcp ? CRD_DCP_TCP : CRD_DCP_UDP, HONEST, NULL, results, &count);
             for (int i = 0; i < count; i++) {
-                const crd_dcp_conform_result* r = &results[i];
-                if (r->verdict != CRD_DCP_PASS && r->verdict != CRD_DCP_SKIP) {
+                const crdi_dcp_conform_result* r = &results[i];
+                if (r->verdict != CRDI_DCP_PASS && r->verdict != CRDI_DCP_SKIP) {
                     fail_msg("variant %d, %s, %s: %s: %s", which, tcp ? "TCP" : "UDP", r->id,
-                             crd_dcp_verdict_name(r->verdict), r->came);
+                             crdi_dcp_verdict_name(r->verdict), r->came);
                 }
                 check(r->came[0]);
-                played[i] = played[i] || r->verdict == CRD_DCP_PASS;
+                played[i] = played[i] || r->verdict == CRDI_DCP_PASS;
             }
         }
     }
-    for (int i = 0; i < crd_dcp_conform_count(); i++) {
+    for (int i = 0; i < crdi_dcp_conform_count(); i++) {
         if (!played[i]) { fail_msg("%s was never played", results[i].id); }
     }
 }
@@ -320,19 +320,19 @@ static void our_slave_passes_every_case_in_every_variant(void** state)
 static void every_case_finds_a_slave_that_does_something_wrong(void** state)
 {
     (void)state;
-    static crd_dcp_conform_result all[MOST];
+    static crdi_dcp_conform_result all[MOST];
     int count = 0, by[SABOTAGES] = {0};
     run(PLAIN, CRD_DCP_UDP, HONEST, NULL, all, &count);
     for (int i = 0; i < count; i++) {
-        crd_dcp_conform_result one = {.verdict = CRD_DCP_SKIP};
+        crdi_dcp_conform_result one = {.verdict = CRDI_DCP_SKIP};
         int wrong = HONEST + 1;
-        for (; wrong < SABOTAGES && one.verdict != CRD_DCP_FAIL; wrong++) {
-            for (int which = 0; which < VARIANTS && one.verdict != CRD_DCP_FAIL; which++) {
+        for (; wrong < SABOTAGES && one.verdict != CRDI_DCP_FAIL; wrong++) {
+            for (int which = 0; which < VARIANTS && one.verdict != CRDI_DCP_FAIL; which++) {
                 int n = 0;
                 run(which, CRD_DCP_UDP, (sabotage)wrong, all[i].id, &one, &n);
             }
         }
-        if (one.verdict != CRD_DCP_FAIL) { fail_msg("%s never failed", all[i].id); }
+        if (one.verdict != CRDI_DCP_FAIL) { fail_msg("%s never failed", all[i].id); }
         check(one.came[0]);
         by[wrong - 1]++;
     }
@@ -346,14 +346,14 @@ static void every_case_finds_a_slave_that_does_something_wrong(void** state)
 static void what_the_reference_implementation_does_is_tolerated(void** state)
 {
     (void)state;
-    static crd_dcp_conform_result results[MOST];
+    static crdi_dcp_conform_result results[MOST];
     int count = 0, differ = 0;
     run(PLAIN, CRD_DCP_UDP, LIKE_DCPLIB, NULL, results, &count);
     for (int i = 0; i < count; i++) {
-        if (results[i].verdict == CRD_DCP_FAIL) {
+        if (results[i].verdict == CRDI_DCP_FAIL) {
             fail_msg("%s: %s", results[i].id, results[i].came);
         }
-        differ += results[i].verdict == CRD_DCP_DIFFERS;
+        differ += results[i].verdict == CRDI_DCP_DIFFERS;
     }
     check_int(differ, 5); // alive.requests, register.length, seq.clear, seq.reset, data.missed.many
 }
@@ -362,14 +362,14 @@ static void a_case_that_lost_a_packet_is_played_again(void** state)
 {
     (void)state;
     static place p;
-    static crd_dcp_conform_result results[MOST];
+    static crdi_dcp_conform_result results[MOST];
     open_place(&p, NULL, CRD_DCP_UDP, HONEST);
     check_ok(crd_dcp_testnet_set(p.t, &(crd_dcp_faults){.delay = 1e-4, .loss = 0.002}));
-    const crd_dcp_conform_options o = options(&p);
+    const crdi_dcp_conform_options o = options(&p);
     int count = 0;
-    check_ok(crd_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count));
+    check_ok(crdi_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count));
     for (int i = 0; i < count; i++) {
-        if (results[i].verdict == CRD_DCP_FAIL) {
+        if (results[i].verdict == CRDI_DCP_FAIL) {
             fail_msg("%s: %s", results[i].id, results[i].came);
         }
     }
@@ -380,7 +380,7 @@ static void a_case_that_lost_a_packet_is_played_again(void** state)
 static void a_network_that_damages_everything_is_survived(void** state)
 {
     (void)state;
-    static crd_dcp_conform_result results[MOST];
+    static crdi_dcp_conform_result results[MOST];
     for (uint64_t seed = 1; seed <= 4; seed++) {
         static place p;
         open_place(&p, NULL, CRD_DCP_UDP, HONEST);
@@ -388,14 +388,14 @@ static void a_network_that_damages_everything_is_survived(void** state)
                                                             .jitter = 1e-3,
                                                             .duplicate = 0.2,
                                                             .corrupt = 0.02 * (double)seed}));
-        crd_dcp_conform_options o = options(&p);
+        crdi_dcp_conform_options o = options(&p);
         o.timeout = o.patience = 0.02;
         int count = 0, failed = 0;
         const crd_status st =
-            crd_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count);
+            crdi_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count);
         check(st == CRD_OK || st == CRD_E_NOT_FOUND || st == CRD_E_STATE);
         for (int i = 0; i < count; i++) {
-            failed += results[i].verdict == CRD_DCP_FAIL;
+            failed += results[i].verdict == CRDI_DCP_FAIL;
         }
         check(st != CRD_OK || failed > 0);
         close_place(&p);
@@ -420,23 +420,23 @@ static void a_slave_of_somebody_else_is_left_alone_unless_taken_over(void** stat
 {
     (void)state;
     static place p;
-    static crd_dcp_conform_result results[MOST];
+    static crdi_dcp_conform_result results[MOST];
     int count = 9;
     open_place(&p, NULL, CRD_DCP_UDP, HONEST);
-    crd_dcp_conform_options o = options(&p);
+    crdi_dcp_conform_options o = options(&p);
     o.only = "register.*";
     occupy(&p);
-    check_status(crd_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count),
+    check_status(crdi_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count),
                  CRD_E_STATE);
     check_int(count, 0);
     check_contains(crd_error_text(p.ctx), "CONFIGURATION");
     check_int(crd_dcp_slave_state(p.r->slave), CRD_DCP_CONFIGURATION);
     check_int(p.r->slave->last, 77);
     o.take_over = true;
-    check_ok(crd_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count));
+    check_ok(crdi_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count));
     check_int(count, 9);
     for (int i = 0; i < count; i++) {
-        check_int(results[i].verdict, CRD_DCP_PASS);
+        check_int(results[i].verdict, CRDI_DCP_PASS);
     }
     check_int(crd_dcp_slave_state(p.r->slave), CRD_DCP_ALIVE);
     close_place(&p);
@@ -446,37 +446,37 @@ static void wrong_options_and_nobody_are_told(void** state)
 {
     (void)state;
     static place p;
-    static crd_dcp_conform_result results[MOST];
+    static crdi_dcp_conform_result results[MOST];
     int count = 0;
     open_place(&p, NULL, CRD_DCP_UDP, HONEST);
-    crd_dcp_conform_options o = options(&p);
+    crdi_dcp_conform_options o = options(&p);
     o.mode = CRD_DCP_HRT;
-    check_status(crd_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count),
+    check_status(crdi_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count),
                  CRD_E_RANGE);
     check_contains(crd_error_text(p.ctx), "HRT");
     o.mode = CRD_DCP_SRT;
     o.only = "nrt.*";
-    check_ok(crd_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count));
+    check_ok(crdi_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count));
     check(count > 5);
     for (int i = 0; i < count; i++) {
-        check_int(results[i].verdict, CRD_DCP_SKIP);
+        check_int(results[i].verdict, CRDI_DCP_SKIP);
         check_contains(results[i].came, "NRT");
     }
     crd_dcp_address nobody = p.control;
     nobody.port++;
-    check_status(crd_dcp_conform(p.ctx, p.master, &nobody, &p.r->d, &o, results, &count),
+    check_status(crdi_dcp_conform(p.ctx, p.master, &nobody, &p.r->d, &o, results, &count),
                  CRD_E_NOT_FOUND);
     nobody.transport = CRD_DCP_TCP;
-    check_status(crd_dcp_conform(p.ctx, p.master, &nobody, &p.r->d, &o, results, &count),
+    check_status(crdi_dcp_conform(p.ctx, p.master, &nobody, &p.r->d, &o, results, &count),
                  CRD_E_NOT_FOUND);
     o.timeout = 0;
-    check_status(crd_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count),
+    check_status(crdi_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count),
                  CRD_E_RANGE);
     close_place(&p);
 }
 
 static int told;
-static void count_case(void* user, const crd_dcp_conform_result* r)
+static void count_case(void* user, const crdi_dcp_conform_result* r)
 {
     (void)user;
     check(r->id && r->came[0]);
@@ -487,24 +487,24 @@ static void it_ends_when_it_is_told_and_without_memory(void** state)
 {
     (void)state;
     static place p;
-    static crd_dcp_conform_result results[MOST];
+    static crdi_dcp_conform_result results[MOST];
     int count = 0;
     open_place(&p, NULL, CRD_DCP_UDP, HONEST);
-    crd_dcp_conform_options o = options(&p);
+    crdi_dcp_conform_options o = options(&p);
     o.next = count_case;
     p.allocator.fail_at = p.allocator.allocations;
-    check_status(crd_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count),
+    check_status(crdi_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count),
                  CRD_E_MEMORY);
     p.allocator.fail_at = -1;
     p.cancel_after = 500;
     told = 0;
-    check_ok(crd_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count));
+    check_ok(crdi_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count));
     check(count > 3 && count < 100);
     check_int(told, count);
     check_int(crd_dcp_slave_state(p.r->slave), CRD_DCP_ALIVE);
     for (int i = 10; i < 80; i += 7) { // in the middle of a case, too
         p.cancel_after = i;
-        check_ok(crd_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count));
+        check_ok(crdi_dcp_conform(p.ctx, p.master, &p.control, &p.r->d, &o, results, &count));
         check_int(crd_dcp_slave_state(p.r->slave), CRD_DCP_ALIVE);
     }
     close_place(&p);

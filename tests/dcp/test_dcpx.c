@@ -664,8 +664,8 @@ static void a_namespace_does_not_keep_it_from_being_read(void** state)
 static void many_findings_of_a_kind_are_counted(void** state)
 {
     fixture* f = *state;
-    crdi_text t;
-    crdi_text_init(&t, f->ctx);
+    crd_text t;
+    crd_text_init(&t, f->ctx);
     crdi_text_add(&t, "<dcpSlaveDescription><Variables>");
     for (int i = 0; i < 50000; i++) {
         crdi_text_add(&t, "<Variable name='a' valueReference='0' x='1'/>");
@@ -679,7 +679,7 @@ static void many_findings_of_a_kind_are_counted(void** state)
                               strcmp(f->findings[i].text, "and 49979 more of this kind") == 0);
     }
     check(counted);
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
 }
 
 static void findings_stand_in_the_order_of_lines(void** state)
@@ -749,8 +749,8 @@ static void a_hundred_thousand_variables_are_read_and_found(void** state)
 {
     fixture* f = *state;
     enum { COUNT = 100000 };
-    crdi_text t;
-    crdi_text_init(&t, f->ctx);
+    crd_text t;
+    crd_text_init(&t, f->ctx);
     const char* at = strstr(bare, "<Variable name");
     crdi_text_put(&t, bare, (size_t)(at - bare));
     for (int i = 0; i < COUNT; i++) { // references in no order
@@ -767,14 +767,14 @@ static void a_hundred_thousand_variables_are_read_and_found(void** state)
     for (int i = 0; i < COUNT; i++) {
         check_int(crd_dcp_find_vr(f->d, (uint64_t)i * 40503 % 100003), i);
     }
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
 }
 
 static void more_variables_than_anybody_has_are_refused(void** state)
 {
     fixture* f = *state;
-    crdi_text t;
-    crdi_text_init(&t, f->ctx);
+    crd_text t;
+    crd_text_init(&t, f->ctx);
     crdi_text_add(&t, "<dcpSlaveDescription>\n<Variables>");
     for (int i = 0; i <= 1 << 18; i++) {
         crdi_text_add(&t, "<Variable/>");
@@ -782,7 +782,7 @@ static void more_variables_than_anybody_has_are_refused(void** state)
     crdi_text_add(&t, "</Variables></dcpSlaveDescription>");
     check_status(parse(f, t.data), CRD_E_FORMAT);
     check_contains(crd_error_text(f->ctx), "rig.dcpx:2: 262145 variables, expected at most 262144");
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
 }
 
 // ---- writing -----------------------------------------------------------------------------------
@@ -944,9 +944,9 @@ static void same_descriptions(const crd_dcp_description* a, const crd_dcp_descri
 // Written, read, equal; written again, the same bytes. No rule of the document is broken.
 static void check_round(fixture* f, const crd_dcp_description* d)
 {
-    crdi_text first, second;
-    crdi_text_init(&first, f->ctx);
-    crdi_text_init(&second, f->ctx);
+    crd_text first, second;
+    crd_text_init(&first, f->ctx);
+    crd_text_init(&second, f->ctx);
     if (crd_dcp_write(d, &first) != CRD_OK) { fail_msg("%s", crd_error_text(f->ctx)); }
     crd_dcp_description* back = NULL;
     const crd_dcp_finding* findings = NULL;
@@ -965,8 +965,8 @@ static void check_round(fixture* f, const crd_dcp_description* d)
     check_ok(crd_dcp_write(back, &second));
     check_text(second.data, first.data);
     crd_dcp_description_destroy(back);
-    crdi_text_clear(&first);
-    crdi_text_clear(&second);
+    crd_text_clear(&first);
+    crd_text_clear(&second);
 }
 
 static void what_is_written_is_read_as_it_was(void** state)
@@ -989,8 +989,8 @@ static void what_decides_is_written_out(void** state)
 {
     fixture* f = *state;
     check_ok(parse(f, bare));
-    crdi_text t;
-    crdi_text_init(&t, f->ctx);
+    crd_text t;
+    crd_text_init(&t, f->ctx);
     check_ok(crd_dcp_write(f->d, &t));
     static const char* const parts[] = {
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<dcpSlaveDescription dcpMajorVersion=\"1\"",
@@ -1008,7 +1008,7 @@ static void what_decides_is_written_out(void** state)
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
         check_contains(t.data, parts[i]);
     }
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
 }
 
 static void limits_of_64_bits_stay_in_their_range(void** state)
@@ -1024,13 +1024,13 @@ static void limits_of_64_bits_stay_in_their_range(void** state)
                      &line);
     check_ok(parse(f, b));
     check_int(faults(f), 0);
-    crdi_text t;
-    crdi_text_init(&t, f->ctx);
+    crd_text t;
+    crd_text_init(&t, f->ctx);
     check_ok(crd_dcp_write(f->d, &t));
     check_contains(t.data, "max=\"18446744073709551615\"");
     check_contains(t.data, "min=\"-9223372036854775808\" max=\"9223372036854775807\"");
     check_round(f, f->d);
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     free(a);
     free(b);
 }
@@ -1214,8 +1214,8 @@ static void what_breaks_a_rule_is_not_written(void** state)
     v.name = "u";
     v.causality = CRD_INPUT;
     by_hand(f, &v, 1);
-    crdi_text t;
-    crdi_text_init(&t, f->ctx);
+    crd_text t;
+    crd_text_init(&t, f->ctx);
     check_status(crd_dcp_write(f->d, &t), CRD_E_RANGE);
     check_text(
         crd_error_text(f->ctx),
@@ -1227,7 +1227,7 @@ static void what_breaks_a_rule_is_not_written(void** state)
     check_contains(crd_error_text(f->ctx), "Bluetooth");
     f->d->bluetooth = false;
     check_ok(crd_dcp_write(f->d, &t));
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
 }
 
 static void variables_are_found_with_and_without_an_index(void** state)
@@ -1289,8 +1289,8 @@ static const char* roll_text(dice* r, const char* prefix, int number)
 
 static const char* roll_start(dice* r, const crd_dcp_variable* v, int elements)
 {
-    crdi_text t;
-    crdi_text_init(&t, r->d->ctx);
+    crd_text t;
+    crd_text_init(&t, r->d->ctx);
     for (int i = 0; i < elements; i++) {
         if (v->type < CRD_DCP_INT8) {
             crdi_text_add(&t, "%s%u", i ? " " : "", 1 + roll(r, 200));
@@ -1304,7 +1304,7 @@ static const char* roll_start(dice* r, const crd_dcp_variable* v, int elements)
     }
     const char* text = v->type == CRD_DCP_STRING ? roll_text(r, "s", elements)
                                                  : crdi_arena_text(&r->d->arena, t.data, t.length);
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return text;
 }
 
@@ -1512,14 +1512,14 @@ static void any_description_is_read_as_it_was_written(void** state)
         crd_dcp_description* d = roll_description(f->ctx, seed);
         check_round(f, d);
         crd_dcp_description* again = roll_description(f->ctx, seed);
-        crdi_text a, b;
-        crdi_text_init(&a, f->ctx);
-        crdi_text_init(&b, f->ctx);
+        crd_text a, b;
+        crd_text_init(&a, f->ctx);
+        crd_text_init(&b, f->ctx);
         check_ok(crd_dcp_write(d, &a));
         check_ok(crd_dcp_write(again, &b));
         check_text(a.data, b.data); // equal descriptions, equal bytes
-        crdi_text_clear(&a);
-        crdi_text_clear(&b);
+        crd_text_clear(&a);
+        crd_text_clear(&b);
         crd_dcp_description_destroy(d);
         crd_dcp_description_destroy(again);
     }
@@ -1648,8 +1648,8 @@ static crd_status all_of_it(crd_context* ctx, const char* text)
     crd_dcp_description *d = NULL, *bad = NULL, *back = NULL;
     const crd_dcp_finding* findings = NULL;
     int count = 0;
-    crdi_text out;
-    crdi_text_init(&out, ctx);
+    crd_text out;
+    crd_text_init(&out, ctx);
     CRD_TRY(crd_dcp_parse(ctx, text, strlen(text), "rig", &d, &findings, &count));
     if (count != 2) { CRD_TRY(CRD_E_STATE); }
     CRD_TRY(crd_dcp_parse(ctx, faulty, strlen(faulty), "faulty", &bad, &findings, &count));
@@ -1659,7 +1659,7 @@ static crd_status all_of_it(crd_context* ctx, const char* text)
     CRD_TRY(crd_dcp_load(ctx, FOLDER "/memory.dcp", &back, &findings, &count));
     if (count != 2) { st = CRD_E_STATE; } // what is out of memory finds nothing else
 fail:
-    crdi_text_clear(&out);
+    crd_text_clear(&out);
     crd_dcp_description_destroy(d);
     crd_dcp_description_destroy(bad);
     crd_dcp_description_destroy(back);

@@ -1,7 +1,7 @@
 // Reading along: captures of all kinds, streams in pieces, names and values, and bytes that are
 // wrong.
-#include "cardan/dcp_log.h"
 #include "rig.h"
+#include "shared/dcp_log.h"
 
 static const crd_dcp_address master = {0x7F000001, 40001, CRD_DCP_UDP};
 static const crd_dcp_address slave = {0x7F000001, 40002, CRD_DCP_UDP};
@@ -13,18 +13,18 @@ enum { LINES = 256 };
 typedef struct watcher {
     check_allocator allocator;
     crd_context* ctx;
-    crd_dcp_log* log;
+    crdi_dcp_log* log;
     char lines[LINES][512];
     double times[LINES];
     crd_dcp_address from[LINES], to[LINES];
     int count, most; // most 0: any number
 } watcher;
 
-static bool see(void* user, const crd_dcp_seen* s)
+static bool see(void* user, const crdi_dcp_seen* s)
 {
     watcher* w = user;
     check(w->count < LINES);
-    (void)crd_dcp_log_print(w->log, s, w->lines[w->count], sizeof w->lines[0]);
+    (void)crdi_dcp_log_print(w->log, s, w->lines[w->count], sizeof w->lines[0]);
     w->times[w->count] = s->time;
     w->from[w->count] = s->from;
     w->to[w->count] = s->to;
@@ -36,18 +36,18 @@ static void open_watcher(watcher* w, const uint16_t* ports, int port_count,
 {
     *w = (watcher){0};
     w->ctx = check_context(&w->allocator);
-    const crd_dcp_log_options opt = {.ports = ports,
-                                     .port_count = port_count,
-                                     .descriptions = &d,
-                                     .description_count = d != NULL,
-                                     .seen = see,
-                                     .user = w};
-    check_ok(crd_dcp_log_create(w->ctx, &opt, &w->log));
+    const crdi_dcp_log_options opt = {.ports = ports,
+                                      .port_count = port_count,
+                                      .descriptions = &d,
+                                      .description_count = d != NULL,
+                                      .seen = see,
+                                      .user = w};
+    check_ok(crdi_dcp_log_create(w->ctx, &opt, &w->log));
 }
 
 static void close_watcher(watcher* w)
 {
-    crd_dcp_log_destroy(w->log);
+    crdi_dcp_log_destroy(w->log);
     crd_context_destroy(w->ctx);
     check_int(w->allocator.live, 0);
 }
@@ -113,7 +113,7 @@ static void show(watcher* w, const frame* f)
 {
     uint8_t* copy = malloc(f->length ? f->length : 1); // exactly so many, for who reads behind
     memcpy(copy, f->bytes, f->length);
-    (void)crd_dcp_log_frame(w->log, CRD_DCP_LINK_IPV4, 1, copy, f->length, f->length);
+    (void)crdi_dcp_log_frame(w->log, CRDI_DCP_LINK_IPV4, 1, copy, f->length, f->length);
     free(copy);
 }
 
@@ -137,16 +137,16 @@ static void all_kinds_of_frames_are_unwrapped(void** state)
         size_t head;
         uint8_t bytes[24];
     } rows[] = {
-        {CRD_DCP_LINK_IPV4, 0, {0}},
-        {CRD_DCP_LINK_RAW, 0, {0}},
+        {CRDI_DCP_LINK_IPV4, 0, {0}},
+        {CRDI_DCP_LINK_RAW, 0, {0}},
         {12, 0, {0}},
-        {CRD_DCP_LINK_LOOPBACK, 4, {2, 0, 0, 0}},
-        {CRD_DCP_LINK_LOOPBACK, 4, {0, 0, 0, 2}},
-        {CRD_DCP_LINK_LOOP, 4, {0, 0, 0, 2}},
-        {CRD_DCP_LINK_ETHERNET, 14, {1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6, 8, 0}},
-        {CRD_DCP_LINK_ETHERNET, 18, {1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6, 0x81, 0, 0, 7, 8, 0}},
-        {CRD_DCP_LINK_LINUX, 16, {0, 0, 3, 4, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0}},
-        {CRD_DCP_LINK_LINUX_2, 20, {8, 0}},
+        {CRDI_DCP_LINK_LOOPBACK, 4, {2, 0, 0, 0}},
+        {CRDI_DCP_LINK_LOOPBACK, 4, {0, 0, 0, 2}},
+        {CRDI_DCP_LINK_LOOP, 4, {0, 0, 0, 2}},
+        {CRDI_DCP_LINK_ETHERNET, 14, {1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6, 8, 0}},
+        {CRDI_DCP_LINK_ETHERNET, 18, {1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6, 0x81, 0, 0, 7, 8, 0}},
+        {CRDI_DCP_LINK_LINUX, 16, {0, 0, 3, 4, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0}},
+        {CRDI_DCP_LINK_LINUX_2, 20, {8, 0}},
     };
     enum { COUNT = sizeof rows / sizeof rows[0] };
     for (int i = 0; i < COUNT; i++) {
@@ -154,21 +154,21 @@ static void all_kinds_of_frames_are_unwrapped(void** state)
         memcpy(bytes, rows[i].bytes, rows[i].head);
         memcpy(bytes + rows[i].head, ip.bytes, ip.length);
         const size_t n = rows[i].head + ip.length;
-        check(crd_dcp_log_frame(w.log, rows[i].link, i, bytes, n, n));
+        check(crdi_dcp_log_frame(w.log, rows[i].link, i, bytes, n, n));
         check_int(w.count, i + 1);
         for (size_t cut = 0; cut < n; cut++) { // none of them is read beyond its end
             uint8_t* part = malloc(cut ? cut : 1);
             memcpy(part, bytes, cut);
-            (void)crd_dcp_log_frame(w.log, rows[i].link, i, part, cut, cut % 2 ? cut : n);
+            (void)crdi_dcp_log_frame(w.log, rows[i].link, i, part, cut, cut % 2 ? cut : n);
             free(part);
         }
         check_int(w.count, i + 1);
     }
     check_text(w.lines[0], "INF_state seq=1 rcv=7");
     check(crd_dcp_address_equal(&w.from[3], &master) && crd_dcp_address_equal(&w.to[3], &slave));
-    (void)crd_dcp_log_frame(w.log, 9999, 0, ip.bytes, ip.length, ip.length);
+    (void)crdi_dcp_log_frame(w.log, 9999, 0, ip.bytes, ip.length, ip.length);
     check_int(w.count, COUNT);
-    const crd_dcp_log_counts c = crd_dcp_log_get_counts(w.log);
+    const crdi_dcp_log_counts c = crdi_dcp_log_get_counts(w.log);
     check_int(c.frames, c.other + c.truncated + c.fragments + COUNT);
     check(c.truncated > 0);
     close_watcher(&w);
@@ -194,7 +194,7 @@ static void what_is_not_dcp_is_left_out(void** state)
     check_text(w.lines[2], "DAT_input_output seq=0 data_id=1 payload=00");
     check_contains(w.lines[3], "STC_prepare seq=4");
     check_contains(w.lines[3], "bad_length=6");
-    check_int(crd_dcp_log_get_counts(w.log).other, 5);
+    check_int(crdi_dcp_log_get_counts(w.log).other, 5);
     close_watcher(&w);
 }
 
@@ -261,7 +261,7 @@ static void streams_are_put_together_from_any_pieces_in_any_order(void** state)
             check_int(w.count, 5);
             check_text(w.lines[1], "STC_prepare seq=2 rcv=1 state_id=CONFIGURATION");
             check_contains(w.lines[4], "payload=0000000000000000");
-            check_int(crd_dcp_log_get_counts(w.log).gaps, 0);
+            check_int(crdi_dcp_log_get_counts(w.log).gaps, 0);
             close_watcher(&w);
         }
     }
@@ -291,7 +291,7 @@ static void a_stream_that_was_met_late_or_has_a_gap_goes_on_at_a_whole_pdu(void*
         show(&w, &f);
         seq += (uint32_t)n;
     }
-    check_int(crd_dcp_log_get_counts(w.log).gaps, 1);
+    check_int(crdi_dcp_log_get_counts(w.log).gaps, 1);
     check(w.count >= 1 + 40 - 33 && w.count < 40);
     // Another connection of the same ends begins anew.
     f = tcp_frame(&a, &b, 5, 2, bytes, 0);
@@ -374,7 +374,7 @@ static void make_pcap(maker* m, bool ns, const frame* f, int count)
     add32(m, 0);
     add32(m, 0);
     add32(m, 65535);
-    add32(m, CRD_DCP_LINK_RAW);
+    add32(m, CRDI_DCP_LINK_RAW);
     for (int i = 0; i < count; i++) {
         add32(m, 1000);
         add32(m, ns ? 250000000 : 250000);
@@ -398,7 +398,7 @@ static void make_pcapng(maker* m, const frame* f, int count)
     for (int i = 0; i < 2; i++) { // microseconds; 2^-10 s, which began at 400 s
         add32(m, 1);
         add32(m, i ? 44 : 20);
-        add16(m, CRD_DCP_LINK_RAW);
+        add16(m, CRDI_DCP_LINK_RAW);
         add16(m, 0);
         add32(m, 0);
         if (i) {
@@ -440,7 +440,7 @@ static crd_status read_bytes(watcher* w, const uint8_t* bytes, size_t length)
     memcpy(copy, bytes, length);
     FILE* f = length ? fmemopen(copy, length, "rb") : fopen("/dev/null", "rb");
     check(f);
-    const crd_status st = crd_dcp_log_read(w->log, f, "x.pcap");
+    const crd_status st = crdi_dcp_log_read(w->log, f, "x.pcap");
     fclose(f);
     free(copy);
     return st;
@@ -535,7 +535,7 @@ static void our_own_captures_are_read_back_bit_by_bit(void** state)
         if (tcp) { check_ok(crd_dcp_capture_add(c, 1006, &a, &b, longest, sizeof longest)); }
         check_ok(crd_dcp_capture_close(c));
         FILE* f = fopen(path, "rb");
-        check_ok(crd_dcp_log_read(w.log, f, path));
+        check_ok(crdi_dcp_log_read(w.log, f, path));
         fclose(f);
         check_int(w.count, tcp ? 41 : 40);
         for (int i = 0; i < 40; i++) {
@@ -630,10 +630,10 @@ static void every_allocation_may_fail(void** state)
         static watcher w;
         w = (watcher){0};
         w.ctx = check_context(&w.allocator);
-        const crd_dcp_log_options opt = {
+        const crdi_dcp_log_options opt = {
             .descriptions = list, .description_count = 1, .seen = see, .user = &w};
         w.allocator.fail_at = w.allocator.allocations + k;
-        crd_status st = crd_dcp_log_create(w.ctx, &opt, &w.log);
+        crd_status st = crdi_dcp_log_create(w.ctx, &opt, &w.log);
         if (st == CRD_OK) {
             st = read_bytes(&w, m.bytes, m.length);
             done = st == CRD_OK && w.allocator.allocations < w.allocator.fail_at;

@@ -1,13 +1,13 @@
 // A remote slave as a model: its table of bytes, its rows, and what is refused.
-#include "cardan/dcp_model.h"
 #include "check.h"
 #include "rig_description.h"
+#include "shared/dcp_model.h"
 
 #include <stdio.h>
 
-static crd_dcp_model_options options(void)
+static crdi_dcp_model_options options(void)
 {
-    return (crd_dcp_model_options){
+    return (crdi_dcp_model_options){
         .name = "rig", .address = "udp://127.0.0.1:8080", .mode = CRD_DCP_NRT};
 }
 
@@ -19,12 +19,12 @@ static crd_dcp_description* load(crd_context* ctx)
     return d;
 }
 
-static crdi_text pack(crd_context* ctx, const crd_dcp_description* d)
+static crd_text pack(crd_context* ctx, const crd_dcp_description* d)
 {
-    crdi_text t;
-    crdi_text_init(&t, ctx);
-    const crd_dcp_model_options opt = options();
-    check_ok(crd_dcp_model_pack(d, &opt, &t));
+    crd_text t;
+    crd_text_init(&t, ctx);
+    const crdi_dcp_model_options opt = options();
+    check_ok(crdi_dcp_model_pack(d, &opt, &t));
     return t;
 }
 
@@ -40,9 +40,9 @@ static const crd_model_variable* find(const crd_model* m, const char* name)
 static void the_rows_are_the_variables_of_the_description(void** state)
 {
     crd_dcp_description* d = load(*state);
-    crdi_text t = pack(*state, d);
+    crd_text t = pack(*state, d);
     const crd_model* m = NULL;
-    check_ok(crd_dcp_model_create(*state, t.data, t.length, "rig", &m));
+    check_ok(crdi_dcp_model_create(*state, t.data, t.length, "rig", &m));
     check_text(m->name, "rig");
     int structural = 0;
     for (int i = 0; i < d->variable_count; i++) {
@@ -66,8 +66,8 @@ static void the_rows_are_the_variables_of_the_description(void** state)
     crd_model_reset(m, self); // under the sanitizers: all fields are inside
     m->clear(self);
     free(self);
-    crd_dcp_model_destroy(m);
-    crdi_text_clear(&t);
+    crdi_dcp_model_destroy(m);
+    crd_text_clear(&t);
     crd_dcp_description_destroy(d);
 }
 
@@ -75,22 +75,22 @@ static void descriptions_in_read_only_memory_are_packed(void** state)
 {
     crd_dcp_description d = rig_description();
     d.ctx = *state;
-    crdi_text t = pack(*state, &d), again = pack(*state, &d);
+    crd_text t = pack(*state, &d), again = pack(*state, &d);
     check_int(t.length, again.length);
     check(memcmp(t.data, again.data, t.length) == 0);
-    crdi_text_clear(&t);
-    crdi_text_clear(&again);
+    crd_text_clear(&t);
+    crd_text_clear(&again);
 }
 
 static void torn_and_damaged_tables_are_refused_or_at_least_harmless(void** state)
 {
     crd_dcp_description* d = load(*state);
-    crdi_text t = pack(*state, d);
+    crd_text t = pack(*state, d);
     for (size_t n = 0; n < t.length; n++) {
         const crd_model* m = NULL;
         char* part = malloc(n ? n : 1); // its end is its end
         memcpy(part, t.data, n);
-        check_status(crd_dcp_model_create(*state, part, n, "torn", &m), CRD_E_FORMAT);
+        check_status(crdi_dcp_model_create(*state, part, n, "torn", &m), CRD_E_FORMAT);
         free(part);
     }
     uint64_t seed = 1;
@@ -100,33 +100,33 @@ static void torn_and_damaged_tables_are_refused_or_at_least_harmless(void** stat
         const size_t at = (size_t)(seed >> 33) % t.length;
         const char was = t.data[at];
         t.data[at] = (char)(seed >> 20);
-        if (crd_dcp_model_create(*state, t.data, t.length, "damaged", &m) == CRD_OK) {
+        if (crdi_dcp_model_create(*state, t.data, t.length, "damaged", &m) == CRD_OK) {
             char* self = calloc(1, m->size);
             if (self) { crd_model_reset(m, self); }
             free(self);
         }
-        crd_dcp_model_destroy(m);
+        crdi_dcp_model_destroy(m);
         t.data[at] = was;
     }
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     crd_dcp_description_destroy(d);
 }
 
 static void modes_and_resolutions_that_are_not_offered_are_refused(void** state)
 {
     crd_dcp_description* d = load(*state);
-    crdi_text t;
-    crdi_text_init(&t, *state);
-    crd_dcp_model_options opt = options();
+    crd_text t;
+    crd_text_init(&t, *state);
+    crdi_dcp_model_options opt = options();
     opt.mode = CRD_DCP_HRT;
-    check_status(crd_dcp_model_pack(d, &opt, &t), CRD_E_RANGE);
+    check_status(crdi_dcp_model_pack(d, &opt, &t), CRD_E_RANGE);
     check(strstr(crd_error_text(*state), "does not offer HRT"));
     opt = options();
     opt.numerator = 1;
     opt.denominator = 7;
-    check_status(crd_dcp_model_pack(d, &opt, &t), CRD_E_RANGE);
+    check_status(crdi_dcp_model_pack(d, &opt, &t), CRD_E_RANGE);
     check(strstr(crd_error_text(*state), "1/7 s"));
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     crd_dcp_description_destroy(d);
 }
 
@@ -134,14 +134,14 @@ static void folders_without_a_table_say_so(void** state)
 {
     (void)state;
     char message[200];
-    check(!crd_dcp_model_load(TEST_BUILD_DIR "/nowhere", message, sizeof message));
+    check(!crdi_dcp_model_load(TEST_BUILD_DIR "/nowhere", message, sizeof message));
     check(strstr(message, "slave.table"));
 }
 
 static void every_allocation_may_fail(void** state)
 {
     crd_dcp_description* d = load(*state);
-    crdi_text t = pack(*state, d);
+    crd_text t = pack(*state, d);
     for (int once = 0; once < 2; once++) {
         crd_status st = CRD_E_MEMORY;
         for (int fail_at = 0; st != CRD_OK; fail_at++) {
@@ -153,14 +153,14 @@ static void every_allocation_may_fail(void** state)
             a.fail_at = fail_at;
             a.once = once;
             const crd_model* m = NULL;
-            st = crd_dcp_model_create(ctx, t.data, t.length, "rig", &m);
+            st = crdi_dcp_model_create(ctx, t.data, t.length, "rig", &m);
             check(st == CRD_OK || st == CRD_E_MEMORY);
-            crd_dcp_model_destroy(m);
+            crdi_dcp_model_destroy(m);
             check_int(a.live, before);
             crd_context_destroy(ctx);
         }
     }
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     crd_dcp_description_destroy(d);
 }
 

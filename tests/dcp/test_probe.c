@@ -1,7 +1,7 @@
 // Looking for slaves and measuring links, on the virtual clock.
 #include "rig.h"
 
-#include "cardan/dcp_probe.h"
+#include "shared/dcp_probe.h"
 
 enum { LOOKER = 0x0A000001, MOST_SLAVES = 6 };
 
@@ -108,7 +108,7 @@ static void ranges_become_single_addresses(void** state)
     (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
-    static crd_dcp_address out[CRD_DCP_SCAN_MOST];
+    static crd_dcp_address out[CRDI_DCP_SCAN_MOST];
     static const struct {
         const char* text;
         int count;
@@ -127,9 +127,9 @@ static void ranges_become_single_addresses(void** state)
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         int count = 0, again = 0;
         char text[32];
-        check_ok(crd_dcp_scan_expand(ctx, good[i].text, NULL, 0, &count));
+        check_ok(crdi_dcp_scan_expand(ctx, good[i].text, NULL, 0, &count));
         check_int(count, good[i].count);
-        check_ok(crd_dcp_scan_expand(ctx, good[i].text, out, CRD_DCP_SCAN_MOST, &again));
+        check_ok(crdi_dcp_scan_expand(ctx, good[i].text, out, CRDI_DCP_SCAN_MOST, &again));
         check_int(again, count);
         crd_dcp_address_print(&out[0], text, sizeof text);
         check_text(text, good[i].first);
@@ -156,7 +156,7 @@ static void ranges_become_single_addresses(void** state)
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         int count = 0;
-        check_status(crd_dcp_scan_expand(ctx, bad[i].text, NULL, 0, &count), bad[i].st);
+        check_status(crdi_dcp_scan_expand(ctx, bad[i].text, NULL, 0, &count), bad[i].st);
         check_contains(crd_error_text(ctx), bad[i].says);
     }
     crd_context_destroy(ctx);
@@ -165,9 +165,9 @@ static void ranges_become_single_addresses(void** state)
 
 // ---- scan --------------------------------------------------------------------------------------
 
-static crd_dcp_scan_options look(place* p)
+static crdi_dcp_scan_options look(place* p)
 {
-    crd_dcp_scan_options o = crd_dcp_scan_defaults();
+    crdi_dcp_scan_options o = crdi_dcp_scan_defaults();
     o.cancelled = pump;
     o.user = p;
     return o;
@@ -187,16 +187,16 @@ static void a_scan_finds_slaves_their_states_and_descriptions_and_disturbs_nobod
     add_slave(&p, &first, CRD_DCP_TCP);
     occupy(&p, add_slave(&p, &first, CRD_DCP_UDP), 1);
     occupy(&p, add_slave(&p, &first, CRD_DCP_UDP), 213);
-    crd_dcp_sighting s[8] = {
+    crdi_dcp_sighting s[8] = {
         {.address = address(0, CRD_DCP_UDP)}, {.address = address(1, CRD_DCP_UDP)},
         {.address = address(2, CRD_DCP_TCP)}, {.address = address(3, CRD_DCP_UDP)},
         {.address = address(4, CRD_DCP_UDP)}, {.address = address(5, CRD_DCP_UDP)},
         {.address = address(5, CRD_DCP_TCP)}, {.address = address(1, CRD_DCP_TCP)}};
     const crd_dcp_description* both[] = {&first, &second};
-    crd_dcp_scan_options o = look(&p);
+    crdi_dcp_scan_options o = look(&p);
     o.descriptions = both;
     o.description_count = 2;
-    check_ok(crd_dcp_scan(p.ctx, p.net, &o, s, 8));
+    check_ok(crdi_dcp_scan(p.ctx, p.net, &o, s, 8));
     for (int i = 0; i < 8; i++) {
         check_int(s[i].answered, i < 5);
         if (i < 5) { check_int(s[i].state, i < 3 ? CRD_DCP_ALIVE : CRD_DCP_CONFIGURATION); }
@@ -225,15 +225,15 @@ static void a_description_that_is_expected_is_the_only_one_tried(void** state)
     crd_dcp_description wrong = right;
     wrong.uuid[0] ^= 1;
     add_slave(&p, &right, CRD_DCP_UDP);
-    crd_dcp_sighting s = {.address = address(0, CRD_DCP_UDP), .description = &wrong};
+    crdi_dcp_sighting s = {.address = address(0, CRD_DCP_UDP), .description = &wrong};
     const crd_dcp_description* other[] = {&right};
-    crd_dcp_scan_options o = look(&p);
+    crdi_dcp_scan_options o = look(&p);
     o.descriptions = other;
     o.description_count = 1;
-    check_ok(crd_dcp_scan(p.ctx, p.net, &o, &s, 1));
+    check_ok(crdi_dcp_scan(p.ctx, p.net, &o, &s, 1));
     check(s.answered && !s.match && s.tried == 1);
-    s = (crd_dcp_sighting){.address = address(0, CRD_DCP_UDP), .description = &right};
-    check_ok(crd_dcp_scan(p.ctx, p.net, &o, &s, 1));
+    s = (crdi_dcp_sighting){.address = address(0, CRD_DCP_UDP), .description = &right};
+    check_ok(crdi_dcp_scan(p.ctx, p.net, &o, &s, 1));
     check(s.match == &right);
     close_place(&p);
 }
@@ -257,9 +257,9 @@ static void a_slave_that_answers_its_master_only_is_seen(void** state)
     static place p;
     open_place(&p, &(crd_dcp_faults){.delay = 0.002, .seed = 1, .start = 1000});
     p.talk = guarded;
-    crd_dcp_sighting s = {.address = address(add_net(&p, CRD_DCP_UDP), CRD_DCP_UDP)};
-    const crd_dcp_scan_options o = look(&p);
-    check_ok(crd_dcp_scan(p.ctx, p.net, &o, &s, 1));
+    crdi_dcp_sighting s = {.address = address(add_net(&p, CRD_DCP_UDP), CRD_DCP_UDP)};
+    const crdi_dcp_scan_options o = look(&p);
+    check_ok(crdi_dcp_scan(p.ctx, p.net, &o, &s, 1));
     check(s.answered);
     check_int(s.state, -1);
     check_int(s.error, CRD_DCP_E_INVALID_SEQUENCE_ID);
@@ -284,10 +284,10 @@ static void a_slave_that_lets_itself_be_registered_is_deregistered_again(void** 
     open_place(&p, &(crd_dcp_faults){.delay = 0.002, .seed = 1, .start = 1000});
     p.talk = careless;
     const crd_dcp_description d = rig_description();
-    crd_dcp_sighting s = {.address = address(add_net(&p, CRD_DCP_UDP), CRD_DCP_UDP),
-                          .description = &d};
-    const crd_dcp_scan_options o = look(&p);
-    check_ok(crd_dcp_scan(p.ctx, p.net, &o, &s, 1));
+    crdi_dcp_sighting s = {.address = address(add_net(&p, CRD_DCP_UDP), CRD_DCP_UDP),
+                           .description = &d};
+    const crdi_dcp_scan_options o = look(&p);
+    check_ok(crdi_dcp_scan(p.ctx, p.net, &o, &s, 1));
     check(s.registered && s.match == &d);
     crd_dcp_testnet_advance(p.t, crd_dcp_testnet_now(p.t) + 1);
     pump(&p);
@@ -301,14 +301,14 @@ static void a_scan_asks_twice_over_a_bad_network_and_ends_when_it_is_told(void**
     static place p;
     open_place(&p, &(crd_dcp_faults){.delay = 0.002, .loss = 0.4, .seed = 1, .start = 1000});
     add_slave(&p, NULL, CRD_DCP_UDP);
-    crd_dcp_sighting s[300];
+    crdi_dcp_sighting s[300];
     for (int i = 0; i < 300; i++) {
-        s[i] = (crd_dcp_sighting){.address = address(0, CRD_DCP_UDP)};
+        s[i] = (crdi_dcp_sighting){.address = address(0, CRD_DCP_UDP)};
         s[i].address.port = (uint16_t)(8080 + (i + 150) % 300); // the slave is the 151st
     }
-    crd_dcp_scan_options o = look(&p);
+    crdi_dcp_scan_options o = look(&p);
     o.most_ids = 20;
-    check_ok(crd_dcp_scan(p.ctx, p.net, &o, s, 300));
+    check_ok(crdi_dcp_scan(p.ctx, p.net, &o, s, 300));
     int answered = 0;
     for (int i = 0; i < 300; i++) {
         answered += s[i].answered;
@@ -317,10 +317,10 @@ static void a_scan_asks_twice_over_a_bad_network_and_ends_when_it_is_told(void**
     check(s[150].answered);
     p.cancel_after = 3;
     const double begin = crd_dcp_testnet_now(p.t);
-    check_ok(crd_dcp_scan(p.ctx, p.net, &o, s, 300));
+    check_ok(crdi_dcp_scan(p.ctx, p.net, &o, s, 300));
     check(crd_dcp_testnet_now(p.t) < begin + 0.1);
     o.timeout = 0;
-    check_status(crd_dcp_scan(p.ctx, p.net, &o, s, 300), CRD_E_RANGE);
+    check_status(crdi_dcp_scan(p.ctx, p.net, &o, s, 300), CRD_E_RANGE);
     close_place(&p);
 }
 
@@ -332,14 +332,14 @@ static void echo(place* p, crd_dcp_net* n, const crd_dcp_packet* got)
     check(got->length <= sizeof bytes);
     if (got->length) { memcpy(bytes, got->bytes, got->length); }
     const double shift = p->skew + p->drift * (got->time - 1000);
-    if (crd_dcp_echo(bytes, got->length, got->time + shift, got->time + shift + 0.003)) {
+    if (crdi_dcp_echo(bytes, got->length, got->time + shift, got->time + shift + 0.003)) {
         crd_dcp_net_send(n, &got->from, bytes, got->length);
     }
 }
 
-static crd_dcp_ping_options to_echo(place* p, int count)
+static crdi_dcp_ping_options to_echo(place* p, int count)
 {
-    crd_dcp_ping_options o = crd_dcp_ping_defaults();
+    crdi_dcp_ping_options o = crdi_dcp_ping_defaults();
     o.to = address(0, CRD_DCP_UDP);
     o.count = count;
     o.cancelled = pump;
@@ -352,17 +352,17 @@ static void a_ping_counts_what_the_network_does_and_finds_the_clock_of_the_echo(
     (void)state;
     enum { COUNT = 2000 };
     static place p;
-    static crd_dcp_ping_sample s[COUNT];
+    static crdi_dcp_ping_sample s[COUNT];
     open_place(&p, &(crd_dcp_faults){.delay = 0.005, .seed = 7, .start = 1000});
     p.talk = echo;
     p.skew = -37.5;
     p.drift = 20e-6;
     add_net(&p, CRD_DCP_UDP);
-    crd_dcp_ping_options o = to_echo(&p, COUNT);
-    crd_dcp_ping_report r;
+    crdi_dcp_ping_options o = to_echo(&p, COUNT);
+    crdi_dcp_ping_report r;
     check_ok(crd_dcp_testnet_set(
         p.t, &(crd_dcp_faults){.delay = 0.005, .jitter = 0.03, .loss = 0.05, .duplicate = 0.05}));
-    check_ok(crd_dcp_ping(p.ctx, p.net, &o, s, &r));
+    check_ok(crdi_dcp_ping(p.ctx, p.net, &o, s, &r));
     const crd_dcp_testnet_counts c = crd_dcp_testnet_get_counts(p.t);
     check(r.echo);
     check_int(r.sent, COUNT);
@@ -392,16 +392,16 @@ static void a_quiet_link_gives_exact_numbers(void** state)
 {
     (void)state;
     static place p;
-    static crd_dcp_ping_sample s[400];
+    static crdi_dcp_ping_sample s[400];
     open_place(&p, &(crd_dcp_faults){.delay = 0.005, .seed = 7, .start = 1000});
     p.talk = echo;
     p.skew = 2.25;
     p.drift = 40e-6;
     add_net(&p, CRD_DCP_UDP);
-    crd_dcp_ping_options o = to_echo(&p, 400);
-    crd_dcp_ping_report r;
+    crdi_dcp_ping_options o = to_echo(&p, 400);
+    crdi_dcp_ping_report r;
     o.size = 44;
-    check_ok(crd_dcp_ping(p.ctx, p.net, &o, s, &r));
+    check_ok(crdi_dcp_ping(p.ctx, p.net, &o, s, &r));
     check_int(r.answered, 400);
     check_int(r.lost + r.duplicates + r.reordered, 0);
     // 10 ms on the way; the echo says that it took 3 ms which it did not take
@@ -418,16 +418,16 @@ static void a_quiet_link_gives_exact_numbers(void** state)
 static void a_slave_is_pinged_by_its_state(void** state)
 {
     (void)state;
-    static crd_dcp_ping_sample s[3000];
+    static crdi_dcp_ping_sample s[3000];
     for (int i = 0; i < 3; i++) {
         static place p;
         open_place(&p, &(crd_dcp_faults){.delay = 0.002, .seed = 7, .start = 1000});
         add_slave(&p, NULL, i == 1 ? CRD_DCP_TCP : CRD_DCP_UDP);
         if (i == 2) { occupy(&p, 0, 1); }
-        crd_dcp_ping_options o = to_echo(&p, 3000);
+        crdi_dcp_ping_options o = to_echo(&p, 3000);
         o.to = address(0, i == 1 ? CRD_DCP_TCP : CRD_DCP_UDP);
-        crd_dcp_ping_report r;
-        check_ok(crd_dcp_ping(p.ctx, p.net, &o, s, &r));
+        crdi_dcp_ping_report r;
+        check_ok(crdi_dcp_ping(p.ctx, p.net, &o, s, &r));
         check(!r.echo && isnan(r.offset) && isnan(s[0].there));
         check_int(r.state, i == 2 ? CRD_DCP_CONFIGURATION : CRD_DCP_ALIVE);
         check_int(r.answered, 3000);
@@ -442,14 +442,14 @@ static void refusals_are_answers_too(void** state)
 {
     (void)state;
     static place p;
-    static crd_dcp_ping_sample s[50];
+    static crdi_dcp_ping_sample s[50];
     open_place(&p, &(crd_dcp_faults){.delay = 0.002, .seed = 1, .start = 1000});
     p.talk = guarded;
     add_net(&p, CRD_DCP_UDP);
-    crd_dcp_ping_options o = to_echo(&p, 50);
-    crd_dcp_ping_report r;
+    crdi_dcp_ping_options o = to_echo(&p, 50);
+    crdi_dcp_ping_report r;
     o.id = 3;
-    check_ok(crd_dcp_ping(p.ctx, p.net, &o, s, &r));
+    check_ok(crdi_dcp_ping(p.ctx, p.net, &o, s, &r));
     check_int(r.answered, 50);
     check_int(r.state, -1);
     check_near(r.median, 0.004, 1e-6);
@@ -460,27 +460,27 @@ static void a_ping_says_when_nobody_is_there_and_ends_when_it_is_told(void** sta
 {
     (void)state;
     static place p;
-    static crd_dcp_ping_sample s[400];
+    static crdi_dcp_ping_sample s[400];
     open_place(&p, &(crd_dcp_faults){.delay = 0.002, .seed = 7, .start = 1000});
-    crd_dcp_ping_options o = to_echo(&p, 400);
-    crd_dcp_ping_report r;
-    check_status(crd_dcp_ping(p.ctx, p.net, &o, s, &r), CRD_E_NOT_FOUND);
+    crdi_dcp_ping_options o = to_echo(&p, 400);
+    crdi_dcp_ping_report r;
+    check_status(crdi_dcp_ping(p.ctx, p.net, &o, s, &r), CRD_E_NOT_FOUND);
     check_contains(crd_error_text(p.ctx), "udp://10.0.0.2:8080");
     p.talk = echo;
     add_net(&p, CRD_DCP_UDP);
     p.cancel_after = 200;
-    check_ok(crd_dcp_ping(p.ctx, p.net, &o, s, &r));
+    check_ok(crdi_dcp_ping(p.ctx, p.net, &o, s, &r));
     check(r.sent > 10 && r.sent < 300);
     o.count = 0;
-    check_status(crd_dcp_ping(p.ctx, p.net, &o, s, &r), CRD_E_RANGE);
+    check_status(crdi_dcp_ping(p.ctx, p.net, &o, s, &r), CRD_E_RANGE);
     o.count = 1;
     o.size = 43;
-    check_status(crd_dcp_ping(p.ctx, p.net, &o, s, &r), CRD_E_RANGE);
+    check_status(crdi_dcp_ping(p.ctx, p.net, &o, s, &r), CRD_E_RANGE);
     o.size = 80;
     for (int64_t at = 0;; at++) { // every allocation fails in turn; nets have theirs
         p.allocator.fail_at = p.allocator.allocations + at;
         const int64_t live = p.allocator.live;
-        const crd_status st = crd_dcp_ping(p.ctx, p.net, &o, s, &r);
+        const crd_status st = crdi_dcp_ping(p.ctx, p.net, &o, s, &r);
         p.allocator.fail_at = -1;
         if (st == CRD_OK) { break; }
         check(at < 50 && (at >= 4 || st == CRD_E_MEMORY));
@@ -496,19 +496,19 @@ static void an_echo_answers_questions_only_and_nothing_longer(void** state)
     for (size_t length = 0; length < 100; length++) {
         uint8_t bytes[100] = {0};
         memcpy(bytes, head, sizeof head);
-        check_int(crd_dcp_echo(bytes, length, 5, 6), length >= CRD_DCP_ECHO_LEAST);
+        check_int(crdi_dcp_echo(bytes, length, 5, 6), length >= CRDI_DCP_ECHO_LEAST);
     }
     for (size_t i = 0; i < sizeof head; i++) {
         uint8_t bytes[64] = {0};
         memcpy(bytes, head, sizeof head);
         bytes[i] ^= 1;
-        check_int(crd_dcp_echo(bytes, sizeof bytes, 5, 6), i == 1 || i == 2); // any sequence id
+        check_int(crdi_dcp_echo(bytes, sizeof bytes, 5, 6), i == 1 || i == 2); // any sequence id
     }
     uint8_t bytes[64] = {0};
     memcpy(bytes, head, sizeof head);
     bytes[22] = 77;
-    check(crd_dcp_echo(bytes, sizeof bytes, 1.5, 1794710000.000001));
-    check(!crd_dcp_echo(bytes, sizeof bytes, 1.5, 2)); // two echoes do not play with each other
+    check(crdi_dcp_echo(bytes, sizeof bytes, 1.5, 1794710000.000001));
+    check(!crdi_dcp_echo(bytes, sizeof bytes, 1.5, 2)); // two echoes do not play with each other
     static const uint8_t came[8] = {0x00, 0x2f, 0x68, 0x59}; // 1.5e9 ns
     check(memcmp(bytes + 28, came, 8) == 0);
     check_int(bytes[22], 77);
@@ -534,11 +534,11 @@ static void advice_is_the_shortest_macro_step_that_holds_jitter_and_latency(void
         {0.010, 0.020, 0.030, 0, 0.01, 0.01, 2, 3}, // whole steps are not rounded up
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const crd_dcp_ping_report r = {.way_least = rows[i].least,
-                                       .way_median = rows[i].median,
-                                       .way_p999 = rows[i].p999,
-                                       .lost = rows[i].lost};
-        const crd_dcp_ping_advice a = crd_dcp_ping_advise(&r, rows[i].step);
+        const crdi_dcp_ping_report r = {.way_least = rows[i].least,
+                                        .way_median = rows[i].median,
+                                        .way_p999 = rows[i].p999,
+                                        .lost = rows[i].lost};
+        const crdi_dcp_ping_advice a = crdi_dcp_ping_advise(&r, rows[i].step);
         check_near(a.step, rows[i].want, 1e-9);
         check_int(a.k, rows[i].k);
         check_int(a.k_most, rows[i].k_most);

@@ -1,6 +1,6 @@
 // The relay on the virtual clock: what a path does to packets, and whole sessions through it.
-#include "cardan/dcp_relay.h"
 #include "rig.h"
+#include "shared/dcp_relay.h"
 
 enum {
     MASTER = 0x0A000001,
@@ -18,10 +18,10 @@ typedef struct line {
     crd_dcp_testnet* t;
     crd_dcp_net *a, *near, *far, *b; // a sender, the relay, a receiver
     crd_dcp_address at, from, to;
-    crd_dcp_relay* relay;
+    crdi_dcp_relay* relay;
 } line;
 
-static void open_line(line* l, const crd_dcp_relay_options* opt, uint8_t transport)
+static void open_line(line* l, const crdi_dcp_relay_options* opt, uint8_t transport)
 {
     *l = (line){0};
     l->ctx = check_context(&l->allocator);
@@ -35,17 +35,17 @@ static void open_line(line* l, const crd_dcp_relay_options* opt, uint8_t transpo
     l->to = (crd_dcp_address){SLAVE, 8080, transport};
     check_ok(crd_dcp_net_listen(l->a, &l->from));
     check_ok(crd_dcp_net_listen(l->b, &l->to));
-    crd_dcp_relay_options o = opt ? *opt : crd_dcp_relay_defaults();
+    crdi_dcp_relay_options o = opt ? *opt : crdi_dcp_relay_defaults();
     o.far_ip = FAR_IP;
-    check_ok(crd_dcp_relay_create(l->ctx, l->near, l->far, &o, &l->relay));
-    check_ok(crd_dcp_relay_add(l->relay, &l->at, &l->to));
+    check_ok(crdi_dcp_relay_create(l->ctx, l->near, l->far, &o, &l->relay));
+    check_ok(crdi_dcp_relay_add(l->relay, &l->at, &l->to));
     check(l->at.port != 0);
     if (transport == CRD_DCP_TCP) { check_ok(crd_dcp_net_connect(l->a, &l->at)); }
 }
 
 static void close_line(line* l)
 {
-    crd_dcp_relay_destroy(l->relay);
+    crdi_dcp_relay_destroy(l->relay);
     crd_dcp_net_destroy(l->a);
     crd_dcp_net_destroy(l->near);
     crd_dcp_net_destroy(l->far);
@@ -55,7 +55,7 @@ static void close_line(line* l)
     check_int(l->allocator.live, 0);
 }
 
-static void check_sum(const crd_dcp_path_counts* c)
+static void check_sum(const crdi_dcp_path_counts* c)
 {
     check_int(c->received + c->duplicated, c->sent + c->lost + c->cut + c->queue_full + c->no_room +
                                                c->nowhere + c->unsent + c->waiting);
@@ -85,9 +85,9 @@ static int run_line(line* l, int count, double step, size_t length, arrival* out
             i++;
             continue;
         }
-        const double next = fmin(i < count ? due : end, crd_dcp_relay_next(l->relay));
+        const double next = fmin(i < count ? due : end, crdi_dcp_relay_next(l->relay));
         (void)crd_dcp_testnet_advance(l->t, fmax(next, now));
-        (void)crd_dcp_relay_poll(l->relay);
+        (void)crdi_dcp_relay_poll(l->relay);
         crd_dcp_packet p;
         while (crd_dcp_net_receive(l->b, &p)) {
             check(n < room && p.length == length);
@@ -101,13 +101,13 @@ static int run_line(line* l, int count, double step, size_t length, arrival* out
             }
             x->damaged = x->damaged || p.bytes[0] != 0xF0;
         }
-        if (i == count && crd_dcp_relay_get_counts(l->relay).there.waiting == 0 &&
-            crd_dcp_relay_next(l->relay) > now + 5) {
+        if (i == count && crdi_dcp_relay_get_counts(l->relay).there.waiting == 0 &&
+            crdi_dcp_relay_next(l->relay) > now + 5) {
             break;
         }
         if (i == count && now > 1000 + (count + 1) * step + 90) { break; }
     }
-    const crd_dcp_relay_counts c = crd_dcp_relay_get_counts(l->relay);
+    const crdi_dcp_relay_counts c = crdi_dcp_relay_get_counts(l->relay);
     check_sum(&c.there);
     check_int(c.there.received, count);
     check_int(c.there.sent, n);
@@ -142,13 +142,13 @@ static void delays_have_their_mean_spread_and_correlation(void** state)
     static line l;
     static const double spread[] = {1 / 1.7320508, 1, 1}; // standard deviation over jitter
     for (int k = 0; k < 6; k++) {
-        crd_dcp_relay_options o = crd_dcp_relay_defaults();
+        crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
         const double c = k < 3 ? 0 : 0.8;
         o.seed = 3;
-        o.there = (crd_dcp_path){.delay = 0.05,
-                                 .jitter = 0.01,
-                                 .distribution = (crd_dcp_jitter)(k % 3),
-                                 .correlation = c};
+        o.there = (crdi_dcp_path){.delay = 0.05,
+                                  .jitter = 0.01,
+                                  .distribution = (crdi_dcp_jitter)(k % 3),
+                                  .correlation = c};
         open_line(&l, &o, CRD_DCP_UDP);
         const int n = run_line(&l, MANY, 0.001, 64, arrivals, 3 * MANY);
         check_int(n, MANY);
@@ -165,8 +165,8 @@ static void gamma_delays_have_the_tail_of_their_distribution(void** state)
 {
     (void)state;
     static line l;
-    crd_dcp_relay_options o = crd_dcp_relay_defaults();
-    o.there = (crd_dcp_path){.delay = 0.05, .jitter = 0.01, .distribution = CRD_DCP_JITTER_GAMMA};
+    crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
+    o.there = (crdi_dcp_path){.delay = 0.05, .jitter = 0.01, .distribution = CRDI_DCP_JITTER_GAMMA};
     open_line(&l, &o, CRD_DCP_UDP);
     const int n = run_line(&l, MANY, 0.001, 64, arrivals, 3 * MANY);
     double least = INFINITY;
@@ -185,17 +185,17 @@ static void datagrams_are_lost_doubled_damaged_and_held_in_their_parts(void** st
 {
     (void)state;
     static line l;
-    crd_dcp_relay_options o = crd_dcp_relay_defaults();
+    crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.seed = 11;
-    o.there = (crd_dcp_path){.delay = 0.001,
-                             .loss = 0.3,
-                             .duplicate = 0.2,
-                             .corrupt = 0.1,
-                             .reorder = 0.05,
-                             .hold = 0.0025};
+    o.there = (crdi_dcp_path){.delay = 0.001,
+                              .loss = 0.3,
+                              .duplicate = 0.2,
+                              .corrupt = 0.1,
+                              .reorder = 0.05,
+                              .hold = 0.0025};
     open_line(&l, &o, CRD_DCP_UDP);
     const int n = run_line(&l, MANY, 0.001, 100, arrivals, 3 * MANY);
-    const crd_dcp_path_counts c = crd_dcp_relay_get_counts(l.relay).there;
+    const crdi_dcp_path_counts c = crdi_dcp_relay_get_counts(l.relay).there;
     int damaged = 0;
     for (int i = 0; i < n; i++) {
         damaged += arrivals[i].damaged;
@@ -215,11 +215,11 @@ static void bursts_have_their_length_and_frequency(void** state)
 {
     (void)state;
     static line l;
-    crd_dcp_relay_options o = crd_dcp_relay_defaults();
-    o.there = (crd_dcp_path){.burst = 0.01, .burst_length = 8};
+    crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
+    o.there = (crdi_dcp_path){.burst = 0.01, .burst_length = 8};
     open_line(&l, &o, CRD_DCP_UDP);
     const int n = run_line(&l, MANY, 0.001, 64, arrivals, 3 * MANY);
-    const crd_dcp_path_counts c = crd_dcp_relay_get_counts(l.relay).there;
+    const crdi_dcp_path_counts c = crdi_dcp_relay_get_counts(l.relay).there;
     int gaps = 0;
     uint32_t expected = 0;
     for (int i = 0; i < n; i++) {
@@ -237,8 +237,8 @@ static void jitter_reorders_unless_the_path_keeps_the_order(void** state)
     (void)state;
     static line l;
     for (int keep = 0; keep < 2; keep++) {
-        crd_dcp_relay_options o = crd_dcp_relay_defaults();
-        o.there = (crd_dcp_path){.delay = 0.2, .jitter = 0.2, .in_order = keep};
+        crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
+        o.there = (crdi_dcp_path){.delay = 0.2, .jitter = 0.2, .in_order = keep};
         open_line(&l, &o, CRD_DCP_UDP);
         const int n = run_line(&l, 2000, 0.001, 64, arrivals, 3 * MANY);
         check_int(n, 2000);
@@ -248,17 +248,17 @@ static void jitter_reorders_unless_the_path_keeps_the_order(void** state)
             turned += arrivals[i].number < newest;
             if (arrivals[i].number > newest) { newest = arrivals[i].number; }
         }
-        check_int(crd_dcp_relay_get_counts(l.relay).there.reordered, turned);
+        check_int(crdi_dcp_relay_get_counts(l.relay).there.reordered, turned);
         check(keep ? turned == 0 : turned > 1000);
         close_line(&l);
     }
     // Those that are held back do not keep the others.
-    crd_dcp_relay_options o = crd_dcp_relay_defaults();
-    o.there = (crd_dcp_path){
+    crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
+    o.there = (crdi_dcp_path){
         .delay = 0.02, .jitter = 0.02, .in_order = true, .reorder = 0.1, .hold = 0.5};
     open_line(&l, &o, CRD_DCP_UDP);
     check_int(run_line(&l, 2000, 0.001, 64, arrivals, 3 * MANY), 2000);
-    const crd_dcp_path_counts c = crd_dcp_relay_get_counts(l.relay).there;
+    const crdi_dcp_path_counts c = crdi_dcp_relay_get_counts(l.relay).there;
     check(c.held > 150 && c.reordered <= c.held && c.reordered > c.held - 80);
     close_line(&l);
 }
@@ -267,12 +267,12 @@ static void the_rate_is_kept_and_its_queue_is_bounded(void** state)
 {
     (void)state;
     static line l;
-    crd_dcp_relay_options o = crd_dcp_relay_defaults();
-    o.there = (crd_dcp_path){.rate = 100000, .queue = 10000};
+    crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
+    o.there = (crdi_dcp_path){.rate = 100000, .queue = 10000};
     open_line(&l, &o, CRD_DCP_UDP);
     // 972 bytes and 28 of headers each millisecond are ten times what passes.
     const int n = run_line(&l, 1000, 0.001, 972, arrivals, 3 * MANY);
-    const crd_dcp_path_counts c = crd_dcp_relay_get_counts(l.relay).there;
+    const crdi_dcp_path_counts c = crdi_dcp_relay_get_counts(l.relay).there;
     check_int(c.queue_full, 1000 - n);
     check_near(n, 100 + 10, 2); // of a second, and what waited at its end
     for (int i = 1; i < n; i++) {
@@ -286,14 +286,14 @@ static void memory_is_bounded_and_what_finds_none_is_counted(void** state)
 {
     (void)state;
     static line l;
-    crd_dcp_relay_options o = crd_dcp_relay_defaults();
+    crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.memory = 4096; // 16 blocks: 4 packets of 4 blocks
-    o.there = (crd_dcp_path){.delay = 1};
+    o.there = (crdi_dcp_path){.delay = 1};
     open_line(&l, &o, CRD_DCP_UDP);
     const int64_t before = l.allocator.allocations;
     const int n = run_line(&l, 100, 0.001, 1000, arrivals, 3 * MANY);
     check_int(n, 4);
-    check_int(crd_dcp_relay_get_counts(l.relay).there.no_room, 96);
+    check_int(crdi_dcp_relay_get_counts(l.relay).there.no_room, 96);
     check(l.allocator.allocations - before < 20); // the test network's packets
     close_line(&l);
 }
@@ -303,8 +303,8 @@ static void a_recording_of_latencies_is_played_over_and_over(void** state)
     (void)state;
     static line l;
     static const double time[] = {5, 5.1, 5.2, 5.3}, delay[] = {0.01, 0.02, NAN, 0.04};
-    crd_dcp_relay_options o = crd_dcp_relay_defaults();
-    o.there = (crd_dcp_path){.trace_time = time, .trace_delay = delay, .trace_count = 4};
+    crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
+    o.there = (crdi_dcp_path){.trace_time = time, .trace_delay = delay, .trace_count = 4};
     open_line(&l, &o, CRD_DCP_UDP);
     const int n = run_line(&l, 100, 0.01, 64, arrivals, 3 * MANY);
     int64_t lost = 0;
@@ -329,7 +329,7 @@ static void a_recording_of_latencies_is_played_over_and_over(void** state)
         check(found >= 0);
         check_near(arrivals[found].came - arrivals[found].sent, want, 1e-9);
     }
-    check_near((double)crd_dcp_relay_get_counts(l.relay).there.lost, (double)lost, 10);
+    check_near((double)crdi_dcp_relay_get_counts(l.relay).there.lost, (double)lost, 10);
     close_line(&l);
 }
 
@@ -337,10 +337,10 @@ static void nothing_passes_in_a_cut(void** state)
 {
     (void)state;
     static line l;
-    crd_dcp_relay_options o = crd_dcp_relay_defaults();
+    crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.there.delay = 0.05;
-    o.there.cuts[0] = (crd_dcp_cut){0.095, 0.295};
-    o.there.cuts[1] = (crd_dcp_cut){0.895, INFINITY};
+    o.there.cuts[0] = (crdi_dcp_cut){0.095, 0.295};
+    o.there.cuts[1] = (crdi_dcp_cut){0.895, INFINITY};
     o.there.cut_count = 2;
     open_line(&l, &o, CRD_DCP_UDP);
     const int n = run_line(&l, 100, 0.01, 64, arrivals, 3 * MANY);
@@ -349,7 +349,7 @@ static void nothing_passes_in_a_cut(void** state)
         check_int(arrivals[i].number, i < 10 ? i : i + 20);
         check_near(arrivals[i].came - arrivals[i].sent, 0.05, 1e-9);
     }
-    crd_dcp_path_counts c = crd_dcp_relay_get_counts(l.relay).there;
+    crdi_dcp_path_counts c = crdi_dcp_relay_get_counts(l.relay).there;
     check_sum(&c);
     check_int(c.cut, 30);
     check_int(c.lost, 0);
@@ -362,7 +362,7 @@ static void nothing_passes_in_a_cut(void** state)
         check_int(arrivals[i].number, i);
         check_near(arrivals[i].came - arrivals[i].sent, way, 1e-6);
     }
-    c = crd_dcp_relay_get_counts(l.relay).there;
+    c = crdi_dcp_relay_get_counts(l.relay).there;
     check_sum(&c);
     check_int(c.cut, 0);
     close_line(&l);
@@ -372,14 +372,14 @@ static void a_stream_stays_whole_and_a_loss_costs_it_time(void** state)
 {
     (void)state;
     static line l;
-    crd_dcp_relay_options o = crd_dcp_relay_defaults();
-    o.there = (crd_dcp_path){.delay = 0.05,
-                             .jitter = 0.04,
-                             .loss = 0.1,
-                             .duplicate = 0.3,
-                             .reorder = 0.3,
-                             .corrupt = 0.05,
-                             .repeat = 0.2};
+    crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
+    o.there = (crdi_dcp_path){.delay = 0.05,
+                              .jitter = 0.04,
+                              .loss = 0.1,
+                              .duplicate = 0.3,
+                              .reorder = 0.3,
+                              .corrupt = 0.05,
+                              .repeat = 0.2};
     open_line(&l, &o, CRD_DCP_TCP);
     const int n = run_line(&l, 2000, 0.01, 300, arrivals, 3 * MANY);
     check_int(n, 2000);
@@ -387,7 +387,7 @@ static void a_stream_stays_whole_and_a_loss_costs_it_time(void** state)
         check_int(arrivals[i].number, i);
         check(!arrivals[i].damaged && arrivals[i].came - arrivals[i].sent >= 0.01 - 1e-9);
     }
-    const crd_dcp_path_counts c = crd_dcp_relay_get_counts(l.relay).there;
+    const crdi_dcp_path_counts c = crdi_dcp_relay_get_counts(l.relay).there;
     check_near((double)c.repeated / 2000, 0.145 / (1 - 0.145), 0.04);
     check_int(c.lost + c.duplicated + c.corrupted + c.reordered, 0);
     close_line(&l);
@@ -400,10 +400,10 @@ static void equal_seeds_give_equal_fates_and_a_change_of_one_setting_leaves_the_
     static arrival first[3 * MANY];
     int n[3] = {0};
     for (int k = 0; k < 3; k++) {
-        crd_dcp_relay_options o = crd_dcp_relay_defaults();
+        crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
         o.seed = 77;
         o.there =
-            (crd_dcp_path){.delay = 0.1, .jitter = 0.05, .loss = 0.2, .corrupt = k == 2 ? 0.5 : 0};
+            (crdi_dcp_path){.delay = 0.1, .jitter = 0.05, .loss = 0.2, .corrupt = k == 2 ? 0.5 : 0};
         open_line(&l, &o, CRD_DCP_UDP);
         n[k] = run_line(&l, 1000, 0.001, 64, k ? arrivals : first, 3 * MANY);
         close_line(&l);
@@ -424,7 +424,7 @@ static void settings_that_make_no_sense_are_named(void** state)
     static const double backwards[] = {1, 0.5}, good[] = {0.1, 0.1}, bad[] = {0.1, -1};
     static const double rising[] = {0, 1};
     const struct {
-        crd_dcp_path path;
+        crdi_dcp_path path;
         const char* says;
     } rows[] = {
         {{.delay = -1}, "delay = -1"},
@@ -435,33 +435,33 @@ static void settings_that_make_no_sense_are_named(void** state)
         {{.rate = -5}, "rate = -5"},
         {{.trace_time = backwards, .trace_delay = good, .trace_count = 2}, "row 2"},
         {{.trace_time = rising, .trace_delay = bad, .trace_count = 2}, "latency -1 s at 1 s"},
-        {{.distribution = (crd_dcp_jitter)7}, "distribution 7"},
+        {{.distribution = (crdi_dcp_jitter)7}, "distribution 7"},
         {{.cuts = {{3, 2}}, .cut_count = 1}, "a cut from 3 s to 2 s"},
         {{.cuts = {{0, NAN}}, .cut_count = 1}, "a cut from 0 s to nan s"},
         {{.cut_count = 9}, "9 cuts, expected up to 8"},
     };
-    crd_dcp_relay* r = NULL;
+    crdi_dcp_relay* r = NULL;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        crd_dcp_relay_options o = crd_dcp_relay_defaults();
+        crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
         o.back = rows[i].path;
-        check_status(crd_dcp_relay_create(l.ctx, l.near, l.far, &o, &r), CRD_E_RANGE);
+        check_status(crdi_dcp_relay_create(l.ctx, l.near, l.far, &o, &r), CRD_E_RANGE);
         check_contains(crd_error_text(l.ctx), rows[i].says);
         check_contains(crd_error_text(l.ctx), "back");
     }
-    crd_dcp_relay_options o = crd_dcp_relay_defaults();
+    crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.memory = 10;
-    check_status(crd_dcp_relay_create(l.ctx, l.near, l.far, &o, &r), CRD_E_RANGE);
+    check_status(crdi_dcp_relay_create(l.ctx, l.near, l.far, &o, &r), CRD_E_RANGE);
     crd_dcp_address tcp = {NEAR_IP, 0, CRD_DCP_TCP}, all = {0, 0, CRD_DCP_UDP};
     crd_dcp_address other = {SLAVE, 9, CRD_DCP_UDP}, nobody = {SLAVE, 0, CRD_DCP_UDP};
-    check_status(crd_dcp_relay_add(l.relay, &tcp, &other), CRD_E_RANGE);
+    check_status(crdi_dcp_relay_add(l.relay, &tcp, &other), CRD_E_RANGE);
     check_contains(crd_error_text(l.ctx), "same transport");
-    check_status(crd_dcp_relay_add(l.relay, &all, &other), CRD_E_RANGE);
+    check_status(crdi_dcp_relay_add(l.relay, &all, &other), CRD_E_RANGE);
     check_contains(crd_error_text(l.ctx), "all interfaces");
-    check_status(crd_dcp_relay_add(l.relay, &l.at, &nobody), CRD_E_RANGE);
-    check_status(crd_dcp_relay_add(l.relay, &l.at, &other), CRD_E_RANGE);
+    check_status(crdi_dcp_relay_add(l.relay, &l.at, &nobody), CRD_E_RANGE);
+    check_status(crdi_dcp_relay_add(l.relay, &l.at, &other), CRD_E_RANGE);
     check_contains(crd_error_text(l.ctx), "leads to udp://11.0.0.2:8080 already");
     crd_dcp_address more = {NEAR_IP, 0, CRD_DCP_UDP};
-    check_status(crd_dcp_relay_add(l.relay, &more, &l.to), CRD_E_RANGE);
+    check_status(crdi_dcp_relay_add(l.relay, &more, &l.to), CRD_E_RANGE);
     check_contains(crd_error_text(l.ctx), "twice");
     close_line(&l);
 }
@@ -475,7 +475,7 @@ typedef struct place {
     crd_context* ctx;
     crd_dcp_testnet* t;
     crd_dcp_net *master, *near, *far, *bench[SLAVES];
-    crd_dcp_relay* relay;
+    crdi_dcp_relay* relay;
     rig* r[SLAVES];
     int slaves;
     uint32_t slave_ip[SLAVES], near_ip, far_ip, master_ip;
@@ -487,11 +487,11 @@ typedef struct place {
     double last_output;
     // a second one may stand between the first and the slaves
     crd_dcp_net *near2, *far2;
-    crd_dcp_relay* relay2;
+    crdi_dcp_relay* relay2;
 } place;
 
 // How the addresses are: two networks, or all on one host.
-static void open_place(place* p, const crd_dcp_relay_options* opt, uint8_t transport, int slaves,
+static void open_place(place* p, const crdi_dcp_relay_options* opt, uint8_t transport, int slaves,
                        bool one_host, bool chain)
 {
     *p = (place){.slaves = slaves, .transport = transport};
@@ -505,14 +505,14 @@ static void open_place(place* p, const crd_dcp_relay_options* opt, uint8_t trans
     check_ok(crd_dcp_testnet_join(p->t, p->far_ip, &p->far));
     crd_dcp_address m = {p->master_ip, 8081, transport};
     check_ok(crd_dcp_net_listen(p->master, &m));
-    crd_dcp_relay_options o = opt ? *opt : crd_dcp_relay_defaults();
+    crdi_dcp_relay_options o = opt ? *opt : crdi_dcp_relay_defaults();
     o.far_ip = p->far_ip;
-    check_ok(crd_dcp_relay_create(p->ctx, p->near, p->far, &o, &p->relay));
+    check_ok(crdi_dcp_relay_create(p->ctx, p->near, p->far, &o, &p->relay));
     if (chain) { // near at 12.0.0.1, far at 11.0.0.17
         check_ok(crd_dcp_testnet_join(p->t, one_host ? HOST : 0x0C000001, &p->near2));
         check_ok(crd_dcp_testnet_join(p->t, one_host ? HOST : FAR_IP + 1, &p->far2));
         o.far_ip = one_host ? HOST : FAR_IP + 1;
-        check_ok(crd_dcp_relay_create(p->ctx, p->near2, p->far2, &o, &p->relay2));
+        check_ok(crdi_dcp_relay_create(p->ctx, p->near2, p->far2, &o, &p->relay2));
     }
     for (int i = 0; i < slaves; i++) {
         p->slave_ip[i] = one_host ? HOST : SLAVE + (uint32_t)i;
@@ -529,21 +529,21 @@ static void open_place(place* p, const crd_dcp_relay_options* opt, uint8_t trans
         if (chain) {
             crd_dcp_address middle = {one_host ? HOST : 0x0C000001, (uint16_t)(7080 + i),
                                       transport};
-            check_ok(crd_dcp_relay_add(p->relay2, &middle, &control));
+            check_ok(crdi_dcp_relay_add(p->relay2, &middle, &control));
             control = middle;
         }
-        check_ok(crd_dcp_relay_add(p->relay, &p->at[i], &control));
+        check_ok(crdi_dcp_relay_add(p->relay, &p->at[i], &control));
         if (transport == CRD_DCP_TCP) { check_ok(crd_dcp_net_connect(p->master, &p->at[i])); }
     }
 }
 
 static void close_place(place* p)
 {
-    const crd_dcp_relay_counts c = crd_dcp_relay_get_counts(p->relay);
+    const crdi_dcp_relay_counts c = crdi_dcp_relay_get_counts(p->relay);
     check_sum(&c.there);
     check_sum(&c.back);
-    crd_dcp_relay_destroy(p->relay);
-    crd_dcp_relay_destroy(p->relay2);
+    crdi_dcp_relay_destroy(p->relay);
+    crdi_dcp_relay_destroy(p->relay2);
     for (int i = 0; i < p->slaves; i++) {
         rig_destroy(p->r[i]);
         crd_dcp_net_destroy(p->bench[i]);
@@ -560,8 +560,8 @@ static void close_place(place* p)
 
 static double next_event(const place* p)
 {
-    double next = crd_dcp_relay_next(p->relay);
-    if (p->relay2) { next = fmin(next, crd_dcp_relay_next(p->relay2)); }
+    double next = crdi_dcp_relay_next(p->relay);
+    if (p->relay2) { next = fmin(next, crdi_dcp_relay_next(p->relay2)); }
     for (int i = 0; i < p->slaves; i++) {
         next = fmin(next, crd_dcp_slave_next(p->r[i]->slave));
     }
@@ -574,8 +574,8 @@ static bool pass(place* p, double until, uint16_t seq, crd_dcp_pdu* answer)
     for (;;) {
         const double now = crd_dcp_testnet_advance(p->t, fmin(until, next_event(p)));
         crd_dcp_packet got;
-        (void)crd_dcp_relay_poll(p->relay);
-        if (p->relay2) { (void)crd_dcp_relay_poll(p->relay2); }
+        (void)crdi_dcp_relay_poll(p->relay);
+        if (p->relay2) { (void)crdi_dcp_relay_poll(p->relay2); }
         for (int i = 0; i < p->slaves; i++) {
             while (crd_dcp_net_receive(p->bench[i], &got)) {
                 crd_dcp_slave_receive(p->r[i]->slave, &got.from, &got.at, got.bytes, got.length,
@@ -734,9 +734,9 @@ static void a_whole_session_passes_the_relay_with_its_data(void** state)
 {
     (void)state;
     static place p;
-    crd_dcp_relay_options o = crd_dcp_relay_defaults();
+    crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.seed = 5;
-    o.there = o.back = (crd_dcp_path){.delay = 0.02, .jitter = 0.002};
+    o.there = o.back = (crdi_dcp_path){.delay = 0.02, .jitter = 0.002};
     for (int k = 0; k < 8; k++) { // UDP, TCP; two networks, one host; one relay, two
         const bool tcp = k & 1, one_host = k & 2, chain = k & 4;
         open_place(&p, &o, tcp ? CRD_DCP_TCP : CRD_DCP_UDP, 1, one_host, chain);
@@ -757,7 +757,7 @@ static void a_whole_session_passes_the_relay_with_its_data(void** state)
             check_near(p.last_output, p.r[0]->speed, 0);
         }
         settle(&p, 1);
-        const crd_dcp_relay_counts c = crd_dcp_relay_get_counts(p.relay);
+        const crdi_dcp_relay_counts c = crdi_dcp_relay_get_counts(p.relay);
         check_int(c.opened, 2);
         check_int(c.rewritten, 2);
         check_int(c.unmapped + c.outside + c.strangers + c.there.nowhere + c.back.nowhere, 0);
@@ -769,7 +769,7 @@ static void a_whole_session_passes_the_relay_with_its_data(void** state)
         check_int(crd_dcp_net_get_counts(p.master).received, c.back.sent);
         log_out(&p, 0);
         settle(&p, 1);
-        check_int(crd_dcp_relay_get_counts(p.relay).closed, 2);
+        check_int(crdi_dcp_relay_get_counts(p.relay).closed, 2);
         check_int(ports_of(p.near), 1);
         check_int(ports_of(p.far), tcp ? 0 : 1);
         close_place(&p);
@@ -786,19 +786,19 @@ static void ports_for_data_close_after_reset_clear_and_a_new_registration(void**
     check_int(ports_of(p.near), 2);
     check_int(ports_of(p.far), 2);
     configure(&p, 0, master_of(&p)); // the same again opens nothing
-    check_int(crd_dcp_relay_get_counts(p.relay).opened, 2);
+    check_int(crdi_dcp_relay_get_counts(p.relay).opened, 2);
     say(&p, 0, (crd_dcp_pdu){.type = CRD_DCP_CFG_CLEAR});
     check_int(ports_of(p.near), 1);
     check_int(ports_of(p.far), 1);
     configure(&p, 0, master_of(&p));
     make_ready(&p, 0);
-    check_int(crd_dcp_relay_get_counts(p.relay).opened, 4);
+    check_int(crdi_dcp_relay_get_counts(p.relay).opened, 4);
     change(&p, 0, (crd_dcp_pdu){.type = CRD_DCP_STC_STOP}, CRD_DCP_STOPPED);
     check_int(ports_of(p.near), 2);
     change(&p, 0, (crd_dcp_pdu){.type = CRD_DCP_STC_RESET}, CRD_DCP_CONFIGURATION);
     check_int(ports_of(p.near), 1);
     configure(&p, 0, master_of(&p));
-    check_int(crd_dcp_relay_get_counts(p.relay).opened, 6);
+    check_int(crdi_dcp_relay_get_counts(p.relay).opened, 6);
     // The slave dies and is there again; nobody has deregistered it.
     crd_dcp_slave_destroy(p.r[0]->slave);
     const crd_dcp_plant plant = rig_plant(p.r[0]);
@@ -806,7 +806,7 @@ static void ports_for_data_close_after_reset_clear_and_a_new_registration(void**
     check_ok(crd_dcp_slave_create(p.r[0]->ctx, &p.r[0]->d, &plant, &link, NULL, &p.r[0]->slave));
     log_in(&p, 0, CRD_DCP_NRT);
     check_int(ports_of(p.near), 1);
-    check_int(crd_dcp_relay_get_counts(p.relay).closed, 6);
+    check_int(crdi_dcp_relay_get_counts(p.relay).closed, 6);
     close_place(&p);
 }
 
@@ -814,7 +814,7 @@ static void ports_for_data_close_when_a_channel_is_silent_for_long(void** state)
 {
     (void)state;
     static place p;
-    crd_dcp_relay_options o = crd_dcp_relay_defaults();
+    crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.idle = 10;
     open_place(&p, &o, CRD_DCP_UDP, 1, false, false);
     log_in(&p, 0, CRD_DCP_NRT);
@@ -824,7 +824,7 @@ static void ports_for_data_close_when_a_channel_is_silent_for_long(void** state)
     settle(&p, 3);
     check_int(ports_of(p.near), 1);
     check_int(ports_of(p.far), 1);
-    check(isinf(crd_dcp_relay_next(p.relay)));
+    check(isinf(crdi_dcp_relay_next(p.relay)));
     close_place(&p);
 }
 
@@ -832,8 +832,8 @@ static void requests_that_follow_a_registration_at_once_keep_their_ports(void** 
 {
     (void)state;
     static place p;
-    crd_dcp_relay_options o = crd_dcp_relay_defaults();
-    o.there = o.back = (crd_dcp_path){.delay = 0.1};
+    crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
+    o.there = o.back = (crdi_dcp_path){.delay = 0.1};
     open_place(&p, &o, CRD_DCP_UDP, 1, false, false);
     crd_dcp_pdu q = {.type = CRD_DCP_STC_REGISTER, .op_mode = CRD_DCP_NRT, .major = 1, .peer = 1};
     memcpy(q.uuid, rig_uuid, sizeof q.uuid);
@@ -856,9 +856,9 @@ static void two_slaves_exchange_data_through_the_relay(void** state)
 {
     (void)state;
     static place p;
-    crd_dcp_relay_options o = crd_dcp_relay_defaults();
-    o.there = (crd_dcp_path){.delay = 0.02};
-    o.back = (crd_dcp_path){.delay = 0.03};
+    crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
+    o.there = (crdi_dcp_path){.delay = 0.02};
+    o.back = (crdi_dcp_path){.delay = 0.03};
     for (int k = 0; k < 4; k++) {
         const bool tcp = k & 1, one_host = k & 2;
         open_place(&p, &o, tcp ? CRD_DCP_TCP : CRD_DCP_UDP, 2, one_host, false);
@@ -893,7 +893,7 @@ static void two_slaves_exchange_data_through_the_relay(void** state)
         change(&p, 1, (crd_dcp_pdu){.type = CRD_DCP_STC_DO_STEP, .steps = 1}, CRD_DCP_COMPUTED);
         check(p.r[0]->speed != 0);
         check_near(p.r[1]->torque, p.r[0]->speed, 0);
-        check_int(crd_dcp_relay_get_counts(p.relay).unmapped, 0);
+        check_int(crdi_dcp_relay_get_counts(p.relay).unmapped, 0);
         // One slave goes: the other's ports stay.
         log_out(&p, 0);
         settle(&p, 1);
@@ -910,7 +910,7 @@ static void a_master_that_keeps_to_control_only_is_handed_on_word_by_word(void**
 {
     (void)state;
     static place p;
-    crd_dcp_relay_options o = crd_dcp_relay_defaults();
+    crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.control_only = true;
     open_place(&p, &o, CRD_DCP_UDP, 1, false, false);
     log_in(&p, 0, CRD_DCP_NRT);
@@ -920,7 +920,7 @@ static void a_master_that_keeps_to_control_only_is_handed_on_word_by_word(void**
             (crd_dcp_pdu){
                 .type = CRD_DCP_CFG_TARGET_NETWORK, .id = 10, .port = 8081, .address = MASTER});
     check_int(a.error, CRD_DCP_E_INVALID_NETWORK_INFORMATION);
-    check_int(crd_dcp_relay_get_counts(p.relay).opened, 0);
+    check_int(crdi_dcp_relay_get_counts(p.relay).opened, 0);
     close_place(&p);
 }
 
@@ -939,8 +939,8 @@ static void addresses_that_are_not_the_relays_are_left_alone(void** state)
             (crd_dcp_pdu){
                 .type = CRD_DCP_CFG_TARGET_NETWORK, .id = 10, .port = 9002, .address = SLAVE + 1});
     check_int(a.error, CRD_DCP_E_INVALID_NETWORK_INFORMATION); // not in the slave's list
-    check_int(crd_dcp_relay_get_counts(p.relay).outside, 2);
-    check_int(crd_dcp_relay_get_counts(p.relay).opened, 0);
+    check_int(crdi_dcp_relay_get_counts(p.relay).outside, 2);
+    check_int(crdi_dcp_relay_get_counts(p.relay).opened, 0);
     close_place(&p);
 }
 
@@ -948,7 +948,7 @@ static void a_port_that_is_taken_is_said_and_counted(void** state)
 {
     (void)state;
     static place p;
-    crd_dcp_relay_options o = crd_dcp_relay_defaults();
+    crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.max_maps = 3;
     open_place(&p, &o, CRD_DCP_UDP, 2, false, false);
     log_in(&p, 0, CRD_DCP_NRT);
@@ -957,13 +957,13 @@ static void a_port_that_is_taken_is_said_and_counted(void** state)
         .type = CRD_DCP_CFG_SOURCE_NETWORK, .id = 20, .port = 9001, .address = NEAR_IP};
     say(&p, 0, q);
     (void)ask(&p, 1, q);
-    check_int(crd_dcp_relay_get_counts(p.relay).unmapped, 1);
+    check_int(crdi_dcp_relay_get_counts(p.relay).unmapped, 1);
     for (uint16_t i = 0; i < 3; i++) {
         crd_dcp_pdu more = q;
         more.port = (uint16_t)(9100 + i);
         (void)ask(&p, 0, more);
     }
-    check_int(crd_dcp_relay_get_counts(p.relay).unmapped, 2); // three at most
+    check_int(crdi_dcp_relay_get_counts(p.relay).unmapped, 2); // three at most
     close_place(&p);
 }
 
@@ -995,7 +995,7 @@ static void answers_go_to_who_has_asked_and_strangers_do_not_rule(void** state)
     crd_dcp_net_send(stranger, &p.at[0], bytes, crd_dcp_encode(&end, bytes, sizeof bytes));
     settle(&p, 0.1);
     check_int(crd_dcp_slave_state(p.r[0]->slave), CRD_DCP_CONFIGURATION);
-    check_int(crd_dcp_relay_get_counts(p.relay).strangers, 1);
+    check_int(crdi_dcp_relay_get_counts(p.relay).strangers, 1);
     // The master's notifications still come to it.
     configure(&p, 0, master_of(&p));
     make_ready(&p, 0);
@@ -1035,7 +1035,7 @@ static void a_million_datagrams_over_a_bad_relay_are_all_accounted_for(void** st
 {
     (void)state;
     static place p;
-    crd_dcp_relay_options o = crd_dcp_relay_defaults();
+    crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.seed = 9;
     open_place(&p, &o, CRD_DCP_UDP, 1, false, false);
     log_in(&p, 0, CRD_DCP_SRT);
@@ -1046,14 +1046,14 @@ static void a_million_datagrams_over_a_bad_relay_are_all_accounted_for(void** st
     const crd_dcp_slave_counts before = crd_dcp_slave_get_counts(p.r[0]->slave);
     crd_dcp_address data = {0};
     check(crd_dcp_net_local(p.bench[0], 1, &data));
-    crd_dcp_relay_destroy(p.relay);
+    crdi_dcp_relay_destroy(p.relay);
     crd_dcp_net_close(p.near, &p.at[0]);
     o.far_ip = FAR_IP;
-    o.there = (crd_dcp_path){
+    o.there = (crdi_dcp_path){
         .delay = 0.2, .jitter = 0.2, .loss = 0.3, .duplicate = 0.2, .reorder = 0.1, .hold = 0.05};
-    check_ok(crd_dcp_relay_create(p.ctx, p.near, p.far, &o, &p.relay));
+    check_ok(crdi_dcp_relay_create(p.ctx, p.near, p.far, &o, &p.relay));
     crd_dcp_address at = {NEAR_IP, 9001, CRD_DCP_UDP};
-    check_ok(crd_dcp_relay_add(p.relay, &at, &data));
+    check_ok(crdi_dcp_relay_add(p.relay, &at, &data));
     enum { COUNT = 1000000 };
     double last = 0;
     for (int i = 0; i < COUNT; i++) {
@@ -1064,7 +1064,7 @@ static void a_million_datagrams_over_a_bad_relay_are_all_accounted_for(void** st
         last = u;
     }
     settle(&p, 2);
-    const crd_dcp_path_counts c = crd_dcp_relay_get_counts(p.relay).there;
+    const crdi_dcp_path_counts c = crdi_dcp_relay_get_counts(p.relay).there;
     const crd_dcp_slave_counts s = crd_dcp_slave_get_counts(p.r[0]->slave);
     check_sum(&c);
     check_int(c.received, COUNT);
@@ -1085,15 +1085,15 @@ static void a_session_over_a_bad_relay_does_each_step_once(void** state)
 {
     (void)state;
     static place p;
-    crd_dcp_relay_options o = crd_dcp_relay_defaults();
+    crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.seed = 21;
-    o.there = o.back = (crd_dcp_path){.delay = 0.1,
-                                      .jitter = 0.1,
-                                      .loss = 0.3,
-                                      .duplicate = 0.2,
-                                      .reorder = 0.1,
-                                      .burst = 0.02,
-                                      .burst_length = 3};
+    o.there = o.back = (crdi_dcp_path){.delay = 0.1,
+                                       .jitter = 0.1,
+                                       .loss = 0.3,
+                                       .duplicate = 0.2,
+                                       .reorder = 0.1,
+                                       .burst = 0.02,
+                                       .burst_length = 3};
     open_place(&p, &o, CRD_DCP_UDP, 1, false, false);
     log_in(&p, 0, CRD_DCP_NRT);
     configure(&p, 0, master_of(&p));
@@ -1113,7 +1113,7 @@ static void a_session_over_a_bad_relay_does_each_step_once(void** state)
     check(p.repeats > 100);
     log_out(&p, 0);
     settle(&p, 5);
-    const crd_dcp_relay_counts c = crd_dcp_relay_get_counts(p.relay);
+    const crdi_dcp_relay_counts c = crdi_dcp_relay_get_counts(p.relay);
     check_int(c.there.waiting + c.back.waiting, 0);
     close_place(&p);
 }
@@ -1123,24 +1123,24 @@ static void one_net_serves_both_sides(void** state)
     (void)state;
     static line l;
     open_line(&l, NULL, CRD_DCP_UDP);
-    crd_dcp_relay* r = NULL;
-    crd_dcp_relay_options o = crd_dcp_relay_defaults();
+    crdi_dcp_relay* r = NULL;
+    crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
     o.far_ip = NEAR_IP;
-    check_ok(crd_dcp_relay_create(l.ctx, l.near, l.near, &o, &r));
+    check_ok(crdi_dcp_relay_create(l.ctx, l.near, l.near, &o, &r));
     crd_dcp_address at = {NEAR_IP, 7000, CRD_DCP_UDP}, to = l.to;
-    check_ok(crd_dcp_relay_add(r, &at, &to));
+    check_ok(crdi_dcp_relay_add(r, &at, &to));
     const uint8_t q[4] = {CRD_DCP_INF_STATE, 9, 0, 1}, a[5] = {CRD_DCP_RSP_STATE_ACK, 9, 0, 1, 0};
     crd_dcp_packet p;
     check(crd_dcp_net_send(l.a, &at, q, sizeof q));
-    (void)crd_dcp_relay_poll(r);
+    (void)crdi_dcp_relay_poll(r);
     check(crd_dcp_net_receive(l.b, &p));
     check_int(p.length, 4);
     check(crd_dcp_net_send(l.b, &p.from, a, sizeof a));
-    (void)crd_dcp_relay_poll(r);
+    (void)crdi_dcp_relay_poll(r);
     check(crd_dcp_net_receive(l.a, &p));
     check_int(p.length, 5);
     check(crd_dcp_address_equal(&p.from, &at));
-    crd_dcp_relay_destroy(r);
+    crdi_dcp_relay_destroy(r);
     close_line(&l);
 }
 
@@ -1207,20 +1207,20 @@ static void every_allocation_may_fail(void** state)
         crd_context* ctx = check_context(&a);
         crd_dcp_testnet* t = NULL;
         crd_dcp_net *near = NULL, *far = NULL;
-        crd_dcp_relay* r = NULL;
+        crdi_dcp_relay* r = NULL;
         check_ok(crd_dcp_testnet_create(ctx, NULL, &t));
         check_ok(crd_dcp_testnet_join(t, NEAR_IP, &near));
         check_ok(crd_dcp_testnet_join(t, FAR_IP, &far));
         a.fail_at = a.allocations + n;
         crd_dcp_address at = {NEAR_IP, 7000, CRD_DCP_UDP};
         const crd_dcp_address to = {SLAVE, 8080, CRD_DCP_UDP};
-        crd_dcp_relay_options o = crd_dcp_relay_defaults();
+        crdi_dcp_relay_options o = crdi_dcp_relay_defaults();
         o.far_ip = FAR_IP;
-        crd_status st = crd_dcp_relay_create(ctx, near, far, &o, &r);
-        if (st == CRD_OK) { st = crd_dcp_relay_add(r, &at, &to); }
+        crd_status st = crdi_dcp_relay_create(ctx, near, far, &o, &r);
+        if (st == CRD_OK) { st = crdi_dcp_relay_add(r, &at, &to); }
         done = st == CRD_OK;
         if (!done) { check_int(st, CRD_E_MEMORY); }
-        crd_dcp_relay_destroy(r);
+        crdi_dcp_relay_destroy(r);
         crd_dcp_net_destroy(near);
         crd_dcp_net_destroy(far);
         crd_dcp_testnet_destroy(t);

@@ -855,14 +855,14 @@ static void an_endless_attribute_is_refused_after_16_mb(void** state)
     fixture* fx = *state;
     size_t taken = 0;
     crd_fmu f = {.ctx = fx->ctx};
-    crdi_arena_init(&f.arena, fx->ctx);
+    crd_arena_init(&f.arena, fx->ctx);
     crdi_map_init(&f.names, fx->ctx);
     check_status(crdi_description_read(&f, "t.xml", endless_tag, &taken), CRD_E_FORMAT);
     check_contains(crd_error_text(fx->ctx),
                    "t.xml:2: a tag (an attribute, a comment) is longer than the limit of 16777216");
     check(taken < 40 << 20);
     crdi_map_clear(&f.names);
-    crdi_arena_clear(&f.arena);
+    crd_arena_clear(&f.arena);
 }
 
 // White space without end behind the root element's tag.
@@ -882,12 +882,12 @@ static void an_endless_file_is_refused(void** state)
     fixture* fx = *state;
     size_t taken = 0;
     crd_fmu f = {.ctx = fx->ctx};
-    crdi_arena_init(&f.arena, fx->ctx);
+    crd_arena_init(&f.arena, fx->ctx);
     crdi_map_init(&f.names, fx->ctx);
     check_status(crdi_description_read(&f, "t.xml", endless_space, &taken), CRD_E_FORMAT);
     check_contains(crd_error_text(fx->ctx), "t.xml:1: the file has more than the limit of");
     crdi_map_clear(&f.names);
-    crdi_arena_clear(&f.arena);
+    crd_arena_clear(&f.arena);
 }
 
 static void a_long_attribute_below_the_limit_is_read(void** state)

@@ -1,8 +1,8 @@
 // modules: archive base
 #include <string.h>
 
-#include "cardan/archive.h"
 #include "fuzz.h"
+#include "shared/archive.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
 {
@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
             size_t length = 0;
             if (!e->folder && crdi_archive_read(a, i, 1 << 20, &text, &length) == CRD_OK) {
                 total += length;
-                crdi_free(ctx, text);
+                crd_free(ctx, text);
             }
         }
         if (total > limits.max_unpacked) { __builtin_trap(); }

@@ -39,9 +39,9 @@ static const crdi_function* function(void* user, crdi_word name)
 static void run(crd_context* ctx, const char* text, size_t n, const crdi_names* names)
 {
     crdi_builder builder;
-    crdi_arena arena;
+    crd_arena arena;
     crdi_builder_init(&builder, ctx);
-    crdi_arena_init(&arena, ctx);
+    crd_arena_init(&arena, ctx);
     crdi_scan s = {ctx, text, text, text + n, "fuzz", 1};
     double value;
     crd_expression* e;
@@ -60,7 +60,7 @@ static void run(crd_context* ctx, const char* text, size_t n, const crdi_names* 
         if (!isnan(value) && value != a) { __builtin_trap(); }
     }
     crdi_builder_clear(&builder);
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)

@@ -10,6 +10,7 @@
 
 #include "cardan/dcp.h"
 #include "fuzz.h"
+#include "shared/base.h"
 
 static int faults(const crd_dcp_finding* findings, int count)
 {
@@ -23,12 +24,12 @@ static int faults(const crd_dcp_finding* findings, int count)
 
 static void round_trip(crd_context* ctx, crd_dcp_can_description* d)
 {
-    crdi_text first, second;
+    crd_text first, second;
     crd_dcp_can_description* back = NULL;
     const crd_dcp_finding* findings = NULL;
     int count = 0;
-    crdi_text_init(&first, ctx);
-    crdi_text_init(&second, ctx);
+    crd_text_init(&first, ctx);
+    crd_text_init(&second, ctx);
     if (crd_dcp_can_write(d, &first) < 0 ||
         crd_dcp_can_parse(ctx, first.data, first.length, "back", &back, &findings, &count) < 0 ||
         faults(findings, count) || back->message_count != d->message_count ||
@@ -37,8 +38,8 @@ static void round_trip(crd_context* ctx, crd_dcp_can_description* d)
         __builtin_trap();
     }
     crd_dcp_can_description_destroy(back);
-    crdi_text_clear(&first);
-    crdi_text_clear(&second);
+    crd_text_clear(&first);
+    crd_text_clear(&second);
 }
 
 // Each message as a frame; what comes out as a PDU goes in again and gives the same frame, but for

@@ -4,6 +4,7 @@
 // read again, and written to the same bytes.
 #include "cardan/dcp_bench.h"
 #include "fuzz.h"
+#include "shared/base.h"
 
 #include <string.h>
 
@@ -19,9 +20,9 @@ static int faults(const crd_dcp_finding* findings, int count)
 
 static void round_trip(crd_context* ctx, const crd_dcp_description* d)
 {
-    crdi_text first, second;
-    crdi_text_init(&first, ctx);
-    crdi_text_init(&second, ctx);
+    crd_text first, second;
+    crd_text_init(&first, ctx);
+    crd_text_init(&second, ctx);
     const crd_status st = crd_dcp_write(d, &first);
     if (st == CRD_OK) {
         crd_dcp_description* back = NULL;
@@ -37,8 +38,8 @@ static void round_trip(crd_context* ctx, const crd_dcp_description* d)
     } else if (st != CRD_E_UNSUPPORTED || !d->bluetooth) {
         __builtin_trap();
     }
-    crdi_text_clear(&first);
-    crdi_text_clear(&second);
+    crd_text_clear(&first);
+    crd_text_clear(&second);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)

@@ -3,17 +3,17 @@
 // and decodes to what was said, and every frame is counted once.
 #include <string.h>
 
-#include "cardan/dcp_log.h"
 #include "fuzz.h"
+#include "shared/dcp_log.h"
 
-static crd_dcp_log* current;
+static crdi_dcp_log* current;
 
-static bool see(void* user, const crd_dcp_seen* s)
+static bool see(void* user, const crdi_dcp_seen* s)
 {
     char line[4096];
     crd_dcp_pdu again;
     int* count = user;
-    const int n = crd_dcp_log_print(current, s, line, sizeof line);
+    const int n = crdi_dcp_log_print(current, s, line, sizeof line);
     if (n < 0 || ((size_t)n < sizeof line && strlen(line) != (size_t)n)) { __builtin_trap(); }
     if (crd_dcp_decode(s->bytes, s->length, &again) != s->decoded || again.type != s->pdu->type) {
         __builtin_trap();
@@ -49,20 +49,20 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
     int count = 0;
     const uint16_t port = 40002;
     const crd_dcp_description* list[] = {d};
-    const crd_dcp_log_options opt = {.ports = &port,
-                                     .port_count = data[0] & 1,
-                                     .descriptions = list,
-                                     .description_count = 1,
-                                     .seen = see,
-                                     .user = &count};
-    if (crd_dcp_log_create(ctx, &opt, &current) < 0) { return 0; }
+    const crdi_dcp_log_options opt = {.ports = &port,
+                                      .port_count = data[0] & 1,
+                                      .descriptions = list,
+                                      .description_count = 1,
+                                      .seen = see,
+                                      .user = &count};
+    if (crdi_dcp_log_create(ctx, &opt, &current) < 0) { return 0; }
     FILE* f = fmemopen((void*)(uintptr_t)(data + 1), size - 1, "rb");
     if (f) {
-        (void)crd_dcp_log_read(current, f, "x");
+        (void)crdi_dcp_log_read(current, f, "x");
         fclose(f);
     }
-    const crd_dcp_log_counts c = crd_dcp_log_get_counts(current);
+    const crdi_dcp_log_counts c = crdi_dcp_log_get_counts(current);
     if (c.pdus != count || c.other + c.truncated + c.fragments > c.frames) { __builtin_trap(); }
-    crd_dcp_log_destroy(current);
+    crdi_dcp_log_destroy(current);
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "cardan/coupling.h"
 #include "cardan/system.h"
 #include "fuzz.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,17 +28,17 @@ static void parse(crd_context* ctx, const char* text, size_t length)
 {
     crd_element *e = NULL, *again = NULL;
     if (crd_element_parse(ctx, text, length, "e", 1, &e) < 0) { return; }
-    crdi_text one, two;
-    crdi_text_init(&one, ctx);
-    crdi_text_init(&two, ctx);
+    crd_text one, two;
+    crd_text_init(&one, ctx);
+    crd_text_init(&two, ctx);
     if (crd_element_write(e, &one) < 0 ||
         crd_element_parse(ctx, one.data, one.length, "e", 1, &again) < 0 ||
         crd_element_write(again, &two) < 0 || strcmp(one.data, two.data) != 0) {
         __builtin_trap();
     }
     use(ctx, e);
-    crdi_text_clear(&one);
-    crdi_text_clear(&two);
+    crd_text_clear(&one);
+    crd_text_clear(&two);
     crd_element_destroy(e);
     crd_element_destroy(again);
 }
@@ -47,13 +48,13 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
     crd_context* ctx = crd_context_create(NULL);
     if (!ctx) { return 0; }
     parse(ctx, (const char*)data, size);
-    crdi_text json;
-    crdi_text_init(&json, ctx);
+    crd_text json;
+    crd_text_init(&json, ctx);
     const crd_place place = {"e.yaml", 1};
     if (crd_yaml_to_json(ctx, (const char*)data, size, place, &json) == CRD_OK) {
         parse(ctx, json.data, json.length);
     }
-    crdi_text_clear(&json);
+    crd_text_clear(&json);
     crd_context_destroy(ctx);
     return 0;
 }

@@ -12,7 +12,7 @@ static void must(bool holds)
     if (!holds) { __builtin_trap(); }
 }
 
-static void look_at_link(const crd_exchange_link* k)
+static void look_at_link(const crdi_exchange_link* k)
 {
     must(k->from[0] && k->to[0] && k->unit && !isnan(k->gain) && !isnan(k->offset));
     must(k->predict >= 0 && k->predict < CRD_PREDICTION_COUNT);
@@ -28,8 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
 {
     crd_context* ctx = crd_context_create(NULL);
     if (!ctx) { return 0; }
-    crd_exchange x = {.ctx = ctx, .path = "x.mf4", .file = ""};
-    crdi_arena_init(&x.arena, ctx);
+    crdi_exchange x = {.ctx = ctx, .path = "x.mf4", .file = ""};
+    crd_arena_init(&x.arena, ctx);
     const crd_status st = crdi_exchange_head(&x, (const char*)data, size);
     must(st == CRD_OK || crd_error_text(ctx)[0]);
     if (st == CRD_OK) {
@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
             must(strlen(x.texts[i]) <= size);
         }
     }
-    crdi_arena_clear(&x.arena);
+    crd_arena_clear(&x.arena);
     crd_context_destroy(ctx);
     return 0;
 }

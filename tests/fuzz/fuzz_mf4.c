@@ -4,6 +4,7 @@
 #define _GNU_SOURCE 1 // memfd_create
 #include "cardan/results.h"
 #include "fuzz.h"
+#include "shared/base.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +84,7 @@ static void look_inside(crd_context* ctx, crd_recording* r, const char* path)
         size_t length = 0;
         if (crd_recording_attachment(r, i, &data, &length) == CRD_OK) {
             if (data[length]) { abort(); }
-            crdi_free(ctx, data);
+            crd_free(ctx, data);
         }
     }
     crd_table* t = NULL;

@@ -27,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
     crd_system* s = NULL;
     if (ctx && crd_system_create(ctx, &s) == CRD_OK) {
         crdi_ssp_reader r = {.ctx = ctx, .s = s, .no_files = true};
-        crdi_arena_init(&r.arena, ctx);
+        crd_arena_init(&r.arena, ctx);
         use(&r, (const char*)data, size);
         crdi_ssp_clear(&r);
     }

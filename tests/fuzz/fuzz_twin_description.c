@@ -5,6 +5,7 @@
 #include "cardan/system.h"
 #include "cardan/twin.h"
 #include "fuzz.h"
+#include "shared/base.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -87,9 +88,9 @@ static void run(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* s)
 static void observe(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* s)
 {
     const crd_twin_data data = {.rows = ROWS, .from = (double)NAN, .to = (double)NAN};
-    crdi_arena arena;
+    crd_arena arena;
     crd_observability o;
-    crdi_arena_init(&arena, ctx);
+    crd_arena_init(&arena, ctx);
     if (crd_twin_observe(ctx, n, s, &data, true, &arena, &o) >= 0) {
         demand(o.rank >= 0 && o.rank <= o.unknowns);
         for (int i = 0; i < o.unknowns; i++) {
@@ -98,21 +99,21 @@ static void observe(crd_context* ctx, const crd_netlist* n, const crd_twin_spec*
     } else {
         demand(crd_error_text(ctx)[0] != 0);
     }
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
 }
 
 static void write_again(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* s)
 {
-    crdi_text one, two;
+    crd_text one, two;
     crd_twin_description* again = NULL;
-    crdi_text_init(&one, ctx);
-    crdi_text_init(&two, ctx);
+    crd_text_init(&one, ctx);
+    crd_text_init(&two, ctx);
     demand(crd_twin_write(n, s, &one) >= 0);
     demand(crd_twin_parse(ctx, one.data, one.length, "again", 1, n, &again) >= 0);
     demand(crd_twin_write(n, &again->spec, &two) >= 0 && strcmp(one.data, two.data) == 0);
     crd_twin_description_destroy(again);
-    crdi_text_clear(&one);
-    crdi_text_clear(&two);
+    crd_text_clear(&one);
+    crd_text_clear(&two);
 }
 
 static void parse(crd_context* ctx, const crd_netlist* n, const char* text, size_t length)
@@ -138,13 +139,13 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
     crd_netlist* n = NULL;
     demand(crd_netlist_parse(ctx, netlist, sizeof netlist - 1, "twin.cir", NULL, &n) >= 0);
     parse(ctx, n, (const char*)data, size);
-    crdi_text json;
-    crdi_text_init(&json, ctx);
+    crd_text json;
+    crd_text_init(&json, ctx);
     const crd_place place = {"twin.yaml", 1};
     if (crd_yaml_to_json(ctx, (const char*)data, size, place, &json) == CRD_OK) {
         parse(ctx, n, json.data, json.length);
     }
-    crdi_text_clear(&json);
+    crd_text_clear(&json);
     crd_netlist_destroy(n);
     crd_context_destroy(ctx);
     return 0;

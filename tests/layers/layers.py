@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Keeps the include rules: a module includes public headers of modules in rows below its own, its
-own private headers, and nothing else of the project. Also: base and coupling include no foreign
-library, and `export` (what goes into FMUs) includes only cardan/model.h."""
+"""Keeps the include rules: a module includes headers of modules in rows below its own, those for users
+(cardan/) and those that modules share (shared/), its own private headers, and nothing else of the
+project. A header for users includes headers for users only and declares nothing that begins with crdi_.
+Also: base and coupling include no foreign library, and `export` (what goes into FMUs) includes only
+cardan/model.h."""
 import os
 import re
 import sys
@@ -27,6 +29,8 @@ dlfcn fenv ftw glob sys/mman sys/random sys/resource sys/stat sys/time sys/types
 sys/syscall linux/futex xlocale termios sys/ioctl""".split())
 LIBC_ONLY = {"base", "coupling"}
 
+# What a header for users must not declare: a function, a type or a macro of the inside.
+INSIDE = re.compile(r"(?:^|[^*\w])(crdi_\w+)\s*\(|^\s*#\s*define\s+(CRDI_\w+)|\}\s*(crdi_\w+)\s*;")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 
 
@@ -38,7 +42,7 @@ def row_of(module):
 
 
 def owner_of(header):
-    """The module of a public header: dcp_master.h is one of dcp."""
+    """The module of a header in cardan/ or shared/: dcp_master.h is one of dcp."""
     if header in OWNERS:
         return OWNERS[header]
     return header if row_of(header) is not None else header.split("_")[0]
@@ -55,8 +59,10 @@ def check_include(module, path, kind, target):
         if not inside and target not in ("cardan/model.h",):
             return f'export goes into FMUs and must not include "{target}"'
         return None
-    if target.startswith("cardan/"):
-        name = target[len("cardan/"):].removesuffix(".h")
+    if target.startswith("shared/") and path.startswith("include/"):
+        return f'a header for users must not include "{target}", which is not installed'
+    if target.startswith(("cardan/", "shared/")):
+        name = target.split("/", 1)[1].removesuffix(".h")
         if name == "cardan":
             return None if row_of(module) == 0 else "cardan/cardan.h is for users, not for modules"
         name = owner_of(name)
@@ -80,7 +86,9 @@ def modules_of(root):
             if f.endswith((".c", ".h")):
                 full = os.path.join(folder, f)
                 path = os.path.relpath(full, root)
-                yield path.split(os.sep)[1], path, full
+                folder_name = path.split(os.sep)[1]
+                module = owner_of(f.removesuffix(".h")) if folder_name == "shared" else folder_name
+                yield module, path, full
     for f in sorted(os.listdir(os.path.join(root, "include", "cardan"))):
         name = f.removesuffix(".h")
         if name != "cardan":
@@ -96,6 +104,10 @@ def check_tree(root):
             continue
         with open(full, encoding="utf-8") as f:
             for number, line in enumerate(f, 1):
+                inside = INSIDE.search(line.split("//")[0]) if path.startswith("include") else None
+                if inside:
+                    name = next(g for g in inside.groups() if g)
+                    bad.append(f"{path}:{number}: {name} is not for users: src/shared is the place")
                 m = INCLUDE.match(line)
                 if m:
                     count += 1
@@ -114,6 +126,8 @@ def self_test():
         ("base", "src/base/x.c", "<", "expat.h"),
         ("fmi", "src/fmi/x.c", '"', "cardan/dcp_master.h"),
         ("fmi", "src/fmi/export/x.c", '"', "cardan/base.h"),
+        ("fmi", "src/fmi/x.c", '"', "shared/live.h"),
+        ("unit", "include/cardan/unit.h", '"', "shared/base.h"),
     ]
     right = [
         ("master", "src/master/x.c", '"', "cardan/unit.h"),
@@ -122,6 +136,7 @@ def self_test():
         ("base", "src/base/x.c", "<", "math.h"),
         ("unit", "src/unit/x.c", '"', "cardan/dcp_master.h"),
         ("fmi", "src/fmi/export/x.c", '"', "cardan/model.h"),
+        ("fmi", "src/fmi/x.c", '"', "shared/base.h"),
     ]
     failed = [w for w in wrong if not check_include(*w)] + [r for r in right if check_include(*r)]
     print(f"{len(wrong) + len(right)} rules, {len(failed)} wrong: {failed}")

@@ -2,8 +2,8 @@
 #pragma once
 #include "models.h"
 
-#include "cardan/master_replay.h"
 #include "cardan/results.h"
+#include "shared/master_replay.h"
 
 #include <stdio.h>
 
@@ -67,7 +67,7 @@ static inline crd_system* pair(crd_context* ctx, const setup* u)
     return s;
 }
 
-static inline void run_through(crd_context* ctx, const crd_system* s, const crd_replay_plan* plan,
+static inline void run_through(crd_context* ctx, const crd_system* s, const crdi_replay_plan* plan,
                                const struct crd_clock* clock, course* out)
 {
     crd_master* m = NULL;
@@ -99,10 +99,10 @@ static inline void record(crd_context* ctx, const setup* u, course* out)
     crd_system_destroy(s);
 }
 
-static inline crd_exchange* load(crd_context* ctx, const char* path)
+static inline crdi_exchange* load(crd_context* ctx, const char* path)
 {
-    crd_exchange* x = NULL;
-    check_run(crd_exchange_load(ctx, path, &x), ctx);
+    crdi_exchange* x = NULL;
+    check_run(crdi_exchange_load(ctx, path, &x), ctx);
     return x;
 }
 

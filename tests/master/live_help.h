@@ -2,8 +2,8 @@
 #pragma once
 #include "models.h"
 
-#include "cardan/live.h"
 #include "cardan/results.h"
+#include "shared/live.h"
 
 #include <stdio.h>
 
@@ -162,36 +162,36 @@ typedef struct {
     crd_context* ctx;
     crd_system* s;
     crd_master* m;
-    crd_live* l;
+    crdi_live* l;
     hand_clock hand;
     crd_clock clock;
     int64_t heard; // events
 } watched;
 
-static inline crd_live_options all_of_it(void)
+static inline crdi_live_options all_of_it(void)
 {
-    crd_live_options o = crd_live_defaults();
+    crdi_live_options o = crdi_live_defaults();
     o.row_gap = o.status_gap = 0;
     return o;
 }
 
 /// `w->ctx` and `w->s` are there.
-static inline void watch_with(watched* w, const crd_live_options* opt)
+static inline void watch_with(watched* w, const crdi_live_options* opt)
 {
     w->clock = hand_made(&w->hand);
     w->hand.ns = 1000;
     crd_master_options o = crd_master_defaults();
     o.clock = &w->clock;
     check_run(crd_master_create(w->ctx, w->s, &o, &w->m), w->ctx);
-    check_run(crd_live_create(w->ctx, w->m, opt, &w->l), w->ctx);
-    check(!crd_live_is_ready(w->l));
+    check_run(crdi_live_create(w->ctx, w->m, opt, &w->l), w->ctx);
+    check(!crdi_live_is_ready(w->l));
     check_run(crd_master_initialize(w->m), w->ctx);
-    check(crd_live_is_ready(w->l));
+    check(crdi_live_is_ready(w->l));
 }
 
 static inline void watch(watched* w)
 {
-    const crd_live_options o = all_of_it();
+    const crdi_live_options o = all_of_it();
     watch_with(w, &o);
 }
 
@@ -203,50 +203,52 @@ static inline void advance(watched* w, int64_t ticks)
 static inline void stop_watching(watched* w)
 {
     check_run(crd_master_finish(w->m), w->ctx);
-    crd_live_destroy(w->l);
+    crdi_live_destroy(w->l);
     crd_master_destroy(w->m);
     crd_system_destroy(w->s);
     crd_context_destroy(w->ctx);
 }
 
-static inline void order(watched* w, crd_live_command c)
+static inline void order(watched* w, crdi_live_command c)
 {
     c.who = "page 127.0.0.1";
-    if (crd_live_send(w->l, &c) < 0) { fail_msg("refused: %s", crd_live_error(w->l)); }
+    if (crdi_live_send(w->l, &c) < 0) { fail_msg("refused: %s", crdi_live_error(w->l)); }
 }
 
 static inline void put(watched* w, const char* name, const char* text)
 {
-    order(w, (crd_live_command){.action = CRD_LIVE_SET, .name = name, .text = text});
+    order(w, (crdi_live_command){.action = CRDI_LIVE_SET, .name = name, .text = text});
 }
 
-static inline void do_it(watched* w, crd_live_action action)
+static inline void do_it(watched* w, crdi_live_action action)
 {
-    order(w, (crd_live_command){.action = action, .count = 1});
+    order(w, (crdi_live_command){.action = action, .count = 1});
 }
 
-static inline void fault(watched* w, const char* to, crd_fault_kind kind, double x, double duration)
+static inline void fault(watched* w, const char* to, crdi_fault_kind kind, double x,
+                         double duration)
 {
-    order(
-        w,
-        (crd_live_command){
-            .action = CRD_LIVE_FAULT, .name = to, .fault = kind, .value = x, .duration = duration});
+    order(w, (crdi_live_command){.action = CRDI_LIVE_FAULT,
+                                 .name = to,
+                                 .fault = kind,
+                                 .value = x,
+                                 .duration = duration});
 }
 
-static inline const crd_live_link_state* link_now(watched* w, const char* to)
+static inline const crdi_live_link_state* link_now(watched* w, const char* to)
 {
-    const crd_live_info* info = crd_live_get_info(w->l);
+    const crdi_live_info* info = crdi_live_get_info(w->l);
     for (int i = 0; i < info->link_count; i++) {
-        if (strcmp(info->links[i].to, to) == 0) { return &crd_live_get_status(w->l)->links[i]; }
+        if (strcmp(info->links[i].to, to) == 0) { return &crdi_live_get_status(w->l)->links[i]; }
     }
     fail_msg("no link to %s", to);
     return NULL;
 }
 
 /// The next event; warnings, as of inputs without connection, are passed over.
-static inline bool next_event(watched* w, crd_live_event* e)
+static inline bool next_event(watched* w, crdi_live_event* e)
 {
-    while (crd_live_get_event(w->l, w->heard, e)) {
+    while (crdi_live_get_event(w->l, w->heard, e)) {
         w->heard = e->number;
         if (e->kind != CRD_EVENT_WARNING) { return true; }
     }
@@ -255,29 +257,29 @@ static inline bool next_event(watched* w, crd_live_event* e)
 
 static inline void hear(watched* w, crd_event_kind kind, const char* text)
 {
-    crd_live_event e;
+    crdi_live_event e;
     if (!next_event(w, &e)) { fail_msg("no event, expected '%s'", text); }
     check_text(e.text, text);
     check_int(e.kind, kind);
 }
 
-static inline void refused(watched* w, crd_live_command c, crd_status want, const char* part)
+static inline void refused(watched* w, crdi_live_command c, crd_status want, const char* part)
 {
-    check_status(crd_live_send(w->l, &c), want);
-    check_contains(crd_live_error(w->l), part);
+    check_status(crdi_live_send(w->l, &c), want);
+    check_contains(crdi_live_error(w->l), part);
 }
 
 /// The row at hand, which is given back; its values are valid until the next.
-static inline const crd_live_row* next_row(watched* w)
+static inline const crdi_live_row* next_row(watched* w)
 {
-    const crd_live_row* r = crd_live_read(w->l);
-    if (r) { crd_live_release(w->l); }
+    const crdi_live_row* r = crdi_live_read(w->l);
+    if (r) { crdi_live_release(w->l); }
     return r;
 }
 
 static inline int signal_named(watched* w, const char* name)
 {
-    const crd_live_info* info = crd_live_get_info(w->l);
+    const crdi_live_info* info = crdi_live_get_info(w->l);
     for (int i = 0; i < info->signal_count; i++) {
         if (strcmp(info->signals[i].name, name) == 0) { return i; }
     }

@@ -3,7 +3,7 @@
 // them: so nothing depends on how fast anything is.
 #include "models.h"
 
-#include "cardan/master_replay.h"
+#include "shared/master_replay.h"
 
 #include <stdio.h>
 
@@ -316,10 +316,10 @@ static void what_a_late_unit_gives_is_recorded_as_it_is_held(void** state)
     open_gate(b);
     advance(b, 3);
     check_run(crd_master_finish(b->m), b->ctx);
-    crd_exchange* x = NULL;
-    check_run(crd_exchange_load(b->ctx, b->s->results.exchange, &x), b->ctx);
+    crdi_exchange* x = NULL;
+    check_run(crdi_exchange_load(b->ctx, b->s->results.exchange, &x), b->ctx);
     check_int(x->link_count, 2);
-    const crd_exchange_link* k = &x->links[1];
+    const crdi_exchange_link* k = &x->links[1];
     check_text(k->to, "sink.u");
     check_int(k->count, 11);
     for (int i = 4; i < 8; i++) {
@@ -327,7 +327,7 @@ static void what_a_late_unit_gives_is_recorded_as_it_is_held(void** state)
         check_near(k->events[i], i == 4, 0); // holding begins
     }
     check_near(k->events[8], 1, 0); // and ends
-    crd_exchange_destroy(x);
+    crdi_exchange_destroy(x);
 }
 
 static void a_late_unit_with_a_fixed_step_catches_up_step_by_step(void** state)

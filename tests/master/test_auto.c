@@ -5,8 +5,8 @@
 //   ground --(k1, c1)-- m1 --(kc, cc)-- m2 --(k2, c2)-- ground,   f = kc (x1 - x2) + cc (v1 - v2)
 #include "models.h"
 
-#include "cardan/num.h"
 #include "master/master.h"
+#include "shared/num.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,7 +234,7 @@ static void solve(const oscillator* o, const double* A, double (*x)[4], double (
     for (int i = 0; i < 16; i++) {
         P[i] = A[i] * o->H;
     }
-    check_ok(crd_num_expm(4, P, work));
+    check_ok(crdi_num_expm(4, P, work));
     x[0][0] = x[0][2] = 0;
     x[0][1] = 1;
     x[0][3] = -1;

@@ -856,8 +856,8 @@ static void shadows_are_scored_and_a_better_one_is_named(void** state)
     }
     check_contains(r->hint, "'line' would have been ");
     check_contains(r->hint, "better than 'zoh'");
-    crdi_text t;
-    crdi_text_init(&t, ctx);
+    crd_text t;
+    crd_text_init(&t, ctx);
     check_ok(crd_master_describe_verdict(m, &t));
     check_contains(t.data, "\"couplings\": [\n  {\"from\": \"w.y\", \"to\": \"g.u\"");
     check_contains(t.data, "\"shadows\": [{\"algorithm\": \"line\"");
@@ -865,7 +865,7 @@ static void shadows_are_scored_and_a_better_one_is_named(void** state)
     check_ok(crd_master_describe_run(m, &t));
     check_contains(t.data, "\"coupling\": {\"algorithm\": \"zoh\", \"step\": 0.01");
     check_contains(t.data, "\"channel\": {\"delay\": 0.06");
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     crd_master_destroy(m);
     crd_system_destroy(s);
     crd_context_destroy(ctx);

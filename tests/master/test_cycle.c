@@ -2,8 +2,8 @@
 // account has to say exactly that.
 #include "models.h"
 
-#include "cardan/pace.h"
 #include "cardan/results.h"
+#include "shared/pace.h"
 
 #include <stdio.h>
 #include <unistd.h>

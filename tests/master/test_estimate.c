@@ -2,9 +2,9 @@
 // does: exponentials of its matrix, or Runge-Kutta in steps so small that nothing is left to say.
 #include "models.h"
 
-#include "cardan/num.h"
 #include "master/estimate.h"
 #include "master/master.h"
+#include "shared/num.h"
 
 #include <stdio.h>
 
@@ -12,17 +12,17 @@ extern const crd_model crd_model_lo_fd1, crd_model_lo_fd2;
 
 // ---- numerics on made-up systems ---------------------------------------------------------------
 
-static crdi_arena* new_arena(crd_context* ctx)
+static crd_arena* new_arena(crd_context* ctx)
 {
-    static crdi_arena arena;
-    crdi_arena_init(&arena, ctx);
+    static crd_arena arena;
+    crd_arena_init(&arena, ctx);
     return &arena;
 }
 
 // y1 = 2 u1 + ..., y2 = 0.25 u2, u1 = y2 + d1, u2 = 3 y1 + d2: by hand
 static void defects_go_around_an_algebraic_loop(void** state)
 {
-    crdi_arena* arena = new_arena(*state);
+    crd_arena* arena = new_arena(*state);
     crdi_errors s = {.inputs = 2, .outputs = 2, .source = (int[]){1, 0}, .gain = (double[]){1, 3}};
     check_ok(crdi_errors_init(arena, &s));
     s.D[0] = 2;
@@ -37,11 +37,11 @@ static void defects_go_around_an_algebraic_loop(void** state)
     check_near(s.square[0], 0.5 * 0.2 * 0.2 / 3, 1e-15); // a line from 0
     s.D[3] = 1.0 / 6;
     check_status(crdi_errors_close(&s), CRD_E_CONVERGENCE);
-    crdi_arena_clear(arena);
+    crd_arena_clear(arena);
 }
 
 // Two first-order lags in a ring and one behind a source, with feedthrough and gains.
-static crdi_errors ring(crdi_arena* arena, double stiff)
+static crdi_errors ring(crd_arena* arena, double stiff)
 {
     static const int source[] = {1, 0, -1};
     static const double gains[] = {2, -3, 1};
@@ -61,7 +61,7 @@ static crdi_errors ring(crdi_arena* arena, double stiff)
 
 static void the_closed_loop_is_the_one_worked_out_by_hand(void** state)
 {
-    crdi_arena* arena = new_arena(*state);
+    crd_arena* arena = new_arena(*state);
     const crdi_errors s = ring(arena, 1);
     // y0 = x0 + 0.5 (2 y1 + d0), y1 = x1: y0 = x0 + x1 + 0.5 d0
     const double Cc[] = {1, 0, 0, 1, 1, 0, 0, 0, 1}, Dc[] = {0.5, 0, 0, 0, 0, 0, 0, 0, 0};
@@ -73,7 +73,7 @@ static void the_closed_loop_is_the_one_worked_out_by_hand(void** state)
         check_near(s.Ac[i], Ac[i], 1e-15);
         check_near(s.F[i], F[i], 1e-15);
     }
-    crdi_arena_clear(arena);
+    crd_arena_clear(arena);
 }
 
 // exp of [A B; 0 0] h, by scaling and squaring
@@ -86,7 +86,7 @@ static double step_error(const crdi_errors* s, double h)
         }
         z[6 * i + 3 + i] = h;
     }
-    check_ok(crd_num_expm(6, z, work));
+    check_ok(crdi_num_expm(6, z, work));
     for (int i = 0; i < 3; i++) {
         for (int j = 0; j < 3; j++) {
             worst = fmax(worst, fabs(z[6 * i + j] - s->phi[3 * j + i]));
@@ -98,7 +98,7 @@ static double step_error(const crdi_errors* s, double h)
 
 static void a_step_is_the_exponential_to_order_five(void** state)
 {
-    crdi_arena* arena = new_arena(*state);
+    crd_arena* arena = new_arena(*state);
     const crdi_drive none[3] = {{0}};
     crdi_errors s = ring(arena, 1);
     double before = 0;
@@ -109,12 +109,12 @@ static void a_step_is_the_exponential_to_order_five(void** state)
         before = error;
     }
     check(before < 1e-7);
-    crdi_arena_clear(arena);
+    crd_arena_clear(arena);
 }
 
 static void what_decays_fast_is_forgotten_however_long_the_step(void** state)
 {
-    crdi_arena* arena = new_arena(*state);
+    crd_arena* arena = new_arena(*state);
     crdi_errors s = ring(arena, 1e9);
     const crdi_drive held[3] = {[2] = {.mean = 0.25}};
     for (int i = 0; i < 2; i++) {
@@ -126,12 +126,12 @@ static void what_decays_fast_is_forgotten_however_long_the_step(void** state)
     check_near(s.y[2], 0, 1e-6);
     check_ok(crdi_errors_step(&s, 0.02, none)); // another length
     check_near(s.y[2], 0, 1e-12);
-    crdi_arena_clear(arena);
+    crd_arena_clear(arena);
 }
 
 static void errors_without_end_are_reported(void** state)
 {
-    crdi_arena* arena = new_arena(*state);
+    crd_arena* arena = new_arena(*state);
     crdi_errors s = ring(arena, -100);
     const crdi_drive d[3] = {{1}, {1}, {1}};
     crd_status st = CRD_OK;
@@ -139,7 +139,7 @@ static void errors_without_end_are_reported(void** state)
         st = crdi_errors_step(&s, 0.001 + 1e-6 * (i % 2), d);
     }
     check_status(st, CRD_E_RANGE);
-    crdi_arena_clear(arena);
+    crd_arena_clear(arena);
 }
 
 // ---- units for runs ----------------------------------------------------------------------------
@@ -319,7 +319,7 @@ static void advance_truth(truth* w, double t, double h)
     for (int i = 0; i < n * n; i++) {
         z[i] = h * w->A[i / n][i % n];
     }
-    check_ok(crd_num_expm(n, z, work));
+    check_ok(crdi_num_expm(n, z, work));
     for (int i = 0; i < n * n; i++) {
         x[i / n] += z[i] * w->x[i % n];
     }

@@ -1,14 +1,14 @@
 // Every exchanged sample in a file: what it holds, with which times, and what it says of itself.
 #include "exchanges.h"
 
-#include "cardan/pace.h"
+#include "shared/pace.h"
 
 #include <stdio.h>
 #include <unistd.h>
 
 #define FILE_OF(name) TEST_BUILD_DIR "/test_exchange_" name ".mf4"
 
-static const crd_exchange_link* link_to(const crd_exchange* x, const char* to)
+static const crdi_exchange_link* link_to(const crdi_exchange* x, const char* to)
 {
     for (int i = 0; i < x->link_count; i++) {
         if (strcmp(x->links[i].to, to) == 0) { return &x->links[i]; }
@@ -24,9 +24,9 @@ static void plain_connections_have_the_source_at_each_point_of_the_target(void**
     const setup u = {.predict = CRD_PREDICTION_HOLD, .exchange = FILE_OF("plain")};
     course c;
     record(ctx, &u, &c);
-    crd_exchange* x = load(ctx, u.exchange);
+    crdi_exchange* x = load(ctx, u.exchange);
     check_int(x->link_count, 2);
-    const crd_exchange_link* k = link_to(x, "b.u");
+    const crdi_exchange_link* k = link_to(x, "b.u");
     check_text(k->from, "a.y");
     check(!k->coupled && k->curve && !k->transform);
     check_int(k->count, 201);
@@ -40,7 +40,7 @@ static void plain_connections_have_the_source_at_each_point_of_the_target(void**
     check_near(x->end, 2, 1e-12);
     check(!x->unfinished);
     check_near(x->tick, 0.01, 0);
-    crd_exchange_destroy(x);
+    crdi_exchange_destroy(x);
     crd_context_destroy(ctx);
 }
 
@@ -52,11 +52,11 @@ static void a_target_with_a_long_step_has_a_sample_at_each_of_its_own(void** sta
         .predict = CRD_PREDICTION_HOLD, .step_b = 0.05, .exchange = FILE_OF("multirate")};
     course c;
     record(ctx, &u, &c);
-    crd_exchange* x = load(ctx, u.exchange);
+    crdi_exchange* x = load(ctx, u.exchange);
     check_int(link_to(x, "b.u")->count, 41);
     check_int(link_to(x, "a.u")->count, 201);
     check_near(link_to(x, "b.u")->arrival[3], 0.15, 1e-12);
-    crd_exchange_destroy(x);
+    crdi_exchange_destroy(x);
     crd_context_destroy(ctx);
 }
 
@@ -73,8 +73,8 @@ static void couplings_have_each_arrival_with_its_stamp_and_number(void** state)
     check_run(crd_master_run(m), ctx);
     const crd_master_report* r = crd_master_get_report(m);
     check_text(r->exchange, u.exchange);
-    crd_exchange* x = load(ctx, u.exchange);
-    const crd_exchange_link* k = link_to(x, "b.u");
+    crdi_exchange* x = load(ctx, u.exchange);
+    const crdi_exchange_link* k = link_to(x, "b.u");
     check(k->coupled);
     check_near(k->step, 0.01, 0);
     int64_t late = 0, twice = 0;
@@ -99,7 +99,7 @@ static void couplings_have_each_arrival_with_its_stamp_and_number(void** state)
     check(twice > 10 && twice <= c->repeated);
     check_int(r->exchanged, k->count + link_to(x, "a.u")->count);
     check_int(k->input_count, 201); // what the element made of it
-    crd_exchange_destroy(x);
+    crdi_exchange_destroy(x);
     crd_master_destroy(m);
     crd_system_destroy(s);
     crd_context_destroy(ctx);
@@ -113,11 +113,11 @@ static void the_input_of_a_coupling_is_what_the_unit_was_told(void** state)
     const setup u = {.there = &bad, .predict = CRD_PREDICTION_HOLD, .exchange = FILE_OF("told")};
     course c;
     record(ctx, &u, &c);
-    crd_exchange* x = load(ctx, u.exchange);
-    const crd_exchange_link* k = link_to(x, "b.u");
+    crdi_exchange* x = load(ctx, u.exchange);
+    const crdi_exchange_link* k = link_to(x, "b.u");
     // crd_master_value tells what the unit had in the tick that has ended.
     check_same_bits(k->input, c.b + 1, 200);
-    crd_exchange_destroy(x);
+    crdi_exchange_destroy(x);
     crd_context_destroy(ctx);
 }
 
@@ -130,9 +130,9 @@ static void arrays_and_integers_are_recorded_and_texts_are_named(void** state)
     check_run(crd_master_create(ctx, s, NULL, &m), ctx);
     check_run(crd_master_run(m), ctx);
     crd_master_destroy(m);
-    crd_exchange* x = load(ctx, FILE_OF("each"));
+    crdi_exchange* x = load(ctx, FILE_OF("each"));
     check_int(x->link_count, 5);
-    const crd_exchange_link* k = link_to(x, "v.y[3]");
+    const crdi_exchange_link* k = link_to(x, "v.y[3]");
     check_text(k->from, "w.y[3]");
     check_text(k->unit, "m");
     check_near(k->value[4], 2 * (0.4 + 2), 1e-12);
@@ -144,7 +144,7 @@ static void arrays_and_integers_are_recorded_and_texts_are_named(void** state)
     check_near(link_to(x, "v.flag")->value[7], 1, 0);
     check_int(x->text_count, 1);
     check_text(x->texts[0], "w.text -> v.text");
-    crd_exchange_destroy(x);
+    crdi_exchange_destroy(x);
     crd_system_destroy(s);
     crd_context_destroy(ctx);
 }
@@ -299,9 +299,9 @@ static void rows_that_find_no_room_are_counted(void** state)
     check_int(info->groups[0].rows + info->groups[1].rows + refused, 2 * 601);
     check_int(heard.lines, 1);
     crd_recording_close(r);
-    crd_exchange* x = load(ctx, u.exchange);
+    crdi_exchange* x = load(ctx, u.exchange);
     check(x->gaps);
-    crd_exchange_destroy(x);
+    crdi_exchange_destroy(x);
     crd_system_destroy(s);
     crd_context_destroy(ctx);
 }

@@ -1,5 +1,5 @@
-#include "cardan/pace.h"
 #include "check.h"
+#include "shared/pace.h"
 
 // splitmix64 (Steele, Lea, Flood 2014)
 static uint64_t draw(uint64_t* seed)

@@ -58,7 +58,7 @@ typedef struct fake {
 static fake* make(crd_context* ctx)
 {
     fake* k = calloc(1, sizeof *k);
-    crdi_arena_init(&k->m.arena, ctx);
+    crd_arena_init(&k->m.arena, ctx);
     k->spec.scale = (double)NAN;
     k->sys.run.monitor = CRD_MONITOR_DEFECT | CRD_MONITOR_ENERGY;
     k->sys.run.control.reject = (double)NAN;
@@ -87,7 +87,7 @@ static fake* make(crd_context* ctx)
 
 static void drop(fake* k)
 {
-    crdi_arena_clear(&k->m.arena);
+    crd_arena_clear(&k->m.arena);
     free(k);
 }
 
@@ -556,8 +556,8 @@ static void the_verdict_is_json_with_all_its_keys(void** state)
     crd_system* s = NULL;
     crd_master* m = NULL;
     (void)run_ramp(*state, CRD_PREDICTION_HOLD, &s, &m);
-    crdi_text t;
-    crdi_text_init(&t, *state);
+    crd_text t;
+    crd_text_init(&t, *state);
     check_ok(crd_master_describe_verdict(m, &t));
     json_t* j = json_loadb(t.data, t.length, 0, NULL);
     check(j != NULL);
@@ -569,7 +569,7 @@ static void the_verdict_is_json_with_all_its_keys(void** state)
     check(json_is_null(json_object_get(flow, "output_defect_rms")));
     check(json_is_null(json_object_get(j, "control")));
     json_decref(j);
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     crd_master_destroy(m);
     crd_system_destroy(s);
 }

@@ -35,7 +35,7 @@ static void the_tables_say_what_there_is(void** state)
     build(&w, 1);
     w.s->title = "a title";
     watch(&w);
-    const crd_live_info* info = crd_live_get_info(w.l);
+    const crdi_live_info* info = crdi_live_get_info(w.l);
     check_text(info->title, "a title");
     check_text(info->results, "");
     check_near(info->stop, 1, 0);
@@ -51,7 +51,7 @@ static void the_tables_say_what_there_is(void** state)
     check_int(info->signals[3].type, CRD_INT32);
     check_int(info->signals[3].owner, 1);
     check_int(info->link_count, 2);
-    const crd_live_link* k = &info->links[strcmp(info->links[0].to, "d.u") == 0 ? 0 : 1];
+    const crdi_live_link* k = &info->links[strcmp(info->links[0].to, "d.u") == 0 ? 0 : 1];
     check_text(k->from, "c.y");
     check_int(k->from_unit, 0);
     check_int(k->to_unit, 1);
@@ -69,12 +69,12 @@ static void tunable_parameters_and_free_inputs_can_be_set(void** state)
                                         "g.u",    "g.a",     "g.b",     "g.c"};
     watched w;
     start(&w, 1);
-    const crd_live_info* info = crd_live_get_info(w.l);
+    const crdi_live_info* info = crdi_live_get_info(w.l);
     check_int(info->setting_count, 16);
     for (int i = 0; i < 16; i++) {
         check_text(info->settings[i].name, names[i]);
     }
-    const crd_live_setting* m = &info->settings[3];
+    const crdi_live_setting* m = &info->settings[3];
     check_text(m->unit, "kg");
     check_near(m->start, 50, 0);
     check_near(m->min, 0, 0);
@@ -129,8 +129,8 @@ static void signals_beyond_the_limit_are_counted(void** state)
     add_unit(w.s, "a", &model, 0);
     add_unit(w.s, "b", &model, 0);
     watch(&w);
-    check_int(crd_live_get_info(w.l)->signal_count, CRD_LIVE_SIGNALS);
-    check_int(crd_live_get_info(w.l)->signals_left_out, 3000 - CRD_LIVE_SIGNALS);
+    check_int(crdi_live_get_info(w.l)->signal_count, CRDI_LIVE_SIGNALS);
+    check_int(crdi_live_get_info(w.l)->signals_left_out, 3000 - CRDI_LIVE_SIGNALS);
     advance(&w, 1);
     (void)next_row(&w);
     check_near(next_row(&w)->values[signal_named(&w, "b.y[500]")], 499 + STEP, 1e-9);
@@ -139,7 +139,7 @@ static void signals_beyond_the_limit_are_counted(void** state)
 
 // ---- rows --------------------------------------------------------------------------------------
 
-static void check_row(watched* w, const crd_live_row* r, int64_t n)
+static void check_row(watched* w, const crdi_live_row* r, int64_t n)
 {
     static const char* const names[] = {"c.y", "d.y", "d.sum", "d.seen", "e.y", "g.y"};
     check(r != NULL);
@@ -159,7 +159,7 @@ static void a_row_has_the_values_of_its_time(void** state)
         if (n == 5) { put(&w, "g.u", "3"); } // an output that no connection reads
         advance(&w, 1);
         if (n == 1) {
-            const crd_live_row* first = next_row(&w);
+            const crdi_live_row* first = next_row(&w);
             check_int(first->cycle, 0);
             check_near(first->time, 0, 0);
         }
@@ -167,7 +167,7 @@ static void a_row_has_the_values_of_its_time(void** state)
     }
     check(next_row(&w) == NULL);
     check_near(value(w.m, "g.y"), 3, 0);
-    check_int(crd_live_lost(w.l), 0);
+    check_int(crdi_live_lost(w.l), 0);
     stop_watching(&w);
 }
 
@@ -183,7 +183,7 @@ static void rows_are_the_recorded_ones(void** state)
     double seen[31][6];
     int rows = 0;
     advance(&w, 30);
-    for (const crd_live_row* r; (r = crd_live_read(w.l)) != NULL; crd_live_release(w.l)) {
+    for (const crdi_live_row* r; (r = crdi_live_read(w.l)) != NULL; crdi_live_release(w.l)) {
         memcpy(seen[rows++], r->values, sizeof seen[0]);
     }
     check_int(rows, 31);
@@ -221,18 +221,18 @@ static void rows_that_find_no_room_are_counted(void** state)
     (void)state;
     watched w;
     build(&w, 10);
-    crd_live_options o = all_of_it();
+    crdi_live_options o = all_of_it();
     o.ring_rows = 16;
     watch_with(&w, &o);
     advance(&w, 40); // and the start
-    check_int(crd_live_lost(w.l), 25);
-    check_int(crd_live_get_status(w.l)->rows, 16);
+    check_int(crdi_live_lost(w.l), 25);
+    check_int(crdi_live_get_status(w.l)->rows, 16);
     for (int n = 0; n < 16; n++) {
         check_int(next_row(&w)->cycle, n);
     }
     advance(&w, 1);
     check_int(next_row(&w)->cycle, 41);
-    check_int(crd_live_lost(w.l), 25);
+    check_int(crdi_live_lost(w.l), 25);
     stop_watching(&w);
 }
 
@@ -241,7 +241,7 @@ static void rows_and_snapshots_keep_their_distance_on_the_clock(void** state)
     (void)state;
     watched w;
     build(&w, 100);
-    crd_live_options o = crd_live_defaults();
+    crdi_live_options o = crdi_live_defaults();
     o.row_gap = 1e-3;
     o.status_gap = 10e-3;
     watch_with(&w, &o);
@@ -253,17 +253,17 @@ static void rows_and_snapshots_keep_their_distance_on_the_clock(void** state)
         while (next_row(&w)) {
             rows++;
         }
-        const int64_t number = crd_live_get_status(w.l)->number;
+        const int64_t number = crdi_live_get_status(w.l)->number;
         shots += number != last;
         last = number;
     }
     check(rows >= 99 && rows <= 127); // 100 ms; cycles that come a little early count as well
     check(shots >= 10 && shots <= 12);
-    check_int(crd_live_lost(w.l), 0);
-    check(crd_live_get_status(w.l)->elapsed_ns >= 90 * 1000000);
-    check_near(crd_live_get_status(w.l)->speed, 1000, 1e-6); // 0.1 s in 0.1 ms
-    const crd_histogram* busy = &crd_live_get_status(w.l)->pace.busy;
-    check(!crd_live_get_status(w.l)->pace.on);
+    check_int(crdi_live_lost(w.l), 0);
+    check(crdi_live_get_status(w.l)->elapsed_ns >= 90 * 1000000);
+    check_near(crdi_live_get_status(w.l)->speed, 1000, 1e-6); // 0.1 s in 0.1 ms
+    const crd_histogram* busy = &crdi_live_get_status(w.l)->pace.busy;
+    check(!crdi_live_get_status(w.l)->pace.on);
     check(busy->count >= 900 && busy->min == 100000 && busy->max == 100000);
     stop_watching(&w);
 }
@@ -276,7 +276,7 @@ static void events_come_in_order_and_the_oldest_are_forgotten(void** state)
     watched w;
     start(&w, 1);
     hear(&w, CRD_EVENT_START, "start: 4 units, step 0.1 s");
-    crd_live_event e;
+    crdi_live_event e;
     check(!next_event(&w, &e)); // but for warnings: two inputs are not connected
     const int64_t before = w.heard;
     check_int(before, 3);
@@ -285,17 +285,17 @@ static void events_come_in_order_and_the_oldest_are_forgotten(void** state)
         snprintf(text, sizeof text, "event %d", i);
         crdi_live_put_event(w.l, CRD_EVENT_WARNING, i, text);
     }
-    check(crd_live_get_event(w.l, w.heard, &e));
+    check(crdi_live_get_event(w.l, w.heard, &e));
     check_int(e.number, before + 3000 - CRDI_LIVE_EVENTS + 1);
     for (int i = 3000 - CRDI_LIVE_EVENTS; i < 3000; i++) {
         char text[32];
         snprintf(text, sizeof text, "event %d", i);
-        check(crd_live_get_event(w.l, before + i, &e));
+        check(crdi_live_get_event(w.l, before + i, &e));
         check_text(e.text, text);
         check_near(e.time, i, 0);
         check_int(e.number, before + i + 1);
     }
-    check(!crd_live_get_event(w.l, e.number, &e));
+    check(!crdi_live_get_event(w.l, e.number, &e));
     stop_watching(&w);
 }
 
@@ -310,7 +310,7 @@ static void a_long_text_is_cut_at_a_whole_character(void** state)
     text[255] = (char)0xA4;
     text[399] = 0;
     crdi_live_put_event(w.l, CRD_EVENT_MARK, 0, text);
-    crd_live_event e;
+    crdi_live_event e;
     check(next_event(&w, &e) && next_event(&w, &e));
     check_int((long long)strlen(e.text), 254);
     stop_watching(&w);
@@ -340,7 +340,7 @@ static void what_is_no_text_becomes_one(void** state)
     }
     watched w;
     start(&w, 1);
-    order(&w, (crd_live_command){.action = CRD_LIVE_MARK, .text = "a\nb\xff"});
+    order(&w, (crdi_live_command){.action = CRDI_LIVE_MARK, .text = "a\nb\xff"});
     advance(&w, 1);
     hear(&w, CRD_EVENT_START, "start: 4 units, step 0.1 s");
     hear(&w, CRD_EVENT_MARK, "page 127.0.0.1: a b?");
@@ -357,15 +357,15 @@ static void how_it_ends_is_heard_without_a_record(void** state)
     watch(&w);
     check_status(crd_master_advance(w.m, 10), CRD_E_UNIT);
     check_status(crd_master_finish(w.m), CRD_OK);
-    const crd_live_status* s = crd_live_get_status(w.l);
-    check_int(s->state, CRD_LIVE_ENDED);
+    const crdi_live_status* s = crdi_live_get_status(w.l);
+    check_int(s->state, CRDI_LIVE_ENDED);
     check_int(s->end, CRD_END_FAILED);
     check_contains(s->message, "unit 'c'");
     check(s->units[0].failed && !s->units[1].failed);
     hear(&w, CRD_EVENT_START, "start: 4 units, step 0.1 s");
     hear(&w, CRD_EVENT_ERROR, s->message);
     hear(&w, CRD_EVENT_STOP, "failed");
-    refused(&w, (crd_live_command){.action = CRD_LIVE_PAUSE}, CRD_E_STATE, "the run has ended");
+    refused(&w, (crdi_live_command){.action = CRDI_LIVE_PAUSE}, CRD_E_STATE, "the run has ended");
     stop_watching(&w);
 }
 
@@ -378,7 +378,7 @@ static void an_exchange_hears_its_start_and_end_once_beside_a_page(void** state)
     w.s->results.exchange = TEST_BUILD_DIR "/test_live_exchange.mf4";
     watch(&w);
     advance(&w, 3);
-    do_it(&w, CRD_LIVE_STOP);
+    do_it(&w, CRDI_LIVE_STOP);
     advance(&w, 1);
     check_ok(crd_master_finish(w.m));
     hear(&w, CRD_EVENT_START, "start: 4 units, step 0.1 s");
@@ -406,17 +406,17 @@ static void a_snapshot_stays_until_there_is_a_newer_one(void** state)
     (void)state;
     watched w;
     start(&w, 10);
-    check(crd_live_get_status(w.l) == NULL); // nothing has happened
+    check(crdi_live_get_status(w.l) == NULL); // nothing has happened
     advance(&w, 1);
-    const crd_live_status* s = crd_live_get_status(w.l);
+    const crdi_live_status* s = crdi_live_get_status(w.l);
     const int64_t number = s->number;
     check(number > 0);
     check_int(s->cycles, 1);
-    check_int(s->state, CRD_LIVE_RUNNING);
-    check_int(crd_live_get_status(w.l)->number, number);
+    check_int(s->state, CRDI_LIVE_RUNNING);
+    check_int(crdi_live_get_status(w.l)->number, number);
     advance(&w, 7); // many snapshots that nobody looks at
     check_int(s->cycles, 1);
-    s = crd_live_get_status(w.l);
+    s = crdi_live_get_status(w.l);
     check_int(s->cycles, 8);
     check_near(s->time, 0.8, 1e-12);
     check_int(s->units[0].steps, 8);
@@ -449,15 +449,15 @@ static void the_last_snapshot_has_the_numbers_of_the_verdict(void** state)
     watch(&w);
     advance(&w, 50);
     check_run(crd_master_finish(w.m), w.ctx);
-    const crd_live_status* s = crd_live_get_status(w.l);
-    const crd_live_info* info = crd_live_get_info(w.l);
+    const crdi_live_status* s = crdi_live_get_status(w.l);
+    const crdi_live_info* info = crdi_live_get_info(w.l);
     const crd_master_report* r = crd_master_get_report(w.m);
-    check_int(s->state, CRD_LIVE_ENDED);
+    check_int(s->state, CRDI_LIVE_ENDED);
     check_int(s->end, CRD_END_STOP_TIME);
     check_int(s->cycles, r->steps);
     check_int(r->flow_count, 2);
     for (int i = 0; i < info->link_count; i++) {
-        const crd_live_link_state* k = &s->links[i];
+        const crdi_live_link_state* k = &s->links[i];
         for (int f = 0; f < r->flow_count; f++) {
             if (strcmp(r->flows[f].to, info->links[i].to) != 0) { continue; }
             check_near(k->relative, r->flows[f].relative, 0);
@@ -511,8 +511,8 @@ static void a_bond_shows_its_power(void** state)
     watch(&w);
     advance(&w, 20);
     const double power = value(w.m, "a.y") * value(w.m, "b.y");
-    const crd_live_status* s = crd_live_get_status(w.l);
-    const crd_live_info* info = crd_live_get_info(w.l);
+    const crdi_live_status* s = crdi_live_get_status(w.l);
+    const crdi_live_info* info = crdi_live_get_info(w.l);
     const crd_bond_report* r = crd_master_get_report(w.m)->bonds;
     check_int(info->bond_count, 1);
     check_text(info->bonds[0].action, "a.y");
@@ -535,15 +535,15 @@ static void overruns_become_events(void** state)
     w.s->run.pace.factor = 1;
     watch(&w);
     advance(&w, 10);
-    check_int(crd_live_get_status(w.l)->pace.overruns, 0);
+    check_int(crdi_live_get_status(w.l)->pace.overruns, 0);
     w.hand.step = 60 * 1000000; // each look at the clock takes its time
     advance(&w, 3);
     w.hand.step = 0;
     advance(&w, 40);
-    const int64_t overruns = crd_live_get_status(w.l)->pace.overruns;
+    const int64_t overruns = crdi_live_get_status(w.l)->pace.overruns;
     check(overruns >= 3);
     hear(&w, CRD_EVENT_START, "start: 4 units, step 0.1 s");
-    crd_live_event e;
+    crdi_live_event e;
     int64_t told = 0, units = 0;
     while (next_event(&w, &e)) {
         long long more = 0;
@@ -561,7 +561,7 @@ static void overruns_become_events(void** state)
     advance(&w, 1);
     w.hand.step = 0;
     advance(&w, 10);
-    const int64_t fresh = crd_live_get_status(w.l)->pace.overruns - overruns;
+    const int64_t fresh = crdi_live_get_status(w.l)->pace.overruns - overruns;
     check(fresh > 0);
     told = 0;
     while (next_event(&w, &e)) {
@@ -578,7 +578,7 @@ typedef struct {
     watched* w;
     int64_t at;    // sleep
     int64_t steps; // that were done then
-    crd_live_action then;
+    crdi_live_action then;
     bool stop;
     volatile bool* flag;
 } sleeper;
@@ -588,7 +588,7 @@ static void after_a_while(void* user)
     sleeper* s = user;
     if (s->w->hand.slept < s->at) { return; }
     s->at = INT64_MAX;
-    s->steps = crd_live_get_status(s->w->l)->cycles;
+    s->steps = crdi_live_get_status(s->w->l)->cycles;
     if (s->flag) {
         *s->flag = true;
     } else {
@@ -601,18 +601,18 @@ static void a_run_that_waits_begins_when_it_is_told(void** state)
     (void)state;
     watched w;
     build(&w, 10);
-    crd_live_options o = all_of_it();
+    crdi_live_options o = all_of_it();
     o.wait = true;
     watch_with(&w, &o);
-    sleeper s = {.w = &w, .at = 20, .then = CRD_LIVE_START};
+    sleeper s = {.w = &w, .at = 20, .then = CRDI_LIVE_START};
     w.hand.asleep = after_a_while;
     w.hand.user = &s;
-    check(crd_live_get_info(w.l)->wait);
+    check(crdi_live_get_info(w.l)->wait);
     advance(&w, 5);
     check_int(s.steps, 0);
     check_int(w.hand.slept, 20);
     check_near(crd_master_time(w.m), 0.5, 1e-12);
-    check_int(crd_live_get_status(w.l)->state, CRD_LIVE_RUNNING);
+    check_int(crdi_live_get_status(w.l)->state, CRDI_LIVE_RUNNING);
     hear(&w, CRD_EVENT_START, "start: 4 units, step 0.1 s");
     hear(&w, CRD_EVENT_MARK, "page 127.0.0.1: start");
     stop_watching(&w);
@@ -623,16 +623,16 @@ static void a_pause_holds_the_run_until_it_goes_on(void** state)
     (void)state;
     watched w;
     start(&w, 10);
-    sleeper s = {.w = &w, .at = 7, .then = CRD_LIVE_START};
+    sleeper s = {.w = &w, .at = 7, .then = CRDI_LIVE_START};
     w.hand.asleep = after_a_while;
     w.hand.user = &s;
     advance(&w, 3);
     check_int(w.hand.slept, 0);
-    do_it(&w, CRD_LIVE_PAUSE);
+    do_it(&w, CRDI_LIVE_PAUSE);
     advance(&w, 3);
     check_int(s.steps, 3);
     check_int(w.hand.slept, 7);
-    check_int(crd_live_get_status(w.l)->cycles, 6);
+    check_int(crdi_live_get_status(w.l)->cycles, 6);
     stop_watching(&w);
 }
 
@@ -641,9 +641,9 @@ static void steps_are_counted_and_then_it_stands_again(void** state)
     (void)state;
     watched w;
     start(&w, 10);
-    do_it(&w, CRD_LIVE_PAUSE);
-    order(&w, (crd_live_command){.action = CRD_LIVE_STEP, .count = 4});
-    sleeper s = {.w = &w, .at = 3, .then = CRD_LIVE_STEP};
+    do_it(&w, CRDI_LIVE_PAUSE);
+    order(&w, (crdi_live_command){.action = CRDI_LIVE_STEP, .count = 4});
+    sleeper s = {.w = &w, .at = 3, .then = CRDI_LIVE_STEP};
     w.hand.asleep = after_a_while;
     w.hand.user = &s;
     advance(&w, 4);
@@ -651,7 +651,7 @@ static void steps_are_counted_and_then_it_stands_again(void** state)
     advance(&w, 1); // stands, until one more step is asked for
     check_int(s.steps, 4);
     check_int(w.hand.slept, 3);
-    check_int(crd_live_get_status(w.l)->cycles, 5);
+    check_int(crdi_live_get_status(w.l)->cycles, 5);
     hear(&w, CRD_EVENT_START, "start: 4 units, step 0.1 s");
     hear(&w, CRD_EVENT_MARK, "page 127.0.0.1: pause");
     hear(&w, CRD_EVENT_MARK, "page 127.0.0.1: 4 steps");
@@ -666,17 +666,17 @@ static void a_stop_ends_the_run_cleanly_also_in_a_pause(void** state)
         watched w;
         start(&w, 10);
         advance(&w, 2);
-        sleeper s = {.w = &w, .at = 4, .then = CRD_LIVE_STOP};
+        sleeper s = {.w = &w, .at = 4, .then = CRDI_LIVE_STOP};
         w.hand.asleep = after_a_while;
         w.hand.user = &s;
-        do_it(&w, paused ? CRD_LIVE_PAUSE : CRD_LIVE_STOP);
+        do_it(&w, paused ? CRDI_LIVE_PAUSE : CRDI_LIVE_STOP);
         advance(&w, 100);
         check_int(crd_master_ended(w.m), CRD_END_INTERRUPTED);
         check(w.m->stopped_by_page);
         check_near(crd_master_time(w.m), 0.2, 1e-12);
         check_run(crd_master_finish(w.m), w.ctx);
-        check_int(crd_live_get_status(w.l)->state, CRD_LIVE_ENDED);
-        check_int(crd_live_get_status(w.l)->end, CRD_END_INTERRUPTED);
+        check_int(crdi_live_get_status(w.l)->state, CRDI_LIVE_ENDED);
+        check_int(crdi_live_get_status(w.l)->end, CRD_END_INTERRUPTED);
         hear(&w, CRD_EVENT_START, "start: 4 units, step 0.1 s");
         if (paused) { hear(&w, CRD_EVENT_MARK, "page 127.0.0.1: pause"); }
         hear(&w, CRD_EVENT_MARK, "page 127.0.0.1: stop");
@@ -696,12 +696,12 @@ static void the_stop_flag_ends_a_pause(void** state)
     o.clock = &w.clock;
     o.stop = &flag;
     check_run(crd_master_create(w.ctx, w.s, &o, &w.m), w.ctx);
-    check_run(crd_live_create(w.ctx, w.m, NULL, &w.l), w.ctx);
+    check_run(crdi_live_create(w.ctx, w.m, NULL, &w.l), w.ctx);
     check_run(crd_master_initialize(w.m), w.ctx);
     sleeper s = {.w = &w, .at = 9, .flag = &flag};
     w.hand.asleep = after_a_while;
     w.hand.user = &s;
-    do_it(&w, CRD_LIVE_PAUSE);
+    do_it(&w, CRDI_LIVE_PAUSE);
     advance(&w, 3);
     check_int(crd_master_ended(w.m), CRD_END_INTERRUPTED);
     check(!w.m->stopped_by_page);
@@ -719,12 +719,12 @@ static void a_pause_moves_the_grid_of_a_paced_run(void** state)
     watch(&w);
     advance(&w, 5);
     const int64_t before = w.hand.ns;
-    sleeper s = {.w = &w, .at = w.hand.slept + 20, .then = CRD_LIVE_START};
+    sleeper s = {.w = &w, .at = w.hand.slept + 20, .then = CRDI_LIVE_START};
     w.hand.asleep = after_a_while;
     w.hand.user = &s;
-    do_it(&w, CRD_LIVE_PAUSE);
+    do_it(&w, CRDI_LIVE_PAUSE);
     advance(&w, 5);
-    const crd_live_status* status = crd_live_get_status(w.l);
+    const crdi_live_status* status = crdi_live_get_status(w.l);
     check(status->pace.on);
     check_int(status->pace.overruns, 0);
     check(status->pace.paused_ns >= 75 * 1000000); // 20 looks, 5 ms apart
@@ -742,14 +742,14 @@ static void a_unit_in_real_time_cannot_stand_still(void** state)
     crd_master_options o = crd_master_defaults();
     o.clock = &w.clock;
     check_run(crd_master_create(w.ctx, w.s, &o, &w.m), w.ctx);
-    check_run(crd_live_create(w.ctx, w.m, NULL, &w.l), w.ctx);
+    check_run(crdi_live_create(w.ctx, w.m, NULL, &w.l), w.ctx);
     w.m->members[2].unit->info.flags |= CRD_UNIT_IN_REAL_TIME;
     check_run(crd_master_initialize(w.m), w.ctx);
-    refused(&w, (crd_live_command){.action = CRD_LIVE_PAUSE}, CRD_E_UNSUPPORTED,
+    refused(&w, (crdi_live_command){.action = CRDI_LIVE_PAUSE}, CRD_E_UNSUPPORTED,
             "unit 'e' runs in real time by itself");
-    refused(&w, (crd_live_command){.action = CRD_LIVE_STEP, .count = 1}, CRD_E_UNSUPPORTED,
+    refused(&w, (crdi_live_command){.action = CRDI_LIVE_STEP, .count = 1}, CRD_E_UNSUPPORTED,
             "cannot stand still");
-    do_it(&w, CRD_LIVE_STOP);
+    do_it(&w, CRDI_LIVE_STOP);
     stop_watching(&w);
 }
 
@@ -825,7 +825,7 @@ static void a_change_is_an_event_of_the_record(void** state)
     watch(&w);
     advance(&w, 3);
     put(&w, "d.m", "100");
-    order(&w, (crd_live_command){.action = CRD_LIVE_MARK, .text = "look here"});
+    order(&w, (crdi_live_command){.action = CRDI_LIVE_MARK, .text = "look here"});
     advance(&w, 7);
     check_run(crd_master_finish(w.m), w.ctx);
     crd_recording* r = NULL;
@@ -879,86 +879,86 @@ static void refused_commands_say_why(void** state)
     watched w;
     start(&w, 10);
     static const struct {
-        crd_live_command c;
+        crdi_live_command c;
         crd_status st;
         const char* text;
     } cases[] = {
-        {{.action = CRD_LIVE_SET, .name = "d.mm", .text = "1"},
+        {{.action = CRDI_LIVE_SET, .name = "d.mm", .text = "1"},
          CRD_E_NOT_FOUND,
          "nothing that can be set is called 'd.mm', did you mean 'd.m'?"},
-        {{.action = CRD_LIVE_SET, .name = "d.u", .text = "1"}, CRD_E_NOT_FOUND, "'d.u'"},
-        {{.action = CRD_LIVE_SET, .name = "d.last", .text = "1"}, CRD_E_NOT_FOUND, "'d.last'"},
-        {{.action = CRD_LIVE_SET, .name = "d.m", .text = "3 m"},
+        {{.action = CRDI_LIVE_SET, .name = "d.u", .text = "1"}, CRD_E_NOT_FOUND, "'d.u'"},
+        {{.action = CRDI_LIVE_SET, .name = "d.last", .text = "1"}, CRD_E_NOT_FOUND, "'d.last'"},
+        {{.action = CRDI_LIVE_SET, .name = "d.m", .text = "3 m"},
          CRD_E_RANGE,
          "'m' = '3 m': 'm' cannot be converted into its unit 'kg'"},
-        {{.action = CRD_LIVE_SET, .name = "d.m", .text = "-1"},
+        {{.action = CRDI_LIVE_SET, .name = "d.m", .text = "-1"},
          CRD_E_RANGE,
          "'d.m' = -1 is outside of its limits 0 to 1000"},
-        {{.action = CRD_LIVE_SET, .name = "d.m", .text = "nan"}, CRD_E_RANGE, "'m' = 'nan'"},
-        {{.action = CRD_LIVE_SET, .name = "e.a", .text = "inf"},
+        {{.action = CRDI_LIVE_SET, .name = "d.m", .text = "nan"}, CRD_E_RANGE, "'m' = 'nan'"},
+        {{.action = CRDI_LIVE_SET, .name = "e.a", .text = "inf"},
          CRD_E_RANGE,
          "expected a finite number"},
-        {{.action = CRD_LIVE_SET, .name = "d.m", .text = ""}, CRD_E_RANGE, "expected a number"},
-        {{.action = CRD_LIVE_SET, .name = "d.m"}, CRD_E_RANGE, "expected a number"},
-        {{.action = CRD_LIVE_SET}, CRD_E_NOT_FOUND, "''"},
-        {{.action = CRD_LIVE_SET, .name = "d.count", .text = "1.5"},
+        {{.action = CRDI_LIVE_SET, .name = "d.m", .text = ""}, CRD_E_RANGE, "expected a number"},
+        {{.action = CRDI_LIVE_SET, .name = "d.m"}, CRD_E_RANGE, "expected a number"},
+        {{.action = CRDI_LIVE_SET}, CRD_E_NOT_FOUND, "''"},
+        {{.action = CRDI_LIVE_SET, .name = "d.count", .text = "1.5"},
          CRD_E_RANGE,
          "expected a whole number"},
-        {{.action = CRD_LIVE_SET, .name = "d.mode", .text = "faster"},
+        {{.action = CRDI_LIVE_SET, .name = "d.mode", .text = "faster"},
          CRD_E_RANGE,
          "expected one of off, slow, fast"},
-        {{.action = CRD_LIVE_SET, .name = "d.on", .text = "perhaps"},
+        {{.action = CRDI_LIVE_SET, .name = "d.on", .text = "perhaps"},
          CRD_E_RANGE,
          "expected true, false"},
-        {{.action = CRD_LIVE_COUPLE, .name = "d.u", .text = "eros"},
+        {{.action = CRDI_LIVE_COUPLE, .name = "d.u", .text = "eros"},
          CRD_E_UNSUPPORTED,
          "c.y -> d.u has no coupling"},
-        {{.action = CRD_LIVE_COUPLE, .name = "d.v", .text = "eros"},
+        {{.action = CRDI_LIVE_COUPLE, .name = "d.v", .text = "eros"},
          CRD_E_NOT_FOUND,
          "no connection leads to an input 'd.v', did you mean 'd.u'?"},
-        {{.action = CRD_LIVE_FAULT, .name = "d.v", .fault = CRD_FAULT_HOLD},
+        {{.action = CRDI_LIVE_FAULT, .name = "d.v", .fault = CRDI_FAULT_HOLD},
          CRD_E_NOT_FOUND,
          "'d.v'"},
-        {{.action = CRD_LIVE_FAULT, .name = "d.u", .fault = CRD_FAULT_NONE},
+        {{.action = CRDI_LIVE_FAULT, .name = "d.u", .fault = CRDI_FAULT_NONE},
          CRD_E_RANGE,
          "no such kind"},
-        {{.action = CRD_LIVE_FAULT, .name = "d.u", .fault = CRD_FAULT_KINDS},
+        {{.action = CRDI_LIVE_FAULT, .name = "d.u", .fault = CRDI_FAULT_KINDS},
          CRD_E_RANGE,
          "no such kind"},
-        {{.action = CRD_LIVE_FAULT,
+        {{.action = CRDI_LIVE_FAULT,
           .name = "d.u",
-          .fault = CRD_FAULT_DROP,
+          .fault = CRDI_FAULT_DROP,
           .value = 0.5,
           .duration = 1},
          CRD_E_UNSUPPORTED,
          "has no coupling"},
-        {{.action = CRD_LIVE_FAULT,
+        {{.action = CRDI_LIVE_FAULT,
           .name = "d.u",
-          .fault = CRD_FAULT_NOISE,
+          .fault = CRDI_FAULT_NOISE,
           .value = -1,
           .duration = 1},
          CRD_E_RANGE,
          "standard deviation >= 0"},
-        {{.action = CRD_LIVE_FAULT,
+        {{.action = CRDI_LIVE_FAULT,
           .name = "d.u",
-          .fault = CRD_FAULT_OFFSET,
+          .fault = CRDI_FAULT_OFFSET,
           .value = NAN,
           .duration = 1},
          CRD_E_RANGE,
          "value = nan"},
-        {{.action = CRD_LIVE_FAULT, .name = "d.u", .fault = CRD_FAULT_HOLD, .duration = 0},
+        {{.action = CRDI_LIVE_FAULT, .name = "d.u", .fault = CRDI_FAULT_HOLD, .duration = 0},
          CRD_E_RANGE,
          "duration = 0 s, expected > 0"},
-        {{.action = CRD_LIVE_CLEAR, .name = "d.v"}, CRD_E_NOT_FOUND, "'d.v'"},
-        {{.action = CRD_LIVE_STEP, .count = 0}, CRD_E_RANGE, "count = 0"},
-        {{.action = (crd_live_action)77}, CRD_E_RANGE, "no command 77"},
+        {{.action = CRDI_LIVE_CLEAR, .name = "d.v"}, CRD_E_NOT_FOUND, "'d.v'"},
+        {{.action = CRDI_LIVE_STEP, .count = 0}, CRD_E_RANGE, "count = 0"},
+        {{.action = (crdi_live_action)77}, CRD_E_RANGE, "no command 77"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         refused(&w, cases[i].c, cases[i].st, cases[i].text);
     }
     advance(&w, 3);
     hear(&w, CRD_EVENT_START, "start: 4 units, step 0.1 s");
-    crd_live_event e;
+    crdi_live_event e;
     check(!next_event(&w, &e)); // none of them did anything
     stop_watching(&w);
 }
@@ -968,12 +968,12 @@ static void who_may_only_watch_commands_nothing(void** state)
     (void)state;
     watched w;
     build(&w, 1);
-    crd_live_options o = all_of_it();
+    crdi_live_options o = all_of_it();
     o.read_only = true;
     watch_with(&w, &o);
-    check(crd_live_get_info(w.l)->read_only);
-    for (int a = CRD_LIVE_START; a <= CRD_LIVE_MARK; a++) {
-        refused(&w, (crd_live_command){.action = (crd_live_action)a, .name = "d.m", .text = "1"},
+    check(crdi_live_get_info(w.l)->read_only);
+    for (int a = CRDI_LIVE_START; a <= CRDI_LIVE_MARK; a++) {
+        refused(&w, (crdi_live_command){.action = (crdi_live_action)a, .name = "d.m", .text = "1"},
                 CRD_E_STATE, "read-only");
     }
     stop_watching(&w);
@@ -987,8 +987,8 @@ static void too_many_commands_are_refused(void** state)
     for (int i = 0; i < CRDI_LIVE_ORDERS; i++) {
         put(&w, "d.m", "1");
     }
-    refused(&w, (crd_live_command){.action = CRD_LIVE_SET, .name = "d.m", .text = "2"}, CRD_E_STATE,
-            "64 commands wait already");
+    refused(&w, (crdi_live_command){.action = CRDI_LIVE_SET, .name = "d.m", .text = "2"},
+            CRD_E_STATE, "64 commands wait already");
     advance(&w, 1);
     put(&w, "d.m", "3");
     advance(&w, 1);
@@ -1001,11 +1001,11 @@ static void a_live_is_made_once_and_in_time(void** state)
     (void)state;
     watched w;
     start(&w, 1);
-    crd_live* other = NULL;
-    check_status(crd_live_create(w.ctx, w.m, NULL, &other), CRD_E_STATE);
+    crdi_live* other = NULL;
+    check_status(crdi_live_create(w.ctx, w.m, NULL, &other), CRD_E_STATE);
     check_contains(crd_error_text(w.ctx), "once");
     stop_watching(&w);
-    crd_live_destroy(NULL);
+    crdi_live_destroy(NULL);
 }
 
 // ---- memory ------------------------------------------------------------------------------------
@@ -1029,22 +1029,23 @@ static void the_cycle_thread_takes_no_memory(void** state)
             put(&w, "d.m", "7");
             break;
         case 1:
-            fault(&w, "d.u", CRD_FAULT_NOISE, 1, 0.5);
+            fault(&w, "d.u", CRDI_FAULT_NOISE, 1, 0.5);
             break;
         case 2:
-            order(&w, (crd_live_command){.action = CRD_LIVE_COUPLE, .name = "g.u", .text = "eros"});
+            order(&w,
+                  (crdi_live_command){.action = CRDI_LIVE_COUPLE, .name = "g.u", .text = "eros"});
             break;
         case 3:
-            fault(&w, "g.u", CRD_FAULT_DELAY, 0.3, 0.4);
+            fault(&w, "g.u", CRDI_FAULT_DELAY, 0.3, 0.4);
             break;
         default:
-            order(&w, (crd_live_command){.action = CRD_LIVE_CLEAR, .name = ""});
+            order(&w, (crdi_live_command){.action = CRDI_LIVE_CLEAR, .name = ""});
             break;
         }
         const int64_t before = a.allocations;
         advance(&w, 3);
         check_int(a.allocations, before);
-        check(crd_live_get_status(w.l) != NULL); // and what came back is freed
+        check(crdi_live_get_status(w.l) != NULL); // and what came back is freed
     }
     stop_watching(&w);
     check_int(a.live, 0);
@@ -1084,16 +1085,16 @@ static crd_system* try_build(crd_context* ctx, const crd_coupling_spec* coupling
 }
 
 // A command that finds no memory leaves the run as it was.
-static crd_status try_to_watch(crd_context* ctx, crd_system* s, crd_master** m, crd_live** l)
+static crd_status try_to_watch(crd_context* ctx, crd_system* s, crd_master** m, crdi_live** l)
 {
     crd_status st = CRD_OK;
     CRD_TRY(crd_master_create(ctx, s, NULL, m));
-    CRD_TRY(crd_live_create(ctx, *m, NULL, l));
+    CRD_TRY(crdi_live_create(ctx, *m, NULL, l));
     CRD_TRY(crd_master_initialize(*m));
-    CRD_TRY(crd_live_send(
-        *l, &(crd_live_command){.action = CRD_LIVE_COUPLE, .name = "g.u", .text = "eros"}));
-    CRD_TRY(
-        crd_live_send(*l, &(crd_live_command){.action = CRD_LIVE_SET, .name = "d.m", .text = "1"}));
+    CRD_TRY(crdi_live_send(
+        *l, &(crdi_live_command){.action = CRDI_LIVE_COUPLE, .name = "g.u", .text = "eros"}));
+    CRD_TRY(crdi_live_send(
+        *l, &(crdi_live_command){.action = CRDI_LIVE_SET, .name = "d.m", .text = "1"}));
     CRD_TRY(crd_master_advance(*m, 10));
     CRD_TRY(crd_master_finish(*m));
 fail:
@@ -1109,18 +1110,18 @@ static void every_allocation_may_fail(void** state)
             check_allocator a;
             crd_context* ctx = check_context(&a);
             crd_master* m = NULL;
-            crd_live* l = NULL;
+            crdi_live* l = NULL;
             a.once = once;
             a.fail_at = a.allocations + fail_at;
             crd_system* s = try_build(ctx, &coupling);
             const crd_status st = s ? try_to_watch(ctx, s, &m, &l) : CRD_E_MEMORY;
             if (st == CRD_OK) {
                 check(a.fail_at >= 0); // otherwise a failure was overlooked
-                check_near(crd_live_get_status(l)->links[0].fault, 0, 0);
+                check_near(crdi_live_get_status(l)->links[0].fault, 0, 0);
             } else if (st != CRD_E_MEMORY) {
                 fail_msg("allocation %d: %s", (int)fail_at, crd_error_text(ctx));
             }
-            crd_live_destroy(l);
+            crdi_live_destroy(l);
             crd_master_destroy(m);
             crd_system_destroy(s);
             crd_context_destroy(ctx);

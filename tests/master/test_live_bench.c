@@ -11,20 +11,20 @@
 /// A bench that does as it is told, and writes down what it was asked for.
 typedef struct {
     watched* w;
-    crd_board* board;
+    crdi_board* board;
     crd_unit_ops ops[2]; // of `d` and of `g`, which has no board
     const crd_unit_ops* inner[2];
     bool waits;   // in its initialisation, until somebody interrupts it
     bool refuses; // the test case
     int press_at; // the step in which the button is pressed, 0: none
-    crd_live_action pressed;
+    crdi_live_action pressed;
     const char* text;
     bool gives_up;     // and the step fails then, as one that was told to
     int fail_at;       // the step that fails, 0: none
     bool fails_to_end; // terminate says so
     int steps;
     char calls[32]; // h: halt, t: terminate; the unit behind it
-    crd_live_state stopping;
+    crdi_live_state stopping;
     crd_status refusal; // of a command that comes while it is being stopped
 } bench;
 
@@ -44,16 +44,16 @@ static void call(char what, const crd_unit* u)
     }
 }
 
-static const crd_board* board_of(const crd_unit* u)
+static const crdi_board* board_of(const crd_unit* u)
 {
     (void)u;
     return b.board;
 }
 
-static crd_status give(crd_live_action action)
+static crd_status give(crdi_live_action action)
 {
-    return crd_live_send(
-        b.w->l, &(crd_live_command){.action = action, .text = b.text, .who = "page 127.0.0.1"});
+    return crdi_live_send(
+        b.w->l, &(crdi_live_command){.action = action, .text = b.text, .who = "page 127.0.0.1"});
 }
 
 static crd_status enter(crd_unit* u, const crd_experiment* e)
@@ -61,9 +61,9 @@ static crd_status enter(crd_unit* u, const crd_experiment* e)
     check(e->emergency && !__atomic_load_n(e->emergency, __ATOMIC_RELAXED));
     if (b.refuses) { return crdi_fail(u->ctx, CRD_E_RANGE, "torque 300 N.m is too much"); }
     for (int i = 0; b.waits; i++) {
-        crd_board_edit(b.board)->phase = i;
-        crd_board_show(b.board);
-        if (i == 3) { check_ok(give(CRD_LIVE_EMERGENCY)); }
+        crdi_board_edit(b.board)->phase = i;
+        crdi_board_show(b.board);
+        if (i == 3) { check_ok(give(CRDI_LIVE_EMERGENCY)); }
         if (__atomic_load_n(e->emergency, __ATOMIC_RELAXED)) {
             return crdi_fail(u->ctx, CRD_E_UNIT, "interrupted while it was conditioned");
         }
@@ -89,16 +89,16 @@ static void halt(crd_unit* u)
 
 static crd_status terminate(crd_unit* u)
 {
-    crd_live_outcome o;
-    crd_board_state s;
+    crdi_live_outcome o;
+    crdi_board_state s;
     call('t', u);
     if (strcmp(u->name, "d") == 0) {
-        crd_live_get_outcome(b.w->l, &o);
+        crdi_live_get_outcome(b.w->l, &o);
         b.stopping = o.state;
-        b.refusal = give(CRD_LIVE_EMERGENCY);
-        crd_board_edit(b.board)->phase = 10;
-        crd_board_show(b.board);
-        crd_live_read_board(b.w->l, 0, &s);
+        b.refusal = give(CRDI_LIVE_EMERGENCY);
+        crdi_board_edit(b.board)->phase = 10;
+        crdi_board_show(b.board);
+        crdi_live_read_board(b.w->l, 0, &s);
         check_int(s.phase, 10);
     }
     const crd_status st = inner(u)->terminate(u);
@@ -106,15 +106,15 @@ static crd_status terminate(crd_unit* u)
 }
 
 // clock -> desk; the desk and a gain beside it are benches, the desk has a board.
-static void build(watched* w, double stop, const crd_live_options* opt)
+static void build(watched* w, double stop, const crdi_live_options* opt)
 {
     *w = (watched){.ctx = crd_context_create(NULL)};
     w->s = new_system(w->ctx, STEP, stop);
     const int c = add_unit(w->s, "c", &clock_model, 0), d = add_unit(w->s, "d", &desk_model, 0);
     const int g = add_unit(w->s, "g", &gain_model, 0);
     wire(w->s, c, "y", d, "u");
-    b = (bench){.w = w, .pressed = CRD_LIVE_EMERGENCY, .refusal = CRD_OK};
-    check_ok(crd_board_create(w->ctx, &b.board));
+    b = (bench){.w = w, .pressed = CRDI_LIVE_EMERGENCY, .refusal = CRD_OK};
+    check_ok(crdi_board_create(w->ctx, &b.board));
     w->clock = hand_made(&w->hand);
     w->hand.ns = 1000;
     crd_master_options o = crd_master_defaults();
@@ -133,8 +133,8 @@ static void build(watched* w, double stop, const crd_live_options* opt)
     b.ops[0].enter_initialization = enter;
     b.ops[0].step = step;
     b.ops[0].join = NULL; // no short way past `step`
-    const crd_live_options all = all_of_it();
-    check_run(crd_live_create(w->ctx, w->m, opt ? opt : &all, &w->l), w->ctx);
+    const crdi_live_options all = all_of_it();
+    check_run(crdi_live_create(w->ctx, w->m, opt ? opt : &all, &w->l), w->ctx);
 }
 
 static void start(watched* w, double stop)
@@ -145,17 +145,17 @@ static void start(watched* w, double stop)
 
 static void tear_down(watched* w)
 {
-    crd_live_destroy(w->l);
+    crdi_live_destroy(w->l);
     crd_master_destroy(w->m);
     crd_system_destroy(w->s);
-    crd_board_destroy(b.board);
+    crdi_board_destroy(b.board);
     crd_context_destroy(w->ctx);
 }
 
-static void check_outcome(watched* w, crd_live_state state, crd_end end, const char* message)
+static void check_outcome(watched* w, crdi_live_state state, crd_end end, const char* message)
 {
-    crd_live_outcome o;
-    crd_live_get_outcome(w->l, &o);
+    crdi_live_outcome o;
+    crdi_live_get_outcome(w->l, &o);
     check_int(o.state, state);
     check_int(o.end, end);
     check_text(o.message, message);
@@ -167,9 +167,9 @@ static void check_emergency(watched* w, const char* message)
     check_int(crd_master_ended(w->m), CRD_END_FAILED);
     check_text(crd_error_text(w->ctx), message);
     check_run(crd_master_finish(w->m), w->ctx);
-    check_outcome(w, CRD_LIVE_ENDED, CRD_END_FAILED, message);
+    check_outcome(w, CRDI_LIVE_ENDED, CRD_END_FAILED, message);
     check_text(b.calls, "hdhgtdtg"); // all come to rest before somebody is waited for
-    check_int(b.stopping, CRD_LIVE_STOPPING);
+    check_int(b.stopping, CRDI_LIVE_STOPPING);
     check_int(b.refusal, CRD_OK); // it was pressed already
     hear(w, CRD_EVENT_START, "start: 3 units, step 0.1 s");
     hear(w, CRD_EVENT_ERROR, message);
@@ -183,29 +183,29 @@ static void boards_are_there_from_the_creation_to_the_end(void** state)
 {
     (void)state;
     watched w;
-    crd_board_state s;
+    crdi_board_state s;
     build(&w, 1, NULL);
-    check_int(crd_live_board_count(w.l), 1);
-    check_text(crd_live_board_unit(w.l, 0), "d");
-    crd_live_read_board(w.l, 0, &s);
+    check_int(crdi_live_board_count(w.l), 1);
+    check_text(crdi_live_board_unit(w.l, 0), "d");
+    crdi_live_read_board(w.l, 0, &s);
     check_int(s.state, -1);
-    check_outcome(&w, CRD_LIVE_STARTING, CRD_END_NONE, "");
-    check_text(crd_live_get_info(w.l)->results, "");
+    check_outcome(&w, CRDI_LIVE_STARTING, CRD_END_NONE, "");
+    check_text(crdi_live_get_info(w.l)->results, "");
     check_run(crd_master_initialize(w.m), w.ctx);
     advance(&w, 5);
-    crd_board_edit(b.board)->state = 11;
-    crd_board_show(b.board);
-    crd_live_read_board(w.l, 0, &s);
+    crdi_board_edit(b.board)->state = 11;
+    crdi_board_show(b.board);
+    crdi_live_read_board(w.l, 0, &s);
     check_int(s.state, 11);
-    check_outcome(&w, CRD_LIVE_RUNNING, CRD_END_NONE, "");
+    check_outcome(&w, CRDI_LIVE_RUNNING, CRD_END_NONE, "");
     advance(&w, 100);
     check_run(crd_master_finish(w.m), w.ctx);
-    check_int(b.stopping, CRD_LIVE_STOPPING);
+    check_int(b.stopping, CRDI_LIVE_STOPPING);
     check_status(b.refusal, CRD_E_STATE); // it is over already
-    check_text(crd_live_error(w.l), "the run has ended");
-    crd_live_read_board(w.l, 0, &s);
+    check_text(crdi_live_error(w.l), "the run has ended");
+    crdi_live_read_board(w.l, 0, &s);
     check_int(s.phase, 10);
-    check_outcome(&w, CRD_LIVE_ENDED, CRD_END_STOP_TIME, "");
+    check_outcome(&w, CRDI_LIVE_ENDED, CRD_END_STOP_TIME, "");
     tear_down(&w);
 }
 
@@ -217,14 +217,14 @@ static void an_emergency_ends_the_run_before_its_next_step(void** state)
     watched w;
     start(&w, 10);
     advance(&w, 3);
-    do_it(&w, CRD_LIVE_EMERGENCY);
-    do_it(&w, CRD_LIVE_EMERGENCY); // twice is once
+    do_it(&w, CRDI_LIVE_EMERGENCY);
+    do_it(&w, CRDI_LIVE_EMERGENCY); // twice is once
     check_status(crd_master_advance(w.m, 10), CRD_E_STATE);
     check_int(b.steps, 3);
     check_emergency(&w, "emergency stop by page 127.0.0.1 at t = 0.3 s");
-    check_int(crd_live_get_status(w.l)->state, CRD_LIVE_ENDED);
-    check_int(crd_live_get_status(w.l)->end, CRD_END_FAILED);
-    refused(&w, (crd_live_command){.action = CRD_LIVE_MARK, .text = "x"}, CRD_E_STATE,
+    check_int(crdi_live_get_status(w.l)->state, CRDI_LIVE_ENDED);
+    check_int(crdi_live_get_status(w.l)->end, CRD_END_FAILED);
+    refused(&w, (crdi_live_command){.action = CRDI_LIVE_MARK, .text = "x"}, CRD_E_STATE,
             "the run has ended");
     tear_down(&w);
 }
@@ -237,7 +237,7 @@ static void it_is_heard_before_what_waits_in_the_queue(void** state)
     for (int i = 0; i < CRDI_LIVE_ORDERS; i++) {
         put(&w, "d.m", "80");
     }
-    do_it(&w, CRD_LIVE_EMERGENCY); // although the queue is full
+    do_it(&w, CRDI_LIVE_EMERGENCY); // although the queue is full
     check_status(crd_master_advance(w.m, 1), CRD_E_STATE);
     check_int(b.steps, 0);
     check_run(crd_master_finish(w.m), w.ctx);
@@ -254,13 +254,13 @@ static void an_emergency_behind_a_failure_is_noted(void** state)
     start(&w, 10);
     b.fail_at = 3;
     check_status(crd_master_advance(w.m, 10), CRD_E_UNIT);
-    do_it(&w, CRD_LIVE_EMERGENCY);
+    do_it(&w, CRDI_LIVE_EMERGENCY);
     check_run(crd_master_finish(w.m), w.ctx);
     hear(&w, CRD_EVENT_START, "start: 3 units, step 0.1 s");
     hear(&w, CRD_EVENT_ERROR, "unit 'd' at t = 0.2: it was told to give up");
     hear(&w, CRD_EVENT_MARK, "emergency stop by page 127.0.0.1");
     hear(&w, CRD_EVENT_STOP, "failed");
-    check_outcome(&w, CRD_LIVE_ENDED, CRD_END_FAILED,
+    check_outcome(&w, CRDI_LIVE_ENDED, CRD_END_FAILED,
                   "unit 'd' at t = 0.2: it was told to give up");
     tear_down(&w);
 }
@@ -268,7 +268,7 @@ static void an_emergency_behind_a_failure_is_noted(void** state)
 static void press(void* user)
 {
     watched* w = user;
-    if (w->hand.slept == 4) { do_it(w, CRD_LIVE_EMERGENCY); }
+    if (w->hand.slept == 4) { do_it(w, CRDI_LIVE_EMERGENCY); }
 }
 
 static void an_emergency_ends_a_pause_and_a_wait_for_the_start(void** state)
@@ -276,7 +276,7 @@ static void an_emergency_ends_a_pause_and_a_wait_for_the_start(void** state)
     (void)state;
     for (int paused = 0; paused < 2; paused++) {
         watched w;
-        crd_live_options o = all_of_it();
+        crdi_live_options o = all_of_it();
         o.wait = !paused;
         build(&w, 10, &o);
         check_run(crd_master_initialize(w.m), w.ctx);
@@ -284,7 +284,7 @@ static void an_emergency_ends_a_pause_and_a_wait_for_the_start(void** state)
         w.hand.user = &w;
         if (paused) {
             advance(&w, 2);
-            do_it(&w, CRD_LIVE_PAUSE);
+            do_it(&w, CRDI_LIVE_PAUSE);
         }
         check_status(crd_master_advance(w.m, 10), CRD_E_STATE);
         check_int(w.hand.slept, 4);
@@ -300,14 +300,14 @@ static void an_emergency_ends_the_wait_of_an_initialisation(void** state)
     (void)state;
     static const char message[] = "emergency stop by page 127.0.0.1 during the initialisation";
     watched w;
-    crd_live_event e;
+    crdi_live_event e;
     build(&w, 10, NULL);
     b.waits = true;
     check_status(crd_master_initialize(w.m), CRD_E_STATE);
     check_text(crd_error_text(w.ctx), message);
     check_run(crd_master_finish(w.m), w.ctx);
-    check(!crd_live_is_ready(w.l));
-    check_outcome(&w, CRD_LIVE_ENDED, CRD_END_FAILED, message);
+    check(!crdi_live_is_ready(w.l));
+    check_outcome(&w, CRDI_LIVE_ENDED, CRD_END_FAILED, message);
     check_text(b.calls, "hdhgtdtg");
     check(next_event(&w, &e));
     check_text(e.text, message);
@@ -346,10 +346,10 @@ static void an_emergency_behind_the_last_step_is_not_lost_either(void** state)
     start(&w, 1);
     advance(&w, 100);
     check_int(crd_master_ended(w.m), CRD_END_STOP_TIME);
-    do_it(&w, CRD_LIVE_EMERGENCY);
+    do_it(&w, CRDI_LIVE_EMERGENCY);
     check_status(crd_master_finish(w.m), CRD_E_STATE);
     check_text(crd_error_text(w.ctx), message);
-    check_outcome(&w, CRD_LIVE_ENDED, CRD_END_FAILED, message);
+    check_outcome(&w, CRDI_LIVE_ENDED, CRD_END_FAILED, message);
     hear(&w, CRD_EVENT_START, "start: 3 units, step 0.1 s");
     hear(&w, CRD_EVENT_ERROR, message);
     hear(&w, CRD_EVENT_STOP, "failed");
@@ -359,7 +359,7 @@ static void an_emergency_behind_the_last_step_is_not_lost_either(void** state)
 static void wake(void* user)
 {
     watched* w = user;
-    if (w->hand.slept == 3) { do_it(w, CRD_LIVE_EMERGENCY); }
+    if (w->hand.slept == 3) { do_it(w, CRDI_LIVE_EMERGENCY); }
 }
 
 // A period of ten seconds is not slept through.
@@ -387,15 +387,15 @@ static void who_may_only_watch_presses_in_vain(void** state)
 {
     (void)state;
     watched w;
-    crd_live_options o = all_of_it();
+    crdi_live_options o = all_of_it();
     o.read_only = true;
     build(&w, 1, &o);
-    refused(&w, (crd_live_command){.action = CRD_LIVE_EMERGENCY}, CRD_E_STATE, "read-only");
+    refused(&w, (crdi_live_command){.action = CRDI_LIVE_EMERGENCY}, CRD_E_STATE, "read-only");
     check_run(crd_master_initialize(w.m), w.ctx);
-    refused(&w, (crd_live_command){.action = CRD_LIVE_EMERGENCY}, CRD_E_STATE, "read-only");
+    refused(&w, (crdi_live_command){.action = CRDI_LIVE_EMERGENCY}, CRD_E_STATE, "read-only");
     advance(&w, 100);
     check_run(crd_master_finish(w.m), w.ctx);
-    check_outcome(&w, CRD_LIVE_ENDED, CRD_END_STOP_TIME, "");
+    check_outcome(&w, CRDI_LIVE_ENDED, CRD_END_STOP_TIME, "");
     tear_down(&w);
 }
 
@@ -408,14 +408,14 @@ static void the_record_says_who_pressed(void** state)
     w.s->results.path = path;
     check_run(crd_master_initialize(w.m), w.ctx);
     advance(&w, 2);
-    do_it(&w, CRD_LIVE_EMERGENCY);
+    do_it(&w, CRDI_LIVE_EMERGENCY);
     check_status(crd_master_advance(w.m, 10), CRD_E_STATE);
-    crdi_text verdict;
-    crdi_text_init(&verdict, w.ctx);
+    crd_text verdict;
+    crd_text_init(&verdict, w.ctx);
     check_ok(crd_master_describe_verdict(w.m, &verdict));
     check_contains(verdict.data, "\"end\": \"failed\"");
     check_contains(verdict.data, "emergency stop by page 127.0.0.1 at t = 0.2 s");
-    crdi_text_clear(&verdict);
+    crd_text_clear(&verdict);
     check_run(crd_master_finish(w.m), w.ctx);
     check_int(crd_master_get_report(w.m)->rows, 3); // all that was before it
     tear_down(&w);
@@ -433,7 +433,7 @@ static void what_comes_in_the_last_step_is_told_that_it_came_too_late(void** sta
     put(&w, "d.m", "80"); // before the last step: it takes effect
     advance(&w, 1);
     check_near(value(w.m, "d.sum"), 80 + 111, 1e-12);
-    refused(&w, (crd_live_command){.action = CRD_LIVE_SET, .name = "d.m", .text = "90"},
+    refused(&w, (crdi_live_command){.action = CRDI_LIVE_SET, .name = "d.m", .text = "90"},
             CRD_E_STATE, "the run has ended");
     check_run(crd_master_finish(w.m), w.ctx);
     hear(&w, CRD_EVENT_START, "start: 3 units, step 0.1 s");
@@ -450,7 +450,7 @@ static void a_pause_before_the_last_step_can_be_left(void** state)
     advance(&w, 9);
     w.hand.asleep = press; // the pause lasts
     w.hand.user = &w;
-    do_it(&w, CRD_LIVE_PAUSE);
+    do_it(&w, CRDI_LIVE_PAUSE);
     check_status(crd_master_advance(w.m, 1), CRD_E_STATE);
     check_int(b.steps, 9);
     check_run(crd_master_finish(w.m), w.ctx);
@@ -465,7 +465,7 @@ static void what_was_taken_and_never_came_to_pass_becomes_an_event(void** state)
         watched w;
         start(&w, 10);
         b.press_at = b.fail_at = 3;
-        b.pressed = mark ? CRD_LIVE_MARK : CRD_LIVE_PAUSE;
+        b.pressed = mark ? CRDI_LIVE_MARK : CRDI_LIVE_PAUSE;
         b.text = "here";
         check_status(crd_master_advance(w.m, 10), CRD_E_UNIT);
         check_run(crd_master_finish(w.m), w.ctx);
@@ -486,11 +486,11 @@ static void a_run_whose_bench_does_not_come_to_rest_has_failed(void** state)
     b.fails_to_end = true;
     advance(&w, 100);
     check_status(crd_master_finish(w.m), CRD_E_UNIT);
-    crd_live_outcome o;
-    crd_live_get_outcome(w.l, &o);
+    crdi_live_outcome o;
+    crdi_live_get_outcome(w.l, &o);
     check_int(o.end, CRD_END_FAILED);
     check_contains(o.message, "it does not come to rest");
-    check_int(crd_live_get_status(w.l)->end, CRD_END_FAILED);
+    check_int(crdi_live_get_status(w.l)->end, CRD_END_FAILED);
     hear(&w, CRD_EVENT_START, "start: 3 units, step 0.1 s");
     hear(&w, CRD_EVENT_ERROR, o.message);
     hear(&w, CRD_EVENT_STOP, "failed"); // and not "stop time"
@@ -504,16 +504,16 @@ static void a_run_that_fails_before_it_is_ready_says_why(void** state)
     build(&w, 1, NULL);
     b.refuses = true;
     check_status(crd_master_initialize(w.m), CRD_E_RANGE);
-    check_outcome(&w, CRD_LIVE_STARTING, CRD_END_NONE, ""); // its units are still up
+    check_outcome(&w, CRDI_LIVE_STARTING, CRD_END_NONE, ""); // its units are still up
     check_run(crd_master_finish(w.m), w.ctx);
-    crd_live_outcome o;
-    crd_live_get_outcome(w.l, &o);
-    check_int(o.state, CRD_LIVE_ENDED);
+    crdi_live_outcome o;
+    crdi_live_get_outcome(w.l, &o);
+    check_int(o.state, CRDI_LIVE_ENDED);
     check_int(o.end, CRD_END_FAILED);
     check_contains(o.message, "unit 'd'");
     check_contains(o.message, "torque 300 N.m is too much");
-    check(crd_live_get_status(w.l) == NULL);
-    crd_live_event e;
+    check(crdi_live_get_status(w.l) == NULL);
+    crdi_live_event e;
     check(next_event(&w, &e));
     check_text(e.text, o.message);
     tear_down(&w);

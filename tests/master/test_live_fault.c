@@ -39,14 +39,14 @@ static void a_fault_lasts_as_long_as_it_should(void** state)
 {
     (void)state;
     static const struct {
-        crd_fault_kind kind;
+        crdi_fault_kind kind;
         double value, told[5];
     } cases[] = {
-        {CRD_FAULT_HOLD, NAN, {0.2, 0.2, 0.2, 0.6, 0.7}},
-        {CRD_FAULT_VALUE, 7, {7, 7, 7, 0.6, 0.7}},
-        {CRD_FAULT_OFFSET, 1.5, {1.8, 1.9, 2.0, 0.6, 0.7}},
-        {CRD_FAULT_GAIN, -2, {-0.6, -0.8, -1.0, 0.6, 0.7}},
-        {CRD_FAULT_NOISE, 0, {0.3, 0.4, 0.5, 0.6, 0.7}},
+        {CRDI_FAULT_HOLD, NAN, {0.2, 0.2, 0.2, 0.6, 0.7}},
+        {CRDI_FAULT_VALUE, 7, {7, 7, 7, 0.6, 0.7}},
+        {CRDI_FAULT_OFFSET, 1.5, {1.8, 1.9, 2.0, 0.6, 0.7}},
+        {CRDI_FAULT_GAIN, -2, {-0.6, -0.8, -1.0, 0.6, 0.7}},
+        {CRDI_FAULT_NOISE, 0, {0.3, 0.4, 0.5, 0.6, 0.7}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         watched w;
@@ -58,7 +58,7 @@ static void a_fault_lasts_as_long_as_it_should(void** state)
         check_near(link_now(&w, "d.u")->fault_left, 0.2, 1e-12);
         check_near(link_now(&w, "d.u")->value, cases[i].told[0], 1e-12);
         check_told(&w, "d.u", cases[i].told + 1, 4);
-        check_int(link_now(&w, "d.u")->fault, CRD_FAULT_NONE);
+        check_int(link_now(&w, "d.u")->fault, CRDI_FAULT_NONE);
         check_near(link_now(&w, "d.u")->value, 0.7, 1e-12);
         check_int(w.m->disturbed, 0);
         stop_watching(&w);
@@ -70,18 +70,18 @@ static void a_fault_without_end_is_cleared(void** state)
     (void)state;
     watched w;
     start(&w);
-    fault(&w, "d.u", CRD_FAULT_OFFSET, 10, NAN);
+    fault(&w, "d.u", CRDI_FAULT_OFFSET, 10, NAN);
     check_told(&w, "d.u", (double[]){10, 10.1, 10.2}, 3);
     check(isnan(link_now(&w, "d.u")->fault_left));
-    order(&w, (crd_live_command){.action = CRD_LIVE_CLEAR, .name = "d.u"});
+    order(&w, (crdi_live_command){.action = CRDI_LIVE_CLEAR, .name = "d.u"});
     check_told(&w, "d.u", (double[]){0.3, 0.4}, 2);
-    fault(&w, "d.u", CRD_FAULT_VALUE, 5, NAN);
-    fault(&w, "d.u", CRD_FAULT_OFFSET, 1, NAN); // takes the place of the other
+    fault(&w, "d.u", CRDI_FAULT_VALUE, 5, NAN);
+    fault(&w, "d.u", CRDI_FAULT_OFFSET, 1, NAN); // takes the place of the other
     check_told(&w, "d.u", (double[]){1.5}, 1);
-    fault(&w, "d.u", CRD_FAULT_HOLD, 0, 0.2); // at what it is, with the fault
+    fault(&w, "d.u", CRDI_FAULT_HOLD, 0, 0.2); // at what it is, with the fault
     check_told(&w, "d.u", (double[]){1.5, 1.5, 0.8}, 3);
-    fault(&w, "d.u", CRD_FAULT_GAIN, 0, NAN);
-    order(&w, (crd_live_command){.action = CRD_LIVE_CLEAR, .name = ""});
+    fault(&w, "d.u", CRDI_FAULT_GAIN, 0, NAN);
+    order(&w, (crdi_live_command){.action = CRDI_LIVE_CLEAR, .name = ""});
     check_told(&w, "d.u", (double[]){0.9}, 1);
     hear(&w, CRD_EVENT_START, "start: 2 units, step 0.1 s");
     hear(&w, CRD_EVENT_MARK, "page 127.0.0.1: fault at d.u: offset 10 until it is cleared");
@@ -103,7 +103,7 @@ static void noise_is_normal_and_comes_again(void** state)
     for (int run = 0; run < 2; run++) {
         watched w;
         start(&w);
-        fault(&w, "d.u", CRD_FAULT_NOISE, 2, NAN);
+        fault(&w, "d.u", CRDI_FAULT_NOISE, 2, NAN);
         for (int i = 0; i < N; i++) {
             x[run][i] = told(&w, "d.u") - i * STEP;
             while (next_row(&w)) {}
@@ -136,7 +136,7 @@ static void a_slower_unit_meets_a_fault_once(void** state)
     wire(w.s, c, "y", d, "u");
     watch(&w);
     advance(&w, 3);
-    fault(&w, "d.u", CRD_FAULT_GAIN, 2, 0.6);
+    fault(&w, "d.u", CRDI_FAULT_GAIN, 2, 0.6);
     advance(&w, 3);
     check_near(value(w.m, "d.u"), 2 * 0.3, 1e-12);
     advance(&w, 3);
@@ -144,12 +144,12 @@ static void a_slower_unit_meets_a_fault_once(void** state)
     advance(&w, 3);
     check_near(value(w.m, "d.u"), 0.9, 1e-12);
     advance(&w, 1); // in the middle of a step of the unit
-    fault(&w, "d.u", CRD_FAULT_OFFSET, 1, NAN);
+    fault(&w, "d.u", CRDI_FAULT_OFFSET, 1, NAN);
     advance(&w, 2);
     check_near(value(w.m, "d.u"), 2.2, 1e-12);
     advance(&w, 3);
     check_near(value(w.m, "d.u"), 2.5, 1e-12);
-    order(&w, (crd_live_command){.action = CRD_LIVE_CLEAR, .name = "d.u"});
+    order(&w, (crdi_live_command){.action = CRDI_LIVE_CLEAR, .name = "d.u"});
     advance(&w, 3);
     check_near(value(w.m, "d.u"), 1.8, 1e-12);
     stop_watching(&w);
@@ -160,10 +160,10 @@ static void a_fault_changes_slopes_with_the_value(void** state)
 {
     (void)state;
     static const struct {
-        crd_fault_kind kind;
+        crdi_fault_kind kind;
         double value;
     } cases[] = {
-        {CRD_FAULT_HOLD, 0}, {CRD_FAULT_VALUE, 2}, {CRD_FAULT_OFFSET, 2}, {CRD_FAULT_GAIN, 3}};
+        {CRDI_FAULT_HOLD, 0}, {CRDI_FAULT_VALUE, 2}, {CRDI_FAULT_OFFSET, 2}, {CRDI_FAULT_GAIN, 3}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         watched w = {.ctx = crd_context_create(NULL)};
         w.s = new_system(w.ctx, STEP, 1000);
@@ -176,10 +176,10 @@ static void a_fault_changes_slopes_with_the_value(void** state)
         fault(&w, "e.u", cases[i].kind, cases[i].value, STEP);
         advance(&w, 1);
         const double grown = value(w.m, "e.x") - x;
-        const double want = cases[i].kind == CRD_FAULT_HOLD     ? STEP * (t - STEP)
-                            : cases[i].kind == CRD_FAULT_VALUE  ? STEP * cases[i].value
-                            : cases[i].kind == CRD_FAULT_OFFSET ? clean + STEP * cases[i].value
-                                                                : clean * cases[i].value;
+        const double want = cases[i].kind == CRDI_FAULT_HOLD     ? STEP * (t - STEP)
+                            : cases[i].kind == CRDI_FAULT_VALUE  ? STEP * cases[i].value
+                            : cases[i].kind == CRDI_FAULT_OFFSET ? clean + STEP * cases[i].value
+                                                                 : clean * cases[i].value;
         check_near(grown, want, 1e-12);
         advance(&w, 1);
         check_near(value(w.m, "e.x") - x - grown, STEP * (t + STEP) + STEP * STEP / 2, 1e-12);
@@ -207,18 +207,18 @@ static void check_every_way(crd_prediction predict, bool iterate, bool control, 
     crd_master_options o = crd_master_defaults();
     o.clock = &w.clock;
     o.no_statistics = !statistics;
-    const crd_live_options all = all_of_it();
+    const crdi_live_options all = all_of_it();
     check_run(crd_master_create(w.ctx, w.s, &o, &w.m), w.ctx);
-    check_run(crd_live_create(w.ctx, w.m, &all, &w.l), w.ctx);
+    check_run(crdi_live_create(w.ctx, w.m, &all, &w.l), w.ctx);
     check_run(crd_master_initialize(w.m), w.ctx);
     advance(&w, 40);
-    fault(&w, "g.u", CRD_FAULT_VALUE, 1000, NAN);
+    fault(&w, "g.u", CRDI_FAULT_VALUE, 1000, NAN);
     for (int i = 0; i < 5; i++) {
         advance(&w, 1);
         check_near(value(w.m, "g.u"), 1000, 0);
         check_near(value(w.m, "g.y"), 1000, 0);
     }
-    order(&w, (crd_live_command){.action = CRD_LIVE_CLEAR, .name = ""});
+    order(&w, (crdi_live_command){.action = CRDI_LIVE_CLEAR, .name = ""});
     advance(&w, 2);
     check_near(value(w.m, "g.y"), crd_master_time(w.m), 2 * STEP);
     stop_watching(&w);
@@ -245,16 +245,16 @@ static void faults_at_one_unit_do_not_mix(void** state)
     wire(w.s, c, "y", d, "u");
     wire(w.s, c, "y", d, "force");
     watch(&w);
-    fault(&w, "d.u", CRD_FAULT_OFFSET, 1, NAN);
-    fault(&w, "d.force", CRD_FAULT_OFFSET, 2, 0.2);
+    fault(&w, "d.u", CRDI_FAULT_OFFSET, 1, NAN);
+    fault(&w, "d.force", CRDI_FAULT_OFFSET, 2, 0.2);
     advance(&w, 1);
     check_near(value(w.m, "d.u"), 1, 1e-12);
     check_near(value(w.m, "d.force"), 2, 1e-12);
-    order(&w, (crd_live_command){.action = CRD_LIVE_CLEAR, .name = "d.u"});
+    order(&w, (crdi_live_command){.action = CRDI_LIVE_CLEAR, .name = "d.u"});
     advance(&w, 1);
     check_near(value(w.m, "d.u"), 0.1, 1e-12);
     check_near(value(w.m, "d.force"), 2.1, 1e-12);
-    fault(&w, "d.u", CRD_FAULT_GAIN, 3, NAN);
+    fault(&w, "d.u", CRDI_FAULT_GAIN, 3, NAN);
     advance(&w, 1); // the other is over
     check_near(value(w.m, "d.u"), 0.6, 1e-12);
     check_near(value(w.m, "d.force"), 0.2, 1e-12);
@@ -272,14 +272,15 @@ static void values_that_do_not_pass_here_have_no_faults(void** state)
     crd_master_options o = crd_master_defaults();
     o.clock = &w.clock;
     check_run(crd_master_create(w.ctx, w.s, &o, &w.m), w.ctx);
-    check_run(crd_live_create(w.ctx, w.m, NULL, &w.l), w.ctx);
+    check_run(crdi_live_create(w.ctx, w.m, NULL, &w.l), w.ctx);
     w.m->links[0].routed = true;
     check_run(crd_master_initialize(w.m), w.ctx);
-    check(!crd_live_get_info(w.l)->links[0].can_fault);
-    refused(&w,
-            (crd_live_command){
-                .action = CRD_LIVE_FAULT, .name = "d.u", .fault = CRD_FAULT_HOLD, .duration = NAN},
-            CRD_E_UNSUPPORTED, "go from slave to slave");
+    check(!crdi_live_get_info(w.l)->links[0].can_fault);
+    refused(
+        &w,
+        (crdi_live_command){
+            .action = CRDI_LIVE_FAULT, .name = "d.u", .fault = CRDI_FAULT_HOLD, .duration = NAN},
+        CRD_E_UNSUPPORTED, "go from slave to slave");
     stop_watching(&w);
 }
 
@@ -305,7 +306,7 @@ static void a_fault_behind_a_coupling_is_met_once(void** state)
     watched w;
     start_coupled(&w, &zoh, 2 * STEP);
     advance(&w, 4);
-    fault(&w, "d.u", CRD_FAULT_OFFSET, 1, 0.4);
+    fault(&w, "d.u", CRDI_FAULT_OFFSET, 1, 0.4);
     advance(&w, 2);
     check_near(value(w.m, "d.u"), 1.4, 1e-12);
     advance(&w, 2);
@@ -323,16 +324,16 @@ static void samples_that_are_dropped_do_not_arrive(void** state)
     watched w;
     start_coupled(&w, &zoh, 0);
     check_told(&w, "d.u", (double[]){0, 0.1, 0.2}, 3);
-    fault(&w, "d.u", CRD_FAULT_DROP, 1, 0.3);
+    fault(&w, "d.u", CRDI_FAULT_DROP, 1, 0.3);
     // The sample of 0.3 is there already; those of 0.4, 0.5 and 0.6 are lost.
     check_told(&w, "d.u", (double[]){0.3, 0.3, 0.3, 0.3, 0.7, 0.8}, 6);
     check_int(link_now(&w, "d.u")->lost, 3);
     check_int(link_now(&w, "d.u")->sent, 10);
     check_int(crd_master_get_report(w.m)->couplings[0].lost, 3);
-    fault(&w, "d.u", CRD_FAULT_DROP, 0.25, NAN);
+    fault(&w, "d.u", CRDI_FAULT_DROP, 0.25, NAN);
     advance(&w, 1000);
     check_near((double)link_now(&w, "d.u")->lost, 253, 60);
-    check_int(link_now(&w, "d.u")->fault, CRD_FAULT_DROP);
+    check_int(link_now(&w, "d.u")->fault, CRDI_FAULT_DROP);
     stop_watching(&w);
 }
 
@@ -349,7 +350,7 @@ static void samples_that_are_delayed_come_later(void** state)
         start_coupled(&w, &zoh, 0);
         advance(&w, 10);
         check_near(value(w.m, "d.u"), 0.9 - late, 1e-12);
-        fault(&w, "d.u", CRD_FAULT_DELAY, 0.2, 1);
+        fault(&w, "d.u", CRDI_FAULT_DELAY, 0.2, 1);
         // From the sample of 1.1 on: it comes at 1.3.
         const double want[] = {1.0 - late,          channel ? 1.0 : 1.0, channel ? 1.0 : 1.0,
                                channel ? 1.0 : 1.1, channel ? 1.1 : 1.2, channel ? 1.2 : 1.3};
@@ -360,11 +361,11 @@ static void samples_that_are_delayed_come_later(void** state)
         check_near(told(&w, "d.u"), crd_master_time(w.m) - STEP - late, 1e-9);
         check_int(link_now(&w, "d.u")->lost, 0);
         refused(&w,
-                (crd_live_command){.action = CRD_LIVE_FAULT,
-                                   .name = "d.u",
-                                   .fault = CRD_FAULT_DELAY,
-                                   .value = 1.5,
-                                   .duration = NAN},
+                (crdi_live_command){.action = CRDI_LIVE_FAULT,
+                                    .name = "d.u",
+                                    .fault = CRDI_FAULT_DELAY,
+                                    .value = 1.5,
+                                    .duration = NAN},
                 CRD_E_RANGE, "value = 1.5 s, expected 0 to 1 s");
         stop_watching(&w);
     }
@@ -381,7 +382,7 @@ static void there_is_room_for_a_second_of_delay(void** state)
     watched w;
     start_coupled(&w, &zoh, 0);
     advance(&w, 20);
-    fault(&w, "d.u", CRD_FAULT_DELAY, 1, NAN);
+    fault(&w, "d.u", CRDI_FAULT_DELAY, 1, NAN);
     advance(&w, 100);
     check_near(told(&w, "d.u"), crd_master_time(w.m) - STEP - 1.5, 1e-9); // none found no room
     check_int(link_now(&w, "d.u")->duplicates, link_now(&w, "d.u")->sent - 15);
@@ -480,7 +481,8 @@ static void check_exchange(const char* before, const char* after, const char* la
             }
             clean = crd_coupling_eval(new, t);
             fade = want - clean;
-            order(&w, (crd_live_command){.action = CRD_LIVE_COUPLE, .name = "g.u", .text = after});
+            order(&w,
+                  (crdi_live_command){.action = CRDI_LIVE_COUPLE, .name = "g.u", .text = after});
         }
         if (n > AT) {
             clean = crd_coupling_eval(new, t);
@@ -529,10 +531,10 @@ static void elements_can_be_exchanged_again_and_again(void** state)
     start_coupled(&w, &c, 0);
     for (int i = 0; i < 100; i++) {
         order(&w,
-              (crd_live_command){.action = CRD_LIVE_COUPLE, .name = "d.u", .text = names[i % 4]});
+              (crdi_live_command){.action = CRDI_LIVE_COUPLE, .name = "d.u", .text = names[i % 4]});
         if (i % 3) { advance(&w, i % 5); } // also several in one step, and some that nobody obeys
         check_near(value(w.m, "d.u"), crd_master_time(w.m) - STEP, 0.5);
-        (void)crd_live_get_status(w.l);
+        (void)crdi_live_get_status(w.l);
         if (i == 3) {
             hear(&w, CRD_EVENT_START, "start: 2 units, step 0.1 s");
             hear(&w, CRD_EVENT_MARK, "page 127.0.0.1: coupling of c.y -> d.u: foh (was zoh)");
@@ -561,10 +563,10 @@ static void elements_that_do_not_fit_are_refused(void** state)
     watched w;
     start_coupled(&w, &c, 0);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        refused(
-            &w,
-            (crd_live_command){.action = CRD_LIVE_COUPLE, .name = "d.u", .text = cases[i].element},
-            cases[i].st, cases[i].text);
+        refused(&w,
+                (crdi_live_command){
+                    .action = CRDI_LIVE_COUPLE, .name = "d.u", .text = cases[i].element},
+                cases[i].st, cases[i].text);
     }
     stop_watching(&w);
 }
@@ -572,11 +574,11 @@ static void elements_that_do_not_fit_are_refused(void** state)
 static void faults_have_names(void** state)
 {
     (void)state;
-    check_text(crd_fault_name(CRD_FAULT_HOLD), "hold");
-    check_text(crd_fault_name(CRD_FAULT_DELAY), "delay");
-    check_text(crd_fault_name(CRD_FAULT_KINDS), "");
-    for (int i = 0; i < CRD_FAULT_KINDS; i++) {
-        check(crd_fault_name((crd_fault_kind)i)[0] != 0);
+    check_text(crdi_fault_name(CRDI_FAULT_HOLD), "hold");
+    check_text(crdi_fault_name(CRDI_FAULT_DELAY), "delay");
+    check_text(crdi_fault_name(CRDI_FAULT_KINDS), "");
+    for (int i = 0; i < CRDI_FAULT_KINDS; i++) {
+        check(crdi_fault_name((crdi_fault_kind)i)[0] != 0);
     }
 }
 

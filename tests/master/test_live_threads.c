@@ -12,7 +12,7 @@
 enum { TICKS = 20000 };
 
 typedef struct {
-    crd_live* l;
+    crdi_live* l;
     crd_master* m;
     int64_t rows, shots, events, orders;
     const char* wrong; // the first thing that was
@@ -31,7 +31,7 @@ static void nap(void)
 
 static void look_at_rows(observer* o, int64_t* cycle)
 {
-    for (const crd_live_row* r; (r = crd_live_read(o->l)) != NULL; crd_live_release(o->l)) {
+    for (const crdi_live_row* r; (r = crdi_live_read(o->l)) != NULL; crdi_live_release(o->l)) {
         if (r->cycle <= *cycle) { complain(o, "rows are out of order"); }
         if (fabs(r->time - STEP * (double)r->cycle) > 1e-9) { complain(o, "a row is torn"); }
         if (fabs(r->values[0] - r->time) > 1e-9) { complain(o, "a row has another's value"); }
@@ -42,7 +42,7 @@ static void look_at_rows(observer* o, int64_t* cycle)
 
 static bool look_at_status(observer* o, int64_t* number)
 {
-    const crd_live_status* s = crd_live_get_status(o->l);
+    const crdi_live_status* s = crdi_live_get_status(o->l);
     if (!s || s->number == *number) { return false; }
     if (s->number < *number) { complain(o, "snapshots are out of order"); }
     if (s->units[0].steps != s->cycles || s->units[1].steps != s->cycles ||
@@ -51,12 +51,12 @@ static bool look_at_status(observer* o, int64_t* number)
     }
     *number = s->number;
     o->shots++;
-    return s->state == CRD_LIVE_ENDED;
+    return s->state == CRDI_LIVE_ENDED;
 }
 
 static void look_at_events(observer* o, int64_t* heard)
 {
-    for (crd_live_event e; crd_live_get_event(o->l, *heard, &e); *heard = e.number) {
+    for (crdi_live_event e; crdi_live_get_event(o->l, *heard, &e); *heard = e.number) {
         const size_t n = strlen(e.text);
         if (e.number <= *heard) { complain(o, "events are out of order"); }
         if (n == 0 || n >= sizeof e.text) { complain(o, "an event is torn"); }
@@ -69,28 +69,28 @@ static void send_something(observer* o)
     static const char* const elements[] = {"eros", "foh", "zoh"};
     char text[32];
     snprintf(text, sizeof text, "%d", (int)(o->orders % 100));
-    const crd_live_command commands[] = {
-        {.action = CRD_LIVE_SET, .name = "d.m", .text = text},
-        {.action = CRD_LIVE_COUPLE, .name = "g.u", .text = elements[o->orders % 3]},
-        {.action = CRD_LIVE_FAULT,
+    const crdi_live_command commands[] = {
+        {.action = CRDI_LIVE_SET, .name = "d.m", .text = text},
+        {.action = CRDI_LIVE_COUPLE, .name = "g.u", .text = elements[o->orders % 3]},
+        {.action = CRDI_LIVE_FAULT,
          .name = "d.u",
-         .fault = CRD_FAULT_OFFSET,
+         .fault = CRDI_FAULT_OFFSET,
          .value = 1,
          .duration = 5 * STEP},
-        {.action = CRD_LIVE_FAULT,
+        {.action = CRDI_LIVE_FAULT,
          .name = "g.u",
-         .fault = CRD_FAULT_DELAY,
+         .fault = CRDI_FAULT_DELAY,
          .value = 0.1,
          .duration = NAN},
-        {.action = CRD_LIVE_PAUSE},
-        {.action = CRD_LIVE_STEP, .count = 3},
-        {.action = CRD_LIVE_START},
-        {.action = CRD_LIVE_CLEAR, .name = ""},
-        {.action = CRD_LIVE_MARK, .text = "hello"},
+        {.action = CRDI_LIVE_PAUSE},
+        {.action = CRDI_LIVE_STEP, .count = 3},
+        {.action = CRDI_LIVE_START},
+        {.action = CRDI_LIVE_CLEAR, .name = ""},
+        {.action = CRDI_LIVE_MARK, .text = "hello"},
     };
     const crd_status st =
-        crd_live_send(o->l, &commands[o->orders % (int64_t)(sizeof commands / sizeof *commands)]);
-    if (st < 0 && st != CRD_E_STATE) { complain(o, crd_live_error(o->l)); }
+        crdi_live_send(o->l, &commands[o->orders % (int64_t)(sizeof commands / sizeof *commands)]);
+    if (st < 0 && st != CRD_E_STATE) { complain(o, crdi_live_error(o->l)); }
     o->orders++;
 }
 
@@ -102,7 +102,7 @@ static void* observe(void* user)
         look_at_rows(o, &cycle);
         ended = look_at_status(o, &number);
         look_at_events(o, &heard);
-        if (crd_live_is_ready(o->l) && !ended) { send_something(o); }
+        if (crdi_live_is_ready(o->l) && !ended) { send_something(o); }
         nap();
     }
     look_at_rows(o, &cycle);
@@ -130,13 +130,13 @@ static void a_watcher_on_its_own_thread_sees_whole_things(void** state)
     const int g = add_unit(s, "g", &gain_model, 0);
     wire(s, c, "y", d, "u");
     wire(s, d, "y", g, "u")->coupling = &coupling;
-    crd_live_options o = crd_live_defaults();
+    crdi_live_options o = crdi_live_defaults();
     o.row_gap = 0;
     o.status_gap = 1e-3;
     observer watcher = {0};
     pthread_t threads[2];
     check_run(crd_master_create(ctx, s, NULL, &watcher.m), ctx);
-    check_run(crd_live_create(ctx, watcher.m, &o, &watcher.l), ctx);
+    check_run(crdi_live_create(ctx, watcher.m, &o, &watcher.l), ctx);
     check_int(pthread_create(&threads[0], NULL, observe, &watcher), 0);
     check_int(pthread_create(&threads[1], NULL, talk, &watcher), 0);
     check_run(crd_master_initialize(watcher.m), ctx);
@@ -151,10 +151,10 @@ static void a_watcher_on_its_own_thread_sees_whole_things(void** state)
     check_run(crd_master_finish(watcher.m), ctx);
     pthread_join(threads[0], NULL);
     if (watcher.wrong) { fail_msg("%s", watcher.wrong); }
-    check_int(watcher.rows + crd_live_lost(watcher.l), TICKS + 1);
+    check_int(watcher.rows + crdi_live_lost(watcher.l), TICKS + 1);
     check(watcher.rows > TICKS / 100 && watcher.shots > 10 && watcher.orders > 20);
     check(watcher.events > 20);
-    crd_live_destroy(watcher.l);
+    crdi_live_destroy(watcher.l);
     crd_master_destroy(watcher.m);
     crd_system_destroy(s);
     crd_context_destroy(ctx);
@@ -199,16 +199,16 @@ static void a_unit_on_its_own_thread_meets_faults_and_settings(void** state)
     crd_model model;
     start_budgeted(&w, &model, 1e9);
     advance(&w, 3);
-    fault(&w, "d.u", CRD_FAULT_OFFSET, 5, 0.2);
+    fault(&w, "d.u", CRDI_FAULT_OFFSET, 5, 0.2);
     put(&w, "d.m", "80");
     advance(&w, 1);
     check_near(value(w.m, "d.u"), 5.3, 1e-12);
     check_near(value(w.m, "d.sum"), 80 + 111, 1e-12);
     advance(&w, 2);
     check_near(value(w.m, "d.u"), 0.5, 1e-12);
-    check_int(crd_live_get_status(w.l)->units[1].late, 0);
-    const crd_live_row* last = NULL;
-    for (const crd_live_row* r; (r = next_row(&w)) != NULL;) {
+    check_int(crdi_live_get_status(w.l)->units[1].late, 0);
+    const crdi_live_row* last = NULL;
+    for (const crdi_live_row* r; (r = next_row(&w)) != NULL;) {
         last = r;
     }
     check_near(last->values[signal_named(&w, "d.sum")], 80 + 111, 1e-12); // nobody else reads it
@@ -226,11 +226,11 @@ static void a_unit_that_is_late_is_told_when_it_is_back(void** state)
     while (sem_wait(&entered) != 0) {}
     put(&w, "d.m", "80");
     advance(&w, 3); // it is in its step: nobody may touch it
-    check(crd_live_get_status(w.l)->units[1].is_late);
-    check(crd_live_get_status(w.l)->units[1].late >= 3);
+    check(crdi_live_get_status(w.l)->units[1].is_late);
+    check(crdi_live_get_status(w.l)->units[1].late >= 3);
     check_int(w.l->postponed_count, 1);
     hear(&w, CRD_EVENT_START, "start: 2 units, step 0.1 s");
-    crd_live_event e;
+    crdi_live_event e;
     check(!next_event(&w, &e));
     atomic_store(&closed, false);
     sem_post(&gate);
@@ -246,7 +246,7 @@ static void* press_in_a_step(void* user)
 {
     watched* w = user;
     while (sem_wait(&entered) != 0) {}
-    do_it(w, CRD_LIVE_EMERGENCY);
+    do_it(w, CRDI_LIVE_EMERGENCY);
     return NULL;
 }
 
@@ -272,11 +272,11 @@ static void an_emergency_does_not_wait_for_a_unit_that_is_in_its_step(void** sta
 // ---- benches -----------------------------------------------------------------------------------
 
 // A bench that is conditioned for ever, and a page that watches its board and presses the button.
-static crd_board* board;
+static crdi_board* board;
 static crd_unit_ops bench_ops;
 static const crd_unit_ops* plain_ops;
 
-static const crd_board* board_of(const crd_unit* u)
+static const crdi_board* board_of(const crd_unit* u)
 {
     (void)u;
     return board;
@@ -284,11 +284,11 @@ static const crd_board* board_of(const crd_unit* u)
 
 static void write_board(int i)
 {
-    crd_board_state* s = crd_board_edit(board);
+    crdi_board_state* s = crdi_board_edit(board);
     s->phase = i;
     s->weight = i;
     snprintf(s->progress, sizeof s->progress, "conditioning: %d", i);
-    crd_board_show(board);
+    crdi_board_show(board);
 }
 
 static crd_status conditioned(crd_unit* u, const crd_experiment* e)
@@ -303,22 +303,22 @@ static crd_status conditioned(crd_unit* u, const crd_experiment* e)
 static void* press(void* user)
 {
     observer* o = user;
-    crd_board_state s;
-    crd_live_outcome outcome;
+    crdi_board_state s;
+    crdi_live_outcome outcome;
     char text[64];
-    const crd_live_command command = {.action = CRD_LIVE_EMERGENCY, .who = "page 10.0.0.1"};
+    const crdi_live_command command = {.action = CRDI_LIVE_EMERGENCY, .who = "page 10.0.0.1"};
     for (bool pressed = false, ended = false; !ended; o->rows++) {
-        crd_live_read_board(o->l, 0, &s);
+        crdi_live_read_board(o->l, 0, &s);
         snprintf(text, sizeof text, "conditioning: %d", s.phase);
         if (s.progress[0] && (strcmp(text, s.progress) != 0 || s.weight != s.phase)) {
             complain(o, "a board is torn");
         }
         if (s.phase >= 64 && !pressed) {
             pressed = true;
-            if (crd_live_send(o->l, &command) < 0) { complain(o, crd_live_error(o->l)); }
+            if (crdi_live_send(o->l, &command) < 0) { complain(o, crdi_live_error(o->l)); }
         }
-        crd_live_get_outcome(o->l, &outcome);
-        ended = outcome.state == CRD_LIVE_ENDED;
+        crdi_live_get_outcome(o->l, &outcome);
+        ended = outcome.state == CRDI_LIVE_ENDED;
         nap();
     }
     if (strcmp(outcome.message, "emergency stop by page 10.0.0.1 during the initialisation") != 0) {
@@ -335,7 +335,7 @@ static void an_emergency_comes_from_another_thread_while_a_bench_is_conditioned(
     observer watcher = {0};
     pthread_t thread;
     add_unit(s, "d", &desk_model, 0);
-    check_ok(crd_board_create(ctx, &board));
+    check_ok(crdi_board_create(ctx, &board));
     check_run(crd_master_create(ctx, s, NULL, &watcher.m), ctx);
     crd_unit* u = watcher.m->members[0].unit;
     plain_ops = u->ops;
@@ -343,16 +343,16 @@ static void an_emergency_comes_from_another_thread_while_a_bench_is_conditioned(
     bench_ops.board = board_of;
     bench_ops.enter_initialization = conditioned;
     u->ops = &bench_ops;
-    check_run(crd_live_create(ctx, watcher.m, NULL, &watcher.l), ctx);
+    check_run(crdi_live_create(ctx, watcher.m, NULL, &watcher.l), ctx);
     check_int(pthread_create(&thread, NULL, press, &watcher), 0);
     check_status(crd_master_initialize(watcher.m), CRD_E_STATE);
     check_run(crd_master_finish(watcher.m), ctx);
     pthread_join(thread, NULL);
     if (watcher.wrong) { fail_msg("%s", watcher.wrong); }
-    crd_live_destroy(watcher.l);
+    crdi_live_destroy(watcher.l);
     crd_master_destroy(watcher.m);
     crd_system_destroy(s);
-    crd_board_destroy(board);
+    crdi_board_destroy(board);
     crd_context_destroy(ctx);
 }
 

@@ -1,6 +1,7 @@
 // Every allocation fails in turn, in systems with all that a master can be asked for: nothing
 // crashes, nothing is lost.
 #include "models.h"
+#include "shared/base.h"
 
 // Two integrators, extrapolated, and behind them an algebraic loop of two gains. NULL: no memory.
 static crd_system* build(crd_context* ctx, const char* scheme)
@@ -166,8 +167,8 @@ static void every_allocation_may_fail_with_maps_rasters_and_attachments(void** s
         crd_system* s = build_interchange(ctx);
         crd_master_options opt = crd_master_defaults();
         opt.guard_crashes = true;
-        crdi_text t;
-        crdi_text_init(&t, ctx);
+        crd_text t;
+        crd_text_init(&t, ctx);
         crd_status st = s ? crd_master_create(ctx, s, &opt, &m) : CRD_E_MEMORY;
         if (st == CRD_OK) { st = crd_master_describe_run(m, &t); }
         if (st == CRD_OK) { st = crd_master_run(m); }
@@ -176,7 +177,7 @@ static void every_allocation_may_fail_with_maps_rasters_and_attachments(void** s
             fail_msg("allocation %d: %s", (int)fail_at, crd_error_text(ctx));
         }
         const bool done = st == CRD_OK && a.allocations < a.fail_at;
-        crdi_text_clear(&t);
+        crd_text_clear(&t);
         crd_master_destroy(m);
         crd_system_destroy(s);
         crd_context_destroy(ctx);

@@ -1,5 +1,5 @@
-#include "cardan/pace.h"
 #include "check.h"
+#include "shared/pace.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -107,19 +107,19 @@ static uint64_t draw(uint64_t* seed)
 }
 
 // A pacer from t = 0 with the step, whose grid begins at ORIGIN.
-static void begin(crd_pacer* p, script* s, const crd_pace_spec* spec, double step)
+static void begin(crdi_pacer* p, script* s, const crd_pace_spec* spec, double step)
 {
     if (s->now == 0) { s->now = ORIGIN; }
-    crd_pacer_init(p, spec, 0, step, clock_of(s));
-    crd_pacer_start(p, ORIGIN);
+    crdi_pacer_init(p, spec, 0, step, clock_of(s));
+    crdi_pacer_start(p, ORIGIN);
 }
 
 // One cycle of 1 ms with so much work.
-static bool cycle(crd_pacer* p, script* s, int64_t n, int64_t work)
+static bool cycle(crdi_pacer* p, script* s, int64_t n, int64_t work)
 {
-    crd_pacer_wait(p, 1e-3 * (double)n);
+    crdi_pacer_wait(p, 1e-3 * (double)n);
     s->now += work;
-    return crd_pacer_done(p, 1e-3 * (double)(n + 1), 0, -1);
+    return crdi_pacer_done(p, 1e-3 * (double)(n + 1), 0, -1);
 }
 
 // ---- the grid ----------------------------------------------------------------------------------
@@ -127,19 +127,19 @@ static bool cycle(crd_pacer* p, script* s, int64_t n, int64_t work)
 // Cycles of num/den ns: every deadline is the exact one, to the rounding of simulated time.
 static void run_grid(double step, int64_t num, int64_t den, int64_t cycles, int64_t stride)
 {
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.wake = 9 * US};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_RECORD);
     begin(&p, &s, &spec, step);
     int64_t worst = 0, drift = 0, count = 0;
     for (int64_t n = 0; n < cycles; n += stride, count++) {
-        crd_pacer_wait(&p, (double)n * step);
+        crdi_pacer_wait(&p, (double)n * step);
         const int64_t exact = ORIGIN + (n * num + den / 2) / den; // rounded; 10^7 of them fit
         const int64_t off = llabs(p.deadline - exact);
         if (off > worst) { worst = off; }
         if (p.report.drift_ns != 0) { drift = p.report.drift_ns; }
         s.now += 20 * US;
-        crd_pacer_done(&p, (double)(n + 1) * step, 0, -1);
+        crdi_pacer_done(&p, (double)(n + 1) * step, 0, -1);
     }
     check(worst <= 1);
     check_int(drift, 0);
@@ -161,22 +161,22 @@ static void the_grid_does_not_drift_in_ten_million_cycles(void** state)
 static void deadlines_follow_the_factor(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     static const double factors[] = {10, 0.5, 1, 3};
     for (int k = 0; k < 4; k++) {
         script s = {.now = ORIGIN};
         crd_pace_spec spec = realtime(CRD_OVERRUN_RECORD);
         spec.factor = factors[k];
-        crd_pacer_init(&p, &spec, 5, 0.01, clock_of(&s));
+        crdi_pacer_init(&p, &spec, 5, 0.01, clock_of(&s));
         check_near(p.report.period, 0.01 / factors[k], 1e-18);
-        crd_pacer_start(&p, 0);
+        crdi_pacer_start(&p, 0);
         check_int(p.first, ORIGIN);
         for (int n = 0; n < 1000; n++) {
-            crd_pacer_wait(&p, 5 + 0.01 * n);
+            crdi_pacer_wait(&p, 5 + 0.01 * n);
             check_near((double)(p.deadline - ORIGIN), 1e7 / factors[k] * n, 1);
             check_int(p.begin, s.now);
             check_int(p.begin, p.deadline);
-            check(crd_pacer_done(&p, 5 + 0.01 * (n + 1), 0, -1));
+            check(crdi_pacer_done(&p, 5 + 0.01 * (n + 1), 0, -1));
         }
         check_int(p.report.overruns, 0);
     }
@@ -185,18 +185,18 @@ static void deadlines_follow_the_factor(void** state)
 static void absurd_times_are_far_away_and_nothing_else(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     bool stop = true;
     script s = {.now = 0};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_RECORD);
     begin(&p, &s, &spec, 0);
     p.stop = &stop;
-    crd_pacer_wait(&p, 1e300);
+    crdi_pacer_wait(&p, 1e300);
     check(p.deadline > ORIGIN + ((int64_t)1 << 60));
     check_int(s.sleeps, 0);
-    crd_pacer_wait(&p, -INFINITY);
+    crdi_pacer_wait(&p, -INFINITY);
     check(p.deadline < ORIGIN - ((int64_t)1 << 60));
-    check(crd_pacer_done(&p, INFINITY, INT64_MAX, -1));
+    check(crdi_pacer_done(&p, INFINITY, INT64_MAX, -1));
 }
 
 // ---- policies ----------------------------------------------------------------------------------
@@ -320,14 +320,14 @@ static void compare(const crd_pace_report* r, const expected* e)
 static void play(const step* steps, int n, const crd_pace_spec* spec, double period,
                  const expected* e)
 {
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.now = 0};
     begin(&p, &s, spec, period);
     for (int i = 0; i < n; i++) {
         s.wake = steps[i].wake;
-        crd_pacer_wait(&p, steps[i].t);
+        crdi_pacer_wait(&p, steps[i].t);
         s.now += steps[i].work + steps[i].waited;
-        const bool good = crd_pacer_done(&p, steps[i].next, steps[i].waited, i % 5);
+        const bool good = crdi_pacer_done(&p, steps[i].next, steps[i].waited, i % 5);
         check_int(good, i != e->stopped);
         if (!good) { break; }
     }
@@ -383,7 +383,7 @@ static void every_policy_counts_what_a_plain_calculation_counts(void** state)
 static void a_stall_is_caught_up_with_on_the_old_grid(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.now = 0};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_RECORD);
     begin(&p, &s, &spec, 1e-3);
@@ -406,7 +406,7 @@ static void a_stall_is_caught_up_with_on_the_old_grid(void** state)
 static void stretching_moves_the_grid_by_what_was_late(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.now = 0};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_STRETCH);
     begin(&p, &s, &spec, 1e-3);
@@ -424,7 +424,7 @@ static void stretching_moves_the_grid_by_what_was_late(void** state)
 static void skipping_goes_on_in_phase(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.now = 0};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_SKIP);
     begin(&p, &s, &spec, 1e-3);
@@ -441,17 +441,17 @@ static void skipping_goes_on_in_phase(void** state)
 static void skipping_stays_in_phase_with_periods_that_are_no_whole_ns(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.now = 0};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_SKIP);
     const double h = 1e-3 / 3;
     begin(&p, &s, &spec, h);
     for (int n = 0; n < 30000; n++) {
-        crd_pacer_wait(&p, h * n);
+        crdi_pacer_wait(&p, h * n);
         const double points = (double)(p.deadline - ORIGIN) / (1e9 * h);
         check_near(points * 1e9 * h, round(points) * 1e9 * h, 1.01);
         s.now += n % 3 == 0 ? 400 * US : 10 * US;
-        crd_pacer_done(&p, h * (n + 1), 0, -1);
+        crdi_pacer_done(&p, h * (n + 1), 0, -1);
     }
     check_int(p.report.skipped, 10000);
     check_near((double)p.report.moved_ns, 10000 * 1e9 * h, 1);
@@ -460,7 +460,7 @@ static void skipping_stays_in_phase_with_periods_that_are_no_whole_ns(void** sta
 static void stopping_says_so_at_the_first_overrun(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.now = 0};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_STOP);
     begin(&p, &s, &spec, 1e-3);
@@ -474,7 +474,7 @@ static void stopping_says_so_at_the_first_overrun(void** state)
 static void slack_is_forgiven_to_its_last_ns(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.now = 0};
     crd_pace_spec spec = realtime(CRD_OVERRUN_STRETCH);
     spec.slack = 100e-6;
@@ -491,25 +491,25 @@ static void slack_is_forgiven_to_its_last_ns(void** state)
 static void waiting_for_the_clock_elsewhere_is_no_work(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.now = 0};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_STOP);
     begin(&p, &s, &spec, 1e-3);
     for (int n = 0; n < 100; n++) { // a remote unit gives its outputs 7 us after the next deadline
-        crd_pacer_wait(&p, 1e-3 * n);
+        crdi_pacer_wait(&p, 1e-3 * n);
         s.now += 200 * US;
         const int64_t until = ORIGIN + (int64_t)(n + 1) * MS + 7 * US;
         const int64_t waited = until - s.now;
         s.now = until;
-        check(crd_pacer_done(&p, 1e-3 * (n + 1), waited, 0));
+        check(crdi_pacer_done(&p, 1e-3 * (n + 1), waited, 0));
     }
     check_int(p.report.overruns, 0);
     check_int(p.report.busy.max, 200 * US);
     check_int(p.report.lateness.max, 7 * US);
     // Work that does not fit is one, however long the rest was waited.
-    crd_pacer_wait(&p, 0.1);
+    crdi_pacer_wait(&p, 0.1);
     s.now += 1500 * US;
-    check(!crd_pacer_done(&p, 0.101, 500 * US, 3));
+    check(!crdi_pacer_done(&p, 0.101, 500 * US, 3));
     check_int(p.report.worst.late_ns, 7 * US);
     check_int(p.report.worst.unit, 3);
 }
@@ -517,22 +517,22 @@ static void waiting_for_the_clock_elsewhere_is_no_work(void** state)
 static void more_waiting_than_time_is_no_work_at_all(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.now = 0};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_RECORD);
     begin(&p, &s, &spec, 1e-3);
-    crd_pacer_wait(&p, 0);
+    crdi_pacer_wait(&p, 0);
     s.now += 100 * US;
-    check(crd_pacer_done(&p, 1e-3, 300 * US, -1)); // of two units at once
-    crd_pacer_wait(&p, 1e-3);
+    check(crdi_pacer_done(&p, 1e-3, 300 * US, -1)); // of two units at once
+    crdi_pacer_wait(&p, 1e-3);
     s.now += 100 * US;
-    check(crd_pacer_done(&p, 2e-3, -5, -1));
+    check(crdi_pacer_done(&p, 2e-3, -5, -1));
     check_int(p.report.busy.min, 0);
     check_int(p.report.busy.max, 100 * US);
     s.wake = 1100 * US; // nor does it bring time back: it began after the next deadline
-    crd_pacer_wait(&p, 2e-3);
+    crdi_pacer_wait(&p, 2e-3);
     s.now += 100 * US;
-    check(crd_pacer_done(&p, 3e-3, 300 * US, -1));
+    check(crdi_pacer_done(&p, 3e-3, 300 * US, -1));
     check_int(p.report.overruns, 1);
     check_int(p.report.worst.late_ns, 100 * US);
 }
@@ -559,7 +559,7 @@ static void of_equally_late_ones_the_earlier_is_kept(void** state)
 static void the_longest_row_is_told_with_its_beginning(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.now = 0};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_STRETCH);
     begin(&p, &s, &spec, 1e-3);
@@ -576,7 +576,7 @@ static void the_longest_row_is_told_with_its_beginning(void** state)
 static void a_stopped_process_is_one_huge_lateness(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.now = 0};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_SKIP);
     begin(&p, &s, &spec, 1e-3);
@@ -601,7 +601,7 @@ static void a_stopped_process_is_one_huge_lateness(void** state)
 static void signals_do_not_end_a_wait(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.interrupt = 70 * US};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_RECORD);
     begin(&p, &s, &spec, 1e-3);
@@ -616,12 +616,12 @@ static void signals_do_not_end_a_wait(void** state)
 static void no_sleep_is_longer_than_50_ms(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.now = 0};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_RECORD);
     begin(&p, &s, &spec, 0);
     for (int n = 1; n < 100; n++) {
-        crd_pacer_wait(&p, 1e-3 * n * n);
+        crdi_pacer_wait(&p, 1e-3 * n * n);
         check_int(p.begin, p.deadline);
     }
     check_int(s.longest, 50 * MS);
@@ -630,17 +630,17 @@ static void no_sleep_is_longer_than_50_ms(void** state)
 static void the_stop_flag_ends_a_wait_within_50_ms(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     bool stop = false;
     script s = {.now = 0};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_RECORD);
     begin(&p, &s, &spec, 10);
     p.stop = &stop;
-    crd_pacer_wait(&p, 0);
-    check(crd_pacer_done(&p, 10, 0, -1));
+    crdi_pacer_wait(&p, 0);
+    check(crdi_pacer_done(&p, 10, 0, -1));
     s.stop = &stop;
     s.stop_at = ORIGIN + 3017 * MS;
-    crd_pacer_wait(&p, 10);
+    crdi_pacer_wait(&p, 10);
     check(s.longest <= 50 * MS);
     check(p.begin >= s.stop_at && p.begin <= s.stop_at + 50 * MS);
     check(p.begin < p.deadline);
@@ -648,14 +648,14 @@ static void the_stop_flag_ends_a_wait_within_50_ms(void** state)
     check_int(p.report.cycles, 1);
     // And a flag that is up already ends it at once.
     const int64_t sleeps = s.sleeps;
-    crd_pacer_wait(&p, 10);
+    crdi_pacer_wait(&p, 10);
     check_int(s.sleeps, sleeps);
 }
 
 static void the_end_of_a_wait_is_spun_and_no_more(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.wake = 30 * US, .reading = 100};
     crd_pace_spec spec = realtime(CRD_OVERRUN_RECORD);
     spec.spin = 50e-6;
@@ -682,14 +682,14 @@ static void the_end_of_a_wait_is_spun_and_no_more(void** state)
 static void spinning_ends_with_the_stop_flag(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     bool stop = false;
     script s = {.reading = 100, .stop = &stop, .stop_at = ORIGIN + 5 * MS};
     crd_pace_spec spec = realtime(CRD_OVERRUN_RECORD);
     spec.spin = 1; // all the time
     begin(&p, &s, &spec, 10e-3);
     p.stop = &stop;
-    crd_pacer_wait(&p, 10e-3);
+    crdi_pacer_wait(&p, 10e-3);
     check_int(s.sleeps, 0);
     check(p.begin >= s.stop_at && p.begin <= s.stop_at + 100);
 }
@@ -697,7 +697,7 @@ static void spinning_ends_with_the_stop_flag(void** state)
 static void a_clock_that_stands_still_is_slept_on(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.now = 0};
     crd_pace_spec spec = realtime(CRD_OVERRUN_RECORD);
     spec.spin = 100e-6;
@@ -709,22 +709,22 @@ static void a_clock_that_stands_still_is_slept_on(void** state)
 static void a_pause_moves_the_grid_by_its_length(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.now = 0};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_RECORD);
     s.now = ORIGIN - 3 * MS;
-    crd_pacer_init(&p, &spec, 0, 1e-3, clock_of(&s));
-    crd_pacer_pause(&p); // before the grid begins: nothing to move
+    crdi_pacer_init(&p, &spec, 0, 1e-3, clock_of(&s));
+    crdi_pacer_pause(&p); // before the grid begins: nothing to move
     s.now += 3 * MS;
-    crd_pacer_resume(&p, 0);
-    crd_pacer_start(&p, 0);
+    crdi_pacer_resume(&p, 0);
+    crdi_pacer_start(&p, 0);
     check(cycle(&p, &s, 0, 300 * US));
-    crd_pacer_pause(&p);
+    crdi_pacer_pause(&p);
     s.now += 5000 * MS;
-    crd_pacer_pause(&p); // still the same pause
+    crdi_pacer_pause(&p); // still the same pause
     s.now += 2 * US;
-    crd_pacer_resume(&p, 1e-3);
-    crd_pacer_resume(&p, 1e-3);
+    crdi_pacer_resume(&p, 1e-3);
+    crdi_pacer_resume(&p, 1e-3);
     check(cycle(&p, &s, 1, 300 * US));
     check_int(p.begin, ORIGIN + MS + 5000 * MS + 2 * US); // 700 us after the resume, as before it
     check_int(p.report.paused_ns, 5000 * MS + 2 * US);
@@ -737,14 +737,14 @@ static void a_pause_moves_the_grid_by_its_length(void** state)
 static void what_was_late_before_a_pause_is_not_late_after_it(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.now = 0};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_RECORD);
     begin(&p, &s, &spec, 1e-3);
     check(cycle(&p, &s, 0, 8 * MS)); // 7 ms late
-    crd_pacer_pause(&p);
+    crdi_pacer_pause(&p);
     s.now += 3 * MS;
-    crd_pacer_resume(&p, 1e-3);
+    crdi_pacer_resume(&p, 1e-3);
     check(cycle(&p, &s, 1, 300 * US));
     check_int(p.begin, ORIGIN + 11 * MS);
     check_int(p.deadline, p.begin);
@@ -756,13 +756,13 @@ static void what_was_late_before_a_pause_is_not_late_after_it(void** state)
 static void a_grid_of_somebody_else_is_taken_over(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.now = ORIGIN};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_STRETCH);
-    crd_pacer_init(&p, &spec, 0, 1e-3, clock_of(&s));
-    crd_pacer_start(&p, 0);
+    crdi_pacer_init(&p, &spec, 0, 1e-3, clock_of(&s));
+    crdi_pacer_start(&p, 0);
     check(cycle(&p, &s, 0, 1500 * US)); // 0.5 ms moved
-    crd_pacer_start(&p, ORIGIN + 5 * MS);
+    crdi_pacer_start(&p, ORIGIN + 5 * MS);
     check(cycle(&p, &s, 1, 100 * US));
     check_int(p.begin, ORIGIN + 6 * MS);
     check_int(p.report.moved_ns, 500 * US);
@@ -775,7 +775,7 @@ static void a_grid_of_somebody_else_is_taken_over(void** state)
 static void a_wall_clock_that_is_set_is_counted(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.wall = (int64_t)1700000000 * 1000000000, .reading = 50};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_RECORD);
     begin(&p, &s, &spec, 1e-3);
@@ -787,10 +787,10 @@ static void a_wall_clock_that_is_set_is_counted(void** state)
     }
     check_int(p.report.clock_steps, 2);
     check_near((double)p.report.clock_step_ns, 2.5e6 - 3600e9, 1e5);
-    crd_pacer_account(&p);
+    crdi_pacer_account(&p);
     check_int(p.report.clock_steps, 2);
     s.wall += MS; // after the last wait
-    crd_pacer_account(&p);
+    crdi_pacer_account(&p);
     check_int(p.report.clock_steps, 3);
     check_int(p.report.overruns, 0); // the grid does not care
     check_int(p.report.lateness.max < 1000, 1);
@@ -799,23 +799,23 @@ static void a_wall_clock_that_is_set_is_counted(void** state)
 static void steps_of_less_than_a_millisecond_are_none(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.now = 0};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_RECORD);
     begin(&p, &s, &spec, 1e-3);
     for (int i = 0; i < 10; i++) {
         s.wall += MS - 1;
-        crd_pacer_account(&p);
+        crdi_pacer_account(&p);
         s.wall -= MS - 1;
-        crd_pacer_account(&p);
+        crdi_pacer_account(&p);
     }
     check_int(p.report.clock_steps, 0);
     s.wall += MS;
-    crd_pacer_account(&p);
+    crdi_pacer_account(&p);
     check_int(p.report.clock_steps, 1);
     check_int(p.report.clock_step_ns, MS);
     s.wall -= MS;
-    crd_pacer_account(&p);
+    crdi_pacer_account(&p);
     check_int(p.report.clock_steps, 2);
     check_int(p.report.clock_step_ns, 0);
 }
@@ -823,26 +823,26 @@ static void steps_of_less_than_a_millisecond_are_none(void** state)
 static void being_interrupted_between_two_clocks_is_no_step(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.gap = 20 * MS}; // the first look fails as well
     const crd_pace_spec spec = realtime(CRD_OVERRUN_RECORD);
     begin(&p, &s, &spec, 1e-3);
     s.gap = 0;
-    crd_pacer_account(&p);
+    crdi_pacer_account(&p);
     s.gap = 30 * MS;
-    crd_pacer_account(&p);
+    crdi_pacer_account(&p);
     s.gap = 0;
-    crd_pacer_account(&p);
+    crdi_pacer_account(&p);
     check_int(p.report.clock_steps, 0);
     p.clock.wall = NULL;
-    crd_pacer_account(&p);
+    crdi_pacer_account(&p);
     check_int(p.report.clock_steps, 0);
 }
 
 static void page_faults_of_the_loop_are_counted(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     enum { PAGES = 64 };
     const size_t bytes = PAGES * (size_t)sysconf(_SC_PAGESIZE);
     char* fresh = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -850,17 +850,17 @@ static void page_faults_of_the_loop_are_counted(void** state)
     madvise(fresh, bytes, MADV_NOHUGEPAGE);
     script s = {.now = 0};
     const crd_pace_spec spec = realtime(CRD_OVERRUN_RECORD);
-    crd_pacer_init(&p, &spec, 0, 1e-3, clock_of(&s));
-    crd_pacer_account(&p); // not started: nothing to tell
+    crdi_pacer_init(&p, &spec, 0, 1e-3, clock_of(&s));
+    crdi_pacer_account(&p); // not started: nothing to tell
     check_int(p.report.minor_faults, 0);
-    crd_pacer_start(&p, 0);
-    crd_pacer_account(&p);
+    crdi_pacer_start(&p, 0);
+    crdi_pacer_account(&p);
     const int64_t before = p.report.minor_faults;
     for (size_t i = 0; i < bytes; i += bytes / PAGES) {
         ((volatile char*)fresh)[i] = 1;
     }
-    crd_pacer_start(&p, 5); // another grid, the same account
-    crd_pacer_account(&p);
+    crdi_pacer_start(&p, 5); // another grid, the same account
+    crdi_pacer_account(&p);
     check(p.report.minor_faults >= before + PAGES);
     check(p.report.major_faults >= 0 && p.report.voluntary >= 0 && p.report.involuntary >= 0);
     munmap(fresh, bytes);
@@ -869,7 +869,7 @@ static void page_faults_of_the_loop_are_counted(void** state)
 static void cycles_allocate_nothing(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     script s = {.reading = 100, .interrupt = 400 * US};
     crd_pace_spec spec = realtime(CRD_OVERRUN_SKIP);
     spec.spin = 20e-6;
@@ -881,11 +881,11 @@ static void cycles_allocate_nothing(void** state)
     for (int n = 0; n < 1000; n++) {
         cycle(&p, &s, n, n % 3 ? 100 * US : 1500 * US);
         if (n % 100 == 50) {
-            crd_pacer_pause(&p);
-            crd_pacer_resume(&p, 1e-3 * (n + 1));
+            crdi_pacer_pause(&p);
+            crdi_pacer_resume(&p, 1e-3 * (n + 1));
         }
     }
-    crd_pacer_account(&p);
+    crdi_pacer_account(&p);
     check(p.report.overruns > CRD_PACE_KEPT);
     check_int(allocations, 0);
 }
@@ -915,16 +915,16 @@ static void on_alarm(int number)
 static void a_signal_handler_ends_a_wait_of_an_hour(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     struct sigaction act = {.sa_handler = on_alarm}, old;
     check_int(sigaction(SIGALRM, &act, &old), 0);
     const crd_pace_spec spec = realtime(CRD_OVERRUN_RECORD);
-    crd_pacer_init(&p, &spec, 0, 3600, crd_clock_system());
-    crd_pacer_start(&p, 0);
+    crdi_pacer_init(&p, &spec, 0, 3600, crd_clock_system());
+    crdi_pacer_start(&p, 0);
     p.stop = &alarmed;
     const struct itimerval in = {.it_value = {.tv_usec = 2000}};
     check_int(setitimer(ITIMER_REAL, &in, NULL), 0);
-    crd_pacer_wait(&p, 3600);
+    crdi_pacer_wait(&p, 3600);
     check(alarmed);
     check(p.begin < p.deadline);
     check_int(sigaction(SIGALRM, &old, NULL), 0);
@@ -933,30 +933,30 @@ static void a_signal_handler_ends_a_wait_of_an_hour(void** state)
 // What another thread reads in /proc is what the thread itself is told.
 static void* ask_for_usage(void* user)
 {
-    crd_pacer* p = ((void**)user)[0];
-    crd_pacer_usage(p, ((void**)user)[1]);
+    crdi_pacer* p = ((void**)user)[0];
+    crdi_pacer_usage(p, ((void**)user)[1]);
     return NULL;
 }
 
 static void another_thread_sees_the_faults_and_switches_of_the_one_that_paces(void** state)
 {
     (void)state;
-    static crd_pacer p;
+    static crdi_pacer p;
     static crd_pace_report seen;
     const crd_pace_spec spec = {.factor = 1, .cpu = -1};
-    crd_pacer_init(&p, &spec, 0, 1e-3, crd_clock_system());
-    crd_pacer_start(&p, 0);
+    crdi_pacer_init(&p, &spec, 0, 1e-3, crd_clock_system());
+    crdi_pacer_start(&p, 0);
     for (int i = 0; i < 20; i++) {
-        crd_pacer_wait(&p, 1e-3 * i);
-        (void)crd_pacer_done(&p, 1e-3 * (i + 1), 0, -1);
+        crdi_pacer_wait(&p, 1e-3 * i);
+        (void)crdi_pacer_done(&p, 1e-3 * (i + 1), 0, -1);
     }
-    crd_pacer_account(&p);
+    crdi_pacer_account(&p);
     const crd_pace_report before = p.report;
     void* both[2] = {&p, &seen};
     pthread_t t;
     check_int(pthread_create(&t, NULL, ask_for_usage, both), 0);
     pthread_join(t, NULL);
-    crd_pacer_account(&p);
+    crdi_pacer_account(&p);
     check(before.voluntary > 0);
     check(seen.voluntary >= before.voluntary && seen.voluntary <= p.report.voluntary + 1);
     check(seen.minor_faults >= before.minor_faults && seen.minor_faults <= p.report.minor_faults);

@@ -1,7 +1,8 @@
 // The account of a run on the clock as JSON: bounded, and whole or refused.
-#include "cardan/pace.h"
 #include "cardan/unit.h"
 #include "check.h"
+#include "shared/base.h"
+#include "shared/pace.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -62,8 +63,8 @@ static void the_text_is_never_longer_than_its_bound(void** state)
     memset(name, 1, 100);
     name[100] = 0;
     const char* const names[] = {"a", name};
-    crdi_text t;
-    crdi_text_init(&t, ctx);
+    crd_text t;
+    crd_text_init(&t, ctx);
     check_ok(crdi_pace_to_json(p, names, 2, &t));
     const size_t bound = crdi_pace_json_size(100);
     check(t.length > bound / 4);
@@ -74,7 +75,7 @@ static void the_text_is_never_longer_than_its_bound(void** state)
     check_int(json_array_size(json_object_get(json_object_get(j, "busy"), "histogram")),
               CRD_HISTOGRAM_BUCKETS);
     json_decref(j);
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     free(p);
     crd_context_destroy(ctx);
     (void)state;
@@ -84,13 +85,13 @@ static void an_index_beyond_the_units_is_nobody(void** state)
 {
     crd_context* ctx = crd_context_create(NULL);
     crd_pace_report* p = crowded();
-    crdi_text t;
-    crdi_text_init(&t, ctx);
+    crd_text t;
+    crd_text_init(&t, ctx);
     check_ok(crdi_pace_to_json(p, NULL, 0, &t));
     json_t* j = json_loads(t.data, 0, NULL);
     check(json_is_null(json_object_get(json_object_get(j, "worst"), "unit")));
     json_decref(j);
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     free(p);
     crd_context_destroy(ctx);
     (void)state;
@@ -124,13 +125,13 @@ static void no_memory_is_told_whenever_it_happens(void** state)
         check_allocator a;
         crd_context* ctx = check_context(&a);
         a.fail_at = a.allocations + fail_at;
-        crdi_text t;
-        crdi_text_init(&t, ctx);
+        crd_text t;
+        crd_text_init(&t, ctx);
         crd_status st = crdi_pace_to_json(p, NULL, 0, &t);
         if (st == CRD_OK) { st = crdi_link_to_json(&link, &t); }
         done = st == CRD_OK;
         if (!done) { check_status(st, CRD_E_MEMORY); }
-        crdi_text_clear(&t);
+        crd_text_clear(&t);
         crd_context_destroy(ctx);
         check_int(a.live, 0);
         check(fail_at < 1000);
@@ -155,14 +156,14 @@ static void a_link_has_its_counts_and_what_is_not_known_is_null(void** state)
                                  .round_trip = NAN,
                                  .round_trip_max = NAN,
                                  .state_name = "RUNNING"};
-    crdi_text t;
-    crdi_text_init(&t, ctx);
+    crd_text t;
+    crd_text_init(&t, ctx);
     check_ok(crdi_link_to_json(&link, &t));
     check_text(t.data,
                "{\"in\": 5, \"out\": 6, \"lost\": 1, \"duplicates\": 2, \"reordered\": 3, \"bad\": "
                "4, \"late\": 7, \"age\": 0.001, \"age_mean\": 0.002, \"age_max\": 0.003, "
                "\"round_trip\": null, \"round_trip_max\": null, \"state\": \"RUNNING\"}");
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     crd_context_destroy(ctx);
 }
 

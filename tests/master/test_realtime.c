@@ -223,10 +223,10 @@ static void what_was_entered_is_left_as_it_was(void** state)
     crd_pace_spec spec = wishes();
     spec.cpu = a_cpu();
     const facts before = look();
-    crd_realtime_leave(&r); // nothing was entered
+    crdi_realtime_leave(&r); // nothing was entered
     for (int i = 0; i < 3; i++) {
-        check_ok(crd_realtime_enter(*state, &spec, &r));
-        if (i == 1) { check_ok(crd_realtime_enter(*state, &spec, &r)); } // again, without leaving
+        check_ok(crdi_realtime_enter(*state, &spec, &r));
+        if (i == 1) { check_ok(crdi_realtime_enter(*state, &spec, &r)); } // again, without leaving
         const facts in = look();
         // Whatever this machine allows: the report says what is so.
         check_int(r.fifo, (in.policy & ~SCHED_RESET_ON_FORK) == SCHED_FIFO);
@@ -242,10 +242,10 @@ static void what_was_entered_is_left_as_it_was(void** state)
         for (int k = 0; k < r.note_count; k++) {
             check(fits(r.notes[k]));
         }
-        crd_realtime_leave(&r);
+        crdi_realtime_leave(&r);
         const facts after = look();
         check_facts(&after, &before);
-        crd_realtime_leave(&r); // twice is fine
+        crdi_realtime_leave(&r); // twice is fine
     }
 }
 
@@ -254,7 +254,7 @@ static void nothing_is_touched_that_is_not_wished(void** state)
     crd_pace_report r = {0};
     const crd_pace_spec spec = {.factor = 1, .cpu = -1, .required = true};
     const facts before = look();
-    check_ok(crd_realtime_enter(*state, &spec, &r));
+    check_ok(crdi_realtime_enter(*state, &spec, &r));
     check(!r.fifo && !r.locked && !r.pinned && !r.awake);
     check_int(r.priority, -1);
     check_int(r.cpu, -1);
@@ -263,7 +263,7 @@ static void nothing_is_touched_that_is_not_wished(void** state)
     check_int(in.slack, 1);
     in.slack = before.slack; // sharper timers are nobody's loss
     check_facts(&in, &before);
-    crd_realtime_leave(&r);
+    crdi_realtime_leave(&r);
     const facts after = look();
     check_facts(&after, &before);
 }
@@ -277,16 +277,16 @@ static void a_cpu_that_does_not_exist_is_a_note_or_a_failure(void** state)
         spec.cpu = cpus[i];
         spec.required = false;
         const facts before = look();
-        check_ok(crd_realtime_enter(*state, &spec, &r));
+        check_ok(crdi_realtime_enter(*state, &spec, &r));
         check(!r.pinned);
         check_int(r.cpu, -1);
         check_int(r.note_count, 1);
         char list[96];
         crdi_realtime_cpu_list(&before.cpus, list, sizeof list);
         check_contains(r.notes[0], list);
-        crd_realtime_leave(&r);
+        crdi_realtime_leave(&r);
         spec.required = true;
-        check_status(crd_realtime_enter(*state, &spec, &r), CRD_E_STATE);
+        check_status(crdi_realtime_enter(*state, &spec, &r), CRD_E_STATE);
         check_text(crd_error_text(*state), r.notes[0]);
         const facts after = look(); // without leaving
         check_facts(&after, &before);
@@ -303,13 +303,13 @@ static void memory_that_is_not_there_is_told(void** state)
     const facts before = look();
     a.allocations = 0;
     a.fail_at = 0;
-    check_status(crd_realtime_enter(ctx, &spec, &r), CRD_E_MEMORY);
+    check_status(crdi_realtime_enter(ctx, &spec, &r), CRD_E_MEMORY);
     check(!r.fifo && !r.locked);
     const facts after = look();
     check_facts(&after, &before);
     a.fail_at = -1;
-    check_ok(crd_realtime_enter(ctx, &spec, &r));
-    crd_realtime_leave(&r);
+    check_ok(crdi_realtime_enter(ctx, &spec, &r));
+    crdi_realtime_leave(&r);
     check_int(a.live, 1); // the context
     crd_context_destroy(ctx);
     check_int(a.live, 0);
@@ -324,11 +324,11 @@ static void* leave_without_capability(void* ctx)
     static int policy;
     crd_pace_report r = {0};
     const crd_pace_spec spec = {.factor = 1, .priority = 10, .cpu = -1};
-    if (crd_realtime_enter(ctx, &spec, &r) < 0 || !r.fifo) { return NULL; }
+    if (crdi_realtime_enter(ctx, &spec, &r) < 0 || !r.fifo) { return NULL; }
     if (syscall(SYS_capget, &head, data) != 0) { return NULL; }
     data[0].effective &= ~(1u << CAP_SYS_NICE); // of this thread alone
     if (syscall(SYS_capset, &head, data) != 0) { return NULL; }
-    crd_realtime_leave(&r);
+    crdi_realtime_leave(&r);
     policy = sched_getscheduler(0) & ~SCHED_RESET_ON_FORK;
     return &policy;
 }
@@ -347,8 +347,8 @@ static void* enter_on_a_small_stack(void* ctx)
 {
     crd_pace_report r = {0};
     const crd_pace_spec spec = {.factor = 1, .cpu = -1, .lock = true};
-    const crd_status st = crd_realtime_enter(ctx, &spec, &r);
-    crd_realtime_leave(&r);
+    const crd_status st = crdi_realtime_enter(ctx, &spec, &r);
+    crdi_realtime_leave(&r);
     return st == CRD_OK ? ctx : NULL;
 }
 
@@ -369,12 +369,12 @@ static void memory_stays_locked_until_the_last_thread_leaves(void** state)
 {
     crd_pace_report r = {0};
     const crd_pace_spec spec = {.factor = 1, .cpu = -1, .lock = true};
-    check_ok(crd_realtime_enter(*state, &spec, &r));
+    check_ok(crdi_realtime_enter(*state, &spec, &r));
     pthread_t thread;
     check_int(pthread_create(&thread, NULL, enter_on_a_small_stack, *state), 0);
     check_int(pthread_join(thread, NULL), 0);
     if (LOCKS) { check_int(locked_kib() > 0, r.locked); }
-    crd_realtime_leave(&r);
+    crdi_realtime_leave(&r);
     check_int(locked_kib(), 0);
 }
 
@@ -407,11 +407,11 @@ static void* count_faults(void* user)
     deep* d = user;
     crd_pace_report r = {0};
     const crd_pace_spec spec = {.factor = 1, .cpu = -1, .lock = true};
-    if (d->enter && crd_realtime_enter(d->ctx, &spec, &r) < 0) { return NULL; }
+    if (d->enter && crdi_realtime_enter(d->ctx, &spec, &r) < 0) { return NULL; }
     const long before = faults_here();
     go_deep();
     d->faults = faults_here() - before;
-    if (d->enter) { crd_realtime_leave(&r); }
+    if (d->enter) { crdi_realtime_leave(&r); }
     return NULL;
 }
 
@@ -448,12 +448,12 @@ static void threads_made_later_are_ordinary_ones(void** state)
     crd_pace_report r = {0};
     crd_pace_spec spec = wishes();
     spec.lock = false;
-    check_ok(crd_realtime_enter(*state, &spec, &r));
+    check_ok(crdi_realtime_enter(*state, &spec, &r));
     int policy = -1;
     pthread_t thread;
     check_int(pthread_create(&thread, NULL, policy_here, &policy), 0);
     check_int(pthread_join(thread, NULL), 0);
-    crd_realtime_leave(&r);
+    crdi_realtime_leave(&r);
     check_int(policy, SCHED_OTHER);
 }
 
@@ -475,7 +475,7 @@ static int without_rights(crd_context* ctx)
     if (getuid() == 0) { expect(setuid(65534) == 0); }
     crd_pace_report r = {0};
     crd_pace_spec spec = wishes();
-    expect(crd_realtime_enter(ctx, &spec, &r) == CRD_OK);
+    expect(crdi_realtime_enter(ctx, &spec, &r) == CRD_OK);
     expect(!r.fifo && !r.locked && r.priority == -1);
     expect(r.note_count == 2);
     expect(strstr(r.notes[0], "RLIMIT_MEMLOCK is 0 KiB"));
@@ -485,15 +485,15 @@ static int without_rights(crd_context* ctx)
     expect(later);
     memset(later, 1, 8 << 20);
     free(later);
-    crd_realtime_leave(&r);
+    crdi_realtime_leave(&r);
     spec.required = true;
-    expect(crd_realtime_enter(ctx, &spec, &r) == CRD_E_STATE);
+    expect(crdi_realtime_enter(ctx, &spec, &r) == CRD_E_STATE);
     expect(strcmp(crd_error_text(ctx), r.notes[0]) == 0);
     expect(!r.fifo && !r.locked && !r.awake);
     spec.lock = false;
     spec.priority = 0; // what is not wished is not required
-    expect(crd_realtime_enter(ctx, &spec, &r) == CRD_OK);
-    crd_realtime_leave(&r);
+    expect(crdi_realtime_enter(ctx, &spec, &r) == CRD_OK);
+    crdi_realtime_leave(&r);
     return 0;
 }
 

@@ -1,5 +1,6 @@
 // What a run leaves behind: rows in rasters, events, attachments, and what it says of itself.
 #include "models.h"
+#include "shared/base.h"
 
 #include "cardan/results.h"
 
@@ -106,18 +107,18 @@ static json_t* attached(crd_context* ctx, crd_recording* r, const char* name)
         json_error_t error;
         json_t* j = json_loadb(data, length, 0, &error);
         if (!j) { fail_msg("%s: %s in\n%s", name, error.text, data); }
-        crdi_free(ctx, data);
+        crd_free(ctx, data);
         return j;
     }
     return NULL;
 }
 
-static json_t* parsed(crdi_text* t)
+static json_t* parsed(crd_text* t)
 {
     json_error_t error;
     json_t* j = json_loads(t->data, 0, &error);
     if (!j) { fail_msg("%s in\n%s", error.text, t->data); }
-    crdi_text_clear(t);
+    crd_text_clear(t);
     return j;
 }
 
@@ -471,8 +472,8 @@ static void a_run_that_was_given_up_is_interrupted(void** state)
     check_run(crd_master_create(*state, s, NULL, &m), *state);
     check_run(crd_master_initialize(m), *state);
     check_run(crd_master_advance(m, 3), *state);
-    crdi_text t;
-    crdi_text_init(&t, *state);
+    crd_text t;
+    crd_text_init(&t, *state);
     check_run(crd_master_describe_verdict(m, &t), *state);
     json_t* so_far = parsed(&t);
     check(json_is_null(at(so_far, "end")));
@@ -580,8 +581,8 @@ static void what_runs_is_told_before_and_in_the_file(void** state)
     s->results.path = path;
     crd_master* m = NULL;
     check_run(crd_master_create(*state, s, NULL, &m), *state);
-    crdi_text t;
-    crdi_text_init(&t, *state);
+    crd_text t;
+    crd_text_init(&t, *state);
     check_run(crd_master_describe_run(m, &t), *state);
     json_t* j = parsed(&t);
     check_what_ran(j);
@@ -625,7 +626,7 @@ static void the_description_goes_into_the_file_as_it_was_read(void** state)
         check_ok(crd_recording_attachment(r, i, &data, &length));
         check_int(length, sizeof yaml - 1);
         check_text(data, yaml);
-        crdi_free(*state, data);
+        crd_free(*state, data);
         seen = true;
     }
     check(seen);

@@ -2,8 +2,8 @@
 // bad networks and on a clock; with something changed they say how far they are from it.
 #include "exchanges.h"
 
-#include "cardan/live.h"
-#include "cardan/pace.h"
+#include "shared/live.h"
+#include "shared/pace.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -26,26 +26,26 @@ static void sleep_until(void* user, int64_t ns)
 
 // Replays into AGAIN and compares: `out` for the links to b.u and a.u.
 static void replay(crd_context* ctx, const setup* u, int played, bool paced, course* c,
-                   crd_deviation out[2])
+                   crdi_deviation out[2])
 {
     setup again = *u;
     again.exchange = AGAIN;
     const bool which[2] = {played == A, played == B};
     int64_t now = 1000;
     const crd_clock clock = {look, sleep_until, look, &now};
-    crd_replay_plan plan = {0};
-    crd_exchange* x = load(ctx, u->exchange);
+    crdi_replay_plan plan = {0};
+    crdi_exchange* x = load(ctx, u->exchange);
     crd_system* s = pair(ctx, &again);
-    check_run(crd_replay_prepare(s, x, played == CLOSED ? NULL : which, &plan), ctx);
+    check_run(crdi_replay_prepare(s, x, played == CLOSED ? NULL : which, &plan), ctx);
     check_int(plan.note_count, 0);
     s->run.pace.factor = paced ? 1 : 0;
     run_through(ctx, s, &plan, paced ? &clock : NULL, c);
     crd_system_destroy(s);
-    crd_exchange* y = load(ctx, AGAIN);
+    crdi_exchange* y = load(ctx, AGAIN);
     check_int(x->link_count, 2);
-    crd_replay_compare(x, y, out);
-    crd_exchange_destroy(y);
-    crd_exchange_destroy(x);
+    crdi_replay_compare(x, y, out);
+    crdi_exchange_destroy(y);
+    crdi_exchange_destroy(x);
 }
 
 // In all ways in which it can be replayed.
@@ -53,7 +53,7 @@ static void check_replays(const setup* u)
 {
     crd_context* ctx = crd_context_create(NULL);
     course first, second;
-    crd_deviation d[2];
+    crdi_deviation d[2];
     record(ctx, u, &first);
     for (int played = CLOSED; played <= B; played++) {
         for (int paced = 0; paced < 2; paced++) {
@@ -147,10 +147,10 @@ static void all_kinds_of_values_are_played(void** state)
         c->gain = -3;
         c->has_transformation = true;
         wire(s, 0, "n", g, "a");
-        crd_exchange* x = again ? load(ctx, FILE_OF("each")) : NULL;
-        crd_replay_plan plan = {0};
+        crdi_exchange* x = again ? load(ctx, FILE_OF("each")) : NULL;
+        crdi_replay_plan plan = {0};
         if (again) {
-            check_run(crd_replay_prepare(s, x, (const bool[]){true, false, false}, &plan), ctx);
+            check_run(crdi_replay_prepare(s, x, (const bool[]){true, false, false}, &plan), ctx);
             check_int(plan.note_count, 1);
             check_contains(plan.notes[0], "texts are not recorded: v.text keeps its start value");
         }
@@ -167,7 +167,7 @@ static void all_kinds_of_values_are_played(void** state)
         }
         crd_master_destroy(m);
         crd_system_destroy(s);
-        crd_exchange_destroy(x);
+        crdi_exchange_destroy(x);
     }
     check_near(last[0][1], 2 * 2.7, 1e-12);
     check_near(last[0][4], -3 * 1.7, 1e-12);
@@ -192,7 +192,7 @@ static void another_algorithm_gets_the_recorded_delays(void** state)
     other.exchange = FILE_OF("foh");
     direct.there = &bare; // the channel is in the recording
     course first, real, second;
-    crd_deviation d[2];
+    crdi_deviation d[2];
     record(ctx, &other, &real);
     record(ctx, &u, &first);
     replay(ctx, &direct, CLOSED, false, &second, d);
@@ -210,7 +210,7 @@ static void a_played_unit_that_would_have_seen_something_else_is_told(void** sta
                             foh = coupling_over_a_bad_network("{\"algorithm\": \"foh\"}", 3);
     setup u = {.there = &zoh, .predict = CRD_PREDICTION_HOLD, .exchange = FILE_OF("open")};
     course first, second;
-    crd_deviation d[2];
+    crdi_deviation d[2];
     record(ctx, &u, &first);
     u.there = &foh;
     replay(ctx, &u, A, false, &second, d);
@@ -219,7 +219,7 @@ static void a_played_unit_that_would_have_seen_something_else_is_told(void** sta
     check(d[1].relative > 0.001 && d[1].compared == 201);
     check(d[1].max_time > 0 && d[1].rms <= d[1].max);
     double sum = 0, size = 0;
-    crd_exchange *x = load(ctx, u.exchange), *y = load(ctx, AGAIN);
+    crdi_exchange *x = load(ctx, u.exchange), *y = load(ctx, AGAIN);
     double first_time = NAN;
     for (int i = 0; i < 201; i++) {
         size += x->links[1].value[i] * x->links[1].value[i];
@@ -233,8 +233,8 @@ static void a_played_unit_that_would_have_seen_something_else_is_told(void** sta
     }
     check_near(d[1].relative, sqrt(sum / size), 1e-12);
     check_near(d[1].first, first_time, 1e-12);
-    crd_exchange_destroy(x);
-    crd_exchange_destroy(y);
+    crdi_exchange_destroy(x);
+    crdi_exchange_destroy(y);
     crd_context_destroy(ctx);
 }
 
@@ -249,42 +249,42 @@ static void samples_that_a_fault_took_away_are_lost_again(void** state)
     course first = {0}, second;
     crd_system* s = pair(ctx, &u);
     crd_master* m = NULL;
-    crd_live* live = NULL;
-    const crd_live_options lo = crd_live_defaults();
+    crdi_live* live = NULL;
+    const crdi_live_options lo = crdi_live_defaults();
     check_run(crd_master_create(ctx, s, NULL, &m), ctx);
-    check_run(crd_live_create(ctx, m, &lo, &live), ctx);
+    check_run(crdi_live_create(ctx, m, &lo, &live), ctx);
     check_run(crd_master_initialize(m), ctx);
     for (; crd_master_ended(m) == CRD_END_NONE; first.count++) {
         first.a[first.count] = value(m, "a.y");
         first.b[first.count] = value(m, "b.u");
         if (first.count == 50) {
-            check_ok(crd_live_send(live, &(crd_live_command){.action = CRD_LIVE_FAULT,
-                                                             .name = "b.u",
-                                                             .fault = CRD_FAULT_DROP,
-                                                             .value = 0.5,
-                                                             .duration = 0.4}));
+            check_ok(crdi_live_send(live, &(crdi_live_command){.action = CRDI_LIVE_FAULT,
+                                                               .name = "b.u",
+                                                               .fault = CRDI_FAULT_DROP,
+                                                               .value = 0.5,
+                                                               .duration = 0.4}));
         }
         check_run(crd_master_advance(m, 1), ctx);
     }
     check_run(crd_master_finish(m), ctx);
-    crd_live_destroy(live);
+    crdi_live_destroy(live);
     crd_master_destroy(m);
     crd_system_destroy(s);
 
-    crd_exchange* x = load(ctx, u.exchange);
+    crdi_exchange* x = load(ctx, u.exchange);
     check(x->changes >= 1);
     check(x->links[0].count > 170 && x->links[0].count < 195);
-    crd_replay_plan plan = {0};
+    crdi_replay_plan plan = {0};
     u.exchange = NULL;
     s = pair(ctx, &u);
-    check_run(crd_replay_prepare(s, x, NULL, &plan), ctx);
+    check_run(crdi_replay_prepare(s, x, NULL, &plan), ctx);
     check_int(plan.note_count, 1);
     check_contains(plan.notes[0], "somebody changed or marked something");
     run_through(ctx, s, &plan, NULL, &second);
     check_same_bits(second.a, first.a, first.count);
     check_same_bits(second.b, first.b, first.count);
     crd_system_destroy(s);
-    crd_exchange_destroy(x);
+    crdi_exchange_destroy(x);
     crd_context_destroy(ctx);
 }
 
@@ -297,14 +297,14 @@ static void losses_are_counted_as_in_the_recorded_run(void** state)
     crd_coupling_report r[2];
     int64_t scored[2];
     double score[2];
-    crd_exchange* x = NULL;
+    crdi_exchange* x = NULL;
     for (int i = 0; i < 2; i++) {
         setup now = u;
         now.exchange = i ? NULL : u.exchange;
         crd_system* s = pair(ctx, &now);
         if (i) { x = load(ctx, u.exchange); }
-        crd_replay_plan plan = {0};
-        if (i) { check_run(crd_replay_prepare(s, x, NULL, &plan), ctx); }
+        crdi_replay_plan plan = {0};
+        if (i) { check_run(crdi_replay_prepare(s, x, NULL, &plan), ctx); }
         crd_master_options opt = crd_master_defaults();
         opt.scripts = plan.scripts;
         opt.script_count = plan.script_count;
@@ -323,7 +323,7 @@ static void losses_are_counted_as_in_the_recorded_run(void** state)
     check_int(r[1].sent, r[0].sent);
     check(r[0].lost > 5 && r[0].repeated > 10);
     // Those that were on their way at the end are not known to be lost.
-    const crd_exchange_link* k = &x->links[0];
+    const crdi_exchange_link* k = &x->links[0];
     static int seen[201];
     int newest = 0, gone = 0, twice = 0;
     for (int64_t i = 0; i < k->count; i++) {
@@ -337,7 +337,7 @@ static void losses_are_counted_as_in_the_recorded_run(void** state)
     check(newest > 190);
     check_int(r[1].lost, gone);
     check_int(r[1].repeated, twice);
-    crd_exchange_destroy(x);
+    crdi_exchange_destroy(x);
     crd_context_destroy(ctx);
 }
 
@@ -346,9 +346,9 @@ static void losses_are_counted_as_in_the_recorded_run(void** state)
 static void check_refused(crd_context* ctx, crd_system* s, const char* path, const bool* played,
                           crd_status want, const char* part)
 {
-    crd_exchange* x = load(ctx, path);
-    crd_replay_plan plan = {0};
-    crd_status st = crd_replay_prepare(s, x, played, &plan);
+    crdi_exchange* x = load(ctx, path);
+    crdi_replay_plan plan = {0};
+    crd_status st = crdi_replay_prepare(s, x, played, &plan);
     if (st == CRD_OK) {
         crd_master_options opt = crd_master_defaults();
         crd_master* m = NULL;
@@ -360,7 +360,7 @@ static void check_refused(crd_context* ctx, crd_system* s, const char* path, con
     check_status(st, want);
     check_contains(crd_error_text(ctx), part);
     crd_system_destroy(s);
-    crd_exchange_destroy(x);
+    crdi_exchange_destroy(x);
 }
 
 static void recordings_that_do_not_fit_say_why(void** state)
@@ -403,14 +403,14 @@ static void recordings_that_do_not_fit_say_why(void** state)
 }
 
 // Whatever is in it, nothing breaks.
-static void try_it(crd_context* ctx, const setup* u, const crd_exchange* x)
+static void try_it(crd_context* ctx, const setup* u, const crdi_exchange* x)
 {
     setup again = *u;
     again.exchange = NULL;
     crd_system* s = pair(ctx, &again);
-    crd_replay_plan plan = {0};
+    crdi_replay_plan plan = {0};
     crd_master* m = NULL;
-    if (crd_replay_prepare(s, x, (const bool[]){true, false}, &plan) == CRD_OK) {
+    if (crdi_replay_prepare(s, x, (const bool[]){true, false}, &plan) == CRD_OK) {
         crd_master_options opt = crd_master_defaults();
         opt.scripts = plan.scripts;
         opt.script_count = plan.script_count;
@@ -429,16 +429,16 @@ static void foreign_and_damaged_files_are_refused(void** state)
     const crd_coupling_spec bad = coupling_over_a_bad_network("{\"algorithm\": \"foh\"}", 3);
     const setup u = {.there = &bad, .predict = CRD_PREDICTION_HOLD, .exchange = FILE_OF("whole")};
     course c;
-    crd_exchange* x = NULL;
+    crdi_exchange* x = NULL;
     record(ctx, &u, &c);
     crd_system* s = pair(ctx, &u);
     s->results.exchange = NULL;
     s->results.path = FILE_OF("results");
     run_through(ctx, s, NULL, NULL, &c);
     crd_system_destroy(s);
-    check_status(crd_exchange_load(ctx, FILE_OF("results"), &x), CRD_E_FORMAT);
+    check_status(crdi_exchange_load(ctx, FILE_OF("results"), &x), CRD_E_FORMAT);
     check_contains(crd_error_text(ctx), "no recording of exchanged samples");
-    check_status(crd_exchange_load(ctx, FILE_OF("not there"), &x), CRD_E_NOT_FOUND);
+    check_status(crdi_exchange_load(ctx, FILE_OF("not there"), &x), CRD_E_NOT_FOUND);
 
     FILE* f = fopen(u.exchange, "rb");
     static char bytes[1 << 20];
@@ -455,10 +455,10 @@ static void foreign_and_damaged_files_are_refused(void** state)
             fwrite(bytes, 1, flip ? size : cut, f);
             *at = (char)(*at ^ (flip ? 0x55 : 0));
             fclose(f);
-            const crd_status st = crd_exchange_load(ctx, FILE_OF("damaged"), &x);
+            const crd_status st = crdi_exchange_load(ctx, FILE_OF("damaged"), &x);
             if (st == CRD_OK) {
                 try_it(ctx, &u, x);
-                crd_exchange_destroy(x);
+                crdi_exchange_destroy(x);
             } else {
                 check(crd_error_text(ctx)[0] != 0);
                 refused++;
@@ -485,15 +485,15 @@ static void every_allocation_of_a_replay_may_fail(void** state)
         setup again = u;
         again.exchange = NULL;
         crd_system* s = pair(ctx, &again);
-        crd_exchange* x = NULL;
-        crd_replay_plan plan = {0};
+        crdi_exchange* x = NULL;
+        crdi_replay_plan plan = {0};
         a.fail_at = a.allocations + fail_at;
-        crd_status st = crd_exchange_load(ctx, u.exchange, &x);
-        if (st == CRD_OK) { st = crd_replay_prepare(s, x, (const bool[]){true, false}, &plan); }
+        crd_status st = crdi_exchange_load(ctx, u.exchange, &x);
+        if (st == CRD_OK) { st = crdi_replay_prepare(s, x, (const bool[]){true, false}, &plan); }
         a.fail_at = -1;
         if (st != CRD_OK) { check_status(st, CRD_E_MEMORY); }
         crd_system_destroy(s);
-        crd_exchange_destroy(x);
+        crdi_exchange_destroy(x);
         crd_context_destroy(ctx);
         check_int(a.live, 0);
         if (st == CRD_OK) {
@@ -508,12 +508,12 @@ static void a_difference_that_is_no_number_is_the_largest(void** state)
 {
     (void)state;
     double time[4] = {0, 1, 2, 3}, a[4] = {1, 1, 1, 1}, b[4] = {1, 6, NAN, 1.5};
-    crd_exchange_link was = {.to = "b.u", .count = 4, .arrival = time, .value = a}, is = was;
+    crdi_exchange_link was = {.to = "b.u", .count = 4, .arrival = time, .value = a}, is = was;
     is.value = b;
-    const crd_exchange x = {.tick = 1, .end = 3, .links = &was, .link_count = 1};
-    const crd_exchange y = {.tick = 1, .end = 3, .links = &is, .link_count = 1};
-    crd_deviation d;
-    crd_replay_compare(&x, &y, &d);
+    const crdi_exchange x = {.tick = 1, .end = 3, .links = &was, .link_count = 1};
+    const crdi_exchange y = {.tick = 1, .end = 3, .links = &is, .link_count = 1};
+    crdi_deviation d;
+    crdi_replay_compare(&x, &y, &d);
     check_int(d.compared, 4);
     check(isnan(d.max) && isnan(d.rms) && isnan(d.relative));
     check_near(d.max_time, 2, 0);

@@ -2,8 +2,8 @@
 // the report.
 #include "models.h"
 
-#include "cardan/live.h"
 #include "cardan/results.h"
+#include "shared/live.h"
 #include "unit/standby/standby.h"
 
 #include <stdio.h>
@@ -134,35 +134,35 @@ static void the_page_sets_whom_to_use_and_sees_the_change(void** state)
     crd_context* ctx = crd_context_create(NULL);
     crd_system* s = build(ctx, NULL);
     crd_master* m = NULL;
-    crd_live* live = NULL;
+    crdi_live* live = NULL;
     fail_from = fail_until = INFINITY;
     check_ok(crd_master_create(ctx, s, NULL, &m));
-    check_ok(crd_live_create(ctx, m, NULL, &live));
+    check_ok(crdi_live_create(ctx, m, NULL, &live));
     check_ok(crd_master_initialize(m));
     check_ok(crd_master_advance(m, 50));
-    const crd_live_command to_model = {
-        .action = CRD_LIVE_SET, .name = "bench.standby.use", .text = "model"};
-    if (crd_live_send(live, &to_model) < 0) { fail_msg("%s", crd_live_error(live)); }
+    const crdi_live_command to_model = {
+        .action = CRDI_LIVE_SET, .name = "bench.standby.use", .text = "model"};
+    if (crdi_live_send(live, &to_model) < 0) { fail_msg("%s", crdi_live_error(live)); }
     const double before = value(m, "bench.y");
     check_ok(crd_master_advance(m, 1));
     check_near(value(m, "bench.y"), before, 0.05);
     check_near(value(m, "bench.standby.active"), 1, 0);
     check_ok(crd_master_advance(m, 149));
     check_near(value(m, "bench.y"), value(m, "bench.model.y"), 0.01);
-    const crd_live_command back = {
-        .action = CRD_LIVE_SET, .name = "bench.standby.use", .text = "auto"};
-    check_ok(crd_live_send(live, &back));
+    const crdi_live_command back = {
+        .action = CRDI_LIVE_SET, .name = "bench.standby.use", .text = "auto"};
+    check_ok(crdi_live_send(live, &back));
     check_ok(crd_master_advance(m, 1));
     check_near(value(m, "bench.standby.active"), 0, 0);
     bool takes = false, again = false;
     int64_t heard = 0;
-    for (crd_live_event e; crd_live_get_event(live, heard, &e); heard = e.number) {
+    for (crdi_live_event e; crdi_live_get_event(live, heard, &e); heard = e.number) {
         takes = takes || strstr(e.text, "bench: the stand-in takes over: standby.use says so");
         again = again || strstr(e.text, "bench: the bench is in use again");
     }
     check(takes && again);
     check_ok(crd_master_finish(m));
-    crd_live_destroy(live);
+    crdi_live_destroy(live);
     crd_master_destroy(m);
     crd_system_destroy(s);
     crd_context_destroy(ctx);

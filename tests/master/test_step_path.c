@@ -3,8 +3,8 @@
 // kernel traps every other call of that thread and the linker shows every malloc and mutex.
 #include "models.h"
 
-#include "cardan/live.h"
-#include "cardan/pace.h"
+#include "shared/live.h"
+#include "shared/pace.h"
 
 #include <errno.h>
 #include <linux/audit.h>
@@ -152,7 +152,7 @@ typedef struct {
     crd_context* ctx;
     crd_system* sys;
     crd_master* m;
-    crd_live* live;
+    crdi_live* live;
     crd_status status;
     bool filtered;
     bool quit;    // atomic
@@ -206,7 +206,7 @@ static void open_run(fixture* f, bool coupled, const char* results, const char* 
     f->sys->results.path = results;
     f->sys->results.exchange = exchange;
     check_ok(crd_master_create(f->ctx, f->sys, NULL, &f->m));
-    if (watched) { check_ok(crd_live_create(f->ctx, f->m, NULL, &f->live)); }
+    if (watched) { check_ok(crdi_live_create(f->ctx, f->m, NULL, &f->live)); }
     check_ok(crd_master_initialize(f->m));
 }
 
@@ -224,30 +224,30 @@ static void* cycle_thread(void* user)
 // One command of each kind, one after the other.
 static void steer(fixture* f)
 {
-    const crd_live_info* info = crd_live_get_info(f->live);
-    const crd_live_command all[] = {
-        {.action = CRD_LIVE_MARK, .text = "here"},
-        {.action = CRD_LIVE_SET, .name = info->settings[0].name, .text = "0"},
-        {.action = CRD_LIVE_COUPLE, .name = "c.u", .text = "foh"},
-        {.action = CRD_LIVE_FAULT,
+    const crdi_live_info* info = crdi_live_get_info(f->live);
+    const crdi_live_command all[] = {
+        {.action = CRDI_LIVE_MARK, .text = "here"},
+        {.action = CRDI_LIVE_SET, .name = info->settings[0].name, .text = "0"},
+        {.action = CRDI_LIVE_COUPLE, .name = "c.u", .text = "foh"},
+        {.action = CRDI_LIVE_FAULT,
          .name = "b.u",
-         .fault = CRD_FAULT_OFFSET,
+         .fault = CRDI_FAULT_OFFSET,
          .value = 1e-3,
          .duration = 3e-3},
-        {.action = CRD_LIVE_FAULT,
+        {.action = CRDI_LIVE_FAULT,
          .name = "c.u",
-         .fault = CRD_FAULT_DELAY,
+         .fault = CRDI_FAULT_DELAY,
          .value = 2e-3,
          .duration = NAN},
-        {.action = CRD_LIVE_CLEAR, .name = ""},
-        {.action = CRD_LIVE_PAUSE},
-        {.action = CRD_LIVE_STEP, .count = 2},
-        {.action = CRD_LIVE_START},
+        {.action = CRDI_LIVE_CLEAR, .name = ""},
+        {.action = CRDI_LIVE_PAUSE},
+        {.action = CRDI_LIVE_STEP, .count = 2},
+        {.action = CRDI_LIVE_START},
     };
     enum { BEHIND = 4, COUNT = sizeof all / sizeof *all }; // once cycles are counted
     const int i = f->sent++ - BEHIND;
-    if (i < 0 || i >= COUNT || crd_live_send(f->live, &all[i]) >= 0) { return; }
-    snprintf(f->refused, sizeof f->refused, "command %d: %s", i, crd_live_error(f->live));
+    if (i < 0 || i >= COUNT || crdi_live_send(f->live, &all[i]) >= 0) { return; }
+    snprintf(f->refused, sizeof f->refused, "command %d: %s", i, crdi_live_error(f->live));
 }
 
 static void* watch(void* user)
@@ -255,10 +255,10 @@ static void* watch(void* user)
     fixture* f = user;
     const struct timespec pause = {.tv_nsec = 5000000};
     while (!__atomic_load_n(&f->quit, __ATOMIC_RELAXED)) {
-        while (crd_live_read(f->live)) {
-            crd_live_release(f->live);
+        while (crdi_live_read(f->live)) {
+            crdi_live_release(f->live);
         }
-        (void)crd_live_get_status(f->live);
+        (void)crdi_live_get_status(f->live);
         if (f->steered) { steer(f); }
         nanosleep(&pause, NULL);
     }
@@ -293,7 +293,7 @@ static void run_watched(bool coupled, const char* results, const char* exchange,
     check_int(r->pace->cycles, CYCLES + 10);
     if (stands_by) { check_int(r->units[0].standby->takeovers, 1); }
     if (stands_by) { check_int(r->units[0].standby->returns, 1); }
-    crd_live_destroy(f.live);
+    crdi_live_destroy(f.live);
     crd_master_destroy(f.m);
     crd_system_destroy(f.sys);
     crd_context_destroy(f.ctx);

@@ -1,9 +1,9 @@
 // Where the degree-4 predictor is stable: random undamped two-mass oscillators, coupled by force
 // and displacement, with slaves that integrate exactly under polynomial inputs. Nothing is tuned to
 // them.
-#include "cardan/num.h"
 #include "cardan/quality.h"
 #include "check.h"
+#include "shared/num.h"
 
 enum { SYSTEMS = 60, STEPS = 1500, INPUTS = 5, SIZE = 2 + INPUTS };
 
@@ -44,7 +44,7 @@ static void make_map(double w2, double b, double H, double map[2 * SIZE])
     for (int i = 2; i + 1 < SIZE; i++) {
         a[SIZE * i + i + 1] = H;
     }
-    check_ok(crd_num_expm(SIZE, a, work));
+    check_ok(crdi_num_expm(SIZE, a, work));
     memcpy(map, a, 2 * SIZE * sizeof(double));
 }
 
@@ -79,7 +79,7 @@ static double simulate(const oscillator* o, crd_predictor p, double omega_h, boo
     for (int i = 0; i < 16; i++) {
         A[i] *= H;
     }
-    check_ok(crd_num_expm(4, A, work));
+    check_ok(crdi_num_expm(4, A, work));
     make_map(a, o->kc / o->m1, H, map1);
     make_map(o->k2 / o->m2, 1 / o->m2, H, map2);
     double x1[2] = {0, 1}, x2[2] = {0, -1}, exact[4] = {0, 1, 0, -1};

@@ -1,6 +1,6 @@
-#include "cardan/num.h"
 #include "cardan/quality.h"
 #include "check.h"
+#include "shared/num.h"
 
 static int setup(void** state)
 {
@@ -300,7 +300,7 @@ static outcome simulate(const crd_bond* bond, double c, double H, double t_end, 
     for (int i = 0; i < 16; i++) {
         A[i] *= H;
     }
-    check_ok(crd_num_expm(4, A, work));
+    check_ok(crdi_num_expm(4, A, work));
     oscillator o = {.v1 = 100, .v2 = -100, .c = c};
     o.f = c * 200;
     o.last[0] = o.x2;

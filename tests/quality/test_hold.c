@@ -1,8 +1,8 @@
 // Units that can only hold their inputs: the linear oscillator of Rodriguez Frade 2021 (case 1,
 // force-displacement) with slaves that integrate exactly, fed with means of predictions.
-#include "cardan/num.h"
 #include "cardan/quality.h"
 #include "check.h"
+#include "shared/num.h"
 
 typedef struct outcome {
     double rms;    // of the displacements' errors
@@ -36,7 +36,7 @@ static outcome simulate(crd_predictor p, double H, bool fresh)
     for (int i = 0; i < 16; i++) {
         A[i] *= H;
     }
-    check_ok(crd_num_expm(4, A, work));
+    check_ok(crdi_num_expm(4, A, work));
     crd_history displacement = {0}, force = {0};
     crd_sample s = {.order = 0};
     crd_history_push(&displacement, H, &s);

@@ -1,8 +1,8 @@
 // The two-mass rotational oscillator of Glumac and Kovacic 2023, section 4, with slaves that
 // integrate exactly: what predictors, defects and step control do together.
-#include "cardan/num.h"
 #include "cardan/quality.h"
 #include "check.h"
+#include "shared/num.h"
 
 enum { MOST = 3 + CRD_POLY_SIZE };
 
@@ -34,7 +34,7 @@ static void advance(slave* s, const crd_poly* u, double from, double h)
         if (i + 1 < d) { a[(s->n + i) * m + s->n + i + 1] = h; }
         z[s->n + i] = crd_poly_derivative(u, i, from);
     }
-    check_ok(crd_num_expm(m, a, work));
+    check_ok(crdi_num_expm(m, a, work));
     for (int i = 0; i < s->n; i++) {
         for (int j = 0; j < m; j++) {
             next[i] += a[i * m + j] * z[j];
@@ -81,7 +81,7 @@ static void exact_advance(double x[4], double h)
     for (int i = 0; i < 16; i++) {
         a[i] = whole[i] * h;
     }
-    check_ok(crd_num_expm(4, a, work));
+    check_ok(crdi_num_expm(4, a, work));
     for (int i = 0; i < 4; i++) {
         for (int j = 0; j < 4; j++) {
             next[i] += a[4 * i + j] * x[j];

@@ -1,9 +1,9 @@
 // Oscillators of two masses, cut into a unit with the coupling element (motion in, force out) and
 // one without, both solved exactly and able to hold their inputs only. Nobody tells the master the
 // gain of the feedthrough.
-#include "cardan/num.h"
 #include "cardan/quality.h"
 #include "check.h"
+#include "shared/num.h"
 
 static int setup(void** state)
 {
@@ -38,7 +38,7 @@ static void exponential(int n, const double* a, double h, double* out)
     for (int i = 0; i < n * n; i++) {
         out[i] = a[i] * h;
     }
-    check_ok(crd_num_expm(n, out, work));
+    check_ok(crdi_num_expm(n, out, work));
 }
 
 static stepper prepare(const oscillator* o, double h)

@@ -1,8 +1,8 @@
 // Rodriguez 2021, ch. 3: references of the benchmark circuits, what their runs cost, rows.
 #include "check.h"
 
-#include "cardan/reproduce.h"
 #include "reproduce/circuits.h"
+#include "shared/reproduce.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -56,14 +56,14 @@ static void references_are_those_of_other_programs(void** state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         crdi_bench b;
         crdi_samples s;
-        crdi_arena a;
-        crdi_arena_init(&a, *state);
+        crd_arena a;
+        crd_arena_init(&a, *state);
         check_ok(crdi_bench_init(&b, *state, cases[i].problem, cases[i].loops, cases[i].watched));
         check_ok(crdi_bench_reference(&b, &a, &s));
         compare(&b, &s, cases[i].file, cases[i].y, cases[i].z, cases[i].offset, cases[i].dy,
                 cases[i].dz);
         crdi_bench_clear(&b);
-        crdi_arena_clear(&a);
+        crd_arena_clear(&a);
     }
 }
 
@@ -94,37 +94,37 @@ static void every_allocation_of_a_circuit_may_fail(void** state)
         for (int64_t at = 0; st != CRD_OK; at++) {
             crdi_bench b;
             crdi_samples s;
-            crdi_arena arena;
-            crdi_arena_init(&arena, ctx);
+            crd_arena arena;
+            crd_arena_init(&arena, ctx);
             a.fail_at = a.allocations + at;
             st = crdi_bench_init(&b, ctx, (crdi_problem)problem, 3, 2);
             if (st == CRD_OK) { st = crdi_samples_init(&b, &arena, &s); }
             a.fail_at = -1;
             check(st == CRD_OK || st == CRD_E_MEMORY);
             crdi_bench_clear(&b);
-            crdi_arena_clear(&arena);
+            crd_arena_clear(&arena);
             check_int(a.live, live);
         }
         crd_context_destroy(ctx);
     }
 }
 
-static crd_reproduction* quick(crd_context* ctx)
+static crdi_reproduction* quick(crd_context* ctx)
 {
-    crd_reproduction* r = NULL;
-    check_ok(
-        crd_reproduce_with(ctx, "rodriguez2021-ch3", &(crd_reproduce_options){.quick = true}, &r));
+    crdi_reproduction* r = NULL;
+    check_ok(crdi_reproduce_with(ctx, "rodriguez2021-ch3", &(crdi_reproduce_options){.quick = true},
+                                 &r));
     return r;
 }
 
 // What print leaves open is known for every number: ours rounds to it, or the row says that not.
 static void rows_keep_the_printed_digits_or_say_why_not(void** state)
 {
-    crd_reproduction* r = quick(*state);
+    crdi_reproduction* r = quick(*state);
     int printed = 0, open = 0, figures = 0;
     for (int i = 0; i < r->claim_count; i++) {
-        const crd_claim* c = &r->claims[i];
-        check(c->rule != CRD_CLAIM_SHOWN); // nothing was timed
+        const crdi_claim* c = &r->claims[i];
+        check(c->rule != CRDI_CLAIM_SHOWN); // nothing was timed
         if (!c->ok) { fail_msg("%s: ours %.9g, reference %.9g", c->id, c->ours, c->reference); }
         if (isnan(c->published) || strncmp(c->id, "table", 5) != 0) { continue; }
         const double unit = pow(10, floor(log10(fabs(c->published))) - 1); // of the second digit
@@ -143,7 +143,7 @@ static void rows_keep_the_printed_digits_or_say_why_not(void** state)
     check(printed >= 40);
     check(open >= 8);
     check_int(figures, 3);
-    crd_reproduction_destroy(r);
+    crdi_reproduction_destroy(r);
 }
 
 static int setup(void** state)

@@ -2,9 +2,9 @@
 // References were computed independently of this library.
 #include "check.h"
 
-#include "cardan/reproduce.h"
 #include "reproduce/benchmark.h"
 #include "reproduce/rotational.h"
+#include "shared/reproduce.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -543,13 +543,13 @@ static void allocations_of_a_reproduction_may_fail(void** state)
     for (size_t i = 0; i < sizeof papers / sizeof *papers; i++) {
         for (int64_t fail_at = 0;; fail_at += papers[i].every) {
             check(fail_at < 200);
-            crd_reproduction* r = NULL;
+            crdi_reproduction* r = NULL;
             f->memory.allocations = 0;
             f->memory.fail_at = fail_at;
-            const crd_status st = crd_reproduce(f->ctx, papers[i].paper, &r);
+            const crd_status st = crdi_reproduce(f->ctx, papers[i].paper, &r);
             f->memory.fail_at = -1;
             if (st == CRD_OK) {
-                crd_reproduction_destroy(r);
+                crdi_reproduction_destroy(r);
                 break;
             }
             check_int(st, CRD_E_MEMORY);

@@ -1,8 +1,8 @@
 #include "check.h"
 
 #include "cardan/coupling.h"
-#include "cardan/reproduce.h"
 #include "reproduce/papers.h"
+#include "shared/reproduce.h"
 
 #include <math.h>
 
@@ -19,7 +19,7 @@ static int teardown(void** state)
 }
 
 // The curve under the half window is what the detector transforms: its spectrum is D.
-static void check_window(const crd_figure* f)
+static void check_window(const crdi_figure* f)
 {
     enum { N = CRD_DETECT_WINDOW };
     double newest_first[N], sum = 0;
@@ -41,14 +41,14 @@ static void check_window(const crd_figure* f)
 
 static void every_claim_of_a_paper_is_within_its_tolerance(void** state)
 {
-    for (const char* const* paper = crd_reproduce_papers(); *paper; paper++) {
-        crd_reproduction* r = NULL;
+    for (const char* const* paper = crdi_reproduce_papers(); *paper; paper++) {
+        crdi_reproduction* r = NULL;
         if (strcmp(*paper, "rodriguez2021-ch3") == 0) { continue; } // test_circuits.c
         if (strcmp(*paper, "rodriguez2021-ch4") == 0) { continue; } // test_twins.c
-        check_ok(crd_reproduce(*state, *paper, &r));
+        check_ok(crdi_reproduce(*state, *paper, &r));
         check(r->claim_count > 20 && r->figure_count > 1);
         for (int i = 0; i < r->claim_count; i++) {
-            const crd_claim* c = &r->claims[i];
+            const crdi_claim* c = &r->claims[i];
             if (!c->ok) {
                 fail_msg("%s %s: ours %.12g, reference %.12g, tolerance %g", *paper, c->id, c->ours,
                          c->reference, c->tolerance);
@@ -60,20 +60,20 @@ static void every_claim_of_a_paper_is_within_its_tolerance(void** state)
             }
         }
         for (int i = 0; i < r->figure_count; i++) {
-            const crd_figure* f = &r->figures[i];
+            const crdi_figure* f = &r->figures[i];
             if (strcmp(f->id, "fig4") == 0) { check_window(f); }
             for (int64_t j = 0; j < f->rows * f->columns; j++) {
                 check(isfinite(f->values[j]));
             }
         }
-        crd_reproduction_destroy(r);
+        crdi_reproduction_destroy(r);
     }
 }
 
 static void a_claim_is_missed_beyond_its_tolerance(void** state)
 {
     static const struct {
-        crd_claim claim;
+        crdi_claim claim;
         bool ok;
     } cases[] = {
         {{.ours = 1.1, .reference = 1, .published = 9, .tolerance = 0.11}, true},
@@ -85,32 +85,32 @@ static void a_claim_is_missed_beyond_its_tolerance(void** state)
         {{.ours = 1, .reference = NAN, .published = NAN, .tolerance = 9}, false},
         {{.ours = -110, .reference = -100, .tolerance = 0.11, .relative = true}, true},
         {{.ours = -112, .reference = -100, .tolerance = 0.11, .relative = true}, false},
-        {{.ours = -5, .reference = 1, .rule = CRD_CLAIM_AT_MOST}, true},
-        {{.ours = 1, .reference = 1, .rule = CRD_CLAIM_AT_MOST}, true},
-        {{.ours = 1.01, .reference = 1, .rule = CRD_CLAIM_AT_MOST}, false},
-        {{.ours = 1.01, .reference = 1, .tolerance = 0.02, .rule = CRD_CLAIM_AT_MOST}, true},
-        {{.ours = 5, .reference = 1, .rule = CRD_CLAIM_AT_LEAST}, true},
-        {{.ours = 0.99, .reference = 1, .rule = CRD_CLAIM_AT_LEAST}, false},
-        {{.ours = 0.99, .reference = 1, .tolerance = 0.02, .rule = CRD_CLAIM_AT_LEAST}, true},
-        {{.ours = 99, .reference = NAN, .published = 1, .rule = CRD_CLAIM_SHOWN}, true},
+        {{.ours = -5, .reference = 1, .rule = CRDI_CLAIM_AT_MOST}, true},
+        {{.ours = 1, .reference = 1, .rule = CRDI_CLAIM_AT_MOST}, true},
+        {{.ours = 1.01, .reference = 1, .rule = CRDI_CLAIM_AT_MOST}, false},
+        {{.ours = 1.01, .reference = 1, .tolerance = 0.02, .rule = CRDI_CLAIM_AT_MOST}, true},
+        {{.ours = 5, .reference = 1, .rule = CRDI_CLAIM_AT_LEAST}, true},
+        {{.ours = 0.99, .reference = 1, .rule = CRDI_CLAIM_AT_LEAST}, false},
+        {{.ours = 0.99, .reference = 1, .tolerance = 0.02, .rule = CRDI_CLAIM_AT_LEAST}, true},
+        {{.ours = 99, .reference = NAN, .published = 1, .rule = CRDI_CLAIM_SHOWN}, true},
     };
     enum { CASES = sizeof cases / sizeof *cases };
-    crd_reproduction* r = crdi_new(*state, sizeof *r);
+    crdi_reproduction* r = crdi_new(*state, sizeof *r);
     r->ctx = *state;
-    crdi_arena_init(&r->arena, *state);
+    crd_arena_init(&r->arena, *state);
     for (int i = 0; i < CASES; i++) {
         check_ok(crdi_claim_add(r, &cases[i].claim));
         if (r->claims[i].ok != cases[i].ok) { fail_msg("case %d", i); }
     }
     check_int(r->claim_count, CASES);
     check_text(r->claims[0].remark, "");
-    crd_reproduction_destroy(r);
+    crdi_reproduction_destroy(r);
 }
 
 static void a_paper_that_nobody_wrote_is_named_with_its_neighbour(void** state)
 {
-    crd_reproduction* r = NULL;
-    check_status(crd_reproduce(*state, "bauman2024", &r), CRD_E_NOT_FOUND);
+    crdi_reproduction* r = NULL;
+    check_status(crdi_reproduce(*state, "bauman2024", &r), CRD_E_NOT_FOUND);
     check_contains(crd_error_text(*state), "did you mean baumann2024");
     check(r == NULL);
 }

@@ -2,21 +2,21 @@
 // that take few steps.
 #include "check.h"
 
-#include "cardan/reproduce.h"
+#include "shared/reproduce.h"
 
 #include <math.h>
 
-static crd_reproduction* reproduce(crd_context* ctx, bool quick)
+static crdi_reproduction* reproduce(crd_context* ctx, bool quick)
 {
-    crd_reproduction* r = NULL;
-    const crd_reproduce_options o = {.quick = quick};
-    if (crd_reproduce_with(ctx, "rodriguez2021-ch4", &o, &r) < 0) {
+    crdi_reproduction* r = NULL;
+    const crdi_reproduce_options o = {.quick = quick};
+    if (crdi_reproduce_with(ctx, "rodriguez2021-ch4", &o, &r) < 0) {
         fail_msg("%s", crd_error_text(ctx));
     }
     return r;
 }
 
-static const crd_claim* find(const crd_reproduction* r, const char* id)
+static const crdi_claim* find(const crdi_reproduction* r, const char* id)
 {
     for (int i = 0; i < r->claim_count; i++) {
         if (strcmp(r->claims[i].id, id) == 0) { return &r->claims[i]; }
@@ -25,16 +25,16 @@ static const crd_claim* find(const crd_reproduction* r, const char* id)
     return NULL;
 }
 
-static void check_rows(const crd_reproduction* r, int judged)
+static void check_rows(const crdi_reproduction* r, int judged)
 {
     int count = 0;
     for (int i = 0; i < r->claim_count; i++) {
-        const crd_claim* c = &r->claims[i];
+        const crdi_claim* c = &r->claims[i];
         if (!c->ok) {
             fail_msg("%s: ours %.9g, reference %.9g, tolerance %g", c->id, c->ours, c->reference,
                      c->tolerance);
         }
-        count += c->rule != CRD_CLAIM_SHOWN;
+        count += c->rule != CRDI_CLAIM_SHOWN;
         check(isfinite(c->ours));
         for (int j = 0; j < i; j++) {
             check(strcmp(c->id, r->claims[j].id) != 0);
@@ -43,11 +43,11 @@ static void check_rows(const crd_reproduction* r, int judged)
     check(count >= judged);
 }
 
-static void check_figures(const crd_reproduction* r, int figures)
+static void check_figures(const crdi_reproduction* r, int figures)
 {
     check(r->figure_count >= figures);
     for (int i = 0; i < r->figure_count; i++) {
-        const crd_figure* f = &r->figures[i];
+        const crdi_figure* f = &r->figures[i];
         check(f->rows > 3 && f->columns > 1);
         for (int64_t k = 0; k < f->rows * f->columns; k++) {
             if (!isfinite(f->values[k])) { fail_msg("%s has a gap", f->id); }
@@ -61,24 +61,24 @@ static void check_figures(const crd_reproduction* r, int figures)
 #ifdef LONG
 static void all_rows_hold_and_the_bound_is_kept_over_many_seeds(void** state)
 {
-    crd_reproduction* r = reproduce(*state, false);
+    crdi_reproduction* r = reproduce(*state, false);
     check_rows(r, 100);
     check_figures(r, 17);
     check(find(r, "scenario1.bound.r1")->ours > 0.5);
-    check(find(r, "table4.8.case1.recommended")->rule == CRD_CLAIM_SHOWN);
-    crd_reproduction_destroy(r);
+    check(find(r, "table4.8.case1.recommended")->rule == CRDI_CLAIM_SHOWN);
+    crdi_reproduction_destroy(r);
 }
 #else
 static void rows_hold(void** state)
 {
-    crd_reproduction* r = reproduce(*state, true);
+    crdi_reproduction* r = reproduce(*state, true);
     check_rows(r, 60);
     check_figures(r, 15);
     check_near(find(r, "scenario2.passes")->ours, 11, 0);
     // What cannot be seen is named.
     check_contains(find(r, "observe.inverter.rank")->remark, "rdie");
     check_contains(find(r, "observe.inverter.junction")->remark, "rsp against rdbc");
-    crd_reproduction_destroy(r);
+    crdi_reproduction_destroy(r);
 }
 #endif
 

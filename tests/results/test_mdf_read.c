@@ -552,10 +552,10 @@ static void comments_programs_events_and_attachments_are_told(void** state)
     check_ok(crd_recording_attachment(r, 0, &data, &n));
     check_int(n, 15);
     check_text(data, "xyzxyzxyzxyzxyz");
-    crdi_free(*state, data);
+    crd_free(*state, data);
     check_ok(crd_recording_attachment(r, 1, &data, &n));
     check_text(data, "hi");
-    crdi_free(*state, data);
+    crd_free(*state, data);
     crd_recording_close(r);
 }
 
@@ -934,7 +934,7 @@ static void every_allocation_may_fail(void** state)
         if (st == CRD_OK) { st = crd_table_read(ctx, PATH, &t); }
         crd_table_destroy(t);
         crd_cursor_close(c);
-        crdi_free(ctx, bytes);
+        crd_free(ctx, bytes);
         crd_recording_close(r);
         check_int(a.live, live);
         if (st == CRD_OK) { break; }

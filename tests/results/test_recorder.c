@@ -1,5 +1,6 @@
 #include "cardan/results.h"
 #include "check.h"
+#include "shared/base.h"
 
 #include <errno.h>
 #include <pthread.h>

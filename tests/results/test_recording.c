@@ -1,5 +1,6 @@
 #include "cardan/results.h"
 #include "check.h"
+#include "shared/base.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -230,7 +231,7 @@ static void what_a_recorder_is_told_about_signals_comes_back(void** state)
         size_t n = 0;
         check_ok(crd_recording_attachment(r, 0, &data, &n));
         check_text(data, "{\"format\": 1}");
-        crdi_free(*state, data);
+        crd_free(*state, data);
         if (f == 0) {
             check(info->started > 0);
             bool hot = false;

@@ -29,7 +29,7 @@ static int drop_context(void** state)
 enum { POINTS = 400 };
 
 // A trace of `rows` values of f, fed in pieces as a cursor would.
-static void feed(crdi_trace* t, crdi_arena* a, int64_t rows, int64_t promised, double (*f)(int64_t),
+static void feed(crdi_trace* t, crd_arena* a, int64_t rows, int64_t promised, double (*f)(int64_t),
                  double (*time)(int64_t))
 {
     check_ok(crdi_trace_init(t, a, promised, POINTS));
@@ -69,8 +69,8 @@ static void check_points(const crdi_trace* t, crdi_point* p, int64_t n, int64_t 
 
 static void spikes_stay_at_their_own_times(void** state)
 {
-    crdi_arena a;
-    crdi_arena_init(&a, *state);
+    crd_arena a;
+    crd_arena_init(&a, *state);
     crdi_trace t;
     const int64_t rows = 100000;
     feed(&t, &a, rows, rows, smooth_with_spikes, milliseconds);
@@ -89,14 +89,14 @@ static void spikes_stay_at_their_own_times(void** state)
     check_near(t.max, 1000, 0);
     check_near(t.last, smooth_with_spikes(rows - 1), 0);
     check_int(t.samples, rows);
-    crdi_arena_clear(&a);
+    crd_arena_clear(&a);
 }
 
 static void the_envelope_of_noise_stays(void** state)
 {
     // In every bin the lowest and the highest of its rows are there.
-    crdi_arena a;
-    crdi_arena_init(&a, *state);
+    crd_arena a;
+    crd_arena_init(&a, *state);
     crdi_trace t;
     const int64_t rows = 40000;
     feed(&t, &a, rows, rows, smooth_with_spikes, milliseconds);
@@ -116,13 +116,13 @@ static void the_envelope_of_noise_stays(void** state)
         check_near(kept_low, low, 0);
         check_near(kept_high, high, 0);
     }
-    crdi_arena_clear(&a);
+    crd_arena_clear(&a);
 }
 
 static void few_rows_are_kept_whole(void** state)
 {
-    crdi_arena a;
-    crdi_arena_init(&a, *state);
+    crd_arena a;
+    crd_arena_init(&a, *state);
     const int64_t sizes[] = {1, 2, 3, 99, POINTS - 1, POINTS};
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
         crdi_trace t;
@@ -135,13 +135,13 @@ static void few_rows_are_kept_whole(void** state)
     crdi_point none[CRDI_BIN_POINTS];
     check_int(crdi_trace_points(&t, none), 0);
     check(isnan(t.min) && isnan(t.last));
-    crdi_arena_clear(&a);
+    crd_arena_clear(&a);
 }
 
 static void more_rows_than_promised_only_widen_the_bins(void** state)
 {
-    crdi_arena a;
-    crdi_arena_init(&a, *state);
+    crd_arena a;
+    crd_arena_init(&a, *state);
     const int64_t promises[] = {0, 10, POINTS, 5000};
     for (size_t k = 0; k < sizeof promises / sizeof *promises; k++) {
         crdi_trace t;
@@ -158,7 +158,7 @@ static void more_rows_than_promised_only_widen_the_bins(void** state)
         }
         check_int(found, 2);
     }
-    crdi_arena_clear(&a);
+    crd_arena_clear(&a);
 }
 
 static double with_gaps(int64_t i)
@@ -171,8 +171,8 @@ static double with_gaps(int64_t i)
 
 static void check_gaps(crd_context* ctx, int64_t promised)
 {
-    crdi_arena a;
-    crdi_arena_init(&a, ctx);
+    crd_arena a;
+    crd_arena_init(&a, ctx);
     crdi_trace t;
     feed(&t, &a, 100000, promised, with_gaps, milliseconds);
     crdi_point* p = crdi_arena_new(&a, (size_t)crdi_trace_most(&t), sizeof *p);
@@ -190,7 +190,7 @@ static void check_gaps(crd_context* ctx, int64_t promised)
         }
     }
     check_int(breaks, 3);
-    crdi_arena_clear(&a);
+    crd_arena_clear(&a);
 }
 
 static void gaps_stay_gaps(void** state)
@@ -212,8 +212,8 @@ static double counting(int64_t i)
 
 static void rows_at_the_same_time_keep_their_order(void** state)
 {
-    crdi_arena a;
-    crdi_arena_init(&a, *state);
+    crd_arena a;
+    crd_arena_init(&a, *state);
     crdi_trace t;
     feed(&t, &a, 1000, 1000, counting, all_at_once);
     crdi_point* p = crdi_arena_new(&a, (size_t)crdi_trace_most(&t), sizeof *p);
@@ -222,7 +222,7 @@ static void rows_at_the_same_time_keep_their_order(void** state)
     for (int64_t i = 1; i < n; i++) {
         check(p[i].value > p[i - 1].value);
     }
-    crdi_arena_clear(&a);
+    crd_arena_clear(&a);
 }
 
 // ---- reports -----------------------------------------------------------------------------------
@@ -883,21 +883,21 @@ static void every_allocation_may_fail(void** state)
 
 // ---- the drawing -------------------------------------------------------------------------------
 
-static const char* draw(crd_context* ctx, const char* json, crdi_text* t)
+static const char* draw(crd_context* ctx, const char* json, crd_text* t)
 {
     json_t* what = json_loads(json, 0, NULL);
     check(what != NULL);
-    crdi_text_init(t, ctx);
+    crd_text_init(t, ctx);
     check_ok(crdi_report_drawing(ctx, what, true, t));
     json_decref(what);
     return t->data ? t->data : "";
 }
 
 // `units` in a ring, each also connected to one far ahead.
-static const char* ring(crd_context* ctx, int units, crdi_text* svg)
+static const char* ring(crd_context* ctx, int units, crd_text* svg)
 {
-    crdi_text t;
-    crdi_text_init(&t, ctx);
+    crd_text t;
+    crd_text_init(&t, ctx);
     crdi_text_add(&t, "{\"units\":[");
     for (int i = 0; i < units; i++) {
         crdi_text_add(&t, "%s{\"name\":\"u%d\",\"kind\":\"FMU\"}", i ? "," : "", i);
@@ -910,7 +910,7 @@ static const char* ring(crd_context* ctx, int units, crdi_text* svg)
     }
     crdi_text_add(&t, "]}");
     const char* out = draw(ctx, t.data, svg);
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     return out;
 }
 
@@ -934,14 +934,14 @@ static void check_inside(const char* svg)
 
 static void systems_of_two_to_thirty_units_are_drawn(void** state)
 {
-    crdi_text svg;
+    crd_text svg;
     for (int n = 2; n <= 30; n++) {
         const char* out = ring(*state, n, &svg);
         check_int(occurrences(out, "class=\"box\""), n);
         check_int(occurrences(out, "<path class=\"wire"), 2 * n);
         check(occurrences(out, "class=\"wire back\"") >= 1);
         check_inside(out);
-        crdi_text_clear(&svg);
+        crd_text_clear(&svg);
     }
     check_text(ring(*state, 31, &svg), "");
     check_text(draw(*state, "{\"units\":[{\"name\":\"a\"}],\"connections\":[]}", &svg), "");
@@ -949,7 +949,7 @@ static void systems_of_two_to_thirty_units_are_drawn(void** state)
 
 static void a_chain_reads_from_left_to_right(void** state)
 {
-    crdi_text svg;
+    crd_text svg;
     const char* out =
         draw(*state,
              "{\"units\":[{\"name\":\"c\"},{\"name\":\"b\"},{\"name\":\"a\"}],\"connections\":["
@@ -964,13 +964,13 @@ static void a_chain_reads_from_left_to_right(void** state)
     }
     check(x[2] < x[1] && x[1] < x[0]);
     check(!strstr(out, "wire back"));
-    crdi_text_clear(&svg);
+    crd_text_clear(&svg);
 }
 
 static void more_ports_than_fit_share_the_last(void** state)
 {
-    crdi_text t, svg;
-    crdi_text_init(&t, *state);
+    crd_text t, svg;
+    crd_text_init(&t, *state);
     crdi_text_add(&t, "{\"units\":[{\"name\":\"a\"},{\"name\":\"b\"}],\"connections\":[");
     for (int i = 0; i < 40; i++) {
         crdi_text_add(&t, "%s{\"from\":\"a.y%d\",\"to\":\"b.u%d\"}", i ? "," : "", i, i);
@@ -979,8 +979,8 @@ static void more_ports_than_fit_share_the_last(void** state)
     const char* out = draw(*state, t.data, &svg);
     check_has(out, "y15 +24</text>");
     check_int(occurrences(out, "class=\"port\""), 32);
-    crdi_text_clear(&t);
-    crdi_text_clear(&svg);
+    crd_text_clear(&t);
+    crd_text_clear(&svg);
 }
 
 int main(void)

@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #include "cardan/master.h"
-#include "cardan/serve.h"
 #include "cardan/unit.h"
+#include "shared/serve.h"
 
 enum { PACKETS = 128, PACKET = 4096, MOST = 64, OUT = 10, IN = 20, TUNED = 30 };
 
@@ -29,7 +29,7 @@ typedef struct hand {
     check_allocator allocator;
     crd_context* ctx;
     crd_system* sys;
-    crd_serve* serve;
+    crdi_serve* serve;
     const crd_dcp_description* d;
     packet* out; // sent and not yet looked at (PACKETS)
     int out_count;
@@ -83,20 +83,20 @@ static inline void hand_unit(hand* h, int version, const char* name, const crd_m
     h->sys->single = true;
 }
 
-static inline void hand_open_with(hand* h, const crd_serve_options* opt)
+static inline void hand_open_with(hand* h, const crdi_serve_options* opt)
 {
-    const crd_status st = crd_serve_create(h->ctx, h->sys, opt, &h->serve);
+    const crd_status st = crdi_serve_create(h->ctx, h->sys, opt, &h->serve);
     if (st < 0) { fail_msg("create: %s", crd_error_text(h->ctx)); }
-    h->d = crd_serve_description(h->serve);
+    h->d = crdi_serve_description(h->serve);
 }
 
 static inline void hand_start(hand* h)
 {
     const crd_dcp_link link = {.user = h, .send = hand_send};
-    check_ok(crd_serve_start(h->serve, &link, NULL, NULL, NULL));
+    check_ok(crdi_serve_start(h->serve, &link, NULL, NULL, NULL));
 }
 
-static inline void hand_open(hand* h, const crd_serve_options* opt)
+static inline void hand_open(hand* h, const crdi_serve_options* opt)
 {
     hand_open_with(h, opt);
     hand_start(h);
@@ -104,7 +104,7 @@ static inline void hand_open(hand* h, const crd_serve_options* opt)
 
 static inline void hand_close(hand* h)
 {
-    crd_serve_destroy(h->serve);
+    crdi_serve_destroy(h->serve);
     crd_system_destroy(h->sys);
     crd_context_destroy(h->ctx);
     free(h->out);
@@ -132,7 +132,8 @@ static inline void hand_tell(hand* h, const crd_dcp_pdu* p)
     uint8_t bytes[PACKET];
     const size_t n = crd_dcp_encode(p, bytes, sizeof bytes);
     check(n > 0);
-    crd_dcp_slave_receive(crd_serve_slave(h->serve), &hand_master, &hand_control, bytes, n, h->now);
+    crd_dcp_slave_receive(crdi_serve_slave(h->serve), &hand_master, &hand_control, bytes, n,
+                          h->now);
 }
 
 static inline void hand_take_data(hand* h, const crd_dcp_pdu* p)
@@ -176,7 +177,7 @@ static inline crd_dcp_pdu hand_ask(hand* h, crd_dcp_pdu p)
     p.seq = h->seq++;
     p.peer = 1;
     if (p.type <= CRD_DCP_STC_RESET) {
-        p.state = (uint8_t)crd_dcp_slave_state(crd_serve_slave(h->serve));
+        p.state = (uint8_t)crd_dcp_slave_state(crdi_serve_slave(h->serve));
     }
     hand_look(h);
     h->states[0] = 0;
@@ -198,7 +199,7 @@ static inline void hand_change(hand* h, int type, const char* states)
 {
     hand_do(h, .type = (uint8_t)type);
     if (strcmp(h->states, states) != 0) {
-        fail_msg("states %s, expected %s: %s", h->states, states, crd_serve_failure(h->serve));
+        fail_msg("states %s, expected %s: %s", h->states, states, crdi_serve_failure(h->serve));
     }
 }
 
@@ -339,7 +340,7 @@ static inline void hand_step(hand* h, uint32_t steps)
 {
     hand_do(h, .type = CRD_DCP_STC_DO_STEP, .steps = steps);
     if (strcmp(h->states, "0c0d") != 0) {
-        fail_msg("states %s, expected 0c0d: %s", h->states, crd_serve_failure(h->serve));
+        fail_msg("states %s, expected 0c0d: %s", h->states, crdi_serve_failure(h->serve));
     }
     hand_change(h, CRD_DCP_STC_SEND_OUTPUTS, "0e0b");
 }

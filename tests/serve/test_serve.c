@@ -1,5 +1,6 @@
 // Units and systems behind a DCP slave, asked by a master that is written by hand.
 #include "hand.h"
+#include "shared/base.h"
 
 // An FMU that crashed is not called again, not even to free itself: that loss is meant.
 CRD_API const char* __lsan_default_suppressions(void);
@@ -14,17 +15,17 @@ extern const crd_model crd_model_types, crd_model_lo_fd1, crd_model_lo_fd2;
 
 static void check_no_findings(hand* h)
 {
-    crdi_text t;
+    crd_text t;
     crd_dcp_description* again = NULL;
     const crd_dcp_finding* f = NULL;
     int count = 0;
-    crdi_text_init(&t, h->ctx);
+    crd_text_init(&t, h->ctx);
     check_ok(crd_dcp_write(h->d, &t));
     check_ok(crd_dcp_parse(h->ctx, t.data, t.length, "x.dcpx", &again, &f, &count));
     if (count) { fail_msg("%s (%s)", f[0].text, f[0].code); }
     check_int(again->variable_count, h->d->variable_count);
     crd_dcp_description_destroy(again);
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
 }
 
 static void every_type_is_described_without_findings(void** state)
@@ -89,7 +90,7 @@ static void settings_are_start_values_and_equal_fmus_have_equal_uuids(void** sta
             check_ok(crd_system_set(h.sys, 0, "in_s", "hello", place));
             check_ok(crd_system_set(h.sys, 0, "in_f64s", "1 2 3", place));
         }
-        crd_serve_options opt = crd_serve_defaults();
+        crdi_serve_options opt = crdi_serve_defaults();
         if (i == 2) { opt.name = "another"; }
         hand_open_with(&h, &opt);
         check_no_findings(&h);
@@ -113,7 +114,7 @@ static void options_shape_the_description(void** state)
     (void)state;
     hand h;
     const crd_dcp_address at[] = {{0x7F000001, 9000, CRD_DCP_TCP}, {0xC0A80207, 9001, CRD_DCP_UDP}};
-    crd_serve_options opt = crd_serve_defaults();
+    crdi_serve_options opt = crdi_serve_defaults();
     opt.resolution = 1.0 / 60;
     opt.heartbeat = 0.25;
     opt.hrt = true;
@@ -136,7 +137,7 @@ static void options_shape_the_description(void** state)
 
     hand_unit(&h, 2, "lo_fd2", NULL);
     opt.resolution = -1;
-    check_status(crd_serve_create(h.ctx, h.sys, &opt, &h.serve), CRD_E_RANGE);
+    check_status(crdi_serve_create(h.ctx, h.sys, &opt, &h.serve), CRD_E_RANGE);
     check_contains(crd_error_text(h.ctx), "resolution = -1 s, expected > 0");
     hand_close(&h);
 }
@@ -431,7 +432,7 @@ static void structural_parameters_size_the_arrays(void** state)
         "<Variable name=\"n\" valueReference=\"3\" variability=\"fixed\"><StructuralParameter>"
         "<Uint64 start=\"2\"/></StructuralParameter></Variable>",
         h.ctx);
-    check_ok(crd_serve_use(h.serve, d));
+    check_ok(crdi_serve_use(h.serve, d));
     h.d = d;
     hand_start(&h);
     hand_register(&h, CRD_DCP_NRT);
@@ -460,7 +461,7 @@ static void structural_parameters_size_the_arrays(void** state)
     hand_inputs(&h);
     hand_step(&h, 1);
     check_near(h.outs[0].real[0], 20, 0);
-    crd_serve_destroy(h.serve);
+    crdi_serve_destroy(h.serve);
     h.serve = NULL;
     crd_dcp_description_destroy(d);
     hand_close(&h);
@@ -498,14 +499,14 @@ static void an_error_before_anything_ran_leaves_the_unit_as_it_was(void** state)
 {
     (void)state;
     hand h;
-    crd_serve_options opt = crd_serve_defaults();
+    crdi_serve_options opt = crdi_serve_defaults();
     opt.heartbeat = 1;
     hand_unit(&h, 2, "lo_fd2", NULL);
     hand_open(&h, &opt);
     hand_register(&h, CRD_DCP_NRT);
     h.states[0] = 0;
     h.now += 2;
-    crd_dcp_slave_advance(crd_serve_slave(h.serve), h.now);
+    crd_dcp_slave_advance(crdi_serve_slave(h.serve), h.now);
     hand_look(&h);
     check_text(h.states, "1112");
     hand_do(&h, .type = CRD_DCP_STC_DEREGISTER);
@@ -514,8 +515,8 @@ static void an_error_before_anything_ran_leaves_the_unit_as_it_was(void** state)
     hand_make_ready(&h);
     hand_run(&h);
     hand_step(&h, 1);
-    check_text(crd_serve_failure(h.serve), "");
-    crd_serve_leave(h.serve, h.now); // in the middle of it: the master hears of it
+    check_text(crdi_serve_failure(h.serve), "");
+    crdi_serve_leave(h.serve, h.now); // in the middle of it: the master hears of it
     h.states[0] = 0;
     hand_look(&h);
     check_text(h.states, "0f10");
@@ -535,16 +536,16 @@ static void in_soft_real_time_the_clock_makes_the_steps(void** state)
     direct x;
     direct_open(&x, &h.sys->units[0], oscillator_outputs, 2);
     check_ok(x.u->ops->exit_initialization(x.u));
-    const int first = (int)crd_dcp_slave_get_counts(crd_serve_slave(h.serve)).steps;
+    const int first = (int)crd_dcp_slave_get_counts(crdi_serve_slave(h.serve)).steps;
     for (int n = 0; n < first; n++) { // until it was told to run
         check_ok(x.u->ops->step(x.u, n * 0.01, 0.01));
     }
     for (int n = first; n < 30; n++) {
         h.ins[0].real[0] = force(n);
         hand_inputs(&h);
-        const double due = crd_dcp_slave_next(crd_serve_slave(h.serve));
+        const double due = crd_dcp_slave_next(crdi_serve_slave(h.serve));
         h.now = due > h.now ? due : h.now;
-        crd_dcp_slave_advance(crd_serve_slave(h.serve), h.now);
+        crd_dcp_slave_advance(crdi_serve_slave(h.serve), h.now);
         hand_look(&h);
         direct_set(&x, force(n));
         check_ok(x.u->ops->step(x.u, n * 0.01, 0.01));
@@ -552,7 +553,7 @@ static void in_soft_real_time_the_clock_makes_the_steps(void** state)
         check(h.outs[0].real[0] == x.y[0] && h.outs[1].real[0] == x.y[1]);
     }
     direct_close(&x);
-    check_int(crd_dcp_slave_get_counts(crd_serve_slave(h.serve)).steps, 30);
+    check_int(crd_dcp_slave_get_counts(crdi_serve_slave(h.serve)).steps, 30);
     hand_close(&h);
 }
 
@@ -678,7 +679,7 @@ static void a_system_with_steps_of_its_own_is_refused(void** state)
     hand_context(&h);
     add_oscillator(h.sys);
     h.sys->run.control.on = true;
-    check_status(crd_serve_create(h.ctx, h.sys, NULL, &h.serve), CRD_E_UNSUPPORTED);
+    check_status(crdi_serve_create(h.ctx, h.sys, NULL, &h.serve), CRD_E_UNSUPPORTED);
     check_contains(crd_error_text(h.ctx), "run.control");
     hand_close(&h);
 }
@@ -720,7 +721,7 @@ static void a_failing_or_crashing_fmu_ends_in_error_and_a_reset_makes_a_new_one(
         check_text(h.states, "0c1112");
         check_contains(h.logs, "1:");
         check_contains(h.logs, says[i]);
-        check_contains(crd_serve_failure(h.serve), says[i]);
+        check_contains(crdi_serve_failure(h.serve), says[i]);
         const crd_dcp_pdu a = hand_ask(&h, (crd_dcp_pdu){.type = CRD_DCP_INF_ERROR});
         check_int(a.error, CRD_DCP_E_GENERIC);
         hand_change(&h, CRD_DCP_STC_RESET, "01");
@@ -761,13 +762,13 @@ static void a_bad_start_and_a_wish_to_stop_are_told(void** state)
     hand_make_ready(&h);
     hand_do(&h, .type = CRD_DCP_STC_RUN);
     check_text(h.states, "091112");
-    check_contains(crd_serve_failure(h.serve), "initialisation fails");
+    check_contains(crdi_serve_failure(h.serve), "initialisation fails");
     hand_change(&h, CRD_DCP_STC_RESET, "01");
     faulty_run(&h, 6, 0.005); // wants the end
     hand_step(&h, 1);
     hand_do(&h, .type = CRD_DCP_STC_DO_STEP, .steps = 1);
     check_text(h.states, "0c1112");
-    check_contains(crd_serve_failure(h.serve), "has ended the run at t = 0.02 s");
+    check_contains(crdi_serve_failure(h.serve), "has ended the run at t = 0.02 s");
     hand_close(&h);
 }
 
@@ -789,8 +790,8 @@ static void a_description_that_fits_is_used_with_its_start_values(void** state)
         "<Variable name=\"out_ss[2]\" valueReference=\"10\" variability=\"discrete\"><Output "
         "fixedSteps=\"true\"><String maxSize=\"20\" start=\"\"/></Output></Variable>",
         h.ctx);
-    check_ok(crd_serve_use(h.serve, d));
-    h.d = crd_serve_description(h.serve);
+    check_ok(crdi_serve_use(h.serve, d));
+    h.d = crdi_serve_description(h.serve);
     check_text(h.d->name, "mine");
     hand_start(&h);
     hand_register(&h, CRD_DCP_NRT);
@@ -800,7 +801,7 @@ static void a_description_that_fits_is_used_with_its_start_values(void** state)
     hand_step(&h, 1);
     check_near(h.outs[0].real[0], 4.5, 0);
     check(h.outs[1].byte_count == 5 && memcmp(h.outs[1].bytes, "other", 5) == 0);
-    crd_serve_destroy(h.serve);
+    crdi_serve_destroy(h.serve);
     h.serve = NULL;
     crd_dcp_description_destroy(d);
     hand_close(&h);
@@ -830,9 +831,9 @@ static void a_description_that_does_not_fit_is_refused_with_the_reason(void** st
     hand_open_with(&h, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         crd_dcp_description* d = parse(rows[i].xml, h.ctx);
-        check(crd_serve_use(h.serve, d) < 0);
+        check(crdi_serve_use(h.serve, d) < 0);
         check_contains(crd_error_text(h.ctx), rows[i].says);
-        check(crd_serve_description(h.serve) == h.d);
+        check(crdi_serve_description(h.serve) == h.d);
         crd_dcp_description_destroy(d);
     }
     hand_close(&h);
@@ -856,12 +857,12 @@ static void create_survives_every_failing_allocation(void** state)
         int64_t n = 0;
         for (;; n++) {
             h.allocator.fail_at = h.allocator.allocations + n;
-            crd_status st = crd_serve_create(h.ctx, h.sys, NULL, &h.serve);
-            if (st == CRD_OK) { st = crd_serve_start(h.serve, &link, NULL, NULL, NULL); }
+            crd_status st = crdi_serve_create(h.ctx, h.sys, NULL, &h.serve);
+            if (st == CRD_OK) { st = crdi_serve_start(h.serve, &link, NULL, NULL, NULL); }
             h.allocator.fail_at = -1;
             if (st == CRD_OK) { break; }
             check_status(st, CRD_E_MEMORY);
-            crd_serve_destroy(h.serve);
+            crdi_serve_destroy(h.serve);
             h.serve = NULL;
             check_int(h.allocator.live, idle);
         }
@@ -884,7 +885,7 @@ static void preparing_survives_every_failing_allocation(void** state)
         h.allocator.fail_at = -1;
         if (strcmp(h.states, "0203") == 0) { break; }
         check_text(h.states, "021112");
-        check_contains(crd_serve_failure(h.serve), "memory");
+        check_contains(crdi_serve_failure(h.serve), "memory");
         hand_change(&h, CRD_DCP_STC_RESET, "01");
         check(n < 10000);
     }

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "cardan/dcp_master.h"
-#include "cardan/serve.h"
+#include "shared/serve.h"
 
 extern const crd_model crd_model_types, crd_model_lo_fd1, crd_model_lo_fd2;
 
@@ -16,7 +16,7 @@ typedef struct world {
     crd_dcp_testnet* t;
     crd_dcp_net *master_net, *nets[2];
     crd_system* systems[2];
-    crd_serve* serves[2];
+    crdi_serve* serves[2];
     int count;
     crd_dcp_address at[2];
     crd_dcp_master* m;
@@ -36,7 +36,7 @@ static void world_close(world* w)
     crd_dcp_master_destroy(w->m);
     for (int i = 0; i < w->count; i++) {
         crd_dcp_testnet_attach(w->nets[i], NULL);
-        crd_serve_destroy(w->serves[i]);
+        crdi_serve_destroy(w->serves[i]);
         crd_system_destroy(w->systems[i]);
         crd_dcp_net_destroy(w->nets[i]);
     }
@@ -58,17 +58,17 @@ static void add_slave(world* w, const crd_model* model, uint8_t transport, crd_d
     check_ok(crd_system_add_unit(w->systems[i], &u, NULL));
     w->systems[i]->single = true;
     w->at[i] = (crd_dcp_address){HERE, (uint16_t)(8080 + i), transport};
-    crd_serve_options opt = crd_serve_defaults();
+    crdi_serve_options opt = crdi_serve_defaults();
     opt.addresses = &w->at[i];
     opt.address_count = 1;
-    check_ok(crd_serve_create(w->ctx, w->systems[i], &opt, &w->serves[i]));
+    check_ok(crdi_serve_create(w->ctx, w->systems[i], &opt, &w->serves[i]));
     check_ok(crd_dcp_testnet_join(w->t, HERE, &w->nets[i]));
     check_ok(crd_dcp_net_listen(w->nets[i], &w->at[i]));
     const crd_dcp_link link = crd_dcp_net_link(w->nets[i]);
-    check_ok(crd_serve_start(w->serves[i], &link, NULL, NULL, NULL));
-    crd_dcp_testnet_attach(w->nets[i], crd_serve_slave(w->serves[i]));
+    check_ok(crdi_serve_start(w->serves[i], &link, NULL, NULL, NULL));
+    crd_dcp_testnet_attach(w->nets[i], crdi_serve_slave(w->serves[i]));
     const crd_dcp_slave_spec spec = {.name = model->name,
-                                     .description = crd_serve_description(w->serves[i]),
+                                     .description = crdi_serve_description(w->serves[i]),
                                      .control = w->at[i],
                                      .mode = mode,
                                      .numerator = 1,
@@ -80,7 +80,7 @@ static void add_slave(world* w, const crd_model* model, uint8_t transport, crd_d
 
 static int variable(const world* w, int slave, const char* name)
 {
-    const crd_dcp_description* d = crd_serve_description(w->serves[slave]);
+    const crd_dcp_description* d = crdi_serve_description(w->serves[slave]);
     for (int i = 0; i < d->variable_count; i++) {
         if (strcmp(d->variables[i].name, name) == 0) { return i; }
     }
@@ -107,7 +107,7 @@ static void every_type_goes_there_and_back(void** state)
         const crd_dcp_faults late = {.delay = 1e-4, .jitter = i ? 2e-4 : 0, .seed = 5};
         world_open(&w, &late);
         add_slave(&w, &crd_model_types, i ? CRD_DCP_TCP : CRD_DCP_UDP, CRD_DCP_NRT, 100);
-        const crd_dcp_description* d = crd_serve_description(w.serves[0]);
+        const crd_dcp_description* d = crdi_serve_description(w.serves[0]);
         int in[64], out[64], ins = 0, outs = 0;
         for (int k = 0; k < d->variable_count; k++) {
             const char* name = d->variables[k].name;
@@ -206,10 +206,10 @@ static void in_real_time_a_slave_that_leaves_says_so(void** state)
     session_ok(&w, crd_dcp_master_configure(w.m));
     session_ok(&w, crd_dcp_master_run(w.m, 0, NULL));
     session_ok(&w, crd_dcp_master_wait(w.m, crd_dcp_master_now(w.m) + 1));
-    const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crd_serve_slave(w.serves[0]));
+    const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crdi_serve_slave(w.serves[0]));
     check(c.steps >= 100 && c.steps <= 103);
     check_int(c.late_steps, 0);
-    crd_serve_leave(w.serves[0], crd_dcp_net_now(w.nets[0]));
+    crdi_serve_leave(w.serves[0], crd_dcp_net_now(w.nets[0]));
     check_status(crd_dcp_master_wait(w.m, crd_dcp_master_now(w.m) + 1), CRD_E_UNIT);
     check_int(crd_dcp_master_status(w.m, 0).state, CRD_DCP_STOPPED);
     session_ok(&w, crd_dcp_master_stop(w.m));
@@ -286,17 +286,17 @@ static void heartbeats_that_come_during_a_long_step_count(void** state)
         u.model = &model;
         check_ok(crd_system_create(w.ctx, &w.systems[0]));
         check_ok(crd_system_add_unit(w.systems[0], &u, NULL));
-        crd_serve_options opt = crd_serve_defaults();
+        crdi_serve_options opt = crdi_serve_defaults();
         opt.heartbeat = 1;
-        check_ok(crd_serve_create(w.ctx, w.systems[0], &opt, &w.serves[0]));
+        check_ok(crdi_serve_create(w.ctx, w.systems[0], &opt, &w.serves[0]));
         check_ok(crd_dcp_testnet_join(w.t, HERE, &w.nets[0]));
         crd_dcp_address at = {HERE, 8080, CRD_DCP_UDP}, mine = {HERE, 8081, CRD_DCP_UDP};
         check_ok(crd_dcp_net_listen(w.nets[0], &at));
         check_ok(crd_dcp_net_listen(w.master_net, &mine));
         const crd_dcp_link link = crd_dcp_net_link(w.nets[0]);
-        check_ok(crd_serve_start(w.serves[0], &link, NULL, NULL, NULL));
+        check_ok(crdi_serve_start(w.serves[0], &link, NULL, NULL, NULL));
         crd_dcp_pdu p = {.type = CRD_DCP_STC_REGISTER, .op_mode = CRD_DCP_NRT, .major = 1};
-        memcpy(p.uuid, crd_serve_description(w.serves[0])->uuid, 16);
+        memcpy(p.uuid, crdi_serve_description(w.serves[0])->uuid, 16);
         ask(w.master_net, &at, p);
         ask(w.master_net, &at,
             (crd_dcp_pdu){.type = CRD_DCP_CFG_TIME_RES, .numerator = 1, .denominator = 10});
@@ -307,16 +307,16 @@ static void heartbeats_that_come_during_a_long_step_count(void** state)
         for (int i = 0; i < 4; i++) {
             ask(w.master_net, &at, (crd_dcp_pdu){.type = way[i], .state = states[i]});
         }
-        crd_serve_turn(w.serves[0], w.nets[0], 0);
-        check_int(crd_dcp_slave_state(crd_serve_slave(w.serves[0])), CRD_DCP_RUNNING);
+        crdi_serve_turn(w.serves[0], w.nets[0], 0);
+        check_int(crd_dcp_slave_state(crdi_serve_slave(w.serves[0])), CRD_DCP_RUNNING);
         spent = 1.5;
         ask(w.master_net, &at,
             (crd_dcp_pdu){.type = CRD_DCP_STC_DO_STEP, .state = CRD_DCP_RUNNING, .steps = 1});
         const crd_dcp_faults later = {.delay = 0.8};
         check_ok(crd_dcp_testnet_set(w.t, &later));
         if (beats) { ask(w.master_net, &at, (crd_dcp_pdu){.type = CRD_DCP_INF_STATE}); }
-        crd_serve_turn(w.serves[0], w.nets[0], 0);
-        check_int(crd_dcp_slave_state(crd_serve_slave(w.serves[0])),
+        crdi_serve_turn(w.serves[0], w.nets[0], 0);
+        check_int(crd_dcp_slave_state(crdi_serve_slave(w.serves[0])),
                   beats ? CRD_DCP_COMPUTED : CRD_DCP_ERRORRESOLVED);
         world_close(&w);
     }

@@ -1,8 +1,8 @@
 // What the tests of the reader share: documents in a few words, files and archives, the log.
 #pragma once
-#include "cardan/archive.h"
 #include "cardan/ssp.h"
 #include "check.h"
+#include "shared/archive.h"
 #include "ssp/read.h"
 
 #include <stdio.h>

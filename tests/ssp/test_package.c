@@ -107,8 +107,8 @@ static void a_file_that_is_too_large_is_refused_unread(void** state)
 // One long text for many variables.
 static void values_that_multiply_are_refused(void** state)
 {
-    crdi_text t;
-    crdi_text_init(&t, *state);
+    crd_text t;
+    crd_text_init(&t, *state);
     crdi_text_add(
         &t,
         "<ssd:SystemStructureDescription version='1.0' name='t'%s><ssd:System name='r'>"
@@ -126,7 +126,7 @@ static void values_that_multiply_are_refused(void** state)
                       "source='a.fmu'/></ssd:Elements></ssd:System>"
                       "</ssd:SystemStructureDescription>");
     ssp_refused(*state, t.data, CRD_E_FORMAT, "take more than 256 MB");
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
 }
 
 // ---- packages ----------------------------------------------------------------------------------
@@ -254,8 +254,8 @@ static void files_that_contain_each_other_are_refused_with_the_chain(void** stat
 
 static void systems_nest_so_deep_and_no_deeper(void** state)
 {
-    crdi_text t;
-    crdi_text_init(&t, *state);
+    crd_text t;
+    crd_text_init(&t, *state);
     crdi_text_add(&t, "<ssd:SystemStructureDescription version='1.0' name='t'%s>", SPACES);
     for (int i = 0; i < 80; i++) {
         crdi_text_add(&t, "<ssd:System name='s'><ssd:Elements>");
@@ -265,14 +265,14 @@ static void systems_nest_so_deep_and_no_deeper(void** state)
     }
     crdi_text_add(&t, "</ssd:SystemStructureDescription>");
     ssp_refused(*state, t.data, CRD_E_FORMAT, "systems are nested deeper than 64");
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
 }
 
 // Each system has two of the next: 2^60 components if nobody counts.
 static void systems_that_multiply_are_refused(void** state)
 {
-    crdi_text t;
-    crdi_text_init(&t, *state);
+    crd_text t;
+    crd_text_init(&t, *state);
     crdi_text_add(&t,
                   "<ssd:SystemStructureDescription version='1.0' name='t'%s><ssd:System "
                   "name='r'><ssd:Elements>",
@@ -289,7 +289,7 @@ static void systems_that_multiply_are_refused(void** state)
     }
     crdi_text_add(&t, "</ssd:Elements></ssd:System></ssd:SystemStructureDescription>");
     ssp_refused(*state, t.data, CRD_E_FORMAT, "more than 131072 components and systems");
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
 }
 
 static void sources_do_not_leave_a_package(void** state)

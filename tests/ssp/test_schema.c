@@ -149,8 +149,8 @@ static void the_first_problem_is_the_failure_and_the_others_are_logged(void** st
 
 static void the_list_of_problems_ends(void** state)
 {
-    crdi_text t;
-    crdi_text_init(&t, *state);
+    crd_text t;
+    crd_text_init(&t, *state);
     crdi_text_add(&t, "<ssm:ParameterMapping version='1.0'%s>", SPACES);
     for (int i = 0; i < 5000; i++) {
         crdi_text_add(&t, "<ssm:MappingEntry/>");
@@ -158,7 +158,7 @@ static void the_list_of_problems_ends(void** state)
     crdi_text_add(&t, "</ssm:ParameterMapping>");
     check_status(crd_ssp_parse(*state, CRD_SSP_SSM, t.data, t.length, "t.xml"), CRD_E_FORMAT);
     check_int(said.errors, 100); // 99 more, and that there are more
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
 }
 
 static void other_versions_are_read_with_a_warning(void** state)

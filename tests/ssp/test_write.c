@@ -1,8 +1,8 @@
 // Systems written as packages: the text of the files, and what the reader makes of them.
-#include "cardan/archive.h"
 #include "cardan/ssp.h"
-#include "cardan/xml.h"
 #include "check.h"
+#include "shared/archive.h"
+#include "shared/xml.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -162,7 +162,7 @@ static crdi_xml* document(fixture* fx, const char* name)
     if (text && crdi_xml_parse(fx->ctx, text, n, name, &x) != CRD_OK) {
         fail_msg("%s\n%s", crd_error_text(fx->ctx), text);
     }
-    crdi_free(fx->ctx, text);
+    crd_free(fx->ctx, text);
     return x;
 }
 
@@ -556,7 +556,7 @@ static void what_ssp_has_no_word_for_is_in_the_annotation(void** state)
     check_text(value_of(below(fx->ssd->root, "Component", "name", "push"), "type"), CRD_SSP_SIGNAL);
     char* csv = entry_text(fx, PACKAGE, "resources/run_1.csv", NULL);
     check_text(csv, "time,x\n0,1\n1,2\n");
-    crdi_free(fx->ctx, csv);
+    crd_free(fx->ctx, csv);
     crd_system_destroy(s);
 }
 
@@ -826,8 +826,8 @@ static void check_same_again(fixture* fx, const crd_system* again, int version)
             if (a[at++] == '\n') { line = at; }
         }
         if (a[at] != b[at]) { fail_msg("%s\n%.300s\n\n%.300s", names[i], a + line, b + line); }
-        crdi_free(fx->ctx, a);
-        crdi_free(fx->ctx, b);
+        crd_free(fx->ctx, a);
+        crd_free(fx->ctx, b);
     }
 }
 
@@ -1114,7 +1114,7 @@ static void files_have_names_of_their_own_and_folders_are_zipped(void** state)
     check(crdi_archive_find(a, "modelDescription.xml") >= 0);
     check(crdi_archive_find(a, "binaries/a b.so") >= 0);
     crdi_archive_close(a);
-    crdi_free(fx->ctx, fmu);
+    crd_free(fx->ctx, fmu);
 
     // equal content, equal bytes
     check_ok(write_to(s, FOLDER "/again.ssp", 1));

@@ -1,6 +1,7 @@
 // What a description adds to a system that is there already, and the keys that came with it.
 #include "cardan/system.h"
 #include "check.h"
+#include "shared/base.h"
 
 #include <stdio.h>
 

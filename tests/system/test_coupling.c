@@ -2,6 +2,7 @@
 #include "cardan/coupling.h"
 #include "cardan/system.h"
 #include "check.h"
+#include "shared/base.h"
 
 #include <stdio.h>
 
@@ -21,13 +22,13 @@ static int tear_down(void** state)
 
 static void check_json(crd_context* ctx, const char* yaml, const char* json)
 {
-    crdi_text out;
-    crdi_text_init(&out, ctx);
+    crd_text out;
+    crd_text_init(&out, ctx);
     if (crd_yaml_to_json(ctx, yaml, strlen(yaml), (crd_place){"e.yaml", 1}, &out) < 0) {
         fail_msg("%s: %s", yaml, crd_error_text(ctx));
     }
     check_text(out.data, json);
-    crdi_text_clear(&out);
+    crd_text_clear(&out);
 }
 
 static void scalars_keep_what_they_are(void** state)
@@ -62,20 +63,20 @@ static void messages_about_an_element_tell_the_line_of_the_yaml(void** state)
     crd_context* ctx = *state;
     static const char yaml[] = "# torque of the motor\nname: torque\nalgorithm: wiener\n"
                                "bands:\n  - [0, 10, 1]\n  - [30, 5, 0.03]\nnoise: -1\n";
-    crdi_text out;
-    crdi_text_init(&out, ctx);
+    crd_text out;
+    crd_text_init(&out, ctx);
     crd_element* e = NULL;
     check_ok(crd_yaml_to_json(ctx, yaml, strlen(yaml), (crd_place){"e.yaml", 1}, &out));
     check_status(crd_element_parse(ctx, out.data, out.length, "e.yaml", 1, &e), CRD_E_RANGE);
     check_contains(crd_error_text(ctx), "e.yaml:6: bands: band 2");
-    crdi_text_clear(&out);
+    crd_text_clear(&out);
 }
 
 static void bad_yaml_is_refused(void** state)
 {
     crd_context* ctx = *state;
-    crdi_text out;
-    crdi_text_init(&out, ctx);
+    crd_text out;
+    crd_text_init(&out, ctx);
     static const char* const bad[] = {"", "{a: [1}", "a: &x 1", "a: 1\na: 2", "\xff", "a: !!int 3"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         check_status(crd_yaml_to_json(ctx, bad[i], strlen(bad[i]), (crd_place){"e.yaml", 7}, &out),
@@ -87,7 +88,7 @@ static void bad_yaml_is_refused(void** state)
                  CRD_E_FORMAT);
     check_contains(crd_error_text(ctx), "not valid YAML: ");
     check(!strstr(crd_error_text(ctx), "line"));
-    crdi_text_clear(&out);
+    crd_text_clear(&out);
 }
 
 // ---- connections -------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 // Prediction, step control, iteration, monitors and power bonds in a description.
 #include "cardan/system.h"
 #include "check.h"
+#include "shared/base.h"
 
 #include <stdio.h>
 
@@ -613,8 +614,8 @@ static void every_allocation_may_fail(void** state)
 static void a_hundred_thousand_bonds_are_read(void** state)
 {
     enum { BONDS = 100000 };
-    crdi_text t;
-    crdi_text_init(&t, *state);
+    crd_text t;
+    crd_text_init(&t, *state);
     crdi_text_add(&t, UNITS "bonds:\n");
     for (int i = 0; i < BONDS; i++) {
         crdi_text_add(&t, "  - { name: b%d, action: motor.t%d, flow: mass1.v }\n", i, i);
@@ -623,7 +624,7 @@ static void a_hundred_thousand_bonds_are_read(void** state)
     check_ok(crd_system_parse(*state, t.data, t.length, "s.yaml", &s));
     check_int(s->bond_count, BONDS);
     crd_system_destroy(s);
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
 }
 
 int main(void)

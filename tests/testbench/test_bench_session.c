@@ -1,5 +1,5 @@
 // Emulated benches as slaves on a virtual network: whole sessions, and every fault.
-#include "cardan/testbench_bench.h"
+#include "shared/testbench_bench.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@ typedef struct place {
     crd_context *ctx, *network;
     crd_dcp_testnet* t;
     crd_dcp_net *net, *bench_net;
-    crd_testbench_kind kind;
-    crd_testbench* b;
+    crdi_testbench_kind kind;
+    crdi_testbench* b;
     int64_t allocations; // until it was started
     crd_dcp_bench_plan plan;
     crd_dcp_bench_peer* p;
@@ -27,14 +27,14 @@ typedef struct place {
 
 // ---- open and close ----------------------------------------------------------------------------
 
-static crd_testbench_options options(crd_testbench_kind kind)
+static crdi_testbench_options options(crdi_testbench_kind kind)
 {
-    crd_testbench_options o = crd_testbench_defaults(kind);
+    crdi_testbench_options o = crdi_testbench_defaults(kind);
     o.address = (crd_dcp_address){BENCH, 8080, CRD_DCP_UDP};
     return o;
 }
 
-static void open_place(place* p, const crd_testbench_options* o)
+static void open_place(place* p, const crdi_testbench_options* o)
 {
     static const uint32_t ip = 0x0A000000, mask = 0xFF000000;
     const crd_dcp_faults faults = {.delay = 0.001, .start = begin};
@@ -50,12 +50,12 @@ static void open_place(place* p, const crd_testbench_options* o)
     opt.allowed_ip = &ip;
     opt.allowed_mask = &mask;
     opt.allowed_count = 1;
-    check_ok(crd_testbench_create(p->ctx, o, &p->b));
+    check_ok(crdi_testbench_create(p->ctx, o, &p->b));
     const crd_dcp_link link = crd_dcp_net_link(p->bench_net);
-    check_ok(crd_testbench_start(p->b, &link, &opt));
-    crd_dcp_testnet_attach(p->bench_net, crd_testbench_slave(p->b));
+    check_ok(crdi_testbench_start(p->b, &link, &opt));
+    crd_dcp_testnet_attach(p->bench_net, crdi_testbench_slave(p->b));
     p->plan = crd_dcp_bench_plan_defaults();
-    p->plan.name = crd_testbench_kind_name((int)o->kind);
+    p->plan.name = crdi_testbench_kind_name((int)o->kind);
     p->plan.gap_limit = 1000;
 }
 
@@ -71,7 +71,7 @@ static void close_place(place* p)
 {
     close_master(p);
     crd_dcp_testnet_attach(p->bench_net, NULL);
-    crd_testbench_destroy(p->b);
+    crdi_testbench_destroy(p->b);
     crd_dcp_net_destroy(p->bench_net);
     crd_dcp_net_destroy(p->net);
     crd_dcp_testnet_destroy(p->t);
@@ -97,13 +97,13 @@ static void notice(void* user, const crd_dcp_notice* n)
 static bool asked(void* user)
 {
     place* p = user;
-    if (now_of(p) >= p->switch_on) { crd_testbench_switch(p->b, 3, true); }
+    if (now_of(p) >= p->switch_on) { crdi_testbench_switch(p->b, 3, true); }
     return false;
 }
 
 static int find(const place* p, const char* name)
 {
-    const int i = crd_testbench_find(p->kind, name);
+    const int i = crdi_testbench_find(p->kind, name);
     check(i >= 0);
     return i;
 }
@@ -117,7 +117,7 @@ static crd_status open_master(place* p)
     o.cancelled = asked;
     o.user = p;
     int count, in[8], out[32], in_count = 0, out_count = 0, index = -1;
-    const crd_testbench_signal* s = crd_testbench_signals(p->kind, &count);
+    const crdi_testbench_signal* s = crdi_testbench_signals(p->kind, &count);
     for (int i = 0; i < count; i++) {
         if (s[i].input) {
             in[in_count++] = i;
@@ -125,7 +125,7 @@ static crd_status open_master(place* p)
             out[out_count++] = i;
         }
     }
-    const crd_dcp_description* d = crd_testbench_description(p->b);
+    const crd_dcp_description* d = crdi_testbench_description(p->b);
     const crd_dcp_slave_spec spec = {.name = p->plan.name,
                                      .description = d,
                                      .control = {BENCH, 8080, CRD_DCP_UDP},
@@ -157,24 +157,24 @@ static double get(place* p, const char* name)
 
 static double is(const place* p, const char* name)
 {
-    return crd_testbench_true(p->b, find(p, name));
+    return crdi_testbench_true(p->b, find(p, name));
 }
 
 static crd_dcp_bench_phase phase_of(const place* p)
 {
-    return crd_dcp_bench_get_state(crd_testbench_bench(p->b)).phase;
+    return crd_dcp_bench_get_state(crdi_testbench_bench(p->b)).phase;
 }
 
 static crd_dcp_bench_reason reason_of(const place* p)
 {
-    return crd_dcp_bench_get_state(crd_testbench_bench(p->b)).reason;
+    return crd_dcp_bench_get_state(crdi_testbench_bench(p->b)).reason;
 }
 
 static void begin_run(place* p)
 {
     if (crd_dcp_master_run(p->m, 0, NULL) < 0) {
         fail_msg("%s; %s; %s", crd_error_text(p->ctx), crd_dcp_bench_peer_view(p->p).why,
-                 crd_testbench_why(p->b));
+                 crdi_testbench_why(p->b));
     }
     crd_dcp_bench_peer_begin(p->p, crd_dcp_master_now(p->m));
     p->allocations = p->allocator.allocations;
@@ -199,7 +199,7 @@ static void drive(place* p, double seconds)
         const crd_status st = interval(p);
         if (st < 0) {
             fail_msg("after %g s: %s; %s; %s", i * p->step, crd_error_text(p->ctx),
-                     crd_dcp_bench_peer_view(p->p).why, crd_testbench_why(p->b));
+                     crd_dcp_bench_peer_view(p->p).why, crdi_testbench_why(p->b));
         }
     }
     check_int(p->allocator.allocations, p->allocations);
@@ -208,12 +208,12 @@ static void drive(place* p, double seconds)
 // The operating point of each bench in these tests.
 static void set_point(place* p, bool torque)
 {
-    if (p->kind == CRD_TESTBENCH_EM) {
+    if (p->kind == CRDI_TESTBENCH_EM) {
         set(p, "speed_ref", 2000);
         set(p, "torque_ref", torque ? 120 : 0);
         set(p, "voltage_ref", 350);
         set(p, "oil_ref", 40);
-    } else if (p->kind == CRD_TESTBENCH_ICE) {
+    } else if (p->kind == CRDI_TESTBENCH_ICE) {
         set(p, "speed_ref", 2500);
         set(p, "pedal_ref", torque ? 45 : 0);
         set(p, "coolant_ref", 80);
@@ -233,15 +233,15 @@ static double point_speed(const place* p)
 
 static double dut_torque(const place* p)
 {
-    return p->kind == CRD_TESTBENCH_BACK_TO_BACK ? is(p, "current") * 48.6e-3
-                                                 : is(p, "torque_calc");
+    return p->kind == CRDI_TESTBENCH_BACK_TO_BACK ? is(p, "current") * 48.6e-3
+                                                  : is(p, "torque_calc");
 }
 
 static double voltage(const place* p)
 {
-    return p->kind == CRD_TESTBENCH_ICE  ? NAN
-           : p->kind == CRD_TESTBENCH_EM ? is(p, "voltage_dc")
-                                         : is(p, "voltage");
+    return p->kind == CRDI_TESTBENCH_ICE  ? NAN
+           : p->kind == CRDI_TESTBENCH_EM ? is(p, "voltage_dc")
+                                          : is(p, "voltage");
 }
 
 static void bring_up(place* p)
@@ -289,7 +289,7 @@ static trace watch_stop(place* p, double held)
             t.speed_safe = fmin(t.speed_safe, at);
         }
         if (voltage(p) < 0.97 * held) { t.voltage_falls = fmin(t.voltage_falls, at); }
-        if (p->kind != CRD_TESTBENCH_ICE) {
+        if (p->kind != CRDI_TESTBENCH_ICE) {
             t.least_margin = fmin(t.least_margin, voltage(p) - induced[p->kind] * speed);
         }
         pass(p, 1e-3);
@@ -303,7 +303,7 @@ static void check_order(place* p, trace t)
     pass(p, 0.1); // lags of what is at rest
     check(t.torque_gone < INFINITY && t.torque_gone <= t.speed_safe);
     check(t.speed_safe < INFINITY);
-    if (p->kind != CRD_TESTBENCH_ICE) {
+    if (p->kind != CRDI_TESTBENCH_ICE) {
         check(t.voltage_falls < INFINITY && t.speed_safe <= t.voltage_falls + 2e-3);
         check(t.least_margin > -0.01);
         check(voltage(p) < 1);
@@ -317,15 +317,15 @@ static void check_order(place* p, trace t)
 static void each_bench_runs_stops_in_order_and_runs_again(void** state)
 {
     (void)state;
-    for (int kind = 0; kind < CRD_TESTBENCH_KIND_COUNT; kind++) {
-        const crd_testbench_options o = options((crd_testbench_kind)kind);
+    for (int kind = 0; kind < CRDI_TESTBENCH_KIND_COUNT; kind++) {
+        const crdi_testbench_options o = options((crdi_testbench_kind)kind);
         place p;
         open_place(&p, &o);
         for (int turn = 0; turn < 2; turn++) {
             bring_up(&p);
             drive(&p, 1);
             check_near(get(&p, "speed"), point_speed(&p), 3);
-            check(dut_torque(&p) > (kind == CRD_TESTBENCH_BACK_TO_BACK ? 0.29 : 100));
+            check(dut_torque(&p) > (kind == CRDI_TESTBENCH_BACK_TO_BACK ? 0.29 : 100));
             check_ok(crd_dcp_master_stop(p.m));
             check_int(phase_of(&p), CRD_DCP_BENCH_SAFE);
             check_int(reason_of(&p), CRD_DCP_BENCH_BY_MASTER);
@@ -340,19 +340,19 @@ static void test_cases_outside_of_the_limits_are_refused_before_anything_turns(v
 {
     (void)state;
     static const struct {
-        crd_testbench_kind kind;
+        crdi_testbench_kind kind;
         const char *planned, *initial, *says;
     } cases[] = {
-        {CRD_TESTBENCH_EM, "speed 0..7000 1/min", "", "speed"},
-        {CRD_TESTBENCH_EM, "torque -300..0 N.m", "", "torque"},
-        {CRD_TESTBENCH_EM, "voltage 0..800 V", "", "voltage"},
-        {CRD_TESTBENCH_EM, "speed 0..2000 1/min; torque 0..100 N.m", "", "avoid"},
-        {CRD_TESTBENCH_EM, "", "oil 120 degC", "oil"},
-        {CRD_TESTBENCH_ICE, "pedal 0..80 %", "", "pedal"},
-        {CRD_TESTBENCH_BACK_TO_BACK, "torque 0..2 N.m", "", "torque"},
+        {CRDI_TESTBENCH_EM, "speed 0..7000 1/min", "", "speed"},
+        {CRDI_TESTBENCH_EM, "torque -300..0 N.m", "", "torque"},
+        {CRDI_TESTBENCH_EM, "voltage 0..800 V", "", "voltage"},
+        {CRDI_TESTBENCH_EM, "speed 0..2000 1/min; torque 0..100 N.m", "", "avoid"},
+        {CRDI_TESTBENCH_EM, "", "oil 120 degC", "oil"},
+        {CRDI_TESTBENCH_ICE, "pedal 0..80 %", "", "pedal"},
+        {CRDI_TESTBENCH_BACK_TO_BACK, "torque 0..2 N.m", "", "torque"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const crd_testbench_options o = options(cases[i].kind);
+        const crdi_testbench_options o = options(cases[i].kind);
         place p;
         open_place(&p, &o);
         p.plan.planned = cases[i].planned;
@@ -360,7 +360,7 @@ static void test_cases_outside_of_the_limits_are_refused_before_anything_turns(v
         check(open_master(&p) < 0);
         check_contains(crd_error_text(p.ctx), cases[i].says);
         check_near(is(&p, "speed"), 0, 0.01);
-        if (cases[i].kind != CRD_TESTBENCH_ICE) { check_near(voltage(&p), 0, 0); }
+        if (cases[i].kind != CRDI_TESTBENCH_ICE) { check_near(voltage(&p), 0, 0); }
         close_place(&p);
     }
 }
@@ -368,12 +368,12 @@ static void test_cases_outside_of_the_limits_are_refused_before_anything_turns(v
 static void preparation_waits_for_the_checklist(void** state)
 {
     (void)state;
-    crd_testbench_options o = options(CRD_TESTBENCH_EM);
+    crdi_testbench_options o = options(CRDI_TESTBENCH_EM);
     o.start_up = 2;
     place p;
     open_place(&p, &o);
-    check_text(crd_testbench_item(p.b, 3), "remote control selected");
-    crd_testbench_switch(p.b, 3, false);
+    check_text(crdi_testbench_item(p.b, 3), "remote control selected");
+    crdi_testbench_switch(p.b, 3, false);
     p.switch_on = 6;
     check_ok(open_master(&p));
     check(now_of(&p) >= 6 && now_of(&p) < 6.5);
@@ -386,7 +386,7 @@ static void conditioning_takes_the_time_of_table_3_or_less_by_its_speed_up(void*
     (void)state;
     static const double speed_ups[] = {20, 100};
     for (int i = 0; i < 2; i++) {
-        crd_testbench_options o = options(CRD_TESTBENCH_EM);
+        crdi_testbench_options o = options(CRDI_TESTBENCH_EM);
         o.speed_up = speed_ups[i];
         place p;
         open_place(&p, &o);
@@ -409,7 +409,7 @@ static void conditioning_takes_the_time_of_table_3_or_less_by_its_speed_up(void*
 static void machine_itself_can_be_the_medium_that_is_conditioned(void** state)
 {
     (void)state;
-    crd_testbench_options o = options(CRD_TESTBENCH_EM);
+    crdi_testbench_options o = options(CRDI_TESTBENCH_EM);
     o.speed_up = 200;
     place p;
     open_place(&p, &o);
@@ -422,7 +422,7 @@ static void machine_itself_can_be_the_medium_that_is_conditioned(void** state)
 static void engine_is_conditioned_while_it_is_motored(void** state)
 {
     (void)state;
-    crd_testbench_options o = options(CRD_TESTBENCH_ICE);
+    crdi_testbench_options o = options(CRDI_TESTBENCH_ICE);
     o.speed_up = 1000;
     place p;
     open_place(&p, &o);
@@ -439,7 +439,7 @@ static void engine_is_conditioned_while_it_is_motored(void** state)
 // ---- faults ------------------------------------------------------------------------------------
 
 typedef struct fault_case {
-    crd_testbench_kind kind;
+    crdi_testbench_kind kind;
     const char* fault;
     crd_dcp_bench_reason reason;
     const char *says, *why; // the bench's log, and on the spot
@@ -447,39 +447,39 @@ typedef struct fault_case {
 } fault_case;
 
 static const fault_case fault_cases[] = {
-    {CRD_TESTBENCH_EM, "overtemperature@2s", CRD_DCP_BENCH_TRIP, "fault: winding measured 175",
+    {CRDI_TESTBENCH_EM, "overtemperature@2s", CRD_DCP_BENCH_TRIP, "fault: winding measured 175",
      "temperature_max = 175", 30},
-    {CRD_TESTBENCH_EM, "sensor-loss:speed@2s", CRD_DCP_BENCH_TRIP, "fault: speed measured nan",
+    {CRDI_TESTBENCH_EM, "sensor-loss:speed@2s", CRD_DCP_BENCH_TRIP, "fault: speed measured nan",
      "speed = nan", 0.1},
-    {CRD_TESTBENCH_EM, "sensor-loss:torque@2s", CRD_DCP_BENCH_TRIP, "fault: torque measured nan",
+    {CRDI_TESTBENCH_EM, "sensor-loss:torque@2s", CRD_DCP_BENCH_TRIP, "fault: torque measured nan",
      "torque = nan", 0.1},
-    {CRD_TESTBENCH_EM, "sensor-loss:temperature_max@2s", CRD_DCP_BENCH_TRIP,
+    {CRDI_TESTBENCH_EM, "sensor-loss:temperature_max@2s", CRD_DCP_BENCH_TRIP,
      "fault: winding measured nan", "temperature_max = nan", 0.1},
-    {CRD_TESTBENCH_EM, "stuck-torque@2s", CRD_DCP_BENCH_ITEM_LOST, "fault: lost torque control",
+    {CRDI_TESTBENCH_EM, "stuck-torque@2s", CRD_DCP_BENCH_ITEM_LOST, "fault: lost torque control",
      "lost torque control", 1.5},
-    {CRD_TESTBENCH_EM, "coolant-loss@2s", CRD_DCP_BENCH_ITEM_LOST, "fault: lost oil flow",
+    {CRDI_TESTBENCH_EM, "coolant-loss@2s", CRD_DCP_BENCH_ITEM_LOST, "fault: lost oil flow",
      "lost oil flow", 1.5},
-    {CRD_TESTBENCH_EM, "speed-runaway@2s", CRD_DCP_BENCH_ITEM_LOST, "fault: lost speed control",
+    {CRDI_TESTBENCH_EM, "speed-runaway@2s", CRD_DCP_BENCH_ITEM_LOST, "fault: lost speed control",
      "lost speed control", 0.5},
-    {CRD_TESTBENCH_EM, "emergency-stop@2s", CRD_DCP_BENCH_ITEM_LOST,
+    {CRDI_TESTBENCH_EM, "emergency-stop@2s", CRD_DCP_BENCH_ITEM_LOST,
      "fault: lost emergency stop released", "lost emergency stop released", 0.1},
-    {CRD_TESTBENCH_ICE, "overtemperature@2s", CRD_DCP_BENCH_TRIP, "fault: coolant measured 115",
+    {CRDI_TESTBENCH_ICE, "overtemperature@2s", CRD_DCP_BENCH_TRIP, "fault: coolant measured 115",
      "coolant_in = 115", 60},
-    {CRD_TESTBENCH_ICE, "sensor-loss:oil@2s", CRD_DCP_BENCH_TRIP, "fault: oil measured nan",
+    {CRDI_TESTBENCH_ICE, "sensor-loss:oil@2s", CRD_DCP_BENCH_TRIP, "fault: oil measured nan",
      "oil = nan", 0.1},
-    {CRD_TESTBENCH_ICE, "stuck-torque@2s", CRD_DCP_BENCH_ITEM_LOST, "fault: lost torque control",
+    {CRDI_TESTBENCH_ICE, "stuck-torque@2s", CRD_DCP_BENCH_ITEM_LOST, "fault: lost torque control",
      "lost torque control", 1.5},
-    {CRD_TESTBENCH_ICE, "coolant-loss@2s", CRD_DCP_BENCH_ITEM_LOST, "fault: lost coolant flow",
+    {CRDI_TESTBENCH_ICE, "coolant-loss@2s", CRD_DCP_BENCH_ITEM_LOST, "fault: lost coolant flow",
      "lost coolant flow", 1.5},
-    {CRD_TESTBENCH_ICE, "speed-runaway@2s", CRD_DCP_BENCH_ITEM_LOST, "fault: lost speed control",
+    {CRDI_TESTBENCH_ICE, "speed-runaway@2s", CRD_DCP_BENCH_ITEM_LOST, "fault: lost speed control",
      "lost speed control", 1},
-    {CRD_TESTBENCH_BACK_TO_BACK, "overtemperature@2s", CRD_DCP_BENCH_TRIP,
+    {CRDI_TESTBENCH_BACK_TO_BACK, "overtemperature@2s", CRD_DCP_BENCH_TRIP,
      "fault: winding measured 125", "temperature = 125", 30},
-    {CRD_TESTBENCH_BACK_TO_BACK, "sensor-loss:speed@2s", CRD_DCP_BENCH_TRIP,
+    {CRDI_TESTBENCH_BACK_TO_BACK, "sensor-loss:speed@2s", CRD_DCP_BENCH_TRIP,
      "fault: speed measured nan", "speed = nan", 0.1},
-    {CRD_TESTBENCH_BACK_TO_BACK, "stuck-torque@2s", CRD_DCP_BENCH_ITEM_LOST,
+    {CRDI_TESTBENCH_BACK_TO_BACK, "stuck-torque@2s", CRD_DCP_BENCH_ITEM_LOST,
      "fault: lost torque control", "lost torque control", 1.5},
-    {CRD_TESTBENCH_BACK_TO_BACK, "speed-runaway@2s", CRD_DCP_BENCH_ITEM_LOST,
+    {CRDI_TESTBENCH_BACK_TO_BACK, "speed-runaway@2s", CRD_DCP_BENCH_ITEM_LOST,
      "fault: lost speed control", "lost speed control", 0.5},
 };
 
@@ -500,12 +500,12 @@ static void every_fault_stops_the_bench_in_order_and_says_why(void** state)
     (void)state;
     for (size_t i = 0; i < sizeof fault_cases / sizeof *fault_cases; i++) {
         const fault_case* c = &fault_cases[i];
-        crd_testbench_options o = options(c->kind);
+        crdi_testbench_options o = options(c->kind);
         o.speed_up = 100;
         o.fault_count = 1;
         place p;
         open_place(&p, &o);
-        check_ok(crd_testbench_fault_parse(p.ctx, c->kind, c->fault, &o.faults[0]));
+        check_ok(crdi_testbench_fault_parse(p.ctx, c->kind, c->fault, &o.faults[0]));
         check_near(o.faults[0].at, 2, 0);
         close_place(&p);
         open_place(&p, &o);
@@ -514,7 +514,7 @@ static void every_fault_stops_the_bench_in_order_and_says_why(void** state)
         const double took = drive_into_fault(&p, 0.5, &held);
         if (!(took > -0.1 && took < c->most + 0.1)) { fail_msg("%s: %g s", c->fault, took); }
         check_int(reason_of(&p), c->reason);
-        check_contains(crd_testbench_why(p.b), c->why);
+        check_contains(crdi_testbench_why(p.b), c->why);
         check_order(&p, watch_stop(&p, held));
         crd_dcp_master_wait(p.m, crd_dcp_master_now(p.m) + 0.1); // its log is here by now
         check_contains(crd_dcp_bench_peer_view(p.p).why, c->says);
@@ -532,11 +532,12 @@ static void every_fault_stops_the_bench_in_order_and_says_why(void** state)
 static void sensor_that_protects_nothing_may_be_lost(void** state)
 {
     (void)state;
-    crd_testbench_options o = options(CRD_TESTBENCH_EM);
+    crdi_testbench_options o = options(CRDI_TESTBENCH_EM);
     o.fault_count = 1;
-    o.faults[0] = (crd_testbench_fault){.kind = CRD_TESTBENCH_SENSOR_LOSS,
-                                        .signal = crd_testbench_find(CRD_TESTBENCH_EM, "power_dc"),
-                                        .at = 0.5};
+    o.faults[0] =
+        (crdi_testbench_fault){.kind = CRDI_TESTBENCH_SENSOR_LOSS,
+                               .signal = crdi_testbench_find(CRDI_TESTBENCH_EM, "power_dc"),
+                               .at = 0.5};
     place p;
     open_place(&p, &o);
     bring_up(&p);
@@ -549,8 +550,8 @@ static void sensor_that_protects_nothing_may_be_lost(void** state)
 static void master_that_falls_silent_is_noticed_by_the_watchdog(void** state)
 {
     (void)state;
-    for (int kind = 0; kind < CRD_TESTBENCH_KIND_COUNT; kind++) {
-        const crd_testbench_options o = options((crd_testbench_kind)kind);
+    for (int kind = 0; kind < CRDI_TESTBENCH_KIND_COUNT; kind++) {
+        const crdi_testbench_options o = options((crdi_testbench_kind)kind);
         place p;
         open_place(&p, &o);
         bring_up(&p);
@@ -571,8 +572,8 @@ static void master_that_falls_silent_is_noticed_by_the_watchdog(void** state)
 static void master_that_sends_what_is_no_number_is_as_good_as_silent(void** state)
 {
     (void)state;
-    for (int kind = 0; kind < CRD_TESTBENCH_KIND_COUNT; kind++) {
-        const crd_testbench_options o = options((crd_testbench_kind)kind);
+    for (int kind = 0; kind < CRDI_TESTBENCH_KIND_COUNT; kind++) {
+        const crdi_testbench_options o = options((crdi_testbench_kind)kind);
         place p;
         open_place(&p, &o);
         bring_up(&p);
@@ -585,7 +586,7 @@ static void master_that_sends_what_is_no_number_is_as_good_as_silent(void** stat
         }
         check_near(now_of(&p) - from, 0.5, 0.02);
         check_int(reason_of(&p), CRD_DCP_BENCH_WATCHDOG);
-        check(crd_dcp_bench_get_state(crd_testbench_bench(p.b)).refused > 0);
+        check(crd_dcp_bench_get_state(crdi_testbench_bench(p.b)).refused > 0);
         check_order(&p, watch_stop(&p, held));
         close_place(&p);
     }
@@ -595,7 +596,7 @@ static void second_master_is_not_heard_by_a_bench_that_runs(void** state)
 {
     (void)state;
     enum { OTHER = 0x0A000003 };
-    const crd_testbench_options o = options(CRD_TESTBENCH_EM);
+    const crdi_testbench_options o = options(CRDI_TESTBENCH_EM);
     place p;
     open_place(&p, &o);
     bring_up(&p);
@@ -604,7 +605,7 @@ static void second_master_is_not_heard_by_a_bench_that_runs(void** state)
     check_ok(crd_dcp_testnet_join(p.t, OTHER, &other));
     crd_dcp_master_options mo = crd_dcp_master_defaults();
     const crd_dcp_slave_spec spec = {.name = "em",
-                                     .description = crd_testbench_description(p.b),
+                                     .description = crdi_testbench_description(p.b),
                                      .control = {BENCH, 8080, CRD_DCP_UDP},
                                      .mode = CRD_DCP_SRT,
                                      .numerator = 1,
@@ -648,11 +649,11 @@ static void look(void* user, double time)
 static void observer_sees_each_step_and_each_phase(void** state)
 {
     (void)state;
-    const crd_testbench_options o = options(CRD_TESTBENCH_EM);
+    const crdi_testbench_options o = options(CRDI_TESTBENCH_EM);
     place p;
     open_place(&p, &o);
     seen s = {.p = &p, .last = -1};
-    crd_testbench_observe(p.b, look, &s);
+    crdi_testbench_observe(p.b, look, &s);
     bring_up(&p);
     drive(&p, 0.5);
     const int before = s.steps;
@@ -668,7 +669,7 @@ static void observer_sees_each_step_and_each_phase(void** state)
     for (int i = 0; i < 4; i++) {
         check_int(s.phases[s.count - 5 + i], stop[i]);
     }
-    crd_testbench_observe(p.b, NULL, NULL);
+    crdi_testbench_observe(p.b, NULL, NULL);
     close_place(&p);
 }
 
@@ -677,7 +678,7 @@ static void in_steps_a_run_repeats_bit_by_bit(void** state)
     (void)state;
     double results[2][3];
     for (int turn = 0; turn < 2; turn++) {
-        const crd_testbench_options o = options(CRD_TESTBENCH_EM);
+        const crdi_testbench_options o = options(CRDI_TESTBENCH_EM);
         place p;
         open_place(&p, &o);
         p.mode = CRD_DCP_NRT;
@@ -701,20 +702,20 @@ static void in_steps_a_run_repeats_bit_by_bit(void** state)
 static void descriptions_have_no_findings(void** state)
 {
     (void)state;
-    for (int kind = 0; kind < CRD_TESTBENCH_KIND_COUNT; kind++) {
+    for (int kind = 0; kind < CRDI_TESTBENCH_KIND_COUNT; kind++) {
         check_allocator a;
         crd_context* ctx = check_context(&a);
-        const crd_testbench_options o = options((crd_testbench_kind)kind);
-        crd_testbench* b = NULL;
-        check_ok(crd_testbench_create(ctx, &o, &b));
-        crd_dcp_description d = *crd_testbench_description(b);
+        const crdi_testbench_options o = options((crdi_testbench_kind)kind);
+        crdi_testbench* b = NULL;
+        check_ok(crdi_testbench_create(ctx, &o, &b));
+        crd_dcp_description d = *crdi_testbench_description(b);
         const crd_dcp_finding* f = NULL;
         int count = 0;
         check_ok(crd_dcp_validate(&d, &f, &count));
         for (int i = 0; i < count; i++) {
             if (f[i].severity != CRD_DCP_NOTE) { fail_msg("%s: %s", f[i].code, f[i].text); }
         }
-        crd_testbench_destroy(b);
+        crdi_testbench_destroy(b);
         crd_context_destroy(ctx);
         check_int(a.live, 0);
     }
@@ -737,12 +738,12 @@ static void each_allocation_may_fail(void** state)
         check_allocator a;
         crd_context* ctx = check_context(&a);
         a.fail_at = a.allocations + n;
-        const crd_testbench_options o = options(CRD_TESTBENCH_EM);
-        crd_testbench* b = NULL;
-        crd_status st = crd_testbench_create(ctx, &o, &b);
-        if (st == CRD_OK) { st = crd_testbench_start(b, &link, NULL); }
+        const crdi_testbench_options o = options(CRDI_TESTBENCH_EM);
+        crdi_testbench* b = NULL;
+        crd_status st = crdi_testbench_create(ctx, &o, &b);
+        if (st == CRD_OK) { st = crdi_testbench_start(b, &link, NULL); }
         a.fail_at = -1;
-        crd_testbench_destroy(b);
+        crdi_testbench_destroy(b);
         crd_context_destroy(ctx);
         check_int(a.live, 0);
         if (st == CRD_OK) { break; }
@@ -755,49 +756,49 @@ static void faults_and_options_that_make_no_sense_are_refused(void** state)
 {
     (void)state;
     static const struct {
-        crd_testbench_kind kind;
+        crdi_testbench_kind kind;
         const char *text, *says;
     } cases[] = {
-        {CRD_TESTBENCH_EM, "overtemperature", "such as overtemperature@30s"},
-        {CRD_TESTBENCH_EM, "overtemperature@", "overtemperature@30s"},
-        {CRD_TESTBENCH_EM, "overtemperature@-1s", "overtemperature@30s"},
-        {CRD_TESTBENCH_EM, "overtemperature@3 kg", "overtemperature@30s"},
-        {CRD_TESTBENCH_EM, "fire@1s", "expected overtemperature, sensor-loss"},
-        {CRD_TESTBENCH_EM, "sensor-loss@1s", "has no output ''"},
-        {CRD_TESTBENCH_EM, "sensor-loss:torque_ref@1s", "has no output 'torque_ref'"},
-        {CRD_TESTBENCH_EM, "stuck-torque:speed@1s", "stuck-torque is of no output"},
-        {CRD_TESTBENCH_BACK_TO_BACK, "coolant-loss@1s", "has no coolant"},
+        {CRDI_TESTBENCH_EM, "overtemperature", "such as overtemperature@30s"},
+        {CRDI_TESTBENCH_EM, "overtemperature@", "overtemperature@30s"},
+        {CRDI_TESTBENCH_EM, "overtemperature@-1s", "overtemperature@30s"},
+        {CRDI_TESTBENCH_EM, "overtemperature@3 kg", "overtemperature@30s"},
+        {CRDI_TESTBENCH_EM, "fire@1s", "expected overtemperature, sensor-loss"},
+        {CRDI_TESTBENCH_EM, "sensor-loss@1s", "has no output ''"},
+        {CRDI_TESTBENCH_EM, "sensor-loss:torque_ref@1s", "has no output 'torque_ref'"},
+        {CRDI_TESTBENCH_EM, "stuck-torque:speed@1s", "stuck-torque is of no output"},
+        {CRDI_TESTBENCH_BACK_TO_BACK, "coolant-loss@1s", "has no coolant"},
     };
     check_allocator a;
     crd_context* ctx = check_context(&a);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        crd_testbench_fault f;
-        check_int(crd_testbench_fault_parse(ctx, cases[i].kind, cases[i].text, &f), CRD_E_RANGE);
+        crdi_testbench_fault f;
+        check_int(crdi_testbench_fault_parse(ctx, cases[i].kind, cases[i].text, &f), CRD_E_RANGE);
         check_contains(crd_error_text(ctx), cases[i].says);
     }
-    crd_testbench* b = NULL;
-    crd_testbench_options o = options(CRD_TESTBENCH_EM);
+    crdi_testbench* b = NULL;
+    crdi_testbench_options o = options(CRDI_TESTBENCH_EM);
     o.speed_up = 0.5;
-    check_int(crd_testbench_create(ctx, &o, &b), CRD_E_RANGE);
-    o = options(CRD_TESTBENCH_EM);
-    o.kind = (crd_testbench_kind)9;
-    check_int(crd_testbench_create(ctx, &o, &b), CRD_E_RANGE);
-    o = options(CRD_TESTBENCH_EM);
+    check_int(crdi_testbench_create(ctx, &o, &b), CRD_E_RANGE);
+    o = options(CRDI_TESTBENCH_EM);
+    o.kind = (crdi_testbench_kind)9;
+    check_int(crdi_testbench_create(ctx, &o, &b), CRD_E_RANGE);
+    o = options(CRDI_TESTBENCH_EM);
     o.start_up = NAN;
-    check_int(crd_testbench_create(ctx, &o, &b), CRD_E_RANGE);
-    o = options(CRD_TESTBENCH_EM);
+    check_int(crdi_testbench_create(ctx, &o, &b), CRD_E_RANGE);
+    o = options(CRDI_TESTBENCH_EM);
     o.watchdog = -1;
-    check_int(crd_testbench_create(ctx, &o, &b), CRD_E_RANGE);
-    o = options(CRD_TESTBENCH_BACK_TO_BACK);
+    check_int(crdi_testbench_create(ctx, &o, &b), CRD_E_RANGE);
+    o = options(CRDI_TESTBENCH_BACK_TO_BACK);
     o.fault_count = 1;
-    static const crd_testbench_fault wrong[] = {{(crd_testbench_fault_kind)77, 0, 1},
-                                                {CRD_TESTBENCH_SENSOR_LOSS, 0, 1},
-                                                {CRD_TESTBENCH_SENSOR_LOSS, 99, 1},
-                                                {CRD_TESTBENCH_STUCK_TORQUE, 0, -1},
-                                                {CRD_TESTBENCH_COOLANT_LOSS, 0, 1}};
+    static const crdi_testbench_fault wrong[] = {{(crdi_testbench_fault_kind)77, 0, 1},
+                                                 {CRDI_TESTBENCH_SENSOR_LOSS, 0, 1},
+                                                 {CRDI_TESTBENCH_SENSOR_LOSS, 99, 1},
+                                                 {CRDI_TESTBENCH_STUCK_TORQUE, 0, -1},
+                                                 {CRDI_TESTBENCH_COOLANT_LOSS, 0, 1}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         o.faults[0] = wrong[i];
-        check_int(crd_testbench_create(ctx, &o, &b), CRD_E_RANGE);
+        check_int(crdi_testbench_create(ctx, &o, &b), CRD_E_RANGE);
     }
     crd_context_destroy(ctx);
     check_int(a.live, 0);

@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "cardan/board.h"
 #include "cardan/master.h"
 #include "cardan/results.h"
-#include "cardan/testbench_bench.h"
 #include "check.h"
+#include "shared/board.h"
+#include "shared/testbench_bench.h"
 #include "unit/dcp/dcp_unit.h"
 
 enum { EM, ICE, BENCHES };
@@ -34,7 +34,7 @@ typedef struct place {
     crd_context *ctx, *bench_ctx;
     crd_dcp_testnet* network;
     crd_dcp_net* nets[BENCHES];
-    crd_testbench* benches[BENCHES];
+    crdi_testbench* benches[BENCHES];
     crd_system* sys;
     crd_master* m;
     bool stop;
@@ -50,9 +50,9 @@ static crd_status open_net(crd_context* ctx, crd_dcp_net** out)
 
 static double is(const place* p, int i, const char* name)
 {
-    const int k = crd_testbench_find(i == EM ? CRD_TESTBENCH_EM : CRD_TESTBENCH_ICE, name);
+    const int k = crdi_testbench_find(i == EM ? CRDI_TESTBENCH_EM : CRDI_TESTBENCH_ICE, name);
     check(k >= 0);
-    return crd_testbench_true(p->benches[i], k);
+    return crdi_testbench_true(p->benches[i], k);
 }
 
 static void observe(void* user, double time)
@@ -60,7 +60,7 @@ static void observe(void* user, double time)
     trace* t = user;
     const place* p = t->p;
     const crd_dcp_bench_phase phase =
-        crd_dcp_bench_get_state(crd_testbench_bench(p->benches[t->bench])).phase;
+        crd_dcp_bench_get_state(crdi_testbench_bench(p->benches[t->bench])).phase;
     const bool em = t->bench == EM;
     if (phase < CRD_DCP_BENCH_SPEED_DOWN) {
         t->begin = t->torque_gone = t->speed_safe = t->voltage_falls = INFINITY;
@@ -97,7 +97,7 @@ static void write_file(const char* path, const char* text, size_t length)
     check(f && fwrite(text, 1, length, f) == length && fclose(f) == 0);
 }
 
-static void open_bench(place* p, int i, const crd_testbench_options* o)
+static void open_bench(place* p, int i, const crdi_testbench_options* o)
 {
     static const uint32_t ip = 0x7F000000, mask = 0xFF000000;
     static const char* const files[] = {TEST_BUILD_DIR "/coupled_em.dcpx",
@@ -109,36 +109,36 @@ static void open_bench(place* p, int i, const crd_testbench_options* o)
     opt.allowed_ip = &ip;
     opt.allowed_mask = &mask;
     opt.allowed_count = 1;
-    check_ok(crd_testbench_create(p->bench_ctx, o, &p->benches[i]));
+    check_ok(crdi_testbench_create(p->bench_ctx, o, &p->benches[i]));
     const crd_dcp_link link = crd_dcp_net_link(p->nets[i]);
-    check_ok(crd_testbench_start(p->benches[i], &link, &opt));
-    crd_dcp_testnet_attach(p->nets[i], crd_testbench_slave(p->benches[i]));
+    check_ok(crdi_testbench_start(p->benches[i], &link, &opt));
+    crd_dcp_testnet_attach(p->nets[i], crdi_testbench_slave(p->benches[i]));
     p->traces[i] = (trace){.p = p, .bench = i};
-    crd_testbench_observe(p->benches[i], observe, &p->traces[i]);
-    crdi_text text;
-    crdi_text_init(&text, p->bench_ctx);
-    check_ok(crd_dcp_write(crd_testbench_description(p->benches[i]), &text));
+    crdi_testbench_observe(p->benches[i], observe, &p->traces[i]);
+    crd_text text;
+    crd_text_init(&text, p->bench_ctx);
+    check_ok(crd_dcp_write(crdi_testbench_description(p->benches[i]), &text));
     write_file(files[i], text.data, text.length);
-    crdi_text_clear(&text);
+    crd_text_clear(&text);
 }
 
-static crd_testbench_options options_of(int i)
+static crdi_testbench_options options_of(int i)
 {
-    crd_testbench_options o =
-        crd_testbench_defaults(i == EM ? CRD_TESTBENCH_EM : CRD_TESTBENCH_ICE);
+    crdi_testbench_options o =
+        crdi_testbench_defaults(i == EM ? CRDI_TESTBENCH_EM : CRDI_TESTBENCH_ICE);
     o.address = (crd_dcp_address){0x7F000001, (uint16_t)(9081 + i), CRD_DCP_UDP};
     o.speed_up = 1000;
     return o;
 }
 
-static void open_place(place* p, const crd_testbench_options* em)
+static void open_place(place* p, const crdi_testbench_options* em)
 {
     *p = (place){0};
     p->ctx = check_context(&p->allocator);
     p->bench_ctx = check_context(&p->bench_allocator);
     const crd_dcp_faults faults = {.delay = 1e-3, .seed = 1, .start = 1794710000.25};
     check_ok(crd_dcp_testnet_create(p->bench_ctx, &faults, &p->network));
-    const crd_testbench_options ice = options_of(ICE);
+    const crdi_testbench_options ice = options_of(ICE);
     open_bench(p, EM, em);
     open_bench(p, ICE, &ice);
     the_place = p;
@@ -152,7 +152,7 @@ static void close_place(place* p)
     crd_system_destroy(p->sys);
     for (int i = 0; i < BENCHES; i++) {
         crd_dcp_testnet_attach(p->nets[i], NULL);
-        crd_testbench_destroy(p->benches[i]);
+        crdi_testbench_destroy(p->benches[i]);
         crd_dcp_net_destroy(p->nets[i]);
     }
     crd_dcp_testnet_destroy(p->network);
@@ -218,11 +218,11 @@ static void end_master(place* p)
     p->stop = false;
 }
 
-static crd_board_state look(const place* p, int i)
+static crdi_board_state look(const place* p, int i)
 {
-    crd_board_state s;
+    crdi_board_state s;
     crd_unit* u = crd_master_get_unit(p->m, 1 + i);
-    crd_board_read(u->ops->board(u), &s);
+    crdi_board_read(u->ops->board(u), &s);
     return s;
 }
 
@@ -278,13 +278,13 @@ static void a_case_outside_of_the_limits_is_refused_before_anything_turns(void**
 {
     (void)state;
     place p;
-    const crd_testbench_options em = options_of(EM);
+    const crdi_testbench_options em = options_of(EM);
     open_place(&p, &em);
     check_int(make_master(&p, "speed 0..7000 1/min"), CRD_E_RANGE);
     check_contains(crd_error_text(p.ctx), "speed");
     check_contains(crd_error_text(p.ctx), "6500");
     for (int i = 0; i < BENCHES; i++) { // nobody was asked for anything
-        check_int(crd_dcp_slave_get_counts(crd_testbench_slave(p.benches[i])).requests, 0);
+        check_int(crd_dcp_slave_get_counts(crdi_testbench_slave(p.benches[i])).requests, 0);
         check_near(is(&p, i, "speed"), 0, 0);
     }
     close_place(&p);
@@ -303,7 +303,7 @@ static void run_and_abort(place* p, double* begin)
     check_int(crd_master_ended(p->m), CRD_END_INTERRUPTED);
     check_ok(crd_master_finish(p->m));
     for (int i = 0; i < BENCHES; i++) {
-        const crd_board_state s = look(p, i);
+        const crdi_board_state s = look(p, i);
         check_int(s.state, CRD_DCP_ALIVE);
         check_int(s.reason, CRD_DCP_BENCH_BY_MASTER);
         check_text(s.stopping, "stop: safe");
@@ -328,7 +328,7 @@ static void a_session_goes_as_figure_7_shows_and_once_more_from_alive(void** sta
 {
     (void)state;
     place p;
-    crd_testbench_options em = options_of(EM);
+    crdi_testbench_options em = options_of(EM);
     em.start_up = 2; // until its supply is on: the checklist waits
     open_place(&p, &em);
     double begin[2];
@@ -369,15 +369,15 @@ static void when_one_bench_fails_the_other_stops_and_the_record_says_why(void** 
 {
     (void)state;
     place p;
-    crd_testbench_options em = options_of(EM);
+    crdi_testbench_options em = options_of(EM);
     em.fault_count = 1;
-    em.faults[0] = (crd_testbench_fault){.kind = CRD_TESTBENCH_EMERGENCY_STOP, .at = 1};
+    em.faults[0] = (crdi_testbench_fault){.kind = CRDI_TESTBENCH_EMERGENCY_STOP, .at = 1};
     open_place(&p, &em);
     check_ok(make_master(&p, calm));
     check_int(crd_master_run(p.m), CRD_E_UNIT);
     check_contains(crd_error_text(p.ctx), "unit 'em'");
     for (int i = 0; i < BENCHES; i++) {
-        check_int(crd_dcp_bench_get_state(crd_testbench_bench(p.benches[i])).phase,
+        check_int(crd_dcp_bench_get_state(crdi_testbench_bench(p.benches[i])).phase,
                   CRD_DCP_BENCH_SAFE);
         check_near(is(&p, i, "speed"), 0, 1);
     }
@@ -400,9 +400,9 @@ static void a_session_that_never_comes_about_is_recorded_too(void** state)
 {
     (void)state;
     place p;
-    const crd_testbench_options em = options_of(EM);
+    const crdi_testbench_options em = options_of(EM);
     open_place(&p, &em);
-    crd_testbench_switch(p.benches[EM], 3, false); // remote control is not selected
+    crdi_testbench_switch(p.benches[EM], 3, false); // remote control is not selected
     check_ok(make_master(&p, calm));
     p.stop = true; // nobody waits for ever
     check_int(crd_master_run(p.m), CRD_E_UNIT);
@@ -419,12 +419,12 @@ static void record_survives_strange_names_and_each_allocation_that_fails(void** 
     (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
-    crd_board* b = NULL;
-    check_ok(crd_board_create(ctx, &b));
+    crdi_board* b = NULL;
+    check_ok(crdi_board_create(ctx, &b));
     for (int i = 0; i < 300; i++) {
-        crd_board_note_at(b, CRD_BOARD_STATE, i % 19, 0.5 * i);
+        crdi_board_note_at(b, CRDI_BOARD_STATE, i % 19, 0.5 * i);
     }
-    crd_board_show(b);
+    crdi_board_show(b);
     const crd_session_bench benches[] = {{"a \"b\", c", b}, {"none", NULL}};
     for (int64_t n = 0;; n++) {
         unlink(record_file);
@@ -440,16 +440,16 @@ static void record_survives_strange_names_and_each_allocation_that_fails(void** 
     }
     crd_table* t = NULL;
     check_ok(crd_table_read(ctx, record_file, &t));
-    check_int(column(t, "a \"b\", c.state")->rows, 1 + CRD_BOARD_MOMENTS + 1);
+    check_int(column(t, "a \"b\", c.state")->rows, 1 + CRDI_BOARD_MOMENTS + 1);
     check_text(note(t), "\"so\" it is");
-    const char* gap = column(t, "note")->texts[1 + CRD_BOARD_MOMENTS / 2];
+    const char* gap = column(t, "note")->texts[1 + CRDI_BOARD_MOMENTS / 2];
     check_contains(gap, "172 changes before this one are left out");
     check_near(column(t, "none.state")->values[5], -1, 0);
     crd_table_destroy(t);
     check_int(crd_session_write(ctx, TEST_BUILD_DIR "/no/such/folder.csv", benches, 2, NULL),
               CRD_E_IO);
     check_contains(crd_error_text(ctx), "folder.csv: cannot write the record of the session");
-    crd_board_destroy(b);
+    crdi_board_destroy(b);
     crd_context_destroy(ctx);
     check_int(a.live, 0);
 }

@@ -1,6 +1,6 @@
 #include "cardan/results.h"
-#include "cardan/testbench.h"
 #include "check.h"
+#include "shared/testbench.h"
 
 #include <stdio.h>
 
@@ -33,9 +33,9 @@ static const char* written(const char* text)
 // are rounded, so that its distances are 0.06 % off those of its speeds.
 static void nedc_has_the_length_the_distance_and_the_maxima_of_its_definition(void** state)
 {
-    const crd_cycle* c = NULL;
-    check_ok(crd_cycle_create(*state, &(crd_cycle_source){.name = "nedc"}, &c));
-    const crd_cycle_summary s = crd_cycle_describe(c);
+    const crdi_cycle* c = NULL;
+    check_ok(crdi_cycle_create(*state, &(crdi_cycle_source){.name = "nedc"}, &c));
+    const crdi_cycle_summary s = crdi_cycle_describe(c);
     check_near(s.duration, 1180, 0);
     check_near(s.distance, 11007, 0.001 * 11007);
     check_near(s.distance, 11013.2, 0.1);
@@ -43,59 +43,59 @@ static void nedc_has_the_length_the_distance_and_the_maxima_of_its_definition(vo
     check_near(s.acceleration_max, 1.04, 0.005);  // 15 km/h in 4 s
     check_near(s.acceleration_min, -1.39, 0.005); // 50 km/h in 10 s
     check_near(s.standstill, 4 * 60 + 40, 1e-9);
-    check_near(crd_cycle_speed(c, -1), 0, 0);
-    check_near(crd_cycle_speed(c, 13), 7.5 / 3.6, 1e-12);
-    check_near(crd_cycle_speed(c, 195 + 70), 32 / 3.6, 1e-12);
-    check_near(crd_cycle_speed(c, 780 + 340), 120 / 3.6, 1e-12);
-    check_near(crd_cycle_speed(c, 5000), 0, 0);
-    crd_cycle_destroy(*state, c);
+    check_near(crdi_cycle_speed(c, -1), 0, 0);
+    check_near(crdi_cycle_speed(c, 13), 7.5 / 3.6, 1e-12);
+    check_near(crdi_cycle_speed(c, 195 + 70), 32 / 3.6, 1e-12);
+    check_near(crdi_cycle_speed(c, 780 + 340), 120 / 3.6, 1e-12);
+    check_near(crdi_cycle_speed(c, 5000), 0, 0);
+    crdi_cycle_destroy(*state, c);
 }
 
 static void nedc_of_the_example_is_that_of_the_library(void** state)
 {
-    const crd_cycle *a = NULL, *b = NULL;
-    check_ok(crd_cycle_create(*state, &(crd_cycle_source){.name = "nedc"}, &a));
-    check_ok(crd_cycle_create(
-        *state, &(crd_cycle_source){.name = TEST_SOURCE_DIR "/../examples/powertrain/nedc.csv"},
+    const crdi_cycle *a = NULL, *b = NULL;
+    check_ok(crdi_cycle_create(*state, &(crdi_cycle_source){.name = "nedc"}, &a));
+    check_ok(crdi_cycle_create(
+        *state, &(crdi_cycle_source){.name = TEST_SOURCE_DIR "/../examples/powertrain/nedc.csv"},
         &b));
     check_int(a->count, b->count);
     for (int64_t i = 0; i < a->count; i++) {
         check_near(b->time[i], a->time[i], 0);
         check_near(b->speed[i], a->speed[i], 1e-12);
     }
-    crd_cycle_destroy(*state, a);
-    crd_cycle_destroy(*state, b);
+    crdi_cycle_destroy(*state, a);
+    crdi_cycle_destroy(*state, b);
 }
 
 static void cycles_come_back_from_the_file_that_was_written(void** state)
 {
-    const crd_cycle *a = NULL, *b = NULL;
+    const crdi_cycle *a = NULL, *b = NULL;
     static const char path[] = TEST_BUILD_DIR "/test_cycle_written.csv";
-    check_ok(crd_cycle_create(*state, &(crd_cycle_source){.name = "nedc"}, &a));
-    check_ok(crd_cycle_write(*state, a, path));
-    check_ok(crd_cycle_create(*state, &(crd_cycle_source){.name = path}, &b));
+    check_ok(crdi_cycle_create(*state, &(crdi_cycle_source){.name = "nedc"}, &a));
+    check_ok(crdi_cycle_write(*state, a, path));
+    check_ok(crdi_cycle_create(*state, &(crdi_cycle_source){.name = path}, &b));
     check_int(a->count, b->count);
-    check_near(crd_cycle_describe(b).distance, crd_cycle_describe(a).distance, 1e-6);
-    crd_cycle_destroy(*state, b);
-    check_status(crd_cycle_write(*state, a, "/nowhere/at/all.csv"), CRD_E_IO);
-    crd_cycle_destroy(*state, a);
+    check_near(crdi_cycle_describe(b).distance, crdi_cycle_describe(a).distance, 1e-6);
+    crdi_cycle_destroy(*state, b);
+    check_status(crdi_cycle_write(*state, a, "/nowhere/at/all.csv"), CRD_E_IO);
+    crdi_cycle_destroy(*state, a);
 }
 
 static void a_column_is_found_by_name_and_converted_by_unit(void** state)
 {
     const char* path = written("time,gear,wheel [m/s],v\n0,1,0,0\n10,2,20,72\n");
-    const crd_cycle* c = NULL;
-    check_ok(crd_cycle_create(*state, &(crd_cycle_source){.name = path, .column = "wheel"}, &c));
-    check_near(crd_cycle_speed(c, 5), 10, 1e-12);
-    check_near(crd_cycle_describe(c).distance, 100, 1e-9);
-    crd_cycle_destroy(*state, c);
-    check_ok(crd_cycle_create(*state, &(crd_cycle_source){.name = path}, &c)); // v, in km/h
-    check_near(crd_cycle_speed(c, 10), 20, 1e-12);
-    crd_cycle_destroy(*state, c);
-    check_ok(crd_cycle_create(*state,
-                              &(crd_cycle_source){.name = path, .column = "v", .unit = "m/s"}, &c));
-    check_near(crd_cycle_speed(c, 10), 72, 1e-12);
-    crd_cycle_destroy(*state, c);
+    const crdi_cycle* c = NULL;
+    check_ok(crdi_cycle_create(*state, &(crdi_cycle_source){.name = path, .column = "wheel"}, &c));
+    check_near(crdi_cycle_speed(c, 5), 10, 1e-12);
+    check_near(crdi_cycle_describe(c).distance, 100, 1e-9);
+    crdi_cycle_destroy(*state, c);
+    check_ok(crdi_cycle_create(*state, &(crdi_cycle_source){.name = path}, &c)); // v, in km/h
+    check_near(crdi_cycle_speed(c, 10), 20, 1e-12);
+    crdi_cycle_destroy(*state, c);
+    check_ok(crdi_cycle_create(
+        *state, &(crdi_cycle_source){.name = path, .column = "v", .unit = "m/s"}, &c));
+    check_near(crdi_cycle_speed(c, 10), 72, 1e-12);
+    crdi_cycle_destroy(*state, c);
 }
 
 static void a_recording_of_a_drive_is_a_cycle(void** state)
@@ -116,13 +116,13 @@ static void a_recording_of_a_drive_is_a_cycle(void** state)
     }
     check_ok(crd_recorder_finish(r));
     crd_recorder_destroy(r);
-    const crd_cycle* c = NULL;
+    const crdi_cycle* c = NULL;
     check_ok(
-        crd_cycle_create(*state, &(crd_cycle_source){.name = path, .column = "car.speed"}, &c));
+        crdi_cycle_create(*state, &(crdi_cycle_source){.name = path, .column = "car.speed"}, &c));
     check_int(c->count, 101);
-    check_near(crd_cycle_speed(c, 3.25), 32.5, 1e-9);
-    check_near(crd_cycle_describe(c).acceleration_max, 10, 1e-6);
-    crd_cycle_destroy(*state, c);
+    check_near(crdi_cycle_speed(c, 3.25), 32.5, 1e-9);
+    check_near(crdi_cycle_describe(c).acceleration_max, 10, 1e-6);
+    crdi_cycle_destroy(*state, c);
 }
 
 static void bad_cycles_are_refused_with_a_sentence(void** state)
@@ -141,14 +141,14 @@ static void bad_cycles_are_refused_with_a_sentence(void** state)
         {"time,v\n3,0\n3,1\n", NULL, NULL, "all rows are at 3 s", CRD_E_FORMAT},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        const crd_cycle* c = NULL;
-        const crd_cycle_source s = {written(bad[i].text), bad[i].column, bad[i].unit};
-        check_status(crd_cycle_create(*state, &s, &c), bad[i].status);
+        const crdi_cycle* c = NULL;
+        const crdi_cycle_source s = {written(bad[i].text), bad[i].column, bad[i].unit};
+        check_status(crdi_cycle_create(*state, &s, &c), bad[i].status);
         check(!c);
         check_contains(crd_error_text(*state), bad[i].says);
     }
-    const crd_cycle* c = NULL;
-    check_status(crd_cycle_create(*state, &(crd_cycle_source){.name = "/no/such.csv"}, &c),
+    const crdi_cycle* c = NULL;
+    check_status(crdi_cycle_create(*state, &(crdi_cycle_source){.name = "/no/such.csv"}, &c),
                  CRD_E_NOT_FOUND);
 }
 
@@ -163,13 +163,13 @@ static void every_allocation_of_a_cycle_may_fail(void** state)
         crd_status st = CRD_E_MEMORY;
         int failures = 0;
         for (; st != CRD_OK && failures < 2000; failures++) {
-            const crd_cycle* c = NULL;
+            const crdi_cycle* c = NULL;
             a.allocations = first;
             a.fail_at = first + failures;
-            st = crd_cycle_create(ctx, &(crd_cycle_source){.name = names[n]}, &c);
+            st = crdi_cycle_create(ctx, &(crdi_cycle_source){.name = names[n]}, &c);
             a.fail_at = -1;
             check(st == CRD_OK || st == CRD_E_MEMORY);
-            crd_cycle_destroy(ctx, c);
+            crdi_cycle_destroy(ctx, c);
             check_int(a.live, live);
         }
         check_ok(st);

@@ -1,24 +1,24 @@
 // The experiment of Baumann 2024, section 3: its models, and what its runs have to show.
-#include "cardan/testbench.h"
-#include "cardan/testbench_experiment.h"
 #include "check.h"
+#include "shared/testbench.h"
+#include "shared/testbench_experiment.h"
 
 #include <stdio.h>
 
 static crd_context* ctx;
-static crd_bench_experiment* shared; // with the defaults
+static crdi_bench_experiment* shared; // with the defaults
 
 static int make_shared(void** state)
 {
     (void)state;
     ctx = crd_context_create(NULL);
-    return ctx && crd_bench_experiment_run(ctx, NULL, &shared) >= 0 ? 0 : -1;
+    return ctx && crdi_bench_experiment_run(ctx, NULL, &shared) >= 0 ? 0 : -1;
 }
 
 static int drop_shared(void** state)
 {
     (void)state;
-    crd_bench_experiment_destroy(shared);
+    crdi_bench_experiment_destroy(shared);
     crd_context_destroy(ctx);
     return 0;
 }
@@ -44,7 +44,7 @@ typedef struct part {
 
 static part make(const char* name)
 {
-    part p = {.model = crd_powertrain_model(name)};
+    part p = {.model = crdi_powertrain_model(name)};
     assert_non_null(p.model);
     p.self = calloc(1, p.model->size);
     crd_model_reset(p.model, p.self);
@@ -229,13 +229,13 @@ static void parameters_that_make_no_sense_are_refused(void** state)
 static void the_latency_is_six_macro_steps_all_the_time(void** state)
 {
     (void)state;
-    const crd_bench_run* zoh = &shared->runs[CRD_BENCH_ZOH];
+    const crdi_bench_run* zoh = &shared->runs[CRDI_BENCH_ZOH];
     check_int(shared->k, 6);
     check_int(shared->count, 1200);
     for (int64_t n = 6; n < shared->count; n++) {
         assert_true(zoh->received[n] == zoh->sent[n - 6]);
     }
-    for (int i = CRD_BENCH_ZOH; i < CRD_BENCH_CASES; i++) {
+    for (int i = CRDI_BENCH_ZOH; i < CRDI_BENCH_CASES; i++) {
         check_near(shared->runs[i].k_mean, 6, 0);
         check_int(shared->runs[i].k_max, 6);
     }
@@ -244,7 +244,7 @@ static void the_latency_is_six_macro_steps_all_the_time(void** state)
 static void ideal_coupling_hands_the_torque_over_as_it_is(void** state)
 {
     (void)state;
-    const crd_bench_run* ideal = &shared->runs[CRD_BENCH_IDEAL];
+    const crdi_bench_run* ideal = &shared->runs[CRDI_BENCH_IDEAL];
     for (int64_t n = 0; n < shared->count; n++) {
         assert_true(ideal->received[n] == ideal->sent[n]);
     }
@@ -255,8 +255,8 @@ static void ideal_coupling_hands_the_torque_over_as_it_is(void** state)
 static void errors_are_those_of_the_series(void** state)
 {
     (void)state;
-    for (int i = CRD_BENCH_ZOH; i < CRD_BENCH_CASES; i++) {
-        const crd_bench_run* r = &shared->runs[i];
+    for (int i = CRDI_BENCH_ZOH; i < CRDI_BENCH_CASES; i++) {
+        const crdi_bench_run* r = &shared->runs[i];
         double yy = 0, ee = 0, ye = 0;
         for (int64_t n = 0; n < shared->count; n++) {
             yy += r->sent[n] * r->sent[n];
@@ -265,18 +265,18 @@ static void errors_are_those_of_the_series(void** state)
         }
         const double M = sqrt(yy / ee) - 1, P = acos(ye / sqrt(yy * ee)) / M_PI;
         check_near(r->metrics.C, hypot(M, P), 1e-12);
-        check_near(r->change, r->metrics.C / shared->runs[CRD_BENCH_ZOH].metrics.C - 1, 1e-15);
+        check_near(r->change, r->metrics.C / shared->runs[CRDI_BENCH_ZOH].metrics.C - 1, 1e-15);
     }
 }
 
 static void the_signal_is_like_the_papers(void** state)
 {
     (void)state;
-    const crd_bench_run* zoh = &shared->runs[CRD_BENCH_ZOH];
+    const crdi_bench_run* zoh = &shared->runs[CRDI_BENCH_ZOH];
     check_near(100 * zoh->metrics.C, 4.53, 0.5);
     check_near(100 * zoh->metrics.M, 0.01, 0.3);
     check_near(zoh->peak, 2, 0.2);
-    check_near(shared->runs[CRD_BENCH_EROS].change, 0.44, 0.15);
+    check_near(shared->runs[CRDI_BENCH_EROS].change, 0.44, 0.15);
     // the torque is gone during the shift
     double least = 1e9;
     for (int64_t n = 0; n < shared->count; n++) {
@@ -288,30 +288,30 @@ static void the_signal_is_like_the_papers(void** state)
 static void the_error_falls_at_least_as_in_the_paper(void** state)
 {
     (void)state;
-    assert_true(shared->runs[CRD_BENCH_OPTIMAL].change <= -0.35);
-    assert_true(shared->runs[CRD_BENCH_TRAINED].change <= -0.40);
-    assert_true(shared->runs[CRD_BENCH_LEAST_SQUARES].change <= -0.40);
-    assert_true(shared->runs[CRD_BENCH_AUTO].change <= -0.40);
+    assert_true(shared->runs[CRDI_BENCH_OPTIMAL].change <= -0.35);
+    assert_true(shared->runs[CRDI_BENCH_TRAINED].change <= -0.40);
+    assert_true(shared->runs[CRDI_BENCH_LEAST_SQUARES].change <= -0.40);
+    assert_true(shared->runs[CRDI_BENCH_AUTO].change <= -0.40);
 }
 
 static void the_energy_comes_nearer_to_that_of_ideal_coupling(void** state)
 {
     (void)state;
-    const double ideal = shared->runs[CRD_BENCH_IDEAL].energy;
-    const double zoh = fabs(shared->runs[CRD_BENCH_ZOH].energy - ideal);
-    static const int which[] = {CRD_BENCH_OPTIMAL, CRD_BENCH_TRAINED, CRD_BENCH_LEAST_SQUARES,
-                                CRD_BENCH_AUTO};
+    const double ideal = shared->runs[CRDI_BENCH_IDEAL].energy;
+    const double zoh = fabs(shared->runs[CRDI_BENCH_ZOH].energy - ideal);
+    static const int which[] = {CRDI_BENCH_OPTIMAL, CRDI_BENCH_TRAINED, CRDI_BENCH_LEAST_SQUARES,
+                                CRDI_BENCH_AUTO};
     for (int i = 0; i < 4; i++) {
         assert_true(fabs(shared->runs[which[i]].energy - ideal) < 0.8 * zoh);
     }
-    assert_true(shared->runs[CRD_BENCH_IDEAL].energy < shared->runs[CRD_BENCH_ZOH].energy);
-    assert_true(shared->runs[CRD_BENCH_IDEAL].peak < shared->runs[CRD_BENCH_ZOH].peak);
+    assert_true(shared->runs[CRDI_BENCH_IDEAL].energy < shared->runs[CRDI_BENCH_ZOH].energy);
+    assert_true(shared->runs[CRDI_BENCH_IDEAL].peak < shared->runs[CRDI_BENCH_ZOH].peak);
     for (int i = 0; i < shared->goal_count; i++) {
         assert_true(shared->goals[i].met);
     }
 }
 
-static bool has_remark(const crd_bench_experiment* e, const char* begin)
+static bool has_remark(const crdi_bench_experiment* e, const char* begin)
 {
     for (int i = 0; i < e->remark_count; i++) {
         if (!strncmp(e->remarks[i], begin, strlen(begin))) { return true; }
@@ -323,9 +323,9 @@ static bool has_remark(const crd_bench_experiment* e, const char* begin)
 static void remarks_follow_from_the_numbers(void** state)
 {
     (void)state;
-    for (int i = CRD_BENCH_ZOH; i <= CRD_BENCH_TRAINED; i++) {
-        for (int j = CRD_BENCH_ZOH; j <= CRD_BENCH_TRAINED; j++) {
-            const crd_bench_run *a = &shared->runs[i], *b = &shared->runs[j];
+    for (int i = CRDI_BENCH_ZOH; i <= CRDI_BENCH_TRAINED; i++) {
+        for (int j = CRDI_BENCH_ZOH; j <= CRDI_BENCH_TRAINED; j++) {
+            const crdi_bench_run *a = &shared->runs[i], *b = &shared->runs[j];
             char text[160];
             snprintf(text, sizeof text, "%s is better than %s (", a->name, b->name);
             const bool differs = i != j && a->metrics.C < b->metrics.C * (1 - 0.0021) &&
@@ -360,13 +360,13 @@ static void options_that_make_no_sense_are_refused(void** state)
         {0.05, 0, 0.01, 1000000000, "seed: 1000000000, expected less"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        crd_bench_experiment_options o = crd_bench_experiment_defaults();
-        crd_bench_experiment* e = NULL;
+        crdi_bench_experiment_options o = crdi_bench_experiment_defaults();
+        crdi_bench_experiment* e = NULL;
         o.latency = cases[i].latency;
         o.jitter = cases[i].jitter;
         o.step = cases[i].step;
         o.seed = cases[i].seed;
-        check_int(crd_bench_experiment_run(ctx, &o, &e), CRD_E_RANGE);
+        check_int(crdi_bench_experiment_run(ctx, &o, &e), CRD_E_RANGE);
         assert_null(e);
         if (!strstr(crd_error_text(ctx), cases[i].says)) {
             fail_msg("'%s', expected '%s'", crd_error_text(ctx), cases[i].says);
@@ -378,17 +378,17 @@ static void options_that_make_no_sense_are_refused(void** state)
 static void allocations_may_fail(void** state)
 {
     (void)state;
-    crd_bench_experiment_options o = crd_bench_experiment_defaults();
+    crdi_bench_experiment_options o = crdi_bench_experiment_defaults();
     o.step = 0.05;
     for (int64_t fail_at = 0;; fail_at = fail_at < 2 ? fail_at + 1 : 12 * fail_at) {
         check_allocator a;
         crd_context* own = check_context(&a);
         a.fail_at = a.allocations + fail_at;
-        crd_bench_experiment* e = NULL;
-        const crd_status st = crd_bench_experiment_run(own, &o, &e);
+        crdi_bench_experiment* e = NULL;
+        const crd_status st = crdi_bench_experiment_run(own, &o, &e);
         if (st < 0 && st != CRD_E_MEMORY) { fail_msg("%s", crd_error_text(own)); }
         const bool done = st == CRD_OK;
-        crd_bench_experiment_destroy(e);
+        crdi_bench_experiment_destroy(e);
         crd_context_destroy(own);
         check_int(a.live, 0);
         if (done) { break; }

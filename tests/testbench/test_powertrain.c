@@ -1,6 +1,6 @@
 // Each model of the hybrid powertrain against points of its equations, worked out by hand.
-#include "cardan/testbench.h"
 #include "check.h"
+#include "shared/testbench.h"
 
 #include <stdio.h>
 
@@ -50,7 +50,7 @@ static double get(const part* p, const char* name)
 
 static part make(const char* name)
 {
-    part p = {.model = crd_powertrain_model(name)};
+    part p = {.model = crdi_powertrain_model(name)};
     check(p.model);
     p.self = calloc(1, p.model->size);
     crd_model_reset(p.model, p.self);
@@ -727,7 +727,7 @@ static void models_refuse_parameters_that_make_no_sense(void** state)
         check_contains(message, wrong[i].says);
         drop(&p);
     }
-    check(!crd_powertrain_model("pt_sail"));
+    check(!crdi_powertrain_model("pt_sail"));
 }
 
 int main(void)

@@ -1,6 +1,7 @@
 // Descriptions of twins: what they may say, and what is told when they are wrong.
 #include "cardan/twin.h"
 #include "check.h"
+#include "shared/base.h"
 
 #include <stdio.h>
 
@@ -73,14 +74,14 @@ static void every_key_arrives_and_what_is_written_reads_back_the_same(void** sta
         fail_msg("%s", crd_error_text(*state));
     }
     check_whole(n, &d->spec);
-    crdi_text out;
-    crdi_text_init(&out, *state);
+    crd_text out;
+    crd_text_init(&out, *state);
     check_ok(crd_twin_write(n, &d->spec, &out));
     if (crd_twin_parse(*state, out.data, out.length, "written", 1, n, &again) < 0) {
         fail_msg("%s in %s", crd_error_text(*state), out.data);
     }
     check_whole(n, &again->spec);
-    crdi_text_clear(&out);
+    crd_text_clear(&out);
     crd_twin_description_destroy(again);
     crd_twin_description_destroy(d);
     crd_netlist_destroy(n);

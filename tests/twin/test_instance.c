@@ -1,7 +1,7 @@
 // A twin as a model: its rows, its steps, what it says of sensors, its states.
-#include "cardan/twin_model.h"
 #include "check.h"
 #include "noise.h"
+#include "shared/twin_model.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -62,7 +62,7 @@ static const crd_model* make(fixture* f, const char* json)
 {
     const crd_model* m = NULL;
     crd_twin_description* d = parse(f->ctx, f->n, json);
-    if (crd_twin_model_create(f->ctx, d, "t.json", "t", &m) < 0) {
+    if (crdi_twin_model_create(f->ctx, d, "t.json", "t", &m) < 0) {
         fail_msg("%s", crd_error_text(f->ctx));
     }
     return m;
@@ -148,7 +148,7 @@ static void rows_are_measurements_inputs_estimates_and_states_of_sensors(void** 
     check_near(m->variables[2].start, 10, 0);
     check_near(m->default_step, 1e-3, 0);
     check_near(m->default_stop, 5, 0);
-    crd_twin_model_destroy(m);
+    crdi_twin_model_destroy(m);
 }
 
 // The same measurements by hand and as a model, with a sensor that drops out in between.
@@ -180,13 +180,13 @@ static void steps_are_those_of_the_twin(fixture* f, const char* json, const char
         check_near(*value(&i, "T1"), e.value, 0);
         check_near(*value(&i, "T1.sd"), e.sd, 0);
         check_near(*value(&i, unknown), u.value, 0);
-        check_int(status(&i, "T3.status") == CRD_TWIN_MISSING, isnan(y[1]));
+        check_int(status(&i, "T3.status") == CRDI_TWIN_MISSING, isnan(y[1]));
     }
     check_int(f->memory.allocations, before);
     end(&i);
     crd_twin_destroy(w);
     crd_twin_description_destroy(d);
-    crd_twin_model_destroy(m);
+    crdi_twin_model_destroy(m);
 }
 
 static void steps_of_the_model_are_those_of_the_twin_and_do_not_allocate(void** state)
@@ -227,7 +227,7 @@ static void longer_steps_measure_at_their_end_and_others_are_refused(void** stat
     end(&i);
     crd_twin_destroy(w);
     crd_twin_description_destroy(d);
-    crd_twin_model_destroy(m);
+    crdi_twin_model_destroy(m);
 }
 
 static void measure(instance* i, double t2, double t3)
@@ -242,34 +242,34 @@ static void bad_sensors_show_in_their_status(void** state)
     instance i;
     noise random = {.state = 3};
     begin(&i, m);
-    check_int(status(&i, "T2.status"), CRD_TWIN_MISSING);
+    check_int(status(&i, "T2.status"), CRDI_TWIN_MISSING);
     int t = 0;
     for (; t < 3000; t++) {
         const double t2 = *value(&i, "T2"), t3 = *value(&i, "T3");
         measure(&i, t2 + 0.5 * noise_next(&random), t3 + 0.5 * noise_next(&random));
         check_int(go(&i, t * 1e-3, 1e-3), CRD_MODEL_OK);
     }
-    check_int(status(&i, "T2.status"), CRD_TWIN_GOOD);
+    check_int(status(&i, "T2.status"), CRDI_TWIN_GOOD);
     const double sure = *value(&i, "T2.sd");
     measure(&i, *value(&i, "T2") + 50, *value(&i, "T3"));
     check_int(go(&i, t++ * 1e-3, 1e-3), CRD_MODEL_OK);
-    check_int(status(&i, "T2.status"), CRD_TWIN_REFUSED);
-    check_int(status(&i, "T3.status"), CRD_TWIN_GOOD);
+    check_int(status(&i, "T2.status"), CRDI_TWIN_REFUSED);
+    check_int(status(&i, "T3.status"), CRDI_TWIN_GOOD);
     for (int k = 0; k < 40; k++) {
         measure(&i, *value(&i, "T2") + 50 + k, *value(&i, "T3") + 0.5 * noise_next(&random));
         check_int(go(&i, t++ * 1e-3, 1e-3), CRD_MODEL_OK);
     }
-    check_int(status(&i, "T2.status"), CRD_TWIN_WILD);
+    check_int(status(&i, "T2.status"), CRDI_TWIN_WILD);
     check(*value(&i, "T2.sd") > sure); // without it less is known
     const double same = *value(&i, "T3");
     for (int k = 0; k < 40; k++) {
         measure(&i, (double)NAN, same);
         check_int(go(&i, t++ * 1e-3, 1e-3), CRD_MODEL_OK);
     }
-    check_int(status(&i, "T2.status"), CRD_TWIN_MISSING);
-    check_int(status(&i, "T3.status"), CRD_TWIN_STUCK);
+    check_int(status(&i, "T2.status"), CRDI_TWIN_MISSING);
+    check_int(status(&i, "T3.status"), CRDI_TWIN_STUCK);
     end(&i);
-    crd_twin_model_destroy(m);
+    crdi_twin_model_destroy(m);
 }
 
 static void divergence_is_an_error_that_says_when(void** state)
@@ -285,7 +285,7 @@ static void divergence_is_an_error_that_says_when(void** state)
     check_int(st, CRD_MODEL_ERROR);
     check_contains(i.said, "the filter diverged at t = ");
     end(&i);
-    crd_twin_model_destroy(m);
+    crdi_twin_model_destroy(m);
 }
 
 static void restored_states_go_on_as_before(fixture* f, const char* json)
@@ -328,7 +328,7 @@ static void restored_states_go_on_as_before(fixture* f, const char* json)
     free(bytes);
     end(&a);
     end(&b);
-    crd_twin_model_destroy(m);
+    crdi_twin_model_destroy(m);
 }
 
 static void a_restored_state_goes_on_as_before(void** state)
@@ -341,22 +341,22 @@ static void a_restored_state_goes_on_as_before(void** state)
 static void a_packed_twin_is_read_as_it_was(void** state)
 {
     fixture* f = *state;
-    crdi_text text;
+    crd_text text;
     char message[300];
     const char* folder = TEST_BUILD_DIR "/packed_twin";
     (void)mkdir(folder, 0777);
-    check(!crd_twin_model_load(TEST_BUILD_DIR "/no_such_twin", message, sizeof message));
+    check(!crdi_twin_model_load(TEST_BUILD_DIR "/no_such_twin", message, sizeof message));
     check_contains(message, "no_such_twin/twin.json");
     crd_twin_description* d = parse(f->ctx, f->n, finding);
-    crdi_text_init(&text, f->ctx);
-    check_ok(crd_twin_model_pack(d, "packed", &text));
+    crd_text_init(&text, f->ctx);
+    check_ok(crdi_twin_model_pack(d, "packed", &text));
     FILE* file = fopen(TEST_BUILD_DIR "/packed_twin/twin.json", "w");
     fwrite(text.data, 1, text.length, file);
     fclose(file);
     file = fopen(TEST_BUILD_DIR "/packed_twin/circuit.cir", "w");
     fputs(circuit, file);
     fclose(file);
-    const crd_model* m = crd_twin_model_load(folder, message, sizeof message);
+    const crd_model* m = crdi_twin_model_load(folder, message, sizeof message);
     if (!m) { fail_msg("%s", message); }
     const crd_model* own = make(f, finding);
     check_text(m->name, "packed");
@@ -376,10 +376,10 @@ static void a_packed_twin_is_read_as_it_was(void** state)
     check_near(*value(&a, "r2"), *value(&b, "r2"), 0);
     end(&a);
     end(&b);
-    crd_twin_model_destroy(m);
-    crd_twin_model_destroy(own);
+    crdi_twin_model_destroy(m);
+    crdi_twin_model_destroy(own);
     crd_twin_description_destroy(d);
-    crdi_text_clear(&text);
+    crd_text_clear(&text);
 }
 
 static void what_makes_no_model_is_refused(void** state)
@@ -399,7 +399,7 @@ static void what_makes_no_model_is_refused(void** state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const crd_model* m = NULL;
         crd_twin_description* d = parse(f->ctx, f->n, bad[i].json);
-        check(crd_twin_model_create(f->ctx, d, "t.json", "t", &m) < 0);
+        check(crdi_twin_model_create(f->ctx, d, "t.json", "t", &m) < 0);
         check_contains(crd_error_text(f->ctx), bad[i].says);
         crd_twin_description_destroy(d);
     }
@@ -422,7 +422,7 @@ static void every_allocation_may_fail(void** state)
             a.fail_at = fail_at;
             a.once = once;
             const crd_model* m = NULL;
-            const crd_status st = crd_twin_model_create(ctx, d, "t.json", "t", &m);
+            const crd_status st = crdi_twin_model_create(ctx, d, "t.json", "t", &m);
             check(st == CRD_OK || st == CRD_E_MEMORY);
             if (m) {
                 instance i;
@@ -431,7 +431,7 @@ static void every_allocation_may_fail(void** state)
                 check(good || strstr(i.said, "memory"));
                 m->outputs(i.self, 0);
                 end(&i);
-                crd_twin_model_destroy(m);
+                crdi_twin_model_destroy(m);
             } else {
                 check_int(a.live, before);
                 crd_twin_description_destroy(d);

@@ -2,6 +2,7 @@
 #include "cardan/twin.h"
 #include "check.h"
 #include "noise.h"
+#include "shared/base.h"
 
 #include <stdio.h>
 
@@ -10,7 +11,7 @@ enum { ROWS = 5000 };
 typedef struct fixture {
     crd_context* ctx;
     crd_netlist* n;
-    crdi_arena arena;
+    crd_arena arena;
     double all[3 * ROWS], two[2 * ROWS];
     int32_t parts[5];
     crd_twin_parameter resistors[3], capacitors[2];
@@ -28,7 +29,7 @@ static int setup(void** state)
     fixture* f = calloc(1, sizeof *f);
     static const char* const names[] = {"r1", "r2", "r3", "c1", "c2"};
     f->ctx = crd_context_create(NULL);
-    crdi_arena_init(&f->arena, f->ctx);
+    crd_arena_init(&f->arena, f->ctx);
     if (crd_netlist_parse(f->ctx, rc, strlen(rc), "rc.cir", NULL, &f->n) < 0) { return -1; }
     crd_circuit_options o = crd_circuit_defaults();
     o.method = CRD_METHOD_GAUSS4;
@@ -59,7 +60,7 @@ static int setup(void** state)
 static int teardown(void** state)
 {
     fixture* f = *state;
-    crdi_arena_clear(&f->arena);
+    crd_arena_clear(&f->arena);
     crd_netlist_destroy(f->n);
     crd_context_destroy(f->ctx);
     free(f);

@@ -3,6 +3,7 @@
 #include "cardan/twin.h"
 #include "check.h"
 #include "noise.h"
+#include "shared/base.h"
 
 #include <stdio.h>
 
@@ -104,8 +105,8 @@ static void resistors(crd_context* ctx, uint64_t seed, int points, double out[3]
     s.parameter_count = 3;
     crd_tune_options o = crd_tune_defaults();
     o.points = points;
-    crdi_arena arena;
-    crdi_arena_init(&arena, ctx);
+    crd_arena arena;
+    crd_arena_init(&arena, ctx);
     crd_tune_result r;
     if (crd_twin_tune(ctx, n, &s, &data, &o, &arena, &r) < 0) {
         fail_msg("%s", crd_error_text(ctx));
@@ -113,7 +114,7 @@ static void resistors(crd_context* ctx, uint64_t seed, int points, double out[3]
     check(r.converged);
     memcpy(out, r.value, 3 * sizeof *out);
     memcpy(sd, r.sd, 3 * sizeof *sd);
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     crd_netlist_destroy(n);
     free(y);
 }
@@ -162,15 +163,15 @@ static void capacitors_are_those_of_the_independent_program_to_its_digits(void**
     s.parameters = p;
     s.parameter_count = 2;
     crd_tune_options o = crd_tune_defaults();
-    crdi_arena arena;
-    crdi_arena_init(&arena, *state);
+    crd_arena arena;
+    crd_arena_init(&arena, *state);
     crd_tune_result r;
     check_ok(crd_twin_tune(*state, n, &s, &data, &o, &arena, &r));
     check_near(r.value[0], 0.1000289602945201, 2e-7);
     check_near(r.value[1], 0.20005172189167614, 2e-7);
     check(r.ljung_box < 1.5 && r.flatness > 0.9);
     check_near(r.residual_rms[0], 0.5, 0.02);
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     crd_netlist_destroy(n);
     free(y);
     free(two);
@@ -194,14 +195,14 @@ static void noise_levels_come_from_the_data(void** state)
     s.parameter_count = 1;
     crd_tune_options o = crd_tune_defaults();
     o.fit_noise = true;
-    crdi_arena arena;
-    crdi_arena_init(&arena, *state);
+    crd_arena arena;
+    crd_arena_init(&arena, *state);
     crd_tune_result r;
     check_ok(crd_twin_tune(*state, n, &s, &data, &o, &arena, &r));
     for (int i = 0; i < 3; i++) {
         check_near(r.sensor_sd[i], 0.5, 0.02);
     }
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     crd_netlist_destroy(n);
     free(y);
 }
@@ -270,8 +271,8 @@ static void the_inverter_is_found_from_wherever_one_starts(void** state)
         spec.parameters = s.p;
         spec.parameter_count = 6;
         crd_tune_options o = crd_tune_defaults();
-        crdi_arena arena;
-        crdi_arena_init(&arena, *state);
+        crd_arena arena;
+        crd_arena_init(&arena, *state);
         crd_tune_result r;
         if (crd_twin_tune(*state, n, &spec, &data, &o, &arena, &r) < 0) {
             fail_msg("%s", crd_error_text(*state));
@@ -287,7 +288,7 @@ static void the_inverter_is_found_from_wherever_one_starts(void** state)
             }
             check_near(r.value[j], first[j], 1e-5 * first[j]);
         }
-        crdi_arena_clear(&arena);
+        crd_arena_clear(&arena);
     }
     crd_netlist_destroy(n);
     free(y);
@@ -296,7 +297,7 @@ static void the_inverter_is_found_from_wherever_one_starts(void** state)
 // ---- what can be found -------------------------------------------------------------------------
 
 static crd_observability observe(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* s,
-                                 double from, crdi_arena* arena)
+                                 double from, crd_arena* arena)
 {
     crd_twin_data data = no_window;
     data.rows = 5000;
@@ -314,8 +315,8 @@ static void without_a_sensor_at_the_source_its_resistance_cannot_be_found(void**
     int32_t parts[3];
     const crd_twin_parameter p[3] = {unknown(n, "r1", 1, &parts[0]), unknown(n, "r2", 2, &parts[1]),
                                      unknown(n, "r3", 3, &parts[2])};
-    crdi_arena arena;
-    crdi_arena_init(&arena, *state);
+    crd_arena arena;
+    crd_arena_init(&arena, *state);
     crd_twin_spec s = spec_of(three, 3);
     s.parameters = p;
     s.parameter_count = 3;
@@ -331,7 +332,7 @@ static void without_a_sensor_at_the_source_its_resistance_cannot_be_found(void**
     check_int(o.rank, 2);
     check_near(fabs(o.directions[2 * 3]), 1, 1e-9); // the direction is r1 itself
     check_near(o.posterior[0], 1, 1e-9);            // nothing learnt
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     crd_netlist_destroy(n);
 }
 
@@ -347,8 +348,8 @@ static void everything_at_once_needs_one_absolute_anchor(void** state)
     const int32_t q0 = crd_netlist_part(n, "q0");
     const crd_twin_source q = {
         .group = {.name = "q0", .parts = &q0, .count = 1}, .start = 10, .sd = 10};
-    crdi_arena arena;
-    crdi_arena_init(&arena, *state);
+    crd_arena arena;
+    crd_arena_init(&arena, *state);
     crd_twin_spec s = spec_of(three, 3);
     s.parameters = p;
     s.parameter_count = 5;
@@ -362,7 +363,7 @@ static void everything_at_once_needs_one_absolute_anchor(void** state)
     for (int i = 0; i < 6; i++) {
         check_near(v[i] / v[0], i < 3 ? 1 : -1, 1e-6);
     }
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     crd_netlist_destroy(n);
 }
 
@@ -372,8 +373,8 @@ static void capacitors_do_not_show_in_the_steady_state(void** state)
     int32_t parts[2];
     const crd_twin_parameter p[2] = {unknown(n, "c1", 0.1, &parts[0]),
                                      unknown(n, "c2", 0.2, &parts[1])};
-    crdi_arena arena;
-    crdi_arena_init(&arena, *state);
+    crd_arena arena;
+    crd_arena_init(&arena, *state);
     crd_twin_spec s = spec_of(three + 1, 2);
     s.parameters = p;
     s.parameter_count = 2;
@@ -386,7 +387,7 @@ static void capacitors_do_not_show_in_the_steady_state(void** state)
     late.from = 19;
     check_ok(crd_twin_observe(*state, n, &s, &late, false, &arena, &o));
     check_int(o.practical, 2);
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     crd_netlist_destroy(n);
 }
 
@@ -406,8 +407,8 @@ static void the_inverter_hides_two_of_its_eight_values(void** state)
         .group = {.name = "rsp", .parts = &sp, .count = 1}, .start = (double)NAN, .sd = 1};
     p[7] = (crd_twin_parameter){
         .group = {.name = "rdie", .parts = die, .count = 6}, .start = (double)NAN, .sd = 1};
-    crdi_arena arena;
-    crdi_arena_init(&arena, *state);
+    crd_arena arena;
+    crd_arena_init(&arena, *state);
     crd_twin_spec s = spec_of(cooler, 3);
     s.parameters = p;
     s.parameter_count = 8;
@@ -428,7 +429,7 @@ static void the_inverter_hides_two_of_its_eight_values(void** state)
     check(strcmp(n->nodes[where[0].node], "10") == 0);
     const char* second = n->nodes[where[1].node];
     check(second[1] == 0 && second[0] >= '1' && second[0] <= '6');
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     crd_netlist_destroy(n);
 }
 

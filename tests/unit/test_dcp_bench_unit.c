@@ -30,12 +30,12 @@ static bench_world* create_far(double delay)
     check_ok(crd_dcp_testnet_create(w->ctx, &none, &w->network));
     const crd_dcp_bench_config c = motor_config();
     w->bench = motor_bench_make(&c, true);
-    crdi_text text;
-    crdi_text_init(&text, w->ctx);
+    crd_text text;
+    crd_text_init(&text, w->ctx);
     check_ok(crd_dcp_write(w->bench->d, &text));
     FILE* f = fopen(TEST_BUILD_DIR "/unit_bench.dcpx", "wb");
     check(f && fwrite(text.data, 1, text.length, f) == text.length && fclose(f) == 0);
-    crdi_text_clear(&text);
+    crd_text_clear(&text);
     check_ok(crd_dcp_testnet_join(w->network, 0x7F000001, &w->net));
     crd_dcp_address at = {0x7F000001, 8080, CRD_DCP_UDP};
     check_ok(crd_dcp_net_listen(w->net, &at));

@@ -30,12 +30,12 @@ static motor_bench* add_bench(world* w, const crd_dcp_bench_config* c, bool exte
 {
     const int k = w->count++;
     motor_bench* b = motor_bench_make(c, extension);
-    crdi_text text;
-    crdi_text_init(&text, w->ctx);
+    crd_text text;
+    crd_text_init(&text, w->ctx);
     check_ok(crd_dcp_write(b->d, &text));
     FILE* f = fopen(TEST_BUILD_DIR "/unit_board.dcpx", "wb");
     check(f && fwrite(text.data, 1, text.length, f) == text.length && fclose(f) == 0);
-    crdi_text_clear(&text);
+    crd_text_clear(&text);
     check_ok(crd_dcp_testnet_join(w->network, 0x7F000001, &w->nets[k]));
     crd_dcp_address at = {0x7F000001, (uint16_t)(8080 + k), CRD_DCP_UDP};
     check_ok(crd_dcp_net_listen(w->nets[k], &at));
@@ -131,14 +131,14 @@ static void end(driven* x)
     crd_unit_destroy(x->u);
 }
 
-static crd_board_state look(const driven* x)
+static crdi_board_state look(const driven* x)
 {
-    crd_board_state s;
-    crd_board_read(x->u->ops->board(x->u), &s);
+    crdi_board_state s;
+    crdi_board_read(x->u->ops->board(x->u), &s);
     return s;
 }
 
-static const crd_board_quantity* quantity(const crd_board_state* s, const char* name)
+static const crdi_board_quantity* quantity(const crdi_board_state* s, const char* name)
 {
     for (int i = 0; i < s->quantity_count; i++) {
         if (strcmp(s->quantities[i].name, name) == 0) { return &s->quantities[i]; }
@@ -148,7 +148,7 @@ static const crd_board_quantity* quantity(const crd_board_state* s, const char* 
 }
 
 // The values of the moments of one kind, in order; and when the first with a value was.
-static int values_of(const crd_board_state* s, crd_board_what what, double* out, int most)
+static int values_of(const crdi_board_state* s, crdi_board_what what, double* out, int most)
 {
     int n = 0;
     for (int i = 0; i < s->moment_count && n < most; i++) {
@@ -157,7 +157,7 @@ static int values_of(const crd_board_state* s, crd_board_what what, double* out,
     return n;
 }
 
-static double time_of(const crd_board_state* s, crd_board_what what, double value)
+static double time_of(const crdi_board_state* s, crdi_board_what what, double value)
 {
     for (int i = 0; i < s->moment_count; i++) {
         if (s->moments[i].what == (int)what && s->moments[i].value == value) {
@@ -176,12 +176,12 @@ static void a_board_begins_with_limits_and_nothing_else(void** state)
     crd_unit_spec spec = bench_spec("motor", "udp://127.0.0.1:8080");
     spec.bench.limits = "speed ..300 rad/s; torque -300..100 N.m; power ..50 kW";
     driven x = make_driven(w, &spec);
-    const crd_board_state s = look(&x);
+    const crdi_board_state s = look(&x);
     check_int(s.state, -1);
     check(s.extension && isnan(s.heard) && isnan(s.round_trip) && !s.lost);
     check_int(s.moment_count, 0);
     check_int(s.quantity_count, 5);
-    const crd_board_quantity* q = quantity(&s, "speed");
+    const crdi_board_quantity* q = quantity(&s, "speed");
     check_text(q->unit, "1/min");
     check_near(q->min, 0, 0);
     check_near(q->max, 300 * 30 / acos(-1), 1e-9); // ours is narrower
@@ -212,16 +212,16 @@ static void a_board_follows_the_bench_from_registration_to_rest(void** state)
     spec.bench.initial = "oil 40 degC";
     driven x = make_driven(w, &spec);
     bring_up(&x);
-    crd_board_state s = look(&x);
+    crdi_board_state s = look(&x);
     check_int(s.state, CRD_DCP_CONFIGURED);
     check_int(s.phase, CRD_DCP_BENCH_CONDITIONED);
     check_contains(s.progress, "conditioning: done");
     // 15 K at 55 K in 540 s, within 1 K of it
-    const double took = time_of(&s, CRD_BOARD_STATE, CRD_DCP_CONFIGURED) -
-                        time_of(&s, CRD_BOARD_STATE, CRD_DCP_CONFIGURING);
+    const double took = time_of(&s, CRDI_BOARD_STATE, CRD_DCP_CONFIGURED) -
+                        time_of(&s, CRDI_BOARD_STATE, CRD_DCP_CONFIGURING);
     check_near(took, 14 * 540 / 55.0, 1);
-    double heat[CRD_BOARD_MOMENTS];
-    const int heats = values_of(&s, CRD_BOARD_HEAT, heat, CRD_BOARD_MOMENTS);
+    double heat[CRDI_BOARD_MOMENTS];
+    const int heats = values_of(&s, CRDI_BOARD_HEAT, heat, CRDI_BOARD_MOMENTS);
     check(heats >= 5 && heats <= 9);
     check_near(heat[0], 15, 0.5);
     check_near(heat[heats - 1], 0, 0);
@@ -239,11 +239,11 @@ static void a_board_follows_the_bench_from_registration_to_rest(void** state)
     check(s.round_trip_max >= s.round_trip && s.heard > took && s.clamps > 0);
     check_ok(x.u->ops->terminate(x.u));
     s = look(&x);
-    double seen[CRD_BOARD_MOMENTS];
-    check_int(values_of(&s, CRD_BOARD_STATE, seen, CRD_BOARD_MOMENTS),
+    double seen[CRDI_BOARD_MOMENTS];
+    check_int(values_of(&s, CRDI_BOARD_STATE, seen, CRDI_BOARD_MOMENTS),
               sizeof states / sizeof *states);
     check(memcmp(seen, states, sizeof states) == 0);
-    check_int(values_of(&s, CRD_BOARD_PHASE, seen, CRD_BOARD_MOMENTS),
+    check_int(values_of(&s, CRDI_BOARD_PHASE, seen, CRDI_BOARD_MOMENTS),
               sizeof phases / sizeof *phases);
     check(memcmp(seen, phases, sizeof phases) == 0);
     check_text(s.stopping, "stop: safe");
@@ -263,7 +263,7 @@ static void what_is_clamped_and_what_is_wrong_is_on_the_board(void** state)
     drive(&x, 100);
     x.in.v.real[1] = 500; // of 210 N.m
     drive(&x, 100);
-    crd_board_state s = look(&x);
+    crdi_board_state s = look(&x);
     check(quantity(&s, "torque")->clamped && !quantity(&s, "voltage")->clamped);
     check_near(quantity(&s, "torque")->set, 500, 0);
     check_contains(s.why, "clamped: torque = 500 N.m, used 210");
@@ -278,9 +278,9 @@ static void what_is_clamped_and_what_is_wrong_is_on_the_board(void** state)
     s = look(&x);
     check_text(s.why, "fault: error 7 in the memory of the bench");
     check_int(s.reason, CRD_DCP_BENCH_RIG_ERROR);
-    check(isfinite(time_of(&s, CRD_BOARD_STATE, CRD_DCP_ERRORHANDLING)));
-    check(time_of(&s, CRD_BOARD_PHASE, CRD_DCP_BENCH_SPEED_DOWN) <
-          time_of(&s, CRD_BOARD_PHASE, CRD_DCP_BENCH_VOLTAGE_DOWN));
+    check(isfinite(time_of(&s, CRDI_BOARD_STATE, CRD_DCP_ERRORHANDLING)));
+    check(time_of(&s, CRDI_BOARD_PHASE, CRD_DCP_BENCH_SPEED_DOWN) <
+          time_of(&s, CRDI_BOARD_PHASE, CRD_DCP_BENCH_VOLTAGE_DOWN));
     check_int(s.phase, CRD_DCP_BENCH_IDLE);
     end(&x);
     destroy(w);
@@ -297,7 +297,7 @@ static void a_plain_slave_has_a_board_too(void** state)
     driven x = make_driven(w, &spec);
     bring_up(&x);
     drive(&x, 20);
-    crd_board_state s = look(&x);
+    crdi_board_state s = look(&x);
     check(!s.extension);
     check_int(s.state, CRD_DCP_RUNNING);
     check_int(s.quantity_count, 0);
@@ -360,27 +360,27 @@ static void of_many_moments_the_first_and_the_newest_stay(void** state)
     (void)state;
     check_allocator a;
     crd_context* ctx = check_context(&a);
-    crd_board* b = NULL;
-    check_ok(crd_board_create(ctx, &b));
+    crdi_board* b = NULL;
+    check_ok(crdi_board_create(ctx, &b));
     for (int i = 0; i < 1000; i++) {
-        crd_board_note_at(b, CRD_BOARD_STATE, i, i == 999 ? 5.0 : i); // time does not go back
+        crdi_board_note_at(b, CRDI_BOARD_STATE, i, i == 999 ? 5.0 : i); // time does not go back
     }
-    crd_board_show(b);
-    crd_board_state s;
-    crd_board_read(b, &s);
-    check_int(s.moment_count, CRD_BOARD_MOMENTS);
-    check_int(s.moments_left_out, 1000 - CRD_BOARD_MOMENTS);
+    crdi_board_show(b);
+    crdi_board_state s;
+    crdi_board_read(b, &s);
+    check_int(s.moment_count, CRDI_BOARD_MOMENTS);
+    check_int(s.moments_left_out, 1000 - CRDI_BOARD_MOMENTS);
     check_near(s.moments[0].value, 0, 0);
-    check_near(s.moments[CRD_BOARD_MOMENTS / 2 - 1].value, CRD_BOARD_MOMENTS / 2 - 1, 0);
-    check_near(s.moments[CRD_BOARD_MOMENTS - 1].value, 999, 0);
-    check_near(s.moments[CRD_BOARD_MOMENTS - 1].time, 998, 0);
-    crd_board_destroy(b);
+    check_near(s.moments[CRDI_BOARD_MOMENTS / 2 - 1].value, CRDI_BOARD_MOMENTS / 2 - 1, 0);
+    check_near(s.moments[CRDI_BOARD_MOMENTS - 1].value, 999, 0);
+    check_near(s.moments[CRDI_BOARD_MOMENTS - 1].time, 998, 0);
+    crdi_board_destroy(b);
     crd_context_destroy(ctx);
     check_int(a.live, 0);
 }
 
 typedef struct reader {
-    crd_board* b;
+    crdi_board* b;
     atomic_bool quit;
     bool torn;
 } reader;
@@ -389,8 +389,8 @@ static void* read_on(void* user)
 {
     reader* r = user;
     while (!atomic_load(&r->quit)) {
-        crd_board_state s;
-        crd_board_read(r->b, &s);
+        crdi_board_state s;
+        crdi_board_read(r->b, &s);
         r->torn = r->torn || s.clamps != s.refused || s.clamps != s.takeovers ||
                   (s.clamps > 0 && s.moments[0].value != (double)s.clamps);
     }
@@ -403,20 +403,20 @@ static void readers_see_all_of_a_state_or_another_one(void** state)
     check_allocator a;
     crd_context* ctx = check_context(&a);
     reader r = {0};
-    check_ok(crd_board_create(ctx, &r.b));
-    crd_board_state* mine = crd_board_edit(r.b);
+    check_ok(crdi_board_create(ctx, &r.b));
+    crdi_board_state* mine = crdi_board_edit(r.b);
     mine->moment_count = 1;
     pthread_t thread;
     check_int(pthread_create(&thread, NULL, read_on, &r), 0);
     for (int i = 1; i <= 20000; i++) {
         mine->clamps = mine->refused = mine->takeovers = i;
         mine->moments[0].value = i;
-        crd_board_show(r.b);
+        crdi_board_show(r.b);
     }
     atomic_store(&r.quit, true);
     pthread_join(thread, NULL);
     check(!r.torn);
-    crd_board_destroy(r.b);
+    crdi_board_destroy(r.b);
     crd_context_destroy(ctx);
     check_int(a.live, 0);
 }

@@ -1,7 +1,7 @@
 // A model whose state is not all in its own bytes, as a unit: a circuit.
 #include <stdio.h>
 
-#include "cardan/circuit_model.h"
+#include "shared/circuit_model.h"
 #include "unit_test.h"
 
 static const char netlist[] = "resonance\n.param r=1\n.input u start=1\nV1 a 0 input(u)\n"
@@ -12,9 +12,9 @@ static void a_restored_circuit_repeats_the_bits(void** state)
 {
     (void)state;
     crd_context* ctx = crd_context_create(NULL);
-    const crd_circuit_model_options opt = crd_circuit_model_defaults();
+    const crdi_circuit_model_options opt = crdi_circuit_model_defaults();
     const crd_model* model = NULL;
-    check_ok(crd_circuit_model_create(ctx, netlist, strlen(netlist), "n.cir", &opt, &model));
+    check_ok(crdi_circuit_model_create(ctx, netlist, strlen(netlist), "n.cir", &opt, &model));
     crd_unit_spec spec = crd_unit_spec_defaults();
     spec.name = "n";
     spec.source = CRD_UNIT_NATIVE;
@@ -42,7 +42,7 @@ static void a_restored_circuit_repeats_the_bits(void** state)
     u->ops->free_state(u, &early);
     u->ops->free_state(u, &middle);
     crd_unit_destroy(u);
-    crd_circuit_model_destroy(model);
+    crdi_circuit_model_destroy(model);
     crd_context_destroy(ctx);
 }
 

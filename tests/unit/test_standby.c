@@ -244,7 +244,7 @@ static void the_unit_has_the_variables_of_the_bench_and_some_more(void** state)
     check(u->ops->item(u, use, "model", &value));
     check_int(value, CRDI_USE_MODEL);
     check(!u->ops->item(u, use, "none", &value));
-    check_text(u->ops->item_at(u, u->ops->find(u, "standby.active"), CRD_BOARD_COMING, &value),
+    check_text(u->ops->item_at(u, u->ops->find(u, "standby.active"), CRDI_BOARD_COMING, &value),
                "coming");
     check(!(u->info.flags & (CRD_UNIT_CAN_SAVE | CRD_UNIT_CAN_REFRESH)));
     check(!u->ops->save && !u->ops->route && !u->ops->link);
@@ -314,7 +314,7 @@ static void a_bench_that_fails_is_stood_in_for_without_a_step(void** state)
     check(r.u->events > events);
     check_contains(r.u->remark, "em: the stand-in takes over: ");
     check_contains(r.u->remark, "the bench is on fire");
-    check_int(r.out.v.integer[0], CRD_BOARD_COMING);
+    check_int(r.out.v.integer[0], CRDI_BOARD_COMING);
     go_on(&r, 1.1);
     check_near((r.y - r.model) / gap, exp(-0.99), 0.02);
     check_near(r.out.v.real[WEIGHT], exp(-0.99), 1e-9);
@@ -325,7 +325,7 @@ static void a_bench_that_fails_is_stood_in_for_without_a_step(void** state)
     check_int(s.takeovers, 1);
     check_int(s.returns, 0);
     check_near(s.stood_in, 2, 1e-9);
-    check_int(s.source, CRD_BOARD_COMING);
+    check_int(s.source, CRDI_BOARD_COMING);
     end_run(&r);
     crd_context_destroy(ctx);
 }
@@ -368,12 +368,12 @@ static void a_bench_that_is_back_is_taken_when_it_was_good_for_a_while(void** st
     check_contains(r.u->remark, "the bench runs again");
     go_on(&r, 2.3); // it has a time constant of 0.1 s, and begins at rest
     check_int(stats_of(&r).returns, 0);
-    check_int(r.out.v.integer[0], CRD_BOARD_MODEL);
+    check_int(r.out.v.integer[0], CRDI_BOARD_MODEL);
     go_on(&r, 2.6); // ten times `after` without coming nearer
     check_near(r.y, r.s->seen.real[r.s->twofold[0].at], 15); // the model is 10 % wrong
     check_int(stats_of(&r).returns, 1);
     check_contains(r.u->remark, "em: the bench is in use again");
-    check_int(r.out.v.integer[0], CRD_BOARD_BENCH);
+    check_int(r.out.v.integer[0], CRDI_BOARD_BENCH);
     go_on(&r, 4);
     check_near(r.out.v.real[WEIGHT], 1, 1e-6);
     check_near(r.y, r.s->seen.real[r.s->twofold[0].at], 1e-6);
@@ -398,10 +398,10 @@ static void a_bench_need_not_agree_with_its_model_to_be_taken_back(void** state)
     nan_from = 1;
     nan_until = 1.05;
     go_on(&r, 1.06);
-    check_int(r.out.v.integer[0], CRD_BOARD_MODEL);
+    check_int(r.out.v.integer[0], CRDI_BOARD_MODEL);
     check(fabs(r.model) < 0.5 * fabs(r.s->seen.real[r.s->twofold[0].at]));
     go_on(&r, 1.3);
-    check_int(r.out.v.integer[0], CRD_BOARD_BENCH);
+    check_int(r.out.v.integer[0], CRDI_BOARD_BENCH);
     check(r.worst <= 1e-9);
     end_run(&r);
     crd_context_destroy(ctx);
@@ -419,12 +419,12 @@ static void a_bench_can_be_swapped_for_its_model_and_back(void** state)
     set(&use);
     go_on(&r, 1 + H);
     check_contains(r.u->remark, "the stand-in takes over: standby.use says so");
-    check_int(r.out.v.integer[0], CRD_BOARD_MODEL);
+    check_int(r.out.v.integer[0], CRDI_BOARD_MODEL);
     go_on(&r, 1.05); // in the middle of the change
     use.v.integer[0] = CRDI_USE_AUTO;
     set(&use);
     go_on(&r, 1.05 + H); // it was good all the time
-    check_int(r.out.v.integer[0], CRD_BOARD_BENCH);
+    check_int(r.out.v.integer[0], CRDI_BOARD_BENCH);
     go_on(&r, 1.06);
     use.v.integer[0] = CRDI_USE_MODEL;
     set(&use);
@@ -456,9 +456,9 @@ static void outputs_that_are_not_numbers_are_no_outputs(void** state)
     check(isfinite(get_one(r.u, "temperature")));
     check_near(get_one(r.u, "temperature"), 25.5, 0.01);
     go_on(&r, 0.69);
-    check_int(r.out.v.integer[0], CRD_BOARD_MODEL);
+    check_int(r.out.v.integer[0], CRDI_BOARD_MODEL);
     go_on(&r, 0.71);
-    check_int(r.out.v.integer[0], CRD_BOARD_BENCH);
+    check_int(r.out.v.integer[0], CRDI_BOARD_BENCH);
     check(r.worst <= 1e-9);
     end_run(&r);
     crd_context_destroy(ctx);
@@ -490,7 +490,7 @@ static void when_both_fail_the_run_does(void** state)
     run r = begin_run(ctx, spec_of());
     stand_fails = 0.5;
     go_on(&r, 0.7); // nobody needs it
-    check_int(r.out.v.integer[0], CRD_BOARD_BENCH);
+    check_int(r.out.v.integer[0], CRDI_BOARD_BENCH);
     check_contains(r.u->remark, "em: the stand-in cannot take over: it has failed");
     fail_from = 0.7;
     check_int(r.u->ops->step(r.u, 0.7, H), CRD_E_UNIT);
@@ -537,7 +537,7 @@ static void a_run_may_begin_with_the_model_and_the_bench_join_later(void** state
     unreachable = false;
     check_ok(crdi_standby_bring_up(r.s));
     go_on(&r, 2);
-    check_int(r.out.v.integer[0], CRD_BOARD_BENCH);
+    check_int(r.out.v.integer[0], CRDI_BOARD_BENCH);
     check_int(stats_of(&r).returns, 1);
     check(r.worst <= 1e-9);
     end_run(&r);
@@ -667,11 +667,11 @@ static void the_board_tells_whose_outputs_they_are(void** state)
     calm();
     crd_context* ctx = crd_context_create(NULL);
     run r = begin_run(ctx, spec_of());
-    static crd_board_state b;
-    const crd_board* board = r.u->ops->board(r.u);
-    crd_board_read(board, &b);
+    static crdi_board_state b;
+    const crdi_board* board = r.u->ops->board(r.u);
+    crdi_board_read(board, &b);
     check(b.has_standby);
-    check_int(b.source, CRD_BOARD_BENCH);
+    check_int(b.source, CRDI_BOARD_BENCH);
     check_near(b.weight, 1, 0);
     fail_from = 0.5;
     go_on(&r, 0.6);
@@ -679,21 +679,21 @@ static void the_board_tells_whose_outputs_they_are(void** state)
     check_int(crdi_standby_bring_up(r.s), CRD_E_UNIT);
     strcpy(r.s->lost, r.s->failure); // as the attendant does
     crdi_standby_show(r.s);
-    crd_board_read(board, &b);
-    check_int(b.source, CRD_BOARD_COMING);
+    crdi_board_read(board, &b);
+    check_int(b.source, CRDI_BOARD_COMING);
     check_int(b.takeovers, 1);
     check_contains(b.standby, "on fire");
     check_contains(b.standby, "; not back: ");
     check(b.weight > 0.3 && b.weight < 0.5);
-    check_int(b.moments[b.moment_count - 1].what, CRD_BOARD_SOURCE);
-    check_near(b.moments[b.moment_count - 1].value, CRD_BOARD_COMING, 0);
+    check_int(b.moments[b.moment_count - 1].what, CRDI_BOARD_SOURCE);
+    check_near(b.moments[b.moment_count - 1].value, CRDI_BOARD_COMING, 0);
     unreachable = false;
     check_ok(crdi_standby_bring_up(r.s));
     fail_from = INFINITY;
     go_on(&r, 1);
     crdi_standby_show(r.s);
-    crd_board_read(board, &b);
-    check_int(b.source, CRD_BOARD_BENCH);
+    crdi_board_read(board, &b);
+    check_int(b.source, CRDI_BOARD_BENCH);
     check_int(b.returns, 1);
     check_text(b.standby, "");
     end_run(&r);
@@ -835,7 +835,7 @@ static void the_attendant_brings_a_lost_bench_back_while_the_run_goes_on(void** 
     crd_context* ctx = crd_context_create(NULL);
     run r = begin_run(ctx, spec_of());
     go_on(&r, 0.5);
-    static crd_board_state b;
+    static crdi_board_state b;
     for (int i = 0; i < 3; i++) { // again and again
         const double t = r.n * H;
         fail_from = t; // nobody else is in a step
@@ -843,7 +843,7 @@ static void the_attendant_brings_a_lost_bench_back_while_the_run_goes_on(void** 
         go_on(&r, t + H);
         for (int k = 0; k < 10000 && stats_of(&r).returns == i; k++) {
             go_on(&r, (r.n + 1) * H);
-            crd_board_read(r.u->ops->board(r.u), &b);
+            crdi_board_read(r.u->ops->board(r.u), &b);
             nap();
         }
         check_int(stats_of(&r).returns, i + 1);

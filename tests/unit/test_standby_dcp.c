@@ -55,12 +55,12 @@ static void add_bench(lab* w)
     const crd_dcp_bench_config c = motor_config();
     motor_bench* b = w->benches[k] = motor_bench_make(&c, true);
     if (k == 0) {
-        crdi_text text;
-        crdi_text_init(&text, w->ctx);
+        crd_text text;
+        crd_text_init(&text, w->ctx);
         check_ok(crd_dcp_write(b->d, &text));
         FILE* f = fopen(TEST_BUILD_DIR "/standby_bench.dcpx", "wb");
         check(f && fwrite(text.data, 1, text.length, f) == text.length && fclose(f) == 0);
-        crdi_text_clear(&text);
+        crd_text_clear(&text);
     }
     check_ok(crd_dcp_testnet_join(w->network, HOST, &w->nets[k]));
     crd_dcp_address at = {HOST, (uint16_t)(8080 + k), CRD_DCP_UDP};
@@ -265,16 +265,16 @@ static void a_network_that_is_cut_for_a_moment_is_bridged(void** state)
     r.step = 0;
     set_loss(w, 1);
     go_on(&r, 2.04);
-    check_int(r.out.v.integer[0], CRD_BOARD_BENCH); // not yet
+    check_int(r.out.v.integer[0], CRDI_BOARD_BENCH); // not yet
     go_on(&r, 2.08);
-    check_int(r.out.v.integer[0], CRD_BOARD_MODEL);
+    check_int(r.out.v.integer[0], CRDI_BOARD_MODEL);
     check_contains(r.u->remark, "motor: the stand-in takes over: no new data for 50 ms");
     go_on(&r, 2.2);
     set_loss(w, 0);
     go_on(&r, 2.6);
-    check_int(r.out.v.integer[0], CRD_BOARD_MODEL); // it has to be good for half a second
+    check_int(r.out.v.integer[0], CRDI_BOARD_MODEL); // it has to be good for half a second
     go_on(&r, 2.8);
-    check_int(r.out.v.integer[0], CRD_BOARD_BENCH);
+    check_int(r.out.v.integer[0], CRDI_BOARD_BENCH);
     go_on(&r, 5);
     check(r.step < 600 * H + 0.2 * 30); // the ramp, and what fades of 12 ms of it and more
     check_near(r.y, 2000, 1);
@@ -295,13 +295,13 @@ static void a_network_that_is_cut_for_a_moment_is_bridged(void** state)
 // How often the board says that a bench came to RUNNING.
 static int runs_on_board(const run* r)
 {
-    crd_board_state b;
+    crdi_board_state b;
     crdi_standby_show(r->s);
-    crd_board_read(r->u->ops->board(r->u), &b);
+    crdi_board_read(r->u->ops->board(r->u), &b);
     int count = 0;
     for (int i = 0; i < b.moment_count; i++) {
-        const crd_board_moment* m = &b.moments[i];
-        count += m->what == CRD_BOARD_STATE && m->value == CRD_DCP_RUNNING;
+        const crdi_board_moment* m = &b.moments[i];
+        count += m->what == CRDI_BOARD_STATE && m->value == CRD_DCP_RUNNING;
         check(i == 0 || m->time >= m[-1].time);
     }
     return count;
@@ -322,7 +322,7 @@ static void a_bench_that_is_lost_comes_back_on_the_grid_of_the_run(void** state)
     check_int(r.s->post, CRDI_POST_WANTED); // the watchdogs have seen it
     check_int(runs_on_board(&r), 1);
     check_contains(r.s->failure, "no new data for 0.5 s");
-    check_int(r.out.v.integer[0], CRD_BOARD_COMING);
+    check_int(r.out.v.integer[0], CRDI_BOARD_COMING);
     check(r.late < 1e-3); // it keeps its pace alone
     check(r.step < 600 * H + 0.2 * 30);
     check_int(crdi_standby_bring_up(r.s), CRD_E_UNIT); // nobody answers
@@ -338,9 +338,9 @@ static void a_bench_that_is_lost_comes_back_on_the_grid_of_the_run(void** state)
     check_contains(r.u->remark, "the bench runs again");
     check(r.late < 1e-3); // the same grid
     check(w->benches[0]->m.remote);
-    check_int(r.out.v.integer[0], CRD_BOARD_MODEL);
+    check_int(r.out.v.integer[0], CRDI_BOARD_MODEL);
     go_on(&r, back + 0.6);
-    check_int(r.out.v.integer[0], CRD_BOARD_BENCH);
+    check_int(r.out.v.integer[0], CRDI_BOARD_BENCH);
     go_on(&r, back + 8);
     check_near(r.y, 2000, 1);
     check_near(w->benches[0]->m.is[MOTOR_SPEED], 2000, 5);
@@ -380,7 +380,7 @@ static void a_bench_that_protects_itself_is_stood_in_for(void** state)
     check_int(crd_dcp_slave_state(w->benches[0]->r.slave), CRD_DCP_ALIVE);
     check_contains(r.s->failure, "ERRORHANDLING");
     check_contains(r.u->remark, "takes over");
-    check_int(r.out.v.integer[0], CRD_BOARD_MODEL);
+    check_int(r.out.v.integer[0], CRDI_BOARD_MODEL);
     check(r.step < 600 * H + 0.2 * 30);
     check(r.late < 1e-3);
     // Somebody asks for it all the same.
@@ -390,7 +390,7 @@ static void a_bench_that_protects_itself_is_stood_in_for(void** state)
     unbind(&use);
     one_step(&r);
     check_int(r.s->post, CRDI_POST_WANTED);
-    check_int(r.out.v.integer[0], CRD_BOARD_COMING);
+    check_int(r.out.v.integer[0], CRDI_BOARD_COMING);
     end_run(&r);
     lab_destroy(w);
 }
@@ -417,7 +417,7 @@ static void a_bench_in_steps_is_waited_for_once_and_then_stood_in_for(void** sta
     go_on(&r, 3);
     check_near(crd_dcp_testnet_now(w->network), after, 0); // nobody waits any more
     check(r.step < 600 * H + 0.2 * 30);
-    check_int(r.out.v.integer[0], CRD_BOARD_COMING);
+    check_int(r.out.v.integer[0], CRDI_BOARD_COMING);
     set_loss(w, 0);
     (void)crd_dcp_testnet_advance(w->network, after); // what was sent is gone
     crd_status st = CRD_E_UNIT;
@@ -427,7 +427,7 @@ static void a_bench_in_steps_is_waited_for_once_and_then_stood_in_for(void** sta
     if (st < 0) { fail_msg("%s", crd_error_text(r.s->helper)); }
     const double back = r.n * H;
     go_on(&r, back + 8);
-    check_int(r.out.v.integer[0], CRD_BOARD_BENCH);
+    check_int(r.out.v.integer[0], CRDI_BOARD_BENCH);
     check_near(r.y, 2000, 1);
     check_int(stats_of(&r).returns, 1);
     end_run(&r);
@@ -460,8 +460,8 @@ static void two_benches_with_sessions_of_their_own_begin_together(void** state)
         one_step(&r[0]);
         one_step(&r[1]);
     }
-    check_int(r[0].out.v.integer[0], CRD_BOARD_COMING);
-    check_int(r[1].out.v.integer[0], CRD_BOARD_BENCH);
+    check_int(r[0].out.v.integer[0], CRDI_BOARD_COMING);
+    check_int(r[1].out.v.integer[0], CRDI_BOARD_BENCH);
     check_int(r[1].u->remarks, 0);
     w->benches[0]->m.error = 0;
     end_run(&r[0]);

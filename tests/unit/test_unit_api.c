@@ -60,7 +60,7 @@ static void bytes_grow_and_keep_their_final_zero(void** state)
     check_text((const char*)b.data, "0123456789");
     check_ok(crd_bytes_set(ctx, &b, b.data + 4, 3)); // from itself
     check_text((const char*)b.data, "456");
-    crdi_free(ctx, b.data);
+    crd_free(ctx, b.data);
     crd_context_destroy(ctx);
     check_int(a.live, 0);
 }
@@ -352,16 +352,16 @@ static void settings_are_told_beside_the_start_values(void** state)
         check_int(crd_unit_setting_count(u), 1);
         int32_t variable = -1;
         bool differs = false;
-        crdi_text value, first;
-        crdi_text_init(&value, ctx);
-        crdi_text_init(&first, ctx);
+        crd_text value, first;
+        crd_text_init(&value, ctx);
+        crd_text_init(&first, ctx);
         check_ok(crd_unit_describe_setting(u, 0, &variable, &differs, &value, &first));
         check_text(value.data, rows[i].value);
         check(first.data != NULL);
         check_text(first.data, rows[i].start);
         check_int(differs, rows[i].differs);
-        crdi_text_clear(&value);
-        crdi_text_clear(&first);
+        crd_text_clear(&value);
+        crd_text_clear(&first);
         crd_unit_destroy(u);
     }
     crd_context_destroy(ctx);

@@ -3,6 +3,7 @@
 #pragma once
 #include "cardan/unit.h"
 #include "check.h"
+#include "shared/base.h"
 
 #define NO_PLACE ((crd_place){"", 0})
 
@@ -41,7 +42,7 @@ static inline bound bind_names(crd_unit* u, const char* names)
 static inline void unbind(bound* x)
 {
     for (int32_t i = 0; i < x->b->bytes_count; i++) {
-        crdi_free(x->unit->ctx, x->v.bytes[i].data);
+        crd_free(x->unit->ctx, x->v.bytes[i].data);
     }
     crd_binding_destroy(x->b);
     free(x->v.real);

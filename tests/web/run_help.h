@@ -4,14 +4,14 @@
 
 #include <stdio.h>
 
-#include "cardan/live.h"
-#include "cardan/web.h"
+#include "shared/live.h"
+#include "shared/web.h"
 
 typedef struct small_run {
     crd_context* ctx;
     crd_system* s;
     crd_master* m;
-    crd_live* l;
+    crdi_live* l;
     char names[1000][16];
 } small_run;
 
@@ -31,15 +31,15 @@ static inline void open_run(small_run* r, crd_context* ctx, int loose, double st
     wire(r->s, c, "y", e, "u");
     const crd_master_options mo = crd_master_defaults();
     check_run(crd_master_create(ctx, r->s, &mo, &r->m), ctx);
-    crd_live_options lo = crd_live_defaults();
+    crdi_live_options lo = crdi_live_defaults();
     lo.wait = wait;
     lo.read_only = read_only;
-    check_run(crd_live_create(ctx, r->m, &lo, &r->l), ctx);
+    check_run(crdi_live_create(ctx, r->m, &lo, &r->l), ctx);
 }
 
 static inline void close_run(small_run* r)
 {
-    crd_live_destroy(r->l);
+    crdi_live_destroy(r->l);
     crd_master_destroy(r->m);
     crd_system_destroy(r->s);
 }

@@ -8,16 +8,16 @@
 #include "web/web.h"
 
 typedef struct sample {
-    crd_live_unit units[2];
-    crd_live_signal signals[3];
-    crd_live_setting settings[1];
-    crd_live_link links[2];
-    crd_live_bond bonds[1];
-    crd_live_info info;
-    crd_live_unit_state unit_states[2];
-    crd_live_link_state link_states[2];
-    crd_live_bond_state bond_states[1];
-    crd_live_status status;
+    crdi_live_unit units[2];
+    crdi_live_signal signals[3];
+    crdi_live_setting settings[1];
+    crdi_live_link links[2];
+    crdi_live_bond bonds[1];
+    crdi_live_info info;
+    crdi_live_unit_state unit_states[2];
+    crdi_live_link_state link_states[2];
+    crdi_live_bond_state bond_states[1];
+    crdi_live_status status;
 } sample;
 
 static inline void make_sample(sample* s)
@@ -50,7 +50,7 @@ static inline void make_sample(sample* s)
                          .error = NAN,
                          .lost = 3,
                          .algorithm = "eros",
-                         .fault = CRD_FAULT_OFFSET,
+                         .fault = CRDI_FAULT_OFFSET,
                          .fault_left = NAN},
                         {.value = NAN,
                          .defect = NAN,
@@ -60,7 +60,7 @@ static inline void make_sample(sample* s)
                          .fault_left = NAN}},
         .bond_states = {{1, 2, 3, 4, 5}},
         .status = {.number = 8,
-                   .state = CRD_LIVE_RUNNING,
+                   .state = CRDI_LIVE_RUNNING,
                    .time = 0.5,
                    .h = 1e-3,
                    .cycles = 500,
@@ -69,21 +69,21 @@ static inline void make_sample(sample* s)
                    .rows = 500,
                    .message = "it \"said\""},
     };
-    s->info = (crd_live_info){.title = "a title",
-                              .file = "a.yaml",
-                              .stop = INFINITY,
-                              .step = 1e-3,
-                              .factor = 1,
-                              .units = s->units,
-                              .unit_count = 2,
-                              .signals = s->signals,
-                              .signal_count = 3,
-                              .settings = s->settings,
-                              .setting_count = 1,
-                              .links = s->links,
-                              .link_count = 2,
-                              .bonds = s->bonds,
-                              .bond_count = 1};
+    s->info = (crdi_live_info){.title = "a title",
+                               .file = "a.yaml",
+                               .stop = INFINITY,
+                               .step = 1e-3,
+                               .factor = 1,
+                               .units = s->units,
+                               .unit_count = 2,
+                               .signals = s->signals,
+                               .signal_count = 3,
+                               .settings = s->settings,
+                               .setting_count = 1,
+                               .links = s->links,
+                               .link_count = 2,
+                               .bonds = s->bonds,
+                               .bond_count = 1};
     s->status.units = s->unit_states;
     s->status.links = s->link_states;
     s->status.bonds = s->bond_states;

@@ -8,22 +8,22 @@
 #include <jansson.h>
 #include <stdio.h>
 
-static void add(crd_board_state* b, double time, crd_board_what what, double value)
+static void add(crdi_board_state* b, double time, crdi_board_what what, double value)
 {
-    b->moments[b->moment_count++] = (crd_board_moment){time, (int)what, value};
+    b->moments[b->moment_count++] = (crdi_board_moment){time, (int)what, value};
 }
 
-static void state(crd_board_state* b, double time, int value)
+static void state(crdi_board_state* b, double time, int value)
 {
-    add(b, time, CRD_BOARD_STATE, value);
+    add(b, time, CRDI_BOARD_STATE, value);
 }
 
-static void phase(crd_board_state* b, double time, int value)
+static void phase(crdi_board_state* b, double time, int value)
 {
-    add(b, time, CRD_BOARD_PHASE, value);
+    add(b, time, CRDI_BOARD_PHASE, value);
 }
 
-static void bring_up(crd_board_state* b, double t)
+static void bring_up(crdi_board_state* b, double t)
 {
     state(b, t, CRD_DCP_ALIVE);
     state(b, t + 1, CRD_DCP_CONFIGURATION);
@@ -32,15 +32,15 @@ static void bring_up(crd_board_state* b, double t)
     state(b, t + 2, CRD_DCP_PREPARED);
     state(b, t + 3, CRD_DCP_CONFIGURING);
     phase(b, t + 3.1, CRD_DCP_BENCH_CONDITIONING);
-    add(b, t + 3.2, CRD_BOARD_HEAT, 40);
-    add(b, t + 4, CRD_BOARD_HEAT, 10);
+    add(b, t + 3.2, CRDI_BOARD_HEAT, 40);
+    add(b, t + 4, CRDI_BOARD_HEAT, 10);
     state(b, t + 5, CRD_DCP_CONFIGURED);
     state(b, t + 6, CRD_DCP_RUNNING);
     phase(b, t + 6.5, CRD_DCP_BENCH_CONDITIONED); // by data, which are late
     phase(b, t + 7, CRD_DCP_BENCH_RUN);
 }
 
-static void bring_down(crd_board_state* b, double t)
+static void bring_down(crdi_board_state* b, double t)
 {
     phase(b, t, CRD_DCP_BENCH_SPEED_DOWN);
     state(b, t + 0.1, CRD_DCP_STOPPING);
@@ -63,7 +63,7 @@ static void check_times(const double* is, const double* want, int count)
 static void a_bench_goes_forward_through_its_places(void** unused)
 {
     (void)unused;
-    crd_board_state b = {0};
+    crdi_board_state b = {0};
     crdi_web_story s;
     crdi_web_tell_story(&b, &s);
     check_int(s.place, -1);
@@ -80,7 +80,7 @@ static void a_bench_goes_forward_through_its_places(void** unused)
 static void the_steps_of_a_stop_are_ticked_one_by_one(void** unused)
 {
     (void)unused;
-    crd_board_state b = {0};
+    crdi_board_state b = {0};
     crdi_web_story s;
     bring_up(&b, 0);
     phase(&b, 10, CRD_DCP_BENCH_SPEED_DOWN);
@@ -99,7 +99,7 @@ static void the_steps_of_a_stop_are_ticked_one_by_one(void** unused)
 static void a_new_registration_begins_a_new_story(void** unused)
 {
     (void)unused;
-    crd_board_state b = {0};
+    crdi_board_state b = {0};
     crdi_web_story s;
     bring_up(&b, 0);
     bring_down(&b, 10);
@@ -117,7 +117,7 @@ static void a_new_registration_begins_a_new_story(void** unused)
 static void a_slave_that_is_no_bench_has_a_way_too(void** unused)
 {
     (void)unused;
-    crd_board_state b = {0};
+    crdi_board_state b = {0};
     crdi_web_story s;
     state(&b, 1, CRD_DCP_CONFIGURATION);
     state(&b, 2, CRD_DCP_RUNNING);
@@ -131,12 +131,12 @@ static void a_slave_that_is_no_bench_has_a_way_too(void** unused)
 static void moments_that_make_no_sense_are_passed_over(void** unused)
 {
     (void)unused;
-    crd_board_state b = {0};
+    crdi_board_state b = {0};
     crdi_web_story s;
     static const double values[] = {NAN, INFINITY, -INFINITY, 1e300, -1e300, 99, -1};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
         for (int what = -1; what < 6; what++) {
-            add(&b, NAN, (crd_board_what)what, values[i]);
+            add(&b, NAN, (crdi_board_what)what, values[i]);
         }
     }
     crdi_web_tell_story(&b, &s);
@@ -148,7 +148,7 @@ static void moments_that_make_no_sense_are_passed_over(void** unused)
 static void check_margin(double min, double max, double set, double measured, const char* side,
                          double distance, double percent)
 {
-    const crd_board_quantity q = {.min = min, .max = max, .set = set, .measured = measured};
+    const crdi_board_quantity q = {.min = min, .max = max, .set = set, .measured = measured};
     double d, p;
     check_text(crdi_web_margin(&q, &d, &p), side);
     check_times((double[]){d, p}, (double[]){distance, percent}, 2);
@@ -178,16 +178,16 @@ static void a_machine_at_rest_is_not_near_to_a_limit(void** unused)
 
 // ---- JSON --------------------------------------------------------------------------------------
 
-static json_t* written(const crd_board_state* b)
+static json_t* written(const crdi_board_state* b)
 {
-    crdi_text t;
+    crd_text t;
     json_error_t e;
     crd_context* ctx = crd_context_create(NULL);
-    crdi_text_init(&t, ctx);
+    crd_text_init(&t, ctx);
     crdi_web_bench(&t, "em \"1\"", b);
     json_t* j = json_loadb(t.data, t.length, JSON_REJECT_DUPLICATES, &e);
     if (!j) { fail_msg("%s at %d: %s", e.text, e.position, t.data); }
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     crd_context_destroy(ctx);
     return j;
 }
@@ -200,22 +200,22 @@ static void check_word(const json_t* j, const char* name, const char* want)
 static void a_bench_is_json_whatever_it_says(void** unused)
 {
     (void)unused;
-    crd_board_state b = {.state = CRD_DCP_STOPPED,
-                         .extension = true,
-                         .phase = CRD_DCP_BENCH_SAFE,
-                         .reason = CRD_DCP_BENCH_BY_MASTER,
-                         .heard = NAN,
-                         .round_trip = 1e-3,
-                         .round_trip_max = NAN,
-                         .has_standby = true,
-                         .source = CRD_BOARD_COMING,
-                         .weight = 0.25,
-                         .takeovers = 2,
-                         .quantity_count = 2,
-                         .now = 30};
+    crdi_board_state b = {.state = CRD_DCP_STOPPED,
+                          .extension = true,
+                          .phase = CRD_DCP_BENCH_SAFE,
+                          .reason = CRD_DCP_BENCH_BY_MASTER,
+                          .heard = NAN,
+                          .round_trip = 1e-3,
+                          .round_trip_max = NAN,
+                          .has_standby = true,
+                          .source = CRDI_BOARD_COMING,
+                          .weight = 0.25,
+                          .takeovers = 2,
+                          .quantity_count = 2,
+                          .now = 30};
     snprintf(b.why, sizeof b.why, "fault: \"\xff</script>\"");
-    b.quantities[0] = (crd_board_quantity){"torque", "N.m", -250, 250, 300, 250, true};
-    b.quantities[1] = (crd_board_quantity){"oil", "degC", -INFINITY, 105, NAN, NAN, false};
+    b.quantities[0] = (crdi_board_quantity){"torque", "N.m", -250, 250, 300, 250, true};
+    b.quantities[1] = (crdi_board_quantity){"oil", "degC", -INFINITY, 105, NAN, NAN, false};
     bring_up(&b, 0);
     bring_down(&b, 10);
     json_t* j = written(&b);
@@ -244,10 +244,10 @@ static void a_bench_of_which_nothing_is_known_is_json_too(void** unused)
 {
     (void)unused;
     crd_context* ctx = crd_context_create(NULL);
-    crd_board* board = NULL;
-    crd_board_state b;
-    check_ok(crd_board_create(ctx, &board));
-    crd_board_read(board, &b);
+    crdi_board* board = NULL;
+    crdi_board_state b;
+    check_ok(crdi_board_create(ctx, &board));
+    crdi_board_read(board, &b);
     json_t* j = written(&b);
     check_int(json_integer_value(json_object_get(j, "state")), -1);
     check_word(j, "state_name", "");
@@ -256,7 +256,7 @@ static void a_bench_of_which_nothing_is_known_is_json_too(void** unused)
     check(json_is_null(json_object_get(j, "stop")));
     check(json_is_null(json_object_get(j, "heat")));
     json_decref(j);
-    crd_board_destroy(board);
+    crdi_board_destroy(board);
     crd_context_destroy(ctx);
 }
 

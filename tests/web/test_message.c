@@ -4,21 +4,21 @@
 #include "web/web.h"
 
 static crd_context* ctx;
-static crdi_arena arena;
+static crd_arena arena;
 static crdi_web_request q;
 
 static int begin(void** state)
 {
     (void)state;
     ctx = crd_context_create(NULL);
-    crdi_arena_init(&arena, ctx);
+    crd_arena_init(&arena, ctx);
     return 0;
 }
 
 static int end(void** state)
 {
     (void)state;
-    crdi_arena_clear(&arena);
+    crd_arena_clear(&arena);
     crd_context_destroy(ctx);
     return 0;
 }
@@ -44,22 +44,22 @@ static void commands_are_read(void** state)
 {
     (void)state;
     good("{\"id\":7,\"do\":\"start\"}");
-    check_int(q.command.action, CRD_LIVE_START);
+    check_int(q.command.action, CRDI_LIVE_START);
     check(!q.watching && q.id == 7);
     good("{\"do\":\"pause\",\"id\":-1}");
-    check_int(q.command.action, CRD_LIVE_PAUSE);
+    check_int(q.command.action, CRDI_LIVE_PAUSE);
     good("{\"id\":1,\"do\":\"stop\"}");
-    check_int(q.command.action, CRD_LIVE_STOP);
+    check_int(q.command.action, CRDI_LIVE_STOP);
     good("{\"id\":1,\"do\":\"step\"}");
-    check_int(q.command.action, CRD_LIVE_STEP);
+    check_int(q.command.action, CRDI_LIVE_STEP);
     check_int(q.command.count, 1);
     good("{\"id\":1,\"do\":\"step\",\"count\":1e3}");
     check_int(q.command.count, 1000);
     good("{\"id\":1,\"do\":\"mark\",\"text\":\"gro\\u00df\"}");
-    check_int(q.command.action, CRD_LIVE_MARK);
+    check_int(q.command.action, CRDI_LIVE_MARK);
     check_text(q.command.text, "groß");
     good("{\"id\":1,\"do\":\"clear\",\"to\":\"\"}");
-    check_int(q.command.action, CRD_LIVE_CLEAR);
+    check_int(q.command.action, CRDI_LIVE_CLEAR);
     check_text(q.command.name, "");
 }
 
@@ -67,7 +67,7 @@ static void values_are_texts_numbers_and_truths(void** state)
 {
     (void)state;
     good("{\"id\":1,\"do\":\"set\",\"name\":\"a.b\",\"value\":\"100 g\"}");
-    check_int(q.command.action, CRD_LIVE_SET);
+    check_int(q.command.action, CRDI_LIVE_SET);
     check_text(q.command.name, "a.b");
     check_text(q.command.text, "100 g");
     good("{\"id\":1,\"do\":\"set\",\"name\":\"a.b\",\"value\":-1.5e-3}");
@@ -91,22 +91,22 @@ static void watches_are_lists_of_at_most_64_names(void** state)
     check_int(q.signal_count, 0);
     bad("{\"id\":1,\"do\":\"watch\"}", "missing");
     bad("{\"id\":1,\"do\":\"watch\",\"signals\":[1]}", "names only");
-    crdi_text t;
-    crdi_text_init(&t, ctx);
+    crd_text t;
+    crd_text_init(&t, ctx);
     crdi_text_add(&t, "{\"id\":1,\"do\":\"watch\",\"signals\":[");
     for (int i = 0; i < 65; i++) {
         crdi_text_add(&t, "%s\"s\"", i ? "," : "");
     }
     crdi_text_add(&t, "]}");
     bad(t.data, "65 signals");
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
 }
 
 static void elements_are_names_or_objects_that_survive(void** state)
 {
     (void)state;
     good("{\"id\":1,\"do\":\"couple\",\"to\":\"s.M\",\"element\":\"eros\"}");
-    check_int(q.command.action, CRD_LIVE_COUPLE);
+    check_int(q.command.action, CRDI_LIVE_COUPLE);
     check_text(q.command.text, "eros");
     good("{\"id\":1,\"do\":\"couple\",\"to\":\"s.M\",\"element\": {\"algorithm\" : \"foh\", "
          "\"x\":[1, "
@@ -121,8 +121,8 @@ static void faults_have_a_kind_a_value_and_a_duration(void** state)
     (void)state;
     good("{\"id\":1,\"do\":\"fault\",\"to\":\"s.M\",\"kind\":\"offset\",\"value\":1.5,\"duration\":"
          "2}");
-    check_int(q.command.action, CRD_LIVE_FAULT);
-    check_int(q.command.fault, CRD_FAULT_OFFSET);
+    check_int(q.command.action, CRDI_LIVE_FAULT);
+    check_int(q.command.fault, CRDI_FAULT_OFFSET);
     check_near(q.command.value, 1.5, 0);
     check_near(q.command.duration, 2, 0);
     good("{\"id\":1,\"do\":\"fault\",\"to\":\"s.M\",\"kind\":\"hold\",\"duration\":null}");
@@ -172,7 +172,7 @@ static void what_is_no_json_is_another_failure(void** state)
     check_status(crdi_web_message(&arena, deep, CRDI_WEB_MESSAGE_BYTES, &q), CRD_E_FORMAT);
     check_status(crdi_web_message(&arena, deep, CRDI_WEB_MESSAGE_BYTES + 1, &q), CRD_E_FORMAT);
     check_contains(crd_error_text(ctx), "16385 bytes");
-    crdi_free(ctx, deep);
+    crd_free(ctx, deep);
 }
 
 static void running_out_of_memory_is_told_and_leaves_nothing(void** state)
@@ -183,11 +183,11 @@ static void running_out_of_memory_is_told_and_leaves_nothing(void** state)
     for (int fail_at = 0;; fail_at++) {
         check_allocator a;
         crd_context* own = check_context(&a);
-        crdi_arena memory;
-        crdi_arena_init(&memory, own);
+        crd_arena memory;
+        crd_arena_init(&memory, own);
         a.fail_at = a.allocations + fail_at;
         const crd_status st = crdi_web_message(&memory, text, strlen(text), &q);
-        crdi_arena_clear(&memory);
+        crd_arena_clear(&memory);
         crd_context_destroy(own);
         check_int(a.live, 0);
         if (st == CRD_OK) { break; }

@@ -3,11 +3,11 @@
 
 #include <ctype.h>
 
-static crdi_text out;
+static crd_text out;
 
 static void write_metrics(crd_context* ctx, const sample* s)
 {
-    crdi_text_init(&out, ctx);
+    crd_text_init(&out, ctx);
     crdi_web_metrics(&out, s ? &s->info : NULL, s ? &s->status : NULL, 4, 2);
     check(!out.failed);
 }
@@ -48,7 +48,7 @@ static void the_lines_say_what_the_status_says(void** state)
     has_line("cardan_live_readers 2");
     check(!strstr(out.data, "cardan_unit_round_trip_seconds")); // nobody knows it
     check(!strstr(out.data, "cardan_unit_messages_total{unit=\"mass1\"}"));
-    crdi_text_clear(&out);
+    crd_text_clear(&out);
     crd_context_destroy(ctx);
 }
 
@@ -90,7 +90,7 @@ static void every_line_has_the_format(void** state)
         double x = 0;
         if (!crdi_parse_double(p + 1, strlen(p + 1), &x)) { fail_msg("%s", line); }
     }
-    crdi_text_clear(&out);
+    crd_text_clear(&out);
     crd_context_destroy(ctx);
 }
 
@@ -101,7 +101,7 @@ static void before_the_run_is_ready_there_is_little_to_say(void** state)
     write_metrics(ctx, NULL);
     has_line("cardan_run_state{state=\"starting\"} 1");
     has_line("cardan_live_readers 2");
-    crdi_text_clear(&out);
+    crd_text_clear(&out);
     crd_context_destroy(ctx);
 }
 

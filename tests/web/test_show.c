@@ -4,7 +4,7 @@
 #include <jansson.h>
 
 static crd_context* ctx;
-static crdi_text out;
+static crd_text out;
 static sample s;
 
 static int begin(void** state)
@@ -18,15 +18,15 @@ static int begin(void** state)
 static int end(void** state)
 {
     (void)state;
-    crdi_text_clear(&out);
+    crd_text_clear(&out);
     crd_context_destroy(ctx);
     return 0;
 }
 
 static void fresh(void)
 {
-    crdi_text_clear(&out);
-    crdi_text_init(&out, ctx);
+    crd_text_clear(&out);
+    crd_text_init(&out, ctx);
 }
 
 static json_t* parsed(void)
@@ -80,7 +80,7 @@ static void hello_has_all_tables(void** state)
     check_text(text(at(j, "links", 1), "to"), "motor.\"n\\\n\"");
     check_text(text(at(j, "bonds", 0), "flow"), "mass1.v");
     check_text(json_string_value(at(j, "faults", 0)), "hold");
-    check_int(json_array_size(json_object_get(j, "faults")), CRD_FAULT_KINDS - 1);
+    check_int(json_array_size(json_object_get(j, "faults")), CRDI_FAULT_KINDS - 1);
     check(json_array_size(json_object_get(j, "algorithms")) > 3);
     json_decref(j);
 }
@@ -131,7 +131,7 @@ static void status_has_times_in_seconds_and_null_for_nothing(void** state)
 static void events_and_replies_are_short(void** state)
 {
     (void)state;
-    const crd_live_event e = {
+    const crdi_live_event e = {
         .number = 3, .time = 1.5, .kind = CRD_EVENT_OVERRUN, .text = "a \"b\""};
     fresh();
     crdi_web_event(&out, &e);
@@ -149,8 +149,8 @@ static void events_and_replies_are_short(void** state)
 static void every_state_and_end_has_a_name(void** state)
 {
     (void)state;
-    for (int i = CRD_LIVE_STARTING; i <= CRD_LIVE_ENDED; i++) {
-        check(crdi_web_state_name((crd_live_state)i)[0]);
+    for (int i = CRDI_LIVE_STARTING; i <= CRDI_LIVE_ENDED; i++) {
+        check(crdi_web_state_name((crdi_live_state)i)[0]);
     }
     for (int i = CRD_END_NONE; i <= CRD_END_OVERRUN; i++) {
         check(crdi_web_end_name((crd_end)i)[0]);
@@ -160,7 +160,7 @@ static void every_state_and_end_has_a_name(void** state)
 static void what_is_known_before_the_run_is_ready_is_told_too(void** state)
 {
     (void)state;
-    crd_live_outcome o = {.state = CRD_LIVE_STARTING};
+    crdi_live_outcome o = {.state = CRDI_LIVE_STARTING};
     fresh();
     crdi_web_wait(&out, &s.info, &o, false);
     json_t* j = parsed();
@@ -170,7 +170,7 @@ static void what_is_known_before_the_run_is_ready_is_told_too(void** state)
     check_text(text(j, "end"), "none");
     check(json_is_false(json_object_get(j, "read_only")));
     json_decref(j);
-    o = (crd_live_outcome){CRD_LIVE_ENDED, CRD_END_FAILED, "unit 'em': \"no\""};
+    o = (crdi_live_outcome){CRDI_LIVE_ENDED, CRD_END_FAILED, "unit 'em': \"no\""};
     fresh();
     crdi_web_wait(&out, &s.info, &o, true);
     j = parsed();

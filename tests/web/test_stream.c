@@ -41,15 +41,15 @@ static json_t* hear(const ear* e)
 }
 
 typedef struct table {
-    crd_live_signal signals[MANY];
+    crdi_live_signal signals[MANY];
     char names[MANY][32];
-    crd_live_info info;
-    _Alignas(16) char row[sizeof(crd_live_row) + MANY * sizeof(double)];
+    crdi_live_info info;
+    _Alignas(16) char row[sizeof(crdi_live_row) + MANY * sizeof(double)];
 } table;
 
-static crd_live_row* row_of(table* t)
+static crdi_live_row* row_of(table* t)
 {
-    return (crd_live_row*)t->row;
+    return (crdi_live_row*)t->row;
 }
 
 static void fill(table* t, int count, const char* const* names)
@@ -58,9 +58,9 @@ static void fill(table* t, int count, const char* const* names)
     for (int i = 0; i < count; i++) {
         snprintf(t->names[i], sizeof t->names[i], names ? names[i] : "u%d.signal[%d]",
                  names ? 0 : i % 7, i);
-        t->signals[i] = (crd_live_signal){.name = t->names[i], .type = CRD_FLOAT64};
+        t->signals[i] = (crdi_live_signal){.name = t->names[i], .type = CRD_FLOAT64};
     }
-    t->info = (crd_live_info){.signals = t->signals, .signal_count = count};
+    t->info = (crdi_live_info){.signals = t->signals, .signal_count = count};
 }
 
 static void a_row_is_an_object_of_units(void** state)

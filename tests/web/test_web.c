@@ -12,9 +12,9 @@
 
 static const char token[] = "0123456789abcdef";
 
-static crd_web_options page_options(void)
+static crdi_web_options page_options(void)
 {
-    crd_web_options o = crd_web_defaults();
+    crdi_web_options o = crdi_web_defaults();
     o.token = token;
     return o;
 }
@@ -122,9 +122,9 @@ static void* visit(void* user)
     return NULL;
 }
 
-static int port_of(const crd_web* w)
+static int port_of(const crdi_web* w)
 {
-    const char* colon = strrchr(crd_web_url(w), ':');
+    const char* colon = strrchr(crdi_web_url(w), ':');
     return atoi(colon + 1);
 }
 
@@ -135,9 +135,9 @@ static void pages_watch_and_steer_a_run_to_its_end(void** state)
     crd_context* ctx = crd_context_create(NULL);
     small_run r;
     open_run(&r, ctx, 1, 0.001, 1e6, 1, true, false);
-    const crd_web_options o = page_options();
-    crd_web* w = NULL;
-    check_run(crd_web_start(ctx, r.l, &o, &w), ctx);
+    const crdi_web_options o = page_options();
+    crdi_web* w = NULL;
+    check_run(crdi_web_start(ctx, r.l, &o, &w), ctx);
     page pages[PAGES] = {0};
     pthread_t threads[PAGES];
     for (int i = 0; i < PAGES; i++) {
@@ -145,7 +145,7 @@ static void pages_watch_and_steer_a_run_to_its_end(void** state)
         check(pthread_create(&threads[i], NULL, visit, &pages[i]) == 0);
     }
     check_run(crd_master_run(r.m), ctx); // until a page stops it
-    crd_web_stop(w, 20);
+    crdi_web_stop(w, 20);
     for (int i = 0; i < PAGES; i++) {
         pthread_join(threads[i], NULL);
         check(pages[i].greeted && pages[i].done && pages[i].ended);
@@ -234,10 +234,10 @@ static void a_server_without_memory_leaves_the_run_alone(void** state)
     co.realloc = poor_realloc;
     co.realloc_user = &a;
     crd_context* ctx = crd_context_create(&co);
-    crd_web_options o = page_options();
+    crdi_web_options o = page_options();
     o.stream = "pj://127.0.0.1:9";
-    crd_web* w = NULL;
-    check_run(crd_web_start(ctx, r.l, &o, &w), ctx);
+    crdi_web* w = NULL;
+    check_run(crdi_web_start(ctx, r.l, &o, &w), ctx);
     a.hungry = true;
     visitor v = {.port = port_of(w)};
     pthread_t thread;
@@ -245,7 +245,7 @@ static void a_server_without_memory_leaves_the_run_alone(void** state)
     check_run(crd_master_run(r.m), mine);
     v.enough = true;
     pthread_join(thread, NULL);
-    crd_web_stop(w, 0.1);
+    crdi_web_stop(w, 0.1);
     check_int(crd_master_ended(r.m), CRD_END_STOP_TIME);
     check(v.heard > 1000);
     crd_context_destroy(ctx);
@@ -262,19 +262,19 @@ static void a_page_can_end_before_its_run_begins(void** state)
     crd_context* ctx = crd_context_create(NULL);
     small_run r;
     open_run(&r, ctx, 1, 0.1, 1, 0, false, false);
-    crd_web_options o = page_options();
+    crdi_web_options o = page_options();
     o.stream = "pj://127.0.0.1:9";
     struct sigaction before, after;
     sigaction(SIGPIPE, NULL, &before);
-    crd_web* w = NULL;
-    check_run(crd_web_start(ctx, r.l, &o, &w), ctx);
+    crdi_web* w = NULL;
+    check_run(crdi_web_start(ctx, r.l, &o, &w), ctx);
     sigaction(SIGPIPE, NULL, &after);
     check(before.sa_handler == after.sa_handler);
-    check_contains(crd_web_url(w), "http://127.0.0.1:");
-    check_contains(crd_web_url(w), "/?token=0123456789abcdef");
-    check_int(crd_web_readers(w), 0);
-    crd_web_stop(w, 60); // nobody is there: at once
-    crd_web_stop(NULL, 0);
+    check_contains(crdi_web_url(w), "http://127.0.0.1:");
+    check_contains(crdi_web_url(w), "/?token=0123456789abcdef");
+    check_int(crdi_web_readers(w), 0);
+    crdi_web_stop(w, 60); // nobody is there: at once
+    crdi_web_stop(NULL, 0);
     close_run(&r);
     crd_context_destroy(ctx);
 }
@@ -285,25 +285,25 @@ static void options_that_make_no_sense_are_refused(void** state)
     crd_context* ctx = crd_context_create(NULL);
     small_run r;
     open_run(&r, ctx, 1, 0.1, 1, 0, false, false);
-    crd_web* w = NULL;
-    crd_web_options o = page_options();
+    crdi_web* w = NULL;
+    crdi_web_options o = page_options();
     o.rate = NAN;
-    check_status(crd_web_start(ctx, r.l, &o, &w), CRD_E_RANGE);
+    check_status(crdi_web_start(ctx, r.l, &o, &w), CRD_E_RANGE);
     o = page_options();
     o.stream_rate = 0;
-    check_status(crd_web_start(ctx, r.l, &o, &w), CRD_E_RANGE);
+    check_status(crdi_web_start(ctx, r.l, &o, &w), CRD_E_RANGE);
     o = page_options();
     o.address = "0.0.0.0";
-    check_status(crd_web_start(ctx, r.l, &o, &w), CRD_E_RANGE);
+    check_status(crdi_web_start(ctx, r.l, &o, &w), CRD_E_RANGE);
     o = page_options();
     o.page = false;
-    check_status(crd_web_start(ctx, r.l, &o, &w), CRD_E_RANGE);
+    check_status(crdi_web_start(ctx, r.l, &o, &w), CRD_E_RANGE);
     check_contains(crd_error_text(ctx), "neither a page nor a stream");
     o.stream = "pj:127.0.0.1";
-    check_status(crd_web_start(ctx, r.l, &o, &w), CRD_E_RANGE);
+    check_status(crdi_web_start(ctx, r.l, &o, &w), CRD_E_RANGE);
     o = page_options();
     o.cert = "c.pem";
-    check_status(crd_web_start(ctx, r.l, &o, &w), CRD_E_RANGE);
+    check_status(crdi_web_start(ctx, r.l, &o, &w), CRD_E_RANGE);
     check_contains(crd_error_text(ctx), "the key is missing");
     close_run(&r);
     crd_context_destroy(ctx);
@@ -315,7 +315,7 @@ static void every_allocation_of_the_start_may_fail(void** state)
     crd_context* mine = crd_context_create(NULL);
     small_run r;
     open_run(&r, mine, 1, 0.1, 1, 0, false, false);
-    crd_web_options o = page_options();
+    crdi_web_options o = page_options();
     const char* const patterns[] = {"int.*", "clock.y"};
     o.stream = "pj://127.0.0.1:9";
     o.stream_signals = patterns;
@@ -324,9 +324,9 @@ static void every_allocation_of_the_start_may_fail(void** state)
         check_allocator a;
         crd_context* ctx = check_context(&a);
         a.fail_at = a.allocations + fail_at;
-        crd_web* w = NULL;
-        const crd_status st = crd_web_start(ctx, r.l, &o, &w);
-        if (st == CRD_OK) { crd_web_stop(w, 0); }
+        crdi_web* w = NULL;
+        const crd_status st = crdi_web_start(ctx, r.l, &o, &w);
+        if (st == CRD_OK) { crdi_web_stop(w, 0); }
         crd_context_destroy(ctx);
         check_int(a.live, 0);
         if (st == CRD_OK) { break; }

@@ -14,7 +14,7 @@ static void print_line(void* user, crd_level level, const char* text)
 
 int main(int argc, char** argv)
 {
-    crd_web_options wo = crd_web_defaults();
+    crdi_web_options wo = crdi_web_defaults();
     bool wait = false, fast = false, live_read_only = false;
     double stop = 1e6;
     int units = 1;
@@ -62,18 +62,18 @@ int main(int argc, char** argv)
     crd_context* ctx = crd_context_create(&co);
     small_run r;
     open_run(&r, ctx, units, 0.001, stop, fast ? 0 : 1, wait, live_read_only);
-    crd_web* w = NULL;
+    crdi_web* w = NULL;
     int code = 0;
-    if (crd_web_start(ctx, r.l, &wo, &w) < 0) {
+    if (crdi_web_start(ctx, r.l, &wo, &w) < 0) {
         fprintf(stderr, "web_run: %s\n", crd_error_text(ctx));
         code = 1;
     } else {
-        printf("%s\n", crd_web_url(w));
+        printf("%s\n", crdi_web_url(w));
         fflush(stdout);
         const crd_status st = crd_master_run(r.m);
         const double end = crd_master_time(r.m);
-        crd_web_stop(w, 1);
-        printf("ended %d at %g lost %lld\n", (int)st, end, (long long)crd_live_lost(r.l));
+        crdi_web_stop(w, 1);
+        printf("ended %d at %g lost %lld\n", (int)st, end, (long long)crdi_live_lost(r.l));
     }
     close_run(&r);
     crd_context_destroy(ctx);

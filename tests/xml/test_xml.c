@@ -1,5 +1,5 @@
-#include "cardan/xml.h"
 #include "check.h"
+#include "shared/xml.h"
 
 #include <stdio.h>
 
@@ -72,11 +72,11 @@ static void a_mark_at_the_beginning_is_skipped(void** state)
     crdi_xml* x =
         parse(*state, "\xEF\xBB\xBF<?xml version=\"1.0\" encoding=\"utf-8\"?><a k='\xC3\xA4'/>");
     check_text(crdi_xml_get(x->root, "k"), "\xC3\xA4");
-    crdi_text t;
-    crdi_text_init(&t, *state);
+    crd_text t;
+    crd_text_init(&t, *state);
     crdi_xml_copy(x, x->root, &t);
     check_text(t.data, "<a k='\xC3\xA4'/>");
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     crdi_xml_destroy(x);
 }
 
@@ -87,8 +87,8 @@ static void a_copy_is_a_document_of_its_own(void** state)
                       " xmlns='urn:near'><o:c s:k='1'  xmlns:s='urn:own'><leaf/>t</o:c></s:b>"
                       "</s:a>");
     const crdi_xml_element* c = x->root->first->first;
-    crdi_text t;
-    crdi_text_init(&t, *state);
+    crd_text t;
+    crd_text_init(&t, *state);
     crdi_xml_copy(x, c, &t);
     crdi_xml* copy = parse(*state, t.data);
     check(crdi_xml_is(copy->root, "urn:o&1", "c"));
@@ -96,12 +96,12 @@ static void a_copy_is_a_document_of_its_own(void** state)
     check(crdi_xml_is(copy->root->first, "urn:near", "leaf"));
     check_text(copy->root->text, "t");
     // and again: it declares everything itself, so nothing is added
-    crdi_text again;
-    crdi_text_init(&again, *state);
+    crd_text again;
+    crd_text_init(&again, *state);
     crdi_xml_copy(copy, copy->root, &again);
     check_text(again.data, t.data);
-    crdi_text_clear(&again);
-    crdi_text_clear(&t);
+    crd_text_clear(&again);
+    crd_text_clear(&t);
     crdi_xml_destroy(copy);
     crdi_xml_destroy(x);
 }
@@ -141,8 +141,8 @@ static void a_doctype_is_refused_before_anything_grows(void** state)
 static void depth_and_numbers_are_bounded(void** state)
 {
     enum { DEEP = 10000 };
-    crdi_text t;
-    crdi_text_init(&t, *state);
+    crd_text t;
+    crd_text_init(&t, *state);
     for (int i = 0; i < DEEP; i++) {
         crdi_text_put(&t, "<a>\n", 4);
     }
@@ -168,7 +168,7 @@ static void depth_and_numbers_are_bounded(void** state)
     }
     crdi_text_put(&t, "</a>", 4);
     refused(*state, t.data, t.length, "more than 1048576 elements");
-    crdi_text_clear(&t);
+    crd_text_clear(&t);
     crdi_xml* x = NULL;
     check_status(crdi_xml_parse(*state, "", (size_t)65 << 20, "a.xml", &x), CRD_E_FORMAT);
     check_contains(crd_error_text(*state), "expected at most");
@@ -187,8 +187,8 @@ static void running_out_of_memory_is_an_error_everywhere(void** state)
         a.allocations = 0;
         a.fail_at = fail_at;
         crdi_xml* x = NULL;
-        crdi_text t;
-        crdi_text_init(&t, ctx);
+        crd_text t;
+        crd_text_init(&t, ctx);
         const crd_status st = crdi_xml_parse(ctx, text, strlen(text), "a.xml", &x);
         if (st == CRD_OK) {
             crdi_xml_copy(x, x->root->first, &t);
@@ -197,7 +197,7 @@ static void running_out_of_memory_is_an_error_everywhere(void** state)
             check_status(st, CRD_E_MEMORY);
             check(!x);
         }
-        crdi_text_clear(&t);
+        crd_text_clear(&t);
         crdi_xml_destroy(x);
         check_int(a.live, before);
         crd_context_destroy(ctx);

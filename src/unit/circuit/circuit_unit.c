@@ -28,7 +28,7 @@ static void forget_circuit(crdi_circuit_unit* u)
 }
 
 // "name=value" for each parameter that is not what the netlist says by itself.
-static crd_status make_defines(const crdi_circuit_unit* u, crdi_arena* a, const char*** out,
+static crd_status make_defines(const crdi_circuit_unit* u, crd_arena* a, const char*** out,
                                int* count)
 {
     const char** list = crdi_arena_new(a, (size_t)u->parameters, sizeof *list);
@@ -49,16 +49,16 @@ static crd_status make_defines(const crdi_circuit_unit* u, crdi_arena* a, const 
 static crd_status load(crdi_circuit_unit* u, crd_netlist** out)
 {
     crd_status st = CRD_OK;
-    crdi_arena scratch;
+    crd_arena scratch;
     crd_netlist_options opt = {.max_parts = 10000000};
     const char** defines = NULL;
-    crdi_arena_init(&scratch, u->base.ctx);
+    crd_arena_init(&scratch, u->base.ctx);
     CRD_TRY(make_defines(u, &scratch, &defines, &opt.define_count));
     opt.defines = defines;
     u->call = "crd_netlist_load";
     CRD_TRY(crd_netlist_load(u->base.ctx, u->base.spec->path, &opt, out));
 fail:
-    crdi_arena_clear(&scratch);
+    crd_arena_clear(&scratch);
     return st;
 }
 
@@ -224,8 +224,8 @@ static void destroy(crd_unit* unit)
     crdi_circuit_unit* u = (crdi_circuit_unit*)unit;
     forget_circuit(u);
     crdi_map_clear(&u->names);
-    crdi_arena_clear(&u->arena);
-    crdi_free(unit->ctx, u);
+    crd_arena_clear(&u->arena);
+    crd_free(unit->ctx, u);
 }
 
 // ---- values ------------------------------------------------------------------------------------
@@ -370,7 +370,7 @@ static crd_status restore(crd_unit* unit, void* state)
 
 static void free_state(crd_unit* unit, void** state)
 {
-    crdi_free(unit->ctx, *state);
+    crd_free(unit->ctx, *state);
     *state = NULL;
 }
 
@@ -468,7 +468,7 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     if (!u) { return CRD_E_MEMORY; }
     u->base = (crd_unit){.ops = &ops, .ctx = ctx, .name = spec->name, .spec = spec};
     u->call = "";
-    crdi_arena_init(&u->arena, ctx);
+    crd_arena_init(&u->arena, ctx);
     crdi_map_init(&u->names, ctx);
     CRD_TRY(read_options(u));
     CRD_TRY(load(u, &u->netlist));

@@ -1,6 +1,7 @@
 // The inside of the circuit adapter: a netlist as a unit.
 #pragma once
 #include "cardan/circuit.h"
+#include "shared/base.h"
 #include "unit/unit.h"
 
 enum { CRDI_CIRCUIT_INSTANTIATED, CRDI_CIRCUIT_INITIALIZATION, CRDI_CIRCUIT_STEP };
@@ -25,8 +26,8 @@ typedef struct crdi_circuit_unit {
     double early; // how much before the end of an inner step inputs count, of its length
     const char* call;
     // The description: variables are parameters, inputs, outputs in this order
-    crdi_arena arena;
-    crdi_map names;
+    crd_arena arena;
+    crd_map names;
     int parameters, inputs, outputs;
     double *values, *loaded;    // of parameters: as they are wanted, and of u->netlist
     crdi_circuit_curve* curves; // of inputs

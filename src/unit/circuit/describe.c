@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-static const char* number_text(crdi_arena* a, double x)
+static const char* number_text(crd_arena* a, double x)
 {
     char text[40];
     const int length = crdi_format_double(text, x);
@@ -102,7 +102,7 @@ static crd_status describe_dependencies(crdi_circuit_unit* u)
         u->base.info.initial = &u->initial;
     }
 fail:
-    crdi_free(u->base.ctx, direct);
+    crd_free(u->base.ctx, direct);
     return st;
 }
 

@@ -16,7 +16,7 @@ typedef uint64_t word;
 
 typedef struct graph {
     const crd_netlist* n;
-    crdi_arena arena;
+    crd_arena arena;
     int words;                  // of a set of inputs
     int64_t edges;              // that were looked at
     int32_t *first, *incident;  // parts at a node: incident[first[node]] ... [first[node + 1] - 1]
@@ -494,7 +494,7 @@ crd_status crdi_circuit_feedthrough(crd_context* ctx, const crd_netlist* n, bool
         return CRD_OK;
     }
     crd_status st = CRD_OK;
-    crdi_arena_init(&g.arena, ctx);
+    crd_arena_init(&g.arena, ctx);
     CRD_TRY(make_room(&g));
     list_incident(&g);
     choose_edges(&g);
@@ -505,6 +505,6 @@ crd_status crdi_circuit_feedthrough(crd_context* ctx, const crd_netlist* n, bool
     CRD_TRY(find_outputs(&g, direct));
     if (g.edges >= MOST_EDGES) { memset(direct, true, size * sizeof *direct); }
 fail:
-    crdi_arena_clear(&g.arena);
+    crd_arena_clear(&g.arena);
     return st;
 }

@@ -1,7 +1,7 @@
 // A circuit near its current point: its states are the voltages of its capacitors and the currents
 // of its inductors. A second circuit begins at the point and beside it, and tells by the currents
 // of capacitors and the voltages of inductors how the states move on.
-#include "cardan/num.h"
+#include "shared/num.h"
 #include "unit/circuit/circuit_unit.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ typedef struct job {
     crdi_circuit_unit* u;
     crd_linearised* l;
     const crd_unit_port *in, *out;
-    crdi_arena arena;
+    crd_arena arena;
     crd_context* quiet; // beginnings beside the point may warn
     crd_netlist n;      // the unit's, with parts of its own
     crd_circuit* c;
@@ -206,7 +206,7 @@ static crd_status evaluate(job* j, double* out)
         for (int i = 0; i < inductors; i++) {
             j->rhs[i] = across(j, j->capacitors + i);
         }
-        st = crd_num_solve(inductors, j->work, j->rhs, j->pivots);
+        st = crdi_num_solve(inductors, j->work, j->rhs, j->pivots);
         if (st < 0) {
             return crdi_fail(j->u->base.ctx, CRD_E_UNSUPPORTED,
                              "it cannot be linearised: its inductors are coupled without leakage");
@@ -287,7 +287,7 @@ crd_status crdi_circuit_linearise(crd_unit* unit, const crd_unit_port* inputs,
     if (j.u->phase != CRDI_CIRCUIT_STEP) {
         return crdi_fail(unit->ctx, CRD_E_STATE, "it is not initialised yet");
     }
-    crdi_arena_init(&j.arena, unit->ctx);
+    crd_arena_init(&j.arena, unit->ctx);
     CRD_TRY(copy_circuit(&j));
     CRD_TRY(allocate(&j));
     for (int i = 0; i < j.u->inputs; i++) {
@@ -303,6 +303,6 @@ crd_status crdi_circuit_linearise(crd_unit* unit, const crd_unit_port* inputs,
 fail:
     crd_circuit_destroy(j.c);
     crd_context_destroy(j.quiet);
-    crdi_arena_clear(&j.arena);
+    crd_arena_clear(&j.arena);
     return st;
 }

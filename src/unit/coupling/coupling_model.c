@@ -316,7 +316,7 @@ crd_status crd_coupling_model_create(crd_context* ctx, const char* json, size_t 
                                         .kept = offsetof(crdi_coupling_self, model),
                                         .clear = crdi_coupling_clear},
                                .ctx = ctx};
-    crdi_arena_init(&m->arena, ctx);
+    crd_arena_init(&m->arena, ctx);
     CRD_TRY(crd_element_parse(ctx, json, length, file, 1, &m->element));
     CRD_TRY(build(m, file));
     *out = &m->base;
@@ -333,7 +333,7 @@ void crd_coupling_model_destroy(const crd_model* model)
     crd_context* ctx = m->ctx;
     const bool owns = m->owns_context;
     crd_element_destroy(m->element);
-    crdi_arena_clear(&m->arena);
-    crdi_free(ctx, m);
+    crd_arena_clear(&m->arena);
+    crd_free(ctx, m);
     if (owns) { crd_context_destroy(ctx); }
 }

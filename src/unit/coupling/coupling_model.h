@@ -3,6 +3,7 @@
 #include "cardan/coupling.h"
 #include "cardan/learn.h"
 #include "cardan/unit.h"
+#include "shared/base.h"
 
 enum {
     CRDI_COUPLING_ADDRESS = 256, // bytes of the learning server's address
@@ -28,7 +29,7 @@ typedef struct crdi_coupling_model {
     crd_model base; // first, and found by way of its `user`
     crd_context* ctx;
     bool owns_context;
-    crdi_arena arena; // the table
+    crd_arena arena; // the table
     crd_element* element;
     int n; // signals
     crdi_coupling_places at;

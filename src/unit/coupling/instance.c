@@ -37,7 +37,7 @@ void crdi_coupling_clear(void* self)
     for (int i = 0; i < s->client_count; i++) {
         crd_learn_client_destroy(s->clients[i]);
     }
-    if (s->line) { crdi_free(s->line, s->clients); }
+    if (s->line) { crd_free(s->line, s->clients); }
     crd_context_destroy(s->line);
     s->line = NULL;
     s->clients = NULL;

@@ -7,7 +7,7 @@
 
 enum { MOST = 16 << 20 }; // bytes of a description
 
-static crd_status read_file(crd_context* ctx, const char* path, crdi_text* out)
+static crd_status read_file(crd_context* ctx, const char* path, crd_text* out)
 {
     FILE* f = fopen(path, "rb");
     if (!f) { return crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno)); }
@@ -31,11 +31,11 @@ const crd_model* crd_coupling_model_load(const char* folder, char* message, size
 {
     crd_status st = CRD_OK;
     const crd_model* model = NULL;
-    crdi_text json = {0};
+    crd_text json = {0};
     snprintf(message, room, "out of memory");
     crd_context* ctx = crd_context_create(NULL);
     if (!ctx) { return NULL; }
-    crdi_text_init(&json, ctx);
+    crd_text_init(&json, ctx);
     char* path = crdi_format(ctx, "%s/element.json", folder);
     CRD_TRY(path ? CRD_OK : CRD_E_MEMORY);
     CRD_TRY(read_file(ctx, path, &json));
@@ -44,8 +44,8 @@ const crd_model* crd_coupling_model_load(const char* folder, char* message, size
     ((crdi_coupling_model*)model->user)->owns_context = true;
 fail:
     if (st < 0) { snprintf(message, room, "%s", crd_error_text(ctx)); }
-    crdi_text_clear(&json);
-    crdi_free(ctx, path);
+    crd_text_clear(&json);
+    crd_free(ctx, path);
     if (st < 0) { crd_context_destroy(ctx); }
     return model;
 }

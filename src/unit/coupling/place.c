@@ -78,7 +78,7 @@ crd_status crdi_place_measure(crd_context* ctx, const crd_coupling_options* opt,
         const crd_status st = crdi_place_create(p, size, opt);
         *room = rounded(p->most);
         if (st < 0 && p->ctx) { (void)crdi_fail(ctx, st, "%s", crd_error_text(p->ctx)); }
-        crdi_free(ctx, p); // the element is in it
+        crd_free(ctx, p); // the element is in it
         if (st != CRD_E_MEMORY || size > (size_t)1 << 30) { return st; }
     }
 }

@@ -64,11 +64,11 @@ static double read_gauge(const crdi_dcp_unit* u, const crdi_dcp_gauge* g)
 static void add_quantity(crdi_dcp_unit* u, const crd_dcp_limit* l, const crd_dcp_bench_pair* pairs,
                          int pair_count)
 {
-    crd_board_state* s = crd_board_edit(u->board);
-    if (s->quantity_count == CRD_BOARD_QUANTITIES) { return; }
+    crdi_board_state* s = crdi_board_edit(u->board);
+    if (s->quantity_count == CRDI_BOARD_QUANTITIES) { return; }
     const int k = s->quantity_count++;
-    crd_board_quantity* q = &s->quantities[k];
-    *q = (crd_board_quantity){.min = l->min, .max = l->max, .set = NAN, .measured = NAN};
+    crdi_board_quantity* q = &s->quantities[k];
+    *q = (crdi_board_quantity){.min = l->min, .max = l->max, .set = NAN, .measured = NAN};
     memcpy(q->name, l->name, sizeof q->name);
     memcpy(q->unit, l->unit, sizeof q->unit);
     crd_dcp_bench_pair pair;
@@ -87,7 +87,7 @@ static void add_quantity(crdi_dcp_unit* u, const crd_dcp_limit* l, const crd_dcp
 static void add_own(crdi_dcp_unit* u, const crd_dcp_limit* own, const crd_dcp_limits* bench,
                     const crd_dcp_bench_pair* pairs, int pair_count)
 {
-    crd_board_state* s = crd_board_edit(u->board);
+    crdi_board_state* s = crdi_board_edit(u->board);
     const crd_dcp_limit* theirs = crd_dcp_limits_find(bench, own->name);
     if (!theirs) {
         add_quantity(u, own, pairs, pair_count);
@@ -99,7 +99,7 @@ static void add_own(crdi_dcp_unit* u, const crd_dcp_limit* own, const crd_dcp_li
         (own->dimension.offset - theirs->dimension.offset) / theirs->dimension.factor;
     const bool same = strcmp(own->unit, theirs->unit) == 0;
     for (int i = 0; i < s->quantity_count; i++) {
-        crd_board_quantity* q = &s->quantities[i];
+        crdi_board_quantity* q = &s->quantities[i];
         if (strcmp(q->name, own->name) != 0) { continue; }
         q->min = fmax(q->min, same ? own->min : own->min * scale + offset);
         q->max = fmin(q->max, same ? own->max : own->max * scale + offset);
@@ -111,13 +111,13 @@ crd_status crdi_dcp_board_create(crdi_dcp_unit* u)
     crd_context* ctx = u->base.ctx;
     crd_dcp_limits bench = {0}, own = {0};
     crd_dcp_bench_pair pairs[CRD_DCP_LIMITS_MAX];
-    crd_status st = crd_board_create(ctx, &u->board);
+    crd_status st = crdi_board_create(ctx, &u->board);
     if (st < 0) { return st; }
-    crd_board_state* s = crd_board_edit(u->board);
+    crdi_board_state* s = crdi_board_edit(u->board);
     u->board_offset = u->board_shown = NAN;
     s->extension = crd_dcp_bench_find(u->d, &u->at);
     if (!s->extension) {
-        crd_board_show(u->board);
+        crdi_board_show(u->board);
         return CRD_OK;
     }
     // What cannot be read is no reason to refuse a slave that is not driven as a bench; one that is
@@ -133,7 +133,7 @@ crd_status crdi_dcp_board_create(crdi_dcp_unit* u)
     for (int i = 0; i < own.count; i++) {
         add_own(u, &own.of[i], &bench, pairs, count);
     }
-    crd_board_show(u->board);
+    crdi_board_show(u->board);
     return CRD_OK;
 }
 
@@ -142,44 +142,44 @@ crd_status crdi_dcp_board_create(crdi_dcp_unit* u)
 // The clock of the net goes on with the monotonic one, or is a virtual one.
 void crdi_dcp_board_open(crdi_dcp_unit* u, double net_now)
 {
-    const crd_board_state* s = crd_board_edit(u->board);
-    const double age = 1e-9 * (double)(crdi_now_ns() - crd_board_born(u->board));
+    const crdi_board_state* s = crdi_board_edit(u->board);
+    const double age = 1e-9 * (double)(crdi_now_ns() - crdi_board_born(u->board));
     const double newest = s->moment_count ? s->moments[s->moment_count - 1].time : 0;
     u->board_offset = fmax(age, newest) - net_now;
     u->board_shown = -INFINITY;
 }
 
-static void note(crdi_dcp_unit* u, crd_board_what what, double value, double net_time)
+static void note(crdi_dcp_unit* u, crdi_board_what what, double value, double net_time)
 {
-    crd_board_note_at(u->board, what, value, net_time + u->board_offset);
+    crdi_board_note_at(u->board, what, value, net_time + u->board_offset);
 }
 
 // ---- states and phases -------------------------------------------------------------------------
 
 static void set_phase(crdi_dcp_unit* u, int phase, double time)
 {
-    crd_board_state* s = crd_board_edit(u->board);
+    crdi_board_state* s = crdi_board_edit(u->board);
     if (!s->extension || phase == s->phase) { return; }
     s->phase = phase;
-    note(u, CRD_BOARD_PHASE, phase, time);
+    note(u, CRDI_BOARD_PHASE, phase, time);
 }
 
 static void set_heat(crdi_dcp_unit* u, double heat, double time)
 {
-    crd_board_state* s = crd_board_edit(u->board);
-    crd_board_moment* last = NULL;
+    crdi_board_state* s = crdi_board_edit(u->board);
+    crdi_board_moment* last = NULL;
     for (int i = s->moment_count; i > 0 && !last; i--) {
-        if (s->moments[i - 1].what == CRD_BOARD_HEAT) { last = &s->moments[i - 1]; }
+        if (s->moments[i - 1].what == CRDI_BOARD_HEAT) { last = &s->moments[i - 1]; }
     }
     const bool first = !last || last->value == 0;
     if (first ? heat == 0 : heat != 0 && fabs(heat - last->value) < heat_step) { return; }
-    note(u, CRD_BOARD_HEAT, heat, time);
+    note(u, CRDI_BOARD_HEAT, heat, time);
 }
 
 // A new registration: what was said of the one before counts no more.
 static void begin_again(crdi_dcp_unit* u)
 {
-    crd_board_state* s = crd_board_edit(u->board);
+    crdi_board_state* s = crdi_board_edit(u->board);
     s->reason = CRD_DCP_BENCH_NO_REASON;
     s->clamps = s->refused = 0;
     s->missing[0] = s->progress[0] = s->why[0] = s->stopping[0] = 0;
@@ -215,11 +215,11 @@ static int phase_in(crd_dcp_state state, int phase)
 
 static void set_state(crdi_dcp_unit* u, crd_dcp_state state, double time)
 {
-    crd_board_state* s = crd_board_edit(u->board);
+    crdi_board_state* s = crdi_board_edit(u->board);
     if ((int)state == s->state) { return; }
     if (state == CRD_DCP_CONFIGURATION) { begin_again(u); }
     s->state = (int)state;
-    note(u, CRD_BOARD_STATE, state, time);
+    note(u, CRDI_BOARD_STATE, state, time);
     set_phase(u, phase_in(state, s->phase), time);
     if (state != CRD_DCP_CONFIGURING) { set_heat(u, 0, time); }
     if (s->reason != CRD_DCP_BENCH_NO_REASON) { return; }
@@ -236,7 +236,7 @@ static void copy(char* to, size_t room, const char* text)
 
 static void hear_preparation(crdi_dcp_unit* u, const char* text, double time)
 {
-    crd_board_state* s = crd_board_edit(u->board);
+    crdi_board_state* s = crdi_board_edit(u->board);
     const char* missing = strncmp(text, "missing ", 8) == 0 ? text + 8 : "";
     copy(s->missing, sizeof s->missing, missing);
     set_phase(u, *missing ? CRD_DCP_BENCH_PREPARATION : CRD_DCP_BENCH_PREPARED, time);
@@ -267,7 +267,7 @@ static bool read_medium(const char* text, crdi_dcp_medium* out)
 static void hear_conditioning(crdi_dcp_unit* u, const char* entry, const char* text, double time)
 {
     enum { MOST = sizeof u->media / sizeof *u->media };
-    crd_board_state* s = crd_board_edit(u->board);
+    crdi_board_state* s = crdi_board_edit(u->board);
     crdi_dcp_medium m;
     if (!read_medium(text, &m)) {
         copy(s->progress, sizeof s->progress, entry);
@@ -292,8 +292,8 @@ static void hear_conditioning(crdi_dcp_unit* u, const char* entry, const char* t
         n = n + (size_t)more < sizeof s->progress ? n + (size_t)more : sizeof s->progress - 1;
     }
     set_phase(u, CRD_DCP_BENCH_CONDITIONING, time);
-    crd_board_moment* last = s->moment_count ? &s->moments[s->moment_count - 1] : NULL;
-    if (u->medium_count > 1 && last && last->what == CRD_BOARD_HEAT && last->value != 0) {
+    crdi_board_moment* last = s->moment_count ? &s->moments[s->moment_count - 1] : NULL;
+    if (u->medium_count > 1 && last && last->what == CRDI_BOARD_HEAT && last->value != 0) {
         last->value = heat; // of the same report
     } else {
         set_heat(u, heat, time);
@@ -310,7 +310,7 @@ static void hear_stop(crdi_dcp_unit* u, const char* entry, const char* text, dou
         {"cool down", CRD_DCP_BENCH_COOL_DOWN}, {"to standstill", CRD_DCP_BENCH_STAND_DOWN},
         {"safe", CRD_DCP_BENCH_SAFE},
     };
-    crd_board_state* s = crd_board_edit(u->board);
+    crdi_board_state* s = crdi_board_edit(u->board);
     copy(s->stopping, sizeof s->stopping, entry);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         if (strncmp(text, steps[i].text, strlen(steps[i].text)) == 0) {
@@ -341,7 +341,7 @@ static int reason_of_fault(const char* text)
 // "torque = 50 N.m, used 0, ...": in a region that is forbidden, perhaps, not beyond its limits.
 static void hear_clamp(crdi_dcp_unit* u, const char* entry, const char* text)
 {
-    crd_board_state* s = crd_board_edit(u->board);
+    crdi_board_state* s = crdi_board_edit(u->board);
     if (strncmp(s->why, "fault: ", 7) != 0) { copy(s->why, sizeof s->why, entry); }
     for (int i = 0; i < s->quantity_count; i++) {
         const size_t n = strlen(s->quantities[i].name);
@@ -356,7 +356,7 @@ static void hear_log(crdi_dcp_unit* u, const crd_dcp_notice* n)
 {
     static const char* const words[] = {
         "preparation: ", "conditioning: ", "refused: ", "clamped: ", "fault: ", "stop: "};
-    crd_board_state* s = crd_board_edit(u->board);
+    crdi_board_state* s = crdi_board_edit(u->board);
     if (!s->extension) { return; }
     int i = 0;
     const char* entry = NULL;
@@ -394,10 +394,10 @@ static void hear_log(crdi_dcp_unit* u, const crd_dcp_notice* n)
 
 static void take_link(crdi_dcp_unit* u, const crd_dcp_slave_status* t, double now)
 {
-    crd_board_state* s = crd_board_edit(u->board);
+    crdi_board_state* s = crdi_board_edit(u->board);
     const double heard = fmax(t->heard, t->data_time);
     if (s->lost != t->lost && s->state >= 0) {
-        note(u, CRD_BOARD_STATE, t->lost ? -1 : s->state, now);
+        note(u, CRDI_BOARD_STATE, t->lost ? -1 : s->state, now);
     }
     s->lost = t->lost;
     if (isfinite(heard)) { s->heard = heard + u->board_offset; }
@@ -417,7 +417,7 @@ static void take_link(crdi_dcp_unit* u, const crd_dcp_slave_status* t, double no
 static void show(crdi_dcp_unit* u, double now)
 {
     u->board_shown = now;
-    crd_board_show(u->board);
+    crdi_board_show(u->board);
 }
 
 void crdi_dcp_board_refresh(crdi_dcp_unit* u, const crd_dcp_slave_status* t, double now)
@@ -429,7 +429,7 @@ void crdi_dcp_board_refresh(crdi_dcp_unit* u, const crd_dcp_slave_status* t, dou
 
 void crdi_dcp_board_notice(crdi_dcp_unit* u, const crd_dcp_notice* n, const crd_dcp_slave_status* t)
 {
-    crd_board_state* s = crd_board_edit(u->board);
+    crdi_board_state* s = crdi_board_edit(u->board);
     const int before = s->moment_count + (int)s->moments_left_out;
     const bool known =
         n->kind == CRD_DCP_NOTICE_STATE || (n->kind == CRD_DCP_NOTICE_ERROR && s->state >= 0);
@@ -453,12 +453,12 @@ static int64_t integer_of(const crdi_dcp_unit* u, int variable)
 
 static void take_values(crdi_dcp_unit* u)
 {
-    crd_board_state* s = crd_board_edit(u->board);
+    crdi_board_state* s = crdi_board_edit(u->board);
     const uint32_t clamped = (uint32_t)integer_of(u, u->at.clamped);
     s->clamps = integer_of(u, u->at.clamps);
     s->refused = integer_of(u, u->at.refused);
     for (int i = 0; i < s->quantity_count; i++) {
-        crd_board_quantity* q = &s->quantities[i];
+        crdi_board_quantity* q = &s->quantities[i];
         const crdi_dcp_gauges* g = &u->gauges[i];
         q->set =
             g->set.variable >= 0 && u->fed[g->set.variable] ? read_gauge(u, &g->set) : (double)NAN;
@@ -473,7 +473,7 @@ static void take_values(crdi_dcp_unit* u)
 
 void crdi_dcp_board_data(crdi_dcp_unit* u, const crd_dcp_slave_status* t, double now)
 {
-    crd_board_state* s = crd_board_edit(u->board);
+    crdi_board_state* s = crdi_board_edit(u->board);
     bool news = false;
     if (isnan(u->board_offset)) { return; }
     if (s->extension) {

@@ -170,7 +170,7 @@ static void interrupt(crd_unit* unit)
     crdi_session_interrupt((crdi_dcp_unit*)unit);
 }
 
-static const crd_board* board(const crd_unit* unit)
+static const crdi_board* board(const crd_unit* unit)
 {
     return ((const crdi_dcp_unit*)unit)->board;
 }
@@ -195,12 +195,12 @@ static void destroy(crd_unit* unit)
     crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
     crdi_session_leave(u);
     crd_dcp_bench_peer_destroy(u->bench);
-    crd_board_destroy(u->board);
+    crdi_board_destroy(u->board);
     crdi_dcp_unit_clear_values(u);
     crdi_map_clear(&u->names);
-    crdi_arena_clear(&u->arena);
+    crd_arena_clear(&u->arena);
     crd_dcp_description_destroy(u->d);
-    crdi_free(unit->ctx, u);
+    crd_free(unit->ctx, u);
 }
 
 // ---- description -------------------------------------------------------------------------------
@@ -414,7 +414,7 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
                                .round_trip_max = NAN,
                                .state = -1,
                                .state_name = ""};
-    crdi_arena_init(&u->arena, ctx);
+    crd_arena_init(&u->arena, ctx);
     crdi_map_init(&u->names, ctx);
     CRD_TRY(load(u));
     CRD_TRY(choose_mode(u));

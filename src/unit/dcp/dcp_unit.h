@@ -1,9 +1,10 @@
 // A slave of the Distributed Co-Simulation Protocol as a unit, and the session that all of them in
 // a system share.
 #pragma once
-#include "cardan/board.h"
 #include "cardan/dcp_bench.h"
 #include "cardan/dcp_master.h"
+#include "shared/base.h"
+#include "shared/board.h"
 #include "unit/unit.h"
 
 typedef struct crdi_session crdi_session;
@@ -33,10 +34,10 @@ typedef struct crdi_dcp_medium { // that is conditioned, as the log says
 
 typedef struct crdi_dcp_unit {
     crd_unit base;
-    crdi_arena arena;
+    crd_arena arena;
     crd_dcp_description* d;
     crd_variable* variables;
-    crdi_map names;
+    crd_map names;
     int32_t* offsets; // of each variable in the vector of its kind
     crd_values values;
     size_t real_count, integer_count, bytes_count;
@@ -70,11 +71,11 @@ typedef struct crdi_dcp_unit {
     int64_t age_count;
 
     // What is known about the slave. Written with the baton of the session.
-    crd_board* board;
+    crdi_board* board;
     double board_offset;        // from the clock of the net to the board's, s; NAN: no net yet
     double board_shown;         // on the clock of the net
     crd_dcp_bench_variables at; // with the extension
-    crdi_dcp_gauges gauges[CRD_BOARD_QUANTITIES];
+    crdi_dcp_gauges gauges[CRDI_BOARD_QUANTITIES];
     crdi_dcp_medium media[4]; // of the newest report
     int medium_count;
 } crdi_dcp_unit;

@@ -105,11 +105,11 @@ static crd_status size_of(crdi_dcp_unit* u, int32_t i, uint32_t* out)
 void crdi_dcp_unit_clear_values(crdi_dcp_unit* u)
 {
     for (size_t i = 0; u->values.bytes && i < u->bytes_count; i++) {
-        crdi_free(u->base.ctx, u->values.bytes[i].data);
+        crd_free(u->base.ctx, u->values.bytes[i].data);
     }
-    crdi_free(u->base.ctx, u->values.real);
-    crdi_free(u->base.ctx, u->values.integer);
-    crdi_free(u->base.ctx, u->values.bytes);
+    crd_free(u->base.ctx, u->values.real);
+    crd_free(u->base.ctx, u->values.integer);
+    crd_free(u->base.ctx, u->values.bytes);
     u->values = (crd_values){0};
 }
 

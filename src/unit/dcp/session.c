@@ -250,9 +250,9 @@ void crdi_session_destroy(crdi_session* s)
     (void)crd_dcp_capture_close(s->capture);
     sem_destroy(&s->baton);
     crd_context* ctx = s->ctx;
-    crdi_free(ctx, s->units);
-    crdi_free(ctx, s->routes);
-    crdi_free(ctx, s);
+    crd_free(ctx, s->units);
+    crd_free(ctx, s->routes);
+    crd_free(ctx, s);
     crd_context_destroy(ctx);
 }
 

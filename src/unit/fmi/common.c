@@ -182,8 +182,8 @@ void crdi_fmi_unit_clear(crdi_fmi_unit* u)
     crd_context* ctx = u->base.ctx;
     crd_fmi_destroy(u->fmi);
     if (!u->shares_fmu) { crd_fmu_close(u->fmu); }
-    crdi_free(ctx, u->variables);
-    crdi_free(ctx, u->refs);
+    crd_free(ctx, u->variables);
+    crd_free(ctx, u->refs);
 }
 
 static void warn_of_clocks(crd_context* ctx, const crd_unit_spec* spec, const crd_fmu* fmu)

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "shared/unit.h"
 #include "unit/fmi/fmi_unit.h"
 
 enum { MOST_EVENTS = 100000, MOST_UPDATES = 1000 };
@@ -227,8 +228,8 @@ static void destroy(crd_unit* unit)
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     crdi_fmi_unit_clear(u);
-    crdi_free(unit->ctx, u->intermediate);
-    crdi_free(unit->ctx, u);
+    crd_free(unit->ctx, u->intermediate);
+    crd_free(unit->ctx, u);
 }
 
 // ---- states ------------------------------------------------------------------------------------
@@ -275,7 +276,7 @@ static void free_state(crd_unit* unit, void** state)
     if (!s) { return; }
     // An abandoned FMU keeps what it has: its code is not called again.
     if (u->fmi && s->fmu_state) { (void)crd_fmi_free_state(u->fmi, &s->fmu_state); }
-    crdi_free(unit->ctx, s);
+    crd_free(unit->ctx, s);
     *state = NULL;
 }
 

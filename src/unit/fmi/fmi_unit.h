@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "cardan/fmi.h"
+#include "shared/base.h"
 #include "unit/unit.h"
 
 #define CRDI_COLD __attribute__((cold, noinline))
@@ -38,7 +39,7 @@ typedef struct crdi_fmi_prepared {
     uint32_t* refs;            // (count of the binding)
     size_t ref_count, value_count;
 
-    crdi_arena arena; // of all of it
+    crd_arena arena; // of all of it
     crdi_fmi_run* runs;
     int32_t run_count;
     const char** texts;       // (bytes_count)

@@ -129,7 +129,7 @@ crd_status crdi_fmi_unit_prepare(crd_unit* unit, crd_binding* b)
     crdi_fmi_prepared* p = crdi_new(unit->ctx, sizeof *p);
     if (!p) { return CRD_E_MEMORY; }
     b->prepared = p; // from here on unprepare frees it
-    crdi_arena_init(&p->arena, unit->ctx);
+    crd_arena_init(&p->arena, unit->ctx);
     CRD_TRY(prepare_runs(u, b, p));
     if (p->has_discrete) { CRD_TRY(prepare_discrete(b, p)); }
     CRD_TRY(prepare_curves(u, b, p));
@@ -156,9 +156,9 @@ void crdi_fmi_unit_unprepare(crd_unit* unit, crd_binding* b)
         }
     }
     for (int32_t i = 0; p->last.bytes && i < b->bytes_count; i++) {
-        crdi_free(unit->ctx, p->last.bytes[i].data);
+        crd_free(unit->ctx, p->last.bytes[i].data);
     }
-    crdi_arena_clear(&p->arena);
-    crdi_free(unit->ctx, p);
+    crd_arena_clear(&p->arena);
+    crd_free(unit->ctx, p);
     b->prepared = NULL;
 }

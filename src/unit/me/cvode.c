@@ -262,7 +262,7 @@ void crdi_me_cvode_destroy(crdi_me_cvode* c)
         if (vectors[i]) { N_VDestroy(vectors[i]); }
     }
     if (c->context) { SUNContext_Free(&c->context); }
-    crdi_free(c->ctx, c);
+    crd_free(c->ctx, c);
 }
 
 // ---- steps -------------------------------------------------------------------------------------

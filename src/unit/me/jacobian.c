@@ -25,7 +25,7 @@ typedef struct blocks {
     int32_t* mark; // (count) block was met in this row
 } blocks;
 
-static crd_status number_blocks(crdi_me_unit* u, crdi_arena* a, blocks* b)
+static crd_status number_blocks(crdi_me_unit* u, crd_arena* a, blocks* b)
 {
     const crd_unit* unit = &u->base.base;
     const crd_fmu_model_exchange* x = &u->base.d->exchange;
@@ -84,7 +84,7 @@ static void fill_block(crdi_me_pattern* p, const blocks* b, int32_t row, int32_t
 }
 
 // Greedy colouring: a column gets the first group that none of its rows has met.
-static crd_status group_columns(crdi_me_unit* u, crdi_arena* a)
+static crd_status group_columns(crdi_me_unit* u, crd_arena* a)
 {
     crdi_me_pattern* p = &u->pattern;
     const size_t n = (size_t)u->nx;
@@ -198,8 +198,8 @@ crd_status crdi_me_find_pattern(crdi_me_unit* u)
     crdi_me_pattern* p = &u->pattern;
     const size_t n = (size_t)u->nx;
     blocks b = {0};
-    crdi_arena scratch;
-    crdi_arena_init(&scratch, u->base.base.ctx);
+    crd_arena scratch;
+    crd_arena_init(&scratch, u->base.base.ctx);
     *p = (crdi_me_pattern){.known = all_states_said(&u->base.d->exchange)};
     p->first = crdi_arena_new(&u->memory, n + 1, sizeof *p->first);
     p->columns = crdi_arena_new(&u->memory, n, sizeof *p->columns);
@@ -219,6 +219,6 @@ crd_status crdi_me_find_pattern(crdi_me_unit* u)
         all_of_it(u);
     }
 fail:
-    crdi_arena_clear(&scratch);
+    crd_arena_clear(&scratch);
     return st;
 }

@@ -1,5 +1,6 @@
 // An FMU for Model Exchange as a unit: a solver of ours integrates it from event to event.
 #include "unit/me/me_unit.h"
+#include "shared/unit.h"
 
 #include <float.h>
 #include <math.h>
@@ -275,8 +276,8 @@ static crd_status allocate(crdi_me_unit* u)
     const size_t n = (size_t)u->n, nz = (size_t)u->nz;
     crdi_me_cvode_destroy(u->cvode);
     u->cvode = NULL;
-    crdi_arena_clear(&u->memory);
-    crdi_arena_init(&u->memory, u->base.base.ctx);
+    crd_arena_clear(&u->memory);
+    crd_arena_init(&u->memory, u->base.base.ctx);
     u->x = crdi_arena_new(&u->memory, n, sizeof *u->x);
     u->nominal = crdi_arena_new(&u->memory, n, sizeof *u->nominal);
     u->z = crdi_arena_new(&u->memory, nz, sizeof *u->z);
@@ -367,8 +368,8 @@ static void destroy(crd_unit* unit)
     crdi_me_unit* u = (crdi_me_unit*)unit;
     crdi_fmi_unit_clear(&u->base);
     crdi_me_cvode_destroy(u->cvode);
-    crdi_arena_clear(&u->memory);
-    crdi_free(unit->ctx, u);
+    crd_arena_clear(&u->memory);
+    crd_free(unit->ctx, u);
 }
 
 // ---- output derivatives ------------------------------------------------------------------------
@@ -448,9 +449,9 @@ static void free_state(crd_unit* unit, void** state)
     if (!s) { return; }
     // An abandoned FMU keeps what it has: its code is not called again.
     if (u->base.fmi && s->fmu_state) { (void)crd_fmi_free_state(u->base.fmi, &s->fmu_state); }
-    crdi_free(unit->ctx, s->x);
-    crdi_free(unit->ctx, s->domain);
-    crdi_free(unit->ctx, s);
+    crd_free(unit->ctx, s->x);
+    crd_free(unit->ctx, s->domain);
+    crd_free(unit->ctx, s);
     *state = NULL;
 }
 
@@ -540,7 +541,7 @@ crd_status crdi_me_unit_create(crd_context* ctx, const crd_unit_spec* spec, crd_
         return CRD_E_MEMORY;
     }
     crdi_fmi_unit_init(&u->base, ctx, spec, fmu, shares_fmu);
-    crdi_arena_init(&u->memory, ctx);
+    crd_arena_init(&u->memory, ctx);
     u->base.exchange = u->base.event_mode = u->base.own_curves = true;
     u->base.settle = settle;
     u->method = spec->solver.method;

@@ -61,7 +61,7 @@ typedef struct crdi_me_unit {
     int32_t grid, grid_at;      // inner steps in it, and which one is made
     double *k[4], *from, *work; // (n)
 
-    crdi_arena memory;    // of the instance
+    crd_arena memory;     // of the instance
     uint32_t* state_refs; // (rows) for directional derivatives, NULL: not possible
     uint32_t* derivative_refs;
     double* seed;

@@ -6,7 +6,7 @@
 #include "unit/native/native.h"
 
 // Start values as a description writes them: elements separated by blanks.
-static const char* start_text(crdi_arena* a, const crd_model_variable* row)
+static const char* start_text(crd_arena* a, const crd_model_variable* row)
 {
     if (crd_type_kind(row->type) == CRD_BYTES) {
         const char* one = row->start_text ? row->start_text : "";

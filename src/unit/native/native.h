@@ -1,5 +1,6 @@
 // The inside of the native adapter.
 #pragma once
+#include "shared/base.h"
 #include "unit/unit.h"
 
 enum { CRDI_NATIVE_INSTANTIATED, CRDI_NATIVE_INITIALIZATION, CRDI_NATIVE_STEP };
@@ -18,8 +19,8 @@ typedef struct crdi_native {
     bool abandoned; // after a crash: nothing of the model is called again
     const char* call;
     crd_model_host host;
-    crdi_arena arena; // the description
-    crdi_map names;
+    crd_arena arena; // the description
+    crd_map names;
     crd_dependencies outputs;
     char text[512]; // ": what the model said last about a failure"
 } crdi_native;

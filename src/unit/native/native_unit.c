@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "shared/unit.h"
 #include "unit/native/native.h"
 
 enum { MOST_EVENTS = 100000, MOST_ITERATIONS = 1000 };
@@ -185,9 +186,9 @@ static void destroy(crd_unit* unit)
     if (u->self && u->model->clear && !u->abandoned) { u->model->clear(u->self); }
     if (u->release) { u->release(u->model); }
     crdi_map_clear(&u->names);
-    crdi_arena_clear(&u->arena);
-    crdi_free(unit->ctx, u->self);
-    crdi_free(unit->ctx, u);
+    crd_arena_clear(&u->arena);
+    crd_free(unit->ctx, u->self);
+    crd_free(unit->ctx, u);
 }
 
 // ---- derivatives and states --------------------------------------------------------------------
@@ -262,7 +263,7 @@ static crd_status save(crd_unit* unit, void** state)
     if (!s || s->outside != outside) {
         native_state* fresh = crdi_new(unit->ctx, sizeof *s + m->size + outside);
         if (!fresh) { return CRD_E_MEMORY; }
-        crdi_free(unit->ctx, s);
+        crd_free(unit->ctx, s);
         *state = s = fresh;
     }
     *s = (native_state){u->time,  u->next_event, outside,         u->phase,
@@ -294,7 +295,7 @@ static crd_status restore(crd_unit* unit, void* state)
 
 static void free_state(crd_unit* unit, void** state)
 {
-    crdi_free(unit->ctx, *state);
+    crd_free(unit->ctx, *state);
     *state = NULL;
 }
 
@@ -362,7 +363,7 @@ crd_status crdi_native_create(crd_context* ctx, const crd_unit_spec* spec, const
     u->model = model;
     u->host = (crd_model_host){.user = u, .log = host_log, .resources = "", .model = model};
     u->call = "";
-    crdi_arena_init(&u->arena, ctx);
+    crd_arena_init(&u->arena, ctx);
     crdi_map_init(&u->names, ctx);
     u->self = crdi_new(ctx, model->size);
     void* room = crdi_arena_new(&u->arena, 1, crd_model_ode_bytes(model));

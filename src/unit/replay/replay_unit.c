@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cardan/results.h"
+#include "shared/base.h"
 #include "unit/unit.h"
 
 // Columns that share their times. Where the time is in them is worked out when somebody asks.
@@ -29,7 +30,7 @@ typedef struct replay_unit {
     column* columns;         // likewise
     raster* rasters;
     int raster_count;
-    crdi_map names;
+    crd_map names;
     double first, last; // times that the recording covers
     double offset;
     bool repeat;
@@ -218,12 +219,12 @@ static void destroy(crd_unit* unit)
 {
     replay_unit* u = (replay_unit*)unit;
     crdi_map_clear(&u->names);
-    crdi_free(unit->ctx, u->variables);
-    crdi_free(unit->ctx, u->columns);
-    crdi_free(unit->ctx, u->rasters);
-    crdi_free(unit->ctx, u->jumps);
+    crd_free(unit->ctx, u->variables);
+    crd_free(unit->ctx, u->columns);
+    crd_free(unit->ctx, u->rasters);
+    crd_free(unit->ctx, u->jumps);
     crd_table_destroy(u->table);
-    crdi_free(unit->ctx, u);
+    crd_free(unit->ctx, u);
 }
 
 static int32_t find(const crd_unit* unit, const char* name)

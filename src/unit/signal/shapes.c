@@ -1,4 +1,5 @@
 #include "unit/signal/shapes.h"
+#include "shared/base.h"
 
 #include <float.h>
 #include <math.h>
@@ -383,6 +384,6 @@ crd_status crdi_shape_init(crd_context* ctx, const crd_signal_spec* spec, crdi_s
 
 void crdi_shape_clear(crd_context* ctx, crdi_shape* s)
 {
-    crdi_free(ctx, s->phases);
+    crd_free(ctx, s->phases);
     s->phases = NULL;
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "shared/base.h"
 #include "unit/signal/shapes.h"
 #include "unit/unit.h"
 
@@ -68,9 +69,9 @@ static void destroy(crd_unit* unit)
     for (int i = 0; u->shapes && i < unit->info.variable_count; i++) {
         crdi_shape_clear(unit->ctx, &u->shapes[i]);
     }
-    crdi_free(unit->ctx, u->shapes);
-    crdi_free(unit->ctx, u->variables);
-    crdi_free(unit->ctx, u);
+    crd_free(unit->ctx, u->shapes);
+    crd_free(unit->ctx, u->variables);
+    crd_free(unit->ctx, u);
 }
 
 static int32_t find(const crd_unit* unit, const char* name)

@@ -118,7 +118,7 @@ static void retire(crdi_standby* u)
     if (s != &u->first) {
         put_on_desk(u, u->first.unit, "");
         crdi_seat_clear(s);
-        crdi_free(s->ctx, s);
+        crd_free(s->ctx, s);
     }
     u->passing = NULL;
 }
@@ -156,7 +156,7 @@ crd_status crdi_standby_bring_up(crdi_standby* u)
     if (s->alive) { (void)s->unit->ops->terminate(s->unit); }
     put_on_desk(u, u->first.unit, why);
     crdi_seat_clear(s);
-    crdi_free(u->helper, s);
+    crd_free(u->helper, s);
     return crdi_fail(u->helper, st, "%s", why);
 }
 
@@ -292,17 +292,17 @@ void crdi_standby_close(crdi_standby* u)
 // ---- the board ---------------------------------------------------------------------------------
 
 // What is known about the primary, with its times as our board has them.
-static void copy_board(crdi_standby* u, crd_board_state* mine)
+static void copy_board(crdi_standby* u, crdi_board_state* mine)
 {
-    crd_board_state* in = u->copy;
+    crdi_board_state* in = u->copy;
     pthread_mutex_lock(&u->desk);
     const crd_unit* p = u->boarded;
-    const crd_board* from = p && p->ops->board ? p->ops->board(p) : NULL;
-    if (from) { crd_board_read(from, in); }
+    const crdi_board* from = p && p->ops->board ? p->ops->board(p) : NULL;
+    if (from) { crdi_board_read(from, in); }
     pthread_mutex_unlock(&u->desk);
     if (!from) { return; }
     const double shift = 1e-9 * (double)(crdi_now_ns() - u->born) - in->now;
-    memcpy(mine, in, offsetof(crd_board_state, has_standby));
+    memcpy(mine, in, offsetof(crdi_board_state, has_standby));
     mine->heard += shift;
     if (from != u->copied) { // the first one's comes again when bringing it up has failed
         if (u->copied_first) { u->first_moments = u->copied_moments; }
@@ -312,24 +312,24 @@ static void copy_board(crdi_standby* u, crd_board_state* mine)
     }
     const int64_t first = in->moments_left_out; // of the newer half some may be gone
     for (int i = 0; i < in->moment_count; i++) {
-        const bool old = i < CRD_BOARD_MOMENTS / 2;
+        const bool old = i < CRDI_BOARD_MOMENTS / 2;
         const int64_t number = i + (old ? 0 : first);
         if (number < u->copied_moments) { continue; }
-        const crd_board_moment* m = &in->moments[i];
-        crd_board_note_at(u->board, (crd_board_what)m->what, m->value, m->time + shift);
+        const crdi_board_moment* m = &in->moments[i];
+        crdi_board_note_at(u->board, (crdi_board_what)m->what, m->value, m->time + shift);
         u->copied_moments = number + 1;
     }
 }
 
 void crdi_standby_show(crdi_standby* u)
 {
-    crd_board_state* mine = crd_board_edit(u->board);
+    crdi_board_state* mine = crdi_board_edit(u->board);
     copy_board(u, mine);
     const int source = atomic_load_explicit(&u->shown_source, memory_order_relaxed);
     const crdi_why why = (crdi_why)atomic_load_explicit(&u->shown_why, memory_order_relaxed);
     if (source != u->shown_on_board) {
         u->shown_on_board = source;
-        crd_board_note(u->board, CRD_BOARD_SOURCE, source);
+        crdi_board_note(u->board, CRDI_BOARD_SOURCE, source);
     }
     mine->has_standby = true;
     mine->source = source;
@@ -341,5 +341,5 @@ void crdi_standby_show(crdi_standby* u)
     snprintf(mine->standby, sizeof mine->standby, "%.90s%s%.90s", text,
              text[0] && u->hitch[0] ? "; not back: " : "", text[0] ? u->hitch : "");
     pthread_mutex_unlock(&u->desk);
-    crd_board_show(u->board);
+    crdi_board_show(u->board);
 }

@@ -119,7 +119,7 @@ crd_status crdi_standby_lose(crdi_standby* u, crd_status st)
 {
     crdi_seat* s = u->seat;
     const char* const text[] = {crd_error_text(s->unit->ctx), NULL};
-    const bool stays = u->told == CRDI_USE_BENCH && u->source == CRD_BOARD_BENCH;
+    const bool stays = u->told == CRDI_USE_BENCH && u->source == CRDI_BOARD_BENCH;
     if (stays || !u->model_good) {
         return crdi_fail(u->base.ctx, st, "%s%s", text[0],
                          stays ? "" : "; and its stand-in cannot take over");
@@ -134,7 +134,7 @@ crd_status crdi_standby_lose(crdi_standby* u, crd_status st)
     if (s->unit->spec->source == CRD_UNIT_DCP) { crdi_session_let_go((crdi_dcp_unit*)s->unit); }
     u->seat = NULL;
     u->passing = s;
-    if (u->source != CRD_BOARD_BENCH) { remark(u, "the bench is lost", u->failure); }
+    if (u->source != CRDI_BOARD_BENCH) { remark(u, "the bench is lost", u->failure); }
     u->why = CRDI_WHY_FAILED;
     u->expected = u->base.spec->standby.rejoin;
     atomic_store_explicit(&u->post, CRDI_POST_WANTED, memory_order_release);
@@ -194,7 +194,7 @@ static bool approaches(crdi_standby* u)
 static void look(crdi_standby* u, double t)
 {
     if (u->good) { measure(u); }
-    if (u->source == CRD_BOARD_BENCH || !u->good) {
+    if (u->source == CRDI_BOARD_BENCH || !u->good) {
         u->settled = u->good; // in use, it is where it is
         u->looks = 0;
         u->look_at = NAN;
@@ -214,32 +214,32 @@ static int choose(crdi_standby* u, crdi_why* why)
     const bool usable = u->seat && u->trouble != CRDI_WHY_NUMBERS;
     *why = u->why;
     if (u->told == CRDI_USE_MODEL && u->model_good) {
-        if (u->source == CRD_BOARD_BENCH || u->good) { *why = CRDI_WHY_TOLD; }
-        return CRD_BOARD_MODEL;
+        if (u->source == CRDI_BOARD_BENCH || u->good) { *why = CRDI_WHY_TOLD; }
+        return CRDI_BOARD_MODEL;
     }
-    if (u->source == CRD_BOARD_BENCH) {
-        if (u->good || u->told == CRDI_USE_BENCH || !u->model_good) { return CRD_BOARD_BENCH; }
+    if (u->source == CRDI_BOARD_BENCH) {
+        if (u->good || u->told == CRDI_USE_BENCH || !u->model_good) { return CRDI_BOARD_BENCH; }
         *why = u->trouble;
-        return CRD_BOARD_MODEL;
+        return CRDI_BOARD_MODEL;
     }
-    if (!u->model_good && usable) { return CRD_BOARD_BENCH; }
+    if (!u->model_good && usable) { return CRDI_BOARD_BENCH; }
     if (!u->good) {
         if (u->seat) { *why = u->trouble; }
-        return CRD_BOARD_MODEL;
+        return CRDI_BOARD_MODEL;
     }
-    return u->told == CRDI_USE_BENCH || u->settled ? CRD_BOARD_BENCH : CRD_BOARD_MODEL;
+    return u->told == CRDI_USE_BENCH || u->settled ? CRDI_BOARD_BENCH : CRDI_BOARD_MODEL;
 }
 
 // `known`: the old one has outputs at this time.
 static void change(crdi_standby* u, int to, bool known)
 {
-    const double* old = u->source == CRD_BOARD_BENCH ? u->seen.real : u->shadow.real;
-    const double* now = to == CRD_BOARD_BENCH ? u->seen.real : u->shadow.real;
+    const double* old = u->source == CRDI_BOARD_BENCH ? u->seen.real : u->shadow.real;
+    const double* now = to == CRDI_BOARD_BENCH ? u->seen.real : u->shadow.real;
     for (int i = 0; i < u->twofold_count; i++) {
         const crdi_twofold* o = &u->twofold[i];
         for (uint32_t e = 0; o->continuous && e < o->size; e++) {
             const int32_t k = o->at + (int32_t)e;
-            const double moved = to == CRD_BOARD_MODEL ? u->shadow.real[k] - u->before[k] : 0;
+            const double moved = to == CRDI_BOARD_MODEL ? u->shadow.real[k] - u->before[k] : 0;
             const double y = known ? old[k] + u->rest[k] : u->values.real[k] + moved;
             u->rest[k] = isfinite(y) && isfinite(now[k]) ? y - now[k] : 0;
         }
@@ -250,7 +250,7 @@ static void change(crdi_standby* u, int to, bool known)
 
 static void announce(crdi_standby* u, int to, crdi_why why)
 {
-    if (to == CRD_BOARD_MODEL) {
+    if (to == CRDI_BOARD_MODEL) {
         atomic_fetch_add_explicit(&u->takeovers, 1, memory_order_relaxed);
         remark(u, "the stand-in takes over", reason(u, why));
     } else {
@@ -335,8 +335,8 @@ static void pass_locals(crdi_standby* u)
 
 static void tell(crdi_standby* u, double t, double h)
 {
-    const bool model = u->source == CRD_BOARD_MODEL;
-    const int shown = model && !u->seat && u->expected ? CRD_BOARD_COMING : u->source;
+    const bool model = u->source == CRDI_BOARD_MODEL;
+    const int shown = model && !u->seat && u->expected ? CRDI_BOARD_COMING : u->source;
     u->values.integer[u->offsets[u->active]] = shown;
     u->values.real[u->offsets[u->weight]] = u->part;
     u->base.made = model ? t : u->seat ? u->seat->unit->made : (double)NAN;
@@ -353,7 +353,7 @@ static void tell(crdi_standby* u, double t, double h)
 crd_status crdi_standby_hand_out(crdi_standby* u, double t, double h)
 {
     crdi_why why;
-    const bool nobody = u->source == CRD_BOARD_MODEL && u->model_failed && !u->seat;
+    const bool nobody = u->source == CRDI_BOARD_MODEL && u->model_failed && !u->seat;
     if (nobody) { return CRD_E_UNIT; } // the model's sentence is there
     const bool usable = !u->model_failed && (u->initializing || has_numbers(u, &u->shadow, true));
     if (u->model_good && !usable) {
@@ -364,21 +364,21 @@ crd_status crdi_standby_hand_out(crdi_standby* u, double t, double h)
     for (size_t k = 0; k < u->real_count; k++) {
         u->rest[k] *= u->decay;
     }
-    const int target = u->source == CRD_BOARD_BENCH;
+    const int target = u->source == CRDI_BOARD_BENCH;
     u->part = target + (u->part - target) * u->decay;
     look(u, t);
     const int to = choose(u, &why);
     if (to != u->source) {
-        const bool known = u->source == CRD_BOARD_MODEL ? u->model_good : u->good;
+        const bool known = u->source == CRDI_BOARD_MODEL ? u->model_good : u->good;
         change(u, to, known);
         announce(u, to, why);
     }
-    u->why = to == CRD_BOARD_MODEL ? why : CRDI_WHY_NONE;
+    u->why = to == CRDI_BOARD_MODEL ? why : CRDI_WHY_NONE;
     for (int i = 0; i < u->twofold_count; i++) {
         const crdi_twofold* o = &u->twofold[i];
-        const crd_status st = pass(u, to == CRD_BOARD_BENCH ? &u->seen : &u->shadow, o);
+        const crd_status st = pass(u, to == CRDI_BOARD_BENCH ? &u->seen : &u->shadow, o);
         if (st < 0) { return st; }
-        if (!o->modelled && to == CRD_BOARD_BENCH) { hold(u, o); }
+        if (!o->modelled && to == CRDI_BOARD_BENCH) { hold(u, o); }
         if (o->modelled) { show_model(u, o); }
     }
     pass_locals(u);

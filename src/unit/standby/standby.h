@@ -6,7 +6,8 @@
 // thread bring a new one up and hands it back; `post` says whose it is. The attendant keeps the
 // board, too. The cycle thread never waits for either.
 #pragma once
-#include "cardan/board.h"
+#include "shared/base.h"
+#include "shared/board.h"
 #include "unit/unit.h"
 
 #include <pthread.h>
@@ -75,8 +76,8 @@ typedef enum crdi_why {
 
 typedef struct crdi_standby {
     crd_unit base;
-    crdi_arena arena;
-    crdi_map names;
+    crd_arena arena;
+    crd_map names;
     crd_unit_spec primary, model_spec; // as they are made
     crd_unit_spec again;               // the primary, as it is brought up again
     crd_variable* variables;
@@ -156,8 +157,8 @@ typedef struct crdi_standby {
     crd_unit* boarded;    // whose board is copied
     char hitch[200];      // why the primary is not back
     char lost[200];       // the attendant's: why it was lost
-    crd_board* board;
-    crd_board_state* copy;
+    crdi_board* board;
+    crdi_board_state* copy;
     int64_t born;           // ns, of the board
     const void* copied;     // board that was read last ...
     int64_t copied_moments; // ... and how many of its moments were

@@ -1,4 +1,5 @@
 // The adapter: a primary and its stand-in behind the functions of one unit.
+#include "shared/unit.h"
 #include "unit/standby/standby.h"
 
 #include <math.h>
@@ -173,7 +174,7 @@ static crd_status prepare(crd_unit* unit, crd_binding* b)
     b->prepared = s; // from here on it is freed
     CRD_TRY(crdi_strand_create(unit->ctx, u->first.unit, ways, count, s));
 fail:
-    crdi_free(unit->ctx, ways);
+    crd_free(unit->ctx, ways);
     return st;
 }
 
@@ -181,7 +182,7 @@ static void unprepare(crd_unit* unit, crd_binding* b)
 {
     if (!b->prepared) { return; }
     crdi_strand_clear(unit->ctx, b->prepared);
-    crdi_free(unit->ctx, b->prepared);
+    crd_free(unit->ctx, b->prepared);
 }
 
 // ---- the beginning -----------------------------------------------------------------------------
@@ -235,7 +236,7 @@ static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
     u->model_good = true;
     CRD_TRY(told(u, u->model, u->model->ops->enter_initialization(u->model, e)));
     if (u->told == CRDI_USE_MODEL) {
-        u->source = CRD_BOARD_MODEL;
+        u->source = CRDI_BOARD_MODEL;
         u->part = 0;
         u->why = CRDI_WHY_TOLD;
         atomic_store(&u->post, CRDI_POST_AWAY); // until somebody asks for it
@@ -357,7 +358,7 @@ static void step_model(crdi_standby* u, double t, double h)
         (void)told(u, u->model, st);
         u->model_failed = true;
     }
-    if (u->model->wants_stop && u->source == CRD_BOARD_MODEL) { crdi_unit_wish_stop(&u->base); }
+    if (u->model->wants_stop && u->source == CRDI_BOARD_MODEL) { crdi_unit_wish_stop(&u->base); }
 }
 
 // A run that the primary kept in real time stays there without it.
@@ -399,7 +400,7 @@ static void link_stats(const crd_unit* unit, crd_link_stats* out)
     *out = ((const crdi_standby*)unit)->link;
 }
 
-static const crd_board* board(const crd_unit* unit)
+static const crdi_board* board(const crd_unit* unit)
 {
     return ((const crdi_standby*)unit)->board;
 }
@@ -463,7 +464,7 @@ static void free_seat(crdi_standby* u, crdi_seat* s)
 {
     if (!s || s == &u->first) { return; }
     crdi_seat_clear(s);
-    crdi_free(s->ctx, s);
+    crd_free(s->ctx, s);
 }
 
 static void destroy(crd_unit* unit)
@@ -477,13 +478,13 @@ static void destroy(crd_unit* unit)
     crdi_strand_clear(unit->ctx, &u->from_model);
     crd_unit_destroy(u->model);
     crdi_standby_clear_values(u);
-    crd_board_destroy(u->board);
-    crdi_free(unit->ctx, u->copy);
+    crdi_board_destroy(u->board);
+    crd_free(unit->ctx, u->copy);
     crd_context_destroy(u->helper);
     pthread_mutex_destroy(&u->desk);
     crdi_map_clear(&u->names);
-    crdi_arena_clear(&u->arena);
-    crdi_free(unit->ctx, u);
+    crd_arena_clear(&u->arena);
+    crd_free(unit->ctx, u);
 }
 
 // ---- description -------------------------------------------------------------------------------
@@ -629,7 +630,7 @@ static crd_status create_parts(crdi_standby* u)
     CRD_TRY(crdi_standby_match(u));
     CRD_TRY(crdi_standby_describe(u));
     CRD_TRY(crdi_standby_make_room(u));
-    CRD_TRY(crd_board_create(ctx, &u->board));
+    CRD_TRY(crdi_board_create(ctx, &u->board));
     u->born = crdi_now_ns();
     u->copy = crdi_new(ctx, sizeof *u->copy);
     u->helper = crdi_context_child(ctx);
@@ -665,7 +666,7 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     u->look_at = NAN;
     u->shown_on_board = -1;
     u->is_twin = spec->standby.model->source == CRD_UNIT_TWIN;
-    crdi_arena_init(&u->arena, ctx);
+    crd_arena_init(&u->arena, ctx);
     crdi_map_init(&u->names, ctx);
     pthread_mutex_init(&u->desk, NULL);
     st = split_settings(u);

@@ -55,7 +55,7 @@ crd_status crdi_strand_create(crd_context* ctx, crd_unit* unit, const crdi_way* 
     CRD_TRY(make(ctx, (size_t)out->binding->real_count, (size_t)out->binding->integer_count,
                  (size_t)out->binding->bytes_count, &out->values));
 fail:
-    crdi_free(ctx, variables);
+    crd_free(ctx, variables);
     return st;
 }
 
@@ -63,12 +63,12 @@ fail:
 void crdi_strand_clear(crd_context* ctx, crdi_strand* s)
 {
     for (int32_t i = 0; s->values.bytes && i < s->binding->bytes_count; i++) {
-        crdi_free(s->binding->unit->ctx, s->values.bytes[i].data);
+        crd_free(s->binding->unit->ctx, s->values.bytes[i].data);
     }
-    crdi_free(ctx, s->values.real);
-    crdi_free(ctx, s->values.integer);
-    crdi_free(ctx, s->values.bytes);
-    crdi_free(ctx, s->ways);
+    crd_free(ctx, s->values.real);
+    crd_free(ctx, s->values.integer);
+    crd_free(ctx, s->values.bytes);
+    crd_free(ctx, s->ways);
     crd_binding_destroy(s->binding);
     *s = (crdi_strand){0};
 }
@@ -184,7 +184,7 @@ crd_status crdi_seat_bind(crdi_standby* u, crdi_seat* s)
     CRD_TRY(crdi_strand_create(s->ctx, s->unit, ways, in, &s->in));
     CRD_TRY(crdi_strand_create(s->ctx, s->unit, ways + n, out, &s->out));
 fail:
-    crdi_free(s->ctx, ways);
+    crd_free(s->ctx, ways);
     return st;
 }
 

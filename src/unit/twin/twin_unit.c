@@ -1,5 +1,5 @@
 // A digital twin as a unit: its model, run as a model in C is.
-#include "cardan/twin_model.h"
+#include "shared/twin_model.h"
 #include "unit/native/native.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 enum { LARGEST = 4 << 20 }; // bytes of a description
 
-static crd_status read_file(crd_context* ctx, const char* path, crdi_text* out)
+static crd_status read_file(crd_context* ctx, const char* path, crd_text* out)
 {
     char block[1 << 12];
     size_t n;
@@ -35,16 +35,16 @@ static crd_status read_file(crd_context* ctx, const char* path, crdi_text* out)
 static crd_status read_description(crd_context* ctx, const char* path, crd_twin_description** out)
 {
     crd_status st = CRD_OK;
-    crdi_text yaml, json;
-    crdi_text_init(&yaml, ctx);
-    crdi_text_init(&json, ctx);
+    crd_text yaml, json;
+    crd_text_init(&yaml, ctx);
+    crd_text_init(&json, ctx);
     CRD_TRY(read_file(ctx, path, &yaml));
     CRD_TRY(crd_yaml_to_json(ctx, yaml.data ? yaml.data : "", yaml.length, (crd_place){path, 1},
                              &json));
     CRD_TRY(crd_twin_parse(ctx, json.data, json.length, path, 1, NULL, out));
 fail:
-    crdi_text_clear(&yaml);
-    crdi_text_clear(&json);
+    crd_text_clear(&yaml);
+    crd_text_clear(&json);
     return st;
 }
 
@@ -68,17 +68,17 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     const crd_model* model = NULL;
     CRD_TRY(read_description(ctx, spec->path, &d));
     const double step = d->spec.step;
-    CRD_TRY(crd_twin_model_create(ctx, d, spec->path, "twin", &model));
+    CRD_TRY(crdi_twin_model_create(ctx, d, spec->path, "twin", &model));
     d = NULL;
     CRD_TRY(check_step(ctx, spec, step));
-    CRD_TRY(crdi_native_create(ctx, spec, model, "twin", crd_twin_model_destroy, out));
+    CRD_TRY(crdi_native_create(ctx, spec, model, "twin", crdi_twin_model_destroy, out));
     crd_unit_info* info = &(*out)->info;
     info->flags &= ~(uint32_t)CRD_UNIT_CAN_VARY_STEP;
     info->step_unit = step;
     return CRD_OK;
 fail:
     crd_twin_description_destroy(d);
-    crd_twin_model_destroy(model);
+    crdi_twin_model_destroy(model);
     return st;
 }
 

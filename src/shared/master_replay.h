@@ -9,18 +9,14 @@
 /// - Closed loop: all units run again, and each sample of a coupling takes as long as the sample of
 ///   its number took in the recorded run; those that were lost are lost again.
 #pragma once
-#include "cardan/base.h"
 #include "cardan/master.h"
 #include "cardan/model.h"
 #include "cardan/system.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "shared/base.h"
 
 /// One connection of the recorded run, or one element of it if it is an array. Its samples are in
 /// the order of arrival.
-typedef struct crd_exchange_link {
+typedef struct crdi_exchange_link {
     const char *from, *to; ///< "motor.M", "shaft.M"
     const char* unit;      ///< at the input, "" none
     crd_type type;         ///< of the input
@@ -39,12 +35,12 @@ typedef struct crd_exchange_link {
     double* events;                             ///< (count) 1: the source had one, NULL: not known
     int64_t input_count;
     double *input_time, *input; ///< (input_count) of a coupling: what the input was told
-} crd_exchange_link;
+} crdi_exchange_link;
 
 /// A recording of exchanged samples, in memory.
-typedef struct crd_exchange {
+typedef struct crdi_exchange {
     crd_context* ctx;
-    crdi_arena arena;
+    crd_arena arena;
     const char* path;
     double start, stop; ///< of the recorded run as it was meant, s
     double end;         ///< up to here everything is known
@@ -54,7 +50,7 @@ typedef struct crd_exchange {
     bool unfinished;    ///< the run was killed
     bool controlled;    ///< its steps varied
     bool gaps;          ///< writing could not keep up with the run: rows are missing
-    crd_exchange_link* links;
+    crdi_exchange_link* links;
     int link_count;
     const char* const* order; ///< of its units in a Gauss-Seidel scheme
     int order_count;
@@ -66,42 +62,38 @@ typedef struct crd_exchange {
     size_t description_length;
     char* run; ///< CRD_ATTACHMENT_RUN, NULL: none
     size_t run_length;
-} crd_exchange;
+} crdi_exchange;
 
 /// CRD_E_FORMAT: something else, or damaged. A recording that was cut off is read up to there.
-CRD_API crd_status crd_exchange_load(crd_context* ctx, const char* path, crd_exchange** out);
-CRD_API void crd_exchange_destroy(crd_exchange* x);
+crd_status crdi_exchange_load(crd_context* ctx, const char* path, crdi_exchange** out);
+void crdi_exchange_destroy(crdi_exchange* x);
 
-typedef struct crd_replay_plan {
+typedef struct crdi_replay_plan {
     const crd_script* scripts; ///< for crd_master_options
     int script_count;
     const char* const* notes; ///< sentences about what is different from the recorded run
     int note_count;
-} crd_replay_plan;
+} crdi_replay_plan;
 
 /// Makes `s`, the system of the recording, ready to be replayed: units that are played become
 /// models that give what was recorded, the run has the recorded times. `played` (unit_count) may be
 /// NULL: a closed loop. All memory is the system's; `x` outlives it.
 /// CRD_E_NOT_FOUND: a connection that the recording does not have. CRD_E_RANGE: another step, a
 /// unit that cannot be run again. CRD_E_UNSUPPORTED: a variable step.
-CRD_API crd_status crd_replay_prepare(crd_system* s, const crd_exchange* x, const bool* played,
-                                      crd_replay_plan* out);
+crd_status crdi_replay_prepare(crd_system* s, const crdi_exchange* x, const bool* played,
+                               crdi_replay_plan* out);
 
 /// How far what an input got in a replay is from what it got in the recorded run, at its
 /// communication points.
-typedef struct crd_deviation {
+typedef struct crdi_deviation {
     int link;         ///< of the recorded run
     int64_t compared; ///< points, 0: there was nothing to compare
     double rms, max;  ///< of the difference, in the input's unit
     double max_time;
     double relative; ///< rms by that of the recorded signal; 0: equal to the last bit
     double first;    ///< time of the first difference above a hundredth of that, NaN: none
-} crd_deviation;
+} crdi_deviation;
 
 /// One for each link of `recorded`, into `out`.
-CRD_API void crd_replay_compare(const crd_exchange* recorded, const crd_exchange* replayed,
-                                crd_deviation* out);
-
-#ifdef __cplusplus
-}
-#endif
+void crdi_replay_compare(const crdi_exchange* recorded, const crdi_exchange* replayed,
+                         crdi_deviation* out);

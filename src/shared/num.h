@@ -4,39 +4,31 @@
 #pragma once
 #include "cardan/base.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /// Solve A x = b by LU with partial pivoting. A (n x n, row-major) and b are overwritten, b with x;
 /// `pivots` is workspace (n). CRD_E_CONVERGENCE: A is singular.
-CRD_API crd_status crd_num_solve(int n, double* a, double* b, int32_t* pivots);
+crd_status crdi_num_solve(int n, double* a, double* b, int32_t* pivots);
 
 /// The x (columns) that makes |A x - b| smallest. A (rows x columns) lies column by column here; it
 /// is overwritten, as is b (rows), with what remains of it. A column whose part orthogonal to those
 /// before it is not longer than `drop` (>= 0) times the column is left out: its x is 0. `work` has
 /// columns^2 numbers. Returns the number of columns used; 0: x is all 0.
-CRD_API int crd_num_least_squares(int rows, int columns, double* a, double* b, double drop,
-                                  double* x, double* work);
+int crdi_num_least_squares(int rows, int columns, double* a, double* b, double drop, double* x,
+                           double* work);
 
 /// LU factors of a complex matrix (n x n, overwritten) and, unless NULL, its determinant.
 /// CRD_E_CONVERGENCE: singular; then the determinant is 0 and the factors are of no use.
-CRD_API crd_status crd_num_complex_factor(int n, double* a, int32_t* pivots, double det[2]);
+crd_status crdi_num_complex_factor(int n, double* a, int32_t* pivots, double det[2]);
 /// Solve A X = B with these factors. `columns` right-hand sides, each n numbers in a row, are
 /// overwritten with the solutions.
-CRD_API crd_status crd_num_complex_solve(int n, int columns, const double* factors,
-                                         const int32_t* pivots, double* b);
+crd_status crdi_num_complex_solve(int n, int columns, const double* factors, const int32_t* pivots,
+                                  double* b);
 
 /// Eigenvalues of a real matrix (n x n, destroyed), in no particular order.
 /// CRD_E_CONVERGENCE: the QR iteration gave up, or the matrix is not finite.
-CRD_API crd_status crd_num_eigenvalues(int n, double* a, double* re, double* im);
+crd_status crdi_num_eigenvalues(int n, double* a, double* re, double* im);
 
 /// a becomes exp(a); `work` has 2 n^2 numbers. CRD_E_RANGE: not finite, or too large to scale.
-CRD_API crd_status crd_num_expm(int n, double* a, double* work);
+crd_status crdi_num_expm(int n, double* a, double* work);
 
 /// Fourier transform X_q = sum_i x_i exp(-2 pi j i q / n) of n = 2^p complex numbers, in place.
-CRD_API void crd_num_fft(int n, double* x);
-
-#ifdef __cplusplus
-}
-#endif
+void crdi_num_fft(int n, double* x);

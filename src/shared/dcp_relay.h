@@ -15,29 +15,25 @@
 #pragma once
 #include "cardan/dcp.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 /// How delays spread around their mean, `delay`.
-typedef enum crd_dcp_jitter {
-    CRD_DCP_JITTER_UNIFORM, ///< delay - jitter .. delay + jitter
-    CRD_DCP_JITTER_NORMAL,  ///< standard deviation `jitter`
-    CRD_DCP_JITTER_GAMMA,   ///< the same with a long tail: shape 2, from delay - 1.41 jitter on
-} crd_dcp_jitter;
+typedef enum crdi_dcp_jitter {
+    CRDI_DCP_JITTER_UNIFORM, ///< delay - jitter .. delay + jitter
+    CRDI_DCP_JITTER_NORMAL,  ///< standard deviation `jitter`
+    CRDI_DCP_JITTER_GAMMA,   ///< the same with a long tail: shape 2, from delay - 1.41 jitter on
+} crdi_dcp_jitter;
 
-enum { CRD_DCP_CUTS_MAX = 8 };
+enum { CRDI_DCP_CUTS_MAX = 8 };
 
 /// A time in which nothing passes, s since the relay's first packet; `to` INFINITY: for ever.
-typedef struct crd_dcp_cut {
+typedef struct crdi_dcp_cut {
     double from, to;
-} crd_dcp_cut;
+} crdi_dcp_cut;
 
 /// What one direction does to what passes. All zero: nothing.
-typedef struct crd_dcp_path {
+typedef struct crdi_dcp_path {
     double delay;  ///< s, mean
     double jitter; ///< s; delays below 0 are 0
-    crd_dcp_jitter distribution;
+    crdi_dcp_jitter distribution;
     double correlation; ///< of a delay with that of the packet before, 0 <= c < 1
     double loss;        ///< part of the packets, outside of bursts
     double burst; ///< part of the packets at which a burst of losses begins (Gilbert, Elliott)
@@ -57,12 +53,12 @@ typedef struct crd_dcp_path {
     const double *trace_time, *trace_delay;
     int64_t trace_count;
     /// Datagrams that come in a cut are gone; those on their way arrive. Streams wait for its end.
-    crd_dcp_cut cuts[CRD_DCP_CUTS_MAX];
+    crdi_dcp_cut cuts[CRDI_DCP_CUTS_MAX];
     int cut_count;
-} crd_dcp_path;
+} crdi_dcp_path;
 
-typedef struct crd_dcp_relay_options {
-    crd_dcp_path there, back; ///< from near to far, and from far to near
+typedef struct crdi_dcp_relay_options {
+    crdi_dcp_path there, back; ///< from near to far, and from far to near
     uint64_t seed;
     bool control_only;           ///< network information stays as it is: data go past the relay
     uint32_t near_ip;            ///< own address on the near side; 0: that of the channel
@@ -73,12 +69,12 @@ typedef struct crd_dcp_relay_options {
     int max_channels;            ///< default 64
     int max_maps;                ///< ports for data that may be open; default 1024
     double idle;                 ///< s of silence until a channel's ports are closed; default 3600
-} crd_dcp_relay_options;
+} crdi_dcp_relay_options;
 
 /// What became of PDUs in one direction. Exact:
 ///     received + duplicated =
 ///         sent + lost + cut + queue_full + no_room + nowhere + unsent + waiting
-typedef struct crd_dcp_path_counts {
+typedef struct crdi_dcp_path_counts {
     int64_t received, bytes_received;
     int64_t duplicated;
     int64_t sent, bytes_sent;
@@ -94,41 +90,36 @@ typedef struct crd_dcp_path_counts {
     int64_t repeated;  ///< losses of streams
     int64_t bursts;    ///< that have begun
     double late;       ///< s: the most that one left behind its time, as advance came late
-} crd_dcp_path_counts;
+} crdi_dcp_path_counts;
 
-typedef struct crd_dcp_relay_counts {
-    crd_dcp_path_counts there, back;
+typedef struct crdi_dcp_relay_counts {
+    crdi_dcp_path_counts there, back;
     int64_t rewritten;      ///< network information
     int64_t outside;        ///< network information left alone: an address that is not the relay's
     int64_t unmapped;       ///< ports that could not be opened; data go past the relay or get lost
     int64_t opened, closed; ///< ports for data
     int64_t strangers;      ///< requests from elsewhere than the master's address, part of nowhere
-} crd_dcp_relay_counts;
+} crdi_dcp_relay_counts;
 
-typedef struct crd_dcp_relay crd_dcp_relay; ///< opaque
+typedef struct crdi_dcp_relay crdi_dcp_relay; ///< opaque
 
-CRD_API crd_dcp_relay_options crd_dcp_relay_defaults(void);
+crdi_dcp_relay_options crdi_dcp_relay_defaults(void);
 /// Nets are borrowed and belong to the relay as far as their packets go; they may be the same one.
 /// CRD_E_RANGE: what makes no sense; CRD_E_MEMORY.
-CRD_API crd_status crd_dcp_relay_create(crd_context* ctx, crd_dcp_net* near, crd_dcp_net* far,
-                                        const crd_dcp_relay_options* opt, crd_dcp_relay** out);
+crd_status crdi_dcp_relay_create(crd_context* ctx, crd_dcp_net* near, crd_dcp_net* far,
+                                 const crdi_dcp_relay_options* opt, crdi_dcp_relay** out);
 /// Closes the ports for data; those of the channels stay the nets'.
-CRD_API void crd_dcp_relay_destroy(crd_dcp_relay* r);
+void crdi_dcp_relay_destroy(crdi_dcp_relay* r);
 /// A slave: the relay listens at `at` (port 0 chooses one, which is then in `*at`) for what is
 /// meant for `to`. Both have the same transport.
-CRD_API crd_status crd_dcp_relay_add(crd_dcp_relay* r, crd_dcp_address* at,
-                                     const crd_dcp_address* to);
+crd_status crdi_dcp_relay_add(crdi_dcp_relay* r, crd_dcp_address* at, const crd_dcp_address* to);
 /// A packet that the near or far net has received.
-CRD_API void crd_dcp_relay_receive(crd_dcp_relay* r, bool far, const crd_dcp_packet* p, double now);
+void crdi_dcp_relay_receive(crdi_dcp_relay* r, bool far, const crd_dcp_packet* p, double now);
 /// What is due leaves.
-CRD_API void crd_dcp_relay_advance(crd_dcp_relay* r, double now);
-/// When crd_dcp_relay_advance has something to do; INFINITY: only after a packet.
-CRD_API double crd_dcp_relay_next(const crd_dcp_relay* r);
+void crdi_dcp_relay_advance(crdi_dcp_relay* r, double now);
+/// When crdi_dcp_relay_advance has something to do; INFINITY: only after a packet.
+double crdi_dcp_relay_next(const crdi_dcp_relay* r);
 /// Takes what is there from both nets and lets leave what is due, by the clock of the near net.
 /// true: there may be more, come again before waiting.
-CRD_API bool crd_dcp_relay_poll(crd_dcp_relay* r);
-CRD_API crd_dcp_relay_counts crd_dcp_relay_get_counts(const crd_dcp_relay* r);
-
-#ifdef __cplusplus
-}
-#endif
+bool crdi_dcp_relay_poll(crdi_dcp_relay* r);
+crdi_dcp_relay_counts crdi_dcp_relay_get_counts(const crdi_dcp_relay* r);

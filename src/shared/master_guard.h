@@ -2,10 +2,6 @@
 #pragma once
 #include "cardan/base.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
 enum { CRDI_GUARD_EXIT = 1000 };
 
 /// Calls f(with). A signal (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT) while `*running` >= 0, which
@@ -15,7 +11,3 @@ int crdi_guarded(volatile int* running, void (*f)(void* with), void* with);
 /// The handlers, counted; remove puts back what was there before.
 void crdi_guard_install(void);
 void crdi_guard_remove(void);
-
-#ifdef __cplusplus
-}
-#endif

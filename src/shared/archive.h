@@ -5,11 +5,7 @@
 /// inflate to more than they declared. So what has been opened can be unpacked without further
 /// thought.
 #pragma once
-#include "cardan/base.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "shared/base.h"
 
 typedef struct crdi_archive crdi_archive;
 
@@ -27,40 +23,40 @@ typedef struct crdi_archive_entry {
 } crdi_archive_entry;
 
 /// CRD_E_NOT_FOUND, CRD_E_IO, or CRD_E_FORMAT with the entry's name in the text.
-CRD_API crd_status crdi_archive_open(crd_context* ctx, const char* path,
-                                     const crdi_archive_limits* limits, crdi_archive** out);
+crd_status crdi_archive_open(crd_context* ctx, const char* path, const crdi_archive_limits* limits,
+                             crdi_archive** out);
 /// The bytes are borrowed until close.
-CRD_API crd_status crdi_archive_open_memory(crd_context* ctx, const void* bytes, size_t length,
-                                            const char* name_in_messages,
-                                            const crdi_archive_limits* limits, crdi_archive** out);
-CRD_API void crdi_archive_close(crdi_archive* a);
+crd_status crdi_archive_open_memory(crd_context* ctx, const void* bytes, size_t length,
+                                    const char* name_in_messages, const crdi_archive_limits* limits,
+                                    crdi_archive** out);
+void crdi_archive_close(crdi_archive* a);
 
-CRD_API int32_t crdi_archive_count(const crdi_archive* a);
-CRD_API const crdi_archive_entry* crdi_archive_at(const crdi_archive* a, int32_t index);
-CRD_API int32_t crdi_archive_find(const crdi_archive* a, const char* name); ///< -1 when absent
+int32_t crdi_archive_count(const crdi_archive* a);
+const crdi_archive_entry* crdi_archive_at(const crdi_archive* a, int32_t index);
+int32_t crdi_archive_find(const crdi_archive* a, const char* name); ///< -1 when absent
 
 /// Read one entry piece by piece, one entry at a time; `*got` = 0 is its end.
-CRD_API crd_status crdi_archive_begin(crdi_archive* a, int32_t index);
-CRD_API crd_status crdi_archive_pull(void* archive, void* buffer, size_t room, size_t* got);
-CRD_API void crdi_archive_end(crdi_archive* a);
+crd_status crdi_archive_begin(crdi_archive* a, int32_t index);
+crd_status crdi_archive_pull(void* archive, void* buffer, size_t room, size_t* got);
+void crdi_archive_end(crdi_archive* a);
 
 /// One entry into memory of the context with a zero behind it; CRD_E_FORMAT beyond `max_bytes`.
-CRD_API crd_status crdi_archive_read(crdi_archive* a, int32_t index, size_t max_bytes, char** out,
-                                     size_t* length);
+crd_status crdi_archive_read(crdi_archive* a, int32_t index, size_t max_bytes, char** out,
+                             size_t* length);
 /// Everything below an existing, empty folder. Folders get mode 0700, files 0600.
-CRD_API crd_status crdi_archive_unpack(crdi_archive* a, const char* folder);
+crd_status crdi_archive_unpack(crdi_archive* a, const char* folder);
 
 /// Foreign text for a message: no control characters, at most 80 bytes.
 typedef struct crdi_shown {
     char text[84];
 } crdi_shown;
-CRD_API crdi_shown crdi_show(const char* text);
+crdi_shown crdi_show(const char* text);
 
 /// A new empty folder, mode 0700, below `where` (NULL: $TMPDIR or /tmp); its path is in the arena.
 /// What killed processes of this user left there is removed.
-CRD_API crd_status crdi_scratch_make(crdi_arena* arena, crd_context* ctx, const char* where,
-                                     const char** out);
-CRD_API bool crdi_scratch_remove(const char* folder); ///< with everything in it; false: not all
+crd_status crdi_scratch_make(crd_arena* arena, crd_context* ctx, const char* where,
+                             const char** out);
+bool crdi_scratch_remove(const char* folder); ///< with everything in it; false: not all
 
 // ---- writing -----------------------------------------------------------------------------------
 
@@ -69,19 +65,12 @@ typedef struct crdi_archive_writer crdi_archive_writer;
 /// The archive grows in a file beside `path` and takes its name in finish: no half-written archive
 /// is ever seen. All entries are deflated and bear one fixed date, so equal content gives equal
 /// bytes.
-CRD_API crd_status crdi_archive_create(crd_context* ctx, const char* path,
-                                       crdi_archive_writer** out);
+crd_status crdi_archive_create(crd_context* ctx, const char* path, crdi_archive_writer** out);
 /// `bytes` are copied. CRD_E_RANGE if the name is there already.
-CRD_API crd_status crdi_archive_add(crdi_archive_writer* w, const char* name, const void* bytes,
-                                    size_t length);
+crd_status crdi_archive_add(crdi_archive_writer* w, const char* name, const void* bytes,
+                            size_t length);
 /// A file of the disk, read when the archive is finished.
-CRD_API crd_status crdi_archive_add_file(crdi_archive_writer* w, const char* name,
-                                         const char* path);
+crd_status crdi_archive_add_file(crdi_archive_writer* w, const char* name, const char* path);
 /// CRD_E_IO with path and reason; then there is no new archive and an old one is as it was.
-CRD_API crd_status crdi_archive_finish(crdi_archive_writer* w);
-CRD_API void
-crdi_archive_discard(crdi_archive_writer* w); ///< frees; also after finish; NULL is fine
-
-#ifdef __cplusplus
-}
-#endif
+crd_status crdi_archive_finish(crdi_archive_writer* w);
+void crdi_archive_discard(crdi_archive_writer* w); ///< frees; also after finish; NULL is fine

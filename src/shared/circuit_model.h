@@ -7,37 +7,30 @@
 #pragma once
 #include "cardan/circuit.h"
 #include "cardan/model.h"
+#include "shared/base.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-typedef struct crd_circuit_model_options {
+typedef struct crdi_circuit_model_options {
     const char* name;           ///< a C identifier
     crd_circuit_method method;  ///< of each step
     double step;                ///< s; > 0, or NaN: that of .tran
     const char* const* defines; ///< "N=100": start values of parameters, which then are .param
     int define_count;
-} crd_circuit_model_options;
+} crdi_circuit_model_options;
 
-CRD_API crd_circuit_model_options crd_circuit_model_defaults(void);
+crdi_circuit_model_options crdi_circuit_model_defaults(void);
 /// "bdf1" ... "gauss4", in the order of crd_circuit_method; NULL ends the list.
-CRD_API const char* const* crd_circuit_method_names(void);
+const char* const* crdi_circuit_method_names(void);
 
 /// `text` is the netlist, in one piece; `file` is for messages.
 /// CRD_E_RANGE: there are no outputs, there is no step, two variables have the same name.
-CRD_API crd_status crd_circuit_model_create(crd_context* ctx, const char* text, size_t length,
-                                            const char* file, const crd_circuit_model_options* opt,
-                                            const crd_model** out);
-CRD_API void crd_circuit_model_destroy(const crd_model* model);
+crd_status crdi_circuit_model_create(crd_context* ctx, const char* text, size_t length,
+                                     const char* file, const crdi_circuit_model_options* opt,
+                                     const crd_model** out);
+void crdi_circuit_model_destroy(const crd_model* model);
 
-/// The options as a text that crd_circuit_model_load reads, appended to `out`.
-CRD_API crd_status crd_circuit_model_pack(crd_context* ctx, const crd_circuit_model_options* opt,
-                                          crdi_text* out);
+/// The options as a text that crdi_circuit_model_load reads, appended to `out`.
+crd_status crdi_circuit_model_pack(crd_context* ctx, const crdi_circuit_model_options* opt,
+                                   crd_text* out);
 /// From `folder`/circuit.cir and `folder`/circuit.settings, with a context of its own. NULL: why,
 /// in `message`.
-CRD_API const crd_model* crd_circuit_model_load(const char* folder, char* message, size_t room);
-
-#ifdef __cplusplus
-}
-#endif
+const crd_model* crdi_circuit_model_load(const char* folder, char* message, size_t room);

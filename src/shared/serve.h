@@ -1,12 +1,12 @@
 /// Units and systems as slaves of the Distributed Co-Simulation Protocol.
 ///
-/// A crd_serve makes a slave description from what a unit or a system offers, and is the plant
+/// A crdi_serve makes a slave description from what a unit or a system offers, and is the plant
 /// behind the slave that it creates. A system of one unit without connections is that unit: steps
 /// go to it as they come, of any length that it can do. Any other system runs in a master of its
 /// own, whose macro step is the time resolution; its free inputs, its outputs and its parameters
 /// are called `unit.variable`.
 ///
-/// Nothing here has a thread or a clock: time passes in crd_serve_turn, on the clock of the
+/// Nothing here has a thread or a clock: time passes in crdi_serve_turn, on the clock of the
 /// network. After the slave has reached CONFIGURED its steps do not allocate. A unit that fails or
 /// crashes brings the slave to ERRORHANDLING with an entry in its log; STC_reset makes a new one.
 #pragma once
@@ -14,13 +14,9 @@
 #include "cardan/dcp.h"
 #include "cardan/system.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+typedef struct crdi_serve crdi_serve; ///< opaque
 
-typedef struct crd_serve crd_serve; ///< opaque
-
-typedef struct crd_serve_options {
+typedef struct crdi_serve_options {
     const char* name;   ///< of the slave; NULL: the model's, else the title, else the file's
     double resolution;  ///< s; NaN: the macro step of the description, the unit's, or 1 ms
     double heartbeat;   ///< s that may pass between two INF_state; NaN: it is not monitored
@@ -29,48 +25,43 @@ typedef struct crd_serve_options {
     uint32_t max_steps; ///< of one STC_do_step and between two sendings; default 1000000
     const crd_dcp_address* addresses; ///< where it will listen, in the description
     int address_count;                ///< 0: udp://127.0.0.1:8080
-} crd_serve_options;
+} crdi_serve_options;
 
-CRD_API crd_serve_options crd_serve_defaults(void);
+crdi_serve_options crdi_serve_defaults(void);
 
 /// Opens the units of `sys` (borrowed, outlives it; its run gets a step and no stop, its results
 /// are not recorded) and describes them. Nothing of a unit runs yet. CRD_E_UNSUPPORTED: a system
 /// with a variable step; CRD_E_RANGE: an option makes no sense.
-CRD_API crd_status crd_serve_create(crd_context* ctx, crd_system* sys, const crd_serve_options* opt,
-                                    crd_serve** out);
-CRD_API void crd_serve_destroy(crd_serve* s);
+crd_status crdi_serve_create(crd_context* ctx, crd_system* sys, const crdi_serve_options* opt,
+                             crdi_serve** out);
+void crdi_serve_destroy(crdi_serve* s);
 
 /// The description in use. Its own has no findings.
-CRD_API const crd_dcp_description* crd_serve_description(const crd_serve* s);
+const crd_dcp_description* crdi_serve_description(const crdi_serve* s);
 /// Another description (borrowed, without faults) instead of its own: variables that it knows by
 /// name, or fewer of them, with types, dimensions and causalities that fit; value references, uuid,
-/// addresses and start values are the description's. Before crd_serve_start.
+/// addresses and start values are the description's. Before crdi_serve_start.
 /// CRD_E_RANGE, CRD_E_NOT_FOUND: what does not fit, and what would.
-CRD_API crd_status crd_serve_use(crd_serve* s, const crd_dcp_description* d);
+crd_status crdi_serve_use(crdi_serve* s, const crd_dcp_description* d);
 /// All of it for a description alone: the caller's.
-CRD_API crd_status crd_serve_describe(crd_context* ctx, crd_system* sys,
-                                      const crd_serve_options* opt, crd_dcp_description** out);
+crd_status crdi_serve_describe(crd_context* ctx, crd_system* sys, const crdi_serve_options* opt,
+                               crd_dcp_description** out);
 
 /// Told when the slave has entered a state.
-typedef void crd_serve_watch(void* user, crd_dcp_state state);
+typedef void crdi_serve_watch(void* user, crd_dcp_state state);
 
 /// Creates the slave. `opt` NULL: defaults with room for all variables. `watch` may be NULL.
-CRD_API crd_status crd_serve_start(crd_serve* s, const crd_dcp_link* link,
-                                   const crd_dcp_slave_options* opt, crd_serve_watch* watch,
-                                   void* user);
-CRD_API crd_dcp_slave* crd_serve_slave(crd_serve* s); ///< NULL before start
+crd_status crdi_serve_start(crdi_serve* s, const crd_dcp_link* link,
+                            const crd_dcp_slave_options* opt, crdi_serve_watch* watch, void* user);
+crd_dcp_slave* crdi_serve_slave(crdi_serve* s); ///< NULL before start
 
 /// Takes in what has arrived at `net` (whose link the slave has), lets the slave do what is due,
 /// and waits for more: until something comes, something is due, or `most` seconds have passed.
-CRD_API void crd_serve_turn(crd_serve* s, crd_dcp_net* net, double most);
+void crdi_serve_turn(crdi_serve* s, crd_dcp_net* net, double most);
 
 /// The slave goes, at time `now`. A master in a session with it is told: in Run that it stops,
 /// before Run that it is in Error.
-CRD_API void crd_serve_leave(crd_serve* s, double now);
+void crdi_serve_leave(crdi_serve* s, double now);
 
 /// Why the plant failed last, a sentence; "" if it never did.
-CRD_API const char* crd_serve_failure(const crd_serve* s);
-
-#ifdef __cplusplus
-}
-#endif
+const char* crdi_serve_failure(const crdi_serve* s);

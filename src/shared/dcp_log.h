@@ -11,23 +11,19 @@
 
 #include <stdio.h>
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-typedef struct crd_dcp_log crd_dcp_log; ///< opaque
+typedef struct crdi_dcp_log crdi_dcp_log; ///< opaque
 
 /// A PDU that was seen.
-typedef struct crd_dcp_seen {
+typedef struct crdi_dcp_seen {
     double time; ///< s since 1970
     crd_dcp_address from, to;
     const uint8_t* bytes; ///< valid during the call
     size_t length;
     crd_dcp_decoded decoded; ///< BAD_LENGTH: said of known ends only
     const crd_dcp_pdu* pdu;
-} crd_dcp_seen;
+} crdi_dcp_seen;
 
-typedef struct crd_dcp_log_options {
+typedef struct crdi_dcp_log_options {
     /// Only packets from or to one of these ports, and all of them are taken for DCP. None: any
     /// port.
     const uint16_t* ports;
@@ -37,56 +33,51 @@ typedef struct crd_dcp_log_options {
     const crd_dcp_description* const* descriptions;
     int description_count;
     /// false: that is enough.
-    bool (*seen)(void* user, const crd_dcp_seen* s);
+    bool (*seen)(void* user, const crdi_dcp_seen* s);
     void* user;
-} crd_dcp_log_options;
+} crdi_dcp_log_options;
 
 /// Counters, all exact: frames = other + truncated + fragments + those with DCP or with a part of
 /// it.
-typedef struct crd_dcp_log_counts {
+typedef struct crdi_dcp_log_counts {
     int64_t frames;
     int64_t pdus;
     int64_t other;     ///< frames without IPv4, UDP, TCP or DCP
     int64_t truncated; ///< frames of which the capture has a part only
     int64_t fragments; ///< of IPv4 datagrams: not put together
     int64_t gaps;      ///< places where a stream misses something
-} crd_dcp_log_counts;
+} crdi_dcp_log_counts;
 
 /// Kinds of frames, as in captures (LINKTYPE_...).
 enum {
-    CRD_DCP_LINK_LOOPBACK = 0, ///< BSD: a word with the family
-    CRD_DCP_LINK_ETHERNET = 1,
-    CRD_DCP_LINK_RAW = 101,
-    CRD_DCP_LINK_LOOP = 108,  ///< as LOOPBACK, in network order
-    CRD_DCP_LINK_LINUX = 113, ///< cooked
-    CRD_DCP_LINK_IPV4 = 228,
-    CRD_DCP_LINK_LINUX_2 = 276, ///< cooked, version 2
+    CRDI_DCP_LINK_LOOPBACK = 0, ///< BSD: a word with the family
+    CRDI_DCP_LINK_ETHERNET = 1,
+    CRDI_DCP_LINK_RAW = 101,
+    CRDI_DCP_LINK_LOOP = 108,  ///< as LOOPBACK, in network order
+    CRDI_DCP_LINK_LINUX = 113, ///< cooked
+    CRDI_DCP_LINK_IPV4 = 228,
+    CRDI_DCP_LINK_LINUX_2 = 276, ///< cooked, version 2
 };
 
-CRD_API crd_status crd_dcp_log_create(crd_context* ctx, const crd_dcp_log_options* opt,
-                                      crd_dcp_log** out);
-CRD_API void crd_dcp_log_destroy(crd_dcp_log* l);
+crd_status crdi_dcp_log_create(crd_context* ctx, const crdi_dcp_log_options* opt,
+                               crdi_dcp_log** out);
+void crdi_dcp_log_destroy(crdi_dcp_log* l);
 /// A frame, `length` bytes of the `whole` that there were. false: that is enough.
-CRD_API bool crd_dcp_log_frame(crd_dcp_log* l, int link, double time, const uint8_t* bytes,
-                               size_t length, size_t whole);
+bool crdi_dcp_log_frame(crdi_dcp_log* l, int link, double time, const uint8_t* bytes, size_t length,
+                        size_t whole);
 /// All frames of a capture. CRD_E_FORMAT with "name: byte n: ..."; CRD_E_UNSUPPORTED: no capture.
-CRD_API crd_status crd_dcp_log_read(crd_dcp_log* l, FILE* f, const char* name);
+crd_status crdi_dcp_log_read(crdi_dcp_log* l, FILE* f, const char* name);
 /// As crd_dcp_print; the payload of data with names and values instead of bytes where the CFG PDUs
 /// that say what is in it were seen and a description has their variables.
-CRD_API int crd_dcp_log_print(crd_dcp_log* l, const crd_dcp_seen* s, char* out, size_t room);
+int crdi_dcp_log_print(crdi_dcp_log* l, const crdi_dcp_seen* s, char* out, size_t room);
 
 /// One value of a payload, as text.
-typedef struct crd_dcp_log_value {
+typedef struct crdi_dcp_log_value {
     const crd_dcp_variable* variable;
     /// "12.5", "[1, 2]", "\"ready\"": as JSON has it, but for NaN and Infinity; binaries are hex
     /// digits in quotes. Valid until the next call.
     const char* text;
-} crd_dcp_log_value;
+} crdi_dcp_log_value;
 /// The values in a DAT PDU, one after the other: `*next` starts with 0. false: no more, or unknown.
-CRD_API bool crd_dcp_log_next(crd_dcp_log* l, const crd_dcp_seen* s, int* next,
-                              crd_dcp_log_value* out);
-CRD_API crd_dcp_log_counts crd_dcp_log_get_counts(const crd_dcp_log* l);
-
-#ifdef __cplusplus
-}
-#endif
+bool crdi_dcp_log_next(crdi_dcp_log* l, const crdi_dcp_seen* s, int* next, crdi_dcp_log_value* out);
+crdi_dcp_log_counts crdi_dcp_log_get_counts(const crdi_dcp_log* l);

@@ -1,18 +1,14 @@
 /// The live page and the streams: what a watched run looks like from outside.
 ///
 /// One thread of its own (libwebsockets) serves the page, a WebSocket for every reader, Prometheus'
-/// text under /metrics, and sends PlotJuggler's UDP batches. It is the watcher of a crd_live. The
+/// text under /metrics, and sends PlotJuggler's UDP batches. It is the watcher of a crdi_live. The
 /// page is in the library; nothing is fetched from elsewhere. docs/live.md has the messages.
 #pragma once
-#include "cardan/live.h"
+#include "shared/live.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
+typedef struct crdi_web crdi_web; ///< opaque
 
-typedef struct crd_web crd_web; ///< opaque
-
-typedef struct crd_web_options {
+typedef struct crdi_web_options {
     const char* address; ///< "127.0.0.1", "[::1]:8421", ":0"; port 0 or none: 8421, else a free one
     bool page;           ///< serve at all; false: streams only
     bool open;           ///< an address that is not loopback is meant; needs TLS or `plain`
@@ -25,18 +21,14 @@ typedef struct crd_web_options {
     double stream_rate;                ///< flushes per second; default 50
     const char* const* stream_signals; ///< patterns; none: all
     int stream_signal_count;
-} crd_web_options;
+} crdi_web_options;
 
-CRD_API crd_web_options crd_web_defaults(void);
+crdi_web_options crdi_web_defaults(void);
 /// Listens and starts the thread. CRD_E_RANGE for what is forbidden (an open address without
 /// `open`), CRD_E_IO with the reason. `live` outlives it.
-CRD_API crd_status crd_web_start(crd_context* ctx, crd_live* live, const crd_web_options* opt,
-                                 crd_web** out);
-CRD_API const char* crd_web_url(const crd_web* w); ///< with the token, to be printed; "" no page
-CRD_API int crd_web_readers(const crd_web* w);     ///< open pages now
+crd_status crdi_web_start(crd_context* ctx, crdi_live* live, const crdi_web_options* opt,
+                          crdi_web** out);
+const char* crdi_web_url(const crdi_web* w); ///< with the token, to be printed; "" no page
+int crdi_web_readers(const crdi_web* w);     ///< open pages now
 /// Tells the pages how it ended, gives them `linger` s to take it, ends the thread.
-CRD_API void crd_web_stop(crd_web* w, double linger);
-
-#ifdef __cplusplus
-}
-#endif
+void crdi_web_stop(crdi_web* w, double linger);

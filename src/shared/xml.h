@@ -4,11 +4,7 @@
 /// depth, number of elements and size are bounded. Big files that are read once (modelDescription)
 /// have parsers of their own.
 #pragma once
-#include "cardan/base.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+#include "shared/base.h"
 
 typedef struct crdi_xml_attribute {
     const char* space; ///< namespace URI, "" for plain attributes
@@ -28,7 +24,7 @@ typedef struct crdi_xml_element {
 } crdi_xml_element;
 
 typedef struct crdi_xml {
-    crdi_arena arena;
+    crd_arena arena;
     const char* file;   ///< for messages
     const char* source; ///< a copy of the text, zero behind it
     size_t length;
@@ -36,22 +32,18 @@ typedef struct crdi_xml {
 } crdi_xml;
 
 /// CRD_E_FORMAT with "file:line: ...": not well-formed, a DOCTYPE, too deep or too large.
-CRD_API crd_status crdi_xml_parse(crd_context* ctx, const char* text, size_t length,
-                                  const char* file, crdi_xml** out);
-CRD_API void crdi_xml_destroy(crdi_xml* x);
+crd_status crdi_xml_parse(crd_context* ctx, const char* text, size_t length, const char* file,
+                          crdi_xml** out);
+void crdi_xml_destroy(crdi_xml* x);
 
 /// The plain attribute of this name, NULL if absent.
-CRD_API const char* crdi_xml_get(const crdi_xml_element* e, const char* name);
+const char* crdi_xml_get(const crdi_xml_element* e, const char* name);
 /// The first child of this name, NULL. And the next sibling of the same name as `e`.
-CRD_API const crdi_xml_element* crdi_xml_child(const crdi_xml_element* e, const char* space,
-                                               const char* name);
-CRD_API const crdi_xml_element* crdi_xml_same(const crdi_xml_element* e);
-CRD_API bool crdi_xml_is(const crdi_xml_element* e, const char* space, const char* name);
+const crdi_xml_element* crdi_xml_child(const crdi_xml_element* e, const char* space,
+                                       const char* name);
+const crdi_xml_element* crdi_xml_same(const crdi_xml_element* e);
+bool crdi_xml_is(const crdi_xml_element* e, const char* space, const char* name);
 
 /// The element as a document of its own: the text of the source with the namespaces that it
 /// inherits declared on it. Appended to `out`.
-CRD_API void crdi_xml_copy(const crdi_xml* x, const crdi_xml_element* e, crdi_text* out);
-
-#ifdef __cplusplus
-}
-#endif
+void crdi_xml_copy(const crdi_xml* x, const crdi_xml_element* e, crd_text* out);

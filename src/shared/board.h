@@ -1,49 +1,45 @@
 /// What is known about a test bench that takes part in a run: for pages, records of sessions and
 /// messages.
 ///
-/// A board belongs to a unit (crd_unit_board) from its creation to its end, so it is there while
+/// A board belongs to a unit (crdi_unit_board) from its creation to its end, so it is there while
 /// the bench is registered, prepared and conditioned, in the run, and while it comes to rest after
 /// it. One thread at a time writes it (whoever drives the unit); any other reads it at any time.
 /// Neither waits for the other.
 #pragma once
 #include "cardan/base.h"
 
-#ifdef __cplusplus
-extern "C" {
-#endif
-
-enum { CRD_BOARD_QUANTITIES = 16, CRD_BOARD_MOMENTS = 128 };
+enum { CRDI_BOARD_QUANTITIES = 16, CRDI_BOARD_MOMENTS = 128 };
 
 /// A quantity that has limits, or that is driven or measured. Numbers in its unit, NAN: unknown.
-typedef struct crd_board_quantity {
+typedef struct crdi_board_quantity {
     char name[32], unit[16];
     double min, max;      ///< the narrower of the bench's limits and ours; -INFINITY, INFINITY
     double set, measured; ///< the newest that was sent, and that came
     bool clamped;         ///< the set value is held at a limit
-} crd_board_quantity;
+} crdi_board_quantity;
 
-typedef enum crd_board_what {
-    CRD_BOARD_STATE,  ///< value: crd_dcp_state; -1: it is lost
-    CRD_BOARD_PHASE,  ///< value: crd_dcp_bench_phase
-    CRD_BOARD_SOURCE, ///< value: crd_board_source
-    CRD_BOARD_HEAT,   ///< value: how far a medium is from its temperature at the start, K
-} crd_board_what;
+typedef enum crdi_board_what {
+    CRDI_BOARD_STATE,  ///< value: crd_dcp_state; -1: it is lost
+    CRDI_BOARD_PHASE,  ///< value: crd_dcp_bench_phase
+    CRDI_BOARD_SOURCE, ///< value: crd_board_source
+    CRDI_BOARD_HEAT,   ///< value: how far a medium is from its temperature at the start, K
+} crdi_board_what;
 
 /// Something that happened to the bench.
-typedef struct crd_board_moment {
+typedef struct crdi_board_moment {
     double time; ///< s on the monotonic clock since the board was made
-    int what;    ///< crd_board_what
+    int what;    ///< crdi_board_what
     double value;
-} crd_board_moment;
+} crdi_board_moment;
 
 /// Whose outputs the run gets.
 typedef enum crd_board_source {
-    CRD_BOARD_BENCH,
-    CRD_BOARD_MODEL,  ///< its stand-in
-    CRD_BOARD_COMING, ///< the stand-in's, while the bench is brought up again
+    CRDI_BOARD_BENCH,
+    CRDI_BOARD_MODEL,  ///< its stand-in
+    CRDI_BOARD_COMING, ///< the stand-in's, while the bench is brought up again
 } crd_board_source;
 
-typedef struct crd_board_state {
+typedef struct crdi_board_state {
     int state;      ///< crd_dcp_state, -1: not known
     bool extension; ///< it has the bench extension, so that phase and reason say something
     int phase;      ///< crd_dcp_bench_phase, as its data and log say
@@ -57,7 +53,7 @@ typedef struct crd_board_state {
     char progress[200];                ///< of conditioning: "conditioning: oil 43.1 degC, ..."
     char why[200];                     ///< of a refusal, clamp, fault or stop
     char stopping[200];                ///< the newest step of a stop: "stop: ..."
-    crd_board_quantity quantities[CRD_BOARD_QUANTITIES];
+    crdi_board_quantity quantities[CRDI_BOARD_QUANTITIES];
     int quantity_count;
 
     bool has_standby; ///< a model can stand in for it
@@ -67,27 +63,24 @@ typedef struct crd_board_state {
     char standby[200]; ///< why the stand-in is in use, or the bench is not back; ""
 
     double now; ///< when this was written, s on the monotonic clock since the board was made
-    crd_board_moment moments[CRD_BOARD_MOMENTS]; ///< oldest first; of more the first and the newest
+    crdi_board_moment
+        moments[CRDI_BOARD_MOMENTS]; ///< oldest first; of more the first and the newest
     int moment_count;
     int64_t moments_left_out;
-} crd_board_state;
+} crdi_board_state;
 
-typedef struct crd_board crd_board; ///< opaque
+typedef struct crdi_board crdi_board; ///< opaque
 
 /// `*out` is written on CRD_OK only; it begins with state -1 and everything unknown.
-CRD_API crd_status crd_board_create(crd_context* ctx, crd_board** out);
-CRD_API void crd_board_destroy(crd_board* b);
+crd_status crdi_board_create(crd_context* ctx, crdi_board** out);
+void crdi_board_destroy(crdi_board* b);
 /// Any thread, at any time.
-CRD_API void crd_board_read(const crd_board* b, crd_board_state* out);
-/// The writer: its own copy, to be changed in place, and shown to the others by crd_board_show.
-CRD_API crd_board_state* crd_board_edit(crd_board* b);
-CRD_API void crd_board_note(crd_board* b, crd_board_what what, double value); ///< adds a moment
+void crdi_board_read(const crdi_board* b, crdi_board_state* out);
+/// The writer: its own copy, to be changed in place, and shown to the others by crdi_board_show.
+crdi_board_state* crdi_board_edit(crdi_board* b);
+void crdi_board_note(crdi_board* b, crdi_board_what what, double value); ///< adds a moment
 /// The same, at a time of the writer's: s on the monotonic clock since the board was made. What is
 /// before the newest moment is noted with that one's time.
-CRD_API void crd_board_note_at(crd_board* b, crd_board_what what, double value, double time);
-CRD_API int64_t crd_board_born(const crd_board* b); ///< ns on the monotonic clock
-CRD_API void crd_board_show(crd_board* b);
-
-#ifdef __cplusplus
-}
-#endif
+void crdi_board_note_at(crdi_board* b, crdi_board_what what, double value, double time);
+int64_t crdi_board_born(const crdi_board* b); ///< ns on the monotonic clock
+void crdi_board_show(crdi_board* b);
