@@ -13,7 +13,7 @@ static void must(bool holds)
     if (!holds) { __builtin_trap(); }
 }
 
-static void is_json(crdi_arena* a, const char* text)
+static void is_json(crd_arena* a, const char* text)
 {
     crdi_json* tree = NULL;
     must(crdi_json_parse(a, text, strlen(text), (crdi_json_source){"", 0}, &tree) == CRD_OK);
@@ -21,7 +21,7 @@ static void is_json(crdi_arena* a, const char* text)
 
 static void look_at(const crdi_web_request* q)
 {
-    const crd_live_command* c = &q->command;
+    const crdi_live_command* c = &q->command;
     must(q->has_id && q->id == floor(q->id));
     if (q->watching) {
         must(q->signal_count >= 0 && q->signal_count <= CRDI_WEB_WATCHED);
@@ -31,26 +31,26 @@ static void look_at(const crdi_web_request* q)
         return;
     }
     switch (c->action) {
-    case CRD_LIVE_STEP:
+    case CRDI_LIVE_STEP:
         must(c->count >= 1 && c->count <= 1000000000);
         break;
-    case CRD_LIVE_SET:
+    case CRDI_LIVE_SET:
         must(c->name && c->text);
         break;
-    case CRD_LIVE_COUPLE:
+    case CRDI_LIVE_COUPLE:
         must(c->name && c->text);
         break;
-    case CRD_LIVE_FAULT:
+    case CRDI_LIVE_FAULT:
         must(c->name && c->fault > CRD_FAULT_NONE && c->fault < CRD_FAULT_KINDS);
         must(isfinite(c->value) && (isnan(c->duration) || c->duration > 0));
         break;
-    case CRD_LIVE_CLEAR:
+    case CRDI_LIVE_CLEAR:
         must(c->name != NULL);
         break;
-    case CRD_LIVE_MARK:
+    case CRDI_LIVE_MARK:
         must(c->text && strlen(c->text) > 0 && strlen(c->text) <= 200);
         break;
-    case CRD_LIVE_EMERGENCY:
+    case CRDI_LIVE_EMERGENCY:
         must(!c->name && !c->text); // it takes nothing that could be wrong
         break;
     default:
@@ -62,19 +62,19 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size)
 {
     crd_context* ctx = crd_context_create(NULL);
     if (!ctx) { return 0; }
-    crdi_arena arena;
-    crdi_arena_init(&arena, ctx);
+    crd_arena arena;
+    crd_arena_init(&arena, ctx);
     crdi_web_request q;
     const crd_status st = crdi_web_message(&arena, (const char*)data, size, &q);
     must(st == CRD_OK || st == CRD_E_FORMAT || st == CRD_E_RANGE);
     must(st == CRD_OK || crd_error_text(ctx)[0]);
-    crdi_text answer;
-    crdi_text_init(&answer, ctx);
+    crd_text answer;
+    crd_text_init(&answer, ctx);
     crdi_web_reply(&answer, &q, st < 0 ? crd_error_text(ctx) : NULL);
     is_json(&arena, answer.data);
     if (st == CRD_OK) { look_at(&q); }
-    crdi_text_clear(&answer);
-    crdi_arena_clear(&arena);
+    crd_text_clear(&answer);
+    crd_arena_clear(&arena);
     crd_context_destroy(ctx);
     return 0;
 }
