@@ -41,7 +41,7 @@ static void look_at(const crdi_web_request* q)
         must(c->name && c->text);
         break;
     case CRDI_LIVE_FAULT:
-        must(c->name && c->fault > CRD_FAULT_NONE && c->fault < CRD_FAULT_KINDS);
+        must(c->name && c->fault > CRDI_FAULT_NONE && c->fault < CRDI_FAULT_KINDS);
         must(isfinite(c->value) && (isnan(c->duration) || c->duration > 0));
         break;
     case CRDI_LIVE_CLEAR:
