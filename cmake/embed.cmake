@@ -1,5 +1,6 @@
-# cmake -D OUT=file.c -D ASSETS=name=path;... [-D HEADER=file.h] -P embed.cmake: the bytes of files as
-# C arrays. The header declares them and their type, crdi_asset.
+# cmake -D OUT=file.c -D ASSETS=name=path;... [-D HEADER=file.h] [-D TABLE=name] -P embed.cmake: the bytes
+# of files as C arrays, each a crdi_asset of its name; with TABLE as rows {path, bytes, length} of
+# crdi_page_file, the last one empty; index.html is at "/", others are at their names. The header declares them.
 if(NOT HEADER)
     set(HEADER results/report.h)
 endif()
@@ -12,7 +13,16 @@ foreach(asset ${ASSETS})
     string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
     string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)" "\\1\n"
            bytes "${bytes}")
-    string(APPEND text "\nstatic const unsigned char ${name}_bytes[] = {\n${bytes}\n};\n"
-           "const crdi_asset ${name} = {${name}_bytes, sizeof ${name}_bytes};\n")
+    string(APPEND text "\nstatic const unsigned char ${name}_bytes[] = {\n${bytes}\n};\n")
+    if(TABLE)
+        cmake_path(GET path FILENAME file)
+        string(REGEX REPLACE "^index\\.html$" "" file "${file}")
+        string(APPEND rows "    {\"/${file}\", ${name}_bytes, sizeof ${name}_bytes},\n")
+    else()
+        string(APPEND text "const crdi_asset ${name} = {${name}_bytes, sizeof ${name}_bytes};\n")
+    endif()
 endforeach()
+if(TABLE)
+    string(APPEND text "\nconst crdi_page_file ${TABLE}[] = {\n${rows}    {0},\n};\n")
+endif()
 file(WRITE ${OUT} "${text}")

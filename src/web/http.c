@@ -98,30 +98,38 @@ static bool is_ours(const crdi_web* w, struct lws* wsi)
 // ---- files -------------------------------------------------------------------------------------
 
 typedef struct file {
-    const char *path, *type;
     const void* data;
     size_t length;
 } file;
 
+// By the ending of the name.
+static const char* media_type(const char* path)
+{
+    static const char* const types[][2] = {{".css", "text/css; charset=utf-8"},
+                                           {".js", "text/javascript; charset=utf-8"},
+                                           {".svg", "image/svg+xml"}};
+    const char* ending = strrchr(path, '.');
+    for (size_t i = 0; ending && i < sizeof types / sizeof types[0]; i++) {
+        if (strcmp(types[i][0], ending) == 0) { return types[i][1]; }
+    }
+    return "text/html; charset=utf-8";
+}
+
 static bool find_file(const crdi_web* w, const char* path, file* out)
 {
-    size_t css_length = 0;
-    const void* css = crdi_uplot(CRDI_UPLOT_CSS, &css_length);
-    const file files[] = {
-        {"/", "text/html; charset=utf-8", crdi_live_html.data, crdi_live_html.length},
-        {"/live.css", "text/css; charset=utf-8", crdi_live_css.data, crdi_live_css.length},
-        {"/live.js", "text/javascript; charset=utf-8", crdi_live_js.data, crdi_live_js.length},
-        {"/benches.js", "text/javascript; charset=utf-8", crdi_live_benches.data,
-         crdi_live_benches.length},
-        {"/icon.svg", "image/svg+xml", crdi_live_icon.data, crdi_live_icon.length},
-        {"/uplot.js", "text/javascript; charset=utf-8", w->uplot.data, w->uplot.length},
-        {"/uplot.css", "text/css; charset=utf-8", css, css_length},
-    };
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        if (strcmp(files[i].path, path) == 0) {
-            *out = files[i];
+    for (const crdi_page_file* f = crdi_page_files; f->path; f++) {
+        if (strcmp(f->path, path) == 0) {
+            *out = (file){f->data, f->length};
             return true;
         }
+    }
+    if (strcmp(path, "/uplot.js") == 0) {
+        *out = (file){w->uplot.data, w->uplot.length};
+        return true;
+    }
+    if (strcmp(path, "/uplot.css") == 0) {
+        out->data = crdi_uplot(CRDI_UPLOT_CSS, &out->length);
+        return true;
     }
     return false;
 }
@@ -176,7 +184,9 @@ static int respond(crdi_web* w, struct lws* wsi, const char* path, bool head)
     if (!is_ours(w, wsi)) {
         return refuse(w, wsi, 403, "this host or origin is not the page's own");
     }
-    if (find_file(w, path, &f)) { return answer(w, wsi, 200, f.type, f.data, f.length, head); }
+    if (find_file(w, path, &f)) {
+        return answer(w, wsi, 200, media_type(path), f.data, f.length, head);
+    }
     const bool metrics = strcmp(path, "/metrics") == 0;
     if (!metrics && strcmp(path, "/ws") != 0) {
         return refuse(w, wsi, 404, "there is nothing here");

@@ -2,10 +2,10 @@
 #pragma once
 #include <stddef.h>
 
-typedef struct crdi_asset {
+typedef struct crdi_page_file {
+    const char* path; // as it is asked for: "/live.js"
     const unsigned char* data;
     size_t length;
-} crdi_asset;
+} crdi_page_file;
 
-extern const crdi_asset crdi_live_html, crdi_live_css, crdi_live_js, crdi_live_benches,
-    crdi_live_icon;
+extern const crdi_page_file crdi_page_files[]; // the last one has no path

@@ -18,6 +18,7 @@ from client import Closed, WebSocket, request
 RUN = os.environ["WEB_RUN"]
 TMP = os.environ.get("CARDAN_TMP")
 TOKEN = "0123456789abcdef"
+PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src", "web", "page")
 
 
 class Server:
@@ -77,9 +78,11 @@ class Web(unittest.TestCase):
 class Http(Web):
     def test_the_page_is_there_for_everybody_and_the_rest_for_the_token(self):
         s = self.serve()
+        modules = sorted(n for n in os.listdir(PAGE) if n.endswith(".js"))
+        self.assertIn("live.js", modules)
         for path, kind in (("/", "text/html"), ("/live.css", "text/css"),
-                           ("/live.js", "text/javascript"), ("/uplot.js", "text/javascript"),
-                           ("/benches.js", "text/javascript"),
+                           *(("/" + name, "text/javascript") for name in modules),
+                           ("/uplot.js", "text/javascript"),
                            ("/uplot.css", "text/css"), ("/icon.svg", "image/svg+xml")):
             status, fields, body = request(s.port, path)
             self.assertEqual(status, 200, path)
@@ -151,7 +154,7 @@ class Http(Web):
         self.assertEqual((status, body), (200, b""))
         self.assertGreater(int(fields["content-length"]), 0)
         for path in ("/nothing", "/../../etc/passwd", "/%2e%2e/x", "/live.js/", "/" + "a" * 3000,
-                     "/index.html%00", "/page/live.js"):
+                     "/index.html", "/index.html%00", "/page/live.js"):
             try:
                 self.assertIn(request(s.port, path)[0], (400, 403, 404, 414), path)
             except (Closed, ConnectionError):
