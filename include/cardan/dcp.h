@@ -635,44 +635,6 @@ CRD_API void crd_dcp_net_close(crd_dcp_net* n, const crd_dcp_address* at);
 /// gets the interface of the control address: it cannot open more than is open.
 CRD_API crd_dcp_link crd_dcp_net_link(crd_dcp_net* n);
 
-/// A network in memory on a virtual clock: every packet that is sent gets a delay, may be lost,
-/// doubled, reordered or damaged, from a seed. Several crd_dcp_net hang on one of them.
-typedef struct crd_dcp_testnet crd_dcp_testnet; ///< opaque
-typedef struct crd_dcp_faults {
-    double delay, jitter;            ///< s; uniform in delay .. delay + jitter
-    double loss, duplicate, corrupt; ///< parts of the packets
-    uint64_t seed;
-    double start; ///< of the clock, s since 1970; default 0
-} crd_dcp_faults;
-
-/// What became of the packets, streams included.
-typedef struct crd_dcp_testnet_counts {
-    int64_t sent, delivered;
-    int64_t lost, duplicated, corrupted; ///< datagrams
-    int64_t nowhere;  ///< nobody listened where they arrived, or the connection was gone
-    int64_t repeated; ///< transmissions that a stream had to do again
-} crd_dcp_testnet_counts;
-
-/// Streams are reliable and in order: a loss costs them a round trip. Every packet draws its fate
-/// from the seed and its own number, so that a change of one fault leaves the others as they were.
-/// Sending allocates until there are as many packets as are ever on their way at once.
-CRD_API crd_status crd_dcp_testnet_create(crd_context* ctx, const crd_dcp_faults* faults,
-                                          crd_dcp_testnet** out);
-CRD_API void crd_dcp_testnet_destroy(crd_dcp_testnet* t);
-/// A host, or another process on one: addresses may be shared, ports not. Nets and network may be
-/// destroyed in any order. crd_dcp_net_wait lets the clock of all go on to the next arrival.
-CRD_API crd_status crd_dcp_testnet_join(crd_dcp_testnet* t, uint32_t ip, crd_dcp_net** out);
-/// For packets that are sent from now on; seed and start stay. CRD_E_RANGE.
-CRD_API crd_status crd_dcp_testnet_set(crd_dcp_testnet* t, const crd_dcp_faults* faults);
-CRD_API crd_dcp_testnet_counts crd_dcp_testnet_get_counts(const crd_dcp_testnet* t);
-/// The clock goes on to the next arrival, at most to `until`; the new time.
-CRD_API double crd_dcp_testnet_advance(crd_dcp_testnet* t, double until);
-CRD_API double crd_dcp_testnet_now(const crd_dcp_testnet* t);
-/// `s` (borrowed, NULL: none any more) lives at `n`, a net of a test network: it gets what arrives
-/// there and its time whenever the clock goes on, so that a master may wait for it on the same
-/// clock. Its next event counts as an arrival for crd_dcp_testnet_advance.
-CRD_API void crd_dcp_testnet_attach(crd_dcp_net* n, crd_dcp_slave* s);
-
 // ---- secured networks --------------------------------------------------------------------------
 
 /// Every PDU encrypted and authenticated with a key that all partners have (32 random bytes):

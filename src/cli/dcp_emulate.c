@@ -1,7 +1,7 @@
 // cardan dcp emulate: a bad link between a master and its slaves.
 #include "cardan/results.h"
 #include "cli/realtime.h"
-#include "shared/dcp_relay.h"
+#include "shared/dcptools_relay.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

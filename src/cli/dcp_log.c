@@ -1,6 +1,6 @@
 // cardan dcp log: the PDUs in a capture or on an interface, one line each.
-#include "shared/dcp_log.h"
 #include "cli/cli.h"
+#include "shared/dcptools_log.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 // What cardan dcp scan, link and conform share.
 #pragma once
 #include "cli/cli.h"
-#include "shared/dcp_probe.h"
+#include "shared/dcptools_query.h"
 
 #include <signal.h>
 

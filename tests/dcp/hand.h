@@ -2,9 +2,10 @@
 // lost.
 #pragma once
 #include "rig.h"
+#include "testnet/testnet.h"
 
 typedef struct hand {
-    crd_dcp_testnet* t;
+    testnet* t;
     crd_dcp_net *master, *bench;
     crd_dcp_address control; // of the slave
     rig* r;                  // whose slave hangs on the bench's net
@@ -17,8 +18,8 @@ typedef struct hand {
 static inline bool hand_pass(hand* p, double until, uint16_t seq, crd_dcp_pdu* answer)
 {
     for (;;) {
-        const double next = fmax(crd_dcp_slave_next(p->r->slave), crd_dcp_testnet_now(p->t));
-        const double now = crd_dcp_testnet_advance(p->t, fmin(until, next));
+        const double next = fmax(crd_dcp_slave_next(p->r->slave), testnet_now(p->t));
+        const double now = testnet_advance(p->t, fmin(until, next));
         crd_dcp_packet got;
         while (crd_dcp_net_receive(p->bench, &got)) {
             crd_dcp_slave_receive(p->r->slave, &got.from, &got.at, got.bytes, got.length, got.time);
@@ -51,7 +52,7 @@ static inline crd_dcp_pdu hand_ask(hand* p, crd_dcp_pdu q)
         crd_dcp_pdu a;
         crd_dcp_net_send(p->master, &p->control, bytes, n);
         p->repeats += i > 0;
-        if (hand_pass(p, crd_dcp_testnet_now(p->t) + patience, q.seq, &a)) {
+        if (hand_pass(p, testnet_now(p->t) + patience, q.seq, &a)) {
             const uint16_t next = (uint16_t)(q.seq + 1);
             if (a.type == CRD_DCP_RSP_NACK && a.error == CRD_DCP_E_INVALID_SEQUENCE_ID) {
                 check_int(a.expected, next);

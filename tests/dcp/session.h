@@ -3,13 +3,14 @@
 #include "rig.h"
 
 #include "cardan/dcp_master.h"
+#include "testnet/testnet.h"
 
 enum { SESSION_MASTER = 0x0A000001, SESSION_SLAVE = 0x0A000002, SESSION_SITES = 32 };
 
 typedef struct session {
     check_allocator allocator, network_allocator;
     crd_context *ctx, *network; // of the master, of the test network
-    crd_dcp_testnet* t;
+    testnet* t;
     crd_dcp_net* net; // of the master
     crd_dcp_master* m;
     rig* r[SESSION_SITES];
@@ -43,31 +44,31 @@ static inline void session_start_slave(session* s, int i)
     opt.allowed_ip = &ip;
     opt.allowed_mask = &mask;
     opt.allowed_count = 1;
-    crd_dcp_testnet_attach(s->nets[i], NULL);
+    testnet_attach(s->nets[i], NULL);
     crd_dcp_slave_destroy(r->slave);
     (void)rig_enter(r, CRD_DCP_CONFIGURATION, 0);
     r->entered_count = r->step_count = 0;
     const crd_dcp_plant plant = rig_plant(r);
     const crd_dcp_link link = crd_dcp_net_link(s->nets[i]);
     check_ok(crd_dcp_slave_create(r->ctx, &r->d, &plant, &link, &opt, &r->slave));
-    crd_dcp_testnet_attach(s->nets[i], r->slave);
+    testnet_attach(s->nets[i], r->slave);
 }
 
 /// `count` motors, slave i at 10.0.0.(2 + i):8080, in `mode`.
-static inline void session_open(session* s, const crd_dcp_faults* faults, int count,
+static inline void session_open(session* s, const testnet_faults* faults, int count,
                                 uint8_t transport, crd_dcp_op_mode mode)
 {
     static const char* const names[] = {"motor", "gear", "load", "battery"};
     *s = (session){.count = count};
     s->ctx = check_context(&s->allocator);
     s->network = check_context(&s->network_allocator);
-    const crd_dcp_faults none = {.delay = 0.001, .start = 1000.25};
-    check_ok(crd_dcp_testnet_create(s->network, faults ? faults : &none, &s->t));
-    check_ok(crd_dcp_testnet_join(s->t, SESSION_MASTER, &s->net));
+    const testnet_faults none = {.delay = 0.001, .start = 1000.25};
+    check_ok(testnet_create(s->network, faults ? faults : &none, &s->t));
+    check_ok(testnet_join(s->t, SESSION_MASTER, &s->net));
     for (int i = 0; i < count; i++) {
         s->control[i] = (crd_dcp_address){(uint32_t)(SESSION_SLAVE + i), 8080, transport};
         s->r[i] = rig_create(NULL, NULL);
-        check_ok(crd_dcp_testnet_join(s->t, s->control[i].ip, &s->nets[i]));
+        check_ok(testnet_join(s->t, s->control[i].ip, &s->nets[i]));
         check_ok(crd_dcp_net_listen(s->nets[i], &s->control[i]));
         session_start_slave(s, i);
         s->spec[i] = (crd_dcp_slave_spec){.name = names[i % 4],
@@ -128,12 +129,12 @@ static inline void session_close(session* s)
 {
     crd_dcp_master_destroy(s->m);
     for (int i = 0; i < s->count; i++) {
-        crd_dcp_testnet_attach(s->nets[i], NULL);
+        testnet_attach(s->nets[i], NULL);
         rig_destroy(s->r[i]);
         crd_dcp_net_destroy(s->nets[i]);
     }
     crd_dcp_net_destroy(s->net);
-    crd_dcp_testnet_destroy(s->t);
+    testnet_destroy(s->t);
     crd_context_destroy(s->ctx);
     crd_context_destroy(s->network);
     check_int(s->allocator.live, 0);

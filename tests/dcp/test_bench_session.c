@@ -1,6 +1,7 @@
 // A master with its benches on a virtual network, among it the session of Rautenberg 2023,
 // figure 7.
 #include "motor_bench.h"
+#include "testnet/testnet.h"
 
 enum { MASTER = 0x0A000001, BENCH = 0x0A000002, BENCHES = 2 };
 static const double begin = 1794710000.25;
@@ -8,7 +9,7 @@ static const double begin = 1794710000.25;
 typedef struct place {
     check_allocator allocator, network_allocator;
     crd_context *ctx, *network;
-    crd_dcp_testnet* t;
+    testnet* t;
     crd_dcp_net *net, *nets[BENCHES];
     motor_bench* k[BENCHES];
     crd_dcp_bench_peer* p[BENCHES];
@@ -32,7 +33,7 @@ typedef struct place {
 
 static double now_of(const place* p)
 {
-    return crd_dcp_testnet_now(p->t) - begin;
+    return testnet_now(p->t) - begin;
 }
 
 static void write_down(place* p)
@@ -81,24 +82,24 @@ static bool asked(void* user) // while the master waits
 static void open_place(place* p, const crd_dcp_bench_config* c, int count)
 {
     static const uint32_t ip = 0x0A000000, mask = 0xFF000000;
-    const crd_dcp_faults faults = {.delay = 0.001, .start = begin};
+    const testnet_faults faults = {.delay = 0.001, .start = begin};
     *p = (place){.count = count, .last = {-1, -1}};
     p->ctx = check_context(&p->allocator);
     p->network = check_context(&p->network_allocator);
-    check_ok(crd_dcp_testnet_create(p->network, &faults, &p->t));
-    check_ok(crd_dcp_testnet_join(p->t, MASTER, &p->net));
+    check_ok(testnet_create(p->network, &faults, &p->t));
+    check_ok(testnet_join(p->t, MASTER, &p->net));
     crd_dcp_slave_options opt = crd_dcp_slave_defaults();
     opt.allowed_ip = &ip;
     opt.allowed_mask = &mask;
     opt.allowed_count = 1;
     for (int i = 0; i < count; i++) {
         crd_dcp_address at = {(uint32_t)(BENCH + i), 8080, CRD_DCP_UDP};
-        check_ok(crd_dcp_testnet_join(p->t, at.ip, &p->nets[i]));
+        check_ok(testnet_join(p->t, at.ip, &p->nets[i]));
         check_ok(crd_dcp_net_listen(p->nets[i], &at));
         p->k[i] = motor_bench_make(c, true);
         const crd_dcp_link link = crd_dcp_net_link(p->nets[i]);
         motor_bench_link(p->k[i], &link, &opt);
-        crd_dcp_testnet_attach(p->nets[i], p->k[i]->r.slave);
+        testnet_attach(p->nets[i], p->k[i]->r.slave);
     }
     p->plan = crd_dcp_bench_plan_defaults();
     p->plan.name = "em";
@@ -107,12 +108,12 @@ static void open_place(place* p, const crd_dcp_bench_config* c, int count)
 static void close_place(place* p)
 {
     for (int i = 0; i < p->count; i++) {
-        crd_dcp_testnet_attach(p->nets[i], NULL);
+        testnet_attach(p->nets[i], NULL);
         motor_bench_destroy(p->k[i]);
         crd_dcp_net_destroy(p->nets[i]);
     }
     crd_dcp_net_destroy(p->net);
-    crd_dcp_testnet_destroy(p->t);
+    testnet_destroy(p->t);
     crd_context_destroy(p->network);
     crd_context_destroy(p->ctx);
     check_int(p->allocator.live, 0);
@@ -482,8 +483,8 @@ static void a_cut_cable_is_noticed_on_both_sides_and_the_bench_becomes_safe(void
     set(&p, 0, 3000, 50, 300, 25);
     drive(&p, 3);
     check_near(get(&p, 0, MOTOR_N), 3000, 1);
-    const crd_dcp_faults cut = {.loss = 1, .delay = 0.001};
-    check_ok(crd_dcp_testnet_set(p.t, &cut));
+    const testnet_faults cut = {.loss = 1, .delay = 0.001};
+    check_ok(testnet_set(p.t, &cut));
     const double cut_at = now_of(&p);
     crd_status st = CRD_OK;
     while (st == CRD_OK && now_of(&p) < cut_at + 2) {
@@ -492,9 +493,9 @@ static void a_cut_cable_is_noticed_on_both_sides_and_the_bench_becomes_safe(void
     check_int(st, CRD_E_UNIT);
     check_near(now_of(&p) - cut_at, 0.5, 0.021);
     check_contains(crd_error_text(p.ctx), "em: no new data for");
-    crd_dcp_testnet_advance(p.t, begin + cut_at + 0.4);
-    while (crd_dcp_testnet_now(p.t) < begin + cut_at + 10) {
-        crd_dcp_testnet_advance(p.t, begin + cut_at + 10);
+    testnet_advance(p.t, begin + cut_at + 0.4);
+    while (testnet_now(p.t) < begin + cut_at + 10) {
+        testnet_advance(p.t, begin + cut_at + 10);
     }
     const crd_dcp_bench_state s = crd_dcp_bench_get_state(p.k[0]->b);
     check_int(s.phase, CRD_DCP_BENCH_SAFE);
@@ -502,8 +503,8 @@ static void a_cut_cable_is_noticed_on_both_sides_and_the_bench_becomes_safe(void
     check_near(s.safe_since - begin - cut_at, 0.5 + 2.9 + 0.1, 0.03);
     check(p.k[0]->m.margin > 0 || p.k[0]->m.margin > -20); // the start of the run has no guard here
     // The cable is back: the slave is found in Error, brought down, and runs again.
-    const crd_dcp_faults fine = {.delay = 0.001};
-    check_ok(crd_dcp_testnet_set(p.t, &fine));
+    const testnet_faults fine = {.delay = 0.001};
+    check_ok(testnet_set(p.t, &fine));
     (void)crd_dcp_master_stop(p.m);
     close_master(&p);
     open_master(&p);
@@ -527,14 +528,14 @@ static void a_lossy_line_within_the_gap_limit_is_borne(void** state)
     go(&p, crd_dcp_master_configure(p.m));
     begin_run(&p);
     set(&p, 0, 1000, 10, 300, 25);
-    const crd_dcp_faults bad = {.loss = 0.3, .duplicate = 0.1, .delay = 0.003, .jitter = 0.03};
-    check_ok(crd_dcp_testnet_set(p.t, &bad));
+    const testnet_faults bad = {.loss = 0.3, .duplicate = 0.1, .delay = 0.003, .jitter = 0.03};
+    check_ok(testnet_set(p.t, &bad));
     drive(&p, 30);
     const crd_dcp_bench_view v = crd_dcp_bench_peer_view(p.p[0]);
     check(v.round_trip.count > 500 && v.round_trip.least >= 0.006);
     check_near(get(&p, 0, MOTOR_N), 1000, 1);
-    const crd_dcp_faults fine = {.delay = 0.001};
-    check_ok(crd_dcp_testnet_set(p.t, &fine));
+    const testnet_faults fine = {.delay = 0.001};
+    check_ok(testnet_set(p.t, &fine));
     go(&p, crd_dcp_master_stop(p.m));
     close_master(&p);
     close_place(&p);

@@ -2,7 +2,7 @@
 // is written comes back.
 #include "cardan/dcp.h"
 #include "check.h"
-#include "dcp/dcpx.h"
+#include "dcp/description/dcpx.h"
 #include "zip_maker.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 // The master with slaves of ours on the virtual clock: what a session does when all goes well.
 #include "session.h"
+#include "testnet/testnet.h"
 
 static const int inputs[] = {RIG_U, RIG_TORQUE, RIG_TEXT, RIG_BLOB, RIG_MODE, RIG_PROFILE};
 static const int outputs[] = {RIG_SPEED,  RIG_CURRENT,  RIG_TICKS,
@@ -93,7 +94,7 @@ static void sequence_ids_of_requests_and_data_go_round(void** state)
 {
     (void)state;
     static session s;
-    session_open(&s, &(crd_dcp_faults){.start = 1000}, 1, CRD_DCP_UDP, CRD_DCP_NRT);
+    session_open(&s, &(testnet_faults){.start = 1000}, 1, CRD_DCP_UDP, CRD_DCP_NRT);
     session_master(&s, NULL);
     plan_simple(&s);
     session_do(&s, crd_dcp_master_configure(s.m));
@@ -119,7 +120,7 @@ static double bring_up_time(int count)
     session_master(&s, NULL);
     plan_simple(&s);
     session_do(&s, crd_dcp_master_configure(s.m));
-    const double time = crd_dcp_testnet_now(s.t) - 1000.25;
+    const double time = testnet_now(s.t) - 1000.25;
     session_do(&s, crd_dcp_master_stop(s.m));
     session_close(&s);
     return time;
@@ -173,7 +174,7 @@ static void slaves_in_real_time_start_together_and_exchange_data_directly(void**
         check_int(session_integer(&s, 0, RIG_TICKS)[0], s.r[0]->ticks);
         check_near(session_real(&s, 0, RIG_SPEED)[0], s.r[0]->speed, 0);
         check_near(s.r[1]->torque, s.r[0]->speed, 0);
-        check_near(crd_dcp_master_status(s.m, 0).data_time, crd_dcp_testnet_now(s.t), 0.011);
+        check_near(crd_dcp_master_status(s.m, 0).data_time, testnet_now(s.t), 0.011);
         session_do(&s, crd_dcp_master_stop(s.m));
         for (int i = 0; i < 2; i++) {
             check_int(session_state(&s, i), CRD_DCP_ALIVE);
@@ -286,17 +287,17 @@ static void halt_stops_all_without_waiting_and_stop_finds_them_there(void** stat
         session_do(&s, crd_dcp_master_initialize(s.m, -1));
         session_do(&s, crd_dcp_master_run(s.m, 0, NULL));
         if (turn == 1) { session_do(&s, crd_dcp_master_begin_step(s.m, 0, 1)); }
-        const double before = crd_dcp_testnet_now(s.t);
-        if (turn == 2) { crd_dcp_testnet_attach(s.nets[0], NULL); }
+        const double before = testnet_now(s.t);
+        if (turn == 2) { testnet_attach(s.nets[0], NULL); }
         crd_dcp_master_halt(s.m);
-        check_near(crd_dcp_testnet_now(s.t), before, 0);
+        check_near(testnet_now(s.t), before, 0);
         if (turn == 2) {
-            crd_dcp_testnet_advance(s.t, before + 0.0015);
-            crd_dcp_testnet_attach(s.nets[0], s.r[0]->slave);
+            testnet_advance(s.t, before + 0.0015);
+            testnet_attach(s.nets[0], s.r[0]->slave);
         }
         for (int i = 0; i < 100 && session_state(&s, 0) < CRD_DCP_STOPPING; i++) {
             (void)crd_dcp_master_poll(s.m); // as somebody who writes files meanwhile
-            crd_dcp_testnet_advance(s.t, crd_dcp_testnet_now(s.t) + 0.01);
+            testnet_advance(s.t, testnet_now(s.t) + 0.01);
         }
         check(session_state(&s, 0) >= CRD_DCP_STOPPING);
         check(session_state(&s, 1) >= CRD_DCP_STOPPING);
@@ -315,7 +316,7 @@ static void log_something(session* s, double x)
     double numbers[] = {t, x};
     const crd_dcp_slot slots[] = {{.type = CRD_DCP_FLOAT64, .count = 1, .real = &numbers[0]},
                                   {.type = CRD_DCP_FLOAT64, .count = 1, .real = &numbers[1]}};
-    crd_dcp_slave_log(s->r[0]->slave, 1, slots, crd_dcp_testnet_now(s->t));
+    crd_dcp_slave_log(s->r[0]->slave, 1, slots, testnet_now(s->t));
 }
 
 static void logs_come_as_notices_by_themselves_or_on_request(void** state)

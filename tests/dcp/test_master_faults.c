@@ -2,7 +2,8 @@
 // are restarted, refuse, or belong to somebody else.
 #include "session.h"
 
-#include "dcp/master.h"
+#include "dcp/master/master.h"
+#include "testnet/testnet.h"
 
 static const int inputs[] = {RIG_U, RIG_TORQUE};
 static const int outputs[] = {RIG_SPEED, RIG_TICKS};
@@ -25,7 +26,7 @@ static void step_all(session* s, uint32_t steps)
     }
 }
 
-static void run_on(const crd_dcp_faults* bad, uint8_t transport, int steps, bool lossless)
+static void run_on(const testnet_faults* bad, uint8_t transport, int steps, bool lossless)
 {
     static session s;
     session_open(&s, bad, 3, transport, CRD_DCP_NRT);
@@ -66,7 +67,7 @@ static void
 whatever_the_network_does_each_step_is_done_once_and_all_are_ALIVE_at_the_end(void** state)
 {
     (void)state;
-    static const crd_dcp_faults kinds[] = {
+    static const testnet_faults kinds[] = {
         {.delay = 0.005, .loss = 0.3, .start = 1000},
         {.delay = 0.005, .jitter = 0.2, .start = 1000},
         {.delay = 0.005, .duplicate = 0.5, .start = 1000},
@@ -75,11 +76,11 @@ whatever_the_network_does_each_step_is_done_once_and_all_are_ALIVE_at_the_end(vo
     };
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         for (uint64_t seed = 1; seed <= 5; seed++) {
-            crd_dcp_faults f = kinds[i];
+            testnet_faults f = kinds[i];
             f.seed = seed;
             run_on(&f, CRD_DCP_UDP, 40, f.loss == 0 && f.jitter < 0.1);
         }
-        crd_dcp_faults f = kinds[i];
+        testnet_faults f = kinds[i];
         f.seed = 77;
         run_on(&f, CRD_DCP_TCP, 40, f.jitter < 0.1 && f.loss == 0);
     }
@@ -91,7 +92,7 @@ static void damaged_packets_neither_end_a_session_nor_keep_it_from_its_end(void*
     static session s;
     int done = 0, sound = 0;
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        const crd_dcp_faults good = {.delay = 0.001, .seed = seed, .start = 1000};
+        const testnet_faults good = {.delay = 0.001, .seed = seed, .start = 1000};
         session_open(&s, &good, 2, CRD_DCP_UDP, CRD_DCP_NRT);
         crd_dcp_master_options opt = crd_dcp_master_defaults();
         opt.lossless = false;
@@ -100,7 +101,7 @@ static void damaged_packets_neither_end_a_session_nor_keep_it_from_its_end(void*
         plan(&s);
         session_do(&s, crd_dcp_master_configure(s.m));
         session_do(&s, crd_dcp_master_run(s.m, 0, NULL));
-        check_ok(crd_dcp_testnet_set(s.t, &(crd_dcp_faults){.delay = 0.001, .corrupt = 0.02}));
+        check_ok(testnet_set(s.t, &(testnet_faults){.delay = 0.001, .corrupt = 0.02}));
         crd_status st = CRD_OK;
         for (int k = 0; k < 50 && st == CRD_OK; k++) {
             for (int i = 0; i < 2 && st == CRD_OK; i++) {
@@ -136,13 +137,13 @@ typedef struct death {
 static bool die(void* user)
 {
     death* d = user;
-    if (!d->happened && crd_dcp_testnet_now(d->s.t) >= d->at) {
+    if (!d->happened && testnet_now(d->s.t) >= d->at) {
         d->happened = true;
         d->in = session_state(&d->s, d->who);
         if (d->back) {
             session_start_slave(&d->s, d->who);
         } else {
-            crd_dcp_testnet_attach(d->s.nets[d->who], NULL);
+            testnet_attach(d->s.nets[d->who], NULL);
         }
     }
     return false;
@@ -201,9 +202,9 @@ static void one_that_dies_anywhere_is_named_and_the_others_are_brought_down(void
             check_status(st, CRD_E_UNIT);
             const char* name = d.s.spec[d.who].name;
             check(strncmp(crd_error_text(d.s.ctx), name, strlen(name)) == 0);
-            const double before = crd_dcp_testnet_now(d.s.t);
+            const double before = testnet_now(d.s.t);
             const crd_status down = crd_dcp_master_stop(d.s.m);
-            check(crd_dcp_testnet_now(d.s.t) - before < 1); // not hanging on the dead one
+            check(testnet_now(d.s.t) - before < 1); // not hanging on the dead one
             if (crd_dcp_master_status(d.s.m, d.who).state != CRD_DCP_ALIVE) {
                 check_status(down, CRD_E_UNIT);
                 check_contains(crd_error_text(d.s.ctx), name);
@@ -259,13 +260,13 @@ static void leave_in(session* s, crd_dcp_state state)
     if (state >= CRD_DCP_RUNNING) { session_do(s, crd_dcp_master_run(s->m, 0, NULL)); }
     if (state >= CRD_DCP_ERRORHANDLING) {
         for (int i = 0; i < s->count; i++) {
-            crd_dcp_slave_fault(s->r[i]->slave, CRD_DCP_E_GENERIC, crd_dcp_testnet_now(s->t));
+            crd_dcp_slave_fault(s->r[i]->slave, CRD_DCP_E_GENERIC, testnet_now(s->t));
         }
     }
     crd_dcp_master_destroy(s->m);
     s->m = NULL;
     crd_dcp_net_destroy(s->net); // another process
-    check_ok(crd_dcp_testnet_join(s->t, SESSION_MASTER, &s->net));
+    check_ok(testnet_join(s->t, SESSION_MASTER, &s->net));
 }
 
 static void slaves_of_an_earlier_session_are_taken_over_whatever_their_id_was(void** state)
@@ -335,7 +336,7 @@ static void a_slave_that_another_host_has_registered_cannot_be_taken_over(void**
     leave_in(&s, CRD_DCP_CONFIGURED);
     session_start_slave(&s, 0);
     crd_dcp_net_destroy(s.net);
-    check_ok(crd_dcp_testnet_join(s.t, 0x0A0000AA, &s.net));
+    check_ok(testnet_join(s.t, 0x0A0000AA, &s.net));
     session_master(&s, NULL);
     plan(&s);
     check_status(crd_dcp_master_configure(s.m), CRD_E_UNIT);
@@ -374,7 +375,7 @@ static void nobody_at_home_is_said_in_time(void** state)
         check_status(crd_dcp_master_configure(s.m), CRD_E_UNIT);
         check_contains(crd_error_text(s.ctx), "motor: no DCP slave answers at");
         check_contains(crd_error_text(s.ctx), "10.0.0.2:8081 within 5 s");
-        check_near(crd_dcp_testnet_now(s.t), 1005.25, 0.3);
+        check_near(testnet_now(s.t), 1005.25, 0.3);
         check_ok(crd_dcp_master_stop(s.m));
         session_close(&s);
     }
@@ -383,9 +384,9 @@ static void nobody_at_home_is_said_in_time(void** state)
 static bool begin_late(void* user)
 {
     session* s = user;
-    if (crd_dcp_testnet_now(s->t) > 1003 && s->cancel_after == 0) {
+    if (testnet_now(s->t) > 1003 && s->cancel_after == 0) {
         s->cancel_after = 1;
-        crd_dcp_testnet_attach(s->nets[0], s->r[0]->slave);
+        testnet_attach(s->nets[0], s->r[0]->slave);
     }
     return false;
 }
@@ -395,7 +396,7 @@ static void a_slave_that_starts_late_is_waited_for(void** state)
     (void)state;
     static session s;
     session_open(&s, NULL, 1, CRD_DCP_UDP, CRD_DCP_NRT);
-    crd_dcp_testnet_attach(s.nets[0], NULL);
+    testnet_attach(s.nets[0], NULL);
     crd_dcp_packet lost;
     crd_dcp_master_options opt = crd_dcp_master_defaults();
     opt.cancelled = begin_late;
@@ -445,7 +446,7 @@ static bool censored(void* user)
         }
         crd_dcp_slave_receive(slave, &p.from, &p.at, p.bytes, p.length, p.time);
     }
-    crd_dcp_slave_advance(slave, crd_dcp_testnet_now(c->s.t));
+    crd_dcp_slave_advance(slave, testnet_now(c->s.t));
     return false;
 }
 
@@ -457,7 +458,7 @@ static void note_censored(void* user, const crd_dcp_notice* n)
 static void open_censor(censor* c, uint8_t type, uint16_t code, int times)
 {
     session_open(&c->s, NULL, 2, CRD_DCP_UDP, CRD_DCP_NRT);
-    crd_dcp_testnet_attach(c->s.nets[0], NULL);
+    testnet_attach(c->s.nets[0], NULL);
     c->type = type;
     c->code = code;
     c->times = times;
@@ -515,7 +516,7 @@ static void whatever_is_refused_is_said_with_its_code_and_the_other_comes_down(v
         check_status(whole_run(&c.s, 3), CRD_E_UNIT);
         check_contains(crd_error_text(c.s.ctx), rows[i].text);
         check(strncmp(crd_error_text(c.s.ctx), "motor: ", 7) == 0);
-        crd_dcp_testnet_attach(c.s.nets[0], c.s.r[0]->slave);
+        testnet_attach(c.s.nets[0], c.s.r[0]->slave);
         session_do(&c.s, crd_dcp_master_stop(c.s.m));
         check_int(session_state(&c.s, 0), CRD_DCP_ALIVE);
         check_int(session_state(&c.s, 1), CRD_DCP_ALIVE);
@@ -533,14 +534,14 @@ static void one_that_refuses_to_stop_is_named_and_given_up(void** state)
     plan(&s);
     session_do(&s, crd_dcp_master_configure(s.m));
     s.r[0]->enters[CRD_DCP_STOPPING] = CRD_DCP_LATER; // for ever
-    const double before = crd_dcp_testnet_now(s.t);
+    const double before = testnet_now(s.t);
     check_status(crd_dcp_master_stop(s.m), CRD_E_UNIT);
     check_text(crd_error_text(s.ctx),
                "motor: the DCP slave is in STOPPING for more than 30 s, expected STOPPED");
-    check_near(crd_dcp_testnet_now(s.t) - before, 30, 1);
+    check_near(testnet_now(s.t) - before, 30, 1);
     check_int(session_state(&s, 1), CRD_DCP_ALIVE);
     // Later it can.
-    crd_dcp_slave_done(s.r[0]->slave, CRD_DCP_DONE, crd_dcp_testnet_now(s.t));
+    crd_dcp_slave_done(s.r[0]->slave, CRD_DCP_DONE, testnet_now(s.t));
     session_do(&s, crd_dcp_master_stop(s.m));
     check_int(session_state(&s, 0), CRD_DCP_ALIVE);
     session_close(&s);
@@ -569,7 +570,7 @@ static void what_may_be_refused_does_not_matter(void** state)
         session_do(&c.s, whole_run(&c.s, 3));
         check_int(c.s.r[0]->ticks, 3);
         check_int(session_integer(&c.s, 0, RIG_TICKS)[0], 3);
-        crd_dcp_testnet_attach(c.s.nets[0], c.s.r[0]->slave);
+        testnet_attach(c.s.nets[0], c.s.r[0]->slave);
         session_do(&c.s, crd_dcp_master_stop(c.s.m));
         session_close(&c.s);
     }
@@ -593,7 +594,7 @@ static void a_slave_in_error_is_told_with_its_code_and_the_others_come_down(void
         } else {
             session_do(&s, crd_dcp_master_wait(s.m, crd_dcp_master_now(s.m) + 0.1));
         }
-        crd_dcp_slave_fault(s.r[1]->slave, CRD_DCP_E_HEARTBEAT_MISSED, crd_dcp_testnet_now(s.t));
+        crd_dcp_slave_fault(s.r[1]->slave, CRD_DCP_E_HEARTBEAT_MISSED, testnet_now(s.t));
         check_status(nrt ? crd_dcp_master_end_step(s.m, 1)
                          : crd_dcp_master_wait(s.m, crd_dcp_master_now(s.m) + 1),
                      CRD_E_UNIT);
@@ -618,7 +619,7 @@ static void a_slave_that_stops_by_itself_is_told(void** state)
     plan(&s);
     session_do(&s, crd_dcp_master_configure(s.m));
     session_do(&s, crd_dcp_master_run(s.m, 0, NULL));
-    crd_dcp_slave_stop(s.r[0]->slave, crd_dcp_testnet_now(s.t));
+    crd_dcp_slave_stop(s.r[0]->slave, testnet_now(s.t));
     check_status(crd_dcp_master_wait(s.m, crd_dcp_master_now(s.m) + 1), CRD_E_UNIT);
     check_contains(crd_error_text(s.ctx), "motor: the DCP slave has stopped by itself (STOPPED)");
     session_do(&s, crd_dcp_master_stop(s.m));
@@ -658,7 +659,7 @@ static void outputs_that_are_lost_are_an_error_where_nothing_may_be_lost(void** 
     (void)state;
     static session s;
     for (int lossless = 0; lossless < 2; lossless++) {
-        const crd_dcp_faults good = {.delay = 0.001, .seed = 3, .start = 1000};
+        const testnet_faults good = {.delay = 0.001, .seed = 3, .start = 1000};
         session_open(&s, &good, 1, CRD_DCP_UDP, CRD_DCP_NRT);
         crd_dcp_master_options opt = crd_dcp_master_defaults();
         opt.lossless = lossless;
@@ -667,7 +668,7 @@ static void outputs_that_are_lost_are_an_error_where_nothing_may_be_lost(void** 
         session_do(&s, crd_dcp_master_configure(s.m));
         session_do(&s, crd_dcp_master_run(s.m, 0, NULL));
         step_all(&s, 1);
-        check_ok(crd_dcp_testnet_set(s.t, &(crd_dcp_faults){.delay = 0.001, .loss = 0.3}));
+        check_ok(testnet_set(s.t, &(testnet_faults){.delay = 0.001, .loss = 0.3}));
         crd_status st = CRD_OK;
         for (int k = 0; k < 30 && st == CRD_OK; k++) {
             st = crd_dcp_master_begin_step(s.m, 0, 1);

@@ -1,7 +1,8 @@
 // What a session may be planned to do, how it is laid out, and what it says to the slaves.
 #include "session.h"
 
-#include "dcp/master.h"
+#include "dcp/master/master.h"
+#include "testnet/testnet.h"
 
 static void open_one(session* s, uint8_t transport, crd_dcp_op_mode mode)
 {
@@ -304,7 +305,7 @@ static void heartbeats_get_through_a_network_that_loses(void** state)
 {
     (void)state;
     static session s;
-    const crd_dcp_faults good = {.delay = 0.002, .seed = 11, .start = 1000.5};
+    const testnet_faults good = {.delay = 0.002, .seed = 11, .start = 1000.5};
     session_open(&s, &good, 2, CRD_DCP_UDP, CRD_DCP_SRT);
     for (int i = 0; i < 2; i++) {
         s.r[i]->d.can_monitor_heartbeat = s.r[i]->d.has_heartbeat = true;
@@ -314,19 +315,19 @@ static void heartbeats_get_through_a_network_that_loses(void** state)
     check_ok(crd_dcp_master_watch(s.m, 0, (int[]){RIG_TICKS}, 1, 1));
     session_do(&s, crd_dcp_master_configure(s.m));
     session_do(&s, crd_dcp_master_run(s.m, 1, NULL));
-    check_ok(crd_dcp_testnet_set(s.t, &(crd_dcp_faults){.delay = 0.002, .loss = 0.1}));
+    check_ok(testnet_set(s.t, &(testnet_faults){.delay = 0.002, .loss = 0.1}));
     session_do(&s, crd_dcp_master_wait(s.m, crd_dcp_master_now(s.m) + 100));
     const crd_dcp_slave_status k = crd_dcp_master_status(s.m, 0);
     check(k.repeated > 30 && k.data_missed > 500);
     check_near((double)(k.data_in + k.data_missed), 10000, 20);
     session_do(&s, crd_dcp_master_stop(s.m));
     // Who does not beat is told so.
-    check_ok(crd_dcp_testnet_set(s.t, &good));
+    check_ok(testnet_set(s.t, &good));
     session_do(&s, crd_dcp_master_configure(s.m));
     session_do(&s, crd_dcp_master_run(s.m, 0, NULL));
-    crd_dcp_testnet_advance(s.t, 0);
-    while (crd_dcp_testnet_advance(s.t, INFINITY) < 2000 &&
-           session_state(&s, 0) != CRD_DCP_ERRORRESOLVED) {}
+    testnet_advance(s.t, 0);
+    while (testnet_advance(s.t, INFINITY) < 2000 && session_state(&s, 0) != CRD_DCP_ERRORRESOLVED) {
+    }
     check_status(crd_dcp_master_wait(s.m, crd_dcp_master_now(s.m) + 1), CRD_E_UNIT);
     check_contains(crd_error_text(s.ctx), "0x1002 PROTOCOL_ERROR_HEARTBEAT_MISSED");
     session_do(&s, crd_dcp_master_stop(s.m));
@@ -341,7 +342,7 @@ static void a_slave_whose_clock_is_ahead_is_started_at_once(void** state)
     session_master(&s, NULL);
     session_do(&s, crd_dcp_master_configure(s.m));
     // Its clock never goes back: an hour ahead.
-    crd_dcp_slave_advance(s.r[0]->slave, crd_dcp_testnet_now(s.t) + 3600);
+    crd_dcp_slave_advance(s.r[0]->slave, testnet_now(s.t) + 3600);
     session_do(&s, crd_dcp_master_run(s.m, 1, NULL));
     check_contains(s.repair, "clock is past the common start");
     check_int(session_state(&s, 0), CRD_DCP_RUNNING);

@@ -1,6 +1,7 @@
 // Captures, read back by a reader of their own: blocks of pcapng, IPv4, UDP and TCP from the RFCs.
 #include "cardan/dcp.h"
 #include "check.h"
+#include "testnet/testnet.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -424,12 +425,12 @@ static void a_net_adds_what_it_sends_and_receives(void** state)
     (void)state;
     crd_context* ctx = crd_context_create(NULL);
     crd_dcp_capture* c = NULL;
-    crd_dcp_testnet* t = NULL;
+    testnet* t = NULL;
     crd_dcp_net *a = NULL, *b = NULL;
-    const crd_dcp_faults faults = {.delay = 0.5, .start = 1000};
-    check_ok(crd_dcp_testnet_create(ctx, &faults, &t));
-    check_ok(crd_dcp_testnet_join(t, 0x0A000001, &a));
-    check_ok(crd_dcp_testnet_join(t, 0x0A000002, &b));
+    const testnet_faults faults = {.delay = 0.5, .start = 1000};
+    check_ok(testnet_create(ctx, &faults, &t));
+    check_ok(testnet_join(t, 0x0A000001, &a));
+    check_ok(testnet_join(t, 0x0A000002, &b));
     crd_dcp_address at_a = {.port = 1, .transport = CRD_DCP_UDP};
     crd_dcp_address at_b = {.port = 2, .transport = CRD_DCP_UDP};
     check_ok(crd_dcp_net_listen(a, &at_a));
@@ -461,7 +462,7 @@ static void a_net_adds_what_it_sends_and_receives(void** state)
     expect_end(&f);
     crd_dcp_net_destroy(a);
     crd_dcp_net_destroy(b);
-    crd_dcp_testnet_destroy(t);
+    testnet_destroy(t);
     crd_context_destroy(ctx);
 }
 

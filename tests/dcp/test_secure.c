@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "dcp/net.h"
+#include "dcp/net/net.h"
+#include "testnet/testnet.h"
 
 enum { MASTER = 0x0A000001, SLAVE = 0x0A000002, OTHER = 0x0A000003, PLACES = 3 };
 
@@ -152,7 +153,7 @@ static void play(tap* t, const taped* p)
 typedef struct place {
     check_allocator allocator;
     crd_context* ctx;
-    crd_dcp_testnet* t;
+    testnet* t;
     crd_dcp_net* net[PLACES]; // secured
     tap* tap[PLACES];
     crd_dcp_address at[PLACES]; // udp
@@ -176,14 +177,14 @@ static const uint32_t ips[PLACES] = {MASTER, SLAVE, OTHER};
 static void join(place* p, int i, const crd_dcp_key* key, const crd_dcp_secure_options* opt)
 {
     crd_dcp_net* inner = NULL;
-    check_ok(crd_dcp_testnet_join(p->t, ips[i], &inner));
+    check_ok(testnet_join(p->t, ips[i], &inner));
     p->tap[i] = tap_create(p->ctx, inner);
     check_ok(crd_dcp_net_secure(p->ctx, &p->tap[i]->base, key, opt, &p->net[i]));
     p->at[i] = (crd_dcp_address){ips[i], 8080, CRD_DCP_UDP};
     check_ok(crd_dcp_net_listen(p->net[i], &p->at[i]));
 }
 
-static void open_place(place* p, const crd_dcp_faults* faults)
+static void open_place(place* p, const testnet_faults* faults)
 {
     *p = (place){.h.state = -1};
     p->allocator.fail_at = -1;
@@ -193,7 +194,7 @@ static void open_place(place* p, const crd_dcp_faults* faults)
     o.log = keep_line;
     o.log_user = p;
     p->ctx = crd_context_create(&o);
-    check_ok(crd_dcp_testnet_create(p->ctx, faults, &p->t));
+    check_ok(testnet_create(p->ctx, faults, &p->t));
     check_ok(crd_dcp_key_make(p->ctx, &p->key));
     for (int i = 0; i < PLACES; i++) {
         join(p, i, &p->key, NULL);
@@ -205,7 +206,7 @@ static void close_place(place* p)
     for (int i = 0; i < PLACES; i++) {
         crd_dcp_net_destroy(p->net[i]);
     }
-    crd_dcp_testnet_destroy(p->t);
+    testnet_destroy(p->t);
     crd_context_destroy(p->ctx);
     check_int(p->allocator.live, 0);
 }
@@ -234,11 +235,11 @@ static int drain(place* p, int i, crd_dcp_packet* got, uint8_t* bytes)
 // Time passes, and nobody is interested in what arrives; how much did at `i`.
 static int let_pass(place* p, double seconds, int i)
 {
-    const double until = crd_dcp_testnet_now(p->t) + seconds;
+    const double until = testnet_now(p->t) + seconds;
     int n = 0;
     double now = 0;
     do {
-        now = crd_dcp_testnet_advance(p->t, fmin(until, crd_dcp_testnet_now(p->t) + 0.05));
+        now = testnet_advance(p->t, fmin(until, testnet_now(p->t) + 0.05));
         for (int k = 0; k < PLACES; k++) {
             const int found = p->net[k] ? drain(p, k, NULL, NULL) : 0;
             if (k == i) { n += found; }
@@ -252,7 +253,7 @@ static bool send_text(place* p, int from, int to, const char* text)
     return crd_dcp_net_send(p->net[from], &p->at[to], (const uint8_t*)text, strlen(text));
 }
 
-static const crd_dcp_faults clean = {.delay = 0.001, .seed = 1, .start = 1000};
+static const testnet_faults clean = {.delay = 0.001, .seed = 1, .start = 1000};
 
 // ---- plain use ---------------------------------------------------------------------------------
 
@@ -266,7 +267,7 @@ static void what_is_sent_arrives_and_nobody_can_read_it_on_the_way(void** state)
     check(send_text(&p, 0, 1, "torque"));
     check(send_text(&p, 0, 1, "speed!"));
     for (int i = 0; i < 3; i++) { // greeting, answer, data
-        crd_dcp_testnet_advance(p.t, 2000);
+        testnet_advance(p.t, 2000);
         if (i != 2) {
             check_int(drain(&p, 0, NULL, NULL), 0);
             check_int(drain(&p, 1, NULL, NULL), 0);
@@ -281,7 +282,7 @@ static void what_is_sent_arrives_and_nobody_can_read_it_on_the_way(void** state)
     check(memcmp(got.bytes, "speed!", 6) == 0);
     // The answer needs no handshake of its own, and an empty PDU is one.
     check(send_text(&p, 1, 0, ""));
-    crd_dcp_testnet_advance(p.t, 2000);
+    testnet_advance(p.t, 2000);
     check_int(drain(&p, 0, &got, bytes), 1);
     check_int(got.length, 0);
     check_int(counts(&p, 0).handshakes, 1);
@@ -323,16 +324,16 @@ static void a_peer_may_talk_to_itself_and_to_several_ports_of_another(void** sta
     check(send_text(&p, 0, 1, "on"));
     check_int(let_pass(&p, 0.1, 1), 2);
     check(crd_dcp_net_send(p.net[0], &data, (const uint8_t*)"in", 2));
-    crd_dcp_testnet_advance(p.t, 2000);
+    testnet_advance(p.t, 2000);
     check_int(drain(&p, 1, &got, bytes), 1);
     check(crd_dcp_address_equal(&got.at, &data) && crd_dcp_address_equal(&got.from, &p.at[0]));
     // From the first port, as without encryption; or from another one that is named.
     check(send_text(&p, 1, 0, "y"));
-    crd_dcp_testnet_advance(p.t, 2000);
+    testnet_advance(p.t, 2000);
     check_int(drain(&p, 0, &got, bytes), 1);
     check(crd_dcp_address_equal(&got.from, &p.at[1]));
     check(crd_dcp_net_send_from(p.net[1], &data, &p.at[0], (const uint8_t*)"z", 1));
-    crd_dcp_testnet_advance(p.t, 2000);
+    testnet_advance(p.t, 2000);
     check_int(drain(&p, 0, &got, bytes), 1);
     check(crd_dcp_address_equal(&got.from, &data));
     check_int(counts(&p, 0).handshakes, 2);
@@ -459,15 +460,15 @@ static void counters_out_of_order_are_taken_once_within_1024(void** state)
 {
     (void)state;
     static place p;
-    static const crd_dcp_faults bad = {
+    static const testnet_faults bad = {
         .delay = 0.001, .jitter = 0.9, .loss = 0.3, .duplicate = 0.3, .seed = 3, .start = 1000};
     static uint8_t seen[5001];
     memset(seen, 0, sizeof seen);
     open_place(&p, &clean);
     check(send_text(&p, 0, 1, "first"));
     check_int(let_pass(&p, 0.1, 1), 1);
-    check_ok(crd_dcp_testnet_set(p.t, &bad));
-    const crd_dcp_testnet_counts before = crd_dcp_testnet_get_counts(p.t);
+    check_ok(testnet_set(p.t, &bad));
+    const testnet_counts before = testnet_get_counts(p.t);
     int64_t taken = 0;
     for (uint16_t i = 1; i <= 6500; i++) {
         if (i <= 5000) {
@@ -475,7 +476,7 @@ static void counters_out_of_order_are_taken_once_within_1024(void** state)
             check(crd_dcp_net_send(p.net[0], &p.at[1], b, 2));
         }
         const double until = 1000 + 1e-3 * (i + 100);
-        while (crd_dcp_testnet_advance(p.t, until) < until) {}
+        while (testnet_advance(p.t, until) < until) {}
         crd_dcp_packet k;
         while (crd_dcp_net_receive(p.net[1], &k)) {
             check_int(k.length, 2);
@@ -485,7 +486,7 @@ static void counters_out_of_order_are_taken_once_within_1024(void** state)
             taken++;
         }
     }
-    const crd_dcp_testnet_counts t = crd_dcp_testnet_get_counts(p.t);
+    const testnet_counts t = testnet_get_counts(p.t);
     const crd_dcp_secure_counts c = counts(&p, 1);
     check_int(t.sent - before.sent, 5000);
     // All that were not lost, once each: with 1 ms between them none is older than 1024.
@@ -596,7 +597,7 @@ static void a_session_runs_over_secured_nets_clean_and_bad_over_datagrams_and_st
 {
     (void)state;
     static place p;
-    static const crd_dcp_faults bad = {.delay = 0.005,
+    static const testnet_faults bad = {.delay = 0.005,
                                        .jitter = 0.1,
                                        .loss = 0.3,
                                        .duplicate = 0.3,
@@ -614,7 +615,7 @@ static void a_session_runs_over_secured_nets_clean_and_bad_over_datagrams_and_st
         check_int(c.data_out, 100);
         check_int(c.dropped, 0);
         if (!worse || tcp) {
-            hand_pass(&p.h, crd_dcp_testnet_now(p.t) + 1, 0, NULL);
+            hand_pass(&p.h, testnet_now(p.t) + 1, 0, NULL);
             check_int(p.h.repeats, 0);
             check_int(p.h.outputs, 100);
             check_int(crd_dcp_slave_get_counts(p.h.r->slave).data_in, 100);
@@ -637,8 +638,8 @@ static void serve(void* user, double until)
 {
     place* p = user;
     crd_dcp_packet got;
-    const double next = fmax(crd_dcp_slave_next(p->h.r->slave), crd_dcp_testnet_now(p->t));
-    const double now = crd_dcp_testnet_advance(p->t, fmin(until, next));
+    const double next = fmax(crd_dcp_slave_next(p->h.r->slave), testnet_now(p->t));
+    const double now = testnet_advance(p->t, fmin(until, next));
     while (crd_dcp_net_receive(p->net[1], &got)) {
         crd_dcp_slave_receive(p->h.r->slave, &got.from, &got.at, got.bytes, got.length, got.time);
     }
@@ -656,7 +657,7 @@ static void the_master_of_the_library_does_not_notice_that_its_net_is_secured(vo
 {
     (void)state;
     static place p;
-    static const crd_dcp_faults bad = {.delay = 0.002,
+    static const testnet_faults bad = {.delay = 0.002,
                                        .jitter = 0.02,
                                        .loss = 0.1,
                                        .duplicate = 0.1,
@@ -798,8 +799,8 @@ static void a_stream_that_is_opened_again_keeps_its_association(void** state)
     check(crd_dcp_net_send(p.net[0], &s, (const uint8_t*)"one", 3));
     uint8_t bytes[64];
     crd_dcp_packet got = {0};
-    const double until = crd_dcp_testnet_now(p.t) + 0.1;
-    while (crd_dcp_testnet_advance(p.t, until) < until) {
+    const double until = testnet_now(p.t) + 0.1;
+    while (testnet_advance(p.t, until) < until) {
         (void)drain(&p, 0, NULL, NULL);
         (void)drain(&p, 1, &got, bytes);
     }
@@ -810,7 +811,7 @@ static void a_stream_that_is_opened_again_keeps_its_association(void** state)
     check_int(crd_dcp_net_get_counts(p.tap[1]->inner).lost, 1);
     check_ok(crd_dcp_net_connect(p.net[0], &s));
     check(crd_dcp_net_send(p.net[0], &s, (const uint8_t*)"four", 4));
-    while (crd_dcp_testnet_advance(p.t, until + 0.2) < until + 0.2) {
+    while (testnet_advance(p.t, until + 0.2) < until + 0.2) {
         (void)drain(&p, 1, &got, bytes);
     }
     check_int(got.length, 4);
@@ -955,7 +956,7 @@ static void peers_that_ignore_addresses_do_not_meet_themselves(void** state)
     static place p;
     open_place(&p, &clean);
     crd_dcp_net_destroy(p.net[0]);
-    check_ok(crd_dcp_testnet_set(p.t, &clean));
+    check_ok(testnet_set(p.t, &clean));
     crd_dcp_secure_options o = crd_dcp_secure_defaults();
     o.any_address = true;
     join(&p, 0, &p.key, &o);
@@ -1002,7 +1003,7 @@ static void another_key_or_none_is_told_once_and_nothing_gets_through(void** sta
     check_contains(p.line[1], "udp://10.0.0.2:8080 does not answer");
     // Somebody without encryption.
     crd_dcp_net* plain = NULL;
-    check_ok(crd_dcp_testnet_join(p.t, OTHER, &plain));
+    check_ok(testnet_join(p.t, OTHER, &plain));
     const uint8_t pdu[4] = {CRD_DCP_INF_STATE, 0, 0, 1};
     for (int i = 0; i < 3; i++) {
         check(crd_dcp_net_send(plain, &p.at[0], pdu, 4));
@@ -1280,10 +1281,10 @@ static void every_allocation_that_fails_is_reported_and_leaves_the_inner_net(voi
     crd_dcp_key key = {{1, 2, 3}};
     for (int64_t at = 0;; at++) {
         crd_context* ctx = check_context(&a);
-        crd_dcp_testnet* t = NULL;
+        testnet* t = NULL;
         crd_dcp_net *inner = NULL, *out = NULL;
-        check_ok(crd_dcp_testnet_create(ctx, &clean, &t));
-        check_ok(crd_dcp_testnet_join(t, MASTER, &inner));
+        check_ok(testnet_create(ctx, &clean, &t));
+        check_ok(testnet_join(t, MASTER, &inner));
         a.fail_at = a.allocations + at;
         const crd_status st = crd_dcp_net_secure(ctx, inner, &key, NULL, &out);
         a.fail_at = -1;
@@ -1301,7 +1302,7 @@ static void every_allocation_that_fails_is_reported_and_leaves_the_inner_net(voi
             check(!out);
         }
         crd_dcp_net_destroy(out ? out : inner);
-        crd_dcp_testnet_destroy(t);
+        testnet_destroy(t);
         crd_context_destroy(ctx);
         check_int(a.live, 0);
         if (st == CRD_OK) {

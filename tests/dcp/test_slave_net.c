@@ -1,5 +1,6 @@
 // The slave on a network that loses, doubles, delays and reorders, on the virtual clock.
 #include "hand.h"
+#include "testnet/testnet.h"
 
 enum { MASTER = 0x0A000001, SLAVE = 0x0A000002 };
 
@@ -9,13 +10,13 @@ typedef struct place {
     hand h;
 } place;
 
-static void open_place(place* p, const crd_dcp_faults* faults, uint8_t transport)
+static void open_place(place* p, const testnet_faults* faults, uint8_t transport)
 {
     *p = (place){.h.state = -1};
     p->ctx = check_context(&p->allocator);
-    check_ok(crd_dcp_testnet_create(p->ctx, faults, &p->h.t));
-    check_ok(crd_dcp_testnet_join(p->h.t, MASTER, &p->h.master));
-    check_ok(crd_dcp_testnet_join(p->h.t, SLAVE, &p->h.bench));
+    check_ok(testnet_create(p->ctx, faults, &p->h.t));
+    check_ok(testnet_join(p->h.t, MASTER, &p->h.master));
+    check_ok(testnet_join(p->h.t, SLAVE, &p->h.bench));
     p->h.control = (crd_dcp_address){.ip = SLAVE, .port = 8080, .transport = transport};
     crd_dcp_address m = {.ip = MASTER, .port = 8081, .transport = transport};
     check_ok(crd_dcp_net_listen(p->h.bench, &p->h.control));
@@ -33,7 +34,7 @@ static void close_place(place* p)
     rig_destroy(p->h.r);
     crd_dcp_net_destroy(p->h.master);
     crd_dcp_net_destroy(p->h.bench);
-    crd_dcp_testnet_destroy(p->h.t);
+    testnet_destroy(p->h.t);
     crd_context_destroy(p->ctx);
     check_int(p->allocator.live, 0);
 }
@@ -79,7 +80,7 @@ static void a_run_over_a_bad_network_does_each_step_once_with_values_that_were_s
 {
     (void)state;
     static place p;
-    static const crd_dcp_faults bad = {
+    static const testnet_faults bad = {
         .delay = 0.005, .jitter = 0.2, .loss = 0.3, .duplicate = 0.2, .seed = 4, .start = 1000};
     for (int tcp = 0; tcp < 2; tcp++) {
         open_place(&p, &bad, tcp ? CRD_DCP_TCP : CRD_DCP_UDP);
@@ -108,7 +109,7 @@ static void a_run_over_a_bad_network_does_each_step_once_with_values_that_were_s
             hand_ask(&p.h, (crd_dcp_pdu){.type = CRD_DCP_STC_DEREGISTER, .state = CRD_DCP_STOPPED});
         check(gone.type == CRD_DCP_RSP_ACK || gone.error == CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE);
         check_int(crd_dcp_slave_state(p.h.r->slave), CRD_DCP_ALIVE);
-        hand_pass(&p.h, crd_dcp_testnet_now(p.h.t) + 5, 0, NULL); // what is still on its way
+        hand_pass(&p.h, testnet_now(p.h.t) + 5, 0, NULL); // what is still on its way
         const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(p.h.r->slave);
         check_int(c.steps, 300);
         check_int(c.data_out, 300);
@@ -131,23 +132,23 @@ static void a_million_data_over_a_bad_network_are_all_accounted_for(void** state
 {
     (void)state;
     static place p;
-    open_place(&p, &(crd_dcp_faults){.seed = 9, .start = 1000}, CRD_DCP_UDP);
+    open_place(&p, &(testnet_faults){.seed = 9, .start = 1000}, CRD_DCP_UDP);
     start(&p, CRD_DCP_SRT);
     hand_change(&p.h, (crd_dcp_pdu){.type = CRD_DCP_STC_RUN, .time = 5000}, CRD_DCP_SYNCHRONIZING);
-    check_ok(crd_dcp_testnet_set(
-        p.h.t, &(crd_dcp_faults){.delay = 0.01, .jitter = 0.2, .loss = 0.3, .duplicate = 0.2}));
-    const crd_dcp_testnet_counts before = crd_dcp_testnet_get_counts(p.h.t);
+    check_ok(testnet_set(
+        p.h.t, &(testnet_faults){.delay = 0.01, .jitter = 0.2, .loss = 0.3, .duplicate = 0.2}));
+    const testnet_counts before = testnet_get_counts(p.h.t);
     enum { COUNT = 1000000 };
     double last = 0;
     for (int i = 0; i < COUNT; i++) {
         send_u(&p, (uint16_t)i, i + 1.0);
-        const double now = crd_dcp_testnet_now(p.h.t);
+        const double now = testnet_now(p.h.t);
         hand_pass(&p.h, now + 0.001, 0, NULL);
         check(p.h.r->u >= last && p.h.r->u <= i + 1.0 && p.h.r->u == floor(p.h.r->u));
         last = p.h.r->u;
     }
-    hand_pass(&p.h, crd_dcp_testnet_now(p.h.t) + 1, 0, NULL);
-    const crd_dcp_testnet_counts t = crd_dcp_testnet_get_counts(p.h.t);
+    hand_pass(&p.h, testnet_now(p.h.t) + 1, 0, NULL);
+    const testnet_counts t = testnet_get_counts(p.h.t);
     const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(p.h.r->slave);
     // Delivered to the slave: taken or too old. Between the first and the last one taken, each was
     // taken or is missed.

@@ -1,5 +1,6 @@
 #include "cardan/dcp.h"
 #include "check.h"
+#include "testnet/testnet.h"
 
 #include <stdio.h>
 
@@ -9,7 +10,7 @@ static check_allocator allocator; // of the place
 
 typedef struct place {
     crd_context* ctx;
-    crd_dcp_testnet* t;
+    testnet* t;
     crd_dcp_net *a, *b;
     crd_dcp_address at_a, at_b; // UDP
     crd_dcp_address tcp_b;
@@ -22,13 +23,13 @@ static crd_dcp_address listening(crd_dcp_net* n, uint16_t port, uint8_t transpor
     return at;
 }
 
-static place open_place(const crd_dcp_faults* faults)
+static place open_place(const testnet_faults* faults)
 {
     place p = {0};
     p.ctx = check_context(&allocator);
-    check_ok(crd_dcp_testnet_create(p.ctx, faults, &p.t));
-    check_ok(crd_dcp_testnet_join(p.t, A, &p.a));
-    check_ok(crd_dcp_testnet_join(p.t, B, &p.b));
+    check_ok(testnet_create(p.ctx, faults, &p.t));
+    check_ok(testnet_join(p.t, A, &p.a));
+    check_ok(testnet_join(p.t, B, &p.b));
     p.at_a = listening(p.a, 8081, CRD_DCP_UDP);
     p.at_b = listening(p.b, 8080, CRD_DCP_UDP);
     p.tcp_b = listening(p.b, 8080, CRD_DCP_TCP);
@@ -38,7 +39,7 @@ static place open_place(const crd_dcp_faults* faults)
 static void close_place(place* p)
 {
     crd_dcp_net_destroy(p->a);
-    crd_dcp_testnet_destroy(p->t); // between its nets, to show that the order is free
+    testnet_destroy(p->t); // between its nets, to show that the order is free
     crd_dcp_net_destroy(p->b);
     crd_context_destroy(p->ctx);
     check_int(allocator.live, 0);
@@ -63,24 +64,24 @@ static uint32_t number_of(const crd_dcp_packet* p)
 static void the_clock_goes_from_arrival_to_arrival_and_not_beyond(void** state)
 {
     (void)state;
-    place p = open_place(&(crd_dcp_faults){.delay = 0.25, .start = 1000});
+    place p = open_place(&(testnet_faults){.delay = 0.25, .start = 1000});
     crd_dcp_packet got;
-    check_near(crd_dcp_testnet_now(p.t), 1000, 0);
+    check_near(testnet_now(p.t), 1000, 0);
     send_number(p.a, &p.at_b, 1);
-    check_near(crd_dcp_testnet_advance(p.t, 1000.125), 1000.125, 0);
+    check_near(testnet_advance(p.t, 1000.125), 1000.125, 0);
     check(!crd_dcp_net_receive(p.b, &got));
     send_number(p.a, &p.at_b, 2);
-    check_near(crd_dcp_testnet_advance(p.t, 2000), 1000.25, 0);
+    check_near(testnet_advance(p.t, 2000), 1000.25, 0);
     check(crd_dcp_net_receive(p.b, &got));
     check_int(number_of(&got), 1);
     check_near(got.time, 1000.25, 0);
     check(crd_dcp_address_equal(&got.from, &p.at_a));
     check(crd_dcp_address_equal(&got.at, &p.at_b));
     check(!crd_dcp_net_receive(p.b, &got));
-    check_near(crd_dcp_testnet_advance(p.t, 10), 1000.25, 0); // never back
-    check_near(crd_dcp_testnet_advance(p.t, INFINITY), 1000.375, 0);
+    check_near(testnet_advance(p.t, 10), 1000.25, 0); // never back
+    check_near(testnet_advance(p.t, INFINITY), 1000.375, 0);
     check(crd_dcp_net_receive(p.b, &got));
-    check_near(crd_dcp_testnet_advance(p.t, INFINITY), 1000.375, 0); // nothing to come
+    check_near(testnet_advance(p.t, INFINITY), 1000.375, 0); // nothing to come
     check_near(crd_dcp_net_now(p.b), 1000.375, 0);
     crd_dcp_net_wait(p.b, 0.5);
     check_near(crd_dcp_net_now(p.a), 1000.875, 0);
@@ -105,14 +106,14 @@ static void without_delay_an_answer_is_there_at_once(void** state)
         check(crd_dcp_net_receive(p.a, &got));
         check_int(number_of(&got), i + 1);
     }
-    check_near(crd_dcp_testnet_now(p.t), 0, 0);
+    check_near(testnet_now(p.t), 0, 0);
     close_place(&p);
 }
 
 // ---- chance ------------------------------------------------------------------------------------
 
 // Everything that arrives at b while a sends `count` packets, one every ms, hashed with its time.
-static uint64_t history(const crd_dcp_faults* f, uint32_t count,
+static uint64_t history(const testnet_faults* f, uint32_t count,
                         const crd_dcp_address* (*to)(place*))
 {
     place p = open_place(f);
@@ -121,8 +122,8 @@ static uint64_t history(const crd_dcp_faults* f, uint32_t count,
     crd_dcp_packet got;
     for (uint32_t i = 0; i < count + 1000; i++) {
         if (i < count) { send_number(p.a, to(&p), i); }
-        while (crd_dcp_testnet_now(p.t) < 1e-3 * i) {
-            (void)crd_dcp_testnet_advance(p.t, 1e-3 * i);
+        while (testnet_now(p.t) < 1e-3 * i) {
+            (void)testnet_advance(p.t, 1e-3 * i);
         }
         while (crd_dcp_net_receive(p.b, &got)) {
             uint8_t all[16];
@@ -150,7 +151,7 @@ static const crd_dcp_address* over_tcp(place* p)
 static void equal_seeds_give_equal_runs(void** state)
 {
     (void)state;
-    crd_dcp_faults f = {
+    testnet_faults f = {
         .delay = 0.002, .jitter = 0.01, .loss = 0.1, .duplicate = 0.1, .corrupt = 0.1, .seed = 7};
     const uint64_t udp = history(&f, 3000, over_udp), tcp = history(&f, 3000, over_tcp);
     check(history(&f, 3000, over_udp) == udp);
@@ -171,7 +172,7 @@ static void losses_copies_and_damages_come_as_often_as_said(void** state)
 {
     (void)state;
     enum { N = 100000 };
-    const crd_dcp_faults f = {.loss = 0.05, .duplicate = 0.03, .corrupt = 0.02, .seed = 1};
+    const testnet_faults f = {.loss = 0.05, .duplicate = 0.03, .corrupt = 0.02, .seed = 1};
     place p = open_place(&f);
     static uint8_t times[N];
     memset(times, 0, sizeof times);
@@ -201,7 +202,7 @@ static void losses_copies_and_damages_come_as_often_as_said(void** state)
     check_part(lost, N, f.loss);
     check_part(doubled, N - lost, f.duplicate);
     check_part(damaged, N - lost, f.corrupt);
-    const crd_dcp_testnet_counts c = crd_dcp_testnet_get_counts(p.t);
+    const testnet_counts c = testnet_get_counts(p.t);
     check_int(c.sent, N);
     check_int(c.lost, lost);
     check_int(c.duplicated, doubled);
@@ -215,7 +216,7 @@ static void delays_are_uniform_and_reorder(void** state)
 {
     (void)state;
     enum { N = 20000 };
-    place p = open_place(&(crd_dcp_faults){.delay = 1, .jitter = 2, .seed = 5});
+    place p = open_place(&(testnet_faults){.delay = 1, .jitter = 2, .seed = 5});
     for (uint32_t i = 0; i < N; i++) {
         send_number(p.a, &p.at_b, i);
     }
@@ -223,7 +224,7 @@ static void delays_are_uniform_and_reorder(void** state)
     uint32_t last = 0, inversions = 0;
     for (int i = 0; i < N; i++) {
         crd_dcp_packet got;
-        const double now = crd_dcp_testnet_advance(p.t, INFINITY);
+        const double now = testnet_advance(p.t, INFINITY);
         check(crd_dcp_net_receive(p.b, &got));
         check_near(got.time, now, 0);
         check(now >= 1 && now < 3);
@@ -242,13 +243,13 @@ static void delays_are_uniform_and_reorder(void** state)
 static void without_jitter_the_order_stays(void** state)
 {
     (void)state;
-    place p = open_place(&(crd_dcp_faults){.delay = 1, .duplicate = 0.5, .seed = 5});
+    place p = open_place(&(testnet_faults){.delay = 1, .duplicate = 0.5, .seed = 5});
     crd_dcp_packet got;
     uint32_t last = 0, count = 0;
     for (uint32_t i = 0; i < 1000; i++) {
         send_number(p.a, &p.at_b, i);
     }
-    (void)crd_dcp_testnet_advance(p.t, INFINITY);
+    (void)testnet_advance(p.t, INFINITY);
     while (crd_dcp_net_receive(p.b, &got)) {
         check(number_of(&got) >= last);
         last = number_of(&got);
@@ -268,14 +269,14 @@ static void one_fault_more_leaves_the_others_as_they_were(void** state)
     static double times[2][N];
     for (int run = 0; run < 2; run++) {
         place p = open_place(
-            &(crd_dcp_faults){.delay = 1, .jitter = 1, .loss = run ? 0.3 : 0, .seed = 9});
+            &(testnet_faults){.delay = 1, .jitter = 1, .loss = run ? 0.3 : 0, .seed = 9});
         for (int i = 0; i < N; i++) {
             times[run][i] = 0;
             send_number(p.a, &p.at_b, (uint32_t)i);
         }
         crd_dcp_packet got;
-        (void)crd_dcp_testnet_advance(p.t, 0.5);
-        while (crd_dcp_testnet_advance(p.t, 3) < 3) {
+        (void)testnet_advance(p.t, 0.5);
+        while (testnet_advance(p.t, 3) < 3) {
             while (crd_dcp_net_receive(p.b, &got)) {
                 times[run][number_of(&got)] = got.time;
             }
@@ -293,17 +294,17 @@ static void one_fault_more_leaves_the_others_as_they_were(void** state)
 static void faults_can_change_on_the_way_and_must_make_sense(void** state)
 {
     (void)state;
-    place p = open_place(&(crd_dcp_faults){.seed = 1});
+    place p = open_place(&(testnet_faults){.seed = 1});
     crd_dcp_packet got;
-    check_ok(crd_dcp_testnet_set(p.t, &(crd_dcp_faults){.loss = 1}));
+    check_ok(testnet_set(p.t, &(testnet_faults){.loss = 1}));
     send_number(p.a, &p.at_b, 1);
     check(!crd_dcp_net_receive(p.b, &got));
-    check_ok(crd_dcp_testnet_set(p.t, &(crd_dcp_faults){.delay = 1}));
+    check_ok(testnet_set(p.t, &(testnet_faults){.delay = 1}));
     send_number(p.a, &p.at_b, 2);
-    check_near(crd_dcp_testnet_advance(p.t, 5), 1, 0);
+    check_near(testnet_advance(p.t, 5), 1, 0);
     check(crd_dcp_net_receive(p.b, &got));
     check_int(number_of(&got), 2);
-    const crd_dcp_faults bad[] = {
+    const testnet_faults bad[] = {
         {.delay = -1},  {.jitter = NAN},     {.loss = 1.5}, {.duplicate = -0.1},
         {.corrupt = 2}, {.delay = INFINITY}, {.start = -5},
     };
@@ -311,10 +312,10 @@ static void faults_can_change_on_the_way_and_must_make_sense(void** state)
                                         "duplicate = -0.1", "corrupt = 2",  "delay = inf",
                                         "start = -5"};
     for (int i = 0; i < 7; i++) {
-        crd_dcp_testnet* t = NULL;
-        check_status(crd_dcp_testnet_set(p.t, &bad[i]), CRD_E_RANGE);
+        testnet* t = NULL;
+        check_status(testnet_set(p.t, &bad[i]), CRD_E_RANGE);
         check_contains(crd_error_text(p.ctx), names[i]);
-        check_status(crd_dcp_testnet_create(p.ctx, &bad[i], &t), CRD_E_RANGE);
+        check_status(testnet_create(p.ctx, &bad[i], &t), CRD_E_RANGE);
         check(!t);
     }
     close_place(&p);
@@ -325,18 +326,18 @@ static void faults_can_change_on_the_way_and_must_make_sense(void** state)
 static void a_stream_loses_nothing_and_keeps_the_order_whatever_the_faults(void** state)
 {
     (void)state;
-    place p = open_place(&(crd_dcp_faults){
+    place p = open_place(&(testnet_faults){
         .delay = 0.01, .jitter = 0.05, .loss = 0.4, .duplicate = 0.3, .corrupt = 0.3, .seed = 3});
     crd_dcp_packet got;
     crd_dcp_address from = {0};
     check_ok(crd_dcp_net_connect(p.a, &p.tcp_b));
     for (uint32_t i = 0; i < 2000; i++) {
         send_number(p.a, &p.tcp_b, i);
-        (void)crd_dcp_testnet_advance(p.t, crd_dcp_testnet_now(p.t) + 0.001);
+        (void)testnet_advance(p.t, testnet_now(p.t) + 0.001);
     }
     uint32_t next = 0;
     double last = 0;
-    for (double now = -1; now != crd_dcp_testnet_now(p.t);) {
+    for (double now = -1; now != testnet_now(p.t);) {
         while (crd_dcp_net_receive(p.b, &got)) {
             check_int(number_of(&got), next);
             check_int(got.bytes[7], 0x55);
@@ -345,20 +346,20 @@ static void a_stream_loses_nothing_and_keeps_the_order_whatever_the_faults(void*
             from = got.from;
             next++;
         }
-        now = crd_dcp_testnet_now(p.t);
-        (void)crd_dcp_testnet_advance(p.t, INFINITY);
+        now = testnet_now(p.t);
+        (void)testnet_advance(p.t, INFINITY);
     }
     check_int(next, 2000);
     // the expected number of repetitions is p/(1 - p) with p = 1 - 0.6*0.7
-    const int64_t repeated = crd_dcp_testnet_get_counts(p.t).repeated;
+    const int64_t repeated = testnet_get_counts(p.t).repeated;
     check_near((double)repeated, 2000 * 0.58 / 0.42, 5 * sqrt(2000 * 0.58) / 0.42);
     send_number(p.b, &from, 5); // and back
-    (void)crd_dcp_testnet_advance(p.t, INFINITY);
+    (void)testnet_advance(p.t, INFINITY);
     check(crd_dcp_net_receive(p.a, &got));
     check(crd_dcp_address_equal(&got.from, &p.tcp_b));
-    check_ok(crd_dcp_testnet_set(p.t, &(crd_dcp_faults){.delay = 0.01, .loss = 1}));
+    check_ok(testnet_set(p.t, &(testnet_faults){.delay = 0.01, .loss = 1}));
     send_number(p.a, &p.tcp_b, 6); // even now
-    (void)crd_dcp_testnet_advance(p.t, INFINITY);
+    (void)testnet_advance(p.t, INFINITY);
     check(crd_dcp_net_receive(p.b, &got));
     close_place(&p);
 }
@@ -366,13 +367,13 @@ static void a_stream_loses_nothing_and_keeps_the_order_whatever_the_faults(void*
 static void a_stream_ends_behind_its_last_PDU_and_can_be_opened_again(void** state)
 {
     (void)state;
-    place p = open_place(&(crd_dcp_faults){.delay = 0.5});
+    place p = open_place(&(testnet_faults){.delay = 0.5});
     crd_dcp_packet got;
     check(!crd_dcp_net_send(p.a, &p.tcp_b, (const uint8_t*)"x", 1)); // not connected
     check_ok(crd_dcp_net_connect(p.a, &p.tcp_b));
     check(!crd_dcp_net_connected(p.a, &p.tcp_b));
     send_number(p.a, &p.tcp_b, 1); // waits for the connection: a round trip
-    check_near(crd_dcp_testnet_advance(p.t, INFINITY), 1.5, 0);
+    check_near(testnet_advance(p.t, INFINITY), 1.5, 0);
     check(crd_dcp_net_connected(p.a, &p.tcp_b));
     check(crd_dcp_net_receive(p.b, &got));
     const crd_dcp_address from = got.from;
@@ -381,27 +382,27 @@ static void a_stream_ends_behind_its_last_PDU_and_can_be_opened_again(void** sta
     crd_dcp_net_close(p.b, &p.tcp_b); // listener and all that came in
     check(!crd_dcp_net_send(p.b, &from, (const uint8_t*)"x", 1));
     send_number(p.a, &p.tcp_b, 3); // a does not know yet
-    (void)crd_dcp_testnet_advance(p.t, 2.0);
+    (void)testnet_advance(p.t, 2.0);
     check(crd_dcp_net_receive(p.a, &got));
     check_int(number_of(&got), 2);
     check(!crd_dcp_net_connected(p.a, &p.tcp_b));
     check_int(crd_dcp_net_get_counts(p.a).lost, 1);
     check_int(crd_dcp_net_get_counts(p.a).connections, 0);
     check(!crd_dcp_net_receive(p.b, &got));
-    check_int(crd_dcp_testnet_get_counts(p.t).nowhere, 1);
+    check_int(testnet_get_counts(p.t).nowhere, 1);
     check(!crd_dcp_net_send(p.a, &p.tcp_b, (const uint8_t*)"x", 1)); // nobody listens
     check_status(crd_dcp_net_connect(p.a, &p.tcp_b), CRD_E_IO);
     check_contains(crd_error_text(p.ctx), "tcp://10.0.0.2:8080");
     check_ok(crd_dcp_net_listen(p.b, &p.tcp_b));
     check(!crd_dcp_net_send(p.a, &p.tcp_b, (const uint8_t*)"x", 1)); // too early for the next try
-    (void)crd_dcp_testnet_advance(p.t, 3);
+    (void)testnet_advance(p.t, 3);
     send_number(p.a, &p.tcp_b, 4); // opens it again
-    (void)crd_dcp_testnet_advance(p.t, INFINITY);
+    (void)testnet_advance(p.t, INFINITY);
     check(crd_dcp_net_receive(p.b, &got));
     check_int(number_of(&got), 4);
     check_int(crd_dcp_net_get_counts(p.b).connections, 1);
     crd_dcp_net_close(p.a, &p.tcp_b);
-    (void)crd_dcp_testnet_advance(p.t, INFINITY);
+    (void)testnet_advance(p.t, INFINITY);
     check_int(crd_dcp_net_get_counts(p.b).connections, 0);
     check_int(crd_dcp_net_get_counts(p.b).lost, 1);
     check(!crd_dcp_net_send(p.a, &p.tcp_b, (const uint8_t*)"x", 1));
@@ -412,27 +413,27 @@ static void what_was_on_its_way_does_not_get_into_the_next_connection(void** sta
 {
     (void)state;
     for (int run = 0; run < 2; run++) {
-        place p = open_place(&(crd_dcp_faults){.delay = 5});
+        place p = open_place(&(testnet_faults){.delay = 5});
         crd_dcp_packet got;
         check_ok(crd_dcp_net_connect(p.a, &p.tcp_b));
         send_number(p.a, &p.tcp_b, 1); // there at 15 s
-        check_ok(crd_dcp_testnet_set(p.t, &(crd_dcp_faults){.delay = 0.5}));
+        check_ok(testnet_set(p.t, &(testnet_faults){.delay = 0.5}));
         crd_dcp_net_close(p.b, &p.tcp_b);
         check_ok(crd_dcp_net_listen(p.b, &p.tcp_b));
-        (void)crd_dcp_testnet_advance(p.t, 1);
+        (void)testnet_advance(p.t, 1);
         check(!crd_dcp_net_connected(p.a, &p.tcp_b));
-        (void)crd_dcp_testnet_advance(p.t, 1);
+        (void)testnet_advance(p.t, 1);
         if (run == 1) { // a new one instead of the old one opened again
             crd_dcp_net_close(p.a, &p.tcp_b);
             check_ok(crd_dcp_net_connect(p.a, &p.tcp_b));
         }
         send_number(p.a, &p.tcp_b, 2);
-        check_near(crd_dcp_testnet_advance(p.t, INFINITY), 2.5, 0);
+        check_near(testnet_advance(p.t, INFINITY), 2.5, 0);
         check(crd_dcp_net_receive(p.b, &got));
         check_int(number_of(&got), 2);
-        check_near(crd_dcp_testnet_advance(p.t, INFINITY), 15, 0);
+        check_near(testnet_advance(p.t, INFINITY), 15, 0);
         check(!crd_dcp_net_receive(p.b, &got));
-        check_int(crd_dcp_testnet_get_counts(p.t).nowhere, 1);
+        check_int(testnet_get_counts(p.t).nowhere, 1);
         close_place(&p);
     }
 }
@@ -440,7 +441,7 @@ static void what_was_on_its_way_does_not_get_into_the_next_connection(void** sta
 static void a_stream_that_announces_too_much_is_closed(void** state)
 {
     (void)state;
-    place p = open_place(&(crd_dcp_faults){.delay = 1});
+    place p = open_place(&(testnet_faults){.delay = 1});
     crd_dcp_net_limits limits = crd_dcp_net_default_limits();
     limits.max_pdu = 100;
     check_ok(crd_dcp_net_set_limits(p.b, &limits));
@@ -449,11 +450,11 @@ static void a_stream_that_announces_too_much_is_closed(void** state)
     check(crd_dcp_net_send(p.a, &p.tcp_b, bytes, 100));
     check(crd_dcp_net_send(p.a, &p.tcp_b, bytes, 101));
     crd_dcp_packet got;
-    (void)crd_dcp_testnet_advance(p.t, INFINITY);
+    (void)testnet_advance(p.t, INFINITY);
     check(crd_dcp_net_receive(p.b, &got));
     check(!crd_dcp_net_receive(p.b, &got));
     check_int(crd_dcp_net_get_counts(p.b).refused, 1);
-    (void)crd_dcp_testnet_advance(p.t, INFINITY);
+    (void)testnet_advance(p.t, INFINITY);
     check(!crd_dcp_net_connected(p.a, &p.tcp_b));
     check_int(crd_dcp_net_get_counts(p.a).lost, 1);
     static uint8_t large[65508];
@@ -468,7 +469,7 @@ static void hosts_have_their_own_addresses_and_ports(void** state)
     (void)state;
     place p = open_place(NULL);
     crd_dcp_net* c = NULL;
-    check_ok(crd_dcp_testnet_join(p.t, A, &c)); // another process of the same host
+    check_ok(testnet_join(p.t, A, &c)); // another process of the same host
     crd_dcp_address at = p.at_a;
     check_status(crd_dcp_net_listen(c, &at), CRD_E_IO);
     check_contains(crd_error_text(p.ctx), "in use");
@@ -486,13 +487,13 @@ static void hosts_have_their_own_addresses_and_ports(void** state)
     crd_dcp_net_close(c, &two);
     send_number(p.b, &two, 9);
     check(!crd_dcp_net_receive(c, &got));
-    check_int(crd_dcp_testnet_get_counts(p.t).nowhere, 1);
+    check_int(testnet_get_counts(p.t).nowhere, 1);
     crd_dcp_net* none = NULL;
-    check_status(crd_dcp_testnet_join(p.t, 0, &none), CRD_E_RANGE);
+    check_status(testnet_join(p.t, 0, &none), CRD_E_RANGE);
     crd_dcp_net_destroy(c);
     send_number(p.b, &one, 9); // to somebody who has left
-    (void)crd_dcp_testnet_advance(p.t, 1);
-    check_int(crd_dcp_testnet_get_counts(p.t).nowhere, 2);
+    (void)testnet_advance(p.t, 1);
+    check_int(testnet_get_counts(p.t).nowhere, 2);
     close_place(&p);
 }
 
@@ -524,14 +525,14 @@ static void a_link_keeps_control_open(void** state)
 
 // ---- memory and size ---------------------------------------------------------------------------
 
-static crd_status use_all(crd_context* ctx, crd_dcp_testnet** t, crd_dcp_net** a, crd_dcp_net** b)
+static crd_status use_all(crd_context* ctx, testnet** t, crd_dcp_net** a, crd_dcp_net** b)
 {
     crd_dcp_address udp = {.port = 1, .transport = CRD_DCP_UDP};
     crd_dcp_address tcp = {.port = 1, .transport = CRD_DCP_TCP};
     crd_status st = CRD_OK;
-    CRD_TRY(crd_dcp_testnet_create(ctx, NULL, t));
-    CRD_TRY(crd_dcp_testnet_join(*t, A, a));
-    CRD_TRY(crd_dcp_testnet_join(*t, B, b));
+    CRD_TRY(testnet_create(ctx, NULL, t));
+    CRD_TRY(testnet_join(*t, A, a));
+    CRD_TRY(testnet_join(*t, B, b));
     CRD_TRY(crd_dcp_net_listen(*b, &udp));
     CRD_TRY(crd_dcp_net_listen(*b, &tcp));
     CRD_TRY(crd_dcp_net_connect(*a, &tcp));
@@ -547,12 +548,12 @@ static void every_allocation_may_fail(void** state)
     for (int64_t fail_at = 0;; fail_at++) {
         crd_context* ctx = check_context(&allocator);
         allocator.fail_at = allocator.allocations + fail_at;
-        crd_dcp_testnet* t = NULL;
+        testnet* t = NULL;
         crd_dcp_net *a = NULL, *b = NULL;
         const crd_status st = use_all(ctx, &t, &a, &b);
         crd_dcp_net_destroy(b); // a learns it without memory for the message
         crd_dcp_net_destroy(a);
-        crd_dcp_testnet_destroy(t);
+        testnet_destroy(t);
         check_int(allocator.live, 1);
         crd_context_destroy(ctx);
         if (st == CRD_OK) {
@@ -567,14 +568,14 @@ static void a_million_packets_pass_without_memory_of_their_own(void** state)
 {
     (void)state;
     place p =
-        open_place(&(crd_dcp_faults){.delay = 0.001, .jitter = 0.001, .loss = 0.01, .seed = 2});
+        open_place(&(testnet_faults){.delay = 0.001, .jitter = 0.001, .loss = 0.01, .seed = 2});
     crd_dcp_packet got;
     int64_t received = 0, before = 0;
     for (uint32_t i = 0; i < 1000000; i++) {
         send_number(p.a, &p.at_b, i); // one every 10 us: 150 are on their way
         if (i == 10000) { before = allocator.allocations; }
         const double until = 1e-5 * i;
-        while (crd_dcp_testnet_advance(p.t, until) < until) {}
+        while (testnet_advance(p.t, until) < until) {}
         while (crd_dcp_net_receive(p.b, &got)) {
             received++;
         }
@@ -585,7 +586,7 @@ static void a_million_packets_pass_without_memory_of_their_own(void** state)
         received++;
         crd_dcp_net_wait(p.b, 1);
     }
-    const int64_t lost = crd_dcp_testnet_get_counts(p.t).lost;
+    const int64_t lost = testnet_get_counts(p.t).lost;
     check_int(received, 1000000 - lost);
     check_part(lost, 1000000, 0.01);
     close_place(&p);
@@ -594,15 +595,15 @@ static void a_million_packets_pass_without_memory_of_their_own(void** state)
 static void it_can_be_destroyed_with_packets_on_their_way(void** state)
 {
     (void)state;
-    place p = open_place(&(crd_dcp_faults){.delay = 1});
+    place p = open_place(&(testnet_faults){.delay = 1});
     check_ok(crd_dcp_net_connect(p.a, &p.tcp_b));
     send_number(p.a, &p.tcp_b, 1);
     send_number(p.a, &p.at_b, 1);
     send_number(p.b, &p.at_a, 1);
-    (void)crd_dcp_testnet_advance(p.t, 1);
+    (void)testnet_advance(p.t, 1);
     send_number(p.a, &p.at_b, 1);
     close_place(&p);
-    crd_dcp_testnet_destroy(NULL);
+    testnet_destroy(NULL);
 }
 
 int main(void)

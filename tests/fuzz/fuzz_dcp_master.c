@@ -13,7 +13,7 @@
 
 #include "../dcp/rig_description.h"
 #include "cardan/dcp_master.h"
-#include "dcp/net.h"
+#include "dcp/net/net.h"
 
 enum { HONEST, DROP, DAMAGE, TWICE, RAW, ANSWER, TIME, FAULT, KINDS };
 enum { QUEUE = 32, ROOM = 1200, MOST_WAITS = 400000 };

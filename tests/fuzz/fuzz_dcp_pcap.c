@@ -1,10 +1,10 @@
-// modules: dcp base
+// modules: dcptools dcp base
 // A capture as somebody may send it: frames, streams and PDUs in it. What is seen can be printed
 // and decodes to what was said, and every frame is counted once.
 #include <string.h>
 
 #include "fuzz.h"
-#include "shared/dcp_log.h"
+#include "shared/dcptools_log.h"
 
 static crdi_dcp_log* current;
 

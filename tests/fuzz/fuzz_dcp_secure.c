@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dcp/net.h"
+#include "dcp/net/net.h"
 #include "fuzz.h"
 
 enum { SEND, DELIVER, CHANGED, RAW, WAIT, RESTART, MOVED, KINDS };

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "../dcp/rig_description.h"
-#include "dcp/slave.h"
+#include "dcp/slave/slave.h"
 
 enum { PDU, PATCHED, STRANGE, WAIT, DONE, SIGNAL, PLANT, LOG, KINDS };
 

@@ -10,7 +10,7 @@ import sys
 
 ROWS = [
     ["cli", "web", "python"],
-    ["study", "testbench", "reproduce", "serve"],
+    ["study", "testbench", "reproduce", "serve", "dcptools"],
     ["master"],
     ["unit"],
     ["coupling", "analysis", "learn", "quality", "fmi", "ssp", "dcp", "circuit", "twin", "system", "results"],

@@ -1,6 +1,7 @@
 // DCP slaves with a budget, on a network in memory with a virtual clock: the steps of a slave wait
 // on a thread of their own.
 #include "models.h"
+#include "testnet/testnet.h"
 
 #include <stdio.h>
 
@@ -14,7 +15,7 @@ static const double YEARS = 1e9;
 enum { SLAVES = 2 };
 typedef struct world {
     crd_context* ctx;
-    crd_dcp_testnet* network;
+    testnet* network;
     crd_dcp_description* d;
     crd_dcp_net* nets[SLAVES];
     rig* rigs[SLAVES];
@@ -22,12 +23,12 @@ typedef struct world {
     crd_master* m;
 } world;
 
-static crd_dcp_testnet* the_network;
+static testnet* the_network;
 
 static crd_status open_net(crd_context* ctx, crd_dcp_net** out)
 {
     (void)ctx;
-    return crd_dcp_testnet_join(the_network, 0x7F000001, out);
+    return testnet_join(the_network, 0x7F000001, out);
 }
 
 static void add_slave(world* w, int k)
@@ -38,13 +39,13 @@ static void add_slave(world* w, int k)
     r->r = 0.5;
     r->kp = 1;
     r->temperatures = 3;
-    check_ok(crd_dcp_testnet_join(w->network, 0x7F000001, &w->nets[k]));
+    check_ok(testnet_join(w->network, 0x7F000001, &w->nets[k]));
     crd_dcp_address at = {0x7F000001, (uint16_t)(8080 + k), CRD_DCP_UDP};
     check_ok(crd_dcp_net_listen(w->nets[k], &at));
     const crd_dcp_plant plant = rig_plant(r);
     const crd_dcp_link link = crd_dcp_net_link(w->nets[k]);
     check_ok(crd_dcp_slave_create(r->ctx, w->d, &plant, &link, NULL, &r->slave));
-    crd_dcp_testnet_attach(w->nets[k], r->slave);
+    testnet_attach(w->nets[k], r->slave);
     w->rigs[k] = r;
 }
 
@@ -54,8 +55,8 @@ static void open_world(world* w, double budget_a, double budget_b, crd_dcp_mode 
     static const char* const names[] = {"a", "b"};
     static const char* const addresses[] = {"udp://127.0.0.1:8080", "udp://127.0.0.1:8081"};
     *w = (world){.ctx = crd_context_create(NULL)};
-    const crd_dcp_faults none = {.delay = 1e-4, .seed = 1, .start = 1794710000.25};
-    check_ok(crd_dcp_testnet_create(w->ctx, &none, &w->network));
+    const testnet_faults none = {.delay = 1e-4, .seed = 1, .start = 1794710000.25};
+    check_ok(testnet_create(w->ctx, &none, &w->network));
     check_ok(crd_dcp_load(w->ctx, rig_file, &w->d, NULL, NULL));
     the_network = w->network;
     crdi_session_open_net = open_net;
@@ -92,13 +93,13 @@ static void close_world(world* w)
     for (int k = 0; k < SLAVES; k++) {
         rig* r = w->rigs[k];
         check_int(crd_dcp_slave_state(r->slave), CRD_DCP_ALIVE);
-        crd_dcp_testnet_attach(w->nets[k], NULL);
+        testnet_attach(w->nets[k], NULL);
         crd_dcp_net_destroy(w->nets[k]);
         rig_destroy(r);
     }
     crd_system_destroy(w->s);
     crd_dcp_description_destroy(w->d);
-    crd_dcp_testnet_destroy(w->network);
+    testnet_destroy(w->network);
     crd_context_destroy(w->ctx);
     crdi_session_open_net = crd_dcp_net_create;
 }

@@ -5,6 +5,7 @@
 
 #include "cardan/dcp_master.h"
 #include "shared/serve.h"
+#include "testnet/testnet.h"
 
 extern const crd_model crd_model_types, crd_model_lo_fd1, crd_model_lo_fd2;
 
@@ -13,7 +14,7 @@ enum { HERE = 0x7F000001 };
 typedef struct world {
     check_allocator allocator;
     crd_context* ctx;
-    crd_dcp_testnet* t;
+    testnet* t;
     crd_dcp_net *master_net, *nets[2];
     crd_system* systems[2];
     crdi_serve* serves[2];
@@ -22,12 +23,12 @@ typedef struct world {
     crd_dcp_master* m;
 } world;
 
-static void world_open(world* w, const crd_dcp_faults* faults)
+static void world_open(world* w, const testnet_faults* faults)
 {
     *w = (world){0};
     w->ctx = check_context(&w->allocator);
-    check_ok(crd_dcp_testnet_create(w->ctx, faults, &w->t));
-    check_ok(crd_dcp_testnet_join(w->t, HERE, &w->master_net));
+    check_ok(testnet_create(w->ctx, faults, &w->t));
+    check_ok(testnet_join(w->t, HERE, &w->master_net));
     check_ok(crd_dcp_master_create(w->ctx, w->master_net, NULL, &w->m));
 }
 
@@ -35,13 +36,13 @@ static void world_close(world* w)
 {
     crd_dcp_master_destroy(w->m);
     for (int i = 0; i < w->count; i++) {
-        crd_dcp_testnet_attach(w->nets[i], NULL);
+        testnet_attach(w->nets[i], NULL);
         crdi_serve_destroy(w->serves[i]);
         crd_system_destroy(w->systems[i]);
         crd_dcp_net_destroy(w->nets[i]);
     }
     crd_dcp_net_destroy(w->master_net);
-    crd_dcp_testnet_destroy(w->t);
+    testnet_destroy(w->t);
     crd_context_destroy(w->ctx);
     check_int(w->allocator.live, 0);
 }
@@ -62,11 +63,11 @@ static void add_slave(world* w, const crd_model* model, uint8_t transport, crd_d
     opt.addresses = &w->at[i];
     opt.address_count = 1;
     check_ok(crdi_serve_create(w->ctx, w->systems[i], &opt, &w->serves[i]));
-    check_ok(crd_dcp_testnet_join(w->t, HERE, &w->nets[i]));
+    check_ok(testnet_join(w->t, HERE, &w->nets[i]));
     check_ok(crd_dcp_net_listen(w->nets[i], &w->at[i]));
     const crd_dcp_link link = crd_dcp_net_link(w->nets[i]);
     check_ok(crdi_serve_start(w->serves[i], &link, NULL, NULL, NULL));
-    crd_dcp_testnet_attach(w->nets[i], crdi_serve_slave(w->serves[i]));
+    testnet_attach(w->nets[i], crdi_serve_slave(w->serves[i]));
     const crd_dcp_slave_spec spec = {.name = model->name,
                                      .description = crdi_serve_description(w->serves[i]),
                                      .control = w->at[i],
@@ -104,7 +105,7 @@ static void every_type_goes_there_and_back(void** state)
     for (int i = 0; i < 2; i++) {
         world w;
         // Datagrams that overtake each other are another story.
-        const crd_dcp_faults late = {.delay = 1e-4, .jitter = i ? 2e-4 : 0, .seed = 5};
+        const testnet_faults late = {.delay = 1e-4, .jitter = i ? 2e-4 : 0, .seed = 5};
         world_open(&w, &late);
         add_slave(&w, &crd_model_types, i ? CRD_DCP_TCP : CRD_DCP_UDP, CRD_DCP_NRT, 100);
         const crd_dcp_description* d = crdi_serve_description(w.serves[0]);
@@ -219,7 +220,7 @@ static void in_real_time_a_slave_that_leaves_says_so(void** state)
 // ---- the loop ----------------------------------------------------------------------------------
 
 static double spent; // by a step, on the clock of the network
-static crd_dcp_testnet* clock_of;
+static testnet* clock_of;
 
 static crd_model_status slow_step(void* self, const crd_model_host* host, double t, double h,
                                   double* reached)
@@ -229,8 +230,8 @@ static crd_model_status slow_step(void* self, const crd_model_host* host, double
     (void)t;
     (void)h;
     (void)reached;
-    const double until = crd_dcp_testnet_now(clock_of) + spent;
-    while (crd_dcp_testnet_advance(clock_of, until) < until) {}
+    const double until = testnet_now(clock_of) + spent;
+    while (testnet_advance(clock_of, until) < until) {}
     return CRD_MODEL_OK;
 }
 
@@ -289,7 +290,7 @@ static void heartbeats_that_come_during_a_long_step_count(void** state)
         crdi_serve_options opt = crdi_serve_defaults();
         opt.heartbeat = 1;
         check_ok(crdi_serve_create(w.ctx, w.systems[0], &opt, &w.serves[0]));
-        check_ok(crd_dcp_testnet_join(w.t, HERE, &w.nets[0]));
+        check_ok(testnet_join(w.t, HERE, &w.nets[0]));
         crd_dcp_address at = {HERE, 8080, CRD_DCP_UDP}, mine = {HERE, 8081, CRD_DCP_UDP};
         check_ok(crd_dcp_net_listen(w.nets[0], &at));
         check_ok(crd_dcp_net_listen(w.master_net, &mine));
@@ -312,8 +313,8 @@ static void heartbeats_that_come_during_a_long_step_count(void** state)
         spent = 1.5;
         ask(w.master_net, &at,
             (crd_dcp_pdu){.type = CRD_DCP_STC_DO_STEP, .state = CRD_DCP_RUNNING, .steps = 1});
-        const crd_dcp_faults later = {.delay = 0.8};
-        check_ok(crd_dcp_testnet_set(w.t, &later));
+        const testnet_faults later = {.delay = 0.8};
+        check_ok(testnet_set(w.t, &later));
         if (beats) { ask(w.master_net, &at, (crd_dcp_pdu){.type = CRD_DCP_INF_STATE}); }
         crdi_serve_turn(w.serves[0], w.nets[0], 0);
         check_int(crd_dcp_slave_state(crdi_serve_slave(w.serves[0])),

@@ -1,5 +1,6 @@
 // Emulated benches as slaves on a virtual network: whole sessions, and every fault.
 #include "shared/testbench_bench.h"
+#include "testnet/testnet.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@ static const double begin = 1794710000.25;
 typedef struct place {
     check_allocator allocator, network_allocator;
     crd_context *ctx, *network;
-    crd_dcp_testnet* t;
+    testnet* t;
     crd_dcp_net *net, *bench_net;
     crdi_testbench_kind kind;
     crdi_testbench* b;
@@ -37,13 +38,13 @@ static crdi_testbench_options options(crdi_testbench_kind kind)
 static void open_place(place* p, const crdi_testbench_options* o)
 {
     static const uint32_t ip = 0x0A000000, mask = 0xFF000000;
-    const crd_dcp_faults faults = {.delay = 0.001, .start = begin};
+    const testnet_faults faults = {.delay = 0.001, .start = begin};
     *p = (place){.kind = o->kind, .step = 0.01, .mode = CRD_DCP_SRT, .switch_on = INFINITY};
     p->ctx = check_context(&p->allocator);
     p->network = check_context(&p->network_allocator);
-    check_ok(crd_dcp_testnet_create(p->network, &faults, &p->t));
-    check_ok(crd_dcp_testnet_join(p->t, MASTER, &p->net));
-    check_ok(crd_dcp_testnet_join(p->t, BENCH, &p->bench_net));
+    check_ok(testnet_create(p->network, &faults, &p->t));
+    check_ok(testnet_join(p->t, MASTER, &p->net));
+    check_ok(testnet_join(p->t, BENCH, &p->bench_net));
     crd_dcp_address at = {BENCH, 8080, CRD_DCP_UDP};
     check_ok(crd_dcp_net_listen(p->bench_net, &at));
     crd_dcp_slave_options opt = crd_dcp_slave_defaults();
@@ -53,7 +54,7 @@ static void open_place(place* p, const crdi_testbench_options* o)
     check_ok(crdi_testbench_create(p->ctx, o, &p->b));
     const crd_dcp_link link = crd_dcp_net_link(p->bench_net);
     check_ok(crdi_testbench_start(p->b, &link, &opt));
-    crd_dcp_testnet_attach(p->bench_net, crdi_testbench_slave(p->b));
+    testnet_attach(p->bench_net, crdi_testbench_slave(p->b));
     p->plan = crd_dcp_bench_plan_defaults();
     p->plan.name = crdi_testbench_kind_name((int)o->kind);
     p->plan.gap_limit = 1000;
@@ -70,11 +71,11 @@ static void close_master(place* p)
 static void close_place(place* p)
 {
     close_master(p);
-    crd_dcp_testnet_attach(p->bench_net, NULL);
+    testnet_attach(p->bench_net, NULL);
     crdi_testbench_destroy(p->b);
     crd_dcp_net_destroy(p->bench_net);
     crd_dcp_net_destroy(p->net);
-    crd_dcp_testnet_destroy(p->t);
+    testnet_destroy(p->t);
     crd_context_destroy(p->network);
     crd_context_destroy(p->ctx);
     check_int(p->allocator.live, 0);
@@ -85,7 +86,7 @@ static void close_place(place* p)
 
 static double now_of(const place* p)
 {
-    return crd_dcp_testnet_now(p->t) - begin;
+    return testnet_now(p->t) - begin;
 }
 
 static void notice(void* user, const crd_dcp_notice* n)
@@ -258,9 +259,9 @@ static void bring_up(place* p)
 // Time passes, and nobody drives.
 static void pass(place* p, double seconds)
 {
-    const double until = crd_dcp_testnet_now(p->t) + seconds;
-    while (crd_dcp_testnet_now(p->t) < until) {
-        crd_dcp_testnet_advance(p->t, until); // to the next event at most
+    const double until = testnet_now(p->t) + seconds;
+    while (testnet_now(p->t) < until) {
+        testnet_advance(p->t, until); // to the next event at most
     }
 }
 
@@ -602,7 +603,7 @@ static void second_master_is_not_heard_by_a_bench_that_runs(void** state)
     bring_up(&p);
     drive(&p, 0.5);
     crd_dcp_net* other = NULL;
-    check_ok(crd_dcp_testnet_join(p.t, OTHER, &other));
+    check_ok(testnet_join(p.t, OTHER, &other));
     crd_dcp_master_options mo = crd_dcp_master_defaults();
     const crd_dcp_slave_spec spec = {.name = "em",
                                      .description = crdi_testbench_description(p.b),

@@ -15,6 +15,7 @@
 #include "check.h"
 #include "shared/board.h"
 #include "shared/testbench_bench.h"
+#include "testnet/testnet.h"
 #include "unit/dcp/dcp_unit.h"
 
 enum { EM, ICE, BENCHES };
@@ -32,7 +33,7 @@ typedef struct place {
     trace traces[BENCHES];
     check_allocator allocator, bench_allocator;
     crd_context *ctx, *bench_ctx;
-    crd_dcp_testnet* network;
+    testnet* network;
     crd_dcp_net* nets[BENCHES];
     crdi_testbench* benches[BENCHES];
     crd_system* sys;
@@ -44,7 +45,7 @@ static place* the_place;
 
 static crd_status open_net(crd_context* ctx, crd_dcp_net** out)
 {
-    const crd_status st = crd_dcp_testnet_join(the_place->network, 0x7F000001, out);
+    const crd_status st = testnet_join(the_place->network, 0x7F000001, out);
     return st < 0 ? crdi_fail(ctx, st, "out of memory") : st;
 }
 
@@ -103,7 +104,7 @@ static void open_bench(place* p, int i, const crdi_testbench_options* o)
     static const char* const files[] = {TEST_BUILD_DIR "/coupled_em.dcpx",
                                         TEST_BUILD_DIR "/coupled_ice.dcpx"};
     crd_dcp_address at = o->address;
-    check_ok(crd_dcp_testnet_join(p->network, 0x7F000001, &p->nets[i]));
+    check_ok(testnet_join(p->network, 0x7F000001, &p->nets[i]));
     check_ok(crd_dcp_net_listen(p->nets[i], &at));
     crd_dcp_slave_options opt = crd_dcp_slave_defaults();
     opt.allowed_ip = &ip;
@@ -112,7 +113,7 @@ static void open_bench(place* p, int i, const crdi_testbench_options* o)
     check_ok(crdi_testbench_create(p->bench_ctx, o, &p->benches[i]));
     const crd_dcp_link link = crd_dcp_net_link(p->nets[i]);
     check_ok(crdi_testbench_start(p->benches[i], &link, &opt));
-    crd_dcp_testnet_attach(p->nets[i], crdi_testbench_slave(p->benches[i]));
+    testnet_attach(p->nets[i], crdi_testbench_slave(p->benches[i]));
     p->traces[i] = (trace){.p = p, .bench = i};
     crdi_testbench_observe(p->benches[i], observe, &p->traces[i]);
     crd_text text;
@@ -136,8 +137,8 @@ static void open_place(place* p, const crdi_testbench_options* em)
     *p = (place){0};
     p->ctx = check_context(&p->allocator);
     p->bench_ctx = check_context(&p->bench_allocator);
-    const crd_dcp_faults faults = {.delay = 1e-3, .seed = 1, .start = 1794710000.25};
-    check_ok(crd_dcp_testnet_create(p->bench_ctx, &faults, &p->network));
+    const testnet_faults faults = {.delay = 1e-3, .seed = 1, .start = 1794710000.25};
+    check_ok(testnet_create(p->bench_ctx, &faults, &p->network));
     const crdi_testbench_options ice = options_of(ICE);
     open_bench(p, EM, em);
     open_bench(p, ICE, &ice);
@@ -151,11 +152,11 @@ static void close_place(place* p)
     crd_master_destroy(p->m);
     crd_system_destroy(p->sys);
     for (int i = 0; i < BENCHES; i++) {
-        crd_dcp_testnet_attach(p->nets[i], NULL);
+        testnet_attach(p->nets[i], NULL);
         crdi_testbench_destroy(p->benches[i]);
         crd_dcp_net_destroy(p->nets[i]);
     }
-    crd_dcp_testnet_destroy(p->network);
+    testnet_destroy(p->network);
     crd_context_destroy(p->bench_ctx);
     crd_context_destroy(p->ctx);
     check_int(p->bench_allocator.live, 0);

@@ -2,13 +2,14 @@
 #include <math.h>
 
 #include "../dcp/motor_bench.h"
+#include "testnet/testnet.h"
 #include "unit/dcp/dcp_unit.h"
 #include "unit_test.h"
 
 typedef struct bench_world {
     check_allocator allocator;
     crd_context* ctx;
-    crd_dcp_testnet* network;
+    testnet* network;
     crd_dcp_net* net;
     motor_bench* bench;
     crd_unit* unit;
@@ -19,15 +20,15 @@ static bench_world* the_world;
 static crd_status open_net(crd_context* ctx, crd_dcp_net** out)
 {
     (void)ctx;
-    return crd_dcp_testnet_join(the_world->network, 0x7F000001, out);
+    return testnet_join(the_world->network, 0x7F000001, out);
 }
 
 static bench_world* create_far(double delay)
 {
     bench_world* w = calloc(1, sizeof *w);
     w->ctx = check_context(&w->allocator);
-    const crd_dcp_faults none = {.delay = delay, .seed = 1, .start = 1794710000.25};
-    check_ok(crd_dcp_testnet_create(w->ctx, &none, &w->network));
+    const testnet_faults none = {.delay = delay, .seed = 1, .start = 1794710000.25};
+    check_ok(testnet_create(w->ctx, &none, &w->network));
     const crd_dcp_bench_config c = motor_config();
     w->bench = motor_bench_make(&c, true);
     crd_text text;
@@ -36,12 +37,12 @@ static bench_world* create_far(double delay)
     FILE* f = fopen(TEST_BUILD_DIR "/unit_bench.dcpx", "wb");
     check(f && fwrite(text.data, 1, text.length, f) == text.length && fclose(f) == 0);
     crd_text_clear(&text);
-    check_ok(crd_dcp_testnet_join(w->network, 0x7F000001, &w->net));
+    check_ok(testnet_join(w->network, 0x7F000001, &w->net));
     crd_dcp_address at = {0x7F000001, 8080, CRD_DCP_UDP};
     check_ok(crd_dcp_net_listen(w->net, &at));
     const crd_dcp_link link = crd_dcp_net_link(w->net);
     motor_bench_link(w->bench, &link, NULL);
-    crd_dcp_testnet_attach(w->net, w->bench->r.slave);
+    testnet_attach(w->net, w->bench->r.slave);
     the_world = w;
     crdi_session_open_net = open_net;
     return w;
@@ -56,10 +57,10 @@ static void destroy(bench_world* w)
 {
     crd_unit_destroy(w->unit);
     check_int(crd_dcp_slave_state(w->bench->r.slave), CRD_DCP_ALIVE);
-    crd_dcp_testnet_attach(w->net, NULL);
+    testnet_attach(w->net, NULL);
     crd_dcp_net_destroy(w->net);
     motor_bench_destroy(w->bench);
-    crd_dcp_testnet_destroy(w->network);
+    testnet_destroy(w->network);
     crd_context_destroy(w->ctx);
     check_int(w->allocator.live, 0);
     free(w);
@@ -102,11 +103,11 @@ static void a_bench_is_conditioned_driven_and_brought_to_rest(void** state)
     bench_world* w = create();
     crd_unit_spec spec = bench_spec(calm);
     spec.bench.initial = "oil 40 degC";
-    const double before = crd_dcp_testnet_now(w->network);
+    const double before = testnet_now(w->network);
     bound in = begin(w, &spec);
     crd_unit* u = w->unit;
     // 15 K at 55 K in 540 s
-    check_near(crd_dcp_testnet_now(w->network) - before, 14 * 540 / 55.0, 12);
+    check_near(testnet_now(w->network) - before, 14 * 540 / 55.0, 12);
     check_near(w->bench->m.is[MOTOR_OIL], 40, 1);
     bound out = bind_names(u, "n bench.sequence_out bench.clamps");
     crd_binding* late = NULL; // its sequence number is not ours to give

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "../dcp/motor_bench.h"
+#include "testnet/testnet.h"
 #include "unit/dcp/dcp_unit.h"
 #include "unit_test.h"
 
@@ -12,7 +13,7 @@ enum { MOST = 2 };
 typedef struct world {
     check_allocator allocator;
     crd_context* ctx;
-    crd_dcp_testnet* network;
+    testnet* network;
     crd_dcp_net* nets[MOST];
     motor_bench* benches[MOST];
     int count;
@@ -22,7 +23,7 @@ static world* the_world;
 
 static crd_status open_net(crd_context* ctx, crd_dcp_net** out)
 {
-    const crd_status st = crd_dcp_testnet_join(the_world->network, 0x7F000001, out);
+    const crd_status st = testnet_join(the_world->network, 0x7F000001, out);
     return st < 0 ? crdi_fail(ctx, st, "out of memory") : st;
 }
 
@@ -36,12 +37,12 @@ static motor_bench* add_bench(world* w, const crd_dcp_bench_config* c, bool exte
     FILE* f = fopen(TEST_BUILD_DIR "/unit_board.dcpx", "wb");
     check(f && fwrite(text.data, 1, text.length, f) == text.length && fclose(f) == 0);
     crd_text_clear(&text);
-    check_ok(crd_dcp_testnet_join(w->network, 0x7F000001, &w->nets[k]));
+    check_ok(testnet_join(w->network, 0x7F000001, &w->nets[k]));
     crd_dcp_address at = {0x7F000001, (uint16_t)(8080 + k), CRD_DCP_UDP};
     check_ok(crd_dcp_net_listen(w->nets[k], &at));
     const crd_dcp_link link = crd_dcp_net_link(w->nets[k]);
     motor_bench_link(b, &link, NULL);
-    crd_dcp_testnet_attach(w->nets[k], b->r.slave);
+    testnet_attach(w->nets[k], b->r.slave);
     w->benches[k] = b;
     return b;
 }
@@ -50,8 +51,8 @@ static world* create(int count)
 {
     world* w = calloc(1, sizeof *w);
     w->ctx = check_context(&w->allocator);
-    const crd_dcp_faults none = {.delay = 1e-3, .seed = 1, .start = 1794710000.25};
-    check_ok(crd_dcp_testnet_create(w->ctx, &none, &w->network));
+    const testnet_faults none = {.delay = 1e-3, .seed = 1, .start = 1794710000.25};
+    check_ok(testnet_create(w->ctx, &none, &w->network));
     const crd_dcp_bench_config c = motor_config();
     for (int i = 0; i < count; i++) {
         add_bench(w, &c, true);
@@ -65,11 +66,11 @@ static void destroy(world* w)
 {
     for (int i = 0; i < w->count; i++) {
         check_int(crd_dcp_slave_state(w->benches[i]->r.slave), CRD_DCP_ALIVE);
-        crd_dcp_testnet_attach(w->nets[i], NULL);
+        testnet_attach(w->nets[i], NULL);
         crd_dcp_net_destroy(w->nets[i]);
         motor_bench_destroy(w->benches[i]);
     }
-    crd_dcp_testnet_destroy(w->network);
+    testnet_destroy(w->network);
     crd_context_destroy(w->ctx);
     check_int(w->allocator.live, 0);
     free(w);
@@ -303,7 +304,7 @@ static void a_plain_slave_has_a_board_too(void** state)
     check_int(s.quantity_count, 0);
     check_near(s.round_trip, 2e-3, 1e-3);
     check(s.heard >= 0.1);
-    crd_dcp_testnet_attach(w->nets[0], NULL); // it is gone
+    testnet_attach(w->nets[0], NULL); // it is gone
     crd_status st = CRD_OK;
     for (int i = 0; i < 2000 && st >= 0; i++, x.n++) {
         st = x.u->ops->step(x.u, 0.01 * x.n, 0.01);
@@ -312,7 +313,7 @@ static void a_plain_slave_has_a_board_too(void** state)
     s = look(&x);
     check(s.lost);
     check_contains(s.why, "is lost");
-    crd_dcp_testnet_attach(w->nets[0], w->benches[0]->r.slave);
+    testnet_attach(w->nets[0], w->benches[0]->r.slave);
     end(&x);
     destroy(w);
 }
@@ -335,19 +336,19 @@ static void halt_reaches_the_benches_of_all_sessions_before_the_first_is_waited_
         drive(&x[0], 1);
         drive(&x[1], 1);
     }
-    const double before = crd_dcp_testnet_now(w->network);
+    const double before = testnet_now(w->network);
     x[0].u->ops->halt(x[0].u);
     x[1].u->ops->halt(x[1].u);
-    check_near(crd_dcp_testnet_now(w->network), before, 0); // nobody waited
+    check_near(testnet_now(w->network), before, 0); // nobody waited
     // The stop of the first takes its time; the second is on its way down from the beginning.
     check_ok(x[0].u->ops->terminate(x[0].u));
-    const double first = crd_dcp_testnet_now(w->network);
+    const double first = testnet_now(w->network);
     check(first - before > 0.1);
     check(crd_dcp_slave_state(w->benches[1]->r.slave) >= CRD_DCP_STOPPING);
     check(crd_dcp_bench_get_state(w->benches[1]->b).phase == CRD_DCP_BENCH_SAFE);
     check_int(crd_dcp_bench_get_state(w->benches[1]->b).reason, CRD_DCP_BENCH_BY_MASTER);
     check_ok(x[1].u->ops->terminate(x[1].u));
-    check(crd_dcp_testnet_now(w->network) - first < 0.5 * (first - before));
+    check(testnet_now(w->network) - first < 0.5 * (first - before));
     end(&x[0]);
     end(&x[1]);
     destroy(w);

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "../dcp/rig.h"
+#include "testnet/testnet.h"
 #include "unit/dcp/dcp_unit.h"
 #include "unit_test.h"
 
@@ -13,7 +14,7 @@ enum { MOST = 4 };
 typedef struct world {
     check_allocator allocator;
     crd_context* ctx;
-    crd_dcp_testnet* network;
+    testnet* network;
     crd_dcp_description* d;
     crd_dcp_net* nets[MOST];
     rig* rigs[MOST];
@@ -24,7 +25,7 @@ static world* the_world;
 
 static crd_status open_net(crd_context* ctx, crd_dcp_net** out)
 {
-    const crd_status st = crd_dcp_testnet_join(the_world->network, 0x7F000001, out);
+    const crd_status st = testnet_join(the_world->network, 0x7F000001, out);
     return st < 0 ? crdi_fail(ctx, st, "out of memory") : st;
 }
 
@@ -32,8 +33,8 @@ static world* world_create(void)
 {
     world* w = calloc(1, sizeof *w);
     w->ctx = check_context(&w->allocator);
-    const crd_dcp_faults none = {.delay = 1e-4, .seed = 1, .start = 1794710000.25};
-    check_ok(crd_dcp_testnet_create(w->ctx, &none, &w->network));
+    const testnet_faults none = {.delay = 1e-4, .seed = 1, .start = 1794710000.25};
+    check_ok(testnet_create(w->ctx, &none, &w->network));
     check_ok(crd_dcp_load(w->ctx, rig_file, &w->d, NULL, NULL));
     the_world = w;
     crdi_session_open_net = open_net;
@@ -49,13 +50,13 @@ static rig* world_add(world* w, uint16_t port, uint8_t transport)
     r->kp = 1;
     r->temperatures = 3;
     crd_dcp_net* n = NULL;
-    check_ok(crd_dcp_testnet_join(w->network, 0x7F000001, &n));
+    check_ok(testnet_join(w->network, 0x7F000001, &n));
     crd_dcp_address at = {0x7F000001, port, transport};
     check_ok(crd_dcp_net_listen(n, &at));
     const crd_dcp_plant plant = rig_plant(r);
     const crd_dcp_link link = crd_dcp_net_link(n);
     check_ok(crd_dcp_slave_create(r->ctx, w->d, &plant, &link, NULL, &r->slave));
-    crd_dcp_testnet_attach(n, r->slave);
+    testnet_attach(n, r->slave);
     w->nets[k] = n;
     w->rigs[k] = r;
     return r;
@@ -67,12 +68,12 @@ static void world_destroy(world* w)
     for (int i = 0; i < w->count; i++) {
         rig* r = w->rigs[i];
         check_int(crd_dcp_slave_state(r->slave), CRD_DCP_ALIVE);
-        crd_dcp_testnet_attach(w->nets[i], NULL);
+        testnet_attach(w->nets[i], NULL);
         crd_dcp_net_destroy(w->nets[i]);
         rig_destroy(r);
     }
     crd_dcp_description_destroy(w->d);
-    crd_dcp_testnet_destroy(w->network);
+    testnet_destroy(w->network);
     crd_context_destroy(w->ctx);
     check_int(w->allocator.live, 0);
     free(w);
@@ -280,14 +281,14 @@ static void real_time_passes_in_the_steps_of_a_slave(void** state)
     set(&in);
     check_ok(u->ops->exit_initialization(u));
     // The common start is at the first whole second that is half a second away.
-    const double first = ceil(crd_dcp_testnet_now(w->network) + 0.5);
+    const double first = ceil(testnet_now(w->network) + 0.5);
     u->ops->begin(u, 2, 0.1);
     advance(u, 2, 0.1);
-    check_near(crd_dcp_testnet_now(w->network), first + 0.1, 1e-6);
+    check_near(testnet_now(w->network), first + 0.1, 1e-6);
     for (int i = 1; i < 30; i++) {
         advance(u, 2 + 0.1 * i, 0.1);
     }
-    check_near(crd_dcp_testnet_now(w->network), first + 3, 1e-6);
+    check_near(testnet_now(w->network), first + 3, 1e-6);
     get(&out);
     check(out.v.integer[0] >= 299); // 100 per second
     check(out.v.real[0] > 100);     // towards 120 rad/s
@@ -537,7 +538,7 @@ static void link_open(link_bench* b, crd_dcp_mode mode)
     b->in = bind_names(b->u, "drive.u_dc");
     enter(b->u);
     check_ok(b->u->ops->exit_initialization(b->u));
-    b->first = ceil(crd_dcp_testnet_now(b->w->network) + 0.5);
+    b->first = ceil(testnet_now(b->w->network) + 0.5);
 }
 
 static crd_link_stats link_step(link_bench* b)
@@ -546,7 +547,7 @@ static crd_link_stats link_step(link_bench* b)
     advance(b->u, 2 + 0.1 * b->steps, 0.1);
     b->steps++;
     if (b->spec.session.mode == CRD_DCP_MODE_SRT) { // whatever comes or does not
-        check_near(crd_dcp_testnet_now(b->w->network), b->first + 0.1 * b->steps, 1e-6);
+        check_near(testnet_now(b->w->network), b->first + 0.1 * b->steps, 1e-6);
     }
     b->u->ops->link(b->u, &k);
     return k;
@@ -570,7 +571,7 @@ static void a_slave_in_real_time_tells_its_grid_and_what_it_waited(void** state)
     const int64_t before = crdi_now_ns();
     b.u->ops->begin(b.u, 2, 0.1);
     const int64_t after = crdi_now_ns();
-    const double begun = crd_dcp_testnet_now(b.w->network);
+    const double begun = testnet_now(b.w->network);
     const int64_t ahead = llround(1e9 * (b.first - begun));
     check(b.u->origin >= before + ahead - 1 && b.u->origin <= after + ahead + 1);
     check_int(b.u->waited, 0);
@@ -599,9 +600,9 @@ static void a_slave_that_falls_silent_does_not_hold_the_step(void** state)
     for (int i = 0; i < 5; i++) {
         check_int(link_step(&b).late, 0);
     }
-    const crd_dcp_faults deaf = {.delay = 1e-4, .loss = 1};
-    const crd_dcp_faults none = {.delay = 1e-4};
-    check_ok(crd_dcp_testnet_set(b.w->network, &deaf));
+    const testnet_faults deaf = {.delay = 1e-4, .loss = 1};
+    const testnet_faults none = {.delay = 1e-4};
+    check_ok(testnet_set(b.w->network, &deaf));
     crd_link_stats k = {0};
     for (int i = 0; i < 6; i++) {
         k = link_step(&b);
@@ -609,7 +610,7 @@ static void a_slave_that_falls_silent_does_not_hold_the_step(void** state)
     check(k.late == 6 || k.late == 5); // one may still have been on its way
     check_near(k.age, k.late == 6 ? 0.61 : 0.6, 1e-6);
     check_near(k.age_max, k.age, 1e-9);
-    check_ok(crd_dcp_testnet_set(b.w->network, &none));
+    check_ok(testnet_set(b.w->network, &none));
     const int64_t late = k.late;
     for (int i = 0; i < 3; i++) {
         k = link_step(&b);
@@ -627,13 +628,13 @@ static void lost_doubled_and_overtaken_data_are_told_apart(void** state)
     link_open(&b, CRD_DCP_MODE_SRT);
     link_step(&b);
     // Two resolutions of jitter: one overtakes another.
-    check_ok(crd_dcp_testnet_set(
+    check_ok(testnet_set(
         b.w->network,
-        &(crd_dcp_faults){.delay = 1e-4, .jitter = 0.02, .loss = 0.1, .duplicate = 0.1}));
+        &(testnet_faults){.delay = 1e-4, .jitter = 0.02, .loss = 0.1, .duplicate = 0.1}));
     for (int i = 0; i < 200; i++) {
         link_step(&b);
     }
-    check_ok(crd_dcp_testnet_set(b.w->network, &(crd_dcp_faults){.delay = 1e-4}));
+    check_ok(testnet_set(b.w->network, &(testnet_faults){.delay = 1e-4}));
     link_step(&b);
     const crd_link_stats k = link_step(&b);
     // 20.3 s of 100 numbers each: all came first, behind a later one, or never.
@@ -641,7 +642,7 @@ static void lost_doubled_and_overtaken_data_are_told_apart(void** state)
     check_near((double)k.lost, 200, 45);       // a tenth, 3 sigma; each copy of a doubled one may
     check_near((double)k.duplicates, 180, 45); // be lost by itself
     check(k.reordered > 100);
-    const crd_dcp_testnet_counts c = crd_dcp_testnet_get_counts(b.w->network);
+    const testnet_counts c = testnet_get_counts(b.w->network);
     check(k.duplicates < c.duplicated && k.lost < c.lost);
     link_close(&b);
 }
@@ -671,11 +672,11 @@ static void whoever_waits_for_a_slave_can_be_told_to_give_up(void** state)
     link_open(&b, CRD_DCP_MODE_NRT);
     link_step(&b);
     b.r->steps = CRD_DCP_LATER;
-    const double before = crd_dcp_testnet_now(b.w->network);
+    const double before = testnet_now(b.w->network);
     b.u->ops->interrupt(b.u);
     check_int(b.u->ops->step(b.u, 2.1, 0.1), CRD_E_UNIT);
     check_contains(crd_error_text(b.u->ctx), "interrupted");
-    check(crd_dcp_testnet_now(b.w->network) < before + 1); // and not 30 s
+    check(testnet_now(b.w->network) < before + 1); // and not 30 s
     b.r->steps = CRD_DCP_DONE;
     link_close(&b);
 }

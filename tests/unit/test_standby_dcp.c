@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "../dcp/motor_bench.h"
+#include "testnet/testnet.h"
 #include "unit/dcp/dcp_unit.h"
 #include "unit/standby/standby.h"
 #include "unit_test.h"
@@ -15,7 +16,7 @@ static const uint32_t HOST = 0x7F000001;
 typedef struct lab {
     check_allocator allocator;
     crd_context* ctx;
-    crd_dcp_testnet* network;
+    testnet* network;
     crd_dcp_net* nets[MOST];
     motor_bench* benches[MOST];
     int count;
@@ -26,27 +27,27 @@ static lab* the_lab;
 static crd_status open_net(crd_context* ctx, crd_dcp_net** out)
 {
     (void)ctx;
-    return crd_dcp_testnet_join(the_lab->network, HOST, out);
+    return testnet_join(the_lab->network, HOST, out);
 }
 
 static int64_t virtual_now(void)
 {
-    return llround(1e9 * (crd_dcp_testnet_now(the_lab->network) - 1794710000));
+    return llround(1e9 * (testnet_now(the_lab->network) - 1794710000));
 }
 
 static void virtual_wait(crdi_standby* u, int64_t until)
 {
     (void)u;
     const double end = 1794710000 + 1e-9 * (double)until;
-    while (crd_dcp_testnet_now(the_lab->network) < end) {
-        (void)crd_dcp_testnet_advance(the_lab->network, end);
+    while (testnet_now(the_lab->network) < end) {
+        (void)testnet_advance(the_lab->network, end);
     }
 }
 
 static void set_loss(lab* w, double loss)
 {
-    const crd_dcp_faults f = {.delay = 1e-3, .loss = loss, .seed = 1};
-    check_ok(crd_dcp_testnet_set(w->network, &f));
+    const testnet_faults f = {.delay = 1e-3, .loss = loss, .seed = 1};
+    check_ok(testnet_set(w->network, &f));
 }
 
 static void add_bench(lab* w)
@@ -62,20 +63,20 @@ static void add_bench(lab* w)
         check(f && fwrite(text.data, 1, text.length, f) == text.length && fclose(f) == 0);
         crd_text_clear(&text);
     }
-    check_ok(crd_dcp_testnet_join(w->network, HOST, &w->nets[k]));
+    check_ok(testnet_join(w->network, HOST, &w->nets[k]));
     crd_dcp_address at = {HOST, (uint16_t)(8080 + k), CRD_DCP_UDP};
     check_ok(crd_dcp_net_listen(w->nets[k], &at));
     const crd_dcp_link link = crd_dcp_net_link(w->nets[k]);
     motor_bench_link(b, &link, NULL);
-    crd_dcp_testnet_attach(w->nets[k], b->r.slave);
+    testnet_attach(w->nets[k], b->r.slave);
 }
 
 static lab* lab_create(int benches)
 {
     lab* w = calloc(1, sizeof *w);
     w->ctx = check_context(&w->allocator);
-    const crd_dcp_faults none = {.delay = 1e-3, .seed = 1, .start = 1794710000.25};
-    check_ok(crd_dcp_testnet_create(w->ctx, &none, &w->network));
+    const testnet_faults none = {.delay = 1e-3, .seed = 1, .start = 1794710000.25};
+    check_ok(testnet_create(w->ctx, &none, &w->network));
     the_lab = w;
     while (w->count < benches) {
         add_bench(w);
@@ -93,11 +94,11 @@ static void lab_destroy(lab* w)
     for (int i = 0; i < w->count; i++) {
         check_int(crd_dcp_slave_state(w->benches[i]->r.slave), CRD_DCP_ALIVE);
         check(w->benches[i]->m.is[MOTOR_SPEED] < 10);
-        crd_dcp_testnet_attach(w->nets[i], NULL);
+        testnet_attach(w->nets[i], NULL);
         crd_dcp_net_destroy(w->nets[i]);
         motor_bench_destroy(w->benches[i]);
     }
-    crd_dcp_testnet_destroy(w->network);
+    testnet_destroy(w->network);
     crd_context_destroy(w->ctx);
     check_int(w->allocator.live, 0);
     free(w);
@@ -409,17 +410,17 @@ static void a_bench_in_steps_is_waited_for_once_and_then_stood_in_for(void** sta
     check_int(r.u->remarks, 0);
     r.step = 0;
     set_loss(w, 1);
-    const double before = crd_dcp_testnet_now(w->network);
+    const double before = testnet_now(w->network);
     one_step(&r);
-    check_near(crd_dcp_testnet_now(w->network) - before, 2.2, 0.5);
+    check_near(testnet_now(w->network) - before, 2.2, 0.5);
     check_contains(r.u->remark, "takes over");
-    const double after = crd_dcp_testnet_now(w->network);
+    const double after = testnet_now(w->network);
     go_on(&r, 3);
-    check_near(crd_dcp_testnet_now(w->network), after, 0); // nobody waits any more
+    check_near(testnet_now(w->network), after, 0); // nobody waits any more
     check(r.step < 600 * H + 0.2 * 30);
     check_int(r.out.v.integer[0], CRDI_BOARD_COMING);
     set_loss(w, 0);
-    (void)crd_dcp_testnet_advance(w->network, after); // what was sent is gone
+    (void)testnet_advance(w->network, after); // what was sent is gone
     crd_status st = CRD_E_UNIT;
     for (int i = 0; i < 10 && st < 0; i++) { // its watchdog stops it, then it can be had
         st = crdi_standby_bring_up(r.s);

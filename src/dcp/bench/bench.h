@@ -1,0 +1,140 @@
+// The bench between its files: bench.c is the slave's plant, bench_run.c control, watch and duties,
+// bench_describe.c what the description lists, bench_limits.c the texts, bench_peer.c the master.
+#pragma once
+#include "cardan/dcp_bench.h"
+#include "dcp/slave/slave.h"
+#include "shared/base.h"
+
+enum { CRDI_BENCH_ITEMS = 31, CRDI_BENCH_RING = 256 }; // items by bits; 31 is the error memory
+
+/// Entries of the log; bench_describe.c has their texts.
+typedef enum crdi_bench_log {
+    CRDI_LOG_READY,
+    CRDI_LOG_MISSING,
+    CRDI_LOG_CONDITIONING,
+    CRDI_LOG_CONDITIONED,
+    CRDI_LOG_REFUSED,
+    CRDI_LOG_CLAMPED,
+    CRDI_LOG_NOT_A_NUMBER,
+    CRDI_LOG_TRIP,
+    CRDI_LOG_WATCHDOG,
+    CRDI_LOG_GAP,
+    CRDI_LOG_RIG_ERROR,
+    CRDI_LOG_ITEM_LOST,
+    CRDI_LOG_STOP,
+    CRDI_LOG_STOP_LATE,
+    CRDI_LOG_AVOIDED,
+    CRDI_LOG_COUNT,
+} crdi_bench_log;
+
+typedef struct crdi_bench_quantity {
+    const crd_dcp_quantity* spec;
+    const char* unit;
+    crd_dimension dimension;
+    double min, max, rate; // in its own unit
+    double wanted;         // by the master
+    bool given;            // wanted counts
+    bool driven;           // the rig was told a set value in this run
+    double set, target;    // what the rig has, what it goes to
+    double measured;
+    bool at_once; // out of a forbidden region
+    double told;  // when a clamp was logged
+} crdi_bench_quantity;
+
+typedef struct crdi_bench_region { // in the units of its quantities
+    int where, with;
+    double where_min, where_max, with_min, with_max; // with NAN: all but 0
+} crdi_bench_region;
+
+typedef struct crdi_bench_medium { // that is conditioned
+    int quantity;
+    double wanted, tolerance;
+} crdi_bench_medium;
+
+/// One direction of sequence numbers, seen from who sends them.
+typedef struct crdi_bench_sequence {
+    uint32_t sent;  // the newest of ours
+    uint32_t back;  // the newest of ours that they have sent back
+    uint32_t heard; // the newest of theirs
+    uint32_t lost;  // between the last two of theirs
+    uint32_t timed; // the newest of ours in the round trips
+    bool has_heard, has_back;
+    double times[CRDI_BENCH_RING]; // when ours left
+    crd_dcp_round_trip round_trip;
+} crdi_bench_sequence;
+
+struct crd_dcp_bench {
+    crd_context* ctx;
+    crd_arena arena;
+    const crd_dcp_description* d;
+    crd_dcp_bench_config c;
+    crd_dcp_rig rig;
+    crd_dcp_slave* slave;
+    crd_dcp_bench_variables at;
+    bool declared;
+    int16_t logs[CRDI_LOG_COUNT]; // template ids, -1: not in the description
+    crdi_bench_quantity q[CRD_DCP_LIMITS_MAX];
+    int speed;    // index, -1
+    int16_t* set; // (variable_count) quantity of a set value, -1
+    int16_t* get; // (variable_count) quantity of a measured value, -1
+    crd_dcp_limits own;
+    crdi_bench_region regions[CRD_DCP_REGIONS_MAX];
+    crdi_bench_medium media[CRD_DCP_LIMITS_MAX];
+    int media_count;
+    // said by the master
+    bool extension;
+    char texts[3][CRD_DCP_LIMITS_TEXT]; // its limits, the case, initial
+    uint32_t lengths[3];
+    // now
+    crd_dcp_bench_phase phase;
+    crd_dcp_bench_reason reason;
+    crd_dcp_bench_reason cause; // of the stop that is about to begin, if it is known
+    bool remote;
+    bool withdrawn;      // by a stop of the registration
+    uint64_t withdrawal; // with this number
+    uint32_t missing, clamped;
+    int64_t clamps, refused;
+    double safe_since, stop_since, reported;
+    bool stop_reported, conditioned;
+    bool turned;      // since it was prepared
+    double run_since; // the first moment at which data are due
+    double valid, valid_before, data_time;
+    bool data_bad;
+    crdi_bench_sequence numbers;
+    // time
+    bool started, ticking;
+    double time, base;
+    int64_t periods;
+};
+
+// bench_limits.c
+bool crdi_bench_dimension(const char* unit, crd_dimension* out);
+
+// bench_describe.c
+extern const char* const crdi_bench_words[3]; // what the three texts are, for messages
+int crdi_bench_template(const crd_dcp_description* d, crdi_bench_log log); // id, -1
+/// `real` (up to 4) and `text` (up to 2) go to the places that the template has for them.
+void crdi_bench_tell(crd_dcp_bench* b, crdi_bench_log log, const char* const* text,
+                     const double* real);
+
+// bench_run.c
+/// Which media are to be conditioned to what.
+crd_status crdi_bench_read_media(crd_dcp_bench* b, const crd_dcp_limits* initial, double tolerance);
+/// Parses and checks what the master has said; false: refused, and the slave is in error.
+bool crdi_bench_agree(crd_dcp_bench* b, double now);
+void crdi_bench_begin_stop(crd_dcp_bench* b, crd_dcp_bench_reason reason);
+void crdi_bench_check_items(crd_dcp_bench* b);
+void crdi_bench_condition(crd_dcp_bench* b);
+/// Goes on through the phases of a stop as far as it can; true: it is over.
+bool crdi_bench_stopped(crd_dcp_bench* b);
+/// Control and rig over `seconds`.
+void crdi_bench_go_on(crd_dcp_bench* b, double seconds);
+
+/// Of the plant: control, watch, duties that were LATER.
+double crdi_bench_next(void* user);
+void crdi_bench_advance(void* user, double now);
+
+// bench_peer.c
+void crdi_bench_next_number(crdi_bench_sequence* s, double now);
+bool crdi_bench_hear(crdi_bench_sequence* s, uint32_t number); // theirs; false: not a new one
+void crdi_bench_hear_back(crdi_bench_sequence* s, uint32_t number, double now); // ours, back

@@ -1,0 +1,358 @@
+// A bench as its master sees it; and sequence numbers, which both sides send and send back.
+#include "dcp/bench/bench.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// ---- sequence numbers --------------------------------------------------------------------------
+
+void crdi_bench_next_number(crdi_bench_sequence* s, double now)
+{
+    s->sent++;
+    s->times[s->sent % CRDI_BENCH_RING] = now;
+}
+
+bool crdi_bench_hear(crdi_bench_sequence* s, uint32_t number)
+{
+    const uint32_t ahead = number - s->heard;
+    if (s->has_heard && (ahead == 0 || ahead > INT32_MAX)) { return false; }
+    s->lost = s->has_heard ? ahead - 1 : 0;
+    s->heard = number;
+    s->has_heard = true;
+    if (!s->has_back) { // from now on they have to send ours back
+        s->has_back = true;
+        s->back = s->sent;
+        s->lost = 0; // what they sent before is nobody's loss
+    }
+    return true;
+}
+
+void crdi_bench_hear_back(crdi_bench_sequence* s, uint32_t number, double now)
+{
+    if (s->sent - number > INT32_MAX) { return; } // we have not sent it
+    if (s->has_back && number - s->back <= INT32_MAX) { s->back = number; }
+    const uint32_t newer = number - s->timed;
+    if (newer == 0 || newer > INT32_MAX || s->sent - number >= CRDI_BENCH_RING) { return; }
+    s->timed = number;
+    crd_dcp_round_trip* r = &s->round_trip;
+    r->last = now - s->times[number % CRDI_BENCH_RING];
+    r->least = r->count ? fmin(r->least, r->last) : r->last;
+    r->most = r->count ? fmax(r->most, r->last) : r->last;
+    r->sum += r->last;
+    r->count++;
+}
+
+// ---- states of a master ------------------------------------------------------------------------
+
+const char* crd_dcp_master_state_name(int state)
+{
+    static const char* const names[] = {"REGISTER", "CONFIGURE", "APPLY", "INITIALIZE", "SEND_I",
+                                        "RUN",      "SEND_D",    "STOP",  "STOPPED"};
+    return state >= 0 && state < CRD_DCP_MASTER_STATE_COUNT ? names[state] : NULL;
+}
+
+static crd_dcp_master_state with(crd_dcp_state slave)
+{
+    switch (slave) {
+    case CRD_DCP_ALIVE:
+        return CRD_DCP_MASTER_REGISTER;
+    case CRD_DCP_CONFIGURATION:
+        return CRD_DCP_MASTER_CONFIGURE;
+    case CRD_DCP_PREPARING:
+    case CRD_DCP_PREPARED:
+    case CRD_DCP_CONFIGURING:
+        return CRD_DCP_MASTER_APPLY;
+    case CRD_DCP_CONFIGURED:
+    case CRD_DCP_INITIALIZING:
+    case CRD_DCP_INITIALIZED:
+        return CRD_DCP_MASTER_INITIALIZE;
+    case CRD_DCP_SENDING_I:
+        return CRD_DCP_MASTER_SEND_I;
+    case CRD_DCP_SENDING_D:
+        return CRD_DCP_MASTER_SEND_D;
+    case CRD_DCP_STOPPED:
+        return CRD_DCP_MASTER_STOPPED;
+    case CRD_DCP_STOPPING:
+    case CRD_DCP_ERRORHANDLING:
+    case CRD_DCP_ERRORRESOLVED:
+        return CRD_DCP_MASTER_STOP;
+    default:
+        return CRD_DCP_MASTER_RUN;
+    }
+}
+
+crd_dcp_master_state crd_dcp_master_state_of(const crd_dcp_state* slaves, int count, bool ready)
+{
+    crd_dcp_master_state least = CRD_DCP_MASTER_STOPPED;
+    bool stop = false;
+    for (int i = 0; i < count; i++) {
+        const crd_dcp_master_state s = with(slaves[i]);
+        if (s < least) { least = s; }
+        stop = stop || s == CRD_DCP_MASTER_STOP;
+    }
+    if (stop) { return CRD_DCP_MASTER_STOP; }
+    const bool waits = !ready && least > CRD_DCP_MASTER_APPLY && least < CRD_DCP_MASTER_RUN;
+    return waits ? CRD_DCP_MASTER_APPLY : least;
+}
+
+// ---- create ------------------------------------------------------------------------------------
+
+struct crd_dcp_bench_peer {
+    crd_context* ctx;
+    const crd_dcp_description* d; // borrowed
+    crd_dcp_bench_plan plan;      // NULLs are ""
+    crd_dcp_bench_variables at;
+    // slots of the session
+    int64_t *sequence, *echo, *sequence_out, *echo_out, *status, *reason, *clamped, *clamps,
+        *refused;
+    crdi_bench_sequence numbers;
+    double begun, heard;
+    double ratio;
+    uint32_t least; // of the gap limit
+    char missing[200], progress[200], why[200];
+};
+
+crd_dcp_bench_plan crd_dcp_bench_plan_defaults(void)
+{
+    return (crd_dcp_bench_plan){.name = "bench",
+                                .limits = "",
+                                .planned = "",
+                                .initial = "",
+                                .gap_limit = 100,
+                                .watchdog = 0.5};
+}
+
+static crd_status check_initial(crd_dcp_bench_peer* p, const crd_dcp_limits* bench)
+{
+    crd_status st = CRD_OK;
+    crd_dcp_limits initial;
+    double tolerance;
+    CRD_TRY(crd_dcp_initial_parse(p->ctx, p->plan.initial, strlen(p->plan.initial), &initial,
+                                  &tolerance));
+    CRD_TRY(crd_dcp_limits_check(p->ctx, &initial, bench, "the bench"));
+fail:
+    return st;
+}
+
+static crd_status check_plan(crd_dcp_bench_peer* p)
+{
+    crd_status st = CRD_OK;
+    const struct {
+        const char *text, *what;
+        int variable;
+    } texts[] = {{p->plan.limits, crdi_bench_words[0], p->at.peer_limits},
+                 {p->plan.planned, crdi_bench_words[1], p->at.planned},
+                 {p->plan.initial, crdi_bench_words[2], p->at.initial}};
+    crd_dcp_limits all[2], bench;
+    for (int i = 0; i < 3; i++) {
+        const size_t n = strlen(texts[i].text);
+        const uint32_t room = p->d->variables[texts[i].variable].max_size;
+        if (n > room) {
+            return crdi_fail(p->ctx, CRD_E_RANGE, "%s of %zu bytes, expected up to %u",
+                             texts[i].what, n, (unsigned)room);
+        }
+        if (i == 2) { break; }
+        st = crd_dcp_limits_parse(p->ctx, texts[i].text, n, &all[i]);
+        if (st < 0) { return crdi_fail_in(p->ctx, st, "%s", texts[i].what); }
+    }
+    const char* declared = p->d->variables[p->at.limits].start;
+    if (!declared) { declared = ""; }
+    st = crd_dcp_limits_parse(p->ctx, declared, strlen(declared), &bench);
+    if (st < 0) { return crdi_fail_in(p->ctx, st, "bench.limits of its description"); }
+    CRD_TRY(crd_dcp_limits_agree(p->ctx, &all[1], &bench, &all[0]));
+    CRD_TRY(check_initial(p, &bench));
+fail:
+    return st;
+}
+
+crd_status crd_dcp_bench_peer_create(crd_context* ctx, const crd_dcp_description* d,
+                                     const crd_dcp_bench_plan* plan, crd_dcp_bench_peer** out)
+{
+    crd_status st = CRD_OK;
+    crd_dcp_bench_variables at;
+    const char* name = plan->name ? plan->name : "bench";
+    if (!crd_dcp_bench_find(d, &at)) {
+        return crdi_fail(
+            ctx, CRD_E_UNSUPPORTED,
+            "%s: its description has no bench extension (bench.extension, bench.limits "
+            "...)",
+            name);
+    }
+    if (!(plan->watchdog >= 0)) {
+        return crdi_fail(ctx, CRD_E_RANGE, "%s: watchdog = %g s, expected >= 0", name,
+                         plan->watchdog);
+    }
+    crd_dcp_bench_peer* p = crdi_new(ctx, sizeof *p);
+    if (!p) { return CRD_E_MEMORY; }
+    *p = (crd_dcp_bench_peer){.ctx = ctx, .d = d, .plan = *plan, .at = at};
+    p->plan.name = name;
+    p->ratio = 1;
+    p->plan.limits = plan->limits ? plan->limits : "";
+    p->plan.planned = plan->planned ? plan->planned : "";
+    p->plan.initial = plan->initial ? plan->initial : "";
+    p->begun = INFINITY;
+    p->heard = -INFINITY;
+    CRD_TRY(check_plan(p));
+    *out = p;
+    return CRD_OK;
+fail:
+    crd_dcp_bench_peer_destroy(p);
+    return crdi_fail_in(ctx, st, "%s", name);
+}
+
+void crd_dcp_bench_peer_destroy(crd_dcp_bench_peer* p)
+{
+    if (p) { crd_free(p->ctx, p); }
+}
+
+// ---- in a session ------------------------------------------------------------------------------
+
+static crd_status set_text(crd_dcp_master* m, int slave, int variable, const char* text)
+{
+    crd_dcp_slot* s = crd_dcp_master_slot(m, slave, variable);
+    const size_t n = strlen(text);
+    if (n == 0) { return CRD_OK; } // as it starts
+    memcpy(s->bytes, text, n);     // its length was checked
+    *s->byte_count = (uint32_t)n;
+    return crd_dcp_master_set(m, slave, variable);
+}
+
+crd_status crd_dcp_bench_peer_bind(crd_dcp_bench_peer* p, crd_dcp_master* m, int slave)
+{
+    crd_status st = CRD_OK;
+    const crd_dcp_bench_variables* at = &p->at;
+    const struct {
+        int variable;
+        int64_t** to;
+    } slots[] = {
+        {at->sequence, &p->sequence},
+        {at->echo, &p->echo},
+        {at->sequence_out, &p->sequence_out},
+        {at->echo_out, &p->echo_out},
+        {at->status, &p->status},
+        {at->reason, &p->reason},
+        {at->clamped, &p->clamped},
+        {at->clamps, &p->clamps},
+        {at->refused, &p->refused},
+    };
+    for (size_t i = 0; i < sizeof slots / sizeof *slots; i++) {
+        crd_dcp_slot* s = crd_dcp_master_slot(m, slave, slots[i].variable);
+        if (!s) {
+            return crdi_fail(p->ctx, CRD_E_STATE, "%s: the session has no slave %d of this bench",
+                             p->plan.name, slave);
+        }
+        *slots[i].to = s->integer;
+    }
+    *crd_dcp_master_slot(m, slave, at->extension)->integer = 1;
+    CRD_TRY(crd_dcp_master_set(m, slave, at->extension));
+    CRD_TRY(set_text(m, slave, at->peer_limits, p->plan.limits));
+    CRD_TRY(set_text(m, slave, at->planned, p->plan.planned));
+    CRD_TRY(set_text(m, slave, at->initial, p->plan.initial));
+fail:
+    return st;
+}
+
+int crd_dcp_bench_peer_inputs(const crd_dcp_bench_peer* p, int out[2])
+{
+    out[0] = p->at.sequence;
+    out[1] = p->at.echo;
+    return 2;
+}
+
+int crd_dcp_bench_peer_outputs(const crd_dcp_bench_peer* p, int out[7])
+{
+    const int all[7] = {p->at.sequence_out, p->at.echo_out, p->at.status, p->at.reason,
+                        p->at.clamped,      p->at.clamps,   p->at.refused};
+    memcpy(out, all, sizeof all);
+    return 7;
+}
+
+void crd_dcp_bench_peer_begin(crd_dcp_bench_peer* p, double start)
+{
+    p->begun = start;
+    p->numbers = (crdi_bench_sequence){0};
+    p->heard = -INFINITY;
+    if (p->sequence_out) { *p->sequence_out = *p->echo_out = 0; } // of an earlier run
+}
+
+void crd_dcp_bench_peer_send(crd_dcp_bench_peer* p, double now)
+{
+    crdi_bench_next_number(&p->numbers, now);
+    *p->sequence = p->numbers.sent;
+    *p->echo = p->numbers.heard;
+}
+
+void crd_dcp_bench_peer_set_pace(crd_dcp_bench_peer* p, double ratio, double least)
+{
+    p->ratio = fmax(1, ratio);
+    p->least = (uint32_t)fmin(fmax(0, least), 1e9);
+}
+
+static uint32_t gap_of(const crd_dcp_bench_peer* p)
+{
+    const crdi_bench_sequence* n = &p->numbers;
+    const uint32_t behind = n->has_back ? n->sent - n->back : 0;
+    const uint32_t lost = (uint32_t)((double)n->lost / p->ratio);
+    return behind > lost ? behind : lost;
+}
+
+crd_status crd_dcp_bench_peer_check(crd_dcp_bench_peer* p, double now)
+{
+    crdi_bench_sequence* n = &p->numbers;
+    const uint32_t theirs = (uint32_t)*p->sequence_out;
+    if (theirs != 0 && crdi_bench_hear(n, theirs)) { p->heard = now; }
+    crdi_bench_hear_back(n, (uint32_t)*p->echo_out, now);
+    const uint32_t limit = p->plan.gap_limit > p->least ? p->plan.gap_limit : p->least;
+    if (p->plan.gap_limit > 0 && gap_of(p) > limit) {
+        return crdi_fail(p->ctx, CRD_E_UNIT,
+                         "%s: sequence numbers are %u apart (sent %u, sent back %u), allowed %u",
+                         p->plan.name, (unsigned)gap_of(p), (unsigned)n->sent, (unsigned)n->back,
+                         (unsigned)limit);
+    }
+    const double since = fmax(p->heard, p->begun);
+    if (p->plan.watchdog > 0 && now - since >= p->plan.watchdog) {
+        return crdi_fail(p->ctx, CRD_E_UNIT,
+                         "%s: no new data for %.3g s, expected some within %g s", p->plan.name,
+                         now - since, p->plan.watchdog);
+    }
+    return CRD_OK;
+}
+
+// Entries of the log begin with what they are about, wherever the session puts them into its line.
+void crd_dcp_bench_peer_notice(crd_dcp_bench_peer* p, const crd_dcp_notice* n)
+{
+    static const char* const words[] = {
+        "preparation: ", "conditioning: ", "refused: ", "clamped: ", "fault: ", "stop: "};
+    if (n->kind != CRD_DCP_NOTICE_LOG || !n->text) { return; }
+    for (int i = 0; i < 6; i++) {
+        const char* at = strstr(n->text, words[i]);
+        if (!at) { continue; }
+        char* to = i == 0 ? p->missing : i == 1 ? p->progress : p->why;
+        // The phases of a stop follow their reason and do not hide it.
+        const bool phase =
+            strncmp(p->why, "stop: ", 6) == 0 && strncmp(p->why, "stop: by ", 9) != 0;
+        const bool news = strncmp(at, "stop: by ", 9) == 0 && strncmp(p->why, "clamped: ", 9) == 0;
+        if (i == 5 && p->why[0] && !phase && !news) { return; }
+        snprintf(to, sizeof p->why, "%s", at);
+        return;
+    }
+}
+
+crd_dcp_bench_view crd_dcp_bench_peer_view(const crd_dcp_bench_peer* p)
+{
+    const bool bound = p->status != NULL;
+    return (crd_dcp_bench_view){.phase = bound ? (crd_dcp_bench_phase)*p->status : 0,
+                                .reason = bound ? (crd_dcp_bench_reason)*p->reason : 0,
+                                .clamped = bound ? (uint32_t)*p->clamped : 0,
+                                .clamps = bound ? *p->clamps : 0,
+                                .refused = bound ? *p->refused : 0,
+                                .gap = gap_of(p),
+                                .behind = p->numbers.sent - p->numbers.timed,
+                                .answers = p->numbers.round_trip.count > 0,
+                                .heard = p->heard,
+                                .round_trip = p->numbers.round_trip,
+                                .missing = p->missing,
+                                .progress = p->progress,
+                                .why = p->why};
+}

@@ -1,0 +1,635 @@
+// A bench in time: control of its set values, watch over them, and the duties of its states.
+#include "dcp/bench/bench.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const uint32_t ERROR_MEMORY = 1u << 31;
+
+// Of what the bench does by itself, or of what the slave is asked.
+static double now_of(const crd_dcp_bench* b)
+{
+    return b->ticking ? b->time : b->slave->now;
+}
+
+static double speed_of(const crd_dcp_bench* b) // 0 where there is none
+{
+    return b->speed < 0 ? 0 : fabs(b->q[b->speed].measured);
+}
+
+static double clamp(double x, double min, double max)
+{
+    return x < min ? min : x > max ? max : x;
+}
+
+static bool stopping(const crd_dcp_bench* b)
+{
+    return b->phase >= CRD_DCP_BENCH_SPEED_DOWN;
+}
+
+static void measure(crd_dcp_bench* b)
+{
+    for (int i = 0; i < b->c.quantity_count; i++) {
+        b->q[i].measured = b->rig.measure(b->rig.user, i);
+    }
+}
+
+static void fault(crd_dcp_bench* b, crd_dcp_bench_reason reason, crd_dcp_error code)
+{
+    b->cause = reason;
+    crd_dcp_slave_fault(b->slave, code, now_of(b));
+    b->cause = CRD_DCP_BENCH_NO_REASON; // where the slave is in Error already
+}
+
+// ---- exchange of limits, in CONFIGURATION ------------------------------------------------------
+
+crd_status crdi_bench_read_media(crd_dcp_bench* b, const crd_dcp_limits* initial, double tolerance)
+{
+    b->media_count = 0;
+    for (int k = 0; k < initial->count; k++) {
+        const crd_dcp_limit* l = &initial->of[k];
+        int i = 0;
+        while (i < b->c.quantity_count && strcmp(b->q[i].spec->name, l->name) != 0) {
+            i++;
+        }
+        const crdi_bench_quantity* q = &b->q[i];
+        if (i == b->c.quantity_count || q->spec->role != CRD_DCP_ROLE_TEMPERATURE ||
+            !crd_dimension_equal(&q->dimension, &l->dimension)) {
+            return crdi_fail(b->ctx, CRD_E_RANGE,
+                             "initial temperature of %s, which is no medium of the bench", l->name);
+        }
+        const double wanted =
+            strcmp(q->unit, l->unit) == 0
+                ? l->min
+                : (l->min * l->dimension.factor + l->dimension.offset - q->dimension.offset) /
+                      q->dimension.factor;
+        if (!(wanted >= q->min && wanted <= q->max)) {
+            return crdi_fail(b->ctx, CRD_E_RANGE,
+                             "limit %s: initial temperature %g %s, the bench allows %g to %g",
+                             l->name, wanted, q->unit, q->min, q->max);
+        }
+        b->media[b->media_count++] =
+            (crdi_bench_medium){i, wanted, tolerance / q->dimension.factor};
+    }
+    return CRD_OK;
+}
+
+static crd_status read_texts(crd_dcp_bench* b, crd_dcp_limits* peer, crd_dcp_limits* planned,
+                             crd_dcp_limits* initial, double* tolerance)
+{
+    crd_status st = CRD_OK;
+    const char* mine = b->c.initial ? b->c.initial : "";
+    const bool told = b->extension && b->lengths[2] > 0;
+    const char* text = told ? b->texts[2] : mine;
+    const size_t length = told ? b->lengths[2] : strlen(mine);
+    *peer = *planned = (crd_dcp_limits){0};
+    int i = 0;
+    if (b->extension) {
+        CRD_TRY(crd_dcp_limits_parse(b->ctx, b->texts[0], b->lengths[0], peer));
+        i = 1;
+        CRD_TRY(crd_dcp_limits_parse(b->ctx, b->texts[1], b->lengths[1], planned));
+    }
+    i = 2;
+    CRD_TRY(crd_dcp_initial_parse(b->ctx, text, length, initial, tolerance));
+    if (!told) { *tolerance = b->c.tolerance; }
+    return CRD_OK;
+fail:
+    return crdi_fail_in(b->ctx, st, "%s", crdi_bench_words[i]);
+}
+
+bool crdi_bench_agree(crd_dcp_bench* b, double now)
+{
+    crd_status st = CRD_OK;
+    crd_dcp_limits peer, planned, initial;
+    double tolerance = 1;
+    CRD_TRY(read_texts(b, &peer, &planned, &initial, &tolerance));
+    CRD_TRY(crd_dcp_limits_agree(b->ctx, &planned, &b->own, &peer));
+    CRD_TRY(crdi_bench_read_media(b, &initial, tolerance));
+    return true;
+fail:
+    crdi_bench_tell(b, CRDI_LOG_REFUSED, (const char*[]){crd_error_text(b->ctx), ""}, NULL);
+    b->cause = CRD_DCP_BENCH_LIMITS;
+    crd_dcp_slave_fault(
+        b->slave, st == CRD_E_FORMAT ? CRD_DCP_E_INVALID_PAYLOAD : CRD_DCP_E_PROPERTY_VIOLATED,
+        now);
+    return false;
+}
+
+// ---- preparation, in PREPARING -----------------------------------------------------------------
+
+static uint32_t missing_items(const crd_dcp_bench* b)
+{
+    uint32_t missing = 0;
+    for (int i = 0; b->rig.ready && i < b->c.checklist_count; i++) {
+        if (!b->rig.ready(b->rig.user, i)) { missing |= 1u << i; }
+    }
+    if (b->rig.error && b->rig.error(b->rig.user) != 0) { missing |= ERROR_MEMORY; }
+    return missing;
+}
+
+static void name_items(const crd_dcp_bench* b, uint32_t missing, char* out, size_t room)
+{
+    size_t n = 0;
+    out[0] = 0;
+    for (int i = 0; i < 32; i++) {
+        if (!(missing & 1u << i)) { continue; }
+        const char* name = i < b->c.checklist_count ? b->c.checklist[i] : "error memory not empty";
+        const int more = snprintf(out + n, room - n, "%s%s", n ? ", " : "", name);
+        n += (size_t)more < room - n ? (size_t)more : room - n - 1;
+    }
+}
+
+// Whether it is time for an entry about what is waited for.
+static bool may_report(crd_dcp_bench* b, bool changed)
+{
+    const bool due = b->c.report > 0 && now_of(b) >= b->reported + b->c.report - 1e-6;
+    if (!changed && !due) { return false; }
+    b->reported = now_of(b);
+    return true;
+}
+
+void crdi_bench_check_items(crd_dcp_bench* b)
+{
+    const uint32_t missing = missing_items(b);
+    const bool changed = missing != b->missing;
+    b->missing = missing;
+    if (missing == 0) {
+        b->phase = CRD_DCP_BENCH_PREPARED;
+        b->remote = true;
+        if (b->rig.remote) { b->rig.remote(b->rig.user, true); }
+        measure(b);
+        crdi_bench_tell(b, CRDI_LOG_READY, NULL, NULL);
+    } else if (may_report(b, changed)) {
+        char names[160];
+        name_items(b, missing, names, sizeof names);
+        crdi_bench_tell(b, CRDI_LOG_MISSING, (const char*[]){names, ""}, NULL);
+    }
+}
+
+// ---- conditioning, in CONFIGURING --------------------------------------------------------------
+
+void crdi_bench_condition(crd_dcp_bench* b)
+{
+    const bool report = may_report(b, false);
+    b->conditioned = true;
+    for (int i = 0; i < b->media_count; i++) {
+        const crdi_bench_medium* m = &b->media[i];
+        const crdi_bench_quantity* q = &b->q[m->quantity];
+        if (fabs(q->measured - m->wanted) <= m->tolerance) { continue; }
+        b->conditioned = false;
+        if (report) {
+            crdi_bench_tell(b, CRDI_LOG_CONDITIONING, (const char*[]){q->spec->name, q->unit},
+                            (const double[]){q->measured, m->wanted});
+        }
+    }
+    if (b->conditioned) {
+        b->phase = CRD_DCP_BENCH_CONDITIONED;
+        crdi_bench_tell(b, CRDI_LOG_CONDITIONED, NULL, NULL);
+    }
+}
+
+// ---- the controlled stop, in STOPPING and ERRORHANDLING ----------------------------------------
+
+static void tell_stop(crd_dcp_bench* b, const char* what)
+{
+    crdi_bench_tell(b, CRDI_LOG_STOP, (const char*[]){what, ""}, NULL);
+}
+
+static double safe_value(const crdi_bench_quantity* q)
+{
+    return isnan(q->spec->safe) ? 0 : q->spec->safe;
+}
+
+// A machine that has stood all the time has no hot spots to be turned out of.
+static bool must_cool(const crd_dcp_bench* b)
+{
+    if (!b->turned) { return false; }
+    for (int i = 0; i < b->c.quantity_count; i++) {
+        const crdi_bench_quantity* q = &b->q[i];
+        if (q->spec->role == CRD_DCP_ROLE_TEMPERATURE && !isnan(q->spec->cool_down) &&
+            !(q->measured <= q->spec->cool_down)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Where the first set value starts from, so that nothing jumps.
+static void start_from_measured(crdi_bench_quantity* q)
+{
+    if (isfinite(q->measured)) { q->set = clamp(q->measured, q->min, q->max); }
+}
+
+// What has no energy to be taken out of goes to its safe value at once, whatever its rate.
+static void release(crd_dcp_bench* b)
+{
+    for (int i = 0; i < b->c.quantity_count; i++) {
+        crdi_bench_quantity* q = &b->q[i];
+        if (!q->driven) { start_from_measured(q); }
+        if (q->spec->role == CRD_DCP_ROLE_TORQUE) {
+            q->set = 0;
+        } else if (q->spec->role == CRD_DCP_ROLE_OTHER) {
+            q->set = safe_value(q);
+        } else {
+            continue;
+        }
+        b->rig.set(b->rig.user, i, q->set);
+    }
+}
+
+void crdi_bench_begin_stop(crd_dcp_bench* b, crd_dcp_bench_reason reason)
+{
+    b->reason = reason;
+    if (b->remote) {
+        b->remote = false;
+        b->withdrawn = true;
+        b->withdrawal = b->slave->registrations;
+        if (b->rig.remote) { b->rig.remote(b->rig.user, false); }
+        tell_stop(b, "remote control withdrawn");
+    }
+    if (stopping(b)) { return; } // a fault in a stop: it goes on where it is
+    b->phase = CRD_DCP_BENCH_SPEED_DOWN;
+    b->stop_since = now_of(b);
+    b->stop_reported = false;
+    b->clamped = 0;
+    measure(b);
+    release(b);
+    tell_stop(b, "torque 0, speed down, voltage held");
+}
+
+static bool voltages_are_low(const crd_dcp_bench* b)
+{
+    for (int i = 0; i < b->c.quantity_count; i++) {
+        const crdi_bench_quantity* q = &b->q[i];
+        if (q->spec->role == CRD_DCP_ROLE_VOLTAGE && q->set != q->target) { return false; }
+    }
+    return true;
+}
+
+static void stand_still(crd_dcp_bench* b)
+{
+    for (int i = 0; i < b->c.quantity_count; i++) {
+        crdi_bench_quantity* q = &b->q[i];
+        if (q->spec->role == CRD_DCP_ROLE_TEMPERATURE && isnan(q->spec->safe)) { continue; }
+        q->set = q->spec->role == CRD_DCP_ROLE_SPEED ? 0 : safe_value(q);
+        b->rig.set(b->rig.user, i, q->set);
+    }
+}
+
+// Rautenberg 2023, section 3.4: speed first, then voltage, so that the voltage that the machine
+// induces is never above that of the DC link.
+bool crdi_bench_stopped(crd_dcp_bench* b)
+{
+    if (b->phase == CRD_DCP_BENCH_SPEED_DOWN && speed_of(b) <= b->c.safe_speed) {
+        b->phase = CRD_DCP_BENCH_VOLTAGE_DOWN;
+        b->safe_since = now_of(b);
+        tell_stop(b, "speed is safe, voltage down");
+        return false; // control sets where the voltage goes
+    }
+    if (b->phase == CRD_DCP_BENCH_VOLTAGE_DOWN && voltages_are_low(b)) {
+        const bool cool = must_cool(b);
+        b->phase = cool ? CRD_DCP_BENCH_COOL_DOWN : CRD_DCP_BENCH_STAND_DOWN;
+        tell_stop(b, cool ? "cool down, turning" : "to standstill");
+        return false;
+    }
+    if (b->phase == CRD_DCP_BENCH_COOL_DOWN && !must_cool(b)) {
+        b->phase = CRD_DCP_BENCH_STAND_DOWN;
+        b->stop_since = now_of(b); // cooling takes the time that it takes
+        tell_stop(b, "to standstill");
+        return false;
+    }
+    if (b->phase == CRD_DCP_BENCH_STAND_DOWN && speed_of(b) <= b->c.standstill &&
+        voltages_are_low(b)) {
+        b->phase = CRD_DCP_BENCH_SAFE;
+        stand_still(b);
+        tell_stop(b, "safe");
+    }
+    return b->phase == CRD_DCP_BENCH_SAFE;
+}
+
+static void look_at_stop(crd_dcp_bench* b)
+{
+    const double taken = now_of(b) - b->stop_since;
+    if (b->phase == CRD_DCP_BENCH_SAFE || b->phase == CRD_DCP_BENCH_COOL_DOWN || b->stop_reported ||
+        b->c.stop_patience == 0 || taken < b->c.stop_patience) {
+        return;
+    }
+    b->stop_reported = true;
+    crdi_bench_tell(b, CRDI_LOG_STOP_LATE, NULL,
+                    (const double[]){taken, b->speed < 0 ? 0 : b->q[b->speed].measured});
+}
+
+// ---- control -----------------------------------------------------------------------------------
+
+static double induced(const crd_dcp_bench* b)
+{
+    const double set = b->speed < 0 ? 0 : fabs(b->q[b->speed].set);
+    return b->c.induced * fmax(speed_of(b), set);
+}
+
+// Moves `x` of a quantity out of the regions that are forbidden at what is measured now.
+static double keep_clear(const crd_dcp_bench* b, int i, double x)
+{
+    for (int k = 0; k < b->own.avoid_count; k++) {
+        const crdi_bench_region* r = &b->regions[k];
+        const double where = b->q[r->where].measured;
+        if (r->with != i || where < r->where_min || where > r->where_max) { continue; }
+        if (isnan(r->with_min)) {
+            x = 0;
+        } else if (x > r->with_min && x < r->with_max) {
+            const crdi_bench_quantity* q = &b->q[i];
+            const bool below = r->with_min >= q->min, above = r->with_max <= q->max;
+            const bool nearer = x - r->with_min < r->with_max - x;
+            x = below && (nearer || !above) ? r->with_min : above ? r->with_max : 0;
+        }
+    }
+    return x;
+}
+
+static double follow_master(crd_dcp_bench* b, int i)
+{
+    crdi_bench_quantity* q = &b->q[i];
+    if (!q->given) {
+        q->wanted = q->set;
+        q->given = true;
+    }
+    const double inside = clamp(q->wanted, q->min, q->max);
+    double x = keep_clear(b, i, inside);
+    q->at_once = x != inside; // out of there, whatever the rate
+    if (q->spec->role == CRD_DCP_ROLE_VOLTAGE) { x = fmax(x, fmin(induced(b), q->max)); }
+    const uint32_t bit = 1u << i;
+    const bool outside = x != q->wanted, before = b->clamped & bit;
+    b->clamped = outside ? b->clamped | bit : b->clamped & ~bit;
+    if (outside && !before) {
+        b->clamps++;
+        if (now_of(b) >= q->told + 1) { // a set value that dances on its limit fills no logs
+            q->told = now_of(b);
+            crdi_bench_tell(b, q->at_once ? CRDI_LOG_AVOIDED : CRDI_LOG_CLAMPED,
+                            (const char*[]){q->spec->name, q->unit},
+                            (const double[]){q->wanted, x, q->min, q->max});
+        }
+    }
+    return x;
+}
+
+// NAN: none.
+static double conditioning_value(const crd_dcp_bench* b, int i)
+{
+    for (int k = 0; k < b->media_count; k++) {
+        if (b->media[k].quantity == i) { return b->media[k].wanted; }
+    }
+    // What turns for the sake of conditioning does so only where there is something to condition.
+    const crdi_bench_quantity* q = &b->q[i];
+    return b->media_count == 0 ? NAN : clamp(q->spec->conditioning, q->min, q->max);
+}
+
+static double stop_value(const crd_dcp_bench* b, int i, bool cool)
+{
+    const crdi_bench_quantity* q = &b->q[i];
+    const bool last = b->phase == CRD_DCP_BENCH_STAND_DOWN;
+    const double turn = isnan(b->c.turn_speed) ? 0.5 * b->c.safe_speed : b->c.turn_speed;
+    switch (q->spec->role) {
+    case CRD_DCP_ROLE_SPEED:
+        // never faster than it is
+        return cool && !last ? copysign(fmin(fmin(turn, b->c.safe_speed), fabs(q->set)), q->set)
+                             : 0;
+    case CRD_DCP_ROLE_VOLTAGE:
+        if (b->phase == CRD_DCP_BENCH_SPEED_DOWN) { return q->set; }
+        return cool && !last && !isnan(q->spec->conditioning) ? fmin(q->set, q->spec->conditioning)
+                                                              : safe_value(q);
+    case CRD_DCP_ROLE_TEMPERATURE:
+        return cool && !isnan(q->spec->cool_down)
+                   ? clamp(q->spec->cool_down - b->c.tolerance, q->min, q->max)
+                   : q->set;
+    default:
+        return q->spec->role == CRD_DCP_ROLE_TORQUE ? 0 : safe_value(q);
+    }
+}
+
+static double rate_of(const crd_dcp_bench* b, const crdi_bench_quantity* q)
+{
+    if (!stopping(b) || q->spec->role == CRD_DCP_ROLE_VOLTAGE ||
+        q->spec->role == CRD_DCP_ROLE_TEMPERATURE) {
+        return q->rate;
+    }
+    if (q->spec->role != CRD_DCP_ROLE_SPEED) { return INFINITY; }
+    return !isnan(b->c.stop_rate) ? b->c.stop_rate : isfinite(q->rate) ? q->rate : 1000;
+}
+
+// Towards the target, as fast as the rate allows.
+static void move(crd_dcp_bench* b, int i, double seconds)
+{
+    crdi_bench_quantity* q = &b->q[i];
+    const double rate = q->at_once ? INFINITY : rate_of(b, q);
+    const double most = rate * seconds, way = q->target - q->set;
+    const bool slow = fabs(way) > most * (1 + 1e-9) + 1e-12 * fabs(q->target);
+    q->set = slow ? q->set + copysign(most, way) : q->target;
+    // In a stop, too: what the machine induces falls with its speed.
+    if (q->spec->role == CRD_DCP_ROLE_VOLTAGE) {
+        const double least = fmin(induced(b), q->max);
+        if (q->set < least) { q->set = least; }
+        if (stopping(b) && q->target < least) { q->target = least; }
+    }
+    if (b->phase == CRD_DCP_BENCH_RUN) {
+        const uint32_t bit = 1u << (16 + i);
+        b->clamped = slow ? b->clamped | bit : b->clamped & ~bit;
+    }
+    b->rig.set(b->rig.user, i, q->set);
+}
+
+// A quantity that nobody has said anything about is left as it is.
+static bool drives(const crd_dcp_bench* b, int i, bool cool)
+{
+    const crdi_bench_quantity* q = &b->q[i];
+    if (q->driven) { return true; }
+    if (!stopping(b)) {
+        return b->phase == CRD_DCP_BENCH_RUN ? q->given : !isnan(conditioning_value(b, i));
+    }
+    return q->spec->role != CRD_DCP_ROLE_TEMPERATURE || (cool && !isnan(q->spec->cool_down));
+}
+
+static void control(crd_dcp_bench* b, double seconds)
+{
+    const bool cool = stopping(b) && must_cool(b);
+    if (b->phase < CRD_DCP_BENCH_CONDITIONING || b->phase == CRD_DCP_BENCH_SAFE) { return; }
+    if (b->phase == CRD_DCP_BENCH_RUN || speed_of(b) > b->c.standstill) { b->turned = true; }
+    for (int i = 0; i < b->c.quantity_count; i++) {
+        crdi_bench_quantity* q = &b->q[i];
+        if (!drives(b, i, cool)) {
+            start_from_measured(q);
+            continue;
+        }
+        q->driven = true;
+        q->at_once = false;
+        q->target = stopping(b)                     ? stop_value(b, i, cool)
+                    : b->phase == CRD_DCP_BENCH_RUN ? follow_master(b, i)
+                                                    : conditioning_value(b, i);
+        if (isnan(q->target)) { q->target = q->set; }
+        move(b, i, seconds);
+    }
+}
+
+void crdi_bench_go_on(crd_dcp_bench* b, double seconds)
+{
+    control(b, seconds);
+    if (b->rig.step) { b->rig.step(b->rig.user, seconds); }
+    measure(b);
+}
+
+// ---- watch -------------------------------------------------------------------------------------
+
+static bool in_run(crd_dcp_state state)
+{
+    return state >= CRD_DCP_SYNCHRONIZING && state <= CRD_DCP_SENDING_D;
+}
+
+// When valid data have been missing for too long: behind the first of them, and behind the start of
+// the run.
+static double watchdog_at(const crd_dcp_bench* b)
+{
+    const crd_dcp_slave* s = b->slave;
+    if (b->c.watchdog == 0 || !s || !in_run(s->state)) { return INFINITY; }
+    double from = b->valid;
+    if (s->state >= CRD_DCP_RUNNING) { from = fmax(from, b->run_since); }
+    if (from == -INFINITY) { return INFINITY; }
+    if (s->mode != CRD_DCP_NRT) { from = fmax(from, s->start); }
+    return from + b->c.watchdog;
+}
+
+static bool check_trips(crd_dcp_bench* b)
+{
+    for (int i = 0; i < b->c.quantity_count; i++) {
+        const crdi_bench_quantity* q = &b->q[i];
+        const crd_dcp_quantity* s = q->spec;
+        // written so that a measured value that is NAN is outside, and a bound that is NAN none
+        if ((isnan(s->trip_min) || q->measured >= s->trip_min) &&
+            (isnan(s->trip_max) || q->measured <= s->trip_max)) {
+            continue;
+        }
+        crdi_bench_tell(b, CRDI_LOG_TRIP, (const char*[]){s->name, q->unit},
+                        (const double[]){q->measured, s->trip_min, s->trip_max});
+        fault(b, CRD_DCP_BENCH_TRIP, CRD_DCP_E_PROPERTY_VIOLATED);
+        return true;
+    }
+    return false;
+}
+
+static bool check_rig(crd_dcp_bench* b)
+{
+    const uint32_t missing = missing_items(b);
+    if (missing & ERROR_MEMORY) {
+        crdi_bench_tell(b, CRDI_LOG_RIG_ERROR, NULL, (const double[]){b->rig.error(b->rig.user)});
+        fault(b, CRD_DCP_BENCH_RIG_ERROR, CRD_DCP_E_GENERIC);
+    } else if (missing && b->slave->state != CRD_DCP_STOPPING) {
+        char names[160];
+        name_items(b, missing, names, sizeof names);
+        crdi_bench_tell(b, CRDI_LOG_ITEM_LOST, (const char*[]){names, ""}, NULL);
+        fault(b, CRD_DCP_BENCH_ITEM_LOST, CRD_DCP_E_GENERIC);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static bool check_numbers(crd_dcp_bench* b)
+{
+    const crdi_bench_sequence* n = &b->numbers;
+    if (!b->extension || !n->has_back || b->c.gap_limit == 0) { return false; }
+    const uint32_t behind = n->sent - n->back;
+    const uint32_t gap = behind > n->lost ? behind : n->lost;
+    if (gap <= b->c.gap_limit) { return false; }
+    crdi_bench_tell(b, CRDI_LOG_GAP, NULL, (const double[]){gap, b->c.gap_limit});
+    fault(b, CRD_DCP_BENCH_GAP, CRD_DCP_E_PROPERTY_VIOLATED);
+    return true;
+}
+
+static void watch(crd_dcp_bench* b, double watchdog)
+{
+    const crd_dcp_state state = b->slave->state;
+    if (state < CRD_DCP_PREPARED || state > CRD_DCP_STOPPING) { return; }
+    if (state == CRD_DCP_RUNNING && isinf(b->run_since)) { b->run_since = b->time; }
+    if (check_rig(b)) { return; }
+    if (state >= CRD_DCP_CONFIGURING && state != CRD_DCP_STOPPING && check_trips(b)) { return; }
+    if (!in_run(state)) { return; }
+    if (b->time >= watchdog) {
+        crdi_bench_tell(b, CRDI_LOG_WATCHDOG, NULL, &b->c.watchdog);
+        fault(b, CRD_DCP_BENCH_WATCHDOG, CRD_DCP_E_HEARTBEAT_MISSED);
+    } else {
+        check_numbers(b);
+    }
+}
+
+// ---- time --------------------------------------------------------------------------------------
+
+static bool duty_is_done(crd_dcp_bench* b)
+{
+    switch (b->slave->state) {
+    case CRD_DCP_PREPARING:
+        crdi_bench_check_items(b);
+        return b->phase == CRD_DCP_BENCH_PREPARED;
+    case CRD_DCP_CONFIGURING:
+        crdi_bench_condition(b);
+        return b->conditioned;
+    case CRD_DCP_STOPPING:
+        return crdi_bench_stopped(b);
+    case CRD_DCP_ERRORHANDLING:
+        return crdi_bench_stopped(b) && !(b->rig.error && b->rig.error(b->rig.user) != 0);
+    default:
+        return false;
+    }
+}
+
+static void go_to(crd_dcp_bench* b, double time)
+{
+    crd_dcp_slave* s = b->slave;
+    const double watchdog = watchdog_at(b), seconds = time - b->time;
+    b->time = time;
+    b->ticking = true;
+    if (s->mode != CRD_DCP_NRT || !in_run(s->state)) { crdi_bench_go_on(b, seconds); }
+    watch(b, watchdog);
+    if (stopping(b)) { look_at_stop(b); }
+    const bool done = s->pending == CRDI_DUTY && duty_is_done(b);
+    b->ticking = false;
+    if (done) { crd_dcp_slave_done(s, CRD_DCP_DONE, s->now); }
+}
+
+static double next_period(const crd_dcp_bench* b)
+{
+    return b->base + (double)(b->periods + 1) * b->c.period; // from the count: a sum would drift
+}
+
+double crdi_bench_next(void* user)
+{
+    const crd_dcp_bench* b = user;
+    if (!b->slave) { return INFINITY; }
+    if (!b->started) { return -INFINITY; }
+    return fmin(next_period(b), fmax(watchdog_at(b), b->time));
+}
+
+void crdi_bench_advance(void* user, double now)
+{
+    crd_dcp_bench* b = user;
+    if (!b->started) {
+        b->started = true;
+        b->time = b->base = now;
+        measure(b);
+        return;
+    }
+    const double next = crdi_bench_next(b);
+    if (next == next_period(b)) { b->periods++; }
+    go_to(b, next);
+}
+
+void crd_dcp_bench_stop(crd_dcp_bench* b, double now)
+{
+    crd_dcp_slave* s = b->slave;
+    b->cause = CRD_DCP_BENCH_BY_OPERATOR;
+    if (b->remote) { tell_stop(b, "by its operator"); } // before the master sees the state
+    if (crd_dcp_next_state_event(s->state, CRD_DCP_SIG_STOP, s->state) >= 0) {
+        crd_dcp_slave_stop(s, now);
+    } else if (s->state >= CRD_DCP_PREPARING && s->state <= CRD_DCP_SENDING_D) {
+        crd_dcp_slave_fault(s, CRD_DCP_E_GENERIC, now); // the protocol has no other way from there
+    }
+    b->cause = CRD_DCP_BENCH_NO_REASON;
+}

@@ -1,0 +1,290 @@
+// Descriptions: loaded from files and archives; their findings.
+#include "dcp/description/dcpx.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "shared/archive.h"
+
+static const char entry_name[] = "v1.0/dcpSlaveDescription.dcpx";
+
+// ---- findings ----------------------------------------------------------------------------------
+
+void crdi_dcp_findings_init(crdi_dcp_findings* f, crd_context* ctx, crd_arena* arena)
+{
+    *f = (crdi_dcp_findings){.ctx = ctx, .arena = arena};
+}
+
+void crdi_dcp_findings_clear(crdi_dcp_findings* f)
+{
+    if (f->ctx) { crd_free(f->ctx, f->items); }
+    f->items = NULL;
+    f->count = f->capacity = 0;
+}
+
+static void append(crdi_dcp_findings* f, const crdi_dcp_rule* rule, int line, const char* text)
+{
+    crd_dcp_finding* grown = crdi_grow(f->ctx, f->items, &f->capacity, f->count + 1, sizeof *grown);
+    const char* kept = crdi_arena_text(f->arena, text, strlen(text));
+    if (grown) { f->items = grown; }
+    if (!grown || !kept) {
+        f->failed = true;
+        return;
+    }
+    f->items[f->count++] = (crd_dcp_finding){rule->severity, rule->code, line, kept};
+}
+
+static int rule_of(const char* code)
+{
+    int count = 0, i = 0;
+    const crdi_dcp_rule* rules = crdi_dcp_rules(&count);
+    while (i < count - 1 && strcmp(rules[i].code, code) != 0) {
+        i++;
+    }
+    return i;
+}
+
+bool crdi_dcp_wanted(const crdi_dcp_findings* f, const char* code)
+{
+    return f->found[rule_of(code)] < CRDI_DCP_SAME;
+}
+
+void crdi_dcp_found(crdi_dcp_findings* f, const char* code, int line, const char* format, ...)
+{
+    int count = 0;
+    const crdi_dcp_rule* rules = crdi_dcp_rules(&count);
+    const int i = rule_of(code);
+    if (rules[i].severity == CRD_DCP_FAULT) { f->faults++; }
+    if (f->found[i]++ >= CRDI_DCP_SAME || f->failed) { return; }
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    append(f, &rules[i], line, text);
+}
+
+static int by_line(const void* a, const void* b)
+{
+    const crd_dcp_finding *x = a, *y = b;
+    if (x->line != y->line) { return x->line < y->line ? -1 : 1; }
+    const int order = strcmp(x->code, y->code);
+    return order ? order : strcmp(x->text, y->text);
+}
+
+crd_status crdi_dcp_findings_finish(crdi_dcp_findings* f, const crd_dcp_finding** out, int* count)
+{
+    if (f->count) { qsort(f->items, f->count, sizeof *f->items, by_line); }
+    int rules = 0;
+    const crdi_dcp_rule* all = crdi_dcp_rules(&rules);
+    for (int i = 0; i < rules; i++) {
+        if (f->found[i] > CRDI_DCP_SAME) {
+            char text[64];
+            snprintf(text, sizeof text, "and %u more of this kind", f->found[i] - CRDI_DCP_SAME);
+            append(f, &all[i], 0, text);
+        }
+    }
+    crd_dcp_finding* kept = crdi_arena_new(f->arena, f->count, sizeof *kept);
+    if (f->failed || !kept) { return CRD_E_MEMORY; }
+    if (f->count) { memcpy(kept, f->items, f->count * sizeof *kept); }
+    if (out) { *out = kept; }
+    if (count) { *count = (int)f->count; }
+    return CRD_OK;
+}
+
+// ---- rules -------------------------------------------------------------------------------------
+
+static crd_status check(crd_dcp_description* d, crdi_dcp_findings* f)
+{
+    crdi_dcp_index* index = crdi_arena_new(&d->arena, (size_t)d->variable_count, sizeof *index);
+    if (!index) { return CRD_E_MEMORY; }
+    crdi_dcp_sort(d, index);
+    d->by_vr = index;
+    d->by_vr_count = d->variable_count;
+    crdi_dcp_check(d, index, f);
+    return f->failed ? CRD_E_MEMORY : CRD_OK;
+}
+
+crd_status crd_dcp_validate(crd_dcp_description* d, const crd_dcp_finding** findings, int* count)
+{
+    crd_status st = CRD_OK;
+    crdi_dcp_findings f;
+    crdi_dcp_findings_init(&f, d->ctx, &d->arena);
+    CRD_TRY(check(d, &f));
+    CRD_TRY(crdi_dcp_findings_finish(&f, findings, count));
+fail:
+    crdi_dcp_findings_clear(&f);
+    return st;
+}
+
+// ---- texts, files and archives -----------------------------------------------------------------
+
+static bool ends_with(const char* text, const char* end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+// What else there is in the archive, in case somebody expected it to be read.
+static void look_around(const crdi_archive* a, crdi_dcp_findings* f)
+{
+    for (int32_t i = 0; i < crdi_archive_count(a); i++) {
+        const crdi_archive_entry* e = crdi_archive_at(a, i);
+        if (e->folder || e->repeated || strcmp(e->name, entry_name) == 0) { continue; }
+        if (ends_with(e->name, ".dcpx")) {
+            crdi_dcp_found(f, "A01", 0, "'%s' is a second description and not read: only %s counts",
+                           crdi_clip(e->name).text, entry_name);
+        } else if (strncmp(e->name, "v1.0/", 5) != 0) {
+            crdi_dcp_found(f, "A02", 0, "'%s' lies outside of v1.0/ and is ignored",
+                           crdi_clip(e->name).text);
+        }
+    }
+}
+
+// `archive` is where the text comes from, or NULL.
+static crd_status parse(crd_context* ctx, const char* text, size_t length, const char* file,
+                        const crdi_archive* archive, crd_dcp_description** out,
+                        const crd_dcp_finding** findings, int* count)
+{
+    crd_status st = CRD_OK;
+    crdi_xml* xml = NULL;
+    crd_dcp_description* d = NULL;
+    crdi_dcp_findings f = {0};
+    CRD_TRY(crd_dcp_description_create(ctx, &d));
+    crdi_dcp_findings_init(&f, ctx, &d->arena);
+    d->file = crdi_arena_text(&d->arena, file, strlen(file));
+    if (!d->file) { CRD_TRY(CRD_E_MEMORY); }
+    CRD_TRY(crdi_xml_parse(ctx, text, length, file, &xml));
+    if (archive) { look_around(archive, &f); }
+    CRD_TRY(crdi_dcp_read(d, xml, &f));
+    CRD_TRY(check(d, &f));
+    CRD_TRY(crdi_dcp_findings_finish(&f, findings, count));
+    *out = d;
+    d = NULL;
+fail:
+    crdi_dcp_findings_clear(&f);
+    crdi_xml_destroy(xml);
+    crd_dcp_description_destroy(d);
+    return st;
+}
+
+crd_status crd_dcp_parse(crd_context* ctx, const char* text, size_t length, const char* file,
+                         crd_dcp_description** out, const crd_dcp_finding** findings, int* count)
+{
+    return parse(ctx, text, length, file, NULL, out, findings, count);
+}
+
+// There is a description elsewhere, or none at all.
+static crd_status fail_entry(crd_context* ctx, const crdi_archive* a, const char* path)
+{
+    for (int32_t i = 0; i < crdi_archive_count(a); i++) {
+        const crdi_archive_entry* e = crdi_archive_at(a, i);
+        if (!e->folder && ends_with(e->name, ".dcpx")) {
+            return crdi_fail(ctx, CRD_E_FORMAT,
+                             "%s: the description lies at '%s', expected it at %s", path,
+                             crdi_clip(e->name).text, entry_name);
+        }
+    }
+    return crdi_fail(ctx, CRD_E_FORMAT, "%s: it has no %s, expected the archive of a DCP slave",
+                     path, entry_name);
+}
+
+static crd_status load_archive(crd_context* ctx, const char* path, crd_dcp_description** out,
+                               const crd_dcp_finding** findings, int* count)
+{
+    const crdi_archive_limits limits = {.max_unpacked = UINT64_MAX, .max_entries = 100000};
+    crd_status st = CRD_OK;
+    crdi_archive* a = NULL;
+    char *text = NULL, *shown = NULL;
+    size_t length = 0;
+    CRD_TRY(crdi_archive_open(ctx, path, &limits, &a));
+    const int32_t index = crdi_archive_find(a, entry_name);
+    if (index < 0 || crdi_archive_at(a, index)->folder) { CRD_TRY(fail_entry(ctx, a, path)); }
+    CRD_TRY(crdi_archive_read(a, index, CRDI_DCP_MAX_BYTES, &text, &length));
+    shown = crdi_format(ctx, "%s/%s", path, entry_name);
+    if (!shown) { CRD_TRY(CRD_E_MEMORY); }
+    CRD_TRY(parse(ctx, text, length, shown, a, out, findings, count));
+fail:
+    crd_free(ctx, shown);
+    crd_free(ctx, text);
+    crdi_archive_close(a);
+    return st;
+}
+
+static crd_status read_file(crd_context* ctx, const char* path, char** text, size_t* length)
+{
+    struct stat info;
+    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) { // opening a pipe would wait
+        return crdi_fail(ctx, CRD_E_IO, "%s: not a file", path);
+    }
+    FILE* file = fopen(path, "rbe");
+    if (!file || fstat(fileno(file), &info) != 0) {
+        const int why = errno;
+        if (file) { fclose(file); }
+        return crdi_fail(ctx, why == ENOENT || why == ENOTDIR ? CRD_E_NOT_FOUND : CRD_E_IO,
+                         "%s: cannot be opened: %s", path, strerror(why));
+    }
+    crd_status st = CRD_OK;
+    char* all = NULL;
+    if (info.st_size > CRDI_DCP_MAX_BYTES) {
+        CRD_TRY(crdi_fail(ctx, CRD_E_FORMAT, "%s: %lld bytes, expected at most %d", path,
+                          (long long)info.st_size, CRDI_DCP_MAX_BYTES));
+    }
+    all = crdi_new(ctx, (size_t)info.st_size + 1);
+    if (!all) { CRD_TRY(CRD_E_MEMORY); }
+    *length = fread(all, 1, (size_t)info.st_size, file);
+    if (ferror(file)) {
+        CRD_TRY(crdi_fail(ctx, CRD_E_IO, "%s: cannot be read: %s", path, strerror(errno)));
+    }
+    *text = all;
+    all = NULL;
+fail:
+    crd_free(ctx, all);
+    fclose(file);
+    return st;
+}
+
+static bool is_archive(const char* path)
+{
+    char head[4] = {0};
+    FILE* file = ends_with(path, ".dcp") ? NULL : fopen(path, "rbe");
+    if (!file) { return ends_with(path, ".dcp"); }
+    const size_t got = fread(head, 1, sizeof head, file);
+    fclose(file);
+    return got == sizeof head && memcmp(head, "PK\3\4", 4) == 0;
+}
+
+crd_status crd_dcp_load(crd_context* ctx, const char* path, crd_dcp_description** out,
+                        const crd_dcp_finding** findings, int* count)
+{
+    struct stat info;
+    const bool regular = stat(path, &info) == 0 && S_ISREG(info.st_mode);
+    if (regular && is_archive(path)) { return load_archive(ctx, path, out, findings, count); }
+    char* text = NULL;
+    size_t length = 0;
+    crd_status st = read_file(ctx, path, &text, &length);
+    if (st < 0) { return st; }
+    st = crd_dcp_parse(ctx, text, length, path, out, findings, count);
+    crd_free(ctx, text);
+    return st;
+}
+
+crd_status crd_dcp_write_archive(const crd_dcp_description* d, const char* path)
+{
+    crd_status st = CRD_OK;
+    crdi_archive_writer* w = NULL;
+    crd_text text;
+    crd_text_init(&text, d->ctx);
+    CRD_TRY(crd_dcp_write(d, &text));
+    CRD_TRY(crdi_archive_create(d->ctx, path, &w));
+    CRD_TRY(crdi_archive_add(w, entry_name, text.data, text.length));
+    CRD_TRY(crdi_archive_finish(w));
+fail:
+    crdi_archive_discard(w);
+    crd_text_clear(&text);
+    return st;
+}

@@ -1,0 +1,779 @@
+// A document becomes a description. A value that cannot be read is a fault and leaves the default.
+#include "dcp/description/dcpx.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_VARIABLES = 1 << 18 };
+
+const char* const crdi_dcp_type_elements[CRD_DCP_DATA_TYPE_COUNT] = {
+    "Uint8", "Uint16", "Uint32",  "Uint64",  "Int8",   "Int16",
+    "Int32", "Int64",  "Float32", "Float64", "String", "Binary",
+};
+
+// A SimpleType: what variables that name it need not say themselves.
+typedef struct simple_type {
+    const char* name;
+    const crdi_xml_element* element; // of its data type, NULL
+    uint8_t type;
+} simple_type;
+
+typedef struct reader {
+    crd_dcp_description* d;
+    crdi_dcp_findings* f;
+    crd_arena* arena;
+    const char* space; // of all elements; should be ""
+    crd_map names;     // of types
+    simple_type* types;
+} reader;
+
+// ---- values ------------------------------------------------------------------------------------
+
+static const char* keep(reader* r, const char* text)
+{
+    if (!text || !*text) { return ""; }
+    const char* kept = crdi_arena_text(r->arena, text, strlen(text));
+    if (kept) { return kept; }
+    r->f->failed = true;
+    return "";
+}
+
+static const char* get_text(reader* r, const crdi_xml_element* e, const char* name)
+{
+    return keep(r, crdi_xml_get(e, name));
+}
+
+static void* new_array(reader* r, int count, size_t size)
+{
+    void* p = crdi_arena_new(r->arena, (size_t)count, size);
+    if (!p) { r->f->failed = true; }
+    return p;
+}
+
+static const char* trim(const char* text, size_t* length)
+{
+    text += strspn(text, " \t\r\n");
+    *length = strlen(text);
+    while (*length > 0 && strchr(" \t\r\n", text[*length - 1])) {
+        (*length)--;
+    }
+    return text;
+}
+
+static void bad_value(reader* r, const crdi_xml_element* e, const char* name, const char* expected)
+{
+    crdi_dcp_found(r->f, "X07", e->line, "<%s> has %s = '%s', expected %s", e->name, name,
+                   crdi_clip(crdi_xml_get(e, name)).text, expected);
+}
+
+// false: absent or bad; then `*out` is as it was.
+static bool get_whole(reader* r, const crdi_xml_element* e, const char* name, uint64_t low,
+                      uint64_t high, uint64_t* out)
+{
+    const char* text = crdi_xml_get(e, name);
+    if (!text) { return false; }
+    size_t n = 0;
+    uint64_t value = 0;
+    const char* s = trim(text, &n);
+    if (n > 1 && *s == '-' && strspn(s + 1, "0") == n - 1) { // -0 is a number of the schema, too
+        s++;
+        n--;
+    }
+    if (!crdi_parse_uint64(s, n, &value) || value < low || value > high) {
+        crdi_dcp_found(
+            r->f, "X07", e->line, "<%s> has %s = '%s', expected a whole number from %llu to %llu",
+            e->name, name, crdi_clip(text).text, (unsigned long long)low, (unsigned long long)high);
+        return false;
+    }
+    *out = value;
+    return true;
+}
+
+static bool get_u32(reader* r, const crdi_xml_element* e, const char* name, uint32_t low,
+                    uint32_t* out)
+{
+    uint64_t value = 0;
+    if (!get_whole(r, e, name, low, UINT32_MAX, &value)) { return false; }
+    *out = (uint32_t)value;
+    return true;
+}
+
+static uint16_t get_port(reader* r, const crdi_xml_element* e, const char* name)
+{
+    uint64_t value = 0;
+    get_whole(r, e, name, 0, UINT16_MAX, &value);
+    return (uint16_t)value;
+}
+
+static uint8_t get_u8(reader* r, const crdi_xml_element* e, const char* name)
+{
+    uint64_t value = 0;
+    get_whole(r, e, name, 0, UINT8_MAX, &value);
+    return (uint8_t)value;
+}
+
+static void get_double(reader* r, const crdi_xml_element* e, const char* name, double* out)
+{
+    const char* text = crdi_xml_get(e, name);
+    if (!text) { return; }
+    size_t n = 0;
+    double value = 0;
+    const char* s = trim(text, &n);
+    if (!crdi_parse_double(s, n, &value) || !isfinite(value)) {
+        bad_value(r, e, name, "a finite number");
+        return;
+    }
+    *out = value;
+}
+
+static void get_bool(reader* r, const crdi_xml_element* e, const char* name, bool* out)
+{
+    const char* text = crdi_xml_get(e, name);
+    if (!text) { return; }
+    size_t n = 0;
+    const char* s = trim(text, &n);
+    if (n == 1 && (*s == '0' || *s == '1')) {
+        *out = *s == '1';
+        if (*out) {
+            crdi_dcp_found(r->f, "X08", e->line,
+                           "<%s> has %s = '1', which some readers take for false; better 'true'",
+                           e->name, name);
+        }
+    } else if ((n == 4 && memcmp(s, "true", 4) == 0) || (n == 5 && memcmp(s, "false", 5) == 0)) {
+        *out = n == 4;
+    } else {
+        bad_value(r, e, name, "true or false");
+    }
+}
+
+// The first child of this name, and how many there are.
+static const crdi_xml_element* get_child(const reader* r, const crdi_xml_element* e,
+                                         const char* name)
+{
+    return e ? crdi_xml_child(e, r->space, name) : NULL;
+}
+
+static int count_children(const reader* r, const crdi_xml_element* e, const char* name)
+{
+    int n = 0;
+    for (const crdi_xml_element* k = get_child(r, e, name); k; k = crdi_xml_same(k)) {
+        n++;
+    }
+    return n;
+}
+
+// ---- the root and its small parts --------------------------------------------------------------
+
+static bool parse_uuid(const char* text, size_t length, uint8_t out[16])
+{
+    uint8_t bytes[16] = {0};
+    if (length != 36) { return false; }
+    for (size_t i = 0, digits = 0; i < 36; i++) {
+        const char c = text[i], low = (char)(c | 0x20);
+        if (i == 8 || i == 13 || i == 18 || i == 23) {
+            if (c != '-') { return false; }
+            continue;
+        }
+        const bool number = c >= '0' && c <= '9', letter = low >= 'a' && low <= 'f';
+        if (!number && !letter) { return false; }
+        const int value = number ? c - '0' : low - 'a' + 10;
+        bytes[digits / 2] = (uint8_t)(bytes[digits / 2] << 4 | value);
+        digits++;
+    }
+    memcpy(out, bytes, 16);
+    return true;
+}
+
+static void read_root(reader* r, const crdi_xml_element* e)
+{
+    crd_dcp_description* d = r->d;
+    d->lines.root = d->lines.op_mode = d->lines.time_res = d->lines.transports = d->lines.flags =
+        d->lines.variables = e->line; // what is missing is missing here
+    uint64_t major = 1;
+    get_whole(r, e, "dcpMajorVersion", 0, UINT8_MAX, &major);
+    d->major = (uint8_t)major;
+    d->minor = get_u8(r, e, "dcpMinorVersion");
+    d->name = get_text(r, e, "dcpSlaveName");
+    d->description = get_text(r, e, "description");
+    d->author = get_text(r, e, "author");
+    d->version = get_text(r, e, "version");
+    d->copyright = get_text(r, e, "copyright");
+    d->license = get_text(r, e, "license");
+    d->tool = get_text(r, e, "generationTool");
+    d->date = get_text(r, e, "generationDateAndTime");
+    if (d->date[0] && !crdi_dcp_is_date(d->date)) {
+        crdi_dcp_found(r->f, "G06", e->line,
+                       "generationDateAndTime = '%s', expected a time like 2026-01-31T12:00:00Z; "
+                       "it is ignored",
+                       crdi_clip(d->date).text);
+        d->date = "";
+    }
+    const char* uuid = crdi_xml_get(e, "uuid");
+    size_t n = 0;
+    const char* s = uuid ? trim(uuid, &n) : NULL;
+    if (s && !parse_uuid(s, n, d->uuid)) {
+        crdi_dcp_found(r->f, "G03", e->line,
+                       "uuid = '%s', expected hexadecimal digits as 8-4-4-4-12",
+                       crdi_clip(uuid).text);
+    }
+    const char* naming = crdi_xml_get(e, "variableNamingConvention");
+    d->structured = naming && strcmp(naming, "structured") == 0;
+    if (naming && !d->structured && strcmp(naming, "flat") != 0) {
+        bad_value(r, e, "variableNamingConvention", "flat or structured");
+    }
+}
+
+// Steps of NonRealTime and of an output, code of the rule about fixed ones. Afterwards min and max
+// are what holds: both the default if it is fixed.
+typedef struct steps {
+    uint32_t usual, min, max;
+    bool fixed;
+} steps;
+
+static steps read_steps(reader* r, const crdi_xml_element* e, const char* fixed_code,
+                        const char* shown)
+{
+    steps s = {.usual = 1, .min = 1, .max = UINT32_MAX, .fixed = true};
+    get_bool(r, e, "fixedSteps", &s.fixed);
+    get_u32(r, e, "defaultSteps", 0, &s.usual);
+    const bool min = get_u32(r, e, "minSteps", 0, &s.min);
+    const bool max = get_u32(r, e, "maxSteps", 0, &s.max);
+    if (s.fixed && (min || max)) {
+        crdi_dcp_found(r->f, fixed_code, e->line,
+                       "%s: fixedSteps = true (the default) with %s, expected fixedSteps = false "
+                       "or neither minSteps nor maxSteps",
+                       shown, min ? "minSteps" : "maxSteps");
+    }
+    if (s.fixed) { s.min = s.max = s.usual; }
+    return s;
+}
+
+static void read_op_mode(reader* r, const crdi_xml_element* e)
+{
+    crd_dcp_description* d = r->d;
+    if (!e) { return; }
+    d->lines.op_mode = e->line;
+    d->hrt = get_child(r, e, "HardRealTime") != NULL;
+    d->srt = get_child(r, e, "SoftRealTime") != NULL;
+    const crdi_xml_element* nrt = get_child(r, e, "NonRealTime");
+    d->nrt = nrt != NULL;
+    if (!nrt) { return; }
+    const steps s = read_steps(r, nrt, "M02", "<NonRealTime>");
+    d->nrt_default_steps = s.usual;
+    d->nrt_min_steps = s.min;
+    d->nrt_max_steps = s.max;
+    d->nrt_fixed_steps = s.fixed;
+}
+
+static void read_time(reader* r, const crdi_xml_element* e, const crdi_xml_element* heartbeat)
+{
+    crd_dcp_description* d = r->d;
+    const int count = count_children(r, e, "Resolution") + count_children(r, e, "ResolutionRange");
+    crd_dcp_resolution* all = new_array(r, count, sizeof *all);
+    if (!all) { return; }
+    int n = 0;
+    for (const crdi_xml_element* k = e ? e->first : NULL; k; k = k->next) {
+        crd_dcp_resolution* x = &all[n];
+        if (crdi_xml_is(k, r->space, "Resolution")) {
+            bool fixed = true;
+            *x = (crd_dcp_resolution){.numerator = 1, .denominator = 1000};
+            get_u32(r, k, "numerator", 0, &x->numerator);
+            get_u32(r, k, "denominator", 0, &x->denominator);
+            get_bool(r, k, "fixed", &fixed);
+            get_bool(r, k, "recommended", &x->recommended);
+            x->numerator_to = x->numerator;
+            d->fixed_resolution = d->fixed_resolution || fixed;
+        } else if (crdi_xml_is(k, r->space, "ResolutionRange")) {
+            *x = (crd_dcp_resolution){.numerator = 1, .numerator_to = 1, .denominator = 1000};
+            get_u32(r, k, "numeratorFrom", 0, &x->numerator);
+            get_u32(r, k, "numeratorTo", 0, &x->numerator_to);
+            get_u32(r, k, "denominator", 0, &x->denominator);
+        } else {
+            continue;
+        }
+        x->line = k->line;
+        n++;
+    }
+    d->resolutions = all;
+    d->resolution_count = n;
+    if (e) { d->lines.time_res = e->line; }
+    d->has_heartbeat = heartbeat != NULL;
+    d->lines.heartbeat = heartbeat ? heartbeat->line : 0;
+    const crdi_xml_element* interval = get_child(r, heartbeat, "MaximumPeriodicInterval");
+    if (interval) {
+        get_u32(r, interval, "numerator", 0, &d->heartbeat_numerator);
+        get_u32(r, interval, "denominator", 0, &d->heartbeat_denominator);
+    }
+}
+
+// ---- transports --------------------------------------------------------------------------------
+
+static const crd_dcp_ports* read_ports(reader* r, const crdi_xml_element* e, int* count)
+{
+    const int most =
+        count_children(r, e, "AvailablePortRange") + count_children(r, e, "AvailablePort");
+    crd_dcp_ports* all = new_array(r, most, sizeof *all);
+    if (!all) { return NULL; }
+    int n = 0;
+    for (const crdi_xml_element* k = e->first; k; k = k->next) {
+        if (crdi_xml_is(k, r->space, "AvailablePortRange")) {
+            all[n++] = (crd_dcp_ports){get_port(r, k, "from"), get_port(r, k, "to")};
+        } else if (crdi_xml_is(k, r->space, "AvailablePort")) {
+            const uint16_t port = get_port(r, k, "port");
+            all[n++] = (crd_dcp_ports){port, port};
+        }
+    }
+    *count = n;
+    return all;
+}
+
+static void read_endpoint(reader* r, const crdi_xml_element* e, crd_dcp_endpoint* out)
+{
+    if (!e) { return; }
+    out->offered = true;
+    out->line = e->line;
+    get_u32(r, e, "maxPduSize", 0, &out->max_pdu_size);
+    const crdi_xml_element* control = get_child(r, e, "Control");
+    if (control) {
+        out->host = get_text(r, control, "host");
+        out->port = get_port(r, control, "port");
+    }
+    const crdi_xml_element* data = get_child(r, e, "DAT_input_output");
+    if (data) {
+        out->has_data = true;
+        out->data_host = get_text(r, data, "host");
+        out->data = read_ports(r, data, &out->data_count);
+    }
+    const crdi_xml_element* parameter = get_child(r, e, "DAT_parameter");
+    if (parameter) {
+        out->has_parameter = true;
+        out->parameter_host = get_text(r, parameter, "host");
+        out->parameter = read_ports(r, parameter, &out->parameter_count);
+    }
+}
+
+static void read_transports(reader* r, const crdi_xml_element* e)
+{
+    crd_dcp_description* d = r->d;
+    if (!e) { return; }
+    d->lines.transports = e->line;
+    read_endpoint(r, get_child(r, e, "UDP_IPv4"), &d->udp);
+    read_endpoint(r, get_child(r, e, "TCP_IPv4"), &d->tcp);
+    d->can = get_child(r, e, "CAN") != NULL;
+    d->usb = get_child(r, e, "USB2") != NULL;
+    d->bluetooth = get_child(r, e, "Bluetooth") != NULL;
+}
+
+static void read_flags(reader* r, const crdi_xml_element* e)
+{
+    crd_dcp_description* d = r->d;
+    if (!e) { return; }
+    d->lines.flags = e->line;
+    get_bool(r, e, "canAcceptConfigPdus", &d->can_accept_config);
+    get_bool(r, e, "canHandleReset", &d->can_reset);
+    get_bool(r, e, "canHandleVariableSteps", &d->can_vary_steps);
+    get_bool(r, e, "canMonitorHeartbeat", &d->can_monitor_heartbeat);
+    get_bool(r, e, "canProvideLogOnRequest", &d->can_log_on_request);
+    get_bool(r, e, "canProvideLogOnNotification", &d->can_log_on_notification);
+}
+
+// ---- units and types ---------------------------------------------------------------------------
+
+static void read_base_unit(reader* r, const crdi_xml_element* e, crd_dcp_unit* u)
+{
+    static const char* const names[8] = {"kg", "m", "s", "A", "K", "mol", "cd", "rad"};
+    u->has_base = true;
+    for (int i = 0; i < 8; i++) {
+        const char* text = crdi_xml_get(e, names[i]);
+        if (!text) { continue; }
+        size_t n = 0;
+        int64_t value = 0;
+        const char* s = trim(text, &n);
+        if (!crdi_parse_int64(s, n, &value) || value < INT8_MIN || value > INT8_MAX) {
+            bad_value(r, e, names[i], "a whole number from -128 to 127");
+        } else {
+            u->exponents[i] = (int8_t)value;
+        }
+    }
+    get_double(r, e, "factor", &u->factor);
+    get_double(r, e, "offset", &u->offset);
+}
+
+static void read_units(reader* r, const crdi_xml_element* e)
+{
+    const int count = count_children(r, e, "Unit");
+    crd_dcp_unit* all = new_array(r, count, sizeof *all);
+    int n = 0;
+    for (const crdi_xml_element* k = all ? get_child(r, e, "Unit") : NULL; k;
+         k = crdi_xml_same(k)) {
+        crd_dcp_unit* u = &all[n++];
+        *u = (crd_dcp_unit){.name = get_text(r, k, "name"), .factor = 1, .line = k->line};
+        const crdi_xml_element* base = get_child(r, k, "BaseUnit");
+        if (base) { read_base_unit(r, base, u); }
+        crd_dcp_display_unit* displays =
+            new_array(r, count_children(r, k, "DisplayUnit"), sizeof *displays);
+        const crdi_xml_element* shown = displays ? get_child(r, k, "DisplayUnit") : NULL;
+        for (; shown; shown = crdi_xml_same(shown)) {
+            crd_dcp_display_unit* x = &displays[u->display_count++];
+            *x = (crd_dcp_display_unit){.name = get_text(r, shown, "name"), .factor = 1};
+            get_double(r, shown, "factor", &x->factor);
+            get_double(r, shown, "offset", &x->offset);
+        }
+        u->displays = displays;
+    }
+    r->d->units = all;
+    r->d->unit_count = n;
+}
+
+// The element of the data type, and how many there are.
+static const crdi_xml_element* find_type(const reader* r, const crdi_xml_element* e, uint8_t* type,
+                                         int* count)
+{
+    const crdi_xml_element* found = NULL;
+    *count = 0;
+    for (const crdi_xml_element* k = e->first; k; k = k->next) {
+        for (int i = 0; i < CRD_DCP_DATA_TYPE_COUNT; i++) {
+            if (!crdi_xml_is(k, r->space, crdi_dcp_type_elements[i])) { continue; }
+            if ((*count)++ == 0) {
+                found = k;
+                *type = (uint8_t)i;
+            }
+        }
+    }
+    return found;
+}
+
+static void read_types(reader* r, const crdi_xml_element* e)
+{
+    simple_type* all = new_array(r, count_children(r, e, "SimpleType"), sizeof *all);
+    int n = 0;
+    for (const crdi_xml_element* k = all ? get_child(r, e, "SimpleType") : NULL; k;
+         k = crdi_xml_same(k)) {
+        int elements = 0;
+        bool fresh = false;
+        simple_type* t = &all[n];
+        t->name = get_text(r, k, "name");
+        t->type = CRD_DCP_DATA_TYPE_COUNT;
+        t->element = find_type(r, k, &t->type, &elements);
+        if (elements != 1) {
+            crdi_dcp_found(r->f, "U04", k->line, "type '%s' has %d data types, expected one",
+                           crdi_clip(t->name).text, elements);
+        }
+        if (crdi_map_add(&r->names, t->name, n, &fresh) < 0) { r->f->failed = true; }
+        if (!fresh) {
+            crdi_dcp_found(r->f, "U03", k->line, "a second type '%s', expected another name",
+                           crdi_clip(t->name).text);
+        }
+        n++;
+    }
+    r->types = all;
+}
+
+// ---- variables ---------------------------------------------------------------------------------
+
+// min, max, unit ... of the element of a data type.
+static void read_properties(reader* r, const crdi_xml_element* e, crd_dcp_variable* v)
+{
+    get_double(r, e, "min", &v->min);
+    get_double(r, e, "max", &v->max);
+    get_double(r, e, "gradient", &v->gradient);
+    if (v->type == CRD_DCP_STRING || v->type == CRD_DCP_BINARY) {
+        get_u32(r, e, "maxSize", 0, &v->max_size);
+    }
+    if (v->type == CRD_DCP_BINARY && crdi_xml_get(e, "mimeType")) {
+        v->mime = get_text(r, e, "mimeType");
+    }
+    if (v->type == CRD_DCP_FLOAT32 || v->type == CRD_DCP_FLOAT64) {
+        get_double(r, e, "nominal", &v->nominal);
+        if (crdi_xml_get(e, "quantity")) { v->quantity = get_text(r, e, "quantity"); }
+        if (crdi_xml_get(e, "unit")) { v->unit = get_text(r, e, "unit"); }
+        if (crdi_xml_get(e, "displayUnit")) { v->display_unit = get_text(r, e, "displayUnit"); }
+    }
+}
+
+// What its declared type says counts where the variable says nothing.
+static void apply_type(reader* r, crd_dcp_variable* v)
+{
+    if (!v->declared_type[0]) { return; }
+    const int32_t i = crdi_map_find(&r->names, v->declared_type);
+    if (i < 0) {
+        crdi_dcp_found(r->f, "V27", v->line, "variable '%s': there is no type '%s'",
+                       crdi_clip(v->name).text, crdi_clip(v->declared_type).text);
+        v->declared_type = "";
+        return;
+    }
+    const simple_type* t = &r->types[i];
+    if (t->element && t->type != v->type) {
+        crdi_dcp_found(r->f, "V28", v->line,
+                       "variable '%s' is a %s and its type '%s' a %s, expected the same; nothing "
+                       "is taken from the type",
+                       crdi_clip(v->name).text, crd_dcp_data_type_name(v->type),
+                       crdi_clip(t->name).text, crd_dcp_data_type_name(t->type));
+        v->declared_type = "";
+    } else if (t->element) {
+        read_properties(r, t->element, v);
+    }
+}
+
+static void read_dimensions(reader* r, const crdi_xml_element* e, crd_dcp_variable* v)
+{
+    for (const crdi_xml_element* k = get_child(r, e, "Dimension"); k; k = crdi_xml_same(k)) {
+        const bool constant = crdi_xml_get(k, "constant"), linked = crdi_xml_get(k, "linkedVR");
+        if (constant == linked) {
+            crdi_dcp_found(r->f, "V18", k->line,
+                           "variable '%s': a dimension with %s constant and linkedVR, expected one "
+                           "of them",
+                           crdi_clip(v->name).text, constant ? "both" : "neither");
+        }
+        if (v->rank == CRDI_DCP_MAX_RANK) {
+            crdi_dcp_found(r->f, "V22", k->line, "variable '%s': more than %d dimensions",
+                           crdi_clip(v->name).text, CRDI_DCP_MAX_RANK);
+            return;
+        }
+        v->dimensions[v->rank] = 1;
+        get_whole(r, k, "constant", 1, UINT64_MAX, &v->dimensions[v->rank]);
+        v->is_linked[v->rank] = linked && !constant;
+        if (v->is_linked[v->rank]) {
+            v->dimensions[v->rank] = 0;
+            get_whole(r, k, "linkedVR", 0, UINT64_MAX, &v->linked[v->rank]);
+        }
+        v->rank++;
+    }
+    if (v->rank == 0) {
+        crdi_dcp_found(r->f, "V18", e->line,
+                       "variable '%s': <Dimensions> is empty, expected a <Dimension>",
+                       crdi_clip(v->name).text);
+    }
+}
+
+static const crd_dcp_dependency* read_dependencies(reader* r, const crdi_xml_element* e, int* count)
+{
+    crd_dcp_dependency* all = new_array(r, count_children(r, e, "Dependency"), sizeof *all);
+    int n = 0;
+    for (const crdi_xml_element* k = all ? get_child(r, e, "Dependency") : NULL; k;
+         k = crdi_xml_same(k)) {
+        const char* kind = crdi_xml_get(k, "dependencyKind");
+        get_whole(r, k, "vr", 0, UINT64_MAX, &all[n].vr);
+        all[n].linear = kind && strcmp(kind, "linear") == 0;
+        if (kind && !all[n].linear && strcmp(kind, "dependent") != 0) {
+            bad_value(r, k, "dependencyKind", "dependent or linear");
+        }
+        n++;
+    }
+    *count = n;
+    return all;
+}
+
+static void read_output(reader* r, const crdi_xml_element* e, crd_dcp_variable* v)
+{
+    char shown[96] = "variable '";
+    strcat(shown, crdi_clip(v->name).text);
+    strcat(shown, "'");
+    const steps s = read_steps(r, e, "V12", shown);
+    v->default_steps = s.usual;
+    v->min_steps = s.min;
+    v->max_steps = s.max;
+    v->fixed_steps = s.fixed;
+    if (!s.fixed && (!crdi_xml_get(e, "minSteps") || !crdi_xml_get(e, "maxSteps"))) {
+        crdi_dcp_found(r->f, "V13", e->line,
+                       "%s: fixedSteps = false without %s, expected minSteps and maxSteps", shown,
+                       crdi_xml_get(e, "minSteps") ? "maxSteps" : "minSteps");
+    }
+    get_bool(r, e, "initialization", &v->initialization);
+    const crdi_xml_element* dependencies = get_child(r, e, "Dependencies");
+    const crdi_xml_element* initial = get_child(r, dependencies, "Initialization");
+    const crdi_xml_element* run = get_child(r, dependencies, "Run");
+    if (initial) {
+        v->has_initial_dependencies = true;
+        v->initial_dependencies = read_dependencies(r, initial, &v->initial_dependency_count);
+    }
+    if (run) {
+        v->has_run_dependencies = true;
+        v->run_dependencies = read_dependencies(r, run, &v->run_dependency_count);
+    }
+}
+
+// Data type, start and dimensions below Input, Output, Parameter, StructuralParameter.
+static void read_causality(reader* r, const crdi_xml_element* e, crd_dcp_variable* v)
+{
+    int types = 0;
+    const crdi_xml_element* type = find_type(r, e, &v->type, &types);
+    if (types > 1) {
+        crdi_dcp_found(r->f, "V06", e->line, "variable '%s' has %d data types, expected one",
+                       crdi_clip(v->name).text, types);
+    }
+    if (!type) { return; }
+    if (v->type == CRD_DCP_BINARY) { v->mime = CRDI_DCP_MIME; }
+    apply_type(r, v);
+    if (v->causality != CRD_STRUCTURAL_PARAMETER) { read_properties(r, type, v); }
+    const char* start = crdi_xml_get(type, "start");
+    if (start) {
+        v->start = keep(r, start);
+    } else if (v->type >= CRD_DCP_STRING &&
+               (v->causality == CRD_INPUT || v->causality == CRD_PARAMETER)) {
+        crdi_dcp_found(r->f, "V09", type->line,
+                       "variable '%s' has no start; it is taken as empty, write start=\"\"",
+                       crdi_clip(v->name).text);
+        v->start = "";
+    }
+    const crdi_xml_element* dimensions = get_child(r, e, "Dimensions");
+    if (dimensions) { read_dimensions(r, dimensions, v); }
+    if (v->causality == CRD_OUTPUT) { read_output(r, e, v); }
+}
+
+static void read_variability(reader* r, const crdi_xml_element* e, crd_dcp_variable* v)
+{
+    static const struct {
+        const char* word;
+        uint8_t value;
+    } words[] = {{"continuous", CRD_CONTINUOUS},
+                 {"discrete", CRD_DISCRETE},
+                 {"fixed", CRD_FIXED},
+                 {"tunable", CRD_TUNABLE}};
+    const char* text = crdi_xml_get(e, "variability");
+    if (!text) { return; }
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcmp(text, words[i].word) == 0) {
+            v->variability = words[i].value;
+            return;
+        }
+    }
+    bad_value(r, e, "variability", "continuous, discrete, fixed or tunable");
+}
+
+static void read_variable(reader* r, const crdi_xml_element* e, crd_dcp_variable* v)
+{
+    static const struct {
+        const char* name;
+        uint8_t causality;
+    } kinds[] = {{"Input", CRD_INPUT},
+                 {"Output", CRD_OUTPUT},
+                 {"Parameter", CRD_PARAMETER},
+                 {"StructuralParameter", CRD_STRUCTURAL_PARAMETER}};
+    *v = crd_dcp_variable_defaults();
+    v->line = e->line;
+    v->type = CRD_DCP_DATA_TYPE_COUNT;
+    v->name = get_text(r, e, "name");
+    v->description = get_text(r, e, "description");
+    v->declared_type = get_text(r, e, "declaredType");
+    get_whole(r, e, "valueReference", 0, UINT64_MAX, &v->vr);
+    read_variability(r, e, v);
+    get_double(r, e, "preEdge", &v->pre_edge);
+    get_double(r, e, "postEdge", &v->post_edge);
+    v->has_max_missed = get_u32(r, e, "maxConsecMissedPdus", 0, &v->max_missed);
+    const crdi_xml_element* found = NULL;
+    int count = 0;
+    for (const crdi_xml_element* k = e->first; k; k = k->next) {
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+            if (crdi_xml_is(k, r->space, kinds[i].name) && count++ == 0) {
+                found = k;
+                v->causality = kinds[i].causality;
+            }
+        }
+    }
+    if (count > 1) {
+        crdi_dcp_found(r->f, "V05", v->line,
+                       "variable '%s' is declared as %d of Input, Output, Parameter and "
+                       "StructuralParameter, expected one",
+                       crdi_clip(v->name).text, count);
+    }
+    if (found) { read_causality(r, found, v); }
+}
+
+static crd_status read_variables(reader* r, const crdi_xml_element* e)
+{
+    const int count = count_children(r, e, "Variable");
+    if (count > MAX_VARIABLES) {
+        return crdi_fail(r->d->ctx, CRD_E_FORMAT, "%s:%d: %d variables, expected at most %d",
+                         r->d->file, e->line, count, MAX_VARIABLES);
+    }
+    if (e) { r->d->lines.variables = e->line; }
+    crd_dcp_variable* all = new_array(r, count, sizeof *all);
+    if (!all) { return CRD_E_MEMORY; }
+    int n = 0;
+    for (const crdi_xml_element* k = get_child(r, e, "Variable"); k; k = crdi_xml_same(k)) {
+        read_variable(r, k, &all[n++]);
+    }
+    r->d->variables = all;
+    r->d->variable_count = n;
+    return CRD_OK;
+}
+
+// ---- log ---------------------------------------------------------------------------------------
+
+static void read_message(reader* r, crd_dcp_log_template* t)
+{
+    uint8_t type = 0;
+    crdi_dcp_piece piece = CRDI_DCP_LONE;
+    for (const char* at = t->message; piece != CRDI_DCP_END;) {
+        piece = crdi_dcp_placeholder(&at, &type);
+        t->argument_count += piece == CRDI_DCP_ARGUMENT;
+    }
+    uint8_t* types = new_array(r, t->argument_count, 1);
+    const char* at = t->message;
+    for (int n = 0; types && n < t->argument_count;) {
+        if (crdi_dcp_placeholder(&at, &type) == CRDI_DCP_ARGUMENT) { types[n++] = type; }
+    }
+    t->arguments = types;
+}
+
+static void read_log(reader* r, const crdi_xml_element* e)
+{
+    crd_dcp_description* d = r->d;
+    if (!e) { return; }
+    d->lines.log = e->line;
+    const crdi_xml_element* list = get_child(r, e, "Categories");
+    crd_dcp_log_category* categories =
+        new_array(r, count_children(r, list, "Category"), sizeof *categories);
+    const crdi_xml_element* k = categories ? get_child(r, list, "Category") : NULL;
+    for (; k; k = crdi_xml_same(k)) {
+        categories[d->category_count++] =
+            (crd_dcp_log_category){get_u8(r, k, "id"), get_text(r, k, "name"), k->line};
+    }
+    d->categories = categories;
+    list = get_child(r, e, "Templates");
+    crd_dcp_log_template* templates =
+        new_array(r, count_children(r, list, "Template"), sizeof *templates);
+    k = templates ? get_child(r, list, "Template") : NULL;
+    for (; k; k = crdi_xml_same(k)) {
+        crd_dcp_log_template* t = &templates[d->template_count++];
+        *t = (crd_dcp_log_template){.id = get_u8(r, k, "id"),
+                                    .category = get_u8(r, k, "category"),
+                                    .level = get_u8(r, k, "level"),
+                                    .message = get_text(r, k, "msg"),
+                                    .line = k->line};
+        read_message(r, t);
+    }
+    d->templates = templates;
+    if (!d->category_count && !d->template_count) {
+        crdi_dcp_found(r->f, "L09", e->line,
+                       "<Log> has no categories and no templates, expected at least one of each");
+    }
+}
+
+crd_status crdi_dcp_read(crd_dcp_description* d, const crdi_xml* xml, crdi_dcp_findings* f)
+{
+    const crdi_xml_element* root = xml->root;
+    crd_status st = CRD_OK;
+    if (strcmp(root->name, "dcpSlaveDescription") != 0) {
+        return crdi_fail(d->ctx, CRD_E_FORMAT,
+                         "%s:%d: the document is a '%s', expected a dcpSlaveDescription", d->file,
+                         root->line, crdi_clip(root->name).text);
+    }
+    reader r = {.d = d, .f = f, .arena = &d->arena, .space = root->space};
+    crdi_map_init(&r.names, d->ctx);
+    crdi_dcp_hold(root, f);
+    read_root(&r, root);
+    read_op_mode(&r, get_child(&r, root, "OpMode"));
+    read_units(&r, get_child(&r, root, "UnitDefinitions"));
+    read_types(&r, get_child(&r, root, "TypeDefinitions"));
+    read_time(&r, get_child(&r, root, "TimeRes"), get_child(&r, root, "Heartbeat"));
+    read_transports(&r, get_child(&r, root, "TransportProtocols"));
+    read_flags(&r, get_child(&r, root, "CapabilityFlags"));
+    CRD_TRY(read_variables(&r, get_child(&r, root, "Variables")));
+    read_log(&r, get_child(&r, root, "Log"));
+    if (f->failed) { st = CRD_E_MEMORY; }
+fail:
+    crdi_map_clear(&r.names);
+    return st;
+}

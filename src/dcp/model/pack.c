@@ -1,0 +1,349 @@
+// The table of bytes from which a slave's model is made: a description and how to run it.
+//
+// Numbers are little endian, texts have their length as u32 and a final zero, NULL has the length
+// 2^32 - 1, lists begin with their count as u32. One walk serves for writing and reading, so that
+// both agree; what is read is bounded by the bytes that there are, and what is written stays as it
+// was.
+#include "dcp/model/model.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char magic[8] = "CRDSLV1"; // with its zero
+
+typedef struct walker {
+    crd_text* out; // NULL: reading
+    const uint8_t *at, *end;
+    crd_arena* arena;
+    bool torn, memory;
+} walker;
+
+// ---- pieces ------------------------------------------------------------------------------------
+
+static uint64_t number(walker* w, uint64_t x, size_t bytes)
+{
+    uint8_t b[8];
+    if (w->out) {
+        for (size_t i = 0; i < bytes; i++) {
+            b[i] = (uint8_t)(x >> 8 * i);
+        }
+        crdi_text_put(w->out, b, bytes);
+        return x;
+    }
+    if ((size_t)(w->end - w->at) < bytes) {
+        w->torn = true;
+        return 0;
+    }
+    x = 0;
+    for (size_t i = 0; i < bytes; i++) {
+        x |= (uint64_t)w->at[i] << 8 * i;
+    }
+    w->at += bytes;
+    return x;
+}
+
+static void u8(walker* w, uint8_t* x)
+{
+    const uint64_t y = number(w, *x, 1);
+    if (!w->out) { *x = (uint8_t)y; }
+}
+
+static void u16(walker* w, uint16_t* x)
+{
+    const uint64_t y = number(w, *x, 2);
+    if (!w->out) { *x = (uint16_t)y; }
+}
+
+static void u32(walker* w, uint32_t* x)
+{
+    const uint64_t y = number(w, *x, 4);
+    if (!w->out) { *x = (uint32_t)y; }
+}
+
+static void u64(walker* w, uint64_t* x)
+{
+    const uint64_t y = number(w, *x, 8);
+    if (!w->out) { *x = y; }
+}
+
+static void flag(walker* w, bool* x)
+{
+    const uint64_t y = number(w, *x, 1);
+    if (!w->out) { *x = y != 0; }
+}
+
+static void real(walker* w, double* x)
+{
+    uint64_t bits;
+    memcpy(&bits, x, 8);
+    bits = number(w, bits, 8);
+    if (!w->out) { memcpy(x, &bits, 8); }
+}
+
+static void text(walker* w, const char** x)
+{
+    if (w->out) {
+        const size_t n = *x ? strlen(*x) : UINT32_MAX;
+        (void)number(w, n, 4);
+        if (*x) { crdi_text_put(w->out, *x, n + 1); }
+        return;
+    }
+    const uint64_t n = number(w, 0, 4);
+    *x = n == UINT32_MAX ? NULL : "";
+    if (n == UINT32_MAX || w->torn) { return; }
+    if ((uint64_t)(w->end - w->at) <= n || memchr(w->at, 0, n + 1) != w->at + n) {
+        w->torn = true;
+        return;
+    }
+    *x = crdi_arena_text(w->arena, (const char*)w->at, n);
+    if (!*x) {
+        w->memory = true;
+        *x = "";
+    }
+    w->at += n + 1;
+}
+
+// Texts that may not be NULL.
+static void word(walker* w, const char** x)
+{
+    text(w, x);
+    if (!*x && !w->out) {
+        *x = "";
+        w->torn = true;
+    }
+}
+
+// Room for a list whose elements take at least `least` bytes each; its count.
+static int list(walker* w, void* items, int* count, size_t size, size_t least)
+{
+    const uint64_t n = number(w, (uint64_t)*count, 4);
+    if (w->out) { return *count; }
+    *count = 0;
+    if (w->torn || n > (uint64_t)(w->end - w->at) / least || n > INT32_MAX) {
+        w->torn = true;
+        return 0;
+    }
+    void* room = crdi_arena_new(w->arena, n ? n : 1, size);
+    if (!room) {
+        w->memory = true;
+        return 0;
+    }
+    memcpy(items, &room, sizeof room);
+    return *count = (int)n;
+}
+
+// ---- parts of a description --------------------------------------------------------------------
+
+static void dependencies(walker* w, bool* has, const crd_dcp_dependency** items, int* count)
+{
+    flag(w, has);
+    const int n = list(w, items, count, sizeof **items, 9);
+    for (int i = 0; i < n; i++) {
+        crd_dcp_dependency* x = (crd_dcp_dependency*)&(*items)[i];
+        u64(w, &x->vr);
+        flag(w, &x->linear);
+    }
+}
+
+static void variable(walker* w, crd_dcp_variable* v)
+{
+    word(w, &v->name);
+    word(w, &v->description);
+    u64(w, &v->vr);
+    u8(w, &v->causality);
+    u8(w, &v->variability);
+    u8(w, &v->type);
+    word(w, &v->unit);
+    real(w, &v->min);
+    real(w, &v->max);
+    real(w, &v->nominal);
+    u32(w, &v->max_size);
+    word(w, &v->mime);
+    text(w, &v->start);
+    uint8_t rank = (uint8_t)v->rank;
+    u8(w, &rank);
+    w->torn = w->torn || rank > 8;
+    if (!w->out) { v->rank = rank > 8 ? 0 : rank; }
+    for (int i = 0; i < v->rank; i++) {
+        u64(w, &v->dimensions[i]);
+        u64(w, &v->linked[i]);
+        flag(w, &v->is_linked[i]);
+    }
+    flag(w, &v->has_max_missed);
+    u32(w, &v->max_missed);
+    u32(w, &v->default_steps);
+    u32(w, &v->min_steps);
+    u32(w, &v->max_steps);
+    flag(w, &v->fixed_steps);
+    flag(w, &v->initialization);
+    dependencies(w, &v->has_initial_dependencies, &v->initial_dependencies,
+                 &v->initial_dependency_count);
+    dependencies(w, &v->has_run_dependencies, &v->run_dependencies, &v->run_dependency_count);
+    if (v->causality >= CRD_CAUSALITY_COUNT || v->variability >= CRD_VARIABILITY_COUNT ||
+        v->type >= CRD_DCP_DATA_TYPE_COUNT || !*v->name) {
+        w->torn = true;
+    }
+}
+
+static void ports(walker* w, const crd_dcp_ports** items, int* count)
+{
+    const int n = list(w, items, count, sizeof **items, 4);
+    for (int i = 0; i < n; i++) {
+        crd_dcp_ports* x = (crd_dcp_ports*)&(*items)[i];
+        u16(w, &x->from);
+        u16(w, &x->to);
+    }
+}
+
+static void endpoint(walker* w, crd_dcp_endpoint* e)
+{
+    flag(w, &e->offered);
+    u32(w, &e->max_pdu_size);
+    word(w, &e->host);
+    u16(w, &e->port);
+    flag(w, &e->has_data);
+    flag(w, &e->has_parameter);
+    word(w, &e->data_host);
+    word(w, &e->parameter_host);
+    ports(w, &e->data, &e->data_count);
+    ports(w, &e->parameter, &e->parameter_count);
+}
+
+static void capabilities(walker* w, crd_dcp_description* d)
+{
+    flag(w, &d->hrt);
+    flag(w, &d->srt);
+    flag(w, &d->nrt);
+    u32(w, &d->nrt_default_steps);
+    u32(w, &d->nrt_min_steps);
+    u32(w, &d->nrt_max_steps);
+    flag(w, &d->nrt_fixed_steps);
+    const int n = list(w, &d->resolutions, &d->resolution_count, sizeof *d->resolutions, 13);
+    for (int i = 0; i < n; i++) {
+        crd_dcp_resolution* r = (crd_dcp_resolution*)&d->resolutions[i];
+        u32(w, &r->numerator);
+        u32(w, &r->numerator_to);
+        u32(w, &r->denominator);
+        flag(w, &r->recommended);
+        w->torn = w->torn || r->denominator == 0 || r->numerator == 0;
+    }
+    flag(w, &d->fixed_resolution);
+    flag(w, &d->has_heartbeat);
+    u32(w, &d->heartbeat_numerator);
+    u32(w, &d->heartbeat_denominator);
+    endpoint(w, &d->udp);
+    endpoint(w, &d->tcp);
+    flag(w, &d->can_accept_config);
+    flag(w, &d->can_reset);
+    flag(w, &d->can_vary_steps);
+    flag(w, &d->can_monitor_heartbeat);
+    flag(w, &d->can_log_on_request);
+    flag(w, &d->can_log_on_notification);
+}
+
+static void units(walker* w, crd_dcp_description* d)
+{
+    const int n = list(w, &d->units, &d->unit_count, sizeof *d->units, 30);
+    for (int i = 0; i < n; i++) {
+        crd_dcp_unit* u = (crd_dcp_unit*)&d->units[i];
+        word(w, &u->name);
+        flag(w, &u->has_base);
+        for (int k = 0; k < 8; k++) {
+            uint8_t e = (uint8_t)u->exponents[k];
+            u8(w, &e);
+            if (!w->out) { u->exponents[k] = (int8_t)e; }
+        }
+        real(w, &u->factor);
+        real(w, &u->offset);
+    }
+}
+
+static void logs(walker* w, crd_dcp_description* d)
+{
+    int n = list(w, &d->categories, &d->category_count, sizeof *d->categories, 6);
+    for (int i = 0; i < n; i++) {
+        crd_dcp_log_category* c = (crd_dcp_log_category*)&d->categories[i];
+        u8(w, &c->id);
+        word(w, &c->name);
+    }
+    n = list(w, &d->templates, &d->template_count, sizeof *d->templates, 12);
+    for (int i = 0; i < n; i++) {
+        crd_dcp_log_template* t = (crd_dcp_log_template*)&d->templates[i];
+        u8(w, &t->id);
+        u8(w, &t->category);
+        u8(w, &t->level);
+        word(w, &t->message);
+        const int m = list(w, &t->arguments, &t->argument_count, 1, 1);
+        for (int k = 0; k < m; k++) {
+            u8(w, (uint8_t*)&t->arguments[k]);
+            w->torn = w->torn || t->arguments[k] >= CRD_DCP_DATA_TYPE_COUNT;
+        }
+    }
+}
+
+static void walk(walker* w, crdi_dcp_model_setup* s, crd_dcp_description* d)
+{
+    for (size_t i = 0; i < sizeof magic; i++) {
+        uint8_t c = (uint8_t)magic[i];
+        u8(w, &c);
+        w->torn = w->torn || c != (uint8_t)magic[i];
+    }
+    word(w, &s->name);
+    word(w, &s->address);
+    u8(w, &s->mode);
+    u32(w, &s->numerator);
+    u32(w, &s->denominator);
+    real(w, &s->step);
+    word(w, &d->name);
+    word(w, &d->description);
+    for (int i = 0; i < 16; i++) {
+        u8(w, &d->uuid[i]);
+    }
+    u8(w, &d->major);
+    u8(w, &d->minor);
+    capabilities(w, d);
+    units(w, d);
+    const int n = list(w, &d->variables, &d->variable_count, sizeof *d->variables, 80);
+    for (int i = 0; i < n && !w->torn && !w->memory; i++) {
+        variable(w, (crd_dcp_variable*)&d->variables[i]);
+    }
+    logs(w, d);
+}
+
+// ---- both ways ---------------------------------------------------------------------------------
+
+crd_status crdi_dcp_table_write(const crd_dcp_description* d, const crdi_dcp_model_setup* s,
+                                crd_text* out)
+{
+    walker w = {.out = out};
+    crdi_dcp_model_setup setup = *s;
+    crd_dcp_description copy = *d;
+    walk(&w, &setup, &copy);
+    return out->failed ? CRD_E_MEMORY : CRD_OK;
+}
+
+crd_status crdi_dcp_table_read(crd_context* ctx, const void* bytes, size_t length, const char* file,
+                               crd_arena* arena, crdi_dcp_model_setup* s, crd_dcp_description** d)
+{
+    crd_dcp_description* own = NULL;
+    crd_status st = crd_dcp_description_create(ctx, &own);
+    if (st < 0) { return st; }
+    walker w = {.at = bytes, .end = (const uint8_t*)bytes + length, .arena = arena};
+    walk(&w, s, own);
+    if (w.memory) {
+        st = CRD_E_MEMORY;
+    } else if (w.torn || w.at != w.end) {
+        st = crdi_fail(
+            ctx, CRD_E_FORMAT,
+            "%s: no table of a DCP slave at byte %zu of %zu, expected what 'cardan export "
+            "dcp' of this version has written",
+            file, (size_t)(w.at - (const uint8_t*)bytes), length);
+    }
+    if (st < 0) {
+        crd_dcp_description_destroy(own);
+        return st;
+    }
+    own->file = file;
+    *d = own;
+    return CRD_OK;
+}

@@ -1,0 +1,291 @@
+// PDUs as a pcapng file (draft-ietf-opsawg-pcapng), little endian:
+//   section header      type u32 = 0A0D0D0A  length u32  magic u32 = 1A2B3C4D  1 u16  0 u16
+//                       section length i64 = -1  options  length u32
+//   interface           type u32 = 1  length u32  link type u16  0 u16  snap length u32 = 0
+//                       options  length u32
+//   one for each packet type u32 = 6  length u32  interface u32  time high u32  time low u32
+//                       captured u32  original u32  bytes, to a multiple of 4  length u32
+// The bytes are IPv4 packets (RFC 791) with UDP (RFC 768) or TCP (RFC 9293) in them, big endian.
+#include "dcp/net/net.h"
+#include "shared/base.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    LINKTYPE_IPV4 = 228,
+    IP_HEADER = 20,
+    UDP_HEADER = 8,
+    TCP_HEADER = 20,
+    PREFIX = 4,
+    MOST_IP = 65535,
+    MOST_SEGMENT = MOST_IP - IP_HEADER - TCP_HEADER,
+    PACKET_HEAD = 28, // of a packet's block
+    FILE_BUFFER = 1 << 16,
+};
+
+typedef struct flow { // a stream, both ways
+    crd_dcp_address end[2];
+    uint32_t next[2]; // sequence number of the end's next byte
+} flow;
+
+struct crd_dcp_capture {
+    crd_context* ctx;
+    char* path;
+    FILE* file;
+    int error; // the first of the system's
+    uint16_t ip_id;
+    flow* flows;
+    size_t flow_count, flow_room;
+    char buffer[FILE_BUFFER];
+    uint8_t block[PACKET_HEAD + MOST_IP + 8]; // the packet is made where it is written from
+};
+
+static void put16(uint8_t* p, unsigned x) // little endian
+{
+    p[0] = (uint8_t)x;
+    p[1] = (uint8_t)(x >> 8);
+}
+
+static void put32(uint8_t* p, uint32_t x)
+{
+    put16(p, x & 0xFFFF);
+    put16(p + 2, x >> 16);
+}
+
+static void net16(uint8_t* p, unsigned x) // big endian
+{
+    p[0] = (uint8_t)(x >> 8);
+    p[1] = (uint8_t)x;
+}
+
+static void net32(uint8_t* p, uint32_t x)
+{
+    net16(p, x >> 16);
+    net16(p + 2, x & 0xFFFF);
+}
+
+static void write_bytes(crd_dcp_capture* c, const uint8_t* bytes, size_t length)
+{
+    if (c->error == 0 && fwrite(bytes, 1, length, c->file) != length) {
+        c->error = errno ? errno : EIO;
+    }
+}
+
+// ---- IPv4 --------------------------------------------------------------------------------------
+
+// The sum of RFC 1071, not yet folded.
+static uint32_t add16(uint32_t sum, const uint8_t* p, size_t length)
+{
+    for (size_t i = 0; i + 1 < length; i += 2) {
+        sum += (uint32_t)p[i] << 8 | p[i + 1];
+    }
+    if (length % 2) { sum += (uint32_t)p[length - 1] << 8; }
+    return sum;
+}
+
+static uint16_t fold(uint32_t sum)
+{
+    while (sum >> 16) {
+        sum = (sum & 0xFFFF) + (sum >> 16);
+    }
+    return (uint16_t)~sum;
+}
+
+// Puts the IPv4 header in front of `length` bytes of UDP or TCP and writes the block. The checksum
+// of those is at `checksum` from their beginning, still 0.
+static void write_packet(crd_dcp_capture* c, double time, const crd_dcp_address* from,
+                         const crd_dcp_address* to, uint8_t protocol, size_t length,
+                         size_t checksum)
+{
+    uint8_t* ip = c->block + PACKET_HEAD;
+    uint8_t* inner = ip + IP_HEADER;
+    memset(ip, 0, IP_HEADER);
+    ip[0] = 0x45; // version 4, five words
+    net16(ip + 2, (unsigned)(IP_HEADER + length));
+    net16(ip + 4, c->ip_id++);
+    net16(ip + 6, 0x4000); // do not fragment
+    ip[8] = 64;            // hops
+    ip[9] = protocol;
+    net32(ip + 12, from->ip);
+    net32(ip + 16, to->ip);
+    net16(ip + 10, fold(add16(0, ip, IP_HEADER)));
+    // Addresses, protocol and length count as well.
+    const uint32_t pseudo = add16(protocol + (uint32_t)length, ip + 12, 8);
+    const uint16_t sum = fold(add16(pseudo, inner, length));
+    net16(inner + checksum, protocol == 17 && sum == 0 ? 0xFFFF : sum); // UDP: 0 is "none"
+
+    const uint32_t captured = (uint32_t)(IP_HEADER + length);
+    const uint32_t padded = (captured + 3) / 4 * 4;
+    const bool sane = time > 0 && time < 1e10;
+    const double whole = sane ? floor(time) : 0;
+    const uint64_t ns =
+        (uint64_t)whole * UINT64_C(1000000000) + (sane ? (uint64_t)(1e9 * (time - whole)) : 0);
+    uint8_t* b = c->block;
+    put32(b, 6);
+    put32(b + 4, PACKET_HEAD + padded + 4);
+    put32(b + 8, 0);
+    put32(b + 12, (uint32_t)(ns >> 32));
+    put32(b + 16, (uint32_t)ns);
+    put32(b + 20, captured);
+    put32(b + 24, captured);
+    memset(b + PACKET_HEAD + captured, 0, padded - captured);
+    put32(b + PACKET_HEAD + padded, PACKET_HEAD + padded + 4);
+    write_bytes(c, b, PACKET_HEAD + padded + 4);
+}
+
+static void add_datagram(crd_dcp_capture* c, double time, const crd_dcp_address* from,
+                         const crd_dcp_address* to, const uint8_t* bytes, size_t length)
+{
+    uint8_t* udp = c->block + PACKET_HEAD + IP_HEADER;
+    net16(udp, from->port);
+    net16(udp + 2, to->port);
+    net16(udp + 4, (unsigned)(UDP_HEADER + length));
+    net16(udp + 6, 0);
+    if (length > 0) { memcpy(udp + UDP_HEADER, bytes, length); }
+    write_packet(c, time, from, to, 17, UDP_HEADER + length, 6);
+}
+
+// The stream between two ends and which of them is `from`; NULL when out of memory.
+static flow* find_flow(crd_dcp_capture* c, const crd_dcp_address* from, const crd_dcp_address* to,
+                       int* side)
+{
+    for (size_t i = 0; i < c->flow_count; i++) {
+        flow* f = &c->flows[i];
+        for (int k = 0; k < 2; k++) {
+            if (crd_dcp_address_equal(&f->end[k], from) &&
+                crd_dcp_address_equal(&f->end[1 - k], to)) {
+                *side = k;
+                return f;
+            }
+        }
+    }
+    flow* more = crdi_grow(c->ctx, c->flows, &c->flow_room, c->flow_count + 1, sizeof *more);
+    if (!more) { return NULL; }
+    c->flows = more;
+    c->flows[c->flow_count] = (flow){.end = {*from, *to}, .next = {1, 1}};
+    *side = 0;
+    return &c->flows[c->flow_count++];
+}
+
+static crd_status add_stream(crd_dcp_capture* c, double time, const crd_dcp_address* from,
+                             const crd_dcp_address* to, const uint8_t* bytes, size_t length)
+{
+    int side = 0;
+    flow* f = find_flow(c, from, to, &side);
+    if (!f) { return CRD_E_MEMORY; }
+    uint8_t* tcp = c->block + PACKET_HEAD + IP_HEADER;
+    uint8_t* data = tcp + TCP_HEADER;
+    size_t done = 0;
+    size_t front = PREFIX; // in the first segment
+    do {
+        const size_t room = MOST_SEGMENT - front;
+        const size_t part = length - done < room ? length - done : room;
+        memset(tcp, 0, TCP_HEADER);
+        net16(tcp, from->port);
+        net16(tcp + 2, to->port);
+        net32(tcp + 4, f->next[side]);
+        net32(tcp + 8, f->next[1 - side]);
+        tcp[12] = 5 << 4;        // words
+        tcp[13] = 0x18;          // ACK, PSH
+        net16(tcp + 14, 0xFFFF); // window
+        if (front > 0) { put32(data, (uint32_t)length); }
+        if (part > 0) { memcpy(data + front, bytes + done, part); }
+        write_packet(c, time, from, to, 6, TCP_HEADER + front + part, 16);
+        f->next[side] += (uint32_t)(front + part);
+        done += part;
+        front = 0;
+    } while (done < length);
+    return CRD_OK;
+}
+
+// ---- the file ----------------------------------------------------------------------------------
+
+static void write_heads(crd_dcp_capture* c)
+{
+    static const char program[] = "cardan " CRD_VERSION;
+    uint8_t b[128] = {0};
+    const uint32_t text = (uint32_t)sizeof program - 1;
+    const uint32_t length = 24 + 4 + (text + 3) / 4 * 4 + 4 + 4;
+    put32(b, 0x0A0D0D0A);
+    put32(b + 4, length);
+    put32(b + 8, 0x1A2B3C4D);
+    put16(b + 12, 1);
+    memset(b + 16, 0xFF, 8); // length of the section: not said
+    put16(b + 24, 4);        // shb_userappl
+    put16(b + 26, text);
+    memcpy(b + 28, program, text);
+    put32(b + length - 4, length); // behind the four zeros that end the options
+    write_bytes(c, b, length);
+
+    memset(b, 0, sizeof b);
+    put32(b, 1);
+    put32(b + 4, 40);
+    put16(b + 8, LINKTYPE_IPV4);
+    put16(b + 16, 2); // if_name
+    put16(b + 18, 3);
+    memcpy(b + 20, "dcp", 3);
+    put16(b + 24, 9); // if_tsresol
+    put16(b + 26, 1);
+    b[28] = 9;         // 10^-9 s
+    put32(b + 36, 40); // behind the end of the options
+    write_bytes(c, b, 40);
+}
+
+static void capture_free(crd_dcp_capture* c)
+{
+    crd_context* ctx = c->ctx;
+    crd_free(ctx, c->flows);
+    crd_free(ctx, c->path);
+    crd_free(ctx, c);
+}
+
+crd_status crd_dcp_capture_open(crd_context* ctx, const char* path, crd_dcp_capture** out)
+{
+    crd_dcp_capture* c = crdi_new(ctx, sizeof *c);
+    if (!c) { return CRD_E_MEMORY; }
+    c->ctx = ctx;
+    c->path = crdi_strdup(ctx, path);
+    if (!c->path) {
+        capture_free(c);
+        return CRD_E_MEMORY;
+    }
+    c->file = fopen(path, "wbe");
+    if (!c->file) {
+        const int code = errno;
+        capture_free(c);
+        return crdi_fail(ctx, CRD_E_IO, "%s: cannot be written: %s", path, strerror(code));
+    }
+    (void)setvbuf(c->file, c->buffer, _IOFBF, sizeof c->buffer);
+    write_heads(c);
+    *out = c;
+    return CRD_OK;
+}
+
+crd_status crd_dcp_capture_add(crd_dcp_capture* c, double time, const crd_dcp_address* from,
+                               const crd_dcp_address* to, const uint8_t* bytes, size_t length)
+{
+    if (to->transport == CRD_DCP_UDP && length <= CRDI_DCP_MOST_UDP) {
+        add_datagram(c, time, from, to, bytes, length);
+        return CRD_OK;
+    }
+    if (to->transport == CRD_DCP_TCP && length <= UINT32_MAX) {
+        return add_stream(c, time, from, to, bytes, length);
+    }
+    return crdi_fail(c->ctx, CRD_E_RANGE, "%s: %zu bytes to %s cannot be written", c->path, length,
+                     crdi_dcp_address_text_of(to).text);
+}
+
+crd_status crd_dcp_capture_close(crd_dcp_capture* c)
+{
+    if (!c) { return CRD_OK; }
+    crd_status st = CRD_OK;
+    if (fclose(c->file) != 0 && c->error == 0) { c->error = errno; }
+    if (c->error != 0) {
+        st = crdi_fail(c->ctx, CRD_E_IO, "%s: is not complete: %s", c->path, strerror(c->error));
+    }
+    capture_free(c);
+    return st;
+}

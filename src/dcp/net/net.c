@@ -1,0 +1,217 @@
+// The common interface of networks: arguments, counters, captures, and the link of a slave.
+#include "dcp/net/net.h"
+#include "shared/base.h"
+
+crd_dcp_net_limits crd_dcp_net_default_limits(void)
+{
+    return (crd_dcp_net_limits){
+        .max_pdu = CRDI_DCP_MOST_UDP, .max_connections = 256, .max_queue = 256 << 10};
+}
+
+void crdi_dcp_net_init(crd_dcp_net* n, crd_context* ctx, const crdi_dcp_net_ops* ops)
+{
+    n->ops = ops;
+    n->ctx = ctx;
+    n->limits = crd_dcp_net_default_limits();
+}
+
+void crd_dcp_net_destroy(crd_dcp_net* n)
+{
+    if (n) { n->ops->destroy(n); }
+}
+
+crd_status crd_dcp_net_set_limits(crd_dcp_net* n, const crd_dcp_net_limits* limits)
+{
+    if (limits->max_pdu < 24) { // STC_register
+        return crdi_fail(n->ctx, CRD_E_RANGE, "network: max_pdu = %u, expected at least 24",
+                         limits->max_pdu);
+    }
+    if (limits->max_pdu > 1U << 30) {
+        return crdi_fail(n->ctx, CRD_E_RANGE, "network: max_pdu = %u, expected at most 2^30",
+                         limits->max_pdu);
+    }
+    if (limits->max_connections < 1) {
+        return crdi_fail(n->ctx, CRD_E_RANGE, "network: max_connections = %d, expected at least 1",
+                         limits->max_connections);
+    }
+    if (limits->max_queue < 1024) {
+        return crdi_fail(n->ctx, CRD_E_RANGE, "network: max_queue = %zu, expected at least 1024",
+                         limits->max_queue);
+    }
+    const crd_status st = n->ops->set_limits ? n->ops->set_limits(n, limits) : CRD_OK;
+    if (st == CRD_OK) { n->limits = *limits; }
+    return st;
+}
+
+crd_dcp_net_limits crdi_dcp_net_get_limits(const crd_dcp_net* n)
+{
+    return n->limits;
+}
+
+crd_status crd_dcp_net_listen(crd_dcp_net* n, crd_dcp_address* at)
+{
+    if (at->transport != CRD_DCP_UDP && at->transport != CRD_DCP_TCP) {
+        return crdi_fail(n->ctx, CRD_E_UNSUPPORTED,
+                         "network: transport %d cannot be listened at, expected UDP or TCP",
+                         at->transport);
+    }
+    return n->ops->listen(n, at);
+}
+
+crd_status crd_dcp_net_connect(crd_dcp_net* n, const crd_dcp_address* to)
+{
+    return crd_dcp_net_connect_from(n, 0, to);
+}
+
+crd_status crd_dcp_net_connect_from(crd_dcp_net* n, uint32_t ip, const crd_dcp_address* to)
+{
+    const crdi_dcp_address_text text = crdi_dcp_address_text_of(to);
+    if (to->transport != CRD_DCP_TCP) {
+        return crdi_fail(n->ctx, CRD_E_UNSUPPORTED, "network: connect to %s, expected TCP",
+                         text.text);
+    }
+    if (to->port == 0) {
+        return crdi_fail(n->ctx, CRD_E_RANGE, "network: connect to %s, expected a port > 0",
+                         text.text);
+    }
+    return ip && n->ops->connect_from ? n->ops->connect_from(n, ip, to) : n->ops->connect(n, to);
+}
+
+bool crd_dcp_net_connected(const crd_dcp_net* n, const crd_dcp_address* to)
+{
+    return n->ops->connected(n, to);
+}
+
+bool crd_dcp_net_local(const crd_dcp_net* n, int index, crd_dcp_address* out)
+{
+    return index >= 0 && n->ops->local(n, index, out);
+}
+
+void crd_dcp_net_keep(crd_dcp_net* n)
+{
+    n->ops->keep(n);
+}
+
+double crd_dcp_net_now(const crd_dcp_net* n)
+{
+    return n->ops->now(n);
+}
+
+uint32_t crd_dcp_net_source_ip(const crd_dcp_net* n, const crd_dcp_address* to)
+{
+    crd_dcp_address first = {.ip = CRDI_DCP_LOOPBACK};
+    if (n->ops->source_ip) { return n->ops->source_ip(n, to); }
+    (void)crd_dcp_net_local(n, 0, &first);
+    return first.ip;
+}
+
+crd_dcp_net_counts crd_dcp_net_get_counts(const crd_dcp_net* n)
+{
+    return n->counts;
+}
+
+bool crd_dcp_net_send(crd_dcp_net* n, const crd_dcp_address* to, const uint8_t* bytes,
+                      size_t length)
+{
+    return crd_dcp_net_send_from(n, NULL, to, bytes, length);
+}
+
+bool crd_dcp_net_send_from(crd_dcp_net* n, const crd_dcp_address* at, const crd_dcp_address* to,
+                           const uint8_t* bytes, size_t length)
+{
+    crd_dcp_address from = at ? *at : (crd_dcp_address){0};
+    const bool known = to->transport == CRD_DCP_TCP
+                           ? length <= n->limits.max_pdu
+                           : to->transport == CRD_DCP_UDP && length <= CRDI_DCP_MOST_UDP;
+    if (!known || !n->ops->send(n, to, bytes, length, &from)) {
+        n->counts.dropped++;
+        return false;
+    }
+    n->counts.sent++;
+    n->counts.bytes_sent += (int64_t)length;
+    if (n->capture) {
+        (void)crd_dcp_capture_add(n->capture, n->ops->now(n), &from, to, bytes, length);
+    }
+    return true;
+}
+
+bool crd_dcp_net_receive(crd_dcp_net* n, crd_dcp_packet* out)
+{
+    if (!n->ops->receive(n, out)) { return false; }
+    n->counts.received++;
+    n->counts.bytes_received += (int64_t)out->length;
+    if (n->capture) {
+        (void)crd_dcp_capture_add(n->capture, out->time, &out->from, &out->at, out->bytes,
+                                  out->length);
+    }
+    return true;
+}
+
+void crd_dcp_net_wait(crd_dcp_net* n, double seconds)
+{
+    n->ops->wait(n, seconds > 0 ? seconds : 0); // so that NaN does not wait
+}
+
+void crd_dcp_net_hold(crd_dcp_net* n, bool on)
+{
+    if (n->ops->hold) { n->ops->hold(n, on); }
+}
+
+int crd_dcp_net_descriptor(const crd_dcp_net* n)
+{
+    return n->ops->descriptor ? n->ops->descriptor(n) : -1;
+}
+
+void crd_dcp_net_close(crd_dcp_net* n, const crd_dcp_address* at)
+{
+    n->ops->close(n, at);
+}
+
+void crd_dcp_net_capture(crd_dcp_net* n, crd_dcp_capture* c)
+{
+    n->capture = c;
+}
+
+// ---- the link of a slave -----------------------------------------------------------------------
+
+static bool link_send(void* user, const crd_dcp_address* to, const uint8_t* bytes, size_t length)
+{
+    return crd_dcp_net_send(user, to, bytes, length);
+}
+
+static bool link_listen(void* user, const crd_dcp_address* at)
+{
+    crd_dcp_address here = *at;
+    crd_dcp_address control = {.ip = CRDI_DCP_LOOPBACK};
+    if (here.ip == 0) {
+        (void)crd_dcp_net_local(user, 0, &control);
+        here.ip = control.ip;
+    }
+    return crd_dcp_net_listen(user, &here) == CRD_OK;
+}
+
+static bool link_connect(void* user, const crd_dcp_address* to)
+{
+    return crd_dcp_net_connect(user, to) == CRD_OK;
+}
+
+static void link_hold(void* user, bool on)
+{
+    crd_dcp_net_hold(user, on);
+}
+
+static void link_close(void* user)
+{
+    crd_dcp_net_close(user, NULL);
+}
+
+crd_dcp_link crd_dcp_net_link(crd_dcp_net* n)
+{
+    crd_dcp_net_keep(n);
+    return (crd_dcp_link){.user = n,
+                          .send = link_send,
+                          .listen = link_listen,
+                          .connect = link_connect,
+                          .close = link_close,
+                          .hold = link_hold};
+}

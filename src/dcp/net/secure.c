@@ -1,0 +1,993 @@
+// Networks whose PDUs are sealed with a key that all partners have.
+//
+// Two addresses that talk to each other have an association with keys of its own. Who wants to send
+// first greets, the other one answers; what is sealed with the keys that follow from both proves
+// the rest. All little endian:
+//   greeting   0 u8 kind = 0xD1    1 u8 version   2 u64 id        10 byte[32] X25519 key
+//              42 u32 ip           46 u16 port    48 u8 transport (where it is sent to)
+//              49 u64 instance     57 byte[16] BLAKE2b with a key from the shared one
+//   answer     0 u8 kind = 0xD2    1 u8 version   2 u64 id of the greeting   10 u64 own id
+//              18 byte[32] X25519 key   50 byte[16] BLAKE2b with a key of the association
+//   data       0 u8 kind = 0xD3    1 u8 version   2 u64 receiver's id        10 u64 counter
+//              18 bytes            end byte[16] tag of ChaCha20-Poly1305 over all
+//   unknown    0 u8 kind = 0xD4    1 u8 version   2 u64 id        10 u32 ip  14 u16 port
+//              16 u8 transport (where the data arrived)   17 byte[16] as in the greeting
+// The kinds are no types of DCP, so that partners without a key drop them.
+//
+// Why an attacker without the key gets nowhere:
+// - Keys come from the shared key, both X25519 keys and the two messages, so that they differ in
+//   every association, in both directions, and after every start of either side: what was recorded
+//   is worth nothing later, even to who learns the shared key then.
+// - An old greeting that is sent again gets an answer and takes a place among 64 that are unproven.
+//   Nothing is sent there before sealed data have come that only a living partner can make.
+// - A greeting says whom it is for. It cannot be handed to another partner with the same key, or
+//   thrown back at who sent it.
+// - "Unknown" comes from a partner that has started again. It only leads to a greeting, and at most
+//   once a second.
+// - No answer is longer than what it answers, and there are at most 256 of them in a second.
+#include "dcp/net/net.h"
+#include "shared/base.h"
+
+#include <math.h>
+#include <sodium.h>
+#include <string.h>
+
+enum {
+    GREETING = 0xD1,
+    ANSWER = 0xD2,
+    DATA = 0xD3,
+    UNKNOWN = 0xD4,
+    VERSION = 1,
+    MAC = 16,
+    GREETING_SIZE = 73,
+    ANSWER_SIZE = 66,
+    UNKNOWN_SIZE = 33,
+    HEAD = 18, // of data
+    KEY = 32,
+    WINDOW = 1024,         // counters behind the newest that are still taken
+    WINDOW_WORDS = 32,     // twice as many bits, so that a word can be cleared as a whole
+    MOST_UNPROVEN = 64,    // that have greeted and not yet sent data
+    MOST_ANSWERS = 256,    // per second
+    MOST_TRIES = 6,        // greetings: at 0, 0.1, 0.3, 0.7, 1.5 and 3.1 s
+    KEEP_TRIES = 3,        // PDUs wait until the next
+    MOST_LOOKED_AT = 1024, // packets that are not data, before receive returns
+    QUEUE = 64 << 10,
+    QUEUE_HEAD = 8, // u32 peer, u32 length
+};
+#define FIRST_RETRY 0.1   // s; doubles
+#define RESET_PAUSE 1.0   // s between two "unknown" that are followed
+#define RETIRED_IDLE 10.0 // s without data until the place may be given away
+#define OPEN_IDLE 60.0
+
+_Static_assert(CRD_DCP_SECURE_OVERHEAD == HEAD + MAC, "the header says how much a PDU grows");
+_Static_assert(KEY == crypto_aead_chacha20poly1305_IETF_KEYBYTES &&
+                   KEY == crypto_scalarmult_BYTES && KEY == crypto_generichash_KEYBYTES &&
+                   MAC == crypto_aead_chacha20poly1305_IETF_ABYTES,
+               "all keys have 32 bytes, all tags 16");
+
+typedef enum phase {
+    FREE,
+    PENDING,  // has been greeted
+    UNPROVEN, // has greeted
+    OPEN,
+} phase;
+
+typedef struct peer {
+    phase phase;
+    bool greeted; // we were: not the first to speak
+    bool retired; // a newer one sends; this one still receives
+    crd_dcp_address local, remote;
+    uint64_t their_id;
+    uint8_t send_key[KEY], receive_key[KEY];
+    uint8_t secret[KEY]; // PENDING: of the X25519 key in the greeting
+    uint64_t sent;       // data
+    uint64_t newest;     // counter + 1 of data
+    uint64_t seen[WINDOW_WORDS];
+    uint8_t hello[GREETING_SIZE]; // PENDING: the greeting, UNPROVEN: the answer
+    uint8_t hello_mac[MAC];       // UNPROVEN: of the greeting that it answers
+    double heard, due;            // due: PENDING, the next greeting; UNPROVEN: the next answer
+    double follow;                // OPEN: "unknown" is followed from then on
+    int tries;
+    size_t queued; // bytes
+} peer;
+
+// Log lines that come once.
+enum {
+    SAID_KEY = 1,
+    SAID_PLAIN = 2,
+    SAID_SILENT = 4,
+    SAID_MISDIRECTED = 8,
+    SAID_VERSION = 16,
+    SAID_FULL = 32
+};
+
+typedef struct secure_net {
+    crd_dcp_net base;
+    crd_dcp_net* inner;
+    bool any_address;
+    uint8_t key[KEY], hello_key[KEY]; // shared; of greeting and unknown
+    uint64_t instance;
+    int count; // of the arrays
+    peer* peers;
+    uint64_t* ids;   // (count) ours, 0: free
+    uint64_t* there; // (count) packed address where it sends, 0: nothing to send with it
+    int pending;
+    double answers; // that may be sent now
+    double answers_time;
+    uint8_t *out, *in; // (room)
+    size_t room;
+    uint8_t* queue;
+    size_t queue_end;
+    unsigned said;
+    crd_dcp_secure_counts counts;
+} secure_net;
+
+// ---- bytes -------------------------------------------------------------------------------------
+
+static void put(uint8_t* p, uint64_t x, int bytes)
+{
+    for (int i = 0; i < bytes; i++) {
+        p[i] = (uint8_t)(x >> 8 * i);
+    }
+}
+
+static uint64_t get(const uint8_t* p, int bytes)
+{
+    uint64_t x = 0;
+    for (int i = 0; i < bytes; i++) {
+        x |= (uint64_t)p[i] << 8 * i;
+    }
+    return x;
+}
+
+static uint64_t pack(const crd_dcp_address* a) // never 0: there is no port 0 to send to
+{
+    return (uint64_t)a->ip << 24 | (uint64_t)a->port << 8 | a->transport;
+}
+
+static void put_address(uint8_t p[7], const crd_dcp_address* a)
+{
+    put(p, a->ip, 4);
+    put(p + 4, a->port, 2);
+    p[6] = a->transport;
+}
+
+static void mac_of(uint8_t out[MAC], const uint8_t* bytes, size_t length, const uint8_t key[KEY])
+{
+    (void)crypto_generichash(out, MAC, bytes, length, key, KEY);
+}
+
+static bool mac_fits(const uint8_t* bytes, size_t length, const uint8_t key[KEY])
+{
+    uint8_t mac[MAC];
+    mac_of(mac, bytes, length - MAC, key);
+    return sodium_memcmp(mac, bytes + length - MAC, MAC) == 0;
+}
+
+// Keys from first to second speaker, from second to first, and of the answer.
+static void derive(const secure_net* s, const uint8_t shared[KEY], const uint8_t* greeting,
+                   const uint8_t* answer, uint8_t keys[3][KEY])
+{
+    static const char label[] = "cardan dcp association";
+    uint8_t root[KEY];
+    crypto_generichash_state h;
+    (void)crypto_generichash_init(&h, s->key, KEY, KEY);
+    (void)crypto_generichash_update(&h, (const uint8_t*)label, sizeof label);
+    (void)crypto_generichash_update(&h, shared, KEY);
+    (void)crypto_generichash_update(&h, greeting, GREETING_SIZE);
+    (void)crypto_generichash_update(&h, answer, ANSWER_SIZE - MAC);
+    (void)crypto_generichash_final(&h, root, KEY);
+    for (uint8_t i = 0; i < 3; i++) {
+        (void)crypto_generichash(keys[i], KEY, &i, 1, root, KEY);
+    }
+    sodium_memzero(root, sizeof root);
+    sodium_memzero(&h, sizeof h);
+}
+
+static double now_of(const secure_net* s)
+{
+    return crd_dcp_net_now(s->inner);
+}
+
+// true the first time
+static bool say(secure_net* s, unsigned what)
+{
+    const bool fresh = !(s->said & what);
+    s->said |= what;
+    return fresh;
+}
+
+// ---- what waits for a handshake ----------------------------------------------------------------
+
+static bool queue_add(secure_net* s, int index, const uint8_t* bytes, size_t length)
+{
+    peer* p = &s->peers[index];
+    // One peer that does not answer leaves room for others.
+    const bool much = p->queued > 0 && p->queued + length > QUEUE / 4;
+    if (much || QUEUE_HEAD + length > QUEUE - s->queue_end) {
+        s->counts.dropped++;
+        return false;
+    }
+    uint8_t* at = s->queue + s->queue_end;
+    put(at, (uint64_t)index, 4);
+    put(at + 4, length, 4);
+    if (length > 0) { memcpy(at + QUEUE_HEAD, bytes, length); }
+    s->queue_end += QUEUE_HEAD + length;
+    p->queued += QUEUE_HEAD + length;
+    return true;
+}
+
+static bool seal(secure_net* s, int index, const uint8_t* bytes, size_t length);
+
+// Takes out what waits for a peer, in order: sent or dropped.
+static void queue_take(secure_net* s, int index, bool send)
+{
+    if (s->peers[index].queued == 0) { return; }
+    size_t kept = 0;
+    size_t length = 0;
+    for (size_t i = 0; i < s->queue_end; i += length) {
+        const uint8_t* at = s->queue + i;
+        length = QUEUE_HEAD + get(at + 4, 4);
+        if (get(at, 4) != (uint64_t)index) {
+            memmove(s->queue + kept, at, length);
+            kept += length;
+        } else if (!send || !seal(s, index, at + QUEUE_HEAD, length - QUEUE_HEAD)) {
+            s->counts.dropped++;
+        }
+    }
+    s->queue_end = kept;
+    s->peers[index].queued = 0;
+}
+
+// ---- places ------------------------------------------------------------------------------------
+
+static void forget(secure_net* s, int index)
+{
+    peer* p = &s->peers[index];
+    if (p->phase == FREE) { return; }
+    queue_take(s, index, false);
+    s->pending -= p->phase == PENDING;
+    s->counts.peers--;
+    s->ids[index] = s->there[index] = 0;
+    sodium_memzero(p, sizeof *p);
+}
+
+// Which place may be given away: 1 rather than 5, 0 not. `own`: for a greeting of ours.
+static int expendable(const peer* p, double now, bool own)
+{
+    switch (p->phase) {
+    case FREE:
+        return 1;
+    case UNPROVEN:
+        return 2;
+    case OPEN:
+        if (p->retired && now - p->heard > RETIRED_IDLE) { return 3; }
+        return now - p->heard > OPEN_IDLE ? 5 : 0;
+    case PENDING:
+        return own ? 4 : 0;
+    }
+    return 0;
+}
+
+// A place, the oldest of the most expendable; -1: none.
+static int make_place(secure_net* s, bool own)
+{
+    const double now = now_of(s);
+    int best = -1, best_rank = 0, unproven = 0;
+    int oldest_unproven = -1;
+    for (int i = 0; i < s->count; i++) {
+        const peer* p = &s->peers[i];
+        const int rank = expendable(p, now, own);
+        if (p->phase == UNPROVEN) {
+            unproven++;
+            if (oldest_unproven < 0 || p->heard < s->peers[oldest_unproven].heard) {
+                oldest_unproven = i;
+            }
+        }
+        if (rank == 0) { continue; }
+        if (best < 0 || rank < best_rank ||
+            (rank == best_rank && p->heard < s->peers[best].heard)) {
+            best = i;
+            best_rank = rank;
+        }
+    }
+    if (!own && unproven >= MOST_UNPROVEN) { best = oldest_unproven; }
+    if (best < 0) {
+        if (say(s, SAID_FULL)) {
+            crdi_log(s->base.ctx, CRD_LOG_WARNING,
+                     "secured network: there are %d peers already, further ones are refused",
+                     s->count);
+        }
+        return -1;
+    }
+    forget(s, best);
+    peer* p = &s->peers[best];
+    uint64_t id = 0;
+    while (id == 0) { // of 2^64: equal to another one by an accident that does not happen
+        randombytes_buf(&id, sizeof id);
+    }
+    s->ids[best] = id;
+    p->heard = now;
+    s->counts.peers++;
+    return best;
+}
+
+static int find_id(const secure_net* s, uint64_t id)
+{
+    for (int i = 0; id != 0 && i < s->count; i++) {
+        if (s->ids[i] == id) { return i; }
+    }
+    return -1;
+}
+
+// Packets of an association go between two addresses. A stream that was opened again has another
+// port at one end.
+static bool belongs(const peer* p, const crd_dcp_address* from, const crd_dcp_address* at)
+{
+    if (p->remote.transport != from->transport || p->remote.ip != from->ip) { return false; }
+    const bool tcp = from->transport == CRD_DCP_TCP;
+    return (p->remote.port == from->port || (tcp && p->greeted)) &&
+           (tcp || crd_dcp_address_equal(&p->local, at));
+}
+
+// The association to send with: OPEN, else PENDING, -1.
+static int find_way(const secure_net* s, const crd_dcp_address* local, const crd_dcp_address* to)
+{
+    const uint64_t key = pack(to);
+    int found = -1;
+    for (int i = 0; i < s->count; i++) {
+        if (s->there[i] != key) { continue; }
+        const peer* p = &s->peers[i];
+        const bool any = to->transport == CRD_DCP_TCP && (local->port == 0 || p->local.port == 0);
+        if (!any && !crd_dcp_address_equal(&p->local, local)) { continue; }
+        if (p->phase == OPEN) { return i; }
+        found = i;
+    }
+    return found;
+}
+
+// It is the one that sends between its addresses from now on.
+static void make_way(secure_net* s, int index)
+{
+    const peer* p = &s->peers[index];
+    const uint64_t key = pack(&p->remote);
+    for (int i = 0; i < s->count; i++) {
+        peer* q = &s->peers[i];
+        if (i == index || s->there[i] != key || q->phase != OPEN) { continue; }
+        if (crd_dcp_address_equal(&q->local, &p->local)) {
+            q->retired = true;
+            s->there[i] = 0;
+        }
+    }
+    s->there[index] = key;
+}
+
+// ---- handshakes --------------------------------------------------------------------------------
+
+// At most so many per second, whoever asks.
+static bool may_answer(secure_net* s, double now)
+{
+    s->answers = fmin(MOST_ANSWERS, s->answers + MOST_ANSWERS * fmax(0, now - s->answers_time));
+    s->answers_time = now;
+    if (s->answers < 1) {
+        s->counts.muted++;
+        return false;
+    }
+    s->answers -= 1;
+    return true;
+}
+
+// Where a PDU to a peer leaves: what is wanted if it is open, else the first of UDP. Of streams the
+// connection decides.
+static crd_dcp_address local_of(const secure_net* s, const crd_dcp_address* wanted,
+                                const crd_dcp_address* to)
+{
+    if (to->transport == CRD_DCP_TCP) { return *wanted; }
+    crd_dcp_address first = {0};
+    crd_dcp_address a;
+    for (int i = 0; crd_dcp_net_local(s->inner, i, &a); i++) {
+        if (a.transport != CRD_DCP_UDP) { continue; }
+        if (first.port == 0) { first = a; }
+        if (wanted->port == 0) { break; }
+        if (crd_dcp_address_equal(&a, wanted)) { return a; }
+    }
+    return first;
+}
+
+static bool greet(secure_net* s, int index)
+{
+    peer* p = &s->peers[index];
+    p->due = now_of(s) + FIRST_RETRY * (double)(1 << p->tries);
+    p->tries++;
+    // What has waited for long is not worth sending: whoever cares has repeated it.
+    if (p->tries > KEEP_TRIES && p->remote.transport == CRD_DCP_UDP) {
+        queue_take(s, index, false);
+    }
+    return crd_dcp_net_send_from(s->inner, &p->local, &p->remote, p->hello, GREETING_SIZE);
+}
+
+// Begins a handshake; -1: there is no place, or no connection.
+static int begin(secure_net* s, const crd_dcp_address* local, const crd_dcp_address* to)
+{
+    const int index = make_place(s, true);
+    if (index < 0) { return -1; }
+    peer* p = &s->peers[index];
+    p->phase = PENDING;
+    p->local = *local;
+    p->remote = *to;
+    s->pending++;
+    s->there[index] = pack(to);
+    uint8_t* h = p->hello;
+    h[0] = GREETING;
+    h[1] = VERSION;
+    put(h + 2, s->ids[index], 8);
+    randombytes_buf(p->secret, KEY);
+    (void)crypto_scalarmult_base(h + 10, p->secret);
+    put_address(h + 42, to);
+    put(h + 49, s->instance, 8);
+    mac_of(h + 57, h, GREETING_SIZE - MAC, s->hello_key);
+    if (!greet(s, index) && to->transport == CRD_DCP_TCP) {
+        forget(s, index);
+        return -1;
+    }
+    if (to->transport == CRD_DCP_UDP && local->port == 0) { // opened just now
+        p->local = local_of(s, local, to);
+    }
+    return index;
+}
+
+// What is due for those that have been greeted. They are few and short-lived.
+static void go_on(secure_net* s, double now)
+{
+    for (int i = 0; s->pending > 0 && i < s->count; i++) {
+        peer* p = &s->peers[i];
+        if (p->phase != PENDING || now < p->due) { continue; }
+        if (p->tries < MOST_TRIES) {
+            (void)greet(s, i);
+            continue;
+        }
+        s->counts.given_up++;
+        if (say(s, SAID_SILENT)) {
+            crdi_log(s->base.ctx, CRD_LOG_WARNING,
+                     "secured network: %s does not answer: nobody is there, or it has no key, or "
+                     "another one",
+                     crdi_dcp_address_text_of(&p->remote).text);
+        }
+        forget(s, i);
+    }
+}
+
+static double next_due(const secure_net* s)
+{
+    double due = INFINITY;
+    for (int i = 0; s->pending > 0 && i < s->count; i++) {
+        if (s->peers[i].phase == PENDING) { due = fmin(due, s->peers[i].due); }
+    }
+    return due;
+}
+
+// Whether a packet for the address at `p` has come to it.
+static bool meant_for(const secure_net* s, const uint8_t* p, const crd_dcp_address* at)
+{
+    if (s->any_address) { return true; }
+    return get(p + 4, 2) == at->port && p[6] == at->transport &&
+           (at->ip == 0 || get(p, 4) == at->ip);
+}
+
+// Who listens on all interfaces does not know which one it was: the one that leads back.
+static crd_dcp_address arrived_at(const secure_net* s, const crd_dcp_packet* k)
+{
+    crd_dcp_address at = k->at;
+    if (at.ip == 0 && k->from.ip >> 24 != 127) {
+        at.ip = crd_dcp_net_source_ip(s->inner, &k->from);
+    }
+    return at;
+}
+
+// The first check of everything that is made with the shared key.
+static bool genuine(secure_net* s, const crd_dcp_packet* k)
+{
+    if (mac_fits(k->bytes, k->length, s->hello_key)) { return true; }
+    s->counts.rejected++;
+    if (say(s, SAID_KEY)) {
+        crdi_log(s->base.ctx, CRD_LOG_WARNING,
+                 "secured network: %s does not have our key, or its packets are damaged",
+                 crdi_dcp_address_text_of(&k->from).text);
+    }
+    return false;
+}
+
+// The answer again, where the first one seems to be lost. false: this greeting is new.
+static bool repeat_answer(secure_net* s, const crd_dcp_packet* k)
+{
+    const uint64_t id = get(k->bytes + 2, 8);
+    for (int i = 0; i < s->count; i++) {
+        peer* p = &s->peers[i];
+        if (!p->greeted || p->their_id != id || !belongs(p, &k->from, &k->at)) { continue; }
+        const double now = now_of(s);
+        if (p->phase == UNPROVEN && now >= p->due &&
+            memcmp(p->hello_mac, k->bytes + GREETING_SIZE - MAC, MAC) == 0 && may_answer(s, now)) {
+            p->due = now + FIRST_RETRY / 4;
+            (void)crd_dcp_net_send_from(s->inner, &p->local, &p->remote, p->hello, ANSWER_SIZE);
+        }
+        return true;
+    }
+    return false;
+}
+
+static void take_greeting(secure_net* s, const crd_dcp_packet* k)
+{
+    const uint8_t* h = k->bytes;
+    if (!genuine(s, k)) { return; }
+    const crd_dcp_address at = arrived_at(s, k);
+    if (!meant_for(s, h + 42, &at) || (s->any_address && get(h + 49, 8) == s->instance)) {
+        s->counts.misdirected++;
+        const crd_dcp_address meant = {
+            .ip = (uint32_t)get(h + 42, 4), .port = (uint16_t)get(h + 46, 2), .transport = h[48]};
+        if (say(s, SAID_MISDIRECTED)) {
+            crdi_log(s->base.ctx, CRD_LOG_WARNING,
+                     "secured network: a handshake for %s has come to %s; behind NAT the addresses "
+                     "must be ignored (any_address)",
+                     crdi_dcp_address_text_of(&meant).text, crdi_dcp_address_text_of(&at).text);
+        }
+        return;
+    }
+    const double now = now_of(s);
+    uint8_t shared[KEY], secret[KEY], keys[3][KEY];
+    if (repeat_answer(s, k) || !may_answer(s, now)) { return; }
+    randombytes_buf(secret, KEY);
+    if (crypto_scalarmult(shared, secret, h + 10) != 0) {
+        s->counts.rejected++;
+        return;
+    }
+    const int index = make_place(s, false);
+    if (index < 0) { return; }
+    peer* p = &s->peers[index];
+    p->phase = UNPROVEN;
+    p->greeted = true;
+    p->local = k->at;
+    p->remote = k->from;
+    p->their_id = get(h + 2, 8);
+    memcpy(p->hello_mac, h + GREETING_SIZE - MAC, MAC);
+    uint8_t* a = p->hello;
+    a[0] = ANSWER;
+    a[1] = VERSION;
+    put(a + 2, p->their_id, 8);
+    put(a + 10, s->ids[index], 8);
+    (void)crypto_scalarmult_base(a + 18, secret);
+    derive(s, shared, h, a, keys);
+    memcpy(p->receive_key, keys[0], KEY);
+    memcpy(p->send_key, keys[1], KEY);
+    mac_of(a + 50, a, ANSWER_SIZE - MAC, keys[2]);
+    sodium_memzero(secret, sizeof secret);
+    sodium_memzero(shared, sizeof shared);
+    sodium_memzero(keys, sizeof keys);
+    p->due = now + FIRST_RETRY / 4;
+    (void)crd_dcp_net_send_from(s->inner, &p->local, &p->remote, a, ANSWER_SIZE);
+}
+
+static void take_answer(secure_net* s, const crd_dcp_packet* k)
+{
+    const uint8_t* a = k->bytes;
+    const int index = find_id(s, get(a + 2, 8));
+    if (index < 0 || s->peers[index].phase != PENDING) { // late, or a second one
+        s->counts.unknown++;
+        return;
+    }
+    peer* p = &s->peers[index];
+    uint8_t shared[KEY], keys[3][KEY];
+    bool good = crd_dcp_address_equal(&k->from, &p->remote) && belongs(p, &k->from, &k->at) &&
+                crypto_scalarmult(shared, p->secret, a + 18) == 0;
+    if (good) {
+        derive(s, shared, p->hello, a, keys);
+        good = mac_fits(a, ANSWER_SIZE, keys[2]);
+    }
+    if (!good) {
+        s->counts.rejected++;
+        return;
+    }
+    memcpy(p->send_key, keys[0], KEY);
+    memcpy(p->receive_key, keys[1], KEY);
+    sodium_memzero(shared, sizeof shared);
+    sodium_memzero(keys, sizeof keys);
+    sodium_memzero(p->secret, sizeof p->secret);
+    p->their_id = get(a + 10, 8);
+    p->local = k->at;
+    p->phase = OPEN;
+    s->pending--;
+    p->heard = now_of(s);
+    s->counts.handshakes++;
+    make_way(s, index);
+    queue_take(s, index, true);
+}
+
+static void tell_unknown(secure_net* s, const crd_dcp_packet* k)
+{
+    s->counts.unknown++;
+    if (!may_answer(s, now_of(s))) { return; }
+    uint8_t u[UNKNOWN_SIZE] = {UNKNOWN, VERSION};
+    memcpy(u + 2, k->bytes + 2, 8);
+    put_address(u + 10, &k->at);
+    mac_of(u + 17, u, UNKNOWN_SIZE - MAC, s->hello_key);
+    (void)crd_dcp_net_send_from(s->inner, &k->at, &k->from, u, sizeof u);
+}
+
+// The partner has started again, or has given our place away.
+static void take_unknown(secure_net* s, const crd_dcp_packet* k)
+{
+    if (!genuine(s, k)) { return; }
+    const double now = now_of(s);
+    const uint64_t id = get(k->bytes + 2, 8);
+    for (int i = 0; i < s->count; i++) {
+        peer* p = &s->peers[i];
+        const bool asked = p->phase == OPEN && s->there[i] != 0 && p->their_id == id;
+        if (!asked || now < p->follow || p->remote.ip != k->from.ip) { continue; }
+        crd_dcp_address there = p->remote;
+        if (get(k->bytes + 10, 4) == 0) { there.ip = 0; } // it listens on all interfaces
+        if (!meant_for(s, k->bytes + 10, &there)) { continue; }
+        p->retired = true;
+        s->there[i] = 0;
+        const crd_dcp_address local = p->local, remote = p->remote;
+        const int fresh = begin(s, &local, &remote);
+        if (fresh >= 0) { s->peers[fresh].follow = now + RESET_PAUSE; }
+        return;
+    }
+}
+
+// ---- data --------------------------------------------------------------------------------------
+
+static void nonce_of(uint8_t nonce[12], uint64_t counter)
+{
+    put(nonce, 0, 4);
+    put(nonce + 4, counter, 8);
+}
+
+static bool seal(secure_net* s, int index, const uint8_t* bytes, size_t length)
+{
+    peer* p = &s->peers[index];
+    uint8_t nonce[12];
+    uint8_t* o = s->out;
+    o[0] = DATA;
+    o[1] = VERSION;
+    put(o + 2, p->their_id, 8);
+    put(o + 10, p->sent, 8);
+    nonce_of(nonce, p->sent);
+    p->sent++; // whatever becomes of it: never twice
+    (void)crypto_aead_chacha20poly1305_ietf_encrypt(o + HEAD, NULL, bytes, length, o, HEAD, NULL,
+                                                    nonce, p->send_key);
+    return crd_dcp_net_send_from(s->inner, &p->local, &p->remote, o,
+                                 length + CRD_DCP_SECURE_OVERHEAD);
+}
+
+// Whether a counter has not been here; remembers it.
+static bool fresh_counter(peer* p, uint64_t c)
+{
+    if (c == UINT64_MAX || (c < p->newest && p->newest - c > WINDOW)) { return false; }
+    if (c >= p->newest) {
+        const uint64_t words = (c >> 6) - (p->newest >> 6);
+        for (uint64_t i = 1; i <= words && i <= WINDOW_WORDS; i++) {
+            p->seen[((p->newest >> 6) + i) % WINDOW_WORDS] = 0;
+        }
+        p->newest = c + 1;
+        if ((p->newest & 63) == 0) { p->seen[(p->newest >> 6) % WINDOW_WORDS] = 0; }
+    }
+    uint64_t* word = &p->seen[(c >> 6) % WINDOW_WORDS];
+    const uint64_t bit = UINT64_C(1) << (c & 63);
+    if (*word & bit) { return false; }
+    *word |= bit;
+    return true;
+}
+
+static bool take_data(secure_net* s, crd_dcp_packet* k)
+{
+    const uint8_t* b = k->bytes;
+    const int index = find_id(s, get(b + 2, 8));
+    peer* p = index < 0 ? NULL : &s->peers[index];
+    if (!p || (p->phase != OPEN && p->phase != UNPROVEN)) {
+        tell_unknown(s, k);
+        return false;
+    }
+    uint8_t nonce[12];
+    const uint64_t counter = get(b + 10, 8);
+    nonce_of(nonce, counter);
+    const size_t length = k->length - CRD_DCP_SECURE_OVERHEAD;
+    if (length > s->room - CRD_DCP_SECURE_OVERHEAD ||
+        crypto_aead_chacha20poly1305_ietf_decrypt(s->in, NULL, NULL, b + HEAD, length + MAC, b,
+                                                  HEAD, nonce, p->receive_key) != 0) {
+        s->counts.rejected++;
+        return false;
+    }
+    if (!belongs(p, &k->from, &k->at)) { // it has moved, and shall greet from there
+        tell_unknown(s, k);
+        return false;
+    }
+    if (!fresh_counter(p, counter)) {
+        s->counts.replayed++;
+        return false;
+    }
+    p->heard = now_of(s);
+    const bool moved = k->from.port != p->remote.port; // a stream that was opened again
+    if (moved) { p->remote = k->from; }
+    if (p->phase == UNPROVEN) {
+        p->phase = OPEN;
+        s->counts.handshakes++;
+        make_way(s, index);
+    } else if (moved && s->there[index] != 0) {
+        make_way(s, index);
+    }
+    k->bytes = s->in;
+    k->length = length;
+    return true;
+}
+
+static bool take_packet(secure_net* s, crd_dcp_packet* k)
+{
+    const uint8_t kind = k->length > 0 ? k->bytes[0] : 0;
+    const bool ours = kind >= GREETING && kind <= UNKNOWN;
+    if (!ours) {
+        s->counts.plain++;
+        if (say(s, SAID_PLAIN)) {
+            crdi_log(s->base.ctx, CRD_LOG_WARNING,
+                     "secured network: %s sends without encryption, which is dropped",
+                     crdi_dcp_address_text_of(&k->from).text);
+        }
+        return false;
+    }
+    if (k->length > 1 && k->bytes[1] != VERSION && say(s, SAID_VERSION)) {
+        crdi_log(s->base.ctx, CRD_LOG_WARNING,
+                 "secured network: %s uses version %d of the encryption, expected %d",
+                 crdi_dcp_address_text_of(&k->from).text, k->bytes[1], VERSION);
+    }
+    static const size_t sizes[] = {GREETING_SIZE, ANSWER_SIZE, HEAD + MAC, UNKNOWN_SIZE};
+    const size_t size = sizes[kind - GREETING];
+    const bool fits = kind == DATA ? k->length >= size : k->length == size;
+    if (!fits || k->bytes[1] != VERSION || k->from.port == 0) {
+        s->counts.rejected++;
+        return false;
+    }
+    switch (kind) {
+    case GREETING:
+        take_greeting(s, k);
+        return false;
+    case ANSWER:
+        take_answer(s, k);
+        return false;
+    case DATA:
+        return take_data(s, k);
+    default:
+        take_unknown(s, k);
+        return false;
+    }
+}
+
+// ---- a network ---------------------------------------------------------------------------------
+
+// What only the inner one can count.
+static void mirror(secure_net* s)
+{
+    const crd_dcp_net_counts c = crd_dcp_net_get_counts(s->inner);
+    s->base.counts.overrun = c.overrun;
+    s->base.counts.refused = c.refused;
+    s->base.counts.evicted = c.evicted;
+    s->base.counts.lost = c.lost;
+    s->base.counts.connections = c.connections;
+}
+
+static bool secure_send(crd_dcp_net* base, const crd_dcp_address* to, const uint8_t* bytes,
+                        size_t length, crd_dcp_address* from)
+{
+    secure_net* s = (secure_net*)base;
+    const size_t most = to->transport == CRD_DCP_UDP ? CRDI_DCP_MOST_UDP : s->room;
+    if (length + CRD_DCP_SECURE_OVERHEAD > most || to->port == 0) { return false; }
+    const crd_dcp_address local = local_of(s, from, to);
+    int index = find_way(s, &local, to);
+    if (index < 0) { index = begin(s, &local, to); }
+    if (index < 0) {
+        s->counts.dropped++;
+        return false;
+    }
+    *from = s->peers[index].local;
+    const bool sent = s->peers[index].phase == OPEN ? seal(s, index, bytes, length)
+                                                    : queue_add(s, index, bytes, length);
+    mirror(s);
+    return sent;
+}
+
+static bool secure_receive(crd_dcp_net* base, crd_dcp_packet* out)
+{
+    secure_net* s = (secure_net*)base;
+    bool found = false;
+    if (s->pending > 0) { go_on(s, now_of(s)); }
+    for (int i = 0; i < MOST_LOOKED_AT && !found && crd_dcp_net_receive(s->inner, out); i++) {
+        found = take_packet(s, out);
+    }
+    mirror(s);
+    return found;
+}
+
+static void secure_wait(crd_dcp_net* base, double seconds)
+{
+    secure_net* s = (secure_net*)base;
+    if (s->pending > 0) { seconds = fmin(seconds, fmax(0, next_due(s) - now_of(s))); }
+    crd_dcp_net_wait(s->inner, seconds);
+}
+
+static crd_status secure_listen(crd_dcp_net* base, crd_dcp_address* at)
+{
+    return crd_dcp_net_listen(((secure_net*)base)->inner, at);
+}
+
+static crd_status secure_connect(crd_dcp_net* base, const crd_dcp_address* to)
+{
+    secure_net* s = (secure_net*)base;
+    const crd_dcp_address local = {0};
+    const crd_status st = crd_dcp_net_connect(s->inner, to);
+    if (st == CRD_OK && find_way(s, &local, to) < 0) { (void)begin(s, &local, to); }
+    mirror(s);
+    return st;
+}
+
+static bool secure_connected(const crd_dcp_net* base, const crd_dcp_address* to)
+{
+    return crd_dcp_net_connected(((const secure_net*)base)->inner, to);
+}
+
+static bool secure_local(const crd_dcp_net* base, int index, crd_dcp_address* out)
+{
+    return crd_dcp_net_local(((const secure_net*)base)->inner, index, out);
+}
+
+static void secure_keep(crd_dcp_net* base)
+{
+    crd_dcp_net_keep(((secure_net*)base)->inner);
+}
+
+static void secure_close(crd_dcp_net* base, const crd_dcp_address* at)
+{
+    secure_net* s = (secure_net*)base;
+    crd_dcp_net_close(s->inner, at);
+    mirror(s);
+}
+
+static double secure_now(const crd_dcp_net* base)
+{
+    return crd_dcp_net_now(((const secure_net*)base)->inner);
+}
+
+static int secure_descriptor(const crd_dcp_net* base)
+{
+    return crd_dcp_net_descriptor(((const secure_net*)base)->inner);
+}
+
+static void secure_hold(crd_dcp_net* base, bool on)
+{
+    crd_dcp_net_hold(((secure_net*)base)->inner, on);
+}
+
+static uint32_t secure_source_ip(const crd_dcp_net* base, const crd_dcp_address* to)
+{
+    return crd_dcp_net_source_ip(((const secure_net*)base)->inner, to);
+}
+
+static crd_status make_room(secure_net* s, uint32_t max_pdu)
+{
+    crd_context* ctx = s->base.ctx;
+    const size_t most = max_pdu > CRDI_DCP_MOST_UDP ? max_pdu : CRDI_DCP_MOST_UDP;
+    const size_t room = most + CRD_DCP_SECURE_OVERHEAD;
+    if (room <= s->room) { return CRD_OK; }
+    uint8_t* out = crdi_new(ctx, room);
+    uint8_t* in = out ? crdi_new(ctx, room) : NULL;
+    if (!in) {
+        crd_free(ctx, out);
+        return CRD_E_MEMORY;
+    }
+    crd_free(ctx, s->out);
+    crd_free(ctx, s->in);
+    s->out = out;
+    s->in = in;
+    s->room = room;
+    return CRD_OK;
+}
+
+static crd_status secure_set_limits(crd_dcp_net* base, const crd_dcp_net_limits* limits)
+{
+    secure_net* s = (secure_net*)base;
+    crd_dcp_net_limits inner = *limits;
+    inner.max_pdu += CRD_DCP_SECURE_OVERHEAD;
+    const crd_status st = make_room(s, limits->max_pdu);
+    return st < 0 ? st : crd_dcp_net_set_limits(s->inner, &inner);
+}
+
+static void release(secure_net* s) // without the inner one
+{
+    crd_context* ctx = s->base.ctx;
+    if (s->peers) { sodium_memzero(s->peers, (size_t)s->count * sizeof *s->peers); }
+    if (s->queue) { sodium_memzero(s->queue, QUEUE); }
+    if (s->in) { sodium_memzero(s->in, s->room); }
+    crd_free(ctx, s->peers);
+    crd_free(ctx, s->ids);
+    crd_free(ctx, s->there);
+    crd_free(ctx, s->queue);
+    crd_free(ctx, s->out);
+    crd_free(ctx, s->in);
+    sodium_memzero(s, sizeof *s);
+    crd_free(ctx, s);
+}
+
+static void secure_destroy(crd_dcp_net* base)
+{
+    secure_net* s = (secure_net*)base;
+    crd_dcp_net_destroy(s->inner);
+    release(s);
+}
+
+static const crdi_dcp_net_ops ops = {
+    .destroy = secure_destroy,
+    .listen = secure_listen,
+    .connect = secure_connect,
+    .connected = secure_connected,
+    .local = secure_local,
+    .keep = secure_keep,
+    .send = secure_send,
+    .receive = secure_receive,
+    .wait = secure_wait,
+    .close = secure_close,
+    .now = secure_now,
+    .descriptor = secure_descriptor,
+    .hold = secure_hold,
+    .set_limits = secure_set_limits,
+    .source_ip = secure_source_ip,
+};
+
+crd_dcp_secure_options crd_dcp_secure_defaults(void)
+{
+    return (crd_dcp_secure_options){.max_peers = 256};
+}
+
+crd_status crd_dcp_net_secure(crd_context* ctx, crd_dcp_net* inner, const crd_dcp_key* key,
+                              const crd_dcp_secure_options* opt, crd_dcp_net** out)
+{
+    static const char label[] = "cardan dcp handshake";
+    const crd_dcp_secure_options o = opt ? *opt : crd_dcp_secure_defaults();
+    if (o.max_peers < 1 || o.max_peers > 65536) {
+        return crdi_fail(ctx, CRD_E_RANGE, "secured network: max_peers = %d, expected 1 to 65536",
+                         o.max_peers);
+    }
+    if (inner->limits.max_pdu < 24 + CRD_DCP_SECURE_OVERHEAD) {
+        return crdi_fail(ctx, CRD_E_RANGE, "secured network: max_pdu = %u, expected at least %d",
+                         inner->limits.max_pdu, 24 + CRD_DCP_SECURE_OVERHEAD);
+    }
+    if (sodium_init() < 0) {
+        return crdi_fail(ctx, CRD_E_IO, "secured network: the system gives no random numbers");
+    }
+    secure_net* s = crdi_new(ctx, sizeof *s);
+    if (!s) { return CRD_E_MEMORY; }
+    crdi_dcp_net_init(&s->base, ctx, &ops);
+    s->inner = inner;
+    s->any_address = o.any_address;
+    s->count = o.max_peers;
+    s->answers = MOST_ANSWERS;
+    s->answers_time = now_of(s);
+    s->base.limits = inner->limits;
+    s->base.limits.max_pdu -= CRD_DCP_SECURE_OVERHEAD;
+    memcpy(s->key, key->bytes, KEY);
+    (void)crypto_generichash(s->hello_key, KEY, (const uint8_t*)label, sizeof label, s->key, KEY);
+    randombytes_buf(&s->instance, sizeof s->instance);
+    const size_t n = (size_t)s->count;
+    s->peers = crdi_new_array(ctx, n, sizeof *s->peers);
+    s->ids = crdi_new_array(ctx, n, sizeof *s->ids);
+    s->there = crdi_new_array(ctx, n, sizeof *s->there);
+    s->queue = crdi_new(ctx, QUEUE);
+    if (!s->peers || !s->ids || !s->there || !s->queue ||
+        make_room(s, s->base.limits.max_pdu) < 0) {
+        release(s);
+        return CRD_E_MEMORY;
+    }
+    *out = &s->base;
+    return CRD_OK;
+}
+
+crd_dcp_secure_counts crd_dcp_net_secure_counts(const crd_dcp_net* n)
+{
+    return n->ops == &ops ? ((const secure_net*)n)->counts : (crd_dcp_secure_counts){0};
+}
