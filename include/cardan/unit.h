@@ -38,7 +38,7 @@ typedef struct crd_binding {
     int32_t* variables; ///< indices (count), sorted by type, then as given
     int32_t* offsets;   ///< (count)
     int32_t real_count, integer_count, bytes_count; ///< elements per kind
-    void* prepared;                                 ///< the adapter's own, from ops->prepare
+    void* prepared;                                 ///< the adapter's own, from lane->prepare
 } crd_binding;
 
 enum {
@@ -110,71 +110,102 @@ typedef struct crd_link_stats {
     const char* state_name;            ///< "RUNNING", ""
 } crd_link_stats;
 
-/// The table of functions. All that can fail leave a sentence in the unit's context that names
-/// what happened, not which unit it was: the caller adds that.
+// ---- the table of functions --------------------------------------------------------------------
+//
+// All that can fail leave a sentence in the unit's context that names what happened, not which unit
+// it was: the caller adds that. A kind of unit fills in the first nine of crd_unit_ops; what else
+// it can do stands in small tables of its own, each of which may be missing. Whether this unit can,
+// out of those of its kind, is said by `info`: callers ask that, never for NULL in a table.
+
+/// Going back, where `info` says CRD_UNIT_CAN_SAVE.
+typedef struct crd_unit_state_ops {
+    crd_status (*save)(crd_unit* u, void** state); ///< `*state` NULL: a new one, else used again
+    crd_status (*restore)(crd_unit* u, void* state);
+    void (*free)(crd_unit* u, void** state);
+} crd_unit_state_ops;
+
+/// Derivatives, where `info` says so.
+typedef struct crd_unit_derivative_ops {
+    /// max_input_order > 0. Time derivatives at the beginning of the next step of the real values
+    /// of `b`: d[order - 1] has real_count elements. Comes after set.
+    crd_status (*set)(crd_unit* u, const crd_binding* b, const double* const* d, int order);
+    /// max_output_order > 0. Derivative of the given order of the real values of `b` at the current
+    /// time.
+    crd_status (*get)(crd_unit* u, const crd_binding* b, int order, double* d);
+    /// CRD_UNIT_HAS_DIRECTIONAL. result(nu) = d unknowns / d knowns * seed(nk), scalar real
+    /// variables.
+    crd_status (*directional)(crd_unit* u, const int32_t* unknowns, int nu, const int32_t* knowns,
+                              int nk, const double* seed, double* result);
+} crd_unit_derivative_ops;
+
+/// Units that compute elsewhere. Each of them may be NULL.
+typedef struct crd_unit_remote_ops {
+    /// What takes long about enter_initialization, which follows, begins; nobody waits for it here.
+    /// Comes for all units before the first enter_initialization, or not at all.
+    crd_status (*approach)(crd_unit* u, const crd_experiment* e);
+    /// After set: starts the step that `step` finishes, so that others go on meanwhile. What goes
+    /// wrong is told by `step`.
+    void (*begin)(crd_unit* u, double t, double h);
+    /// How the link to the unit does. The cycle thread. false: there is none.
+    bool (*link)(const crd_unit* u, crd_link_stats* out);
+    /// What is known about the test bench behind the unit; the same from create to destroy. NULL:
+    /// it is none.
+    const struct crdi_board* (*board)(const crd_unit* u);
+    /// The run is over: whatever turns is to come to rest, and nobody waits for it here;
+    /// `terminate` does. Comes for all units before the first `terminate`.
+    void (*halt)(crd_unit* u);
+    /// Whoever waits in a step of the unit gives up soon. Another thread than the one that is in
+    /// the step, when the run is over.
+    void (*interrupt)(crd_unit* u);
+    /// Output `from` of `u` can go to input `to` of `target`, a unit with the same function,
+    /// without the master: true if it will, and `set` does not count for that input any more.
+    /// Before the initialisation.
+    bool (*route)(crd_unit* u, int32_t from, crd_unit* target, int32_t to);
+} crd_unit_remote_ops;
+
+/// What is worked out once for the values that are exchanged. Each of them may be NULL.
+typedef struct crd_unit_lane_ops {
+    crd_status (*prepare)(crd_unit* u, crd_binding* b); ///< fill b->prepared
+    void (*unprepare)(crd_unit* u, crd_binding* b);     ///< free it
+    /// The short way for these values, NULL if the unit has none: prepares the lane, for which the
+    /// master says `id`. Comes after the initialisation.
+    crd_advance* (*join)(crd_unit* u, int id, const crd_binding* in, const crd_values* inputs,
+                         const crd_binding* out, crd_values* outputs, crd_lane* lane);
+} crd_unit_lane_ops;
+
+/// What variables are called, where it is not what `info` says. Each of them may be NULL.
+typedef struct crd_unit_name_ops {
+    /// Physical unit of a variable. false: it has none, or none that can be understood. NULL: that
+    /// of the variable's text.
+    bool (*dimension)(const crd_unit* u, int32_t variable, crd_dimension* out);
+    /// Item k = 0, 1, ... of an enumeration with its value; NULL behind the last.
+    const char* (*item_at)(const crd_unit* u, int32_t variable, int32_t k, int64_t* value);
+    /// Length of one dimension of an array. NULL: arrays have one dimension.
+    uint32_t (*extent)(const crd_unit* u, int32_t variable, int axis);
+} crd_unit_name_ops;
+
 typedef struct crd_unit_ops {
     crd_status (*instantiate)(crd_unit* u);
-    /// What takes long about enter_initialization, which follows, begins; nobody waits for it here.
-    /// Comes for all units before the first enter_initialization, or not at all. May be NULL.
-    crd_status (*approach)(crd_unit* u, const crd_experiment* e);
     crd_status (*enter_initialization)(crd_unit* u, const crd_experiment* e);
     crd_status (*exit_initialization)(crd_unit* u);
     crd_status (*set)(crd_unit* u, const crd_binding* b, const crd_values* v);
     crd_status (*get)(crd_unit* u, const crd_binding* b, crd_values* v);
     /// Advance from t to t + h, through events if there are some. May set u->wants_stop.
     crd_status (*step)(crd_unit* u, double t, double h);
-    /// For units that compute elsewhere, after set: starts the step that `step` finishes, so that
-    /// others go on meanwhile. What goes wrong is told by `step`. May be NULL.
-    void (*begin)(crd_unit* u, double t, double h);
-    /// How the link to the unit does. The cycle thread. May be NULL: there is none.
-    void (*link)(const crd_unit* u, crd_link_stats* out);
-    /// What is known about the test bench behind the unit; the same from create to destroy. May be
-    /// NULL, and give NULL: it is none.
-    const struct crdi_board* (*board)(const crd_unit* u);
-    /// The run is over: whatever turns is to come to rest, and nobody waits for it here;
-    /// `terminate` does. Comes for all units before the first `terminate`. May be NULL.
-    void (*halt)(crd_unit* u);
-    /// Whoever waits in a step of the unit gives up soon. Another thread than the one that is in
-    /// the step, when the run is over. May be NULL: nobody can.
-    void (*interrupt)(crd_unit* u);
-    /// Output `from` of `u` can go to input `to` of `target`, a unit with the same function,
-    /// without the master: true if it will, and `set` does not count for that input any more.
-    /// Before the initialisation. May be NULL.
-    bool (*route)(crd_unit* u, int32_t from, crd_unit* target, int32_t to);
-    /// The short way for these values, NULL if the unit has none: prepares the lane, for which the
-    /// master says `id`. Comes after the initialisation. May be NULL.
-    crd_advance* (*join)(crd_unit* u, int id, const crd_binding* in, const crd_values* inputs,
-                         const crd_binding* out, crd_values* outputs, crd_lane* lane);
-    /// Time derivatives at the beginning of the next step of the real values of `b`:
-    /// d[order - 1] has real_count elements. NULL if max_input_order is 0. Comes after set.
-    crd_status (*set_derivatives)(crd_unit* u, const crd_binding* b, const double* const* d,
-                                  int order);
-    /// Derivative of the given order of the real values of `b` at the current time. NULL if
-    /// max_output_order is 0.
-    crd_status (*get_derivatives)(crd_unit* u, const crd_binding* b, int order, double* d);
-    /// result(nu) = d unknowns / d knowns * seed(nk), scalar real variables. NULL: not offered.
-    crd_status (*directional)(crd_unit* u, const int32_t* unknowns, int nu, const int32_t* knowns,
-                              int nk, const double* seed, double* result);
-    /// `*state` NULL makes a new one, else it is used again. NULL: not offered.
-    crd_status (*save)(crd_unit* u, void** state);
-    crd_status (*restore)(crd_unit* u, void* state);
-    void (*free_state)(crd_unit* u, void** state);
     crd_status (*terminate)(crd_unit* u);
-    /// After a crash: `destroy` will follow and must not call the unit's code again.
-    void (*abandon)(crd_unit* u);
     void (*destroy)(crd_unit* u);
-    crd_status (*prepare)(crd_unit* u, crd_binding* b);   ///< fill b->prepared; may be NULL
-    void (*unprepare)(crd_unit* u, crd_binding* b);       ///< free it; may be NULL
     int32_t (*find)(const crd_unit* u, const char* name); ///< variable by name, -1
-    /// Physical unit of a variable. false: it has none, or none that can be understood.
-    bool (*dimension)(const crd_unit* u, int32_t variable, crd_dimension* out);
-    /// The item of an enumeration by name. false: no such item.
-    bool (*item)(const crd_unit* u, int32_t variable, const char* name, int64_t* value);
-    const char* (*last_call)(const crd_unit* u); ///< for messages after a crash: "fmi2DoStep"
-    /// Item k = 0, 1, ... of an enumeration with its value; NULL behind the last. May be NULL.
-    const char* (*item_at)(const crd_unit* u, int32_t variable, int32_t k, int64_t* value);
-    /// Length of one dimension of an array. NULL: arrays have one dimension.
-    uint32_t (*extent)(const crd_unit* u, int32_t variable, int axis);
+
+    // NULL: it has none of it.
+    const crd_unit_state_ops* state;
+    const crd_unit_derivative_ops* derivatives;
+    const crd_unit_remote_ops* remote;
+    const crd_unit_lane_ops* lane;
+    const crd_unit_name_ops* names;
+    /// After a crash: `destroy` will follow and must not call the unit's code again. NULL: it does
+    /// not anyway.
+    void (*abandon)(crd_unit* u);
+    const char* (*last_call)(const crd_unit* u); ///< for messages after a crash: "fmi2DoStep"; NULL
 } crd_unit_ops;
 
 /// Adapters put this first in their own struct.

@@ -90,7 +90,7 @@ static crd_status put(const crdi_runner* r, const crd_values* v, double* const g
     const crd_status st = u->ops->set(u, p->in, v);
     if (st < 0 || !p->slope_order) { return st; }
     const double* const slopes[] = {given[0], given[1]};
-    return u->ops->set_derivatives(u, p->in, slopes, p->slope_order);
+    return u->ops->derivatives->set(u, p->in, slopes, p->slope_order);
 }
 
 // Of a step of the unit's own to the last bit what it would be on the cycle thread.
@@ -135,7 +135,7 @@ static crd_status do_job(crdi_runner* r)
     if (r->job.kind == CRDI_JOB_ASK || p->shown) { CRD_TRY(put(r, &r->shown, r->shown_slopes)); }
     if (p->out) { CRD_TRY(u->ops->get(u, p->out, &r->outputs)); }
     for (int d = 0; d < 2 && r->rates[d]; d++) {
-        CRD_TRY(u->ops->get_derivatives(u, p->out, d + 1, r->rates[d]));
+        CRD_TRY(u->ops->derivatives->get(u, p->out, d + 1, r->rates[d]));
     }
     if (r->job.extras) { CRD_TRY(u->ops->get(u, p->extra, &r->extras)); }
     r->ns_get = crdi_now_ns() - begin;
@@ -545,14 +545,13 @@ bool crdi_member_link(crd_master* m, int member, crd_link_stats* out)
 {
     crd_unit* u = m->members[member].unit;
     crdi_runner* r = m->async ? m->async->of[member] : NULL;
-    if (!u->ops->link || !m->started || m->members[member].crashed) { return false; }
-    if (!r) {
-        u->ops->link(u, out);
-        return true;
+    if (!CRDI_UNIT_HAS(u, remote, link) || !m->started || m->members[member].crashed) {
+        return false;
     }
-    if (!crdi_async_busy(m, member)) { u->ops->link(u, &r->known); }
+    if (!r) { return u->ops->remote->link(u, out); }
+    if (!crdi_async_busy(m, member)) { r->no_link = !u->ops->remote->link(u, &r->known); }
     *out = r->known;
-    return true;
+    return !r->no_link;
 }
 
 // ---- the end -----------------------------------------------------------------------------------
@@ -566,7 +565,7 @@ static void tell_end(crd_master* m, crdi_runner* r)
         p->crashed = true;
         crdi_log(m->log, CRD_LOG_WARNING,
                  "unit '%s' crashed in a step that was late when the run ended", p->unit->name);
-        p->unit->ops->abandon(p->unit);
+        crdi_unit_abandon(p->unit);
     } else if (r->status < 0) {
         crdi_log(m->log, CRD_LOG_WARNING,
                  "unit '%s' failed in a step that was late when the run ended: %s", p->unit->name,
@@ -579,8 +578,8 @@ static bool gives_up(crd_master* m, crdi_runner* r, int64_t until)
 {
     crd_unit* u = m->members[r->member].unit;
     if (comes_back(r, until, NULL)) { return true; }
-    if (!u->ops->interrupt) { return false; }
-    u->ops->interrupt(u);
+    if (!CRDI_UNIT_HAS(u, remote, interrupt)) { return false; }
+    u->ops->remote->interrupt(u);
     return comes_back(r, crdi_now_ns() + crdi_async_grace, NULL);
 }
 

@@ -37,6 +37,7 @@ typedef struct crdi_runner {
     int64_t steps; // that it made, longer ones count once
     int64_t gaps;  // times that holding began or ended
     crd_link_stats known;
+    bool no_link;
 
     // the cycle thread's, and between `go` and `back` the unit's thread's
     crdi_job job;

@@ -203,9 +203,9 @@ static crd_status measure(const cut* c, const end* e, const crdi_link* k, bool a
 {
     const crd_master* m = c->m;
     const crd_unit *source = unit_of(m, k->from_member), *target = unit_of(m, k->to_member);
-    const bool given = source->ops->dimension(source, k->from_variable, out);
+    const bool given = crdi_unit_dimension(source, k->from_variable, out);
     crd_dimension there;
-    if ((arriving || !given) && target->ops->dimension(target, k->to_variable, &there)) {
+    if ((arriving || !given) && crdi_unit_dimension(target, k->to_variable, &there)) {
         if (!arriving && k->transform) { // there it is another number
             there.factor *= k->gain;
             there.offset += k->offset * there.factor / k->gain;

@@ -70,8 +70,8 @@ static crd_status value_of_end(const maker* k, crd_unit* u, int32_t variable, co
 
 static bool is_item(const crd_unit* u, int32_t variable, const char* text, int64_t* value)
 {
-    return u->info.variables[variable].type == CRD_ENUMERATION && u->ops->item &&
-           u->ops->item(u, variable, text, value);
+    return u->info.variables[variable].type == CRD_ENUMERATION &&
+           crdi_unit_item(u, variable, text, value);
 }
 
 static crdi_scalar whole(int64_t x)

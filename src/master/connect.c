@@ -127,7 +127,7 @@ typedef struct {
 static measure measure_of(const end* e)
 {
     measure m = {.name = e->variable->unit};
-    m.known = e->unit->ops->dimension(e->unit, e->index, &m.dimension);
+    m.known = crdi_unit_dimension(e->unit, e->index, &m.dimension);
     return m;
 }
 

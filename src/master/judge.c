@@ -103,7 +103,7 @@ fail:
 static bool get_dimension(const crd_master* m, const crdi_judged* j, crd_dimension* out)
 {
     const crd_unit* u = m->members[j->source].unit;
-    return j->scalar && u->ops->dimension && u->ops->dimension(u, j->from_variable, out);
+    return j->scalar && crdi_unit_dimension(u, j->from_variable, out);
 }
 
 // Whatever the angles: N.m times rad/s is a power.

@@ -26,12 +26,12 @@ static crd_status call(crd_master* m, int member, crd_status (*function)(crdi_me
 
 static crd_status save(crdi_member* p)
 {
-    return p->unit->ops->save(p->unit, &p->state);
+    return p->unit->ops->state->save(p->unit, &p->state);
 }
 
 static crd_status restore(crdi_member* p)
 {
-    crd_status st = p->unit->ops->restore(p->unit, p->state);
+    crd_status st = p->unit->ops->state->restore(p->unit, p->state);
     if (st >= 0 && p->out && (p->out->integer_count || p->out->bytes_count)) {
         st = p->unit->ops->get(p->unit, p->out, &p->outputs);
     }
@@ -70,6 +70,6 @@ void crdi_master_free_kept(crd_master* m)
 {
     for (int i = 0; i < m->member_count; i++) {
         crdi_member* p = &m->members[i];
-        if (p->state && !p->crashed) { p->unit->ops->free_state(p->unit, &p->state); }
+        if (p->state && !p->crashed) { p->unit->ops->state->free(p->unit, &p->state); }
     }
 }

@@ -43,7 +43,8 @@ static crd_status describe_units(crdi_live* l)
         const crd_unit* u = p->unit;
         units[i] = (crdi_live_unit){.name = u->name,
                                     .kind = text_of(u->info.kind),
-                                    .remote = u->ops->begin || u->ops->link,
+                                    .remote = CRDI_UNIT_HAS(u, remote, begin) ||
+                                              CRDI_UNIT_HAS(u, remote, link),
                                     .real = u->spec && u->spec->real,
                                     .step = p->step > 0 ? p->step : m->tick,
                                     .budget = u->spec ? u->spec->budget : (double)NAN};
@@ -235,16 +236,17 @@ static crd_status find_items(crdi_live* l, crdi_knob* k)
 {
     const crd_unit* u = l->m->members[k->member].unit;
     int64_t value = 0;
-    if (u->info.variables[k->variable].type != CRD_ENUMERATION || !u->ops->item_at) {
+    if (u->info.variables[k->variable].type != CRD_ENUMERATION ||
+        !CRDI_UNIT_HAS(u, names, item_at)) {
         return CRD_OK;
     }
-    while (u->ops->item_at(u, k->variable, k->item_count, &value)) {
+    while (crdi_unit_item_at(u, k->variable, k->item_count, &value)) {
         k->item_count++;
     }
     crd_label* items = room(l, k->item_count, sizeof *items);
     if (!items) { return CRD_E_MEMORY; }
     for (int i = 0; i < k->item_count; i++) {
-        items[i].text = u->ops->item_at(u, k->variable, i, &items[i].value);
+        items[i].text = crdi_unit_item_at(u, k->variable, i, &items[i].value);
     }
     k->items = items;
     return CRD_OK;
@@ -299,7 +301,7 @@ static crd_status add_knob(crdi_live* l, crdi_live_setting* settings, int member
     k->values.real = room(l, k->binding->real_count, sizeof *k->values.real);
     k->values.integer = room(l, k->binding->integer_count, sizeof *k->values.integer);
     if (!k->values.real || !k->values.integer) { return CRD_E_MEMORY; }
-    k->has_dimension = u->ops->dimension && u->ops->dimension(u, variable, &k->dimension);
+    k->has_dimension = crdi_unit_dimension(u, variable, &k->dimension);
     CRD_TRY(find_items(l, k));
     m->running = member;
     const bool told = u->ops->get(u, k->binding, &k->values) >= 0;
@@ -358,7 +360,7 @@ crd_status crdi_live_introduce(crdi_live* l)
     if (!l->boards || !l->board_units) { return CRD_E_MEMORY; }
     for (int i = 0; i < m->member_count; i++) {
         const crd_unit* u = m->members[i].unit;
-        const crdi_board* b = u->ops->board ? u->ops->board(u) : NULL;
+        const crdi_board* b = crdi_unit_board(u);
         if (!b) { continue; }
         l->boards[l->board_count] = b;
         l->board_units[l->board_count++] = u->name;

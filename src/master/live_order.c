@@ -104,19 +104,6 @@ static bool stand_in_dimension(const crd_unit* u, int32_t variable, crd_dimensio
     return k->has_dimension;
 }
 
-static bool stand_in_item(const crd_unit* u, int32_t variable, const char* name, int64_t* value)
-{
-    const crdi_knob* k = ((const stand_in*)u)->knob;
-    (void)variable;
-    for (int i = 0; i < k->item_count; i++) {
-        if (strcmp(k->items[i].text, name) == 0) {
-            *value = k->items[i].value;
-            return true;
-        }
-    }
-    return false;
-}
-
 static const char* stand_in_item_at(const crd_unit* u, int32_t variable, int32_t i, int64_t* value)
 {
     const crdi_knob* k = ((const stand_in*)u)->knob;
@@ -126,8 +113,9 @@ static const char* stand_in_item_at(const crd_unit* u, int32_t variable, int32_t
     return k->items[i].text;
 }
 
-static const crd_unit_ops stand_in_ops = {
-    .dimension = stand_in_dimension, .item = stand_in_item, .item_at = stand_in_item_at};
+static const crd_unit_name_ops stand_in_names = {.dimension = stand_in_dimension,
+                                                 .item_at = stand_in_item_at};
+static const crd_unit_ops stand_in_ops = {.names = &stand_in_names};
 
 static void write_number(const crdi_knob* k, const crdi_live_setting* s, double real,
                          int64_t integer, char* out, size_t size)

@@ -258,7 +258,7 @@ static bool directional_column(loop* l, int j, double* column)
     const crdi_link* in = &m->links[l->unknown[j]];
     crdi_member* p = &m->members[in->to_member];
     crd_unit* u = p->unit;
-    if (!u->ops->directional || !(u->info.flags & CRD_UNIT_HAS_DIRECTIONAL)) { return false; }
+    if (!(u->info.flags & CRD_UNIT_HAS_DIRECTIONAL)) { return false; }
     if (u->info.variables[in->to_variable].size != 1) { return false; }
     const int32_t known = in->to_variable;
     const double seed = 1;
@@ -271,7 +271,8 @@ static bool directional_column(loop* l, int j, double* column)
         double d = 0;
         if (u->info.variables[unknown].size != 1) { return false; }
         m->running = in->to_member;
-        const crd_status st = u->ops->directional(u, &unknown, 1, &known, 1, &seed, &d);
+        const crd_status st =
+            u->ops->derivatives->directional(u, &unknown, 1, &known, 1, &seed, &d);
         m->running = -1;
         if (st < 0) { return false; }
         column[i] = k->gain * d;

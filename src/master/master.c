@@ -159,7 +159,7 @@ static crd_status instantiate_all(crd_master* m)
         m->running = -1;
         if (st < 0) { return crdi_member_failed(m, i, st); }
         m->members[i].alive = true;
-        m->has_remote = m->has_remote || m->members[i].unit->ops->begin;
+        m->has_remote = m->has_remote || CRDI_UNIT_HAS(m->members[i].unit, remote, begin);
     }
     return CRD_OK;
 }
@@ -173,12 +173,12 @@ static void route_all(crd_master* m)
         const bool whole = l->from_element < 0 && l->to_element < 0;
         const bool single = from->info.variables[l->from_variable].size == 1 &&
                             to->info.variables[l->to_variable].size == 1;
-        if (!from->ops->route || from->ops->route != to->ops->route || !(whole || single) ||
-            l->transform || l->chain || l->couple >= 0 || l->corrected || l->probed ||
-            l->spec->predict > CRD_PREDICTION_HOLD) {
+        if (!CRDI_UNIT_HAS(from, remote, route) || from->ops->remote != to->ops->remote ||
+            !(whole || single) || l->transform || l->chain || l->couple >= 0 || l->corrected ||
+            l->probed || l->spec->predict > CRD_PREDICTION_HOLD) {
             continue;
         }
-        l->routed = from->ops->route(from, l->from_variable, to, l->to_variable);
+        l->routed = from->ops->remote->route(from, l->from_variable, to, l->to_variable);
     }
 }
 
@@ -205,13 +205,16 @@ static crd_status enter_all(crd_master* m)
                               .emergency = &m->emergency};
     for (int i = 0; i < m->member_count; i++) {
         crd_unit* u = m->members[i].unit;
-        const crd_status st = u->ops->approach ? u->ops->approach(u, &e) : CRD_OK;
+        const crd_status st =
+            CRDI_UNIT_HAS(u, remote, approach) ? u->ops->remote->approach(u, &e) : CRD_OK;
         if (st < 0) { return crdi_member_failed(m, i, st); }
     }
     // What is wrong with a model is known before a bench is waited for.
     for (int i = 0; i < 2 * m->member_count; i++) {
         const int k = i % m->member_count;
-        if ((m->members[k].unit->ops->approach != NULL) != (i >= m->member_count)) { continue; }
+        if (CRDI_UNIT_HAS(m->members[k].unit, remote, approach) != (i >= m->member_count)) {
+            continue;
+        }
         const crd_status st = enter(m, k, &e);
         if (st < 0) { return crdi_member_failed(m, k, st); }
     }
@@ -403,9 +406,9 @@ static void halt_all(crd_master* m)
 {
     for (; m->halted < m->member_count; m->halted++) {
         crd_unit* u = m->members[m->halted].unit;
-        if (!m->members[m->halted].alive || !u->ops->halt) { continue; }
+        if (!m->members[m->halted].alive || !CRDI_UNIT_HAS(u, remote, halt)) { continue; }
         m->running = m->halted;
-        u->ops->halt(u);
+        u->ops->remote->halt(u);
         m->running = -1;
     }
 }

@@ -7,6 +7,7 @@
 #include "shared/base.h"
 #include "shared/master_guard.h"
 #include "shared/pace.h"
+#include "shared/unit.h"
 
 #include <pthread.h>
 #include <setjmp.h>

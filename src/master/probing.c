@@ -75,7 +75,8 @@ static crd_status check_units(crd_master* m, const crdi_power* p)
 static bool dimension_of(const crd_master* m, const crdi_link* k, crd_dimension* out)
 {
     const crd_unit *a = unit_of(m, k->from_member), *b = unit_of(m, k->to_member);
-    return b->ops->dimension(b, k->to_variable, out) || a->ops->dimension(a, k->from_variable, out);
+    return crdi_unit_dimension(b, k->to_variable, out) ||
+           crdi_unit_dimension(a, k->from_variable, out);
 }
 
 // The displacement that belongs to a flow: the first connection between the same units that is the
@@ -179,7 +180,7 @@ static crd_status check_need(crd_master* m, const crdi_power* p)
         }
     }
     const bool asked = u->info.flags & CRD_UNIT_CAN_REFRESH;
-    const bool gains = u->ops->directional && u->info.flags & CRD_UNIT_HAS_DIRECTIONAL;
+    const bool gains = (u->info.flags & CRD_UNIT_HAS_DIRECTIONAL) != 0;
     if ((asked || gains) && u->spec->refresh != CRD_REFRESH_NO) {
         char at[512];
         crdi_log(m->log, CRD_LOG_WARNING,

@@ -386,14 +386,16 @@ static crd_status find_labels(crd_arena* room, const crd_unit* u, int32_t variab
 {
     int64_t value = 0;
     int count = 0;
-    if (u->info.variables[variable].type != CRD_ENUMERATION || !u->ops->item_at) { return CRD_OK; }
-    while (u->ops->item_at(u, variable, count, &value)) {
+    if (u->info.variables[variable].type != CRD_ENUMERATION || !CRDI_UNIT_HAS(u, names, item_at)) {
+        return CRD_OK;
+    }
+    while (crdi_unit_item_at(u, variable, count, &value)) {
         count++;
     }
     crd_label* labels = crdi_arena_new(room, (size_t)count, sizeof *labels);
     if (!labels) { return CRD_E_MEMORY; }
     for (int i = 0; i < count; i++) {
-        labels[i].text = u->ops->item_at(u, variable, i, &labels[i].value);
+        labels[i].text = crdi_unit_item_at(u, variable, i, &labels[i].value);
     }
     column->labels = labels;
     column->label_count = count;

@@ -31,8 +31,7 @@ static bool find_feedthrough(const crd_master* m, const crdi_member* p)
 
 static bool has_gain(const crd_unit* u)
 {
-    return u->ops->directional && (u->info.flags & CRD_UNIT_HAS_DIRECTIONAL) &&
-           u->spec->refresh != CRD_REFRESH_NO;
+    return (u->info.flags & CRD_UNIT_HAS_DIRECTIONAL) && u->spec->refresh != CRD_REFRESH_NO;
 }
 
 static bool is_refreshed(const crd_master* m, const crdi_member* p)
@@ -209,7 +208,8 @@ static crd_status add_gain(const crd_master* m, crdi_member* p, const crdi_flow*
             continue;
         }
         double gain = 0;
-        const crd_status st = u->ops->directional(p->unit, &y, 1, &f->to_variable, 1, &seed, &gain);
+        const crd_status st =
+            u->ops->derivatives->directional(p->unit, &y, 1, &f->to_variable, 1, &seed, &gain);
         if (st < 0) { return st; }
         const int slot = p->out->offsets[i];
         p->outputs.real[slot] += gain * (fresh.y[0] - used.y[0]);

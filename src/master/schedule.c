@@ -631,10 +631,10 @@ crd_status crdi_master_plan_lanes(crd_master* m)
     m->lanes = (crd_lane*)(room + (CACHE_LINE - (uintptr_t)room % CACHE_LINE) % CACHE_LINE);
     for (int i = 0; i < m->member_count; i++) {
         crdi_member* p = &m->members[m->batch[i]];
-        const crd_unit_ops* ops = p->unit->ops;
-        if (!p->slope_order && !p->feeds_flow && !p->async && ops->join) {
-            m->advance[i] = ops->join(p->unit, m->batch[i], p->in, &p->inputs, p->out, &p->outputs,
-                                      &m->lanes[i]);
+        const bool brief = !p->slope_order && !p->feeds_flow && !p->async;
+        if (brief && CRDI_UNIT_HAS(p->unit, lane, join)) {
+            m->advance[i] = p->unit->ops->lane->join(p->unit, m->batch[i], p->in, &p->inputs,
+                                                     p->out, &p->outputs, &m->lanes[i]);
         }
     }
     count_rows(m);

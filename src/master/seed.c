@@ -33,7 +33,7 @@ static crd_status get_derivatives(crd_master* m, int member, int order, double* 
 {
     crdi_member* p = &m->members[member];
     m->running = member;
-    const crd_status st = p->unit->ops->get_derivatives(p->unit, p->out, order, d);
+    const crd_status st = p->unit->ops->derivatives->get(p->unit, p->out, order, d);
     m->running = -1;
     return st < 0 ? crdi_member_failed(m, member, st) : CRD_OK;
 }
@@ -61,12 +61,12 @@ static bool partial(crd_master* m, const crdi_link* in, int32_t unknown, double*
     crd_unit* u = m->members[in->to_member].unit;
     const int32_t known = in->to_variable;
     const double seed = 1;
-    if (!u->ops->directional || !(u->info.flags & CRD_UNIT_HAS_DIRECTIONAL)) { return false; }
+    if (!(u->info.flags & CRD_UNIT_HAS_DIRECTIONAL)) { return false; }
     if (u->info.variables[known].size != 1 || u->info.variables[unknown].size != 1) {
         return false;
     }
     m->running = in->to_member;
-    const crd_status st = u->ops->directional(u, &unknown, 1, &known, 1, &seed, d);
+    const crd_status st = u->ops->derivatives->directional(u, &unknown, 1, &known, 1, &seed, d);
     m->running = -1;
     return st >= 0;
 }

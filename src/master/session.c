@@ -316,7 +316,7 @@ crd_status crdi_master_plan_session(crd_master* m)
     int count = 0;
     for (int i = 0; i < m->member_count; i++) {
         const crd_unit* u = m->members[i].unit;
-        const crdi_board* board = u->ops->board ? u->ops->board(u) : NULL;
+        const crdi_board* board = crdi_unit_board(u);
         if (board) { benches[count++] = (crd_session_bench){u->name, board}; }
     }
     return create(m->ctx, m->sys->results.session, benches, count, &m->session);

@@ -40,7 +40,7 @@ crd_status crdi_member_crashed(crd_master* m, int member, int signal_number)
     m->running = -1;
     p->alive = false;
     p->crashed = true;
-    const char* call = p->unit->ops->last_call(p->unit);
+    const char* call = crdi_unit_last_call(p->unit);
     crd_status st = CRD_E_CRASH;
     if (signal_number == CRDI_GUARD_EXIT) {
         st = crdi_fail(m->ctx, st, "unit '%s' %s: tried to end the process with exit() in %s",
@@ -49,7 +49,7 @@ crd_status crdi_member_crashed(crd_master* m, int member, int signal_number)
         st = crdi_fail(m->ctx, st, "unit '%s' %s: crashed in %s (%s)", p->unit->name,
                        moment(m, when, sizeof when), call, strsignal(signal_number));
     }
-    p->unit->ops->abandon(p->unit);
+    crdi_unit_abandon(p->unit);
     return st;
 }
 
@@ -57,7 +57,7 @@ crd_status crdi_member_get_rates(crdi_member* p)
 {
     crd_status st = CRD_OK;
     for (int d = 0; st >= 0 && d < 2 && p->rates[d]; d++) {
-        st = p->unit->ops->get_derivatives(p->unit, p->out, d + 1, p->rates[d]);
+        st = p->unit->ops->derivatives->get(p->unit, p->out, d + 1, p->rates[d]);
     }
     return st;
 }
@@ -70,7 +70,7 @@ crd_status crdi_member_set(crdi_member* p)
     crd_status st = u->ops->set(u, p->in, &p->inputs);
     if (st >= 0 && p->slope_order) {
         const double* const slopes[] = {p->slopes[0], p->slopes[1]};
-        st = u->ops->set_derivatives(u, p->in, slopes, p->slope_order);
+        st = u->ops->derivatives->set(u, p->in, slopes, p->slope_order);
     }
     if (p->faults) { crdi_live_calm(p); }
     return st;
@@ -310,11 +310,14 @@ static void begin_remote(crd_master* m, const crdi_phase* phase)
         const int member = m->batch[phase->batch_first + i];
         crdi_member* p = &m->members[member];
         const crd_unit_ops* ops = p->unit->ops;
-        if (!ops->begin || p->parts > 1 || !crdi_member_is_due(m, member)) { continue; }
+        const bool remote = CRDI_UNIT_HAS(p->unit, remote, begin);
+        if (!remote || p->parts > 1 || !crdi_member_is_due(m, member)) { continue; }
         double t = m->time, h = m->h;
         if (!m->controlled) { step_of(m, p, &t, &h); }
         if (p->faults) { crdi_live_disturb(p); }
-        if (!p->in || ops->set(p->unit, p->in, &p->inputs) >= 0) { ops->begin(p->unit, t, h); }
+        if (!p->in || ops->set(p->unit, p->in, &p->inputs) >= 0) {
+            ops->remote->begin(p->unit, t, h);
+        }
         if (p->faults) { crdi_live_calm(p); }
     }
 }

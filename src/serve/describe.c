@@ -97,8 +97,8 @@ static crd_status add_unit_of_measure(describer* w, const crdi_outlet* o, const 
     w->unit_rows = rows;
     crd_dcp_unit row = {.name = name, .factor = 1};
     crd_dimension dim;
-    if (u->ops->dimension && u->ops->dimension(u, o->variable, &dim) && isfinite(dim.factor) &&
-        dim.factor != 0 && isfinite(dim.offset)) {
+    if (crdi_unit_dimension(u, o->variable, &dim) && isfinite(dim.factor) && dim.factor != 0 &&
+        isfinite(dim.offset)) {
         const int8_t exponents[8] = {dim.kg, dim.m, dim.s, dim.A, dim.K, dim.mol, dim.cd, dim.rad};
         row.has_base = true;
         memcpy(row.exponents, exponents, sizeof exponents);
@@ -174,7 +174,7 @@ static void put_dimensions(describer* w, const crdi_outlet* o, crd_dcp_variable*
     if (o->kind == CRD_BYTES) { return; }
     x->rank = v->rank;
     for (int i = 0; i < v->rank; i++) {
-        x->dimensions[i] = u->ops->extent ? u->ops->extent(u, o->variable, i) : v->size;
+        x->dimensions[i] = crdi_unit_extent(u, o->variable, i);
         const crd_fmu_description* d = fmu ? crd_fmu_describe(fmu) : NULL;
         const int32_t first = d ? d->axis_first[o->variable] : -1;
         const int32_t by = first >= 0 ? d->axes[first + i].variable : -1;

@@ -600,7 +600,7 @@ static crd_status crashed(crdi_serve* s, int signal_number)
 {
     const int unit = s->running;
     crd_unit* u = s->stations[unit].unit;
-    const char* call = u->ops->last_call(u);
+    const char* call = crdi_unit_last_call(u);
     s->running = -1;
     if (signal_number == CRDI_GUARD_EXIT) {
         (void)crdi_fail(s->log, CRD_E_CRASH,
@@ -609,7 +609,7 @@ static crd_status crashed(crdi_serve* s, int signal_number)
         (void)crdi_fail(s->log, CRD_E_CRASH, "unit '%s': crashed in %s (%s)", u->name, call,
                         strsignal(signal_number));
     }
-    u->ops->abandon(u);
+    crdi_unit_abandon(u);
     return CRD_E_CRASH;
 }
 

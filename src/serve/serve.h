@@ -9,10 +9,10 @@
 #include "cardan/dcp.h"
 #include "cardan/fmi.h"
 #include "cardan/master.h"
-#include "cardan/unit.h"
 #include "shared/base.h"
 #include "shared/master_guard.h"
 #include "shared/serve.h"
+#include "shared/unit.h"
 
 #include <pthread.h>
 

@@ -3,6 +3,8 @@
 #include "cardan/unit.h"
 #include "shared/base.h"
 
+#include <string.h>
+
 /// One element of a variable as a setting would write it, into the result of its kind. Not for
 /// texts and binaries. The sentence about a failure is in the unit's context.
 crd_status crdi_unit_parse_one(crd_unit* u, int32_t variable, const char* text, double* real,
@@ -10,3 +12,53 @@ crd_status crdi_unit_parse_one(crd_unit* u, int32_t variable, const char* text, 
 
 /// The unit wants the end of the run; for adapters.
 void crdi_unit_wish_stop(crd_unit* u);
+
+// ---- optional functions, with what they are where a kind says nothing ---------------------------
+
+/// Is there this function in this optional table of the unit's kind?
+#define CRDI_UNIT_HAS(unit, table, function) ((unit)->ops->table && (unit)->ops->table->function)
+
+static inline bool crdi_unit_dimension(const crd_unit* u, int32_t variable, crd_dimension* out)
+{
+    if (CRDI_UNIT_HAS(u, names, dimension)) { return u->ops->names->dimension(u, variable, out); }
+    const char* text = u->info.variables[variable].unit;
+    return text[0] && crd_dimension_parse(text, out);
+}
+
+static inline const char* crdi_unit_item_at(const crd_unit* u, int32_t variable, int32_t k,
+                                            int64_t* value)
+{
+    return CRDI_UNIT_HAS(u, names, item_at) ? u->ops->names->item_at(u, variable, k, value) : NULL;
+}
+
+/// The item of an enumeration by name. false: no such item.
+static inline bool crdi_unit_item(const crd_unit* u, int32_t variable, const char* name,
+                                  int64_t* value)
+{
+    const char* text = NULL;
+    for (int32_t k = 0; (text = crdi_unit_item_at(u, variable, k, value)) != NULL; k++) {
+        if (strcmp(text, name) == 0) { return true; }
+    }
+    return false;
+}
+
+static inline uint32_t crdi_unit_extent(const crd_unit* u, int32_t variable, int axis)
+{
+    return CRDI_UNIT_HAS(u, names, extent) ? u->ops->names->extent(u, variable, axis)
+                                           : u->info.variables[variable].size;
+}
+
+static inline const struct crdi_board* crdi_unit_board(const crd_unit* u)
+{
+    return CRDI_UNIT_HAS(u, remote, board) ? u->ops->remote->board(u) : NULL;
+}
+
+static inline const char* crdi_unit_last_call(const crd_unit* u)
+{
+    return u->ops->last_call ? u->ops->last_call(u) : "";
+}
+
+static inline void crdi_unit_abandon(crd_unit* u)
+{
+    if (u->ops->abandon) { u->ops->abandon(u); }
+}

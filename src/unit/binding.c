@@ -90,7 +90,7 @@ crd_status crd_binding_create(crd_unit* u, const int32_t* variables, int32_t cou
     b->variables = (int32_t*)(b + 1);
     b->offsets = b->variables + n;
     CRD_TRY(lay_out(u, variables, b));
-    if (u->ops->prepare) { CRD_TRY(u->ops->prepare(u, b)); }
+    if (CRDI_UNIT_HAS(u, lane, prepare)) { CRD_TRY(u->ops->lane->prepare(u, b)); }
     *out = b;
     return CRD_OK;
 fail:
@@ -101,6 +101,6 @@ fail:
 void crd_binding_destroy(crd_binding* b)
 {
     if (!b) { return; }
-    if (b->unit->ops->unprepare) { b->unit->ops->unprepare(b->unit, b); }
+    if (CRDI_UNIT_HAS(b->unit, lane, unprepare)) { b->unit->ops->lane->unprepare(b->unit, b); }
     crd_free(b->unit->ctx, b);
 }

@@ -79,7 +79,7 @@ static crd_status find_fmu_states(job* j)
         j->me = (crdi_me_unit*)j->unit;
         return CRD_OK;
     }
-    if (!j->unit->ops->directional) {
+    if (!(j->unit->info.flags & CRD_UNIT_HAS_DIRECTIONAL)) {
         return cannot(j, "it runs as Co-Simulation and offers no directional derivatives");
     }
     const char* hidden = j->rows ? NULL : hidden_state(j);
@@ -98,7 +98,8 @@ static crd_status find_native_states(job* j)
     int32_t* derivatives = crdi_arena_new(&j->arena, n, sizeof *derivatives);
     int32_t* states = crdi_arena_new(&j->arena, n, sizeof *states);
     if (!derivatives || !states) { return CRD_E_MEMORY; }
-    if (!j->unit->ops->directional || (!u->model->derivatives && hidden_state(j))) {
+    if (!(j->unit->info.flags & CRD_UNIT_HAS_DIRECTIONAL) ||
+        (!u->model->derivatives && hidden_state(j))) {
         return cannot(j, "the model gives no derivatives, or no partial ones");
     }
     for (int i = 0; i < u->model->variable_count; i++) {
@@ -143,7 +144,8 @@ static crd_status directional(job* j, const int32_t* unknowns, int count, int32_
                               const double* seed, double* result, size_t elements)
 {
     if (j->unit->spec->source != CRD_UNIT_FMU) {
-        return j->unit->ops->directional(j->unit, unknowns, count, &known, 1, seed, result);
+        return j->unit->ops->derivatives->directional(j->unit, unknowns, count, &known, 1, seed,
+                                                      result);
     }
     crdi_fmi_unit* u = (crdi_fmi_unit*)j->unit;
     uint32_t* refs =
@@ -414,7 +416,7 @@ static crd_status linearise(job* j)
         j->unit->spec->source != CRD_UNIT_FMU && j->unit->spec->source != CRD_UNIT_NATIVE;
     if (source) {
         j->l->exact = true;
-    } else if (j->unit->ops->directional && all_states_named(j)) {
+    } else if ((j->unit->info.flags & CRD_UNIT_HAS_DIRECTIONAL) && all_states_named(j)) {
         CRD_TRY(by_directions(j));
     } else if (j->me) {
         CRD_TRY(by_differences(j));

@@ -26,12 +26,6 @@ static crd_status unknown(const crd_unit* u, crd_context* ctx, const char* name)
                      u->name, name, (int)u->info.variable_count);
 }
 
-static uint32_t extent_of(const crd_unit* u, int32_t variable, int axis)
-{
-    const crd_variable* v = &u->info.variables[variable];
-    return u->ops->extent ? u->ops->extent(u, variable, axis) : v->size;
-}
-
 // "2,3]" to a row-major position, counted from 0.
 static crd_status read_index(const crd_unit* u, crd_context* ctx, const char* text,
                              int32_t variable, const char* p, int32_t* element)
@@ -54,7 +48,7 @@ static crd_status read_index(const crd_unit* u, crd_context* ctx, const char* te
                              "'%s.%s' is not an element, expected numbers as in %s[1]", u->name,
                              text, v->name);
         }
-        const uint32_t extent = axis < v->rank ? extent_of(u, variable, axis) : 0;
+        const uint32_t extent = axis < v->rank ? crdi_unit_extent(u, variable, axis) : 0;
         if (axis < v->rank && (index < 1 || index > extent)) {
             return crdi_fail(ctx, CRD_E_RANGE, "'%s.%s': index %llu, expected 1 to %u", u->name,
                              text, (unsigned long long)index, extent);

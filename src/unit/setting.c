@@ -14,7 +14,7 @@ static const char* item_name(const crd_unit* u, int32_t variable, int64_t value)
 {
     int64_t x = 0;
     const char* name = NULL;
-    for (int32_t k = 0; u->ops->item_at && (name = u->ops->item_at(u, variable, k, &x)); k++) {
+    for (int32_t k = 0; (name = crdi_unit_item_at(u, variable, k, &x)); k++) {
         if (x == value) { return name; }
     }
     return NULL;

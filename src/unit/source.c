@@ -28,26 +28,3 @@ void crdi_source_free_state(crd_unit* u, void** state)
     crd_free(u->ctx, *state);
     *state = NULL;
 }
-
-void crdi_source_abandon(crd_unit* u)
-{
-    (void)u;
-}
-
-bool crdi_source_dimension(const crd_unit* u, int32_t variable, crd_dimension* out)
-{
-    const char* name = u->info.variables[variable].unit;
-    return name[0] && crd_dimension_parse(name, out);
-}
-
-bool crdi_source_item(const crd_unit* u, int32_t variable, const char* name, int64_t* value)
-{
-    (void)u, (void)variable, (void)name, (void)value;
-    return false;
-}
-
-const char* crdi_source_last_call(const crd_unit* u)
-{
-    (void)u;
-    return "";
-}

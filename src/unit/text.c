@@ -202,7 +202,8 @@ static crd_status parse_real(crd_unit* u, int32_t variable, word w, bool* has_un
     char quantity[256];
     double si = 0;
     bool bare = false;
-    if (w.length >= sizeof quantity || !isfinite(number) || !u->ops->dimension(u, variable, &to)) {
+    if (w.length >= sizeof quantity || !isfinite(number) ||
+        !crdi_unit_dimension(u, variable, &to)) {
         return wrong_unit(u, v, w, unit);
     }
     memcpy(quantity, w.text, w.length);
@@ -261,7 +262,7 @@ static crd_status parse_item(crd_unit* u, int32_t variable, word w, int64_t* out
     if (w.length < sizeof text) {
         memcpy(text, w.text, w.length);
         text[w.length] = 0;
-        if (u->ops->item && u->ops->item(u, variable, text, out)) { return CRD_OK; }
+        if (crdi_unit_item(u, variable, text, out)) { return CRD_OK; }
     }
     int64_t x = 0, value = 0;
     const bool number = crdi_parse_int64(w.text, w.length, &x);
@@ -269,7 +270,7 @@ static crd_status parse_item(crd_unit* u, int32_t variable, word w, int64_t* out
     size_t used = 0;
     int32_t k = 0;
     text[0] = 0;
-    while (u->ops->item_at && (name = u->ops->item_at(u, variable, k, &value)) != NULL) {
+    while ((name = crdi_unit_item_at(u, variable, k, &value)) != NULL) {
         if (number && x == value) {
             *out = x;
             return CRD_OK;
@@ -384,7 +385,7 @@ static crd_status convert_text(crd_unit* u, int32_t variable, const crd_transfor
     } else if (!name[0] || strcmp(name, x->unit) == 0 || !crd_dimension_parse(name, &from)) {
         return CRD_OK;
     }
-    if (!via->convert_units || !u->ops->dimension(u, variable, &to)) { return CRD_OK; }
+    if (!via->convert_units || !crdi_unit_dimension(u, variable, &to)) { return CRD_OK; }
     if (!crd_dimension_equal(&from, &to)) {
         return wrong_unit(u, x, w, (word){name, strlen(name)});
     }

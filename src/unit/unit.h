@@ -1,6 +1,6 @@
 // What the unit interface shares with its adapters.
 #pragma once
-#include "cardan/unit.h"
+#include "shared/unit.h"
 
 // One start value of the spec, parsed for its variable. Later settings of the same variable, or of
 // elements of it, have been merged into it.
@@ -100,15 +100,8 @@ crd_status crdi_source_nothing(crd_unit* u);
 crd_status crdi_source_set(crd_unit* u, const crd_binding* b, const crd_values* v);
 crd_status crdi_source_save(crd_unit* u, void** state); // the state is the time, a double
 void crdi_source_free_state(crd_unit* u, void** state);
-void crdi_source_abandon(crd_unit* u);
-bool crdi_source_dimension(const crd_unit* u, int32_t variable, crd_dimension* out);
-bool crdi_source_item(const crd_unit* u, int32_t variable, const char* name, int64_t* value);
-const char* crdi_source_last_call(const crd_unit* u);
 
 // What sources have in common of the table of functions.
 #define CRDI_SOURCE_OPS                                                                            \
     .instantiate = crdi_source_nothing, .exit_initialization = crdi_source_nothing,                \
-    .terminate = crdi_source_nothing, .set = crdi_source_set, .save = crdi_source_save,            \
-    .free_state = crdi_source_free_state, .abandon = crdi_source_abandon,                          \
-    .dimension = crdi_source_dimension, .item = crdi_source_item,                                  \
-    .last_call = crdi_source_last_call
+    .terminate = crdi_source_nothing, .set = crdi_source_set

@@ -497,14 +497,14 @@ static void count_down(int what)
 static crd_status bad_save(crd_unit* u, void** state)
 {
     count_down(IN_SAVE);
-    return sound->save(u, state);
+    return sound->state->save(u, state);
 }
 
 static crd_status bad_restore(crd_unit* u, void* state)
 {
     count_down(IN_RESTORE);
     if (refuses) { return crdi_fail(u->ctx, CRD_E_UNIT, "will not go back"); }
-    return sound->restore(u, state);
+    return sound->state->restore(u, state);
 }
 
 static crd_status bad_get(crd_unit* u, const crd_binding* b, crd_values* v)
@@ -516,7 +516,7 @@ static crd_status bad_get(crd_unit* u, const crd_binding* b, crd_values* v)
 static crd_status bad_rates(crd_unit* u, const crd_binding* b, int order, double* d)
 {
     count_down(IN_RATES);
-    return sound->get_derivatives(u, b, order, d);
+    return sound->derivatives->get(u, b, order, d);
 }
 
 static crd_status bad_step(crd_unit* u, double t, double h)
@@ -528,14 +528,20 @@ static crd_status bad_step(crd_unit* u, double t, double h)
 static crd_status make_fragile(crd_unit* u)
 {
     static crd_unit_ops fragile;
+    static crd_unit_state_ops states;
+    static crd_unit_derivative_ops derivatives;
     if (strcmp(u->name, "b") != 0) { return CRD_OK; }
     sound = u->ops;
     fragile = *sound;
-    fragile.save = bad_save;
-    fragile.restore = bad_restore;
+    states = *sound->state;
+    states.save = bad_save;
+    states.restore = bad_restore;
+    fragile.state = &states;
+    derivatives = *sound->derivatives;
+    derivatives.get = bad_rates;
+    fragile.derivatives = &derivatives;
     fragile.get = bad_get;
     fragile.step = bad_step;
-    fragile.get_derivatives = bad_rates;
     u->ops = &fragile;
     return CRD_OK;
 }

@@ -13,6 +13,7 @@ typedef struct {
     watched* w;
     crdi_board* board;
     crd_unit_ops ops[2]; // of `d` and of `g`, which has no board
+    crd_unit_remote_ops remote[2];
     const crd_unit_ops* inner[2];
     bool waits;   // in its initialisation, until somebody interrupts it
     bool refuses; // the test case
@@ -125,14 +126,15 @@ static void build(watched* w, double stop, const crdi_live_options* opt)
         crd_unit* u = w->m->members[members[i]].unit;
         b.inner[i] = u->ops;
         b.ops[i] = *u->ops;
-        b.ops[i].halt = halt;
+        b.remote[i] = (crd_unit_remote_ops){.halt = halt};
+        b.ops[i].remote = &b.remote[i];
         b.ops[i].terminate = terminate;
         u->ops = &b.ops[i];
     }
-    b.ops[0].board = board_of;
+    b.remote[0].board = board_of;
     b.ops[0].enter_initialization = enter;
     b.ops[0].step = step;
-    b.ops[0].join = NULL; // no short way past `step`
+    b.ops[0].lane = NULL; // no short way past `step`
     const crdi_live_options all = all_of_it();
     check_run(crdi_live_create(w->ctx, w->m, opt ? opt : &all, &w->l), w->ctx);
 }

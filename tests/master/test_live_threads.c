@@ -340,7 +340,8 @@ static void an_emergency_comes_from_another_thread_while_a_bench_is_conditioned(
     crd_unit* u = watcher.m->members[0].unit;
     plain_ops = u->ops;
     bench_ops = *plain_ops;
-    bench_ops.board = board_of;
+    static const crd_unit_remote_ops remote = {.board = board_of};
+    bench_ops.remote = &remote;
     bench_ops.enter_initialization = conditioned;
     u->ops = &bench_ops;
     check_run(crdi_live_create(ctx, watcher.m, NULL, &watcher.l), ctx);

@@ -223,7 +223,7 @@ static crdi_board_state look(const place* p, int i)
 {
     crdi_board_state s;
     crd_unit* u = crd_master_get_unit(p->m, 1 + i);
-    crdi_board_read(u->ops->board(u), &s);
+    crdi_board_read(crdi_unit_board(u), &s);
     return s;
 }
 

@@ -92,7 +92,7 @@ static void a_unit_gives_the_very_values_of_its_circuit(void** state)
         const double* const slopes[] = {&d1, &d2};
         in.v.real[0] = curve(t);
         set(&in);
-        check_ok(u->ops->set_derivatives(u, in.b, slopes, 2));
+        check_ok(u->ops->derivatives->set(u, in.b, slopes, 2));
         step(u, t, 1e-3);
         get(&out);
         for (int k = 1; k <= 4; k++) {
@@ -158,7 +158,7 @@ static double parabola_error(crd_context* ctx, crd_netlist_method method, double
         const double* const slopes[] = {&d1, &d2};
         in.v.real[0] = curve(t);
         set(&in);
-        check_ok(u->ops->set_derivatives(u, in.b, slopes, 2));
+        check_ok(u->ops->derivatives->set(u, in.b, slopes, 2));
         step(u, t, 1e-3);
         const double want = a + b * e + 300 * e * e - a * exp(-e / tau);
         worst = fmax(worst, fabs(get_one(u, "y") - want));
@@ -233,7 +233,7 @@ static void a_restored_state_goes_on_as_it_would_have(void** state)
             step(u, n * 1e-3, 1e-3);
         }
         void* saved = NULL;
-        check_ok(u->ops->save(u, &saved));
+        check_ok(u->ops->state->save(u, &saved));
         const double before = get_one(u, "out");
         double want[2][5];
         for (int pass = 0; pass < 3; pass++) {
@@ -247,15 +247,15 @@ static void a_restored_state_goes_on_as_it_would_have(void** state)
                 }
             }
             if (pass == 1) { step(u, 10e-3, 0.7e-3); } // other inner steps meanwhile
-            check_ok(u->ops->restore(u, saved));
+            check_ok(u->ops->state->restore(u, saved));
             check_near(get_one(u, "out"), before, 0);
         }
         // the same room again, without an allocation
         const int64_t allocations = a.allocations;
-        check_ok(u->ops->save(u, &saved));
-        check_ok(u->ops->restore(u, saved));
+        check_ok(u->ops->state->save(u, &saved));
+        check_ok(u->ops->state->restore(u, saved));
         check_int(a.allocations, allocations);
-        u->ops->free_state(u, &saved);
+        u->ops->state->free(u, &saved);
         check(!saved);
         crd_unit_destroy(u);
     }
@@ -274,11 +274,11 @@ static void outputs_have_derivatives(void** state)
     start(u, 0, 0.1);
     bound out = bind_names(u, "out current"), both = bind_names(u, "drive out");
     double d[2] = {1, 1};
-    check_ok(u->ops->get_derivatives(u, out.b, 1, d)); // from here on they are kept
+    check_ok(u->ops->derivatives->get(u, out.b, 1, d)); // from here on they are kept
     for (int n = 0; n < 20; n++) {
         step(u, n * 1e-3, 1e-3);
         get(&out);
-        check_ok(u->ops->get_derivatives(u, out.b, 1, d));
+        check_ok(u->ops->derivatives->get(u, out.b, 1, d));
         // C v' = i_L + i_s
         const double t = (n + 1) * 1e-3, source = 0.1 * sin(2 * M_PI * 50 * t);
         const double want = (out.v.real[1] + source) / 100e-6;
@@ -286,8 +286,8 @@ static void outputs_have_derivatives(void** state)
     }
     const double slope = 7;
     const double* const slopes[] = {&slope, &slope};
-    check_ok(u->ops->set_derivatives(u, both.b, slopes, 1));
-    check_ok(u->ops->get_derivatives(u, both.b, 1, d));
+    check_ok(u->ops->derivatives->set(u, both.b, slopes, 1));
+    check_ok(u->ops->derivatives->get(u, both.b, 1, d));
     check_near(d[0], 7, 0); // an input: what was set
     unbind(&out);
     unbind(&both);

@@ -334,7 +334,7 @@ static void a_restored_state_goes_on_as_before(void** state)
             for (int n = again ? 200 : 0; n < 260; n++, t += STEP) {
                 if (n == 200) { t200 = t; }
                 set_u(&l, samples[n]);
-                if (n == 200 && !again) { check_ok(l.unit->ops->save(l.unit, &saved)); }
+                if (n == 200 && !again) { check_ok(l.unit->ops->state->save(l.unit, &saved)); }
                 if (n == 230) { (void)get_y(&l); } // a sample that is only tried at the restore
                 step(l.unit, t, STEP);
                 if (n >= 200 && !again) { y[n - 200] = get_y(&l); }
@@ -342,9 +342,9 @@ static void a_restored_state_goes_on_as_before(void** state)
             }
             set_u(&l, 1e6);
             (void)get_y(&l);
-            check_ok(l.unit->ops->restore(l.unit, saved));
+            check_ok(l.unit->ops->state->restore(l.unit, saved));
         }
-        l.unit->ops->free_state(l.unit, &saved);
+        l.unit->ops->state->free(l.unit, &saved);
         close_link(&l);
     }
 }
@@ -414,7 +414,7 @@ static void the_estimate_comes_with_its_slope(void** state)
         if (a < 3) {
             get(&y);
             check_near(y.v.real[0], 5 * t, 1e-9);
-            check_ok(l.unit->ops->get_derivatives(l.unit, y.b, 1, &slope));
+            check_ok(l.unit->ops->derivatives->get(l.unit, y.b, 1, &slope));
             check_near(slope, a < 2 ? 5 : 0, 1e-9);
         }
         unbind(&u);
@@ -617,16 +617,16 @@ static void lines_to_the_server_outlive_restored_states_and_resets(void** state)
     tie l;
     void* early = NULL;
     open_link(&l, network);
-    check_ok(l.unit->ops->save(l.unit, &early)); // there is no line yet
+    check_ok(l.unit->ops->state->save(l.unit, &early)); // there is no line yet
     set_text(l.unit, "learn_server", "unix:" TEST_BUILD_DIR "/nobody_listens_here");
     begin(&l, 0);
     step(l.unit, 0, STEP);
-    check_ok(l.unit->ops->restore(l.unit, early));
+    check_ok(l.unit->ops->state->restore(l.unit, early));
     begin(&l, 0);
     step(l.unit, 0, STEP);
     check_ok(crd_unit_instantiate(l.unit));
     begin(&l, 0);
-    l.unit->ops->free_state(l.unit, &early);
+    l.unit->ops->state->free(l.unit, &early);
     close_link(&l); // sees that nothing is left
 }
 

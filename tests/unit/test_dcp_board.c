@@ -135,7 +135,7 @@ static void end(driven* x)
 static crdi_board_state look(const driven* x)
 {
     crdi_board_state s;
-    crdi_board_read(x->u->ops->board(x->u), &s);
+    crdi_board_read(crdi_unit_board(x->u), &s);
     return s;
 }
 
@@ -337,8 +337,8 @@ static void halt_reaches_the_benches_of_all_sessions_before_the_first_is_waited_
         drive(&x[1], 1);
     }
     const double before = testnet_now(w->network);
-    x[0].u->ops->halt(x[0].u);
-    x[1].u->ops->halt(x[1].u);
+    x[0].u->ops->remote->halt(x[0].u);
+    x[1].u->ops->remote->halt(x[1].u);
     check_near(testnet_now(w->network), before, 0); // nobody waited
     // The stop of the first takes its time; the second is on its way down from the beginning.
     check_ok(x[0].u->ops->terminate(x[0].u));

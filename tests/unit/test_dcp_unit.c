@@ -133,12 +133,12 @@ static void a_slave_description_becomes_variables(void** state)
     check_text(v->unit, "rad/s");
     check_near(v->max, 1000, 0);
     crd_dimension dim;
-    check(u->ops->dimension(u, speed, &dim));
+    check(crdi_unit_dimension(u, speed, &dim));
     check(dim.s == -1 && dim.rad == 1 && dim.factor == 1);
     const int32_t temps = u->ops->find(u, "bench.temps");
     check_int(u->info.variables[temps].size, 3);
     check_int(u->info.variables[temps].rank, 1);
-    check_int(u->ops->extent(u, temps, 0), 3);
+    check_int(crdi_unit_extent(u, temps, 0), 3);
     check_int(u->info.variables[u->ops->find(u, "cmd.blob")].type, CRD_BINARY);
     check_int(u->info.variables[u->ops->find(u, "ctrl.limit")].type, CRD_INT16);
     // During the initialisation the speed follows the voltage alone; steps come in between later.
@@ -282,7 +282,7 @@ static void real_time_passes_in_the_steps_of_a_slave(void** state)
     check_ok(u->ops->exit_initialization(u));
     // The common start is at the first whole second that is half a second away.
     const double first = ceil(testnet_now(w->network) + 0.5);
-    u->ops->begin(u, 2, 0.1);
+    u->ops->remote->begin(u, 2, 0.1);
     advance(u, 2, 0.1);
     check_near(testnet_now(w->network), first + 0.1, 1e-6);
     for (int i = 1; i < 30; i++) {
@@ -312,11 +312,11 @@ static void slaves_in_real_time_exchange_values_directly(void** state)
                               slave_spec("b", "udp://127.0.0.1:8090")};
     specs[0].session.mode = specs[1].session.mode = CRD_DCP_MODE_SRT;
     crd_unit *ua = create_unit(w, store, &specs[0]), *ub = create_unit(w, store, &specs[1]);
-    check(
-        ua->ops->route(ua, ua->ops->find(ua, "shaft.speed"), ub, ub->ops->find(ub, "load.torque")));
+    check(ua->ops->remote->route(ua, ua->ops->find(ua, "shaft.speed"), ub,
+                                 ub->ops->find(ub, "load.torque")));
     // A text does not become a number.
-    check(!ua->ops->route(ua, ua->ops->find(ua, "bench.status"), ub,
-                          ub->ops->find(ub, "load.torque")));
+    check(!ua->ops->remote->route(ua, ua->ops->find(ua, "bench.status"), ub,
+                                  ub->ops->find(ub, "load.torque")));
     bound in = bind_names(ua, "drive.u_dc");
     const crd_experiment e = {.start = 0};
     check_ok(crd_unit_instantiate(ua));
@@ -328,8 +328,8 @@ static void slaves_in_real_time_exchange_values_directly(void** state)
     check_ok(ua->ops->exit_initialization(ua));
     check_ok(ub->ops->exit_initialization(ub));
     for (int i = 0; i < 10; i++) {
-        ua->ops->begin(ua, 0.1 * i, 0.1);
-        ub->ops->begin(ub, 0.1 * i, 0.1);
+        ua->ops->remote->begin(ua, 0.1 * i, 0.1);
+        ub->ops->remote->begin(ub, 0.1 * i, 0.1);
         advance(ua, 0.1 * i, 0.1);
         advance(ub, 0.1 * i, 0.1);
     }
@@ -368,13 +368,13 @@ static void a_slave_that_fails_ends_the_others_in_order(void** state)
     for (int i = 0; i < 2; i++) {
         check_ok(both[i]->ops->exit_initialization(both[i]));
     }
-    ua->ops->begin(ua, 0, 0.01);
-    ub->ops->begin(ub, 0, 0.01);
+    ua->ops->remote->begin(ua, 0, 0.01);
+    ub->ops->remote->begin(ub, 0, 0.01);
     advance(ua, 0, 0.01);
     advance(ub, 0, 0.01);
     a->steps = CRD_DCP_FAILED;
-    ua->ops->begin(ua, 0.01, 0.01);
-    ub->ops->begin(ub, 0.01, 0.01);
+    ua->ops->remote->begin(ua, 0.01, 0.01);
+    ub->ops->remote->begin(ub, 0.01, 0.01);
     check_ok(ub->ops->step(ub, 0.01, 0.01)); // it is not the one to say it
     check_int(ua->ops->step(ua, 0.01, 0.01), CRD_E_UNIT);
     check_contains(crd_error_text(ua->ctx), "ERROR");
@@ -532,7 +532,7 @@ static void link_open(link_bench* b, crd_dcp_mode mode)
     b->spec.session.mode = mode;
     b->u = create_unit(b->w, NULL, &b->spec);
     crd_link_stats k;
-    b->u->ops->link(b->u, &k);
+    b->u->ops->remote->link(b->u, &k);
     check(k.in == 0 && k.state == -1 && isnan(k.age) && isnan(k.round_trip));
     check_text(k.state_name, "");
     b->in = bind_names(b->u, "drive.u_dc");
@@ -549,7 +549,7 @@ static crd_link_stats link_step(link_bench* b)
     if (b->spec.session.mode == CRD_DCP_MODE_SRT) { // whatever comes or does not
         check_near(testnet_now(b->w->network), b->first + 0.1 * b->steps, 1e-6);
     }
-    b->u->ops->link(b->u, &k);
+    b->u->ops->remote->link(b->u, &k);
     return k;
 }
 
@@ -569,7 +569,7 @@ static void a_slave_in_real_time_tells_its_grid_and_what_it_waited(void** state)
     check(b.u->info.flags & CRD_UNIT_IN_REAL_TIME);
     check_int(b.u->origin, 0);
     const int64_t before = crdi_now_ns();
-    b.u->ops->begin(b.u, 2, 0.1);
+    b.u->ops->remote->begin(b.u, 2, 0.1);
     const int64_t after = crdi_now_ns();
     const double begun = testnet_now(b.w->network);
     const int64_t ahead = llround(1e9 * (b.first - begun));
@@ -673,7 +673,7 @@ static void whoever_waits_for_a_slave_can_be_told_to_give_up(void** state)
     link_step(&b);
     b.r->steps = CRD_DCP_LATER;
     const double before = testnet_now(b.w->network);
-    b.u->ops->interrupt(b.u);
+    b.u->ops->remote->interrupt(b.u);
     check_int(b.u->ops->step(b.u, 2.1, 0.1), CRD_E_UNIT);
     check_contains(crd_error_text(b.u->ctx), "interrupted");
     check(testnet_now(b.w->network) < before + 1); // and not 30 s

@@ -178,16 +178,16 @@ static void signals_count_the_jumps_that_a_step_passes(void** state)
         step(u, 0.1 * n, 0.1);
         check_int(u->events, expected[n]);
         check_time(u->next_event, next[n], 1e-15);
-        if (n == 2) { check_ok(u->ops->save(u, &saved)); }
+        if (n == 2) { check_ok(u->ops->state->save(u, &saved)); }
     }
-    check_ok(u->ops->restore(u, saved));
+    check_ok(u->ops->state->restore(u, saved));
     check_time(u->next_event, 0.33, 1e-15);
     const int64_t before = u->events;
     step(u, 0.3, 0.1); // 0.3 to 0.4
     check_int(u->events, before);
     step(u, 0.4, 0.3); // 0.5 and 0.6
     check(u->events > before);
-    u->ops->free_state(u, &saved);
+    u->ops->state->free(u, &saved);
     crd_unit_destroy(u);
     crd_context_destroy(ctx);
 }
@@ -285,14 +285,14 @@ static void time_events_are_announced_and_counted(void** state)
         for (int n = 0; n < 8; n++) {
             check_time(u->next_event, k == CS2 ? INFINITY : next[n], 1e-15);
             check_int(u->events, k == CS2 ? 0 : events[n]);
-            if (n == 1) { check_ok(u->ops->save(u, &saved)); }
+            if (n == 1) { check_ok(u->ops->state->save(u, &saved)); }
             step(u, 0.02 * n, 0.02);
         }
-        check_ok(u->ops->restore(u, saved));
+        check_ok(u->ops->state->restore(u, saved));
         check_time(u->next_event, k == CS2 ? INFINITY : 0.03, 1e-15);
         step(u, 0.02, 0.15); // 0.03, 0.1, 0.13
         check_time(u->next_event, k == CS2 ? INFINITY : 0.2, 1e-15);
-        u->ops->free_state(u, &saved);
+        u->ops->state->free(u, &saved);
         crd_unit_destroy(u);
     }
     crd_context_destroy(ctx);

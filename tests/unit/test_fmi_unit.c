@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "unit/fmi/fmi_unit.h"
 #include "unit_test.h"
 
 extern const crd_model crd_model_events, crd_model_rot_1, crd_model_rot_mono;
@@ -58,7 +59,7 @@ static void run(crd_unit* u, const char* input, const char* outputs, int order,
             set(&in);
             const double d1 = 3 * cos(3 * t), d2 = -9 * sin(3 * t);
             const double* const d[] = {&d1, &d2};
-            if (order) { check_ok(u->ops->set_derivatives(u, in.b, d, order)); }
+            if (order) { check_ok(u->ops->derivatives->set(u, in.b, d, order)); }
         }
         step(u, t, h);
         get(&out);
@@ -225,16 +226,16 @@ static void derivatives_and_dependencies_come_from_the_fmu(void** state)
         start(u, 0, 1);
         const double seed = 3;
         double result = 0;
-        check_ok(u->ops->directional(u, &tau, 1, &omega2, 1, &seed, &result));
+        check_ok(u->ops->derivatives->directional(u, &tau, 1, &omega2, 1, &seed, &result));
         check_near(result, -2 * 3, 0);
         step(u, 0, 0.01);
         bound out = bind_names(u, "phi1 omega1");
         double d[2];
         get(&out);
-        check_ok(u->ops->get_derivatives(u, out.b, 1, d));
+        check_ok(u->ops->derivatives->get(u, out.b, 1, d));
         check_near(d[0], out.v.real[1], 1e-15); // phi1' = omega1
         const double slope = d[1];
-        check_ok(u->ops->get_derivatives(u, out.b, 2, d));
+        check_ok(u->ops->derivatives->get(u, out.b, 2, d));
         check_near(d[0], slope, 1e-15);
         unbind(&out);
         crd_unit_destroy(u);
@@ -256,8 +257,11 @@ static void a_unit_offers_what_its_description_says_and_nothing_else(void** stat
         const bool says[] = {info->max_input_order > 0, info->max_output_order > 0,
                              (info->flags & CRD_UNIT_HAS_DIRECTIONAL) != 0,
                              (info->flags & CRD_UNIT_CAN_SAVE) != 0};
-        const bool has[] = {u->ops->set_derivatives, u->ops->get_derivatives, u->ops->directional,
-                            u->ops->save && u->ops->restore && u->ops->free_state};
+        const crdi_fmi_unit* f = (const crdi_fmi_unit*)u;
+        const bool has[] = {f->d->version == CRD_FMI_2 ? f->d->can_interpolate_inputs
+                                                       : f->intermediate_count > 0,
+                            f->d->max_output_derivative > 0, f->d->provides_directional_derivatives,
+                            f->d->can_get_set_state};
         for (int k = 0; k < 4; k++) {
             if (says[k] != has[k]) {
                 fail_msg("%s: capability %d is %d, the unit has it: %d", spec.path, k, says[k],
@@ -288,7 +292,7 @@ static void a_restored_state_repeats_the_bits(void** state)
             step(u, n * 0.1, 0.1);
         }
         void* saved = NULL;
-        check_ok(u->ops->save(u, &saved));
+        check_ok(u->ops->state->save(u, &saved));
         double first[2] = {0};
         for (int round = 0; round < 2; round++) {
             for (int n = 10; n < 20; n++) {
@@ -298,10 +302,10 @@ static void a_restored_state_repeats_the_bits(void** state)
             check(out.v.integer[0] > 2);
             if (round == 0) { memcpy(first, out.v.real, sizeof first); }
             check(memcmp(first, out.v.real, sizeof first) == 0);
-            check_ok(u->ops->restore(u, saved));
+            check_ok(u->ops->state->restore(u, saved));
         }
-        check_ok(u->ops->save(u, &saved));
-        u->ops->free_state(u, &saved);
+        check_ok(u->ops->state->save(u, &saved));
+        u->ops->state->free(u, &saved);
         check(!saved);
         unbind(&out);
         crd_unit_destroy(u);
@@ -340,7 +344,7 @@ static void failures_and_wishes_of_an_fmu_reach_the_caller(void** state)
             check_status(st, cases[i].part ? CRD_E_UNIT : CRD_OK);
             if (cases[i].part) { check_contains(crd_error_text(u->ctx), cases[i].part); }
             check_int(u->wants_stop, cases[i].stops);
-            check_contains(u->ops->last_call(u), version == 2 ? "fmi2" : "fmi3");
+            check_contains(crdi_unit_last_call(u), version == 2 ? "fmi2" : "fmi3");
             (void)u->ops->terminate(u);
             crd_unit_destroy(u);
             crd_context_destroy(ctx);
@@ -360,10 +364,10 @@ static void an_abandoned_fmu_is_not_called_again(void** state)
         crd_unit* u = make(ctx, &spec);
         start(u, 0, 1);
         step(u, 0, 0.1);
-        u->ops->abandon(u);
-        const bool named = strcmp(u->ops->last_call(u), "fmi3DoStep") == 0;
+        crdi_unit_abandon(u);
+        const bool named = strcmp(crdi_unit_last_call(u), "fmi3DoStep") == 0;
         const bool ended = u->ops->terminate(u) == CRD_OK;
-        u->ops->abandon(u);
+        crdi_unit_abandon(u);
         crd_unit_destroy(u);
         crd_context_destroy(ctx);
         _exit(named && ended && a.live == 0 ? 0 : 1);
@@ -417,7 +421,7 @@ static void steps_do_not_allocate(void** state)
         const double* const d[] = {&d1};
         in.v.integer[0] = n % 7;
         set(&in);
-        check_ok(u->ops->set_derivatives(u, in.b, d, 1));
+        check_ok(u->ops->derivatives->set(u, in.b, d, 1));
         step(u, n * 0.01, 0.01);
         get(&out);
     }
@@ -582,8 +586,8 @@ static void discrete_inputs_go_through_event_mode_when_they_change(void** state)
     }
     // after a restored state the FMU is told again, unless it was told nothing since the save
     void* saved = NULL;
-    check_ok(u->ops->save(u, &saved));
-    check_ok(u->ops->restore(u, saved));
+    check_ok(u->ops->state->save(u, &saved));
+    check_ok(u->ops->state->restore(u, saved));
     set(&in);
     get(&out);
     check_int(out.v.integer[0], 5);
@@ -593,9 +597,9 @@ static void discrete_inputs_go_through_event_mode_when_they_change(void** state)
         get(&out);
         check_int(out.v.integer[0], 6);
         check_int(out.v.integer[2], 7);
-        check_ok(u->ops->restore(u, saved));
+        check_ok(u->ops->state->restore(u, saved));
     }
-    u->ops->free_state(u, &saved);
+    u->ops->state->free(u, &saved);
     unbind(&in);
     unbind(&out);
     crd_unit_destroy(u);
@@ -650,7 +654,7 @@ static void a_restored_state_has_its_time_events_and_its_wish_to_stop_again(void
     start(u, 0, 1);
     step(u, 0, 0.1);
     void* saved = NULL;
-    check_ok(u->ops->save(u, &saved)); // the next event is at 0.12
+    check_ok(u->ops->state->save(u, &saved)); // the next event is at 0.12
     for (int turn = 0; turn < 2; turn++) {
         check(!u->wants_stop);
         check_int(get_one(u, "events"), 3);
@@ -659,9 +663,9 @@ static void a_restored_state_has_its_time_events_and_its_wish_to_stop_again(void
         step(u, 0.12, 0.03);
         check_int(get_one(u, "events"), 5);
         check(u->wants_stop);
-        check_ok(u->ops->restore(u, saved));
+        check_ok(u->ops->state->restore(u, saved));
     }
-    u->ops->free_state(u, &saved);
+    u->ops->state->free(u, &saved);
     crd_unit_destroy(u);
     crd_context_destroy(ctx);
 }
@@ -688,7 +692,7 @@ static void inputs_are_moved_inside_of_a_step(void** state)
             const double d1 = 2 + 6 * t, d2 = 6;
             const double* const d[] = {&d1, &d2};
             set(&in);
-            check_ok(u->ops->set_derivatives(u, in.b, d, 2));
+            check_ok(u->ops->derivatives->set(u, in.b, d, 2));
             step(u, t, h);
             check_near(get_one(u, "x"), e + e * e + e * e * e, 1e-14);
         }

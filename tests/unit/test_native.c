@@ -33,7 +33,7 @@ static void polynomial_inputs_are_integrated_exactly(void** state)
         const double d1 = 2 + 6 * t, d2 = 6;
         const double* const d[] = {&d1, &d2};
         set(&in);
-        check_ok(u->ops->set_derivatives(u, in.b, d, 2));
+        check_ok(u->ops->derivatives->set(u, in.b, d, 2));
         step(u, t, h);
         get(&out);
         const double e = t + h;
@@ -43,9 +43,9 @@ static void polynomial_inputs_are_integrated_exactly(void** state)
     }
     double d = 0;
     bound y = bind_names(u, "y");
-    check_ok(u->ops->get_derivatives(u, y.b, 1, &d));
+    check_ok(u->ops->derivatives->get(u, y.b, 1, &d));
     check_near(d, 3 * 6 + 8, 1e-13);
-    check_ok(u->ops->get_derivatives(u, y.b, 2, &d));
+    check_ok(u->ops->derivatives->get(u, y.b, 2, &d));
     check_near(d, 3 * 8 + 6, 1e-13);
     unbind(&y);
     unbind(&in);
@@ -73,7 +73,7 @@ static void outputs_follow_inputs_between_steps_and_during_initialisation(void**
     const int32_t unknown = 1, knowns[] = {0, 4};
     const double seed[] = {10, 1};
     double result = 0;
-    check_ok(u->ops->directional(u, &unknown, 1, knowns, 2, seed, &result));
+    check_ok(u->ops->derivatives->directional(u, &unknown, 1, knowns, 2, seed, &result));
     check_near(result, 12, 0); // 1 * 10 + x * 1
     crd_unit_destroy(u);
     crd_context_destroy(ctx);
@@ -96,7 +96,7 @@ static void failures_and_wishes_of_a_model_reach_the_caller(void** state)
     step(u, 0.2, 0.1);
     check_status(u->ops->step(u, 0.3, 0.1), CRD_E_UNIT);
     check_text(crd_error_text(u->ctx), "step at 0.3 failed: it was asked to fail");
-    check_text(u->ops->last_call(u), "step");
+    check_text(crdi_unit_last_call(u), "step");
     crd_unit_destroy(u);
     const crd_setting bad = {"m", "-1", NO_PLACE};
     spec.parameters = &bad;
@@ -241,7 +241,7 @@ static void a_restored_state_repeats_the_bits(void** state)
         step(u, n * 0.1, 0.1);
     }
     void* saved = NULL;
-    check_ok(u->ops->save(u, &saved));
+    check_ok(u->ops->state->save(u, &saved));
     double first[3];
     for (int round = 0; round < 2; round++) {
         for (int n = 10; n < 20; n++) {
@@ -250,10 +250,10 @@ static void a_restored_state_repeats_the_bits(void** state)
         get(&out);
         if (round == 0) { memcpy(first, out.v.real, sizeof first); }
         check(memcmp(first, out.v.real, sizeof first) == 0);
-        check_ok(u->ops->restore(u, saved));
+        check_ok(u->ops->state->restore(u, saved));
     }
-    check_ok(u->ops->save(u, &saved)); // used again
-    u->ops->free_state(u, &saved);
+    check_ok(u->ops->state->save(u, &saved)); // used again
+    u->ops->state->free(u, &saved);
     check(!saved);
     unbind(&out);
     crd_unit_destroy(u);
@@ -330,11 +330,11 @@ static void an_equation_without_a_step_is_solved_through_its_time_events(void** 
         for (int n = pass ? 3 : 0; n < 10; n++) {
             step(u, n * 0.07, 0.07);
             check_near(get_one(u, "y"), pulses((n + 1) * 0.07), 1e-9);
-            if (!pass && n == 2) { check_ok(u->ops->save(u, &saved)); }
+            if (!pass && n == 2) { check_ok(u->ops->state->save(u, &saved)); }
         }
-        check_ok(u->ops->restore(u, saved));
+        check_ok(u->ops->state->restore(u, saved));
     }
-    u->ops->free_state(u, &saved);
+    u->ops->state->free(u, &saved);
     crd_unit_destroy(u);
     crd_context_destroy(ctx);
     check_int(a.live, 0);

@@ -22,25 +22,25 @@ static void a_restored_circuit_repeats_the_bits(void** state)
     crd_unit* u = make(ctx, &spec);
     void *early = NULL, *middle = NULL;
     check_ok(crd_unit_instantiate(u));
-    check_ok(u->ops->save(u, &early)); // before there is a circuit
+    check_ok(u->ops->state->save(u, &early)); // before there is a circuit
     start(u, 0, 10);
     double first[10];
     for (int n = 0; n < 20; n++) {
-        if (n == 10) { check_ok(u->ops->save(u, &middle)); }
+        if (n == 10) { check_ok(u->ops->state->save(u, &middle)); }
         step(u, 0.1 * n, 0.1);
         if (n >= 10) { first[n - 10] = get_one(u, "y"); }
     }
-    check_ok(u->ops->restore(u, early));
+    check_ok(u->ops->state->restore(u, early));
     start(u, 0, 10);
-    check_ok(u->ops->save(u, &early)); // larger than it was
-    check_ok(u->ops->restore(u, middle));
+    check_ok(u->ops->state->save(u, &early)); // larger than it was
+    check_ok(u->ops->state->restore(u, middle));
     for (int n = 10; n < 20; n++) {
         step(u, 0.1 * n, 0.1);
         check_near(get_one(u, "y"), first[n - 10], 0);
     }
     check(first[9] != first[0]);
-    u->ops->free_state(u, &early);
-    u->ops->free_state(u, &middle);
+    u->ops->state->free(u, &early);
+    u->ops->state->free(u, &middle);
     crd_unit_destroy(u);
     crdi_circuit_model_destroy(model);
     crd_context_destroy(ctx);

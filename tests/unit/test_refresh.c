@@ -77,7 +77,7 @@ static void drive(bound* in, int order, double t, double other)
     set(in);
     const double d1 = 3 * cos(3 * t) - other, d2 = -9 * sin(3 * t) + 2 * other;
     const double* const d[] = {&d1, &d2};
-    if (order) { check_ok(in->unit->ops->set_derivatives(in->unit, in->b, d, order)); }
+    if (order) { check_ok(in->unit->ops->derivatives->set(in->unit, in->b, d, order)); }
 }
 
 // ---- outputs that follow -----------------------------------------------------------------------
@@ -153,7 +153,7 @@ static void run(const subject* s, int order, bool asks, double kept[STEPS][WIDTH
                    &slope);
             check_near(out.v.real[0], value, 1e-12);
             if (!s->outputs_order) { continue; }
-            check_ok(u->ops->get_derivatives(u, out.b, 1, d));
+            check_ok(u->ops->derivatives->get(u, out.b, 1, d));
             if (slopes) { check_near(d[0], slope, tolerance); }
         }
         drive(&in, order, n * h, 0);
@@ -197,7 +197,7 @@ static void slopes_of_inputs_count_at_the_end_of_the_run_too(void** state)
         drive(&in, 2, 0.1, 0);
         double d[3], value, slope;
         get(&out);
-        check_ok(u->ops->get_derivatives(u, out.b, 1, d));
+        check_ok(u->ops->derivatives->get(u, out.b, 1, d));
         expect(&subjects[SUBJECTS - 1], out.v.real, sin(0.3), 3 * cos(0.3), &value, &slope);
         check_near(out.v.real[0], value, 1e-12);
         check_near(d[0], slope, 1e-4 * fabs(slope));
@@ -223,9 +223,9 @@ static void a_native_model_gives_both_derivatives_of_its_fresh_outputs(void** st
     const double v = sin(0.3) + 0.5, d1 = 3 * cos(0.3) - 0.5, d2 = -9 * sin(0.3) + 1;
     check_near(out.v.real[0], 3 * out.v.real[1] + v, 1e-15);
     double d[2];
-    check_ok(u->ops->get_derivatives(u, out.b, 1, d));
+    check_ok(u->ops->derivatives->get(u, out.b, 1, d));
     check_near(d[0], 3 * v + d1, 1e-14);
-    check_ok(u->ops->get_derivatives(u, out.b, 2, d));
+    check_ok(u->ops->derivatives->get(u, out.b, 2, d));
     check_near(d[0], 3 * d1 + d2, 1e-14);
     unbind(&in);
     unbind(&out);
@@ -242,7 +242,7 @@ static void walk(crd_unit* u, bound* in, bound* out, int first, int rows, double
                  double kept[][WIDTH + 1])
 {
     for (int n = first; n < first + rows; n++) {
-        if (in->b->count) { drive(in, u->ops->set_derivatives ? 2 : 0, n * h, 0); }
+        if (in->b->count) { drive(in, u->info.max_input_order > 0 ? 2 : 0, n * h, 0); }
         step(u, n * h, h);
         get(out);
         double* row = kept[n - first];
@@ -264,21 +264,21 @@ static void check_repeats(const crd_unit_spec* spec, const char* input, const ch
     double kept[PASSES][BEHIND][WIDTH + 1] = {0}, warmup[BEFORE][WIDTH + 1];
     walk(u, &in, &out, 0, BEFORE, h, warmup);
     void *first = NULL, *second = NULL;
-    check_ok(u->ops->save(u, &first));
-    check_ok(u->ops->save(u, &second));
+    check_ok(u->ops->state->save(u, &first));
+    check_ok(u->ops->state->save(u, &second));
     const int64_t before = a.allocations;
     for (int pass = 0; pass < PASSES; pass++) {
-        if (pass) { check_ok(u->ops->restore(u, second)); }
+        if (pass) { check_ok(u->ops->state->restore(u, second)); }
         check_time(u->next_event, warmup[BEFORE - 1][WIDTH], 0);
-        check_ok(u->ops->save(u, &second)); // where it is already
+        check_ok(u->ops->state->save(u, &second)); // where it is already
         walk(u, &in, &out, BEFORE, BEHIND, h, kept[pass]);
         if (memcmp(kept[0], kept[pass], sizeof kept[0]) != 0) {
             fail_msg("%s '%s': pass %d differs", u->info.kind, outputs, pass);
         }
     }
     check_int(a.allocations, before);
-    u->ops->free_state(u, &first);
-    u->ops->free_state(u, &second);
+    u->ops->state->free(u, &first);
+    u->ops->state->free(u, &second);
     unbind(&in);
     unbind(&out);
     crd_unit_destroy(u);

@@ -58,9 +58,9 @@ static void columns_are_outputs_with_interpolation(void** state)
             check_near(out.v.real[0], hold ? rows[i].hold : rows[i].linear, 1e-13);
             check_text((const char*)out.v.bytes[0].data, rows[i].note);
             double d = NAN;
-            check_ok(u->ops->get_derivatives(u, out.b, 1, &d));
+            check_ok(u->ops->derivatives->get(u, out.b, 1, &d));
             check_near(d, hold ? 0 : rows[i].slope, 1e-13);
-            check_ok(u->ops->get_derivatives(u, out.b, 2, &d));
+            check_ok(u->ops->derivatives->get(u, out.b, 2, &d));
             check_near(d, 0, 0);
         }
         unbind(&out);
@@ -95,13 +95,13 @@ static void a_long_recording_comes_back_sample_by_sample(void** state)
         check_near(out.v.real[0], sin(((k * 7) % 5000) * 0.1), 1e-12);
     }
     void* saved = NULL;
-    check_ok(u->ops->save(u, &saved));
+    check_ok(u->ops->state->save(u, &saved));
     const double y = out.v.real[0];
     step(u, 0, 0.1);
-    check_ok(u->ops->restore(u, saved));
+    check_ok(u->ops->state->restore(u, saved));
     get(&out);
     check_near(out.v.real[0], y, 0);
-    u->ops->free_state(u, &saved);
+    u->ops->state->free(u, &saved);
     unbind(&out);
     crd_unit_destroy(u);
     crd_context_destroy(ctx);
@@ -190,7 +190,7 @@ static void columns_may_differ_in_interpolation_and_unit(void** state)
     check_int(u->info.variables[u->ops->find(u, "gear")].variability, CRD_DISCRETE);
     check_int(u->info.variables[u->ops->find(u, "speed")].variability, CRD_CONTINUOUS);
     crd_dimension d;
-    check(u->ops->dimension(u, u->ops->find(u, "speed"), &d));
+    check(crdi_unit_dimension(u, u->ops->find(u, "speed"), &d));
     check_near(d.factor, 1 / 3.6, 1e-15);
     start(u, 0, 2);
     step(u, 0, 1);
@@ -296,18 +296,18 @@ static void a_repeated_recording_starts_again_behind_its_last_row(void** state)
         get(&out);
         check_near(out.v.real[0], rows[i].y, 1e-10);
         double d = NAN;
-        check_ok(u->ops->get_derivatives(u, out.b, 1, &d));
+        check_ok(u->ops->derivatives->get(u, out.b, 1, &d));
         check_near(d, rows[i].slope, 1e-12);
     }
     // The state is the time.
     void* saved = NULL;
     step(u, 7, 0.5);
-    check_ok(u->ops->save(u, &saved));
+    check_ok(u->ops->state->save(u, &saved));
     step(u, 7.5, 0.75);
-    check_ok(u->ops->restore(u, saved));
+    check_ok(u->ops->state->restore(u, saved));
     get(&out);
     check_near(out.v.real[0], 15, 1e-12);
-    u->ops->free_state(u, &saved);
+    u->ops->state->free(u, &saved);
     unbind(&out);
     crd_unit_destroy(u);
     crd_context_destroy(ctx);

@@ -241,13 +241,14 @@ static void the_unit_has_the_variables_of_the_bench_and_some_more(void** state)
     const int32_t use = u->ops->find(u, "standby.use");
     int64_t value = 0;
     check_int(u->info.variables[use].causality, CRD_INPUT);
-    check(u->ops->item(u, use, "model", &value));
+    check(crdi_unit_item(u, use, "model", &value));
     check_int(value, CRDI_USE_MODEL);
-    check(!u->ops->item(u, use, "none", &value));
-    check_text(u->ops->item_at(u, u->ops->find(u, "standby.active"), CRDI_BOARD_COMING, &value),
+    check(!crdi_unit_item(u, use, "none", &value));
+    check_text(crdi_unit_item_at(u, u->ops->find(u, "standby.active"), CRDI_BOARD_COMING, &value),
                "coming");
     check(!(u->info.flags & (CRD_UNIT_CAN_SAVE | CRD_UNIT_CAN_REFRESH)));
-    check(!u->ops->save && !u->ops->route && !u->ops->link);
+    crd_link_stats link;
+    check(!u->ops->state && !u->ops->remote->route && !u->ops->remote->link(u, &link));
     check_contains(l.text, "unit 'em': the stand-in does not have the outputs 'power', "
                            "'temperature', 'count'");
     const crd_unit_port in = {u->ops->find(u, "torque"), 0}, out = {u->ops->find(u, "speed"), 0};
@@ -255,9 +256,9 @@ static void the_unit_has_the_variables_of_the_bench_and_some_more(void** state)
     check_int(crd_unit_linearise(u, &in, 1, &out, 1, &linear), CRD_E_UNSUPPORTED);
     check_contains(crd_error_text(u->ctx), "stand-in");
     crd_dimension d;
-    check(u->ops->dimension(u, u->ops->find(u, "model.speed"), &d));
+    check(crdi_unit_dimension(u, u->ops->find(u, "model.speed"), &d));
     check(d.rad == 1 && d.s == -1);
-    check(!u->ops->dimension(u, use, &d));
+    check(!crdi_unit_dimension(u, use, &d));
     crd_unit_destroy(u);
     crd_context_destroy(ctx);
 }
@@ -668,7 +669,7 @@ static void the_board_tells_whose_outputs_they_are(void** state)
     crd_context* ctx = crd_context_create(NULL);
     run r = begin_run(ctx, spec_of());
     static crdi_board_state b;
-    const crdi_board* board = r.u->ops->board(r.u);
+    const crdi_board* board = crdi_unit_board(r.u);
     crdi_board_read(board, &b);
     check(b.has_standby);
     check_int(b.source, CRDI_BOARD_BENCH);
@@ -843,7 +844,7 @@ static void the_attendant_brings_a_lost_bench_back_while_the_run_goes_on(void** 
         go_on(&r, t + H);
         for (int k = 0; k < 10000 && stats_of(&r).returns == i; k++) {
             go_on(&r, (r.n + 1) * H);
-            crdi_board_read(r.u->ops->board(r.u), &b);
+            crdi_board_read(crdi_unit_board(r.u), &b);
             nap();
         }
         check_int(stats_of(&r).returns, i + 1);
@@ -868,7 +869,7 @@ static void a_run_ends_at_once_while_a_bench_is_being_brought_up(void** state)
     }
     check_int(r.s->post, CRDI_POST_COMING);
     const int64_t before = crdi_now_ns();
-    r.u->ops->halt(r.u);
+    r.u->ops->remote->halt(r.u);
     end_run(&r);
     check(crdi_now_ns() - before < 900000000); // its first pause is a second
     crd_context_destroy(ctx);

@@ -287,7 +287,7 @@ static void a_network_that_is_cut_for_a_moment_is_bridged(void** state)
     // Nobody registered it anew.
     check(crd_dcp_slave_get_counts(w->benches[0]->r.slave).requests - requests < 20);
     crd_link_stats link;
-    r.u->ops->link(r.u, &link);
+    r.u->ops->remote->link(r.u, &link);
     check(link.in > 450);
     end_run(&r);
     lab_destroy(w);
@@ -298,7 +298,7 @@ static int runs_on_board(const run* r)
 {
     crdi_board_state b;
     crdi_standby_show(r->s);
-    crdi_board_read(r->u->ops->board(r->u), &b);
+    crdi_board_read(crdi_unit_board(r->u), &b);
     int count = 0;
     for (int i = 0; i < b.moment_count; i++) {
         const crdi_board_moment* m = &b.moments[i];

@@ -89,7 +89,7 @@ static void a_twin_is_a_unit_that_can_be_reset_saved_and_restored(void** state)
     double first[3];
     void* saved = NULL;
     for (int n = 0; n < 100; n++) {
-        if (n == 50) { check_ok(u->ops->save(u, &saved)); }
+        if (n == 50) { check_ok(u->ops->state->save(u, &saved)); }
         const int64_t before = a.allocations;
         step(u, n);
         check_int(a.allocations, before);
@@ -99,7 +99,7 @@ static void a_twin_is_a_unit_that_can_be_reset_saved_and_restored(void** state)
         first[i] = get(u, names[i]);
     }
     check(first[2] < 3); // the sensor says that it is cooler
-    check_ok(u->ops->restore(u, saved));
+    check_ok(u->ops->state->restore(u, saved));
     for (int n = 50; n < 100; n++) {
         step(u, n);
     }
@@ -115,7 +115,7 @@ static void a_twin_is_a_unit_that_can_be_reset_saved_and_restored(void** state)
     }
     check(u->ops->step(u, 0.1, 0.4e-3) < 0);
     check_contains(crd_error_text(u->ctx), "expected a multiple of the twin's step of 0.001 s");
-    u->ops->free_state(u, &saved);
+    u->ops->state->free(u, &saved);
     crd_unit_destroy(u);
     crd_context_destroy(ctx);
     check_int(a.live, 0);

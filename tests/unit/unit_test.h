@@ -1,9 +1,9 @@
 // What the tests of units share: specs, bindings with their values, and the checks that every
 // adapter has to pass.
 #pragma once
-#include "cardan/unit.h"
 #include "check.h"
 #include "shared/base.h"
+#include "shared/unit.h"
 
 #define NO_PLACE ((crd_place){"", 0})
 

@@ -214,11 +214,6 @@ static crd_status terminate(crd_unit* unit)
     return CRD_OK;
 }
 
-static void abandon(crd_unit* unit)
-{
-    (void)unit; // nothing here runs code that is not our own
-}
-
 static void destroy(crd_unit* unit)
 {
     crdi_circuit_unit* u = (crdi_circuit_unit*)unit;
@@ -386,22 +381,14 @@ static int32_t find(const crd_unit* unit, const char* name)
     return exact;
 }
 
-static bool dimension(const crd_unit* unit, int32_t variable, crd_dimension* out)
-{
-    const char* name = unit->info.variables[variable].unit;
-    return name[0] && crd_dimension_parse(name, out);
-}
-
-static bool item(const crd_unit* unit, int32_t variable, const char* name, int64_t* value)
-{
-    (void)unit, (void)variable, (void)name, (void)value;
-    return false;
-}
-
 static const char* last_call(const crd_unit* unit)
 {
     return ((const crdi_circuit_unit*)unit)->call;
 }
+
+static const crd_unit_state_ops state_ops = {save, restore, free_state};
+static const crd_unit_derivative_ops derivative_ops = {.set = set_derivatives,
+                                                       .get = get_derivatives};
 
 static const crd_unit_ops ops = {
     .instantiate = instantiate,
@@ -410,17 +397,11 @@ static const crd_unit_ops ops = {
     .set = set,
     .get = get,
     .step = step,
-    .set_derivatives = set_derivatives,
-    .get_derivatives = get_derivatives,
-    .save = save,
-    .restore = restore,
-    .free_state = free_state,
     .terminate = terminate,
-    .abandon = abandon,
     .destroy = destroy,
     .find = find,
-    .dimension = dimension,
-    .item = item,
+    .state = &state_ops,
+    .derivatives = &derivative_ops,
     .last_call = last_call,
 };
 

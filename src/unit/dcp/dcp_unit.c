@@ -160,9 +160,10 @@ static bool route(crd_unit* unit, int32_t from, crd_unit* target, int32_t to)
     return crdi_session_route((crdi_dcp_unit*)unit, from, (crdi_dcp_unit*)target, to);
 }
 
-static void link_stats(const crd_unit* unit, crd_link_stats* out)
+static bool link_stats(const crd_unit* unit, crd_link_stats* out)
 {
     *out = ((const crdi_dcp_unit*)unit)->link;
+    return true;
 }
 
 static void interrupt(crd_unit* unit)
@@ -183,11 +184,6 @@ static void halt(crd_unit* unit)
 static crd_status terminate(crd_unit* unit)
 {
     return crdi_session_stop((crdi_dcp_unit*)unit);
-}
-
-static void abandon(crd_unit* unit)
-{
-    (void)unit;
 }
 
 static void destroy(crd_unit* unit)
@@ -216,28 +212,32 @@ static const char* last_call(const crd_unit* unit)
     return "the DCP session";
 }
 
-static const crd_unit_ops ops = {
-    .instantiate = instantiate,
+static const crd_unit_remote_ops remote_ops = {
     .approach = approach,
-    .enter_initialization = enter_initialization,
-    .exit_initialization = exit_initialization,
-    .set = set,
-    .get = get,
-    .prepare = prepare,
     .begin = begin,
-    .step = step,
     .link = link_stats,
     .board = board,
     .halt = halt,
     .interrupt = interrupt,
     .route = route,
+};
+static const crd_unit_lane_ops lane_ops = {.prepare = prepare};
+static const crd_unit_name_ops name_ops = {.dimension = crdi_dcp_unit_dimension,
+                                           .extent = crdi_dcp_unit_extent};
+
+static const crd_unit_ops ops = {
+    .instantiate = instantiate,
+    .enter_initialization = enter_initialization,
+    .exit_initialization = exit_initialization,
+    .set = set,
+    .get = get,
+    .step = step,
     .terminate = terminate,
-    .abandon = abandon,
     .destroy = destroy,
     .find = find,
-    .dimension = crdi_dcp_unit_dimension,
-    .item = crdi_source_item,
-    .extent = crdi_dcp_unit_extent,
+    .remote = &remote_ops,
+    .lane = &lane_ops,
+    .names = &name_ops,
     .last_call = last_call,
 };
 

@@ -15,7 +15,7 @@ int32_t crdi_fmi_unit_find(const crd_unit* unit, const char* name)
     return crd_fmu_find(((const crdi_fmi_unit*)unit)->fmu, name);
 }
 
-bool crdi_fmi_unit_dimension(const crd_unit* unit, int32_t variable, crd_dimension* out)
+static bool dimension(const crd_unit* unit, int32_t variable, crd_dimension* out)
 {
     const crdi_fmi_unit* u = (const crdi_fmi_unit*)unit;
     const crd_variable* v = &unit->info.variables[variable];
@@ -28,22 +28,13 @@ bool crdi_fmi_unit_dimension(const crd_unit* unit, int32_t variable, crd_dimensi
     return true;
 }
 
-const char* crdi_fmi_unit_item_at(const crd_unit* unit, int32_t variable, int32_t k, int64_t* value)
+static const char* item_at(const crd_unit* unit, int32_t variable, int32_t k, int64_t* value)
 {
     const crdi_fmi_unit* u = (const crdi_fmi_unit*)unit;
     const int32_t type = unit->info.variables[variable].type_index;
     if (type < 0 || k >= u->d->enumerations[type].item_count) { return NULL; }
     *value = u->d->enumerations[type].items[k].value;
     return u->d->enumerations[type].items[k].name;
-}
-
-bool crdi_fmi_unit_item(const crd_unit* unit, int32_t variable, const char* name, int64_t* value)
-{
-    const char* text = NULL;
-    for (int32_t k = 0; (text = crdi_fmi_unit_item_at(unit, variable, k, value)) != NULL; k++) {
-        if (strcmp(text, name) == 0) { return true; }
-    }
-    return false;
 }
 
 const char* crdi_fmi_unit_last_call(const crd_unit* unit)
@@ -63,13 +54,15 @@ static uint64_t axis_length(const crd_unit* unit, const crd_fmu_axis* axis)
     return start && crdi_parse_uint64(start, strlen(start), &length) ? length : 0;
 }
 
-uint32_t crdi_fmi_unit_extent(const crd_unit* unit, int32_t variable, int axis)
+static uint32_t extent(const crd_unit* unit, int32_t variable, int axis)
 {
     const crdi_fmi_unit* u = (const crdi_fmi_unit*)unit;
     const int32_t v = crdi_unit_canonical(unit, variable);
     const int32_t first = u->d->axis_first[v];
     return first < 0 ? 1 : (uint32_t)axis_length(unit, &u->d->axes[first + axis]);
 }
+
+const crd_unit_name_ops crdi_fmi_unit_names = {dimension, item_at, extent};
 
 // Structural settings change the sizes of arrays: the unit gets variables of its own.
 static crd_status resize(crd_unit* unit)

@@ -280,22 +280,23 @@ static void free_state(crd_unit* unit, void** state)
     *state = NULL;
 }
 
-// One table for each set of things that an FMU may offer: units share them, which keeps the tables
-// in the cache when there are a thousand units.
-enum { CURVES = 1, DERIVATIVES = 2, DIRECTIONAL = 4, STATES = 8 };
-#define OPS(offers)                                                                                \
-    {                                                                                              \
-        .instantiate = instantiate, .enter_initialization = enter_initialization,                  \
-        .exit_initialization = exit_initialization, .step = step, .join = join,                    \
-        .set_derivatives = (offers)&CURVES ? crdi_fmi_unit_set_derivatives : NULL,                 \
-        .get_derivatives = (offers)&DERIVATIVES ? crdi_fmi_unit_get_derivatives : NULL,            \
-        .directional = (offers)&DIRECTIONAL ? crdi_fmi_unit_directional : NULL,                    \
-        .save = (offers)&STATES ? save : NULL, .restore = (offers)&STATES ? restore : NULL,        \
-        .free_state = (offers)&STATES ? free_state : NULL, .destroy = destroy, CRDI_FMI_UNIT_OPS,  \
-    }
-static const crd_unit_ops ops[] = {OPS(0),  OPS(1),  OPS(2),  OPS(3), OPS(4),  OPS(5),
-                                   OPS(6),  OPS(7),  OPS(8),  OPS(9), OPS(10), OPS(11),
-                                   OPS(12), OPS(13), OPS(14), OPS(15)};
+static const crd_unit_state_ops state_ops = {save, restore, free_state};
+static const crd_unit_derivative_ops derivative_ops = {
+    crdi_fmi_unit_set_derivatives, crdi_fmi_unit_get_derivatives, crdi_fmi_unit_directional};
+static const crd_unit_lane_ops lane_ops = {crdi_fmi_unit_prepare, crdi_fmi_unit_unprepare, join};
+
+// All units share it, which keeps it in the cache when there are a thousand of them.
+static const crd_unit_ops ops = {
+    CRDI_FMI_UNIT_OPS,
+    .instantiate = instantiate,
+    .enter_initialization = enter_initialization,
+    .exit_initialization = exit_initialization,
+    .step = step,
+    .destroy = destroy,
+    .state = &state_ops,
+    .derivatives = &derivative_ops,
+    .lane = &lane_ops,
+};
 
 // Inputs that will be set inside steps have to be named when an FMU is instantiated.
 static crd_status list_intermediate_inputs(crdi_fmi_unit* u)
@@ -341,9 +342,6 @@ static void describe(crdi_fmi_unit* u)
     info->max_input_order = curves ? CRD_MODEL_MAX_ORDER : 0;
     info->max_output_order = d->max_output_derivative;
     if (!d->has_step && d->fixed_internal_step > 0) { info->step = d->fixed_internal_step; }
-    u->base.ops = &ops[(curves ? CURVES : 0) | (d->max_output_derivative ? DERIVATIVES : 0) |
-                       (d->provides_directional_derivatives ? DIRECTIONAL : 0) |
-                       (d->can_get_set_state ? STATES : 0)];
     u->event_mode = d->version == CRD_FMI_3 && d->has_event_mode;
     u->own_curves = d->version == CRD_FMI_3;
 }
@@ -358,7 +356,7 @@ crd_status crdi_fmi_unit_create(crd_context* ctx, const crd_unit_spec* spec, crd
         return CRD_E_MEMORY;
     }
     crdi_fmi_unit_init(u, ctx, spec, fmu, shares_fmu);
-    u->base.ops = &ops[0];
+    u->base.ops = &ops;
     u->settle = crdi_fmi_unit_settle;
     CRD_TRY(crd_fmu_check_interface(fmu, false, ctx));
     CRD_TRY(list_intermediate_inputs(u));

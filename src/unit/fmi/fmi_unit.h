@@ -124,21 +124,14 @@ crd_status crdi_fmi_unit_directional(crd_unit* unit, const int32_t* unknowns, in
                                      const int32_t* knowns, int nk, const double* seed,
                                      double* result);
 int32_t crdi_fmi_unit_find(const crd_unit* unit, const char* name);
-bool crdi_fmi_unit_dimension(const crd_unit* unit, int32_t variable, crd_dimension* out);
-bool crdi_fmi_unit_item(const crd_unit* unit, int32_t variable, const char* name, int64_t* value);
-const char* crdi_fmi_unit_item_at(const crd_unit* unit, int32_t variable, int32_t k,
-                                  int64_t* value);
+extern const crd_unit_name_ops crdi_fmi_unit_names;
 const char* crdi_fmi_unit_last_call(const crd_unit* unit);
-uint32_t crdi_fmi_unit_extent(const crd_unit* unit, int32_t variable, int axis);
 
 // What both kinds have in common of the table of functions.
 #define CRDI_FMI_UNIT_OPS                                                                          \
     .set = crdi_fmi_unit_set, .get = crdi_fmi_unit_get, .terminate = crdi_fmi_unit_terminate,      \
-    .abandon = crdi_fmi_unit_abandon, .prepare = crdi_fmi_unit_prepare,                            \
-    .unprepare = crdi_fmi_unit_unprepare, .find = crdi_fmi_unit_find,                              \
-    .dimension = crdi_fmi_unit_dimension, .item = crdi_fmi_unit_item,                              \
-    .last_call = crdi_fmi_unit_last_call, .item_at = crdi_fmi_unit_item_at,                        \
-    .extent = crdi_fmi_unit_extent
+    .find = crdi_fmi_unit_find, .names = &crdi_fmi_unit_names, .abandon = crdi_fmi_unit_abandon,   \
+    .last_call = crdi_fmi_unit_last_call
 
 // The FMU's next event is what it said, if that is still to come.
 static inline void crdi_fmi_unit_tell_event(crdi_fmi_unit* u)

@@ -505,17 +505,22 @@ static crd_status restore(crd_unit* unit, void* state)
 
 // ---- making it ---------------------------------------------------------------------------------
 
-enum { DIRECTIONAL = 1, STATES = 2 };
-#define OPS(offers)                                                                                \
-    {                                                                                              \
-        .instantiate = instantiate, .enter_initialization = enter_initialization,                  \
-        .exit_initialization = exit_initialization, .step = step,                                  \
-        .set_derivatives = crdi_fmi_unit_set_derivatives, .get_derivatives = get_derivatives,      \
-        .directional = (offers)&DIRECTIONAL ? crdi_fmi_unit_directional : NULL,                    \
-        .save = (offers)&STATES ? save : NULL, .restore = (offers)&STATES ? restore : NULL,        \
-        .free_state = (offers)&STATES ? free_state : NULL, .destroy = destroy, CRDI_FMI_UNIT_OPS,  \
-    }
-static const crd_unit_ops ops[] = {OPS(0), OPS(1), OPS(2), OPS(3)};
+static const crd_unit_state_ops state_ops = {save, restore, free_state};
+static const crd_unit_derivative_ops derivative_ops = {crdi_fmi_unit_set_derivatives,
+                                                       get_derivatives, crdi_fmi_unit_directional};
+static const crd_unit_lane_ops lane_ops = {crdi_fmi_unit_prepare, crdi_fmi_unit_unprepare, NULL};
+
+static const crd_unit_ops ops = {
+    CRDI_FMI_UNIT_OPS,
+    .instantiate = instantiate,
+    .enter_initialization = enter_initialization,
+    .exit_initialization = exit_initialization,
+    .step = step,
+    .destroy = destroy,
+    .state = &state_ops,
+    .derivatives = &derivative_ops,
+    .lane = &lane_ops,
+};
 
 static void describe(crdi_me_unit* u)
 {
@@ -528,8 +533,7 @@ static void describe(crdi_me_unit* u)
                        (x->provides_directional_derivatives ? CRD_UNIT_HAS_DIRECTIONAL : 0u);
     unit->info.max_input_order = CRD_MODEL_MAX_ORDER;
     unit->info.max_output_order = 1;
-    unit->ops = &ops[(x->provides_directional_derivatives ? DIRECTIONAL : 0) |
-                     (x->can_get_set_state ? STATES : 0)];
+    unit->ops = &ops;
 }
 
 crd_status crdi_me_unit_create(crd_context* ctx, const crd_unit_spec* spec, crd_fmu* fmu,

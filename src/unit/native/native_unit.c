@@ -306,12 +306,6 @@ static int32_t find(const crd_unit* unit, const char* name)
     return crdi_map_find(&((const crdi_native*)unit)->names, name);
 }
 
-static bool dimension(const crd_unit* unit, int32_t variable, crd_dimension* out)
-{
-    const char* name = unit->info.variables[variable].unit;
-    return name[0] && crd_dimension_parse(name, out);
-}
-
 static const char* item_at(const crd_unit* unit, int32_t variable, int32_t k, int64_t* value)
 {
     const char* const* items = ((const crdi_native*)unit)->model->variables[variable].items;
@@ -319,35 +313,32 @@ static const char* item_at(const crd_unit* unit, int32_t variable, int32_t k, in
     return items ? items[k] : NULL;
 }
 
-static bool item(const crd_unit* unit, int32_t variable, const char* name, int64_t* value)
-{
-    const char* text = NULL;
-    for (int32_t k = 0; (text = item_at(unit, variable, k, value)) != NULL; k++) {
-        if (strcmp(text, name) == 0) { return true; }
-    }
-    return false;
-}
-
 static const char* last_call(const crd_unit* unit)
 {
     return ((const crdi_native*)unit)->call;
 }
 
-// One table for each set of things that a model may offer.
-enum { CURVES = 1, DERIVATIVES = 2, DIRECTIONAL = 4 };
-#define OPS(offers)                                                                                \
-    {                                                                                              \
-        .instantiate = instantiate, .enter_initialization = enter_initialization,                  \
-        .exit_initialization = exit_initialization, .set = crdi_native_set,                        \
-        .get = crdi_native_get, .step = step,                                                      \
-        .set_derivatives = (offers)&CURVES ? set_derivatives : NULL,                               \
-        .get_derivatives = (offers)&DERIVATIVES ? get_derivatives : NULL,                          \
-        .directional = (offers)&DIRECTIONAL ? directional : NULL, .save = save,                    \
-        .restore = restore, .free_state = free_state, .terminate = terminate, .abandon = abandon,  \
-        .destroy = destroy, .find = find, .dimension = dimension, .item = item,                    \
-        .item_at = item_at, .last_call = last_call,                                                \
-    }
-static const crd_unit_ops ops[] = {OPS(0), OPS(1), OPS(2), OPS(3), OPS(4), OPS(5), OPS(6), OPS(7)};
+static const crd_unit_state_ops state_ops = {save, restore, free_state};
+static const crd_unit_derivative_ops derivative_ops = {set_derivatives, get_derivatives,
+                                                       directional};
+static const crd_unit_name_ops name_ops = {.item_at = item_at};
+
+static const crd_unit_ops ops = {
+    .instantiate = instantiate,
+    .enter_initialization = enter_initialization,
+    .exit_initialization = exit_initialization,
+    .set = crdi_native_set,
+    .get = crdi_native_get,
+    .step = step,
+    .terminate = terminate,
+    .destroy = destroy,
+    .find = find,
+    .state = &state_ops,
+    .derivatives = &derivative_ops,
+    .names = &name_ops,
+    .abandon = abandon,
+    .last_call = last_call,
+};
 
 crd_status crdi_native_create(crd_context* ctx, const crd_unit_spec* spec, const crd_model* model,
                               const char* kind, void (*release)(const crd_model* model),
@@ -356,10 +347,7 @@ crd_status crdi_native_create(crd_context* ctx, const crd_unit_spec* spec, const
     crd_status st = CRD_OK;
     crdi_native* u = crdi_new(ctx, sizeof *u);
     if (!u) { return CRD_E_MEMORY; }
-    const int offers = (model->max_input_derivative ? CURVES : 0) |
-                       (model->max_output_derivative ? DERIVATIVES : 0) |
-                       (model->partial ? DIRECTIONAL : 0);
-    u->base = (crd_unit){.ops = &ops[offers], .ctx = ctx, .name = spec->name, .spec = spec};
+    u->base = (crd_unit){.ops = &ops, .ctx = ctx, .name = spec->name, .spec = spec};
     u->model = model;
     u->host = (crd_model_host){.user = u, .log = host_log, .resources = "", .model = model};
     u->call = "";

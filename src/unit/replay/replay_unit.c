@@ -232,15 +232,14 @@ static int32_t find(const crd_unit* unit, const char* name)
     return crdi_map_find(&((const replay_unit*)unit)->names, name);
 }
 
+static const crd_unit_state_ops state_ops = {crdi_source_save, restore, crdi_source_free_state};
+static const crd_unit_derivative_ops derivative_ops = {.get = get_derivatives};
+
 static const crd_unit_ops ops = {
-    CRDI_SOURCE_OPS,
-    .enter_initialization = enter_initialization,
-    .get = get,
-    .step = step,
-    .get_derivatives = get_derivatives,
-    .restore = restore,
-    .destroy = destroy,
-    .find = find,
+    CRDI_SOURCE_OPS,     .enter_initialization = enter_initialization,
+    .get = get,          .step = step,
+    .destroy = destroy,  .find = find,
+    .state = &state_ops, .derivatives = &derivative_ops,
 };
 
 // Cells without a value, as where recordings of several rasters share a file: a line between their

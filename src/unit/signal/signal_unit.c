@@ -82,15 +82,14 @@ static int32_t find(const crd_unit* unit, const char* name)
     return -1;
 }
 
+static const crd_unit_state_ops state_ops = {crdi_source_save, restore, crdi_source_free_state};
+static const crd_unit_derivative_ops derivative_ops = {.get = get_derivatives};
+
 static const crd_unit_ops ops = {
-    CRDI_SOURCE_OPS,
-    .enter_initialization = enter_initialization,
-    .get = get,
-    .step = step,
-    .get_derivatives = get_derivatives,
-    .restore = restore,
-    .destroy = destroy,
-    .find = find,
+    CRDI_SOURCE_OPS,     .enter_initialization = enter_initialization,
+    .get = get,          .step = step,
+    .destroy = destroy,  .find = find,
+    .state = &state_ops, .derivatives = &derivative_ops,
 };
 
 static crd_status describe(signal_unit* u, crd_place* place)

@@ -297,7 +297,7 @@ static void copy_board(crdi_standby* u, crdi_board_state* mine)
     crdi_board_state* in = u->copy;
     pthread_mutex_lock(&u->desk);
     const crd_unit* p = u->boarded;
-    const crdi_board* from = p && p->ops->board ? p->ops->board(p) : NULL;
+    const crdi_board* from = p ? crdi_unit_board(p) : NULL;
     if (from) { crdi_board_read(from, in); }
     pthread_mutex_unlock(&u->desk);
     if (!from) { return; }

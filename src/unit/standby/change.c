@@ -84,8 +84,7 @@ static void note_link(crdi_standby* u)
     const crd_unit* p = u->seat->unit;
     const crd_link_stats* past = &u->past;
     crd_link_stats* l = &u->link;
-    if (!p->ops->link) { return; }
-    p->ops->link(p, l);
+    if (!CRDI_UNIT_HAS(p, remote, link) || !p->ops->remote->link(p, l)) { return; }
     l->in += past->in;
     l->out += past->out;
     l->lost += past->lost;
@@ -100,7 +99,7 @@ static void note_link(crdi_standby* u)
 // Data have come lately. A unit that is not reached over a network has them always.
 static bool has_news(crdi_standby* u, double t)
 {
-    if (!u->seat->unit->ops->link || u->twofold_count == 0) { return true; }
+    if (!CRDI_UNIT_HAS(u->seat->unit, remote, link) || u->twofold_count == 0) { return true; }
     if (u->link.in != u->seen_in) { u->fresh = t; }
     u->seen_in = u->link.in;
     return t - u->fresh <= u->after && !(u->real_time && u->link.age > u->after);

@@ -74,8 +74,8 @@ static crd_status convert(crdi_standby* u, const crd_unit* from, int32_t a, cons
     }
     out->gain = 1;
     out->offset = 0;
-    if (crd_type_kind(x->type) != CRD_REAL || !from->ops->dimension || !to->ops->dimension ||
-        !from->ops->dimension(from, a, &dx) || !to->ops->dimension(to, b, &dy)) {
+    if (crd_type_kind(x->type) != CRD_REAL || !crdi_unit_dimension(from, a, &dx) ||
+        !crdi_unit_dimension(to, b, &dy)) {
         return CRD_OK;
     }
     if (!crd_dimension_equal(&dx, &dy)) {

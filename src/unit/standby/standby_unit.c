@@ -221,8 +221,8 @@ static crd_status approach(crd_unit* unit, const crd_experiment* e)
     crdi_standby* u = (crdi_standby*)unit;
     crd_unit* p = u->first.unit;
     const crd_status st = open_up(u, e);
-    if (st < 0 || u->told == CRDI_USE_MODEL || !p->ops->approach) { return st; }
-    return told(u, p, p->ops->approach(p, e));
+    if (st < 0 || u->told == CRDI_USE_MODEL || !CRDI_UNIT_HAS(p, remote, approach)) { return st; }
+    return told(u, p, p->ops->remote->approach(p, e));
 }
 
 static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
@@ -312,7 +312,7 @@ static void begin(crd_unit* unit, double t, double h)
     }
     crd_unit* p = u->seat->unit;
     if (crdi_strand_set(u, &u->seat->in) < 0) { return; } // the step will tell
-    if (p->ops->begin) { p->ops->begin(p, t, h); }
+    if (CRDI_UNIT_HAS(p, remote, begin)) { p->ops->remote->begin(p, t, h); }
     note_origin(u);
 }
 
@@ -395,9 +395,12 @@ static crd_status step(crd_unit* unit, double t, double h)
 
 // ---- the rest ----------------------------------------------------------------------------------
 
-static void link_stats(const crd_unit* unit, crd_link_stats* out)
+// A primary that is not reached over a network has no link to tell about.
+static bool link_stats(const crd_unit* unit, crd_link_stats* out)
 {
-    *out = ((const crdi_standby*)unit)->link;
+    const crdi_standby* u = (const crdi_standby*)unit;
+    *out = u->link;
+    return CRDI_UNIT_HAS(u->first.unit, remote, link);
 }
 
 static const crdi_board* board(const crd_unit* unit)
@@ -410,15 +413,21 @@ static void interrupt(crd_unit* unit)
     crdi_standby* u = (crdi_standby*)unit;
     crdi_seat* s = u->seat;
     crdi_standby_give_up(u);
-    if (s && s->unit->ops->interrupt) { s->unit->ops->interrupt(s->unit); }
+    if (s && CRDI_UNIT_HAS(s->unit, remote, interrupt)) {
+        s->unit->ops->remote->interrupt(s->unit);
+    }
 }
 
 static void halt(crd_unit* unit)
 {
     crdi_standby* u = (crdi_standby*)unit;
     crdi_standby_give_up(u);
-    if (u->seat && u->seat->unit->ops->halt) { u->seat->unit->ops->halt(u->seat->unit); }
-    if (u->model_alive && u->model->ops->halt) { u->model->ops->halt(u->model); }
+    if (u->seat && CRDI_UNIT_HAS(u->seat->unit, remote, halt)) {
+        u->seat->unit->ops->remote->halt(u->seat->unit);
+    }
+    if (u->model_alive && CRDI_UNIT_HAS(u->model, remote, halt)) {
+        u->model->ops->remote->halt(u->model);
+    }
 }
 
 // A primary that was lost has had its say: what is still wrong with it is a warning.
@@ -455,9 +464,9 @@ static crd_status terminate(crd_unit* unit)
 static void abandon(crd_unit* unit)
 {
     crdi_standby* u = (crdi_standby*)unit;
-    u->model->ops->abandon(u->model);
-    u->first.unit->ops->abandon(u->first.unit);
-    if (u->seat && u->seat != &u->first) { u->seat->unit->ops->abandon(u->seat->unit); }
+    crdi_unit_abandon(u->model);
+    crdi_unit_abandon(u->first.unit);
+    if (u->seat && u->seat != &u->first) { crdi_unit_abandon(u->seat->unit); }
 }
 
 static void free_seat(crdi_standby* u, crdi_seat* s)
@@ -510,7 +519,7 @@ static bool dimension(const crd_unit* unit, int32_t variable, crd_dimension* out
     const crdi_standby* u = (const crdi_standby*)unit;
     const crd_unit* p = u->first.unit;
     const int32_t i = like(u, variable);
-    return i >= 0 && p->ops->dimension && p->ops->dimension(p, i, out);
+    return i >= 0 && crdi_unit_dimension(p, i, out);
 }
 
 static const char* item_at(const crd_unit* unit, int32_t variable, int32_t k, int64_t* value)
@@ -521,20 +530,7 @@ static const char* item_at(const crd_unit* unit, int32_t variable, int32_t k, in
     if (variable == u->use) { return k < 3 ? uses[k] : NULL; }
     if (variable == u->active) { return k < 3 ? sources[k] : NULL; }
     const int32_t i = like(u, variable);
-    return i >= 0 && p->ops->item_at ? p->ops->item_at(p, i, k, value) : NULL;
-}
-
-static bool item(const crd_unit* unit, int32_t variable, const char* name, int64_t* value)
-{
-    const crdi_standby* u = (const crdi_standby*)unit;
-    const crd_unit* p = u->first.unit;
-    const int32_t i = like(u, variable);
-    if (i >= 0) { return p->ops->item && p->ops->item(p, i, name, value); }
-    const char* text = NULL;
-    for (int32_t k = 0; (text = item_at(unit, variable, k, value)) != NULL; k++) {
-        if (strcmp(text, name) == 0) { return true; }
-    }
-    return false;
+    return i >= 0 ? crdi_unit_item_at(p, i, k, value) : NULL;
 }
 
 static uint32_t extent(const crd_unit* unit, int32_t variable, int axis)
@@ -542,27 +538,42 @@ static uint32_t extent(const crd_unit* unit, int32_t variable, int axis)
     const crdi_standby* u = (const crdi_standby*)unit;
     const crd_unit* p = u->first.unit;
     const int32_t i = like(u, variable);
-    return i >= 0 && p->ops->extent ? p->ops->extent(p, i, axis) : u->variables[variable].size;
+    return i >= 0 ? crdi_unit_extent(p, i, axis) : u->variables[variable].size;
 }
 
 static const char* last_call(const crd_unit* unit)
 {
     const crdi_standby* u = (const crdi_standby*)unit;
-    return u->model->ops->last_call(u->model);
+    return crdi_unit_last_call(u->model);
 }
 
-// A primary that is not reached over a network has no link to tell about.
-#define OPS(of_link)                                                                               \
-    {                                                                                              \
-        .instantiate = instantiate, .approach = approach,                                          \
-        .enter_initialization = enter_initialization, .exit_initialization = exit_initialization,  \
-        .set = set, .get = get, .prepare = prepare, .unprepare = unprepare, .begin = begin,        \
-        .step = step, .link = (of_link), .board = board, .halt = halt, .interrupt = interrupt,     \
-        .terminate = terminate, .abandon = abandon, .destroy = destroy, .find = find,              \
-        .dimension = dimension, .item = item, .item_at = item_at, .extent = extent,                \
-        .last_call = last_call,                                                                    \
-    }
-static const crd_unit_ops ops = OPS(link_stats), local_ops = OPS(NULL);
+static const crd_unit_remote_ops remote_ops = {
+    .approach = approach,
+    .begin = begin,
+    .link = link_stats,
+    .board = board,
+    .halt = halt,
+    .interrupt = interrupt,
+};
+static const crd_unit_lane_ops lane_ops = {.prepare = prepare, .unprepare = unprepare};
+static const crd_unit_name_ops name_ops = {dimension, item_at, extent};
+
+static const crd_unit_ops ops = {
+    .instantiate = instantiate,
+    .enter_initialization = enter_initialization,
+    .exit_initialization = exit_initialization,
+    .set = set,
+    .get = get,
+    .step = step,
+    .terminate = terminate,
+    .destroy = destroy,
+    .find = find,
+    .remote = &remote_ops,
+    .lane = &lane_ops,
+    .names = &name_ops,
+    .abandon = abandon,
+    .last_call = last_call,
+};
 
 // The settings of the primary, without those of the unit around it.
 static crd_status split_settings(crdi_standby* u)
@@ -618,7 +629,6 @@ static crd_status put_together(crdi_standby* u)
     u->silent = isnan(u->after)
                     ? "no new data"
                     : crdi_arena_format(&u->arena, "no new data for %.4g ms", 1e3 * u->after);
-    if (!u->first.unit->ops->link) { u->base.ops = &local_ops; }
     return info->kind && u->prefix && u->silent ? CRD_OK : CRD_E_MEMORY;
 }
 
@@ -687,7 +697,7 @@ const crdi_adapter crdi_adapter_standby = {.create = create};
 
 bool crd_unit_get_standby(const crd_unit* unit, crd_standby_stats* out)
 {
-    if (unit->ops != &ops && unit->ops != &local_ops) { return false; }
+    if (unit->ops != &ops) { return false; }
     const crdi_standby* u = (const crdi_standby*)unit;
     *out = (crd_standby_stats){.takeovers = atomic_load(&u->takeovers),
                                .returns = atomic_load(&u->returns),
