@@ -116,8 +116,10 @@ static crd_status subject_of(crd_context* ctx, const char* text, subject* out)
     return CRD_OK;
 }
 
-static crd_status run_analyze(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_analyze(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                              crdi_result* out)
 {
+    (void)out;
     const crdi_analyze_options* o = options;
     crd_context* ctx = cli->ctx;
     subject first = ELEMENTS, other;

@@ -354,86 +354,56 @@ fail:
 
 // ---- the commands ------------------------------------------------------------------------------
 
-static crd_status run_em(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_em(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                         crdi_result* out)
 {
+    (void)out;
     (void)arguments;
     return run_bench(cli, options, CRDI_TESTBENCH_EM);
 }
 
-static crd_status run_ice(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_ice(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                          crdi_result* out)
 {
+    (void)out;
     (void)arguments;
     return run_bench(cli, options, CRDI_TESTBENCH_ICE);
 }
 
-static crd_status run_back_to_back(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_back_to_back(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                                   crdi_result* out)
 {
+    (void)out;
     (void)arguments;
     return run_bench(cli, options, CRDI_TESTBENCH_BACK_TO_BACK);
 }
 
 static const crdi_option rows[] = {
-    {.name = "listen",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "ADDRESS",
-     .offset = offsetof(bench_options, listen),
-     .help = "where masters reach it; port 0 chooses one; udp://127.0.0.1:8080 unless given"},
-    {.name = "write-description",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "dcpx|dcp",
-     .offset = offsetof(bench_options, written),
-     .help = "write the slave description, with address, limits and signals, for the master"},
-    {.name = "seed",
-     .type = CRDI_OPT_INT,
-     .metavar = "NUMBER",
-     .offset = offsetof(bench_options, seed),
-     .help = "of the noise of measured values; 1 unless given"},
-    {.name = "ideal",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(bench_options, ideal),
-     .help = "measured values are the true ones: no noise, no lag, no dead time"},
-    {.name = "fault",
-     .type = CRDI_OPT_LIST,
-     .metavar = "KIND@TIME",
-     .offset = offsetof(bench_options, faults),
-     .help = "what breaks after this time in the run: overtemperature, sensor-loss:OUTPUT, "
+    OPT_TEXT(bench_options, listen, "listen", "ADDRESS",
+             "where masters reach it; port 0 chooses one; udp://127.0.0.1:8080 unless given"),
+    OPT_FILE(bench_options, written, "write-description", "dcpx|dcp",
+             "write the slave description, with address, limits and signals, for the master"),
+    OPT_INT(bench_options, seed, "seed", "NUMBER",
+            "of the noise of measured values; 1 unless given"),
+    OPT_FLAG(bench_options, ideal, "ideal",
+             "measured values are the true ones: no noise, no lag, no dead time"),
+    OPT_LIST(bench_options, faults, "fault", "KIND@TIME",
+             "what breaks after this time in the run: overtemperature, sensor-loss:OUTPUT, "
              "stuck-torque, coolant-loss, speed-runaway or emergency-stop, as in "
-             "overtemperature@30s; once, and mended when the bench has been at rest for a second"},
-    {.name = "speed-up",
-     .type = CRDI_OPT_NUMBER,
-     .metavar = "FACTOR",
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(bench_options, speed_up),
-     .help = "temperatures change faster while media are conditioned or cool down, 1 to 1000"},
-    {.name = "start-up",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_NOT_NEGATIVE,
-     .offset = offsetof(bench_options, start_up),
-     .help = "its supply is on after this time; a master waits in PREPARING until then"},
-    {.name = "watchdog",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_NOT_NEGATIVE,
-     .offset = offsetof(bench_options, watchdog),
-     .help = "without data from the master for this time it stops by itself; 500 ms unless given, "
-             "0: never"},
-    {.name = "trace",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "csv",
-     .offset = offsetof(bench_options, trace),
-     .help = "what really happens as CSV: phase, age of the last valid data, set values and true "
+             "overtemperature@30s; once, and mended when the bench has been at rest for a second"),
+    OPT_NUMBER(bench_options, speed_up, "speed-up", "FACTOR", CRDI_POSITIVE,
+               "temperatures change faster while media are conditioned or cool down, 1 to 1000"),
+    OPT_TIME(bench_options, start_up, "start-up", CRDI_NOT_NEGATIVE,
+             "its supply is on after this time; a master waits in PREPARING until then"),
+    OPT_TIME(bench_options, watchdog, "watchdog", CRDI_NOT_NEGATIVE,
+             "without data from the master for this time it stops by itself; 500 ms unless given, "
+             "0: never"),
+    OPT_FILE(bench_options, trace, "trace", "csv",
+             "what really happens as CSV: phase, age of the last valid data, set values and true "
              "values, a row each 10 ms and at each change of the phase; whole whenever the "
-             "process ends"},
+             "process ends"),
     CRDI_REALTIME_OPTION(bench_options, realtime),
-    {.name = "once",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(bench_options, once),
-     .help = "end after the first session"},
+    OPT_FLAG(bench_options, once, "once", "end after the first session"),
     CRDI_JSON_OPTION("a line of JSON when it listens, for each phase, and when it ends"),
     CRDI_COMMON_OPTIONS,
 };

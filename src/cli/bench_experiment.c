@@ -241,8 +241,10 @@ static void show(void* user, int done, int of, const char* name)
     crdi_show_progress(w->cli, w->begin_ns, done, of, name);
 }
 
-static crd_status run_experiment(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_experiment(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                                 crdi_result* out)
 {
+    (void)out;
     (void)arguments;
     const experiment_options* o = options;
     crd_status st = CRD_OK;
@@ -283,46 +285,22 @@ fail:
 }
 
 static const crdi_option rows[] = {
-    {.name = "output",
-     .short_name = 'o',
-     .type = CRDI_OPT_FILE,
-     .metavar = "FOLDER",
-     .offset = offsetof(experiment_options, output),
-     .help = "write report.html, drawings (SVG) and the recording of each run (MF4, and CSV at the "
-             "macro time points) there"},
-    {.name = "seed",
-     .type = CRDI_OPT_INT,
-     .metavar = "NUMBER",
-     .offset = offsetof(experiment_options, seed),
-     .help = "of noise, driver and link; equal seeds give equal bits; 1 unless given"},
-    {.name = "latency",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(experiment_options, latency),
-     .help = "of the link; 57.5 ms unless given"},
-    {.name = "jitter",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_NOT_NEGATIVE,
-     .offset = offsetof(experiment_options, jitter),
-     .help = "each sample takes so much more or less at most; 0.5 ms unless given"},
-    {.name = "step",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(experiment_options, step),
-     .help = "macro step, whole milliseconds; 10 ms unless given"},
+    OPT_FILE(experiment_options, output, "output", NULL,
+             "write report.html, drawings (SVG) and the recording of each run (MF4, and CSV at the "
+             "macro time points) there",
+             .short_name = 'o', .metavar = "FOLDER"),
+    OPT_INT(experiment_options, seed, "seed", "NUMBER",
+            "of noise, driver and link; equal seeds give equal bits; 1 unless given"),
+    OPT_TIME(experiment_options, latency, "latency", CRDI_POSITIVE,
+             "of the link; 57.5 ms unless given"),
+    OPT_TIME(experiment_options, jitter, "jitter", CRDI_NOT_NEGATIVE,
+             "each sample takes so much more or less at most; 0.5 ms unless given"),
+    OPT_TIME(experiment_options, step, "step", CRDI_POSITIVE,
+             "macro step, whole milliseconds; 10 ms unless given"),
     CRDI_JSON_OPTION("print {runs: [{id, C, M, P, change, peak, energy, paper, ...}], goals, "
                      "remarks}"),
     CRDI_COMMON_OPTIONS,
 };
-
-static const experiment_options defaults = {
-    .common = CRDI_COMMON_DEFAULTS, .seed = -1, .latency = NAN, .jitter = NAN, .step = NAN};
 
 const crdi_command crdi_command_bench_experiment = {
     .name = "bench experiment",
@@ -338,9 +316,6 @@ const crdi_command crdi_command_bench_experiment = {
     .examples = {{"cardan bench experiment", "the tables"},
                  {"cardan bench experiment -o experiment", "with drawings, recordings and report"},
                  {"cardan bench experiment --latency 80ms --seed 7", "a slower link"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
-    .size = sizeof(experiment_options),
-    .defaults = &defaults,
+    OPTIONS(rows, experiment_options),
     .run = run_experiment,
 };

@@ -693,8 +693,10 @@ fail:
     return st;
 }
 
-static crd_status run_session(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_session(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                              crdi_result* out)
 {
+    (void)out;
     command c = {.cli = cli, .o = options};
     crd_status st = CRD_OK;
     crd_arena_init(&c.arena, cli->ctx);
@@ -726,34 +728,17 @@ fail:
 }
 
 static const crdi_option rows[] = {
-    {.name = "output",
-     .short_name = 'o',
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "svg",
-     .offset = offsetof(session_options, output),
-     .help = "draw the states over time (.svg)"},
-    {.name = "results",
-     .type = CRDI_OPT_LIST,
-     .metavar = "RESULT",
-     .offset = offsetof(session_options, results),
-     .help = "with --output: signals of the run below the states, of the first record, then of the "
-             "second, and so on; their time begins when all benches run"},
-    {.name = "variables",
-     .type = CRDI_OPT_LIST,
-     .metavar = "PATTERN",
-     .offset = offsetof(session_options, variables),
-     .help = "with --results: only signals that fit, with * and ?"},
-    {.name = "title",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "TEXT",
-     .offset = offsetof(session_options, title),
-     .help = "of the picture"},
+    OPT_FILE(session_options, output, "output", "svg", "draw the states over time (.svg)",
+             .short_name = 'o'),
+    OPT_LIST(session_options, results, "results", "RESULT",
+             "with --output: signals of the run below the states, of the first record, then of the "
+             "second, and so on; their time begins when all benches run"),
+    OPT_LIST(session_options, variables, "variables", "PATTERN",
+             "with --results: only signals that fit, with * and ?"),
+    OPT_TEXT(session_options, title, "title", "TEXT", "of the picture"),
     CRDI_JSON_OPTION("print the states as JSON on standard output"),
     CRDI_COMMON_OPTIONS,
 };
-
-static const session_options defaults = {.common = CRDI_COMMON_DEFAULTS};
 
 const crdi_command crdi_command_bench_session = {
     .name = "bench session",
@@ -769,12 +754,9 @@ const crdi_command crdi_command_bench_session = {
                  {"cardan bench session a.csv b.csv -o states.svg --results a.mf4 --variables "
                   "'*speed'",
                   "two sessions and the speed of the first run, drawn"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, session_options),
     .min_arguments = 1,
     .max_arguments = -1,
     .extensions = "csv",
-    .size = sizeof(session_options),
-    .defaults = &defaults,
     .run = run_session,
 };

@@ -33,7 +33,7 @@ static json_t* result_to_json(crdi_cli* cli, const crd_system* s, crd_master* m,
     json_object_set_new(j, "exit_code", json_integer(crd_status_exit_code(st)));
     json_object_set_new(j, "error",
                         st < 0 ? crdi_json_text(crd_error_text(cli->ctx)) : json_null());
-    json_object_set(j, "warnings", cli->warnings);
+    json_object_set_new(j, "warnings", crdi_warnings_json(cli));
     if (s) {
         json_t* units = json_array();
         for (int i = 0; i < s->unit_count; i++) {
@@ -56,8 +56,10 @@ static json_t* result_to_json(crdi_cli* cli, const crd_system* s, crd_master* m,
     return j;
 }
 
-static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                            crdi_result* out)
 {
+    (void)out;
     const check_options* o = options;
     crd_status st = CRD_OK;
     crd_system* s = NULL;
@@ -97,23 +99,13 @@ fail:
 
 static const crdi_option rows[] = {
     CRDI_PARAMETERS_OPTION(check_options, parameters),
-    {.name = "set",
-     .type = CRDI_OPT_LIST,
-     .metavar = "UNIT.VAR=VALUE",
-     .offset = offsetof(check_options, set),
-     .help = "start value or parameter as for run; for a single FMU VAR=VALUE"},
-    {.name = "variant",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "NAME",
-     .offset = offsetof(check_options, variant),
-     .help = "of an SSP: another .ssd file at its root"},
+    OPT_LIST(check_options, set, "set", "UNIT.VAR=VALUE",
+             "start value or parameter as for run; for a single FMU VAR=VALUE"),
+    OPT_TEXT(check_options, variant, "variant", "NAME", "of an SSP: another .ssd file at its root"),
     CRDI_INPUT_OPTIONS(check_options, input),
     CRDI_JSON_OPTION("print what was found as JSON on standard output"),
     CRDI_COMMON_OPTIONS,
 };
-
-static const check_options defaults = {.common = CRDI_COMMON_DEFAULTS,
-                                       .input = CRDI_INPUT_DEFAULTS};
 
 const crdi_command crdi_command_check = {
     .name = "check",
@@ -131,12 +123,9 @@ const crdi_command crdi_command_check = {
     .examples = {{"cardan check oscillator.yaml", "is this system right?"},
                  {"cardan check oscillator.yaml --json | jq .warnings", "the same for programs"},
                  {"cardan check bench.dcpx", "does this slave description keep the standard?"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, check_options),
     .min_arguments = 1,
     .max_arguments = 1,
     .extensions = "fmu|yaml|yml|ssp|ssd|dcpx|dcp|cir|ckt|net|sp|spice",
-    .size = sizeof(check_options),
-    .defaults = &defaults,
     .run = run_check,
 };

@@ -330,7 +330,7 @@ crd_status crdi_circuit_print_json(crdi_circuit_job* j, json_t* o, crd_status st
     json_object_set_new(o, "exit_code", json_integer(crd_status_exit_code(st)));
     json_object_set_new(o, "error",
                         st < 0 ? crdi_json_text(crd_error_text(j->cli->ctx)) : json_null());
-    json_object_set(o, "warnings", j->cli->warnings);
+    json_object_set_new(o, "warnings", crdi_warnings_json(j->cli));
     j->printed = true;
     const crd_status printed = crdi_json_print(j->cli, o);
     return st < 0 ? st : printed;

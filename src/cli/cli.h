@@ -1,8 +1,10 @@
 // The command line: tables of options, and everything that is made from them.
 //
-// A command is one table row with a table of options. The same tables parse the arguments and give
-// the help, the manual page, docs/commands.md and the completions of bash and zsh.
+// A command is a crdi_command in a file of its own and a line in commands.def. It has a table of
+// options and makes a result. The same tables parse the arguments and give the help, the manual
+// page, docs/commands.md and the completions of bash and zsh; result.h prints what it found.
 #pragma once
+#include "cli/result.h"
 #include "shared/base.h"
 
 #include <jansson.h>
@@ -28,7 +30,7 @@ typedef struct crdi_option {
     const char* alias; // another long name, NULL
     char short_name;   // 0: none
     crdi_option_type type;
-    const char* metavar;        // "TIME"; of a choice NULL: its choices
+    const char* metavar;        // "TIME"; NULL: of a choice its choices, of a file "FILE"
     crdi_range range;           // of numbers; NaN and infinity are never taken
     const char* unit;           // of a quantity
     const char* const* choices; // NULL-terminated; for a text only suggestions
@@ -36,6 +38,33 @@ typedef struct crdi_option {
     const char* help;
     size_t offset; // in the command's struct of options
 } crdi_option;
+
+// Rows of a table of options: what is said goes into `field` of a struct `object`. Behind the help
+// other fields of crdi_option may follow: .short_name = 'o'.
+#define OPT_ROW(kind, object, field, word, ...)                                                    \
+    {                                                                                              \
+        .type = (kind), .offset = offsetof(object, field), .name = (word), .help = __VA_ARGS__     \
+    }
+#define OPT_FLAG(object, field, word, ...) OPT_ROW(CRDI_OPT_FLAG, object, field, word, __VA_ARGS__)
+#define OPT_TEXT(object, field, word, what, ...)                                                   \
+    OPT_ROW(CRDI_OPT_TEXT, object, field, word, __VA_ARGS__, .metavar = (what))
+#define OPT_FILE(object, field, word, endings, ...)                                                \
+    OPT_ROW(CRDI_OPT_FILE, object, field, word, __VA_ARGS__, .extensions = (endings))
+#define OPT_NUMBER(object, field, word, what, limits, ...)                                         \
+    OPT_ROW(CRDI_OPT_NUMBER, object, field, word, __VA_ARGS__, .metavar = (what), .range = (limits))
+#define OPT_QUANTITY(object, field, word, what, si, limits, ...)                                   \
+    OPT_ROW(CRDI_OPT_QUANTITY, object, field, word, __VA_ARGS__, .metavar = (what), .unit = (si),  \
+            .range = (limits))
+#define OPT_TIME(object, field, word, limits, ...)                                                 \
+    OPT_QUANTITY(object, field, word, "TIME", "s", limits, __VA_ARGS__)
+#define OPT_COUNT(object, field, word, what, ...)                                                  \
+    OPT_ROW(CRDI_OPT_COUNT, object, field, word, __VA_ARGS__, .metavar = (what))
+#define OPT_INT(object, field, word, what, ...)                                                    \
+    OPT_ROW(CRDI_OPT_INT, object, field, word, __VA_ARGS__, .metavar = (what))
+#define OPT_CHOICE(object, field, word, list, ...)                                                 \
+    OPT_ROW(CRDI_OPT_CHOICE, object, field, word, __VA_ARGS__, .choices = (list))
+#define OPT_LIST(object, field, word, what, ...)                                                   \
+    OPT_ROW(CRDI_OPT_LIST, object, field, word, __VA_ARGS__, .metavar = (what))
 
 typedef struct crdi_list {
     const char** items; // texts are borrowed from the arguments
@@ -57,28 +86,19 @@ extern const char* const crdi_log_levels[];
 
 // The rows that every command has.
 #define CRDI_COMMON_OPTIONS                                                                        \
-    {.name = "log-level",                                                                          \
-     .type = CRDI_OPT_CHOICE,                                                                      \
-     .choices = crdi_log_levels,                                                                   \
-     .offset = offsetof(crdi_common, log_level),                                                   \
-     .help = "which messages are shown on standard error; warning unless given"},                  \
-    {                                                                                              \
-        .name = "help", .short_name = 'h', .type = CRDI_OPT_FLAG,                                  \
-        .offset = offsetof(crdi_common, help), .help = "show this help and end"                    \
-    }
-#define CRDI_JSON_OPTION(what)                                                                     \
-    {                                                                                              \
-        .name = "json", .type = CRDI_OPT_FLAG, .offset = offsetof(crdi_common, json),              \
-        .help = (what)                                                                             \
-    }
+    OPT_CHOICE(crdi_common, log_level, "log-level", crdi_log_levels,                               \
+               "which messages are shown on standard error; warning unless given"),                \
+        OPT_FLAG(crdi_common, help, "help", "show this help and end", .short_name = 'h')
+#define CRDI_JSON_OPTION(what) OPT_FLAG(crdi_common, json, "json", (what))
 
 typedef struct crdi_cli {
     crd_context* ctx;
     bool terminal; // standard error is one
     bool color;
     bool progress_shown;  // a progress line stands on the terminal
-    pthread_mutex_t lock; // of the two below
-    json_t* warnings;     // collected for --json, else NULL
+    pthread_mutex_t lock; // of progress and warnings
+    bool collect;         // warnings, for --json
+    crdi_list warnings;
 } crdi_cli;
 
 enum { CRDI_EXAMPLES = 7 }; // of a command at most
@@ -99,34 +119,27 @@ typedef struct crdi_command {
     const char* const* words;         // what the arguments can be; NULL: files
     const char* extensions;           // of files
     size_t size;                      // of the struct of options
-    const void* defaults;             // its defaults
-    crd_status (*run)(crdi_cli* cli, const void* options, const crdi_list* arguments);
+    const void* defaults;             // NULL: nothing is given
+    // What it puts into `out` is printed afterwards, also if it fails then.
+    crd_status (*run)(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                      crdi_result* out);
 } crdi_command;
 
-extern const crdi_command crdi_command_run, crdi_command_check, crdi_command_info,
-    crdi_command_compare, crdi_command_plot, crdi_command_report, crdi_command_export,
-    crdi_command_analyze, crdi_command_design, crdi_command_compensate, crdi_command_link,
-    crdi_command_learn, crdi_command_reproduce, crdi_command_completion, crdi_command_man,
-    crdi_command_help;
-extern const crdi_command crdi_command_circuit;
-extern const crdi_command crdi_command_replay;
-extern const crdi_command crdi_command_twin_check, crdi_command_twin_place, crdi_command_twin_tune,
-    crdi_command_twin_run;
-extern const crdi_command crdi_command_dcp_key;
-extern const crdi_command crdi_command_doctor;
-extern const crdi_command crdi_command_bench_em, crdi_command_bench_ice,
-    crdi_command_bench_back_to_back;
-extern const crdi_command crdi_command_bench_session;
-extern const crdi_command crdi_command_bench_experiment;
-extern const crdi_command crdi_command_dcp_scan, crdi_command_dcp_link, crdi_command_dcp_conform;
-extern const crdi_command crdi_command_dcp_emulate, crdi_command_dcp_log;
-extern const crdi_command crdi_command_dcp_slave, crdi_command_dcp_describe;
+// The table and the struct of options of a command.
+#define OPTIONS(rows, object)                                                                      \
+    .options = (rows), .option_count = sizeof(rows) / sizeof *(rows), .size = sizeof(object)
+
+#define COMMAND(name) extern const crdi_command crdi_command_##name;
+#include "cli/commands.def"
+#undef COMMAND
 
 // NULL-terminated, in the order of listings.
 extern const crdi_command* const crdi_commands[];
 const crdi_command* crdi_find_command(const char* name); // NULL
 // Commands of two words, "dcp slave", form a group "dcp".
 bool crdi_is_group(const char* name);
+// As `words` of a command: the first words of all commands.
+extern const char* const crdi_any_command[];
 
 // The whole command; `argv[0]` is the program. Returns the exit code.
 int crdi_cli_main(int argc, char** argv);
@@ -139,6 +152,9 @@ crd_status crdi_options_parse(crd_context* ctx, const crdi_command* c, int argc,
                               void* values, crdi_list* arguments);
 void crdi_options_clear(crd_context* ctx, const crdi_command* c, void* values,
                         crdi_list* arguments);
+// What `values` are if nothing is given.
+void crdi_options_defaults(const crdi_command* c, void* values);
+crd_status crdi_list_add(crd_context* ctx, crdi_list* list, const char* text); // borrows it
 // "FILE", "hold|linear", NULL for a flag. `buffer` serves the choices.
 const char* crdi_option_metavar(const crdi_option* o, char* buffer, size_t size);
 // The nearest of NULL-terminated words, NULL.
@@ -157,6 +173,7 @@ void crdi_print_zsh(FILE* f);
 // "cardan: warning: text" in one write; the progress line makes room for it.
 void crdi_message(crdi_cli* cli, crd_level level, const char* text);
 void crdi_log_line(void* cli, crd_level level, const char* text); // crd_log_sink
+void crdi_drop_warnings(crdi_cli* cli);                           // those that were collected
 void crdi_write_all(int fd, const char* text, size_t length);
 // On a terminal, once it has taken a second: how far it is. `done` < 0 takes the line away.
 void crdi_show_progress(crdi_cli* cli, int64_t begin_ns, int done, int of, const char* what);
@@ -173,6 +190,7 @@ void crdi_grid_init(crdi_grid* g, crd_context* ctx, int columns, uint32_t right)
 void crdi_grid_add(crdi_grid* g, const char* format, ...) CRD_PRINTF(2, 3);
 // With `digits` behind the point and a sign if something stands behind it; "-" if not finite.
 void crdi_grid_add_fixed(crdi_grid* g, double x, int digits, const char* behind);
+void crdi_grid_write(const crdi_grid* g, crd_text* out, const char* indent);
 void crdi_grid_print(const crdi_grid* g, FILE* f, const char* indent);
 void crdi_grid_clear(crdi_grid* g);
 
@@ -180,6 +198,9 @@ void crdi_grid_clear(crdi_grid* g);
 const char* crdi_format_seconds(char out[32], double seconds);
 const char* crdi_plural(int64_t n); // "" or "s"
 
+// "status", "exit_code", "error", "warnings": how it ended, and what was said on the way.
+void crdi_put_status(crdi_cli* cli, crdi_result* out, crd_status st);
+json_t* crdi_warnings_json(const crdi_cli* cli);
 json_t* crdi_json_number(double x);       // null unless finite
 json_t* crdi_json_text(const char* text); // text that may not be UTF-8; null for NULL
 crd_status crdi_json_print(crdi_cli* cli, json_t* root); // to standard output; takes `root`
@@ -223,12 +244,10 @@ crd_status crdi_load_system(crd_context* ctx, const char* path, struct crd_syste
 // "FILE.ssv" or "FILE.ssv:FILE.ssm".
 crd_status crdi_apply_parameters(struct crd_system* s, const char* text);
 #define CRDI_PARAMETERS_OPTION(object, field)                                                      \
-    {                                                                                              \
-        .name = "parameters", .type = CRDI_OPT_LIST, .metavar = "FILE.ssv[:FILE.ssm]",             \
-        .extensions = "ssv", .offset = offsetof(object, field),                                    \
-        .help = "parameter set (SSV), with a mapping of its names (SSM) if there is one; comes "   \
-                "before --set, and of several files the last one counts"                           \
-    }
+    OPT_LIST(object, field, "parameters", "FILE.ssv[:FILE.ssm]",                                   \
+             "parameter set (SSV), with a mapping of its names (SSM) if there is one; comes "      \
+             "before --set, and of several files the last one counts",                             \
+             .extensions = "ssv")
 // "unit.variable=value", or "variable=value" for a single FMU.
 crd_status crdi_apply_set(struct crd_system* s, const char* text);
 // Stop before start as far as the description says it; the master looks at what units bring in.
@@ -262,28 +281,13 @@ crd_status crdi_check_limits(crd_context* ctx, const struct crd_master_report* r
 // ---- recorded.c
 // The rows of a command whose struct of options has `signal`, `step`, `from` and `to`.
 #define CRDI_RECORDED_OPTIONS(object)                                                              \
-    {.name = "signal",                                                                             \
-     .type = CRDI_OPT_TEXT,                                                                        \
-     .metavar = "NAME",                                                                            \
-     .offset = offsetof(object, signal),                                                           \
-     .help = "signal of the recording; may be left out if there is only one"},                     \
-        {.name = "step",                                                                           \
-         .type = CRDI_OPT_QUANTITY,                                                                \
-         .metavar = "TIME",                                                                        \
-         .unit = "s",                                                                              \
-         .range = CRDI_POSITIVE,                                                                   \
-         .offset = offsetof(object, step),                                                         \
-         .help = "macro step; the raster of the recording unless given"},                          \
-        {.name = "from",                                                                           \
-         .type = CRDI_OPT_QUANTITY,                                                                \
-         .metavar = "TIME",                                                                        \
-         .unit = "s",                                                                              \
-         .offset = offsetof(object, from),                                                         \
-         .help = "where the stretch of the recording that is used begins"},                        \
-    {                                                                                              \
-        .name = "to", .type = CRDI_OPT_QUANTITY, .metavar = "TIME", .unit = "s",                   \
-        .offset = offsetof(object, to), .help = "where it ends"                                    \
-    }
+    OPT_TEXT(object, signal, "signal", "NAME",                                                     \
+             "signal of the recording; may be left out if there is only one"),                     \
+        OPT_TIME(object, step, "step", CRDI_POSITIVE,                                              \
+                 "macro step; the raster of the recording unless given"),                          \
+        OPT_TIME(object, from, "from", CRDI_ANY,                                                   \
+                 "where the stretch of the recording that is used begins"),                        \
+        OPT_TIME(object, to, "to", CRDI_ANY, "where it ends")
 // A signal of a recording on the grid of the macro steps, for analysis, design, compensate, learn.
 typedef struct crdi_recorded_options {
     const char* signal; // NULL: the only one
@@ -323,45 +327,22 @@ typedef struct crdi_input {
     }
 // The rows of a command whose struct of options has a crdi_input at `field`.
 #define CRDI_INPUT_OPTIONS(object, field)                                                          \
-    {.name = "input",                                                                              \
-     .alias = "input-file",                                                                        \
-     .type = CRDI_OPT_FILE,                                                                        \
-     .metavar = "FILE",                                                                            \
-     .extensions = "csv|mf4|mat",                                                                  \
-     .offset = offsetof(object, field.path),                                                       \
-     .help = "recording whose columns drive the free inputs of the same names (unit.variable in "  \
+    OPT_FILE(object, field.path, "input", "csv|mf4|mat",                                           \
+             "recording whose columns drive the free inputs of the same names (unit.variable in "  \
              "a system): CSV, MF4 or MAT; continuous inputs follow the lines between its rows, "   \
-             "others keep the last value"},                                                        \
-        {.name = "input-map",                                                                      \
-         .type = CRDI_OPT_LIST,                                                                    \
-         .metavar = "COLUMN=INPUT",                                                                \
-         .offset = offsetof(object, field.map),                                                    \
-         .help = "a column of the recording drives an input that has another name"},               \
-        {.name = "input-unit",                                                                     \
-         .type = CRDI_OPT_LIST,                                                                    \
-         .metavar = "COLUMN=UNIT",                                                                 \
-         .offset = offsetof(object, field.units),                                                  \
-         .help = "physical unit of a column that does not say it: speed=km/h"},                    \
-        {.name = "input-hold",                                                                     \
-         .type = CRDI_OPT_LIST,                                                                    \
-         .metavar = "COLUMN",                                                                      \
-         .offset = offsetof(object, field.hold),                                                   \
-         .help = "columns whose value stays until the next row; * and ? fit several"},             \
-        {.name = "input-linear",                                                                   \
-         .type = CRDI_OPT_LIST,                                                                    \
-         .metavar = "COLUMN",                                                                      \
-         .offset = offsetof(object, field.linear),                                                 \
-         .help = "columns that go in straight lines from row to row"},                             \
-        {.name = "input-offset",                                                                   \
-         .type = CRDI_OPT_QUANTITY,                                                                \
-         .metavar = "TIME",                                                                        \
-         .unit = "s",                                                                              \
-         .offset = offsetof(object, field.offset),                                                 \
-         .help = "is added to the times of the recording"},                                        \
-    {                                                                                              \
-        .name = "input-repeat", .type = CRDI_OPT_FLAG, .offset = offsetof(object, field.repeat),   \
-        .help = "begin the recording again when it ends"                                           \
-    }
+             "others keep the last value",                                                         \
+             .alias = "input-file"),                                                               \
+        OPT_LIST(object, field.map, "input-map", "COLUMN=INPUT",                                   \
+                 "a column of the recording drives an input that has another name"),               \
+        OPT_LIST(object, field.units, "input-unit", "COLUMN=UNIT",                                 \
+                 "physical unit of a column that does not say it: speed=km/h"),                    \
+        OPT_LIST(object, field.hold, "input-hold", "COLUMN",                                       \
+                 "columns whose value stays until the next row; * and ? fit several"),             \
+        OPT_LIST(object, field.linear, "input-linear", "COLUMN",                                   \
+                 "columns that go in straight lines from row to row"),                             \
+        OPT_TIME(object, field.offset, "input-offset", CRDI_ANY,                                   \
+                 "is added to the times of the recording"),                                        \
+        OPT_FLAG(object, field.repeat, "input-repeat", "begin the recording again when it ends")
 
 // Adds the recording to the system and connects its columns to inputs. Does nothing if nothing is
 // given; the others without a path are CRD_E_RANGE.

@@ -9,44 +9,13 @@
 const char* const crdi_log_levels[] = {"error", "warning", "info", "debug", NULL};
 
 const crdi_command* const crdi_commands[] = {
-    &crdi_command_run,
-    &crdi_command_check,
-    &crdi_command_info,
-    &crdi_command_compare,
-    &crdi_command_plot,
-    &crdi_command_report,
-    &crdi_command_export,
-    &crdi_command_analyze,
-    &crdi_command_design,
-    &crdi_command_compensate,
-    &crdi_command_replay,
-    &crdi_command_link,
-    &crdi_command_learn,
-    &crdi_command_circuit,
-    &crdi_command_twin_check,
-    &crdi_command_twin_place,
-    &crdi_command_twin_tune,
-    &crdi_command_twin_run,
-    &crdi_command_reproduce,
-    &crdi_command_dcp_slave,
-    &crdi_command_dcp_describe,
-    &crdi_command_dcp_key,
-    &crdi_command_dcp_scan,
-    &crdi_command_dcp_link,
-    &crdi_command_dcp_conform,
-    &crdi_command_dcp_emulate,
-    &crdi_command_dcp_log,
-    &crdi_command_bench_em,
-    &crdi_command_bench_ice,
-    &crdi_command_bench_back_to_back,
-    &crdi_command_bench_session,
-    &crdi_command_bench_experiment,
-    &crdi_command_doctor,
-    &crdi_command_completion,
-    &crdi_command_man,
-    &crdi_command_help,
+#define COMMAND(name) &crdi_command_##name,
+#include "cli/commands.def"
+#undef COMMAND
     NULL,
 };
+
+const char* const crdi_any_command[] = {NULL};
 
 const crdi_command* crdi_find_command(const char* name)
 {
@@ -142,8 +111,10 @@ static crd_status unknown_command(crd_context* ctx, const char* name)
 
 // ---- help --------------------------------------------------------------------------------------
 
-static crd_status run_help(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_help(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                           crdi_result* out)
 {
+    (void)out;
     (void)options;
     if (arguments->count == 0) {
         crdi_print_overview(stdout);
@@ -169,12 +140,6 @@ static crd_status run_help(crdi_cli* cli, const void* options, const crdi_list* 
 }
 
 static const crdi_option help_options[] = {CRDI_COMMON_OPTIONS};
-static const crdi_common help_defaults = CRDI_COMMON_DEFAULTS;
-static const char* const help_words[] = {
-    "run",    "check",      "info", "compare", "plot",      "report", "export",     "analyze",
-    "design", "compensate", "link", "learn",   "reproduce", "dcp",    "completion", "man",
-    "help",   "circuit",    "twin", "doctor",  "replay",    "bench",  NULL};
-
 const crdi_command crdi_command_help = {
     .name = "help",
     .arguments = "[COMMAND]",
@@ -184,9 +149,8 @@ const crdi_command crdi_command_help = {
     .options = help_options,
     .option_count = sizeof help_options / sizeof *help_options,
     .max_arguments = 2,
-    .words = help_words,
+    .words = crdi_any_command,
     .size = sizeof(crdi_common),
-    .defaults = &help_defaults,
     .run = run_help,
 };
 
@@ -215,6 +179,17 @@ static int finish(crdi_cli* cli, crd_status st)
     return crd_status_exit_code(st);
 }
 
+static crd_status make_result(crdi_cli* cli, const crdi_command* c, const void* values,
+                              const crdi_list* arguments)
+{
+    crdi_root root;
+    crdi_result_init(&root, cli->ctx, ((const crdi_common*)values)->json);
+    const crd_status st = c->run(cli, values, arguments, &root.result);
+    const crd_status printed = crdi_result_print(&root);
+    crdi_result_clear(&root);
+    return st < 0 ? st : printed;
+}
+
 static crd_status run_command(crdi_cli* cli, const crdi_command* c, int argc, char** argv)
 {
     crd_context* parse_ctx = cli->ctx;
@@ -234,10 +209,9 @@ static crd_status run_command(crdi_cli* cli, const crdi_command* c, int argc, ch
         crd_context* ctx = make_context(cli, common);
         if (ctx) {
             cli->ctx = ctx;
-            cli->warnings = common->json ? json_array() : NULL;
-            st = c->run(cli, values, &arguments);
-            json_decref(cli->warnings);
-            cli->warnings = NULL;
+            cli->collect = common->json;
+            st = make_result(cli, c, values, &arguments);
+            crdi_drop_warnings(cli);
             cli->ctx = parse_ctx;
             if (st < 0) { crdi_fail(parse_ctx, st, "%s", crd_error_text(ctx)); }
             crd_context_destroy(ctx);

@@ -182,8 +182,10 @@ static crd_status check_mode(crdi_cli* cli, const crdi_compare* o, int files)
     return CRD_OK;
 }
 
-static crd_status run_compare(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_compare(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                              crdi_result* out)
 {
+    (void)out;
     const crdi_compare* o = options;
     crd_status st = CRD_OK;
     crd_table* tables[FILES] = {NULL};
@@ -205,68 +207,33 @@ fail:
 }
 
 static const crdi_option rows[] = {
-    {.name = "tolerance",
-     .type = CRDI_OPT_NUMBER,
-     .metavar = "REL",
-     .range = CRDI_NOT_NEGATIVE,
-     .offset = offsetof(crdi_compare, relative),
-     .help = "relative to the range of the signal in A; 1e-9 unless given"},
-    {.name = "absolute",
-     .type = CRDI_OPT_NUMBER,
-     .metavar = "ABS",
-     .range = CRDI_NOT_NEGATIVE,
-     .offset = offsetof(crdi_compare, absolute),
-     .help = "added to it, in the signal's own unit; 1e-12 unless given"},
-    {.name = "variables",
-     .type = CRDI_OPT_LIST,
-     .metavar = "PATTERN",
-     .offset = offsetof(crdi_compare, variables),
-     .help = "only signals that fit, with * and ?"},
-    {.name = "pair",
-     .type = CRDI_OPT_LIST,
-     .metavar = "A=B",
-     .offset = offsetof(crdi_compare, pairs),
-     .help = "compare signal A of the first with signal B of the second, and nothing else"},
-    {.name = "all",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(crdi_compare, all),
-     .help = "list the signals that agree, too"},
-    {.name = "richardson",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(crdi_compare, richardson),
-     .help = "A, B and perhaps C are runs of one system with smaller and smaller steps: estimate "
-             "their errors"},
-    {.name = "order",
-     .type = CRDI_OPT_NUMBER,
-     .metavar = "P",
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(crdi_compare, order),
-     .help = "the errors go with the P-th power of the step; as observed in three runs, 1 for two "
-             "unless given"},
-    {.name = "ratio",
-     .type = CRDI_OPT_NUMBER,
-     .metavar = "R",
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(crdi_compare, ratio),
-     .help = "step of A by step of B (and of B by C); from what the files say about their runs, or "
-             "from the distance of their rows unless given"},
-    {.name = "max-error",
-     .type = CRDI_OPT_NUMBER,
-     .metavar = "FRACTION",
-     .range = CRDI_NOT_NEGATIVE,
-     .offset = offsetof(crdi_compare, max_error),
-     .help = "exit code 3 if the largest estimated error of the finest run is more than this part "
-             "of the signal's largest magnitude, or unknown"},
+    OPT_NUMBER(crdi_compare, relative, "tolerance", "REL", CRDI_NOT_NEGATIVE,
+               "relative to the range of the signal in A; 1e-9 unless given"),
+    OPT_NUMBER(crdi_compare, absolute, "absolute", "ABS", CRDI_NOT_NEGATIVE,
+               "added to it, in the signal's own unit; 1e-12 unless given"),
+    OPT_LIST(crdi_compare, variables, "variables", "PATTERN",
+             "only signals that fit, with * and ?"),
+    OPT_LIST(crdi_compare, pairs, "pair", "A=B",
+             "compare signal A of the first with signal B of the second, and nothing else"),
+    OPT_FLAG(crdi_compare, all, "all", "list the signals that agree, too"),
+    OPT_FLAG(crdi_compare, richardson, "richardson",
+             "A, B and perhaps C are runs of one system with smaller and smaller steps: estimate "
+             "their errors"),
+    OPT_NUMBER(
+        crdi_compare, order, "order", "P", CRDI_POSITIVE,
+        "the errors go with the P-th power of the step; as observed in three runs, 1 for two "
+        "unless given"),
+    OPT_NUMBER(
+        crdi_compare, ratio, "ratio", "R", CRDI_POSITIVE,
+        "step of A by step of B (and of B by C); from what the files say about their runs, or "
+        "from the distance of their rows unless given"),
+    OPT_NUMBER(
+        crdi_compare, max_error, "max-error", "FRACTION", CRDI_NOT_NEGATIVE,
+        "exit code 3 if the largest estimated error of the finest run is more than this part "
+        "of the signal's largest magnitude, or unknown"),
     CRDI_JSON_OPTION("print the comparison as JSON on standard output"),
     CRDI_COMMON_OPTIONS,
 };
-
-static const crdi_compare defaults = {.common = CRDI_COMMON_DEFAULTS,
-                                      .relative = NAN,
-                                      .absolute = NAN,
-                                      .order = NAN,
-                                      .ratio = NAN,
-                                      .max_error = NAN};
 
 const crdi_command crdi_command_compare = {
     .name = "compare",
@@ -288,12 +255,9 @@ const crdi_command crdi_command_compare = {
                   "the same thing under two names"},
                  {"cardan compare run.mf4 half.mf4 --richardson --max-error 1e-3",
                   "is a run with half the step right to 0.1 %?"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, crdi_compare),
     .min_arguments = 2,
     .max_arguments = FILES,
     .extensions = "csv|mf4|mat",
-    .size = sizeof(crdi_compare),
-    .defaults = &defaults,
     .run = run_compare,
 };

@@ -481,8 +481,10 @@ static void clear_candidate(crd_context* ctx, candidate* a)
     crd_free(ctx, a->estimate);
 }
 
-static crd_status run_compensate(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_compensate(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                                 crdi_result* out)
 {
+    (void)out;
     crd_status st = CRD_OK;
     compensation* c = crdi_new(cli->ctx, sizeof *c);
     if (!c) { return CRD_E_MEMORY; }
@@ -512,73 +514,31 @@ fail:
     return st;
 }
 
-#define AT(field) offsetof(compensate_options, field)
-
 static const crdi_option rows[] = {
     CRDI_RECORDED_OPTIONS(compensate_options),
-    {.name = "latency",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "STEPS|TIME",
-     .offset = AT(latency),
-     .help = "age of a sample when it arrives: macro steps (6) or a time ('57.5 ms')"},
-    {.name = "algorithms",
-     .type = CRDI_OPT_LIST,
-     .metavar = "all|LIST",
-     .offset = AT(algorithms),
-     .help = "what is tried, with commas between: algorithms (eros, "
-             "eros+switch), element files, or {algorithm: wiener, taps: 25}; all unless given"},
-    {.name = "jitter",
-     .type = CRDI_OPT_QUANTITY,
-     .unit = "s",
-     .range = CRDI_NOT_NEGATIVE,
-     .metavar = "TIME",
-     .offset = AT(jitter),
-     .help = "each latency lies evenly within latency - jitter and latency + jitter"},
-    {.name = "loss",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "PART",
-     .offset = AT(loss),
-     .help = "part of the samples that never arrive: 0.05 or '5 %'"},
-    {.name = "burst",
-     .type = CRDI_OPT_INT,
-     .metavar = "N",
-     .offset = AT(burst),
-     .help = "samples that are lost in a row; 1 unless given"},
-    {.name = "duplicate",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "PART",
-     .offset = AT(duplicate),
-     .help = "part of the samples that arrive twice"},
-    {.name = "seed",
-     .type = CRDI_OPT_INT,
-     .metavar = "N",
-     .offset = AT(seed),
-     .help = "of the random numbers for jitter and loss; 1 unless given"},
-    {.name = "output",
-     .short_name = 'o',
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "csv|mf4|mat",
-     .offset = AT(output),
-     .help = "write the signal and all estimates"},
-    {.name = "plot",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "svg",
-     .offset = AT(plot),
-     .help = "draw the signal and the best estimates, over all and around the largest error"},
+    OPT_TEXT(compensate_options, latency, "latency", "STEPS|TIME",
+             "age of a sample when it arrives: macro steps (6) or a time ('57.5 ms')"),
+    OPT_LIST(compensate_options, algorithms, "algorithms", "all|LIST",
+             "what is tried, with commas between: algorithms (eros, "
+             "eros+switch), element files, or {algorithm: wiener, taps: 25}; all unless given"),
+    OPT_TIME(compensate_options, jitter, "jitter", CRDI_NOT_NEGATIVE,
+             "each latency lies evenly within latency - jitter and latency + jitter"),
+    OPT_TEXT(compensate_options, loss, "loss", "PART",
+             "part of the samples that never arrive: 0.05 or '5 %'"),
+    OPT_INT(compensate_options, burst, "burst", "N",
+            "samples that are lost in a row; 1 unless given"),
+    OPT_TEXT(compensate_options, duplicate, "duplicate", "PART",
+             "part of the samples that arrive twice"),
+    OPT_INT(compensate_options, seed, "seed", "N",
+            "of the random numbers for jitter and loss; 1 unless given"),
+    OPT_FILE(compensate_options, output, "output", "csv|mf4|mat",
+             "write the signal and all estimates", .short_name = 'o'),
+    OPT_FILE(compensate_options, plot, "plot", "svg",
+             "draw the signal and the best estimates, over all and around the largest error"),
     CRDI_JSON_OPTION("print a list of objects with algorithm, C, M, P and change (per cent), rms, "
                      "worst, overshoot, jumps"),
     CRDI_COMMON_OPTIONS,
 };
-
-static const compensate_options defaults = {.common = CRDI_COMMON_DEFAULTS,
-                                            .step = NAN,
-                                            .jitter = NAN,
-                                            .from = NAN,
-                                            .to = NAN,
-                                            .burst = -1,
-                                            .seed = -1};
 
 const crdi_command crdi_command_compensate = {
     .name = "compensate",
@@ -601,12 +561,9 @@ const crdi_command crdi_command_compensate = {
                  {"cardan compensate bench.csv --latency 6 --algorithms "
                   "'zoh,eros,{algorithm: wiener, taps: 25},torque.yaml' --plot torque.svg",
                   "some algorithms and an element file, with a picture"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, compensate_options),
     .min_arguments = 1,
     .max_arguments = 1,
     .extensions = "csv|mf4|mat",
-    .size = sizeof(compensate_options),
-    .defaults = &defaults,
     .run = run_compensate,
 };

@@ -30,6 +30,19 @@ static bool is_first(int i)
     return true;
 }
 
+// What the arguments of a command can be.
+static void argument_words(FILE* f, const crdi_command* c)
+{
+    if (c->words != crdi_any_command) {
+        words(f, c->words);
+        return;
+    }
+    for (int i = 0; crdi_commands[i]; i++) {
+        if (!is_first(i)) { continue; }
+        fprintf(f, "%s%.*s", i ? " " : "", (int)first_word(i), crdi_commands[i]->name);
+    }
+}
+
 // The second words of the group that command i begins.
 static void second_words(FILE* f, int i)
 {
@@ -96,7 +109,7 @@ static void bash_command(FILE* f, const crdi_command* c)
     fprintf(f, "' ;;\n    '%s':*) ", c->name);
     if (c->words) {
         fputs("_cardan_words '", f);
-        words(f, c->words);
+        argument_words(f, c);
         fputs("' ;;\n", f);
     } else {
         fprintf(f, "_cardan_files '%s' ;;\n", c->extensions ? c->extensions : "");
@@ -176,7 +189,7 @@ static void zsh_spelling(FILE* f, const crdi_option* o, const char* dashes, cons
     fputc(']', f);
     if (takes) {
         fputc(':', f);
-        zsh_text(f, o->metavar ? o->metavar : o->name);
+        zsh_text(f, o->metavar ? o->metavar : o->type == CRDI_OPT_FILE ? "FILE" : o->name);
         fputc(':', f);
         if (o->choices) {
             fputc('(', f);
@@ -206,7 +219,7 @@ static void zsh_command(FILE* f, const crdi_command* c)
     fputc(':', f);
     if (c->words) {
         fputc('(', f);
-        words(f, c->words);
+        argument_words(f, c);
         fputc(')', f);
     } else {
         zsh_files(f, c->extensions);
@@ -265,8 +278,10 @@ void crdi_print_zsh(FILE* f)
 
 static const char* const shells[] = {"bash", "zsh", NULL};
 
-static crd_status run_completion(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_completion(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                                 crdi_result* out)
 {
+    (void)out;
     (void)options;
     const char* shell = arguments->items[0];
     if (strcmp(shell, "bash") == 0) {
@@ -280,8 +295,6 @@ static crd_status run_completion(crdi_cli* cli, const void* options, const crdi_
 }
 
 static const crdi_option completion_rows[] = {CRDI_COMMON_OPTIONS};
-static const crdi_common completion_defaults = CRDI_COMMON_DEFAULTS;
-
 const crdi_command crdi_command_completion = {
     .name = "completion",
     .arguments = "bash|zsh",
@@ -295,6 +308,5 @@ const crdi_command crdi_command_completion = {
     .max_arguments = 1,
     .words = shells,
     .size = sizeof(crdi_common),
-    .defaults = &completion_defaults,
     .run = run_completion,
 };

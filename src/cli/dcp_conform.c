@@ -158,8 +158,10 @@ fail : {
 }
 }
 
-static crd_status run_conform(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_conform(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                              crdi_result* out)
 {
+    (void)out;
     conformer c = {.cli = cli, .o = options};
     if (!c.o->description) {
         return crdi_fail(cli->ctx, CRD_E_RANGE,
@@ -174,70 +176,29 @@ static crd_status run_conform(crdi_cli* cli, const void* options, const crdi_lis
 }
 
 static const crdi_option rows[] = {
-    {.name = "description",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "dcpx|dcp",
-     .offset = offsetof(conform_options, description),
-     .help = "what the slave says about itself; decides which cases apply"},
-    {.name = "mode",
-     .type = CRDI_OPT_CHOICE,
-     .choices = modes,
-     .offset = offsetof(conform_options, mode),
-     .help = "operating mode; unless given, those that the slave offers, most of it in NRT"},
-    {.name = "include-risky",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(conform_options, risky),
-     .help = "also the cases that make slaves of the reference implementation (DCPLib) abort"},
-    {.name = "only",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "PATTERN",
-     .offset = offsetof(conform_options, only),
-     .help = "cases whose names fit: 'register.*', 'seq.gap'"},
-    {.name = "failures",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(conform_options, failures),
-     .help = "show only cases that failed or differ"},
-    {.name = "take-over",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(conform_options, take_over),
-     .help = "stop and deregister a slave that is not in ALIVE first"},
-    {.name = "id",
-     .type = CRDI_OPT_INT,
-     .metavar = "N",
-     .offset = offsetof(conform_options, id),
-     .help = "id to register the slave under; 1 unless given"},
-    {.name = "data-port",
-     .type = CRDI_OPT_INT,
-     .metavar = "PORT",
-     .offset = offsetof(conform_options, data_port),
-     .help = "port of the slave for data; one of those that its description lists unless given"},
-    {.name = "timeout",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(conform_options, timeout),
-     .help = "an answer has to come within this; 1 s unless given"},
-    {.name = "patience",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(conform_options, patience),
-     .help = "a state has to come within this; 5 s unless given"},
+    OPT_FILE(conform_options, description, "description", "dcpx|dcp",
+             "what the slave says about itself; decides which cases apply"),
+    OPT_CHOICE(conform_options, mode, "mode", modes,
+               "operating mode; unless given, those that the slave offers, most of it in NRT"),
+    OPT_FLAG(conform_options, risky, "include-risky",
+             "also the cases that make slaves of the reference implementation (DCPLib) abort"),
+    OPT_TEXT(conform_options, only, "only", "PATTERN",
+             "cases whose names fit: 'register.*', 'seq.gap'"),
+    OPT_FLAG(conform_options, failures, "failures", "show only cases that failed or differ"),
+    OPT_FLAG(conform_options, take_over, "take-over",
+             "stop and deregister a slave that is not in ALIVE first"),
+    OPT_INT(conform_options, id, "id", "N", "id to register the slave under; 1 unless given"),
+    OPT_INT(conform_options, data_port, "data-port", "PORT",
+            "port of the slave for data; one of those that its description lists unless given"),
+    OPT_TIME(conform_options, timeout, "timeout", CRDI_POSITIVE,
+             "an answer has to come within this; 1 s unless given"),
+    OPT_TIME(conform_options, patience, "patience", CRDI_POSITIVE,
+             "a state has to come within this; 5 s unless given"),
     CRDI_PROBE_OPTIONS(conform_options),
     CRDI_JSON_OPTION("print {slave, cases: [{id, done, prescribed, came, verdict, mode, seconds}], "
                      "passed, failed, differ, skipped}"),
     CRDI_COMMON_OPTIONS,
 };
-
-static const conform_options defaults = {.common = CRDI_COMMON_DEFAULTS,
-                                         .mode = -1,
-                                         .id = -1,
-                                         .data_port = -1,
-                                         .timeout = NAN,
-                                         .patience = NAN};
 
 const crdi_command crdi_command_dcp_conform = {
     .name = "dcp conform",
@@ -257,11 +218,8 @@ const crdi_command crdi_command_dcp_conform = {
                  {"cardan dcp conform 192.168.2.7 --description bench.dcpx --only 'state.*' "
                   "--mode srt",
                   "every request in every state, in soft real time"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, conform_options),
     .min_arguments = 1,
     .max_arguments = 1,
-    .size = sizeof(conform_options),
-    .defaults = &defaults,
     .run = run_conform,
 };

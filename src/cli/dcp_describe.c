@@ -88,8 +88,10 @@ static crd_status print_description(crdi_cli* cli, const crd_dcp_description* d)
     return st;
 }
 
-static crd_status run_describe(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_describe(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                               crdi_result* out)
 {
+    (void)out;
     const describe_options* o = options;
     crd_status st = CRD_OK;
     crd_system* sys = NULL;
@@ -127,25 +129,16 @@ fail:
 }
 
 static const crdi_option rows[] = {
-    {.name = "output",
-     .short_name = 'o',
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "dcpx|dcp",
-     .offset = offsetof(describe_options, output),
-     .help = "description (.dcpx) or archive with it (.dcp) to write; standard output unless "
-             "given"},
-    {.name = "address",
-     .type = CRDI_OPT_LIST,
-     .metavar = "ADDRESS",
-     .offset = offsetof(describe_options, addresses),
-     .help = "where the slave will listen, such as udp://192.168.2.7:8080 or tcp://bench:8080; "
-             "udp://127.0.0.1:8080 unless given"},
+    OPT_FILE(describe_options, output, "output", "dcpx|dcp",
+             "description (.dcpx) or archive with it (.dcp) to write; standard output unless "
+             "given",
+             .short_name = 'o'),
+    OPT_LIST(describe_options, addresses, "address", "ADDRESS",
+             "where the slave will listen, such as udp://192.168.2.7:8080 or tcp://bench:8080; "
+             "udp://127.0.0.1:8080 unless given"),
     CRDI_SERVED_OPTIONS,
     CRDI_COMMON_OPTIONS,
 };
-
-static const describe_options defaults = {.served = CRDI_SERVED_DEFAULTS};
 
 const crdi_command crdi_command_dcp_describe = {
     .name = "dcp describe",
@@ -163,12 +156,9 @@ const crdi_command crdi_command_dcp_describe = {
     .examples = {{"cardan dcp describe motor.fmu -o motor.dcpx", "a description for a master"},
                  {"cardan dcp describe car.yaml --address tcp://192.168.2.7:8080 -o car.dcp",
                   "an archive, with the address that the slave will have"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, describe_options),
     .min_arguments = 1,
     .max_arguments = 1,
     .extensions = "fmu|yaml|yml|ssp|ssd|cir|ckt|net|sp|spice",
-    .size = sizeof(describe_options),
-    .defaults = &defaults,
     .run = run_describe,
 };

@@ -577,8 +577,10 @@ static void relay_on(emulator* x, const sigset_t* mask)
     }
 }
 
-static crd_status run_emulate(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_emulate(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                              crdi_result* out)
 {
+    (void)out;
     (void)arguments;
     emulator x = {.cli = cli, .o = options};
     crd_status st = CRD_OK;
@@ -605,92 +607,44 @@ fail:
      .help = text},
 
 static const crdi_option rows[] = {
-    {.name = "listen",
-     .type = CRDI_OPT_LIST,
-     .metavar = "ADDRESS",
-     .offset = offsetof(emulate_options, listen),
-     .help = "where the master finds the slave now, such as udp://127.0.0.2:8080; port 0 chooses "
-             "one. Once for each --to"},
-    {.name = "to",
-     .type = CRDI_OPT_LIST,
-     .metavar = "ADDRESS",
-     .offset = offsetof(emulate_options, to),
-     .help = "the slave, such as udp://127.0.0.1:8080; several are several times --listen and "
-             "--to"},
+    OPT_LIST(emulate_options, listen, "listen", "ADDRESS",
+             "where the master finds the slave now, such as udp://127.0.0.2:8080; port 0 chooses "
+             "one. Once for each --to"),
+    OPT_LIST(emulate_options, to, "to", "ADDRESS",
+             "the slave, such as udp://127.0.0.1:8080; several are several times --listen and "
+             "--to"),
     SETTING_LIST(SETTING_OPTION) //
-    {.name = "there",
-     .type = CRDI_OPT_LIST,
-     .metavar = "NAME=VALUE",
-     .offset = offsetof(emulate_options, there),
-     .help = "one of the settings above for the way to the slaves only: --there delay='30 ms'"},
-    {.name = "back",
-     .type = CRDI_OPT_LIST,
-     .metavar = "NAME=VALUE",
-     .offset = offsetof(emulate_options, back),
-     .help = "and for the way back from them"},
-    {.name = "seed",
-     .type = CRDI_OPT_INT,
-     .metavar = "N",
-     .offset = offsetof(emulate_options, seed),
-     .help = "of the chance; 0 unless given. Equal seeds do the same to equal traffic"},
-    {.name = "control-only",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(emulate_options, control_only),
-     .help = "leave the network information in requests alone: data go past the emulator"},
-    {.name = "near-address",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "IP",
-     .offset = offsetof(emulate_options, near),
-     .help = "own address on the master's side, where data for the slaves arrive; that of "
-             "--listen unless given"},
-    {.name = "far-address",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "IP",
-     .offset = offsetof(emulate_options, far),
-     .help = "own address on the slaves' side; that of the interface that leads to the first --to "
-             "unless given"},
-    {.name = "data-ports",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "FROM-TO",
-     .offset = offsetof(emulate_options, ports),
-     .help = "ports for the data of slaves that have the emulator's own address: they need other "
+    OPT_LIST(emulate_options, there, "there", "NAME=VALUE",
+             "one of the settings above for the way to the slaves only: --there delay='30 ms'"),
+    OPT_LIST(emulate_options, back, "back", "NAME=VALUE", "and for the way back from them"),
+    OPT_INT(emulate_options, seed, "seed", "N",
+            "of the chance; 0 unless given. Equal seeds do the same to equal traffic"),
+    OPT_FLAG(emulate_options, control_only, "control-only",
+             "leave the network information in requests alone: data go past the emulator"),
+    OPT_TEXT(emulate_options, near, "near-address", "IP",
+             "own address on the master's side, where data for the slaves arrive; that of "
+             "--listen unless given"),
+    OPT_TEXT(emulate_options, far, "far-address", "IP",
+             "own address on the slaves' side; that of the interface that leads to the first --to "
+             "unless given"),
+    OPT_TEXT(emulate_options, ports, "data-ports", "FROM-TO",
+             "ports for the data of slaves that have the emulator's own address: they need other "
              "ones than the master says, and their descriptions have to allow them; any unless "
-             "given"},
-    {.name = "listen-key",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .offset = offsetof(emulate_options, listen_key),
-     .help = "encrypt and authenticate the master's side with this key (cardan dcp key)"},
-    {.name = "to-key",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .offset = offsetof(emulate_options, to_key),
-     .help = "encrypt and authenticate the slaves' side; two emulators make a tunnel"},
-    {.name = "capture",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "pcapng",
-     .offset = offsetof(emulate_options, capture),
-     .help = "write all PDUs of both sides, for Wireshark and cardan dcp log"},
-    {.name = "memory",
-     .type = CRDI_OPT_COUNT,
-     .metavar = "MIB",
-     .offset = offsetof(emulate_options, memory),
-     .help = "most that may be on its way, in MiB; 16 unless given"},
-    {.name = "idle",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(emulate_options, idle),
-     .help = "ports for data of a slave that was silent for so long are closed; 1 h unless given"},
+             "given"),
+    OPT_FILE(emulate_options, listen_key, "listen-key", NULL,
+             "encrypt and authenticate the master's side with this key (cardan dcp key)"),
+    OPT_FILE(emulate_options, to_key, "to-key", NULL,
+             "encrypt and authenticate the slaves' side; two emulators make a tunnel"),
+    OPT_FILE(emulate_options, capture, "capture", "pcapng",
+             "write all PDUs of both sides, for Wireshark and cardan dcp log"),
+    OPT_COUNT(emulate_options, memory, "memory", "MIB",
+              "most that may be on its way, in MiB; 16 unless given"),
+    OPT_TIME(emulate_options, idle, "idle", CRDI_POSITIVE,
+             "ports for data of a slave that was silent for so long are closed; 1 h unless given"),
     CRDI_REALTIME_OPTION(emulate_options, realtime),
     CRDI_JSON_OPTION("one line of JSON when it listens and one with all counters when it ends"),
     CRDI_COMMON_OPTIONS,
 };
-
-static const emulate_options defaults = {
-    .common = CRDI_COMMON_DEFAULTS, .seed = -1, .memory = -1, .idle = NAN};
 
 const crdi_command crdi_command_dcp_emulate = {
     .name = "dcp emulate",
@@ -722,9 +676,6 @@ const crdi_command crdi_command_dcp_emulate = {
                   "--to-key link.key",
                   "one end of a tunnel; the other: --listen udp://10.1.0.2:9000 --listen-key "
                   "link.key --to udp://127.0.0.1:8080"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
-    .size = sizeof(emulate_options),
-    .defaults = &defaults,
+    OPTIONS(rows, emulate_options),
     .run = run_emulate,
 };

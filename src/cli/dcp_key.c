@@ -9,8 +9,10 @@ typedef struct key_options {
     const char* output;
 } key_options;
 
-static crd_status run_key(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_key(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                          crdi_result* out)
 {
+    (void)out;
     (void)arguments;
     const key_options* o = options;
     crd_dcp_key key;
@@ -27,16 +29,11 @@ static crd_status run_key(crdi_cli* cli, const void* options, const crdi_list* a
 }
 
 static const crdi_option rows[] = {
-    {.name = "output",
-     .short_name = 'o',
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .offset = offsetof(key_options, output),
-     .help = "the file to make, readable by its owner only; one that exists is left alone"},
+    OPT_FILE(key_options, output, "output", NULL,
+             "the file to make, readable by its owner only; one that exists is left alone",
+             .short_name = 'o'),
     CRDI_COMMON_OPTIONS,
 };
-
-static const key_options defaults = {.common = CRDI_COMMON_DEFAULTS};
 
 const crdi_command crdi_command_dcp_key = {
     .name = "dcp key",
@@ -51,9 +48,6 @@ const crdi_command crdi_command_dcp_key = {
     .examples = {{"cardan dcp key -o bench.key", "a new key"},
                  {"cardan dcp slave motor.fmu --key bench.key", "a slave that only talks to those "
                                                                 "who have it"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
-    .size = sizeof(key_options),
-    .defaults = &defaults,
+    OPTIONS(rows, key_options),
     .run = run_key,
 };

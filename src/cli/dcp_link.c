@@ -321,8 +321,10 @@ fail : {
 }
 }
 
-static crd_status run_link(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_link(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                           crdi_result* out)
 {
+    (void)out;
     const link_options* o = options;
     measurement m = {.cli = cli, .o = o};
     if (o->echo) { return run_echo(cli, o, arguments->items[0]); }
@@ -332,70 +334,31 @@ static crd_status run_link(crdi_cli* cli, const void* options, const crdi_list* 
 }
 
 static const crdi_option rows[] = {
-    {.name = "echo",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(link_options, echo),
-     .help = "be the other end: listen at the address and send questions back with the times at "
-             "which they came and went; SIGINT and SIGTERM end it"},
-    {.name = "count",
-     .type = CRDI_OPT_INT,
-     .metavar = "N",
-     .offset = offsetof(link_options, count),
-     .help = "packets; 1000 unless given"},
-    {.name = "interval",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(link_options, interval),
-     .help = "from one to the next; 10 ms unless given. A slave that is registered answers others "
-             "than its master about 100 times per second"},
-    {.name = "payload",
-     .type = CRDI_OPT_INT,
-     .metavar = "BYTES",
-     .offset = offsetof(link_options, payload),
-     .help = "size of a packet to an echo, 44 at least; 80 unless given. To a slave it is 4"},
-    {.name = "id",
-     .type = CRDI_OPT_INT,
-     .metavar = "N",
-     .offset = offsetof(link_options, id),
-     .help = "of a slave that is registered with a master; 1 unless given"},
-    {.name = "timeout",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(link_options, timeout),
-     .help = "an answer that comes later counts as lost, and so does a peer that is silent for "
-             "three times as long; 1 s unless given"},
-    {.name = "step",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(link_options, step),
-     .help = "macro step of the coupling; one that fits the link unless given"},
-    {.name = "output",
-     .short_name = 'o',
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "csv",
-     .offset = offsetof(link_options, output),
-     .help = "recording of the one-way latency of each packet, for cardan link design --link and "
-             "cardan dcp emulate --trace; NaN for those that were lost"},
+    OPT_FLAG(link_options, echo, "echo",
+             "be the other end: listen at the address and send questions back with the times at "
+             "which they came and went; SIGINT and SIGTERM end it"),
+    OPT_INT(link_options, count, "count", "N", "packets; 1000 unless given"),
+    OPT_TIME(link_options, interval, "interval", CRDI_POSITIVE,
+             "from one to the next; 10 ms unless given. A slave that is registered answers others "
+             "than its master about 100 times per second"),
+    OPT_INT(link_options, payload, "payload", "BYTES",
+            "size of a packet to an echo, 44 at least; 80 unless given. To a slave it is 4"),
+    OPT_INT(link_options, id, "id", "N",
+            "of a slave that is registered with a master; 1 unless given"),
+    OPT_TIME(link_options, timeout, "timeout", CRDI_POSITIVE,
+             "an answer that comes later counts as lost, and so does a peer that is silent for "
+             "three times as long; 1 s unless given"),
+    OPT_TIME(link_options, step, "step", CRDI_POSITIVE,
+             "macro step of the coupling; one that fits the link unless given"),
+    OPT_FILE(link_options, output, "output", "csv",
+             "recording of the one-way latency of each packet, for cardan link design --link and "
+             "cardan dcp emulate --trace; NaN for those that were lost",
+             .short_name = 'o'),
     CRDI_PROBE_OPTIONS(link_options),
     CRDI_JSON_OPTION("print {address, echo, sent, answered, lost, duplicates, reordered, "
                      "round_trip, clock, one_way, advice: {step, k, k_max}}"),
     CRDI_COMMON_OPTIONS,
 };
-
-static const link_options defaults = {.common = CRDI_COMMON_DEFAULTS,
-                                      .count = -1,
-                                      .payload = -1,
-                                      .id = -1,
-                                      .interval = NAN,
-                                      .timeout = NAN,
-                                      .step = NAN};
 
 const crdi_command crdi_command_dcp_link = {
     .name = "dcp link",
@@ -417,11 +380,8 @@ const crdi_command crdi_command_dcp_link = {
                   "to an echo, and a recording"},
                  {"cardan link design bench.mf4 --signal torque --link link.csv -o torque.yaml",
                   "an element for this link"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, link_options),
     .min_arguments = 1,
     .max_arguments = 1,
-    .size = sizeof(link_options),
-    .defaults = &defaults,
     .run = run_link,
 };

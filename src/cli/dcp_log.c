@@ -328,8 +328,10 @@ static crd_status read_descriptions(reader* r, crdi_dcp_log_options* opt)
     return CRD_OK;
 }
 
-static crd_status run_log(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_log(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                          crdi_result* out)
 {
+    (void)out;
     const log_options* o = options;
     reader r = {.cli = cli, .o = o};
     crd_status st = CRD_OK;
@@ -363,45 +365,24 @@ fail:
 }
 
 static const crdi_option rows[] = {
-    {.name = "interface",
-     .short_name = 'i',
-     .type = CRDI_OPT_TEXT,
-     .metavar = "NAME",
-     .offset = offsetof(log_options, interface),
-     .help = "read along on this interface, such as lo or eth0, until SIGINT or SIGTERM; needs "
-             "the capability cap_net_raw"},
-    {.name = "port",
-     .type = CRDI_OPT_LIST,
-     .metavar = "PORT",
-     .offset = offsetof(log_options, ports),
-     .help = "only packets from or to this port, and all of them are taken for DCP; without, DCP "
-             "is found by what is in the packets"},
-    {.name = "description",
-     .type = CRDI_OPT_LIST,
-     .metavar = "FILE",
-     .extensions = "dcpx|dcp",
-     .offset = offsetof(log_options, descriptions),
-     .help = "of a slave: data are shown with names and values of variables once the requests "
-             "that configure them were seen"},
-    {.name = "write",
-     .short_name = 'w',
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "pcapng",
-     .offset = offsetof(log_options, write),
-     .help = "write the PDUs to this capture as well, for Wireshark"},
-    {.name = "count",
-     .short_name = 'n',
-     .type = CRDI_OPT_INT,
-     .metavar = "N",
-     .offset = offsetof(log_options, count),
-     .help = "end after so many PDUs"},
+    OPT_TEXT(log_options, interface, "interface", "NAME",
+             "read along on this interface, such as lo or eth0, until SIGINT or SIGTERM; needs "
+             "the capability cap_net_raw",
+             .short_name = 'i'),
+    OPT_LIST(log_options, ports, "port", "PORT",
+             "only packets from or to this port, and all of them are taken for DCP; without, DCP "
+             "is found by what is in the packets"),
+    OPT_LIST(log_options, descriptions, "description", "FILE",
+             "of a slave: data are shown with names and values of variables once the requests "
+             "that configure them were seen",
+             .extensions = "dcpx|dcp"),
+    OPT_FILE(log_options, write, "write", "pcapng",
+             "write the PDUs to this capture as well, for Wireshark", .short_name = 'w'),
+    OPT_INT(log_options, count, "count", "N", "end after so many PDUs", .short_name = 'n'),
     CRDI_JSON_OPTION("one line of JSON for each PDU: {time, from, to, type, seq, text, values}, "
                      "and one with counters at the end"),
     CRDI_COMMON_OPTIONS,
 };
-
-static const log_options defaults = {.common = CRDI_COMMON_DEFAULTS, .count = -1};
 
 const crdi_command crdi_command_dcp_log = {
     .name = "dcp log",
@@ -417,11 +398,8 @@ const crdi_command crdi_command_dcp_log = {
                  {"sudo cardan dcp log --interface lo --write lo.pcapng",
                   "what passes now, and into a file"},
                  {"tcpdump -i eth0 -w - udp | cardan dcp log - --json", "through a pipe, as JSON"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, log_options),
     .max_arguments = 1,
     .extensions = "pcapng|pcap",
-    .size = sizeof(log_options),
-    .defaults = &defaults,
     .run = run_log,
 };

@@ -7,15 +7,8 @@
 
 // Rows of a command whose struct of options has `key` and `capture`.
 #define CRDI_PROBE_OPTIONS(object)                                                                 \
-    {.name = "key",                                                                                \
-     .type = CRDI_OPT_FILE,                                                                        \
-     .metavar = "FILE",                                                                            \
-     .offset = offsetof(object, key),                                                              \
-     .help = "encrypt and authenticate with this key (cardan dcp key)"},                           \
-    {                                                                                              \
-        .name = "capture", .type = CRDI_OPT_FILE, .metavar = "FILE", .extensions = "pcapng",       \
-        .offset = offsetof(object, capture), .help = "write all PDUs, for Wireshark"               \
-    }
+    OPT_FILE(object, key, "key", NULL, "encrypt and authenticate with this key (cardan dcp key)"), \
+        OPT_FILE(object, capture, "capture", "pcapng", "write all PDUs, for Wireshark")
 
 typedef struct crdi_probe {
     crd_dcp_net* net;

@@ -238,8 +238,10 @@ static crd_status check_arguments(scanner* s)
                      crdi_clip(first).text, silent > 1 ? " and others" : "");
 }
 
-static crd_status run_scan(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_scan(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                           crdi_result* out)
 {
+    (void)out;
     static const char* const usual[] = {"127.0.0.1:8080-8089"};
     const scan_options* o = options;
     scanner s = {.cli = cli, .o = o, .arguments = usual, .argument_count = 1};
@@ -284,30 +286,17 @@ fail : {
 }
 
 static const crdi_option rows[] = {
-    {.name = "timeout",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(scan_options, timeout),
-     .help = "wait this long for answers, twice; 0.5 s unless given"},
-    {.name = "ids",
-     .type = CRDI_OPT_INT,
-     .metavar = "N",
-     .offset = offsetof(scan_options, ids),
-     .help = "ask for slaves that are registered under ids up to this; 255 unless given, and 8 at "
-             "more than 64 addresses"},
-    {.name = "all",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(scan_options, all),
-     .help = "show the addresses of ranges where nobody answers, too"},
+    OPT_TIME(scan_options, timeout, "timeout", CRDI_POSITIVE,
+             "wait this long for answers, twice; 0.5 s unless given"),
+    OPT_INT(scan_options, ids, "ids", "N",
+            "ask for slaves that are registered under ids up to this; 255 unless given, and 8 at "
+            "more than 64 addresses"),
+    OPT_FLAG(scan_options, all, "all", "show the addresses of ranges where nobody answers, too"),
     CRDI_PROBE_OPTIONS(scan_options),
     CRDI_JSON_OPTION("print {slaves: [{address, answers, state, id, round_trip, name, file, "
                      "uuid_fits, note}], answered, addresses}"),
     CRDI_COMMON_OPTIONS,
 };
-
-static const scan_options defaults = {.common = CRDI_COMMON_DEFAULTS, .timeout = NAN, .ids = -1};
 
 const crdi_command crdi_command_dcp_scan = {
     .name = "dcp scan",
@@ -325,11 +314,8 @@ const crdi_command crdi_command_dcp_scan = {
     .examples = {{"cardan dcp scan bench.dcpx", "is the slave of this description there?"},
                  {"cardan dcp scan 192.168.2.0/28:8080-8083", "who is in this network?"},
                  {"cardan dcp scan 192.168.2.7 a.dcpx b.dcpx --json", "which of them is it?"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, scan_options),
     .max_arguments = -1,
     .extensions = "dcpx|dcp",
-    .size = sizeof(scan_options),
-    .defaults = &defaults,
     .run = run_scan,
 };

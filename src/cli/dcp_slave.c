@@ -316,8 +316,10 @@ static void take_leave(session* x)
     }
 }
 
-static crd_status run_slave(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_slave(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                            crdi_result* out)
 {
+    (void)out;
     const slave_options* o = options;
     session x = {.cli = cli, .o = o};
     crd_status st = CRD_OK;
@@ -350,65 +352,32 @@ fail:
 }
 
 static const crdi_option rows[] = {
-    {.name = "listen",
-     .type = CRDI_OPT_LIST,
-     .metavar = "ADDRESS",
-     .offset = offsetof(slave_options, listen),
-     .help = "where masters reach it, such as udp://192.168.2.7:8080 or tcp://0.0.0.0:8080 "
+    OPT_LIST(slave_options, listen, "listen", "ADDRESS",
+             "where masters reach it, such as udp://192.168.2.7:8080 or tcp://0.0.0.0:8080 "
              "(UDP and TCP at once are fine); port 0 chooses one; udp://127.0.0.1:8080 unless "
-             "given"},
-    {.name = "description",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "dcpx|dcp",
-     .offset = offsetof(slave_options, description),
-     .help = "description to use instead of the one that would be made; has to fit"},
-    {.name = "write-description",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "dcpx|dcp",
-     .offset = offsetof(slave_options, written),
-     .help = "write the description that is used, with the addresses"},
-    {.name = "allow",
-     .type = CRDI_OPT_LIST,
-     .metavar = "NETWORK",
-     .offset = offsetof(slave_options, allow),
-     .help = "data are sent to this network (192.168.2.0/24) and to loopback only; to the "
-             "master's address and loopback unless given"},
-    {.name = "same-port",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(slave_options, same_port),
-     .help = "take requests from the port that has registered only, not from all of that host"},
-    {.name = "check-range",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(slave_options, check_range),
-     .help = "values outside of min and max are an error; else they are counted"},
-    {.name = "key",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .offset = offsetof(slave_options, key),
-     .help = "encrypt and authenticate with this key (cardan dcp key)"},
-    {.name = "capture",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "pcapng",
-     .offset = offsetof(slave_options, capture),
-     .help = "write all PDUs, for Wireshark"},
-    {.name = "once",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(slave_options, once),
-     .help = "end after the first session; its failure is the exit code then"},
-    {.name = "real-time",
-     .type = CRDI_OPT_INT,
-     .metavar = "PRIORITY",
-     .offset = offsetof(slave_options, priority),
-     .help = "lock memory and run with this priority (SCHED_FIFO, 1 to 99)"},
+             "given"),
+    OPT_FILE(slave_options, description, "description", "dcpx|dcp",
+             "description to use instead of the one that would be made; has to fit"),
+    OPT_FILE(slave_options, written, "write-description", "dcpx|dcp",
+             "write the description that is used, with the addresses"),
+    OPT_LIST(slave_options, allow, "allow", "NETWORK",
+             "data are sent to this network (192.168.2.0/24) and to loopback only; to the "
+             "master's address and loopback unless given"),
+    OPT_FLAG(slave_options, same_port, "same-port",
+             "take requests from the port that has registered only, not from all of that host"),
+    OPT_FLAG(slave_options, check_range, "check-range",
+             "values outside of min and max are an error; else they are counted"),
+    OPT_FILE(slave_options, key, "key", NULL,
+             "encrypt and authenticate with this key (cardan dcp key)"),
+    OPT_FILE(slave_options, capture, "capture", "pcapng", "write all PDUs, for Wireshark"),
+    OPT_FLAG(slave_options, once, "once",
+             "end after the first session; its failure is the exit code then"),
+    OPT_INT(slave_options, priority, "real-time", "PRIORITY",
+            "lock memory and run with this priority (SCHED_FIFO, 1 to 99)"),
     CRDI_SERVED_OPTIONS,
     CRDI_JSON_OPTION("one line of JSON when it listens and one when it ends"),
     CRDI_COMMON_OPTIONS,
 };
-
-static const slave_options defaults = {.served = CRDI_SERVED_DEFAULTS, .priority = -1};
 
 const crdi_command crdi_command_dcp_slave = {
     .name = "dcp slave",
@@ -427,12 +396,9 @@ const crdi_command crdi_command_dcp_slave = {
                   "UDP and TCP, and the description for the master"},
                  {"cardan dcp slave motor.fmu --once --capture session.pcapng --log-level info",
                   "one session, recorded, with its states"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, slave_options),
     .min_arguments = 1,
     .max_arguments = 1,
     .extensions = "fmu|yaml|yml|ssp|ssd|cir|ckt|net|sp|spice",
-    .size = sizeof(slave_options),
-    .defaults = &defaults,
     .run = run_slave,
 };

@@ -259,8 +259,10 @@ static crd_status check_options(const designer* d, const crdi_list* arguments)
                : CRD_OK;
 }
 
-static crd_status run_design(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_design(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                             crdi_result* out)
 {
+    (void)out;
     designer d = {.cli = cli, .o = options};
     crd_status st = CRD_OK;
     crd_arena_init(&d.arena, cli->ctx);
@@ -286,79 +288,37 @@ fail:
 }
 
 static const crdi_option rows[] = {
-    {.name = "latency",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "K",
-     .offset = offsetof(design_options, latency),
-     .help = "latency in macro steps (6), several for a table over k (4..9 or 0,1,3), or a time"},
-    {.name = "method",
-     .type = CRDI_OPT_CHOICE,
-     .choices = methods,
-     .offset = offsetof(design_options, method),
-     .help = "moment: flat at low frequencies; wiener: least squares over the bands; optimal: the "
-             "objective of Baumann 2024; bounded: least squares with a roll-off that holds; all of "
-             "them unless given"},
-    {.name = "band",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "LOW..HIGH",
-     .offset = offsetof(design_options, band),
-     .help =
-         "frequencies without phase error, in rad/s or with Hz; from the recording unless given"},
-    {.name = "magnitude-band",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "LOW..HIGH",
-     .offset = offsetof(design_options, magnitude_band),
-     .help = "frequencies that shall not be amplified; --band unless given"},
-    {.name = "taps",
-     .type = CRDI_OPT_INT,
-     .metavar = "M",
-     .offset = offsetof(design_options, taps),
-     .help = "past samples that are used; 9 unless given"},
-    {.name = "degree",
-     .type = CRDI_OPT_INT,
-     .metavar = "N",
-     .offset = offsetof(design_options, degree),
-     .help = "moment and savitzky-golay: exact up to this degree; 2 unless given"},
-    {.name = "noise",
-     .type = CRDI_OPT_NUMBER,
-     .metavar = "PART",
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(design_options, noise),
-     .help = "power of the noise over that of the signal; from the recording, else 1e-4"},
-    {.name = "roll-off",
-     .type = CRDI_OPT_NUMBER,
-     .metavar = "R",
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(design_options, roll_off),
-     .help =
-         "relative degree of the loop: above the band the gain may rise with its half; 2 unless "
-         "given"},
-    {.name = "margin",
-     .type = CRDI_OPT_NUMBER,
-     .metavar = "PART",
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(design_options, margin),
-     .help = "bounded: amplification that is allowed in the magnitude band; 0.03 unless given"},
-    {.name = "loop",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "yaml|json",
-     .offset = offsetof(design_options, loop),
-     .help =
-         "loop or system in which the element will work (see cardan analyze): margins are shown"},
+    OPT_TEXT(design_options, latency, "latency", "K",
+             "latency in macro steps (6), several for a table over k (4..9 or 0,1,3), or a time"),
+    OPT_CHOICE(
+        design_options, method, "method", methods,
+        "moment: flat at low frequencies; wiener: least squares over the bands; optimal: the "
+        "objective of Baumann 2024; bounded: least squares with a roll-off that holds; all of "
+        "them unless given"),
+    OPT_TEXT(
+        design_options, band, "band", "LOW..HIGH",
+        "frequencies without phase error, in rad/s or with Hz; from the recording unless given"),
+    OPT_TEXT(design_options, magnitude_band, "magnitude-band", "LOW..HIGH",
+             "frequencies that shall not be amplified; --band unless given"),
+    OPT_INT(design_options, taps, "taps", "M", "past samples that are used; 9 unless given"),
+    OPT_INT(design_options, degree, "degree", "N",
+            "moment and savitzky-golay: exact up to this degree; 2 unless given"),
+    OPT_NUMBER(design_options, noise, "noise", "PART", CRDI_POSITIVE,
+               "power of the noise over that of the signal; from the recording, else 1e-4"),
+    OPT_NUMBER(
+        design_options, roll_off, "roll-off", "R", CRDI_POSITIVE,
+        "relative degree of the loop: above the band the gain may rise with its half; 2 unless "
+        "given"),
+    OPT_NUMBER(design_options, margin, "margin", "PART", CRDI_POSITIVE,
+               "bounded: amplification that is allowed in the magnitude band; 0.03 unless given"),
+    OPT_FILE(
+        design_options, loop, "loop", "yaml|json",
+        "loop or system in which the element will work (see cardan analyze): margins are shown"),
     CRDI_RECORDED_OPTIONS(design_options),
-    {.name = "output",
-     .short_name = 'o',
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "yaml|json",
-     .offset = offsetof(design_options, output),
-     .help = "element description to write"},
-    {.name = "name",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "NAME",
-     .offset = offsetof(design_options, name),
-     .help = "of the element; that of the signal unless given"},
+    OPT_FILE(design_options, output, "output", "yaml|json", "element description to write",
+             .short_name = 'o'),
+    OPT_TEXT(design_options, name, "name", "NAME",
+             "of the element; that of the signal unless given"),
     CRDI_JSON_OPTION(
         "print {step, taps, phase_band, magnitude_band, noise, designs: [{method, k, J, "
         "J_m, J_p, J_r, norm, peak, a, ...}]}"),
@@ -391,11 +351,9 @@ const crdi_command crdi_command_design = {
          {"cardan design bench.mf4 --signal torque --latency 4..9 --method wiener --taps 25 "
           "-o torque.yaml",
           "a table over k from a recording"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, design_options),
     .max_arguments = 1,
     .extensions = "csv|mf4|mat",
-    .size = sizeof(design_options),
     .defaults = &defaults,
     .run = run_design,
 };

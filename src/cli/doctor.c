@@ -138,12 +138,12 @@ static void put_fix(printer* p, const char* fix)
     }
 }
 
-static void title_of(const crdi_result* x, char* out, size_t size)
+static void title_of(const crdi_outcome* x, char* out, size_t size)
 {
     snprintf(out, size, "%s%s%s", x->check->title, *x->subject ? " " : "", x->subject);
 }
 
-static void put_result(printer* p, const crdi_result* x)
+static void put_result(printer* p, const crdi_outcome* x)
 {
     const crdi_state s = x->state;
     char title[160], text[CRDI_FOUND + 160];
@@ -156,7 +156,7 @@ static void put_result(printer* p, const crdi_result* x)
     put_fix(p, x->fix);
 }
 
-static bool is_shown(const crdi_result* x, bool all)
+static bool is_shown(const crdi_outcome* x, bool all)
 {
     return all || x->need != CRDI_NONE;
 }
@@ -173,7 +173,7 @@ static void put_areas(printer* p, const crdi_results* r, bool all)
     for (int area = 0; area < CRDI_AREAS; area++) {
         bool titled = false;
         for (int i = 0; i < r->count; i++) {
-            const crdi_result* x = &r->items[i];
+            const crdi_outcome* x = &r->items[i];
             if ((int)x->check->area != area || !is_shown(x, all)) { continue; }
             if (!titled) { fprintf(p->f, "%s\n", crdi_area_names[area]); }
             titled = true;
@@ -235,7 +235,7 @@ static json_t* latency_to_json(const crdi_latency* l)
     return j;
 }
 
-static json_t* result_to_json(const crdi_result* x)
+static json_t* result_to_json(const crdi_outcome* x)
 {
     json_t* j = json_object();
     json_object_set_new(j, "id", json_string(x->check->id));
@@ -283,7 +283,7 @@ static json_t* to_json(crdi_cli* cli, const crdi_wish* w, const crdi_facts* f,
                         *s.quantile.name ? json_string(s.quantile.name) : json_null());
     json_object_set_new(supported, "sentence", json_string(s.sentence));
     json_object_set_new(j, "supported", supported);
-    json_object_set(j, "warnings", cli->warnings);
+    json_object_set_new(j, "warnings", crdi_warnings_json(cli));
     return j;
 }
 
@@ -341,7 +341,7 @@ static crd_status verdict(crdi_cli* cli, const crdi_results* r)
     char list[256] = "";
     size_t used = 0;
     for (int i = 0; i < r->count && used < sizeof list; i++) {
-        const crdi_result* x = &r->items[i];
+        const crdi_outcome* x = &r->items[i];
         if (x->state != CRDI_FAIL) { continue; }
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s%s%s", used ? ", " : "",
                                  x->check->id, *x->subject ? " " : "", x->subject);
@@ -351,8 +351,10 @@ static crd_status verdict(crdi_cli* cli, const crdi_results* r)
                      crdi_profile_names[r->profile], list);
 }
 
-static crd_status run_doctor(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_doctor(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                             crdi_result* out)
 {
+    (void)out;
     const doctor_options* o = options;
     crd_status st = CRD_OK;
     struct sigaction old[2];
@@ -379,62 +381,28 @@ fail:
 }
 
 static const crdi_option rows[] = {
-    {.name = "profile",
-     .short_name = 'p',
-     .type = CRDI_OPT_CHOICE,
-     .choices = crdi_profile_names,
-     .offset = offsetof(doctor_options, profile),
-     .help = "desk: as fast as possible, and watching; soft: 1 kHz, and rare overruns do no harm; "
-             "hard: hardware is at stake; soft unless given"},
-    {.name = "cpu",
-     .type = CRDI_OPT_INT,
-     .metavar = "N",
-     .offset = offsetof(doctor_options, cpu),
-     .help = "CPU that the cycle thread will stay on; any unless given"},
-    {.name = "priority",
-     .type = CRDI_OPT_INT,
-     .metavar = "N",
-     .offset = offsetof(doctor_options, priority),
-     .help = "of SCHED_FIFO that it will ask for, 1 to 99; 80 unless given"},
-    {.name = "step",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(doctor_options, step),
-     .help = "communication step that the measurements are judged by; that of SYSTEM, else 10 ms "
-             "for desk and 1 ms for the others unless given"},
-    {.name = "duration",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_NOT_NEGATIVE,
-     .offset = offsetof(doctor_options, duration),
-     .help = "of each measurement and of the dry run, 0 for none; 3 s unless given"},
-    {.name = "interface",
-     .type = CRDI_OPT_LIST,
-     .metavar = "NAME",
-     .offset = offsetof(doctor_options, interfaces),
-     .help = "network card to look at; all that are up unless given"},
-    {.name = "port",
-     .type = CRDI_OPT_LIST,
-     .metavar = "[udp:|tcp:]N",
-     .offset = offsetof(doctor_options, ports),
-     .help = "port that has to be free, beside those that Cardan uses anyway"},
-    {.name = "all",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(doctor_options, all),
-     .help = "show the checks that do not matter to the profile, too"},
+    OPT_CHOICE(
+        doctor_options, profile, "profile", crdi_profile_names,
+        "desk: as fast as possible, and watching; soft: 1 kHz, and rare overruns do no harm; "
+        "hard: hardware is at stake; soft unless given",
+        .short_name = 'p'),
+    OPT_INT(doctor_options, cpu, "cpu", "N",
+            "CPU that the cycle thread will stay on; any unless given"),
+    OPT_INT(doctor_options, priority, "priority", "N",
+            "of SCHED_FIFO that it will ask for, 1 to 99; 80 unless given"),
+    OPT_TIME(doctor_options, step, "step", CRDI_POSITIVE,
+             "communication step that the measurements are judged by; that of SYSTEM, else 10 ms "
+             "for desk and 1 ms for the others unless given"),
+    OPT_TIME(doctor_options, duration, "duration", CRDI_NOT_NEGATIVE,
+             "of each measurement and of the dry run, 0 for none; 3 s unless given"),
+    OPT_LIST(doctor_options, interfaces, "interface", "NAME",
+             "network card to look at; all that are up unless given"),
+    OPT_LIST(doctor_options, ports, "port", "[udp:|tcp:]N",
+             "port that has to be free, beside those that Cardan uses anyway"),
+    OPT_FLAG(doctor_options, all, "all", "show the checks that do not matter to the profile, too"),
     CRDI_JSON_OPTION("print everything as JSON on standard output"),
     CRDI_COMMON_OPTIONS,
 };
-
-static const doctor_options defaults = {.common = CRDI_COMMON_DEFAULTS,
-                                        .profile = -1,
-                                        .cpu = -1,
-                                        .priority = -1,
-                                        .step = NAN,
-                                        .duration = NAN};
 
 const crdi_command crdi_command_doctor = {
     .name = "doctor",
@@ -454,11 +422,8 @@ const crdi_command crdi_command_doctor = {
                  {"cardan doctor car.yaml --profile desk", "can these models keep real time here?"},
                  {"cardan doctor --json | jq '.checks[] | select(.state == \"fail\")'",
                   "the same for programs"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, doctor_options),
     .max_arguments = 1,
     .extensions = "fmu|yaml|yml|ssp|ssd",
-    .size = sizeof(doctor_options),
-    .defaults = &defaults,
     .run = run_doctor,
 };

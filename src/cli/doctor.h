@@ -260,7 +260,7 @@ const crdi_check* crdi_find_check(const char* id); // NULL
 extern const crdi_check crdi_checks[];             // in the order of the output
 extern const int crdi_check_count;
 
-typedef struct crdi_result {
+typedef struct crdi_outcome {
     const crdi_check* check;
     char subject[96]; // "eth0", "udp 8080", a unit; ""
     crdi_need need;
@@ -268,12 +268,12 @@ typedef struct crdi_result {
     crdi_state state;
     char found[CRDI_FOUND];
     char fix[CRDI_FIX]; // lines to type; "" unless warn or fail
-} crdi_result;
+} crdi_outcome;
 
 typedef struct crdi_results {
     crd_context* ctx;
     crdi_profile profile;
-    crdi_result* items;
+    crdi_outcome* items;
     int count;
     size_t capacity;
     bool failed; // out of memory
@@ -283,10 +283,10 @@ void crdi_results_init(crdi_results* r, crd_context* ctx, crdi_profile profile);
 void crdi_results_clear(crdi_results* r);
 // A new result, NULL when out of memory. The caller may still change its need with
 // crdi_result_need.
-crdi_result* crdi_add_result(crdi_results* r, const char* id, const char* subject, crdi_finding f,
-                             const char* found, ...) CRD_PRINTF(5, 6);
-void crdi_result_need(crdi_result* x, crdi_need need);
-void crdi_result_fix(crdi_result* x, const char* format, ...) CRD_PRINTF(2, 3);
+crdi_outcome* crdi_add_result(crdi_results* r, const char* id, const char* subject, crdi_finding f,
+                              const char* found, ...) CRD_PRINTF(5, 6);
+void crdi_result_need(crdi_outcome* x, crdi_need need);
+void crdi_result_fix(crdi_outcome* x, const char* format, ...) CRD_PRINTF(2, 3);
 int crdi_results_count(const crdi_results* r, crdi_state s);
 
 // All checks of a machine.

@@ -39,7 +39,7 @@ static crdi_finding good_if(int64_t x, crdi_finding otherwise)
 
 // ---- kernel ------------------------------------------------------------------------------------
 
-static void fix_preemption(const crdi_facts* f, crdi_profile p, crdi_result* x)
+static void fix_preemption(const crdi_facts* f, crdi_profile p, crdi_outcome* x)
 {
     if (p == CRDI_SOFT && f->preempt_dynamic) {
         crdi_result_fix(x, "echo full | sudo tee /sys/kernel/debug/sched/preempt   # until the "
@@ -67,10 +67,10 @@ static void judge_preemption(const crdi_facts* f, const crdi_wish* w, crdi_resul
                                  : p == CRDI_PREEMPT_RT                              ? CRDI_GOOD
                                  : p >= CRDI_PREEMPT_LAZY && w->profile != CRDI_HARD ? CRDI_GOOD
                                                                                      : CRDI_BAD;
-    crdi_result* x = crdi_add_result(r, "preemption", "", finding, "%s%s", names[p],
-                                     p == CRDI_PREEMPT_RT ? ", PREEMPT_RT"
-                                     : f->preempt_dynamic ? ", chosen at boot by PREEMPT_DYNAMIC"
-                                                          : "");
+    crdi_outcome* x = crdi_add_result(r, "preemption", "", finding, "%s%s", names[p],
+                                      p == CRDI_PREEMPT_RT ? ", PREEMPT_RT"
+                                      : f->preempt_dynamic ? ", chosen at boot by PREEMPT_DYNAMIC"
+                                                           : "");
     fix_preemption(f, w->profile, x);
 }
 
@@ -82,12 +82,12 @@ static void judge_clocksource(const crdi_facts* f, crdi_results* r)
     for (size_t i = 0; i < sizeof fast / sizeof *fast; i++) {
         good = good || strcmp(f->clocksource, fast[i]) == 0;
     }
-    crdi_result* x = crdi_add_result(r, "clocksource", "",
-                                     !*f->clocksource ? CRDI_OPEN
-                                     : good           ? CRDI_GOOD
-                                                      : CRDI_BAD,
-                                     "%s%s", *f->clocksource ? f->clocksource : "not known",
-                                     good || !*f->clocksource ? "" : ", read by a system call");
+    crdi_outcome* x = crdi_add_result(r, "clocksource", "",
+                                      !*f->clocksource ? CRDI_OPEN
+                                      : good           ? CRDI_GOOD
+                                                       : CRDI_BAD,
+                                      "%s%s", *f->clocksource ? f->clocksource : "not known",
+                                      good || !*f->clocksource ? "" : ", read by a system call");
     if (strstr(f->clocksources, "tsc")) {
         crdi_result_fix(x, "echo tsc | sudo tee "
                            "/sys/devices/system/clocksource/clocksource0/current_clocksource");
@@ -99,11 +99,11 @@ static void judge_clocksource(const crdi_facts* f, crdi_results* r)
 static void judge_kernel(const crdi_facts* f, const crdi_wish* w, crdi_results* r)
 {
     const bool recent = f->major > 5 || (f->major == 5 && f->minor >= 10);
-    crdi_result* x = crdi_add_result(r, "kernel-version", "",
-                                     !f->major ? CRDI_OPEN
-                                     : recent  ? CRDI_GOOD
-                                               : CRDI_POOR,
-                                     "%s", *f->release ? f->release : "not known");
+    crdi_outcome* x = crdi_add_result(r, "kernel-version", "",
+                                      !f->major ? CRDI_OPEN
+                                      : recent  ? CRDI_GOOD
+                                                : CRDI_POOR,
+                                      "%s", *f->release ? f->release : "not known");
     crdi_result_fix(x, "upgrade the distribution: Linux 5.10 or later is expected");
     judge_preemption(f, w, r);
     const bool coarse = (known(f->resolution) && f->resolution > 1000) || f->high_resolution == 0;
@@ -129,7 +129,7 @@ static void judge_kernel(const crdi_facts* f, const crdi_wish* w, crdi_results* 
 // ---- rights ------------------------------------------------------------------------------------
 
 static void fix_limit(const crdi_facts* f, const char* line, const char* docker,
-                      const char* systemd, crdi_result* x)
+                      const char* systemd, crdi_outcome* x)
 {
     if (*f->container) {
         crdi_result_fix(x, "start the container with %s", docker);
@@ -153,11 +153,11 @@ static void judge_limits(const crdi_facts* f, const crdi_wish* w, crdi_results* 
     } else {
         snprintf(text, sizeof text, "not known");
     }
-    crdi_result* x = crdi_add_result(r, "rt-priority", "",
-                                     enough             ? CRDI_GOOD
-                                     : known(f->rtprio) ? CRDI_BAD
-                                                        : CRDI_OPEN,
-                                     "%s", text);
+    crdi_outcome* x = crdi_add_result(r, "rt-priority", "",
+                                      enough             ? CRDI_GOOD
+                                      : known(f->rtprio) ? CRDI_BAD
+                                                         : CRDI_OPEN,
+                                      "%s", text);
     fix_limit(f, "rtprio 95", "--cap-add SYS_NICE --ulimit rtprio=95", "LimitRTPRIO=95", x);
     const bool all = lock || f->memlock == INT64_MAX;
     if (all) {
@@ -178,14 +178,14 @@ static void judge_limits(const crdi_facts* f, const crdi_wish* w, crdi_results* 
 
 static void judge_rights(const crdi_facts* f, const crdi_wish* w, crdi_results* r)
 {
-    crdi_result* x = crdi_add_result(r, "user", "",
-                                     !known(f->uid) ? CRDI_OPEN
-                                     : f->uid == 0  ? CRDI_POOR
-                                                    : CRDI_GOOD,
-                                     "%s",
-                                     !known(f->uid) ? "not known"
-                                     : f->uid == 0  ? "root, which Cardan never needs"
-                                                    : "not root");
+    crdi_outcome* x = crdi_add_result(r, "user", "",
+                                      !known(f->uid) ? CRDI_OPEN
+                                      : f->uid == 0  ? CRDI_POOR
+                                                     : CRDI_GOOD,
+                                      "%s",
+                                      !known(f->uid) ? "not known"
+                                      : f->uid == 0  ? "root, which Cardan never needs"
+                                                     : "not root");
     crdi_result_fix(x, "run as an ordinary user with the limits rtprio and memlock");
     judge_limits(f, w, r);
     if (f->group_rt >= 0) {
@@ -217,7 +217,7 @@ static void judge_fifo(const crdi_facts* f, const crdi_wish* w, crdi_results* r)
         crdi_add_result(r, "fifo", "", CRDI_OPEN, "not tried");
         return;
     }
-    crdi_result* x =
+    crdi_outcome* x =
         f->fifo_error == 0
             ? crdi_add_result(r, "fifo", "", CRDI_GOOD, "priority %d works", w->priority)
             : crdi_add_result(r, "fifo", "", CRDI_BAD, "priority %d: %s", w->priority,
@@ -241,7 +241,7 @@ static void judge_isolation(const crdi_facts* f, const crdi_wish* w, crdi_result
     const int count = crdi_cpus_count(&f->isolated);
     const int last = last_cpu(&f->online);
     const int cpu = w->cpu >= 0 ? w->cpu : count ? crdi_cpus_first(&f->isolated) : last;
-    crdi_result* x = NULL;
+    crdi_outcome* x = NULL;
     crdi_cpus_text(&f->isolated, list, sizeof list);
     if (count && crdi_cpus_has(&f->isolated, w->cpu)) {
         snprintf(quiet, sizeof quiet, "%s%s",
@@ -273,7 +273,7 @@ static void judge_isolation(const crdi_facts* f, const crdi_wish* w, crdi_result
 
 static void judge_smt(const crdi_facts* f, const crdi_wish* w, crdi_results* r)
 {
-    crdi_result* x = NULL;
+    crdi_outcome* x = NULL;
     char list[64];
     if (w->cpu >= 0 && f->siblings.known) {
         const bool shared = crdi_cpus_count(&f->siblings) > 1;
@@ -304,7 +304,7 @@ static void judge_rivals(const crdi_facts* f, const crdi_wish* w, crdi_results* 
     if (f->task_all > f->task_count && used < sizeof text) {
         snprintf(text + used, sizeof text - used, " and %d more", f->task_all - f->task_count);
     }
-    crdi_result* x =
+    crdi_outcome* x =
         crdi_add_result(r, "rt-tasks", "", f->task_all ? CRDI_POOR : CRDI_GOOD, "%s", text);
     if (f->task_count) {
         crdi_result_fix(x, "sudo chrt -f -p %d %lld   # if it may stand back",
@@ -319,7 +319,7 @@ static void judge_throttle(const crdi_facts* f, crdi_results* r)
         crdi_add_result(r, "rt-throttle", "", CRDI_OPEN, "not known");
         return;
     }
-    crdi_result* x =
+    crdi_outcome* x =
         f->rt_runtime < 0
             ? crdi_add_result(r, "rt-throttle", "", CRDI_GOOD, "off")
             : crdi_add_result(r, "rt-throttle", "", CRDI_POOR, "after %.0f of %.0f ms%s",
@@ -334,7 +334,7 @@ static void judge_scheduling(const crdi_facts* f, const crdi_wish* w, crdi_resul
     judge_fifo(f, w, r);
     const bool there = w->cpu < 0 || (crdi_cpus_has(&f->online, w->cpu) &&
                                       (!f->allowed.known || crdi_cpus_has(&f->allowed, w->cpu)));
-    crdi_result* x = NULL;
+    crdi_outcome* x = NULL;
     if (!f->allowed.known) {
         crdi_add_result(r, "affinity", "", CRDI_OPEN, "not known");
     } else if (w->cpu < 0) {
@@ -364,7 +364,7 @@ static void judge_idle(const crdi_facts* f, crdi_results* r)
         crdi_add_result(r, "idle-states", "", CRDI_OPEN, "not known");
     } else {
         const bool slow = f->idle_latency > FAST, held = slow && f->dma_latency == 1;
-        crdi_result* x =
+        crdi_outcome* x =
             crdi_add_result(r, "idle-states", "", slow && !held ? CRDI_BAD : CRDI_GOOD,
                             "%s: %lld us%s", *f->idle_name ? f->idle_name : "deepest",
                             (long long)f->idle_latency, held ? ", kept off during a run" : "");
@@ -372,7 +372,7 @@ static void judge_idle(const crdi_facts* f, crdi_results* r)
                         FAST);
     }
     const bool shallow = f->idle_latency >= 0 && f->idle_latency <= FAST;
-    crdi_result* x = crdi_add_result(
+    crdi_outcome* x = crdi_add_result(
         r, "dma-latency", "", shallow ? CRDI_GOOD : good_if(f->dma_latency, CRDI_POOR), "%s%s",
         yes_no(f->dma_latency, "may be written", "may not be written"),
         shallow ? ", not needed here" : "");
@@ -388,11 +388,11 @@ static void judge_cpu(const crdi_facts* f, const crdi_wish* w, crdi_results* r)
 {
     const crdi_cpus* mine = f->allowed.known ? &f->allowed : &f->online;
     const int count = crdi_cpus_count(mine);
-    crdi_result* x = crdi_add_result(r, "cpus", "",
-                                     !mine->known ? CRDI_OPEN
-                                     : count > 1  ? CRDI_GOOD
-                                                  : CRDI_BAD,
-                                     "%d for this process", count);
+    crdi_outcome* x = crdi_add_result(r, "cpus", "",
+                                      !mine->known ? CRDI_OPEN
+                                      : count > 1  ? CRDI_GOOD
+                                                   : CRDI_BAD,
+                                      "%d for this process", count);
     crdi_result_fix(x, "give it two CPUs at least: taskset, --cpuset-cpus, or another machine");
     const bool fast = strcmp(f->governor, "performance") == 0;
     if (!*f->governor) {
@@ -438,7 +438,7 @@ static void judge_memory(const crdi_facts* f, const crdi_wish* w, crdi_results* 
     const bool group = f->group_kb >= 0 && f->group_kb < f->available_kb;
     const int64_t free_mib = (group ? f->group_kb : f->available_kb) / 1024;
     enum { LITTLE = 256, ENOUGH = 1024 }; // MiB
-    crdi_result* x = NULL;
+    crdi_outcome* x = NULL;
     if (!known(f->available_kb)) {
         crdi_add_result(r, "memory", "", CRDI_OPEN, "not known");
     } else {
@@ -494,7 +494,7 @@ static void judge_link(const crdi_nic* n, crdi_results* r)
     const bool half = strcmp(n->duplex, "half") == 0;
     const bool slow = known(n->speed) && n->speed < 100;
     const bool bad = !n->up || !n->carrier || n->wireless || half;
-    crdi_result* x =
+    crdi_outcome* x =
         crdi_add_result(r, "link", n->name,
                         bad    ? CRDI_BAD
                         : slow ? CRDI_POOR
@@ -527,9 +527,9 @@ static void judge_irqs(const crdi_facts* f, const crdi_wish* w, const crdi_nic* 
         return;
     }
     const bool near = n->irq_near >= 0, moved = f->irqbalance && w->cpu >= 0;
-    crdi_result* x = crdi_add_result(r, "irqs", n->name, near || moved ? CRDI_POOR : CRDI_GOOD,
-                                     "%d on CPUs %s%s", n->irq_count, list,
-                                     moved ? ", moved about by irqbalance" : "");
+    crdi_outcome* x = crdi_add_result(r, "irqs", n->name, near || moved ? CRDI_POOR : CRDI_GOOD,
+                                      "%d on CPUs %s%s", n->irq_count, list,
+                                      moved ? ", moved about by irqbalance" : "");
     if (moved) { crdi_result_fix(x, "sudo systemctl disable --now irqbalance"); }
     if (near) {
         crdi_result_fix(x, "echo %d | sudo tee /proc/irq/%d/smp_affinity_list   # likewise others",
@@ -546,11 +546,11 @@ static void judge_nic(const crdi_facts* f, const crdi_wish* w, const crdi_nic* n
         snprintf(ring, sizeof ring, ", receive ring %lld of %lld", (long long)n->rx_ring,
                  (long long)n->rx_ring_max);
     }
-    crdi_result* x = crdi_add_result(r, "ring", n->name,
-                                     !known(n->rx_ring)                                ? CRDI_OPEN
-                                     : n->rx_ring < FEW && n->rx_ring < n->rx_ring_max ? CRDI_POOR
-                                                                                       : CRDI_GOOD,
-                                     "%s%s", *n->driver ? n->driver : "unknown driver", ring);
+    crdi_outcome* x = crdi_add_result(r, "ring", n->name,
+                                      !known(n->rx_ring)                                ? CRDI_OPEN
+                                      : n->rx_ring < FEW && n->rx_ring < n->rx_ring_max ? CRDI_POOR
+                                                                                        : CRDI_GOOD,
+                                      "%s%s", *n->driver ? n->driver : "unknown driver", ring);
     crdi_result_fix(x, "sudo ethtool -G %s rx 256", n->name);
     if (!known(n->rx_usecs)) {
         crdi_add_result(r, "coalescing", n->name, CRDI_OPEN, "not known");
@@ -596,7 +596,7 @@ static void judge_network(const crdi_facts* f, const crdi_wish* w, crdi_results*
 static void judge_time(const crdi_facts* f, crdi_results* r)
 {
     char a[32], b[32];
-    crdi_result* x = NULL;
+    crdi_outcome* x = NULL;
     if (!known(f->synchronised)) {
         crdi_add_result(r, "clock-sync", "", CRDI_OPEN, "not known");
     } else if (f->synchronised) {
@@ -634,7 +634,7 @@ static void judge_ports(const crdi_facts* f, const crdi_wish* w, crdi_results* r
         char subject[32];
         const char* kind = p->udp && p->tcp ? "udp+tcp" : p->udp ? "udp" : "tcp";
         snprintf(subject, sizeof subject, "%s %d", kind, p->number);
-        crdi_result* x = NULL;
+        crdi_outcome* x = NULL;
         if (o->taken) {
             x = crdi_add_result(r, "port", subject, p->served ? CRDI_GOOD : CRDI_BAD,
                                 "%s: taken at %s", p->purpose, o->address);
@@ -658,7 +658,7 @@ static void judge_ports(const crdi_facts* f, const crdi_wish* w, crdi_results* r
 
 static void judge_sandbox(const crdi_facts* f, crdi_results* r)
 {
-    crdi_result* x =
+    crdi_outcome* x =
         crdi_add_result(r, "user-namespaces", "", good_if(f->user_namespaces, CRDI_POOR), "%s",
                         yes_no(f->user_namespaces, "allowed", "not allowed"));
     crdi_result_fix(x, "sudo sysctl user.max_user_namespaces=15000; on Ubuntu an AppArmor profile");

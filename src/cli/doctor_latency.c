@@ -131,11 +131,11 @@ static void judge_one(const crdi_wish* w, const crdi_latency* l, const char* id,
     if (q.q > deciding_quantile(w->profile)) { q.q = deciding_quantile(w->profile); }
     const bool late = 1e-9 * (double)crd_histogram_quantile(&l->h, q.q) > step / 2;
     const bool peak = 1e-9 * (double)l->h.max > step || l->missed;
-    crdi_result* x = crdi_add_result(r, id, "",
-                                     late                              ? CRDI_BAD
-                                     : peak && w->profile != CRDI_DESK ? CRDI_POOR
-                                                                       : CRDI_GOOD,
-                                     "%s%s", text, more);
+    crdi_outcome* x = crdi_add_result(r, id, "",
+                                      late                              ? CRDI_BAD
+                                      : peak && w->profile != CRDI_DESK ? CRDI_POOR
+                                                                        : CRDI_GOOD,
+                                      "%s%s", text, more);
     crdi_result_fix(x, "put right what stands above with fail and warn, then measure again");
 }
 
@@ -158,11 +158,11 @@ static void judge_step(const crdi_facts* f, const crdi_wish* w, const crdi_laten
     const bool hard = w->profile == CRDI_HARD;
     const bool peak = hard && 1e-9 * (double)(wakeup->h.max + trip->h.max) > step;
     const bool few = q < deciding_quantile(w->profile);
-    crdi_result* x = crdi_add_result(r, "step", subject,
-                                     !kept || peak ? CRDI_BAD
-                                     : few         ? CRDI_POOR
-                                                   : CRDI_GOOD,
-                                     "%s", s.sentence);
+    crdi_outcome* x = crdi_add_result(r, "step", subject,
+                                      !kept || peak ? CRDI_BAD
+                                      : few         ? CRDI_POOR
+                                                    : CRDI_GOOD,
+                                      "%s", s.sentence);
     if (!kept) {
         char a[32];
         crdi_result_fix(x, "a step of %s or more, or what stands above with fail and warn",

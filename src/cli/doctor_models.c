@@ -30,7 +30,7 @@ static void check_fmu(crd_context* ctx, const crd_unit_spec* u, bool* runnable, 
     }
     if (st < 0) {
         *runnable = false;
-        crdi_result* x =
+        crdi_outcome* x =
             crdi_add_result(r, "fmu-binary", u->name, CRDI_BAD, "%s", crd_error_text(ctx));
         crdi_result_fix(x, "%s",
                         st == CRD_E_NOT_FOUND
@@ -44,7 +44,7 @@ static void check_fmu(crd_context* ctx, const crd_unit_spec* u, bool* runnable, 
     const bool tool = exchange ? d->exchange.needs_execution_tool : d->needs_execution_tool;
     crdi_add_result(r, "fmu-binary", u->name, CRDI_GOOD, "FMI %s for %s", d->fmi_version_text,
                     crd_fmu_platforms(f));
-    crdi_result* x = crdi_add_result(
+    crdi_outcome* x = crdi_add_result(
         r, "fmu-tool", u->name, tool ? CRDI_BAD : CRDI_GOOD, "%s%s", tool ? "needs " : "needs none",
         tool ? *d->generation_tool ? d->generation_tool : "its tool" : "");
     crdi_result_fix(x, "export it with its code inside, so that no other program is needed");
@@ -155,7 +155,7 @@ static void judge_unit(const crd_system* s, const message* m, crdi_results* r)
         return;
     }
     const double share = m->worst / m->period;
-    crdi_result* x =
+    crdi_outcome* x =
         crdi_add_result(r, "step-time", name,
                         share > 1     ? CRDI_BAD
                         : share > 0.5 ? CRDI_POOR
@@ -169,18 +169,18 @@ static void judge_end(const message* m, crdi_results* r)
 {
     char a[32], b[32];
     if (m->st < 0) {
-        crdi_result* x = crdi_add_result(r, "dry-run", "", CRDI_BAD, "%.240s", m->text);
+        crdi_outcome* x = crdi_add_result(r, "dry-run", "", CRDI_BAD, "%.240s", m->text);
         crdi_result_fix(x, "cardan check and cardan run tell more");
         return;
     }
     const double load = m->simulated > 0 ? m->wall / m->simulated : 0;
-    crdi_result* x = crdi_add_result(r, "dry-run", "",
-                                     load > 1     ? CRDI_BAD
-                                     : load > 0.5 ? CRDI_POOR
-                                                  : CRDI_GOOD,
-                                     "%lld steps of %s took %s: %.2g %% of real time",
-                                     (long long)m->steps, crdi_format_seconds(a, m->period),
-                                     crdi_format_seconds(b, m->wall), 100 * load);
+    crdi_outcome* x = crdi_add_result(r, "dry-run", "",
+                                      load > 1     ? CRDI_BAD
+                                      : load > 0.5 ? CRDI_POOR
+                                                   : CRDI_GOOD,
+                                      "%lld steps of %s took %s: %.2g %% of real time",
+                                      (long long)m->steps, crdi_format_seconds(a, m->period),
+                                      crdi_format_seconds(b, m->wall), 100 * load);
     crdi_result_fix(x, "a longer step, or simpler models: half of the time should be left");
 }
 
@@ -193,7 +193,7 @@ static void judge_dead(pid_t child, bool ended, const volatile bool* stop, crdi_
         crdi_add_result(r, "dry-run", "", CRDI_OPEN, "interrupted");
         return;
     }
-    crdi_result* x =
+    crdi_outcome* x =
         crdi_add_result(r, "dry-run", "", CRDI_BAD, "a model %s%s%s",
                         ended ? "ended the process" : "does not come back",
                         ended && WIFSIGNALED(status) ? ": " : "",

@@ -148,11 +148,11 @@ void crdi_results_clear(crdi_results* r)
     *r = (crdi_results){.ctx = r->ctx};
 }
 
-crdi_result* crdi_add_result(crdi_results* r, const char* id, const char* subject, crdi_finding f,
-                             const char* found, ...)
+crdi_outcome* crdi_add_result(crdi_results* r, const char* id, const char* subject, crdi_finding f,
+                              const char* found, ...)
 {
     const crdi_check* check = crdi_find_check(id);
-    crdi_result* items =
+    crdi_outcome* items =
         check ? crdi_grow(r->ctx, r->items, &r->capacity, (size_t)r->count + 1, sizeof *items)
               : NULL;
     if (!items) {
@@ -160,8 +160,8 @@ crdi_result* crdi_add_result(crdi_results* r, const char* id, const char* subjec
         return NULL;
     }
     r->items = items;
-    crdi_result* x = &items[r->count++];
-    *x = (crdi_result){.check = check, .need = check->need[r->profile], .finding = f};
+    crdi_outcome* x = &items[r->count++];
+    *x = (crdi_outcome){.check = check, .need = check->need[r->profile], .finding = f};
     x->state = crdi_state_of(f, x->need);
     snprintf(x->subject, sizeof x->subject, "%s", subject);
     va_list args;
@@ -171,14 +171,14 @@ crdi_result* crdi_add_result(crdi_results* r, const char* id, const char* subjec
     return x;
 }
 
-void crdi_result_need(crdi_result* x, crdi_need need)
+void crdi_result_need(crdi_outcome* x, crdi_need need)
 {
     if (!x) { return; }
     x->need = need;
     x->state = crdi_state_of(x->finding, need);
 }
 
-void crdi_result_fix(crdi_result* x, const char* format, ...)
+void crdi_result_fix(crdi_outcome* x, const char* format, ...)
 {
     if (!x || (x->state != CRDI_WARN && x->state != CRDI_FAIL)) { return; }
     const size_t used = strlen(x->fix);

@@ -303,8 +303,10 @@ static crd_status check_foreign(crd_context* ctx, const crdi_export_options* o, 
     return CRD_OK;
 }
 
-static crd_status run_export(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_export(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                             crdi_result* out)
 {
+    (void)out;
     const crdi_export_options* o = options;
     const char* word = arguments->items[0];
     const kind* k = NULL;
@@ -328,110 +330,54 @@ static crd_status run_export(crdi_cli* cli, const void* options, const crdi_list
 }
 
 static const crdi_option rows[] = {
-    {.name = "output",
-     .short_name = 'o',
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "ssp|fmu",
-     .offset = offsetof(crdi_export_options, output),
-     .help = "the package or FMU; the name of SYSTEM with .ssp, or that of the element, slave, "
-             "netlist or twin with .fmu, in this folder unless given"},
-    {.name = "ssp-version",
-     .type = CRDI_OPT_CHOICE,
-     .choices = versions,
-     .offset = offsetof(crdi_export_options, ssp_version),
-     .help = "version of the standard; 1 unless given, which all tools read"},
+    OPT_FILE(crdi_export_options, output, "output", "ssp|fmu",
+             "the package or FMU; the name of SYSTEM with .ssp, or that of the element, slave, "
+             "netlist or twin with .fmu, in this folder unless given",
+             .short_name = 'o'),
+    OPT_CHOICE(crdi_export_options, ssp_version, "ssp-version", versions,
+               "version of the standard; 1 unless given, which all tools read"),
     CRDI_PARAMETERS_OPTION(crdi_export_options, parameters),
-    {.name = "set",
-     .type = CRDI_OPT_LIST,
-     .metavar = "UNIT.VAR=VALUE",
-     .offset = offsetof(crdi_export_options, set),
-     .help = "start value or parameter as for run; for a single FMU VAR=VALUE; dcp: a structural "
-             "parameter, NAME=VALUE"},
-    {.name = "variant",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "NAME",
-     .offset = offsetof(crdi_export_options, variant),
-     .help = "of an SSP: another .ssd file at its root"},
-    {.name = "only-used",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(crdi_export_options, only_used),
-     .help = "connectors only for variables that are connected or set, not for all inputs, outputs "
-             "and parameters"},
-    {.name = "author",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "NAME",
-     .offset = offsetof(crdi_export_options, author),
-     .help = "who made it, for the description in the package"},
-    {.name = "fmi",
-     .type = CRDI_OPT_CHOICE,
-     .choices = fmi_versions,
-     .offset = offsetof(crdi_export_options, fmi),
-     .help = "coupling, dcp, circuit, twin: version of the standard; 2 unless given, which most "
-             "tools read"},
-    {.name = "step",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(crdi_export_options, step),
-     .help = "coupling: macro step, the time between two samples; the element's own unless given. "
+    OPT_LIST(crdi_export_options, set, "set", "UNIT.VAR=VALUE",
+             "start value or parameter as for run; for a single FMU VAR=VALUE; dcp: a structural "
+             "parameter, NAME=VALUE"),
+    OPT_TEXT(crdi_export_options, variant, "variant", "NAME",
+             "of an SSP: another .ssd file at its root"),
+    OPT_FLAG(crdi_export_options, only_used, "only-used",
+             "connectors only for variables that are connected or set, not for all inputs, outputs "
+             "and parameters"),
+    OPT_TEXT(crdi_export_options, author, "author", "NAME",
+             "who made it, for the description in the package"),
+    OPT_CHOICE(crdi_export_options, fmi, "fmi", fmi_versions,
+               "coupling, dcp, circuit, twin: version of the standard; 2 unless given, which most "
+               "tools read"),
+    OPT_TIME(crdi_export_options, step, "step", CRDI_POSITIVE,
+             "coupling: macro step, the time between two samples; the element's own unless given. "
              "dcp: communication step, for which the slave has to offer a time resolution. "
              "circuit: largest step inside the FMU; that of .tran unless given. The FMU's "
-             "parameter step changes it"},
-    {.name = "latency",
-     .type = CRDI_OPT_NUMBER,
-     .metavar = "STEPS",
-     .range = CRDI_NOT_NEGATIVE,
-     .offset = offsetof(crdi_export_options, latency),
-     .help = "coupling: known age of the samples in macro steps; measured by their time stamps "
-             "unless the element says it"},
-    {.name = "signals",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "N|NAMES",
-     .offset = offsetof(crdi_export_options, signals),
-     .help =
-         "coupling: how many signals, which become arrays, or their names between commas, which "
-         "become variables such as u.torque; 1 unless the element says it"},
-    {.name = "name",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "NAME",
-     .offset = offsetof(crdi_export_options, name),
-     .help = "coupling, dcp, circuit, twin: name of the model; that of the element or slave, or "
-             "of the file, unless given"},
-    {.name = "method",
-     .type = CRDI_OPT_CHOICE,
-     .choices = crdi_circuit_methods,
-     .offset = offsetof(crdi_export_options, method),
-     .help = "circuit: method of integration; tr unless given"},
-    {.name = "param",
-     .type = CRDI_OPT_LIST,
-     .metavar = "NAME=VALUE",
-     .offset = offsetof(crdi_export_options, params),
-     .help = "circuit: value of a .param of the netlist, as in N=10 or R=4.7k; the FMU begins with "
-             "it. Those that are plain numbers in the netlist are parameters of the FMU"},
-    {.name = "mode",
-     .type = CRDI_OPT_CHOICE,
-     .choices = modes,
-     .offset = offsetof(crdi_export_options, mode),
-     .help = "dcp: nrt, as fast as the slave computes, or srt, along with the wall clock; nrt "
-             "unless given, if the slave offers it. The FMU's parameter dcp.mode changes it"},
-    {.name = "address",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "URL",
-     .offset = offsetof(crdi_export_options, address),
-     .help = "dcp: where the slave is, as in udp://10.0.0.7:8080 or tcp://bench:8080; what its "
-             "description says unless given. The FMU's parameter dcp.address changes it"},
+             "parameter step changes it"),
+    OPT_NUMBER(crdi_export_options, latency, "latency", "STEPS", CRDI_NOT_NEGATIVE,
+               "coupling: known age of the samples in macro steps; measured by their time stamps "
+               "unless the element says it"),
+    OPT_TEXT(
+        crdi_export_options, signals, "signals", "N|NAMES",
+        "coupling: how many signals, which become arrays, or their names between commas, which "
+        "become variables such as u.torque; 1 unless the element says it"),
+    OPT_TEXT(crdi_export_options, name, "name", "NAME",
+             "coupling, dcp, circuit, twin: name of the model; that of the element or slave, or "
+             "of the file, unless given"),
+    OPT_CHOICE(crdi_export_options, method, "method", crdi_circuit_methods,
+               "circuit: method of integration; tr unless given"),
+    OPT_LIST(crdi_export_options, params, "param", "NAME=VALUE",
+             "circuit: value of a .param of the netlist, as in N=10 or R=4.7k; the FMU begins with "
+             "it. Those that are plain numbers in the netlist are parameters of the FMU"),
+    OPT_CHOICE(crdi_export_options, mode, "mode", modes,
+               "dcp: nrt, as fast as the slave computes, or srt, along with the wall clock; nrt "
+               "unless given, if the slave offers it. The FMU's parameter dcp.mode changes it"),
+    OPT_TEXT(crdi_export_options, address, "address", "URL",
+             "dcp: where the slave is, as in udp://10.0.0.7:8080 or tcp://bench:8080; what its "
+             "description says unless given. The FMU's parameter dcp.address changes it"),
     CRDI_COMMON_OPTIONS,
 };
-
-static const crdi_export_options defaults = {.common = CRDI_COMMON_DEFAULTS,
-                                             .ssp_version = -1,
-                                             .fmi = -1,
-                                             .step = NAN,
-                                             .latency = NAN,
-                                             .mode = -1,
-                                             .method = -1};
 
 const crdi_command crdi_command_export = {
     .name = "export",
@@ -481,12 +427,9 @@ const crdi_command crdi_command_export = {
           "a circuit as an FMU of FMI 3.0 with steps of at most 2 us inside"},
          {"cardan export twin inverter.yaml -o inverter.fmu",
           "a digital twin as an FMU: measurements in, estimates out"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, crdi_export_options),
     .min_arguments = 1,
     .max_arguments = 2,
     .extensions = "yaml|yml|ssp|ssd|fmu|json|dcpx|dcp|cir|ckt|net|sp|spice",
-    .size = sizeof(crdi_export_options),
-    .defaults = &defaults,
     .run = run_export,
 };

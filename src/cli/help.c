@@ -60,13 +60,26 @@ static void option_notes(char* out, size_t size, const crdi_option* o)
              o->alias ? "; also --" : "", o->alias ? o->alias : "");
 }
 
+// The commands of a group, NULL: all, with what they do.
+static void print_commands(FILE* f, const char* group)
+{
+    const size_t n = group ? strlen(group) : 0;
+    int width = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; crdi_commands[i]; i++) {
+            const char* name = crdi_commands[i]->name;
+            if (group && (strncmp(name, group, n) != 0 || name[n] != ' ')) { continue; }
+            if (pass == 0 && (int)strlen(name) + 2 > width) { width = (int)strlen(name) + 2; }
+            if (pass == 1) { fprintf(f, "  %-*s%s\n", width, name, crdi_commands[i]->summary); }
+        }
+    }
+}
+
 void crdi_print_overview(FILE* f)
 {
     fprintf(f, "cardan %s: %s\n\nUsage: cardan COMMAND [options] [arguments]\n\nCommands:\n",
             crd_version(), about);
-    for (int i = 0; crdi_commands[i]; i++) {
-        fprintf(f, "  %-14s%s\n", crdi_commands[i]->name, crdi_commands[i]->summary);
-    }
+    print_commands(f, NULL);
     fprintf(f, "\nOptions:\n  -h, --help     show this help\n  -V, --version  show the version\n"
                "\nExample:\n  cardan run model.fmu --stop-time 10 --output run.csv\n"
                "\n'cardan help COMMAND' tells more. Exit code: 0 done, 1 failed, 2 called or "
@@ -75,13 +88,8 @@ void crdi_print_overview(FILE* f)
 
 void crdi_print_group(FILE* f, const char* group)
 {
-    const size_t n = strlen(group);
     fprintf(f, "Usage: cardan %s COMMAND [options] [arguments]\n\nCommands:\n", group);
-    for (int i = 0; crdi_commands[i]; i++) {
-        const char* name = crdi_commands[i]->name;
-        if (strncmp(name, group, n) != 0 || name[n] != ' ') { continue; }
-        fprintf(f, "  %-14s%s\n", name, crdi_commands[i]->summary);
-    }
+    print_commands(f, group);
     fprintf(f, "\n'cardan help %s COMMAND' tells more.\n", group);
 }
 
@@ -259,8 +267,10 @@ typedef struct man_options {
     int format;
 } man_options;
 
-static crd_status run_man(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_man(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                          crdi_result* out)
 {
+    (void)out;
     const man_options* o = options;
     (void)arguments;
     if (o->format == 1) {
@@ -273,14 +283,10 @@ static crd_status run_man(crdi_cli* cli, const void* options, const crdi_list* a
 
 static const char* const formats[] = {"roff", "markdown", NULL};
 static const crdi_option man_rows[] = {
-    {.name = "format",
-     .type = CRDI_OPT_CHOICE,
-     .choices = formats,
-     .offset = offsetof(man_options, format),
-     .help = "roff for man, or markdown; roff unless given"},
+    OPT_CHOICE(man_options, format, "format", formats,
+               "roff for man, or markdown; roff unless given"),
     CRDI_COMMON_OPTIONS,
 };
-static const man_options man_defaults = {.common = CRDI_COMMON_DEFAULTS, .format = -1};
 static const char* const no_words[] = {NULL};
 
 const crdi_command crdi_command_man = {
@@ -289,10 +295,7 @@ const crdi_command crdi_command_man = {
     .summary = "print the manual page",
     .description = "Prints the manual page of all commands on standard output.",
     .examples = {{"cardan man | man -l -", "read it"}},
-    .options = man_rows,
-    .option_count = sizeof man_rows / sizeof *man_rows,
+    OPTIONS(man_rows, man_options),
     .words = no_words,
-    .size = sizeof(man_options),
-    .defaults = &man_defaults,
     .run = run_man,
 };

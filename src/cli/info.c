@@ -328,8 +328,10 @@ static crd_status info_system(crdi_cli* cli, const char* path, const crdi_info_o
 
 // ---- the command -------------------------------------------------------------------------------
 
-static crd_status run_info(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_info(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                           crdi_result* out)
 {
+    (void)out;
     const crdi_info_options* o = options;
     const char* path = arguments->items[0];
     if (strcmp(path, "-") == 0) { path = "/dev/stdin"; }
@@ -358,26 +360,13 @@ static crd_status run_info(crdi_cli* cli, const void* options, const crdi_list* 
 }
 
 static const crdi_option rows[] = {
-    {.name = "all",
-     .short_name = 'a',
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(crdi_info_options, all),
-     .help = "FMU: list local variables, too"},
-    {.name = "variables",
-     .type = CRDI_OPT_LIST,
-     .metavar = "PATTERN",
-     .offset = offsetof(crdi_info_options, variables),
-     .help = "list only variables or signals that fit, with * and ?"},
-    {.name = "variant",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "NAME",
-     .offset = offsetof(crdi_info_options, variant),
-     .help = "SSP: another .ssd file at its root"},
+    OPT_FLAG(crdi_info_options, all, "all", "FMU: list local variables, too", .short_name = 'a'),
+    OPT_LIST(crdi_info_options, variables, "variables", "PATTERN",
+             "list only variables or signals that fit, with * and ?"),
+    OPT_TEXT(crdi_info_options, variant, "variant", "NAME", "SSP: another .ssd file at its root"),
     CRDI_JSON_OPTION("print everything as JSON on standard output"),
     CRDI_COMMON_OPTIONS,
 };
-
-static const crdi_info_options defaults = {.common = CRDI_COMMON_DEFAULTS};
 
 const crdi_command crdi_command_info = {
     .name = "info",
@@ -397,12 +386,9 @@ const crdi_command crdi_command_info = {
     .examples = {{"cardan info motor.fmu", "what is this FMU?"},
                  {"cardan info motor.fmu --json | jq '.variables[].name'", "all names"},
                  {"cardan info run.mf4", "the signals of a result"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, crdi_info_options),
     .min_arguments = 1,
     .max_arguments = 1,
     .extensions = "fmu|yaml|yml|csv|mf4|mat|ssp|ssd|ssv|ssm|dcpx|dcp|xml|cir|ckt|net|sp|spice",
-    .size = sizeof(crdi_info_options),
-    .defaults = &defaults,
     .run = run_info,
 };

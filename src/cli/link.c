@@ -493,8 +493,10 @@ fail:
     return st;
 }
 
-static crd_status run_link(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_link(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                           crdi_result* out)
 {
+    (void)out;
     worker* w = crdi_new(cli->ctx, sizeof *w);
     if (!w) { return CRD_E_MEMORY; }
     *w = (worker){.cli = cli, .o = options, .only = -1};
@@ -541,67 +543,26 @@ fail:
 }
 
 static const crdi_option rows[] = {
-    {.name = "latency",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "K|TIME",
-     .offset = offsetof(link_options, latency),
-     .help = "latency of the link in macro steps (6) or as a time (57.5 ms)"},
-    {.name = "jitter",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_NOT_NEGATIVE,
-     .offset = offsetof(link_options, jitter),
-     .help = "the latency is this much shorter or longer at most"},
-    {.name = "loss",
-     .type = CRDI_OPT_NUMBER,
-     .metavar = "PART",
-     .range = CRDI_NOT_NEGATIVE,
-     .offset = offsetof(link_options, loss),
-     .help = "part of the samples that are lost"},
-    {.name = "link",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "csv|mf4|mat",
-     .offset = offsetof(link_options, link),
-     .help = "recording with the measured latency of each packet"},
-    {.name = "link-signal",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "NAME",
-     .offset = offsetof(link_options, link_signal),
-     .help = "its signal, in s or in its unit"},
+    OPT_TEXT(link_options, latency, "latency", "K|TIME",
+             "latency of the link in macro steps (6) or as a time (57.5 ms)"),
+    OPT_TIME(link_options, jitter, "jitter", CRDI_NOT_NEGATIVE,
+             "the latency is this much shorter or longer at most"),
+    OPT_NUMBER(link_options, loss, "loss", "PART", CRDI_NOT_NEGATIVE,
+               "part of the samples that are lost"),
+    OPT_FILE(link_options, link, "link", "csv|mf4|mat",
+             "recording with the measured latency of each packet"),
+    OPT_TEXT(link_options, link_signal, "link-signal", "NAME", "its signal, in s or in its unit"),
     CRDI_RECORDED_OPTIONS(link_options),
-    {.name = "loop",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "yaml|json",
-     .offset = offsetof(link_options, loop),
-     .help =
-         "loop or system in which the element will work (see cardan analyze): only an algorithm "
-         "that keeps it stable is chosen"},
-    {.name = "taps",
-     .type = CRDI_OPT_INT,
-     .metavar = "M",
-     .offset = offsetof(link_options, taps),
-     .help = "past samples that designs use; 9, and 25 for the long one, unless given"},
-    {.name = "output",
-     .short_name = 'o',
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "yaml|json",
-     .offset = offsetof(link_options, output),
-     .help = "element description to write"},
-    {.name = "fmu",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "fmu",
-     .offset = offsetof(link_options, fmu),
-     .help = "coupling FMU to write"},
-    {.name = "fmi",
-     .type = CRDI_OPT_CHOICE,
-     .choices = versions,
-     .offset = offsetof(link_options, fmi),
-     .help = "version of the FMU; 2 unless given"},
+    OPT_FILE(
+        link_options, loop, "loop", "yaml|json",
+        "loop or system in which the element will work (see cardan analyze): only an algorithm "
+        "that keeps it stable is chosen"),
+    OPT_INT(link_options, taps, "taps", "M",
+            "past samples that designs use; 9, and 25 for the long one, unless given"),
+    OPT_FILE(link_options, output, "output", "yaml|json", "element description to write",
+             .short_name = 'o'),
+    OPT_FILE(link_options, fmu, "fmu", "fmu", "coupling FMU to write"),
+    OPT_CHOICE(link_options, fmi, "fmi", versions, "version of the FMU; 2 unless given"),
     CRDI_JSON_OPTION(
         "print {link, signal, step, candidates: [{algorithm, C, M, P, rms, worst, chosen}]}"),
     CRDI_COMMON_OPTIONS,
@@ -631,13 +592,11 @@ const crdi_command crdi_command_link = {
           "for a link of 57.5 ms"},
          {"cardan link design bench.mf4 --signal torque --link ping.csv --link-signal latency",
           "for a measured link"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, link_options),
     .min_arguments = 1,
     .max_arguments = 2,
     .words = words,
     .extensions = "csv|mf4|mat",
-    .size = sizeof(link_options),
     .defaults = &defaults,
     .run = run_link,
 };

@@ -45,7 +45,8 @@ const char* crdi_nearest_word(const char* word, const char* const* words)
 const char* crdi_option_metavar(const crdi_option* o, char* buffer, size_t size)
 {
     if (o->type == CRDI_OPT_FLAG) { return NULL; }
-    if (o->metavar || !o->choices) { return o->metavar ? o->metavar : "VALUE"; }
+    if (o->metavar) { return o->metavar; }
+    if (!o->choices) { return o->type == CRDI_OPT_FILE ? "FILE" : "VALUE"; }
     size_t used = 0;
     buffer[0] = 0;
     for (int i = 0; o->choices[i] && used < size; i++) {
@@ -152,7 +153,7 @@ static crd_status store_int(parser* p, const crdi_option* o, const char* text, i
     return CRD_OK;
 }
 
-static crd_status list_add(crd_context* ctx, crdi_list* list, const char* text)
+crd_status crdi_list_add(crd_context* ctx, crdi_list* list, const char* text)
 {
     const char** items =
         crdi_grow(ctx, list->items, &list->capacity, (size_t)list->count + 1, sizeof *items);
@@ -184,7 +185,7 @@ static crd_status store(parser* p, const crdi_option* o, const char* text)
     case CRDI_OPT_CHOICE:
         return store_choice(p, o, text, target);
     case CRDI_OPT_LIST:
-        return list_add(p->ctx, target, text);
+        return crdi_list_add(p->ctx, target, text);
     }
     return CRD_OK;
 }
@@ -283,17 +284,33 @@ static crd_status check_count(parser* p, const crdi_list* arguments)
     return CRD_OK;
 }
 
+void crdi_options_defaults(const crdi_command* c, void* values)
+{
+    memset(values, 0, c->size);
+    for (int i = 0; i < c->option_count; i++) {
+        const crdi_option* o = &c->options[i];
+        void* target = (char*)values + o->offset;
+        if (o->type == CRDI_OPT_NUMBER || o->type == CRDI_OPT_QUANTITY) {
+            *(double*)target = NAN;
+        } else if (o->type == CRDI_OPT_COUNT || o->type == CRDI_OPT_INT ||
+                   o->type == CRDI_OPT_CHOICE) {
+            *(int*)target = -1;
+        }
+    }
+    if (c->defaults) { memcpy(values, c->defaults, c->size); }
+}
+
 crd_status crdi_options_parse(crd_context* ctx, const crdi_command* c, int argc, char* const* argv,
                               void* values, crdi_list* arguments)
 {
     parser p = {.ctx = ctx, .command = c, .argv = argv, .argc = argc, .values = values};
     crd_status st = CRD_OK;
-    memcpy(values, c->defaults, c->size);
+    crdi_options_defaults(c, values);
     bool only_arguments = false;
     while (p.next < p.argc) {
         const char* arg = argv[p.next++];
         if (only_arguments || arg[0] != '-' || !arg[1]) {
-            CRD_TRY(list_add(ctx, arguments, arg));
+            CRD_TRY(crdi_list_add(ctx, arguments, arg));
         } else if (strcmp(arg, "--") == 0) {
             only_arguments = true;
         } else if (arg[1] == '-') {

@@ -52,10 +52,23 @@ void crdi_log_line(void* user, crd_level level, const char* text)
     crdi_cli* cli = user;
     pthread_mutex_lock(&cli->lock);
     crdi_message(cli, level, text);
-    if (cli->warnings && level == CRD_LOG_WARNING) {
-        json_array_append_new(cli->warnings, crdi_json_text(text));
+    if (cli->collect && level == CRD_LOG_WARNING) {
+        const char* copy = crdi_strdup(cli->ctx, text);
+        if (copy && crdi_list_add(cli->ctx, &cli->warnings, copy) < 0) {
+            crd_free(cli->ctx, (char*)copy);
+        }
     }
     pthread_mutex_unlock(&cli->lock);
+}
+
+void crdi_drop_warnings(crdi_cli* cli)
+{
+    for (int i = 0; i < cli->warnings.count; i++) {
+        crd_free(cli->ctx, (char*)cli->warnings.items[i]);
+    }
+    crd_free(cli->ctx, cli->warnings.items);
+    cli->warnings = (crdi_list){0};
+    cli->collect = false;
 }
 
 const char* crdi_format_seconds(char out[32], double seconds)
@@ -126,7 +139,7 @@ static const char* cell(const crdi_grid* g, size_t i)
     return g->cells[i] ? g->cells[i] : "";
 }
 
-void crdi_grid_print(const crdi_grid* g, FILE* f, const char* indent)
+void crdi_grid_write(const crdi_grid* g, crd_text* out, const char* indent)
 {
     size_t width[32] = {0};
     const size_t columns = (size_t)g->columns;
@@ -139,18 +152,27 @@ void crdi_grid_print(const crdi_grid* g, FILE* f, const char* indent)
         while (last > 1 && !*cell(g, row + last - 1)) {
             last--;
         }
-        fputs(indent, f);
+        crdi_text_add(out, "%s", indent);
         for (size_t k = 0; k < last; k++) {
             const char* text = cell(g, row + k);
             const bool right = g->right >> k & 1;
             const int pad = (int)(width[k] - width_of(text));
-            if (k) { fputs("  ", f); }
-            if (right) { fprintf(f, "%*s", pad, ""); }
-            fputs(text, f);
-            if (!right && k + 1 < last) { fprintf(f, "%*s", pad, ""); }
+            if (k) { crdi_text_add(out, "  "); }
+            if (right) { crdi_text_add(out, "%*s", pad, ""); }
+            crdi_text_add(out, "%s", text);
+            if (!right && k + 1 < last) { crdi_text_add(out, "%*s", pad, ""); }
         }
-        fputc('\n', f);
+        crdi_text_add(out, "\n");
     }
+}
+
+void crdi_grid_print(const crdi_grid* g, FILE* f, const char* indent)
+{
+    crd_text out;
+    crd_text_init(&out, g->arena.ctx);
+    crdi_grid_write(g, &out, indent);
+    if (out.length) { fwrite(out.data, 1, out.length, f); }
+    crd_text_clear(&out);
 }
 
 void crdi_grid_clear(crdi_grid* g)
@@ -160,6 +182,22 @@ void crdi_grid_clear(crdi_grid* g)
 }
 
 // ---- JSON --------------------------------------------------------------------------------------
+
+void crdi_put_status(crdi_cli* cli, crdi_result* out, crd_status st)
+{
+    crdi_put(out, TEXT("status", crd_status_name(st)), INT("exit_code", crd_status_exit_code(st)),
+             TEXT("error", st < 0 ? crd_error_text(cli->ctx) : NULL));
+    crdi_put_texts(out, "warnings", cli->warnings.items, cli->warnings.count);
+}
+
+json_t* crdi_warnings_json(const crdi_cli* cli)
+{
+    json_t* j = json_array();
+    for (int i = 0; i < cli->warnings.count; i++) {
+        json_array_append_new(j, crdi_json_text(cli->warnings.items[i]));
+    }
+    return j;
+}
 
 json_t* crdi_json_number(double x)
 {

@@ -128,8 +128,10 @@ static crd_status draw(plot* p, const crdi_list* files)
     return crdi_stdout_done(ctx);
 }
 
-static crd_status run_plot(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_plot(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                           crdi_result* out)
 {
+    (void)out;
     plot p = {.cli = cli, .options = options};
     crd_status st = CRD_OK;
     crd_arena_init(&p.arena, cli->ctx);
@@ -146,28 +148,16 @@ fail:
 }
 
 static const crdi_option rows[] = {
-    {.name = "output",
-     .short_name = 'o',
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "svg",
-     .offset = offsetof(plot_options, output),
-     .help = "picture to write; the name of the first result with .svg in the current folder "
-             "unless given"},
-    {.name = "variables",
-     .type = CRDI_OPT_LIST,
-     .metavar = "PATTERN",
-     .offset = offsetof(plot_options, variables),
-     .help = "only signals that fit, with * and ?"},
-    {.name = "title",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "TEXT",
-     .offset = offsetof(plot_options, title),
-     .help = "title of the picture; the name of the first result unless given"},
+    OPT_FILE(plot_options, output, "output", "svg",
+             "picture to write; the name of the first result with .svg in the current folder "
+             "unless given",
+             .short_name = 'o'),
+    OPT_LIST(plot_options, variables, "variables", "PATTERN",
+             "only signals that fit, with * and ?"),
+    OPT_TEXT(plot_options, title, "title", "TEXT",
+             "title of the picture; the name of the first result unless given"),
     CRDI_COMMON_OPTIONS,
 };
-
-static const plot_options defaults = {.common = CRDI_COMMON_DEFAULTS};
 
 const crdi_command crdi_command_plot = {
     .name = "plot",
@@ -178,12 +168,9 @@ const crdi_command crdi_command_plot = {
     .examples = {{"cardan plot run.csv -o run.svg", "all signals of a run"},
                  {"cardan plot coupled.csv monolithic.csv --variables 'x*' -o both.svg",
                   "two runs over each other"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, plot_options),
     .min_arguments = 1,
     .max_arguments = -1,
     .extensions = "csv|mf4|mat",
-    .size = sizeof(plot_options),
-    .defaults = &defaults,
     .run = run_plot,
 };

@@ -7,7 +7,5 @@
 crd_status crdi_realtime_serve(crdi_cli* cli, crd_pace_report* report);
 
 #define CRDI_REALTIME_OPTION(options, field)                                                       \
-    {                                                                                              \
-        .name = "realtime", .type = CRDI_OPT_FLAG, .offset = offsetof(options, field),             \
-        .help = "with SCHED_FIFO, so that it is in time while others load the machine"             \
-    }
+    OPT_FLAG(options, field, "realtime",                                                           \
+             "with SCHED_FIFO, so that it is in time while others load the machine")

@@ -463,8 +463,10 @@ fail:
 
 // ---- the command -------------------------------------------------------------------------------
 
-static crd_status run_replay(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_replay(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                             crdi_result* out)
 {
+    (void)out;
     crd_status st = CRD_OK;
     const replay_options* o = options;
     command c = {.replay = {.cli = cli,
@@ -488,58 +490,30 @@ fail:
     return st;
 }
 
-#define AT(field) .offset = offsetof(replay_options, field)
 static const char* const paces[] = {"realtime", "10x", "free", NULL};
 
 static const crdi_option rows[] = {
-    {.name = "play",
-     .type = CRDI_OPT_LIST,
-     .metavar = "UNIT",
-     AT(play),
-     .help = "this unit is not run: what it sent is played to the others, sample by sample"},
-    {.name = "algorithm",
-     .type = CRDI_OPT_LIST,
-     .metavar = "NAME|INPUT=NAME",
-     AT(algorithm),
-     .help =
-         "another coupling algorithm, for all couplings or for the one at INPUT (unit.variable): "
-         "a name such as eros, a file, or inline YAML in braces"},
-    {.name = "both",
-     .type = CRDI_OPT_FLAG,
-     AT(both),
-     .help = "with --play: also in a closed loop, and the coupling errors side by side"},
-    {.name = "pace",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "PACE",
-     .choices = paces,
-     AT(pace),
-     .help = "realtime, a factor such as 10x, or free: as fast as possible; free unless given"},
-    {.name = "step",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_POSITIVE,
-     AT(step),
-     .help = "macro step, where SYSTEM says another one than the recorded run had"},
-    {.name = "output",
-     .short_name = 'o',
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "csv|mf4|mat",
-     AT(output),
-     .help = "result file with the signals of the replay; none unless given. With --both that of "
-             "the closed loop has -closed in its name"},
-    {.name = "exchange",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "mf4",
-     AT(exchange),
-     .help = "keep what the replay itself exchanged"},
+    OPT_LIST(replay_options, play, "play", "UNIT",
+             "this unit is not run: what it sent is played to the others, sample by sample"),
+    OPT_LIST(
+        replay_options, algorithm, "algorithm", "NAME|INPUT=NAME",
+        "another coupling algorithm, for all couplings or for the one at INPUT (unit.variable): "
+        "a name such as eros, a file, or inline YAML in braces"),
+    OPT_FLAG(replay_options, both, "both",
+             "with --play: also in a closed loop, and the coupling errors side by side"),
+    OPT_TEXT(replay_options, pace, "pace", "PACE",
+             "realtime, a factor such as 10x, or free: as fast as possible; free unless given",
+             .choices = paces),
+    OPT_TIME(replay_options, step, "step", CRDI_POSITIVE,
+             "macro step, where SYSTEM says another one than the recorded run had"),
+    OPT_FILE(replay_options, output, "output", "csv|mf4|mat",
+             "result file with the signals of the replay; none unless given. With --both that of "
+             "the closed loop has -closed in its name",
+             .short_name = 'o'),
+    OPT_FILE(replay_options, exchange, "exchange", "mf4", "keep what the replay itself exchanged"),
     CRDI_JSON_OPTION("print the report as JSON on standard output"),
     CRDI_COMMON_OPTIONS,
 };
-
-static const replay_options defaults = {.common = CRDI_COMMON_DEFAULTS, .step = NAN};
 
 const crdi_command crdi_command_replay = {
     .name = "replay",
@@ -565,12 +539,9 @@ const crdi_command crdi_command_replay = {
                   "open and closed loop side by side"},
                  {"cardan replay bench.exchange.mf4 --play motor --pace realtime -o again.mf4",
                   "in real time, and record it"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, replay_options),
     .min_arguments = 1,
     .max_arguments = 2,
     .extensions = "mf4|yaml|yml|ssp|ssd",
-    .size = sizeof(replay_options),
-    .defaults = &defaults,
     .run = run_replay,
 };

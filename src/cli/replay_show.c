@@ -352,6 +352,6 @@ crd_status crdi_replay_print_json(const crdi_replay* r)
     // Closed minus open.
     json_object_set_new(j, "differences",
                         r->result_count == 2 ? differences_to_json(r) : json_null());
-    json_object_set(j, "warnings", r->cli->warnings);
+    json_object_set_new(j, "warnings", crdi_warnings_json(r->cli));
     return crdi_json_print(r->cli, j);
 }

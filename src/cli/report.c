@@ -301,8 +301,10 @@ static crd_status check_endings(report* r, bool picture, bool markdown)
     return CRD_OK;
 }
 
-static crd_status run_report(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_report(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                             crdi_result* out)
 {
+    (void)out;
     report r = {.cli = cli, .options = options};
     const report_options* o = options;
     const bool picture = o->plot.count > 0;
@@ -327,51 +329,26 @@ fail:
 }
 
 static const crdi_option rows[] = {
-    {.name = "output",
-     .short_name = 'o',
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "html|md|svg",
-     .offset = offsetof(report_options, output),
-     .help = "file to write; the name of the first result with .html, .md or .svg in the current "
-             "folder unless given"},
-    {.name = "format",
-     .type = CRDI_OPT_CHOICE,
-     .choices = formats,
-     .offset = offsetof(report_options, format),
-     .help = "a page, or Markdown with its plots as SVG files in a folder beside it; as the ending "
-             "of the output says, else html"},
-    {.name = "title",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "TEXT",
-     .offset = offsetof(report_options, title),
-     .help = "title of the report; that of the system unless given"},
-    {.name = "variables",
-     .type = CRDI_OPT_LIST,
-     .metavar = "PATTERN",
-     .offset = offsetof(report_options, variables),
-     .help = "only signals that fit, with * and ?"},
-    {.name = "reference",
-     .type = CRDI_OPT_LIST,
-     .metavar = "FILE",
-     .extensions = "csv|mf4|mat",
-     .offset = offsetof(report_options, references),
-     .help = "result to compare with, drawn dashed"},
-    {.name = "system",
-     .type = CRDI_OPT_FILE,
-     .metavar = "SYSTEM",
-     .extensions = "yaml|yml|ssp|ssd|fmu",
-     .offset = offsetof(report_options, system),
-     .help = "what ran, for results that do not say it themselves (CSV)"},
-    {.name = "plot",
-     .type = CRDI_OPT_LIST,
-     .metavar = "SIGNAL,...",
-     .offset = offsetof(report_options, plot),
-     .help = "no report, only a picture of these signals as SVG"},
+    OPT_FILE(report_options, output, "output", "html|md|svg",
+             "file to write; the name of the first result with .html, .md or .svg in the current "
+             "folder unless given",
+             .short_name = 'o'),
+    OPT_CHOICE(
+        report_options, format, "format", formats,
+        "a page, or Markdown with its plots as SVG files in a folder beside it; as the ending "
+        "of the output says, else html"),
+    OPT_TEXT(report_options, title, "title", "TEXT",
+             "title of the report; that of the system unless given"),
+    OPT_LIST(report_options, variables, "variables", "PATTERN",
+             "only signals that fit, with * and ?"),
+    OPT_LIST(report_options, references, "reference", "FILE",
+             "result to compare with, drawn dashed", .extensions = "csv|mf4|mat"),
+    OPT_FILE(report_options, system, "system", "yaml|yml|ssp|ssd|fmu",
+             "what ran, for results that do not say it themselves (CSV)", .metavar = "SYSTEM"),
+    OPT_LIST(report_options, plot, "plot", "SIGNAL,...",
+             "no report, only a picture of these signals as SVG"),
     CRDI_COMMON_OPTIONS,
 };
-
-static const report_options defaults = {.common = CRDI_COMMON_DEFAULTS, .format = -1};
 
 const crdi_command crdi_command_report = {
     .name = "report",
@@ -390,12 +367,9 @@ const crdi_command crdi_command_report = {
                   "run.md and run-plots/"},
                  {"cardan report run.mf4 --plot motor.speed,motor.torque -o motor.svg",
                   "a picture of two signals"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, report_options),
     .min_arguments = 1,
     .max_arguments = -1,
     .extensions = "csv|mf4|mat",
-    .size = sizeof(report_options),
-    .defaults = &defaults,
     .run = run_report,
 };

@@ -261,8 +261,10 @@ static crd_status judge(crdi_cli* cli, const crdi_reproduction* r, const reprodu
                      missed > 1 ? "s are" : " is", first);
 }
 
-static crd_status run_reproduce(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_reproduce(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                                crdi_result* out)
 {
+    (void)out;
     const reproduce_options* o = options;
     crd_status st = CRD_OK;
     crdi_reproduction* r = NULL;
@@ -282,24 +284,15 @@ fail:
 }
 
 static const crdi_option rows[] = {
-    {.name = "only",
-     .type = CRDI_OPT_LIST,
-     .metavar = "PATTERN",
-     .offset = offsetof(reproduce_options, only),
-     .help = "only rows whose id fits, such as table1.*"},
-    {.name = "figures",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FOLDER",
-     .offset = offsetof(reproduce_options, figures),
-     .help = "write the data (CSV) and a drawing (SVG) of each figure there"},
-    {.name = "quick",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(reproduce_options, quick),
-     .help = "measure no times, and leave out rows that take very many steps"},
+    OPT_LIST(reproduce_options, only, "only", "PATTERN",
+             "only rows whose id fits, such as table1.*"),
+    OPT_FILE(reproduce_options, figures, "figures", NULL,
+             "write the data (CSV) and a drawing (SVG) of each figure there", .metavar = "FOLDER"),
+    OPT_FLAG(reproduce_options, quick, "quick",
+             "measure no times, and leave out rows that take very many steps"),
     CRDI_JSON_OPTION("print {paper, rows: [{id, published, ours, reference, tolerance, ok, ...}]}"),
     CRDI_COMMON_OPTIONS,
 };
-static const reproduce_options defaults = {.common = CRDI_COMMON_DEFAULTS};
 static const char* const words[] = {
     "baumann2024",       "baumann2020",       "glumac2023", "rodriguez2021-ch3",
     "rodriguez2021-ch4", "rodriguez2021-ch5", NULL};
@@ -321,12 +314,9 @@ const crdi_command crdi_command_reproduce = {
                  {"cardan reproduce glumac2023 --only 'order.*'", "orders of the defects"},
                  {"cardan reproduce rodriguez2021-ch3 --quick", "circuits, without times"},
                  {"cardan reproduce rodriguez2021-ch4 --figures pictures", "digital twins"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, reproduce_options),
     .min_arguments = 1,
     .max_arguments = 1,
     .words = words,
-    .size = sizeof(reproduce_options),
-    .defaults = &defaults,
     .run = run_reproduce,
 };

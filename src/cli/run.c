@@ -497,8 +497,10 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
     return st;
 }
 
-static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                          crdi_result* out)
 {
+    (void)out;
     const run_options* o = options;
     crd_system* s = NULL;
     crd_status st = crdi_load_variant(cli->ctx, arguments->items[0], o->variant, &s);
@@ -513,7 +515,6 @@ static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* a
     return st;
 }
 
-#define AT(field) .offset = offsetof(run_options, field)
 static const char* const schemes[] = {"jacobi", "gauss-seidel", NULL};
 static const char* const predictions[] = {"auto",    "hold",    "linear",  "quadratic",
                                           "taylor1", "taylor2", "hermite", "ab2",
@@ -530,193 +531,91 @@ static const char* const paces[] = {"realtime", "free", "10x", NULL};
 static const char* const progresses[] = {"auto", "json", "none", NULL};
 
 static const crdi_option rows[] = {
-    {.name = "start-time",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     AT(start_time),
-     .help = "where the run begins; what the units say, else 0"},
-    {.name = "stop-time",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     AT(stop_time),
-     .help = "where the run ends; what the units say, else 1 s"},
-    {.name = "step",
-     .alias = "step-size",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_POSITIVE,
-     AT(step),
-     .help = "macro step, the time between two exchanges; what the units say, else a thousandth "
-             "of the run"},
-    {.name = "scheme",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "SCHEME",
-     .choices = schemes,
-     AT(scheme),
-     .help = "jacobi, gauss-seidel (order from the dependencies) or a nested form as in "
-             "'gauss-seidel: [a, jacobi: [b, c]]'"},
-    {.name = "predict",
-     .type = CRDI_OPT_CHOICE,
-     .choices = predictions,
-     AT(predict),
-     .help = "how all connections continue their signal over a step; auto: as would have been best "
-             "so far"},
-    {.name = "control",
-     .type = CRDI_OPT_NUMBER,
-     .metavar = "TOL",
-     .range = CRDI_POSITIVE,
-     AT(control),
-     .help = "variable steps: as long as the defects of connections stay near TOL times the size "
-             "of their signal"},
-    {.name = "iterate",
-     .type = CRDI_OPT_FLAG,
-     AT(iterate),
-     .help = "repeat each step until inputs and outputs fit together, with the units that can go "
-             "back"},
-    {.name = "pace",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "PACE",
-     .choices = paces,
-     AT(pace),
-     .help =
-         "keep the clock: realtime, a factor such as 10x or 0.5x, or free (as fast as possible); "
-         "more as in '{factor: realtime, cpu: 1, spin: 50 us}'"},
-    {.name = "overrun",
-     .type = CRDI_OPT_CHOICE,
-     .choices = overruns,
-     AT(overrun),
-     .help = "with --pace, when a cycle is not done in time: record it and catch up, stretch the "
-             "time, skip deadlines, or stop; record unless given"},
-    {.name = "tolerance",
-     .type = CRDI_OPT_NUMBER,
-     .metavar = "REL",
-     .range = CRDI_POSITIVE,
-     AT(tolerance),
-     .help = "relative tolerance that the units are told"},
+    OPT_TIME(run_options, start_time, "start-time", CRDI_ANY,
+             "where the run begins; what the units say, else 0"),
+    OPT_TIME(run_options, stop_time, "stop-time", CRDI_ANY,
+             "where the run ends; what the units say, else 1 s"),
+    OPT_TIME(run_options, step, "step", CRDI_POSITIVE,
+             "macro step, the time between two exchanges; what the units say, else a thousandth "
+             "of the run",
+             .alias = "step-size"),
+    OPT_TEXT(run_options, scheme, "scheme", "SCHEME",
+             "jacobi, gauss-seidel (order from the dependencies) or a nested form as in "
+             "'gauss-seidel: [a, jacobi: [b, c]]'",
+             .choices = schemes),
+    OPT_CHOICE(
+        run_options, predict, "predict", predictions,
+        "how all connections continue their signal over a step; auto: as would have been best "
+        "so far"),
+    OPT_NUMBER(run_options, control, "control", "TOL", CRDI_POSITIVE,
+               "variable steps: as long as the defects of connections stay near TOL times the size "
+               "of their signal"),
+    OPT_FLAG(run_options, iterate, "iterate",
+             "repeat each step until inputs and outputs fit together, with the units that can go "
+             "back"),
+    OPT_TEXT(
+        run_options, pace, "pace", "PACE",
+        "keep the clock: realtime, a factor such as 10x or 0.5x, or free (as fast as possible); "
+        "more as in '{factor: realtime, cpu: 1, spin: 50 us}'",
+        .choices = paces),
+    OPT_CHOICE(run_options, overrun, "overrun", overruns,
+               "with --pace, when a cycle is not done in time: record it and catch up, stretch the "
+               "time, skip deadlines, or stop; record unless given"),
+    OPT_NUMBER(run_options, tolerance, "tolerance", "REL", CRDI_POSITIVE,
+               "relative tolerance that the units are told"),
     CRDI_PARAMETERS_OPTION(run_options, parameters),
-    {.name = "set",
-     .type = CRDI_OPT_LIST,
-     .metavar = "UNIT.VAR=VALUE",
-     AT(set),
-     .help = "start value or parameter, with its unit if it has one ('mass.m=100 g'); for a "
-             "single FMU VAR=VALUE"},
+    OPT_LIST(run_options, set, "set", "UNIT.VAR=VALUE",
+             "start value or parameter, with its unit if it has one ('mass.m=100 g'); for a "
+             "single FMU VAR=VALUE"),
     CRDI_INPUT_OPTIONS(run_options, input),
-    {.name = "output",
-     .alias = "output-file",
-     .short_name = 'o',
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "csv|mf4|mat",
-     AT(output),
-     .help = "result file: .csv, .mf4 (MDF 4.10) or .mat; - for CSV on standard output, or none; "
-             "what the system says, else the name of SYSTEM with .csv in the current folder"},
-    {.name = "exchange",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "mf4",
-     AT(exchange),
-     .help = "record every exchanged sample with its time stamps, for cardan replay (.mf4); none: "
-             "not, whatever the system says"},
-    {.name = "session-record",
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "csv",
-     AT(session),
-     .help = "record the states of master and test benches, however the run ends, for cardan bench "
-             "session (.csv); none: not, whatever the system says"},
-    {.name = "variables",
-     .type = CRDI_OPT_LIST,
-     .metavar = "PATTERN",
-     AT(variables),
-     .help = "variables to record, with * and ?; all outputs unless given"},
-    {.name = "interval",
-     .alias = "output-interval",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_NOT_NEGATIVE,
-     AT(interval),
-     .help = "time between two rows; every macro step unless given"},
-    {.name = "unit-row",
-     .type = CRDI_OPT_FLAG,
-     AT(unit_row),
-     .help = "write the physical units as second line of the CSV"},
-    {.name = "mat-version",
-     .type = CRDI_OPT_CHOICE,
-     .choices = mat_versions,
-     AT(mat_version),
-     .help = "of a .mat file: 5, which everything reads, or 7.3 (HDF5), which has no limit of "
-             "size; 5 unless the results are too large for it"},
-    {.name = "variant",
-     .type = CRDI_OPT_TEXT,
-     .metavar = "NAME",
-     AT(variant),
-     .help = "of an SSP: another .ssd file at its root"},
-    {.name = "interface-type",
-     .type = CRDI_OPT_CHOICE,
-     .choices = interfaces,
-     AT(interface),
-     .help = "how FMUs are run that offer both; co-simulation unless given"},
-    {.name = "solver",
-     .type = CRDI_OPT_CHOICE,
-     .choices = solvers,
-     AT(solver),
-     .help = "for Model Exchange: bdf and adams control their error (CVODE), euler and rk4 have "
-             "fixed steps; bdf unless given"},
-    {.name = "max-defect",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "FRACTION",
-     .unit = "",
-     .range = CRDI_POSITIVE,
-     AT(max_defect),
-     .help = "exit code 3 if the defect of a connection is more than this part of its signal's "
-             "scale: 0.01 or '1 %'"},
-    {.name = "max-energy",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "FRACTION",
-     .unit = "",
-     .range = CRDI_POSITIVE,
-     AT(max_energy),
-     .help = "exit code 3 if the exchange over a power bond puts in or takes out more than this "
-             "part of the energy that passes it"},
-    {.name = "max-overruns",
-     .type = CRDI_OPT_INT,
-     .metavar = "N",
-     AT(max_overruns),
-     .help = "with --pace: exit code 3 if more than N cycles were not done in time"},
-    {.name = "max-lateness",
-     .type = CRDI_OPT_QUANTITY,
-     .metavar = "TIME",
-     .unit = "s",
-     .range = CRDI_POSITIVE,
-     AT(max_lateness),
-     .help = "with --pace: exit code 3 if a cycle began more than TIME after its deadline"},
+    OPT_FILE(run_options, output, "output", "csv|mf4|mat",
+             "result file: .csv, .mf4 (MDF 4.10) or .mat; - for CSV on standard output, or none; "
+             "what the system says, else the name of SYSTEM with .csv in the current folder",
+             .short_name = 'o', .alias = "output-file"),
+    OPT_FILE(run_options, exchange, "exchange", "mf4",
+             "record every exchanged sample with its time stamps, for cardan replay (.mf4); none: "
+             "not, whatever the system says"),
+    OPT_FILE(run_options, session, "session-record", "csv",
+             "record the states of master and test benches, however the run ends, for cardan bench "
+             "session (.csv); none: not, whatever the system says"),
+    OPT_LIST(run_options, variables, "variables", "PATTERN",
+             "variables to record, with * and ?; all outputs unless given"),
+    OPT_TIME(run_options, interval, "interval", CRDI_NOT_NEGATIVE,
+             "time between two rows; every macro step unless given", .alias = "output-interval"),
+    OPT_FLAG(run_options, unit_row, "unit-row",
+             "write the physical units as second line of the CSV"),
+    OPT_CHOICE(run_options, mat_version, "mat-version", mat_versions,
+               "of a .mat file: 5, which everything reads, or 7.3 (HDF5), which has no limit of "
+               "size; 5 unless the results are too large for it"),
+    OPT_TEXT(run_options, variant, "variant", "NAME", "of an SSP: another .ssd file at its root"),
+    OPT_CHOICE(run_options, interface, "interface-type", interfaces,
+               "how FMUs are run that offer both; co-simulation unless given"),
+    OPT_CHOICE(run_options, solver, "solver", solvers,
+               "for Model Exchange: bdf and adams control their error (CVODE), euler and rk4 have "
+               "fixed steps; bdf unless given"),
+    OPT_QUANTITY(run_options, max_defect, "max-defect", "FRACTION", "", CRDI_POSITIVE,
+                 "exit code 3 if the defect of a connection is more than this part of its signal's "
+                 "scale: 0.01 or '1 %'"),
+    OPT_QUANTITY(
+        run_options, max_energy, "max-energy", "FRACTION", "", CRDI_POSITIVE,
+        "exit code 3 if the exchange over a power bond puts in or takes out more than this "
+        "part of the energy that passes it"),
+    OPT_INT(run_options, max_overruns, "max-overruns", "N",
+            "with --pace: exit code 3 if more than N cycles were not done in time"),
+    OPT_TIME(run_options, max_lateness, "max-lateness", CRDI_POSITIVE,
+             "with --pace: exit code 3 if a cycle began more than TIME after its deadline"),
     CRDI_LIVE_OPTIONS(run_options, live),
-    {.name = "no-quality",
-     .type = CRDI_OPT_FLAG,
-     AT(no_quality),
-     .help = "watch neither defects nor energy; the results stay the same"},
-    {.name = "threads",
-     .type = CRDI_OPT_COUNT,
-     .metavar = "N|auto",
-     AT(threads),
-     .help = "threads that step the units; auto measures at the start; the results do not depend "
-             "on it"},
-    {.name = "progress",
-     .type = CRDI_OPT_CHOICE,
-     .choices = progresses,
-     AT(progress),
-     .help = "on standard error: auto is a line on a terminal, json a line of JSON about ten "
-             "times a second"},
+    OPT_FLAG(run_options, no_quality, "no-quality",
+             "watch neither defects nor energy; the results stay the same"),
+    OPT_COUNT(run_options, threads, "threads", "N|auto",
+              "threads that step the units; auto measures at the start; the results do not depend "
+              "on it"),
+    OPT_CHOICE(run_options, progress, "progress", progresses,
+               "on standard error: auto is a line on a terminal, json a line of JSON about ten "
+               "times a second"),
     CRDI_JSON_OPTION("print the report at the end as JSON on standard output"),
-    {.name = "quiet",
-     .short_name = 'q',
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(crdi_common, quiet),
-     .help = "no report, no progress line, only errors on standard error"},
+    OPT_FLAG(crdi_common, quiet, "quiet",
+             "no report, no progress line, only errors on standard error", .short_name = 'q'),
     CRDI_COMMON_OPTIONS,
 };
 
@@ -779,12 +678,10 @@ const crdi_command crdi_command_run = {
                   "in real time; exit code 3 if a cycle was late"},
                  {"cardan run bench.yaml --pace realtime --ui --ui-wait",
                   "begin when Start is pressed in the browser"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, run_options),
     .min_arguments = 1,
     .max_arguments = 1,
     .extensions = "fmu|yaml|yml|ssp|ssd|cir|ckt|net|sp|spice",
-    .size = sizeof(run_options),
     .defaults = &defaults,
     .run = run_run,
 };

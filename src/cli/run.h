@@ -34,67 +34,34 @@ typedef struct crdi_watch_options {
 
 // The rows of a command whose struct of options has a crdi_watch_options at `field`.
 #define CRDI_LIVE_OPTIONS(object, field)                                                           \
-    {.name = "ui",                                                                                 \
-     .type = CRDI_OPT_FLAG,                                                                        \
-     .offset = offsetof(object, field.ui),                                                         \
-     .help = "watch and steer the run in a browser: the address of the page is printed on "        \
-             "standard error before the run begins"},                                              \
-        {.name = "ui-address",                                                                     \
-         .type = CRDI_OPT_TEXT,                                                                    \
-         .metavar = "ADDRESS[:PORT]",                                                              \
-         .offset = offsetof(object, field.address),                                                \
-         .help = "where the page is served; 127.0.0.1:8421 unless given, and a free port if that " \
-                 "one is taken"},                                                                  \
-        {.name = "ui-token",                                                                       \
-         .type = CRDI_OPT_TEXT,                                                                    \
-         .metavar = "TOKEN",                                                                       \
-         .offset = offsetof(object, field.token),                                                  \
-         .help = "that the address of the page has to bear; random unless given"},                 \
-        {.name = "ui-wait",                                                                        \
-         .type = CRDI_OPT_FLAG,                                                                    \
-         .offset = offsetof(object, field.wait),                                                   \
-         .help = "stand still before the first step until Start is pressed on the page"},          \
-        {.name = "ui-keep",                                                                        \
-         .type = CRDI_OPT_FLAG,                                                                    \
-         .offset = offsetof(object, field.keep),                                                   \
-         .help = "serve the page after the end of the run, too, until Ctrl-C"},                    \
-        {.name = "ui-read-only",                                                                   \
-         .type = CRDI_OPT_FLAG,                                                                    \
-         .offset = offsetof(object, field.read_only),                                              \
-         .help = "the page shows the run and cannot change it"},                                   \
-        {.name = "ui-open",                                                                        \
-         .type = CRDI_OPT_FLAG,                                                                    \
-         .offset = offsetof(object, field.open),                                                   \
-         .help = "an address that others can reach is meant; needs --ui-cert and --ui-key, or "    \
-                 "--ui-plain"},                                                                    \
-        {.name = "ui-cert",                                                                        \
-         .type = CRDI_OPT_FILE,                                                                    \
-         .metavar = "FILE",                                                                        \
-         .extensions = "pem|crt",                                                                  \
-         .offset = offsetof(object, field.cert),                                                   \
-         .help = "certificate (PEM): the page is served by https"},                                \
-        {.name = "ui-key",                                                                         \
-         .type = CRDI_OPT_FILE,                                                                    \
-         .metavar = "FILE",                                                                        \
-         .extensions = "pem|key",                                                                  \
-         .offset = offsetof(object, field.key),                                                    \
-         .help = "private key of the certificate (PEM)"},                                          \
-        {.name = "ui-plain",                                                                       \
-         .type = CRDI_OPT_FLAG,                                                                    \
-         .offset = offsetof(object, field.plain),                                                  \
-         .help = "no encryption although others can reach the page: who listens can read the "     \
-                 "token"},                                                                         \
-        {.name = "stream",                                                                         \
-         .type = CRDI_OPT_TEXT,                                                                    \
-         .metavar = "pj://HOST:PORT",                                                              \
-         .offset = offsetof(object, field.stream),                                                 \
-         .help = "send the signals to PlotJuggler while the run goes (UDP, JSON); its port is "    \
-                 "9870 unless changed there"},                                                     \
-    {                                                                                              \
-        .name = "stream-signals", .type = CRDI_OPT_LIST, .metavar = "PATTERN",                     \
-        .offset = offsetof(object, field.stream_signals),                                          \
-        .help = "signals that are streamed, with * and ?; all unless given"                        \
-    }
+    OPT_FLAG(object, field.ui, "ui",                                                               \
+             "watch and steer the run in a browser: the address of the page is printed on "        \
+             "standard error before the run begins"),                                              \
+        OPT_TEXT(object, field.address, "ui-address", "ADDRESS[:PORT]",                            \
+                 "where the page is served; 127.0.0.1:8421 unless given, and a free port if that " \
+                 "one is taken"),                                                                  \
+        OPT_TEXT(object, field.token, "ui-token", "TOKEN",                                         \
+                 "that the address of the page has to bear; random unless given"),                 \
+        OPT_FLAG(object, field.wait, "ui-wait",                                                    \
+                 "stand still before the first step until Start is pressed on the page"),          \
+        OPT_FLAG(object, field.keep, "ui-keep",                                                    \
+                 "serve the page after the end of the run, too, until Ctrl-C"),                    \
+        OPT_FLAG(object, field.read_only, "ui-read-only",                                          \
+                 "the page shows the run and cannot change it"),                                   \
+        OPT_FLAG(object, field.open, "ui-open",                                                    \
+                 "an address that others can reach is meant; needs --ui-cert and --ui-key, or "    \
+                 "--ui-plain"),                                                                    \
+        OPT_FILE(object, field.cert, "ui-cert", "pem|crt",                                         \
+                 "certificate (PEM): the page is served by https"),                                \
+        OPT_FILE(object, field.key, "ui-key", "pem|key", "private key of the certificate (PEM)"),  \
+        OPT_FLAG(object, field.plain, "ui-plain",                                                  \
+                 "no encryption although others can reach the page: who listens can read the "     \
+                 "token"),                                                                         \
+        OPT_TEXT(object, field.stream, "stream", "pj://HOST:PORT",                                 \
+                 "send the signals to PlotJuggler while the run goes (UDP, JSON); its port is "    \
+                 "9870 unless changed there"),                                                     \
+        OPT_LIST(object, field.stream_signals, "stream-signals", "PATTERN",                        \
+                 "signals that are streamed, with * and ?; all unless given")
 
 typedef struct crdi_watch {
     struct crdi_live* live;

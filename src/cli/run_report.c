@@ -400,7 +400,7 @@ crd_status crdi_report_json(crdi_cli* cli, const crd_master_report* r, const crd
     json_object_set_new(j, "exit_code", json_integer(crd_status_exit_code(st)));
     json_object_set_new(j, "error",
                         st < 0 ? crdi_json_text(crd_error_text(cli->ctx)) : json_null());
-    json_object_set(j, "warnings", cli->warnings);
+    json_object_set_new(j, "warnings", crdi_warnings_json(cli));
     const crd_status printed = crdi_json_print(cli, j);
     return st < 0 ? st : printed;
 }

@@ -20,72 +20,33 @@ typedef struct crdi_twin_command {
     }
 
 #define CRDI_TWIN_OPTIONS(object, field)                                                           \
-    {.name = "sensors",                                                                            \
-     .type = CRDI_OPT_LIST,                                                                        \
-     .metavar = "NAME[=WHAT][:SD],...",                                                            \
-     .offset = offsetof(object, field.sensors),                                                    \
-     .help = "what is measured: T7=t(7):0.5 is the temperature of node 7 with noise of 0.5 K; "    \
-             "without WHAT an .output or node of that name; may be given several times"},          \
-        {.name = "sd",                                                                             \
-         .type = CRDI_OPT_NUMBER,                                                                  \
-         .range = CRDI_POSITIVE,                                                                   \
-         .offset = offsetof(object, field.sd),                                                     \
-         .help = "standard deviation of the noise of sensors that do not say it"},                 \
-        {.name = "estimate",                                                                       \
-         .type = CRDI_OPT_LIST,                                                                    \
-         .metavar = "NAME[=PARTS][:START],...",                                                    \
-         .offset = offsetof(object, field.estimate),                                               \
-         .help = "values of R, C or L to find: rdbc=x*.dbc:0.01 is one value of all parts that "   \
-                 "fit, PARTS joined by +; begins with the netlist's value"},                       \
-        {.name = "unknown",                                                                        \
-         .type = CRDI_OPT_LIST,                                                                    \
-         .metavar = "NAME[=PARTS][:MODEL[:NOISE[:START[:SD]]]],...",                               \
-         .offset = offsetof(object, field.unknown),                                                \
-         .help = "sources to find: loss=q*:walk:1:208:100; MODEL is constant, walk, integrated "   \
-                 "or oscillator@HZ; NOISE how much it may change (variance per step)"},            \
-        {.name = "param",                                                                          \
-         .alias = "define",                                                                        \
-         .short_name = 'D',                                                                        \
-         .type = CRDI_OPT_LIST,                                                                    \
-         .metavar = "NAME=NUMBER",                                                                 \
-         .offset = offsetof(object, field.params),                                                 \
-         .help = "value of a .param instead of the netlist's"},                                    \
-        {.name = "measurements",                                                                   \
-         .short_name = 'm',                                                                        \
-         .type = CRDI_OPT_FILE,                                                                    \
-         .metavar = "FILE",                                                                        \
-         .extensions = "csv|mf4|mat",                                                              \
-         .offset = offsetof(object, field.measurements),                                           \
-         .help = "recording whose columns are called like sensors and inputs of the netlist"},     \
-        {.name = "map",                                                                            \
-         .type = CRDI_OPT_LIST,                                                                    \
-         .metavar = "COLUMN=NAME",                                                                 \
-         .offset = offsetof(object, field.map),                                                    \
-         .help = "a column that belongs to a sensor or input of another name"},                    \
-        {.name = "step",                                                                           \
-         .type = CRDI_OPT_QUANTITY,                                                                \
-         .metavar = "TIME",                                                                        \
-         .unit = "s",                                                                              \
-         .range = CRDI_POSITIVE,                                                                   \
-         .offset = offsetof(object, field.step),                                                   \
-         .help = "between two measurements; that of the recording unless given"},                  \
-        {.name = "start",                                                                          \
-         .type = CRDI_OPT_QUANTITY,                                                                \
-         .metavar = "TIME",                                                                        \
-         .unit = "s",                                                                              \
-         .offset = offsetof(object, field.start),                                                  \
-         .help = "when the network is in the state that the netlist says; the first row of the "   \
-                 "recording unless given (that row is then not used)"},                            \
-        {.name = "from",                                                                           \
-         .type = CRDI_OPT_QUANTITY,                                                                \
-         .metavar = "TIME",                                                                        \
-         .unit = "s",                                                                              \
-         .offset = offsetof(object, field.from),                                                   \
-         .help = "measurements count from here on"},                                               \
-    {                                                                                              \
-        .name = "to", .type = CRDI_OPT_QUANTITY, .metavar = "TIME", .unit = "s",                   \
-        .offset = offsetof(object, field.to), .help = "and to here"                                \
-    }
+    OPT_LIST(object, field.sensors, "sensors", "NAME[=WHAT][:SD],...",                             \
+             "what is measured: T7=t(7):0.5 is the temperature of node 7 with noise of 0.5 K; "    \
+             "without WHAT an .output or node of that name; may be given several times"),          \
+        OPT_NUMBER(object, field.sd, "sd", NULL, CRDI_POSITIVE,                                    \
+                   "standard deviation of the noise of sensors that do not say it"),               \
+        OPT_LIST(object, field.estimate, "estimate", "NAME[=PARTS][:START],...",                   \
+                 "values of R, C or L to find: rdbc=x*.dbc:0.01 is one value of all parts that "   \
+                 "fit, PARTS joined by +; begins with the netlist's value"),                       \
+        OPT_LIST(object, field.unknown, "unknown",                                                 \
+                 "NAME[=PARTS][:MODEL[:NOISE[:START[:SD]]]],...",                                  \
+                 "sources to find: loss=q*:walk:1:208:100; MODEL is constant, walk, integrated "   \
+                 "or oscillator@HZ; NOISE how much it may change (variance per step)"),            \
+        OPT_LIST(object, field.params, "param", "NAME=NUMBER",                                     \
+                 "value of a .param instead of the netlist's", .short_name = 'D',                  \
+                 .alias = "define"),                                                               \
+        OPT_FILE(object, field.measurements, "measurements", "csv|mf4|mat",                        \
+                 "recording whose columns are called like sensors and inputs of the netlist",      \
+                 .short_name = 'm'),                                                               \
+        OPT_LIST(object, field.map, "map", "COLUMN=NAME",                                          \
+                 "a column that belongs to a sensor or input of another name"),                    \
+        OPT_TIME(object, field.step, "step", CRDI_POSITIVE,                                        \
+                 "between two measurements; that of the recording unless given"),                  \
+        OPT_TIME(object, field.start, "start", CRDI_ANY,                                           \
+                 "when the network is in the state that the netlist says; the first row of the "   \
+                 "recording unless given (that row is then not used)"),                            \
+        OPT_TIME(object, field.from, "from", CRDI_ANY, "measurements count from here on"),         \
+        OPT_TIME(object, field.to, "to", CRDI_ANY, "and to here")
 
 typedef struct crdi_twin_job {
     crdi_cli* cli;

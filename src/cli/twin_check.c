@@ -72,8 +72,10 @@ static json_t* json_of(const crd_observability* o, crd_arena* arena)
                      "unknowns", all, "directions", directions);
 }
 
-static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                            crdi_result* out)
 {
+    (void)out;
     const check_options* o = options;
     crdi_twin_job j;
     crd_arena arena;
@@ -147,8 +149,10 @@ static crd_status print_places(crdi_twin_job* j, const crd_placement* p, int cou
     return crdi_stdout_done(j->cli->ctx);
 }
 
-static crd_status run_place(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_place(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                            crdi_result* out)
 {
+    (void)out;
     const check_options* o = options;
     crdi_twin_job j;
     crd_arena arena;
@@ -193,10 +197,7 @@ static crd_status run_place(crdi_cli* cli, const void* options, const crdi_list*
 static const crdi_option check_rows[] = {
     CRDI_TWIN_OPTIONS(check_options, twin),
     EXPERIMENT,
-    {.name = "states",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(check_options, states),
-     .help = "the states at the start are unknown too"},
+    OPT_FLAG(check_options, states, "states", "the states at the start are unknown too"),
     CRDI_JSON_OPTION("print rank, posterior and directions as JSON"),
     CRDI_COMMON_OPTIONS,
 };
@@ -204,21 +205,11 @@ static const crdi_option check_rows[] = {
 static const crdi_option place_rows[] = {
     CRDI_TWIN_OPTIONS(check_options, twin),
     EXPERIMENT,
-    {.name = "count",
-     .type = CRDI_OPT_COUNT,
-     .metavar = "N",
-     .offset = offsetof(check_options, count),
-     .help = "how many sensors to add; 2 unless given"},
-    {.name = "at",
-     .type = CRDI_OPT_LIST,
-     .metavar = "NODE",
-     .offset = offsetof(check_options, at),
-     .help = "where a sensor could be put; every node unless given"},
-    {.name = "sensor-sd",
-     .type = CRDI_OPT_NUMBER,
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(check_options, sensor_sd),
-     .help = "noise of a new sensor; that of the first one unless given"},
+    OPT_COUNT(check_options, count, "count", "N", "how many sensors to add; 2 unless given"),
+    OPT_LIST(check_options, at, "at", "NODE",
+             "where a sensor could be put; every node unless given"),
+    OPT_NUMBER(check_options, sensor_sd, "sensor-sd", NULL, CRDI_POSITIVE,
+               "noise of a new sensor; that of the first one unless given"),
     CRDI_JSON_OPTION("print the places as JSON"),
     CRDI_COMMON_OPTIONS,
 };
@@ -239,12 +230,10 @@ const crdi_command crdi_command_twin_check = {
     .examples = {{"cardan twin check rc.cir --sensors '2,3' --sd 0.5 --estimate r1,r2,r3",
                   "r1 does not show at nodes 2 and 3"},
                  {"cardan twin check inverter.yaml --stop '1 s'", "a short experiment"}},
-    .options = check_rows,
-    .option_count = sizeof check_rows / sizeof *check_rows,
+    OPTIONS(check_rows, check_options),
     .min_arguments = 1,
     .max_arguments = 1,
     .extensions = "cir|yaml|yml|json",
-    .size = sizeof(check_options),
     .defaults = &defaults,
     .run = run_check,
 };
@@ -257,12 +246,9 @@ const crdi_command crdi_command_twin_place = {
         "Tries a further sensor at every node (or those of --at) and takes the one with which most "
         "can be told, then the next one beside it, and so on.",
     .examples = {{"cardan twin place inverter.yaml --count 2", "the two best nodes"}},
-    .options = place_rows,
-    .option_count = sizeof place_rows / sizeof *place_rows,
+    OPTIONS(place_rows, check_options),
     .min_arguments = 1,
     .max_arguments = 1,
     .extensions = "cir|yaml|yml|json",
-    .size = sizeof(check_options),
-    .defaults = &defaults,
     .run = run_place,
 };

@@ -257,8 +257,10 @@ static crd_status choose_noise(run* r)
     return st;
 }
 
-static crd_status run_twin(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_twin(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                           crdi_result* out)
 {
+    (void)out;
     run r = {.o = options};
     crd_status st = crdi_twin_load(&r.j, cli, &r.o->twin, arguments->items[0], NAN);
     if (st == CRD_OK) { st = crdi_twin_check_output(&r.j, r.o->output); }
@@ -288,27 +290,17 @@ static crd_status run_twin(crdi_cli* cli, const void* options, const crdi_list* 
 
 static const crdi_option rows[] = {
     CRDI_TWIN_OPTIONS(run_options, twin),
-    {.name = "auto-noise",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(run_options, auto_noise),
-     .help = "choose the noise of sources (without sources: of the states) by the whiteness of the "
-             "innovations"},
-    {.name = "all-nodes",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(run_options, all_nodes),
-     .help = "estimates of every node, not of the outputs alone"},
-    {.name = "output",
-     .short_name = 'o',
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "csv|mf4|mat",
-     .offset = offsetof(run_options, output),
-     .help = "result file: every estimate with its 95 % band, every sensor with its innovation"},
+    OPT_FLAG(run_options, auto_noise, "auto-noise",
+             "choose the noise of sources (without sources: of the states) by the whiteness of the "
+             "innovations"),
+    OPT_FLAG(run_options, all_nodes, "all-nodes",
+             "estimates of every node, not of the outputs alone"),
+    OPT_FILE(run_options, output, "output", "csv|mf4|mat",
+             "result file: every estimate with its 95 % band, every sensor with its innovation",
+             .short_name = 'o'),
     CRDI_JSON_OPTION("print the estimates at the end as JSON"),
     CRDI_COMMON_OPTIONS,
 };
-
-static const run_options defaults = {.twin = CRDI_TWIN_DEFAULTS};
 
 const crdi_command crdi_command_twin_run = {
     .name = "twin run",
@@ -323,12 +315,9 @@ const crdi_command crdi_command_twin_run = {
                  {"cardan twin run rc.cir --sensors '2,3' --sd 0.5 --unknown q0:walk:1:10:3 -m "
                   "test.csv",
                   "an unknown heat source"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, run_options),
     .min_arguments = 1,
     .max_arguments = 1,
     .extensions = "cir|yaml|yml|json",
-    .size = sizeof(run_options),
-    .defaults = &defaults,
     .run = run_twin,
 };

@@ -130,8 +130,10 @@ static crd_status write_description(crdi_twin_job* j, const crd_tune_result* r, 
     return st;
 }
 
-static crd_status run_tune(crdi_cli* cli, const void* options, const crdi_list* arguments)
+static crd_status run_tune(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                           crdi_result* out)
 {
+    (void)out;
     const tune_options* o = options;
     crdi_twin_job j;
     crd_tune_result r;
@@ -168,57 +170,25 @@ static crd_status run_tune(crdi_cli* cli, const void* options, const crdi_list* 
 
 static const crdi_option rows[] = {
     CRDI_TWIN_OPTIONS(tune_options, twin),
-    {.name = "how",
-     .type = CRDI_OPT_CHOICE,
-     .choices = ways,
-     .offset = offsetof(tune_options, how),
-     .help = "likelihood: all measurements at once; passes: the filter again and again (Rodriguez "
-             "2021); likelihood unless given"},
-    {.name = "fit-noise",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(tune_options, fit_noise),
-     .help = "find the noise of the sensors, too"},
-    {.name = "fit-start",
-     .type = CRDI_OPT_FLAG,
-     .offset = offsetof(tune_options, fit_start),
-     .help = "find the states at the start, too"},
-    {.name = "points",
-     .type = CRDI_OPT_INT,
-     .metavar = "N",
-     .offset = offsetof(tune_options, points),
-     .help = "of a logarithmic grid around the start values; 7 unless given, 0: begin with them"},
-    {.name = "decades",
-     .type = CRDI_OPT_NUMBER,
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(tune_options, decades),
-     .help = "half the width of that grid; 3 unless given"},
-    {.name = "iterations",
-     .type = CRDI_OPT_COUNT,
-     .metavar = "N",
-     .offset = offsetof(tune_options, iterations),
-     .help = "at most; 100 unless given"},
-    {.name = "tolerance",
-     .type = CRDI_OPT_NUMBER,
-     .range = CRDI_POSITIVE,
-     .offset = offsetof(tune_options, tolerance),
-     .help = "change that ends it: relative, of passes absolute; 1e-10 unless given"},
-    {.name = "output",
-     .short_name = 'o',
-     .type = CRDI_OPT_FILE,
-     .metavar = "FILE",
-     .extensions = "yaml|json",
-     .offset = offsetof(tune_options, output),
-     .help = "description of the twin with the values that were found, for cardan twin run"},
+    OPT_CHOICE(
+        tune_options, how, "how", ways,
+        "likelihood: all measurements at once; passes: the filter again and again (Rodriguez "
+        "2021); likelihood unless given"),
+    OPT_FLAG(tune_options, fit_noise, "fit-noise", "find the noise of the sensors, too"),
+    OPT_FLAG(tune_options, fit_start, "fit-start", "find the states at the start, too"),
+    OPT_INT(tune_options, points, "points", "N",
+            "of a logarithmic grid around the start values; 7 unless given, 0: begin with them"),
+    OPT_NUMBER(tune_options, decades, "decades", NULL, CRDI_POSITIVE,
+               "half the width of that grid; 3 unless given"),
+    OPT_COUNT(tune_options, iterations, "iterations", "N", "at most; 100 unless given"),
+    OPT_NUMBER(tune_options, tolerance, "tolerance", NULL, CRDI_POSITIVE,
+               "change that ends it: relative, of passes absolute; 1e-10 unless given"),
+    OPT_FILE(tune_options, output, "output", "yaml|json",
+             "description of the twin with the values that were found, for cardan twin run",
+             .short_name = 'o'),
     CRDI_JSON_OPTION("print values, covariance and residuals as JSON"),
     CRDI_COMMON_OPTIONS,
 };
-
-static const tune_options defaults = {.twin = CRDI_TWIN_DEFAULTS,
-                                      .how = -1,
-                                      .iterations = -1,
-                                      .points = -1,
-                                      .tolerance = NAN,
-                                      .decades = NAN};
 
 const crdi_command crdi_command_twin_tune = {
     .name = "twin tune",
@@ -233,12 +203,9 @@ const crdi_command crdi_command_twin_tune = {
                   "two resistances from two thermometers"},
                  {"cardan twin tune inverter.yaml -m bench.mf4 --from 4s -o tuned.yaml",
                   "from the steady state at the end; the result is a description"}},
-    .options = rows,
-    .option_count = sizeof rows / sizeof *rows,
+    OPTIONS(rows, tune_options),
     .min_arguments = 1,
     .max_arguments = 1,
     .extensions = "cir|yaml|yml|json",
-    .size = sizeof(tune_options),
-    .defaults = &defaults,
     .run = run_tune,
 };

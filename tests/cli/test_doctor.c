@@ -255,7 +255,7 @@ static void judge(fixture* f, crdi_profile p)
     check(!f->results.failed);
 }
 
-static const crdi_result* result_of(const fixture* f, const char* id)
+static const crdi_outcome* result_of(const fixture* f, const char* id)
 {
     for (int i = 0; i < f->results.count; i++) {
         if (strcmp(f->results.items[i].check->id, id) == 0) { return &f->results.items[i]; }
@@ -266,7 +266,7 @@ static const crdi_result* result_of(const fixture* f, const char* id)
 
 #define check_result(f, id, want, text)                                                            \
     do {                                                                                           \
-        const crdi_result* check_r = result_of(f, id);                                             \
+        const crdi_outcome* check_r = result_of(f, id);                                             \
         if (check_r->state != (want) || !strstr(check_r->found, text)) {                           \
             fail_msg("%s:%d: %s is %s, \"%s\", expected %s, \"%s\"", __FILE__, __LINE__, id,       \
                      crdi_state_names[check_r->state], check_r->found, crdi_state_names[want],     \
@@ -280,7 +280,7 @@ static void check_lines(fixture* f)
     for (int p = 0; p < CRDI_PROFILES; p++) {
         judge(f, (crdi_profile)p);
         for (int i = 0; i < f->results.count; i++) {
-            const crdi_result* x = &f->results.items[i];
+            const crdi_outcome* x = &f->results.items[i];
             check(*x->found && strlen(x->found) < CRDI_FOUND && strlen(x->fix) < CRDI_FIX - 1);
             check((x->state == CRDI_WARN || x->state == CRDI_FAIL) == (*x->fix != 0));
             for (const char* c = x->found; *c; c++) {
@@ -340,7 +340,7 @@ static void an_ideal_machine_is_ok_in_every_profile(void** state)
     for (int p = 0; p < CRDI_PROFILES; p++) {
         judge(f, (crdi_profile)p);
         for (int i = 0; i < f->results.count; i++) {
-            const crdi_result* x = &f->results.items[i];
+            const crdi_outcome* x = &f->results.items[i];
             if (x->state == CRDI_WARN || x->state == CRDI_FAIL) {
                 fail_msg("%s is %s: %s", x->check->id, crdi_state_names[x->state], x->found);
             }
@@ -466,7 +466,7 @@ static void ports_that_are_taken_say_where(void** state)
     check_ok(crdi_wish_port(f->ctx, &f->wish, "443"));
     crdi_doctor_look(root, &f->wish, &f->facts);
     judge(f, CRDI_DESK);
-    const crdi_result* x = result_of(f, "port");
+    const crdi_outcome* x = result_of(f, "port");
     check_text(x[0].found, "DCP slave: taken at 127.0.0.1");
     check_int(x[0].state, CRDI_WARN);
     check_contains(x[0].fix, "sudo ss -lntup 'sport = :8080'");
