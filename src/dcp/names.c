@@ -1,4 +1,4 @@
-// Names of the protocol's numbers.
+// Names of the protocol's numbers; those of PDUs are in pdu.c.
 #include "cardan/dcp.h"
 
 #include <stddef.h>
@@ -29,54 +29,6 @@ const char* crd_dcp_op_mode_name(int mode)
 {
     static const char* const names[] = {"HRT", "SRT", "NRT"};
     return mode >= 0 && mode < 3 ? names[mode] : NULL;
-}
-
-static const struct {
-    int type;
-    const char* name;
-} pdus[] = {
-    {CRD_DCP_STC_REGISTER, "STC_register"},
-    {CRD_DCP_STC_DEREGISTER, "STC_deregister"},
-    {CRD_DCP_STC_PREPARE, "STC_prepare"},
-    {CRD_DCP_STC_CONFIGURE, "STC_configure"},
-    {CRD_DCP_STC_INITIALIZE, "STC_initialize"},
-    {CRD_DCP_STC_RUN, "STC_run"},
-    {CRD_DCP_STC_DO_STEP, "STC_do_step"},
-    {CRD_DCP_STC_SEND_OUTPUTS, "STC_send_outputs"},
-    {CRD_DCP_STC_STOP, "STC_stop"},
-    {CRD_DCP_STC_RESET, "STC_reset"},
-    {CRD_DCP_CFG_TIME_RES, "CFG_time_res"},
-    {CRD_DCP_CFG_STEPS, "CFG_steps"},
-    {CRD_DCP_CFG_INPUT, "CFG_input"},
-    {CRD_DCP_CFG_OUTPUT, "CFG_output"},
-    {CRD_DCP_CFG_CLEAR, "CFG_clear"},
-    {CRD_DCP_CFG_TARGET_NETWORK, "CFG_target_network_information"},
-    {CRD_DCP_CFG_SOURCE_NETWORK, "CFG_source_network_information"},
-    {CRD_DCP_CFG_PARAMETER, "CFG_parameter"},
-    {CRD_DCP_CFG_TUNABLE_PARAMETER, "CFG_tunable_parameter"},
-    {CRD_DCP_CFG_PARAM_NETWORK, "CFG_param_network_information"},
-    {CRD_DCP_CFG_LOGGING, "CFG_logging"},
-    {CRD_DCP_CFG_SCOPE, "CFG_scope"},
-    {CRD_DCP_INF_STATE, "INF_state"},
-    {CRD_DCP_INF_ERROR, "INF_error"},
-    {CRD_DCP_INF_LOG, "INF_log"},
-    {CRD_DCP_RSP_ACK, "RSP_ack"},
-    {CRD_DCP_RSP_NACK, "RSP_nack"},
-    {CRD_DCP_RSP_STATE_ACK, "RSP_state_ack"},
-    {CRD_DCP_RSP_ERROR_ACK, "RSP_error_ack"},
-    {CRD_DCP_RSP_LOG_ACK, "RSP_log_ack"},
-    {CRD_DCP_NTF_STATE_CHANGED, "NTF_state_changed"},
-    {CRD_DCP_NTF_LOG, "NTF_log"},
-    {CRD_DCP_DAT_INPUT_OUTPUT, "DAT_input_output"},
-    {CRD_DCP_DAT_PARAMETER, "DAT_parameter"},
-};
-
-const char* crd_dcp_type_name(int type)
-{
-    for (size_t i = 0; i < sizeof pdus / sizeof *pdus; i++) {
-        if (pdus[i].type == type) { return pdus[i].name; }
-    }
-    return NULL;
 }
 
 typedef struct error {

@@ -1,14 +1,12 @@
-// The bytes of PDUs: one table of fields per type, which decoder, encoder and printer walk.
+// PDUs: one table of all types, which decoder, encoder and printer walk. In which states a slave
+// takes them is said by states.c.
 //
 // All integers are little endian and packed; byte 0 is the type. What stands here in a row are the
-// fields from byte 1 on, each with its label in a printed line. Bytes are read and written one by
-// one, so that the host's order does not matter; compilers make single loads and stores of it.
-#include "cardan/dcp.h"
+// fields from byte 1 on, each with its label in a printed line.
+#include "shared/dcp.h"
 
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef enum show { NUMBER, SIGNED, STATE, DATA_TYPE, OP_MODE, IPV4, ERROR, HEX, BYTES } show;
@@ -78,179 +76,127 @@ static const field* const param_network[TRANSPORTS] = {
 
 // ---- one row per type --------------------------------------------------------------------------
 
-typedef struct layout {
-    uint8_t type;
+typedef struct row {
+    const char* name;          // NULL: there is no such type
     uint8_t head;              // bytes without which nobody could be answered
     bool open;                 // a payload follows
     uint8_t least;             // bytes of it
     const field* fields;       // from byte 1 on
     const field* const* tails; // (TRANSPORTS) what follows them, NULL: nothing
-} layout;
+    // The data bytes of a frame of DCP over CAN, from byte 0 on: type, data_id, param_id and sender
+    // are its identifier. NULL: there is no such message.
+    const field* can;
+} row;
 
-#define ROW(type, head, ...)                                                                       \
-    {                                                                                              \
-        CRD_DCP_##type, head, false, 0, FIELDS(__VA_ARGS__), NULL                                  \
-    }
-#define OPEN(type, head, least, ...)                                                               \
-    {                                                                                              \
-        CRD_DCP_##type, head, true, least, FIELDS(__VA_ARGS__), NULL                               \
-    }
-#define NETWORK(type, tails, id)                                                                   \
-    {                                                                                              \
-        CRD_DCP_##type, 4, false, 0, FIELDS(REQUEST, id, TRANSPORT), tails                         \
-    }
+static const field nothing[] = {{0}};
+#define CAN_STC FIELD(peer, NUMBER, " rcv="), FIELD(state, STATE, " state_id=")
+#define CAN_INF .can = FIELDS(FIELD(peer, NUMBER, " rcv="))
+#define CAN_ERROR .can = FIELDS(NARROW(error, 1, ERROR, " error="))
+#define PLAIN_STC 4, .fields = FIELDS(STC), .can = FIELDS(CAN_STC)
+#define NETWORK(id, tail) 4, .fields = FIELDS(REQUEST, id, TRANSPORT), .tails = tail
 
-// Data first: they come most often.
-static const layout native[] = {
-    OPEN(DAT_INPUT_OUTPUT, 5, 0, FIELD(seq, NUMBER, " seq="), DATA_ID),
-    OPEN(DAT_PARAMETER, 5, 0, FIELD(seq, NUMBER, " seq="), PARAM_ID),
+static const row rows[256] = {
+    // from the master: changes of state
+    [CRD_DCP_STC_REGISTER] = {"STC_register", 4,
+                              .fields =
+                                  FIELDS(STC, UUID, FIELD(op_mode, OP_MODE, " op_mode="),
+                                         FIELD(major, NUMBER, " ver="), FIELD(minor, NUMBER, ".")),
+                              .can = FIELDS(CAN_STC, FIELD(op_mode, OP_MODE, " op_mode="))},
+    [CRD_DCP_STC_DEREGISTER] = {"STC_deregister", PLAIN_STC},
+    [CRD_DCP_STC_PREPARE] = {"STC_prepare", PLAIN_STC},
+    [CRD_DCP_STC_CONFIGURE] = {"STC_configure", PLAIN_STC},
+    [CRD_DCP_STC_INITIALIZE] = {"STC_initialize", PLAIN_STC},
+    [CRD_DCP_STC_RUN] = {"STC_run", 4, .fields = FIELDS(STC, FIELD(time, SIGNED, " time=")),
+                         .can = FIELDS(CAN_STC)},
+    [CRD_DCP_STC_DO_STEP] = {"STC_do_step", 4, .fields = FIELDS(STC, STEPS),
+                             .can = FIELDS(CAN_STC, NARROW(steps, 1, NUMBER, " steps="))},
+    [CRD_DCP_STC_SEND_OUTPUTS] = {"STC_send_outputs", PLAIN_STC},
+    [CRD_DCP_STC_STOP] = {"STC_stop", PLAIN_STC},
+    [CRD_DCP_STC_RESET] = {"STC_reset", PLAIN_STC},
 
-    ROW(STC_REGISTER, 4, STC, UUID, FIELD(op_mode, OP_MODE, " op_mode="),
-        FIELD(major, NUMBER, " ver="), FIELD(minor, NUMBER, ".")),
-    ROW(STC_DEREGISTER, 4, STC),
-    ROW(STC_PREPARE, 4, STC),
-    ROW(STC_CONFIGURE, 4, STC),
-    ROW(STC_INITIALIZE, 4, STC),
-    ROW(STC_RUN, 4, STC, FIELD(time, SIGNED, " time=")),
-    ROW(STC_DO_STEP, 4, STC, STEPS),
-    ROW(STC_SEND_OUTPUTS, 4, STC),
-    ROW(STC_STOP, 4, STC),
-    ROW(STC_RESET, 4, STC),
+    // from the master: configuration
+    [CRD_DCP_CFG_TIME_RES] = {"CFG_time_res", 4,
+                              .fields = FIELDS(REQUEST, FIELD(numerator, NUMBER, " num="),
+                                               FIELD(denominator, NUMBER, " den="))},
+    [CRD_DCP_CFG_STEPS] = {"CFG_steps", 4, .fields = FIELDS(REQUEST, STEPS, DATA_ID)},
+    [CRD_DCP_CFG_INPUT] = {"CFG_input", 4,
+                           .fields = FIELDS(REQUEST, DATA_ID, POS, FIELD(vr, NUMBER, " target_vr="),
+                                            SOURCE_TYPE)},
+    [CRD_DCP_CFG_OUTPUT] = {"CFG_output", 4,
+                            .fields =
+                                FIELDS(REQUEST, DATA_ID, POS, FIELD(vr, NUMBER, " source_vr="))},
+    [CRD_DCP_CFG_CLEAR] = {"CFG_clear", 4, .fields = FIELDS(REQUEST)},
+    [CRD_DCP_CFG_TARGET_NETWORK] = {"CFG_target_network_information",
+                                    NETWORK(DATA_ID, target_network)},
+    [CRD_DCP_CFG_SOURCE_NETWORK] = {"CFG_source_network_information",
+                                    NETWORK(DATA_ID, source_network)},
+    [CRD_DCP_CFG_PARAMETER] = {"CFG_parameter", 4, .open = true, .least = 1,
+                               .fields =
+                                   FIELDS(REQUEST, FIELD(vr, NUMBER, " param_vr="), SOURCE_TYPE)},
+    [CRD_DCP_CFG_TUNABLE_PARAMETER] = {"CFG_tunable_parameter", 4,
+                                       .fields =
+                                           FIELDS(REQUEST, PARAM_ID, POS,
+                                                  FIELD(vr, NUMBER, " param_vr="), SOURCE_TYPE)},
+    [CRD_DCP_CFG_PARAM_NETWORK] = {"CFG_param_network_information",
+                                   NETWORK(PARAM_ID, param_network)},
+    [CRD_DCP_CFG_LOGGING] = {"CFG_logging", 4,
+                             .fields = FIELDS(REQUEST, CATEGORY, FIELD(level, NUMBER, " level="),
+                                              FIELD(mode, NUMBER, " mode="))},
+    [CRD_DCP_CFG_SCOPE] = {"CFG_scope", 4,
+                           .fields = FIELDS(REQUEST, DATA_ID, FIELD(scope, NUMBER, " scope="))},
 
-    ROW(CFG_TIME_RES, 4, REQUEST, FIELD(numerator, NUMBER, " num="),
-        FIELD(denominator, NUMBER, " den=")),
-    ROW(CFG_STEPS, 4, REQUEST, STEPS, DATA_ID),
-    ROW(CFG_INPUT, 4, REQUEST, DATA_ID, POS, FIELD(vr, NUMBER, " target_vr="), SOURCE_TYPE),
-    ROW(CFG_OUTPUT, 4, REQUEST, DATA_ID, POS, FIELD(vr, NUMBER, " source_vr=")),
-    ROW(CFG_CLEAR, 4, REQUEST),
-    NETWORK(CFG_TARGET_NETWORK, target_network, DATA_ID),
-    NETWORK(CFG_SOURCE_NETWORK, source_network, DATA_ID),
-    OPEN(CFG_PARAMETER, 4, 1, REQUEST, FIELD(vr, NUMBER, " param_vr="), SOURCE_TYPE),
-    ROW(CFG_TUNABLE_PARAMETER, 4, REQUEST, PARAM_ID, POS, FIELD(vr, NUMBER, " param_vr="),
-        SOURCE_TYPE),
-    NETWORK(CFG_PARAM_NETWORK, param_network, PARAM_ID),
-    ROW(CFG_LOGGING, 4, REQUEST, CATEGORY, FIELD(level, NUMBER, " level="),
-        FIELD(mode, NUMBER, " mode=")),
-    ROW(CFG_SCOPE, 4, REQUEST, DATA_ID, FIELD(scope, NUMBER, " scope=")),
+    // from the master: questions
+    [CRD_DCP_INF_STATE] = {"INF_state", 4, .fields = FIELDS(REQUEST), CAN_INF},
+    [CRD_DCP_INF_ERROR] = {"INF_error", 4, .fields = FIELDS(REQUEST), CAN_INF},
+    [CRD_DCP_INF_LOG] = {"INF_log", 4,
+                         .fields = FIELDS(REQUEST, CATEGORY, FIELD(max, NUMBER, " max="))},
 
-    ROW(INF_STATE, 4, REQUEST),
-    ROW(INF_ERROR, 4, REQUEST),
-    ROW(INF_LOG, 4, REQUEST, CATEGORY, FIELD(max, NUMBER, " max=")),
+    // from a slave
+    [CRD_DCP_RSP_ACK] = {"RSP_ack", 4, .fields = FIELDS(RESPONSE), .can = nothing},
+    [CRD_DCP_RSP_NACK] = {"RSP_nack", 4,
+                          .fields =
+                              FIELDS(RESPONSE, FIELD(expected, NUMBER, " exp_seq="), ERROR_CODE),
+                          CAN_ERROR},
+    [CRD_DCP_RSP_STATE_ACK] = {"RSP_state_ack", 4, .fields = FIELDS(RESPONSE, STATE_OF),
+                               .can = FIELDS(STATE_OF)},
+    [CRD_DCP_RSP_ERROR_ACK] = {"RSP_error_ack", 4, .fields = FIELDS(RESPONSE, ERROR_CODE),
+                               CAN_ERROR},
+    [CRD_DCP_RSP_LOG_ACK] = {"RSP_log_ack", 4, .open = true, .fields = FIELDS(RESPONSE)},
+    [CRD_DCP_NTF_STATE_CHANGED] = {"NTF_state_changed", 2, .fields = FIELDS(NOTIFICATION, STATE_OF),
+                                   .can = FIELDS(STATE_OF)},
+    [CRD_DCP_NTF_LOG] = {"NTF_log", 2, .open = true,
+                         .fields = FIELDS(NOTIFICATION, FIELD(time, SIGNED, " time="),
+                                          FIELD(template_id, NUMBER, " template="))},
 
-    ROW(RSP_ACK, 4, RESPONSE),
-    ROW(RSP_NACK, 4, RESPONSE, FIELD(expected, NUMBER, " exp_seq="), ERROR_CODE),
-    ROW(RSP_STATE_ACK, 4, RESPONSE, STATE_OF),
-    ROW(RSP_ERROR_ACK, 4, RESPONSE, ERROR_CODE),
-    OPEN(RSP_LOG_ACK, 4, 0, RESPONSE),
-
-    ROW(NTF_STATE_CHANGED, 2, NOTIFICATION, STATE_OF),
-    OPEN(NTF_LOG, 2, 0, NOTIFICATION, FIELD(time, SIGNED, " time="),
-         FIELD(template_id, NUMBER, " template=")),
+    // from either
+    [CRD_DCP_DAT_INPUT_OUTPUT] = {"DAT_input_output", 5, .open = true,
+                                  .fields = FIELDS(FIELD(seq, NUMBER, " seq="), DATA_ID),
+                                  .can = nothing},
+    [CRD_DCP_DAT_PARAMETER] = {"DAT_parameter", 5, .open = true,
+                               .fields = FIELDS(FIELD(seq, NUMBER, " seq="), PARAM_ID),
+                               .can = nothing},
 };
 
-// DCP over CAN, from byte 0 on: type, data_id, param_id and sender are the frame's identifier.
-#define RECEIVER FIELD(peer, NUMBER, " rcv=")
-#define CAN_STC RECEIVER, FIELD(state, STATE, " state_id=")
-#define CAN_EMPTY(type)                                                                            \
-    {                                                                                              \
-        CRD_DCP_##type, 0, false, 0, (const field[]){{0}}, NULL                                    \
-    }
-#define CAN_OPEN(type)                                                                             \
-    {                                                                                              \
-        CRD_DCP_##type, 0, true, 0, (const field[]){{0}}, NULL                                     \
-    }
-static const layout can[] = {
-    CAN_OPEN(DAT_INPUT_OUTPUT),
-    CAN_OPEN(DAT_PARAMETER),
-    ROW(STC_REGISTER, 0, CAN_STC, FIELD(op_mode, OP_MODE, " op_mode=")),
-    ROW(STC_DEREGISTER, 0, CAN_STC),
-    ROW(STC_PREPARE, 0, CAN_STC),
-    ROW(STC_CONFIGURE, 0, CAN_STC),
-    ROW(STC_INITIALIZE, 0, CAN_STC),
-    ROW(STC_RUN, 0, CAN_STC),
-    ROW(STC_DO_STEP, 0, CAN_STC, NARROW(steps, 1, NUMBER, " steps=")),
-    ROW(STC_SEND_OUTPUTS, 0, CAN_STC),
-    ROW(STC_STOP, 0, CAN_STC),
-    ROW(STC_RESET, 0, CAN_STC),
-    ROW(INF_STATE, 0, RECEIVER),
-    ROW(INF_ERROR, 0, RECEIVER),
-    CAN_EMPTY(RSP_ACK),
-    ROW(RSP_NACK, 0, NARROW(error, 1, ERROR, " error=")),
-    ROW(RSP_STATE_ACK, 0, STATE_OF),
-    ROW(RSP_ERROR_ACK, 0, NARROW(error, 1, ERROR, " error=")),
-    ROW(NTF_STATE_CHANGED, 0, STATE_OF),
-};
-
-#define COUNT(table) (sizeof(table) / sizeof *(table))
-
-static const layout* find(const layout* rows, size_t count, int type)
+const char* crd_dcp_type_name(int type)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (rows[i].type == type) { return &rows[i]; }
-    }
-    return NULL;
+    return type >= 0 && type < 256 ? rows[type].name : NULL;
 }
 
-static const field* tail_of(const layout* l, const crd_dcp_pdu* p)
+static const field* tail_of(const row* r, const crd_dcp_pdu* p)
 {
-    return l->tails && p->transport < TRANSPORTS ? l->tails[p->transport] : NULL;
+    return r->tails && p->transport < TRANSPORTS ? r->tails[p->transport] : NULL;
 }
 
-static bool has_payload(const layout* l, const crd_dcp_pdu* p)
+static bool has_payload(const row* r, const crd_dcp_pdu* p)
 {
-    return l->open || (l->tails && !tail_of(l, p));
+    return r->open || (r->tails && !tail_of(r, p));
 }
 
 // ---- one field ---------------------------------------------------------------------------------
 
-static uint64_t load(const uint8_t* bytes, size_t count)
-{
-    uint64_t v = 0;
-    for (size_t i = 0; i < count; i++) {
-        v |= (uint64_t)bytes[i] << (8 * i);
-    }
-    return v;
-}
-
-static void store(uint8_t* bytes, size_t count, uint64_t v)
-{
-    for (size_t i = 0; i < count; i++) {
-        bytes[i] = (uint8_t)(v >> (8 * i));
-    }
-}
-
 static uint64_t get(const crd_dcp_pdu* p, const field* f)
 {
-    const void* member = (const char*)p + f->offset;
-    switch (f->size) {
-    case 1:
-        return *(const uint8_t*)member;
-    case 2:
-        return *(const uint16_t*)member;
-    case 4:
-        return *(const uint32_t*)member;
-    default:
-        return *(const uint64_t*)member;
-    }
-}
-
-static void set(crd_dcp_pdu* p, const field* f, uint64_t v)
-{
-    void* member = (char*)p + f->offset;
-    switch (f->size) {
-    case 1:
-        *(uint8_t*)member = (uint8_t)v;
-        break;
-    case 2:
-        *(uint16_t*)member = (uint16_t)v;
-        break;
-    case 4:
-        *(uint32_t*)member = (uint32_t)v;
-        break;
-    default:
-        *(uint64_t*)member = v;
-        break;
-    }
+    return crdi_member_get(p, f->offset, f->size);
 }
 
 static void read_field(crd_dcp_pdu* p, const field* f, const uint8_t* bytes)
@@ -258,7 +204,7 @@ static void read_field(crd_dcp_pdu* p, const field* f, const uint8_t* bytes)
     if (f->show == BYTES) {
         memcpy((char*)p + f->offset, bytes, f->wire);
     } else {
-        set(p, f, load(bytes, f->wire));
+        crdi_member_set(p, f->offset, f->size, crdi_load_le(bytes, f->wire));
     }
 }
 
@@ -267,7 +213,7 @@ static void write_field(const crd_dcp_pdu* p, const field* f, uint8_t* bytes)
     if (f->show == BYTES) {
         memcpy(bytes, (const char*)p + f->offset, f->wire);
     } else {
-        store(bytes, f->wire, get(p, f));
+        crdi_store_le(bytes, f->wire, get(p, f));
     }
 }
 
@@ -290,14 +236,15 @@ static bool read_fields(const field* f, const uint8_t* bytes, size_t length, siz
     return true;
 }
 
-static bool read_all(const layout* l, const uint8_t* bytes, size_t length, size_t at,
-                     crd_dcp_pdu* p)
+// `fields` are those of the row, native or of CAN; `at` is where they begin.
+static bool read_all(const row* r, const field* fields, const uint8_t* bytes, size_t length,
+                     size_t at, crd_dcp_pdu* p)
 {
-    if (!read_fields(l->fields, bytes, length, &at, p)) { return false; }
-    const field* tail = tail_of(l, p); // now that the transport is known
+    if (!read_fields(fields, bytes, length, &at, p)) { return false; }
+    const field* tail = tail_of(r, p); // now that the transport is known
     if (tail && !read_fields(tail, bytes, length, &at, p)) { return false; }
-    if (!has_payload(l, p)) { return at == length; }
-    if (length - at < l->least) { return false; }
+    if (!has_payload(r, p)) { return at == length; }
+    if (length - at < r->least) { return false; }
     p->payload_length = length - at;
     if (p->payload_length) { p->payload = bytes + at; }
     return true;
@@ -306,14 +253,13 @@ static bool read_all(const layout* l, const uint8_t* bytes, size_t length, size_
 crd_dcp_decoded crd_dcp_decode(const uint8_t* bytes, size_t length, crd_dcp_pdu* out)
 {
     *out = (crd_dcp_pdu){0};
-    if (length == 0) { return CRD_DCP_UNKNOWN; }
-    const layout* l = find(native, COUNT(native), bytes[0]);
-    if (!l || length < l->head) { return CRD_DCP_UNKNOWN; }
+    const row* r = length ? &rows[bytes[0]] : NULL;
+    if (!r || !r->name || length < r->head) { return CRD_DCP_UNKNOWN; }
     out->type = bytes[0];
-    if (read_all(l, bytes, length, 1, out)) { return CRD_DCP_GOOD; }
+    if (read_all(r, r->fields, bytes, length, 1, out)) { return CRD_DCP_GOOD; }
     *out = (crd_dcp_pdu){.type = bytes[0], .bad_length = length};
     size_t at = 1;
-    for (const field* f = l->fields; is_head(f) && at + f->wire <= length; at += f->wire, f++) {
+    for (const field* f = r->fields; is_head(f) && at + f->wire <= length; at += f->wire, f++) {
         read_field(out, f, bytes + at);
     }
     return CRD_DCP_BAD_LENGTH;
@@ -340,33 +286,34 @@ static uint8_t* write_fields(const field* f, const crd_dcp_pdu* p, uint8_t* out)
     return out;
 }
 
-static bool measure_all(const layout* l, const crd_dcp_pdu* p, size_t* size)
+static bool measure_all(const row* r, const field* fields, const crd_dcp_pdu* p, size_t* size)
 {
-    const field* tail = tail_of(l, p);
-    if (!measure(l->fields, p, size) || (tail && !measure(tail, p, size))) { return false; }
-    if (has_payload(l, p)) { *size += p->payload_length; }
+    const field* tail = tail_of(r, p);
+    if (!measure(fields, p, size) || (tail && !measure(tail, p, size))) { return false; }
+    if (has_payload(r, p)) { *size += p->payload_length; }
     return true;
 }
 
 // `size` bytes as measured. The payload comes first: it may be in the way of the fields.
-static void write_all(const layout* l, const crd_dcp_pdu* p, uint8_t* out, size_t size)
+static void write_all(const row* r, const field* fields, const crd_dcp_pdu* p, uint8_t* out,
+                      size_t size)
 {
-    const field* tail = tail_of(l, p);
-    if (has_payload(l, p) && p->payload_length) {
+    const field* tail = tail_of(r, p);
+    if (has_payload(r, p) && p->payload_length) {
         uint8_t* place = out + (size - p->payload_length);
         if (place != p->payload) { memmove(place, p->payload, p->payload_length); }
     }
-    out = write_fields(l->fields, p, out);
+    out = write_fields(fields, p, out);
     if (tail) { write_fields(tail, p, out); }
 }
 
 size_t crd_dcp_encode(const crd_dcp_pdu* p, uint8_t* out, size_t room)
 {
-    const layout* l = find(native, COUNT(native), p->type);
+    const row* r = &rows[p->type];
     size_t size = 1;
-    if (!l || !measure_all(l, p, &size)) { return 0; }
+    if (!r->name || !measure_all(r, r->fields, p, &size)) { return 0; }
     if (out && size <= room) {
-        write_all(l, p, out + 1, size - 1);
+        write_all(r, r->fields, p, out + 1, size - 1);
         out[0] = p->type;
     }
     return size;
@@ -374,58 +321,20 @@ size_t crd_dcp_encode(const crd_dcp_pdu* p, uint8_t* out, size_t room)
 
 // ---- print -------------------------------------------------------------------------------------
 
-typedef struct line {
-    char* out;
-    size_t room, length;
-} line;
-
-static void put_char(line* l, char c)
-{
-    if (l->length + 1 < l->room) { l->out[l->length] = c; }
-    l->length++;
-}
-
-static void put_text(line* l, const char* text)
-{
-    for (; *text; text++) {
-        put_char(l, *text);
-    }
-}
-
-static void put_bytes(line* l, const uint8_t* bytes, size_t count)
-{
-    static const char digits[] = "0123456789abcdef";
-    for (size_t i = 0; i < count; i++) {
-        put_char(l, digits[bytes[i] >> 4]);
-        put_char(l, digits[bytes[i] & 15]);
-    }
-}
-
-static void put_format(line* l, const char* format, ...) CRD_PRINTF(2, 3);
-static void put_format(line* l, const char* format, ...)
-{
-    char text[32];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    put_text(l, text);
-}
-
-static void put_name(line* l, const char* name, uint64_t v)
+static void put_name(crdi_dcp_line* l, const char* name, uint64_t v)
 {
     if (name) {
-        put_text(l, name);
+        crdi_dcp_line_put(l, name, strlen(name));
     } else {
-        put_format(l, "%" PRIu64, v);
+        crdi_dcp_line_add(l, "%" PRIu64, v);
     }
 }
 
-static void put_field(line* l, const field* f, const crd_dcp_pdu* p)
+static void put_field(crdi_dcp_line* l, const field* f, const crd_dcp_pdu* p)
 {
-    put_text(l, f->label);
+    crdi_dcp_line_put(l, f->label, strlen(f->label));
     if (f->show == BYTES) {
-        put_bytes(l, (const uint8_t*)p + f->offset, f->size);
+        crdi_dcp_line_hex(l, (const uint8_t*)p + f->offset, f->size);
         return;
     }
     const uint64_t v = get(p, f);
@@ -440,62 +349,61 @@ static void put_field(line* l, const field* f, const crd_dcp_pdu* p)
         put_name(l, crd_dcp_op_mode_name((int)v), v);
         break;
     case ERROR:
-        put_format(l, "0x%04" PRIX64, v);
+        crdi_dcp_line_add(l, "0x%04" PRIX64, v);
         break;
     case HEX:
-        put_format(l, "0x%02" PRIX64, v);
+        crdi_dcp_line_add(l, "0x%02" PRIX64, v);
         break;
     case SIGNED:
-        put_format(l, "%" PRId64, (int64_t)v);
+        crdi_dcp_line_add(l, "%" PRId64, (int64_t)v);
         break;
     case IPV4:
-        put_format(l, "%u.%u.%u.%u", (unsigned)(v >> 24), (unsigned)(v >> 16) & 255,
-                   (unsigned)(v >> 8) & 255, (unsigned)v & 255);
+        crdi_dcp_line_add(l, "%u.%u.%u.%u", (unsigned)(v >> 24), (unsigned)(v >> 16) & 255,
+                          (unsigned)(v >> 8) & 255, (unsigned)v & 255);
         break;
     default:
-        put_format(l, "%" PRIu64, v);
+        crdi_dcp_line_add(l, "%" PRIu64, v);
         break;
     }
 }
 
-static void put_fields(line* l, const field* f, const crd_dcp_pdu* p)
+static void put_fields(crdi_dcp_line* l, const field* f, const crd_dcp_pdu* p)
 {
     for (; f->wire; f++) {
         put_field(l, f, p);
     }
 }
 
-static void put_pdu(line* l, const layout* row, const crd_dcp_pdu* p)
+static void put_pdu(crdi_dcp_line* l, const row* r, const crd_dcp_pdu* p)
 {
     if (p->bad_length) { // of which only the head is known
         size_t at = 1;
-        for (const field* f = row->fields; is_head(f) && at + f->wire <= p->bad_length; f++) {
+        for (const field* f = r->fields; is_head(f) && at + f->wire <= p->bad_length; f++) {
             put_field(l, f, p);
             at += f->wire;
         }
-        put_format(l, " bad_length=%zu", p->bad_length);
+        crdi_dcp_line_add(l, " bad_length=%zu", p->bad_length);
         return;
     }
-    const field* tail = tail_of(row, p);
-    put_fields(l, row->fields, p);
+    const field* tail = tail_of(r, p);
+    put_fields(l, r->fields, p);
     if (tail) { put_fields(l, tail, p); }
-    if (has_payload(row, p) && p->payload_length) {
-        put_text(l, " payload=");
-        put_bytes(l, p->payload, p->payload_length);
+    if (has_payload(r, p) && p->payload_length) {
+        crdi_dcp_line_add(l, " payload=");
+        crdi_dcp_line_hex(l, p->payload, p->payload_length);
     }
 }
 
 int crd_dcp_print(const crd_dcp_pdu* p, char* out, size_t room)
 {
-    line l = {.out = out, .room = room};
-    const layout* row = find(native, COUNT(native), p->type);
-    if (row) {
-        put_text(&l, crd_dcp_type_name(p->type));
-        put_pdu(&l, row, p);
+    crdi_dcp_line l = {.out = out, .room = room};
+    const row* r = &rows[p->type];
+    if (r->name) {
+        crdi_dcp_line_put(&l, r->name, strlen(r->name));
+        put_pdu(&l, r, p);
     } else {
-        put_format(&l, "unknown type 0x%02X", p->type);
+        crdi_dcp_line_add(&l, "unknown type 0x%02X", p->type);
     }
-    if (room > 0) { out[l.length < room ? l.length : room - 1] = '\0'; }
     return l.length < INT_MAX ? (int)l.length : INT_MAX;
 }
 
@@ -517,22 +425,24 @@ static uint16_t widen_error(uint16_t byte)
 
 int crd_dcp_can_encode(const crd_dcp_pdu* p, uint8_t out[CRD_DCP_CAN_ROOM])
 {
-    const layout* l = find(can, COUNT(can), p->type);
+    const row* r = &rows[p->type];
     crd_dcp_pdu narrow = *p;
     size_t size = 0;
     narrow.error = narrow_error(p->error);
-    if (!l || !measure_all(l, &narrow, &size) || size > CRD_DCP_CAN_ROOM) { return -1; }
-    write_all(l, &narrow, out, size);
+    if (!r->can || !measure_all(r, r->can, &narrow, &size) || size > CRD_DCP_CAN_ROOM) {
+        return -1;
+    }
+    write_all(r, r->can, &narrow, out, size);
     return (int)size;
 }
 
 crd_dcp_decoded crd_dcp_can_decode(const uint8_t* bytes, size_t length, crd_dcp_pdu* p)
 {
     *p = (crd_dcp_pdu){.type = p->type, .id = p->id, .peer = p->peer};
-    const layout* l = find(can, COUNT(can), p->type);
-    if (!l || length > CRD_DCP_CAN_ROOM) { return CRD_DCP_UNKNOWN; }
+    const row* r = &rows[p->type];
+    if (!r->can || length > CRD_DCP_CAN_ROOM) { return CRD_DCP_UNKNOWN; }
     const crd_dcp_pdu before = *p;
-    if (!read_all(l, bytes, length, 0, p)) {
+    if (!read_all(r, r->can, bytes, length, 0, p)) {
         *p = before;
         p->bad_length = length;
         return CRD_DCP_BAD_LENGTH;

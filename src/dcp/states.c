@@ -85,24 +85,24 @@ int crd_dcp_next_state_event(crd_dcp_state state, crd_dcp_event event, crd_dcp_s
     return -1;
 }
 
+// Where a slave takes the others. CFG_steps is meant for SRT and HRT, but masters send it in NRT,
+// too. Data may arrive behind the run, and are ignored then.
+static const struct {
+    uint8_t first, last; // type
+    uint32_t in;
+} taken[] = {
+    {CRD_DCP_CFG_TIME_RES, CRD_DCP_CFG_SCOPE, ONLY(CRD_DCP_CONFIGURATION)},
+    {CRD_DCP_INF_STATE, CRD_DCP_INF_STATE, SPAN(CRD_DCP_ALIVE, CRD_DCP_ERRORRESOLVED)},
+    {CRD_DCP_INF_ERROR, CRD_DCP_INF_ERROR, SPAN(CRD_DCP_ERRORHANDLING, CRD_DCP_ERRORRESOLVED)},
+    {CRD_DCP_INF_LOG, CRD_DCP_INF_LOG, SPAN(CRD_DCP_CONFIGURATION, CRD_DCP_ERRORRESOLVED)},
+    {CRD_DCP_DAT_INPUT_OUTPUT, CRD_DCP_DAT_PARAMETER, SPAN(CRD_DCP_CONFIGURED, CRD_DCP_SENDING_D)},
+};
+
 bool crd_dcp_allowed(crd_dcp_state state, int type, crd_dcp_op_mode mode)
 {
     if ((unsigned)state >= CRD_DCP_STATE_COUNT) { return false; }
-    switch (type) {
-    case CRD_DCP_INF_STATE:
-        return true;
-    case CRD_DCP_INF_ERROR:
-        return state == CRD_DCP_ERRORHANDLING || state == CRD_DCP_ERRORRESOLVED;
-    case CRD_DCP_INF_LOG:
-        return state != CRD_DCP_ALIVE;
-    case CRD_DCP_DAT_INPUT_OUTPUT:
-    case CRD_DCP_DAT_PARAMETER: // from CONFIGURED on; may arrive behind the run, and is ignored
-                                // then
-        return (SPAN(CRD_DCP_CONFIGURED, CRD_DCP_SENDING_D) & BIT(state)) != 0;
-    default: // CFG_steps is meant for SRT and HRT, but masters send it in NRT, too
-        if (type >= CRD_DCP_CFG_TIME_RES && type <= CRD_DCP_CFG_SCOPE) {
-            return state == CRD_DCP_CONFIGURATION;
-        }
-        return crd_dcp_next_state(state, type, mode) >= 0;
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        if (type >= taken[i].first && type <= taken[i].last) { return taken[i].in & BIT(state); }
     }
+    return crd_dcp_next_state(state, type, mode) >= 0;
 }

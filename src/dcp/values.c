@@ -1,7 +1,8 @@
 // Values in payloads: behind each other, little endian, without padding. Strings and binaries have
 // their number of bytes before them (u32), arrays nothing.
-#include "cardan/dcp.h"
+#include "shared/dcp.h"
 
+#include <math.h>
 #include <string.h>
 
 // ---- conversions -------------------------------------------------------------------------------
@@ -48,45 +49,7 @@ size_t crd_dcp_size_of(crd_dcp_data_type type)
     return width((unsigned)type);
 }
 
-static bool is_text(uint8_t type)
-{
-    return type == CRD_DCP_STRING || type == CRD_DCP_BINARY;
-}
-
-static bool is_real(uint8_t type)
-{
-    return type == CRD_DCP_FLOAT32 || type == CRD_DCP_FLOAT64;
-}
-
 // ---- bytes -------------------------------------------------------------------------------------
-
-// Written out and not as loops over bytes: of this compilers make one load or store.
-static inline uint64_t load(const uint8_t* p, size_t size)
-{
-    const uint64_t low = p[0];
-    if (size == 1) { return low; }
-    const uint64_t two = low | (uint64_t)p[1] << 8;
-    if (size == 2) { return two; }
-    const uint64_t four = two | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24;
-    if (size == 4) { return four; }
-    return four | (uint64_t)p[4] << 32 | (uint64_t)p[5] << 40 | (uint64_t)p[6] << 48 |
-           (uint64_t)p[7] << 56;
-}
-
-static inline void store(uint8_t* p, size_t size, uint64_t v)
-{
-    p[0] = (uint8_t)v;
-    if (size == 1) { return; }
-    p[1] = (uint8_t)(v >> 8);
-    if (size == 2) { return; }
-    p[2] = (uint8_t)(v >> 16);
-    p[3] = (uint8_t)(v >> 24);
-    if (size == 4) { return; }
-    p[4] = (uint8_t)(v >> 32);
-    p[5] = (uint8_t)(v >> 40);
-    p[6] = (uint8_t)(v >> 48);
-    p[7] = (uint8_t)(v >> 56);
-}
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 enum { LITTLE_ENDIAN_HOST = 1 };
@@ -98,12 +61,12 @@ static inline void store_double(uint8_t* bytes, double x)
 {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
-    store(bytes, 8, bits);
+    crdi_store_le(bytes, 8, bits);
 }
 
 static inline double load_double(const uint8_t* bytes)
 {
-    const uint64_t bits = load(bytes, 8);
+    const uint64_t bits = crdi_load_le(bytes, 8);
     double x;
     memcpy(&x, &bits, sizeof x);
     return x;
@@ -114,12 +77,12 @@ static inline void store_float(uint8_t* bytes, double x)
     const float f = (float)x;
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);
-    store(bytes, 4, bits);
+    crdi_store_le(bytes, 4, bits);
 }
 
 static inline double load_float(const uint8_t* bytes)
 {
-    const uint32_t bits = (uint32_t)load(bytes, 4);
+    const uint32_t bits = (uint32_t)crdi_load_le(bytes, 4);
     float f;
     memcpy(&f, &bits, sizeof f);
     return (double)f;
@@ -130,7 +93,7 @@ static inline double load_float(const uint8_t* bytes)
 static inline void put_integers(const crd_dcp_slot* s, uint8_t* out, size_t size)
 {
     for (uint32_t i = 0; i < s->count; i++) {
-        store(out + i * size, size, (uint64_t)s->integer[i]);
+        crdi_store_le(out + i * size, size, (uint64_t)s->integer[i]);
     }
 }
 
@@ -178,7 +141,7 @@ static void put_slot(const crd_dcp_slot* s, uint8_t* out, size_t size)
         put_integers(s, out, 8);
         break;
     default:
-        store(out, 4, size - 4);
+        crdi_store_le(out, 4, size - 4);
         if (size > 4) { memcpy(out + 4, s->bytes, size - 4); }
         break;
     }
@@ -186,7 +149,7 @@ static void put_slot(const crd_dcp_slot* s, uint8_t* out, size_t size)
 
 static size_t size_of_slot(const crd_dcp_slot* s)
 {
-    if (!is_text(s->type)) { return s->count * width(s->type); }
+    if (!crdi_dcp_is_bytes(s->type)) { return s->count * width(s->type); }
     return 4 + (size_t)(*s->byte_count < s->max_size ? *s->byte_count : s->max_size);
 }
 
@@ -204,21 +167,20 @@ size_t crd_dcp_put(const crd_dcp_slot* slots, int count, uint8_t* out, size_t ro
 
 // ---- take --------------------------------------------------------------------------------------
 
-// Where a value ends that begins at `*at`; false: behind the end of the payload.
-static inline bool skip(const crd_dcp_slot* s, uint8_t type, const uint8_t* payload, size_t length,
-                        size_t* at)
+// Bytes of a value that begins at `at` of a payload; SIZE_MAX: it ends behind the payload.
+static inline size_t encoded_size(uint8_t type, uint64_t count, const uint8_t* payload, size_t at,
+                                  size_t length)
 {
-    const size_t left = length - *at;
-    size_t size = s->count * width(type);
-    if (is_text(type)) {
-        if (left < 4) { return false; }
-        const uint64_t n = 4 + load(payload + *at, 4);
-        if (n > left) { return false; }
-        size = (size_t)n;
-    }
-    if (size > left) { return false; }
-    *at += size;
-    return true;
+    const size_t size = width(type), left = length - at;
+    if (size) { return count <= UINT32_MAX && count * size <= left ? count * size : SIZE_MAX; }
+    if (!crdi_dcp_is_bytes(type) || left < 4) { return SIZE_MAX; }
+    const uint64_t n = 4 + crdi_load_le(payload + at, 4);
+    return n <= left ? (size_t)n : SIZE_MAX;
+}
+
+size_t crdi_dcp_encoded_size(uint8_t type, uint64_t count, const uint8_t* bytes, size_t left)
+{
+    return encoded_size(type, count, bytes, 0, left);
 }
 
 static crd_dcp_error look_through(const crd_dcp_slot* slots, const uint8_t* types, int count,
@@ -228,9 +190,10 @@ static crd_dcp_error look_through(const crd_dcp_slot* slots, const uint8_t* type
     bool fits = true;
     for (int i = 0; i < count; i++) {
         if (!converts(types[i], slots[i].type)) { return CRD_DCP_E_INVALID_SOURCE_DATA_TYPE; }
-        const size_t begin = at;
-        if (!skip(&slots[i], types[i], payload, length, &at)) { return CRD_DCP_E_INVALID_LENGTH; }
-        if (is_text(types[i]) && at - begin - 4 > slots[i].max_size) { fits = false; }
+        const size_t size = encoded_size(types[i], slots[i].count, payload, at, length);
+        if (size == SIZE_MAX) { return CRD_DCP_E_INVALID_LENGTH; }
+        if (crdi_dcp_is_bytes(types[i]) && size - 4 > slots[i].max_size) { fits = false; }
+        at += size;
     }
     if (at != length) { return CRD_DCP_E_INVALID_LENGTH; }
     return fits ? CRD_DCP_NONE : CRD_DCP_E_INVALID_PAYLOAD;
@@ -240,9 +203,9 @@ static inline void take_integers(const crd_dcp_slot* s, const uint8_t* p, size_t
                                  bool is_signed)
 {
     const uint64_t sign = is_signed ? (uint64_t)1 << (8 * size - 1) : 0;
-    const bool real = is_real(s->type);
+    const bool real = crdi_dcp_is_real(s->type);
     for (uint32_t i = 0; i < s->count; i++) {
-        const int64_t v = (int64_t)((load(p + i * size, size) ^ sign) - sign);
+        const int64_t v = (int64_t)((crdi_load_le(p + i * size, size) ^ sign) - sign);
         if (real) {
             s->real[i] = (double)v; // no more than 32 bits come here: exact
         } else {
@@ -264,7 +227,7 @@ static void take_doubles(const crd_dcp_slot* s, const uint8_t* p)
 
 static void take_text(const crd_dcp_slot* s, const uint8_t* p)
 {
-    *s->byte_count = (uint32_t)load(p, 4);
+    *s->byte_count = (uint32_t)crdi_load_le(p, 4);
     if (*s->byte_count) { memcpy(s->bytes, p + 4, *s->byte_count); }
 }
 
@@ -314,21 +277,97 @@ crd_dcp_error crd_dcp_take(const crd_dcp_slot* slots, const uint8_t* types, int 
     if (fault != CRD_DCP_NONE) { return fault; }
     size_t at = 0;
     for (int i = 0; i < count; i++) {
-        const size_t begin = at;
-        skip(&slots[i], types[i], payload, length, &at);
-        if (at > begin) { take_slot(&slots[i], types[i], payload + begin); }
+        const size_t size = encoded_size(types[i], slots[i].count, payload, at, length);
+        if (size > 0) { take_slot(&slots[i], types[i], payload + at); }
+        at += size;
     }
     return CRD_DCP_NONE;
+}
+
+void crdi_dcp_load_number(uint8_t type, const uint8_t* bytes, double* real, int64_t* integer)
+{
+    take_slot(&(crd_dcp_slot){.type = type, .count = 1, .real = real, .integer = integer}, type,
+              bytes);
+}
+
+// ---- slots -------------------------------------------------------------------------------------
+
+double crdi_dcp_slot_number(const crd_dcp_slot* s, uint32_t i)
+{
+    return crdi_dcp_is_real(s->type)   ? s->real[i]
+           : s->type == CRD_DCP_UINT64 ? (double)(uint64_t)s->integer[i]
+                                       : (double)s->integer[i];
+}
+
+// The nearest integer that the type has; NaN becomes 0.
+static int64_t integer_of(double x, uint8_t type)
+{
+    static const double least[] = {0, 0, 0, 0, -128.0, -32768.0, -2147483648.0, -0x1p63};
+    static const double most[] = {255, 65535, 4294967295.0, 0x1p64, 127, 32767, 2147483647, 0x1p63};
+    if (isnan(x)) { return 0; }
+    x = round(x);
+    if (x <= least[type]) { return type == CRD_DCP_INT64 ? INT64_MIN : (int64_t)least[type]; }
+    if (type == CRD_DCP_UINT64) { return (int64_t)(x >= most[type] ? UINT64_MAX : (uint64_t)x); }
+    if (x >= most[type]) { return type == CRD_DCP_INT64 ? INT64_MAX : (int64_t)most[type]; }
+    return (int64_t)x;
+}
+
+static bool integer_fits(int64_t x, uint8_t from, uint8_t to)
+{
+    return from == to || converts(from, to) || (x >= 0 && x <= 127);
+}
+
+static void copy_numbers(const crd_dcp_slot* to, const crd_dcp_slot* from, uint32_t count)
+{
+    const bool real = crdi_dcp_is_real(to->type), from_real = crdi_dcp_is_real(from->type);
+    for (uint32_t i = 0; i < count; i++) {
+        if (real) {
+            to->real[i] = crdi_dcp_slot_number(from, i);
+        } else if (!from_real && integer_fits(from->integer[i], from->type, to->type)) {
+            to->integer[i] = from->integer[i];
+        } else {
+            to->integer[i] = integer_of(crdi_dcp_slot_number(from, i), to->type);
+        }
+    }
+}
+
+void crdi_dcp_slot_copy(const crd_dcp_slot* to, const crd_dcp_slot* from)
+{
+    const uint32_t count = to->count < from->count ? to->count : from->count;
+    if (crdi_dcp_is_bytes(to->type)) {
+        *to->byte_count = *from->byte_count < to->max_size ? *from->byte_count : to->max_size;
+        if (*to->byte_count) { memcpy(to->bytes, from->bytes, *to->byte_count); }
+    } else if (to->type != from->type) {
+        copy_numbers(to, from, count);
+    } else if (crdi_dcp_is_real(to->type)) {
+        memcpy(to->real, from->real, count * sizeof *to->real);
+    } else {
+        memcpy(to->integer, from->integer, count * sizeof *to->integer);
+    }
+}
+
+crd_type crdi_dcp_type(int data_type)
+{
+    static const uint8_t types[CRD_DCP_DATA_TYPE_COUNT] = {
+        [CRD_DCP_UINT8] = CRD_UINT8,     [CRD_DCP_UINT16] = CRD_UINT16,
+        [CRD_DCP_UINT32] = CRD_UINT32,   [CRD_DCP_UINT64] = CRD_UINT64,
+        [CRD_DCP_INT8] = CRD_INT8,       [CRD_DCP_INT16] = CRD_INT16,
+        [CRD_DCP_INT32] = CRD_INT32,     [CRD_DCP_INT64] = CRD_INT64,
+        [CRD_DCP_FLOAT32] = CRD_FLOAT32, [CRD_DCP_FLOAT64] = CRD_FLOAT64,
+        [CRD_DCP_STRING] = CRD_STRING,   [CRD_DCP_BINARY] = CRD_BINARY,
+    };
+    return (crd_type)types[data_type];
 }
 
 // ---- join --------------------------------------------------------------------------------------
 
 static bool follows(const crd_dcp_slot* a, const crd_dcp_slot* b)
 {
-    if (a->type != b->type || is_text(a->type) || b->count > UINT32_MAX - a->count) {
+    if (a->type != b->type || crdi_dcp_is_bytes(a->type) || b->count > UINT32_MAX - a->count) {
         return false;
     }
-    return is_real(a->type) ? a->real + a->count == b->real : a->integer + a->count == b->integer;
+    return crdi_dcp_is_real(a->type) ? a->real + a->count == b->real
+                                     : a->integer + a->count == b->integer;
 }
 
 int crd_dcp_join(crd_dcp_slot* slots, uint8_t* types, int count)

@@ -27,19 +27,28 @@ struct crd_dcp_can {
     crd_dcp_can_counts counts;
 };
 
+int crdi_can_compare_id(const crd_dcp_can_message* x, const crd_dcp_can_message* y)
+{
+    return x->can_id - y->can_id;
+}
+
+int crdi_can_compare_meaning(const crd_dcp_can_message* x, const crd_dcp_can_message* y)
+{
+    if (x->type != y->type) { return x->type - y->type; }
+    if (x->id != y->id) { return x->id - y->id; }
+    return x->sender - y->sender;
+}
+
 static int compare_id(const void* a, const void* b)
 {
-    return (*(const crd_dcp_can_message* const*)a)->can_id -
-           (*(const crd_dcp_can_message* const*)b)->can_id;
+    return crdi_can_compare_id(*(const crd_dcp_can_message* const*)a,
+                               *(const crd_dcp_can_message* const*)b);
 }
 
 static int compare_meaning(const void* a, const void* b)
 {
-    const crd_dcp_can_message *x = *(const crd_dcp_can_message*const*)a,
-                              *y = *(const crd_dcp_can_message*const*)b;
-    if (x->type != y->type) { return x->type - y->type; }
-    if (x->id != y->id) { return x->id - y->id; }
-    return x->sender - y->sender;
+    return crdi_can_compare_meaning(*(const crd_dcp_can_message* const*)a,
+                                    *(const crd_dcp_can_message* const*)b);
 }
 
 static const crd_dcp_can_message* find(const crd_dcp_can* c, const crd_dcp_can_message** in,
@@ -97,11 +106,6 @@ crd_dcp_can_counts crd_dcp_can_get_counts(const crd_dcp_can* c)
 
 // ---- data --------------------------------------------------------------------------------------
 
-static uint32_t get_count(const uint8_t* p)
-{
-    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
 // Items of a payload, one behind the other, go to their places in the frame. A string that is
 // shorter than its place ends with zeros. false: it does not fit.
 static bool scatter(const crd_dcp_can_message* m, const uint8_t* payload, size_t length,
@@ -112,9 +116,9 @@ static bool scatter(const crd_dcp_can_message* m, const uint8_t* payload, size_t
     for (int i = 0; i < m->item_count; i++) {
         const crd_dcp_can_item* t = &m->items[i];
         size_t size = t->length;
-        if (t->type == CRD_DCP_STRING || t->type == CRD_DCP_BINARY) {
+        if (crdi_dcp_is_bytes(t->type)) {
             if (length - at < 4) { return false; }
-            const uint32_t count = get_count(payload + at);
+            const uint32_t count = (uint32_t)crdi_load_le(payload + at, 4);
             if (count > t->length || (t->type == CRD_DCP_BINARY && count < t->length)) {
                 return false;
             }
@@ -134,12 +138,11 @@ static size_t gather(const crd_dcp_can_message* m, const uint8_t* frame, uint8_t
     for (int i = 0; i < m->item_count; i++) {
         const crd_dcp_can_item* t = &m->items[i];
         uint8_t size = t->length;
-        if (t->type == CRD_DCP_STRING || t->type == CRD_DCP_BINARY) {
+        if (crdi_dcp_is_bytes(t->type)) {
             while (t->type == CRD_DCP_STRING && size > 0 && frame[t->offset + size - 1] == 0) {
                 size--;
             }
-            memset(payload + at, 0, 4);
-            payload[at] = size;
+            crdi_store_le(payload + at, 4, size);
             at += 4;
         }
         memcpy(payload + at, frame + t->offset, size);
@@ -164,7 +167,7 @@ static bool put_frame(crd_dcp_can* c, const crd_dcp_can_message* m, const uint8_
 
 bool crd_dcp_can_send(crd_dcp_can* c, const crd_dcp_pdu* p, uint8_t sender)
 {
-    const bool data = crdi_can_is_data(p->type), answer = p->type >= CRD_DCP_RSP_ACK && !data;
+    const bool data = crdi_dcp_is_data(p->type), answer = p->type >= CRD_DCP_RSP_ACK && !data;
     const crd_dcp_can_message key = {.type = p->type,
                                      .sender = answer ? p->peer
                                                : data ? sender
@@ -216,7 +219,7 @@ static bool take_frame(crd_dcp_can* c, const struct can_frame* f, crd_dcp_pdu* o
         c->counts.bad_length++;
         return false;
     }
-    if (crdi_can_is_data(m->type)) {
+    if (crdi_dcp_is_data(m->type)) {
         out->peer = 0;
         out->payload_length = gather(m, c->frame, c->payload);
         out->payload = c->payload;

@@ -1,11 +1,12 @@
 // What the files about DCP over CAN share: the elements of the schema as tables.
 //
-//   can_description.c  makes, loads, checks and destroys descriptions
-//   can_write.c        a description becomes a document
-//   can.c              frames and PDUs; SocketCAN
-//   can_slave.c        a slave on a bus
+//   description.c  makes, loads and destroys descriptions
+//   rules.c        the rules, and the check of a description
+//   write.c        a description becomes a document
+//   can.c          frames and PDUs; SocketCAN
+//   slave.c        a slave on a bus
 #pragma once
-#include "cardan/dcp.h"
+#include "dcp/description/dcpx.h"
 
 enum {
     CRDI_CAN_FIELDS = 4,
@@ -43,9 +44,10 @@ typedef struct crdi_can_setting {
 extern const crdi_can_setting crdi_can_settings[]; // in the order of the schema
 extern const int crdi_can_setting_count;
 
-uint64_t crdi_can_field_get(const crd_dcp_pdu* p, const crdi_can_field* f);
-void crdi_can_field_set(crd_dcp_pdu* p, const crdi_can_field* f, uint64_t x);
-static inline bool crdi_can_is_data(uint8_t type)
-{
-    return type == CRD_DCP_DAT_INPUT_OUTPUT || type == CRD_DCP_DAT_PARAMETER;
-}
+// can.c: orders of messages
+int crdi_can_compare_id(const crd_dcp_can_message* x, const crd_dcp_can_message* y);
+int crdi_can_compare_meaning(const crd_dcp_can_message* x, const crd_dcp_can_message* y);
+
+// rules.c
+extern const crdi_dcp_rules crdi_can_rules;
+crd_status crdi_can_check(crd_dcp_can_description* d, crdi_dcp_findings* f);

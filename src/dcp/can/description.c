@@ -1,14 +1,10 @@
-// Descriptions of DCP over CAN: the tables of the schema, the reader, and the rules.
+// Descriptions of DCP over CAN: the tables of the schema, and the reader.
 #include "dcp/can/can.h"
 
-#include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-#include "dcp/description/dcpx.h"
 
 // ---- the schema --------------------------------------------------------------------------------
 
@@ -79,139 +75,26 @@ const crdi_can_setting crdi_can_settings[] = {
 };
 const int crdi_can_setting_count = sizeof crdi_can_settings / sizeof *crdi_can_settings;
 
-uint64_t crdi_can_field_get(const crd_dcp_pdu* p, const crdi_can_field* f)
-{
-    const char* at = (const char*)p + f->offset;
-    uint64_t x = 0;
-    uint32_t x4 = 0;
-    uint16_t x2 = 0;
-    switch (f->size) {
-    case 1:
-        return *(const uint8_t*)at;
-    case 2:
-        memcpy(&x2, at, sizeof x2);
-        return x2;
-    case 4:
-        memcpy(&x4, at, sizeof x4);
-        return x4;
-    default:
-        memcpy(&x, at, sizeof x);
-        return x;
-    }
-}
-
-void crdi_can_field_set(crd_dcp_pdu* p, const crdi_can_field* f, uint64_t x)
-{
-    char* at = (char*)p + f->offset;
-    const uint32_t x4 = (uint32_t)x;
-    const uint16_t x2 = (uint16_t)x;
-    const uint8_t x1 = (uint8_t)x;
-    memcpy(at,
-           f->size == 1   ? (const void*)&x1
-           : f->size == 2 ? (const void*)&x2
-           : f->size == 4 ? (const void*)&x4
-                          : (const void*)&x,
-           f->size);
-}
-
-// ---- findings ----------------------------------------------------------------------------------
-
-enum { MOST_FINDINGS = 500 };
-
-typedef struct rule {
-    const char* code;
-    crd_dcp_severity severity;
-} rule;
-
-static const rule rules[] = {
-    {"C01", CRD_DCP_NOTE},    // an element that the schema does not know
-    {"C02", CRD_DCP_NOTE},    // an attribute
-    {"C03", CRD_DCP_FAULT},   // something mandatory is missing
-    {"C04", CRD_DCP_FAULT},   // a value that is none, or beyond its range
-    {"C05", CRD_DCP_FAULT},   // an attribute that has one value has another
-    {"C06", CRD_DCP_FAULT},   // an identifier twice
-    {"C07", CRD_DCP_FAULT},   // a message twice
-    {"C08", CRD_DCP_WARNING}, // a slave without one of its messages
-    {"C09", CRD_DCP_FAULT},   // items overlap or reach beyond the frame
-    {"C10", CRD_DCP_FAULT},   // dcp ids: 1 to 255, each once
-    {"C11", CRD_DCP_WARNING}, // a sender or receiver that is no slave
-    {"C12", CRD_DCP_WARNING}, // settings that do not fit the messages
-    {"C13", CRD_DCP_NOTE},    // identifiers of extended frames
-    {"C14", CRD_DCP_WARNING}, // a slave that is configured without a network for its data
-};
-
 typedef struct reader {
     crd_context* ctx;
     crd_dcp_can_description* d;
     const char* space; // of all elements; should be ""
-    crd_dcp_finding* items;
-    size_t count, capacity;
-    bool failed; // out of memory
-    // of the rules
-    const crd_dcp_can_message** sorted; // by meaning
-    bool ids[256];                      // of slaves
-    bool control;                       // there are messages of it
-    uint8_t* networks;                  // (3 * 65536) bits of the settings 0x25, 0x26, 0x29
+    crdi_dcp_findings f;
 } reader;
 
-static void found(reader* r, const char* code, int line, const char* format, ...) CRD_PRINTF(4, 5);
-static void found(reader* r, const char* code, int line, const char* format, ...)
-{
-    if (r->failed || r->count >= MOST_FINDINGS) { return; }
-    char text[400];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    size_t i = 0;
-    while (strcmp(rules[i].code, code) != 0) {
-        i++;
-    }
-    crd_dcp_finding* grown = crdi_grow(r->ctx, r->items, &r->capacity, r->count + 1, sizeof *grown);
-    const char* kept = crdi_arena_text(&r->d->arena, text, strlen(text));
-    if (grown) { r->items = grown; }
-    if (!grown || !kept) {
-        r->failed = true;
-        return;
-    }
-    r->items[r->count++] =
-        (crd_dcp_finding){.severity = rules[i].severity, .code = code, .line = line, .text = kept};
-}
-
-static int by_line(const void* a, const void* b)
-{
-    const crd_dcp_finding *x = a, *y = b;
-    if (x->line != y->line) { return x->line < y->line ? -1 : 1; }
-    const int order = strcmp(x->code, y->code);
-    return order ? order : strcmp(x->text, y->text);
-}
-
-static crd_status finish(reader* r, const crd_dcp_finding** out, int* count)
-{
-    crd_dcp_finding* kept = crdi_arena_new(&r->d->arena, r->count, sizeof *kept);
-    if (r->failed || !kept) { return CRD_E_MEMORY; }
-    if (r->count > 0) {
-        qsort(r->items, r->count, sizeof *r->items, by_line);
-        memcpy(kept, r->items, r->count * sizeof *kept);
-    }
-    if (out) { *out = kept; }
-    if (count) { *count = (int)r->count; }
-    return CRD_OK;
-}
-
-static void* take(reader* r, size_t n, size_t size)
+static void* new_array(reader* r, size_t n, size_t size)
 {
     void* p = crdi_arena_new(&r->d->arena, n, size);
-    if (!p) { r->failed = true; }
+    if (!p) { r->f.failed = true; }
     return p;
 }
 
-static const char* keep(reader* r, const char* text)
+static const char* copy_text(reader* r, const char* text)
 {
     if (!text || !*text) { return ""; }
-    const char* kept = crdi_arena_text(&r->d->arena, text, strlen(text));
-    if (!kept) { r->failed = true; }
-    return kept ? kept : "";
+    const char* copy = crdi_arena_text(&r->d->arena, text, strlen(text));
+    if (!copy) { r->f.failed = true; }
+    return copy ? copy : "";
 }
 
 // ---- attributes --------------------------------------------------------------------------------
@@ -255,20 +138,21 @@ static void look_at_attributes(reader* r, const crdi_xml_element* e, const char*
         const char* value = fixed_value(fixed, a->name, &n);
         if (value) {
             if (strlen(a->value) != n || strncmp(a->value, value, n) != 0) {
-                found(r, "C05", e->line, "<%s> has %s = '%s', expected '%.*s', as always", e->name,
-                      a->name, crdi_clip(a->value).text, (int)n, value);
+                crdi_dcp_found(&r->f, "C05", e->line,
+                               "<%s> has %s = '%s', expected '%.*s', as always", e->name, a->name,
+                               crdi_clip(a->value).text, (int)n, value);
             }
         } else if (!in_list(known, a->name)) {
-            found(r, "C02", e->line, "<%s> has an attribute '%s', which is ignored",
-                  crdi_clip(e->name).text, crdi_clip(a->name).text);
+            crdi_dcp_found(&r->f, "C02", e->line, "<%s> has an attribute '%s', which is ignored",
+                           crdi_clip(e->name).text, crdi_clip(a->name).text);
         }
     }
 }
 
 static void unknown_element(reader* r, const crdi_xml_element* e)
 {
-    found(r, "C01", e->line, "<%s> is not expected in <%s> and ignored", crdi_clip(e->name).text,
-          e->parent ? crdi_clip(e->parent->name).text : "");
+    crdi_dcp_found(&r->f, "C01", e->line, "<%s> is not expected in <%s> and ignored",
+                   crdi_clip(e->name).text, e->parent ? crdi_clip(e->parent->name).text : "");
 }
 
 // 0 where it is missing or bad, which is found.
@@ -277,17 +161,15 @@ static uint64_t number(reader* r, const crdi_xml_element* e, const char* name, u
     const char* text = crdi_xml_get(e, name);
     uint64_t x = 0;
     if (!text) {
-        found(r, "C03", e->line, "<%s> has no %s", e->name, name);
+        crdi_dcp_found(&r->f, "C03", e->line, "<%s> has no %s", e->name, name);
         return 0;
     }
-    text += strspn(text, " \t\r\n");
-    size_t n = strlen(text);
-    while (n > 0 && strchr(" \t\r\n", text[n - 1])) {
-        n--;
-    }
+    size_t n = 0;
+    text = crdi_dcp_trim(text, &n);
     if (!crdi_parse_uint64(text, n, &x) || x > most) {
-        found(r, "C04", e->line, "<%s> has %s = '%s', expected a whole number up to %llu", e->name,
-              name, crdi_clip(text).text, (unsigned long long)most);
+        crdi_dcp_found(&r->f, "C04", e->line,
+                       "<%s> has %s = '%s', expected a whole number up to %llu", e->name, name,
+                       crdi_clip(text).text, (unsigned long long)most);
         return 0;
     }
     return x;
@@ -298,8 +180,8 @@ static double limit(reader* r, const crdi_xml_element* e, const char* name)
     const char* text = crdi_xml_get(e, name);
     double x = (double)NAN;
     if (text && (!crdi_parse_double(text, strlen(text), &x) || !isfinite(x))) {
-        found(r, "C04", e->line, "<%s> has %s = '%s', expected a number", e->name, name,
-              crdi_clip(text).text);
+        crdi_dcp_found(&r->f, "C04", e->line, "<%s> has %s = '%s', expected a number", e->name,
+                       name, crdi_clip(text).text);
         return (double)NAN;
     }
     return x;
@@ -331,15 +213,18 @@ static bool read_item(reader* r, const crdi_xml_element* e, crd_dcp_can_item* ou
     const crdi_xml_element* t = e->first;
     const int type = t ? type_of(t->name) : -1;
     if (type < 0 || t->next) {
-        found(r, "C03", e->line, "<Payload> has no data type, expected one element as <Float32/>");
+        crdi_dcp_found(&r->f, "C03", e->line,
+                       "<Payload> has no data type, expected one element as <Float32/>");
         return false;
     }
-    const bool text = type == CRD_DCP_STRING || type == CRD_DCP_BINARY;
+    const bool text = crdi_dcp_is_bytes(type);
     look_at_attributes(r, t, text ? "length" : "min max",
                        text ? "endianess=big" : "endianess=little");
-    if (!crdi_xml_get(e, "name")) { found(r, "C03", e->line, "<Payload> has no name"); }
-    *out = (crd_dcp_can_item){.name = keep(r, crdi_xml_get(e, "name")),
-                              .unit = keep(r, crdi_xml_get(e, "unit")),
+    if (!crdi_xml_get(e, "name")) {
+        crdi_dcp_found(&r->f, "C03", e->line, "<Payload> has no name");
+    }
+    *out = (crd_dcp_can_item){.name = copy_text(r, crdi_xml_get(e, "name")),
+                              .unit = copy_text(r, crdi_xml_get(e, "unit")),
                               .type = (uint8_t)type,
                               .offset = (uint8_t)number(r, e, "offset", 7),
                               .min = text ? (double)NAN : limit(r, t, "min"),
@@ -353,20 +238,20 @@ static bool read_item(reader* r, const crdi_xml_element* e, crd_dcp_can_item* ou
 static void read_data(reader* r, const crdi_xml_element* e, crd_dcp_can_message* m)
 {
     const size_t n = (size_t)count_children(e);
-    crd_dcp_can_item* items = take(r, n, sizeof *items);
-    uint8_t* receivers = take(r, n, 1);
+    crd_dcp_can_item* items = new_array(r, n, sizeof *items);
+    uint8_t* receivers = new_array(r, n, 1);
     if (!items || !receivers) { return; }
     for (const crdi_xml_element* k = e->first; k; k = k->next) {
         if (crdi_xml_is(k, r->space, "Payload")) {
             if (m->item_count == CRDI_CAN_ITEMS) {
-                found(r, "C09", k->line, "<%s> has more than 8 items", e->name);
+                crdi_dcp_found(&r->f, "C09", k->line, "<%s> has more than 8 items", e->name);
             } else {
                 m->item_count += read_item(r, k, &items[m->item_count]);
             }
         } else if (crdi_xml_is(k, r->space, "Receiver")) {
             look_at_attributes(r, k, "dcpId", "");
             if (m->receiver_count == UINT8_MAX) {
-                found(r, "C09", k->line, "<%s> has more than 255 receivers", e->name);
+                crdi_dcp_found(&r->f, "C09", k->line, "<%s> has more than 255 receivers", e->name);
             } else {
                 receivers[m->receiver_count++] = (uint8_t)number(r, k, "dcpId", UINT8_MAX);
             }
@@ -381,7 +266,7 @@ static void read_data(reader* r, const crdi_xml_element* e, crd_dcp_can_message*
 static void read_message(reader* r, const crdi_xml_element* e, const crdi_can_kind* kind,
                          crd_dcp_can_message* m)
 {
-    const bool data = crdi_can_is_data(kind->type);
+    const bool data = crdi_dcp_is_data(kind->type);
     const bool parameters = kind->type == CRD_DCP_DAT_PARAMETER;
     const char* id = parameters ? "paramId" : "dataId";
     size_t n = 0;
@@ -398,8 +283,9 @@ static void read_message(reader* r, const crdi_xml_element* e, const crdi_can_ki
     if (kind->length >= 0) {
         m->length = (uint8_t)kind->length;
         if (crdi_xml_get(e, "length") && number(r, e, "length", UINT8_MAX) != m->length) {
-            found(r, "C05", e->line, "<%s> has length = '%s', expected '%d', as always", e->name,
-                  crdi_clip(crdi_xml_get(e, "length")).text, m->length);
+            crdi_dcp_found(&r->f, "C05", e->line,
+                           "<%s> has length = '%s', expected '%d', as always", e->name,
+                           crdi_clip(crdi_xml_get(e, "length")).text, m->length);
         }
     } else {
         m->length = (uint8_t)number(r, e, "length", CRD_DCP_CAN_ROOM);
@@ -419,7 +305,7 @@ static const crdi_can_kind* kind_of(const crdi_xml_element* e)
 static void read_matrix(reader* r, const crdi_xml_element* e)
 {
     look_at_attributes(r, e, "", matrix_fixed);
-    crd_dcp_can_message* all = take(r, (size_t)count_children(e), sizeof *all);
+    crd_dcp_can_message* all = new_array(r, (size_t)count_children(e), sizeof *all);
     if (!all) { return; }
     int n = 0;
     for (const crdi_xml_element* k = e->first; k; k = k->next) {
@@ -436,35 +322,16 @@ static void read_matrix(reader* r, const crdi_xml_element* e)
 
 // ---- settings ----------------------------------------------------------------------------------
 
-static bool parse_uuid(const char* text, uint8_t out[16])
-{
-    int digits = 0;
-    for (int i = 0; i < 36; i++) {
-        const char c = text[i], low = (char)(c | 0x20);
-        if (i == 8 || i == 13 || i == 18 || i == 23) {
-            if (c != '-') { return false; }
-            continue;
-        }
-        const bool is_number = c >= '0' && c <= '9', letter = low >= 'a' && low <= 'f';
-        if (!is_number && !letter) { return false; } // the end of the text as well
-        const int x = is_number ? c - '0' : low - 'a' + 10;
-        out[digits / 2] = (uint8_t)(digits % 2 ? out[digits / 2] << 4 | x : x);
-        digits++;
-    }
-    return text[36] == 0;
-}
-
 static void read_uuid(reader* r, const crdi_xml_element* e, const char* name, uint8_t out[16])
 {
     const char* text = crdi_xml_get(e, name);
     if (!text) {
-        found(r, "C03", e->line, "<%s> has no %s", e->name, name);
-    } else if (!parse_uuid(text, out)) {
-        memset(out, 0, 16);
-        found(r, "C04", e->line,
-              "<%s> has %s = '%s', expected as "
-              "6f1d2c3b-4a59-4e68-8f70-0123456789ab",
-              e->name, name, crdi_clip(text).text);
+        crdi_dcp_found(&r->f, "C03", e->line, "<%s> has no %s", e->name, name);
+    } else if (!crdi_dcp_uuid_parse(text, strlen(text), out)) {
+        crdi_dcp_found(&r->f, "C04", e->line,
+                       "<%s> has %s = '%s', expected as "
+                       "6f1d2c3b-4a59-4e68-8f70-0123456789ab",
+                       e->name, name, crdi_clip(text).text);
     }
 }
 
@@ -477,8 +344,8 @@ static void read_network(reader* r, const crdi_xml_element* e, crd_dcp_pdu* p)
         t++;
     }
     if (!k || t == 5 || k->next) {
-        found(r, "C03", e->line, "<%s> does not say where, expected one element as <CAN/>",
-              e->name);
+        crdi_dcp_found(&r->f, "C03", e->line,
+                       "<%s> does not say where, expected one element as <CAN/>", e->name);
         p->transport = CRD_DCP_CAN;
         return;
     }
@@ -510,9 +377,9 @@ static void read_network(reader* r, const crdi_xml_element* e, crd_dcp_pdu* p)
 // A number of a list as its type wants it.
 static bool read_number(const char* text, size_t n, uint8_t type, double* real, int64_t* integer)
 {
-    if (type == CRD_DCP_FLOAT32 || type == CRD_DCP_FLOAT64) {
+    if (crdi_dcp_is_real(type)) {
         return crdi_parse_double(text, n, real) && isfinite(*real) &&
-               (type == CRD_DCP_FLOAT64 || fabs(*real) <= 3.4028234663852886e38);
+               (type == CRD_DCP_FLOAT64 || fabs(*real) <= (double)FLT_MAX);
     }
     const int bits = 8 * (int)crd_dcp_size_of((crd_dcp_data_type)type);
     if (type <= CRD_DCP_UINT64) {
@@ -525,44 +392,25 @@ static bool read_number(const char* text, size_t n, uint8_t type, double* real, 
     return crdi_parse_int64(text, n, integer) && *integer <= most && *integer >= -most - 1;
 }
 
-// Text or hex digits become count and bytes. false: no hex digits.
-static bool read_bytes(const char* text, uint8_t type, uint8_t* out, uint32_t* count)
-{
-    const size_t n = strlen(text);
-    if (type == CRD_DCP_STRING) {
-        memcpy(out, text, n);
-        *count = (uint32_t)n;
-        return true;
-    }
-    for (size_t i = 0; i < n; i++) {
-        const char c = text[i], low = (char)(c | 0x20);
-        const bool is_number = c >= '0' && c <= '9', letter = low >= 'a' && low <= 'f';
-        if (!is_number && !letter) { return false; }
-        const int x = is_number ? c - '0' : low - 'a' + 10;
-        out[i / 2] = (uint8_t)(i % 2 ? out[i / 2] << 4 | x : x);
-    }
-    *count = (uint32_t)(n / 2);
-    return n % 2 == 0;
-}
-
 static void read_value(reader* r, const crdi_xml_element* e, crd_dcp_pdu* p)
 {
     const crdi_xml_element* k = e->first;
     const int type = k ? type_of(k->name) : -1;
     const char* text = k ? crdi_xml_get(k, "value") : NULL;
     if (type < 0 || k->next || !text) {
-        found(r, "C03", e->line,
-              "<%s> has no value, expected one element as <Float64 value=\"1\"/>", e->name);
+        crdi_dcp_found(&r->f, "C03", e->line,
+                       "<%s> has no value, expected one element as <Float64 value=\"1\"/>",
+                       e->name);
         return;
     }
     look_at_attributes(r, k, "value", "");
     const size_t length = strlen(text), size = crd_dcp_size_of((crd_dcp_data_type)type);
     const size_t words = size ? length / 2 + 1 : 1;
-    double* real = take(r, words, sizeof *real);
-    int64_t* integer = take(r, words, sizeof *integer);
-    uint8_t* bytes = take(r, length + 1, 1);
-    uint8_t* payload = take(r, words * (size ? size : length + 4), 1);
-    if (r->failed) { return; }
+    double* real = new_array(r, words, sizeof *real);
+    int64_t* integer = new_array(r, words, sizeof *integer);
+    uint8_t* bytes = new_array(r, length + 1, 1);
+    uint8_t* payload = new_array(r, words * (size ? size : length + 4), 1);
+    if (r->f.failed) { return; }
     uint32_t count = 0, byte_count = 0;
     bool good = true;
     p->data_type = (uint8_t)type;
@@ -574,19 +422,24 @@ static void read_value(reader* r, const crdi_xml_element* e, crd_dcp_pdu* p)
         }
         good = good && count > 0;
     } else {
-        good = read_bytes(text, p->data_type, bytes, &byte_count);
+        size_t n = length;
+        if (type == CRD_DCP_STRING) {
+            memcpy(bytes, text, n);
+        } else {
+            good = crdi_dcp_hex_parse(text, length, bytes, length, &n);
+        }
+        byte_count = (uint32_t)n;
     }
     if (!good) {
-        found(r, "C04", k->line, "<%s> has value = '%s', expected values of its type", k->name,
-              crdi_clip(crdi_xml_get(k, "value")).text);
+        crdi_dcp_found(&r->f, "C04", k->line, "<%s> has value = '%s', expected values of its type",
+                       k->name, crdi_clip(crdi_xml_get(k, "value")).text);
         return;
     }
-    const bool floats = type == CRD_DCP_FLOAT32 || type == CRD_DCP_FLOAT64;
     const crd_dcp_slot slot = {.type = p->data_type,
                                .count = size ? count : 1,
                                .max_size = byte_count,
-                               .real = floats ? real : NULL,
-                               .integer = floats ? NULL : integer,
+                               .real = real,
+                               .integer = integer,
                                .bytes = bytes,
                                .byte_count = &byte_count};
     p->payload_length = crd_dcp_put(&slot, 1, payload, words * (size ? size : length + 4));
@@ -608,7 +461,8 @@ static void read_setting(reader* r, const crdi_xml_element* e, const crdi_can_se
     *p = (crd_dcp_pdu){.type = s->type};
     for (int i = 0; i < CRDI_CAN_FIELDS && s->fields[i].name; i++) {
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s ", s->fields[i].name);
-        crdi_can_field_set(p, &s->fields[i], number(r, e, s->fields[i].name, s->fields[i].most));
+        crdi_member_set(p, s->fields[i].offset, s->fields[i].size,
+                        number(r, e, s->fields[i].name, s->fields[i].most));
     }
     look_at_attributes(r, e, known, "");
     if (s->network) { read_network(r, e, p); }
@@ -618,13 +472,13 @@ static void read_setting(reader* r, const crdi_xml_element* e, const crdi_can_se
 static void read_slave(reader* r, const crdi_xml_element* e, crd_dcp_can_config* out)
 {
     look_at_attributes(r, e, "name uuid dcpId", "");
-    *out = (crd_dcp_can_config){.name = keep(r, crdi_xml_get(e, "name")),
+    *out = (crd_dcp_can_config){.name = copy_text(r, crdi_xml_get(e, "name")),
                                 .id = (uint8_t)number(r, e, "dcpId", UINT8_MAX),
                                 .line = e->line};
     read_uuid(r, e, "uuid", out->uuid);
     const size_t n = (size_t)count_children(e);
-    crd_dcp_pdu* all = take(r, n, sizeof *all);
-    int* lines = take(r, n, sizeof *lines);
+    crd_dcp_pdu* all = new_array(r, n, sizeof *all);
+    int* lines = new_array(r, n, sizeof *lines);
     if (!all || !lines) { return; }
     for (const crdi_xml_element* k = e->first; k; k = k->next) {
         const crdi_can_setting* s = setting_of(k);
@@ -642,7 +496,7 @@ static void read_slave(reader* r, const crdi_xml_element* e, crd_dcp_can_config*
 static void read_scenario(reader* r, const crdi_xml_element* e)
 {
     look_at_attributes(r, e, "", "");
-    crd_dcp_can_config* all = take(r, (size_t)count_children(e), sizeof *all);
+    crd_dcp_can_config* all = new_array(r, (size_t)count_children(e), sizeof *all);
     if (!all) { return; }
     int n = 0;
     for (const crdi_xml_element* k = e->first; k; k = k->next) {
@@ -652,7 +506,9 @@ static void read_scenario(reader* r, const crdi_xml_element* e)
             unknown_element(r, k);
         }
     }
-    if (n == 0) { found(r, "C03", e->line, "<ScenarioConfiguration> has no <DcpSlave>"); }
+    if (n == 0) {
+        crdi_dcp_found(&r->f, "C03", e->line, "<ScenarioConfiguration> has no <DcpSlave>");
+    }
     r->d->slaves = all;
     r->d->slave_count = n;
 }
@@ -679,323 +535,11 @@ static crd_status read_root(reader* r, const crdi_xml* xml)
             unknown_element(r, k);
         }
     }
-    if (!matrix) { found(r, "C03", e->line, "<DcpOverCan> has no <KMatrix>"); }
-    if (!scenario) { found(r, "C03", e->line, "<DcpOverCan> has no <ScenarioConfiguration>"); }
-    return r->failed ? CRD_E_MEMORY : CRD_OK;
-}
-
-// ---- rules -------------------------------------------------------------------------------------
-
-static const char* element_of(uint8_t type)
-{
-    for (int i = 0; i < crdi_can_kind_count; i++) {
-        if (crdi_can_kinds[i].type == type) { return crdi_can_kinds[i].element; }
+    if (!matrix) { crdi_dcp_found(&r->f, "C03", e->line, "<DcpOverCan> has no <KMatrix>"); }
+    if (!scenario) {
+        crdi_dcp_found(&r->f, "C03", e->line, "<DcpOverCan> has no <ScenarioConfiguration>");
     }
-    return "?";
-}
-
-static int by_can_id(const void* a, const void* b)
-{
-    const crd_dcp_can_message *x = *(const crd_dcp_can_message*const*)a,
-                              *y = *(const crd_dcp_can_message*const*)b;
-    if (x->can_id != y->can_id) { return x->can_id < y->can_id ? -1 : 1; }
-    return (x->line > y->line) - (x->line < y->line);
-}
-
-static int by_meaning(const void* a, const void* b)
-{
-    const crd_dcp_can_message *x = *(const crd_dcp_can_message*const*)a,
-                              *y = *(const crd_dcp_can_message*const*)b;
-    if (x->type != y->type) { return x->type < y->type ? -1 : 1; }
-    if (x->id != y->id) { return x->id < y->id ? -1 : 1; }
-    if (x->sender != y->sender) { return x->sender < y->sender ? -1 : 1; }
-    return (x->line > y->line) - (x->line < y->line);
-}
-
-static bool same_meaning(const crd_dcp_can_message* a, const crd_dcp_can_message* b)
-{
-    return a->type == b->type && a->sender == b->sender && a->id == b->id;
-}
-
-static bool kind_is_known(uint8_t type)
-{
-    for (int i = 0; i < crdi_can_kind_count; i++) {
-        if (crdi_can_kinds[i].type == type) { return true; }
-    }
-    return false;
-}
-
-static crd_status check_unique(reader* r)
-{
-    const crd_dcp_can_description* d = r->d;
-    const int n = d->message_count;
-    const crd_dcp_can_message** all = take(r, (size_t)n, sizeof *all);
-    if (!all) { return CRD_E_MEMORY; }
-    for (int i = 0; i < n; i++) {
-        all[i] = &d->messages[i];
-    }
-    if (n) { qsort(all, (size_t)n, sizeof *all, by_can_id); }
-    for (int i = 1; i < n; i++) {
-        if (all[i]->can_id == all[i - 1]->can_id) {
-            found(r, "C06", all[i]->line, "<%s> has canId = %d, which <%s> in line %d has already",
-                  element_of(all[i]->type), all[i]->can_id, element_of(all[i - 1]->type),
-                  all[i - 1]->line);
-        }
-    }
-    if (n) { qsort(all, (size_t)n, sizeof *all, by_meaning); }
-    for (int i = 1; i < n; i++) {
-        if (same_meaning(all[i], all[i - 1])) {
-            found(r, "C07", all[i]->line, "<%s> of sender %d is there already in line %d",
-                  element_of(all[i]->type), all[i]->sender, all[i - 1]->line);
-        }
-    }
-    r->sorted = all;
-    return CRD_OK;
-}
-
-// The place of the first message of this meaning or behind it.
-static int lower_bound(const reader* r, uint8_t type, uint8_t sender, uint16_t id)
-{
-    const crd_dcp_can_message key = {.type = type, .sender = sender, .id = id, .line = INT32_MIN};
-    const crd_dcp_can_message* k = &key;
-    int low = 0, high = r->d->message_count;
-    while (low < high) {
-        const int middle = low + (high - low) / 2;
-        if (by_meaning(&r->sorted[middle], &k) < 0) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-static const crd_dcp_can_message* find_message(const reader* r, uint8_t type, uint8_t sender,
-                                               uint16_t id)
-{
-    const int i = lower_bound(r, type, sender, id);
-    if (i == r->d->message_count) { return NULL; }
-    const crd_dcp_can_message* m = r->sorted[i];
-    return m->type == type && m->sender == sender && m->id == id ? m : NULL;
-}
-
-static bool receives(const crd_dcp_can_message* m, uint8_t id)
-{
-    return m->receiver_count > 0 && memchr(m->receivers, id, (size_t)m->receiver_count);
-}
-
-// The message that carries a data_id to a slave; if there is none, one that has this data_id.
-static const crd_dcp_can_message* find_incoming(const reader* r, uint8_t type, uint16_t id,
-                                                uint8_t receiver)
-{
-    const int first = lower_bound(r, type, 0, id);
-    const crd_dcp_can_message* any = NULL;
-    for (int i = first; i < r->d->message_count && i < first + 256; i++) {
-        const crd_dcp_can_message* m = r->sorted[i];
-        if (m->type != type || m->id != id) { break; }
-        if (receives(m, receiver)) { return m; }
-        any = m;
-    }
-    return any;
-}
-
-static void check_items(reader* r, const crd_dcp_can_message* m)
-{
-    unsigned used = 0;
-    if (m->item_count == 0) {
-        found(r, "C03", m->line, "<%s> has no <Payload>", element_of(m->type));
-    }
-    if (m->item_count > CRDI_CAN_ITEMS) {
-        found(r, "C09", m->line, "<%s> has more than 8 items", element_of(m->type));
-    }
-    for (int i = 0; i < m->item_count && i < CRDI_CAN_ITEMS; i++) {
-        const crd_dcp_can_item* t = &m->items[i];
-        const size_t size = crd_dcp_size_of((crd_dcp_data_type)t->type);
-        if (t->type >= CRD_DCP_DATA_TYPE_COUNT || (size && t->length != size)) {
-            found(r, "C04", t->line, "'%s' has data type %d and %d bytes", crdi_clip(t->name).text,
-                  t->type, t->length);
-            continue;
-        }
-        const unsigned mine =
-            t->length > CRD_DCP_CAN_ROOM ? 0 : ((1U << t->length) - 1) << (t->offset & 7);
-        if (t->length == 0 || t->offset + t->length > m->length) {
-            found(r, "C09", t->line,
-                  "'%s' stands at bytes %d to %d, expected within the %d of the "
-                  "message",
-                  crdi_clip(t->name).text, t->offset, t->offset + t->length - 1, m->length);
-        } else if (used & mine) {
-            found(r, "C09", t->line, "'%s' stands at bytes %d to %d, where there is another item",
-                  crdi_clip(t->name).text, t->offset, t->offset + t->length - 1);
-        }
-        used |= mine;
-    }
-}
-
-static void check_message(reader* r, const crd_dcp_can_message* m)
-{
-    if (!kind_is_known(m->type)) {
-        found(r, "C04", m->line, "type 0x%02x is no message of CAN", m->type);
-        return;
-    }
-    const char* element = element_of(m->type);
-    if (m->length > CRD_DCP_CAN_ROOM) {
-        found(r, "C04", m->line, "<%s> has length = %d, expected at most 8", element, m->length);
-    }
-    if (m->sender != 0 && !r->ids[m->sender]) {
-        found(r, "C11", m->line, "<%s> is sent by %d, which is no slave of the scenario", element,
-              m->sender);
-    }
-    if (m->can_id > CRDI_CAN_STANDARD) {
-        found(r, "C13", m->line, "<%s> has canId = %d, beyond 2047: these are extended frames here",
-              element, m->can_id);
-    }
-    if (!crdi_can_is_data(m->type)) { return; }
-    if (m->length <= CRD_DCP_CAN_ROOM) { check_items(r, m); }
-    for (int i = 0; i < m->receiver_count; i++) {
-        if (m->receivers[i] != 0 && !r->ids[m->receivers[i]]) {
-            found(r, "C11", m->line, "<%s> is received by %d, which is no slave of the scenario",
-                  element, m->receivers[i]);
-        }
-    }
-    if (m->receiver_count == 0) { found(r, "C03", m->line, "<%s> has no <Receiver>", element); }
-}
-
-static void check_place(reader* r, const crd_dcp_can_config* c, const crd_dcp_pdu* p, int line,
-                        const crd_dcp_can_message* m)
-{
-    const bool out = p->type == CRD_DCP_CFG_OUTPUT;
-    const char* what = p->type == CRD_DCP_CFG_TUNABLE_PARAMETER ? "param_id" : "data_id";
-    if (!m) {
-        found(r, "C12", line, "%s %d of slave %d has no message in the KMatrix", what, p->id,
-              c->id);
-        return;
-    }
-    if (!out && !receives(m, c->id)) {
-        found(r, "C12", line,
-              "slave %d receives %s %d, but is no <Receiver> of its message in line "
-              "%d",
-              c->id, what, p->id, m->line);
-    }
-    if (p->pos >= m->item_count) {
-        found(r, "C12", line,
-              "%s %d of slave %d has pos = %d, but its message in line %d has %d "
-              "item%s",
-              what, p->id, c->id, p->pos, m->line, m->item_count, m->item_count == 1 ? "" : "s");
-    } else if (!out && m->items[p->pos].type != p->data_type) {
-        found(r, "C12", line, "%s %d of slave %d is read as %s, but '%s' in line %d is %s", what,
-              p->id, c->id, crd_dcp_data_type_name(p->data_type),
-              crdi_clip(m->items[p->pos].name).text, m->items[p->pos].line,
-              crd_dcp_data_type_name(m->items[p->pos].type));
-    }
-}
-
-static size_t network_bit(uint8_t type, uint16_t id)
-{
-    const size_t kind = type == CRD_DCP_CFG_TARGET_NETWORK   ? 0
-                        : type == CRD_DCP_CFG_SOURCE_NETWORK ? 1
-                                                             : 2;
-    return kind << 16 | id;
-}
-
-static void look_for_networks(reader* r, const crd_dcp_can_config* c)
-{
-    memset(r->networks, 0, 3 * 65536 / 8);
-    for (int i = 0; i < c->setting_count; i++) {
-        const crd_dcp_pdu* p = &c->settings[i];
-        if (p->type == CRD_DCP_CFG_TARGET_NETWORK || p->type == CRD_DCP_CFG_SOURCE_NETWORK ||
-            p->type == CRD_DCP_CFG_PARAM_NETWORK) {
-            const size_t bit = network_bit(p->type, p->id);
-            r->networks[bit / 8] |= (uint8_t)(1 << bit % 8);
-        }
-    }
-}
-
-static bool is_setting(uint8_t type)
-{
-    for (int i = 0; i < crdi_can_setting_count; i++) {
-        if (crdi_can_settings[i].type == type) { return true; }
-    }
-    return false;
-}
-
-static void check_setting(reader* r, const crd_dcp_can_config* c, int index)
-{
-    const crd_dcp_pdu* p = &c->settings[index];
-    const int line = c->lines ? c->lines[index] : 0;
-    const crd_dcp_can_message* m = NULL;
-    uint8_t network = 0;
-    switch (p->type) {
-    case CRD_DCP_CFG_OUTPUT:
-        m = find_message(r, CRD_DCP_DAT_INPUT_OUTPUT, c->id, p->id);
-        network = CRD_DCP_CFG_TARGET_NETWORK;
-        break;
-    case CRD_DCP_CFG_INPUT:
-        m = find_incoming(r, CRD_DCP_DAT_INPUT_OUTPUT, p->id, c->id);
-        network = CRD_DCP_CFG_SOURCE_NETWORK;
-        break;
-    case CRD_DCP_CFG_TUNABLE_PARAMETER:
-        m = find_incoming(r, CRD_DCP_DAT_PARAMETER, p->id, c->id);
-        network = CRD_DCP_CFG_PARAM_NETWORK;
-        break;
-    default:
-        if (!is_setting(p->type)) {
-            found(r, "C04", line, "PDU 0x%02x of slave %d is no setting of CAN", p->type, c->id);
-        }
-        return;
-    }
-    check_place(r, c, p, line, m);
-    const size_t bit = network_bit(network, p->id);
-    if (p->pos == 0 && !(r->networks[bit / 8] >> bit % 8 & 1)) {
-        found(r, "C14", line, "slave %d is not told on which network %s %d is; it will be CAN",
-              c->id, network == CRD_DCP_CFG_PARAM_NETWORK ? "param_id" : "data_id", p->id);
-    }
-}
-
-static void check_slave(reader* r, const crd_dcp_can_config* c)
-{
-    for (int i = CRDI_CAN_REQUESTS; r->control && i < crdi_can_kind_count; i++) {
-        const crdi_can_kind* k = &crdi_can_kinds[i];
-        if (!crdi_can_is_data(k->type) && !find_message(r, k->type, c->id, 0)) {
-            found(r, "C08", c->line, "slave %d has no <%s> in the KMatrix and cannot say it", c->id,
-                  k->element);
-        }
-    }
-    look_for_networks(r, c);
-    for (int i = 0; i < c->setting_count; i++) {
-        check_setting(r, c, i);
-    }
-}
-
-static crd_status check(reader* r)
-{
-    const crd_dcp_can_description* d = r->d;
-    const crd_status st = check_unique(r);
-    r->networks = take(r, 3 * 65536 / 8, 1);
-    if (st < 0 || !r->networks) { return CRD_E_MEMORY; }
-    for (int i = 0; i < d->message_count; i++) {
-        r->control = r->control || !crdi_can_is_data(d->messages[i].type);
-    }
-    for (int i = 0; i < d->slave_count; i++) {
-        const crd_dcp_can_config* c = &d->slaves[i];
-        if (c->id != 0 && !r->ids[c->id]) {
-            r->ids[c->id] = true;
-            check_slave(r, c);
-            continue;
-        }
-        found(r, "C10", c->line, "<DcpSlave> has dcpId = %d, %s", c->id,
-              c->id == 0 ? "which is the master, expected 1 to 255"
-                         : "which another one has already");
-    }
-    for (int i = 0; i < d->message_count; i++) {
-        check_message(r, &d->messages[i]);
-    }
-    for (int i = 0; r->control && i < CRDI_CAN_REQUESTS; i++) {
-        if (!find_message(r, crdi_can_kinds[i].type, 0, 0)) {
-            found(r, "C03", 0, "<KMatrix> has no <%s>, expected all requests or none",
-                  crdi_can_kinds[i].element);
-        }
-    }
-    return r->failed ? CRD_E_MEMORY : CRD_OK;
+    return r->f.failed ? CRD_E_MEMORY : CRD_OK;
 }
 
 // ---- all of it ---------------------------------------------------------------------------------
@@ -1023,11 +567,12 @@ crd_status crd_dcp_can_validate(crd_dcp_can_description* d, const crd_dcp_findin
                                 int* count)
 {
     crd_status st = CRD_OK;
-    reader r = {.ctx = d->ctx, .d = d};
-    CRD_TRY(check(&r));
-    CRD_TRY(finish(&r, findings, count));
+    crdi_dcp_findings f;
+    crdi_dcp_findings_init(&f, d->ctx, &d->arena, &crdi_can_rules);
+    CRD_TRY(crdi_can_check(d, &f));
+    CRD_TRY(crdi_dcp_findings_finish(&f, findings, count));
 fail:
-    crd_free(d->ctx, r.items);
+    crdi_dcp_findings_clear(&f);
     return st;
 }
 
@@ -1039,16 +584,17 @@ crd_status crd_dcp_can_parse(crd_context* ctx, const char* text, size_t length, 
     crdi_xml* xml = NULL;
     reader r = {.ctx = ctx};
     CRD_TRY(crd_dcp_can_description_create(ctx, &r.d));
+    crdi_dcp_findings_init(&r.f, ctx, &r.d->arena, &crdi_can_rules);
     r.d->file = crdi_arena_text(&r.d->arena, file, strlen(file));
     if (!r.d->file) { CRD_TRY(CRD_E_MEMORY); }
     CRD_TRY(crdi_xml_parse(ctx, text, length, file, &xml));
     CRD_TRY(read_root(&r, xml));
-    CRD_TRY(check(&r));
-    CRD_TRY(finish(&r, findings, count));
+    CRD_TRY(crdi_can_check(r.d, &r.f));
+    CRD_TRY(crdi_dcp_findings_finish(&r.f, findings, count));
     *out = r.d;
     r.d = NULL;
 fail:
-    crd_free(ctx, r.items);
+    crdi_dcp_findings_clear(&r.f);
     crdi_xml_destroy(xml);
     crd_dcp_can_description_destroy(r.d);
     return st;
@@ -1057,32 +603,12 @@ fail:
 crd_status crd_dcp_can_load(crd_context* ctx, const char* path, crd_dcp_can_description** out,
                             const crd_dcp_finding** findings, int* count)
 {
-    struct stat info = {0};
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) { // opening a pipe would wait
-        return crdi_fail(ctx, CRD_E_IO, "%s: not a file", path);
-    }
-    FILE* file = fopen(path, "rbe");
-    if (!file) {
-        const int why = errno;
-        return crdi_fail(ctx, why == ENOENT || why == ENOTDIR ? CRD_E_NOT_FOUND : CRD_E_IO,
-                         "%s: cannot be opened: %s", path, strerror(why));
-    }
-    crd_status st = CRD_OK;
     char* text = NULL;
-    if (info.st_size > CRDI_DCP_MAX_BYTES) {
-        CRD_TRY(crdi_fail(ctx, CRD_E_FORMAT, "%s: %lld bytes, expected at most %d", path,
-                          (long long)info.st_size, CRDI_DCP_MAX_BYTES));
-    }
-    text = crdi_new(ctx, (size_t)info.st_size + 1);
-    if (!text) { CRD_TRY(CRD_E_MEMORY); }
-    const size_t length = fread(text, 1, (size_t)info.st_size, file);
-    if (ferror(file)) {
-        CRD_TRY(crdi_fail(ctx, CRD_E_IO, "%s: cannot be read: %s", path, strerror(errno)));
-    }
-    CRD_TRY(crd_dcp_can_parse(ctx, text, length, path, out, findings, count));
-fail:
+    size_t length = 0;
+    crd_status st = crdi_dcp_read_file(ctx, path, &text, &length);
+    if (st < 0) { return st; }
+    st = crd_dcp_can_parse(ctx, text, length, path, out, findings, count);
     crd_free(ctx, text);
-    fclose(file);
     return st;
 }
 
@@ -1101,7 +627,7 @@ crd_status crd_dcp_can_add_control(crd_dcp_can_description* d, uint16_t first)
     crd_dcp_can_message* m = all + d->message_count;
     for (int i = 0; i < crdi_can_kind_count; i++) {
         const crdi_can_kind* k = &crdi_can_kinds[i];
-        if (crdi_can_is_data(k->type)) { continue; }
+        if (crdi_dcp_is_data(k->type)) { continue; }
         const int senders = i < CRDI_CAN_REQUESTS ? 1 : d->slave_count;
         for (int s = 0; s < senders; s++) {
             *m++ = (crd_dcp_can_message){.can_id = first++,

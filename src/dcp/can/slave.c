@@ -40,7 +40,7 @@ static bool engine_sends(void* user, const crd_dcp_address* to, const uint8_t* b
     crd_dcp_pdu p;
     (void)to;
     if (crd_dcp_decode(bytes, length, &p) != CRD_DCP_GOOD) { return false; }
-    const bool answer = p.type >= CRD_DCP_RSP_ACK && p.type <= CRD_DCP_RSP_LOG_ACK;
+    const bool answer = crdi_dcp_is_response(p.type);
     if (answer) { s->seq = (uint16_t)(p.seq + 1); }
     if (answer && s->quiet) {
         s->error = p.type == CRD_DCP_RSP_NACK ? p.error : CRD_DCP_NONE;
@@ -69,8 +69,7 @@ static crd_dcp_error settle(crd_dcp_can_slave* s, crd_dcp_pdu p)
 {
     p.seq = s->seq;
     p.peer = s->config->id;
-    if (p.type == CRD_DCP_CFG_TARGET_NETWORK || p.type == CRD_DCP_CFG_SOURCE_NETWORK ||
-        p.type == CRD_DCP_CFG_PARAM_NETWORK) {
+    if (crdi_dcp_is_network(p.type)) {
         p.transport = bus.transport;
         p.port = bus.port;
         p.address = bus.ip;
@@ -119,7 +118,7 @@ static void settle_all(crd_dcp_can_slave* s)
 // from them.
 static uint16_t next_seq(crd_dcp_can_slave* s, const crd_dcp_pdu* p)
 {
-    if (!crdi_can_is_data(p->type)) { return s->seq; }
+    if (!crdi_dcp_is_data(p->type)) { return s->seq; }
     const bool parameters = p->type == CRD_DCP_DAT_PARAMETER;
     for (int i = 0; i < s->counter_count; i++) {
         counter* c = &s->counters[i];
@@ -137,7 +136,7 @@ static void settle_if_need_be(crd_dcp_can_slave* s)
 
 static void take(crd_dcp_can_slave* s, crd_dcp_pdu* p)
 {
-    const bool data = crdi_can_is_data(p->type);
+    const bool data = crdi_dcp_is_data(p->type);
     if (!data && (p->type >= CRD_DCP_RSP_ACK || p->peer != s->config->id)) { return; }
     p->seq = next_seq(s, p);
     if (p->type == CRD_DCP_STC_REGISTER) {
@@ -193,10 +192,7 @@ static crd_status look_at(crd_context* ctx, const crd_dcp_can_config* c, size_t*
     *room = 64;
     for (int i = 0; i < c->setting_count; i++) {
         const crd_dcp_pdu* p = &c->settings[i];
-        const bool network = p->type == CRD_DCP_CFG_TARGET_NETWORK ||
-                             p->type == CRD_DCP_CFG_SOURCE_NETWORK ||
-                             p->type == CRD_DCP_CFG_PARAM_NETWORK;
-        if (network && p->transport != CRD_DCP_CAN) {
+        if (crdi_dcp_is_network(p->type) && p->transport != CRD_DCP_CAN) {
             return crdi_fail(ctx, CRD_E_UNSUPPORTED,
                              "CAN: slave %d: %s in line %d names another network, expected <CAN/>",
                              c->id, crd_dcp_type_name(p->type), c->lines ? c->lines[i] : 0);

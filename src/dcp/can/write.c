@@ -4,15 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "dcp/description/dcpx.h"
-
-static void put_text(crd_text* t, const char* name, const char* value)
-{
-    crdi_text_add(t, " %s=\"", name);
-    crdi_text_xml(t, value);
-    crdi_text_add(t, "\"");
-}
-
 static void put_limit(crd_text* t, const char* name, uint8_t type, double x)
 {
     char number[32];
@@ -30,7 +21,7 @@ static void put_message(crd_text* t, const crdi_can_kind* k, const crd_dcp_can_m
     const bool slave = k->type >= CRD_DCP_RSP_ACK && k->type != CRD_DCP_DAT_PARAMETER;
     crdi_text_add(t, "    <%s canId=\"%d\"", k->element, m->can_id);
     if (slave) { crdi_text_add(t, " senderRef=\"%d\"", m->sender); }
-    if (!crdi_can_is_data(k->type)) {
+    if (!crdi_dcp_is_data(k->type)) {
         crdi_text_add(t, "/>\n");
         return;
     }
@@ -38,11 +29,11 @@ static void put_message(crd_text* t, const crdi_can_kind* k, const crd_dcp_can_m
                   k->type == CRD_DCP_DAT_PARAMETER ? "paramId" : "dataId", m->id, m->length);
     for (int i = 0; i < m->item_count; i++) {
         const crd_dcp_can_item* p = &m->items[i];
-        const bool text = p->type == CRD_DCP_STRING || p->type == CRD_DCP_BINARY;
+        const bool text = crdi_dcp_is_bytes(p->type);
         crdi_text_add(t, "      <Payload");
-        put_text(t, "name", p->name);
+        crdi_dcp_put_text(t, "name", p->name);
         crdi_text_add(t, " offset=\"%d\"", p->offset);
-        if (*p->unit) { put_text(t, "unit", p->unit); }
+        if (*p->unit) { crdi_dcp_put_text(t, "unit", p->unit); }
         crdi_text_add(t, "><%s", crdi_dcp_type_elements[p->type]);
         if (text) { crdi_text_add(t, " length=\"%d\"", p->length); }
         put_limit(t, "min", p->type, p->min);
@@ -57,11 +48,9 @@ static void put_message(crd_text* t, const crdi_can_kind* k, const crd_dcp_can_m
 
 static void put_uuid(crd_text* t, const char* name, const uint8_t uuid[16])
 {
-    crdi_text_add(t, " %s=\"", name);
-    for (int i = 0; i < 16; i++) {
-        crdi_text_add(t, "%s%02x", i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", uuid[i]);
-    }
-    crdi_text_add(t, "\"");
+    char text[37];
+    crdi_dcp_uuid_print(uuid, text);
+    crdi_text_add(t, " %s=\"%s\"", name, text);
 }
 
 static void put_network(crd_text* t, const crd_dcp_pdu* p)
@@ -90,24 +79,17 @@ static void put_network(crd_text* t, const crd_dcp_pdu* p)
 }
 
 // Reads a number of the payload and writes it.
-static void put_number(crd_text* t, uint8_t type, const uint8_t* bytes, size_t size)
+static void put_number(crd_text* t, uint8_t type, const uint8_t* bytes)
 {
     char number[32];
     double real = 0;
     int64_t integer = 0;
-    const bool floats = type == CRD_DCP_FLOAT32 || type == CRD_DCP_FLOAT64;
-    const crd_dcp_slot slot = {.type = type,
-                               .count = 1,
-                               .real = floats ? &real : NULL,
-                               .integer = floats ? NULL : &integer};
-    (void)crd_dcp_take(&slot, &type, 1, bytes, size);
-    if (floats) {
+    crdi_dcp_load_number(type, bytes, &real, &integer);
+    if (crdi_dcp_is_real(type)) {
         crdi_format_double(number, real);
         crdi_text_add(t, "%s", number);
     } else if (type == CRD_DCP_UINT64) {
-        uint64_t x = 0;
-        memcpy(&x, &integer, sizeof x);
-        crdi_text_add(t, "%llu", (unsigned long long)x);
+        crdi_text_add(t, "%llu", (unsigned long long)integer);
     } else {
         crdi_text_add(t, "%lld", (long long)integer);
     }
@@ -126,7 +108,7 @@ static crd_status put_value(crd_context* ctx, crd_text* t, const crd_dcp_pdu* p)
     crdi_text_add(t, "<%s value=\"", crdi_dcp_type_elements[p->data_type]);
     for (size_t i = 0; size && i < p->payload_length; i += size) {
         if (i) { crdi_text_add(t, " "); }
-        put_number(t, p->data_type, p->payload + i, size);
+        put_number(t, p->data_type, p->payload + i);
     }
     if (p->data_type == CRD_DCP_STRING) {
         char* text = crdi_new(ctx, p->payload_length - head + 1);
@@ -148,8 +130,9 @@ static crd_status put_setting(crd_context* ctx, crd_text* t, const crdi_can_sett
     crd_status st = CRD_OK;
     crdi_text_add(t, "      <%s", s->element);
     for (int i = 0; i < CRDI_CAN_FIELDS && s->fields[i].name; i++) {
-        crdi_text_add(t, " %s=\"%llu\"", s->fields[i].name,
-                      (unsigned long long)crdi_can_field_get(p, &s->fields[i]));
+        crdi_text_add(
+            t, " %s=\"%llu\"", s->fields[i].name,
+            (unsigned long long)crdi_member_get(p, s->fields[i].offset, s->fields[i].size));
     }
     if (!s->network && !s->value) {
         crdi_text_add(t, "/>\n");
@@ -166,7 +149,7 @@ static crd_status put_slave(crd_context* ctx, crd_text* t, const crd_dcp_can_con
 {
     crd_status st = CRD_OK;
     crdi_text_add(t, "    <DcpSlave");
-    if (*c->name) { put_text(t, "name", c->name); }
+    if (*c->name) { crdi_dcp_put_text(t, "name", c->name); }
     put_uuid(t, "uuid", c->uuid);
     crdi_text_add(t, " dcpId=\"%d\">\n", c->id);
     for (int k = 0; k < crdi_can_setting_count; k++) {
@@ -186,11 +169,8 @@ crd_status crd_dcp_can_write(crd_dcp_can_description* d, crd_text* out)
     int count = 0;
     crd_status st = crd_dcp_can_validate(d, &findings, &count);
     if (st < 0) { return st; }
-    for (int i = 0; i < count; i++) {
-        if (findings[i].severity == CRD_DCP_FAULT) {
-            return crdi_fail(d->ctx, CRD_E_RANGE, "CAN: %s", findings[i].text);
-        }
-    }
+    const crd_dcp_finding* fault = crdi_dcp_first_fault(findings, (size_t)count);
+    if (fault) { return crdi_fail(d->ctx, CRD_E_RANGE, "CAN: %s", fault->text); }
     crdi_text_add(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<DcpOverCan>\n  <KMatrix>\n");
     for (int k = 0; k < crdi_can_kind_count; k++) {
         for (int i = 0; i < d->message_count; i++) {

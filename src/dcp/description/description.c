@@ -1,8 +1,11 @@
-// Descriptions: made, destroyed, and looked up in. Without files, so that an FMU can do with it.
+// Descriptions: made, destroyed, looked up in, and what they offer. Without files, so that an FMU
+// can do with it.
 #include "dcp/description/dcpx.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 // ---- make and destroy --------------------------------------------------------------------------
 
@@ -103,4 +106,158 @@ int crd_dcp_find_vr(const crd_dcp_description* d, uint64_t vr)
         if (d->variables[i].vr == vr) { return i; }
     }
     return -1;
+}
+
+int crdi_dcp_find_name(const crd_dcp_description* d, const char* name)
+{
+    for (int i = 0; i < d->variable_count; i++) {
+        if (strcmp(d->variables[i].name, name) == 0) { return i; }
+    }
+    return -1;
+}
+
+const crd_dcp_log_template* crdi_dcp_find_template(const crd_dcp_description* d, uint8_t id)
+{
+    for (int i = 0; i < d->template_count; i++) {
+        if (d->templates[i].id == id) { return &d->templates[i]; }
+    }
+    return NULL;
+}
+
+// ---- what it offers ----------------------------------------------------------------------------
+
+bool crdi_dcp_offers_mode(const crd_dcp_description* d, int mode)
+{
+    return mode == CRD_DCP_HRT   ? d->hrt
+           : mode == CRD_DCP_SRT ? d->srt
+                                 : mode == CRD_DCP_NRT && d->nrt;
+}
+
+const crd_dcp_endpoint* crdi_dcp_find_endpoint(const crd_dcp_description* d, int transport)
+{
+    const crd_dcp_endpoint* e = transport == CRD_DCP_UDP   ? &d->udp
+                                : transport == CRD_DCP_TCP ? &d->tcp
+                                                           : NULL;
+    return e && e->offered ? e : NULL;
+}
+
+bool crdi_dcp_offers_resolution(const crd_dcp_description* d, uint32_t numerator,
+                                uint32_t denominator)
+{
+    for (int i = 0; i < d->resolution_count && numerator && denominator; i++) {
+        const crd_dcp_resolution* r = &d->resolutions[i];
+        const uint32_t to = r->numerator_to < r->numerator ? r->numerator : r->numerator_to;
+        // numerator / denominator = k / r->denominator, with k in the range
+        const uint64_t k = (uint64_t)numerator * r->denominator;
+        if (k % denominator == 0 && k / denominator >= r->numerator && k / denominator <= to) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const crd_dcp_resolution* crdi_dcp_usual_resolution(const crd_dcp_description* d)
+{
+    for (int i = 0; i < d->resolution_count; i++) {
+        if (d->resolutions[i].recommended) { return &d->resolutions[i]; }
+    }
+    return d->resolution_count ? d->resolutions : NULL;
+}
+
+double crdi_dcp_heartbeat(const crd_dcp_description* d)
+{
+    if (!d->can_monitor_heartbeat || !d->has_heartbeat || d->heartbeat_denominator == 0) {
+        return INFINITY;
+    }
+    return (double)d->heartbeat_numerator / (double)d->heartbeat_denominator;
+}
+
+static bool steps_fit(bool fixed, uint32_t usual, uint32_t min, uint32_t max, uint32_t steps)
+{
+    return fixed ? steps == usual : steps >= min && (max == 0 || steps <= max);
+}
+
+bool crdi_dcp_nrt_steps_fit(const crd_dcp_description* d, uint32_t steps)
+{
+    return steps_fit(d->nrt_fixed_steps, d->nrt_default_steps, d->nrt_min_steps, d->nrt_max_steps,
+                     steps);
+}
+
+bool crdi_dcp_output_steps_fit(const crd_dcp_variable* v, uint32_t steps)
+{
+    return steps_fit(v->fixed_steps, v->default_steps, v->min_steps, v->max_steps, steps);
+}
+
+bool crdi_dcp_supports(const crd_dcp_description* d, int type, crd_dcp_op_mode mode)
+{
+    switch (type) {
+    case CRD_DCP_STC_RESET:
+        return d->can_reset;
+    case CRD_DCP_STC_DO_STEP:
+        return mode == CRD_DCP_NRT;
+    case CRD_DCP_CFG_INPUT:
+    case CRD_DCP_CFG_OUTPUT:
+    case CRD_DCP_CFG_TARGET_NETWORK:
+    case CRD_DCP_CFG_SOURCE_NETWORK:
+        return d->can_accept_config;
+    case CRD_DCP_CFG_LOGGING:
+    case CRD_DCP_INF_LOG:
+        return d->can_log_on_request || d->can_log_on_notification;
+    default:
+        return true;
+    }
+}
+
+bool crdi_dcp_port_listed(const crd_dcp_ports* ports, int count, uint32_t port)
+{
+    for (int i = 0; i < count; i++) {
+        if (port >= ports[i].from && port <= ports[i].to) { return true; }
+    }
+    return false;
+}
+
+// ---- hexadecimal digits ------------------------------------------------------------------------
+
+static int digit_of(char c)
+{
+    const char low = (char)(c | 0x20);
+    return c >= '0' && c <= '9' ? c - '0' : low >= 'a' && low <= 'f' ? low - 'a' + 10 : -1;
+}
+
+bool crdi_dcp_hex_parse(const char* text, size_t length, uint8_t* out, size_t room, size_t* count)
+{
+    *count = 0;
+    if (length % 2 || length / 2 > room) { return false; }
+    for (size_t i = 0; i < length; i += 2) {
+        const int high = digit_of(text[i]), low = digit_of(text[i + 1]);
+        if (high < 0 || low < 0) { return false; }
+        out[(*count)++] = (uint8_t)(high << 4 | low);
+    }
+    return true;
+}
+
+bool crdi_dcp_uuid_parse(const char* text, size_t length, uint8_t out[16])
+{
+    static const uint8_t groups[] = {8, 4, 4, 4, 12};
+    uint8_t bytes[16];
+    size_t done = 0, n = 0;
+    if (length != 36) { return false; }
+    for (size_t i = 0; i < sizeof groups; i++) {
+        if (i > 0 && *text++ != '-') { return false; }
+        if (!crdi_dcp_hex_parse(text, groups[i], bytes + done, sizeof bytes - done, &n)) {
+            return false;
+        }
+        text += groups[i];
+        done += n;
+    }
+    memcpy(out, bytes, sizeof bytes);
+    return true;
+}
+
+void crdi_dcp_uuid_print(const uint8_t uuid[16], char out[37])
+{
+    for (int i = 0; i < 16; i++) {
+        const bool dash = i == 4 || i == 6 || i == 8 || i == 10;
+        out += snprintf(out, 4, "%s%02x", dash ? "-" : "", uuid[i]);
+    }
 }

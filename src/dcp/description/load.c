@@ -1,10 +1,8 @@
-// Descriptions: loaded from files and archives; their findings.
+// Descriptions: loaded from files and archives.
 #include "dcp/description/dcpx.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -12,108 +10,23 @@
 
 static const char entry_name[] = "v1.0/dcpSlaveDescription.dcpx";
 
-// ---- findings ----------------------------------------------------------------------------------
-
-void crdi_dcp_findings_init(crdi_dcp_findings* f, crd_context* ctx, crd_arena* arena)
-{
-    *f = (crdi_dcp_findings){.ctx = ctx, .arena = arena};
-}
-
-void crdi_dcp_findings_clear(crdi_dcp_findings* f)
-{
-    if (f->ctx) { crd_free(f->ctx, f->items); }
-    f->items = NULL;
-    f->count = f->capacity = 0;
-}
-
-static void append(crdi_dcp_findings* f, const crdi_dcp_rule* rule, int line, const char* text)
-{
-    crd_dcp_finding* grown = crdi_grow(f->ctx, f->items, &f->capacity, f->count + 1, sizeof *grown);
-    const char* kept = crdi_arena_text(f->arena, text, strlen(text));
-    if (grown) { f->items = grown; }
-    if (!grown || !kept) {
-        f->failed = true;
-        return;
-    }
-    f->items[f->count++] = (crd_dcp_finding){rule->severity, rule->code, line, kept};
-}
-
-static int rule_of(const char* code)
-{
-    int count = 0, i = 0;
-    const crdi_dcp_rule* rules = crdi_dcp_rules(&count);
-    while (i < count - 1 && strcmp(rules[i].code, code) != 0) {
-        i++;
-    }
-    return i;
-}
-
-bool crdi_dcp_wanted(const crdi_dcp_findings* f, const char* code)
-{
-    return f->found[rule_of(code)] < CRDI_DCP_SAME;
-}
-
-void crdi_dcp_found(crdi_dcp_findings* f, const char* code, int line, const char* format, ...)
-{
-    int count = 0;
-    const crdi_dcp_rule* rules = crdi_dcp_rules(&count);
-    const int i = rule_of(code);
-    if (rules[i].severity == CRD_DCP_FAULT) { f->faults++; }
-    if (f->found[i]++ >= CRDI_DCP_SAME || f->failed) { return; }
-    char text[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    append(f, &rules[i], line, text);
-}
-
-static int by_line(const void* a, const void* b)
-{
-    const crd_dcp_finding *x = a, *y = b;
-    if (x->line != y->line) { return x->line < y->line ? -1 : 1; }
-    const int order = strcmp(x->code, y->code);
-    return order ? order : strcmp(x->text, y->text);
-}
-
-crd_status crdi_dcp_findings_finish(crdi_dcp_findings* f, const crd_dcp_finding** out, int* count)
-{
-    if (f->count) { qsort(f->items, f->count, sizeof *f->items, by_line); }
-    int rules = 0;
-    const crdi_dcp_rule* all = crdi_dcp_rules(&rules);
-    for (int i = 0; i < rules; i++) {
-        if (f->found[i] > CRDI_DCP_SAME) {
-            char text[64];
-            snprintf(text, sizeof text, "and %u more of this kind", f->found[i] - CRDI_DCP_SAME);
-            append(f, &all[i], 0, text);
-        }
-    }
-    crd_dcp_finding* kept = crdi_arena_new(f->arena, f->count, sizeof *kept);
-    if (f->failed || !kept) { return CRD_E_MEMORY; }
-    if (f->count) { memcpy(kept, f->items, f->count * sizeof *kept); }
-    if (out) { *out = kept; }
-    if (count) { *count = (int)f->count; }
-    return CRD_OK;
-}
-
 // ---- rules -------------------------------------------------------------------------------------
 
 static crd_status check(crd_dcp_description* d, crdi_dcp_findings* f)
 {
-    crdi_dcp_index* index = crdi_arena_new(&d->arena, (size_t)d->variable_count, sizeof *index);
-    if (!index) { return CRD_E_MEMORY; }
-    crdi_dcp_sort(d, index);
+    crdi_dcp_index* index = NULL;
+    const crd_status st = crdi_dcp_check(d, &d->arena, f, &index);
+    if (st < 0) { return st; }
     d->by_vr = index;
     d->by_vr_count = d->variable_count;
-    crdi_dcp_check(d, index, f);
-    return f->failed ? CRD_E_MEMORY : CRD_OK;
+    return CRD_OK;
 }
 
 crd_status crd_dcp_validate(crd_dcp_description* d, const crd_dcp_finding** findings, int* count)
 {
     crd_status st = CRD_OK;
     crdi_dcp_findings f;
-    crdi_dcp_findings_init(&f, d->ctx, &d->arena);
+    crdi_dcp_findings_init(&f, d->ctx, &d->arena, &crdi_dcpx_rules);
     CRD_TRY(check(d, &f));
     CRD_TRY(crdi_dcp_findings_finish(&f, findings, count));
 fail:
@@ -155,7 +68,7 @@ static crd_status parse(crd_context* ctx, const char* text, size_t length, const
     crd_dcp_description* d = NULL;
     crdi_dcp_findings f = {0};
     CRD_TRY(crd_dcp_description_create(ctx, &d));
-    crdi_dcp_findings_init(&f, ctx, &d->arena);
+    crdi_dcp_findings_init(&f, ctx, &d->arena, &crdi_dcpx_rules);
     d->file = crdi_arena_text(&d->arena, file, strlen(file));
     if (!d->file) { CRD_TRY(CRD_E_MEMORY); }
     CRD_TRY(crdi_xml_parse(ctx, text, length, file, &xml));
@@ -215,7 +128,7 @@ fail:
     return st;
 }
 
-static crd_status read_file(crd_context* ctx, const char* path, char** text, size_t* length)
+crd_status crdi_dcp_read_file(crd_context* ctx, const char* path, char** text, size_t* length)
 {
     struct stat info;
     if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) { // opening a pipe would wait
@@ -266,7 +179,7 @@ crd_status crd_dcp_load(crd_context* ctx, const char* path, crd_dcp_description*
     if (regular && is_archive(path)) { return load_archive(ctx, path, out, findings, count); }
     char* text = NULL;
     size_t length = 0;
-    crd_status st = read_file(ctx, path, &text, &length);
+    crd_status st = crdi_dcp_read_file(ctx, path, &text, &length);
     if (st < 0) { return st; }
     st = crd_dcp_parse(ctx, text, length, path, out, findings, count);
     crd_free(ctx, text);

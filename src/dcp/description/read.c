@@ -29,18 +29,13 @@ typedef struct reader {
 
 // ---- values ------------------------------------------------------------------------------------
 
-static const char* keep(reader* r, const char* text)
+static const char* copy_text(reader* r, const char* text)
 {
     if (!text || !*text) { return ""; }
-    const char* kept = crdi_arena_text(r->arena, text, strlen(text));
-    if (kept) { return kept; }
+    const char* copy = crdi_arena_text(r->arena, text, strlen(text));
+    if (copy) { return copy; }
     r->f->failed = true;
     return "";
-}
-
-static const char* get_text(reader* r, const crdi_xml_element* e, const char* name)
-{
-    return keep(r, crdi_xml_get(e, name));
 }
 
 static void* new_array(reader* r, int count, size_t size)
@@ -48,16 +43,6 @@ static void* new_array(reader* r, int count, size_t size)
     void* p = crdi_arena_new(r->arena, (size_t)count, size);
     if (!p) { r->f->failed = true; }
     return p;
-}
-
-static const char* trim(const char* text, size_t* length)
-{
-    text += strspn(text, " \t\r\n");
-    *length = strlen(text);
-    while (*length > 0 && strchr(" \t\r\n", text[*length - 1])) {
-        (*length)--;
-    }
-    return text;
 }
 
 static void bad_value(reader* r, const crdi_xml_element* e, const char* name, const char* expected)
@@ -74,7 +59,7 @@ static bool get_whole(reader* r, const crdi_xml_element* e, const char* name, ui
     if (!text) { return false; }
     size_t n = 0;
     uint64_t value = 0;
-    const char* s = trim(text, &n);
+    const char* s = crdi_dcp_trim(text, &n);
     if (n > 1 && *s == '-' && strspn(s + 1, "0") == n - 1) { // -0 is a number of the schema, too
         s++;
         n--;
@@ -98,27 +83,12 @@ static bool get_u32(reader* r, const crdi_xml_element* e, const char* name, uint
     return true;
 }
 
-static uint16_t get_port(reader* r, const crdi_xml_element* e, const char* name)
+static void get_double(reader* r, const crdi_xml_element* e, const char* name, const char* text,
+                       double* out)
 {
-    uint64_t value = 0;
-    get_whole(r, e, name, 0, UINT16_MAX, &value);
-    return (uint16_t)value;
-}
-
-static uint8_t get_u8(reader* r, const crdi_xml_element* e, const char* name)
-{
-    uint64_t value = 0;
-    get_whole(r, e, name, 0, UINT8_MAX, &value);
-    return (uint8_t)value;
-}
-
-static void get_double(reader* r, const crdi_xml_element* e, const char* name, double* out)
-{
-    const char* text = crdi_xml_get(e, name);
-    if (!text) { return; }
     size_t n = 0;
     double value = 0;
-    const char* s = trim(text, &n);
+    const char* s = crdi_dcp_trim(text, &n);
     if (!crdi_parse_double(s, n, &value) || !isfinite(value)) {
         bad_value(r, e, name, "a finite number");
         return;
@@ -131,7 +101,7 @@ static void get_bool(reader* r, const crdi_xml_element* e, const char* name, boo
     const char* text = crdi_xml_get(e, name);
     if (!text) { return; }
     size_t n = 0;
-    const char* s = trim(text, &n);
+    const char* s = crdi_dcp_trim(text, &n);
     if (n == 1 && (*s == '0' || *s == '1')) {
         *out = *s == '1';
         if (*out) {
@@ -146,7 +116,107 @@ static void get_bool(reader* r, const crdi_xml_element* e, const char* name, boo
     }
 }
 
-// The first child of this name, and how many there are.
+static void get_exponent(reader* r, const crdi_xml_element* e, const char* name, const char* text,
+                         int8_t* out)
+{
+    size_t n = 0;
+    int64_t value = 0;
+    const char* s = crdi_dcp_trim(text, &n);
+    if (!crdi_parse_int64(s, n, &value) || value < INT8_MIN || value > INT8_MAX) {
+        bad_value(r, e, name, "a whole number from -128 to 127");
+    } else {
+        *out = (int8_t)value;
+    }
+}
+
+static void get_word(reader* r, const crdi_xml_element* e, const crdi_dcpx_attribute* a,
+                     const char* text, uint8_t* out)
+{
+    crdi_dcp_line expected = {.out = (char[80]){0}, .room = 80};
+    for (const crdi_dcpx_word* w = a->words; w->text; w++) {
+        if (strcmp(text, w->text) == 0) {
+            *out = w->value;
+            return;
+        }
+        const char* between = w == a->words ? "" : w[1].text ? ", " : " or ";
+        crdi_dcp_line_add(&expected, "%s%s", between, w->text);
+    }
+    bad_value(r, e, a->name, expected.out);
+}
+
+static void get_date(reader* r, const crdi_xml_element* e, const char* name, const char* text,
+                     const char** out)
+{
+    if (*text && !crdi_dcp_is_date(text)) {
+        crdi_dcp_found(r->f, "G06", e->line,
+                       "%s = '%s', expected a time like 2026-01-31T12:00:00Z; it is ignored", name,
+                       crdi_clip(text).text);
+    } else {
+        *out = copy_text(r, text);
+    }
+}
+
+static void get_uuid(reader* r, const crdi_xml_element* e, const char* name, const char* text,
+                     uint8_t out[16])
+{
+    size_t n = 0;
+    const char* s = crdi_dcp_trim(text, &n);
+    if (!crdi_dcp_uuid_parse(s, n, out)) {
+        crdi_dcp_found(r->f, "G03", e->line, "%s = '%s', expected hexadecimal digits as 8-4-4-4-12",
+                       name, crdi_clip(text).text);
+    }
+}
+
+static void read_attribute(reader* r, const crdi_xml_element* e, const crdi_dcpx_attribute* a,
+                           const char* text, void* base)
+{
+    void* at = (char*)base + a->offset;
+    switch ((crdi_dcpx_kind)a->kind) {
+    case CRDI_DCPX_OTHER:
+        break;
+    case CRDI_DCPX_TEXT:
+        *(const char**)at = copy_text(r, text);
+        break;
+    case CRDI_DCPX_DATE:
+        get_date(r, e, a->name, text, at);
+        break;
+    case CRDI_DCPX_UUID:
+        get_uuid(r, e, a->name, text, at);
+        break;
+    case CRDI_DCPX_WORD:
+        get_word(r, e, a, text, at);
+        break;
+    case CRDI_DCPX_BOOL:
+        get_bool(r, e, a->name, at);
+        break;
+    case CRDI_DCPX_I8:
+        get_exponent(r, e, a->name, text, at);
+        break;
+    case CRDI_DCPX_REAL:
+    case CRDI_DCPX_LIMIT:
+        get_double(r, e, a->name, text, at);
+        break;
+    case CRDI_DCPX_WHOLE: {
+        uint64_t x = 0;
+        const uint64_t most = UINT64_MAX >> (64 - 8 * a->size);
+        if (!get_whole(r, e, a->name, 0, most, &x)) { return; }
+        crdi_member_set(base, a->offset, a->size, x);
+        if (a->flag) { *((bool*)base + a->flag) = true; }
+        break;
+    }
+    }
+}
+
+// All that are there, into the struct of the element.
+static void read_attributes(reader* r, const crdi_xml_element* e, crdi_dcpx_element element,
+                            void* base)
+{
+    for (const crdi_dcpx_attribute* a = crdi_dcpx_attributes(element); a->name; a++) {
+        const char* text = crdi_xml_get(e, a->name);
+        if (text) { read_attribute(r, e, a, text, base); }
+    }
+}
+
 static const crdi_xml_element* get_child(const reader* r, const crdi_xml_element* e,
                                          const char* name)
 {
@@ -164,63 +234,12 @@ static int count_children(const reader* r, const crdi_xml_element* e, const char
 
 // ---- the root and its small parts --------------------------------------------------------------
 
-static bool parse_uuid(const char* text, size_t length, uint8_t out[16])
-{
-    uint8_t bytes[16] = {0};
-    if (length != 36) { return false; }
-    for (size_t i = 0, digits = 0; i < 36; i++) {
-        const char c = text[i], low = (char)(c | 0x20);
-        if (i == 8 || i == 13 || i == 18 || i == 23) {
-            if (c != '-') { return false; }
-            continue;
-        }
-        const bool number = c >= '0' && c <= '9', letter = low >= 'a' && low <= 'f';
-        if (!number && !letter) { return false; }
-        const int value = number ? c - '0' : low - 'a' + 10;
-        bytes[digits / 2] = (uint8_t)(bytes[digits / 2] << 4 | value);
-        digits++;
-    }
-    memcpy(out, bytes, 16);
-    return true;
-}
-
 static void read_root(reader* r, const crdi_xml_element* e)
 {
     crd_dcp_description* d = r->d;
     d->lines.root = d->lines.op_mode = d->lines.time_res = d->lines.transports = d->lines.flags =
         d->lines.variables = e->line; // what is missing is missing here
-    uint64_t major = 1;
-    get_whole(r, e, "dcpMajorVersion", 0, UINT8_MAX, &major);
-    d->major = (uint8_t)major;
-    d->minor = get_u8(r, e, "dcpMinorVersion");
-    d->name = get_text(r, e, "dcpSlaveName");
-    d->description = get_text(r, e, "description");
-    d->author = get_text(r, e, "author");
-    d->version = get_text(r, e, "version");
-    d->copyright = get_text(r, e, "copyright");
-    d->license = get_text(r, e, "license");
-    d->tool = get_text(r, e, "generationTool");
-    d->date = get_text(r, e, "generationDateAndTime");
-    if (d->date[0] && !crdi_dcp_is_date(d->date)) {
-        crdi_dcp_found(r->f, "G06", e->line,
-                       "generationDateAndTime = '%s', expected a time like 2026-01-31T12:00:00Z; "
-                       "it is ignored",
-                       crdi_clip(d->date).text);
-        d->date = "";
-    }
-    const char* uuid = crdi_xml_get(e, "uuid");
-    size_t n = 0;
-    const char* s = uuid ? trim(uuid, &n) : NULL;
-    if (s && !parse_uuid(s, n, d->uuid)) {
-        crdi_dcp_found(r->f, "G03", e->line,
-                       "uuid = '%s', expected hexadecimal digits as 8-4-4-4-12",
-                       crdi_clip(uuid).text);
-    }
-    const char* naming = crdi_xml_get(e, "variableNamingConvention");
-    d->structured = naming && strcmp(naming, "structured") == 0;
-    if (naming && !d->structured && strcmp(naming, "flat") != 0) {
-        bad_value(r, e, "variableNamingConvention", "flat or structured");
-    }
+    read_attributes(r, e, CRDI_DCPX_ROOT, d);
 }
 
 // Steps of NonRealTime and of an output, code of the rule about fixed ones. Afterwards min and max
@@ -300,10 +319,7 @@ static void read_time(reader* r, const crdi_xml_element* e, const crdi_xml_eleme
     d->has_heartbeat = heartbeat != NULL;
     d->lines.heartbeat = heartbeat ? heartbeat->line : 0;
     const crdi_xml_element* interval = get_child(r, heartbeat, "MaximumPeriodicInterval");
-    if (interval) {
-        get_u32(r, interval, "numerator", 0, &d->heartbeat_numerator);
-        get_u32(r, interval, "denominator", 0, &d->heartbeat_denominator);
-    }
+    if (interval) { read_attributes(r, interval, CRDI_DCPX_INTERVAL, d); }
 }
 
 // ---- transports --------------------------------------------------------------------------------
@@ -317,10 +333,11 @@ static const crd_dcp_ports* read_ports(reader* r, const crdi_xml_element* e, int
     int n = 0;
     for (const crdi_xml_element* k = e->first; k; k = k->next) {
         if (crdi_xml_is(k, r->space, "AvailablePortRange")) {
-            all[n++] = (crd_dcp_ports){get_port(r, k, "from"), get_port(r, k, "to")};
+            read_attributes(r, k, CRDI_DCPX_PORT_RANGE, &all[n++]);
         } else if (crdi_xml_is(k, r->space, "AvailablePort")) {
-            const uint16_t port = get_port(r, k, "port");
-            all[n++] = (crd_dcp_ports){port, port};
+            read_attributes(r, k, CRDI_DCPX_PORT, &all[n]);
+            all[n].to = all[n].from;
+            n++;
         }
     }
     *count = n;
@@ -332,22 +349,19 @@ static void read_endpoint(reader* r, const crdi_xml_element* e, crd_dcp_endpoint
     if (!e) { return; }
     out->offered = true;
     out->line = e->line;
-    get_u32(r, e, "maxPduSize", 0, &out->max_pdu_size);
+    read_attributes(r, e, CRDI_DCPX_IPV4, out);
     const crdi_xml_element* control = get_child(r, e, "Control");
-    if (control) {
-        out->host = get_text(r, control, "host");
-        out->port = get_port(r, control, "port");
-    }
+    if (control) { read_attributes(r, control, CRDI_DCPX_CONTROL, out); }
     const crdi_xml_element* data = get_child(r, e, "DAT_input_output");
     if (data) {
         out->has_data = true;
-        out->data_host = get_text(r, data, "host");
+        out->data_host = copy_text(r, crdi_xml_get(data, "host"));
         out->data = read_ports(r, data, &out->data_count);
     }
     const crdi_xml_element* parameter = get_child(r, e, "DAT_parameter");
     if (parameter) {
         out->has_parameter = true;
-        out->parameter_host = get_text(r, parameter, "host");
+        out->parameter_host = copy_text(r, crdi_xml_get(parameter, "host"));
         out->parameter = read_ports(r, parameter, &out->parameter_count);
     }
 }
@@ -364,40 +378,7 @@ static void read_transports(reader* r, const crdi_xml_element* e)
     d->bluetooth = get_child(r, e, "Bluetooth") != NULL;
 }
 
-static void read_flags(reader* r, const crdi_xml_element* e)
-{
-    crd_dcp_description* d = r->d;
-    if (!e) { return; }
-    d->lines.flags = e->line;
-    get_bool(r, e, "canAcceptConfigPdus", &d->can_accept_config);
-    get_bool(r, e, "canHandleReset", &d->can_reset);
-    get_bool(r, e, "canHandleVariableSteps", &d->can_vary_steps);
-    get_bool(r, e, "canMonitorHeartbeat", &d->can_monitor_heartbeat);
-    get_bool(r, e, "canProvideLogOnRequest", &d->can_log_on_request);
-    get_bool(r, e, "canProvideLogOnNotification", &d->can_log_on_notification);
-}
-
 // ---- units and types ---------------------------------------------------------------------------
-
-static void read_base_unit(reader* r, const crdi_xml_element* e, crd_dcp_unit* u)
-{
-    static const char* const names[8] = {"kg", "m", "s", "A", "K", "mol", "cd", "rad"};
-    u->has_base = true;
-    for (int i = 0; i < 8; i++) {
-        const char* text = crdi_xml_get(e, names[i]);
-        if (!text) { continue; }
-        size_t n = 0;
-        int64_t value = 0;
-        const char* s = trim(text, &n);
-        if (!crdi_parse_int64(s, n, &value) || value < INT8_MIN || value > INT8_MAX) {
-            bad_value(r, e, names[i], "a whole number from -128 to 127");
-        } else {
-            u->exponents[i] = (int8_t)value;
-        }
-    }
-    get_double(r, e, "factor", &u->factor);
-    get_double(r, e, "offset", &u->offset);
-}
 
 static void read_units(reader* r, const crdi_xml_element* e)
 {
@@ -407,17 +388,18 @@ static void read_units(reader* r, const crdi_xml_element* e)
     for (const crdi_xml_element* k = all ? get_child(r, e, "Unit") : NULL; k;
          k = crdi_xml_same(k)) {
         crd_dcp_unit* u = &all[n++];
-        *u = (crd_dcp_unit){.name = get_text(r, k, "name"), .factor = 1, .line = k->line};
+        *u = (crd_dcp_unit){.name = "", .factor = 1, .line = k->line};
+        read_attributes(r, k, CRDI_DCPX_UNIT, u);
         const crdi_xml_element* base = get_child(r, k, "BaseUnit");
-        if (base) { read_base_unit(r, base, u); }
+        u->has_base = base != NULL;
+        if (base) { read_attributes(r, base, CRDI_DCPX_BASE_UNIT, u); }
         crd_dcp_display_unit* displays =
             new_array(r, count_children(r, k, "DisplayUnit"), sizeof *displays);
         const crdi_xml_element* shown = displays ? get_child(r, k, "DisplayUnit") : NULL;
         for (; shown; shown = crdi_xml_same(shown)) {
             crd_dcp_display_unit* x = &displays[u->display_count++];
-            *x = (crd_dcp_display_unit){.name = get_text(r, shown, "name"), .factor = 1};
-            get_double(r, shown, "factor", &x->factor);
-            get_double(r, shown, "offset", &x->offset);
+            *x = (crd_dcp_display_unit){.name = "", .factor = 1};
+            read_attributes(r, shown, CRDI_DCPX_DISPLAY_UNIT, x);
         }
         u->displays = displays;
     }
@@ -452,7 +434,7 @@ static void read_types(reader* r, const crdi_xml_element* e)
         int elements = 0;
         bool fresh = false;
         simple_type* t = &all[n];
-        t->name = get_text(r, k, "name");
+        t->name = copy_text(r, crdi_xml_get(k, "name"));
         t->type = CRD_DCP_DATA_TYPE_COUNT;
         t->element = find_type(r, k, &t->type, &elements);
         if (elements != 1) {
@@ -470,26 +452,6 @@ static void read_types(reader* r, const crdi_xml_element* e)
 }
 
 // ---- variables ---------------------------------------------------------------------------------
-
-// min, max, unit ... of the element of a data type.
-static void read_properties(reader* r, const crdi_xml_element* e, crd_dcp_variable* v)
-{
-    get_double(r, e, "min", &v->min);
-    get_double(r, e, "max", &v->max);
-    get_double(r, e, "gradient", &v->gradient);
-    if (v->type == CRD_DCP_STRING || v->type == CRD_DCP_BINARY) {
-        get_u32(r, e, "maxSize", 0, &v->max_size);
-    }
-    if (v->type == CRD_DCP_BINARY && crdi_xml_get(e, "mimeType")) {
-        v->mime = get_text(r, e, "mimeType");
-    }
-    if (v->type == CRD_DCP_FLOAT32 || v->type == CRD_DCP_FLOAT64) {
-        get_double(r, e, "nominal", &v->nominal);
-        if (crdi_xml_get(e, "quantity")) { v->quantity = get_text(r, e, "quantity"); }
-        if (crdi_xml_get(e, "unit")) { v->unit = get_text(r, e, "unit"); }
-        if (crdi_xml_get(e, "displayUnit")) { v->display_unit = get_text(r, e, "displayUnit"); }
-    }
-}
 
 // What its declared type says counts where the variable says nothing.
 static void apply_type(reader* r, crd_dcp_variable* v)
@@ -511,7 +473,7 @@ static void apply_type(reader* r, crd_dcp_variable* v)
                        crdi_clip(t->name).text, crd_dcp_data_type_name(t->type));
         v->declared_type = "";
     } else if (t->element) {
-        read_properties(r, t->element, v);
+        read_attributes(r, t->element, crdi_dcpx_type_element(v->type), v);
     }
 }
 
@@ -552,13 +514,7 @@ static const crd_dcp_dependency* read_dependencies(reader* r, const crdi_xml_ele
     int n = 0;
     for (const crdi_xml_element* k = all ? get_child(r, e, "Dependency") : NULL; k;
          k = crdi_xml_same(k)) {
-        const char* kind = crdi_xml_get(k, "dependencyKind");
-        get_whole(r, k, "vr", 0, UINT64_MAX, &all[n].vr);
-        all[n].linear = kind && strcmp(kind, "linear") == 0;
-        if (kind && !all[n].linear && strcmp(kind, "dependent") != 0) {
-            bad_value(r, k, "dependencyKind", "dependent or linear");
-        }
-        n++;
+        read_attributes(r, k, CRDI_DCPX_DEPENDENCY, &all[n++]);
     }
     *count = n;
     return all;
@@ -579,7 +535,7 @@ static void read_output(reader* r, const crdi_xml_element* e, crd_dcp_variable* 
                        "%s: fixedSteps = false without %s, expected minSteps and maxSteps", shown,
                        crdi_xml_get(e, "minSteps") ? "maxSteps" : "minSteps");
     }
-    get_bool(r, e, "initialization", &v->initialization);
+    read_attributes(r, e, CRDI_DCPX_OUTPUT, v);
     const crdi_xml_element* dependencies = get_child(r, e, "Dependencies");
     const crdi_xml_element* initial = get_child(r, dependencies, "Initialization");
     const crdi_xml_element* run = get_child(r, dependencies, "Run");
@@ -605,10 +561,12 @@ static void read_causality(reader* r, const crdi_xml_element* e, crd_dcp_variabl
     if (!type) { return; }
     if (v->type == CRD_DCP_BINARY) { v->mime = CRDI_DCP_MIME; }
     apply_type(r, v);
-    if (v->causality != CRD_STRUCTURAL_PARAMETER) { read_properties(r, type, v); }
+    if (v->causality != CRD_STRUCTURAL_PARAMETER) {
+        read_attributes(r, type, crdi_dcpx_type_element(v->type), v);
+    }
     const char* start = crdi_xml_get(type, "start");
     if (start) {
-        v->start = keep(r, start);
+        v->start = copy_text(r, start);
     } else if (v->type >= CRD_DCP_STRING &&
                (v->causality == CRD_INPUT || v->causality == CRD_PARAMETER)) {
         crdi_dcp_found(r->f, "V09", type->line,
@@ -619,26 +577,6 @@ static void read_causality(reader* r, const crdi_xml_element* e, crd_dcp_variabl
     const crdi_xml_element* dimensions = get_child(r, e, "Dimensions");
     if (dimensions) { read_dimensions(r, dimensions, v); }
     if (v->causality == CRD_OUTPUT) { read_output(r, e, v); }
-}
-
-static void read_variability(reader* r, const crdi_xml_element* e, crd_dcp_variable* v)
-{
-    static const struct {
-        const char* word;
-        uint8_t value;
-    } words[] = {{"continuous", CRD_CONTINUOUS},
-                 {"discrete", CRD_DISCRETE},
-                 {"fixed", CRD_FIXED},
-                 {"tunable", CRD_TUNABLE}};
-    const char* text = crdi_xml_get(e, "variability");
-    if (!text) { return; }
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (strcmp(text, words[i].word) == 0) {
-            v->variability = words[i].value;
-            return;
-        }
-    }
-    bad_value(r, e, "variability", "continuous, discrete, fixed or tunable");
 }
 
 static void read_variable(reader* r, const crdi_xml_element* e, crd_dcp_variable* v)
@@ -653,14 +591,7 @@ static void read_variable(reader* r, const crdi_xml_element* e, crd_dcp_variable
     *v = crd_dcp_variable_defaults();
     v->line = e->line;
     v->type = CRD_DCP_DATA_TYPE_COUNT;
-    v->name = get_text(r, e, "name");
-    v->description = get_text(r, e, "description");
-    v->declared_type = get_text(r, e, "declaredType");
-    get_whole(r, e, "valueReference", 0, UINT64_MAX, &v->vr);
-    read_variability(r, e, v);
-    get_double(r, e, "preEdge", &v->pre_edge);
-    get_double(r, e, "postEdge", &v->post_edge);
-    v->has_max_missed = get_u32(r, e, "maxConsecMissedPdus", 0, &v->max_missed);
+    read_attributes(r, e, CRDI_DCPX_VARIABLE, v);
     const crdi_xml_element* found = NULL;
     int count = 0;
     for (const crdi_xml_element* k = e->first; k; k = k->next) {
@@ -727,8 +658,9 @@ static void read_log(reader* r, const crdi_xml_element* e)
         new_array(r, count_children(r, list, "Category"), sizeof *categories);
     const crdi_xml_element* k = categories ? get_child(r, list, "Category") : NULL;
     for (; k; k = crdi_xml_same(k)) {
-        categories[d->category_count++] =
-            (crd_dcp_log_category){get_u8(r, k, "id"), get_text(r, k, "name"), k->line};
+        crd_dcp_log_category* c = &categories[d->category_count++];
+        *c = (crd_dcp_log_category){.name = "", .line = k->line};
+        read_attributes(r, k, CRDI_DCPX_CATEGORY, c);
     }
     d->categories = categories;
     list = get_child(r, e, "Templates");
@@ -737,11 +669,8 @@ static void read_log(reader* r, const crdi_xml_element* e)
     k = templates ? get_child(r, list, "Template") : NULL;
     for (; k; k = crdi_xml_same(k)) {
         crd_dcp_log_template* t = &templates[d->template_count++];
-        *t = (crd_dcp_log_template){.id = get_u8(r, k, "id"),
-                                    .category = get_u8(r, k, "category"),
-                                    .level = get_u8(r, k, "level"),
-                                    .message = get_text(r, k, "msg"),
-                                    .line = k->line};
+        *t = (crd_dcp_log_template){.message = "", .line = k->line};
+        read_attributes(r, k, CRDI_DCPX_TEMPLATE, t);
         read_message(r, t);
     }
     d->templates = templates;
@@ -762,14 +691,18 @@ crd_status crdi_dcp_read(crd_dcp_description* d, const crdi_xml* xml, crdi_dcp_f
     }
     reader r = {.d = d, .f = f, .arena = &d->arena, .space = root->space};
     crdi_map_init(&r.names, d->ctx);
-    crdi_dcp_hold(root, f);
+    crdi_dcp_check_schema(root, f);
     read_root(&r, root);
     read_op_mode(&r, get_child(&r, root, "OpMode"));
     read_units(&r, get_child(&r, root, "UnitDefinitions"));
     read_types(&r, get_child(&r, root, "TypeDefinitions"));
     read_time(&r, get_child(&r, root, "TimeRes"), get_child(&r, root, "Heartbeat"));
     read_transports(&r, get_child(&r, root, "TransportProtocols"));
-    read_flags(&r, get_child(&r, root, "CapabilityFlags"));
+    const crdi_xml_element* flags = get_child(&r, root, "CapabilityFlags");
+    if (flags) {
+        d->lines.flags = flags->line;
+        read_attributes(&r, flags, CRDI_DCPX_FLAGS, d);
+    }
     CRD_TRY(read_variables(&r, get_child(&r, root, "Variables")));
     read_log(&r, get_child(&r, root, "Log"));
     if (f->failed) { st = CRD_E_MEMORY; }

@@ -117,13 +117,20 @@ static const crdi_dcp_rule rules[] = {
 
 _Static_assert(sizeof rules / sizeof *rules <= CRDI_DCP_MAX_RULES, "counted by rule");
 
-const crdi_dcp_rule* crdi_dcp_rules(int* count)
-{
-    *count = (int)(sizeof rules / sizeof *rules);
-    return rules;
-}
+const crdi_dcp_rules crdi_dcpx_rules = {
+    .of = rules, .count = sizeof rules / sizeof *rules, .same = 20, .most = SIZE_MAX};
 
 // ---- pieces ------------------------------------------------------------------------------------
+
+const char* crdi_dcp_trim(const char* text, size_t* length)
+{
+    text += strspn(text, " \t\r\n");
+    *length = strlen(text);
+    while (*length > 0 && strchr(" \t\r\n", text[*length - 1])) {
+        (*length)--;
+    }
+    return text;
+}
 
 const char* crdi_dcp_word(const char** text, size_t* length)
 {
@@ -915,9 +922,13 @@ static void check_variables(checker* c)
     }
 }
 
-void crdi_dcp_check(const crd_dcp_description* d, const crdi_dcp_index* by_vr, crdi_dcp_findings* f)
+crd_status crdi_dcp_check(const crd_dcp_description* d, crd_arena* arena, crdi_dcp_findings* f,
+                          crdi_dcp_index** by_vr)
 {
-    checker c = {.d = d, .by_vr = by_vr, .f = f};
+    crdi_dcp_index* index = crdi_arena_new(arena, (size_t)d->variable_count, sizeof *index);
+    if (!index) { return CRD_E_MEMORY; }
+    crdi_dcp_sort(d, index);
+    checker c = {.d = d, .by_vr = index, .f = f};
     crdi_map_init(&c.units, d->ctx);
     check_root(&c);
     check_modes(&c);
@@ -927,4 +938,6 @@ void crdi_dcp_check(const crd_dcp_description* d, const crdi_dcp_index* by_vr, c
     check_variables(&c);
     check_log(&c);
     crdi_map_clear(&c.units);
+    *by_vr = index;
+    return f->failed ? CRD_E_MEMORY : CRD_OK;
 }

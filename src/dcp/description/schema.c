@@ -1,13 +1,12 @@
 // The schema of descriptions as a table, and the check of a document against it. What is not in it
-// is noted, what is missing is a fault.
+// is noted, what is missing is a fault. Reader and writer take attributes from the same table: what
+// they are, and where they stand in the struct of their element.
 #include "dcp/description/dcpx.h"
 
+#include <stddef.h>
 #include <string.h>
 
-enum {
-    MAX_CHILDREN = 16, // of a row
-    MAX_ATTRIBUTES = 16,
-};
+enum { MAX_CHILDREN = 16 }; // of a row
 
 typedef enum occurs { MANY, ONCE, NEEDED } occurs;
 
@@ -17,24 +16,20 @@ typedef struct child {
     occurs occurs;
 } child;
 
-// Attributes are separated by blanks; those with ! have to be there.
 typedef struct row {
-    const char* attributes;
+    const crdi_dcpx_attribute* attributes;
     const child* children;
     int child_count;
     bool open; // may hold anything
 } row;
 
+// Behind those whose attributes reader and writer take from here.
 enum {
-    ROOT,
-    OP_MODE,
+    OP_MODE = CRDI_DCPX_TABLED,
     NOTHING,
     ANYTHING,
     NON_REAL_TIME,
     UNITS,
-    UNIT,
-    BASE_UNIT,
-    DISPLAY_UNIT,
     TYPES,
     SIMPLE_TYPE,
     TYPE_INTEGER,
@@ -47,38 +42,23 @@ enum {
     RESOLUTION,
     RESOLUTION_RANGE,
     HEARTBEAT,
-    INTERVAL,
     TRANSPORTS,
-    IPV4,
-    CONTROL,
     DATA,
-    PORT_RANGE,
-    PORT,
     USB2,
     DATA_PIPE,
     BLUETOOTH,
     ADDRESS,
-    FLAGS,
     VARIABLES,
-    VARIABLE,
     INPUT, // and Parameter
-    OUTPUT,
     STRUCTURAL,
-    INTEGER,
-    FLOAT,
-    STRING,
-    BINARY,
     COUNT_TYPE, // of a structural parameter
     DIMENSIONS,
     DIMENSION,
     DEPENDENCIES,
     DEPENDENCY_LIST,
-    DEPENDENCY,
     LOG,
     CATEGORIES,
-    CATEGORY,
     TEMPLATES,
-    TEMPLATE,
     ROW_COUNT
 };
 
@@ -93,148 +73,239 @@ static const child root_children[] = {
     {"OpMode", OP_MODE, 0, NEEDED}, {"UnitDefinitions", UNITS, 1, ONCE},
     {"TypeDefinitions", TYPES, 2, ONCE}, {"VendorAnnotations", ANNOTATIONS, 3, ONCE},
     {"TimeRes", TIME_RES, 4, NEEDED}, {"Heartbeat", HEARTBEAT, 5, ONCE},
-    {"TransportProtocols", TRANSPORTS, 6, NEEDED}, {"CapabilityFlags", FLAGS, 7, NEEDED},
+    {"TransportProtocols", TRANSPORTS, 6, NEEDED}, {"CapabilityFlags", CRDI_DCPX_FLAGS, 7, NEEDED},
     {"Variables", VARIABLES, 8, NEEDED}, {"Log", LOG, 9, ONCE}};
 static const child op_mode_children[] = {
     {"HardRealTime", ANYTHING, 0, ONCE}, {"SoftRealTime", ANYTHING, 1, ONCE},
     {"NonRealTime", NON_REAL_TIME, 2, ONCE}};
-static const child units_children[] = {{"Unit", UNIT, 0, MANY}};
+static const child units_children[] = {{"Unit", CRDI_DCPX_UNIT, 0, MANY}};
 static const child unit_children[] = {
-    {"BaseUnit", BASE_UNIT, 0, ONCE}, {"DisplayUnit", DISPLAY_UNIT, 1, MANY}};
+    {"BaseUnit", CRDI_DCPX_BASE_UNIT, 0, ONCE}, {"DisplayUnit", CRDI_DCPX_DISPLAY_UNIT, 1, MANY}};
 static const child types_children[] = {{"SimpleType", SIMPLE_TYPE, 0, MANY}};
 static const child simple_type_children[] = {
     TYPE_CHILDREN(TYPE_INTEGER, TYPE_FLOAT, TYPE_STRING, TYPE_BINARY)};
 static const child annotations_children[] = {{"Tool", TOOL, 0, MANY}};
 static const child time_res_children[] = {
     {"Resolution", RESOLUTION, 0, MANY}, {"ResolutionRange", RESOLUTION_RANGE, 0, MANY}};
-static const child heartbeat_children[] = {{"MaximumPeriodicInterval", INTERVAL, 0, NEEDED}};
+static const child heartbeat_children[] = {{"MaximumPeriodicInterval", CRDI_DCPX_INTERVAL, 0, NEEDED}};
 static const child transports_children[] = {
-    {"UDP_IPv4", IPV4, 0, ONCE}, {"CAN", NOTHING, 1, ONCE}, {"USB2", USB2, 2, ONCE},
-    {"Bluetooth", BLUETOOTH, 3, ONCE}, {"TCP_IPv4", IPV4, 4, ONCE}};
+    {"UDP_IPv4", CRDI_DCPX_IPV4, 0, ONCE}, {"CAN", NOTHING, 1, ONCE}, {"USB2", USB2, 2, ONCE},
+    {"Bluetooth", BLUETOOTH, 3, ONCE}, {"TCP_IPv4", CRDI_DCPX_IPV4, 4, ONCE}};
 static const child ipv4_children[] = {
-    {"Control", CONTROL, 0, ONCE}, {"DAT_input_output", DATA, 1, ONCE},
+    {"Control", CRDI_DCPX_CONTROL, 0, ONCE}, {"DAT_input_output", DATA, 1, ONCE},
     {"DAT_parameter", DATA, 2, ONCE}};
 static const child data_children[] = {
-    {"AvailablePortRange", PORT_RANGE, 0, MANY}, {"AvailablePort", PORT, 0, MANY}};
+    {"AvailablePortRange", CRDI_DCPX_PORT_RANGE, 0, MANY}, {"AvailablePort", CRDI_DCPX_PORT, 0, MANY}};
 static const child usb_children[] = {{"DataPipe", DATA_PIPE, 0, MANY}};
 static const child bluetooth_children[] = {{"Address", ADDRESS, 0, NEEDED}};
-static const child variables_children[] = {{"Variable", VARIABLE, 0, MANY}};
+static const child variables_children[] = {{"Variable", CRDI_DCPX_VARIABLE, 0, MANY}};
 static const child variable_children[] = {
-    {"Input", INPUT, 0, MANY}, {"Output", OUTPUT, 0, MANY}, {"Parameter", INPUT, 0, MANY},
+    {"Input", INPUT, 0, MANY}, {"Output", CRDI_DCPX_OUTPUT, 0, MANY}, {"Parameter", INPUT, 0, MANY},
     {"StructuralParameter", STRUCTURAL, 0, MANY}, {"Annotations", ANNOTATIONS, 1, ONCE}};
 static const child input_children[] = {
-    TYPE_CHILDREN(INTEGER, FLOAT, STRING, BINARY), {"Dimensions", DIMENSIONS, 1, ONCE}};
+    TYPE_CHILDREN(CRDI_DCPX_INTEGER, CRDI_DCPX_FLOAT, CRDI_DCPX_STRING, CRDI_DCPX_BINARY), {"Dimensions", DIMENSIONS, 1, ONCE}};
 static const child output_children[] = {
-    TYPE_CHILDREN(INTEGER, FLOAT, STRING, BINARY), {"Dimensions", DIMENSIONS, 1, ONCE},
+    TYPE_CHILDREN(CRDI_DCPX_INTEGER, CRDI_DCPX_FLOAT, CRDI_DCPX_STRING, CRDI_DCPX_BINARY), {"Dimensions", DIMENSIONS, 1, ONCE},
     {"Dependencies", DEPENDENCIES, 2, ONCE}};
 static const child structural_children[] = {
-    TYPE_CHILDREN(COUNT_TYPE, FLOAT, STRING, BINARY), {"Dimensions", DIMENSIONS, 1, ONCE}};
+    TYPE_CHILDREN(COUNT_TYPE, CRDI_DCPX_FLOAT, CRDI_DCPX_STRING, CRDI_DCPX_BINARY), {"Dimensions", DIMENSIONS, 1, ONCE}};
 static const child dimensions_children[] = {{"Dimension", DIMENSION, 0, MANY}};
 static const child dependencies_children[] = {
     {"Initialization", DEPENDENCY_LIST, 0, ONCE}, {"Run", DEPENDENCY_LIST, 1, ONCE}};
-static const child dependency_children[] = {{"Dependency", DEPENDENCY, 0, MANY}};
+static const child dependency_children[] = {{"Dependency", CRDI_DCPX_DEPENDENCY, 0, MANY}};
 static const child log_children[] = {
     {"Categories", CATEGORIES, 0, NEEDED}, {"Templates", TEMPLATES, 1, NEEDED}};
-static const child categories_children[] = {{"Category", CATEGORY, 0, MANY}};
-static const child templates_children[] = {{"Template", TEMPLATE, 0, MANY}};
+static const child categories_children[] = {{"Category", CRDI_DCPX_CATEGORY, 0, MANY}};
+static const child templates_children[] = {{"Template", CRDI_DCPX_TEMPLATE, 0, MANY}};
+
+// ---- attributes --------------------------------------------------------------------------------
+
+#define LIST(...) ((const crdi_dcpx_attribute[]){__VA_ARGS__, {0}})
+#define NO_ATTRIBUTES ((const crdi_dcpx_attribute[]){{0}})
+// of the struct X
+#define FIELD(k, m) .kind = CRDI_DCPX_##k, .offset = offsetof(X, m), .size = sizeof(((X*)0)->m)
+#define MUST(text, k, m) {text, .mandatory = true, FIELD(k, m)}
+#define MAY(text, k, m) {text, FIELD(k, m)}
+#define UNLESS(text, k, m, value) {text, FIELD(k, m), .sparse = true, .unless = value}
+#define OTHER(text) {text, .mandatory = false}
+#define MUST_OTHER(text) {text, .mandatory = true}
+
+static const crdi_dcpx_word conventions[] = {{"flat", false}, {"structured", true}, {0}};
+static const crdi_dcpx_word dependency_kinds[] = {{"dependent", false}, {"linear", true}, {0}};
+static const crdi_dcpx_word variabilities[] = {
+    {"continuous", CRD_CONTINUOUS}, {"discrete", CRD_DISCRETE}, {"fixed", CRD_FIXED}, {"tunable", CRD_TUNABLE}, {0}};
+
+#define X crd_dcp_description
+static const crdi_dcpx_attribute root_attributes[] = {
+    MUST("dcpMajorVersion", WHOLE, major), MUST("dcpMinorVersion", WHOLE, minor),
+    MUST("dcpSlaveName", TEXT, name), MUST("uuid", UUID, uuid), MAY("description", TEXT, description),
+    MAY("author", TEXT, author), MAY("version", TEXT, version), MAY("copyright", TEXT, copyright),
+    MAY("license", TEXT, license), MAY("generationTool", TEXT, tool),
+    MAY("generationDateAndTime", DATE, date),
+    {"variableNamingConvention", FIELD(WORD, structured), .words = conventions}, {0}};
+static const crdi_dcpx_attribute interval_attributes[] = {
+    MAY("numerator", WHOLE, heartbeat_numerator), MAY("denominator", WHOLE, heartbeat_denominator), {0}};
+static const crdi_dcpx_attribute flag_attributes[] = {
+    MAY("canAcceptConfigPdus", BOOL, can_accept_config), MAY("canHandleReset", BOOL, can_reset),
+    MAY("canHandleVariableSteps", BOOL, can_vary_steps),
+    MAY("canMonitorHeartbeat", BOOL, can_monitor_heartbeat),
+    MAY("canProvideLogOnRequest", BOOL, can_log_on_request),
+    MAY("canProvideLogOnNotification", BOOL, can_log_on_notification), {0}};
+#undef X
+#define X crd_dcp_unit
+static const crdi_dcpx_attribute unit_attributes[] = {MUST("name", TEXT, name), {0}};
+static const crdi_dcpx_attribute base_unit_attributes[] = {
+    UNLESS("kg", I8, exponents[0], 0), UNLESS("m", I8, exponents[1], 0),
+    UNLESS("s", I8, exponents[2], 0), UNLESS("A", I8, exponents[3], 0),
+    UNLESS("K", I8, exponents[4], 0), UNLESS("mol", I8, exponents[5], 0),
+    UNLESS("cd", I8, exponents[6], 0), UNLESS("rad", I8, exponents[7], 0),
+    UNLESS("factor", REAL, factor, 1), UNLESS("offset", REAL, offset, 0), {0}};
+#undef X
+#define X crd_dcp_display_unit
+static const crdi_dcpx_attribute display_unit_attributes[] = {
+    MUST("name", TEXT, name), UNLESS("factor", REAL, factor, 1), UNLESS("offset", REAL, offset, 0), {0}};
+#undef X
+#define X crd_dcp_endpoint
+static const crdi_dcpx_attribute ipv4_attributes[] = {MAY("maxPduSize", WHOLE, max_pdu_size), {0}};
+static const crdi_dcpx_attribute control_attributes[] = {
+    MAY("host", TEXT, host), UNLESS("port", WHOLE, port, 0), {0}};
+#undef X
+#define X crd_dcp_ports
+static const crdi_dcpx_attribute port_range_attributes[] = {MUST("from", WHOLE, from), MUST("to", WHOLE, to), {0}};
+static const crdi_dcpx_attribute port_attributes[] = {MUST("port", WHOLE, from), {0}};
+#undef X
+#define X crd_dcp_variable
+static const crdi_dcpx_attribute variable_attributes[] = {
+    MUST("name", TEXT, name), MUST("valueReference", WHOLE, vr), MAY("description", TEXT, description),
+    {"variability", FIELD(WORD, variability), .words = variabilities}, MAY("preEdge", REAL, pre_edge),
+    MAY("postEdge", REAL, post_edge),
+    {"maxConsecMissedPdus", FIELD(WHOLE, max_missed), .flag = offsetof(X, has_max_missed)},
+    MAY("declaredType", TEXT, declared_type), {0}};
+static const crdi_dcpx_attribute output_attributes[] = {
+    OTHER("defaultSteps"), OTHER("fixedSteps"), OTHER("minSteps"), OTHER("maxSteps"),
+    MAY("initialization", BOOL, initialization), {0}};
+// What a SimpleType has, too; a variable has its start as well.
+#define LIMITS MAY("min", LIMIT, min), MAY("max", LIMIT, max), MAY("gradient", LIMIT, gradient)
+#define QUANTITY MAY("nominal", REAL, nominal), MAY("quantity", TEXT, quantity), MAY("unit", TEXT, unit), \
+    MAY("displayUnit", TEXT, display_unit)
+#define SIZE UNLESS("maxSize", WHOLE, max_size, UINT32_MAX)
+#define MIME MAY("mimeType", TEXT, mime)
+#define START OTHER("start")
+#undef X
+#define X crd_dcp_dependency
+static const crdi_dcpx_attribute dependency_attributes[] = {
+    MUST("vr", WHOLE, vr),
+    {"dependencyKind", .mandatory = true, FIELD(WORD, linear), .words = dependency_kinds}, {0}};
+#undef X
+#define X crd_dcp_log_category
+static const crdi_dcpx_attribute category_attributes[] = {MUST("id", WHOLE, id), MUST("name", TEXT, name), {0}};
+#undef X
+#define X crd_dcp_log_template
+static const crdi_dcpx_attribute template_attributes[] = {
+    MUST("id", WHOLE, id), MUST("category", WHOLE, category), MUST("level", WHOLE, level),
+    MUST("msg", TEXT, message), {0}};
+#undef X
+#define X crd_dcp_variable
+
+// ---- elements ----------------------------------------------------------------------------------
 
 #define CHILDREN(list) list, sizeof list / sizeof *list, false
 #define NO_CHILDREN NULL, 0, false
 #define OPEN NULL, 0, true
 static const row rows[ROW_COUNT] = {
-    [ROOT] = {"dcpMajorVersion! dcpMinorVersion! dcpSlaveName! uuid! description author version "
-              "copyright license generationTool generationDateAndTime variableNamingConvention",
-              CHILDREN(root_children)},
-    [OP_MODE] = {"", CHILDREN(op_mode_children)},
-    [NOTHING] = {"", NO_CHILDREN},
-    [ANYTHING] = {"", OPEN},
-    [NON_REAL_TIME] = {"defaultSteps fixedSteps minSteps maxSteps", NO_CHILDREN},
-    [UNITS] = {"", CHILDREN(units_children)},
-    [UNIT] = {"name!", CHILDREN(unit_children)},
-    [BASE_UNIT] = {"kg m s A K mol cd rad factor offset", NO_CHILDREN},
-    [DISPLAY_UNIT] = {"name! factor offset", NO_CHILDREN},
-    [TYPES] = {"", CHILDREN(types_children)},
-    [SIMPLE_TYPE] = {"name! description", CHILDREN(simple_type_children)},
-    [TYPE_INTEGER] = {"min max gradient", NO_CHILDREN},
-    [TYPE_FLOAT] = {"min max gradient nominal quantity unit displayUnit", NO_CHILDREN},
-    [TYPE_STRING] = {"maxSize", NO_CHILDREN},
-    [TYPE_BINARY] = {"mimeType maxSize", NO_CHILDREN},
-    [ANNOTATIONS] = {"", CHILDREN(annotations_children)},
-    [TOOL] = {"name!", OPEN},
-    [TIME_RES] = {"", CHILDREN(time_res_children)},
-    [RESOLUTION] = {"numerator denominator fixed recommended", NO_CHILDREN},
-    [RESOLUTION_RANGE] = {"numeratorFrom! numeratorTo! denominator!", NO_CHILDREN},
-    [HEARTBEAT] = {"", CHILDREN(heartbeat_children)},
-    [INTERVAL] = {"numerator denominator", NO_CHILDREN},
-    [TRANSPORTS] = {"", CHILDREN(transports_children)},
-    [IPV4] = {"maxPduSize", CHILDREN(ipv4_children)},
-    [CONTROL] = {"host port", NO_CHILDREN},
-    [DATA] = {"host", CHILDREN(data_children)},
-    [PORT_RANGE] = {"from! to!", NO_CHILDREN},
-    [PORT] = {"port!", NO_CHILDREN},
-    [USB2] = {"maxPower maxPduSize", CHILDREN(usb_children)},
-    [DATA_PIPE] = {"direction endpointAddress! intervall!", NO_CHILDREN},
-    [BLUETOOTH] = {"maxPduSize", CHILDREN(bluetooth_children)},
-    [ADDRESS] = {"bd_addr! port! alias", NO_CHILDREN},
-    [FLAGS] = {"canAcceptConfigPdus canHandleReset canHandleVariableSteps canMonitorHeartbeat "
-               "canProvideLogOnRequest canProvideLogOnNotification", NO_CHILDREN},
-    [VARIABLES] = {"", CHILDREN(variables_children)},
-    [VARIABLE] = {"name! valueReference! description variability preEdge postEdge "
-                  "maxConsecMissedPdus declaredType", CHILDREN(variable_children)},
-    [INPUT] = {"", CHILDREN(input_children)},
-    [OUTPUT] = {"defaultSteps fixedSteps minSteps maxSteps initialization",
-                CHILDREN(output_children)},
-    [STRUCTURAL] = {"", CHILDREN(structural_children)},
-    [INTEGER] = {"start min max gradient", NO_CHILDREN},
-    [FLOAT] = {"start min max gradient nominal quantity unit displayUnit", NO_CHILDREN},
-    [STRING] = {"start maxSize", NO_CHILDREN},
-    [BINARY] = {"start mimeType maxSize", NO_CHILDREN},
-    [COUNT_TYPE] = {"start", NO_CHILDREN},
-    [DIMENSIONS] = {"", CHILDREN(dimensions_children)},
-    [DIMENSION] = {"constant linkedVR", NO_CHILDREN},
-    [DEPENDENCIES] = {"", CHILDREN(dependencies_children)},
-    [DEPENDENCY_LIST] = {"", CHILDREN(dependency_children)},
-    [DEPENDENCY] = {"vr! dependencyKind!", NO_CHILDREN},
-    [LOG] = {"", CHILDREN(log_children)},
-    [CATEGORIES] = {"", CHILDREN(categories_children)},
-    [CATEGORY] = {"id! name!", NO_CHILDREN},
-    [TEMPLATES] = {"", CHILDREN(templates_children)},
-    [TEMPLATE] = {"id! category! level! msg!", NO_CHILDREN},
+    [CRDI_DCPX_ROOT] = {root_attributes, CHILDREN(root_children)},
+    [OP_MODE] = {NO_ATTRIBUTES, CHILDREN(op_mode_children)},
+    [NOTHING] = {NO_ATTRIBUTES, NO_CHILDREN},
+    [ANYTHING] = {NO_ATTRIBUTES, OPEN},
+    [NON_REAL_TIME] = {LIST(OTHER("defaultSteps"), OTHER("fixedSteps"), OTHER("minSteps"), OTHER("maxSteps")),
+                       NO_CHILDREN},
+    [UNITS] = {NO_ATTRIBUTES, CHILDREN(units_children)},
+    [CRDI_DCPX_UNIT] = {unit_attributes, CHILDREN(unit_children)},
+    [CRDI_DCPX_BASE_UNIT] = {base_unit_attributes, NO_CHILDREN},
+    [CRDI_DCPX_DISPLAY_UNIT] = {display_unit_attributes, NO_CHILDREN},
+    [TYPES] = {NO_ATTRIBUTES, CHILDREN(types_children)},
+    [SIMPLE_TYPE] = {LIST(MUST_OTHER("name"), OTHER("description")), CHILDREN(simple_type_children)},
+    [TYPE_INTEGER] = {LIST(LIMITS), NO_CHILDREN},
+    [TYPE_FLOAT] = {LIST(LIMITS, QUANTITY), NO_CHILDREN},
+    [TYPE_STRING] = {LIST(SIZE), NO_CHILDREN},
+    [TYPE_BINARY] = {LIST(MIME, SIZE), NO_CHILDREN},
+    [ANNOTATIONS] = {NO_ATTRIBUTES, CHILDREN(annotations_children)},
+    [TOOL] = {LIST(MUST_OTHER("name")), OPEN},
+    [TIME_RES] = {NO_ATTRIBUTES, CHILDREN(time_res_children)},
+    [RESOLUTION] = {LIST(OTHER("numerator"), OTHER("denominator"), OTHER("fixed"), OTHER("recommended")), NO_CHILDREN},
+    [RESOLUTION_RANGE] = {LIST(MUST_OTHER("numeratorFrom"), MUST_OTHER("numeratorTo"), MUST_OTHER("denominator")),
+                          NO_CHILDREN},
+    [HEARTBEAT] = {NO_ATTRIBUTES, CHILDREN(heartbeat_children)},
+    [CRDI_DCPX_INTERVAL] = {interval_attributes, NO_CHILDREN},
+    [TRANSPORTS] = {NO_ATTRIBUTES, CHILDREN(transports_children)},
+    [CRDI_DCPX_IPV4] = {ipv4_attributes, CHILDREN(ipv4_children)},
+    [CRDI_DCPX_CONTROL] = {control_attributes, NO_CHILDREN},
+    [DATA] = {LIST(OTHER("host")), CHILDREN(data_children)},
+    [CRDI_DCPX_PORT_RANGE] = {port_range_attributes, NO_CHILDREN},
+    [CRDI_DCPX_PORT] = {port_attributes, NO_CHILDREN},
+    [USB2] = {LIST(OTHER("maxPower"), OTHER("maxPduSize")), CHILDREN(usb_children)},
+    [DATA_PIPE] = {LIST(OTHER("direction"), MUST_OTHER("endpointAddress"), MUST_OTHER("intervall")), NO_CHILDREN},
+    [BLUETOOTH] = {LIST(OTHER("maxPduSize")), CHILDREN(bluetooth_children)},
+    [ADDRESS] = {LIST(MUST_OTHER("bd_addr"), MUST_OTHER("port"), OTHER("alias")), NO_CHILDREN},
+    [CRDI_DCPX_FLAGS] = {flag_attributes, NO_CHILDREN},
+    [VARIABLES] = {NO_ATTRIBUTES, CHILDREN(variables_children)},
+    [CRDI_DCPX_VARIABLE] = {variable_attributes, CHILDREN(variable_children)},
+    [INPUT] = {NO_ATTRIBUTES, CHILDREN(input_children)},
+    [CRDI_DCPX_OUTPUT] = {output_attributes, CHILDREN(output_children)},
+    [STRUCTURAL] = {NO_ATTRIBUTES, CHILDREN(structural_children)},
+    [CRDI_DCPX_INTEGER] = {LIST(START, LIMITS), NO_CHILDREN},
+    [CRDI_DCPX_FLOAT] = {LIST(START, LIMITS, QUANTITY), NO_CHILDREN},
+    [CRDI_DCPX_STRING] = {LIST(START, SIZE), NO_CHILDREN},
+    [CRDI_DCPX_BINARY] = {LIST(START, MIME, SIZE), NO_CHILDREN},
+    [COUNT_TYPE] = {LIST(START), NO_CHILDREN},
+    [DIMENSIONS] = {NO_ATTRIBUTES, CHILDREN(dimensions_children)},
+    [DIMENSION] = {LIST(OTHER("constant"), OTHER("linkedVR")), NO_CHILDREN},
+    [DEPENDENCIES] = {NO_ATTRIBUTES, CHILDREN(dependencies_children)},
+    [DEPENDENCY_LIST] = {NO_ATTRIBUTES, CHILDREN(dependency_children)},
+    [CRDI_DCPX_DEPENDENCY] = {dependency_attributes, NO_CHILDREN},
+    [LOG] = {NO_ATTRIBUTES, CHILDREN(log_children)},
+    [CATEGORIES] = {NO_ATTRIBUTES, CHILDREN(categories_children)},
+    [CRDI_DCPX_CATEGORY] = {category_attributes, NO_CHILDREN},
+    [TEMPLATES] = {NO_ATTRIBUTES, CHILDREN(templates_children)},
+    [CRDI_DCPX_TEMPLATE] = {template_attributes, NO_CHILDREN},
 };
 // clang-format on
 
+const crdi_dcpx_attribute* crdi_dcpx_attributes(crdi_dcpx_element element)
+{
+    return rows[element].attributes;
+}
+
+crdi_dcpx_element crdi_dcpx_type_element(uint8_t data_type)
+{
+    return data_type == CRD_DCP_STRING   ? CRDI_DCPX_STRING
+           : data_type == CRD_DCP_BINARY ? CRDI_DCPX_BINARY
+           : crdi_dcp_is_real(data_type) ? CRDI_DCPX_FLOAT
+                                         : CRDI_DCPX_INTEGER;
+}
+
 // ---- against the schema ------------------------------------------------------------------------
 
-// A document is held against the table.
-typedef struct holder {
+typedef struct checker {
     crdi_dcp_findings* f;
     const char* space; // of all elements; should be ""
-} holder;
+} checker;
 
-// Names that may have been meant. Those of attributes are cut out of their list.
+// Names that may have been meant.
 typedef struct candidates {
-    const char* at; // rest of the list
+    const crdi_dcpx_attribute* attribute; // the next, NULL: elements
     const child* children;
     int left; // of the children
-    int count;
-    char words[MAX_ATTRIBUTES][32];
 } candidates;
 
 static const char* next_candidate(void* user)
 {
     candidates* c = user;
-    if (c->left > 0) { return c->children[--c->left].name; }
-    size_t n = 0;
-    const char* s = c->at && c->count < MAX_ATTRIBUTES ? crdi_dcp_word(&c->at, &n) : NULL;
-    if (!s) { return NULL; }
-    n -= s[n - 1] == '!';
-    char* word = c->words[c->count++];
-    memcpy(word, s, n);
-    word[n] = 0;
-    return word;
+    if (c->attribute) { return c->attribute++->name; }
+    return c->left > 0 ? c->children[--c->left].name : NULL;
 }
 
-static const char* nearest(const holder* h, const char* code, const char* word, candidates* c,
+static const char* nearest(const checker* h, const char* code, const char* word, candidates* c,
                            char room[96])
 {
     const bool look = strlen(word) < 64 && crdi_dcp_wanted(h->f, code);
@@ -248,30 +319,22 @@ static const char* nearest(const holder* h, const char* code, const char* word, 
     return room;
 }
 
-static void check_attributes(holder* h, const crdi_xml_element* e, const row* spec)
+static void check_attributes(checker* h, const crdi_xml_element* e, const row* spec)
 {
-    size_t n = 0;
-    const char* at = spec->attributes;
-    for (const char* s = crdi_dcp_word(&at, &n); s; s = crdi_dcp_word(&at, &n)) {
-        char name[64];
-        if (s[n - 1] != '!') { continue; }
-        memcpy(name, s, n - 1);
-        name[n - 1] = 0;
-        if (!crdi_xml_get(e, name)) {
-            crdi_dcp_found(h->f, "X06", e->line, "<%s> lacks its attribute '%s'", e->name, name);
+    for (const crdi_dcpx_attribute* x = spec->attributes; x->name; x++) {
+        if (x->mandatory && !crdi_xml_get(e, x->name)) {
+            crdi_dcp_found(h->f, "X06", e->line, "<%s> lacks its attribute '%s'", e->name, x->name);
         }
     }
     for (int i = 0; i < e->attribute_count && !spec->open; i++) {
         const crdi_xml_attribute* a = &e->attributes[i];
-        bool known = a->space[0] != 0; // of somebody else, as xsi:noNamespaceSchemaLocation
-        at = spec->attributes;
-        for (const char* s = crdi_dcp_word(&at, &n); s && !known; s = crdi_dcp_word(&at, &n)) {
-            n -= s[n - 1] == '!';
-            known = strncmp(s, a->name, n) == 0 && !a->name[n];
+        const crdi_dcpx_attribute* x = spec->attributes;
+        while (x->name && strcmp(x->name, a->name) != 0) {
+            x++;
         }
-        if (known) { continue; }
+        if (x->name || a->space[0]) { continue; } // of somebody else: xsi:noNamespaceSchemaLocation
         char hint[96];
-        candidates c = {.at = spec->attributes};
+        candidates c = {.attribute = spec->attributes};
         crdi_dcp_found(h->f, "X02", e->line, "<%s> has no attribute '%s', it is ignored%s", e->name,
                        crdi_clip(a->name).text, nearest(h, "X02", a->name, &c, hint));
     }
@@ -286,7 +349,7 @@ static const child* find_child(const row* spec, const char* name)
 }
 
 // Down as far as the table goes, which is not deep.
-static void check_element(holder* h, const crdi_xml_element* e, int number)
+static void check_element(checker* h, const crdi_xml_element* e, int number)
 {
     const row* spec = &rows[number];
     check_attributes(h, e, spec);
@@ -323,13 +386,13 @@ static void check_element(holder* h, const crdi_xml_element* e, int number)
     }
 }
 
-void crdi_dcp_hold(const crdi_xml_element* root, crdi_dcp_findings* f)
+void crdi_dcp_check_schema(const crdi_xml_element* root, crdi_dcp_findings* f)
 {
-    holder h = {.f = f, .space = root->space};
+    checker h = {.f = f, .space = root->space};
     if (root->space[0]) {
         crdi_dcp_found(f, "X09", root->line,
                        "the elements are in the namespace '%s', expected none",
                        crdi_clip(root->space).text);
     }
-    check_element(&h, root, ROOT);
+    check_element(&h, root, CRDI_DCPX_ROOT);
 }

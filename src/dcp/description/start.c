@@ -1,5 +1,5 @@
 // Start values as descriptions write them.
-#include "dcp/slave/slave.h"
+#include "dcp/variables.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -15,21 +15,25 @@ typedef struct writer {
 
 // ---- attributes --------------------------------------------------------------------------------
 
-// Line breaks and tabs would come back as blanks if they were not written as numbers.
-static void put_text(writer* w, const char* name, const char* value)
+void crdi_dcp_put_text(crd_text* out, const char* name, const char* value)
 {
-    crdi_text_add(w->out, " %s=\"", name);
+    crdi_text_add(out, " %s=\"", name);
     for (const char* p = value ? value : ""; *p;) {
         char part[128];
         size_t n = strcspn(p, "\t\n\r");
         if (n >= sizeof part) { n = sizeof part - 1; }
         memcpy(part, p, n);
         part[n] = 0;
-        crdi_text_xml(w->out, part);
+        crdi_text_xml(out, part);
         p += n;
-        if (*p == '\t' || *p == '\n' || *p == '\r') { crdi_text_add(w->out, "&#%d;", *p++); }
+        if (*p == '\t' || *p == '\n' || *p == '\r') { crdi_text_add(out, "&#%d;", *p++); }
     }
-    crdi_text_put(w->out, "\"", 1);
+    crdi_text_put(out, "\"", 1);
+}
+
+static void put_text(writer* w, const char* name, const char* value)
+{
+    crdi_dcp_put_text(w->out, name, value);
 }
 
 static void put_given(writer* w, const char* name, const char* value)
@@ -49,7 +53,6 @@ static void put_bool(writer* w, const char* name, bool value)
 
 static void put_double(writer* w, const char* name, double value)
 {
-    if (isnan(value)) { return; }
     crdi_text_add(w->out, " %s=\"", name);
     crdi_text_json_number(w->out, value);
     crdi_text_put(w->out, "\"", 1);
@@ -58,14 +61,84 @@ static void put_double(writer* w, const char* name, double value)
 // A limit of an integer: double has rounded the last of 64 bits up, out of the range.
 static void put_limit(writer* w, const char* name, uint8_t type, double value)
 {
-    if (isnan(value)) { return; }
-    if (type == CRD_DCP_FLOAT32 || type == CRD_DCP_FLOAT64) {
+    if (crdi_dcp_is_real(type)) {
         put_double(w, name, value);
     } else if (type == CRD_DCP_UINT64) {
         put_whole(w, name, value >= 0x1p64 ? UINT64_MAX : (uint64_t)value);
     } else {
         crdi_text_add(w->out, " %s=\"%lld\"", name,
                       (long long)(value >= 0x1p63 ? INT64_MAX : (int64_t)value));
+    }
+}
+
+static void put_uuid(writer* w, const char* name, const uint8_t* uuid)
+{
+    char text[37];
+    crdi_dcp_uuid_print(uuid, text);
+    put_text(w, name, text);
+}
+
+static bool is_left_out(const crdi_dcpx_attribute* a, double x)
+{
+    return isnan(x) || (a->sparse && !(x < a->unless || x > a->unless));
+}
+
+static void write_attribute(writer* w, const crdi_dcpx_attribute* a, const void* base)
+{
+    const void* at = (const char*)base + a->offset;
+    if (a->flag && !*((const bool*)base + a->flag)) { return; }
+    switch ((crdi_dcpx_kind)a->kind) {
+    case CRDI_DCPX_OTHER:
+        break;
+    case CRDI_DCPX_TEXT:
+        if (a->mandatory) {
+            put_text(w, a->name, *(const char* const*)at);
+        } else {
+            put_given(w, a->name, *(const char* const*)at);
+        }
+        break;
+    case CRDI_DCPX_DATE:
+        if (*(const char* const*)at && crdi_dcp_is_date(*(const char* const*)at)) {
+            put_text(w, a->name, *(const char* const*)at);
+        }
+        break;
+    case CRDI_DCPX_UUID:
+        put_uuid(w, a->name, at);
+        break;
+    case CRDI_DCPX_WORD:
+        for (const crdi_dcpx_word* x = a->words; x->text; x++) {
+            if (x->value == *(const uint8_t*)at) { put_text(w, a->name, x->text); }
+        }
+        break;
+    case CRDI_DCPX_BOOL:
+        put_bool(w, a->name, *(const bool*)at);
+        break;
+    case CRDI_DCPX_WHOLE: {
+        const uint64_t x = crdi_member_get(base, a->offset, a->size);
+        if (!is_left_out(a, (double)x)) { put_whole(w, a->name, x); }
+        break;
+    }
+    case CRDI_DCPX_I8:
+        if (!is_left_out(a, *(const int8_t*)at)) {
+            crdi_text_add(w->out, " %s=\"%d\"", a->name, *(const int8_t*)at);
+        }
+        break;
+    case CRDI_DCPX_REAL:
+    case CRDI_DCPX_LIMIT:
+        if (!is_left_out(a, *(const double*)at)) {
+            const bool limit = a->kind == CRDI_DCPX_LIMIT;
+            put_limit(w, a->name, limit ? ((const crd_dcp_variable*)base)->type : CRD_DCP_FLOAT64,
+                      *(const double*)at);
+        }
+        break;
+    }
+}
+
+// In the order of the schema, from the struct of the element.
+static void write_attributes(writer* w, crdi_dcpx_element element, const void* base)
+{
+    for (const crdi_dcpx_attribute* a = crdi_dcpx_attributes(element); a->name; a++) {
+        write_attribute(w, a, base);
     }
 }
 
@@ -86,26 +159,19 @@ static void end(writer* w, const char* how)
 
 // ---- the parts ---------------------------------------------------------------------------------
 
+// An element without children.
+static void write_leaf(writer* w, int depth, const char* name, crdi_dcpx_element element,
+                       const void* base)
+{
+    begin(w, depth, name);
+    write_attributes(w, element, base);
+    end(w, "/>");
+}
+
 static void write_root(writer* w)
 {
-    const crd_dcp_description* d = w->d;
-    const uint8_t* u = d->uuid;
     crdi_text_add(w->out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<dcpSlaveDescription");
-    put_whole(w, "dcpMajorVersion", d->major);
-    put_whole(w, "dcpMinorVersion", d->minor);
-    put_text(w, "dcpSlaveName", d->name);
-    crdi_text_add(w->out,
-                  " uuid=\"%02x%02x%02x%02x-%02x%02x-%02x%02x-%02x%02x-%02x%02x%02x%02x%02x%02x\"",
-                  u[0], u[1], u[2], u[3], u[4], u[5], u[6], u[7], u[8], u[9], u[10], u[11], u[12],
-                  u[13], u[14], u[15]);
-    put_given(w, "description", d->description);
-    put_given(w, "author", d->author);
-    put_given(w, "version", d->version);
-    put_given(w, "copyright", d->copyright);
-    put_given(w, "license", d->license);
-    put_given(w, "generationTool", d->tool);
-    if (d->date && crdi_dcp_is_date(d->date)) { put_text(w, "generationDateAndTime", d->date); }
-    put_text(w, "variableNamingConvention", d->structured ? "structured" : "flat");
+    write_attributes(w, CRDI_DCPX_ROOT, w->d);
     end(w, ">");
 }
 
@@ -134,42 +200,21 @@ static void write_modes(writer* w)
     line(w, 1, "</OpMode>");
 }
 
-static void write_scale(writer* w, double factor, double offset)
-{
-    if (factor < 1 || factor > 1) { put_double(w, "factor", factor); }
-    if (offset < 0 || offset > 0) { put_double(w, "offset", offset); }
-}
-
 static void write_units(writer* w)
 {
-    static const char* const names[8] = {"kg", "m", "s", "A", "K", "mol", "cd", "rad"};
     const crd_dcp_description* d = w->d;
     if (d->unit_count == 0) { return; }
     line(w, 1, "<UnitDefinitions>");
     for (int i = 0; i < d->unit_count; i++) {
         const crd_dcp_unit* u = &d->units[i];
+        const bool leaf = !u->has_base && !u->display_count;
         begin(w, 2, "Unit");
-        put_text(w, "name", u->name);
-        if (!u->has_base && !u->display_count) {
-            end(w, "/>");
-            continue;
-        }
-        end(w, ">");
-        if (u->has_base) {
-            begin(w, 3, "BaseUnit");
-            for (int k = 0; k < 8; k++) {
-                if (u->exponents[k]) {
-                    crdi_text_add(w->out, " %s=\"%d\"", names[k], u->exponents[k]);
-                }
-            }
-            write_scale(w, u->factor, u->offset);
-            end(w, "/>");
-        }
+        write_attributes(w, CRDI_DCPX_UNIT, u);
+        end(w, leaf ? "/>" : ">");
+        if (leaf) { continue; }
+        if (u->has_base) { write_leaf(w, 3, "BaseUnit", CRDI_DCPX_BASE_UNIT, u); }
         for (int k = 0; k < u->display_count; k++) {
-            begin(w, 3, "DisplayUnit");
-            put_text(w, "name", u->displays[k].name);
-            write_scale(w, u->displays[k].factor, u->displays[k].offset);
-            end(w, "/>");
+            write_leaf(w, 3, "DisplayUnit", CRDI_DCPX_DISPLAY_UNIT, &u->displays[k]);
         }
         line(w, 2, "</Unit>");
     }
@@ -217,10 +262,7 @@ static void write_time(writer* w)
     line(w, 1, "</TimeRes>");
     if (d->has_heartbeat) {
         line(w, 1, "<Heartbeat>");
-        begin(w, 2, "MaximumPeriodicInterval");
-        put_whole(w, "numerator", d->heartbeat_numerator);
-        put_whole(w, "denominator", d->heartbeat_denominator);
-        end(w, "/>");
+        write_leaf(w, 2, "MaximumPeriodicInterval", CRDI_DCPX_INTERVAL, d);
         line(w, 1, "</Heartbeat>");
     }
 }
@@ -236,15 +278,9 @@ static void write_ports(writer* w, const char* element, const char* host,
     }
     end(w, ">");
     for (int i = 0; i < count; i++) {
-        if (ports[i].from == ports[i].to) {
-            begin(w, 4, "AvailablePort");
-            put_whole(w, "port", ports[i].from);
-        } else {
-            begin(w, 4, "AvailablePortRange");
-            put_whole(w, "from", ports[i].from);
-            put_whole(w, "to", ports[i].to);
-        }
-        end(w, "/>");
+        const bool one = ports[i].from == ports[i].to;
+        write_leaf(w, 4, one ? "AvailablePort" : "AvailablePortRange",
+                   one ? CRDI_DCPX_PORT : CRDI_DCPX_PORT_RANGE, &ports[i]);
     }
     crdi_text_add(w->out, "      </%s>\n", element);
 }
@@ -253,19 +289,14 @@ static void write_endpoint(writer* w, const crd_dcp_endpoint* e, const char* ele
 {
     if (!e->offered) { return; }
     begin(w, 2, element);
-    put_whole(w, "maxPduSize", e->max_pdu_size);
+    write_attributes(w, CRDI_DCPX_IPV4, e);
     const bool control = (e->host && e->host[0]) || e->port;
     if (!control && !e->has_data && !e->has_parameter) {
         end(w, "/>");
         return;
     }
     end(w, ">");
-    if (control) {
-        begin(w, 3, "Control");
-        put_given(w, "host", e->host);
-        if (e->port) { put_whole(w, "port", e->port); }
-        end(w, "/>");
-    }
+    if (control) { write_leaf(w, 3, "Control", CRDI_DCPX_CONTROL, e); }
     if (e->has_data) { write_ports(w, "DAT_input_output", e->data_host, e->data, e->data_count); }
     if (e->has_parameter) {
         write_ports(w, "DAT_parameter", e->parameter_host, e->parameter, e->parameter_count);
@@ -282,38 +313,18 @@ static void write_transports(writer* w)
     if (d->usb) { line(w, 2, "<USB2/>"); }
     write_endpoint(w, &d->tcp, "TCP_IPv4");
     line(w, 1, "</TransportProtocols>");
-    begin(w, 1, "CapabilityFlags");
-    put_bool(w, "canAcceptConfigPdus", d->can_accept_config);
-    put_bool(w, "canHandleReset", d->can_reset);
-    put_bool(w, "canHandleVariableSteps", d->can_vary_steps);
-    put_bool(w, "canMonitorHeartbeat", d->can_monitor_heartbeat);
-    put_bool(w, "canProvideLogOnRequest", d->can_log_on_request);
-    put_bool(w, "canProvideLogOnNotification", d->can_log_on_notification);
-    end(w, "/>");
+    write_leaf(w, 1, "CapabilityFlags", CRDI_DCPX_FLAGS, d);
 }
 
 // ---- variables ---------------------------------------------------------------------------------
 
 static void write_type(writer* w, const crd_dcp_variable* v)
 {
+    crd_dcp_variable own = *v;
+    if (!v->mime || !v->mime[0]) { own.mime = CRDI_DCP_MIME; }
     begin(w, 4, crdi_dcp_type_elements[v->type]);
-    const bool is_float = v->type == CRD_DCP_FLOAT32 || v->type == CRD_DCP_FLOAT64;
-    if (v->type < CRD_DCP_STRING && v->causality != CRD_STRUCTURAL_PARAMETER) {
-        put_limit(w, "min", v->type, v->min);
-        put_limit(w, "max", v->type, v->max);
-        put_limit(w, "gradient", v->type, v->gradient);
-    }
-    if (is_float) {
-        put_double(w, "nominal", v->nominal);
-        put_given(w, "quantity", v->quantity);
-        put_given(w, "unit", v->unit);
-        put_given(w, "displayUnit", v->display_unit);
-    }
-    if (v->type == CRD_DCP_BINARY) {
-        put_text(w, "mimeType", v->mime && v->mime[0] ? v->mime : CRDI_DCP_MIME);
-    }
-    if (v->type >= CRD_DCP_STRING && v->max_size != UINT32_MAX) {
-        put_whole(w, "maxSize", v->max_size);
+    if (v->causality != CRD_STRUCTURAL_PARAMETER) {
+        write_attributes(w, crdi_dcpx_type_element(v->type), &own);
     }
     // the schema wants it on all but outputs
     if (v->start || v->causality != CRD_OUTPUT) { put_text(w, "start", v->start); }
@@ -326,10 +337,7 @@ static void write_dependencies(writer* w, const char* element, const crd_dcp_dep
     begin(w, 5, element);
     end(w, count ? ">" : "/>");
     for (int i = 0; i < count; i++) {
-        begin(w, 6, "Dependency");
-        put_whole(w, "vr", all[i].vr);
-        put_text(w, "dependencyKind", all[i].linear ? "linear" : "dependent");
-        end(w, "/>");
+        write_leaf(w, 6, "Dependency", CRDI_DCPX_DEPENDENCY, &all[i]);
     }
     if (count) { crdi_text_add(w->out, "          </%s>\n", element); }
 }
@@ -343,7 +351,7 @@ static void write_causality(writer* w, const crd_dcp_variable* v)
     begin(w, 3, element);
     if (v->causality == CRD_OUTPUT) {
         write_steps(w, v->default_steps, v->fixed_steps, v->min_steps, v->max_steps);
-        put_bool(w, "initialization", v->initialization);
+        write_attributes(w, CRDI_DCPX_OUTPUT, v);
     }
     end(w, ">");
     write_type(w, v);
@@ -374,22 +382,11 @@ static void write_causality(writer* w, const crd_dcp_variable* v)
 
 static void write_variables(writer* w)
 {
-    static const char* const words[] = {[CRD_CONTINUOUS] = "continuous",
-                                        [CRD_DISCRETE] = "discrete",
-                                        [CRD_TUNABLE] = "tunable",
-                                        [CRD_FIXED] = "fixed"};
     line(w, 1, "<Variables>");
     for (int i = 0; i < w->d->variable_count; i++) {
         const crd_dcp_variable* v = &w->d->variables[i];
         begin(w, 2, "Variable");
-        put_text(w, "name", v->name);
-        put_whole(w, "valueReference", v->vr);
-        put_given(w, "description", v->description);
-        put_text(w, "variability", words[v->variability]);
-        put_double(w, "preEdge", v->pre_edge);
-        put_double(w, "postEdge", v->post_edge);
-        if (v->has_max_missed) { put_whole(w, "maxConsecMissedPdus", v->max_missed); }
-        put_given(w, "declaredType", v->declared_type);
+        write_attributes(w, CRDI_DCPX_VARIABLE, v);
         end(w, ">");
         write_causality(w, v);
         line(w, 2, "</Variable>");
@@ -404,21 +401,12 @@ static void write_log(writer* w)
     line(w, 1, "<Log>");
     line(w, 2, "<Categories>");
     for (int i = 0; i < d->category_count; i++) {
-        begin(w, 3, "Category");
-        put_whole(w, "id", d->categories[i].id);
-        put_text(w, "name", d->categories[i].name);
-        end(w, "/>");
+        write_leaf(w, 3, "Category", CRDI_DCPX_CATEGORY, &d->categories[i]);
     }
     line(w, 2, "</Categories>");
     line(w, 2, "<Templates>");
     for (int i = 0; i < d->template_count; i++) {
-        const crd_dcp_log_template* t = &d->templates[i];
-        begin(w, 3, "Template");
-        put_whole(w, "id", t->id);
-        put_whole(w, "category", t->category);
-        put_whole(w, "level", t->level);
-        put_text(w, "msg", t->message);
-        end(w, "/>");
+        write_leaf(w, 3, "Template", CRDI_DCPX_TEMPLATE, &d->templates[i]);
     }
     line(w, 2, "</Templates>");
     line(w, 1, "</Log>");
@@ -431,18 +419,13 @@ static crd_status refuse_faults(const crd_dcp_description* d)
     crd_arena arena;
     crd_arena_init(&arena, d->ctx);
     crdi_dcp_findings f;
-    crdi_dcp_findings_init(&f, d->ctx, &arena);
-    crdi_dcp_index* index = crdi_arena_new(&arena, (size_t)d->variable_count, sizeof *index);
-    if (!index) { CRD_TRY(CRD_E_MEMORY); }
-    crdi_dcp_sort(d, index);
-    crdi_dcp_check(d, index, &f);
-    if (f.failed) { CRD_TRY(CRD_E_MEMORY); }
-    for (size_t i = 0; i < f.count && f.faults > 0; i++) {
-        if (f.items[i].severity == CRD_DCP_FAULT) {
-            CRD_TRY(crdi_fail(d->ctx, CRD_E_RANGE, "slave '%s' cannot be written: %s (%s)",
-                              crdi_clip(d->name ? d->name : "").text, f.items[i].text,
-                              f.items[i].code));
-        }
+    crdi_dcp_findings_init(&f, d->ctx, &arena, &crdi_dcpx_rules);
+    crdi_dcp_index* index = NULL;
+    CRD_TRY(crdi_dcp_check(d, &arena, &f, &index));
+    const crd_dcp_finding* fault = crdi_dcp_first_fault(f.items, f.count);
+    if (fault) {
+        CRD_TRY(crdi_fail(d->ctx, CRD_E_RANGE, "slave '%s' cannot be written: %s (%s)",
+                          crdi_clip(d->name ? d->name : "").text, fault->text, fault->code));
     }
     if (d->bluetooth) {
         CRD_TRY(crdi_fail(d->ctx, CRD_E_UNSUPPORTED,

@@ -52,8 +52,8 @@ static crd_status decide_routes(crd_dcp_master* m)
 {
     for (int i = 0; i < m->route_count; i++) {
         crdi_dcp_route* r = &m->routes[i];
-        const uint32_t a = m->peers[r->from].cells[r->output].slot.count;
-        const uint32_t b = m->peers[r->to].cells[r->input].slot.count;
+        const uint32_t a = m->peers[r->from].values[r->output].slot.count;
+        const uint32_t b = m->peers[r->to].values[r->input].slot.count;
         if (a != b) {
             return crdi_fail(m->ctx, CRD_E_RANGE, "%s.%s has %u elements and %s.%s %u",
                              m->peers[r->from].spec.name, variable_of(m, r->from, r->output)->name,
@@ -61,7 +61,7 @@ static crd_status decide_routes(crd_dcp_master* m)
                              b);
         }
         r->direct = goes_directly(m, r);
-        if (r->told) { *r->told = r->direct; }
+        if (r->answer) { *r->answer = r->direct; }
     }
     return CRD_OK;
 }
@@ -87,7 +87,7 @@ static uint32_t steps_of(const crd_dcp_master* m, const load* l, int variable)
 
 static size_t size_of(const crd_dcp_master* m, const load* l, int variable)
 {
-    const crd_dcp_slot* s = &m->peers[l->slave].cells[variable].slot;
+    const crd_dcp_slot* s = &m->peers[l->slave].values[variable].slot;
     const size_t element = crd_dcp_size_of(s->type);
     return element ? element * s->count : 4 + (size_t)s->max_size;
 }
@@ -291,8 +291,8 @@ static crd_status link_relays(crd_dcp_master* m)
                 continue;
             }
             b->relays[b->relay_count++] =
-                (crdi_dcp_relayed){.from = &m->peers[r->from].cells[r->output].slot,
-                                   .to = &m->peers[r->to].cells[r->input].slot,
+                (crdi_dcp_relayed){.from = &m->peers[r->from].values[r->output].slot,
+                                   .to = &m->peers[r->to].values[r->input].slot,
                                    .bundle = feed};
         }
     }
@@ -364,14 +364,6 @@ static crd_status open_at(crd_dcp_master* m, uint8_t transport, crd_dcp_address*
     return st;
 }
 
-static bool listed(const crd_dcp_ports* ports, int count, uint16_t port)
-{
-    for (int i = 0; i < count; i++) {
-        if (port >= ports[i].from && port <= ports[i].to) { return true; }
-    }
-    return count == 0;
-}
-
 // Whether another slave of that host has the port.
 static bool occupied(const crd_dcp_master* m, const crdi_dcp_peer* p, uint16_t port)
 {
@@ -401,7 +393,9 @@ static uint16_t port_of(const crd_dcp_master* m, const crdi_dcp_peer* p, bool pa
     const uint16_t control = p->spec.control.port;
     // DCPLib cannot take data through the stream of control.
     const bool own_stream = p->spec.one_target && p->spec.control.transport == CRD_DCP_TCP;
-    if (listed(ports, count, control) && !own_stream && n-- == 0) { return control; }
+    if ((count == 0 || crdi_dcp_port_listed(ports, count, control)) && !own_stream && n-- == 0) {
+        return control;
+    }
     if (n >= MOST_PORTS) { return 0; }
     // Those behind its control port first: a slave of another session, which we do not know of, has
     // another one, so that both do not begin at the same place.
@@ -443,8 +437,8 @@ bool crdi_dcp_master_next_port(crd_dcp_master* m, crdi_dcp_peer* p, crdi_dcp_req
     if (r->small[0] == CRD_DCP_CFG_TARGET_NETWORK) { return false; } // no choice there
     const uint16_t port = port_of(m, p, b->kind == CRDI_TUNE, ++b->port_tries);
     if (port == 0) { return false; }
-    crdi_dcp_tell(m, p, CRD_DCP_NOTICE_REPAIR, CRD_DCP_E_INVALID_NETWORK_INFORMATION,
-                  "the slave does not take data at port %u: trying %u", b->address.port, port);
+    crdi_dcp_notify(m, p, CRD_DCP_NOTICE_REPAIR, CRD_DCP_E_INVALID_NETWORK_INFORMATION,
+                    "the slave does not take data at port %u: trying %u", b->address.port, port);
     b->address.port = port;
     const crd_dcp_pdu pdu = crdi_dcp_network_pdu(b, r->bundle, r->small[0]);
     (void)crd_dcp_encode(&pdu, r->small, sizeof r->small);
@@ -560,8 +554,8 @@ static void say_parameters(writer* w, const crdi_dcp_peer* p, bool structural)
 {
     for (int i = 0; i < p->d->variable_count; i++) {
         const crd_dcp_variable* v = &p->d->variables[i];
-        const crd_dcp_slot* slot = &p->cells[i].slot;
-        if (!p->cells[i].is_set || (v->causality == CRD_STRUCTURAL_PARAMETER) != structural) {
+        const crd_dcp_slot* slot = &p->values[i].slot;
+        if (!p->values[i].is_set || (v->causality == CRD_STRUCTURAL_PARAMETER) != structural) {
             continue;
         }
         const size_t length = crd_dcp_put(slot, 1, NULL, 0);

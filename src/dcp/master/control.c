@@ -26,8 +26,8 @@ static const double log_pause = 1;     // s between two INF_log
 
 // ---- words -------------------------------------------------------------------------------------
 
-void crdi_dcp_tell(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_notice_kind kind,
-                   crd_dcp_error error, const char* format, ...)
+void crdi_dcp_notify(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_notice_kind kind,
+                     crd_dcp_error error, const char* format, ...)
 {
     if (!m->opt.notice) { return; }
     char text[CRDI_DCP_REASON];
@@ -58,7 +58,7 @@ void crdi_dcp_peer_fail(crd_dcp_master* m, crdi_dcp_peer* p, const char* format,
     if (p->op.stage != CRDI_IDLE) { p->known = false; } // it may have gone on
     crdi_dcp_forget(p);
     if (m->failed < 0 && !m->stopping) { m->failed = p->index; }
-    crdi_dcp_tell(m, p, CRD_DCP_NOTICE_ERROR, p->status.error, "%s", text);
+    crdi_dcp_notify(m, p, CRD_DCP_NOTICE_ERROR, p->status.error, "%s", text);
 }
 
 crd_status crdi_dcp_failure(crd_dcp_master* m)
@@ -70,12 +70,6 @@ static const char* error_name(int code)
 {
     const char* name = crd_dcp_error_name(code);
     return name ? name : "unknown";
-}
-
-static const char* error_text(int code)
-{
-    const char* text = crd_dcp_error_text(code);
-    return text ? text : "a code that the standard does not have";
 }
 
 static const char* state_name(int state)
@@ -105,14 +99,14 @@ void crdi_dcp_wake(crd_dcp_master* m, crdi_dcp_peer* p, double time)
     if (time < m->due) { m->due = time; }
 }
 
-static uint8_t* request_bytes(crdi_dcp_request* r)
+const uint8_t* crdi_dcp_request_bytes(const crdi_dcp_request* r)
 {
     return r->bytes ? r->bytes : r->small;
 }
 
 static uint8_t request_type(const crdi_dcp_request* r)
 {
-    return r->bytes ? r->bytes[0] : r->small[0];
+    return crdi_dcp_request_bytes(r)[0];
 }
 
 bool crdi_dcp_asks(const crdi_dcp_peer* p, uint8_t type)
@@ -132,7 +126,7 @@ static void send_request(crd_dcp_master* m, crdi_dcp_peer* p, crdi_dcp_request* 
     if (to->transport == CRD_DCP_TCP && !crd_dcp_net_connected(m->net, to)) {
         (void)crd_dcp_net_connect(m->net, to); // that it did not come about shows by no answer
     }
-    (void)crd_dcp_net_send(m->net, to, request_bytes(r), r->length);
+    (void)crd_dcp_net_send(m->net, to, crdi_dcp_request_bytes(r), r->length);
     crdi_dcp_wake(m, p, r->sent + p->timeout);
 }
 
@@ -142,12 +136,11 @@ static void transmit(crd_dcp_master* m, crdi_dcp_peer* p)
     for (int i = 0; i < p->outbox_count && i < p->window; i++) {
         crdi_dcp_request* r = &p->outbox[i];
         if (r->flying) { continue; }
-        uint8_t* bytes = request_bytes(r);
+        uint8_t* bytes = r->bytes ? r->bytes : r->small;
         r->flying = true;
         r->tries = 0;
         r->seq = p->seq++;
-        bytes[1] = (uint8_t)r->seq;
-        bytes[2] = (uint8_t)(r->seq >> 8);
+        crdi_store_le(bytes + 1, 2, r->seq);
         bytes[3] = p->id;
         p->status.requests++;
         send_request(m, p, r);
@@ -276,8 +269,8 @@ static void op_refused(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_error code)
     crdi_dcp_operation* op = &p->op;
     op->code = code;
     if (code == CRD_DCP_E_INVALID_START_TIME && op->type == CRD_DCP_STC_RUN && op->time != 0) {
-        crdi_dcp_tell(m, p, CRD_DCP_NOTICE_REPAIR, code,
-                      "the slave's clock is past the common start: it is started at once");
+        crdi_dcp_notify(m, p, CRD_DCP_NOTICE_REPAIR, code,
+                        "the slave's clock is past the common start: it is started at once");
         op->time = 0;
         op->stage = CRDI_NEED;
         return;
@@ -294,7 +287,7 @@ static void op_refused(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_error code)
     }
     crdi_dcp_peer_fail(m, p, "the DCP slave refuses %s in %s: 0x%04X %s (%s)", type_name(op->type),
                        state_name((int)op->from), (unsigned)code, error_name((int)code),
-                       error_text((int)code));
+                       crd_dcp_error_text((int)code));
 }
 
 // On the way down: which way is decided anew, but not for ever.
@@ -325,7 +318,7 @@ static void settle(crd_dcp_master* m, crdi_dcp_peer* p)
     } else if (state == op->from && op->refusals > REFUSALS / 2) {
         crdi_dcp_peer_fail(m, p, "the DCP slave refuses %s in %s: 0x%04X %s (%s)",
                            type_name(op->type), state_name((int)state), (unsigned)op->code,
-                           error_name((int)op->code), error_text((int)op->code));
+                           error_name((int)op->code), crd_dcp_error_text((int)op->code));
     } else if (state == op->from && op->code == CRD_DCP_E_TRANSITION_IN_PROGRESS) {
         op->stage = CRDI_NEED; // at the next answer, not at once
         op->code = CRD_DCP_NONE;
@@ -357,7 +350,9 @@ static void adopt(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_state state)
                                     !(state <= CRD_DCP_RUNNING && of_steps(p->status.state)));
     p->known = true;
     p->status.state = state;
-    if (news) { crdi_dcp_tell(m, p, CRD_DCP_NOTICE_STATE, CRD_DCP_NONE, "%s", state_name(state)); }
+    if (news) {
+        crdi_dcp_notify(m, p, CRD_DCP_NOTICE_STATE, CRD_DCP_NONE, "%s", state_name(state));
+    }
     if (state >= CRD_DCP_ERRORHANDLING && !p->error_asked && p->registered && !p->going_down) {
         if (p->errors_refused > REFUSALS) {
             crdi_dcp_peer_fail(m, p, "the DCP slave went to %s and does not say why",
@@ -373,7 +368,7 @@ static void adopt(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_state state)
     }
 }
 
-static void hear_state(crd_dcp_master* m, crdi_dcp_peer* p, uint8_t state)
+static void receive_state(crd_dcp_master* m, crdi_dcp_peer* p, uint8_t state)
 {
     if (state >= CRD_DCP_STATE_COUNT) { return; }
     if (out_of_place(p, state)) {
@@ -437,8 +432,8 @@ static bool fits(uint8_t request, uint8_t answer)
 static void resynchronise(crd_dcp_master* m, crdi_dcp_peer* p, uint16_t expected)
 {
     p->status.resynchronised++;
-    crdi_dcp_tell(m, p, CRD_DCP_NOTICE_REPAIR, CRD_DCP_E_INVALID_SEQUENCE_ID,
-                  "the slave expects sequence id %u: taken over", expected);
+    crdi_dcp_notify(m, p, CRD_DCP_NOTICE_REPAIR, CRD_DCP_E_INVALID_SEQUENCE_ID,
+                    "the slave expects sequence id %u: taken over", expected);
     p->seq = expected;
     p->window = 1;
     for (int i = 0; i < p->outbox_count && !p->failed; i++) {
@@ -452,12 +447,12 @@ static void wrong_sequence(crd_dcp_master* m, crdi_dcp_peer* p, int i, uint16_t 
     const uint8_t type = request_type(r);
     if (expected != (uint16_t)(r->seq + 1)) {
         resynchronise(m, p, expected);
-    } else if (type <= CRD_DCP_STC_RESET) {
+    } else if (crdi_dcp_is_state_change(type)) {
         // It has got it before and the answer was lost: the state tells what it did with it.
         remove_request(p, i);
         if (p->op.stage == CRDI_ASKED && p->op.type == type) {
-            crdi_dcp_tell(m, p, CRD_DCP_NOTICE_REPAIR, CRD_DCP_NONE,
-                          "the answer to %s was lost: asking for the state", type_name(type));
+            crdi_dcp_notify(m, p, CRD_DCP_NOTICE_REPAIR, CRD_DCP_NONE,
+                            "the answer to %s was lost: asking for the state", type_name(type));
             p->op.stage = CRDI_UNSURE;
             p->op.code = CRD_DCP_E_INVALID_SEQUENCE_ID;
             p->op.refusals++;
@@ -477,9 +472,9 @@ static bool forgive(crd_dcp_master* m, crdi_dcp_peer* p, crdi_dcp_request* r, cr
         return p->spec.mode == CRD_DCP_NRT &&
                (code == CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE || code == CRD_DCP_E_PDU_NOT_SUPPORTED);
     case CRD_DCP_CFG_LOGGING:
-        crdi_dcp_tell(m, p, CRD_DCP_NOTICE_REPAIR, code,
-                      "the slave refuses a log that its description offers: 0x%04X %s",
-                      (unsigned)code, error_name((int)code));
+        crdi_dcp_notify(m, p, CRD_DCP_NOTICE_REPAIR, code,
+                        "the slave refuses a log that its description offers: 0x%04X %s",
+                        (unsigned)code, error_name((int)code));
         return true;
     default:
         return false;
@@ -491,13 +486,10 @@ static void describe_request(const crdi_dcp_peer* p, const crdi_dcp_request* r, 
                              size_t room)
 {
     crd_dcp_pdu q;
-    const uint8_t* bytes = r->bytes ? r->bytes : r->small;
+    const uint8_t* bytes = crdi_dcp_request_bytes(r);
     *out = 0;
     if (crd_dcp_decode(bytes, r->length, &q) != CRD_DCP_GOOD) { return; }
-    const bool has_variable = q.type == CRD_DCP_CFG_INPUT || q.type == CRD_DCP_CFG_OUTPUT ||
-                              q.type == CRD_DCP_CFG_PARAMETER ||
-                              q.type == CRD_DCP_CFG_TUNABLE_PARAMETER;
-    const int variable = has_variable ? crd_dcp_find_vr(p->d, q.vr) : -1;
+    const int variable = crdi_dcp_names_variable(q.type) ? crd_dcp_find_vr(p->d, q.vr) : -1;
     if (variable >= 0) {
         snprintf(out, room, " of %.100s (%s)", crdi_dcp_variable_name(p, variable),
                  crd_dcp_data_type_name(p->d->variables[variable].type));
@@ -506,7 +498,7 @@ static void describe_request(const crdi_dcp_peer* p, const crdi_dcp_request* r, 
     } else if (q.type == CRD_DCP_CFG_STEPS) {
         snprintf(out, room, " %u", q.steps);
     } else if (r->bundle >= 0) {
-        const crd_dcp_address a = {.ip = q.address, .port = q.port, .transport = q.transport};
+        const crd_dcp_address a = crdi_dcp_address_of(&q);
         snprintf(out, room, " %s", crdi_dcp_address_text_of(&a).text);
     }
 }
@@ -524,7 +516,7 @@ static void cfg_refused(crd_dcp_master* m, crdi_dcp_peer* p, int i, crd_dcp_erro
         describe_request(p, r, what, sizeof what);
         crdi_dcp_peer_fail(m, p, "the DCP slave refuses %s%s: 0x%04X %s (%s)",
                            type_name(request_type(r)), what, (unsigned)code, error_name((int)code),
-                           error_text((int)code));
+                           crd_dcp_error_text((int)code));
         return;
     }
     remove_request(p, i);
@@ -537,10 +529,10 @@ static void refused(crd_dcp_master* m, crdi_dcp_peer* p, int i, const crd_dcp_pd
     p->status.nacks++;
     if (code == CRD_DCP_E_INVALID_SEQUENCE_ID) {
         wrong_sequence(m, p, i, a->expected);
-    } else if (type <= CRD_DCP_STC_RESET) {
+    } else if (crdi_dcp_is_state_change(type)) {
         remove_request(p, i);
         if (p->op.stage == CRDI_ASKED && p->op.type == type) { op_refused(m, p, code); }
-    } else if (type < CRD_DCP_INF_STATE) {
+    } else if (crdi_dcp_is_configuration(type)) {
         cfg_refused(m, p, i, code);
     } else if (type == CRD_DCP_INF_STATE) {
         renew(m, p, i); // which it may not refuse
@@ -575,7 +567,7 @@ static void in_error(crd_dcp_master* m, crdi_dcp_peer* p, uint16_t code)
     const crd_dcp_state state =
         p->status.state >= CRD_DCP_ERRORHANDLING ? p->status.state : CRD_DCP_ERRORHANDLING;
     crdi_dcp_peer_fail(m, p, "the DCP slave went to %s: 0x%04X %s (%s)%s%s", state_name((int)state),
-                       code, error_name(code), error_text(code),
+                       code, error_name(code), crd_dcp_error_text(code),
                        *p->logged ? "; its last message: " : "", p->logged);
     crdi_dcp_ask_log(m, p); // which may say more
 }
@@ -601,7 +593,7 @@ static void answered(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* a, 
     if (type == CRD_DCP_INF_STATE) {
         if (p->contacting && a->peer != 0) { p->id = a->peer; }
         p->contacting = false;
-        hear_state(m, p, a->state);
+        receive_state(m, p, a->state);
     } else if (type == CRD_DCP_INF_ERROR) {
         in_error(m, p, a->error);
     } else if (type == CRD_DCP_INF_LOG) {
@@ -613,7 +605,7 @@ static void answered(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* a, 
             p->logs_empty++;
         }
         crdi_dcp_wake(m, p, p->log_at);
-    } else if (type <= CRD_DCP_STC_RESET && p->op.stage == CRDI_ASKED && p->op.type == type) {
+    } else if (crdi_dcp_is_state_change(type) && p->op.stage == CRDI_ASKED && p->op.type == type) {
         p->op.stage = CRDI_ACKED;
         p->op.pause = m->opt.timeout;
         p->op.poll = m->now + m->opt.timeout;
@@ -667,7 +659,7 @@ static void handle(crd_dcp_master* m, const crd_dcp_packet* packet)
         crdi_dcp_master_take(m, &packet->from, &a, packet->time);
         return;
     }
-    const bool answer = a.type >= CRD_DCP_RSP_ACK && a.type <= CRD_DCP_RSP_LOG_ACK;
+    const bool answer = crdi_dcp_is_response(a.type);
     if (!answer && a.type != CRD_DCP_NTF_STATE_CHANGED && a.type != CRD_DCP_NTF_LOG) { return; }
     crdi_dcp_peer* p = find_peer(m, &packet->from, a.peer);
     if (!p) { return; }
@@ -746,8 +738,8 @@ static void repeat(crd_dcp_master* m, crdi_dcp_peer* p)
             continue;
         }
         if (r->tries == 1 && !p->contacting) {
-            crdi_dcp_tell(m, p, CRD_DCP_NOTICE_REPAIR, CRD_DCP_NONE, "%s was not answered: again",
-                          type_name(request_type(r)));
+            crdi_dcp_notify(m, p, CRD_DCP_NOTICE_REPAIR, CRD_DCP_NONE, "%s was not answered: again",
+                            type_name(request_type(r)));
         }
         send_request(m, p, r);
         if (scan) { scan_ids(m, p, r); }
@@ -777,8 +769,7 @@ static void supervise(crd_dcp_master* m, crdi_dcp_peer* p)
 static bool has_beat(const crdi_dcp_peer* p)
 {
     if (!p->registered || p->failed) { return false; }
-    const bool demanded = p->d->can_monitor_heartbeat && p->d->has_heartbeat;
-    return demanded || p->spec.mode != CRD_DCP_NRT || !p->aim;
+    return isfinite(crdi_dcp_heartbeat(p->d)) || p->spec.mode != CRD_DCP_NRT || !p->aim;
 }
 
 static bool has_log(const crdi_dcp_peer* p)

@@ -6,7 +6,10 @@
 
 #include "dcp/net/net.h"
 
-enum { TEXT_ROOM = 1024 }; // bytes of a string or binary without maxSize
+enum {
+    TEXT_ROOM = 1024,     // bytes of a string or binary without maxSize
+    MOST_ELEMENTS = 65536 // of a variable
+};
 
 // ---- create ------------------------------------------------------------------------------------
 
@@ -82,97 +85,39 @@ void crd_dcp_master_destroy(crd_dcp_master* m)
 
 // ---- values ------------------------------------------------------------------------------------
 
-static bool is_text(uint8_t type)
-{
-    return type == CRD_DCP_STRING || type == CRD_DCP_BINARY;
-}
-
 const char* crdi_dcp_variable_name(const crdi_dcp_peer* p, int variable)
 {
     return p->d->variables[variable].name;
 }
 
-// Elements of a variable as its structural parameters stand.
-static uint64_t elements(const crdi_dcp_peer* p, int variable)
-{
-    const crd_dcp_variable* v = &p->d->variables[variable];
-    uint64_t n = 1;
-    for (int i = 0; i < v->rank; i++) {
-        uint64_t k = v->dimensions[i];
-        if (v->is_linked[i]) {
-            const int link = crd_dcp_find_vr(p->d, v->linked[i]);
-            k = link >= 0 && p->cells[link].slot.integer ? (uint64_t)p->cells[link].slot.integer[0]
-                                                         : 1;
-        }
-        if (k > UINT32_MAX || (k > 0 && n > UINT32_MAX / k)) { return UINT32_MAX; }
-        n *= k;
-    }
-    return n;
-}
-
 static crd_status check_elements(crd_dcp_master* m, const crdi_dcp_peer* p, int variable,
                                  uint64_t n)
 {
-    if (n >= 1 && n <= 65536) { return CRD_OK; }
+    if (n >= 1 && n <= MOST_ELEMENTS) { return CRD_OK; }
     return crdi_fail(m->ctx, CRD_E_RANGE,
                      "%s: %s would have %llu elements by its structural parameters, expected 1 to "
-                     "65536",
-                     p->spec.name, crdi_dcp_variable_name(p, variable), (unsigned long long)n);
+                     "%d",
+                     p->spec.name, crdi_dcp_variable_name(p, variable), (unsigned long long)n,
+                     MOST_ELEMENTS);
 }
 
-// Numbers of one slave stand behind each other, inputs to inputs and outputs to outputs, so that
-// groups in the order of the description become one copy.
-static crd_status make_cells(crd_dcp_master* m, crdi_dcp_peer* p)
+static crd_status make_values(crd_dcp_master* m, crdi_dcp_peer* p)
 {
-    const int count = p->d->variable_count;
-    p->cells = crdi_arena_new(&m->arena, (size_t)count, sizeof *p->cells);
-    if (!p->cells) { return CRD_E_MEMORY; }
-    static const uint8_t order[] = {CRD_STRUCTURAL_PARAMETER, CRD_PARAMETER, CRD_INPUT, CRD_OUTPUT};
-    for (size_t pass = 0; pass < sizeof order; pass++) {
-        size_t numbers = 0;
-        for (int i = 0; i < count; i++) {
-            crdi_dcp_cell* c = &p->cells[i];
-            const crd_dcp_variable* v = &p->d->variables[i];
-            if (v->causality != order[pass] || is_text(v->type)) { continue; }
-            const uint64_t n = elements(p, i);
-            const crd_status st = check_elements(m, p, i, n);
-            if (st < 0) { return st; }
-            c->slot.type = v->type;
-            c->slot.count = c->capacity = (uint32_t)n;
-            numbers += n;
-        }
-        int64_t* block = crdi_arena_new(&m->arena, numbers + 1, sizeof *block);
-        if (!block) { return CRD_E_MEMORY; }
-        for (int i = 0; i < count; i++) {
-            crdi_dcp_cell* c = &p->cells[i];
-            const crd_dcp_variable* v = &p->d->variables[i];
-            if (v->causality != order[pass]) { continue; }
-            if (is_text(v->type)) {
-                c->slot = (crd_dcp_slot){.type = v->type, .count = 1, .byte_count = &c->byte_count};
-                c->slot.max_size = v->max_size == UINT32_MAX         ? TEXT_ROOM
-                                   : v->max_size < CRDI_DCP_MOST_UDP ? v->max_size
-                                                                     : CRDI_DCP_MOST_UDP;
-                c->slot.bytes = crdi_arena_new(&m->arena, c->slot.max_size, 1);
-                if (!c->slot.bytes) { return CRD_E_MEMORY; }
-            } else if (v->type == CRD_DCP_FLOAT32 || v->type == CRD_DCP_FLOAT64) {
-                c->slot.real = (double*)(void*)block; // both have 8 bytes
-                block += c->capacity;
-            } else {
-                c->slot.integer = block;
-                block += c->capacity;
-            }
-            crdi_dcp_read_start(v->start, &c->slot, c->capacity);
-        }
+    const crdi_dcp_room room = {
+        .text = TEXT_ROOM, .most = MOST_ELEMENTS, .most_text = CRDI_DCP_MOST_UDP};
+    crd_status st = crdi_dcp_values_create(&m->arena, p->d, &room, &p->values);
+    for (int i = 0; i < p->d->variable_count && st >= 0; i++) {
+        st = check_elements(m, p, i, p->values[i].slot.count);
     }
-    return CRD_OK;
+    return st;
 }
 
 crd_status crdi_dcp_master_resize(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     for (int i = 0; i < p->d->variable_count; i++) {
-        crdi_dcp_cell* c = &p->cells[i];
-        if (p->d->variables[i].rank == 0 || is_text(c->slot.type)) { continue; }
-        const uint64_t n = elements(p, i);
+        crdi_dcp_value* c = &p->values[i];
+        if (p->d->variables[i].rank == 0 || crdi_dcp_is_bytes(c->slot.type)) { continue; }
+        const uint64_t n = crdi_dcp_elements(p->d, p->values, i, -1, 0);
         const crd_status st = check_elements(m, p, i, n);
         if (st < 0) { return st; }
         if (n > c->capacity) {
@@ -184,7 +129,7 @@ crd_status crdi_dcp_master_resize(crd_dcp_master* m, crdi_dcp_peer* p)
             } else {
                 c->slot.integer = more;
             }
-            crdi_dcp_read_start(p->d->variables[i].start, &c->slot, c->capacity);
+            crdi_dcp_value_restart(p->d, p->values, i);
         }
         c->slot.count = (uint32_t)n;
     }
@@ -196,48 +141,26 @@ crd_status crdi_dcp_master_resize(crd_dcp_master* m, crdi_dcp_peer* p)
 static crd_status check_mode(crd_dcp_master* m, const crd_dcp_slave_spec* s)
 {
     const crd_dcp_description* d = s->description;
-    const bool offered = s->mode == CRD_DCP_HRT   ? d->hrt
-                         : s->mode == CRD_DCP_SRT ? d->srt
-                                                  : s->mode == CRD_DCP_NRT && d->nrt;
-    if (offered) { return CRD_OK; }
+    if (crdi_dcp_offers_mode(d, (int)s->mode)) { return CRD_OK; }
     const char* name = crd_dcp_op_mode_name((int)s->mode);
     return crdi_fail(m->ctx, CRD_E_RANGE, "%s: mode %s, but the slave offers%s%s%s", s->name,
                      name ? name : "unknown", d->hrt ? " HRT" : "", d->srt ? " SRT" : "",
                      d->nrt ? " NRT" : "");
 }
 
-static bool resolution_offered(const crd_dcp_description* d, uint32_t numerator,
-                               uint32_t denominator)
-{
-    for (int i = 0; i < d->resolution_count; i++) {
-        const crd_dcp_resolution* r = &d->resolutions[i];
-        const uint32_t to = r->numerator_to < r->numerator ? r->numerator : r->numerator_to;
-        // numerator / denominator = k / r->denominator, with k in the range
-        const uint64_t k = (uint64_t)numerator * r->denominator;
-        if (k % denominator == 0 && k / denominator >= r->numerator && k / denominator <= to) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static crd_status choose_resolution(crd_dcp_master* m, crd_dcp_slave_spec* s)
 {
     const crd_dcp_description* d = s->description;
     if (s->numerator == 0 && s->denominator == 0) {
-        int best = 0;
-        for (int i = d->resolution_count - 1; i >= 0; i--) {
-            if (d->resolutions[i].recommended) { best = i; }
-        }
-        if (d->resolution_count == 0) {
+        const crd_dcp_resolution* usual = crdi_dcp_usual_resolution(d);
+        if (!usual) {
             return crdi_fail(m->ctx, CRD_E_RANGE, "%s: its description has no time resolution",
                              s->name);
         }
-        s->numerator = d->resolutions[best].numerator;
-        s->denominator = d->resolutions[best].denominator;
+        s->numerator = usual->numerator;
+        s->denominator = usual->denominator;
     }
-    if (s->numerator == 0 || s->denominator == 0 ||
-        !resolution_offered(d, s->numerator, s->denominator)) {
+    if (!crdi_dcp_offers_resolution(d, s->numerator, s->denominator)) {
         const crd_dcp_resolution none = {0}, *r = d->resolution_count ? d->resolutions : &none;
         return crdi_fail(m->ctx, CRD_E_RANGE,
                          "%s: time resolution %u/%u s is not offered; the first of its %d is %u/%u "
@@ -284,21 +207,12 @@ static crd_status check_plan(crd_dcp_master* m, int slave)
     return CRD_OK;
 }
 
-// A heartbeat that was lost has to be there again in time.
-static double repeat_pause(const crd_dcp_master* m, const crdi_dcp_peer* p)
+// How often it is asked for its state, and when a question that was lost has to be there again.
+static void set_pauses(const crd_dcp_master* m, crdi_dcp_peer* p)
 {
-    const bool demanded = p->d->can_monitor_heartbeat && p->d->has_heartbeat;
-    return demanded ? fmin(m->opt.timeout, p->beat_pause / 2) : m->opt.timeout;
-}
-
-static double heartbeat_pause(const crd_dcp_master* m, const crdi_dcp_peer* p)
-{
-    const crd_dcp_description* d = p->d;
-    if (m->opt.heartbeat > 0) { return m->opt.heartbeat; }
-    if (d->can_monitor_heartbeat && d->has_heartbeat && d->heartbeat_denominator > 0) {
-        return (double)d->heartbeat_numerator / (double)d->heartbeat_denominator / 3;
-    }
-    return 1;
+    const double demanded = crdi_dcp_heartbeat(p->d);
+    p->beat_pause = m->opt.heartbeat > 0 ? m->opt.heartbeat : isfinite(demanded) ? demanded / 3 : 1;
+    p->timeout = isfinite(demanded) ? fmin(m->opt.timeout, p->beat_pause / 2) : m->opt.timeout;
 }
 
 crd_status crd_dcp_master_add(crd_dcp_master* m, const crd_dcp_slave_spec* spec, int* index)
@@ -312,10 +226,8 @@ crd_status crd_dcp_master_add(crd_dcp_master* m, const crd_dcp_slave_spec* spec,
                          p->spec.name);
     }
     const uint8_t transport = spec->control.transport;
-    p->endpoint = transport == CRD_DCP_UDP   ? &p->d->udp
-                  : transport == CRD_DCP_TCP ? &p->d->tcp
-                                             : NULL;
-    if (!p->endpoint || !p->endpoint->offered) {
+    p->endpoint = crdi_dcp_find_endpoint(p->d, transport);
+    if (!p->endpoint) {
         return crdi_fail(m->ctx, CRD_E_RANGE, "%s: %s is asked for, but the slave offers%s%s",
                          p->spec.name,
                          transport == CRD_DCP_UDP   ? "UDP"
@@ -331,11 +243,10 @@ crd_status crd_dcp_master_add(crd_dcp_master* m, const crd_dcp_slave_spec* spec,
     CRD_TRY(choose_resolution(m, &p->spec));
     CRD_TRY(choose_id(m, p));
     p->resolution = (double)p->spec.numerator / (double)p->spec.denominator;
-    p->beat_pause = heartbeat_pause(m, p);
-    p->timeout = repeat_pause(m, p);
+    set_pauses(m, p);
     p->status = (crd_dcp_slave_status){.heard = -INFINITY, .data_time = -INFINITY};
     p->beat = p->log_at = p->due = p->data_until = INFINITY;
-    CRD_TRY(make_cells(m, p));
+    CRD_TRY(make_values(m, p));
     crdi_dcp_peer* more =
         crdi_grow(m->ctx, m->peers, &m->peer_room, (size_t)m->count + 1, sizeof *more);
     if (!more) { return CRD_E_MEMORY; }
@@ -351,7 +262,7 @@ crd_dcp_slot* crd_dcp_master_slot(crd_dcp_master* m, int slave, int variable)
 {
     if (slave < 0 || slave >= m->count) { return NULL; }
     crdi_dcp_peer* p = &m->peers[slave];
-    return variable >= 0 && variable < p->d->variable_count ? &p->cells[variable].slot : NULL;
+    return variable >= 0 && variable < p->d->variable_count ? &p->values[variable].slot : NULL;
 }
 
 // ---- what shall travel -------------------------------------------------------------------------
@@ -384,10 +295,7 @@ static crd_status check_steps(crd_dcp_master* m, int slave, int variable, uint32
     const crdi_dcp_peer* p = &m->peers[slave];
     const crd_dcp_variable* v = &p->d->variables[variable];
     if (p->spec.mode == CRD_DCP_NRT || steps == 0) { return CRD_OK; }
-    if (v->fixed_steps ? steps == v->default_steps
-                       : steps >= v->min_steps && (v->max_steps == 0 || steps <= v->max_steps)) {
-        return CRD_OK;
-    }
+    if (crdi_dcp_output_steps_fit(v, steps)) { return CRD_OK; }
     if (v->fixed_steps) {
         return crdi_fail(m->ctx, CRD_E_RANGE,
                          "%s: %s every %u steps, but its steps are fixed to %u", p->spec.name,
@@ -454,7 +362,7 @@ crd_status crd_dcp_master_route(crd_dcp_master* m, int from, int output, int to,
     CRD_TRY(check_steps(m, from, output, steps));
     const uint8_t a = m->peers[from].d->variables[output].type;
     const uint8_t b = m->peers[to].d->variables[input].type;
-    if ((is_text(a) || is_text(b)) && a != b) {
+    if ((crdi_dcp_is_bytes(a) || crdi_dcp_is_bytes(b)) && a != b) {
         return crdi_fail(m->ctx, CRD_E_RANGE, "%s.%s is a %s and cannot go to %s.%s, a %s",
                          m->peers[from].spec.name, crdi_dcp_variable_name(&m->peers[from], output),
                          crd_dcp_data_type_name(a), m->peers[to].spec.name,
@@ -465,7 +373,7 @@ crd_status crd_dcp_master_route(crd_dcp_master* m, int from, int output, int to,
     if (!more) { return CRD_E_MEMORY; }
     m->routes = more;
     m->routes[m->route_count++] = (crdi_dcp_route){
-        .from = from, .output = output, .to = to, .input = input, .steps = steps, .told = direct};
+        .from = from, .output = output, .to = to, .input = input, .steps = steps, .answer = direct};
 fail:
     return st;
 }
@@ -478,7 +386,7 @@ crd_status crd_dcp_master_set(crd_dcp_master* m, int slave, int variable)
     const bool structural = variable >= 0 && variable < p->d->variable_count &&
                             p->d->variables[variable].causality == CRD_STRUCTURAL_PARAMETER;
     if (!structural) { CRD_TRY(check_variable(m, slave, variable, CRD_PARAMETER)); }
-    p->cells[variable].is_set = true;
+    p->values[variable].is_set = true;
     if (structural) { CRD_TRY(crdi_dcp_master_resize(m, p)); }
 fail:
     return st;

@@ -1,9 +1,9 @@
-// The master between its files: master.c has the plan and the slots, master_config.c lays it out
-// and says it in CFG PDUs, master_control.c asks and hears, master_data.c sends and takes values,
-// master_run.c goes from phase to phase.
+// The master between its files: master.c has the plan and the slots, config.c lays it out and says
+// it in CFG PDUs, control.c sends requests and takes answers, data.c sends and takes values, log.c
+// puts log entries into words, run.c goes from phase to phase.
 #pragma once
 #include "cardan/dcp_master.h"
-#include "shared/base.h"
+#include "dcp/variables.h"
 
 enum {
     CRDI_DCP_OUTBOX = 16,  // requests that wait or are on their way
@@ -46,13 +46,6 @@ typedef struct crdi_dcp_operation {
     double poll, pause; // when the state is asked for, how long until the next time
 } crdi_dcp_operation;
 
-typedef struct crdi_dcp_cell { // the value of a variable, at the master
-    crd_dcp_slot slot;
-    uint32_t capacity;
-    uint32_t byte_count; // slot.byte_count points here
-    bool is_set;         // by crd_dcp_master_set
-} crdi_dcp_cell;
-
 typedef struct crdi_dcp_peer crdi_dcp_peer;
 /// Called while no operation is under way. true: it is reached; false: an operation has begun, or
 /// something else is waited for.
@@ -63,9 +56,9 @@ struct crdi_dcp_peer {
     crd_dcp_slave_spec spec;
     const crd_dcp_description* d;
     const crd_dcp_endpoint* endpoint;
-    crdi_dcp_cell* cells; // (variable_count)
-    uint8_t own_id, id;   // ours; the one it has now, of an earlier session perhaps
-    uint32_t local_ip;    // ours as it sees it
+    crdi_dcp_value* values; // (variable_count)
+    uint8_t own_id, id;     // ours; the one it has now, of an earlier session perhaps
+    uint32_t local_ip;      // ours as it sees it
     double resolution;
     crd_dcp_slave_status status;
 
@@ -129,10 +122,9 @@ typedef struct crdi_dcp_bundle {
     int slot_count;
     uint8_t* pdu; // FEED, TUNE, (room)
     size_t room;
-    uint16_t seq; // of the next one out, of the last one in
-    bool has_seq;
-    uint64_t window; // bit k: the one that is k older than the last one in has come
-    uint16_t next;   // the least one in that is of this turn
+    uint16_t seq; // of the next one out
+    crdi_dcp_sequence arrived;
+    uint16_t next; // the least one in that is of this turn
     bool has_next;
     bool due; // a relay has written into it
     crdi_dcp_relayed* relays;
@@ -149,7 +141,7 @@ typedef struct crdi_dcp_wish {
 typedef struct crdi_dcp_route {
     int from, output, to, input;
     uint32_t steps;
-    bool* told; // what `direct` points to, NULL
+    bool* answer; // where `direct` shall be told, NULL
     bool direct;
 } crdi_dcp_route;
 
@@ -186,7 +178,7 @@ struct crd_dcp_master {
 crd_status crdi_dcp_master_resize(crd_dcp_master* m, crdi_dcp_peer* p);
 const char* crdi_dcp_variable_name(const crdi_dcp_peer* p, int variable);
 
-// master_config.c
+// config.c
 crd_status crdi_dcp_master_lay_out(crd_dcp_master* m);
 /// The scripts of all: direct targets only, or everything else.
 crd_status crdi_dcp_master_write_scripts(crd_dcp_master* m, bool direct_targets);
@@ -194,10 +186,11 @@ crd_status crdi_dcp_master_write_scripts(crd_dcp_master* m, bool direct_targets)
 bool crdi_dcp_master_next_port(crd_dcp_master* m, crdi_dcp_peer* p, crdi_dcp_request* r);
 crd_dcp_pdu crdi_dcp_network_pdu(const crdi_dcp_bundle* b, int index, uint8_t type);
 
-// master_control.c
+// control.c
 void crdi_dcp_wake(crd_dcp_master* m, crdi_dcp_peer* p, double time); ///< not later than then
 void crdi_dcp_ask(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* pdu);
 bool crdi_dcp_asks(const crdi_dcp_peer* p, uint8_t type); ///< whether such a request is under way
+const uint8_t* crdi_dcp_request_bytes(const crdi_dcp_request* r);
 void crdi_dcp_push(crd_dcp_master* m, crdi_dcp_peer* p, const crdi_dcp_request* r);
 void crdi_dcp_begin(crd_dcp_master* m, crdi_dcp_peer* p, uint8_t type, crd_dcp_state from,
                     crd_dcp_state via, crd_dcp_state to);
@@ -207,8 +200,8 @@ void crdi_dcp_forget(crdi_dcp_peer* p); ///< what is under way
 void crdi_dcp_ask_log(crd_dcp_master* m, crdi_dcp_peer* p);
 void crdi_dcp_peer_fail(crd_dcp_master* m, crdi_dcp_peer* p, const char* format, ...)
     CRD_PRINTF(3, 4);
-void crdi_dcp_tell(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_notice_kind kind,
-                   crd_dcp_error error, const char* format, ...) CRD_PRINTF(5, 6);
+void crdi_dcp_notify(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_notice_kind kind,
+                     crd_dcp_error error, const char* format, ...) CRD_PRINTF(5, 6);
 crd_status crdi_dcp_failure(crd_dcp_master* m); ///< of the first slave that has failed
 /// Until the aim of a slave (-1: of all) is reached. `tolerant`: others may fail, and nobody
 /// cancels.
@@ -219,7 +212,7 @@ crd_status crdi_dcp_pursue_until(crd_dcp_master* m, int slave, bool tolerant, do
 void crdi_dcp_pump(crd_dcp_master* m);
 double crdi_dcp_master_clock(crd_dcp_master* m);
 
-// master_data.c
+// data.c
 crd_status crdi_dcp_bundle_prepare(crd_dcp_master* m, crdi_dcp_bundle* b);
 void crdi_dcp_bundle_send(crd_dcp_master* m, crdi_dcp_bundle* b);
 void crdi_dcp_master_take(crd_dcp_master* m, const crd_dcp_address* from, const crd_dcp_pdu* pdu,
@@ -227,13 +220,10 @@ void crdi_dcp_master_take(crd_dcp_master* m, const crd_dcp_address* from, const 
 /// A turn begins: what a slave sends from now on is awaited. Whether it is there; it is over.
 bool crdi_dcp_fresh(const crd_dcp_master* m, const crdi_dcp_peer* p);
 void crdi_dcp_turn_over(crd_dcp_master* m, crdi_dcp_peer* p);
-/// The entries of a log into notices; `one`: of NTF_log.
+
+// log.c
+/// The entries of NTF_log or RSP_log_ack into notices.
 void crdi_dcp_master_log(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* pdu);
 
-// master_run.c
+// run.c
 bool crdi_dcp_aim_down(crd_dcp_master* m, crdi_dcp_peer* p);
-
-// start.c
-/// Fills `capacity` elements, or the bytes, of a slot with a start value as a description has it;
-/// the last number again where there are no more. NULL: zeros, nothing.
-void crdi_dcp_read_start(const char* start, crd_dcp_slot* slot, uint32_t capacity);

@@ -9,11 +9,6 @@
 
 enum { MOST_LOGS = 100 }; // questions for a log at the end
 
-static bool in_run(crd_dcp_state state)
-{
-    return state >= CRD_DCP_SYNCHRONIZING && state <= CRD_DCP_SENDING_D;
-}
-
 // ---- aims --------------------------------------------------------------------------------------
 
 // What is left in a log that has to be asked for; once deregistered, the slave forgets it.
@@ -59,7 +54,8 @@ bool crdi_dcp_aim_down(crd_dcp_master* m, crdi_dcp_peer* p)
 static bool aim_stopped(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     const crd_dcp_state state = p->status.state;
-    if (p->known && !in_run(state) && state != CRD_DCP_STOPPING && state != CRD_DCP_ERRORHANDLING) {
+    if (p->known && !crdi_dcp_in_run(state) && state != CRD_DCP_STOPPING &&
+        state != CRD_DCP_ERRORHANDLING) {
         return true;
     }
     return crdi_dcp_aim_down(m, p);
@@ -83,15 +79,16 @@ static bool may_take_over(crd_dcp_master* m, crdi_dcp_peer* p)
                            state, p->id);
         return false;
     }
-    if (in_run(p->status.state) && !m->opt.force) {
+    if (crdi_dcp_in_run(p->status.state) && !m->opt.force) {
         crdi_dcp_peer_fail(m, p,
                            "the DCP slave is in %s, in a run of another master as slave %d: it is "
                            "left alone unless the take-over is forced (session.force)",
                            state, p->id);
         return false;
     }
-    crdi_dcp_tell(m, p, CRD_DCP_NOTICE_REPAIR, CRD_DCP_NONE,
-                  "the slave is in %s as slave %d of an earlier session: taken over", state, p->id);
+    crdi_dcp_notify(m, p, CRD_DCP_NOTICE_REPAIR, CRD_DCP_NONE,
+                    "the slave is in %s as slave %d of an earlier session: taken over", state,
+                    p->id);
     return true;
 }
 
@@ -143,29 +140,31 @@ static bool aim_script(crd_dcp_master* m, crdi_dcp_peer* p)
     }
     if (p->script_next < p->script_count) { return false; }
     for (int i = 0; i < p->outbox_count; i++) { // a heartbeat may stay
-        const uint8_t* bytes = p->outbox[i].bytes ? p->outbox[i].bytes : p->outbox[i].small;
-        if (bytes[0] < CRD_DCP_INF_STATE) { return false; }
+        if (crdi_dcp_request_bytes(&p->outbox[i])[0] < CRD_DCP_INF_STATE) { return false; }
     }
     return true;
 }
 
+// A change of state as an aim: begun at first, reached when it is over.
+static bool aim_change(crd_dcp_master* m, crdi_dcp_peer* p, uint8_t type, crd_dcp_state from,
+                       crd_dcp_state via, crd_dcp_state to)
+{
+    if (p->phase++ > 0) { return true; }
+    crdi_dcp_begin(m, p, type, from, via, to);
+    return false;
+}
+
 static bool aim_prepared(crd_dcp_master* m, crdi_dcp_peer* p)
 {
-    if (p->phase++ > 0) {
-        p->prepared = true;
-        return true;
-    }
-    crdi_dcp_begin(m, p, CRD_DCP_STC_PREPARE, CRD_DCP_CONFIGURATION, CRD_DCP_PREPARING,
-                   CRD_DCP_PREPARED);
-    return false;
+    p->prepared = aim_change(m, p, CRD_DCP_STC_PREPARE, CRD_DCP_CONFIGURATION, CRD_DCP_PREPARING,
+                             CRD_DCP_PREPARED);
+    return p->prepared;
 }
 
 static bool aim_configured(crd_dcp_master* m, crdi_dcp_peer* p)
 {
-    if (p->phase++ > 0) { return true; }
-    crdi_dcp_begin(m, p, CRD_DCP_STC_CONFIGURE, CRD_DCP_PREPARED, CRD_DCP_CONFIGURING,
-                   CRD_DCP_CONFIGURED);
-    return false;
+    return aim_change(m, p, CRD_DCP_STC_CONFIGURE, CRD_DCP_PREPARED, CRD_DCP_CONFIGURING,
+                      CRD_DCP_CONFIGURED);
 }
 
 // The last phase of a turn: the data that the slave has sent.
@@ -186,66 +185,63 @@ static bool data_are_there(crd_dcp_master* m, crdi_dcp_peer* p)
                                m->opt.timeout);
             return false;
         }
-        crdi_dcp_tell(m, p, CRD_DCP_NOTICE_LOSS, CRD_DCP_NONE,
-                      "outputs did not come within %g s: the last values stay", m->opt.timeout);
+        crdi_dcp_notify(m, p, CRD_DCP_NOTICE_LOSS, CRD_DCP_NONE,
+                        "outputs did not come within %g s: the last values stay", m->opt.timeout);
     }
     p->data_until = INFINITY;
     crdi_dcp_turn_over(m, p);
     return true;
 }
 
+// A turn: the slave computes, is asked for its outputs, and these arrive.
+static bool aim_turn(crd_dcp_master* m, crdi_dcp_peer* p, const crdi_dcp_operation turn[2])
+{
+    if (p->phase >= 2) { return data_are_there(m, p); }
+    const crdi_dcp_operation* o = &turn[p->phase++];
+    crdi_dcp_begin(m, p, o->type, o->from, o->via, o->to);
+    return false;
+}
+
 static bool aim_initialized(crd_dcp_master* m, crdi_dcp_peer* p)
 {
-    switch (p->phase) {
-    case 0:
-        crdi_dcp_begin(m, p, CRD_DCP_STC_INITIALIZE, CRD_DCP_CONFIGURED, CRD_DCP_INITIALIZING,
-                       CRD_DCP_INITIALIZED);
-        break;
-    case 1:
-        crdi_dcp_begin(m, p, CRD_DCP_STC_SEND_OUTPUTS, CRD_DCP_INITIALIZED, CRD_DCP_SENDING_I,
-                       CRD_DCP_CONFIGURED);
-        break;
-    default:
-        return data_are_there(m, p);
-    }
-    p->phase++;
-    return false;
-}
-
-static bool aim_synchronized(crd_dcp_master* m, crdi_dcp_peer* p)
-{
-    if (p->phase++ > 0) { return true; }
-    p->op.time = p->spec.mode == CRD_DCP_NRT ? 0 : m->run_time;
-    crdi_dcp_begin(m, p, CRD_DCP_STC_RUN, CRD_DCP_CONFIGURED, CRD_DCP_SYNCHRONIZING,
-                   CRD_DCP_SYNCHRONIZED);
-    p->op.until += m->run_lead;
-    return false;
-}
-
-static bool aim_running(crd_dcp_master* m, crdi_dcp_peer* p)
-{
-    if (p->phase++ > 0) { return true; }
-    p->op.time = 0; // goes on in the grid that the first one has set
-    crdi_dcp_begin(m, p, CRD_DCP_STC_RUN, CRD_DCP_SYNCHRONIZED, CRD_DCP_RUNNING, CRD_DCP_RUNNING);
-    return false;
+    static const crdi_dcp_operation turn[2] = {{.type = CRD_DCP_STC_INITIALIZE,
+                                                .from = CRD_DCP_CONFIGURED,
+                                                .via = CRD_DCP_INITIALIZING,
+                                                .to = CRD_DCP_INITIALIZED},
+                                               {.type = CRD_DCP_STC_SEND_OUTPUTS,
+                                                .from = CRD_DCP_INITIALIZED,
+                                                .via = CRD_DCP_SENDING_I,
+                                                .to = CRD_DCP_CONFIGURED}};
+    return aim_turn(m, p, turn);
 }
 
 static bool aim_step(crd_dcp_master* m, crdi_dcp_peer* p)
 {
-    switch (p->phase) {
-    case 0:
-        crdi_dcp_begin(m, p, CRD_DCP_STC_DO_STEP, CRD_DCP_RUNNING, CRD_DCP_COMPUTING,
-                       CRD_DCP_COMPUTED);
-        break;
-    case 1:
-        crdi_dcp_begin(m, p, CRD_DCP_STC_SEND_OUTPUTS, CRD_DCP_COMPUTED, CRD_DCP_SENDING_D,
-                       CRD_DCP_RUNNING);
-        break;
-    default:
-        return data_are_there(m, p);
-    }
-    p->phase++;
-    return false;
+    static const crdi_dcp_operation turn[2] = {{.type = CRD_DCP_STC_DO_STEP,
+                                                .from = CRD_DCP_RUNNING,
+                                                .via = CRD_DCP_COMPUTING,
+                                                .to = CRD_DCP_COMPUTED},
+                                               {.type = CRD_DCP_STC_SEND_OUTPUTS,
+                                                .from = CRD_DCP_COMPUTED,
+                                                .via = CRD_DCP_SENDING_D,
+                                                .to = CRD_DCP_RUNNING}};
+    return aim_turn(m, p, turn);
+}
+
+static bool aim_synchronized(crd_dcp_master* m, crdi_dcp_peer* p)
+{
+    if (p->phase == 0) { p->op.time = p->spec.mode == CRD_DCP_NRT ? 0 : m->run_time; }
+    const bool reached = aim_change(m, p, CRD_DCP_STC_RUN, CRD_DCP_CONFIGURED,
+                                    CRD_DCP_SYNCHRONIZING, CRD_DCP_SYNCHRONIZED);
+    if (!reached) { p->op.until += m->run_lead; }
+    return reached;
+}
+
+static bool aim_running(crd_dcp_master* m, crdi_dcp_peer* p)
+{
+    if (p->phase == 0) { p->op.time = 0; } // goes on in the grid that the first one has set
+    return aim_change(m, p, CRD_DCP_STC_RUN, CRD_DCP_SYNCHRONIZED, CRD_DCP_RUNNING,
+                      CRD_DCP_RUNNING);
 }
 
 // ---- up ----------------------------------------------------------------------------------------
@@ -444,9 +440,7 @@ crd_status crd_dcp_master_tune(crd_dcp_master* m, int slave, int group)
 static crd_status check_steps(crd_dcp_master* m, const crdi_dcp_peer* p, uint32_t steps)
 {
     const crd_dcp_description* d = p->d;
-    if (d->nrt_fixed_steps
-            ? steps != d->nrt_default_steps
-            : steps < d->nrt_min_steps || (d->nrt_max_steps > 0 && steps > d->nrt_max_steps)) {
+    if (!crdi_dcp_nrt_steps_fit(d, steps)) {
         const uint32_t least = d->nrt_fixed_steps ? d->nrt_default_steps : d->nrt_min_steps;
         const uint32_t most = d->nrt_fixed_steps ? d->nrt_default_steps : d->nrt_max_steps;
         return crdi_fail(m->ctx, CRD_E_RANGE, "%s: %u resolutions in a step, expected %u to %u",
@@ -483,11 +477,8 @@ fail:
 
 crd_status crd_dcp_master_end_step(crd_dcp_master* m, int slave)
 {
-    if (slave < 0 || slave >= m->count) {
-        return crdi_fail(m->ctx, CRD_E_RANGE, "DCP master: slave %d, but there are %d", slave,
-                         m->count);
-    }
-    return crdi_dcp_pursue(m, slave, false);
+    bool done = false;
+    return crd_dcp_master_end_step_until(m, slave, INFINITY, &done);
 }
 
 crd_status crd_dcp_master_end_step_until(crd_dcp_master* m, int slave, double time, bool* done)
@@ -571,7 +562,7 @@ crd_status crd_dcp_master_stop(crd_dcp_master* m)
     turn_round(m);
     for (int i = 0; i < m->count; i++) {
         crdi_dcp_peer* p = &m->peers[i];
-        const bool runs = !p->known || in_run(p->status.state);
+        const bool runs = !p->known || crdi_dcp_in_run(p->status.state);
         if (p->touched && runs) { crdi_dcp_aim_at(m, p, aim_stopped); }
     }
     (void)crdi_dcp_pursue(m, -1, true);

@@ -59,33 +59,14 @@ static void put_entry(crdi_dcp_list* l, int pos, int variable, uint8_t type)
 
 // ---- time --------------------------------------------------------------------------------------
 
-static bool offered(const crd_dcp_resolution* r, uint32_t numerator, uint32_t denominator)
-{
-    // numerator / denominator = k / r->denominator, with k in the range
-    const uint64_t k = (uint64_t)numerator * r->denominator;
-    if (k % denominator != 0) { return false; }
-    return k / denominator >= r->numerator && k / denominator <= r->numerator_to;
-}
-
 static crd_dcp_error set_time_res(crd_dcp_slave* s, const crd_dcp_pdu* p)
 {
-    if (p->numerator == 0 || p->denominator == 0) { return CRD_DCP_E_INVALID_TIME_RESOLUTION; }
-    for (int i = 0; i < s->d->resolution_count; i++) {
-        crd_dcp_resolution r = s->d->resolutions[i];
-        if (r.numerator_to < r.numerator) { r.numerator_to = r.numerator; }
-        if (offered(&r, p->numerator, p->denominator)) {
-            s->numerator = p->numerator;
-            s->denominator = p->denominator;
-            return CRD_DCP_NONE;
-        }
+    if (!crdi_dcp_offers_resolution(s->d, p->numerator, p->denominator)) {
+        return CRD_DCP_E_INVALID_TIME_RESOLUTION;
     }
-    return CRD_DCP_E_INVALID_TIME_RESOLUTION;
-}
-
-static bool steps_fit(const crd_dcp_variable* v, uint32_t steps)
-{
-    if (v->fixed_steps) { return steps == v->default_steps; }
-    return steps >= v->min_steps && (v->max_steps == 0 || steps <= v->max_steps);
+    s->numerator = p->numerator;
+    s->denominator = p->denominator;
+    return CRD_DCP_NONE;
 }
 
 static crd_dcp_error set_steps(crd_dcp_slave* s, const crd_dcp_pdu* p)
@@ -95,7 +76,7 @@ static crd_dcp_error set_steps(crd_dcp_slave* s, const crd_dcp_pdu* p)
     if (!g) { return CRD_DCP_E_GENERIC; }
     for (int i = 0; i < g->out.end; i++) {
         const int variable = g->out.entries[i].variable;
-        if (variable >= 0 && !steps_fit(&s->d->variables[variable], p->steps)) {
+        if (variable >= 0 && !crdi_dcp_output_steps_fit(&s->d->variables[variable], p->steps)) {
             return CRD_DCP_E_INVALID_STEPS;
         }
     }
@@ -107,7 +88,7 @@ static crd_dcp_error set_steps(crd_dcp_slave* s, const crd_dcp_pdu* p)
 // ---- variables ---------------------------------------------------------------------------------
 
 // Index of a variable of this causality, -1.
-static int find(const crd_dcp_slave* s, uint64_t vr, crd_causality causality)
+static int find_variable(const crd_dcp_slave* s, uint64_t vr, crd_causality causality)
 {
     const int variable = crd_dcp_find_vr(s->d, vr);
     if (variable < 0 || s->d->variables[variable].causality != causality) { return -1; }
@@ -131,17 +112,18 @@ static crd_dcp_error add_received(crd_dcp_slave* s, const crd_dcp_pdu* p, int va
 
 static crd_dcp_error add_tunable(crd_dcp_slave* s, const crd_dcp_pdu* p)
 {
-    int variable = find(s, p->vr, CRD_PARAMETER);
+    int variable = find_variable(s, p->vr, CRD_PARAMETER);
     if (variable >= 0 && s->d->variables[variable].variability != CRD_TUNABLE) { variable = -1; }
     return add_received(s, p, variable, true);
 }
 
 static crd_dcp_error add_output(crd_dcp_slave* s, const crd_dcp_pdu* p)
 {
-    const int variable = find(s, p->vr, CRD_OUTPUT);
+    const int variable = find_variable(s, p->vr, CRD_OUTPUT);
     if (variable < 0) { return CRD_DCP_E_INVALID_VALUE_REFERENCE; }
     const crdi_dcp_group* known = crdi_dcp_find_group(s, p->id, false);
-    if (known && known->has_steps && !steps_fit(&s->d->variables[variable], known->steps)) {
+    if (known && known->has_steps &&
+        !crdi_dcp_output_steps_fit(&s->d->variables[variable], known->steps)) {
         return CRD_DCP_E_INVALID_STEPS;
     }
     if (p->pos >= s->opt.max_group_size) { return CRD_DCP_E_PDU_SIZE; }
@@ -153,8 +135,8 @@ static crd_dcp_error add_output(crd_dcp_slave* s, const crd_dcp_pdu* p)
 
 static crd_dcp_error set_parameter(crd_dcp_slave* s, const crd_dcp_pdu* p)
 {
-    int variable = find(s, p->vr, CRD_PARAMETER);
-    if (variable < 0) { variable = find(s, p->vr, CRD_STRUCTURAL_PARAMETER); }
+    int variable = find_variable(s, p->vr, CRD_PARAMETER);
+    if (variable < 0) { variable = find_variable(s, p->vr, CRD_STRUCTURAL_PARAMETER); }
     if (variable < 0) { return CRD_DCP_E_INVALID_VALUE_REFERENCE; }
     return crdi_dcp_set_parameter(s, variable, p->data_type, p->payload, p->payload_length);
 }
@@ -171,17 +153,9 @@ static crd_dcp_error set_scope(crd_dcp_slave* s, const crd_dcp_pdu* p)
 
 // ---- network -----------------------------------------------------------------------------------
 
-static const crd_dcp_endpoint* endpoint(const crd_dcp_slave* s, uint8_t transport)
-{
-    const crd_dcp_endpoint* e = transport == CRD_DCP_UDP   ? &s->d->udp
-                                : transport == CRD_DCP_TCP ? &s->d->tcp
-                                                           : NULL;
-    return e && e->offered ? e : NULL;
-}
-
 uint32_t crdi_dcp_max_pdu(const crd_dcp_slave* s, uint8_t transport)
 {
-    const crd_dcp_endpoint* e = endpoint(s, transport);
+    const crd_dcp_endpoint* e = crdi_dcp_find_endpoint(s->d, transport);
     const uint32_t declared = e ? e->max_pdu_size : 0;
     return declared > 0 && declared < s->opt.max_pdu ? declared : s->opt.max_pdu;
 }
@@ -193,10 +167,7 @@ static bool may_listen(const crd_dcp_slave* s, const crd_dcp_endpoint* e, const 
     const crd_dcp_ports* ports = parameters ? e->parameter : e->data;
     const int count = parameters ? e->parameter_count : e->data_count;
     if (p->port == 0) { return false; }
-    for (int i = 0; i < count; i++) {
-        if (p->port >= ports[i].from && p->port <= ports[i].to) { return true; }
-    }
-    return p->port == e->port ||
+    return crdi_dcp_port_listed(ports, count, p->port) || p->port == e->port ||
            (p->port == s->control.port && p->transport == s->control.transport);
 }
 
@@ -222,7 +193,7 @@ static bool add_target(const crd_dcp_slave* s, crdi_dcp_group* g, const crd_dcp_
 
 static crd_dcp_error set_network(crd_dcp_slave* s, const crd_dcp_pdu* p)
 {
-    const crd_dcp_endpoint* e = endpoint(s, p->transport);
+    const crd_dcp_endpoint* e = crdi_dcp_find_endpoint(s->d, p->transport);
     if (!e) { return CRD_DCP_E_INVALID_TRANSPORT_PROTOCOL; }
     const bool target = p->type == CRD_DCP_CFG_TARGET_NETWORK;
     if (target ? !may_send(s, p) : !may_listen(s, e, p)) {
@@ -230,7 +201,7 @@ static crd_dcp_error set_network(crd_dcp_slave* s, const crd_dcp_pdu* p)
     }
     crdi_dcp_group* g = need_group(s, p->id, p->type == CRD_DCP_CFG_PARAM_NETWORK);
     if (!g) { return CRD_DCP_E_GENERIC; }
-    const crd_dcp_address a = {.ip = p->address, .port = p->port, .transport = p->transport};
+    const crd_dcp_address a = crdi_dcp_address_of(p);
     if (target) {
         return add_target(s, g, &a) ? CRD_DCP_NONE : CRD_DCP_E_INVALID_NETWORK_INFORMATION;
     }
@@ -281,7 +252,7 @@ void crdi_dcp_unconfigure(crd_dcp_slave* s)
         s->denominator = s->d->resolutions[0].denominator;
     }
     memset(s->log_modes, LOG_NOT, sizeof s->log_modes);
-    crdi_dcp_values_restart(s);
+    crdi_dcp_slave_values_restart(s);
 }
 
 crd_dcp_error crdi_dcp_configure(crd_dcp_slave* s, const crd_dcp_pdu* p)
@@ -292,7 +263,7 @@ crd_dcp_error crdi_dcp_configure(crd_dcp_slave* s, const crd_dcp_pdu* p)
     case CRD_DCP_CFG_STEPS:
         return set_steps(s, p);
     case CRD_DCP_CFG_INPUT:
-        return add_received(s, p, find(s, p->vr, CRD_INPUT), false);
+        return add_received(s, p, find_variable(s, p->vr, CRD_INPUT), false);
     case CRD_DCP_CFG_OUTPUT:
         return add_output(s, p);
     case CRD_DCP_CFG_CLEAR:
@@ -315,52 +286,14 @@ crd_dcp_error crdi_dcp_configure(crd_dcp_slave* s, const crd_dcp_pdu* p)
     }
 }
 
-static bool gap_in(const crdi_dcp_group* g)
+static bool has_gap(const crdi_dcp_list* l)
 {
-    return !g->parameters && g->in.count < g->in.end;
+    return l->count < l->end;
 }
 
-static bool gap_out(const crdi_dcp_group* g)
-{
-    return g->out.count < g->out.end;
-}
-
-static bool gap_tunable(const crdi_dcp_group* g)
-{
-    return g->parameters && g->in.count < g->in.end;
-}
-
-static bool no_source(const crdi_dcp_group* g)
-{
-    return !g->parameters && g->in.count > 0 && !g->has_source;
-}
-
-static bool no_target(const crdi_dcp_group* g)
-{
-    return g->out.count > 0 && g->target_count == 0;
-}
-
-static bool no_param_source(const crdi_dcp_group* g)
-{
-    return g->parameters && g->in.count > 0 && !g->has_source;
-}
-
-static bool no_steps(const crdi_dcp_group* g)
-{
-    return g->out.count > 0 && !g->has_steps;
-}
-
-static bool no_scope(const crdi_dcp_group* g)
+static bool lacks_scope(const crdi_dcp_group* g)
 {
     return !g->parameters && (g->in.count > 0 || g->out.count > 0) && !g->has_scope;
-}
-
-static bool any(const crd_dcp_slave* s, bool (*wrong)(const crdi_dcp_group* g))
-{
-    for (int i = 0; i < s->group_count; i++) {
-        if (wrong(&s->groups[i])) { return true; }
-    }
-    return false;
 }
 
 // Bytes of a PDU with these variables: the least for what is received, the most for what is sent.
@@ -404,18 +337,40 @@ static void find_limit(const crd_dcp_slave* s, crdi_dcp_group* g)
     }
 }
 
+// The first group that lacks something decides, but what is first asked for is asked of all groups.
+static crd_dcp_error find_missing(const crd_dcp_slave* s)
+{
+    enum { CHECKS = 9 };
+    for (int check = 0; check < CHECKS; check++) {
+        // In NRT the master says when outputs are sent, so that steps do not matter.
+        const bool nrt = s->mode == CRD_DCP_NRT;
+        for (int i = 0; i < s->group_count; i++) {
+            const crdi_dcp_group* g = &s->groups[i];
+            const bool in = g->in.count > 0, out = g->out.count > 0, tuned = g->parameters;
+            const struct {
+                crd_dcp_error code;
+                bool missing;
+            } checks[CHECKS] = {
+                {CRD_DCP_E_GAP_INPUT_POS, !tuned && has_gap(&g->in)},
+                {CRD_DCP_E_GAP_OUTPUT_POS, has_gap(&g->out)},
+                {CRD_DCP_E_GAP_TUNABLE_POS, tuned && has_gap(&g->in)},
+                {CRD_DCP_E_NO_NETWORK_INPUT, !tuned && in && !g->has_source},
+                {CRD_DCP_E_NO_NETWORK_OUTPUT, out && g->target_count == 0},
+                {CRD_DCP_E_NO_NETWORK_TUNABLE, tuned && in && !g->has_source},
+                {CRD_DCP_E_NO_STEPS, !nrt && out && !g->has_steps},
+                {CRD_DCP_E_NO_TIME_RESOLUTION, s->denominator == 0},
+                {CRD_DCP_E_NO_SCOPE, lacks_scope(g)},
+            };
+            if (checks[check].missing) { return checks[check].code; }
+        }
+    }
+    return s->denominator == 0 ? CRD_DCP_E_NO_TIME_RESOLUTION : CRD_DCP_NONE;
+}
+
 crd_dcp_error crdi_dcp_complete(crd_dcp_slave* s)
 {
-    if (any(s, gap_in)) { return CRD_DCP_E_GAP_INPUT_POS; }
-    if (any(s, gap_out)) { return CRD_DCP_E_GAP_OUTPUT_POS; }
-    if (any(s, gap_tunable)) { return CRD_DCP_E_GAP_TUNABLE_POS; }
-    if (any(s, no_source)) { return CRD_DCP_E_NO_NETWORK_INPUT; }
-    if (any(s, no_target)) { return CRD_DCP_E_NO_NETWORK_OUTPUT; }
-    if (any(s, no_param_source)) { return CRD_DCP_E_NO_NETWORK_TUNABLE; }
-    // In NRT the master says when outputs are sent, so that steps do not matter.
-    if (s->mode != CRD_DCP_NRT && any(s, no_steps)) { return CRD_DCP_E_NO_STEPS; }
-    if (s->denominator == 0) { return CRD_DCP_E_NO_TIME_RESOLUTION; }
-    if (any(s, no_scope)) { return CRD_DCP_E_NO_SCOPE; }
+    const crd_dcp_error missing = find_missing(s);
+    if (missing != CRD_DCP_NONE) { return missing; }
     for (int i = 0; i < s->group_count; i++) {
         if (too_long(s, &s->groups[i])) { return CRD_DCP_E_PDU_SIZE; }
         find_limit(s, &s->groups[i]);

@@ -14,7 +14,7 @@ static void enter(crd_dcp_slave* s, crd_dcp_state state)
     s->entry++;
     // A step goes on while a real-time slave goes from SYNCHRONIZING to RUNNING.
     if (state != CRD_DCP_SYNCHRONIZED && state != CRD_DCP_RUNNING) { s->pending = CRDI_NOTHING; }
-    crdi_dcp_slave_tell(
+    crdi_dcp_slave_send_pdu(
         s, &s->master,
         &(crd_dcp_pdu){.type = CRD_DCP_NTF_STATE_CHANGED, .peer = s->id, .state = (uint8_t)state});
 }
@@ -308,12 +308,8 @@ static bool real_time(const crd_dcp_slave* s)
 
 static double heartbeat_until(const crd_dcp_slave* s)
 {
-    const crd_dcp_description* d = s->d;
-    if (!d->can_monitor_heartbeat || !d->has_heartbeat || s->state == CRD_DCP_ALIVE ||
-        s->state >= CRD_DCP_ERRORHANDLING) {
-        return INFINITY;
-    }
-    return s->beat + (double)d->heartbeat_numerator / (double)d->heartbeat_denominator;
+    const bool watched = s->state != CRD_DCP_ALIVE && s->state < CRD_DCP_ERRORHANDLING;
+    return watched ? s->beat + crdi_dcp_heartbeat(s->d) : INFINITY;
 }
 
 static double synchronized_at(const crd_dcp_slave* s)

@@ -103,7 +103,7 @@ crd_status crd_dcp_slave_create(crd_context* ctx, const crd_dcp_description* d,
     s->garbage = s->opt.max_garbage;
     CRD_TRY(copy_allowed(s));
     CRD_TRY(crdi_dcp_config_create(s));
-    CRD_TRY(crdi_dcp_values_create(s));
+    CRD_TRY(crdi_dcp_slave_values_create(s));
     CRD_TRY(crdi_dcp_watch_create(s));
     CRD_TRY(crdi_dcp_logs_create(s));
     s->pdu = crdi_arena_new(&s->arena, s->opt.max_pdu, 1);
@@ -150,7 +150,7 @@ void crdi_dcp_slave_flush(crd_dcp_slave* s)
     }
 }
 
-void crdi_dcp_slave_tell(crd_dcp_slave* s, const crd_dcp_address* to, const crd_dcp_pdu* p)
+void crdi_dcp_slave_send_pdu(crd_dcp_slave* s, const crd_dcp_address* to, const crd_dcp_pdu* p)
 {
     crdi_dcp_slave_send(s, to, crd_dcp_encode(p, s->pdu, s->opt.max_pdu));
 }
@@ -178,46 +178,42 @@ static bool may_answer(crd_dcp_slave* s, const crd_dcp_address* from)
     return true;
 }
 
-static void refuse(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* request,
-                   crd_dcp_error error)
+static void send_nack(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* request,
+                      crd_dcp_error error)
 {
     if (!may_answer(s, from)) { return; }
     const uint16_t last = s->state == CRD_DCP_ALIVE ? request->seq : s->last;
-    crdi_dcp_slave_tell(s, from,
-                        &(crd_dcp_pdu){.type = CRD_DCP_RSP_NACK,
-                                       .seq = request->seq,
-                                       .peer = request->peer,
-                                       .expected = (uint16_t)(last + 1),
-                                       .error = (uint16_t)error});
+    crdi_dcp_slave_send_pdu(s, from,
+                            &(crd_dcp_pdu){.type = CRD_DCP_RSP_NACK,
+                                           .seq = request->seq,
+                                           .peer = request->peer,
+                                           .expected = (uint16_t)(last + 1),
+                                           .error = (uint16_t)error});
     s->counts.nacks++;
 }
 
-static void acknowledge(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* request)
+// An answer that is no refusal: what differs is in `a`.
+static void answer(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* request,
+                   crd_dcp_pdu a)
 {
-    crdi_dcp_slave_tell(
-        s, from,
-        &(crd_dcp_pdu){.type = CRD_DCP_RSP_ACK, .seq = request->seq, .peer = request->peer});
+    a.seq = request->seq;
+    a.peer = request->peer;
+    crdi_dcp_slave_send_pdu(s, from, &a);
     s->counts.acks++;
 }
 
-static void tell_state(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* request)
+static void answer_state(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* request)
 {
-    crdi_dcp_slave_tell(s, from,
-                        &(crd_dcp_pdu){.type = CRD_DCP_RSP_STATE_ACK,
-                                       .seq = request->seq,
-                                       .peer = request->peer,
-                                       .state = (uint8_t)s->state});
-    s->counts.acks++;
+    answer(s, from, request,
+           (crd_dcp_pdu){.type = CRD_DCP_RSP_STATE_ACK, .state = (uint8_t)s->state});
 }
 
 // ---- checks of state changes -------------------------------------------------------------------
 
 static crd_dcp_error check_register(const crd_dcp_slave* s, const crd_dcp_pdu* p)
 {
-    const bool offered[] = {
-        [CRD_DCP_HRT] = s->d->hrt, [CRD_DCP_SRT] = s->d->srt, [CRD_DCP_NRT] = s->d->nrt};
     if (memcmp(p->uuid, s->d->uuid, sizeof p->uuid) != 0) { return CRD_DCP_E_INVALID_UUID; }
-    if (p->op_mode > CRD_DCP_NRT || !offered[p->op_mode]) { return CRD_DCP_E_INVALID_OP_MODE; }
+    if (!crdi_dcp_offers_mode(s->d, p->op_mode)) { return CRD_DCP_E_INVALID_OP_MODE; }
     if (p->major != s->d->major) { return CRD_DCP_E_INVALID_MAJOR_VERSION; }
     if (p->minor != s->d->minor) { return CRD_DCP_E_INVALID_MINOR_VERSION; }
     return CRD_DCP_NONE;
@@ -225,12 +221,8 @@ static crd_dcp_error check_register(const crd_dcp_slave* s, const crd_dcp_pdu* p
 
 static crd_dcp_error check_steps(const crd_dcp_slave* s, uint32_t steps)
 {
-    const crd_dcp_description* d = s->d;
-    const bool fits = d->nrt_fixed_steps ? steps == d->nrt_default_steps
-                                         : steps >= d->nrt_min_steps &&
-                                               (d->nrt_max_steps == 0 || steps <= d->nrt_max_steps);
-    if (steps == 0 || !fits) { return CRD_DCP_E_INVALID_STEPS; }
-    if (!d->can_vary_steps && s->first_steps != 0 && steps != s->first_steps) {
+    if (steps == 0 || !crdi_dcp_nrt_steps_fit(s->d, steps)) { return CRD_DCP_E_INVALID_STEPS; }
+    if (!s->d->can_vary_steps && s->first_steps != 0 && steps != s->first_steps) {
         return CRD_DCP_E_NO_VARIABLE_STEPS;
     }
     return CRD_DCP_NONE;
@@ -257,42 +249,6 @@ static crd_dcp_error check_change(crd_dcp_slave* s, const crd_dcp_pdu* p)
 
 // ---- requests ----------------------------------------------------------------------------------
 
-static bool is_state_change(uint8_t type)
-{
-    return type >= CRD_DCP_STC_REGISTER && type <= CRD_DCP_STC_RESET;
-}
-
-static bool is_configuration(uint8_t type)
-{
-    return type >= CRD_DCP_CFG_TIME_RES && type <= CRD_DCP_CFG_SCOPE;
-}
-
-static bool is_request(uint8_t type)
-{
-    return is_state_change(type) || is_configuration(type) ||
-           (type >= CRD_DCP_INF_STATE && type <= CRD_DCP_INF_LOG);
-}
-
-static bool supported(const crd_dcp_slave* s, uint8_t type)
-{
-    switch (type) {
-    case CRD_DCP_STC_RESET:
-        return s->d->can_reset;
-    case CRD_DCP_STC_DO_STEP:
-        return s->mode == CRD_DCP_NRT;
-    case CRD_DCP_CFG_INPUT:
-    case CRD_DCP_CFG_OUTPUT:
-    case CRD_DCP_CFG_TARGET_NETWORK:
-    case CRD_DCP_CFG_SOURCE_NETWORK:
-        return s->d->can_accept_config;
-    case CRD_DCP_CFG_LOGGING:
-    case CRD_DCP_INF_LOG:
-        return s->d->can_log_on_request || s->d->can_log_on_notification;
-    default:
-        return true;
-    }
-}
-
 // Next to the last one. Some masters count on from STC_register behind CFG_clear and STC_reset,
 // others do not: for one request both are right.
 static bool in_sequence(const crd_dcp_slave* s, uint16_t seq)
@@ -305,40 +261,30 @@ static crd_dcp_error not_now(const crd_dcp_slave* s, uint8_t type)
     // A transient state that can be met has a duty that is not done.
     const bool busy = s->pending == CRDI_DUTY || s->state == CRD_DCP_SYNCHRONIZING ||
                       s->state == CRD_DCP_COMPUTING;
-    if (busy && is_state_change(type)) { return CRD_DCP_E_TRANSITION_IN_PROGRESS; }
+    if (busy && crdi_dcp_is_state_change(type)) { return CRD_DCP_E_TRANSITION_IN_PROGRESS; }
     return CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE;
 }
 
 // The checks in their order; the first that fails decides.
-static crd_dcp_error check(crd_dcp_slave* s, const crd_dcp_pdu* p, bool good_length)
+static crd_dcp_error check_request(crd_dcp_slave* s, const crd_dcp_pdu* p, bool good_length)
 {
     if (s->state != CRD_DCP_ALIVE) {
         if (!in_sequence(s, p->seq)) { return CRD_DCP_E_INVALID_SEQUENCE_ID; }
         s->last = p->seq;
         s->rewind = false;
     }
-    if (!supported(s, p->type)) { return CRD_DCP_E_PDU_NOT_SUPPORTED; }
+    if (!crdi_dcp_supports(s->d, p->type, s->mode)) { return CRD_DCP_E_PDU_NOT_SUPPORTED; }
     if (!good_length) { return CRD_DCP_E_INVALID_LENGTH; }
     const bool resetting = s->state == CRD_DCP_CONFIGURATION && s->pending == CRDI_DUTY &&
                            p->type == CRD_DCP_STC_PREPARE;
     if (!crd_dcp_allowed(s->state, p->type, s->mode) || resetting) { return not_now(s, p->type); }
-    return is_state_change(p->type) ? check_change(s, p) : CRD_DCP_NONE;
+    return crdi_dcp_is_state_change(p->type) ? check_change(s, p) : CRD_DCP_NONE;
 }
 
-static void tell_error(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* p)
-{
-    crdi_dcp_slave_tell(s, from,
-                        &(crd_dcp_pdu){.type = CRD_DCP_RSP_ERROR_ACK,
-                                       .seq = p->seq,
-                                       .peer = p->peer,
-                                       .error = (uint16_t)s->error});
-    s->counts.acks++;
-}
-
-static void tell_log(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* p)
+static void answer_log(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* p)
 {
     if (!crdi_dcp_log_category_known(s, p->category)) {
-        refuse(s, from, p, CRD_DCP_E_INVALID_LOG_CATEGORY);
+        send_nack(s, from, p, CRD_DCP_E_INVALID_LOG_CATEGORY);
         return;
     }
     const size_t room = crdi_dcp_max_pdu(s, from->transport);
@@ -349,24 +295,25 @@ static void tell_log(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dc
 static void execute(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_address* at,
                     const crd_dcp_pdu* p)
 {
-    if (is_state_change(p->type)) {
-        acknowledge(s, from, p);
+    if (crdi_dcp_is_state_change(p->type)) {
+        answer(s, from, p, (crd_dcp_pdu){.type = CRD_DCP_RSP_ACK});
         crdi_dcp_change(s, from, at, p);
     } else if (p->type == CRD_DCP_INF_STATE) {
         s->beat = s->now;
-        tell_state(s, from, p);
+        answer_state(s, from, p);
     } else if (p->type == CRD_DCP_INF_ERROR) {
-        tell_error(s, from, p);
+        answer(s, from, p,
+               (crd_dcp_pdu){.type = CRD_DCP_RSP_ERROR_ACK, .error = (uint16_t)s->error});
     } else if (p->type == CRD_DCP_INF_LOG) {
-        tell_log(s, from, p);
+        answer_log(s, from, p);
     } else {
         const crd_dcp_error error = crdi_dcp_configure(s, p);
         if (error != CRD_DCP_NONE) {
-            refuse(s, from, p, error);
+            send_nack(s, from, p, error);
             return;
         }
         if (p->type == CRD_DCP_CFG_CLEAR) { s->rewind = true; }
-        acknowledge(s, from, p);
+        answer(s, from, p, (crd_dcp_pdu){.type = CRD_DCP_RSP_ACK});
     }
 }
 
@@ -390,7 +337,7 @@ static void answer_stranger(crd_dcp_slave* s, const crd_dcp_address* from, const
         return;
     }
     s->counts.requests++;
-    if (may_answer(s, from)) { tell_state(s, from, p); }
+    if (may_answer(s, from)) { answer_state(s, from, p); }
 }
 
 static void receive_request(crd_dcp_slave* s, const crd_dcp_address* from,
@@ -407,10 +354,10 @@ static void receive_request(crd_dcp_slave* s, const crd_dcp_address* from,
     }
     s->counts.requests++;
     const bool next = !alive && in_sequence(s, p->seq);
-    const crd_dcp_error error = check(s, p, good_length);
+    const crd_dcp_error error = check_request(s, p, good_length);
     if (next) { s->master = *from; }
     if (error != CRD_DCP_NONE) {
-        refuse(s, from, p, error);
+        send_nack(s, from, p, error);
         return;
     }
     execute(s, from, at, p);
@@ -426,9 +373,9 @@ void crd_dcp_slave_receive(crd_dcp_slave* s, const crd_dcp_address* from, const 
         length > s->opt.max_pdu ? CRD_DCP_UNKNOWN : crd_dcp_decode(bytes, length, &p);
     if (decoded == CRD_DCP_UNKNOWN) {
         s->counts.dropped++;
-    } else if (is_request(p.type)) {
+    } else if (crdi_dcp_is_request(p.type)) {
         receive_request(s, from, at, &p, decoded == CRD_DCP_GOOD);
-    } else if (p.type != CRD_DCP_DAT_INPUT_OUTPUT && p.type != CRD_DCP_DAT_PARAMETER) {
+    } else if (!crdi_dcp_is_data(p.type)) {
         s->counts.dropped++; // meant for a master
     } else if (decoded == CRD_DCP_GOOD) {
         crdi_dcp_receive_data(s, &p);

@@ -1,20 +1,10 @@
-// The slave between its files: slave.c answers requests, slave_run.c goes through states and time,
-// slave_config.c keeps what CFG PDUs say, slave_data.c has values, data PDUs and log entries.
+// The slave between its files: slave.c answers requests, run.c goes through states and time,
+// config.c has what CFG PDUs say, data.c values and data PDUs, log.c log entries, watch.c gradients
+// and edges.
 #pragma once
-#include "cardan/dcp.h"
-#include "shared/base.h"
+#include "dcp/variables.h"
 
 enum { CRDI_DCP_LEVELS = 5, CRDI_DCP_CATEGORIES = 256 };
-
-/// The value of a variable of the description.
-typedef struct crdi_dcp_value {
-    crd_dcp_slot slot;
-    uint32_t capacity;   // elements that slot.real or slot.integer have room for
-    uint32_t byte_count; // slot.byte_count points here
-    int linked[8];       // indices of structural parameters, -1: the dimension is a constant
-    bool dirty;          // received and not yet handed to the plant: is in the list `dirty`
-    bool touched;        // the plant was given a value: a reset has to give it the start value
-} crdi_dcp_value;
 
 typedef struct crdi_dcp_entry {
     int32_t variable; // -1: a gap
@@ -46,9 +36,8 @@ typedef struct crdi_dcp_group {
     uint32_t limit;
     // while it runs
     uint32_t phase; // steps since it was sent
-    uint16_t seq_out, seq_in;
-    bool has_seq_in;
-    uint64_t window;            // bit i: the i-th before seq_in has come
+    uint16_t seq_out;
+    crdi_dcp_sequence arrived_seq;
     bool steep, edged;          // some of its inputs have a gradient, an edge; by STC_prepare
     double pre_edge, post_edge; // s, INFINITY: none
     double arrived;             // the last of them, NAN: none yet
@@ -127,30 +116,30 @@ struct crd_dcp_slave {
     int pool_room, pool_used;
 
     // workspace
-    crd_dcp_slot* slots; // (max_group_size)
-    uint8_t* types;      // (max_group_size)
-    uint8_t* pdu;        // (max_pdu)
-    crd_dcp_slot probe;  // room for any single value
-    uint32_t probe_bytes;
+    crd_dcp_slot* slots;  // (max_group_size)
+    uint8_t* types;       // (max_group_size)
+    uint8_t* pdu;         // (max_pdu)
+    crd_dcp_slot scratch; // room for any single value
+    uint32_t scratch_bytes;
 };
 
 // slave.c
 /// Sends `length` bytes of s->pdu.
 bool crdi_dcp_slave_send(crd_dcp_slave* s, const crd_dcp_address* to, size_t length);
-void crdi_dcp_slave_tell(crd_dcp_slave* s, const crd_dcp_address* to, const crd_dcp_pdu* p);
+void crdi_dcp_slave_send_pdu(crd_dcp_slave* s, const crd_dcp_address* to, const crd_dcp_pdu* p);
 /// What is sent between the two leaves together, what the plant takes its time for behind it.
 void crdi_dcp_slave_hold(crd_dcp_slave* s);
 void crdi_dcp_slave_release(crd_dcp_slave* s);
 void crdi_dcp_slave_flush(crd_dcp_slave* s);
 
-// slave_run.c
+// run.c
 void crdi_dcp_slave_clock(crd_dcp_slave* s, double now); // it never goes back
 void crdi_dcp_slave_fault(crd_dcp_slave* s, crd_dcp_error code);
 /// A state change that was checked and acknowledged.
 void crdi_dcp_change(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_address* at,
                      const crd_dcp_pdu* p);
 
-// slave_config.c
+// config.c
 crd_status crdi_dcp_config_create(crd_dcp_slave* s);
 /// Executes a CFG request.
 crd_dcp_error crdi_dcp_configure(crd_dcp_slave* s, const crd_dcp_pdu* p);
@@ -163,10 +152,10 @@ bool crdi_dcp_log_category_known(const crd_dcp_slave* s, uint8_t category);
 /// Bytes of the largest PDU over a transport.
 uint32_t crdi_dcp_max_pdu(const crd_dcp_slave* s, uint8_t transport);
 
-// slave_data.c
-crd_status crdi_dcp_values_create(crd_dcp_slave* s);
+// data.c
+crd_status crdi_dcp_slave_values_create(crd_dcp_slave* s);
 /// Start values; those that the plant has seen others of are handed to it again.
-void crdi_dcp_values_restart(crd_dcp_slave* s);
+void crdi_dcp_slave_values_restart(crd_dcp_slave* s);
 /// How the payloads of all groups are read and made.
 void crdi_dcp_join_groups(crd_dcp_slave* s);
 /// CFG_parameter.
@@ -177,16 +166,13 @@ void crdi_dcp_latch(crd_dcp_slave* s, bool all);
 void crdi_dcp_receive_data(crd_dcp_slave* s, const crd_dcp_pdu* p);
 /// Sends a group to all its targets.
 void crdi_dcp_send_group(crd_dcp_slave* s, crdi_dcp_group* g);
+
+// log.c
 crd_status crdi_dcp_logs_create(crd_dcp_slave* s);
 /// RSP_log_ack into s->pdu; its length. The entries in it are kept no longer.
 size_t crdi_dcp_take_logs(crd_dcp_slave* s, const crd_dcp_pdu* request, size_t room);
 
-// start.c
-/// Fills `capacity` elements, or the bytes, of a slot with a start value as a description has it;
-/// the last number again where there are no more. NULL: zeros, nothing.
-void crdi_dcp_read_start(const char* start, crd_dcp_slot* slot, uint32_t capacity);
-
-// slave_watch.c
+// watch.c
 crd_status crdi_dcp_watch_create(crd_dcp_slave* s);
 /// What is to be watched of a group; forgets what was.
 void crdi_dcp_watch_group(crd_dcp_slave* s, crdi_dcp_group* g);

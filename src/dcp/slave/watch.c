@@ -7,14 +7,9 @@
 
 static const double clock_error = 1e-6; // s: what a double leaves of the time since 1970
 
-static bool is_number(uint8_t type)
-{
-    return type != CRD_DCP_STRING && type != CRD_DCP_BINARY;
-}
-
 static bool has_gradient(const crd_dcp_variable* v)
 {
-    return v->causality == CRD_INPUT && is_number(v->type) && v->gradient > 0; // not NAN
+    return v->causality == CRD_INPUT && !crdi_dcp_is_bytes(v->type) && v->gradient > 0; // not NAN
 }
 
 crd_status crdi_dcp_watch_create(crd_dcp_slave* s)
@@ -49,13 +44,6 @@ void crdi_dcp_watch_group(crd_dcp_slave* s, crdi_dcp_group* g)
                (isfinite(g->pre_edge) || isfinite(g->post_edge));
 }
 
-static double element(const crd_dcp_slot* slot, uint32_t i)
-{
-    return slot->real                     ? slot->real[i]
-           : slot->type == CRD_DCP_UINT64 ? (double)(uint64_t)slot->integer[i]
-                                          : (double)slot->integer[i];
-}
-
 // Two PDUs at the same time are taken to be one resolution apart.
 static bool too_steep(crd_dcp_slave* s, int variable)
 {
@@ -66,7 +54,7 @@ static bool too_steep(crd_dcp_slave* s, int variable)
         s->d->variables[variable].gradient * (fmax(now - w->time, s->resolution) + clock_error);
     bool steep = false;
     for (uint32_t i = 0; i < slot->count; i++) {
-        const double x = element(slot, i);
+        const double x = crdi_dcp_slot_number(slot, i);
         // written so that NAN is too steep
         if (!isnan(w->time) && !(fabs(x - w->last[i]) <= most)) { steep = true; }
         w->last[i] = x;
