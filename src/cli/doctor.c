@@ -138,12 +138,12 @@ static void put_fix(printer* p, const char* fix)
     }
 }
 
-static void title_of(const crdi_outcome* x, char* out, size_t size)
+static void title_of(const crdi_diagnosis* x, char* out, size_t size)
 {
     snprintf(out, size, "%s%s%s", x->check->title, *x->subject ? " " : "", x->subject);
 }
 
-static void put_result(printer* p, const crdi_outcome* x)
+static void put_result(printer* p, const crdi_diagnosis* x)
 {
     const crdi_state s = x->state;
     char title[160], text[CRDI_FOUND + 160];
@@ -156,12 +156,12 @@ static void put_result(printer* p, const crdi_outcome* x)
     put_fix(p, x->fix);
 }
 
-static bool is_shown(const crdi_outcome* x, bool all)
+static bool is_shown(const crdi_diagnosis* x, bool all)
 {
     return all || x->need != CRDI_NONE;
 }
 
-static void put_areas(printer* p, const crdi_results* r, bool all)
+static void put_areas(printer* p, const crdi_diagnoses* r, bool all)
 {
     for (int i = 0; i < r->count; i++) {
         char title[160];
@@ -173,7 +173,7 @@ static void put_areas(printer* p, const crdi_results* r, bool all)
     for (int area = 0; area < CRDI_AREAS; area++) {
         bool titled = false;
         for (int i = 0; i < r->count; i++) {
-            const crdi_outcome* x = &r->items[i];
+            const crdi_diagnosis* x = &r->items[i];
             if ((int)x->check->area != area || !is_shown(x, all)) { continue; }
             if (!titled) { fprintf(p->f, "%s\n", crdi_area_names[area]); }
             titled = true;
@@ -182,7 +182,7 @@ static void put_areas(printer* p, const crdi_results* r, bool all)
     }
 }
 
-static void put_machine(const crdi_wish* w, const crdi_facts* f, const crdi_results* r, bool all)
+static void put_machine(const crdi_wish* w, const crdi_facts* f, const crdi_diagnoses* r, bool all)
 {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
     printer p = {.f = stdout,
@@ -235,7 +235,7 @@ static json_t* latency_to_json(const crdi_latency* l)
     return j;
 }
 
-static json_t* result_to_json(const crdi_outcome* x)
+static json_t* result_to_json(const crdi_diagnosis* x)
 {
     json_t* j = json_object();
     json_object_set_new(j, "id", json_string(x->check->id));
@@ -250,10 +250,11 @@ static json_t* result_to_json(const crdi_outcome* x)
 }
 
 static json_t* to_json(crdi_cli* cli, const crdi_wish* w, const crdi_facts* f,
-                       const crdi_latency* wakeup, const crdi_latency* trip, const crdi_results* r)
+                       const crdi_latency* wakeup, const crdi_latency* trip,
+                       const crdi_diagnoses* r)
 {
     json_t* j = json_object();
-    const bool ready = crdi_results_count(r, CRDI_FAIL) == 0;
+    const bool ready = crdi_diagnoses_count(r, CRDI_FAIL) == 0;
     const crdi_supported s = crdi_judge_latency(wakeup, trip, f->hypervisor == 1);
     json_object_set_new(j, "profile", json_string(crdi_profile_names[w->profile]));
     json_object_set_new(j, "ready", json_boolean(ready));
@@ -263,7 +264,7 @@ static json_t* to_json(crdi_cli* cli, const crdi_wish* w, const crdi_facts* f,
     json_object_set_new(j, "step", crdi_json_number(crdi_wished_step(w)));
     json_t* counts = json_object();
     for (crdi_state k = CRDI_OK; k <= CRDI_NA; k++) {
-        json_object_set_new(counts, crdi_state_names[k], json_integer(crdi_results_count(r, k)));
+        json_object_set_new(counts, crdi_state_names[k], json_integer(crdi_diagnoses_count(r, k)));
     }
     json_object_set_new(j, "counts", counts);
     json_t* checks = json_array();
@@ -312,7 +313,7 @@ typedef struct doctor {
     crdi_wish wish;
     crdi_facts facts;
     crdi_latency wakeup, trip;
-    crdi_results results;
+    crdi_diagnoses results;
 } doctor;
 
 static crd_status examine(crdi_cli* cli, const char* system, doctor* d)
@@ -336,12 +337,12 @@ fail:
 }
 
 // CRD_E_LIMIT with the names of what failed.
-static crd_status verdict(crdi_cli* cli, const crdi_results* r)
+static crd_status verdict(crdi_cli* cli, const crdi_diagnoses* r)
 {
     char list[256] = "";
     size_t used = 0;
     for (int i = 0; i < r->count && used < sizeof list; i++) {
-        const crdi_outcome* x = &r->items[i];
+        const crdi_diagnosis* x = &r->items[i];
         if (x->state != CRDI_FAIL) { continue; }
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s%s%s", used ? ", " : "",
                                  x->check->id, *x->subject ? " " : "", x->subject);
@@ -362,7 +363,7 @@ static crd_status run_doctor(crdi_cli* cli, const void* options, const crdi_list
     if (!d) { return CRD_E_MEMORY; }
     catch_signals(old);
     CRD_TRY(make_wish(cli, o, &d->wish));
-    crdi_results_init(&d->results, cli->ctx, d->wish.profile);
+    crdi_diagnoses_init(&d->results, cli->ctx, d->wish.profile);
     CRD_TRY(examine(cli, arguments->count ? arguments->items[0] : NULL, d));
     if (o->common.json) {
         CRD_TRY(crdi_json_print(
@@ -375,7 +376,7 @@ static crd_status run_doctor(crdi_cli* cli, const void* options, const crdi_list
 fail:
     sigaction(SIGINT, &old[0], NULL);
     sigaction(SIGTERM, &old[1], NULL);
-    if (d->results.ctx) { crdi_results_clear(&d->results); }
+    if (d->results.ctx) { crdi_diagnoses_clear(&d->results); }
     crd_free(cli->ctx, d);
     return st;
 }

@@ -260,7 +260,7 @@ const crdi_check* crdi_find_check(const char* id); // NULL
 extern const crdi_check crdi_checks[];             // in the order of the output
 extern const int crdi_check_count;
 
-typedef struct crdi_outcome {
+typedef struct crdi_diagnosis {
     const crdi_check* check;
     char subject[96]; // "eth0", "udp 8080", a unit; ""
     crdi_need need;
@@ -268,32 +268,32 @@ typedef struct crdi_outcome {
     crdi_state state;
     char found[CRDI_FOUND];
     char fix[CRDI_FIX]; // lines to type; "" unless warn or fail
-} crdi_outcome;
+} crdi_diagnosis;
 
-typedef struct crdi_results {
+typedef struct crdi_diagnoses {
     crd_context* ctx;
     crdi_profile profile;
-    crdi_outcome* items;
+    crdi_diagnosis* items;
     int count;
     size_t capacity;
     bool failed; // out of memory
-} crdi_results;
+} crdi_diagnoses;
 
-void crdi_results_init(crdi_results* r, crd_context* ctx, crdi_profile profile);
-void crdi_results_clear(crdi_results* r);
+void crdi_diagnoses_init(crdi_diagnoses* r, crd_context* ctx, crdi_profile profile);
+void crdi_diagnoses_clear(crdi_diagnoses* r);
 // A new result, NULL when out of memory. The caller may still change its need with
-// crdi_result_need.
-crdi_outcome* crdi_add_result(crdi_results* r, const char* id, const char* subject, crdi_finding f,
-                              const char* found, ...) CRD_PRINTF(5, 6);
-void crdi_result_need(crdi_outcome* x, crdi_need need);
-void crdi_result_fix(crdi_outcome* x, const char* format, ...) CRD_PRINTF(2, 3);
-int crdi_results_count(const crdi_results* r, crdi_state s);
+// crdi_diagnosis_need.
+crdi_diagnosis* crdi_diagnose(crdi_diagnoses* r, const char* id, const char* subject,
+                              crdi_finding f, const char* found, ...) CRD_PRINTF(5, 6);
+void crdi_diagnosis_need(crdi_diagnosis* x, crdi_need need);
+void crdi_diagnosis_fix(crdi_diagnosis* x, const char* format, ...) CRD_PRINTF(2, 3);
+int crdi_diagnoses_count(const crdi_diagnoses* r, crdi_state s);
 
 // All checks of a machine.
-void crdi_judge_machine(const crdi_facts* f, const crdi_wish* w, crdi_results* r);
+void crdi_judge_machine(const crdi_facts* f, const crdi_wish* w, crdi_diagnoses* r);
 // The measurements against the wished step.
 void crdi_judge_measured(const crdi_facts* f, const crdi_wish* w, const crdi_latency* wakeup,
-                         const crdi_latency* round_trip, crdi_results* r);
+                         const crdi_latency* round_trip, crdi_diagnoses* r);
 
 // ---- models ------------------------------------------------------------------------------------
 
@@ -301,4 +301,4 @@ struct crd_system;
 // Every FMU of the system, and a dry run of all units in another process. Sets w->step if the
 // command line has not.
 crd_status crdi_doctor_models(crdi_cli* cli, const char* path, crdi_wish* w,
-                              const volatile bool* stop, crdi_results* r);
+                              const volatile bool* stop, crdi_diagnoses* r);

@@ -114,11 +114,11 @@ static void describe(const crdi_latency* l, char* out, size_t size)
 }
 
 static void judge_one(const crdi_wish* w, const crdi_latency* l, const char* id, const char* missed,
-                      crdi_results* r)
+                      crdi_diagnoses* r)
 {
     char text[160], more[64] = "";
     if (!has(l)) {
-        crdi_add_result(r, id, "", CRDI_OPEN, "%s", *l->problem ? l->problem : "not measured");
+        crdi_diagnose(r, id, "", CRDI_OPEN, "%s", *l->problem ? l->problem : "not measured");
         return;
     }
     describe(l, text, sizeof text);
@@ -131,23 +131,23 @@ static void judge_one(const crdi_wish* w, const crdi_latency* l, const char* id,
     if (q.q > deciding_quantile(w->profile)) { q.q = deciding_quantile(w->profile); }
     const bool late = 1e-9 * (double)crd_histogram_quantile(&l->h, q.q) > step / 2;
     const bool peak = 1e-9 * (double)l->h.max > step || l->missed;
-    crdi_outcome* x = crdi_add_result(r, id, "",
+    crdi_diagnosis* x = crdi_diagnose(r, id, "",
                                       late                              ? CRDI_BAD
                                       : peak && w->profile != CRDI_DESK ? CRDI_POOR
                                                                         : CRDI_GOOD,
                                       "%s%s", text, more);
-    crdi_result_fix(x, "put right what stands above with fail and warn, then measure again");
+    crdi_diagnosis_fix(x, "put right what stands above with fail and warn, then measure again");
 }
 
 static void judge_step(const crdi_facts* f, const crdi_wish* w, const crdi_latency* wakeup,
-                       const crdi_latency* trip, crdi_results* r)
+                       const crdi_latency* trip, crdi_diagnoses* r)
 {
     const crdi_supported s = crdi_judge_latency(wakeup, trip, f->hypervisor == 1);
     const double step = crdi_wished_step(w);
     char subject[32];
     crdi_format_seconds(subject, step);
     if (isnan(s.step)) {
-        crdi_add_result(r, "step", subject, CRDI_OPEN, "%s", s.sentence);
+        crdi_diagnose(r, "step", subject, CRDI_OPEN, "%s", s.sentence);
         return;
     }
     const double q = common(wakeup, trip, deciding_quantile(w->profile)).q;
@@ -158,26 +158,28 @@ static void judge_step(const crdi_facts* f, const crdi_wish* w, const crdi_laten
     const bool hard = w->profile == CRDI_HARD;
     const bool peak = hard && 1e-9 * (double)(wakeup->h.max + trip->h.max) > step;
     const bool few = q < deciding_quantile(w->profile);
-    crdi_outcome* x = crdi_add_result(r, "step", subject,
+    crdi_diagnosis* x = crdi_diagnose(r, "step", subject,
                                       !kept || peak ? CRDI_BAD
                                       : few         ? CRDI_POOR
                                                     : CRDI_GOOD,
                                       "%s", s.sentence);
     if (!kept) {
         char a[32];
-        crdi_result_fix(x, "a step of %s or more, or what stands above with fail and warn",
-                        crdi_format_seconds(a, s.step));
+        crdi_diagnosis_fix(x, "a step of %s or more, or what stands above with fail and warn",
+                           crdi_format_seconds(a, s.step));
     } else if (peak) {
-        crdi_result_fix(x, "the worst that was seen is longer than the step: put right what stands "
+        crdi_diagnosis_fix(x,
+                           "the worst that was seen is longer than the step: put right what stands "
                            "above");
     } else {
-        crdi_result_fix(x, "measure longer, under the load of a real run: cardan doctor --duration "
+        crdi_diagnosis_fix(x,
+                           "measure longer, under the load of a real run: cardan doctor --duration "
                            "60s");
     }
 }
 
 void crdi_judge_measured(const crdi_facts* f, const crdi_wish* w, const crdi_latency* wakeup,
-                         const crdi_latency* trip, crdi_results* r)
+                         const crdi_latency* trip, crdi_diagnoses* r)
 {
     judge_one(w, wakeup, "wake-up", "grid points slept over", r);
     judge_one(w, trip, "round-trip", "answers that did not come", r);

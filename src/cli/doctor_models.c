@@ -18,7 +18,7 @@ static bool stopped(const volatile bool* stop)
 
 // ---- what an FMU says of itself ----------------------------------------------------------------
 
-static void check_fmu(crd_context* ctx, const crd_unit_spec* u, bool* runnable, crdi_results* r)
+static void check_fmu(crd_context* ctx, const crd_unit_spec* u, bool* runnable, crdi_diagnoses* r)
 {
     crd_fmu* f = NULL;
     crd_status st = crd_fmu_open(ctx, u->path, NULL, &f);
@@ -30,24 +30,24 @@ static void check_fmu(crd_context* ctx, const crd_unit_spec* u, bool* runnable, 
     }
     if (st < 0) {
         *runnable = false;
-        crdi_outcome* x =
-            crdi_add_result(r, "fmu-binary", u->name, CRDI_BAD, "%s", crd_error_text(ctx));
-        crdi_result_fix(x, "%s",
-                        st == CRD_E_NOT_FOUND
-                            ? "put the FMU there, or correct its path in the system"
-                            : "export the FMU for this platform; 'cardan info' tells what "
-                              "it has");
+        crdi_diagnosis* x =
+            crdi_diagnose(r, "fmu-binary", u->name, CRDI_BAD, "%s", crd_error_text(ctx));
+        crdi_diagnosis_fix(x, "%s",
+                           st == CRD_E_NOT_FOUND
+                               ? "put the FMU there, or correct its path in the system"
+                               : "export the FMU for this platform; 'cardan info' tells what "
+                                 "it has");
         crd_fmu_close(f);
         return;
     }
     const crd_fmu_description* d = crd_fmu_describe(f);
     const bool tool = exchange ? d->exchange.needs_execution_tool : d->needs_execution_tool;
-    crdi_add_result(r, "fmu-binary", u->name, CRDI_GOOD, "FMI %s for %s", d->fmi_version_text,
-                    crd_fmu_platforms(f));
-    crdi_outcome* x = crdi_add_result(
+    crdi_diagnose(r, "fmu-binary", u->name, CRDI_GOOD, "FMI %s for %s", d->fmi_version_text,
+                  crd_fmu_platforms(f));
+    crdi_diagnosis* x = crdi_diagnose(
         r, "fmu-tool", u->name, tool ? CRDI_BAD : CRDI_GOOD, "%s%s", tool ? "needs " : "needs none",
         tool ? *d->generation_tool ? d->generation_tool : "its tool" : "");
-    crdi_result_fix(x, "export it with its code inside, so that no other program is needed");
+    crdi_diagnosis_fix(x, "export it with its code inside, so that no other program is needed");
     crd_fmu_close(f);
 }
 
@@ -145,64 +145,65 @@ static bool hear(listener* l, message* m)
     return true;
 }
 
-static void judge_unit(const crd_system* s, const message* m, crdi_results* r)
+static void judge_unit(const crd_system* s, const message* m, crdi_diagnoses* r)
 {
     char a[32], b[32];
     if (m->unit < 0 || m->unit >= s->unit_count) { return; }
     const char* name = s->units[m->unit].name;
     if (!(m->period > 0) || m->measured <= 0) {
-        crdi_add_result(r, "step-time", name, CRDI_OPEN, "no step was measured");
+        crdi_diagnose(r, "step-time", name, CRDI_OPEN, "no step was measured");
         return;
     }
     const double share = m->worst / m->period;
-    crdi_outcome* x =
-        crdi_add_result(r, "step-time", name,
-                        share > 1     ? CRDI_BAD
-                        : share > 0.5 ? CRDI_POOR
-                                      : CRDI_GOOD,
-                        "%s of its %s, the worst of %lld", crdi_format_seconds(a, m->worst),
-                        crdi_format_seconds(b, m->period), (long long)m->measured);
-    crdi_result_fix(x, "a longer step, a simpler model, or 'budget:' for the unit in the system");
+    crdi_diagnosis* x =
+        crdi_diagnose(r, "step-time", name,
+                      share > 1     ? CRDI_BAD
+                      : share > 0.5 ? CRDI_POOR
+                                    : CRDI_GOOD,
+                      "%s of its %s, the worst of %lld", crdi_format_seconds(a, m->worst),
+                      crdi_format_seconds(b, m->period), (long long)m->measured);
+    crdi_diagnosis_fix(x,
+                       "a longer step, a simpler model, or 'budget:' for the unit in the system");
 }
 
-static void judge_end(const message* m, crdi_results* r)
+static void judge_end(const message* m, crdi_diagnoses* r)
 {
     char a[32], b[32];
     if (m->st < 0) {
-        crdi_outcome* x = crdi_add_result(r, "dry-run", "", CRDI_BAD, "%.240s", m->text);
-        crdi_result_fix(x, "cardan check and cardan run tell more");
+        crdi_diagnosis* x = crdi_diagnose(r, "dry-run", "", CRDI_BAD, "%.240s", m->text);
+        crdi_diagnosis_fix(x, "cardan check and cardan run tell more");
         return;
     }
     const double load = m->simulated > 0 ? m->wall / m->simulated : 0;
-    crdi_outcome* x = crdi_add_result(r, "dry-run", "",
+    crdi_diagnosis* x = crdi_diagnose(r, "dry-run", "",
                                       load > 1     ? CRDI_BAD
                                       : load > 0.5 ? CRDI_POOR
                                                    : CRDI_GOOD,
                                       "%lld steps of %s took %s: %.2g %% of real time",
                                       (long long)m->steps, crdi_format_seconds(a, m->period),
                                       crdi_format_seconds(b, m->wall), 100 * load);
-    crdi_result_fix(x, "a longer step, or simpler models: half of the time should be left");
+    crdi_diagnosis_fix(x, "a longer step, or simpler models: half of the time should be left");
 }
 
-static void judge_dead(pid_t child, bool ended, const volatile bool* stop, crdi_results* r)
+static void judge_dead(pid_t child, bool ended, const volatile bool* stop, crdi_diagnoses* r)
 {
     int status = 0;
     if (!ended) { kill(child, SIGKILL); }
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
     if (stopped(stop)) {
-        crdi_add_result(r, "dry-run", "", CRDI_OPEN, "interrupted");
+        crdi_diagnose(r, "dry-run", "", CRDI_OPEN, "interrupted");
         return;
     }
-    crdi_outcome* x =
-        crdi_add_result(r, "dry-run", "", CRDI_BAD, "a model %s%s%s",
-                        ended ? "ended the process" : "does not come back",
-                        ended && WIFSIGNALED(status) ? ": " : "",
-                        ended && WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "");
-    crdi_result_fix(x, "cardan run tells which one");
+    crdi_diagnosis* x =
+        crdi_diagnose(r, "dry-run", "", CRDI_BAD, "a model %s%s%s",
+                      ended ? "ended the process" : "does not come back",
+                      ended && WIFSIGNALED(status) ? ": " : "",
+                      ended && WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "");
+    crdi_diagnosis_fix(x, "cardan run tells which one");
 }
 
 static crd_status run_dry(crdi_cli* cli, const crd_system* s, crdi_wish* w,
-                          const volatile bool* stop, crdi_results* r)
+                          const volatile bool* stop, crdi_diagnoses* r)
 {
     enum { GRACE = 60 }; // s to load and initialise
     int ends[2];
@@ -242,7 +243,7 @@ static crd_status run_dry(crdi_cli* cli, const crd_system* s, crdi_wish* w,
 }
 
 crd_status crdi_doctor_models(crdi_cli* cli, const char* path, crdi_wish* w,
-                              const volatile bool* stop, crdi_results* r)
+                              const volatile bool* stop, crdi_diagnoses* r)
 {
     crd_status st = CRD_OK;
     crd_system* s = NULL;
@@ -256,9 +257,9 @@ crd_status crdi_doctor_models(crdi_cli* cli, const char* path, crdi_wish* w,
         remote = remote || u->source == CRD_UNIT_DCP;
     }
     if (remote) {
-        crdi_add_result(r, "dry-run", "", CRDI_OPEN, "it would move what the DCP slaves drive");
+        crdi_diagnose(r, "dry-run", "", CRDI_OPEN, "it would move what the DCP slaves drive");
     } else if (w->duration <= 0 || !runnable) {
-        crdi_add_result(r, "dry-run", "", CRDI_OPEN, "not made");
+        crdi_diagnose(r, "dry-run", "", CRDI_OPEN, "not made");
     } else if (!stopped(stop)) {
         s->results.path = NULL; // nothing is recorded, nothing waits
         s->results.exchange = s->results.session = NULL;

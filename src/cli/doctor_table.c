@@ -137,22 +137,22 @@ crdi_state crdi_state_of(crdi_finding f, crdi_need n)
 
 // ---- results -----------------------------------------------------------------------------------
 
-void crdi_results_init(crdi_results* r, crd_context* ctx, crdi_profile profile)
+void crdi_diagnoses_init(crdi_diagnoses* r, crd_context* ctx, crdi_profile profile)
 {
-    *r = (crdi_results){.ctx = ctx, .profile = profile};
+    *r = (crdi_diagnoses){.ctx = ctx, .profile = profile};
 }
 
-void crdi_results_clear(crdi_results* r)
+void crdi_diagnoses_clear(crdi_diagnoses* r)
 {
     crd_free(r->ctx, r->items);
-    *r = (crdi_results){.ctx = r->ctx};
+    *r = (crdi_diagnoses){.ctx = r->ctx};
 }
 
-crdi_outcome* crdi_add_result(crdi_results* r, const char* id, const char* subject, crdi_finding f,
-                              const char* found, ...)
+crdi_diagnosis* crdi_diagnose(crdi_diagnoses* r, const char* id, const char* subject,
+                              crdi_finding f, const char* found, ...)
 {
     const crdi_check* check = crdi_find_check(id);
-    crdi_outcome* items =
+    crdi_diagnosis* items =
         check ? crdi_grow(r->ctx, r->items, &r->capacity, (size_t)r->count + 1, sizeof *items)
               : NULL;
     if (!items) {
@@ -160,8 +160,8 @@ crdi_outcome* crdi_add_result(crdi_results* r, const char* id, const char* subje
         return NULL;
     }
     r->items = items;
-    crdi_outcome* x = &items[r->count++];
-    *x = (crdi_outcome){.check = check, .need = check->need[r->profile], .finding = f};
+    crdi_diagnosis* x = &items[r->count++];
+    *x = (crdi_diagnosis){.check = check, .need = check->need[r->profile], .finding = f};
     x->state = crdi_state_of(f, x->need);
     snprintf(x->subject, sizeof x->subject, "%s", subject);
     va_list args;
@@ -171,14 +171,14 @@ crdi_outcome* crdi_add_result(crdi_results* r, const char* id, const char* subje
     return x;
 }
 
-void crdi_result_need(crdi_outcome* x, crdi_need need)
+void crdi_diagnosis_need(crdi_diagnosis* x, crdi_need need)
 {
     if (!x) { return; }
     x->need = need;
     x->state = crdi_state_of(x->finding, need);
 }
 
-void crdi_result_fix(crdi_outcome* x, const char* format, ...)
+void crdi_diagnosis_fix(crdi_diagnosis* x, const char* format, ...)
 {
     if (!x || (x->state != CRDI_WARN && x->state != CRDI_FAIL)) { return; }
     const size_t used = strlen(x->fix);
@@ -189,7 +189,7 @@ void crdi_result_fix(crdi_outcome* x, const char* format, ...)
     va_end(args);
 }
 
-int crdi_results_count(const crdi_results* r, crdi_state s)
+int crdi_diagnoses_count(const crdi_diagnoses* r, crdi_state s)
 {
     int n = 0;
     for (int i = 0; i < r->count; i++) {

@@ -224,7 +224,7 @@ typedef struct fixture {
     crd_context* ctx;
     crdi_wish wish;
     crdi_facts facts;
-    crdi_results results;
+    crdi_diagnoses results;
 } fixture;
 
 static int setup(void** state)
@@ -240,7 +240,7 @@ static int setup(void** state)
 static int teardown(void** state)
 {
     fixture* f = *state;
-    if (f->results.ctx) { crdi_results_clear(&f->results); }
+    if (f->results.ctx) { crdi_diagnoses_clear(&f->results); }
     crd_context_destroy(f->ctx);
     check_int(f->memory.live, 0);
     return end_machine(state);
@@ -248,14 +248,14 @@ static int teardown(void** state)
 
 static void judge(fixture* f, crdi_profile p)
 {
-    if (f->results.ctx) { crdi_results_clear(&f->results); }
+    if (f->results.ctx) { crdi_diagnoses_clear(&f->results); }
     f->wish.profile = p;
-    crdi_results_init(&f->results, f->ctx, p);
+    crdi_diagnoses_init(&f->results, f->ctx, p);
     crdi_judge_machine(&f->facts, &f->wish, &f->results);
     check(!f->results.failed);
 }
 
-static const crdi_outcome* result_of(const fixture* f, const char* id)
+static const crdi_diagnosis* result_of(const fixture* f, const char* id)
 {
     for (int i = 0; i < f->results.count; i++) {
         if (strcmp(f->results.items[i].check->id, id) == 0) { return &f->results.items[i]; }
@@ -266,7 +266,7 @@ static const crdi_outcome* result_of(const fixture* f, const char* id)
 
 #define check_result(f, id, want, text)                                                            \
     do {                                                                                           \
-        const crdi_outcome* check_r = result_of(f, id);                                             \
+        const crdi_diagnosis* check_r = result_of(f, id);                                          \
         if (check_r->state != (want) || !strstr(check_r->found, text)) {                           \
             fail_msg("%s:%d: %s is %s, \"%s\", expected %s, \"%s\"", __FILE__, __LINE__, id,       \
                      crdi_state_names[check_r->state], check_r->found, crdi_state_names[want],     \
@@ -280,7 +280,7 @@ static void check_lines(fixture* f)
     for (int p = 0; p < CRDI_PROFILES; p++) {
         judge(f, (crdi_profile)p);
         for (int i = 0; i < f->results.count; i++) {
-            const crdi_outcome* x = &f->results.items[i];
+            const crdi_diagnosis* x = &f->results.items[i];
             check(*x->found && strlen(x->found) < CRDI_FOUND && strlen(x->fix) < CRDI_FIX - 1);
             check((x->state == CRDI_WARN || x->state == CRDI_FAIL) == (*x->fix != 0));
             for (const char* c = x->found; *c; c++) {
@@ -340,7 +340,7 @@ static void an_ideal_machine_is_ok_in_every_profile(void** state)
     for (int p = 0; p < CRDI_PROFILES; p++) {
         judge(f, (crdi_profile)p);
         for (int i = 0; i < f->results.count; i++) {
-            const crdi_outcome* x = &f->results.items[i];
+            const crdi_diagnosis* x = &f->results.items[i];
             if (x->state == CRDI_WARN || x->state == CRDI_FAIL) {
                 fail_msg("%s is %s: %s", x->check->id, crdi_state_names[x->state], x->found);
             }
@@ -446,13 +446,13 @@ static void a_laptop_will_do_for_soft_real_time_but_not_for_hard(void** state)
     check_int(f->facts.nic_count, 1);
     check_lines(f);
     judge(f, CRDI_SOFT);
-    check_int(crdi_results_count(&f->results, CRDI_FAIL), 0);
+    check_int(crdi_diagnoses_count(&f->results, CRDI_FAIL), 0);
     check_result(f, "preemption", CRDI_WARN, "voluntary");
     check_contains(result_of(f, "preemption")->fix, "preempt=full");
     check_result(f, "isolated", CRDI_NA, "none");
     check_text(result_of(f, "isolated")->fix, "");
     judge(f, CRDI_DESK);
-    check_int(crdi_results_count(&f->results, CRDI_FAIL), 0);
+    check_int(crdi_diagnoses_count(&f->results, CRDI_FAIL), 0);
     check_result(f, "governor", CRDI_NA, "powersave");
 }
 
@@ -466,7 +466,7 @@ static void ports_that_are_taken_say_where(void** state)
     check_ok(crdi_wish_port(f->ctx, &f->wish, "443"));
     crdi_doctor_look(root, &f->wish, &f->facts);
     judge(f, CRDI_DESK);
-    const crdi_outcome* x = result_of(f, "port");
+    const crdi_diagnosis* x = result_of(f, "port");
     check_text(x[0].found, "DCP slave: taken at 127.0.0.1");
     check_int(x[0].state, CRDI_WARN);
     check_contains(x[0].fix, "sudo ss -lntup 'sport = :8080'");
@@ -660,7 +660,7 @@ static void an_empty_root_leaves_everything_open(void** state)
     begin_machine("empty");
     check_hostile(f);
     judge(f, CRDI_HARD);
-    check_int(crdi_results_count(&f->results, CRDI_FAIL), 0);
+    check_int(crdi_diagnoses_count(&f->results, CRDI_FAIL), 0);
     check_result(f, "preemption", CRDI_NA, "not known");
     check_result(f, "memlock", CRDI_NA, "not known");
     snprintf(root, sizeof root, "/does/not/exist");
@@ -920,10 +920,10 @@ static void short_measurements_and_hypervisors_are_not_believed(void** state)
 static void judge_step(fixture* f, crdi_profile p, double step, const crdi_latency* w,
                        const crdi_latency* t)
 {
-    if (f->results.ctx) { crdi_results_clear(&f->results); }
+    if (f->results.ctx) { crdi_diagnoses_clear(&f->results); }
     f->wish.profile = p;
     f->wish.step = step;
-    crdi_results_init(&f->results, f->ctx, p);
+    crdi_diagnoses_init(&f->results, f->ctx, p);
     crdi_judge_measured(&f->facts, &f->wish, w, t, &f->results);
 }
 
@@ -987,12 +987,12 @@ static void running_out_of_memory_is_told_and_leaves_nothing(void** state)
         check(at < 100);
         f->memory.allocations = 0;
         f->memory.fail_at = at;
-        crdi_results r;
-        crdi_results_init(&r, f->ctx, CRDI_HARD);
+        crdi_diagnoses r;
+        crdi_diagnoses_init(&r, f->ctx, CRDI_HARD);
         crdi_judge_machine(&f->facts, &f->wish, &r);
         const bool failed = r.failed;
         f->memory.fail_at = -1;
-        crdi_results_clear(&r);
+        crdi_diagnoses_clear(&r);
         check_int(f->memory.live, 1); // the context
         if (!failed) { break; }
     }
