@@ -94,6 +94,50 @@ CRD_API crd_status crd_network_pieces(crd_context* ctx, crd_arena* arena, const 
 /// not below zero.
 CRD_API uint32_t crd_network_pattern(const crd_network* n, const double* y);
 
+/// A coupling element for one latency as linear functions: one, or the pieces of its network.
+typedef struct crd_linears {
+    crd_context* ctx;
+    crd_arena arena;
+    crd_linear own; ///< memory of an element that is linear itself
+    int count;
+    const crd_linear* linear; ///< (count)
+    const double* bias;       ///< (count) constants of the pieces, NULL: none
+    const int* patterns;      ///< (count) patterns of activation, NULL: not a network
+} crd_linears;
+
+/// `step` NaN: the element's own. CRD_E_UNSUPPORTED: it adapts itself, or has too many pieces.
+CRD_API crd_status crd_linears_make(const crd_element* e, double step, int k, crd_linears* out);
+CRD_API void crd_linears_clear(crd_linears* l);
+
+/// What there is to know of one linear function.
+typedef struct crd_linear_report {
+    const crd_linear* e;
+    crd_limits limits; ///< magnitude 0: constants miss the tolerance already
+    double dc;         ///< G(0) = sum a + sum A / 2
+    double norm;       ///< Euclidean norm of a: amplification of white noise
+    double bias;       ///< of a piece
+    int patterns;      ///< of a piece; 0: not of a network
+    crd_peak* peaks;   ///< (peak_count) below 2 pi / dT, by frequency
+    int peak_count;
+    int highest; ///< of the peaks, -1: there is none
+} crd_linear_report;
+
+typedef struct crd_element_report {
+    crd_linears linears;
+    double step;
+    int k;
+    crd_linear_report* pieces; ///< (linears.count)
+    crd_limits worst;          ///< of all pieces
+    int highest;               ///< piece with the highest peak
+} crd_element_report;
+
+/// Limits, peaks, gain of constants and of noise of an element at latency k; of a network those of
+/// every piece. Give it back with crd_element_report_clear.
+CRD_API crd_status crd_analysis_element(const crd_element* e, double step, int k,
+                                        double magnitude_tolerance, double phase_tolerance_deg,
+                                        crd_element_report* out);
+CRD_API void crd_element_report_clear(crd_element_report* r);
+
 // ---- design ------------------------------------------------------------------------------------
 
 typedef struct crd_interval {
@@ -258,6 +302,117 @@ CRD_API void crd_monodromy_clear(crd_context* ctx, crd_monodromy* m);
 CRD_API crd_status crd_monodromy_modes(crd_context* ctx, const crd_monodromy* m, double dT,
                                        int count, crd_complex* out);
 
+/// All units in one: block i of the network is `blocks[i]` (its links do not count). Memory is the
+/// arena's.
+CRD_API crd_status crd_plant_stack(crd_arena* arena, const crd_plant* blocks, int count,
+                                   crd_plant* out);
+
+// ---- loops with their elements -----------------------------------------------------------------
+
+/// An element in a loop. One with several pieces gives the loop variants.
+typedef struct crd_loop_element {
+    const char* label;
+    crd_linears linears;
+    crd_linear* current; ///< what the loop uses, changed by crd_loop_model_choose
+} crd_loop_element;
+
+/// A loop that was read, or linearised, with what it needs for its analysis. It points into itself:
+/// do not copy it.
+typedef struct crd_loop_model {
+    crd_context* ctx;
+    crd_arena arena;
+    const char* name;   ///< file
+    const char* place;  ///< "" or where units were linearised: "at t = 0"
+    crd_loop loop;      ///< its network has the direct links closed
+    crd_plant whole;    ///< the network as it was given; no links: transfer functions
+    crd_plant reduced;  ///< with direct links closed
+    crd_plant sampled;  ///< for the map over one macro step; no links: there is none
+    const char* no_map; ///< why not
+    crd_loop_element* elements;
+    int element_count;
+    size_t element_capacity;
+    int direct;   ///< links without element
+    int variants; ///< combinations of pieces
+    bool exact;   ///< units are known to rounding: not linearised by differences
+} crd_loop_model;
+
+CRD_API void crd_loop_model_init(crd_loop_model* m, crd_context* ctx, const char* name);
+CRD_API void crd_loop_model_clear(crd_loop_model* m);
+/// An element for links or `loop.elements` to point at.
+CRD_API crd_status crd_loop_model_add(crd_loop_model* m, const crd_element* e, double step, int k,
+                                      const crd_linear** out);
+/// Once dT and `whole` or `loop.transfers` are there: closes direct links, counts variants, and
+/// makes the network of the exact map, transfer function i feeding element i, which feeds i + 1.
+CRD_API crd_status crd_loop_model_finish(crd_loop_model* m);
+CRD_API void crd_loop_model_choose(crd_loop_model* m, int variant);
+
+/// An element that a description names: a word, a file.
+typedef crd_status crd_element_loader(void* user, const char* text, crd_element** out);
+
+/// What takes the place of what a description says. Start from crd_loop_defaults().
+typedef struct crd_loop_options {
+    double step;                ///< macro step; NaN: its own
+    const crd_element* element; ///< instead of each element; NULL: its own
+    int latency_steps;          ///< of all elements; -1: their own
+    double latency;             ///< the same in s; NaN
+    crd_element_loader* load;   ///< of elements; NULL: only words
+    void* load_user;
+} crd_loop_options;
+
+CRD_API crd_loop_options crd_loop_defaults(void);
+/// Macro steps after which a sample is used that is `latency` s old: rounded up to the raster; -1:
+/// negative, or more than CRD_LATENCY_MAX.
+CRD_API int crd_latency_steps(double latency, double step);
+/// The latency that `o` asks for at macro step `step`, else `own`.
+CRD_API crd_status crd_loop_latency(crd_context* ctx, const crd_loop_options* o, double step,
+                                    int own, int* out);
+/// A loop file (docs/analysis.md) as one JSON object; YAML by way of crd_yaml_to_json. `out` is
+/// cleared by the caller, after a success only.
+CRD_API crd_status crd_loop_parse(crd_context* ctx, const char* json, size_t length,
+                                  const char* file, const crd_loop_options* o, crd_loop_model* out);
+
+/// Poles or modes by falling real part; of a pair the one above the real axis.
+typedef struct crd_modes {
+    bool known;
+    int count;
+    crd_complex* at;
+} crd_modes;
+
+typedef struct crd_stability {
+    bool stable; ///< by all of the below that is known
+    bool nyquist_known;
+    const char* no_nyquist; ///< why not
+    crd_nyquist nyquist;
+    crd_loop_point* points; ///< (nyquist.points), for crd_free
+    crd_modes poles;        ///< of the closed loop with G_p
+    crd_modes after;        ///< of the exact map, outputs sampled after the inputs' update
+    crd_modes before;       ///< ... before it
+    const char* no_poles;   ///< why they are not known
+    int variant;            ///< the worst one, which this is the report of
+    int unstable_variants;
+} crd_stability;
+
+/// Nyquist's criterion, poles and modes of the worst variant, which `m` has chosen then. What one
+/// of the three cannot do is told in a sentence; CRD_E_UNSUPPORTED: none of them can. Texts and
+/// arrays are the model's.
+CRD_API crd_status crd_analysis_loop(crd_loop_model* m, crd_stability* out);
+
+/// The phase margin nearest to 0, the gain margin nearest to 1; NULL: there is none.
+CRD_API const crd_crossing* crd_nyquist_phase_margin(const crd_nyquist* n);
+CRD_API const crd_crossing* crd_nyquist_gain_margin(const crd_nyquist* n);
+
+/// What a loop makes of its elements, in short.
+typedef struct crd_margins {
+    bool known, stable;
+    double phase;   ///< degrees, the one nearest to 0; NaN: none
+    double delay;   ///< s that the stable loop still survives; NaN: a network of several links
+    double nearest; ///< min |1 + L|
+} crd_margins;
+
+/// Of the variant that is chosen. The exact map, where there is one, has a say in what is stable:
+/// it sees what swings near the Nyquist frequency.
+CRD_API crd_status crd_analysis_margins(const crd_loop_model* m, crd_margins* out);
+
 // ---- recordings --------------------------------------------------------------------------------
 
 /// One-sided power density of a recording by Welch's method: segments of `length` samples (a power
@@ -287,6 +442,139 @@ CRD_API crd_status crd_spectrum_bandwidth(crd_context* ctx, const crd_spectrum* 
 CRD_API crd_status crd_analysis_macro_step(crd_context* ctx, const crd_linear* e, double omega,
                                            double magnitude_tolerance, double phase_tolerance_deg,
                                            double* dT);
+
+/// A signal on the grid of the macro steps, without gaps. Borrowed.
+typedef struct crd_signal {
+    const char* name; ///< for messages
+    const double* y;
+    int64_t count;
+    double step; ///< s
+} crd_signal;
+
+typedef struct crd_signal_report {
+    double mean;
+    double bandwidth; ///< rad/s, `part` of the power lies below
+    double half;      ///< half of it
+    crd_spectrum spectrum;
+} crd_signal_report;
+
+/// `length` as in crd_analysis_spectrum. Give the spectrum back with crd_spectrum_clear, also after
+/// a failure.
+CRD_API crd_status crd_analysis_signal(crd_context* ctx, const crd_signal* s, int length,
+                                       double part, crd_signal_report* out);
+
+/// The macro step that an element needs for a signal.
+typedef struct crd_step_need {
+    int k;        ///< latency in macro steps
+    double step;  ///< largest macro step, s; NaN: none is short enough
+    double keeps; ///< rad/s up to which it is good at best; NaN unless the latency is in s
+} crd_step_need;
+
+/// For frequencies up to `bandwidth`. A latency of k macro steps, whatever their length, if
+/// `latency` is NaN; `step` is then what bands of the element are taken at. Else a latency in s,
+/// whatever k it makes.
+CRD_API crd_status crd_analysis_step_need(const crd_element* e, double bandwidth, double step,
+                                          int k, double latency, double magnitude_tolerance,
+                                          double phase_tolerance_deg, crd_step_need* out);
+
+// ---- from a signal to an element ---------------------------------------------------------------
+
+typedef enum crd_designer {
+    CRD_DESIGNER_MOMENT,
+    CRD_DESIGNER_SAVITZKY_GOLAY,
+    CRD_DESIGNER_WIENER,
+    CRD_DESIGNER_OPTIMAL,
+    CRD_DESIGNER_BOUNDED,
+    CRD_DESIGNERS,
+} crd_designer;
+CRD_API const char* crd_designer_name(crd_designer by); ///< "savitzky-golay"
+
+/// What is known of the signal and wanted of the algorithm. Start from crd_design_task_defaults().
+typedef struct crd_design_task {
+    crd_goal goal;   ///< k is set per design; m = 9
+    int degree;      ///< moment, Savitzky-Golay; default 2
+    double noise;    ///< Wiener: over the power of the signal; NaN, the default: as the signal says
+    double margin;   ///< bounded: |G| <= 1 + margin; default 0.03
+    crd_band* bands; ///< Wiener, in x = omega dT
+    int band_count;
+    const crd_signal* signal; ///< NULL: none
+} crd_design_task;
+
+CRD_API crd_design_task crd_design_task_defaults(void);
+/// Bands, noise and the two intervals of the goal, from the spectrum of the signal if there is one,
+/// else from the goal's `phase`. What is set already (hi > 0, noise not NaN) stays. Bands are the
+/// arena's. CRD_E_RANGE: the signal is constant.
+CRD_API crd_status crd_design_find_bands(crd_context* ctx, crd_arena* arena, crd_design_task* task);
+
+/// One designed algorithm and what it is worth.
+typedef struct crd_designed {
+    crd_designer by;
+    crd_linear linear; ///< crd_linear_clear
+    crd_quality quality;
+    crd_metrics metrics; ///< on the signal, NaN without
+    double zoh;          ///< C of ZOH on it
+    crd_margins margins; ///< in a loop, by whoever has one
+} crd_designed;
+
+CRD_API crd_status crd_design_make(crd_context* ctx, const crd_design_task* task, crd_designer by,
+                                   int k, crd_designed* out);
+/// An element with a table of weights over k (ascending), as its JSON description.
+CRD_API crd_status crd_design_describe(const char* name, double step, const crd_designed* designs,
+                                       int count, crd_text* out);
+
+// ---- from a link and a signal to an element ----------------------------------------------------
+
+enum {
+    CRD_LATENCY_SPARE = 3, ///< late samples now and then: so many steps more than it is made for
+    CRD_LINK_CANDIDATES = 9,
+};
+
+/// What a link does to samples: a delay each, NaN for those that it loses.
+typedef struct crd_link {
+    const double* delays; ///< (count) s
+    int64_t count;
+    int64_t lost;
+    double mean, low, high; ///< s; 0.1 % are beyond `high`
+    int k_low, k_most;      ///< macro steps: of the shortest delay, of the median
+    int k_high;             ///< of `high`, and two more if some are lost
+} crd_link;
+
+/// 10000 delays within delay +- jitter, of which the part `loss` is lost.
+CRD_API crd_status crd_link_emulate(crd_context* ctx, crd_arena* arena, double delay, double jitter,
+                                    double loss, crd_link* out);
+/// Fills in what follows from `delays` at macro step `step`. CRD_E_RANGE: too long to be
+/// compensated, or everything is lost.
+CRD_API crd_status crd_link_examine(crd_context* ctx, crd_link* link, double step);
+
+typedef struct crd_link_candidate {
+    const char* name;
+    crd_coupling_options options;
+    crd_designed* designs; ///< (design_count) over the latencies of the link; of a designed one
+    int design_count;
+    crd_metrics metrics; ///< of the trial
+    crd_margins margins; ///< of a linear one, by whoever has a loop
+} crd_link_candidate;
+
+/// Algorithms for a link, designed and tried. Zero it before the first use.
+typedef struct crd_link_trial {
+    crd_context* ctx;
+    crd_arena arena;
+    crd_link_candidate candidates[CRD_LINK_CANDIDATES];
+    int count;
+} crd_link_trial;
+
+/// The candidates: ZOH, FOH, EROS, designs for the first `seen` samples of the signal, and two that
+/// learn. `taps` of designs, <= 0: 9, and 25 for the long one. `only`: the only one whose weights
+/// are wanted, -1: all.
+CRD_API crd_status crd_link_design(crd_context* ctx, const crd_link* link, const crd_signal* s,
+                                   int64_t seen, int taps, int only, crd_link_trial* t);
+/// The signal through the link into candidate `i`; its metrics count from sample `first` on.
+CRD_API crd_status crd_link_try(crd_link_trial* t, const crd_link* link, const crd_signal* s,
+                                int64_t first, int i);
+/// A candidate as the JSON description of an element.
+CRD_API crd_status crd_link_describe(const crd_link_candidate* c, const char* name, double step,
+                                     crd_text* out);
+CRD_API void crd_link_trial_clear(crd_link_trial* t);
 
 #ifdef __cplusplus
 }

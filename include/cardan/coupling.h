@@ -327,6 +327,9 @@ CRD_API const char* const* crd_element_algorithms(void);
 /// back with crd_linear_clear. CRD_E_UNSUPPORTED: what it does is not one linear function.
 CRD_API crd_status crd_element_linear(const crd_element* e, double step, int k, crd_linear* out);
 
+/// Its known latency in macro steps of `step` s, rounded up; -1: it has none.
+CRD_API int crd_element_latency(const crd_element* e, double step);
+
 // ---- how good was it ---------------------------------------------------------------------------
 
 /// Sums for the comparison of an estimate with what the signal turned out to be.

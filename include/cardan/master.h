@@ -353,6 +353,16 @@ CRD_API crd_master_link crd_master_get_link(const crd_master* m, int link);
 /// A unit of the system. Touch it between steps only, and leave it as it was.
 CRD_API crd_unit* crd_master_get_unit(crd_master* m, int unit);
 
+struct crd_loop_model;
+struct crd_loop_options;
+/// The system where the run stands, initialised or later, as a linear network for
+/// cardan/analysis.h: its units linearised, its continuous connections as links with the elements
+/// of their couplings. `s` is the master's, `out` is initialised and is cleared by the caller in
+/// any case. CRD_E_UNSUPPORTED says which unit or connection has no linear form.
+CRD_API crd_status crd_master_linearise(crd_master* m, const crd_system* s,
+                                        const struct crd_loop_options* o,
+                                        struct crd_loop_model* out);
+
 /// A test bench in the record of a session.
 typedef struct crd_session_bench {
     const char* unit;

@@ -18,3 +18,6 @@ double crdi_bisect(double (*f)(const void* user, double x), const void* user, do
 
 // "the macro step is -1, expected > 0" and its like
 crd_status crdi_check_step(crd_context* ctx, double dT);
+
+// The description of an element up to `"algorithm": `.
+void crdi_element_begin(const char* name, double step, crd_text* out);

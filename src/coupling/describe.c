@@ -2,6 +2,7 @@
 // goes and which algorithms it belongs to.
 #include "coupling/describe.h"
 #include "shared/base.h"
+#include "shared/coupling.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -1008,28 +1009,57 @@ static crd_status name_it(reader* r)
     return e->label ? CRD_OK : CRD_E_MEMORY;
 }
 
-crd_status crd_element_parse(crd_context* ctx, const char* json, size_t length, const char* file,
-                             int first_line, crd_element** out)
+static crd_element* new_element(crd_context* ctx)
 {
-    crd_status st = CRD_OK;
     crd_element* e = crdi_new(ctx, sizeof *e);
-    if (!e) { return CRD_E_MEMORY; }
+    if (!e) { return NULL; }
     *e = blank_element(ctx);
     crd_arena_init(&e->arena, ctx);
-    reader r = {ctx, &e->arena, file ? file : "", "", e, CRDI_WORD_AUTO};
-    crdi_json* root = NULL;
-    CRD_TRY(
-        crdi_json_parse(&e->arena, json, length, (crdi_json_source){r.file, first_line}, &root));
+    return e;
+}
+
+static crd_status read_element(crd_element* e, const crdi_json* root, const char* file)
+{
+    crd_status st = CRD_OK;
+    reader r = {e->ctx, &e->arena, file ? file : "", "", e, CRDI_WORD_AUTO};
     CRD_TRY(read_object(&r, root));
     CRD_TRY(finish_latency(&r, root));
     if (r.word == CRDI_WORD_NETWORK) { CRD_TRY(finish_network(&r, root)); }
     CRD_TRY(try_design(&r, root));
     CRD_TRY(name_it(&r));
+fail:
+    return st;
+}
+
+crd_status crd_element_parse(crd_context* ctx, const char* json, size_t length, const char* file,
+                             int first_line, crd_element** out)
+{
+    crd_status st = CRD_OK;
+    crdi_json* root = NULL;
+    crd_element* e = new_element(ctx);
+    if (!e) { return CRD_E_MEMORY; }
+    const crdi_json_source source = {file ? file : "", first_line};
+    CRD_TRY(crdi_json_parse(&e->arena, json, length, source, &root));
+    CRD_TRY(read_element(e, root, file));
     *out = e;
     return CRD_OK;
 fail:
     crd_element_destroy(e);
     return st;
+}
+
+crd_status crdi_element_read(crd_context* ctx, const crdi_json* root, const char* file,
+                             crd_element** out)
+{
+    crd_element* e = new_element(ctx);
+    if (!e) { return CRD_E_MEMORY; }
+    const crd_status st = read_element(e, root, file);
+    if (st < 0) {
+        crd_element_destroy(e);
+        return st;
+    }
+    *out = e;
+    return CRD_OK;
 }
 
 crd_status crd_element_of_name(crd_context* ctx, const char* algorithm, crd_element** out)
@@ -1062,6 +1092,13 @@ const char* const* crd_element_algorithms(void)
 }
 
 // ---- use ---------------------------------------------------------------------------------------
+
+int crd_element_latency(const crd_element* e, double step)
+{
+    return e->latency_steps >= 0 ? e->latency_steps
+           : isnan(e->latency)   ? -1
+                                 : (int)ceil(e->latency / step - 1e-9);
+}
 
 static crd_status own_step(const crd_element* e, double step, double* out)
 {
