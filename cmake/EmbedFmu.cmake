@@ -121,7 +121,7 @@ endforeach()
 foreach(name base coupling learn model quality system unit)
     list(APPEND files ${tree}/include/cardan/${name}.h)
 endforeach()
-list(APPEND files ${tree}/src/shared/base.h ${tree}/src/shared/unit.h)
+list(APPEND files ${tree}/src/shared/base.h ${tree}/src/shared/coupling.h ${tree}/src/shared/unit.h)
 cardan_embed_fmu(coupling HEADER cardan_unit.h MODEL crd_coupling_model FILES ${base_files} ${files})
 
 file(GLOB files CONFIGURE_DEPENDS ${tree}/src/dcp/master/*.[ch] ${tree}/src/dcp/model/*.[ch])

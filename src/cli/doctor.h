@@ -1,8 +1,8 @@
 // cardan doctor: can this machine run in real time?
 //
 // Facts come first (doctor_look.c: files below a root; doctor_ask.c: what only system calls tell;
-// doctor_measure.c: two measurements), judgements after (doctor_judge.c, doctor_table.c). Those see
-// nothing but facts, so that a test makes up any machine.
+// doctor_measure.c: two measurements), judgements after. A check is a row of doctor_checks.c; its
+// judge sees nothing but facts, so that a test makes up any machine.
 #pragma once
 #include "cli/cli.h"
 #include "shared/pace.h"
@@ -160,24 +160,45 @@ void crdi_doctor_look(const char* root, const crdi_wish* w, crdi_facts* out);
 // What only system calls say, about this process on this machine.
 void crdi_doctor_ask(const crdi_wish* w, crdi_facts* out);
 
-// doctor_files.c: reading below a root without trusting what is there.
+// doctor_files.c: reading below a root without trusting what is there. Paths are formats.
 typedef enum crdi_got { CRDI_GOT, CRDI_MISSING, CRDI_DENIED } crdi_got;
 // The first line of a file as printable ASCII without blanks at its ends; "" unless got.
-crdi_got crdi_root_line(const char* root, const char* path, char* out, size_t size);
-int64_t crdi_root_number(const char* root, const char* path); // CRDI_UNKNOWN
+crdi_got crdi_root_line(const char* root, char* out, size_t size, const char* path, ...)
+    CRD_PRINTF(4, 5);
+int64_t crdi_root_number(const char* root, const char* path, ...) CRD_PRINTF(2, 3); // CRDI_UNKNOWN
 // Line by line (cut at 8 KiB; printable), plain or gzip, until `line` returns false; at most 16
 // MiB.
 typedef bool crdi_on_line(void* user, const char* line);
-crdi_got crdi_root_lines(const char* root, const char* path, crdi_on_line* line, void* user);
+crdi_got crdi_root_lines(const char* root, crdi_on_line* line, void* user, const char* path, ...)
+    CRD_PRINTF(4, 5);
 // Names in a folder, without those that begin with a dot, until `name` returns false.
 typedef bool crdi_on_name(void* user, const char* name);
-crdi_got crdi_root_folder(const char* root, const char* path, crdi_on_name* name, void* user);
+crdi_got crdi_root_folder(const char* root, crdi_on_name* name, void* user, const char* path, ...)
+    CRD_PRINTF(4, 5);
 // The last part of what a link says.
-crdi_got crdi_root_link(const char* root, const char* path, char* out, size_t size);
-bool crdi_root_exists(const char* root, const char* path);
-bool crdi_root_writable(const char* root, const char* path);
+crdi_got crdi_root_link(const char* root, char* out, size_t size, const char* path, ...)
+    CRD_PRINTF(4, 5);
+bool crdi_root_exists(const char* root, const char* path, ...) CRD_PRINTF(2, 3);
+bool crdi_root_writable(const char* root, const char* path, ...) CRD_PRINTF(2, 3);
 // Decimal at the beginning of a text; CRDI_UNKNOWN.
 int64_t crdi_leading_number(const char* text);
+
+// Readers of files, each run once, in the order of the checks that name them: doctor_look.c and
+// doctor_look_net.c.
+typedef struct crdi_looking {
+    const char* root;
+    const crdi_wish* w;
+    crdi_facts* f;
+    char cmdline[4096]; // of the kernel
+} crdi_looking;
+void crdi_look_at_kernel(crdi_looking* l);
+void crdi_look_at_rights(crdi_looking* l);
+void crdi_look_at_cpus(crdi_looking* l);
+void crdi_look_at_memory(crdi_looking* l);
+void crdi_look_at_network(crdi_looking* l);
+void crdi_look_at_processes(crdi_looking* l); // real-time tasks, daemons, clocks
+void crdi_look_at_ports(crdi_looking* l);
+void crdi_look_at_sandbox(crdi_looking* l);
 
 // ---- measurements ------------------------------------------------------------------------------
 
@@ -249,18 +270,44 @@ extern const char* const crdi_state_names[];
 crdi_state crdi_state_of(crdi_finding f, crdi_need n);
 
 enum { CRDI_FOUND = 256, CRDI_FIX = 512 };
+typedef struct crdi_diagnosis crdi_diagnosis;
+
+// What a judge sees: the machine, and of a check that is made per card or port which one.
+typedef struct crdi_case {
+    const crdi_facts* f;
+    const crdi_wish* w;
+    const crdi_nic* nic;   // NULL: none is up
+    const crdi_port* port; // of the wish
+} crdi_case;
+
+typedef enum crdi_per {
+    CRDI_PER_MACHINE,
+    CRDI_PER_NIC,
+    CRDI_PER_PORT,
+    CRDI_PER_OTHER, // not judged from facts: measurements, models
+} crdi_per;
+
 typedef struct crdi_check {
     const char* id;
     crdi_area area;
     const char* title;
-    const char* why;
     crdi_need need[CRDI_PROFILES];
+    const char* why;
+    crdi_per per;
+    void (*read)(crdi_looking* l); // NULL: others read what it needs
+    void (*judge)(const crdi_case* c, crdi_diagnosis* x);
+    // Instead of a judge: an int64_t at `fact` (of the card, else of the facts) that is 0 or 1.
+    bool flag;
+    bool good; // which one is
+    size_t fact;
+    const char *yes, *no;
+    const char* fix; // lines to type unless the judge knows better; @ is the subject
 } crdi_check;
 const crdi_check* crdi_find_check(const char* id); // NULL
 extern const crdi_check crdi_checks[];             // in the order of the output
 extern const int crdi_check_count;
 
-typedef struct crdi_diagnosis {
+struct crdi_diagnosis {
     const crdi_check* check;
     char subject[96]; // "eth0", "udp 8080", a unit; ""
     crdi_need need;
@@ -268,7 +315,7 @@ typedef struct crdi_diagnosis {
     crdi_state state;
     char found[CRDI_FOUND];
     char fix[CRDI_FIX]; // lines to type; "" unless warn or fail
-} crdi_diagnosis;
+};
 
 typedef struct crdi_diagnoses {
     crd_context* ctx;
@@ -281,11 +328,13 @@ typedef struct crdi_diagnoses {
 
 void crdi_diagnoses_init(crdi_diagnoses* r, crd_context* ctx, crdi_profile profile);
 void crdi_diagnoses_clear(crdi_diagnoses* r);
-// A new result, NULL when out of memory. The caller may still change its need with
-// crdi_diagnosis_need.
+// A new diagnosis, NULL when out of memory.
 crdi_diagnosis* crdi_diagnose(crdi_diagnoses* r, const char* id, const char* subject,
                               crdi_finding f, const char* found, ...) CRD_PRINTF(5, 6);
-void crdi_diagnosis_need(crdi_diagnosis* x, crdi_need need);
+// What a judge has found: sets the state, too.
+void crdi_diagnosis_found(crdi_diagnosis* x, crdi_finding f, const char* format, ...)
+    CRD_PRINTF(3, 4);
+// A line to type; kept only if the state is warn or fail.
 void crdi_diagnosis_fix(crdi_diagnosis* x, const char* format, ...) CRD_PRINTF(2, 3);
 int crdi_diagnoses_count(const crdi_diagnoses* r, crdi_state s);
 

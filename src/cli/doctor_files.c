@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,18 +17,25 @@ enum {
     MOST_NAMES = 1 << 17,  // of one folder
 };
 
-static bool join(char out[PATH_MAX], const char* root, const char* path)
+// "root" and what the format makes; "" if it is too long.
+static void join(char out[PATH_MAX], const char* root, const char* path, va_list args)
 {
-    const int n = snprintf(out, PATH_MAX, "%s%s", root, path);
-    return n > 0 && n < PATH_MAX;
+    const size_t n = (size_t)snprintf(out, PATH_MAX, "%s", root);
+    const int m = n < PATH_MAX ? vsnprintf(out + n, PATH_MAX - n, path, args) : -1;
+    if (m < 0 || n + (size_t)m >= PATH_MAX) { *out = 0; }
 }
+// The path of a function whose last argument is the format.
+#define JOIN(full, root, path)                                                                     \
+    char full[PATH_MAX];                                                                           \
+    va_list args;                                                                                  \
+    va_start(args, path);                                                                          \
+    join(full, root, path, args);                                                                  \
+    va_end(args)
 
 // A pipe or a device in the place of a file must not make us wait.
-static crdi_got open_file(const char* root, const char* path, int* fd)
+static crdi_got open_file(const char* full, int* fd)
 {
-    char full[PATH_MAX];
     struct stat info;
-    if (!join(full, root, path)) { return CRDI_MISSING; }
     *fd = open(full, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0) { return errno == ENOENT || errno == ENOTDIR ? CRDI_MISSING : CRDI_DENIED; }
     if (fstat(*fd, &info) == 0 && S_ISREG(info.st_mode)) { return CRDI_GOT; }
@@ -50,11 +58,11 @@ static void strip(char* text)
     text[length - begin] = 0;
 }
 
-crdi_got crdi_root_line(const char* root, const char* path, char* out, size_t size)
+static crdi_got read_line(const char* full, char* out, size_t size)
 {
     int fd = -1;
     *out = 0;
-    const crdi_got got = open_file(root, path, &fd);
+    const crdi_got got = open_file(full, &fd);
     if (got != CRDI_GOT) { return got; }
     ssize_t n = 0;
     do {
@@ -70,6 +78,12 @@ crdi_got crdi_root_line(const char* root, const char* path, char* out, size_t si
     return n < 0 ? CRDI_DENIED : CRDI_GOT;
 }
 
+crdi_got crdi_root_line(const char* root, char* out, size_t size, const char* path, ...)
+{
+    JOIN(full, root, path);
+    return read_line(full, out, size);
+}
+
 int64_t crdi_leading_number(const char* text)
 {
     const size_t sign = *text == '-';
@@ -78,17 +92,19 @@ int64_t crdi_leading_number(const char* text)
     return n > sign && crdi_parse_int64(text, n, &x) ? x : CRDI_UNKNOWN;
 }
 
-int64_t crdi_root_number(const char* root, const char* path)
+int64_t crdi_root_number(const char* root, const char* path, ...)
 {
     char line[64];
-    return crdi_root_line(root, path, line, sizeof line) == CRDI_GOT ? crdi_leading_number(line)
-                                                                     : CRDI_UNKNOWN;
+    JOIN(full, root, path);
+    return read_line(full, line, sizeof line) == CRDI_GOT ? crdi_leading_number(line)
+                                                          : CRDI_UNKNOWN;
 }
 
-crdi_got crdi_root_lines(const char* root, const char* path, crdi_on_line* line, void* user)
+crdi_got crdi_root_lines(const char* root, crdi_on_line* line, void* user, const char* path, ...)
 {
     int fd = -1;
-    const crdi_got got = open_file(root, path, &fd);
+    JOIN(full, root, path);
+    const crdi_got got = open_file(full, &fd);
     if (got != CRDI_GOT) { return got; }
     gzFile f = gzdopen(fd, "rb"); // reads plain files, too
     if (!f) {
@@ -120,10 +136,9 @@ crdi_got crdi_root_lines(const char* root, const char* path, crdi_on_line* line,
     return all == 0 && n < 0 ? CRDI_DENIED : CRDI_GOT;
 }
 
-crdi_got crdi_root_folder(const char* root, const char* path, crdi_on_name* name, void* user)
+crdi_got crdi_root_folder(const char* root, crdi_on_name* name, void* user, const char* path, ...)
 {
-    char full[PATH_MAX];
-    if (!join(full, root, path)) { return CRDI_MISSING; }
+    JOIN(full, root, path);
     DIR* d = opendir(full);
     if (!d) { return errno == ENOENT || errno == ENOTDIR ? CRDI_MISSING : CRDI_DENIED; }
     struct dirent* e = NULL;
@@ -135,11 +150,11 @@ crdi_got crdi_root_folder(const char* root, const char* path, crdi_on_name* name
     return CRDI_GOT;
 }
 
-crdi_got crdi_root_link(const char* root, const char* path, char* out, size_t size)
+crdi_got crdi_root_link(const char* root, char* out, size_t size, const char* path, ...)
 {
-    char full[PATH_MAX], target[PATH_MAX];
+    char target[PATH_MAX];
+    JOIN(full, root, path);
     *out = 0;
-    if (!join(full, root, path)) { return CRDI_MISSING; }
     const ssize_t n = readlink(full, target, sizeof target - 1);
     if (n <= 0) { return errno == EACCES ? CRDI_DENIED : CRDI_MISSING; }
     target[n] = 0;
@@ -151,14 +166,14 @@ crdi_got crdi_root_link(const char* root, const char* path, char* out, size_t si
     return CRDI_GOT;
 }
 
-bool crdi_root_exists(const char* root, const char* path)
+bool crdi_root_exists(const char* root, const char* path, ...)
 {
-    char full[PATH_MAX];
-    return join(full, root, path) && access(full, F_OK) == 0;
+    JOIN(full, root, path);
+    return access(full, F_OK) == 0;
 }
 
-bool crdi_root_writable(const char* root, const char* path)
+bool crdi_root_writable(const char* root, const char* path, ...)
 {
-    char full[PATH_MAX];
-    return join(full, root, path) && access(full, W_OK) == 0;
+    JOIN(full, root, path);
+    return access(full, W_OK) == 0;
 }

@@ -1,5 +1,4 @@
 // What files tell about a machine: kernel, rights, scheduling, CPU, memory.
-#include "cli/doctor_look.h"
 #include "cli/doctor.h"
 
 #include <limits.h>
@@ -71,8 +70,16 @@ const char* crdi_cpus_text(const crdi_cpus* c, char* out, size_t size)
 static crdi_cpus cpus_of(const char* root, const char* path)
 {
     char line[512];
-    if (crdi_root_line(root, path, line, sizeof line) != CRDI_GOT) { return (crdi_cpus){0}; }
-    return crdi_cpus_parse(line);
+    const bool got = crdi_root_line(root, line, sizeof line, "%s", path) == CRDI_GOT;
+    return got ? crdi_cpus_parse(line) : (crdi_cpus){0};
+}
+
+// The word between two characters, as "[always] madvise" marks it; "" if there is none.
+static void marked_word(const char* line, char open, char close, char* out, size_t size)
+{
+    const char* mark = strchr(line, open);
+    const char end[2] = {close, 0};
+    snprintf(out, size, "%.*s", mark ? (int)strcspn(mark + 1, end) : 0, mark ? mark + 1 : "");
 }
 
 // ---- the command line of the kernel ------------------------------------------------------------
@@ -133,20 +140,19 @@ static crdi_preemption preemption_word(const char* word)
 
 // What was built and what was chosen at boot differ: the kernel's own word first, then the choice,
 // then the default that it was built with.
-static crdi_preemption find_preemption(const char* root, const crdi_facts* f, const config* c,
-                                       const char* cmdline)
+static crdi_preemption find_preemption(const crdi_looking* l, const config* c)
 {
-    char line[256], word[32] = "";
+    const crdi_facts* f = l->f;
+    char line[256], word[32];
     if (strstr(f->version, "PREEMPT_RT") || strstr(f->version, "PREEMPT RT") || c->rt ||
-        crdi_root_number(root, "/sys/kernel/realtime") == 1) {
+        crdi_root_number(l->root, "/sys/kernel/realtime") == 1) {
         return CRDI_PREEMPT_RT;
     }
-    crdi_root_line(root, "/sys/kernel/debug/sched/preempt", line, sizeof line);
-    const char* mark = strchr(line, '(');
-    if (mark) { snprintf(word, sizeof word, "%.*s", (int)strcspn(mark + 1, ")"), mark + 1); }
+    crdi_root_line(l->root, line, sizeof line, "/sys/kernel/debug/sched/preempt");
+    marked_word(line, '(', ')', word, sizeof word);
     crdi_preemption p = preemption_word(word);
     if (p) { return p; }
-    if (f->preempt_dynamic && boot_word(cmdline, "preempt", word, sizeof word)) {
+    if (f->preempt_dynamic && boot_word(l->cmdline, "preempt", word, sizeof word)) {
         p = preemption_word(word);
         if (p) { return p; }
     }
@@ -181,26 +187,30 @@ static bool read_cpuinfo(void* user, const char* line)
     return false;
 }
 
-static void look_at_machine(const char* root, crdi_facts* f)
+static void look_at_machine(crdi_looking* l)
 {
+    crdi_facts* f = l->f;
     char vendor[48], product[48];
-    crdi_root_lines(root, "/proc/cpuinfo", read_cpuinfo, f);
-    if (crdi_root_exists(root, "/sys/hypervisor/type") ||
-        crdi_root_exists(root, "/proc/device-tree/hypervisor")) {
+    crdi_root_lines(l->root, read_cpuinfo, f, "/proc/cpuinfo");
+    if (crdi_root_exists(l->root, "/sys/hypervisor/type") ||
+        crdi_root_exists(l->root, "/proc/device-tree/hypervisor")) {
         f->hypervisor = 1;
     }
-    crdi_root_line(root, "/sys/class/dmi/id/sys_vendor", vendor, sizeof vendor);
-    crdi_root_line(root, "/sys/class/dmi/id/product_name", product, sizeof product);
+    crdi_root_line(l->root, vendor, sizeof vendor, "/sys/class/dmi/id/sys_vendor");
+    crdi_root_line(l->root, product, sizeof product, "/sys/class/dmi/id/product_name");
     snprintf(f->vendor, sizeof f->vendor, "%s%s%s", vendor, *vendor && *product ? " " : "",
              product);
 }
 
-static void look_at_kernel(const char* root, const char* cmdline, crdi_facts* f)
+void crdi_look_at_kernel(crdi_looking* l)
 {
-    char path[160];
+    static const char clocks[] = "/sys/devices/system/clocksource/clocksource0";
+    const char* root = l->root;
+    crdi_facts* f = l->f;
+    char value[32];
     config c = {0};
-    crdi_root_line(root, "/proc/sys/kernel/osrelease", f->release, sizeof f->release);
-    crdi_root_line(root, "/proc/sys/kernel/version", f->version, sizeof f->version);
+    crdi_root_line(root, f->release, sizeof f->release, "/proc/sys/kernel/osrelease");
+    crdi_root_line(root, f->version, sizeof f->version, "/proc/sys/kernel/version");
     const char* dot = strchr(f->release, '.');
     const int64_t major = crdi_leading_number(f->release);
     const int64_t minor = dot ? crdi_leading_number(dot + 1) : CRDI_UNKNOWN;
@@ -208,26 +218,22 @@ static void look_at_kernel(const char* root, const char* cmdline, crdi_facts* f)
         f->major = (int)major;
         f->minor = (int)minor;
     }
-    if (crdi_root_lines(root, "/proc/config.gz", read_config, &c) != CRDI_GOT && *f->release &&
+    if (crdi_root_lines(root, read_config, &c, "/proc/config.gz") != CRDI_GOT && *f->release &&
         !strchr(f->release, '/')) {
-        snprintf(path, sizeof path, "/boot/config-%s", f->release);
-        crdi_root_lines(root, path, read_config, &c);
+        crdi_root_lines(root, read_config, &c, "/boot/config-%s", f->release);
     }
     f->preempt_dynamic = strstr(f->version, "PREEMPT_DYNAMIC") != NULL;
-    f->preemption = find_preemption(root, f, &c, cmdline);
-    char value[32];
-    if (boot_word(cmdline, "highres", value, sizeof value) && strcmp(value, "off") == 0) {
+    f->preemption = find_preemption(l, &c);
+    if (boot_word(l->cmdline, "highres", value, sizeof value) && strcmp(value, "off") == 0) {
         f->high_resolution = 0;
     } else if (c.seen) {
         f->high_resolution = c.high_resolution;
     }
-    static const char clocks[] = "/sys/devices/system/clocksource/clocksource0/";
-    snprintf(path, sizeof path, "%scurrent_clocksource", clocks);
-    crdi_root_line(root, path, f->clocksource, sizeof f->clocksource);
-    snprintf(path, sizeof path, "%savailable_clocksource", clocks);
-    crdi_root_line(root, path, f->clocksources, sizeof f->clocksources);
-    crdi_root_lines(root, "/etc/os-release", read_distribution, f);
-    look_at_machine(root, f);
+    crdi_root_line(root, f->clocksource, sizeof f->clocksource, "%s/current_clocksource", clocks);
+    crdi_root_line(root, f->clocksources, sizeof f->clocksources, "%s/available_clocksource",
+                   clocks);
+    crdi_root_lines(root, read_distribution, f, "/etc/os-release");
+    look_at_machine(l);
 }
 
 // ---- rights ------------------------------------------------------------------------------------
@@ -311,11 +317,6 @@ static bool read_group(void* user, const char* line)
     return true;
 }
 
-static void take_least(double* least, double x)
-{
-    if (isnan(*least) || x < *least) { *least = x; }
-}
-
 // A limit of any group above counts, too: calls `use` for the group's folder and all above it.
 static void upward(const char* root, const char* base, const char* path,
                    void (*use)(const char* root, const char* folder, crdi_facts* f), crdi_facts* f)
@@ -335,39 +336,39 @@ static void upward(const char* root, const char* base, const char* path,
     }
 }
 
+static void use_quota(double quota, double period, crdi_facts* f)
+{
+    if (quota > 0 && period > 0 && !(f->group_cpus <= quota / period)) {
+        f->group_cpus = quota / period;
+    }
+}
+
+static void use_bytes(int64_t most, crdi_facts* f)
+{
+    if (most >= 0 && (f->group_kb < 0 || most / 1024 < f->group_kb)) { f->group_kb = most / 1024; }
+}
+
 static void use_unified(const char* root, const char* folder, crdi_facts* f)
 {
-    char path[832], line[64];
-    snprintf(path, sizeof path, "%s/cpu.max", folder);
-    if (crdi_root_line(root, path, line, sizeof line) == CRDI_GOT) {
-        const int64_t quota = crdi_leading_number(line);
+    char line[64];
+    if (crdi_root_line(root, line, sizeof line, "%s/cpu.max", folder) == CRDI_GOT) {
         const char* blank = strchr(line, ' ');
-        const int64_t period = blank ? crdi_leading_number(blank + 1) : 100000;
-        if (quota > 0 && period > 0) { take_least(&f->group_cpus, (double)quota / (double)period); }
+        use_quota((double)crdi_leading_number(line),
+                  blank ? (double)crdi_leading_number(blank + 1) : 100000, f);
     }
-    snprintf(path, sizeof path, "%s/memory.max", folder);
-    const int64_t most = crdi_root_number(root, path);
-    if (most >= 0 && (f->group_kb < 0 || most / 1024 < f->group_kb)) { f->group_kb = most / 1024; }
+    use_bytes(crdi_root_number(root, "%s/memory.max", folder), f);
 }
 
 static void use_cpu(const char* root, const char* folder, crdi_facts* f)
 {
-    char path[832];
-    snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder);
-    const int64_t quota = crdi_root_number(root, path);
-    snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder);
-    const int64_t period = crdi_root_number(root, path);
-    if (quota > 0 && period > 0) { take_least(&f->group_cpus, (double)quota / (double)period); }
+    use_quota((double)crdi_root_number(root, "%s/cpu.cfs_quota_us", folder),
+              (double)crdi_root_number(root, "%s/cpu.cfs_period_us", folder), f);
 }
 
 static void use_memory(const char* root, const char* folder, crdi_facts* f)
 {
-    char path[832];
-    snprintf(path, sizeof path, "%s/memory.limit_in_bytes", folder);
-    const int64_t most = crdi_root_number(root, path);
-    if (most >= 0 && most < INT64_C(1) << 60 && (f->group_kb < 0 || most / 1024 < f->group_kb)) {
-        f->group_kb = most / 1024;
-    }
+    const int64_t most = crdi_root_number(root, "%s/memory.limit_in_bytes", folder);
+    if (most < INT64_C(1) << 60) { use_bytes(most, f); } // else there is no limit
 }
 
 static bool read_first_group(void* user, const char* line)
@@ -384,61 +385,66 @@ static bool read_first_group(void* user, const char* line)
     return !*f->container;
 }
 
-static void look_at_groups(const char* root, crdi_facts* f)
+static void find_container(crdi_looking* l)
 {
-    groups g = {0};
-    char path[832];
-    if (crdi_root_exists(root, "/.dockerenv")) {
-        snprintf(f->container, sizeof f->container, "docker");
-    } else if (crdi_root_exists(root, "/run/.containerenv")) {
-        snprintf(f->container, sizeof f->container, "podman");
+    char* name = l->f->container;
+    const size_t size = sizeof l->f->container;
+    if (crdi_root_exists(l->root, "/.dockerenv")) {
+        snprintf(name, size, "docker");
+    } else if (crdi_root_exists(l->root, "/run/.containerenv")) {
+        snprintf(name, size, "podman");
     } else {
-        crdi_root_line(root, "/run/systemd/container", f->container, sizeof f->container);
-        if (!*f->container) { crdi_root_lines(root, "/proc/1/cgroup", read_first_group, f); }
+        crdi_root_line(l->root, name, size, "/run/systemd/container");
+        if (!*name) { crdi_root_lines(l->root, read_first_group, l->f, "/proc/1/cgroup"); }
     }
-    if (crdi_root_lines(root, "/proc/self/cgroup", read_group, &g) != CRDI_GOT) { return; }
+}
+
+void crdi_look_at_rights(crdi_looking* l)
+{
+    const char* root = l->root;
+    crdi_facts* f = l->f;
+    groups g = {0};
+    crdi_root_lines(root, read_status, f, "/proc/self/status");
+    crdi_root_lines(root, read_limits, f, "/proc/self/limits");
+    find_container(l);
+    if (crdi_root_lines(root, read_group, &g, "/proc/self/cgroup") != CRDI_GOT) { return; }
     if (*g.unified) { upward(root, "/sys/fs/cgroup", g.unified, use_unified, f); }
     if (*g.cpu) {
         upward(root, g.cpu_base, g.cpu, use_cpu, f);
-        snprintf(path, sizeof path, "%s%s/cpu.rt_runtime_us", g.cpu_base, g.cpu);
-        f->group_rt = crdi_root_number(root, path);
+        f->group_rt = crdi_root_number(root, "%s%s/cpu.rt_runtime_us", g.cpu_base, g.cpu);
     }
     if (*g.memory) { upward(root, "/sys/fs/cgroup/memory", g.memory, use_memory, f); }
 }
 
 // ---- scheduling and CPU ------------------------------------------------------------------------
 
+#define CPU "/sys/devices/system/cpu"
+
 static void look_at_idle(const char* root, int cpu, crdi_facts* f)
 {
-    char path[128], name[32];
+    static const char state[] = CPU "/cpu%d/cpuidle/state%d/%s";
     for (int k = 0; k < 16; k++) {
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpuidle/state%d/latency", cpu,
-                 k);
-        const int64_t latency = crdi_root_number(root, path);
+        const int64_t latency = crdi_root_number(root, state, cpu, k, "latency");
         if (latency == CRDI_UNKNOWN) { return; }
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpuidle/state%d/disable", cpu,
-                 k);
-        if (crdi_root_number(root, path) == 1 || latency < f->idle_latency) { continue; }
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpuidle/state%d/name", cpu, k);
-        crdi_root_line(root, path, name, sizeof name);
+        if (crdi_root_number(root, state, cpu, k, "disable") == 1 || latency < f->idle_latency) {
+            continue;
+        }
         f->idle_latency = latency;
-        memcpy(f->idle_name, name, sizeof name);
+        crdi_root_line(root, f->idle_name, sizeof f->idle_name, state, cpu, k, "name");
     }
 }
 
 static void look_at_cpu(const char* root, int cpu, crdi_facts* f)
 {
-    char path[128], governor[32];
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", cpu);
-    crdi_root_line(root, path, governor, sizeof governor);
+    char governor[32];
+    crdi_root_line(root, governor, sizeof governor, CPU "/cpu%d/cpufreq/scaling_governor", cpu);
     if (*governor && (!*f->governor || strcmp(f->governor, "performance") == 0)) {
         memcpy(f->governor, governor, sizeof governor);
         f->governor_cpu = cpu;
     }
     look_at_idle(root, cpu, f);
-    snprintf(path, sizeof path,
-             "/sys/devices/system/cpu/cpu%d/thermal_throttle/core_throttle_count", cpu);
-    const int64_t times = crdi_root_number(root, path);
+    const int64_t times =
+        crdi_root_number(root, CPU "/cpu%d/thermal_throttle/core_throttle_count", cpu);
     if (times >= 0) {
         const int64_t before = f->throttled > 0 ? f->throttled : 0;
         f->throttled = times < INT64_MAX / 2 - before ? before + times : INT64_MAX / 2;
@@ -463,39 +469,39 @@ static bool count_node(void* user, const char* name)
 static void look_at_chosen(const char* root, int cpu, crdi_facts* f)
 {
     char path[128];
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/topology/thread_siblings_list", cpu);
+    snprintf(path, sizeof path, CPU "/cpu%d/topology/thread_siblings_list", cpu);
     f->siblings = cpus_of(root, path);
-    snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d", cpu);
-    crdi_root_folder(root, path, find_node, &f->cpu_node);
-    snprintf(path, sizeof path, "/sys/kernel/debug/sched/fair_server/cpu%d/runtime", cpu);
-    f->fair_server = crdi_root_number(root, path);
+    crdi_root_folder(root, find_node, &f->cpu_node, CPU "/cpu%d", cpu);
+    f->fair_server =
+        crdi_root_number(root, "/sys/kernel/debug/sched/fair_server/cpu%d/runtime", cpu);
 }
 
-static void look_at_cpus(const char* root, const crdi_wish* w, const char* cmdline, crdi_facts* f)
+void crdi_look_at_cpus(crdi_looking* l)
 {
+    const char* root = l->root;
+    const int cpu = l->w->cpu;
+    crdi_facts* f = l->f;
     char value[512];
     f->rt_runtime = crdi_root_number(root, "/proc/sys/kernel/sched_rt_runtime_us");
     f->rt_period = crdi_root_number(root, "/proc/sys/kernel/sched_rt_period_us");
-    f->online = cpus_of(root, "/sys/devices/system/cpu/online");
-    f->isolated = cpus_of(root, "/sys/devices/system/cpu/isolated");
-    f->nohz_full = cpus_of(root, "/sys/devices/system/cpu/nohz_full");
-    if (boot_word(cmdline, "rcu_nocbs", value, sizeof value)) {
+    f->online = cpus_of(root, CPU "/online");
+    f->isolated = cpus_of(root, CPU "/isolated");
+    f->nohz_full = cpus_of(root, CPU "/nohz_full");
+    if (boot_word(l->cmdline, "rcu_nocbs", value, sizeof value)) {
         f->rcu_nocbs = crdi_cpus_parse(value);
     }
-    f->smt_active = crdi_root_number(root, "/sys/devices/system/cpu/smt/active");
+    f->smt_active = crdi_root_number(root, CPU "/smt/active");
     for (int i = 0; i < CRDI_CPUS; i++) {
-        if (w->cpu < 0 ? crdi_cpus_has(&f->online, i) : i == w->cpu) { look_at_cpu(root, i, f); }
+        if (cpu < 0 ? crdi_cpus_has(&f->online, i) : i == cpu) { look_at_cpu(root, i, f); }
     }
-    look_at_chosen(root, w->cpu < 0 ? 0 : w->cpu, f);
-    if (w->cpu < 0) { f->siblings = (crdi_cpus){0}; }
-    if (boot_word(cmdline, "idle", value, sizeof value) && strcmp(value, "poll") == 0) {
+    look_at_chosen(root, cpu < 0 ? 0 : cpu, f);
+    if (cpu < 0) { f->siblings = (crdi_cpus){0}; }
+    if (boot_word(l->cmdline, "idle", value, sizeof value) && strcmp(value, "poll") == 0) {
         f->idle_latency = 0;
         snprintf(f->idle_name, sizeof f->idle_name, "idle=poll");
     }
-    const int64_t no_turbo =
-        crdi_root_number(root, "/sys/devices/system/cpu/intel_pstate/no_turbo");
-    f->turbo = no_turbo >= 0 ? no_turbo == 0
-                             : crdi_root_number(root, "/sys/devices/system/cpu/cpufreq/boost");
+    const int64_t no_turbo = crdi_root_number(root, CPU "/intel_pstate/no_turbo");
+    f->turbo = no_turbo >= 0 ? no_turbo == 0 : crdi_root_number(root, CPU "/cpufreq/boost");
     if (crdi_root_exists(root, "/dev/cpu_dma_latency")) {
         f->dma_latency = crdi_root_writable(root, "/dev/cpu_dma_latency");
     }
@@ -529,19 +535,16 @@ static bool read_memory(void* user, const char* line)
     return !text;
 }
 
-static void look_at_memory(const char* root, crdi_facts* f)
+void crdi_look_at_memory(crdi_looking* l)
 {
+    crdi_facts* f = l->f;
     char line[128];
-    crdi_root_lines(root, "/proc/swaps", read_swap, f);
-    crdi_root_lines(root, "/proc/meminfo", read_memory, f);
-    crdi_root_line(root, "/sys/kernel/mm/transparent_hugepage/enabled", line, sizeof line);
-    const char* mark = strchr(line, '[');
-    if (mark) {
-        snprintf(f->huge_pages, sizeof f->huge_pages, "%.*s", (int)strcspn(mark + 1, "]"),
-                 mark + 1);
-    }
     int64_t nodes = 0;
-    if (crdi_root_folder(root, "/sys/devices/system/node", count_node, &nodes) == CRDI_GOT) {
+    crdi_root_lines(l->root, read_swap, f, "/proc/swaps");
+    crdi_root_lines(l->root, read_memory, f, "/proc/meminfo");
+    crdi_root_line(l->root, line, sizeof line, "/sys/kernel/mm/transparent_hugepage/enabled");
+    marked_word(line, '[', ']', f->huge_pages, sizeof f->huge_pages);
+    if (crdi_root_folder(l->root, count_node, &nodes, "/sys/devices/system/node") == CRDI_GOT) {
         f->nodes = nodes;
     }
 }
@@ -565,21 +568,4 @@ void crdi_facts_init(crdi_facts* f)
     f->group_cpus = NAN;
     f->governor_cpu = -1;
     f->fifo_error = -1;
-}
-
-void crdi_doctor_look(const char* root, const crdi_wish* w, crdi_facts* f)
-{
-    char cmdline[4096];
-    crdi_facts_init(f);
-    crdi_root_line(root, "/proc/cmdline", cmdline, sizeof cmdline);
-    look_at_kernel(root, cmdline, f);
-    crdi_root_lines(root, "/proc/self/status", read_status, f);
-    crdi_root_lines(root, "/proc/self/limits", read_limits, f);
-    look_at_groups(root, f);
-    look_at_cpus(root, w, cmdline, f);
-    look_at_memory(root, f);
-    crdi_look_at_network(root, w, f);
-    crdi_look_at_processes(root, w, f);
-    crdi_look_at_ports(root, w, f);
-    crdi_look_at_sandbox(root, f);
 }

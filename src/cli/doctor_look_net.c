@@ -1,5 +1,5 @@
 // What files tell about a machine: network, other processes, ports, sandbox.
-#include "cli/doctor_look.h"
+#include "cli/doctor.h"
 
 #include <arpa/inet.h>
 #include <net/if.h>
@@ -16,6 +16,8 @@ typedef struct net_look {
     crdi_nic* nic;
 } net_look;
 
+#define NET "/sys/class/net/%s/"
+
 static bool wanted(const crdi_wish* w, const char* name)
 {
     for (int i = 0; w->interfaces && i < w->interfaces->count; i++) {
@@ -26,30 +28,24 @@ static bool wanted(const crdi_wish* w, const char* name)
 
 static int64_t nic_number(const net_look* l, const char* name)
 {
-    char path[128];
-    snprintf(path, sizeof path, "/sys/class/net/%s/%s", l->nic->name, name);
-    return crdi_root_number(l->root, path);
+    return crdi_root_number(l->root, NET "%s", l->nic->name, name);
 }
 
 static bool nic_has(const net_look* l, const char* name)
 {
-    char path[128];
-    snprintf(path, sizeof path, "/sys/class/net/%s/%s", l->nic->name, name);
-    return crdi_root_exists(l->root, path);
+    return crdi_root_exists(l->root, NET "%s", l->nic->name, name);
 }
 
 static bool look_at_irq(void* user, const char* name)
 {
     net_look* l = user;
     crdi_nic* nic = l->nic;
-    const int64_t number = crdi_leading_number(name);
-    char path[96], line[512];
+    const long long number = crdi_leading_number(name);
+    char line[512];
     if (number < 0 || number > 1000000) { return true; }
-    snprintf(path, sizeof path, "/proc/irq/%lld/effective_affinity_list", (long long)number);
-    crdi_root_line(l->root, path, line, sizeof line);
+    crdi_root_line(l->root, line, sizeof line, "/proc/irq/%lld/effective_affinity_list", number);
     if (!*line) {
-        snprintf(path, sizeof path, "/proc/irq/%lld/smp_affinity_list", (long long)number);
-        crdi_root_line(l->root, path, line, sizeof line);
+        crdi_root_line(l->root, line, sizeof line, "/proc/irq/%lld/smp_affinity_list", number);
     }
     if (!*line) { return true; }
     const crdi_cpus c = crdi_cpus_parse(line);
@@ -63,17 +59,15 @@ static bool look_at_irq(void* user, const char* name)
 
 static int64_t filter_of(const char* root, const char* name)
 {
-    char path[128];
-    snprintf(path, sizeof path, "/proc/sys/net/ipv4/conf/%s/rp_filter", name);
-    return crdi_root_number(root, path);
+    return crdi_root_number(root, "/proc/sys/net/ipv4/conf/%s/rp_filter", name);
 }
 
 static void look_at_nic(net_look* l)
 {
     crdi_nic* nic = l->nic;
-    char path[128], text[32];
-    snprintf(path, sizeof path, "/sys/class/net/%s/operstate", nic->name);
-    crdi_root_line(l->root, path, text, sizeof text);
+    const char* name = nic->name;
+    char text[32];
+    crdi_root_line(l->root, text, sizeof text, NET "operstate", name);
     // Virtual ones often say "unknown" and work.
     nic->carrier = strcmp(text, "up") == 0 || strcmp(text, "unknown") == 0;
     nic->wireless = nic_has(l, "wireless") || nic_has(l, "phy80211");
@@ -81,17 +75,13 @@ static void look_at_nic(net_look* l)
     if (nic->speed <= 0) { nic->speed = CRDI_UNKNOWN; }
     nic->mtu = nic_number(l, "mtu");
     nic->node = nic_number(l, "device/numa_node");
-    snprintf(path, sizeof path, "/sys/class/net/%s/duplex", nic->name);
-    crdi_root_line(l->root, path, nic->duplex, sizeof nic->duplex);
-    snprintf(path, sizeof path, "/sys/class/net/%s/device/driver", nic->name);
-    crdi_root_link(l->root, path, nic->driver, sizeof nic->driver);
-    const int64_t all = filter_of(l->root, "all"), own = filter_of(l->root, nic->name);
+    crdi_root_line(l->root, nic->duplex, sizeof nic->duplex, NET "duplex", name);
+    crdi_root_link(l->root, nic->driver, sizeof nic->driver, NET "device/driver", name);
+    const int64_t all = filter_of(l->root, "all"), own = filter_of(l->root, name);
     nic->rp_filter = all > own ? all : own;
-    snprintf(path, sizeof path, "/sys/class/net/%s/device/msi_irqs", nic->name);
-    if (crdi_root_folder(l->root, path, look_at_irq, l) != CRDI_GOT) {
+    if (crdi_root_folder(l->root, look_at_irq, l, NET "device/msi_irqs", name) != CRDI_GOT) {
         // virtio: they belong to the PCI device above
-        snprintf(path, sizeof path, "/sys/class/net/%s/device/../msi_irqs", nic->name);
-        crdi_root_folder(l->root, path, look_at_irq, l);
+        crdi_root_folder(l->root, look_at_irq, l, NET "device/../msi_irqs", name);
     }
 }
 
@@ -119,10 +109,9 @@ static void init_nic(crdi_nic* nic, const char* name)
 // "0x1003"
 static unsigned flags_of(const net_look* l)
 {
-    char path[128], text[32];
+    char text[32];
     unsigned flags = 0;
-    snprintf(path, sizeof path, "/sys/class/net/%s/flags", l->nic->name);
-    crdi_root_line(l->root, path, text, sizeof text);
+    crdi_root_line(l->root, text, sizeof text, NET "flags", l->nic->name);
     for (const char* c = strncmp(text, "0x", 2) == 0 ? text + 2 : ""; *c; c++) {
         const char* digits = "0123456789abcdef";
         const char* at = strchr(digits, *c);
@@ -160,10 +149,12 @@ static int by_name(const void* a, const void* b)
     return strcmp(((const crdi_nic*)a)->name, ((const crdi_nic*)b)->name);
 }
 
-void crdi_look_at_network(const char* root, const crdi_wish* w, crdi_facts* f)
+void crdi_look_at_network(crdi_looking* looking)
 {
-    net_look l = {.root = root, .wish = w, .facts = f};
-    crdi_root_folder(root, "/sys/class/net", on_nic, &l);
+    const crdi_wish* w = looking->w;
+    crdi_facts* f = looking->f;
+    net_look l = {.root = looking->root, .wish = w, .facts = f};
+    crdi_root_folder(l.root, on_nic, &l, "/sys/class/net");
     for (int i = 0; w->interfaces && i < w->interfaces->count; i++) {
         bool there = false;
         for (int k = 0; k < f->nic_count; k++) {
@@ -214,10 +205,9 @@ static bool read_affinity(void* user, const char* line)
 static void note_task(process_look* l, const char* thread, const char* stat, int64_t priority)
 {
     crdi_facts* f = l->facts;
-    char path[128];
     crdi_cpus allowed = {0};
-    snprintf(path, sizeof path, "/proc/%.20s/task/%.20s/status", l->pid, thread);
-    crdi_root_lines(l->root, path, read_affinity, &allowed);
+    crdi_root_lines(l->root, read_affinity, &allowed, "/proc/%.20s/task/%.20s/status", l->pid,
+                    thread);
     if (l->wish->cpu >= 0 && allowed.known && !crdi_cpus_has(&allowed, l->wish->cpu)) { return; }
     f->task_all++;
     if (f->task_count == CRDI_DOCTOR_TASKS) { return; }
@@ -233,11 +223,13 @@ static void note_task(process_look* l, const char* thread, const char* stat, int
 static bool on_thread(void* user, const char* name)
 {
     process_look* l = user;
-    char path[128], stat[1024];
+    char stat[1024];
     if (crdi_leading_number(name) < 0) { return true; }
     if (++l->threads > MOST_THREADS) { return false; }
-    snprintf(path, sizeof path, "/proc/%.20s/task/%.20s/stat", l->pid, name);
-    if (crdi_root_line(l->root, path, stat, sizeof stat) != CRDI_GOT) { return true; }
+    if (crdi_root_line(l->root, stat, sizeof stat, "/proc/%.20s/task/%.20s/stat", l->pid, name) !=
+        CRDI_GOT) {
+        return true;
+    }
     const int64_t flags = stat_field(stat, 9);
     if (flags != CRDI_UNKNOWN && flags & KERNEL_THREAD) { return false; }
     const int64_t priority = stat_field(stat, 40), policy = stat_field(stat, 41);
@@ -270,37 +262,34 @@ static void note_daemon(crdi_facts* f, const char* comm)
 static bool on_process(void* user, const char* name)
 {
     process_look* l = user;
-    char path[128], comm[64];
+    char comm[64];
     const int64_t pid = crdi_leading_number(name);
     if (pid < 0 || strlen(name) > 20 || name[strspn(name, "0123456789")] ||
         (!*l->root && pid == getpid())) {
         return true;
     }
-    snprintf(path, sizeof path, "/proc/%.20s/comm", name);
-    crdi_root_line(l->root, path, comm, sizeof comm);
+    crdi_root_line(l->root, comm, sizeof comm, "/proc/%.20s/comm", name);
     note_daemon(l->facts, comm);
     l->pid = name;
-    snprintf(path, sizeof path, "/proc/%.20s/task", name);
-    crdi_root_folder(l->root, path, on_thread, l);
+    crdi_root_folder(l->root, on_thread, l, "/proc/%.20s/task", name);
     return true;
 }
 
 static bool on_clock(void* user, const char* name)
 {
     process_look* l = user;
-    char path[128];
     if (l->facts->ptp_clocks++ == 0) {
-        snprintf(path, sizeof path, "/sys/class/ptp/%.60s/clock_name", name);
-        crdi_root_line(l->root, path, l->facts->ptp_name, sizeof l->facts->ptp_name);
+        crdi_root_line(l->root, l->facts->ptp_name, sizeof l->facts->ptp_name,
+                       "/sys/class/ptp/%.60s/clock_name", name);
     }
     return l->facts->ptp_clocks < 64;
 }
 
-void crdi_look_at_processes(const char* root, const crdi_wish* w, crdi_facts* f)
+void crdi_look_at_processes(crdi_looking* looking)
 {
-    process_look l = {.root = root, .wish = w, .facts = f};
-    crdi_root_folder(root, "/proc", on_process, &l);
-    crdi_root_folder(root, "/sys/class/ptp", on_clock, &l);
+    process_look l = {.root = looking->root, .wish = looking->w, .facts = looking->f};
+    crdi_root_folder(l.root, on_process, &l, "/proc");
+    crdi_root_folder(l.root, on_clock, &l, "/sys/class/ptp");
 }
 
 // ---- ports -------------------------------------------------------------------------------------
@@ -358,8 +347,11 @@ static bool read_socket(void* user, const char* line)
     return true;
 }
 
-void crdi_look_at_ports(const char* root, const crdi_wish* w, crdi_facts* f)
+void crdi_look_at_ports(crdi_looking* looking)
 {
+    const char* root = looking->root;
+    const crdi_wish* w = looking->w;
+    crdi_facts* f = looking->f;
     static const struct {
         const char* path;
         bool tcp, six;
@@ -375,7 +367,7 @@ void crdi_look_at_ports(const char* root, const crdi_wish* w, crdi_facts* f)
     }
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         port_look l = {.wish = w, .facts = f, .tcp = tables[i].tcp, .six = tables[i].six};
-        crdi_root_lines(root, tables[i].path, read_socket, &l);
+        crdi_root_lines(root, read_socket, &l, "%s", tables[i].path);
     }
     if (crdi_root_exists(root, "/sys/module/nf_tables") ||
         crdi_root_exists(root, "/sys/module/ip_tables")) {
@@ -385,8 +377,10 @@ void crdi_look_at_ports(const char* root, const crdi_wish* w, crdi_facts* f)
 
 // ---- sandbox -----------------------------------------------------------------------------------
 
-void crdi_look_at_sandbox(const char* root, crdi_facts* f)
+void crdi_look_at_sandbox(crdi_looking* l)
 {
+    const char* root = l->root;
+    crdi_facts* f = l->f;
     const int64_t most = crdi_root_number(root, "/proc/sys/user/max_user_namespaces");
     if (most != CRDI_UNKNOWN) {
         f->user_namespaces =
