@@ -35,229 +35,143 @@ enum {
     DERY = INIT | EVNT | CONT | TERM | ERRO,
 };
 
-// FMI 2.0.4, the table in 4.2.4 for Co-Simulation. Functions without a row are never called on an
-// instance of ours: Instantiate makes a new one, CancelStep needs a step in progress, the rest is
-// Model Exchange, which has a table of its own.
-static const uint16_t table2[CRDI_FMI2_COUNT] = {
-    [CRDI_FMI2_GetTypesPlatform] = ALL2,                              // 2.1.4
-    [CRDI_FMI2_GetVersion] = ALL2,                                    // 2.1.4
-    [CRDI_FMI2_SetDebugLogging] = ALL2,                               // 2.1.5
-    [CRDI_FMI2_FreeInstance] = ALL2,                                  // 2.1.5
-    [CRDI_FMI2_SetupExperiment] = INST,                               // 2.1.6
-    [CRDI_FMI2_EnterInitializationMode] = INST,                       // 2.1.6
-    [CRDI_FMI2_ExitInitializationMode] = INIT,                        // 2.1.6
-    [CRDI_FMI2_Terminate] = STEP | FAIL,                              // 2.1.6
-    [CRDI_FMI2_Reset] = ALL2,                                         // 2.1.6
-    [CRDI_FMI2_GetReal] = GET2,                                       // 2.1.7
-    [CRDI_FMI2_GetInteger] = GET2,                                    // 2.1.7
-    [CRDI_FMI2_GetBoolean] = GET2,                                    // 2.1.7
-    [CRDI_FMI2_GetString] = GET2,                                     // 2.1.7
-    [CRDI_FMI2_SetReal] = SET2,                                       // 2.1.7
-    [CRDI_FMI2_SetInteger] = SET2,                                    // 2.1.7
-    [CRDI_FMI2_SetBoolean] = SET2,                                    // 2.1.7
-    [CRDI_FMI2_SetString] = SET2,                                     // 2.1.7
-    [CRDI_FMI2_GetFMUstate] = ALL2,                                   // 2.1.8
-    [CRDI_FMI2_SetFMUstate] = ALL2,                                   // 2.1.8
-    [CRDI_FMI2_FreeFMUstate] = ALL2,                                  // 2.1.8
-    [CRDI_FMI2_SerializedFMUstateSize] = ALL2,                        // 2.1.8
-    [CRDI_FMI2_SerializeFMUstate] = ALL2,                             // 2.1.8
-    [CRDI_FMI2_DeSerializeFMUstate] = ALL2,                           // 2.1.8
-    [CRDI_FMI2_GetDirectionalDerivative] = GET2,                      // 2.1.9
-    [CRDI_FMI2_SetRealInputDerivatives] = SET2,                       // 4.2.1
-    [CRDI_FMI2_GetRealOutputDerivatives] = STEP | FAIL | TERM | ERRO, // 4.2.1
-    [CRDI_FMI2_DoStep] = STEP,                                        // 4.2.2
-    [CRDI_FMI2_GetStatus] = ASK2,                                     // 4.2.3
-    [CRDI_FMI2_GetRealStatus] = ASK2,                                 // 4.2.3
-    [CRDI_FMI2_GetIntegerStatus] = ASK2,                              // 4.2.3
-    [CRDI_FMI2_GetBooleanStatus] = ASK2,                              // 4.2.3
-    [CRDI_FMI2_GetStringStatus] = ASK2,                               // 4.2.3
-};
+// In which states a function may be called, by interface.
+typedef struct when {
+    uint16_t cosimulation, exchange;
+} when;
 
-// FMI 2.0.4, the table in 3.2.3 for Model Exchange. In continuous-time mode only continuous inputs
-// may be set, hence only reals. No row: Instantiate and Co-Simulation.
-static const uint16_t table2x[CRDI_FMI2_COUNT] = {
-    [CRDI_FMI2_GetTypesPlatform] = ALLX,                                          // 2.1.4
-    [CRDI_FMI2_GetVersion] = ALLX,                                                // 2.1.4
-    [CRDI_FMI2_SetDebugLogging] = ALLX,                                           // 2.1.5
-    [CRDI_FMI2_FreeInstance] = ALLX,                                              // 2.1.5
-    [CRDI_FMI2_SetupExperiment] = INST,                                           // 2.1.6
-    [CRDI_FMI2_EnterInitializationMode] = INST,                                   // 2.1.6
-    [CRDI_FMI2_ExitInitializationMode] = INIT,                                    // 2.1.6
-    [CRDI_FMI2_Terminate] = EVNT | CONT,                                          // 2.1.6
-    [CRDI_FMI2_Reset] = ALLX,                                                     // 2.1.6
-    [CRDI_FMI2_GetReal] = GETX,                                                   // 2.1.7
-    [CRDI_FMI2_GetInteger] = GETX,                                                // 2.1.7
-    [CRDI_FMI2_GetBoolean] = GETX,                                                // 2.1.7
-    [CRDI_FMI2_GetString] = GETX,                                                 // 2.1.7
-    [CRDI_FMI2_SetReal] = INST | INIT | EVNT | CONT,                              // 2.1.7
-    [CRDI_FMI2_SetInteger] = INST | INIT | EVNT,                                  // 2.1.7
-    [CRDI_FMI2_SetBoolean] = INST | INIT | EVNT,                                  // 2.1.7
-    [CRDI_FMI2_SetString] = INST | INIT | EVNT,                                   // 2.1.7
-    [CRDI_FMI2_GetFMUstate] = ALLX,                                               // 2.1.8
-    [CRDI_FMI2_SetFMUstate] = ALLX,                                               // 2.1.8
-    [CRDI_FMI2_FreeFMUstate] = ALLX,                                              // 2.1.8
-    [CRDI_FMI2_SerializedFMUstateSize] = ALLX,                                    // 2.1.8
-    [CRDI_FMI2_SerializeFMUstate] = ALLX,                                         // 2.1.8
-    [CRDI_FMI2_DeSerializeFMUstate] = ALLX,                                       // 2.1.8
-    [CRDI_FMI2_GetDirectionalDerivative] = GETX,                                  // 2.1.9
-    [CRDI_FMI2_SetTime] = EVNT | CONT,                                            // 3.2.1
-    [CRDI_FMI2_SetContinuousStates] = CONT,                                       // 3.2.1
-    [CRDI_FMI2_EnterEventMode] = EVNT | CONT,                                     // 3.2.2
-    [CRDI_FMI2_NewDiscreteStates] = EVNT,                                         // 3.2.2
-    [CRDI_FMI2_EnterContinuousTimeMode] = EVNT,                                   // 3.2.2
-    [CRDI_FMI2_CompletedIntegratorStep] = CONT,                                   // 3.2.2
-    [CRDI_FMI2_GetDerivatives] = GETX,                                            // 3.2.2
-    [CRDI_FMI2_GetEventIndicators] = GETX,                                        // 3.2.2
-    [CRDI_FMI2_GetContinuousStates] = GETX,                                       // 3.2.2
-    [CRDI_FMI2_GetNominalsOfContinuousStates] = INST | EVNT | CONT | TERM | ERRO, // 3.2.2
+// FMI 2.0.4, the tables in 4.2.4 for Co-Simulation and in 3.2.3 for Model Exchange, where in
+// continuous-time mode only continuous inputs may be set, hence only reals. No row: Instantiate
+// makes a new instance, CancelStep needs a step in progress.
+static const when table2[CRDI_FMI2_COUNT] = {
+    [CRDI_FMI2_GetTypesPlatform] = {ALL2, ALLX},                                       // 2.1.4
+    [CRDI_FMI2_GetVersion] = {ALL2, ALLX},                                             // 2.1.4
+    [CRDI_FMI2_SetDebugLogging] = {ALL2, ALLX},                                        // 2.1.5
+    [CRDI_FMI2_FreeInstance] = {ALL2, ALLX},                                           // 2.1.5
+    [CRDI_FMI2_SetupExperiment] = {INST, INST},                                        // 2.1.6
+    [CRDI_FMI2_EnterInitializationMode] = {INST, INST},                                // 2.1.6
+    [CRDI_FMI2_ExitInitializationMode] = {INIT, INIT},                                 // 2.1.6
+    [CRDI_FMI2_Terminate] = {STEP | FAIL, EVNT | CONT},                                // 2.1.6
+    [CRDI_FMI2_Reset] = {ALL2, ALLX},                                                  // 2.1.6
+    [CRDI_FMI2_GetReal] = {GET2, GETX},                                                // 2.1.7
+    [CRDI_FMI2_GetInteger] = {GET2, GETX},                                             // 2.1.7
+    [CRDI_FMI2_GetBoolean] = {GET2, GETX},                                             // 2.1.7
+    [CRDI_FMI2_GetString] = {GET2, GETX},                                              // 2.1.7
+    [CRDI_FMI2_SetReal] = {SET2, INST | INIT | EVNT | CONT},                           // 2.1.7
+    [CRDI_FMI2_SetInteger] = {SET2, INST | INIT | EVNT},                               // 2.1.7
+    [CRDI_FMI2_SetBoolean] = {SET2, INST | INIT | EVNT},                               // 2.1.7
+    [CRDI_FMI2_SetString] = {SET2, INST | INIT | EVNT},                                // 2.1.7
+    [CRDI_FMI2_GetFMUstate] = {ALL2, ALLX},                                            // 2.1.8
+    [CRDI_FMI2_SetFMUstate] = {ALL2, ALLX},                                            // 2.1.8
+    [CRDI_FMI2_FreeFMUstate] = {ALL2, ALLX},                                           // 2.1.8
+    [CRDI_FMI2_SerializedFMUstateSize] = {ALL2, ALLX},                                 // 2.1.8
+    [CRDI_FMI2_SerializeFMUstate] = {ALL2, ALLX},                                      // 2.1.8
+    [CRDI_FMI2_DeSerializeFMUstate] = {ALL2, ALLX},                                    // 2.1.8
+    [CRDI_FMI2_GetDirectionalDerivative] = {GET2, GETX},                               // 2.1.9
+    [CRDI_FMI2_SetTime] = {0, EVNT | CONT},                                            // 3.2.1
+    [CRDI_FMI2_SetContinuousStates] = {0, CONT},                                       // 3.2.1
+    [CRDI_FMI2_EnterEventMode] = {0, EVNT | CONT},                                     // 3.2.2
+    [CRDI_FMI2_NewDiscreteStates] = {0, EVNT},                                         // 3.2.2
+    [CRDI_FMI2_EnterContinuousTimeMode] = {0, EVNT},                                   // 3.2.2
+    [CRDI_FMI2_CompletedIntegratorStep] = {0, CONT},                                   // 3.2.2
+    [CRDI_FMI2_GetDerivatives] = {0, GETX},                                            // 3.2.2
+    [CRDI_FMI2_GetEventIndicators] = {0, GETX},                                        // 3.2.2
+    [CRDI_FMI2_GetContinuousStates] = {0, GETX},                                       // 3.2.2
+    [CRDI_FMI2_GetNominalsOfContinuousStates] = {0, INST | EVNT | CONT | TERM | ERRO}, // 3.2.2
+    [CRDI_FMI2_SetRealInputDerivatives] = {SET2, 0},                                   // 4.2.1
+    [CRDI_FMI2_GetRealOutputDerivatives] = {STEP | FAIL | TERM | ERRO, 0},             // 4.2.1
+    [CRDI_FMI2_DoStep] = {STEP, 0},                                                    // 4.2.2
+    [CRDI_FMI2_GetStatus] = {ASK2, 0},                                                 // 4.2.3
+    [CRDI_FMI2_GetRealStatus] = {ASK2, 0},                                             // 4.2.3
+    [CRDI_FMI2_GetIntegerStatus] = {ASK2, 0},                                          // 4.2.3
+    [CRDI_FMI2_GetBooleanStatus] = {ASK2, 0},                                          // 4.2.3
+    [CRDI_FMI2_GetStringStatus] = {ASK2, 0},                                           // 4.2.3
 };
 
 // FMI 3.0.2, the lists of allowed functions in 2.3.1 (all states), 2.3.2 Instantiated, 2.3.3
 // Initialization Mode, 2.3.4 Initialized, 2.3.5 Event Mode, 2.3.6 and 2.3.7 Configuration and
-// Reconfiguration Mode, 2.3.8 Terminated, 4.2.1 Step Mode, 4.2.2 Intermediate Update Mode. No row:
-// the instantiate functions, Model Exchange and Scheduled Execution. In 4.2.2 only continuous
-// inputs may be set, hence only the two floats.
-static const uint16_t table3[CRDI_FMI3_COUNT] = {
-    [CRDI_FMI3_GetVersion] = ALL3 | INTM,       // 2.2.5
-    [CRDI_FMI3_SetDebugLogging] = ALL3,         // 2.3.1
-    [CRDI_FMI3_FreeInstance] = ALL3,            // 2.3.1
-    [CRDI_FMI3_Reset] = ALL3,                   // 2.3.1
-    [CRDI_FMI3_GetFMUState] = ALL3,             // 2.3.1
-    [CRDI_FMI3_SetFMUState] = ALL3,             // 2.3.1
-    [CRDI_FMI3_FreeFMUState] = ALL3,            // 2.3.1
-    [CRDI_FMI3_SerializedFMUStateSize] = ALL3,  // 2.3.1
-    [CRDI_FMI3_SerializeFMUState] = ALL3,       // 2.3.1
-    [CRDI_FMI3_DeserializeFMUState] = ALL3,     // 2.3.1
-    [CRDI_FMI3_EnterInitializationMode] = INST, // 2.3.2
-    [CRDI_FMI3_ExitInitializationMode] = INIT,  // 2.3.3
-    [CRDI_FMI3_Terminate] = STEP | EVNT | RECO, // 2.3.4
-    [CRDI_FMI3_GetFloat32] = GET3,              // 2.3.2, 2.3.3, 2.3.5, 2.3.8, 4.2.1, 4.2.2
-    [CRDI_FMI3_GetFloat64] = GET3,
-    [CRDI_FMI3_GetInt8] = GET3,
-    [CRDI_FMI3_GetUInt8] = GET3,
-    [CRDI_FMI3_GetInt16] = GET3,
-    [CRDI_FMI3_GetUInt16] = GET3,
-    [CRDI_FMI3_GetInt32] = GET3,
-    [CRDI_FMI3_GetUInt32] = GET3,
-    [CRDI_FMI3_GetInt64] = GET3,
-    [CRDI_FMI3_GetUInt64] = GET3,
-    [CRDI_FMI3_GetBoolean] = GET3,
-    [CRDI_FMI3_GetString] = GET3,
-    [CRDI_FMI3_GetBinary] = GET3,
-    [CRDI_FMI3_SetFloat32] = SET3 | INTM, // 2.3.2, 2.3.3, 2.3.5 to 2.3.7, 4.2.1, 4.2.2
-    [CRDI_FMI3_SetFloat64] = SET3 | INTM,
-    [CRDI_FMI3_SetInt8] = SET3,
-    [CRDI_FMI3_SetUInt8] = SET3,
-    [CRDI_FMI3_SetInt16] = SET3,
-    [CRDI_FMI3_SetUInt16] = SET3,
-    [CRDI_FMI3_SetInt32] = SET3,
-    [CRDI_FMI3_SetUInt32] = SET3,
-    [CRDI_FMI3_SetInt64] = SET3,
-    [CRDI_FMI3_SetUInt64] = SET3,
-    [CRDI_FMI3_SetBoolean] = SET3,
-    [CRDI_FMI3_SetString] = SET3,
-    [CRDI_FMI3_SetBinary] = SET3,
-    [CRDI_FMI3_GetClock] = EVNT,                        // 2.3.5
-    [CRDI_FMI3_SetClock] = EVNT,                        // 2.3.5
-    [CRDI_FMI3_GetNumberOfVariableDependencies] = DEP3, // 2.2.10
-    [CRDI_FMI3_GetVariableDependencies] = DEP3,         // 2.2.10
-    [CRDI_FMI3_GetDirectionalDerivative] = DER3,        // 2.3.3, 2.3.5, 2.3.8, 4.2.1
-    [CRDI_FMI3_GetAdjointDerivative] = DER3,
-    [CRDI_FMI3_EnterConfigurationMode] = INST | STEP, // 2.3.2, 4.2.1
-    [CRDI_FMI3_ExitConfigurationMode] = CONF | RECO,  // 2.3.6, 2.3.7
-    [CRDI_FMI3_GetIntervalDecimal] = INIT | EVNT,     // 2.3.3, 2.3.5
-    [CRDI_FMI3_GetIntervalFraction] = INIT | EVNT,
-    [CRDI_FMI3_GetShiftDecimal] = INIT, // 2.3.3
-    [CRDI_FMI3_GetShiftFraction] = INIT,
-    [CRDI_FMI3_SetIntervalDecimal] = INIT, // 2.3.3
-    [CRDI_FMI3_SetIntervalFraction] = INIT,
-    [CRDI_FMI3_SetShiftDecimal] = INIT,
-    [CRDI_FMI3_SetShiftFraction] = INIT,
-    [CRDI_FMI3_EvaluateDiscreteStates] = EVNT,                    // 2.3.5
-    [CRDI_FMI3_UpdateDiscreteStates] = EVNT,                      // 2.3.5
-    [CRDI_FMI3_EnterStepMode] = EVNT,                             // 2.3.5
-    [CRDI_FMI3_EnterEventMode] = STEP,                            // 4.2.1
-    [CRDI_FMI3_DoStep] = STEP,                                    // 4.2.1
-    [CRDI_FMI3_GetOutputDerivatives] = STEP | INTM | TERM | ERRO, // 4.2.1, 4.2.2, 2.3.8
-};
-
-// FMI 3.0.2, the same lists for Model Exchange, with 3.2.1 Continuous-Time Mode.
-static const uint16_t table3x[CRDI_FMI3_COUNT] = {
-    [CRDI_FMI3_GetVersion] = ALLY,              // 2.2.5
-    [CRDI_FMI3_SetDebugLogging] = ALLY,         // 2.3.1
-    [CRDI_FMI3_FreeInstance] = ALLY,            // 2.3.1
-    [CRDI_FMI3_Reset] = ALLY,                   // 2.3.1
-    [CRDI_FMI3_GetFMUState] = ALLY,             // 2.3.1
-    [CRDI_FMI3_SetFMUState] = ALLY,             // 2.3.1
-    [CRDI_FMI3_FreeFMUState] = ALLY,            // 2.3.1
-    [CRDI_FMI3_SerializedFMUStateSize] = ALLY,  // 2.3.1
-    [CRDI_FMI3_SerializeFMUState] = ALLY,       // 2.3.1
-    [CRDI_FMI3_DeserializeFMUState] = ALLY,     // 2.3.1
-    [CRDI_FMI3_EnterInitializationMode] = INST, // 2.3.2
-    [CRDI_FMI3_ExitInitializationMode] = INIT,  // 2.3.3
-    [CRDI_FMI3_Terminate] = CONT | EVNT | RECO, // 2.3.4
-    [CRDI_FMI3_GetFloat32] = GETY,              // 2.3.2, 2.3.3, 2.3.5, 2.3.8, 3.2.1
-    [CRDI_FMI3_GetFloat64] = GETY,
-    [CRDI_FMI3_GetInt8] = GETY,
-    [CRDI_FMI3_GetUInt8] = GETY,
-    [CRDI_FMI3_GetInt16] = GETY,
-    [CRDI_FMI3_GetUInt16] = GETY,
-    [CRDI_FMI3_GetInt32] = GETY,
-    [CRDI_FMI3_GetUInt32] = GETY,
-    [CRDI_FMI3_GetInt64] = GETY,
-    [CRDI_FMI3_GetUInt64] = GETY,
-    [CRDI_FMI3_GetBoolean] = GETY,
-    [CRDI_FMI3_GetString] = GETY,
-    [CRDI_FMI3_GetBinary] = GETY,
-    [CRDI_FMI3_SetFloat32] = SETY | CONT, // 2.3.2, 2.3.3, 2.3.5 to 2.3.7, 3.2.1
-    [CRDI_FMI3_SetFloat64] = SETY | CONT,
-    [CRDI_FMI3_SetInt8] = SETY,
-    [CRDI_FMI3_SetUInt8] = SETY,
-    [CRDI_FMI3_SetInt16] = SETY,
-    [CRDI_FMI3_SetUInt16] = SETY,
-    [CRDI_FMI3_SetInt32] = SETY,
-    [CRDI_FMI3_SetUInt32] = SETY,
-    [CRDI_FMI3_SetInt64] = SETY,
-    [CRDI_FMI3_SetUInt64] = SETY,
-    [CRDI_FMI3_SetBoolean] = SETY,
-    [CRDI_FMI3_SetString] = SETY,
-    [CRDI_FMI3_SetBinary] = SETY,
-    [CRDI_FMI3_GetClock] = EVNT,                        // 2.3.5
-    [CRDI_FMI3_SetClock] = EVNT,                        // 2.3.5
-    [CRDI_FMI3_GetNumberOfVariableDependencies] = GETY, // 2.2.10
-    [CRDI_FMI3_GetVariableDependencies] = GETY,         // 2.2.10
-    [CRDI_FMI3_GetDirectionalDerivative] = DERY,        // 2.3.3, 2.3.5, 2.3.8, 3.2.1
-    [CRDI_FMI3_GetAdjointDerivative] = DERY,
-    [CRDI_FMI3_EnterConfigurationMode] = INST | EVNT, // 2.3.2, 2.3.5
-    [CRDI_FMI3_ExitConfigurationMode] = CONF | RECO,  // 2.3.6, 2.3.7
-    [CRDI_FMI3_GetIntervalDecimal] = INIT | EVNT,     // 2.3.3, 2.3.5
-    [CRDI_FMI3_GetIntervalFraction] = INIT | EVNT,
-    [CRDI_FMI3_GetShiftDecimal] = INIT, // 2.3.3
-    [CRDI_FMI3_GetShiftFraction] = INIT,
-    [CRDI_FMI3_SetIntervalDecimal] = INIT, // 2.3.3
-    [CRDI_FMI3_SetIntervalFraction] = INIT,
-    [CRDI_FMI3_SetShiftDecimal] = INIT,
-    [CRDI_FMI3_SetShiftFraction] = INIT,
-    [CRDI_FMI3_EvaluateDiscreteStates] = EVNT,  // 2.3.5
-    [CRDI_FMI3_UpdateDiscreteStates] = EVNT,    // 2.3.5
-    [CRDI_FMI3_EnterContinuousTimeMode] = EVNT, // 2.3.5
-    [CRDI_FMI3_EnterEventMode] = CONT,          // 3.2.1
-    [CRDI_FMI3_SetTime] = CONT,                 // 3.2.1
-    [CRDI_FMI3_SetContinuousStates] = CONT,     // 3.2.1
-    [CRDI_FMI3_CompletedIntegratorStep] = CONT, // 3.2.1
-    [CRDI_FMI3_GetContinuousStates] = DERY,     // 2.3.3, 2.3.5, 2.3.8, 3.2.1
-    [CRDI_FMI3_GetContinuousStateDerivatives] = DERY,
-    [CRDI_FMI3_GetEventIndicators] = DERY,
-    [CRDI_FMI3_GetNominalsOfContinuousStates] = DERY,
-    [CRDI_FMI3_GetNumberOfContinuousStates] = GETY, // 2.3.2, 2.3.3, 2.3.5, 2.3.8, 3.2.1
-    [CRDI_FMI3_GetNumberOfEventIndicators] = GETY,
+// Reconfiguration Mode, 2.3.8 Terminated, 3.2.1 Continuous-Time Mode, 4.2.1 Step Mode, 4.2.2
+// Intermediate Update Mode. No row: the instantiate functions and Scheduled Execution. In 4.2.2
+// and 3.2.1 only continuous inputs may be set, hence only the two floats.
+static const when table3[CRDI_FMI3_COUNT] = {
+    [CRDI_FMI3_GetVersion] = {ALL3 | INTM, ALLY},                     // 2.2.5
+    [CRDI_FMI3_SetDebugLogging] = {ALL3, ALLY},                       // 2.3.1
+    [CRDI_FMI3_FreeInstance] = {ALL3, ALLY},                          // 2.3.1
+    [CRDI_FMI3_Reset] = {ALL3, ALLY},                                 // 2.3.1
+    [CRDI_FMI3_GetFMUState] = {ALL3, ALLY},                           // 2.3.1
+    [CRDI_FMI3_SetFMUState] = {ALL3, ALLY},                           // 2.3.1
+    [CRDI_FMI3_FreeFMUState] = {ALL3, ALLY},                          // 2.3.1
+    [CRDI_FMI3_SerializedFMUStateSize] = {ALL3, ALLY},                // 2.3.1
+    [CRDI_FMI3_SerializeFMUState] = {ALL3, ALLY},                     // 2.3.1
+    [CRDI_FMI3_DeserializeFMUState] = {ALL3, ALLY},                   // 2.3.1
+    [CRDI_FMI3_EnterInitializationMode] = {INST, INST},               // 2.3.2
+    [CRDI_FMI3_ExitInitializationMode] = {INIT, INIT},                // 2.3.3
+    [CRDI_FMI3_Terminate] = {STEP | EVNT | RECO, CONT | EVNT | RECO}, // 2.3.4
+    [CRDI_FMI3_GetFloat32] = {GET3, GETY}, // 2.3.2, 2.3.3, 2.3.5, 2.3.8, 4.2.1, 4.2.2, 3.2.1
+    [CRDI_FMI3_GetFloat64] = {GET3, GETY},
+    [CRDI_FMI3_GetInt8] = {GET3, GETY},
+    [CRDI_FMI3_GetUInt8] = {GET3, GETY},
+    [CRDI_FMI3_GetInt16] = {GET3, GETY},
+    [CRDI_FMI3_GetUInt16] = {GET3, GETY},
+    [CRDI_FMI3_GetInt32] = {GET3, GETY},
+    [CRDI_FMI3_GetUInt32] = {GET3, GETY},
+    [CRDI_FMI3_GetInt64] = {GET3, GETY},
+    [CRDI_FMI3_GetUInt64] = {GET3, GETY},
+    [CRDI_FMI3_GetBoolean] = {GET3, GETY},
+    [CRDI_FMI3_GetString] = {GET3, GETY},
+    [CRDI_FMI3_GetBinary] = {GET3, GETY},
+    [CRDI_FMI3_SetFloat32] = {SET3 | INTM,
+                              SETY | CONT}, // 2.3.2, 2.3.3, 2.3.5 to 2.3.7, 4.2.1, 4.2.2, 3.2.1
+    [CRDI_FMI3_SetFloat64] = {SET3 | INTM, SETY | CONT},
+    [CRDI_FMI3_SetInt8] = {SET3, SETY},
+    [CRDI_FMI3_SetUInt8] = {SET3, SETY},
+    [CRDI_FMI3_SetInt16] = {SET3, SETY},
+    [CRDI_FMI3_SetUInt16] = {SET3, SETY},
+    [CRDI_FMI3_SetInt32] = {SET3, SETY},
+    [CRDI_FMI3_SetUInt32] = {SET3, SETY},
+    [CRDI_FMI3_SetInt64] = {SET3, SETY},
+    [CRDI_FMI3_SetUInt64] = {SET3, SETY},
+    [CRDI_FMI3_SetBoolean] = {SET3, SETY},
+    [CRDI_FMI3_SetString] = {SET3, SETY},
+    [CRDI_FMI3_SetBinary] = {SET3, SETY},
+    [CRDI_FMI3_GetClock] = {EVNT, EVNT},                        // 2.3.5
+    [CRDI_FMI3_SetClock] = {EVNT, EVNT},                        // 2.3.5
+    [CRDI_FMI3_GetNumberOfVariableDependencies] = {DEP3, GETY}, // 2.2.10
+    [CRDI_FMI3_GetVariableDependencies] = {DEP3, GETY},         // 2.2.10
+    [CRDI_FMI3_GetDirectionalDerivative] = {DER3, DERY},        // 2.3.3, 2.3.5, 2.3.8, 4.2.1, 3.2.1
+    [CRDI_FMI3_GetAdjointDerivative] = {DER3, DERY},
+    [CRDI_FMI3_EnterConfigurationMode] = {INST | STEP, INST | EVNT}, // 2.3.2, 4.2.1, 2.3.5
+    [CRDI_FMI3_ExitConfigurationMode] = {CONF | RECO, CONF | RECO},  // 2.3.6, 2.3.7
+    [CRDI_FMI3_GetIntervalDecimal] = {INIT | EVNT, INIT | EVNT},     // 2.3.3, 2.3.5
+    [CRDI_FMI3_GetIntervalFraction] = {INIT | EVNT, INIT | EVNT},
+    [CRDI_FMI3_GetShiftDecimal] = {INIT, INIT}, // 2.3.3
+    [CRDI_FMI3_GetShiftFraction] = {INIT, INIT},
+    [CRDI_FMI3_SetIntervalDecimal] = {INIT, INIT}, // 2.3.3
+    [CRDI_FMI3_SetIntervalFraction] = {INIT, INIT},
+    [CRDI_FMI3_SetShiftDecimal] = {INIT, INIT},
+    [CRDI_FMI3_SetShiftFraction] = {INIT, INIT},
+    [CRDI_FMI3_EvaluateDiscreteStates] = {EVNT, EVNT}, // 2.3.5
+    [CRDI_FMI3_UpdateDiscreteStates] = {EVNT, EVNT},   // 2.3.5
+    [CRDI_FMI3_EnterContinuousTimeMode] = {0, EVNT},   // 2.3.5
+    [CRDI_FMI3_EnterStepMode] = {EVNT, 0},             // 2.3.5
+    [CRDI_FMI3_EnterEventMode] = {STEP, CONT},         // 4.2.1, 3.2.1
+    [CRDI_FMI3_SetTime] = {0, CONT},                   // 3.2.1
+    [CRDI_FMI3_SetContinuousStates] = {0, CONT},       // 3.2.1
+    [CRDI_FMI3_CompletedIntegratorStep] = {0, CONT},   // 3.2.1
+    [CRDI_FMI3_GetContinuousStates] = {0, DERY},       // 2.3.3, 2.3.5, 2.3.8, 3.2.1
+    [CRDI_FMI3_GetContinuousStateDerivatives] = {0, DERY},
+    [CRDI_FMI3_GetEventIndicators] = {0, DERY},
+    [CRDI_FMI3_GetNominalsOfContinuousStates] = {0, DERY},
+    [CRDI_FMI3_GetNumberOfContinuousStates] = {0, GETY}, // 2.3.2, 2.3.3, 2.3.5, 2.3.8, 3.2.1
+    [CRDI_FMI3_GetNumberOfEventIndicators] = {0, GETY},
+    [CRDI_FMI3_DoStep] = {STEP, 0},                                    // 4.2.1
+    [CRDI_FMI3_GetOutputDerivatives] = {STEP | INTM | TERM | ERRO, 0}, // 4.2.1, 4.2.2, 2.3.8
 };
 
 bool crdi_fmi_allowed(crdi_fmi_kind kind, int function, crd_fmi_state state)
 {
-    const uint16_t* table = kind.version == CRD_FMI_2 ? (kind.exchange ? table2x : table2)
-                                                      : (kind.exchange ? table3x : table3);
-    return (table[function] >> state) & 1;
+    const when* w = kind.version == CRD_FMI_2 ? &table2[function] : &table3[function];
+    return ((kind.exchange ? w->exchange : w->cosimulation) >> state) & 1;
 }
 
 void crdi_fmi_allowed_set(crdi_fmi_kind kind, crd_fmi_state state, uint64_t set[CRDI_FMI_WORDS])
