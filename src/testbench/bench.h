@@ -27,6 +27,19 @@ enum {
     CRDI_ITEMS
 };
 
+// Rows of a bench's table of signals: what it is told, and what it measures (standard deviation of
+// the noise, lag and dead time in s, resolution).
+#define CRDI_SET_VALUE(name_, unit_, what, min_, max_)                                             \
+    {                                                                                              \
+        .name = name_, .unit = unit_, .description = what, .input = true, .min = min_, .max = max_ \
+    }
+#define CRDI_MEASURED(name_, unit_, what, noise_, lag_, dead, resolution_)                         \
+    {                                                                                              \
+        .name = name_, .unit = unit_, .description = what, .noise = noise_, .lag = lag_,           \
+        .dead_time = dead, .resolution = resolution_                                               \
+    }
+#define CRDI_RPM(x) ((x)*3.14159265358979 / 30) // 1/min in rad/s
+
 // The shaft with its load machine.
 typedef struct crdi_drive {
     double inertia, dut_inertia; // kg m^2, of all and of the part on the DUT's side of the flange

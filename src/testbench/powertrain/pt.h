@@ -30,11 +30,22 @@
     .offset = offsetof(type_, field), .start = start_, .min = min_, .max = max_, .unit = unit_,    \
     .description = what
 
-/// Number of rows of a table.
-#define PT_ROWS(table) .variables = table, .variable_count = (int)(sizeof(table) / sizeof *(table))
+/// What models of the powertrain have in common: they are sampled every 10 ms, run for `stop`
+/// seconds, and have functions called initialize and step.
+#define PT_SAMPLED(type_, table, stop, outputs_)                                                   \
+    .size = sizeof(type_), .variables = table,                                                     \
+    .variable_count = (int)(sizeof(table) / sizeof *(table)), .default_step = 0.01,                \
+    .default_stop = stop, .initialize = initialize, .outputs = outputs_, .step = step
 
 #define PT_PI 3.14159265358979323846
 #define PT_RPM 0.10471975511965977 ///< rad/s of one revolution per minute
+
+/// `outputs` of a model whose step leaves them.
+static inline void pt_hold_outputs(void* self, double t)
+{
+    (void)self;
+    (void)t;
+}
 
 static inline double pt_clamp(double x, double low, double high)
 {

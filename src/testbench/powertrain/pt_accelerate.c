@@ -142,12 +142,6 @@ static crd_model_status step(void* self, const crd_model_host* host, double t, d
     return CRD_MODEL_OK;
 }
 
-static void outputs(void* self, double t)
-{
-    (void)self;
-    (void)t;
-}
-
 static const crd_model_variable rows[] = {
     {PT_INPUT(car, torque, "N.m", "of the engine's shaft"),
      .derivatives = offsetof(car, torque_slope)},
@@ -199,12 +193,6 @@ static const crd_model_variable rows[] = {
 const crd_model crd_model_pt_accelerate = {
     .name = "pt_accelerate",
     .description = "hybrid car with a flexible driveline that accelerates and shifts",
-    .size = sizeof(car),
-    PT_ROWS(rows),
-    .default_step = 0.01,
-    .default_stop = 12,
+    PT_SAMPLED(car, rows, 12, pt_hold_outputs),
     .max_input_derivative = 1,
-    .initialize = initialize,
-    .outputs = outputs,
-    .step = step,
 };

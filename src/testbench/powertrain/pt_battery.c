@@ -78,12 +78,6 @@ static crd_model_status step(void* self, const crd_model_host* host, double t, d
     return CRD_MODEL_OK;
 }
 
-static void outputs(void* self, double t)
-{
-    (void)self;
-    (void)t;
-}
-
 static const crd_model_variable rows[] = {
     {PT_INPUT(battery, power, "W", "that the machine takes")},
     {PT_OUTPUT(battery, voltage, "V", "at the terminals")},
@@ -116,11 +110,5 @@ static const crd_model_variable rows[] = {
 const crd_model crd_model_pt_battery = {
     .name = "pt_battery",
     .description = "traction battery with two RC elements",
-    .size = sizeof(battery),
-    PT_ROWS(rows),
-    .default_step = 0.01,
-    .default_stop = 10,
-    .initialize = initialize,
-    .outputs = outputs,
-    .step = step,
+    PT_SAMPLED(battery, rows, 10, pt_hold_outputs),
 };

@@ -120,11 +120,5 @@ static const crd_model_variable rows[] = {
 const crd_model crd_model_pt_clutch = {
     .name = "pt_clutch",
     .description = "clutches and pedal between the car and its benches",
-    .size = sizeof(clutch),
-    PT_ROWS(rows),
-    .default_step = 0.01,
-    .default_stop = 10,
-    .initialize = initialize,
-    .outputs = outputs,
-    .step = step,
+    PT_SAMPLED(clutch, rows, 10, outputs),
 };

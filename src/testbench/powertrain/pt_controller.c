@@ -176,12 +176,6 @@ static crd_model_status step(void* self, const crd_model_host* host, double t, d
     return CRD_MODEL_OK;
 }
 
-static void outputs(void* self, double t)
-{
-    (void)self;
-    (void)t;
-}
-
 static const crd_model_variable rows[] = {
     {PT_INPUT(controller, force, "N", "wanted at the wheels, negative to brake")},
     {PT_INPUT(controller, speed, "m/s", "of the car")},
@@ -234,11 +228,5 @@ static const crd_model_variable rows[] = {
 const crd_model crd_model_pt_controller = {
     .name = "pt_controller",
     .description = "rule-based hybrid controller with gear choice",
-    .size = sizeof(controller),
-    PT_ROWS(rows),
-    .default_step = 0.01,
-    .default_stop = 10,
-    .initialize = initialize,
-    .outputs = outputs,
-    .step = step,
+    PT_SAMPLED(controller, rows, 10, pt_hold_outputs),
 };

@@ -48,12 +48,6 @@ static crd_model_status step(void* self, const crd_model_host* host, double t, d
     return CRD_MODEL_OK;
 }
 
-static void outputs(void* self, double t)
-{
-    (void)self;
-    (void)t;
-}
-
 static const crd_model_variable rows[] = {
     {PT_INPUT(driver, target, "m/s", "speed of the cycle now")},
     {PT_INPUT(driver, ahead, "m/s", "speed of the cycle, `preview` from now")},
@@ -74,11 +68,5 @@ static const crd_model_variable rows[] = {
 const crd_model crd_model_pt_driver = {
     .name = "pt_driver",
     .description = "driver with preview who follows a cycle",
-    .size = sizeof(driver),
-    PT_ROWS(rows),
-    .default_step = 0.01,
-    .default_stop = 10,
-    .initialize = initialize,
-    .outputs = outputs,
-    .step = step,
+    PT_SAMPLED(driver, rows, 10, pt_hold_outputs),
 };

@@ -101,12 +101,6 @@ static crd_model_status step(void* self, const crd_model_host* host, double t, d
     return CRD_MODEL_OK;
 }
 
-static void outputs(void* self, double t)
-{
-    (void)self;
-    (void)t;
-}
-
 static const crd_model_variable rows[] = {
     {PT_INPUT(engine, pedal, "1", "throttle, 0 to 1 of the full load at this speed")},
     {PT_INPUT(engine, speed_ref, "rad/s", "speed that bench or gearbox set")},
@@ -140,11 +134,5 @@ static const crd_model_variable rows[] = {
 const crd_model crd_model_pt_engine = {
     .name = "pt_engine",
     .description = "combustion engine: map, Willans fuel, lag, start",
-    .size = sizeof(engine),
-    PT_ROWS(rows),
-    .default_step = 0.01,
-    .default_stop = 10,
-    .initialize = initialize,
-    .outputs = outputs,
-    .step = step,
+    PT_SAMPLED(engine, rows, 10, pt_hold_outputs),
 };

@@ -114,12 +114,6 @@ static crd_model_status step(void* self, const crd_model_host* host, double t, d
     return CRD_MODEL_OK;
 }
 
-static void outputs(void* self, double t)
-{
-    (void)self;
-    (void)t;
-}
-
 static const crd_model_variable rows[] = {
     {PT_INPUT(machine, torque_ref, "N.m", "wanted torque, negative: generator")},
     {PT_INPUT(machine, speed_ref, "rad/s", "speed that bench or gearbox set")},
@@ -165,11 +159,5 @@ static const crd_model_variable rows[] = {
 const crd_model crd_model_pt_machine = {
     .name = "pt_machine",
     .description = "electric machine and inverter: envelope, losses, temperatures, derating",
-    .size = sizeof(machine),
-    PT_ROWS(rows),
-    .default_step = 0.01,
-    .default_stop = 10,
-    .initialize = initialize,
-    .outputs = outputs,
-    .step = step,
+    PT_SAMPLED(machine, rows, 10, pt_hold_outputs),
 };

@@ -113,12 +113,6 @@ static crd_model_status step(void* self, const crd_model_host* host, double t, d
     return CRD_MODEL_OK;
 }
 
-static void outputs(void* self, double t)
-{
-    (void)self;
-    (void)t;
-}
-
 static const crd_model_variable rows[] = {
     {PT_INPUT(testbed, speed_ref, "rad/s", "set value of the speed"), .start = 90},
     {PT_INPUT(testbed, torque_request, "N.m", "by throttle and manifold")},
@@ -148,11 +142,5 @@ static const crd_model_variable rows[] = {
 const crd_model crd_model_pt_testbed = {
     .name = "pt_testbed",
     .description = "engine, control unit, dynamometer and measurement on a test bed",
-    .size = sizeof(testbed),
-    PT_ROWS(rows),
-    .default_step = 0.01,
-    .default_stop = 12,
-    .initialize = initialize,
-    .outputs = outputs,
-    .step = step,
+    PT_SAMPLED(testbed, rows, 12, pt_hold_outputs),
 };

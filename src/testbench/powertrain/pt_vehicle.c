@@ -126,12 +126,6 @@ static crd_model_status step(void* self, const crd_model_host* host, double t, d
     return CRD_MODEL_OK;
 }
 
-static void outputs(void* self, double t)
-{
-    (void)self;
-    (void)t;
-}
-
 static const crd_model_variable rows[] = {
     {PT_INPUT(vehicle, engine_torque, "N.m", "at the shaft of the gearbox")},
     {PT_INPUT(vehicle, machine_torque, "N.m", "at the shaft of the gearbox")},
@@ -171,11 +165,5 @@ static const crd_model_variable rows[] = {
 const crd_model crd_model_pt_vehicle = {
     .name = "pt_vehicle",
     .description = "gearbox, wheels, road load and brakes of a car",
-    .size = sizeof(vehicle),
-    PT_ROWS(rows),
-    .default_step = 0.01,
-    .default_stop = 10,
-    .initialize = initialize,
-    .outputs = outputs,
-    .step = step,
+    PT_SAMPLED(vehicle, rows, 10, pt_hold_outputs),
 };
