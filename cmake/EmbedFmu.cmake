@@ -114,7 +114,7 @@ file(GLOB base_files CONFIGURE_DEPENDS ${tree}/src/base/*.[ch])
 list(FILTER base_files EXCLUDE REGEX "/base/ring\\.c$")
 
 file(GLOB files CONFIGURE_DEPENDS ${tree}/src/coupling/*.[ch] ${tree}/src/unit/coupling/*.[ch])
-list(FILTER files EXCLUDE REGEX "/coupling/(bank|describe_write|score|shadow)\\.c$")
+list(FILTER files EXCLUDE REGEX "/coupling/(bank|score|shadow)\\.c$")
 foreach(name address.c client.c message.c message.h)
     list(APPEND files ${tree}/src/learn/${name})
 endforeach()

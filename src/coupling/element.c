@@ -3,15 +3,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "coupling/adaptive.h"
+#include "coupling/algorithm.h"
 #include "coupling/exchange.h"
+#include "coupling/history.h"
 #include "coupling/timeline.h"
 #include "shared/base.h"
 
-enum {
-    REFRESH = 10, // samples between two solutions of what learns
-    STALE = INT_MIN,
-};
+enum { STALE = INT_MIN };
 
 // A linear algorithm as the step reads it.
 typedef struct weights {
@@ -39,11 +37,10 @@ struct crd_coupling {
     crd_coupling_options opt;      // pointers in it are not followed after create
     crd_linear *table, *zoh, *foh; // (k_max + 1) each, by k
     double* pairs;                 // of weights, if sloped
-    crdi_exchange_writer networks;
-    double lowest, highest; // network: of the samples so far
-    crdi_learner learner;
-    crdi_rls rls;
-    crdi_mixture mixture;
+    const crdi_algorithm* algorithm;
+    void* state;             // the algorithm's, NULL if it is linear
+    crdi_networks* networks; // the same if it is a network, else NULL
+    double lowest, highest;  // network: of the samples so far
     crd_detector detector;
     crd_coupling_counts counts; // but for the samples
     int64_t samples_beside;     // pushed: these and history.count
@@ -65,54 +62,36 @@ crd_coupling_options crd_coupling_defaults(void)
 
 // ---- create ------------------------------------------------------------------------------------
 
-static crd_status make_tables(crd_coupling* c)
+static bool is_linear(const crd_coupling* c)
 {
-    crd_status st = CRD_OK;
+    return c->algorithm->weigh || c->algorithm->linear;
+}
+
+static crd_status make_algorithm(crd_coupling* c)
+{
+    extern const crdi_algorithm crdi_algorithm_network;
+    if (is_linear(c)) { return crdi_table_make(c->ctx, &c->opt, &c->table); }
+    c->state = crdi_new(c->ctx, c->algorithm->size);
+    if (!c->state) { return CRD_E_MEMORY; }
+    if (c->algorithm == &crdi_algorithm_network) { c->networks = c->state; }
+    return c->algorithm->init(c->state, c->ctx, &c->opt);
+}
+
+// What stands in after a jump.
+static crd_status make_fallbacks(crd_coupling* c)
+{
     crd_coupling_options o = c->opt;
-    if (o.algorithm == CRD_ALGORITHM_NETWORK) {
-        CRD_TRY(crdi_exchange_init(&c->networks, c->ctx, o.network, o.k_max));
-    } else if (o.algorithm == CRD_ALGORITHM_AUTO) {
-        CRD_TRY(crdi_mixture_init(&c->mixture, c->ctx, o.k_max));
-    } else {
-        CRD_TRY(crdi_table_make(c->ctx, &o, &c->table));
-    }
-    if (o.algorithm == CRD_ALGORITHM_LEARNING) {
-        CRD_TRY(crdi_learner_init(&c->learner, c->ctx, o.learning_taps, 0, o.k_max,
-                                  o.learning_window, o.learning_ridge, c->table));
-    }
-    if (o.algorithm == CRD_ALGORITHM_RLS) {
-        CRD_TRY(crdi_rls_init(&c->rls, c->ctx, o.learning_taps, o.k_max, o.learning_window,
-                              o.learning_ridge));
-    }
     o.algorithm = CRD_ALGORITHM_LINEAR;
     o.design = crd_design_defaults(CRD_METHOD_ZOH);
-    CRD_TRY(crdi_table_make(c->ctx, &o, &c->zoh));
+    const crd_status st = crdi_table_make(c->ctx, &o, &c->zoh);
     o.design = crd_design_defaults(CRD_METHOD_FOH);
-    CRD_TRY(crdi_table_make(c->ctx, &o, &c->foh));
-fail:
-    return st;
+    return st < 0 ? st : crdi_table_make(c->ctx, &o, &c->foh);
 }
 
 // Samples that the algorithm looks at.
 static int reach(const crd_coupling* c)
 {
-    switch (c->opt.algorithm) {
-    case CRD_ALGORITHM_NETWORK:
-        return c->networks.slot[0].m;
-    case CRD_ALGORITHM_LEARNING:
-        return c->learner.m;
-    case CRD_ALGORITHM_RLS:
-        return c->rls.m + c->rls.k_max;
-    case CRD_ALGORITHM_AUTO:
-        return crdi_mixture_reach(&c->mixture);
-    default:
-        return crdi_table_taps(c->table, c->opt.k_max);
-    }
-}
-
-static bool is_linear(const crd_coupling* c)
-{
-    return c->opt.algorithm == CRD_ALGORITHM_LINEAR || c->opt.algorithm == CRD_ALGORITHM_GIVEN;
+    return c->state ? c->algorithm->reach(c->state) : crdi_table_taps(c->table, c->opt.k_max);
 }
 
 static crd_status make_weights(crd_coupling* c)
@@ -149,7 +128,10 @@ crd_status crd_coupling_create(crd_context* ctx, const crd_coupling_options* opt
     if (!c) { return CRD_E_MEMORY; }
     c->ctx = ctx;
     c->opt = *opt;
-    CRD_TRY(make_tables(c));
+    c->algorithm = crdi_algorithm_of(opt);
+    if (!c->algorithm) { CRD_TRY(crd_linear_make(ctx, &opt->design, 0, NULL)); } // which says why
+    CRD_TRY(make_algorithm(c));
+    CRD_TRY(make_fallbacks(c));
     CRD_TRY(crdi_history_init(&c->history, ctx, reach(c) + opt->late + CRD_DETECT_WINDOW));
     CRD_TRY(make_weights(c));
     crd_coupling_reset(c);
@@ -168,20 +150,15 @@ void crd_coupling_destroy(crd_coupling* c)
     crd_free(c->ctx, c->pairs);
     crdi_table_free(c->ctx, c->zoh, c->opt.k_max);
     crdi_table_free(c->ctx, c->foh, c->opt.k_max);
-    crdi_exchange_clear(&c->networks, c->ctx);
-    crdi_learner_clear(&c->learner, c->ctx);
-    crdi_rls_clear(&c->rls, c->ctx);
-    crdi_mixture_clear(&c->mixture, c->ctx);
+    if (c->state) { c->algorithm->clear(c->state, c->ctx); }
+    crd_free(c->ctx, c->state);
     crdi_history_clear(&c->history, c->ctx);
     crd_free(c->ctx, c);
 }
 
 static void forget(crd_coupling* c)
 {
-    if (c->opt.algorithm == CRD_ALGORITHM_LEARNING) { crdi_learner_reset(&c->learner); }
-    if (c->opt.algorithm == CRD_ALGORITHM_RLS) { crdi_rls_reset(&c->rls); }
-    if (c->opt.algorithm == CRD_ALGORITHM_AUTO) { crdi_mixture_reset(&c->mixture); }
-    if (c->opt.algorithm == CRD_ALGORITHM_NETWORK) { crdi_exchange_forget(&c->networks); }
+    if (c->state) { c->algorithm->forget(c->state); }
 }
 
 static void begin(crd_coupling* c)
@@ -201,7 +178,7 @@ void crd_coupling_reset(crd_coupling* c)
     crdi_timeline_init(&c->time, c->opt.step, c->opt.start_time);
     c->counts = (crd_coupling_counts){0};
     c->k = STALE;
-    if (c->opt.algorithm == CRD_ALGORITHM_NETWORK) { crdi_exchange_reset(&c->networks); }
+    if (c->networks) { crdi_exchange_reset(c->networks); }
     c->lowest = INFINITY;
     c->highest = -INFINITY;
     crdi_history_start(&c->history, c->opt.start_value);
@@ -243,10 +220,10 @@ static double detect(crd_coupling* c, double value, bool real)
 
 static void compare_networks(crd_coupling* c, double lift)
 {
-    if (c->jump && lift == 0) { crdi_exchange_forget(&c->networks); } // nobody could tell
+    if (c->jump && lift == 0) { crdi_exchange_forget(c->networks); } // nobody could tell
     const bool real[2] = {crdi_history_is_real(&c->history, 0),
                           crdi_history_is_real(&c->history, 1)};
-    c->counts.rollbacks += crdi_exchange_hear(&c->networks, crdi_history_newest(&c->history), real,
+    c->counts.rollbacks += crdi_exchange_hear(c->networks, crdi_history_newest(&c->history), real,
                                               c->history.count, lift);
 }
 
@@ -255,23 +232,11 @@ static void append(crd_coupling* c, double value, bool real)
     crdi_history_append(&c->history, value, real);
     c->counts.filled += !real;
     const double lift = c->opt.detection == CRD_DETECT_NONE ? 0 : detect(c, value, real);
-    const double* y = crdi_history_newest(&c->history);
-    switch (c->opt.algorithm) {
-    case CRD_ALGORITHM_NETWORK:
+    if (c->networks) {
         widen(c, value);
-        if (c->networks.trial > 0) { compare_networks(c, lift); }
-        break;
-    case CRD_ALGORITHM_LEARNING:
-        crdi_learner_push(&c->learner, y);
-        break;
-    case CRD_ALGORITHM_RLS:
-        crdi_rls_push(&c->rls, y);
-        break;
-    case CRD_ALGORITHM_AUTO:
-        crdi_mixture_push(&c->mixture, y, lift);
-        break;
-    default:
-        break;
+        if (c->networks->trial > 0) { compare_networks(c, lift); }
+    } else if (c->state) {
+        c->algorithm->push(c->state, crdi_history_newest(&c->history), lift);
     }
 }
 
@@ -416,11 +381,7 @@ void crd_coupling_push(crd_coupling* c, double value, double stamp, int64_t sequ
 // algorithm itself is to be used.
 static const crd_linear* fallback_for(const crd_coupling* c, int k)
 {
-    const int m = c->opt.algorithm == CRD_ALGORITHM_NETWORK    ? c->networks.slot[0].m
-                  : c->opt.algorithm == CRD_ALGORITHM_LEARNING ? c->learner.m
-                  : c->opt.algorithm == CRD_ALGORITHM_RLS      ? c->rls.m
-                  : c->opt.algorithm == CRD_ALGORITHM_AUTO     ? c->mixture.learner.m
-                                                               : c->table[k].m;
+    const int m = c->state ? c->algorithm->memory(c->state) : c->table[k].m;
     if (c->opt.reaction != CRD_REACT_SWITCH || c->since_jump >= m - 1) { return NULL; }
     return c->since_jump == 0 ? &c->zoh[k] : &c->foh[k];
 }
@@ -430,24 +391,11 @@ static void predict(crd_coupling* c, const double* y, int k)
     const crd_linear* l = fallback_for(c, k);
     c->active = !l ? CRD_ACTIVE_ALGORITHM : c->since_jump == 0 ? CRD_ACTIVE_ZOH : CRD_ACTIVE_FOH;
     c->p1 = 0;
-    if (!l) {
-        switch (c->opt.algorithm) {
-        case CRD_ALGORITHM_NETWORK:
-            c->p0 = crd_network_eval(&c->networks.slot[c->networks.in_use], y);
-            return;
-        case CRD_ALGORITHM_LEARNING:
-            c->p0 = crdi_learner_predict(&c->learner, y, k, REFRESH);
-            return;
-        case CRD_ALGORITHM_RLS:
-            c->p0 = crdi_rls_predict(&c->rls, y, k);
-            return;
-        case CRD_ALGORITHM_AUTO:
-            c->p0 = crdi_mixture_predict(&c->mixture, y, k);
-            return;
-        default:
-            l = &c->table[k];
-        }
+    if (!l && c->state) {
+        c->p0 = c->algorithm->predict(c->state, y, k);
+        return;
     }
+    if (!l) { l = &c->table[k]; }
     if (c->sloped || c->active != CRD_ACTIVE_ALGORITHM) {
         c->p0 = crdi_dot_in_order(l->m, l->a, y);
         c->p1 = crdi_dot_in_order(l->m, l->A, y);
@@ -472,9 +420,9 @@ static double curve_at(const crd_coupling* c, double t)
 // The networks change: what the one before would have said now is left gradually.
 static void fade(crd_coupling* c, const double* y, double t)
 {
-    const double before = crd_network_eval(&c->networks.slot[c->networks.leaving], y);
+    const double before = crd_network_eval(&c->networks->slot[c->networks->leaving], y);
     const double rest = curve_at(c, t) - c->p0; // of a change that has not faded yet
-    c->networks.arriving = false;
+    c->networks->arriving = false;
     c->gap = crdi_is_prediction(before, 0) && c->planned ? before - c->p0 + rest : 0;
     c->gap_from = t;
 }
@@ -499,11 +447,10 @@ CRDI_APART static void plan(crd_coupling* c, int k, double t)
     }
     c->from = c->time.stamp + k * c->time.step;
     if (!((t - c->gap_from) * c->time.per_step < 1)) { c->gap = 0; }
-    const bool network =
-        c->opt.algorithm == CRD_ALGORITHM_NETWORK && c->active == CRD_ACTIVE_ALGORITHM;
-    if (network && c->networks.arriving) { fade(c, y, t); }
-    if (network && c->networks.trial > 0 && k == in_table) {
-        crdi_exchange_say(&c->networks, y, c->history.count + k);
+    const bool network = c->networks && c->active == CRD_ACTIVE_ALGORITHM;
+    if (network && c->networks->arriving) { fade(c, y, t); }
+    if (network && c->networks->trial > 0 && k == in_table) {
+        crdi_exchange_say(c->networks, y, c->history.count + k);
     }
     if (smooth) {
         c->gap = 0;
@@ -621,12 +568,12 @@ static bool passes_constants(const crd_coupling* c, const crd_network* n)
 
 bool crd_coupling_swap(crd_coupling* c, const crd_network* n, int trial)
 {
-    if (c->opt.algorithm != CRD_ALGORITHM_NETWORK || !crdi_exchange_fits(&c->networks, n) ||
+    if (!c->networks || !crdi_exchange_fits(c->networks, n) ||
         (!c->opt.any_gain && !passes_constants(c, n))) {
         return false;
     }
     bool rolled_back = false;
-    crdi_exchange_take(&c->networks, n, trial, &rolled_back);
+    crdi_exchange_take(c->networks, n, trial, &rolled_back);
     c->counts.swaps++;
     c->counts.rollbacks += rolled_back;
     c->k |= STALE;
@@ -635,7 +582,7 @@ bool crd_coupling_swap(crd_coupling* c, const crd_network* n, int trial)
 
 const crd_network* crd_coupling_get_network(const crd_coupling* c)
 {
-    return c->opt.algorithm == CRD_ALGORITHM_NETWORK ? &c->networks.slot[c->networks.in_use] : NULL;
+    return c->networks ? &c->networks->slot[c->networks->in_use] : NULL;
 }
 
 crd_coupling_counts crd_coupling_get_counts(const crd_coupling* c)

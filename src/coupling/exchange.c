@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-crd_status crdi_exchange_init(crdi_exchange_writer* x, crd_context* ctx, const crd_network* from,
+crd_status crdi_exchange_init(crdi_networks* x, crd_context* ctx, const crd_network* from,
                               int k_max)
 {
     crd_status st = CRD_OK;
-    *x = (crdi_exchange_writer){.rows = k_max + 2};
+    *x = (crdi_networks){.rows = k_max + 2};
     for (int i = 0; i < CRDI_NETWORKS; i++) {
         CRD_TRY(crdi_network_copy(ctx, from, &x->slot[i]));
     }
@@ -19,7 +19,7 @@ fail:
     return st;
 }
 
-void crdi_exchange_clear(crdi_exchange_writer* x, crd_context* ctx)
+void crdi_exchange_clear(crdi_networks* x, crd_context* ctx)
 {
     for (int i = 0; i < CRDI_NETWORKS; i++) {
         crd_network_clear(ctx, &x->slot[i]);
@@ -28,7 +28,7 @@ void crdi_exchange_clear(crdi_exchange_writer* x, crd_context* ctx)
     crd_free(ctx, x->said_for);
 }
 
-void crdi_exchange_reset(crdi_exchange_writer* x)
+void crdi_exchange_reset(crdi_networks* x)
 {
     x->in_use = x->rival = x->leaving = 0;
     x->arriving = false;
@@ -36,21 +36,21 @@ void crdi_exchange_reset(crdi_exchange_writer* x)
     crdi_exchange_forget(x);
 }
 
-void crdi_exchange_forget(crdi_exchange_writer* x)
+void crdi_exchange_forget(crdi_networks* x)
 {
     for (int i = 0; i < x->rows; i++) {
         x->said_for[i] = -1;
     }
 }
 
-bool crdi_exchange_fits(const crdi_exchange_writer* x, const crd_network* n)
+bool crdi_exchange_fits(const crdi_networks* x, const crd_network* n)
 {
     const crd_network* own = &x->slot[0];
     return n->m == own->m && n->n1 == own->n1 && n->n2 == own->n2 && crdi_network_is_sane(n);
 }
 
 // One of those that were made in create but are not needed now. The first is kept for the reset.
-static int unused_slot(const crdi_exchange_writer* x)
+static int unused_slot(const crdi_networks* x)
 {
     int i = 1;
     while (i == x->in_use || i == x->rival || (x->arriving && i == x->leaving)) {
@@ -59,7 +59,7 @@ static int unused_slot(const crdi_exchange_writer* x)
     return i;
 }
 
-void crdi_exchange_take(crdi_exchange_writer* x, const crd_network* n, int trial, bool* rolled_back)
+void crdi_exchange_take(crdi_networks* x, const crd_network* n, int trial, bool* rolled_back)
 {
     const bool on_trial = x->trial > 0;
     *rolled_back = on_trial && x->rival_loss < x->loss;
@@ -83,7 +83,7 @@ static double predict(const crd_network* n, const double* y)
     return crdi_is_prediction(p, 0) ? p : y[0];
 }
 
-void crdi_exchange_say(crdi_exchange_writer* x, const double* y, int64_t target)
+void crdi_exchange_say(crdi_networks* x, const double* y, int64_t target)
 {
     const int row = (int)(target % x->rows);
     // An FMU is asked at the end of a step, and once more, a sample younger, at the start of the
@@ -94,7 +94,7 @@ void crdi_exchange_say(crdi_exchange_writer* x, const double* y, int64_t target)
     x->said_for[row] = target;
 }
 
-bool crdi_exchange_hear(crdi_exchange_writer* x, const double* y, const bool real[2], int64_t count,
+bool crdi_exchange_hear(crdi_networks* x, const double* y, const bool real[2], int64_t count,
                         double lift)
 {
     for (int i = 0; i < 2 * x->rows && lift != 0; i++) {

@@ -4,7 +4,7 @@
 
 enum { CRDI_NETWORKS = 4 };
 
-typedef struct crdi_exchange_writer {
+typedef struct crdi_networks {
     crd_network slot[CRDI_NETWORKS]; // the first is the one of create
     int in_use;
     int rival;               // has to be beaten by the one in use while `trial` > 0
@@ -15,23 +15,22 @@ typedef struct crdi_exchange_writer {
     int rows;                // k_max + 2
     double* said;            // (rows x 2) by the one in use and the rival
     int64_t* said_for;       // (rows) the sample meant, -1 none
-} crdi_exchange_writer;
+} crdi_networks;
 
-crd_status crdi_exchange_init(crdi_exchange_writer* x, crd_context* ctx, const crd_network* from,
+crd_status crdi_exchange_init(crdi_networks* x, crd_context* ctx, const crd_network* from,
                               int k_max);
-void crdi_exchange_clear(crdi_exchange_writer* x, crd_context* ctx);
-void crdi_exchange_reset(crdi_exchange_writer* x);
+void crdi_exchange_clear(crdi_networks* x, crd_context* ctx);
+void crdi_exchange_reset(crdi_networks* x);
 /// What was said is of no use any more: the samples are counted anew.
-void crdi_exchange_forget(crdi_exchange_writer* x);
+void crdi_exchange_forget(crdi_networks* x);
 /// `n` is in use from now on; `*rolled_back` if the trial of the one before it ended because of
 /// that and it had been worse. `n` fits, see crdi_exchange_fits.
-void crdi_exchange_take(crdi_exchange_writer* x, const crd_network* n, int trial,
-                        bool* rolled_back);
+void crdi_exchange_take(crdi_networks* x, const crd_network* n, int trial, bool* rolled_back);
 /// Same shape, all numbers finite.
-bool crdi_exchange_fits(const crdi_exchange_writer* x, const crd_network* n);
+bool crdi_exchange_fits(const crdi_networks* x, const crd_network* n);
 /// While on trial: predictions of sample number `target` from the newest samples y.
-void crdi_exchange_say(crdi_exchange_writer* x, const double* y, int64_t target);
+void crdi_exchange_say(crdi_networks* x, const double* y, int64_t target);
 /// While on trial: sample number `count` is y[0]; `real[i]`: y[i] arrived, was not filled. `lift`
 /// is what a re-based jump has added to all older samples. true: the rival is back in use.
-bool crdi_exchange_hear(crdi_exchange_writer* x, const double* y, const bool real[2], int64_t count,
+bool crdi_exchange_hear(crdi_networks* x, const double* y, const bool real[2], int64_t count,
                         double lift);

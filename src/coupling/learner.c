@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "coupling/adaptive.h"
+#include "coupling/algorithm.h"
 #include "shared/base.h"
 
 enum {
@@ -199,3 +200,94 @@ double crdi_learner_predict(crdi_learner* r, const double* y, int k, int refresh
 {
     return crdi_dot(r->m, crdi_learner_weights(r, k, refresh), crdi_learner_tame(r, y));
 }
+
+// ---- as an algorithm ---------------------------------------------------------------------------
+
+typedef struct ridge {
+    crdi_learner learner;
+    crd_linear* towards; // (k_max + 1) the design
+} ridge;
+
+static crd_status init(void* self, crd_context* ctx, const crd_coupling_options* o)
+{
+    ridge* r = self;
+    r->learner.k_max = o->k_max;
+    const crd_status st = crdi_table_make(ctx, o, &r->towards);
+    return st < 0 ? st
+                  : crdi_learner_init(&r->learner, ctx, o->learning_taps, 0, o->k_max,
+                                      o->learning_window, o->learning_ridge, r->towards);
+}
+
+static void clear(void* self, crd_context* ctx)
+{
+    ridge* r = self;
+    crdi_table_free(ctx, r->towards, r->learner.k_max);
+    crdi_learner_clear(&r->learner, ctx);
+}
+
+static void forget(void* self)
+{
+    crdi_learner_reset(&((ridge*)self)->learner);
+}
+
+static void push(void* self, const double* y, double lift)
+{
+    (void)lift;
+    crdi_learner_push(&((ridge*)self)->learner, y);
+}
+
+static double predict(void* self, const double* y, int k)
+{
+    return crdi_learner_predict(&((ridge*)self)->learner, y, k, CRDI_REFRESH);
+}
+
+static int count_taps(const void* self)
+{
+    return ((const ridge*)self)->learner.m;
+}
+
+static crd_status read_towards(crdi_element_reader* r, const crdi_json* n)
+{
+    crd_element towards;
+    const crd_status st = crdi_element_read_nested(r, n, &towards);
+    if (st < 0) { return st; }
+    if (towards.options.algorithm != CRD_ALGORITHM_LINEAR) {
+        return crdi_element_fail(
+            r, n, CRD_E_FORMAT,
+            "given weights do not serve every latency, expected a linear algorithm by "
+            "its name");
+    }
+    r->e->options.design = towards.options.design;
+    r->e->bands_given = towards.bands_given;
+    return CRD_OK;
+}
+
+static void write_towards(crdi_element_writer* w, const crd_element* e)
+{
+    crdi_element_put_key(w, "towards");
+    crdi_text_put(w->out, "{", 1);
+    crdi_element_put_algorithm(&(crdi_element_writer){w->out, false},
+                               crdi_design_at((int)e->options.design.method), e);
+    crdi_text_put(w->out, "}", 1);
+}
+
+static const crdi_key keys[] = {
+    CRDI_KEY_LEARNING,
+    {"pull", CRDI_KEY_NUMBER, CRDI_OPTION(learning_ridge), .range = CRDI_POSITIVE},
+    {"towards", .read = read_towards, .write = write_towards},
+    {0},
+};
+
+const crdi_algorithm crdi_algorithm_ridge = {.name = "ridge",
+                                             .keys = keys,
+                                             .learns = true,
+                                             .has_design = true,
+                                             .check_options = crdi_coupling_check_learning,
+                                             .size = sizeof(ridge),
+                                             .init = init,
+                                             .clear = clear,
+                                             .forget = forget,
+                                             .push = push,
+                                             .predict = predict,
+                                             .reach = count_taps,
+                                             .memory = count_taps};

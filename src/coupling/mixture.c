@@ -2,18 +2,36 @@
 #include <string.h>
 
 #include "coupling/adaptive.h"
+#include "coupling/algorithm.h"
 #include "shared/base.h"
 
-enum { HOLD, SHORT_WIENER, LONG_WIENER, SHORT_LEARNER, LONG_LEARNER }; // the experts
-enum { REFRESH = 10, REVIEW = 5, FIRST_REVIEW = 7 };                   // samples
-enum { SHORT = 9, LONG = 25, LONGEST = 60 };                           // taps
-static const double window = 400, ridge = 1e-3;                        // of what learns
-static const double forget = 0.95; // of an expert's errors, per step
+enum { HOLD, SHORT_WIENER, LONG_WIENER, SHORT_LEARNER, LONG_LEARNER, EXPERTS };
+enum { REVIEW = 5, FIRST_REVIEW = 7 };          // samples
+enum { SHORT = 9, LONG = 25, LONGEST = 60 };    // taps
+static const double window = 400, ridge = 1e-3; // of what learns
+static const double forget = 0.95;              // of an expert's errors, per step
 static const double forget_record = 0.99;
 static const double forget_products = 0.997;
 static const double sharpness = 2; // how much better an expert has to be to be heard alone
 static const double room = 2;      // nobody may say more than this multiple of the largest swing,
 static const double forget_swing = 0.99; // whose memory is this long
+
+// Experts whose predictions are weighted by how well they did lately, and a judge who compares
+// what they say together with the hold.
+typedef struct mixture {
+    int k_max, rows;
+    crd_linear *short_wiener, *long_wiener; // (k_max + 1)
+    crdi_learner learner;
+    double* swing;          // (k_max + 1) largest recent change over so many steps
+    double* said;           // (rows x EXPERTS) predictions by the sample they were for
+    double* told;           // (rows x 2) the hold, and what the experts said together
+    int64_t* said_for;      // (rows) that sample
+    double loss[EXPERTS];   // sum of squared errors with forgetting
+    double record[EXPERTS]; // the same over a longer time
+    double products[6];     // sums of products of signal, hold and experts, for the judge
+    double share;           // of the experts in the result, the rest is the hold's
+    int64_t newest, judged; // count of samples; of those that were predicted
+} mixture;
 
 static crd_status wiener_table(crd_context* ctx, int k_max, int taps, crd_linear** out)
 {
@@ -25,27 +43,32 @@ static crd_status wiener_table(crd_context* ctx, int k_max, int taps, crd_linear
     return crdi_table_make(ctx, &o, out);
 }
 
-crd_status crdi_mixture_init(crdi_mixture* x, crd_context* ctx, int k_max)
+static void forget_all(void* self);
+
+static crd_status init(void* self, crd_context* ctx, const crd_coupling_options* o)
 {
+    mixture* x = self;
+    const int k_max = o->k_max;
     crd_status st = CRD_OK;
     const size_t rows = (size_t)k_max + 1;
-    *x = (crdi_mixture){.k_max = k_max, .rows = k_max + 1};
+    *x = (mixture){.k_max = k_max, .rows = k_max + 1};
     CRD_TRY(wiener_table(ctx, k_max, SHORT, &x->short_wiener));
     CRD_TRY(wiener_table(ctx, k_max, LONG, &x->long_wiener));
     CRD_TRY(
         crdi_learner_init(&x->learner, ctx, LONGEST, LONG, k_max, window, ridge, x->long_wiener));
     x->swing = crdi_new_array(ctx, rows, sizeof *x->swing);
-    x->said = crdi_new_array(ctx, rows * CRDI_EXPERTS, sizeof *x->said);
+    x->said = crdi_new_array(ctx, rows * EXPERTS, sizeof *x->said);
     x->told = crdi_new_array(ctx, rows * 2, sizeof *x->told);
     x->said_for = crdi_new_array(ctx, rows, sizeof *x->said_for);
     if (!x->swing || !x->said || !x->told || !x->said_for) { return CRD_E_MEMORY; }
-    crdi_mixture_reset(x);
+    forget_all(x);
 fail:
     return st;
 }
 
-void crdi_mixture_clear(crdi_mixture* x, crd_context* ctx)
+static void clear(void* self, crd_context* ctx)
 {
+    mixture* x = self;
     crdi_table_free(ctx, x->short_wiener, x->k_max);
     crdi_table_free(ctx, x->long_wiener, x->k_max);
     crdi_learner_clear(&x->learner, ctx);
@@ -55,8 +78,9 @@ void crdi_mixture_clear(crdi_mixture* x, crd_context* ctx)
     crd_free(ctx, x->said_for);
 }
 
-void crdi_mixture_reset(crdi_mixture* x)
+static void forget_all(void* self)
 {
+    mixture* x = self;
     crdi_learner_reset(&x->learner);
     memset(x->loss, 0, sizeof x->loss);
     memset(x->record, 0, sizeof x->record);
@@ -69,8 +93,9 @@ void crdi_mixture_reset(crdi_mixture* x)
     }
 }
 
-int crdi_mixture_reach(const crdi_mixture* x)
+static int reach(const void* self)
 {
+    const mixture* x = self;
     return x->rows > LONGEST ? x->rows : LONGEST;
 }
 
@@ -92,7 +117,7 @@ static double combined_error(const double* s, double share)
     return M * M + P * P;
 }
 
-static void review(crdi_mixture* x)
+static void review(mixture* x)
 {
     enum { PARTS = 8 };
     const double bonus = 0.04; // for the experts: chance shall not decide
@@ -109,7 +134,7 @@ static void review(crdi_mixture* x)
     x->share += follow * (share - x->share);
 }
 
-static void remember_products(crdi_mixture* x, double y, double hold, double experts)
+static void remember_products(mixture* x, double y, double hold, double experts)
 {
     const double product[] = {y * y,    hold * hold, experts * experts,
                               y * hold, y * experts, hold * experts};
@@ -120,16 +145,17 @@ static void remember_products(crdi_mixture* x, double y, double hold, double exp
 
 // ---- the experts -------------------------------------------------------------------------------
 
-void crdi_mixture_push(crdi_mixture* x, const double* y, double lift)
+static void push(void* self, const double* y, double lift)
 {
+    mixture* x = self;
     if (!(y[0] * y[0] < 1e280 && lift * lift < 1e280)) { // squares would be no numbers
-        crdi_mixture_reset(x);
+        forget_all(x);
         return;
     }
     crdi_learner_push(&x->learner, y);
     x->newest++;
     if (lift != 0) { // what was said before the jump was said of the level before it
-        for (int i = 0; i < x->rows * CRDI_EXPERTS; i++) {
+        for (int i = 0; i < x->rows * EXPERTS; i++) {
             x->said[i] += lift;
         }
     }
@@ -139,8 +165,8 @@ void crdi_mixture_push(crdi_mixture* x, const double* y, double lift)
     }
     const int row = (int)(x->newest % x->rows);
     if (x->said_for[row] != x->newest) { return; }
-    for (int e = 0; e < CRDI_EXPERTS; e++) {
-        const double error = y[0] - x->said[row * CRDI_EXPERTS + e];
+    for (int e = 0; e < EXPERTS; e++) {
+        const double error = y[0] - x->said[row * EXPERTS + e];
         x->loss[e] = forget * x->loss[e] + error * error;
         x->record[e] = forget_record * x->record[e] + error * error;
     }
@@ -156,14 +182,14 @@ static double worse_by(double loss, double best)
 }
 
 // Returns how far the experts together are from the hold.
-static double weigh(const crdi_mixture* x, const double* said)
+static double weigh(const mixture* x, const double* said)
 {
     double best = x->loss[0], best_record = x->record[0], sum = 0, weights = 0;
-    for (int e = 1; e < CRDI_EXPERTS; e++) {
+    for (int e = 1; e < EXPERTS; e++) {
         best = x->loss[e] < best ? x->loss[e] : best;
         best_record = x->record[e] < best_record ? x->record[e] : best_record;
     }
-    for (int e = 0; e < CRDI_EXPERTS; e++) {
+    for (int e = 0; e < EXPERTS; e++) {
         double doubt = worse_by(x->loss[e], best);
         // The hold is right at every turn of a signal, which is luck: its long record counts, too.
         if (e == HOLD) { doubt += worse_by(x->record[e], best_record); }
@@ -174,12 +200,13 @@ static double weigh(const crdi_mixture* x, const double* said)
     return weights > 0 ? sum / weights : 0;
 }
 
-double crdi_mixture_predict(crdi_mixture* x, const double* y, int k)
+static double predict(void* self, const double* y, int k)
 {
+    mixture* x = self;
     if (k == 0) { return y[0]; }
     const double* v = crdi_learner_tame(&x->learner, y);
-    const double* learned = crdi_learner_weights(&x->learner, k, REFRESH);
-    double said[CRDI_EXPERTS] = {
+    const double* learned = crdi_learner_weights(&x->learner, k, CRDI_REFRESH);
+    double said[EXPERTS] = {
         y[0],
         crdi_dot(SHORT, x->short_wiener[k].a, v),
         crdi_dot(LONG, x->long_wiener[k].a, v),
@@ -187,15 +214,31 @@ double crdi_mixture_predict(crdi_mixture* x, const double* y, int k)
         crdi_dot(LONGEST, learned, v),
     };
     const double most = room * x->swing[k];
-    for (int e = 1; e < CRDI_EXPERTS; e++) {
+    for (int e = 1; e < EXPERTS; e++) {
         said[e] = crdi_clamp(said[e], y[0] - most, y[0] + most);
     }
     const double change = weigh(x, said);
     const int64_t target = x->newest + k;
     const int row = (int)(target % x->rows);
-    memcpy(&x->said[row * CRDI_EXPERTS], said, sizeof said);
+    memcpy(&x->said[row * EXPERTS], said, sizeof said);
     x->told[2 * row] = y[0];
     x->told[2 * row + 1] = y[0] + change;
     x->said_for[row] = target;
     return y[0] + x->share * change;
 }
+
+static int count_taps(const void* self)
+{
+    return ((const mixture*)self)->learner.m;
+}
+
+const crdi_algorithm crdi_algorithm_auto = {.name = "auto",
+                                            .learns = true,
+                                            .size = sizeof(mixture),
+                                            .init = init,
+                                            .clear = clear,
+                                            .forget = forget_all,
+                                            .push = push,
+                                            .predict = predict,
+                                            .reach = reach,
+                                            .memory = count_taps};

@@ -1,5 +1,6 @@
 // Feedforward networks: forward pass, and the morphism from a linear algorithm.
-#include "coupling/coupling.h"
+#include "coupling/algorithm.h"
+#include "coupling/exchange.h"
 #include "shared/base.h"
 
 #include <math.h>
@@ -179,3 +180,236 @@ void crd_network_clear(crd_context* ctx, crd_network* n)
     crd_free(ctx, (void*)n->W1); // one block
     *n = (crd_network){0};
 }
+
+// ---- as an algorithm ---------------------------------------------------------------------------
+
+static crd_status init(void* self, crd_context* ctx, const crd_coupling_options* o)
+{
+    return crdi_exchange_init(self, ctx, o->network, o->k_max);
+}
+
+static void clear(void* self, crd_context* ctx)
+{
+    crdi_exchange_clear(self, ctx);
+}
+
+static void forget(void* self)
+{
+    crdi_exchange_forget(self);
+}
+
+static double predict(void* self, const double* y, int k)
+{
+    (void)k;
+    const crdi_networks* x = self;
+    return crd_network_eval(&x->slot[x->in_use], y);
+}
+
+static int count_taps(const void* self)
+{
+    return ((const crdi_networks*)self)->slot[0].m;
+}
+
+static crd_status check_options(crd_context* ctx, const crd_coupling_options* o)
+{
+    return o->network ? CRD_OK : crdi_fail(ctx, CRD_E_RANGE, "coupling: no network, expected one");
+}
+
+// ---- in descriptions ---------------------------------------------------------------------------
+
+// (rows x columns) by rows; columns 0: as the first row has.
+static crd_status read_rows(crdi_element_reader* r, const crdi_json* n, int* rows, int* columns,
+                            double** out)
+{
+    const char* what = "a list of rows such as [[1, 0], [0, 1]]";
+    if (n->kind != CRDI_JSON_LIST || n->count == 0 || n->first->kind != CRDI_JSON_LIST ||
+        n->first->count == 0) {
+        return crdi_element_expected(r, n, what);
+    }
+    *rows = n->count;
+    if (*columns == 0) { *columns = n->first->count; }
+    for (const crdi_json* m = n->first; m; m = m->next) { // no room for what is not there
+        if (m->kind == CRDI_JSON_LIST && m->count != *columns) {
+            return crdi_json_fail(r->ctx, r->file, m->line, CRD_E_RANGE,
+                                  "%s: a row of %d numbers, expected %d", n->key, m->count,
+                                  *columns);
+        }
+        if (m->kind != CRDI_JSON_LIST) { return crdi_element_expected(r, n, what); }
+    }
+    double* w = crdi_arena_new(r->arena, (size_t)*rows * (size_t)*columns, sizeof *w);
+    if (!w) { return CRD_E_MEMORY; }
+    *out = w;
+    for (const crdi_json* m = n->first; m; m = m->next, w += *columns) {
+        const crd_status st = crdi_element_read_numbers(r, m, *columns, *columns, w);
+        if (st < 0) { return st; }
+    }
+    return CRD_OK;
+}
+
+// A vector that may be missing: zeros then.
+static crd_status read_bias(crdi_element_reader* r, const crdi_json* n, int count,
+                            const double** out)
+{
+    double* w = crdi_arena_new(r->arena, (size_t)count, sizeof *w);
+    if (!w) { return CRD_E_MEMORY; }
+    *out = w;
+    return n ? crdi_element_read_numbers(r, n, count, count, w) : CRD_OK;
+}
+
+static crd_status check_network(crdi_element_reader* r, const crdi_json* n, const crd_network* net)
+{
+    crd_network copy;
+    const crd_status st = crdi_network_copy(r->ctx, net, &copy);
+    if (st >= 0) { crd_network_clear(r->ctx, &copy); }
+    return crdi_element_placed(r, n, st);
+}
+
+static crd_status read_network(crdi_element_reader* r, const crdi_json* n)
+{
+    static const char* const names[] = {"alpha", "W1", "b1", "W2", "b2", "W3", "b3", NULL};
+    crd_status st = CRD_OK;
+    CRD_TRY(crdi_element_check_members(
+        r, n, "a mapping with W1, W2, W3 and, if they are not 0, b1, b2, b3", names));
+    const crdi_json *W1 = crdi_element_member(n, "W1"), *W2 = crdi_element_member(n, "W2"),
+                    *W3 = crdi_element_member(n, "W3");
+    const crdi_json *alpha = crdi_element_member(n, "alpha"), *b3 = crdi_element_member(n, "b3");
+    if (!W1 || !W2 || !W3) {
+        return crdi_element_fail(r, n, CRD_E_FORMAT, "the key '%s' is missing in the network",
+                                 !W1   ? "W1"
+                                 : !W2 ? "W2"
+                                       : "W3");
+    }
+    crd_network* net = crdi_arena_new(r->arena, 1, sizeof *net);
+    if (!net) { return CRD_E_MEMORY; }
+    double *w1 = NULL, *w2 = NULL;
+    int n1 = 0;
+    CRD_TRY(read_rows(r, W1, &net->n1, &net->m, &w1));
+    n1 = net->n1;
+    CRD_TRY(read_rows(r, W2, &net->n2, &n1, &w2));
+    net->W1 = w1;
+    net->W2 = w2;
+    CRD_TRY(read_bias(r, W3, net->n2, &net->W3));
+    CRD_TRY(read_bias(r, crdi_element_member(n, "b1"), net->n1, &net->b1));
+    CRD_TRY(read_bias(r, crdi_element_member(n, "b2"), net->n2, &net->b2));
+    net->alpha = 0.01;
+    if (alpha) { CRD_TRY(crdi_element_read_number(r, alpha, CRDI_ANY, &net->alpha)); }
+    if (b3) { CRD_TRY(crdi_element_read_number(r, b3, CRDI_ANY, &net->b3)); }
+    CRD_TRY(check_network(r, n, net));
+    r->e->options.network = net;
+fail:
+    return st;
+}
+
+// The network that is the linear algorithm `start` for the known latency.
+static crd_status make_network(crdi_element_reader* r, const crdi_json* n)
+{
+    crd_status st = CRD_OK;
+    crd_element* e = r->e;
+    crd_element start;
+    crd_linear l = {0};
+    crd_network net = {0};
+    CRD_TRY(crdi_element_read_nested(r, n, &start));
+    const int k = crdi_element_steps(e);
+    if (k < 0) {
+        return crdi_element_fail(
+            r, n, CRD_E_FORMAT,
+            "a network is made for one latency, expected the key 'latency' in steps "
+            "too%s",
+            isnan(e->latency) ? "" : ", or 'step' beside it");
+    }
+    if (start.bands_given && isnan(e->step)) {
+        return crdi_element_fail(r, n, CRD_E_FORMAT,
+                                 "bands in rad/s need the key 'step' of the element");
+    }
+    CRD_TRY(crdi_element_placed(r, n, crd_element_linear(&start, e->step, k, &l)));
+    CRD_TRY(crdi_element_placed(r, n, crd_network_morph(r->ctx, &l, 0.01, &net)));
+    const size_t m = (size_t)net.m, n1 = (size_t)net.n1, n2 = (size_t)net.n2;
+    const size_t count = n1 * m + n1 + n2 * n1 + n2 + n2;
+    double* w = crdi_arena_new(r->arena, count, sizeof *w);
+    crd_network* kept = w ? crdi_arena_new(r->arena, 1, sizeof *kept) : NULL;
+    CRD_TRY(kept ? CRD_OK : CRD_E_MEMORY);
+    memcpy(w, net.W1, count * sizeof *w); // one block
+    *kept = net;
+    kept->W1 = w;
+    kept->b1 = kept->W1 + n1 * m;
+    kept->W2 = kept->b1 + n1;
+    kept->b2 = kept->W2 + n2 * n1;
+    kept->W3 = kept->b2 + n2;
+    e->options.network = kept;
+fail:
+    crd_linear_clear(r->ctx, &l);
+    crd_network_clear(r->ctx, &net);
+    return st;
+}
+
+static crd_status complete(crdi_element_reader* r, const crdi_json* n)
+{
+    const crdi_json *start = crdi_element_member(n, "start"),
+                    *network = crdi_element_member(n, "network");
+    if (!start && !network) {
+        return crdi_element_fail(
+            r, n, CRD_E_FORMAT,
+            "the algorithm network needs the key 'network' with its weights, or 'start' "
+            "with a linear algorithm that it begins as");
+    }
+    if (start && network) {
+        return crdi_element_fail(r, start, CRD_E_FORMAT,
+                                 "'start' and 'network', expected one of them");
+    }
+    return start ? make_network(r, start) : CRD_OK;
+}
+
+static crd_status read_learn(crdi_element_reader* r, const crdi_json* n)
+{
+    const char* what = "the address of a server, unix:PATH or tcp:ADDRESS:PORT";
+    const char* text = NULL;
+    const crd_status st = crdi_element_read_text(r, n, what, &text);
+    if (st < 0) { return st; }
+    bool fine = strncmp(text, "unix:", 5) == 0 && text[5];
+    if (strncmp(text, "tcp:", 4) == 0) {
+        const char* colon = strrchr(text + 4, ':');
+        int64_t port = 0;
+        fine = colon && colon > text + 4 && crdi_parse_int64(colon + 1, strlen(colon + 1), &port) &&
+               port > 0 && port < 65536;
+    }
+    if (!fine) { return crdi_element_expected(r, n, what); }
+    r->e->learn_server = text;
+    return CRD_OK;
+}
+
+static void write_network(crdi_element_writer* w, const crd_element* e)
+{
+    const crd_network* n = e->options.network;
+    crdi_element_put_key(w, "network");
+    crdi_text_put(w->out, "{", 1);
+    crdi_element_writer inner = {w->out, false};
+    crdi_element_put_number(&inner, "alpha", n->alpha);
+    crdi_element_put_rows(&inner, "W1", n->W1, n->n1, n->m);
+    crdi_element_put_list(&inner, "b1", n->b1, n->n1);
+    crdi_element_put_rows(&inner, "W2", n->W2, n->n2, n->n1);
+    crdi_element_put_list(&inner, "b2", n->b2, n->n2);
+    crdi_element_put_list(&inner, "W3", n->W3, n->n2);
+    crdi_element_put_number(&inner, "b3", n->b3);
+    crdi_text_put(w->out, "}", 1);
+}
+
+static const crdi_key keys[] = {
+    {"any-gain", CRDI_KEY_BOOL, CRDI_OPTION(any_gain)},
+    {"network", .read = read_network, .write = write_network},
+    {.name = "start"}, // by `complete`
+    {"learn", .read = read_learn},
+    {0},
+};
+
+const crdi_algorithm crdi_algorithm_network = {.name = "network",
+                                               .keys = keys,
+                                               .needs_keys = true,
+                                               .complete = complete,
+                                               .check_options = check_options,
+                                               .size = sizeof(crdi_networks),
+                                               .init = init,
+                                               .clear = clear,
+                                               .forget = forget,
+                                               .predict = predict,
+                                               .reach = count_taps,
+                                               .memory = count_taps};

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "coupling/adaptive.h"
+#include "coupling/algorithm.h"
 #include "shared/base.h"
 
 enum {
@@ -10,23 +10,43 @@ enum {
 };
 static const double largest = 1e280;
 
-crd_status crdi_rls_init(crdi_rls* r, crd_context* ctx, int m, int k_max, double window,
-                         double ridge)
+// Recursive least squares over the samples themselves, as usually published:
+//     y_s = sum_i a_i y_{s-k-i}
+// with exponential forgetting, one filter for each latency that is in use.
+typedef struct rls {
+    int m, k_max;
+    double forget, ridge; // ridge: weight of the start, the hold, in mean squares of the signal
+    double *a, *P;        // (k_max + 1 x m), (k_max + 1 x m x m) by latency
+    int64_t* learned;     // (k_max + 1) samples that the filter has learned from, -1: none
+    int64_t* used;        // (k_max + 1) count of samples when the filter was last asked
+    double* g;            // (m) gain, workspace of an update
+    double power;         // mean square of the first samples
+    int64_t count;
+} rls;
+
+static void forget(void* self);
+
+static crd_status init(void* self, crd_context* ctx, const crd_coupling_options* o)
 {
-    const size_t n = (size_t)m, ks = (size_t)k_max + 1;
-    *r = (crdi_rls){.m = m, .k_max = k_max, .forget = 1 - 1 / window, .ridge = ridge};
+    rls* r = self;
+    const size_t n = (size_t)o->learning_taps, ks = (size_t)o->k_max + 1;
+    *r = (rls){.m = o->learning_taps,
+               .k_max = o->k_max,
+               .forget = 1 - 1 / o->learning_window,
+               .ridge = o->learning_ridge};
     r->a = crdi_new_array(ctx, ks * n, sizeof *r->a);
     r->P = crdi_new_array(ctx, ks * n * n, sizeof *r->P);
     r->learned = crdi_new_array(ctx, ks, sizeof *r->learned);
     r->used = crdi_new_array(ctx, ks, sizeof *r->used);
     r->g = crdi_new_array(ctx, n, sizeof *r->g);
     if (!r->a || !r->P || !r->learned || !r->used || !r->g) { return CRD_E_MEMORY; }
-    crdi_rls_reset(r);
+    forget(r);
     return CRD_OK;
 }
 
-void crdi_rls_clear(crdi_rls* r, crd_context* ctx)
+static void clear(void* self, crd_context* ctx)
 {
+    rls* r = self;
     crd_free(ctx, r->a);
     crd_free(ctx, r->P);
     crd_free(ctx, r->learned);
@@ -34,8 +54,9 @@ void crdi_rls_clear(crdi_rls* r, crd_context* ctx)
     crd_free(ctx, r->g);
 }
 
-void crdi_rls_reset(crdi_rls* r)
+static void forget(void* self)
 {
+    rls* r = self;
     r->power = 0;
     r->count = 0;
     for (int k = 0; k <= r->k_max; k++) {
@@ -45,13 +66,13 @@ void crdi_rls_reset(crdi_rls* r)
 }
 
 // P at the start: 1 / (ridge times the mean square of the signal), so that scales do not matter.
-static double first_P(const crdi_rls* r)
+static double first_P(const rls* r)
 {
     const double p = 1 / (r->ridge * r->power);
     return p < largest ? p : 0; // 0: the signal is zero so far
 }
 
-static void start(crdi_rls* r, int k)
+static void start(rls* r, int k)
 {
     double *a = &r->a[k * r->m], *P = &r->P[(size_t)k * (size_t)(r->m * r->m)];
     memset(a, 0, (size_t)r->m * sizeof *a);
@@ -68,7 +89,7 @@ static void start(crdi_rls* r, int k)
 // without bound. So while its trace is above that of the start, only the direction of x is
 // forgotten (Kulhavy 1987): a += P x e / (1 + r), P -= P x x^T P (forget - (1 - forget) / r) /
 // (forget (1 + r)).
-static void learn(crdi_rls* r, int k, const double* y)
+static void learn(rls* r, int k, const double* y)
 {
     const int m = r->m;
     const double *x = y + k, forget = r->forget;
@@ -99,10 +120,12 @@ static void learn(crdi_rls* r, int k, const double* y)
     r->learned[k]++;
 }
 
-void crdi_rls_push(crdi_rls* r, const double* y)
+static void push(void* self, const double* y, double lift)
 {
+    (void)lift;
+    rls* r = self;
     if (!(y[0] * y[0] < largest)) {
-        crdi_rls_reset(r);
+        forget(r);
         return;
     }
     r->count++;
@@ -116,8 +139,35 @@ void crdi_rls_push(crdi_rls* r, const double* y)
     }
 }
 
-double crdi_rls_predict(crdi_rls* r, const double* y, int k)
+static double predict(void* self, const double* y, int k)
 {
+    rls* r = self;
     r->used[k] = r->count;
     return r->learned[k] < SETTLED * r->m ? y[0] : crdi_dot(r->m, &r->a[k * r->m], y);
 }
+
+static int reach(const void* self)
+{
+    const rls* r = self;
+    return r->m + r->k_max;
+}
+
+static int count_taps(const void* self)
+{
+    return ((const rls*)self)->m;
+}
+
+static const crdi_key keys[] = {CRDI_KEY_LEARNING, {0}};
+
+const crdi_algorithm crdi_algorithm_rls = {.name = "rls",
+                                           .keys = keys,
+                                           .learns = true,
+                                           .check_options = crdi_coupling_check_learning,
+                                           .size = sizeof(rls),
+                                           .init = init,
+                                           .clear = clear,
+                                           .forget = forget,
+                                           .push = push,
+                                           .predict = predict,
+                                           .reach = reach,
+                                           .memory = count_taps};

@@ -1,13 +1,13 @@
 // Weights for each latency, from the options of an element.
-#include "coupling/coupling.h"
+#include "coupling/algorithm.h"
 #include "shared/base.h"
 
 #include <math.h>
 
 enum { LATE_MAX = 4096 };
 
-static crd_status check_number(crd_context* ctx, const char* name, double x, bool ok,
-                               const char* expected)
+crd_status crdi_coupling_check_number(crd_context* ctx, const char* name, double x, bool ok,
+                                      const char* expected)
 {
     return ok ? CRD_OK
               : crdi_fail(ctx, CRD_E_RANGE, "coupling: %s = %g, expected %s", name, x, expected);
@@ -16,65 +16,61 @@ static crd_status check_number(crd_context* ctx, const char* name, double x, boo
 crd_status crdi_options_check(crd_context* ctx, const crd_coupling_options* o)
 {
     crd_status st = CRD_OK;
-    CRD_TRY(check_number(ctx, "step", o->step, o->step > 0 && isfinite(1 / o->step), "> 0"));
-    CRD_TRY(check_number(ctx, "start_time", o->start_time, isfinite(o->start_time), "a time"));
-    CRD_TRY(check_number(ctx, "start_value", o->start_value, isfinite(o->start_value),
-                         "a finite number"));
-    CRD_TRY(check_number(ctx, "k_max", o->k_max, o->k_max >= 0 && o->k_max <= CRD_LATENCY_MAX,
-                         "0 .. 120"));
-    CRD_TRY(check_number(ctx, "late", o->late, o->late >= 0 && o->late <= LATE_MAX, "0 .. 4096"));
-    CRD_TRY(check_number(ctx, "threshold", o->threshold,
-                         o->threshold >= 0 && isfinite(o->threshold), ">= 0"));
-    CRD_TRY(check_number(ctx, "resolution", o->resolution,
-                         o->resolution >= 0 && isfinite(o->resolution), ">= 0"));
-    CRD_TRY(check_number(ctx, "algorithm", o->algorithm, o->algorithm <= CRD_ALGORITHM_AUTO,
-                         "one of crd_algorithm"));
-    CRD_TRY(check_number(ctx, "reconstruction", o->reconstruction,
-                         o->reconstruction <= CRD_RECONSTRUCT_SMOOTH, "one of crd_reconstruction"));
-    CRD_TRY(check_number(ctx, "detection", o->detection, o->detection <= CRD_DETECT_GUARDED,
-                         "one of crd_detection"));
-    CRD_TRY(check_number(ctx, "reaction", o->reaction, o->reaction <= CRD_REACT_REBASE,
-                         "one of crd_reaction"));
-    if (o->algorithm == CRD_ALGORITHM_LEARNING || o->algorithm == CRD_ALGORITHM_RLS) {
-        CRD_TRY(check_number(ctx, "learning_taps", o->learning_taps,
-                             o->learning_taps >= 2 && o->learning_taps <= 128, "2 .. 128"));
-        CRD_TRY(check_number(ctx, "learning_window", o->learning_window,
-                             o->learning_window > 1 && o->learning_window < 1e9, "> 1"));
-        CRD_TRY(check_number(ctx, "learning_ridge", o->learning_ridge,
-                             o->learning_ridge > 0 && isfinite(o->learning_ridge), "> 0"));
-    }
-    if (o->algorithm == CRD_ALGORITHM_GIVEN) {
-        const int n = o->given ? o->given_count : 0;
-        CRD_TRY(check_number(ctx, "given_count", n, n > 0, "at least one set of weights"));
-    }
-    if (o->algorithm == CRD_ALGORITHM_NETWORK && !o->network) {
-        return crdi_fail(ctx, CRD_E_RANGE, "coupling: no network, expected one");
-    }
+    CRD_TRY(crdi_coupling_check_number(ctx, "step", o->step, o->step > 0 && isfinite(1 / o->step),
+                                       "> 0"));
+    CRD_TRY(crdi_coupling_check_number(ctx, "start_time", o->start_time, isfinite(o->start_time),
+                                       "a time"));
+    CRD_TRY(crdi_coupling_check_number(ctx, "start_value", o->start_value, isfinite(o->start_value),
+                                       "a finite number"));
+    CRD_TRY(crdi_coupling_check_number(ctx, "k_max", o->k_max,
+                                       o->k_max >= 0 && o->k_max <= CRD_LATENCY_MAX, "0 .. 120"));
+    CRD_TRY(crdi_coupling_check_number(ctx, "late", o->late, o->late >= 0 && o->late <= LATE_MAX,
+                                       "0 .. 4096"));
+    CRD_TRY(crdi_coupling_check_number(ctx, "threshold", o->threshold,
+                                       o->threshold >= 0 && isfinite(o->threshold), ">= 0"));
+    CRD_TRY(crdi_coupling_check_number(ctx, "resolution", o->resolution,
+                                       o->resolution >= 0 && isfinite(o->resolution), ">= 0"));
+    CRD_TRY(crdi_coupling_check_number(ctx, "algorithm", o->algorithm,
+                                       (int)o->algorithm >= 0 &&
+                                           (int)o->algorithm <= crdi_algorithm_last(),
+                                       "one of crd_algorithm"));
+    CRD_TRY(crdi_coupling_check_number(ctx, "reconstruction", o->reconstruction,
+                                       o->reconstruction <= CRD_RECONSTRUCT_SMOOTH,
+                                       "one of crd_reconstruction"));
+    CRD_TRY(crdi_coupling_check_number(ctx, "detection", o->detection,
+                                       o->detection <= CRD_DETECT_GUARDED, "one of crd_detection"));
+    CRD_TRY(crdi_coupling_check_number(ctx, "reaction", o->reaction,
+                                       o->reaction <= CRD_REACT_REBASE, "one of crd_reaction"));
+    const crdi_algorithm* row = crdi_algorithm_of(o);
+    if (row && row->check_options) { CRD_TRY(row->check_options(ctx, o)); }
 fail:
     return st;
 }
 
-// The given weights for the largest latency that is not above k, or for the smallest.
-static const crd_linear* given_for(const crd_coupling_options* o, int k)
+crd_status crdi_coupling_check_learning(crd_context* ctx, const crd_coupling_options* o)
 {
-    const crd_linear* best = &o->given[0];
-    for (int i = 1; i < o->given_count; i++) {
-        if (o->given[i].k <= k && o->given[i].k >= best->k) { best = &o->given[i]; }
-    }
-    return best;
+    crd_status st = CRD_OK;
+    CRD_TRY(crdi_coupling_check_number(ctx, "learning_taps", o->learning_taps,
+                                       o->learning_taps >= 2 && o->learning_taps <= 128,
+                                       "2 .. 128"));
+    CRD_TRY(crdi_coupling_check_number(ctx, "learning_window", o->learning_window,
+                                       o->learning_window > 1 && o->learning_window < 1e9, "> 1"));
+    CRD_TRY(crdi_coupling_check_number(ctx, "learning_ridge", o->learning_ridge,
+                                       o->learning_ridge > 0 && isfinite(o->learning_ridge),
+                                       "> 0"));
+fail:
+    return st;
 }
 
 crd_status crdi_table_make(crd_context* ctx, const crd_coupling_options* o, crd_linear** out)
 {
     crd_status st = CRD_OK;
+    const crdi_algorithm* row = crdi_algorithm_of(o);
     crd_linear* table = crdi_new_array(ctx, (size_t)o->k_max + 1, sizeof *table);
     if (!table) { return CRD_E_MEMORY; }
     for (int k = 0; k <= o->k_max; k++) {
-        if (o->algorithm == CRD_ALGORITHM_GIVEN) {
-            CRD_TRY(crd_linear_copy(ctx, given_for(o, k), o->any_gain, &table[k]));
-        } else {
-            CRD_TRY(crd_linear_make(ctx, &o->design, k, &table[k]));
-        }
+        CRD_TRY(row && row->linear ? row->linear(ctx, o, k, &table[k])
+                                   : crd_linear_make(ctx, &o->design, k, &table[k]));
     }
     *out = table;
     return CRD_OK;

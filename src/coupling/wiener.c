@@ -1,0 +1,185 @@
+// The filter of least mean square error over frequency bands (Wiener): the a that minimise
+//     sum_b P_b mean_b |1 - e^{-jkx} sum_i a_i e^{-jix}|^2 + noise |a|^2   with sum a = 1.
+#include "coupling/algorithm.h"
+
+#include <math.h>
+#include <string.h>
+
+// Mean of cos(n x) over a band.
+static double mean_cos(const crd_band* b, double n)
+{
+    return n == 0 ? 1 : (sin(n * b->high) - sin(n * b->low)) / (n * (b->high - b->low));
+}
+
+// Minimise sum_b P_b mean_b |1 - sum_i a_i e^{-j(i+k)x}|^2 + noise |a|^2 subject to sum a = 1.
+// Both sides are made of the bands' autocorrelation, a function of the distance of two taps.
+static crd_status solve(crd_context* ctx, const crd_band* bands, int n, double noise, int k, int m,
+                        double* a)
+{
+    double one[CRD_TAPS_MAX], lag[CRD_TAPS_MAX] = {0};
+    double* r = crdi_new_array(ctx, (size_t)m * (size_t)m, sizeof *r);
+    if (!r) { return CRD_E_MEMORY; }
+    for (int b = 0; b < n; b++) {
+        for (int i = 0; i < m; i++) {
+            lag[i] += bands[b].power * mean_cos(&bands[b], i);
+            a[i] += bands[b].power * mean_cos(&bands[b], i + k);
+        }
+    }
+    for (int i = 0; i < m; i++) {
+        for (int j = 0; j <= i; j++) {
+            r[j * m + i] = lag[i - j];
+        }
+        r[i * m + i] += noise;
+        one[i] = 1;
+    }
+    const bool ok = crdi_cholesky(m, r);
+    if (ok) {
+        double sum_a = 0, sum_one = 0;
+        crdi_cholesky_solve(m, r, a);
+        crdi_cholesky_solve(m, r, one);
+        for (int i = 0; i < m; i++) {
+            sum_a += a[i];
+            sum_one += one[i];
+        }
+        for (int i = 0; i < m; i++) {
+            a[i] += (1 - sum_a) / sum_one * one[i];
+        }
+    }
+    crd_free(ctx, r);
+    return ok ? CRD_OK
+              : crdi_fail(ctx, CRD_E_RANGE,
+                          "coupling: noise = %g is too small for %d taps, expected more", noise, m);
+}
+
+static crd_status check_wiener(crd_context* ctx, int m, const crd_band* bands, int n, double noise)
+{
+    crd_status st = CRD_OK;
+    CRD_TRY(crdi_coupling_check_int(ctx, "taps", m, 1, CRD_TAPS_MAX));
+    CRD_TRY(crdi_coupling_check_int(ctx, "number of bands", n, 1, 100000));
+    for (int b = 0; b < n; b++) {
+        const crd_band* band = &bands[b];
+        if (!(band->low >= 0 && band->low < band->high && band->high <= 3.1415926535897936)) {
+            return crdi_fail(ctx, CRD_E_RANGE,
+                             "coupling: band %d = [%g, %g], expected 0 <= low < high <= pi", b + 1,
+                             band->low, band->high);
+        }
+        if (!(band->power > 0 && band->power < HUGE_VAL)) {
+            return crdi_fail(ctx, CRD_E_RANGE, "coupling: power of band %d = %g, expected > 0",
+                             b + 1, band->power);
+        }
+    }
+    if (!(noise > 0 && noise < HUGE_VAL)) {
+        return crdi_fail(ctx, CRD_E_RANGE, "coupling: noise = %g, expected > 0", noise);
+    }
+fail:
+    return st;
+}
+
+crd_status crd_linear_wiener(crd_context* ctx, int k, int m, const crd_band* bands, int n,
+                             double noise, crd_linear* out)
+{
+    crd_status st = CRD_OK;
+    double* a = NULL;
+    CRD_TRY(crdi_coupling_check_int(ctx, "k", k, 0, CRD_LATENCY_MAX));
+    CRD_TRY(check_wiener(ctx, m, bands, n, noise));
+    a = crdi_new_array(ctx, 2 * (size_t)m, sizeof *a);
+    if (!a) { return CRD_E_MEMORY; }
+    CRD_TRY(solve(ctx, bands, n, noise, k, m, a));
+    *out = (crd_linear){.m = m, .k = k, .a = a, .A = a + m};
+    return CRD_OK;
+fail:
+    crd_free(ctx, a);
+    return st;
+}
+
+static crd_status check(crd_context* ctx, const crd_design* d)
+{
+    const crd_status st =
+        crdi_coupling_check_int(ctx, "band_count", d->band_count, 1, CRD_BANDS_MAX);
+    return st < 0 ? st : check_wiener(ctx, d->taps, d->bands, d->band_count, d->noise);
+}
+
+static crd_status weigh(crd_context* ctx, const crd_design* d, int k, int m, double* a, double* A)
+{
+    (void)A;
+    return solve(ctx, d->bands, d->band_count, d->noise, k, m, a);
+}
+
+// ---- in descriptions ---------------------------------------------------------------------------
+
+static crd_status read_band(crdi_element_reader* r, int index, const crdi_json* n, crd_band* out)
+{
+    const char* what = "[low, high, power] such as [0, 10, 1] or [\"5 Hz\", \"9 Hz\", 0.03]";
+    if (n->kind != CRDI_JSON_LIST || n->count != 3) {
+        return crdi_json_fail(
+            r->ctx, r->file, n->line, CRD_E_FORMAT, "bands: band %d is %s, expected %s", index + 1,
+            n->kind == CRDI_JSON_LIST ? "a list of another length" : crdi_element_shown(n).text,
+            what);
+    }
+    crd_status st = CRD_OK;
+    CRD_TRY(crdi_element_read_frequency(r, n->first, &out->low));
+    CRD_TRY(crdi_element_read_frequency(r, n->first->next, &out->high));
+    CRD_TRY(crdi_element_read_number(r, n->last, CRDI_ANY, &out->power));
+    if (!(out->low >= 0 && out->low < out->high && isfinite(out->high))) {
+        return crdi_json_fail(r->ctx, r->file, n->line, CRD_E_RANGE,
+                              "bands: band %d = [%g, %g] rad/s, expected 0 <= low < high",
+                              index + 1, out->low, out->high);
+    }
+    if (!(out->power > 0)) {
+        return crdi_json_fail(r->ctx, r->file, n->line, CRD_E_RANGE,
+                              "bands: the power of band %d = %g, expected more than 0", index + 1,
+                              out->power);
+    }
+    if (index > 0 && out->low < out[-1].high) {
+        return crdi_json_fail(
+            r->ctx, r->file, n->line, CRD_E_RANGE,
+            "bands: band %d begins at %g rad/s, below %g where band %d ends, expected "
+            "ascending bands that do not overlap",
+            index + 1, out->low, out[-1].high, index);
+    }
+fail:
+    return st;
+}
+
+static crd_status read_bands(crdi_element_reader* r, const crdi_json* n)
+{
+    crd_design* d = &r->e->options.design;
+    if (n->kind != CRDI_JSON_LIST || n->count == 0) {
+        return crdi_element_expected(r, n, "a list such as [[0, 10, 1], [30, 55, 0.03]]");
+    }
+    if (n->count > CRD_BANDS_MAX) {
+        return crdi_element_fail(r, n, CRD_E_RANGE, "%d bands, expected at most %d", n->count,
+                                 CRD_BANDS_MAX);
+    }
+    memset(d->bands, 0, sizeof d->bands);
+    int i = 0;
+    for (const crdi_json* m = n->first; m; m = m->next, i++) {
+        const crd_status st = read_band(r, i, m, &d->bands[i]);
+        if (st < 0) { return st; }
+    }
+    d->band_count = i;
+    r->e->bands_given = true;
+    return CRD_OK;
+}
+
+static void write_bands(crdi_element_writer* w, const crd_element* e)
+{
+    double rows[3 * CRD_BANDS_MAX];
+    const crd_design* d = &e->options.design;
+    if (!e->bands_given) { return; }
+    for (int i = 0; i < d->band_count; i++) {
+        const crd_band* b = &d->bands[i];
+        memcpy(&rows[3 * i], (double[3]){b->low, b->high, b->power}, 3 * sizeof *rows);
+    }
+    crdi_element_put_rows(w, "bands", rows, d->band_count, 3);
+}
+
+static const crdi_key keys[] = {
+    CRDI_KEY_TAPS,
+    {"bands", .read = read_bands, .write = write_bands},
+    {"noise", CRDI_KEY_NUMBER, CRDI_OPTION(design.noise), .range = CRDI_POSITIVE},
+    {0},
+};
+
+const crdi_algorithm crdi_algorithm_wiener = {
+    .name = "wiener", .keys = keys, .has_design = true, .check = check, .weigh = weigh};
