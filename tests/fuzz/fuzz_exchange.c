@@ -2,7 +2,7 @@
 // Any bytes as what a recording of exchanged samples says about itself. What is accepted can be
 // used without looking twice.
 #include "fuzz.h"
-#include "master/replay.h"
+#include "master/replay/replay.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "master/async.h"
+#include "master/step/async.h"
 
 // x' = u by explicit Euler, y = x + d u; stops in its step while `closed`.
 enum { STEPS = 64 };
@@ -349,7 +349,7 @@ static void a_late_unit_with_a_fixed_step_catches_up_step_by_step(void** state)
     }
     check_int(late(b, &now), 5);
     check(!now);
-    check_int(runner(b)->at, b->m->n);
+    check_int(runner(b)->at, b->m->clock.n);
     check_near(value(b->m, "slow.x"), 0.1 * (0 + 0.1 + 0.2) + 5 * 0.1 * 0.7, 1e-12);
 }
 
@@ -367,9 +367,9 @@ static void a_unit_with_a_longer_step_is_late_only_when_it_is_due(void** state)
     advance(b, 1);
     check_int(late(b, &now), 2);
     open_gate(b);
-    const double old = b->m->members[1].outputs.real[0];
+    const double old = b->m->plan->members[1].outputs.real[0];
     advance(b, 1); // not due, but what is there is taken
-    check(b->m->members[1].outputs.real[0] != old);
+    check(b->m->plan->members[1].outputs.real[0] != old);
     check_int(late(b, &now), 2);
     advance(b, 1);
     check_int(late(b, &now), 2);
@@ -395,7 +395,7 @@ static void predictions_rest_on_the_held_output_and_begin_anew_behind_it(void** 
         start(b, NULL);
         advance(b, 4);
         close_gate(b);
-        const double held = b->m->members[1].outputs.real[0];
+        const double held = b->m->plan->members[1].outputs.real[0];
         advance(b, 1);
         for (int k = 0; k < 6; k++) {
             advance(b, 1);
@@ -403,7 +403,7 @@ static void predictions_rest_on_the_held_output_and_begin_anew_behind_it(void** 
         }
         open_gate(b);
         advance(b, 2);
-        check_near(b->m->members[1].outputs.real[0], value(b->m, "slow.y"), 0);
+        check_near(b->m->plan->members[1].outputs.real[0], value(b->m, "slow.y"), 0);
         check(isfinite(value(b->m, "sink.y")));
         crd_master_destroy(b->m);
         crd_system_destroy(b->s);
@@ -424,10 +424,10 @@ static void the_shortest_budget_is_looked_at_first(void** state)
         b->s->units[i].budget = budgets[i];
     }
     start(b, NULL);
-    check_int(b->m->phases[0].batch_count, 2);
-    check_int(b->m->phases[0].async_count, 4);
+    check_int(b->m->plan->phases[0].batch_count, 2);
+    check_int(b->m->plan->phases[0].async_count, 4);
     for (int i = 0; i < 6; i++) {
-        check_int(b->m->batch[i], want[i]);
+        check_int(b->m->plan->batch[i], want[i]);
     }
 }
 
@@ -488,7 +488,7 @@ static void a_unit_on_its_own_thread_may_wish_the_end(void** state)
     advance(b, 5);
     check_int(crd_master_ended(b->m), CRD_END_UNIT);
     check_text(crd_master_get_report(b->m)->end_unit, "slow");
-    check_int(b->m->n, 1);
+    check_int(b->m->clock.n, 1);
 }
 
 static void a_run_that_is_to_stop_does_not_wait_for_a_unit(void** state)
@@ -505,7 +505,7 @@ static void a_run_that_is_to_stop_does_not_wait_for_a_unit(void** state)
     advance(b, 5);
     while (sem_wait(&entered) != 0) {}
     check_int(crd_master_ended(b->m), CRD_END_INTERRUPTED);
-    check_int(b->m->n, 2);
+    check_int(b->m->clock.n, 2);
     open_gate(b);
 }
 

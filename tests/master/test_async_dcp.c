@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "../dcp/rig.h"
-#include "master/async.h"
+#include "master/step/async.h"
 #include "unit/dcp/dcp_unit.h"
 
 static const char rig_file[] = TEST_SOURCE_DIR "/dcp/data/rig.dcpx";

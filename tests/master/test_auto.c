@@ -273,8 +273,9 @@ static double run_error(crd_prediction predict, int orders, bool blind, double (
     check_run(crd_master_create(ctx, s, NULL, &m), ctx);
     const crd_status st = crd_master_run(m);
     degree_four = 0;
-    for (int i = 0; i < m->flow_count; i++) {
-        degree_four += (double)m->flows[i].uses[CRD_PREDICT_HERMITE] / (3.0 * STEPS);
+    for (int i = 0; i < m->connections.prediction_count; i++) {
+        degree_four +=
+            (double)m->connections.predictions[i].uses[CRD_PREDICT_HERMITE] / (3.0 * STEPS);
     }
     crd_master_destroy(m);
     crd_system_destroy(s);

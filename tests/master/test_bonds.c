@@ -288,7 +288,7 @@ static void a_bond_sees_what_the_exchange_adds(void** state)
     wire_scalars(&t);
     tie(&t, "fs", "vs", CRD_CORRECT_NONE);
     run(&t);
-    const crdi_power* p = &t.m->powers[0];
+    const crdi_bond* p = &t.m->energy.bonds[0];
     check_relative(energy(&t), 2.02425640e+04, 1e-8);
     check_relative(p->state.energy, 2.16647342e+04, 1e-8);
     check_relative(p->state.power_max, 7.516049e+03, 1e-6);
@@ -309,7 +309,7 @@ static void the_residual_power_grows_with_the_step(void** state)
     tie(&t, "fs", "vs", CRD_CORRECT_NONE);
     run(&t);
     check_relative(energy(&t), 8.89079539e+05, 1e-8);
-    check_relative(t.m->powers[0].state.power_max, 1.039165e+06, 1e-6);
+    check_relative(t.m->energy.bonds[0].state.power_max, 1.039165e+06, 1e-6);
     clear_away(&t);
 }
 
@@ -326,8 +326,10 @@ static void the_power_correction_takes_it_out_again(void** state)
         tie(&t, "fs", "vs", CRD_CORRECT_POWER);
         run(&t);
         check_relative(energy(&t), damped ? 1.34864599e+03 : 9.95639825e+03, 1e-7);
-        check_relative(t.m->powers[0].state.power_max, damped ? 3.882342e+03 : 4.556979e+03, 1e-6);
-        check_relative(t.m->powers[0].state.energy, damped ? 4.90384245e+03 : 1.21194886e+04, 1e-7);
+        check_relative(t.m->energy.bonds[0].state.power_max, damped ? 3.882342e+03 : 4.556979e+03,
+                       1e-6);
+        check_relative(t.m->energy.bonds[0].state.energy, damped ? 4.90384245e+03 : 1.21194886e+04,
+                       1e-7);
         clear_away(&t);
     }
 }
@@ -365,7 +367,7 @@ static void two_rates_differ_by_mu(void** state)
         t.s->connections[2].predict = cases[i / 2].predict;
         tie(&t, "fs", "vs", i % 2 ? CRD_CORRECT_POWER : CRD_CORRECT_NONE);
         run(&t);
-        const crdi_power* p = &t.m->powers[0];
+        const crdi_bond* p = &t.m->energy.bonds[0];
         check_near(p->bond.mu, cases[i / 2].mu, 1e-12);
         check_int(p->every, 10);
         check_int(p->state.steps, 10000);
@@ -392,7 +394,7 @@ static double mu_of(double h1, double h2, crd_prediction predict, const char* sc
     check_ok(crd_system_set_scheme(t.s, scheme, (crd_place){"", 0}));
     tie(&t, "fs", "vs", CRD_CORRECT_NONE);
     check_run(crd_master_create(t.ctx, t.s, NULL, &t.m), t.ctx);
-    const double mu = t.m->powers[0].bond.mu;
+    const double mu = t.m->energy.bonds[0].bond.mu;
     clear_away(&t);
     return mu;
 }
@@ -431,7 +433,7 @@ static void a_mu_that_is_given_counts(void** state)
     b->limiter = 0.04;
     b->forget = 0.9;
     check_run(crd_master_create(t.ctx, t.s, NULL, &t.m), t.ctx);
-    const crd_bond* got = &t.m->powers[0].bond;
+    const crd_bond* got = &t.m->energy.bonds[0].bond;
     check_near(got->mu, 0.3, 0);
     check_near(got->ki, 0.25, 0);
     check_near(got->limiter, 0.04, 0);
@@ -453,7 +455,7 @@ static void roles_follow_the_feedthrough(void** state)
     b.correct = CRD_CORRECT_NONE;
     check_ok(crd_system_add_bond(t.s, &b));
     run(&t);
-    const crdi_power* p = &t.m->powers[0];
+    const crdi_bond* p = &t.m->energy.bonds[0];
     check_near(p->bond.mu, 0.5, 1e-15);
     // The power into unit 1 is then v f, which is what leaves unit 2: the sign turns.
     check_relative(p->state.energy, -2.16647342e+04, 1e-8);
@@ -478,8 +480,8 @@ static void an_array_is_one_bond_with_components(void** state)
             tie(&t, "f[2]", "v[2]", correct)->name = "tip";
         }
         run(&t);
-        check_int(t.m->power_count, 1);
-        const crdi_power* p = &t.m->powers[0];
+        check_int(t.m->energy.bond_count, 1);
+        const crdi_bond* p = &t.m->energy.bonds[0];
         check_int(p->axis_count, 2);
         assert_string_equal(p->action_name, i < 2 ? "first.f" : "first.f[1], first.f[2]");
         assert_string_equal(p->name, i < 2 ? "first.f x second.v" : "tip");
@@ -500,7 +502,7 @@ static void powers_are_in_watts_whatever_the_units(void** state)
         tie(&t, "fs", "vk", CRD_CORRECT_POWER);
         run(&t);
         check_relative(energy(&t), 9.95639825e+03, 1e-6);
-        check_relative(t.m->powers[0].state.energy, 1.21194886e+04, 1e-6);
+        check_relative(t.m->energy.bonds[0].state.energy, 1.21194886e+04, 1e-6);
         clear_away(&t);
     }
 }
@@ -515,7 +517,7 @@ static void one_end_that_knows_its_unit_is_enough(void** state)
     hold(t.s, 0, "fs", 1, "fs");
     tie(&t, "fs", "plain", CRD_CORRECT_NONE);
     run(&t);
-    check_relative(t.m->powers[0].state.energy, 2.16647342e+04, 1e-8);
+    check_relative(t.m->energy.bonds[0].state.energy, 2.16647342e+04, 1e-8);
     clear_away(&t);
 }
 
@@ -539,8 +541,8 @@ static void corrections_go_to_virtual_units_first(void** state)
         t.s->units[1].real = cases[i].real[1];
         tie(&t, "fs", "vs", CRD_CORRECT_POWER);
         run(&t);
-        const crdi_power* p = &t.m->powers[0];
-        assert_string_equal(p->axes[0].corrected->to_name, cases[i].target);
+        const crdi_bond* p = &t.m->energy.bonds[0];
+        assert_string_equal(p->axes[0].corrected->of->to_name, cases[i].target);
         check(p->axes[0].corrected->correction != 0);
         check_int(p->corrects_flow, cases[i].real[1]);
         // work: what corrections put in; it is of the size of what they were to take out
@@ -558,8 +560,8 @@ static void bonds_of_one_output_have_columns_of_their_own(void** state)
     tie(&t, "fs", "vs", CRD_CORRECT_NONE);
     tie(&t, "fs", "vk", CRD_CORRECT_NONE);
     check_run(crd_master_create(t.ctx, t.s, NULL, &t.m), t.ctx);
-    assert_string_equal(t.m->powers[0].signals[0].name, "first.fs.bond.power");
-    assert_string_equal(t.m->powers[1].signals[0].name, "first.fs.bond2.power");
+    assert_string_equal(t.m->energy.bonds[0].signals[0].name, "first.fs.bond.power");
+    assert_string_equal(t.m->energy.bonds[1].signals[0].name, "first.fs.bond2.power");
     clear_away(&t);
 }
 
@@ -598,8 +600,8 @@ static void corrections_work_with_a_variable_step(void** state)
         tie(&t, "fs", "vs", correct ? CRD_CORRECT_LEAD : CRD_CORRECT_NONE);
         run(&t);
         added[correct] = energy(&t) / 1e4 - 1;
-        check_int(t.m->powers[0].state.steps, crd_master_get_report(t.m)->steps);
-        check_int(t.m->powers[0].every, 1);
+        check_int(t.m->energy.bonds[0].state.steps, crd_master_get_report(t.m)->steps);
+        check_int(t.m->energy.bonds[0].every, 1);
         clear_away(&t);
     }
     check(added[0] > 0.3);
@@ -614,7 +616,7 @@ static void bonds_that_nobody_looks_at_cost_nothing(void** state)
     t.s->run.monitor = CRD_MONITOR_DEFECT;
     tie(&t, "fs", "vs", CRD_CORRECT_NONE);
     check_run(crd_master_create(t.ctx, t.s, NULL, &t.m), t.ctx);
-    check_int(t.m->power_count, 0);
+    check_int(t.m->energy.bond_count, 0);
     clear_away(&t);
 }
 
@@ -637,7 +639,7 @@ static void a_correction_without_feedthrough_is_warned_of(void** state)
         crd_bond_spec* b = tie(&t, "v", "pull", CRD_CORRECT_LEAD);
         if (given) { b->mu = 0.5; }
         check_run(crd_master_create(t.ctx, t.s, NULL, &t.m), t.ctx);
-        check_near(t.m->powers[0].bond.mu, given ? 0.5 : 0, 0);
+        check_near(t.m->energy.bonds[0].bond.mu, given ? 0.5 : 0, 0);
         check_int(warnings, !given);
         clear_away(&t);
     }
@@ -733,7 +735,7 @@ static void probing_finds_the_feedthrough(void** state)
     wire_scalars(&t);
     tie(&t, "fs", "vs", CRD_CORRECT_PROBE);
     run(&t);
-    const crdi_power* p = &t.m->powers[0];
+    const crdi_bond* p = &t.m->energy.bonds[0];
     check_int(p->probing->probe.inputs, 2);
     check_relative(p->probing->state.gain[0], -100, 0.02);
     check_relative(p->probing->state.gain[1], -2, 0.02);
@@ -756,7 +758,7 @@ static void others_see_the_action_fresh(void** state)
         check_run(crd_master_advance(t.m, 1), t.ctx);
         const double f = 100 * (value(t.m, "first.x") - value(t.m, "second.xs")) +
                          0.1 * (value(t.m, "first.v") - value(t.m, "second.vs"));
-        fresh = fmax(fresh, fabs(*t.m->powers[0].axes[0].f - f));
+        fresh = fmax(fresh, fabs(*t.m->energy.bonds[0].axes[0].f - f));
         raw = fmax(raw, fabs(value(t.m, "first.fs") - f));
     }
     check(raw > 10);
@@ -814,10 +816,10 @@ static void a_flow_alone_is_probed_too(void** state)
     hold(t.s, 0, "fs", 1, "fs");
     tie(&t, "fs", "vs", CRD_CORRECT_PROBE);
     run(&t);
-    const crdi_probing* q = t.m->powers[0].probing;
+    const crdi_probing* q = t.m->energy.bonds[0].probing;
     check_int(q->probe.inputs, 1);
     check(q->probe.flow[0]);
-    assert_string_equal(q->inputs[0]->to_name, "first.v2s");
+    assert_string_equal(q->inputs[0]->of->to_name, "first.v2s");
     check_relative(q->state.gain[0], -3, 0.02);
     clear_away(&t);
 }
@@ -868,9 +870,9 @@ static void events_end_the_past_of_a_probed_bond(void** state)
     check_run(crd_master_create(t.ctx, t.s, NULL, &t.m), t.ctx);
     check_run(crd_master_initialize(t.m), t.ctx);
     check_run(crd_master_advance(t.m, 100), t.ctx);
-    const crdi_probing* q = t.m->powers[0].probing;
+    const crdi_probing* q = t.m->energy.bonds[0].probing;
     check(q->state.refreshed.count > 2 && q->lead != 0);
-    t.m->members[1].unit->events++;
+    t.m->plan->members[1].unit->events++;
     check_run(crd_master_advance(t.m, 1), t.ctx);
     check_int(q->state.refreshed.count, 1);
     check_near(q->lead, 0, 0); // held
@@ -1140,7 +1142,7 @@ static void balances_take_no_memory(void** state)
     const int64_t before = a.allocations;
     check_run(crd_master_advance(t.m, 500), t.ctx);
     check_int(a.allocations, before);
-    check_int(t.m->powers[0].state.steps, 502);
+    check_int(t.m->energy.bonds[0].state.steps, 502);
     clear_away(&t);
     check_int(a.live, 0);
 }
@@ -1192,7 +1194,7 @@ static void every_allocation_may_fail(void** state)
         if (st >= 0) { st = crd_master_create(ctx, s, NULL, &m); }
         if (st >= 0) { st = crd_master_run(m); }
         check(st == CRD_OK || st == CRD_E_MEMORY);
-        if (st == CRD_OK) { check_int(m->powers[0].axis_count, *state ? 1 : 2); }
+        if (st == CRD_OK) { check_int(m->energy.bonds[0].axis_count, *state ? 1 : 2); }
         crd_master_destroy(m);
         crd_system_destroy(s);
         crd_context_destroy(ctx);

@@ -228,19 +228,19 @@ static void steps_are_those_of_the_controller_on_the_same_defects(void** state)
         for (int i = 0; i < 100; i++) {
             const double h = by_hand.h;
             check_ok(crd_master_advance(m, 1));
-            check_near(m->h, h, 1e-9 * h);
-            const double eps = defect_by_hand(t, m->h, one_sided, middle);
-            check_near(m->worst, eps, 1e-6 * eps + 1e-12);
+            check_near(m->clock.h, h, 1e-9 * h);
+            const double eps = defect_by_hand(t, m->clock.h, one_sided, middle);
+            check_near(m->control.worst, eps, 1e-6 * eps + 1e-12);
             if (middle) {
-                const double out = output_by_hand(t, m->h, one_sided);
-                check_near(m->flows[0].output_rms, out, 1e-3 * out + 1e-12);
+                const double out = output_by_hand(t, m->clock.h, one_sided);
+                check_near(m->connections.predictions[0].output_rms, out, 1e-3 * out + 1e-12);
             }
-            t += m->h;
-            check_near(m->time, t, 1e-12);
-            by_hand.h = m->h; // rounding of defects does not add up
-            crd_step_next(&o, &by_hand, m->worst, 3);
+            t += m->clock.h;
+            check_near(m->clock.time, t, 1e-12);
+            by_hand.h = m->clock.h; // rounding of defects does not add up
+            crd_step_next(&o, &by_hand, m->control.worst, 3);
         }
-        check(m->time < 19); // the end did not cut a step
+        check(m->clock.time < 19); // the end did not cut a step
         close_run(m, s);
     }
 }
@@ -255,7 +255,7 @@ static void a_relative_tolerance_counts_against_the_scale(void** state)
         if (k) { s->connections[0].scale = k == 1 ? 100 : 1000; }
         crd_master* m = open_run(*state, s);
         run_all(*state, m);
-        h[k] = m->control.longest;
+        h[k] = m->control.report.longest;
         close_run(m, s);
     }
     check_near(h[0], h[1], 0.15 * h[1]);
@@ -270,7 +270,7 @@ static void first_floor_and_ceiling_are_kept(void** state)
     s->run.control.ceiling = 1.5e-3;
     crd_master* m = open_run(*state, s);
     check_ok(crd_master_advance(m, 1));
-    check_near(m->h, 1e-3, 0);
+    check_near(m->clock.h, 1e-3, 0);
     run_all(*state, m);
     const crd_control_report* r = &crd_master_get_report(m)->control;
     check_near(r->first, 1e-3, 0);
@@ -296,11 +296,11 @@ static void a_first_step_is_found_from_the_derivatives(void** state)
     crd_system* s = describe_sine(*state, CRD_PREDICTION_TAYLOR2, 10);
     s->run.control.absolute = true;
     crd_master* m = open_run(*state, s);
-    crd_step_options o = m->step_options;
+    crd_step_options o = m->control.options;
     const crd_sample y = sine_sample(0);
-    check_near(m->control.first, crd_step_first(&o, 1, &y, 3, 10), 1e-12);
+    check_near(m->control.report.first, crd_step_first(&o, 1, &y, 3, 10), 1e-12);
     check_ok(crd_master_advance(m, 1));
-    check(m->worst < 1e-4);
+    check(m->control.worst < 1e-4);
     close_run(m, s);
 }
 
@@ -313,7 +313,7 @@ static void a_first_step_is_found_relative_to_the_scale(void** state)
         s->connections[0].gain = k ? 1000 : 1;
         s->connections[0].has_transformation = true;
         crd_master* m = open_run(*state, s);
-        first[k] = m->control.first;
+        first[k] = m->control.report.first;
         close_run(m, s);
     }
     check_near(first[1], first[0], 1e-12 * first[0]);
@@ -331,11 +331,11 @@ static void an_interpolated_connection_does_not_change_the_order(void** state)
         check_ok(crd_master_advance(m, 30));
         bool one_known = false;
         for (int i = 0; i < 2; i++) {
-            one_known = one_known || m->flows[i].known;
+            one_known = one_known || m->connections.predictions[i].known;
         }
         check_int(one_known, k);
         run_all(*state, m);
-        steps[k] = (double)m->n;
+        steps[k] = (double)m->clock.n;
         check(crd_master_get_report(m)->control.worst < 20);
         close_run(m, s);
     }
@@ -372,7 +372,7 @@ static void rows_come_at_their_times_to_the_last_bit(void** state)
     crd_master* m = open_run(*state, s);
     run_all(*state, m);
     check_int(crd_master_get_report(m)->rows, 11);
-    check(m->n > 20);
+    check(m->clock.n > 20);
     check_ok(crd_master_finish(m));
     close_run(m, s);
     FILE* f = fopen(TEST_BUILD_DIR "/test_control_rows.csv", "r");
@@ -400,10 +400,10 @@ static void a_row_may_lie_anywhere_and_the_last_is_the_end(void** state)
         int rows = 1;
         while (crd_master_ended(m) == CRD_END_NONE) {
             const double next = -0.7 + intervals[k] * rows;
-            const double before = m->time;
+            const double before = m->clock.time;
             check_ok(crd_master_advance(m, 1));
-            check(before < next && (m->time <= next || m->time == 1));
-            rows += m->time == next || m->time == 1;
+            check(before < next && (m->clock.time <= next || m->clock.time == 1));
+            rows += m->clock.time == next || m->clock.time == 1;
         }
         check_int(crd_master_get_report(m)->rows, rows);
         check_near(rows, floor(1.7 / intervals[k] + 1e-9) + 2, 0);
@@ -421,7 +421,7 @@ static void the_last_two_steps_share_the_rest(void** state)
     static const double lengths[] = {0.1, 0.075, 0.075};
     for (int i = 0; i < 3; i++) {
         check_ok(crd_master_advance(m, 1));
-        check_near(m->h, lengths[i], 1e-12);
+        check_near(m->clock.h, lengths[i], 1e-12);
     }
     check_int(crd_master_ended(m), CRD_END_STOP_TIME);
     close_run(m, s);
@@ -437,17 +437,17 @@ static void a_step_that_was_cut_a_little_tells_what_the_whole_would_have_been(vo
     crd_master* m = open_run(*state, s);
     int little = 0, much = 0;
     while (crd_master_ended(m) == CRD_END_NONE) {
-        crd_step by_hand = m->step;
+        crd_step by_hand = m->control.step;
         check_ok(crd_master_advance(m, 1));
-        const double cut = by_hand.h / m->h;
+        const double cut = by_hand.h / m->clock.h;
         if (cut > 1 && cut < 3) {
-            crd_step_next(&m->step_options, &by_hand, m->worst * cut * cut * cut, 3);
+            crd_step_next(&m->control.options, &by_hand, m->control.worst * cut * cut * cut, 3);
             little += cut > 1.01;
         } else {
-            crd_step_next_after(&m->step_options, &by_hand, m->h, m->worst, 3);
+            crd_step_next_after(&m->control.options, &by_hand, m->clock.h, m->control.worst, 3);
             much++;
         }
-        check_near(m->step.h, by_hand.h, 1e-9 * by_hand.h);
+        check_near(m->control.step.h, by_hand.h, 1e-9 * by_hand.h);
     }
     if (little < 20 || much < 1) { fail_msg("%d and %d", little, much); }
     close_run(m, s);
@@ -459,7 +459,7 @@ static void without_an_interval_every_step_is_a_row(void** state)
     s->results.path = TEST_BUILD_DIR "/test_control_all.csv";
     crd_master* m = open_run(*state, s);
     run_all(*state, m);
-    check_int(crd_master_get_report(m)->rows, m->n + 1);
+    check_int(crd_master_get_report(m)->rows, m->clock.n + 1);
     close_run(m, s);
 }
 
@@ -490,20 +490,21 @@ static void a_step_ends_at_an_event_that_is_known_and_begins_small_behind_it(voi
         const int from = add_signal(s, &g), to = add_unit(s, "q", &listener_models[2], 0);
         wire_as(s, from, to, CRD_PREDICTION_AUTO);
         crd_master* m = open_run(*state, s);
-        check_int(m->flow_count, k % 2 ? 2 : 1); // a step is discrete
-        while (m->time < JUMP) {
+        check_int(m->connections.prediction_count, k % 2 ? 2 : 1); // a step is discrete
+        while (m->clock.time < JUMP) {
             check_ok(crd_master_advance(m, 1));
         }
-        check(m->time == JUMP);
-        check_near(m->step.h, 1e-3, 0);
-        check_int(m->control.events, 1);
-        for (int i = 0; i < m->flow_count; i++) {
-            check_int(m->flows[i].past.count == 1, m->flows[i].source == from);
+        check(m->clock.time == JUMP);
+        check_near(m->control.step.h, 1e-3, 0);
+        check_int(m->control.report.events, 1);
+        for (int i = 0; i < m->connections.prediction_count; i++) {
+            check_int(m->connections.predictions[i].past.count == 1,
+                      m->connections.predictions[i].of->from.member == from);
         }
         check_ok(crd_master_advance(m, 1));
-        check_near(m->h, 1e-3, 1e-15);
+        check_near(m->clock.h, 1e-3, 1e-15);
         run_all(*state, m);
-        check_int(m->control.events, 1);
+        check_int(m->control.report.events, 1);
         close_run(m, s);
     }
 }
@@ -520,10 +521,12 @@ static crd_system* describe_jump(crd_context* ctx, const char* known)
     return s;
 }
 
-static const crdi_flow* flow_to(const crd_master* m, const char* input)
+static const crdi_prediction* flow_to(const crd_master* m, const char* input)
 {
-    for (int i = 0; i < m->flow_count; i++) {
-        if (strcmp(m->flows[i].to_name, input) == 0) { return &m->flows[i]; }
+    for (int i = 0; i < m->connections.prediction_count; i++) {
+        if (strcmp(m->connections.predictions[i].of->to_name, input) == 0) {
+            return &m->connections.predictions[i];
+        }
     }
     fail_msg("no flow to %s", input);
     return NULL;
@@ -535,16 +538,16 @@ static void a_jump_is_no_reason_to_take_steps_back(void** state)
         crd_system* s = describe_jump(*state, k ? "1" : "0");
         s->run.control.reject = 2;
         crd_master* m = open_run(*state, s);
-        while (m->time < JUMP) {
+        while (m->clock.time < JUMP) {
             check_ok(crd_master_advance(m, 1));
         }
-        if (k) { check(m->time == JUMP); }
+        if (k) { check(m->clock.time == JUMP); }
         check_int(flow_to(m, "q.u")->past.count, 1);
-        check_near(m->step.h, 1e-3, 0);
+        check_near(m->control.step.h, 1e-3, 0);
         run_all(*state, m);
-        check_int(m->control.events, 1);
-        check(m->control.rejected < 5);
-        check(m->control.shortest > 1e-6);
+        check_int(m->control.report.events, 1);
+        check(m->control.report.rejected < 5);
+        check(m->control.report.shortest > 1e-6);
         check_near(value(m, "q.y"), 0.7, 0.05);
         close_run(m, s);
     }
@@ -560,10 +563,10 @@ static void units_with_their_own_step_make_several_of_them(void** state)
     wire_as(s, 0, c, CRD_PREDICTION_TAYLOR2);
     s->run.control.tolerance = 1e-3;
     crd_master* m = open_run(*state, s);
-    check_near(m->quantum, 0.06, 1e-12);
+    check_near(m->control.quantum, 0.06, 1e-12);
     while (crd_master_ended(m) == CRD_END_NONE) {
         check_ok(crd_master_advance(m, 1));
-        check_near(m->h / 0.06, round(m->h / 0.06), 1e-9);
+        check_near(m->clock.h / 0.06, round(m->clock.h / 0.06), 1e-9);
     }
     check(crd_master_time(m) == 1.2);
     check_int(said_count, 40);
@@ -571,7 +574,7 @@ static void units_with_their_own_step_make_several_of_them(void** state)
         check_near(said[i].t, 0.03 * i, 1e-12);
         check_near(said[i].h, 0.03, 1e-12);
     }
-    check(m->control.longest > 0.07); // it did vary
+    check(m->control.report.longest > 0.07); // it did vary
     close_run(m, s);
 }
 
@@ -594,14 +597,14 @@ static void a_unit_with_its_own_step_has_no_middle(void** state)
     s->units[0].step = 0.02;
     s->run.control.tolerance = 1e-3;
     crd_master* m = open_run(*state, s);
-    check(!m->flows[0].middle);
+    check(!m->connections.predictions[0].middle);
     bool odd = false;
     while (crd_master_ended(m) == CRD_END_NONE) {
-        const double t = m->time;
+        const double t = m->clock.time;
         check_ok(crd_master_advance(m, 1));
-        const double eps = defect_by_hand(t, m->h, false, false);
-        check_near(m->flows[0].rms, eps, 1e-6 * eps + 1e-12);
-        odd = odd || m->members[0].parts % 2;
+        const double eps = defect_by_hand(t, m->clock.h, false, false);
+        check_near(m->connections.predictions[0].rms, eps, 1e-6 * eps + 1e-12);
+        odd = odd || m->plan->members[0].run->parts % 2;
     }
     check(odd);
     close_run(m, s);
@@ -619,21 +622,21 @@ static void a_step_that_was_taken_back_leaves_no_trace(void** state)
         crd_master* m = open_run(*state, s);
         check_ok(crd_master_advance(m, 1));
         if (k) {
-            check_near(m->h, h, 0);
-            check_int(m->control.rejected, 0);
+            check_near(m->clock.h, h, 0);
+            check_int(m->control.report.rejected, 0);
         } else {
-            check(m->control.rejected > 0);
-            check(m->worst <= m->step_options.tol);
-            h = m->h;
+            check(m->control.report.rejected > 0);
+            check(m->control.worst <= m->control.options.tol);
+            h = m->clock.h;
             check(h < 0.9);
         }
         double* x = k ? b : a;
         x[0] = value(m, "a.y");
         x[1] = value(m, "b.y");
         for (int i = 0; i < 2; i++) {
-            check_int(m->flows[i].past.count, 2);
-            check_int(m->flows[i].connection.steps, 1);
-            check_near(m->flows[i].past.h[0], h, 0);
+            check_int(m->connections.predictions[i].past.count, 2);
+            check_int(m->connections.predictions[i].connection.steps, 1);
+            check_near(m->connections.predictions[i].past.h[0], h, 0);
         }
         close_run(m, s);
     }
@@ -649,9 +652,9 @@ static void an_event_of_a_step_that_was_taken_back_cuts_nothing(void** state)
     s->run.control.ceiling = 1;
     crd_master* m = open_run(*state, s);
     check_ok(crd_master_advance(m, 1));
-    check(m->control.rejected > 0);
-    check(m->time < JUMP);
-    check_int(m->control.events, 0);
+    check(m->control.report.rejected > 0);
+    check(m->clock.time < JUMP);
+    check_int(m->control.report.events, 0);
     check_int(flow_to(m, "q.u")->past.count, 2);
     close_run(m, s);
 }
@@ -691,14 +694,14 @@ static void what_is_copied_comes_back_with_the_step(void** state)
     s->run.control.reject = 1;
     s->run.control.first = 1;
     crd_master* m = open_run(*state, s);
-    check_int(m->flow_count, 2);
+    check_int(m->connections.prediction_count, 2);
     check_ok(crd_master_advance(m, 1));
-    check(m->control.rejected > 0);
+    check(m->control.report.rejected > 0);
     check(said_count > 1);
-    m->step.h = 1; // once more
-    const int64_t before = m->control.rejected;
+    m->control.step.h = 1; // once more
+    const int64_t before = m->control.report.rejected;
     check_ok(crd_master_advance(m, 1));
-    check(m->control.rejected > before);
+    check(m->control.report.rejected > before);
     for (int i = 0; i < said_count; i++) { // what it was when the step began, each time
         check_near(said[i].u, 2 * said[i].t, 1e-15);
     }
@@ -727,8 +730,8 @@ static void at_the_floor_nothing_is_taken_back(void** state)
     s->run.control.reject = 1;
     crd_master* m = open_run(*state, s);
     run_all(*state, m);
-    check_near((double)m->n, 100, 1);
-    check_int(m->control.rejected, 0);
+    check_near((double)m->clock.n, 100, 1);
+    check_int(m->control.report.rejected, 0);
     close_run(m, s);
 }
 
@@ -742,8 +745,8 @@ static void a_step_that_was_cut_is_taken_back_from_where_it_was_cut(void** state
     s->run.control.tolerance = 1e-5;
     crd_master* m = open_run(*state, s);
     check_ok(crd_master_advance(m, 1));
-    check(m->h < 0.19);
-    check(m->worst <= 1e-5);
+    check(m->clock.h < 0.19);
+    check(m->control.worst <= 1e-5);
     close_run(m, s);
 }
 
@@ -756,8 +759,8 @@ static void what_cannot_be_shorter_is_not_taken_back(void** state)
     s->run.control.reject = 1;
     crd_master* m = open_run(*state, s);
     run_all(*state, m);
-    check_int(m->n, 10);
-    check_int(m->control.rejected, 0);
+    check_int(m->clock.n, 10);
+    check_int(m->control.report.rejected, 0);
     close_run(m, s);
 }
 
@@ -772,12 +775,12 @@ static void a_wish_of_a_step_that_was_taken_back_is_forgotten(void** state)
     s->run.control.first = 0.9;
     crd_master* m = open_run(*state, s);
     check_ok(crd_master_advance(m, 1));
-    check(m->control.rejected > 0);
-    check(m->time < 0.5);
+    check(m->control.report.rejected > 0);
+    check(m->clock.time < 0.5);
     check_int(crd_master_ended(m), CRD_END_NONE);
     run_all(*state, m);
     check_int(crd_master_ended(m), CRD_END_UNIT);
-    check(m->time >= 0.5 && m->time < 0.9);
+    check(m->clock.time >= 0.5 && m->clock.time < 0.9);
     check_text(crd_master_get_report(m)->end_unit, "c");
     close_run(m, s);
 }
@@ -813,7 +816,7 @@ static void an_interrupted_run_ends_between_two_steps(void** state)
     stop = true;
     check_ok(crd_master_advance(m, 1000));
     check_int(crd_master_ended(m), CRD_END_INTERRUPTED);
-    check_int(m->n, 11);
+    check_int(m->clock.n, 11);
     check_ok(crd_master_finish(m));
     close_run(m, s);
 }
@@ -869,7 +872,7 @@ static void bad_input_is_refused_with_names(void** state)
     s = describe_sine(*state, CRD_PREDICTION_AUTO, 1e6 + 1);
     s->run.start = 1e6;
     crd_master* m = open_run(*state, s);
-    check(1e6 + m->step_options.floor > 1e6); // time goes on
+    check(1e6 + m->control.options.floor > 1e6); // time goes on
     run_all(*state, m);
     close_run(m, s);
 

@@ -362,9 +362,9 @@ static void a_number_that_a_source_leaves_out_is_filled_and_not_lost(void** stat
     const crd_coupling_spec c = couple("{\"algorithm\": \"zoh\"}");
     crd_system* s = chain(ctx, &c, 1);
     crd_master* m = begin(ctx, s);
-    m->couples[0].dated = true;
+    m->connections.coupled[0].dated = true;
     for (int i = 1; i <= 20; i++) {
-        m->members[0].unit->made = i == 1 ? (double)NAN : STEP * (i - 3 - (i == 10));
+        m->plan->members[0].unit->made = i == 1 ? (double)NAN : STEP * (i - 3 - (i == 10));
         check_run(crd_master_advance(m, 1), ctx);
     }
     const crd_coupling_report r = crd_master_get_report(m)->couplings[0];

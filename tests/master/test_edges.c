@@ -201,7 +201,7 @@ static void wide_integers_keep_their_bits_between_signed_and_unsigned(void** sta
     wire(s, a, "wide", b, "back");
     crd_master* m = created(f->ctx, s, false);
     check_run(crd_master_initialize(m), f->ctx);
-    check(m->members[b].inputs.integer[0] == INT64_MAX - 1);
+    check(m->plan->members[b].inputs.integer[0] == INT64_MAX - 1);
     crd_master_destroy(m);
     crd_system_destroy(s);
 }
@@ -343,9 +343,9 @@ static crd_master* three(fixture* f, crd_system** s, crd_unit_ops tables[3])
     }
     crd_master* m = created(f->ctx, *s, true);
     for (int i = 0; i < 3; i++) {
-        tables[i] = *m->members[i].unit->ops;
+        tables[i] = *m->plan->members[i].unit->ops;
         tables[i].terminate = count;
-        m->members[i].unit->ops = &tables[i];
+        m->plan->members[i].unit->ops = &tables[i];
     }
     terminated = 0;
     return m;
@@ -407,7 +407,7 @@ static void a_crash_when_a_unit_is_freed_is_a_warning(void** state)
     fixture* f = *state;
     crd_unit_ops tables[3];
     crd_master* m = three(f, &s, tables);
-    crd_unit* lost = m->members[1].unit;
+    crd_unit* lost = m->plan->members[1].unit;
     crd_context* ctx = lost->ctx;
     void (*destroy)(crd_unit*) = tables[1].destroy;
     tables[1].destroy = crash_when_freed;
@@ -508,7 +508,7 @@ static void an_interval_off_the_grid_takes_the_nearest_and_says_so(void** state)
     s->results.interval = 0.28;
     crd_master* m = created(f->ctx, s, false);
     check_contains(f->log, "rows come every 0.3 s");
-    check_int(m->row_every, 3);
+    check_int(m->plan->times.row_every, 3);
     crd_master_destroy(m);
     f->log[0] = 0;
     s->results.interval = 0.3;

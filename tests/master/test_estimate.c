@@ -2,8 +2,8 @@
 // does: exponentials of its matrix, or Runge-Kutta in steps so small that nothing is left to say.
 #include "models.h"
 
-#include "master/estimate.h"
 #include "master/master.h"
+#include "master/verdict/estimate.h"
 #include "shared/num.h"
 
 #include <stdio.h>
@@ -328,8 +328,8 @@ static void advance_truth(truth* w, double t, double h)
 
 static int find(const crd_master* m, const char* name, int* slot)
 {
-    for (int i = 0; i < m->member_count; i++) {
-        const crdi_member* p = &m->members[i];
+    for (int i = 0; i < m->plan->member_count; i++) {
+        const crdi_member* p = &m->plan->members[i];
         const size_t length = strlen(p->unit->name);
         if (strncmp(name, p->unit->name, length) != 0 || name[length] != '.') { continue; }
         for (int k = 0; p->out && k < p->out->count; k++) {
@@ -356,7 +356,7 @@ static errors run(crd_context* ctx, crd_system* s, truth* w)
     double before = s->run.start;
     check_run(crd_master_create(ctx, s, NULL, &m), ctx);
     check_run(crd_master_initialize(m), ctx);
-    check_text(crdi_master_estimate_note(m), "");
+    check_text(crdi_estimate_note(m), "");
     while (crd_master_ended(m) == CRD_END_NONE) {
         check_run(crd_master_advance(m, 1), ctx);
         const double t = crd_master_time(m);
@@ -368,19 +368,19 @@ static errors run(crd_context* ctx, crd_system* s, truth* w)
             for (int k = 0; k < w->n; k++) {
                 y += w->C[i][k] * w->x[k];
             }
-            const double off = m->members[member].outputs.real[slot] - y;
+            const double off = m->plan->members[member].outputs.real[slot] - y;
             e.size[i] = fmax(e.size[i], fabs(y));
             e.true_max[i] = fmax(e.true_max[i], fabs(off));
             e.true_rms[i] += (t - before) * off * off;
         }
         before = t;
     }
-    check_text(crdi_master_estimate_note(m), "");
+    check_text(crdi_estimate_note(m), "");
     for (int i = 0; i < 3 && w->name[i]; i++) {
         int slot = 0;
         const int member = find(m, w->name[i], &slot);
         e.true_rms[i] = sqrt(e.true_rms[i] / (before - s->run.start));
-        crdi_master_estimated(m, member, slot, &e.rms[i], &e.max[i]);
+        crdi_estimate_of(m, member, slot, &e.rms[i], &e.max[i]);
         print_message("  %-12s true rms %.4g max %.4g of %.3g; estimated / true %.3f %.3f\n",
                       w->name[i], e.true_rms[i], e.true_max[i], e.size[i], e.rms[i] / e.true_rms[i],
                       e.max[i] / e.true_max[i]);
@@ -671,12 +671,12 @@ static void look_at(crd_context* ctx, crd_system* s, const char* name, double* r
     double max = 0;
     int slot = 0;
     check_run(crd_master_create(ctx, s, NULL, &m), ctx);
-    check_text(crdi_master_estimate_note(m), "defects are not monitored");
+    check_text(crdi_estimate_note(m), "defects are not monitored");
     check_run(crd_master_initialize(m), ctx);
     check_run(crd_master_advance(m, 20), ctx);
     const int member = find(m, name, &slot);
-    crdi_master_estimated(m, member, slot, rms, &max);
-    snprintf(note, 512, "%s", crdi_master_estimate_note(m));
+    crdi_estimate_of(m, member, slot, rms, &max);
+    snprintf(note, 512, "%s", crdi_estimate_note(m));
     crd_master_destroy(m);
     crd_system_destroy(s);
 }
@@ -815,9 +815,9 @@ static void looking_at_fmus_leaves_them_where_they_are(void** state)
             check_run(crd_master_initialize(m), *state);
             while (crd_master_ended(m) == CRD_END_NONE) {
                 check_run(crd_master_advance(m, 1), *state);
-                x2[look] += value(m, "second.x2") * (double)(1 + m->n % 7);
+                x2[look] += value(m, "second.x2") * (double)(1 + m->clock.n % 7);
             }
-            check_text(crdi_master_estimate_note(m), look ? "" : "defects are not monitored");
+            check_text(crdi_estimate_note(m), look ? "" : "defects are not monitored");
             crd_master_destroy(m);
             crd_system_destroy(s);
         }
@@ -838,7 +838,7 @@ static void steps_between_two_looks_allocate_nothing(void** state)
         check_run(crd_master_initialize(m), ctx);
         const int64_t before = a.allocations;
         check_run(crd_master_advance(m, 1900), ctx);
-        check_text(crdi_master_estimate_note(m), "");
+        check_text(crdi_estimate_note(m), "");
         check_int(a.allocations, before);
         check_run(crd_master_advance(m, 200), ctx); // a look, and it is given back
         check(a.allocations > before);

@@ -44,7 +44,7 @@ static void check_told(int i, double t, double h, const double p[3])
 typedef struct {
     crd_system* s;
     crd_master* m;
-    crdi_flow* f; // the only one, NULL: it is watched
+    crdi_prediction* f; // the only one, NULL: it is watched
 } pair;
 
 // A curve with so many derivatives to a listener that takes so many.
@@ -62,7 +62,7 @@ static crd_system* describe_pair(crd_context* ctx, int gives, int takes, int kin
 static pair open_pair(crd_context* ctx, crd_system* s)
 {
     pair p = {.s = s, .m = open_run(ctx, s)};
-    p.f = p.m->flow_count ? &p.m->flows[0] : NULL;
+    p.f = p.m->connections.prediction_count ? &p.m->connections.predictions[0] : NULL;
     return p;
 }
 
@@ -368,10 +368,10 @@ static void derivatives_count_as_far_as_the_unit_knows_those_of_its_inputs(void*
     wire_as(s, f, p, CRD_PREDICTION_AUTO);
     wire_as(s, f, q, CRD_PREDICTION_AUTO)->from = "z";
     crd_master* m = open_run(*state, s);
-    for (int i = 0; i < m->flow_count; i++) {
-        const crdi_flow* k = &m->flows[i];
-        check_int(k->rates[0] != NULL, k->target != p);
-        check_int(k->rates[1] != NULL, k->source == 0);
+    for (int i = 0; i < m->connections.prediction_count; i++) {
+        const crdi_prediction* k = &m->connections.predictions[i];
+        check_int(k->rates[0] != NULL, k->of->to.member != p);
+        check_int(k->rates[1] != NULL, k->of->from.member == 0);
     }
     run_all(*state, m);
     close_run(m, s);
@@ -539,7 +539,7 @@ static void a_held_connection_is_watched(void** state)
         s->connections[0].has_transformation = true;
         pair p = open_pair(*state, s);
         check(!p.f);
-        check_int(p.m->watch_count, 1);
+        check_int(p.m->connections.observed_count, 1);
         run_all(*state, p.m);
         const crd_flow_report* r = crd_master_get_report(p.m)->flows;
         check_near(r->rms, 6 * rates[k].length / sqrt(3), 1e-12);
@@ -559,7 +559,7 @@ static void a_watch_and_a_flow_say_the_same_of_a_held_line(void** state)
         s->results.patterns = patterns;
         s->results.pattern_count = k; // who records a defect makes it a flow
         pair p = open_pair(*state, s);
-        check_int(p.m->flow_count, k);
+        check_int(p.m->connections.prediction_count, k);
         run_all(*state, p.m);
         const crd_flow_report* r = crd_master_get_report(p.m)->flows;
         rms[k] = r->rms;
@@ -576,7 +576,7 @@ static void without_monitors_nothing_is_watched(void** state)
     crd_system* s = describe_pair(*state, 0, 0, LINE, CRD_PREDICTION_HOLD, 1);
     s->run.monitor = 0;
     pair p = open_pair(*state, s);
-    check_int(p.m->watch_count, 0);
+    check_int(p.m->connections.observed_count, 0);
     run_all(*state, p.m);
     check_int(crd_master_get_report(p.m)->flow_count, 0);
     close_run(p.m, p.s);
@@ -623,10 +623,12 @@ static crd_system* describe_through(crd_context* ctx, const char* name, int kind
     return s;
 }
 
-static const crdi_flow* flow_from(const crd_master* m, int member)
+static const crdi_prediction* flow_from(const crd_master* m, int member)
 {
-    for (int i = 0; i < m->flow_count; i++) {
-        if (m->flows[i].source == member) { return &m->flows[i]; }
+    for (int i = 0; i < m->connections.prediction_count; i++) {
+        if (m->connections.predictions[i].of->from.member == member) {
+            return &m->connections.predictions[i];
+        }
     }
     fail_msg("no flow from member %d", member);
     return NULL;
@@ -643,7 +645,7 @@ static void outputs_that_are_handed_on_have_fresh_inputs(void** state)
             for (int i = 1; i <= 12; i++) {
                 check_ok(crd_master_advance(m, 1));
                 check_near(flow_from(m, 1)->past.sample[0].y[0], 5 * cubic(0, i * H), 1e-9);
-                check_near(m->members[1].outputs.real[0], 5 * cubic(0, i * H), 1e-9);
+                check_near(m->plan->members[1].outputs.real[0], 5 * cubic(0, i * H), 1e-9);
             }
             close_run(m, s);
         }
@@ -683,9 +685,9 @@ static void all_connections_of_a_fresh_output_get_it(void** state)
     crd_master* m = open_run(*state, s);
     run_all(*state, m);
     int count = 0;
-    for (int i = 0; i < m->flow_count; i++) {
-        if (m->flows[i].source != 1) { continue; }
-        check_near(m->flows[i].past.sample[0].y[0], 5 * cubic(0, 1.2), 1e-9);
+    for (int i = 0; i < m->connections.prediction_count; i++) {
+        if (m->connections.predictions[i].of->from.member != 1) { continue; }
+        check_near(m->connections.predictions[i].past.sample[0].y[0], 5 * cubic(0, 1.2), 1e-9);
         count++;
     }
     check_int(count, 3);
@@ -709,10 +711,10 @@ static void hold_refreshes_nothing(void** state)
 {
     crd_system* s = describe_through(*state, "g", CUBIC, CRD_PREDICTION_HOLD);
     crd_master* m = open_run(*state, s);
-    check_int(m->refresh_count, 0);
+    check_int(m->plan->refresh_count, 0);
     for (int i = 1; i <= 12; i++) {
         check_ok(crd_master_advance(m, 1));
-        check_near(m->members[1].outputs.real[0], 5 * cubic(0, (i - 1) * H), 1e-9);
+        check_near(m->plan->members[1].outputs.real[0], 5 * cubic(0, (i - 1) * H), 1e-9);
     }
     close_run(m, s);
 }
@@ -748,7 +750,7 @@ static void what_a_slow_source_has_not_given_yet_is_predicted_not_stale(void** s
         crd_master* m = open_run(*state, s);
         for (int i = 1; i <= 12; i++) {
             check_ok(crd_master_advance(m, 1));
-            check_near(m->members[1].outputs.real[0], 5 * 2 * i * H, 1e-9);
+            check_near(m->plan->members[1].outputs.real[0], 5 * 2 * i * H, 1e-9);
         }
         close_run(m, s);
     }
@@ -766,7 +768,7 @@ static void samples_that_come_within_a_step_count_at_its_end(void** state)
             check_ok(crd_master_advance(m, 1));
             if (i % 2) { continue; }
             const double t = i / 3 * 3 * H, h = i * H - t; // from the newest sample
-            check_near(m->members[1].outputs.real[0],
+            check_near(m->plan->members[1].outputs.real[0],
                        5 * (cubic(0, t) + h * (cubic(1, t) + h / 2 * cubic(2, t))), 1e-9);
         }
         close_run(m, s);
@@ -780,7 +782,7 @@ static void between_its_steps_a_slow_unit_is_left_alone(void** state)
     crd_master* m = open_run(*state, s);
     for (int i = 1; i <= 12; i++) {
         check_ok(crd_master_advance(m, 1));
-        check_near(m->members[1].outputs.real[0], 5 * cubic(0, i / 4 * 4 * H), 1e-9);
+        check_near(m->plan->members[1].outputs.real[0], 5 * cubic(0, i / 4 * 4 * H), 1e-9);
     }
     close_run(m, s);
 }
@@ -811,10 +813,10 @@ static void half_steps_do_not_spoil_fresh_outputs(void** state)
         use_control(s, 1);
         s->run.control.first = s->run.control.floor = s->run.control.ceiling = H;
         crd_master* m = open_run(*state, s);
-        check_int(m->members[1].middles != NULL, 1);
+        check_int(m->plan->members[1].middles != NULL, 1);
         while (crd_master_ended(m) == CRD_END_NONE) {
             check_ok(crd_master_advance(m, 1));
-            check_near(m->members[1].outputs.real[0], 5 * cubic(0, m->time), 1e-9);
+            check_near(m->plan->members[1].outputs.real[0], 5 * cubic(0, m->clock.time), 1e-9);
         }
         close_run(m, s);
     }
@@ -849,7 +851,7 @@ static void directional_derivatives_of_an_fmu_make_its_force_fresh(void** state)
         if (k % 2) { s->run.feedthrough = CRD_DEFECT_STRICT; }
         if (k / 2) { use_control(s, 1e-5); }
         crd_master* m = open_run(*state, s);
-        check(!(m->members[0].unit->info.flags & CRD_UNIT_CAN_REFRESH));
+        check(!(m->plan->members[0].unit->info.flags & CRD_UNIT_CAN_REFRESH));
         const double kc = value(m, "first.kc"), cc = value(m, "first.cc");
         double worst = 0, scale = 0;
         check_near(cc, 0, 0);
@@ -861,7 +863,7 @@ static void directional_derivatives_of_an_fmu_make_its_force_fresh(void** state)
             check(y->order >= 1);
             const double f = kc * (value(m, "first.x1") - value(m, "second.x2")) +
                              cc * (value(m, "first.v1") - value(m, "second.v2"));
-            worst = fmax(worst, fabs(m->members[0].outputs.real[0] - f));
+            worst = fmax(worst, fabs(m->plan->members[0].outputs.real[0] - f));
             scale = fmax(scale, fabs(f));
         }
         if (k % 2) {

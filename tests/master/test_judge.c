@@ -1,5 +1,5 @@
 // The verdict on masters that are made by hand, so that every number is known, and on real runs.
-#include "master/judge.h"
+#include "master/verdict/judge.h"
 #include "models.h"
 
 #include <jansson.h>
@@ -35,16 +35,18 @@ static const char* const names[UNITS] = {"first", "second", "third"};
 
 typedef struct fake {
     crd_master m;
+    crdi_plan plan;
     crd_system sys;
     crd_connection_spec spec;
     crd_unit_spec specs[UNITS];
     crd_unit units[UNITS];
     crdi_member members[UNITS];
-    crdi_flow flows[MOST_FLOWS];
-    crdi_watch watches[4];
-    crdi_link links[4];
-    const crdi_link* watched[4];
-    crdi_power powers[2];
+    crdi_member_state runs[UNITS];
+    crdi_prediction flows[MOST_FLOWS];
+    crdi_connection predicted[MOST_FLOWS];
+    crdi_observed watches[4];
+    crdi_connection links[4];
+    crdi_bond powers[2];
     char texts[MOST_FLOWS][2][32];
 } fake;
 
@@ -63,19 +65,21 @@ static fake* make(crd_context* ctx)
         k->units[i].info.variable_count = 4;
         k->units[i].info.kind = "FMU 2.0";
         k->units[i].info.max_input_order = 2;
-        k->members[i] = (crdi_member){.unit = &k->units[i], .step = 5e-3, .ticks = 1};
+        k->members[i] =
+            (crdi_member){.unit = &k->units[i], .step = 5e-3, .ticks = 1, .run = &k->runs[i]};
     }
     k->m.ctx = ctx;
-    k->m.sys = &k->sys;
-    k->m.members = k->members;
-    k->m.member_count = UNITS;
-    k->m.flows = k->flows;
-    k->m.watches = k->watches;
-    k->m.watched = k->watched;
-    k->m.powers = k->powers;
-    k->m.tick = 5e-3;
-    k->m.tick_count = 1000;
-    k->m.n = k->m.report.steps = 100;
+    k->m.plan = &k->plan;
+    k->plan.sys = &k->sys;
+    k->plan.members = k->members;
+    k->plan.member_count = UNITS;
+    k->m.connections.predictions = k->flows;
+    k->m.connections.observed = k->watches;
+    k->m.energy.bonds = k->powers;
+    k->plan.times.tick = 5e-3;
+    k->plan.times.tick_count = 1000;
+    k->m.clock.n = k->m.verdict.report.steps = 100;
+    k->m.clock.time = 0.5;
     return k;
 }
 
@@ -86,22 +90,27 @@ static void drop(fake* k)
 }
 
 // A flow with this RMS in each of 100 steps, of a signal of size 1.
-static crdi_flow* add_flow(fake* k, int from, int variable, int to, crd_predictor used, double rms)
+static crdi_prediction* add_flow(fake* k, int from, int variable, int to, crd_predictor used,
+                                 double rms)
 {
-    const int i = k->m.flow_count++;
-    crdi_flow* f = &k->flows[i];
+    const int i = k->m.connections.prediction_count++;
+    crdi_prediction* f = &k->flows[i];
     snprintf(k->texts[i][0], 32, "%s.%s", names[from], variables[variable].name);
     snprintf(k->texts[i][1], 32, "%s.in%d", names[to], i);
-    *f = (crdi_flow){.spec = &k->spec,
-                     .from_name = k->texts[i][0],
-                     .to_name = k->texts[i][1],
-                     .source = from,
-                     .target = to,
-                     .from_variable = variable,
-                     .to_variable = variable,
-                     .gain = 1,
-                     .size = 1,
-                     .predict = CRD_PREDICTION_AUTO};
+    crdi_connection* c = &k->predicted[i];
+    *c = (crdi_connection){.spec = &k->spec,
+                           .from_name = k->texts[i][0],
+                           .to_name = k->texts[i][1],
+                           .from = {.member = from, .variable = variable},
+                           .to = {.member = to, .variable = variable},
+                           .gain = 1,
+                           .prediction = f};
+    *f = (crdi_prediction){.of = c,
+                           .source = &k->members[from],
+                           .target = &k->members[to],
+                           .gain = 1,
+                           .size = 1,
+                           .predict = CRD_PREDICTION_AUTO};
     static double taken;
     f->slope[0] = &taken;
     f->uses[used] = 100;
@@ -114,23 +123,25 @@ static crdi_flow* add_flow(fake* k, int from, int variable, int to, crd_predicto
 // The defect of a held signal of size 2: its RMS over half a second.
 static void add_watch(fake* k, int from, int variable, int element, int to, double rms)
 {
-    const int i = k->m.watch_count++;
-    k->watches[i] = (crdi_watch){
-        .gain = 1, .integral = 0.5 * rms * rms, .max = 3 * rms, .size = 2, .max_time = 0.25};
-    k->links[i] = (crdi_link){.from_member = from,
-                              .to_member = to,
-                              .from_variable = variable,
-                              .to_variable = variable,
-                              .from_element = element,
-                              .to_element = element,
-                              .spec = &k->spec};
-    k->watched[i] = &k->links[i];
+    const int i = k->m.connections.observed_count++;
+    k->links[i] =
+        (crdi_connection){.from = {.member = from, .variable = variable, .element = element},
+                          .to = {.member = to, .variable = variable, .element = element},
+                          .gain = 1,
+                          .observed = &k->watches[i],
+                          .spec = &k->spec};
+    k->watches[i] = (crdi_observed){.of = &k->links[i],
+                                    .gain = 1,
+                                    .integral = 0.5 * rms * rms,
+                                    .max = 3 * rms,
+                                    .size = 2,
+                                    .max_time = 0.25};
 }
 
 static const crd_master_report* judge(fake* k)
 {
-    crdi_master_report_quality(&k->m);
-    return &k->m.report;
+    crdi_verdict_report(&k->m);
+    return &k->m.verdict.report;
 }
 
 static bool advises(const crd_master_report* r, const char* part)
@@ -187,7 +198,7 @@ static void connections_come_by_their_relative_defect(void** state)
 static void the_larger_of_both_defects_counts_and_the_scale_may_be_given(void** state)
 {
     fake* k = make(*state);
-    crdi_flow* f = add_flow(k, 0, 0, 1, CRD_PREDICT_TAYLOR2, 1e-3);
+    crdi_prediction* f = add_flow(k, 0, 0, 1, CRD_PREDICT_TAYLOR2, 1e-3);
     f->scale_given = 10;
     crd_defect_add(&f->output, 5e-3, 5e-3, 4e-3, 4e-3);
     const crd_master_report* r = judge(k);
@@ -200,7 +211,7 @@ static void what_broke_is_the_worst(void** state)
 {
     fake* k = make(*state);
     add_flow(k, 0, 0, 1, CRD_PREDICT_TAYLOR2, 0.5);
-    crdi_flow* f = add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR2, 1e-9);
+    crdi_prediction* f = add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR2, 1e-9);
     crd_defect_add(&f->connection, 1, 5e-3, (double)NAN, (double)NAN);
     add_watch(k, 2, 1, 0, 0, 1);
     k->watches[0].integral = (double)NAN;
@@ -226,7 +237,7 @@ static void hundreds_are_sorted_without_memory(void** state)
     k->flows[7].size = 1e-3; // now others come first
     k->flows[200].size = 1e-4;
     const int64_t before = memory.allocations;
-    k->members[1].crashed = true;
+    k->members[1].run->crashed = true;
     const crd_master_report* r = judge(k);
     check_int(memory.allocations, before);
     check_int(r->flow_count, MOST_FLOWS);
@@ -245,7 +256,7 @@ static void after_a_crash_it_is_too_late_for_room(void** state)
 {
     fake* k = make(*state);
     add_flow(k, 0, 0, 1, CRD_PREDICT_TAYLOR2, 1e-3);
-    k->members[0].crashed = true;
+    k->members[0].run->crashed = true;
     const int64_t before = memory.allocations;
     const crd_master_report* r = judge(k);
     check_int(memory.allocations, before);
@@ -281,7 +292,7 @@ static void what_is_not_monitored_is_not_reported(void** state)
 {
     fake* k = make(*state);
     add_flow(k, 0, 0, 1, CRD_PREDICT_TAYLOR2, 0.1);
-    k->m.power_count = 1;
+    k->m.energy.bond_count = 1;
     k->sys.run.monitor = 0;
     const crd_master_report* r = judge(k);
     check_int(r->flow_count, 0);
@@ -292,8 +303,8 @@ static void what_is_not_monitored_is_not_reported(void** state)
 
 static void add_power(fake* k, const char* name, double error, double work, double scale)
 {
-    crdi_power* p = &k->powers[k->m.power_count++];
-    *p = (crdi_power){.name = name, .action_name = "first.f", .flow_name = "second.v"};
+    crdi_bond* p = &k->powers[k->m.energy.bond_count++];
+    *p = (crdi_bond){.name = name, .action_name = "first.f", .flow_name = "second.v"};
     p->bond.mu = 0.5;
     p->state = (crd_bond_state){
         .error = error, .energy = 2 * error, .work = work, .scale = scale, .power_max = 7};
@@ -304,7 +315,7 @@ static void bonds_come_by_what_is_left_of_their_energy(void** state)
     fake* k = make(*state);
     add_power(k, "a", 5, -4.9, 10);
     add_power(k, "b", -3, 0, 10);
-    k->flows[0].spec = &k->spec;
+    k->predicted[0].spec = &k->spec;
     const crd_master_report* r = judge(k);
     check_int(r->bond_count, 2);
     check_text(r->bonds[0].name, "b");
@@ -330,7 +341,7 @@ static void a_smaller_step_is_advised_with_its_number(void** state)
                      "94 % of the sum of squares");
     // 5 ms (0.09 / 0.4)^(1/2) = 2.4 ms, in round numbers 2 ms; (2/5)^2 0.4 % = 0.064 %
     check_advises(r, "H = 2 ms instead of 5 ms would bring first.in0 to about 0.064 %");
-    k->m.opt.defect_goal = 1e-2;
+    k->plan.opt.defect_goal = 1e-2;
     r = judge(k);
     check_int(r->advice_count, 1);
     check_text(r->advice[0], "all defects are below 1 % of the signals");
@@ -340,9 +351,9 @@ static void a_smaller_step_is_advised_with_its_number(void** state)
 static void the_slower_unit_is_the_one_to_change(void** state)
 {
     fake* k = make(*state);
-    k->m.multirate = true;
+    k->plan.times.multirate = true;
     k->members[1].step = 50e-3;
-    crdi_flow* f = add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR1, 0);
+    crdi_prediction* f = add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR1, 0);
     f->connection = (crd_defect_sum){0};
     crd_defect_add(&f->connection, 50e-3, 50e-3, 0.1, 0.1);
     const crd_master_report* r = judge(k);
@@ -353,12 +364,12 @@ static void the_slower_unit_is_the_one_to_change(void** state)
 static void a_controlled_run_gets_another_tolerance(void** state)
 {
     fake* k = make(*state);
-    k->m.controlled = true;
-    k->m.time = 0.5;
+    k->plan.controlled = true;
+    k->m.clock.time = 0.5;
     k->sys.run.control.tolerance = 1e-2;
-    k->m.report.control = (crd_control_report){.on = true, .worst = 7};
-    k->m.step.at_floor = 30;
-    k->m.step_options.floor = 1e-6;
+    k->m.verdict.report.control = (crd_control_report){.on = true, .worst = 7};
+    k->m.control.step.at_floor = 30;
+    k->m.control.options.floor = 1e-6;
     add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR1, 4e-3);
     const crd_master_report* r = judge(k);
     check_advises(r,
@@ -389,7 +400,7 @@ static void held_signals_that_change_little_are_to_be_predicted(void** state)
 static void what_auto_holds_cannot_be_predicted(void** state)
 {
     fake* k = make(*state);
-    crdi_flow* f = add_flow(k, 1, 1, 0, CRD_PREDICT_HOLD, 0.05);
+    crdi_prediction* f = add_flow(k, 1, 1, 0, CRD_PREDICT_HOLD, 0.05);
     const crd_master_report* r = judge(k);
     check_advises(r, "second.v was held because no prediction was better");
     check(!advises(r, "H = "));
@@ -407,7 +418,7 @@ static void loops_that_can_go_back_may_be_iterated(void** state)
     k->units[0].info.flags = k->units[1].info.flags = CRD_UNIT_CAN_SAVE;
     const crd_master_report* r = judge(k);
     check_advises(r, "can all go back (first, second): 'iterate: true'");
-    k->m.iterated = true;
+    k->plan.iterated = true;
     check(!advises(judge(k), "iterate: true"));
     drop(k);
     k = make(*state); // the third is not in a loop, and one of the others cannot go back
@@ -445,7 +456,7 @@ static void a_power_that_nobody_watches_is_named(void** state)
 static void a_defect_that_grows_in_a_loop_is_told(void** state)
 {
     fake* k = make(*state);
-    crdi_flow* f = add_flow(k, 1, 3, 0, CRD_PREDICT_TAYLOR1, 4e-3);
+    crdi_prediction* f = add_flow(k, 1, 3, 0, CRD_PREDICT_TAYLOR1, 4e-3);
     add_flow(k, 0, 3, 1, CRD_PREDICT_TAYLOR1, 1e-3);
     f->connection.max = 0.032;
     f->connection.max_time = 0.49;
@@ -453,8 +464,8 @@ static void a_defect_that_grows_in_a_loop_is_told(void** state)
     f->connection.max_time = 0.2; // long ago
     check(!advises(judge(k), "has grown"));
     f->connection.max_time = 0.49;
-    k->flows[1].target = 2; // no loop
-    k->m.judge = NULL;
+    k->predicted[1].to.member = 2; // no loop
+    k->m.verdict.judge = NULL;
     check(!advises(judge(k), "has grown"));
     drop(k);
 }
@@ -473,7 +484,7 @@ static void before_the_first_step_nothing_is_advised(void** state)
 {
     fake* k = make(*state);
     add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR1, 0)->connection = (crd_defect_sum){0};
-    k->m.n = k->m.report.steps = 0;
+    k->m.clock.n = k->m.verdict.report.steps = 0;
     const crd_master_report* r = judge(k);
     check_int(r->advice_count, 0);
     check_near(r->flows[0].relative, 0, 0);
@@ -487,7 +498,8 @@ static void long_names_are_cut_at_whole_characters(void** state)
     for (size_t i = 0; i + 2 < sizeof name; i += 2) {
         memcpy(name + i, "\u00E4", 3);
     }
-    add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR1, 4e-3)->from_name = name;
+    add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR1, 4e-3);
+    k->predicted[0].from_name = name;
     const crd_master_report* r = judge(k);
     check(r->advice_count > 0);
     for (int i = 0; i < r->advice_count; i++) {
@@ -581,15 +593,15 @@ static void the_verdict_fits_into_the_room_that_was_reserved(void** state)
     wire(s, 1, "y", 0, "u");
     check_run(crd_master_create(*state, s, NULL, &m), *state);
     check_run(crd_master_initialize(m), *state);
-    check_ok(crdi_master_reserve_verdict(m));
-    const size_t room = m->verdict.capacity;
+    check_ok(crdi_record_reserve_verdict(m));
+    const size_t room = m->record.verdict.capacity;
     check_run(crd_master_advance(m, 20), *state);
-    memset(m->message, 1, sizeof m->message - 1); // six bytes each
+    memset(m->life.message, 1, sizeof m->life.message - 1); // six bytes each
     const int64_t before = memory.allocations;
-    check_ok(crd_master_describe_verdict(m, &m->verdict));
+    check_ok(crd_master_describe_verdict(m, &m->record.verdict));
     check_int(memory.allocations, before);
-    check_int(m->verdict.capacity, room);
-    m->message[0] = 0;
+    check_int(m->record.verdict.capacity, room);
+    m->life.message[0] = 0;
     crd_master_destroy(m);
     crd_system_destroy(s);
 }

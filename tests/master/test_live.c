@@ -2,7 +2,7 @@
 // run stands still, on a clock that the test moves.
 #include "live_help.h"
 
-#include "master/live.h"
+#include "master/live/live.h"
 
 #include <unistd.h>
 
@@ -518,7 +518,7 @@ static void a_bond_shows_its_power(void** state)
     check_text(info->bonds[0].action, "a.y");
     check_text(info->bonds[0].flow, "b.y");
     check_near(s->bonds[0].power, power, 1e-12);
-    check_near(s->bonds[0].residual, w.m->powers[0].state.power, 0);
+    check_near(s->bonds[0].residual, w.m->energy.bonds[0].state.power, 0);
     check_near(s->bonds[0].energy, r->energy, 0);
     check_near(s->bonds[0].work, r->work, 0);
     check_near(s->bonds[0].relative, r->relative, 0);
@@ -672,7 +672,7 @@ static void a_stop_ends_the_run_cleanly_also_in_a_pause(void** state)
         do_it(&w, paused ? CRDI_LIVE_PAUSE : CRDI_LIVE_STOP);
         advance(&w, 100);
         check_int(crd_master_ended(w.m), CRD_END_INTERRUPTED);
-        check(w.m->stopped_by_page);
+        check(w.m->life.stopped_by_page);
         check_near(crd_master_time(w.m), 0.2, 1e-12);
         check_run(crd_master_finish(w.m), w.ctx);
         check_int(crdi_live_get_status(w.l)->state, CRDI_LIVE_ENDED);
@@ -704,7 +704,7 @@ static void the_stop_flag_ends_a_pause(void** state)
     do_it(&w, CRDI_LIVE_PAUSE);
     advance(&w, 3);
     check_int(crd_master_ended(w.m), CRD_END_INTERRUPTED);
-    check(!w.m->stopped_by_page);
+    check(!w.m->life.stopped_by_page);
     check_int(w.hand.slept, 9);
     stop_watching(&w);
 }
@@ -729,7 +729,7 @@ static void a_pause_moves_the_grid_of_a_paced_run(void** state)
     check_int(status->pace.overruns, 0);
     check(status->pace.paused_ns >= 75 * 1000000); // 20 looks, 5 ms apart
     check(w.hand.ns - before >= 500 * 1000000 + 75 * 1000000 - 100 * 1000000);
-    check_int(w.m->pacer.report.drift_ns, 0);
+    check_int(w.m->pace.pacer.report.drift_ns, 0);
     stop_watching(&w);
 }
 
@@ -743,7 +743,7 @@ static void a_unit_in_real_time_cannot_stand_still(void** state)
     o.clock = &w.clock;
     check_run(crd_master_create(w.ctx, w.s, &o, &w.m), w.ctx);
     check_run(crdi_live_create(w.ctx, w.m, NULL, &w.l), w.ctx);
-    w.m->members[2].unit->info.flags |= CRD_UNIT_IN_REAL_TIME;
+    w.m->plan->members[2].unit->info.flags |= CRD_UNIT_IN_REAL_TIME;
     check_run(crd_master_initialize(w.m), w.ctx);
     refused(&w, (crdi_live_command){.action = CRDI_LIVE_PAUSE}, CRD_E_UNSUPPORTED,
             "unit 'e' runs in real time by itself");

@@ -2,7 +2,7 @@
 // desk plays the bench; the watcher is the test itself, on a clock that the test moves.
 #include "live_help.h"
 
-#include "master/live.h"
+#include "master/live/live.h"
 
 #include <unistd.h>
 
@@ -123,7 +123,7 @@ static void build(watched* w, double stop, const crdi_live_options* opt)
     check_run(crd_master_create(w->ctx, w->s, &o, &w->m), w->ctx);
     const int members[] = {d, g};
     for (int i = 0; i < 2; i++) {
-        crd_unit* u = w->m->members[members[i]].unit;
+        crd_unit* u = w->m->plan->members[members[i]].unit;
         b.inner[i] = u->ops;
         b.ops[i] = *u->ops;
         b.remote[i] = (crd_unit_remote_ops){.halt = halt};
@@ -371,7 +371,7 @@ static void an_emergency_wakes_a_run_on_the_clock(void** state)
     watched w;
     build(&w, 1, NULL);
     w.s->run.pace.factor = 0.01;
-    w.m->paced = true;
+    ((crdi_plan*)w.m->plan)->paced = true;
     check_run(crd_master_initialize(w.m), w.ctx);
     advance(&w, 1);
     const int64_t before = w.hand.ns;

@@ -2,7 +2,7 @@
 // and against the library beside it.
 #include "live_help.h"
 
-#include "master/live.h"
+#include "master/live/live.h"
 
 #define STEP 0.1
 
@@ -60,7 +60,7 @@ static void a_fault_lasts_as_long_as_it_should(void** state)
         check_told(&w, "d.u", cases[i].told + 1, 4);
         check_int(link_now(&w, "d.u")->fault, CRDI_FAULT_NONE);
         check_near(link_now(&w, "d.u")->value, 0.7, 1e-12);
-        check_int(w.m->disturbed, 0);
+        check_int(w.l->disturbed, 0);
         stop_watching(&w);
     }
 }
@@ -273,7 +273,7 @@ static void values_that_do_not_pass_here_have_no_faults(void** state)
     o.clock = &w.clock;
     check_run(crd_master_create(w.ctx, w.s, &o, &w.m), w.ctx);
     check_run(crdi_live_create(w.ctx, w.m, NULL, &w.l), w.ctx);
-    w.m->links[0].routed = true;
+    w.m->plan->connections[0].routed = true;
     check_run(crd_master_initialize(w.m), w.ctx);
     check(!crdi_live_get_info(w.l)->links[0].can_fault);
     refused(

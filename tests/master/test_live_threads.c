@@ -2,7 +2,7 @@
 // is out of order, nobody waits. Meant for ThreadSanitizer as well.
 #include "live_help.h"
 
-#include "master/live.h"
+#include "master/live/live.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -337,7 +337,7 @@ static void an_emergency_comes_from_another_thread_while_a_bench_is_conditioned(
     add_unit(s, "d", &desk_model, 0);
     check_ok(crdi_board_create(ctx, &board));
     check_run(crd_master_create(ctx, s, NULL, &watcher.m), ctx);
-    crd_unit* u = watcher.m->members[0].unit;
+    crd_unit* u = watcher.m->plan->members[0].unit;
     plain_ops = u->ops;
     bench_ops = *plain_ops;
     static const crd_unit_remote_ops remote = {.board = board_of};

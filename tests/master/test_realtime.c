@@ -1,5 +1,5 @@
 #include "check.h"
-#include "master/realtime.h"
+#include "master/pace/realtime.h"
 
 #include <errno.h>
 #include <fcntl.h>

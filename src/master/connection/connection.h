@@ -1,0 +1,348 @@
+// A connection: one element of an output on its way to one element of an input. What is done to the
+// value depends on its kind, and a kind is four functions over rows of connections:
+//
+//   begin    what the inputs are over the step that begins: the one place where inputs are written
+//   sample   the outputs at the end of the step, before it counts
+//   judge    how wrong the inputs were: the defect
+//   accept   the step counts
+//
+// Kinds: copy and scale hold the newest value, convert changes its type, predict is a polynomial
+// over the step, coupled goes through an emulated network and a coupling element.
+#pragma once
+#include "cardan/coupling.h"
+#include "cardan/learn.h"
+#include "cardan/master.h"
+#include "cardan/quality.h"
+#include "cardan/results.h"
+#include "shared/base.h"
+#include "shared/unit.h"
+
+typedef struct crdi_plan crdi_plan;
+
+enum { CRDI_TEXT = 320 }; // bytes of a text for the record, which cuts it at a whole character
+
+/// In the order in which inputs are written.
+typedef enum crdi_kind {
+    CRDI_COPY,
+    CRDI_SCALE, // gain * x + offset
+    CRDI_PREDICT,
+    CRDI_CONVERT, // another type, a map, an integer, a text
+    CRDI_COUPLED,
+    CRDI_KINDS
+} crdi_kind;
+
+/// Connections of one kind that stand in a row.
+typedef struct crdi_rows {
+    int first, count;
+} crdi_rows;
+
+typedef struct crdi_connection_kind {
+    crd_status (*begin)(crd_master* m, crdi_rows rows, double t);
+    void (*sample)(crd_master* m);                      // NULL: nothing to do, as in the next two
+    double (*judge)(crd_master* m, double t);           // the largest defect, of its scale
+    void (*accept)(crd_master* m, int64_t n, double t); // tick n ends at t
+} crdi_connection_kind;
+
+/// Where a value comes from or goes to.
+typedef struct crdi_end {
+    int member;
+    int32_t variable, element; // in the unit
+    int position, slot;        // of the variable in the binding; element of the kind's vector
+} crdi_end;
+
+typedef struct crdi_prediction crdi_prediction;
+typedef struct crdi_observed crdi_observed;
+typedef struct crdi_coupled crdi_coupled;
+
+typedef struct crdi_connection {
+    const crd_connection_spec* spec;
+    crdi_kind kind;
+    crdi_end from, to;
+    const char *from_name, *to_name; // "second.v2", "first.v2"; NULL: nobody needed them yet
+    double gain, offset;
+    bool transform;
+    const struct crdi_mapping* mapping; // instead of gain and offset, NULL: none
+    bool real;                          // continuous real numbers at both ends, without a coupling
+    bool corrected;                     // by a power bond
+    bool probed;                        // which says what it is, not only how it differs
+    bool slope;                         // of a coupling: hand its slope to the unit
+    int rate_order;                     // derivatives of the source that are worth something
+    bool early;                         // by the schedule
+    int phase;
+    int couple;                  // index of its coupling, -1: none
+    bool routed;                 // run: goes from unit to unit, the master cannot change it
+    crdi_prediction* prediction; // run: by its kind, NULL: none
+    crdi_observed* observed;     // run: copy or scale, if defects are monitored
+    crdi_coupled* coupled;       // run
+} crdi_connection;
+
+/// A connection as a polynomial on the step (cardan/quality.h). Everything is in the input's unit.
+/// Plain hold without step control or iteration does not need one: crdi_observed.
+struct crdi_prediction {
+    const crdi_connection* of;
+    const struct crdi_member *source, *target;
+    const char* label;      // "second.v2 -> first.v2"
+    const double* from;     // in the source's outputs
+    const double* rates[2]; // derivatives there, NULL: the source does not give them
+    const double* middle;   // output at mid-step, NULL: nobody samples it
+    double* to;             // in the target's inputs
+    double* slope[2];       // in the target's derivatives, NULL: it takes values only
+    double gain, offset;
+    crd_prediction predict;
+    bool textbook;  // hold, linear or quadratic, at their word
+    bool probed;    // a bond predicts it: energy/probing.c
+    double horizon; // s, that it is predicted for at least
+    crd_select_options select_options;
+    double scale_given; // 0: the largest magnitude so far
+    double tolerance;   // of an iteration, 0: run's times scale
+
+    crd_history past;   // run: samples at communication points
+    double time;        // run: of the newest of them
+    int64_t stamp;      // run: its tick, -1: none
+    int64_t events;     // run: of the source's unit, those that are known
+    crd_sample end;     // run: at the end of the step under way, before it is accepted
+    crd_poly u;         // run: the input over the step, s = 0 at `origin`
+    double origin;      // run
+    double begin;       // run: of the target's step
+    double applied;     // run: when the input is what was written last
+    bool known;         // run: the source was ahead, nothing was predicted
+    bool guessed;       // its end is an unknown of the iteration
+    crd_sample guess;   // run: that end
+    double held;        // run: of a bond that probes, its prediction
+    double correction;  // run: of a power bond, added to the value
+    crd_select select;  // run: predict: auto
+    crd_predictor used; // run: of the newest prediction
+    int64_t uses[CRD_PREDICT_COUNT];
+    double size;                       // run: largest magnitude so far
+    double rms, output_rms, max;       // run: of the step under way; output NaN: not measured
+    double bias;                       // run: mean of u - y over it
+    crd_defect_sum connection, output; // run: of all steps
+};
+
+/// The defect of a connection that holds: y is taken as a line between two samples.
+struct crdi_observed {
+    crdi_connection* of;
+    const double* from; // in the source's outputs
+    const double* to;   // in the target's inputs: what was written
+    double gain, offset;
+    double last;          // run: sample before, in the input's unit
+    double bias;          // run: mean of u - y over the last step
+    double integral, max; // run: of the square of the defect; of its magnitude
+    double size;          // run: largest magnitude
+    double max_time;      // run
+};
+
+/// A value of a connection, of a power bond or of the clock that can be recorded.
+typedef struct crdi_offer {
+    const char* name; // "shaft.M.coupling.error"
+    const void* from; // double or int64_t
+    crd_type type;
+    const char* unit;
+    const char* description;
+    const crd_label* labels; // (label_count)
+    int label_count;
+} crdi_offer;
+
+/// A coupling element at an input: the one in use, or a shadow that is only scored.
+typedef struct crdi_estimator {
+    crd_element* description; // owns the label
+    crd_coupling* element;
+    crd_learn_client* learn; // NULL: it does not learn
+    double latency;          // known, s; NaN: time stamps say it
+    const char* label;
+    double estimate, error; // run: of the newest evaluation; error NaN: the truth is not known
+    double* made;           // run: (ring) estimate for macro step q at place q % ring
+    int64_t* made_for;      // run: (ring) q, -1: none, or scored
+    int64_t newest;         // run: macro step of the newest sample, -1
+    crd_score score;        // run
+} crdi_estimator;
+
+/// A sample on its way.
+typedef struct crdi_flight {
+    double arrival, stamp, value;
+    int64_t sequence, order; // number of the sample; order of sending
+} crdi_flight;
+
+/// Source -> channel -> elements -> input. All of it on the cycle thread.
+struct crdi_coupled {
+    const crdi_connection* of;
+    const struct crdi_member *source, *target;
+    const double* from; // in the source's outputs
+    double* to;         // in the target's inputs
+    double* slope;      // in the target's derivatives, NULL: it takes values only
+    double gain, offset;
+    double interval;                 // s between two samples, the macro step of the elements
+    int64_t every;                   // the same in ticks
+    bool truth;                      // the source's output is the signal itself, undelayed
+    bool dated;                      // the source says when its output was made
+    const crd_channel_spec* channel; // NULL: none
+    uint64_t seed;
+    double burst_chance;        // of a sample that is not in a burst to begin one
+    crdi_estimator* estimators; // the one in use, then the shadows
+    int estimator_count, ring;
+
+    crdi_flight* flights; // run: a heap, the next to arrive on top
+    int flight_count, flight_capacity;
+    const crd_script* script; // instead of the channel, NULL: none
+    const uint8_t* copies;    // of the script: how often a sample arrives, by its number
+    int64_t copy_count;
+    int64_t script_next; // run
+    double* sent_values; // run: (ring) newest samples at place sequence % ring, for the script
+    int64_t sent, lost, repeated;  // run
+    int64_t newest;                // run: number of the newest sample of a source that dates
+    int burst_left;                // run: samples that will still be lost
+    double start_value;            // run: until the first sample is there
+    bool arrived;                  // run
+    double rate;                   // run: slope of the newest estimate
+    int64_t k, jump, active;       // run: of the newest evaluation
+    int64_t k_sum, k_count, k_max; // run
+    crdi_offer* signals;           // for the record
+    int signal_count;
+    crd_tap_report* tap_reports;
+    char hint[CRDI_TEXT];
+
+    crdi_flight* past; // run: (past_room) newest arrivals, NULL: nobody watches
+    int past_room, past_count, past_at;
+    double drop, delay;                 // run: faults: part of the samples; s
+    double delay_max;                   // s that there is room for
+    int64_t drop_number;                // run: of the fault
+    double fade, fade_begin, fade_span; // run: what is left of an element that was replaced; s
+    bool exchanged;                     // run: the element was replaced ...
+    double exchanged_at;                // run: ... when, s
+    char label[96];                     // run: of the element in use, with that time
+};
+
+/// One element that passes as it is, or as gain * x + offset.
+typedef struct crdi_copy {
+    const double* from;
+    double* to;
+} crdi_copy;
+
+typedef struct crdi_scaled {
+    const double* from;
+    double* to;
+    double gain, offset;
+} crdi_scaled;
+
+/// A number of either kind on its way through a map.
+typedef struct crdi_scalar {
+    bool is_real;
+    int64_t integer;
+    double real;
+} crdi_scalar;
+
+typedef struct crdi_pair {
+    int64_t from;
+    crdi_scalar to;
+    const char* text; // of `from`, for messages
+} crdi_pair;
+
+/// One change of a value: by a table, or gain * x + offset.
+typedef struct crdi_stage {
+    const crdi_pair* pairs; // by `from`, ascending; NULL: gain and offset
+    int count;
+    double gain, offset;
+} crdi_stage;
+
+/// What a connection with maps does to a value, stage by stage.
+typedef struct crdi_mapping {
+    const crdi_stage* stages;
+    int count;
+} crdi_mapping;
+
+/// One element that changes its kind, or is not a real number.
+typedef struct crdi_conversion {
+    const void* from;
+    void* to;
+    uint8_t from_type, to_type; // crd_type
+    double gain, offset;
+    bool transform;
+    const struct crdi_mapping* mapping; // NULL: gain and offset
+} crdi_conversion;
+
+/// What connections are in the run, by kind. `rows` of a feed are places in these lists.
+typedef struct crdi_connections {
+    crdi_copy* copies;
+    crdi_scaled* scaled;
+    crdi_prediction* predictions;
+    int prediction_count;
+    crdi_conversion* conversions;
+    crdi_coupled** couplings; // in the order of the feeds
+    crdi_coupled* coupled;    // in the order of writing
+    int coupled_count;
+    crdi_observed* observed;
+    int observed_count;
+    bool accepts;                 // some of them look at the end of a step
+    bool jumped;                  // run: a signal or recording had an event in the last step
+    crd_context* exchange_ctx;    // of elements that came while running
+    crd_coupling_report* reports; // (coupled_count)
+} crdi_connections;
+
+extern const crdi_connection_kind crdi_kind_copy, crdi_kind_scale, crdi_kind_predict,
+    crdi_kind_convert, crdi_kind_coupled;
+
+// connection.c: all kinds
+struct crdi_feed;
+/// Values move into the inputs of a feed, whose step begins at t.
+crd_status crdi_connections_begin(crd_master* m, const struct crdi_feed* f, double t);
+void crdi_connections_sample(crd_master* m);
+/// Defects of the step that ends at t; the largest of them, against the signals' scales unless the
+/// control is absolute.
+double crdi_connections_judge(crd_master* m, double t);
+/// Tick n, which ends at t, counts.
+void crdi_connections_accept(crd_master* m, int64_t n, double t);
+void crdi_connections_start(crd_master* m); ///< before the first step
+void crdi_connections_free(crd_master* m);
+/// Where the value stands in the source's outputs, and in the target's inputs.
+const void* crdi_connection_from(const crdi_plan* plan, const crdi_connection* k);
+void* crdi_connection_to(const crdi_plan* plan, const crdi_connection* k);
+
+// map.c: connections with maps
+typedef struct crdi_mapping_ends {
+    const crd_connection_spec* spec;
+    crd_unit *source, *target;
+    int32_t from, to; // variables
+    const char* at;   // "file:line: "
+} crdi_mapping_ends;
+bool crdi_mapping_needed(const crd_connection_spec* c);
+crd_status crdi_mapping_build(crdi_plan* plan, const crdi_mapping_ends* ends,
+                              const crdi_mapping** out);
+/// The value behind the last stage. false: no stage changed it. `fits`: it came from the last
+/// stage's table and so is one that the target has.
+bool crdi_mapping_apply(const crdi_mapping* c, bool is_unsigned, crdi_scalar* x, bool* fits);
+// convert.c
+/// A conversion along a connection, from the source's outputs to `to`.
+crdi_conversion crdi_conversion_of(const crdi_plan* plan, const crdi_connection* k, void* to);
+void crdi_convert(const crdi_conversion* c);
+crd_status crdi_convert_bytes(crd_context* ctx, const crdi_conversion* c);
+// copy.c
+void crdi_observed_start(crd_master* m);
+double crdi_observed_scale(const crdi_observed* w);
+// predict.c
+bool crdi_connection_predicts(const crdi_plan* plan, const crdi_connection* k); ///< its kind
+int crdi_prediction_order(const crdi_plan* plan, const crdi_connection* k); ///< derivatives it uses
+/// Into or out of a unit with feedthrough that is not refreshed: `auto` becomes careful.
+void crdi_prediction_be_careful(const crdi_plan* plan, crdi_prediction* f);
+crd_status crdi_prediction_bind(crdi_plan* plan, crdi_connection* k, crdi_prediction* f);
+void crdi_prediction_start(const crd_master* m, crdi_prediction* f, const crd_sample* first);
+/// What the source gives now, in the input's unit.
+crd_sample crdi_prediction_sample(const crdi_prediction* f);
+/// The input at s behind f->origin, for a part of a step of length h.
+void crdi_prediction_apply(crdi_prediction* f, double s, double h);
+double crdi_prediction_scale(const crdi_prediction* f);
+/// Which predictions lead into a member and out of it, for steps in parts and fresh inputs.
+crd_status crdi_predictions_index(crdi_plan* plan, const crdi_connections* connections);
+// defects.c: defects as signals of the record
+/// Somebody asks for the defect of this input.
+bool crdi_defect_is_recorded(const crdi_plan* plan, const crdi_connection* k);
+/// As a signal, NULL if nobody asks for it.
+crd_status crdi_defect_offer(const crdi_plan* plan, const crdi_prediction* f,
+                             const crdi_offer** out);
+// coupled_plan.c, coupled.c
+crd_status crdi_coupled_plan(crdi_plan* plan, crdi_connections* connections);
+void crdi_coupled_bind(const crdi_plan* plan, crdi_connection* k, crdi_coupled* c);
+void crdi_coupled_clear(crdi_coupled* c);
+void crdi_coupled_start(crd_master* m); ///< the samples of the start
+void crdi_coupled_report(crd_master* m);
+/// Says what was not as it should be, once, at the end.
+void crdi_coupled_warn(crd_master* m);

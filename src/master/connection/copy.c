@@ -1,0 +1,74 @@
+// Connections that hold the newest value over the step: as it is, or as gain * x + offset. The
+// fast lanes of the master. Where defects are monitored they are looked at in passing.
+#include "master/master.h"
+
+#include <math.h>
+
+static crd_status copy_begin(crd_master* m, crdi_rows rows, double t)
+{
+    (void)t;
+    const crdi_copy* copy = m->connections.copies + rows.first;
+    for (int i = 0; i < rows.count; i++) {
+        *copy[i].to = *copy[i].from;
+    }
+    return CRD_OK;
+}
+
+static crd_status scale_begin(crd_master* m, crdi_rows rows, double t)
+{
+    (void)t;
+    const crdi_scaled* scaled = m->connections.scaled + rows.first;
+    for (int i = 0; i < rows.count; i++) {
+        *scaled[i].to = scaled[i].gain * *scaled[i].from + scaled[i].offset;
+    }
+    return CRD_OK;
+}
+
+// u is what the input was over the last piece, y a line between its samples: the mean square of a
+// line from a to b is (a^2 + a b + b^2) / 3.
+static void observe(crdi_observed* w, double t, double h)
+{
+    const double y = w->gain * *w->from + w->offset;
+    const double a = *w->to - w->last, b = *w->to - y;
+    w->integral += h * (a * a + a * b + b * b) * (1.0 / 3);
+    w->bias = 0.5 * (a + b);
+    const double larger = fmax(fabs(a), fabs(b));
+    if (larger > w->max) {
+        w->max = larger;
+        w->max_time = t;
+    }
+    w->size = fmax(w->size, fabs(y));
+    w->last = y;
+}
+
+static void observe_all(crd_master* m, int64_t n, double t)
+{
+    const crdi_plan* plan = m->plan;
+    for (int i = 0; i < m->connections.observed_count; i++) {
+        crdi_observed* w = &m->connections.observed[i];
+        const int64_t every = plan->members[w->of->from.member].ticks;
+        if (!plan->times.multirate) {
+            observe(w, t, m->clock.h);
+        } else if (n % every == 0) {
+            observe(w, t, (double)every * plan->times.tick);
+        }
+    }
+}
+
+void crdi_observed_start(crd_master* m)
+{
+    for (int i = 0; i < m->connections.observed_count; i++) {
+        crdi_observed* w = &m->connections.observed[i];
+        w->last = w->gain * *w->from + w->offset;
+        w->size = fabs(w->last);
+    }
+}
+
+double crdi_observed_scale(const crdi_observed* w)
+{
+    const double given = w->of->spec->scale;
+    return given > 0 ? given : w->size > 0 ? w->size : 1;
+}
+
+const crdi_connection_kind crdi_kind_copy = {.begin = copy_begin, .accept = observe_all};
+const crdi_connection_kind crdi_kind_scale = {.begin = scale_begin}; // observed with the copies

@@ -1,0 +1,409 @@
+// Connections as polynomials on the step. What the source will give is predicted and becomes the
+// input; when the source has come there one sees how wrong that was: the defect.
+//
+//   past samples -> prediction u(s) -> input (value and derivatives, or what the unit can take)
+//   new sample   -> defect u - y over the finished step -> which predictor comes next
+//
+// A unit that takes derivatives up to order q gets the polynomial of degree q that is nearest to
+// the prediction: with q = 0 that is its mean, the Adams-Bashforth hold.
+#include "master/master.h"
+
+#include <math.h>
+
+// ---- plan --------------------------------------------------------------------------------------
+
+bool crdi_connection_predicts(const crdi_plan* plan, const crdi_connection* k)
+{
+    return k->real && (k->spec->predict != CRD_PREDICTION_HOLD || k->corrected ||
+                       plan->controlled || plan->iterated || crdi_defect_is_recorded(plan, k));
+}
+
+int crdi_prediction_order(const crdi_plan* plan, const crdi_connection* k)
+{
+    if (k->probed) { return 0; }
+    if (plan->iterated) { return 2; }
+    switch (k->spec->predict) {
+    case CRD_PREDICTION_HOLD:
+    case CRD_PREDICTION_AB2:
+    case CRD_PREDICTION_AB3:
+    case CRD_PREDICTION_AB4:
+        return 0;
+    case CRD_PREDICTION_LINEAR:
+    case CRD_PREDICTION_TAYLOR1:
+        return 1;
+    default:
+        return 2;
+    }
+}
+
+// What a unit integrates is the running mean of an error, in which noise cancels.
+static const double SMOOTH = 0.8;
+
+// What `auto` chooses from. Without derivatives, those that are made of differences of values do.
+static crd_select_options candidates(const crdi_prediction* f)
+{
+    crd_select_options o = crd_select_defaults();
+    o.smooth = SMOOTH;
+    o.hold_only = !f->slope[0];
+    if (!f->rates[0] && o.hold_only) {
+        o.candidates = 1u << CRD_PREDICT_HOLD | 1u << CRD_PREDICT_AB2 | 1u << CRD_PREDICT_AB3;
+    } else if (!f->rates[1]) {
+        o.candidates &= ~(1u << CRD_PREDICT_HERMITE);
+    }
+    return o;
+}
+
+// A controlled step becomes short where predictions fail.
+void crdi_prediction_be_careful(const crdi_plan* plan, crdi_prediction* f)
+{
+    if (f->predict != CRD_PREDICTION_AUTO || plan->iterated) { return; }
+    if ((f->select_options.hold_only || !f->rates[0]) && !plan->controlled) {
+        f->predict = CRD_PREDICTION_HOLD;
+    } else {
+        f->select_options.candidates &= ~(1u << CRD_PREDICT_HERMITE | 1u << CRD_PREDICT_AB3);
+    }
+}
+
+crd_status crdi_prediction_bind(crdi_plan* plan, crdi_connection* k, crdi_prediction* f)
+{
+    const crdi_member *a = &plan->members[k->from.member], *b = &plan->members[k->to.member];
+    const int order = crdi_prediction_order(plan, k);
+    const crd_prediction predict = k->probed ? CRD_PREDICTION_HOLD : k->spec->predict;
+    *f = (crdi_prediction){.of = k,
+                           .from = crdi_connection_from(plan, k),
+                           .to = crdi_connection_to(plan, k),
+                           .source = a,
+                           .target = b,
+                           .horizon = plan->controlled ? 0 : a->step,
+                           .gain = k->gain,
+                           .offset = k->offset,
+                           .predict = predict,
+                           .probed = k->probed,
+                           .textbook = !plan->iterated && (predict == CRD_PREDICTION_HOLD ||
+                                                           predict == CRD_PREDICTION_LINEAR ||
+                                                           predict == CRD_PREDICTION_QUADRATIC),
+                           .scale_given = k->spec->scale > 0 ? k->spec->scale : 0,
+                           .tolerance = k->spec->tolerance > 0 ? k->spec->tolerance : 0,
+                           .stamp = -1};
+    k->prediction = f;
+    for (int d = 0; d < 2; d++) {
+        if (a->rates[d] && d < k->rate_order) { f->rates[d] = a->rates[d] + k->from.slot; }
+        if (d < b->slope_order && d < order) { f->slope[d] = &b->slopes[d][k->to.slot]; }
+    }
+    if (a->middles) { f->middle = a->middles + k->from.slot; }
+    f->select_options = candidates(f);
+    if (plan->controlled && !plan->sys->run.control.absolute) {
+        f->select_options.tol = plan->sys->run.control.tolerance; // times scale, once that is known
+    }
+    k->from_name = crdi_end_name(plan, plan->arena, &k->from);
+    k->to_name = crdi_end_name(plan, plan->arena, &k->to);
+    if (!k->from_name || !k->to_name) { return CRD_E_MEMORY; }
+    f->label = crdi_arena_format(plan->arena, "%s -> %s", k->from_name, k->to_name);
+    return f->label ? CRD_OK : CRD_E_MEMORY;
+}
+
+crd_status crdi_predictions_index(crdi_plan* plan, const crdi_connections* c)
+{
+    for (int i = 0; i < c->prediction_count; i++) {
+        plan->members[c->predictions[i].of->to.member].flow_count++;
+        plan->members[c->predictions[i].of->from.member].fed_count++;
+    }
+    for (int i = 0; i < plan->member_count; i++) {
+        crdi_member* p = &plan->members[i];
+        p->flows = crdi_arena_new(plan->arena, (size_t)p->flow_count, sizeof *p->flows);
+        p->fed = crdi_arena_new(plan->arena, (size_t)p->fed_count, sizeof *p->fed);
+        if (!p->flows || !p->fed) { return CRD_E_MEMORY; }
+        p->flow_count = p->fed_count = 0;
+    }
+    for (int i = 0; i < c->prediction_count; i++) {
+        crdi_member* p = &plan->members[c->predictions[i].of->to.member];
+        p->flows[p->flow_count++] = i;
+        p = &plan->members[c->predictions[i].of->from.member];
+        p->fed[p->fed_count++] = i;
+    }
+    return CRD_OK;
+}
+
+// ---- samples -----------------------------------------------------------------------------------
+
+crd_sample crdi_prediction_sample(const crdi_prediction* f)
+{
+    crd_sample s = {.y = {f->gain * *f->from + f->offset}};
+    if (f->probed || (f->textbook && f->predict != CRD_PREDICTION_HOLD)) { return s; }
+    for (int d = 0; d < 2 && f->rates[d]; d++) {
+        s.y[d + 1] = f->gain * *f->rates[d];
+        s.order = d + 1;
+    }
+    return s;
+}
+
+double crdi_prediction_scale(const crdi_prediction* f)
+{
+    return f->scale_given > 0 ? f->scale_given : f->size > 0 ? f->size : 1;
+}
+
+// ---- prediction --------------------------------------------------------------------------------
+
+static crd_predictor predictor(const crdi_prediction* f, double h)
+{
+    switch (f->predict) {
+    case CRD_PREDICTION_AUTO:
+        return crd_select_choice(&f->select_options, &f->select, h);
+    case CRD_PREDICTION_HOLD:
+        return CRD_PREDICT_HOLD;
+    case CRD_PREDICTION_LINEAR:
+        return CRD_PREDICT_TAYLOR1;
+    case CRD_PREDICTION_QUADRATIC:
+        return CRD_PREDICT_TAYLOR2;
+    default:
+        return (crd_predictor)(CRD_PREDICT_TAYLOR1 + (f->predict - CRD_PREDICTION_TAYLOR1));
+    }
+}
+
+// The source is ahead (Gauss-Seidel): its step is known, and between both ends nothing is guessed.
+static void interpolate(const crd_master* m, crdi_prediction* f, double t)
+{
+    const crd_sample end = crdi_prediction_sample(f);
+    const double now = crdi_time_of(m, f->source->run->stamp), h = now - f->time;
+    if (f->predict == CRD_PREDICTION_HOLD) {
+        f->u = (crd_poly){.c = {end.y[0]}};
+        f->origin = t;
+        return;
+    }
+    if (t > f->time - 1e-9 * h) {
+        const crd_sample* start = &f->past.sample[0];
+        f->u = crd_poly_hermite(start, start->order + 1, &end, end.order + 1, h);
+        f->origin = f->time;
+        return;
+    }
+    crd_history longer = f->past; // a long step of the target, over several of the source
+    crd_history_push(&longer, h, &end);
+    f->u = crd_predict(CRD_PREDICT_TAYLOR2, &longer, h);
+    f->origin = now;
+}
+
+void crdi_prediction_apply(crdi_prediction* f, double s, double h)
+{
+    double value = f->u.c[0];
+    if (f->u.degree > 0) {
+        crd_poly p = crd_poly_shift(&f->u, s);
+        if (!f->textbook) { p = crd_poly_nearest(&p, f->slope[1] ? 2 : f->slope[0] ? 1 : 0, h); }
+        value = p.c[0];
+        if (f->slope[0]) { *f->slope[0] = p.c[1]; }
+        if (f->slope[1]) { *f->slope[1] = 2 * p.c[2]; }
+    } else {
+        if (f->slope[0]) { *f->slope[0] = 0; }
+        if (f->slope[1]) { *f->slope[1] = 0; }
+    }
+    *f->to = value + f->correction;
+    f->applied = f->origin + s;
+}
+
+// The input over the target's step from t to t + h: prediction, value and derivatives.
+static void begin(const crd_master* m, crdi_prediction* f, double t, double h)
+{
+    const crdi_member* source = f->source;
+    if (m->plan->iterated && crdi_iteration_skips(m, f->target)) { return; }
+    const bool ahead = source->run->stamp > f->stamp;
+    f->known = ahead;
+    if (ahead) {
+        interpolate(m, f, t);
+    } else if (f->guessed && crdi_iteration_guesses(m)) {
+        const crd_sample* start = &f->past.sample[0];
+        f->u = crd_poly_hermite(start, start->order + 1, &f->guess, f->guess.order + 1, h);
+        f->origin = f->time;
+    } else if (f->probed) {
+        f->u = (crd_poly){.c = {f->held}};
+        f->origin = f->time;
+    } else {
+        const double horizon = fmax(h, f->horizon);
+        f->used = predictor(f, horizon);
+        f->u = crd_predict(f->used, &f->past, horizon);
+        f->origin = f->time;
+    }
+    if (ahead && f->textbook && !f->slope[0]) { // a textbook's hold takes the newest value
+        const double newest = crd_poly_eval(&f->u, crdi_time_of(m, source->run->stamp) - f->origin);
+        f->u = (crd_poly){.c = {newest}};
+    }
+    f->begin = t;
+    crdi_prediction_apply(f, t - f->origin, h);
+}
+
+static crd_status begin_all(crd_master* m, crdi_rows rows, double t)
+{
+    for (int i = rows.first; i < rows.first + rows.count; i++) {
+        crdi_prediction* f = &m->connections.predictions[i];
+        begin(m, f, t, m->plan->times.multirate ? f->target->step : m->clock.h);
+    }
+    return CRD_OK;
+}
+
+// ---- defects -----------------------------------------------------------------------------------
+
+static int degree_of(const crdi_prediction* f)
+{
+    switch (f->used) {
+    case CRD_PREDICT_TAYLOR1:
+        return 1;
+    case CRD_PREDICT_TAYLOR2:
+    case CRD_PREDICT_HERMITE:
+        return 2;
+    default:
+        return 0;
+    }
+}
+
+// A unit that holds its input feels the mean only, unless it was the newest value that was held.
+static bool feels_mean(const crdi_prediction* f)
+{
+    return !f->slope[0] && f->used != CRD_PREDICT_HOLD && (f->probed || !f->textbook);
+}
+
+// What the unit got over the piece from the newest sample on. Linear and quadratic are cut where it
+// takes fewer derivatives.
+static crd_poly input_since_sample(const crdi_prediction* f)
+{
+    crd_poly u = crd_poly_shift(&f->u, f->time - f->origin);
+    if (f->textbook && f->u.degree > 0) {
+        const double s = f->begin - f->origin; // where it was cut
+        const int degree = f->slope[1] ? 2 : f->slope[0] ? 1 : 0;
+        u = crd_poly_shift(&f->u, s);
+        for (int i = degree + 1; i <= u.degree; i++) {
+            u.c[i] = 0;
+        }
+        u.degree = u.degree < degree ? u.degree : degree;
+        u = crd_poly_shift(&u, f->time - f->begin);
+    }
+    return u;
+}
+
+// Against the output as it is known now; (12) of Glumac 2023 knows its end only.
+static void find_defect(const crd_master* m, crdi_prediction* f, double h)
+{
+    const crd_sample* start = &f->past.sample[0];
+    const crd_poly u = input_since_sample(f);
+    const crd_poly y = crd_history_reconstruct(&f->past, h, &f->end);
+    const double middle = f->middle ? f->gain * *f->middle + f->offset : (double)NAN;
+    f->bias = crd_poly_mean(&u, 0, h) - crd_poly_mean(&y, 0, h);
+    f->output_rms = NAN;
+    if (m->plan->sys->run.control.one_sided) {
+        const int n = degree_of(f) < f->end.order ? degree_of(f) : f->end.order;
+        const crd_poly end = crd_poly_output(&f->end, n, h);
+        f->rms = crd_defect_connection(&u, &end, h, &f->max);
+        if (f->middle) { f->output_rms = crd_defect_output(&f->end, n, h, middle); }
+        return;
+    }
+    if (feels_mean(f)) {
+        f->rms = f->max = fabs(f->bias);
+    } else {
+        f->rms = crd_defect_connection(&u, &y, h, &f->max);
+    }
+    if (f->middle) {
+        f->output_rms =
+            crd_defect_mid(start->order + 1, f->end.order + 1, middle - crd_poly_eval(&y, 0.5 * h));
+    }
+}
+
+// What is predicted over a long step of the target is learned from steps of that length, not from
+// the shorter ones that its source makes.
+static bool is_new(const crd_master* m, const crdi_prediction* f)
+{
+    const crdi_member *source = f->source, *target = f->target;
+    if (source->run->stamp == f->stamp) { return false; }
+    const bool fits = target->ticks % source->ticks == 0;
+    return !m->plan->times.multirate || f->textbook || !fits ||
+           (m->clock.n + 1) % target->ticks == 0;
+}
+
+// In Gauss-Seidel order a long step of the target is computed, and its input written, at its end
+// only: what the source gave before then cannot be compared.
+static bool was_applied(const crd_master* m, const crdi_prediction* f, double t)
+{
+    const double step = f->target->step;
+    return !m->plan->times.multirate || f->applied + step > t - 1e-6 * step;
+}
+
+static void sample_all(crd_master* m)
+{
+    for (int i = 0; i < m->connections.prediction_count; i++) {
+        crdi_prediction* f = &m->connections.predictions[i];
+        if (is_new(m, f)) { f->end = crdi_prediction_sample(f); }
+    }
+}
+
+// Of a jump in the step no shorter one would make the defect smaller: it does not count here.
+static double judge_all(crd_master* m, double t)
+{
+    const bool absolute = m->plan->sys->run.control.absolute;
+    double worst = 0;
+    for (int i = 0; i < m->connections.prediction_count; i++) {
+        crdi_prediction* f = &m->connections.predictions[i];
+        if (!is_new(m, f)) { continue; }
+        if (!was_applied(m, f, t)) { continue; }
+        find_defect(m, f, t - f->time);
+        if (crdi_member_events(f->source) != f->events) { continue; }
+        const double larger =
+            isnan(f->output_rms) && !f->middle ? f->rms : crd_defect_larger(f->rms, f->output_rms);
+        const double size =
+            fmax(crdi_prediction_scale(f), f->scale_given > 0 ? 0 : fabs(f->end.y[0]));
+        worst = crd_defect_larger(worst, absolute ? larger : larger / size);
+    }
+    return worst;
+}
+
+static void accept(const crd_master* m, crdi_prediction* f, double t, bool event)
+{
+    const double h = t - f->time;
+    const bool counts = was_applied(m, f, t);
+    if (counts) { crd_defect_add(&f->connection, t, h, f->rms, f->max); }
+    if (counts && f->middle) { crd_defect_add(&f->output, t, h, f->output_rms, f->output_rms); }
+    f->uses[f->used] += counts;
+    f->size = fmax(f->size, fabs(f->end.y[0]));
+    bool cut = event;
+    if (f->predict == CRD_PREDICTION_AUTO) {
+        crd_select_options o = f->select_options;
+        o.tol *= crdi_prediction_scale(f);
+        cut = crd_select_step(&o, &f->select, &f->past, h, &f->end) || event;
+        if (event) { crd_select_event(&o, &f->select); }
+    }
+    crd_history_push(&f->past, h, &f->end);
+    if (cut) { crd_history_cut(&f->past); }
+    f->time = t;
+    f->stamp = f->source->run->stamp;
+}
+
+static void accept_all(crd_master* m, int64_t n, double t)
+{
+    (void)n;
+    crdi_connections* c = &m->connections;
+    for (int i = 0; i < c->prediction_count; i++) {
+        crdi_prediction* f = &c->predictions[i];
+        if (!is_new(m, f)) { continue; }
+        accept(m, f, t, crdi_member_events(f->source) != f->events);
+        f->events = crdi_member_events(f->source);
+    }
+    c->jumped = false;
+    for (int i = 0; c->prediction_count && i < m->plan->member_count; i++) {
+        const crdi_member* p = &m->plan->members[i];
+        const bool event = crdi_member_events(p) != p->run->events;
+        c->jumped = c->jumped || (event && (p->unit->info.flags & CRD_UNIT_IS_SOURCE));
+        p->run->events = crdi_member_events(p);
+    }
+}
+
+// The first samples, with the derivatives that are known.
+void crdi_prediction_start(const crd_master* m, crdi_prediction* f, const crd_sample* first)
+{
+    const crd_sample s = crd_defect_scheme_initial(m->plan->sys->run.feedthrough, first);
+    f->past = (crd_history){0};
+    crd_history_push(&f->past, 0, &s);
+    f->time = m->plan->times.start;
+    f->applied = -INFINITY;
+    f->stamp = 0;
+    f->events = f->source->unit->events;
+    f->size = fabs(s.y[0]);
+    if (f->predict == CRD_PREDICTION_AUTO) { crd_select_start(&f->select_options, &f->select, &s); }
+}
+
+const crdi_connection_kind crdi_kind_predict = {
+    .begin = begin_all, .sample = sample_all, .judge = judge_all, .accept = accept_all};

@@ -1,0 +1,446 @@
+// How a run begins, goes on and ends: initialisation, the loop from chunk to chunk, the end.
+#include "master/master.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+// ---- initialisation ----------------------------------------------------------------------------
+
+static crd_status instantiate_all(crd_master* m)
+{
+    for (int i = 0; i < m->plan->member_count; i++) {
+        m->running = i;
+        m->plan->members[i].unit->step = m->plan->controlled ? 0 : m->plan->members[i].step;
+        const crd_status st = crd_unit_instantiate(m->plan->members[i].unit);
+        m->running = -1;
+        if (st < 0) { return crdi_member_failed(m, i, st); }
+        m->plan->members[i].run->alive = true;
+    }
+    return CRD_OK;
+}
+
+// Connections on which nothing is done to the values may go from unit to unit.
+static void route_all(crd_master* m)
+{
+    for (int i = 0; i < m->plan->connection_count; i++) {
+        crdi_connection* l = &m->plan->connections[i];
+        crd_unit *from = m->plan->members[l->from.member].unit,
+                 *to = m->plan->members[l->to.member].unit;
+        const bool whole = l->from.element < 0 && l->to.element < 0;
+        const bool single = from->info.variables[l->from.variable].size == 1 &&
+                            to->info.variables[l->to.variable].size == 1;
+        if (!CRDI_UNIT_HAS(from, remote, route) || from->ops->remote != to->ops->remote ||
+            !(whole || single) || l->transform || l->mapping || l->couple >= 0 || l->corrected ||
+            l->probed || l->spec->predict > CRD_PREDICTION_HOLD) {
+            continue;
+        }
+        l->routed = from->ops->remote->route(from, l->from.variable, to, l->to.variable);
+    }
+}
+
+// Inputs start from what the unit has in them, so that a loop begins at the start values.
+static crd_status enter(crd_master* m, int member, const crd_experiment* e)
+{
+    crdi_member* p = &m->plan->members[member];
+    m->running = member;
+    crd_status st = p->unit->ops->enter_initialization(p->unit, e);
+    if (st >= 0 && p->in) { st = p->unit->ops->get(p->unit, p->in, &p->inputs); }
+    m->running = -1;
+    return st;
+}
+
+static crd_status enter_all(crd_master* m)
+{
+    const crd_experiment e = {.start = m->plan->times.start,
+                              .has_stop = !m->plan->opt.open_end,
+                              .stop = m->plan->times.stop,
+                              .has_tolerance = !isnan(m->plan->times.tolerance),
+                              .tolerance =
+                                  isnan(m->plan->times.tolerance) ? 0 : m->plan->times.tolerance,
+                              .may_roll_back = m->plan->rolls_back,
+                              .interrupted = m->plan->opt.stop,
+                              .emergency = &m->life.emergency};
+    for (int i = 0; i < m->plan->member_count; i++) {
+        crd_unit* u = m->plan->members[i].unit;
+        const crd_status st =
+            CRDI_UNIT_HAS(u, remote, approach) ? u->ops->remote->approach(u, &e) : CRD_OK;
+        if (st < 0) { return crdi_member_failed(m, i, st); }
+    }
+    // What is wrong with a model is known before a bench is waited for.
+    for (int i = 0; i < 2 * m->plan->member_count; i++) {
+        const int k = i % m->plan->member_count;
+        if (CRDI_UNIT_HAS(m->plan->members[k].unit, remote, approach) !=
+            (i >= m->plan->member_count)) {
+            continue;
+        }
+        const crd_status st = enter(m, k, &e);
+        if (st < 0) { return crdi_member_failed(m, k, st); }
+    }
+    return CRD_OK;
+}
+
+static crd_status exit_all(crd_master* m)
+{
+    for (int i = 0; i < m->plan->member_count; i++) {
+        crdi_member* p = &m->plan->members[i];
+        m->running = i;
+        crd_status st = p->unit->ops->exit_initialization(p->unit);
+        if (st >= 0 && p->out) { st = p->unit->ops->get(p->unit, p->out, &p->outputs); }
+        m->running = -1;
+        if (st < 0) { return crdi_member_failed(m, i, st); }
+    }
+    return CRD_OK;
+}
+
+// On to a stage; those that are behind stay so, but values can be made consistent again.
+static crd_status reach(crd_master* m, crd_stage stage)
+{
+    crd_status st = CRD_OK;
+    if (m->life.stage < CRD_STAGE_INSTANTIATED && stage >= CRD_STAGE_INSTANTIATED) {
+        CRD_TRY(instantiate_all(m));
+        route_all(m);
+        m->life.stage = CRD_STAGE_INSTANTIATED;
+    }
+    if (m->life.stage < CRD_STAGE_INITIALIZING && stage >= CRD_STAGE_INITIALIZING) {
+        CRD_TRY(enter_all(m));
+        m->life.stage = CRD_STAGE_INITIALIZING;
+    }
+    if (stage == CRD_STAGE_CONSISTENT) {
+        CRD_TRY(crdi_start_solve(m));
+        m->life.stage = CRD_STAGE_CONSISTENT;
+    }
+fail:
+    return st;
+}
+
+static crd_status initialize(crd_master* m)
+{
+    crd_status st = CRD_OK;
+    CRD_TRY(reach(m, CRD_STAGE_CONSISTENT));
+    CRD_TRY(exit_all(m));
+    CRD_TRY(crdi_start_predictions(m));
+    CRD_TRY(crdi_refresh_start(m));
+    crdi_script_start(m);
+    crdi_connections_start(m);
+    crdi_bonds_start(m);
+    if (m->plan->controlled) { CRD_TRY(crdi_control_start(m)); }
+    CRD_TRY(crdi_estimate_start(m));
+    CRD_TRY(crdi_lanes_plan(m));
+    CRD_TRY(crdi_record_open(m));
+    crdi_pacing_start(m);
+    CRD_TRY(crdi_exchange_open(m));
+    CRD_TRY(crdi_async_plan(m));
+    CRD_TRY(crdi_tuning_start(m));
+    m->life.started = true;
+    if (m->live) { CRD_TRY(crdi_live_prepare(m)); }
+    crdi_coupled_start(m);
+    if (m->exchange) { crdi_exchange_record(m); }
+    CRD_TRY(crdi_record_rows(m));
+    crdi_life_look_for_end(m);
+fail:
+    return st;
+}
+
+// The least time between two readings of the clock.
+static int64_t clock_cost(void)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < 32; i++) {
+        const int64_t a = crdi_now_ns(), b = crdi_now_ns();
+        least = b - a < least ? b - a : least;
+    }
+    return least;
+}
+
+static int64_t wall_clock(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+// A part of the initialisation, up to `stage`, or all of it.
+static crd_status start(crd_master* m, crd_stage stage, bool all)
+{
+    const int64_t begin = crdi_now_ns();
+    crd_status st = CRD_OK;
+    if (!m->life.initialized) {
+        m->life.initialized = true;
+        m->life.wall_start = wall_clock();
+        m->tuning.ns_clock = clock_cost();
+        if (m->plan->opt.guard_crashes) { crdi_guard_install(); }
+    }
+    if (m->plan->opt.guard_crashes) {
+        crdi_guard guard;
+        crdi_guard_enter(&guard, &m->running);
+        const int crash = sigsetjmp(guard.env, 0);
+        st = crash ? crdi_member_crashed(m, m->running, crash)
+             : all ? initialize(m)
+                   : reach(m, stage);
+        crdi_guard_leave(&guard);
+    } else {
+        st = all ? initialize(m) : reach(m, stage);
+    }
+    if (m->live) { st = crdi_live_alarm(m, st); }
+    if (st < 0) { m->life.end = CRD_END_FAILED; }
+    m->life.ns_initialization += crdi_now_ns() - begin;
+    return crdi_events_note_failure(m, st);
+}
+
+crd_status crd_master_reach(crd_master* m, crd_stage stage)
+{
+    if (m->life.asked || m->life.finished || m->life.end != CRD_END_NONE) {
+        return crdi_fail(m->ctx, CRD_E_STATE,
+                         "crd_master_reach comes before crd_master_initialize");
+    }
+    return start(m, stage, false);
+}
+
+crd_status crd_master_initialize(crd_master* m)
+{
+    if (m->life.asked || m->life.end != CRD_END_NONE) {
+        return crdi_fail(m->ctx, CRD_E_STATE, "crd_master_initialize was called twice");
+    }
+    m->life.asked = true;
+    return start(m, CRD_STAGE_CONSISTENT, true);
+}
+
+// ---- running -----------------------------------------------------------------------------------
+
+// Those that are left: it goes on behind a unit that crashed. The first failure of a run counts.
+static void terminate_all(crd_master* m, crd_status* first)
+{
+    for (int i = 0; i < m->plan->member_count; i++) {
+        crdi_member* p = &m->plan->members[i];
+        if (!p->run->alive) { continue; }
+        p->run->alive = false;
+        m->running = i;
+        const crd_status st = p->unit->ops->terminate(p->unit);
+        m->running = -1;
+        if (st < 0 && m->life.end != CRD_END_FAILED) { *first = crdi_member_failed(m, i, st); }
+    }
+}
+
+static void terminate_all_guarded(crd_master* m, crd_status* first)
+{
+    crdi_guard guard;
+    crdi_guard_enter(&guard, &m->running);
+    const int crash = sigsetjmp(guard.env, 0);
+    if (crash) {
+        const bool failed = m->life.end == CRD_END_FAILED;
+        const int before = m->life.end_member;
+        const crd_status st = crdi_member_crashed(m, m->running, crash);
+        if (failed) {
+            m->life.end_member = before;
+        } else {
+            *first = st;
+        }
+    }
+    terminate_all(m, first);
+    crdi_guard_leave(&guard);
+    if (!crdi_async_left(m)) { crdi_guard_remove(); } // else that thread may still need it
+}
+
+// Whatever turns comes to rest from now on, all of it together; terminate_all waits for it.
+static void halt_all(crd_master* m)
+{
+    for (; m->life.halted < m->plan->member_count; m->life.halted++) {
+        crd_unit* u = m->plan->members[m->life.halted].unit;
+        if (!m->plan->members[m->life.halted].run->alive || !CRDI_UNIT_HAS(u, remote, halt)) {
+            continue;
+        }
+        m->running = m->life.halted;
+        u->ops->remote->halt(u);
+        m->running = -1;
+    }
+}
+
+static void halt_all_guarded(crd_master* m)
+{
+    crdi_guard guard;
+    crdi_guard_enter(&guard, &m->running);
+    const int crash = sigsetjmp(guard.env, 0);
+    if (crash) {
+        crdi_log(m->log, CRD_LOG_WARNING, "unit '%s' crashed when it was told to come to rest",
+                 m->plan->members[m->running].unit->name);
+        m->plan->members[m->running].run->alive = false;
+        m->plan->members[m->running].run->crashed = true;
+        m->running = -1;
+        m->life.halted++;
+    }
+    halt_all(m);
+    crdi_guard_leave(&guard);
+}
+
+// The end as those see it who watch: with the last of the units. `told`: they know already why.
+static void end_live(crd_master* m, crd_status st, bool told)
+{
+    if (st < 0) { m->life.end = CRD_END_FAILED; }
+    if (st < 0 && !told) {
+        snprintf(m->life.message, sizeof m->life.message, "%s", crd_error_text(m->ctx));
+        crdi_live_note_event(m, CRD_EVENT_ERROR, crdi_time_seen(m), m->life.message);
+    }
+    crdi_live_end(m);
+}
+
+// The record of the benches' states; a failure of the run is the one that counts.
+static crd_status end_session(crd_master* m, crd_status st)
+{
+    char text[512];
+    snprintf(text, sizeof text, "%s", st < 0 ? crd_error_text(m->ctx) : "");
+    if (st < 0 && !m->life.message[0]) {
+        snprintf(m->life.message, sizeof m->life.message, "%s", text);
+    }
+    const crd_status written = crdi_session_write(m);
+    if (st < 0 && written < 0) {
+        crdi_log_on(m->ctx, CRD_LOG_WARNING, crd_error_text(m->ctx));
+        return crdi_fail(m->ctx, st, "%s", text);
+    }
+    return st < 0 ? st : written;
+}
+
+crd_status crd_master_finish(crd_master* m)
+{
+    if (!m->life.initialized || m->life.finished) { return CRD_OK; }
+    m->life.finished = true;
+    crdi_pacing_leave(m);
+    const crd_status alarm = m->live ? crdi_live_close(m) : CRD_OK;
+    const bool told = m->life.message[0] != 0;
+    crdi_async_free(m);
+    if (m->plan->opt.guard_crashes) {
+        halt_all_guarded(m);
+    } else {
+        halt_all(m);
+    }
+    crdi_coupled_warn(m);
+    // The record first: a unit may still crash in its terminate.
+    crd_status st = crdi_record_close(m);
+    char text[512];
+    snprintf(text, sizeof text, "%s", st < 0 ? crd_error_text(m->ctx) : "");
+    const crd_status exchanged = crdi_exchange_close(m);
+    if (st < 0 && exchanged < 0) { // both are told, the results' as the reason
+        crdi_log_on(m->ctx, CRD_LOG_WARNING, crd_error_text(m->ctx));
+        crdi_fail(m->ctx, st, "%s", text);
+    }
+    if (st >= 0) { st = exchanged; }
+    crd_status ended = CRD_OK;
+    if (m->plan->opt.guard_crashes) {
+        terminate_all_guarded(m, &ended);
+    } else {
+        terminate_all(m, &ended);
+    }
+    if (st >= 0) { st = ended; }
+    st = end_session(m, st);
+    if (m->live) { end_live(m, st, told); }
+    return alarm < 0 ? crdi_fail(m->ctx, alarm, "%s", m->life.message) : st;
+}
+
+enum { CHUNK_NS = 20 * 1000 * 1000, PROGRESS_NS = 100 * 1000 * 1000 };
+
+// The progress of a run on the clock is shown by a thread of its own: writing may take its time.
+typedef struct {
+    crd_master* m;
+    pthread_t thread;
+    bool quit; // atomic
+} reporter;
+
+static void* report_progress(void* user)
+{
+    reporter* r = user;
+    const crd_master* m = r->m;
+    const struct timespec pause = {.tv_nsec = PROGRESS_NS};
+    while (!__atomic_load_n(&r->quit, __ATOMIC_RELAXED)) {
+        nanosleep(&pause, NULL);
+        m->plan->opt.progress(m->plan->opt.progress_user, crdi_time_seen(m), m->plan->times.start,
+                              m->plan->times.stop);
+    }
+    return NULL;
+}
+
+static bool start_reporter(reporter* r)
+{
+    sigset_t all, before;
+    sigfillset(&all); // signals are for the cycle thread
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    const bool good = pthread_create(&r->thread, NULL, report_progress, r) == 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return good;
+}
+
+static crd_status run_steps(crd_master* m);
+
+static crd_status run_reported(crd_master* m)
+{
+    reporter r = {.m = m};
+    if (!m->plan->paced || !m->plan->opt.progress || !start_reporter(&r)) { return run_steps(m); }
+    const crd_status st = run_steps(m);
+    __atomic_store_n(&r.quit, true, __ATOMIC_RELAXED);
+    pthread_join(r.thread, NULL);
+    return st;
+}
+
+// In chunks of about 20 ms, between which the progress is shown.
+static crd_status run_steps(crd_master* m)
+{
+    crd_status st = m->plan->paced ? crdi_events_note_failure(m, crdi_pacing_enter(m)) : CRD_OK;
+    if (st < 0) { m->life.end = CRD_END_FAILED; }
+    int64_t chunk = 1, now = crdi_now_ns(), shown = now;
+    const int64_t begin = now;
+    while (st >= 0 && m->life.end == CRD_END_NONE) {
+        const int64_t before = now;
+        st = crd_master_advance(m, chunk);
+        now = crdi_now_ns();
+        if (now - before < CHUNK_NS / 2 && chunk < INT32_MAX) { chunk *= 2; }
+        if (now - before > CHUNK_NS && chunk > 1) { chunk /= 2; }
+        if (m->plan->opt.progress && !m->plan->paced && now - shown >= PROGRESS_NS) {
+            shown = now;
+            m->plan->opt.progress(m->plan->opt.progress_user, crd_master_time(m),
+                                  m->plan->times.start, m->plan->times.stop);
+        }
+    }
+    m->life.ns_wall += now - begin;
+    return st;
+}
+
+crd_status crd_master_run(crd_master* m)
+{
+    crd_status st = crd_master_initialize(m);
+    if (st >= 0) { st = run_reported(m); }
+    if (st < 0) {
+        // Its sentence is the one to keep, unless it was the record that failed.
+        char text[512];
+        strncpy(text, crd_error_text(m->ctx), sizeof text - 1);
+        text[sizeof text - 1] = 0;
+        const crd_status finished = crd_master_finish(m);
+        return st == CRD_E_IO && finished < 0 ? finished : crdi_fail(m->ctx, st, "%s", text);
+    }
+    return crd_master_finish(m);
+}
+
+void crdi_life_end_text(const crd_master* m, char text[CRDI_TEXT])
+{
+    const char* said = "";
+    switch (m->life.end) {
+    case CRD_END_STOP_TIME:
+        said = "stop time";
+        break;
+    case CRD_END_UNIT:
+        snprintf(text, CRDI_TEXT, "unit '%s' wished the end",
+                 m->plan->members[m->life.end_member].unit->name);
+        return;
+    case CRD_END_FAILED:
+        said = "failed";
+        break;
+    case CRD_END_OVERRUN:
+        said = "a cycle was late";
+        break;
+    case CRD_END_NONE:
+    case CRD_END_INTERRUPTED:
+        said = m->life.stopped_by_page ? "stopped by a command" : "interrupted";
+        break;
+    }
+    snprintf(text, CRDI_TEXT, "%s", said);
+}

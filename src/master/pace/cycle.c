@@ -1,0 +1,181 @@
+// A run on the clock: the cycle thread's way into real time, its deadlines, its account.
+#include "master/master.h"
+
+#include <stdio.h>
+
+static const crdi_offer signals[] = {
+    {.name = "cardan.lateness",
+     .type = CRD_FLOAT64,
+     .unit = "s",
+     .description = "from the deadline to the beginning of the cycle that ended here"},
+    {.name = "cardan.busy",
+     .type = CRD_FLOAT64,
+     .unit = "s",
+     .description = "work of the cycle that ended here, up to its record"},
+};
+enum { SIGNALS = sizeof signals / sizeof *signals };
+
+// Slaves with a clock of their own fit to one pace only.
+static crd_status check_units(crdi_plan* plan)
+{
+    char at[256];
+    const crd_pace_spec* p = &plan->sys->run.pace;
+    const char* where = crdi_where(p->place, at, sizeof at);
+    for (int i = 0; i < plan->member_count; i++) {
+        const crd_unit* u = plan->members[i].unit;
+        if (!(u->info.flags & CRD_UNIT_IN_REAL_TIME)) { continue; }
+        if (p->factor != 1) {
+            return crdi_fail(plan->ctx, CRD_E_RANGE,
+                             "%sunit '%s' runs in real time, the system at a pace of %.10gx; "
+                             "expected 'pace: realtime'",
+                             where, u->name, p->factor);
+        }
+        if (p->overrun == CRD_OVERRUN_STRETCH || p->overrun == CRD_OVERRUN_SKIP) {
+            return crdi_fail(plan->ctx, CRD_E_RANGE,
+                             "%sunit '%s' runs in real time by a grid of its own, which 'overrun: "
+                             "%s' would leave; expected 'record' or 'stop'",
+                             where, u->name, p->overrun == CRD_OVERRUN_SKIP ? "skip" : "stretch");
+        }
+    }
+    return CRD_OK;
+}
+
+crd_status crdi_pacing_plan(crdi_plan* plan, crdi_pacing* p)
+{
+    p->clock = plan->opt.clock ? *plan->opt.clock : crd_clock_system();
+    plan->paced = plan->sys->run.pace.factor > 0 && !plan->opt.open_end;
+    const char* path = plan->sys->results.path;
+    const crd_status st = plan->paced ? check_units(plan) : CRD_OK;
+    if (st < 0) { return st; }
+    if (!plan->paced || !path || !crd_recorder_has_rasters(path)) { return CRD_OK; }
+    crdi_offer* x = crdi_arena_new(plan->arena, SIGNALS, sizeof *x);
+    if (!x) { return CRD_E_MEMORY; }
+    const double* const from[SIGNALS] = {&p->lateness, &p->busy};
+    for (int i = 0; i < SIGNALS; i++) {
+        x[i] = signals[i];
+        x[i].from = from[i];
+    }
+    p->signals = x;
+    p->signal_count = SIGNALS;
+    return CRD_OK;
+}
+
+void crdi_pacing_start(crd_master* m)
+{
+    if (!m->plan->paced) { return; }
+    crdi_pacer_init(&m->pace.pacer, &m->plan->sys->run.pace, m->plan->times.start,
+                    m->plan->controlled ? 0 : m->plan->times.tick, m->pace.clock);
+    m->pace.pacer.stop = m->plan->opt.stop;
+    m->pace.pacer.emergency = &m->life.emergency;
+}
+
+crd_status crdi_pacing_enter(crd_master* m)
+{
+    if (m->pace.entered) { return CRD_OK; }
+    m->pace.entered = true;
+    if (!m->plan->opt.clock) { // a clock of the caller's is no real one
+        const crd_status st =
+            crdi_realtime_enter(m->ctx, &m->plan->sys->run.pace, &m->pace.pacer.report);
+        if (st < 0) { return st; }
+        for (int i = 0; i < m->pace.pacer.report.note_count; i++) {
+            crdi_log(m->log, CRD_LOG_WARNING, "%s", m->pace.pacer.report.notes[i]);
+        }
+        if (m->pace.pacer.report.fifo) {
+            crdi_tuning_set_priority(m, m->pace.pacer.report.priority);
+            crdi_async_set_priority(m, m->pace.pacer.report.priority);
+        }
+    }
+    return CRD_OK;
+}
+
+// Overruns become events of the record once there is time for it.
+static void note_overruns(crd_master* m)
+{
+    const crd_pace_report* r = &m->pace.pacer.report;
+    for (int i = 0; i < r->kept_count && m->record.recorder; i++) {
+        char text[CRDI_TEXT];
+        const crd_overrun_info* o = &r->kept[i];
+        const char* unit = o->unit >= 0 ? m->plan->members[o->unit].unit->name : "";
+        snprintf(text, sizeof text, "overrun: cycle %lld was done %.6g ms late%s%s%s",
+                 (long long)o->cycle, 1e-6 * (double)o->late_ns, *unit ? ", longest in unit '" : "",
+                 unit, *unit ? "'" : "");
+        crd_recorder_event(m->record.recorder, CRD_EVENT_OVERRUN, o->time, text);
+    }
+}
+
+void crdi_pacing_leave(crd_master* m)
+{
+    if (!m->pace.entered) { return; }
+    if (m->pace.pacer.started) { crdi_pacer_account(&m->pace.pacer); }
+    if (!m->plan->opt.clock) { crdi_realtime_leave(&m->pace.pacer.report); }
+    note_overruns(m);
+}
+
+crd_status crdi_pacing_begin(crd_master* m)
+{
+    if (!m->pace.pacer.started) {
+        const crd_status st = crdi_pacing_enter(m);
+        if (st < 0) { return st; }
+        crdi_pacer_start(&m->pace.pacer, 0);
+    }
+    crdi_pacer_wait(&m->pace.pacer, crd_master_time(m));
+    m->pace.lateness = 1e-9 * (double)(m->pace.pacer.begin - m->pace.pacer.deadline);
+    if (m->pace.pacer.begin < m->pace.pacer.deadline) { m->life.end = CRD_END_INTERRUPTED; }
+    return CRD_OK;
+}
+
+int64_t crdi_pacing_now(const crd_master* m)
+{
+    return m->pace.clock.now(m->pace.clock.user);
+}
+
+void crdi_pacing_note_busy(crd_master* m)
+{
+    m->pace.busy = 1e-9 * (double)(crdi_pacing_now(m) - m->pace.pacer.begin);
+}
+
+// Units that run in real time by themselves have a grid, which is then ours. It is known with their
+// first step.
+static void adopt_grid(crd_master* m)
+{
+    for (int i = 0; i < m->plan->member_count; i++) {
+        const int64_t origin = m->plan->members[i].unit->origin;
+        if (origin == 0) { continue; }
+        crdi_pacer_start(&m->pace.pacer, origin);
+        m->pace.adopted = true;
+        return;
+    }
+}
+
+void crdi_pacing_end(crd_master* m)
+{
+    // Below a quarter of the period it was not a unit that made the cycle late.
+    int64_t waited = 0, most = (int64_t)(0.25e9 * m->clock.h / m->plan->sys->run.pace.factor);
+    int slowest = -1;
+    for (int i = 0; i < m->plan->member_count; i++) {
+        crdi_member* p = &m->plan->members[i];
+        const int64_t here = p->unit->waited - p->run->waited;
+        p->run->waited = p->unit->waited;
+        waited += here;
+        if (m->clock.n % p->ticks != 0) { continue; }
+        if (p->run->ns_last - here > most) {
+            most = p->run->ns_last - here;
+            slowest = i;
+        }
+    }
+    if (!m->pace.adopted && m->clock.n <= m->plan->times.longest_ticks) { adopt_grid(m); }
+    const bool good = crdi_pacer_done(&m->pace.pacer, crd_master_time(m), waited, slowest);
+    __atomic_store_n(&m->pace.overruns_seen, m->pace.pacer.report.overruns, __ATOMIC_RELAXED);
+    __atomic_store_n(&m->pace.lateness_seen, m->pace.pacer.report.lateness.max, __ATOMIC_RELAXED);
+    if (!good && m->life.end == CRD_END_NONE) {
+        m->life.end = CRD_END_OVERRUN;
+        m->life.end_member = slowest;
+    }
+}
+
+bool crd_master_glance(const crd_master* m, int64_t* overruns, double* lateness)
+{
+    *overruns = __atomic_load_n(&m->pace.overruns_seen, __ATOMIC_RELAXED);
+    *lateness = 1e-9 * (double)__atomic_load_n(&m->pace.lateness_seen, __ATOMIC_RELAXED);
+    return m->plan->paced;
+}

@@ -1,0 +1,28 @@
+// A run on the clock: the cycle thread's way into real time, its deadlines, its account.
+#pragma once
+#include "master/plan/plan.h"
+#include "shared/pace.h"
+
+typedef struct crdi_pacing {
+    crd_clock clock; // of the pacer and of pauses
+    crdi_pacer pacer;
+    bool adopted;                         // the grid is that of a unit in real time
+    bool entered;                         // the cycle thread is in real time
+    double lateness, busy;                // of the newest cycle, s; recorded
+    int64_t overruns_seen, lateness_seen; // for crd_master_glance
+    const crdi_offer* signals;
+    int signal_count;
+} crdi_pacing;
+
+// cycle.c
+crd_status crdi_pacing_plan(crdi_plan* plan, crdi_pacing* p); ///< before signals are selected
+void crdi_pacing_start(crd_master* m);                        ///< at the end of the initialisation
+/// What real time needs of the system, for this thread; once.
+crd_status crdi_pacing_enter(crd_master* m);
+/// Waits until the tick at hand is due; the first time this thread enters real time. A stop flag
+/// that comes meanwhile ends the run.
+crd_status crdi_pacing_begin(crd_master* m);
+void crdi_pacing_note_busy(crd_master* m); ///< before the record of the tick
+void crdi_pacing_end(crd_master* m);
+int64_t crdi_pacing_now(const crd_master* m); ///< ns, of the run's clock
+void crdi_pacing_leave(crd_master* m);

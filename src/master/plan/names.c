@@ -1,0 +1,81 @@
+// Names of places, types and ends of connections, for messages and records.
+#include "master/plan/plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char* const types[] = {
+    [CRD_FLOAT64] = "Float64", [CRD_FLOAT32] = "Float32", [CRD_INT8] = "Int8",
+    [CRD_UINT8] = "UInt8",     [CRD_INT16] = "Int16",     [CRD_UINT16] = "UInt16",
+    [CRD_INT32] = "Int32",     [CRD_UINT32] = "UInt32",   [CRD_INT64] = "Int64",
+    [CRD_UINT64] = "UInt64",   [CRD_BOOLEAN] = "Boolean", [CRD_ENUMERATION] = "Enumeration",
+    [CRD_STRING] = "String",   [CRD_BINARY] = "Binary",   [CRD_CLOCK] = "Clock",
+};
+
+const char* crdi_type_name(int type)
+{
+    return types[type];
+}
+
+const char* crdi_where(crd_place p, char* buffer, size_t size)
+{
+    buffer[0] = 0;
+    if (p.file && p.file[0]) {
+        if (p.line > 0) {
+            snprintf(buffer, size, "%s:%d: ", p.file, p.line);
+        } else {
+            snprintf(buffer, size, "%s: ", p.file);
+        }
+    }
+    return buffer;
+}
+
+crd_status crdi_fail_at(crd_context* ctx, crd_status st, crd_place p)
+{
+    char at[512];
+    const size_t n = strlen(crdi_where(p, at, sizeof at));
+    at[n > 2 ? n - 2 : 0] = 0; // crdi_fail_in puts its own colon
+    return at[0] ? crdi_fail_in(ctx, st, "%s", at) : st;
+}
+
+const crd_variable* crdi_variable_at(const crdi_plan* plan, const crdi_end* e)
+{
+    return &plan->members[e->member].unit->info.variables[e->variable];
+}
+
+// "[3]", or nothing
+typedef struct {
+    char text[16];
+} index_text;
+
+static index_text index_of(int32_t element, bool shown)
+{
+    index_text x = {""};
+    if (shown) { snprintf(x.text, sizeof x.text, "[%d]", element + 1); }
+    return x;
+}
+
+const char* crdi_end_name(const crdi_plan* plan, crd_arena* arena, const crdi_end* e)
+{
+    const crd_variable* v = crdi_variable_at(plan, e);
+    return crdi_arena_format(arena, "%s.%s%s", plan->members[e->member].unit->name, v->name,
+                             index_of(e->element, v->rank > 0).text);
+}
+
+const char* crdi_end_short_name(const crdi_plan* plan, crd_arena* arena, const crdi_end* e)
+{
+    const crd_variable* v = crdi_variable_at(plan, e);
+    if (!plan->sys->single) { return crdi_end_name(plan, arena, e); }
+    return v->rank == 0
+               ? v->name
+               : crdi_arena_format(arena, "%s%s", v->name, index_of(e->element, true).text);
+}
+
+const char* crdi_end_written_name(const crdi_plan* plan, crd_arena* arena, const crdi_end* e,
+                                  const char* written)
+{
+    const bool whole = crdi_variable_at(plan, e)->rank > 0 && written[strlen(written) - 1] != ']';
+    const bool single = plan->sys->single;
+    return crdi_arena_format(arena, "%s%s%s%s", single ? "" : plan->members[e->member].unit->name,
+                             single ? "" : ".", written, index_of(e->element, whole).text);
+}

@@ -1,0 +1,60 @@
+// The units of a run, and room for their values.
+#include "master/plan/plan.h"
+
+enum { BYTES_ROOM = 256 }; // to begin with, of a text or binary
+
+crd_status crdi_plan_units(crdi_plan* plan, bool* wish)
+{
+    const crd_system* sys = plan->sys;
+    const size_t n = (size_t)sys->unit_count;
+    plan->members = crdi_arena_new(plan->arena, n, sizeof *plan->members);
+    plan->unit_names = crdi_arena_new(plan->arena, n, sizeof *plan->unit_names);
+    crdi_member_state* run = crdi_arena_new(plan->arena, n, sizeof *run);
+    if (!plan->members || !plan->unit_names || !run) { return CRD_E_MEMORY; }
+    const crd_status stored = crd_unit_store_create(plan->log, &plan->store);
+    if (stored < 0) { return crdi_fail(plan->ctx, stored, "%s", crd_error_text(plan->log)); }
+    if (sys->unit_count == 0) {
+        return crdi_fail(plan->ctx, CRD_E_RANGE, "%s: the system has no units", sys->file);
+    }
+    for (int i = 0; i < sys->unit_count; i++) {
+        crdi_member* p = &plan->members[i];
+        p->run = &run[i];
+        const crd_status st =
+            crd_unit_create_shared(plan->log, plan->store, &sys->units[i], &p->unit);
+        if (st < 0) { return crdi_fail(plan->ctx, st, "%s", crd_error_text(plan->log)); }
+        p->pinned = sys->units[i].pinned;
+        plan->unit_names[i] = p->unit->name;
+        plan->has_remote = plan->has_remote || CRDI_UNIT_HAS(p->unit, remote, begin);
+        p->unit->wish = wish;
+        plan->member_count++;
+    }
+    return CRD_OK;
+}
+
+crd_status crdi_values_create(crd_arena* arena, const crd_binding* b, crd_values* out)
+{
+    out->real = crdi_arena_new(arena, (size_t)b->real_count, sizeof *out->real);
+    out->integer = crdi_arena_new(arena, (size_t)b->integer_count, sizeof *out->integer);
+    out->bytes = crdi_arena_new(arena, (size_t)b->bytes_count, sizeof *out->bytes);
+    if (!out->real || !out->integer || !out->bytes) { return CRD_E_MEMORY; }
+    for (int i = 0; i < b->bytes_count; i++) {
+        crd_bytes* x = &out->bytes[i];
+        x->data = crdi_new(b->unit->ctx, BYTES_ROOM);
+        if (!x->data) { return CRD_E_MEMORY; }
+        x->capacity = BYTES_ROOM;
+    }
+    return CRD_OK;
+}
+
+void crdi_values_clear(crd_context* ctx, const crd_binding* b, crd_values* v)
+{
+    for (int i = 0; b && v->bytes && i < b->bytes_count; i++) {
+        crd_free(ctx, v->bytes[i].data);
+    }
+}
+
+crd_status crdi_member_refused(crd_context* ctx, const crdi_member* p, crd_status st)
+{
+    const char* text = crd_error_text(p->unit->ctx);
+    return text[0] ? crdi_fail(ctx, st, "unit '%s': %s", p->unit->name, text) : st;
+}

@@ -1,0 +1,371 @@
+// The record of a run: its file, and how a row is filled.
+#include "master/master.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// Names of the values of an enumeration, in `room`. None are no failure.
+static crd_status find_labels(crd_arena* room, const crd_unit* u, int32_t variable,
+                              crd_column* column)
+{
+    int64_t value = 0;
+    int count = 0;
+    if (u->info.variables[variable].type != CRD_ENUMERATION || !CRDI_UNIT_HAS(u, names, item_at)) {
+        return CRD_OK;
+    }
+    while (crdi_unit_item_at(u, variable, count, &value)) {
+        count++;
+    }
+    crd_label* labels = crdi_arena_new(room, (size_t)count, sizeof *labels);
+    if (!labels) { return CRD_E_MEMORY; }
+    for (int i = 0; i < count; i++) {
+        labels[i].text = crdi_unit_item_at(u, variable, i, &labels[i].value);
+    }
+    column->labels = labels;
+    column->label_count = count;
+    return CRD_OK;
+}
+
+static crd_status make_columns(crd_master* m, crd_arena* room, crd_recorder_options* opt)
+{
+    crd_column* columns = crdi_arena_new(room, (size_t)m->record.signal_count, sizeof *columns);
+    crd_raster* rasters = crdi_arena_new(room, (size_t)m->record.raster_count, sizeof *rasters);
+    if (!columns || !rasters) { return CRD_E_MEMORY; }
+    for (int i = 0; i < m->record.signal_count; i++) {
+        const crdi_signal* s = &m->record.signals[i];
+        const crdi_member* p = &m->plan->members[s->member];
+        const crdi_offer* x = s->offer;
+        if (x) {
+            columns[i] = (crd_column){.name = x->name,
+                                      .unit = x->unit,
+                                      .description = x->description,
+                                      .type = x->type,
+                                      .raster = m->record.extras[s->member].raster,
+                                      .labels = x->labels,
+                                      .label_count = x->label_count};
+            continue;
+        }
+        const crd_variable* v = &p->unit->info.variables[s->variable];
+        columns[i] = (crd_column){.name = s->name,
+                                  .unit = v->unit,
+                                  .description = v->description,
+                                  .type = (crd_type)v->type,
+                                  .raster = m->record.extras[s->member].raster};
+        if (i > 0 && s[-1].member == s->member && s[-1].variable == s->variable && !s[-1].offer) {
+            columns[i].labels = columns[i - 1].labels; // the next element of an array
+            columns[i].label_count = columns[i - 1].label_count;
+            continue;
+        }
+        const crd_status st = find_labels(room, p->unit, s->variable, &columns[i]);
+        if (st < 0) { return st; }
+    }
+    for (int i = 0; i < m->record.raster_count; i++) {
+        rasters[i] =
+            (crd_raster){.name = m->record.rasters[i].name,
+                         .interval = (double)m->record.rasters[i].ticks * m->plan->times.tick};
+    }
+    opt->columns = columns;
+    opt->column_count = m->record.signal_count;
+    opt->rasters = rasters;
+    opt->raster_count = m->record.raster_count;
+    return CRD_OK;
+}
+
+static bool ends_in(const char* text, const char* end)
+{
+    const size_t n = strlen(text), k = strlen(end);
+    return n >= k && strcasecmp(text + n - k, end) == 0;
+}
+
+enum { MOST_BYTES = 16 * 1024 * 1024 }; // of a description that is attached
+
+// The description as it was read. A package or an FMU is no text, and what cannot be read is left
+// out: the run does not depend on it. `bytes` belongs to the caller.
+crd_status crdi_record_read_description(crd_master* m, crd_attachment* out, char** bytes)
+{
+    const char* path = m->plan->sys->file;
+    const bool xml = ends_in(path, ".ssd");
+    struct stat info;
+    if (!xml && !ends_in(path, ".yaml") && !ends_in(path, ".yml")) { return CRD_OK; }
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) { return CRD_OK; }
+    crd_status st = CRD_OK;
+    if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size <= MOST_BYTES) {
+        const size_t size = (size_t)info.st_size;
+        *bytes = crdi_new_array(m->ctx, size, 1);
+        if (!*bytes) {
+            st = CRD_E_MEMORY;
+        } else if (read(fd, *bytes, size) == (ssize_t)size) {
+            const char* slash = strrchr(path, '/');
+            *out = (crd_attachment){.name = slash ? slash + 1 : path,
+                                    .mime = xml ? "application/xml" : "application/yaml",
+                                    .data = *bytes,
+                                    .length = size};
+        }
+    }
+    close(fd);
+    return st;
+}
+
+// CSV has no room for anything but rows; then nothing is read, hashed or written down.
+static bool takes_attachments(const char* path)
+{
+    return ends_in(path, ".mf4") || ends_in(path, ".mat");
+}
+
+static crd_status create_recorder(crd_master* m, crd_arena* room, crd_text* what)
+{
+    crd_status st = CRD_OK;
+    const crd_results_spec* r = &m->plan->sys->results;
+    crd_attachment files[2] = {{.name = CRD_ATTACHMENT_RUN, .mime = "application/json"}};
+    char* description = NULL;
+    crd_recorder_options opt = {
+        .path = r->path,
+        .unit_row = r->unit_row,
+        .mat_version = r->mat_version,
+        .started = m->life.wall_start,
+        .title = m->plan->sys->title && m->plan->sys->title[0] ? m->plan->sys->title : NULL,
+        .attachments = files,
+    };
+    CRD_TRY(make_columns(m, room, &opt));
+    if (takes_attachments(r->path)) {
+        CRD_TRY(crdi_record_reserve_verdict(m));
+        CRD_TRY(crd_master_describe_run(m, what));
+        CRD_TRY(crdi_record_read_description(m, &files[1], &description));
+        files[0].data = what->data;
+        files[0].length = what->length;
+        opt.attachment_count = files[1].name ? 2 : 1;
+    }
+    CRD_TRY(crdi_record_open_spare(m));
+    st = crd_recorder_create(m->record.ctx, &opt, &m->record.recorder);
+    if (st < 0) {
+        st = crdi_fail(m->ctx, st, "%s", crd_error_text(m->record.ctx));
+        goto fail;
+    }
+    for (int i = 0; i < m->record.signal_count; i++) {
+        m->record.probes[i].word =
+            crd_recorder_word(m->record.recorder, m->record.probes[i].signal);
+    }
+    crdi_events_start(m);
+fail:
+    crd_free(m->ctx, description);
+    return st;
+}
+
+void crdi_record_init(crd_master* m)
+{
+    crd_text_init(&m->record.verdict, m->ctx);
+    crdi_map_init(&m->record.hashes, m->ctx);
+}
+
+crd_status crdi_record_open(crd_master* m)
+{
+    if (!m->plan->sys->results.path) { return m->live ? crdi_record_bind(m) : CRD_OK; }
+    crd_arena room;
+    crd_text what;
+    crd_arena_init(&room, m->ctx);
+    crd_text_init(&what, m->ctx);
+    crd_status st = crdi_record_bind(m);
+    if (st == CRD_OK) { st = create_recorder(m, &room, &what); }
+    crd_text_clear(&what);
+    crd_arena_clear(&room);
+    return st;
+}
+
+// Whoever watches hears it when the units are at rest, and whether one of them failed in that.
+static void note_end(crd_master* m)
+{
+    char text[CRDI_TEXT];
+    const double t = crdi_time_seen(m);
+    crdi_life_end_text(m, text);
+    if (m->record.recorder) { crd_recorder_event(m->record.recorder, CRD_EVENT_STOP, t, text); }
+    if (m->exchange) { crdi_exchange_event(m, CRD_EVENT_STOP, t, text); }
+}
+
+// May come after a crash in the middle of anything: nothing here takes memory from the heap then.
+crd_status crdi_record_close(crd_master* m)
+{
+    if (!m->record.recorder) {
+        if (m->exchange) { note_end(m); }
+        return CRD_OK;
+    }
+    for (int i = 0; i < m->plan->member_count; i++) {
+        m->record.heap_lost = m->record.heap_lost || m->plan->members[i].run->crashed;
+    }
+    note_end(m);
+    crdi_events_stop(m);
+    if (takes_attachments(m->plan->sys->results.path) &&
+        crd_master_describe_verdict(m, &m->record.verdict) == CRD_OK) {
+        // Without a verdict the rows are still worth it.
+        (void)crd_recorder_attach(m->record.recorder,
+                                  &(crd_attachment){.name = CRD_ATTACHMENT_VERDICT,
+                                                    .mime = "application/json",
+                                                    .data = m->record.verdict.data,
+                                                    .length = m->record.verdict.length});
+    }
+    const crd_status st = crd_recorder_finish(m->record.recorder);
+    m->record.heap_lost = false; // the record is safe
+    if (st == CRD_OK) { return CRD_OK; }
+    snprintf(m->life.message, sizeof m->life.message, "%s", crd_error_text(m->record.ctx));
+    return crdi_fail(m->ctx, st, "%s", m->life.message);
+}
+
+// ---- rows --------------------------------------------------------------------------------------
+
+static crd_status read_extras(crd_master* m, crdi_raster* r)
+{
+    r->read = m->clock.n;
+    for (int k = 0; k < r->member_count; k++) {
+        const int i = m->record.readers[r->member_first + k];
+        const crdi_member* p = &m->plan->members[i];
+        crdi_extras* x = &m->record.extras[i];
+        if (p->async && m->clock.n > 0) { continue; } // they came with its step
+        m->running = i;
+        const crd_status st = p->unit->ops->get(p->unit, x->binding, &x->values);
+        m->running = -1;
+        if (st < 0) { return crdi_member_failed(m, i, st); }
+    }
+    return CRD_OK;
+}
+
+// What fails here fails in the step as well, and is told there.
+void crdi_record_read_extras(crd_master* m)
+{
+    for (int i = 0; i < m->record.raster_count; i++) {
+        crdi_raster* r = &m->record.rasters[i];
+        if (r->member_count == 0 || r->read == m->clock.n) { continue; }
+        r->read = m->clock.n;
+        for (int k = 0; k < r->member_count; k++) {
+            const int at = m->record.readers[r->member_first + k];
+            const crdi_member* p = &m->plan->members[at];
+            crdi_extras* x = &m->record.extras[at];
+            if ((p->async && m->clock.n > 0) || m->clock.n % p->ticks != 0) { continue; }
+            m->running = at;
+            (void)p->unit->ops->get(p->unit, x->binding, &x->values);
+            m->running = -1;
+        }
+    }
+}
+
+static crd_status __attribute__((cold, noinline)) fail_nan(crd_master* m, int signal)
+{
+    const crdi_signal* s = &m->record.signals[signal];
+    const crd_unit* u = m->plan->members[s->member].unit;
+    (void)crdi_fail(u->ctx, CRD_E_UNIT, "output '%s' is not a number (NaN)%s",
+                    u->info.variables[s->variable].name, m->clock.n ? " after the step" : "");
+    return crdi_member_failed(m, s->member, CRD_E_UNIT);
+}
+
+static crd_status record_raster(crd_master* m, int index)
+{
+    crdi_raster* r = &m->record.rasters[index];
+    const crd_status st = read_extras(m, r);
+    if (st < 0) { return st; }
+    crd_word* row = crd_recorder_begin_raster(m->record.recorder, index);
+    if (!row) {
+        m->life.end = CRD_END_FAILED; // finish says why
+        return crdi_fail(m->ctx, CRD_E_IO, "%s: writing the results failed",
+                         m->plan->sys->results.path);
+    }
+    int nan = -1;
+    row[0].real = crd_master_time(m);
+    const crdi_probe* probes = m->record.probes + r->probe_first;
+    for (int i = 0; i < r->probe_count; i++) {
+        const crdi_probe* p = &probes[i];
+        if (p->kind == CRD_REAL) {
+            const double x = *(const double*)p->from;
+            row[p->word].real = x;
+            if (__builtin_expect(x != x, 0) && p->watched && nan < 0) { nan = p->signal; }
+        } else if (p->kind == CRD_INTEGER) {
+            row[p->word].integer = *(const int64_t*)p->from;
+        } else {
+            const crd_bytes* b = p->from;
+            crd_word_set_bytes(&row[p->word], b->data, b->length);
+        }
+    }
+    crd_recorder_end_raster(m->record.recorder, index);
+    return nan < 0 ? CRD_OK : fail_nan(m, nan);
+}
+
+// Without a grid steps end at the rows' times, or where units do not allow that, the first step
+// that reaches one makes the row.
+static bool is_due(crd_master* m, const crdi_raster* r)
+{
+    if (!m->plan->controlled) {
+        return m->clock.n % r->ticks == 0 || (r->at_end && m->clock.n == m->plan->times.tick_count);
+    }
+    const double interval = m->plan->sys->results.interval;
+    const double slack = 1e-9 * interval;
+    if (m->clock.time < m->record.next_row - slack && m->clock.time < m->plan->times.stop) {
+        return false;
+    }
+    if (interval > 0) {
+        m->record.next_row =
+            m->plan->times.start +
+            interval * (floor((m->clock.time + slack - m->plan->times.start) / interval) + 1);
+    }
+    return true;
+}
+
+crd_status crdi_record_rows(crd_master* m)
+{
+    if (!m->record.recorder) { return CRD_OK; }
+    for (int i = 0; i < m->record.raster_count; i++) {
+        const crdi_raster* r = &m->record.rasters[i];
+        if (!is_due(m, r)) { continue; }
+        const crd_status st = record_raster(m, i);
+        if (st < 0) { return st; }
+    }
+    return CRD_OK;
+}
+
+double crdi_record_next_row(const crd_master* m)
+{
+    return m->record.recorder && m->plan->sys->results.interval > 0 ? m->record.next_row
+                                                                    : (double)INFINITY;
+}
+
+// ---- for others --------------------------------------------------------------------------------
+
+crdi_extras* crdi_record_extras(crd_master* m, int member)
+{
+    return &m->record.extras[member];
+}
+
+bool crdi_record_needs(const crd_master* m, int member, int64_t tick)
+{
+    const crdi_member* p = &m->plan->members[member];
+    const crdi_extras* x = &m->record.extras[member];
+    if (!x->binding || !m->record.rasters || m->live) { return x->binding != NULL; }
+    const crdi_raster* r = &m->record.rasters[x->raster];
+    const int64_t row = (tick + r->ticks - 1) / r->ticks * r->ticks;
+    return row < tick + p->ticks || (r->at_end && m->plan->times.tick_count < tick + p->ticks);
+}
+
+void crdi_record_free(crd_master* m)
+{
+    crd_recorder_destroy(m->record.recorder);
+    crdi_session_free(m);
+    crdi_record_close_spare(m);
+}
+
+void crdi_record_clear(crd_master* m)
+{
+    crd_text_clear(&m->record.verdict);
+    crdi_map_clear(&m->record.hashes);
+    crd_free(m->ctx, (void*)m->record.hash_texts);
+    crd_free(m->ctx, m->record.signals);
+}
+
+void crdi_record_clear_member(crd_master* m, int member)
+{
+    crdi_extras* x = m->record.extras ? &m->record.extras[member] : NULL;
+    if (!x) { return; }
+    crdi_values_clear(m->plan->members[member].unit->ctx, x->binding, &x->values);
+    crd_binding_destroy(x->binding);
+}

@@ -1,0 +1,121 @@
+// What is recorded: rows, events, what ran and how it went.
+#pragma once
+#include "cardan/results.h"
+#include "master/plan/plan.h"
+
+#include <pthread.h>
+
+enum { CRDI_EARLY = 24 }; // warnings that wait until there is a record
+
+/// One value that can be recorded.
+typedef struct crdi_signal {
+    const char* name;
+    int member;
+    int32_t variable, element;
+    const crdi_offer* offer; // instead of a variable, NULL: none
+} crdi_signal;
+
+/// Signals that are recorded at the same times.
+typedef struct crdi_raster {
+    const char* name; // "10 ms"
+    int64_t ticks;    // between two rows
+    bool at_end;      // a row at the end of the run, too, wherever it lies
+    int probe_first, probe_count;
+    int member_first, member_count; // that have something to read, in readers
+    int64_t read;                   // run: tick at which they were read last, -1
+} crdi_raster;
+
+/// One recorded value: where it stands and which word of the row it becomes.
+typedef struct crdi_probe {
+    const void* from; // double, int64_t or crd_bytes
+    int signal;
+    int word;
+    crd_kind kind;
+    bool watched; // an output that only the record sees: NaN ends the run here, too
+} crdi_probe;
+
+/// Variables of a member that only the record reads.
+typedef struct crdi_extras {
+    crd_binding* binding; // NULL: none
+    crd_values values;    // run
+    int raster;           // of all signals of the member
+} crdi_extras;
+
+typedef struct crdi_recording {
+    crdi_signal* signals;
+    int signal_count;
+    crdi_raster* rasters; // one at least, without signals if there are none
+    int raster_count;
+    crdi_probe* probes;  // by raster
+    crdi_extras* extras; // (members)
+    int* readers;        // members with extras, by raster
+    crd_recorder* recorder;
+    double next_row;  // run: of a controlled run
+    crd_context* ctx; // the recorder's
+    char* spare;      // memory for after a crash
+    size_t spare_size, spare_used;
+    bool heap_lost;   // run: take it from there
+    crd_text verdict; // room for crd_master_describe_verdict after a crash
+    crd_map hashes;   // path -> hash_texts
+    const char** hash_texts;
+    size_t hash_capacity;
+    struct crdi_session_record* session; // states of benches are recorded, NULL: not
+} crdi_recording;
+
+/// What happens besides the values: start, end, warnings, failures.
+typedef struct crdi_events {
+    pthread_mutex_t lock;              // of all below
+    bool recording;                    // warnings become events of the record
+    bool muted;                        // atomic: only a thread that did not come back may still log
+    char early[CRDI_EARLY][CRDI_TEXT]; // warnings before there was a record
+    int early_count;
+    int64_t warnings;
+} crdi_events;
+
+// signals.c
+crd_status crdi_record_plan(crd_master* m);
+crd_status crdi_record_bind(crd_master* m); ///< once the units are initialised
+// record.c
+void crdi_record_init(crd_master* m);
+crd_status crdi_record_open(crd_master* m);
+/// The description as it was read, as an attachment without name if it is no text. `bytes` belongs
+/// to the caller.
+crd_status crdi_record_read_description(crd_master* m, crd_attachment* out, char** bytes);
+/// Rows of all rasters that are due now.
+crd_status crdi_record_rows(crd_master* m);
+double crdi_record_next_row(const crd_master* m); ///< s; of a controlled run, INFINITY: none
+/// Values that only the record reads, whether or not a row is due.
+void crdi_record_read_extras(crd_master* m);
+/// Says how the run ended, attaches the verdict and closes the file.
+crd_status crdi_record_close(crd_master* m);
+void crdi_record_free(crd_master* m);                     ///< the file, before the units
+void crdi_record_clear(crd_master* m);                    ///< the rest, behind them
+void crdi_record_clear_member(crd_master* m, int member); ///< before its unit is destroyed
+crdi_extras* crdi_record_extras(crd_master* m, int member);
+/// Whether a member's extras at this tick are needed before it has made its next step.
+bool crdi_record_needs(const crd_master* m, int member, int64_t tick);
+// events.c
+crd_status crdi_events_init(crd_master* m);
+void crdi_events_clear(crd_master* m);
+crd_log_sink crdi_events_from_log; ///< of m->log; any thread
+void crdi_events_note(crd_master* m, crd_event_kind kind, const char* text);
+/// What units have to say for the record, after a tick.
+void crdi_events_note_remarks(crd_master* m);
+void crdi_events_start(crd_master* m); ///< the record is there
+void crdi_events_stop(crd_master* m);
+/// Keeps the sentence of the run's failure and notes it; hands `st` back.
+crd_status crdi_events_note_failure(crd_master* m, crd_status st);
+// describe.c
+/// Room for the verdict, so that writing it takes no memory.
+crd_status crdi_record_reserve_verdict(crd_master* m);
+// spare.c
+crd_status crdi_record_open_spare(crd_master* m);
+void crdi_record_close_spare(crd_master* m);
+// hash.c
+/// SHA-256 of a file as 64 hexadecimal digits, "" if it is no regular file that can be read. The
+/// text is the master's and worked out once.
+crd_status crdi_record_hash(crd_master* m, const char* path, const char** out);
+// session.c: the states of the benches, when all is over
+crd_status crdi_session_plan(crd_master* m);
+crd_status crdi_session_write(crd_master* m); ///< does not allocate
+void crdi_session_free(crd_master* m);

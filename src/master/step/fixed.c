@@ -1,0 +1,61 @@
+// Steps of one length, on the grid of times.
+#include "master/master.h"
+
+#include <math.h>
+
+double crdi_time_of(const crd_master* m, int64_t n)
+{
+    const crdi_times* t = &m->plan->times;
+    if (m->plan->controlled) { return m->clock.time + (double)(n - m->clock.n) * m->clock.h; }
+    // From the count: a sum would drift. The last tick may be shorter.
+    return n >= t->tick_count ? t->stop : t->start + (double)n * t->tick;
+}
+
+static double fixed_begin(crd_master* m)
+{
+    const crdi_times* t = &m->plan->times;
+    return m->clock.n + 1 == t->tick_count ? t->last_tick : t->tick;
+}
+
+static double fixed_end(const crd_master* m)
+{
+    return crdi_time_of(m, m->clock.n + 1);
+}
+
+static double fixed_ahead(const crd_master* m, int64_t ticks)
+{
+    return crdi_time_of(m, m->clock.n + ticks) - m->clock.time;
+}
+
+// A derivative that is not a number would become an input, and the target would be blamed.
+static crd_status __attribute__((cold, noinline)) fail_rate(crd_master* m)
+{
+    for (int i = 0; i < m->connections.prediction_count; i++) {
+        const crdi_prediction* f = &m->connections.predictions[i];
+        for (int d = 1; d <= f->end.order; d++) {
+            if (!isnan(f->end.y[d])) { continue; }
+            const crd_unit* u = f->source->unit;
+            (void)crdi_fail(u->ctx, CRD_E_UNIT,
+                            "derivative %d of output '%s' is not a number (NaN) after the step; it "
+                            "is needed to predict the connection %s",
+                            d, u->info.variables[f->of->from.variable].name, f->label);
+            return crdi_member_failed(m, f->of->from.member, CRD_E_UNIT);
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status fixed_judge(crd_master* m, double eps, bool* again)
+{
+    *again = false;
+    return isnan(eps) ? fail_rate(m) : CRD_OK;
+}
+
+static crd_status fixed_next(crd_master* m)
+{
+    (void)m;
+    return CRD_OK;
+}
+
+const crdi_step_rule crdi_step_fixed = {fixed_begin, fixed_judge, fixed_end, fixed_next,
+                                        fixed_ahead};

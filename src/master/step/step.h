@@ -1,0 +1,176 @@
+// The step of a run: the loop over ticks, and what it does to the units.
+#pragma once
+#include "master/plan/plan.h"
+
+#include <setjmp.h>
+
+typedef struct crdi_pool crdi_pool;
+
+/// Where the run is. Foreign threads read n and time.
+typedef struct crdi_clockwork {
+    int64_t n;   // ticks done
+    double time; // s, of that point
+    double h;    // s, length of the tick under way
+} crdi_clockwork;
+
+/// How long steps are: all alike, or as long as the defects allow.
+typedef struct crdi_step_rule {
+    double (*begin)(crd_master* m); ///< the length of the step that begins
+    /// The step with this defect fails, has to be repeated with another length, or counts.
+    crd_status (*judge)(crd_master* m, double eps, bool* again);
+    double (*end)(const crd_master* m);                  ///< where it ends, to the last bit
+    crd_status (*next)(crd_master* m);                   ///< after a step that counts
+    double (*ahead)(const crd_master* m, int64_t ticks); ///< s until so many ticks from now
+} crdi_step_rule;
+extern const crdi_step_rule crdi_step_fixed, crdi_step_controlled; // fixed.c, control.c
+
+/// How the run began and ended.
+typedef struct crdi_life {
+    crd_stage stage;
+    bool initialized, started, finished; // started: the first step may come
+    bool asked;                          // crd_master_initialize was called
+    int halted;                          // members that were told to come to rest
+    int destroyed;                       // members that are gone
+    crd_end end;
+    int end_member;       // -1
+    bool wish;            // some unit wants the end; atomic
+    bool emergency;       // the watcher wants everything to stop now; atomic
+    bool stopped_by_page; // a command ended it
+    char message[1024];   // why it failed, ""
+    int64_t wall_start;   // ns since 1970, 0: not initialised yet
+    int64_t ns_wall, ns_initialization;
+} crdi_life;
+
+/// What a step needs of units that take their values, advance and give their values in one call.
+typedef struct crdi_lanes {
+    crd_lane* lanes;       // like plan->batch, close together
+    crd_advance** advance; // like plan->batch, NULL: the long way
+    int* rows;             // like plan->batch: how many from here have the same function
+} crdi_lanes;
+
+/// The controller of a variable step.
+typedef struct crdi_control {
+    crd_step_options options;
+    double quantum; // s; steps are multiples of it, 0: any
+    crd_step step;
+    double worst; // defect of the step under way
+    crd_control_report report;
+} crdi_control;
+
+/// How long the units take, and whether threads pay.
+typedef struct crdi_tuning {
+    int64_t at;            // tick at which crdi_tuning_look looks again
+    int64_t measure_every; // ticks between two measurements, 0: not known yet
+    bool measure;          // in this tick
+    int64_t ns_clock;      // what reading the clock costs; each measured time has it in
+    crdi_pool* pool;
+    int threads;                       // in use
+    int threads_possible;              // with the pool
+    int trial;                         // 1 without threads, 2 with them, 0 decided
+    int64_t trial_begin, trial_serial; // ns
+} crdi_tuning;
+
+// sweep.c
+/// All phases once.
+crd_status crdi_step_sweep(crd_master* m);
+// tick.c: the main loop
+/// The stop flag is set, or an emergency came: whoever waits gives up.
+bool crdi_life_stops(const crd_master* m);
+/// Stop time, the stop flag, or a unit's wish.
+void crdi_life_look_for_end(crd_master* m);
+bool crdi_life_is_last(const crd_master* m);                        ///< the stop time is there
+void crdi_life_end_text(const crd_master* m, char text[CRDI_TEXT]); ///< "stop time"
+double crdi_time_seen(const crd_master* m); ///< simulated time, asked by any thread
+// fixed.c
+/// Simulated time of tick n. Of a controlled run: now, or the end of the step under way.
+double crdi_time_of(const crd_master* m, int64_t n);
+// member.c: one unit over its step
+/// Inputs with their derivatives into the unit; derivatives of the outputs out of it.
+crd_status crdi_member_set(crdi_member* p);
+crd_status crdi_member_get_rates(crdi_member* p);
+/// Inputs as they were predicted for time t, into the member's own.
+void crdi_member_show_prediction(crd_master* m, const crdi_member* p, double t);
+/// One member over its step that ends with the tick under way; its status says how it went.
+void crdi_member_run(crd_master* m, crdi_member* p);
+/// That step: its beginning and length.
+void crdi_member_step(const crd_master* m, const crdi_member* p, double* t, double* h);
+bool crdi_member_is_due(const crd_master* m, int member); ///< its step ends with this tick
+/// Words the failure of a member, marks the end of the run, hands `st` back.
+crd_status crdi_member_failed(crd_master* m, int member, crd_status st);
+crd_status crdi_member_crashed(crd_master* m, int member, int signal_number);
+// lanes.c
+crd_status crdi_lanes_plan(crd_master* m); ///< once the units are initialised
+// control.c: the variable step
+crd_status crdi_control_plan(crdi_plan* plan, crdi_control* c); ///< before values have places
+crd_status crdi_control_start(crd_master* m);
+/// Steps are planned for this length: of a controlled run that of the next one.
+double crdi_step_nominal(const crd_master* m);
+// rollback.c: steps that are taken back
+crd_status crdi_rollback_plan(crd_master* m);
+/// States and outputs of all members that can.
+crd_status crdi_rollback_save(crd_master* m);
+crd_status crdi_rollback_restore(crd_master* m);
+void crdi_rollback_free(crd_master* m);
+// iterate.c: steps that are repeated until they fit
+crd_status crdi_iteration_plan(crdi_plan* plan, crd_master* m);
+crd_status crdi_iteration_step(crd_master* m); ///< one step, sweep after sweep
+/// A unit that has made its step, in a later sweep; and whether this is one.
+bool crdi_iteration_skips(const crd_master* m, const crdi_member* p);
+bool crdi_iteration_guesses(const crd_master* m);
+const crd_iteration_report* crdi_iteration_get_report(const crd_master* m);
+void crdi_iteration_free(crd_master* m);
+// refresh.c: outputs with feedthrough, evaluated again with fresh inputs
+crd_status crdi_refresh_plan(crdi_plan* plan, crdi_connections* connections);
+crd_status crdi_refresh_start(crd_master* m);
+crd_status crdi_refresh_step(crd_master* m, double t);    ///< at the end of a step
+bool crdi_refresh_has(const crdi_plan* plan, int member); ///< it is among them
+// tune.c: decides what is measured and how many threads run
+void crdi_tuning_look(crd_master* m);
+crd_status crdi_tuning_start(crd_master* m); ///< threads
+void crdi_tuning_set_priority(crd_master* m, int priority);
+// async.c: units with a budget, which step on threads of their own
+crd_status crdi_async_check(crdi_plan* plan); ///< finds them, before anything is planned
+crd_status crdi_async_plan(crd_master* m);    ///< once the units are initialised
+void crdi_async_set_priority(crd_master* m, int priority); ///< of the cycle thread: theirs is lower
+/// Those of the phase that are due begin their step, unless they are behind; and what has become of
+/// it at the latest when the budget of the last one is over.
+void crdi_async_begin(crd_master* m, const crdi_phase* phase);
+crd_status crdi_async_end(crd_master* m, const crdi_phase* phase);
+/// Outputs again, with the member's inputs as they are; not while it is busy.
+crd_status crdi_async_ask(crd_master* m, int member);
+/// The unit is in a step, or may be: nobody else calls it. The cycle thread asks. False for others.
+bool crdi_async_busy(crd_master* m, int member);
+void crdi_async_free(crd_master* m); ///< waits for steps under way; may be called again
+/// Before the units are destroyed. false: a thread is still in its unit, and all that it may touch,
+/// the master among it, has to stay.
+bool crdi_async_clear(crd_master* m);
+bool crdi_async_left(const crd_master* m); ///< some thread did not come back
+/// Cycles that went on without the member, and whether it is late now.
+int64_t crdi_async_late(const crd_master* m, int member, bool* now);
+/// Steps that the member made, with or without a thread of its own. `*lasts_ns`: how long the one
+/// lasts that the run did not wait for, 0: there is none.
+int64_t crdi_async_steps(const crd_master* m, int member, int64_t* lasts_ns);
+/// How the link to the unit does, of a unit that is busy how it did when it was asked last. false:
+/// it has none. The cycle thread.
+bool crdi_member_link(crd_master* m, int member, crd_link_stats* out);
+// pool.c: workers that take members of a batch
+crd_status crdi_pool_create(crd_master* m, int workers, crdi_pool** out);
+void crdi_pool_destroy(crdi_pool* p);
+void crdi_pool_set_priority(crdi_pool* p, int priority); ///< SCHED_FIFO, as far as it is allowed
+int crdi_pool_workers(const crdi_pool* p);               ///< those that could be started
+/// Runs the members of plan->batch[first] ... [first + count - 1] on the workers and on this
+/// thread; returns when all are done. Each one's outcome is in its `status`.
+void crdi_pool_run(crdi_pool* p, int first, int count);
+// crash.c: crashes of units; more in cardan/master_guard.h
+typedef struct crdi_guard {
+    sigjmp_buf env;
+    volatile int* running; // member whose code runs, -1: our own, which is not guarded
+    struct crdi_guard* outer;
+} crdi_guard;
+/// A signal in a unit's code between enter and leave jumps to env with its number, exit() with
+/// CRDI_GUARD_EXIT.
+void crdi_guard_enter(crdi_guard* g, volatile int* running);
+void crdi_guard_leave(crdi_guard* g);
+// start/: values consistent at the start
+crd_status crdi_start_solve(crd_master* m);
+crd_status crdi_start_predictions(crd_master* m); ///< their first samples

@@ -1,0 +1,177 @@
+// One sweep over all units: in every phase values move, then the units that are due advance.
+#include "master/master.h"
+
+#include <math.h>
+
+static crd_status first_failure(crd_master* m, const crdi_phase* phase)
+{
+    crd_status first = CRD_OK;
+    for (int i = phase->batch_count + phase->async_count - 1; i >= 0; i--) {
+        const int member = m->plan->batch[phase->batch_first + i];
+        const crdi_member* p = &m->plan->members[member];
+        if (p->run->status == CRD_E_CRASH) {
+            first = crdi_member_crashed(m, member, p->run->crash_signal);
+        } else if (p->run->status < 0) {
+            first = crdi_member_failed(m, member, p->run->status);
+        }
+    }
+    return first;
+}
+
+// The members of a phase that are due, one after the other.
+static bool run_serial(crd_master* m, const int* batch, int count)
+{
+    bool good = true;
+    for (int i = 0; i < count; i++) {
+        if (!crdi_member_is_due(m, batch[i])) { continue; }
+        m->running = batch[i];
+        crdi_member_run(m, &m->plan->members[batch[i]]);
+        good = good && m->plan->members[batch[i]].run->status >= 0;
+    }
+    m->running = -1;
+    return good;
+}
+
+// The way of almost every step: all members are due, nothing is measured, and the units take their
+// values, advance and give their values in one call for many. Others go the long way.
+static bool run_lanes(crd_master* m, const crdi_phase* phase)
+{
+    const double t = m->clock.time, h = m->clock.h;
+    bool good = true;
+    int i = phase->batch_first;
+    for (const int end = i + phase->batch_count; i < end && good;) {
+        const int row = m->lanes.rows[i];
+        if (!m->lanes.advance[i]) {
+            good = run_serial(m, m->plan->batch + i, row);
+        } else {
+            const crd_status st = m->lanes.advance[i](&m->lanes.lanes[i], row, t, h, &m->running);
+            if (st < 0) {
+                m->plan->members[m->running].run->status = st;
+                good = false;
+            }
+        }
+        i += row;
+    }
+    m->running = -1;
+    return good;
+}
+
+// A connected output that is not a number poisons everything behind it: the run ends where it
+// came from, the first in the order of the schedule.
+static crd_status __attribute__((cold, noinline)) fail_nan(crd_master* m)
+{
+    for (int k = 0; k < m->plan->member_count; k++) {
+        const crdi_member* p = &m->plan->members[m->plan->batch[k]];
+        const crd_unit* u = p->unit;
+        for (int i = 0; p->out && i < p->out->count; i++) {
+            const crd_variable* v = &u->info.variables[p->out->variables[i]];
+            for (uint32_t e = 0; crd_type_kind(v->type) == CRD_REAL && e < v->size; e++) {
+                if (!isnan(p->outputs.real[p->out->offsets[i] + (int)e])) { continue; }
+                (void)crdi_fail(u->ctx, CRD_E_UNIT,
+                                "output '%s' is not a number (NaN) after the step", v->name);
+                return crdi_member_failed(m, m->plan->batch[k], CRD_E_UNIT);
+            }
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status check_outputs(crd_master* m)
+{
+    const double* y = m->plan->outputs;
+    double sum[4] = {0}; // 0 * y is 0 unless y is NaN or infinite, and four sums run side by side
+    size_t i = 0;
+    for (; i + 4 <= m->plan->output_count; i += 4) {
+        for (int k = 0; k < 4; k++) {
+            sum[k] += 0 * y[i + (size_t)k];
+        }
+    }
+    for (; i < m->plan->output_count; i++) {
+        sum[0] += 0 * y[i];
+    }
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]) == 0 ? CRD_OK : fail_nan(m);
+}
+
+// Units that compute elsewhere begin, before the others take their time.
+static void begin_remote(crd_master* m, const crdi_phase* phase)
+{
+    for (int i = 0; i < phase->batch_count; i++) {
+        const int member = m->plan->batch[phase->batch_first + i];
+        crdi_member* p = &m->plan->members[member];
+        const crd_unit_ops* ops = p->unit->ops;
+        if (!CRDI_UNIT_HAS(p->unit, remote, begin) || p->run->parts > 1 ||
+            !crdi_member_is_due(m, member)) {
+            continue;
+        }
+        double t, h;
+        crdi_member_step(m, p, &t, &h);
+        if (p->run->faults) { crdi_faults_apply(p); }
+        if (!p->in || ops->set(p->unit, p->in, &p->inputs) >= 0) {
+            ops->remote->begin(p->unit, t, h);
+        }
+        if (p->run->faults) { crdi_faults_undo(p); }
+    }
+}
+
+// All members of a phase advance. Failures are reported in the order of the batch.
+static crd_status run_batch(crd_master* m, const crdi_phase* phase)
+{
+    bool good = true;
+    if (phase->async_count) { crdi_async_begin(m, phase); }
+    if (m->plan->has_remote) { begin_remote(m, phase); }
+    if (m->tuning.threads > 1 && phase->batch_count - phase->pinned_count > 1) {
+        crdi_pool_run(m->tuning.pool, phase->batch_first + phase->pinned_count,
+                      phase->batch_count - phase->pinned_count);
+        (void)run_serial(m, m->plan->batch + phase->batch_first, phase->pinned_count);
+        good = false; // look
+    } else if (m->plan->times.multirate || m->tuning.measure || m->plan->iterated ||
+               (m->live && crdi_live_disturbs(m))) {
+        good = run_serial(m, m->plan->batch + phase->batch_first, phase->batch_count);
+    } else {
+        good = run_lanes(m, phase);
+    }
+    if (phase->async_count && crdi_async_end(m, phase) < 0) { good = false; }
+    if (good) { return CRD_OK; }
+    const crd_status st = first_failure(m, phase);
+    // A unit that was fed with NaN in this tick may fail for it: then its source is to blame.
+    const crd_status cause = st < 0 ? check_outputs(m) : CRD_OK;
+    return cause < 0 ? cause : st;
+}
+
+// Values move into the units whose step begins (early) or ends (late) with this tick.
+static crd_status move_values(crd_master* m, const crdi_phase* phase)
+{
+    crd_status st = CRD_OK;
+    if (!m->plan->times.multirate) {
+        const double t = m->clock.time;
+        if (phase->early_count) { CRD_TRY(crdi_connections_begin(m, &phase->early, t)); }
+        if (phase->late_count) { CRD_TRY(crdi_connections_begin(m, &phase->late, t)); }
+        return CRD_OK;
+    }
+    for (int k = 0; k < phase->early_count; k++) {
+        const crdi_feed* f = &m->plan->feeds[phase->early_first + k];
+        if (m->clock.n % m->plan->members[f->member].ticks != 0) { continue; }
+        CRD_TRY(crdi_connections_begin(m, f, m->clock.time));
+    }
+    for (int k = 0; k < phase->late_count; k++) {
+        const crdi_feed* f = &m->plan->feeds[phase->late_first + k];
+        if (!crdi_member_is_due(m, f->member)) { continue; }
+        const int64_t begin = m->clock.n + 1 - m->plan->members[f->member].ticks;
+        CRD_TRY(crdi_connections_begin(m, f, crdi_time_of(m, begin)));
+    }
+fail:
+    return st;
+}
+
+// In every phase values move, then the units that are due advance.
+crd_status crdi_step_sweep(crd_master* m)
+{
+    crd_status st = CRD_OK;
+    for (int i = 0; i < m->plan->phase_count; i++) {
+        CRD_TRY(move_values(m, &m->plan->phases[i]));
+        CRD_TRY(run_batch(m, &m->plan->phases[i]));
+    }
+    CRD_TRY(check_outputs(m));
+fail:
+    return st;
+}

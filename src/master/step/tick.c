@@ -1,0 +1,149 @@
+// One tick after the other: the main loop.
+#include "master/master.h"
+
+#include <stdio.h>
+
+// One step; where it may be taken back, as often as it has to be.
+static crd_status step(crd_master* m)
+{
+    crd_status st = CRD_OK;
+    for (bool again = true; again;) {
+        double eps = 0;
+        if (m->plan->rolls_back) { CRD_TRY(crdi_rollback_save(m)); }
+        CRD_TRY(m->plan->iterated ? crdi_iteration_step(m) : crdi_step_sweep(m));
+        if (m->connections.prediction_count) {
+            const double t = crdi_time_of(m, m->clock.n + 1);
+            crdi_connections_sample(m);
+            crdi_bonds_probe(m, t);
+            CRD_TRY(crdi_refresh_step(m, t));
+            eps = crdi_connections_judge(m, t);
+        }
+        // A guard that looks at a step before it counts is one more part, and has its place here.
+        CRD_TRY(m->plan->rule->judge(m, eps, &again));
+        if (again) { CRD_TRY(crdi_rollback_restore(m)); }
+    }
+fail:
+    return st;
+}
+
+// Foreign threads may log and ask for the time.
+static void reach(crd_master* m, int64_t n, double time)
+{
+    __atomic_store(&m->clock.time, &time, __ATOMIC_RELAXED);
+    __atomic_store_n(&m->clock.n, n, __ATOMIC_RELAXED);
+}
+
+// One tick:
+//   outputs(n) -> connections -> inputs -> units -> outputs(n+1) -> fresh outputs -> defects
+//     -> estimated errors -> energy and its corrections -> record
+static crd_status tick(crd_master* m)
+{
+    const crdi_step_rule* rule = m->plan->rule;
+    crd_status st = CRD_OK;
+    m->clock.h = rule->begin(m);
+    CRD_TRY(step(m));
+    const double now = rule->end(m);
+    if (m->connections.accepts) { crdi_connections_accept(m, m->clock.n + 1, now); }
+    if (m->verdict.estimate) { crdi_estimate_step(m, m->clock.h); }
+    reach(m, m->clock.n + 1, now);
+    if (m->plan->has_remote) { crdi_events_note_remarks(m); }
+    CRD_TRY(rule->next(m));
+    if (m->energy.bond_count) { crdi_bonds_balance(m); }
+    if (m->exchange) { crdi_exchange_record(m); }
+    if (m->plan->paced) { crdi_pacing_note_busy(m); }
+    CRD_TRY(crdi_record_rows(m));
+fail:
+    return st;
+}
+
+bool crdi_life_is_last(const crd_master* m)
+{
+    const crdi_times* t = &m->plan->times;
+    return m->clock.n >= t->tick_count || (m->plan->controlled && m->clock.time >= t->stop);
+}
+
+bool crdi_life_stops(const crd_master* m)
+{
+    return (m->plan->opt.stop && *m->plan->opt.stop) ||
+           __atomic_load_n(&m->life.emergency, __ATOMIC_ACQUIRE);
+}
+
+double crdi_time_seen(const crd_master* m)
+{
+    double t = 0;
+    __atomic_load(&m->clock.time, &t, __ATOMIC_RELAXED);
+    return t;
+}
+
+void crdi_life_look_for_end(crd_master* m)
+{
+    if (crdi_life_is_last(m)) {
+        m->life.end = CRD_END_STOP_TIME;
+    } else if (m->plan->opt.stop && *m->plan->opt.stop) {
+        m->life.end = CRD_END_INTERRUPTED;
+    }
+    if (!__atomic_load_n(&m->life.wish, __ATOMIC_RELAXED)) { return; }
+    for (int i = 0; i < m->plan->member_count; i++) {
+        const crdi_member* p = &m->plan->members[i];
+        if (p->async ? p->run->wants_stop : p->unit->wants_stop) {
+            m->life.end = CRD_END_UNIT;
+            m->life.end_member = i;
+            return;
+        }
+    }
+}
+
+// One cycle: commands, the clock, a tick, what is seen of it, the account.
+static crd_status cycle(crd_master* m)
+{
+    crd_status st = CRD_OK;
+    if (m->live) {
+        CRD_TRY(crdi_live_steer(m));
+        if (m->life.end != CRD_END_NONE) { return CRD_OK; }
+    }
+    if (m->plan->paced) {
+        CRD_TRY(crdi_pacing_begin(m));
+        if (m->life.end != CRD_END_NONE) { return CRD_OK; } // the stop flag came while we waited
+    }
+    if (m->clock.n >= m->tuning.at) { crdi_tuning_look(m); }
+    CRD_TRY(tick(m));
+    if (m->live) { crdi_live_publish(m); }
+    crdi_life_look_for_end(m);
+    if (m->plan->paced) { crdi_pacing_end(m); }
+fail:
+    return st;
+}
+
+static crd_status advance(crd_master* m, int64_t ticks)
+{
+    for (; ticks > 0 && m->life.end == CRD_END_NONE; ticks--) {
+        crd_status st = cycle(m);
+        if (m->live) { st = crdi_live_alarm(m, st); }
+        if (st < 0) {
+            m->life.end = CRD_END_FAILED;
+            return st;
+        }
+    }
+    return CRD_OK;
+}
+
+crd_status crd_master_advance(crd_master* m, int64_t ticks)
+{
+    if (m->life.end == CRD_END_NONE && (!m->life.started || m->life.finished)) {
+        return crdi_fail(m->ctx, CRD_E_STATE,
+                         "crd_master_advance comes after crd_master_initialize and before "
+                         "crd_master_finish");
+    }
+    if (!m->plan->opt.guard_crashes) { return crdi_events_note_failure(m, advance(m, ticks)); }
+    crdi_guard guard;
+    crd_status st = CRD_OK;
+    crdi_guard_enter(&guard, &m->running);
+    const int crash = sigsetjmp(guard.env, 0);
+    if (crash) {
+        st = crdi_member_crashed(m, m->running, crash);
+    } else {
+        st = advance(m, ticks);
+    }
+    crdi_guard_leave(&guard);
+    return crdi_events_note_failure(m, st);
+}

@@ -1,0 +1,395 @@
+// What the numbers of a run mean, in a few sentences: what dominates, and what would help.
+#include "master/verdict/judge.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+// A held sine of angular frequency w has a relative defect of 0.4 w H: below a tenth there are 25
+// samples in a period, and a prediction has something to follow.
+#define SMOOTH 0.1
+// A step that had to be this many times shorter is no advice.
+#define MOST_REFINEMENT 1000.0
+// Estimates are aimed a little below the goal.
+#define MARGIN 0.9
+// A connection with more than half of the sum of squares dominates.
+#define DOMINANT 0.5
+// Without rejection a controlled defect exceeds its tolerance by 3 to 6 now and then (steps are
+// only corrected afterwards); beyond that the tolerance is not what was asked for.
+#define WORST_DEFECT 5.0
+// One step in a hundred at the floor is an event; more is a floor that is too high.
+#define AT_FLOOR 0.01
+// The largest magnitude of the defect of a held sine is 2.4 times its RMS; twice that, reached in
+// the last twentieth of the run, means that it grows.
+#define GROWTH 5.0
+#define NEAR_END 0.95
+// Jumps in this part of all steps: then it is jumps that make the defect.
+#define OFTEN 0.01
+
+double crdi_defect_goal(const crd_master* m)
+{
+    return m->plan->opt.defect_goal > 0 ? m->plan->opt.defect_goal : CRDI_DEFECT_GOAL;
+}
+
+double crdi_energy_goal(const crd_master* m)
+{
+    return m->plan->opt.energy_goal > 0 ? m->plan->opt.energy_goal : CRDI_ENERGY_GOAL;
+}
+
+// ---- words -------------------------------------------------------------------------------------
+
+static void CRD_PRINTF(2, 3) say(crdi_judge* j, const char* format, ...)
+{
+    if (j->sentence_count == CRDI_ADVICE) { return; }
+    char* text = j->texts[j->sentence_count];
+    va_list args;
+    va_start(args, format);
+    const int n = vsnprintf(text, CRDI_SENTENCE, format, args);
+    va_end(args);
+    if (n >= CRDI_SENTENCE) { // cut at a whole character
+        size_t end = CRDI_SENTENCE - 1;
+        while (end > 0 && ((unsigned char)text[end - 1] & 0xC0) == 0x80) {
+            end--;
+        }
+        text[end > 0 ? end - 1 : 0] = 0;
+    }
+    j->sentences[j->sentence_count++] = text;
+}
+
+typedef struct words {
+    char text[40];
+} words;
+
+static words percent(double x)
+{
+    words w;
+    snprintf(w.text, sizeof w.text, "%.2g %%", 100 * x);
+    return w;
+}
+
+static words seconds(double s)
+{
+    static const struct {
+        double unit;
+        const char* name;
+    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
+    size_t k = 0;
+    while (k < 3 && s < units[k].unit * (1 - 1e-9)) {
+        k++;
+    }
+    words w;
+    snprintf(w.text, sizeof w.text, "%.3g %s", s / units[k].unit, units[k].name);
+    return w;
+}
+
+// To the next smaller number that is easy to say, and of which whole numbers make a second.
+static double round_down(double x)
+{
+    static const double easy[] = {8, 5, 4, 2.5, 2, 1};
+    const double power = pow(10, floor(log10(x) + 1e-9)), digits = x / power * (1 + 1e-9);
+    size_t i = 0;
+    while (i < 5 && easy[i] > digits) {
+        i++;
+    }
+    return power * easy[i];
+}
+
+// ---- connections -------------------------------------------------------------------------------
+
+static void say_broken(crdi_judge* j, const crd_master_report* r)
+{
+    if (r->flow_count == 0 || !isnan(r->flows[0].relative)) { return; }
+    say(j,
+        "the defect of %s -> %s is not a number: values on it were not finite, and nothing that "
+        "came after them can be trusted",
+        r->flows[0].from, r->flows[0].to);
+}
+
+// The worst whose defect is a number, -1: none.
+static int worst_of(const crd_master_report* r)
+{
+    int i = 0;
+    while (i < r->flow_count && isnan(r->flows[i].relative)) {
+        i++;
+    }
+    return i < r->flow_count ? i : -1;
+}
+
+static void say_dominant(crdi_judge* j, const crd_master_report* r, int worst, double goal)
+{
+    const crd_flow_report* f = &r->flows[worst];
+    double sum = 0;
+    int above = 0;
+    for (int i = worst; i < r->flow_count; i++) {
+        sum += r->flows[i].relative * r->flows[i].relative;
+        above += r->flows[i].relative > goal;
+    }
+    const double share = f->relative * f->relative / sum;
+    if (r->flow_count > 1 && share > DOMINANT) {
+        say(j,
+            "%s -> %s dominates: its defect is %s of the signal's scale, %.0f %% of the sum of "
+            "squares of all",
+            f->from, f->to, percent(f->relative).text, 100 * share);
+    } else if (above > 1) {
+        say(j,
+            "the largest defect is that of %s -> %s, %s of the signal's scale; %d of %d "
+            "connections are above %s",
+            f->from, f->to, percent(f->relative).text, above, r->flow_count, percent(goal).text);
+    } else {
+        say(j, "the defect of %s -> %s is %s of the signal's scale", f->from, f->to,
+            percent(f->relative).text);
+    }
+}
+
+// What is put into the loop in every step adds up.
+static void say_growth(crd_master* m, const crdi_connection* k, const crd_flow_report* f)
+{
+    const crdi_judge* j = m->verdict.judge;
+    const double end = crd_master_time(m), time = end - m->plan->times.start;
+    const bool loop = j->loop[k->from.member] == j->loop[k->to.member];
+    if (!loop || !(f->max > GROWTH * f->rms) || end - f->max_time > (1 - NEAR_END) * time) {
+        return;
+    }
+    say(m->verdict.judge,
+        "it has grown to %.2g times its RMS at the end of the run: the loop may be unstable with "
+        "this step and prediction",
+        f->max / f->rms);
+}
+
+static bool is_held(const crd_flow_report* f)
+{
+    return strcmp(f->used, crd_predictor_name(CRD_PREDICT_HOLD)) == 0;
+}
+
+static bool says_predict(crdi_judge* j, const crd_flow_report* f)
+{
+    // A line or a parabola is of no use to a unit that takes its beginning and holds it.
+    const bool line = f->predict == CRD_PREDICTION_LINEAR || f->predict == CRD_PREDICTION_QUADRATIC;
+    const bool asked = f->predict == CRD_PREDICTION_HOLD || (line && f->hold_only);
+    if (!asked || f->relative > SMOOTH) { return false; }
+    say(j, "%s is held though it changes little in a step of %s: 'predict: auto' would follow it",
+        f->from, seconds(f->step).text);
+    return true;
+}
+
+// Held because nothing better was found.
+static bool says_rough(crdi_judge* j, const crd_flow_report* f, int64_t steps)
+{
+    if (f->predict != CRD_PREDICTION_AUTO || !is_held(f)) { return false; }
+    const bool jumps = (double)f->jumps > OFTEN * (double)steps && f->jumps > 0;
+    if (jumps) {
+        say(j,
+            "%s jumps (%lld times), so it was held: communication points at the jumps, or a "
+            "smaller step, would help",
+            f->from, (long long)f->jumps);
+    } else {
+        say(j,
+            "%s was held because no prediction was better: it changes too much in a step of %s, "
+            "or is noisy",
+            f->from, seconds(f->step).text);
+    }
+    return true;
+}
+
+static const crdi_member* slower(const crd_master* m, const crdi_connection* k)
+{
+    const crdi_member *a = &m->plan->members[k->from.member], *b = &m->plan->members[k->to.member];
+    return b->step > a->step ? b : a;
+}
+
+// From the order: the defect falls with H to its power.
+static void say_step(crd_master* m, const crdi_connection* k, const crd_flow_report* f, double goal,
+                     bool predictable)
+{
+    crdi_judge* j = m->verdict.judge;
+    const char* as_it_is = predictable ? "as it is, " : "";
+    const double factor = pow(MARGIN * goal / f->relative, 1.0 / f->order);
+    if (m->plan->controlled) {
+        const double now = m->plan->sys->run.control.tolerance;
+        const double tolerance = round_down(now * MARGIN * goal / f->relative);
+        if (!(tolerance > 0) || !isfinite(tolerance)) { return; }
+        say(j, "%s'control: { tolerance: %.3g }' instead of %.3g would bring %s to about %s",
+            as_it_is, tolerance, now, f->to, percent(f->relative * tolerance / now).text);
+        return;
+    }
+    const crdi_member* p = slower(m, k);
+    const bool both = m->plan->members[k->from.member].step == m->plan->members[k->to.member].step;
+    if (!(factor * MOST_REFINEMENT >= 1) || p->unit->info.fixed_step > 0) { return; }
+    const double step = round_down(f->step * factor);
+    const double then = f->relative * pow(step / f->step, f->order);
+    if (!(step > 0) || !(step < f->step)) { return; }
+    if (m->plan->times.multirate && !both) {
+        say(j, "%s'step: %s' for unit '%s' instead of %s would bring %s to about %s", as_it_is,
+            seconds(step).text, p->unit->name, seconds(p->step).text, f->to, percent(then).text);
+    } else {
+        say(j, "%sH = %s instead of %s would bring %s to about %s", as_it_is, seconds(step).text,
+            seconds(f->step).text, f->to, percent(then).text);
+    }
+}
+
+// Cycles whose units can all go back. Iteration is for units that step together.
+static void say_iterate(crd_master* m, const crdi_connection* k)
+{
+    crdi_judge* j = m->verdict.judge;
+    const int loop = j->loop[k->from.member];
+    if (m->plan->iterated || m->plan->times.multirate || loop != j->loop[k->to.member] ||
+        !j->loop_saves[loop]) {
+        return;
+    }
+    char names[200];
+    size_t n = 0;
+    names[0] = 0;
+    for (int i = 0; i < m->plan->member_count; i++) {
+        if (j->loop[i] != loop) { continue; }
+        const int added = snprintf(names + n, sizeof names - n, "%s%s", n ? ", " : "",
+                                   m->plan->members[i].unit->name);
+        if (added < 0 || n + (size_t)added >= sizeof names) { // by whole names
+            names[n] = 0;
+            break;
+        }
+        n += (size_t)added;
+    }
+    say(j,
+        "the units of this loop can all go back (%s): 'iterate: true' would make inputs and "
+        "outputs fit in every step",
+        names);
+}
+
+// A unit that only takes constants cannot follow anything inside its step.
+static void say_derivatives(crd_master* m, const crdi_connection* k, const crd_flow_report* f)
+{
+    const crd_unit* u = m->plan->members[k->to.member].unit;
+    if (!f->hold_only || u->info.max_input_order > 0 || u->spec->source != CRD_UNIT_FMU) { return; }
+    say(m->verdict.judge,
+        "'%s' (%s) takes constants only: as Model Exchange, or exported so that it takes "
+        "derivatives of its inputs, it would follow %s inside a step",
+        u->name, u->info.kind, f->to);
+}
+
+// ---- bonds -------------------------------------------------------------------------------------
+
+// f depends on v at once, but is never evaluated with the v that has just come.
+static const crd_unit* stale_unit(const crd_master* m, const crd_bond_report* b)
+{
+    for (int i = 0; i < m->energy.bond_count; i++) {
+        const crdi_bond* p = &m->energy.bonds[i];
+        if (p->action_name != b->action || p->flow_name != b->flow) { continue; }
+        const crd_unit* u = m->plan->members[p->action_member].unit;
+        const bool can = u->info.flags & (CRD_UNIT_CAN_REFRESH | CRD_UNIT_HAS_DIRECTIONAL);
+        return u->spec->source == CRD_UNIT_FMU && !can ? u : NULL;
+    }
+    return NULL;
+}
+
+static void say_bond(crd_master* m, const crd_master_report* r)
+{
+    if (r->bond_count == 0) { return; }
+    crdi_judge* j = m->verdict.judge;
+    const crd_bond_report* b = &r->bonds[0];
+    if (isnan(b->relative)) {
+        say(j, "the energy of bond '%s' is not a number: a value on it was not finite", b->name);
+        return;
+    }
+    if (fabs(b->relative) <= crdi_energy_goal(m)) { return; }
+    const char* verb = b->relative > 0 ? "put" : "took";
+    const char* where = b->relative > 0 ? "into" : "out of";
+    const double joule = fabs(b->energy + b->work);
+    if (b->correct != CRD_CORRECT_NONE) {
+        say(j,
+            "bond '%s': in spite of 'correct: %s' the exchange %s %.3g J %s the system, %s of what "
+            "passed: a smaller step would help, the residual energy falls with it",
+            b->name, crd_correction_name(b->correct), verb, joule, where,
+            percent(fabs(b->relative)).text);
+        return;
+    }
+    const crd_unit* u = stale_unit(m, b);
+    say(j,
+        "bond '%s': the exchange %s %.3g J %s the system, %s of what passed: %s would remove most "
+        "of it%s%s%s",
+        b->name, verb, joule, where, percent(fabs(b->relative)).text,
+        u ? "'correct: probe'" : "'correct: lead'", u ? ", and so would '" : "", u ? u->name : "",
+        u ? "' as Model Exchange, where outputs are evaluated with fresh inputs" : "");
+}
+
+static void say_pair(crdi_judge* j)
+{
+    if (j->action < 0) { return; }
+    const char* f = j->links[j->action]->from_name;
+    const char* v = j->links[j->feedback]->from_name;
+    say(j, "%s and %s form a power bond: 'bonds: [[%s, %s]]' would watch their energy", f, v, f, v);
+}
+
+// ---- steps and iterations ----------------------------------------------------------------------
+
+static bool all_save(const crd_master* m)
+{
+    for (int i = 0; i < m->plan->member_count; i++) {
+        if (!(m->plan->members[i].unit->info.flags & CRD_UNIT_CAN_SAVE)) { return false; }
+    }
+    return true;
+}
+
+static void say_control(crd_master* m, const crd_master_report* r)
+{
+    const crd_control_report* c = &r->control;
+    if (!c->on || r->steps == 0) { return; }
+    if ((double)c->at_floor > AT_FLOOR * (double)r->steps) {
+        say(m->verdict.judge,
+            "%lld of %lld steps were as short as 'floor' allows (%s), where the tolerance cannot "
+            "be kept: lower it, or ask for less",
+            (long long)c->at_floor, (long long)r->steps, seconds(m->control.options.floor).text);
+    }
+    if (c->worst > WORST_DEFECT && c->rejected == 0 && isnan(m->plan->sys->run.control.reject)) {
+        say(m->verdict.judge, "a step had a defect of %.3g tolerances: %s", c->worst,
+            all_save(m) ? "'control: { reject: 2 }' would take such steps back"
+                        : "a smaller tolerance leaves room; not all units can go back");
+    }
+}
+
+static void say_iteration(crdi_judge* j, const crd_master_report* r)
+{
+    const crd_iteration_report* i = &r->iteration;
+    if (!i->on || i->failed == 0) { return; }
+    say(j,
+        "the iteration did not converge in %lld of %lld steps, first at t = %.6g s%s%s: a smaller "
+        "step would help, or more 'sweeps'",
+        (long long)i->failed, (long long)i->steps, i->failed_time,
+        i->failed_flow && *i->failed_flow ? ", where the worst was " : "",
+        i->failed_flow ? i->failed_flow : "");
+}
+
+static void advise_on_flows(crd_master* m, const crd_master_report* r)
+{
+    crdi_judge* j = m->verdict.judge;
+    const double goal = crdi_defect_goal(m);
+    const int worst = worst_of(r);
+    if (worst < 0 || !(r->flows[worst].relative > goal)) { return; }
+    const crd_flow_report* f = &r->flows[worst];
+    const crdi_connection* k = j->links[j->order[worst]];
+    say_dominant(j, r, worst, goal);
+    say_growth(m, k, f);
+    const bool rough = says_rough(j, f, r->steps);
+    const bool predictable = !rough && says_predict(j, f);
+    if (!rough && !predictable) { say_derivatives(m, k, f); }
+    if (!rough) { say_step(m, k, f, goal, predictable); }
+    say_iterate(m, k);
+}
+
+void crdi_verdict_advise(crd_master* m, const crd_master_report* r)
+{
+    crdi_judge* j = m->verdict.judge;
+    j->sentence_count = 0;
+    if (r->steps == 0) { return; }
+    say_broken(j, r);
+    say_iteration(j, r);
+    say_bond(m, r);
+    say_control(m, r);
+    const bool good = j->sentence_count == 0;
+    advise_on_flows(m, r);
+    if (good && j->sentence_count == 0 && r->flow_count > 0) {
+        say(j, "all defects are below %s of the signals", percent(crdi_defect_goal(m)).text);
+    } else if (r->bond_count == 0 && worst_of(r) >= 0 &&
+               r->flows[worst_of(r)].relative > crdi_defect_goal(m)) {
+        say_pair(j);
+    }
+}

@@ -1,0 +1,443 @@
+// How wrong the outputs are, estimated along the run: the units are linearised where they are, and
+// the defects that the master measures drive the error of all of them together (estimate.h).
+//
+// Not in it: errors of the units' own solvers, what events do to an error, what is of second order,
+// and in iterated steps, whose defects are nearly nothing, the interpolation between samples. Of a
+// source with a longer step than the tick the newest defect stands for all ticks until there is a
+// new sample.
+#include "master/verdict/estimate.h"
+
+#include "master/master.h"
+
+#include <math.h>
+
+enum {
+    MOST_STATES = 60,            // more would cost more than the run
+    MOST_STATES_CONTROLLED = 30, // likewise where each step has another length
+    MOST_SIGNALS = 120,          // inputs, and outputs
+    LOOKS = 500,       // times per run that a nonlinear unit is linearised, at communication points
+    LONGEST_REST = 15, // ... of which one that does not change is left alone for this many at most
+};
+// Matrices that differ by less, against their largest element, are the same
+static const double same_if_exact = 1e-12, same_if_differences = 1e-6;
+
+enum { NO_ERROR = -1, NOT_KNOWN = -2 }; // instead of an output's index
+
+/// A unit with inputs that may be wrong, and outputs that somebody uses. Its inputs, outputs and
+/// states are in a row among those of all parts.
+typedef struct part {
+    int member;
+    int in_first, in_count, out_first, out_count, state_first, states;
+    int rest, wait; // run: looks that are left out between two, and now
+} part;
+
+/// What stands behind an input.
+typedef struct origin {
+    const crdi_connection* link;
+    bool fresh; // outputs of its unit are evaluated again with it
+    double y;   // run: of a flow, its newest sample
+} origin;
+
+struct crdi_estimate {
+    const char* note;   // why there is no estimate, NULL: there is one
+    bool *wrong, *used; // per member: inputs may be wrong; real outputs are connected
+    int** index;        // per member, per real output: its index, NO_ERROR, NOT_KNOWN
+    part* parts;
+    int part_count;
+    crd_unit_port *in, *out;
+    origin* origins;         // (inputs)
+    int* source;             // (inputs)
+    double* gain;            // (inputs)
+    crdi_drive* drive;       // run: (inputs)
+    double look, look_every; // run: time of the next linearisation; s
+    crdi_errors errors;      // run
+};
+
+#define ADVICE ": run it again with half the step and `cardan compare --richardson`"
+
+// ---- what there is to do -----------------------------------------------------------------------
+
+static bool is_port(const crd_master* m, int member, int32_t variable)
+{
+    const crd_variable* v = &m->plan->members[member].unit->info.variables[variable];
+    return v->type == CRD_FLOAT64 && v->variability == CRD_CONTINUOUS;
+}
+
+static bool is_plain(const crdi_connection* k)
+{
+    return k->real && !k->mapping;
+}
+
+// What comes from a unit without connected inputs is right whenever it is looked at; so are counts
+// and switches that come from there.
+static crd_status sort_members(crd_master* m)
+{
+    struct crdi_estimate* s = m->verdict.estimate;
+    const size_t n = (size_t)m->plan->member_count;
+    s->wrong = crdi_arena_new(&m->arena, n, sizeof *s->wrong);
+    s->used = crdi_arena_new(&m->arena, n, sizeof *s->used);
+    s->index = crdi_arena_new(&m->arena, n, sizeof *s->index);
+    if (!s->wrong || !s->used || !s->index) { return CRD_E_MEMORY; }
+    for (bool more = true; more;) {
+        more = false;
+        for (int i = 0; i < m->plan->connection_count; i++) {
+            const crdi_connection* k = &m->plan->connections[i];
+            const bool brings = is_plain(k) || k->couple >= 0 || s->wrong[k->from.member];
+            more = more || (brings && !s->wrong[k->to.member]);
+            s->wrong[k->to.member] = s->wrong[k->to.member] || brings;
+            if (is_port(m, k->from.member, k->from.variable)) { s->used[k->from.member] = true; }
+        }
+    }
+    for (int i = 0; i < m->plan->member_count; i++) {
+        const int count = m->plan->members[i].out ? m->plan->members[i].out->real_count : 0;
+        s->index[i] = crdi_arena_new(&m->arena, (size_t)count, sizeof **s->index);
+        if (!s->index[i]) { return CRD_E_MEMORY; }
+        for (int k = 0; k < count; k++) {
+            s->index[i][k] = s->wrong[i] ? NOT_KNOWN : NO_ERROR;
+        }
+    }
+    return CRD_OK;
+}
+
+static crd_status refuse_link(crd_master* m, const crdi_connection* k, const char* why)
+{
+    m->verdict.estimate->note =
+        crdi_arena_format(&m->arena, "the connection %s.%s -> %s.%s %s" ADVICE,
+                          m->plan->members[k->from.member].unit->name, k->spec->from,
+                          m->plan->members[k->to.member].unit->name, k->spec->to, why);
+    return m->verdict.estimate->note ? CRD_OK : CRD_E_MEMORY;
+}
+
+// The links into units whose outputs matter. One whose error cannot be followed ends it here.
+static crd_status count_links(crd_master* m)
+{
+    struct crdi_estimate* s = m->verdict.estimate;
+    for (int i = 0; i < m->plan->connection_count; i++) {
+        const crdi_connection* k = &m->plan->connections[i];
+        if (!s->used[k->to.member]) { continue; }
+        if (k->couple >= 0) { return refuse_link(m, k, "has a coupling"); }
+        if (is_plain(k)) {
+            s->errors.inputs++;
+        } else if (s->wrong[k->from.member]) {
+            return refuse_link(m, k, "is not one of continuous real numbers");
+        }
+    }
+    if (s->errors.inputs > MOST_SIGNALS) {
+        s->note = "there are too many connections to follow their errors" ADVICE;
+    }
+    return CRD_OK;
+}
+
+// Links are sorted by target: inputs of a part are in a row. Its outputs are those that links use.
+static void fill_part(crd_master* m, part* p)
+{
+    struct crdi_estimate* s = m->verdict.estimate;
+    p->in_first = s->errors.inputs;
+    p->out_first = s->errors.outputs;
+    for (int i = 0; i < m->plan->connection_count; i++) {
+        const crdi_connection* k = &m->plan->connections[i];
+        if (k->to.member == p->member && is_plain(k)) {
+            s->in[s->errors.inputs] = (crd_unit_port){k->to.variable, k->to.element};
+            s->origins[s->errors.inputs++].link = k;
+        }
+        if (k->from.member != p->member || !is_port(m, p->member, k->from.variable)) { continue; }
+        int* index = &s->index[p->member][k->from.slot];
+        if (*index >= 0) { continue; } // another link had it
+        *index = s->errors.outputs;
+        s->out[s->errors.outputs++] = (crd_unit_port){k->from.variable, k->from.element};
+    }
+    p->in_count = s->errors.inputs - p->in_first;
+    p->out_count = s->errors.outputs - p->out_first;
+}
+
+static crd_status make_parts(crd_master* m)
+{
+    struct crdi_estimate* s = m->verdict.estimate;
+    const size_t n = (size_t)s->errors.inputs;
+    s->parts = crdi_arena_new(&m->arena, n, sizeof *s->parts);
+    s->in = crdi_arena_new(&m->arena, n, sizeof *s->in);
+    s->origins = crdi_arena_new(&m->arena, n, sizeof *s->origins);
+    s->source = crdi_arena_new(&m->arena, n, sizeof *s->source);
+    s->gain = crdi_arena_new(&m->arena, n, sizeof *s->gain);
+    s->drive = crdi_arena_new(&m->arena, n, sizeof *s->drive);
+    s->out = crdi_arena_new(&m->arena, (size_t)m->plan->connection_count, sizeof *s->out);
+    if (!s->parts || !s->in || !s->origins || !s->source || !s->gain || !s->drive || !s->out) {
+        return CRD_E_MEMORY;
+    }
+    s->errors.inputs = 0; // counted again
+    for (int i = 0; i < m->plan->connection_count; i++) {
+        const int to = m->plan->connections[i].to.member;
+        if (!s->used[to] || !is_plain(&m->plan->connections[i])) { continue; }
+        if (s->part_count && s->parts[s->part_count - 1].member == to) { continue; }
+        part* p = &s->parts[s->part_count++];
+        p->member = to;
+        fill_part(m, p);
+    }
+    if (s->errors.outputs > MOST_SIGNALS) {
+        s->note = "there are too many connected outputs to follow their errors" ADVICE;
+    }
+    return CRD_OK;
+}
+
+// ---- defects -----------------------------------------------------------------------------------
+
+static bool is_fresh(const crd_master* m, const crdi_prediction* f)
+{
+    return crdi_refresh_has(m->plan, f->of->to.member) &&
+           crd_defect_scheme_refreshes(m->plan->sys->run.feedthrough);
+}
+
+// What stands behind an input, and where it comes from.
+static crd_status find_origins(crd_master* m)
+{
+    struct crdi_estimate* s = m->verdict.estimate;
+    for (int i = 0; i < s->errors.inputs; i++) {
+        origin* o = &s->origins[i];
+        const crdi_prediction* f = o->link->prediction;
+        if (f) {
+            o->fresh = is_fresh(m, f);
+            o->y = f->gain * *f->from + f->offset;
+        }
+        const int index = s->index[o->link->from.member][o->link->from.slot];
+        s->source[i] = index >= 0 ? index : -1;
+        s->gain[i] = o->link->gain;
+        if (!f && !o->link->observed) { return refuse_link(m, o->link, "is not watched"); }
+    }
+    return CRD_OK;
+}
+
+// What the unit was told at the beginning of its step, or of the last part of it, goes on to the
+// end, where the sample is taken; unless it was shown something else for that.
+static double input_at_end(const crdi_prediction* f, double now, double h)
+{
+    const crdi_member* p = f->target;
+    if (p->shown) { return *f->to; }
+    const double s = p->run->parts > 1 ? h / p->run->parts : now - f->begin;
+    const double slope = f->slope[0] ? *f->slope[0] : 0, curve = f->slope[1] ? *f->slope[1] : 0;
+    return *f->to + s * (slope + 0.5 * s * curve);
+}
+
+static crdi_drive drive_of_prediction(origin* o, double now, double h)
+{
+    const crdi_prediction* f = o->link->prediction;
+    const double y = f->gain * *f->from + f->offset, s = now - f->origin;
+    const bool follows = f->slope[0] || f->target->run->parts > 1;
+    const double moved = follows ? crd_poly_eval(&f->u, s) - crd_poly_eval(&f->u, s - h) : 0;
+    const crdi_drive d = {.mean = f->bias + f->correction,
+                          .change = moved - (y - o->y),
+                          .end = f->probed  ? 0 // the gain takes it out of the output
+                                 : o->fresh ? f->correction
+                                            : input_at_end(f, now, h) - y};
+    o->y = y;
+    return d;
+}
+
+// u is constant and y a line
+static crdi_drive drive_of_observed(const origin* o)
+{
+    const crdi_observed* w = o->link->observed;
+    const double end = *w->to - (w->gain * *w->from + w->offset);
+    return (crdi_drive){.mean = w->bias, .change = 2 * (end - w->bias), .end = end};
+}
+
+// A longer step of the source: what is known is the mean of its last one. Of the target: its
+// outputs stay what they were until it ends.
+static void drive(const crd_master* m, int input, double now, double h)
+{
+    struct crdi_estimate* s = m->verdict.estimate;
+    origin* o = &s->origins[input];
+    crdi_drive d = o->link->prediction ? drive_of_prediction(o, now, h) : drive_of_observed(o);
+    if (m->plan->times.multirate && m->plan->members[o->link->from.member].ticks > 1) {
+        d.change = 0;
+        if (!o->fresh) { d.end = d.mean; }
+    }
+    if (m->plan->times.multirate && !crdi_member_is_due(m, o->link->to.member)) {
+        d.end = s->drive[input].end;
+    }
+    s->drive[input] = d;
+}
+
+// ---- linearisation -----------------------------------------------------------------------------
+
+static crd_status linearise(crd_master* m, const part* p, crd_linearised* out)
+{
+    struct crdi_estimate* s = m->verdict.estimate;
+    m->running = p->member;
+    const crd_status st = crd_unit_linearise(m->plan->members[p->member].unit, s->in + p->in_first,
+                                             p->in_count, s->out + p->out_first, p->out_count, out);
+    m->running = -1;
+    return st;
+}
+
+static double largest(const double* a, int n)
+{
+    double x = 0;
+    for (int i = 0; i < n; i++) {
+        x = fmax(x, fabs(a[i]));
+    }
+    return x;
+}
+
+// A block of a unit (row-major) into the matrix of all, which lies column by column; whether it was
+// another one.
+static bool place(const double* from, int rows, int columns, double* to, int stride, double same)
+{
+    const double size = largest(from, rows * columns);
+    bool other = false;
+    for (int i = 0; i < rows; i++) {
+        for (int j = 0; j < columns; j++) {
+            double* x = &to[j * stride + i];
+            if (fabs(*x - from[i * columns + j]) > same * size) { other = true; }
+            *x = from[i * columns + j];
+        }
+    }
+    return other;
+}
+
+static bool place_all(crdi_errors* e, const part* p, const crd_linearised* l)
+{
+    const double same = l->exact ? same_if_exact : same_if_differences;
+    const int n = e->states, r = e->outputs, x = p->state_first, u = p->in_first, y = p->out_first;
+    bool other = place(l->A, l->states, l->states, e->A + x * n + x, n, same);
+    other |= place(l->B, l->states, l->inputs, e->B + u * n + x, n, same);
+    other |= place(l->C, l->outputs, l->states, e->C + x * r + y, r, same);
+    other |= place(l->D, l->outputs, l->inputs, e->D + u * r + y, r, same);
+    return other;
+}
+
+static crd_status refuse_unit(crd_master* m, const part* p, crd_status st)
+{
+    const crd_unit* u = m->plan->members[p->member].unit;
+    m->verdict.estimate->note =
+        st == CRD_OK
+            ? crdi_arena_format(&m->arena, "unit '%s' does not tell its states" ADVICE, u->name)
+        : st == CRD_E_UNSUPPORTED
+            ? crdi_arena_format(&m->arena, "unit '%s' gives no derivatives" ADVICE, u->name)
+            : crdi_arena_format(&m->arena, "unit '%s' could not be linearised, %s" ADVICE, u->name,
+                                crd_error_text(u->ctx));
+    return m->verdict.estimate->note ? CRD_OK : CRD_E_MEMORY;
+}
+
+// The first time: only now is it known how many states there are.
+static crd_status linearise_all(crd_master* m, crd_linearised* found)
+{
+    struct crdi_estimate* s = m->verdict.estimate;
+    for (int i = 0; i < s->part_count; i++) {
+        part* p = &s->parts[i];
+        const crd_status st = linearise(m, p, &found[i]);
+        if (st == CRD_E_MEMORY) { return crdi_fail(m->ctx, st, "out of memory"); }
+        if (st < 0 || found[i].guessed) { return refuse_unit(m, p, st); }
+        p->state_first = s->errors.states;
+        p->states = found[i].states;
+        s->errors.states += p->states;
+        if (s->errors.states > (m->plan->controlled ? MOST_STATES_CONTROLLED : MOST_STATES)) {
+            s->note = "the units have too many states to follow their errors" ADVICE;
+            return CRD_OK;
+        }
+    }
+    s->errors.source = s->source;
+    s->errors.gain = s->gain;
+    const crd_status st = crdi_errors_init(&m->arena, &s->errors);
+    for (int i = 0; st >= 0 && i < s->part_count; i++) {
+        place_all(&s->errors, &s->parts[i], &found[i]);
+    }
+    return st;
+}
+
+static void close_loop(struct crdi_estimate* s)
+{
+    if (crdi_errors_close(&s->errors) < 0) {
+        s->note = "the connections make an algebraic loop without a unique solution" ADVICE;
+    }
+}
+
+// Again, at a communication point. A unit that stays the same is asked less and less often; one
+// that cannot say now keeps what it had.
+static void look_again(crd_master* m)
+{
+    struct crdi_estimate* s = m->verdict.estimate;
+    bool other = false;
+    for (int i = 0; i < s->part_count; i++) {
+        part* p = &s->parts[i];
+        crd_linearised l = {0};
+        if (p->wait-- > 0 || m->plan->members[p->member].async) { continue; }
+        bool changed = false;
+        if (linearise(m, p, &l) >= 0) {
+            changed = l.states == p->states && place_all(&s->errors, p, &l);
+            crd_linearised_clear(&l);
+        }
+        p->rest = changed ? 0 : p->rest < LONGEST_REST ? 2 * p->rest + 1 : p->rest;
+        p->wait = p->rest;
+        other = other || changed;
+    }
+    if (other) { close_loop(s); }
+}
+
+// ---- the run -----------------------------------------------------------------------------------
+
+static crd_status start(crd_master* m)
+{
+    struct crdi_estimate* s = m->verdict.estimate;
+    crd_status st = CRD_OK;
+    crd_linearised* found = NULL;
+    CRD_TRY(sort_members(m));
+    CRD_TRY(count_links(m));
+    if (s->note) { return CRD_OK; }
+    CRD_TRY(make_parts(m));
+    CRD_TRY(find_origins(m));
+    if (s->note) { return CRD_OK; }
+    found = crdi_arena_new(&m->arena, (size_t)s->part_count, sizeof *found);
+    if (!found) { return CRD_E_MEMORY; }
+    st = linearise_all(m, found);
+    for (int i = 0; i < s->part_count; i++) {
+        crd_linearised_clear(&found[i]);
+    }
+    if (st >= 0 && !s->note) { close_loop(s); }
+fail:
+    return st;
+}
+
+crd_status crdi_estimate_start(crd_master* m)
+{
+    if (!(m->plan->sys->run.monitor & CRD_MONITOR_DEFECT)) { return CRD_OK; }
+    m->verdict.estimate = crdi_arena_new(&m->arena, 1, sizeof *m->verdict.estimate);
+    if (!m->verdict.estimate) { return CRD_E_MEMORY; }
+    m->verdict.estimate->look_every = (m->plan->times.stop - m->plan->times.start) / LOOKS;
+    m->verdict.estimate->look = m->plan->times.start + m->verdict.estimate->look_every;
+    const crd_status st = start(m);
+    if (st < 0) { m->verdict.estimate = NULL; }
+    return st;
+}
+
+void crdi_estimate_step(crd_master* m, double h)
+{
+    struct crdi_estimate* s = m->verdict.estimate;
+    const double now = crdi_time_of(m, m->clock.n + 1);
+    if (s->note || s->part_count == 0) { return; }
+    for (int i = 0; i < s->errors.inputs; i++) {
+        drive(m, i, now, h);
+    }
+    if (crdi_errors_step(&s->errors, h, s->drive) < 0) {
+        s->note = "the linearised error grows beyond all numbers" ADVICE;
+    } else if (now >= s->look) {
+        s->look = fmax(s->look, now) + s->look_every;
+        look_again(m);
+    }
+}
+
+void crdi_estimate_of(const crd_master* m, int member, int slot, double* rms, double* max)
+{
+    const struct crdi_estimate* s = m->verdict.estimate;
+    const int i = s ? s->index[member][slot] : NOT_KNOWN;
+    *rms = *max = i == NO_ERROR ? 0 : (double)NAN;
+    if (i < 0 || s->note) { return; }
+    *rms = s->errors.time > 0 ? sqrt(s->errors.square[i] / s->errors.time) : 0;
+    *max = s->errors.max[i];
+}
+
+const char* crdi_estimate_note(const crd_master* m)
+{
+    return !m->verdict.estimate        ? "defects are not monitored"
+           : m->verdict.estimate->note ? m->verdict.estimate->note
+                                       : "";
+}

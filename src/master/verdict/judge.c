@@ -1,0 +1,346 @@
+// The verdict: how far inputs missed their outputs, what bonds put in, how steps and iterations
+// went. Numbers come from the connections; this puts them side by side, the worst first.
+#include "master/verdict/judge.h"
+
+#include <math.h>
+#include <string.h>
+
+// ---- room and facts ----------------------------------------------------------------------------
+
+static crd_status name_ends(crd_master* m, crdi_connection* k)
+{
+    if (!k->from_name) { k->from_name = crdi_end_name(m->plan, &m->arena, &k->from); }
+    if (!k->to_name) { k->to_name = crdi_end_name(m->plan, &m->arena, &k->to); }
+    return k->from_name && k->to_name ? CRD_OK : CRD_E_MEMORY;
+}
+
+static bool is_hold_only(const crdi_connection* k)
+{
+    return !k->prediction || !k->prediction->slope[0];
+}
+
+// Cycles of units, and whether all units of one save their state.
+static crd_status find_loops(crd_master* m, crdi_judge* j)
+{
+    const size_t n = (size_t)m->plan->member_count;
+    crd_status st = CRD_E_MEMORY;
+    int* first = crdi_new_array(m->ctx, n + 1, sizeof *first);
+    int* edge = crdi_new_array(m->ctx, (size_t)j->count, sizeof *edge);
+    int* size = crdi_new_array(m->ctx, n, sizeof *size);
+    j->loop = crdi_arena_new(&m->arena, n, sizeof *j->loop);
+    j->loop_saves = crdi_arena_new(&m->arena, n, sizeof *j->loop_saves);
+    if (!first || !edge || !size || !j->loop || !j->loop_saves) { goto fail; }
+    for (int i = 0; i < j->count; i++) {
+        first[j->links[i]->from.member + 1]++;
+    }
+    for (size_t i = 0; i < n; i++) {
+        first[i + 1] += first[i];
+    }
+    for (int i = j->count - 1; i >= 0; i--) { // fills from the end, so that `first` comes out right
+        edge[--first[j->links[i]->from.member + 1]] = j->links[i]->to.member;
+    }
+    for (size_t i = 0; i < n; i++) { // each has become the beginning of the one before
+        first[i] = first[i + 1];
+    }
+    first[n] = j->count;
+    const int loops = crdi_components(m->ctx, (int)n, first, edge, j->loop);
+    if (loops < 0) { goto fail; }
+    for (int i = 0; i < loops; i++) {
+        j->loop_saves[i] = true;
+    }
+    for (size_t i = 0; i < n; i++) {
+        size[j->loop[i]]++;
+        if (!(m->plan->members[i].unit->info.flags & CRD_UNIT_CAN_SAVE)) {
+            j->loop_saves[j->loop[i]] = false;
+        }
+    }
+    for (int i = 0; i < loops; i++) {
+        j->loop_saves[i] = j->loop_saves[i] && size[i] > 1;
+    }
+    st = CRD_OK;
+fail:
+    crd_free(m->ctx, first);
+    crd_free(m->ctx, edge);
+    crd_free(m->ctx, size);
+    return st;
+}
+
+static bool get_dimension(const crd_master* m, const crdi_connection* k, crd_dimension* out)
+{
+    const crd_unit* u = m->plan->members[k->from.member].unit;
+    return crdi_variable_at(m->plan, &k->from)->rank == 0 &&
+           crdi_unit_dimension(u, k->from.variable, out);
+}
+
+static bool is_bonded(const crd_master* m, const crdi_connection* k)
+{
+    const char* name = crdi_variable_at(m->plan, &k->from)->name;
+    for (int i = 0; i < m->plan->sys->bond_count; i++) {
+        const crd_bond_spec* b = &m->plan->sys->bonds[i];
+        if ((b->action_unit == k->from.member && strcmp(b->action, name) == 0) ||
+            (b->flow_unit == k->from.member && strcmp(b->flow, name) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// The first pair of connections, there and back between two units, whose product is a power and
+// that no bond watches. Forces, torques, voltages and pressures are what has a kilogram in it.
+static crd_status find_pair(crd_master* m, crdi_judge* j)
+{
+    enum { MOST = 1000 }; // all are compared with all
+    const int n = j->count < MOST ? j->count : MOST;
+    crd_dimension* of = crdi_new_array(m->ctx, (size_t)n, sizeof *of);
+    bool* known = crdi_new_array(m->ctx, (size_t)n, sizeof *known);
+    j->action = j->feedback = -1;
+    const bool room = of && known;
+    for (int i = 0; room && i < n; i++) {
+        known[i] = get_dimension(m, j->links[i], &of[i]) && !is_bonded(m, j->links[i]);
+    }
+    for (int a = 0; room && a < n && j->action < 0; a++) {
+        for (int b = 0; known[a] && of[a].kg == 1 && b < n && j->action < 0; b++) {
+            const crdi_connection *f = j->links[a], *v = j->links[b];
+            if (known[b] && of[b].kg == 0 && f->from.member == v->to.member &&
+                f->to.member == v->from.member && f->from.member != f->to.member &&
+                crdi_bond_is_power(&of[a], &of[b])) {
+                j->action = a;
+                j->feedback = b;
+            }
+        }
+    }
+    crd_free(m->ctx, of);
+    crd_free(m->ctx, known);
+    return room ? CRD_OK : CRD_E_MEMORY;
+}
+
+static bool has_crashed(const crd_master* m)
+{
+    for (int i = 0; i < m->plan->member_count; i++) {
+        if (m->plan->members[i].run->crashed) { return true; }
+    }
+    return false;
+}
+
+// Once, from the arena. After a crash it is too late: nothing may take memory then.
+static bool make_room(crd_master* m)
+{
+    if (m->verdict.judge) { return true; }
+    if (has_crashed(m)) { return false; }
+    const bool watch = m->plan->sys->run.monitor & CRD_MONITOR_DEFECT;
+    const int flows = watch ? m->connections.prediction_count : 0,
+              watches = watch ? m->connections.observed_count : 0;
+    crdi_judge* j = crdi_arena_new(&m->arena, 1, sizeof *j);
+    if (!j) { return false; }
+    j->count = flows + watches;
+    const size_t n = (size_t)j->count;
+    j->links = crdi_arena_new(&m->arena, n, sizeof *j->links);
+    j->order = crdi_arena_new(&m->arena, n, sizeof *j->order);
+    j->keys = crdi_arena_new(&m->arena, n, sizeof *j->keys);
+    m->verdict.flows = crdi_arena_new(&m->arena, n, sizeof *m->verdict.flows);
+    m->verdict.bonds =
+        crdi_arena_new(&m->arena, (size_t)m->energy.bond_count, sizeof *m->verdict.bonds);
+    if (!j->links || !j->order || !j->keys || !m->verdict.flows || !m->verdict.bonds) {
+        return false;
+    }
+    for (int i = 0; i < flows; i++) {
+        j->links[i] = m->connections.predictions[i].of;
+    }
+    for (int i = 0; i < watches; i++) {
+        j->links[flows + i] = m->connections.observed[i].of;
+        if (name_ends(m, m->connections.observed[i].of) < 0) { return false; }
+    }
+    if (find_loops(m, j) < 0 || find_pair(m, j) < 0) { return false; }
+    m->verdict.judge = j;
+    return true;
+}
+
+// ---- connections -------------------------------------------------------------------------------
+
+static double run_time(const crd_master* m)
+{
+    return crd_master_time(m) - m->plan->times.start;
+}
+
+static double larger(double a, double b)
+{
+    return isnan(b) ? a : fmax(a, b); // b may not be measured
+}
+
+// What moves the input between two samples: the longer of the two steps.
+static double step_between(const crd_master* m, const crdi_connection* k)
+{
+    return fmax(m->plan->members[k->from.member].step, m->plan->members[k->to.member].step);
+}
+
+static void report_predictor(const crdi_prediction* f, crd_flow_report* r)
+{
+    int64_t all = 0;
+    int most = 0;
+    for (int i = 0; i < CRD_PREDICT_COUNT; i++) {
+        all += f->uses[i];
+        if (f->uses[i] > f->uses[most]) { most = i; }
+    }
+    r->used = crd_predictor_name((crd_predictor)most);
+    r->share = all ? (double)f->uses[most] / (double)all : 1;
+    r->order = crd_predictor_order((crd_predictor)most);
+    if (f->predict == CRD_PREDICTION_LINEAR || f->predict == CRD_PREDICTION_QUADRATIC) {
+        r->used = crd_prediction_name(f->predict); // not quite Taylor: by differences only
+    }
+}
+
+static void report_prediction(const crd_master* m, const crdi_prediction* f, crd_flow_report* r)
+{
+    const crd_defect_sum* c = &f->connection;
+    report_predictor(f, r);
+    r->predict = f->of->spec->predict;
+    r->step = c->steps > 0 && c->time > 0 ? c->time / (double)c->steps : step_between(m, f->of);
+    r->scale = crdi_prediction_scale(f);
+    const bool any = c->steps > 0 || c->broken > 0;
+    r->rms = any ? crd_defect_rms(c) : 0;
+    r->max = c->broken ? (double)NAN : c->max;
+    r->max_time = c->max_time;
+    r->output_rms = f->output.steps > 0 ? crd_defect_rms(&f->output) : (double)NAN;
+    r->relative = larger(r->rms, r->output_rms) / r->scale;
+    if (isnan(r->rms)) { r->relative = (double)NAN; }
+    r->jumps = f->select.jumps;
+    r->switches = f->select.switches;
+}
+
+static void report_observed(const crd_master* m, const crdi_observed* w, crd_flow_report* r)
+{
+    const double time = run_time(m);
+    r->predict = CRD_PREDICTION_HOLD;
+    r->used = crd_predictor_name(CRD_PREDICT_HOLD);
+    r->share = 1;
+    r->order = crd_predictor_order(CRD_PREDICT_HOLD);
+    r->step = step_between(m, w->of);
+    r->scale = crdi_observed_scale(w);
+    r->rms = time > 0 ? sqrt(w->integral / time) : 0;
+    r->max = isnan(r->rms) ? (double)NAN : w->max;
+    r->max_time = w->max_time;
+    r->output_rms = (double)NAN;
+    r->relative = r->rms / r->scale;
+}
+
+static void report_error(const crd_master* m, const crdi_connection* k, crd_flow_report* r)
+{
+    const double* from = k->prediction ? k->prediction->from : k->observed->from;
+    double rms = (double)NAN, max = (double)NAN;
+    if (from) { crdi_estimate_of(m, k->from.member, k->from.slot, &rms, &max); }
+    r->error_rms = fabs(k->gain) * rms;
+    r->error_max = fabs(k->gain) * max;
+}
+
+static void report_defect(const crd_master* m, const crdi_connection* k, crd_flow_report* r)
+{
+    const char* unit = crdi_variable_at(m->plan, &k->to)->unit;
+    *r = (crd_flow_report){.from = k->from_name,
+                           .to = k->to_name,
+                           .unit = unit ? unit : "",
+                           .hold_only = is_hold_only(k)};
+    if (k->prediction) {
+        report_prediction(m, k->prediction, r);
+    } else {
+        report_observed(m, k->observed, r);
+    }
+}
+
+static double key_of(const crd_master* m, const crdi_connection* k)
+{
+    crd_flow_report r;
+    report_defect(m, k, &r);
+    return isnan(r.relative) ? (double)INFINITY : r.relative; // what broke is the worst
+}
+
+static bool comes_before(const double* keys, int a, int b)
+{
+    return keys[a] > keys[b] || (keys[a] == keys[b] && a < b);
+}
+
+static void sift(const double* keys, int* order, int at, int count)
+{
+    const int moved = order[at];
+    for (int child = 2 * at + 1; child < count; child = 2 * at + 1) {
+        child += child + 1 < count && comes_before(keys, order[child], order[child + 1]);
+        if (!comes_before(keys, moved, order[child])) { break; }
+        order[at] = order[child];
+        at = child;
+    }
+    order[at] = moved;
+}
+
+// Heap sort: qsort may take memory.
+static void sort_by_key(const double* keys, int* order, int count)
+{
+    for (int i = 0; i < count; i++) {
+        order[i] = i;
+    }
+    for (int i = count / 2 - 1; i >= 0; i--) {
+        sift(keys, order, i, count);
+    }
+    for (int last = count - 1; last > 0; last--) {
+        const int x = order[0];
+        order[0] = order[last];
+        order[last] = x;
+        sift(keys, order, 0, last);
+    }
+}
+
+// ---- bonds, steps ------------------------------------------------------------------------------
+
+static double bond_key(const crd_bond_report* r)
+{
+    return isnan(r->relative) ? (double)INFINITY : fabs(r->relative);
+}
+
+static void report_bonds(crd_master* m, crd_master_report* r)
+{
+    const bool watched = m->plan->sys->run.monitor & CRD_MONITOR_ENERGY;
+    r->bonds = m->verdict.bonds;
+    r->bond_count = watched ? m->energy.bond_count : 0;
+    for (int i = 0; i < r->bond_count; i++) { // few: by insertion
+        crd_bond_report b;
+        crdi_bond_report(&m->energy.bonds[i], &b);
+        int k = i;
+        for (; k > 0 && bond_key(&m->verdict.bonds[k - 1]) < bond_key(&b); k--) {
+            m->verdict.bonds[k] = m->verdict.bonds[k - 1];
+        }
+        m->verdict.bonds[k] = b;
+    }
+    r->worst_energy = r->bond_count ? fabs(m->verdict.bonds[0].relative) : (double)NAN;
+}
+
+static void report_steps(const crd_master* m, crd_master_report* r)
+{
+    const crd_iteration_report* i = crdi_iteration_get_report(m);
+    if (i) { r->iteration = *i; }
+    r->control.at_floor = m->control.step.at_floor;
+    r->control.at_ceiling = m->control.step.at_ceiling;
+}
+
+void crdi_verdict_report(crd_master* m)
+{
+    crd_master_report* r = &m->verdict.report;
+    r->worst_defect = r->worst_energy = (double)NAN;
+    r->error_note = "";
+    if (!make_room(m)) { return; }
+    crdi_judge* j = m->verdict.judge;
+    for (int i = 0; i < j->count; i++) {
+        j->keys[i] = key_of(m, j->links[i]);
+    }
+    sort_by_key(j->keys, j->order, j->count);
+    for (int i = 0; i < j->count; i++) {
+        report_defect(m, j->links[j->order[i]], &m->verdict.flows[i]);
+        report_error(m, j->links[j->order[i]], &m->verdict.flows[i]);
+    }
+    r->flows = m->verdict.flows;
+    r->flow_count = j->count;
+    if (j->count) { r->worst_defect = m->verdict.flows[0].relative; }
+    report_bonds(m, r);
+    report_steps(m, r);
+    if (j->count && r->steps > 0) { r->error_note = crdi_estimate_note(m); }
+    crdi_verdict_advise(m, r);
+    r->advice = j->sentences;
+    r->advice_count = j->sentence_count;
+}

@@ -1,0 +1,34 @@
+// What the verdict of a run is made from; for judge.c, advice.c and their tests.
+#pragma once
+#include "master/master.h"
+
+/// A defect below this part of a signal's scale is small: a thousandth is what sensors and most
+/// models are good for. What advice aims at, unless the options of the master say otherwise.
+#define CRDI_DEFECT_GOAL 1e-3
+/// Energy that the exchange may add to what passes a bond: a hundredth is of the size of usual
+/// friction losses, and grows with the time of the run.
+#define CRDI_ENERGY_GOAL 1e-2
+
+enum {
+    CRDI_ADVICE = 5,     // sentences
+    CRDI_SENTENCE = 480, // bytes of one, cut at a whole character
+};
+
+/// Room and facts of the verdict, made when it is asked for first.
+typedef struct crdi_judge {
+    const crdi_connection** links; // (count) predicted ones, then observed ones
+    int count;
+    int* order;           // (count) by relative defect, largest first: link of report k
+    double* keys;         // (count) of links
+    int* loop;            // (members) which cycle of connections it is in
+    bool* loop_saves;     // (members) by cycle: it has several members, and all save their state
+    int action, feedback; // links that form a power bond that nobody watches, -1: none
+    const char* sentences[CRDI_ADVICE];
+    char texts[CRDI_ADVICE][CRDI_SENTENCE];
+    int sentence_count;
+} crdi_judge;
+
+/// Fills the judge's sentences from the report, which is complete otherwise. Takes no memory.
+void crdi_verdict_advise(crd_master* m, const crd_master_report* r); // advice.c
+double crdi_defect_goal(const crd_master* m);
+double crdi_energy_goal(const crd_master* m);

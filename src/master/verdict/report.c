@@ -1,0 +1,160 @@
+// Looking at a run: its time, its values, its report.
+#include "master/master.h"
+
+#include <math.h>
+
+double crd_master_time(const crd_master* m)
+{
+    return m->clock.time;
+}
+
+crd_end crd_master_ended(const crd_master* m)
+{
+    return m->life.end;
+}
+
+int crd_master_signal_count(const crd_master* m)
+{
+    return m->record.signal_count;
+}
+
+const char* crd_master_signal_name(const crd_master* m, int i)
+{
+    return m->record.signals[i].name;
+}
+
+static crd_status read_value(crd_unit* u, int32_t variable, int32_t element, double* out)
+{
+    const crd_type type = u->info.variables[variable].type;
+    const crd_kind kind = crd_type_kind(type);
+    crd_binding* b = NULL;
+    crd_values v = {0};
+    crd_status st = CRD_OK;
+    if (kind == CRD_BYTES) {
+        return crdi_fail(u->ctx, CRD_E_RANGE, "'%s' is not a number",
+                         u->info.variables[variable].name);
+    }
+    CRD_TRY(crd_binding_create(u, &variable, 1, &b));
+    v.real = crdi_new_array(u->ctx, (size_t)b->real_count, sizeof *v.real);
+    v.integer = crdi_new_array(u->ctx, (size_t)b->integer_count, sizeof *v.integer);
+    if (!v.real || !v.integer) {
+        st = CRD_E_MEMORY;
+        goto fail;
+    }
+    CRD_TRY(u->ops->get(u, b, &v));
+    *out = kind == CRD_REAL     ? v.real[element]
+           : type == CRD_UINT64 ? (double)(uint64_t)v.integer[element]
+                                : (double)v.integer[element];
+fail:
+    crd_free(u->ctx, v.real);
+    crd_free(u->ctx, v.integer);
+    crd_binding_destroy(b);
+    return st;
+}
+
+crd_status crd_master_value(crd_master* m, const char* name, double* out)
+{
+    int unit = 0;
+    const char* text = name;
+    crd_status st = CRD_OK;
+    if (!m->plan->sys->single) {
+        CRD_TRY(crd_system_split(m->plan->sys, name, (crd_place){"", 0}, &unit, &text));
+    }
+    crd_unit* u = m->plan->members[unit].unit;
+    int32_t variable = 0, element = 0;
+    CRD_TRY(crd_unit_resolve(u, m->ctx, text, &variable, &element));
+    if (!m->life.started || m->plan->members[unit].run->crashed) {
+        return crdi_fail(m->ctx, CRD_E_STATE, "%s has no value: unit '%s' %s", name, u->name,
+                         m->life.started ? "crashed" : "is not initialised");
+    }
+    if (crdi_async_busy(m, unit)) {
+        return crdi_fail(m->ctx, CRD_E_STATE,
+                         "%s has no value now: unit '%s' is late, its step is still under way",
+                         name, u->name);
+    }
+    st = read_value(u, variable, element < 0 ? 0 : element, out);
+    if (st < 0) { return crdi_member_refused(m->ctx, &m->plan->members[unit], st); }
+fail:
+    return st;
+}
+
+static void report_unit(crd_master* m, const crdi_member* p, crd_unit_report* r)
+{
+    // Extrapolate from the measured steps to all, without what the clock itself took.
+    const int at = (int)(p - m->plan->members);
+    int64_t lasts;
+    const int64_t steps = crdi_async_steps(m, at, &lasts);
+    const int64_t worst = lasts > p->run->ns_worst ? lasts : p->run->ns_worst;
+    const int64_t clock = p->run->measured * m->tuning.ns_clock;
+    const double mean = steps ? (crd_master_time(m) - m->plan->times.start) / (double)steps : 0;
+    const double all = p->run->measured ? 1e-9 * (double)steps / (double)p->run->measured : 0;
+    *r = (crd_unit_report){
+        .name = p->unit->name,
+        .kind = p->unit->info.kind,
+        .steps = steps,
+        .step_size = p->step > 0 ? p->step : mean,
+        .time_step = all * fmax(0, (double)(p->run->ns_step - clock)),
+        .time_get = all * fmax(0, (double)(p->run->ns_get - clock)),
+        .time_set = all * fmax(0, (double)(p->run->ns_set - clock)),
+        .worst_step = 1e-9 * (double)worst,
+        .measured = p->run->measured,
+        .budget = p->unit->spec ? p->unit->spec->budget : (double)NAN,
+    };
+    bool now = false;
+    r->late = m->async ? crdi_async_late(m, at, &now) : 0;
+    crd_link_stats* link = m->verdict.link_stats ? &m->verdict.link_stats[at] : NULL;
+    if (link && crdi_member_link(m, at, link)) { r->link = link; }
+    crd_standby_stats* standby = m->verdict.standby_stats ? &m->verdict.standby_stats[at] : NULL;
+    if (standby && crd_unit_get_standby(p->unit, standby)) { r->standby = standby; }
+}
+
+const crd_master_report* crd_master_get_report(crd_master* m)
+{
+    crd_master_report* r = &m->verdict.report;
+    if (!m->verdict.units) {
+        m->verdict.units =
+            crdi_arena_new(&m->arena, (size_t)m->plan->member_count, sizeof *m->verdict.units);
+        m->verdict.link_stats =
+            crdi_arena_new(&m->arena, (size_t)m->plan->member_count, sizeof *m->verdict.link_stats);
+        m->verdict.standby_stats = crdi_arena_new(&m->arena, (size_t)m->plan->member_count,
+                                                  sizeof *m->verdict.standby_stats);
+    }
+    for (int i = 0; m->verdict.units && i < m->plan->member_count; i++) {
+        report_unit(m, &m->plan->members[i], &m->verdict.units[i]);
+    }
+    crdi_coupled_report(m);
+    const bool stepped = m->clock.n > 0;
+    *r = (crd_master_report){
+        .end = m->life.end,
+        .end_unit = m->life.end_member >= 0 ? m->plan->members[m->life.end_member].unit->name : "",
+        .start = m->plan->times.start,
+        .stop = m->plan->times.stop,
+        .step = m->plan->controlled && stepped
+                    ? (m->clock.time - m->plan->times.start) / (double)m->clock.n
+                    : m->plan->times.tick,
+        .time = crd_master_time(m),
+        .steps = m->clock.n,
+        .threads = m->tuning.threads,
+        .wall_time = 1e-9 * (double)m->life.ns_wall,
+        .initialization_time = 1e-9 * (double)m->life.ns_initialization,
+        .units = m->verdict.units,
+        .unit_count = m->verdict.units ? m->plan->member_count : 0,
+        .loops = m->verdict.loops,
+        .loop_count = m->verdict.loop_count,
+        .couplings = m->connections.reports,
+        .coupling_count = m->connections.coupled_count,
+        .rows = m->record.recorder ? crd_recorder_rows(m->record.recorder) : 0,
+        .results = m->plan->sys->results.path ? m->plan->sys->results.path : "",
+        .control = m->control.report,
+        .worst_defect = NAN,
+        .worst_energy = NAN,
+        .error_note = "",
+        .pace = &m->pace.pacer.report,
+        .exchange =
+            m->exchange && m->plan->sys->results.exchange ? m->plan->sys->results.exchange : "",
+        .exchanged = crdi_exchange_count(m),
+    };
+    r->control.mean = r->step;
+    crdi_verdict_report(m);
+    return r;
+}
