@@ -125,7 +125,7 @@ list(APPEND files ${tree}/src/shared/base.h ${tree}/src/shared/coupling.h ${tree
 cardan_embed_fmu(coupling HEADER cardan_unit.h MODEL crd_coupling_model FILES ${base_files} ${files})
 
 file(GLOB files CONFIGURE_DEPENDS ${tree}/src/dcp/master/*.[ch] ${tree}/src/dcp/model/*.[ch])
-foreach(name line.c names.c pdu.c sequence.c values.c variables.c variables.h description/dcpx.h
+foreach(name line.c names.c pdu.c sequence.c values.c variables.c description/dcpx.h
         description/description.c description/start.c net/address.c net/capture.c net/net.c net/net.h net/socket.c)
     list(APPEND files ${tree}/src/dcp/${name})
 endforeach()

@@ -603,7 +603,7 @@ CRD_API bool crd_dcp_net_connected(const crd_dcp_net* n, const crd_dcp_address* 
 CRD_API bool crd_dcp_net_local(const crd_dcp_net* n, int index, crd_dcp_address* out);
 /// What listens now is control: crd_dcp_net_close(NULL) leaves it open, and the connections that
 /// came in through it.
-CRD_API void crd_dcp_net_keep(crd_dcp_net* n);
+CRD_API void crd_dcp_net_set_control(crd_dcp_net* n);
 CRD_API double crd_dcp_net_now(const crd_dcp_net* n); ///< the clock of the net, s
 /// The local address that leads to `to`: what a peer there has to be told to answer us. 0: no way.
 CRD_API uint32_t crd_dcp_net_source_ip(const crd_dcp_net* n, const crd_dcp_address* to);
@@ -631,7 +631,7 @@ CRD_API int crd_dcp_net_descriptor(const crd_dcp_net* n);
 /// A local address with the connections that came in there, or the connection to a peer. NULL: all
 /// but control.
 CRD_API void crd_dcp_net_close(crd_dcp_net* n, const crd_dcp_address* at);
-/// A slave's link over it; does crd_dcp_net_keep. A peer that lets the slave listen at 0.0.0.0
+/// A slave's link over it; does crd_dcp_net_set_control. A peer that lets the slave listen at 0.0.0.0
 /// gets the interface of the control address: it cannot open more than is open.
 CRD_API crd_dcp_link crd_dcp_net_link(crd_dcp_net* n);
 

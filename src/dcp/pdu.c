@@ -196,7 +196,7 @@ static bool has_payload(const row* r, const crd_dcp_pdu* p)
 
 static uint64_t get(const crd_dcp_pdu* p, const field* f)
 {
-    return crdi_member_get(p, f->offset, f->size);
+    return crdi_dcp_member_get(p, f->offset, f->size);
 }
 
 static void read_field(crd_dcp_pdu* p, const field* f, const uint8_t* bytes)
@@ -204,7 +204,7 @@ static void read_field(crd_dcp_pdu* p, const field* f, const uint8_t* bytes)
     if (f->show == BYTES) {
         memcpy((char*)p + f->offset, bytes, f->wire);
     } else {
-        crdi_member_set(p, f->offset, f->size, crdi_load_le(bytes, f->wire));
+        crdi_dcp_member_set(p, f->offset, f->size, crdi_load_le(bytes, f->wire));
     }
 }
 

@@ -1,5 +1,8 @@
-// Sequence ids of data PDUs that arrive: which are new, missing, repeated or overtaken.
+// What is counted of packets: which data are new, missing, repeated or overtaken; how many answers
+// strangers get.
 #include "shared/dcp.h"
+
+#include <math.h>
 
 int crdi_dcp_sequence_gap(const crdi_dcp_sequence* s, uint16_t seq)
 {
@@ -23,4 +26,13 @@ bool crdi_dcp_sequence_repeated(crdi_dcp_sequence* s, uint16_t seq)
     const bool repeated = s->window & bit;
     s->window |= bit;
     return repeated;
+}
+
+bool crdi_dcp_rate_spend(crdi_dcp_rate* r, double per_second, double now)
+{
+    r->left = fmin(per_second, r->left + per_second * fmax(0, now - r->time));
+    r->time = now;
+    if (r->left < 1) { return false; }
+    r->left -= 1;
+    return true;
 }

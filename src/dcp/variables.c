@@ -1,5 +1,5 @@
 // The values of the variables of a description.
-#include "dcp/variables.h"
+#include "shared/dcp.h"
 
 #include <math.h>
 
@@ -93,7 +93,8 @@ static crd_status place(crd_arena* arena, const crd_dcp_description* d, crdi_dcp
 
 // Structural parameters first: the sizes of the others hang on them.
 crd_status crdi_dcp_values_create(crd_arena* arena, const crd_dcp_description* d,
-                                  const crdi_dcp_room* room, crdi_dcp_value** out)
+                                  const crdi_dcp_room* room, const uint64_t* structural,
+                                  crdi_dcp_value** out)
 {
     static const uint8_t order[] = {CRD_STRUCTURAL_PARAMETER, CRD_PARAMETER, CRD_INPUT, CRD_OUTPUT};
     crdi_dcp_value* values = crdi_arena_new(arena, (size_t)d->variable_count, sizeof *values);
@@ -105,15 +106,17 @@ crd_status crdi_dcp_values_create(crd_arena* arena, const crd_dcp_description* d
         for (int k = 0; k < 8; k++) {
             const bool linked = k < v->rank && v->is_linked[k];
             const int link = linked ? crd_dcp_find_vr(d, v->linked[k]) : -1;
-            const bool structural =
+            const bool sizes =
                 link >= 0 && d->variables[link].causality == CRD_STRUCTURAL_PARAMETER;
-            values[i].linked[k] =
-                structural && v->causality != CRD_STRUCTURAL_PARAMETER ? link : -1;
+            values[i].linked[k] = sizes && v->causality != CRD_STRUCTURAL_PARAMETER ? link : -1;
         }
     }
     for (size_t i = 0; i < sizeof order; i++) {
         const crd_status st = place(arena, d, values, order[i], room);
         if (st < 0) { return st; }
+        for (int k = 0; i == 0 && structural && k < d->variable_count; k++) {
+            if (values[k].slot.integer) { *values[k].slot.integer = (int64_t)structural[k]; }
+        }
     }
     *out = values;
     return CRD_OK;

@@ -286,55 +286,37 @@ static crd_status push(crdi_serve* s)
     return CRD_OK;
 }
 
+static crd_status check_count(crdi_serve* s, const crdi_outlet* o, const crd_dcp_slot* slot,
+                              const char* what)
+{
+    if (o->kind == CRD_BYTES || slot->count == o->count) { return CRD_OK; }
+    return crdi_fail(s->log, CRD_E_RANGE, "'%s' has %u elements, but %u %s", o->name, o->count,
+                     slot->count, what);
+}
+
 static crd_status take_slot(crdi_serve* s, const crdi_outlet* o, crd_values* v,
                             const crd_dcp_slot* slot)
 {
     const crd_unit* u = s->stations[o->unit].unit;
-    if (o->kind == CRD_BYTES) {
-        const crd_status st =
-            crd_bytes_set(u->ctx, &v->bytes[o->at], slot->bytes, *slot->byte_count);
-        return fail_unit(s, o->unit, st);
-    }
-    if (slot->count != o->count) {
-        return crdi_fail(s->log, CRD_E_RANGE, "'%s' has %u elements, but %u came", o->name,
-                         o->count, slot->count);
-    }
-    if (o->kind == CRD_REAL) {
-        memcpy(v->real + o->at, slot->real, slot->count * sizeof *slot->real);
-        return CRD_OK;
-    }
-    memcpy(v->integer + o->at, slot->integer, slot->count * sizeof *slot->integer);
+    crd_status st = CRD_OK;
+    CRD_TRY(check_count(s, o, slot, "came"));
+    CRD_TRY(fail_unit(s, o->unit, crdi_dcp_slot_get(u->ctx, slot, v, o->at)));
     const bool boolean = u->info.variables[o->variable].type == CRD_BOOLEAN;
     for (uint32_t i = 0; boolean && i < slot->count; i++) {
         v->integer[o->at + (int32_t)i] = slot->integer[i] != 0;
     }
-    return CRD_OK;
+fail:
+    return st;
 }
 
 static crd_status give_slot(crdi_serve* s, const crdi_outlet* o, const crd_values* v,
                             crd_dcp_slot* slot)
 {
-    if (o->kind == CRD_BYTES) {
-        const crd_bytes* b = &v->bytes[o->at];
-        if (b->length > slot->max_size) {
-            return crdi_fail(s->log, CRD_E_RANGE,
-                             "'%s' has %zu bytes, but its maxSize is %u: describe it with more",
-                             o->name, b->length, slot->max_size);
-        }
-        if (b->length) { memcpy(slot->bytes, b->data, b->length); }
-        *slot->byte_count = (uint32_t)b->length;
-        return CRD_OK;
-    }
-    if (slot->count != o->count) {
-        return crdi_fail(s->log, CRD_E_RANGE, "'%s' has %u elements, but %u are wanted", o->name,
-                         o->count, slot->count);
-    }
-    if (o->kind == CRD_REAL) {
-        memcpy(slot->real, v->real + o->at, slot->count * sizeof *slot->real);
-    } else {
-        memcpy(slot->integer, v->integer + o->at, slot->count * sizeof *slot->integer);
-    }
-    return CRD_OK;
+    const crd_status st = check_count(s, o, slot, "are wanted");
+    if (st < 0 || crdi_dcp_slot_set(slot, v, o->at)) { return st; }
+    return crdi_fail(s->log, CRD_E_RANGE,
+                     "'%s' has %zu bytes, but its maxSize is %u: describe it with more", o->name,
+                     v->bytes[o->at].length, slot->max_size);
 }
 
 // ---- states ------------------------------------------------------------------------------------

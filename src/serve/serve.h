@@ -13,6 +13,7 @@
 #include "shared/master_guard.h"
 #include "shared/serve.h"
 #include "shared/unit.h"
+#include "shared/unit_dcp.h"
 
 #include <pthread.h>
 

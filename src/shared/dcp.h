@@ -35,7 +35,7 @@ static inline void crdi_store_le(uint8_t* p, size_t size, uint64_t x)
 }
 
 /// An unsigned member of a struct, of 1, 2, 4 or 8 bytes, for tables that know offset and size.
-static inline uint64_t crdi_member_get(const void* base, size_t offset, size_t size)
+static inline uint64_t crdi_dcp_member_get(const void* base, size_t offset, size_t size)
 {
     const void* at = (const char*)base + offset;
     return size == 1   ? *(const uint8_t*)at
@@ -44,7 +44,7 @@ static inline uint64_t crdi_member_get(const void* base, size_t offset, size_t s
                        : *(const uint64_t*)at;
 }
 
-static inline void crdi_member_set(void* base, size_t offset, size_t size, uint64_t x)
+static inline void crdi_dcp_member_set(void* base, size_t offset, size_t size, uint64_t x)
 {
     void* at = (char*)base + offset;
     if (size == 1) { *(uint8_t*)at = (uint8_t)x; }
@@ -183,6 +183,40 @@ void crdi_dcp_uuid_print(const uint8_t uuid[16], char out[37]);
 /// Two hexadecimal digits each; false: other characters, an odd number, or more than `room` bytes.
 bool crdi_dcp_hex_parse(const char* text, size_t length, uint8_t* out, size_t room, size_t* count);
 
+// ---- values of all variables of a description --------------------------------------------------
+
+/// Where a variable's value stands, how many elements it has by the structural parameters, and how
+/// much room there is. A slave has one such list, a master one for each slave, a unit one.
+typedef struct crdi_dcp_value {
+    crd_dcp_slot slot;
+    uint32_t capacity;   ///< elements, or bytes, that there is room for; slot.count may be more
+    uint32_t byte_count; ///< slot.byte_count points here
+    int linked[8];       ///< indices of structural parameters, -1: the dimension is a constant
+} crdi_dcp_value;
+
+typedef struct crdi_dcp_room {
+    uint32_t elements; ///< along a dimension whose structural parameter has no max; 0: as it starts
+    uint32_t text;     ///< bytes of a string or binary without maxSize
+    uint32_t most;     ///< elements of a variable
+    uint32_t most_text; ///< bytes of a string or binary
+} crdi_dcp_room;
+
+/// All with their start values, structural parameters with those of `structural` (variable_count;
+/// may be NULL). Numbers of one causality stand behind each other in the order of the description,
+/// so that a group of neighbours is copied as one.
+crd_status crdi_dcp_values_create(crd_arena* arena, const crd_dcp_description* d,
+                                  const crdi_dcp_room* room, const uint64_t* structural,
+                                  crdi_dcp_value** out);
+/// Elements of a variable as the structural parameters stand, if `changed` (-1: none) had the value
+/// `to`; no more than UINT32_MAX.
+uint64_t crdi_dcp_elements(const crd_dcp_description* d, const crdi_dcp_value* values, int variable,
+                           int changed, uint64_t to);
+/// All that there is room for, so that an array that grows has start values.
+void crdi_dcp_value_restart(const crd_dcp_description* d, crdi_dcp_value* values, int variable);
+/// Fills `capacity` elements, or the bytes, of a slot with a start value as a description has it;
+/// the last number again where there are no more. NULL: zeros, nothing.
+void crdi_dcp_read_start(const char* start, crd_dcp_slot* slot, uint32_t capacity);
+
 // ---- networks ----------------------------------------------------------------------------------
 
 enum {
@@ -197,3 +231,10 @@ typedef struct crdi_dcp_address_text {
 crdi_dcp_address_text crdi_dcp_address_text_of(const crd_dcp_address* a);
 
 crd_dcp_net_limits crdi_dcp_net_get_limits(const crd_dcp_net* n);
+
+/// Answers to strangers, so many per second at most: whoever forges addresses shall not make us
+/// flood their owners.
+typedef struct crdi_dcp_rate {
+    double left, time; ///< answers that may be given at that time
+} crdi_dcp_rate;
+bool crdi_dcp_rate_spend(crdi_dcp_rate* r, double per_second, double now);

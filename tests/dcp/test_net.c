@@ -965,7 +965,7 @@ static void data_that_are_there_come_before_requests(void** state)
 {
     place* p = *state;
     const crd_dcp_address control = listening(p->b, CRD_DCP_UDP);
-    crd_dcp_net_keep(p->b);
+    crd_dcp_net_set_control(p->b);
     const crd_dcp_address data = listening(p->b, CRD_DCP_UDP);
     const crd_dcp_address stream = listening(p->b, CRD_DCP_TCP);
     check(crd_dcp_net_send(p->a, &control, (const uint8_t*)"request", 7));

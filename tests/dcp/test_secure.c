@@ -64,7 +64,7 @@ static bool tap_local(const crd_dcp_net* n, int index, crd_dcp_address* out)
 }
 static void tap_keep(crd_dcp_net* n)
 {
-    crd_dcp_net_keep(((tap*)n)->inner);
+    crd_dcp_net_set_control(((tap*)n)->inner);
 }
 static bool tap_send(crd_dcp_net* n, const crd_dcp_address* to, const uint8_t* bytes, size_t length,
                      crd_dcp_address* from)
@@ -126,7 +126,7 @@ static const crdi_dcp_net_ops tap_ops = {.destroy = tap_destroy,
                                          .connect = tap_connect,
                                          .connected = tap_connected,
                                          .local = tap_local,
-                                         .keep = tap_keep,
+                                         .set_control = tap_keep,
                                          .send = tap_send,
                                          .receive = tap_receive,
                                          .wait = tap_wait,

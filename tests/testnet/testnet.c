@@ -456,7 +456,7 @@ static bool node_local(const crd_dcp_net* base, int index, crd_dcp_address* out)
     return false;
 }
 
-static void node_keep(crd_dcp_net* base)
+static void node_set_control(crd_dcp_net* base)
 {
     node* n = (node*)base;
     for (size_t i = 0; i < n->network->port_count; i++) {
@@ -702,7 +702,7 @@ static const crdi_dcp_net_ops ops = {
     .connect = node_connect,
     .connected = node_connected,
     .local = node_local,
-    .keep = node_keep,
+    .set_control = node_set_control,
     .send = node_send,
     .receive = node_receive,
     .wait = node_wait,

@@ -23,8 +23,7 @@ typedef struct testnet_counts {
 /// Streams are reliable and in order: a loss costs them a round trip. Every packet draws its fate
 /// from the seed and its own number, so that a change of one fault leaves the others as they were.
 /// Sending allocates until there are as many packets as are ever on their way at once.
-crd_status testnet_create(crd_context* ctx, const testnet_faults* faults,
-                                          testnet** out);
+crd_status testnet_create(crd_context* ctx, const testnet_faults* faults, testnet** out);
 void testnet_destroy(testnet* t);
 /// A host, or another process on one: addresses may be shared, ports not. Nets and network may be
 /// destroyed in any order. crd_dcp_net_wait lets the clock of all go on to the next arrival.

@@ -68,13 +68,9 @@ static crd_status find_variable(crd_dcp_bench* b, const char* name, uint8_t caus
                                 int quantity)
 {
     if (!name) { return CRD_OK; }
-    for (int i = 0; i < b->d->variable_count; i++) {
-        const crd_dcp_variable* v = &b->d->variables[i];
-        if (strcmp(v->name, name) != 0) { continue; }
-        if (v->causality != causality || v->rank != 0 ||
-            (v->type != CRD_DCP_FLOAT32 && v->type != CRD_DCP_FLOAT64)) {
-            break;
-        }
+    const int i = crdi_dcp_find_name(b->d, name);
+    const crd_dcp_variable* v = i < 0 ? NULL : &b->d->variables[i];
+    if (v && v->causality == causality && v->rank == 0 && crdi_dcp_is_real(v->type)) {
         of[i] = (int16_t)quantity;
         return CRD_OK;
     }
@@ -88,9 +84,7 @@ static crd_status find_variable(crd_dcp_bench* b, const char* name, uint8_t caus
 // A value in the unit of a limit as one in the unit of the quantity.
 static double in_unit(const crdi_bench_quantity* q, const crd_dcp_limit* l, double x)
 {
-    if (isinf(x) || isnan(x) || strcmp(q->unit, l->unit) == 0) { return x; }
-    return (x * l->dimension.factor + l->dimension.offset - q->dimension.offset) /
-           q->dimension.factor;
+    return crdi_bench_convert(x, l, q->unit, &q->dimension);
 }
 
 static crd_status read_quantity(crd_dcp_bench* b, int i)
@@ -194,7 +188,7 @@ static crd_status read_config(crd_dcp_bench* b)
     CRD_TRY(crdi_bench_read_media(b, &media, tolerance));
     b->declared = crd_dcp_bench_find(b->d, &b->at);
     for (int i = 0; i < CRDI_LOG_COUNT; i++) {
-        b->logs[i] = (int16_t)crdi_bench_template(b->d, i);
+        b->logs[i] = crdi_bench_template(b->d, i);
     }
 fail:
     return st;
@@ -285,10 +279,10 @@ static bool set_extension(crd_dcp_bench* b, int variable, const crd_dcp_slot* va
     const crd_dcp_bench_variables* at = &b->at;
     *outcome = CRD_DCP_DONE;
     if (variable == at->sequence) {
-        const bool fresh = crdi_bench_hear(&b->numbers, (uint32_t)*value->integer);
+        const bool fresh = crdi_bench_take_number(&b->numbers, (uint32_t)*value->integer);
         if (fresh) { note_data(b, true, b->extension); }
     } else if (variable == at->echo) {
-        crdi_bench_hear_back(&b->numbers, (uint32_t)*value->integer, b->slave->now);
+        crdi_bench_take_echo(&b->numbers, (uint32_t)*value->integer, b->slave->now);
     } else if (variable == at->extension) {
         b->extension = *value->integer == 1; // a version that we do not know is none
     } else if (variable == at->peer_limits) {
@@ -322,7 +316,7 @@ static bool get_extension(crd_dcp_bench* b, int variable, crd_dcp_slot* value)
         crdi_bench_next_number(&b->numbers, b->slave->now);
         *value->integer = b->numbers.sent;
     } else if (variable == at->echo_out) {
-        *value->integer = b->numbers.heard;
+        *value->integer = b->numbers.theirs;
     } else if (variable == at->status) {
         *value->integer = b->phase;
     } else if (variable == at->reason) {

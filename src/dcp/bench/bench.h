@@ -1,5 +1,5 @@
-// The bench between its files: bench.c is the slave's plant, bench_run.c control, watch and duties,
-// bench_describe.c what the description lists, bench_limits.c the texts, bench_peer.c the master.
+// The bench between its files: bench.c is the slave's plant, run.c control, watch and duties,
+// describe.c what the description lists, limits.c the texts, peer.c the master.
 #pragma once
 #include "cardan/dcp_bench.h"
 #include "dcp/slave/slave.h"
@@ -53,12 +53,12 @@ typedef struct crdi_bench_medium { // that is conditioned
 
 /// One direction of sequence numbers, seen from who sends them.
 typedef struct crdi_bench_sequence {
-    uint32_t sent;  // the newest of ours
-    uint32_t back;  // the newest of ours that they have sent back
-    uint32_t heard; // the newest of theirs
-    uint32_t lost;  // between the last two of theirs
-    uint32_t timed; // the newest of ours in the round trips
-    bool has_heard, has_back;
+    uint32_t sent;   // the newest of ours
+    uint32_t back;   // the newest of ours that they have sent back
+    uint32_t theirs; // the newest of theirs
+    uint32_t lost;   // between the last two of theirs
+    uint32_t timed;  // the newest of ours in the round trips
+    bool has_theirs, has_back;
     double times[CRDI_BENCH_RING]; // when ours left
     crd_dcp_round_trip round_trip;
 } crdi_bench_sequence;
@@ -72,7 +72,7 @@ struct crd_dcp_bench {
     crd_dcp_slave* slave;
     crd_dcp_bench_variables at;
     bool declared;
-    int16_t logs[CRDI_LOG_COUNT]; // template ids, -1: not in the description
+    const crd_dcp_log_template* logs[CRDI_LOG_COUNT]; // NULL: not in the description
     crdi_bench_quantity q[CRD_DCP_LIMITS_MAX];
     int speed;    // index, -1
     int16_t* set; // (variable_count) quantity of a set value, -1
@@ -107,17 +107,20 @@ struct crd_dcp_bench {
     int64_t periods;
 };
 
-// bench_limits.c
+// limits.c
 bool crdi_bench_dimension(const char* unit, crd_dimension* out);
+/// A value in the unit of a limit as one in another unit of the same dimension.
+double crdi_bench_convert(double x, const crd_dcp_limit* from, const char* unit,
+                          const crd_dimension* dimension);
 
-// bench_describe.c
+// describe.c
 extern const char* const crdi_bench_words[3]; // what the three texts are, for messages
-int crdi_bench_template(const crd_dcp_description* d, crdi_bench_log log); // id, -1
+const crd_dcp_log_template* crdi_bench_template(const crd_dcp_description* d, crdi_bench_log log);
 /// `real` (up to 4) and `text` (up to 2) go to the places that the template has for them.
 void crdi_bench_tell(crd_dcp_bench* b, crdi_bench_log log, const char* const* text,
                      const double* real);
 
-// bench_run.c
+// run.c
 /// Which media are to be conditioned to what.
 crd_status crdi_bench_read_media(crd_dcp_bench* b, const crd_dcp_limits* initial, double tolerance);
 /// Parses and checks what the master has said; false: refused, and the slave is in error.
@@ -134,7 +137,7 @@ void crdi_bench_go_on(crd_dcp_bench* b, double seconds);
 double crdi_bench_next(void* user);
 void crdi_bench_advance(void* user, double now);
 
-// bench_peer.c
+// peer.c
 void crdi_bench_next_number(crdi_bench_sequence* s, double now);
-bool crdi_bench_hear(crdi_bench_sequence* s, uint32_t number); // theirs; false: not a new one
-void crdi_bench_hear_back(crdi_bench_sequence* s, uint32_t number, double now); // ours, back
+bool crdi_bench_take_number(crdi_bench_sequence* s, uint32_t number); // theirs; false: not new
+void crdi_bench_take_echo(crdi_bench_sequence* s, uint32_t number, double now); // ours, back

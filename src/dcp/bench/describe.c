@@ -1,5 +1,6 @@
 // What the description of a bench lists: the variables of the extension and the entries of its log.
 #include "dcp/bench/bench.h"
+#include "dcp/description/dcpx.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -47,18 +48,10 @@ static const row rows[] = {
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
-static int find_name(const crd_dcp_description* d, const char* name)
-{
-    for (int i = 0; i < d->variable_count; i++) {
-        if (strcmp(d->variables[i].name, name) == 0) { return i; }
-    }
-    return -1;
-}
-
 bool crd_dcp_bench_find(const crd_dcp_description* d, crd_dcp_bench_variables* out)
 {
     for (int i = 0; i < ROWS; i++) {
-        const int k = find_name(d, rows[i].name);
+        const int k = crdi_dcp_find_name(d, rows[i].name);
         if (k < 0 || d->variables[k].causality != rows[i].causality ||
             d->variables[k].type != rows[i].type || d->variables[k].rank != 0) {
             return false;
@@ -70,77 +63,54 @@ bool crd_dcp_bench_find(const crd_dcp_description* d, crd_dcp_bench_variables* o
 
 // ---- log ---------------------------------------------------------------------------------------
 
-#define NUMBER CRD_DCP_FLOAT64
-#define TEXT CRD_DCP_STRING
+// Arguments are those of the message: numbers are float64.
 static const struct {
     uint8_t level;
     const char* message;
-    uint8_t arguments[6];
-    int count;
 } entries[CRDI_LOG_COUNT] = {
-    [CRDI_LOG_READY] = {3, "preparation: all items are met", {0}, 0},
-    [CRDI_LOG_MISSING] = {2, "preparation: missing %string", {TEXT}, 1},
-    [CRDI_LOG_CONDITIONING] = {3,
-                               "conditioning: %string at %float64 %string, wanted %float64",
-                               {TEXT, NUMBER, TEXT, NUMBER},
-                               4},
-    [CRDI_LOG_CONDITIONED] = {3, "conditioning: done, temperatures are held", {0}, 0},
-    [CRDI_LOG_REFUSED] = {1, "refused: %string", {TEXT}, 1},
-    [CRDI_LOG_CLAMPED] = {2,
-                          "clamped: %string = %float64 %string, used %float64, limits %float64 to "
-                          "%float64",
-                          {TEXT, NUMBER, TEXT, NUMBER, NUMBER, NUMBER},
-                          6},
-    [CRDI_LOG_NOT_A_NUMBER] = {2, "refused: the set value of %string is not a number", {TEXT}, 1},
-    [CRDI_LOG_TRIP] = {1,
-                       "fault: %string measured %float64 %string, allowed %float64 to %float64",
-                       {TEXT, NUMBER, TEXT, NUMBER, NUMBER},
-                       5},
-    [CRDI_LOG_WATCHDOG] = {1, "fault: watchdog, no valid data for %float64 s", {NUMBER}, 1},
-    [CRDI_LOG_GAP] = {1,
-                      "fault: sequence numbers are %float64 apart, allowed %float64",
-                      {NUMBER, NUMBER},
-                      2},
-    [CRDI_LOG_RIG_ERROR] = {1, "fault: error %float64 in the memory of the bench", {NUMBER}, 1},
-    [CRDI_LOG_ITEM_LOST] = {1, "fault: lost %string", {TEXT}, 1},
-    [CRDI_LOG_STOP] = {3, "stop: %string", {TEXT}, 1},
-    [CRDI_LOG_STOP_LATE] = {1,
-                            "stop: has taken %float64 s, the speed is %float64",
-                            {NUMBER, NUMBER},
-                            2},
-    [CRDI_LOG_AVOIDED] = {2,
-                          "clamped: %string = %float64 %string, used %float64: not allowed at this "
-                          "operating point",
-                          {TEXT, NUMBER, TEXT, NUMBER},
-                          4},
+    [CRDI_LOG_READY] = {3, "preparation: all items are met"},
+    [CRDI_LOG_MISSING] = {2, "preparation: missing %string"},
+    [CRDI_LOG_CONDITIONING] = {3, "conditioning: %string at %float64 %string, wanted %float64"},
+    [CRDI_LOG_CONDITIONED] = {3, "conditioning: done, temperatures are held"},
+    [CRDI_LOG_REFUSED] = {1, "refused: %string"},
+    [CRDI_LOG_CLAMPED] =
+        {2, "clamped: %string = %float64 %string, used %float64, limits %float64 to %float64"},
+    [CRDI_LOG_NOT_A_NUMBER] = {2, "refused: the set value of %string is not a number"},
+    [CRDI_LOG_TRIP] = {1, "fault: %string measured %float64 %string, allowed %float64 to %float64"},
+    [CRDI_LOG_WATCHDOG] = {1, "fault: watchdog, no valid data for %float64 s"},
+    [CRDI_LOG_GAP] = {1, "fault: sequence numbers are %float64 apart, allowed %float64"},
+    [CRDI_LOG_RIG_ERROR] = {1, "fault: error %float64 in the memory of the bench"},
+    [CRDI_LOG_ITEM_LOST] = {1, "fault: lost %string"},
+    [CRDI_LOG_STOP] = {3, "stop: %string"},
+    [CRDI_LOG_STOP_LATE] = {1, "stop: has taken %float64 s, the speed is %float64"},
+    [CRDI_LOG_AVOIDED] =
+        {2,
+         "clamped: %string = %float64 %string, used %float64: not allowed at this operating point"},
 };
 
-int crdi_bench_template(const crd_dcp_description* d, crdi_bench_log log)
+const crd_dcp_log_template* crdi_bench_template(const crd_dcp_description* d, crdi_bench_log log)
 {
     for (int i = 0; i < d->template_count; i++) {
-        const crd_dcp_log_template* t = &d->templates[i];
-        if (strcmp(t->message, entries[log].message) == 0 &&
-            t->argument_count == entries[log].count) {
-            return t->id;
-        }
+        if (strcmp(d->templates[i].message, entries[log].message) == 0) { return &d->templates[i]; }
     }
-    return -1;
+    return NULL;
 }
 
 void crdi_bench_tell(crd_dcp_bench* b, crdi_bench_log log, const char* const* text,
                      const double* real)
 {
-    enum { ROOM = 160 }; // of a text: an entry that is kept has 256 bytes
-    crd_dcp_slot slots[6] = {{0}};
+    enum { ROOM = 160, MOST = 6 }; // of a text: an entry that is stored has 256 bytes
+    const crd_dcp_log_template* t = b->logs[log];
+    crd_dcp_slot slots[MOST] = {{0}};
     uint8_t bytes[2][ROOM];
     uint32_t lengths[2];
-    double numbers[6];
-    int texts = 0, reals = 0;
-    if (b->logs[log] < 0) { return; }
-    for (int i = 0; i < entries[log].count; i++) {
-        slots[i] = (crd_dcp_slot){.type = entries[log].arguments[i], .count = 1};
-        if (slots[i].type == NUMBER) {
-            numbers[i] = real[reals++];
+    double numbers[MOST];
+    int texts = 0;
+    if (!t || t->argument_count > MOST) { return; }
+    for (int i = 0; i < t->argument_count; i++) {
+        slots[i] = (crd_dcp_slot){.type = t->arguments[i], .count = 1};
+        if (crdi_dcp_is_real(slots[i].type)) {
+            numbers[i] = *real++;
             slots[i].real = &numbers[i];
             continue;
         }
@@ -152,7 +122,7 @@ void crdi_bench_tell(crd_dcp_bench* b, crdi_bench_log log, const char* const* te
         slots[i].max_size = ROOM;
         texts++;
     }
-    crd_dcp_slave_log(b->slave, (uint8_t)b->logs[log], slots, b->slave->now);
+    crd_dcp_slave_log(b->slave, t->id, slots, b->slave->now);
 }
 
 // ---- declare -----------------------------------------------------------------------------------
@@ -214,7 +184,7 @@ static bool next_word(const char** at, const char* ends, char* out, size_t room)
 
 static int find_variable(const crd_dcp_description* d, const char* name, uint8_t causality)
 {
-    const int i = find_name(d, name);
+    const int i = crdi_dcp_find_name(d, name);
     return i >= 0 && d->variables[i].causality == causality ? i : -1;
 }
 
@@ -313,12 +283,12 @@ static crd_status add_log(crd_dcp_description* d)
     if (nt) { memcpy(t, d->templates, nt * sizeof *t); }
     c[nc] = (crd_dcp_log_category){.id = (uint8_t)category, .name = "bench extension"};
     for (int i = 0; i < CRDI_LOG_COUNT; i++) {
-        t[nt + (size_t)i] = (crd_dcp_log_template){.id = (uint8_t)(id + i),
-                                                   .category = (uint8_t)category,
-                                                   .level = entries[i].level,
-                                                   .message = entries[i].message,
-                                                   .arguments = entries[i].arguments,
-                                                   .argument_count = entries[i].count};
+        crd_dcp_log_template* x = &t[nt + (size_t)i];
+        *x = (crd_dcp_log_template){.id = (uint8_t)(id + i),
+                                    .category = (uint8_t)category,
+                                    .level = entries[i].level,
+                                    .message = entries[i].message};
+        if (crdi_dcp_read_arguments(&d->arena, x) < 0) { return CRD_E_MEMORY; }
     }
     d->categories = c;
     d->category_count++;

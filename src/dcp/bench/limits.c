@@ -282,23 +282,13 @@ fail:
 
 // ---- writing -----------------------------------------------------------------------------------
 
-typedef struct writer {
-    char* out;
-    size_t room;
-    int length;
-} writer;
-
-static void put(writer* w, const char* text)
+static void put(crdi_dcp_line* w, const char* text)
 {
-    const size_t n = strlen(text);
-    for (size_t i = 0; i < n; i++) {
-        if ((size_t)w->length + i + 1 < w->room) { w->out[(size_t)w->length + i] = text[i]; }
-    }
-    w->length += (int)n;
+    crdi_dcp_line_put(w, text, strlen(text));
 }
 
 // The shortest text that reads back as the same.
-static void put_number(writer* w, double x)
+static void put_number(crdi_dcp_line* w, double x)
 {
     char text[32];
     for (int digits = 6; digits <= 17; digits++) {
@@ -309,7 +299,7 @@ static void put_number(writer* w, double x)
     put(w, text);
 }
 
-static void put_range(writer* w, const crd_dcp_limit* l)
+static void put_range(crdi_dcp_line* w, const crd_dcp_limit* l)
 {
     put(w, l->name);
     if (l->min > -INFINITY || l->max < INFINITY) {
@@ -331,7 +321,8 @@ static void put_range(writer* w, const crd_dcp_limit* l)
 
 int crd_dcp_limits_print(const crd_dcp_limits* l, char* out, size_t room)
 {
-    writer w = {.out = out, .room = room};
+    crdi_dcp_line w = {.out = out, .room = room};
+    crdi_dcp_line_put(&w, "", 0);
     for (int i = 0; i < l->count; i++) {
         put(&w, w.length ? "; " : "");
         put_range(&w, &l->of[i]);
@@ -346,8 +337,7 @@ int crd_dcp_limits_print(const crd_dcp_limits* l, char* out, size_t room)
             put_range(&w, &l->avoid[i].with);
         }
     }
-    if (room > 0) { out[(size_t)w.length < room ? (size_t)w.length : room - 1] = 0; }
-    return w.length;
+    return (int)w.length;
 }
 
 // ---- checking ----------------------------------------------------------------------------------
@@ -360,12 +350,18 @@ const crd_dcp_limit* crd_dcp_limits_find(const crd_dcp_limits* l, const char* na
     return NULL;
 }
 
+double crdi_bench_convert(double x, const crd_dcp_limit* from, const char* unit,
+                          const crd_dimension* dimension)
+{
+    if (strcmp(from->unit, unit) == 0 || !isfinite(x)) { return x; }
+    return (x * from->dimension.factor + from->dimension.offset - dimension->offset) /
+           dimension->factor;
+}
+
 // A value of `from` in the unit of `to`.
 static double convert(double x, const crd_dcp_limit* from, const crd_dcp_limit* to)
 {
-    if (strcmp(from->unit, to->unit) == 0 || isinf(x)) { return x; }
-    return (x * from->dimension.factor + from->dimension.offset - to->dimension.offset) /
-           to->dimension.factor;
+    return crdi_bench_convert(x, from, to->unit, &to->dimension);
 }
 
 static bool at_most(double a, double b) // but for rounding of units

@@ -13,13 +13,13 @@ void crdi_bench_next_number(crdi_bench_sequence* s, double now)
     s->times[s->sent % CRDI_BENCH_RING] = now;
 }
 
-bool crdi_bench_hear(crdi_bench_sequence* s, uint32_t number)
+bool crdi_bench_take_number(crdi_bench_sequence* s, uint32_t number)
 {
-    const uint32_t ahead = number - s->heard;
-    if (s->has_heard && (ahead == 0 || ahead > INT32_MAX)) { return false; }
-    s->lost = s->has_heard ? ahead - 1 : 0;
-    s->heard = number;
-    s->has_heard = true;
+    const uint32_t ahead = number - s->theirs;
+    if (s->has_theirs && (ahead == 0 || ahead > INT32_MAX)) { return false; }
+    s->lost = s->has_theirs ? ahead - 1 : 0;
+    s->theirs = number;
+    s->has_theirs = true;
     if (!s->has_back) { // from now on they have to send ours back
         s->has_back = true;
         s->back = s->sent;
@@ -28,7 +28,7 @@ bool crdi_bench_hear(crdi_bench_sequence* s, uint32_t number)
     return true;
 }
 
-void crdi_bench_hear_back(crdi_bench_sequence* s, uint32_t number, double now)
+void crdi_bench_take_echo(crdi_bench_sequence* s, uint32_t number, double now)
 {
     if (s->sent - number > INT32_MAX) { return; } // we have not sent it
     if (s->has_back && number - s->back <= INT32_MAX) { s->back = number; }
@@ -280,7 +280,7 @@ void crd_dcp_bench_peer_send(crd_dcp_bench_peer* p, double now)
 {
     crdi_bench_next_number(&p->numbers, now);
     *p->sequence = p->numbers.sent;
-    *p->echo = p->numbers.heard;
+    *p->echo = p->numbers.theirs;
 }
 
 void crd_dcp_bench_peer_set_pace(crd_dcp_bench_peer* p, double ratio, double least)
@@ -301,8 +301,8 @@ crd_status crd_dcp_bench_peer_check(crd_dcp_bench_peer* p, double now)
 {
     crdi_bench_sequence* n = &p->numbers;
     const uint32_t theirs = (uint32_t)*p->sequence_out;
-    if (theirs != 0 && crdi_bench_hear(n, theirs)) { p->heard = now; }
-    crdi_bench_hear_back(n, (uint32_t)*p->echo_out, now);
+    if (theirs != 0 && crdi_bench_take_number(n, theirs)) { p->heard = now; }
+    crdi_bench_take_echo(n, (uint32_t)*p->echo_out, now);
     const uint32_t limit = p->plan.gap_limit > p->least ? p->plan.gap_limit : p->least;
     if (p->plan.gap_limit > 0 && gap_of(p) > limit) {
         return crdi_fail(p->ctx, CRD_E_UNIT,

@@ -59,11 +59,7 @@ crd_status crdi_bench_read_media(crd_dcp_bench* b, const crd_dcp_limits* initial
             return crdi_fail(b->ctx, CRD_E_RANGE,
                              "initial temperature of %s, which is no medium of the bench", l->name);
         }
-        const double wanted =
-            strcmp(q->unit, l->unit) == 0
-                ? l->min
-                : (l->min * l->dimension.factor + l->dimension.offset - q->dimension.offset) /
-                      q->dimension.factor;
+        const double wanted = crdi_bench_convert(l->min, l, q->unit, &q->dimension);
         if (!(wanted >= q->min && wanted <= q->max)) {
             return crdi_fail(b->ctx, CRD_E_RANGE,
                              "limit %s: initial temperature %g %s, the bench allows %g to %g",
@@ -479,17 +475,12 @@ void crdi_bench_go_on(crd_dcp_bench* b, double seconds)
 
 // ---- watch -------------------------------------------------------------------------------------
 
-static bool in_run(crd_dcp_state state)
-{
-    return state >= CRD_DCP_SYNCHRONIZING && state <= CRD_DCP_SENDING_D;
-}
-
 // When valid data have been missing for too long: behind the first of them, and behind the start of
 // the run.
 static double watchdog_at(const crd_dcp_bench* b)
 {
     const crd_dcp_slave* s = b->slave;
-    if (b->c.watchdog == 0 || !s || !in_run(s->state)) { return INFINITY; }
+    if (b->c.watchdog == 0 || !s || !crdi_dcp_in_run(s->state)) { return INFINITY; }
     double from = b->valid;
     if (s->state >= CRD_DCP_RUNNING) { from = fmax(from, b->run_since); }
     if (from == -INFINITY) { return INFINITY; }
@@ -551,7 +542,7 @@ static void watch(crd_dcp_bench* b, double watchdog)
     if (state == CRD_DCP_RUNNING && isinf(b->run_since)) { b->run_since = b->time; }
     if (check_rig(b)) { return; }
     if (state >= CRD_DCP_CONFIGURING && state != CRD_DCP_STOPPING && check_trips(b)) { return; }
-    if (!in_run(state)) { return; }
+    if (!crdi_dcp_in_run(state)) { return; }
     if (b->time >= watchdog) {
         crdi_bench_tell(b, CRDI_LOG_WATCHDOG, NULL, &b->c.watchdog);
         fault(b, CRD_DCP_BENCH_WATCHDOG, CRD_DCP_E_HEARTBEAT_MISSED);
@@ -586,7 +577,7 @@ static void go_to(crd_dcp_bench* b, double time)
     const double watchdog = watchdog_at(b), seconds = time - b->time;
     b->time = time;
     b->ticking = true;
-    if (s->mode != CRD_DCP_NRT || !in_run(s->state)) { crdi_bench_go_on(b, seconds); }
+    if (s->mode != CRD_DCP_NRT || !crdi_dcp_in_run(s->state)) { crdi_bench_go_on(b, seconds); }
     watch(b, watchdog);
     if (stopping(b)) { look_at_stop(b); }
     const bool done = s->pending == CRDI_DUTY && duty_is_done(b);

@@ -461,8 +461,8 @@ static void read_setting(reader* r, const crdi_xml_element* e, const crdi_can_se
     *p = (crd_dcp_pdu){.type = s->type};
     for (int i = 0; i < CRDI_CAN_FIELDS && s->fields[i].name; i++) {
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s ", s->fields[i].name);
-        crdi_member_set(p, s->fields[i].offset, s->fields[i].size,
-                        number(r, e, s->fields[i].name, s->fields[i].most));
+        crdi_dcp_member_set(p, s->fields[i].offset, s->fields[i].size,
+                            number(r, e, s->fields[i].name, s->fields[i].most));
     }
     look_at_attributes(r, e, known, "");
     if (s->network) { read_network(r, e, p); }

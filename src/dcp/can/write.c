@@ -132,7 +132,7 @@ static crd_status put_setting(crd_context* ctx, crd_text* t, const crdi_can_sett
     for (int i = 0; i < CRDI_CAN_FIELDS && s->fields[i].name; i++) {
         crdi_text_add(
             t, " %s=\"%llu\"", s->fields[i].name,
-            (unsigned long long)crdi_member_get(p, s->fields[i].offset, s->fields[i].size));
+            (unsigned long long)crdi_dcp_member_get(p, s->fields[i].offset, s->fields[i].size));
     }
     if (!s->network && !s->value) {
         crdi_text_add(t, "/>\n");

@@ -166,3 +166,5 @@ typedef enum crdi_dcp_piece {
 void crdi_dcp_put_text(crd_text* out, const char* name, const char* value);
 /// The next placeholder of a log message; `*at` is behind it afterwards.
 crdi_dcp_piece crdi_dcp_placeholder(const char** at, uint8_t* type);
+/// The arguments of a template are those of its message. CRD_E_MEMORY.
+crd_status crdi_dcp_read_arguments(crd_arena* arena, crd_dcp_log_template* t);

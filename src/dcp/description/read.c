@@ -200,7 +200,7 @@ static void read_attribute(reader* r, const crdi_xml_element* e, const crdi_dcpx
         uint64_t x = 0;
         const uint64_t most = UINT64_MAX >> (64 - 8 * a->size);
         if (!get_whole(r, e, a->name, 0, most, &x)) { return; }
-        crdi_member_set(base, a->offset, a->size, x);
+        crdi_dcp_member_set(base, a->offset, a->size, x);
         if (a->flag) { *((bool*)base + a->flag) = true; }
         break;
     }
@@ -632,22 +632,6 @@ static crd_status read_variables(reader* r, const crdi_xml_element* e)
 
 // ---- log ---------------------------------------------------------------------------------------
 
-static void read_message(reader* r, crd_dcp_log_template* t)
-{
-    uint8_t type = 0;
-    crdi_dcp_piece piece = CRDI_DCP_LONE;
-    for (const char* at = t->message; piece != CRDI_DCP_END;) {
-        piece = crdi_dcp_placeholder(&at, &type);
-        t->argument_count += piece == CRDI_DCP_ARGUMENT;
-    }
-    uint8_t* types = new_array(r, t->argument_count, 1);
-    const char* at = t->message;
-    for (int n = 0; types && n < t->argument_count;) {
-        if (crdi_dcp_placeholder(&at, &type) == CRDI_DCP_ARGUMENT) { types[n++] = type; }
-    }
-    t->arguments = types;
-}
-
 static void read_log(reader* r, const crdi_xml_element* e)
 {
     crd_dcp_description* d = r->d;
@@ -671,7 +655,7 @@ static void read_log(reader* r, const crdi_xml_element* e)
         crd_dcp_log_template* t = &templates[d->template_count++];
         *t = (crd_dcp_log_template){.message = "", .line = k->line};
         read_attributes(r, k, CRDI_DCPX_TEMPLATE, t);
-        read_message(r, t);
+        if (crdi_dcp_read_arguments(r->arena, t) < 0) { r->f->failed = true; }
     }
     d->templates = templates;
     if (!d->category_count && !d->template_count) {

@@ -193,6 +193,25 @@ crdi_dcp_piece crdi_dcp_placeholder(const char** at, uint8_t* type)
     return CRDI_DCP_END;
 }
 
+crd_status crdi_dcp_read_arguments(crd_arena* arena, crd_dcp_log_template* t)
+{
+    uint8_t type = 0;
+    crdi_dcp_piece piece = CRDI_DCP_LONE;
+    t->argument_count = 0;
+    for (const char* at = t->message; piece != CRDI_DCP_END;) {
+        piece = crdi_dcp_placeholder(&at, &type);
+        t->argument_count += piece == CRDI_DCP_ARGUMENT;
+    }
+    uint8_t* types = crdi_arena_new(arena, (size_t)t->argument_count, 1);
+    if (!types) { return CRD_E_MEMORY; }
+    const char* at = t->message;
+    for (int n = 0; n < t->argument_count;) {
+        if (crdi_dcp_placeholder(&at, &type) == CRDI_DCP_ARGUMENT) { types[n++] = type; }
+    }
+    t->arguments = types;
+    return CRD_OK;
+}
+
 // ---- the check ---------------------------------------------------------------------------------
 
 typedef struct checker {

@@ -1,5 +1,5 @@
 // Start values as descriptions write them.
-#include "dcp/variables.h"
+#include "shared/dcp.h"
 
 #include <ctype.h>
 #include <string.h>

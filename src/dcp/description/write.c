@@ -114,7 +114,7 @@ static void write_attribute(writer* w, const crdi_dcpx_attribute* a, const void*
         put_bool(w, a->name, *(const bool*)at);
         break;
     case CRDI_DCPX_WHOLE: {
-        const uint64_t x = crdi_member_get(base, a->offset, a->size);
+        const uint64_t x = crdi_dcp_member_get(base, a->offset, a->size);
         if (!is_left_out(a, (double)x)) { put_whole(w, a->name, x); }
         break;
     }

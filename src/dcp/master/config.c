@@ -555,9 +555,7 @@ static void say_parameters(writer* w, const crdi_dcp_peer* p, bool structural)
     for (int i = 0; i < p->d->variable_count; i++) {
         const crd_dcp_variable* v = &p->d->variables[i];
         const crd_dcp_slot* slot = &p->values[i].slot;
-        if (!p->values[i].is_set || (v->causality == CRD_STRUCTURAL_PARAMETER) != structural) {
-            continue;
-        }
+        if (!p->is_set[i] || (v->causality == CRD_STRUCTURAL_PARAMETER) != structural) { continue; }
         const size_t length = crd_dcp_put(slot, 1, NULL, 0);
         uint8_t* value = w->out ? crdi_arena_new(&w->m->layout, length + 1, 1) : NULL;
         if (w->out && !value) {

@@ -105,7 +105,9 @@ static crd_status make_values(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     const crdi_dcp_room room = {
         .text = TEXT_ROOM, .most = MOST_ELEMENTS, .most_text = CRDI_DCP_MOST_UDP};
-    crd_status st = crdi_dcp_values_create(&m->arena, p->d, &room, &p->values);
+    crd_status st = crdi_dcp_values_create(&m->arena, p->d, &room, NULL, &p->values);
+    p->is_set = crdi_arena_new(&m->arena, (size_t)p->d->variable_count, sizeof *p->is_set);
+    if (!p->is_set) { return CRD_E_MEMORY; }
     for (int i = 0; i < p->d->variable_count && st >= 0; i++) {
         st = check_elements(m, p, i, p->values[i].slot.count);
     }
@@ -386,7 +388,7 @@ crd_status crd_dcp_master_set(crd_dcp_master* m, int slave, int variable)
     const bool structural = variable >= 0 && variable < p->d->variable_count &&
                             p->d->variables[variable].causality == CRD_STRUCTURAL_PARAMETER;
     if (!structural) { CRD_TRY(check_variable(m, slave, variable, CRD_PARAMETER)); }
-    p->values[variable].is_set = true;
+    p->is_set[variable] = true;
     if (structural) { CRD_TRY(crdi_dcp_master_resize(m, p)); }
 fail:
     return st;

@@ -3,7 +3,7 @@
 // puts log entries into words, run.c goes from phase to phase.
 #pragma once
 #include "cardan/dcp_master.h"
-#include "dcp/variables.h"
+#include "shared/dcp.h"
 
 enum {
     CRDI_DCP_OUTBOX = 16,  // requests that wait or are on their way
@@ -57,6 +57,7 @@ struct crdi_dcp_peer {
     const crd_dcp_description* d;
     const crd_dcp_endpoint* endpoint;
     crdi_dcp_value* values; // (variable_count)
+    bool* is_set;           // (variable_count) by crd_dcp_master_set
     uint8_t own_id, id;     // ours; the one it has now, of an earlier session perhaps
     uint32_t local_ip;      // ours as it sees it
     double resolution;

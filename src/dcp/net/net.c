@@ -55,7 +55,7 @@ crd_status crd_dcp_net_listen(crd_dcp_net* n, crd_dcp_address* at)
                          "network: transport %d cannot be listened at, expected UDP or TCP",
                          at->transport);
     }
-    return n->ops->listen(n, at);
+    return n->ops->listen ? n->ops->listen(n, at) : crd_dcp_net_listen(n->inner, at);
 }
 
 crd_status crd_dcp_net_connect(crd_dcp_net* n, const crd_dcp_address* to)
@@ -79,35 +79,48 @@ crd_status crd_dcp_net_connect_from(crd_dcp_net* n, uint32_t ip, const crd_dcp_a
 
 bool crd_dcp_net_connected(const crd_dcp_net* n, const crd_dcp_address* to)
 {
-    return n->ops->connected(n, to);
+    return n->ops->connected ? n->ops->connected(n, to) : crd_dcp_net_connected(n->inner, to);
 }
 
 bool crd_dcp_net_local(const crd_dcp_net* n, int index, crd_dcp_address* out)
 {
+    if (!n->ops->local) { return crd_dcp_net_local(n->inner, index, out); }
     return index >= 0 && n->ops->local(n, index, out);
 }
 
-void crd_dcp_net_keep(crd_dcp_net* n)
+void crd_dcp_net_set_control(crd_dcp_net* n)
 {
-    n->ops->keep(n);
+    if (n->ops->set_control) {
+        n->ops->set_control(n);
+    } else {
+        crd_dcp_net_set_control(n->inner);
+    }
 }
 
 double crd_dcp_net_now(const crd_dcp_net* n)
 {
-    return n->ops->now(n);
+    return n->ops->now ? n->ops->now(n) : crd_dcp_net_now(n->inner);
 }
 
 uint32_t crd_dcp_net_source_ip(const crd_dcp_net* n, const crd_dcp_address* to)
 {
     crd_dcp_address first = {.ip = CRDI_DCP_LOOPBACK};
     if (n->ops->source_ip) { return n->ops->source_ip(n, to); }
+    if (n->inner) { return crd_dcp_net_source_ip(n->inner, to); }
     (void)crd_dcp_net_local(n, 0, &first);
     return first.ip;
 }
 
 crd_dcp_net_counts crd_dcp_net_get_counts(const crd_dcp_net* n)
 {
-    return n->counts;
+    if (!n->inner) { return n->counts; }
+    crd_dcp_net_counts c = crd_dcp_net_get_counts(n->inner); // what only the inner one can count
+    c.sent = n->counts.sent;
+    c.received = n->counts.received;
+    c.bytes_sent = n->counts.bytes_sent;
+    c.bytes_received = n->counts.bytes_received;
+    c.dropped = n->counts.dropped;
+    return c;
 }
 
 bool crd_dcp_net_send(crd_dcp_net* n, const crd_dcp_address* to, const uint8_t* bytes,
@@ -130,7 +143,7 @@ bool crd_dcp_net_send_from(crd_dcp_net* n, const crd_dcp_address* at, const crd_
     n->counts.sent++;
     n->counts.bytes_sent += (int64_t)length;
     if (n->capture) {
-        (void)crd_dcp_capture_add(n->capture, n->ops->now(n), &from, to, bytes, length);
+        (void)crd_dcp_capture_add(n->capture, crd_dcp_net_now(n), &from, to, bytes, length);
     }
     return true;
 }
@@ -155,16 +168,22 @@ void crd_dcp_net_wait(crd_dcp_net* n, double seconds)
 void crd_dcp_net_hold(crd_dcp_net* n, bool on)
 {
     if (n->ops->hold) { n->ops->hold(n, on); }
+    if (n->inner && !n->ops->hold) { crd_dcp_net_hold(n->inner, on); }
 }
 
 int crd_dcp_net_descriptor(const crd_dcp_net* n)
 {
-    return n->ops->descriptor ? n->ops->descriptor(n) : -1;
+    if (n->ops->descriptor) { return n->ops->descriptor(n); }
+    return n->inner ? crd_dcp_net_descriptor(n->inner) : -1;
 }
 
 void crd_dcp_net_close(crd_dcp_net* n, const crd_dcp_address* at)
 {
-    n->ops->close(n, at);
+    if (n->ops->close) {
+        n->ops->close(n, at);
+    } else {
+        crd_dcp_net_close(n->inner, at);
+    }
 }
 
 void crd_dcp_net_capture(crd_dcp_net* n, crd_dcp_capture* c)
@@ -207,7 +226,7 @@ static void link_close(void* user)
 
 crd_dcp_link crd_dcp_net_link(crd_dcp_net* n)
 {
-    crd_dcp_net_keep(n);
+    crd_dcp_net_set_control(n);
     return (crd_dcp_link){.user = n,
                           .send = link_send,
                           .listen = link_listen,

@@ -5,14 +5,14 @@
 #define CRDI_DCP_RETRY 0.1 // s between two attempts to connect to the same peer
 
 // Functions get arguments that have been looked at: a transport that is UDP or TCP, lengths within
-// the limits.
+// the limits. What a network around another has no function for is done by the inner one.
 typedef struct crdi_dcp_net_ops {
     void (*destroy)(crd_dcp_net* n);
     crd_status (*listen)(crd_dcp_net* n, crd_dcp_address* at);
     crd_status (*connect)(crd_dcp_net* n, const crd_dcp_address* to);
     bool (*connected)(const crd_dcp_net* n, const crd_dcp_address* to);
     bool (*local)(const crd_dcp_net* n, int index, crd_dcp_address* out);
-    void (*keep)(crd_dcp_net* n);
+    void (*set_control)(crd_dcp_net* n);
     // `from` gets the address it leaves from; if it has a port, it is the local address that is
     // wanted
     bool (*send)(crd_dcp_net* n, const crd_dcp_address* to, const uint8_t* bytes, size_t length,
@@ -37,6 +37,7 @@ struct crd_dcp_net {
     crd_dcp_net_limits limits;
     crd_dcp_net_counts counts;
     crd_dcp_capture* capture; // borrowed
+    crd_dcp_net* inner;       // of a network around another, NULL
 };
 
 void crdi_dcp_net_init(crd_dcp_net* n, crd_context* ctx, const crdi_dcp_net_ops* ops);

@@ -103,7 +103,6 @@ enum {
 
 typedef struct secure_net {
     crd_dcp_net base;
-    crd_dcp_net* inner;
     bool any_address;
     uint8_t key[KEY], hello_key[KEY]; // shared; of greeting and unknown
     uint64_t instance;
@@ -112,8 +111,7 @@ typedef struct secure_net {
     uint64_t* ids;   // (count) ours, 0: free
     uint64_t* there; // (count) packed address where it sends, 0: nothing to send with it
     int pending;
-    double answers; // that may be sent now
-    double answers_time;
+    crdi_dcp_rate answers;
     uint8_t *out, *in; // (room)
     size_t room;
     uint8_t* queue;
@@ -124,22 +122,6 @@ typedef struct secure_net {
 
 // ---- bytes -------------------------------------------------------------------------------------
 
-static void put(uint8_t* p, uint64_t x, int bytes)
-{
-    for (int i = 0; i < bytes; i++) {
-        p[i] = (uint8_t)(x >> 8 * i);
-    }
-}
-
-static uint64_t get(const uint8_t* p, int bytes)
-{
-    uint64_t x = 0;
-    for (int i = 0; i < bytes; i++) {
-        x |= (uint64_t)p[i] << 8 * i;
-    }
-    return x;
-}
-
 static uint64_t pack(const crd_dcp_address* a) // never 0: there is no port 0 to send to
 {
     return (uint64_t)a->ip << 24 | (uint64_t)a->port << 8 | a->transport;
@@ -147,8 +129,8 @@ static uint64_t pack(const crd_dcp_address* a) // never 0: there is no port 0 to
 
 static void put_address(uint8_t p[7], const crd_dcp_address* a)
 {
-    put(p, a->ip, 4);
-    put(p + 4, a->port, 2);
+    crdi_store_le(p, 4, a->ip);
+    crdi_store_le(p + 4, 2, a->port);
     p[6] = a->transport;
 }
 
@@ -186,7 +168,7 @@ static void derive(const secure_net* s, const uint8_t shared[KEY], const uint8_t
 
 static double now_of(const secure_net* s)
 {
-    return crd_dcp_net_now(s->inner);
+    return crd_dcp_net_now(s->base.inner);
 }
 
 // true the first time
@@ -209,8 +191,8 @@ static bool queue_add(secure_net* s, int index, const uint8_t* bytes, size_t len
         return false;
     }
     uint8_t* at = s->queue + s->queue_end;
-    put(at, (uint64_t)index, 4);
-    put(at + 4, length, 4);
+    crdi_store_le(at, 4, (uint64_t)index);
+    crdi_store_le(at + 4, 4, length);
     if (length > 0) { memcpy(at + QUEUE_HEAD, bytes, length); }
     s->queue_end += QUEUE_HEAD + length;
     p->queued += QUEUE_HEAD + length;
@@ -227,8 +209,8 @@ static void queue_take(secure_net* s, int index, bool send)
     size_t length = 0;
     for (size_t i = 0; i < s->queue_end; i += length) {
         const uint8_t* at = s->queue + i;
-        length = QUEUE_HEAD + get(at + 4, 4);
-        if (get(at, 4) != (uint64_t)index) {
+        length = QUEUE_HEAD + crdi_load_le(at + 4, 4);
+        if (crdi_load_le(at, 4) != (uint64_t)index) {
             memmove(s->queue + kept, at, length);
             kept += length;
         } else if (!send || !seal(s, index, at + QUEUE_HEAD, length - QUEUE_HEAD)) {
@@ -367,14 +349,9 @@ static void make_way(secure_net* s, int index)
 // At most so many per second, whoever asks.
 static bool may_answer(secure_net* s, double now)
 {
-    s->answers = fmin(MOST_ANSWERS, s->answers + MOST_ANSWERS * fmax(0, now - s->answers_time));
-    s->answers_time = now;
-    if (s->answers < 1) {
-        s->counts.muted++;
-        return false;
-    }
-    s->answers -= 1;
-    return true;
+    const bool may = crdi_dcp_rate_spend(&s->answers, MOST_ANSWERS, now);
+    s->counts.muted += !may;
+    return may;
 }
 
 // Where a PDU to a peer leaves: what is wanted if it is open, else the first of UDP. Of streams the
@@ -385,7 +362,7 @@ static crd_dcp_address local_of(const secure_net* s, const crd_dcp_address* want
     if (to->transport == CRD_DCP_TCP) { return *wanted; }
     crd_dcp_address first = {0};
     crd_dcp_address a;
-    for (int i = 0; crd_dcp_net_local(s->inner, i, &a); i++) {
+    for (int i = 0; crd_dcp_net_local(s->base.inner, i, &a); i++) {
         if (a.transport != CRD_DCP_UDP) { continue; }
         if (first.port == 0) { first = a; }
         if (wanted->port == 0) { break; }
@@ -403,7 +380,7 @@ static bool greet(secure_net* s, int index)
     if (p->tries > KEEP_TRIES && p->remote.transport == CRD_DCP_UDP) {
         queue_take(s, index, false);
     }
-    return crd_dcp_net_send_from(s->inner, &p->local, &p->remote, p->hello, GREETING_SIZE);
+    return crd_dcp_net_send_from(s->base.inner, &p->local, &p->remote, p->hello, GREETING_SIZE);
 }
 
 // Begins a handshake; -1: there is no place, or no connection.
@@ -420,11 +397,11 @@ static int begin(secure_net* s, const crd_dcp_address* local, const crd_dcp_addr
     uint8_t* h = p->hello;
     h[0] = GREETING;
     h[1] = VERSION;
-    put(h + 2, s->ids[index], 8);
+    crdi_store_le(h + 2, 8, s->ids[index]);
     randombytes_buf(p->secret, KEY);
     (void)crypto_scalarmult_base(h + 10, p->secret);
     put_address(h + 42, to);
-    put(h + 49, s->instance, 8);
+    crdi_store_le(h + 49, 8, s->instance);
     mac_of(h + 57, h, GREETING_SIZE - MAC, s->hello_key);
     if (!greet(s, index) && to->transport == CRD_DCP_TCP) {
         forget(s, index);
@@ -470,8 +447,8 @@ static double next_due(const secure_net* s)
 static bool meant_for(const secure_net* s, const uint8_t* p, const crd_dcp_address* at)
 {
     if (s->any_address) { return true; }
-    return get(p + 4, 2) == at->port && p[6] == at->transport &&
-           (at->ip == 0 || get(p, 4) == at->ip);
+    return crdi_load_le(p + 4, 2) == at->port && p[6] == at->transport &&
+           (at->ip == 0 || crdi_load_le(p, 4) == at->ip);
 }
 
 // Who listens on all interfaces does not know which one it was: the one that leads back.
@@ -479,7 +456,7 @@ static crd_dcp_address arrived_at(const secure_net* s, const crd_dcp_packet* k)
 {
     crd_dcp_address at = k->at;
     if (at.ip == 0 && k->from.ip >> 24 != 127) {
-        at.ip = crd_dcp_net_source_ip(s->inner, &k->from);
+        at.ip = crd_dcp_net_source_ip(s->base.inner, &k->from);
     }
     return at;
 }
@@ -500,7 +477,7 @@ static bool genuine(secure_net* s, const crd_dcp_packet* k)
 // The answer again, where the first one seems to be lost. false: this greeting is new.
 static bool repeat_answer(secure_net* s, const crd_dcp_packet* k)
 {
-    const uint64_t id = get(k->bytes + 2, 8);
+    const uint64_t id = crdi_load_le(k->bytes + 2, 8);
     for (int i = 0; i < s->count; i++) {
         peer* p = &s->peers[i];
         if (!p->greeted || p->their_id != id || !belongs(p, &k->from, &k->at)) { continue; }
@@ -508,7 +485,8 @@ static bool repeat_answer(secure_net* s, const crd_dcp_packet* k)
         if (p->phase == UNPROVEN && now >= p->due &&
             memcmp(p->hello_mac, k->bytes + GREETING_SIZE - MAC, MAC) == 0 && may_answer(s, now)) {
             p->due = now + FIRST_RETRY / 4;
-            (void)crd_dcp_net_send_from(s->inner, &p->local, &p->remote, p->hello, ANSWER_SIZE);
+            (void)crd_dcp_net_send_from(s->base.inner, &p->local, &p->remote, p->hello,
+                                        ANSWER_SIZE);
         }
         return true;
     }
@@ -520,10 +498,11 @@ static void take_greeting(secure_net* s, const crd_dcp_packet* k)
     const uint8_t* h = k->bytes;
     if (!genuine(s, k)) { return; }
     const crd_dcp_address at = arrived_at(s, k);
-    if (!meant_for(s, h + 42, &at) || (s->any_address && get(h + 49, 8) == s->instance)) {
+    if (!meant_for(s, h + 42, &at) || (s->any_address && crdi_load_le(h + 49, 8) == s->instance)) {
         s->counts.misdirected++;
-        const crd_dcp_address meant = {
-            .ip = (uint32_t)get(h + 42, 4), .port = (uint16_t)get(h + 46, 2), .transport = h[48]};
+        const crd_dcp_address meant = {.ip = (uint32_t)crdi_load_le(h + 42, 4),
+                                       .port = (uint16_t)crdi_load_le(h + 46, 2),
+                                       .transport = h[48]};
         if (say(s, SAID_MISDIRECTED)) {
             crdi_log(s->base.ctx, CRD_LOG_WARNING,
                      "secured network: a handshake for %s has come to %s; behind NAT the addresses "
@@ -547,13 +526,13 @@ static void take_greeting(secure_net* s, const crd_dcp_packet* k)
     p->greeted = true;
     p->local = k->at;
     p->remote = k->from;
-    p->their_id = get(h + 2, 8);
+    p->their_id = crdi_load_le(h + 2, 8);
     memcpy(p->hello_mac, h + GREETING_SIZE - MAC, MAC);
     uint8_t* a = p->hello;
     a[0] = ANSWER;
     a[1] = VERSION;
-    put(a + 2, p->their_id, 8);
-    put(a + 10, s->ids[index], 8);
+    crdi_store_le(a + 2, 8, p->their_id);
+    crdi_store_le(a + 10, 8, s->ids[index]);
     (void)crypto_scalarmult_base(a + 18, secret);
     derive(s, shared, h, a, keys);
     memcpy(p->receive_key, keys[0], KEY);
@@ -563,13 +542,13 @@ static void take_greeting(secure_net* s, const crd_dcp_packet* k)
     sodium_memzero(shared, sizeof shared);
     sodium_memzero(keys, sizeof keys);
     p->due = now + FIRST_RETRY / 4;
-    (void)crd_dcp_net_send_from(s->inner, &p->local, &p->remote, a, ANSWER_SIZE);
+    (void)crd_dcp_net_send_from(s->base.inner, &p->local, &p->remote, a, ANSWER_SIZE);
 }
 
 static void take_answer(secure_net* s, const crd_dcp_packet* k)
 {
     const uint8_t* a = k->bytes;
-    const int index = find_id(s, get(a + 2, 8));
+    const int index = find_id(s, crdi_load_le(a + 2, 8));
     if (index < 0 || s->peers[index].phase != PENDING) { // late, or a second one
         s->counts.unknown++;
         return;
@@ -591,7 +570,7 @@ static void take_answer(secure_net* s, const crd_dcp_packet* k)
     sodium_memzero(shared, sizeof shared);
     sodium_memzero(keys, sizeof keys);
     sodium_memzero(p->secret, sizeof p->secret);
-    p->their_id = get(a + 10, 8);
+    p->their_id = crdi_load_le(a + 10, 8);
     p->local = k->at;
     p->phase = OPEN;
     s->pending--;
@@ -609,7 +588,7 @@ static void tell_unknown(secure_net* s, const crd_dcp_packet* k)
     memcpy(u + 2, k->bytes + 2, 8);
     put_address(u + 10, &k->at);
     mac_of(u + 17, u, UNKNOWN_SIZE - MAC, s->hello_key);
-    (void)crd_dcp_net_send_from(s->inner, &k->at, &k->from, u, sizeof u);
+    (void)crd_dcp_net_send_from(s->base.inner, &k->at, &k->from, u, sizeof u);
 }
 
 // The partner has started again, or has given our place away.
@@ -617,13 +596,13 @@ static void take_unknown(secure_net* s, const crd_dcp_packet* k)
 {
     if (!genuine(s, k)) { return; }
     const double now = now_of(s);
-    const uint64_t id = get(k->bytes + 2, 8);
+    const uint64_t id = crdi_load_le(k->bytes + 2, 8);
     for (int i = 0; i < s->count; i++) {
         peer* p = &s->peers[i];
         const bool asked = p->phase == OPEN && s->there[i] != 0 && p->their_id == id;
         if (!asked || now < p->follow || p->remote.ip != k->from.ip) { continue; }
         crd_dcp_address there = p->remote;
-        if (get(k->bytes + 10, 4) == 0) { there.ip = 0; } // it listens on all interfaces
+        if (crdi_load_le(k->bytes + 10, 4) == 0) { there.ip = 0; } // it listens on all interfaces
         if (!meant_for(s, k->bytes + 10, &there)) { continue; }
         p->retired = true;
         s->there[i] = 0;
@@ -638,8 +617,8 @@ static void take_unknown(secure_net* s, const crd_dcp_packet* k)
 
 static void nonce_of(uint8_t nonce[12], uint64_t counter)
 {
-    put(nonce, 0, 4);
-    put(nonce + 4, counter, 8);
+    crdi_store_le(nonce, 4, 0);
+    crdi_store_le(nonce + 4, 8, counter);
 }
 
 static bool seal(secure_net* s, int index, const uint8_t* bytes, size_t length)
@@ -649,13 +628,13 @@ static bool seal(secure_net* s, int index, const uint8_t* bytes, size_t length)
     uint8_t* o = s->out;
     o[0] = DATA;
     o[1] = VERSION;
-    put(o + 2, p->their_id, 8);
-    put(o + 10, p->sent, 8);
+    crdi_store_le(o + 2, 8, p->their_id);
+    crdi_store_le(o + 10, 8, p->sent);
     nonce_of(nonce, p->sent);
     p->sent++; // whatever becomes of it: never twice
     (void)crypto_aead_chacha20poly1305_ietf_encrypt(o + HEAD, NULL, bytes, length, o, HEAD, NULL,
                                                     nonce, p->send_key);
-    return crd_dcp_net_send_from(s->inner, &p->local, &p->remote, o,
+    return crd_dcp_net_send_from(s->base.inner, &p->local, &p->remote, o,
                                  length + CRD_DCP_SECURE_OVERHEAD);
 }
 
@@ -681,14 +660,14 @@ static bool fresh_counter(peer* p, uint64_t c)
 static bool take_data(secure_net* s, crd_dcp_packet* k)
 {
     const uint8_t* b = k->bytes;
-    const int index = find_id(s, get(b + 2, 8));
+    const int index = find_id(s, crdi_load_le(b + 2, 8));
     peer* p = index < 0 ? NULL : &s->peers[index];
     if (!p || (p->phase != OPEN && p->phase != UNPROVEN)) {
         tell_unknown(s, k);
         return false;
     }
     uint8_t nonce[12];
-    const uint64_t counter = get(b + 10, 8);
+    const uint64_t counter = crdi_load_le(b + 10, 8);
     nonce_of(nonce, counter);
     const size_t length = k->length - CRD_DCP_SECURE_OVERHEAD;
     if (length > s->room - CRD_DCP_SECURE_OVERHEAD ||
@@ -762,17 +741,6 @@ static bool take_packet(secure_net* s, crd_dcp_packet* k)
 
 // ---- a network ---------------------------------------------------------------------------------
 
-// What only the inner one can count.
-static void mirror(secure_net* s)
-{
-    const crd_dcp_net_counts c = crd_dcp_net_get_counts(s->inner);
-    s->base.counts.overrun = c.overrun;
-    s->base.counts.refused = c.refused;
-    s->base.counts.evicted = c.evicted;
-    s->base.counts.lost = c.lost;
-    s->base.counts.connections = c.connections;
-}
-
 static bool secure_send(crd_dcp_net* base, const crd_dcp_address* to, const uint8_t* bytes,
                         size_t length, crd_dcp_address* from)
 {
@@ -787,10 +755,8 @@ static bool secure_send(crd_dcp_net* base, const crd_dcp_address* to, const uint
         return false;
     }
     *from = s->peers[index].local;
-    const bool sent = s->peers[index].phase == OPEN ? seal(s, index, bytes, length)
-                                                    : queue_add(s, index, bytes, length);
-    mirror(s);
-    return sent;
+    return s->peers[index].phase == OPEN ? seal(s, index, bytes, length)
+                                         : queue_add(s, index, bytes, length);
 }
 
 static bool secure_receive(crd_dcp_net* base, crd_dcp_packet* out)
@@ -798,10 +764,9 @@ static bool secure_receive(crd_dcp_net* base, crd_dcp_packet* out)
     secure_net* s = (secure_net*)base;
     bool found = false;
     if (s->pending > 0) { go_on(s, now_of(s)); }
-    for (int i = 0; i < MOST_LOOKED_AT && !found && crd_dcp_net_receive(s->inner, out); i++) {
+    for (int i = 0; i < MOST_LOOKED_AT && !found && crd_dcp_net_receive(s->base.inner, out); i++) {
         found = take_packet(s, out);
     }
-    mirror(s);
     return found;
 }
 
@@ -809,64 +774,16 @@ static void secure_wait(crd_dcp_net* base, double seconds)
 {
     secure_net* s = (secure_net*)base;
     if (s->pending > 0) { seconds = fmin(seconds, fmax(0, next_due(s) - now_of(s))); }
-    crd_dcp_net_wait(s->inner, seconds);
-}
-
-static crd_status secure_listen(crd_dcp_net* base, crd_dcp_address* at)
-{
-    return crd_dcp_net_listen(((secure_net*)base)->inner, at);
+    crd_dcp_net_wait(s->base.inner, seconds);
 }
 
 static crd_status secure_connect(crd_dcp_net* base, const crd_dcp_address* to)
 {
     secure_net* s = (secure_net*)base;
     const crd_dcp_address local = {0};
-    const crd_status st = crd_dcp_net_connect(s->inner, to);
+    const crd_status st = crd_dcp_net_connect(s->base.inner, to);
     if (st == CRD_OK && find_way(s, &local, to) < 0) { (void)begin(s, &local, to); }
-    mirror(s);
     return st;
-}
-
-static bool secure_connected(const crd_dcp_net* base, const crd_dcp_address* to)
-{
-    return crd_dcp_net_connected(((const secure_net*)base)->inner, to);
-}
-
-static bool secure_local(const crd_dcp_net* base, int index, crd_dcp_address* out)
-{
-    return crd_dcp_net_local(((const secure_net*)base)->inner, index, out);
-}
-
-static void secure_keep(crd_dcp_net* base)
-{
-    crd_dcp_net_keep(((secure_net*)base)->inner);
-}
-
-static void secure_close(crd_dcp_net* base, const crd_dcp_address* at)
-{
-    secure_net* s = (secure_net*)base;
-    crd_dcp_net_close(s->inner, at);
-    mirror(s);
-}
-
-static double secure_now(const crd_dcp_net* base)
-{
-    return crd_dcp_net_now(((const secure_net*)base)->inner);
-}
-
-static int secure_descriptor(const crd_dcp_net* base)
-{
-    return crd_dcp_net_descriptor(((const secure_net*)base)->inner);
-}
-
-static void secure_hold(crd_dcp_net* base, bool on)
-{
-    crd_dcp_net_hold(((secure_net*)base)->inner, on);
-}
-
-static uint32_t secure_source_ip(const crd_dcp_net* base, const crd_dcp_address* to)
-{
-    return crd_dcp_net_source_ip(((const secure_net*)base)->inner, to);
 }
 
 static crd_status make_room(secure_net* s, uint32_t max_pdu)
@@ -895,7 +812,7 @@ static crd_status secure_set_limits(crd_dcp_net* base, const crd_dcp_net_limits*
     crd_dcp_net_limits inner = *limits;
     inner.max_pdu += CRD_DCP_SECURE_OVERHEAD;
     const crd_status st = make_room(s, limits->max_pdu);
-    return st < 0 ? st : crd_dcp_net_set_limits(s->inner, &inner);
+    return st < 0 ? st : crd_dcp_net_set_limits(s->base.inner, &inner);
 }
 
 static void release(secure_net* s) // without the inner one
@@ -917,26 +834,17 @@ static void release(secure_net* s) // without the inner one
 static void secure_destroy(crd_dcp_net* base)
 {
     secure_net* s = (secure_net*)base;
-    crd_dcp_net_destroy(s->inner);
+    crd_dcp_net_destroy(s->base.inner);
     release(s);
 }
 
 static const crdi_dcp_net_ops ops = {
     .destroy = secure_destroy,
-    .listen = secure_listen,
     .connect = secure_connect,
-    .connected = secure_connected,
-    .local = secure_local,
-    .keep = secure_keep,
     .send = secure_send,
     .receive = secure_receive,
     .wait = secure_wait,
-    .close = secure_close,
-    .now = secure_now,
-    .descriptor = secure_descriptor,
-    .hold = secure_hold,
     .set_limits = secure_set_limits,
-    .source_ip = secure_source_ip,
 };
 
 crd_dcp_secure_options crd_dcp_secure_defaults(void)
@@ -963,11 +871,10 @@ crd_status crd_dcp_net_secure(crd_context* ctx, crd_dcp_net* inner, const crd_dc
     secure_net* s = crdi_new(ctx, sizeof *s);
     if (!s) { return CRD_E_MEMORY; }
     crdi_dcp_net_init(&s->base, ctx, &ops);
-    s->inner = inner;
+    s->base.inner = inner;
     s->any_address = o.any_address;
     s->count = o.max_peers;
-    s->answers = MOST_ANSWERS;
-    s->answers_time = now_of(s);
+    s->answers = (crdi_dcp_rate){MOST_ANSWERS, now_of(s)};
     s->base.limits = inner->limits;
     s->base.limits.max_pdu -= CRD_DCP_SECURE_OVERHEAD;
     memcpy(s->key, key->bytes, KEY);

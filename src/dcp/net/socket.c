@@ -848,7 +848,7 @@ static bool socket_local(const crd_dcp_net* base, int index, crd_dcp_address* ou
     return false;
 }
 
-static void socket_keep(crd_dcp_net* base)
+static void socket_set_control(crd_dcp_net* base)
 {
     for (endpoint* e = ((socket_net*)base)->first; e; e = e->next) {
         e->kept = !e->outgoing;
@@ -1025,7 +1025,7 @@ static const crdi_dcp_net_ops ops = {
     .connect_from = socket_connect_from,
     .connected = socket_connected,
     .local = socket_local,
-    .keep = socket_keep,
+    .set_control = socket_set_control,
     .send = socket_send,
     .receive = socket_receive,
     .wait = socket_wait,

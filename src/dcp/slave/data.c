@@ -19,12 +19,13 @@ crd_status crdi_dcp_slave_values_create(crd_dcp_slave* s)
                                 .most =
                                     s->opt.max_pdu, // of the smallest type that it may be fed with
                                 .most_text = s->opt.max_pdu};
+    s->marks = crdi_arena_new(&s->arena, (size_t)count, sizeof *s->marks);
     s->dirty = crdi_arena_new(&s->arena, (size_t)count, sizeof *s->dirty);
     s->pool_room = 2 * count;
     s->pool = crdi_arena_new(&s->arena, (size_t)s->pool_room, sizeof *s->pool);
     s->pool_types = crdi_arena_new(&s->arena, (size_t)s->pool_room, 1);
-    if (!s->dirty || !s->pool || !s->pool_types ||
-        crdi_dcp_values_create(&s->arena, s->d, &room, &s->values) < 0) {
+    if (!s->marks || !s->dirty || !s->pool || !s->pool_types ||
+        crdi_dcp_values_create(&s->arena, s->d, &room, NULL, &s->values) < 0) {
         return CRD_E_MEMORY;
     }
     uint32_t numbers = 1, bytes = 1;
@@ -52,8 +53,8 @@ static void resize(crd_dcp_slave* s)
 
 static void mark_dirty(crd_dcp_slave* s, int variable)
 {
-    if (s->values[variable].dirty) { return; }
-    s->values[variable].dirty = true;
+    if (s->marks[variable].dirty) { return; }
+    s->marks[variable].dirty = true;
     s->dirty[s->dirty_count++] = variable;
 }
 
@@ -61,9 +62,9 @@ void crdi_dcp_slave_values_restart(crd_dcp_slave* s)
 {
     s->dirty_count = 0;
     for (int i = 0; i < s->d->variable_count; i++) {
-        s->values[i].dirty = false;
+        s->marks[i].dirty = false;
         crdi_dcp_value_restart(s->d, s->values, i);
-        if (s->values[i].touched) { mark_dirty(s, i); }
+        if (s->marks[i].touched) { mark_dirty(s, i); }
     }
     resize(s);
 }
@@ -136,8 +137,8 @@ static bool is_parameter(const crd_dcp_variable* v)
 static bool hand_over(crd_dcp_slave* s, int variable)
 {
     const uint64_t entry = s->entry;
-    s->values[variable].dirty = false;
-    s->values[variable].touched = true;
+    s->marks[variable].dirty = false;
+    s->marks[variable].touched = true;
     if (!s->plant.set) { return true; }
     if (s->plant.set(s->plant.user, variable, &s->values[variable].slot) != CRD_DCP_DONE) {
         crdi_dcp_slave_fault(s, CRD_DCP_E_GENERIC);
@@ -153,13 +154,13 @@ void crdi_dcp_latch(crd_dcp_slave* s, bool all)
         for (int i = 0; i < count; i++) {
             const int variable = s->dirty[i];
             const bool first = is_structural(&s->d->variables[variable]);
-            if (!s->values[variable].dirty || (pass == 0 && !first)) { continue; }
+            if (!s->marks[variable].dirty || (pass == 0 && !first)) { continue; }
             if (!all && !is_parameter(&s->d->variables[variable])) { continue; }
             if (!hand_over(s, variable)) { return; } // in error: everything is forgotten later
         }
     }
     for (int i = 0; i < count; i++) {
-        if (s->values[s->dirty[i]].dirty) { s->dirty[kept++] = s->dirty[i]; }
+        if (s->marks[s->dirty[i]].dirty) { s->dirty[kept++] = s->dirty[i]; }
     }
     s->dirty_count = kept;
 }

@@ -100,7 +100,7 @@ crd_status crd_dcp_slave_create(crd_context* ctx, const crd_dcp_description* d,
     crd_arena_init(&s->arena, ctx);
     CRD_TRY(check_options(ctx, &s->opt));
     CRD_TRY(check_description(ctx, d));
-    s->garbage = s->opt.max_garbage;
+    s->garbage.left = s->opt.max_garbage;
     CRD_TRY(copy_allowed(s));
     CRD_TRY(crdi_dcp_config_create(s));
     CRD_TRY(crdi_dcp_slave_values_create(s));
@@ -165,17 +165,9 @@ static bool is_master(const crd_dcp_slave* s, const crd_dcp_address* from)
 static bool may_answer(crd_dcp_slave* s, const crd_dcp_address* from)
 {
     if (is_master(s, from)) { return true; }
-    const double most = s->opt.max_garbage;
-    if (s->now > s->garbage_time) {
-        s->garbage = fmin(most, s->garbage + (s->now - s->garbage_time) * most);
-    }
-    s->garbage_time = s->now;
-    if (s->garbage < 1) {
-        s->counts.muted++;
-        return false;
-    }
-    s->garbage -= 1;
-    return true;
+    const bool may = crdi_dcp_rate_spend(&s->garbage, s->opt.max_garbage, s->now);
+    s->counts.muted += !may;
+    return may;
 }
 
 static void send_nack(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* request,

@@ -2,7 +2,7 @@
 // config.c has what CFG PDUs say, data.c values and data PDUs, log.c log entries, watch.c gradients
 // and edges.
 #pragma once
-#include "dcp/variables.h"
+#include "shared/dcp.h"
 
 enum { CRDI_DCP_LEVELS = 5, CRDI_DCP_CATEGORIES = 256 };
 
@@ -43,11 +43,13 @@ typedef struct crdi_dcp_group {
     double arrived;             // the last of them, NAN: none yet
 } crdi_dcp_group;
 
-/// An input with a gradient.
-typedef struct crdi_dcp_watch {
-    double* last; // (capacity) values, NULL: it has none
+/// What a slave knows of a variable beside its value.
+typedef struct crdi_dcp_mark {
+    bool dirty;   // received and not yet handed to the plant: is in the list `dirty`
+    bool touched; // the plant was given a value: a reset has to give it the start value
+    double* last; // (capacity) values of an input with a gradient, NULL: it has none
     double time;  // of them, NAN: none yet
-} crdi_dcp_watch;
+} crdi_dcp_mark;
 
 typedef struct crdi_dcp_log_slot {
     int64_t time;
@@ -78,12 +80,12 @@ struct crd_dcp_slave {
     uint16_t registered, last;       // sequence ids: of STC_register, of the last valid request
     bool rewind;                     // behind CFG_clear, STC_reset: registered + 1 is good as well
     crd_dcp_error error;
-    double garbage, garbage_time; // answers that may be given to refused requests, at what time
+    crdi_dcp_rate garbage; // answers to refused requests of strangers
 
     // configuration
-    crdi_dcp_value* values;  // (variable_count)
-    crdi_dcp_watch* watches; // (variable_count)
-    int* dirty;              // (variable_count)
+    crdi_dcp_value* values; // (variable_count)
+    crdi_dcp_mark* marks;   // (variable_count)
+    int* dirty;             // (variable_count)
     int dirty_count;
     crdi_dcp_group* groups; // (max_groups)
     int group_count;

@@ -14,12 +14,10 @@ static bool has_gradient(const crd_dcp_variable* v)
 
 crd_status crdi_dcp_watch_create(crd_dcp_slave* s)
 {
-    s->watches = crdi_arena_new(&s->arena, (size_t)s->d->variable_count, sizeof *s->watches);
-    if (!s->watches) { return CRD_E_MEMORY; }
     for (int i = 0; i < s->d->variable_count; i++) {
         if (!has_gradient(&s->d->variables[i])) { continue; }
-        s->watches[i].last = crdi_arena_new(&s->arena, s->values[i].capacity, sizeof(double));
-        if (!s->watches[i].last) { return CRD_E_MEMORY; }
+        s->marks[i].last = crdi_arena_new(&s->arena, s->values[i].capacity, sizeof(double));
+        if (!s->marks[i].last) { return CRD_E_MEMORY; }
     }
     return CRD_OK;
 }
@@ -35,9 +33,9 @@ void crdi_dcp_watch_group(crd_dcp_slave* s, crdi_dcp_group* g)
         const crd_dcp_variable* v = &s->d->variables[variable];
         if (v->pre_edge < g->pre_edge) { g->pre_edge = v->pre_edge; }
         if (v->post_edge < g->post_edge) { g->post_edge = v->post_edge; }
-        if (s->watches[variable].last) {
+        if (s->marks[variable].last) {
             g->steep = true;
-            s->watches[variable].time = NAN;
+            s->marks[variable].time = NAN;
         }
     }
     g->edged = g->has_steps && g->steps > 0 && s->mode != CRD_DCP_NRT &&
@@ -47,7 +45,7 @@ void crdi_dcp_watch_group(crd_dcp_slave* s, crdi_dcp_group* g)
 // Two PDUs at the same time are taken to be one resolution apart.
 static bool too_steep(crd_dcp_slave* s, int variable)
 {
-    crdi_dcp_watch* w = &s->watches[variable];
+    crdi_dcp_mark* w = &s->marks[variable];
     const crd_dcp_slot* slot = &s->values[variable].slot;
     const double now = s->mode == CRD_DCP_NRT ? (double)s->steps_done * s->resolution : s->now;
     const double most =
@@ -69,7 +67,7 @@ bool crdi_dcp_watch_data(crd_dcp_slave* s, crdi_dcp_group* g, int gap)
     bool steep = false;
     for (int i = 0; g->steep && i < g->in.end; i++) {
         const int variable = g->in.entries[i].variable;
-        if (s->watches[variable].last) { steep = too_steep(s, variable) || steep; }
+        if (s->marks[variable].last) { steep = too_steep(s, variable) || steep; }
     }
     if (steep) {
         s->counts.too_steep++;

@@ -3,105 +3,39 @@
 // reference implementation does.
 #include "dcptools/conform/conform.h"
 
+// clang-format off
 #define SCRIPT(...) ((const crdi_conform_step[]){__VA_ARGS__, {CRDI_END}})
-#define GO(to)                                                                                     \
-    {                                                                                              \
-        .op = CRDI_GO, .state = CRD_DCP_##to                                                       \
-    }
-#define CONFIG(parts)                                                                              \
-    {                                                                                              \
-        .op = CRDI_CONFIG, .without = (parts)                                                      \
-    }
+#define GO(to) {.op = CRDI_GO, .state = CRD_DCP_##to}
+#define CONFIG(parts) {.op = CRDI_CONFIG, .without = (parts)}
 #define REQUEST(t) .op = CRDI_ASK, .type = CRD_DCP_##t
-#define OK(t)                                                                                      \
-    {                                                                                              \
-        REQUEST(t), .want = CRDI_ACK                                                               \
-    }
-#define OK_BUT(t, ...)                                                                             \
-    {                                                                                              \
-        REQUEST(t), .want = CRDI_ACK, __VA_ARGS__                                                  \
-    }
-#define NO(t, e)                                                                                   \
-    {                                                                                              \
-        REQUEST(t), .want = CRDI_NACK, .code = CRD_DCP_E_##e                                       \
-    }
-#define NO_BUT(t, e, ...)                                                                          \
-    {                                                                                              \
-        REQUEST(t), .want = CRDI_NACK, .code = CRD_DCP_E_##e, __VA_ARGS__                          \
-    }
-#define TELLS                                                                                      \
-    {                                                                                              \
-        .op = CRDI_ASK, .type = CRD_DCP_INF_STATE, .want = CRDI_STATE_ACK                          \
-    }
-#define STATE(s)                                                                                   \
-    {                                                                                              \
-        .op = CRDI_STATE, .state = CRD_DCP_##s                                                     \
-    }
-#define NOTIFY(s)                                                                                  \
-    {                                                                                              \
-        .op = CRDI_NOTIFY, .state = CRD_DCP_##s                                                    \
-    }
-#define RAW(hex)                                                                                   \
-    {                                                                                              \
-        .op = CRDI_RAW, .raw = hex                                                                 \
-    }
-#define RAW_BUT(hex, ...)                                                                          \
-    {                                                                                              \
-        .op = CRDI_RAW, .raw = hex, __VA_ARGS__                                                    \
-    }
-#define DATA(t, s)                                                                                 \
-    {                                                                                              \
-        .op = CRDI_DATA, .type = CRD_DCP_DAT_##t, .number = (s)                                    \
-    }
-#define DATA_BUT(t, s, ...)                                                                        \
-    {                                                                                              \
-        .op = CRDI_DATA, .type = CRD_DCP_DAT_##t, .number = (s), __VA_ARGS__                       \
-    }
-#define PAUSE(ms)                                                                                  \
-    {                                                                                              \
-        .op = CRDI_PAUSE, .number = (ms)                                                           \
-    }
-#define OUTPUT(n)                                                                                  \
-    {                                                                                              \
-        .op = CRDI_OUTPUT, .number = (n)                                                           \
-    }
-#define SILENT                                                                                     \
-    {                                                                                              \
-        .op = CRDI_SILENT                                                                          \
-    }
+#define OK(t) {REQUEST(t), .want = CRDI_ACK}
+#define OK_BUT(t, ...) {REQUEST(t), .want = CRDI_ACK, __VA_ARGS__}
+#define NO(t, e) {REQUEST(t), .want = CRDI_NACK, .code = CRD_DCP_E_##e}
+#define NO_BUT(t, e, ...) {REQUEST(t), .want = CRDI_NACK, .code = CRD_DCP_E_##e, __VA_ARGS__}
+#define TELLS {.op = CRDI_ASK, .type = CRD_DCP_INF_STATE, .want = CRDI_STATE_ACK}
+#define STATE(s) {.op = CRDI_STATE, .state = CRD_DCP_##s}
+#define NOTIFY(s) {.op = CRDI_NOTIFY, .state = CRD_DCP_##s}
+#define RAW(hex) {.op = CRDI_RAW, .raw = hex}
+#define RAW_BUT(hex, ...) {.op = CRDI_RAW, .raw = hex, __VA_ARGS__}
+#define DATA(t, s) {.op = CRDI_DATA, .type = CRD_DCP_DAT_##t, .number = (s)}
+#define DATA_BUT(t, s, ...) {.op = CRDI_DATA, .type = CRD_DCP_DAT_##t, .number = (s), __VA_ARGS__}
+#define PAUSE(ms) {.op = CRDI_PAUSE, .number = (ms)}
+#define OUTPUT(n) {.op = CRDI_OUTPUT, .number = (n)}
+#define SILENT {.op = CRDI_SILENT}
 #define BENT(what) .bent = CRDI_X_##what
 #define ALSO(...) .also = {__VA_ARGS__}
 #define NUMBER(n) .bent = CRDI_X_NUMBER, .number = (n)
 #define ACKED CRDI_ALSO_ACK
 #define REFUSED CRDI_ALSO_NACK
+// Every request in a state that can be stayed in; STC_stop there.
+#define SWEEP(state, ...) {"state." #state, "what this state does not allow; state changes with another state_id", \
+    "PDU_NOT_ALLOWED_IN_THIS_STATE; INVALID_STATE_ID", .steps = SCRIPT(GO(state), {.op = CRDI_SWEEP}, TELLS), __VA_ARGS__}
+#define STOP(state, ...) {"stop." #state, "STC_stop", "RSP_ack, NTF STOPPING, NTF STOPPED", \
+    .steps = SCRIPT(GO(state), OK(STC_STOP), TELLS), __VA_ARGS__}
+// clang-format on
 
-const char* const crdi_conform_needs[CRDI_N_COUNT] = {
-    "no output that is a scalar number, or canAcceptConfigPdus is false",
-    "no input that is a scalar number, or canAcceptConfigPdus is false",
-    "no tunable parameter that is a scalar number",
-    "no parameter that is a scalar number",
-    "no fixed parameter that is a scalar number",
-    "no string parameter with a maxSize up to 900",
-    "no input with maxConsecMissedPdus up to 1000",
-    "no way into the Error superstate: neither maxConsecMissedPdus nor a heartbeat up to 10 s",
-    "no heartbeat up to 10 s",
-    "canHandleReset is false",
-    "canHandleReset is true",
-    "no log is provided",
-    "a log is provided",
-    "canProvideLogOnRequest is false",
-    "canProvideLogOnRequest is true",
-    "canProvideLogOnNotification is false",
-    "canProvideLogOnNotification is true",
-    "the time resolution is fixed",
-    "canHandleVariableSteps is true, or there is only one number of steps",
-    "any number of steps is allowed",
-    "the output may have any number of steps",
-    "every port is listed",
-    "canAcceptConfigPdus is false",
-    "canAcceptConfigPdus is true",
-    "every port for parameters is listed",
-};
+#define TEXT_OF(name, text) text,
+const char* const crdi_conform_needs[CRDI_N_COUNT] = {CRDI_CONFORM_NEEDS(TEXT_OF)};
 
 const crdi_conform_case crdi_conform_cases[] = {
     // ---- ALIVE and registration
@@ -369,47 +303,23 @@ const crdi_conform_case crdi_conform_cases[] = {
                      NO_BUT(STC_PREPARE, INVALID_STATE_ID, BENT(STATE)))},
 
     // ---- every request in every state that can be stayed in
-    {"state.CONFIGURATION", "what this state does not allow; state changes with another state_id",
-     "PDU_NOT_ALLOWED_IN_THIS_STATE; INVALID_STATE_ID",
-     .steps = SCRIPT(GO(CONFIGURATION), {.op = CRDI_SWEEP}, TELLS)},
-    {"state.PREPARED", "what this state does not allow; state changes with another state_id",
-     "PDU_NOT_ALLOWED_IN_THIS_STATE; INVALID_STATE_ID",
-     .steps = SCRIPT(GO(PREPARED), {.op = CRDI_SWEEP}, TELLS)},
-    {"state.CONFIGURED", "what this state does not allow; state changes with another state_id",
-     "PDU_NOT_ALLOWED_IN_THIS_STATE; INVALID_STATE_ID",
-     .steps = SCRIPT(GO(CONFIGURED), {.op = CRDI_SWEEP}, TELLS)},
-    {"state.INITIALIZED", "what this state does not allow; state changes with another state_id",
-     "PDU_NOT_ALLOWED_IN_THIS_STATE; INVALID_STATE_ID",
-     .steps = SCRIPT(GO(INITIALIZED), {.op = CRDI_SWEEP}, TELLS)},
-    {"state.SYNCHRONIZED", "what this state does not allow; state changes with another state_id",
-     "PDU_NOT_ALLOWED_IN_THIS_STATE; INVALID_STATE_ID",
-     .steps = SCRIPT(GO(SYNCHRONIZED), {.op = CRDI_SWEEP}, TELLS)},
-    {"state.RUNNING", "what this state does not allow; state changes with another state_id",
-     "PDU_NOT_ALLOWED_IN_THIS_STATE; INVALID_STATE_ID",
-     .steps = SCRIPT(GO(RUNNING), {.op = CRDI_SWEEP}, TELLS)},
-    {"state.COMPUTED", "what this state does not allow; state changes with another state_id",
-     "PDU_NOT_ALLOWED_IN_THIS_STATE; INVALID_STATE_ID", .modes = CRDI_IN_NRT,
-     .steps = SCRIPT(GO(COMPUTED), {.op = CRDI_SWEEP}, TELLS)},
-    {"state.STOPPED", "what this state does not allow; state changes with another state_id",
-     "PDU_NOT_ALLOWED_IN_THIS_STATE; INVALID_STATE_ID",
-     .steps = SCRIPT(GO(STOPPED), {.op = CRDI_SWEEP}, TELLS)},
-    {"state.ERRORRESOLVED", "what this state does not allow; state changes with another state_id",
-     "PDU_NOT_ALLOWED_IN_THIS_STATE; INVALID_STATE_ID", .needs = CRDI_N_ERROR,
-     .steps = SCRIPT(GO(ERRORRESOLVED), {.op = CRDI_SWEEP}, TELLS)},
+    SWEEP(CONFIGURATION, .modes = 0),
+    SWEEP(PREPARED, .modes = 0),
+    SWEEP(CONFIGURED, .modes = 0),
+    SWEEP(INITIALIZED, .modes = 0),
+    SWEEP(SYNCHRONIZED, .modes = 0),
+    SWEEP(RUNNING, .modes = 0),
+    SWEEP(COMPUTED, .modes = CRDI_IN_NRT),
+    SWEEP(STOPPED, .modes = 0),
+    SWEEP(ERRORRESOLVED, .needs = CRDI_N_ERROR),
 
     // ---- STC_stop
-    {"stop.PREPARED", "STC_stop", "RSP_ack, NTF STOPPING, NTF STOPPED",
-     .steps = SCRIPT(GO(PREPARED), OK(STC_STOP), TELLS)},
-    {"stop.CONFIGURED", "STC_stop", "RSP_ack, NTF STOPPING, NTF STOPPED",
-     .steps = SCRIPT(GO(CONFIGURED), OK(STC_STOP), TELLS)},
-    {"stop.INITIALIZED", "STC_stop", "RSP_ack, NTF STOPPING, NTF STOPPED",
-     .steps = SCRIPT(GO(INITIALIZED), OK(STC_STOP), TELLS)},
-    {"stop.SYNCHRONIZED", "STC_stop", "RSP_ack, NTF STOPPING, NTF STOPPED",
-     .steps = SCRIPT(GO(SYNCHRONIZED), OK(STC_STOP), TELLS)},
-    {"stop.RUNNING", "STC_stop", "RSP_ack, NTF STOPPING, NTF STOPPED",
-     .steps = SCRIPT(GO(RUNNING), OK(STC_STOP), TELLS)},
-    {"stop.COMPUTED", "STC_stop", "RSP_ack, NTF STOPPING, NTF STOPPED", .modes = CRDI_IN_NRT,
-     .steps = SCRIPT(GO(COMPUTED), OK(STC_STOP), TELLS)},
+    STOP(PREPARED, .modes = 0),
+    STOP(CONFIGURED, .modes = 0),
+    STOP(INITIALIZED, .modes = 0),
+    STOP(SYNCHRONIZED, .modes = 0),
+    STOP(RUNNING, .modes = 0),
+    STOP(COMPUTED, .modes = CRDI_IN_NRT),
 
     // ---- initialisation
     {"init.loop", "STC_initialize and STC_send_outputs, twice",

@@ -1,8 +1,6 @@
 // What of a description the conformance test is about, and what does not apply to it.
 #include "dcptools/conform/conform.h"
 
-#include <math.h>
-
 static bool is_scalar(const crd_dcp_variable* v)
 {
     return v->rank == 0 && crd_dcp_size_of(v->type) > 0;
@@ -74,19 +72,11 @@ static uint64_t unused_vr(const crd_dcp_description* d)
 
 // ---- ports -------------------------------------------------------------------------------------
 
-static bool listed(const crd_dcp_ports* ports, int count, uint32_t port)
-{
-    for (int i = 0; i < count; i++) {
-        if (port >= ports[i].from && port <= ports[i].to) { return true; }
-    }
-    return false;
-}
-
 static uint16_t unlisted(const crd_dcp_ports* ports, int count, const crd_dcp_endpoint* e,
                          uint16_t control)
 {
     for (uint32_t port = 1024; port < 65536; port++) {
-        if (port != control && port != e->port && !listed(ports, count, port)) {
+        if (port != control && port != e->port && !crdi_dcp_port_listed(ports, count, port)) {
             return (uint16_t)port;
         }
     }
@@ -98,7 +88,9 @@ static uint16_t unlisted(const crd_dcp_ports* ports, int count, const crd_dcp_en
 static uint16_t usable(const crd_dcp_ports* ports, int count, const crd_dcp_address* control)
 {
     const bool shared = control->transport == CRD_DCP_UDP;
-    if (count == 0 || (shared && listed(ports, count, control->port))) { return control->port; }
+    if (count == 0 || (shared && crdi_dcp_port_listed(ports, count, control->port))) {
+        return control->port;
+    }
     const uint32_t width = (uint32_t)ports[0].to - ports[0].from;
     uint32_t port = ports[0].from + (width > 1000 ? width / 3 : 0);
     if (port == control->port && port < ports[0].to) { port++; }
@@ -141,31 +133,32 @@ static uint32_t what_there_is(const crdi_conform_choice* c, const crd_dcp_descri
     const bool missed = config && c->input && is_watched(c->input);
     const bool steps = c->output && (c->output->fixed_steps || c->output->max_steps > 0);
     const bool given[CRDI_N_COUNT] = {
-        config && c->output,
-        config && c->input,
-        c->tunable,
-        c->parameter,
-        c->fixed,
-        c->text,
-        missed,
-        missed || beats,
-        beats,
-        d->can_reset,
-        !d->can_reset,
-        log,
-        !log,
-        d->can_log_on_request,
-        !d->can_log_on_request,
-        d->can_log_on_notification,
-        !d->can_log_on_notification,
-        !d->fixed_resolution,
-        !d->can_vary_steps && c->other_steps > 0,
-        d->nrt_fixed_steps || (d->nrt_max_steps > 0 && d->nrt_max_steps < UINT32_MAX),
-        steps,
-        c->other_port,
-        config,
-        !config,
-        c->other_tune_port,
+        [CRDI_NEED_OUTPUT] = config && c->output,
+        [CRDI_NEED_INPUT] = config && c->input,
+        [CRDI_NEED_TUNABLE] = c->tunable,
+        [CRDI_NEED_PARAMETER] = c->parameter,
+        [CRDI_NEED_FIXED] = c->fixed,
+        [CRDI_NEED_TEXT] = c->text,
+        [CRDI_NEED_MISSED] = missed,
+        [CRDI_NEED_ERROR] = missed || beats,
+        [CRDI_NEED_HEARTBEAT] = beats,
+        [CRDI_NEED_RESET] = d->can_reset,
+        [CRDI_NEED_NO_RESET] = !d->can_reset,
+        [CRDI_NEED_LOG] = log,
+        [CRDI_NEED_NO_LOG] = !log,
+        [CRDI_NEED_LOG_REQUEST] = d->can_log_on_request,
+        [CRDI_NEED_NO_LOG_REQUEST] = !d->can_log_on_request,
+        [CRDI_NEED_LOG_NOTIFICATION] = d->can_log_on_notification,
+        [CRDI_NEED_NO_LOG_NOTIFICATION] = !d->can_log_on_notification,
+        [CRDI_NEED_FREE_RESOLUTION] = !d->fixed_resolution,
+        [CRDI_NEED_FIXED_STEPS] = !d->can_vary_steps && c->other_steps > 0,
+        [CRDI_NEED_MOST_STEPS] =
+            d->nrt_fixed_steps || (d->nrt_max_steps > 0 && d->nrt_max_steps < UINT32_MAX),
+        [CRDI_NEED_OUTPUT_STEPS] = steps,
+        [CRDI_NEED_OTHER_PORT] = c->other_port,
+        [CRDI_NEED_CONFIG] = config,
+        [CRDI_NEED_NO_CONFIG] = !config,
+        [CRDI_NEED_PARAMETER_PORT] = c->other_tune_port,
     };
     uint32_t have = 0;
     for (int i = 0; i < CRDI_N_COUNT; i++) {
@@ -177,7 +170,8 @@ static uint32_t what_there_is(const crdi_conform_choice* c, const crd_dcp_descri
 void crdi_conform_choose(crdi_conform_choice* c, const crd_dcp_description* d,
                          const crd_dcp_address* control, uint16_t data_port)
 {
-    *c = (crdi_conform_choice){.numerator = 1, .denominator = 1000, .heartbeat = INFINITY};
+    *c = (crdi_conform_choice){
+        .numerator = 1, .denominator = 1000, .heartbeat = crdi_dcp_heartbeat(d)};
     c->output = first(d, is_output);
     c->input = first(d, is_watched);
     if (!c->input) { c->input = first(d, is_input); }
@@ -190,15 +184,10 @@ void crdi_conform_choose(crdi_conform_choice* c, const crd_dcp_description* d,
     c->output_like = other ? other->vr : c->no_vr;
     other = first(d, is_no_input);
     c->input_like = other ? other->vr : c->no_vr;
-    for (int i = d->resolution_count - 1; i >= 0; i--) {
-        const crd_dcp_resolution* r = &d->resolutions[i];
-        if (i > 0 && !r->recommended) { continue; }
+    const crd_dcp_resolution* r = crdi_dcp_usual_resolution(d);
+    if (r) {
         c->numerator = r->numerator;
         c->denominator = r->denominator;
-        if (r->recommended) { break; }
-    }
-    if (d->can_monitor_heartbeat && d->has_heartbeat && d->heartbeat_denominator > 0) {
-        c->heartbeat = (double)d->heartbeat_numerator / d->heartbeat_denominator;
     }
     choose_ports(c, d, control, data_port);
     choose_steps(c, d);

@@ -64,9 +64,7 @@ static void bend_variable(crdi_conform_player* p, crd_dcp_pdu* q, uint32_t bent)
         q->vr = c->text->vr;
         q->data_type = CRD_DCP_STRING;
         memset(p->payload, 'x', 4 + n);
-        for (int i = 0; i < 4; i++) {
-            p->payload[i] = (uint8_t)(n >> (8 * i));
-        }
+        crdi_store_le(p->payload, 4, n);
         q->payload_length = 4 + n;
     }
 }
@@ -178,7 +176,7 @@ static course want_nack(crdi_conform_player* p, const crdi_conform_step* s, cons
     if ((nack && (tolerates(s, a->error) || tolerates(s, CRDI_ALSO_NACK))) ||
         (ack && tolerates(s, CRDI_ALSO_ACK))) {
         crdi_conform_differ(p, "%s: %s, expected %s", name, crdi_conform_words(a, came), wanted);
-        return ack && q->type <= CRD_DCP_STC_RESET ? OVER : GO_ON;
+        return ack && crdi_dcp_is_state_change(q->type) ? OVER : GO_ON;
     }
     crdi_conform_fail(p, "%s: %s, expected %s", name, crdi_conform_words(a, came), wanted);
     return OVER;
@@ -190,22 +188,14 @@ static bool logs_are_whole(const crdi_conform_player* p, int* entries)
     const uint8_t* at = p->answer.payload;
     size_t left = p->answer.payload_length;
     for (*entries = 0; left > 0; (*entries)++) {
-        const crd_dcp_log_template* t = NULL;
-        if (left < 9) { return false; }
-        for (int i = 0; i < p->d->template_count; i++) {
-            if (p->d->templates[i].id == at[8]) { t = &p->d->templates[i]; }
-        }
+        const crd_dcp_log_template* t = left < 9 ? NULL : crdi_dcp_find_template(p->d, at[8]);
+        if (!t) { return false; }
         size_t n = 9;
-        for (int i = 0; t && i < t->argument_count; i++) {
-            size_t size = crd_dcp_size_of(t->arguments[i]);
-            if (size == 0) {
-                if (left < n + 4) { return false; }
-                size = 4 + ((size_t)at[n] | (size_t)at[n + 1] << 8 | (size_t)at[n + 2] << 16 |
-                            (size_t)at[n + 3] << 24);
-            }
+        for (int i = 0; i < t->argument_count; i++) {
+            const size_t size = crdi_dcp_encoded_size(t->arguments[i], 1, at + n, left - n);
+            if (size == SIZE_MAX) { return false; }
             n += size;
         }
-        if (!t || n > left) { return false; }
         at += n;
         left -= n;
     }
@@ -237,14 +227,14 @@ static course want_error(crdi_conform_player* p, const crdi_conform_step* s)
 {
     char came[80];
     const crd_dcp_pdu* a = &p->answer;
-    const bool told = a->type == CRD_DCP_RSP_ERROR_ACK;
+    const bool error_ack = a->type == CRD_DCP_RSP_ERROR_ACK;
     crdi_conform_words(a, came);
-    if (told && a->error == s->code) {
+    if (error_ack && a->error == s->code) {
         crdi_conform_note(p, "%s", came);
         return GO_ON;
     }
     const char* wanted = crd_dcp_error_name(s->code);
-    if (told && a->error == CRD_DCP_NONE && tolerates(s, CRDI_ALSO_ACK)) {
+    if (error_ack && a->error == CRD_DCP_NONE && tolerates(s, CRDI_ALSO_ACK)) {
         crdi_conform_differ(p, "%s, expected %s", came, wanted);
         return GO_ON;
     }
@@ -277,7 +267,7 @@ static course want_ack(crdi_conform_player* p, const crd_dcp_pdu* q)
         return OVER;
     }
     crdi_conform_note(p, "RSP_ack");
-    if (q->type > CRD_DCP_STC_RESET) { return GO_ON; }
+    if (!crdi_dcp_is_state_change(q->type)) { return GO_ON; }
     if (!crdi_conform_follow(p, q->type)) { return OVER; }
     crdi_conform_note(p, "RSP_ack, then %s", crd_dcp_state_name((int)p->state));
     return GO_ON;
@@ -370,11 +360,11 @@ static course refused(crdi_conform_player* p, uint8_t type, uint16_t code, uint3
 static course sweep(crdi_conform_player* p)
 {
     int count = 0;
-    for (size_t i = 0; i < sizeof crdi_conform_types; i++) {
-        const uint8_t type = crdi_conform_types[i];
+    for (uint8_t type = 1; type < CRD_DCP_RSP_ACK; type++) {
+        if (!crdi_dcp_is_request(type)) { continue; }
         const bool supported = crdi_conform_supports(p, type);
         const bool allowed = supported && crd_dcp_allowed(p->state, type, p->mode);
-        if (allowed && type > CRD_DCP_STC_RESET) { continue; }
+        if (allowed && !crdi_dcp_is_state_change(type)) { continue; }
         const uint16_t code = !supported ? CRD_DCP_E_PDU_NOT_SUPPORTED
                               : allowed  ? CRD_DCP_E_INVALID_STATE_ID
                                          : CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE;
@@ -388,8 +378,8 @@ static course sweep(crdi_conform_player* p)
 static course lengths(crdi_conform_player* p)
 {
     int count = 0;
-    for (size_t i = 0; i < sizeof crdi_conform_types; i++) {
-        const uint8_t type = crdi_conform_types[i];
+    for (uint8_t type = 1; type < CRD_DCP_RSP_ACK; type++) {
+        if (!crdi_dcp_is_request(type)) { continue; }
         const bool shortest = type == CRD_DCP_CFG_CLEAR || type == CRD_DCP_INF_STATE ||
                               type == CRD_DCP_INF_ERROR; // shorter ones are dropped
         if (type == CRD_DCP_CFG_PARAMETER) { continue; } // of any length
@@ -617,8 +607,7 @@ static bool run_case(crdi_conform_player* p, const crdi_conform_case* c)
 static crd_status check_options(crd_context* ctx, const crd_dcp_description* d,
                                 const crd_dcp_address* control, const crdi_dcp_conform_options* o)
 {
-    const bool offered[] = {[CRD_DCP_HRT] = d->hrt, [CRD_DCP_SRT] = d->srt, [CRD_DCP_NRT] = d->nrt};
-    if (o->mode > CRD_DCP_NRT || (o->mode >= 0 && !offered[o->mode])) {
+    if (o->mode >= 0 && !crdi_dcp_offers_mode(d, o->mode)) {
         return crdi_fail(ctx, CRD_E_RANGE, "%s: %s is not among its operating modes",
                          d->file ? d->file : "description",
                          o->mode > CRD_DCP_NRT ? "this mode" : crd_dcp_op_mode_name(o->mode));
@@ -628,8 +617,7 @@ static crd_status check_options(crd_context* ctx, const crd_dcp_description* d,
                          "slave id %u, answers within %g s, states within %g s: expected > 0",
                          o->id, o->timeout, o->patience);
     }
-    const crd_dcp_endpoint* e = control->transport == CRD_DCP_TCP ? &d->tcp : &d->udp;
-    if (!e->offered) {
+    if (!crdi_dcp_find_endpoint(d, control->transport)) {
         return crdi_fail(ctx, CRD_E_RANGE, "%s: it does not offer %s",
                          d->file ? d->file : "description",
                          control->transport == CRD_DCP_TCP ? "TCP_IPv4" : "UDP_IPv4");
@@ -643,7 +631,8 @@ static crd_status find_slave(crd_context* ctx, crdi_conform_player* p)
     char text[32];
     (void)crd_dcp_address_print(&p->control, text, sizeof text);
     const double until = crd_dcp_net_now(p->net) + p->opt->patience;
-    bool found = crdi_dcp_probe_reach(p->net, &p->control, until, p->opt->cancelled, p->opt->user);
+    bool found =
+        crdi_dcp_query_connect(p->net, &p->control, until, p->opt->cancelled, p->opt->user);
     for (int i = 0; found && i < 3; i++) {
         crd_dcp_pdu q = {
             .type = CRD_DCP_INF_STATE, .seq = CRDI_DCP_STRANGER_SEQ, .peer = p->opt->id};

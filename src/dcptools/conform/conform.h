@@ -1,5 +1,7 @@
-// Conformance between its files: conform_cases.c is the table of scripts, conform.c plays them.
+// Conformance between its files: cases.c is the table of scripts, conform.c goes through them,
+// play.c has requests and answers, choose.c what a description has for them.
 #pragma once
+#include "shared/dcp.h"
 #include "shared/dcptools_query.h"
 
 // What a step of a script does.
@@ -75,35 +77,40 @@ enum {
     CRDI_P_ALL = (1 << 10) - 1,
 };
 
-// What a description must have for a case.
-enum {
-    CRDI_N_OUTPUT = 1 << 0,
-    CRDI_N_INPUT = 1 << 1,
-    CRDI_N_TUNABLE = 1 << 2,
-    CRDI_N_PARAMETER = 1 << 3,
-    CRDI_N_FIXED = 1 << 4,
-    CRDI_N_TEXT = 1 << 5,
-    CRDI_N_MISSED = 1 << 6,
-    CRDI_N_ERROR = 1 << 7, // a way into the Error superstate
-    CRDI_N_HEARTBEAT = 1 << 8,
-    CRDI_N_RESET = 1 << 9,
-    CRDI_N_NO_RESET = 1 << 10,
-    CRDI_N_LOG = 1 << 11,
-    CRDI_N_NO_LOG = 1 << 12,
-    CRDI_N_LOG_REQUEST = 1 << 13,
-    CRDI_N_NO_LOG_REQUEST = 1 << 14,
-    CRDI_N_LOG_NOTIFICATION = 1 << 15,
-    CRDI_N_NO_LOG_NOTIFICATION = 1 << 16,
-    CRDI_N_FREE_RESOLUTION = 1 << 17,
-    CRDI_N_FIXED_STEPS = 1 << 18, // canHandleVariableSteps false, and a choice of steps
-    CRDI_N_MOST_STEPS = 1 << 19,
-    CRDI_N_OUTPUT_STEPS = 1 << 20, // steps that the output does not allow
-    CRDI_N_OTHER_PORT = 1 << 21,
-    CRDI_N_CONFIG = 1 << 22,
-    CRDI_N_NO_CONFIG = 1 << 23,
-    CRDI_N_PARAMETER_PORT = 1 << 24,
-    CRDI_N_COUNT = 25,
-};
+// What a description must have for a case, and why the case is skipped where it has not. ERROR is a
+// way into the Error superstate, OUTPUT_STEPS are steps that the output does not allow.
+// clang-format off
+#define CRDI_CONFORM_NEEDS(X) \
+    X(OUTPUT, "no output that is a scalar number, or canAcceptConfigPdus is false") \
+    X(INPUT, "no input that is a scalar number, or canAcceptConfigPdus is false") \
+    X(TUNABLE, "no tunable parameter that is a scalar number") \
+    X(PARAMETER, "no parameter that is a scalar number") \
+    X(FIXED, "no fixed parameter that is a scalar number") \
+    X(TEXT, "no string parameter with a maxSize up to 900") \
+    X(MISSED, "no input with maxConsecMissedPdus up to 1000") \
+    X(ERROR, "no way into the Error superstate: neither maxConsecMissedPdus nor a heartbeat up to 10 s") \
+    X(HEARTBEAT, "no heartbeat up to 10 s") \
+    X(RESET, "canHandleReset is false") \
+    X(NO_RESET, "canHandleReset is true") \
+    X(LOG, "no log is provided") \
+    X(NO_LOG, "a log is provided") \
+    X(LOG_REQUEST, "canProvideLogOnRequest is false") \
+    X(NO_LOG_REQUEST, "canProvideLogOnRequest is true") \
+    X(LOG_NOTIFICATION, "canProvideLogOnNotification is false") \
+    X(NO_LOG_NOTIFICATION, "canProvideLogOnNotification is true") \
+    X(FREE_RESOLUTION, "the time resolution is fixed") \
+    X(FIXED_STEPS, "canHandleVariableSteps is true, or there is only one number of steps") \
+    X(MOST_STEPS, "any number of steps is allowed") \
+    X(OUTPUT_STEPS, "the output may have any number of steps") \
+    X(OTHER_PORT, "every port is listed") \
+    X(CONFIG, "canAcceptConfigPdus is false") \
+    X(NO_CONFIG, "canAcceptConfigPdus is true") \
+    X(PARAMETER_PORT, "every port for parameters is listed")
+// clang-format on
+#define CRDI_CONFORM_INDEX(name, text) CRDI_NEED_##name,
+enum { CRDI_CONFORM_NEEDS(CRDI_CONFORM_INDEX) CRDI_N_COUNT };
+#define CRDI_CONFORM_BIT(name, text) CRDI_N_##name = 1 << CRDI_NEED_##name,
+enum { CRDI_CONFORM_NEEDS(CRDI_CONFORM_BIT) };
 extern const char* const crdi_conform_needs[CRDI_N_COUNT]; // why a case is skipped
 
 enum {
@@ -191,7 +198,7 @@ typedef struct crdi_conform_player {
     bool cancelled;
 } crdi_conform_player;
 
-// conform_play.c
+// play.c
 void crdi_conform_receive(crdi_conform_player* p);
 /// Heartbeats go on meanwhile. false: cancelled, or the time is over.
 bool crdi_conform_wait(crdi_conform_player* p, double until);
@@ -219,8 +226,7 @@ const char* crdi_conform_words(const crd_dcp_pdu* a, char out[80]);
 /// Bytes of a scalar number, its start value; NULL: of its size alone.
 size_t crdi_conform_value(const crd_dcp_variable* v, uint8_t* out);
 bool crdi_conform_supports(const crdi_conform_player* p, uint8_t type);
-extern const uint8_t crdi_conform_types[25]; // of requests
 
-// conform_choose.c
+// choose.c
 void crdi_conform_choose(crdi_conform_choice* c, const crd_dcp_description* d,
                          const crd_dcp_address* control, uint16_t data_port);

@@ -7,34 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-const uint8_t crdi_conform_types[25] = {
-    CRD_DCP_STC_REGISTER,
-    CRD_DCP_STC_DEREGISTER,
-    CRD_DCP_STC_PREPARE,
-    CRD_DCP_STC_CONFIGURE,
-    CRD_DCP_STC_INITIALIZE,
-    CRD_DCP_STC_RUN,
-    CRD_DCP_STC_DO_STEP,
-    CRD_DCP_STC_SEND_OUTPUTS,
-    CRD_DCP_STC_STOP,
-    CRD_DCP_STC_RESET,
-    CRD_DCP_CFG_TIME_RES,
-    CRD_DCP_CFG_STEPS,
-    CRD_DCP_CFG_INPUT,
-    CRD_DCP_CFG_OUTPUT,
-    CRD_DCP_CFG_CLEAR,
-    CRD_DCP_CFG_TARGET_NETWORK,
-    CRD_DCP_CFG_SOURCE_NETWORK,
-    CRD_DCP_CFG_PARAMETER,
-    CRD_DCP_CFG_TUNABLE_PARAMETER,
-    CRD_DCP_CFG_PARAM_NETWORK,
-    CRD_DCP_CFG_LOGGING,
-    CRD_DCP_CFG_SCOPE,
-    CRD_DCP_INF_STATE,
-    CRD_DCP_INF_ERROR,
-    CRD_DCP_INF_LOG,
-};
-
 // ---- words -------------------------------------------------------------------------------------
 
 static void word(crdi_conform_player* p, crdi_dcp_verdict v, const char* format, va_list list)
@@ -137,7 +109,7 @@ void crdi_conform_receive(crdi_conform_player* p)
         if (crd_dcp_decode(packet.bytes, packet.length, &in) != CRD_DCP_GOOD) { continue; }
         if (in.type == CRD_DCP_NTF_STATE_CHANGED) {
             if (p->state_count < CRDI_CONFORM_STATES) { p->states[p->state_count++] = in.state; }
-        } else if (in.type >= CRD_DCP_RSP_ACK && in.type <= CRD_DCP_RSP_LOG_ACK) {
+        } else if (crdi_dcp_is_response(in.type)) {
             take_response(p, &in);
         } else {
             take_data(p, &in);
@@ -151,21 +123,22 @@ static bool beats(const crdi_conform_player* p)
            p->state < CRD_DCP_ERRORHANDLING;
 }
 
-static void keep_beating(crdi_conform_player* p)
+static void send_heartbeat(crdi_conform_player* p)
 {
     const double now = crd_dcp_net_now(p->net);
     if (!beats(p) || now < p->beat + p->choice.heartbeat / 3) { return; }
     p->beat = now;
     p->beat_seq = p->seq;
-    crdi_probe_tell(p->net, &p->control,
-                    &(crd_dcp_pdu){.type = CRD_DCP_INF_STATE, .seq = p->seq++, .peer = p->opt->id});
+    crdi_dcp_query_send(
+        p->net, &p->control,
+        &(crd_dcp_pdu){.type = CRD_DCP_INF_STATE, .seq = p->seq++, .peer = p->opt->id});
 }
 
 bool crdi_conform_wait(crdi_conform_player* p, double until)
 {
-    if (!p->waiting) { keep_beating(p); }
+    if (!p->waiting) { send_heartbeat(p); }
     if (crd_dcp_net_now(p->net) >= until || p->cancelled) { return false; }
-    p->cancelled = !crdi_dcp_probe_pause(p->net, until, p->opt->cancelled, p->opt->user);
+    p->cancelled = !crdi_dcp_query_pause(p->net, until, p->opt->cancelled, p->opt->user);
     crdi_conform_receive(p);
     return !p->cancelled;
 }
@@ -177,8 +150,7 @@ size_t crdi_conform_value(const crd_dcp_variable* v, uint8_t* out)
     double real = 0;
     int64_t integer = 0;
     const char* start = v->start ? v->start : "";
-    const bool is_real = v->type == CRD_DCP_FLOAT32 || v->type == CRD_DCP_FLOAT64;
-    if (crdi_parse_double(start, strlen(start), &real) && !is_real) {
+    if (crdi_parse_double(start, strlen(start), &real) && !crdi_dcp_is_real(v->type)) {
         if (fabs(real) < 9e18) { integer = (int64_t)real; }
         (void)crdi_parse_int64(start, strlen(start), &integer);
     }
@@ -273,7 +245,7 @@ crd_dcp_pdu crdi_conform_request(crdi_conform_player* p, uint8_t type)
 {
     crd_dcp_pdu q = {
         .type = type, .peer = p->opt->id, .state = (uint8_t)p->state, .id = usual_id(type)};
-    keep_beating(p);
+    send_heartbeat(p);
     q.seq = p->seq;
     put_content(p, &q);
     return q;
@@ -281,23 +253,8 @@ crd_dcp_pdu crdi_conform_request(crdi_conform_player* p, uint8_t type)
 
 bool crdi_conform_supports(const crdi_conform_player* p, uint8_t type)
 {
-    const crd_dcp_description* d = p->d;
-    switch (type) {
-    case CRD_DCP_STC_RESET:
-        return d->can_reset;
-    case CRD_DCP_STC_DO_STEP:
-        return p->mode == CRD_DCP_NRT || p->state == CRD_DCP_ALIVE;
-    case CRD_DCP_CFG_INPUT:
-    case CRD_DCP_CFG_OUTPUT:
-    case CRD_DCP_CFG_TARGET_NETWORK:
-    case CRD_DCP_CFG_SOURCE_NETWORK:
-        return d->can_accept_config;
-    case CRD_DCP_CFG_LOGGING:
-    case CRD_DCP_INF_LOG:
-        return d->can_log_on_request || d->can_log_on_notification;
-    default:
-        return true;
-    }
+    // before it is registered it has no operating mode
+    return crdi_dcp_supports(p->d, type, p->state == CRD_DCP_ALIVE ? CRD_DCP_NRT : p->mode);
 }
 
 // ---- asking ------------------------------------------------------------------------------------
@@ -343,7 +300,7 @@ static bool send_and_wait(crdi_conform_player* p, const crd_dcp_pdu* q, int long
     const double until = crd_dcp_net_now(p->net) + p->opt->timeout;
     if (!p->answered && p->state == CRD_DCP_ALIVE && p->control.transport == CRD_DCP_TCP &&
         !crd_dcp_net_connected(p->net, &p->control) &&
-        crdi_dcp_probe_reach(p->net, &p->control, until, p->opt->cancelled, p->opt->user)) {
+        crdi_dcp_query_connect(p->net, &p->control, until, p->opt->cancelled, p->opt->user)) {
         send_out(p, q->seq, n);
     }
     if (!p->answered) { p->silent = true; }
@@ -360,7 +317,7 @@ bool crdi_conform_ask(crdi_conform_player* p, crd_dcp_pdu* q, int longer)
         return crdi_conform_fail(p, "NTF_state_changed %s that nobody asked for",
                                  name_of(p->state));
     }
-    if (q->type <= CRD_DCP_STC_RESET) {
+    if (crdi_dcp_is_state_change(q->type)) {
         p->data_count = 0;
         p->data_wrong = false;
     }
@@ -423,7 +380,7 @@ static bool step_on(crdi_conform_player* p, crd_dcp_pdu q)
         return crdi_conform_fail(p, "%s: %s, expected RSP_ack", crd_dcp_type_name(q.type),
                                  crdi_conform_words(&p->answer, words));
     }
-    return q.type > CRD_DCP_STC_RESET || crdi_conform_follow(p, q.type);
+    return !crdi_dcp_is_state_change(q.type) || crdi_conform_follow(p, q.type);
 }
 
 bool crdi_conform_configure(crdi_conform_player* p, uint32_t without)
@@ -518,7 +475,7 @@ bool crdi_conform_data(crdi_conform_player* p, uint8_t type, uint16_t id, uint16
     size_t n = crd_dcp_encode(&q, p->out, sizeof p->out - 1);
     p->out[n] = 0;
     n = (size_t)((int)n + longer);
-    if (!crdi_dcp_probe_reach(p->net, &to, until, p->opt->cancelled, p->opt->user) ||
+    if (!crdi_dcp_query_connect(p->net, &to, until, p->opt->cancelled, p->opt->user) ||
         !crd_dcp_net_send(p->net, &to, p->out, n)) {
         if (p->state >= CRD_DCP_STOPPING) { return true; } // streams may be closed by then
         return crdi_conform_fail(p, "no connection to the data port %u", to.port);
@@ -570,7 +527,7 @@ bool crdi_conform_home(crdi_conform_player* p)
     p->r = NULL; // what happens here is nobody's verdict
     p->mute = false;
     while (!home && !p->cancelled && crd_dcp_net_now(p->net) < until) {
-        if (!crdi_dcp_probe_reach(p->net, &p->control, until, p->opt->cancelled, p->opt->user) ||
+        if (!crdi_dcp_query_connect(p->net, &p->control, until, p->opt->cancelled, p->opt->user) ||
             !look(p)) {
             break;
         }

@@ -32,7 +32,7 @@ typedef struct source {
 
 static uint32_t get32(const source* s, const uint8_t* p)
 {
-    const uint32_t x = p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+    const uint32_t x = (uint32_t)crdi_load_le(p, 4);
     return s->swapped ? __builtin_bswap32(x) : x;
 }
 
@@ -47,7 +47,7 @@ static crd_status wrong(source* s, int64_t at, const char* what)
 }
 
 // Bytes to `at` of the buffer. CRD_E_FORMAT where the file ends before.
-static crd_status take(source* s, size_t at, size_t length, bool* end)
+static crd_status read_bytes(source* s, size_t at, size_t length, bool* end)
 {
     uint8_t* more = crdi_grow(s->log->ctx, s->bytes, &s->capacity, at + length, 1);
     if (!more) { return CRD_E_MEMORY; }
@@ -66,17 +66,17 @@ static crd_status take(source* s, size_t at, size_t length, bool* end)
 
 static crd_status read_pcap(source* s, double resolution)
 {
-    crd_status st = take(s, 4, 20, NULL);
+    crd_status st = read_bytes(s, 4, 20, NULL);
     if (st < 0) { return st; }
     const int link = (int)(get32(s, s->bytes + 20) & 0x0FFFFFFF);
     for (;;) {
         bool end = false;
-        st = take(s, 0, 16, &end);
+        st = read_bytes(s, 0, 16, &end);
         if (st < 0 || end) { return st; }
         const double time = get32(s, s->bytes) + resolution * get32(s, s->bytes + 4);
         const uint32_t length = get32(s, s->bytes + 8), whole = get32(s, s->bytes + 12);
         if (length > MOST_BLOCK) { return wrong(s, s->at - 8, "a packet of more than 16 MiB"); }
-        st = take(s, 0, length, NULL);
+        st = read_bytes(s, 0, length, NULL);
         if (st < 0) { return st; }
         if (!crdi_dcp_log_frame(s->log, link, time, s->bytes, length, whole)) { return CRD_OK; }
     }
@@ -147,7 +147,7 @@ static crd_status read_packet(source* s, uint32_t type, const uint8_t* p, size_t
 // The order of bytes is that of the section; `s->bytes` has the type and length of its head.
 static crd_status begin_section(source* s)
 {
-    const crd_status st = take(s, 8, 4, NULL);
+    const crd_status st = read_bytes(s, 8, 4, NULL);
     if (st < 0) { return st; }
     s->swapped = false;
     const uint32_t magic = get32(s, s->bytes + 8);
@@ -164,9 +164,9 @@ static crd_status read_pcapng(source* s)
     size_t there = 4; // of the block's bytes: its type was read
     for (;;) {
         bool end = false;
-        crd_status st = there == 0 ? take(s, 0, 4, &end) : CRD_OK;
+        crd_status st = there == 0 ? read_bytes(s, 0, 4, &end) : CRD_OK;
         if (st < 0 || end) { return st; }
-        st = take(s, 4, 4, NULL);
+        st = read_bytes(s, 4, 4, NULL);
         if (st < 0) { return st; }
         const bool section = memcmp(s->bytes, "\x0A\x0D\x0D\x0A", 4) == 0; // the same both ways
         there = 8;
@@ -179,7 +179,7 @@ static crd_status read_pcapng(source* s)
         if (length % 4 || length < there + 4 || length > MOST_BLOCK) {
             return wrong(s, s->at, "a block of an absurd length");
         }
-        st = take(s, there, length - there, NULL);
+        st = read_bytes(s, there, length - there, NULL);
         if (st < 0) { return st; }
         if (get32(s, s->bytes + length - 4) != length) {
             return wrong(s, s->at - 4, "a block whose two lengths differ");
@@ -200,7 +200,7 @@ crd_status crdi_dcp_log_read(crdi_dcp_log* l, FILE* f, const char* name)
     s->f = f;
     s->name = name;
     bool end = false;
-    crd_status st = take(s, 0, 4, &end);
+    crd_status st = read_bytes(s, 0, 4, &end);
     const uint32_t magic = st >= 0 && !end ? get32(s, s->bytes) : 0;
     if (st >= 0 && magic == 0x0A0D0D0A) {
         st = read_pcapng(s);

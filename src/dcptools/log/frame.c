@@ -54,8 +54,7 @@ static bool wanted_port(const crdi_dcp_log* l, unsigned a, unsigned b)
 // Right in everything that can be looked at, so that hardly anything else looks like it.
 static bool is_evidence(const crd_dcp_pdu* p)
 {
-    const bool request = p->type < CRD_DCP_RSP_ACK;
-    if (request && p->peer == 0) { return false; }
+    if (crdi_dcp_is_request(p->type) && p->peer == 0) { return false; }
     switch (p->type) {
     case CRD_DCP_STC_REGISTER:
         return p->state < CRD_DCP_STATE_COUNT && p->op_mode <= CRD_DCP_NRT && p->major == 1;
@@ -135,18 +134,13 @@ static crdi_log_flow* find_flow(crdi_dcp_log* l, const crd_dcp_address* from,
     return f;
 }
 
-static uint32_t prefix_of(const uint8_t* p)
-{
-    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
 // The PDUs that are complete. false: this is not DCP, or no longer in step with it.
 static bool take_pdus(crdi_dcp_log* l, crdi_log_flow* f, double time, bool* any)
 {
     size_t at = 0;
     bool good = true;
     while (good && !l->enough && f->length - at >= 4) {
-        const uint32_t length = prefix_of(f->buffer + at);
+        const uint32_t length = (uint32_t)crdi_load_le(f->buffer + at, 4);
         if (length > CRDI_LOG_MOST_PDU) {
             good = false;
         } else if (f->length - at - 4 < length) {
@@ -182,8 +176,8 @@ static void out_of_step(crdi_dcp_log* l, crdi_log_flow* f)
     f->early_count = 0;
 }
 
-static void keep_early(crdi_dcp_log* l, crdi_log_flow* f, uint32_t seq, const uint8_t* bytes,
-                       size_t length)
+static void store_early(crdi_dcp_log* l, crdi_log_flow* f, uint32_t seq, const uint8_t* bytes,
+                        size_t length)
 {
     if (f->early_count == CRDI_LOG_EARLY) { // it does not come any more
         out_of_step(l, f);
@@ -229,7 +223,7 @@ static bool begins_here(const crdi_dcp_log* l, const crdi_log_flow* f, const uin
 {
     crd_dcp_pdu pdu;
     if (length < 4) { return false; }
-    const uint32_t first = prefix_of(bytes);
+    const uint64_t first = crdi_load_le(bytes, 4);
     if (first > length - 4 || crd_dcp_decode(bytes + 4, first, &pdu) != CRD_DCP_GOOD) {
         return false;
     }
@@ -270,7 +264,7 @@ static bool tcp(crdi_dcp_log* l, double time, crd_dcp_address from, crd_dcp_addr
         const int32_t ahead = (int32_t)(seq - f->next);
         if (f->synced && ahead > 0) {
             any = true;
-            keep_early(l, f, seq, bytes, count);
+            store_early(l, f, seq, bytes, count);
         } else if (f->synced) {
             const size_t before = f->length;
             const bool good =
@@ -330,7 +324,7 @@ static const uint8_t* unwrap(int link, const uint8_t* p, size_t* length)
         skip = 0;
         break;
     case CRDI_DCP_LINK_LOOPBACK: // in the order of the machine that wrote it; 2 is AF_INET on all
-        skip = *length >= 4 && (prefix_of(p) == 2 || net32(p) == 2) ? 4 : SIZE_MAX;
+        skip = *length >= 4 && (crdi_load_le(p, 4) == 2 || net32(p) == 2) ? 4 : SIZE_MAX;
         break;
     case CRDI_DCP_LINK_LOOP:
         skip = *length >= 4 && net32(p) == 2 ? 4 : SIZE_MAX;

@@ -132,7 +132,7 @@ static void learn_network(crdi_dcp_log* l, int slave, const crdi_dcp_seen* s)
                                : p->type == CRD_DCP_CFG_SOURCE_NETWORK ? CRDI_LOG_IN
                                                                        : CRDI_LOG_PARAM;
     if (p->transport != CRD_DCP_UDP && p->transport != CRD_DCP_TCP) { return; }
-    crd_dcp_address end = {p->address, p->port, p->transport};
+    crd_dcp_address end = crdi_dcp_address_of(p);
     if (end.ip == 0) { end.ip = s->to.ip; }
     crdi_log_know(l, &end);
     crdi_log_group* g = group_of(l, slave, kind, p->id);
@@ -143,21 +143,15 @@ static void learn_network(crdi_dcp_log* l, int slave, const crdi_dcp_seen* s)
     if (g->end_count < CRDI_LOG_TARGETS) { g->ends[g->end_count++] = end; }
 }
 
-static uint64_t little(const uint8_t* p, size_t size)
-{
-    uint64_t x = 0;
-    for (size_t i = 0; i < size && i < 8; i++) {
-        x |= (uint64_t)p[i] << 8 * i;
-    }
-    return x;
-}
-
 // A structural parameter: the size of arrays.
 static void learn_size(crdi_dcp_log* l, int slave, const crd_dcp_pdu* p)
 {
     const crd_dcp_variable* v = variable_of(l, slave, p->vr);
     crdi_log_slave* x = &l->slaves[slave];
-    if (!v || v->causality != CRD_STRUCTURAL_PARAMETER || p->payload_length > 8) { return; }
+    const size_t size = crd_dcp_size_of(p->data_type);
+    if (!v || v->causality != CRD_STRUCTURAL_PARAMETER || !size || p->payload_length != size) {
+        return;
+    }
     int i = 0;
     while (i < x->size_count && x->size_vr[i] != p->vr) {
         i++;
@@ -165,7 +159,7 @@ static void learn_size(crdi_dcp_log* l, int slave, const crd_dcp_pdu* p)
     if (i == CRDI_LOG_SIZES) { return; }
     if (i == x->size_count) { x->size_count++; }
     x->size_vr[i] = p->vr;
-    x->size[i] = little(p->payload, p->payload_length);
+    x->size[i] = crdi_load_le(p->payload, size);
 }
 
 static void learn_slave(crdi_dcp_log* l, int slave, const crd_dcp_pdu* p)
@@ -182,7 +176,7 @@ void crdi_log_learn(crdi_dcp_log* l, const crdi_dcp_seen* s)
 {
     const crd_dcp_pdu* p = s->pdu;
     const bool tells = p->type == CRD_DCP_STC_REGISTER || p->type == CRD_DCP_STC_RESET ||
-                       (p->type >= CRD_DCP_CFG_TIME_RES && p->type <= CRD_DCP_CFG_SCOPE);
+                       crdi_dcp_is_configuration(p->type);
     if (s->decoded != CRD_DCP_GOOD || !tells) { return; }
     const int slave = slave_at(l, &s->to);
     if (slave < 0) { return; }
@@ -248,14 +242,8 @@ static uint64_t elements_of(const crdi_dcp_log* l, const crdi_log_slave* x,
 static size_t bytes_of(const crdi_dcp_log* l, const crdi_log_group* g, const crdi_log_item* i,
                        const uint8_t* p, size_t left)
 {
-    if (i->type == CRD_DCP_STRING || i->type == CRD_DCP_BINARY) {
-        if (left < 4) { return SIZE_MAX; }
-        const uint64_t n = little(p, 4);
-        return n <= left - 4 ? 4 + (size_t)n : SIZE_MAX;
-    }
     const uint64_t n = elements_of(l, &l->slaves[g->slave], i->variable);
-    const size_t size = i->type < CRD_DCP_DATA_TYPE_COUNT ? crd_dcp_size_of(i->type) : 0;
-    return size && n && n <= left / size ? (size_t)n * size : SIZE_MAX;
+    return n ? crdi_dcp_encoded_size(i->type, n, p, left) : SIZE_MAX;
 }
 
 static bool fits(const crdi_dcp_log* l, const crdi_log_group* g, const crd_dcp_pdu* p)
@@ -313,32 +301,15 @@ static void put_float(crd_text* t, double x, bool single)
 
 static void put_number(crd_text* t, uint8_t type, const uint8_t* p)
 {
-    const size_t size = crd_dcp_size_of(type);
-    const uint64_t x = little(p, size);
-    switch (type) {
-    case CRD_DCP_FLOAT64: {
-        double d;
-        memcpy(&d, &x, sizeof d);
-        put_float(t, d, false);
-        return;
-    }
-    case CRD_DCP_FLOAT32: {
-        const uint32_t bits = (uint32_t)x;
-        float f;
-        memcpy(&f, &bits, sizeof f);
-        put_float(t, (double)f, true);
-        return;
-    }
-    case CRD_DCP_INT8:
-    case CRD_DCP_INT16:
-    case CRD_DCP_INT32:
-    case CRD_DCP_INT64: {
-        const unsigned shift = 64 - 8 * (unsigned)size;
-        crdi_text_add(t, "%" PRId64, (int64_t)(x << shift) >> shift);
-        return;
-    }
-    default:
-        crdi_text_add(t, "%" PRIu64, x);
+    double real = 0;
+    int64_t integer = 0;
+    crdi_dcp_load_number(type, p, &real, &integer);
+    if (crdi_dcp_is_real(type)) {
+        put_float(t, real, type == CRD_DCP_FLOAT32);
+    } else if (type <= CRD_DCP_UINT64) {
+        crdi_text_add(t, "%" PRIu64, (uint64_t)integer);
+    } else {
+        crdi_text_add(t, "%" PRId64, integer);
     }
 }
 
@@ -403,29 +374,14 @@ bool crdi_dcp_log_next(crdi_dcp_log* l, const crdi_dcp_seen* s, int* next, crdi_
 
 // ---- lines -------------------------------------------------------------------------------------
 
-typedef struct line {
-    char* out;
-    size_t room, length;
-} line;
-
-static void put(line* l, const char* text)
-{
-    for (; *text; text++) {
-        if (l->length + 1 < l->room) { l->out[l->length] = *text; }
-        l->length++;
-    }
-    if (l->room) { l->out[l->length < l->room ? l->length : l->room - 1] = 0; }
-}
-
 // What a number in the PDU is called.
-static void put_name(crdi_dcp_log* l, line* x, const crdi_dcp_seen* s)
+static void put_name(crdi_dcp_log* l, crdi_dcp_line* x, const crdi_dcp_seen* s)
 {
     const crd_dcp_pdu* p = s->pdu;
     const char* name = NULL;
     if (p->type == CRD_DCP_RSP_NACK || p->type == CRD_DCP_RSP_ERROR_ACK) {
         name = crd_dcp_error_name(p->error);
-    } else if (p->type == CRD_DCP_CFG_INPUT || p->type == CRD_DCP_CFG_OUTPUT ||
-               p->type == CRD_DCP_CFG_PARAMETER || p->type == CRD_DCP_CFG_TUNABLE_PARAMETER) {
+    } else if (crdi_dcp_names_variable(p->type)) {
         for (int i = 0; i < l->slave_count && !name; i++) {
             if (!crd_dcp_address_equal(&l->slaves[i].at, &s->to)) { continue; }
             const crd_dcp_variable* v = variable_of(l, i, p->vr);
@@ -433,14 +389,14 @@ static void put_name(crdi_dcp_log* l, line* x, const crdi_dcp_seen* s)
         }
     }
     if (!name || s->decoded != CRD_DCP_GOOD) { return; }
-    put(x, " (");
-    put(x, name);
-    put(x, ")");
+    crdi_dcp_line_put(x, " (", 2);
+    crdi_dcp_line_put(x, name, strlen(name));
+    crdi_dcp_line_put(x, ")", 1);
 }
 
 int crdi_dcp_log_print(crdi_dcp_log* l, const crdi_dcp_seen* s, char* out, size_t room)
 {
-    line x = {out, room, 0};
+    crdi_dcp_line x = {out, room, 0};
     crdi_dcp_log_value v;
     int next = 0;
     char head[128];
@@ -453,12 +409,12 @@ int crdi_dcp_log_print(crdi_dcp_log* l, const crdi_dcp_seen* s, char* out, size_
     }
     bare.payload_length = 0;
     (void)crd_dcp_print(&bare, head, sizeof head);
-    put(&x, head);
+    crdi_dcp_line_put(&x, head, strlen(head));
     do {
-        put(&x, " ");
-        put(&x, v.variable->name);
-        put(&x, "=");
-        put(&x, v.text);
+        crdi_dcp_line_put(&x, " ", 1);
+        crdi_dcp_line_put(&x, v.variable->name, strlen(v.variable->name));
+        crdi_dcp_line_put(&x, "=", 1);
+        crdi_dcp_line_put(&x, v.text, strlen(v.text));
     } while (crdi_dcp_log_next(l, s, &next, &v));
     return (int)x.length;
 }

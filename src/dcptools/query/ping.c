@@ -20,22 +20,6 @@ enum {
 };
 enum { QUESTION, ECHO };
 
-static void put(uint8_t* out, uint64_t x, int bytes)
-{
-    for (int i = 0; i < bytes; i++) {
-        out[i] = (uint8_t)(x >> (8 * i));
-    }
-}
-
-static uint64_t get(const uint8_t* in, int bytes)
-{
-    uint64_t x = 0;
-    for (int i = 0; i < bytes; i++) {
-        x |= (uint64_t)in[i] << (8 * i);
-    }
-    return x;
-}
-
 static int64_t to_ns(double seconds)
 {
     // The whole part apart: 1e9 times the time since 1970 has more digits than a double.
@@ -54,8 +38,8 @@ bool crdi_dcp_echo(uint8_t* bytes, size_t length, double arrived, double now)
 {
     if (!is_ours(bytes, length, QUESTION)) { return false; }
     bytes[AT_KIND] = ECHO;
-    put(bytes + AT_REACHED, (uint64_t)to_ns(arrived), 8);
-    put(bytes + AT_BACK, (uint64_t)to_ns(now), 8);
+    crdi_store_le(bytes + AT_REACHED, 8, (uint64_t)to_ns(arrived));
+    crdi_store_le(bytes + AT_BACK, 8, (uint64_t)to_ns(now));
     return true;
 }
 
@@ -94,20 +78,20 @@ static bool ask_echo(ping* p, uint32_t number, double now)
 {
     memset(p->bytes, 0, p->opt->size);
     p->bytes[0] = CRD_DCP_DAT_INPUT_OUTPUT;
-    put(p->bytes + AT_SEQ, number, 2);
+    crdi_store_le(p->bytes + AT_SEQ, 2, number);
     memcpy(p->bytes + AT_MAGIC, magic, sizeof magic);
-    put(p->bytes + AT_SESSION, p->session, 4);
-    put(p->bytes + AT_NUMBER, number, 4);
-    put(p->bytes + AT_LEFT, (uint64_t)to_ns(now), 8);
+    crdi_store_le(p->bytes + AT_SESSION, 4, p->session);
+    crdi_store_le(p->bytes + AT_NUMBER, 4, number);
+    crdi_store_le(p->bytes + AT_LEFT, 8, (uint64_t)to_ns(now));
     return crd_dcp_net_send(p->net, &p->opt->to, p->bytes, p->opt->size);
 }
 
 static bool ask_slave(ping* p, int number)
 {
-    return crdi_probe_tell(p->net, &p->opt->to,
-                           &(crd_dcp_pdu){.type = CRD_DCP_INF_STATE,
-                                          .seq = (uint16_t)(p->seq + number % SEQ_WINDOW),
-                                          .peer = p->opt->id});
+    return crdi_dcp_query_send(p->net, &p->opt->to,
+                               &(crd_dcp_pdu){.type = CRD_DCP_INF_STATE,
+                                              .seq = (uint16_t)(p->seq + number % SEQ_WINDOW),
+                                              .peer = p->opt->id});
 }
 
 // A slave's answer to the newest question with this sequence id, -1.
@@ -139,18 +123,18 @@ static void note(ping* p, int number, double time, double reached, double back)
 // Times of the echo as s on the scale of ours: the difference of two large numbers, in ns.
 static double on_our_scale(const ping* p, const uint8_t* at)
 {
-    return 1e-9 * (double)((int64_t)get(at, 8) - to_ns(p->start)) + p->start;
+    return 1e-9 * (double)((int64_t)crdi_load_le(at, 8) - to_ns(p->start)) + p->start;
 }
 
 static void take_echo(ping* p, const crd_dcp_packet* packet)
 {
     const uint8_t* b = packet->bytes;
-    if ((uint32_t)get(b + AT_SESSION, 4) != p->session) { return; }
+    if ((uint32_t)crdi_load_le(b + AT_SESSION, 4) != p->session) { return; }
     if (!p->met) {
         p->met = p->r->echo = true;
         return;
     }
-    const uint64_t number = get(b + AT_NUMBER, 4);
+    const uint64_t number = crdi_load_le(b + AT_NUMBER, 4);
     if (!p->r->echo || number >= (uint64_t)p->opt->count) { return; }
     note(p, (int)number, packet->time, on_our_scale(p, b + AT_REACHED),
          on_our_scale(p, b + AT_BACK));
@@ -193,7 +177,7 @@ static crd_status make_contact(crd_context* ctx, ping* p)
     char text[32];
     const double until = crd_dcp_net_now(p->net) + o->contact;
     (void)crd_dcp_address_print(&o->to, text, sizeof text);
-    if (!crdi_dcp_probe_reach(p->net, &o->to, until, o->cancelled, o->user)) {
+    if (!crdi_dcp_query_connect(p->net, &o->to, until, o->cancelled, o->user)) {
         return crdi_fail(ctx, CRD_E_NOT_FOUND, "%s: nobody takes a connection in", text);
     }
     for (int i = 0; crd_dcp_net_now(p->net) < until; i++) {
@@ -206,7 +190,7 @@ static crd_status make_contact(crd_context* ctx, ping* p)
         while (crd_dcp_net_now(p->net) < fmin(now + contact_interval, until)) {
             take_all(p);
             if (p->met) { return CRD_OK; }
-            if (!crdi_dcp_probe_pause(p->net, now + contact_interval, o->cancelled, o->user)) {
+            if (!crdi_dcp_query_pause(p->net, now + contact_interval, o->cancelled, o->user)) {
                 return crdi_fail(ctx, CRD_E_NOT_FOUND, "%s: interrupted", text);
             }
         }
@@ -255,7 +239,7 @@ static void measure(ping* p)
             }
             if (answered == p->next || crd_dcp_net_now(p->net) >= last) { return; }
         }
-        if (!crdi_dcp_probe_pause(p->net, until, o->cancelled, o->user)) { return; }
+        if (!crdi_dcp_query_pause(p->net, until, o->cancelled, o->user)) { return; }
     }
 }
 

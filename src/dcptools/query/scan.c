@@ -183,11 +183,11 @@ static void take_registration(scan* s, crdi_dcp_sighting* g, const crd_dcp_pdu* 
                                                      p->error <= CRD_DCP_E_INVALID_OP_MODE);
     if (p->type == CRD_DCP_RSP_ACK) {
         g->registered = true;
-        crdi_probe_tell(s->net, &g->address,
-                        &(crd_dcp_pdu){.type = CRD_DCP_STC_DEREGISTER,
-                                       .seq = (uint16_t)(a->seq + 1),
-                                       .peer = 1,
-                                       .state = CRD_DCP_CONFIGURATION});
+        crdi_dcp_query_send(s->net, &g->address,
+                            &(crd_dcp_pdu){.type = CRD_DCP_STC_DEREGISTER,
+                                           .seq = (uint16_t)(a->seq + 1),
+                                           .peer = 1,
+                                           .state = CRD_DCP_CONFIGURATION});
     }
     g->tried++;
     if (fits) { g->match = a->trying; }
@@ -222,7 +222,7 @@ static void wait_for_answers(scan* s)
             }
         }
         if (s->waiting == 0 || crd_dcp_net_now(s->net) >= until) { return; }
-        s->cancelled = !crdi_dcp_probe_pause(s->net, until, s->opt->cancelled, s->opt->user);
+        s->cancelled = !crdi_dcp_query_pause(s->net, until, s->opt->cancelled, s->opt->user);
     }
 }
 
@@ -232,8 +232,8 @@ static void ask_state(scan* s, int i, uint8_t id, uint16_t seq)
     a->last = crd_dcp_net_now(s->net);
     if (id == 1) { a->first = a->last; }
     a->ids = id;
-    crdi_probe_tell(s->net, &s->of[i].address,
-                    &(crd_dcp_pdu){.type = CRD_DCP_INF_STATE, .seq = seq, .peer = id});
+    crdi_dcp_query_send(s->net, &s->of[i].address,
+                        &(crd_dcp_pdu){.type = CRD_DCP_INF_STATE, .seq = seq, .peer = id});
 }
 
 static void ask_first(scan* s)
@@ -291,7 +291,7 @@ static bool try_descriptions(scan* s, int k)
         s->asked[i].trying = d;
         s->asked[i].seq = p.seq;
         s->waiting++;
-        crdi_probe_tell(s->net, &g->address, &p);
+        crdi_dcp_query_send(s->net, &g->address, &p);
     }
     if (any) { wait_for_answers(s); }
     return any;

@@ -102,8 +102,8 @@ static bool promised(const crdi_dcp_relay* r, const crd_dcp_address* a)
 {
     for (int i = 0; i < r->map_count; i++) {
         const crdi_dcp_map* m = &r->maps[i];
-        const bool told = m->side == CRDI_DCP_NEAR && crd_dcp_address_equal(&m->to, a);
-        if (m->used && (told || crd_dcp_address_equal(&m->at, a))) { return true; }
+        const bool named = m->side == CRDI_DCP_NEAR && crd_dcp_address_equal(&m->to, a);
+        if (m->used && (named || crd_dcp_address_equal(&m->at, a))) { return true; }
     }
     for (int i = 0; i < r->channel_count; i++) {
         const crdi_dcp_channel* c = &r->channels[i];
@@ -119,11 +119,11 @@ static bool choose_port(crdi_dcp_relay* r, crd_dcp_address* a)
     for (int i = 0; i < tries; i++) {
         a->port = r->opt.port_from ? (uint16_t)(r->opt.port_from + i) : 0;
         if (a->port && promised(r, a)) { continue; }
-        crd_dcp_address probe = *a;
-        if (crd_dcp_net_listen(r->net[CRDI_DCP_FAR], &probe) < 0) { continue; }
-        const bool taken = promised(r, &probe);
-        if (!taken) { crd_dcp_net_close(r->net[CRDI_DCP_FAR], &probe); }
-        a->port = probe.port;
+        crd_dcp_address open = *a;
+        if (crd_dcp_net_listen(r->net[CRDI_DCP_FAR], &open) < 0) { continue; }
+        const bool taken = promised(r, &open);
+        if (!taken) { crd_dcp_net_close(r->net[CRDI_DCP_FAR], &open); }
+        a->port = open.port;
         if (!taken) { return true; }
     }
     (void)crdi_fail(r->ctx, CRD_E_LIMIT, "no port is free for the slave's data");
@@ -138,7 +138,7 @@ static crdi_dcp_map* map_open(crdi_dcp_relay* r, const crdi_dcp_map* wish)
         r->counts.unmapped++;
         crdi_log(r->ctx, CRD_LOG_WARNING,
                  "data that the master wants at %s do not pass the relay: %s",
-                 crdi_dcp_address_text_of(&wish->told).text, crd_error_text(r->ctx));
+                 crdi_dcp_address_text_of(&wish->named).text, crd_error_text(r->ctx));
         return NULL;
     }
     *m = *wish;
@@ -152,13 +152,13 @@ static crdi_dcp_map* map_open(crdi_dcp_relay* r, const crdi_dcp_map* wish)
 
 // ---- network information -----------------------------------------------------------------------
 
-static crdi_dcp_map* find_told(crdi_dcp_relay* r, crdi_dcp_side side, int channel,
-                               const crd_dcp_address* told)
+static crdi_dcp_map* find_named(crdi_dcp_relay* r, crdi_dcp_side side, int channel,
+                                const crd_dcp_address* named)
 {
     for (int i = 0; i < r->map_count; i++) {
         crdi_dcp_map* m = &r->maps[i];
         if (m->used && m->side == side && m->channel == channel &&
-            crd_dcp_address_equal(&m->told, told)) {
+            crd_dcp_address_equal(&m->named, named)) {
             m->closing = false;
             m->number = r->number;
             return m;
@@ -177,21 +177,21 @@ static bool map_source(crdi_dcp_relay* r, int channel, const crd_dcp_address* as
         r->counts.outside++;
         return false;
     }
-    const crd_dcp_address told = {own, asked->port, asked->transport};
-    if (told.port == c->at.port && told.transport == c->at.transport) {
+    const crd_dcp_address named = {own, asked->port, asked->transport};
+    if (named.port == c->at.port && named.transport == c->at.transport) {
         *say = c->to; // data and control share a port
         return true;
     }
-    const crdi_dcp_map* m = find_told(r, CRDI_DCP_NEAR, channel, &told);
+    const crdi_dcp_map* m = find_named(r, CRDI_DCP_NEAR, channel, &named);
     if (!m) {
         crdi_dcp_map wish = {.side = CRDI_DCP_NEAR,
                              .channel = channel,
-                             .at = told,
-                             .to = {c->to.ip, told.port, told.transport},
-                             .told = told,
+                             .at = named,
+                             .to = {c->to.ip, named.port, named.transport},
+                             .named = named,
                              .number = r->number};
         bool good = true;
-        if (promised(r, &told)) {
+        if (promised(r, &named)) {
             good = false;
             (void)crdi_fail(r->ctx, CRD_E_LIMIT, "the port serves another slave already");
         } else if (wish.to.ip == own) {
@@ -200,7 +200,7 @@ static bool map_source(crdi_dcp_relay* r, int channel, const crd_dcp_address* as
         if (!good) {
             r->counts.unmapped++;
             crdi_log(r->ctx, CRD_LOG_WARNING, "data for %s do not pass the relay: %s",
-                     crdi_dcp_address_text_of(&told).text, crd_error_text(r->ctx));
+                     crdi_dcp_address_text_of(&named).text, crd_error_text(r->ctx));
         }
         m = good ? map_open(r, &wish) : NULL;
     }
@@ -209,25 +209,25 @@ static bool map_source(crdi_dcp_relay* r, int channel, const crd_dcp_address* as
 }
 
 // The slave shall send. Slaves of the far side reach each other without the relay.
-static bool map_target(crdi_dcp_relay* r, int channel, const crd_dcp_address* told,
+static bool map_target(crdi_dcp_relay* r, int channel, const crd_dcp_address* named,
                        crd_dcp_address* say)
 {
-    bool outside = told->ip == 0 || told->port == 0;
-    for (int i = 0; i < r->channel_count && !is_loopback(told->ip); i++) {
+    bool outside = named->ip == 0 || named->port == 0;
+    for (int i = 0; i < r->channel_count && !is_loopback(named->ip); i++) {
         const crdi_dcp_channel* c = &r->channels[i];
-        outside = outside || (told->ip == c->to.ip && told->ip != crdi_dcp_near_ip(r, c));
+        outside = outside || (named->ip == c->to.ip && named->ip != crdi_dcp_near_ip(r, c));
     }
     if (outside) {
         r->counts.outside++;
         return false;
     }
-    const crdi_dcp_map* m = find_told(r, CRDI_DCP_FAR, channel, told);
+    const crdi_dcp_map* m = find_named(r, CRDI_DCP_FAR, channel, named);
     if (!m) {
         const crdi_dcp_map wish = {.side = CRDI_DCP_FAR,
                                    .channel = channel,
-                                   .at = {r->opt.far_ip, 0, told->transport},
-                                   .to = *told,
-                                   .told = *told,
+                                   .at = {r->opt.far_ip, 0, named->transport},
+                                   .to = *named,
+                                   .named = *named,
                                    .number = r->number};
         m = map_open(r, &wish);
     }
@@ -239,10 +239,10 @@ static bool map_target(crdi_dcp_relay* r, int channel, const crd_dcp_address* to
 void crdi_dcp_map_request(crdi_dcp_relay* r, int channel, const crd_dcp_pdu* p,
                           uint8_t bytes[CRDI_DCP_NETWORK_LENGTH])
 {
-    const crd_dcp_address told = {p->address, p->port, p->transport};
-    crd_dcp_address say = told;
-    const bool good = p->type == CRD_DCP_CFG_TARGET_NETWORK ? map_target(r, channel, &told, &say)
-                                                            : map_source(r, channel, &told, &say);
+    const crd_dcp_address named = crdi_dcp_address_of(p);
+    crd_dcp_address say = named;
+    const bool good = p->type == CRD_DCP_CFG_TARGET_NETWORK ? map_target(r, channel, &named, &say)
+                                                            : map_source(r, channel, &named, &say);
     if (!good) { return; }
     r->counts.rewritten++;
     crd_dcp_pdu changed = *p;

@@ -219,15 +219,9 @@ static void note_answer(crdi_dcp_relay* r, int channel, const crd_dcp_pdu* pdu,
 
 // ---- what comes --------------------------------------------------------------------------------
 
-static bool is_request(int type)
+static bool is_ip_network(const crd_dcp_pdu* p, size_t length)
 {
-    return type > 0 && type < CRD_DCP_RSP_ACK;
-}
-
-static bool is_network(const crd_dcp_pdu* p, size_t length)
-{
-    return (p->type == CRD_DCP_CFG_TARGET_NETWORK || p->type == CRD_DCP_CFG_SOURCE_NETWORK ||
-            p->type == CRD_DCP_CFG_PARAM_NETWORK) &&
+    return crdi_dcp_is_network(p->type) &&
            (p->transport == CRD_DCP_UDP || p->transport == CRD_DCP_TCP) &&
            length == CRDI_DCP_NETWORK_LENGTH;
 }
@@ -257,7 +251,7 @@ static void from_master(crdi_dcp_relay* r, int channel, const crd_dcp_packet* p,
     crdi_dcp_channel* c = &r->channels[channel];
     crd_dcp_pdu pdu;
     const crd_dcp_decoded known = crd_dcp_decode(p->bytes, p->length, &pdu);
-    const bool request = known != CRD_DCP_UNKNOWN && is_request(pdu.type);
+    const bool request = known != CRD_DCP_UNKNOWN && crdi_dcp_is_request(pdu.type);
     // To the slave all come from the relay: it cannot tell. It answers these two by itself.
     const bool open = pdu.type == CRD_DCP_INF_STATE || pdu.type == CRD_DCP_STC_REGISTER;
     if (request && c->registered && p->from.ip != c->owner.ip && !open) {
@@ -271,7 +265,7 @@ static void from_master(crdi_dcp_relay* r, int channel, const crd_dcp_packet* p,
     if (p->from.transport == CRD_DCP_TCP) { know_client(c, &p->from); }
     const uint8_t* bytes = p->bytes;
     uint8_t changed[CRDI_DCP_NETWORK_LENGTH];
-    if (known == CRD_DCP_GOOD && is_network(&pdu, p->length) && !r->opt.control_only) {
+    if (known == CRD_DCP_GOOD && is_ip_network(&pdu, p->length) && !r->opt.control_only) {
         memcpy(changed, bytes, sizeof changed);
         crdi_dcp_map_request(r, channel, &pdu, changed);
         bytes = changed;
@@ -288,7 +282,7 @@ static void from_slave(crdi_dcp_relay* r, int channel, const crd_dcp_packet* p, 
     crd_dcp_pdu pdu;
     crd_dcp_address to = c->owner;
     if (crd_dcp_decode(p->bytes, p->length, &pdu) != CRD_DCP_UNKNOWN &&
-        pdu.type >= CRD_DCP_RSP_ACK && pdu.type < CRD_DCP_NTF_STATE_CHANGED) {
+        crdi_dcp_is_response(pdu.type)) {
         const crdi_dcp_asked* a = find_asked(c, pdu.seq);
         if (a) { to = a->client; }
         note_answer(r, channel, &pdu, a);

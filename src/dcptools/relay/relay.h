@@ -70,10 +70,10 @@ typedef struct crdi_dcp_map {
     crdi_dcp_side side; // where the relay listens; it sends on the other
     int channel;
     crd_dcp_address at, to;
-    crd_dcp_address told; // by the master
-    uint64_t number;      // of the relay's, when it was last asked for
-    double last;          // newest arrival of a stream
-    double connect;       // not before
+    crd_dcp_address named; // by the master
+    uint64_t number;       // of the relay's, when it was last asked for
+    double last;           // newest arrival of a stream
+    double connect;        // not before
     int flying;
 } crdi_dcp_map;
 

@@ -54,11 +54,7 @@ static crdi_dcp_gauge gauge_of(const crdi_dcp_unit* u, int32_t variable, const c
 static double read_gauge(const crdi_dcp_unit* u, const crdi_dcp_gauge* g)
 {
     if (g->variable < 0) { return NAN; }
-    const int32_t at = u->offsets[g->variable];
-    const double x = crd_type_kind(u->variables[g->variable].type) == CRD_REAL
-                         ? u->values.real[at]
-                         : (double)u->values.integer[at];
-    return x * g->scale + g->offset;
+    return crdi_dcp_slot_number(&u->values[g->variable].slot, 0) * g->scale + g->offset;
 }
 
 static void add_quantity(crdi_dcp_unit* u, const crd_dcp_limit* l, const crd_dcp_bench_pair* pairs,
@@ -448,7 +444,7 @@ void crdi_dcp_board_notice(crdi_dcp_unit* u, const crd_dcp_notice* n, const crd_
 
 static int64_t integer_of(const crdi_dcp_unit* u, int variable)
 {
-    return u->values.integer[u->offsets[variable]];
+    return *u->values[variable].slot.integer;
 }
 
 static void take_values(crdi_dcp_unit* u)

@@ -10,32 +10,18 @@ static crd_status set_values(crd_unit* unit, const crd_binding* b, const crd_val
 {
     crdi_dcp_unit* u = (crdi_dcp_unit*)unit;
     for (int32_t j = 0; j < b->count; j++) {
-        const int32_t i = b->variables[j], from = b->offsets[j], at = u->offsets[i];
+        const int32_t i = b->variables[j];
         const crd_variable* own = &u->variables[i];
+        const crd_dcp_slot* slot = &u->values[i].slot;
         if (u->configured && own->causality != CRD_INPUT) {
             return crdi_fail(unit->ctx, CRD_E_UNSUPPORTED,
                              "'%s' cannot be set any more: the slave is configured", own->name);
         }
         u->fed[i] = true;
-        switch (crd_type_kind(own->type)) {
-        case CRD_REAL:
-            memcpy(u->values.real + at, v->real + from, own->size * sizeof *v->real);
-            break;
-        case CRD_INTEGER:
-            memcpy(u->values.integer + at, v->integer + from, own->size * sizeof *v->integer);
-            break;
-        default: {
-            crd_bytes* b2 = &u->values.bytes[at];
-            const crd_bytes* given = &v->bytes[from];
-            if (given->length >= b2->capacity) {
-                return crdi_fail(unit->ctx, CRD_E_RANGE,
-                                 "'%s' would get %zu bytes, the slave takes %zu at most (maxSize)",
-                                 own->name, given->length, b2->capacity - 1);
-            }
-            memcpy(b2->data, given->data, given->length);
-            b2->data[given->length] = 0;
-            b2->length = given->length;
-        }
+        if (!crdi_dcp_slot_set(slot, v, b->offsets[j])) {
+            return crdi_fail(unit->ctx, CRD_E_RANGE,
+                             "'%s' would get %zu bytes, the slave takes %u at most (maxSize)",
+                             own->name, v->bytes[b->offsets[j]].length, slot->max_size);
         }
     }
     u->dirty = true;
@@ -68,20 +54,8 @@ static crd_status get(crd_unit* unit, const crd_binding* b, crd_values* v)
         u->dirty = false;
     }
     for (int32_t j = 0; j < b->count; j++) {
-        const int32_t i = b->variables[j], to = b->offsets[j], at = u->offsets[i];
-        const crd_variable* own = &u->variables[i];
-        crd_status st = CRD_OK;
-        switch (crd_type_kind(own->type)) {
-        case CRD_REAL:
-            memcpy(v->real + to, u->values.real + at, own->size * sizeof *v->real);
-            break;
-        case CRD_INTEGER:
-            memcpy(v->integer + to, u->values.integer + at, own->size * sizeof *v->integer);
-            break;
-        default:
-            st = crd_bytes_set(unit->ctx, &v->bytes[to], u->values.bytes[at].data,
-                               u->values.bytes[at].length);
-        }
+        const crd_status st =
+            crdi_dcp_slot_get(unit->ctx, &u->values[b->variables[j]].slot, v, b->offsets[j]);
         if (st < 0) { return st; }
     }
     return CRD_OK;
@@ -192,7 +166,7 @@ static void destroy(crd_unit* unit)
     crdi_session_leave(u);
     crd_dcp_bench_peer_destroy(u->bench);
     crdi_board_destroy(u->board);
-    crdi_dcp_unit_clear_values(u);
+    crd_arena_clear(&u->memory);
     crdi_map_clear(&u->names);
     crd_arena_clear(&u->arena);
     crd_dcp_description_destroy(u->d);
@@ -415,6 +389,7 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
                                .state = -1,
                                .state_name = ""};
     crd_arena_init(&u->arena, ctx);
+    crd_arena_init(&u->memory, ctx);
     crdi_map_init(&u->names, ctx);
     CRD_TRY(load(u));
     CRD_TRY(choose_mode(u));

@@ -5,14 +5,14 @@
 #include "cardan/dcp_master.h"
 #include "shared/base.h"
 #include "shared/board.h"
+#include "shared/unit_dcp.h"
 #include "unit/unit.h"
 
 typedef struct crdi_session crdi_session;
 
-// Values of one variable on their way between the unit and the slots of the session.
+// A value on its way between the unit and the session.
 typedef struct crdi_dcp_move {
-    int32_t variable;
-    crd_dcp_slot* slot;
+    const crd_dcp_slot *from, *to;
 } crdi_dcp_move;
 
 // How values of a variable become those of a quantity: x * scale + offset.
@@ -38,9 +38,8 @@ typedef struct crdi_dcp_unit {
     crd_dcp_description* d;
     crd_variable* variables;
     crd_map names;
-    int32_t* offsets; // of each variable in the vector of its kind
-    crd_values values;
-    size_t real_count, integer_count, bytes_count;
+    crd_arena memory;       // of the values
+    crdi_dcp_value* values; // (variable_count) as they were at the end of the last step
 
     crd_dcp_address address;
     crd_dcp_op_mode mode;
@@ -84,7 +83,6 @@ typedef struct crdi_dcp_unit {
 crd_status crdi_dcp_unit_describe(crdi_dcp_unit* u);
 // Sizes of arrays with the structural parameters of the settings, and room for all values.
 crd_status crdi_dcp_unit_resize(crd_unit* u);
-void crdi_dcp_unit_clear_values(crdi_dcp_unit* u);
 bool crdi_dcp_unit_dimension(const crd_unit* u, int32_t variable, crd_dimension* out);
 uint32_t crdi_dcp_unit_extent(const crd_unit* u, int32_t variable, int axis);
 

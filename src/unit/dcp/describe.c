@@ -4,19 +4,6 @@
 #include <math.h>
 #include <string.h>
 
-static crd_type type_of(uint8_t t)
-{
-    static const uint8_t types[CRD_DCP_DATA_TYPE_COUNT] = {
-        [CRD_DCP_UINT8] = CRD_UINT8,     [CRD_DCP_UINT16] = CRD_UINT16,
-        [CRD_DCP_UINT32] = CRD_UINT32,   [CRD_DCP_UINT64] = CRD_UINT64,
-        [CRD_DCP_INT8] = CRD_INT8,       [CRD_DCP_INT16] = CRD_INT16,
-        [CRD_DCP_INT32] = CRD_INT32,     [CRD_DCP_INT64] = CRD_INT64,
-        [CRD_DCP_FLOAT32] = CRD_FLOAT32, [CRD_DCP_FLOAT64] = CRD_FLOAT64,
-        [CRD_DCP_STRING] = CRD_STRING,   [CRD_DCP_BINARY] = CRD_BINARY,
-    };
-    return types[t];
-}
-
 static int32_t unit_index(const crd_dcp_description* d, const char* name)
 {
     for (int i = 0; *name && i < d->unit_count; i++) {
@@ -40,7 +27,7 @@ static crd_variable variable_of(const crd_dcp_description* d, int i)
         .type_index = -1,
         .alias_of = -1,
         .line = (uint32_t)v->line,
-        .type = (uint8_t)type_of(v->type),
+        .type = (uint8_t)crdi_dcp_type(v->type),
         .causality = v->causality,
         .variability = v->variability,
         .initial = given ? CRD_EXACT : CRD_CALCULATED,
@@ -102,74 +89,21 @@ static crd_status size_of(crdi_dcp_unit* u, int32_t i, uint32_t* out)
 
 // ---- values ------------------------------------------------------------------------------------
 
-void crdi_dcp_unit_clear_values(crdi_dcp_unit* u)
-{
-    for (size_t i = 0; u->values.bytes && i < u->bytes_count; i++) {
-        crd_free(u->base.ctx, u->values.bytes[i].data);
-    }
-    crd_free(u->base.ctx, u->values.real);
-    crd_free(u->base.ctx, u->values.integer);
-    crd_free(u->base.ctx, u->values.bytes);
-    u->values = (crd_values){0};
-}
-
-static crd_status make_room(crdi_dcp_unit* u)
-{
-    crd_context* ctx = u->base.ctx;
-    crdi_dcp_unit_clear_values(u);
-    size_t count[3] = {0};
-    for (int32_t i = 0; i < u->base.info.variable_count; i++) {
-        const crd_variable* v = &u->variables[i];
-        u->offsets[i] = (int32_t)count[crd_type_kind(v->type)];
-        count[crd_type_kind(v->type)] += v->size;
-    }
-    u->real_count = count[CRD_REAL];
-    u->integer_count = count[CRD_INTEGER];
-    u->bytes_count = count[CRD_BYTES];
-    u->values.real = crdi_new_array(ctx, u->real_count + 1, sizeof *u->values.real);
-    u->values.integer = crdi_new_array(ctx, u->integer_count + 1, sizeof *u->values.integer);
-    u->values.bytes = crdi_new_array(ctx, u->bytes_count + 1, sizeof *u->values.bytes);
-    return u->values.real && u->values.integer && u->values.bytes ? CRD_OK : CRD_E_MEMORY;
-}
-
 // Texts and binaries have room for the longest value, so that none is made in a step.
-static crd_status make_bytes(crdi_dcp_unit* u, int32_t i)
+static crd_status make_values(crdi_dcp_unit* u)
 {
-    enum { ROOM = 1024 }; // of one without maxSize, as the slots of the session
-    const crd_dcp_variable* v = &u->d->variables[i];
-    const size_t room = v->max_size == UINT32_MAX ? ROOM : v->max_size;
-    crd_bytes* b = &u->values.bytes[u->offsets[i]];
-    b->data = crdi_new(u->base.ctx, room + 1);
-    b->capacity = b->data ? room + 1 : 0;
-    return b->data ? CRD_OK : CRD_E_MEMORY;
-}
-
-// A list of start values is for the sizes that the description begins with.
-static bool start_fits(const crd_variable* v)
-{
-    if (crd_type_kind(v->type) == CRD_BYTES) { return v->size == 1; }
-    uint32_t words = 0;
-    for (const char* p = v->start; *p;) {
-        p += strspn(p, " \t\r\n");
-        words += *p != 0;
-        p += strcspn(p, " \t\r\n");
+    static const crdi_dcp_room room = {
+        .text = 1024, .most = MOST_ELEMENTS, .most_text = UINT32_MAX};
+    crd_arena_clear(&u->memory);
+    crd_arena_init(&u->memory, u->base.ctx);
+    uint64_t* sizes = crdi_arena_new(&u->memory, (size_t)u->d->variable_count, sizeof *sizes);
+    if (!sizes) { return CRD_E_MEMORY; }
+    for (int i = 0; i < u->d->variable_count; i++) {
+        if (u->d->variables[i].causality == CRD_STRUCTURAL_PARAMETER) {
+            sizes[i] = structural_value(u, u->d->variables[i].vr);
+        }
     }
-    return words == 1 || words == v->size;
-}
-
-static crd_status put_start(crdi_dcp_unit* u, int32_t i)
-{
-    const crd_variable* v = &u->variables[i];
-    const int32_t at = u->offsets[i];
-    if (crd_type_kind(v->type) == CRD_BYTES) {
-        const crd_status st = make_bytes(u, i);
-        if (st < 0) { return st; }
-    }
-    if (!v->start || !start_fits(v)) { return CRD_OK; }
-    crd_values own = {.real = u->values.real + at,
-                      .integer = u->values.integer + at,
-                      .bytes = u->values.bytes + at};
-    return crdi_unit_parse_start(&u->base, i, &own, v->size);
+    return crdi_dcp_values_create(&u->memory, u->d, &room, sizes, &u->values);
 }
 
 crd_status crdi_dcp_unit_resize(crd_unit* unit)
@@ -179,10 +113,7 @@ crd_status crdi_dcp_unit_resize(crd_unit* unit)
     for (int32_t i = 0; i < unit->info.variable_count; i++) {
         CRD_TRY(size_of(u, i, &u->variables[i].size));
     }
-    CRD_TRY(make_room(u));
-    for (int32_t i = 0; i < unit->info.variable_count; i++) {
-        CRD_TRY(put_start(u, i));
-    }
+    CRD_TRY(make_values(u));
 fail:
     return st;
 }
@@ -239,12 +170,11 @@ crd_status crdi_dcp_unit_describe(crdi_dcp_unit* u)
     const crd_dcp_description* d = u->d;
     const size_t n = (size_t)d->variable_count;
     u->variables = crdi_arena_new(&u->arena, n + 1, sizeof *u->variables);
-    u->offsets = crdi_arena_new(&u->arena, n + 1, sizeof *u->offsets);
     u->fed = crdi_arena_new(&u->arena, n + 1, sizeof *u->fed);
     u->routed = crdi_arena_new(&u->arena, n + 1, sizeof *u->routed);
     u->inputs = crdi_arena_new(&u->arena, n + 1, sizeof *u->inputs);
     u->outputs = crdi_arena_new(&u->arena, n + 1, sizeof *u->outputs);
-    if (!u->variables || !u->offsets || !u->fed || !u->routed || !u->inputs || !u->outputs) {
+    if (!u->variables || !u->fed || !u->routed || !u->inputs || !u->outputs) {
         return CRD_E_MEMORY;
     }
     for (int32_t i = 0; i < d->variable_count; i++) {

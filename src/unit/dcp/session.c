@@ -434,62 +434,21 @@ fail:
     return st;
 }
 
-// Values of the unit into the slots of the session, or back.
-static void to_slot(const crdi_dcp_unit* u, const crdi_dcp_move* m)
+static void move_values(const crdi_dcp_move* moves, int count)
 {
-    const crd_variable* v = &u->variables[m->variable];
-    const int32_t at = u->offsets[m->variable];
-    const crd_dcp_slot* slot = m->slot;
-    switch (crd_type_kind(v->type)) {
-    case CRD_REAL:
-        memcpy(slot->real, u->values.real + at, slot->count * sizeof *slot->real);
-        break;
-    case CRD_INTEGER:
-        memcpy(slot->integer, u->values.integer + at, slot->count * sizeof *slot->integer);
-        break;
-    default: {
-        const crd_bytes* b = &u->values.bytes[at];
-        const size_t n = b->length < slot->max_size ? b->length : slot->max_size;
-        memcpy(slot->bytes, b->data, n);
-        *slot->byte_count = (uint32_t)n;
-    }
-    }
-}
-
-static void from_slot(crdi_dcp_unit* u, const crdi_dcp_move* m)
-{
-    const crd_variable* v = &u->variables[m->variable];
-    const int32_t at = u->offsets[m->variable];
-    const crd_dcp_slot* slot = m->slot;
-    switch (crd_type_kind(v->type)) {
-    case CRD_REAL:
-        memcpy(u->values.real + at, slot->real, slot->count * sizeof *slot->real);
-        break;
-    case CRD_INTEGER:
-        memcpy(u->values.integer + at, slot->integer, slot->count * sizeof *slot->integer);
-        break;
-    default: {
-        crd_bytes* b = &u->values.bytes[at];
-        const size_t n = *slot->byte_count < b->capacity ? *slot->byte_count : b->capacity - 1;
-        memcpy(b->data, slot->bytes, n);
-        b->data[n] = 0;
-        b->length = n;
-    }
+    for (int i = 0; i < count; i++) {
+        crdi_dcp_slot_copy(moves[i].to, moves[i].from);
     }
 }
 
 static void put_inputs(crdi_dcp_unit* u)
 {
-    for (int i = 0; i < u->input_count; i++) {
-        to_slot(u, &u->inputs[i]);
-    }
+    move_values(u->inputs, u->input_count);
 }
 
 static void get_outputs(crdi_dcp_unit* u)
 {
-    for (int i = 0; i < u->output_count; i++) {
-        from_slot(u, &u->outputs[i]);
-    }
+    move_values(u->outputs, u->output_count);
 }
 
 static crd_status set_parameters(crdi_session* s, crdi_dcp_unit* u, bool structural)
@@ -498,7 +457,7 @@ static crd_status set_parameters(crdi_session* s, crdi_dcp_unit* u, bool structu
         const uint8_t causality = u->d->variables[i].causality;
         const bool is = causality == CRD_STRUCTURAL_PARAMETER;
         if (!u->fed[i] || is != structural || (!is && causality != CRD_PARAMETER)) { continue; }
-        to_slot(u, &(crdi_dcp_move){i, crd_dcp_master_slot(s->master, u->slave, i)});
+        crdi_dcp_slot_copy(crd_dcp_master_slot(s->master, u->slave, i), &u->values[i].slot);
         const crd_status st = crd_dcp_master_set(s->master, u->slave, i);
         if (st < 0) { return st; }
     }
@@ -526,14 +485,14 @@ static crd_status plan_values(crdi_session* s, crdi_dcp_unit* u)
             continue;
         }
         u->inputs[u->input_count++] =
-            (crdi_dcp_move){i, crd_dcp_master_slot(s->master, u->slave, i)};
+            (crdi_dcp_move){&u->values[i].slot, crd_dcp_master_slot(s->master, u->slave, i)};
         list[count++] = i;
     }
     CRD_TRY(crd_dcp_master_feed(s->master, u->slave, list, count));
     for (int i = 0; i < u->d->variable_count; i++) {
         if (u->d->variables[i].causality != CRD_OUTPUT) { continue; }
         u->outputs[u->output_count] =
-            (crdi_dcp_move){i, crd_dcp_master_slot(s->master, u->slave, i)};
+            (crdi_dcp_move){crd_dcp_master_slot(s->master, u->slave, i), &u->values[i].slot};
         list[u->output_count++] = i;
     }
     CRD_TRY(crd_dcp_master_watch(s->master, u->slave, list, u->output_count,
