@@ -408,12 +408,7 @@ static const crdi_option rows[] = {
     CRDI_COMMON_OPTIONS,
 };
 
-static const bench_options defaults = {
-    .common = CRDI_COMMON_DEFAULTS, .seed = -1, .speed_up = NAN, .start_up = NAN, .watchdog = NAN};
-
-#define COMMON                                                                                     \
-    .arguments = "", .options = rows, .option_count = sizeof rows / sizeof *rows,                  \
-    .size = sizeof(bench_options), .defaults = &defaults
+#define COMMON .arguments = "", OPTIONS(rows, bench_options)
 #define BEHAVES                                                                                    \
     "It offers itself as a DCP slave (SRT and NRT, 1 or 10 ms) with the bench extension: limits, " \
     "checklist, conditioning, watchdog, and a stop in the order torque, speed, voltage. Its own "  \

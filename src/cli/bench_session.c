@@ -309,99 +309,84 @@ static int by_moment(const void* a, const void* b)
     return x->who - y->who;
 }
 
-static crd_status print_record(command* c, const record* r)
+static crd_status show_record(command* c, const record* r, crdi_result* out)
 {
+    static const crdi_column columns[] = {{">time", "time", "%.3f s"},
+                                          {"who", "who", "%s"},
+                                          {">id", "state", "%d"},
+                                          {"state", "name", "%s"},
+                                          {"phase", "phase", "%s"},
+                                          {">for", "for", "s"},
+                                          {0}};
     char text[32];
     crd_status st = list_record(c, r, true);
     if (st < 0) { return st; }
     qsort(c->entries, (size_t)c->entry_count, sizeof *c->entries, by_moment);
-    printf("%s: %s, %.3f s%s%s\n", r->file, start_of(r, text), r->end - r->begin,
-           *note_of(r) ? ": " : "", note_of(r));
-    crdi_grid g;
-    crdi_grid_init(&g, c->cli->ctx, 6, 1u | 1u << 2 | 1u << 5);
-    static const char* const head[] = {"time", "who", "id", "state", "phase", "for"};
-    for (int i = 0; i < 6; i++) {
-        crdi_grid_add(&g, "%s", head[i]);
-    }
+    crdi_say(out, "%s: %s, %.3f s%s%s\n", r->file, start_of(r, text), r->end - r->begin,
+             *note_of(r) ? ": " : "", note_of(r));
+    crdi_result* lines = crdi_array(out, NULL);
     for (int i = 0; i < c->entry_count; i++) {
         const entry* e = &c->entries[i];
-        crdi_grid_add(&g, "%.3f s", e->time);
-        crdi_grid_add(&g, "%s", e->who < 0 ? "master" : c->names[e->who]);
-        crdi_grid_add(&g, e->state < 0 ? "-" : "%d", e->state);
-        crdi_grid_add(&g, "%s", state_name(e));
-        crdi_grid_add(&g, "%s%s%s", phase_name(e), e->stood_in && *phase_name(e) ? " " : "",
-                      e->stood_in ? "(stand-in)" : "");
-        crdi_grid_add(&g, "%s", crdi_format_seconds(text, e->lasts));
+        crdi_put(crdi_row(lines), REAL("time", e->time),
+                 TEXT("who", e->who < 0 ? "master" : c->names[e->who]),
+                 AS(INT("state", e->state), e->state < 0 ? "-" : NULL), TEXT("name", state_name(e)),
+                 TEXT("phase", crdi_worded(out, "%s%s%s", phase_name(e),
+                                           e->stood_in && *phase_name(e) ? " " : "",
+                                           e->stood_in ? "(stand-in)" : "")),
+                 REAL("for", e->lasts));
     }
-    crdi_grid_print(&g, stdout, "  ");
-    crdi_grid_clear(&g);
-    return st;
+    crdi_show_table(out, lines, columns, "  ");
+    return CRD_OK;
 }
 
 // ---- as JSON -----------------------------------------------------------------------------------
 
-static json_t* entries_json(const command* c, int who)
+static void put_entries(crdi_result* all, const command* c, int who)
 {
-    json_t* all = json_array();
     for (int i = 0; i < c->entry_count; i++) {
         const entry* e = &c->entries[i];
         if (e->who != who) { continue; }
-        json_t* o = json_object();
-        json_object_set_new(o, "time", crdi_json_number(e->time));
-        json_object_set_new(o, "for", crdi_json_number(e->lasts));
-        json_object_set_new(o, "state", e->state < 0 ? json_null() : json_integer(e->state));
-        json_object_set_new(o, "name", json_string(state_name(e)));
+        crdi_result* o = crdi_row(all);
+        crdi_put(o, REAL("time", e->time), REAL("for", e->lasts));
+        crdi_put(o, ONLY_IF(e->state >= 0, INT("state", e->state)), TEXT("name", state_name(e)));
         if (who >= 0) {
-            json_object_set_new(o, "phase", e->phase < 0 ? json_null() : json_integer(e->phase));
-            json_object_set_new(o, "phase_name",
-                                crdi_json_text(crd_dcp_bench_phase_name(e->phase)));
+            crdi_put(o, ONLY_IF(e->phase >= 0, INT("phase", e->phase)),
+                     TEXT("phase_name", crd_dcp_bench_phase_name(e->phase)));
         }
-        json_array_append_new(all, o);
     }
-    return all;
 }
 
 // What changed when, of a column of numbers.
-static json_t* changes_json(const record* r, int column)
+static void put_changes(crdi_result* all, const record* r, int column)
 {
-    json_t* all = json_array();
     double before = NAN;
     for (int64_t i = 0; column >= 0 && i < r->t->rows; i++) {
         const double x = value_at(r, column, i);
         if (isnan(x) || x == before) { continue; }
         before = x;
-        json_t* o = json_object();
-        json_object_set_new(o, "time", crdi_json_number(r->t->time[i] + r->offset));
-        json_object_set_new(o, "value", crdi_json_number(x));
-        json_array_append_new(all, o);
+        crdi_result* o = crdi_row(all);
+        crdi_put(o, REAL("time", r->t->time[i] + r->offset), REAL("value", x));
     }
-    return all;
 }
 
-static crd_status record_json(command* c, const record* r, json_t** out)
+static crd_status put_record(command* c, const record* r, crdi_result* o)
 {
     char text[32];
     const crd_status st = list_record(c, r, false); // sources have a list of their own
     if (st < 0) { return st; }
-    json_t *o = json_object(), *benches = json_array();
-    json_object_set_new(o, "file", crdi_json_text(r->file));
-    json_object_set_new(o, "start", json_string(start_of(r, text)));
-    json_object_set_new(o, "utc", crdi_json_number(r->begin));
-    json_object_set_new(o, "time", crdi_json_number(r->t->time[0] + r->offset));
-    json_object_set_new(o, "duration", crdi_json_number(r->end - r->begin));
-    json_object_set_new(o, "note", crdi_json_text(note_of(r)));
-    json_object_set_new(o, "master", entries_json(c, -1));
+    crdi_put(o, TEXT("file", r->file), TEXT("start", start_of(r, text)), REAL("utc", r->begin),
+             REAL("time", r->t->time[0] + r->offset), REAL("duration", r->end - r->begin),
+             TEXT("note", note_of(r)));
+    put_entries(crdi_array(o, "master"), c, -1);
+    crdi_result* benches = crdi_array(o, "benches");
     for (int i = 0; i < c->bench_count; i++) {
         if (r->benches[i].state < 0) { continue; }
-        json_t* b = json_object();
-        json_object_set_new(b, "unit", crdi_json_text(c->names[i]));
-        json_object_set_new(b, "states", entries_json(c, i));
-        json_object_set_new(b, "heat", changes_json(r, r->benches[i].heat));
-        json_object_set_new(b, "source", changes_json(r, r->benches[i].source));
-        json_array_append_new(benches, b);
+        crdi_result* b = crdi_row(benches);
+        crdi_put(b, TEXT("unit", c->names[i]));
+        put_entries(crdi_array(b, "states"), c, i);
+        put_changes(crdi_array(b, "heat"), r, r->benches[i].heat);
+        put_changes(crdi_array(b, "source"), r, r->benches[i].source);
     }
-    json_object_set_new(o, "benches", benches);
-    *out = o;
     return CRD_OK;
 }
 
@@ -665,30 +650,16 @@ fail:
 
 // ---- the command -------------------------------------------------------------------------------
 
-static crd_status tell(command* c)
+static crd_status put_records(command* c, crdi_result* out)
 {
+    crdi_result* all = crdi_array(out, "records");
     crd_status st = CRD_OK;
-    if (!c->o->common.json) {
-        for (int i = 0; i < c->record_count; i++) {
-            CRD_TRY(print_record(c, &c->records[i]));
-        }
-        if (c->o->output) { printf("picture: %s\n", c->o->output); }
-        return crdi_stdout_done(c->cli->ctx);
-    }
-    json_t* all = json_array();
     for (int i = 0; i < c->record_count; i++) {
-        json_t* o = NULL;
-        st = record_json(c, &c->records[i], &o);
-        if (st < 0) {
-            json_decref(all);
-            return st;
-        }
-        json_array_append_new(all, o);
+        CRD_TRY(put_record(c, &c->records[i], crdi_row(all)));
+        CRD_TRY(show_record(c, &c->records[i], out));
     }
-    json_t* root = json_object();
-    json_object_set_new(root, "records", all);
-    json_object_set_new(root, "picture", crdi_json_text(c->o->output));
-    return crdi_json_print(c->cli, root);
+    crdi_put(out, TEXT("picture", c->o->output));
+    if (c->o->output) { crdi_say(out, "picture: %s\n", c->o->output); }
 fail:
     return st;
 }
@@ -696,7 +667,6 @@ fail:
 static crd_status run_session(crdi_cli* cli, const void* options, const crdi_list* arguments,
                               crdi_result* out)
 {
-    (void)out;
     command c = {.cli = cli, .o = options};
     crd_status st = CRD_OK;
     crd_arena_init(&c.arena, cli->ctx);
@@ -716,7 +686,7 @@ static crd_status run_session(crdi_cli* cli, const void* options, const crdi_lis
     if (c.o->output) { CRD_TRY(check_output(&c, arguments)); }
     CRD_TRY(read_all(&c, arguments));
     if (c.o->output) { CRD_TRY(draw(&c)); }
-    CRD_TRY(tell(&c));
+    CRD_TRY(put_records(&c, out));
 fail:
     for (int i = 0; i < c.record_count; i++) {
         crd_table_destroy(c.records[i].t);

@@ -13,65 +13,45 @@ typedef struct check_options {
     crdi_input input;
 } check_options;
 
-static void print_ok(const crd_system* s, crd_master* m)
+static void put_found(crdi_cli* cli, const crd_system* s, crd_master* m, crd_status st,
+                      crdi_result* out)
 {
+    crdi_put(out, BOOL("ok", st == CRD_OK));
+    crdi_put_status(cli, out, st);
+    crdi_result* units = s ? crdi_array(out, "units") : NULL;
+    for (int i = 0; s && i < s->unit_count; i++) {
+        crdi_add(units, TEXT(NULL, s->units[i].name));
+    }
+    if (s) { crdi_put(out, INT("connections", s->connection_count)); }
+    if (!m) { return; }
     const crd_master_report* r = crd_master_get_report(m);
-    const int signals = crd_master_signal_count(m);
+    const int count = crd_master_signal_count(m);
+    crdi_put(out, REAL("start", r->start), REAL("stop", r->stop), REAL("step", r->step));
+    crdi_result* signals = crdi_array(out, "signals");
+    for (int i = 0; i < count; i++) {
+        crdi_add(signals, TEXT(NULL, crd_master_signal_name(m, i)));
+    }
     char step[32];
-    printf("ok: %d unit%s, %d connection%s, %d signal%s to record, %.10g s to %.10g s in steps of "
-           "%s\n",
-           s->unit_count, crdi_plural(s->unit_count), s->connection_count,
-           crdi_plural(s->connection_count), signals, crdi_plural(signals), r->start, r->stop,
-           crdi_format_seconds(step, r->step));
-}
-
-static json_t* result_to_json(crdi_cli* cli, const crd_system* s, crd_master* m, crd_status st)
-{
-    json_t* j = json_object();
-    json_object_set_new(j, "ok", json_boolean(st == CRD_OK));
-    json_object_set_new(j, "status", json_string(crd_status_name(st)));
-    json_object_set_new(j, "exit_code", json_integer(crd_status_exit_code(st)));
-    json_object_set_new(j, "error",
-                        st < 0 ? crdi_json_text(crd_error_text(cli->ctx)) : json_null());
-    json_object_set_new(j, "warnings", crdi_warnings_json(cli));
-    if (s) {
-        json_t* units = json_array();
-        for (int i = 0; i < s->unit_count; i++) {
-            json_array_append_new(units, crdi_json_text(s->units[i].name));
-        }
-        json_object_set_new(j, "units", units);
-        json_object_set_new(j, "connections", json_integer(s->connection_count));
-    }
-    if (m) {
-        const crd_master_report* r = crd_master_get_report(m);
-        json_object_set_new(j, "start", crdi_json_number(r->start));
-        json_object_set_new(j, "stop", crdi_json_number(r->stop));
-        json_object_set_new(j, "step", crdi_json_number(r->step));
-        json_t* signals = json_array();
-        for (int i = 0; i < crd_master_signal_count(m); i++) {
-            json_array_append_new(signals, crdi_json_text(crd_master_signal_name(m, i)));
-        }
-        json_object_set_new(j, "signals", signals);
-    }
-    return j;
+    crdi_say(
+        out,
+        "ok: %d unit%s, %d connection%s, %d signal%s to record, %.10g s to %.10g s in steps of "
+        "%s\n",
+        s->unit_count, crdi_plural(s->unit_count), s->connection_count,
+        crdi_plural(s->connection_count), count, crdi_plural(count), r->start, r->stop,
+        crdi_format_seconds(step, r->step));
 }
 
 static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list* arguments,
                             crdi_result* out)
 {
-    (void)out;
     const check_options* o = options;
     crd_status st = CRD_OK;
     crd_system* s = NULL;
     crd_master* m = NULL;
-    if (crdi_is_can(arguments->items[0])) {
-        return crdi_check_can(cli, arguments->items[0], o->common.json);
-    }
-    if (crdi_is_dcp(arguments->items[0])) {
-        return crdi_check_dcp(cli, arguments->items[0], o->common.json);
-    }
+    if (crdi_is_can(arguments->items[0])) { return crdi_check_can(cli, arguments->items[0], out); }
+    if (crdi_is_dcp(arguments->items[0])) { return crdi_check_dcp(cli, arguments->items[0], out); }
     if (crdi_is_circuit(arguments->items[0])) {
-        return crdi_check_circuit(cli, arguments->items[0], o->common.json);
+        return crdi_check_circuit(cli, arguments->items[0], out);
     }
     CRD_TRY(crdi_load_variant(cli->ctx, arguments->items[0], o->variant, &s));
     for (int i = 0; i < o->parameters.count; i++) {
@@ -85,13 +65,7 @@ static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list*
     CRD_TRY(crdi_connect_input(s, &o->input));
     CRD_TRY(crd_master_create(cli->ctx, s, NULL, &m));
 fail:
-    if (o->common.json) {
-        const crd_status printed = crdi_json_print(cli, result_to_json(cli, s, m, st));
-        if (st == CRD_OK) { st = printed; }
-    } else if (st == CRD_OK) {
-        print_ok(s, m);
-        st = crdi_stdout_done(cli->ctx);
-    }
+    put_found(cli, s, m, st, out);
     crd_master_destroy(m);
     crd_system_destroy(s);
     return st;

@@ -99,22 +99,19 @@ static crd_status check_modes(crd_context* ctx, const crdi_circuit_command* o)
 static crd_status run_circuit(crdi_cli* cli, const void* options, const crdi_list* arguments,
                               crdi_result* out)
 {
-    (void)out;
     const crdi_circuit_command* o = options;
     crd_status st = CRD_OK;
-    crdi_circuit_job j = {.cli = cli, .o = o};
+    crdi_circuit_job j = {.cli = cli, .o = o, .out = out};
     crd_arena_init(&j.arena, cli->ctx);
     CRD_TRY(check_modes(cli->ctx, o));
     CRD_TRY(check_variable(cli->ctx, o));
     CRD_TRY(check_accuracy(cli->ctx, o));
-    CRD_TRY(crdi_circuit_load(&j, cli, o, arguments->items[0]));
+    CRD_TRY(crdi_circuit_load(&j, cli, o, arguments->items[0], out));
     st = o->structure  ? crdi_circuit_show_structure(&j)
          : o->realtime ? crdi_circuit_realtime(&j)
                        : crdi_circuit_run(&j);
 fail:
-    if (st < 0 && o->common.json && !j.printed) {
-        st = crdi_circuit_print_json(&j, json_object(), st);
-    }
+    if (st < 0 && !out->first) { crdi_put_status(cli, out, st); }
     crdi_circuit_clear(&j);
     return st;
 }
@@ -199,33 +196,11 @@ static const crdi_option rows[] = {
              "run as fast as possible, show how long steps take and which rate this machine holds; "
              "exit code 3 if a step takes longer than the step"),
     OPT_TIME(crdi_circuit_command, seconds, "seconds", CRDI_POSITIVE,
-             "how long --realtime measures; 2 s unless given"),
+             "how long --realtime measures; 2 s unless given", .otherwise = 2),
     CRDI_JSON_OPTION("print the report as JSON on standard output"),
     OPT_FLAG(crdi_common, quiet, "quiet",
              "no report, no progress line, only errors on standard error", .short_name = 'q'),
     CRDI_COMMON_OPTIONS,
-};
-
-const crdi_circuit_command crdi_circuit_command_defaults = {
-    .common = CRDI_COMMON_DEFAULTS,
-    .step = NAN,
-    .stop = NAN,
-    .from = NAN,
-    .accuracy = NAN,
-    .seconds = 2,
-    .tolerance = NAN,
-    .relative = NAN,
-    .voltage = NAN,
-    .current = NAN,
-    .smallest = NAN,
-    .largest = NAN,
-    .method = -1,
-    .form = -1,
-    .start = -1,
-    .every = -1,
-    .iterations = -1,
-    .fixed_iterations = -1,
-    .mat_version = -1,
 };
 
 const crdi_command crdi_command_circuit = {
@@ -254,6 +229,5 @@ const crdi_command crdi_command_circuit = {
     .min_arguments = 1,
     .max_arguments = 1,
     .extensions = "cir|ckt|net|sp|spice",
-    .defaults = &crdi_circuit_command_defaults,
     .run = run_circuit,
 };

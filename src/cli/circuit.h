@@ -42,6 +42,7 @@ typedef struct crdi_times {
 
 typedef struct crdi_circuit_job {
     crdi_cli* cli;
+    crdi_result* out;
     const crdi_circuit_command* o;
     const char* path;
     crd_context* ctx; // of the netlist: shows what it passes over
@@ -60,17 +61,15 @@ typedef struct crdi_circuit_job {
     bool chosen;
     double longest;            // step that --accuracy tries
     crd_circuit_choice choice; // --accuracy
-    bool printed;              // JSON
 } crdi_circuit_job;
 
 extern const char* const crdi_circuit_methods[]; // words of --method
 const char* crdi_circuit_method_text(crd_circuit_method m);
-extern const crdi_circuit_command crdi_circuit_command_defaults;
 
 // ---- circuit_load.c
 // The netlist with --param and --set, and nothing else yet. Clear the job also after a failure.
 crd_status crdi_circuit_load(crdi_circuit_job* j, crdi_cli* cli, const crdi_circuit_command* o,
-                             const char* path);
+                             const char* path, crdi_result* out);
 void crdi_circuit_clear(crdi_circuit_job* j);
 // The options of the circuit. Without .tran and --step: `otherwise`; NaN: then it is an error.
 crd_status crdi_circuit_prepare(crdi_circuit_job* j, double otherwise);
@@ -80,8 +79,6 @@ crd_status crdi_circuit_feed(crdi_circuit_job* j, double t);
 
 // At t = 0, with the inputs for it.
 crd_status crdi_circuit_begin(crdi_circuit_job* j);
-// With status, exit code, error and warnings; takes `o`. Returns `st`, or what printing returned.
-crd_status crdi_circuit_print_json(crdi_circuit_job* j, json_t* o, crd_status st);
 
 // ---- circuit_signals.c
 crd_status crdi_circuit_choose_signals(crdi_circuit_job* j);

@@ -166,9 +166,9 @@ static crd_status apply_set(crdi_circuit_job* j)
 }
 
 crd_status crdi_circuit_load(crdi_circuit_job* j, crdi_cli* cli, const crdi_circuit_command* o,
-                             const char* path)
+                             const char* path, crdi_result* out)
 {
-    *j = (crdi_circuit_job){.cli = cli, .o = o, .path = path, .stop = NAN, .from = NAN};
+    *j = (crdi_circuit_job){.cli = cli, .out = out, .o = o, .path = path, .stop = NAN, .from = NAN};
     crd_arena_init(&j->arena, cli->ctx);
     j->ctx = make_context(cli, &o->common);
     if (!j->ctx) { return CRD_E_MEMORY; }
@@ -320,18 +320,4 @@ crd_status crdi_circuit_begin(crdi_circuit_job* j)
     if (st < 0) { return st; }
     st = crd_circuit_begin(j->c, 0);
     return st < 0 ? crdi_fail_in(j->cli->ctx, st, "%s", j->path) : st;
-}
-
-// ---- JSON --------------------------------------------------------------------------------------
-
-crd_status crdi_circuit_print_json(crdi_circuit_job* j, json_t* o, crd_status st)
-{
-    json_object_set_new(o, "status", json_string(crd_status_name(st)));
-    json_object_set_new(o, "exit_code", json_integer(crd_status_exit_code(st)));
-    json_object_set_new(o, "error",
-                        st < 0 ? crdi_json_text(crd_error_text(j->cli->ctx)) : json_null());
-    json_object_set_new(o, "warnings", crdi_warnings_json(j->cli));
-    j->printed = true;
-    const crd_status printed = crdi_json_print(j->cli, o);
-    return st < 0 ? st : printed;
 }

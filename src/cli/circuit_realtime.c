@@ -198,35 +198,33 @@ static const char* group_digits(char out[40], double x)
     return out;
 }
 
-static void print_times(const crdi_circuit_job* j, const measured* x)
+static void put_times(crdi_result* out, const crdi_circuit_job* j, const measured* x)
 {
-    static const struct {
+    static const crdi_column columns[] = {{"", "name", "%s"}, {">", "time", "s"}, {0}};
+    const struct {
         const char* name;
-        double fraction;
-    } rows[] = {{"p50", 0.5}, {"p99", 0.99}, {"p99.99", 0.9999}};
+        double time;
+    } rows[] = {{"p50", crdi_times_quantile(&x->times, 0.5)},
+                {"p99", crdi_times_quantile(&x->times, 0.99)},
+                {"p99.99", crdi_times_quantile(&x->times, 0.9999)},
+                {"worst", worst_of(x)},
+                {"mean", mean_of(x)}};
     char a[32], n[40];
-    printf("%s\n%d part%s, %d node%s; %s, %s form, step %s\n", j->path, j->n->part_count,
-           crdi_plural(j->n->part_count), j->n->node_count, crdi_plural(j->n->node_count),
-           crdi_circuit_method_text(j->opt.method), crd_circuit_form_name(j->c),
-           crdi_format_seconds(a, j->opt.step));
-    printf("%s steps back to back in %.3g s\n", group_digits(n, (double)x->times.count),
-           x->seconds);
-    crdi_grid g;
-    crdi_grid_init(&g, j->cli->ctx, 2, 2);
+    crdi_say(out, "%s\n%d part%s, %d node%s; %s, %s form, step %s\n", j->path, j->n->part_count,
+             crdi_plural(j->n->part_count), j->n->node_count, crdi_plural(j->n->node_count),
+             crdi_circuit_method_text(j->opt.method), crd_circuit_form_name(j->c),
+             crdi_format_seconds(a, j->opt.step));
+    crdi_say(out, "%s steps back to back in %.3g s\n", group_digits(n, (double)x->times.count),
+             x->seconds);
+    crdi_result* lines = crdi_array(out, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        crdi_grid_add(&g, "%s", rows[i].name);
-        crdi_grid_add(&g, "%s",
-                      crdi_format_seconds(a, crdi_times_quantile(&x->times, rows[i].fraction)));
+        crdi_put(crdi_row(lines), TEXT("name", rows[i].name), REAL("time", rows[i].time));
+        crdi_put(out, REAL(rows[i].name, rows[i].time));
     }
-    crdi_grid_add(&g, "worst");
-    crdi_grid_add(&g, "%s", crdi_format_seconds(a, worst_of(x)));
-    crdi_grid_add(&g, "mean");
-    crdi_grid_add(&g, "%s", crdi_format_seconds(a, mean_of(x)));
-    crdi_grid_print(&g, stdout, "  ");
-    crdi_grid_clear(&g);
+    crdi_show_table(out, lines, columns, "  ");
     if (x->worst_iterations > 1) {
-        printf("newton: %.1f iterations on average, %d at worst\n",
-               (double)x->iterations / (double)x->times.count, x->worst_iterations);
+        crdi_say(out, "newton: %.1f iterations on average, %d at worst\n",
+                 (double)x->iterations / (double)x->times.count, x->worst_iterations);
     }
 }
 
@@ -240,61 +238,48 @@ static const char* percent(char out[40], double part)
     return group_digits(out, x);
 }
 
-static void print_verdict(const crdi_circuit_job* j, const measured* x)
+static void say_verdict(crdi_result* out, const crdi_circuit_job* j, const measured* x)
 {
     char a[32], b[40], c[40];
-    printf("holds %s steps/s: %s at worst; on average %s steps/s\n",
-           group_digits(b, rate(worst_of(x))), crdi_format_seconds(a, worst_of(x)),
-           group_digits(c, rate(mean_of(x))));
+    crdi_say(out, "holds %s steps/s: %s at worst; on average %s steps/s\n",
+             group_digits(b, rate(worst_of(x))), crdi_format_seconds(a, worst_of(x)),
+             group_digits(c, rate(mean_of(x))));
     if (x->interrupted) {
-        printf("other work took the core away: without it %s at worst, %s steps/s\n",
-               crdi_format_seconds(a, own_worst(x)), group_digits(b, rate(own_worst(x))));
+        crdi_say(out, "other work took the core away: without it %s at worst, %s steps/s\n",
+                 crdi_format_seconds(a, own_worst(x)), group_digits(b, rate(own_worst(x))));
     }
-    printf("at %s it needs %s %% of a core", crdi_format_seconds(a, j->opt.step),
-           percent(b, mean_of(x) / j->opt.step));
-    printf(", its worst step %s %% of the time; ", percent(b, worst_of(x) / j->opt.step));
-    printf("%s step%s took longer\n", x->over ? group_digits(b, (double)x->over) : "no",
-           crdi_plural(x->over));
+    crdi_say(out, "at %s it needs %s %% of a core", crdi_format_seconds(a, j->opt.step),
+             percent(b, mean_of(x) / j->opt.step));
+    crdi_say(out, ", its worst step %s %% of the time; ", percent(b, worst_of(x) / j->opt.step));
+    crdi_say(out, "%s step%s took longer\n", x->over ? group_digits(b, (double)x->over) : "no",
+             crdi_plural(x->over));
     if (!x->m.realtime) {
-        printf(
+        crdi_say(
+            out,
             "%s is no real-time kernel: a step may be interrupted for longer than was seen here\n",
             x->m.kernel);
     }
-    if (!x->m.locked) { printf("memory is not locked (ulimit -l): a step may wait for a page\n"); }
+    if (!x->m.locked) {
+        crdi_say(out, "memory is not locked (ulimit -l): a step may wait for a page\n");
+    }
 }
 
-static json_t* measured_to_json(const crdi_circuit_job* j, const measured* x)
+static void put_measured(crdi_result* o, const crdi_circuit_job* j, const measured* x)
 {
-    json_t* o = json_object();
-    json_object_set_new(o, "file", crdi_json_text(j->path));
-    json_object_set_new(o, "parts", json_integer(j->n->part_count));
-    json_object_set_new(o, "nodes", json_integer(j->n->node_count));
-    json_object_set_new(o, "method", json_string(crdi_circuit_methods[j->opt.method]));
-    json_object_set_new(o, "form", json_string(crd_circuit_form_name(j->c)));
-    json_object_set_new(o, "step", crdi_json_number(j->opt.step));
-    json_object_set_new(o, "seconds", crdi_json_number(x->seconds));
-    json_object_set_new(o, "steps", json_integer(x->times.count));
-    json_object_set_new(o, "mean", crdi_json_number(mean_of(x)));
-    json_object_set_new(o, "p50", crdi_json_number(crdi_times_quantile(&x->times, 0.5)));
-    json_object_set_new(o, "p99", crdi_json_number(crdi_times_quantile(&x->times, 0.99)));
-    json_object_set_new(o, "p99.99", crdi_json_number(crdi_times_quantile(&x->times, 0.9999)));
-    json_object_set_new(o, "worst", crdi_json_number(worst_of(x)));
-    json_object_set_new(o, "worst_uninterrupted", crdi_json_number(own_worst(x)));
-    json_object_set_new(o, "interrupted", json_boolean(x->interrupted > 0));
-    json_object_set_new(o, "longer_than_step", json_integer(x->over));
-    json_object_set_new(o, "load", crdi_json_number(mean_of(x) / j->opt.step));
-    json_object_set_new(o, "worst_load", crdi_json_number(worst_of(x) / j->opt.step));
-    json_object_set_new(o, "steps_per_second_worst", crdi_json_number(1 / worst_of(x)));
-    json_object_set_new(o, "steps_per_second_mean", crdi_json_number(1 / mean_of(x)));
-    json_object_set_new(o, "iterations_mean",
-                        crdi_json_number((double)x->iterations / (double)x->times.count));
-    json_object_set_new(o, "iterations_worst", json_integer(x->worst_iterations));
-    json_object_set_new(o, "clock", crdi_json_number(1e-9 * (double)x->clock));
-    json_object_set_new(o, "realtime_kernel", json_boolean(x->m.realtime));
-    json_object_set_new(o, "memory_locked", json_boolean(x->m.locked));
-    json_object_set_new(o, "kernel", crdi_json_text(x->m.kernel));
-    json_object_set_new(o, "held", json_boolean(is_held(j, x)));
-    return o;
+    crdi_put(o, TEXT("file", j->path), INT("parts", j->n->part_count),
+             INT("nodes", j->n->node_count), TEXT("method", crdi_circuit_methods[j->opt.method]),
+             TEXT("form", crd_circuit_form_name(j->c)), REAL("step", j->opt.step),
+             REAL("seconds", x->seconds), INT("steps", x->times.count));
+    put_times(o, j, x);
+    crdi_put(o, REAL("worst_uninterrupted", own_worst(x)), BOOL("interrupted", x->interrupted > 0),
+             INT("longer_than_step", x->over), REAL("load", mean_of(x) / j->opt.step),
+             REAL("worst_load", worst_of(x) / j->opt.step),
+             REAL("steps_per_second_worst", 1 / worst_of(x)),
+             REAL("steps_per_second_mean", 1 / mean_of(x)),
+             REAL("iterations_mean", (double)x->iterations / (double)x->times.count),
+             INT("iterations_worst", x->worst_iterations), REAL("clock", 1e-9 * (double)x->clock),
+             BOOL("realtime_kernel", x->m.realtime), BOOL("memory_locked", x->m.locked),
+             TEXT("kernel", x->m.kernel), BOOL("held", is_held(j, x)));
 }
 
 static crd_status verdict(const crdi_circuit_job* j, const measured* x)
@@ -325,11 +310,9 @@ crd_status crdi_circuit_realtime(crdi_circuit_job* j)
     if (x->m.locked) { (void)munlockall(); } // what comes now may need memory beyond the limit
     if (st < 0) { return st; }
     st = verdict(j, x);
-    if (j->o->common.json) { return crdi_circuit_print_json(j, measured_to_json(j, x), st); }
-    print_times(j, x);
-    print_verdict(j, x);
-    const crd_status printed = crdi_stdout_done(j->cli->ctx);
-    if (st == CRD_OK) { st = printed; }
+    put_measured(j->out, j, x);
+    say_verdict(j->out, j, x);
+    crdi_put_status(j->cli, j->out, st);
 fail:
     return st;
 }

@@ -271,170 +271,140 @@ static double rms_of(const run* r, const crdi_circuit_signal* s)
     return span(r) > 0 ? sqrt(s->square / span(r)) : fabs(s->last);
 }
 
-static void print_table(const run* r, FILE* f)
-{
-    static const char* const titles[] = {"signal", "", "final", "min", "max", "mean", "rms"};
-    const crdi_circuit_job* j = r->j;
-    crdi_grid g;
-    crdi_grid_init(&g, j->cli->ctx, 7, 0x7C);
-    for (int i = 0; i < 7; i++) {
-        crdi_grid_add(&g, "%s", titles[i]);
-    }
-    for (int i = 0; i < j->signal_count && i < TABLE_MOST; i++) {
-        const crdi_circuit_signal* s = &j->signals[i];
-        const double values[] = {s->last, s->least, s->most, mean_of(r, s), rms_of(r, s)};
-        crdi_grid_add(&g, "%.40s%s", s->name, strlen(s->name) > 40 ? "..." : "");
-        crdi_grid_add(&g, "%s", s->unit);
-        for (int k = 0; k < 5; k++) {
-            crdi_grid_add(&g, "%.6g", values[k]);
-        }
-    }
-    crdi_grid_print(&g, f, "");
-    crdi_grid_clear(&g);
-    if (j->signal_count > TABLE_MOST) {
-        fprintf(f, "... and %d more; --json has them all, --output their courses\n",
-                j->signal_count - TABLE_MOST);
-    }
-}
-
-static void print_steps(const run* r, FILE* f, const char* how)
+static void say_steps(crdi_result* out, const run* r, const char* how)
 {
     const crdi_circuit_job* j = r->j;
     char a[32], b[32];
-    fprintf(f, "time     0 s to %.10g s in %" PRId64 " step%s of ", crd_circuit_time(j->c),
-            r->steps, crdi_plural(r->steps));
+    crdi_say(out, "time     0 s to %.10g s in %" PRId64 " step%s of ", crd_circuit_time(j->c),
+             r->steps, crdi_plural(r->steps));
     if (j->o->variable && r->steps) {
         const crd_circuit_counts n = crd_circuit_get_counts(j->c);
-        fprintf(f, "%s to %s; %s\n", crdi_format_seconds(a, r->shortest),
-                crdi_format_seconds(b, r->longest), how);
-        fprintf(f,
-                "control  %" PRId64 " step%s rejected, %" PRId64 " event%s, %" PRId64
-                " factorisation%s\n",
-                n.rejected, crdi_plural(n.rejected), n.events, crdi_plural(n.events),
-                n.factorisations, crdi_plural(n.factorisations));
+        crdi_say(out, "%s to %s; %s\n", crdi_format_seconds(a, r->shortest),
+                 crdi_format_seconds(b, r->longest), how);
+        crdi_say(out,
+                 "control  %" PRId64 " step%s rejected, %" PRId64 " event%s, %" PRId64
+                 " factorisation%s\n",
+                 n.rejected, crdi_plural(n.rejected), n.events, crdi_plural(n.events),
+                 n.factorisations, crdi_plural(n.factorisations));
     } else {
-        fprintf(f, "%s; %s\n", crdi_format_seconds(a, j->opt.step), how);
+        crdi_say(out, "%s; %s\n", crdi_format_seconds(a, j->opt.step), how);
     }
 }
 
-static void print_summary(const run* r, FILE* f, const char* how)
+static void say_summary(crdi_result* out, const run* r, const char* how)
 {
     const crdi_circuit_job* j = r->j;
     const double t = crd_circuit_time(j->c);
     char a[32], b[32];
-    fprintf(f, "circuit  %d part%s, %d node%s; %s, %s form\n", j->n->part_count,
-            crdi_plural(j->n->part_count), j->n->node_count, crdi_plural(j->n->node_count),
-            crdi_circuit_method_text(j->opt.method), crd_circuit_form_name(j->c));
+    crdi_say(out, "circuit  %d part%s, %d node%s; %s, %s form\n", j->n->part_count,
+             crdi_plural(j->n->part_count), j->n->node_count, crdi_plural(j->n->node_count),
+             crdi_circuit_method_text(j->opt.method), crd_circuit_form_name(j->c));
     if (j->chosen) {
-        fprintf(f, "chosen   %s with steps of %s for %g: error about %.2g of the range of %s\n",
-                crdi_circuit_methods[j->choice.method], crdi_format_seconds(a, j->choice.step),
-                j->o->accuracy, j->choice.error,
-                j->n->output_count ? j->n->outputs[j->choice.worst].name
-                                   : j->n->nodes[j->choice.worst]);
+        crdi_say(out, "chosen   %s with steps of %s for %g: error about %.2g of the range of %s\n",
+                 crdi_circuit_methods[j->choice.method], crdi_format_seconds(a, j->choice.step),
+                 j->o->accuracy, j->choice.error,
+                 j->n->output_count ? j->n->outputs[j->choice.worst].name
+                                    : j->n->nodes[j->choice.worst]);
     }
     if (j->chosen && j->choice.step >= j->longest && j->choice.error < 0.1 * j->o->accuracy) {
-        fprintf(f, "hint     no longer step than %s was tried; --step lets it try longer ones\n",
-                crdi_format_seconds(a, j->longest));
+        crdi_say(out, "hint     no longer step than %s was tried; --step lets it try longer ones\n",
+                 crdi_format_seconds(a, j->longest));
     }
-    print_steps(r, f, how);
+    say_steps(out, r, how);
     if (r->steps) {
         const double factor = t / r->wall;
-        fprintf(f, "speed    %.*f x real time; %s of CPU time per simulated second, %s in all\n",
-                factor < 10     ? 3
-                : factor < 1000 ? 1
-                                : 0,
-                factor, crdi_format_seconds(a, r->cpu / t), crdi_format_seconds(b, r->cpu));
-        fprintf(f, "step     %s on average",
-                crdi_format_seconds(a, 1e-9 * (double)r->step_ns / (double)r->steps));
-        fprintf(f, ", %s at worst (to t = %.6g s)\n",
-                crdi_format_seconds(a, 1e-9 * (double)r->worst_ns), r->worst_time);
+        crdi_say(out, "speed    %.*f x real time; %s of CPU time per simulated second, %s in all\n",
+                 factor < 10     ? 3
+                 : factor < 1000 ? 1
+                                 : 0,
+                 factor, crdi_format_seconds(a, r->cpu / t), crdi_format_seconds(b, r->cpu));
+        crdi_say(out, "step     %s on average",
+                 crdi_format_seconds(a, 1e-9 * (double)r->step_ns / (double)r->steps));
+        crdi_say(out, ", %s at worst (to t = %.6g s)\n",
+                 crdi_format_seconds(a, 1e-9 * (double)r->worst_ns), r->worst_time);
         if (r->worst_iterations > 1) {
-            fprintf(f, "newton   %.1f iterations on average, %d at worst (to t = %.6g s)\n",
-                    (double)r->iterations / (double)r->steps, r->worst_iterations,
-                    r->worst_iterations_time);
+            crdi_say(out, "newton   %.1f iterations on average, %d at worst (to t = %.6g s)\n",
+                     (double)r->iterations / (double)r->steps, r->worst_iterations,
+                     r->worst_iterations_time);
         }
     }
     if (r->recorder) {
-        fprintf(f, "results  %" PRId64 " row%s of %d signal%s in %s\n", r->rows,
-                crdi_plural(r->rows), j->signal_count, crdi_plural(j->signal_count), r->results);
+        crdi_say(out, "results  %" PRId64 " row%s of %d signal%s in %s\n", r->rows,
+                 crdi_plural(r->rows), j->signal_count, crdi_plural(j->signal_count), r->results);
     }
 }
 
-static json_t* choice_to_json(const crdi_circuit_job* j)
+static void put_choice(crdi_result* o, const crdi_circuit_job* j)
 {
-    if (!j->chosen) { return json_null(); }
-    json_t* o = json_object();
-    json_object_set_new(o, "accuracy", crdi_json_number(j->o->accuracy));
-    json_object_set_new(o, "method", json_string(crdi_circuit_methods[j->choice.method]));
-    json_object_set_new(o, "step", crdi_json_number(j->choice.step));
-    json_object_set_new(o, "error", crdi_json_number(j->choice.error));
-    json_object_set_new(o, "worst",
-                        crdi_json_text(j->n->output_count ? j->n->outputs[j->choice.worst].name
-                                                          : j->n->nodes[j->choice.worst]));
-    json_object_set_new(o, "steps", json_integer(j->choice.steps));
-    return o;
+    if (!j->chosen) { return; }
+    crdi_put(o, REAL("accuracy", j->o->accuracy),
+             TEXT("method", crdi_circuit_methods[j->choice.method]), REAL("step", j->choice.step),
+             REAL("error", j->choice.error),
+             TEXT("worst", j->n->output_count ? j->n->outputs[j->choice.worst].name
+                                              : j->n->nodes[j->choice.worst]),
+             INT("steps", j->choice.steps));
 }
 
-static void counts_to_json(const run* r, json_t* o)
+static void put_counts(crdi_result* o, const run* r)
 {
     const double steps = r->steps ? (double)r->steps : NAN;
-    json_object_set_new(o, "steps", json_integer(r->steps));
-    json_object_set_new(o, "shortest_step", crdi_json_number(r->shortest));
-    json_object_set_new(o, "longest_step", crdi_json_number(r->longest));
-    json_object_set_new(o, "iterations_mean", crdi_json_number((double)r->iterations / steps));
-    json_object_set_new(o, "iterations_worst", json_integer(r->worst_iterations));
-    json_object_set_new(o, "iterations_worst_time", crdi_json_number(r->worst_iterations_time));
-    json_object_set_new(o, "wall_time", crdi_json_number(r->wall));
-    json_object_set_new(o, "cpu_time", crdi_json_number(r->cpu));
+    crdi_put(o, INT("steps", r->steps), REAL("shortest_step", r->shortest),
+             REAL("longest_step", r->longest),
+             REAL("iterations_mean", (double)r->iterations / steps),
+             INT("iterations_worst", r->worst_iterations),
+             REAL("iterations_worst_time", r->worst_iterations_time), REAL("wall_time", r->wall),
+             REAL("cpu_time", r->cpu));
     const double t = crd_circuit_time(r->j->c);
-    json_object_set_new(o, "cpu_time_per_second", crdi_json_number(r->cpu / t));
-    json_object_set_new(o, "real_time_factor", crdi_json_number(t / r->wall));
-    json_object_set_new(o, "step_time_mean", crdi_json_number(1e-9 * (double)r->step_ns / steps));
-    json_object_set_new(o, "step_time_worst", crdi_json_number(1e-9 * (double)r->worst_ns));
-    json_object_set_new(o, "step_time_worst_at", crdi_json_number(r->worst_time));
+    crdi_put(o, REAL("cpu_time_per_second", r->cpu / t), REAL("real_time_factor", t / r->wall),
+             REAL("step_time_mean", 1e-9 * (double)r->step_ns / steps),
+             REAL("step_time_worst", 1e-9 * (double)r->worst_ns),
+             REAL("step_time_worst_at", r->worst_time));
     const crd_circuit_counts n = crd_circuit_get_counts(r->j->c);
-    json_object_set_new(o, "rejected", json_integer(n.rejected));
-    json_object_set_new(o, "factorisations", json_integer(n.factorisations));
-    json_object_set_new(o, "events", json_integer(n.events));
+    crdi_put(o, INT("rejected", n.rejected), INT("factorisations", n.factorisations),
+             INT("events", n.events));
 }
 
-static json_t* run_to_json(const run* r, crd_status st)
+static void put_signals(crdi_result* out, const run* r)
 {
+    static const crdi_column columns[] = {{"signal", "shown", "%s"},   {"", "unit", "%s"},
+                                          {">final", "final", "%.6g"}, {">min", "min", "%.6g"},
+                                          {">max", "max", "%.6g"},     {">mean", "mean", "%.6g"},
+                                          {">rms", "rms", "%.6g"},     {0}};
     const crdi_circuit_job* j = r->j;
-    json_t* o = json_object();
-    json_object_set_new(o, "file", crdi_json_text(j->path));
-    json_object_set_new(o, "title", crdi_json_text(j->n->title));
-    json_object_set_new(o, "parts", json_integer(j->n->part_count));
-    json_object_set_new(o, "nodes", json_integer(j->n->node_count));
-    json_object_set_new(o, "method", json_string(crdi_circuit_methods[j->opt.method]));
-    json_object_set_new(o, "form", json_string(crd_circuit_form_name(j->c)));
-    json_object_set_new(o, "chosen", choice_to_json(j));
-    json_object_set_new(o, "variable", json_boolean(j->o->variable));
-    json_object_set_new(o, "step", crdi_json_number(j->opt.step));
-    json_object_set_new(o, "stop", crdi_json_number(j->stop));
-    json_object_set_new(o, "time", crdi_json_number(crd_circuit_time(j->c)));
-    json_object_set_new(o, "end",
-                        json_string(r->stopped ? "interrupted"
-                                    : st < 0   ? "failed"
-                                               : "stop time"));
-    counts_to_json(r, o);
-    json_object_set_new(o, "rows", json_integer(r->rows));
-    json_object_set_new(o, "results", crdi_json_text(r->recorder ? r->results : NULL));
-    json_t* signals = json_array();
+    crdi_result* signals = crdi_array(out, "signals");
     for (int i = 0; i < j->signal_count; i++) {
         const crdi_circuit_signal* s = &j->signals[i];
-        json_t* x = json_object();
-        json_object_set_new(x, "name", crdi_json_text(s->name));
-        json_object_set_new(x, "unit", crdi_json_text(s->unit));
-        json_object_set_new(x, "final", crdi_json_number(s->last));
-        json_object_set_new(x, "min", crdi_json_number(s->least));
-        json_object_set_new(x, "max", crdi_json_number(s->most));
-        json_object_set_new(x, "mean", crdi_json_number(mean_of(r, s)));
-        json_object_set_new(x, "rms", crdi_json_number(rms_of(r, s)));
-        json_array_append_new(signals, x);
+        crdi_result* row = crdi_row(signals);
+        crdi_put(
+            row, TEXT("name", s->name), TEXT("unit", s->unit), REAL("final", s->last),
+            REAL("min", s->least), REAL("max", s->most), REAL("mean", mean_of(r, s)),
+            REAL("rms", rms_of(r, s)),
+            CELL("shown", crdi_worded(out, "%.40s%s", s->name, strlen(s->name) > 40 ? "..." : "")));
+        if (i >= TABLE_MOST) { crdi_only_json(row); }
     }
-    json_object_set_new(o, "signals", signals);
-    return o;
+    if (r->recorder || isnan(r->first)) { return; }
+    crdi_show_table(out, signals, columns, "");
+    if (j->signal_count > TABLE_MOST) {
+        crdi_say(out, "... and %d more; --json has them all, --output their courses\n",
+                 j->signal_count - TABLE_MOST);
+    }
+}
+
+static void put_run(crdi_result* o, const run* r, crd_status st)
+{
+    const crdi_circuit_job* j = r->j;
+    crdi_put(o, TEXT("file", j->path), TEXT("title", j->n->title), INT("parts", j->n->part_count),
+             INT("nodes", j->n->node_count), TEXT("method", crdi_circuit_methods[j->opt.method]),
+             TEXT("form", crd_circuit_form_name(j->c)));
+    put_choice(crdi_object_if(o, "chosen", j->chosen), j);
+    crdi_put(o, BOOL("variable", j->o->variable), REAL("step", j->opt.step), REAL("stop", j->stop),
+             REAL("time", crd_circuit_time(j->c)),
+             TEXT("end", r->stopped ? "interrupted"
+                         : st < 0   ? "failed"
+                                    : "stop time"));
+    put_counts(o, r);
+    crdi_put(o, INT("rows", r->rows), TEXT("results", r->recorder ? r->results : NULL));
+    put_signals(o, r);
 }
 
 // ---- from begin to end -------------------------------------------------------------------------
@@ -500,22 +470,15 @@ static crd_status finish(run* r, crd_status st)
     return st;
 }
 
-static crd_status report(run* r, crd_status st)
+static void report(run* r, crd_status st)
 {
     crdi_circuit_job* j = r->j;
-    if (!j->o->common.quiet && !j->o->common.json) {
-        print_summary(r, stderr,
-                      r->stopped ? "interrupted"
-                      : st < 0   ? "failed"
-                                 : "stop time reached");
-        fflush(stderr);
-    }
-    if (j->o->common.json) { return crdi_circuit_print_json(j, run_to_json(r, st), st); }
-    if (r->recorder || isnan(r->first)) { return st; }
-    if (!j->o->common.quiet) { fputc('\n', stderr); }
-    print_table(r, stdout);
-    const crd_status printed = crdi_stdout_done(j->cli->ctx);
-    return st < 0 ? st : printed;
+    put_run(j->out, r, st);
+    crdi_put_status(j->cli, j->out, st);
+    if (j->o->common.quiet || j->o->common.json) { return; }
+    crdi_result* aside = crdi_aside(j->out);
+    say_summary(aside, r, r->stopped ? "interrupted" : st < 0 ? "failed" : "stop time reached");
+    if (!r->recorder && !isnan(r->first)) { crdi_say(aside, "\n"); }
 }
 
 // The run as such. `*begun`: steps were made, so there is something to report.
@@ -596,7 +559,7 @@ crd_status crdi_circuit_run(crdi_circuit_job* j)
     if (other_form(&r, st)) { st = attempt(&r, &begun); }
     if (!begun) { goto fail; }
     st = finish(&r, st);
-    st = report(&r, st);
+    report(&r, st);
 fail:
     crd_recorder_destroy(r.recorder);
     return st;

@@ -36,7 +36,8 @@ typedef struct crdi_option {
     const char* const* choices; // NULL-terminated; for a text only suggestions
     const char* extensions;     // of a file: "csv|txt", NULL: any
     const char* help;
-    size_t offset; // in the command's struct of options
+    double otherwise; // of a number that is not given, 0: see the type
+    size_t offset;    // in the command's struct of options
 } crdi_option;
 
 // Rows of a table of options: what is said goes into `field` of a struct `object`. Behind the help
@@ -229,13 +230,13 @@ struct crd_system;
 struct crd_table;
 // check_dcp.c: the description of a DCP slave, by its ending.
 bool crdi_is_dcp(const char* path);
-crd_status crdi_check_dcp(crdi_cli* cli, const char* path, bool json);
+crd_status crdi_check_dcp(crdi_cli* cli, const char* path, crdi_result* out);
 // An .xml with DcpOverCan in it.
 bool crdi_is_can(const char* path);
-crd_status crdi_check_can(crdi_cli* cli, const char* path, bool json);
+crd_status crdi_check_can(crdi_cli* cli, const char* path, crdi_result* out);
 // circuit_load.c, circuit_structure.c: a netlist, by its ending.
 bool crdi_is_circuit(const char* path);
-crd_status crdi_check_circuit(crdi_cli* cli, const char* path, bool json);
+crd_status crdi_check_circuit(crdi_cli* cli, const char* path, crdi_result* out);
 // A system description ("-": from standard input), an SSP, or one FMU as a system. `variant` is of
 // an SSP, NULL: the default one.
 crd_status crdi_load_variant(crd_context* ctx, const char* path, const char* variant,
@@ -269,11 +270,10 @@ crd_status crdi_write_coupling_fmu(crd_context* ctx, const struct crd_element* e
 
 // ---- quality.c
 struct crd_master_report;
-// A title of at most eight characters, then words in lines that fit a terminal.
 void crdi_print_wrapped(FILE* f, const char* title, const char* text);
-void crdi_print_step_quality(const struct crd_master_report* r, FILE* f); // control, iteration
-void crdi_print_quality(crd_context* ctx, const struct crd_master_report* r, FILE* f);
-void crdi_quality_to_json(const struct crd_master_report* r, json_t* j);
+void crdi_say_step_quality(crdi_result* out, const struct crd_master_report* r);
+// Values into `out`, tables into `aside`.
+void crdi_put_quality(crdi_result* out, crdi_result* aside, const struct crd_master_report* r);
 // CRD_E_LIMIT with the worst connection or bond; NaN: no limit.
 crd_status crdi_check_limits(crd_context* ctx, const struct crd_master_report* r, double max_defect,
                              double max_energy);
@@ -321,10 +321,6 @@ typedef struct crdi_input {
     crdi_list map;          // "COLUMN=INPUT"
 } crdi_input;
 
-#define CRDI_INPUT_DEFAULTS                                                                        \
-    {                                                                                              \
-        .offset = NAN                                                                              \
-    }
 // The rows of a command whose struct of options has a crdi_input at `field`.
 #define CRDI_INPUT_OPTIONS(object, field)                                                          \
     OPT_FILE(object, field.path, "input", "csv|mf4|mat",                                           \

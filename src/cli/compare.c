@@ -35,87 +35,46 @@ static void free_pairs(crdi_cli* cli, crd_pair* pairs, int count)
     crd_free(cli->ctx, pairs);
 }
 
-static json_t* difference_to_json(const crd_difference* d)
+static void put_difference(crdi_result* row, const crd_difference* d, bool all)
 {
-    json_t* j = json_object();
     const bool both = !d->only_in_a && !d->only_in_b;
-    json_object_set_new(j, "name", crdi_json_text(d->name));
-    json_object_set_new(j, "in", json_string(both ? "both" : d->only_in_a ? "a" : "b"));
-    json_object_set_new(j, "differs", json_boolean(d->differs || !both));
+    const char* in = both ? "both" : d->only_in_a ? "a" : "b";
+    crdi_put(row, TEXT("name", d->name), TEXT("in", in), BOOL("differs", d->differs || !both));
     if (both) {
-        json_object_set_new(j, "first_time",
-                            d->differs ? crdi_json_number(d->first_time) : json_null());
-        json_object_set_new(j, "max_error", crdi_json_number(d->max_error));
-        json_object_set_new(j, "max_error_time", crdi_json_number(d->max_error_time));
-        json_object_set_new(j, "value_a", crdi_json_number(d->value_a));
-        json_object_set_new(j, "value_b", crdi_json_number(d->value_b));
-        json_object_set_new(j, "rms_error", crdi_json_number(d->rms_error));
-        json_object_set_new(j, "tolerance", crdi_json_number(d->tolerance));
-    }
-    return j;
-}
-
-static crd_status print_json(crdi_cli* cli, const char* a, const char* b, const crd_comparison* c)
-{
-    json_t* j = json_object();
-    json_object_set_new(j, "a", crdi_json_text(a));
-    json_object_set_new(j, "b", crdi_json_text(b));
-    json_object_set_new(j, "equal", json_boolean(c->different_count == 0));
-    json_object_set_new(j, "different", json_integer(c->different_count));
-    json_object_set_new(j, "start", crdi_json_number(c->start));
-    json_object_set_new(j, "stop", crdi_json_number(c->stop));
-    json_t* signals = json_array();
-    for (int i = 0; i < c->signal_count; i++) {
-        json_array_append_new(signals, difference_to_json(&c->signals[i]));
-    }
-    json_object_set_new(j, "signals", signals);
-    return crdi_json_print(cli, j);
-}
-
-static void add_row(crdi_grid* g, const crd_difference* d)
-{
-    crdi_grid_add(g, "%s", d->name);
-    if (d->only_in_a || d->only_in_b) {
-        crdi_grid_add(g, "only in %s", d->only_in_a ? "A" : "B");
-        for (int i = 2; i < 8; i++) {
-            crdi_grid_add(g, "%s", "");
-        }
-        return;
-    }
-    if (d->differs) {
-        crdi_grid_add(g, "%.10g", d->first_time);
+        crdi_put(row,
+                 AS(ONLY_IF(d->differs, REAL("first_time", d->first_time)),
+                    d->differs ? NULL : "nowhere"),
+                 REAL("max_error", d->max_error), REAL("max_error_time", d->max_error_time),
+                 REAL("value_a", d->value_a), REAL("value_b", d->value_b),
+                 REAL("rms_error", d->rms_error), REAL("tolerance", d->tolerance));
     } else {
-        crdi_grid_add(g, "%s", "nowhere");
+        crdi_put(row, CELL("first_time", d->only_in_a ? "only in A" : "only in B"));
     }
-    crdi_grid_add(g, "%.4g", d->max_error);
-    crdi_grid_add(g, "%.10g", d->max_error_time);
-    crdi_grid_add(g, "%.10g", d->value_a);
-    crdi_grid_add(g, "%.10g", d->value_b);
-    crdi_grid_add(g, "%.4g", d->rms_error);
-    crdi_grid_add(g, "%.4g", d->tolerance);
+    if (both && !d->differs && !all) { crdi_only_json(row); }
 }
 
-static void print_text(crdi_cli* cli, const char* a, const char* b, const crd_comparison* c,
-                       bool all)
+static void put_comparison(crdi_result* out, const char* a, const char* b, const crd_comparison* c,
+                           bool all)
 {
-    if (c->different_count || all) {
-        static const char* const titles[] = {"signal", "differs at", "largest", "at",
-                                             "A",      "B",          "rms",     "tolerance"};
-        crdi_grid g;
-        crdi_grid_init(&g, cli->ctx, 8, 0xFE);
-        for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) {
-            crdi_grid_add(&g, "%s", titles[i]);
-        }
-        for (int i = 0; i < c->signal_count; i++) {
-            const crd_difference* d = &c->signals[i];
-            if (all || d->differs || d->only_in_a || d->only_in_b) { add_row(&g, d); }
-        }
-        crdi_grid_print(&g, stdout, "");
-        crdi_grid_clear(&g);
+    static const crdi_column columns[] = {{"signal", "name", "%s"},
+                                          {">differs at", "first_time", "%.10g"},
+                                          {">largest", "max_error", "%.4g"},
+                                          {">at", "max_error_time", "%.10g"},
+                                          {">A", "value_a", "%.10g"},
+                                          {">B", "value_b", "%.10g"},
+                                          {">rms", "rms_error", "%.4g"},
+                                          {">tolerance", "tolerance", "%.4g"},
+                                          {0}};
+    crdi_put(out, TEXT("a", a), TEXT("b", b), BOOL("equal", c->different_count == 0),
+             INT("different", c->different_count), REAL("start", c->start), REAL("stop", c->stop));
+    crdi_result* signals = crdi_array(out, "signals");
+    for (int i = 0; i < c->signal_count; i++) {
+        put_difference(crdi_row(signals), &c->signals[i], all);
     }
-    printf("%d of %d signal%s differ%s between %s and %s over %.10g s to %.10g s\n",
-           c->different_count, c->signal_count, crdi_plural(c->signal_count),
-           c->signal_count == 1 ? "s" : "", a, b, c->start, c->stop);
+    crdi_show_table(out, signals, columns, "");
+    crdi_say(out, "%d of %d signal%s differ%s between %s and %s over %.10g s to %.10g s\n",
+             c->different_count, c->signal_count, crdi_plural(c->signal_count),
+             c->signal_count == 1 ? "s" : "", a, b, c->start, c->stop);
 }
 
 void crdi_compare_units(crdi_cli* cli, crd_table* const* tables, int count, const crdi_compare* o,
@@ -140,9 +99,8 @@ void crdi_compare_units(crdi_cli* cli, crd_table* const* tables, int count, cons
 }
 
 static crd_status compare_two(crdi_cli* cli, const crdi_compare* o, crd_table* const* tables,
-                              const crd_pair* pairs)
+                              const crd_pair* pairs, crdi_result* out)
 {
-    const char *a = tables[0]->path, *b = tables[1]->path;
     crd_status st = CRD_OK;
     crd_comparison* c = NULL;
     crd_compare_options opt = crd_compare_defaults();
@@ -154,12 +112,7 @@ static crd_status compare_two(crdi_cli* cli, const crdi_compare* o, crd_table* c
     opt.pair_count = o->pairs.count;
     CRD_TRY(crd_compare(cli->ctx, tables[0], tables[1], &opt, &c));
     crdi_compare_units(cli, tables, 2, o, pairs);
-    if (o->common.json) {
-        CRD_TRY(print_json(cli, a, b, c));
-    } else {
-        print_text(cli, a, b, c, o->all);
-        CRD_TRY(crdi_stdout_done(cli->ctx));
-    }
+    put_comparison(out, tables[0]->path, tables[1]->path, c, o->all);
     if (c->different_count) { st = crdi_fail(cli->ctx, CRD_E_DIFFERENT, "%s", ""); }
 fail:
     crd_comparison_destroy(c);
@@ -185,7 +138,6 @@ static crd_status check_mode(crdi_cli* cli, const crdi_compare* o, int files)
 static crd_status run_compare(crdi_cli* cli, const void* options, const crdi_list* arguments,
                               crdi_result* out)
 {
-    (void)out;
     const crdi_compare* o = options;
     crd_status st = CRD_OK;
     crd_table* tables[FILES] = {NULL};
@@ -196,8 +148,8 @@ static crd_status run_compare(crdi_cli* cli, const void* options, const crdi_lis
         CRD_TRY(crd_table_read(cli->ctx, arguments->items[i], &tables[i]));
     }
     CRD_TRY(crdi_check_patterns(cli->ctx, &o->variables, tables, arguments->count));
-    CRD_TRY(o->richardson ? crdi_compare_richardson(cli, o, tables, arguments->count, pairs)
-                          : compare_two(cli, o, tables, pairs));
+    CRD_TRY(o->richardson ? crdi_compare_richardson(cli, o, tables, arguments->count, pairs, out)
+                          : compare_two(cli, o, tables, pairs, out));
 fail:
     for (int i = 0; i < FILES; i++) {
         crd_table_destroy(tables[i]);

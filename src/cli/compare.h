@@ -20,4 +20,4 @@ void crdi_compare_units(crdi_cli* cli, crd_table* const* tables, int count, cons
 // Errors of two or three runs, coarsest first. CRD_E_LIMIT if that of the finest is above
 // max_error.
 crd_status crdi_compare_richardson(crdi_cli* cli, const crdi_compare* o, crd_table* const* tables,
-                                   int count, const crd_pair* pairs);
+                                   int count, const crd_pair* pairs, crdi_result* out);

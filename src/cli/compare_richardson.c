@@ -21,17 +21,31 @@ typedef struct run_step {
     bool variable; // it was controlled
 } run_step;
 
-static void read_step(const char* data, size_t length, run_step* out)
+static const crdi_json* crdi_json_member(const crdi_json* object, const char* key)
 {
-    json_t* j = json_loadb(data, length, 0, NULL); // what others attached may be anything
-    const json_t* run = json_object_get(j, "run");
-    const json_t* step = json_object_get(run, "step");
-    const json_t* control = json_object_get(run, "control");
-    out->variable = json_is_object(control) || json_is_string(control);
-    if (json_is_number(step) && json_number_value(step) > 0 && !out->variable) {
-        out->step = json_number_value(step);
+    const crdi_json* m = object && object->kind == CRDI_JSON_OBJECT ? object->first : NULL;
+    while (m && strcmp(m->key, key) != 0) {
+        m = m->next;
     }
-    json_decref(j);
+    return m;
+}
+
+static void read_step(crd_context* ctx, const char* data, size_t length, run_step* out)
+{
+    crd_arena arena;
+    crdi_json* j = NULL; // what others attached may be anything
+    crd_arena_init(&arena, ctx);
+    if (crdi_json_parse(&arena, data, length, (crdi_json_source){"", 0}, &j) == CRD_OK) {
+        const crdi_json* run = crdi_json_member(j, "run");
+        const crdi_json* step = crdi_json_member(run, "step");
+        const crdi_json* control = crdi_json_member(run, "control");
+        out->variable =
+            control && (control->kind == CRDI_JSON_OBJECT || control->kind == CRDI_JSON_TEXT);
+        if (step && step->kind == CRDI_JSON_NUMBER && step->number > 0 && !out->variable) {
+            out->step = step->number;
+        }
+    }
+    crd_arena_clear(&arena);
 }
 
 // What is attached to the recording. A CSV has no room for it, and a pipe is gone once it was read.
@@ -52,7 +66,7 @@ static crd_status find_step(crd_context* ctx, const char* path, run_step* out)
         char* data = NULL;
         size_t length = 0;
         st = crd_recording_attachment(r, i, &data, &length);
-        if (st == CRD_OK) { read_step(data, length, out); }
+        if (st == CRD_OK) { read_step(ctx, data, length, out); }
         crd_free(ctx, data);
     }
     crd_recording_close(r);
@@ -138,125 +152,83 @@ static crd_status check_limit(crdi_cli* cli, const crdi_compare* o, crd_table* c
 
 // ---- JSON --------------------------------------------------------------------------------------
 
-static json_t* signal_to_json(const crd_richardson_signal* s, int run_count)
+static void put_signal(crdi_result* j, const crd_richardson_signal* s, int run_count)
 {
-    json_t* j = json_object();
-    json_object_set_new(j, "name", crdi_json_text(s->name));
-    json_object_set_new(j, "state", json_string(state_names[s->state]));
-    if (s->state == CRD_RICHARDSON_MISSING) { return j; }
-    json_object_set_new(j, "rows", json_integer(s->rows));
-    json_object_set_new(j, "skipped", json_integer(s->skipped));
-    json_object_set_new(j, "order", crdi_json_number(s->order));
-    json_object_set_new(j, "observed", crdi_json_number(s->observed));
-    json_object_set_new(j, "scale", crdi_json_number(s->scale));
-    json_t* differences = json_array();
-    json_t* errors = json_array();
+    crdi_put(j, TEXT("name", s->name), TEXT("state", state_names[s->state]));
+    if (s->state == CRD_RICHARDSON_MISSING) { return; }
+    crdi_put(j, INT("rows", s->rows), INT("skipped", s->skipped), REAL("order", s->order),
+             REAL("observed", s->observed), REAL("scale", s->scale));
+    crdi_result* differences = crdi_array(j, "differences");
+    crdi_result* errors = crdi_array(j, "errors");
     for (int k = 0; k < run_count; k++) {
         const crd_richardson_error* x = &s->errors[k];
-        json_t* e = json_object();
-        json_object_set_new(e, "rms", crdi_json_number(x->rms));
-        json_object_set_new(e, "max", crdi_json_number(x->max));
-        json_object_set_new(e, "max_time", crdi_json_number(x->max_time));
-        json_object_set_new(e, "relative", crdi_json_number(x->relative));
-        json_array_append_new(errors, e);
-        if (k + 1 < run_count) {
-            json_array_append_new(differences, crdi_json_number(s->differences[k]));
-        }
+        crdi_result* e = crdi_row(errors);
+        crdi_put(e, REAL("rms", x->rms), REAL("max", x->max), REAL("max_time", x->max_time),
+                 REAL("relative", x->relative));
+        if (k + 1 < run_count) { crdi_add(differences, REAL(NULL, s->differences[k])); }
     }
-    json_object_set_new(j, "differences", differences);
-    json_object_set_new(j, "errors", errors);
-    json_object_set_new(j, "end_time", crdi_json_number(s->end_time));
-    json_object_set_new(j, "end", crdi_json_number(s->end));
-    json_object_set_new(j, "extrapolated", crdi_json_number(s->extrapolated));
-    return j;
+    crdi_put(j, REAL("end_time", s->end_time), REAL("end", s->end),
+             REAL("extrapolated", s->extrapolated));
 }
-
-static crd_status print_json(crdi_cli* cli, const crdi_compare* o, crd_table* const* tables,
-                             const run_step* steps, const crd_richardson* r, bool kept)
-{
-    json_t* j = json_object();
-    json_t* runs = json_array();
-    json_t* ratios = json_array();
-    for (int k = 0; k < r->run_count; k++) {
-        json_t* run = json_object();
-        json_object_set_new(run, "file", crdi_json_text(tables[k]->path));
-        json_object_set_new(run, "step", crdi_json_number(steps[k].step));
-        json_array_append_new(runs, run);
-        if (k + 1 < r->run_count) { json_array_append_new(ratios, crdi_json_number(r->ratios[k])); }
-    }
-    json_object_set_new(j, "runs", runs);
-    json_object_set_new(j, "ratios", ratios);
-    json_object_set_new(j, "order", crdi_json_number(o->order));
-    json_object_set_new(j, "start", crdi_json_number(r->start));
-    json_object_set_new(j, "stop", crdi_json_number(r->stop));
-    const crd_richardson_signal* worst = find_worst(r);
-    json_object_set_new(j, "worst", worst ? crdi_json_text(worst->name) : json_null());
-    json_object_set_new(j, "max_error", crdi_json_number(o->max_error));
-    json_object_set_new(j, "kept", isnan(o->max_error) ? json_null() : json_boolean(kept));
-    json_t* signals = json_array();
-    for (int i = 0; i < r->signal_count; i++) {
-        json_array_append_new(signals, signal_to_json(&r->signals[i], r->run_count));
-    }
-    json_object_set_new(j, "signals", signals);
-    return crdi_json_print(cli, j);
-}
-
-// ---- text --------------------------------------------------------------------------------------
 
 // "-" if it is not known
-static void add_number(crdi_grid* g, int digits, double x)
+static const char* number(crdi_result* row, int digits, double x)
 {
-    if (isnan(x)) {
-        crdi_grid_add(g, "%s", "-");
-    } else {
-        crdi_grid_add(g, "%.*g", digits, x);
-    }
+    return isnan(x) ? "-" : crdi_worded(row, "%.*g", digits, x);
 }
 
-static void add_order(crdi_grid* g, const crd_richardson_signal* s, bool given, int run_count)
+static const char* order_shown(crdi_result* row, const crd_richardson_signal* s, bool given,
+                               int run_count)
 {
     if (s->state != CRD_RICHARDSON_GOOD || (run_count > 2 && given && isnan(s->observed))) {
-        crdi_grid_add(g, "%s", "unknown");
-    } else if (run_count > 2) {
-        crdi_grid_add(g, "%.3f", s->observed);
-    } else {
-        crdi_grid_add(g, "%.4g", s->order);
+        return "unknown";
     }
+    return run_count > 2 ? crdi_worded(row, "%.3f", s->observed)
+                         : crdi_worded(row, "%.4g", s->order);
 }
 
-static void print_table(crdi_cli* cli, const crdi_compare* o, const crd_richardson* r)
+// "A rms", "A largest", ...: keys of cells that are their titles.
+static const char* const run_titles[RUNS][3] = {
+    {">A rms", ">A largest", ">A ends"},
+    {">B rms", ">B largest", ">B ends"},
+    {">C rms", ">C largest", ">C ends"},
+};
+
+static void put_table(crdi_result* out, const crdi_compare* o, const crd_richardson* r,
+                      crdi_result* signals)
 {
+    static crdi_column columns[6 + 2 * RUNS + 1];
     const int finest = r->run_count - 1;
-    crdi_grid g;
-    crdi_grid_init(&g, cli->ctx, 6 + 2 * r->run_count, ~1U);
-    crdi_grid_add(&g, "%s", "signal");
-    crdi_grid_add(&g, "%s", "order");
+    int n = 0;
+    columns[n++] = (crdi_column){"signal", "name", "%s"};
+    columns[n++] = (crdi_column){">order", "shown order", "%s"};
     for (int k = 0; k <= finest; k++) {
-        crdi_grid_add(&g, "%c rms", 'A' + k);
-        crdi_grid_add(&g, "%c largest", 'A' + k);
+        columns[n++] = (crdi_column){run_titles[k][0], run_titles[k][0], "%s"};
+        columns[n++] = (crdi_column){run_titles[k][1], run_titles[k][1], "%s"};
     }
-    crdi_grid_add(&g, "%s", "at");
-    crdi_grid_add(&g, "%s", "relative");
-    crdi_grid_add(&g, "%c ends", 'A' + finest);
-    crdi_grid_add(&g, "%s", "extrapolated");
+    columns[n++] = (crdi_column){">at", "at", "%s"};
+    columns[n++] = (crdi_column){">relative", "relative", "%s"};
+    columns[n++] = (crdi_column){run_titles[finest][2], "end", "%.10g"};
+    columns[n++] = (crdi_column){">extrapolated", "extrapolated", "%.10g"};
+    columns[n] = (crdi_column){0};
     for (int i = 0; i < r->signal_count; i++) {
         const crd_richardson_signal* s = &r->signals[i];
-        if (s->state == CRD_RICHARDSON_MISSING || s->state == CRD_RICHARDSON_FEW) { continue; }
-        if (s->state == CRD_RICHARDSON_AGREE && !o->all) { continue; }
-        crdi_grid_add(&g, "%s", s->name);
-        add_order(&g, s, !isnan(o->order), r->run_count);
-        for (int k = 0; k <= finest; k++) {
-            add_number(&g, 4, s->errors[k].rms);
-            add_number(&g, 4, s->errors[k].max);
+        crdi_result* row = crdi_row(signals);
+        put_signal(row, s, r->run_count);
+        if (s->state == CRD_RICHARDSON_MISSING || s->state == CRD_RICHARDSON_FEW ||
+            (s->state == CRD_RICHARDSON_AGREE && !o->all)) {
+            crdi_only_json(row);
+            continue;
         }
-        add_number(&g, 10, s->errors[finest].max_time);
-        add_number(&g, 3, s->errors[finest].relative);
-        add_number(&g, 10, s->end);
-        add_number(&g, 10, s->extrapolated);
+        crdi_put(row, CELL("shown order", order_shown(row, s, !isnan(o->order), r->run_count)));
+        for (int k = 0; k <= finest; k++) {
+            crdi_put(row, CELL(run_titles[k][0], number(row, 4, s->errors[k].rms)),
+                     CELL(run_titles[k][1], number(row, 4, s->errors[k].max)));
+        }
+        crdi_put(row, CELL("at", number(row, 10, s->errors[finest].max_time)),
+                 CELL("relative", number(row, 3, s->errors[finest].relative)));
     }
-    const bool empty = g.count == (size_t)g.columns;
-    if (!empty) { crdi_grid_print(&g, stdout, ""); }
-    crdi_grid_clear(&g);
+    crdi_show_table(out, signals, columns, "");
 }
 
 enum { SKIPPED = CRD_RICHARDSON_MISSING + 1 }; // good or agrees, but some rows have no numbers
@@ -268,58 +240,73 @@ static bool is_in(const crd_richardson_signal* s, int state)
 }
 
 // "reason: x, y and 3 more", nothing if no signal is in this state.
-static void print_state(const crd_richardson* r, int state, const char* reason)
+static void say_state(crdi_result* out, const crd_richardson* r, int state, const char* reason)
 {
     enum { SHOWN = 8 };
     int count = 0;
     for (int i = 0; i < r->signal_count; i++) {
         if (!is_in(&r->signals[i], state)) { continue; }
-        if (count < SHOWN) { printf("%s%s", count ? ", " : reason, r->signals[i].name); }
+        if (count < SHOWN) { crdi_say(out, "%s%s", count ? ", " : reason, r->signals[i].name); }
         count++;
     }
-    if (count > SHOWN) { printf(" and %d more", count - SHOWN); }
-    if (count) { printf("\n"); }
+    if (count > SHOWN) { crdi_say(out, " and %d more", count - SHOWN); }
+    if (count) { crdi_say(out, "\n"); }
 }
 
-static void print_runs(const crdi_compare* o, crd_table* const* tables, const run_step* steps,
-                       const crd_richardson* r)
+static void put_runs(crdi_result* out, const crdi_compare* o, crd_table* const* tables,
+                     const run_step* steps, const crd_richardson* r)
+{
+    crdi_result* runs = crdi_array(out, "runs");
+    for (int k = 0; k < r->run_count; k++) {
+        crdi_put(crdi_row(runs), TEXT("file", tables[k]->path), REAL("step", steps[k].step));
+    }
+    crdi_put_numbers(out, "ratios", r->ratios, r->run_count - 1);
+    crdi_put(out, REAL("order", o->order), REAL("start", r->start), REAL("stop", r->stop));
+}
+
+static void say_runs(crdi_result* out, const crdi_compare* o, crd_table* const* tables,
+                     const run_step* steps, const crd_richardson* r)
 {
     for (int k = 0; k < r->run_count; k++) {
-        printf("%s%c = %s", k ? ", " : "", 'A' + k, tables[k]->path);
-        if (!isnan(steps[k].step)) { printf(" (step %.10g s)", steps[k].step); }
+        crdi_say(out, "%s%c = %s", k ? ", " : "", 'A' + k, tables[k]->path);
+        if (!isnan(steps[k].step)) { crdi_say(out, " (step %.10g s)", steps[k].step); }
     }
-    printf("; ratio of steps %.6g", r->ratios[0]);
+    crdi_say(out, "; ratio of steps %.6g", r->ratios[0]);
     if (r->run_count > 2 && !same_ratio(r->ratios[0], r->ratios[1])) {
-        printf(" and %.6g", r->ratios[1]);
+        crdi_say(out, " and %.6g", r->ratios[1]);
     }
     if (!isnan(o->order)) {
-        printf(", errors for order %.6g", o->order);
+        crdi_say(out, ", errors for order %.6g", o->order);
     } else if (r->run_count == 2) {
-        printf(", order 1 assumed");
+        crdi_say(out, ", order 1 assumed");
     }
-    printf("\n");
+    crdi_say(out, "\n");
 }
 
-static void print_text(crdi_cli* cli, const crdi_compare* o, crd_table* const* tables,
-                       const run_step* steps, const crd_richardson* r)
+static void put_estimate(crdi_result* out, const crdi_compare* o, crd_table* const* tables,
+                         const run_step* steps, const crd_richardson* r, bool kept)
 {
     const int finest = r->run_count - 1;
-    print_table(cli, o, r);
-    print_state(r, CRD_RICHARDSON_AGREE, "runs agree to rounding: ");
-    print_state(r, CRD_RICHARDSON_IRREGULAR,
-                isnan(o->order) ? "no order explains the differences, errors are unknown: "
-                                : "no order explains the differences: ");
-    print_state(r, SKIPPED, "without the rows where a run has no finite number: ");
-    print_state(r, CRD_RICHARDSON_FEW, "fewer than 3 rows with numbers: ");
-    print_state(r, CRD_RICHARDSON_MISSING, "not in all files: ");
-    print_runs(o, tables, steps, r);
     const crd_richardson_signal* worst = find_worst(r);
+    put_runs(out, o, tables, steps, r);
+    crdi_put(out, TEXT("worst", worst ? worst->name : NULL), REAL("max_error", o->max_error),
+             ONLY_IF(!isnan(o->max_error), BOOL("kept", kept)));
+    put_table(out, o, r, crdi_array(out, "signals"));
+    say_state(out, r, CRD_RICHARDSON_AGREE, "runs agree to rounding: ");
+    say_state(out, r, CRD_RICHARDSON_IRREGULAR,
+              isnan(o->order) ? "no order explains the differences, errors are unknown: "
+                              : "no order explains the differences: ");
+    say_state(out, r, SKIPPED, "without the rows where a run has no finite number: ");
+    say_state(out, r, CRD_RICHARDSON_FEW, "fewer than 3 rows with numbers: ");
+    say_state(out, r, CRD_RICHARDSON_MISSING, "not in all files: ");
+    say_runs(out, o, tables, steps, r);
     if (worst && worst->errors[finest].max > 0) {
-        printf("largest error of %s: %.3g of its scale, %s at %.10g s (%lld of %lld rows over "
-               "%.10g s to %.10g s)\n",
-               tables[finest]->path, worst->errors[finest].relative, worst->name,
-               worst->errors[finest].max_time, (long long)worst->rows, (long long)worst->of_rows,
-               r->start, r->stop);
+        crdi_say(out,
+                 "largest error of %s: %.3g of its scale, %s at %.10g s (%lld of %lld rows over "
+                 "%.10g s to %.10g s)\n",
+                 tables[finest]->path, worst->errors[finest].relative, worst->name,
+                 worst->errors[finest].max_time, (long long)worst->rows, (long long)worst->of_rows,
+                 r->start, r->stop);
     }
 }
 
@@ -342,7 +329,7 @@ static void warn_rows(crdi_cli* cli, crd_table* const* tables, const crd_richard
 }
 
 crd_status crdi_compare_richardson(crdi_cli* cli, const crdi_compare* o, crd_table* const* tables,
-                                   int count, const crd_pair* pairs)
+                                   int count, const crd_pair* pairs, crdi_result* out)
 {
     crd_status st = CRD_OK;
     crd_richardson* r = NULL;
@@ -359,14 +346,8 @@ crd_status crdi_compare_richardson(crdi_cli* cli, const crdi_compare* o, crd_tab
     CRD_TRY(crd_richardson_create(cli->ctx, (const crd_table* const*)tables, count, &opt, &r));
     crdi_compare_units(cli, tables, count, o, pairs);
     warn_rows(cli, tables, r);
-    const crd_status kept = check_limit(cli, o, tables, r);
-    if (o->common.json) {
-        CRD_TRY(print_json(cli, o, tables, steps, r, kept == CRD_OK));
-    } else {
-        print_text(cli, o, tables, steps, r);
-        CRD_TRY(crdi_stdout_done(cli->ctx));
-    }
-    st = kept;
+    st = check_limit(cli, o, tables, r);
+    put_estimate(out, o, tables, steps, r, st == CRD_OK);
 fail:
     crd_richardson_destroy(r);
     return st;

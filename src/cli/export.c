@@ -205,7 +205,8 @@ fail:
 
 // ---- the command -------------------------------------------------------------------------------
 
-static crd_status export_ssp(crdi_cli* cli, const crdi_export_options* o, const char* subject)
+static crd_status export_ssp(crdi_cli* cli, const crdi_export_options* o, const char* subject,
+                             crdi_result* out)
 {
     crd_status st = CRD_OK;
     looker l = {0};
@@ -234,10 +235,9 @@ static crd_status export_ssp(crdi_cli* cli, const crdi_export_options* o, const 
     const crd_ssp_options opt = {
         .version = o->ssp_version == 1 ? 2 : 1, .author = o->author, .only_used = o->only_used};
     CRD_TRY(crd_ssp_write(l.s, output, &source, &opt));
-    printf("%s: %d unit%s, %d connection%s, SSP %d.0\n", output, l.s->unit_count,
-           crdi_plural(l.s->unit_count), l.s->connection_count, crdi_plural(l.s->connection_count),
-           opt.version);
-    st = crdi_stdout_done(cli->ctx);
+    crdi_say(out, "%s: %d unit%s, %d connection%s, SSP %d.0\n", output, l.s->unit_count,
+             crdi_plural(l.s->unit_count), l.s->connection_count,
+             crdi_plural(l.s->connection_count), opt.version);
 fail:
     for (model* m = l.models; m; m = m->next) {
         crd_fmu_close(m->fmu);
@@ -255,7 +255,8 @@ enum { FMU = STEPPED | TWIN };
 typedef struct kind {
     const char *word, *subject;
     int bit;
-    crd_status (*run)(crdi_cli* cli, const crdi_export_options* o, const char* subject);
+    crd_status (*run)(crdi_cli* cli, const crdi_export_options* o, const char* subject,
+                      crdi_result* out);
 } kind;
 
 static const kind kinds[] = {{"ssp", "SYSTEM", SSP, export_ssp},
@@ -306,7 +307,6 @@ static crd_status check_foreign(crd_context* ctx, const crdi_export_options* o, 
 static crd_status run_export(crdi_cli* cli, const void* options, const crdi_list* arguments,
                              crdi_result* out)
 {
-    (void)out;
     const crdi_export_options* o = options;
     const char* word = arguments->items[0];
     const kind* k = NULL;
@@ -326,7 +326,7 @@ static crd_status run_export(crdi_cli* cli, const void* options, const crdi_list
                          k->word, k->subject);
     }
     const crd_status st = check_foreign(cli->ctx, o, k->bit);
-    return st < 0 ? st : k->run(cli, o, arguments->items[1]);
+    return st < 0 ? st : k->run(cli, o, arguments->items[1], out);
 }
 
 static const crdi_option rows[] = {

@@ -99,7 +99,8 @@ static crd_status check_output(crd_context* ctx, const crd_netlist* n, const cha
     return CRD_OK;
 }
 
-crd_status crdi_export_circuit(crdi_cli* cli, const crdi_export_options* o, const char* subject)
+crd_status crdi_export_circuit(crdi_cli* cli, const crdi_export_options* o, const char* subject,
+                               crdi_result* out)
 {
     crd_status st = CRD_OK;
     crd_context* ctx = cli->ctx;
@@ -130,12 +131,12 @@ crd_status crdi_export_circuit(crdi_cli* cli, const crdi_export_options* o, cons
     char step[32];
     const int inputs = count_of(model, CRD_INPUT), outputs = count_of(model, CRD_OUTPUT);
     const int parameters = count_of(model, CRD_PARAMETER);
-    printf("%s: %d part%s, %d input%s, %d output%s, %d parameter%s, %s, steps of at most %s, FMI "
-           "%d.0\n",
-           output, n->part_count, crdi_plural(n->part_count), inputs, crdi_plural(inputs), outputs,
-           crdi_plural(outputs), parameters, crdi_plural(parameters),
-           crdi_circuit_method_text(opt.method), crdi_format_seconds(step, opt.step), version);
-    st = crdi_stdout_done(ctx);
+    crdi_say(out,
+             "%s: %d part%s, %d input%s, %d output%s, %d parameter%s, %s, steps of at most %s, FMI "
+             "%d.0\n",
+             output, n->part_count, crdi_plural(n->part_count), inputs, crdi_plural(inputs),
+             outputs, crdi_plural(outputs), parameters, crdi_plural(parameters),
+             crdi_circuit_method_text(opt.method), crdi_format_seconds(step, opt.step), version);
 fail:
     crdi_circuit_model_destroy(model);
     crd_netlist_destroy(n);

@@ -97,7 +97,8 @@ static crd_status apply(crdi_cli* cli, const crdi_export_options* o, crd_arena* 
     return e->name ? CRD_OK : CRD_E_MEMORY;
 }
 
-crd_status crdi_export_coupling(crdi_cli* cli, const crdi_export_options* o, const char* subject)
+crd_status crdi_export_coupling(crdi_cli* cli, const crdi_export_options* o, const char* subject,
+                                crdi_result* out)
 {
     crd_status st = CRD_OK;
     crd_element* e = NULL;
@@ -116,9 +117,9 @@ crd_status crdi_export_coupling(crdi_cli* cli, const crdi_export_options* o, con
     }
     CRD_TRY(crdi_write_coupling_fmu(cli->ctx, e, version, subject, output));
     char step[32];
-    printf("%s: %s, %d signal%s, macro step %s, FMI %d.0\n", output, e->label, e->signal_count,
-           crdi_plural(e->signal_count), crdi_format_seconds(step, e->step), version);
-    st = crdi_stdout_done(cli->ctx);
+    crdi_say(out, "%s: %s, %d signal%s, macro step %s, FMI %d.0\n", output, e->label,
+             e->signal_count, crdi_plural(e->signal_count), crdi_format_seconds(step, e->step),
+             version);
 fail:
     crd_element_destroy(e);
     crd_arena_clear(&arena);

@@ -222,7 +222,8 @@ static int count_of(const crd_dcp_description* d, crd_causality causality)
     return n;
 }
 
-crd_status crdi_export_dcp(crdi_cli* cli, const crdi_export_options* o, const char* subject)
+crd_status crdi_export_dcp(crdi_cli* cli, const crdi_export_options* o, const char* subject,
+                           crdi_result* out)
 {
     crd_status st = CRD_OK;
     crd_context* ctx = cli->ctx;
@@ -247,10 +248,9 @@ crd_status crdi_export_dcp(crdi_cli* cli, const crdi_export_options* o, const ch
                  output);
     }
     const int inputs = count_of(d, CRD_INPUT), outputs = count_of(d, CRD_OUTPUT);
-    printf("%s: slave %s at %s, %s, %d input%s, %d output%s, FMI %d.0\n", output, d->name,
-           opt.address[0] ? opt.address : "an address to be set", crd_dcp_op_mode_name(opt.mode),
-           inputs, crdi_plural(inputs), outputs, crdi_plural(outputs), version);
-    st = crdi_stdout_done(ctx);
+    crdi_say(out, "%s: slave %s at %s, %s, %d input%s, %d output%s, FMI %d.0\n", output, d->name,
+             opt.address[0] ? opt.address : "an address to be set", crd_dcp_op_mode_name(opt.mode),
+             inputs, crdi_plural(inputs), outputs, crdi_plural(outputs), version);
 fail:
     crd_dcp_description_destroy(d);
     return st;

@@ -92,7 +92,8 @@ fail:
 }
 
 static crd_status export(crd_context* ctx, const crdi_export_options* o, const char* subject,
-                         const crd_twin_description* d, const crd_model* model, const char* output)
+                         const crd_twin_description* d, const crd_model* model, const char* output,
+                         crdi_result* out)
 {
     const int version = o->fmi == 1 ? 3 : 2;
     crd_status st = check_output(ctx, subject, d->netlist, output);
@@ -107,16 +108,18 @@ static crd_status export(crd_context* ctx, const crdi_export_options* o, const c
     if (st < 0) { return st; }
     const crd_twin_spec* s = &d->spec;
     char step[32];
-    printf("%s: %d sensor%s, %d source%s and %d value%s to find, %d output%s, steps of %s, FMI "
-           "%d.0\n",
-           output, s->sensor_count, crdi_plural(s->sensor_count), s->source_count,
-           crdi_plural(s->source_count), s->parameter_count, crdi_plural(s->parameter_count),
-           d->netlist->output_count, crdi_plural(d->netlist->output_count),
-           crdi_format_seconds(step, s->step), version);
-    return crdi_stdout_done(ctx);
+    crdi_say(out,
+             "%s: %d sensor%s, %d source%s and %d value%s to find, %d output%s, steps of %s, FMI "
+             "%d.0\n",
+             output, s->sensor_count, crdi_plural(s->sensor_count), s->source_count,
+             crdi_plural(s->source_count), s->parameter_count, crdi_plural(s->parameter_count),
+             d->netlist->output_count, crdi_plural(d->netlist->output_count),
+             crdi_format_seconds(step, s->step), version);
+    return CRD_OK;
 }
 
-crd_status crdi_export_twin(crdi_cli* cli, const crdi_export_options* o, const char* subject)
+crd_status crdi_export_twin(crdi_cli* cli, const crdi_export_options* o, const char* subject,
+                            crdi_result* out)
 {
     crd_status st = CRD_OK;
     crd_context* ctx = cli->ctx;
@@ -132,7 +135,7 @@ crd_status crdi_export_twin(crdi_cli* cli, const crdi_export_options* o, const c
     CRD_TRY(output ? CRD_OK : CRD_E_MEMORY);
     CRD_TRY(crdi_twin_model_create(ctx, d, subject, name, &model));
     owned = NULL;
-    CRD_TRY(export(ctx, o, subject, d, model, output));
+    CRD_TRY(export(ctx, o, subject, d, model, output, out));
 fail:
     crdi_twin_model_destroy(model);
     crd_twin_description_destroy(owned);

@@ -9,9 +9,15 @@ typedef struct crdi_info_options {
     const char* variant; // of an SSP
 } crdi_info_options;
 
-crd_status crdi_info_fmu(crdi_cli* cli, const char* path, const crdi_info_options* o);
-crd_status crdi_info_ssp(crdi_cli* cli, const char* path, const crdi_info_options* o);
-crd_status crdi_info_ssv(crdi_cli* cli, const char* path, bool mapping, const crdi_info_options* o);
-crd_status crdi_info_recording(crdi_cli* cli, const char* path, const crdi_info_options* o);
-crd_status crdi_info_circuit(crdi_cli* cli, const char* path, const crdi_info_options* o);
-crd_status crdi_info_dcp(crdi_cli* cli, const char* path, const crdi_info_options* o);
+crd_status crdi_info_fmu(crdi_cli* cli, const char* path, const crdi_info_options* o,
+                         crdi_result* out);
+crd_status crdi_info_ssp(crdi_cli* cli, const char* path, const crdi_info_options* o,
+                         crdi_result* out);
+crd_status crdi_info_ssv(crdi_cli* cli, const char* path, bool mapping, const crdi_info_options* o,
+                         crdi_result* out);
+crd_status crdi_info_recording(crdi_cli* cli, const char* path, const crdi_info_options* o,
+                               crdi_result* out);
+crd_status crdi_info_circuit(crdi_cli* cli, const char* path, const crdi_info_options* o,
+                             crdi_result* out);
+crd_status crdi_info_dcp(crdi_cli* cli, const char* path, const crdi_info_options* o,
+                         crdi_result* out);

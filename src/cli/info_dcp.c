@@ -71,161 +71,113 @@ static row row_of(const crd_dcp_variable* v)
     return r;
 }
 
-// ---- lists -------------------------------------------------------------------------------------
+// ---- the slave ---------------------------------------------------------------------------------
 
-static void join(crd_text* out, bool there, const char* word)
+typedef struct word {
+    const char* text;
+    bool there;
+} word;
+
+// A list in JSON, words between commas in text.
+static void put_words(crdi_result* out, const char* key, const char* label, const word* words,
+                      int count, const char* none)
 {
-    if (there) { crdi_text_add(out, "%s%s", out->length ? ", " : "", word); }
+    crdi_result* list = crdi_array(out, key);
+    const char* joined = "";
+    for (int i = 0; i < count; i++) {
+        if (!words[i].there) { continue; }
+        crdi_add(list, TEXT(NULL, words[i].text));
+        joined = crdi_worded(out, "%s%s%s", joined, *joined ? ", " : "", words[i].text);
+    }
+    crdi_fact(out, label, "%s", *joined ? joined : none);
 }
 
-static void join_resolutions(const crd_dcp_description* d, crd_text* out)
+static void put_resolutions(crdi_result* out, const crd_dcp_description* d)
 {
-    for (int i = 0; i < d->resolution_count; i++) {
+    word all[64];
+    int count = 0;
+    for (int i = 0; i < d->resolution_count && count < 64; i++) {
         const crd_dcp_resolution* r = &d->resolutions[i];
-        crdi_text_add(out, "%s%u/%u s", out->length ? ", " : "", r->numerator, r->denominator);
-        if (r->numerator_to != r->numerator) {
-            crdi_text_add(out, " to %u/%u s", r->numerator_to, r->denominator);
-        }
-        if (d->fixed_resolution) { crdi_text_add(out, " (fixed)"); }
+        const char* to = r->numerator_to == r->numerator
+                             ? ""
+                             : crdi_worded(out, " to %u/%u s", r->numerator_to, r->denominator);
+        all[count++] = (word){crdi_worded(out, "%u/%u s%s%s", r->numerator, r->denominator, to,
+                                          d->fixed_resolution ? " (fixed)" : ""),
+                              true};
     }
+    put_words(out, "time_resolution", "time resolution", all, count, "");
 }
 
-typedef struct summary {
-    crd_text modes, resolutions, transports, flags;
-} summary;
-
-static void summary_init(summary* s, crd_context* ctx, const crd_dcp_description* d)
+static void put_abilities(crdi_result* out, const crd_dcp_description* d)
 {
-    crd_text_init(&s->modes, ctx);
-    crd_text_init(&s->resolutions, ctx);
-    crd_text_init(&s->transports, ctx);
-    crd_text_init(&s->flags, ctx);
-    join(&s->modes, d->hrt, "HardRealTime");
-    join(&s->modes, d->srt, "SoftRealTime");
-    join(&s->modes, d->nrt, "NonRealTime");
-    join_resolutions(d, &s->resolutions);
-    join(&s->transports, d->udp.offered, "UDP_IPv4");
-    join(&s->transports, d->can, "CAN");
-    join(&s->transports, d->usb, "USB2");
-    join(&s->transports, d->bluetooth, "Bluetooth");
-    join(&s->transports, d->tcp.offered, "TCP_IPv4");
-    join(&s->flags, d->can_accept_config, "canAcceptConfigPdus");
-    join(&s->flags, d->can_reset, "canHandleReset");
-    join(&s->flags, d->can_vary_steps, "canHandleVariableSteps");
-    join(&s->flags, d->can_monitor_heartbeat, "canMonitorHeartbeat");
-    join(&s->flags, d->can_log_on_request, "canProvideLogOnRequest");
-    join(&s->flags, d->can_log_on_notification, "canProvideLogOnNotification");
+    const word modes[] = {
+        {"HardRealTime", d->hrt}, {"SoftRealTime", d->srt}, {"NonRealTime", d->nrt}};
+    const word transports[] = {{"UDP_IPv4", d->udp.offered},
+                               {"CAN", d->can},
+                               {"USB2", d->usb},
+                               {"Bluetooth", d->bluetooth},
+                               {"TCP_IPv4", d->tcp.offered}};
+    const word flags[] = {{"canAcceptConfigPdus", d->can_accept_config},
+                          {"canHandleReset", d->can_reset},
+                          {"canHandleVariableSteps", d->can_vary_steps},
+                          {"canMonitorHeartbeat", d->can_monitor_heartbeat},
+                          {"canProvideLogOnRequest", d->can_log_on_request},
+                          {"canProvideLogOnNotification", d->can_log_on_notification}};
+    put_words(out, "operation_modes", "operation modes", modes, 3, "");
+    put_resolutions(out, d);
+    put_words(out, "transport", "transport", transports, 5, "");
+    put_words(out, "capabilities", "capabilities", flags, 6, "none");
 }
 
-static void summary_clear(summary* s)
+static const char* or_null(const char* text)
 {
-    crd_text_clear(&s->modes);
-    crd_text_clear(&s->resolutions);
-    crd_text_clear(&s->transports);
-    crd_text_clear(&s->flags);
+    return *text ? text : NULL;
 }
 
-static void print_slave(crdi_cli* cli, const char* path, const crd_dcp_description* d,
-                        const summary* s, const crdi_info_options* o)
+static void put_variables(crdi_result* out, const crd_dcp_description* d, const crdi_list* patterns)
 {
-    char uuid[40];
-    head keys[HEAD_KEYS];
-    head_of(d, uuid, keys);
-    printf("%s: DCP %u.%u slave, %s\n", path, d->major, d->minor, d->name);
-    for (int i = 0; i < HEAD_KEYS; i++) {
-        if (*keys[i].value) { printf("%-22s %s\n", keys[i].key, keys[i].value); }
-    }
-    printf("%-22s %s\n", "operation modes", s->modes.data ? s->modes.data : "");
-    printf("%-22s %s\n", "time resolution", s->resolutions.data ? s->resolutions.data : "");
-    printf("%-22s %s\n", "transport", s->transports.data ? s->transports.data : "");
-    printf("%-22s %s\n\n", "capabilities", s->flags.data ? s->flags.data : "none");
-    static const char* const titles[] = {"vr",    "name", "role", "type",       "unit",
-                                         "start", "min",  "max",  "variability"};
-    crdi_grid g;
-    crdi_grid_init(&g, cli->ctx, 9, 0x1);
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) {
-        crdi_grid_add(&g, "%s", titles[i]);
-    }
+    static const crdi_column columns[] = {{">vr", "value_reference", "%s"},
+                                          {"name", "name", "%s"},
+                                          {"role", "role", "%s"},
+                                          {"type", "type", "%s"},
+                                          {"unit", "unit", "%s"},
+                                          {"start", "start", "%s"},
+                                          {"min", "min", "%s"},
+                                          {"max", "max", "%s"},
+                                          {"variability", "variability", "%s"},
+                                          {0}};
+    crdi_result* list = crdi_array(out, "variables");
     for (int i = 0; i < d->variable_count; i++) {
         const crd_dcp_variable* v = &d->variables[i];
-        if (!crdi_match_any(&o->variables, v->name)) { continue; }
+        if (!crdi_match_any(patterns, v->name)) { continue; }
         const row r = row_of(v);
-        crdi_grid_add(&g, "%s", r.vr);
-        crdi_grid_add(&g, "%s", v->name);
-        crdi_grid_add(&g, "%s", r.role);
-        crdi_grid_add(&g, "%s%s", r.type, r.size);
-        crdi_grid_add(&g, "%s", v->unit);
-        crdi_grid_add(&g, "%.40s", r.start);
-        crdi_grid_add(&g, "%s", r.min);
-        crdi_grid_add(&g, "%s", r.max);
-        crdi_grid_add(&g, "%s", r.variability);
+        crdi_put(crdi_row(list), TEXT("name", v->name), TEXT("value_reference", r.vr),
+                 TEXT("role", r.role),
+                 AS(TEXT("type", r.type), crdi_worded(out, "%s%s", r.type, r.size)),
+                 TEXT("size", or_null(r.size)), TEXT("variability", r.variability),
+                 TEXT("description", v->description), TEXT("unit", or_null(v->unit)),
+                 AS(TEXT("start", or_null(r.start)), crdi_worded(out, "%.40s", r.start)),
+                 TEXT("min", or_null(r.min)), TEXT("max", or_null(r.max)));
     }
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
+    crdi_show_table(out, list, columns, "");
 }
 
-static json_t* optional_text(const char* text)
-{
-    return *text ? crdi_json_text(text) : json_null();
-}
-
-// "a, b" -> ["a", "b"]
-static json_t* list_to_json(const crd_text* joined)
-{
-    json_t* j = json_array();
-    const char* at = joined->data ? joined->data : "";
-    while (*at) {
-        const char* comma = strstr(at, ", ");
-        const size_t length = comma ? (size_t)(comma - at) : strlen(at);
-        json_array_append_new(j, json_stringn_nocheck(at, length)); // XML is UTF-8 already
-        at += length + (comma ? 2 : 0);
-    }
-    return j;
-}
-
-static json_t* variable_to_json(const crd_dcp_variable* v)
-{
-    const row r = row_of(v);
-    json_t* x = json_object();
-    json_object_set_new(x, "name", crdi_json_text(v->name));
-    json_object_set_new(x, "value_reference", crdi_json_text(r.vr));
-    json_object_set_new(x, "role", crdi_json_text(r.role));
-    json_object_set_new(x, "type", crdi_json_text(r.type));
-    json_object_set_new(x, "size", optional_text(r.size));
-    json_object_set_new(x, "variability", crdi_json_text(r.variability));
-    json_object_set_new(x, "description", crdi_json_text(v->description));
-    json_object_set_new(x, "unit", optional_text(v->unit));
-    json_object_set_new(x, "start", optional_text(r.start));
-    json_object_set_new(x, "min", optional_text(r.min));
-    json_object_set_new(x, "max", optional_text(r.max));
-    return x;
-}
-
-static json_t* slave_to_json(const char* path, const crd_dcp_description* d, const summary* s,
-                             const crdi_info_options* o)
+static void put_slave(crdi_result* out, const char* path, const crd_dcp_description* d,
+                      const crdi_list* patterns)
 {
     char uuid[40];
     head keys[HEAD_KEYS];
     head_of(d, uuid, keys);
-    json_t* j = json_object();
-    json_object_set_new(j, "kind", json_string("dcp slave"));
-    json_object_set_new(j, "file", crdi_json_text(path));
-    json_object_set_new(j, "name", crdi_json_text(d->name));
+    crdi_label_width(out, 23);
+    crdi_put(out, TEXT("kind", "dcp slave"), TEXT("file", path), TEXT("name", d->name));
+    crdi_say(out, "%s: DCP %u.%u slave, %s\n", path, d->major, d->minor, d->name);
     for (int i = 0; i < HEAD_KEYS; i++) {
-        json_object_set_new(j, keys[i].key, optional_text(keys[i].value));
+        crdi_put(out, TEXT(keys[i].key, or_null(keys[i].value)));
+        crdi_fact_if(out, keys[i].key, keys[i].value);
     }
-    json_object_set_new(j, "operation_modes", list_to_json(&s->modes));
-    json_object_set_new(j, "time_resolution", list_to_json(&s->resolutions));
-    json_object_set_new(j, "transport", list_to_json(&s->transports));
-    json_object_set_new(j, "capabilities", list_to_json(&s->flags));
-    json_t* list = json_array();
-    for (int i = 0; i < d->variable_count; i++) {
-        if (crdi_match_any(&o->variables, d->variables[i].name)) {
-            json_array_append_new(list, variable_to_json(&d->variables[i]));
-        }
-    }
-    json_object_set_new(j, "variables", list);
-    return j;
+    put_abilities(out, d);
+    crdi_say(out, "\n");
+    put_variables(out, d, patterns);
 }
 
 static crd_status check_patterns(crd_context* ctx, const crd_dcp_description* d, const char* path,
@@ -245,22 +197,15 @@ static crd_status check_patterns(crd_context* ctx, const crd_dcp_description* d,
 }
 
 // What breaks the rules of DCP is the business of `cardan check`.
-crd_status crdi_info_dcp(crdi_cli* cli, const char* path, const crdi_info_options* o)
+crd_status crdi_info_dcp(crdi_cli* cli, const char* path, const crdi_info_options* o,
+                         crdi_result* out)
 {
     crd_context* ctx = cli->ctx;
     crd_status st = CRD_OK;
     crd_dcp_description* d = NULL;
     CRD_TRY(crd_dcp_load(ctx, path, &d, NULL, NULL));
     CRD_TRY(check_patterns(ctx, d, path, &o->variables));
-    summary s;
-    summary_init(&s, ctx, d);
-    if (o->common.json) {
-        st = crdi_json_print(cli, slave_to_json(path, d, &s, o));
-    } else {
-        print_slave(cli, path, d, &s, o);
-        st = crdi_stdout_done(ctx);
-    }
-    summary_clear(&s);
+    put_slave(out, path, d, &o->variables);
 fail:
     crd_dcp_description_destroy(d);
     return st;

@@ -93,12 +93,7 @@ static const char* dimensions(const crd_fmu_description* d, int32_t i, char* out
 
 // ---- in words ----------------------------------------------------------------------------------
 
-static void fact(const char* name, const char* text)
-{
-    if (*text) { printf("%-14s%s\n", name, text); }
-}
-
-static void print_interfaces(const crd_fmu_description* d)
+static void say_interfaces(crdi_result* out, const crd_fmu_description* d)
 {
     const struct {
         bool there;
@@ -107,73 +102,74 @@ static void print_interfaces(const crd_fmu_description* d)
                       {d->has_model_exchange, "Model Exchange"},
                       {d->has_scheduled_execution, "Scheduled Execution"}};
     const char* comma = "";
-    printf("%-14s", "interfaces");
+    crdi_say(out, "%-14s", "interfaces");
     for (size_t i = 0; i < sizeof interfaces / sizeof *interfaces; i++) {
         if (!interfaces[i].there) { continue; }
-        printf("%s%s", comma, interfaces[i].name);
+        crdi_say(out, "%s%s", comma, interfaces[i].name);
         comma = ", ";
     }
-    printf("%s\n", d->has_cosimulation || d->has_model_exchange
-                       ? ""
-                       : "; cardan run needs Co-Simulation or Model Exchange");
+    crdi_say(out, "%s\n",
+             d->has_cosimulation || d->has_model_exchange
+                 ? ""
+                 : "; cardan run needs Co-Simulation or Model Exchange");
 }
 
 // The title for what comes next: "" once it was used.
-static const char* print_list(const char* title, const capability* all, int count)
+static const char* say_list(crdi_result* out, const char* title, const capability* all, int count)
 {
     for (int i = 0; i < count; i++) {
         if (!all[i].there) { continue; }
-        printf("%-14s%s\n", title, all[i].words);
+        crdi_say(out, "%-14s%s\n", title, all[i].words);
         title = "";
     }
     return title;
 }
 
-static void print_exchange(const crd_fmu_description* d)
+static void say_exchange(crdi_result* out, const crd_fmu_description* d)
 {
     capability all[EXCHANGE_CAPABILITIES];
     if (!d->has_model_exchange) { return; }
     const long long states = (long long)count_states(d);
     const long long indicators = (long long)d->exchange.indicator_count;
-    printf("%-14s%lld state%s, %lld event indicator%s\n", "exchange", states,
-           states == 1 ? "" : "s", indicators, indicators == 1 ? "" : "s");
+    crdi_say(out, "%-14s%lld state%s, %lld event indicator%s\n", "exchange", states,
+             states == 1 ? "" : "s", indicators, indicators == 1 ? "" : "s");
     list_exchange(&d->exchange, all);
-    print_list("", all, EXCHANGE_CAPABILITIES);
+    say_list(out, "", all, EXCHANGE_CAPABILITIES);
 }
 
-static void print_capabilities(const crd_fmu_description* d)
+static void say_capabilities(crdi_result* out, const crd_fmu_description* d)
 {
     capability all[CAPABILITIES];
     list_capabilities(d, all);
-    const char* title = print_list("capabilities", all, CAPABILITIES);
+    const char* title = say_list(out, "capabilities", all, CAPABILITIES);
     if (!d->can_handle_variable_step && d->has_cosimulation) {
-        printf("%-14sfixed communication step only\n", title);
+        crdi_say(out, "%-14sfixed communication step only\n", title);
     }
     if (d->fixed_internal_step > 0) {
         char step[32];
-        printf("%-14s%s\n", "inner step", crdi_format_seconds(step, d->fixed_internal_step));
+        crdi_say(out, "%-14s%s\n", "inner step", crdi_format_seconds(step, d->fixed_internal_step));
     }
 }
 
-static void print_experiment(const crd_fmu_description* d)
+static void say_experiment(crdi_result* out, const crd_fmu_description* d)
 {
     if (!d->has_start && !d->has_stop && !d->has_step && !d->has_tolerance) { return; }
-    printf("%-14s", "experiment");
+    crdi_say(out, "%-14s", "experiment");
     const char* comma = "";
     if (d->has_start) {
-        printf("start %.10g s", d->start);
+        crdi_say(out, "start %.10g s", d->start);
         comma = ", ";
     }
     if (d->has_stop) {
-        printf("%sstop %.10g s", comma, d->stop);
+        crdi_say(out, "%sstop %.10g s", comma, d->stop);
         comma = ", ";
     }
     if (d->has_step) {
-        printf("%sstep %.10g s", comma, d->step);
+        crdi_say(out, "%sstep %.10g s", comma, d->step);
         comma = ", ";
     }
-    if (d->has_tolerance) { printf("%stolerance %.10g", comma, d->tolerance); }
-    printf("\n");
+    if (d->has_tolerance) { crdi_say(out, "%stolerance %.10g", comma, d->tolerance); }
+    crdi_say(out, "\n");
 }
 
 static bool is_shown(const crd_variable* v, const crdi_info_options* o)
@@ -182,14 +178,71 @@ static bool is_shown(const crd_variable* v, const crdi_info_options* o)
            (o->all || o->variables.count || v->causality != CRD_LOCAL);
 }
 
-// What the variables that are shown can be: "red 1, green 2".
-static void print_items(crdi_cli* cli, const crd_fmu_description* d, const crdi_info_options* o)
+static void say_fmu(crdi_result* out, const crd_fmu* f)
 {
-    crdi_grid g;
-    crdi_grid_init(&g, cli->ctx, 2, 0);
-    crdi_grid_add(&g, "enumeration");
-    crdi_grid_add(&g, "items");
-    bool any = false;
+    const crd_fmu_description* d = crd_fmu_describe(f);
+    crdi_say(out, "%s: FMU of FMI %s\n", crd_fmu_path(f), d->fmi_version_text);
+    crdi_fact_if(out, "name", d->model_name);
+    crdi_fact_if(out, "description", d->description);
+    crdi_fact_if(out, "version", d->model_version);
+    crdi_fact_if(out, "author", d->author);
+    crdi_fact_if(out, "generator", d->generation_tool);
+    crdi_fact_if(out, "generated", d->generation_date);
+    crdi_fact_if(out, "copyright", d->copyright);
+    crdi_fact_if(out, "license", d->license);
+    say_interfaces(out, d);
+    say_capabilities(out, d);
+    say_exchange(out, d);
+    const char* platforms = crd_fmu_platforms(f);
+    crdi_fact_if(out, "platforms", *platforms ? platforms : "none");
+    say_experiment(out, d);
+    for (int32_t i = 0; i < d->layered_standard_count; i++) {
+        crdi_fact_if(out, "extra", d->layered_standards[i]);
+    }
+}
+
+// ---- JSON --------------------------------------------------------------------------------------
+
+static void put_axes(crdi_result* list, const crd_fmu_description* d, int32_t i)
+{
+    for (int k = 0; k < d->variables[i].rank && d->axis_first[i] >= 0; k++) {
+        const crd_fmu_axis* axis = &d->axes[d->axis_first[i] + k];
+        if (axis->variable >= 0) {
+            crdi_add(list, TEXT(NULL, d->variables[axis->variable].name));
+        } else {
+            crdi_add(list, INT(NULL, axis->start));
+        }
+    }
+}
+
+static void put_variable(crdi_result* j, const crd_fmu_description* d, int32_t i)
+{
+    const crd_variable* v = &d->variables[i];
+    const char* type = type_names[v->type];
+    char axes[128];
+    crdi_put(
+        j, TEXT("name", v->name), INT("reference", v->reference),
+        AS(TEXT("type", type), crdi_worded(j, "%s%s", type, dimensions(d, i, axes, sizeof axes))),
+        TEXT("causality", causality_names[v->causality]),
+        TEXT("variability", variability_names[v->variability]),
+        TEXT("initial", initial_names[v->initial]), TEXT("unit", v->unit),
+        AS(TEXT("start", v->start), crdi_worded(j, "%.40s", v->start ? v->start : "")),
+        TEXT("description", v->description));
+    put_axes(crdi_array(j, "dimensions"), d, i);
+    crdi_put(j, INT("size", v->size), REAL("min", v->min), REAL("max", v->max),
+             REAL("nominal", v->nominal),
+             TEXT("alias_of", v->alias_of >= 0 ? d->variables[v->alias_of].name : NULL),
+             TEXT("enumeration", v->type == CRD_ENUMERATION && v->type_index >= 0
+                                     ? d->enumerations[v->type_index].name
+                                     : NULL));
+}
+
+// What the variables that are shown can be: "red 1, green 2".
+static void show_items(crdi_result* out, const crd_fmu_description* d, const crdi_info_options* o)
+{
+    static const crdi_column columns[] = {
+        {"enumeration", "name", "%s"}, {"items", "items", "%s"}, {0}};
+    crdi_result* lines = crdi_array(out, NULL);
     for (int32_t i = 0; i < d->variable_count; i++) {
         const crd_variable* v = &d->variables[i];
         if (v->type != CRD_ENUMERATION || v->type_index < 0 || !is_shown(v, o)) { continue; }
@@ -200,280 +253,165 @@ static void print_items(crdi_cli* cli, const crd_fmu_description* d, const crdi_
             used += (size_t)snprintf(list + used, sizeof list - used, "%s%s %lld", k ? ", " : "",
                                      e->items[k].name, (long long)e->items[k].value);
         }
-        crdi_grid_add(&g, "%s", v->name);
-        crdi_grid_add(&g, "%s%s", list, used < sizeof list ? "" : "...");
-        any = true;
+        crdi_put(crdi_row(lines), TEXT("name", v->name),
+                 TEXT("items", crdi_worded(out, "%s%s", list, used < sizeof list ? "" : "...")));
     }
-    if (any) {
-        printf("\n");
-        crdi_grid_print(&g, stdout, "");
-    }
-    crdi_grid_clear(&g);
+    if (lines && lines->first) { crdi_say(out, "\n"); }
+    crdi_show_table(out, lines, columns, "");
 }
 
-static void print_variables(crdi_cli* cli, const crd_fmu_description* d, const crdi_info_options* o)
+static void put_variables(crdi_result* out, const crd_fmu_description* d,
+                          const crdi_info_options* o)
 {
-    static const char* const titles[] = {"name", "causality", "type",
-                                         "unit", "start",     "description"};
-    crdi_grid g;
+    static const crdi_column columns[] = {{"name", "name", "%s"},
+                                          {"causality", "causality", "%s"},
+                                          {"type", "type", "%s"},
+                                          {"unit", "unit", "%s"},
+                                          {"start", "start", "%s"},
+                                          {"description", "description", "%s"},
+                                          {0}};
+    crdi_result* variables = crdi_array(out, "variables");
     int shown = 0;
-    crdi_grid_init(&g, cli->ctx, 6, 0);
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) {
-        crdi_grid_add(&g, "%s", titles[i]);
-    }
     for (int32_t i = 0; i < d->variable_count; i++) {
-        const crd_variable* v = &d->variables[i];
-        char axes[128];
-        if (!is_shown(v, o)) { continue; }
-        crdi_grid_add(&g, "%s", v->name);
-        crdi_grid_add(&g, "%s", causality_names[v->causality]);
-        crdi_grid_add(&g, "%s%s", type_names[v->type], dimensions(d, i, axes, sizeof axes));
-        crdi_grid_add(&g, "%s", v->unit);
-        crdi_grid_add(&g, "%.40s", v->start ? v->start : "");
-        crdi_grid_add(&g, "%s", v->description);
-        shown++;
-    }
-    printf("%-14s%d", "variables", d->variable_count);
-    if (shown < d->variable_count) {
-        printf(", %d shown%s", shown,
-               o->all || o->variables.count ? "" : "; --all shows locals, too");
-    }
-    printf("\n");
-    if (shown) {
-        printf("\n");
-        crdi_grid_print(&g, stdout, "");
-    }
-    crdi_grid_clear(&g);
-    print_items(cli, d, o);
-}
-
-static void print_words(crdi_cli* cli, const crd_fmu* f, const crdi_info_options* o)
-{
-    const crd_fmu_description* d = crd_fmu_describe(f);
-    printf("%s: FMU of FMI %s\n", crd_fmu_path(f), d->fmi_version_text);
-    fact("name", d->model_name);
-    fact("description", d->description);
-    fact("version", d->model_version);
-    fact("author", d->author);
-    fact("generator", d->generation_tool);
-    fact("generated", d->generation_date);
-    fact("copyright", d->copyright);
-    fact("license", d->license);
-    print_interfaces(d);
-    print_capabilities(d);
-    print_exchange(d);
-    const char* platforms = crd_fmu_platforms(f);
-    fact("platforms", *platforms ? platforms : "none");
-    print_experiment(d);
-    for (int32_t i = 0; i < d->layered_standard_count; i++) {
-        fact("extra", d->layered_standards[i]);
-    }
-    print_variables(cli, d, o);
-}
-
-// ---- JSON --------------------------------------------------------------------------------------
-
-static void add_text(json_t* j, const char* key, const char* text)
-{
-    json_object_set_new(j, key, crdi_json_text(text));
-}
-
-static json_t* axes_to_json(const crd_fmu_description* d, int32_t i)
-{
-    json_t* list = json_array();
-    for (int k = 0; k < d->variables[i].rank && d->axis_first[i] >= 0; k++) {
-        const crd_fmu_axis* axis = &d->axes[d->axis_first[i] + k];
-        json_array_append_new(list, axis->variable >= 0
-                                        ? crdi_json_text(d->variables[axis->variable].name)
-                                        : json_integer((json_int_t)axis->start));
-    }
-    return list;
-}
-
-static json_t* variable_to_json(const crd_fmu_description* d, int32_t i)
-{
-    const crd_variable* v = &d->variables[i];
-    json_t* j = json_object();
-    add_text(j, "name", v->name);
-    json_object_set_new(j, "reference", json_integer(v->reference));
-    add_text(j, "type", type_names[v->type]);
-    add_text(j, "causality", causality_names[v->causality]);
-    add_text(j, "variability", variability_names[v->variability]);
-    add_text(j, "initial", initial_names[v->initial]);
-    add_text(j, "unit", v->unit);
-    add_text(j, "start", v->start);
-    add_text(j, "description", v->description);
-    json_object_set_new(j, "dimensions", axes_to_json(d, i));
-    json_object_set_new(j, "size", json_integer(v->size));
-    json_object_set_new(j, "min", crdi_json_number(v->min));
-    json_object_set_new(j, "max", crdi_json_number(v->max));
-    json_object_set_new(j, "nominal", crdi_json_number(v->nominal));
-    add_text(j, "alias_of", v->alias_of >= 0 ? d->variables[v->alias_of].name : NULL);
-    add_text(j, "enumeration",
-             v->type == CRD_ENUMERATION && v->type_index >= 0 ? d->enumerations[v->type_index].name
-                                                              : NULL);
-    return j;
-}
-
-static json_t* dependencies_to_json(const crd_fmu_description* d, const crd_dependencies* deps)
-{
-    json_t* j = json_object();
-    for (int32_t r = 0; r < deps->count; r++) {
-        json_t* knowns = deps->on_all[r] ? json_null() : json_array();
-        for (int32_t k = deps->first[r]; !deps->on_all[r] && k < deps->first[r + 1]; k++) {
-            json_array_append_new(knowns, crdi_json_text(d->variables[deps->known[k]].name));
+        if (!crdi_match_any(&o->variables, d->variables[i].name)) { continue; }
+        crdi_result* row = crdi_row(variables);
+        put_variable(row, d, i);
+        if (is_shown(&d->variables[i], o)) {
+            shown++;
+        } else {
+            crdi_only_json(row);
         }
-        json_object_set_new(j, d->variables[deps->unknown[r]].name, knowns);
     }
-    return j;
+    crdi_say(out, "%-14s%d", "variables", d->variable_count);
+    if (shown < d->variable_count) {
+        crdi_say(out, ", %d shown%s", shown,
+                 o->all || o->variables.count ? "" : "; --all shows locals, too");
+    }
+    crdi_say(out, "\n%s", shown ? "\n" : "");
+    crdi_show_table(out, variables, columns, "");
+    show_items(out, d, o);
 }
 
-static json_t* enumerations_to_json(const crd_fmu_description* d)
+static void put_dependencies(crdi_result* j, const crd_fmu_description* d,
+                             const crd_dependencies* deps)
 {
-    json_t* j = json_object();
+    for (int32_t r = 0; r < deps->count; r++) {
+        const char* name = crdi_result_keep(j, d->variables[deps->unknown[r]].name);
+        if (deps->on_all[r]) {
+            crdi_put(j, NONE(name));
+            continue;
+        }
+        crdi_result* knowns = crdi_array(j, name);
+        for (int32_t k = deps->first[r]; k < deps->first[r + 1]; k++) {
+            crdi_add(knowns, TEXT(NULL, d->variables[deps->known[k]].name));
+        }
+    }
+}
+
+static void put_enumerations(crdi_result* j, const crd_fmu_description* d)
+{
     for (int32_t i = 0; i < d->enumeration_count; i++) {
         const crd_fmu_enumeration* e = &d->enumerations[i];
-        json_t* items = json_object();
+        crdi_result* items = crdi_object(j, crdi_result_keep(j, e->name));
         for (int32_t k = 0; k < e->item_count; k++) {
-            json_object_set_new(items, e->items[k].name, json_integer(e->items[k].value));
+            crdi_put(items, INT(crdi_result_keep(j, e->items[k].name), e->items[k].value));
         }
-        json_object_set_new(j, e->name, items);
     }
-    return j;
 }
 
-static json_t* units_to_json(const crd_fmu_description* d)
+static void put_units(crdi_result* list, const crd_fmu_description* d)
 {
-    json_t* list = json_array();
     for (int32_t i = 0; i < d->unit_count; i++) {
         const crd_fmu_unit* u = &d->units[i];
         const crd_dimension* b = &u->base;
-        json_t* j = json_object();
-        add_text(j, "name", u->name);
+        crdi_result* j = crdi_row(list);
+        crdi_put(j, TEXT("name", u->name));
         if (u->has_base) {
             const struct {
                 const char* name;
                 int exponent;
             } parts[] = {{"kg", b->kg}, {"m", b->m},     {"s", b->s},   {"A", b->A},
                          {"K", b->K},   {"mol", b->mol}, {"cd", b->cd}, {"rad", b->rad}};
-            json_t* base = json_object();
+            crdi_result* base = crdi_object(j, "base");
             for (size_t k = 0; k < sizeof parts / sizeof *parts; k++) {
-                if (parts[k].exponent) {
-                    json_object_set_new(base, parts[k].name, json_integer(parts[k].exponent));
-                }
+                if (parts[k].exponent) { crdi_put(base, INT(parts[k].name, parts[k].exponent)); }
             }
-            json_object_set_new(j, "base", base);
-            json_object_set_new(j, "factor", crdi_json_number(b->factor));
-            json_object_set_new(j, "offset", crdi_json_number(b->offset));
+            crdi_put(j, REAL("factor", b->factor), REAL("offset", b->offset));
         }
-        json_array_append_new(list, j);
     }
-    return list;
 }
 
-static json_t* texts_to_json(const char* const* texts, int32_t count)
+static void put_texts(crdi_result* list, const char* const* texts, int32_t count)
 {
-    json_t* list = json_array();
     for (int32_t i = 0; i < count; i++) {
-        json_array_append_new(list, crdi_json_text(texts[i]));
+        crdi_add(list, TEXT(NULL, texts[i]));
     }
-    return list;
 }
 
-static json_t* platforms_to_json(const char* platforms)
+static void put_platforms(crdi_result* list, const char* platforms)
 {
-    json_t* list = json_array();
     while (*platforms) {
         const size_t n = strcspn(platforms, " ");
-        if (n) { json_array_append_new(list, json_stringn(platforms, n)); }
+        if (n) { crdi_add(list, TEXT(NULL, crdi_worded(list, "%.*s", (int)n, platforms))); }
         platforms += n + (platforms[n] == ' ');
     }
-    return list;
 }
 
-static json_t* experiment_to_json(const crd_fmu_description* d)
+static void put_experiment(crdi_result* j, const crd_fmu_description* d)
 {
-    json_t* j = json_object();
-    json_object_set_new(j, "start", d->has_start ? crdi_json_number(d->start) : json_null());
-    json_object_set_new(j, "stop", d->has_stop ? crdi_json_number(d->stop) : json_null());
-    json_object_set_new(j, "step", d->has_step ? crdi_json_number(d->step) : json_null());
-    json_object_set_new(j, "tolerance",
-                        d->has_tolerance ? crdi_json_number(d->tolerance) : json_null());
-    return j;
+    crdi_put(j, ONLY_IF(d->has_start, REAL("start", d->start)),
+             ONLY_IF(d->has_stop, REAL("stop", d->stop)),
+             ONLY_IF(d->has_step, REAL("step", d->step)),
+             ONLY_IF(d->has_tolerance, REAL("tolerance", d->tolerance)));
 }
 
-static json_t* capabilities_to_json(const crd_fmu_description* d)
+static void put_capabilities(crdi_result* j, const crd_fmu_description* d)
 {
     capability all[CAPABILITIES];
-    json_t* j = json_object();
     list_capabilities(d, all);
     for (int i = 0; i < CAPABILITIES; i++) {
-        json_object_set_new(j, all[i].key, json_boolean(all[i].there));
+        crdi_put(j, BOOL(all[i].key, all[i].there));
     }
-    json_object_set_new(j, "max_output_derivative", json_integer(d->max_output_derivative));
-    json_object_set_new(j, "fixed_internal_step",
-                        d->fixed_internal_step > 0 ? crdi_json_number(d->fixed_internal_step)
-                                                   : json_null());
-    return j;
+    crdi_put(
+        j, INT("max_output_derivative", d->max_output_derivative),
+        ONLY_IF(d->fixed_internal_step > 0, REAL("fixed_internal_step", d->fixed_internal_step)));
 }
 
-static json_t* exchange_to_json(const crd_fmu_description* d)
+static void put_exchange(crdi_result* j, const crd_fmu_description* d)
 {
     capability all[EXCHANGE_CAPABILITIES];
-    if (!d->has_model_exchange) { return json_null(); }
-    json_t* j = json_object();
-    add_text(j, "model_identifier", d->exchange.model_identifier);
-    json_object_set_new(j, "states", json_integer((json_int_t)count_states(d)));
-    json_object_set_new(j, "event_indicators", json_integer(d->exchange.indicator_count));
+    crdi_put(j, TEXT("model_identifier", d->exchange.model_identifier),
+             INT("states", count_states(d)), INT("event_indicators", d->exchange.indicator_count));
     list_exchange(&d->exchange, all);
     for (int i = 0; i < EXCHANGE_CAPABILITIES; i++) {
-        json_object_set_new(j, all[i].key, json_boolean(all[i].there));
+        crdi_put(j, BOOL(all[i].key, all[i].there));
     }
-    json_object_set_new(j, "derivative_dependencies",
-                        dependencies_to_json(d, &d->exchange.derivatives));
-    return j;
+    put_dependencies(crdi_object(j, "derivative_dependencies"), d, &d->exchange.derivatives);
 }
 
-static json_t* to_json(const crd_fmu* f, const crdi_info_options* o)
+static void put_all(crdi_result* j, const crd_fmu* f, const crdi_info_options* o)
 {
     const crd_fmu_description* d = crd_fmu_describe(f);
-    json_t* j = json_object();
-    json_object_set_new(j, "kind", json_string("fmu"));
-    add_text(j, "file", crd_fmu_path(f));
-    add_text(j, "fmi_version", d->fmi_version_text);
-    add_text(j, "model_name", d->model_name);
-    add_text(j, "model_identifier", d->model_identifier);
-    add_text(j, "token", d->token);
-    add_text(j, "description", d->description);
-    add_text(j, "author", d->author);
-    add_text(j, "model_version", d->model_version);
-    add_text(j, "generation_tool", d->generation_tool);
-    add_text(j, "generation_date", d->generation_date);
-    add_text(j, "copyright", d->copyright);
-    add_text(j, "license", d->license);
-    json_object_set_new(j, "cosimulation", json_boolean(d->has_cosimulation));
-    json_object_set_new(j, "model_exchange", json_boolean(d->has_model_exchange));
-    json_object_set_new(j, "scheduled_execution", json_boolean(d->has_scheduled_execution));
-    json_object_set_new(j, "capabilities", capabilities_to_json(d));
-    json_object_set_new(j, "model_exchange_capabilities", exchange_to_json(d));
-    json_object_set_new(j, "platforms", platforms_to_json(crd_fmu_platforms(f)));
-    json_object_set_new(j, "default_experiment", experiment_to_json(d));
-    json_object_set_new(j, "log_categories",
-                        texts_to_json(d->log_categories, d->log_category_count));
-    json_object_set_new(j, "layered_standards",
-                        texts_to_json(d->layered_standards, d->layered_standard_count));
-    json_object_set_new(j, "units", units_to_json(d));
-    json_object_set_new(j, "enumerations", enumerations_to_json(d));
-    json_object_set_new(j, "output_dependencies", dependencies_to_json(d, &d->outputs));
-    json_object_set_new(j, "initial_dependencies", dependencies_to_json(d, &d->initial_unknowns));
-    json_t* variables = json_array();
-    for (int32_t i = 0; i < d->variable_count; i++) {
-        if (crdi_match_any(&o->variables, d->variables[i].name)) {
-            json_array_append_new(variables, variable_to_json(d, i));
-        }
-    }
-    json_object_set_new(j, "variables", variables);
-    return j;
+    crdi_put(j, TEXT("kind", "fmu"), TEXT("file", crd_fmu_path(f)),
+             TEXT("fmi_version", d->fmi_version_text), TEXT("model_name", d->model_name),
+             TEXT("model_identifier", d->model_identifier), TEXT("token", d->token),
+             TEXT("description", d->description), TEXT("author", d->author),
+             TEXT("model_version", d->model_version), TEXT("generation_tool", d->generation_tool),
+             TEXT("generation_date", d->generation_date), TEXT("copyright", d->copyright),
+             TEXT("license", d->license), BOOL("cosimulation", d->has_cosimulation),
+             BOOL("model_exchange", d->has_model_exchange),
+             BOOL("scheduled_execution", d->has_scheduled_execution));
+    put_capabilities(crdi_object(j, "capabilities"), d);
+    put_exchange(crdi_object_if(j, "model_exchange_capabilities", d->has_model_exchange), d);
+    put_platforms(crdi_array(j, "platforms"), crd_fmu_platforms(f));
+    put_experiment(crdi_object(j, "default_experiment"), d);
+    put_texts(crdi_array(j, "log_categories"), d->log_categories, d->log_category_count);
+    put_texts(crdi_array(j, "layered_standards"), d->layered_standards, d->layered_standard_count);
+    put_units(crdi_array(j, "units"), d);
+    put_enumerations(crdi_object(j, "enumerations"), d);
+    put_dependencies(crdi_object(j, "output_dependencies"), d, &d->outputs);
+    put_dependencies(crdi_object(j, "initial_dependencies"), d, &d->initial_unknowns);
+    put_variables(j, d, o);
 }
 
 static crd_status check_patterns(crd_context* ctx, const crd_fmu_description* d, const char* path,
@@ -492,7 +430,8 @@ static crd_status check_patterns(crd_context* ctx, const crd_fmu_description* d,
     return CRD_OK;
 }
 
-crd_status crdi_info_fmu(crdi_cli* cli, const char* path, const crdi_info_options* o)
+crd_status crdi_info_fmu(crdi_cli* cli, const char* path, const crdi_info_options* o,
+                         crdi_result* out)
 {
     crd_fmu_options opt = crd_fmu_defaults();
     opt.description_only = true;
@@ -504,12 +443,8 @@ crd_status crdi_info_fmu(crdi_cli* cli, const char* path, const crdi_info_option
         crd_fmu_close(f);
         return st;
     }
-    if (o->common.json) {
-        st = crdi_json_print(cli, to_json(f, o));
-    } else {
-        print_words(cli, f, o);
-        st = crdi_stdout_done(cli->ctx);
-    }
+    say_fmu(out, f);
+    put_all(out, f, o);
     crd_fmu_close(f);
     return st;
 }

@@ -92,187 +92,111 @@ static const char* format_date(char out[40], int64_t ns)
     return out;
 }
 
-// ---- for people --------------------------------------------------------------------------------
+// ---- what is in it -----------------------------------------------------------------------------
 
-static void print_head(const survey* s)
+static void put_head(crdi_result* out, const survey* s)
 {
     const crd_recording_info* i = s->info;
+    const bool any = i->group_count > 0;
     char date[40];
-    printf("%s: recording of %d signal%s", i->path, i->signal_count, crdi_plural(i->signal_count));
+    const char* started = format_date(date, i->started);
+    crdi_put(
+        out, TEXT("kind", "recording"), TEXT("file", i->path), TEXT("format", i->format),
+        TEXT("program", i->program), TEXT("comment", i->comment), TEXT("started", started),
+        BOOL("finished", !i->unfinished), INT("rows", any ? s->rows[0] : 0),
+        REAL("start", any ? s->starts[0] : (double)NAN), // of the first group: a CSV has no other
+        REAL("stop", any ? s->stops[0] : (double)NAN));
+    crdi_say(out, "%s: recording of %d signal%s", i->path, i->signal_count,
+             crdi_plural(i->signal_count));
     if (i->group_count == 1) {
-        printf(", %" PRId64 " row%s", s->rows[0], crdi_plural(s->rows[0]));
-        if (s->rows[0]) { printf(" from %.10g s to %.10g s", s->starts[0], s->stops[0]); }
+        crdi_say(out, ", %" PRId64 " row%s", s->rows[0], crdi_plural(s->rows[0]));
+        if (s->rows[0]) { crdi_say(out, " from %.10g s to %.10g s", s->starts[0], s->stops[0]); }
     } else {
-        printf(" in %d groups", i->group_count);
+        crdi_say(out, " in %d groups", i->group_count);
     }
-    printf("\n%-14s%s%s\n", "format", i->format,
-           i->unfinished ? ", not closed by its writer: what is there was read" : "");
-    if (*i->program) { printf("%-14s%s\n", "program", i->program); }
-    if (format_date(date, i->started)) { printf("%-14s%s\n", "started", date); }
-    if (*i->comment) { printf("%-14s%s\n", "comment", i->comment); }
+    crdi_say(out, "\n");
+    crdi_fact(out, "format", "%s%s", i->format,
+              i->unfinished ? ", not closed by its writer: what is there was read" : "");
+    crdi_fact_if(out, "program", i->program);
+    crdi_fact_if(out, "started", started);
+    crdi_fact_if(out, "comment", i->comment);
     for (int a = 0; a < i->attachment_count; a++) {
-        printf("%-14s%s, %s, %" PRIu64 " bytes\n", a ? "" : "attached", i->attachments[a].name,
-               i->attachments[a].mime, i->attachments[a].size);
+        crdi_fact(out, a ? "" : "attached", "%s, %s, %" PRIu64 " bytes", i->attachments[a].name,
+                  i->attachments[a].mime, i->attachments[a].size);
     }
-    printf("\n");
+    crdi_say(out, "\n");
 }
 
-static void print_groups(crdi_cli* cli, const survey* s)
+static void put_groups(crdi_result* out, crdi_result* groups, const survey* s)
 {
-    if (s->info->group_count < 2) { return; }
-    crdi_grid g;
-    crdi_grid_init(&g, cli->ctx, 5, 0x1E);
-    static const char* const titles[] = {"group", "signals", "rows", "from", "to"};
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) {
-        crdi_grid_add(&g, "%s", titles[i]);
-    }
+    static const crdi_column columns[] = {{"group", "name", "%s"},    {">signals", "signals", "%d"},
+                                          {">rows", "rows", "%d"},    {">from", "start", "%.10g s"},
+                                          {">to", "stop", "%.10g s"}, {0}};
     for (int i = 0; i < s->info->group_count; i++) {
-        crdi_grid_add(&g, "%s", s->info->groups[i].name);
-        crdi_grid_add(&g, "%d", s->info->groups[i].signal_count);
-        crdi_grid_add(&g, "%" PRId64, s->rows[i]);
-        crdi_grid_add(&g, "%.10g s", s->starts[i]);
-        crdi_grid_add(&g, "%.10g s", s->stops[i]);
+        crdi_result* row = crdi_row(groups);
+        crdi_put(row, TEXT("name", s->info->groups[i].name), INT("rows", s->rows[i]),
+                 REAL("start", s->starts[i]), REAL("stop", s->stops[i]),
+                 CELL("signals", crdi_worded(row, "%d", s->info->groups[i].signal_count)));
     }
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
-    printf("\n");
+    if (s->info->group_count < 2) { return; }
+    crdi_show_table(out, groups, columns, "");
+    crdi_say(out, "\n");
 }
 
-static void print_signals(crdi_cli* cli, const survey* s, const crdi_info_options* o)
-{
-    static const char* const titles[] = {"signal", "unit", "min", "max", ""};
-    crdi_grid g;
-    crdi_grid_init(&g, cli->ctx, 5, 0xC);
-    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++) {
-        crdi_grid_add(&g, "%s", titles[i]);
-    }
-    for (int i = 0; i < s->info->signal_count; i++) {
-        const crd_signal_info* x = &s->info->signals[i];
-        const extent* e = &s->signals[i];
-        if (!crdi_match_any(&o->variables, x->name)) { continue; }
-        const bool text = crd_type_kind(x->type) == CRD_BYTES;
-        crdi_grid_add(&g, "%s", x->name);
-        crdi_grid_add(&g, "%s", x->unit);
-        if (text) {
-            crdi_grid_add(&g, "%s", "");
-            crdi_grid_add(&g, "%s", "");
-            crdi_grid_add(&g, "%s", "text");
-            continue;
-        }
-        crdi_grid_add(&g, "%.10g", e->min);
-        crdi_grid_add(&g, "%.10g", e->max);
-        if (e->not_finite) {
-            crdi_grid_add(&g, "%" PRId64 " not finite", e->not_finite);
-        } else {
-            crdi_grid_add(&g, "%s", "");
-        }
-    }
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
-}
-
-static void print_events(crdi_cli* cli, const survey* s)
-{
-    if (!s->info->event_count) { return; }
-    crdi_grid g;
-    crdi_grid_init(&g, cli->ctx, 3, 0x2);
-    printf("\n");
-    for (int i = 0; i < s->info->event_count; i++) {
-        const crd_event_info* e = &s->info->events[i];
-        crdi_grid_add(&g, "%s", event_names[e->kind]);
-        crdi_grid_add(&g, "%.10g s", e->time);
-        crdi_grid_add(&g, "%s", e->text);
-    }
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
-}
-
-// ---- for programs ------------------------------------------------------------------------------
-
-static json_t* signal_to_json(const survey* s, int index)
+static void put_signal(crdi_result* row, const survey* s, int index)
 {
     const crd_signal_info* x = &s->info->signals[index];
     const extent* e = &s->signals[index];
-    json_t* j = json_object();
-    json_object_set_new(j, "name", crdi_json_text(x->name));
-    json_object_set_new(j, "unit", crdi_json_text(x->unit));
-    json_object_set_new(j, "description", crdi_json_text(x->description));
-    json_object_set_new(j, "group", json_integer(x->group));
-    json_object_set_new(j, "text", json_boolean(crd_type_kind(x->type) == CRD_BYTES));
-    json_object_set_new(j, "min", crdi_json_number(e->min));
-    json_object_set_new(j, "max", crdi_json_number(e->max));
-    json_object_set_new(j, "not_finite", json_integer(e->not_finite));
-    if (x->label_count) {
-        json_t* labels = json_object();
-        for (int i = 0; i < x->label_count; i++) {
-            char value[32];
-            snprintf(value, sizeof value, "%" PRId64, x->labels[i].value);
-            json_object_set_new(labels, value, crdi_json_text(x->labels[i].text));
-        }
-        json_object_set_new(j, "labels", labels);
+    const bool text = crd_type_kind(x->type) == CRD_BYTES;
+    crdi_put(row, TEXT("name", x->name), TEXT("unit", x->unit), TEXT("description", x->description),
+             INT("group", x->group), BOOL("text", text), AS(REAL("min", e->min), text ? "" : NULL),
+             AS(REAL("max", e->max), text ? "" : NULL), INT("not_finite", e->not_finite));
+    if (text) {
+        crdi_put(row, CELL("remark", "text"));
+    } else if (e->not_finite) {
+        crdi_put(row, CELL("remark", crdi_worded(row, "%" PRId64 " not finite", e->not_finite)));
     }
-    return j;
+    crdi_result* labels = x->label_count ? crdi_object(row, "labels") : NULL;
+    for (int i = 0; i < x->label_count; i++) {
+        crdi_put(labels, TEXT(crdi_worded(row, "%" PRId64, x->labels[i].value), x->labels[i].text));
+    }
 }
 
-static json_t* lists_to_json(const survey* s, json_t* j)
+static void put_events(crdi_result* out, const survey* s)
 {
-    const crd_recording_info* info = s->info;
-    json_t* groups = json_array();
-    for (int i = 0; i < info->group_count; i++) {
-        json_t* g = json_object();
-        json_object_set_new(g, "name", crdi_json_text(info->groups[i].name));
-        json_object_set_new(g, "rows", json_integer(s->rows[i]));
-        json_object_set_new(g, "start", crdi_json_number(s->starts[i]));
-        json_object_set_new(g, "stop", crdi_json_number(s->stops[i]));
-        json_array_append_new(groups, g);
+    static const crdi_column columns[] = {
+        {"", "kind", "%s"}, {">", "time", "%.10g s"}, {"", "text", "%s"}, {0}};
+    crdi_result* events = crdi_array(out, "events");
+    for (int i = 0; i < s->info->event_count; i++) {
+        const crd_event_info* e = &s->info->events[i];
+        crdi_put(crdi_row(events), TEXT("kind", event_names[e->kind]), REAL("time", e->time),
+                 TEXT("text", e->text));
     }
-    json_object_set_new(j, "groups", groups);
-    json_t* events = json_array();
-    for (int i = 0; i < info->event_count; i++) {
-        json_t* e = json_object();
-        json_object_set_new(e, "kind", json_string(event_names[info->events[i].kind]));
-        json_object_set_new(e, "time", crdi_json_number(info->events[i].time));
-        json_object_set_new(e, "text", crdi_json_text(info->events[i].text));
-        json_array_append_new(events, e);
-    }
-    json_object_set_new(j, "events", events);
-    json_t* files = json_array();
-    for (int i = 0; i < info->attachment_count; i++) {
-        json_t* f = json_object();
-        json_object_set_new(f, "name", crdi_json_text(info->attachments[i].name));
-        json_object_set_new(f, "mime", crdi_json_text(info->attachments[i].mime));
-        json_object_set_new(f, "size", json_integer((json_int_t)info->attachments[i].size));
-        json_array_append_new(files, f);
-    }
-    json_object_set_new(j, "attachments", files);
-    return j;
+    if (!s->info->event_count) { return; }
+    crdi_say(out, "\n");
+    crdi_show_table(out, events, columns, "");
 }
 
-static json_t* survey_to_json(const survey* s, const crdi_info_options* o)
+static void put_recording(crdi_result* out, const survey* s, const crdi_info_options* o)
 {
-    const crd_recording_info* info = s->info;
-    char date[40];
-    json_t* j = json_object();
-    json_object_set_new(j, "kind", json_string("recording"));
-    json_object_set_new(j, "file", crdi_json_text(info->path));
-    json_object_set_new(j, "format", crdi_json_text(info->format));
-    json_object_set_new(j, "program", crdi_json_text(info->program));
-    json_object_set_new(j, "comment", crdi_json_text(info->comment));
-    json_object_set_new(j, "started", crdi_json_text(format_date(date, info->started)));
-    json_object_set_new(j, "finished", json_boolean(!info->unfinished));
-    // Of the first group: a CSV has no other.
-    const bool any = info->group_count > 0;
-    json_object_set_new(j, "rows", json_integer(any ? s->rows[0] : 0));
-    json_object_set_new(j, "start", crdi_json_number(any ? s->starts[0] : NAN));
-    json_object_set_new(j, "stop", crdi_json_number(any ? s->stops[0] : NAN));
-    json_t* signals = json_array();
-    for (int i = 0; i < info->signal_count; i++) {
-        if (crdi_match_any(&o->variables, info->signals[i].name)) {
-            json_array_append_new(signals, signal_to_json(s, i));
-        }
+    static const crdi_column columns[] = {{"signal", "name", "%s"}, {"unit", "unit", "%s"},
+                                          {">min", "min", "%.10g"}, {">max", "max", "%.10g"},
+                                          {"", "remark", "%s"},     {0}};
+    put_head(out, s);
+    crdi_result *signals = crdi_array(out, "signals"), *groups = crdi_array(out, "groups");
+    for (int i = 0; i < s->info->signal_count; i++) {
+        if (!crdi_match_any(&o->variables, s->info->signals[i].name)) { continue; }
+        put_signal(crdi_row(signals), s, i);
     }
-    json_object_set_new(j, "signals", signals);
-    return lists_to_json(s, j);
+    put_groups(out, groups, s);
+    crdi_show_table(out, signals, columns, "");
+    put_events(out, s);
+    crdi_result* files = crdi_array(out, "attachments");
+    for (int i = 0; i < s->info->attachment_count; i++) {
+        const crd_attachment_info* a = &s->info->attachments[i];
+        crdi_put(crdi_row(files), TEXT("name", a->name), TEXT("mime", a->mime),
+                 INT("size", a->size));
+    }
 }
 
 // ---- the command -------------------------------------------------------------------------------
@@ -293,7 +217,8 @@ static crd_status check_patterns(crd_context* ctx, const crd_recording_info* inf
     return CRD_OK;
 }
 
-crd_status crdi_info_recording(crdi_cli* cli, const char* path, const crdi_info_options* o)
+crd_status crdi_info_recording(crdi_cli* cli, const char* path, const crdi_info_options* o,
+                               crdi_result* out)
 {
     crd_status st = CRD_OK;
     crd_recording* r = NULL;
@@ -303,15 +228,7 @@ crd_status crdi_info_recording(crdi_cli* cli, const char* path, const crdi_info_
     CRD_TRY(crd_recording_open(cli->ctx, path, &r));
     CRD_TRY(check_patterns(cli->ctx, crd_recording_describe(r), &o->variables));
     CRD_TRY(walk(cli->ctx, &arena, r, &s));
-    if (o->common.json) {
-        st = crdi_json_print(cli, survey_to_json(&s, o));
-    } else {
-        print_head(&s);
-        print_groups(cli, &s);
-        print_signals(cli, &s, o);
-        print_events(cli, &s);
-        st = crdi_stdout_done(cli->ctx);
-    }
+    put_recording(out, &s, o);
 fail:
     crd_recording_close(r);
     crd_arena_clear(&arena);

@@ -2,107 +2,68 @@
 #include "cardan/ssp.h"
 #include "cli/info.h"
 
-static void print_line(const char* name, const char* value)
+// A list of texts, in text one below the other.
+static void put_list(crdi_result* out, const char* key, const char* const* items, int count)
 {
-    if (value && *value) { printf("%-14s%s\n", name, value); }
-}
-
-static void print_list(const char* name, const char* const* items, int count)
-{
+    crdi_put_texts(out, key, items, count);
     for (int i = 0; i < count; i++) {
-        printf("%-14s%s\n", i ? "" : name, items[i]);
+        crdi_fact(out, i ? "" : key, "%s", items[i]);
     }
 }
 
-static void print_ssp(crdi_cli* cli, const crd_ssp_info* i)
+static void put_components(crdi_result* out, const crd_ssp_info* i)
 {
-    printf("%s: SSP %s, %s\n", i->path, i->version, i->name);
-    print_line("description", i->description);
-    print_line("author", i->author);
-    print_line("license", i->license);
-    print_line("tool", i->tool);
-    print_line("date", i->date);
-    if (i->has_start || i->has_stop) { printf("%-14s", "experiment"); }
-    if (i->has_start) { printf("start %.10g s%s", i->start, i->has_stop ? ", " : "\n"); }
-    if (i->has_stop) { printf("stop %.10g s\n", i->stop); }
-    printf("%-14s%d connection%s, %d parameter binding%s\n", "structure", i->connections,
-           crdi_plural(i->connections), i->parameter_bindings, crdi_plural(i->parameter_bindings));
-    print_list("variants", i->variants, i->variant_count);
-    print_list("files", i->resources, i->resource_count);
-    print_list("annotations", i->annotations, i->annotation_count);
-    printf("\n");
-    crdi_grid g;
-    crdi_grid_init(&g, cli->ctx, 4, 0x4);
-    crdi_grid_add(&g, "%s", "component");
-    crdi_grid_add(&g, "%s", "kind");
-    crdi_grid_add(&g, "%s", "connectors");
-    crdi_grid_add(&g, "%s", "source");
+    static const crdi_column columns[] = {{"component", "shown", "%s"},
+                                          {"kind", "kind", "%s"},
+                                          {">connectors", "connectors", "%d"},
+                                          {"source", "source", "%s"},
+                                          {0}};
+    crdi_result* components = crdi_array(out, "components");
     for (int k = 0; k < i->component_count; k++) {
         const crd_ssp_component* c = &i->components[k];
-        crdi_grid_add(&g, "%*s%s", 2 * c->depth, "", c->name);
-        crdi_grid_add(&g, "%s", c->system ? "system" : c->implementation);
-        crdi_grid_add(&g, "%d", c->connectors);
-        crdi_grid_add(&g, "%s", c->source);
+        crdi_put(crdi_row(components), TEXT("name", c->name), BOOL("system", c->system),
+                 TEXT("type", c->type), TEXT("source", c->source),
+                 TEXT("implementation", c->implementation), INT("connectors", c->connectors),
+                 CELL("shown", crdi_worded(out, "%*s%s", 2 * c->depth, "", c->name)),
+                 CELL("kind", c->system ? "system" : c->implementation));
     }
-    crdi_grid_print(&g, stdout, "  ");
-    crdi_grid_clear(&g);
+    crdi_show_table(out, components, columns, "  ");
 }
 
-static json_t* texts_to_json(const char* const* items, int count)
+static void put_ssp(crdi_result* out, const crd_ssp_info* i)
 {
-    json_t* j = json_array();
-    for (int i = 0; i < count; i++) {
-        json_array_append_new(j, crdi_json_text(items[i]));
-    }
-    return j;
+    crdi_put(out, TEXT("kind", "ssp"), TEXT("file", i->path), TEXT("version", i->version),
+             TEXT("name", i->name), TEXT("tool", i->tool), TEXT("author", i->author),
+             TEXT("date", i->date), TEXT("license", i->license),
+             TEXT("description", i->description), ONLY_IF(i->has_start, REAL("start", i->start)),
+             ONLY_IF(i->has_stop, REAL("stop", i->stop)), INT("connections", i->connections),
+             INT("parameter_bindings", i->parameter_bindings));
+    crdi_say(out, "%s: SSP %s, %s\n", i->path, i->version, i->name);
+    crdi_fact_if(out, "description", i->description);
+    crdi_fact_if(out, "author", i->author);
+    crdi_fact_if(out, "license", i->license);
+    crdi_fact_if(out, "tool", i->tool);
+    crdi_fact_if(out, "date", i->date);
+    if (i->has_start || i->has_stop) { crdi_say(out, "%-14s", "experiment"); }
+    if (i->has_start) { crdi_say(out, "start %.10g s%s", i->start, i->has_stop ? ", " : "\n"); }
+    if (i->has_stop) { crdi_say(out, "stop %.10g s\n", i->stop); }
+    crdi_fact(out, "structure", "%d connection%s, %d parameter binding%s", i->connections,
+              crdi_plural(i->connections), i->parameter_bindings,
+              crdi_plural(i->parameter_bindings));
+    put_list(out, "variants", i->variants, i->variant_count);
+    put_list(out, "files", i->resources, i->resource_count);
+    put_list(out, "annotations", i->annotations, i->annotation_count);
+    crdi_say(out, "\n");
+    put_components(out, i);
 }
 
-static json_t* ssp_to_json(const crd_ssp_info* i)
-{
-    json_t* j = json_object();
-    json_object_set_new(j, "kind", json_string("ssp"));
-    const struct {
-        const char *key, *value;
-    } texts[] = {{"file", i->path},       {"version", i->version},        {"name", i->name},
-                 {"tool", i->tool},       {"author", i->author},          {"date", i->date},
-                 {"license", i->license}, {"description", i->description}};
-    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
-        json_object_set_new(j, texts[k].key, crdi_json_text(texts[k].value));
-    }
-    json_object_set_new(j, "start", i->has_start ? crdi_json_number(i->start) : json_null());
-    json_object_set_new(j, "stop", i->has_stop ? crdi_json_number(i->stop) : json_null());
-    json_object_set_new(j, "connections", json_integer(i->connections));
-    json_object_set_new(j, "parameter_bindings", json_integer(i->parameter_bindings));
-    json_object_set_new(j, "variants", texts_to_json(i->variants, i->variant_count));
-    json_object_set_new(j, "files", texts_to_json(i->resources, i->resource_count));
-    json_object_set_new(j, "annotations", texts_to_json(i->annotations, i->annotation_count));
-    json_t* components = json_array();
-    for (int k = 0; k < i->component_count; k++) {
-        const crd_ssp_component* c = &i->components[k];
-        json_t* x = json_object();
-        json_object_set_new(x, "name", crdi_json_text(c->name));
-        json_object_set_new(x, "system", json_boolean(c->system));
-        json_object_set_new(x, "type", crdi_json_text(c->type));
-        json_object_set_new(x, "source", crdi_json_text(c->source));
-        json_object_set_new(x, "implementation", crdi_json_text(c->implementation));
-        json_object_set_new(x, "connectors", json_integer(c->connectors));
-        json_array_append_new(components, x);
-    }
-    json_object_set_new(j, "components", components);
-    return j;
-}
-
-crd_status crdi_info_ssp(crdi_cli* cli, const char* path, const crdi_info_options* o)
+crd_status crdi_info_ssp(crdi_cli* cli, const char* path, const crdi_info_options* o,
+                         crdi_result* out)
 {
     crd_ssp_info* i = NULL;
-    crd_status st = crd_ssp_describe(cli->ctx, path, o->variant, &i);
+    const crd_status st = crd_ssp_describe(cli->ctx, path, o->variant, &i);
     if (st < 0) { return st; }
-    if (o->common.json) {
-        st = crdi_json_print(cli, ssp_to_json(i));
-    } else {
-        print_ssp(cli, i);
-        st = crdi_stdout_done(cli->ctx);
-    }
+    put_ssp(out, i);
     crd_ssp_info_destroy(i);
-    return st;
+    return CRD_OK;
 }

@@ -291,7 +291,7 @@ void crdi_options_defaults(const crdi_command* c, void* values)
         const crdi_option* o = &c->options[i];
         void* target = (char*)values + o->offset;
         if (o->type == CRDI_OPT_NUMBER || o->type == CRDI_OPT_QUANTITY) {
-            *(double*)target = NAN;
+            *(double*)target = o->otherwise != 0 ? o->otherwise : NAN;
         } else if (o->type == CRDI_OPT_COUNT || o->type == CRDI_OPT_INT ||
                    o->type == CRDI_OPT_CHOICE) {
             *(int*)target = -1;

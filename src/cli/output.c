@@ -85,6 +85,21 @@ const char* crdi_format_seconds(char out[32], double seconds)
     return out;
 }
 
+void crdi_print_wrapped(FILE* f, const char* title, const char* text)
+{
+    enum { INDENT = 9, LINE_WIDTH = 100 };
+    int at = fprintf(f, "%-*s", INDENT, title);
+    while (*text) {
+        const size_t n = strcspn(text, " ");
+        if (at > INDENT && at + 1 + (int)n > LINE_WIDTH) {
+            at = fprintf(f, "\n%*s", INDENT, "") - 1;
+        }
+        at += fprintf(f, "%s%.*s", at > INDENT ? " " : "", (int)n, text);
+        text += n + (text[n] == ' ');
+    }
+    fputc('\n', f);
+}
+
 const char* crdi_plural(int64_t n)
 {
     return n == 1 ? "" : "s";

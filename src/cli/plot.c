@@ -101,7 +101,7 @@ static crd_status read_tables(plot* p, const crdi_list* files)
     return CRD_OK;
 }
 
-static crd_status draw(plot* p, const crdi_list* files)
+static crd_status draw(plot* p, const crdi_list* files, crdi_result* out)
 {
     crd_context* ctx = p->cli->ctx;
     const char* output = p->options->output;
@@ -123,22 +123,21 @@ static crd_status draw(plot* p, const crdi_list* files)
     const char* title = p->options->title ? p->options->title : p->labels[0];
     const crd_status st = crd_plot_svg(ctx, output, title, "time [s]", p->panels, p->panel_count);
     if (st < 0) { return st; }
-    printf("%s: %d signal%s of %d result%s\n", output, p->panel_count, crdi_plural(p->panel_count),
-           p->table_count, crdi_plural(p->table_count));
-    return crdi_stdout_done(ctx);
+    crdi_say(out, "%s: %d signal%s of %d result%s\n", output, p->panel_count,
+             crdi_plural(p->panel_count), p->table_count, crdi_plural(p->table_count));
+    return CRD_OK;
 }
 
 static crd_status run_plot(crdi_cli* cli, const void* options, const crdi_list* arguments,
                            crdi_result* out)
 {
-    (void)out;
     plot p = {.cli = cli, .options = options};
     crd_status st = CRD_OK;
     crd_arena_init(&p.arena, cli->ctx);
     CRD_TRY(read_tables(&p, arguments));
     CRD_TRY(crdi_check_patterns(cli->ctx, &p.options->variables, p.tables, p.table_count));
     CRD_TRY(make_panels(&p));
-    CRD_TRY(draw(&p, arguments));
+    CRD_TRY(draw(&p, arguments, out));
 fail:
     for (int i = 0; i < p.table_count; i++) {
         crd_table_destroy(p.tables[i]);

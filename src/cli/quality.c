@@ -10,7 +10,6 @@ enum {
     MOST_ROWS = 10, // connections in the table
     NAME_WIDTH = 32,
     UNIT_WIDTH = 6,
-    LINE_WIDTH = 100,
 };
 
 // ---- texts -------------------------------------------------------------------------------------
@@ -41,287 +40,176 @@ static const char* connection_name(const crd_flow_report* f, char* out, size_t s
     return shorten(whole, NAME_WIDTH, out, size);
 }
 
-void crdi_print_wrapped(FILE* f, const char* title, const char* text)
+// ---- steps -------------------------------------------------------------------------------------
+
+static void say_control(crdi_result* out, const crd_control_report* c)
 {
-    enum { INDENT = 9 };
-    int at = fprintf(f, "%-*s", INDENT, title);
-    while (*text) {
-        const size_t n = strcspn(text, " ");
-        if (at > INDENT && at + 1 + (int)n > LINE_WIDTH) {
-            at = fprintf(f, "\n%*s", INDENT, "") - 1;
-        }
-        at += fprintf(f, "%s%.*s", at > INDENT ? " " : "", (int)n, text);
-        text += n + (text[n] == ' ');
-    }
-    fputc('\n', f);
+    char a[32], b[32], d[32];
+    if (!c->on || !isfinite(c->shortest)) { return; }
+    crdi_say(out,
+             "control  tolerance %.3g, worst defect %.3g of it; steps of %s to %s, %s on average\n",
+             c->tolerance, c->worst, crdi_format_seconds(a, c->shortest),
+             crdi_format_seconds(b, c->longest), crdi_format_seconds(d, c->mean));
+    if (c->rejected == 0 && c->at_floor == 0 && c->at_ceiling == 0 && c->events == 0) { return; }
+    crdi_say(out,
+             "         %" PRId64 " step%s taken back, %" PRId64 " at the floor, %" PRId64
+             " at the ceiling, %" PRId64 " event%s\n",
+             c->rejected, crdi_plural(c->rejected), c->at_floor, c->at_ceiling, c->events,
+             crdi_plural(c->events));
 }
 
-static void add_number(crdi_grid* g, double x)
+static void say_iteration(crdi_result* out, const crd_iteration_report* i)
 {
-    if (isfinite(x)) {
-        crdi_grid_add(g, "%.3g", x);
-    } else {
-        crdi_grid_add(g, "-");
+    if (!i->on || i->steps == 0) { return; }
+    crdi_say(out, "iterate  %.2f sweeps per step, at most %d%s%s\n",
+             (double)i->sweeps / (double)i->steps, i->most,
+             i->explicit_units && *i->explicit_units ? "; stepped once: " : "",
+             i->explicit_units ? i->explicit_units : "");
+    if (i->failed == 0) { return; }
+    crdi_say(out,
+             "         %" PRId64 " step%s did not converge; residuals of the first, at %.6g s:",
+             i->failed, crdi_plural(i->failed), i->failed_time);
+    for (int k = 0; k < i->residual_count; k++) {
+        crdi_say(out, " %.3g", i->residuals[k]);
     }
+    crdi_say(out, "\n");
 }
 
-static void add_percent(crdi_grid* g, double x)
+void crdi_say_step_quality(crdi_result* out, const crd_master_report* r)
 {
-    if (isfinite(x)) {
-        crdi_grid_add(g, "%.2g %%", 100 * x);
-    } else {
-        crdi_grid_add(g, "-");
-    }
+    say_control(out, &r->control);
+    say_iteration(out, &r->iteration);
 }
 
-// ---- tables ------------------------------------------------------------------------------------
+// ---- connections and bonds ---------------------------------------------------------------------
 
-static void add_flow(crdi_grid* g, const crd_flow_report* f, bool errors)
+static void put_flow(crdi_result* j, const crd_flow_report* f)
 {
     char name[4 * NAME_WIDTH + 8], unit[4 * UNIT_WIDTH + 8];
-    crdi_grid_add(g, "%s", connection_name(f, name, sizeof name));
-    if (f->share < 0.995) {
-        crdi_grid_add(g, "%s %.0f%%", f->used, 100 * f->share);
-    } else {
-        crdi_grid_add(g, "%s", f->used);
-    }
-    if (isnan(f->rms)) {
-        crdi_grid_add(g, "not finite");
-    } else {
-        add_number(g, f->rms);
-    }
-    add_number(g, f->max);
-    crdi_grid_add(g, "%s", shorten(f->unit, UNIT_WIDTH, unit, sizeof unit));
-    add_percent(g, f->relative);
-    if (errors) { add_number(g, f->error_rms); }
+    const char* used =
+        f->share < 0.995 ? crdi_worded(j, "%s %.0f%%", f->used, 100 * f->share) : f->used;
+    crdi_put(j, CELL("connection", connection_name(f, name, sizeof name)),
+             CELL("short unit", shorten(f->unit, UNIT_WIDTH, unit, sizeof unit)));
+    crdi_put(j, TEXT("from", f->from), TEXT("to", f->to), TEXT("unit", f->unit),
+             TEXT("predict", crd_prediction_name(f->predict)), AS(TEXT("used", f->used), used),
+             REAL("share", f->share), INT("order", f->order), BOOL("constant", f->hold_only));
+    crdi_put(j, REAL("step", f->step), REAL("scale", f->scale),
+             AS(REAL("defect_rms", f->rms), isnan(f->rms) ? "not finite" : NULL),
+             REAL("defect_max", f->max), REAL("defect_max_time", f->max_time),
+             REAL("output_defect_rms", f->output_rms), REAL("relative", f->relative),
+             REAL("error_rms", f->error_rms), REAL("error_max", f->error_max));
+    crdi_put(j, INT("jumps", f->jumps), INT("switches", f->switches));
 }
 
-static void print_flows(crd_context* ctx, const crd_master_report* r, FILE* f)
+static void put_bond(crdi_result* j, const crd_bond_report* b)
 {
-    static const char* const titles[] = {"connection", "predict",  "defect RMS", "max",
-                                         "unit",       "of scale", "est. error"};
-    if (r->flow_count == 0) { return; }
-    const int shown = r->flow_count <= MOST_ROWS + 1 ? r->flow_count : MOST_ROWS;
+    char name[4 * NAME_WIDTH + 8];
+    crdi_put(j, AS(TEXT("name", b->name), shorten(b->name, NAME_WIDTH, name, sizeof name)),
+             TEXT("action", b->action), TEXT("flow", b->flow),
+             TEXT("correct", crd_correction_name(b->correct)));
+    crdi_put(j, REAL("mu", b->mu), REAL("energy", b->energy), REAL("residual", b->residual),
+             REAL("work", b->work), REAL("transferred", b->transferred),
+             REAL("relative", b->relative), REAL("power_min", b->power_min),
+             REAL("power_max", b->power_max));
+}
+
+static void put_control(crdi_result* j, const crd_control_report* c)
+{
+    crdi_put(j, REAL("tolerance", c->tolerance), REAL("first", c->first),
+             REAL("shortest", c->shortest), REAL("longest", c->longest), REAL("mean", c->mean),
+             REAL("worst", c->worst), INT("rejected", c->rejected), INT("at_floor", c->at_floor),
+             INT("at_ceiling", c->at_ceiling), INT("events", c->events));
+}
+
+static void put_iteration(crdi_result* j, const crd_iteration_report* i)
+{
+    if (!i->on) { return; }
+    crdi_put(j, INT("steps", i->steps), INT("sweeps", i->sweeps), INT("most", i->most),
+             INT("failed", i->failed), ONLY_IF(i->failed, REAL("failed_time", i->failed_time)),
+             TEXT("failed_connection", i->failed_flow && *i->failed_flow ? i->failed_flow : NULL));
+    crdi_result* residuals = crdi_array(j, "residuals");
+    for (int k = 0; k < i->residual_count; k++) {
+        crdi_add(residuals, REAL(NULL, i->residuals[k]));
+    }
+    crdi_put(j, TEXT("stepped_once", i->explicit_units ? i->explicit_units : ""));
+}
+
+// So many rows of a table; one more would be no shorter than the line that says how many are left.
+static int rows_shown(int count)
+{
+    return count <= MOST_ROWS + 1 ? count : MOST_ROWS;
+}
+
+static void show_flows(crdi_result* aside, const crd_master_report* r, const crdi_result* flows)
+{
+    static const crdi_column with_errors[] = {
+        {"connection", "connection", "%s"},    {"predict", "used", "%s"},
+        {">defect RMS", "defect_rms", "%.3g"}, {">max", "defect_max", "%.3g"},
+        {"unit", "short unit", "%s"},          {">of scale", "relative", "100*%.2g %%"},
+        {">est. error", "error_rms", "%.3g"},  {0}};
+    static const crdi_column without[] = {{"connection", "connection", "%s"},
+                                          {"predict", "used", "%s"},
+                                          {">defect RMS", "defect_rms", "%.3g"},
+                                          {">max", "defect_max", "%.3g"},
+                                          {"unit", "short unit", "%s"},
+                                          {">of scale", "relative", "100*%.2g %%"},
+                                          {0}};
+    const int shown = rows_shown(r->flow_count);
     bool errors = false;
     for (int i = 0; i < shown; i++) {
         errors = errors || isfinite(r->flows[i].error_rms);
     }
-    const int columns = errors ? 7 : 6;
-    crdi_grid g;
-    crdi_grid_init(&g, ctx, columns, 0x6C);
-    for (int i = 0; i < columns; i++) {
-        crdi_grid_add(&g, "%s", titles[i]);
-    }
-    for (int i = 0; i < shown; i++) {
-        add_flow(&g, &r->flows[i], errors);
-    }
-    crdi_grid_print(&g, f, "  ");
-    crdi_grid_clear(&g);
+    crdi_show_table(aside, flows, errors ? with_errors : without, "  ");
     if (shown < r->flow_count) {
-        fprintf(f, "  and %d more, all with smaller defects; --json and the report have them\n",
-                r->flow_count - shown);
+        crdi_say(aside,
+                 "  and %d more, all with smaller defects; --json and the report have them\n",
+                 r->flow_count - shown);
     }
-    if (!errors && *r->error_note) {
-        char note[512];
-        snprintf(note, sizeof note, "not estimated: %s", r->error_note);
-        crdi_print_wrapped(f, "errors", note);
+    if (r->flow_count && !errors && *r->error_note) {
+        crdi_say_wrapped(aside, "errors", "not estimated: %s", r->error_note);
     }
 }
 
-static void print_bonds(crd_context* ctx, const crd_master_report* r, FILE* f)
+static void show_bonds(crdi_result* aside, const crd_master_report* r, const crdi_result* bonds)
 {
-    static const char* const titles[] = {"power bond",    "correct",    "mu",       "put in [J]",
-                                         "corrected [J]", "passed [J]", "of passed"};
-    enum { COLUMNS = sizeof titles / sizeof *titles };
-    if (r->bond_count == 0) { return; }
-    const int shown = r->bond_count <= MOST_ROWS + 1 ? r->bond_count : MOST_ROWS;
-    crdi_grid g;
-    crdi_grid_init(&g, ctx, COLUMNS, 0x7C);
-    for (int i = 0; i < COLUMNS; i++) {
-        crdi_grid_add(&g, "%s", titles[i]);
-    }
-    for (int i = 0; i < shown; i++) {
-        const crd_bond_report* b = &r->bonds[i];
-        char name[4 * NAME_WIDTH + 8];
-        crdi_grid_add(&g, "%s", shorten(b->name, NAME_WIDTH, name, sizeof name));
-        crdi_grid_add(&g, "%s", crd_correction_name(b->correct));
-        add_number(&g, b->mu);
-        add_number(&g, b->energy);
-        add_number(&g, b->work);
-        add_number(&g, b->transferred);
-        add_percent(&g, b->relative);
-    }
-    crdi_grid_print(&g, f, "  ");
-    crdi_grid_clear(&g);
+    static const crdi_column columns[] = {{"power bond", "name", "%s"},
+                                          {"correct", "correct", "%s"},
+                                          {">mu", "mu", "%.3g"},
+                                          {">put in [J]", "energy", "%.3g"},
+                                          {">corrected [J]", "work", "%.3g"},
+                                          {">passed [J]", "transferred", "%.3g"},
+                                          {">of passed", "relative", "100*%.2g %%"},
+                                          {0}};
+    const int shown = rows_shown(r->bond_count);
+    crdi_show_table(aside, bonds, columns, "  ");
     if (shown < r->bond_count) {
-        fprintf(f, "  and %d more, all with smaller errors\n", r->bond_count - shown);
+        crdi_say(aside, "  and %d more, all with smaller errors\n", r->bond_count - shown);
     }
 }
 
-static void print_control(const crd_control_report* c, FILE* f)
+void crdi_put_quality(crdi_result* out, crdi_result* aside, const crd_master_report* r)
 {
-    char a[32], b[32], d[32];
-    if (!c->on || !isfinite(c->shortest)) { return; }
-    fprintf(f,
-            "control  tolerance %.3g, worst defect %.3g of it; steps of %s to %s, %s on average\n",
-            c->tolerance, c->worst, crdi_format_seconds(a, c->shortest),
-            crdi_format_seconds(b, c->longest), crdi_format_seconds(d, c->mean));
-    if (c->rejected == 0 && c->at_floor == 0 && c->at_ceiling == 0 && c->events == 0) { return; }
-    fprintf(f,
-            "         %" PRId64 " step%s taken back, %" PRId64 " at the floor, %" PRId64
-            " at the ceiling, %" PRId64 " event%s\n",
-            c->rejected, crdi_plural(c->rejected), c->at_floor, c->at_ceiling, c->events,
-            crdi_plural(c->events));
-}
-
-static void print_iteration(const crd_iteration_report* i, FILE* f)
-{
-    if (!i->on || i->steps == 0) { return; }
-    fprintf(f, "iterate  %.2f sweeps per step, at most %d%s%s\n",
-            (double)i->sweeps / (double)i->steps, i->most,
-            i->explicit_units && *i->explicit_units ? "; stepped once: " : "",
-            i->explicit_units ? i->explicit_units : "");
-    if (i->failed == 0) { return; }
-    fprintf(f, "         %" PRId64 " step%s did not converge; residuals of the first, at %.6g s:",
-            i->failed, crdi_plural(i->failed), i->failed_time);
-    for (int k = 0; k < i->residual_count; k++) {
-        fprintf(f, " %.3g", i->residuals[k]);
-    }
-    fputc('\n', f);
-}
-
-void crdi_print_step_quality(const crd_master_report* r, FILE* f)
-{
-    print_control(&r->control, f);
-    print_iteration(&r->iteration, f);
-}
-
-void crdi_print_quality(crd_context* ctx, const crd_master_report* r, FILE* f)
-{
-    print_flows(ctx, r, f);
-    print_bonds(ctx, r, f);
-    for (int i = 0; i < r->advice_count; i++) {
-        crdi_print_wrapped(f, i ? "" : "advice", r->advice[i]);
-    }
-}
-
-// ---- JSON --------------------------------------------------------------------------------------
-
-static json_t* flow_to_json(const crd_flow_report* f)
-{
-    json_t* j = json_object();
-    json_object_set_new(j, "from", crdi_json_text(f->from));
-    json_object_set_new(j, "to", crdi_json_text(f->to));
-    json_object_set_new(j, "unit", crdi_json_text(f->unit));
-    json_object_set_new(j, "predict", json_string(crd_prediction_name(f->predict)));
-    json_object_set_new(j, "used", json_string(f->used));
-    json_object_set_new(j, "share", crdi_json_number(f->share));
-    json_object_set_new(j, "order", json_integer(f->order));
-    json_object_set_new(j, "constant", json_boolean(f->hold_only));
-    const struct {
-        const char* name;
-        double value;
-    } numbers[] = {{"step", f->step},
-                   {"scale", f->scale},
-                   {"defect_rms", f->rms},
-                   {"defect_max", f->max},
-                   {"defect_max_time", f->max_time},
-                   {"output_defect_rms", f->output_rms},
-                   {"relative", f->relative},
-                   {"error_rms", f->error_rms},
-                   {"error_max", f->error_max}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        json_object_set_new(j, numbers[i].name, crdi_json_number(numbers[i].value));
-    }
-    json_object_set_new(j, "jumps", json_integer(f->jumps));
-    json_object_set_new(j, "switches", json_integer(f->switches));
-    return j;
-}
-
-static json_t* bond_to_json(const crd_bond_report* b)
-{
-    json_t* j = json_object();
-    json_object_set_new(j, "name", crdi_json_text(b->name));
-    json_object_set_new(j, "action", crdi_json_text(b->action));
-    json_object_set_new(j, "flow", crdi_json_text(b->flow));
-    json_object_set_new(j, "correct", json_string(crd_correction_name(b->correct)));
-    const struct {
-        const char* name;
-        double value;
-    } numbers[] = {{"mu", b->mu},
-                   {"energy", b->energy},
-                   {"residual", b->residual},
-                   {"work", b->work},
-                   {"transferred", b->transferred},
-                   {"relative", b->relative},
-                   {"power_min", b->power_min},
-                   {"power_max", b->power_max}};
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        json_object_set_new(j, numbers[i].name, crdi_json_number(numbers[i].value));
-    }
-    return j;
-}
-
-static json_t* control_to_json(const crd_control_report* c)
-{
-    if (!c->on) { return json_null(); }
-    json_t* j = json_object();
-    json_object_set_new(j, "tolerance", crdi_json_number(c->tolerance));
-    json_object_set_new(j, "first", crdi_json_number(c->first));
-    json_object_set_new(j, "shortest", crdi_json_number(c->shortest));
-    json_object_set_new(j, "longest", crdi_json_number(c->longest));
-    json_object_set_new(j, "mean", crdi_json_number(c->mean));
-    json_object_set_new(j, "worst", crdi_json_number(c->worst));
-    json_object_set_new(j, "rejected", json_integer(c->rejected));
-    json_object_set_new(j, "at_floor", json_integer(c->at_floor));
-    json_object_set_new(j, "at_ceiling", json_integer(c->at_ceiling));
-    json_object_set_new(j, "events", json_integer(c->events));
-    return j;
-}
-
-static json_t* iteration_to_json(const crd_iteration_report* i)
-{
-    if (!i->on) { return json_null(); }
-    json_t* j = json_object();
-    json_object_set_new(j, "steps", json_integer(i->steps));
-    json_object_set_new(j, "sweeps", json_integer(i->sweeps));
-    json_object_set_new(j, "most", json_integer(i->most));
-    json_object_set_new(j, "failed", json_integer(i->failed));
-    json_object_set_new(j, "failed_time",
-                        i->failed ? crdi_json_number(i->failed_time) : json_null());
-    json_object_set_new(j, "failed_connection",
-                        i->failed_flow && *i->failed_flow ? crdi_json_text(i->failed_flow)
-                                                          : json_null());
-    json_t* residuals = json_array();
-    for (int k = 0; k < i->residual_count; k++) {
-        json_array_append_new(residuals, crdi_json_number(i->residuals[k]));
-    }
-    json_object_set_new(j, "residuals", residuals);
-    json_object_set_new(j, "stepped_once",
-                        crdi_json_text(i->explicit_units ? i->explicit_units : ""));
-    return j;
-}
-
-void crdi_quality_to_json(const crd_master_report* r, json_t* j)
-{
-    json_t *flows = json_array(), *bonds = json_array(), *advice = json_array();
+    crdi_result *flows = crdi_array(out, "flows"), *bonds = crdi_array(out, "bonds");
     for (int i = 0; i < r->flow_count; i++) {
-        json_array_append_new(flows, flow_to_json(&r->flows[i]));
+        crdi_result* row = crdi_row(flows);
+        put_flow(row, &r->flows[i]);
+        if (i >= rows_shown(r->flow_count)) { crdi_only_json(row); }
     }
     for (int i = 0; i < r->bond_count; i++) {
-        json_array_append_new(bonds, bond_to_json(&r->bonds[i]));
+        crdi_result* row = crdi_row(bonds);
+        put_bond(row, &r->bonds[i]);
+        if (i >= rows_shown(r->bond_count)) { crdi_only_json(row); }
     }
+    put_control(crdi_object_if(out, "control", r->control.on), &r->control);
+    put_iteration(crdi_object_if(out, "iteration", r->iteration.on), &r->iteration);
+    crdi_put(out, REAL("worst_defect", r->worst_defect), REAL("worst_energy", r->worst_energy),
+             TEXT("error_note", r->error_note));
+    crdi_put_texts(out, "advice", r->advice, r->advice_count);
+    show_flows(aside, r, flows);
+    show_bonds(aside, r, bonds);
     for (int i = 0; i < r->advice_count; i++) {
-        json_array_append_new(advice, crdi_json_text(r->advice[i]));
+        crdi_say_wrapped(aside, i ? "" : "advice", "%s", r->advice[i]);
     }
-    json_object_set_new(j, "flows", flows);
-    json_object_set_new(j, "bonds", bonds);
-    json_object_set_new(j, "control", control_to_json(&r->control));
-    json_object_set_new(j, "iteration", iteration_to_json(&r->iteration));
-    json_object_set_new(j, "worst_defect", crdi_json_number(r->worst_defect));
-    json_object_set_new(j, "worst_energy", crdi_json_number(r->worst_energy));
-    json_object_set_new(j, "error_note", crdi_json_text(r->error_note));
-    json_object_set_new(j, "advice", advice);
 }
 
 // ---- limits ------------------------------------------------------------------------------------

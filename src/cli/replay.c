@@ -466,7 +466,6 @@ fail:
 static crd_status run_replay(crdi_cli* cli, const void* options, const crdi_list* arguments,
                              crdi_result* out)
 {
-    (void)out;
     crd_status st = CRD_OK;
     const replay_options* o = options;
     command c = {.replay = {.cli = cli,
@@ -482,7 +481,7 @@ static crd_status run_replay(crdi_cli* cli, const void* options, const crdi_list
     CRD_TRY(crdi_exchange_load(cli->ctx, arguments->items[0], &c.replay.recorded));
     if (o->play.count) { CRD_TRY(replay_once(&c, true)); }
     if (!o->play.count || o->both) { CRD_TRY(replay_once(&c, false)); }
-    CRD_TRY(o->common.json ? crdi_replay_print_json(&c.replay) : crdi_replay_print(&c.replay));
+    crdi_replay_put(&c.replay, out);
 fail:
     if (c.scratch) { (void)crdi_scratch_remove(c.scratch); }
     crdi_exchange_destroy(c.replay.recorded);

@@ -41,5 +41,4 @@ typedef struct crdi_replay {
 // replay_show.c
 /// Puts the sentence together.
 crd_status crdi_replay_judge(crdi_replay* r, crdi_replay_result* x);
-crd_status crdi_replay_print(const crdi_replay* r);
-crd_status crdi_replay_print_json(const crdi_replay* r);
+void crdi_replay_put(const crdi_replay* r, crdi_result* out);

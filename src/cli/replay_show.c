@@ -1,4 +1,4 @@
-// cardan replay: tables, JSON, and the sentence that says what a replay is worth.
+// cardan replay: its result, and the sentence that says what a replay is worth.
 #include "cli/replay.h"
 
 #include <inttypes.h>
@@ -103,58 +103,35 @@ crd_status crdi_replay_judge(crdi_replay* r, crdi_replay_result* x)
 
 // ---- tables ------------------------------------------------------------------------------------
 
-static void add_number(crdi_grid* g, double x)
+static const char* tap_name(crdi_result* out, const crdi_replay_tap* t)
 {
-    if (isfinite(x)) {
-        crdi_grid_add(g, "%.4g", x);
-    } else {
-        crdi_grid_add(g, "-");
-    }
+    return t->in_use ? crdi_worded(out, "%s -> %s", t->from, t->to) : "";
 }
 
-static void add_titles(crdi_grid* g, const char* const* titles, int count)
+static const char* tap_label(crdi_result* out, const crdi_replay_tap* t)
 {
-    for (int i = 0; i < count; i++) {
-        crdi_grid_add(g, "%s", titles[i]);
-    }
+    return crdi_worded(out, "%s%s", t->label, t->in_use ? "" : " (shadow)");
 }
 
-static void add_tap_name(crdi_grid* g, const crdi_replay_tap* t)
+static void put_taps(crdi_result* out, const crdi_replay_result* x, bool shown)
 {
-    if (t->in_use) {
-        crdi_grid_add(g, "%s -> %s", t->from, t->to);
-    } else {
-        crdi_grid_add(g, "%s", "");
-    }
-    crdi_grid_add(g, "%s%s", t->label, t->in_use ? "" : " (shadow)");
-}
-
-static void print_taps(const crdi_replay* r, const crdi_replay_result* x)
-{
-    static const char* const titles[] = {"coupling", "algorithm", "C [%]", "rms",
-                                         "worst",    "sent",      "lost",  "twice"};
-    enum { COLUMNS = sizeof titles / sizeof *titles };
-    if (x->tap_count == 0) { return; }
-    crdi_grid g;
-    crdi_grid_init(&g, r->cli->ctx, COLUMNS, 0xFC);
-    add_titles(&g, titles, COLUMNS);
+    static const crdi_column columns[] = {
+        {"coupling", "coupling", "%s"}, {"algorithm", "label", "%s"}, {">C [%]", "C", "%.4g"},
+        {">rms", "rms", "%.4g"},        {">worst", "worst", "%.4g"},  {">sent", "sent", "%d"},
+        {">lost", "lost", "%d"},        {">twice", "repeated", "%d"}, {0}};
+    crdi_result* taps = crdi_array(out, "couplings");
     for (int i = 0; i < x->tap_count; i++) {
         const crdi_replay_tap* t = &x->taps[i];
-        add_tap_name(&g, t);
-        add_number(&g, 100 * t->C);
-        add_number(&g, t->rms);
-        add_number(&g, t->worst);
-        const int64_t counts[] = {t->sent, t->lost, t->repeated};
-        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
-            if (t->in_use) {
-                crdi_grid_add(&g, "%" PRId64, counts[k]);
-            } else {
-                crdi_grid_add(&g, "%s", "");
-            }
-        }
+        const char* no = t->in_use ? NULL : "";
+        crdi_put(crdi_row(taps), TEXT("from", t->from), TEXT("to", t->to),
+                 TEXT("algorithm", t->label), BOOL("in_use", t->in_use),
+                 REAL("C", 100 * t->C), // as a run tells it
+                 REAL("rms", t->rms), REAL("worst", t->worst), INT("scored", t->scored),
+                 AS(INT("sent", t->sent), no), AS(INT("lost", t->lost), no),
+                 AS(INT("repeated", t->repeated), no), CELL("coupling", tap_name(out, t)),
+                 CELL("label", tap_label(out, t)));
     }
-    crdi_grid_print(&g, stdout, "  ");
-    crdi_grid_clear(&g);
+    if (shown) { crdi_show_table(out, taps, columns, "  "); }
 }
 
 // The same element in the other replay, NULL.
@@ -170,188 +147,100 @@ static const crdi_replay_tap* find_tap(const crdi_replay_result* x, const crdi_r
     return NULL;
 }
 
-// Open and closed side by side.
-static void print_both(const crdi_replay* r)
+// Closed minus open; in text both side by side.
+static void put_both(crdi_result* out, const crdi_replay* r)
 {
-    static const char* const titles[] = {"coupling", "algorithm", "C open [%]", "closed",
-                                         "rms open", "closed",    "worst open", "closed"};
-    enum { COLUMNS = sizeof titles / sizeof *titles };
+    static const crdi_column columns[] = {{"coupling", "coupling", "%s"},
+                                          {"algorithm", "label", "%s"},
+                                          {">C open [%]", "C open", "%.4g"},
+                                          {">closed", "C closed", "%.4g"},
+                                          {">rms open", "rms open", "%.4g"},
+                                          {">closed", "rms closed", "%.4g"},
+                                          {">worst open", "worst open", "%.4g"},
+                                          {">closed", "worst closed", "%.4g"},
+                                          {0}};
     const crdi_replay_result *open = &r->results[0], *closed = &r->results[1];
-    if (open->tap_count == 0) { return; }
-    crdi_grid g;
-    crdi_grid_init(&g, r->cli->ctx, COLUMNS, 0xFC);
-    add_titles(&g, titles, COLUMNS);
+    crdi_result *list = crdi_array(out, "differences"), *lines = crdi_array(out, NULL);
     for (int i = 0; i < open->tap_count; i++) {
         const crdi_replay_tap *a = &open->taps[i], *b = find_tap(closed, a);
-        add_tap_name(&g, a);
-        const double pairs[][2] = {{100 * a->C, b ? 100 * b->C : (double)NAN},
-                                   {a->rms, b ? b->rms : (double)NAN},
-                                   {a->worst, b ? b->worst : (double)NAN}};
-        for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
-            add_number(&g, pairs[k][0]);
-            add_number(&g, pairs[k][1]);
-        }
+        const crdi_replay_tap none = {.C = NAN, .rms = NAN, .worst = NAN}, *c = b ? b : &none;
+        crdi_put(crdi_row(lines), TEXT("coupling", tap_name(out, a)),
+                 TEXT("label", tap_label(out, a)), REAL("C open", 100 * a->C),
+                 REAL("C closed", 100 * c->C), REAL("rms open", a->rms), REAL("rms closed", c->rms),
+                 REAL("worst open", a->worst), REAL("worst closed", c->worst));
+        if (!b) { continue; }
+        crdi_put(crdi_row(list), TEXT("to", a->to), TEXT("algorithm", a->label),
+                 REAL("C", 100 * (b->C - a->C)), REAL("rms", b->rms - a->rms),
+                 REAL("worst", b->worst - a->worst));
     }
-    crdi_grid_print(&g, stdout, "  ");
-    crdi_grid_clear(&g);
+    crdi_show_table(out, lines, columns, "  ");
 }
 
-static void print_deviations(const crdi_replay* r, const crdi_replay_result* x)
+static void put_deviations(crdi_result* out, const crdi_replay* r, const crdi_replay_result* x)
 {
-    static const char* const titles[] = {"input", "differs [%]", "largest", "at [s]",
-                                         "above 1 % from [s]"};
-    enum { COLUMNS = sizeof titles / sizeof *titles };
-    int rows = 0;
-    crdi_grid g;
-    crdi_grid_init(&g, r->cli->ctx, COLUMNS, 0x1E);
-    add_titles(&g, titles, COLUMNS);
+    static const crdi_column columns[] = {{"input", "to", "%s"},
+                                          {">differs [%]", "relative", "100*%.4g"},
+                                          {">largest", "max", "%.4g"},
+                                          {">at [s]", "max_time", "%.4g"},
+                                          {">above 1 % from [s]", "first", "%.4g"},
+                                          {0}};
+    crdi_result* inputs = crdi_array(out, "inputs");
     for (int i = 0; i < r->recorded->link_count; i++) {
         const crdi_deviation* d = &x->deviations[i];
-        if (!x->asked[i] || d->compared == 0) { continue; }
-        rows++;
-        crdi_grid_add(&g, "%s", r->recorded->links[i].to);
-        add_number(&g, 100 * d->relative);
-        add_number(&g, d->max);
-        add_number(&g, d->max > 0 ? d->max_time : (double)NAN);
-        add_number(&g, d->first);
+        if (!x->asked[i]) { continue; }
+        crdi_result* row = crdi_row(inputs);
+        crdi_put(row, TEXT("from", r->recorded->links[i].from),
+                 TEXT("to", r->recorded->links[i].to), TEXT("unit", r->recorded->links[i].unit),
+                 INT("compared", d->compared), REAL("relative", d->relative), REAL("rms", d->rms),
+                 REAL("max", d->max), AS(REAL("max_time", d->max_time), d->max > 0 ? NULL : "-"),
+                 REAL("first", d->first));
+        if (d->compared == 0) { crdi_only_json(row); }
     }
-    if (rows) { crdi_grid_print(&g, stdout, "  "); }
-    crdi_grid_clear(&g);
+    crdi_show_table(out, inputs, columns, "  ");
 }
 
-static void print_played(const crdi_replay* r)
-{
-    for (int i = 0; i < r->played->count; i++) {
-        printf("%s%s", i ? ", " : "", r->played->items[i]);
-    }
-}
-
-static void print_one(const crdi_replay* r, const crdi_replay_result* x)
+static void put_one(crdi_result* out, const crdi_replay* r, const crdi_replay_result* x)
 {
     char a[32];
-    printf("%-9s", x->open ? "open" : "closed");
-    if (x->open) {
-        print_played(r);
-        printf(" played from the recording, the others run");
+    crdi_put(out, TEXT("kind", x->open ? "open" : "closed"), REAL("time", x->time),
+             REAL("wall_time", x->wall_time), TEXT("results", *x->results ? x->results : NULL),
+             TEXT("exchange", *x->exchange ? x->exchange : NULL));
+    crdi_say(out, "%-9s", x->open ? "open" : "closed");
+    for (int i = 0; x->open && i < r->played->count; i++) {
+        crdi_say(out, "%s%s", i ? ", " : "", r->played->items[i]);
+    }
+    crdi_say(out, "%s, to t = %.10g s in %s\n",
+             x->open ? " played from the recording, the others run"
+                     : "all units run, samples take as long as they took",
+             x->time, crdi_format_seconds(a, x->wall_time));
+    for (int i = 0; i < x->note_count; i++) {
+        crdi_say_wrapped(out, "note", "%s", x->notes[i]);
+    }
+    crdi_fact_if(out, "results", x->results);
+    crdi_fact_if(out, "exchange", x->exchange);
+    put_taps(out, x, r->result_count == 1);
+    put_deviations(out, r, x);
+    crdi_put_texts(out, "notes", x->notes, x->note_count);
+    crdi_put(out, BOOL("equal", x->equal), TEXT("verdict", x->verdict));
+    crdi_say_wrapped(out, "verdict", "%s", x->verdict);
+}
+
+void crdi_replay_put(const crdi_replay* r, crdi_result* out)
+{
+    crdi_label_width(out, 9);
+    crdi_put(out, TEXT("recording", r->recorded->path),
+             TEXT("system", *r->system ? r->system : NULL),
+             BOOL("unfinished", r->recorded->unfinished), REAL("start", r->recorded->start),
+             REAL("end", r->recorded->end));
+    crdi_put_texts(out, "played", r->played->items, r->played->count);
+    crdi_result* list = crdi_array(out, "replays");
+    for (int i = 0; i < r->result_count; i++) {
+        put_one(crdi_row(list), r, &r->results[i]);
+    }
+    if (r->result_count == 2) {
+        put_both(out, r);
     } else {
-        printf("all units run, samples take as long as they took");
+        crdi_put(out, NONE("differences"));
     }
-    printf(", to t = %.10g s in %s\n", x->time, crdi_format_seconds(a, x->wall_time));
-    for (int i = 0; i < x->note_count; i++) {
-        crdi_print_wrapped(stdout, "note", x->notes[i]);
-    }
-    if (*x->results) { printf("%-9s%s\n", "results", x->results); }
-    if (*x->exchange) { printf("%-9s%s\n", "exchange", x->exchange); }
-    if (r->result_count == 1) { print_taps(r, x); }
-    print_deviations(r, x);
-    crdi_print_wrapped(stdout, "verdict", x->verdict);
-}
-
-crd_status crdi_replay_print(const crdi_replay* r)
-{
-    for (int i = 0; i < r->result_count; i++) {
-        print_one(r, &r->results[i]);
-    }
-    if (r->result_count == 2) { print_both(r); }
-    return crdi_stdout_done(r->cli->ctx);
-}
-
-// ---- JSON --------------------------------------------------------------------------------------
-
-static json_t* tap_to_json(const crdi_replay_tap* t)
-{
-    json_t* j = json_object();
-    json_object_set_new(j, "from", crdi_json_text(t->from));
-    json_object_set_new(j, "to", crdi_json_text(t->to));
-    json_object_set_new(j, "algorithm", crdi_json_text(t->label));
-    json_object_set_new(j, "in_use", json_boolean(t->in_use));
-    json_object_set_new(j, "C", crdi_json_number(100 * t->C)); // as a run tells it
-    json_object_set_new(j, "rms", crdi_json_number(t->rms));
-    json_object_set_new(j, "worst", crdi_json_number(t->worst));
-    json_object_set_new(j, "scored", json_integer(t->scored));
-    json_object_set_new(j, "sent", json_integer(t->sent));
-    json_object_set_new(j, "lost", json_integer(t->lost));
-    json_object_set_new(j, "repeated", json_integer(t->repeated));
-    return j;
-}
-
-static json_t* deviation_to_json(const crdi_replay* r, const crdi_replay_result* x, int i)
-{
-    const crdi_deviation* d = &x->deviations[i];
-    json_t* j = json_object();
-    json_object_set_new(j, "from", crdi_json_text(r->recorded->links[i].from));
-    json_object_set_new(j, "to", crdi_json_text(r->recorded->links[i].to));
-    json_object_set_new(j, "unit", crdi_json_text(r->recorded->links[i].unit));
-    json_object_set_new(j, "compared", json_integer(d->compared));
-    json_object_set_new(j, "relative", crdi_json_number(d->relative));
-    json_object_set_new(j, "rms", crdi_json_number(d->rms));
-    json_object_set_new(j, "max", crdi_json_number(d->max));
-    json_object_set_new(j, "max_time", crdi_json_number(d->max_time));
-    json_object_set_new(j, "first", crdi_json_number(d->first));
-    return j;
-}
-
-static json_t* result_to_json(const crdi_replay* r, const crdi_replay_result* x)
-{
-    json_t *j = json_object(), *taps = json_array(), *inputs = json_array(), *notes = json_array();
-    json_object_set_new(j, "kind", json_string(x->open ? "open" : "closed"));
-    json_object_set_new(j, "time", crdi_json_number(x->time));
-    json_object_set_new(j, "wall_time", crdi_json_number(x->wall_time));
-    json_object_set_new(j, "results", *x->results ? crdi_json_text(x->results) : json_null());
-    json_object_set_new(j, "exchange", *x->exchange ? crdi_json_text(x->exchange) : json_null());
-    for (int i = 0; i < x->tap_count; i++) {
-        json_array_append_new(taps, tap_to_json(&x->taps[i]));
-    }
-    for (int i = 0; i < r->recorded->link_count; i++) {
-        if (x->asked[i]) { json_array_append_new(inputs, deviation_to_json(r, x, i)); }
-    }
-    for (int i = 0; i < x->note_count; i++) {
-        json_array_append_new(notes, crdi_json_text(x->notes[i]));
-    }
-    json_object_set_new(j, "couplings", taps);
-    json_object_set_new(j, "inputs", inputs);
-    json_object_set_new(j, "notes", notes);
-    json_object_set_new(j, "equal", json_boolean(x->equal));
-    json_object_set_new(j, "verdict", crdi_json_text(x->verdict));
-    return j;
-}
-
-static json_t* differences_to_json(const crdi_replay* r)
-{
-    json_t* list = json_array();
-    for (int i = 0; i < r->results[0].tap_count; i++) {
-        const crdi_replay_tap *a = &r->results[0].taps[i], *b = find_tap(&r->results[1], a);
-        if (!b) { continue; }
-        json_t* j = json_object();
-        json_object_set_new(j, "to", crdi_json_text(a->to));
-        json_object_set_new(j, "algorithm", crdi_json_text(a->label));
-        json_object_set_new(j, "C", crdi_json_number(100 * (b->C - a->C)));
-        json_object_set_new(j, "rms", crdi_json_number(b->rms - a->rms));
-        json_object_set_new(j, "worst", crdi_json_number(b->worst - a->worst));
-        json_array_append_new(list, j);
-    }
-    return list;
-}
-
-crd_status crdi_replay_print_json(const crdi_replay* r)
-{
-    json_t *j = json_object(), *played = json_array(), *list = json_array();
-    for (int i = 0; i < r->played->count; i++) {
-        json_array_append_new(played, crdi_json_text(r->played->items[i]));
-    }
-    for (int i = 0; i < r->result_count; i++) {
-        json_array_append_new(list, result_to_json(r, &r->results[i]));
-    }
-    json_object_set_new(j, "recording", crdi_json_text(r->recorded->path));
-    json_object_set_new(j, "system", *r->system ? crdi_json_text(r->system) : json_null());
-    json_object_set_new(j, "unfinished", json_boolean(r->recorded->unfinished));
-    json_object_set_new(j, "start", crdi_json_number(r->recorded->start));
-    json_object_set_new(j, "end", crdi_json_number(r->recorded->end));
-    json_object_set_new(j, "played", played);
-    json_object_set_new(j, "replays", list);
-    // Closed minus open.
-    json_object_set_new(j, "differences",
-                        r->result_count == 2 ? differences_to_json(r) : json_null());
-    json_object_set_new(j, "warnings", crdi_warnings_json(r->cli));
-    return crdi_json_print(r->cli, j);
+    crdi_put_texts(out, "warnings", r->cli->warnings.items, r->cli->warnings.count);
 }

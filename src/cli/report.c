@@ -21,6 +21,7 @@ static const char* const formats[] = {"html", "md", NULL};
 typedef struct report {
     crdi_cli* cli;
     const report_options* options;
+    crdi_result* out;
     crd_arena arena;
     crd_report_run* runs;
     int count;
@@ -251,7 +252,7 @@ static crd_status make_picture(report* r)
         goto fail;
     }
     CRD_TRY(draw_lines(r, lines, count));
-    printf("%s: %d line%s\n", r->output, count, crdi_plural(count));
+    crdi_say(r->out, "%s: %d line%s\n", r->output, count, crdi_plural(count));
 fail:
     for (int i = 0; i < count; i++) {
         crd_free(ctx, lines[i].x);
@@ -273,8 +274,8 @@ static crd_status write_report(report* r, bool markdown)
     const crd_status st = crd_report_write(r->cli->ctx, r->output, r->runs, r->count, &opt);
     if (st < 0) { return st; }
     const int references = o->references.count, results = r->count - references;
-    printf("%s: %d result%s%s\n", r->output, results, crdi_plural(results),
-           references ? " and a reference" : "");
+    crdi_say(r->out, "%s: %d result%s%s\n", r->output, results, crdi_plural(results),
+             references ? " and a reference" : "");
     return CRD_OK;
 }
 
@@ -304,8 +305,7 @@ static crd_status check_endings(report* r, bool picture, bool markdown)
 static crd_status run_report(crdi_cli* cli, const void* options, const crdi_list* arguments,
                              crdi_result* out)
 {
-    (void)out;
-    report r = {.cli = cli, .options = options};
+    report r = {.cli = cli, .options = options, .out = out};
     const report_options* o = options;
     const bool picture = o->plot.count > 0;
     const bool markdown =
@@ -317,7 +317,6 @@ static crd_status run_report(crdi_cli* cli, const void* options, const crdi_list
     CRD_TRY(open_runs(&r, arguments));
     CRD_TRY(choose_output(&r, arguments, picture ? "svg" : markdown ? "md" : "html"));
     CRD_TRY(picture ? make_picture(&r) : write_report(&r, markdown));
-    CRD_TRY(crdi_stdout_done(cli->ctx));
 fail:
     for (int i = 0; i < r.count; i++) {
         crd_recording_close(r.runs[i].recording);

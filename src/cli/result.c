@@ -13,8 +13,9 @@
 
 void crdi_result_init(crdi_root* r, crd_context* ctx, bool json)
 {
-    *r = (crdi_root){.json = json, .label_width = 14, .text_to = stdout};
+    *r = (crdi_root){.json = json, .label_width = 14};
     r->result = (crdi_result){.value.kind = CRDI_VALUE_OBJECT, .root = r};
+    r->aside = (crdi_result){.value.kind = CRDI_VALUE_OBJECT, .root = r, .aside = true};
     crd_arena_init(&r->arena, ctx);
 }
 
@@ -67,12 +68,11 @@ const char* crdi_result_keep(crdi_result* o, const char* text)
 void crdi_put_values(crdi_result* o, const crdi_value* values)
 {
     for (; o && values->kind != CRDI_VALUE_END; values++) {
-        if (values->only_text && o->root->json) { continue; }
         crdi_value* v = new_node(o, sizeof *v);
         if (!v) { return; }
         *v = *values;
         if (v->kind == CRDI_VALUE_TEXT) { v->text = crdi_result_keep(o, v->text); }
-        v->shown = o->root->json ? NULL : crdi_result_keep(o, v->shown);
+        v->shown = crdi_result_keep(o, v->shown);
         append(o, v);
     }
 }
@@ -81,7 +81,7 @@ static crdi_result* put_node(crdi_result* o, crdi_value_kind kind, const char* k
 {
     crdi_result* n = new_node(o, sizeof *n);
     if (!n) { return NULL; }
-    *n = (crdi_result){.value = {.kind = kind, .key = key}, .root = o->root};
+    *n = (crdi_result){.value = {.kind = kind, .key = key}, .root = o->root, .aside = o->aside};
     append(o, &n->value);
     return n;
 }
@@ -180,6 +180,11 @@ void crdi_put_json(crdi_result* o, const char* key, const char* text, size_t len
 
 // ---- text --------------------------------------------------------------------------------------
 
+static bool is_heard(const crdi_result* o)
+{
+    return o && (!o->root->json || o->aside);
+}
+
 static const char* format_list(crdi_result* o, const char* format, va_list args)
 {
     char small[512];
@@ -219,7 +224,7 @@ static void say_text(crdi_result* o, const char* text)
 
 void crdi_say(crdi_result* o, const char* format, ...)
 {
-    if (!o || o->root->json) { return; }
+    if (!is_heard(o)) { return; }
     va_list args;
     va_start(args, format);
     say_text(o, format_list(o, format, args));
@@ -228,7 +233,7 @@ void crdi_say(crdi_result* o, const char* format, ...)
 
 void crdi_fact(crdi_result* o, const char* label, const char* format, ...)
 {
-    if (!o || o->root->json) { return; }
+    if (!is_heard(o)) { return; }
     va_list args;
     va_start(args, format);
     const char* text = format_list(o, format, args);
@@ -244,7 +249,7 @@ void crdi_fact_if(crdi_result* o, const char* label, const char* text)
 void crdi_say_wrapped(crdi_result* o, const char* label, const char* format, ...)
 {
     enum { INDENT = 9, LINE_WIDTH = 100 };
-    if (!o || o->root->json) { return; }
+    if (!is_heard(o)) { return; }
     va_list args;
     va_start(args, format);
     const char* text = format_list(o, format, args);
@@ -266,7 +271,7 @@ void crdi_say_wrapped(crdi_result* o, const char* label, const char* format, ...
 void crdi_show_table(crdi_result* o, const crdi_result* array, const crdi_column* columns,
                      const char* indent)
 {
-    if (!o || !array || o->root->json) { return; }
+    if (!is_heard(o) || !array) { return; }
     crdi_result* n = put_node(o, CRDI_VALUE_VIEW, NULL);
     if (!n) { return; }
     n->list = array;
@@ -274,9 +279,9 @@ void crdi_show_table(crdi_result* o, const crdi_result* array, const crdi_column
     n->indent = indent;
 }
 
-void crdi_say_to(crdi_result* o, FILE* f)
+crdi_result* crdi_aside(crdi_result* o)
 {
-    o->root->text_to = f;
+    return &o->root->aside;
 }
 
 void crdi_label_width(crdi_result* o, int columns)
@@ -289,7 +294,7 @@ void crdi_label_width(crdi_result* o, int columns)
 static void show_real(crdi_grid* g, double x, const char* format)
 {
     char text[32];
-    if (!isfinite(x)) {
+    if (isnan(x) || (isinf(x) && strcmp(format, "s") == 0)) {
         crdi_grid_add(g, "-");
     } else if (strcmp(format, "s") == 0) {
         crdi_grid_add(g, "%s", crdi_format_seconds(text, x));
@@ -354,7 +359,7 @@ static void put_said(crd_text* out, const crdi_result* o)
             crdi_text_put(out, v->text, strlen(v->text));
         } else if (v->kind == CRDI_VALUE_VIEW) {
             print_table(out, (const crdi_result*)v);
-        } else if (v->kind == CRDI_VALUE_OBJECT) {
+        } else if (v->kind == CRDI_VALUE_OBJECT || v->kind == CRDI_VALUE_ARRAY) {
             put_said(out, (const crdi_result*)v);
         }
     }
@@ -433,21 +438,24 @@ void crdi_result_write(const crdi_root* r, crd_text* out)
     out->failed = out->failed || r->failed;
 }
 
-crd_status crdi_result_print(const crdi_root* r)
+crd_status crdi_result_print(crdi_root* r)
 {
     crd_context* ctx = r->arena.ctx;
     crd_status st = CRD_OK;
     crd_text out;
     crd_text_init(&out, ctx);
+    put_said(&out, &r->aside);
+    if (out.length && !out.failed) { crdi_write_all(STDERR_FILENO, out.data, out.length); }
+    out.length = 0;
     crdi_result_write(r, &out);
     if (out.failed) {
         st = crdi_fail(ctx, CRD_E_MEMORY, "out of memory");
-    } else if (out.length && !r->json && r->text_to == stderr) {
-        crdi_write_all(STDERR_FILENO, out.data, out.length);
     } else if (out.length) {
         fwrite(out.data, 1, out.length, stdout);
         st = crdi_stdout_done(ctx);
     }
     crd_text_clear(&out);
+    r->printed = r->printed || r->result.first;
+    r->result.first = r->result.last = r->aside.first = r->aside.last = NULL;
     return st;
 }

@@ -14,14 +14,12 @@
 #pragma once
 #include "shared/base.h"
 
-#include <stdio.h>
-
 typedef enum crdi_value_kind {
     CRDI_VALUE_END, // of a list of values
     CRDI_VALUE_NULL,
     CRDI_VALUE_BOOL,
     CRDI_VALUE_INT,
-    CRDI_VALUE_REAL, // null in JSON and "-" in a table unless finite
+    CRDI_VALUE_REAL, // null in JSON unless finite; NaN is "-" in a table
     CRDI_VALUE_TEXT, // NULL: null
     CRDI_VALUE_OBJECT,
     CRDI_VALUE_ARRAY,
@@ -71,6 +69,7 @@ typedef struct crdi_column {
 typedef struct crdi_result {
     crdi_value value; // object or array, as a member of its parent
     struct crdi_root* root;
+    bool aside; // for standard error
     crdi_value *first, *last;
     // of a view
     const struct crdi_result* list;
@@ -79,19 +78,20 @@ typedef struct crdi_result {
 } crdi_result;
 
 typedef struct crdi_root {
-    crdi_result result;
+    crdi_result result, aside;
     crd_arena arena;
-    bool json;       // what is text only is not kept
+    bool json;       // what is said is not kept
     bool failed;     // out of memory
+    bool printed;    // what was put so far
     int label_width; // of facts
-    FILE* text_to;   // stdout, or stderr
 } crdi_root;
 
 void crdi_result_init(crdi_root* r, crd_context* ctx, bool json);
 void crdi_result_clear(crdi_root* r);
 // Text or JSON, as wished; nothing if nothing was put.
 void crdi_result_write(const crdi_root* r, crd_text* out);
-crd_status crdi_result_print(const crdi_root* r); // the same; CRD_E_IO, CRD_E_MEMORY
+// The same; what is put afterwards is another result. CRD_E_IO, CRD_E_MEMORY.
+crd_status crdi_result_print(crdi_root* r);
 
 // The context of the command, for those who need memory of their own.
 crd_context* crdi_result_context(const crdi_result* o);
@@ -126,5 +126,6 @@ void crdi_say_wrapped(crdi_result* o, const char* label, const char* format, ...
 // A table of the rows of an array; nothing if it has none. `columns` end with {0} and stay.
 void crdi_show_table(crdi_result* o, const crdi_result* array, const crdi_column* columns,
                      const char* indent);
-void crdi_say_to(crdi_result* o, FILE* f);          // stdout unless said
+// What is said here goes to standard error, in one write, and also if JSON is wished.
+crdi_result* crdi_aside(crdi_result* o);
 void crdi_label_width(crdi_result* o, int columns); // of facts; 14 unless said

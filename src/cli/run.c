@@ -24,7 +24,7 @@ typedef struct run_options {
     bool unit_row, iterate, no_quality;
 } run_options;
 
-enum { PROGRESS_AUTO, PROGRESS_JSON, PROGRESS_NONE };
+enum { PROGRESS_AUTO, PROGRESS_JSON, PROGRESS_NONE }; // not given: auto
 
 // ---- the end by a signal -----------------------------------------------------------------------
 
@@ -438,14 +438,11 @@ static crd_status judge(crd_context* ctx, const crd_master_report* r, bool by_pa
     return st < 0 ? st : crdi_check_pace(ctx, r, o->max_overruns, o->max_lateness);
 }
 
-static crd_status run_master(crdi_cli* cli, crd_master* m, const run_options* o)
+static crd_status run_master(crdi_cli* cli, crd_master* m, const run_options* o, crdi_result* out)
 {
     crdi_watch watch;
     crd_status st = crdi_watch_start(cli, m, &o->live, &watch);
-    if (st < 0) {
-        const crdi_run_end end = {.status = st};
-        return o->common.json ? crdi_report_json(cli, NULL, &end) : st;
-    }
+    if (st < 0) { return st; }
     st = crd_master_run(m);
     alarm(0);
     erase_progress(cli);
@@ -454,20 +451,24 @@ static crd_status run_master(crdi_cli* cli, crd_master* m, const run_options* o)
     if (st == CRD_OK) { st = judge(cli->ctx, r, by_page, o); }
     const crdi_run_end end = {.status = st, .by_page = by_page};
     const bool began = r->rows > 0 || r->steps > 0 || st == CRD_OK;
-    if (!o->common.quiet && began) { crdi_show_report(cli, r, &end); }
-    if (o->common.json) { st = crdi_report_json(cli, r, &end); }
+    crdi_put_report(out, r, &end, o->common.quiet || !began);
+    crdi_put_status(cli, out, st);
+    const crd_status printed = crdi_result_print(out->root); // before the page is left alone
     if (end.status == CRD_E_CRASH) {
         crdi_message(cli, CRD_LOG_ERROR, crd_error_text(cli->ctx));
         leave_after_crash(m, &watch);
     }
     if (o->live.keep) { crdi_watch_keep(cli, &watch, end.status, &stop_requested); }
     crdi_watch_stop(&watch, 1);
-    return st;
+    return st < 0 ? st : printed;
 }
 
-static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_options* o)
+static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_options* o,
+                             crdi_result* out)
 {
-    progress p = {.cli = cli, .begin_ns = crdi_now_ns(), .mode = o->progress};
+    progress p = {.cli = cli,
+                  .begin_ns = crdi_now_ns(),
+                  .mode = o->progress < 0 ? PROGRESS_AUTO : o->progress};
     crd_master_options opt = crd_master_defaults();
     opt.stop = &stop_requested;
     opt.guard_crashes = true;
@@ -486,13 +487,8 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
     } else { // whoever is killed leaves no record of an earlier run, and one can be written
         st = record_nothing(s, "the run has not come to its end, or not yet");
     }
-    if (st < 0) {
-        crd_master_destroy(m);
-        const crdi_run_end end = {.status = st};
-        return o->common.json ? crdi_report_json(cli, NULL, &end) : st;
-    }
     p.master = m; // nobody is told before it runs
-    st = run_master(cli, m, o);
+    if (st == CRD_OK) { st = run_master(cli, m, o, out); }
     crd_master_destroy(m);
     return st;
 }
@@ -500,17 +496,12 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
 static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* arguments,
                           crdi_result* out)
 {
-    (void)out;
     const run_options* o = options;
     crd_system* s = NULL;
     crd_status st = crdi_load_variant(cli->ctx, arguments->items[0], o->variant, &s);
     if (st == CRD_OK) { st = apply_options(s, arguments->items[0], o); }
-    if (st == CRD_OK) {
-        st = run_system(cli, s, o);
-    } else if (o->common.json) {
-        const crdi_run_end end = {.status = st};
-        st = crdi_report_json(cli, NULL, &end);
-    }
+    if (st == CRD_OK) { st = run_system(cli, s, o, out); }
+    if (st < 0 && !out->root->printed) { crdi_put_status(cli, out, st); }
     crd_system_destroy(s);
     return st;
 }
@@ -619,28 +610,6 @@ static const crdi_option rows[] = {
     CRDI_COMMON_OPTIONS,
 };
 
-static const run_options defaults = {
-    .common = CRDI_COMMON_DEFAULTS,
-    .start_time = NAN,
-    .stop_time = NAN,
-    .step = NAN,
-    .interval = NAN,
-    .tolerance = NAN,
-    .input = CRDI_INPUT_DEFAULTS,
-    .predict = -1,
-    .control = NAN,
-    .max_defect = NAN,
-    .max_energy = NAN,
-    .max_lateness = NAN,
-    .max_overruns = -1,
-    .overrun = -1,
-    .interface = -1,
-    .solver = -1,
-    .mat_version = -1,
-    .threads = -1,
-    .progress = PROGRESS_AUTO,
-};
-
 const crdi_command crdi_command_run = {
     .name = "run",
     .arguments = "SYSTEM|SSP|FMU|NETLIST",
@@ -682,6 +651,5 @@ const crdi_command crdi_command_run = {
     .min_arguments = 1,
     .max_arguments = 1,
     .extensions = "fmu|yaml|yml|ssp|ssd|cir|ckt|net|sp|spice",
-    .defaults = &defaults,
     .run = run_run,
 };

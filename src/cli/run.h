@@ -10,15 +10,16 @@ typedef struct crdi_run_end {
     crd_status status;
     bool by_page; // somebody pressed Stop
 } crdi_run_end;
-void crdi_show_report(crdi_cli* cli, const crd_master_report* r, const crdi_run_end* end);
-// Also for runs that did not begin: `r` may be NULL. The status of the run, else of the writing.
-crd_status crdi_report_json(crdi_cli* cli, const crd_master_report* r, const crdi_run_end* end);
+// Values into `out`, the report for people beside it unless `quiet`; a run that did not begin has
+// no report.
+void crdi_put_report(crdi_result* out, const crd_master_report* r, const crdi_run_end* end,
+                     bool quiet);
 
 // ---- run_pace.c
-void crdi_print_pace(crd_context* ctx, const crd_master_report* r, FILE* f);
-void crdi_print_links(crd_context* ctx, const crd_master_report* r, FILE* f);
-json_t* crdi_pace_json(crd_context* ctx, const crd_master_report* r);
-json_t* crdi_link_json(crd_context* ctx, const struct crd_link_stats* l);
+void crdi_say_pace(crdi_result* out, const crd_master_report* r);
+void crdi_show_links(crdi_result* out, const crd_master_report* r);
+void crdi_put_pace(crdi_result* out, const crd_master_report* r);
+void crdi_put_link(crdi_result* out, const struct crd_link_stats* l);
 // CRD_E_LIMIT with a sentence; -1, NaN: no limit.
 crd_status crdi_check_pace(crd_context* ctx, const crd_master_report* r, int max_overruns,
                            double max_lateness);

@@ -103,12 +103,12 @@ static void put_verdict(crd_text* t, const crd_pace_report* p)
     }
 }
 
-static void print_sentence(crd_context* ctx, const crd_master_report* r, FILE* f)
+static void say_sentence(crdi_result* out, const crd_master_report* r)
 {
     const crd_pace_report* p = r->pace;
     crd_text t;
     char a[32];
-    crd_text_init(&t, ctx);
+    crd_text_init(&t, crdi_result_context(out));
     if (p->factor == 1) {
         crdi_text_add(&t, "real time");
     } else {
@@ -118,18 +118,18 @@ static void print_sentence(crd_context* ctx, const crd_master_report* r, FILE* f
     if (p->period > 0) { crdi_text_add(&t, " of %s", crdi_format_seconds(a, p->period)); }
     put_overruns(&t, r);
     put_grid(&t, p);
-    if (!t.failed) { crdi_print_wrapped(f, "pace", t.data); }
+    if (!t.failed) { crdi_say_wrapped(out, "pace", "%s", t.data); }
     t.length = 0;
     put_verdict(&t, p);
-    if (!t.failed) { crdi_print_wrapped(f, "", t.data); }
+    if (!t.failed) { crdi_say_wrapped(out, "", "%s", t.data); }
     crd_text_clear(&t);
 }
 
-static void print_system(crd_context* ctx, const crd_pace_report* p, FILE* f)
+static void say_system(crdi_result* out, const crd_pace_report* p)
 {
     crd_text t;
     char a[32];
-    crd_text_init(&t, ctx);
+    crd_text_init(&t, crdi_result_context(out));
     if (p->fifo) {
         crdi_text_add(&t, "SCHED_FIFO %d", p->priority);
     } else {
@@ -151,48 +151,37 @@ static void print_system(crd_context* ctx, const crd_pace_report* p, FILE* f)
                       p->clock_steps, crdi_plural(p->clock_steps), p->clock_step_ns < 0 ? "-" : "+",
                       crdi_format_seconds(a, fabs(seconds(p->clock_step_ns))));
     }
-    if (!t.failed) { crdi_print_wrapped(f, "system", t.data); }
+    if (!t.failed) { crdi_say_wrapped(out, "system", "%s", t.data); }
     crd_text_clear(&t);
 }
 
 // ---- tables ------------------------------------------------------------------------------------
 
-static void add_seconds(crdi_grid* g, double x)
+static void put_task(crdi_result* row, const char* name, const crd_histogram* h)
 {
-    char a[32];
-    crdi_grid_add(g, "%s", isfinite(x) ? crdi_format_seconds(a, x) : "-");
+    crdi_put(row, TEXT("name", name), REAL("p50", crdi_histogram_claim(h, 0.5)),
+             REAL("p99", crdi_histogram_claim(h, 0.99)),
+             REAL("p99.99", crdi_histogram_claim(h, 0.9999)),
+             REAL("max", h->count ? seconds(h->max) : (double)NAN));
 }
 
-static void add_task(crdi_grid* g, const char* name, const crd_histogram* h, double load)
+static void show_tasks(crdi_result* out, const crd_master_report* r)
 {
-    static const double quantiles[] = {0.5, 0.99, 0.9999};
-    crdi_grid_add(g, "%s", name);
-    for (size_t i = 0; i < sizeof quantiles / sizeof *quantiles; i++) {
-        add_seconds(g, crdi_histogram_claim(h, quantiles[i]));
-    }
-    add_seconds(g, h->count ? seconds(h->max) : (double)NAN);
-    if (isfinite(load)) {
-        crdi_grid_add(g, "%.3g %%", 100 * load);
-    } else {
-        crdi_grid_add(g, "%s", "");
-    }
-}
-
-static void print_tasks(crd_context* ctx, const crd_master_report* r, FILE* f)
-{
-    static const char* const titles[] = {"per cycle", "p50", "p99", "p99.99", "max", "load"};
-    enum { COLUMNS = sizeof titles / sizeof *titles };
+    static const crdi_column columns[] = {{"per cycle", "name", "%s"},
+                                          {">p50", "p50", "s"},
+                                          {">p99", "p99", "s"},
+                                          {">p99.99", "p99.99", "s"},
+                                          {">max", "max", "s"},
+                                          {">load", "load", "100*%.3g %%"},
+                                          {0}};
     const crd_pace_report* p = r->pace;
     const double clock = (r->time - r->start) / p->factor;
-    crdi_grid g;
-    crdi_grid_init(&g, ctx, COLUMNS, 0x3E);
-    for (int i = 0; i < COLUMNS; i++) {
-        crdi_grid_add(&g, "%s", titles[i]);
-    }
-    add_task(&g, "wake-up after its deadline", &p->lateness, NAN);
-    add_task(&g, "work", &p->busy, clock > 0 ? seconds(p->busy.sum) / clock : (double)NAN);
-    crdi_grid_print(&g, f, "  ");
-    crdi_grid_clear(&g);
+    crdi_result* lines = crdi_array(out, NULL);
+    put_task(crdi_row(lines), "wake-up after its deadline", &p->lateness);
+    crdi_result* work = crdi_row(lines);
+    put_task(work, "work", &p->busy);
+    if (clock > 0) { crdi_put(work, REAL("load", seconds(p->busy.sum) / clock)); }
+    crdi_show_table(out, lines, columns, "  ");
 }
 
 // All of a few; of many those that were latest.
@@ -206,17 +195,18 @@ static bool is_shown(const crd_pace_report* p, int index)
     return !follows(p, index) && worse < MOST_OVERRUNS;
 }
 
-static void print_overruns(crd_context* ctx, const crd_master_report* r, FILE* f)
+static void show_overruns(crdi_result* out, const crd_master_report* r)
 {
-    static const char* const titles[] = {"overrun at", "cycle", "late", "work", "in a row", ""};
-    enum { COLUMNS = sizeof titles / sizeof *titles };
+    static const crdi_column columns[] = {{">overrun at", "time", "%.9g s"},
+                                          {">cycle", "cycle", "%d"},
+                                          {">late", "late", "s"},
+                                          {">work", "work", "s"},
+                                          {">in a row", "row", "%s"},
+                                          {"", "why", "%s"},
+                                          {0}};
     const crd_pace_report* p = r->pace;
     if (p->overruns < 2) { return; } // of one the sentence says everything
-    crdi_grid g;
-    crdi_grid_init(&g, ctx, COLUMNS, 0x1F);
-    for (int i = 0; i < COLUMNS; i++) {
-        crdi_grid_add(&g, "%s", titles[i]);
-    }
+    crdi_result* lines = crdi_array(out, NULL);
     int64_t told = 0;
     for (int i = 0; i < p->kept_count; i++) {
         char why[256];
@@ -227,112 +217,108 @@ static void print_overruns(crd_context* ctx, const crd_master_report* r, FILE* f
             row++;
         }
         told += row;
-        crdi_grid_add(&g, "%.9g s", o->time);
-        crdi_grid_add(&g, "%" PRId64, o->cycle);
-        add_seconds(&g, seconds(o->late_ns));
-        add_seconds(&g, seconds(o->busy_ns));
         // Of those that are not kept some may belong to it.
-        crdi_grid_add(&g, p->overruns > p->kept_count ? "%d+" : "%d", row);
-        crdi_grid_add(&g, "%s", cause(r, o, why, sizeof why));
+        const char* plus = p->overruns > p->kept_count ? "+" : "";
+        crdi_put(crdi_row(lines), REAL("time", o->time), INT("cycle", o->cycle),
+                 REAL("late", seconds(o->late_ns)), REAL("work", seconds(o->busy_ns)),
+                 TEXT("row", crdi_worded(out, "%d%s", row, plus)),
+                 TEXT("why", cause(r, o, why, sizeof why)));
     }
-    crdi_grid_print(&g, f, "  ");
-    crdi_grid_clear(&g);
+    crdi_show_table(out, lines, columns, "  ");
     if (told < p->overruns) {
-        fprintf(f, "  and %" PRId64 " more%s\n", p->overruns - told,
-                told < p->kept_count ? "; --json and the report have some of them" : "");
+        crdi_say(out, "  and %" PRId64 " more%s\n", p->overruns - told,
+                 told < p->kept_count ? "; --json and the report have some of them" : "");
     }
 }
 
-static void print_budgets(const crd_master_report* r, FILE* f)
+static void say_budgets(crdi_result* out, const crd_master_report* r)
 {
     char a[32];
     for (int i = 0; i < r->unit_count; i++) {
         const crd_unit_report* u = &r->units[i];
         if (isnan(u->budget)) { continue; }
-        fprintf(f, "budget   unit '%s', %s: ", u->name, crdi_format_seconds(a, u->budget));
+        crdi_say(out, "budget   unit '%s', %s: ", u->name, crdi_format_seconds(a, u->budget));
         if (u->late == 0) {
-            fprintf(f, "never late\n");
+            crdi_say(out, "never late\n");
         } else {
-            fprintf(f, "%" PRId64 " cycle%s went on without it\n", u->late, crdi_plural(u->late));
+            crdi_say(out, "%" PRId64 " cycle%s went on without it\n", u->late,
+                     crdi_plural(u->late));
         }
     }
 }
 
-void crdi_print_pace(crd_context* ctx, const crd_master_report* r, FILE* f)
+void crdi_say_pace(crdi_result* out, const crd_master_report* r)
 {
     if (r->pace->on) {
-        print_sentence(ctx, r, f);
-        print_system(ctx, r->pace, f);
-        print_tasks(ctx, r, f);
-        print_overruns(ctx, r, f);
+        say_sentence(out, r);
+        say_system(out, r->pace);
+        show_tasks(out, r);
+        show_overruns(out, r);
     }
-    print_budgets(r, f);
+    say_budgets(out, r);
 }
 
-void crdi_print_links(crd_context* ctx, const crd_master_report* r, FILE* f)
+void crdi_show_links(crdi_result* out, const crd_master_report* r)
 {
-    static const char* const titles[] = {"link",     "in",      "out",        "lost",
-                                         "twice",    "swapped", "bad",        "late",
-                                         "age mean", "age max", "round trip", "max"};
-    enum { COLUMNS = sizeof titles / sizeof *titles };
-    bool any = false;
-    for (int i = 0; i < r->unit_count; i++) {
-        any = any || r->units[i].link;
-    }
-    if (!any) { return; }
-    crdi_grid g;
-    crdi_grid_init(&g, ctx, COLUMNS, 0xFFE);
-    for (int i = 0; i < COLUMNS; i++) {
-        crdi_grid_add(&g, "%s", titles[i]);
-    }
+    static const crdi_column columns[] = {{"link", "name", "%s"},
+                                          {">in", "in", "%d"},
+                                          {">out", "out", "%d"},
+                                          {">lost", "lost", "%d"},
+                                          {">twice", "twice", "%d"},
+                                          {">swapped", "swapped", "%d"},
+                                          {">bad", "bad", "%d"},
+                                          {">late", "late", "%d"},
+                                          {">age mean", "age mean", "s"},
+                                          {">age max", "age max", "s"},
+                                          {">round trip", "trip", "s"},
+                                          {">max", "trip max", "s"},
+                                          {0}};
+    crdi_result* lines = crdi_array(out, NULL);
     for (int i = 0; i < r->unit_count; i++) {
         const crd_link_stats* l = r->units[i].link;
         if (!l) { continue; }
-        const int64_t counts[] = {l->in,        l->out, l->lost, l->duplicates,
-                                  l->reordered, l->bad, l->late};
-        crdi_grid_add(&g, "%s", r->units[i].name);
-        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
-            crdi_grid_add(&g, "%" PRId64, counts[k]);
-        }
-        add_seconds(&g, l->age_mean);
-        add_seconds(&g, l->age_max);
-        add_seconds(&g, l->round_trip);
-        add_seconds(&g, l->round_trip_max);
+        crdi_put(crdi_row(lines), TEXT("name", r->units[i].name), INT("in", l->in),
+                 INT("out", l->out), INT("lost", l->lost), INT("twice", l->duplicates),
+                 INT("swapped", l->reordered), INT("bad", l->bad), INT("late", l->late),
+                 REAL("age mean", l->age_mean), REAL("age max", l->age_max),
+                 REAL("trip", l->round_trip), REAL("trip max", l->round_trip_max));
     }
-    crdi_grid_print(&g, f, "  ");
-    crdi_grid_clear(&g);
+    crdi_show_table(out, lines, columns, "  ");
 }
 
-// ---- JSON --------------------------------------------------------------------------------------
+// ---- values ------------------------------------------------------------------------------------
 
-static json_t* loads(crd_text* t)
+// What the result file says about it, too.
+static void put_document(crdi_result* out, const char* key, crd_text* t)
 {
-    json_t* j = t->failed || !t->data ? NULL : json_loads(t->data, JSON_DECODE_ANY, NULL);
+    if (t->failed || !t->data) {
+        crdi_put(out, NONE(key));
+    } else {
+        crdi_put_json(out, key, t->data, t->length);
+    }
     crd_text_clear(t);
-    return j ? j : json_null();
 }
 
-json_t* crdi_pace_json(crd_context* ctx, const crd_master_report* r)
+void crdi_put_pace(crdi_result* out, const crd_master_report* r)
 {
+    crd_context* ctx = crdi_result_context(out);
     crd_text t;
     const char** names = crdi_new(ctx, ((size_t)r->unit_count + 1) * sizeof *names);
-    if (!names) { return json_null(); }
-    for (int i = 0; i < r->unit_count; i++) {
+    for (int i = 0; names && i < r->unit_count; i++) {
         names[i] = r->units[i].name;
     }
     crd_text_init(&t, ctx);
-    crdi_pace_to_json(r->pace, names, r->unit_count, &t);
+    if (names) { (void)crdi_pace_to_json(r->pace, names, r->unit_count, &t); }
     crd_free(ctx, names);
-    return loads(&t);
+    put_document(out, "pace", &t);
 }
 
-json_t* crdi_link_json(crd_context* ctx, const struct crd_link_stats* l)
+void crdi_put_link(crdi_result* out, const struct crd_link_stats* l)
 {
     crd_text t;
-    if (!l) { return json_null(); }
-    crd_text_init(&t, ctx);
-    crdi_link_to_json(l, &t);
-    return loads(&t);
+    crd_text_init(&t, crdi_result_context(out));
+    if (l) { (void)crdi_link_to_json(l, &t); }
+    put_document(out, "link", &t);
 }
 
 // ---- limits ------------------------------------------------------------------------------------

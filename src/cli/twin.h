@@ -13,12 +13,6 @@ typedef struct crdi_twin_command {
     double sd, step, start, from, to;
 } crdi_twin_command;
 
-#define CRDI_TWIN_DEFAULTS                                                                         \
-    {                                                                                              \
-        .common = CRDI_COMMON_DEFAULTS, .sd = NAN, .step = NAN, .start = NAN, .from = NAN,         \
-        .to = NAN                                                                                  \
-    }
-
 #define CRDI_TWIN_OPTIONS(object, field)                                                           \
     OPT_LIST(object, field.sensors, "sensors", "NAME[=WHAT][:SD],...",                             \
              "what is measured: T7=t(7):0.5 is the temperature of node 7 with noise of 0.5 K; "    \

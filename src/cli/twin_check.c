@@ -19,63 +19,44 @@ static const char* judge(const crd_observability* o, int i)
                               : "well";
 }
 
-static void print_observability(const crdi_twin_job* j, const crd_observability* o,
-                                crd_arena* arena)
+static void put_observability(crdi_result* out, const crdi_twin_job* j, const crd_observability* o,
+                              crd_arena* arena)
 {
-    crdi_grid g;
-    printf("experiment: %lld measurements every %g s, %d sensor%s\n", (long long)j->data.rows,
-           j->spec.step, j->spec.sensor_count, crdi_plural(j->spec.sensor_count));
-    printf("rank %d of %d\n\n", o->rank, o->unknowns);
-    crdi_grid_init(&g, j->cli->ctx, 3, 2);
-    crdi_grid_add(&g, "unknown");
-    crdi_grid_add(&g, "sd after / before");
-    crdi_grid_add(&g, " ");
+    static const crdi_column unknown_columns[] = {{"unknown", "name", "%s"},
+                                                  {">sd after / before", "posterior", "%.2g"},
+                                                  {" ", "remark", "%s"},
+                                                  {0}};
+    static const crdi_column direction_columns[] = {{">signal/noise", "signal", "%.3g"},
+                                                    {"seen", "seen", "%s"},
+                                                    {"combination", "shown", "%s"},
+                                                    {0}};
+    crdi_put(out, INT("rank", o->rank), INT("structural_nulls", o->structural));
+    crdi_say(out, "experiment: %lld measurements every %g s, %d sensor%s\n",
+             (long long)j->data.rows, j->spec.step, j->spec.sensor_count,
+             crdi_plural(j->spec.sensor_count));
+    crdi_say(out, "rank %d of %d\n\n", o->rank, o->unknowns);
+    crdi_result *all = crdi_array(out, "unknowns"), *directions = crdi_array(out, "directions");
     for (int i = 0; i < o->unknowns; i++) {
         const double p = o->posterior[i];
-        crdi_grid_add(&g, "%s", o->names[i]);
-        crdi_grid_add(&g, "%.2g", p);
-        crdi_grid_add(&g, "%s", p > 0.99 ? "nothing is learnt" : p > 0.5 ? "little is learnt" : "");
-    }
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
-    printf("\n");
-    crdi_grid_init(&g, j->cli->ctx, 3, 1);
-    crdi_grid_add(&g, "signal/noise");
-    crdi_grid_add(&g, "seen");
-    crdi_grid_add(&g, "combination");
-    for (int i = 0; i < o->unknowns; i++) {
         const char* name = crd_observability_name(o, i, arena);
-        crdi_grid_add(&g, "%.3g", i >= o->rank ? 0.0 : o->sigma[i]);
-        crdi_grid_add(&g, "%s", judge(o, i));
-        crdi_grid_add(&g, "%s", name ? name : "?");
+        crdi_put(crdi_row(all), TEXT("name", o->names[i]), REAL("posterior", p),
+                 CELL("remark", p > 0.99  ? "nothing is learnt"
+                                : p > 0.5 ? "little is learnt"
+                                          : ""));
+        crdi_result* row = crdi_row(directions);
+        crdi_put(row, REAL("sigma", o->sigma[i]), TEXT("seen", judge(o, i)),
+                 TEXT("name", name ? name : ""), CELL("shown", name ? name : "?"),
+                 CELL("signal", crdi_worded(out, "%.3g", i >= o->rank ? 0.0 : o->sigma[i])));
+        crdi_put_numbers(row, "vector", o->directions + i * o->unknowns, o->unknowns);
     }
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
-}
-
-static json_t* json_of(const crd_observability* o, crd_arena* arena)
-{
-    json_t *all = json_array(), *directions = json_array();
-    for (int i = 0; i < o->unknowns; i++) {
-        json_array_append_new(all, json_pack("{s:s, s:o}", "name", o->names[i], "posterior",
-                                             crdi_json_number(o->posterior[i])));
-        json_t* v = json_array();
-        for (int k = 0; k < o->unknowns; k++) {
-            json_array_append_new(v, crdi_json_number(o->directions[i * o->unknowns + k]));
-        }
-        const char* name = crd_observability_name(o, i, arena);
-        json_array_append_new(
-            directions, json_pack("{s:o, s:s, s:s, s:o}", "sigma", crdi_json_number(o->sigma[i]),
-                                  "seen", judge(o, i), "name", name ? name : "", "vector", v));
-    }
-    return json_pack("{s:i, s:i, s:o, s:o}", "rank", o->rank, "structural_nulls", o->structural,
-                     "unknowns", all, "directions", directions);
+    crdi_show_table(out, all, unknown_columns, "");
+    crdi_say(out, "\n");
+    crdi_show_table(out, directions, direction_columns, "");
 }
 
 static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list* arguments,
                             crdi_result* out)
 {
-    (void)out;
     const check_options* o = options;
     crdi_twin_job j;
     crd_arena arena;
@@ -90,12 +71,7 @@ static crd_status run_check(crdi_cli* cli, const void* options, const crdi_list*
     if (st == CRD_OK) {
         st = crd_twin_observe(cli->ctx, j.n, &j.spec, &j.data, o->states, &arena, &seen);
     }
-    if (st == CRD_OK && o->twin.common.json) {
-        st = crdi_json_print(cli, json_of(&seen, &arena));
-    } else if (st == CRD_OK) {
-        print_observability(&j, &seen, &arena);
-        st = crdi_stdout_done(cli->ctx);
-    }
+    if (st == CRD_OK) { put_observability(out, &j, &seen, &arena); }
     if (st == CRD_OK && seen.structural) {
         st = crd_twin_require_observable(cli->ctx, j.n, &j.spec, &j.data, o->states);
     }
@@ -120,39 +96,27 @@ static crd_status candidates(crdi_twin_job* j, const crdi_list* names, int32_t**
     return CRD_OK;
 }
 
-static crd_status print_places(crdi_twin_job* j, const crd_placement* p, int count, bool json)
+static void put_places(crdi_result* out, const crdi_twin_job* j, const crd_placement* p, int count)
 {
-    if (json) {
-        json_t* all = json_array();
-        for (int i = 0; i < count; i++) {
-            json_array_append_new(all, json_pack("{s:s, s:i, s:o, s:o}", "node",
-                                                 j->n->nodes[p[i].node], "rank", p[i].rank,
-                                                 "smallest", crdi_json_number(p[i].smallest),
-                                                 "log_det", crdi_json_number(p[i].log_det)));
-        }
-        return crdi_json_print(j->cli, json_pack("{s:o}", "places", all));
-    }
-    crdi_grid g;
-    crdi_grid_init(&g, j->cli->ctx, 4, 14);
-    crdi_grid_add(&g, "sensor at node");
-    crdi_grid_add(&g, "rank");
-    crdi_grid_add(&g, "weakest signal/noise");
-    crdi_grid_add(&g, "information");
+    static const crdi_column columns[] = {{"sensor at node", "node", "%s"},
+                                          {">rank", "rank", "%d"},
+                                          {">weakest signal/noise", "smallest", "%.3g"},
+                                          {">information", "log_det", "%.4g"},
+                                          {0}};
+    crdi_result* places = crdi_array(out, "places");
     for (int i = 0; i < count; i++) {
-        crdi_grid_add(&g, "%s%s", i ? "then " : "", j->n->nodes[p[i].node]);
-        crdi_grid_add(&g, "%d", p[i].rank);
-        crdi_grid_add(&g, "%.3g", p[i].smallest);
-        crdi_grid_add(&g, "%.4g", p[i].log_det);
+        const char* node = j->n->nodes[p[i].node];
+        crdi_put(crdi_row(places),
+                 AS(TEXT("node", node), crdi_worded(out, "%s%s", i ? "then " : "", node)),
+                 INT("rank", p[i].rank), REAL("smallest", p[i].smallest),
+                 REAL("log_det", p[i].log_det));
     }
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
-    return crdi_stdout_done(j->cli->ctx);
+    crdi_show_table(out, places, columns, "");
 }
 
 static crd_status run_place(crdi_cli* cli, const void* options, const crdi_list* arguments,
                             crdi_result* out)
 {
-    (void)out;
     const check_options* o = options;
     crdi_twin_job j;
     crd_arena arena;
@@ -176,11 +140,11 @@ static crd_status run_place(crdi_cli* cli, const void* options, const crdi_list*
         st = crd_twin_place(cli->ctx, j.n, &j.spec, &j.data, sd, nodes, o->at.count, wanted, &arena,
                             places, &count);
     }
-    if (st == CRD_OK && !o->twin.common.json) {
-        printf("now rank %d of %d, weakest signal/noise %.3g\n", now.rank, now.unknowns,
-               now.unknowns ? now.sigma[now.unknowns - 1] : 0);
+    if (st == CRD_OK) {
+        crdi_say(out, "now rank %d of %d, weakest signal/noise %.3g\n", now.rank, now.unknowns,
+                 now.unknowns ? now.sigma[now.unknowns - 1] : 0);
+        put_places(out, &j, places, count);
     }
-    if (st == CRD_OK) { st = print_places(&j, places, count, o->twin.common.json); }
     crdi_twin_clear(&j);
     crd_arena_clear(&arena);
     return st;
@@ -214,9 +178,6 @@ static const crdi_option place_rows[] = {
     CRDI_COMMON_OPTIONS,
 };
 
-static const check_options defaults = {
-    .twin = CRDI_TWIN_DEFAULTS, .stop = NAN, .sensor_sd = NAN, .count = -1};
-
 const crdi_command crdi_command_twin_check = {
     .name = "twin check",
     .arguments = "FILE",
@@ -234,7 +195,6 @@ const crdi_command crdi_command_twin_check = {
     .min_arguments = 1,
     .max_arguments = 1,
     .extensions = "cir|yaml|yml|json",
-    .defaults = &defaults,
     .run = run_check,
 };
 

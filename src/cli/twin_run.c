@@ -159,75 +159,66 @@ static crd_status follow(run* r)
     return st;
 }
 
-static void print_result(const run* r)
+static void put_estimates(crdi_result* out, const run* r)
 {
-    crdi_grid g;
-    const crdi_twin_job* j = &r->j;
-    printf("twin     %d states, %d sensor%s, %d source%s and %d value%s to find\n",
-           crd_twin_states(r->w), j->spec.sensor_count, crdi_plural(j->spec.sensor_count),
-           j->spec.source_count, crdi_plural(j->spec.source_count), j->spec.parameter_count,
-           crdi_plural(j->spec.parameter_count));
-    printf("time     %g s to %g s in %lld steps of %g s\n", j->data.start, crd_twin_time(r->w),
-           (long long)r->steps, j->spec.step);
-    char each[32];
-    crdi_format_seconds(each, r->steps ? r->busy / (double)r->steps : 0);
-    printf("speed    %s per step\n", each);
-    if (r->o->output) { printf("results  %lld rows in %s\n", (long long)r->steps, r->o->output); }
-    printf("\n");
-    crdi_grid_init(&g, j->cli->ctx, 4, 12);
-    crdi_grid_add(&g, "estimate at the end");
-    crdi_grid_add(&g, " ");
-    crdi_grid_add(&g, "value");
-    crdi_grid_add(&g, "sd");
-    for (int i = 0; i < r->count && i < 40; i++) {
-        const crd_estimate e = look(r, &r->q[i]);
-        crdi_grid_add(&g, "%s", r->q[i].name);
-        crdi_grid_add(&g, "%s", r->q[i].unit);
-        crdi_grid_add(&g, "%.6g", e.value);
-        crdi_grid_add(&g, "%.2g", e.sd);
-    }
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
-    printf("\n");
-    crdi_grid_init(&g, j->cli->ctx, 5, 14);
-    crdi_grid_add(&g, "sensor");
-    crdi_grid_add(&g, "used");
-    crdi_grid_add(&g, "missing");
-    crdi_grid_add(&g, "refused");
-    crdi_grid_add(&g, " ");
-    for (int i = 0; i < j->spec.sensor_count; i++) {
-        const crd_twin_sensor_state s = crd_twin_sensor_now(r->w, i);
-        crdi_grid_add(&g, "%s", j->spec.sensors[i].name);
-        crdi_grid_add(&g, "%lld", (long long)s.used);
-        crdi_grid_add(&g, "%lld", (long long)s.missing);
-        crdi_grid_add(&g, "%lld", (long long)s.gated);
-        crdi_grid_add(&g, "%s", s.stuck ? "stuck" : s.wild ? "wild" : "");
-    }
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
-}
-
-static json_t* json_of(const run* r)
-{
-    json_t *all = json_array(), *sensors = json_array();
+    enum { MOST_ROWS = 40 };
+    static const crdi_column columns[] = {{"estimate at the end", "name", "%s"},
+                                          {" ", "unit", "%s"},
+                                          {">value", "value", "%.6g"},
+                                          {">sd", "sd", "%.2g"},
+                                          {0}};
+    crdi_result* all = crdi_array(out, "estimates");
     for (int i = 0; i < r->count; i++) {
         const crd_estimate e = look(r, &r->q[i]);
-        json_array_append_new(all, json_pack("{s:s, s:s, s:o, s:o}", "name", r->q[i].name, "unit",
-                                             r->q[i].unit, "value", crdi_json_number(e.value), "sd",
-                                             crdi_json_number(e.sd)));
+        crdi_result* row = crdi_row(all);
+        crdi_put(row, TEXT("name", r->q[i].name), TEXT("unit", r->q[i].unit),
+                 REAL("value", e.value), REAL("sd", e.sd));
+        if (i >= MOST_ROWS) { crdi_only_json(row); }
     }
-    for (int i = 0; i < r->j.spec.sensor_count; i++) {
-        const crd_twin_sensor_state s = crd_twin_sensor_now(r->w, i);
-        json_array_append_new(
-            sensors, json_pack("{s:s, s:I, s:I, s:I, s:b, s:b}", "name", r->j.spec.sensors[i].name,
-                               "used", (json_int_t)s.used, "missing", (json_int_t)s.missing,
-                               "refused", (json_int_t)s.gated, "stuck", s.stuck, "wild", s.wild));
-    }
-    return json_pack("{s:o, s:I, s:o, s:o}", "end", crdi_json_number(crd_twin_time(r->w)), "steps",
-                     (json_int_t)r->steps, "estimates", all, "sensors", sensors);
+    crdi_show_table(out, all, columns, "");
 }
 
-static crd_status choose_noise(run* r)
+static void put_sensors(crdi_result* out, const run* r)
+{
+    static const crdi_column columns[] = {
+        {"sensor", "name", "%s"},      {">used", "used", "%d"}, {">missing", "missing", "%d"},
+        {">refused", "refused", "%d"}, {" ", "remark", "%s"},   {0}};
+    crdi_result* sensors = crdi_array(out, "sensors");
+    for (int i = 0; i < r->j.spec.sensor_count; i++) {
+        const crd_twin_sensor_state s = crd_twin_sensor_now(r->w, i);
+        crdi_put(crdi_row(sensors), TEXT("name", r->j.spec.sensors[i].name), INT("used", s.used),
+                 INT("missing", s.missing), INT("refused", s.gated), BOOL("stuck", s.stuck),
+                 BOOL("wild", s.wild),
+                 CELL("remark", s.stuck  ? "stuck"
+                                : s.wild ? "wild"
+                                         : ""));
+    }
+    crdi_show_table(out, sensors, columns, "");
+}
+
+static void put_result(crdi_result* out, const run* r)
+{
+    const crdi_twin_job* j = &r->j;
+    char each[32];
+    crdi_put(out, REAL("end", crd_twin_time(r->w)), INT("steps", r->steps));
+    crdi_say(out, "twin     %d states, %d sensor%s, %d source%s and %d value%s to find\n",
+             crd_twin_states(r->w), j->spec.sensor_count, crdi_plural(j->spec.sensor_count),
+             j->spec.source_count, crdi_plural(j->spec.source_count), j->spec.parameter_count,
+             crdi_plural(j->spec.parameter_count));
+    crdi_say(out, "time     %g s to %g s in %lld steps of %g s\n", j->data.start,
+             crd_twin_time(r->w), (long long)r->steps, j->spec.step);
+    crdi_say(out, "speed    %s per step\n",
+             crdi_format_seconds(each, r->steps ? r->busy / (double)r->steps : 0));
+    if (r->o->output) {
+        crdi_say(out, "results  %lld rows in %s\n", (long long)r->steps, r->o->output);
+    }
+    crdi_say(out, "\n");
+    put_estimates(out, r);
+    crdi_say(out, "\n");
+    put_sensors(out, r);
+}
+
+static crd_status choose_noise(run* r, crdi_result* out)
 {
     crd_context* ctx = r->j.cli->ctx;
     crd_twin_spec* s = &r->j.spec;
@@ -245,13 +236,13 @@ static crd_status choose_noise(run* r)
         crdi_message(r->j.cli, CRD_LOG_WARNING, text);
         return CRD_OK;
     }
-    if (st == CRD_OK && !r->o->twin.common.json) {
+    if (st == CRD_OK) {
         if (s->source_count) {
-            printf("noise    %.3g of %s per step: Ljung-Box %.2f, flatness %.2f\n",
-                   sources[0].noise, sources[0].group.name, r->lb, r->flat);
+            crdi_say(out, "noise    %.3g of %s per step: Ljung-Box %.2f, flatness %.2f\n",
+                     sources[0].noise, sources[0].group.name, r->lb, r->flat);
         } else {
-            printf("noise    %.3g of the states per step: Ljung-Box %.2f, flatness %.2f\n",
-                   s->state_noise, r->lb, r->flat);
+            crdi_say(out, "noise    %.3g of the states per step: Ljung-Box %.2f, flatness %.2f\n",
+                     s->state_noise, r->lb, r->flat);
         }
     }
     return st;
@@ -260,14 +251,13 @@ static crd_status choose_noise(run* r)
 static crd_status run_twin(crdi_cli* cli, const void* options, const crdi_list* arguments,
                            crdi_result* out)
 {
-    (void)out;
     run r = {.o = options};
     crd_status st = crdi_twin_load(&r.j, cli, &r.o->twin, arguments->items[0], NAN);
     if (st == CRD_OK) { st = crdi_twin_check_output(&r.j, r.o->output); }
     if (st == CRD_OK) {
         st = crd_twin_require_observable(cli->ctx, r.j.n, &r.j.spec, &r.j.data, false);
     }
-    if (st == CRD_OK && r.o->auto_noise) { st = choose_noise(&r); }
+    if (st == CRD_OK && r.o->auto_noise) { st = choose_noise(&r, out); }
     if (st == CRD_OK) { st = crd_twin_create(cli->ctx, r.j.n, &r.j.spec, &r.w); }
     if (st == CRD_OK) { st = list_quantities(&r); }
     if (st == CRD_OK && r.o->output) { st = open_recorder(&r); }
@@ -276,12 +266,7 @@ static crd_status run_twin(crdi_cli* cli, const void* options, const crdi_list* 
         const crd_status end = crd_recorder_finish(r.recorder);
         if (st == CRD_OK) { st = end; }
     }
-    if (st == CRD_OK && r.o->twin.common.json) {
-        st = crdi_json_print(cli, json_of(&r));
-    } else if (st == CRD_OK) {
-        print_result(&r);
-        st = crdi_stdout_done(cli->ctx);
-    }
+    if (st == CRD_OK) { put_result(out, &r); }
     crd_recorder_destroy(r.recorder);
     crd_twin_destroy(r.w);
     crdi_twin_clear(&r.j);

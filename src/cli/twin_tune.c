@@ -15,72 +15,55 @@ typedef struct tune_options {
 
 static const char* const ways[] = {"likelihood", "passes", NULL};
 
-static void print_result(const crdi_twin_job* j, const crd_tune_result* r, bool passes)
+static void put_values(crdi_result* out, const crdi_twin_job* j, const crd_tune_result* r)
 {
-    crdi_grid g;
-    printf("%lld measurements every %g s", (long long)j->data.rows, j->spec.step);
-    if (j->missing) { printf(", %lld values missing", (long long)j->missing); }
-    printf("; %s after %d %s\n\n", r->converged ? "converged" : "NOT CONVERGED", r->iterations,
-           passes ? "passes" : "iterations");
-    crdi_grid_init(&g, j->cli->ctx, 4, 14);
-    crdi_grid_add(&g, "unknown");
-    crdi_grid_add(&g, "value");
-    crdi_grid_add(&g, "sd");
-    crdi_grid_add(&g, "95 %% interval");
+    static const crdi_column columns[] = {{"unknown", "name", "%s"},
+                                          {">value", "value", "%.6g"},
+                                          {">sd", "sd", "%.2g"},
+                                          {">95 % interval", "interval", "%s"},
+                                          {0}};
+    crdi_result* unknowns = crdi_array(out, "unknowns");
     for (int i = 0; i < r->unknowns; i++) {
         const bool value = i < j->spec.parameter_count;
         const double rel = value ? r->sd[i] / r->value[i] : 0;
         const double low = value ? r->value[i] * exp(-1.96 * rel) : r->value[i] - 1.96 * r->sd[i];
         const double high = value ? r->value[i] * exp(1.96 * rel) : r->value[i] + 1.96 * r->sd[i];
-        crdi_grid_add(&g, "%s", r->names[i]);
-        crdi_grid_add(&g, "%.6g", r->value[i]);
-        crdi_grid_add(&g, "%.2g", r->sd[i]);
-        crdi_grid_add(&g, "%.6g .. %.6g", low, high);
+        crdi_put(crdi_row(unknowns), TEXT("name", r->names[i]), REAL("value", r->value[i]),
+                 REAL("sd", r->sd[i]),
+                 CELL("interval", crdi_worded(out, "%.6g .. %.6g", low, high)));
     }
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
-    printf("\n");
-    crdi_grid_init(&g, j->cli->ctx, 3, 6);
-    crdi_grid_add(&g, "sensor");
-    crdi_grid_add(&g, "sd");
-    crdi_grid_add(&g, "rms of what is left");
-    for (int i = 0; i < j->spec.sensor_count; i++) {
-        crdi_grid_add(&g, "%s", j->spec.sensors[i].name);
-        crdi_grid_add(&g, "%.4g", r->sensor_sd[i]);
-        crdi_grid_add(&g, "%.4g", r->residual_rms[i]);
-    }
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
-    if (isfinite(r->ljung_box)) {
-        const bool white = r->ljung_box <= 1.3;
-        printf("\nwhat is left is %s: Ljung-Box %.2f per degree of freedom (1 is white), flatness "
-               "%.2f\n",
-               white ? "white" : "not white: the model misses something", r->ljung_box,
-               r->flatness);
-    }
+    crdi_show_table(out, unknowns, columns, "");
+    crdi_put_numbers(out, "covariance", r->covariance, (int64_t)r->unknowns * r->unknowns);
 }
 
-static json_t* json_of(const crdi_twin_job* j, const crd_tune_result* r)
+static void put_result(crdi_result* out, const crdi_twin_job* j, const crd_tune_result* r,
+                       bool passes)
 {
-    json_t *values = json_array(), *sensors = json_array(), *covariance = json_array();
-    for (int i = 0; i < r->unknowns; i++) {
-        json_array_append_new(values, json_pack("{s:s, s:o, s:o}", "name", r->names[i], "value",
-                                                crdi_json_number(r->value[i]), "sd",
-                                                crdi_json_number(r->sd[i])));
-        for (int k = 0; k < r->unknowns; k++) {
-            json_array_append_new(covariance, crdi_json_number(r->covariance[i * r->unknowns + k]));
-        }
-    }
+    static const crdi_column columns[] = {{"sensor", "name", "%s"},
+                                          {">sd", "sd", "%.4g"},
+                                          {">rms of what is left", "rms", "%.4g"},
+                                          {0}};
+    crdi_put(out, BOOL("converged", r->converged), INT("iterations", r->iterations));
+    crdi_say(out, "%lld measurements every %g s", (long long)j->data.rows, j->spec.step);
+    if (j->missing) { crdi_say(out, ", %lld values missing", (long long)j->missing); }
+    crdi_say(out, "; %s after %d %s\n\n", r->converged ? "converged" : "NOT CONVERGED",
+             r->iterations, passes ? "passes" : "iterations");
+    put_values(out, j, r);
+    crdi_say(out, "\n");
+    crdi_result* sensors = crdi_array(out, "sensors");
     for (int i = 0; i < j->spec.sensor_count; i++) {
-        json_array_append_new(sensors, json_pack("{s:s, s:o, s:o}", "name", j->spec.sensors[i].name,
-                                                 "sd", crdi_json_number(r->sensor_sd[i]), "rms",
-                                                 crdi_json_number(r->residual_rms[i])));
+        crdi_put(crdi_row(sensors), TEXT("name", j->spec.sensors[i].name),
+                 REAL("sd", r->sensor_sd[i]), REAL("rms", r->residual_rms[i]));
     }
-    return json_pack("{s:b, s:i, s:o, s:o, s:o, s:o, s:o, s:o}", "converged", r->converged,
-                     "iterations", r->iterations, "unknowns", values, "covariance", covariance,
-                     "sensors", sensors, "ljung_box", crdi_json_number(r->ljung_box), "flatness",
-                     crdi_json_number(r->flatness), "log_likelihood",
-                     crdi_json_number(r->likelihood));
+    crdi_show_table(out, sensors, columns, "");
+    crdi_put(out, REAL("ljung_box", r->ljung_box), REAL("flatness", r->flatness),
+             REAL("log_likelihood", r->likelihood));
+    if (!isfinite(r->ljung_box)) { return; }
+    crdi_say(out,
+             "\nwhat is left is %s: Ljung-Box %.2f per degree of freedom (1 is white), flatness "
+             "%.2f\n",
+             r->ljung_box <= 1.3 ? "white" : "not white: the model misses something", r->ljung_box,
+             r->flatness);
 }
 
 // The description with what was found as start values.
@@ -133,7 +116,6 @@ static crd_status write_description(crdi_twin_job* j, const crd_tune_result* r, 
 static crd_status run_tune(crdi_cli* cli, const void* options, const crdi_list* arguments,
                            crdi_result* out)
 {
-    (void)out;
     const tune_options* o = options;
     crdi_twin_job j;
     crd_tune_result r;
@@ -153,12 +135,7 @@ static crd_status run_tune(crdi_cli* cli, const void* options, const crdi_list* 
     }
     if (st == CRD_OK) { st = crd_twin_tune(cli->ctx, j.n, &j.spec, &j.data, &t, &j.arena, &r); }
     if (st == CRD_OK && o->output) { st = write_description(&j, &r, o->output); }
-    if (st == CRD_OK && o->twin.common.json) {
-        st = crdi_json_print(cli, json_of(&j, &r));
-    } else if (st == CRD_OK) {
-        print_result(&j, &r, t.how == CRD_TUNE_PASSES);
-        st = crdi_stdout_done(cli->ctx);
-    }
+    if (st == CRD_OK) { put_result(out, &j, &r, t.how == CRD_TUNE_PASSES); }
     if (st == CRD_OK && !r.converged) {
         st = crdi_fail(cli->ctx, CRD_E_CONVERGENCE,
                        "the values had not come to rest after %d %s; --iterations allows more",

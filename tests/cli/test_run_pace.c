@@ -3,6 +3,7 @@
 #include "check.h"
 #include "cli/run.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -71,15 +72,36 @@ static void add_overrun(fixture* x, int64_t cycle, int64_t late_ns, int unit)
 
 static const char* summary(fixture* x)
 {
-    size_t length = 0;
+    crdi_root root;
+    crd_text text;
     free(x->text);
-    x->text = NULL;
-    FILE* f = open_memstream(&x->text, &length);
-    check(f != NULL);
-    crdi_print_pace(x->ctx, &x->r, f);
-    crdi_print_links(x->ctx, &x->r, f);
-    check(fclose(f) == 0);
+    crd_text_init(&text, x->ctx);
+    crdi_result_init(&root, x->ctx, false);
+    crdi_say_pace(&root.result, &x->r);
+    crdi_show_links(&root.result, &x->r);
+    crdi_result_write(&root, &text);
+    check(!text.failed);
+    x->text = strdup(text.data ? text.data : "");
+    crdi_result_clear(&root);
+    crd_text_clear(&text);
     return x->text;
+}
+
+// What --json has under "pace".
+static json_t* pace_of(fixture* x)
+{
+    crdi_root root;
+    crd_text text;
+    crd_text_init(&text, x->ctx);
+    crdi_result_init(&root, x->ctx, true);
+    crdi_put_pace(&root.result, &x->r);
+    crdi_result_write(&root, &text);
+    json_t* all = json_loads(text.data, 0, NULL);
+    json_t* pace = json_incref(json_object_get(all, "pace"));
+    json_decref(all);
+    crdi_result_clear(&root);
+    crd_text_clear(&text);
+    return pace;
 }
 
 static void a_run_without_pace_says_nothing(void** state)
@@ -251,7 +273,7 @@ static void the_json_has_all_of_it(void** state)
     add_overrun(x, 7, 2100000, 0);
     x->pace.note_count = 1;
     snprintf(x->pace.notes[0], sizeof x->pace.notes[0], "a \"note\"\n");
-    json_t* j = crdi_pace_json(x->ctx, &x->r);
+    json_t* j = pace_of(x);
     check(json_is_true(json_object_get(j, "on")));
     check_near(json_number_value(json_object_get(j, "period")), 1e-3, 0);
     check_int(json_integer_value(json_object_get(j, "overrun_count")), 1);
@@ -275,7 +297,7 @@ static void the_json_has_all_of_it(void** state)
     check_text(json_string_value(json_array_get(json_object_get(j, "notes"), 0)), "a \"note\"\n");
     json_decref(j);
     x->pace.on = false;
-    j = crdi_pace_json(x->ctx, &x->r);
+    j = pace_of(x);
     check(json_is_null(j));
     json_decref(j);
 }
