@@ -583,7 +583,8 @@ crd_status crd_loop_parse(crd_context* ctx, const char* json, size_t length, con
                 .m = out,
                 .latency = -1};
     if (!r.folder) { CRD_TRY(CRD_E_MEMORY); }
-    CRD_TRY(crdi_json_parse(&out->arena, json, length, (crdi_json_source){file, 1}, &root));
+    CRD_TRY(crdi_json_parse(&out->arena, json, length,
+                            (crdi_json_source){.file = file, .first_line = 1}, &root));
     const node top = as_node(root, "loop");
     if (!is(&top, CRDI_JSON_OBJECT)) {
         CRD_TRY(FAIL(&r, top, "expected a mapping that begins with loop: 1"));

@@ -1,5 +1,5 @@
 // Ctrl-C as a wish: one flag that everybody may look at.
-#include "shared/interrupt.h"
+#include "shared/base_interrupt.h"
 
 #include "shared/base.h"
 

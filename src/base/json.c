@@ -70,24 +70,6 @@ static void skip_space(parser* p)
     }
 }
 
-// Bytes of the UTF-8 character at s, 0: it is none.
-static size_t utf8(const unsigned char* s, const unsigned char* end)
-{
-    if (s[0] < 0x80) { return 1; }
-    if (s[0] < 0xC2 || s[0] > 0xF4) { return 0; }
-    const size_t n = s[0] < 0xE0 ? 2 : s[0] < 0xF0 ? 3 : 4;
-    if ((size_t)(end - s) < n) { return 0; }
-    for (size_t i = 1; i < n; i++) {
-        if ((s[i] & 0xC0) != 0x80) { return 0; }
-    }
-    // overlong, surrogates, above U+10FFFF
-    if ((s[0] == 0xE0 && s[1] < 0xA0) || (s[0] == 0xED && s[1] > 0x9F) ||
-        (s[0] == 0xF0 && s[1] < 0x90) || (s[0] == 0xF4 && s[1] > 0x8F)) {
-        return 0;
-    }
-    return n;
-}
-
 static size_t put_utf8(uint32_t c, char* out)
 {
     if (c < 0x80) {
@@ -177,7 +159,7 @@ static crd_status read_text(parser* p, const char** out)
             if (st < 0) { return st; }
             continue;
         }
-        const size_t length = utf8((const unsigned char*)p->at, (const unsigned char*)close);
+        const size_t length = crdi_utf8_length(p->at, (size_t)(close - p->at));
         if (length == 0 || (unsigned char)*p->at < 0x20) {
             return unexpected(p, length ? "control characters in a text as \\n or \\u0009"
                                         : "a text in UTF-8");
@@ -369,9 +351,10 @@ crd_status crdi_json_parse(crd_arena* arena, const char* text, size_t length,
                 .at = text,
                 .end = text + length,
                 .line = source.first_line};
-    if (length > CRDI_JSON_BYTES) {
-        return crdi_json_fail(p.ctx, p.file, 0, CRD_E_FORMAT, "%zu bytes, expected at most %d",
-                              length, CRDI_JSON_BYTES);
+    const size_t most = source.most ? source.most : CRDI_JSON_BYTES;
+    if (length > most) {
+        return crdi_json_fail(p.ctx, p.file, 0, CRD_E_FORMAT, "%zu bytes, expected at most %zu",
+                              length, most);
     }
     if (length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0) { p.at += 3; } // byte order mark
     crdi_json root = {0};
@@ -384,4 +367,85 @@ crd_status crdi_json_parse(crd_arena* arena, const char* text, size_t length,
     if (p.at < p.end) { return unexpected(&p, "nothing behind the value"); }
     *out = n;
     return CRD_OK;
+}
+
+// ---- looking at it -----------------------------------------------------------------------------
+
+const crdi_json* crdi_json_member(const crdi_json* object, const char* key)
+{
+    if (!object || object->kind != CRDI_JSON_OBJECT) { return NULL; }
+    const crdi_json* n = object->first;
+    while (n && strcmp(n->key, key) != 0) {
+        n = n->next;
+    }
+    return n;
+}
+
+static const crdi_json* member_of_kind(const crdi_json* object, const char* key,
+                                       crdi_json_kind kind)
+{
+    const crdi_json* n = crdi_json_member(object, key);
+    return n && n->kind == kind ? n : NULL;
+}
+
+const crdi_json* crdi_json_get_list(const crdi_json* object, const char* key)
+{
+    return member_of_kind(object, key, CRDI_JSON_LIST);
+}
+
+const crdi_json* crdi_json_get_object(const crdi_json* object, const char* key)
+{
+    return member_of_kind(object, key, CRDI_JSON_OBJECT);
+}
+
+const char* crdi_json_get_text(const crdi_json* object, const char* key)
+{
+    const crdi_json* n = member_of_kind(object, key, CRDI_JSON_TEXT);
+    return n ? n->text : "";
+}
+
+double crdi_json_get_number(const crdi_json* object, const char* key)
+{
+    const crdi_json* n = member_of_kind(object, key, CRDI_JSON_NUMBER);
+    return n ? n->number : (double)NAN;
+}
+
+bool crdi_json_get_bool(const crdi_json* object, const char* key, bool otherwise)
+{
+    const crdi_json* n = member_of_kind(object, key, CRDI_JSON_BOOL);
+    return n ? n->truth : otherwise;
+}
+
+int crdi_json_count(const crdi_json* list)
+{
+    return list ? list->count : 0;
+}
+
+const crdi_json* crdi_json_first(const crdi_json* list)
+{
+    return list ? list->first : NULL;
+}
+
+const crdi_json* crdi_json_item(const crdi_json* list, int i)
+{
+    const crdi_json* n = crdi_json_first(list);
+    for (; n && i > 0; i--) {
+        n = n->next;
+    }
+    return n;
+}
+
+bool crdi_json_equal(const crdi_json* a, const crdi_json* b)
+{
+    if (!a || !b || a->kind != b->kind || a->count != b->count) { return a == b; }
+    if (a->kind == CRDI_JSON_TEXT) { return strcmp(a->text, b->text) == 0; }
+    if (a->kind == CRDI_JSON_NUMBER) { return a->number == b->number; }
+    if (a->kind == CRDI_JSON_BOOL) { return a->truth == b->truth; }
+    const crdi_json* other = b->first;
+    for (const crdi_json* n = a->first; n; n = n->next) {
+        const bool list = a->kind == CRDI_JSON_LIST;
+        if (!crdi_json_equal(n, list ? other : crdi_json_member(b, n->key))) { return false; }
+        other = other->next;
+    }
+    return true;
 }

@@ -141,3 +141,9 @@ crdi_quote crdi_clip(const char* text)
     q.text[n] = 0;
     return q;
 }
+
+bool crdi_ends_with(const char* text, const char* ending)
+{
+    const size_t n = strlen(text), k = strlen(ending);
+    return n > k && strcasecmp(text + n - k, ending) == 0;
+}

@@ -380,7 +380,7 @@ crd_status crd_element_parse(crd_context* ctx, const char* json, size_t length, 
     crdi_json* root = NULL;
     crd_element* e = new_element(ctx);
     if (!e) { return CRD_E_MEMORY; }
-    const crdi_json_source source = {file ? file : "", first_line};
+    const crdi_json_source source = {.file = file ? file : "", .first_line = first_line};
     CRD_TRY(crdi_json_parse(&e->arena, json, length, source, &root));
     CRD_TRY(read_element(e, root, file));
     *out = e;

@@ -38,6 +38,9 @@ char* crdi_arena_text(crd_arena* a, const char* text, size_t length);
 char* crdi_arena_format(crd_arena* a, const char* format, ...) CRD_PRINTF(2, 3);
 
 void crdi_text_put(crd_text* t, const void* bytes, size_t length);
+/// Room for `more` bytes and a zero behind what is there; who fills it in adds to `length`. NULL:
+/// out of memory.
+char* crdi_text_room(crd_text* t, size_t more);
 void crdi_text_add(crd_text* t, const char* format, ...) CRD_PRINTF(2, 3);
 /// With & < > " ' as entities; control characters that XML has no room for become '?'.
 void crdi_text_xml(crd_text* t, const char* text);
@@ -61,6 +64,12 @@ const char* crdi_nearest(const char* word, const char* (*next)(void* user), void
 /// an element, not a set of characters.
 bool crdi_glob(const char* pattern, const char* text);
 
+/// Something and the ending, ".csv" for one; upper and lower case are the same.
+bool crdi_ends_with(const char* text, const char* ending);
+
+/// Bytes of the UTF-8 character that [s, s+length) begins with, 0: it is none.
+size_t crdi_utf8_length(const char* s, size_t length);
+
 /// A text from a file as it may stand in a message: no control characters, 60 bytes at most.
 typedef struct crdi_quote {
     char text[68];
@@ -79,6 +88,28 @@ int crdi_format_double(char* out, double x);
 
 /// Length of the decimal number that `text` starts with, 0 if there is none; the unit follows it.
 size_t crdi_number_prefix(const char* text);
+
+// ---- files -------------------------------------------------------------------------------------
+
+/// What a file is read for.
+typedef struct crdi_file_need {
+    const char* what;  ///< it is expected to be, for messages: "a netlist"
+    size_t most;       ///< bytes; a larger one is refused with CRD_E_FORMAT, never cut off
+    const char* shown; ///< its name in messages, NULL: the path
+    bool pipes;        ///< pipes and devices will do, although reading them may wait for ever
+    bool text;         ///< reading ends behind a zero byte, which no text has: /dev/zero does not
+} crdi_file_need;
+
+/// The whole file, appended to `out`, whose data is not NULL then. CRD_E_NOT_FOUND: there is none;
+/// CRD_E_IO: it cannot be read; CRD_E_FORMAT: a folder, no regular file, or too large.
+crd_status crdi_file_read(crd_context* ctx, const char* path, const crdi_file_need* need,
+                          crd_text* out);
+/// The same of what is open already, standard input for one.
+crd_status crdi_file_read_from(crd_context* ctx, int fd, const char* path,
+                               const crdi_file_need* need, crd_text* out);
+/// Up to `room` - 1 bytes from the beginning of a regular file and a zero. How many there are; 0
+/// also when it cannot be read, which the reader of the whole tells better.
+size_t crdi_file_head(const char* path, char* head, size_t room);
 
 // ---- JSON --------------------------------------------------------------------------------------
 
@@ -110,6 +141,7 @@ enum { CRDI_JSON_DEPTH = 32, CRDI_JSON_BYTES = 4 << 20 };
 typedef struct crdi_json_source {
     const char* file;
     int first_line;
+    size_t most; ///< bytes, 0: CRDI_JSON_BYTES
 } crdi_json_source;
 
 /// One value and nothing behind it. All nodes and texts live in `arena`.
@@ -118,6 +150,52 @@ crd_status crdi_json_parse(crd_arena* arena, const char* text, size_t length,
 /// "file:line: ", "file: ", "line 3: " or "" and the sentence.
 crd_status crdi_json_fail(crd_context* ctx, const char* file, int line, crd_status st,
                           const char* format, ...) CRD_PRINTF(5, 6);
+
+/// What an object's member is. NULL, "", NaN: there is none, or it is something else; `object` may
+/// be NULL.
+const crdi_json* crdi_json_member(const crdi_json* object, const char* key);
+const crdi_json* crdi_json_get_list(const crdi_json* object, const char* key);
+const crdi_json* crdi_json_get_object(const crdi_json* object, const char* key);
+const char* crdi_json_get_text(const crdi_json* object, const char* key);
+double crdi_json_get_number(const crdi_json* object, const char* key);
+bool crdi_json_get_bool(const crdi_json* object, const char* key, bool otherwise);
+/// Of a list or an object, which may be NULL: how many members, the first, the one at `i`.
+int crdi_json_count(const crdi_json* list);
+const crdi_json* crdi_json_first(const crdi_json* list);
+const crdi_json* crdi_json_item(const crdi_json* list, int i);
+/// Equal values; the order of an object's members does not matter.
+bool crdi_json_equal(const crdi_json* a, const crdi_json* b);
+
+typedef enum crdi_json_style {
+    CRDI_JSON_COMPACT,  ///< without blanks, numbers as short as they can be: what travels
+    CRDI_JSON_ROWS,     ///< on one line but for the objects in lists of the outermost object
+    CRDI_JSON_INDENTED, ///< by two blanks, reals with 17 digits and a point: what commands print
+    CRDI_JSON_LINE,     ///< as COMPACT with numbers as INDENTED: a line of a command
+} crdi_json_style;
+
+/// Writes JSON as it comes; brackets, commas and blanks are its own business. `key` is NULL in
+/// lists and at the outermost level. Running out of memory is remembered by the text.
+typedef struct crdi_json_writer {
+    crd_text* out;
+    crdi_json_style style;
+    int depth;      ///< what is open
+    uint32_t lists; ///< a bit for each level: a list
+    bool filled;    ///< what is open has a member already
+} crdi_json_writer;
+
+void crdi_json_writer_init(crdi_json_writer* w, crd_text* out, crdi_json_style style);
+void crdi_json_begin_object(crdi_json_writer* w, const char* key);
+void crdi_json_begin_list(crdi_json_writer* w, const char* key);
+void crdi_json_end(crdi_json_writer* w); ///< of what was begun last
+/// Bytes that are not UTF-8 become U+FFFD, NULL is "".
+void crdi_json_put_text(crdi_json_writer* w, const char* key, const char* text);
+void crdi_json_put_text_or_null(crdi_json_writer* w, const char* key, const char* text);
+void crdi_json_put_number(crdi_json_writer* w, const char* key, double x); ///< NaN: null
+void crdi_json_put_integer(crdi_json_writer* w, const char* key, int64_t x);
+void crdi_json_put_bool(crdi_json_writer* w, const char* key, bool truth);
+void crdi_json_put_null(crdi_json_writer* w, const char* key);
+void crdi_json_put_raw(crdi_json_writer* w, const char* key, const char* json);
+void crdi_json_put_tree(crdi_json_writer* w, const char* key, const crdi_json* tree);
 
 // ---- clock and rings ---------------------------------------------------------------------------
 

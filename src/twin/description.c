@@ -487,7 +487,8 @@ crd_status crd_twin_parse(crd_context* ctx, const char* json, size_t length, con
     crd_arena_init(&d->arena, ctx);
     reader r = {.ctx = ctx, .d = d, .file = file};
     crdi_json* top = NULL;
-    CRD_TRY(crdi_json_parse(&d->arena, json, length, (crdi_json_source){file, first_line}, &top));
+    CRD_TRY(crdi_json_parse(&d->arena, json, length,
+                            (crdi_json_source){.file = file, .first_line = first_line}, &top));
     CRD_TRY(object(&r, top));
     CRD_TRY(load(&r, top));
     for (const crdi_json* i = top->first; i; i = i->next) {

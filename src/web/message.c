@@ -266,7 +266,8 @@ crd_status crdi_web_message(crd_arena* arena, const char* bytes, size_t length,
         return crdi_fail(arena->ctx, CRD_E_FORMAT, "a message of %zu bytes, expected at most %d",
                          length, CRDI_WEB_MESSAGE_BYTES);
     }
-    CRD_TRY(crdi_json_parse(arena, bytes, length, (crdi_json_source){"", 0}, &root));
+    CRD_TRY(crdi_json_parse(arena, bytes, length, (crdi_json_source){.file = "", .first_line = 0},
+                            &root));
     if (root->kind != CRDI_JSON_OBJECT) {
         return crdi_fail(arena->ctx, CRD_E_RANGE, "the message is %s, expected an object",
                          kind_name(root));

@@ -1,6 +1,6 @@
 #include "check.h"
 #include "shared/base.h"
-#include "shared/interrupt.h"
+#include "shared/base_interrupt.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -16,7 +16,8 @@ static void must(bool holds)
 static void is_json(crd_arena* a, const char* text)
 {
     crdi_json* tree = NULL;
-    must(crdi_json_parse(a, text, strlen(text), (crdi_json_source){"", 0}, &tree) == CRD_OK);
+    must(crdi_json_parse(a, text, strlen(text), (crdi_json_source){.file = "", .first_line = 0},
+                         &tree) == CRD_OK);
 }
 
 static void look_at(const crdi_web_request* q)

@@ -118,7 +118,8 @@ crd_status crdi_exchange_head(crdi_exchange* x, const char* text, size_t length)
     crd_status st = CRD_OK;
     loader* l = &(loader){.x = x};
     crdi_json* root = NULL;
-    CRD_TRY(crdi_json_parse(&x->arena, text, length, (crdi_json_source){x->path, 0}, &root));
+    CRD_TRY(crdi_json_parse(&x->arena, text, length,
+                            (crdi_json_source){.file = x->path, .first_line = 0}, &root));
     const crdi_json* list = member(root, "connections");
     x->start = number_of(root, "start");
     x->stop = number_of(root, "stop");

@@ -1,0 +1,102 @@
+// Whole files, from anywhere and of any size that is allowed.
+#include "shared/base.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { BLOCK = 1 << 16 }; // bytes to ask for where nobody knows how many there are
+
+static const char* shown_name(const char* path, const crdi_file_need* need)
+{
+    return need->shown ? need->shown : path;
+}
+
+static crd_status fail_read(crd_context* ctx, const char* name, int why)
+{
+    return crdi_fail(ctx, CRD_E_IO, "%s: cannot be read: %s", name, strerror(why));
+}
+
+static crd_status fail_open(crd_context* ctx, const char* name, int why)
+{
+    const bool missing = why == ENOENT || why == ENOTDIR;
+    return missing ? crdi_fail(ctx, CRD_E_NOT_FOUND, "%s: no such file", name)
+                   : fail_read(ctx, name, why);
+}
+
+static crd_status fail_size(crd_context* ctx, const char* name, const crdi_file_need* need)
+{
+    const bool whole = need->most >> 20 << 20 == need->most;
+    return crdi_fail(ctx, CRD_E_FORMAT, "%s: larger than %zu %s, expected %s", name,
+                     whole ? need->most >> 20 : need->most, whole ? "MiB" : "bytes", need->what);
+}
+
+// What is there before anything is read. `*size`: how many bytes are likely to come, 0: nobody
+// knows.
+static crd_status look_at_file(crd_context* ctx, int fd, const char* name,
+                               const crdi_file_need* need, size_t* size)
+{
+    struct stat info;
+    *size = 0;
+    if (fstat(fd, &info) != 0) { return fail_read(ctx, name, errno); }
+    if (S_ISDIR(info.st_mode)) {
+        return crdi_fail(ctx, CRD_E_FORMAT, "%s: a folder, expected %s", name, need->what);
+    }
+    if (!S_ISREG(info.st_mode)) {
+        return need->pipes ? CRD_OK
+                           : crdi_fail(ctx, CRD_E_FORMAT, "%s: not a regular file, expected %s",
+                                       name, need->what);
+    }
+    if (info.st_size > 0) { *size = (size_t)info.st_size; }
+    return *size > need->most ? fail_size(ctx, name, need) : CRD_OK;
+}
+
+crd_status crdi_file_read_from(crd_context* ctx, int fd, const char* path,
+                               const crdi_file_need* need, crd_text* out)
+{
+    const char* name = shown_name(path, need);
+    const size_t before = out->length;
+    size_t size = 0;
+    const crd_status st = look_at_file(ctx, fd, name, need, &size);
+    if (st < 0) { return st; }
+    crdi_text_put(out, "", 0); // an empty file is a text, too
+    for (;;) {
+        const size_t got = out->length - before;
+        const size_t room = got <= size && size > 0 ? size - got + 1 : BLOCK;
+        char* to = crdi_text_room(out, room);
+        if (!to) { return CRD_E_MEMORY; }
+        const ssize_t n = read(fd, to, room);
+        if (n < 0 && errno == EINTR) { continue; }
+        if (n < 0) { return fail_read(ctx, name, errno); }
+        to[n] = 0;
+        out->length += (size_t)n;
+        if (out->length - before > need->most) { return fail_size(ctx, name, need); }
+        if (n == 0 || (need->text && memchr(to, 0, (size_t)n))) { return CRD_OK; }
+    }
+}
+
+crd_status crdi_file_read(crd_context* ctx, const char* path, const crdi_file_need* need,
+                          crd_text* out)
+{
+    // Opening a pipe waits until somebody writes into it.
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | (need->pipes ? 0 : O_NONBLOCK));
+    if (fd < 0) { return fail_open(ctx, shown_name(path, need), errno); }
+    const crd_status st = crdi_file_read_from(ctx, fd, path, need, out);
+    close(fd);
+    return st;
+}
+
+size_t crdi_file_head(const char* path, char* head, size_t room)
+{
+    struct stat info;
+    ssize_t n = 0;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd >= 0 && fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) { n = read(fd, head, room - 1); }
+    if (fd >= 0) { close(fd); }
+    const size_t length = n > 0 ? (size_t)n : 0;
+    head[length] = 0;
+    return length;
+}
