@@ -258,11 +258,9 @@ crd_status crdi_archive_open(crd_context* ctx, const char* path, const crdi_arch
     if (empty) {
         st = fail_start(ctx, path, NULL, 0);
     } else if (!a->zip && code == ZIP_ER_NOZIP) {
-        unsigned char head[4];
-        const int fd = open(path, O_RDONLY | O_CLOEXEC);
-        const ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof head);
-        if (fd >= 0) { close(fd); }
-        st = fail_start(ctx, path, head, n > 0 ? (size_t)n : 0);
+        char head[5];
+        const size_t n = crdi_file_head(path, head, sizeof head);
+        st = fail_start(ctx, path, (const unsigned char*)head, n);
     } else if (!a->zip) {
         zip_error_t e;
         zip_error_init_with_code(&e, code);

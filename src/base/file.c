@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,13 +17,6 @@ static const char* shown_name(const char* path, const crdi_file_need* need)
 static crd_status fail_read(crd_context* ctx, const char* name, int why)
 {
     return crdi_fail(ctx, CRD_E_IO, "%s: cannot be read: %s", name, strerror(why));
-}
-
-static crd_status fail_open(crd_context* ctx, const char* name, int why)
-{
-    const bool missing = why == ENOENT || why == ENOTDIR;
-    return missing ? crdi_fail(ctx, CRD_E_NOT_FOUND, "%s: no such file", name)
-                   : fail_read(ctx, name, why);
 }
 
 static crd_status fail_size(crd_context* ctx, const char* name, const crdi_file_need* need)
@@ -78,13 +70,24 @@ crd_status crdi_file_read_from(crd_context* ctx, int fd, const char* path,
     }
 }
 
+crd_status crdi_file_open(crd_context* ctx, const char* path, const crdi_file_need* need, int* fd)
+{
+    // Opening a pipe waits until somebody writes into it.
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | (need->pipes ? 0 : O_NONBLOCK));
+    if (*fd >= 0) { return CRD_OK; }
+    const int why = errno;
+    return why == ENOENT || why == ENOTDIR
+               ? crdi_fail(ctx, CRD_E_NOT_FOUND, "%s: no such file", shown_name(path, need))
+               : fail_read(ctx, shown_name(path, need), why);
+}
+
 crd_status crdi_file_read(crd_context* ctx, const char* path, const crdi_file_need* need,
                           crd_text* out)
 {
-    // Opening a pipe waits until somebody writes into it.
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | (need->pipes ? 0 : O_NONBLOCK));
-    if (fd < 0) { return fail_open(ctx, shown_name(path, need), errno); }
-    const crd_status st = crdi_file_read_from(ctx, fd, path, need, out);
+    int fd = -1;
+    crd_status st = crdi_file_open(ctx, path, need, &fd);
+    if (st < 0) { return st; }
+    st = crdi_file_read_from(ctx, fd, path, need, out);
     close(fd);
     return st;
 }

@@ -1,52 +1,18 @@
 // Files into cards, cards into definitions.
 #include "circuit/netlist.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-static const off_t file_most = (off_t)1 << 30;
+static const size_t file_most = (size_t)1 << 30;
 enum { FILES_MOST = 10000, FILE_NAME_MOST = 1000 };
 
 // ---- files -------------------------------------------------------------------------------------
 
-static crd_status read_all(crd_context* ctx, int fd, const char* path, crd_text* out)
-{
-    struct stat info;
-    if (fstat(fd, &info) != 0) { return crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno)); }
-    if (!S_ISREG(info.st_mode)) {
-        return crdi_fail(ctx, CRD_E_IO, "%s: is not a regular file", path);
-    }
-    if (info.st_size > file_most) {
-        return crdi_fail(ctx, CRD_E_RANGE, "%s: is larger than 1 GB", path);
-    }
-    char block[1 << 14];
-    for (;;) {
-        const ssize_t n = read(fd, block, sizeof block);
-        if (n < 0 && errno == EINTR) { continue; }
-        if (n < 0) { return crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno)); }
-        if (n == 0) { return CRD_OK; }
-        crdi_text_put(out, block, (size_t)n);
-        if (out->failed) { return CRD_E_MEMORY; }
-        if (out->length > (size_t)file_most) {
-            return crdi_fail(ctx, CRD_E_RANGE, "%s: is larger than 1 GB", path);
-        }
-    }
-}
-
 crd_status crdi_netlist_read_file(crd_context* ctx, const char* path, crd_text* out)
 {
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO must not hold us up
-    if (fd < 0) {
-        const crd_status st = errno == ENOENT || errno == ENOTDIR ? CRD_E_NOT_FOUND : CRD_E_IO;
-        return crdi_fail(ctx, st, "%s: %s", path, strerror(errno));
-    }
-    const crd_status st = read_all(ctx, fd, path, out);
-    close(fd);
-    return st;
+    return crdi_file_read(ctx, path, &(crdi_file_need){.what = "a netlist", .most = file_most},
+                          out);
 }
 
 static crd_status no_binary(crdi_parser* p, const char* text, size_t length, const char* file)
@@ -77,7 +43,7 @@ static crd_status add_source(crdi_parser* p, const char* text, size_t length, co
     }
     const size_t count = (size_t)o->file_count;
     p->text_length += length;
-    if (count >= FILES_MOST || p->text_length > 2 * (size_t)file_most) {
+    if (count >= FILES_MOST || p->text_length > 2 * file_most) {
         return crdi_fail(p->ctx, CRD_E_RANGE, "%s: more than %d files or 2 GB are included", file,
                          FILES_MOST);
     }

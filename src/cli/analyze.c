@@ -77,11 +77,7 @@ static bool is_loop_file(const char* path)
     static const char* const systems[] = {".ssp", ".ssd", ".fmu", NULL};
     if (ends_with(path, systems)) { return true; }
     char head[16384];
-    FILE* f = fopen(path, "rb");
-    if (!f) { return false; }
-    const size_t n = fread(head, 1, sizeof head - 2, f);
-    fclose(f);
-    head[n] = 0;
+    crdi_file_head(path, head, sizeof head);
     const char* brace = head + strspn(head, " \t\r\n");
     const bool flow = *brace == '{';
     for (char* line = head; line; line = strchr(line, '\n')) {

@@ -4,7 +4,6 @@
 
 #include "cardan/system.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -731,23 +730,15 @@ fail:
 
 static crd_status read_file(reader* r)
 {
-    FILE* f = fopen(r->file, "rb");
-    if (!f) {
-        return crdi_fail(r->ctx, errno == ENOENT ? CRD_E_NOT_FOUND : CRD_E_IO, "%s: %s", r->file,
-                         strerror(errno));
-    }
-    char* bytes = crdi_new_array(r->ctx, LARGEST + 1, 1);
-    crd_status st = bytes ? CRD_OK : CRD_E_MEMORY;
-    const size_t length = bytes ? fread(bytes, 1, LARGEST + 1, f) : 0;
-    fclose(f);
-    if (st >= 0 && length > LARGEST) {
-        st = crdi_fail(r->ctx, CRD_E_FORMAT, "%s: larger than %d bytes, expected a loop", r->file,
-                       LARGEST);
-    }
+    crd_text bytes;
+    crd_text_init(&bytes, r->ctx);
+    crd_status st =
+        crdi_file_read(r->ctx, r->file,
+                       &(crdi_file_need){.what = "a loop", .most = LARGEST, .pipes = true}, &bytes);
     if (st >= 0) {
-        st = crd_yaml_to_json(r->ctx, bytes, length, (crd_place){r->file, 1}, &r->json);
+        st = crd_yaml_to_json(r->ctx, bytes.data, bytes.length, (crd_place){r->file, 1}, &r->json);
     }
-    crd_free(r->ctx, bytes);
+    crd_text_clear(&bytes);
     if (st < 0) { return st; }
     json_error_t error;
     r->root = json_loadb(r->json.data, r->json.length, 0, &error);

@@ -235,18 +235,15 @@ static crd_status put_drawing(writing* w, crd_text* t, const char* name, const c
 {
     const char* path = path_of(w, name, ".svg");
     if (!path) { return CRD_E_MEMORY; }
-    FILE* f = fopen(path, "re");
-    if (!f) { return crdi_fail(w->ctx, CRD_E_IO, "%s: %s", path, strerror(errno)); }
-    unsigned char block[3 * 1024]; // whole groups of three but for the last
-    size_t n = 0;
+    crd_text svg;
+    crd_text_init(&svg, w->ctx);
+    const crd_status st = crdi_file_read(
+        w->ctx, path, &(crdi_file_need){.what = "a drawing", .most = 64 << 20}, &svg);
     crdi_text_add(t, "<figure><img alt=\"%s\" src=\"data:image/svg+xml;base64,", caption);
-    while ((n = fread(block, 1, sizeof block, f)) > 0) {
-        put_base64(t, block, n);
-    }
-    const bool failed = ferror(f) != 0;
-    fclose(f);
+    put_base64(t, (const unsigned char*)svg.data, svg.length);
     crdi_text_add(t, "\"><figcaption>%s</figcaption></figure>\n", caption);
-    return failed ? crdi_fail(w->ctx, CRD_E_IO, "%s: %s", path, strerror(errno)) : CRD_OK;
+    crd_text_clear(&svg);
+    return st;
 }
 
 static crd_status put_report(writing* w, crd_text* t)

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 static const char* const severities[] = {
     [CRD_DCP_NOTE] = "note",
@@ -68,15 +67,8 @@ crd_status crdi_check_dcp(crdi_cli* cli, const char* path, crdi_result* out)
 bool crdi_is_can(const char* path)
 {
     char head[4096];
-    struct stat info;
-    const char* dot = strrchr(path, '.');
-    const bool xml = dot && strcasecmp(dot, ".xml") == 0 && stat(path, &info) == 0 &&
-                     S_ISREG(info.st_mode); // opening a pipe would wait
-    FILE* f = xml ? fopen(path, "rbe") : NULL;
-    if (!f) { return false; }
-    const size_t n = fread(head, 1, sizeof head - 1, f);
-    head[n] = 0;
-    fclose(f);
+    if (!crdi_ends_with(path, ".xml")) { return false; }
+    const size_t n = crdi_file_head(path, head, sizeof head);
     return strlen(head) == n && strstr(head, "DcpOverCan");
 }
 

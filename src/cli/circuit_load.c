@@ -1,11 +1,11 @@
 // cardan circuit: netlist, options and inputs.
 #include "cli/circuit.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 bool crdi_is_circuit(const char* path)
 {
@@ -36,29 +36,14 @@ static crd_context* make_context(crdi_cli* cli, const crdi_common* common)
 static crd_status parse_stream(crd_context* ctx, const char* path, const crd_netlist_options* opt,
                                crd_netlist** out)
 {
-    static const size_t most = (size_t)1 << 30;
+    static const crdi_file_need need = {.what = "a netlist", .most = 1 << 30, .pipes = true};
     const bool standard = strcmp(path, "-") == 0;
     const char* name = standard ? "standard input" : path;
-    crd_status st = CRD_OK;
     crd_text text;
-    char block[1 << 14];
     crd_text_init(&text, ctx);
-    FILE* f = standard ? stdin : fopen(path, "re");
-    if (!f) { return crdi_fail(ctx, CRD_E_IO, "%s: %s", name, strerror(errno)); }
-    size_t n = 0;
-    while (!text.failed && text.length <= most && (n = fread(block, 1, sizeof block, f)) > 0) {
-        crdi_text_put(&text, block, n);
-    }
-    if (text.failed) {
-        st = CRD_E_MEMORY;
-    } else if (ferror(f)) {
-        st = crdi_fail(ctx, CRD_E_IO, "%s: %s", name, strerror(errno));
-    } else if (text.length > most) {
-        st = crdi_fail(ctx, CRD_E_RANGE, "%s: more than 1 GB, expected a netlist", name);
-    } else {
-        st = crd_netlist_parse(ctx, text.data ? text.data : "", text.length, name, opt, out);
-    }
-    if (!standard) { fclose(f); }
+    crd_status st = standard ? crdi_file_read_from(ctx, STDIN_FILENO, name, &need, &text)
+                             : crdi_file_read(ctx, path, &need, &text);
+    if (st >= 0) { st = crd_netlist_parse(ctx, text.data, text.length, name, opt, out); }
     crd_text_clear(&text);
     return st;
 }
@@ -70,10 +55,7 @@ static crd_status read_netlist(crdi_circuit_job* j)
                                      .flat = j->o->output ? &j->flat : NULL};
     struct stat info;
     const bool there = stat(j->path, &info) == 0;
-    if (there && S_ISDIR(info.st_mode)) {
-        return crdi_fail(j->ctx, CRD_E_IO, "%s: is a folder, expected a netlist", j->path);
-    }
-    if (strcmp(j->path, "-") == 0 || (there && !S_ISREG(info.st_mode))) {
+    if (strcmp(j->path, "-") == 0 || (there && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))) {
         return parse_stream(j->ctx, j->path, &opt, &j->n);
     }
     return crd_netlist_load(j->ctx, j->path, &opt, &j->n);

@@ -3,13 +3,9 @@
 #include "cardan/system.h"
 #include "cli/cli.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { LARGEST = 4 << 20 };
 
@@ -26,43 +22,20 @@ static crd_status parse_yaml(crd_context* ctx, const char* text, size_t length, 
     return st;
 }
 
-// Regular files, pipes and the like; the size is bounded by what is read.
 static crd_status load_file(crd_context* ctx, const char* path, crd_element** out)
 {
-    crd_status st = CRD_OK;
-    char* bytes = NULL;
-    size_t length = 0, capacity = 0;
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return crdi_fail(ctx, errno == ENOENT ? CRD_E_NOT_FOUND : CRD_E_IO, "%s: %s", path,
-                         strerror(errno));
+    crd_text bytes;
+    crd_text_init(&bytes, ctx);
+    crd_status st = crdi_file_read(
+        ctx, path,
+        &(crdi_file_need){.what = "the description of an element", .most = LARGEST, .pipes = true},
+        &bytes);
+    if (st >= 0 && crdi_ends_with(path, ".json")) {
+        st = crd_element_parse(ctx, bytes.data, bytes.length, path, 1, out);
+    } else if (st >= 0) {
+        st = parse_yaml(ctx, bytes.data, bytes.length, (crd_place){path, 1}, out);
     }
-    for (ssize_t n = 1; n > 0;) {
-        char* grown = crdi_grow(ctx, bytes, &capacity, length + 65536, 1);
-        CRD_TRY(grown ? CRD_OK : CRD_E_MEMORY);
-        bytes = grown;
-        n = read(fd, bytes + length, capacity - length);
-        if (n < 0 && errno == EISDIR) {
-            CRD_TRY(crdi_fail(ctx, CRD_E_FORMAT,
-                              "%s: a folder, expected the description of an element", path));
-        }
-        if (n < 0) { CRD_TRY(crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno))); }
-        length += (size_t)n;
-        if (length > LARGEST) {
-            CRD_TRY(crdi_fail(ctx, CRD_E_FORMAT,
-                              "%s: larger than %d bytes, expected the description of an element",
-                              path, LARGEST));
-        }
-    }
-    const size_t name = strlen(path);
-    if (name > 5 && strcasecmp(path + name - 5, ".json") == 0) {
-        CRD_TRY(crd_element_parse(ctx, bytes, length, path, 1, out));
-    } else {
-        CRD_TRY(parse_yaml(ctx, bytes, length, (crd_place){path, 1}, out));
-    }
-fail:
-    close(fd);
-    crd_free(ctx, bytes);
+    crd_text_clear(&bytes);
     return st;
 }
 

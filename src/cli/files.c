@@ -10,15 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static bool ends_with(const char* path, const char* ending)
-{
-    const size_t n = strlen(path), k = strlen(ending);
-    return n > k && strcasecmp(path + n - k, ending) == 0;
-}
 
 // The beginning of a file, zero-terminated.
 static crd_status read_head(crd_context* ctx, const char* path, char* head, size_t size)
@@ -34,11 +27,8 @@ static crd_status read_head(crd_context* ctx, const char* path, char* head, size
 
 bool crdi_is_archive(const char* path)
 {
-    char head[4] = "";
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const bool yes = fd >= 0 && read(fd, head, 4) == 4 && memcmp(head, "PK\3\4", 4) == 0;
-    if (fd >= 0) { close(fd); }
-    return yes;
+    char head[5];
+    return crdi_file_head(path, head, sizeof head) == 4 && memcmp(head, "PK\3\4", 4) == 0;
 }
 
 static bool has_file(const char* folder, const char* name)
@@ -132,7 +122,7 @@ crd_status crdi_file_detect(crd_context* ctx, const char* path, crdi_file_kind* 
     }
     if (S_ISDIR(info.st_mode)) { return detect_folder(ctx, path, out); }
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
-        if (ends_with(path, endings[i].ending)) {
+        if (crdi_ends_with(path, endings[i].ending)) {
             *out = endings[i].kind;
             return CRD_OK;
         }
@@ -148,7 +138,7 @@ crd_status crdi_file_detect(crd_context* ctx, const char* path, crdi_file_kind* 
     char head[4096];
     const crd_status st = read_head(ctx, path, head, sizeof head);
     if (st < 0 || detect_content(ctx, path, head, out)) { return st; }
-    if (ends_with(path, ".xml")) {
+    if (crdi_ends_with(path, ".xml")) {
         *out = CRDI_FILE_FMU;
         return CRD_OK;
     }
@@ -205,7 +195,7 @@ const char* crdi_file_stem(crd_arena* a, const char* path)
 
 static crd_status load_fmu(crd_context* ctx, const char* path, crd_system** out)
 {
-    if (ends_with(path, ".xml")) {
+    if (crdi_ends_with(path, ".xml")) {
         return crdi_fail(ctx, CRD_E_FORMAT,
                          "%s: a description alone cannot be run; expected an .fmu or the folder of "
                          "an unpacked one",
@@ -220,30 +210,14 @@ static crd_status load_fmu(crd_context* ctx, const char* path, crd_system** out)
 // A description out of a pipe; its paths are relative to the current folder.
 static crd_status load_stdin(crd_context* ctx, crd_system** out)
 {
-    char* text = NULL;
-    size_t length = 0, capacity = 0;
-    crd_status st = CRD_OK;
-    for (;;) {
-        char* grown = crdi_grow(ctx, text, &capacity, length + 65536, 1);
-        if (!grown) {
-            st = CRD_E_MEMORY;
-            break;
-        }
-        text = grown;
-        const ssize_t n = read(STDIN_FILENO, text + length, 65536);
-        if (n < 0 && errno == EINTR) { continue; }
-        if (n < 0) {
-            st = crdi_fail(ctx, CRD_E_IO, "standard input: %s", strerror(errno));
-            break;
-        }
-        if (n == 0) {
-            st = crd_system_load_on(ctx, text ? text : "", length, "standard input", crd_ssp_read,
-                                    out);
-            break;
-        }
-        length += (size_t)n;
+    static const crdi_file_need need = {.what = "a description", .most = 256 << 20, .pipes = true};
+    crd_text text;
+    crd_text_init(&text, ctx);
+    crd_status st = crdi_file_read_from(ctx, STDIN_FILENO, "standard input", &need, &text);
+    if (st >= 0) {
+        st = crd_system_load_on(ctx, text.data, text.length, "standard input", crd_ssp_read, out);
     }
-    crd_free(ctx, text);
+    crd_text_clear(&text);
     return st;
 }
 

@@ -4,6 +4,7 @@
 #include "cardan/twin.h"
 #include "cli/cli.h"
 #include "shared/twin_model.h"
+#include "shared/unit.h"
 
 // All four commands begin with this: what is followed, and what was measured.
 typedef struct crdi_twin_command {
@@ -63,7 +64,5 @@ crd_status crdi_twin_load(crdi_twin_job* j, crdi_cli* cli, const crdi_twin_comma
 void crdi_twin_clear(crdi_twin_job* j);
 // CRD_E_RANGE: the file is one that is read. NULL: there is none.
 crd_status crdi_twin_check_output(const crdi_twin_job* j, const char* output);
-// A description from a YAML or JSON file, with the netlist that it names.
-crd_status crdi_twin_read(crd_context* ctx, const char* path, crd_twin_description** out);
 // Unit of a sensor: its own, that of an output, K in a thermal network, or V or A.
 const char* crdi_twin_job_unit(const crdi_twin_job* j, const char* what);

@@ -2,7 +2,6 @@
 #include "cardan/system.h"
 #include "cli/twin.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -200,40 +199,6 @@ static crd_status from_netlist(crdi_twin_job* j)
     if (st == CRD_OK) {
         st = crd_twin_parse(ctx, json.data, json.length, "options", 0, j->own, &j->d);
     }
-    crd_text_clear(&json);
-    return st;
-}
-
-static crd_status read_all(crd_context* ctx, const char* path, crd_text* out)
-{
-    char block[1 << 14];
-    FILE* f = fopen(path, "re");
-    if (!f) {
-        return crdi_fail(ctx, errno == ENOENT ? CRD_E_NOT_FOUND : CRD_E_IO, "%s: %s", path,
-                         strerror(errno));
-    }
-    size_t n;
-    while (out->length < (4 << 20) && (n = fread(block, 1, sizeof block, f)) > 0) {
-        crdi_text_put(out, block, n);
-    }
-    const bool bad = ferror(f) != 0;
-    fclose(f);
-    if (bad) { return crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno)); }
-    return out->failed ? CRD_E_MEMORY : CRD_OK;
-}
-
-crd_status crdi_twin_read(crd_context* ctx, const char* path, crd_twin_description** out)
-{
-    crd_text yaml, json;
-    crd_text_init(&yaml, ctx);
-    crd_text_init(&json, ctx);
-    crd_status st = read_all(ctx, path, &yaml);
-    if (st == CRD_OK) {
-        st = crd_yaml_to_json(ctx, yaml.data ? yaml.data : "", yaml.length, (crd_place){path, 1},
-                              &json);
-    }
-    if (st == CRD_OK) { st = crd_twin_parse(ctx, json.data, json.length, path, 1, NULL, out); }
-    crd_text_clear(&yaml);
     crd_text_clear(&json);
     return st;
 }

@@ -2,7 +2,6 @@
 // that turn out to hold texts get them in a second pass.
 #include "results/csv_read.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -369,52 +368,25 @@ fail:
 
 // ---- files -------------------------------------------------------------------------------------
 
-// Read, not mapped: a file that shrinks meanwhile must not kill the process.
-static crd_status read_all(crd_context* ctx, int fd, const char* path, char** text, size_t* length)
-{
-    struct stat info;
-    if (fstat(fd, &info) < 0) { info.st_size = 0; }
-    size_t capacity = 0;
-    if (crdi_table_check_size(ctx, path, (double)info.st_size / sizeof(double)) < 0) {
-        return CRD_E_MEMORY;
-    }
-    const size_t guess = info.st_size > 0 ? (size_t)info.st_size + 1 : 65536;
-    *length = 0;
-    for (;;) {
-        const size_t need = *length < guess ? guess : *length + 65536;
-        char* p = crdi_grow(ctx, *text, &capacity, need, 1);
-        if (!p) { return CRD_E_MEMORY; }
-        *text = p;
-        const ssize_t n = read(fd, p + *length, capacity - *length);
-        if (n == 0) { return CRD_OK; }
-        // A zero byte is refused later, with its line; without this /dev/zero would never end.
-        if (n > 0 && memchr(p + *length, 0, (size_t)n)) {
-            *length += (size_t)n;
-            return CRD_OK;
-        }
-        if (n < 0 && errno == EISDIR) {
-            return crdi_fail(ctx, CRD_E_FORMAT, "%s: a folder, expected a CSV, MF4 or MAT file",
-                             path);
-        }
-        if (n < 0 && errno != EINTR) {
-            return crdi_fail(ctx, CRD_E_IO, "%s: cannot read it: %s", path, strerror(errno));
-        }
-        if (n > 0) { *length += (size_t)n; }
-    }
-}
-
 crd_status crdi_table_read_csv(crd_context* ctx, int fd, const char* path, crd_table** out)
 {
-    char* text = NULL;
-    size_t length = 0;
-    crd_status st = read_all(ctx, fd, path, &text, &length);
-    if (st == CRD_OK && length > 8 &&
-        (memcmp(text, "MDF     ", 8) == 0 || memcmp(text, "MATLAB 5", 8) == 0 ||
-         memcmp(text, "\x89HDF", 4) == 0)) { // regular files were told apart before
+    // Read, not mapped: a file that shrinks meanwhile must not kill the process.
+    static const crdi_file_need need = {
+        .what = "a CSV, MF4 or MAT file", .most = SIZE_MAX, .pipes = true, .text = true};
+    struct stat info;
+    crd_text text;
+    crd_text_init(&text, ctx);
+    crd_status st = fstat(fd, &info) == 0 && S_ISREG(info.st_mode)
+                        ? crdi_table_check_size(ctx, path, (double)info.st_size / sizeof(double))
+                        : CRD_OK;
+    if (st == CRD_OK) { st = crdi_file_read_from(ctx, fd, path, &need, &text); }
+    if (st == CRD_OK && text.length > 8 &&
+        (memcmp(text.data, "MDF     ", 8) == 0 || memcmp(text.data, "MATLAB 5", 8) == 0 ||
+         memcmp(text.data, "\x89HDF", 4) == 0)) { // regular files were told apart before
         st = crdi_fail(ctx, CRD_E_UNSUPPORTED,
                        "%s: only CSV can be read from a pipe; MF4 and MAT need a file", path);
     }
-    if (st == CRD_OK) { st = crd_table_parse(ctx, text, length, path, out); }
-    crd_free(ctx, text);
+    if (st == CRD_OK) { st = crd_table_parse(ctx, text.data, text.length, path, out); }
+    crd_text_clear(&text);
     return st;
 }

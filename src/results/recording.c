@@ -4,8 +4,6 @@
 #include "results/table.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
@@ -35,11 +33,9 @@ static crdi_file_kind kind_of(const char* path, const char* head, size_t length)
 
 crd_status crdi_recording_sniff(crd_context* ctx, const char* path, int* fd, crdi_file_kind* kind)
 {
-    *fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (*fd < 0) {
-        const crd_status st = errno == ENOENT ? CRD_E_NOT_FOUND : CRD_E_IO;
-        return crdi_fail(ctx, st, "%s: cannot open it: %s", path, strerror(errno));
-    }
+    const crd_status st =
+        crdi_file_open(ctx, path, &(crdi_file_need){.what = "a recording", .pipes = true}, fd);
+    if (st < 0) { return st; }
     struct stat info;
     char head[16];
     *kind = CRDI_FILE_CSV;

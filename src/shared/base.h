@@ -104,7 +104,9 @@ typedef struct crdi_file_need {
 /// CRD_E_IO: it cannot be read; CRD_E_FORMAT: a folder, no regular file, or too large.
 crd_status crdi_file_read(crd_context* ctx, const char* path, const crdi_file_need* need,
                           crd_text* out);
-/// The same of what is open already, standard input for one.
+/// The first half of it, for who reads piece by piece: CRD_E_NOT_FOUND or CRD_E_IO.
+crd_status crdi_file_open(crd_context* ctx, const char* path, const crdi_file_need* need, int* fd);
+/// The second half, of what is open already, standard input for one.
 crd_status crdi_file_read_from(crd_context* ctx, int fd, const char* path,
                                const crdi_file_need* need, crd_text* out);
 /// Up to `room` - 1 bytes from the beginning of a regular file and a zero. How many there are; 0

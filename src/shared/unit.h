@@ -1,5 +1,6 @@
 /// What modules share of unit. Not for users.
 #pragma once
+#include "cardan/twin.h"
 #include "cardan/unit.h"
 #include "shared/base.h"
 
@@ -62,3 +63,6 @@ static inline void crdi_unit_abandon(crd_unit* u)
 {
     if (u->ops->abandon) { u->ops->abandon(u); }
 }
+
+/// The description of a twin in a YAML file.
+crd_status crdi_twin_read(crd_context* ctx, const char* path, crd_twin_description** out);

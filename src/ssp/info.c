@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -23,7 +22,7 @@ typedef struct describer {
 
 static crd_status add_file(describer* d, const char* name)
 {
-    if (!strchr(name, '/') && crdi_ssp_ends_with(name, ".ssd")) {
+    if (!strchr(name, '/') && crdi_ends_with(name, ".ssd")) {
         return crdi_ssp_add_name(&d->info->arena, &d->variants, name);
     }
     if (d->resources.count == MAX_RESOURCES) { return CRD_OK; }
@@ -84,7 +83,11 @@ static crd_status read_ssd(describer* d, const char* folder, const char* name)
 {
     char* path = crdi_format(d->ctx, "%s%s", folder, name);
     if (!path) { return CRD_E_MEMORY; }
-    const crd_status st = crdi_ssp_read_file(d->ctx, path, path, &d->text, &d->length);
+    crd_text text;
+    crd_text_init(&text, d->ctx);
+    const crd_status st = crdi_ssp_read_file(d->ctx, path, path, &text);
+    d->text = text.data;
+    d->length = text.length;
     crd_free(d->ctx, path);
     return st;
 }
@@ -108,7 +111,7 @@ static crd_status list_file(describer* d, const char* path, const char* variant)
     crd_status st = folder ? CRD_OK : CRD_E_MEMORY;
     DIR* dir = variant && folder ? opendir(n ? folder : ".") : NULL;
     for (struct dirent* e = dir ? readdir(dir) : NULL; e && st >= 0; e = readdir(dir)) {
-        if (crdi_ssp_ends_with(e->d_name, ".ssd")) { st = add_file(d, e->d_name); }
+        if (crdi_ends_with(e->d_name, ".ssd")) { st = add_file(d, e->d_name); }
     }
     if (dir) { closedir(dir); }
     if (!variant && st >= 0) {
@@ -249,8 +252,8 @@ static crd_status list_files(describer* d, const char* path, const char* variant
                          "%s: cannot be opened: %s", path, strerror(errno));
     }
     if (S_ISDIR(info.st_mode)) { return list_folder(d, path, variant); }
-    return crdi_ssp_ends_with(path, ".ssd") ? list_file(d, path, variant)
-                                            : list_archive(d, path, variant);
+    return crdi_ends_with(path, ".ssd") ? list_file(d, path, variant)
+                                        : list_archive(d, path, variant);
 }
 
 // The one described comes first.
@@ -278,9 +281,8 @@ crd_status crd_ssp_describe(crd_context* ctx, const char* path, const char* vari
     if (!d.info->path) { CRD_TRY(CRD_E_MEMORY); }
     CRD_TRY(list_files(&d, path, variant));
     sort_variants(&d);
-    shown = crdi_ssp_ends_with(path, ".ssd") && !variant
-                ? crdi_strdup(ctx, path)
-                : crdi_format(ctx, "%s/%s", path, d.chosen);
+    shown = crdi_ends_with(path, ".ssd") && !variant ? crdi_strdup(ctx, path)
+                                                     : crdi_format(ctx, "%s/%s", path, d.chosen);
     if (!shown) { CRD_TRY(CRD_E_MEMORY); }
     CRD_TRY(crdi_xml_parse(ctx, d.text, d.length, shown, &x));
     CRD_TRY(crdi_ssp_check(ctx, x, CRDI_ROOT_SSD));

@@ -36,12 +36,6 @@ crd_status crdi_ssp_spend(crdi_ssp_reader* r, size_t bytes)
                      r->s->base, MOST >> 20);
 }
 
-bool crdi_ssp_ends_with(const char* text, const char* ending)
-{
-    const size_t n = strlen(text), k = strlen(ending);
-    return n >= k && strcasecmp(text + n - k, ending) == 0;
-}
-
 bool crdi_ssp_is_folder(const char* path)
 {
     struct stat info;
@@ -133,7 +127,7 @@ static crd_status list_folder(crdi_ssp_reader* r, const char* folder, crdi_names
         return crdi_fail(r->ctx, CRD_E_IO, "%s: cannot be read: %s", folder, strerror(errno));
     }
     for (struct dirent* e = readdir(dir); e && st >= 0; e = readdir(dir)) {
-        if (crdi_ssp_ends_with(e->d_name, ".ssd")) {
+        if (crdi_ends_with(e->d_name, ".ssd")) {
             st = crdi_ssp_add_name(&r->arena, out, e->d_name);
         }
     }
@@ -242,7 +236,7 @@ crd_status crdi_ssp_locate(crdi_ssp_reader* r, const char* path, const char* sho
         }
         return in_folder(r, real, clean, variant, out);
     }
-    if (crdi_ssp_ends_with(path, ".ssd")) {
+    if (crdi_ends_with(path, ".ssd")) {
         if (variant) { return sibling(r, path, variant, out); }
         out->path = crdi_arena_text(&r->arena, path, strlen(path));
         out->shown = clean;
@@ -379,39 +373,13 @@ crd_status crdi_ssp_need(crdi_ssp_reader* r, const crdi_document* d, const crdi_
 
 // ---- documents ---------------------------------------------------------------------------------
 
-crd_status crdi_ssp_read_file(crd_context* ctx, const char* path, const char* shown, char** text,
-                              size_t* length)
+crd_status crdi_ssp_read_file(crd_context* ctx, const char* path, const char* shown, crd_text* out)
 {
-    struct stat info;
-    FILE* f = NULL;
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) { // opening a pipe would wait
-        return crdi_fail(ctx, CRD_E_IO, "%s: not a file", shown);
-    }
-    f = fopen(path, "rbe");
-    if (!f || fstat(fileno(f), &info) != 0) {
-        const bool missing = errno == ENOENT || errno == ENOTDIR;
-        if (f) { fclose(f); }
-        return crdi_fail(ctx, missing ? CRD_E_NOT_FOUND : CRD_E_IO, "%s: cannot be opened: %s",
-                         shown, strerror(errno));
-    }
-    crd_status st = CRD_OK;
-    char* all = NULL;
-    if (info.st_size > MAX_DOCUMENT_BYTES) {
-        CRD_TRY(crdi_fail(ctx, CRD_E_FORMAT, "%s: %lld bytes, expected at most %d", shown,
-                          (long long)info.st_size, MAX_DOCUMENT_BYTES));
-    }
-    all = crdi_new(ctx, (size_t)info.st_size + 1);
-    if (!all) { CRD_TRY(CRD_E_MEMORY); }
-    *length = fread(all, 1, (size_t)info.st_size, f);
-    if (ferror(f)) {
-        CRD_TRY(crdi_fail(ctx, CRD_E_IO, "%s: cannot be read: %s", shown, strerror(errno)));
-    }
-    *text = all;
-    all = NULL;
-fail:
-    crd_free(ctx, all);
-    fclose(f);
-    return st;
+    return crdi_file_read(ctx, path,
+                          &(crdi_file_need){.what = "a document of an SSP",
+                                            .most = MAX_DOCUMENT_BYTES,
+                                            .shown = shown},
+                          out);
 }
 
 crd_status crdi_ssp_add_text(crdi_ssp_reader* r, const char* text, size_t length, const char* path,
@@ -469,12 +437,14 @@ crd_status crdi_ssp_open(crdi_ssp_reader* r, const char* path, const char* shown
 {
     int count = 0;
     if (find_document(r, path, out, &count)) { return check_root(r, *out, kind); }
-    char* text = NULL;
-    size_t length = 0;
+    crd_text text;
+    crd_text_init(&text, r->ctx);
     crd_status st = check_count(r, count, shown);
-    if (st >= 0) { st = crdi_ssp_read_file(r->ctx, path, shown, &text, &length); }
-    if (st >= 0) { st = crdi_ssp_add_text(r, text, length, path, shown, root, kind, out); }
-    crd_free(r->ctx, text);
+    if (st >= 0) { st = crdi_ssp_read_file(r->ctx, path, shown, &text); }
+    if (st >= 0) {
+        st = crdi_ssp_add_text(r, text.data, text.length, path, shown, root, kind, out);
+    }
+    crd_text_clear(&text);
     return st;
 }
 

@@ -227,9 +227,7 @@ crd_status crdi_ssp_choose(crd_context* ctx, const char* package, const crdi_nam
                            const char* variant, const char** out);
 void crdi_ssp_sort(crdi_names* names);
 crd_status crdi_ssp_add_name(crd_arena* a, crdi_names* names, const char* name);
-bool crdi_ssp_ends_with(const char* text, const char* ending); ///< any case
-crd_status crdi_ssp_read_file(crd_context* ctx, const char* path, const char* shown, char** text,
-                              size_t* length);
+crd_status crdi_ssp_read_file(crd_context* ctx, const char* path, const char* shown, crd_text* out);
 bool crdi_ssp_is_folder(const char* path);
 extern const crdi_archive_limits crdi_ssp_limits;
 

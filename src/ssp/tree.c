@@ -419,9 +419,9 @@ static crd_status read_component(crdi_ssp_reader* r, crdi_ssp_element* self)
 {
     const char *type = crdi_xml_get(self->xml, "type"), *source = crdi_xml_get(self->xml, "source");
     if (!type && source) { // some tools leave the type out
-        type = crdi_ssp_ends_with(source, ".ssp")   ? CRDI_TYPE_SSP
-               : crdi_ssp_ends_with(source, ".ssd") ? CRDI_TYPE_SSD
-                                                    : NULL;
+        type = crdi_ends_with(source, ".ssp")   ? CRDI_TYPE_SSP
+               : crdi_ends_with(source, ".ssd") ? CRDI_TYPE_SSD
+                                                : NULL;
     }
     if (!type) { type = CRDI_TYPE_FMU; }
     if (strcmp(type, CRDI_TYPE_SIGNAL) == 0 || strcmp(type, CRDI_TYPE_REPLAY) == 0) {

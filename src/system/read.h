@@ -32,8 +32,8 @@ crd_status crdi_bond_check(crd_context* ctx, const crd_bond_spec* b, const char*
 /// The node as JSON without those of its keys; each token in its line, the first being
 /// `first_line`.
 void crdi_node_json(const crdi_node* n, int first_line, const char* const* except, crd_text* out);
-/// The whole file; `*text` is the caller's even after a failure.
-crd_status crdi_read_file(crd_context* ctx, const char* path, char** text, size_t* length);
+/// The whole file of a description.
+crd_status crdi_read_file(crd_context* ctx, const char* path, crd_text* out);
 /// Line of a key, else of the mapping.
 int crdi_line_of(const crdi_node* mapping, const char* key);
 

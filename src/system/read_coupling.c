@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 enum { LARGEST = 4 << 20 }; // bytes of an element file
 
@@ -93,32 +92,23 @@ static crd_status element_of_file(crdi_reader* r, int line, const char* path, co
                                   crd_place* place)
 {
     crd_status st = CRD_OK;
-    char* bytes = NULL;
-    size_t length = 0;
-    crd_text text;
+    crd_text yaml, text;
+    crd_text_init(&yaml, r->ctx);
     crd_text_init(&text, r->ctx);
     *place = (crd_place){path, 1};
-    struct stat info;
-    if (stat(path, &info) == 0 && (!S_ISREG(info.st_mode) || info.st_size > LARGEST)) {
-        return crdi_read_fail(r, CRD_E_FORMAT, line, "'%s' is %s, expected the file of an element",
-                              crdi_clip(path).text,
-                              S_ISREG(info.st_mode) ? "larger than 4 MiB" : "no regular file");
-    }
-    st = crdi_read_file(r->ctx, path, &bytes, &length);
-    if (st == CRD_E_NOT_FOUND || st == CRD_E_IO) {
-        char why[200];
-        const char* told = crd_error_text(r->ctx);
-        const char* colon = strrchr(told, ':');
-        snprintf(why, sizeof why, "%s", colon ? colon + 2 : told);
-        CRD_TRY(crdi_read_fail(r, st, line, "the element file '%s' cannot be opened: %s",
-                               crdi_clip(path).text, why));
+    st = crdi_file_read(
+        r->ctx, path, &(crdi_file_need){.what = "the file of an element", .most = LARGEST}, &yaml);
+    if (st < 0 && st != CRD_E_MEMORY) { // where it is named
+        char why[300];
+        snprintf(why, sizeof why, "%s", crd_error_text(r->ctx));
+        CRD_TRY(crdi_read_fail(r, st, line, "%s", why));
     }
     CRD_TRY(st);
-    CRD_TRY(crd_yaml_to_json(r->ctx, bytes, length, *place, &text));
+    CRD_TRY(crd_yaml_to_json(r->ctx, yaml.data, yaml.length, *place, &text));
     CRD_TRY(keep(r, &text, out));
 fail:
     crd_text_clear(&text);
-    crd_free(r->ctx, bytes);
+    crd_text_clear(&yaml);
     return st;
 }
 

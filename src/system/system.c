@@ -3,7 +3,6 @@
 #include "system/read.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -166,48 +165,22 @@ fail:
     return st;
 }
 
-static crd_status read_stream(crd_context* ctx, FILE* f, const char* path, char** text,
-                              size_t* length)
+crd_status crdi_read_file(crd_context* ctx, const char* path, crd_text* out)
 {
-    size_t capacity = 0;
-    for (;;) {
-        const size_t want = *length < 65536 ? 65536 : 2 * *length;
-        char* grown = crdi_grow(ctx, *text, &capacity, want, 1);
-        if (!grown) { return CRD_E_MEMORY; }
-        *text = grown;
-        *length += fread(*text + *length, 1, capacity - *length, f);
-        if (ferror(f)) {
-            return crdi_fail(ctx, CRD_E_IO, "%s: cannot be read: %s", path, strerror(errno));
-        }
-        if (*length > CRDI_YAML_BYTES) {
-            return crdi_fail(ctx, CRD_E_FORMAT, "%s: larger than %d bytes, expected a description",
-                             path, CRDI_YAML_BYTES);
-        }
-        if (feof(f)) { return CRD_OK; }
-    }
-}
-
-crd_status crdi_read_file(crd_context* ctx, const char* path, char** text, size_t* length)
-{
-    FILE* f = fopen(path, "rbe");
-    if (!f) {
-        return crdi_fail(ctx, errno == ENOENT ? CRD_E_NOT_FOUND : CRD_E_IO,
-                         "%s: cannot be opened: %s", path, strerror(errno));
-    }
-    const crd_status st = read_stream(ctx, f, path, text, length);
-    fclose(f);
-    return st;
+    return crdi_file_read(
+        ctx, path,
+        &(crdi_file_need){.what = "a description", .most = CRDI_YAML_BYTES, .pipes = true}, out);
 }
 
 crd_status crd_system_load_on(crd_context* ctx, const char* text, size_t length, const char* path,
                               crd_system_base* base, crd_system** out)
 {
     if (text) { return parse_on(ctx, text, length, path, base, out); }
-    char* bytes = NULL;
-    size_t count = 0;
-    crd_status st = crdi_read_file(ctx, path, &bytes, &count);
-    if (st >= 0) { st = parse_on(ctx, bytes, count, path, base, out); }
-    crd_free(ctx, bytes);
+    crd_text bytes;
+    crd_text_init(&bytes, ctx);
+    crd_status st = crdi_read_file(ctx, path, &bytes);
+    if (st >= 0) { st = parse_on(ctx, bytes.data, bytes.length, path, base, out); }
+    crd_text_clear(&bytes);
     return st;
 }
 

@@ -1,7 +1,6 @@
 // A twin as a model: the rows of its table, made from the description.
 #include "twin/instance.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -328,25 +327,6 @@ crd_status crdi_twin_model_pack(const crd_twin_description* d, const char* name,
     return st == CRD_OK && out->failed ? CRD_E_MEMORY : st;
 }
 
-static crd_status read_file(crd_context* ctx, const char* path, crd_text* out)
-{
-    char block[1 << 12];
-    size_t n;
-    FILE* f = fopen(path, "re");
-    if (!f) {
-        return crdi_fail(ctx, errno == ENOENT ? CRD_E_NOT_FOUND : CRD_E_IO, "%s: %s", path,
-                         strerror(errno));
-    }
-    while (out->length < (64 << 20) && (n = fread(block, 1, sizeof block, f)) > 0) {
-        crdi_text_put(out, block, n);
-    }
-    const bool bad = ferror(f) != 0;
-    fclose(f);
-    return bad           ? crdi_fail(ctx, CRD_E_IO, "%s: cannot be read", path)
-           : out->failed ? CRD_E_MEMORY
-                         : CRD_OK;
-}
-
 const crd_model* crdi_twin_model_load(const char* folder, char* message, size_t room)
 {
     crd_status st = CRD_OK;
@@ -361,7 +341,8 @@ const crd_model* crdi_twin_model_load(const char* folder, char* message, size_t 
     crd_arena_init(&arena, ctx);
     const char* path = crdi_arena_format(&arena, "%s/twin.json", folder);
     CRD_TRY(path ? CRD_OK : CRD_E_MEMORY);
-    CRD_TRY(read_file(ctx, path, &json));
+    CRD_TRY(crdi_file_read(
+        ctx, path, &(crdi_file_need){.what = "the table of a twin", .most = 64 << 20}, &json));
     CRD_TRY(crd_twin_parse(ctx, json.data ? json.data : "", json.length, path, 1, NULL, &d));
     CRD_TRY(
         crdi_twin_model_create(ctx, d, "resources/twin.json", d->name ? d->name : "twin", &model));

@@ -75,7 +75,7 @@ class Netlists(EndToEnd):
             (".output v(9)", ['no node "9"']),
             (".output i(R9)", ['no part "r9"']),
             (".ic v(9)=1", ['no node "9"']),
-            (".include nix.inc", ["nix.inc", "No such file"]),
+            (".include nix.inc", ["nix.inc", "no such file"]),
             (".input a source=R1", ["no source"]),
             (".input a source=V1 unit=fnord", ['no unit "fnord"']),
             (".trans 1m 1", ['".trans" is not supported', ".tran"]),
@@ -122,9 +122,9 @@ class Netlists(EndToEnd):
                 self.cardan("circuit", "good.cir", option, value, code=2, says=says)
 
     def test_what_is_no_netlist(self):
-        self.cardan("circuit", "nix.cir", code=2, says="nix.cir: No such file")
+        self.cardan("circuit", "nix.cir", code=2, says="nix.cir: no such file")
         os.mkdir(self.path("folder.cir"))
-        self.cardan("circuit", "folder.cir", code=1, says="folder.cir: is a folder")
+        self.cardan("circuit", "folder.cir", code=2, says="folder.cir: a folder, expected a netlist")
         self.refuse("", "bad.cir:1", "no parts")
         self.refuse("only a title\n", "no parts")
         with open(self.path("noise.cir"), "wb") as f:

@@ -170,7 +170,7 @@ class Mistakes(EndToEnd):
 
     def test_mistakes_are_told_by_check_and_by_run(self):
         for unit, more, parts in (
-                ("circuit: none.cir", "", ("s.yaml:3: unit 'a'", "none.cir", "No such file")),
+                ("circuit: none.cir", "", ("s.yaml:3: unit 'a'", "none.cir", "no such file")),
                 ("circuit: filter.cir, parameters: { S: 1 }", "", ("no variable 'S'",)),
                 ("circuit: filter.cir, parameters: { out: 1 }", "", ("'out'", "output")),
                 ("circuit: filter.cir, parameters: { R: high }", "", ("'R'", "'high'")),

@@ -201,7 +201,7 @@ class Compensate(EndToEnd):
                 ((file, *good, "--algorithms", "linear"), "needs the key 'weights'"),
                 ((file, *good, "--algorithms", "{algorithm: eros"), "not valid YAML"),
                 ((file, *good, "--algorithms", "{algorithm: eros, taps: 3}"), "has no use for"),
-                ((file, *good, "--algorithms", "missing.yaml"), "missing.yaml: No such file"),
+                ((file, *good, "--algorithms", "missing.yaml"), "missing.yaml: no such file"),
                 ((file, *good, "--algorithms", "{algorithm: wiener, bands: [[0, 400, 1]]}"),
                  "cardan: wiener: bands: band 1 reaches up to 400 rad/s"),
                 ((file, *good, "--algorithms", "bad.yaml"), "bad.yaml:2: bands: band 2"),

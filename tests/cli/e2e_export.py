@@ -290,8 +290,8 @@ class Parameters(EndToEnd):
         self.write("p.ssv", parameter_set(("nobody.m1", real(1))))
         self.cardan("check", "oscillator.yaml", "--parameters", "p.ssv",
                     says="p.ssv: nothing in it fits the system")
-        for wrong, says in (("no.ssv", "no.ssv: cannot be opened: No such file"),
-                            ("p.ssv:no.ssm", "no.ssm: cannot be opened: No such file"),
+        for wrong, says in (("no.ssv", "no.ssv: no such file"),
+                            ("p.ssv:no.ssm", "no.ssm: no such file"),
                             ("p.ssv:", "--parameters 'p.ssv:', expected FILE.ssv:FILE.ssm"),
                             ("p.ssv:p.ssv", "the root is 'ParameterSet', expected ParameterMapping"),
                             ("lo_fd1.fmu", "lo_fd1.fmu:1: ")):

@@ -159,7 +159,7 @@ static void what_is_wrong_has_its_line_and_changes_nothing(void** state)
     check_status(crd_ssp_apply(s, path, NULL), CRD_E_FORMAT);
     check_contains(crd_error_text(*state), "p.ssv:3: Real value = 'two', expected numbers");
     check_status(crd_ssp_apply(s, path_of("none.ssv"), NULL), CRD_E_NOT_FOUND);
-    check_contains(crd_error_text(*state), "none.ssv: cannot be opened");
+    check_contains(crd_error_text(*state), "none.ssv: no such file");
     path = put("p.ssv", SET(VALUE("b.j", "2")));
     check_status(crd_ssp_apply(s, path, path), CRD_E_FORMAT);
     check_contains(crd_error_text(*state), "the root is 'ParameterSet', expected ParameterMapping");

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const char circuit[] = "rc\n.input q unit=W start=10\n.thermal\nheat q0 1 input(q)\n"
                               "heat q1 3 0\nresistance r1 1 2 1\n"
@@ -358,6 +359,10 @@ static void a_packed_twin_is_read_as_it_was(void** state)
     fclose(file);
     const crd_model* m = crdi_twin_model_load(folder, message, sizeof message);
     if (!m) { fail_msg("%s", message); }
+    // What is too large is refused, not cut off where it would still be readable.
+    check_int(truncate(TEST_BUILD_DIR "/packed_twin/twin.json", (64 << 20) + 1), 0);
+    check(!crdi_twin_model_load(folder, message, sizeof message));
+    check_contains(message, "twin.json: larger than 64 MiB, expected the table of a twin");
     const crd_model* own = make(f, finding);
     check_text(m->name, "packed");
     check_int(m->variable_count, own->variable_count);

@@ -653,7 +653,7 @@ static void the_model_of_a_folder_says_what_is_wrong_with_it(void** state)
     (void)state;
     char message[300];
     check(!crd_coupling_model_load(TEST_BUILD_DIR "/no_such_folder", message, sizeof message));
-    check_contains(message, "no_such_folder/element.json: No such file");
+    check_contains(message, "no_such_folder/element.json: no such file");
     FILE* f = fopen(TEST_BUILD_DIR "/element.json", "w");
     check(f != NULL);
     fputs("{\"element\": 1, \"algorithm\": \"heroes\"}", f);

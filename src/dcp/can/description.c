@@ -603,12 +603,16 @@ fail:
 crd_status crd_dcp_can_load(crd_context* ctx, const char* path, crd_dcp_can_description** out,
                             const crd_dcp_finding** findings, int* count)
 {
-    char* text = NULL;
-    size_t length = 0;
-    crd_status st = crdi_dcp_read_file(ctx, path, &text, &length);
-    if (st < 0) { return st; }
-    st = crd_dcp_can_parse(ctx, text, length, path, out, findings, count);
-    crd_free(ctx, text);
+    crd_text text;
+    crd_text_init(&text, ctx);
+    crd_status st = crdi_file_read(
+        ctx, path,
+        &(crdi_file_need){.what = "a description of DCP over CAN", .most = CRDI_DCP_MAX_BYTES},
+        &text);
+    if (st >= 0) {
+        st = crd_dcp_can_parse(ctx, text.data, text.length, path, out, findings, count);
+    }
+    crd_text_clear(&text);
     return st;
 }
 

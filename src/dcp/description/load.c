@@ -1,7 +1,6 @@
 // Descriptions: loaded from files and archives.
 #include "dcp/description/dcpx.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -36,19 +35,13 @@ fail:
 
 // ---- texts, files and archives -----------------------------------------------------------------
 
-static bool ends_with(const char* text, const char* end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
-
 // What else there is in the archive, in case somebody expected it to be read.
 static void look_around(const crdi_archive* a, crdi_dcp_findings* f)
 {
     for (int32_t i = 0; i < crdi_archive_count(a); i++) {
         const crdi_archive_entry* e = crdi_archive_at(a, i);
         if (e->folder || e->repeated || strcmp(e->name, entry_name) == 0) { continue; }
-        if (ends_with(e->name, ".dcpx")) {
+        if (crdi_ends_with(e->name, ".dcpx")) {
             crdi_dcp_found(f, "A01", 0, "'%s' is a second description and not read: only %s counts",
                            crdi_clip(e->name).text, entry_name);
         } else if (strncmp(e->name, "v1.0/", 5) != 0) {
@@ -96,7 +89,7 @@ static crd_status fail_entry(crd_context* ctx, const crdi_archive* a, const char
 {
     for (int32_t i = 0; i < crdi_archive_count(a); i++) {
         const crdi_archive_entry* e = crdi_archive_at(a, i);
-        if (!e->folder && ends_with(e->name, ".dcpx")) {
+        if (!e->folder && crdi_ends_with(e->name, ".dcpx")) {
             return crdi_fail(ctx, CRD_E_FORMAT,
                              "%s: the description lies at '%s', expected it at %s", path,
                              crdi_clip(e->name).text, entry_name);
@@ -128,61 +121,25 @@ fail:
     return st;
 }
 
-crd_status crdi_dcp_read_file(crd_context* ctx, const char* path, char** text, size_t* length)
-{
-    struct stat info;
-    if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) { // opening a pipe would wait
-        return crdi_fail(ctx, CRD_E_IO, "%s: not a file", path);
-    }
-    FILE* file = fopen(path, "rbe");
-    if (!file || fstat(fileno(file), &info) != 0) {
-        const int why = errno;
-        if (file) { fclose(file); }
-        return crdi_fail(ctx, why == ENOENT || why == ENOTDIR ? CRD_E_NOT_FOUND : CRD_E_IO,
-                         "%s: cannot be opened: %s", path, strerror(why));
-    }
-    crd_status st = CRD_OK;
-    char* all = NULL;
-    if (info.st_size > CRDI_DCP_MAX_BYTES) {
-        CRD_TRY(crdi_fail(ctx, CRD_E_FORMAT, "%s: %lld bytes, expected at most %d", path,
-                          (long long)info.st_size, CRDI_DCP_MAX_BYTES));
-    }
-    all = crdi_new(ctx, (size_t)info.st_size + 1);
-    if (!all) { CRD_TRY(CRD_E_MEMORY); }
-    *length = fread(all, 1, (size_t)info.st_size, file);
-    if (ferror(file)) {
-        CRD_TRY(crdi_fail(ctx, CRD_E_IO, "%s: cannot be read: %s", path, strerror(errno)));
-    }
-    *text = all;
-    all = NULL;
-fail:
-    crd_free(ctx, all);
-    fclose(file);
-    return st;
-}
-
 static bool is_archive(const char* path)
 {
-    char head[4] = {0};
-    FILE* file = ends_with(path, ".dcp") ? NULL : fopen(path, "rbe");
-    if (!file) { return ends_with(path, ".dcp"); }
-    const size_t got = fread(head, 1, sizeof head, file);
-    fclose(file);
-    return got == sizeof head && memcmp(head, "PK\3\4", 4) == 0;
+    char head[5];
+    struct stat info;
+    if (crdi_ends_with(path, ".dcp")) { return stat(path, &info) == 0 && S_ISREG(info.st_mode); }
+    return crdi_file_head(path, head, sizeof head) == 4 && memcmp(head, "PK\3\4", 4) == 0;
 }
 
 crd_status crd_dcp_load(crd_context* ctx, const char* path, crd_dcp_description** out,
                         const crd_dcp_finding** findings, int* count)
 {
-    struct stat info;
-    const bool regular = stat(path, &info) == 0 && S_ISREG(info.st_mode);
-    if (regular && is_archive(path)) { return load_archive(ctx, path, out, findings, count); }
-    char* text = NULL;
-    size_t length = 0;
-    crd_status st = crdi_dcp_read_file(ctx, path, &text, &length);
-    if (st < 0) { return st; }
-    st = crd_dcp_parse(ctx, text, length, path, out, findings, count);
-    crd_free(ctx, text);
+    if (is_archive(path)) { return load_archive(ctx, path, out, findings, count); }
+    crd_text text;
+    crd_text_init(&text, ctx);
+    crd_status st = crdi_file_read(
+        ctx, path, &(crdi_file_need){.what = "a slave's description", .most = CRDI_DCP_MAX_BYTES},
+        &text);
+    if (st >= 0) { st = crd_dcp_parse(ctx, text.data, text.length, path, out, findings, count); }
+    crd_text_clear(&text);
     return st;
 }
 

@@ -1,7 +1,6 @@
 // A remote slave as a model: the rows of its table, made from the description.
 #include "dcp/model/model.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -339,24 +338,6 @@ void crdi_dcp_model_destroy(const crd_model* model)
     if (owns) { crd_context_destroy(ctx); }
 }
 
-static crd_status read_file(crd_context* ctx, const char* path, crd_text* out)
-{
-    FILE* f = fopen(path, "rb");
-    if (!f) { return crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno)); }
-    char buffer[4096];
-    size_t n;
-    while ((n = fread(buffer, 1, sizeof buffer, f)) > 0 && out->length <= MOST_BYTES) {
-        crdi_text_put(out, buffer, n);
-    }
-    const bool torn = ferror(f) != 0;
-    (void)fclose(f);
-    if (torn) { return crdi_fail(ctx, CRD_E_IO, "%s: reading failed", path); }
-    if (out->length > MOST_BYTES) {
-        return crdi_fail(ctx, CRD_E_FORMAT, "%s: more than %d bytes", path, (int)MOST_BYTES);
-    }
-    return out->failed ? CRD_E_MEMORY : CRD_OK;
-}
-
 const crd_model* crdi_dcp_model_load(const char* folder, char* message, size_t room)
 {
     crd_status st = CRD_OK;
@@ -368,7 +349,8 @@ const crd_model* crdi_dcp_model_load(const char* folder, char* message, size_t r
     crd_text_init(&bytes, ctx);
     char* path = crdi_format(ctx, "%s/slave.table", folder);
     CRD_TRY(path ? CRD_OK : CRD_E_MEMORY);
-    CRD_TRY(read_file(ctx, path, &bytes));
+    CRD_TRY(crdi_file_read(
+        ctx, path, &(crdi_file_need){.what = "the table of a slave", .most = MOST_BYTES}, &bytes));
     CRD_TRY(crdi_dcp_model_create(ctx, bytes.data ? bytes.data : "", bytes.length,
                                   "resources/slave.table", &model));
     ((crdi_dcp_model*)model->user)->owns_context = true;

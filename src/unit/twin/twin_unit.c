@@ -2,45 +2,19 @@
 #include "shared/twin_model.h"
 #include "unit/native/native.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-enum { LARGEST = 4 << 20 }; // bytes of a description
+static const crdi_file_need twin_file = {
+    .what = "the description of a twin", .most = 4 << 20, .pipes = true};
 
-static crd_status read_file(crd_context* ctx, const char* path, crd_text* out)
-{
-    char block[1 << 12];
-    size_t n;
-    FILE* f = fopen(path, "re");
-    if (!f) {
-        return crdi_fail(ctx, errno == ENOENT ? CRD_E_NOT_FOUND : CRD_E_IO, "%s: %s", path,
-                         strerror(errno));
-    }
-    while (out->length <= LARGEST && (n = fread(block, 1, sizeof block, f)) > 0) {
-        crdi_text_put(out, block, n);
-    }
-    const bool bad = ferror(f) != 0;
-    const int why = errno;
-    fclose(f);
-    if (bad) { return crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(why)); }
-    if (out->length > LARGEST) {
-        return crdi_fail(ctx, CRD_E_LIMIT, "%s: more than %d bytes are no description of a twin",
-                         path, LARGEST);
-    }
-    return out->failed ? CRD_E_MEMORY : CRD_OK;
-}
-
-static crd_status read_description(crd_context* ctx, const char* path, crd_twin_description** out)
+crd_status crdi_twin_read(crd_context* ctx, const char* path, crd_twin_description** out)
 {
     crd_status st = CRD_OK;
     crd_text yaml, json;
     crd_text_init(&yaml, ctx);
     crd_text_init(&json, ctx);
-    CRD_TRY(read_file(ctx, path, &yaml));
-    CRD_TRY(crd_yaml_to_json(ctx, yaml.data ? yaml.data : "", yaml.length, (crd_place){path, 1},
-                             &json));
+    CRD_TRY(crdi_file_read(ctx, path, &twin_file, &yaml));
+    CRD_TRY(crd_yaml_to_json(ctx, yaml.data, yaml.length, (crd_place){path, 1}, &json));
     CRD_TRY(crd_twin_parse(ctx, json.data, json.length, path, 1, NULL, out));
 fail:
     crd_text_clear(&yaml);
@@ -66,7 +40,7 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     crd_status st = CRD_OK;
     crd_twin_description* d = NULL;
     const crd_model* model = NULL;
-    CRD_TRY(read_description(ctx, spec->path, &d));
+    CRD_TRY(crdi_twin_read(ctx, spec->path, &d));
     const double step = d->spec.step;
     CRD_TRY(crdi_twin_model_create(ctx, d, spec->path, "twin", &model));
     d = NULL;
