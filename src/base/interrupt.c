@@ -77,6 +77,11 @@ void crdi_interrupt_restore(void)
     wish.caught = false;
 }
 
+bool crdi_interrupted(void)
+{
+    return __atomic_load_n(&wish.requested, __ATOMIC_RELAXED);
+}
+
 int crdi_interrupt_count(void)
 {
     return (int)wish.count;

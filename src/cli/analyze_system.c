@@ -5,10 +5,9 @@
 #include "cardan/fmi.h"
 #include "cardan/master.h"
 #include "cardan/system.h"
+#include "shared/base_interrupt.h"
 
 #include <math.h>
-#include <signal.h>
-#include <string.h>
 
 typedef struct builder {
     crd_context* ctx;
@@ -43,32 +42,13 @@ static crd_status prefer_exchange(builder* b)
     return CRD_OK;
 }
 
-static volatile bool stopped;
-
-static void request_stop(int signal_number)
-{
-    (void)signal_number;
-    stopped = true;
-}
-
-// Units shall terminate and leave no files behind when somebody loses patience.
-static void catch_signals(bool begin)
-{
-    static struct sigaction before[2];
-    static const int signals[2] = {SIGINT, SIGTERM};
-    for (int i = 0; i < 2; i++) {
-        struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART};
-        sigemptyset(&action.sa_mask);
-        sigaction(signals[i], begin ? &action : &before[i], begin ? &before[i] : NULL);
-    }
-}
-
 // To where the units are linearised: initialised, or after a run to --at.
 static crd_status run_there(builder* b)
 {
     crd_status st = CRD_OK;
     crd_master_options options = crd_master_defaults();
-    options.stop = &stopped;
+    // Units shall terminate and leave no files behind when somebody loses patience.
+    options.stop = crdi_interrupt_catch(&(crdi_interrupt_options){.restart = true});
     options.guard_crashes = true;
     b->system->results.path = b->system->results.session = NULL;
     if (!isnan(b->o->at)) { b->system->run.stop = b->o->at; }
@@ -343,7 +323,6 @@ crd_status crdi_loop_of_system(crd_context* ctx, const char* path, const crdi_an
 {
     crd_status st = CRD_OK;
     builder b = {.ctx = ctx, .o = o, .c = out};
-    catch_signals(true);
     CRD_TRY(crdi_load_system(ctx, path, &b.system));
     CRD_TRY(prefer_exchange(&b));
     CRD_TRY(run_there(&b));
@@ -364,6 +343,6 @@ fail:
     }
     crd_master_destroy(b.master);
     crd_system_destroy(b.system);
-    catch_signals(false);
+    crdi_interrupt_restore();
     return st;
 }

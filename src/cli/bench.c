@@ -1,6 +1,7 @@
 // cardan bench em, ice, backtoback: emulated test benches as slaves on a network.
 #include "cli/dcp_serve.h"
 #include "cli/realtime.h"
+#include "shared/base_interrupt.h"
 #include "shared/testbench_bench.h"
 
 #include <errno.h>
@@ -48,23 +49,6 @@ typedef struct session {
     crd_dcp_state state;
     int64_t sessions;
 } session;
-
-static volatile sig_atomic_t stops_requested;
-
-static void request_stop(int signal_number)
-{
-    (void)signal_number;
-    stops_requested++;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = request_stop}; // waiting is interrupted
-    sigemptyset(&action.sa_mask);
-    stops_requested = 0;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
 
 // ---- the trace ---------------------------------------------------------------------------------
 
@@ -311,10 +295,10 @@ static crd_status take_leave(session* x)
 {
     crd_status st = CRD_OK;
     crd_dcp_slave* slave = crdi_testbench_slave(x->bench);
-    const int before = stops_requested;
+    const int before = crdi_interrupt_count();
     crd_dcp_bench_stop(crdi_testbench_bench(x->bench), crd_dcp_net_now(x->net));
     double until = crd_dcp_net_now(x->net) + PATIENCE;
-    while (crd_dcp_net_now(x->net) < until && stops_requested <= before) {
+    while (crd_dcp_net_now(x->net) < until && crdi_interrupt_count() <= before) {
         CRD_TRY(turn(x, 0.01));
         const crd_dcp_state state = crd_dcp_slave_state(slave);
         if (x->phase == CRD_DCP_BENCH_IDLE || x->phase == CRD_DCP_BENCH_SAFE) {
@@ -336,10 +320,11 @@ static crd_status run_bench(crdi_cli* cli, const bench_options* o, crdi_testbenc
                          "--write-description %s, expected a name that ends with .dcpx or .dcp",
                          o->written);
     }
-    catch_signals();
+    (void)crdi_interrupt_catch(
+        &(crdi_interrupt_options){.only_count = true}); // waiting is interrupted
     CRD_TRY(open_bench(&x));
     CRD_TRY(say_ready(&x));
-    while (!stops_requested && !(o->once && x.sessions > 0)) {
+    while (!crdi_interrupted() && !(o->once && x.sessions > 0)) {
         CRD_TRY(turn(&x, TURN));
     }
     CRD_TRY(take_leave(&x));

@@ -1,5 +1,6 @@
 // cardan circuit: the run from its first step to the table at the end.
 #include "cli/circuit.h"
+#include "shared/base_interrupt.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -31,35 +32,6 @@ typedef struct run {
     int64_t rows;
     bool stopped; // by a signal
 } run;
-
-// ---- the end by a signal -----------------------------------------------------------------------
-
-static volatile sig_atomic_t stop_requested;
-static volatile int64_t requested_ns;
-
-// The first signal asks, the next one ends the process. What follows at once is the same wish told
-// twice: timeout(1) signals its child and then the group in which the child is.
-static void request_stop(int signal_number)
-{
-    const int64_t now = crdi_now_ns();
-    if (!stop_requested) {
-        requested_ns = now;
-        stop_requested = 1;
-    } else if (now - requested_ns > 200000000) {
-        signal(signal_number, SIG_DFL);
-        raise(signal_number);
-    }
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    stop_requested = 0;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    signal(SIGXFSZ, SIG_IGN); // a file that grows too large is then an error of write
-}
 
 // ---- progress ----------------------------------------------------------------------------------
 
@@ -196,7 +168,7 @@ static crd_status all_steps(run* r)
             break;
         }
         st = step_on(r, o->variable ? &control : NULL);
-        r->stopped = stop_requested;
+        r->stopped = crdi_interrupted();
     }
     return st;
 }
@@ -489,7 +461,9 @@ static crd_status attempt(run* r, bool* begun)
     *begun = false;
     CRD_TRY(crd_circuit_create(j->cli->ctx, j->n, &j->opt, &j->c));
     CRD_TRY(crdi_circuit_begin(j));
-    catch_signals(); // before there is a file to look at
+    // Before there is a file to look at.
+    (void)crdi_interrupt_catch(&(crdi_interrupt_options){.restart = true});
+    signal(SIGXFSZ, SIG_IGN); // a file that grows too large is then an error of write
     CRD_TRY(open_results(r));
     *begun = true;
     r->clock_ns = crdi_clock_cost();

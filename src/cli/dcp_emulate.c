@@ -1,10 +1,10 @@
 // cardan dcp emulate: a bad link between a master and its slaves.
 #include "cardan/results.h"
 #include "cli/realtime.h"
+#include "shared/base_interrupt.h"
 #include "shared/dcptools_relay.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <poll.h>
@@ -537,37 +537,13 @@ static crd_status say_summary(const emulator* x)
 
 // ---- the command -------------------------------------------------------------------------------
 
-static volatile sig_atomic_t stop_requested;
-
-static void request_stop(int signal_number)
-{
-    (void)signal_number;
-    stop_requested = 1;
-}
-
-// Signals come in waiting only: none is missed. Returns the mask of waiting.
-static sigset_t catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = request_stop};
-    sigset_t ours, before;
-    sigemptyset(&action.sa_mask);
-    sigemptyset(&ours);
-    sigaddset(&ours, SIGINT);
-    sigaddset(&ours, SIGTERM);
-    stop_requested = 0;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigprocmask(SIG_BLOCK, &ours, &before);
-    return before;
-}
-
 // A secured network has handshakes to repeat now and then, of which poll knows nothing.
 static void relay_on(emulator* x, const sigset_t* mask)
 {
     const double most = x->o->listen_key || x->o->to_key ? 0.02 : 1;
     struct pollfd fds[2] = {{.fd = crd_dcp_net_descriptor(x->near), .events = POLLIN},
                             {.fd = crd_dcp_net_descriptor(x->far), .events = POLLIN}};
-    while (!stop_requested) {
+    while (!crdi_interrupted()) {
         const bool more = crdi_dcp_relay_poll(x->relay);
         const double left = crdi_dcp_relay_next(x->relay) - crd_dcp_net_now(x->near);
         const double wait = more ? 0 : fmax(0, fmin(left, most));
@@ -584,7 +560,9 @@ static crd_status run_emulate(crdi_cli* cli, const void* options, const crdi_lis
     (void)arguments;
     emulator x = {.cli = cli, .o = options};
     crd_status st = CRD_OK;
-    const sigset_t mask = catch_signals();
+    sigset_t mask; // signals come in waiting only: none is missed
+    (void)crdi_interrupt_catch(&(crdi_interrupt_options){0});
+    crdi_interrupt_block(&mask);
     crd_arena_init(&x.arena, cli->ctx);
     CRD_TRY(open_emulator(&x));
     if (x.o->realtime) { CRD_TRY(crdi_realtime_serve(cli, &x.system)); }

@@ -1,5 +1,6 @@
 // cardan dcp log: the PDUs in a capture or on an interface, one line each.
 #include "cli/cli.h"
+#include "shared/base_interrupt.h"
 #include "shared/dcptools_log.h"
 
 #include <arpa/inet.h>
@@ -146,14 +147,6 @@ static crd_status say_summary(const reader* r)
 
 // ---- an interface ------------------------------------------------------------------------------
 
-static volatile sig_atomic_t stop_requested;
-
-static void request_stop(int signal_number)
-{
-    (void)signal_number;
-    stop_requested = 1;
-}
-
 static crd_status open_interface(reader* r, int* out)
 {
     crd_context* ctx = r->cli->ctx;
@@ -233,12 +226,7 @@ static bool take_frames(reader* r, int fd, bool loopback, uint8_t* frame)
 static crd_status read_interface(reader* r)
 {
     int fd = -1;
-    struct sigaction action = {.sa_handler = request_stop};
-    sigset_t ours, before;
-    sigemptyset(&action.sa_mask);
-    sigemptyset(&ours);
-    sigaddset(&ours, SIGINT);
-    sigaddset(&ours, SIGTERM);
+    sigset_t before;
     crd_status st = open_interface(r, &fd);
     if (st < 0) { return st; }
     uint8_t* frame = crdi_new(r->cli->ctx, FRAME);
@@ -246,10 +234,8 @@ static crd_status read_interface(reader* r)
         close(fd);
         return CRD_E_MEMORY;
     }
-    stop_requested = 0;
-    sigprocmask(SIG_BLOCK, &ours, &before); // signals come in waiting only
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    (void)crdi_interrupt_catch(&(crdi_interrupt_options){0});
+    crdi_interrupt_block(&before); // signals come in waiting only
     if (r->o->common.json) {
         printf("{\"event\":\"listening\",\"interface\":\"%s\"}\n", r->o->interface);
     } else {
@@ -258,7 +244,7 @@ static crd_status read_interface(reader* r)
     st = crdi_stdout_done(r->cli->ctx);
     const bool loopback = is_loopback(fd, r->o->interface);
     struct pollfd p = {.fd = fd, .events = POLLIN};
-    while (st >= 0 && !stop_requested && take_frames(r, fd, loopback, frame)) {
+    while (st >= 0 && !crdi_interrupted() && take_frames(r, fd, loopback, frame)) {
         const struct timespec t = {.tv_sec = 1};
         (void)ppoll(&p, 1, &t, &before);
     }

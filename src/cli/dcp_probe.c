@@ -1,29 +1,13 @@
 // What cardan dcp scan, link and conform share: the network, signals, addresses, descriptions.
 #include "cli/dcp_probe.h"
+#include "shared/base_interrupt.h"
 
 #include <string.h>
-
-static volatile sig_atomic_t stop_requested;
-
-static void request_stop(int signal_number)
-{
-    (void)signal_number;
-    stop_requested = 1;
-}
 
 bool crdi_probe_stopped(void* user)
 {
     (void)user;
-    return stop_requested != 0;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = request_stop}; // waiting is interrupted
-    sigemptyset(&action.sa_mask);
-    stop_requested = 0;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
+    return crdi_interrupted();
 }
 
 static crd_status secure(crd_context* ctx, const char* path, crdi_probe* p)
@@ -49,7 +33,7 @@ crd_status crdi_probe_open(crd_context* ctx, const char* key, const char* captur
         CRD_TRY(crd_dcp_capture_open(ctx, capture, &out->capture));
         crd_dcp_net_capture(out->net, out->capture);
     }
-    catch_signals();
+    (void)crdi_interrupt_catch(&(crdi_interrupt_options){0}); // waiting is interrupted
     return CRD_OK;
 fail:
     (void)crdi_probe_close(out);

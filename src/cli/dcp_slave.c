@@ -1,5 +1,6 @@
 // cardan dcp slave: an FMU or system as a slave on a network.
 #include "cli/dcp_serve.h"
+#include "shared/base_interrupt.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -35,25 +36,6 @@ typedef struct session {
     crd_dcp_state state;
     int64_t sessions; // that have ended
 } session;
-
-// ---- signals -----------------------------------------------------------------------------------
-
-static volatile sig_atomic_t stop_requested;
-
-static void request_stop(int signal_number)
-{
-    (void)signal_number;
-    stop_requested = 1;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = request_stop}; // waiting is interrupted
-    sigemptyset(&action.sa_mask);
-    stop_requested = 0;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
 
 // ---- bringing it up ----------------------------------------------------------------------------
 
@@ -328,14 +310,14 @@ static crd_status run_slave(crdi_cli* cli, const void* options, const crdi_list*
                          "--write-description %s, expected a name that ends with .dcpx or .dcp",
                          o->written);
     }
-    catch_signals();
+    (void)crdi_interrupt_catch(&(crdi_interrupt_options){0}); // waiting is interrupted
     CRD_TRY(crdi_served_load(cli->ctx, &o->served, arguments->items[0], &x.sys));
     CRD_TRY(load_given(&x));
     CRD_TRY(open_network(&x));
     CRD_TRY(open_slave(&x));
     CRD_TRY(go_real_time(&x));
     CRD_TRY(say_ready(&x));
-    while (!stop_requested && !(o->once && x.sessions > 0)) {
+    while (!crdi_interrupted() && !(o->once && x.sessions > 0)) {
         crdi_serve_turn(x.serve, x.net, TURN);
     }
     take_leave(&x);

@@ -1,8 +1,8 @@
 // cardan doctor: the command, its lines and its JSON.
 #include "cli/doctor.h"
+#include "shared/base_interrupt.h"
 
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -290,25 +290,6 @@ static json_t* to_json(crdi_cli* cli, const crdi_wish* w, const crdi_facts* f,
 
 // ---- the command -------------------------------------------------------------------------------
 
-static volatile bool stop_requested;
-
-static void request_stop(int signal_number)
-{
-    if (__atomic_exchange_n(&stop_requested, true, __ATOMIC_RELAXED)) {
-        signal(signal_number, SIG_DFL);
-        raise(signal_number);
-    }
-}
-
-static void catch_signals(struct sigaction old[2])
-{
-    struct sigaction action = {.sa_handler = request_stop};
-    sigemptyset(&action.sa_mask);
-    stop_requested = false;
-    sigaction(SIGINT, &action, &old[0]);
-    sigaction(SIGTERM, &action, &old[1]);
-}
-
 typedef struct doctor {
     crdi_wish wish;
     crdi_facts facts;
@@ -318,18 +299,15 @@ typedef struct doctor {
 
 static crd_status examine(crdi_cli* cli, const char* system, doctor* d)
 {
+    const volatile bool* stop = crdi_interrupt_catch(&(crdi_interrupt_options){0});
     crd_status st = CRD_OK;
     crdi_doctor_look("", &d->wish, &d->facts);
     if (!d->facts.online.known) { d->facts.online = d->facts.allowed; } // no /sys: a bare container
     CRD_TRY(check_machine(cli, &d->wish, &d->facts));
     crdi_doctor_ask(&d->wish, &d->facts);
     crdi_judge_machine(&d->facts, &d->wish, &d->results);
-    if (system) {
-        CRD_TRY(crdi_doctor_models(cli, system, &d->wish, &stop_requested, &d->results));
-    }
-    if (d->wish.duration > 0) {
-        crdi_measure(cli, &d->wish, &stop_requested, &d->wakeup, &d->trip);
-    }
+    if (system) { CRD_TRY(crdi_doctor_models(cli, system, &d->wish, stop, &d->results)); }
+    if (d->wish.duration > 0) { crdi_measure(cli, &d->wish, stop, &d->wakeup, &d->trip); }
     crdi_judge_measured(&d->facts, &d->wish, &d->wakeup, &d->trip, &d->results);
     if (d->results.failed) { return CRD_E_MEMORY; }
 fail:
@@ -358,10 +336,8 @@ static crd_status run_doctor(crdi_cli* cli, const void* options, const crdi_list
     (void)out;
     const doctor_options* o = options;
     crd_status st = CRD_OK;
-    struct sigaction old[2];
     doctor* d = crdi_new(cli->ctx, sizeof *d);
     if (!d) { return CRD_E_MEMORY; }
-    catch_signals(old);
     CRD_TRY(make_wish(cli, o, &d->wish));
     crdi_diagnoses_init(&d->results, cli->ctx, d->wish.profile);
     CRD_TRY(examine(cli, arguments->count ? arguments->items[0] : NULL, d));
@@ -374,8 +350,7 @@ static crd_status run_doctor(crdi_cli* cli, const void* options, const crdi_list
     }
     st = verdict(cli, &d->results);
 fail:
-    sigaction(SIGINT, &old[0], NULL);
-    sigaction(SIGTERM, &old[1], NULL);
+    crdi_interrupt_restore();
     if (d->results.ctx) { crdi_diagnoses_clear(&d->results); }
     crd_free(cli->ctx, d);
     return st;

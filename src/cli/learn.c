@@ -2,6 +2,7 @@
 #include "cardan/learn.h"
 #include "cardan/coupling.h"
 #include "cli/design.h"
+#include "shared/base_interrupt.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -61,32 +62,6 @@ fail:
 }
 
 // ---- serve -------------------------------------------------------------------------------------
-
-static volatile bool stop_requested;
-static volatile int64_t requested_ns;
-
-// The first signal asks, the second one ends the process, unless it is the same wish told twice
-// (timeout(1) signals its child and then the group in which the child is).
-static void request_stop(int signal_number)
-{
-    const int64_t now = crdi_now_ns();
-    if (!stop_requested) {
-        requested_ns = now;
-        stop_requested = true;
-    } else if (now - requested_ns > 200000000) {
-        signal(signal_number, SIG_DFL);
-        raise(signal_number);
-    }
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = request_stop};
-    sigemptyset(&action.sa_mask);
-    stop_requested = false;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
 
 typedef struct teacher {
     bool json;
@@ -200,7 +175,7 @@ static crd_status serve(crdi_cli* cli, const learn_options* o)
     CRD_TRY(take_count(cli->ctx, "clients", o->clients, 1, 1024, &clients));
     opt.clients = (int)clients;
     CRD_TRY(read_training(cli->ctx, o, &opt.training));
-    catch_signals();
+    const volatile bool* stop = crdi_interrupt_catch(&(crdi_interrupt_options){0});
     CRD_TRY(crd_learn_server_create(cli->ctx, &opt, &s));
     if (t.json) {
         print_line(json_pack("{s:s, s:o}", "event", "listening", "address",
@@ -209,7 +184,7 @@ static crd_status serve(crdi_cli* cli, const learn_options* o)
         printf("listening at %s\n", crd_learn_server_address(s));
     }
     fflush(stdout);
-    CRD_TRY(crd_learn_server_run(s, &stop_requested, o->duration));
+    CRD_TRY(crd_learn_server_run(s, stop, o->duration));
     crd_learn_server_destroy(s);
     print_summary(&t);
     return crdi_stdout_done(cli->ctx);

@@ -4,6 +4,7 @@
 #include "cardan/coupling.h"
 #include "cardan/ssp.h"
 #include "shared/archive.h"
+#include "shared/base_interrupt.h"
 
 #include <math.h>
 #include <signal.h>
@@ -23,26 +24,6 @@ typedef struct command {
     const replay_options* options;
     const char* scratch; // folder, NULL: none yet
 } command;
-
-static volatile bool stop_requested;
-
-static void request_stop(int signal_number)
-{
-    if (stop_requested) { // told twice: at once
-        signal(signal_number, SIG_DFL);
-        raise(signal_number);
-    }
-    stop_requested = true;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    signal(SIGXFSZ, SIG_IGN);
-}
 
 // ---- the system --------------------------------------------------------------------------------
 
@@ -352,7 +333,7 @@ static crd_status run_system(command* c, const crd_system* s, const crdi_replay_
     crdi_cli* cli = c->replay.cli;
     crd_master_options opt = crd_master_defaults();
     progress p = {cli, crdi_now_ns()};
-    opt.stop = &stop_requested;
+    opt.stop = crdi_interrupt_catch(&(crdi_interrupt_options){.restart = true});
     opt.guard_crashes = true;
     opt.scripts = plan->scripts;
     opt.script_count = plan->script_count;
@@ -375,7 +356,7 @@ static crd_status run_system(command* c, const crd_system* s, const crdi_replay_
         crdi_message(cli, CRD_LOG_ERROR, crd_error_text(cli->ctx));
         _exit(crd_status_exit_code(st));
     }
-    if (st == CRD_OK && stop_requested) {
+    if (st == CRD_OK && crdi_interrupted()) {
         st = crdi_fail(cli->ctx, CRD_E_STATE, "interrupted at t = %.10g s", crd_master_time(m));
     }
     if (st == CRD_OK) { st = keep_report(c, m, x); }
@@ -478,7 +459,7 @@ static crd_status run_replay(crdi_cli* cli, const void* options, const crdi_list
         CRD_TRY(crdi_fail(cli->ctx, CRD_E_RANGE,
                           "--both compares with an open loop, expected --play UNIT too"));
     }
-    catch_signals();
+    signal(SIGXFSZ, SIG_IGN); // a file that grows too large is then an error of write
     CRD_TRY(crdi_exchange_load(cli->ctx, arguments->items[0], &c.replay.recorded));
     if (o->play.count) { CRD_TRY(replay_once(&c, true)); }
     if (!o->play.count || o->both) { CRD_TRY(replay_once(&c, false)); }

@@ -1,7 +1,7 @@
 // cardan run: a system or a single FMU, from options to the table at the end.
 #include "cli/run.h"
+#include "shared/base_interrupt.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -9,7 +9,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct run_options {
@@ -28,50 +27,13 @@ enum { PROGRESS_AUTO, PROGRESS_JSON, PROGRESS_NONE }; // not given: auto
 
 // ---- the end by a signal -----------------------------------------------------------------------
 
-static volatile bool stop_requested;
-static volatile int64_t requested_ns;
-
-// The first signal asks, the second one ends the process. What follows at once is the same wish
-// told twice: timeout(1) signals its child and then the group in which the child is.
-static void request_stop(int signal_number)
+static const volatile bool* catch_signals(void)
 {
-    const int before = errno;
-    const int64_t now = crdi_now_ns();
-    if (!stop_requested) {
-        requested_ns = now;
-        __atomic_store_n(&stop_requested, true, __ATOMIC_RELAXED); // other threads look at it, too
-        alarm(3);
-    } else if (now - requested_ns > 200000000) {
-        signal(signal_number, SIG_DFL);
-        raise(signal_number);
-    }
-    errno = before;
-}
-
-// Three seconds after Ctrl-C, if the run has not ended by then.
-static void tell_of_waiting(int signal_number)
-{
-    static const char text[] =
-        "cardan: a unit has not ended its step, or a bench has not come to rest yet; Ctrl-C once "
-        "more ends the run at once\n";
-    (void)signal_number;
-    const int before = errno;
-    const ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
-    (void)written;
-    errno = before;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = request_stop, .sa_flags = SA_RESTART};
-    struct sigaction waiting = {.sa_handler = tell_of_waiting, .sa_flags = SA_RESTART};
-    sigemptyset(&action.sa_mask);
-    sigemptyset(&waiting.sa_mask);
-    sigaction(SIGALRM, &waiting, NULL);
-    stop_requested = false;
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
     signal(SIGXFSZ, SIG_IGN); // a file that grows too large is then an error of write
+    return crdi_interrupt_catch(&(crdi_interrupt_options){
+        .restart = true,
+        .reminder = "cardan: a unit has not ended its step, or a bench has not come to rest yet; "
+                    "Ctrl-C once more ends the run at once\n"});
 }
 
 static void end_at_once(int signal_number)
@@ -447,7 +409,7 @@ static crd_status run_master(crdi_cli* cli, crd_master* m, const run_options* o,
     alarm(0);
     erase_progress(cli);
     const crd_master_report* r = crd_master_get_report(m);
-    const bool by_page = r->end == CRD_END_INTERRUPTED && watch.live && !stop_requested;
+    const bool by_page = r->end == CRD_END_INTERRUPTED && watch.live && !crdi_interrupted();
     if (st == CRD_OK) { st = judge(cli->ctx, r, by_page, o); }
     const crdi_run_end end = {.status = st, .by_page = by_page};
     const bool began = r->rows > 0 || r->steps > 0 || st == CRD_OK;
@@ -458,7 +420,7 @@ static crd_status run_master(crdi_cli* cli, crd_master* m, const run_options* o,
         crdi_message(cli, CRD_LOG_ERROR, crd_error_text(cli->ctx));
         leave_after_crash(m, &watch);
     }
-    if (o->live.keep) { crdi_watch_keep(cli, &watch, end.status, &stop_requested); }
+    if (o->live.keep) { crdi_watch_keep(cli, &watch, end.status); }
     crdi_watch_stop(&watch, 1);
     return st < 0 ? st : printed;
 }
@@ -470,7 +432,7 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
                   .begin_ns = crdi_now_ns(),
                   .mode = o->progress < 0 ? PROGRESS_AUTO : o->progress};
     crd_master_options opt = crd_master_defaults();
-    opt.stop = &stop_requested;
+    opt.stop = catch_signals();
     opt.guard_crashes = true;
     take(o->max_defect, &opt.defect_goal);
     take(o->max_energy, &opt.energy_goal);
@@ -480,7 +442,6 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
         opt.progress_user = &p;
     }
     crd_master* m = NULL;
-    catch_signals();
     crd_status st = crd_master_create(cli->ctx, s, &opt, &m);
     if (st < 0) {
         record_refusal(s);

@@ -1,5 +1,6 @@
 // Who watches a run: the page and the stream, from options to their end.
 #include "cli/run.h"
+#include "shared/base_interrupt.h"
 #include "shared/live.h"
 #include "shared/web.h"
 
@@ -91,15 +92,15 @@ fail:
     return st;
 }
 
-void crdi_watch_keep(crdi_cli* cli, const crdi_watch* w, crd_status st, const volatile bool* stop)
+void crdi_watch_keep(crdi_cli* cli, const crdi_watch* w, crd_status st)
 {
-    if (!w->web || *stop) { return; }
+    if (!w->web || crdi_interrupted()) { return; }
     if (st < 0) {
         tell(cli, "failed", crd_error_text(cli->ctx));
     } // the command ends with it, later
     tell(cli, "live", "the page stays until Ctrl-C");
     const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
-    while (!*stop) {
+    while (!crdi_interrupted()) {
         nanosleep(&pause, NULL); // a signal ends it early
     }
 }

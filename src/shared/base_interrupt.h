@@ -17,6 +17,7 @@ typedef struct crdi_interrupt_options {
 /// and stays valid; other threads may look at it.
 const volatile bool* crdi_interrupt_catch(const crdi_interrupt_options* opt);
 void crdi_interrupt_restore(void); ///< as it was before
+bool crdi_interrupted(void);       ///< the flag
 int crdi_interrupt_count(void);    ///< signals since crdi_interrupt_catch
 /// Both signals come only while somebody waits with the mask `waiting` (ppoll, pselect).
 void crdi_interrupt_block(sigset_t* waiting);

@@ -77,7 +77,6 @@ int crdi_dcp_look_up(const crdi_dcp_index* by_vr, int count, uint64_t vr); ///< 
 
 // ---- reading and checking ----------------------------------------------------------------------
 
-/// `*text` belongs to the caller, and ends with a zero. CRD_E_FORMAT: it is too large.
 /// Whether all elements and attributes are there, once, in order and known.
 void crdi_dcp_check_schema(const crdi_xml_element* root, crdi_dcp_findings* f);
 /// CRD_E_FORMAT: the document is no slave description. Everything else is a finding.
