@@ -406,14 +406,18 @@ const char* crdi_json_get_text(const crdi_json* object, const char* key)
 
 double crdi_json_get_number(const crdi_json* object, const char* key)
 {
-    const crdi_json* n = member_of_kind(object, key, CRDI_JSON_NUMBER);
-    return n ? n->number : (double)NAN;
+    return crdi_json_value(crdi_json_member(object, key));
 }
 
 bool crdi_json_get_bool(const crdi_json* object, const char* key, bool otherwise)
 {
     const crdi_json* n = member_of_kind(object, key, CRDI_JSON_BOOL);
     return n ? n->truth : otherwise;
+}
+
+double crdi_json_value(const crdi_json* number)
+{
+    return number && number->kind == CRDI_JSON_NUMBER ? number->number : (double)NAN;
 }
 
 int crdi_json_count(const crdi_json* list)

@@ -307,8 +307,10 @@ void crdi_put_pace(crdi_result* out, const crd_master_report* r)
     for (int i = 0; names && i < r->unit_count; i++) {
         names[i] = r->units[i].name;
     }
+    crdi_json_writer w;
     crd_text_init(&t, ctx);
-    if (names) { (void)crdi_pace_to_json(r->pace, names, r->unit_count, &t); }
+    crdi_json_writer_init(&w, &t, CRDI_JSON_COMPACT);
+    if (names) { crdi_pace_put_json(&w, NULL, r->pace, names, r->unit_count); }
     crd_free(ctx, names);
     put_document(out, "pace", &t);
 }
@@ -316,8 +318,10 @@ void crdi_put_pace(crdi_result* out, const crd_master_report* r)
 void crdi_put_link(crdi_result* out, const struct crd_link_stats* l)
 {
     crd_text t;
+    crdi_json_writer w;
     crd_text_init(&t, crdi_result_context(out));
-    if (l) { (void)crdi_link_to_json(l, &t); }
+    crdi_json_writer_init(&w, &t, CRDI_JSON_COMPACT);
+    crdi_link_put_json(&w, NULL, l);
     put_document(out, "link", &t);
 }
 

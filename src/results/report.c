@@ -17,95 +17,68 @@ enum {
     MOST_JSON = 64 << 20,
 };
 
-// ---- JSON from files ---------------------------------------------------------------------------
-
-const char* crdi_json_string(const json_t* object, const char* key)
-{
-    const char* text = json_string_value(json_object_get(object, key));
-    return text ? text : "";
-}
-
-double crdi_json_real(const json_t* object, const char* key)
-{
-    const json_t* x = json_object_get(object, key);
-    return json_is_number(x) ? json_number_value(x) : (double)NAN;
-}
-
-const json_t* crdi_json_list(const json_t* object, const char* key)
-{
-    const json_t* x = json_object_get(object, key);
-    return json_is_array(x) ? x : NULL;
-}
-
-const json_t* crdi_json_object(const json_t* object, const char* key)
-{
-    const json_t* x = json_object_get(object, key);
-    return json_is_object(x) ? x : NULL;
-}
-
 // ---- opening -----------------------------------------------------------------------------------
 
-static void parse_json(crdi_report* r, const char* file, const char* name, const char* text,
-                       size_t length, json_t** out)
+// What cannot be read is told and left out.
+static crd_status parse_json(crdi_report* r, const char* file, const char* name, const char* text,
+                             size_t length, const crdi_json** out)
 {
-    json_error_t error;
-    *out = json_loadb(text, length, 0, &error);
-    if (!json_is_object(*out)) {
+    crdi_json* root = NULL;
+    const crd_status st =
+        crdi_json_parse(&r->arena, text, length, (crdi_json_source){.most = MOST_JSON}, &root);
+    if (st == CRD_E_MEMORY) { return st; }
+    if (st == CRD_OK && root->kind == CRDI_JSON_OBJECT) {
+        *out = root;
+    } else {
         crdi_log(r->ctx, CRD_LOG_WARNING, "%s: %s in it is not readable: %s", file, name,
-                 *out ? "not an object" : error.text);
-        json_decref(*out);
-        *out = NULL;
+                 st == CRD_OK ? "not an object" : crd_error_text(r->ctx));
     }
+    return CRD_OK;
 }
 
 // From the caller, else out of the file.
 static crd_status load_json(crdi_report* r, const crdi_report_part* p, const char* given,
-                            const char* name, json_t** out)
+                            const char* name, const crdi_json** out)
 {
-    if (given) {
-        parse_json(r, p->info->path, name, given, strlen(given), out);
-        return CRD_OK;
-    }
+    if (given) { return parse_json(r, p->info->path, name, given, strlen(given), out); }
     for (int i = 0; i < p->info->attachment_count; i++) {
         const crd_attachment_info* a = &p->info->attachments[i];
         if (strcmp(a->name, name) != 0 || a->size > MOST_JSON) { continue; }
         char* data = NULL;
         size_t length = 0;
-        const crd_status st = crd_recording_attachment(p->run->recording, i, &data, &length);
+        crd_status st = crd_recording_attachment(p->run->recording, i, &data, &length);
         if (st < 0) { return st; }
-        parse_json(r, p->info->path, name, data, length, out);
+        st = parse_json(r, p->info->path, name, data, length, out);
         crd_free(r->ctx, data);
-        return CRD_OK;
+        return st;
     }
     return CRD_OK;
 }
 
 // A tenth of a signal or of the energy is missing, a defect is not a number, or steps were left
 // that do not fit.
-static bool is_poor(const json_t* verdict)
+static bool is_poor(const crdi_json* verdict)
 {
     const double limit = 0.1;
-    const double defect = crdi_json_real(verdict, "worst_defect");
-    const bool known = json_array_size(crdi_json_list(verdict, "flows")) > 0;
-    return (known && !(defect < limit)) || crdi_json_real(verdict, "worst_energy") >= limit ||
-           crdi_json_real(crdi_json_object(verdict, "iteration"), "failed") > 0;
+    const double defect = crdi_json_get_number(verdict, "worst_defect");
+    const bool known = crdi_json_count(crdi_json_get_list(verdict, "flows")) > 0;
+    return (known && !(defect < limit)) || crdi_json_get_number(verdict, "worst_energy") >= limit ||
+           crdi_json_get_number(crdi_json_get_object(verdict, "iteration"), "failed") > 0;
 }
 
 static crdi_state judge(const crdi_report_part* p)
 {
     if (p->run->reference) { return CRDI_GOOD; }
     if (!p->verdict) { return p->info->unfinished ? CRDI_DOUBTFUL : CRDI_UNKNOWN; }
-    const char* end = crdi_json_string(p->verdict, "end");
+    const char* end = crdi_json_get_text(p->verdict, "end");
     if (strcmp(end, "failed") == 0) { return CRDI_BAD; }
     bool doubtful = strcmp(end, "stop time") != 0 && strcmp(end, "unit") != 0;
-    doubtful = doubtful || crdi_json_real(p->verdict, "warnings") > 0;
+    doubtful = doubtful || crdi_json_get_number(p->verdict, "warnings") > 0;
     doubtful = doubtful || is_poor(p->verdict);
-    doubtful = doubtful || crdi_json_real(crdi_report_paced(p->verdict), "overrun_count") > 0;
-    size_t i;
-    json_t* loop;
-    json_array_foreach(crdi_json_list(p->verdict, "loops"), i, loop)
-    {
-        doubtful = doubtful || json_is_false(json_object_get(loop, "converged"));
+    doubtful = doubtful || crdi_json_get_number(crdi_report_paced(p->verdict), "overrun_count") > 0;
+    for (const crdi_json* loop = crdi_json_first(crdi_json_get_list(p->verdict, "loops")); loop;
+         loop = loop->next) {
+        doubtful = doubtful || !crdi_json_get_bool(loop, "converged", true);
     }
     for (int k = 0; k < p->info->event_count; k++) {
         const crd_event_kind kind = p->info->events[k].kind;
@@ -156,7 +129,7 @@ static crd_status choose_title(crdi_report* r)
 {
     r->title = r->options->title;
     for (int i = 0; i < r->part_count && (!r->title || !*r->title); i++) {
-        r->title = crdi_json_string(crdi_json_object(r->parts[i].what, "system"), "title");
+        r->title = crdi_json_get_text(crdi_json_get_object(r->parts[i].what, "system"), "title");
     }
     if (r->title && *r->title) { return CRD_OK; }
     const char* name = r->parts[0].label;
@@ -496,10 +469,6 @@ crd_status crd_report_write(crd_context* ctx, const char* path, const crd_report
     CRD_TRY(crdi_report_group_signals(&r));
     CRD_TRY(write_report(&r));
 fail:
-    for (int i = 0; r.parts && i < r.part_count; i++) {
-        json_decref(r.parts[i].what);
-        json_decref(r.parts[i].verdict);
-    }
     crd_arena_clear(&r.arena);
     return st;
 }

@@ -7,8 +7,6 @@
 #include "cardan/results.h"
 #include "shared/base.h"
 
-#include <jansson.h>
-
 // ---- traces: report_trace.c --------------------------------------------------------------------
 
 typedef struct crdi_point {
@@ -57,7 +55,7 @@ typedef struct crdi_report_part { // of a run
     const crd_report_run* run;
     const crd_recording_info* info;
     const char* label;
-    json_t *what, *verdict; // NULL: not known
+    const crdi_json *what, *verdict; // NULL: not known
     crdi_report_group* groups;
     crdi_state state;
 } crdi_report_part;
@@ -138,12 +136,6 @@ typedef struct crdi_report {
 
 crd_status crdi_report_group_signals(crdi_report* r); // report_group.c
 
-// Members of JSON that came from a file: anything may be missing or of another type.
-const char* crdi_json_string(const json_t* object, const char* key); // "" without
-double crdi_json_real(const json_t* object, const char* key);        // NaN without
-const json_t* crdi_json_list(const json_t* object, const char* key); // may be NULL: no elements
-const json_t* crdi_json_object(const json_t* object, const char* key);
-
 // ---- writing: report_doc.c ---------------------------------------------------------------------
 
 // A document in one of two formats: the same calls give HTML or Markdown.
@@ -183,18 +175,18 @@ void crdi_report_what_ran(crdi_doc* d, const crdi_report* r); // without its dra
 void crdi_report_texts(crdi_doc* d, const crdi_report* r);
 void crdi_report_tables(crdi_doc* d, const crdi_report* r); // from events to statistics
 const char* crdi_state_word(crdi_state s);
-const json_t* crdi_report_drawn(const crdi_report* r); // the system that is drawn, NULL
+const crdi_json* crdi_report_drawn(const crdi_report* r); // the system that is drawn, NULL
 
 // The system as SVG; nothing if there is too little or too much to draw. `alone`: a file of its
 // own, with its own colours. report_drawing.c
 enum { CRDI_MOST_BOXES = 30 };
-crd_status crdi_report_drawing(crd_context* ctx, const json_t* what, bool alone, crd_text* out);
+crd_status crdi_report_drawing(crd_context* ctx, const crdi_json* what, bool alone, crd_text* out);
 
 // Defects, energy, step control, iteration and advice; nothing if no run knows of them.
 crd_status crdi_report_quality(crdi_report* r, crdi_doc* d); // report_quality.c
 // How runs kept the clock, budgets and links; nothing if no run knows of them. report_pace.c
 crd_status crdi_report_pace(crdi_report* r, crdi_doc* d);
-const json_t* crdi_report_paced(const json_t* verdict); // its account, NULL: not on the clock
+const crdi_json* crdi_report_paced(const crdi_json* verdict); // its account, NULL: not on the clock
 // An SVG as a file beside the Markdown, and the link to it. report_md.c
 crd_status crdi_report_picture(crdi_report* r, crdi_doc* d, const char* alt, const char* file,
                                const crd_text* svg);

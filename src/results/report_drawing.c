@@ -46,7 +46,7 @@ typedef struct edge {
     bool back;
     int first_detour; // box of the first layer that is passed, -1: none
     int lane, out_track, in_track;
-    const json_t* what;
+    const crdi_json* what;
 } edge;
 
 typedef struct drawing {
@@ -96,33 +96,27 @@ static int find_port(port* ports, int* count, const char* name)
     return (*count)++;
 }
 
-static crd_status take_units(drawing* w, const json_t* units)
+static crd_status take_units(drawing* w, const crdi_json* units)
 {
-    size_t i;
-    json_t* u;
-    w->box_capacity = json_array_size(units);
+    w->box_capacity = (size_t)crdi_json_count(units);
     w->boxes = crdi_new_array(w->ctx, w->box_capacity, sizeof *w->boxes);
     if (!w->boxes) { return CRD_E_MEMORY; }
-    json_array_foreach(units, i, u)
-    {
-        w->boxes[i] =
-            (box){.name = crdi_json_string(u, "name"), .kind = crdi_json_string(u, "kind")};
+    for (const crdi_json* u = crdi_json_first(units); u; u = u->next) {
+        w->boxes[w->box_count++] =
+            (box){.name = crdi_json_get_text(u, "name"), .kind = crdi_json_get_text(u, "kind")};
     }
-    w->unit_count = w->box_count = (int)w->box_capacity;
+    w->unit_count = w->box_count;
     return CRD_OK;
 }
 
-static crd_status take_edges(drawing* w, const json_t* connections)
+static crd_status take_edges(drawing* w, const crdi_json* connections)
 {
-    size_t i;
-    json_t* c;
-    w->edges = crdi_arena_new(&w->arena, json_array_size(connections), sizeof *w->edges);
+    w->edges = crdi_arena_new(&w->arena, (size_t)crdi_json_count(connections), sizeof *w->edges);
     if (!w->edges) { return CRD_E_MEMORY; }
-    json_array_foreach(connections, i, c)
-    {
+    for (const crdi_json* c = crdi_json_first(connections); c; c = c->next) {
         const char *out, *in;
-        const int from = find_unit(w, crdi_json_string(c, "from"), &out);
-        const int to = find_unit(w, crdi_json_string(c, "to"), &in);
+        const int from = find_unit(w, crdi_json_get_text(c, "from"), &out);
+        const int to = find_unit(w, crdi_json_get_text(c, "to"), &in);
         if (from < 0 || to < 0) { continue; }
         w->edges[w->edge_count++] =
             (edge){.from = from,
@@ -443,7 +437,7 @@ static void put_forward(crd_text* t, const drawing* w, const edge* e)
 
 static void put_edge(crd_text* t, const drawing* w, const edge* e)
 {
-    const char* unit = crdi_json_string(e->what, "unit");
+    const char* unit = crdi_json_get_text(e->what, "unit");
     crdi_text_add(t, "<path class=\"wire%s\" marker-end=\"url(#tip%s)\" d=\"",
                   e->back ? " back" : "", e->back ? "-back" : "");
     if (e->back) {
@@ -452,9 +446,9 @@ static void put_edge(crd_text* t, const drawing* w, const edge* e)
         put_forward(t, w, e);
     }
     crdi_text_add(t, "\"><title>");
-    crdi_text_xml(t, crdi_json_string(e->what, "from"));
+    crdi_text_xml(t, crdi_json_get_text(e->what, "from"));
     crdi_text_add(t, " \u2192 ");
-    crdi_text_xml(t, crdi_json_string(e->what, "to"));
+    crdi_text_xml(t, crdi_json_get_text(e->what, "to"));
     if (*unit) {
         crdi_text_add(t, " [");
         crdi_text_xml(t, unit);
@@ -553,13 +547,13 @@ static void put_drawing(crd_text* t, const drawing* w, bool alone)
     crdi_text_add(t, "</svg>\n");
 }
 
-crd_status crdi_report_drawing(crd_context* ctx, const json_t* what, bool alone, crd_text* out)
+crd_status crdi_report_drawing(crd_context* ctx, const crdi_json* what, bool alone, crd_text* out)
 {
-    const json_t* units = crdi_json_list(what, "units");
-    const json_t* connections = crdi_json_list(what, "connections");
-    const size_t n = json_array_size(units);
-    if (n < 2 || n > CRDI_MOST_BOXES || json_array_size(connections) == 0 ||
-        json_array_size(connections) > MOST_EDGES) {
+    const crdi_json* units = crdi_json_get_list(what, "units");
+    const crdi_json* connections = crdi_json_get_list(what, "connections");
+    const int n = crdi_json_count(units);
+    if (n < 2 || n > CRDI_MOST_BOXES || crdi_json_count(connections) == 0 ||
+        crdi_json_count(connections) > MOST_EDGES) {
         return CRD_OK;
     }
     crd_status st = CRD_OK;

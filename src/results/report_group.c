@@ -8,13 +8,11 @@
 #include <string.h>
 
 // The longest name of a unit that `name` starts with, followed by a dot.
-static size_t owner_length(const json_t* units, const char* name)
+static size_t owner_length(const crdi_json* units, const char* name)
 {
-    size_t best = 0, i;
-    json_t* unit;
-    json_array_foreach(units, i, unit)
-    {
-        const char* text = crdi_json_string(unit, "name");
+    size_t best = 0;
+    for (const crdi_json* unit = crdi_json_first(units); unit; unit = unit->next) {
+        const char* text = crdi_json_get_text(unit, "name");
         const size_t n = strlen(text);
         if (n > best && strncmp(name, text, n) == 0 && name[n] == '.' && name[n + 1]) { best = n; }
     }
@@ -37,9 +35,9 @@ static bool names_look_owned(const crdi_report* r)
 
 static crd_status find_owners(crdi_report* r)
 {
-    const json_t* units = NULL;
+    const crdi_json* units = NULL;
     for (int i = 0; i < r->part_count && !units; i++) {
-        units = crdi_json_list(r->parts[i].what, "units");
+        units = crdi_json_get_list(r->parts[i].what, "units");
     }
     const bool by_look = !units && names_look_owned(r);
     bool owned = false; // then the run's own signals have a heading, too

@@ -60,7 +60,7 @@ static void put_header(crdi_doc* d, const crdi_report* r)
 
 static crd_status put_system(crdi_doc* d, const crdi_report* r)
 {
-    const json_t* what = crdi_report_drawn(r);
+    const crdi_json* what = crdi_report_drawn(r);
     crd_text svg;
     crd_text_init(&svg, r->ctx);
     const crd_status st = crdi_report_drawing(r->ctx, what, false, &svg);
@@ -70,12 +70,13 @@ static crd_status put_system(crdi_doc* d, const crdi_report* r)
                         "aria-label=\"Drawing of the system\">");
         crdi_doc_bytes(d, svg.data, svg.length);
         crdi_doc_put(d, "</div>\n");
-    } else if (st == CRD_OK && json_array_size(crdi_json_list(what, "units")) > CRDI_MOST_BOXES) {
+    } else if (st == CRD_OK &&
+               crdi_json_count(crdi_json_get_list(what, "units")) > CRDI_MOST_BOXES) {
         crdi_doc_heading(d, 2, "system", "System");
         crdi_doc_paragraph(d,
-                           "%zu units are too many for a drawing; the connections are listed "
+                           "%d units are too many for a drawing; the connections are listed "
                            "below.",
-                           json_array_size(crdi_json_list(what, "units")));
+                           crdi_json_count(crdi_json_get_list(what, "units")));
     }
     crd_text_clear(&svg);
     return st;

@@ -35,34 +35,31 @@ static const struct {
     const char *key, *title;
 } panels[2] = {{"lateness", "Wake-up after the deadline"}, {"busy", "Work of a cycle"}};
 
-static const json_t* buckets_of(const json_t* pace, int panel)
+static const crdi_json* buckets_of(const crdi_json* pace, int panel)
 {
-    return crdi_json_list(crdi_json_object(pace, panels[panel].key), "histogram");
+    return crdi_json_get_list(crdi_json_get_object(pace, panels[panel].key), "histogram");
 }
 
 // [least duration in s, how many] of a histogram; false: it is something else.
-static bool read_bucket(const json_t* bucket, double* edge, double* count)
+static bool read_bucket(const crdi_json* bucket, double* edge, double* count)
 {
-    const json_t *a = json_array_get(bucket, 0), *b = json_array_get(bucket, 1);
-    *edge = json_is_number(a) ? json_number_value(a) : (double)NAN;
-    *count = json_is_number(b) ? json_number_value(b) : (double)NAN;
+    const crdi_json *a = crdi_json_item(bucket, 0), *b = crdi_json_item(bucket, 1);
+    *edge = crdi_json_value(a);
+    *count = crdi_json_value(b);
     return isfinite(*edge) && *edge >= 0 && *count > 0 && *count < 1e18;
 }
 
-static void choose_axis(const json_t* pace, chart* c)
+static void choose_axis(const crdi_json* pace, chart* c)
 {
     double low = (double)INFINITY, high = 0, edge, count;
-    size_t i;
-    json_t* b;
     for (int k = 0; k < 2; k++) {
-        json_array_foreach(buckets_of(pace, k), i, b)
-        {
+        for (const crdi_json* b = crdi_json_first(buckets_of(pace, k)); b; b = b->next) {
             if (!read_bucket(b, &edge, &count)) { continue; }
             if (edge > 0) { low = fmin(low, edge); }
             high = fmax(high, edge);
         }
     }
-    c->period = crdi_json_real(pace, "period");
+    c->period = crdi_json_get_number(pace, "period");
     if (!(c->period > 0)) { c->period = (double)NAN; }
     if (!isnan(c->period)) {
         low = fmin(low, c->period);
@@ -86,14 +83,11 @@ static int bar_of(const chart* c, double edge)
     return at < 0 ? 0 : at >= n ? n - 1 : (int)at;
 }
 
-static void fill_bars(const json_t* pace, chart* c)
+static void fill_bars(const crdi_json* pace, chart* c)
 {
     double edge, count;
-    size_t i;
-    json_t* b;
     for (int k = 0; k < 2; k++) {
-        json_array_foreach(buckets_of(pace, k), i, b)
-        {
+        for (const crdi_json* b = crdi_json_first(buckets_of(pace, k)); b; b = b->next) {
             if (!read_bucket(b, &edge, &count)) { continue; }
             double* bar = &c->counts[k][bar_of(c, edge)];
             *bar += count;
@@ -199,7 +193,7 @@ static void draw_histograms(const chart* c, bool alone, crd_text* t)
     crdi_text_add(t, "</svg>\n");
 }
 
-static crd_status put_chart(crdi_report* r, crdi_doc* d, int part, const json_t* pace)
+static crd_status put_chart(crdi_report* r, crdi_doc* d, int part, const crdi_json* pace)
 {
     chart c = {0};
     choose_axis(pace, &c);
@@ -227,17 +221,18 @@ static crd_status put_chart(crdi_report* r, crdi_doc* d, int part, const json_t*
 
 // ---- words -------------------------------------------------------------------------------------
 
-static void put_sentence(crdi_doc* d, const json_t* pace)
+static void put_sentence(crdi_doc* d, const crdi_json* pace)
 {
     char cycles[32], period[32], late[32], at[32], row[32], factor[48] = "in real time";
-    const double x = crdi_json_real(pace, "factor"), count = crdi_json_real(pace, "overrun_count");
-    const double burst = crdi_json_real(pace, "burst");
-    const json_t* worst = crdi_json_object(pace, "worst");
+    const double x = crdi_json_get_number(pace, "factor"),
+                 count = crdi_json_get_number(pace, "overrun_count");
+    const double burst = crdi_json_get_number(pace, "burst");
+    const crdi_json* worst = crdi_json_get_object(pace, "worst");
     if (x != 1) {
         snprintf(factor, sizeof factor, "at %s times real time", crdi_number_text(at, x, 6));
     }
-    const double step = crdi_json_real(pace, "period");
-    crdi_number_text(cycles, crdi_json_real(pace, "cycles"), 15);
+    const double step = crdi_json_get_number(pace, "period");
+    crdi_number_text(cycles, crdi_json_get_number(pace, "cycles"), 15);
     crdi_seconds_text(period, step);
     if (!(count > 0)) {
         crdi_doc_paragraph(d, "%s cycles%s%s %s, each of them done before the next one was due.",
@@ -248,35 +243,37 @@ static void put_sentence(crdi_doc* d, const json_t* pace)
     if (burst > 1) {
         snprintf(longest, sizeof longest, " The longest row was %s, from %s s on.",
                  crdi_number_text(row, burst, 12),
-                 crdi_number_text(at, crdi_json_real(pace, "burst_time"), 9));
+                 crdi_number_text(at, crdi_json_get_number(pace, "burst_time"), 9));
     }
-    const char* unit = crdi_json_string(worst, "unit");
-    const double work = crdi_json_real(worst, "busy");
+    const char* unit = crdi_json_get_text(worst, "unit");
+    const double work = crdi_json_get_number(worst, "busy");
     // It worked less than it was late at its beginning.
-    const bool woken = crdi_json_real(worst, "late") + step - work > work;
+    const bool woken = crdi_json_get_number(worst, "late") + step - work > work;
     char seconds[32];
     crdi_doc_paragraph(d,
                        "%s cycles%s%s %s, %s of them not done when the next one was due; the worst "
                        "by %s, at %s s%s%s.%s",
                        cycles, step > 0 ? " of " : "", step > 0 ? period : "", factor,
                        crdi_number_text(n, count, 12),
-                       crdi_seconds_text(late, crdi_json_real(worst, "late")),
-                       crdi_number_text(seconds, crdi_json_real(worst, "time"), 9),
+                       crdi_seconds_text(late, crdi_json_get_number(worst, "late")),
+                       crdi_number_text(seconds, crdi_json_get_number(worst, "time"), 9),
                        woken   ? ", after it began late"
                        : *unit ? ", longest in "
                                : "",
                        woken ? "" : unit, longest);
 }
 
-static void put_moves(crdi_doc* d, const json_t* pace)
+static void put_moves(crdi_doc* d, const crdi_json* pace)
 {
     char a[32], b[32];
-    const double moved = crdi_json_real(pace, "moved"), paused = crdi_json_real(pace, "paused");
-    const double drift = crdi_json_real(pace, "drift"), steps = crdi_json_real(pace, "clock_steps");
+    const double moved = crdi_json_get_number(pace, "moved"),
+                 paused = crdi_json_get_number(pace, "paused");
+    const double drift = crdi_json_get_number(pace, "drift"),
+                 steps = crdi_json_get_number(pace, "clock_steps");
     if (moved != 0 && isfinite(moved)) {
         crdi_doc_paragraph(d, "The deadlines were moved by %s, %s of them skipped.",
                            crdi_seconds_text(a, moved),
-                           crdi_number_text(b, crdi_json_real(pace, "skipped"), 12));
+                           crdi_number_text(b, crdi_json_get_number(pace, "skipped"), 12));
     }
     if (paused > 0) {
         crdi_doc_paragraph(d, "The run stood still for %s.", crdi_seconds_text(a, paused));
@@ -287,20 +284,20 @@ static void put_moves(crdi_doc* d, const json_t* pace)
     if (steps > 0) {
         crdi_doc_paragraph(d, "Meanwhile the wall clock was set %s time%s, by %s in all.",
                            crdi_number_text(a, steps, 12), steps == 1 ? "" : "s",
-                           crdi_seconds_text(b, crdi_json_real(pace, "clock_step")));
+                           crdi_seconds_text(b, crdi_json_get_number(pace, "clock_step")));
     }
 }
 
-static void put_system(crdi_doc* d, const json_t* pace)
+static void put_system(crdi_doc* d, const crdi_json* pace)
 {
     char n[32], faults[2][32], switches[2][32], policy[64], cpu[64];
-    if (json_is_true(json_object_get(pace, "fifo"))) {
+    if (crdi_json_get_bool(pace, "fifo", false)) {
         snprintf(policy, sizeof policy, "SCHED_FIFO %s",
-                 crdi_number_text(n, crdi_json_real(pace, "priority"), 3));
+                 crdi_number_text(n, crdi_json_get_number(pace, "priority"), 3));
     } else {
         snprintf(policy, sizeof policy, "the ordinary scheduler");
     }
-    const double core = crdi_json_real(pace, "cpu");
+    const double core = crdi_json_get_number(pace, "cpu");
     if (core >= 0) {
         snprintf(cpu, sizeof cpu, "on CPU %s", crdi_number_text(n, core, 6));
     } else {
@@ -310,25 +307,21 @@ static void put_system(crdi_doc* d, const json_t* pace)
         d,
         "The cycle thread had %s, memory %slocked, %s. In its loop: %s major and %s minor page "
         "faults, %s voluntary and %s involuntary context switches.",
-        policy, json_is_true(json_object_get(pace, "locked")) ? "" : "not ", cpu,
-        crdi_number_text(faults[0], crdi_json_real(pace, "major_faults"), 15),
-        crdi_number_text(faults[1], crdi_json_real(pace, "minor_faults"), 15),
-        crdi_number_text(switches[0], crdi_json_real(pace, "voluntary_switches"), 15),
-        crdi_number_text(switches[1], crdi_json_real(pace, "involuntary_switches"), 15));
+        policy, crdi_json_get_bool(pace, "locked", false) ? "" : "not ", cpu,
+        crdi_number_text(faults[0], crdi_json_get_number(pace, "major_faults"), 15),
+        crdi_number_text(faults[1], crdi_json_get_number(pace, "minor_faults"), 15),
+        crdi_number_text(switches[0], crdi_json_get_number(pace, "voluntary_switches"), 15),
+        crdi_number_text(switches[1], crdi_json_get_number(pace, "involuntary_switches"), 15));
 }
 
-static void put_notes(crdi_doc* d, const json_t* notes)
+static void put_notes(crdi_doc* d, const crdi_json* notes)
 {
-    size_t i;
-    json_t* note;
-    if (json_array_size(notes) == 0) { return; }
+    if (crdi_json_count(notes) == 0) { return; }
     crdi_doc_put(d, d->html ? "<ul class=\"advice\">\n" : "\n");
-    json_array_foreach(notes, i, note)
-    {
-        const char* text = json_string_value(note);
-        if (!text) { continue; }
+    for (const crdi_json* note = crdi_json_first(notes); note; note = note->next) {
+        if (note->kind != CRDI_JSON_TEXT) { continue; }
         crdi_doc_put(d, d->html ? "<li>" : "- ");
-        crdi_doc_text(d, text);
+        crdi_doc_text(d, note->text);
         crdi_doc_put(d, d->html ? "</li>\n" : "\n");
     }
     crdi_doc_put(d, d->html ? "</ul>\n" : "");
@@ -336,18 +329,18 @@ static void put_notes(crdi_doc* d, const json_t* notes)
 
 // ---- tables ------------------------------------------------------------------------------------
 
-static void put_seconds(crdi_doc* d, const json_t* object, const char* key)
+static void put_seconds(crdi_doc* d, const crdi_json* object, const char* key)
 {
     char t[32];
-    crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_real(object, key)));
+    crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_get_number(object, key)));
 }
 
-static void put_quantiles(crdi_doc* d, const json_t* pace)
+static void put_quantiles(crdi_doc* d, const crdi_json* pace)
 {
     static const char* const keys[] = {"mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"};
     crdi_doc_table(d, "Per cycle", "lrrrrrrr", "|Mean|p50|p90|p99|p99.9|p99.99|Largest");
     for (int k = 0; k < 2; k++) {
-        const json_t* h = crdi_json_object(pace, panels[k].key);
+        const crdi_json* h = crdi_json_get_object(pace, panels[k].key);
         crdi_doc_cell(d, "%s", panels[k].title);
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
             put_seconds(d, h, keys[i]);
@@ -356,11 +349,11 @@ static void put_quantiles(crdi_doc* d, const json_t* pace)
     crdi_doc_table_end(d);
 }
 
-static void put_overruns(crdi_doc* d, const json_t* pace)
+static void put_overruns(crdi_doc* d, const crdi_json* pace)
 {
-    const json_t* list = crdi_json_list(pace, "overruns");
-    const size_t n = json_array_size(list);
-    const double all = crdi_json_real(pace, "overrun_count");
+    const crdi_json* list = crdi_json_get_list(pace, "overruns");
+    const size_t n = crdi_json_count(list);
+    const double all = crdi_json_get_number(pace, "overrun_count");
     if (n == 0) { return; }
     const bool folded = d->html && n > FEW;
     if (folded && all > (double)n) {
@@ -369,16 +362,13 @@ static void put_overruns(crdi_doc* d, const json_t* pace)
         crdi_text_add(&d->text, "<details><summary>%zu overruns</summary>\n", n);
     }
     crdi_doc_table(d, folded ? "" : "Overruns", "rrrrl", "At / s|Cycle|Late|Work|Longest in");
-    size_t i;
-    json_t* o;
-    json_array_foreach(list, i, o)
-    {
+    for (const crdi_json* o = crdi_json_first(list); o; o = o->next) {
         char t[32];
-        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(o, "time"), 9));
-        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(o, "cycle"), 15));
+        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(o, "time"), 9));
+        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(o, "cycle"), 15));
         put_seconds(d, o, "late");
         put_seconds(d, o, "busy");
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(o, "unit")));
+        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(o, "unit")));
     }
     crdi_doc_table_end(d);
     if (all > (double)n) {
@@ -389,38 +379,32 @@ static void put_overruns(crdi_doc* d, const json_t* pace)
     if (folded) { crdi_doc_put(d, "</details>\n"); }
 }
 
-static void put_budgets(crdi_doc* d, const json_t* units)
+static void put_budgets(crdi_doc* d, const crdi_json* units)
 {
-    size_t i;
-    json_t* u;
     bool any = false;
-    json_array_foreach(units, i, u)
-    {
+    for (const crdi_json* u = crdi_json_first(units); u; u = u->next) {
         char t[32];
-        if (!(crdi_json_real(u, "budget") > 0)) { continue; }
+        if (!(crdi_json_get_number(u, "budget") > 0)) { continue; }
         if (!any) {
             crdi_doc_table(d, "Units with a budget", "lrrr", "Unit|Budget|Steps|Cycles without it");
         }
         any = true;
-        crdi_doc_cell(d, "%s", crdi_json_string(u, "name"));
+        crdi_doc_cell(d, "%s", crdi_json_get_text(u, "name"));
         put_seconds(d, u, "budget");
-        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(u, "steps"), 15));
-        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(u, "late"), 15));
+        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(u, "steps"), 15));
+        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(u, "late"), 15));
     }
     if (any) { crdi_doc_table_end(d); }
 }
 
-static void put_links(crdi_doc* d, const json_t* units)
+static void put_links(crdi_doc* d, const crdi_json* units)
 {
     static const char* const counts[] = {"in",        "out", "lost", "duplicates",
                                          "reordered", "bad", "late"};
     static const char* const times[] = {"age_mean", "age_max", "round_trip", "round_trip_max"};
-    size_t i;
-    json_t* u;
     bool any = false;
-    json_array_foreach(units, i, u)
-    {
-        const json_t* l = crdi_json_object(u, "link");
+    for (const crdi_json* u = crdi_json_first(units); u; u = u->next) {
+        const crdi_json* l = crdi_json_get_object(u, "link");
         char t[32];
         if (!l) { continue; }
         if (!any) {
@@ -429,9 +413,9 @@ static void put_links(crdi_doc* d, const json_t* units)
                            "Round trip|Longest");
         }
         any = true;
-        crdi_doc_cell(d, "%s", crdi_json_string(u, "name"));
+        crdi_doc_cell(d, "%s", crdi_json_get_text(u, "name"));
         for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
-            crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(l, counts[k]), 15));
+            crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(l, counts[k]), 15));
         }
         for (size_t k = 0; k < sizeof times / sizeof *times; k++) {
             put_seconds(d, l, times[k]);
@@ -442,22 +426,22 @@ static void put_links(crdi_doc* d, const json_t* units)
 
 // ---- the section -------------------------------------------------------------------------------
 
-static bool says_something(const json_t* verdict)
+static bool says_something(const crdi_json* verdict)
 {
-    size_t i;
-    json_t* u;
     if (crdi_report_paced(verdict)) { return true; }
-    json_array_foreach(crdi_json_list(verdict, "units"), i, u)
-    {
-        if (crdi_json_object(u, "link") || crdi_json_real(u, "budget") > 0) { return true; }
+    for (const crdi_json* u = crdi_json_first(crdi_json_get_list(verdict, "units")); u;
+         u = u->next) {
+        if (crdi_json_get_object(u, "link") || crdi_json_get_number(u, "budget") > 0) {
+            return true;
+        }
     }
     return false;
 }
 
-const json_t* crdi_report_paced(const json_t* verdict)
+const crdi_json* crdi_report_paced(const crdi_json* verdict)
 {
-    const json_t* pace = crdi_json_object(verdict, "pace");
-    return json_is_true(json_object_get(pace, "on")) ? pace : NULL;
+    const crdi_json* pace = crdi_json_get_object(verdict, "pace");
+    return crdi_json_get_bool(pace, "on", false) ? pace : NULL;
 }
 
 crd_status crdi_report_pace(crdi_report* r, crdi_doc* d)
@@ -469,7 +453,7 @@ crd_status crdi_report_pace(crdi_report* r, crdi_doc* d)
         if (!any) { crdi_doc_heading(d, 2, "realtime", "Real time"); }
         any = true;
         if (r->part_count > 1) { crdi_doc_heading(d, 3, "", p->label); }
-        const json_t* pace = crdi_report_paced(p->verdict);
+        const crdi_json* pace = crdi_report_paced(p->verdict);
         if (pace) {
             put_sentence(d, pace);
             put_moves(d, pace);
@@ -477,11 +461,11 @@ crd_status crdi_report_pace(crdi_report* r, crdi_doc* d)
             if (st < 0) { return st; }
             put_quantiles(d, pace);
             put_system(d, pace);
-            put_notes(d, crdi_json_list(pace, "notes"));
+            put_notes(d, crdi_json_get_list(pace, "notes"));
             put_overruns(d, pace);
         }
-        put_budgets(d, crdi_json_list(p->verdict, "units"));
-        put_links(d, crdi_json_list(p->verdict, "units"));
+        put_budgets(d, crdi_json_get_list(p->verdict, "units"));
+        put_links(d, crdi_json_get_list(p->verdict, "units"));
     }
     return CRD_OK;
 }

@@ -43,15 +43,15 @@ static double place_of(const axis* a, double x)
     return a->left + AXIS * fmin(1, fmax(0, at));
 }
 
-static axis choose_axis(const json_t* flows, size_t count, double limit)
+static axis choose_axis(const crdi_json* flows, int count, double limit)
 {
     axis a = {.low = (double)INFINITY, .high = -(double)INFINITY};
     size_t longest = 0;
-    for (size_t i = 0; i < count; i++) {
-        const json_t* f = json_array_get(flows, i);
-        const double x = crdi_json_real(f, "relative");
+    const crdi_json* f = crdi_json_first(flows);
+    for (int i = 0; i < count; i++, f = f->next) {
+        const double x = crdi_json_get_number(f, "relative");
         const size_t n =
-            strlen(crdi_json_string(f, "from")) + strlen(crdi_json_string(f, "to")) + 3;
+            strlen(crdi_json_get_text(f, "from")) + strlen(crdi_json_get_text(f, "to")) + 3;
         longest = n > longest ? n : longest;
         if (!(x > 0) || !isfinite(x)) { continue; }
         a.low = fmin(a.low, floor(log10(x)));
@@ -68,11 +68,11 @@ static axis choose_axis(const json_t* flows, size_t count, double limit)
     return a;
 }
 
-static void put_name(crd_text* t, const json_t* flow)
+static void put_name(crd_text* t, const crdi_json* flow)
 {
     char name[4 * MOST_LETTERS + 8], whole[512];
-    crdi_doc_format(whole, sizeof whole, "%s \u2192 %s", crdi_json_string(flow, "from"),
-                    crdi_json_string(flow, "to"));
+    crdi_doc_format(whole, sizeof whole, "%s \u2192 %s", crdi_json_get_text(flow, "from"),
+                    crdi_json_get_text(flow, "to"));
     size_t n = 0;
     for (int count = 0; whole[n]; n++) {
         count += ((unsigned char)whole[n] & 0xC0) != 0x80;
@@ -97,9 +97,9 @@ static void put_axis(crd_text* t, const axis* a, int height)
     }
 }
 
-static void put_bar(crd_text* t, const axis* a, const json_t* flow, int row, double limit)
+static void put_bar(crd_text* t, const axis* a, const crdi_json* flow, int row, double limit)
 {
-    const double x = crdi_json_real(flow, "relative");
+    const double x = crdi_json_get_number(flow, "relative");
     const bool broken = !isfinite(x), above = broken || (limit > 0 && x > limit);
     const int y = TOP + ROW * row, left = (int)a->left;
     const int end = broken ? left + AXIS : (int)lround(place_of(a, x));
@@ -128,23 +128,23 @@ static const char dark_style[] =
     "--ta:#4ea1ff;--tr:#f0883e}}\n";
 
 // Relative defects as bars on a logarithmic axis, with the limit.
-static void draw_bars(const json_t* flows, double limit, bool alone, crd_text* t)
+static void draw_bars(const crdi_json* flows, double limit, bool alone, crd_text* t)
 {
-    const size_t all = json_array_size(flows);
-    const size_t count = all < MOST_BARS ? all : MOST_BARS;
+    const int all = crdi_json_count(flows), count = all < MOST_BARS ? all : MOST_BARS;
     const axis a = choose_axis(flows, count, limit);
-    const int width = (int)a.left + AXIS + 40, height = TOP + ROW * (int)count + 8;
+    const int width = (int)a.left + AXIS + 40, height = TOP + ROW * count + 8;
     crdi_text_add(t,
                   "<svg class=\"defects\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" "
-                  "aria-label=\"Defects of %zu connections\" width=\"%d\" height=\"%d\" "
+                  "aria-label=\"Defects of %d connections\" width=\"%d\" height=\"%d\" "
                   "viewBox=\"0 0 %d %d\" style=\"--width:%dpx\">\n",
                   count, width, height, width, height, width);
     crdi_text_put(t, style, sizeof style - 1);
     if (alone) { crdi_text_put(t, dark_style, sizeof dark_style - 1); }
     crdi_text_add(t, "</style>\n");
     put_axis(t, &a, height);
-    for (size_t i = 0; i < count; i++) {
-        put_bar(t, &a, json_array_get(flows, i), (int)i, limit);
+    const crdi_json* flow = crdi_json_first(flows);
+    for (int i = 0; i < count; i++, flow = flow->next) {
+        put_bar(t, &a, flow, i, limit);
     }
     if (limit > 0 && isfinite(limit)) {
         char text[40];
@@ -157,43 +157,40 @@ static void draw_bars(const json_t* flows, double limit, bool alone, crd_text* t
 
 // ---- tables ------------------------------------------------------------------------------------
 
-static void put_cell(crdi_doc* d, const json_t* object, const char* key)
+static void put_cell(crdi_doc* d, const crdi_json* object, const char* key)
 {
     char t[32];
-    crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(object, key), 4));
+    crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(object, key), 4));
 }
 
-static void put_percent(crdi_doc* d, const json_t* object, const char* key)
+static void put_percent(crdi_doc* d, const crdi_json* object, const char* key)
 {
     char t[40];
-    crdi_doc_cell(d, "%s", percent_text(t, crdi_json_real(object, key)));
+    crdi_doc_cell(d, "%s", percent_text(t, crdi_json_get_number(object, key)));
 }
 
-static void put_flows(crdi_doc* d, const json_t* flows)
+static void put_flows(crdi_doc* d, const crdi_json* flows)
 {
-    if (json_array_size(flows) == 0) { return; }
+    if (crdi_json_count(flows) == 0) { return; }
     crdi_doc_table(d, "Connections", "llrrrlrrrr",
                    "Connection|Predictor|Defect RMS|Largest|At / s|Unit|Of scale|Output defect|"
                    "Estimated error|Jumps");
-    size_t i;
-    json_t* f;
-    json_array_foreach(flows, i, f)
-    {
+    for (const crdi_json* f = crdi_json_first(flows); f; f = f->next) {
         char t[40];
-        const double share = crdi_json_real(f, "share");
+        const double share = crdi_json_get_number(f, "share");
         const bool partly = share > 0 && share < 0.995;
-        crdi_doc_cell(d, "%s \u2192 %s", text_or_dash(crdi_json_string(f, "from")),
-                      text_or_dash(crdi_json_string(f, "to")));
+        crdi_doc_cell(d, "%s \u2192 %s", text_or_dash(crdi_json_get_text(f, "from")),
+                      text_or_dash(crdi_json_get_text(f, "to")));
         if (partly) {
-            crdi_doc_cell(d, "%s (%.0f %%)", text_or_dash(crdi_json_string(f, "used")),
+            crdi_doc_cell(d, "%s (%.0f %%)", text_or_dash(crdi_json_get_text(f, "used")),
                           100 * share);
         } else {
-            crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(f, "used")));
+            crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(f, "used")));
         }
         put_cell(d, f, "defect_rms");
         put_cell(d, f, "defect_max");
-        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(f, "defect_max_time"), 6));
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(f, "unit")));
+        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(f, "defect_max_time"), 6));
+        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(f, "unit")));
         put_percent(d, f, "relative");
         put_cell(d, f, "output_defect_rms");
         put_cell(d, f, "error_rms");
@@ -202,33 +199,30 @@ static void put_flows(crdi_doc* d, const json_t* flows)
     crdi_doc_table_end(d);
 }
 
-static void put_bonds(crdi_doc* d, const json_t* bonds)
+static void put_bonds(crdi_doc* d, const crdi_json* bonds)
 {
-    if (json_array_size(bonds) == 0) { return; }
+    if (crdi_json_count(bonds) == 0) { return; }
     crdi_doc_table(d, "Power bonds", "llllrrrrrr",
                    "Bond|Action|Flow|Correction|\u03BC|Put in / J|Corrected / J|Passed / J|"
                    "Of passed|Residual power / W");
-    size_t i;
-    json_t* b;
-    json_array_foreach(bonds, i, b)
-    {
+    for (const crdi_json* b = crdi_json_first(bonds); b; b = b->next) {
         char low[32], high[32];
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(b, "name")));
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(b, "action")));
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(b, "flow")));
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(b, "correct")));
+        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(b, "name")));
+        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(b, "action")));
+        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(b, "flow")));
+        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(b, "correct")));
         put_cell(d, b, "mu");
         put_cell(d, b, "energy");
         put_cell(d, b, "work");
         put_cell(d, b, "transferred");
         put_percent(d, b, "relative");
-        crdi_doc_cell(d, "%s to %s", crdi_number_text(low, crdi_json_real(b, "power_min"), 3),
-                      crdi_number_text(high, crdi_json_real(b, "power_max"), 3));
+        crdi_doc_cell(d, "%s to %s", crdi_number_text(low, crdi_json_get_number(b, "power_min"), 3),
+                      crdi_number_text(high, crdi_json_get_number(b, "power_max"), 3));
     }
     crdi_doc_table_end(d);
 }
 
-static void put_control(crdi_doc* d, const json_t* c)
+static void put_control(crdi_doc* d, const crdi_json* c)
 {
     char t[32];
     if (!c) { return; }
@@ -236,9 +230,9 @@ static void put_control(crdi_doc* d, const json_t* c)
                    "Tolerance|Shortest step|Longest|Mean|Worst defect / tolerance|Taken back|"
                    "At the floor|At the ceiling|Events");
     put_cell(d, c, "tolerance");
-    crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_real(c, "shortest")));
-    crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_real(c, "longest")));
-    crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_real(c, "mean")));
+    crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_get_number(c, "shortest")));
+    crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_get_number(c, "longest")));
+    crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_get_number(c, "mean")));
     put_cell(d, c, "worst");
     put_cell(d, c, "rejected");
     put_cell(d, c, "at_floor");
@@ -247,86 +241,81 @@ static void put_control(crdi_doc* d, const json_t* c)
     crdi_doc_table_end(d);
 }
 
-static void put_iteration(crdi_doc* d, const json_t* c)
+static void put_iteration(crdi_doc* d, const crdi_json* c)
 {
     char t[32];
     if (!c) { return; }
-    const double steps = crdi_json_real(c, "steps"), sweeps = crdi_json_real(c, "sweeps");
+    const double steps = crdi_json_get_number(c, "steps"),
+                 sweeps = crdi_json_get_number(c, "sweeps");
     crdi_doc_table(d, "Iteration", "rrrr", "Steps|Sweeps per step|Most sweeps|Not converged");
     crdi_doc_cell(d, "%s", crdi_number_text(t, steps, 12));
     crdi_doc_cell(d, "%s", crdi_number_text(t, steps > 0 ? sweeps / steps : (double)NAN, 3));
     put_cell(d, c, "most");
     put_cell(d, c, "failed");
     crdi_doc_table_end(d);
-    const char* once = crdi_json_string(c, "stepped_once");
+    const char* once = crdi_json_get_text(c, "stepped_once");
     if (*once) { crdi_doc_paragraph(d, "Stepped once, without going back: %s.", once); }
-    if (!(crdi_json_real(c, "failed") > 0)) { return; }
+    if (!(crdi_json_get_number(c, "failed") > 0)) { return; }
     char list[512] = "";
-    size_t n = 0, i;
-    json_t* x;
-    json_array_foreach(crdi_json_list(c, "residuals"), i, x)
-    {
-        const double residual = json_is_number(x) ? json_number_value(x) : (double)NAN;
+    size_t n = 0;
+    for (const crdi_json* x = crdi_json_first(crdi_json_get_list(c, "residuals")); x; x = x->next) {
+        const double residual = crdi_json_value(x);
         if (n + 48 > sizeof list) { break; }
-        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "",
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "",
                               crdi_number_text(t, residual, 3));
     }
     crdi_doc_paragraph(
         d,
         "The first step that did not converge ended at %s s; its residuals, sweep by "
         "sweep and in tolerances: %s. The largest was that of %s.",
-        crdi_number_text(t, crdi_json_real(c, "failed_time"), 9), text_or_dash(list),
-        text_or_dash(crdi_json_string(c, "failed_connection")));
+        crdi_number_text(t, crdi_json_get_number(c, "failed_time"), 9), text_or_dash(list),
+        text_or_dash(crdi_json_get_text(c, "failed_connection")));
 }
 
-static void put_advice(crdi_doc* d, const json_t* advice)
+static void put_advice(crdi_doc* d, const crdi_json* advice)
 {
-    size_t i;
-    json_t* a;
-    if (json_array_size(advice) == 0) { return; }
+    if (crdi_json_count(advice) == 0) { return; }
     crdi_doc_put(d, d->html ? "<ul class=\"advice\">\n" : "\n");
-    json_array_foreach(advice, i, a)
-    {
-        const char* text = json_string_value(a);
-        if (!text) { continue; }
+    for (const crdi_json* a = crdi_json_first(advice); a; a = a->next) {
+        if (a->kind != CRDI_JSON_TEXT) { continue; }
         crdi_doc_put(d, d->html ? "<li>" : "- ");
-        crdi_doc_text(d, text);
+        crdi_doc_text(d, a->text);
         crdi_doc_put(d, d->html ? "</li>\n" : "\n");
     }
     crdi_doc_put(d, d->html ? "</ul>\n" : "");
 }
 
 // In a page they are folded: the plots are near, and paper shows all.
-static void put_numbers(crdi_doc* d, const json_t* verdict)
+static void put_numbers(crdi_doc* d, const crdi_json* verdict)
 {
     if (d->html) { crdi_doc_put(d, "<details><summary>In numbers</summary>\n"); }
-    put_flows(d, crdi_json_list(verdict, "flows"));
-    const char* note = crdi_json_string(verdict, "error_note");
+    put_flows(d, crdi_json_get_list(verdict, "flows"));
+    const char* note = crdi_json_get_text(verdict, "error_note");
     if (*note) { crdi_doc_paragraph(d, "Errors of outputs are not estimated: %s", note); }
-    put_bonds(d, crdi_json_list(verdict, "bonds"));
-    put_control(d, crdi_json_object(verdict, "control"));
-    put_iteration(d, crdi_json_object(verdict, "iteration"));
+    put_bonds(d, crdi_json_get_list(verdict, "bonds"));
+    put_control(d, crdi_json_get_object(verdict, "control"));
+    put_iteration(d, crdi_json_get_object(verdict, "iteration"));
     if (d->html) { crdi_doc_put(d, "</details>\n"); }
 }
 
 // ---- the section -------------------------------------------------------------------------------
 
-static bool says_something(const json_t* verdict)
+static bool says_something(const crdi_json* verdict)
 {
-    return json_array_size(crdi_json_list(verdict, "flows")) > 0 ||
-           json_array_size(crdi_json_list(verdict, "bonds")) > 0 ||
-           crdi_json_object(verdict, "control") || crdi_json_object(verdict, "iteration");
+    return crdi_json_count(crdi_json_get_list(verdict, "flows")) > 0 ||
+           crdi_json_count(crdi_json_get_list(verdict, "bonds")) > 0 ||
+           crdi_json_get_object(verdict, "control") || crdi_json_get_object(verdict, "iteration");
 }
 
 static crd_status put_chart(crdi_report* r, crdi_doc* d, int part)
 {
-    const json_t* verdict = r->parts[part].verdict;
-    const json_t* flows = crdi_json_list(verdict, "flows");
-    if (json_array_size(flows) == 0) { return CRD_OK; }
+    const crdi_json* verdict = r->parts[part].verdict;
+    const crdi_json* flows = crdi_json_get_list(verdict, "flows");
+    if (crdi_json_count(flows) == 0) { return CRD_OK; }
     crd_status st = CRD_OK;
     crd_text svg;
     crd_text_init(&svg, r->ctx);
-    draw_bars(flows, crdi_json_real(verdict, "defect_goal"), !d->html, &svg);
+    draw_bars(flows, crdi_json_get_number(verdict, "defect_goal"), !d->html, &svg);
     if (svg.failed) {
         st = CRD_E_MEMORY;
     } else if (d->html) {
@@ -369,7 +358,7 @@ crd_status crdi_report_quality(crdi_report* r, crdi_doc* d)
         }
         any = true;
         if (r->part_count > 1) { crdi_doc_heading(d, 3, "", p->label); }
-        put_advice(d, crdi_json_list(p->verdict, "advice"));
+        put_advice(d, crdi_json_get_list(p->verdict, "advice"));
         const crd_status st = put_chart(r, d, i);
         if (st < 0) { return st; }
         put_numbers(d, p->verdict);

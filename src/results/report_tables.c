@@ -13,7 +13,7 @@ const char* crdi_state_word(crdi_state s)
     return words[s];
 }
 
-const json_t* crdi_report_drawn(const crdi_report* r)
+const crdi_json* crdi_report_drawn(const crdi_report* r)
 {
     for (int i = 0; i < r->part_count; i++) {
         if (r->parts[i].what && !r->parts[i].run->reference) { return r->parts[i].what; }
@@ -38,10 +38,10 @@ static void verdict_sentence(const crdi_report_part* p, char* out, size_t size)
                      : "The file does not say how the run went");
         return;
     }
-    const char* end = crdi_json_string(p->verdict, "end");
-    const char* unit = crdi_json_string(p->verdict, "unit");
-    const char* message = crdi_json_string(p->verdict, "message");
-    crdi_number_text(time, crdi_json_real(p->verdict, "time"), 9);
+    const char* end = crdi_json_get_text(p->verdict, "end");
+    const char* unit = crdi_json_get_text(p->verdict, "unit");
+    const char* message = crdi_json_get_text(p->verdict, "message");
+    crdi_number_text(time, crdi_json_get_number(p->verdict, "time"), 9);
     if (strcmp(end, "stop time") == 0) {
         snprintf(out, size, "Reached its stop time %s s", time);
     } else if (strcmp(end, "unit") == 0) {
@@ -63,7 +63,7 @@ static int warning_count(const crdi_report_part* p)
     for (int i = 0; i < p->info->event_count; i++) {
         events += p->info->events[i].kind == CRD_EVENT_WARNING;
     }
-    const double said = crdi_json_real(p->verdict, "warnings");
+    const double said = crdi_json_get_number(p->verdict, "warnings");
     return said > events && said < 1e9 ? (int)said : events;
 }
 
@@ -80,7 +80,7 @@ static int error_count(const crdi_report_part* p, crd_event_kind kind)
 static int overrun_count(const crdi_report_part* p)
 {
     const int events = error_count(p, CRD_EVENT_OVERRUN);
-    const double said = crdi_json_real(crdi_report_paced(p->verdict), "overrun_count");
+    const double said = crdi_json_get_number(crdi_report_paced(p->verdict), "overrun_count");
     return said > events && said < 1e9 ? (int)said : events;
 }
 
@@ -99,7 +99,7 @@ static void put_verdict(crdi_doc* d, const crdi_report* r, const crdi_report_par
         n += (size_t)snprintf(more + n, sizeof more - n, ", %d overrun%s", overruns,
                               overruns == 1 ? "" : "s");
     }
-    const double defect = crdi_json_real(p->verdict, "worst_defect");
+    const double defect = crdi_json_get_number(p->verdict, "worst_defect");
     if (isfinite(defect)) {
         snprintf(more + n, sizeof more - n, ", largest defect %s %%",
                  crdi_number_text(number, 100 * defect, 2));
@@ -125,7 +125,7 @@ static void put_verdict(crdi_doc* d, const crdi_report* r, const crdi_report_par
 // "2026-11-15 07:00:00 UTC" out of "2026-11-15T07:00:00Z", or of the recording's own stamp
 static void started_text(const crdi_report_part* p, char out[64])
 {
-    const char* said = crdi_json_string(p->what, "started");
+    const char* said = crdi_json_get_text(p->what, "started");
     const time_t seconds = (time_t)(p->info->started / 1000000000);
     struct tm tm;
     if (strlen(said) >= 19 && said[10] == 'T') {
@@ -161,8 +161,9 @@ static void put_number_fact(crdi_doc* d, const char* name, double x, const char*
 
 static void put_span(crdi_doc* d, const crdi_report_part* p)
 {
-    const json_t* run = crdi_json_object(p->what, "run");
-    double start = crdi_json_real(run, "start"), stop = crdi_json_real(p->verdict, "time");
+    const crdi_json* run = crdi_json_get_object(p->what, "run");
+    double start = crdi_json_get_number(run, "start"),
+           stop = crdi_json_get_number(p->verdict, "time");
     for (int i = 0; i < p->info->group_count && !p->verdict; i++) {
         const crdi_report_group* g = &p->groups[i];
         if (!g->rows) { continue; }
@@ -178,10 +179,10 @@ static void put_span(crdi_doc* d, const crdi_report_part* p)
 
 static void put_performance(crdi_doc* d, const crdi_report_part* p)
 {
-    const json_t* run = crdi_json_object(p->what, "run");
-    const double wall = crdi_json_real(p->verdict, "wall_time");
-    const double start = crdi_json_real(run, "start");
-    const double span = crdi_json_real(p->verdict, "time") - (isfinite(start) ? start : 0);
+    const crdi_json* run = crdi_json_get_object(p->what, "run");
+    const double wall = crdi_json_get_number(p->verdict, "wall_time");
+    const double start = crdi_json_get_number(run, "start");
+    const double span = crdi_json_get_number(p->verdict, "time") - (isfinite(start) ? start : 0);
     char text[128], a[32], b[32];
     if (!isfinite(wall)) { return; }
     crdi_seconds_text(a, wall);
@@ -197,26 +198,26 @@ static void put_performance(crdi_doc* d, const crdi_report_part* p)
 
 static void put_facts(crdi_doc* d, const crdi_report_part* p)
 {
-    const json_t* system = crdi_json_object(p->what, "system");
-    const json_t* run = crdi_json_object(p->what, "run");
-    const json_t* machine = crdi_json_object(p->what, "machine");
+    const crdi_json* system = crdi_json_get_object(p->what, "system");
+    const crdi_json* run = crdi_json_get_object(p->what, "run");
+    const crdi_json* machine = crdi_json_get_object(p->what, "machine");
     char text[256];
     crdi_doc_put(d, d->html ? "<dl class=\"facts\">\n" : "\n");
     put_fact(d, "Result", p->info->path);
-    put_fact(d, "System", crdi_json_string(system, "file"));
-    put_fact(d, "Title", crdi_json_string(system, "title"));
-    put_fact(d, "Based on", crdi_json_string(system, "base"));
+    put_fact(d, "System", crdi_json_get_text(system, "file"));
+    put_fact(d, "Title", crdi_json_get_text(system, "title"));
+    put_fact(d, "Based on", crdi_json_get_text(system, "base"));
     started_text(p, text);
     if (strcmp(text, "\u2013") != 0) { put_fact(d, "Started", text); }
     put_span(d, p);
-    put_number_fact(d, "Step", crdi_json_real(run, "step"), "s");
-    put_number_fact(d, "Steps", crdi_json_real(p->verdict, "steps"), "");
-    put_number_fact(d, "Tolerance", crdi_json_real(run, "tolerance"), "");
-    put_fact(d, "Scheme", crdi_json_string(run, "scheme"));
-    put_number_fact(d, "Threads", crdi_json_real(run, "threads"), "");
+    put_number_fact(d, "Step", crdi_json_get_number(run, "step"), "s");
+    put_number_fact(d, "Steps", crdi_json_get_number(p->verdict, "steps"), "");
+    put_number_fact(d, "Tolerance", crdi_json_get_number(run, "tolerance"), "");
+    put_fact(d, "Scheme", crdi_json_get_text(run, "scheme"));
+    put_number_fact(d, "Threads", crdi_json_get_number(run, "threads"), "");
     put_performance(d, p);
-    const char* os = crdi_json_string(machine, "os");
-    const double processors = crdi_json_real(machine, "processors");
+    const char* os = crdi_json_get_text(machine, "os");
+    const double processors = crdi_json_get_number(machine, "processors");
     if (*os && processors > 0 && processors < 1e6) {
         snprintf(text, sizeof text, "%.200s, %d processor%s", os, (int)processors,
                  processors == 1 ? "" : "s");
@@ -224,78 +225,72 @@ static void put_facts(crdi_doc* d, const crdi_report_part* p)
     } else {
         put_fact(d, "Machine", os);
     }
-    const char* version = crdi_json_string(p->what, "cardan");
+    const char* version = crdi_json_get_text(p->what, "cardan");
     snprintf(text, sizeof text, "%s%.100s", *version ? "Cardan " : "",
              *version ? version : p->info->program);
     put_fact(d, "Program", text);
     crdi_doc_put(d, d->html ? "</dl>\n" : "");
 }
 
-static void put_units(crdi_doc* d, const json_t* units)
+static void put_units(crdi_doc* d, const crdi_json* units)
 {
-    if (json_array_size(units) == 0) { return; }
+    if (crdi_json_count(units) == 0) { return; }
     crdi_doc_table(d, "Units", "lllllllr",
                    "Unit|Kind|Model|Version|Made with|File|SHA-256|Step / s");
-    size_t i;
-    json_t* u;
-    json_array_foreach(units, i, u)
-    {
+    for (const crdi_json* u = crdi_json_first(units); u; u = u->next) {
         char number[32], brief[16];
-        const char* sha = crdi_json_string(u, "sha256");
-        const char* file = crdi_json_string(u, "file");
+        const char* sha = crdi_json_get_text(u, "sha256");
+        const char* file = crdi_json_get_text(u, "file");
         const char* slash = strrchr(file, '/');
-        crdi_doc_cell(d, "%s", crdi_json_string(u, "name"));
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(u, "kind")));
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(u, "model")));
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(u, "version")));
-        crdi_doc_cell_tip(d, text_or_dash(crdi_json_string(u, "tool")),
-                          crdi_json_string(u, "date"));
+        crdi_doc_cell(d, "%s", crdi_json_get_text(u, "name"));
+        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(u, "kind")));
+        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(u, "model")));
+        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(u, "version")));
+        crdi_doc_cell_tip(d, text_or_dash(crdi_json_get_text(u, "tool")),
+                          crdi_json_get_text(u, "date"));
         crdi_doc_cell_tip(d, text_or_dash(slash && slash[1] ? slash + 1 : file), file);
         snprintf(brief, sizeof brief, "%.10s", sha);
         crdi_doc_cell_tip(d, text_or_dash(brief), sha);
-        crdi_doc_cell(d, "%s", crdi_number_text(number, crdi_json_real(u, "step"), 6));
+        crdi_doc_cell(d, "%s", crdi_number_text(number, crdi_json_get_number(u, "step"), 6));
     }
     crdi_doc_table_end(d);
 }
 
 // A value of a parameter: the format has texts, but a number does no harm.
-static const char* value_text(const json_t* object, const char* key, char number[32])
+static const char* value_text(const crdi_json* object, const char* key, char number[32])
 {
-    const json_t* x = json_object_get(object, key);
-    if (json_is_number(x)) { return crdi_number_text(number, json_number_value(x), 9); }
-    return json_is_true(x) ? "true" : json_is_false(x) ? "false" : crdi_json_string(object, key);
+    const crdi_json* x = crdi_json_member(object, key);
+    if (x && x->kind == CRDI_JSON_NUMBER) { return crdi_number_text(number, x->number, 9); }
+    if (x && x->kind == CRDI_JSON_BOOL) { return x->truth ? "true" : "false"; }
+    return crdi_json_get_text(object, key);
 }
 
-static void put_parameters(crdi_doc* d, const json_t* units)
+static void put_parameters(crdi_doc* d, const crdi_json* units)
 {
-    size_t i, k;
-    json_t *u, *q;
     bool any = false;
-    json_array_foreach(units, i, u)
-    {
-        any = any || json_array_size(crdi_json_list(u, "parameters")) > 0;
+    for (const crdi_json* u = crdi_json_first(units); u; u = u->next) {
+        any = any || crdi_json_count(crdi_json_get_list(u, "parameters")) > 0;
     }
     if (!any) { return; }
     crdi_doc_table(d, "Parameters that differ from their start values", "llrrl",
                    "Unit|Parameter|Value|Start value|Unit of measure");
-    json_array_foreach(units, i, u)
-    {
-        json_array_foreach(crdi_json_list(u, "parameters"), k, q)
-        {
+    for (const crdi_json* u = crdi_json_first(units); u; u = u->next) {
+        for (const crdi_json* q = crdi_json_first(crdi_json_get_list(u, "parameters")); q;
+             q = q->next) {
             char a[32], b[32];
-            crdi_doc_cell(d, "%s", crdi_json_string(u, "name"));
-            crdi_doc_cell(d, "%s", crdi_json_string(q, "name"));
+            crdi_doc_cell(d, "%s", crdi_json_get_text(u, "name"));
+            crdi_doc_cell(d, "%s", crdi_json_get_text(q, "name"));
             crdi_doc_cell(d, "%s", value_text(q, "value", a));
             crdi_doc_cell(d, "%s", text_or_dash(value_text(q, "start", b)));
-            crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(q, "unit")));
+            crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(q, "unit")));
         }
     }
     crdi_doc_table_end(d);
 }
 
-static void put_connections(crdi_doc* d, const json_t* connections)
+static void put_connections(crdi_doc* d, const crdi_json* connections)
 {
-    const size_t n = json_array_size(connections);
+    const size_t n = crdi_json_count(connections);
     if (!n) { return; }
     if (d->html) {
         crdi_text_add(&d->text, "<details%s><summary>%zu connection%s</summary>\n",
@@ -303,21 +298,19 @@ static void put_connections(crdi_doc* d, const json_t* connections)
     }
     crdi_doc_table(d, d->html ? "" : "Connections", "lllll",
                    "From|To|Unit of measure|Prediction|Conversion");
-    size_t i;
-    json_t* c;
-    json_array_foreach(connections, i, c)
-    {
+    for (const crdi_json* c = crdi_json_first(connections); c; c = c->next) {
         char a[32], b[32];
-        const double gain = crdi_json_real(c, "gain"), offset = crdi_json_real(c, "offset");
-        crdi_doc_cell(d, "%s", crdi_json_string(c, "from"));
-        crdi_doc_cell(d, "%s", crdi_json_string(c, "to"));
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(c, "unit")));
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(c, "predict")));
+        const double gain = crdi_json_get_number(c, "gain"),
+                     offset = crdi_json_get_number(c, "offset");
+        crdi_doc_cell(d, "%s", crdi_json_get_text(c, "from"));
+        crdi_doc_cell(d, "%s", crdi_json_get_text(c, "to"));
+        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(c, "unit")));
+        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(c, "predict")));
         const bool scaled = isfinite(gain) && gain != 1, moved = isfinite(offset) && offset != 0;
         crdi_doc_cell(d, "%s%s%s%s%s", scaled ? "\u00D7 " : "",
                       scaled ? crdi_number_text(a, gain, 9) : "", moved ? " + " : "",
                       moved ? crdi_number_text(b, offset, 9) : "",
-                      json_is_true(json_object_get(c, "mapped")) ? " mapped" : "");
+                      crdi_json_get_bool(c, "mapped", false) ? " mapped" : "");
     }
     crdi_doc_table_end(d);
     if (d->html) { crdi_doc_put(d, "</details>\n"); }
@@ -331,19 +324,15 @@ void crdi_report_summary(crdi_doc* d, const crdi_report* r)
 }
 
 // Whether two runs had the same units, whatever their parameters.
-static bool same_units(const json_t* a, const json_t* b)
+static bool same_units(const crdi_json* a, const crdi_json* b)
 {
-    size_t i;
-    json_t *u, *value;
-    const char* key;
-    if (!a || !b || json_array_size(a) != json_array_size(b)) { return false; }
-    json_array_foreach(a, i, u)
-    {
-        json_t* other = json_array_get(b, i);
-        if (json_object_size(u) != json_object_size(other)) { return false; }
-        json_object_foreach(u, key, value)
-        {
-            if (strcmp(key, "parameters") != 0 && !json_equal(value, json_object_get(other, key))) {
+    if (!a || !b || a->count != b->count) { return false; }
+    const crdi_json* other = b->first;
+    for (const crdi_json* u = a->first; u; u = u->next, other = other->next) {
+        if (u->count != other->count) { return false; }
+        for (const crdi_json* m = u->first; m; m = m->next) {
+            if (m->key && strcmp(m->key, "parameters") != 0 &&
+                !crdi_json_equal(m, crdi_json_member(other, m->key))) {
                 return false;
             }
         }
@@ -353,7 +342,7 @@ static bool same_units(const json_t* a, const json_t* b)
 
 void crdi_report_what_ran(crdi_doc* d, const crdi_report* r)
 {
-    const json_t *shown = NULL, *wired = NULL; // units and connections of the run above
+    const crdi_json *shown = NULL, *wired = NULL; // units and connections of the run above
     for (int i = 0; i < r->part_count; i++) {
         const crdi_report_part* p = &r->parts[i];
         if (r->part_count > 1) {
@@ -363,11 +352,11 @@ void crdi_report_what_ran(crdi_doc* d, const crdi_report* r)
             crdi_doc_heading(d, 3, "", text);
         }
         put_facts(d, p);
-        const json_t* units = crdi_json_list(p->what, "units");
-        const json_t* connections = crdi_json_list(p->what, "connections");
+        const crdi_json* units = crdi_json_get_list(p->what, "units");
+        const crdi_json* connections = crdi_json_get_list(p->what, "connections");
         const bool again = same_units(units, shown);
-        const bool tuned = again && !json_equal(units, shown);
-        const bool wired_again = connections && wired && json_equal(connections, wired);
+        const bool tuned = again && !crdi_json_equal(units, shown);
+        const bool wired_again = connections && wired && crdi_json_equal(connections, wired);
         if (!again) { put_units(d, units); }
         if (!again || tuned) { put_parameters(d, units); }
         if (!wired_again) { put_connections(d, connections); }
@@ -448,75 +437,67 @@ static void put_events(crdi_doc* d, const crdi_report* r)
 
 static void put_times(crdi_doc* d, const crdi_report* r, const crdi_report_part* p)
 {
-    const json_t* units = crdi_json_list(p->verdict, "units");
-    if (json_array_size(units) == 0) { return; }
+    const crdi_json* units = crdi_json_get_list(p->verdict, "units");
+    if (crdi_json_count(units) == 0) { return; }
     crdi_doc_table(d, r->part_count > 1 ? p->label : "", "llrrrrrr",
                    "Unit|Kind|Steps|Step size|Stepping|Getting|Setting|Longest step");
-    size_t i;
-    json_t* u;
-    json_array_foreach(units, i, u)
-    {
+    for (const crdi_json* u = crdi_json_first(units); u; u = u->next) {
         char t[32];
-        crdi_doc_cell(d, "%s", crdi_json_string(u, "name"));
-        crdi_doc_cell(d, "%s", crdi_json_string(u, "kind"));
-        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(u, "steps"), 12));
-        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_real(u, "step_size")));
-        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_real(u, "time_step")));
-        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_real(u, "time_get")));
-        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_real(u, "time_set")));
-        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_real(u, "worst_step")));
+        crdi_doc_cell(d, "%s", crdi_json_get_text(u, "name"));
+        crdi_doc_cell(d, "%s", crdi_json_get_text(u, "kind"));
+        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(u, "steps"), 12));
+        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_get_number(u, "step_size")));
+        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_get_number(u, "time_step")));
+        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_get_number(u, "time_get")));
+        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_get_number(u, "time_set")));
+        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_get_number(u, "worst_step")));
     }
     crdi_doc_table_end(d);
 }
 
 static void put_loops(crdi_doc* d, const crdi_report* r, const crdi_report_part* p)
 {
-    const json_t* loops = crdi_json_list(p->verdict, "loops");
-    if (json_array_size(loops) == 0) { return; }
+    const crdi_json* loops = crdi_json_get_list(p->verdict, "loops");
+    if (crdi_json_count(loops) == 0) { return; }
     crdi_doc_table(d, r->part_count > 1 ? p->label : "", "lrrrll",
                    "Loop|Size|Iterations|Residual|Method|Converged");
-    size_t i;
-    json_t* loop;
-    json_array_foreach(loops, i, loop)
-    {
+    for (const crdi_json* loop = crdi_json_first(loops); loop; loop = loop->next) {
         char t[32];
-        const bool newton = json_is_true(json_object_get(loop, "newton"));
-        crdi_doc_cell(d, "%s", crdi_json_string(loop, "text"));
-        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(loop, "size"), 9));
-        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(loop, "iterations"), 9));
-        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(loop, "residual"), 3));
+        const bool newton = crdi_json_get_bool(loop, "newton", false);
+        crdi_doc_cell(d, "%s", crdi_json_get_text(loop, "text"));
+        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(loop, "size"), 9));
+        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(loop, "iterations"), 9));
+        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(loop, "residual"), 3));
         crdi_doc_cell(d, "%s", newton ? "Newton" : "fixed point");
-        crdi_doc_cell(d, "%s", json_is_false(json_object_get(loop, "converged")) ? "no" : "yes");
+        crdi_doc_cell(d, "%s", !crdi_json_get_bool(loop, "converged", true) ? "no" : "yes");
     }
     crdi_doc_table_end(d);
 }
 
 // ---- couplings ---------------------------------------------------------------------------------
 
-static void put_count(crdi_doc* d, const json_t* object, const char* key)
+static void put_count(crdi_doc* d, const crdi_json* object, const char* key)
 {
     char t[32];
-    crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(object, key), 12));
+    crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(object, key), 12));
 }
 
-static void put_errors(crdi_doc* d, const json_t* tap)
+static void put_errors(crdi_doc* d, const crdi_json* tap)
 {
     char t[32];
-    crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(tap, "C"), 4));
-    crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(tap, "rms"), 4));
-    crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(tap, "worst"), 4));
+    crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(tap, "C"), 4));
+    crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(tap, "rms"), 4));
+    crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(tap, "worst"), 4));
 }
 
 // Algorithms that were only computed beside the one in use.
-static void put_shadows(crdi_doc* d, const json_t* shadows)
+static void put_shadows(crdi_doc* d, const crdi_json* shadows)
 {
     enum { COUNTS = 6 }; // columns that are the link's, not the algorithm's
-    size_t i;
-    json_t* shadow;
-    json_array_foreach(shadows, i, shadow)
-    {
+    for (const crdi_json* shadow = crdi_json_first(shadows); shadow; shadow = shadow->next) {
         crdi_doc_cell(d, "%s", "");
-        crdi_doc_cell(d, "\u21B3 %s (shadow)", text_or_dash(crdi_json_string(shadow, "algorithm")));
+        crdi_doc_cell(d, "\u21B3 %s (shadow)",
+                      text_or_dash(crdi_json_get_text(shadow, "algorithm")));
         for (int k = 0; k < COUNTS; k++) {
             crdi_doc_cell(d, "%s", "");
         }
@@ -526,41 +507,37 @@ static void put_shadows(crdi_doc* d, const json_t* shadows)
 
 static void put_couplings(crdi_doc* d, const crdi_report* r, const crdi_report_part* p)
 {
-    const json_t* couplings = crdi_json_list(p->verdict, "couplings");
-    if (json_array_size(couplings) == 0) { return; }
+    const crdi_json* couplings = crdi_json_get_list(p->verdict, "couplings");
+    if (crdi_json_count(couplings) == 0) { return; }
     crdi_doc_table(d, r->part_count > 1 ? p->label : "", "llrrrrrrrrr",
                    "Connection|Algorithm|k mean|k max|Lost|Filled|Late|Jumps|C / %|RMS|Worst");
-    size_t i;
-    json_t* c;
-    json_array_foreach(couplings, i, c)
-    {
+    for (const crdi_json* c = crdi_json_first(couplings); c; c = c->next) {
         char t[32];
-        crdi_doc_cell(d, "%s \u2192 %s", text_or_dash(crdi_json_string(c, "from")),
-                      text_or_dash(crdi_json_string(c, "to")));
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_string(c, "algorithm")));
-        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_real(c, "k_mean"), 3));
+        crdi_doc_cell(d, "%s \u2192 %s", text_or_dash(crdi_json_get_text(c, "from")),
+                      text_or_dash(crdi_json_get_text(c, "to")));
+        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(c, "algorithm")));
+        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(c, "k_mean"), 3));
         put_count(d, c, "k_max");
         put_count(d, c, "lost");
         put_count(d, c, "filled");
         put_count(d, c, "late");
         put_count(d, c, "jumps");
         put_errors(d, c);
-        put_shadows(d, crdi_json_list(c, "shadows"));
+        put_shadows(d, crdi_json_get_list(c, "shadows"));
     }
     crdi_doc_table_end(d);
-    json_array_foreach(couplings, i, c)
-    {
-        const char* hint = crdi_json_string(c, "hint");
+    for (const crdi_json* c = crdi_json_first(couplings); c; c = c->next) {
+        const char* hint = crdi_json_get_text(c, "hint");
         if (!*hint) { continue; }
-        crdi_doc_paragraph(d, "%s \u2192 %s: %s", crdi_json_string(c, "from"),
-                           crdi_json_string(c, "to"), hint);
+        crdi_doc_paragraph(d, "%s \u2192 %s: %s", crdi_json_get_text(c, "from"),
+                           crdi_json_get_text(c, "to"), hint);
     }
 }
 
 static bool has_list(const crdi_report* r, const char* key)
 {
     for (int i = 0; i < r->part_count; i++) {
-        if (json_array_size(crdi_json_list(r->parts[i].verdict, key)) > 0) { return true; }
+        if (crdi_json_count(crdi_json_get_list(r->parts[i].verdict, key)) > 0) { return true; }
     }
     return false;
 }

@@ -160,6 +160,7 @@ const crdi_json* crdi_json_get_list(const crdi_json* object, const char* key);
 const crdi_json* crdi_json_get_object(const crdi_json* object, const char* key);
 const char* crdi_json_get_text(const crdi_json* object, const char* key);
 double crdi_json_get_number(const crdi_json* object, const char* key);
+double crdi_json_value(const crdi_json* number);
 bool crdi_json_get_bool(const crdi_json* object, const char* key, bool otherwise);
 /// Of a list or an object, which may be NULL: how many members, the first, the one at `i`.
 int crdi_json_count(const crdi_json* list);

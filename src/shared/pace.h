@@ -79,12 +79,13 @@ void crdi_realtime_leave(const crd_pace_report* report);
 
 // ---- as JSON -----------------------------------------------------------------------------------
 
-/// The report as a JSON object, `null` if the run was not paced; durations in s. Appended to `out`,
-/// whose memory is all that it takes: at most crdi_pace_json_size bytes.
-crd_status crdi_pace_to_json(const crd_pace_report* p, const char* const* unit_names,
-                             int unit_count, crd_text* out);
+/// The report as a JSON object, `null` if the run was not paced; durations in s. Takes no memory
+/// but that of the writer's text: at most crdi_pace_json_size bytes.
+void crdi_pace_put_json(crdi_json_writer* w, const char* key, const crd_pace_report* p,
+                        const char* const* unit_names, int unit_count);
 size_t crdi_pace_json_size(size_t longest_name);
 struct crd_link_stats;
-crd_status crdi_link_to_json(const struct crd_link_stats* l, crd_text* out);
+/// `null` without.
+void crdi_link_put_json(crdi_json_writer* w, const char* key, const struct crd_link_stats* l);
 /// The quantile in s if there are samples enough to speak of it (one beyond it), else NaN.
 double crdi_histogram_claim(const crd_histogram* h, double q);

@@ -1,5 +1,4 @@
 // Test benches as pages see them: from a board to what happened to the bench, and that as JSON.
-#include "web/put.h"
 #include "web/web.h"
 
 #include <math.h>
@@ -130,102 +129,105 @@ const char* crdi_web_margin(const crdi_board_quantity* q, double* distance, doub
 
 // ---- as JSON -----------------------------------------------------------------------------------
 
-static void put_times(crd_text* t, const char* name, const double* times, int count, double zero)
+static void put_times(crdi_json_writer* w, const char* name, const double* times, int count,
+                      double zero)
 {
-    begin(t, name, "[");
+    crdi_json_begin_list(w, name);
     for (int i = 0; i < count; i++) {
-        if (i) { crdi_text_put(t, ",", 1); }
-        crdi_text_json_number(t, times[i] - zero);
+        crdi_json_put_number(w, NULL, times[i] - zero);
     }
-    finish(t, "]");
+    crdi_json_end(w);
 }
 
-static void put_limits(crd_text* t, const crdi_board_state* b)
+static void put_limits(crdi_json_writer* w, const crdi_board_state* b)
 {
-    begin(t, "limits", "[");
+    crdi_json_begin_list(w, "limits");
     for (int i = 0; i < b->quantity_count && i < CRDI_BOARD_QUANTITIES; i++) {
         const crdi_board_quantity* q = &b->quantities[i];
         double distance, percent;
         const char* side = crdi_web_margin(q, &distance, &percent);
-        item(t, i);
-        text(t, "name", q->name);
-        text(t, "unit", q->unit);
-        number(t, "min", q->min);
-        number(t, "max", q->max);
-        number(t, "set", q->set);
-        number(t, "measured", q->measured);
-        number(t, "margin", percent);
-        number(t, "distance", distance);
-        text(t, "side", side);
-        truth(t, "clamped", q->clamped);
-        finish(t, "}");
+        crdi_json_begin_object(w, NULL);
+        crdi_json_put_text(w, "name", q->name);
+        crdi_json_put_text(w, "unit", q->unit);
+        crdi_json_put_number(w, "min", q->min);
+        crdi_json_put_number(w, "max", q->max);
+        crdi_json_put_number(w, "set", q->set);
+        crdi_json_put_number(w, "measured", q->measured);
+        crdi_json_put_number(w, "margin", percent);
+        crdi_json_put_number(w, "distance", distance);
+        crdi_json_put_text(w, "side", side);
+        crdi_json_put_bool(w, "clamped", q->clamped);
+        crdi_json_end(w);
     }
-    finish(t, "]");
+    crdi_json_end(w);
 }
 
-static void put_standby(crd_text* t, const crdi_board_state* b)
+static void put_standby(crdi_json_writer* w, const crdi_board_state* b)
 {
     static const char* const sources[] = {"bench", "model", "coming"};
     const bool known = b->source >= CRDI_BOARD_BENCH && b->source <= CRDI_BOARD_COMING;
     if (!b->has_standby) {
-        begin(t, "standby", "null");
+        crdi_json_put_null(w, "standby");
         return;
     }
-    begin(t, "standby", "{");
-    text(t, "source", known ? sources[b->source] : "");
-    number(t, "weight", b->weight);
-    integer(t, "takeovers", b->takeovers);
-    integer(t, "returns", b->returns);
-    text(t, "text", b->standby);
-    finish(t, "}");
+    crdi_json_begin_object(w, "standby");
+    crdi_json_put_text(w, "source", known ? sources[b->source] : "");
+    crdi_json_put_number(w, "weight", b->weight);
+    crdi_json_put_integer(w, "takeovers", b->takeovers);
+    crdi_json_put_integer(w, "returns", b->returns);
+    crdi_json_put_text(w, "text", b->standby);
+    crdi_json_end(w);
 }
 
-static void put_story(crd_text* t, const crdi_board_state* b)
+static void put_story(crdi_json_writer* w, const crdi_board_state* b)
 {
     crdi_web_story s;
     crdi_web_tell_story(b, &s);
-    integer(t, "place", s.place);
-    put_times(t, "entered", s.entered, CRDI_WEB_PLACES, 0);
+    crdi_json_put_integer(w, "place", s.place);
+    put_times(w, "entered", s.entered, CRDI_WEB_PLACES, 0);
     if (isnan(s.stop[0])) {
-        begin(t, "stop", "null");
+        crdi_json_put_null(w, "stop");
     } else {
-        put_times(t, "stop", s.stop, CRDI_WEB_STOP_STEPS, s.stop[0]);
+        put_times(w, "stop", s.stop, CRDI_WEB_STOP_STEPS, s.stop[0]);
     }
     if (isnan(s.heat_first)) {
-        begin(t, "heat", "null");
+        crdi_json_put_null(w, "heat");
     } else {
-        begin(t, "heat", "{");
-        number(t, "first", s.heat_first);
-        number(t, "now", s.heat_now);
-        finish(t, "}");
+        crdi_json_begin_object(w, "heat");
+        crdi_json_put_number(w, "first", s.heat_first);
+        crdi_json_put_number(w, "now", s.heat_now);
+        crdi_json_end(w);
     }
 }
 
 void crdi_web_bench(crd_text* t, const char* unit, const crdi_board_state* b)
 {
-    crdi_text_add(t, "{");
-    text(t, "unit", unit);
-    number(t, "now", b->now);
-    integer(t, "state", b->state);
-    text(t, "state_name", crd_dcp_state_name(b->state));
-    truth(t, "extension", b->extension);
-    integer(t, "phase", b->extension ? b->phase : -1);
-    text(t, "phase_name", b->extension ? crd_dcp_bench_phase_name(b->phase) : "");
-    integer(t, "reason", b->extension ? b->reason : 0);
-    text(t, "reason_name", b->extension && b->reason ? crd_dcp_bench_reason_name(b->reason) : "");
-    truth(t, "lost", b->lost);
-    number(t, "heard", b->heard);
-    integer(t, "clamps", b->clamps);
-    integer(t, "refused", b->refused);
-    integer(t, "gap", b->gap);
-    number(t, "round_trip", b->round_trip);
-    number(t, "round_trip_max", b->round_trip_max);
-    text(t, "missing", b->missing);
-    text(t, "progress", b->progress);
-    text(t, "why", b->why);
-    text(t, "stopping", b->stopping);
-    put_limits(t, b);
-    put_standby(t, b);
-    put_story(t, b);
-    finish(t, "}");
+    crdi_json_writer writer, *w = &writer;
+    crdi_json_writer_init(w, t, CRDI_JSON_COMPACT);
+    crdi_json_begin_object(w, NULL);
+    crdi_json_put_text(w, "unit", unit);
+    crdi_json_put_number(w, "now", b->now);
+    crdi_json_put_integer(w, "state", b->state);
+    crdi_json_put_text(w, "state_name", crd_dcp_state_name(b->state));
+    crdi_json_put_bool(w, "extension", b->extension);
+    crdi_json_put_integer(w, "phase", b->extension ? b->phase : -1);
+    crdi_json_put_text(w, "phase_name", b->extension ? crd_dcp_bench_phase_name(b->phase) : "");
+    crdi_json_put_integer(w, "reason", b->extension ? b->reason : 0);
+    crdi_json_put_text(w, "reason_name",
+                       b->extension && b->reason ? crd_dcp_bench_reason_name(b->reason) : "");
+    crdi_json_put_bool(w, "lost", b->lost);
+    crdi_json_put_number(w, "heard", b->heard);
+    crdi_json_put_integer(w, "clamps", b->clamps);
+    crdi_json_put_integer(w, "refused", b->refused);
+    crdi_json_put_integer(w, "gap", b->gap);
+    crdi_json_put_number(w, "round_trip", b->round_trip);
+    crdi_json_put_number(w, "round_trip_max", b->round_trip_max);
+    crdi_json_put_text(w, "missing", b->missing);
+    crdi_json_put_text(w, "progress", b->progress);
+    crdi_json_put_text(w, "why", b->why);
+    crdi_json_put_text(w, "stopping", b->stopping);
+    put_limits(w, b);
+    put_standby(w, b);
+    put_story(w, b);
+    crdi_json_end(w);
 }

@@ -1,5 +1,4 @@
 // What pages are told, as JSON.
-#include "web/put.h"
 #include "web/web.h"
 
 #include <math.h>
@@ -7,6 +6,20 @@
 
 #include "cardan/coupling.h"
 #include "cardan/results.h"
+
+static crdi_json_writer begin_message(crd_text* t, const char* is)
+{
+    crdi_json_writer w;
+    crdi_json_writer_init(&w, t, CRDI_JSON_COMPACT);
+    crdi_json_begin_object(&w, NULL);
+    crdi_json_put_text(&w, "is", is);
+    return w;
+}
+
+static void put_seconds(crdi_json_writer* w, const char* key, int64_t ns)
+{
+    crdi_json_put_number(w, key, (double)ns / 1e9);
+}
 
 // ---- hello -------------------------------------------------------------------------------------
 
@@ -23,124 +36,121 @@ static const char* type_name(crd_type type)
     }
 }
 
-static void put_units(crd_text* t, const crdi_live_info* info)
+static void put_units(crdi_json_writer* w, const crdi_live_info* info)
 {
-    begin(t, "units", "[");
+    crdi_json_begin_list(w, "units");
     for (int i = 0; i < info->unit_count; i++) {
         const crdi_live_unit* u = &info->units[i];
-        item(t, i);
-        text(t, "name", u->name);
-        text(t, "kind", u->kind);
-        truth(t, "remote", u->remote);
-        truth(t, "real", u->real);
-        number(t, "step", u->step);
-        number(t, "budget", u->budget);
-        finish(t, "}");
+        crdi_json_begin_object(w, NULL);
+        crdi_json_put_text(w, "name", u->name);
+        crdi_json_put_text(w, "kind", u->kind);
+        crdi_json_put_bool(w, "remote", u->remote);
+        crdi_json_put_bool(w, "real", u->real);
+        crdi_json_put_number(w, "step", u->step);
+        crdi_json_put_number(w, "budget", u->budget);
+        crdi_json_end(w);
     }
-    finish(t, "]");
+    crdi_json_end(w);
 }
 
-static void put_signals(crd_text* t, const crdi_live_info* info)
+static void put_signals(crdi_json_writer* w, const crdi_live_info* info)
 {
-    begin(t, "signals", "[");
+    crdi_json_begin_list(w, "signals");
     for (int i = 0; i < info->signal_count; i++) {
         const crdi_live_signal* s = &info->signals[i];
-        item(t, i);
-        text(t, "name", s->name);
-        text(t, "unit", s->unit);
-        text(t, "description", s->description);
-        integer(t, "owner", s->owner);
-        text(t, "type", type_name(s->type));
-        finish(t, "}");
+        crdi_json_begin_object(w, NULL);
+        crdi_json_put_text(w, "name", s->name);
+        crdi_json_put_text(w, "unit", s->unit);
+        crdi_json_put_text(w, "description", s->description);
+        crdi_json_put_integer(w, "owner", s->owner);
+        crdi_json_put_text(w, "type", type_name(s->type));
+        crdi_json_end(w);
     }
-    finish(t, "]");
-    integer(t, "signals_left_out", info->signals_left_out);
+    crdi_json_end(w);
+    crdi_json_put_integer(w, "signals_left_out", info->signals_left_out);
 }
 
-static void put_settings(crd_text* t, const crdi_live_info* info)
+static void put_settings(crdi_json_writer* w, const crdi_live_info* info)
 {
-    begin(t, "settings", "[");
+    crdi_json_begin_list(w, "settings");
     for (int i = 0; i < info->setting_count; i++) {
         const crdi_live_setting* s = &info->settings[i];
-        item(t, i);
-        text(t, "name", s->name);
-        text(t, "unit", s->unit);
-        text(t, "description", s->description);
-        integer(t, "owner", s->owner);
-        text(t, "type", type_name(s->type));
-        number(t, "start", s->start);
-        number(t, "min", s->min);
-        number(t, "max", s->max);
-        truth(t, "input", s->input);
-        finish(t, "}");
+        crdi_json_begin_object(w, NULL);
+        crdi_json_put_text(w, "name", s->name);
+        crdi_json_put_text(w, "unit", s->unit);
+        crdi_json_put_text(w, "description", s->description);
+        crdi_json_put_integer(w, "owner", s->owner);
+        crdi_json_put_text(w, "type", type_name(s->type));
+        crdi_json_put_number(w, "start", s->start);
+        crdi_json_put_number(w, "min", s->min);
+        crdi_json_put_number(w, "max", s->max);
+        crdi_json_put_bool(w, "input", s->input);
+        crdi_json_end(w);
     }
-    finish(t, "]");
+    crdi_json_end(w);
 }
 
-static void put_links(crd_text* t, const crdi_live_info* info)
+static void put_links(crdi_json_writer* w, const crdi_live_info* info)
 {
-    begin(t, "links", "[");
+    crdi_json_begin_list(w, "links");
     for (int i = 0; i < info->link_count; i++) {
         const crdi_live_link* l = &info->links[i];
-        item(t, i);
-        text(t, "from", l->from);
-        text(t, "to", l->to);
-        text(t, "unit", l->unit);
-        integer(t, "from_unit", l->from_unit);
-        integer(t, "to_unit", l->to_unit);
-        integer(t, "coupling", l->coupling);
-        truth(t, "can_fault", l->can_fault);
-        integer(t, "from_signal", l->from_signal);
-        finish(t, "}");
+        crdi_json_begin_object(w, NULL);
+        crdi_json_put_text(w, "from", l->from);
+        crdi_json_put_text(w, "to", l->to);
+        crdi_json_put_text(w, "unit", l->unit);
+        crdi_json_put_integer(w, "from_unit", l->from_unit);
+        crdi_json_put_integer(w, "to_unit", l->to_unit);
+        crdi_json_put_integer(w, "coupling", l->coupling);
+        crdi_json_put_bool(w, "can_fault", l->can_fault);
+        crdi_json_put_integer(w, "from_signal", l->from_signal);
+        crdi_json_end(w);
     }
-    finish(t, "]");
+    crdi_json_end(w);
 }
 
-static void put_words(crd_text* t, const crdi_live_info* info)
+static void put_words(crdi_json_writer* w, const crdi_live_info* info)
 {
-    begin(t, "bonds", "[");
+    crdi_json_begin_list(w, "bonds");
     for (int i = 0; i < info->bond_count; i++) {
-        item(t, i);
-        text(t, "name", info->bonds[i].name);
-        text(t, "action", info->bonds[i].action);
-        text(t, "flow", info->bonds[i].flow);
-        finish(t, "}");
+        crdi_json_begin_object(w, NULL);
+        crdi_json_put_text(w, "name", info->bonds[i].name);
+        crdi_json_put_text(w, "action", info->bonds[i].action);
+        crdi_json_put_text(w, "flow", info->bonds[i].flow);
+        crdi_json_end(w);
     }
-    finish(t, "]");
-    begin(t, "algorithms", "[");
+    crdi_json_end(w);
+    crdi_json_begin_list(w, "algorithms");
     const char* const* names = crd_element_algorithms();
     for (int i = 0; names[i]; i++) {
-        if (i) { crdi_text_put(t, ",", 1); }
-        crdi_text_json(t, names[i]);
+        crdi_json_put_text(w, NULL, names[i]);
     }
-    finish(t, "]");
-    begin(t, "faults", "[");
+    crdi_json_end(w);
+    crdi_json_begin_list(w, "faults");
     for (int k = CRDI_FAULT_NONE + 1; k < CRDI_FAULT_KINDS; k++) {
-        if (k > CRDI_FAULT_NONE + 1) { crdi_text_put(t, ",", 1); }
-        crdi_text_json(t, crdi_fault_name((crdi_fault_kind)k));
+        crdi_json_put_text(w, NULL, crdi_fault_name((crdi_fault_kind)k));
     }
-    finish(t, "]");
+    crdi_json_end(w);
 }
 
 void crdi_web_hello(crd_text* t, const crdi_live_info* info, bool read_only)
 {
-    crdi_text_add(t, "{");
-    text(t, "is", "hello");
-    text(t, "version", crd_version());
-    text(t, "title", info->title);
-    text(t, "file", info->file);
-    text(t, "results", info->results);
-    number(t, "start", info->start);
-    number(t, "stop", info->stop);
-    number(t, "step", info->step);
-    number(t, "factor", info->factor);
-    truth(t, "read_only", read_only || info->read_only);
-    put_units(t, info);
-    put_signals(t, info);
-    put_settings(t, info);
-    put_links(t, info);
-    put_words(t, info);
-    finish(t, "}");
+    crdi_json_writer message = begin_message(t, "hello"), *w = &message;
+    crdi_json_put_text(w, "version", crd_version());
+    crdi_json_put_text(w, "title", info->title);
+    crdi_json_put_text(w, "file", info->file);
+    crdi_json_put_text(w, "results", info->results);
+    crdi_json_put_number(w, "start", info->start);
+    crdi_json_put_number(w, "stop", info->stop);
+    crdi_json_put_number(w, "step", info->step);
+    crdi_json_put_number(w, "factor", info->factor);
+    crdi_json_put_bool(w, "read_only", read_only || info->read_only);
+    put_units(w, info);
+    put_signals(w, info);
+    put_settings(w, info);
+    put_links(w, info);
+    put_words(w, info);
+    crdi_json_end(w);
 }
 
 // ---- before there is more to say ---------------------------------------------------------------
@@ -148,17 +158,16 @@ void crdi_web_hello(crd_text* t, const crdi_live_info* info, bool read_only)
 void crdi_web_wait(crd_text* t, const crdi_live_info* info, const crdi_live_outcome* o,
                    bool read_only)
 {
-    crdi_text_add(t, "{");
-    text(t, "is", "wait");
-    text(t, "version", crd_version());
-    text(t, "title", info->title);
-    text(t, "file", info->file);
-    text(t, "results", info->results);
-    truth(t, "read_only", read_only || info->read_only);
-    text(t, "state", crdi_web_state_name(o->state));
-    text(t, "end", crdi_web_end_name(o->end));
-    text(t, "message", o->message);
-    finish(t, "}");
+    crdi_json_writer message = begin_message(t, "wait"), *w = &message;
+    crdi_json_put_text(w, "version", crd_version());
+    crdi_json_put_text(w, "title", info->title);
+    crdi_json_put_text(w, "file", info->file);
+    crdi_json_put_text(w, "results", info->results);
+    crdi_json_put_bool(w, "read_only", read_only || info->read_only);
+    crdi_json_put_text(w, "state", crdi_web_state_name(o->state));
+    crdi_json_put_text(w, "end", crdi_web_end_name(o->end));
+    crdi_json_put_text(w, "message", o->message);
+    crdi_json_end(w);
 }
 
 // ---- status ------------------------------------------------------------------------------------
@@ -183,198 +192,196 @@ const char* crdi_web_end_name(crd_end how)
     return names[how];
 }
 
-static void put_quantiles(crd_text* t, const char* name, const crd_histogram* h)
+static void put_quantiles(crdi_json_writer* w, const char* name, const crd_histogram* h)
 {
-    begin(t, name, "{");
-    number(t, "p50", crdi_histogram_claim(h, 0.5));
-    number(t, "p99", crdi_histogram_claim(h, 0.99));
-    number(t, "p9999", crdi_histogram_claim(h, 0.9999));
-    seconds(t, "max", h->max);
-    finish(t, "}");
+    crdi_json_begin_object(w, name);
+    crdi_json_put_number(w, "p50", crdi_histogram_claim(h, 0.5));
+    crdi_json_put_number(w, "p99", crdi_histogram_claim(h, 0.99));
+    crdi_json_put_number(w, "p9999", crdi_histogram_claim(h, 0.9999));
+    put_seconds(w, "max", h->max);
+    crdi_json_end(w);
 }
 
 // Four buckets make one: a quarter of an octave is enough to look at.
-static void put_buckets(crd_text* t, const char* name, const crd_histogram* h)
+static void put_buckets(crdi_json_writer* w, const char* name, const crd_histogram* h)
 {
     enum { TOGETHER = CRD_HISTOGRAM_SUB / 4 };
-    begin(t, name, "[");
-    bool first = true;
+    crdi_json_begin_list(w, name);
     for (int b = 0; b < CRD_HISTOGRAM_BUCKETS; b += TOGETHER) {
         int64_t count = 0;
         for (int i = b; i < b + TOGETHER; i++) {
             count += h->buckets[i];
         }
         if (count == 0) { continue; }
-        crdi_text_add(t, first ? "[" : ",[");
-        crdi_text_json_number(t, (double)crd_histogram_edge(b) / 1e9);
-        crdi_text_add(t, ",%lld]", (long long)count);
-        first = false;
+        crdi_json_begin_list(w, NULL);
+        crdi_json_put_number(w, NULL, (double)crd_histogram_edge(b) / 1e9);
+        crdi_json_put_integer(w, NULL, count);
+        crdi_json_end(w);
     }
-    finish(t, "]");
+    crdi_json_end(w);
 }
 
-static void put_kept(crd_text* t, const crd_pace_report* p)
+static void put_kept(crdi_json_writer* w, const crd_pace_report* p)
 {
     enum { SHOWN = 20 };
-    begin(t, "kept", "[");
+    crdi_json_begin_list(w, "kept");
     const int first = p->kept_count > SHOWN ? p->kept_count - SHOWN : 0;
     for (int i = first; i < p->kept_count; i++) {
         const crd_overrun_info* o = &p->kept[i];
-        item(t, i - first);
-        integer(t, "cycle", o->cycle);
-        number(t, "time", o->time);
-        seconds(t, "late", o->late_ns);
-        seconds(t, "busy", o->busy_ns);
-        integer(t, "unit", o->unit);
-        finish(t, "}");
+        crdi_json_begin_object(w, NULL);
+        crdi_json_put_integer(w, "cycle", o->cycle);
+        crdi_json_put_number(w, "time", o->time);
+        put_seconds(w, "late", o->late_ns);
+        put_seconds(w, "busy", o->busy_ns);
+        crdi_json_put_integer(w, "unit", o->unit);
+        crdi_json_end(w);
     }
-    finish(t, "]");
+    crdi_json_end(w);
 }
 
-static void put_pace(crd_text* t, const crd_pace_report* p)
+static void put_pace(crdi_json_writer* w, const crd_pace_report* p)
 {
-    begin(t, "pace", "{");
-    truth(t, "on", p->on);
-    number(t, "factor", p->factor);
-    number(t, "period", p->period);
-    integer(t, "cycles", p->cycles);
-    integer(t, "overruns", p->overruns);
-    integer(t, "burst", p->burst);
-    number(t, "burst_time", p->burst_time);
-    integer(t, "skipped", p->skipped);
-    seconds(t, "moved", p->moved_ns);
-    seconds(t, "paused", p->paused_ns);
-    put_quantiles(t, "lateness", &p->lateness);
-    put_quantiles(t, "busy", &p->busy);
-    begin(t, "histogram", "{");
-    put_buckets(t, "lateness", &p->lateness);
-    put_buckets(t, "busy", &p->busy);
-    finish(t, "}");
-    truth(t, "fifo", p->fifo);
-    truth(t, "locked", p->locked);
-    truth(t, "pinned", p->pinned);
-    integer(t, "priority", p->priority);
-    integer(t, "cpu", p->cpu);
-    begin(t, "notes", "[");
+    crdi_json_begin_object(w, "pace");
+    crdi_json_put_bool(w, "on", p->on);
+    crdi_json_put_number(w, "factor", p->factor);
+    crdi_json_put_number(w, "period", p->period);
+    crdi_json_put_integer(w, "cycles", p->cycles);
+    crdi_json_put_integer(w, "overruns", p->overruns);
+    crdi_json_put_integer(w, "burst", p->burst);
+    crdi_json_put_number(w, "burst_time", p->burst_time);
+    crdi_json_put_integer(w, "skipped", p->skipped);
+    put_seconds(w, "moved", p->moved_ns);
+    put_seconds(w, "paused", p->paused_ns);
+    put_quantiles(w, "lateness", &p->lateness);
+    put_quantiles(w, "busy", &p->busy);
+    crdi_json_begin_object(w, "histogram");
+    put_buckets(w, "lateness", &p->lateness);
+    put_buckets(w, "busy", &p->busy);
+    crdi_json_end(w);
+    crdi_json_put_bool(w, "fifo", p->fifo);
+    crdi_json_put_bool(w, "locked", p->locked);
+    crdi_json_put_bool(w, "pinned", p->pinned);
+    crdi_json_put_integer(w, "priority", p->priority);
+    crdi_json_put_integer(w, "cpu", p->cpu);
+    crdi_json_begin_list(w, "notes");
     for (int i = 0; i < p->note_count; i++) {
-        if (i) { crdi_text_put(t, ",", 1); }
-        crdi_text_json(t, p->notes[i]);
+        crdi_json_put_text(w, NULL, p->notes[i]);
     }
-    finish(t, "]");
-    put_kept(t, p);
-    integer(t, "minor_faults", p->minor_faults);
-    integer(t, "major_faults", p->major_faults);
-    integer(t, "voluntary", p->voluntary);
-    integer(t, "involuntary", p->involuntary);
-    integer(t, "clock_steps", p->clock_steps);
-    finish(t, "}");
+    crdi_json_end(w);
+    put_kept(w, p);
+    crdi_json_put_integer(w, "minor_faults", p->minor_faults);
+    crdi_json_put_integer(w, "major_faults", p->major_faults);
+    crdi_json_put_integer(w, "voluntary", p->voluntary);
+    crdi_json_put_integer(w, "involuntary", p->involuntary);
+    crdi_json_put_integer(w, "clock_steps", p->clock_steps);
+    crdi_json_end(w);
 }
 
-static void put_link_stats(crd_text* t, const crd_link_stats* l)
+static void put_link_stats(crdi_json_writer* w, const crd_link_stats* l)
 {
-    begin(t, "link", "{");
-    text(t, "state", l->state_name);
-    integer(t, "in", l->in);
-    integer(t, "out", l->out);
-    integer(t, "lost", l->lost);
-    integer(t, "duplicates", l->duplicates);
-    integer(t, "reordered", l->reordered);
-    integer(t, "bad", l->bad);
-    integer(t, "late", l->late);
-    number(t, "age", l->age);
-    number(t, "age_mean", l->age_mean);
-    number(t, "age_max", l->age_max);
-    number(t, "round_trip", l->round_trip);
-    finish(t, "}");
+    crdi_json_begin_object(w, "link");
+    crdi_json_put_text(w, "state", l->state_name);
+    crdi_json_put_integer(w, "in", l->in);
+    crdi_json_put_integer(w, "out", l->out);
+    crdi_json_put_integer(w, "lost", l->lost);
+    crdi_json_put_integer(w, "duplicates", l->duplicates);
+    crdi_json_put_integer(w, "reordered", l->reordered);
+    crdi_json_put_integer(w, "bad", l->bad);
+    crdi_json_put_integer(w, "late", l->late);
+    crdi_json_put_number(w, "age", l->age);
+    crdi_json_put_number(w, "age_mean", l->age_mean);
+    crdi_json_put_number(w, "age_max", l->age_max);
+    crdi_json_put_number(w, "round_trip", l->round_trip);
+    crdi_json_end(w);
 }
 
-static void put_unit_state(crd_text* t, const crdi_live_unit_state* u)
+static void put_unit_state(crdi_json_writer* w, const crdi_live_unit_state* u)
 {
-    integer(t, "steps", u->steps);
-    seconds(t, "last", u->ns_last);
-    seconds(t, "worst", u->ns_worst);
-    integer(t, "late", u->late);
-    truth(t, "is_late", u->is_late);
-    truth(t, "failed", u->failed);
+    crdi_json_put_integer(w, "steps", u->steps);
+    put_seconds(w, "last", u->ns_last);
+    put_seconds(w, "worst", u->ns_worst);
+    crdi_json_put_integer(w, "late", u->late);
+    crdi_json_put_bool(w, "is_late", u->is_late);
+    crdi_json_put_bool(w, "failed", u->failed);
     if (u->has_link) {
-        put_link_stats(t, &u->link);
+        put_link_stats(w, &u->link);
     } else {
-        begin(t, "link", "null");
+        crdi_json_put_null(w, "link");
     }
 }
 
-static void put_link_state(crd_text* t, const crdi_live_link_state* l)
+static void put_link_state(crdi_json_writer* w, const crdi_live_link_state* l)
 {
-    number(t, "value", l->value);
-    number(t, "defect", l->defect);
-    number(t, "scale", l->scale);
-    number(t, "relative", l->relative);
-    number(t, "age", l->age);
-    integer(t, "k", l->k);
-    number(t, "error", l->error);
-    integer(t, "sent", l->sent);
-    integer(t, "lost", l->lost);
-    integer(t, "late", l->late);
-    integer(t, "duplicates", l->duplicates);
-    integer(t, "jumps", l->jumps);
-    integer(t, "active", l->active);
-    text(t, "algorithm", l->algorithm);
-    text(t, "fault",
-         l->fault == CRDI_FAULT_NONE ? "none" : crdi_fault_name((crdi_fault_kind)l->fault));
-    number(t, "fault_left", l->fault_left);
+    crdi_json_put_number(w, "value", l->value);
+    crdi_json_put_number(w, "defect", l->defect);
+    crdi_json_put_number(w, "scale", l->scale);
+    crdi_json_put_number(w, "relative", l->relative);
+    crdi_json_put_number(w, "age", l->age);
+    crdi_json_put_integer(w, "k", l->k);
+    crdi_json_put_number(w, "error", l->error);
+    crdi_json_put_integer(w, "sent", l->sent);
+    crdi_json_put_integer(w, "lost", l->lost);
+    crdi_json_put_integer(w, "late", l->late);
+    crdi_json_put_integer(w, "duplicates", l->duplicates);
+    crdi_json_put_integer(w, "jumps", l->jumps);
+    crdi_json_put_integer(w, "active", l->active);
+    crdi_json_put_text(w, "algorithm", l->algorithm);
+    crdi_json_put_text(w, "fault",
+                       l->fault == CRDI_FAULT_NONE ? "none"
+                                                   : crdi_fault_name((crdi_fault_kind)l->fault));
+    crdi_json_put_number(w, "fault_left", l->fault_left);
 }
 
-static void put_states(crd_text* t, const crdi_live_status* s, const crdi_live_info* info)
+static void put_states(crdi_json_writer* w, const crdi_live_status* s, const crdi_live_info* info)
 {
-    begin(t, "units", "[");
+    crdi_json_begin_list(w, "units");
     for (int i = 0; i < info->unit_count; i++) {
-        item(t, i);
-        put_unit_state(t, &s->units[i]);
-        finish(t, "}");
+        crdi_json_begin_object(w, NULL);
+        put_unit_state(w, &s->units[i]);
+        crdi_json_end(w);
     }
-    finish(t, "]");
-    begin(t, "links", "[");
+    crdi_json_end(w);
+    crdi_json_begin_list(w, "links");
     for (int i = 0; i < info->link_count; i++) {
-        item(t, i);
-        put_link_state(t, &s->links[i]);
-        finish(t, "}");
+        crdi_json_begin_object(w, NULL);
+        put_link_state(w, &s->links[i]);
+        crdi_json_end(w);
     }
-    finish(t, "]");
-    begin(t, "bonds", "[");
+    crdi_json_end(w);
+    crdi_json_begin_list(w, "bonds");
     for (int i = 0; i < info->bond_count; i++) {
         const crdi_live_bond_state* b = &s->bonds[i];
-        item(t, i);
-        number(t, "power", b->power);
-        number(t, "residual", b->residual);
-        number(t, "energy", b->energy);
-        number(t, "work", b->work);
-        number(t, "relative", b->relative);
-        finish(t, "}");
+        crdi_json_begin_object(w, NULL);
+        crdi_json_put_number(w, "power", b->power);
+        crdi_json_put_number(w, "residual", b->residual);
+        crdi_json_put_number(w, "energy", b->energy);
+        crdi_json_put_number(w, "work", b->work);
+        crdi_json_put_number(w, "relative", b->relative);
+        crdi_json_end(w);
     }
-    finish(t, "]");
+    crdi_json_end(w);
 }
 
 void crdi_web_status(crd_text* t, const crdi_live_status* s, const crdi_live_info* info,
                      int64_t lost_rows, int readers)
 {
-    crdi_text_add(t, "{");
-    text(t, "is", "status");
-    integer(t, "number", s->number);
-    text(t, "state", crdi_web_state_name(s->state));
-    text(t, "end", crdi_web_end_name(s->end));
-    text(t, "message", s->message);
-    number(t, "time", s->time);
-    number(t, "h", s->h);
-    integer(t, "cycles", s->cycles);
-    seconds(t, "elapsed", s->elapsed_ns);
-    number(t, "speed", s->speed);
-    integer(t, "rows", s->rows);
-    integer(t, "lost_rows", lost_rows);
-    integer(t, "warnings", s->warnings);
-    integer(t, "readers", readers);
-    put_pace(t, &s->pace);
-    put_states(t, s, info);
-    finish(t, "}");
+    crdi_json_writer message = begin_message(t, "status"), *w = &message;
+    crdi_json_put_integer(w, "number", s->number);
+    crdi_json_put_text(w, "state", crdi_web_state_name(s->state));
+    crdi_json_put_text(w, "end", crdi_web_end_name(s->end));
+    crdi_json_put_text(w, "message", s->message);
+    crdi_json_put_number(w, "time", s->time);
+    crdi_json_put_number(w, "h", s->h);
+    crdi_json_put_integer(w, "cycles", s->cycles);
+    put_seconds(w, "elapsed", s->elapsed_ns);
+    crdi_json_put_number(w, "speed", s->speed);
+    crdi_json_put_integer(w, "rows", s->rows);
+    crdi_json_put_integer(w, "lost_rows", lost_rows);
+    crdi_json_put_integer(w, "warnings", s->warnings);
+    crdi_json_put_integer(w, "readers", readers);
+    put_pace(w, &s->pace);
+    put_states(w, s, info);
+    crdi_json_end(w);
 }
 
 // ---- events and replies ------------------------------------------------------------------------
@@ -387,21 +394,19 @@ void crdi_web_event(crd_text* t, const crdi_live_event* e)
         [CRD_EVENT_ERROR] = "error",     [CRD_EVENT_MARK] = "mark",
     };
     const bool known = e->kind >= 0 && e->kind < CRD_EVENT_KIND_COUNT;
-    crdi_text_add(t, "{");
-    text(t, "is", "event");
-    integer(t, "number", e->number);
-    number(t, "time", e->time);
-    text(t, "kind", known ? kinds[e->kind] : "mark");
-    text(t, "text", e->text);
-    finish(t, "}");
+    crdi_json_writer message = begin_message(t, "event"), *w = &message;
+    crdi_json_put_integer(w, "number", e->number);
+    crdi_json_put_number(w, "time", e->time);
+    crdi_json_put_text(w, "kind", known ? kinds[e->kind] : "mark");
+    crdi_json_put_text(w, "text", e->text);
+    crdi_json_end(w);
 }
 
 void crdi_web_reply(crd_text* t, const crdi_web_request* r, const char* error)
 {
-    crdi_text_add(t, "{");
-    text(t, "is", "reply");
-    number(t, "id", r->has_id ? r->id : NAN);
-    truth(t, "ok", !error);
-    if (error) { text(t, "error", error); }
-    finish(t, "}");
+    crdi_json_writer message = begin_message(t, "reply"), *w = &message;
+    crdi_json_put_number(w, "id", r->has_id ? r->id : NAN);
+    crdi_json_put_bool(w, "ok", !error);
+    if (error) { crdi_json_put_text(w, "error", error); }
+    crdi_json_end(w);
 }

@@ -2,9 +2,8 @@
 // place.
 #include "coupling/algorithm.h"
 #include "coupling_test.h"
+#include "json_tree.h"
 #include "shared/base.h"
-
-#include <jansson.h>
 
 static crd_element* parse(crd_context* ctx, const char* json)
 {
@@ -578,14 +577,13 @@ static void every_allocation_may_fail(void** state)
 static void the_schema_of_systems_has_the_keys_of_elements(void** state)
 {
     (void)state;
-    json_error_t error;
-    json_t* root = json_load_file(SCHEMA_FILE, 0, &error);
-    if (!root) { fail_msg("%s:%d: %s", SCHEMA_FILE, error.line, error.text); }
+    const crdi_json* root = json_tree_of_file(SCHEMA_FILE);
     const char* const places[] = {"coupling", "element"};
     for (int p = 0; p < 2; p++) {
-        json_t* definition = json_object_get(json_object_get(root, "definitions"), places[p]);
-        json_t* properties = json_object_get(definition, "properties");
-        check(json_is_false(json_object_get(definition, "additionalProperties")));
+        const crdi_json* definition =
+            crdi_json_member(crdi_json_member(root, "definitions"), places[p]);
+        const crdi_json* properties = crdi_json_member(definition, "properties");
+        check(!crdi_json_get_bool(definition, "additionalProperties", true));
         size_t count = 0;
         for (int i = 0; crdi_element_key(i); i++) {
             bool again = false;
@@ -593,13 +591,12 @@ static void the_schema_of_systems_has_the_keys_of_elements(void** state)
                 again = again || strcmp(crdi_element_key(i), crdi_element_key(j)) == 0;
             }
             count += !again;
-            if (!json_object_get(properties, crdi_element_key(i))) {
+            if (!crdi_json_member(properties, crdi_element_key(i))) {
                 fail_msg("%s.%s is not in the schema", places[p], crdi_element_key(i));
             }
         }
-        check_int(json_object_size(properties), count + (p == 0 ? 4 : 0));
+        check_int(crdi_json_count(properties), count + (p == 0 ? 4 : 0));
     }
-    json_decref(root);
 }
 
 int main(void)

@@ -1,10 +1,9 @@
 // The account of a run on the clock as JSON: bounded, and whole or refused.
 #include "cardan/unit.h"
 #include "check.h"
-#include "shared/base.h"
+#include "json_tree.h"
 #include "shared/pace.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -65,16 +64,16 @@ static void the_text_is_never_longer_than_its_bound(void** state)
     const char* const names[] = {"a", name};
     crd_text t;
     crd_text_init(&t, ctx);
-    check_ok(crdi_pace_to_json(p, names, 2, &t));
+    crdi_json_writer w;
+    crdi_json_writer_init(&w, &t, CRDI_JSON_ROWS);
+    crdi_pace_put_json(&w, NULL, p, names, 2);
     const size_t bound = crdi_pace_json_size(100);
     check(t.length > bound / 4);
     if (t.length >= bound) { fail_msg("%zu bytes, the bound is %zu", t.length, bound); }
-    json_t* j = json_loads(t.data, 0, NULL);
-    check(j != NULL);
-    check_int(json_array_size(json_object_get(j, "overruns")), CRD_PACE_KEPT);
-    check_int(json_array_size(json_object_get(json_object_get(j, "busy"), "histogram")),
+    const crdi_json* j = json_tree(t.data, t.length);
+    check_int(crdi_json_count(crdi_json_get_list(j, "overruns")), CRD_PACE_KEPT);
+    check_int(crdi_json_count(crdi_json_get_list(crdi_json_get_object(j, "busy"), "histogram")),
               CRD_HISTOGRAM_BUCKETS);
-    json_decref(j);
     crd_text_clear(&t);
     free(p);
     crd_context_destroy(ctx);
@@ -87,10 +86,11 @@ static void an_index_beyond_the_units_is_nobody(void** state)
     crd_pace_report* p = crowded();
     crd_text t;
     crd_text_init(&t, ctx);
-    check_ok(crdi_pace_to_json(p, NULL, 0, &t));
-    json_t* j = json_loads(t.data, 0, NULL);
-    check(json_is_null(json_object_get(json_object_get(j, "worst"), "unit")));
-    json_decref(j);
+    crdi_json_writer w;
+    crdi_json_writer_init(&w, &t, CRDI_JSON_ROWS);
+    crdi_pace_put_json(&w, NULL, p, NULL, 0);
+    const crdi_json* worst = crdi_json_get_object(json_tree(t.data, t.length), "worst");
+    check(crdi_json_member(worst, "unit")->kind == CRDI_JSON_NULL);
     crd_text_clear(&t);
     free(p);
     crd_context_destroy(ctx);
@@ -127,10 +127,13 @@ static void no_memory_is_told_whenever_it_happens(void** state)
         a.fail_at = a.allocations + fail_at;
         crd_text t;
         crd_text_init(&t, ctx);
-        crd_status st = crdi_pace_to_json(p, NULL, 0, &t);
-        if (st == CRD_OK) { st = crdi_link_to_json(&link, &t); }
-        done = st == CRD_OK;
-        if (!done) { check_status(st, CRD_E_MEMORY); }
+        crdi_json_writer w;
+        crdi_json_writer_init(&w, &t, CRDI_JSON_ROWS);
+        crdi_json_begin_list(&w, NULL);
+        crdi_pace_put_json(&w, NULL, p, NULL, 0);
+        crdi_link_put_json(&w, NULL, &link);
+        crdi_json_end(&w);
+        done = !t.failed;
         crd_text_clear(&t);
         crd_context_destroy(ctx);
         check_int(a.live, 0);
@@ -158,7 +161,9 @@ static void a_link_has_its_counts_and_what_is_not_known_is_null(void** state)
                                  .state_name = "RUNNING"};
     crd_text t;
     crd_text_init(&t, ctx);
-    check_ok(crdi_link_to_json(&link, &t));
+    crdi_json_writer w;
+    crdi_json_writer_init(&w, &t, CRDI_JSON_ROWS);
+    crdi_link_put_json(&w, NULL, &link);
     check_text(t.data,
                "{\"in\": 5, \"out\": 6, \"lost\": 1, \"duplicates\": 2, \"reordered\": 3, \"bad\": "
                "4, \"late\": 7, \"age\": 0.001, \"age_mean\": 0.002, \"age_max\": 0.003, "

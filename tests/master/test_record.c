@@ -3,8 +3,8 @@
 #include "shared/base.h"
 
 #include "cardan/results.h"
+#include "json_tree.h"
 
-#include <jansson.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -96,7 +96,7 @@ static crd_recording* open_recording(crd_context* ctx, const char* path)
 }
 
 // The attachment with this name as JSON; NULL if there is none.
-static json_t* attached(crd_context* ctx, crd_recording* r, const char* name)
+static const crdi_json* attached(crd_context* ctx, crd_recording* r, const char* name)
 {
     const crd_recording_info* info = crd_recording_describe(r);
     for (int i = 0; i < info->attachment_count; i++) {
@@ -104,43 +104,39 @@ static json_t* attached(crd_context* ctx, crd_recording* r, const char* name)
         char* data = NULL;
         size_t length = 0;
         check_ok(crd_recording_attachment(r, i, &data, &length));
-        json_error_t error;
-        json_t* j = json_loadb(data, length, 0, &error);
-        if (!j) { fail_msg("%s: %s in\n%s", name, error.text, data); }
+        const crdi_json* j = json_tree(data, length);
         crd_free(ctx, data);
         return j;
     }
     return NULL;
 }
 
-static json_t* parsed(crd_text* t)
+static const crdi_json* parsed(crd_text* t)
 {
-    json_error_t error;
-    json_t* j = json_loads(t->data, 0, &error);
-    if (!j) { fail_msg("%s in\n%s", error.text, t->data); }
+    const crdi_json* j = json_tree(t->data, strlen(t->data));
     crd_text_clear(t);
     return j;
 }
 
-static const json_t* at(const json_t* j, const char* key)
+static const crdi_json* at(const crdi_json* j, const char* key)
 {
-    const json_t* x = json_object_get(j, key);
+    const crdi_json* x = crdi_json_member(j, key);
     if (!x) { fail_msg("there is no key '%s'", key); }
     return x;
 }
 
-static const char* text_at(const json_t* j, const char* key)
+static const char* text_at(const crdi_json* j, const char* key)
 {
-    const char* text = json_string_value(at(j, key));
+    const char* text = json_text(at(j, key));
     if (!text) { fail_msg("'%s' is not a text", key); }
     return text;
 }
 
-static double number_at(const json_t* j, const char* key)
+static double number_at(const crdi_json* j, const char* key)
 {
-    const json_t* x = at(j, key);
-    check(json_is_number(x));
-    return json_number_value(x);
+    const crdi_json* x = at(j, key);
+    check(json_is(x, CRDI_JSON_NUMBER));
+    return crdi_json_value(x);
 }
 
 static int count_events(const crd_recording_info* info, crd_event_kind kind)
@@ -367,7 +363,7 @@ static void warnings_come_with_their_time(void** state)
     }
     check_text(event(info, CRD_EVENT_STOP, 0)->text, "stop time");
     check_near(event(info, CRD_EVENT_STOP, 0)->time, 1, 1e-9);
-    json_t* verdict = attached(*state, r, CRD_ATTACHMENT_VERDICT);
+    const crdi_json* verdict = attached(*state, r, CRD_ATTACHMENT_VERDICT);
     check(verdict != NULL);
     check_text(text_at(verdict, "end"), "stop time");
     check_near(number_at(verdict, "warnings"), 5, 0);
@@ -376,11 +372,10 @@ static void warnings_come_with_their_time(void** state)
     check_near(number_at(verdict, "rows"), 11, 0);
     check_text(text_at(verdict, "unit"), "");
     check_text(text_at(verdict, "message"), "");
-    const json_t* unit = json_array_get(at(verdict, "units"), 1);
+    const crdi_json* unit = crdi_json_item(at(verdict, "units"), 1);
     check_text(text_at(unit, "name"), "lonely");
     check_near(number_at(unit, "steps"), 10, 0);
-    check_int((int)json_array_size(at(verdict, "loops")), 0);
-    json_decref(verdict);
+    check_int((int)crdi_json_count(at(verdict, "loops")), 0);
     crd_recording_close(r);
 }
 
@@ -407,7 +402,7 @@ static void check_end(crd_context* ctx, const char* what, const char* end, const
     check(!info->unfinished);
     check_text(event(info, CRD_EVENT_STOP, 0)->text, stop);
     check_int(count_events(info, CRD_EVENT_ERROR), message[0] != 0);
-    json_t* verdict = attached(ctx, r, CRD_ATTACHMENT_VERDICT);
+    const crdi_json* verdict = attached(ctx, r, CRD_ATTACHMENT_VERDICT);
     check(verdict != NULL);
     check_text(text_at(verdict, "end"), end);
     check_text(text_at(verdict, "unit"), "c");
@@ -416,7 +411,6 @@ static void check_end(crd_context* ctx, const char* what, const char* end, const
         check_contains(event(info, CRD_EVENT_ERROR, 0)->text, message);
         check_near(event(info, CRD_EVENT_ERROR, 0)->time, 0.4, 1e-9);
     }
-    json_decref(verdict);
     crd_recording_close(r);
 }
 
@@ -453,10 +447,9 @@ static void after_a_crash_nothing_is_allocated_until_the_file_is_closed(void** s
     crd_master_destroy(m);
     crd_system_destroy(s);
     crd_recording* r = open_recording(ctx, TEST_BUILD_DIR "/master_crash.mf4");
-    json_t* verdict = attached(ctx, r, CRD_ATTACHMENT_VERDICT);
+    const crdi_json* verdict = attached(ctx, r, CRD_ATTACHMENT_VERDICT);
     check(verdict != NULL);
     check_contains(text_at(verdict, "message"), "crashed");
-    json_decref(verdict);
     crd_recording_close(r);
     crd_context_destroy(ctx);
     check_int(a.live, 0);
@@ -475,17 +468,15 @@ static void a_run_that_was_given_up_is_interrupted(void** state)
     crd_text t;
     crd_text_init(&t, *state);
     check_run(crd_master_describe_verdict(m, &t), *state);
-    json_t* so_far = parsed(&t);
-    check(json_is_null(at(so_far, "end")));
+    const crdi_json* so_far = parsed(&t);
+    check(json_is(at(so_far, "end"), CRDI_JSON_NULL));
     check_near(number_at(so_far, "steps"), 3, 0);
-    json_decref(so_far);
     crd_master_destroy(m);
     crd_system_destroy(s);
     crd_recording* r = open_recording(*state, path);
-    json_t* verdict = attached(*state, r, CRD_ATTACHMENT_VERDICT);
+    const crdi_json* verdict = attached(*state, r, CRD_ATTACHMENT_VERDICT);
     check_text(text_at(verdict, "end"), "interrupted");
     check_near(number_at(verdict, "steps"), 3, 0);
-    json_decref(verdict);
     crd_recording_close(r);
 }
 
@@ -527,48 +518,48 @@ static crd_system* a_bit_of_everything(crd_context* ctx)
     return s;
 }
 
-static void check_what_ran(const json_t* j)
+static void check_what_ran(const crdi_json* j)
 {
     check_near(number_at(j, "format"), 1, 0);
     check_text(text_at(j, "cardan"), crd_version());
     check_text(text_at(at(j, "system"), "title"), "everything");
-    check(json_is_null(at(at(j, "system"), "sha256")));
+    check(json_is(at(at(j, "system"), "sha256"), CRDI_JSON_NULL));
     struct tm started = {0};
     check(strptime(text_at(j, "started"), "%Y-%m-%dT%H:%M:%SZ", &started));
     check_near((double)timegm(&started), (double)time(NULL), 600); // whatever the time zone
     check(number_at(at(j, "machine"), "processors") >= 1);
-    const json_t* run = at(j, "run");
+    const crdi_json* run = at(j, "run");
     check_near(number_at(run, "stop"), 1, 0);
     check_near(number_at(run, "step"), 0.1, 1e-15);
-    check(json_is_null(at(run, "tolerance")));
+    check(json_is(at(run, "tolerance"), CRDI_JSON_NULL));
     check_text(text_at(run, "scheme"), "jacobi");
     check_near(number_at(run, "threads"), 1, 0);
-    const json_t* units = at(j, "units");
-    check_int((int)json_array_size(units), 4);
-    const json_t* n = json_array_get(units, 0);
+    const crdi_json* units = at(j, "units");
+    check_int((int)crdi_json_count(units), 4);
+    const crdi_json* n = crdi_json_item(units, 0);
     check_text(text_at(n, "name"), "n \"quoted\"");
     check_near(number_at(n, "step"), 0.2, 1e-15);
     check_near(number_at(n, "outputs"), 2, 0);
-    const json_t* every = json_array_get(at(n, "parameters"), 0);
+    const crdi_json* every = crdi_json_item(at(n, "parameters"), 0);
     check_text(text_at(every, "name"), "every");
     check_text(text_at(every, "value"), "0.3");
     check_text(text_at(every, "start"), "0");
     check_text(text_at(every, "unit"), "s");
-    const json_t* e = json_array_get(units, 1);
-    check_int((int)json_array_size(at(e, "parameters")), 1); // b is what it was
-    check(json_is_null(at(e, "file")));
-    const json_t* cycle = json_array_get(units, 2);
+    const crdi_json* e = crdi_json_item(units, 1);
+    check_int((int)crdi_json_count(at(e, "parameters")), 1); // b is what it was
+    check(json_is(at(e, "file"), CRDI_JSON_NULL));
+    const crdi_json* cycle = crdi_json_item(units, 2);
     check_text(text_at(cycle, "kind"), "recording");
     check_contains(text_at(cycle, "file"), "master_what_ran.csv");
     check_text(text_at(cycle, "sha256"),
                "702078a3c12f4ccdf76daba736949a3211f317e3148f8d23d11b45284a9cab20");
-    const json_t* first = json_array_get(at(j, "connections"), 0);
+    const crdi_json* first = crdi_json_item(at(j, "connections"), 0);
     check_text(text_at(first, "from"), "cycle.v");
     check_text(text_at(first, "to"), "e.u");
     check_near(number_at(first, "gain"), 2, 0);
     check_text(text_at(first, "predict"), "linear");
-    check(json_is_false(at(first, "mapped")));
-    check(json_is_true(at(json_array_get(at(j, "connections"), 1), "mapped")));
+    check(!crdi_json_get_bool(first, "mapped", true));
+    check(crdi_json_get_bool(crdi_json_item(at(j, "connections"), 1), "mapped", false));
 }
 
 static void what_runs_is_told_before_and_in_the_file(void** state)
@@ -584,13 +575,12 @@ static void what_runs_is_told_before_and_in_the_file(void** state)
     crd_text t;
     crd_text_init(&t, *state);
     check_run(crd_master_describe_run(m, &t), *state);
-    json_t* j = parsed(&t);
+    const crdi_json* j = parsed(&t);
     check_what_ran(j);
     check_near(number_at(j, "signals"), 5, 0);
-    check_int((int)json_array_size(at(j, "rasters")), 2);
-    check_text(text_at(json_array_get(at(j, "rasters"), 1), "name"), "200 ms");
-    check_near(number_at(json_array_get(at(j, "rasters"), 1), "interval"), 0.2, 1e-15);
-    json_decref(j);
+    check_int((int)crdi_json_count(at(j, "rasters")), 2);
+    check_text(text_at(crdi_json_item(at(j, "rasters"), 1), "name"), "200 ms");
+    check_near(number_at(crdi_json_item(at(j, "rasters"), 1), "interval"), 0.2, 1e-15);
     check_run(crd_master_run(m), *state);
     crd_master_destroy(m);
     crd_system_destroy(s);
@@ -598,7 +588,6 @@ static void what_runs_is_told_before_and_in_the_file(void** state)
     j = attached(*state, r, CRD_ATTACHMENT_RUN);
     check(j != NULL);
     check_what_ran(j);
-    json_decref(j);
     crd_recording_close(r);
     unsetenv("TZ");
     tzset();
@@ -630,9 +619,8 @@ static void the_description_goes_into_the_file_as_it_was_read(void** state)
         seen = true;
     }
     check(seen);
-    json_t* j = attached(*state, r, CRD_ATTACHMENT_RUN);
+    const crdi_json* j = attached(*state, r, CRD_ATTACHMENT_RUN);
     check_int((int)strlen(text_at(at(j, "system"), "sha256")), 64);
-    json_decref(j);
     crd_recording_close(r);
 }
 

@@ -1,31 +1,22 @@
 // The schema file for editors and the reader's tables say the same.
 #include "check.h"
+#include "json_tree.h"
 #include "system/read.h"
 
-#include <jansson.h>
 #include <stdio.h>
 
 static int set_up(void** state)
 {
-    json_error_t error;
-    json_t* root = json_load_file(SCHEMA_FILE, 0, &error);
-    if (!root) { fprintf(stderr, "%s:%d: %s\n", SCHEMA_FILE, error.line, error.text); }
-    *state = root;
-    return root ? 0 : -1;
-}
-
-static int tear_down(void** state)
-{
-    json_decref(*state);
+    *state = (void*)json_tree_of_file(SCHEMA_FILE);
     return 0;
 }
 
 // The file itself is the definition of the table "file".
-static json_t* definition(json_t* root, const char* table)
+static const crdi_json* definition(const crdi_json* root, const char* table)
 {
     return strcmp(table, "file") == 0
                ? root
-               : json_object_get(json_object_get(root, "definitions"), table);
+               : crdi_json_member(crdi_json_member(root, "definitions"), table);
 }
 
 static void the_schema_has_exactly_the_keys_of_the_tables(void** state)
@@ -33,35 +24,32 @@ static void the_schema_has_exactly_the_keys_of_the_tables(void** state)
     int count = 0, keys = 0;
     const crdi_table* const* tables = crdi_system_tables(&count);
     for (int i = 0; i < count; i++) {
-        json_t* def = definition(*state, tables[i]->name);
+        const crdi_json* def = definition(*state, tables[i]->name);
         if (!def) { fail_msg("no definition '%s' in the schema", tables[i]->name); }
-        json_t* properties = json_object_get(def, "properties");
-        check(json_is_false(json_object_get(def, "additionalProperties")));
+        const crdi_json* properties = crdi_json_member(def, "properties");
+        check(!crdi_json_get_bool(def, "additionalProperties", true));
         for (int k = 0; k < tables[i]->count; k++, keys++) {
-            if (!json_object_get(properties, tables[i]->keys[k].name)) {
+            if (!crdi_json_member(properties, tables[i]->keys[k].name)) {
                 fail_msg("%s.%s is not in the schema", tables[i]->name, tables[i]->keys[k].name);
             }
         }
-        const char* name;
-        json_t* value;
-        json_object_foreach(properties, name, value)
-        {
+        for (const crdi_json* p = crdi_json_first(properties); p; p = p->next) {
             bool known = false;
             for (int k = 0; k < tables[i]->count; k++) {
-                known = known || strcmp(tables[i]->keys[k].name, name) == 0;
+                known = known || strcmp(tables[i]->keys[k].name, p->key) == 0;
             }
-            if (!known) { fail_msg("%s.%s is in the schema only", tables[i]->name, name); }
+            if (!known) { fail_msg("%s.%s is in the schema only", tables[i]->name, p->key); }
         }
-        check_int(json_object_size(properties), tables[i]->count);
+        check_int(crdi_json_count(properties), tables[i]->count);
     }
     check_int(count, 19);
     check(keys > 105);
 }
 
-static bool lists(const json_t* array, const char* text)
+static bool lists(const crdi_json* array, const char* text)
 {
-    for (size_t i = 0; i < json_array_size(array); i++) {
-        if (strcmp(json_string_value(json_array_get(array, i)), text) == 0) { return true; }
+    for (int i = 0; i < crdi_json_count(array); i++) {
+        if (strcmp(json_text(crdi_json_item(array, i)), text) == 0) { return true; }
     }
     return false;
 }
@@ -71,7 +59,8 @@ static void the_schema_requires_what_the_tables_require(void** state)
     int count = 0;
     const crdi_table* const* tables = crdi_system_tables(&count);
     for (int i = 0; i < count; i++) {
-        const json_t* required = json_object_get(definition(*state, tables[i]->name), "required");
+        const crdi_json* required =
+            crdi_json_member(definition(*state, tables[i]->name), "required");
         size_t n = 0;
         for (int k = 0; k < tables[i]->count; k++) {
             if (!tables[i]->keys[k].required) { continue; }
@@ -80,37 +69,37 @@ static void the_schema_requires_what_the_tables_require(void** state)
                 fail_msg("%s.%s is not required", tables[i]->name, tables[i]->keys[k].name);
             }
         }
-        check_int(json_array_size(required), n);
+        check_int(crdi_json_count(required), n);
     }
 }
 
-static const char* type_of(const json_t* property)
+static const char* type_of(const crdi_json* property)
 {
-    const char* type = json_string_value(json_object_get(property, "type"));
-    const json_t* parent = json_array_get(json_object_get(property, "allOf"), 0);
-    const char* ref = json_string_value(json_object_get(parent, "$ref"));
+    const char* type = json_text(crdi_json_member(property, "type"));
+    const crdi_json* parent = crdi_json_item(crdi_json_member(property, "allOf"), 0);
+    const char* ref = json_text(crdi_json_member(parent, "$ref"));
     return ref ? strrchr(ref, '/') + 1 : type ? type : "";
 }
 
-static const char* item_type(const json_t* property)
+static const char* item_type(const crdi_json* property)
 {
-    const json_t* items = json_object_get(property, "items");
-    const char* ref = json_string_value(json_object_get(items, "$ref"));
+    const crdi_json* items = crdi_json_member(property, "items");
+    const char* ref = json_text(crdi_json_member(items, "$ref"));
     return ref ? strrchr(ref, '/') + 1 : "";
 }
 
-static void check_choices(const crdi_key* k, const json_t* property)
+static void check_choices(const crdi_key* k, const crdi_json* property)
 {
-    const json_t* names = json_object_get(property, "enum");
+    const crdi_json* names = crdi_json_member(property, "enum");
     size_t n = 0;
     while (k->choices[n]) {
-        check_text(json_string_value(json_array_get(names, n)), k->choices[n]);
+        check_text(json_text(crdi_json_item(names, (int)n)), k->choices[n]);
         n++;
     }
-    check_int(json_array_size(names), n);
+    check_int(crdi_json_count(names), n);
 }
 
-static void check_type(const crdi_key* k, const json_t* property)
+static void check_type(const crdi_key* k, const crdi_json* property)
 {
     switch (k->type) {
     case CRDI_KEY_TEXT:
@@ -122,8 +111,8 @@ static void check_type(const crdi_key* k, const json_t* property)
         break;
     case CRDI_KEY_INT:
         check_text(type_of(property), "integer");
-        check_int(json_integer_value(json_object_get(property, "minimum")), k->min);
-        check_int(json_integer_value(json_object_get(property, "maximum")), k->max);
+        check_int((int64_t)crdi_json_value(crdi_json_member(property, "minimum")), k->min);
+        check_int((int64_t)crdi_json_value(crdi_json_member(property, "maximum")), k->max);
         break;
     case CRDI_KEY_SEED:
         check_text(type_of(property), "integer");
@@ -154,8 +143,8 @@ static void check_type(const crdi_key* k, const json_t* property)
         break;
     }
     if (k->type == CRDI_KEY_INT || k->type == CRDI_KEY_SEED) { return; }
-    check_int(json_object_get(property, "exclusiveMinimum") != NULL, k->range == CRDI_POSITIVE);
-    check_int(json_object_get(property, "minimum") != NULL, k->range == CRDI_NOT_NEGATIVE);
+    check_int(crdi_json_member(property, "exclusiveMinimum") != NULL, k->range == CRDI_POSITIVE);
+    check_int(crdi_json_member(property, "minimum") != NULL, k->range == CRDI_NOT_NEGATIVE);
 }
 
 static void the_schema_has_the_types_choices_and_ranges_of_the_tables(void** state)
@@ -163,11 +152,11 @@ static void the_schema_has_the_types_choices_and_ranges_of_the_tables(void** sta
     int count = 0;
     const crdi_table* const* tables = crdi_system_tables(&count);
     for (int i = 0; i < count; i++) {
-        const json_t* properties =
-            json_object_get(definition(*state, tables[i]->name), "properties");
+        const crdi_json* properties =
+            crdi_json_member(definition(*state, tables[i]->name), "properties");
         for (int k = 0; k < tables[i]->count; k++) {
             const crdi_key* key = &tables[i]->keys[k];
-            check_type(key, json_object_get(properties, key->name));
+            check_type(key, crdi_json_member(properties, key->name));
         }
     }
 }
@@ -175,20 +164,22 @@ static void the_schema_has_the_types_choices_and_ranges_of_the_tables(void** sta
 // For each shape the reader asks for the first key that the schema requires, or for none.
 static void the_schema_requires_per_shape_what_the_reader_requires(void** state)
 {
-    const json_t* signal = definition(*state, "signal");
-    const json_t* shapes =
-        json_object_get(json_object_get(json_object_get(signal, "properties"), "shape"), "enum");
-    const json_t* rules = json_object_get(signal, "allOf");
+    const crdi_json* signal = definition(*state, "signal");
+    const crdi_json* shapes =
+        crdi_json_member(crdi_json_member(crdi_json_member(signal, "properties"), "shape"), "enum");
+    const crdi_json* rules = crdi_json_member(signal, "allOf");
     crd_context* ctx = crd_context_create(NULL);
-    for (size_t i = 0; i < json_array_size(shapes); i++) {
-        const char* shape = json_string_value(json_array_get(shapes, i));
-        const json_t* required = NULL;
-        for (size_t k = 0; k < json_array_size(rules); k++) {
-            const char* name = NULL;
-            json_t* then = NULL;
-            check(json_unpack(json_array_get(rules, k), "{s:{s:{s:{s:s}}}, s:{s:o}}", "if",
-                              "properties", "shape", "const", &name, "then", "required",
-                              &then) == 0);
+    for (int i = 0; i < crdi_json_count(shapes); i++) {
+        const char* shape = json_text(crdi_json_item(shapes, i));
+        const crdi_json* required = NULL;
+        for (int k = 0; k < crdi_json_count(rules); k++) {
+            const crdi_json* rule = crdi_json_item(rules, k);
+            const crdi_json* when =
+                crdi_json_get_object(crdi_json_get_object(rule, "if"), "properties");
+            const char* name = crdi_json_get_text(crdi_json_get_object(when, "shape"), "const");
+            const crdi_json* then =
+                crdi_json_get_list(crdi_json_get_object(rule, "then"), "required");
+            check(*name && then);
             if (strcmp(name, shape) == 0) { required = then; }
         }
         char text[120];
@@ -198,7 +189,7 @@ static void the_schema_requires_per_shape_what_the_reader_requires(void** state)
         check_status(st, required ? CRD_E_FORMAT : CRD_OK);
         if (required) {
             char part[60];
-            const char* first = json_string_value(json_array_get(required, 0));
+            const char* first = json_text(crdi_json_item(required, 0));
             snprintf(part, sizeof part, "shape %s needs the key '%s'", shape, first);
             check_contains(crd_error_text(ctx), part);
         }
@@ -277,5 +268,5 @@ int main(void)
         cmocka_unit_test(the_examples_of_the_page_are_accepted),
         cmocka_unit_test(the_page_names_every_key),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -1,11 +1,11 @@
 // Benches as pages see them: what the moments of a board tell, margins, and the JSON of it.
 #include "check.h"
+#include "json_tree.h"
 
 #include "cardan/dcp.h"
 #include "cardan/dcp_bench.h"
 #include "web/web.h"
 
-#include <jansson.h>
 #include <stdio.h>
 
 static void add(crdi_board_state* b, double time, crdi_board_what what, double value)
@@ -178,23 +178,21 @@ static void a_machine_at_rest_is_not_near_to_a_limit(void** unused)
 
 // ---- JSON --------------------------------------------------------------------------------------
 
-static json_t* written(const crdi_board_state* b)
+static const crdi_json* written(const crdi_board_state* b)
 {
     crd_text t;
-    json_error_t e;
     crd_context* ctx = crd_context_create(NULL);
     crd_text_init(&t, ctx);
     crdi_web_bench(&t, "em \"1\"", b);
-    json_t* j = json_loadb(t.data, t.length, JSON_REJECT_DUPLICATES, &e);
-    if (!j) { fail_msg("%s at %d: %s", e.text, e.position, t.data); }
+    const crdi_json* j = json_tree(t.data, t.length);
     crd_text_clear(&t);
     crd_context_destroy(ctx);
     return j;
 }
 
-static void check_word(const json_t* j, const char* name, const char* want)
+static void check_word(const crdi_json* j, const char* name, const char* want)
 {
-    check_text(json_string_value(json_object_get(j, name)), want);
+    check_text(json_text(crdi_json_member(j, name)), want);
 }
 
 static void a_bench_is_json_whatever_it_says(void** unused)
@@ -218,26 +216,25 @@ static void a_bench_is_json_whatever_it_says(void** unused)
     b.quantities[1] = (crdi_board_quantity){"oil", "degC", -INFINITY, 105, NAN, NAN, false};
     bring_up(&b, 0);
     bring_down(&b, 10);
-    json_t* j = written(&b);
+    const crdi_json* j = written(&b);
     check_word(j, "unit", "em \"1\"");
     check_word(j, "state_name", "STOPPED");
     check_word(j, "phase_name", "safe");
     check_word(j, "reason_name", crd_dcp_bench_reason_name(CRD_DCP_BENCH_BY_MASTER));
-    check(json_is_null(json_object_get(j, "heard")));
-    check(json_is_null(json_object_get(j, "round_trip_max")));
-    const json_t* limits = json_object_get(j, "limits");
-    check_int(json_array_size(limits), 2);
-    check(json_is_true(json_object_get(json_array_get(limits, 0), "clamped")));
-    check_near(json_number_value(json_object_get(json_array_get(limits, 0), "margin")), 0, 0);
-    check(json_is_null(json_object_get(json_array_get(limits, 1), "min")));
-    check(json_is_null(json_object_get(json_array_get(limits, 1), "margin")));
-    check_word(json_object_get(j, "standby"), "source", "coming");
-    check_int(json_integer_value(json_object_get(j, "place")), CRDI_WEB_SAFE);
-    const json_t* stop = json_object_get(j, "stop");
-    check_int(json_array_size(stop), CRDI_WEB_STOP_STEPS);
-    check_near(json_number_value(json_array_get(stop, 1)), 2, 1e-12); // since the stop began
-    check_near(json_number_value(json_object_get(json_object_get(j, "heat"), "first")), 40, 0);
-    json_decref(j);
+    check(json_is(crdi_json_member(j, "heard"), CRDI_JSON_NULL));
+    check(json_is(crdi_json_member(j, "round_trip_max"), CRDI_JSON_NULL));
+    const crdi_json* limits = crdi_json_member(j, "limits");
+    check_int(crdi_json_count(limits), 2);
+    check(crdi_json_get_bool(crdi_json_item(limits, 0), "clamped", false));
+    check_near(crdi_json_value(crdi_json_member(crdi_json_item(limits, 0), "margin")), 0, 0);
+    check(json_is(crdi_json_member(crdi_json_item(limits, 1), "min"), CRDI_JSON_NULL));
+    check(json_is(crdi_json_member(crdi_json_item(limits, 1), "margin"), CRDI_JSON_NULL));
+    check_word(crdi_json_member(j, "standby"), "source", "coming");
+    check_int((int64_t)crdi_json_value(crdi_json_member(j, "place")), CRDI_WEB_SAFE);
+    const crdi_json* stop = crdi_json_member(j, "stop");
+    check_int(crdi_json_count(stop), CRDI_WEB_STOP_STEPS);
+    check_near(crdi_json_value(crdi_json_item(stop, 1)), 2, 1e-12); // since the stop began
+    check_near(crdi_json_value(crdi_json_member(crdi_json_member(j, "heat"), "first")), 40, 0);
 }
 
 static void a_bench_of_which_nothing_is_known_is_json_too(void** unused)
@@ -248,14 +245,13 @@ static void a_bench_of_which_nothing_is_known_is_json_too(void** unused)
     crdi_board_state b;
     check_ok(crdi_board_create(ctx, &board));
     crdi_board_read(board, &b);
-    json_t* j = written(&b);
-    check_int(json_integer_value(json_object_get(j, "state")), -1);
+    const crdi_json* j = written(&b);
+    check_int((int64_t)crdi_json_value(crdi_json_member(j, "state")), -1);
     check_word(j, "state_name", "");
-    check_int(json_integer_value(json_object_get(j, "phase")), -1);
-    check(json_is_null(json_object_get(j, "standby")));
-    check(json_is_null(json_object_get(j, "stop")));
-    check(json_is_null(json_object_get(j, "heat")));
-    json_decref(j);
+    check_int((int64_t)crdi_json_value(crdi_json_member(j, "phase")), -1);
+    check(json_is(crdi_json_member(j, "standby"), CRDI_JSON_NULL));
+    check(json_is(crdi_json_member(j, "stop"), CRDI_JSON_NULL));
+    check(json_is(crdi_json_member(j, "heat"), CRDI_JSON_NULL));
     crdi_board_destroy(board);
     crd_context_destroy(ctx);
 }

@@ -1,7 +1,6 @@
 // What pages are told is JSON with the members that they expect.
+#include "json_tree.h"
 #include "show_help.h"
-
-#include <jansson.h>
 
 static crd_context* ctx;
 static crd_text out;
@@ -29,33 +28,31 @@ static void fresh(void)
     crd_text_init(&out, ctx);
 }
 
-static json_t* parsed(void)
+static const crdi_json* parsed(void)
 {
-    json_error_t e;
-    json_t* j = json_loadb(out.data, out.length, JSON_REJECT_DUPLICATES, &e);
-    if (!j) { fail_msg("%s at %d: %s", e.text, e.position, out.data); }
+    const crdi_json* j = json_tree(out.data, out.length);
     return j;
 }
 
-static const json_t* at(const json_t* j, const char* list, size_t i)
+static const crdi_json* at(const crdi_json* j, const char* list, size_t i)
 {
-    const json_t* found = json_array_get(json_object_get(j, list), i);
+    const crdi_json* found = crdi_json_item(crdi_json_member(j, list), (int)i);
     if (!found) { fail_msg("no %s[%zu]", list, i); }
     return found;
 }
 
-static double number(const json_t* j, const char* key)
+static double number(const crdi_json* j, const char* key)
 {
-    const json_t* v = json_object_get(j, key);
-    if (!json_is_number(v)) { fail_msg("%s is no number", key); }
-    return json_number_value(v);
+    const crdi_json* v = crdi_json_member(j, key);
+    if (!json_is(v, CRDI_JSON_NUMBER)) { fail_msg("%s is no number", key); }
+    return crdi_json_value(v);
 }
 
-static const char* text(const json_t* j, const char* key)
+static const char* text(const crdi_json* j, const char* key)
 {
-    const json_t* v = json_object_get(j, key);
-    if (!json_is_string(v)) { fail_msg("%s is no text", key); }
-    return json_string_value(v);
+    const crdi_json* v = crdi_json_member(j, key);
+    if (!json_is(v, CRDI_JSON_TEXT)) { fail_msg("%s is no text", key); }
+    return json_text(v);
 }
 
 static void hello_has_all_tables(void** state)
@@ -63,26 +60,25 @@ static void hello_has_all_tables(void** state)
     (void)state;
     fresh();
     crdi_web_hello(&out, &s.info, true);
-    json_t* j = parsed();
+    const crdi_json* j = parsed();
     check_text(text(j, "is"), "hello");
     check_text(text(j, "version"), crd_version());
-    check(json_is_null(json_object_get(j, "stop")));
-    check(json_is_true(json_object_get(j, "read_only")));
+    check(json_is(crdi_json_member(j, "stop"), CRDI_JSON_NULL));
+    check(crdi_json_get_bool(j, "read_only", false));
     check_text(text(at(j, "units", 1), "kind"), "dcp");
-    check(json_is_null(json_object_get(at(j, "units", 0), "budget")));
+    check(json_is(crdi_json_member(at(j, "units", 0), "budget"), CRDI_JSON_NULL));
     check_near(number(at(j, "units", 1), "budget"), 5e-4, 0);
     check_text(text(at(j, "signals", 0), "type"), "real");
     check_text(text(at(j, "signals", 1), "type"), "boolean");
     check_text(text(at(j, "signals", 2), "type"), "integer");
     check_text(text(at(j, "signals", 2), "description"), "");
-    check(json_is_null(json_object_get(at(j, "settings", 0), "min")));
+    check(json_is(crdi_json_member(at(j, "settings", 0), "min"), CRDI_JSON_NULL));
     check_near(number(at(j, "settings", 0), "start"), 100, 0);
     check_text(text(at(j, "links", 1), "to"), "motor.\"n\\\n\"");
     check_text(text(at(j, "bonds", 0), "flow"), "mass1.v");
-    check_text(json_string_value(at(j, "faults", 0)), "hold");
-    check_int(json_array_size(json_object_get(j, "faults")), CRDI_FAULT_KINDS - 1);
-    check(json_array_size(json_object_get(j, "algorithms")) > 3);
-    json_decref(j);
+    check_text(json_text(at(j, "faults", 0)), "hold");
+    check_int(crdi_json_count(crdi_json_member(j, "faults")), CRDI_FAULT_KINDS - 1);
+    check(crdi_json_count(crdi_json_member(j, "algorithms")) > 3);
 }
 
 static void status_has_times_in_seconds_and_null_for_nothing(void** state)
@@ -90,7 +86,7 @@ static void status_has_times_in_seconds_and_null_for_nothing(void** state)
     (void)state;
     fresh();
     crdi_web_status(&out, &s.status, &s.info, 12, 3);
-    json_t* j = parsed();
+    const crdi_json* j = parsed();
     check_text(text(j, "is"), "status");
     check_text(text(j, "state"), "running");
     check_text(text(j, "end"), "none");
@@ -98,34 +94,34 @@ static void status_has_times_in_seconds_and_null_for_nothing(void** state)
     check_int((int)number(j, "lost_rows"), 12);
     check_int((int)number(j, "readers"), 3);
     check_near(number(j, "elapsed"), 0.5, 0);
-    const json_t* pace = json_object_get(j, "pace");
-    check_near(number(json_object_get(pace, "lateness"), "max"), 1e-4, 1e-15);
-    check_near(number(json_object_get(pace, "busy"), "p50"), 1e-4, 1e-5);
-    check(json_is_null(json_object_get(json_object_get(pace, "busy"), "p9999"))); // of 100 cycles
-    check_int(json_array_size(json_object_get(pace, "kept")), 20);
+    const crdi_json* pace = crdi_json_member(j, "pace");
+    check_near(number(crdi_json_member(pace, "lateness"), "max"), 1e-4, 1e-15);
+    check_near(number(crdi_json_member(pace, "busy"), "p50"), 1e-4, 1e-5);
+    check(json_is(crdi_json_member(crdi_json_member(pace, "busy"), "p9999"),
+                  CRDI_JSON_NULL)); // of 100 cycles
+    check_int(crdi_json_count(crdi_json_member(pace, "kept")), 20);
     check_near(number(at(pace, "kept", 0), "cycle"), 10, 0);
-    check_text(json_string_value(at(pace, "notes", 0)), "no SCHED_FIFO");
+    check_text(json_text(at(pace, "notes", 0)), "no SCHED_FIFO");
     int64_t sum = 0;
     double last = -1;
-    const json_t* buckets = json_object_get(json_object_get(pace, "histogram"), "lateness");
-    for (size_t i = 0; i < json_array_size(buckets); i++) {
-        const json_t* b = json_array_get(buckets, i);
-        check(json_number_value(json_array_get(b, 0)) > last);
-        last = json_number_value(json_array_get(b, 0));
-        sum += json_integer_value(json_array_get(b, 1));
+    const crdi_json* buckets = crdi_json_member(crdi_json_member(pace, "histogram"), "lateness");
+    for (int i = 0; i < crdi_json_count(buckets); i++) {
+        const crdi_json* b = crdi_json_item(buckets, i);
+        check(crdi_json_value(crdi_json_item(b, 0)) > last);
+        last = crdi_json_value(crdi_json_item(b, 0));
+        sum += (int64_t)crdi_json_value(crdi_json_item(b, 1));
     }
     check_int(sum, 100);
-    check(json_array_size(buckets) < 40);
-    check(json_is_null(json_object_get(at(j, "units", 0), "link")));
-    const json_t* link = json_object_get(at(j, "units", 1), "link");
+    check(crdi_json_count(buckets) < 40);
+    check(json_is(crdi_json_member(at(j, "units", 0), "link"), CRDI_JSON_NULL));
+    const crdi_json* link = crdi_json_member(at(j, "units", 1), "link");
     check_text(text(link, "state"), "RUNNING");
-    check(json_is_null(json_object_get(link, "round_trip")));
+    check(json_is(crdi_json_member(link, "round_trip"), CRDI_JSON_NULL));
     check_near(number(at(j, "units", 0), "worst"), 2.5e-6, 1e-18);
     check_text(text(at(j, "links", 0), "fault"), "offset");
     check_text(text(at(j, "links", 1), "fault"), "none");
-    check(json_is_null(json_object_get(at(j, "links", 1), "value")));
+    check(json_is(crdi_json_member(at(j, "links", 1), "value"), CRDI_JSON_NULL));
     check_near(number(at(j, "bonds", 0), "relative"), 5, 0);
-    json_decref(j);
 }
 
 static void events_and_replies_are_short(void** state)
@@ -163,13 +159,12 @@ static void what_is_known_before_the_run_is_ready_is_told_too(void** state)
     crdi_live_outcome o = {.state = CRDI_LIVE_STARTING};
     fresh();
     crdi_web_wait(&out, &s.info, &o, false);
-    json_t* j = parsed();
+    const crdi_json* j = parsed();
     check_text(text(j, "is"), "wait");
     check_text(text(j, "title"), "a title");
     check_text(text(j, "state"), "starting");
     check_text(text(j, "end"), "none");
-    check(json_is_false(json_object_get(j, "read_only")));
-    json_decref(j);
+    check(!crdi_json_get_bool(j, "read_only", true));
     o = (crdi_live_outcome){CRDI_LIVE_ENDED, CRD_END_FAILED, "unit 'em': \"no\""};
     fresh();
     crdi_web_wait(&out, &s.info, &o, true);
@@ -177,8 +172,7 @@ static void what_is_known_before_the_run_is_ready_is_told_too(void** state)
     check_text(text(j, "state"), "ended");
     check_text(text(j, "end"), "failed");
     check_text(text(j, "message"), o.message);
-    check(json_is_true(json_object_get(j, "read_only")));
-    json_decref(j);
+    check(crdi_json_get_bool(j, "read_only", false));
 }
 
 int main(void)

@@ -1,10 +1,10 @@
 // PlotJuggler's batches: what arrives at a socket is JSON, complete and small enough.
 #include "check.h"
+#include "json_tree.h"
 
 #include "web/web.h"
 
 #include <arpa/inet.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -27,16 +27,14 @@ static void open_ear(ear* e)
 }
 
 // On loopback a datagram is there when send has returned. NULL: none.
-static json_t* hear(const ear* e)
+static const crdi_json* hear(const ear* e)
 {
     char bytes[4000];
     const ssize_t n = recv(e->fd, bytes, sizeof bytes, 0);
     if (n < 0) { return NULL; }
     check(n < 1400);
-    json_error_t error;
-    json_t* j = json_loadb(bytes, (size_t)n, JSON_REJECT_DUPLICATES, &error);
-    if (!j) { fail_msg("%s: %.*s", error.text, (int)n, bytes); }
-    check(json_is_array(j));
+    const crdi_json* j = json_tree(bytes, (size_t)n);
+    check(json_is(j, CRDI_JSON_LIST));
     return j;
 }
 
@@ -82,21 +80,14 @@ static void a_row_is_an_object_of_units(void** state)
     row_of(&t)->time = 1.5;
     crdi_stream_row(s, row_of(&t));
     crdi_stream_flush(s);
-    json_t* j = hear(&e);
+    const crdi_json* j = hear(&e);
     check(j);
-    json_t* want = json_loads("[{\"timestamp\":1.25,\"lone\":-1,\"mass1\":{\"v\":3.5,\"x\":1e-300},"
-                              "\"motor\":{\"a/b\":2}},"
-                              "{\"timestamp\":1.5,\"lone\":-1,\"mass1\":{\"v\":3.5,\"x\":1e-300},"
-                              "\"motor\":{\"a/b\":2}}]",
-                              0, NULL);
-    // integers and reals are one to PlotJuggler
-    char* a = json_dumps(j, JSON_SORT_KEYS | JSON_REAL_PRECISION(12));
-    char* b = json_dumps(want, JSON_SORT_KEYS | JSON_REAL_PRECISION(12));
-    check_text(a, b);
-    free(a);
-    free(b);
-    json_decref(j);
-    json_decref(want);
+    static const char want[] =
+        "[{\"timestamp\":1.25,\"lone\":-1,\"mass1\":{\"v\":3.5,\"x\":1e-300},"
+        "\"motor\":{\"a/b\":2}},"
+        "{\"timestamp\":1.5,\"lone\":-1,\"mass1\":{\"v\":3.5,\"x\":1e-300},"
+        "\"motor\":{\"a/b\":2}}]";
+    check(crdi_json_equal(j, json_tree(want, strlen(want))));
     check(!hear(&e));
     crdi_stream_flush(s); // nothing new
     check(!hear(&e));
@@ -127,19 +118,15 @@ static void many_signals_take_many_datagrams_and_all_arrive(void** state)
     }
     crdi_stream_flush(s);
     int values = 0, datagrams = 0;
-    for (json_t* j = hear(&e); j; j = hear(&e)) {
+    for (const crdi_json* j = hear(&e); j; j = hear(&e)) {
         datagrams++;
-        for (size_t i = 0; i < json_array_size(j); i++) {
-            json_t* object = json_array_get(j, i);
-            check(json_is_number(json_object_get(object, "timestamp")));
-            const char* key;
-            json_t* unit;
-            json_object_foreach(object, key, unit)
-            {
-                values += json_is_object(unit) ? (int)json_object_size(unit) : 0;
+        for (int i = 0; i < crdi_json_count(j); i++) {
+            const crdi_json* object = crdi_json_item(j, i);
+            check(json_is(crdi_json_member(object, "timestamp"), CRDI_JSON_NUMBER));
+            for (const crdi_json* unit = object->first; unit; unit = unit->next) {
+                values += json_is(unit, CRDI_JSON_OBJECT) ? crdi_json_count(unit) : 0;
             }
         }
-        json_decref(j);
     }
     check_int(values, 3 * MANY);
     check(datagrams > 10);

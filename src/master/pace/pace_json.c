@@ -1,6 +1,5 @@
 // The account of a run on the clock as JSON, for the verdict in a recording and for reports.
 #include "cardan/unit.h"
-#include "master/put.h"
 #include "shared/pace.h"
 
 #include <math.h>
@@ -21,7 +20,7 @@ double crdi_histogram_claim(const crd_histogram* h, double q)
                                                   : (double)NAN;
 }
 
-static void put_histogram(crd_text* t, const char* name, const crd_histogram* h)
+static void put_histogram(crdi_json_writer* w, const char* name, const crd_histogram* h)
 {
     static const struct {
         const char* name;
@@ -29,102 +28,97 @@ static void put_histogram(crd_text* t, const char* name, const crd_histogram* h)
     } quantiles[] = {
         {"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}, {"p99.9", 0.999}, {"p99.99", 0.9999}};
     const double none = NAN;
-    key(t, name);
-    crdi_text_add(t, "{");
-    integer(t, "count", h->count);
-    number(t, "mean", h->count ? seconds(h->sum) / (double)h->count : none);
-    number(t, "min", h->count ? seconds(h->min) : none);
+    crdi_json_begin_object(w, name);
+    crdi_json_put_integer(w, "count", h->count);
+    crdi_json_put_number(w, "mean", h->count ? seconds(h->sum) / (double)h->count : none);
+    crdi_json_put_number(w, "min", h->count ? seconds(h->min) : none);
     for (size_t i = 0; i < sizeof quantiles / sizeof *quantiles; i++) {
-        number(t, quantiles[i].name, crdi_histogram_claim(h, quantiles[i].q));
+        crdi_json_put_number(w, quantiles[i].name, crdi_histogram_claim(h, quantiles[i].q));
     }
-    number(t, "max", h->count ? seconds(h->max) : none);
-    key(t, "histogram");
-    const char* between = "[";
+    crdi_json_put_number(w, "max", h->count ? seconds(h->max) : none);
+    crdi_json_begin_list(w, "histogram");
     for (int i = 0; i < CRD_HISTOGRAM_BUCKETS; i++) {
         if (h->buckets[i] == 0) { continue; }
-        crdi_text_add(t, "%s[", between);
-        crdi_text_json_number(t, seconds(crd_histogram_edge(i)));
-        crdi_text_add(t, ", %lld]", (long long)h->buckets[i]);
-        between = ", ";
+        crdi_json_begin_list(w, NULL);
+        crdi_json_put_number(w, NULL, seconds(crd_histogram_edge(i)));
+        crdi_json_put_integer(w, NULL, h->buckets[i]);
+        crdi_json_end(w);
     }
-    crdi_text_add(t, "%s]}", *between == '[' ? "[" : "");
+    crdi_json_end(w);
+    crdi_json_end(w);
 }
 
-static void put_overrun(crd_text* t, const crd_overrun_info* o, const char* const* names, int count)
+static void put_overrun(crdi_json_writer* w, const char* key, const crd_overrun_info* o,
+                        const char* const* names, int count)
 {
-    crdi_text_add(t, "{");
-    integer(t, "cycle", o->cycle);
-    number(t, "time", o->time);
-    number(t, "late", seconds(o->late_ns));
-    number(t, "busy", seconds(o->busy_ns));
-    key(t, "unit");
-    if (names && o->unit >= 0 && o->unit < count) {
-        crdi_text_json(t, names[o->unit]);
+    const bool known = names && o->unit >= 0 && o->unit < count;
+    crdi_json_begin_object(w, key);
+    crdi_json_put_integer(w, "cycle", o->cycle);
+    crdi_json_put_number(w, "time", o->time);
+    crdi_json_put_number(w, "late", seconds(o->late_ns));
+    crdi_json_put_number(w, "busy", seconds(o->busy_ns));
+    if (known) {
+        crdi_json_put_text(w, "unit", names[o->unit]);
     } else {
-        crdi_text_add(t, "null");
+        crdi_json_put_null(w, "unit");
     }
-    crdi_text_add(t, "}");
+    crdi_json_end(w);
 }
 
-static void put_overruns(crd_text* t, const crd_pace_report* p, const char* const* names, int count)
+static void put_overruns(crdi_json_writer* w, const crd_pace_report* p, const char* const* names,
+                         int count)
 {
-    integer(t, "overrun_count", p->overruns);
-    key(t, "worst");
+    crdi_json_put_integer(w, "overrun_count", p->overruns);
     if (p->overruns > 0) {
-        put_overrun(t, &p->worst, names, count);
+        put_overrun(w, "worst", &p->worst, names, count);
     } else {
-        crdi_text_add(t, "null");
+        crdi_json_put_null(w, "worst");
     }
-    integer(t, "burst", p->burst);
-    number(t, "burst_time", p->burst > 0 ? p->burst_time : (double)NAN);
-    integer(t, "skipped", p->skipped);
-    key(t, "overruns");
-    crdi_text_add(t, "[");
+    crdi_json_put_integer(w, "burst", p->burst);
+    crdi_json_put_number(w, "burst_time", p->burst > 0 ? p->burst_time : (double)NAN);
+    crdi_json_put_integer(w, "skipped", p->skipped);
+    crdi_json_begin_list(w, "overruns");
     for (int i = 0; i < p->kept_count; i++) {
-        crdi_text_add(t, i ? ", " : "");
-        put_overrun(t, &p->kept[i], names, count);
+        put_overrun(w, NULL, &p->kept[i], names, count);
     }
-    crdi_text_add(t, "]");
+    crdi_json_end(w);
 }
 
-crd_status crdi_pace_to_json(const crd_pace_report* p, const char* const* unit_names,
-                             int unit_count, crd_text* out)
+void crdi_pace_put_json(crdi_json_writer* w, const char* key, const crd_pace_report* p,
+                        const char* const* unit_names, int unit_count)
 {
-    crd_text* t = out;
     if (!p->on) {
-        crdi_text_add(t, "null");
-        return t->failed ? CRD_E_MEMORY : CRD_OK;
+        crdi_json_put_null(w, key);
+        return;
     }
-    crdi_text_add(t, "{");
-    boolean(t, "on", true);
-    number(t, "factor", p->factor);
-    number(t, "period", p->period > 0 ? p->period : (double)NAN);
-    integer(t, "cycles", p->cycles);
-    put_histogram(t, "lateness", &p->lateness);
-    put_histogram(t, "busy", &p->busy);
-    put_overruns(t, p, unit_names, unit_count);
-    number(t, "moved", seconds(p->moved_ns));
-    number(t, "paused", seconds(p->paused_ns));
-    number(t, "drift", seconds(p->drift_ns));
-    integer(t, "minor_faults", p->minor_faults);
-    integer(t, "major_faults", p->major_faults);
-    integer(t, "voluntary_switches", p->voluntary);
-    integer(t, "involuntary_switches", p->involuntary);
-    integer(t, "clock_steps", p->clock_steps);
-    number(t, "clock_step", seconds(p->clock_step_ns));
-    boolean(t, "fifo", p->fifo);
-    number(t, "priority", p->fifo ? p->priority : (double)NAN);
-    boolean(t, "locked", p->locked);
-    number(t, "cpu", p->pinned ? p->cpu : (double)NAN);
-    boolean(t, "awake", p->awake);
-    key(t, "notes");
-    crdi_text_add(t, "[");
+    crdi_json_begin_object(w, key);
+    crdi_json_put_bool(w, "on", true);
+    crdi_json_put_number(w, "factor", p->factor);
+    crdi_json_put_number(w, "period", p->period > 0 ? p->period : (double)NAN);
+    crdi_json_put_integer(w, "cycles", p->cycles);
+    put_histogram(w, "lateness", &p->lateness);
+    put_histogram(w, "busy", &p->busy);
+    put_overruns(w, p, unit_names, unit_count);
+    crdi_json_put_number(w, "moved", seconds(p->moved_ns));
+    crdi_json_put_number(w, "paused", seconds(p->paused_ns));
+    crdi_json_put_number(w, "drift", seconds(p->drift_ns));
+    crdi_json_put_integer(w, "minor_faults", p->minor_faults);
+    crdi_json_put_integer(w, "major_faults", p->major_faults);
+    crdi_json_put_integer(w, "voluntary_switches", p->voluntary);
+    crdi_json_put_integer(w, "involuntary_switches", p->involuntary);
+    crdi_json_put_integer(w, "clock_steps", p->clock_steps);
+    crdi_json_put_number(w, "clock_step", seconds(p->clock_step_ns));
+    crdi_json_put_bool(w, "fifo", p->fifo);
+    crdi_json_put_number(w, "priority", p->fifo ? p->priority : (double)NAN);
+    crdi_json_put_bool(w, "locked", p->locked);
+    crdi_json_put_number(w, "cpu", p->pinned ? p->cpu : (double)NAN);
+    crdi_json_put_bool(w, "awake", p->awake);
+    crdi_json_begin_list(w, "notes");
     for (int i = 0; i < p->note_count; i++) {
-        crdi_text_add(t, i ? ", " : "");
-        crdi_text_json(t, p->notes[i]);
+        crdi_json_put_text(w, NULL, p->notes[i]);
     }
-    crdi_text_add(t, "]}");
-    return t->failed ? CRD_E_MEMORY : CRD_OK;
+    crdi_json_end(w);
+    crdi_json_end(w);
 }
 
 // Each key has at most 32 bytes with quotes and what is between; a byte of a text takes six.
@@ -137,8 +131,12 @@ size_t crdi_pace_json_size(size_t longest_name)
            CRD_PACE_NOTES * (6 * (size_t)CRD_PACE_NOTE_BYTES + 4);
 }
 
-crd_status crdi_link_to_json(const crd_link_stats* l, crd_text* out)
+void crdi_link_put_json(crdi_json_writer* w, const char* key, const crd_link_stats* l)
 {
+    if (!l) {
+        crdi_json_put_null(w, key);
+        return;
+    }
     const struct {
         const char* name;
         int64_t value;
@@ -149,17 +147,15 @@ crd_status crdi_link_to_json(const crd_link_stats* l, crd_text* out)
                   {"reordered", l->reordered},
                   {"bad", l->bad},
                   {"late", l->late}};
-    crdi_text_add(out, "{");
+    crdi_json_begin_object(w, key);
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
-        integer(out, counts[i].name, counts[i].value);
+        crdi_json_put_integer(w, counts[i].name, counts[i].value);
     }
-    number(out, "age", l->age);
-    number(out, "age_mean", l->age_mean);
-    number(out, "age_max", l->age_max);
-    number(out, "round_trip", l->round_trip);
-    number(out, "round_trip_max", l->round_trip_max);
-    key(out, "state");
-    crdi_text_json(out, l->state_name ? l->state_name : "");
-    crdi_text_add(out, "}");
-    return out->failed ? CRD_E_MEMORY : CRD_OK;
+    crdi_json_put_number(w, "age", l->age);
+    crdi_json_put_number(w, "age_mean", l->age_mean);
+    crdi_json_put_number(w, "age_max", l->age_max);
+    crdi_json_put_number(w, "round_trip", l->round_trip);
+    crdi_json_put_number(w, "round_trip_max", l->round_trip_max);
+    crdi_json_put_text(w, "state", l->state_name);
+    crdi_json_end(w);
 }

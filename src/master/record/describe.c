@@ -1,5 +1,4 @@
 // What ran and how it went, as the two JSON documents that go into a result file.
-#include "master/put.h"
 #include "master/verdict/judge.h"
 
 #include <math.h>
@@ -10,11 +9,6 @@
 #include <unistd.h>
 
 // ---- pieces ------------------------------------------------------------------------------------
-
-static void open_item(crd_text* t, int i)
-{
-    crdi_text_add(t, i ? ",\n  {" : "\n  {");
-}
 
 // The file as seen from the folder of the description, or from where a package was unpacked.
 static const char* seen_from(const char* folder, size_t length, const char* path)
@@ -35,16 +29,15 @@ static const char* short_path(const crd_master* m, const char* path)
 
 // ---- what ran ----------------------------------------------------------------------------------
 
-static crd_status put_parameters(crd_master* m, crd_text* t, crd_unit* u)
+static crd_status put_parameters(crd_master* m, crdi_json_writer* w, crd_unit* u)
 {
     crd_status st = CRD_OK;
     crd_text value, start;
     crd_text_init(&value, m->ctx);
     crd_text_init(&start, m->ctx);
-    key(t, "parameters");
-    crdi_text_add(t, "[");
+    crdi_json_begin_list(w, "parameters");
     const int32_t n = crd_unit_setting_count(u);
-    for (int32_t k = 0, shown = 0; k < n; k++) {
+    for (int32_t k = 0; k < n; k++) {
         int32_t variable = 0;
         bool differs = false;
         value.length = start.length = 0;
@@ -56,25 +49,24 @@ static crd_status put_parameters(crd_master* m, crd_text* t, crd_unit* u)
         }
         if (!differs) { continue; }
         const crd_variable* v = &u->info.variables[variable];
-        crdi_text_add(t, shown++ ? ", {" : "{");
-        text(t, "name", v->name);
-        text(t, "value", value.data);
-        key(t, "start");
+        crdi_json_begin_object(w, NULL);
+        crdi_json_put_text(w, "name", v->name);
+        crdi_json_put_text(w, "value", value.data);
         if (start.data) {
-            crdi_text_json(t, start.data);
+            crdi_json_put_text(w, "start", start.data);
         } else {
-            crdi_text_add(t, "null");
+            crdi_json_put_null(w, "start");
         }
-        text_or_null(t, "unit", v->unit);
-        crdi_text_add(t, "}");
+        crdi_json_put_text_or_null(w, "unit", v->unit);
+        crdi_json_end(w);
     }
-    crdi_text_add(t, "]");
+    crdi_json_end(w);
     crd_text_clear(&value);
     crd_text_clear(&start);
     return st;
 }
 
-static crd_status put_unit(crd_master* m, crd_text* t, const crdi_member* p)
+static crd_status put_unit(crd_master* m, crdi_json_writer* w, const crdi_member* p)
 {
     const crd_unit_spec* spec = p->unit->spec;
     const crd_unit_info* info = &p->unit->info;
@@ -92,64 +84,66 @@ static crd_status put_unit(crd_master* m, crd_text* t, const crdi_member* p)
         inputs += info->variables[i].causality == CRD_INPUT;
         outputs += info->variables[i].causality == CRD_OUTPUT;
     }
-    text(t, "name", p->unit->name);
-    text(t, "kind", info->kind);
-    text_or_null(t, "file", is_file ? short_path(m, spec->path) : NULL);
-    text_or_null(t, "sha256", hash);
+    crdi_json_put_text(w, "name", p->unit->name);
+    crdi_json_put_text(w, "kind", info->kind);
+    crdi_json_put_text_or_null(w, "file", is_file ? short_path(m, spec->path) : NULL);
+    crdi_json_put_text_or_null(w, "sha256", hash);
     const bool named = stand_in && stand_in->path && stand_in->path[0];
-    text_or_null(t, "standby", named ? short_path(m, stand_in->path) : NULL);
-    text_or_null(t, "model", info->model);
-    text_or_null(t, "version", info->model_version);
-    text_or_null(t, "tool", info->tool);
-    text_or_null(t, "date", info->date);
-    number(t, "step", p->step);
-    integer(t, "inputs", inputs);
-    integer(t, "outputs", outputs);
-    return put_parameters(m, t, p->unit);
+    crdi_json_put_text_or_null(w, "standby", named ? short_path(m, stand_in->path) : NULL);
+    crdi_json_put_text_or_null(w, "model", info->model);
+    crdi_json_put_text_or_null(w, "version", info->model_version);
+    crdi_json_put_text_or_null(w, "tool", info->tool);
+    crdi_json_put_text_or_null(w, "date", info->date);
+    crdi_json_put_number(w, "step", p->step);
+    crdi_json_put_integer(w, "inputs", inputs);
+    crdi_json_put_integer(w, "outputs", outputs);
+    return put_parameters(m, w, p->unit);
 }
 
-static void put_end(const crd_master* m, crd_text* t, const char* name, int unit,
+static void put_end(const crd_master* m, crdi_json_writer* w, const char* name, int unit,
                     const char* variable)
 {
     char* whole = crdi_format(m->ctx, "%s.%s", m->plan->members[unit].unit->name, variable);
-    if (!whole) { t->failed = true; }
-    text(t, name, whole ? whole : "");
+    if (!whole) { w->out->failed = true; }
+    crdi_json_put_text(w, name, whole ? whole : "");
     crd_free(m->ctx, whole);
 }
 
-static void put_coupling(crd_master* m, crd_text* t, const crdi_connection* k)
+static void put_coupling(crd_master* m, crdi_json_writer* w, const crdi_connection* k)
 {
-    key(t, "coupling");
     if (!k || !k->spec->coupling) {
-        crdi_text_add(t, "null");
+        crdi_json_put_null(w, "coupling");
         return;
     }
     const crdi_coupled* c = &m->connections.coupled[k->couple];
     const crd_channel_spec* h = c->channel;
-    crdi_text_add(t, "{");
-    text(t, "algorithm", c->estimators[0].label);
-    number(t, "step", c->interval);
-    number(t, "latency", c->estimators[0].latency);
-    key(t, "shadows");
-    crdi_text_add(t, "[");
+    crdi_json_begin_object(w, "coupling");
+    crdi_json_put_text(w, "algorithm", c->estimators[0].label);
+    crdi_json_put_number(w, "step", c->interval);
+    crdi_json_put_number(w, "latency", c->estimators[0].latency);
+    crdi_json_begin_list(w, "shadows");
     for (int i = 1; i < c->estimator_count; i++) {
-        crdi_text_add(t, i > 1 ? ", " : "");
-        crdi_text_json(t, c->estimators[i].label);
+        crdi_json_put_text(w, NULL, c->estimators[i].label);
     }
-    crdi_text_add(t, "]");
-    key(t, "channel");
-    crdi_text_add(t, h ? "{" : "null}");
-    if (!h) { return; }
-    number(t, "delay", h->delay);
-    number(t, "jitter", h->jitter);
-    number(t, "loss", h->loss);
-    integer(t, "burst", h->burst);
-    number(t, "duplicate", h->duplicate);
-    key(t, "seed");
-    crdi_text_add(t, "%llu}}", (unsigned long long)h->seed);
+    crdi_json_end(w);
+    if (h) {
+        char seed[24];
+        snprintf(seed, sizeof seed, "%llu", (unsigned long long)h->seed);
+        crdi_json_begin_object(w, "channel");
+        crdi_json_put_number(w, "delay", h->delay);
+        crdi_json_put_number(w, "jitter", h->jitter);
+        crdi_json_put_number(w, "loss", h->loss);
+        crdi_json_put_integer(w, "burst", h->burst);
+        crdi_json_put_number(w, "duplicate", h->duplicate);
+        crdi_json_put_raw(w, "seed", seed);
+        crdi_json_end(w);
+    } else {
+        crdi_json_put_null(w, "channel");
+    }
+    crdi_json_end(w);
 }
 
-static crd_status put_connections(crd_master* m, crd_text* t)
+static crd_status put_connections(crd_master* m, crdi_json_writer* w)
 {
     const int n = m->plan->sys->connection_count;
     const crdi_connection** of = crdi_new_array(m->ctx, (size_t)n, sizeof *of);
@@ -161,38 +155,38 @@ static crd_status put_connections(crd_master* m, crd_text* t)
     for (int i = 0; i < n; i++) {
         const crd_connection_spec* c = &m->plan->sys->connections[i];
         const crdi_connection* k = of[i];
-        open_item(t, i);
-        put_end(m, t, "from", c->from_unit, c->from);
-        put_end(m, t, "to", c->to_unit, c->to);
+        crdi_json_begin_object(w, NULL);
+        put_end(m, w, "from", c->from_unit, c->from);
+        put_end(m, w, "to", c->to_unit, c->to);
         const crd_unit* to = m->plan->members[c->to_unit].unit;
-        text_or_null(t, "unit", k ? to->info.variables[k->to.variable].unit : NULL);
-        text(t, "predict", crd_prediction_name(k && k->real ? c->predict : CRD_PREDICTION_HOLD));
-        number(t, "gain", k ? k->gain : 1);
-        number(t, "offset", k ? k->offset : 0);
-        boolean(t, "mapped", k && k->mapping);
-        put_coupling(m, t, k);
-        crdi_text_add(t, "}");
+        crdi_json_put_text_or_null(w, "unit", k ? to->info.variables[k->to.variable].unit : NULL);
+        crdi_json_put_text(w, "predict",
+                           crd_prediction_name(k && k->real ? c->predict : CRD_PREDICTION_HOLD));
+        crdi_json_put_number(w, "gain", k ? k->gain : 1);
+        crdi_json_put_number(w, "offset", k ? k->offset : 0);
+        crdi_json_put_bool(w, "mapped", k && k->mapping);
+        put_coupling(m, w, k);
+        crdi_json_end(w);
     }
     crd_free(m->ctx, (void*)of);
     return CRD_OK;
 }
 
-static crd_status put_system(crd_master* m, crd_text* t)
+static crd_status put_system(crd_master* m, crdi_json_writer* w)
 {
     const char* hash = "";
     const crd_status st = crdi_record_hash(m, m->plan->sys->file, &hash);
     if (st < 0) { return st; }
-    key(t, "system");
-    crdi_text_add(t, "{");
-    text(t, "file", m->plan->sys->file);
-    text(t, "title", m->plan->sys->title ? m->plan->sys->title : "");
-    text_or_null(t, "sha256", hash);
-    text(t, "base", m->plan->sys->base ? m->plan->sys->base : "");
-    crdi_text_add(t, "}");
+    crdi_json_begin_object(w, "system");
+    crdi_json_put_text(w, "file", m->plan->sys->file);
+    crdi_json_put_text(w, "title", m->plan->sys->title ? m->plan->sys->title : "");
+    crdi_json_put_text_or_null(w, "sha256", hash);
+    crdi_json_put_text(w, "base", m->plan->sys->base ? m->plan->sys->base : "");
+    crdi_json_end(w);
     return CRD_OK;
 }
 
-static void put_machine(const crd_master* m, crd_text* t)
+static void put_machine(const crd_master* m, crdi_json_writer* w)
 {
     struct utsname name;
     struct tm utc;
@@ -203,335 +197,331 @@ static void put_machine(const crd_master* m, crd_text* t)
     if (uname(&name) == 0) {
         snprintf(os, sizeof os, "%.80s %.80s %.80s", name.sysname, name.release, name.machine);
     }
-    text_or_null(t, "started", at);
-    key(t, "machine");
-    crdi_text_add(t, "{");
-    text_or_null(t, "os", os);
-    integer(t, "processors", sysconf(_SC_NPROCESSORS_ONLN));
-    crdi_text_add(t, "}");
+    crdi_json_put_text_or_null(w, "started", at);
+    crdi_json_begin_object(w, "machine");
+    crdi_json_put_text_or_null(w, "os", os);
+    crdi_json_put_integer(w, "processors", sysconf(_SC_NPROCESSORS_ONLN));
+    crdi_json_end(w);
 }
 
 // null: steps are not controlled
-static void put_control_settings(const crd_master* m, crd_text* t)
+static void put_control_settings(const crd_master* m, crdi_json_writer* w)
 {
     const crd_control_spec* c = &m->plan->sys->run.control;
-    key(t, "control");
-    crdi_text_add(t, m->plan->controlled ? "{" : "null");
-    if (!m->plan->controlled) { return; }
-    text(t, "method", c->method == CRD_STEP_PI ? "pi" : "h211b");
-    number(t, "tolerance", c->tolerance);
-    boolean(t, "absolute", c->absolute);
-    number(t, "reject", c->reject);
-    crdi_text_add(t, "}");
+    if (!m->plan->controlled) {
+        crdi_json_put_null(w, "control");
+        return;
+    }
+    crdi_json_begin_object(w, "control");
+    crdi_json_put_text(w, "method", c->method == CRD_STEP_PI ? "pi" : "h211b");
+    crdi_json_put_number(w, "tolerance", c->tolerance);
+    crdi_json_put_bool(w, "absolute", c->absolute);
+    crdi_json_put_number(w, "reject", c->reject);
+    crdi_json_end(w);
 }
 
-static void put_iterate_settings(const crd_master* m, crd_text* t)
+static void put_iterate_settings(const crd_master* m, crdi_json_writer* w)
 {
     const crd_iterate_spec* s = &m->plan->sys->run.iterate;
-    key(t, "iterate");
-    crdi_text_add(t, m->plan->iterated ? "{" : "null");
-    if (!m->plan->iterated) { return; }
-    text(t, "acceleration", crd_accel_name(s->acceleration));
-    number(t, "tolerance", s->tolerance);
-    integer(t, "sweeps", s->sweeps);
-    crdi_text_add(t, "}");
+    if (!m->plan->iterated) {
+        crdi_json_put_null(w, "iterate");
+        return;
+    }
+    crdi_json_begin_object(w, "iterate");
+    crdi_json_put_text(w, "acceleration", crd_accel_name(s->acceleration));
+    crdi_json_put_number(w, "tolerance", s->tolerance);
+    crdi_json_put_integer(w, "sweeps", s->sweeps);
+    crdi_json_end(w);
 }
 
 // null: as fast as possible
-static void put_pace_settings(const crd_master* m, crd_text* t)
+static void put_pace_settings(const crd_master* m, crdi_json_writer* w)
 {
     const crd_pace_spec* p = &m->plan->sys->run.pace;
-    key(t, "pace");
-    crdi_text_add(t, m->plan->paced ? "{" : "null");
-    if (!m->plan->paced) { return; }
-    number(t, "factor", p->factor);
-    text(t, "overrun", crd_overrun_name(p->overrun));
-    number(t, "slack", p->slack);
-    number(t, "spin", p->spin);
-    number(t, "priority", p->priority > 0 ? (double)p->priority : (double)NAN);
-    number(t, "cpu", p->cpu >= 0 ? (double)p->cpu : (double)NAN);
-    boolean(t, "lock", p->lock);
-    boolean(t, "required", p->required);
-    crdi_text_add(t, "}");
+    if (!m->plan->paced) {
+        crdi_json_put_null(w, "pace");
+        return;
+    }
+    crdi_json_begin_object(w, "pace");
+    crdi_json_put_number(w, "factor", p->factor);
+    crdi_json_put_text(w, "overrun", crd_overrun_name(p->overrun));
+    crdi_json_put_number(w, "slack", p->slack);
+    crdi_json_put_number(w, "spin", p->spin);
+    crdi_json_put_number(w, "priority", p->priority > 0 ? (double)p->priority : (double)NAN);
+    crdi_json_put_number(w, "cpu", p->cpu >= 0 ? (double)p->cpu : (double)NAN);
+    crdi_json_put_bool(w, "lock", p->lock);
+    crdi_json_put_bool(w, "required", p->required);
+    crdi_json_end(w);
 }
 
-static void put_run(const crd_master* m, crd_text* t)
+static void put_run(const crd_master* m, crdi_json_writer* w)
 {
     static const char* const schemes[] = {
         [CRD_SCHEME_JACOBI] = "jacobi",
         [CRD_SCHEME_GAUSS_SEIDEL] = "gauss-seidel",
         [CRD_SCHEME_GROUPS] = "groups",
     };
-    key(t, "run");
-    crdi_text_add(t, "{");
-    number(t, "start", m->plan->times.start);
-    number(t, "stop", m->plan->times.stop);
-    number(t, "step", m->plan->times.tick);
-    number(t, "tolerance", m->plan->times.tolerance);
-    text(t, "scheme", schemes[m->plan->sys->run.scheme]);
-    number(t, "threads",
-           m->plan->sys->run.threads > 0 ? (double)m->plan->sys->run.threads : (double)NAN);
-    put_control_settings(m, t);
-    put_iterate_settings(m, t);
-    put_pace_settings(m, t);
-    crdi_text_add(t, "}");
+    crdi_json_begin_object(w, "run");
+    crdi_json_put_number(w, "start", m->plan->times.start);
+    crdi_json_put_number(w, "stop", m->plan->times.stop);
+    crdi_json_put_number(w, "step", m->plan->times.tick);
+    crdi_json_put_number(w, "tolerance", m->plan->times.tolerance);
+    crdi_json_put_text(w, "scheme", schemes[m->plan->sys->run.scheme]);
+    crdi_json_put_number(w, "threads",
+                         m->plan->sys->run.threads > 0 ? (double)m->plan->sys->run.threads
+                                                       : (double)NAN);
+    put_control_settings(m, w);
+    put_iterate_settings(m, w);
+    put_pace_settings(m, w);
+    crdi_json_end(w);
 }
 
-static void put_bonds(const crd_master* m, crd_text* t)
+static void put_bonds(const crd_master* m, crdi_json_writer* w)
 {
-    key(t, "bonds");
-    crdi_text_add(t, "[");
+    crdi_json_begin_list(w, "bonds");
     for (int i = 0; i < m->energy.bond_count; i++) {
         const crdi_bond* p = &m->energy.bonds[i];
-        open_item(t, i);
-        text(t, "name", p->name);
-        text(t, "action", p->action_name);
-        text(t, "flow", p->flow_name);
-        text(t, "correct", crd_correction_name(p->bond.correction));
-        number(t, "mu", p->bond.mu);
-        crdi_text_add(t, "}");
+        crdi_json_begin_object(w, NULL);
+        crdi_json_put_text(w, "name", p->name);
+        crdi_json_put_text(w, "action", p->action_name);
+        crdi_json_put_text(w, "flow", p->flow_name);
+        crdi_json_put_text(w, "correct", crd_correction_name(p->bond.correction));
+        crdi_json_put_number(w, "mu", p->bond.mu);
+        crdi_json_end(w);
     }
-    crdi_text_add(t, "]");
+    crdi_json_end(w);
 }
 
 crd_status crd_master_describe_run(crd_master* m, crd_text* out)
 {
     crd_status st = CRD_OK;
-    crd_text* t = out;
-    crdi_text_add(t, "{");
-    integer(t, "format", 1);
-    text(t, "cardan", crd_version());
-    CRD_TRY(put_system(m, t));
-    put_machine(m, t);
-    put_run(m, t);
-    key(t, "units");
-    crdi_text_add(t, "[");
+    crdi_json_writer writer, *w = &writer;
+    crdi_json_writer_init(w, out, CRDI_JSON_ROWS);
+    crdi_json_begin_object(w, NULL);
+    crdi_json_put_integer(w, "format", 1);
+    crdi_json_put_text(w, "cardan", crd_version());
+    CRD_TRY(put_system(m, w));
+    put_machine(m, w);
+    put_run(m, w);
+    crdi_json_begin_list(w, "units");
     for (int i = 0; i < m->plan->member_count; i++) {
-        open_item(t, i);
-        CRD_TRY(put_unit(m, t, &m->plan->members[i]));
-        crdi_text_add(t, "}");
+        crdi_json_begin_object(w, NULL);
+        CRD_TRY(put_unit(m, w, &m->plan->members[i]));
+        crdi_json_end(w);
     }
-    crdi_text_add(t, "]");
-    key(t, "connections");
-    crdi_text_add(t, "[");
-    CRD_TRY(put_connections(m, t));
-    crdi_text_add(t, "]");
-    put_bonds(m, t);
-    integer(t, "signals", m->record.signal_count);
-    key(t, "rasters");
-    crdi_text_add(t, "[");
+    crdi_json_end(w);
+    crdi_json_begin_list(w, "connections");
+    CRD_TRY(put_connections(m, w));
+    crdi_json_end(w);
+    put_bonds(m, w);
+    crdi_json_put_integer(w, "signals", m->record.signal_count);
+    crdi_json_begin_list(w, "rasters");
     for (int i = 0; i < m->record.raster_count; i++) {
-        crdi_text_add(t, i ? ", {" : "{");
-        text(t, "name", m->record.rasters[i].name);
-        number(t, "interval", (double)m->record.rasters[i].ticks * m->plan->times.tick);
-        crdi_text_add(t, "}");
+        crdi_json_begin_object(w, NULL);
+        crdi_json_put_text(w, "name", m->record.rasters[i].name);
+        crdi_json_put_number(w, "interval",
+                             (double)m->record.rasters[i].ticks * m->plan->times.tick);
+        crdi_json_end(w);
     }
-    crdi_text_add(t, "]}\n");
-    if (t->failed) { st = crdi_fail(m->ctx, CRD_E_MEMORY, "out of memory"); }
+    crdi_json_end(w);
+    crdi_json_end(w);
+    crdi_text_put(out, "\n", 1);
+    if (out->failed) { st = crdi_fail(m->ctx, CRD_E_MEMORY, "out of memory"); }
 fail:
     return st;
 }
 
 // ---- how it went -------------------------------------------------------------------------------
 
-static void put_unit_times(crd_text* t, const crd_unit_report* r)
+static void put_unit_times(crdi_json_writer* w, const crd_unit_report* r)
 {
-    text(t, "name", r->name);
-    text(t, "kind", r->kind);
-    integer(t, "steps", r->steps);
-    number(t, "step_size", r->step_size);
-    number(t, "time_step", r->time_step);
-    number(t, "time_get", r->time_get);
-    number(t, "time_set", r->time_set);
-    number(t, "worst_step", r->worst_step);
-    integer(t, "measured", r->measured);
-    number(t, "budget", r->budget);
-    integer(t, "late", r->late);
-    key(t, "link");
-    if (r->link) {
-        (void)crdi_link_to_json(r->link, t);
-    } else {
-        crdi_text_add(t, "null");
-    }
-    key(t, "standby");
+    crdi_json_put_text(w, "name", r->name);
+    crdi_json_put_text(w, "kind", r->kind);
+    crdi_json_put_integer(w, "steps", r->steps);
+    crdi_json_put_number(w, "step_size", r->step_size);
+    crdi_json_put_number(w, "time_step", r->time_step);
+    crdi_json_put_number(w, "time_get", r->time_get);
+    crdi_json_put_number(w, "time_set", r->time_set);
+    crdi_json_put_number(w, "worst_step", r->worst_step);
+    crdi_json_put_integer(w, "measured", r->measured);
+    crdi_json_put_number(w, "budget", r->budget);
+    crdi_json_put_integer(w, "late", r->late);
+    crdi_link_put_json(w, "link", r->link);
     if (r->standby) {
-        crdi_text_add(t, "{");
-        integer(t, "takeovers", r->standby->takeovers);
-        integer(t, "returns", r->standby->returns);
-        number(t, "stood_in", r->standby->stood_in);
-        crdi_text_add(t, "}");
+        crdi_json_begin_object(w, "standby");
+        crdi_json_put_integer(w, "takeovers", r->standby->takeovers);
+        crdi_json_put_integer(w, "returns", r->standby->returns);
+        crdi_json_put_number(w, "stood_in", r->standby->stood_in);
+        crdi_json_end(w);
     } else {
-        crdi_text_add(t, "null");
+        crdi_json_put_null(w, "standby");
     }
 }
 
-static void put_loop(crd_text* t, const crd_loop_report* l)
+static void put_loop(crdi_json_writer* w, const crd_loop_report* l)
 {
-    text(t, "text", l->text);
-    integer(t, "size", l->size);
-    integer(t, "iterations", l->iterations);
-    number(t, "residual", l->residual);
-    boolean(t, "newton", l->newton);
-    boolean(t, "converged", l->converged);
+    crdi_json_put_text(w, "text", l->text);
+    crdi_json_put_integer(w, "size", l->size);
+    crdi_json_put_integer(w, "iterations", l->iterations);
+    crdi_json_put_number(w, "residual", l->residual);
+    crdi_json_put_bool(w, "newton", l->newton);
+    crdi_json_put_bool(w, "converged", l->converged);
 }
 
-static void put_tap(crd_text* t, const crd_tap_report* r)
+static void put_tap(crdi_json_writer* w, const crd_tap_report* r)
 {
-    text(t, "algorithm", r->label);
-    integer(t, "scored", r->scored);
-    number(t, "C", 100 * r->metrics.C); // %
-    number(t, "M", 100 * r->metrics.M);
-    number(t, "P", 100 * r->metrics.P);
-    number(t, "rms", r->metrics.rms);
-    number(t, "worst", r->metrics.worst);
+    crdi_json_put_text(w, "algorithm", r->label);
+    crdi_json_put_integer(w, "scored", r->scored);
+    crdi_json_put_number(w, "C", 100 * r->metrics.C); // %
+    crdi_json_put_number(w, "M", 100 * r->metrics.M);
+    crdi_json_put_number(w, "P", 100 * r->metrics.P);
+    crdi_json_put_number(w, "rms", r->metrics.rms);
+    crdi_json_put_number(w, "worst", r->metrics.worst);
 }
 
-static void put_coupled(crd_text* t, const crd_coupling_report* r)
+static void put_coupled(crdi_json_writer* w, const crd_coupling_report* r)
 {
     const crd_coupling_counts* n = &r->taps[0].counts;
-    text(t, "from", r->from);
-    text(t, "to", r->to);
-    number(t, "step", r->step);
-    put_tap(t, &r->taps[0]);
-    number(t, "k_mean", r->k_mean);
-    integer(t, "k_max", r->k_max);
-    integer(t, "sent", r->sent);
-    integer(t, "lost", r->lost);
-    integer(t, "repeated", r->repeated);
-    integer(t, "filled", n->filled);
-    integer(t, "late", n->late);
-    integer(t, "too_late", n->too_late);
-    integer(t, "duplicates", n->duplicates);
-    integer(t, "not_finite", n->not_finite);
-    integer(t, "beyond", n->beyond);
-    integer(t, "jumps", n->jumps);
-    integer(t, "restarts", n->restarts);
-    integer(t, "swaps", n->swaps);
-    integer(t, "rollbacks", n->rollbacks);
-    key(t, "shadows");
-    crdi_text_add(t, "[");
+    crdi_json_put_text(w, "from", r->from);
+    crdi_json_put_text(w, "to", r->to);
+    crdi_json_put_number(w, "step", r->step);
+    put_tap(w, &r->taps[0]);
+    crdi_json_put_number(w, "k_mean", r->k_mean);
+    crdi_json_put_integer(w, "k_max", r->k_max);
+    crdi_json_put_integer(w, "sent", r->sent);
+    crdi_json_put_integer(w, "lost", r->lost);
+    crdi_json_put_integer(w, "repeated", r->repeated);
+    crdi_json_put_integer(w, "filled", n->filled);
+    crdi_json_put_integer(w, "late", n->late);
+    crdi_json_put_integer(w, "too_late", n->too_late);
+    crdi_json_put_integer(w, "duplicates", n->duplicates);
+    crdi_json_put_integer(w, "not_finite", n->not_finite);
+    crdi_json_put_integer(w, "beyond", n->beyond);
+    crdi_json_put_integer(w, "jumps", n->jumps);
+    crdi_json_put_integer(w, "restarts", n->restarts);
+    crdi_json_put_integer(w, "swaps", n->swaps);
+    crdi_json_put_integer(w, "rollbacks", n->rollbacks);
+    crdi_json_begin_list(w, "shadows");
     for (int i = 1; i < r->tap_count; i++) {
-        crdi_text_add(t, i > 1 ? ", {" : "{");
-        put_tap(t, &r->taps[i]);
-        crdi_text_add(t, "}");
+        crdi_json_begin_object(w, NULL);
+        put_tap(w, &r->taps[i]);
+        crdi_json_end(w);
     }
-    crdi_text_add(t, "]");
-    text(t, "hint", r->hint);
+    crdi_json_end(w);
+    crdi_json_put_text(w, "hint", r->hint);
 }
 
-static void put_flow(crd_text* t, const crd_flow_report* r)
+static void put_flow(crdi_json_writer* w, const crd_flow_report* r)
 {
-    text(t, "from", r->from);
-    text(t, "to", r->to);
-    text(t, "unit", r->unit);
-    text(t, "predict", crd_prediction_name(r->predict));
-    text(t, "used", r->used);
-    number(t, "share", r->share);
-    integer(t, "order", r->order);
-    boolean(t, "constant", r->hold_only);
-    number(t, "step", r->step);
-    number(t, "scale", r->scale);
-    number(t, "defect_rms", r->rms);
-    number(t, "defect_max", r->max);
-    number(t, "defect_max_time", r->max_time);
-    number(t, "output_defect_rms", r->output_rms);
-    number(t, "relative", r->relative);
-    number(t, "error_rms", r->error_rms);
-    number(t, "error_max", r->error_max);
-    integer(t, "jumps", r->jumps);
-    integer(t, "switches", r->switches);
+    crdi_json_put_text(w, "from", r->from);
+    crdi_json_put_text(w, "to", r->to);
+    crdi_json_put_text(w, "unit", r->unit);
+    crdi_json_put_text(w, "predict", crd_prediction_name(r->predict));
+    crdi_json_put_text(w, "used", r->used);
+    crdi_json_put_number(w, "share", r->share);
+    crdi_json_put_integer(w, "order", r->order);
+    crdi_json_put_bool(w, "constant", r->hold_only);
+    crdi_json_put_number(w, "step", r->step);
+    crdi_json_put_number(w, "scale", r->scale);
+    crdi_json_put_number(w, "defect_rms", r->rms);
+    crdi_json_put_number(w, "defect_max", r->max);
+    crdi_json_put_number(w, "defect_max_time", r->max_time);
+    crdi_json_put_number(w, "output_defect_rms", r->output_rms);
+    crdi_json_put_number(w, "relative", r->relative);
+    crdi_json_put_number(w, "error_rms", r->error_rms);
+    crdi_json_put_number(w, "error_max", r->error_max);
+    crdi_json_put_integer(w, "jumps", r->jumps);
+    crdi_json_put_integer(w, "switches", r->switches);
 }
 
-static void put_bond(crd_text* t, const crd_bond_report* r)
+static void put_bond(crdi_json_writer* w, const crd_bond_report* r)
 {
-    text(t, "name", r->name);
-    text(t, "action", r->action);
-    text(t, "flow", r->flow);
-    text(t, "correct", crd_correction_name(r->correct));
-    number(t, "mu", r->mu);
-    number(t, "energy", r->energy);
-    number(t, "residual", r->residual);
-    number(t, "work", r->work);
-    number(t, "transferred", r->transferred);
-    number(t, "relative", r->relative);
-    number(t, "power_min", r->power_min);
-    number(t, "power_max", r->power_max);
+    crdi_json_put_text(w, "name", r->name);
+    crdi_json_put_text(w, "action", r->action);
+    crdi_json_put_text(w, "flow", r->flow);
+    crdi_json_put_text(w, "correct", crd_correction_name(r->correct));
+    crdi_json_put_number(w, "mu", r->mu);
+    crdi_json_put_number(w, "energy", r->energy);
+    crdi_json_put_number(w, "residual", r->residual);
+    crdi_json_put_number(w, "work", r->work);
+    crdi_json_put_number(w, "transferred", r->transferred);
+    crdi_json_put_number(w, "relative", r->relative);
+    crdi_json_put_number(w, "power_min", r->power_min);
+    crdi_json_put_number(w, "power_max", r->power_max);
 }
 
 // null: steps were not controlled
-static void put_control(crd_text* t, const crd_control_report* r)
+static void put_control(crdi_json_writer* w, const crd_control_report* r)
 {
-    key(t, "control");
-    crdi_text_add(t, r->on ? "{" : "null");
-    if (!r->on) { return; }
-    number(t, "tolerance", r->tolerance);
-    number(t, "first", r->first);
-    number(t, "shortest", r->shortest);
-    number(t, "longest", r->longest);
-    number(t, "mean", r->mean);
-    number(t, "worst", r->worst);
-    integer(t, "rejected", r->rejected);
-    integer(t, "at_floor", r->at_floor);
-    integer(t, "at_ceiling", r->at_ceiling);
-    integer(t, "events", r->events);
-    crdi_text_add(t, "}");
+    if (!r->on) {
+        crdi_json_put_null(w, "control");
+        return;
+    }
+    crdi_json_begin_object(w, "control");
+    crdi_json_put_number(w, "tolerance", r->tolerance);
+    crdi_json_put_number(w, "first", r->first);
+    crdi_json_put_number(w, "shortest", r->shortest);
+    crdi_json_put_number(w, "longest", r->longest);
+    crdi_json_put_number(w, "mean", r->mean);
+    crdi_json_put_number(w, "worst", r->worst);
+    crdi_json_put_integer(w, "rejected", r->rejected);
+    crdi_json_put_integer(w, "at_floor", r->at_floor);
+    crdi_json_put_integer(w, "at_ceiling", r->at_ceiling);
+    crdi_json_put_integer(w, "events", r->events);
+    crdi_json_end(w);
 }
 
 // null: steps were not iterated
-static void put_iteration(crd_text* t, const crd_iteration_report* r)
+static void put_iteration(crdi_json_writer* w, const crd_iteration_report* r)
 {
-    key(t, "iteration");
-    crdi_text_add(t, r->on ? "{" : "null");
-    if (!r->on) { return; }
-    integer(t, "steps", r->steps);
-    integer(t, "sweeps", r->sweeps);
-    integer(t, "most", r->most);
-    integer(t, "failed", r->failed);
-    number(t, "failed_time", r->failed ? r->failed_time : (double)NAN);
-    text_or_null(t, "failed_connection", r->failed_flow);
-    key(t, "residuals");
-    crdi_text_add(t, "[");
-    for (int i = 0; i < r->residual_count; i++) {
-        crdi_text_add(t, i ? ", " : "");
-        crdi_text_json_number(t, r->residuals[i]);
+    if (!r->on) {
+        crdi_json_put_null(w, "iteration");
+        return;
     }
-    crdi_text_add(t, "]");
-    text(t, "stepped_once", r->explicit_units ? r->explicit_units : "");
-    crdi_text_add(t, "}");
+    crdi_json_begin_object(w, "iteration");
+    crdi_json_put_integer(w, "steps", r->steps);
+    crdi_json_put_integer(w, "sweeps", r->sweeps);
+    crdi_json_put_integer(w, "most", r->most);
+    crdi_json_put_integer(w, "failed", r->failed);
+    crdi_json_put_number(w, "failed_time", r->failed ? r->failed_time : (double)NAN);
+    crdi_json_put_text_or_null(w, "failed_connection", r->failed_flow);
+    crdi_json_begin_list(w, "residuals");
+    for (int i = 0; i < r->residual_count; i++) {
+        crdi_json_put_number(w, NULL, r->residuals[i]);
+    }
+    crdi_json_end(w);
+    crdi_json_put_text(w, "stepped_once", r->explicit_units ? r->explicit_units : "");
+    crdi_json_end(w);
 }
 
-static void put_quality(const crd_master* m, crd_text* t, const crd_master_report* r)
+static void put_quality(const crd_master* m, crdi_json_writer* w, const crd_master_report* r)
 {
-    key(t, "flows");
-    crdi_text_add(t, "[");
+    crdi_json_begin_list(w, "flows");
     for (int i = 0; i < r->flow_count; i++) {
-        open_item(t, i);
-        put_flow(t, &r->flows[i]);
-        crdi_text_add(t, "}");
+        crdi_json_begin_object(w, NULL);
+        put_flow(w, &r->flows[i]);
+        crdi_json_end(w);
     }
-    crdi_text_add(t, "]");
-    key(t, "bonds");
-    crdi_text_add(t, "[");
+    crdi_json_end(w);
+    crdi_json_begin_list(w, "bonds");
     for (int i = 0; i < r->bond_count; i++) {
-        open_item(t, i);
-        put_bond(t, &r->bonds[i]);
-        crdi_text_add(t, "}");
+        crdi_json_begin_object(w, NULL);
+        put_bond(w, &r->bonds[i]);
+        crdi_json_end(w);
     }
-    crdi_text_add(t, "]");
-    put_control(t, &r->control);
-    put_iteration(t, &r->iteration);
-    number(t, "defect_goal", crdi_defect_goal(m));
-    number(t, "energy_goal", crdi_energy_goal(m));
-    number(t, "worst_defect", r->worst_defect);
-    number(t, "worst_energy", r->worst_energy);
-    text(t, "error_note", r->error_note);
-    key(t, "advice");
-    crdi_text_add(t, "[");
+    crdi_json_end(w);
+    put_control(w, &r->control);
+    put_iteration(w, &r->iteration);
+    crdi_json_put_number(w, "defect_goal", crdi_defect_goal(m));
+    crdi_json_put_number(w, "energy_goal", crdi_energy_goal(m));
+    crdi_json_put_number(w, "worst_defect", r->worst_defect);
+    crdi_json_put_number(w, "worst_energy", r->worst_energy);
+    crdi_json_put_text(w, "error_note", r->error_note);
+    crdi_json_begin_list(w, "advice");
     for (int i = 0; i < r->advice_count; i++) {
-        crdi_text_add(t, i ? ", " : "");
-        crdi_text_json(t, r->advice[i]);
+        crdi_json_put_text(w, NULL, r->advice[i]);
     }
-    crdi_text_add(t, "]");
+    crdi_json_end(w);
 }
 
 static const char* end_text(const crd_master* m)
@@ -547,51 +537,50 @@ static const char* end_text(const crd_master* m)
 
 crd_status crd_master_describe_verdict(crd_master* m, crd_text* out)
 {
-    crd_text* t = out;
+    crdi_json_writer writer, *w = &writer;
     const crd_master_report* r = crd_master_get_report(m);
-    crdi_text_add(t, "{");
-    integer(t, "format", 1);
-    text_or_null(t, "end", end_text(m));
-    text(t, "unit", r->end_unit);
-    text(t, "message", m->life.message);
-    number(t, "time", r->time);
-    integer(t, "steps", r->steps);
-    number(t, "wall_time", r->wall_time);
-    number(t, "initialization_time", r->initialization_time);
-    integer(t, "rows", r->rows);
-    integer(t, "threads", r->threads);
-    key(t, "units");
-    crdi_text_add(t, "[");
+    crdi_json_writer_init(w, out, CRDI_JSON_ROWS);
+    crdi_json_begin_object(w, NULL);
+    crdi_json_put_integer(w, "format", 1);
+    crdi_json_put_text_or_null(w, "end", end_text(m));
+    crdi_json_put_text(w, "unit", r->end_unit);
+    crdi_json_put_text(w, "message", m->life.message);
+    crdi_json_put_number(w, "time", r->time);
+    crdi_json_put_integer(w, "steps", r->steps);
+    crdi_json_put_number(w, "wall_time", r->wall_time);
+    crdi_json_put_number(w, "initialization_time", r->initialization_time);
+    crdi_json_put_integer(w, "rows", r->rows);
+    crdi_json_put_integer(w, "threads", r->threads);
+    crdi_json_begin_list(w, "units");
     for (int i = 0; i < r->unit_count; i++) {
-        open_item(t, i);
-        put_unit_times(t, &r->units[i]);
-        crdi_text_add(t, "}");
+        crdi_json_begin_object(w, NULL);
+        put_unit_times(w, &r->units[i]);
+        crdi_json_end(w);
     }
-    crdi_text_add(t, "]");
-    key(t, "loops");
-    crdi_text_add(t, "[");
+    crdi_json_end(w);
+    crdi_json_begin_list(w, "loops");
     for (int i = 0; i < r->loop_count; i++) {
-        open_item(t, i);
-        put_loop(t, &r->loops[i]);
-        crdi_text_add(t, "}");
+        crdi_json_begin_object(w, NULL);
+        put_loop(w, &r->loops[i]);
+        crdi_json_end(w);
     }
-    crdi_text_add(t, "]");
-    key(t, "couplings");
-    crdi_text_add(t, "[");
+    crdi_json_end(w);
+    crdi_json_begin_list(w, "couplings");
     for (int i = 0; i < r->coupling_count; i++) {
-        open_item(t, i);
-        put_coupled(t, &r->couplings[i]);
-        crdi_text_add(t, "}");
+        crdi_json_begin_object(w, NULL);
+        put_coupled(w, &r->couplings[i]);
+        crdi_json_end(w);
     }
-    crdi_text_add(t, "]");
-    put_quality(m, t, r);
-    key(t, "pace");
-    (void)crdi_pace_to_json(r->pace, m->plan->unit_names, m->plan->member_count, t);
+    crdi_json_end(w);
+    put_quality(m, w, r);
+    crdi_pace_put_json(w, "pace", r->pace, m->plan->unit_names, m->plan->member_count);
     pthread_mutex_lock(&m->events.lock);
-    integer(t, "warnings", m->events.warnings);
+    crdi_json_put_integer(w, "warnings", m->events.warnings);
     pthread_mutex_unlock(&m->events.lock);
-    crdi_text_add(t, "}\n");
-    const bool complete = r->unit_count == m->plan->member_count && m->verdict.judge && !t->failed;
+    crdi_json_end(w);
+    crdi_text_put(out, "\n", 1);
+    const bool complete =
+        r->unit_count == m->plan->member_count && m->verdict.judge && !out->failed;
     return complete ? CRD_OK : crdi_fail(m->ctx, CRD_E_MEMORY, "out of memory for the verdict");
 }
 
