@@ -146,8 +146,9 @@ typedef struct crdi_doc {
     crd_text text; // not yet written
     crd_status st;
     int column, columns;
-    const char* align; // a letter per column: l, r
-    const char* path;  // for messages
+    const char* align;  // a letter per column: l, r
+    char own_align[16]; // of crdi_doc_columns
+    const char* path;   // for messages
 } crdi_doc;
 
 // As snprintf, but cut at a whole character. Returns `out`.
@@ -167,6 +168,63 @@ void crdi_doc_table_end(crdi_doc* d);
 // "1.23457", without locale; at most 32 bytes. An en dash for what is not finite.
 const char* crdi_number_text(char out[32], double x, int digits);
 const char* crdi_seconds_text(char out[32], double seconds); // "1.5 ms"
+
+// ---- rows of JSON and charts: report_rows.c ----------------------------------------------------
+
+enum { CRDI_CELL = 512 };
+
+typedef enum crdi_cell_kind { // of a member that may be missing or something else
+    CRDI_CELL_TEXT,           // a dash if empty; stands on the left, all others on the right
+    CRDI_CELL_NUMBER,
+    CRDI_CELL_SECONDS, // "1.5 ms"
+    CRDI_CELL_PERCENT,
+} crdi_cell_kind;
+
+typedef struct crdi_doc_column {
+    const char *title, *key;
+    crdi_cell_kind kind;
+    int digits;       // of a number
+    const char* part; // the object in the row that has the member; NULL: the row itself
+    const char* (*make)(const crdi_json* row, char out[CRDI_CELL]); // out of several members
+    const char* tip;                                                // member shown on a long look
+} crdi_doc_column;
+
+#define CRDI_TEXT(t, k) .title = (t), .key = (k)
+#define CRDI_NUMBER(t, k, n) CRDI_TEXT(t, k), .kind = CRDI_CELL_NUMBER, .digits = (n)
+#define CRDI_SECONDS(t, k) CRDI_TEXT(t, k), .kind = CRDI_CELL_SECONDS
+#define CRDI_PERCENT(t, k) CRDI_TEXT(t, k), .kind = CRDI_CELL_PERCENT
+#define CRDI_COLUMNS(columns) columns, (int)(sizeof(columns) / sizeof *(columns))
+
+// A table of the rows that are wanted (NULL: all); nothing if there is none.
+void crdi_doc_rows(crdi_doc* d, const char* caption, const crdi_doc_column* columns, int count,
+                   const crdi_json* list, bool (*wanted)(const crdi_json* row));
+// The same piece by piece, for rows from elsewhere; crdi_doc_table_end ends it.
+void crdi_doc_columns(crdi_doc* d, const char* caption, const crdi_doc_column* columns, int count);
+void crdi_doc_row(crdi_doc* d, const crdi_doc_column* columns, int count, const crdi_json* row);
+void crdi_doc_sentences(crdi_doc* d, const crdi_json* texts); // a bullet each
+
+const char* crdi_text_or_dash(const char* text);
+const char* crdi_percent_text(char out[CRDI_CELL], double x);                // a part of a whole
+const char* crdi_connection_text(const crdi_json* row, char out[CRDI_CELL]); // from and to
+
+#define CRDI_SVG_FONT                                                                              \
+    "font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;fill:var(--tt)"
+// At most `most` characters and an ellipsis; `out` has room for 4 * most + 8 bytes.
+void crdi_svg_clip(char* out, const char* text, int most);
+void crdi_svg_begin(crd_text* t, const char* class, const char* label, int width, int height);
+// With the style of bars on a grid. `alone`: a file of its own, with its own colours.
+void crdi_svg_begin_chart(crd_text* t, const char* class, const char* label, int width, int height,
+                          bool alone);
+// In a page, which scrolls it.
+void crdi_doc_drawing(crdi_doc* d, const char* label, const crd_text* svg);
+
+typedef struct crdi_chart_words {
+    const char *label, *alt, *file; // file: its name up to the number of the run
+} crdi_chart_words;
+
+// In a page, or as a file beside the Markdown.
+crd_status crdi_report_chart(crdi_report* r, crdi_doc* d, int part, const crdi_chart_words* words,
+                             const crd_text* svg);
 
 // ---- the parts of a report ---------------------------------------------------------------------
 

@@ -466,13 +466,7 @@ static void put_label(crd_text* t, const char* class, const char* anchor, double
     put_place(t, y);
     crdi_text_add(t, "\">");
     char brief[4 * MOST_LETTERS + 8];
-    size_t n = 0;
-    for (int count = 0; text[n]; n++) {
-        count += ((unsigned char)text[n] & 0xC0) != 0x80;
-        if (count > MOST_LETTERS || n + 8 > sizeof brief) { break; }
-        brief[n] = text[n];
-    }
-    snprintf(brief + n, sizeof brief - n, "%s", text[n] ? "\u2026" : "");
+    crdi_svg_clip(brief, text, MOST_LETTERS);
     crdi_text_xml(t, brief);
     if (more) { crdi_text_add(t, " +%d", more); }
     crdi_text_add(t, "</text>\n");
@@ -507,8 +501,7 @@ static void put_box(crd_text* t, const box* b)
 static const char style[] =
     "<style>.topology{--tb:var(--panel,#f6f8fa);--tl:var(--edge,#8c959f);--tt:var(--text,#1f2328);"
     "--tm:var(--muted,#59636e);--ta:var(--accent,#0969da);--tr:var(--return,#bc4c00)}\n"
-    ".topology text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;"
-    "fill:var(--tt)}.topology .name{font-size:13.5px;font-weight:600}"
+    ".topology text{" CRDI_SVG_FONT "}.topology .name{font-size:13.5px;font-weight:600}"
     ".topology .kind{font-size:11px;fill:var(--tm)}.topology .port{font-size:11.5px}\n"
     ".topology .box{fill:var(--tb);stroke:var(--tl)}"
     ".topology .wire{fill:none;stroke:var(--ta);stroke-width:1.5}"
@@ -521,11 +514,9 @@ static const char dark_style[] =
 static void put_drawing(crd_text* t, const drawing* w, bool alone)
 {
     const int width = (int)ceil(w->width), height = (int)ceil(w->height);
-    crdi_text_add(t,
-                  "<svg class=\"topology\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" "
-                  "aria-label=\"%d units and their connections\" width=\"%d\" height=\"%d\" "
-                  "viewBox=\"0 0 %d %d\" style=\"--width:%dpx\">\n",
-                  w->unit_count, width, height, width, height, width);
+    char label[48];
+    snprintf(label, sizeof label, "%d units and their connections", w->unit_count);
+    crdi_svg_begin(t, "topology", label, width, height);
     crdi_text_put(t, style, sizeof style - 1);
     if (alone) { crdi_text_put(t, dark_style, sizeof dark_style - 1); }
     crdi_text_add(t, "</style>\n<defs>");

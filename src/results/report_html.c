@@ -66,10 +66,7 @@ static crd_status put_system(crdi_doc* d, const crdi_report* r)
     const crd_status st = crdi_report_drawing(r->ctx, what, false, &svg);
     if (st == CRD_OK && svg.length) {
         crdi_doc_heading(d, 2, "system", "System");
-        crdi_doc_put(d, "<div class=\"scroll drawing\" tabindex=\"0\" role=\"group\" "
-                        "aria-label=\"Drawing of the system\">");
-        crdi_doc_bytes(d, svg.data, svg.length);
-        crdi_doc_put(d, "</div>\n");
+        crdi_doc_drawing(d, "Drawing of the system", &svg);
     } else if (st == CRD_OK &&
                crdi_json_count(crdi_json_get_list(what, "units")) > CRDI_MOST_BOXES) {
         crdi_doc_heading(d, 2, "system", "System");

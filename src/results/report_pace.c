@@ -17,11 +17,6 @@ enum {
     FEW = 10,    // overruns that are not folded
 };
 
-static const char* text_or_dash(const char* text)
-{
-    return *text ? text : "\u2013";
-}
-
 // ---- histograms --------------------------------------------------------------------------------
 
 typedef struct chart {
@@ -163,30 +158,12 @@ static void put_period(crd_text* t, const chart* c, int bottom)
                   HEAD - 10, crdi_seconds_text(text, c->period));
 }
 
-// Colours come from the page that holds it, or are its own.
-static const char style[] =
-    "<style>.pace{--tl:var(--grid,#d1d9e0);--tt:var(--text,#1f2328);--tm:var(--muted,#59636e);"
-    "--ta:var(--accent,#0969da);--tr:var(--return,#bc4c00)}\n"
-    ".pace text{font:12px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;"
-    "fill:var(--tt)}.pace .title{font-weight:600}.pace .tick{font-size:11px;fill:var(--tm)}"
-    ".pace .grid{stroke:var(--tl);fill:none}.pace .bar{fill:var(--ta)}.pace .above{fill:var(--tr)}"
-    ".pace .limit{stroke:var(--tt);fill:none;stroke-width:1.5;stroke-dasharray:5 4}\n";
-static const char dark_style[] =
-    "@media(prefers-color-scheme:dark){.pace{--tl:#343b45;--tt:#e6edf3;--tm:#9198a1;"
-    "--ta:#4ea1ff;--tr:#f0883e}}\n";
-
 static void draw_histograms(const chart* c, bool alone, crd_text* t)
 {
     const int width = LEFT + BAR * PER_DECADE * c->decades + RIGHT;
     const int first = HEAD + PANEL, second = first + HEAD + PANEL, height = second + FOOT;
-    crdi_text_add(t,
-                  "<svg class=\"pace\" xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" "
-                  "aria-label=\"How many cycles began how late, and took how long\" width=\"%d\" "
-                  "height=\"%d\" viewBox=\"0 0 %d %d\" style=\"--width:%dpx\">\n",
-                  width, height, width, height, width);
-    crdi_text_put(t, style, sizeof style - 1);
-    if (alone) { crdi_text_put(t, dark_style, sizeof dark_style - 1); }
-    crdi_text_add(t, "</style>\n");
+    crdi_svg_begin_chart(t, "pace", "How many cycles began how late, and took how long", width,
+                         height, alone);
     put_panel(t, c, 0, first, false);
     put_panel(t, c, 1, second, true);
     put_period(t, c, second);
@@ -199,22 +176,13 @@ static crd_status put_chart(crdi_report* r, crdi_doc* d, int part, const crdi_js
     choose_axis(pace, &c);
     fill_bars(pace, &c);
     if (!(c.most > 0)) { return CRD_OK; }
-    crd_status st = CRD_OK;
+    static const crdi_chart_words words = {"Histograms of lateness and work",
+                                           "how late cycles began and how long they took",
+                                           "realtime"};
     crd_text svg;
     crd_text_init(&svg, r->ctx);
     draw_histograms(&c, !d->html, &svg);
-    if (svg.failed) {
-        st = CRD_E_MEMORY;
-    } else if (d->html) {
-        crdi_doc_put(d, "<div class=\"scroll drawing\" tabindex=\"0\" role=\"group\" "
-                        "aria-label=\"Histograms of lateness and work\">");
-        crdi_doc_bytes(d, svg.data, svg.length);
-        crdi_doc_put(d, "</div>\n");
-    } else {
-        char file[32];
-        snprintf(file, sizeof file, "realtime-%03d.svg", part + 1);
-        st = crdi_report_picture(r, d, "how late cycles began and how long they took", file, &svg);
-    }
+    const crd_status st = crdi_report_chart(r, d, part, &words, &svg);
     crd_text_clear(&svg);
     return st;
 }
@@ -314,63 +282,49 @@ static void put_system(crdi_doc* d, const crdi_json* pace)
         crdi_number_text(switches[1], crdi_json_get_number(pace, "involuntary_switches"), 15));
 }
 
-static void put_notes(crdi_doc* d, const crdi_json* notes)
-{
-    if (crdi_json_count(notes) == 0) { return; }
-    crdi_doc_put(d, d->html ? "<ul class=\"advice\">\n" : "\n");
-    for (const crdi_json* note = crdi_json_first(notes); note; note = note->next) {
-        if (note->kind != CRDI_JSON_TEXT) { continue; }
-        crdi_doc_put(d, d->html ? "<li>" : "- ");
-        crdi_doc_text(d, note->text);
-        crdi_doc_put(d, d->html ? "</li>\n" : "\n");
-    }
-    crdi_doc_put(d, d->html ? "</ul>\n" : "");
-}
-
 // ---- tables ------------------------------------------------------------------------------------
 
-static void put_seconds(crdi_doc* d, const crdi_json* object, const char* key)
-{
-    char t[32];
-    crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_get_number(object, key)));
-}
+static const crdi_doc_column quantile_columns[] = {
+    {CRDI_TEXT("", "")}, // of the panel
+    {CRDI_SECONDS("Mean", "mean")},
+    {CRDI_SECONDS("p50", "p50")},
+    {CRDI_SECONDS("p90", "p90")},
+    {CRDI_SECONDS("p99", "p99")},
+    {CRDI_SECONDS("p99.9", "p99.9")},
+    {CRDI_SECONDS("p99.99", "p99.99")},
+    {CRDI_SECONDS("Largest", "max")},
+};
 
 static void put_quantiles(crdi_doc* d, const crdi_json* pace)
 {
-    static const char* const keys[] = {"mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"};
-    crdi_doc_table(d, "Per cycle", "lrrrrrrr", "|Mean|p50|p90|p99|p99.9|p99.99|Largest");
+    enum { COUNT = sizeof quantile_columns / sizeof *quantile_columns };
+    crdi_doc_columns(d, "Per cycle", quantile_columns, COUNT);
     for (int k = 0; k < 2; k++) {
-        const crdi_json* h = crdi_json_get_object(pace, panels[k].key);
         crdi_doc_cell(d, "%s", panels[k].title);
-        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-            put_seconds(d, h, keys[i]);
-        }
+        crdi_doc_row(d, quantile_columns + 1, COUNT - 1, crdi_json_get_object(pace, panels[k].key));
     }
     crdi_doc_table_end(d);
 }
+
+static const crdi_doc_column overrun_columns[] = {
+    {CRDI_NUMBER("At / s", "time", 9)}, {CRDI_NUMBER("Cycle", "cycle", 15)},
+    {CRDI_SECONDS("Late", "late")},     {CRDI_SECONDS("Work", "busy")},
+    {CRDI_TEXT("Longest in", "unit")},
+};
 
 static void put_overruns(crdi_doc* d, const crdi_json* pace)
 {
     const crdi_json* list = crdi_json_get_list(pace, "overruns");
-    const size_t n = crdi_json_count(list);
+    const int n = crdi_json_count(list);
     const double all = crdi_json_get_number(pace, "overrun_count");
     if (n == 0) { return; }
     const bool folded = d->html && n > FEW;
     if (folded && all > (double)n) {
-        crdi_text_add(&d->text, "<details><summary>%zu of %.15g overruns</summary>\n", n, all);
+        crdi_text_add(&d->text, "<details><summary>%d of %.15g overruns</summary>\n", n, all);
     } else if (folded) {
-        crdi_text_add(&d->text, "<details><summary>%zu overruns</summary>\n", n);
+        crdi_text_add(&d->text, "<details><summary>%d overruns</summary>\n", n);
     }
-    crdi_doc_table(d, folded ? "" : "Overruns", "rrrrl", "At / s|Cycle|Late|Work|Longest in");
-    for (const crdi_json* o = crdi_json_first(list); o; o = o->next) {
-        char t[32];
-        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(o, "time"), 9));
-        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(o, "cycle"), 15));
-        put_seconds(d, o, "late");
-        put_seconds(d, o, "busy");
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(o, "unit")));
-    }
-    crdi_doc_table_end(d);
+    crdi_doc_rows(d, folded ? "" : "Overruns", CRDI_COLUMNS(overrun_columns), list, NULL);
     if (all > (double)n) {
         char t[32];
         crdi_doc_paragraph(d, "The first of %s, and the latest of the others.",
@@ -379,49 +333,36 @@ static void put_overruns(crdi_doc* d, const crdi_json* pace)
     if (folded) { crdi_doc_put(d, "</details>\n"); }
 }
 
-static void put_budgets(crdi_doc* d, const crdi_json* units)
+static const crdi_doc_column budget_columns[] = {
+    {CRDI_TEXT("Unit", "name")},
+    {CRDI_SECONDS("Budget", "budget")},
+    {CRDI_NUMBER("Steps", "steps", 15)},
+    {CRDI_NUMBER("Cycles without it", "late", 15)},
+};
+
+static bool has_budget(const crdi_json* unit)
 {
-    bool any = false;
-    for (const crdi_json* u = crdi_json_first(units); u; u = u->next) {
-        char t[32];
-        if (!(crdi_json_get_number(u, "budget") > 0)) { continue; }
-        if (!any) {
-            crdi_doc_table(d, "Units with a budget", "lrrr", "Unit|Budget|Steps|Cycles without it");
-        }
-        any = true;
-        crdi_doc_cell(d, "%s", crdi_json_get_text(u, "name"));
-        put_seconds(d, u, "budget");
-        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(u, "steps"), 15));
-        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(u, "late"), 15));
-    }
-    if (any) { crdi_doc_table_end(d); }
+    return crdi_json_get_number(unit, "budget") > 0;
 }
 
-static void put_links(crdi_doc* d, const crdi_json* units)
+static const crdi_doc_column link_columns[] = {
+    {CRDI_TEXT("Unit", "name")},
+    {CRDI_NUMBER("In", "in", 15), .part = "link"},
+    {CRDI_NUMBER("Out", "out", 15), .part = "link"},
+    {CRDI_NUMBER("Lost", "lost", 15), .part = "link"},
+    {CRDI_NUMBER("Twice", "duplicates", 15), .part = "link"},
+    {CRDI_NUMBER("Out of order", "reordered", 15), .part = "link"},
+    {CRDI_NUMBER("Bad", "bad", 15), .part = "link"},
+    {CRDI_NUMBER("Late", "late", 15), .part = "link"},
+    {CRDI_SECONDS("Mean age", "age_mean"), .part = "link"},
+    {CRDI_SECONDS("Largest age", "age_max"), .part = "link"},
+    {CRDI_SECONDS("Round trip", "round_trip"), .part = "link"},
+    {CRDI_SECONDS("Longest", "round_trip_max"), .part = "link"},
+};
+
+static bool has_link(const crdi_json* unit)
 {
-    static const char* const counts[] = {"in",        "out", "lost", "duplicates",
-                                         "reordered", "bad", "late"};
-    static const char* const times[] = {"age_mean", "age_max", "round_trip", "round_trip_max"};
-    bool any = false;
-    for (const crdi_json* u = crdi_json_first(units); u; u = u->next) {
-        const crdi_json* l = crdi_json_get_object(u, "link");
-        char t[32];
-        if (!l) { continue; }
-        if (!any) {
-            crdi_doc_table(d, "Links", "lrrrrrrrrrrr",
-                           "Unit|In|Out|Lost|Twice|Out of order|Bad|Late|Mean age|Largest age|"
-                           "Round trip|Longest");
-        }
-        any = true;
-        crdi_doc_cell(d, "%s", crdi_json_get_text(u, "name"));
-        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
-            crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(l, counts[k]), 15));
-        }
-        for (size_t k = 0; k < sizeof times / sizeof *times; k++) {
-            put_seconds(d, l, times[k]);
-        }
-    }
-    if (any) { crdi_doc_table_end(d); }
+    return crdi_json_get_object(unit, "link") != NULL;
 }
 
 // ---- the section -------------------------------------------------------------------------------
@@ -431,9 +372,7 @@ static bool says_something(const crdi_json* verdict)
     if (crdi_report_paced(verdict)) { return true; }
     for (const crdi_json* u = crdi_json_first(crdi_json_get_list(verdict, "units")); u;
          u = u->next) {
-        if (crdi_json_get_object(u, "link") || crdi_json_get_number(u, "budget") > 0) {
-            return true;
-        }
+        if (has_link(u) || has_budget(u)) { return true; }
     }
     return false;
 }
@@ -461,11 +400,12 @@ crd_status crdi_report_pace(crdi_report* r, crdi_doc* d)
             if (st < 0) { return st; }
             put_quantiles(d, pace);
             put_system(d, pace);
-            put_notes(d, crdi_json_get_list(pace, "notes"));
+            crdi_doc_sentences(d, crdi_json_get_list(pace, "notes"));
             put_overruns(d, pace);
         }
-        put_budgets(d, crdi_json_get_list(p->verdict, "units"));
-        put_links(d, crdi_json_get_list(p->verdict, "units"));
+        const crdi_json* units = crdi_json_get_list(p->verdict, "units");
+        crdi_doc_rows(d, "Units with a budget", CRDI_COLUMNS(budget_columns), units, has_budget);
+        crdi_doc_rows(d, "Links", CRDI_COLUMNS(link_columns), units, has_link);
     }
     return CRD_OK;
 }

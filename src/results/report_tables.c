@@ -21,11 +21,6 @@ const crdi_json* crdi_report_drawn(const crdi_report* r)
     return NULL;
 }
 
-static const char* text_or_dash(const char* text)
-{
-    return *text ? text : "\u2013";
-}
-
 // ---- verdicts ----------------------------------------------------------------------------------
 
 static void verdict_sentence(const crdi_report_part* p, char* out, size_t size)
@@ -53,7 +48,7 @@ static void verdict_sentence(const crdi_report_part* p, char* out, size_t size)
     } else if (strcmp(end, "failed") == 0) {
         crdi_doc_format(out, size, "Failed at %s s%s%s", time, *message ? ": " : "", message);
     } else {
-        crdi_doc_format(out, size, "Ended at %s s (%s)", time, text_or_dash(end));
+        crdi_doc_format(out, size, "Ended at %s s (%s)", time, crdi_text_or_dash(end));
     }
 }
 
@@ -232,29 +227,30 @@ static void put_facts(crdi_doc* d, const crdi_report_part* p)
     crdi_doc_put(d, d->html ? "</dl>\n" : "");
 }
 
-static void put_units(crdi_doc* d, const crdi_json* units)
+static const char* file_name_text(const crdi_json* unit, char out[CRDI_CELL])
 {
-    if (crdi_json_count(units) == 0) { return; }
-    crdi_doc_table(d, "Units", "lllllllr",
-                   "Unit|Kind|Model|Version|Made with|File|SHA-256|Step / s");
-    for (const crdi_json* u = crdi_json_first(units); u; u = u->next) {
-        char number[32], brief[16];
-        const char* sha = crdi_json_get_text(u, "sha256");
-        const char* file = crdi_json_get_text(u, "file");
-        const char* slash = strrchr(file, '/');
-        crdi_doc_cell(d, "%s", crdi_json_get_text(u, "name"));
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(u, "kind")));
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(u, "model")));
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(u, "version")));
-        crdi_doc_cell_tip(d, text_or_dash(crdi_json_get_text(u, "tool")),
-                          crdi_json_get_text(u, "date"));
-        crdi_doc_cell_tip(d, text_or_dash(slash && slash[1] ? slash + 1 : file), file);
-        snprintf(brief, sizeof brief, "%.10s", sha);
-        crdi_doc_cell_tip(d, text_or_dash(brief), sha);
-        crdi_doc_cell(d, "%s", crdi_number_text(number, crdi_json_get_number(u, "step"), 6));
-    }
-    crdi_doc_table_end(d);
+    const char* file = crdi_json_get_text(unit, "file");
+    const char* slash = strrchr(file, '/');
+    (void)out;
+    return crdi_text_or_dash(slash && slash[1] ? slash + 1 : file);
 }
+
+static const char* hash_text(const crdi_json* unit, char out[CRDI_CELL])
+{
+    snprintf(out, CRDI_CELL, "%.10s", crdi_json_get_text(unit, "sha256"));
+    return crdi_text_or_dash(out);
+}
+
+static const crdi_doc_column unit_columns[] = {
+    {CRDI_TEXT("Unit", "name")},
+    {CRDI_TEXT("Kind", "kind")},
+    {CRDI_TEXT("Model", "model")},
+    {CRDI_TEXT("Version", "version")},
+    {.title = "Made with", .key = "tool", .tip = "date"},
+    {.title = "File", .make = file_name_text, .tip = "file"},
+    {.title = "SHA-256", .make = hash_text, .tip = "sha256"},
+    {CRDI_NUMBER("Step / s", "step", 6)},
+};
 
 // A value of a parameter: the format has texts, but a number does no harm.
 static const char* value_text(const crdi_json* object, const char* key, char number[32])
@@ -281,38 +277,43 @@ static void put_parameters(crdi_doc* d, const crdi_json* units)
             crdi_doc_cell(d, "%s", crdi_json_get_text(u, "name"));
             crdi_doc_cell(d, "%s", crdi_json_get_text(q, "name"));
             crdi_doc_cell(d, "%s", value_text(q, "value", a));
-            crdi_doc_cell(d, "%s", text_or_dash(value_text(q, "start", b)));
-            crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(q, "unit")));
+            crdi_doc_cell(d, "%s", crdi_text_or_dash(value_text(q, "start", b)));
+            crdi_doc_cell(d, "%s", crdi_text_or_dash(crdi_json_get_text(q, "unit")));
         }
     }
     crdi_doc_table_end(d);
 }
 
+static const char* conversion_text(const crdi_json* c, char out[CRDI_CELL])
+{
+    char a[32], b[32];
+    const double gain = crdi_json_get_number(c, "gain"), offset = crdi_json_get_number(c, "offset");
+    const bool scaled = isfinite(gain) && gain != 1, moved = isfinite(offset) && offset != 0;
+    snprintf(out, CRDI_CELL, "%s%s%s%s%s", scaled ? "\u00D7 " : "",
+             scaled ? crdi_number_text(a, gain, 9) : "", moved ? " + " : "",
+             moved ? crdi_number_text(b, offset, 9) : "",
+             crdi_json_get_bool(c, "mapped", false) ? " mapped" : "");
+    return out;
+}
+
+static const crdi_doc_column connection_columns[] = {
+    {CRDI_TEXT("From", "from")},
+    {CRDI_TEXT("To", "to")},
+    {CRDI_TEXT("Unit of measure", "unit")},
+    {CRDI_TEXT("Prediction", "predict")},
+    {.title = "Conversion", .make = conversion_text},
+};
+
 static void put_connections(crdi_doc* d, const crdi_json* connections)
 {
-    const size_t n = crdi_json_count(connections);
+    const int n = crdi_json_count(connections);
     if (!n) { return; }
     if (d->html) {
-        crdi_text_add(&d->text, "<details%s><summary>%zu connection%s</summary>\n",
+        crdi_text_add(&d->text, "<details%s><summary>%d connection%s</summary>\n",
                       n <= 6 ? " open" : "", n, n == 1 ? "" : "s");
     }
-    crdi_doc_table(d, d->html ? "" : "Connections", "lllll",
-                   "From|To|Unit of measure|Prediction|Conversion");
-    for (const crdi_json* c = crdi_json_first(connections); c; c = c->next) {
-        char a[32], b[32];
-        const double gain = crdi_json_get_number(c, "gain"),
-                     offset = crdi_json_get_number(c, "offset");
-        crdi_doc_cell(d, "%s", crdi_json_get_text(c, "from"));
-        crdi_doc_cell(d, "%s", crdi_json_get_text(c, "to"));
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(c, "unit")));
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(c, "predict")));
-        const bool scaled = isfinite(gain) && gain != 1, moved = isfinite(offset) && offset != 0;
-        crdi_doc_cell(d, "%s%s%s%s%s", scaled ? "\u00D7 " : "",
-                      scaled ? crdi_number_text(a, gain, 9) : "", moved ? " + " : "",
-                      moved ? crdi_number_text(b, offset, 9) : "",
-                      crdi_json_get_bool(c, "mapped", false) ? " mapped" : "");
-    }
-    crdi_doc_table_end(d);
+    crdi_doc_rows(d, d->html ? "" : "Connections", CRDI_COLUMNS(connection_columns), connections,
+                  NULL);
     if (d->html) { crdi_doc_put(d, "</details>\n"); }
 }
 
@@ -357,7 +358,7 @@ void crdi_report_what_ran(crdi_doc* d, const crdi_report* r)
         const bool again = same_units(units, shown);
         const bool tuned = again && !crdi_json_equal(units, shown);
         const bool wired_again = connections && wired && crdi_json_equal(connections, wired);
-        if (!again) { put_units(d, units); }
+        if (!again) { crdi_doc_rows(d, "Units", CRDI_COLUMNS(unit_columns), units, NULL); }
         if (!again || tuned) { put_parameters(d, units); }
         if (!wired_again) { put_connections(d, connections); }
         if (again || wired_again) {
@@ -435,111 +436,114 @@ static void put_events(crdi_doc* d, const crdi_report* r)
 
 // ---- times and loops ---------------------------------------------------------------------------
 
-static void put_times(crdi_doc* d, const crdi_report* r, const crdi_report_part* p)
+static const crdi_doc_column time_columns[] = {
+    {CRDI_TEXT("Unit", "name")},
+    {CRDI_TEXT("Kind", "kind")},
+    {CRDI_NUMBER("Steps", "steps", 12)},
+    {CRDI_SECONDS("Step size", "step_size")},
+    {CRDI_SECONDS("Stepping", "time_step")},
+    {CRDI_SECONDS("Getting", "time_get")},
+    {CRDI_SECONDS("Setting", "time_set")},
+    {CRDI_SECONDS("Longest step", "worst_step")},
+};
+
+static void put_times(crdi_doc* d, const char* caption, const crdi_json* units)
 {
-    const crdi_json* units = crdi_json_get_list(p->verdict, "units");
-    if (crdi_json_count(units) == 0) { return; }
-    crdi_doc_table(d, r->part_count > 1 ? p->label : "", "llrrrrrr",
-                   "Unit|Kind|Steps|Step size|Stepping|Getting|Setting|Longest step");
-    for (const crdi_json* u = crdi_json_first(units); u; u = u->next) {
-        char t[32];
-        crdi_doc_cell(d, "%s", crdi_json_get_text(u, "name"));
-        crdi_doc_cell(d, "%s", crdi_json_get_text(u, "kind"));
-        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(u, "steps"), 12));
-        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_get_number(u, "step_size")));
-        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_get_number(u, "time_step")));
-        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_get_number(u, "time_get")));
-        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_get_number(u, "time_set")));
-        crdi_doc_cell(d, "%s", crdi_seconds_text(t, crdi_json_get_number(u, "worst_step")));
-    }
-    crdi_doc_table_end(d);
+    crdi_doc_rows(d, caption, CRDI_COLUMNS(time_columns), units, NULL);
 }
 
-static void put_loops(crdi_doc* d, const crdi_report* r, const crdi_report_part* p)
+static const char* method_text(const crdi_json* loop, char out[CRDI_CELL])
 {
-    const crdi_json* loops = crdi_json_get_list(p->verdict, "loops");
-    if (crdi_json_count(loops) == 0) { return; }
-    crdi_doc_table(d, r->part_count > 1 ? p->label : "", "lrrrll",
-                   "Loop|Size|Iterations|Residual|Method|Converged");
-    for (const crdi_json* loop = crdi_json_first(loops); loop; loop = loop->next) {
-        char t[32];
-        const bool newton = crdi_json_get_bool(loop, "newton", false);
-        crdi_doc_cell(d, "%s", crdi_json_get_text(loop, "text"));
-        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(loop, "size"), 9));
-        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(loop, "iterations"), 9));
-        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(loop, "residual"), 3));
-        crdi_doc_cell(d, "%s", newton ? "Newton" : "fixed point");
-        crdi_doc_cell(d, "%s", !crdi_json_get_bool(loop, "converged", true) ? "no" : "yes");
-    }
-    crdi_doc_table_end(d);
+    (void)out;
+    return crdi_json_get_bool(loop, "newton", false) ? "Newton" : "fixed point";
+}
+
+static const char* converged_text(const crdi_json* loop, char out[CRDI_CELL])
+{
+    (void)out;
+    return crdi_json_get_bool(loop, "converged", true) ? "yes" : "no";
+}
+
+static const crdi_doc_column loop_columns[] = {
+    {CRDI_TEXT("Loop", "text")},
+    {CRDI_NUMBER("Size", "size", 9)},
+    {CRDI_NUMBER("Iterations", "iterations", 9)},
+    {CRDI_NUMBER("Residual", "residual", 3)},
+    {.title = "Method", .make = method_text},
+    {.title = "Converged", .make = converged_text},
+};
+
+static void put_loops(crdi_doc* d, const char* caption, const crdi_json* loops)
+{
+    crdi_doc_rows(d, caption, CRDI_COLUMNS(loop_columns), loops, NULL);
 }
 
 // ---- couplings ---------------------------------------------------------------------------------
 
-static void put_count(crdi_doc* d, const crdi_json* object, const char* key)
-{
-    char t[32];
-    crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(object, key), 12));
-}
+enum { COUPLING_ERRORS = 8 }; // the first column that is the algorithm's, not the link's
 
-static void put_errors(crdi_doc* d, const crdi_json* tap)
-{
-    char t[32];
-    crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(tap, "C"), 4));
-    crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(tap, "rms"), 4));
-    crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(tap, "worst"), 4));
-}
+static const crdi_doc_column coupling_columns[] = {
+    {.title = "Connection", .make = crdi_connection_text},
+    {CRDI_TEXT("Algorithm", "algorithm")},
+    {CRDI_NUMBER("k mean", "k_mean", 3)},
+    {CRDI_NUMBER("k max", "k_max", 12)},
+    {CRDI_NUMBER("Lost", "lost", 12)},
+    {CRDI_NUMBER("Filled", "filled", 12)},
+    {CRDI_NUMBER("Late", "late", 12)},
+    {CRDI_NUMBER("Jumps", "jumps", 12)},
+    [COUPLING_ERRORS] = {CRDI_NUMBER("C / %", "C", 4)},
+    {CRDI_NUMBER("RMS", "rms", 4)},
+    {CRDI_NUMBER("Worst", "worst", 4)},
+};
 
 // Algorithms that were only computed beside the one in use.
 static void put_shadows(crdi_doc* d, const crdi_json* shadows)
 {
-    enum { COUNTS = 6 }; // columns that are the link's, not the algorithm's
+    enum { COUNT = sizeof coupling_columns / sizeof *coupling_columns };
     for (const crdi_json* shadow = crdi_json_first(shadows); shadow; shadow = shadow->next) {
         crdi_doc_cell(d, "%s", "");
         crdi_doc_cell(d, "\u21B3 %s (shadow)",
-                      text_or_dash(crdi_json_get_text(shadow, "algorithm")));
-        for (int k = 0; k < COUNTS; k++) {
+                      crdi_text_or_dash(crdi_json_get_text(shadow, "algorithm")));
+        for (int k = 2; k < COUPLING_ERRORS; k++) {
             crdi_doc_cell(d, "%s", "");
         }
-        put_errors(d, shadow);
+        crdi_doc_row(d, coupling_columns + COUPLING_ERRORS, COUNT - COUPLING_ERRORS, shadow);
     }
 }
 
-static void put_couplings(crdi_doc* d, const crdi_report* r, const crdi_report_part* p)
+static void put_couplings(crdi_doc* d, const char* caption, const crdi_json* couplings)
 {
-    const crdi_json* couplings = crdi_json_get_list(p->verdict, "couplings");
     if (crdi_json_count(couplings) == 0) { return; }
-    crdi_doc_table(d, r->part_count > 1 ? p->label : "", "llrrrrrrrrr",
-                   "Connection|Algorithm|k mean|k max|Lost|Filled|Late|Jumps|C / %|RMS|Worst");
+    crdi_doc_columns(d, caption, CRDI_COLUMNS(coupling_columns));
     for (const crdi_json* c = crdi_json_first(couplings); c; c = c->next) {
-        char t[32];
-        crdi_doc_cell(d, "%s \u2192 %s", text_or_dash(crdi_json_get_text(c, "from")),
-                      text_or_dash(crdi_json_get_text(c, "to")));
-        crdi_doc_cell(d, "%s", text_or_dash(crdi_json_get_text(c, "algorithm")));
-        crdi_doc_cell(d, "%s", crdi_number_text(t, crdi_json_get_number(c, "k_mean"), 3));
-        put_count(d, c, "k_max");
-        put_count(d, c, "lost");
-        put_count(d, c, "filled");
-        put_count(d, c, "late");
-        put_count(d, c, "jumps");
-        put_errors(d, c);
+        crdi_doc_row(d, CRDI_COLUMNS(coupling_columns), c);
         put_shadows(d, crdi_json_get_list(c, "shadows"));
     }
     crdi_doc_table_end(d);
     for (const crdi_json* c = crdi_json_first(couplings); c; c = c->next) {
         const char* hint = crdi_json_get_text(c, "hint");
+        char connection[CRDI_CELL];
         if (!*hint) { continue; }
-        crdi_doc_paragraph(d, "%s \u2192 %s: %s", crdi_json_get_text(c, "from"),
-                           crdi_json_get_text(c, "to"), hint);
+        crdi_doc_paragraph(d, "%s: %s", crdi_connection_text(c, connection), hint);
     }
 }
 
-static bool has_list(const crdi_report* r, const char* key)
+// A section with a table of each run, if there is anything in one of them.
+static void put_lists(crdi_doc* d, const crdi_report* r, const char* key, const char* title,
+                      void (*put)(crdi_doc* d, const char* caption, const crdi_json* list))
 {
+    bool any = false;
     for (int i = 0; i < r->part_count; i++) {
-        if (crdi_json_count(crdi_json_get_list(r->parts[i].verdict, key)) > 0) { return true; }
+        const crdi_json* list = crdi_json_get_list(r->parts[i].verdict, key);
+        if (crdi_json_count(list) == 0) { continue; }
+        if (!any) { crdi_doc_heading(d, 2, strcmp(key, "units") ? key : "times", title); }
+        if (!any && put == put_couplings) {
+            crdi_doc_paragraph(d, "Latency k in macro steps; the errors are those of the estimate "
+                                  "against what the signal turned out to be.");
+        }
+        any = true;
+        put(d, r->part_count > 1 ? r->parts[i].label : "", list);
     }
-    return false;
 }
 
 static void put_statistics(crdi_doc* d, const crdi_report* r)
@@ -560,7 +564,7 @@ static void put_statistics(crdi_doc* d, const crdi_report* r)
             if (!line->there || s->kind == CRDI_KIND_TEXT) { continue; }
             crdi_doc_cell_tip(d, s->name, s->info->description);
             if (several) { crdi_doc_cell(d, "%s", r->parts[k].label); }
-            crdi_doc_cell(d, "%s", text_or_dash(s->info->unit));
+            crdi_doc_cell(d, "%s", crdi_text_or_dash(s->info->unit));
             crdi_doc_cell(d, "%s", crdi_number_text(x, t->min, 7));
             crdi_doc_cell(d, "%s", crdi_number_text(x, t->max, 7));
             crdi_doc_cell(d, "%s",
@@ -583,25 +587,8 @@ static void put_statistics(crdi_doc* d, const crdi_report* r)
 void crdi_report_tables(crdi_doc* d, const crdi_report* r)
 {
     put_events(d, r);
-    if (has_list(r, "units")) {
-        crdi_doc_heading(d, 2, "times", "Where the time went");
-        for (int i = 0; i < r->part_count; i++) {
-            put_times(d, r, &r->parts[i]);
-        }
-    }
-    if (has_list(r, "loops")) {
-        crdi_doc_heading(d, 2, "loops", "Algebraic loops");
-        for (int i = 0; i < r->part_count; i++) {
-            put_loops(d, r, &r->parts[i]);
-        }
-    }
-    if (has_list(r, "couplings")) {
-        crdi_doc_heading(d, 2, "couplings", "Couplings");
-        crdi_doc_paragraph(d, "Latency k in macro steps; the errors are those of the estimate "
-                              "against what the signal turned out to be.");
-        for (int i = 0; i < r->part_count; i++) {
-            put_couplings(d, r, &r->parts[i]);
-        }
-    }
+    put_lists(d, r, "units", "Where the time went", put_times);
+    put_lists(d, r, "loops", "Algebraic loops", put_loops);
+    put_lists(d, r, "couplings", "Couplings", put_couplings);
     put_statistics(d, r);
 }
