@@ -20,10 +20,14 @@ typedef enum crdi_key_type {
     CRDI_KEY_NUMBERS,   ///< crdi_numbers
     CRDI_KEY_TIMES,     ///< crdi_numbers, s
     CRDI_KEY_CHOICE,    ///< an enum, by its place in `choices`
+    CRDI_KEY_TABLE,     ///< a mapping of its own, `table`
+    CRDI_KEY_OWN,       ///< by `read`
     CRDI_KEY_NODE,      ///< const crdi_node*: the reader of the table goes on from there
 } crdi_key_type;
 
 typedef enum crdi_range { CRDI_ANY, CRDI_POSITIVE, CRDI_NOT_NEGATIVE } crdi_range;
+
+typedef struct crdi_reader crdi_reader;
 
 typedef struct crdi_key {
     const char* name;
@@ -33,6 +37,8 @@ typedef struct crdi_key {
     crdi_range range;           ///< numbers
     int min, max;               ///< CRDI_KEY_INT
     const char* const* choices; ///< CRDI_KEY_CHOICE, ends with NULL
+    const struct crdi_table* table;
+    crd_status (*read)(crdi_reader* r, const crdi_node* n, void* out);
 } crdi_key;
 
 typedef struct crdi_table {
@@ -56,8 +62,9 @@ typedef struct crdi_hint {
     char text[100];
 } crdi_hint;
 
-typedef struct crdi_reader {
+struct crdi_reader {
     crd_context* ctx;
+    crd_system* system; ///< that is being read
     crd_arena* arena;   ///< of the system: what stays
     crd_arena* scratch; ///< gone after reading
     const char* file;
@@ -68,7 +75,7 @@ typedef struct crdi_reader {
     int base_bonds;
     bool foreign_names; ///< new units may have any name
     crdi_hint hint;     ///< unit that may have been meant
-} crdi_reader;
+};
 
 /// `*given` (may be NULL) gets bit i for key i of the table.
 crd_status crdi_read_mapping(crdi_reader* r, const crdi_node* n, const crdi_table* table,

@@ -36,6 +36,15 @@ typedef struct file_draft {
     const char *title, *system, *variant;
 } file_draft;
 
+// Readers and tables of keys that have more than one form, or keys of their own.
+static crd_status read_parameters(crdi_reader* r, const crdi_node* n, void* unit);
+static crd_status read_columns(crdi_reader* r, const crdi_node* n, void* unit);
+static crd_status read_bench(crdi_reader* r, const crdi_node* n, void* out);
+static crd_status read_names(crdi_reader* r, const crdi_node* n, void* standby);
+static crd_status read_threads(crdi_reader* r, const crdi_node* n, void* out);
+static crd_status read_mat(crdi_reader* r, const crdi_node* n, void* out);
+static const crdi_table session_table, initialization_table;
+
 static const crdi_key file_keys[] = {
     {KEY("cardan", NODE, file_draft, version)},
     {KEY("title", TEXT, file_draft, title)},
@@ -51,8 +60,7 @@ static const crdi_key file_keys[] = {
 typedef struct unit_draft {
     crd_unit_spec spec;
     const char *fmu, *replay, *dcp, *description, *circuit, *twin;
-    const crdi_node *signal, *signals, *parameters, *solver, *columns, *refresh, *session, *bench,
-        *standby;
+    const crdi_node *signal, *signals, *solver, *standby;
 } unit_draft;
 
 enum {
@@ -90,12 +98,12 @@ enum {
     [U_REPLAY] = {KEY("replay", PATH, unit_draft, replay)},                                        \
     [U_CIRCUIT] = {KEY("circuit", PATH, unit_draft, circuit)},                                     \
     [U_TWIN] = {KEY("twin", PATH, unit_draft, twin)},                                              \
-    [U_PARAMETERS] = {KEY("parameters", NODE, unit_draft, parameters)},                            \
+    [U_PARAMETERS] = {KEY("parameters", OWN, unit_draft, spec), .read = read_parameters},          \
     [U_INTERFACE] = {KEY("interface", CHOICE, unit_draft, spec.interface), .choices = interfaces}, \
     [U_SOLVER] = {KEY("solver", NODE, unit_draft, solver)},                                        \
     [U_INTERPOLATION] = {KEY("interpolation", CHOICE, unit_draft, spec.interpolation),             \
                          .choices = interpolations},                                               \
-    [U_COLUMNS] = {KEY("columns", NODE, unit_draft, columns)},                                     \
+    [U_COLUMNS] = {KEY("columns", OWN, unit_draft, spec), .read = read_columns},                   \
     [U_TIME_OFFSET] = {KEY("time_offset", TIME, unit_draft, spec.time_offset)},                    \
     [U_REPEAT] = {KEY("repeat", BOOL, unit_draft, spec.repeat)},                                   \
     [U_LOGGING] = {KEY("logging", BOOL, unit_draft, spec.logging)}
@@ -104,13 +112,13 @@ static const crdi_key unit_keys[] = {
     MODEL_KEYS,
     [U_DCP] = {KEY("dcp", TEXT, unit_draft, dcp)},
     [U_DESCRIPTION] = {KEY("description", PATH, unit_draft, description)},
-    [U_SESSION] = {KEY("session", NODE, unit_draft, session)},
-    [U_BENCH] = {KEY("bench", NODE, unit_draft, bench)},
+    [U_SESSION] = {KEY("session", TABLE, unit_draft, spec.session), .table = &session_table},
+    [U_BENCH] = {KEY("bench", OWN, unit_draft, spec.bench), .read = read_bench},
     [U_STANDBY] = {KEY("standby", NODE, unit_draft, standby)},
     [U_STEP] = {KEY("step", TIME, unit_draft, spec.step), .range = CRDI_POSITIVE},
     [U_PINNED] = {KEY("pinned", BOOL, unit_draft, spec.pinned)},
     [U_REAL] = {KEY("real", BOOL, unit_draft, spec.real)},
-    [U_REFRESH] = {KEY("refresh", NODE, unit_draft, refresh)},
+    [U_REFRESH] = {KEY("refresh", OWN, unit_draft, spec.refresh), .read = crdi_read_refresh},
     [U_BUDGET] = {KEY("budget", TIME, unit_draft, spec.budget), .range = CRDI_POSITIVE},
 };
 
@@ -121,17 +129,15 @@ static const crdi_key unit_keys[] = {
 
 typedef struct standby_draft {
     unit_draft unit; // first: it has the keys of a unit
-    double after, fade;
-    bool rejoin;
-    const crdi_node* names;
+    crd_standby_spec spec;
 } standby_draft;
 
 static const crdi_key standby_keys[] = {
     MODEL_KEYS,
-    [U_MODEL_KEYS] = {KEY("after", TIME, standby_draft, after), .range = CRDI_POSITIVE},
-    {KEY("fade", TIME, standby_draft, fade), .range = CRDI_POSITIVE},
-    {KEY("rejoin", BOOL, standby_draft, rejoin)},
-    {KEY("names", NODE, standby_draft, names)},
+    [U_MODEL_KEYS] = {KEY("after", TIME, standby_draft, spec.after), .range = CRDI_POSITIVE},
+    {KEY("fade", TIME, standby_draft, spec.fade), .range = CRDI_POSITIVE},
+    {KEY("rejoin", BOOL, standby_draft, spec.rejoin)},
+    {KEY("names", OWN, standby_draft, spec), .read = read_names},
 };
 
 static const crdi_key session_keys[] = {
@@ -250,25 +256,20 @@ static const struct {
 #undef LEVEL
 };
 
-typedef struct run_draft {
-    crd_run_spec spec;
-    const crdi_node *scheme, *pace, *control, *iterate, *monitor, *threads, *initialization;
-} run_draft;
-
 static const crdi_key run_keys[] = {
-    {KEY("start", TIME, run_draft, spec.start)},
-    {KEY("stop", TIME, run_draft, spec.stop)},
-    {KEY("step", TIME, run_draft, spec.step), .range = CRDI_POSITIVE},
-    {KEY("tolerance", NUMBER, run_draft, spec.tolerance), .range = CRDI_POSITIVE},
-    {KEY("scheme", NODE, run_draft, scheme)},
-    {KEY("predict", CHOICE, run_draft, spec.predict), .choices = crdi_predictions},
-    {KEY("pace", NODE, run_draft, pace)},
-    {KEY("control", NODE, run_draft, control)},
-    {KEY("iterate", NODE, run_draft, iterate)},
-    {KEY("feedthrough", CHOICE, run_draft, spec.feedthrough), .choices = feedthroughs},
-    {KEY("monitor", NODE, run_draft, monitor)},
-    {KEY("threads", NODE, run_draft, threads)},
-    {KEY("initialization", NODE, run_draft, initialization)},
+    {KEY("start", TIME, crd_run_spec, start)},
+    {KEY("stop", TIME, crd_run_spec, stop)},
+    {KEY("step", TIME, crd_run_spec, step), .range = CRDI_POSITIVE},
+    {KEY("tolerance", NUMBER, crd_run_spec, tolerance), .range = CRDI_POSITIVE},
+    {.name = "scheme", .type = CRDI_KEY_OWN, .read = crdi_read_scheme},
+    {KEY("predict", CHOICE, crd_run_spec, predict), .choices = crdi_predictions},
+    {KEY("pace", OWN, crd_run_spec, pace), .read = crdi_read_pace},
+    {KEY("control", OWN, crd_run_spec, control), .read = crdi_read_control},
+    {KEY("iterate", OWN, crd_run_spec, iterate), .read = crdi_read_iterate},
+    {KEY("feedthrough", CHOICE, crd_run_spec, feedthrough), .choices = feedthroughs},
+    {KEY("monitor", OWN, crd_run_spec, monitor), .read = crdi_read_monitor},
+    {KEY("threads", OWN, crd_run_spec, threads), .read = read_threads},
+    {.name = "initialization", .type = CRDI_KEY_TABLE, .table = &initialization_table},
 };
 
 static const crdi_key initialization_keys[] = {
@@ -288,7 +289,6 @@ static const crdi_key group_keys[] = {
 typedef struct results_draft {
     crd_results_spec spec;
     crdi_texts variables;
-    const crdi_node* mat;
 } results_draft;
 
 static const crdi_key results_keys[] = {
@@ -296,7 +296,7 @@ static const crdi_key results_keys[] = {
     {KEY("variables", TEXTS, results_draft, variables)},
     {KEY("interval", TIME, results_draft, spec.interval), .range = CRDI_NOT_NEGATIVE},
     {KEY("unit_row", BOOL, results_draft, spec.unit_row)},
-    {KEY("mat", NODE, results_draft, mat)},
+    {KEY("mat", OWN, results_draft, spec.mat_version), .read = read_mat},
     {KEY("exchange", PATH, results_draft, spec.exchange)},
     {KEY("session", PATH, results_draft, spec.session)},
 };
@@ -593,10 +593,10 @@ fail:
 }
 
 // Those of a unit that was there already stay in front: the later ones win.
-static crd_status read_parameters(crdi_reader* r, const crdi_node* n, crd_unit_spec* out)
+static crd_status read_parameters(crdi_reader* r, const crdi_node* n, void* unit)
 {
     crd_status st = CRD_OK;
-    const size_t mark = crdi_path_enter(r, "parameters");
+    crd_unit_spec* out = unit;
     CRD_TRY(crdi_expect_kind(r, n, CRDI_MAPPING, "a mapping of variables and their values"));
     const int before = out->parameter_count;
     crd_setting* settings =
@@ -609,7 +609,6 @@ static crd_status read_parameters(crdi_reader* r, const crdi_node* n, crd_unit_s
     }
     out->parameters = settings;
     out->parameter_count = i;
-    crdi_path_leave(r, mark);
 fail:
     return st;
 }
@@ -624,21 +623,11 @@ static crd_status read_solver(crdi_reader* r, const crdi_node* n, crd_unit_spec*
     return st;
 }
 
-static crd_status read_session(crdi_reader* r, const crdi_node* n, crd_unit_spec* out)
+static crd_status read_bench(crdi_reader* r, const crdi_node* n, void* out)
 {
-    const size_t mark = crdi_path_enter(r, "session");
-    const crd_status st = crdi_read_mapping(r, n, &session_table, &out->session, NULL);
-    crdi_path_leave(r, mark);
-    return st;
-}
-
-static crd_status read_bench(crdi_reader* r, const crdi_node* n, crd_unit_spec* out)
-{
-    const size_t mark = crdi_path_enter(r, "bench");
-    const crd_status st = crdi_read_mapping(r, n, &bench_table, &out->bench, NULL);
-    out->bench.used = true;
-    crdi_path_leave(r, mark);
-    return st;
+    crd_bench_spec* bench = out;
+    bench->used = true;
+    return crdi_read_mapping(r, n, &bench_table, bench, NULL);
 }
 
 static crd_status read_column(crdi_reader* r, const crdi_node* n, crd_column_spec* out)
@@ -666,10 +655,10 @@ fail:
 }
 
 // The first that fits counts, so new ones come in front of those that are there.
-static crd_status read_columns(crdi_reader* r, const crdi_node* n, crd_unit_spec* out)
+static crd_status read_columns(crdi_reader* r, const crdi_node* n, void* unit)
 {
     crd_status st = CRD_OK;
-    const size_t mark = crdi_path_enter(r, "columns");
+    crd_unit_spec* out = unit;
     CRD_TRY(crdi_expect_kind(r, n, CRDI_MAPPING,
                              "a mapping of column names, each with interpolation or unit"));
     const int before = out->column_count;
@@ -683,7 +672,6 @@ static crd_status read_columns(crdi_reader* r, const crdi_node* n, crd_unit_spec
     if (before) { memcpy(columns + i, out->columns, (size_t)before * sizeof *columns); }
     out->columns = columns;
     out->column_count = i + before;
-    crdi_path_leave(r, mark);
 fail:
     return st;
 }
@@ -778,10 +766,10 @@ static crd_status check_unit_keys(crdi_reader* r, const crdi_node* n, uint64_t g
     return CRD_OK;
 }
 
-static crd_status read_names(crdi_reader* r, const crdi_node* n, crd_standby_spec* out)
+static crd_status read_names(crdi_reader* r, const crdi_node* n, void* standby)
 {
     crd_status st = CRD_OK;
-    const size_t mark = crdi_path_enter(r, "names");
+    crd_standby_spec* out = standby;
     CRD_TRY(crdi_expect_kind(r, n, CRDI_MAPPING,
                              "a mapping of variables of the unit, each with that of the stand-in"));
     crd_name_pair* pairs = crdi_arena_new(r->arena, (size_t)n->count, sizeof *pairs);
@@ -796,7 +784,6 @@ static crd_status read_names(crdi_reader* r, const crdi_node* n, crd_standby_spe
     }
     out->names = pairs;
     out->name_count = i;
-    crdi_path_leave(r, mark);
 fail:
     return st;
 }
@@ -810,11 +797,8 @@ static crd_status read_standby(crdi_reader* r, const crdi_node* n, crd_unit_spec
 {
     crd_status st = CRD_OK;
     standby_draft d = {.unit.spec = crd_unit_spec_defaults()};
-    crd_standby_spec s = d.unit.spec.standby;
     uint64_t given = 0;
-    d.after = s.after;
-    d.fade = s.fade;
-    d.rejoin = s.rejoin;
+    d.spec = d.unit.spec.standby;
     const size_t mark = crdi_path_enter(r, "standby");
     CRD_TRY(crdi_read_mapping(r, n, &standby_table, &d, &given));
     const uint64_t is = given & UNIT_SOURCES & (BIT(U_MODEL_KEYS) - 1);
@@ -828,15 +812,11 @@ static crd_status read_standby(crdi_reader* r, const crdi_node* n, crd_unit_spec
     d.unit.spec.place = (crd_place){r->file, n->line};
     CRD_TRY(check_unit_keys(r, n, given & (BIT(U_MODEL_KEYS) - 1), d.unit.spec.source));
     CRD_TRY(read_unit_parts(r, &d.unit));
-    s.after = d.after;
-    s.fade = d.fade;
-    s.rejoin = d.rejoin;
-    if (d.names) { CRD_TRY(read_names(r, d.names, &s)); }
     crd_unit_spec* model = crdi_arena_new(r->arena, 1, sizeof *model);
     if (!model) { return CRD_E_MEMORY; }
     *model = d.unit.spec;
-    s.model = model;
-    out->standby = s;
+    d.spec.model = model;
+    out->standby = d.spec;
     crdi_path_leave(r, mark);
 fail:
     return st;
@@ -852,18 +832,9 @@ static crd_status read_unit_parts(crdi_reader* r, unit_draft* u)
     if (u->twin) { u->spec.path = u->twin; }
     if (u->dcp) { u->spec.address = u->dcp; }
     if (u->description) { u->spec.path = u->description; }
-    if (u->session) { CRD_TRY(read_session(r, u->session, &u->spec)); }
-    if (u->bench) { CRD_TRY(read_bench(r, u->bench, &u->spec)); }
     if (u->signal || u->signals) { CRD_TRY(read_signals(r, u, &u->spec)); }
-    if (u->parameters) { CRD_TRY(read_parameters(r, u->parameters, &u->spec)); }
     if (u->solver) { CRD_TRY(read_solver(r, u->solver, &u->spec)); }
-    if (u->columns) { CRD_TRY(read_columns(r, u->columns, &u->spec)); }
     if (u->standby) { CRD_TRY(read_standby(r, u->standby, &u->spec)); }
-    if (u->refresh) {
-        const size_t mark = crdi_path_enter(r, "refresh");
-        CRD_TRY(crdi_read_refresh(r, u->refresh, &u->spec.refresh));
-        crdi_path_leave(r, mark);
-    }
 fail:
     return st;
 }
@@ -983,16 +954,18 @@ fail:
     return st;
 }
 
-crd_status crdi_read_scheme(crdi_reader* r, const crdi_node* n, crd_system* s)
+crd_status crdi_read_scheme(crdi_reader* r, const crdi_node* n, void* out)
 {
+    crd_run_spec* run = out;
+    const crd_system* s = r->system;
     static const char* const expected =
         "jacobi, gauss-seidel, or a group such as { gauss-seidel: [a, { jacobi: [b, c] }] }";
     if (n->kind == CRDI_SCALAR && strcmp(n->text, "jacobi") == 0) {
-        s->run.scheme = CRD_SCHEME_JACOBI;
+        run->scheme = CRD_SCHEME_JACOBI;
         return CRD_OK;
     }
     if (n->kind == CRDI_SCALAR && strcmp(n->text, "gauss-seidel") == 0) {
-        s->run.scheme = CRD_SCHEME_GAUSS_SEIDEL;
+        run->scheme = CRD_SCHEME_GAUSS_SEIDEL;
         return CRD_OK;
     }
     crd_status st = crdi_expect_kind(r, n, CRDI_MAPPING, expected);
@@ -1009,16 +982,16 @@ crd_status crdi_read_scheme(crdi_reader* r, const crdi_node* n, crd_system* s)
                                   s->units[i].name);
         }
     }
-    s->run.scheme = CRD_SCHEME_GROUPS;
-    s->run.group = group;
+    run->scheme = CRD_SCHEME_GROUPS;
+    run->group = group;
     return CRD_OK;
 }
 
-static crd_status read_threads(crdi_reader* r, const crdi_node* n, int* out)
+static crd_status read_threads(crdi_reader* r, const crdi_node* n, void* out)
 {
     enum { MOST = 1024 };
     if (n->kind == CRDI_SCALAR && strcmp(n->text, "auto") == 0) {
-        *out = 0;
+        *(int*)out = 0;
         return CRD_OK;
     }
     const crd_status st = crdi_read_int(r, n, 1, MOST, out);
@@ -1030,42 +1003,19 @@ static crd_status read_threads(crdi_reader* r, const crdi_node* n, int* out)
 static crd_status read_run(crdi_reader* r, const crdi_node* n, crd_system* s)
 {
     crd_status st = CRD_OK;
-    run_draft d = {.spec = s->run};
+    crd_run_spec run = s->run;
     const size_t mark = crdi_path_enter(r, "run");
-    CRD_TRY(crdi_read_mapping(r, n, &run_table, &d, NULL));
-    if (d.spec.stop < d.spec.start) { // not with NaN
+    CRD_TRY(crdi_read_mapping(r, n, &run_table, &run, NULL));
+    if (run.stop < run.start) { // not with NaN
         return crdi_read_fail(r, CRD_E_RANGE, crdi_line_of(n, "stop"),
-                              "stop = %g s is before start = %g s, expected it after", d.spec.stop,
-                              d.spec.start);
-    }
-    if (d.pace) {
-        const size_t inner = crdi_path_enter(r, "pace");
-        CRD_TRY(crdi_read_pace(r, d.pace, &d.spec.pace));
-        crdi_path_leave(r, inner);
-    }
-    if (d.control) { CRD_TRY(crdi_read_control(r, d.control, &d.spec.control)); }
-    if (d.iterate) { CRD_TRY(crdi_read_iterate(r, d.iterate, &d.spec.iterate)); }
-    if (d.monitor) { CRD_TRY(crdi_read_monitor(r, d.monitor, &d.spec.monitor)); }
-    if (d.initialization) {
-        const size_t inner = crdi_path_enter(r, "initialization");
-        CRD_TRY(crdi_read_mapping(r, d.initialization, &initialization_table, &d.spec, NULL));
-        crdi_path_leave(r, inner);
-    }
-    if (d.threads) {
-        const size_t inner = crdi_path_enter(r, "threads");
-        CRD_TRY(read_threads(r, d.threads, &d.spec.threads));
-        crdi_path_leave(r, inner);
+                              "stop = %g s is before start = %g s, expected it after", run.stop,
+                              run.start);
     }
     for (int i = 0; i < s->connection_count; i++) { // of the system below, and said nothing else
         crd_prediction* of = &s->connections[i].predict;
-        if (*of == s->run.predict) { *of = d.spec.predict; }
+        if (*of == s->run.predict) { *of = run.predict; }
     }
-    s->run = d.spec;
-    if (d.scheme) {
-        const size_t inner = crdi_path_enter(r, "scheme");
-        CRD_TRY(crdi_read_scheme(r, d.scheme, s));
-        crdi_path_leave(r, inner);
-    }
+    s->run = run;
     crdi_path_leave(r, mark);
 fail:
     return st;
@@ -1073,47 +1023,31 @@ fail:
 
 // ---- results, and the whole --------------------------------------------------------------------
 
-static crd_status read_mat(crdi_reader* r, const crdi_node* n, int* out)
+static crd_status read_mat(crdi_reader* r, const crdi_node* n, void* out)
 {
     const bool five = n->kind == CRDI_SCALAR && strcmp(n->text, "5") == 0;
     if (five || (n->kind == CRDI_SCALAR && strcmp(n->text, "7.3") == 0)) {
-        *out = five ? 5 : 73;
+        *(int*)out = five ? 5 : 73;
         return CRD_OK;
     }
     return crdi_read_fail(r, CRD_E_FORMAT, n->line, "'%s', expected 5 or 7.3",
                           crdi_clip(n->text).text);
 }
 
-// What records the exchange is always MF4, and never the result file.
-static crd_status check_exchange(crdi_reader* r, int line, const crd_results_spec* s)
+// A second file has its own format, and is never the result file.
+static crd_status check_second_file(crdi_reader* r, const crdi_node* n, const char* key,
+                                    const char* file, const char* ending, const char* results)
 {
-    const size_t length = strlen(s->exchange);
-    if (length < 5 || strcasecmp(s->exchange + length - 4, ".mf4") != 0) {
-        return crdi_read_fail(r, CRD_E_FORMAT, line,
-                              "exchange: '%s', expected a file whose name ends in .mf4",
-                              crdi_clip(s->exchange).text);
+    if (!file) { return CRD_OK; }
+    if (!crdi_ends_with(file, ending)) {
+        return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, key),
+                              "%s: '%s', expected a file whose name ends in %s", key,
+                              crdi_clip(file).text, ending);
     }
-    if (s->path && strcmp(s->path, s->exchange) == 0) {
-        return crdi_read_fail(r, CRD_E_RANGE, line,
-                              "exchange: '%s' is the result file too, expected another one",
-                              crdi_clip(s->exchange).text);
-    }
-    return CRD_OK;
-}
-
-// The states of the benches are always CSV, and never the result file.
-static crd_status check_session(crdi_reader* r, int line, const crd_results_spec* s)
-{
-    const size_t length = strlen(s->session);
-    if (length < 5 || strcasecmp(s->session + length - 4, ".csv") != 0) {
-        return crdi_read_fail(r, CRD_E_FORMAT, line,
-                              "session: '%s', expected a file whose name ends in .csv",
-                              crdi_clip(s->session).text);
-    }
-    if (s->path && strcmp(s->path, s->session) == 0) {
-        return crdi_read_fail(r, CRD_E_RANGE, line,
-                              "session: '%s' is the result file too, expected another one",
-                              crdi_clip(s->session).text);
+    if (results && strcmp(results, file) == 0) {
+        return crdi_read_fail(r, CRD_E_RANGE, crdi_line_of(n, key),
+                              "%s: '%s' is the result file too, expected another one", key,
+                              crdi_clip(file).text);
     }
     return CRD_OK;
 }
@@ -1134,13 +1068,8 @@ static crd_status read_results(crdi_reader* r, const crdi_node* n, crd_system* s
     CRD_TRY(crdi_read_mapping(r, n, &results_table, &d, NULL));
     d.spec.patterns = d.variables.items;
     d.spec.pattern_count = d.variables.count;
-    if (d.mat) {
-        const size_t inner = crdi_path_enter(r, "mat");
-        CRD_TRY(read_mat(r, d.mat, &d.spec.mat_version));
-        crdi_path_leave(r, inner);
-    }
-    if (d.spec.exchange) { CRD_TRY(check_exchange(r, crdi_line_of(n, "exchange"), &d.spec)); }
-    if (d.spec.session) { CRD_TRY(check_session(r, crdi_line_of(n, "session"), &d.spec)); }
+    CRD_TRY(check_second_file(r, n, "exchange", d.spec.exchange, ".mf4", d.spec.path));
+    CRD_TRY(check_second_file(r, n, "session", d.spec.session, ".csv", d.spec.path));
     s->results = d.spec;
     crdi_path_leave(r, mark);
 fail:

@@ -19,13 +19,14 @@ extern const crdi_table crdi_pace_table;
 extern const crdi_table crdi_bond_table;
 extern const char* const crdi_predictions[]; ///< by crd_prediction, ends with NULL
 crd_status crdi_read_connections(crdi_reader* r, const crdi_node* n, crd_system* s);
-crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, const crd_coupling_spec** out);
+crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n,
+                              void* out); ///< const crd_coupling_spec*
 /// The keys of run, and of a unit, that have more than one form.
-crd_status crdi_read_control(crdi_reader* r, const crdi_node* n, crd_control_spec* out);
-crd_status crdi_read_iterate(crdi_reader* r, const crdi_node* n, crd_iterate_spec* out);
-crd_status crdi_read_pace(crdi_reader* r, const crdi_node* n, crd_pace_spec* out);
-crd_status crdi_read_monitor(crdi_reader* r, const crdi_node* n, unsigned* out);
-crd_status crdi_read_refresh(crdi_reader* r, const crdi_node* n, crd_refresh* out);
+crd_status crdi_read_control(crdi_reader* r, const crdi_node* n, void* out); ///< crd_control_spec
+crd_status crdi_read_iterate(crdi_reader* r, const crdi_node* n, void* out); ///< crd_iterate_spec
+crd_status crdi_read_pace(crdi_reader* r, const crdi_node* n, void* out);    ///< crd_pace_spec
+crd_status crdi_read_monitor(crdi_reader* r, const crdi_node* n, void* out); ///< unsigned
+crd_status crdi_read_refresh(crdi_reader* r, const crdi_node* n, void* out); ///< crd_refresh
 crd_status crdi_read_bonds(crdi_reader* r, const crdi_node* n, crd_system* s);
 /// Ranges of a bond's numbers; `*key` is then the one that makes no sense.
 crd_status crdi_bond_check(crd_context* ctx, const crd_bond_spec* b, const char** key);
@@ -42,8 +43,8 @@ crd_status crdi_read_system(crdi_reader* r, const crdi_node* root, crd_system* s
                             crd_system_base* base);
 /// Change and add to what is there.
 crd_status crdi_read_amendment(crdi_reader* r, const crdi_node* root, crd_system* s);
-/// run.scheme alone.
-crd_status crdi_read_scheme(crdi_reader* r, const crdi_node* n, crd_system* s);
+/// run.scheme, into a crd_run_spec.
+crd_status crdi_read_scheme(crdi_reader* r, const crdi_node* n, void* out);
 
 /// ", did you mean 'mass1'?" when a unit's name is near.
 crdi_hint crdi_unit_hint(const crd_system* s, const char* word);

@@ -8,7 +8,6 @@
 typedef struct connection_draft {
     crd_connection_spec spec;
     const char *from, *to;
-    const crdi_node *map, *coupling;
 } connection_draft;
 
 enum {
@@ -24,18 +23,21 @@ enum {
     C_CONVERT_UNITS
 };
 
+static crd_status read_map(crdi_reader* r, const crdi_node* n, void* out);
+
 static const crdi_key connection_keys[] = {
     [C_FROM] = {KEY("from", TEXT, connection_draft, from), .required = true},
     [C_TO] = {KEY("to", TEXT, connection_draft, to), .required = true},
     [C_GAIN] = {KEY("gain", NUMBER, connection_draft, spec.gain)},
     [C_OFFSET] = {KEY("offset", NUMBER, connection_draft, spec.offset)},
-    [C_MAP] = {KEY("map", NODE, connection_draft, map)},
+    [C_MAP] = {KEY("map", OWN, connection_draft, spec), .read = read_map},
     [C_PREDICT] = {KEY("predict", CHOICE, connection_draft, spec.predict),
                    .choices = crdi_predictions},
     [C_SCALE] = {KEY("scale", NUMBER, connection_draft, spec.scale), .range = CRDI_POSITIVE},
     [C_TOLERANCE] = {KEY("tolerance", NUMBER, connection_draft, spec.tolerance),
                      .range = CRDI_POSITIVE},
-    [C_COUPLING] = {KEY("coupling", NODE, connection_draft, coupling)},
+    [C_COUPLING] = {KEY("coupling", OWN, connection_draft, spec.coupling),
+                    .read = crdi_read_coupling},
     [C_CONVERT_UNITS] = {KEY("convert_units", BOOL, connection_draft, spec.convert_units)},
 };
 
@@ -69,10 +71,10 @@ static crd_status read_arrow(crdi_reader* r, const crdi_node* n, connection_draf
     return d->to ? CRD_OK : CRD_E_MEMORY;
 }
 
-static crd_status read_map(crdi_reader* r, const crdi_node* n, crd_connection_spec* c)
+static crd_status read_map(crdi_reader* r, const crdi_node* n, void* out)
 {
     crd_status st = CRD_OK;
-    const size_t mark = crdi_path_enter(r, "map");
+    crd_connection_spec* c = out;
     CRD_TRY(crdi_expect_kind(r, n, CRDI_MAPPING, "a mapping such as { off: 0, slow: 1 }"));
     if (n->count == 0) {
         return crdi_read_fail(r, CRD_E_FORMAT, n->line, "an empty mapping, expected values");
@@ -93,7 +95,6 @@ static crd_status read_map(crdi_reader* r, const crdi_node* n, crd_connection_sp
     }
     c->map = map;
     c->map_count = i;
-    crdi_path_leave(r, mark);
 fail:
     return st;
 }
@@ -107,7 +108,7 @@ static crd_status read_connection_keys(crdi_reader* r, const crdi_node* n, conne
     if (n->kind == CRDI_SCALAR && !crdi_node_empty(n)) { return read_arrow(r, n, d); }
     CRD_TRY(crdi_read_mapping(r, n, &crdi_connection_table, d, given));
     c->has_transformation = (*given & (BIT(C_GAIN) | BIT(C_OFFSET))) != 0;
-    for (int i = C_PREDICT; d->coupling && i <= C_TOLERANCE; i++) {
+    for (int i = C_PREDICT; c->coupling && i <= C_TOLERANCE; i++) {
         if (*given & BIT(i)) {
             const char* key = connection_keys[i].name;
             return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, key),
@@ -116,13 +117,10 @@ static crd_status read_connection_keys(crdi_reader* r, const crdi_node* n, conne
                                   key);
         }
     }
-    if (d->coupling) { CRD_TRY(crdi_read_coupling(r, d->coupling, &c->coupling)); }
-    if (!d->map) { return CRD_OK; }
-    if (c->has_transformation) {
+    if (c->map_count && c->has_transformation) {
         return crdi_read_fail(r, CRD_E_FORMAT, crdi_line_of(n, "map"),
                               "map and gain or offset, expected map alone");
     }
-    CRD_TRY(read_map(r, d->map, c));
 fail:
     return st;
 }

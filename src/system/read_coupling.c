@@ -220,10 +220,9 @@ static crd_status read_surroundings(crdi_reader* r, const crdi_node* n, coupling
     return crdi_read_mapping(r, &rest, &coupling_table, d, NULL);
 }
 
-crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, const crd_coupling_spec** out)
+crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, void* out)
 {
     crd_status st = CRD_OK;
-    const size_t mark = crdi_path_enter(r, "coupling");
     crd_coupling_spec* c = crdi_arena_new(r->arena, 1, sizeof *c);
     if (!c) { return CRD_E_MEMORY; }
     c->channel = (crd_channel_spec){.step = NAN, .burst = 1, .seed = 1};
@@ -250,8 +249,7 @@ crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n, const crd_coup
         if (d.channel) { CRD_TRY(read_channel(r, d.channel, &c->channel)); }
         if (d.shadow) { CRD_TRY(read_shadows(r, d.shadow, c)); }
     }
-    crdi_path_leave(r, mark);
-    *out = c;
+    *(const crd_coupling_spec**)out = c;
 fail:
     return st;
 }

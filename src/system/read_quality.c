@@ -19,8 +19,9 @@ _Static_assert(COUNT(corrections) == CRD_CORRECT_PROBE + 2, "a name for each cor
 typedef struct control_draft {
     crd_control_spec spec;
     int defects; // one-sided?
-    const crdi_node* reject;
 } control_draft;
+
+static crd_status read_reject(crdi_reader* r, const crdi_node* n, void* out);
 
 static const crdi_key control_keys[] = {
     {KEY("tolerance", NUMBER, control_draft, spec.tolerance), .range = CRDI_POSITIVE},
@@ -33,7 +34,7 @@ static const crdi_key control_keys[] = {
     {KEY("ki", NUMBER, control_draft, spec.ki), .range = CRDI_POSITIVE},
     {KEY("growth", NUMBER, control_draft, spec.growth), .range = CRDI_POSITIVE},
     {KEY("safety", NUMBER, control_draft, spec.safety), .range = CRDI_POSITIVE},
-    {KEY("reject", NODE, control_draft, reject)},
+    {KEY("reject", OWN, control_draft, spec.reject), .read = read_reject},
     {KEY("defects", CHOICE, control_draft, defects), .choices = defect_kinds},
     {KEY("middle", BOOL, control_draft, spec.middle)},
 };
@@ -84,7 +85,7 @@ static int truth(const crdi_node* n)
     return -1;
 }
 
-crd_status crdi_read_refresh(crdi_reader* r, const crdi_node* n, crd_refresh* out)
+crd_status crdi_read_refresh(crdi_reader* r, const crdi_node* n, void* out)
 {
     const char* const expected = "auto, yes or no";
     const crd_status st = crdi_expect_kind(r, n, CRDI_SCALAR, expected);
@@ -94,7 +95,7 @@ crd_status crdi_read_refresh(crdi_reader* r, const crdi_node* n, crd_refresh* ou
         return crdi_read_fail(r, CRD_E_FORMAT, n->line, "'%s', expected %s",
                               crdi_clip(n->text).text, expected);
     }
-    *out = yes < 0 ? CRD_REFRESH_AUTO : yes ? CRD_REFRESH_YES : CRD_REFRESH_NO;
+    *(crd_refresh*)out = yes < 0 ? CRD_REFRESH_AUTO : yes ? CRD_REFRESH_YES : CRD_REFRESH_NO;
     return CRD_OK;
 }
 
@@ -114,10 +115,9 @@ static crd_status read_monitor_word(crdi_reader* r, const crdi_node* n, unsigned
     return CRD_OK;
 }
 
-crd_status crdi_read_monitor(crdi_reader* r, const crdi_node* n, unsigned* out)
+crd_status crdi_read_monitor(crdi_reader* r, const crdi_node* n, void* out)
 {
     crd_status st = CRD_OK;
-    const size_t mark = crdi_path_enter(r, "monitor");
     unsigned monitors = 0;
     if (n->kind == CRDI_LIST) {
         if (n->count == 0) {
@@ -133,8 +133,7 @@ crd_status crdi_read_monitor(crdi_reader* r, const crdi_node* n, unsigned* out)
     } else if (n->kind != CRDI_SCALAR || strcmp(n->text, "none") != 0) {
         CRD_TRY(read_monitor_word(r, n, &monitors));
     }
-    *out = monitors;
-    crdi_path_leave(r, mark);
+    *(unsigned*)out = monitors;
 fail:
     return st;
 }
@@ -200,14 +199,13 @@ static crd_status check_control(crdi_reader* r, const crdi_node* n, const crd_co
 }
 
 // reject: 2, or true
-static crd_status read_reject(crdi_reader* r, const crdi_node* n, double* out)
+static crd_status read_reject(crdi_reader* r, const crdi_node* n, void* out)
 {
     const int yes = truth(n);
     if (yes >= 0) {
-        *out = yes ? 2 : NAN;
+        *(double*)out = yes ? 2 : NAN;
         return CRD_OK;
     }
-    const size_t mark = crdi_path_enter(r, "reject");
     double x = 0;
     const crd_status st = crdi_read_number(r, n, CRDI_POSITIVE, &x);
     if (st < 0) { return st; }
@@ -217,8 +215,7 @@ static crd_status read_reject(crdi_reader* r, const crdi_node* n, double* out)
                               "tolerances is taken back",
                               x);
     }
-    *out = x;
-    crdi_path_leave(r, mark);
+    *(double*)out = x;
     return CRD_OK;
 }
 
@@ -227,7 +224,6 @@ static crd_status read_control_keys(crdi_reader* r, const crdi_node* n, crd_cont
     crd_status st = CRD_OK;
     control_draft d = {.spec = *c, .defects = c->one_sided};
     CRD_TRY(crdi_read_mapping(r, n, &crdi_control_table, &d, NULL));
-    if (d.reject) { CRD_TRY(read_reject(r, d.reject, &d.spec.reject)); }
     d.spec.one_sided = d.defects != 0;
     *c = d.spec;
 fail:
@@ -235,11 +231,10 @@ fail:
 }
 
 // control: 1e-4, control: { ... }, or false for what a system below has.
-crd_status crdi_read_control(crdi_reader* r, const crdi_node* n, crd_control_spec* out)
+crd_status crdi_read_control(crdi_reader* r, const crdi_node* n, void* out)
 {
     crd_status st = CRD_OK;
-    crd_control_spec c = *out;
-    const size_t mark = crdi_path_enter(r, "control");
+    crd_control_spec c = *(crd_control_spec*)out;
     const int yes = truth(n);
     c.on = yes != 0;
     c.place = (crd_place){r->file, n->line};
@@ -249,17 +244,16 @@ crd_status crdi_read_control(crdi_reader* r, const crdi_node* n, crd_control_spe
         CRD_TRY(crdi_read_number(r, n, CRDI_POSITIVE, &c.tolerance));
     }
     if (c.on) { CRD_TRY(check_control(r, n, &c)); }
-    *out = c;
-    crdi_path_leave(r, mark);
+    *(crd_control_spec*)out = c;
 fail:
     return st;
 }
 
-crd_status crdi_read_iterate(crdi_reader* r, const crdi_node* n, crd_iterate_spec* out)
+crd_status crdi_read_iterate(crdi_reader* r, const crdi_node* n, void* out)
 {
     crd_status st = CRD_OK;
-    const size_t mark = crdi_path_enter(r, "iterate");
-    iterate_draft d = {.spec = *out, .otherwise = out->stop};
+    crd_iterate_spec* spec = out;
+    iterate_draft d = {.spec = *spec, .otherwise = spec->stop};
     const int yes = truth(n);
     if (yes < 0 && n->kind != CRDI_MAPPING) {
         CRD_TRY(crdi_expect_kind(r, n, CRDI_MAPPING,
@@ -270,8 +264,7 @@ crd_status crdi_read_iterate(crdi_reader* r, const crdi_node* n, crd_iterate_spe
     d.spec.on = yes != 0;
     d.spec.stop = d.otherwise != 0;
     d.spec.place = (crd_place){r->file, n->line};
-    *out = d.spec;
-    crdi_path_leave(r, mark);
+    *spec = d.spec;
 fail:
     return st;
 }

@@ -138,6 +138,7 @@ static crdi_reader reader_for(crd_system* s, const char* file, crd_arena* scratc
 {
     const char* slash = strrchr(file, '/');
     return (crdi_reader){.ctx = s->ctx,
+                         .system = s,
                          .arena = &s->arena,
                          .scratch = scratch,
                          .file = file,
@@ -213,7 +214,10 @@ fail:
     return st;
 }
 
-crd_status crd_system_set_scheme(crd_system* s, const char* text, crd_place place)
+// One key of a system, given as a text.
+static crd_status read_text_of(crd_system* s, const char* text, crd_place place,
+                               crd_status (*read)(crdi_reader* r, const crdi_node* n, void* out),
+                               void* out)
 {
     crd_status st = CRD_OK;
     crd_arena scratch;
@@ -221,24 +225,20 @@ crd_status crd_system_set_scheme(crd_system* s, const char* text, crd_place plac
     crdi_node* root = NULL;
     CRD_TRY(crdi_yaml_parse(&scratch, text, strlen(text), place, &root));
     crdi_reader r = reader_for(s, place.file ? place.file : "", &scratch);
-    CRD_TRY(crdi_read_scheme(&r, root, s));
+    CRD_TRY(read(&r, root, out));
 fail:
     crd_arena_clear(&scratch);
     return st;
 }
 
+crd_status crd_system_set_scheme(crd_system* s, const char* text, crd_place place)
+{
+    return read_text_of(s, text, place, crdi_read_scheme, &s->run);
+}
+
 crd_status crd_system_set_pace(crd_system* s, const char* text, crd_place place)
 {
-    crd_status st = CRD_OK;
-    crd_arena scratch;
-    crd_arena_init(&scratch, s->ctx);
-    crdi_node* root = NULL;
-    CRD_TRY(crdi_yaml_parse(&scratch, text, strlen(text), place, &root));
-    crdi_reader r = reader_for(s, place.file ? place.file : "", &scratch);
-    CRD_TRY(crdi_read_pace(&r, root, &s->run.pace));
-fail:
-    crd_arena_clear(&scratch);
-    return st;
+    return read_text_of(s, text, place, crdi_read_pace, &s->run.pace);
 }
 
 static crd_status of_file(crd_context* ctx, const char* path, crd_unit_source source,

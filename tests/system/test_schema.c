@@ -139,6 +139,8 @@ static void check_type(const crdi_key* k, const crdi_json* property)
         check_choices(k, property);
         break;
     case CRDI_KEY_TEXTS:
+    case CRDI_KEY_TABLE:
+    case CRDI_KEY_OWN:
     case CRDI_KEY_NODE:
         break;
     }
