@@ -1,8 +1,10 @@
-// Whole files, from anywhere and of any size that is allowed.
+// Whole files: read from anywhere and of any size that is allowed, written completely or not at
+// all.
 #include "shared/base.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -102,4 +104,44 @@ size_t crdi_file_head(const char* path, char* head, size_t room)
     const size_t length = n > 0 ? (size_t)n : 0;
     head[length] = 0;
     return length;
+}
+
+// ---- writing -----------------------------------------------------------------------------------
+
+static bool write_and_close(int fd, const crd_text* text)
+{
+    bool good = fd >= 0;
+    for (size_t done = 0; good && done < text->length;) {
+        const ssize_t n = write(fd, text->data + done, text->length - done);
+        good = n > 0 || (n < 0 && errno == EINTR);
+        done += n > 0 ? (size_t)n : 0;
+    }
+    if (fd >= 0) { good = close(fd) == 0 && good; }
+    return good;
+}
+
+static crd_status fail_write(crd_context* ctx, const char* path)
+{
+    return crdi_fail(ctx, CRD_E_IO, "%s: cannot be written: %s", path, strerror(errno));
+}
+
+crd_status crdi_file_write(crd_context* ctx, const char* path, const crd_text* text)
+{
+    if (text->failed) { return CRD_E_MEMORY; }
+    struct stat info;
+    // Links are followed, devices and pipes written: only a file may be replaced by another one.
+    if (lstat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+        const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        return write_and_close(fd, text) ? CRD_OK : fail_write(ctx, path);
+    }
+    char* part = crdi_format(ctx, "%s.%ld.part", path, (long)getpid());
+    if (!part) { return CRD_E_MEMORY; }
+    crd_status st = CRD_OK;
+    const int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (!write_and_close(fd, text) || rename(part, path) != 0) {
+        st = fail_write(ctx, path);
+        if (fd >= 0) { unlink(part); }
+    }
+    crd_free(ctx, part);
+    return st;
 }

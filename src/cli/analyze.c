@@ -43,8 +43,7 @@ crd_status crdi_write_columns(crd_context* ctx, const char* path, const char* co
         }
         crdi_text_put(&t, "\n", 1);
     }
-    const crd_status st =
-        t.failed ? CRD_E_MEMORY : crdi_write_text_file(ctx, path, t.data, t.length);
+    const crd_status st = crdi_file_write(ctx, path, &t);
     crd_text_clear(&t);
     return st;
 }

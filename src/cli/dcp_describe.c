@@ -62,18 +62,10 @@ crd_status crdi_write_description(crd_context* ctx, const crd_dcp_description* d
 {
     const char* dot = strrchr(path, '.');
     if (dot && strcasecmp(dot, ".dcp") == 0) { return crd_dcp_write_archive(d, path); }
-    crd_status st = CRD_OK;
-    FILE* f = NULL;
     crd_text t;
     crd_text_init(&t, ctx);
-    CRD_TRY(crd_dcp_write(d, &t));
-    f = fopen(path, "wb");
-    if (!f) { CRD_TRY(crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno))); }
-    CRD_TRY(write_text(ctx, &t, f, path));
-fail:
-    if (f && fclose(f) != 0 && st >= 0) {
-        st = crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno));
-    }
+    crd_status st = crd_dcp_write(d, &t);
+    if (st >= 0) { st = crdi_file_write(ctx, path, &t); }
     crd_text_clear(&t);
     return st;
 }

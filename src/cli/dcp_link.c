@@ -257,8 +257,7 @@ static crd_status write_trace(const measurement* m)
             crdi_text_add(&t, "%.9g,%.9g\n", s->sent, way);
         }
     }
-    const crd_status st =
-        t.failed ? CRD_E_MEMORY : crdi_write_text_file(m->cli->ctx, m->o->output, t.data, t.length);
+    const crd_status st = crdi_file_write(m->cli->ctx, m->o->output, &t);
     crd_text_clear(&t);
     return st;
 }

@@ -2,7 +2,6 @@
 #include "cli/design.h"
 
 #include <math.h>
-#include <string.h>
 
 typedef struct design_options {
     crdi_common common;
@@ -235,7 +234,7 @@ static crd_status write_element(designer* d)
     const char* name = o->name ? o->name : d->task.recorded ? d->recorded.name : "element";
     CRD_TRY(crdi_design_describe(name, d->task.goal.dT, d->designs, d->count, &text));
     CRD_TRY(crd_element_parse(ctx, text.data, text.length, o->output, 1, &check));
-    CRD_TRY(crdi_write_text_file(ctx, o->output, text.data, text.length));
+    CRD_TRY(crdi_file_write(ctx, o->output, &text));
     if (!o->common.json) { printf("\n%s: %s\n", o->output, methods[o->method]); }
 fail:
     crd_element_destroy(check);

@@ -67,6 +67,3 @@ crd_status crdi_design_describe(const char* name, double step, const crdi_design
                                 int count, crd_text* out);
 // What is written must not be what is read.
 crd_status crdi_check_output(crd_context* ctx, const char* output, const char* recording);
-// The whole file or nothing; what is no file (a pipe, /dev/null) as it comes.
-crd_status crdi_write_text_file(crd_context* ctx, const char* path, const char* text,
-                                size_t length);

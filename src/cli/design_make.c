@@ -2,13 +2,9 @@
 #include "cli/analyze.h"
 #include "cli/design.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 const char* const crdi_designer_names[] = {"moment",  "savitzky-golay", "wiener",
                                            "optimal", "bounded",        NULL};
@@ -355,39 +351,4 @@ crd_status crdi_check_output(crd_context* ctx, const char* output, const char* r
                ? crdi_fail(ctx, CRD_E_RANGE,
                            "%s: this would overwrite the recording, expected another file", output)
                : CRD_OK;
-}
-
-static bool write_and_close(int fd, const char* text, size_t length)
-{
-    size_t done = 0;
-    bool good = fd >= 0;
-    while (good && done < length) {
-        const ssize_t n = write(fd, text + done, length - done);
-        good = n > 0 || (n < 0 && errno == EINTR);
-        done += n > 0 ? (size_t)n : 0;
-    }
-    if (fd >= 0) { good = close(fd) == 0 && good; }
-    return good;
-}
-
-crd_status crdi_write_text_file(crd_context* ctx, const char* path, const char* text, size_t length)
-{
-    struct stat info;
-    crd_status st = CRD_OK;
-    // Links are followed, devices and pipes written: only a file may be replaced by another one.
-    if (lstat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
-        const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-        return write_and_close(fd, text, length)
-                   ? CRD_OK
-                   : crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno));
-    }
-    char* part = crdi_format(ctx, "%s.%ld.part", path, (long)getpid());
-    if (!part) { return CRD_E_MEMORY; }
-    const int fd = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (!write_and_close(fd, text, length) || rename(part, path) != 0) {
-        st = crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno));
-        if (fd >= 0) { unlink(part); }
-    }
-    crd_free(ctx, part);
-    return st;
 }

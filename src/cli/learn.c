@@ -282,7 +282,7 @@ static crd_status write_element(trainer* t)
     if (text.failed) { CRD_TRY(CRD_E_MEMORY); }
     if (text.length && text.data[text.length - 1] != '\n') { crdi_text_put(&text, "\n", 1); }
     if (text.failed) { CRD_TRY(CRD_E_MEMORY); }
-    CRD_TRY(crdi_write_text_file(ctx, t->o->output, text.data, text.length));
+    CRD_TRY(crdi_file_write(ctx, t->o->output, &text));
     t->written = true;
 fail:
     crd_text_clear(&text);

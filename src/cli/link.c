@@ -442,7 +442,7 @@ static crd_status write_files(worker* w)
     CRD_TRY(
         crd_element_parse(ctx, text.data, text.length, o->output ? o->output : "element", 1, &e));
     if (o->output) {
-        CRD_TRY(crdi_write_text_file(ctx, o->output, text.data, text.length));
+        CRD_TRY(crdi_file_write(ctx, o->output, &text));
         if (!o->common.json) { printf("\n%s: %s", o->output, w->candidates[w->best].name); }
     }
     if (o->fmu) {

@@ -1,9 +1,7 @@
 // cardan twin tune: values of parts and sources from measurements.
 #include "cli/twin.h"
 
-#include <errno.h>
 #include <math.h>
-#include <string.h>
 
 typedef struct tune_options {
     crdi_twin_command twin;
@@ -101,13 +99,7 @@ static crd_status write_description(crdi_twin_job* j, const crd_tune_result* r, 
     crdi_text_add(&text, "{ \"circuit\": ");
     crdi_text_json(&text, circuit ? circuit : "");
     crdi_text_add(&text, ",\n  %s", body.data ? body.data + 2 : "}");
-    if (text.failed) { st = CRD_E_MEMORY; }
-    FILE* f = st == CRD_OK ? fopen(path, "we") : NULL;
-    if (st == CRD_OK &&
-        (!f || fwrite(text.data, 1, text.length, f) != text.length || fflush(f) != 0)) {
-        st = crdi_fail(ctx, CRD_E_IO, "%s: %s", path, strerror(errno));
-    }
-    if (f) { fclose(f); }
+    if (st == CRD_OK) { st = crdi_file_write(ctx, path, &text); }
     crd_text_clear(&body);
     crd_text_clear(&text);
     return st;

@@ -6,11 +6,8 @@
 #include "cardan/results.h"
 #include "shared/base.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     WIDTH = 960,
@@ -47,53 +44,9 @@ static const char style[] =
 
 // ---- text --------------------------------------------------------------------------------------
 
-// Grows; after the first failure it takes no more.
-typedef struct sheet {
-    crd_context* ctx;
-    char* text;
-    size_t length, capacity;
-    bool failed;
-} sheet;
-
-static void put_bytes(sheet* s, const char* bytes, size_t n)
+static void put(crd_text* s, const char* text)
 {
-    if (s->failed) { return; }
-    char* p = crdi_grow(s->ctx, s->text, &s->capacity, s->length + n, 1);
-    if (!p) {
-        s->failed = true;
-        return;
-    }
-    s->text = p;
-    memcpy(p + s->length, bytes, n);
-    s->length += n;
-}
-
-static void put(sheet* s, const char* text)
-{
-    put_bytes(s, text, strlen(text));
-}
-
-// Markup characters escaped; bytes that XML does not allow become blanks.
-static void put_escaped(sheet* s, const char* text)
-{
-    for (; *text; text++) {
-        switch (*text) {
-        case '&':
-            put(s, "&amp;");
-            break;
-        case '<':
-            put(s, "&lt;");
-            break;
-        case '>':
-            put(s, "&gt;");
-            break;
-        case '"':
-            put(s, "&quot;");
-            break;
-        default:
-            put_bytes(s, (unsigned char)*text < 32 ? " " : text, 1);
-        }
-    }
+    crdi_text_put(s, text, strlen(text));
 }
 
 static int unsigned_text(char* out, uint64_t n)
@@ -108,17 +61,8 @@ static int unsigned_text(char* out, uint64_t n)
     return 20 - at;
 }
 
-static void put_int(sheet* s, int n)
-{
-    char text[24];
-    int length = 0;
-    if (n < 0) { text[length++] = '-'; }
-    length += unsigned_text(text + length, (uint64_t)(n < 0 ? -(int64_t)n : n));
-    put_bytes(s, text, (size_t)length);
-}
-
 // A place on the sheet, in tenths of a pixel
-static void put_place(sheet* s, double x)
+static void put_place(crd_text* s, double x)
 {
     char text[24];
     int n = 0;
@@ -132,38 +76,30 @@ static void put_place(sheet* s, double x)
         text[n++] = '.';
         text[n++] = (char)('0' + tenths % 10);
     }
-    put_bytes(s, text, (size_t)n);
+    crdi_text_put(s, text, (size_t)n);
 }
 
-static void put_attribute(sheet* s, const char* name, double x)
+static void put_attribute(crd_text* s, const char* name, double x)
 {
-    put(s, " ");
-    put(s, name);
-    put(s, "=\"");
+    crdi_text_add(s, " %s=\"", name);
     put_place(s, x);
     put(s, "\"");
 }
 
-static void put_label(sheet* s, const char* class, const char* anchor, double x, double y,
+static void put_label(crd_text* s, const char* class, const char* anchor, double x, double y,
                       const char* text)
 {
-    put(s, "<text class=\"");
-    put(s, class);
-    put(s, "\" text-anchor=\"");
-    put(s, anchor);
-    put(s, "\"");
+    crdi_text_add(s, "<text class=\"%s\" text-anchor=\"%s\"", class, anchor);
     put_attribute(s, "x", x);
     put_attribute(s, "y", y);
     put(s, ">");
-    put_escaped(s, text);
+    crdi_text_xml(s, text);
     put(s, "</text>\n");
 }
 
-static void put_line(sheet* s, const char* class, double x1, double y1, double x2, double y2)
+static void put_line(crd_text* s, const char* class, double x1, double y1, double x2, double y2)
 {
-    put(s, "<line class=\"");
-    put(s, class);
-    put(s, "\"");
+    crdi_text_add(s, "<line class=\"%s\"", class);
     put_attribute(s, "x1", x1);
     put_attribute(s, "y1", y1);
     put_attribute(s, "x2", x2);
@@ -463,7 +399,7 @@ static double place_y(const frame* f, double y)
     return f->top + f->height * (1 - (on_axis(&f->y, y) - f->y.low) / (f->y.high - f->y.low));
 }
 
-static void put_point(sheet* s, double x, double y, bool* open)
+static void put_point(crd_text* s, double x, double y, bool* open)
 {
     put(s, *open ? " " : "M");
     *open = true;
@@ -480,7 +416,7 @@ typedef struct column {
     int64_t low_at, high_at;
 } column;
 
-static void put_column(sheet* s, const column* c, bool* open)
+static void put_column(crd_text* s, const column* c, bool* open)
 {
     if (c->count == 0) { return; }
     const int a = c->low_at <= c->high_at ? 1 : 2, b = 3 - a;
@@ -520,15 +456,14 @@ static void add_point(column* c, int64_t pixel, double x, double y)
     c->count++;
 }
 
-static void put_class(sheet* s, int i, const crd_plot_series* p)
+static void put_class(crd_text* s, int i, const crd_plot_series* p)
 {
-    put(s, "class=\"line s");
-    put_int(s, i % COLOURS);
+    crdi_text_add(s, "class=\"line s%d", i % COLOURS);
     put(s, p->points ? " points\"" : p->dashed ? " dash\"" : i >= COLOURS ? " dots\"" : "\"");
 }
 
 // A stroke without length and with round ends is a dot.
-static void put_points(sheet* s, const frame* f, const crd_plot_series* p)
+static void put_points(crd_text* s, const frame* f, const crd_plot_series* p)
 {
     for (int64_t k = 0; k < p->count; k++) {
         if (!there(&f->x, p->x[k]) || !there(&f->y, p->y[k])) { continue; }
@@ -540,15 +475,11 @@ static void put_points(sheet* s, const frame* f, const crd_plot_series* p)
     }
 }
 
-static void put_series(sheet* s, const frame* f, const crd_plot_series* p, int i)
+static void put_series(crd_text* s, const frame* f, const crd_plot_series* p, int i)
 {
     put(s, "<path ");
     put_class(s, i, p);
-    if (f->clip >= 0) {
-        put(s, " clip-path=\"url(#frame");
-        put_int(s, f->clip);
-        put(s, ")\"");
-    }
+    if (f->clip >= 0) { crdi_text_add(s, " clip-path=\"url(#frame%d)\"", f->clip); }
     put(s, " d=\"");
     if (p->points) { put_points(s, f, p); }
     column c = {0};
@@ -576,7 +507,7 @@ static void put_series(sheet* s, const frame* f, const crd_plot_series* p, int i
     put(s, "\"/>\n");
 }
 
-static void put_box(sheet* s, const frame* f)
+static void put_box(crd_text* s, const frame* f)
 {
     put_attribute(s, "x", f->left);
     put_attribute(s, "y", f->top);
@@ -585,7 +516,7 @@ static void put_box(sheet* s, const frame* f)
     put(s, "/>");
 }
 
-static void put_grid(sheet* s, const frame* f, bool numbers_below)
+static void put_grid(crd_text* s, const frame* f, bool numbers_below)
 {
     char text[64];
     mark marks[MOST_MARKS];
@@ -612,9 +543,7 @@ static void put_grid(sheet* s, const frame* f, bool numbers_below)
     put_box(s, f);
     put(s, "\n");
     if (f->clip >= 0) {
-        put(s, "<clipPath id=\"frame");
-        put_int(s, f->clip);
-        put(s, "\"><rect");
+        crdi_text_add(s, "<clipPath id=\"frame%d\"><rect", f->clip);
         put_box(s, f);
         put(s, "</clipPath>\n");
     }
@@ -624,7 +553,7 @@ static void put_grid(sheet* s, const frame* f, bool numbers_below)
 
 // Title and legend above the panel, the legend in as many lines as it needs. Returns the height;
 // s NULL: only that.
-static int put_legend(sheet* s, const crd_plot_panel* p, double left, double top)
+static int put_legend(crd_text* s, const crd_plot_panel* p, double left, double top)
 {
     double x = left;
     int line = 1;
@@ -657,7 +586,7 @@ static int put_legend(sheet* s, const crd_plot_panel* p, double left, double top
     return line * LINE_HEIGHT + 4;
 }
 
-static void put_panel(sheet* s, const frame* f, const crd_plot_panel* p, bool numbers_below)
+static void put_panel(crd_text* s, const frame* f, const crd_plot_panel* p, bool numbers_below)
 {
     put_grid(s, f, numbers_below);
     if (p->y_label && p->y_label[0]) {
@@ -665,7 +594,7 @@ static void put_panel(sheet* s, const frame* f, const crd_plot_panel* p, bool nu
         put(s, "<text text-anchor=\"middle\" transform=\"translate(16,");
         put_place(s, y);
         put(s, ") rotate(-90)\">");
-        put_escaped(s, p->y_label);
+        crdi_text_xml(s, p->y_label);
         put(s, "</text>\n");
     }
     bool any = false;
@@ -740,7 +669,7 @@ static void make_equal(frame* f)
     f->y = make_axis(y - 0.5 * per * f->height, y + 0.5 * per * f->height, 6, true);
 }
 
-static void put_x_label(sheet* s, const frame* f, const char* label)
+static void put_x_label(crd_text* s, const frame* f, const char* label)
 {
     char factor[64];
     shift_text(&f->x, factor);
@@ -749,7 +678,7 @@ static void put_x_label(sheet* s, const frame* f, const char* label)
     if (factor[0]) { put_label(s, "num", "end", WIDTH - RIGHT, y, factor); }
 }
 
-static void put_panels(sheet* s, const layout* l, double left)
+static void put_panels(crd_text* s, const layout* l, double left)
 {
     double top = TITLE_HEIGHT;
     const axis shared = x_axis(l->panels, l->options->scales, l->count, l->options->log_x);
@@ -772,7 +701,7 @@ static void put_panels(sheet* s, const layout* l, double left)
     }
 }
 
-static void put_sheet(sheet* s, const layout* l)
+static void put_sheet(crd_text* s, const layout* l)
 {
     const double left = left_margin(l);
     const char* title = l->options->title ? l->options->title : "";
@@ -781,15 +710,11 @@ static void put_sheet(sheet* s, const layout* l)
         height += put_legend(NULL, &l->panels[i], left, 0) + panel_height(scale_of(l, i)) +
                   space_below(l, i);
     }
-    put(s, "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\"");
-    put_attribute(s, "width", WIDTH);
-    put_attribute(s, "height", height);
-    put(s, " viewBox=\"0 0 ");
-    put_int(s, WIDTH);
-    put(s, " ");
-    put_int(s, height);
-    put(s, "\">\n<title>");
-    put_escaped(s, title);
+    crdi_text_add(s,
+                  "<svg xmlns=\"http://www.w3.org/2000/svg\" role=\"img\" width=\"%d\" "
+                  "height=\"%d\" viewBox=\"0 0 %d %d\">\n<title>",
+                  WIDTH, height, WIDTH, height);
+    crdi_text_xml(s, title);
     put(s, "</title>\n");
     put(s, style);
     put(s, "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n");
@@ -798,35 +723,14 @@ static void put_sheet(sheet* s, const layout* l)
     put(s, "</svg>\n");
 }
 
-static crd_status write_file(const sheet* s, const char* path)
-{
-    const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    bool good = fd >= 0;
-    for (size_t done = 0; good && done < s->length;) {
-        const ssize_t n = write(fd, s->text + done, s->length - done);
-        if (n > 0) {
-            done += (size_t)n;
-        } else {
-            good = n < 0 && errno == EINTR;
-        }
-    }
-    int error = errno;
-    if (fd >= 0 && close(fd) < 0 && good) {
-        error = errno;
-        good = false;
-    }
-    if (good) { return CRD_OK; }
-    return crdi_fail(s->ctx, CRD_E_IO, "%s: cannot write the plot: %s", path, strerror(error));
-}
-
 crd_status crd_plot_svg_scaled(crd_context* ctx, const char* path, const crd_plot_options* options,
                                const crd_plot_panel* panels, int panel_count)
 {
-    sheet s = {.ctx = ctx};
-    const layout l = {options, panels, panel_count};
-    put_sheet(&s, &l);
-    const crd_status st = s.failed ? CRD_E_MEMORY : write_file(&s, path);
-    crd_free(ctx, s.text);
+    crd_text sheet;
+    crd_text_init(&sheet, ctx);
+    put_sheet(&sheet, &(layout){options, panels, panel_count});
+    const crd_status st = crdi_file_write(ctx, path, &sheet);
+    crd_text_clear(&sheet);
     return st;
 }
 

@@ -3,12 +3,10 @@
 #include "results/report.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 // "a/report.md" -> folder "a/report-plots", and its name in links
 static crd_status make_folder(crdi_report* r)
@@ -43,20 +41,11 @@ static void put_link(crdi_doc* d, const char* alt, const char* folder, const cha
     crdi_text_add(&d->text, "/%s)\n", file);
 }
 
-static crd_status write_file(crdi_report* r, const char* path, const crd_text* t)
-{
-    FILE* f = fopen(path, "wbe");
-    bool good = f && fwrite(t->data, 1, t->length, f) == t->length;
-    good = f && fclose(f) == 0 && good;
-    if (good) { return CRD_OK; }
-    return crdi_fail(r->ctx, CRD_E_IO, "%s: cannot write the drawing: %s", path, strerror(errno));
-}
-
 crd_status crdi_report_picture(crdi_report* r, crdi_doc* d, const char* alt, const char* file,
                                const crd_text* svg)
 {
     const char* path = crdi_arena_format(&r->arena, "%s/%s", r->folder, file);
-    const crd_status st = path ? write_file(r, path, svg) : CRD_E_MEMORY;
+    const crd_status st = path ? crdi_file_write(r->ctx, path, svg) : CRD_E_MEMORY;
     if (st == CRD_OK) { put_link(d, alt, r->folder_name, file); }
     return st;
 }

@@ -109,6 +109,9 @@ crd_status crdi_file_open(crd_context* ctx, const char* path, const crdi_file_ne
 /// The second half, of what is open already, standard input for one.
 crd_status crdi_file_read_from(crd_context* ctx, int fd, const char* path,
                                const crdi_file_need* need, crd_text* out);
+/// Beside its place, then put there: whoever looks sees the old file or the new one. Devices, pipes
+/// and what a link leads to are written as they are. CRD_E_IO, or CRD_E_MEMORY if the text failed.
+crd_status crdi_file_write(crd_context* ctx, const char* path, const crd_text* text);
 /// Up to `room` - 1 bytes from the beginning of a regular file and a zero. How many there are; 0
 /// also when it cannot be read, which the reader of the whole tells better.
 size_t crdi_file_head(const char* path, char* head, size_t room);

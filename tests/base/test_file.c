@@ -156,6 +156,29 @@ static void heads_are_short_and_end_with_a_zero(void** state)
     check_int(crdi_file_head(FOLDER, head, sizeof head), 0);
 }
 
+static void files_are_written_whole_or_not_at_all(void** state)
+{
+    crd_text t;
+    crd_text_init(&t, *state);
+    unlink(FOLDER "/link");
+    write_file(FOLDER "/new", "an older and longer text", 24);
+    check_int(symlink("new", FOLDER "/link"), 0);
+    crdi_text_add(&t, "text");
+    check_ok(crdi_file_write(*state, FOLDER "/new", &t));
+    check_ok(crdi_file_write(*state, FOLDER "/link", &t)); // what it leads to
+    check_ok(crdi_file_write(*state, "/dev/null", &t));
+    crd_text_clear(&t);
+    check_ok(crdi_file_read(*state, FOLDER "/new", &small, &t));
+    check_text(t.data, "text");
+    check_status(crdi_file_write(*state, "/no/such/folder/x", &t), CRD_E_IO);
+    check_contains(crd_error_text(*state), "/no/such/folder/x: cannot be written: No such file");
+    check_status(crdi_file_write(*state, "/dev/full", &t), CRD_E_IO);
+    check_status(crdi_file_write(*state, FOLDER "/folder", &t), CRD_E_IO);
+    t.failed = true;
+    check_status(crdi_file_write(*state, FOLDER "/new", &t), CRD_E_MEMORY);
+    crd_text_clear(&t);
+}
+
 static void every_allocation_may_fail(void** state)
 {
     (void)state;
@@ -189,6 +212,7 @@ int main(void)
         cmocka_unit_test(pipes_are_for_those_who_ask_for_them),
         cmocka_unit_test(a_text_ends_behind_a_zero_byte),
         cmocka_unit_test(heads_are_short_and_end_with_a_zero),
+        cmocka_unit_test(files_are_written_whole_or_not_at_all),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -109,7 +109,7 @@ static void texts_are_escaped(void** state)
     const crd_plot_series s = {.label = "<script>&\"x\"\x01"};
     const crd_plot_panel p = {.title = "a<b", .y_label = "c>d", .series = &s, .series_count = 1};
     const char* svg = plot(*state, "A & B", &p, 1);
-    check_contains(svg, "&lt;script&gt;&amp;&quot;x&quot; </text>");
+    check_contains(svg, "&lt;script&gt;&amp;&quot;x&quot;?</text>");
     check_contains(svg, "A &amp; B");
     check_contains(svg, "no data");
 }
@@ -271,7 +271,7 @@ static void many_series_wrap_their_legend(void** state)
 static void a_plot_that_cannot_be_written_says_why(void** state)
 {
     check_status(crd_plot_svg(*state, TEST_BUILD_DIR "/no/such/p.svg", "", "", NULL, 0), CRD_E_IO);
-    check_contains(crd_error_text(*state), "/no/such/p.svg: cannot write the plot: No such");
+    check_contains(crd_error_text(*state), "/no/such/p.svg: cannot be written: No such");
     check_status(crd_plot_svg(*state, "/dev/full", "", "", NULL, 0), CRD_E_IO);
     check_contains(crd_error_text(*state), "No space left");
 }
