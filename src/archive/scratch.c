@@ -24,7 +24,7 @@ typedef struct owner {
 
 // When a process began: field 22 of /proc/PID/stat. The second is a name that may hold anything,
 // hence the last parenthesis. 0 if unknown.
-static unsigned long long start_of(long pid)
+static unsigned long long process_start(long pid)
 {
     char path[64], text[1024];
     snprintf(path, sizeof path, "/proc/%ld/stat", pid);
@@ -45,7 +45,7 @@ static owner this_process(void)
     struct stat space;
     const bool known = stat("/proc/self/ns/pid", &space) == 0;
     return (owner){.pid = (long)getpid(),
-                   .start = start_of((long)getpid()),
+                   .start = process_start((long)getpid()),
                    .space = known ? (unsigned long long)space.st_ino : 0};
 }
 
@@ -53,7 +53,7 @@ static bool is_dead(const owner* o, const owner* self)
 {
     if (o->space != self->space || !o->space || !o->start || o->pid == self->pid) { return false; }
     if (kill((pid_t)o->pid, 0) != 0) { return errno == ESRCH; }
-    const unsigned long long start = start_of(o->pid);
+    const unsigned long long start = process_start(o->pid);
     return start && start != o->start; // the number was given to another process
 }
 

@@ -190,7 +190,7 @@ static bool skip_digits(parser* p)
     return p->at > start;
 }
 
-static crd_status read_number(parser* p, crdi_json* n)
+static crd_status read_json_number(parser* p, crdi_json* n)
 {
     const char* start = p->at;
     const char* expected = "a number such as 0.5 or -1e-3";
@@ -242,7 +242,7 @@ static crd_status read_word(parser* p, crdi_json* n)
     return unexpected(p, "a value: a text in quotes, a number, true, false, null, [ or {");
 }
 
-static crd_status read_value(parser* p, crdi_json* n);
+static crd_status read_json_value(parser* p, crdi_json* n);
 
 static crdi_json* add_member(parser* p, crdi_json* parent, const char* key)
 {
@@ -317,7 +317,7 @@ static crd_status read_members(parser* p, crdi_json* n)
         crdi_json* member = add_member(p, n, key);
         if (!member) { return CRD_E_MEMORY; }
         if (object) { member->line = line; }
-        CRD_TRY(read_value(p, member));
+        CRD_TRY(read_json_value(p, member));
         skip_space(p);
     }
     if (p->at == p->end || *p->at != close) {
@@ -330,7 +330,7 @@ fail:
     return st;
 }
 
-static crd_status read_value(parser* p, crdi_json* n)
+static crd_status read_json_value(parser* p, crdi_json* n)
 {
     const char c = p->at < p->end ? *p->at : 0;
     if (c == '{' || c == '[') { return read_members(p, n); }
@@ -338,7 +338,7 @@ static crd_status read_value(parser* p, crdi_json* n)
         n->kind = CRDI_JSON_TEXT;
         return read_text(p, &n->text);
     }
-    if (c == '-' || (c >= '0' && c <= '9')) { return read_number(p, n); }
+    if (c == '-' || (c >= '0' && c <= '9')) { return read_json_number(p, n); }
     return read_word(p, n);
 }
 
@@ -361,7 +361,7 @@ crd_status crdi_json_parse(crd_arena* arena, const char* text, size_t length,
     skip_space(&p);
     crdi_json* n = add_member(&p, &root, NULL);
     if (!n) { return CRD_E_MEMORY; }
-    const crd_status st = read_value(&p, n);
+    const crd_status st = read_json_value(&p, n);
     if (st < 0) { return st; }
     skip_space(&p);
     if (p.at < p.end) { return unexpected(&p, "nothing behind the value"); }

@@ -74,7 +74,7 @@ void crdi_map_clear(crd_map* m)
     *m = (crd_map){.ctx = m->ctx};
 }
 
-static crdi_map_slot* slot_of(const crd_map* m, const char* key, uint32_t hash)
+static crdi_map_slot* map_slot(const crd_map* m, const char* key, uint32_t hash)
 {
     for (uint32_t i = hash & (m->capacity - 1);; i = (i + 1) & (m->capacity - 1)) {
         crdi_map_slot* s = &m->slots[i];
@@ -99,7 +99,7 @@ crd_status crdi_map_reserve(crd_map* m, size_t count)
     m->slots = slots;
     m->capacity = (uint32_t)capacity;
     for (uint32_t i = 0; i < old.capacity; i++) {
-        if (old.slots[i].key) { *slot_of(m, old.slots[i].key, old.slots[i].hash) = old.slots[i]; }
+        if (old.slots[i].key) { *map_slot(m, old.slots[i].key, old.slots[i].hash) = old.slots[i]; }
     }
     crd_free(m->ctx, old.slots);
     return CRD_OK;
@@ -112,7 +112,7 @@ crd_status crdi_map_add(crd_map* m, const char* key, int32_t value, bool* fresh)
         if (st < 0) { return st; }
     }
     const uint32_t hash = hash_of(m, key);
-    crdi_map_slot* s = slot_of(m, key, hash);
+    crdi_map_slot* s = map_slot(m, key, hash);
     if (fresh) { *fresh = !s->key; }
     if (!s->key) {
         *s = (crdi_map_slot){key, hash, value};
@@ -124,6 +124,6 @@ crd_status crdi_map_add(crd_map* m, const char* key, int32_t value, bool* fresh)
 int32_t crdi_map_find(const crd_map* m, const char* key)
 {
     if (!m->capacity) { return -1; }
-    const crdi_map_slot* s = slot_of(m, key, hash_of(m, key));
+    const crdi_map_slot* s = map_slot(m, key, hash_of(m, key));
     return s->key ? s->value : -1;
 }

@@ -46,7 +46,7 @@ bool crdi_pattern_fits(const char* pattern, const crd_table* t)
     return false;
 }
 
-static crd_status check_options(const comparison* c)
+static crd_status check_compare_options(const comparison* c)
 {
     const crd_compare_options* opt = c->opt;
     if (!(opt->relative >= 0) || !(opt->absolute >= 0)) {
@@ -298,7 +298,7 @@ crd_status crd_compare(crd_context* ctx, const crd_table* a, const crd_table* b,
     c->b = b;
     c->opt = opt ? opt : &defaults;
     crd_arena_init(&c->arena, ctx);
-    CRD_TRY(check_options(c));
+    CRD_TRY(check_compare_options(c));
     CRD_TRY(c->opt->pair_count ? compare_pairs(c) : compare_all(c));
     if (c->overlaps == 0) { // no signal that both have, or none at a time that both have
         find_overlap(c, (raster){a->time, a->rows}, (raster){b->time, b->rows});

@@ -52,7 +52,7 @@ static void write_buffer(crdi_sink* s)
     s->naps = 0;
 }
 
-static void put_row(crdi_sink* s, int raster, const crd_word* row)
+static void put_csv_row(crdi_sink* s, int raster, const crd_word* row)
 {
     (void)raster; // there is one
     csv_sink* c = (csv_sink*)s;
@@ -69,14 +69,14 @@ static void put_row(crdi_sink* s, int raster, const crd_word* row)
     if (c->used >= BUFFER_BYTES) { write_buffer(s); }
 }
 
-static void finish(crdi_sink* s)
+static void finish_csv(crdi_sink* s)
 {
     if (!s->error) { write_buffer(s); }
     crdi_sink_check(s);
     crdi_sink_close(s);
 }
 
-static void destroy(crdi_sink* s)
+static void destroy_csv_sink(crdi_sink* s)
 {
     csv_sink* c = (csv_sink*)s;
     crd_free(s->ctx, c->buffer);
@@ -86,10 +86,10 @@ static void destroy(crdi_sink* s)
 
 static const crdi_sink_ops ops = {
     .start = write_buffer,
-    .row = put_row,
+    .row = put_csv_row,
     .flush = write_buffer,
-    .finish = finish,
-    .destroy = destroy,
+    .finish = finish_csv,
+    .destroy = destroy_csv_sink,
     .naps_to_flush = 200,
     .stack_bytes = 256 << 10,
 };
@@ -155,7 +155,7 @@ crd_status crdi_csv_sink(crd_context* ctx, const crd_recorder_options* opt, cons
         if (!c->buffer) { st = CRD_E_MEMORY; }
     }
     if (st < 0) {
-        destroy(&c->base);
+        destroy_csv_sink(&c->base);
         return st;
     }
     format_header(c, opt);

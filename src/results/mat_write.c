@@ -90,7 +90,7 @@ static void store_block(mat_sink* m)
     m->filled = 0;
 }
 
-static void put_row(crdi_sink* s, int raster, const crd_word* row)
+static void put_mat_row(crdi_sink* s, int raster, const crd_word* row)
 {
     (void)raster; // there is one
     mat_sink* m = (mat_sink*)s;
@@ -121,7 +121,7 @@ static void nothing(crdi_sink* s)
 // ---- columns -----------------------------------------------------------------------------------
 
 // Cells of a column in one block after the other; false: cannot be read.
-static bool load(mat_sink* m, const column* c, int64_t first, size_t count, crd_word* out)
+static bool load_cells(mat_sink* m, const column* c, int64_t first, size_t count, crd_word* out)
 {
     const off_t at = (off_t)(first / (int64_t)m->block_rows) * (off_t)block_bytes(m) +
                      (off_t)(c->word * m->block_rows * sizeof *out);
@@ -260,12 +260,12 @@ static bool write_variable(mat_sink* m, mat_t* file, matvar_t* v)
 typedef void block_fn(void* user, const column* c, const crd_word* cells, size_t count,
                       size_t first);
 
-static bool walk(mat_sink* m, const column* c, block_fn* use, void* user)
+static bool for_each_block(mat_sink* m, const column* c, block_fn* use, void* user)
 {
     for (int64_t first = 0; first < m->stored; first += (int64_t)m->block_rows) {
         const int64_t left = m->stored - first;
         const size_t count = left < (int64_t)m->block_rows ? (size_t)left : m->block_rows;
-        if (!load(m, c, first, count, m->block)) { return false; }
+        if (!load_cells(m, c, first, count, m->block)) { return false; }
         use(user, c, m->block, count, (size_t)first);
     }
     return true;
@@ -312,7 +312,7 @@ static bool write_column(mat_sink* m, mat_t* file, const column* c)
 {
     const storage kind = storage_of(c->type);
     text_matrix t = {.rows = (size_t)m->stored, .pairs = m->is_73};
-    if (c->width > 1 && !walk(m, c, measure_block, &t)) { return false; }
+    if (c->width > 1 && !for_each_block(m, c, measure_block, &t)) { return false; }
     const size_t width = c->width > 1 ? t.width : 1;
     char* data = crdi_new_array(m->base.ctx, t.rows * width, kind.size);
     if (!data) {
@@ -320,7 +320,8 @@ static bool write_column(mat_sink* m, mat_t* file, const column* c)
         return false;
     }
     t.units = (uint16_t*)(void*)data;
-    bool ok = c->width > 1 ? walk(m, c, text_block, &t) : walk(m, c, pack_block, data);
+    bool ok = c->width > 1 ? for_each_block(m, c, text_block, &t)
+                           : for_each_block(m, c, pack_block, data);
     if (ok) {
         size_t dims[2] = {t.rows, width};
         const bool logical = c->type == CRD_BOOLEAN || c->type == CRD_CLOCK;
@@ -423,7 +424,7 @@ static void write_result(mat_sink* m)
 }
 
 // Also after the limit of version 5 was met: then the rows up to there are written.
-static void finish(crdi_sink* s)
+static void finish_mat(crdi_sink* s)
 {
     mat_sink* m = (mat_sink*)s;
     crdi_sink_close(s);
@@ -446,9 +447,9 @@ static void finish(crdi_sink* s)
     (void)cut;
 }
 
-static crd_status attach(crdi_sink* s, const crd_attachment* a);
+static crd_status attach_to_mat(crdi_sink* s, const crd_attachment* a);
 
-static void destroy(crdi_sink* s)
+static void destroy_mat_sink(crdi_sink* s)
 {
     mat_sink* m = (mat_sink*)s;
     for (attachment* a = m->attachments; a;) {
@@ -468,11 +469,11 @@ static void destroy(crdi_sink* s)
 
 static const crdi_sink_ops ops = {
     .start = nothing,
-    .row = put_row,
+    .row = put_mat_row,
     .flush = nothing,
-    .finish = finish,
-    .attach = attach,
-    .destroy = destroy,
+    .finish = finish_mat,
+    .attach = attach_to_mat,
+    .destroy = destroy_mat_sink,
     .naps_to_flush = 1 << 30,
     .stack_bytes = 2 << 20, // HDF5
 };
@@ -516,7 +517,7 @@ static const char* variable_name(mat_sink* m, const char* name, size_t length)
     return NULL;
 }
 
-static crd_status attach(crdi_sink* s, const crd_attachment* a)
+static crd_status attach_to_mat(crdi_sink* s, const crd_attachment* a)
 {
     mat_sink* m = (mat_sink*)s;
     const char* dot = strrchr(a->name, '.');
@@ -551,7 +552,8 @@ static const char* labels_text(mat_sink* m, const crd_column* c)
     return text;
 }
 
-static crd_status make_columns(mat_sink* m, const crd_recorder_options* opt, const crdi_rows* rows)
+static crd_status make_mat_columns(mat_sink* m, const crd_recorder_options* opt,
+                                   const crdi_rows* rows)
 {
     m->columns = crdi_new_array(m->base.ctx, (size_t)opt->column_count + 1, sizeof *m->columns);
     if (!m->columns) { return CRD_E_MEMORY; }
@@ -626,7 +628,7 @@ crd_status crdi_mat_sink(crd_context* ctx, const crd_recorder_options* opt, cons
     crdi_map_init(&m->names, ctx);
     CRD_TRY(crdi_sink_init(&m->base, &ops, ctx, opt->path));
     CRD_TRY(find_file(m));
-    CRD_TRY(make_columns(m, opt, rows));
+    CRD_TRY(make_mat_columns(m, opt, rows));
     CRD_TRY(open_store(m));
     m->version = opt->mat_version;
     m->most_bytes = most_bytes ? most_bytes : MAT5_MOST;
@@ -643,6 +645,6 @@ crd_status crdi_mat_sink(crd_context* ctx, const crd_recorder_options* opt, cons
     *out = &m->base;
     return CRD_OK;
 fail:
-    destroy(&m->base);
+    destroy_mat_sink(&m->base);
     return st;
 }

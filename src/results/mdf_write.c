@@ -74,7 +74,7 @@ typedef struct mdf_sink {
 // ---- the file ----------------------------------------------------------------------------------
 
 // At the end of the file, which grows by whole blocks only.
-static bool append(mdf_sink* m, const void* bytes, size_t length)
+static bool append_block(mdf_sink* m, const void* bytes, size_t length)
 {
     if (crdi_sink_write(&m->base, m->base.fd, bytes, length, (int64_t)m->end)) {
         m->end += length;
@@ -95,7 +95,8 @@ static bool set_word(mdf_sink* m, uint64_t at, uint64_t x)
 // ---- rows to planes ----------------------------------------------------------------------------
 
 // Byte b of 16 values to `out + b * stride`, for the lowest `width` bytes.
-static void turn(const crd_word* in, size_t step, uint8_t* out, size_t stride, size_t width)
+static void transpose_16_values(const crd_word* in, size_t step, uint8_t* out, size_t stride,
+                                size_t width)
 {
 #ifdef __SSE2__
     // Interleaving four times brings byte b of value 0, 1, 2 ... together.
@@ -131,7 +132,7 @@ static void turn(const crd_word* in, size_t step, uint8_t* out, size_t stride, s
 }
 
 // Types whose bytes are not the lowest of their word.
-static void convert(crd_type type, const crd_word* in, size_t step, crd_word* out)
+static void convert_16_values(crd_type type, const crd_word* in, size_t step, crd_word* out)
 {
     for (size_t k = 0; k < 16; k++) {
         const crd_word w = in[k * step];
@@ -185,8 +186,8 @@ static void turn_tile(group* g)
             const crd_word* in = g->tile + k * g->words + l->word;
             uint8_t* out = g->planes + l->byte * g->stride + g->rows + k;
             crd_word other[16];
-            if (!plain) { convert(l->type, in, g->words, other); }
-            turn(plain ? in : other, plain ? g->words : 1, out, g->stride, l->width);
+            if (!plain) { convert_16_values(l->type, in, g->words, other); }
+            transpose_16_values(plain ? in : other, plain ? g->words : 1, out, g->stride, l->width);
         }
     }
     g->rows += g->tiled;
@@ -237,7 +238,7 @@ static void write_chunk(mdf_sink* m, group* g)
     while (size & 7) {
         p[size++] = 0;
     }
-    if (!append(m, p + skip, size - skip)) { return; }
+    if (!append_block(m, p + skip, size - skip)) { return; }
     if (!set_word(m, g->link, start + skip)) { return; }
     g->listed = true;
     g->link = start + CRDI_MDF_HL_SIZE + CRDI_MDF_HEAD; // next of this DL
@@ -248,7 +249,7 @@ static void write_chunk(mdf_sink* m, group* g)
     clear_texts(g);
 }
 
-static void flush(crdi_sink* s)
+static void flush_mdf(crdi_sink* s)
 {
     mdf_sink* m = (mdf_sink*)s;
     for (int i = 0; i < m->group_count; i++) {
@@ -257,7 +258,7 @@ static void flush(crdi_sink* s)
     m->chunks = 0;
 }
 
-static void put_row(crdi_sink* s, int raster, const crd_word* row)
+static void put_mdf_row(crdi_sink* s, int raster, const crd_word* row)
 {
     mdf_sink* m = (mdf_sink*)s;
     group* g = &m->groups[raster];
@@ -266,7 +267,7 @@ static void put_row(crdi_sink* s, int raster, const crd_word* row)
     turn_tile(g);
     if (g->rows < g->capacity) { return; }
     write_chunk(m, g);
-    if (++m->chunks >= CHUNKS_TO_FLUSH) { flush(s); }
+    if (++m->chunks >= CHUNKS_TO_FLUSH) { flush_mdf(s); }
 }
 
 // ---- events and attachments --------------------------------------------------------------------
@@ -295,7 +296,7 @@ static void put_event(crdi_sink* s, const crdi_event* e)
     crdi_mdf_set_head(block + CRDI_MDF_EV_SIZE, TAG("TX"), text, 0);
     memcpy(block + CRDI_MDF_EV_SIZE + CRDI_MDF_HEAD, e->text, strlen(e->text));
     const uint64_t at = m->end;
-    if (append(m, block, CRDI_MDF_EV_SIZE + (e->text[0] ? text : 0))) {
+    if (append_block(m, block, CRDI_MDF_EV_SIZE + (e->text[0] ? text : 0))) {
         set_word(m, m->event_link, at);
         m->event_link = at + CRDI_MDF_HEAD;
     }
@@ -313,14 +314,14 @@ static void write_attachments(mdf_sink* m)
             }
             crdi_mdf_set_u64(p + CRDI_MDF_HEAD + 8 * i, at + relative);
         }
-        if (append(m, p, m->to_write->length)) {
+        if (append_block(m, p, m->to_write->length)) {
             set_word(m, m->attachment_link, at);
             m->attachment_link = at + CRDI_MDF_HEAD;
         }
     }
 }
 
-static crd_status attach(crdi_sink* s, const crd_attachment* a)
+static crd_status attach_to_mdf(crdi_sink* s, const crd_attachment* a)
 {
     mdf_sink* m = (mdf_sink*)s;
     attachment* n = crdi_new(s->ctx, sizeof *n);
@@ -338,17 +339,17 @@ static crd_status attach(crdi_sink* s, const crd_attachment* a)
 
 // ---- from the first block to the last ----------------------------------------------------------
 
-static void start(crdi_sink* s)
+static void start_mdf(crdi_sink* s)
 {
     mdf_sink* m = (mdf_sink*)s;
-    if (append(m, m->head.data, m->head.length)) { write_attachments(m); }
+    if (append_block(m, m->head.data, m->head.length)) { write_attachments(m); }
 }
 
 // After a failure, too: what has links is whole, so the file is finished without the rest.
-static void finish(crdi_sink* s)
+static void finish_mdf(crdi_sink* s)
 {
     mdf_sink* m = (mdf_sink*)s;
-    if (!s->error) { flush(s); }
+    if (!s->error) { flush_mdf(s); }
     if (!s->error) { write_attachments(m); }
     if (m->end > 0) {
         uint8_t id[CRDI_MDF_ID_SIZE];
@@ -359,7 +360,7 @@ static void finish(crdi_sink* s)
     crdi_sink_close(s);
 }
 
-static void destroy(crdi_sink* s)
+static void destroy_mdf_sink(crdi_sink* s)
 {
     mdf_sink* m = (mdf_sink*)s;
     for (attachment* a = m->attachments; a;) {
@@ -382,13 +383,13 @@ static void destroy(crdi_sink* s)
 }
 
 static const crdi_sink_ops ops = {
-    .start = start,
-    .row = put_row,
-    .flush = flush,
+    .start = start_mdf,
+    .row = put_mdf_row,
+    .flush = flush_mdf,
     .event = put_event,
-    .finish = finish,
-    .attach = attach,
-    .destroy = destroy,
+    .finish = finish_mdf,
+    .attach = attach_to_mdf,
+    .destroy = destroy_mdf_sink,
     .naps_to_flush = 200,
     .stack_bytes = 256 << 10,
 };
@@ -475,6 +476,6 @@ crd_status crdi_mdf_sink(crd_context* ctx, const crd_recorder_options* opt, cons
     *out = &m->base;
     return CRD_OK;
 fail:
-    destroy(&m->base);
+    destroy_mdf_sink(&m->base);
     return st;
 }

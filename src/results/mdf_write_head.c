@@ -87,7 +87,7 @@ static uint64_t add_zeros(builder* b, size_t length)
 }
 
 // The place of a block's byte; somewhere harmless once memory ran out.
-static uint8_t* place(builder* b, uint64_t at)
+static uint8_t* place_block(builder* b, uint64_t at)
 {
     static _Thread_local uint8_t nowhere[8];
     return b->out->failed ? nowhere : (uint8_t*)b->out->data + at;
@@ -95,22 +95,22 @@ static uint8_t* place(builder* b, uint64_t at)
 
 static void set_u8(builder* b, uint64_t at, uint8_t x)
 {
-    *place(b, at) = x;
+    *place_block(b, at) = x;
 }
 
 static void set_u16(builder* b, uint64_t at, uint16_t x)
 {
-    crdi_mdf_set_u16(place(b, at), x);
+    crdi_mdf_set_u16(place_block(b, at), x);
 }
 
 static void set_u32(builder* b, uint64_t at, uint32_t x)
 {
-    crdi_mdf_set_u32(place(b, at), x);
+    crdi_mdf_set_u32(place_block(b, at), x);
 }
 
 static void set_u64(builder* b, uint64_t at, uint64_t x)
 {
-    crdi_mdf_set_u64(place(b, at), x);
+    crdi_mdf_set_u64(place_block(b, at), x);
 }
 
 static void set_link(builder* b, uint64_t block, int link, uint64_t to)
@@ -196,7 +196,7 @@ static uint64_t add_table(builder* b, const crd_label* labels, int count)
     set_u16(b, data + 4, (uint16_t)(n + 1));
     set_u16(b, data + 6, (uint16_t)n);
     for (int i = 0; i < count; i++) {
-        crdi_mdf_set_f64(place(b, data + 24 + 8 * (uint64_t)i), (double)labels[i].value);
+        crdi_mdf_set_f64(place_block(b, data + 24 + 8 * (uint64_t)i), (double)labels[i].value);
         const uint64_t text = add_text(b, TAG("TX"), labels[i].text);
         set_link(b, at, CRDI_MDF_CC_LINKS + i, text);
     }

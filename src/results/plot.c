@@ -44,7 +44,7 @@ static const char style[] =
 
 // ---- text --------------------------------------------------------------------------------------
 
-static void put(crd_text* s, const char* text)
+static void put_svg(crd_text* s, const char* text)
 {
     crdi_text_put(s, text, strlen(text));
 }
@@ -83,7 +83,7 @@ static void put_attribute(crd_text* s, const char* name, double x)
 {
     crdi_text_add(s, " %s=\"", name);
     put_place(s, x);
-    put(s, "\"");
+    put_svg(s, "\"");
 }
 
 static void put_label(crd_text* s, const char* class, const char* anchor, double x, double y,
@@ -92,9 +92,9 @@ static void put_label(crd_text* s, const char* class, const char* anchor, double
     crdi_text_add(s, "<text class=\"%s\" text-anchor=\"%s\"", class, anchor);
     put_attribute(s, "x", x);
     put_attribute(s, "y", y);
-    put(s, ">");
+    put_svg(s, ">");
     crdi_text_xml(s, text);
-    put(s, "</text>\n");
+    put_svg(s, "</text>\n");
 }
 
 static void put_line(crd_text* s, const char* class, double x1, double y1, double x2, double y2)
@@ -104,7 +104,7 @@ static void put_line(crd_text* s, const char* class, double x1, double y1, doubl
     put_attribute(s, "y1", y1);
     put_attribute(s, "x2", x2);
     put_attribute(s, "y2", y2);
-    put(s, "/>\n");
+    put_svg(s, "/>\n");
 }
 
 static int letters(const char* text)
@@ -308,19 +308,19 @@ static int list_marks(const axis* a, mark* out)
     return n;
 }
 
-static double on_axis(const axis* a, double v)
+static double axis_value(const axis* a, double v)
 {
     return a->log ? log10(v) : v;
 }
 
 // Can it be drawn?
-static bool there(const axis* a, double v)
+static bool can_be_drawn(const axis* a, double v)
 {
     return isfinite(v) && (!a->log || v > 0);
 }
 
-static void extend(double* low, double* high, const double* v, const double* other, int64_t count,
-                   bool log)
+static void extend_range(double* low, double* high, const double* v, const double* other,
+                         int64_t count, bool log)
 {
     for (int64_t i = 0; i < count; i++) {
         if (!isfinite(v[i]) || !isfinite(other[i]) || (log && !(v[i] > 0))) { continue; }
@@ -338,7 +338,7 @@ static axis x_axis(const crd_plot_panel* panels, const crd_plot_scale* scales, i
         if (scales && scales[i].own_x) { continue; }
         for (int k = 0; k < panels[i].series_count; k++) {
             const crd_plot_series* s = &panels[i].series[k];
-            extend(&low, &high, s->x, s->y, s->count, log);
+            extend_range(&low, &high, s->x, s->y, s->count, log);
         }
     }
     return log ? make_log_axis(low, high, true) : make_axis(low, high, 10, true);
@@ -375,7 +375,7 @@ static axis y_axis(const crd_plot_panel* panel, const crd_plot_scale* scale)
     }
     for (int k = 0; k < panel->series_count; k++) {
         const crd_plot_series* s = &panel->series[k];
-        extend(&low, &high, s->y, s->x, s->count, log);
+        extend_range(&low, &high, s->y, s->x, s->count, log);
     }
     return log ? make_log_axis(low, high, false) : make_axis(low, high, 5, false);
 }
@@ -391,20 +391,20 @@ typedef struct frame {
 
 static double place_x(const frame* f, double x)
 {
-    return f->left + f->width * ((on_axis(&f->x, x) - f->x.low) / (f->x.high - f->x.low));
+    return f->left + f->width * ((axis_value(&f->x, x) - f->x.low) / (f->x.high - f->x.low));
 }
 
 static double place_y(const frame* f, double y)
 {
-    return f->top + f->height * (1 - (on_axis(&f->y, y) - f->y.low) / (f->y.high - f->y.low));
+    return f->top + f->height * (1 - (axis_value(&f->y, y) - f->y.low) / (f->y.high - f->y.low));
 }
 
 static void put_point(crd_text* s, double x, double y, bool* open)
 {
-    put(s, *open ? " " : "M");
+    put_svg(s, *open ? " " : "M");
     *open = true;
     put_place(s, x);
-    put(s, ",");
+    put_svg(s, ",");
     put_place(s, y);
 }
 
@@ -459,34 +459,34 @@ static void add_point(column* c, int64_t pixel, double x, double y)
 static void put_class(crd_text* s, int i, const crd_plot_series* p)
 {
     crdi_text_add(s, "class=\"line s%d", i % COLOURS);
-    put(s, p->points ? " points\"" : p->dashed ? " dash\"" : i >= COLOURS ? " dots\"" : "\"");
+    put_svg(s, p->points ? " points\"" : p->dashed ? " dash\"" : i >= COLOURS ? " dots\"" : "\"");
 }
 
 // A stroke without length and with round ends is a dot.
 static void put_points(crd_text* s, const frame* f, const crd_plot_series* p)
 {
     for (int64_t k = 0; k < p->count; k++) {
-        if (!there(&f->x, p->x[k]) || !there(&f->y, p->y[k])) { continue; }
-        put(s, "M");
+        if (!can_be_drawn(&f->x, p->x[k]) || !can_be_drawn(&f->y, p->y[k])) { continue; }
+        put_svg(s, "M");
         put_place(s, place_x(f, p->x[k]));
-        put(s, ",");
+        put_svg(s, ",");
         put_place(s, place_y(f, p->y[k]));
-        put(s, "h0");
+        put_svg(s, "h0");
     }
 }
 
 static void put_series(crd_text* s, const frame* f, const crd_plot_series* p, int i)
 {
-    put(s, "<path ");
+    put_svg(s, "<path ");
     put_class(s, i, p);
     if (f->clip >= 0) { crdi_text_add(s, " clip-path=\"url(#frame%d)\"", f->clip); }
-    put(s, " d=\"");
+    put_svg(s, " d=\"");
     if (p->points) { put_points(s, f, p); }
     column c = {0};
     bool open = false;
     const double beyond = f->clip >= 0 ? 1e5 : 9;
     for (int64_t k = 0; k < p->count && !p->points; k++) {
-        if (!there(&f->x, p->x[k]) || !there(&f->y, p->y[k])) { // a gap
+        if (!can_be_drawn(&f->x, p->x[k]) || !can_be_drawn(&f->y, p->y[k])) { // a gap
             put_column(s, &c, &open);
             c.count = 0;
             open = false;
@@ -504,7 +504,7 @@ static void put_series(crd_text* s, const frame* f, const crd_plot_series* p, in
         add_point(&c, pixel, x, y);
     }
     put_column(s, &c, &open);
-    put(s, "\"/>\n");
+    put_svg(s, "\"/>\n");
 }
 
 static void put_box(crd_text* s, const frame* f)
@@ -513,7 +513,7 @@ static void put_box(crd_text* s, const frame* f)
     put_attribute(s, "y", f->top);
     put_attribute(s, "width", f->width);
     put_attribute(s, "height", f->height);
-    put(s, "/>");
+    put_svg(s, "/>");
 }
 
 static void put_grid(crd_text* s, const frame* f, bool numbers_below)
@@ -539,13 +539,13 @@ static void put_grid(crd_text* s, const frame* f, bool numbers_below)
             put_label(s, "num", "middle", x, f->top + f->height + 17, marks[i].text);
         }
     }
-    put(s, "<rect class=\"frame\"");
+    put_svg(s, "<rect class=\"frame\"");
     put_box(s, f);
-    put(s, "\n");
+    put_svg(s, "\n");
     if (f->clip >= 0) {
         crdi_text_add(s, "<clipPath id=\"frame%d\"><rect", f->clip);
         put_box(s, f);
-        put(s, "</clipPath>\n");
+        put_svg(s, "</clipPath>\n");
     }
     shift_text(&f->y, text);
     if (text[0]) { put_label(s, "num", "end", f->left - 7, f->top - 9, text); }
@@ -572,13 +572,13 @@ static int put_legend(crd_text* s, const crd_plot_panel* p, double left, double 
         }
         if (s) {
             const double y = top + line * LINE_HEIGHT - 9;
-            put(s, "<path ");
+            put_svg(s, "<path ");
             put_class(s, i, series);
-            put(s, " d=\"M");
+            put_svg(s, " d=\"M");
             put_place(s, series->points ? x + 11 : x);
-            put(s, ",");
+            put_svg(s, ",");
             put_place(s, y);
-            put(s, series->points ? "h0\"/>\n" : "h22\"/>\n");
+            put_svg(s, series->points ? "h0\"/>\n" : "h22\"/>\n");
             put_label(s, "key", "start", x + 28, y + 4, label);
         }
         x += width;
@@ -591,11 +591,11 @@ static void put_panel(crd_text* s, const frame* f, const crd_plot_panel* p, bool
     put_grid(s, f, numbers_below);
     if (p->y_label && p->y_label[0]) {
         const double y = f->top + f->height / 2;
-        put(s, "<text text-anchor=\"middle\" transform=\"translate(16,");
+        put_svg(s, "<text text-anchor=\"middle\" transform=\"translate(16,");
         put_place(s, y);
-        put(s, ") rotate(-90)\">");
+        put_svg(s, ") rotate(-90)\">");
         crdi_text_xml(s, p->y_label);
-        put(s, "</text>\n");
+        put_svg(s, "</text>\n");
     }
     bool any = false;
     for (int i = 0; i < p->series_count; i++) {
@@ -715,12 +715,12 @@ static void put_sheet(crd_text* s, const layout* l)
                   "height=\"%d\" viewBox=\"0 0 %d %d\">\n<title>",
                   WIDTH, height, WIDTH, height);
     crdi_text_xml(s, title);
-    put(s, "</title>\n");
-    put(s, style);
-    put(s, "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n");
+    put_svg(s, "</title>\n");
+    put_svg(s, style);
+    put_svg(s, "<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n");
     put_label(s, "title", "start", left, 28, title);
     put_panels(s, l, left);
-    put(s, "</svg>\n");
+    put_svg(s, "</svg>\n");
 }
 
 crd_status crd_plot_svg_scaled(crd_context* ctx, const char* path, const crd_plot_options* options,

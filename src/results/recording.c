@@ -17,7 +17,7 @@ static bool ends_in(const char* path, const char* ending)
     return n >= m && strcasecmp(path + n - m, ending) == 0;
 }
 
-static crdi_file_kind kind_of(const char* path, const char* head, size_t length)
+static crdi_file_kind file_kind_of(const char* path, const char* head, size_t length)
 {
     static const char hdf[] = "\x89HDF\r\n\x1a\n";
     if (length >= 8 && (memcmp(head, "MDF ", 4) == 0 || memcmp(head, "UnFinMF ", 8) == 0)) {
@@ -41,7 +41,7 @@ crd_status crdi_recording_sniff(crd_context* ctx, const char* path, int* fd, crd
     *kind = CRDI_FILE_CSV;
     if (fstat(*fd, &info) == 0 && S_ISREG(info.st_mode)) { // a pipe cannot be looked at twice
         const ssize_t n = pread(*fd, head, sizeof head, 0);
-        *kind = kind_of(path, head, n > 0 ? (size_t)n : 0);
+        *kind = file_kind_of(path, head, n > 0 ? (size_t)n : 0);
     }
     return CRD_OK;
 }

@@ -66,7 +66,7 @@ static bool is_poor(const crdi_json* verdict)
            crdi_json_get_number(crdi_json_get_object(verdict, "iteration"), "failed") > 0;
 }
 
-static crdi_state judge(const crdi_report_part* p)
+static crdi_state judge_run(const crdi_report_part* p)
 {
     if (p->run->reference) { return CRDI_GOOD; }
     if (!p->verdict) { return p->info->unfinished ? CRDI_DOUBTFUL : CRDI_UNKNOWN; }
@@ -119,7 +119,7 @@ static crd_status open_parts(crdi_report* r, const crd_report_run* runs, int cou
         CRD_TRY(make_label(r, i));
         CRD_TRY(load_json(r, p, runs[i].what, CRD_ATTACHMENT_RUN, &p->what));
         CRD_TRY(load_json(r, p, runs[i].verdict, CRD_ATTACHMENT_VERDICT, &p->verdict));
-        p->state = judge(p);
+        p->state = judge_run(p);
     }
 fail:
     return st;
@@ -141,7 +141,7 @@ static crd_status choose_title(crdi_report* r)
 
 // ---- signals -----------------------------------------------------------------------------------
 
-static crdi_kind kind_of(const crd_signal_info* s)
+static crdi_kind signal_kind(const crd_signal_info* s)
 {
     switch (s->type) {
     case CRD_BOOLEAN:
@@ -192,13 +192,13 @@ static crd_status place_signal(crdi_report* r, crd_map* names, int part, const c
                                               .name = name,
                                               .owner = "",
                                               .member = name,
-                                              .kind = kind_of(s),
+                                              .kind = signal_kind(s),
                                               .lines = lines};
         const crd_status st = crdi_map_add(names, name, at, NULL);
         if (st < 0) { return st; }
     }
     const crdi_kind kind = r->signals[at].kind;
-    if ((kind == CRDI_KIND_TEXT) != (kind_of(s) == CRDI_KIND_TEXT)) { return CRD_OK; }
+    if ((kind == CRDI_KIND_TEXT) != (signal_kind(s) == CRDI_KIND_TEXT)) { return CRD_OK; }
     r->signals[at].lines[part] = (crdi_report_line){.there = true, .group = s->group};
     *out = at;
     return CRD_OK;

@@ -189,7 +189,7 @@ static crd_status add_detours(drawing* w)
 
 // ---- sizes and places --------------------------------------------------------------------------
 
-static int letters(const char* text)
+static int shown_letters(const char* text)
 {
     int n = 0;
     for (; *text; text++) {
@@ -202,21 +202,21 @@ static int widest(const port* ports, int count)
 {
     int most = 0;
     for (int i = 0; i < count; i++) {
-        const int n = letters(ports[i].name) + (ports[i].more ? 8 : 0);
+        const int n = shown_letters(ports[i].name) + (ports[i].more ? 8 : 0);
         most = n > most ? n : most;
     }
     return most;
 }
 
-static void measure(box* b)
+static void measure_box(box* b)
 {
     if (b->detour) {
         b->h = DETOUR;
         return;
     }
     const int rows = b->in_count > b->out_count ? b->in_count : b->out_count;
-    const double head = 24 + LETTER * 1.12 * letters(b->name),
-                 kind = 24 + LETTER * letters(b->kind);
+    const double head = 24 + LETTER * 1.12 * shown_letters(b->name),
+                 kind = 24 + LETTER * shown_letters(b->kind);
     const double ports =
         34 + 0.9 * LETTER * (widest(b->in, b->in_count) + widest(b->out, b->out_count));
     b->w = fmax(fmax(head, kind), fmax(ports, 110));
@@ -260,7 +260,7 @@ static int stop_count(const drawing* w, const edge* e)
     return w->boxes[e->to].layer - w->boxes[e->from].layer + 1;
 }
 
-static box* stop(const drawing* w, const edge* e, int i)
+static box* edge_stop(const drawing* w, const edge* e, int i)
 {
     const int last = stop_count(w, e) - 1;
     return &w->boxes[i == 0 ? e->from : i == last ? e->to : e->first_detour + i - 1];
@@ -268,7 +268,7 @@ static box* stop(const drawing* w, const edge* e, int i)
 
 static double stop_y(const drawing* w, const edge* e, int i)
 {
-    const box* b = stop(w, e, i);
+    const box* b = edge_stop(w, e, i);
     return port_y(b, i == 0 ? e->from_port : e->to_port);
 }
 
@@ -297,7 +297,7 @@ static void sweep(drawing* w, bool forward)
         const edge* e = &w->edges[i];
         if (e->back) { continue; }
         for (int k = 0; k + 1 < stop_count(w, e); k++) {
-            box* b = stop(w, e, forward ? k + 1 : k);
+            box* b = edge_stop(w, e, forward ? k + 1 : k);
             b->sum += stop_y(w, e, forward ? k : k + 1);
             b->neighbours++;
         }
@@ -326,7 +326,7 @@ static crd_status order_layers(drawing* w)
     }
     w->layer_begin[w->layer_count] = n;
     for (int i = 0; i < w->box_count; i++) {
-        measure(&w->boxes[i]);
+        measure_box(&w->boxes[i]);
     }
     stack_layers(w);
     for (int i = 0; i < SWEEPS; i++) {
@@ -421,7 +421,7 @@ static void put_forward(crd_text* t, const drawing* w, const edge* e)
 {
     const int n = stop_count(w, e);
     for (int k = 0; k + 1 < n; k++) {
-        const box *a = stop(w, e, k), *b = stop(w, e, k + 1);
+        const box *a = edge_stop(w, e, k), *b = edge_stop(w, e, k + 1);
         const double x0 = a->x + a->w, y0 = stop_y(w, e, k);
         const double x1 = b->x - (k + 2 == n), y1 = stop_y(w, e, k + 1);
         const double middle = (x0 + x1) / 2;

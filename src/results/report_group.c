@@ -104,7 +104,7 @@ static bool same_labels(const crd_signal_info* a, const crd_signal_info* b)
 }
 
 // The plot with the signal in it.
-static void extend(const crdi_report* r, const crdi_report_signal* s, crdi_report_plot* p)
+static void extend_plot(const crdi_report* r, const crdi_report_signal* s, crdi_report_plot* p)
 {
     for (int i = 0; i < r->part_count; i++) {
         const crdi_trace* t = &s->lines[i].trace;
@@ -120,7 +120,7 @@ static bool goes_together(const crdi_report* r, const crdi_report_plot* p,
                           const crdi_report_signal* s)
 {
     crdi_report_plot both = *p;
-    extend(r, s, &both);
+    extend_plot(r, s, &both);
     return !(both.high - both.low > 20 * both.least);
 }
 
@@ -131,7 +131,7 @@ static int most_signals(const crdi_report* r, crdi_kind kind)
     return most / r->part_count > 1 ? most / r->part_count : 1;
 }
 
-static bool fits(const crdi_report* r, const crdi_report_plot* p, const crdi_report_signal* s)
+static bool fits_plot(const crdi_report* r, const crdi_report_plot* p, const crdi_report_signal* s)
 {
     const crdi_report_signal* first = &r->signals[p->signals[0]];
     if (p->band || s->low || p->kind != s->kind || p->count >= most_signals(r, s->kind) ||
@@ -164,10 +164,10 @@ static crd_status make_title(crdi_report* r, crdi_report_plot* p)
     return p->title ? CRD_OK : CRD_E_MEMORY;
 }
 
-static void add(const crdi_report* r, crdi_report_plot* p, int signal)
+static void add_to_plot(const crdi_report* r, crdi_report_plot* p, int signal)
 {
     p->signals[p->count++] = signal;
-    extend(r, &r->signals[signal], p);
+    extend_plot(r, &r->signals[signal], p);
 }
 
 crd_status crdi_report_group_signals(crdi_report* r)
@@ -181,7 +181,7 @@ crd_status crdi_report_group_signals(crdi_report* r)
         const crdi_report_signal* s = &r->signals[i];
         if (s->kind == CRDI_KIND_TEXT || s->bounds) { continue; }
         int at = r->plot_count - 1;
-        while (at >= 0 && !fits(r, &r->plots[at], s)) {
+        while (at >= 0 && !fits_plot(r, &r->plots[at], s)) {
             at--;
         }
         if (at < 0) {
@@ -201,10 +201,10 @@ crd_status crdi_report_group_signals(crdi_report* r)
                                               .least = (double)INFINITY};
             r->plot_count++;
         }
-        add(r, &r->plots[at], i);
+        add_to_plot(r, &r->plots[at], i);
         if (s->low) {
-            add(r, &r->plots[at], s->low - 1);
-            add(r, &r->plots[at], s->high - 1);
+            add_to_plot(r, &r->plots[at], s->low - 1);
+            add_to_plot(r, &r->plots[at], s->high - 1);
             r->plots[at].band = true;
         }
     }

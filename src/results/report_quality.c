@@ -23,7 +23,7 @@ typedef struct axis {
     double left;      // where it begins
 } axis;
 
-static double place_of(const axis* a, double x)
+static double bar_end(const axis* a, double x)
 {
     const double at = x > 0 ? (log10(x) - a->low) / (a->high - a->low) : 0;
     return a->left + AXIS * fmin(1, fmax(0, at));
@@ -65,7 +65,7 @@ static void put_axis(crd_text* t, const axis* a, int height)
 {
     const int every = a->high - a->low > 6 ? 2 : 1;
     for (int e = (int)a->low; e <= (int)a->high; e++) {
-        const int x = (int)lround(place_of(a, pow(10, e)));
+        const int x = (int)lround(bar_end(a, pow(10, e)));
         crdi_text_add(t, "<path class=\"grid\" d=\"M%d %dV%d\"/>", x, TOP - 4, height - 6);
         if ((e - (int)a->high) % every) { continue; }
         char label[32];
@@ -80,7 +80,7 @@ static void put_bar(crd_text* t, const axis* a, const crdi_json* flow, int row, 
     const double x = crdi_json_get_number(flow, "relative");
     const bool broken = !isfinite(x), above = broken || (limit > 0 && x > limit);
     const int y = TOP + ROW * row, left = (int)a->left;
-    const int end = broken ? left + AXIS : (int)lround(place_of(a, x));
+    const int end = broken ? left + AXIS : (int)lround(bar_end(a, x));
     char text[CRDI_CELL];
     crdi_text_add(t, "<g><title>");
     put_name(t, flow);
@@ -108,7 +108,7 @@ static void draw_bars(const crdi_json* flows, double limit, bool alone, crd_text
     }
     if (limit > 0 && isfinite(limit)) {
         char text[CRDI_CELL];
-        const int x = (int)lround(place_of(&a, limit));
+        const int x = (int)lround(bar_end(&a, limit));
         crdi_text_add(t, "<path class=\"limit\" d=\"M%d %dV%d\"><title>limit: %s</title></path>\n",
                       x, TOP - 6, height - 4, crdi_percent_text(text, limit));
     }

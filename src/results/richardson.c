@@ -72,7 +72,7 @@ static int ascending(const void* a, const void* b)
 }
 
 // The median distance of rows that are not at one time, NaN if there are none.
-static crd_status distance(estimation* e, const double* time, int64_t rows, double* out)
+static crd_status median_step(estimation* e, const double* time, int64_t rows, double* out)
 {
     double* d =
         crdi_grow(e->ctx, e->distances, &e->distance_capacity, (size_t)rows, sizeof *e->distances);
@@ -133,7 +133,7 @@ static crd_status match_rows(estimation* e, const crd_table_column* const* c)
     double shortest = (double)INFINITY;
     for (int k = 0; k < runs; k++) {
         double step;
-        const crd_status st = distance(e, c[k]->time, c[k]->rows, &step);
+        const crd_status st = median_step(e, c[k]->time, c[k]->rows, &step);
         if (st < 0) { return st; }
         shortest = fmin(shortest, step);
     }
@@ -169,7 +169,8 @@ static bool finite_row(const estimation* e, const crd_table_column* const* c, co
 }
 
 // Rows, scale and the sizes of differences.
-static void measure(const estimation* e, const crd_table_column* const* c, crd_richardson_signal* s)
+static void measure_differences(const estimation* e, const crd_table_column* const* c,
+                                crd_richardson_signal* s)
 {
     const int last = e->view.run_count - 1;
     double sum[2] = {0, 0};
@@ -191,7 +192,7 @@ static void measure(const estimation* e, const crd_table_column* const* c, crd_r
     }
 }
 
-static void judge(const estimation* e, crd_richardson_signal* s)
+static void judge_order(const estimation* e, crd_richardson_signal* s)
 {
     const crd_richardson_options* opt = e->opt;
     const int last = e->view.run_count - 1;
@@ -214,8 +215,8 @@ static void judge(const estimation* e, crd_richardson_signal* s)
 }
 
 // The finest run's error from the last difference, the others' by adding the differences to it.
-static void estimate(const estimation* e, const crd_table_column* const* c,
-                     crd_richardson_signal* s)
+static void estimate_errors(const estimation* e, const crd_table_column* const* c,
+                            crd_richardson_signal* s)
 {
     const int last = e->view.run_count - 1;
     const double part = 1 / expm1(s->order * log(e->view.ratios[last - 1]));
@@ -255,9 +256,9 @@ static crd_status estimate_signal(estimation* e, const crd_table_column* const* 
     const crd_status st = match_rows(e, c);
     if (st < 0) { return st; }
     s->of_rows = c[0]->rows;
-    measure(e, c, s);
-    judge(e, s);
-    if (!isnan(s->order)) { estimate(e, c, s); }
+    measure_differences(e, c, s);
+    judge_order(e, s);
+    if (!isnan(s->order)) { estimate_errors(e, c, s); }
     if (e->row_count) {
         crd_richardson* v = &e->view;
         v->start = fmin(v->start, c[0]->time[e->rows[0][0]]);
@@ -357,7 +358,7 @@ static crd_status estimate_pairs(estimation* e)
 
 // ---- options, create ---------------------------------------------------------------------------
 
-static crd_status check_options(const estimation* e)
+static crd_status check_richardson_options(const estimation* e)
 {
     const crd_richardson_options* opt = e->opt;
     if (!isnan(opt->order) && !(opt->order > 0 && isfinite(opt->order))) {
@@ -387,7 +388,7 @@ static crd_status ratio_of_rows(estimation* e, int i, double* out)
     double h[2];
     for (int k = 0; k < 2; k++) {
         const crd_table* t = e->runs[i + k];
-        const crd_status st = distance(e, t->time, t->rows, &h[k]);
+        const crd_status st = median_step(e, t->time, t->rows, &h[k]);
         if (st < 0) { return st; }
         if (isnan(h[k])) {
             return crdi_fail(e->ctx, CRD_E_RANGE, "compare: %s has %lld row%s, expected at least 3",
@@ -448,7 +449,7 @@ static crd_status check_result(const estimation* e)
     return CRD_OK;
 }
 
-static crd_status make_room(estimation* e)
+static crd_status allocate_signals(estimation* e)
 {
     size_t most = (size_t)e->opt->pair_count;
     for (int k = 0; k < e->view.run_count && e->opt->pair_count == 0; k++) {
@@ -477,9 +478,9 @@ crd_status crd_richardson_create(crd_context* ctx, const crd_table* const* runs,
                                .start = (double)INFINITY,
                                .stop = -(double)INFINITY};
     crd_arena_init(&e->arena, ctx);
-    CRD_TRY(check_options(e));
+    CRD_TRY(check_richardson_options(e));
     CRD_TRY(find_ratios(e));
-    CRD_TRY(make_room(e));
+    CRD_TRY(allocate_signals(e));
     CRD_TRY(e->opt->pair_count ? estimate_pairs(e) : estimate_all(e));
     CRD_TRY(check_result(e));
     *out = &e->view;

@@ -53,7 +53,7 @@ static crd_status pass_down(crdi_ssp_reader* r, const crdi_ssp_element* root)
 }
 
 // All or nothing.
-static crd_status append(crdi_ssp_reader* r)
+static crd_status append_settings(crdi_ssp_reader* r)
 {
     crd_system* s = r->s;
     const size_t n = (size_t)s->unit_count;
@@ -97,7 +97,7 @@ crd_status crd_ssp_apply(crd_system* s, const char* ssv, const char* ssm)
         crdi_log(s->ctx, CRD_LOG_WARNING, "%s: nothing in it fits the system", ssv);
     }
     crdi_ssp_sort_entries(&r);
-    CRD_TRY(append(&r));
+    CRD_TRY(append_settings(&r));
 fail:
     crdi_ssp_clear(&r);
     return st;

@@ -178,8 +178,9 @@ static int lateness(crdi_connector_kind k)
     }
 }
 
-static crd_status refuse(crdi_ssp_reader* r, const crdi_document* d, const crdi_xml_element* e,
-                         const end* a, const end* b, const char* why)
+static crd_status refuse_connection(crdi_ssp_reader* r, const crdi_document* d,
+                                    const crdi_xml_element* e, const end* a, const end* b,
+                                    const char* why)
 {
     return crdi_ssp_bad(r, CRD_E_RANGE, d, e, "'%s' is %s%s and '%s' is %s%s: %s",
                         crdi_show(a->connector->name).text, kind_texts[a->connector->kind],
@@ -193,13 +194,13 @@ static crdi_connector* node_of(const end* e)
     return e->connector->entry ? e->connector->entry : e->connector;
 }
 
-static crd_status drive(crdi_ssp_reader* r, const crdi_document* d, const crdi_xml_element* e,
-                        const end* from, const end* to)
+static crd_status drive_input(crdi_ssp_reader* r, const crdi_document* d, const crdi_xml_element* e,
+                              const end* from, const end* to)
 {
     crdi_connector* target = node_of(to);
     if (lateness(from->connector->kind) > lateness(to->connector->kind) &&
         from->connector->kind != CRDI_KIND_UNSPECIFIED) {
-        return refuse(r, d, e, from, to, "that comes too late for the second");
+        return refuse_connection(r, d, e, from, to, "that comes too late for the second");
     }
     if (target->from) {
         return crdi_ssp_bad(r, CRD_E_RANGE, d, e, "'%s' gets a second source, the first in %s:%d",
@@ -231,13 +232,13 @@ static crd_status read_connection(crdi_ssp_reader* r, crdi_ssp_element* self,
     if (st < 0) { return st; }
     const role x = role_of(&a), y = role_of(&b);
     if (x == y) {
-        return refuse(r, d, e, &a, &b,
-                      x == GIVES   ? "two sources, expected one that takes the value"
-                      : x == TAKES ? "no source, expected one that gives the value"
-                                   : "nothing says which one gives the value");
+        return refuse_connection(r, d, e, &a, &b,
+                                 x == GIVES   ? "two sources, expected one that takes the value"
+                                 : x == TAKES ? "no source, expected one that gives the value"
+                                              : "nothing says which one gives the value");
     }
     const bool forward = x == GIVES || y == TAKES;
-    return drive(r, d, e, forward ? &a : &b, forward ? &b : &a);
+    return drive_input(r, d, e, forward ? &a : &b, forward ? &b : &a);
 }
 
 crd_status crdi_ssp_connect(crdi_ssp_reader* r)
@@ -328,8 +329,9 @@ static crd_status stage_of(crdi_ssp_reader* r, const way* w, int i, crd_transfor
 
 // All units on the way are known and nothing is mapped: one line from end to end. false in `*done`
 // if that is not so.
-static crd_status fold(crdi_ssp_reader* r, const way* w, const crd_transformation* stages,
-                       crd_connection_spec* out, bool* done)
+static crd_status fold_transformations(crdi_ssp_reader* r, const way* w,
+                                       const crd_transformation* stages, crd_connection_spec* out,
+                                       bool* done)
 {
     double gain = 1, offset = 0;
     crd_dimension from, to;
@@ -456,7 +458,7 @@ static crd_status add_way(crdi_ssp_reader* r, const way* w, bool later)
         st = stage_of(r, w, i, &stages[i]);
     }
     bool done = false;
-    if (st >= 0) { st = fold(r, w, stages, &c, &done); }
+    if (st >= 0) { st = fold_transformations(r, w, stages, &c, &done); }
     if (st >= 0 && !done) { st = list_stages(r, w, stages, &c); }
     if (st < 0 || (later && is_there(r, &c))) { return st; }
     return crd_system_add_connection(r->s, &c);

@@ -48,7 +48,7 @@ fail:
 }
 
 // `below` is the path inside of the package, "" or with a final slash. Links are not followed.
-static crd_status walk(describer* d, const char* root, const char* below, int depth)
+static crd_status list_folder_below(describer* d, const char* root, const char* below, int depth)
 {
     crd_status st = CRD_OK;
     char* folder = crdi_format(d->ctx, "%s/%s", root, below);
@@ -66,7 +66,7 @@ static crd_status walk(describer* d, const char* root, const char* below, int de
         if (!full || !name || !inner) {
             st = CRD_E_MEMORY;
         } else if (lstat(full, &info) == 0 && S_ISDIR(info.st_mode)) {
-            if (depth < MAX_FOLDERS) { st = walk(d, root, inner, depth + 1); }
+            if (depth < MAX_FOLDERS) { st = list_folder_below(d, root, inner, depth + 1); }
         } else {
             st = add_file(d, name);
         }
@@ -95,7 +95,7 @@ static crd_status read_ssd(describer* d, const char* folder, const char* name)
 static crd_status list_folder(describer* d, const char* path, const char* variant)
 {
     char* folder = crdi_arena_format(&d->info->arena, "%s/", path);
-    crd_status st = folder ? walk(d, path, "", 0) : CRD_E_MEMORY;
+    crd_status st = folder ? list_folder_below(d, path, "", 0) : CRD_E_MEMORY;
     crdi_ssp_sort(&d->variants);
     crdi_ssp_sort(&d->resources);
     if (st >= 0) { st = crdi_ssp_choose(d->ctx, path, &d->variants, variant, &d->chosen); }
@@ -125,7 +125,7 @@ static crd_status list_file(describer* d, const char* path, const char* variant)
 
 // ---- the document ------------------------------------------------------------------------------
 
-static const char* keep(describer* d, const char* text)
+static const char* copy_text_of(describer* d, const char* text)
 {
     return text ? crdi_arena_text(&d->info->arena, text, strlen(text)) : "";
 }
@@ -160,18 +160,18 @@ static crd_status list_elements(describer* d, const crdi_xml_element* system, co
         const char* name = crdi_xml_get(e, "name");
         if (out) {
             crd_ssp_component* c = &out[*count];
-            *c = (crd_ssp_component){.connectors = count_in(e, "Connectors", "Connector"),
-                                     .depth = depth,
-                                     .system = inner,
-                                     .type = inner ? "" : keep(d, crdi_xml_get(e, "type")),
-                                     .source = inner ? "" : keep(d, crdi_xml_get(e, "source")),
-                                     .implementation =
-                                         inner ? "" : keep(d, crdi_xml_get(e, "implementation"))};
+            *c = (crd_ssp_component){
+                .connectors = count_in(e, "Connectors", "Connector"),
+                .depth = depth,
+                .system = inner,
+                .type = inner ? "" : copy_text_of(d, crdi_xml_get(e, "type")),
+                .source = inner ? "" : copy_text_of(d, crdi_xml_get(e, "source")),
+                .implementation = inner ? "" : copy_text_of(d, crdi_xml_get(e, "implementation"))};
             c->name = strlen(around) + strlen(name) > CRDI_SSP_MAX_NAME
                           ? name
                           : crdi_arena_format(&d->info->arena, "%s%s%s", around,
                                               around[0] ? "." : "", name);
-            if (c->name == name) { c->name = keep(d, name); }
+            if (c->name == name) { c->name = copy_text_of(d, name); }
             if (!c->name || !c->type || !c->source || !c->implementation) { return CRD_E_MEMORY; }
             if (!inner && !c->type[0]) { c->type = CRDI_TYPE_FMU; }
             if (!inner && !c->implementation[0]) { c->implementation = "any"; }
@@ -221,13 +221,13 @@ static crd_status describe_document(describer* d, const crdi_xml* x)
     const crdi_xml_element* root = x->root;
     const crdi_xml_element* system = crdi_xml_child(root, CRDI_SSD, "System");
     const crdi_xml_element* experiment = crdi_xml_child(root, CRDI_SSD, "DefaultExperiment");
-    i->version = keep(d, crdi_xml_get(root, "version"));
-    i->name = keep(d, crdi_xml_get(root, "name"));
-    i->tool = keep(d, crdi_xml_get(root, "generationTool"));
-    i->author = keep(d, crdi_xml_get(root, "author"));
-    i->date = keep(d, crdi_xml_get(root, "generationDateAndTime"));
-    i->description = keep(d, crdi_xml_get(root, "description"));
-    i->license = keep(d, crdi_xml_get(root, "license"));
+    i->version = copy_text_of(d, crdi_xml_get(root, "version"));
+    i->name = copy_text_of(d, crdi_xml_get(root, "name"));
+    i->tool = copy_text_of(d, crdi_xml_get(root, "generationTool"));
+    i->author = copy_text_of(d, crdi_xml_get(root, "author"));
+    i->date = copy_text_of(d, crdi_xml_get(root, "generationDateAndTime"));
+    i->description = copy_text_of(d, crdi_xml_get(root, "description"));
+    i->license = copy_text_of(d, crdi_xml_get(root, "license"));
     if (!i->version || !i->name || !i->tool || !i->author || !i->date || !i->description ||
         !i->license) {
         return CRD_E_MEMORY;
@@ -277,7 +277,7 @@ crd_status crd_ssp_describe(crd_context* ctx, const char* path, const char* vari
     describer d = {.ctx = ctx, .info = crdi_new(ctx, sizeof(crd_ssp_info))};
     if (!d.info) { return CRD_E_MEMORY; }
     crd_arena_init(&d.info->arena, ctx);
-    d.info->path = keep(&d, path);
+    d.info->path = copy_text_of(&d, path);
     if (!d.info->path) { CRD_TRY(CRD_E_MEMORY); }
     CRD_TRY(list_files(&d, path, variant));
     sort_variants(&d);

@@ -10,7 +10,7 @@ const char* crdi_ssp_keep(crdi_ssp_reader* r, const char* text)
 }
 
 // The schema check has been here: the numbers are ones, apart from white space around them.
-static double number(const crdi_xml_element* e, const char* name, double otherwise)
+static double number_attribute(const crdi_xml_element* e, const char* name, double otherwise)
 {
     const char* text = crdi_xml_get(e, name);
     if (!text) { return otherwise; }
@@ -31,16 +31,16 @@ static bool truth(const char* text)
 
 static crd_dimension read_dimension(const crdi_xml_element* base)
 {
-    return (crd_dimension){.kg = (int8_t)number(base, "kg", 0),
-                           .m = (int8_t)number(base, "m", 0),
-                           .s = (int8_t)number(base, "s", 0),
-                           .A = (int8_t)number(base, "A", 0),
-                           .K = (int8_t)number(base, "K", 0),
-                           .mol = (int8_t)number(base, "mol", 0),
-                           .cd = (int8_t)number(base, "cd", 0),
-                           .rad = (int8_t)number(base, "rad", 0),
-                           .factor = number(base, "factor", 1),
-                           .offset = number(base, "offset", 0)};
+    return (crd_dimension){.kg = (int8_t)number_attribute(base, "kg", 0),
+                           .m = (int8_t)number_attribute(base, "m", 0),
+                           .s = (int8_t)number_attribute(base, "s", 0),
+                           .A = (int8_t)number_attribute(base, "A", 0),
+                           .K = (int8_t)number_attribute(base, "K", 0),
+                           .mol = (int8_t)number_attribute(base, "mol", 0),
+                           .cd = (int8_t)number_attribute(base, "cd", 0),
+                           .rad = (int8_t)number_attribute(base, "rad", 0),
+                           .factor = number_attribute(base, "factor", 1),
+                           .offset = number_attribute(base, "offset", 0)};
 }
 
 crd_status crdi_ssp_read_units(crdi_ssp_reader* r, const crdi_xml_element* root,
@@ -137,8 +137,8 @@ crd_status crdi_ssp_transformation(crdi_ssp_reader* r, const crdi_xml_element* e
     out->convert_units = !truth(crdi_xml_get(e, "suppressUnitConversion"));
     const crdi_xml_element* t = crdi_xml_child(e, CRDI_SSC, "LinearTransformation");
     if (t) {
-        out->gain = number(t, "factor", 1);
-        out->offset = number(t, "offset", 0);
+        out->gain = number_attribute(t, "factor", 1);
+        out->offset = number_attribute(t, "offset", 0);
         out->has_transformation = out->gain != 1 || out->offset != 0;
         return CRD_OK;
     }

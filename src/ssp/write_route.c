@@ -60,7 +60,8 @@ static crd_status join_maps(crdi_pack_writer* w, crd_transformation* a, const cr
     return CRD_OK;
 }
 
-static void convert(crd_transformation* t, const measure* a, const measure* b, bool relative)
+static void convert_measure(crd_transformation* t, const measure* a, const measure* b,
+                            bool relative)
 {
     if (!a->known || !b->known || !crd_dimension_equal(&a->dimension, &b->dimension)) { return; }
     const double factor = a->dimension.factor / b->dimension.factor;
@@ -70,7 +71,7 @@ static void convert(crd_transformation* t, const measure* a, const measure* b, b
     t->offset = factor * t->offset + shift;
 }
 
-static void scale(crd_transformation* t, double gain, double offset)
+static void scale_transformation(crd_transformation* t, double gain, double offset)
 {
     t->gain *= gain;
     t->offset = gain * t->offset + offset;
@@ -93,16 +94,16 @@ static crd_status compose(crdi_pack_writer* w, const crd_connection_spec* c, mea
         if (t->map_count > 0) {
             CRD_TRY(join_maps(w, out, t->map, t->map_count));
         } else {
-            if (t->convert_units && !maps) { convert(out, &now, &next, relative); }
-            if (t->has_transformation) { scale(out, t->gain, t->offset); }
+            if (t->convert_units && !maps) { convert_measure(out, &now, &next, relative); }
+            if (t->has_transformation) { scale_transformation(out, t->gain, t->offset); }
         }
         if (next.name[0]) { now = next; }
     }
     if (c->map_count > 0) {
         CRD_TRY(join_maps(w, out, c->map, c->map_count));
     } else {
-        if (c->convert_units && !maps) { convert(out, &now, &last, relative); }
-        if (c->has_transformation) { scale(out, c->gain, c->offset); }
+        if (c->convert_units && !maps) { convert_measure(out, &now, &last, relative); }
+        if (c->has_transformation) { scale_transformation(out, c->gain, c->offset); }
     }
     const bool linear = out->gain != 1 || out->offset != 0;
     if (maps && linear) {
@@ -260,8 +261,8 @@ static crd_status name_stop(crdi_pack_writer* w, const crdi_pack_port* p, stop* 
 
 // One connector of a system after the other, each change of the connection on one piece of the way
 // and the last one on the last piece. Between two changes nothing happens.
-static crd_status walk(crdi_pack_writer* w, const way* r, crdi_pack_port look, stop end,
-                       const crd_transformation* last, int via_count)
+static crd_status route_through_systems(crdi_pack_writer* w, const way* r, crdi_pack_port look,
+                                        stop end, const crd_transformation* last, int via_count)
 {
     crd_status st = CRD_OK;
     const crd_connection_spec* c = r->c;
@@ -317,7 +318,7 @@ static crd_status route_one(crdi_pack_writer* w, const crd_connection_spec* c)
         CRD_TRY(compose(w, c, measure_of(&look), measure_of(to), &last));
         via_count = 0;
     }
-    CRD_TRY(walk(w, &r, look, end, &last, via_count));
+    CRD_TRY(route_through_systems(w, &r, look, end, &last, via_count));
 fail:
     return st;
 }

@@ -32,7 +32,7 @@ static bool same_value(const char* a, const char* b)
 }
 
 // The number from one unit into the variable's, if both are known and fit.
-static bool convert(const crdi_pack_port* p, const crd_dimension* from, double* x)
+static bool convert_to_port(const crdi_pack_port* p, const crd_dimension* from, double* x)
 {
     crd_dimension to;
     if (!p || !crdi_pack_dimension(p, &to) || !crd_dimension_equal(from, &to)) { return false; }
@@ -63,7 +63,7 @@ static const char* change_word(crdi_pack_writer* w, const crdi_pack_port* p,
     }
     if (via->map_count > 0 || !parse_number(word, &n) || !isfinite(n.value)) { return word; }
     crd_dimension from;
-    if (number_dimension(&n, via, &from)) { (void)convert(p, &from, &n.value); }
+    if (number_dimension(&n, via, &from)) { (void)convert_to_port(p, &from, &n.value); }
     if (via->has_transformation) { n.value = via->gain * n.value + via->offset; }
     return crdi_pack_number_text(w, n.value);
 }
@@ -123,7 +123,7 @@ static const char* item_name(const crd_ssp_connector* c, const char* text)
     return NULL;
 }
 
-static const char* whole(const crdi_pack_writer* w, crd_type type, const char* text)
+static const char* whole_number_text(const crdi_pack_writer* w, crd_type type, const char* text)
 {
     int64_t x = 0;
     uint64_t u = 0;
@@ -144,7 +144,7 @@ static crd_status real_value(crdi_pack_writer* w, crdi_pack_units* units, const 
     if (!parse_number(text, &n)) { return CRD_OK; }
     const bool known = number_dimension(&n, via, &from);
     if (n.unit[0] && !known) { return CRD_OK; } // a unit that nobody knows
-    if (known && convert(p, &from, &n.value)) {
+    if (known && convert_to_port(p, &from, &n.value)) {
         CRD_TRY(crdi_pack_add_port_unit(w, units, p, &out->unit));
     } else if (known) {
         CRD_TRY(crdi_pack_add_unit(w, units, n.unit[0] ? n.unit : via->unit, &from, &out->unit));
@@ -184,7 +184,7 @@ static crd_status make_value(crdi_pack_writer* w, crdi_pack_units* units, const 
             out->text = item_name(&p->look, text);
         } else {
             out->element = "Integer";
-            out->text = whole(w, CRD_INT32, text);
+            out->text = whole_number_text(w, CRD_INT32, text);
         }
         return CRD_OK;
     case CRD_STRING:
@@ -197,7 +197,7 @@ static crd_status make_value(crdi_pack_writer* w, crdi_pack_units* units, const 
     case CRD_TYPE_COUNT:
         return CRD_OK;
     default:
-        out->text = whole(w, type, text);
+        out->text = whole_number_text(w, type, text);
         return CRD_OK;
     }
 }

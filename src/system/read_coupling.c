@@ -70,7 +70,7 @@ fail:
 
 // ---- elements as texts -------------------------------------------------------------------------
 
-static crd_status keep(crdi_reader* r, crd_text* text, const char** out)
+static crd_status store_element(crdi_reader* r, crd_text* text, const char** out)
 {
     *out = text->failed ? NULL : crdi_arena_text(r->arena, text->data, text->length);
     crd_text_clear(text);
@@ -84,7 +84,7 @@ static crd_status element_of_node(crdi_reader* r, const crdi_node* n, const char
     crd_text_init(&text, r->ctx);
     *place = (crd_place){r->file, n->line};
     crdi_node_json(n, n->line, not_of_the_element, &text);
-    return keep(r, &text, out);
+    return store_element(r, &text, out);
 }
 
 // A file is read here, so that the description alone says the whole system.
@@ -105,7 +105,7 @@ static crd_status element_of_file(crdi_reader* r, int line, const char* path, co
     }
     CRD_TRY(st);
     CRD_TRY(crd_yaml_to_json(r->ctx, yaml.data, yaml.length, *place, &text));
-    CRD_TRY(keep(r, &text, out));
+    CRD_TRY(store_element(r, &text, out));
 fail:
     crd_text_clear(&text);
     crd_text_clear(&yaml);
@@ -142,7 +142,7 @@ static crd_status element_of_scalar(crdi_reader* r, const crdi_node* n, const ch
     crdi_text_json(&text, n->text);
     crdi_text_put(&text, "}", 1);
     *place = (crd_place){r->file, n->line};
-    return keep(r, &text, out);
+    return store_element(r, &text, out);
 fail:
     return st;
 }

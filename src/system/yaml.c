@@ -185,7 +185,7 @@ fail:
 }
 
 // What YAML could do and a system description does not use.
-static crd_status refuse(const builder* b, const yaml_event_t* e)
+static crd_status refuse_feature(const builder* b, const yaml_event_t* e)
 {
     const yaml_char_t *anchor = NULL, *tag = NULL;
     switch (e->type) {
@@ -227,7 +227,7 @@ static crd_status refuse(const builder* b, const yaml_event_t* e)
 
 static crd_status on_event(builder* b, const yaml_event_t* e)
 {
-    const crd_status st = refuse(b, e);
+    const crd_status st = refuse_feature(b, e);
     if (st < 0) { return st; }
     switch (e->type) {
     case YAML_SCALAR_EVENT:
