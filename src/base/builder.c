@@ -100,3 +100,22 @@ size_t crdi_utf8_length(const char* s, size_t length)
     }
     return n;
 }
+
+void crdi_text_base64(crd_text* t, const void* bytes, size_t length)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char* p = bytes;
+    char* out = crdi_text_room(t, (length + 2) / 3 * 4);
+    if (!out) { return; }
+    for (size_t i = 0; i < length; i += 3) {
+        const size_t left = length - i;
+        const uint32_t x = (uint32_t)p[i] << 16 | (uint32_t)(left > 1 ? p[i + 1] : 0) << 8 |
+                           (uint32_t)(left > 2 ? p[i + 2] : 0);
+        *out++ = digits[x >> 18];
+        *out++ = digits[x >> 12 & 63];
+        *out++ = left > 1 ? digits[x >> 6 & 63] : '=';
+        *out++ = left > 2 ? digits[x & 63] : '=';
+    }
+    *out = 0;
+    t->length += (length + 2) / 3 * 4;
+}

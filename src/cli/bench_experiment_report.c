@@ -215,21 +215,6 @@ static void put_table(crd_text* t, const crdi_experiment_table* table)
     crdi_text_add(t, "</p>\n");
 }
 
-static void put_base64(crd_text* t, const unsigned char* bytes, size_t length)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    for (size_t i = 0; i < length; i += 3) {
-        const size_t left = length - i;
-        const uint32_t word = (uint32_t)bytes[i] << 16 |
-                              (left > 1 ? (uint32_t)bytes[i + 1] << 8 : 0) |
-                              (left > 2 ? (uint32_t)bytes[i + 2] : 0);
-        const char four[4] = {digits[word >> 18], digits[word >> 12 & 63],
-                              left > 1 ? digits[word >> 6 & 63] : '=',
-                              left > 2 ? digits[word & 63] : '='};
-        crdi_text_put(t, four, 4);
-    }
-}
-
 // As a picture of its own inside the page: styles and names of one do not reach the others.
 static crd_status put_drawing(writing* w, crd_text* t, const char* name, const char* caption)
 {
@@ -240,7 +225,7 @@ static crd_status put_drawing(writing* w, crd_text* t, const char* name, const c
     const crd_status st = crdi_file_read(
         w->ctx, path, &(crdi_file_need){.what = "a drawing", .most = 64 << 20}, &svg);
     crdi_text_add(t, "<figure><img alt=\"%s\" src=\"data:image/svg+xml;base64,", caption);
-    put_base64(t, (const unsigned char*)svg.data, svg.length);
+    crdi_text_base64(t, svg.data, svg.length);
     crdi_text_add(t, "\"><figcaption>%s</figcaption></figure>\n", caption);
     crd_text_clear(&svg);
     return st;

@@ -131,20 +131,11 @@ static void set_time_unit(crdi_csv* r, const char* unit, int64_t line)
 
 static bool is_utf8(const char* text)
 {
-    const unsigned char* p = (const unsigned char*)text;
-    while (*p) {
-        int more = *p < 0x80   ? 0
-                   : *p < 0xC2 ? -1
-                   : *p < 0xE0 ? 1
-                   : *p < 0xF0 ? 2
-                   : *p < 0xF5 ? 3
-                               : -1;
-        if (more < 0) { return false; }
-        for (p++; more > 0; more--, p++) {
-            if ((*p & 0xC0) != 0x80) { return false; }
-        }
+    size_t left = strlen(text), n = 0;
+    for (; left > 0 && (n = crdi_utf8_length(text, left)) > 0; left -= n) {
+        text += n;
     }
-    return true;
+    return left == 0;
 }
 
 // The text of a field. Spreadsheets write Latin-1: what is not UTF-8 is taken for that.

@@ -72,25 +72,10 @@ void crdi_doc_text(crdi_doc* d, const char* text)
     }
 }
 
-void crdi_doc_base64(crdi_doc* d, const unsigned char* p, size_t length)
+void crdi_doc_base64(crdi_doc* d, const unsigned char* bytes, size_t length)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    char out[4096];
-    size_t n = 0;
-    for (size_t i = 0; i < length; i += 3) {
-        const size_t left = length - i;
-        const uint32_t x = (uint32_t)p[i] << 16 | (uint32_t)(left > 1 ? p[i + 1] : 0) << 8 |
-                           (uint32_t)(left > 2 ? p[i + 2] : 0);
-        out[n++] = digits[x >> 18];
-        out[n++] = digits[x >> 12 & 63];
-        out[n++] = left > 1 ? digits[x >> 6 & 63] : '=';
-        out[n++] = left > 2 ? digits[x & 63] : '=';
-        if (n == sizeof out) {
-            crdi_doc_bytes(d, out, n);
-            n = 0;
-        }
-    }
-    crdi_doc_bytes(d, out, n);
+    crdi_text_base64(&d->text, bytes, length);
+    if (d->text.length > FLUSH_AT) { crdi_doc_flush(d); }
 }
 
 void crdi_doc_heading(crdi_doc* d, int level, const char* id, const char* text)

@@ -44,6 +44,7 @@ char* crdi_text_room(crd_text* t, size_t more);
 void crdi_text_add(crd_text* t, const char* format, ...) CRD_PRINTF(2, 3);
 /// With & < > " ' as entities; control characters that XML has no room for become '?'.
 void crdi_text_xml(crd_text* t, const char* text);
+void crdi_text_base64(crd_text* t, const void* bytes, size_t length);
 /// In double quotes, escaped as JSON wants it; bytes that are not UTF-8 become U+FFFD.
 void crdi_text_json(crd_text* t, const char* text);
 /// Shortest text that reads back as the same number; `null` unless finite.

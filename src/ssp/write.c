@@ -16,25 +16,13 @@
 // UTF-8 without the control characters that XML 1.0 has no way to write.
 static bool xml_can_hold(const char* text)
 {
-    const unsigned char* p = (const unsigned char*)text;
-    while (*p) {
-        const int more = *p < 0x80   ? 0
-                         : *p < 0xC2 ? -1
-                         : *p < 0xE0 ? 1
-                         : *p < 0xF0 ? 2
-                         : *p < 0xF5 ? 3
-                                     : -1;
-        if (more < 0 || (*p < 0x20 && !strchr("\t\n\r", *p))) { return false; }
-        uint32_t c = more == 0 ? *p : *p & (0x3Fu >> more);
-        p++;
-        for (int i = 0; i < more; i++, p++) {
-            if ((*p & 0xC0) != 0x80) { return false; }
-            c = c << 6 | (*p & 0x3F);
-        }
-        const bool overlong = (more == 2 && c < 0x800) || (more == 3 && c < 0x10000);
-        if (overlong || (c >= 0xD800 && c < 0xE000) || c > 0x10FFFF || c == 0xFFFE || c == 0xFFFF) {
-            return false;
-        }
+    for (const char* p = text; *p;) {
+        const size_t n = crdi_utf8_length(p, strlen(p));
+        const bool control = (unsigned char)*p < 0x20 && !strchr("\t\n\r", *p);
+        const bool none = n == 3 && (memcmp(p, "\xEF\xBF\xBE", 3) == 0 || // U+FFFE, U+FFFF
+                                     memcmp(p, "\xEF\xBF\xBF", 3) == 0);
+        if (n == 0 || control || none) { return false; }
+        p += n;
     }
     return true;
 }
@@ -645,8 +633,34 @@ static void put_description(crdi_pack_writer* w)
 
 // ---- the whole ---------------------------------------------------------------------------------
 
+// What stands for units that cannot be packed themselves.
+static crd_status check_source(crdi_pack_writer* w, const crd_unit_spec* u)
+{
+    static const struct {
+        crd_unit_source source;
+        const char *what, *export;
+    } others[] = {{CRD_UNIT_DCP, "a DCP slave", "dcp"},
+                  {CRD_UNIT_CIRCUIT, "a circuit", "circuit"},
+                  {CRD_UNIT_TWIN, "a twin", "twin"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (u->source != others[i].source) { continue; }
+        return crdi_fail(w->ctx, CRD_E_UNSUPPORTED,
+                         "unit '%s' is %s: it cannot be packed; 'cardan export %s %s' makes an FMU "
+                         "%s",
+                         u->name, others[i].what, others[i].export, u->path,
+                         u->source == CRD_UNIT_DCP ? "that stands for it" : "of it");
+    }
+    return u->source != CRD_UNIT_NATIVE
+               ? CRD_OK
+               : crdi_fail(w->ctx, CRD_E_UNSUPPORTED,
+                           "unit '%s' is a model inside a program: it cannot be packed, expected "
+                           "FMUs, signals and recordings",
+                           u->name);
+}
+
 static crd_status check_units(crdi_pack_writer* w)
 {
+    crd_status st = CRD_OK;
     int own = 0;
     const char* first = "";
     struct stat target, file;
@@ -661,31 +675,7 @@ static crd_status check_units(crdi_pack_writer* w)
                              u ? "the file of a unit" : "what it is made of");
         }
         if (!u) { continue; }
-        if (u->source == CRD_UNIT_NATIVE) {
-            return crdi_fail(w->ctx, CRD_E_UNSUPPORTED,
-                             "unit '%s' is a model inside a program: it cannot be packed, expected "
-                             "FMUs, signals and recordings",
-                             u->name);
-        }
-        if (u->source == CRD_UNIT_DCP) {
-            return crdi_fail(
-                w->ctx, CRD_E_UNSUPPORTED,
-                "unit '%s' is a DCP slave: it cannot be packed; 'cardan export dcp %s' "
-                "makes an FMU that stands for it",
-                u->name, u->path);
-        }
-        if (u->source == CRD_UNIT_CIRCUIT) {
-            return crdi_fail(w->ctx, CRD_E_UNSUPPORTED,
-                             "unit '%s' is a circuit: it cannot be packed; 'cardan export circuit "
-                             "%s' makes an FMU of it",
-                             u->name, u->path);
-        }
-        if (u->source == CRD_UNIT_TWIN) {
-            return crdi_fail(w->ctx, CRD_E_UNSUPPORTED,
-                             "unit '%s' is a twin: it cannot be packed; 'cardan export twin %s' "
-                             "makes an FMU of it",
-                             u->name, u->path);
-        }
+        CRD_TRY(check_source(w, u));
         if (u->source != CRD_UNIT_FMU && own++ == 0) { first = u->name; }
     }
     if (own > 0) {
@@ -694,7 +684,8 @@ static crd_status check_units(crdi_pack_writer* w)
                  w->path, own, own == 1 ? " is" : "s are", own == 1 ? "" : "s", first,
                  own == 1 ? "" : ", ...");
     }
-    return CRD_OK;
+fail:
+    return st;
 }
 
 static crd_status make_title(crdi_pack_writer* w)

@@ -38,6 +38,24 @@ static void xml_has_no_character_that_would_end_it(void** state)
     crd_context_destroy(ctx);
 }
 
+static void bytes_become_base64(void** state)
+{
+    (void)state;
+    static const char* const rows[][2] = {
+        {"", ""},        {"f", "Zg=="},        {"fo", "Zm8="},
+        {"foo", "Zm9v"}, {"foob", "Zm9vYg=="}, {"\xff\xfe\xfd", "//79"}}; // RFC 4648
+    crd_context* ctx = crd_context_create(NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        crd_text t;
+        crd_text_init(&t, ctx);
+        crdi_text_base64(&t, rows[i][0], strlen(rows[i][0]));
+        check_text(t.data, rows[i][1]);
+        check_int(t.length, strlen(rows[i][1]));
+        crd_text_clear(&t);
+    }
+    crd_context_destroy(ctx);
+}
+
 static void json_texts_are_escaped_and_are_utf8(void** state)
 {
     (void)state;
@@ -119,6 +137,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_grow_piece_by_piece),
         cmocka_unit_test(xml_has_no_character_that_would_end_it),
+        cmocka_unit_test(bytes_become_base64),
         cmocka_unit_test(json_texts_are_escaped_and_are_utf8),
         cmocka_unit_test(json_numbers_read_back_as_they_were),
         cmocka_unit_test(running_out_of_memory_is_remembered),
