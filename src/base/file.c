@@ -16,9 +16,11 @@ static const char* shown_name(const char* path, const crdi_file_need* need)
     return need->shown ? need->shown : path;
 }
 
-static crd_status fail_read(crd_context* ctx, const char* name, int why)
+crd_status crdi_file_fail(crd_context* ctx, const char* name, int why)
 {
-    return crdi_fail(ctx, CRD_E_IO, "%s: cannot be read: %s", name, strerror(why));
+    return why == ENOENT || why == ENOTDIR
+               ? crdi_fail(ctx, CRD_E_NOT_FOUND, "%s: no such file", name)
+               : crdi_fail(ctx, CRD_E_IO, "%s: cannot be read: %s", name, strerror(why));
 }
 
 static crd_status fail_size(crd_context* ctx, const char* name, const crdi_file_need* need)
@@ -35,7 +37,7 @@ static crd_status look_at_file(crd_context* ctx, int fd, const char* name,
 {
     struct stat info;
     *size = 0;
-    if (fstat(fd, &info) != 0) { return fail_read(ctx, name, errno); }
+    if (fstat(fd, &info) != 0) { return crdi_file_fail(ctx, name, errno); }
     if (S_ISDIR(info.st_mode)) {
         return crdi_fail(ctx, CRD_E_FORMAT, "%s: a folder, expected %s", name, need->what);
     }
@@ -64,7 +66,7 @@ crd_status crdi_file_read_from(crd_context* ctx, int fd, const char* path,
         if (!to) { return CRD_E_MEMORY; }
         const ssize_t n = read(fd, to, room);
         if (n < 0 && errno == EINTR) { continue; }
-        if (n < 0) { return fail_read(ctx, name, errno); }
+        if (n < 0) { return crdi_file_fail(ctx, name, errno); }
         to[n] = 0;
         out->length += (size_t)n;
         if (out->length - before > need->most) { return fail_size(ctx, name, need); }
@@ -76,11 +78,7 @@ crd_status crdi_file_open(crd_context* ctx, const char* path, const crdi_file_ne
 {
     // Opening a pipe waits until somebody writes into it.
     *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | (need->pipes ? 0 : O_NONBLOCK));
-    if (*fd >= 0) { return CRD_OK; }
-    const int why = errno;
-    return why == ENOENT || why == ENOTDIR
-               ? crdi_fail(ctx, CRD_E_NOT_FOUND, "%s: no such file", shown_name(path, need))
-               : fail_read(ctx, shown_name(path, need), why);
+    return *fd >= 0 ? CRD_OK : crdi_file_fail(ctx, shown_name(path, need), errno);
 }
 
 crd_status crdi_file_read(crd_context* ctx, const char* path, const crdi_file_need* need,

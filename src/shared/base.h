@@ -110,6 +110,8 @@ crd_status crdi_file_open(crd_context* ctx, const char* path, const crdi_file_ne
 /// The second half, of what is open already, standard input for one.
 crd_status crdi_file_read_from(crd_context* ctx, int fd, const char* path,
                                const crdi_file_need* need, crd_text* out);
+/// The sentence about a file that is not there or cannot be read; `why` is errno.
+crd_status crdi_file_fail(crd_context* ctx, const char* name, int why);
 /// Beside its place, then put there: whoever looks sees the old file or the new one. Devices, pipes
 /// and what a link leads to are written as they are. CRD_E_IO, or CRD_E_MEMORY if the text failed.
 crd_status crdi_file_write(crd_context* ctx, const char* path, const crd_text* text);

@@ -247,10 +247,7 @@ static crd_status describe_document(describer* d, const crdi_xml* x)
 static crd_status list_files(describer* d, const char* path, const char* variant)
 {
     struct stat info;
-    if (stat(path, &info) != 0) {
-        return crdi_fail(d->ctx, errno == ENOENT || errno == ENOTDIR ? CRD_E_NOT_FOUND : CRD_E_IO,
-                         "%s: cannot be opened: %s", path, strerror(errno));
-    }
+    if (stat(path, &info) != 0) { return crdi_file_fail(d->ctx, path, errno); }
     if (S_ISDIR(info.st_mode)) { return list_folder(d, path, variant); }
     return crdi_ends_with(path, ".ssd") ? list_file(d, path, variant)
                                         : list_archive(d, path, variant);

@@ -219,10 +219,7 @@ crd_status crdi_ssp_locate(crdi_ssp_reader* r, const char* path, const char* sho
 {
     *out = (crdi_ssp_place){0};
     struct stat info;
-    if (stat(path, &info) != 0) {
-        return crdi_fail(r->ctx, errno == ENOENT || errno == ENOTDIR ? CRD_E_NOT_FOUND : CRD_E_IO,
-                         "%s: cannot be opened: %s", shown, strerror(errno));
-    }
+    if (stat(path, &info) != 0) { return crdi_file_fail(r->ctx, shown, errno); }
     size_t n = strlen(shown);
     while (n > 1 && shown[n - 1] == '/') {
         n--;
