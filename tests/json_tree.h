@@ -8,8 +8,8 @@ static inline const crdi_json* json_tree(const char* text, size_t length)
     static crd_arena memory;
     if (!memory.ctx) { crd_arena_init(&memory, crd_context_create(NULL)); }
     crdi_json* root = NULL;
-    const crdi_json_source source = {.first_line = 1, .most = 64 << 20};
-    if (crdi_json_parse(&memory, text, length, source, &root) < 0) {
+    const crdi_json_source source = {.first_line = 1};
+    if (crdi_json_parse_most(&memory, text, length, 64 << 20, source, &root) < 0) {
         fail_msg("%s: %.*s", crd_error_text(memory.ctx), (int)length, text);
     }
     return root;

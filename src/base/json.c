@@ -342,8 +342,8 @@ static crd_status read_json_value(parser* p, crdi_json* n)
     return read_word(p, n);
 }
 
-crd_status crdi_json_parse(crd_arena* arena, const char* text, size_t length,
-                           crdi_json_source source, crdi_json** out)
+crd_status crdi_json_parse_most(crd_arena* arena, const char* text, size_t length, size_t most,
+                                crdi_json_source source, crdi_json** out)
 {
     parser p = {.arena = arena,
                 .ctx = arena->ctx,
@@ -351,7 +351,6 @@ crd_status crdi_json_parse(crd_arena* arena, const char* text, size_t length,
                 .at = text,
                 .end = text + length,
                 .line = source.first_line};
-    const size_t most = source.most ? source.most : CRDI_JSON_BYTES;
     if (length > most) {
         return crdi_json_fail(p.ctx, p.file, 0, CRD_E_FORMAT, "%zu bytes, expected at most %zu",
                               length, most);
@@ -367,6 +366,12 @@ crd_status crdi_json_parse(crd_arena* arena, const char* text, size_t length,
     if (p.at < p.end) { return unexpected(&p, "nothing behind the value"); }
     *out = n;
     return CRD_OK;
+}
+
+crd_status crdi_json_parse(crd_arena* arena, const char* text, size_t length,
+                           crdi_json_source source, crdi_json** out)
+{
+    return crdi_json_parse_most(arena, text, length, CRDI_JSON_BYTES, source, out);
 }
 
 // ---- looking at it -----------------------------------------------------------------------------

@@ -25,7 +25,7 @@ static crd_status parse_json(crdi_report* r, const char* file, const char* name,
 {
     crdi_json* root = NULL;
     const crd_status st =
-        crdi_json_parse(&r->arena, text, length, (crdi_json_source){.most = MOST_JSON}, &root);
+        crdi_json_parse_most(&r->arena, text, length, MOST_JSON, (crdi_json_source){0}, &root);
     if (st == CRD_E_MEMORY) { return st; }
     if (st == CRD_OK && root->kind == CRDI_JSON_OBJECT) {
         *out = root;

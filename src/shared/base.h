@@ -149,12 +149,14 @@ enum { CRDI_JSON_DEPTH = 32, CRDI_JSON_BYTES = 4 << 20 };
 typedef struct crdi_json_source {
     const char* file;
     int first_line;
-    size_t most; ///< bytes, 0: CRDI_JSON_BYTES
 } crdi_json_source;
 
 /// One value and nothing behind it. All nodes and texts live in `arena`.
 crd_status crdi_json_parse(crd_arena* arena, const char* text, size_t length,
                            crdi_json_source source, crdi_json** out);
+/// The same of what may be longer than CRDI_JSON_BYTES: what runs leave in their results.
+crd_status crdi_json_parse_most(crd_arena* arena, const char* text, size_t length, size_t most,
+                                crdi_json_source source, crdi_json** out);
 /// "file:line: ", "file: ", "line 3: " or "" and the sentence.
 crd_status crdi_json_fail(crd_context* ctx, const char* file, int line, crd_status st,
                           const char* format, ...) CRD_PRINTF(5, 6);
