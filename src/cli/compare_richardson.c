@@ -21,15 +21,6 @@ typedef struct run_step {
     bool variable; // it was controlled
 } run_step;
 
-static const crdi_json* crdi_json_member(const crdi_json* object, const char* key)
-{
-    const crdi_json* m = object && object->kind == CRDI_JSON_OBJECT ? object->first : NULL;
-    while (m && strcmp(m->key, key) != 0) {
-        m = m->next;
-    }
-    return m;
-}
-
 static void read_step(crd_context* ctx, const char* data, size_t length, run_step* out)
 {
     crd_arena arena;
