@@ -198,13 +198,14 @@ class BadInput(Twin):
         self.cardan("twin", "run", "rc.cir", "-m", "test.csv", code=2, says="no --sensors")
 
     def test_a_description_that_is_too_large_is_refused_not_cut_off(self):
-        comments = "# nothing but a comment that fills a line of sixty-four bytes....\n" * 66000
+        comment = "# nothing but a comment that fills a line of sixty-four bytes....\n"
+        comments = comment * 66000
         self.assertGreater(len(comments), 4.3e6)
         self.write("large.yaml", TWIN + comments + "no_such_key: 1\n")
         for line in (["check", "large.yaml"], ["run", "large.yaml", "-m", "test.csv"]):
             self.cardan("twin", *line, code=2,
                         says="large.yaml: larger than 4 MiB, expected the description of a twin")
-        self.write("bad.yaml", TWIN + comments[:3000000] + "no_such_key: 1\n")
+        self.write("bad.yaml", TWIN + comment * 40000 + "no_such_key: 1\n")
         self.cardan("twin", "check", "bad.yaml", code=2, says="no_such_key")
 
     def test_values_of_the_netlist_can_be_given(self):
