@@ -528,21 +528,29 @@ static void put_couplings(crdi_doc* d, const char* caption, const crdi_json* cou
     }
 }
 
-// A section with a table of each run, if there is anything in one of them.
-static void put_lists(crdi_doc* d, const crdi_report* r, const char* key, const char* title,
-                      void (*put)(crdi_doc* d, const char* caption, const crdi_json* list))
+// Sections with a table of each run that has such a list.
+static const struct section {
+    const char *key, *id, *title, *note;
+    void (*put)(crdi_doc* d, const char* caption, const crdi_json* list);
+} sections[] = {
+    {"units", "times", "Where the time went", NULL, put_times},
+    {"loops", "loops", "Algebraic loops", NULL, put_loops},
+    {"couplings", "couplings", "Couplings",
+     "Latency k in macro steps; the errors are those of the estimate against what the signal "
+     "turned out to be.",
+     put_couplings},
+};
+
+static void put_section(crdi_doc* d, const crdi_report* r, const struct section* s)
 {
     bool any = false;
     for (int i = 0; i < r->part_count; i++) {
-        const crdi_json* list = crdi_json_get_list(r->parts[i].verdict, key);
+        const crdi_json* list = crdi_json_get_list(r->parts[i].verdict, s->key);
         if (crdi_json_count(list) == 0) { continue; }
-        if (!any) { crdi_doc_heading(d, 2, strcmp(key, "units") ? key : "times", title); }
-        if (!any && put == put_couplings) {
-            crdi_doc_paragraph(d, "Latency k in macro steps; the errors are those of the estimate "
-                                  "against what the signal turned out to be.");
-        }
+        if (!any) { crdi_doc_heading(d, 2, s->id, s->title); }
+        if (!any && s->note) { crdi_doc_paragraph(d, "%s", s->note); }
         any = true;
-        put(d, r->part_count > 1 ? r->parts[i].label : "", list);
+        s->put(d, r->part_count > 1 ? r->parts[i].label : "", list);
     }
 }
 
@@ -587,8 +595,8 @@ static void put_statistics(crdi_doc* d, const crdi_report* r)
 void crdi_report_tables(crdi_doc* d, const crdi_report* r)
 {
     put_events(d, r);
-    put_lists(d, r, "units", "Where the time went", put_times);
-    put_lists(d, r, "loops", "Algebraic loops", put_loops);
-    put_lists(d, r, "couplings", "Couplings", put_couplings);
+    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
+        put_section(d, r, &sections[i]);
+    }
     put_statistics(d, r);
 }
