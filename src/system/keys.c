@@ -417,6 +417,12 @@ static crd_status read_value(crdi_reader* r, const crdi_node* n, const crdi_key*
         return read_numbers(r, n, &time_kind, out);
     case CRDI_KEY_CHOICE:
         return read_choice(r, n, k->choices, out);
+    case CRDI_KEY_EITHER: {
+        int second = *(bool*)out;
+        const crd_status st = read_choice(r, n, k->choices, &second);
+        *(bool*)out = second != 0;
+        return st;
+    }
     case CRDI_KEY_TABLE:
         return crdi_read_mapping(r, n, k->table, out, NULL);
     case CRDI_KEY_OWN:

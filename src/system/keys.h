@@ -4,9 +4,11 @@
 /// nearest known one, missing keys, wrong types, wrong dimensions, values out of range.
 #pragma once
 #include "shared/base.h"
+#include "shared/system.h"
 #include "system/yaml.h"
 
 typedef enum crdi_key_type {
+    CRDI_KEY_NODE,      ///< const crdi_node*: the reader of the table goes on from there
     CRDI_KEY_TEXT,      ///< const char*, not empty
     CRDI_KEY_TEXTS,     ///< crdi_texts; one text or a list of them
     CRDI_KEY_PATH,      ///< const char*, relative to the folder of the file
@@ -20,9 +22,9 @@ typedef enum crdi_key_type {
     CRDI_KEY_NUMBERS,   ///< crdi_numbers
     CRDI_KEY_TIMES,     ///< crdi_numbers, s
     CRDI_KEY_CHOICE,    ///< an enum, by its place in `choices`
+    CRDI_KEY_EITHER,    ///< bool: the second of two `choices`
     CRDI_KEY_TABLE,     ///< a mapping of its own, `table`
     CRDI_KEY_OWN,       ///< by `read`
-    CRDI_KEY_NODE,      ///< const crdi_node*: the reader of the table goes on from there
 } crdi_key_type;
 
 typedef enum crdi_range { CRDI_ANY, CRDI_POSITIVE, CRDI_NOT_NEGATIVE } crdi_range;
@@ -39,6 +41,7 @@ typedef struct crdi_key {
     const char* const* choices; ///< CRDI_KEY_CHOICE, ends with NULL
     const struct crdi_table* table;
     crd_status (*read)(crdi_reader* r, const crdi_node* n, void* out);
+    crdi_key_type stored; ///< CRDI_KEY_OWN: what the value is written as, NODE: by somebody else
 } crdi_key;
 
 typedef struct crdi_table {
@@ -80,6 +83,9 @@ struct crdi_reader {
 /// `*given` (may be NULL) gets bit i for key i of the table.
 crd_status crdi_read_mapping(crdi_reader* r, const crdi_node* n, const crdi_table* table,
                              void* object, uint64_t* given);
+/// The members whose values are not those of `defaults`, as the reader would read them.
+void crdi_flow_table(crdi_flow* f, const crdi_table* table, const void* object,
+                     const void* defaults);
 /// "file:line: path: sentence"
 crd_status crdi_read_fail(crdi_reader* r, crd_status st, int line, const char* format, ...)
     CRD_PRINTF(4, 5);

@@ -328,6 +328,20 @@ const crdi_table* const* crdi_system_tables(int* count)
     return all;
 }
 
+void crdi_flow_solver(crdi_flow* f, const crd_solver_spec* s)
+{
+    const crd_unit_spec defaults = crd_unit_spec_defaults();
+    crdi_flow_table(f, &solver_table, s, &defaults.solver);
+}
+
+void crdi_flow_column(crdi_flow* f, const crd_column_spec* c)
+{
+    if (c->has_interpolation) {
+        crdi_flow_text(f, "interpolation", interpolations[c->interpolation]);
+    }
+    if (c->unit && c->unit[0]) { crdi_flow_text(f, "unit", c->unit); }
+}
+
 // ---- signals -----------------------------------------------------------------------------------
 
 int crdi_line_of(const crdi_node* mapping, const char* key)

@@ -11,6 +11,7 @@
 /// Every table of the reader, for the test that compares them with the schema file.
 const crdi_table* const* crdi_system_tables(int* count);
 
+crd_run_spec crdi_run_spec_defaults(void);
 extern const crdi_table crdi_connection_table;
 extern const crdi_table crdi_channel_table;
 extern const crdi_table crdi_control_table;

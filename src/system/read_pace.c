@@ -19,17 +19,23 @@ static crd_status read_factor(crdi_reader* r, const crdi_node* n, void* out);
 static crd_status read_cpu(crdi_reader* r, const crdi_node* n, void* out);
 
 static const crdi_key pace_keys[] = {
-    {KEY("factor", OWN, crd_pace_spec, factor), .read = read_factor},
+    {KEY("factor", OWN, crd_pace_spec, factor), .read = read_factor, .stored = CRDI_KEY_NUMBER},
     {KEY("overrun", CHOICE, crd_pace_spec, overrun), .choices = overruns},
     {KEY("slack", TIME, crd_pace_spec, slack), .range = CRDI_NOT_NEGATIVE},
     {KEY("spin", TIME, crd_pace_spec, spin), .range = CRDI_NOT_NEGATIVE},
     {KEY("priority", INT, crd_pace_spec, priority), .min = 0, .max = 99},
-    {KEY("cpu", OWN, crd_pace_spec, cpu), .read = read_cpu},
+    {KEY("cpu", OWN, crd_pace_spec, cpu), .read = read_cpu, .stored = CRDI_KEY_INT},
     {KEY("lock", BOOL, crd_pace_spec, lock)},
     {KEY("required", BOOL, crd_pace_spec, required)},
 };
 
 const crdi_table crdi_pace_table = {"pace", pace_keys, COUNT(pace_keys)};
+
+void crdi_flow_pace(crdi_flow* f, const crd_pace_spec* p)
+{
+    const crd_run_spec defaults = crdi_run_spec_defaults();
+    crdi_flow_table(f, &crdi_pace_table, p, &defaults.pace);
+}
 
 const char* crd_overrun_name(crd_overrun policy)
 {

@@ -16,39 +16,29 @@ _Static_assert(COUNT(step_methods) == CRD_STEP_H211B + 2, "a name for each metho
 _Static_assert(COUNT(accelerations) == CRD_ACCEL_IQN_ILS + 2, "a name for each acceleration");
 _Static_assert(COUNT(corrections) == CRD_CORRECT_PROBE + 2, "a name for each correction");
 
-typedef struct control_draft {
-    crd_control_spec spec;
-    int defects; // one-sided?
-} control_draft;
-
 static crd_status read_reject(crdi_reader* r, const crdi_node* n, void* out);
 
 static const crdi_key control_keys[] = {
-    {KEY("tolerance", NUMBER, control_draft, spec.tolerance), .range = CRDI_POSITIVE},
-    {KEY("method", CHOICE, control_draft, spec.method), .choices = step_methods},
-    {KEY("absolute", BOOL, control_draft, spec.absolute)},
-    {KEY("first", TIME, control_draft, spec.first), .range = CRDI_POSITIVE},
-    {KEY("floor", TIME, control_draft, spec.floor), .range = CRDI_POSITIVE},
-    {KEY("ceiling", TIME, control_draft, spec.ceiling), .range = CRDI_POSITIVE},
-    {KEY("kp", NUMBER, control_draft, spec.kp), .range = CRDI_NOT_NEGATIVE},
-    {KEY("ki", NUMBER, control_draft, spec.ki), .range = CRDI_POSITIVE},
-    {KEY("growth", NUMBER, control_draft, spec.growth), .range = CRDI_POSITIVE},
-    {KEY("safety", NUMBER, control_draft, spec.safety), .range = CRDI_POSITIVE},
-    {KEY("reject", OWN, control_draft, spec.reject), .read = read_reject},
-    {KEY("defects", CHOICE, control_draft, defects), .choices = defect_kinds},
-    {KEY("middle", BOOL, control_draft, spec.middle)},
+    {KEY("tolerance", NUMBER, crd_control_spec, tolerance), .range = CRDI_POSITIVE},
+    {KEY("method", CHOICE, crd_control_spec, method), .choices = step_methods},
+    {KEY("absolute", BOOL, crd_control_spec, absolute)},
+    {KEY("first", TIME, crd_control_spec, first), .range = CRDI_POSITIVE},
+    {KEY("floor", TIME, crd_control_spec, floor), .range = CRDI_POSITIVE},
+    {KEY("ceiling", TIME, crd_control_spec, ceiling), .range = CRDI_POSITIVE},
+    {KEY("kp", NUMBER, crd_control_spec, kp), .range = CRDI_NOT_NEGATIVE},
+    {KEY("ki", NUMBER, crd_control_spec, ki), .range = CRDI_POSITIVE},
+    {KEY("growth", NUMBER, crd_control_spec, growth), .range = CRDI_POSITIVE},
+    {KEY("safety", NUMBER, crd_control_spec, safety), .range = CRDI_POSITIVE},
+    {KEY("reject", OWN, crd_control_spec, reject), .read = read_reject, .stored = CRDI_KEY_NUMBER},
+    {KEY("defects", EITHER, crd_control_spec, one_sided), .choices = defect_kinds},
+    {KEY("middle", BOOL, crd_control_spec, middle)},
 };
 
-typedef struct iterate_draft {
-    crd_iterate_spec spec;
-    int otherwise; // stop?
-} iterate_draft;
-
 static const crdi_key iterate_keys[] = {
-    {KEY("tolerance", NUMBER, iterate_draft, spec.tolerance), .range = CRDI_POSITIVE},
-    {KEY("sweeps", INT, iterate_draft, spec.sweeps), .min = 2, .max = 1000},
-    {KEY("acceleration", CHOICE, iterate_draft, spec.acceleration), .choices = accelerations},
-    {KEY("otherwise", CHOICE, iterate_draft, otherwise), .choices = failures},
+    {KEY("tolerance", NUMBER, crd_iterate_spec, tolerance), .range = CRDI_POSITIVE},
+    {KEY("sweeps", INT, crd_iterate_spec, sweeps), .min = 2, .max = 1000},
+    {KEY("acceleration", CHOICE, crd_iterate_spec, acceleration), .choices = accelerations},
+    {KEY("otherwise", EITHER, crd_iterate_spec, stop), .choices = failures},
 };
 
 typedef struct bond_draft {
@@ -72,6 +62,25 @@ static const crdi_key bond_keys[] = {
 const crdi_table crdi_control_table = {"control", control_keys, COUNT(control_keys)};
 const crdi_table crdi_iterate_table = {"iterate", iterate_keys, COUNT(iterate_keys)};
 const crdi_table crdi_bond_table = {"bond", bond_keys, COUNT(bond_keys)};
+
+void crdi_flow_control(crdi_flow* f, const crd_control_spec* c)
+{
+    const crd_run_spec defaults = crdi_run_spec_defaults();
+    crdi_flow_table(f, &crdi_control_table, c, &defaults.control);
+}
+
+void crdi_flow_iterate(crdi_flow* f, const crd_iterate_spec* i)
+{
+    const crd_run_spec defaults = crdi_run_spec_defaults();
+    crdi_flow_table(f, &crdi_iterate_table, i, &defaults.iterate);
+}
+
+void crdi_flow_bond(crdi_flow* f, const crd_bond_spec* b, const char* action, const char* flow)
+{
+    const bond_draft draft = {.spec = *b, .action = action, .flow = flow};
+    const bond_draft defaults = {.spec = crd_bond_spec_defaults(), .action = "", .flow = ""};
+    crdi_flow_table(f, &crdi_bond_table, &draft, &defaults);
+}
 
 // ---- words -------------------------------------------------------------------------------------
 
@@ -219,17 +228,6 @@ static crd_status read_reject(crdi_reader* r, const crdi_node* n, void* out)
     return CRD_OK;
 }
 
-static crd_status read_control_keys(crdi_reader* r, const crdi_node* n, crd_control_spec* c)
-{
-    crd_status st = CRD_OK;
-    control_draft d = {.spec = *c, .defects = c->one_sided};
-    CRD_TRY(crdi_read_mapping(r, n, &crdi_control_table, &d, NULL));
-    d.spec.one_sided = d.defects != 0;
-    *c = d.spec;
-fail:
-    return st;
-}
-
 // control: 1e-4, control: { ... }, or false for what a system below has.
 crd_status crdi_read_control(crdi_reader* r, const crdi_node* n, void* out)
 {
@@ -239,7 +237,7 @@ crd_status crdi_read_control(crdi_reader* r, const crdi_node* n, void* out)
     c.on = yes != 0;
     c.place = (crd_place){r->file, n->line};
     if (n->kind == CRDI_MAPPING) {
-        CRD_TRY(read_control_keys(r, n, &c));
+        CRD_TRY(crdi_read_mapping(r, n, &crdi_control_table, &c, NULL));
     } else if (yes < 0) {
         CRD_TRY(crdi_read_number(r, n, CRDI_POSITIVE, &c.tolerance));
     }
@@ -252,19 +250,17 @@ fail:
 crd_status crdi_read_iterate(crdi_reader* r, const crdi_node* n, void* out)
 {
     crd_status st = CRD_OK;
-    crd_iterate_spec* spec = out;
-    iterate_draft d = {.spec = *spec, .otherwise = spec->stop};
+    crd_iterate_spec i = *(crd_iterate_spec*)out;
     const int yes = truth(n);
     if (yes < 0 && n->kind != CRDI_MAPPING) {
         CRD_TRY(crdi_expect_kind(r, n, CRDI_MAPPING,
                                  "true, false, or a mapping with the keys tolerance, sweeps, "
                                  "acceleration, otherwise"));
     }
-    if (yes < 0) { CRD_TRY(crdi_read_mapping(r, n, &crdi_iterate_table, &d, NULL)); }
-    d.spec.on = yes != 0;
-    d.spec.stop = d.otherwise != 0;
-    d.spec.place = (crd_place){r->file, n->line};
-    *spec = d.spec;
+    if (yes < 0) { CRD_TRY(crdi_read_mapping(r, n, &crdi_iterate_table, &i, NULL)); }
+    i.on = yes != 0;
+    i.place = (crd_place){r->file, n->line};
+    *(crd_iterate_spec*)out = i;
 fail:
     return st;
 }

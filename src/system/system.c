@@ -65,7 +65,7 @@ const char* crd_prediction_name(crd_prediction p)
     return crdi_predictions[p];
 }
 
-static crd_run_spec run_defaults(void)
+crd_run_spec crdi_run_spec_defaults(void)
 {
     return (crd_run_spec){.start = NAN,
                           .stop = NAN,
@@ -101,7 +101,7 @@ static crd_status create_named(crd_context* ctx, const char* file, crd_system** 
     if (!s) { return CRD_E_MEMORY; }
     s->ctx = ctx;
     s->title = s->base = "";
-    s->run = run_defaults();
+    s->run = crdi_run_spec_defaults();
     crd_arena_init(&s->arena, ctx);
     crdi_map_init(&s->unit_map, ctx);
     s->file = file[0] ? crdi_arena_text(&s->arena, file, strlen(file)) : "";

@@ -136,6 +136,7 @@ static void check_type(const crdi_key* k, const crdi_json* property)
         check_text(item_type(property), "time");
         break;
     case CRDI_KEY_CHOICE:
+    case CRDI_KEY_EITHER:
         check_choices(k, property);
         break;
     case CRDI_KEY_TEXTS:

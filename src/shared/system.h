@@ -1,0 +1,30 @@
+/// What modules share of system: YAML as it is written. Not for users.
+#pragma once
+#include "cardan/system.h"
+#include "shared/base.h"
+
+/// As a scalar of YAML, in quotes where it would be something else than this text.
+void crdi_yaml_text(crd_text* t, const char* text);
+
+/// A mapping in flow style, "{ a: 1, b: two }", member by member.
+typedef struct crdi_flow {
+    crd_text* t;
+    int count; ///< members so far
+} crdi_flow;
+
+void crdi_flow_key(crdi_flow* f, const char* key); ///< its value comes behind it
+void crdi_flow_text(crdi_flow* f, const char* key, const char* text);
+void crdi_flow_number(crdi_flow* f, const char* key, double x);
+void crdi_flow_integer(crdi_flow* f, const char* key, int64_t x);
+void crdi_flow_bool(crdi_flow* f, const char* key, bool truth);
+void crdi_flow_end(crdi_flow* f);
+
+/// Parts of a description by the tables of their readers: what is not as it is without being said.
+void crdi_flow_solver(crdi_flow* f, const crd_solver_spec* s);
+void crdi_flow_column(crdi_flow* f, const crd_column_spec* c);
+void crdi_flow_control(crdi_flow* f, const crd_control_spec* c);
+void crdi_flow_iterate(crdi_flow* f, const crd_iterate_spec* i);
+void crdi_flow_pace(crdi_flow* f, const crd_pace_spec* p);
+void crdi_flow_channel(crdi_flow* f, const crd_channel_spec* c);
+/// Both ends as unit.variable.
+void crdi_flow_bond(crdi_flow* f, const crd_bond_spec* b, const char* action, const char* flow);
