@@ -38,6 +38,7 @@ typedef struct trace {
 
 typedef struct session {
     crdi_cli* cli;
+    crdi_result* out;
     const bench_options* o;
     crdi_testbench_kind kind;
     crd_dcp_net* net;
@@ -110,24 +111,14 @@ static crd_status close_trace(session* x)
 
 // ---- what it says ------------------------------------------------------------------------------
 
-static crd_status print_line(session* x, json_t* o)
-{
-    json_dumpf(o, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
-    putchar('\n');
-    json_decref(o);
-    return crdi_stdout_done(x->cli->ctx);
-}
-
 static crd_status say_ready(session* x)
 {
     char text[32];
     crd_dcp_address_print(&x->address, text, sizeof text);
-    if (x->o->common.json) {
-        return print_line(x, json_pack("{s:s, s:s, s:s}", "event", "listening", "bench",
-                                       crdi_testbench_kind_name((int)x->kind), "address", text));
-    }
-    printf("listening at %s\n", text);
-    return crdi_stdout_done(x->cli->ctx);
+    crdi_put(x->out, TEXT("event", "listening"),
+             TEXT("bench", crdi_testbench_kind_name((int)x->kind)), TEXT("address", text));
+    crdi_say(x->out, "listening at %s\n", text);
+    return crdi_result_print(x->out->root);
 }
 
 static crd_status say_phase(session* x, const crd_dcp_bench_state* s)
@@ -139,16 +130,14 @@ static crd_status say_phase(session* x, const crd_dcp_bench_state* s)
     x->phase = s->phase;
     const char* reason = stops ? crd_dcp_bench_reason_name((int)s->reason) : "";
     const char* why = stops ? crdi_testbench_why(x->bench) : "";
-    if (x->o->common.json) {
-        return print_line(x, json_pack("{s:s, s:s, s:s, s:o}", "event", "phase", "phase", phase,
-                                       "reason", reason, "why", crdi_json_text(why)));
-    }
+    crdi_put(x->out, TEXT("event", "phase"), TEXT("phase", phase), TEXT("reason", reason),
+             TEXT("why", why));
     if (begins) {
-        printf("phase %s, stopped by %s%s%s\n", phase, reason, *why ? ": " : "", why);
+        crdi_say(x->out, "phase %s, stopped by %s%s%s\n", phase, reason, *why ? ": " : "", why);
     } else {
-        printf("phase %s\n", phase);
+        crdi_say(x->out, "phase %s\n", phase);
     }
-    return crdi_stdout_done(x->cli->ctx);
+    return crdi_result_print(x->out->root);
 }
 
 // What is told of a step, behind it: no phase is too short to be seen.
@@ -161,60 +150,31 @@ static void observe(void* user, double time)
 }
 
 // All PDUs that came are in one of requests, dropped, data_in, data_old and data_dropped.
-static json_t* counts_json(session* x)
-{
-    const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crdi_testbench_slave(x->bench));
-    const crd_dcp_net_counts n = crd_dcp_net_get_counts(x->net);
-    const int64_t lost = c.data_missed - c.data_reordered; // repeated very late it looks reordered
-    const struct {
-        const char* name;
-        int64_t value;
-    } rows[] = {{"sessions", x->sessions},
-                {"steps", c.steps},
-                {"late_steps", c.late_steps},
-                {"received", n.received},
-                {"sent", n.sent},
-                {"requests", c.requests},
-                {"refused", c.nacks},
-                {"dropped", c.dropped},
-                {"data_in", c.data_in},
-                {"data_out", c.data_out},
-                {"data_old", c.data_old},
-                {"data_duplicates", c.data_duplicates},
-                {"data_reordered", c.data_reordered},
-                {"data_dropped", c.data_dropped},
-                {"data_missed", c.data_missed},
-                {"data_lost", lost > 0 ? lost : 0},
-                {"send_failed", c.send_failed + n.dropped},
-                {"unread", n.overrun}};
-    json_t* o = json_pack("{s:s}", "event", "ended");
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        json_object_set_new(o, rows[i].name, json_integer(rows[i].value));
-    }
-    return o;
-}
-
 static crd_status say_summary(session* x)
 {
     const crd_dcp_slave_counts c = crd_dcp_slave_get_counts(crdi_testbench_slave(x->bench));
     const crd_dcp_bench_state s = crd_dcp_bench_get_state(crdi_testbench_bench(x->bench));
     const crd_dcp_net_counts n = crd_dcp_net_get_counts(x->net);
-    if (x->o->common.json) {
-        json_t* o = counts_json(x);
-        json_object_set_new(o, "clamps", json_integer(s.clamps));
-        json_object_set_new(o, "not_numbers", json_integer(s.refused));
-        json_object_set_new(o, "phase", json_string(crd_dcp_bench_phase_name((int)s.phase)));
-        json_object_set_new(o, "reason", json_string(crd_dcp_bench_reason_name((int)s.reason)));
-        json_object_set_new(o, "why", crdi_json_text(crdi_testbench_why(x->bench)));
-        return print_line(x, o);
-    }
+    const int64_t lost = c.data_missed - c.data_reordered; // repeated very late it looks reordered
+    crdi_put(x->out, TEXT("event", "ended"), INT("sessions", x->sessions), INT("steps", c.steps),
+             INT("late_steps", c.late_steps), INT("received", n.received), INT("sent", n.sent),
+             INT("requests", c.requests), INT("refused", c.nacks), INT("dropped", c.dropped),
+             INT("data_in", c.data_in), INT("data_out", c.data_out), INT("data_old", c.data_old),
+             INT("data_duplicates", c.data_duplicates), INT("data_reordered", c.data_reordered),
+             INT("data_dropped", c.data_dropped), INT("data_missed", c.data_missed),
+             INT("data_lost", lost > 0 ? lost : 0), INT("send_failed", c.send_failed + n.dropped),
+             INT("unread", n.overrun), INT("clamps", s.clamps), INT("not_numbers", s.refused),
+             TEXT("phase", crd_dcp_bench_phase_name((int)s.phase)),
+             TEXT("reason", crd_dcp_bench_reason_name((int)s.reason)),
+             TEXT("why", crdi_testbench_why(x->bench)));
     if (!x->o->common.quiet) {
-        printf("%" PRId64 " session%s, %" PRId64 " step%s, %" PRId64 " late; %" PRId64
-               " PDUs received, %" PRId64 " sent\n",
-               x->sessions, crdi_plural(x->sessions), c.steps, crdi_plural(c.steps), c.late_steps,
-               n.received, n.sent);
+        crdi_say(x->out,
+                 "%" PRId64 " session%s, %" PRId64 " step%s, %" PRId64 " late; %" PRId64
+                 " PDUs received, %" PRId64 " sent\n",
+                 x->sessions, crdi_plural(x->sessions), c.steps, crdi_plural(c.steps), c.late_steps,
+                 n.received, n.sent);
     }
-    return crdi_stdout_done(x->cli->ctx);
+    return crdi_result_print(x->out->root);
 }
 
 // ---- bringing it up ----------------------------------------------------------------------------
@@ -311,10 +271,12 @@ fail:
     return st;
 }
 
-static crd_status run_bench(crdi_cli* cli, const bench_options* o, crdi_testbench_kind kind)
+static crd_status run_bench(crdi_cli* cli, const bench_options* o, crdi_testbench_kind kind,
+                            crdi_result* out)
 {
-    session x = {.cli = cli, .o = o, .kind = kind};
+    session x = {.cli = cli, .out = out, .o = o, .kind = kind};
     crd_status st = CRD_OK;
+    crdi_json_lines(out);
     if (o->written && !crdi_is_dcp(o->written)) {
         return crdi_fail(cli->ctx, CRD_E_RANGE,
                          "--write-description %s, expected a name that ends with .dcpx or .dcp",
@@ -342,25 +304,22 @@ fail:
 static crd_status run_em(crdi_cli* cli, const void* options, const crdi_list* arguments,
                          crdi_result* out)
 {
-    (void)out;
     (void)arguments;
-    return run_bench(cli, options, CRDI_TESTBENCH_EM);
+    return run_bench(cli, options, CRDI_TESTBENCH_EM, out);
 }
 
 static crd_status run_ice(crdi_cli* cli, const void* options, const crdi_list* arguments,
                           crdi_result* out)
 {
-    (void)out;
     (void)arguments;
-    return run_bench(cli, options, CRDI_TESTBENCH_ICE);
+    return run_bench(cli, options, CRDI_TESTBENCH_ICE, out);
 }
 
 static crd_status run_back_to_back(crdi_cli* cli, const void* options, const crdi_list* arguments,
                                    crdi_result* out)
 {
-    (void)out;
     (void)arguments;
-    return run_bench(cli, options, CRDI_TESTBENCH_BACK_TO_BACK);
+    return run_bench(cli, options, CRDI_TESTBENCH_BACK_TO_BACK, out);
 }
 
 static const crdi_option rows[] = {

@@ -621,7 +621,7 @@ static crd_status check_output(command* c, const crdi_list* files)
     return CRD_OK;
 }
 
-static crd_status draw(command* c)
+static crd_status draw_picture(command* c)
 {
     crd_status st = CRD_OK;
     picture* p = crdi_arena_new(&c->arena, 1, sizeof *p);
@@ -685,7 +685,7 @@ static crd_status run_session(crdi_cli* cli, const void* options, const crdi_lis
     }
     if (c.o->output) { CRD_TRY(check_output(&c, arguments)); }
     CRD_TRY(read_all(&c, arguments));
-    if (c.o->output) { CRD_TRY(draw(&c)); }
+    if (c.o->output) { CRD_TRY(draw_picture(&c)); }
     CRD_TRY(put_records(&c, out));
 fail:
     for (int i = 0; i < c.record_count; i++) {

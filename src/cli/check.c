@@ -75,7 +75,7 @@ static const crdi_option rows[] = {
     CRDI_PARAMETERS_OPTION(check_options, parameters),
     OPT_LIST(check_options, set, "set", "UNIT.VAR=VALUE",
              "start value or parameter as for run; for a single FMU VAR=VALUE"),
-    OPT_TEXT(check_options, variant, "variant", "NAME", "of an SSP: another .ssd file at its root"),
+    CRDI_VARIANT_OPTION(check_options),
     CRDI_INPUT_OPTIONS(check_options, input),
     CRDI_JSON_OPTION("print what was found as JSON on standard output"),
     CRDI_COMMON_OPTIONS,

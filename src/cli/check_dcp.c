@@ -25,22 +25,12 @@ static crd_status put_findings(crdi_cli* cli, const char* path, crd_status st,
                                const crd_dcp_finding* f, int count, int number, const char* what,
                                crdi_result* out)
 {
+    const bool loaded = st == CRD_OK;
     int of[3] = {0};
-    crdi_result* findings = crdi_array(out, "findings");
     for (int i = 0; i < count; i++) {
         of[f[i].severity]++;
-        crdi_put(crdi_row(findings), TEXT("severity", severities[f[i].severity]),
-                 TEXT("code", f[i].code), INT("line", f[i].line), TEXT("text", f[i].text));
-        crdi_say(out, "%s:%d: %s: %s (%s)\n", path, f[i].line, severities[f[i].severity], f[i].text,
-                 f[i].code);
     }
     const int faults = of[CRD_DCP_FAULT];
-    if (st == CRD_OK) {
-        crdi_say(out, "%s: %d %s%s, %d error%s, %d warning%s, %d note%s\n",
-                 faults ? "not ok" : "ok", number, what, crdi_plural(number), faults,
-                 crdi_plural(faults), of[CRD_DCP_WARNING], crdi_plural(of[CRD_DCP_WARNING]),
-                 of[CRD_DCP_NOTE], crdi_plural(of[CRD_DCP_NOTE]));
-    }
     if (st == CRD_OK && faults) {
         st = crdi_fail(cli->ctx, CRD_E_FORMAT, "%s breaks %d rule%s of DCP", path, faults,
                        crdi_plural(faults));
@@ -48,6 +38,19 @@ static crd_status put_findings(crdi_cli* cli, const char* path, crd_status st,
     crdi_put(out, BOOL("ok", st == CRD_OK), TEXT("status", crd_status_name(st)),
              INT("exit_code", crd_status_exit_code(st)),
              TEXT("error", st < 0 ? crd_error_text(cli->ctx) : NULL));
+    crdi_result* findings = crdi_array(out, "findings");
+    for (int i = 0; i < count; i++) {
+        crdi_put(crdi_row(findings), TEXT("severity", severities[f[i].severity]),
+                 TEXT("code", f[i].code), INT("line", f[i].line), TEXT("text", f[i].text));
+        crdi_say(out, "%s:%d: %s: %s (%s)\n", path, f[i].line, severities[f[i].severity], f[i].text,
+                 f[i].code);
+    }
+    if (loaded) {
+        crdi_say(out, "%s: %d %s%s, %d error%s, %d warning%s, %d note%s\n",
+                 faults ? "not ok" : "ok", number, what, crdi_plural(number), faults,
+                 crdi_plural(faults), of[CRD_DCP_WARNING], crdi_plural(of[CRD_DCP_WARNING]),
+                 of[CRD_DCP_NOTE], crdi_plural(of[CRD_DCP_NOTE]));
+    }
     return st;
 }
 

@@ -185,8 +185,7 @@ static const crdi_option rows[] = {
     OPT_TIME(crdi_circuit_command, from, "from", CRDI_NOT_NEGATIVE,
              "where recording and the table begin; what .tran says unless given; the run begins at "
              "0 all the same"),
-    OPT_FLAG(crdi_circuit_command, unit_row, "unit-row",
-             "write the physical units as second line of the CSV"),
+    CRDI_UNIT_ROW_OPTION(crdi_circuit_command),
     OPT_CHOICE(crdi_circuit_command, mat_version, "mat-version", mat_versions,
                "of a .mat file; 5 unless the results are too large for it"),
     OPT_FLAG(crdi_circuit_command, structure, "structure",

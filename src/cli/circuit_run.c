@@ -6,7 +6,6 @@
 #include <math.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -43,27 +42,10 @@ static void show_progress(run* r, int64_t now)
         return;
     }
     r->shown_ns = now;
-    char line[256];
     const double elapsed = 1e-9 * (double)(now - r->begin_ns);
     const double t = crd_circuit_time(r->j->c), stop = r->j->stop;
-    int n = snprintf(line, sizeof line,
-                     "\rt = %.6g s of %.6g s, %.1f %%, %.3g x real time, %.0f s left", t, stop,
-                     100 * t / stop, t / elapsed, t > 0 ? elapsed * (stop / t - 1) : 0);
-    struct winsize size = {0};
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 && n > size.ws_col) {
-        n = size.ws_col; // with the \r one less: a line that wraps cannot be erased
-    }
-    n += snprintf(line + n, sizeof line - (size_t)n, "\033[K");
-    crdi_write_all(STDERR_FILENO, line, (size_t)n);
-    cli->progress_shown = true;
-}
-
-static void erase_progress(crdi_cli* cli)
-{
-    if (!cli->progress_shown) { return; }
-    static const char erase[] = "\r\033[K";
-    crdi_write_all(STDERR_FILENO, erase, sizeof erase - 1);
-    cli->progress_shown = false;
+    crdi_progress_line(cli, "t = %.6g s of %.6g s, %.1f %%, %.3g x real time, %.0f s left", t, stop,
+                       100 * t / stop, t / elapsed, t > 0 ? elapsed * (stop / t - 1) : 0);
 }
 
 // ---- signals -----------------------------------------------------------------------------------
@@ -175,14 +157,6 @@ static crd_status all_steps(run* r)
 
 // ---- recording ---------------------------------------------------------------------------------
 
-static crd_status refuse_overwriting(run* r, const char* what, const char* path)
-{
-    if (!path || !crdi_same_file(path, r->results)) { return CRD_OK; }
-    return crdi_fail(r->j->cli->ctx, CRD_E_RANGE,
-                     "%s: the results would overwrite %s; choose another file with --output",
-                     r->results, what);
-}
-
 static crd_status open_results(run* r)
 {
     crd_status st = CRD_OK;
@@ -196,8 +170,9 @@ static crd_status open_results(run* r)
                          "--json and --output - both write to standard output, expected --output "
                          "with a file");
     }
-    CRD_TRY(refuse_overwriting(r, "the netlist", j->path));
-    CRD_TRY(refuse_overwriting(r, "the input of the run", o->input));
+    CRD_TRY(crdi_refuse_overwriting(ctx, r->results, j->path, "the results", "the netlist"));
+    CRD_TRY(
+        crdi_refuse_overwriting(ctx, r->results, o->input, "the results", "the input of the run"));
     const int n = j->signal_count;
     crd_column* columns = crdi_arena_new(&j->arena, (size_t)n, sizeof *columns);
     if (!columns) { return CRD_E_MEMORY; }
@@ -422,7 +397,7 @@ static crd_status finish(run* r, crd_status st)
 {
     crdi_circuit_job* j = r->j;
     crd_context* ctx = j->cli->ctx;
-    erase_progress(j->cli);
+    crdi_progress_erase(j->cli);
     if (r->recorder) {
         char before[1024];
         snprintf(before, sizeof before, "%s", crd_error_text(ctx));

@@ -96,11 +96,11 @@ static void put_equations(crdi_result* out, const crd_circuit* c)
     crdi_show_table(out, lines, count_columns, "  ");
 }
 
-static void put_ports(crdi_result* out, const crd_netlist* n)
+static void put_ports(crdi_result* out, const crd_netlist* n, crdi_result* inputs,
+                      crdi_result* outputs)
 {
     static const crdi_column columns[] = {
         {"", "kind", "%s"}, {"", "name", "%s"}, {"", "unit", "%s"}, {"", "start", "%s"}, {0}};
-    crdi_result *inputs = crdi_array(out, "inputs"), *outputs = crdi_array(out, "outputs");
     crdi_result* lines = crdi_array(out, NULL);
     for (int i = 0; i < n->input_count; i++) {
         const crd_circuit_input* in = &n->inputs[i];
@@ -153,14 +153,15 @@ static void put_structure(crdi_result* out, const crdi_circuit_job* j)
     }
     put_parts(out, n);
     crdi_put(out, REAL("step", n->tran_step), REAL("stop", n->tran_stop));
+    crdi_result *inputs = crdi_array(out, "inputs"), *outputs = crdi_array(out, "outputs");
     crdi_result* parameters = crdi_object(out, "parameters");
     for (int i = 0; i < n->parameter_count; i++) {
         crdi_put(parameters,
-                 REAL(crdi_result_keep(out, n->parameters[i].name), n->parameters[i].value));
+                 REAL(crdi_result_copy(out, n->parameters[i].name), n->parameters[i].value));
     }
     if (j->c) { put_equations(out, j->c); }
     say_parameters(out, n);
-    put_ports(out, n);
+    put_ports(out, n, inputs, outputs);
 }
 
 // ---- the three who ask -------------------------------------------------------------------------

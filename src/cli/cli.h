@@ -176,6 +176,9 @@ void crdi_message(crdi_cli* cli, crd_level level, const char* text);
 void crdi_log_line(void* cli, crd_level level, const char* text); // crd_log_sink
 void crdi_drop_warnings(crdi_cli* cli);                           // those that were collected
 void crdi_write_all(int fd, const char* text, size_t length);
+// The line at the bottom of a terminal, and its end.
+void crdi_progress_line(crdi_cli* cli, const char* format, ...) CRD_PRINTF(2, 3);
+void crdi_progress_erase(crdi_cli* cli);
 // On a terminal, once it has taken a second: how far it is. `done` < 0 takes the line away.
 void crdi_show_progress(crdi_cli* cli, int64_t begin_ns, int done, int of, const char* what);
 
@@ -223,6 +226,9 @@ typedef enum crdi_file_kind {
 crd_status crdi_file_detect(crd_context* ctx, const char* path, crdi_file_kind* out);
 bool crdi_is_archive(const char* path);            // it begins as a zip archive does
 bool crdi_same_file(const char* a, const char* b); // false if one of them does not exist
+// CRD_E_RANGE if both are one file: "the results" would overwrite "the netlist". NULL: no input.
+crd_status crdi_refuse_overwriting(crd_context* ctx, const char* output, const char* input,
+                                   const char* what, const char* of);
 // "a/b/name.fmu" -> "name", "." -> the folder's name, "-" -> "system"; in the arena.
 const char* crdi_file_stem(crd_arena* a, const char* path);
 
@@ -249,12 +255,22 @@ crd_status crdi_apply_parameters(struct crd_system* s, const char* text);
              "parameter set (SSV), with a mapping of its names (SSM) if there is one; comes "      \
              "before --set, and of several files the last one counts",                             \
              .extensions = "ssv")
+#define CRDI_VARIANT_OPTION(object)                                                                \
+    OPT_TEXT(object, variant, "variant", "NAME", "of an SSP: another .ssd file at its root")
+#define CRDI_SIGNALS_OPTION(object)                                                                \
+    OPT_LIST(object, variables, "variables", "PATTERN", "only signals that fit, with * and ?")
+#define CRDI_UNIT_ROW_OPTION(object)                                                               \
+    OPT_FLAG(object, unit_row, "unit-row", "write the physical units as second line of the CSV")
 // "unit.variable=value", or "variable=value" for a single FMU.
 crd_status crdi_apply_set(struct crd_system* s, const char* text);
 // Stop before start as far as the description says it; the master looks at what units bring in.
 crd_status crdi_check_times(const struct crd_system* s);
 // Whether a name matches one of the patterns; no patterns: true.
 bool crdi_match_any(const crdi_list* patterns, const char* name);
+// CRD_E_NOT_FOUND if one of the patterns fits none of `count` names; `what` they are.
+crd_status crdi_check_names(crd_context* ctx, const crdi_list* patterns, const char* path,
+                            const char* what, const char* (*name)(const void* user, int i),
+                            const void* user, int count);
 // CRD_E_NOT_FOUND if one of the patterns fits no column of any table.
 crd_status crdi_check_patterns(crd_context* ctx, const crdi_list* patterns,
                                struct crd_table* const* tables, int count);

@@ -224,12 +224,8 @@ static crd_status export_ssp(crdi_cli* cli, const crdi_export_options* o, const 
                                    : NULL;
     if (!l.s->title[0]) { l.s->title = stem; }
     CRD_TRY(output && stem ? CRD_OK : CRD_E_MEMORY);
-    if (crdi_same_file(output, subject)) {
-        CRD_TRY(crdi_fail(cli->ctx, CRD_E_RANGE,
-                          "%s: the package would overwrite what it is made of; choose another file "
-                          "with --output",
-                          output));
-    }
+    CRD_TRY(
+        crdi_refuse_overwriting(cli->ctx, output, subject, "the package", "what it is made of"));
     CRD_TRY(check_names(&l));
     const crd_ssp_source source = {&l, connectors};
     const crd_ssp_options opt = {
@@ -340,8 +336,7 @@ static const crdi_option rows[] = {
     OPT_LIST(crdi_export_options, set, "set", "UNIT.VAR=VALUE",
              "start value or parameter as for run; for a single FMU VAR=VALUE; dcp: a structural "
              "parameter, NAME=VALUE"),
-    OPT_TEXT(crdi_export_options, variant, "variant", "NAME",
-             "of an SSP: another .ssd file at its root"),
+    CRDI_VARIANT_OPTION(crdi_export_options),
     OPT_FLAG(crdi_export_options, only_used, "only-used",
              "connectors only for variables that are connected or set, not for all inputs, outputs "
              "and parameters"),

@@ -55,3 +55,13 @@ crd_status crdi_write_fmu(crd_context* ctx, const crdi_asset* template, int vers
                           int resource_count, const char* path);
 // A name of C out of any text, NULL: out of memory.
 const char* crdi_identifier(crd_arena* arena, const char* text);
+// Of the model: --name, else its own (or NULL), else that of the output or of the subject.
+crd_status crdi_export_name(crd_context* ctx, const crdi_export_options* o, crd_arena* arena,
+                            const char* subject, const char* own, const char** out);
+// CRD_E_RANGE: the output is one of the files that are read.
+struct crd_netlist;
+crd_status crdi_export_spares(crd_context* ctx, const struct crd_netlist* n, const char* subject,
+                              const char* what, const char* output);
+// What does not begin is not worth an FMU, and one of FMI 2.0 has limited room.
+crd_status crdi_export_try(crd_context* ctx, const crd_model* model, int version,
+                           const char* subject);

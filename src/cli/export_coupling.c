@@ -109,12 +109,8 @@ crd_status crdi_export_coupling(crdi_cli* cli, const crdi_export_options* o, con
     CRD_TRY(apply(cli, o, &arena, subject, e));
     const char* output = o->output ? o->output : crdi_arena_format(&arena, "%s.fmu", e->name);
     CRD_TRY(output ? CRD_OK : CRD_E_MEMORY);
-    if (crdi_same_file(output, subject)) {
-        CRD_TRY(crdi_fail(cli->ctx, CRD_E_RANGE,
-                          "%s: the FMU would overwrite the element that it is made of; choose "
-                          "another file with --output",
-                          output));
-    }
+    CRD_TRY(crdi_refuse_overwriting(cli->ctx, output, subject, "the FMU",
+                                    "the element that it is made of"));
     CRD_TRY(crdi_write_coupling_fmu(cli->ctx, e, version, subject, output));
     char step[32];
     crdi_say(out, "%s: %s, %d signal%s, macro step %s, FMI %d.0\n", output, e->label,

@@ -234,12 +234,8 @@ crd_status crdi_export_dcp(crdi_cli* cli, const crdi_export_options* o, const ch
     CRD_TRY(take_options(ctx, o, d, &opt));
     const char* output = o->output ? o->output : crdi_arena_format(&d->arena, "%s.fmu", opt.name);
     CRD_TRY(output ? CRD_OK : CRD_E_MEMORY);
-    if (crdi_same_file(output, subject)) {
-        CRD_TRY(crdi_fail(ctx, CRD_E_RANGE,
-                          "%s: the FMU would overwrite the description that it is made of; choose "
-                          "another file with --output",
-                          output));
-    }
+    CRD_TRY(crdi_refuse_overwriting(cli->ctx, output, subject, "the FMU",
+                                    "the description that it is made of"));
     CRD_TRY(write_fmu(ctx, subject, d, &opt, version, output));
     if (!opt.address[0]) {
         crdi_log(ctx, CRD_LOG_WARNING,

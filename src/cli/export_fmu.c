@@ -1,5 +1,6 @@
 // An FMU out of a template: binaries and sources that are the same for all, a description, and
 // files that say what it is.
+#include "cardan/circuit.h"
 #include "cardan/fmi.h"
 #include "cli/export.h"
 #include "shared/archive.h"
@@ -121,4 +122,64 @@ const char* crdi_identifier(crd_arena* arena, const char* text)
         if (!isalnum((unsigned char)*p) || (unsigned char)*p > 127) { *p = '_'; }
     }
     return name;
+}
+
+// ---- models of netlists and twins --------------------------------------------------------------
+
+crd_status crdi_export_name(crd_context* ctx, const crdi_export_options* o, crd_arena* arena,
+                            const char* subject, const char* own, const char** out)
+{
+    const char* stem = o->name     ? o->name
+                       : own       ? own
+                       : o->output ? crdi_file_stem(arena, o->output)
+                                   : crdi_file_stem(arena, subject);
+    *out = stem ? crdi_identifier(arena, stem) : NULL;
+    if (!*out) { return CRD_E_MEMORY; }
+    if (o->name && strcmp(o->name, *out) != 0) {
+        return crdi_fail(ctx, CRD_E_RANGE,
+                         "--name %s, expected letters, digits and '_' as in a name of C", o->name);
+    }
+    return CRD_OK;
+}
+
+crd_status crdi_export_spares(crd_context* ctx, const struct crd_netlist* n, const char* subject,
+                              const char* what, const char* output)
+{
+    crd_status st = crdi_refuse_overwriting(ctx, output, subject, "the FMU", what);
+    if (st == CRD_OK) { st = crdi_refuse_overwriting(ctx, output, n->files[0], "the FMU", what); }
+    for (int i = 0; i < n->part_count && st == CRD_OK; i++) {
+        if (i > 0 && n->parts[i].file == n->parts[i - 1].file) { continue; }
+        st = crdi_refuse_overwriting(ctx, output, n->files[n->parts[i].file], "the FMU", what);
+    }
+    return st;
+}
+
+static void host_log(void* user, crd_model_status status, const char* text)
+{
+    crd_context* ctx = user;
+    if (status >= CRD_MODEL_DISCARD) {
+        (void)crdi_fail(ctx, CRD_E_RANGE, "%s", text);
+    } else {
+        crdi_log(ctx, status == CRD_MODEL_WARNING ? CRD_LOG_WARNING : CRD_LOG_DEBUG, "%s", text);
+    }
+}
+
+crd_status crdi_export_try(crd_context* ctx, const crd_model* model, int version,
+                           const char* subject)
+{
+    enum { MOST_VARIABLES_2 = 65536 }; // of an FMU of FMI 2.0
+    if (version == 2 && model->variable_count > MOST_VARIABLES_2) {
+        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                         "%s: %d variables; an FMU of FMI 2.0 has room for %d, choose FMI 3.0 with "
+                         "--fmi 3",
+                         subject, model->variable_count, MOST_VARIABLES_2);
+    }
+    void* self = crdi_new(ctx, model->size);
+    if (!self) { return CRD_E_MEMORY; }
+    const crd_model_host host = {.user = ctx, .log = host_log, .resources = "", .model = model};
+    crd_model_reset(model, self);
+    const bool good = model->initialize(self, &host, 0) == CRD_MODEL_OK;
+    model->clear(self);
+    crd_free(ctx, self);
+    return good ? CRD_OK : CRD_E_RANGE;
 }

@@ -152,6 +152,15 @@ bool crdi_same_file(const char* a, const char* b)
     return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
+crd_status crdi_refuse_overwriting(crd_context* ctx, const char* output, const char* input,
+                                   const char* what, const char* of)
+{
+    if (!input || !crdi_same_file(output, input)) { return CRD_OK; }
+    return crdi_fail(ctx, CRD_E_RANGE,
+                     "%s: %s would overwrite %s; choose another file with --output", output, what,
+                     of);
+}
+
 // "." and ".." have no name of their own: the folder's. NULL: the path is good as it is.
 static char* real_folder(const char* path)
 {
@@ -318,6 +327,23 @@ bool crdi_match_any(const crdi_list* patterns, const char* name)
         if (crdi_glob(patterns->items[i], name)) { return true; }
     }
     return patterns->count == 0;
+}
+
+crd_status crdi_check_names(crd_context* ctx, const crdi_list* patterns, const char* path,
+                            const char* what, const char* (*name)(const void* user, int i),
+                            const void* user, int count)
+{
+    for (int i = 0; i < patterns->count; i++) {
+        int k = 0;
+        while (k < count && !crdi_glob(patterns->items[i], name(user, k))) {
+            k++;
+        }
+        if (k == count) {
+            return crdi_fail(ctx, CRD_E_NOT_FOUND, "--variables '%s' fits no %s of %s",
+                             patterns->items[i], what, path);
+        }
+    }
+    return CRD_OK;
 }
 
 typedef struct columns {

@@ -85,7 +85,7 @@ static void put_unit(crdi_result* j, const crd_unit_spec* u)
     crdi_result* parameters = crdi_object(j, "parameters");
     for (int i = 0; i < u->parameter_count; i++) {
         crdi_put(parameters,
-                 TEXT(crdi_result_keep(j, u->parameters[i].variable), u->parameters[i].text));
+                 TEXT(crdi_result_copy(j, u->parameters[i].variable), u->parameters[i].text));
     }
     crdi_result* signals = crdi_array(j, "signals");
     for (int i = 0; i < u->signal_count; i++) {

@@ -180,20 +180,9 @@ static void put_slave(crdi_result* out, const char* path, const crd_dcp_descript
     put_variables(out, d, patterns);
 }
 
-static crd_status check_patterns(crd_context* ctx, const crd_dcp_description* d, const char* path,
-                                 const crdi_list* patterns)
+static const char* variable_name(const void* d, int i)
 {
-    for (int i = 0; i < patterns->count; i++) {
-        int k = 0;
-        while (k < d->variable_count && !crdi_glob(patterns->items[i], d->variables[k].name)) {
-            k++;
-        }
-        if (k == d->variable_count) {
-            return crdi_fail(ctx, CRD_E_NOT_FOUND, "--variables '%s' fits no variable of %s",
-                             patterns->items[i], path);
-        }
-    }
-    return CRD_OK;
+    return ((const crd_dcp_description*)d)->variables[i].name;
 }
 
 // What breaks the rules of DCP is the business of `cardan check`.
@@ -204,7 +193,8 @@ crd_status crdi_info_dcp(crdi_cli* cli, const char* path, const crdi_info_option
     crd_status st = CRD_OK;
     crd_dcp_description* d = NULL;
     CRD_TRY(crd_dcp_load(ctx, path, &d, NULL, NULL));
-    CRD_TRY(check_patterns(ctx, d, path, &o->variables));
+    CRD_TRY(crdi_check_names(ctx, &o->variables, path, "variable", variable_name, d,
+                             d->variable_count));
     put_slave(out, path, d, &o->variables);
 fail:
     crd_dcp_description_destroy(d);

@@ -172,7 +172,7 @@ static void say_experiment(crdi_result* out, const crd_fmu_description* d)
     crdi_say(out, "\n");
 }
 
-static bool is_shown(const crd_variable* v, const crdi_info_options* o)
+static bool is_listed(const crd_variable* v, const crdi_info_options* o)
 {
     return crdi_match_any(&o->variables, v->name) &&
            (o->all || o->variables.count || v->causality != CRD_LOCAL);
@@ -245,7 +245,7 @@ static void show_items(crdi_result* out, const crd_fmu_description* d, const crd
     crdi_result* lines = crdi_array(out, NULL);
     for (int32_t i = 0; i < d->variable_count; i++) {
         const crd_variable* v = &d->variables[i];
-        if (v->type != CRD_ENUMERATION || v->type_index < 0 || !is_shown(v, o)) { continue; }
+        if (v->type != CRD_ENUMERATION || v->type_index < 0 || !is_listed(v, o)) { continue; }
         const crd_fmu_enumeration* e = &d->enumerations[v->type_index];
         char list[512] = "";
         size_t used = 0;
@@ -276,7 +276,7 @@ static void put_variables(crdi_result* out, const crd_fmu_description* d,
         if (!crdi_match_any(&o->variables, d->variables[i].name)) { continue; }
         crdi_result* row = crdi_row(variables);
         put_variable(row, d, i);
-        if (is_shown(&d->variables[i], o)) {
+        if (is_listed(&d->variables[i], o)) {
             shown++;
         } else {
             crdi_only_json(row);
@@ -296,7 +296,7 @@ static void put_dependencies(crdi_result* j, const crd_fmu_description* d,
                              const crd_dependencies* deps)
 {
     for (int32_t r = 0; r < deps->count; r++) {
-        const char* name = crdi_result_keep(j, d->variables[deps->unknown[r]].name);
+        const char* name = crdi_result_copy(j, d->variables[deps->unknown[r]].name);
         if (deps->on_all[r]) {
             crdi_put(j, NONE(name));
             continue;
@@ -312,9 +312,9 @@ static void put_enumerations(crdi_result* j, const crd_fmu_description* d)
 {
     for (int32_t i = 0; i < d->enumeration_count; i++) {
         const crd_fmu_enumeration* e = &d->enumerations[i];
-        crdi_result* items = crdi_object(j, crdi_result_keep(j, e->name));
+        crdi_result* items = crdi_object(j, crdi_result_copy(j, e->name));
         for (int32_t k = 0; k < e->item_count; k++) {
-            crdi_put(items, INT(crdi_result_keep(j, e->items[k].name), e->items[k].value));
+            crdi_put(items, INT(crdi_result_copy(j, e->items[k].name), e->items[k].value));
         }
     }
 }
@@ -389,7 +389,7 @@ static void put_exchange(crdi_result* j, const crd_fmu_description* d)
     put_dependencies(crdi_object(j, "derivative_dependencies"), d, &d->exchange.derivatives);
 }
 
-static void put_all(crdi_result* j, const crd_fmu* f, const crdi_info_options* o)
+static void put_fmu(crdi_result* j, const crd_fmu* f, const crdi_info_options* o)
 {
     const crd_fmu_description* d = crd_fmu_describe(f);
     crdi_put(j, TEXT("kind", "fmu"), TEXT("file", crd_fmu_path(f)),
@@ -414,20 +414,9 @@ static void put_all(crdi_result* j, const crd_fmu* f, const crdi_info_options* o
     put_variables(j, d, o);
 }
 
-static crd_status check_patterns(crd_context* ctx, const crd_fmu_description* d, const char* path,
-                                 const crdi_list* patterns)
+static const char* variable_name(const void* d, int i)
 {
-    for (int i = 0; i < patterns->count; i++) {
-        int32_t k = 0;
-        while (k < d->variable_count && !crdi_glob(patterns->items[i], d->variables[k].name)) {
-            k++;
-        }
-        if (k == d->variable_count) {
-            return crdi_fail(ctx, CRD_E_NOT_FOUND, "--variables '%s' fits no variable of %s",
-                             patterns->items[i], path);
-        }
-    }
-    return CRD_OK;
+    return ((const crd_fmu_description*)d)->variables[i].name;
 }
 
 crd_status crdi_info_fmu(crdi_cli* cli, const char* path, const crdi_info_options* o,
@@ -438,13 +427,15 @@ crd_status crdi_info_fmu(crdi_cli* cli, const char* path, const crdi_info_option
     crd_fmu* f = NULL;
     crd_status st = crd_fmu_open(cli->ctx, path, &opt, &f);
     if (st < 0) { return st; }
-    st = check_patterns(cli->ctx, crd_fmu_describe(f), path, &o->variables);
+    const crd_fmu_description* d = crd_fmu_describe(f);
+    st = crdi_check_names(cli->ctx, &o->variables, path, "variable", variable_name, d,
+                          d->variable_count);
     if (st < 0) {
         crd_fmu_close(f);
         return st;
     }
     say_fmu(out, f);
-    put_all(out, f, o);
+    put_fmu(out, f, o);
     crd_fmu_close(f);
     return st;
 }

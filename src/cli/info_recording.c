@@ -201,20 +201,9 @@ static void put_recording(crdi_result* out, const survey* s, const crdi_info_opt
 
 // ---- the command -------------------------------------------------------------------------------
 
-static crd_status check_patterns(crd_context* ctx, const crd_recording_info* info,
-                                 const crdi_list* patterns)
+static const char* signal_name(const void* info, int i)
 {
-    for (int i = 0; i < patterns->count; i++) {
-        bool found = false;
-        for (int k = 0; k < info->signal_count && !found; k++) {
-            found = crdi_glob(patterns->items[i], info->signals[k].name);
-        }
-        if (!found) {
-            return crdi_fail(ctx, CRD_E_NOT_FOUND, "--variables '%s' fits no signal of %s",
-                             patterns->items[i], info->path);
-        }
-    }
-    return CRD_OK;
+    return ((const crd_recording_info*)info)->signals[i].name;
 }
 
 crd_status crdi_info_recording(crdi_cli* cli, const char* path, const crdi_info_options* o,
@@ -226,7 +215,9 @@ crd_status crdi_info_recording(crdi_cli* cli, const char* path, const crdi_info_
     crd_arena arena;
     crd_arena_init(&arena, cli->ctx);
     CRD_TRY(crd_recording_open(cli->ctx, path, &r));
-    CRD_TRY(check_patterns(cli->ctx, crd_recording_describe(r), &o->variables));
+    const crd_recording_info* info = crd_recording_describe(r);
+    CRD_TRY(crdi_check_names(cli->ctx, &o->variables, info->path, "signal", signal_name, info,
+                             info->signal_count));
     CRD_TRY(walk(cli->ctx, &arena, r, &s));
     put_recording(out, &s, o);
 fail:

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 void crdi_write_all(int fd, const char* text, size_t length)
@@ -19,15 +20,41 @@ void crdi_write_all(int fd, const char* text, size_t length)
     }
 }
 
+void crdi_progress_line(crdi_cli* cli, const char* format, ...)
+{
+    char line[256] = "\r";
+    struct winsize size = {0};
+    va_list args;
+    va_start(args, format);
+    int n = 1 + vsnprintf(line + 1, sizeof line - 8, format, args);
+    va_end(args);
+    if (n > (int)sizeof line - 8) { n = (int)sizeof line - 8; }
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 && n > size.ws_col) {
+        n = size.ws_col; // with the \r one less: a line that wraps cannot be erased
+    }
+    n += snprintf(line + n, sizeof line - (size_t)n, "\033[K");
+    pthread_mutex_lock(&cli->lock); // a thread of its own may show the progress of a run
+    crdi_write_all(STDERR_FILENO, line, (size_t)n);
+    cli->progress_shown = true;
+    pthread_mutex_unlock(&cli->lock);
+}
+
+void crdi_progress_erase(crdi_cli* cli)
+{
+    static const char erase[] = "\r\033[K";
+    pthread_mutex_lock(&cli->lock); // the page's thread may have something to say
+    if (cli->progress_shown) { crdi_write_all(STDERR_FILENO, erase, sizeof erase - 1); }
+    cli->progress_shown = false;
+    pthread_mutex_unlock(&cli->lock);
+}
+
 void crdi_show_progress(crdi_cli* cli, int64_t begin_ns, int done, int of, const char* what)
 {
-    char line[80] = "\r\033[K";
-    if (!cli->terminal || (done >= 0 && crdi_now_ns() - begin_ns < 1000000000)) { return; }
-    if (done >= 0) { snprintf(line, sizeof line, "\r\033[K%d of %d %s", done, of, what); }
-    pthread_mutex_lock(&cli->lock); // a thread of its own may show the progress of a run
-    if (done >= 0 || cli->progress_shown) { crdi_write_all(STDERR_FILENO, line, strlen(line)); }
-    cli->progress_shown = done >= 0;
-    pthread_mutex_unlock(&cli->lock);
+    if (done < 0) {
+        crdi_progress_erase(cli);
+    } else if (cli->terminal && crdi_now_ns() - begin_ns >= 1000000000) {
+        crdi_progress_line(cli, "%d of %d %s", done, of, what);
+    }
 }
 
 void crdi_message(crdi_cli* cli, crd_level level, const char* text)

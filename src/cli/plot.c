@@ -101,19 +101,16 @@ static crd_status read_tables(plot* p, const crdi_list* files)
     return CRD_OK;
 }
 
-static crd_status draw(plot* p, const crdi_list* files, crdi_result* out)
+static crd_status draw_panels(plot* p, const crdi_list* files, crdi_result* out)
 {
     crd_context* ctx = p->cli->ctx;
     const char* output = p->options->output;
     if (!output) { output = crdi_arena_format(&p->arena, "%s.svg", p->labels[0]); }
     if (!output) { return CRD_E_MEMORY; }
     for (int i = 0; i < files->count; i++) {
-        if (crdi_same_file(output, files->items[i])) {
-            return crdi_fail(ctx, CRD_E_RANGE,
-                             "%s: the picture would overwrite a result; choose another file with "
-                             "--output",
-                             output);
-        }
+        const crd_status st =
+            crdi_refuse_overwriting(ctx, output, files->items[i], "the picture", "a result");
+        if (st < 0) { return st; }
     }
     const char* ending = strrchr(output, '.');
     if (ending && !strchr(ending, '/') && strcasecmp(ending, ".svg") != 0) {
@@ -137,7 +134,7 @@ static crd_status run_plot(crdi_cli* cli, const void* options, const crdi_list* 
     CRD_TRY(read_tables(&p, arguments));
     CRD_TRY(crdi_check_patterns(cli->ctx, &p.options->variables, p.tables, p.table_count));
     CRD_TRY(make_panels(&p));
-    CRD_TRY(draw(&p, arguments, out));
+    CRD_TRY(draw_panels(&p, arguments, out));
 fail:
     for (int i = 0; i < p.table_count; i++) {
         crd_table_destroy(p.tables[i]);
@@ -151,8 +148,7 @@ static const crdi_option rows[] = {
              "picture to write; the name of the first result with .svg in the current folder "
              "unless given",
              .short_name = 'o'),
-    OPT_LIST(plot_options, variables, "variables", "PATTERN",
-             "only signals that fit, with * and ?"),
+    CRDI_SIGNALS_OPTION(plot_options),
     OPT_TEXT(plot_options, title, "title", "TEXT",
              "title of the picture; the name of the first result unless given"),
     CRDI_COMMON_OPTIONS,

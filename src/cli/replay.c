@@ -123,7 +123,7 @@ static crd_status load_system(command* c, crd_system** out)
 // ---- other algorithms --------------------------------------------------------------------------
 
 // A latency that is known stays so.
-static crd_status keep_latency(crd_context* ctx, const crd_coupling_spec* old, crd_element* e)
+static crd_status inherit_latency(crd_context* ctx, const crd_coupling_spec* old, crd_element* e)
 {
     crd_element* before = NULL;
     if (!isnan(e->latency) || e->latency_steps >= 0) { return CRD_OK; }
@@ -147,7 +147,7 @@ static crd_status change_algorithm(crd_system* s, int connection, const char* te
     crd_coupling_spec* copy = crdi_arena_new(&s->arena, 1, sizeof *copy);
     CRD_TRY(copy ? CRD_OK : CRD_E_MEMORY);
     CRD_TRY(crdi_load_element(s->ctx, text, &e));
-    CRD_TRY(keep_latency(s->ctx, c->coupling, e));
+    CRD_TRY(inherit_latency(s->ctx, c->coupling, e));
     CRD_TRY(crd_element_write(e, &json));
     *copy = *c->coupling;
     copy->place = (crd_place){.file = "--algorithm"};
@@ -280,7 +280,7 @@ fail:
     return st;
 }
 
-static crd_status keep_report(command* c, crd_master* m, crdi_replay_result* x)
+static crd_status copy_report(command* c, crd_master* m, crdi_replay_result* x)
 {
     crd_arena* a = &c->replay.arena;
     const crd_master_report* r = crd_master_get_report(m);
@@ -359,7 +359,7 @@ static crd_status run_system(command* c, const crd_system* s, const crdi_replay_
     if (st == CRD_OK && crdi_interrupted()) {
         st = crdi_fail(cli->ctx, CRD_E_STATE, "interrupted at t = %.10g s", crd_master_time(m));
     }
-    if (st == CRD_OK) { st = keep_report(c, m, x); }
+    if (st == CRD_OK) { st = copy_report(c, m, x); }
 fail:
     crd_master_destroy(m);
     return st;
@@ -392,7 +392,7 @@ static crd_status choose_inputs(command* c, const crd_system* s, const bool* pla
     return CRD_OK;
 }
 
-static crd_status compare(command* c, const char* exchange, crdi_replay_result* x)
+static crd_status compare_exchanges(command* c, const char* exchange, crdi_replay_result* x)
 {
     crdi_exchange* again = NULL;
     const crd_status st = crdi_exchange_load(c->replay.cli->ctx, exchange, &again);
@@ -402,7 +402,7 @@ static crd_status compare(command* c, const char* exchange, crdi_replay_result* 
     return crdi_replay_judge(&c->replay, x);
 }
 
-static crd_status keep_notes(crd_arena* a, const crdi_replay_plan* plan, crdi_replay_result* x)
+static crd_status copy_notes(crd_arena* a, const crdi_replay_plan* plan, crdi_replay_result* x)
 {
     const char** notes = crdi_arena_new(a, (size_t)plan->note_count, sizeof *notes);
     if (!notes) { return CRD_E_MEMORY; }
@@ -433,10 +433,10 @@ static crd_status replay_once(command* c, bool open)
     if (open) { CRD_TRY(find_played(s, &o->play, played)); }
     CRD_TRY(choose_inputs(c, s, played, x));
     CRD_TRY(crdi_replay_prepare(s, c->replay.recorded, open ? played : NULL, &plan));
-    CRD_TRY(keep_notes(&c->replay.arena, &plan, x));
+    CRD_TRY(copy_notes(&c->replay.arena, &plan, x));
     CRD_TRY(run_system(c, s, &plan, x));
     if (o->exchange && strcmp(o->exchange, "none") != 0) { x->exchange = s->results.exchange; }
-    CRD_TRY(compare(c, s->results.exchange, x));
+    CRD_TRY(compare_exchanges(c, s->results.exchange, x));
     c->replay.result_count++;
 fail:
     crd_system_destroy(s);

@@ -101,20 +101,13 @@ static crd_status choose_output(report* r, const crdi_list* files, const char* e
     if (!r->output && stem) { r->output = crdi_arena_format(&r->arena, "%s.%s", stem, ending); }
     if (!r->output) { return CRD_E_MEMORY; }
     for (int i = 0; i < r->count; i++) {
-        if (crdi_same_file(r->output, crd_recording_describe(r->runs[i].recording)->path)) {
-            return crdi_fail(ctx, CRD_E_RANGE,
-                             "%s: the report would overwrite a result; choose another file with "
-                             "--output",
-                             r->output);
-        }
+        const char* path = crd_recording_describe(r->runs[i].recording)->path;
+        const crd_status st =
+            crdi_refuse_overwriting(ctx, r->output, path, "the report", "a result");
+        if (st < 0) { return st; }
     }
-    if (o->system && crdi_same_file(r->output, o->system)) {
-        return crdi_fail(ctx, CRD_E_RANGE,
-                         "%s: the report would overwrite the system description; choose another "
-                         "file with --output",
-                         r->output);
-    }
-    return CRD_OK;
+    return crdi_refuse_overwriting(ctx, r->output, o->system, "the report",
+                                   "the system description");
 }
 
 static bool has_ending(const char* path, const char* ending)
@@ -338,8 +331,7 @@ static const crdi_option rows[] = {
         "of the output says, else html"),
     OPT_TEXT(report_options, title, "title", "TEXT",
              "title of the report; that of the system unless given"),
-    OPT_LIST(report_options, variables, "variables", "PATTERN",
-             "only signals that fit, with * and ?"),
+    CRDI_SIGNALS_OPTION(report_options),
     OPT_LIST(report_options, references, "reference", "FILE",
              "result to compare with, drawn dashed", .extensions = "csv|mf4|mat"),
     OPT_FILE(report_options, system, "system", "yaml|yml|ssp|ssd|fmu",

@@ -24,6 +24,11 @@ void crdi_result_clear(crdi_root* r)
     crd_arena_clear(&r->arena);
 }
 
+void crdi_json_lines(crdi_result* out)
+{
+    out->root->line = true;
+}
+
 crd_context* crdi_result_context(const crdi_result* o)
 {
     return o->root->arena.ctx;
@@ -58,7 +63,7 @@ static void append(crdi_result* o, crdi_value* v)
     o->last = v;
 }
 
-const char* crdi_result_keep(crdi_result* o, const char* text)
+const char* crdi_result_copy(crdi_result* o, const char* text)
 {
     const char* copy = o && text ? crdi_arena_text(&o->root->arena, text, strlen(text)) : NULL;
     if (o && text && !copy) { o->root->failed = true; }
@@ -71,8 +76,8 @@ void crdi_put_values(crdi_result* o, const crdi_value* values)
         crdi_value* v = new_node(o, sizeof *v);
         if (!v) { return; }
         *v = *values;
-        if (v->kind == CRDI_VALUE_TEXT) { v->text = crdi_result_keep(o, v->text); }
-        v->shown = crdi_result_keep(o, v->shown);
+        if (v->kind == CRDI_VALUE_TEXT) { v->text = crdi_result_copy(o, v->text); }
+        v->shown = crdi_result_copy(o, v->shown);
         append(o, v);
     }
 }
@@ -388,6 +393,7 @@ static void put_real(crd_text* out, double x)
     crdi_text_add(out, "e%s%s", negative ? "-" : "", e);
 }
 
+// depth < 0: all in one line
 static void put_json_value(crd_text* out, const crdi_value* v, int depth);
 
 static void put_json_node(crd_text* out, const crdi_result* o, int depth)
@@ -397,15 +403,16 @@ static void put_json_node(crd_text* out, const crdi_result* o, int depth)
     crdi_text_add(out, object ? "{" : "[");
     for (const crdi_value* v = o->first; v; v = v->next) {
         if (v->only_text || v->kind >= CRDI_VALUE_SAID) { continue; }
-        crdi_text_add(out, "%s\n%*s", any ? "," : "", 2 * (depth + 1), "");
+        crdi_text_add(out, "%s", any ? "," : "");
+        if (depth >= 0) { crdi_text_add(out, "\n%*s", 2 * (depth + 1), ""); }
         if (object) {
             crdi_text_json(out, v->key);
-            crdi_text_add(out, ": ");
+            crdi_text_add(out, depth < 0 ? ":" : ": ");
         }
-        put_json_value(out, v, depth + 1);
+        put_json_value(out, v, depth < 0 ? -1 : depth + 1);
         any = true;
     }
-    if (any) { crdi_text_add(out, "\n%*s", 2 * depth, ""); }
+    if (any && depth >= 0) { crdi_text_add(out, "\n%*s", 2 * depth, ""); }
     crdi_text_add(out, object ? "}" : "]");
 }
 
@@ -431,7 +438,7 @@ static void put_json_value(crd_text* out, const crdi_value* v, int depth)
 void crdi_result_write(const crdi_root* r, crd_text* out)
 {
     if (r->json && r->result.first) {
-        put_json_node(out, &r->result, 0);
+        put_json_node(out, &r->result, r->line ? -1 : 0);
         crdi_text_add(out, "\n");
     } else {
         put_said(out, &r->result);
@@ -458,5 +465,7 @@ crd_status crdi_result_print(crdi_root* r)
     crd_text_clear(&out);
     r->printed = r->printed || r->result.first;
     r->result.first = r->result.last = r->aside.first = r->aside.last = NULL;
+    crd_arena_clear(&r->arena);
+    crd_arena_init(&r->arena, ctx);
     return st;
 }

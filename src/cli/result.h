@@ -9,7 +9,7 @@
 //     static const crdi_column columns[] = {{"signal", "name", "%s"}, {">largest", "max", "%.4g"},
 //     {0}}; crdi_show_table(out, list, columns, ""); crdi_say(out, "%d signals differ\n", count);
 //
-// Texts are copied, keys are not (crdi_result_keep does). Nothing fails: without memory nodes are
+// Texts are copied, keys are not (crdi_result_copy does). Nothing fails: without memory nodes are
 // NULL, all functions take NULL, and the printer says it.
 #pragma once
 #include "shared/base.h"
@@ -82,15 +82,17 @@ typedef struct crdi_root {
     crd_arena arena;
     bool json;       // what is said is not kept
     bool failed;     // out of memory
+    bool line;       // of JSON: what servers say as they go
     bool printed;    // what was put so far
     int label_width; // of facts
 } crdi_root;
 
 void crdi_result_init(crdi_root* r, crd_context* ctx, bool json);
 void crdi_result_clear(crdi_root* r);
+void crdi_json_lines(crdi_result* out); // each result is one line of JSON
 // Text or JSON, as wished; nothing if nothing was put.
 void crdi_result_write(const crdi_root* r, crd_text* out);
-// The same; what is put afterwards is another result. CRD_E_IO, CRD_E_MEMORY.
+// The same; what is put afterwards is another result, and nodes are gone. CRD_E_IO, CRD_E_MEMORY.
 crd_status crdi_result_print(crdi_root* r);
 
 // The context of the command, for those who need memory of their own.
@@ -109,7 +111,7 @@ void crdi_put_numbers(crdi_result* object, const char* key, const double* x, int
 #define crdi_add(array, value) crdi_put(array, value)
 // A JSON document that others made.
 void crdi_put_json(crdi_result* object, const char* key, const char* text, size_t length);
-const char* crdi_result_keep(crdi_result* o, const char* text); // as long as the result
+const char* crdi_result_copy(crdi_result* o, const char* text); // as long as the result
 const char* crdi_worded(crdi_result* o, const char* format, ...) CRD_PRINTF(2, 3); // likewise
 // Rows that only one of both has.
 void crdi_only_text(crdi_result* row);

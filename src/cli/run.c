@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 typedef struct run_options {
@@ -98,49 +97,22 @@ static void show_progress(void* user, double time, double start, double stop)
     if (elapsed < 1) { return; }
     if (paced) {
         char late[32];
-        n = snprintf(line, sizeof line,
-                     "\rt = %.6g s of %.6g s, %.1f %%, at most %s late, %" PRId64 " overrun%s",
-                     time, stop, 100 * fraction, crdi_format_seconds(late, lateness), overruns,
-                     crdi_plural(overruns));
+        crdi_progress_line(p->cli,
+                           "t = %.6g s of %.6g s, %.1f %%, at most %s late, %" PRId64 " overrun%s",
+                           time, stop, 100 * fraction, crdi_format_seconds(late, lateness),
+                           overruns, crdi_plural(overruns));
     } else {
-        const double left = fraction > 0 ? elapsed * (1 - fraction) / fraction : NAN;
-        n = snprintf(line, sizeof line,
-                     "\rt = %.6g s of %.6g s, %.1f %%, %.3g x real time, %.0f s left", time, stop,
-                     100 * fraction, (time - start) / elapsed, left);
+        crdi_progress_line(p->cli, "t = %.6g s of %.6g s, %.1f %%, %.3g x real time, %.0f s left",
+                           time, stop, 100 * fraction, (time - start) / elapsed,
+                           fraction > 0 ? elapsed * (1 - fraction) / fraction : (double)NAN);
     }
-    struct winsize size = {0};
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 && n > size.ws_col) {
-        n = size.ws_col; // with the \r one less: a line that wraps cannot be erased
-    }
-    n += snprintf(line + n, sizeof line - (size_t)n, "\033[K");
-    pthread_mutex_lock(&p->cli->lock);
-    crdi_write_all(STDERR_FILENO, line, (size_t)n);
-    p->cli->progress_shown = true;
-    pthread_mutex_unlock(&p->cli->lock);
-}
-
-static void erase_progress(crdi_cli* cli)
-{
-    static const char erase[] = "\r\033[K";
-    pthread_mutex_lock(&cli->lock); // the page's thread may have something to say
-    if (cli->progress_shown) { crdi_write_all(STDERR_FILENO, erase, sizeof erase - 1); }
-    cli->progress_shown = false;
-    pthread_mutex_unlock(&cli->lock);
 }
 
 // ---- options into the system -------------------------------------------------------------------
 
-static void take(double value, double* target)
+static void set_if_given(double value, double* target)
 {
     if (!isnan(value)) { *target = value; }
-}
-
-static crd_status refuse_overwriting(crd_system* s, const char* what, const char* path)
-{
-    if (!path || !crdi_same_file(path, s->results.path)) { return CRD_OK; }
-    return crdi_fail(s->ctx, CRD_E_RANGE,
-                     "%s: the results would overwrite %s; choose another file with --output",
-                     s->results.path, what);
 }
 
 // Where the results go: --output, else what the system says, else <stem>.csv in this folder.
@@ -167,89 +139,72 @@ static crd_status choose_output(crd_system* s, const char* subject, const run_op
         r->path = stem ? crdi_arena_format(&s->arena, "%s.csv", stem) : NULL;
     }
     if (!r->path) { return CRD_E_MEMORY; }
-    crd_status st = refuse_overwriting(s, "what is run", subject);
-    if (st == CRD_OK) { st = refuse_overwriting(s, "the input of the run", o->input.path); }
+    crd_status st = crdi_refuse_overwriting(s->ctx, r->path, subject, "the results", "what is run");
+    if (st == CRD_OK) {
+        st = crdi_refuse_overwriting(s->ctx, r->path, o->input.path, "the results",
+                                     "the input of the run");
+    }
     for (int i = 0; st == CRD_OK && i < s->unit_count; i++) {
-        st = refuse_overwriting(s, "the file of a unit", s->units[i].path);
+        st = crdi_refuse_overwriting(s->ctx, r->path, s->units[i].path, "the results",
+                                     "the file of a unit");
     }
     return st;
 }
 
-// Where the exchanged samples go: --exchange, else what the system says.
-static crd_status choose_exchange(crd_system* s, const char* file)
+// A file beside the results: what the option says ("none": none), else what the system says.
+typedef struct side_file {
+    const char *option, *ending;
+    const char* what; // "the exchanged samples"
+} side_file;
+
+static crd_status choose_side_file(crd_system* s, const side_file* f, const char* file,
+                                   const char** out)
 {
-    crd_results_spec* r = &s->results;
+    const char* results = s->results.path;
     if (file && strcmp(file, "none") == 0) {
-        r->exchange = NULL;
+        *out = NULL;
         return CRD_OK;
     }
     if (file) {
         const size_t length = strlen(file);
-        if (length < 5 || strcasecmp(file + length - 4, ".mf4") != 0) {
+        if (length < 5 || strcasecmp(file + length - 4, f->ending) != 0) {
             return crdi_fail(s->ctx, CRD_E_RANGE,
-                             "--exchange %s, expected a file whose name ends in .mf4, or none",
-                             file);
+                             "--%s %s, expected a file whose name ends in %s, or none", f->option,
+                             file, f->ending);
         }
-        r->exchange = file; // arguments outlive the system
+        *out = file; // arguments outlive the system
     }
-    if (!r->exchange) { return CRD_OK; }
-    if (r->path && (strcmp(r->path, r->exchange) == 0 || crdi_same_file(r->path, r->exchange))) {
+    if (!*out) { return CRD_OK; }
+    if (results && (strcmp(results, *out) == 0 || crdi_same_file(results, *out))) {
         return crdi_fail(s->ctx, CRD_E_RANGE,
-                         "%s: the results and the exchanged samples go to the same file; choose "
-                         "another one with --output or --exchange",
-                         r->exchange);
+                         "%s: the results and %s go to the same file; choose another one with "
+                         "--output or --%s",
+                         *out, f->what, f->option);
     }
     for (int i = 0; i < s->unit_count; i++) {
-        if (s->units[i].path && crdi_same_file(s->units[i].path, r->exchange)) {
-            return crdi_fail(s->ctx, CRD_E_RANGE,
-                             "%s: the exchanged samples would overwrite the file of a unit; choose "
-                             "another file with --exchange",
-                             r->exchange);
-        }
+        if (!s->units[i].path || !crdi_same_file(s->units[i].path, *out)) { continue; }
+        return crdi_fail(s->ctx, CRD_E_RANGE,
+                         "%s: %s would overwrite the file of a unit; choose another file with --%s",
+                         *out, f->what, f->option);
     }
     return CRD_OK;
 }
 
-// Where the states of the benches go: --session-record, else what the system says.
-static crd_status choose_session(crd_system* s, const char* file)
+// Where the exchanged samples and the states of the benches go.
+static crd_status choose_side_files(crd_system* s, const run_options* o)
 {
-    crd_results_spec* r = &s->results;
-    int benches = 0;
-    if (file && strcmp(file, "none") == 0) {
-        r->session = NULL;
-        return CRD_OK;
-    }
-    if (file) {
-        const size_t length = strlen(file);
-        if (length < 5 || strcasecmp(file + length - 4, ".csv") != 0) {
-            return crdi_fail(s->ctx, CRD_E_RANGE,
-                             "--session-record %s, expected a file whose name ends in .csv, or "
-                             "none",
-                             file);
-        }
-        r->session = file; // arguments outlive the system
-    }
-    if (!r->session) { return CRD_OK; }
-    if (r->path && (strcmp(r->path, r->session) == 0 || crdi_same_file(r->path, r->session))) {
-        return crdi_fail(s->ctx, CRD_E_RANGE,
-                         "%s: the results and the record of the session go to the same file; "
-                         "choose another one with --output or --session-record",
-                         r->session);
-    }
+    static const side_file exchange = {"exchange", ".mf4", "the exchanged samples"};
+    static const side_file session = {"session-record", ".csv", "the record of the session"};
+    crd_status st = choose_side_file(s, &exchange, o->exchange, &s->results.exchange);
+    if (st == CRD_OK) { st = choose_side_file(s, &session, o->session, &s->results.session); }
+    if (st < 0 || !s->results.session) { return st; }
     for (int i = 0; i < s->unit_count; i++) {
-        benches += s->units[i].source == CRD_UNIT_DCP;
-        if (s->units[i].path && crdi_same_file(s->units[i].path, r->session)) {
-            return crdi_fail(s->ctx, CRD_E_RANGE,
-                             "%s: the record of the session would overwrite the file of a unit; "
-                             "choose another file with --session-record",
-                             r->session);
-        }
+        if (s->units[i].source == CRD_UNIT_DCP) { return CRD_OK; }
     }
-    if (benches > 0) { return CRD_OK; }
     return crdi_fail(s->ctx, CRD_E_RANGE,
                      "%s is to be the record of a session, but the system has no test bench: "
                      "expected a unit with the key 'dcp'",
-                     r->session);
+                     s->results.session);
 }
 
 // A session in which nobody was asked for anything yet.
@@ -331,11 +286,11 @@ static crd_status apply_limits(crd_system* s, const run_options* o)
 static crd_status apply_options(crd_system* s, const char* subject, const run_options* o)
 {
     crd_status st = CRD_OK;
-    take(o->start_time, &s->run.start);
-    take(o->stop_time, &s->run.stop);
-    take(o->step, &s->run.step);
-    take(o->tolerance, &s->run.tolerance);
-    take(o->interval, &s->results.interval);
+    set_if_given(o->start_time, &s->run.start);
+    set_if_given(o->stop_time, &s->run.stop);
+    set_if_given(o->step, &s->run.step);
+    set_if_given(o->tolerance, &s->run.tolerance);
+    set_if_given(o->interval, &s->results.interval);
     if (o->threads >= 0) { s->run.threads = o->threads; }
     if (o->unit_row) { s->results.unit_row = true; }
     if (o->mat_version >= 0) { s->results.mat_version = o->mat_version == 0 ? 5 : 73; }
@@ -376,8 +331,7 @@ static crd_status apply_options(crd_system* s, const char* subject, const run_op
     CRD_TRY(apply_variables(s, &o->variables));
     CRD_TRY(choose_output(s, subject, o));
     CRD_TRY(crdi_connect_input(s, &o->input));
-    CRD_TRY(choose_exchange(s, o->exchange));
-    CRD_TRY(choose_session(s, o->session));
+    CRD_TRY(choose_side_files(s, o));
 fail:
     return st;
 }
@@ -407,7 +361,7 @@ static crd_status run_master(crdi_cli* cli, crd_master* m, const run_options* o,
     if (st < 0) { return st; }
     st = crd_master_run(m);
     alarm(0);
-    erase_progress(cli);
+    crdi_progress_erase(cli);
     const crd_master_report* r = crd_master_get_report(m);
     const bool by_page = r->end == CRD_END_INTERRUPTED && watch.live && !crdi_interrupted();
     if (st == CRD_OK) { st = judge(cli->ctx, r, by_page, o); }
@@ -420,7 +374,7 @@ static crd_status run_master(crdi_cli* cli, crd_master* m, const run_options* o,
         crdi_message(cli, CRD_LOG_ERROR, crd_error_text(cli->ctx));
         leave_after_crash(m, &watch);
     }
-    if (o->live.keep) { crdi_watch_keep(cli, &watch, end.status); }
+    if (o->live.keep) { crdi_watch_linger(cli, &watch, end.status); }
     crdi_watch_stop(&watch, 1);
     return st < 0 ? st : printed;
 }
@@ -434,8 +388,8 @@ static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_optio
     crd_master_options opt = crd_master_defaults();
     opt.stop = catch_signals();
     opt.guard_crashes = true;
-    take(o->max_defect, &opt.defect_goal);
-    take(o->max_energy, &opt.energy_goal);
+    set_if_given(o->max_defect, &opt.defect_goal);
+    set_if_given(o->max_energy, &opt.energy_goal);
     const bool line = p.mode == PROGRESS_AUTO && cli->terminal && !o->common.quiet;
     if (line || p.mode == PROGRESS_JSON) {
         opt.progress = show_progress;
@@ -534,12 +488,11 @@ static const crdi_option rows[] = {
              "variables to record, with * and ?; all outputs unless given"),
     OPT_TIME(run_options, interval, "interval", CRDI_NOT_NEGATIVE,
              "time between two rows; every macro step unless given", .alias = "output-interval"),
-    OPT_FLAG(run_options, unit_row, "unit-row",
-             "write the physical units as second line of the CSV"),
+    CRDI_UNIT_ROW_OPTION(run_options),
     OPT_CHOICE(run_options, mat_version, "mat-version", mat_versions,
                "of a .mat file: 5, which everything reads, or 7.3 (HDF5), which has no limit of "
                "size; 5 unless the results are too large for it"),
-    OPT_TEXT(run_options, variant, "variant", "NAME", "of an SSP: another .ssd file at its root"),
+    CRDI_VARIANT_OPTION(run_options),
     OPT_CHOICE(run_options, interface, "interface-type", interfaces,
                "how FMUs are run that offer both; co-simulation unless given"),
     OPT_CHOICE(run_options, solver, "solver", solvers,

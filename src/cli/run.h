@@ -75,6 +75,6 @@ crd_status crdi_live_check(crd_context* ctx, const crdi_watch_options* o);
 // initialisation of the master; after a failure there is nothing to stop.
 crd_status crdi_watch_start(crdi_cli* cli, crd_master* m, const crdi_watch_options* o,
                             crdi_watch* out);
-// Serves on until `*stop`.
-void crdi_watch_keep(crdi_cli* cli, const crdi_watch* w, crd_status st);
+// Serves on until Ctrl-C.
+void crdi_watch_linger(crdi_cli* cli, const crdi_watch* w, crd_status st);
 void crdi_watch_stop(crdi_watch* w, double linger); // before the master is destroyed

@@ -92,7 +92,7 @@ fail:
     return st;
 }
 
-void crdi_watch_keep(crdi_cli* cli, const crdi_watch* w, crd_status st)
+void crdi_watch_linger(crdi_cli* cli, const crdi_watch* w, crd_status st)
 {
     if (!w->web || crdi_interrupted()) { return; }
     if (st < 0) {

@@ -185,7 +185,7 @@ static void show_tasks(crdi_result* out, const crd_master_report* r)
 }
 
 // All of a few; of many those that were latest.
-static bool is_shown(const crd_pace_report* p, int index)
+static bool is_among_worst(const crd_pace_report* p, int index)
 {
     int worse = 0;
     for (int i = 0; i < p->kept_count; i++) {
@@ -212,7 +212,7 @@ static void show_overruns(crdi_result* out, const crd_master_report* r)
         char why[256];
         int row = 1;
         const crd_overrun_info* o = &p->kept[i];
-        if (!is_shown(p, i)) { continue; }
+        if (!is_among_worst(p, i)) { continue; }
         while (i + row < p->kept_count && follows(p, i + row)) {
             row++;
         }

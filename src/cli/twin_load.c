@@ -14,12 +14,9 @@ crd_status crdi_twin_check_output(const crdi_twin_job* j, const char* output)
 {
     const char* files[] = {j->path, j->o->measurements, j->d->circuit};
     for (size_t i = 0; output && i < sizeof files / sizeof *files; i++) {
-        if (files[i] && crdi_same_file(output, files[i])) {
-            return crdi_fail(j->cli->ctx, CRD_E_RANGE,
-                             "%s: the result would overwrite what it is made of; choose another "
-                             "file with --output",
-                             output);
-        }
+        const crd_status st = crdi_refuse_overwriting(j->cli->ctx, output, files[i], "the result",
+                                                      "what it is made of");
+        if (st < 0) { return st; }
     }
     return CRD_OK;
 }

@@ -30,7 +30,7 @@ typedef struct run {
     double lb, flat; // of --noise auto
 } run;
 
-static crd_estimate look(const run* r, const quantity* q)
+static crd_estimate estimate_of(const run* r, const quantity* q)
 {
     switch (q->kind) {
     case OUTPUT:
@@ -113,7 +113,7 @@ static crd_status record(run* r, const double* y)
     const int sensors = r->j.spec.sensor_count;
     to[0].real = crd_twin_time(r->w);
     for (int i = 0; i < r->count; i++) {
-        const crd_estimate e = look(r, &r->q[i]);
+        const crd_estimate e = estimate_of(r, &r->q[i]);
         const bool positive = r->q[i].kind == PARAMETER && e.value > 0;
         const double factor = positive ? exp(1.96 * e.sd / e.value) : 0;
         to[1 + 3 * i].real = e.value;
@@ -129,7 +129,7 @@ static crd_status record(run* r, const double* y)
     return CRD_OK;
 }
 
-static crd_status follow(run* r)
+static crd_status follow_recording(run* r)
 {
     const crd_twin_data* d = &r->j.data;
     const int sensors = r->j.spec.sensor_count, inputs = r->j.n->input_count;
@@ -169,7 +169,7 @@ static void put_estimates(crdi_result* out, const run* r)
                                           {0}};
     crdi_result* all = crdi_array(out, "estimates");
     for (int i = 0; i < r->count; i++) {
-        const crd_estimate e = look(r, &r->q[i]);
+        const crd_estimate e = estimate_of(r, &r->q[i]);
         crdi_result* row = crdi_row(all);
         crdi_put(row, TEXT("name", r->q[i].name), TEXT("unit", r->q[i].unit),
                  REAL("value", e.value), REAL("sd", e.sd));
@@ -196,7 +196,7 @@ static void put_sensors(crdi_result* out, const run* r)
     crdi_show_table(out, sensors, columns, "");
 }
 
-static void put_result(crdi_result* out, const run* r)
+static void put_twin_run(crdi_result* out, const run* r)
 {
     const crdi_twin_job* j = &r->j;
     char each[32];
@@ -261,12 +261,12 @@ static crd_status run_twin(crdi_cli* cli, const void* options, const crdi_list* 
     if (st == CRD_OK) { st = crd_twin_create(cli->ctx, r.j.n, &r.j.spec, &r.w); }
     if (st == CRD_OK) { st = list_quantities(&r); }
     if (st == CRD_OK && r.o->output) { st = open_recorder(&r); }
-    if (st == CRD_OK) { st = follow(&r); }
+    if (st == CRD_OK) { st = follow_recording(&r); }
     if (r.recorder) {
         const crd_status end = crd_recorder_finish(r.recorder);
         if (st == CRD_OK) { st = end; }
     }
-    if (st == CRD_OK) { put_result(out, &r); }
+    if (st == CRD_OK) { put_twin_run(out, &r); }
     crd_recorder_destroy(r.recorder);
     crd_twin_destroy(r.w);
     crdi_twin_clear(&r.j);

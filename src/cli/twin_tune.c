@@ -34,7 +34,7 @@ static void put_values(crdi_result* out, const crdi_twin_job* j, const crd_tune_
     crdi_put_numbers(out, "covariance", r->covariance, (int64_t)r->unknowns * r->unknowns);
 }
 
-static void put_result(crdi_result* out, const crdi_twin_job* j, const crd_tune_result* r,
+static void put_tuning(crdi_result* out, const crdi_twin_job* j, const crd_tune_result* r,
                        bool passes)
 {
     static const crdi_column columns[] = {{"sensor", "name", "%s"},
@@ -127,7 +127,7 @@ static crd_status run_tune(crdi_cli* cli, const void* options, const crdi_list* 
     }
     if (st == CRD_OK) { st = crd_twin_tune(cli->ctx, j.n, &j.spec, &j.data, &t, &j.arena, &r); }
     if (st == CRD_OK && o->output) { st = write_description(&j, &r, o->output); }
-    if (st == CRD_OK) { put_result(out, &j, &r, t.how == CRD_TUNE_PASSES); }
+    if (st == CRD_OK) { put_tuning(out, &j, &r, t.how == CRD_TUNE_PASSES); }
     if (st == CRD_OK && !r.converged) {
         st = crdi_fail(cli->ctx, CRD_E_CONVERGENCE,
                        "the values had not come to rest after %d %s; --iterations allows more",
