@@ -26,8 +26,7 @@ typedef struct report {
     crd_report_run* runs;
     int count;
     const char* output;
-    json_t* what; // of --system
-    char* what_text;
+    crd_text what; // of --system, as JSON
 } report;
 
 // ---- what ran, from a description --------------------------------------------------------------
@@ -39,19 +38,26 @@ static crd_status describe_system(report* r)
     crd_status st = CRD_OK;
     crd_system* system = NULL;
     crd_master* master = NULL;
+    crdi_json* all = NULL;
+    crdi_json_writer w;
     crd_text text;
     crd_text_init(&text, ctx);
     CRD_TRY(crdi_load_system(ctx, r->options->system, &system));
     CRD_TRY(crd_master_create(ctx, system, NULL, &master));
     CRD_TRY(crd_master_describe_run(master, &text));
-    r->what = text.failed ? NULL : json_loads(text.data, 0, NULL);
-    if (r->what) {
-        json_object_del(r->what, "started");
-        json_object_del(r->what, "machine");
-        json_object_del(r->what, "cardan");
-        r->what_text = json_dumps(r->what, JSON_COMPACT);
+    CRD_TRY(text.failed ? CRD_E_MEMORY : CRD_OK);
+    CRD_TRY(crdi_json_parse(&r->arena, text.data, text.length,
+                            (crdi_json_source){.file = r->options->system}, &all));
+    crdi_json_writer_init(&w, &r->what, CRDI_JSON_COMPACT);
+    crdi_json_begin_object(&w, NULL);
+    for (const crdi_json* m = all->first; m; m = m->next) {
+        if (strcmp(m->key, "started") != 0 && strcmp(m->key, "machine") != 0 &&
+            strcmp(m->key, "cardan") != 0) {
+            crdi_json_put_tree(&w, m->key, m);
+        }
     }
-    if (!r->what_text) { st = crdi_fail(ctx, CRD_E_MEMORY, "out of memory"); }
+    crdi_json_end(&w);
+    CRD_TRY(r->what.failed ? CRD_E_MEMORY : CRD_OK);
 fail:
     crd_master_destroy(master);
     crd_system_destroy(system);
@@ -85,8 +91,9 @@ static crd_status open_runs(report* r, const crdi_list* files)
         run->reference = reference;
         run->label = crdi_file_stem(&r->arena, path);
         if (!run->label) { return CRD_E_MEMORY; }
-        if (r->what_text && !reference && !says_what_ran(crd_recording_describe(run->recording))) {
-            run->what = r->what_text;
+        if (r->what.length && !reference &&
+            !says_what_ran(crd_recording_describe(run->recording))) {
+            run->what = r->what.data;
         }
     }
     return CRD_OK;
@@ -305,6 +312,7 @@ static crd_status run_report(crdi_cli* cli, const void* options, const crdi_list
         o->format == 1 || (o->format < 0 && o->output && has_ending(o->output, ".md"));
     crd_status st = CRD_OK;
     crd_arena_init(&r.arena, cli->ctx);
+    crd_text_init(&r.what, cli->ctx);
     CRD_TRY(check_endings(&r, picture, markdown));
     if (o->system) { CRD_TRY(describe_system(&r)); }
     CRD_TRY(open_runs(&r, arguments));
@@ -314,8 +322,7 @@ fail:
     for (int i = 0; i < r.count; i++) {
         crd_recording_close(r.runs[i].recording);
     }
-    json_decref(r.what);
-    free(r.what_text); // jansson's
+    crd_text_clear(&r.what);
     crd_arena_clear(&r.arena);
     return st;
 }

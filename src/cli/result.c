@@ -212,12 +212,12 @@ static const char* format_list(crdi_result* o, const char* format, va_list args)
 
 const char* crdi_worded(crdi_result* o, const char* format, ...)
 {
-    if (!o) { return NULL; }
+    if (!o) { return ""; }
     va_list args;
     va_start(args, format);
     const char* text = format_list(o, format, args);
     va_end(args);
-    return text;
+    return text ? text : "";
 }
 
 static void say_text(crdi_result* o, const char* text)
@@ -373,63 +373,44 @@ static void put_said(crd_text* out, const crdi_result* o)
 
 // ---- JSON --------------------------------------------------------------------------------------
 
-// Two spaces per level; reals always have a point or an exponent, so that they stay reals.
-static void put_real(crd_text* out, double x)
+static void write_value(crdi_json_writer* w, const crdi_value* v)
 {
-    char digits[40];
-    if (!isfinite(x)) {
-        crdi_text_add(out, "null");
-        return;
-    }
-    crdi_format_double(digits, x);
-    char* e = strchr(digits, 'e');
-    crdi_text_add(out, "%.*s", e ? (int)(e - digits) : (int)strlen(digits), digits);
-    if (!e) {
-        if (!strchr(digits, '.')) { crdi_text_add(out, ".0"); }
-        return;
-    }
-    const bool negative = e[1] == '-';
-    e += 1 + strspn(e + 1, "+-0");
-    crdi_text_add(out, "e%s%s", negative ? "-" : "", e);
-}
-
-// depth < 0: all in one line
-static void put_json_value(crd_text* out, const crdi_value* v, int depth);
-
-static void put_json_node(crd_text* out, const crdi_result* o, int depth)
-{
-    const bool object = o->value.kind == CRDI_VALUE_OBJECT;
-    bool any = false;
-    crdi_text_add(out, object ? "{" : "[");
-    for (const crdi_value* v = o->first; v; v = v->next) {
-        if (v->only_text || v->kind >= CRDI_VALUE_SAID) { continue; }
-        crdi_text_add(out, "%s", any ? "," : "");
-        if (depth >= 0) { crdi_text_add(out, "\n%*s", 2 * (depth + 1), ""); }
-        if (object) {
-            crdi_text_json(out, v->key);
-            crdi_text_add(out, depth < 0 ? ":" : ": ");
+    switch (v->kind) {
+    case CRDI_VALUE_OBJECT:
+    case CRDI_VALUE_ARRAY:
+        if (v->kind == CRDI_VALUE_OBJECT) {
+            crdi_json_begin_object(w, v->key);
+        } else {
+            crdi_json_begin_list(w, v->key);
         }
-        put_json_value(out, v, depth < 0 ? -1 : depth + 1);
-        any = true;
-    }
-    if (any && depth >= 0) { crdi_text_add(out, "\n%*s", 2 * depth, ""); }
-    crdi_text_add(out, object ? "}" : "]");
-}
-
-static void put_json_value(crd_text* out, const crdi_value* v, int depth)
-{
-    if (v->kind == CRDI_VALUE_OBJECT || v->kind == CRDI_VALUE_ARRAY) {
-        put_json_node(out, (const crdi_result*)v, depth);
-    } else if (v->kind == CRDI_VALUE_BOOL) {
-        crdi_text_add(out, v->truth ? "true" : "false");
-    } else if (v->kind == CRDI_VALUE_INT) {
-        crdi_text_add(out, "%" PRId64, v->integer);
-    } else if (v->kind == CRDI_VALUE_REAL) {
-        put_real(out, v->real);
-    } else if (v->kind == CRDI_VALUE_TEXT && v->text) {
-        crdi_text_json(out, v->text);
-    } else {
-        crdi_text_add(out, "null");
+        for (const crdi_value* m = ((const crdi_result*)v)->first; m; m = m->next) {
+            if (!m->only_text) { write_value(w, m); }
+        }
+        crdi_json_end(w);
+        break;
+    case CRDI_VALUE_BOOL:
+        crdi_json_put_bool(w, v->key, v->truth);
+        break;
+    case CRDI_VALUE_INT:
+        crdi_json_put_integer(w, v->key, v->integer);
+        break;
+    case CRDI_VALUE_REAL:
+        crdi_json_put_number(w, v->key, v->real);
+        break;
+    case CRDI_VALUE_TEXT:
+        if (v->text) {
+            crdi_json_put_text(w, v->key, v->text);
+        } else {
+            crdi_json_put_null(w, v->key);
+        }
+        break;
+    case CRDI_VALUE_NULL:
+        crdi_json_put_null(w, v->key);
+        break;
+    case CRDI_VALUE_SAID:
+    case CRDI_VALUE_VIEW:
+    case CRDI_VALUE_END:
+        break;
     }
 }
 
@@ -438,7 +419,9 @@ static void put_json_value(crd_text* out, const crdi_value* v, int depth)
 void crdi_result_write(const crdi_root* r, crd_text* out)
 {
     if (r->json && r->result.first) {
-        put_json_node(out, &r->result, r->line ? -1 : 0);
+        crdi_json_writer w;
+        crdi_json_writer_init(&w, out, r->line ? CRDI_JSON_LINE : CRDI_JSON_INDENTED);
+        write_value(&w, &r->result.value);
         crdi_text_add(out, "\n");
     } else {
         put_said(out, &r->result);

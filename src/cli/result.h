@@ -4,10 +4,16 @@
 // JSON, sentences by text. A list of rows is an array of objects in JSON; in text it is seen where
 // crdi_show_table says which members are columns:
 //
+//     static const crdi_column columns[] = {
+//         {"signal", "name", "%s"}, {">largest", "max", "%.4g"}, {0}};
+//
 //     crdi_result* list = crdi_array(out, "signals");
-//     for (...) { crdi_put(crdi_row(list), TEXT("name", x->name), REAL("max", x->max)); }
-//     static const crdi_column columns[] = {{"signal", "name", "%s"}, {">largest", "max", "%.4g"},
-//     {0}}; crdi_show_table(out, list, columns, ""); crdi_say(out, "%d signals differ\n", count);
+//
+//     crdi_put(crdi_row(list), TEXT("name", x->name), REAL("max", x->max)); // for each
+//
+//     crdi_show_table(out, list, columns, "");
+//
+//     crdi_say(out, "%d signals differ\n", count);
 //
 // Texts are copied, keys are not (crdi_result_copy does). Nothing fails: without memory nodes are
 // NULL, all functions take NULL, and the printer says it.

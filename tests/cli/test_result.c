@@ -77,7 +77,7 @@ static void text_shows_what_was_said_and_tables_of_rows(void** state)
 static void json_has_every_value_and_nothing_that_is_only_said(void** state)
 {
     look(*state, true,
-         "{\n  \"file\": \"a \\\"b\\\"\\u000a\",\n  \"equal\": false,\n  \"count\": 3,\n"
+         "{\n  \"file\": \"a \\\"b\\\"\\n\",\n  \"equal\": false,\n  \"count\": 3,\n"
          "  \"none\": null,\n  \"signals\": [\n"
          "    {\n      \"name\": \"x\",\n      \"max\": 0.5,\n      \"share\": 0.25,\n"
          "      \"time\": 0.002\n    },\n"

@@ -3,13 +3,13 @@
 #include "check.h"
 #include "cli/run.h"
 
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 typedef struct fixture {
     crd_context* ctx;
+    crd_arena arena;
     crd_pace_report pace;
     crd_unit_report units[3];
     crd_link_stats link;
@@ -23,6 +23,7 @@ static int set_up(void** state)
     fixture* x = calloc(1, sizeof *x);
     if (!x) { return -1; }
     x->ctx = crd_context_create(NULL);
+    crd_arena_init(&x->arena, x->ctx);
     x->pace = (crd_pace_report){.on = true, .factor = 1, .period = 1e-3, .priority = -1, .cpu = -1};
     x->units[0] = (crd_unit_report){.name = "engine", .budget = NAN};
     x->units[1] = (crd_unit_report){.name = "driver", .budget = NAN};
@@ -40,6 +41,7 @@ static int set_up(void** state)
 static int tear_down(void** state)
 {
     fixture* x = *state;
+    crd_arena_clear(&x->arena);
     crd_context_destroy(x->ctx);
     free(x->text);
     free(x);
@@ -88,20 +90,19 @@ static const char* summary(fixture* x)
 }
 
 // What --json has under "pace".
-static json_t* pace_of(fixture* x)
+static const crdi_json* pace_of(fixture* x)
 {
     crdi_root root;
     crd_text text;
+    crdi_json* all = NULL;
     crd_text_init(&text, x->ctx);
     crdi_result_init(&root, x->ctx, true);
     crdi_put_pace(&root.result, &x->r);
     crdi_result_write(&root, &text);
-    json_t* all = json_loads(text.data, 0, NULL);
-    json_t* pace = json_incref(json_object_get(all, "pace"));
-    json_decref(all);
+    check_ok(crdi_json_parse(&x->arena, text.data, text.length, (crdi_json_source){0}, &all));
     crdi_result_clear(&root);
     crd_text_clear(&text);
-    return pace;
+    return crdi_json_member(all, "pace");
 }
 
 static void a_run_without_pace_says_nothing(void** state)
@@ -273,33 +274,32 @@ static void the_json_has_all_of_it(void** state)
     add_overrun(x, 7, 2100000, 0);
     x->pace.note_count = 1;
     snprintf(x->pace.notes[0], sizeof x->pace.notes[0], "a \"note\"\n");
-    json_t* j = pace_of(x);
-    check(json_is_true(json_object_get(j, "on")));
-    check_near(json_number_value(json_object_get(j, "period")), 1e-3, 0);
-    check_int(json_integer_value(json_object_get(j, "overrun_count")), 1);
-    const json_t* o = json_array_get(json_object_get(j, "overruns"), 0);
-    check_text(json_string_value(json_object_get(o, "unit")), "engine");
-    check_near(json_number_value(json_object_get(o, "late")), 2.1e-3, 0);
-    check_int(json_integer_value(json_object_get(json_object_get(j, "worst"), "cycle")), 7);
-    const json_t* busy = json_object_get(j, "busy");
-    check_near(json_number_value(json_object_get(busy, "max")), 3.1e-3, 0);
-    check(json_is_number(json_object_get(busy, "p99")));
-    check(json_is_null(json_object_get(busy, "p99.99")));
-    const json_t* h = json_object_get(busy, "histogram");
-    json_int_t sum = 0;
-    for (size_t i = 0; i < json_array_size(h); i++) {
-        sum += json_integer_value(json_array_get(json_array_get(h, i), 1));
+    const crdi_json* j = pace_of(x);
+    check(crdi_json_get_bool(j, "on", false));
+    check_near(crdi_json_get_number(j, "period"), 1e-3, 0);
+    check_near(crdi_json_get_number(j, "overrun_count"), 1, 0);
+    const crdi_json* o = crdi_json_item(crdi_json_get_list(j, "overruns"), 0);
+    check_text(crdi_json_get_text(o, "unit"), "engine");
+    check_near(crdi_json_get_number(o, "late"), 2.1e-3, 0);
+    check_near(crdi_json_get_number(crdi_json_get_object(j, "worst"), "cycle"), 7, 0);
+    const crdi_json* busy = crdi_json_get_object(j, "busy");
+    check_near(crdi_json_get_number(busy, "max"), 3.1e-3, 0);
+    check(crdi_json_member(busy, "p99")->kind == CRDI_JSON_NUMBER);
+    check(crdi_json_member(busy, "p99.99")->kind == CRDI_JSON_NULL);
+    const crdi_json* h = crdi_json_get_list(busy, "histogram");
+    double sum = 0;
+    for (int i = 0; i < crdi_json_count(h); i++) {
+        sum += crdi_json_item(crdi_json_item(h, i), 1)->number;
     }
-    check_int(sum, 151);
-    const double edge = json_number_value(json_array_get(json_array_get(h, 0), 0));
+    check_near(sum, 151, 0);
+    const double edge = crdi_json_item(crdi_json_item(h, 0), 0)->number;
     check(edge <= 300e-6 && edge > 300e-6 * 15 / 16);
-    check(json_is_null(json_object_get(j, "priority")) && json_is_null(json_object_get(j, "cpu")));
-    check_text(json_string_value(json_array_get(json_object_get(j, "notes"), 0)), "a \"note\"\n");
-    json_decref(j);
+    check(crdi_json_member(j, "priority")->kind == CRDI_JSON_NULL);
+    check(crdi_json_member(j, "cpu")->kind == CRDI_JSON_NULL);
+    check_text(crdi_json_item(crdi_json_get_list(j, "notes"), 0)->text, "a \"note\"\n");
     x->pace.on = false;
     j = pace_of(x);
-    check(json_is_null(j));
-    json_decref(j);
+    check(j->kind == CRDI_JSON_NULL);
 }
 
 static void limits_become_sentences(void** state)
