@@ -183,7 +183,8 @@ class Design(Recorded):
         self.cardan("design", r, *arguments, "pipe")
         self.assertEqual(json.loads(os.read(reader, 65536))["name"], "torque")
         os.close(reader)
-        self.cardan("design", r, *arguments, "/dev/full", code=1, says="/dev/full: No space left")
+        self.cardan("design", r, *arguments, "/dev/full", code=1,
+                    says="/dev/full: cannot be written: No space left")
         with open(r, encoding="utf-8") as f:
             self.assertEqual(f.read(), before)
 
