@@ -98,7 +98,7 @@ void fmu_model_close(const crd_model* model)
         ${copy_notices}
         COMMAND ${CMAKE_COMMAND} -E chdir ${place} ${CMAKE_COMMAND} -E tar c ${archive}
                 --format=zip --mtime=1980-01-02 LICENSE ${members}
-        COMMAND ${CMAKE_COMMAND} -D OUT=${embedded} -D HEADER=cli/export.h
+        COMMAND ${CMAKE_COMMAND} -D OUT=${embedded} -D HEADER=cli/export/export.h
                 -D ASSETS=crdi_${fmu}_template=${archive} -P ${tree}/cmake/embed.cmake
         DEPENDS ${libraries} ${flat_paths} ${place}/sources/fmu_${fmu}.c ${notices}
                 ${tree}/cmake/embed.cmake ${tree}/LICENSE

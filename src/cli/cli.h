@@ -234,15 +234,10 @@ const char* crdi_file_stem(crd_arena* a, const char* path);
 
 struct crd_system;
 struct crd_table;
-// check_dcp.c: the description of a DCP slave, by its ending.
+// info/check_dcp.c: the description of a DCP slave, by its ending.
 bool crdi_is_dcp(const char* path);
-crd_status crdi_check_dcp(crdi_cli* cli, const char* path, crdi_result* out);
-// An .xml with DcpOverCan in it.
-bool crdi_is_can(const char* path);
-crd_status crdi_check_can(crdi_cli* cli, const char* path, crdi_result* out);
-// circuit_load.c, circuit_structure.c: a netlist, by its ending.
+// circuit/circuit_load.c: a netlist, by its ending.
 bool crdi_is_circuit(const char* path);
-crd_status crdi_check_circuit(crdi_cli* cli, const char* path, crdi_result* out);
 // A system description ("-": from standard input), an SSP, or one FMU as a system. `variant` is of
 // an SSP, NULL: the default one.
 crd_status crdi_load_variant(crd_context* ctx, const char* path, const char* variant,
@@ -280,19 +275,11 @@ struct crd_element;
 // A coupling element: a word such as eros, a YAML or JSON file, or inline YAML in braces.
 crd_status crdi_load_element(crd_context* ctx, const char* text, struct crd_element** out);
 // An element that has a name and a macro step as an FMU of version 2 or 3. `label` is what messages
-// call it. export_coupling.c
+// call it. export/export_coupling.c
 crd_status crdi_write_coupling_fmu(crd_context* ctx, const struct crd_element* e, int version,
                                    const char* label, const char* path);
 
-// ---- quality.c
-struct crd_master_report;
 void crdi_print_wrapped(FILE* f, const char* title, const char* text);
-void crdi_say_step_quality(crdi_result* out, const struct crd_master_report* r);
-// Values into `out`, tables into `aside`.
-void crdi_put_quality(crdi_result* out, crdi_result* aside, const struct crd_master_report* r);
-// CRD_E_LIMIT with the worst connection or bond; NaN: no limit.
-crd_status crdi_check_limits(crd_context* ctx, const struct crd_master_report* r, double max_defect,
-                             double max_energy);
 
 // ---- recorded.c
 // The rows of a command whose struct of options has `signal`, `step`, `from` and `to`.
@@ -326,7 +313,7 @@ void crdi_recorded_clear(crdi_recorded* r);
 // CRD_E_RANGE that names the first gap if there is one.
 crd_status crdi_recorded_without_gaps(const crdi_recorded* r, const char* path);
 
-// ---- input.c
+// ---- run/input.c
 // --input and the options that go with it.
 typedef struct crdi_input {
     const char* path; // NULL: none

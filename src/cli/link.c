@@ -1,7 +1,7 @@
 // cardan link design: from a measured link and a recorded signal to an element, in one go.
 #include "cardan/coupling.h"
 #include "cli/design.h"
-#include "cli/export.h"
+#include "cli/export/export.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // The counters behind cardan circuit --realtime.
 #include "check.h"
-#include "cli/circuit.h"
+#include "cli/circuit/circuit.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // The summary of a run on the clock, of accounts made by hand: sentences, tables, JSON, limits.
 #include "cardan/unit.h"
 #include "check.h"
-#include "cli/run.h"
+#include "cli/run/run.h"
 
 #include <math.h>
 #include <stdio.h>

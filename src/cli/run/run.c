@@ -1,0 +1,569 @@
+// cardan run: a system or a single FMU, from options to the table at the end.
+#include "cli/run/run.h"
+#include "shared/base_interrupt.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+typedef struct run_options {
+    crdi_common common;
+    double start_time, stop_time, step, interval, tolerance, control;
+    double max_defect, max_energy, max_lateness;
+    const char *scheme, *output, *variant, *pace, *exchange, *session;
+    crdi_input input;
+    crdi_watch_options live;
+    crdi_list parameters, set, variables;
+    int predict, threads, progress, interface, solver, mat_version, overrun, max_overruns;
+    bool unit_row, iterate, no_quality;
+} run_options;
+
+enum { PROGRESS_AUTO, PROGRESS_JSON, PROGRESS_NONE }; // not given: auto
+
+// ---- the end by a signal -----------------------------------------------------------------------
+
+static const volatile bool* catch_signals(void)
+{
+    signal(SIGXFSZ, SIG_IGN); // a file that grows too large is then an error of write
+    return crdi_interrupt_catch(&(crdi_interrupt_options){
+        .restart = true,
+        .reminder = "cardan: a unit has not ended its step, or a bench has not come to rest yet; "
+                    "Ctrl-C once more ends the run at once\n"});
+}
+
+static void end_at_once(int signal_number)
+{
+    (void)signal_number;
+    _exit(crd_status_exit_code(CRD_E_CRASH));
+}
+
+// After a crash the heap may be damaged. Everything that matters is out: try to remove the
+// unpacked files, and let nothing that happens on the way be seen.
+static _Noreturn void leave_after_crash(crd_master* m, crdi_watch* watch)
+{
+    static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGINT};
+    struct sigaction action = {.sa_handler = end_at_once, .sa_flags = SA_NODEFER};
+    sigemptyset(&action.sa_mask);
+    sigset_t all;
+    sigemptyset(&all);
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        sigaction(signals[i], &action, NULL);
+        sigaddset(&all, signals[i]);
+    }
+    pthread_sigmask(SIG_UNBLOCK, &all, NULL);
+    fflush(NULL);
+    alarm(2); // somebody may have died with a lock in his hand
+    crdi_watch_stop(watch, 0.5);
+    crd_master_destroy(m);
+    _exit(crd_status_exit_code(CRD_E_CRASH));
+}
+
+// ---- progress ----------------------------------------------------------------------------------
+
+typedef struct progress {
+    crdi_cli* cli;
+    const crd_master* master;
+    int64_t begin_ns;
+    int mode;
+} progress;
+
+static void show_progress(void* user, double time, double start, double stop)
+{
+    progress* p = user;
+    char line[256];
+    const double elapsed = 1e-9 * (double)(crdi_now_ns() - p->begin_ns);
+    const double fraction = stop > start ? (time - start) / (stop - start) : 1;
+    int n = 0;
+    int64_t overruns = 0;
+    double lateness = 0;
+    const bool paced = crd_master_glance(p->master, &overruns, &lateness);
+    if (p->mode == PROGRESS_JSON) {
+        n = snprintf(line, sizeof line,
+                     "{\"time\": %.17g, \"start\": %.17g, \"stop\": %.17g, \"fraction\": %.6f, "
+                     "\"elapsed\": %.6f",
+                     time, start, stop, fraction, elapsed);
+        if (paced) {
+            n += snprintf(line + n, sizeof line - (size_t)n,
+                          ", \"overruns\": %" PRId64 ", \"lateness\": %.9f", overruns, lateness);
+        }
+        n += snprintf(line + n, sizeof line - (size_t)n, "}\n");
+        crdi_write_all(STDERR_FILENO, line, (size_t)n);
+        return;
+    }
+    if (elapsed < 1) { return; }
+    if (paced) {
+        char late[32];
+        crdi_progress_line(p->cli,
+                           "t = %.6g s of %.6g s, %.1f %%, at most %s late, %" PRId64 " overrun%s",
+                           time, stop, 100 * fraction, crdi_format_seconds(late, lateness),
+                           overruns, crdi_plural(overruns));
+    } else {
+        crdi_progress_line(p->cli, "t = %.6g s of %.6g s, %.1f %%, %.3g x real time, %.0f s left",
+                           time, stop, 100 * fraction, (time - start) / elapsed,
+                           fraction > 0 ? elapsed * (1 - fraction) / fraction : (double)NAN);
+    }
+}
+
+// ---- options into the system -------------------------------------------------------------------
+
+static void set_if_given(double value, double* target)
+{
+    if (!isnan(value)) { *target = value; }
+}
+
+// Where the results go: --output, else what the system says, else <stem>.csv in this folder.
+static crd_status choose_output(crd_system* s, const char* subject, const run_options* o)
+{
+    crd_results_spec* r = &s->results;
+    if (o->output && strcmp(o->output, "none") == 0) {
+        r->path = NULL;
+        return CRD_OK;
+    }
+    if (o->output && strcmp(o->output, "-") == 0) {
+        if (o->common.json) {
+            return crdi_fail(s->ctx, CRD_E_RANGE,
+                             "--json and --output - both write to standard output, expected "
+                             "--output with a file");
+        }
+        r->path = "/dev/stdout";
+        return CRD_OK;
+    }
+    if (o->output) {
+        r->path = crdi_arena_text(&s->arena, o->output, strlen(o->output));
+    } else if (!r->path) {
+        const char* stem = crdi_file_stem(&s->arena, subject);
+        r->path = stem ? crdi_arena_format(&s->arena, "%s.csv", stem) : NULL;
+    }
+    if (!r->path) { return CRD_E_MEMORY; }
+    crd_status st = crdi_refuse_overwriting(s->ctx, r->path, subject, "the results", "what is run");
+    if (st == CRD_OK) {
+        st = crdi_refuse_overwriting(s->ctx, r->path, o->input.path, "the results",
+                                     "the input of the run");
+    }
+    for (int i = 0; st == CRD_OK && i < s->unit_count; i++) {
+        st = crdi_refuse_overwriting(s->ctx, r->path, s->units[i].path, "the results",
+                                     "the file of a unit");
+    }
+    return st;
+}
+
+// A file beside the results: what the option says ("none": none), else what the system says.
+typedef struct side_file {
+    const char *option, *ending;
+    const char* what; // "the exchanged samples"
+} side_file;
+
+static crd_status choose_side_file(crd_system* s, const side_file* f, const char* file,
+                                   const char** out)
+{
+    const char* results = s->results.path;
+    if (file && strcmp(file, "none") == 0) {
+        *out = NULL;
+        return CRD_OK;
+    }
+    if (file) {
+        const size_t length = strlen(file);
+        if (length < 5 || strcasecmp(file + length - 4, f->ending) != 0) {
+            return crdi_fail(s->ctx, CRD_E_RANGE,
+                             "--%s %s, expected a file whose name ends in %s, or none", f->option,
+                             file, f->ending);
+        }
+        *out = file; // arguments outlive the system
+    }
+    if (!*out) { return CRD_OK; }
+    if (results && (strcmp(results, *out) == 0 || crdi_same_file(results, *out))) {
+        return crdi_fail(s->ctx, CRD_E_RANGE,
+                         "%s: the results and %s go to the same file; choose another one with "
+                         "--output or --%s",
+                         *out, f->what, f->option);
+    }
+    for (int i = 0; i < s->unit_count; i++) {
+        if (!s->units[i].path || !crdi_same_file(s->units[i].path, *out)) { continue; }
+        return crdi_fail(s->ctx, CRD_E_RANGE,
+                         "%s: %s would overwrite the file of a unit; choose another file with --%s",
+                         *out, f->what, f->option);
+    }
+    return CRD_OK;
+}
+
+// Where the exchanged samples and the states of the benches go.
+static crd_status choose_side_files(crd_system* s, const run_options* o)
+{
+    static const side_file exchange = {"exchange", ".mf4", "the exchanged samples"};
+    static const side_file session = {"session-record", ".csv", "the record of the session"};
+    crd_status st = choose_side_file(s, &exchange, o->exchange, &s->results.exchange);
+    if (st == CRD_OK) { st = choose_side_file(s, &session, o->session, &s->results.session); }
+    if (st < 0 || !s->results.session) { return st; }
+    for (int i = 0; i < s->unit_count; i++) {
+        if (s->units[i].source == CRD_UNIT_DCP) { return CRD_OK; }
+    }
+    return crdi_fail(s->ctx, CRD_E_RANGE,
+                     "%s is to be the record of a session, but the system has no test bench: "
+                     "expected a unit with the key 'dcp'",
+                     s->results.session);
+}
+
+// A session in which nobody was asked for anything yet.
+static crd_status record_nothing(const crd_system* s, const char* why)
+{
+    if (!s->results.session) { return CRD_OK; }
+    crd_session_bench benches[64];
+    int count = 0;
+    for (int i = 0; i < s->unit_count && count < 64; i++) {
+        if (s->units[i].source == CRD_UNIT_DCP) {
+            benches[count++] = (crd_session_bench){s->units[i].name, NULL};
+        }
+    }
+    return crd_session_write(s->ctx, s->results.session, benches, count, why);
+}
+
+// A run that was refused before it began: the record says so.
+static void record_refusal(const crd_system* s)
+{
+    char why[512];
+    snprintf(why, sizeof why, "%s", crd_error_text(s->ctx));
+    if (record_nothing(s, why) < 0) {
+        crdi_log_on(s->ctx, CRD_LOG_WARNING, crd_error_text(s->ctx));
+    }
+    (void)crdi_fail(s->ctx, CRD_E_RANGE, "%s", why);
+}
+
+static crd_status apply_pace(crd_system* s, const run_options* o)
+{
+    if (o->pace) {
+        const crd_status st = crd_system_set_pace(s, o->pace, (crd_place){.file = "--pace"});
+        if (st < 0) { return st; }
+    }
+    const bool overruns = o->max_overruns >= 0, lateness = !isnan(o->max_lateness);
+    if ((overruns || lateness || o->overrun >= 0) && !(s->run.pace.factor > 0)) {
+        return crdi_fail(s->ctx, CRD_E_RANGE,
+                         "--%s is about runs on the clock, expected --pace too, such as --pace "
+                         "realtime",
+                         o->overrun >= 0 ? "overrun"
+                         : overruns      ? "max-overruns"
+                                         : "max-lateness");
+    }
+    if (o->overrun >= 0) { s->run.pace.overrun = (crd_overrun)o->overrun; }
+    return CRD_OK;
+}
+
+static crd_status apply_variables(crd_system* s, const crdi_list* patterns)
+{
+    if (!patterns->count) { return CRD_OK; }
+    const char** copy = crdi_arena_new(&s->arena, (size_t)patterns->count, sizeof *copy);
+    if (!copy) { return CRD_E_MEMORY; }
+    for (int i = 0; i < patterns->count; i++) {
+        copy[i] = patterns->items[i]; // arguments outlive the system
+    }
+    s->results.patterns = copy;
+    s->results.pattern_count = patterns->count;
+    return CRD_OK;
+}
+
+// A limit needs what it is a limit of.
+static crd_status apply_limits(crd_system* s, const run_options* o)
+{
+    const bool defect = !isnan(o->max_defect), energy = !isnan(o->max_energy);
+    if (o->no_quality && (defect || energy)) {
+        return crdi_fail(s->ctx, CRD_E_RANGE, "--%s needs what --no-quality switches off",
+                         defect ? "max-defect" : "max-energy");
+    }
+    if (energy && s->bond_count == 0) {
+        return crdi_fail(s->ctx, CRD_E_RANGE,
+                         "--max-energy: the system has no power bond whose energy is known, "
+                         "expected 'bonds: [[unit.force, unit.velocity]]' in its description");
+    }
+    if (o->no_quality) { s->run.monitor = 0; }
+    if (defect) { s->run.monitor |= CRD_MONITOR_DEFECT; }
+    if (energy) { s->run.monitor |= CRD_MONITOR_ENERGY; }
+    return CRD_OK;
+}
+
+static crd_status apply_options(crd_system* s, const char* subject, const run_options* o)
+{
+    crd_status st = CRD_OK;
+    set_if_given(o->start_time, &s->run.start);
+    set_if_given(o->stop_time, &s->run.stop);
+    set_if_given(o->step, &s->run.step);
+    set_if_given(o->tolerance, &s->run.tolerance);
+    set_if_given(o->interval, &s->results.interval);
+    if (o->threads >= 0) { s->run.threads = o->threads; }
+    if (o->unit_row) { s->results.unit_row = true; }
+    if (o->mat_version >= 0) { s->results.mat_version = o->mat_version == 0 ? 5 : 73; }
+    for (int i = 0; i < s->unit_count; i++) {
+        crd_unit_spec* u = &s->units[i];
+        if (u->source != CRD_UNIT_FMU) { continue; }
+        if (o->interface >= 0) { u->interface = (crd_interface)(o->interface + 1); }
+        if (o->solver >= 0) { u->solver.method = (crd_solver)o->solver; }
+    }
+    if (o->predict >= 0) {
+        s->run.predict = (crd_prediction)o->predict;
+        for (int i = 0; i < s->connection_count; i++) {
+            s->connections[i].predict = s->run.predict;
+        }
+    }
+    if (!isnan(o->control)) {
+        s->run.control.on = true;
+        s->run.control.tolerance = o->control;
+        s->run.control.place = (crd_place){.file = "--control"};
+    }
+    if (o->iterate) {
+        s->run.iterate.on = true;
+        s->run.iterate.place = (crd_place){.file = "--iterate"};
+    }
+    CRD_TRY(crdi_live_check(s->ctx, &o->live));
+    CRD_TRY(apply_pace(s, o));
+    CRD_TRY(apply_limits(s, o));
+    CRD_TRY(crdi_check_times(s));
+    if (o->scheme) {
+        CRD_TRY(crd_system_set_scheme(s, o->scheme, (crd_place){.file = "--scheme"}));
+    }
+    for (int i = 0; i < o->parameters.count; i++) {
+        CRD_TRY(crdi_apply_parameters(s, o->parameters.items[i]));
+    }
+    for (int i = 0; i < o->set.count; i++) {
+        CRD_TRY(crdi_apply_set(s, o->set.items[i]));
+    }
+    CRD_TRY(apply_variables(s, &o->variables));
+    CRD_TRY(choose_output(s, subject, o));
+    CRD_TRY(crdi_connect_input(s, &o->input));
+    CRD_TRY(choose_side_files(s, o));
+fail:
+    return st;
+}
+
+// ---- the command -------------------------------------------------------------------------------
+
+static crd_status interrupted(crd_context* ctx, const crd_master_report* r)
+{
+    return crdi_fail(ctx, CRD_E_STATE, "interrupted at t = %.10g s%s%s", r->time,
+                     *r->results ? "; everything up to there is recorded in " : "", r->results);
+}
+
+// What the end of a run that did not fail is worth.
+static crd_status judge(crd_context* ctx, const crd_master_report* r, bool by_page,
+                        const run_options* o)
+{
+    if (r->end == CRD_END_INTERRUPTED && !by_page) { return interrupted(ctx, r); }
+    if (r->end == CRD_END_OVERRUN) { return crdi_fail_overrun(ctx, r); }
+    const crd_status st = crdi_check_limits(ctx, r, o->max_defect, o->max_energy);
+    return st < 0 ? st : crdi_check_pace(ctx, r, o->max_overruns, o->max_lateness);
+}
+
+static crd_status run_master(crdi_cli* cli, crd_master* m, const run_options* o, crdi_result* out)
+{
+    crdi_watch watch;
+    crd_status st = crdi_watch_start(cli, m, &o->live, &watch);
+    if (st < 0) { return st; }
+    st = crd_master_run(m);
+    alarm(0);
+    crdi_progress_erase(cli);
+    const crd_master_report* r = crd_master_get_report(m);
+    const bool by_page = r->end == CRD_END_INTERRUPTED && watch.live && !crdi_interrupted();
+    if (st == CRD_OK) { st = judge(cli->ctx, r, by_page, o); }
+    const crdi_run_end end = {.status = st, .by_page = by_page};
+    const bool began = r->rows > 0 || r->steps > 0 || st == CRD_OK;
+    crdi_put_report(out, r, &end, o->common.quiet || !began);
+    crdi_put_status(cli, out, st);
+    const crd_status printed = crdi_result_print(out->root); // before the page is left alone
+    if (end.status == CRD_E_CRASH) {
+        crdi_message(cli, CRD_LOG_ERROR, crd_error_text(cli->ctx));
+        leave_after_crash(m, &watch);
+    }
+    if (o->live.keep) { crdi_watch_linger(cli, &watch, end.status); }
+    crdi_watch_stop(&watch, 1);
+    return st < 0 ? st : printed;
+}
+
+static crd_status run_system(crdi_cli* cli, const crd_system* s, const run_options* o,
+                             crdi_result* out)
+{
+    progress p = {.cli = cli,
+                  .begin_ns = crdi_now_ns(),
+                  .mode = o->progress < 0 ? PROGRESS_AUTO : o->progress};
+    crd_master_options opt = crd_master_defaults();
+    opt.stop = catch_signals();
+    opt.guard_crashes = true;
+    set_if_given(o->max_defect, &opt.defect_goal);
+    set_if_given(o->max_energy, &opt.energy_goal);
+    const bool line = p.mode == PROGRESS_AUTO && cli->terminal && !o->common.quiet;
+    if (line || p.mode == PROGRESS_JSON) {
+        opt.progress = show_progress;
+        opt.progress_user = &p;
+    }
+    crd_master* m = NULL;
+    crd_status st = crd_master_create(cli->ctx, s, &opt, &m);
+    if (st < 0) {
+        record_refusal(s);
+    } else { // whoever is killed leaves no record of an earlier run, and one can be written
+        st = record_nothing(s, "the run has not come to its end, or not yet");
+    }
+    p.master = m; // nobody is told before it runs
+    if (st == CRD_OK) { st = run_master(cli, m, o, out); }
+    crd_master_destroy(m);
+    return st;
+}
+
+static crd_status run_run(crdi_cli* cli, const void* options, const crdi_list* arguments,
+                          crdi_result* out)
+{
+    const run_options* o = options;
+    crd_system* s = NULL;
+    crd_status st = crdi_load_variant(cli->ctx, arguments->items[0], o->variant, &s);
+    if (st == CRD_OK) { st = apply_options(s, arguments->items[0], o); }
+    if (st == CRD_OK) { st = run_system(cli, s, o, out); }
+    if (st < 0 && !out->root->printed) { crdi_put_status(cli, out, st); }
+    crd_system_destroy(s);
+    return st;
+}
+
+static const char* const schemes[] = {"jacobi", "gauss-seidel", NULL};
+static const char* const predictions[] = {"auto",    "hold",    "linear",  "quadratic",
+                                          "taylor1", "taylor2", "hermite", "ab2",
+                                          "ab3",     "ab4",     NULL};
+_Static_assert(sizeof predictions / sizeof *predictions == CRD_PREDICTION_COUNT + 1,
+               "a name for each prediction");
+static const char* const interfaces[] = {"co-simulation", "model-exchange", NULL};
+static const char* const solvers[] = {"bdf", "adams", "euler", "rk4", NULL};
+static const char* const mat_versions[] = {"5", "7.3", NULL};
+static const char* const overruns[] = {"record", "stretch", "skip", "stop", NULL};
+_Static_assert(sizeof overruns / sizeof *overruns == CRD_OVERRUN_STOP + 2,
+               "a name for each policy");
+static const char* const paces[] = {"realtime", "free", "10x", NULL};
+static const char* const progresses[] = {"auto", "json", "none", NULL};
+
+static const crdi_option rows[] = {
+    OPT_TIME(run_options, start_time, "start-time", CRDI_ANY,
+             "where the run begins; what the units say, else 0"),
+    OPT_TIME(run_options, stop_time, "stop-time", CRDI_ANY,
+             "where the run ends; what the units say, else 1 s"),
+    OPT_TIME(run_options, step, "step", CRDI_POSITIVE,
+             "macro step, the time between two exchanges; what the units say, else a thousandth "
+             "of the run",
+             .alias = "step-size"),
+    OPT_TEXT(run_options, scheme, "scheme", "SCHEME",
+             "jacobi, gauss-seidel (order from the dependencies) or a nested form as in "
+             "'gauss-seidel: [a, jacobi: [b, c]]'",
+             .choices = schemes),
+    OPT_CHOICE(
+        run_options, predict, "predict", predictions,
+        "how all connections continue their signal over a step; auto: as would have been best "
+        "so far"),
+    OPT_NUMBER(run_options, control, "control", "TOL", CRDI_POSITIVE,
+               "variable steps: as long as the defects of connections stay near TOL times the size "
+               "of their signal"),
+    OPT_FLAG(run_options, iterate, "iterate",
+             "repeat each step until inputs and outputs fit together, with the units that can go "
+             "back"),
+    OPT_TEXT(
+        run_options, pace, "pace", "PACE",
+        "keep the clock: realtime, a factor such as 10x or 0.5x, or free (as fast as possible); "
+        "more as in '{factor: realtime, cpu: 1, spin: 50 us}'",
+        .choices = paces),
+    OPT_CHOICE(run_options, overrun, "overrun", overruns,
+               "with --pace, when a cycle is not done in time: record it and catch up, stretch the "
+               "time, skip deadlines, or stop; record unless given"),
+    OPT_NUMBER(run_options, tolerance, "tolerance", "REL", CRDI_POSITIVE,
+               "relative tolerance that the units are told"),
+    CRDI_PARAMETERS_OPTION(run_options, parameters),
+    OPT_LIST(run_options, set, "set", "UNIT.VAR=VALUE",
+             "start value or parameter, with its unit if it has one ('mass.m=100 g'); for a "
+             "single FMU VAR=VALUE"),
+    CRDI_INPUT_OPTIONS(run_options, input),
+    OPT_FILE(run_options, output, "output", "csv|mf4|mat",
+             "result file: .csv, .mf4 (MDF 4.10) or .mat; - for CSV on standard output, or none; "
+             "what the system says, else the name of SYSTEM with .csv in the current folder",
+             .short_name = 'o', .alias = "output-file"),
+    OPT_FILE(run_options, exchange, "exchange", "mf4",
+             "record every exchanged sample with its time stamps, for cardan replay (.mf4); none: "
+             "not, whatever the system says"),
+    OPT_FILE(run_options, session, "session-record", "csv",
+             "record the states of master and test benches, however the run ends, for cardan bench "
+             "session (.csv); none: not, whatever the system says"),
+    OPT_LIST(run_options, variables, "variables", "PATTERN",
+             "variables to record, with * and ?; all outputs unless given"),
+    OPT_TIME(run_options, interval, "interval", CRDI_NOT_NEGATIVE,
+             "time between two rows; every macro step unless given", .alias = "output-interval"),
+    CRDI_UNIT_ROW_OPTION(run_options),
+    OPT_CHOICE(run_options, mat_version, "mat-version", mat_versions,
+               "of a .mat file: 5, which everything reads, or 7.3 (HDF5), which has no limit of "
+               "size; 5 unless the results are too large for it"),
+    CRDI_VARIANT_OPTION(run_options),
+    OPT_CHOICE(run_options, interface, "interface-type", interfaces,
+               "how FMUs are run that offer both; co-simulation unless given"),
+    OPT_CHOICE(run_options, solver, "solver", solvers,
+               "for Model Exchange: bdf and adams control their error (CVODE), euler and rk4 have "
+               "fixed steps; bdf unless given"),
+    OPT_QUANTITY(run_options, max_defect, "max-defect", "FRACTION", "", CRDI_POSITIVE,
+                 "exit code 3 if the defect of a connection is more than this part of its signal's "
+                 "scale: 0.01 or '1 %'"),
+    OPT_QUANTITY(
+        run_options, max_energy, "max-energy", "FRACTION", "", CRDI_POSITIVE,
+        "exit code 3 if the exchange over a power bond puts in or takes out more than this "
+        "part of the energy that passes it"),
+    OPT_INT(run_options, max_overruns, "max-overruns", "N",
+            "with --pace: exit code 3 if more than N cycles were not done in time"),
+    OPT_TIME(run_options, max_lateness, "max-lateness", CRDI_POSITIVE,
+             "with --pace: exit code 3 if a cycle began more than TIME after its deadline"),
+    CRDI_LIVE_OPTIONS(run_options, live),
+    OPT_FLAG(run_options, no_quality, "no-quality",
+             "watch neither defects nor energy; the results stay the same"),
+    OPT_COUNT(run_options, threads, "threads", "N|auto",
+              "threads that step the units; auto measures at the start; the results do not depend "
+              "on it"),
+    OPT_CHOICE(run_options, progress, "progress", progresses,
+               "on standard error: auto is a line on a terminal, json a line of JSON about ten "
+               "times a second"),
+    CRDI_JSON_OPTION("print the report at the end as JSON on standard output"),
+    OPT_FLAG(crdi_common, quiet, "quiet",
+             "no report, no progress line, only errors on standard error", .short_name = 'q'),
+    CRDI_COMMON_OPTIONS,
+};
+
+const crdi_command crdi_command_run = {
+    .name = "run",
+    .arguments = "SYSTEM|SSP|FMU|NETLIST",
+    .summary = "run a system description (YAML), an SSP, a single FMU or netlist",
+    .description =
+        "Runs a system of units from a description in YAML or from an SSP, or a single FMU or "
+        "netlist (.cir, .ckt, .net, .sp, .spice) without "
+        "any description: initialises with algebraic loops solved, steps to the stop time, "
+        "records. "
+        "The result is a CSV, MF4 or MAT file with the time and signals named "
+        "unit.variable, or as in the FMU or netlist itself if it is alone. FMUs without "
+        "Co-Simulation are "
+        "integrated. A SYSTEM of - is read from standard input.\n"
+        "At the end standard error shows what was done: steps, speed, loops, the file, the "
+        "time spent in each unit, how far each input missed its output, and what would help. "
+        "Ctrl-C ends the run between two steps with everything recorded "
+        "so far and exit code 1; a second Ctrl-C ends it at once.\n"
+        "With --pace the run keeps the clock: each cycle begins at its deadline on a grid that "
+        "never "
+        "drifts, as a real-time task with locked memory as far as the system allows it, which is "
+        "said at the start. The end then tells how late cycles began, how long they took, which "
+        "were not done in time and why. With --ui a page in the browser shows the run "
+        "while it goes, and can pause, change and stop it; a run that was stopped there ends with "
+        "exit code 0. 'cardan doctor' says what a machine is good for.",
+    .examples = {{"cardan run oscillator.yaml --stop-time 10 -o run.csv", "run a system for 10 s"},
+                 {"cardan run motor.fmu --step '1 ms' --set J=0.02 --input torque.csv",
+                  "drive one FMU with a recording"},
+                 {"cardan run car.ssp --variant winter -o winter.mf4",
+                  "a variant of a package, recorded as MDF"},
+                 {"cardan run system.yaml --scheme gauss-seidel --variables 'motor.*' --json",
+                  "record the motor only; the report as JSON"},
+                 {"cardan run system.yaml --max-defect '0.1 %'",
+                  "exit code 3 if the coupling error of a connection is larger"},
+                 {"cardan run bench.yaml --pace realtime --max-overruns 0 -o run.mf4",
+                  "in real time; exit code 3 if a cycle was late"},
+                 {"cardan run bench.yaml --pace realtime --ui --ui-wait",
+                  "begin when Start is pressed in the browser"}},
+    OPTIONS(rows, run_options),
+    .min_arguments = 1,
+    .max_arguments = 1,
+    .extensions = "fmu|yaml|yml|ssp|ssd|cir|ckt|net|sp|spice",
+    .run = run_run,
+};

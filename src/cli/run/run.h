@@ -1,0 +1,88 @@
+// cardan run in parts: what it does (run.c), what it says at the end (run_report.c), how it kept
+// the clock (run_pace.c), and who may watch (run_live.c).
+#pragma once
+#include "cardan/master.h"
+#include "cli/cli.h"
+#include "shared/pace.h"
+
+// ---- run_report.c
+typedef struct crdi_run_end {
+    crd_status status;
+    bool by_page; // somebody pressed Stop
+} crdi_run_end;
+// Values into `out`, the report for people beside it unless `quiet`; a run that did not begin has
+// no report.
+void crdi_put_report(crdi_result* out, const crd_master_report* r, const crdi_run_end* end,
+                     bool quiet);
+
+// ---- run_pace.c
+void crdi_say_pace(crdi_result* out, const crd_master_report* r);
+void crdi_show_links(crdi_result* out, const crd_master_report* r);
+void crdi_put_pace(crdi_result* out, const crd_master_report* r);
+void crdi_put_link(crdi_result* out, const struct crd_link_stats* l);
+// CRD_E_LIMIT with a sentence; -1, NaN: no limit.
+crd_status crdi_check_pace(crd_context* ctx, const crd_master_report* r, int max_overruns,
+                           double max_lateness);
+// The sentence of a run that a late cycle ended: CRD_E_LIMIT.
+crd_status crdi_fail_overrun(crd_context* ctx, const crd_master_report* r);
+
+// ---- quality.c
+void crdi_say_step_quality(crdi_result* out, const crd_master_report* r);
+// Values into `out`, tables into `aside`.
+void crdi_put_quality(crdi_result* out, crdi_result* aside, const crd_master_report* r);
+// CRD_E_LIMIT with the worst connection or bond; NaN: no limit.
+crd_status crdi_check_limits(crd_context* ctx, const crd_master_report* r, double max_defect,
+                             double max_energy);
+
+// ---- run_live.c
+typedef struct crdi_watch_options {
+    bool ui, wait, read_only, keep, open, plain;
+    const char *address, *token, *cert, *key, *stream;
+    crdi_list stream_signals;
+} crdi_watch_options;
+
+// The rows of a command whose struct of options has a crdi_watch_options at `field`.
+#define CRDI_LIVE_OPTIONS(object, field)                                                           \
+    OPT_FLAG(object, field.ui, "ui",                                                               \
+             "watch and steer the run in a browser: the address of the page is printed on "        \
+             "standard error before the run begins"),                                              \
+        OPT_TEXT(object, field.address, "ui-address", "ADDRESS[:PORT]",                            \
+                 "where the page is served; 127.0.0.1:8421 unless given, and a free port if that " \
+                 "one is taken"),                                                                  \
+        OPT_TEXT(object, field.token, "ui-token", "TOKEN",                                         \
+                 "that the address of the page has to bear; random unless given"),                 \
+        OPT_FLAG(object, field.wait, "ui-wait",                                                    \
+                 "stand still before the first step until Start is pressed on the page"),          \
+        OPT_FLAG(object, field.keep, "ui-keep",                                                    \
+                 "serve the page after the end of the run, too, until Ctrl-C"),                    \
+        OPT_FLAG(object, field.read_only, "ui-read-only",                                          \
+                 "the page shows the run and cannot change it"),                                   \
+        OPT_FLAG(object, field.open, "ui-open",                                                    \
+                 "an address that others can reach is meant; needs --ui-cert and --ui-key, or "    \
+                 "--ui-plain"),                                                                    \
+        OPT_FILE(object, field.cert, "ui-cert", "pem|crt",                                         \
+                 "certificate (PEM): the page is served by https"),                                \
+        OPT_FILE(object, field.key, "ui-key", "pem|key", "private key of the certificate (PEM)"),  \
+        OPT_FLAG(object, field.plain, "ui-plain",                                                  \
+                 "no encryption although others can reach the page: who listens can read the "     \
+                 "token"),                                                                         \
+        OPT_TEXT(object, field.stream, "stream", "pj://HOST:PORT",                                 \
+                 "send the signals to PlotJuggler while the run goes (UDP, JSON); its port is "    \
+                 "9870 unless changed there"),                                                     \
+        OPT_LIST(object, field.stream_signals, "stream-signals", "PATTERN",                        \
+                 "signals that are streamed, with * and ?; all unless given")
+
+typedef struct crdi_watch {
+    struct crdi_live* live;
+    struct crdi_web* web;
+} crdi_watch;
+
+// CRD_E_RANGE for options that make no sense together.
+crd_status crdi_live_check(crd_context* ctx, const crdi_watch_options* o);
+// Nothing if neither a page nor a stream is wished. Tells where the page is. Between creation and
+// initialisation of the master; after a failure there is nothing to stop.
+crd_status crdi_watch_start(crdi_cli* cli, crd_master* m, const crdi_watch_options* o,
+                            crdi_watch* out);
+// Serves on until Ctrl-C.
+void crdi_watch_linger(crdi_cli* cli, const crdi_watch* w, crd_status st);
+void crdi_watch_stop(crdi_watch* w, double linger); // before the master is destroyed
