@@ -126,7 +126,8 @@ cardan_embed_fmu(coupling HEADER cardan_unit.h MODEL crd_coupling_model FILES ${
 
 file(GLOB files CONFIGURE_DEPENDS ${tree}/src/dcp/master/*.[ch] ${tree}/src/dcp/model/*.[ch])
 foreach(name line.c names.c pdu.c sequence.c values.c variables.c description/dcpx.h
-        description/description.c description/start.c net/address.c net/capture.c net/net.c net/net.h net/socket.c)
+        description/description.c description/start.c net/address.c net/capture.c net/net.c net/net.h net/socket.c
+        net/socket.h net/stream.c net/datagram.c)
     list(APPEND files ${tree}/src/dcp/${name})
 endforeach()
 foreach(name base dcp dcp_master model)

@@ -78,7 +78,7 @@ typedef struct crd_dcp_slave_status {
     crd_dcp_state state;
     crd_dcp_error error; ///< the last code that it told, NONE
     bool lost;           ///< it does not answer
-    double heard;        ///< time of the last PDU, -INFINITY: none
+    double last_pdu;     ///< time of the last PDU, -INFINITY: none
     double data_time;    ///< arrival of the newest data, -INFINITY: none
     int64_t requests, repeated, nacks, resynchronised;
     int64_t data_in, data_out;               ///< PDUs

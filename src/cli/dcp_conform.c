@@ -1,5 +1,5 @@
 // cardan dcp conform: does a slave keep to the standard?
-#include "cli/dcp_probe.h"
+#include "cli/dcp_query.h"
 
 #include <math.h>
 #include <string.h>
@@ -110,7 +110,7 @@ static crd_status fill_options(conformer* c, crdi_dcp_conform_options* opt)
     if (o->data_port > 0) { opt->data_port = (uint16_t)o->data_port; }
     if (!isnan(o->timeout)) { opt->timeout = o->timeout; }
     if (!isnan(o->patience)) { opt->patience = o->patience; }
-    opt->cancelled = crdi_probe_stopped;
+    opt->cancelled = crdi_query_stopped;
     opt->next = show_progress;
     opt->user = c;
     return CRD_OK;
@@ -119,21 +119,21 @@ static crd_status fill_options(conformer* c, crdi_dcp_conform_options* opt)
 static crd_status play(conformer* c, const char* address)
 {
     crd_context* ctx = c->cli->ctx;
-    crdi_probe probe = {0};
+    crdi_query query = {0};
     crd_dcp_address control;
     crdi_dcp_conform_options opt;
     crd_status st = CRD_OK;
-    CRD_TRY(crdi_probe_address(ctx, address, &control));
-    CRD_TRY(crdi_probe_description(ctx, c->o->description, &c->d));
+    CRD_TRY(crdi_query_address(ctx, address, &control));
+    CRD_TRY(crdi_query_description(ctx, c->o->description, &c->d));
     CRD_TRY(fill_options(c, &opt));
-    CRD_TRY(crdi_probe_open(ctx, c->o->key, c->o->capture, &probe));
+    CRD_TRY(crdi_query_open(ctx, c->o->key, c->o->capture, &query));
     opt.local = control;
-    opt.local.ip = crd_dcp_net_source_ip(probe.net, &control);
+    opt.local.ip = crd_dcp_net_source_ip(query.net, &control);
     opt.local.port = 0;
-    CRD_TRY(crd_dcp_net_listen(probe.net, &opt.local));
+    CRD_TRY(crd_dcp_net_listen(query.net, &opt.local));
     c->begin = crdi_now_ns();
     int count = 0;
-    st = crdi_dcp_conform(ctx, probe.net, &control, c->d, &opt, c->results, &count);
+    st = crdi_dcp_conform(ctx, query.net, &control, c->d, &opt, c->results, &count);
     crdi_show_progress(c->cli, c->begin, -1, 0, "");
     CRD_TRY(st);
     c->count = count;
@@ -149,11 +149,11 @@ static crd_status play(conformer* c, const char* address)
     const int failed = how_many(c, CRDI_DCP_FAIL);
     if (failed > 0) {
         st = crdi_fail(ctx, CRD_E_DIFFERENT, "%d case%s failed", failed, crdi_plural(failed));
-    } else if (crdi_probe_stopped(NULL)) {
+    } else if (crdi_query_stopped(NULL)) {
         st = crdi_fail(ctx, CRD_E_DIFFERENT, "interrupted");
     }
 fail : {
-    const crd_status closed = crdi_probe_close(&probe);
+    const crd_status closed = crdi_query_close(&query);
     return st < 0 ? st : closed;
 }
 }

@@ -1,5 +1,5 @@
 // cardan dcp link: how good the way to a slave or an echo is.
-#include "cli/dcp_probe.h"
+#include "cli/dcp_query.h"
 #include "cli/design.h"
 
 #include <math.h>
@@ -47,7 +47,7 @@ static void answer_all(crd_dcp_net* net, uint8_t* bytes, echo_counts* c)
 
 static crd_status run_echo(crdi_cli* cli, const link_options* o, const char* text)
 {
-    crdi_probe probe = {0};
+    crdi_query query = {0};
     crd_dcp_address at;
     echo_counts c = {0};
     char listening[32];
@@ -55,8 +55,8 @@ static crd_status run_echo(crdi_cli* cli, const link_options* o, const char* tex
     uint8_t* bytes = crdi_new(cli->ctx, crd_dcp_net_default_limits().max_pdu);
     if (!bytes) { return CRD_E_MEMORY; }
     CRD_TRY(crd_dcp_address_parse(cli->ctx, text, &at));
-    CRD_TRY(crdi_probe_open(cli->ctx, o->key, o->capture, &probe));
-    CRD_TRY(crd_dcp_net_listen(probe.net, &at));
+    CRD_TRY(crdi_query_open(cli->ctx, o->key, o->capture, &query));
+    CRD_TRY(crd_dcp_net_listen(query.net, &at));
     (void)crd_dcp_address_print(&at, listening, sizeof listening);
     if (o->common.json) {
         CRD_TRY(crdi_json_print(cli, json_pack("{s:s}", "listening", listening)));
@@ -64,9 +64,9 @@ static crd_status run_echo(crdi_cli* cli, const link_options* o, const char* tex
         printf("listening at %s\n", listening);
     }
     CRD_TRY(crdi_stdout_done(cli->ctx));
-    while (!crdi_probe_stopped(NULL)) {
-        answer_all(probe.net, bytes, &c);
-        crd_dcp_net_wait(probe.net, 0.2);
+    while (!crdi_query_stopped(NULL)) {
+        answer_all(query.net, bytes, &c);
+        crd_dcp_net_wait(query.net, 0.2);
     }
     if (o->common.json) {
         CRD_TRY(crdi_json_print(cli, json_pack("{s:I, s:I}", "answered", (json_int_t)c.answered,
@@ -78,7 +78,7 @@ static crd_status run_echo(crdi_cli* cli, const link_options* o, const char* tex
 fail:
     crd_free(cli->ctx, bytes);
     {
-        const crd_status closed = crdi_probe_close(&probe);
+        const crd_status closed = crdi_query_close(&query);
         return st < 0 ? st : closed;
     }
 }
@@ -279,11 +279,11 @@ static crd_status listen_for_answers(crd_dcp_net* net, const crd_dcp_address* to
 static crd_status measure(measurement* m, const char* text)
 {
     const link_options* o = m->o;
-    crdi_probe probe = {0};
+    crdi_query query = {0};
     crd_status st = CRD_OK;
     char address[32];
     m->ping = crdi_dcp_ping_defaults();
-    CRD_TRY(crdi_probe_address(m->cli->ctx, text, &m->ping.to));
+    CRD_TRY(crdi_query_address(m->cli->ctx, text, &m->ping.to));
     if (o->count >= 0) { m->ping.count = o->count; }
     if (o->id == 0 || o->id > 255) {
         return crdi_fail(m->cli->ctx, CRD_E_RANGE, "--id = %d, expected 1 to 255", o->id);
@@ -295,16 +295,16 @@ static crd_status measure(measurement* m, const char* text)
         m->ping.timeout = o->timeout;
         m->ping.contact = 3 * o->timeout;
     }
-    m->ping.cancelled = crdi_probe_stopped;
+    m->ping.cancelled = crdi_query_stopped;
     m->ping.progress = show_progress;
     m->ping.user = m;
     m->samples = crdi_new_array(m->cli->ctx, (size_t)m->ping.count, sizeof *m->samples);
     if (!m->samples) { return CRD_E_MEMORY; }
     (void)crd_dcp_address_print(&m->ping.to, address, sizeof address);
-    CRD_TRY(crdi_probe_open(m->cli->ctx, o->key, o->capture, &probe));
-    CRD_TRY(listen_for_answers(probe.net, &m->ping.to));
+    CRD_TRY(crdi_query_open(m->cli->ctx, o->key, o->capture, &query));
+    CRD_TRY(listen_for_answers(query.net, &m->ping.to));
     m->begin = crdi_now_ns();
-    st = crdi_dcp_ping(m->cli->ctx, probe.net, &m->ping, m->samples, &m->r);
+    st = crdi_dcp_ping(m->cli->ctx, query.net, &m->ping, m->samples, &m->r);
     crdi_show_progress(m->cli, m->begin, -1, 0, "");
     CRD_TRY(st);
     if (o->common.json) {
@@ -315,7 +315,7 @@ static crd_status measure(measurement* m, const char* text)
     CRD_TRY(crdi_stdout_done(m->cli->ctx));
     if (o->output) { CRD_TRY(write_trace(m)); } // its failure leaves the numbers above
 fail : {
-    const crd_status closed = crdi_probe_close(&probe);
+    const crd_status closed = crdi_query_close(&query);
     return st < 0 ? st : closed;
 }
 }

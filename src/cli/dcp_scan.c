@@ -1,5 +1,5 @@
 // cardan dcp scan: which slaves are there, in which state, and whose description they have.
-#include "cli/dcp_probe.h"
+#include "cli/dcp_query.h"
 
 #include <math.h>
 #include <string.h>
@@ -70,7 +70,7 @@ static crd_status add_description(scanner* s, int argument)
 {
     crd_context* ctx = s->cli->ctx;
     crd_dcp_description* d = NULL;
-    crd_status st = crdi_probe_description(ctx, s->arguments[argument], &d);
+    crd_status st = crdi_query_description(ctx, s->arguments[argument], &d);
     if (st < 0) { return st; }
     s->descriptions[s->description_count++] = d;
     const crd_dcp_endpoint* endpoints[] = {&d->udp, &d->tcp};
@@ -245,7 +245,7 @@ static crd_status run_scan(crdi_cli* cli, const void* options, const crdi_list* 
     static const char* const usual[] = {"127.0.0.1:8080-8089"};
     const scan_options* o = options;
     scanner s = {.cli = cli, .o = o, .arguments = usual, .argument_count = 1};
-    crdi_probe probe = {0};
+    crdi_query query = {0};
     crd_status st = CRD_OK;
     if (arguments->count > 0) {
         s.arguments = arguments->items;
@@ -253,15 +253,15 @@ static crd_status run_scan(crdi_cli* cli, const void* options, const crdi_list* 
     }
     crd_arena_init(&s.arena, cli->ctx);
     CRD_TRY(read_arguments(&s));
-    CRD_TRY(crdi_probe_open(cli->ctx, o->key, o->capture, &probe));
-    CRD_TRY(listen_for_answers(&s, probe.net));
+    CRD_TRY(crdi_query_open(cli->ctx, o->key, o->capture, &query));
+    CRD_TRY(listen_for_answers(&s, query.net));
     crdi_dcp_scan_options scan = crdi_dcp_scan_defaults();
     if (!isnan(o->timeout)) { scan.timeout = o->timeout; }
     if (o->ids >= 0) { scan.most_ids = o->ids; }
     scan.descriptions = (const crd_dcp_description* const*)s.descriptions;
     scan.description_count = s.description_count;
-    scan.cancelled = crdi_probe_stopped;
-    CRD_TRY(crdi_dcp_scan(cli->ctx, probe.net, &scan, s.sightings, s.count));
+    scan.cancelled = crdi_query_stopped;
+    CRD_TRY(crdi_dcp_scan(cli->ctx, query.net, &scan, s.sightings, s.count));
     int answered = 0;
     for (int i = 0; i < s.count; i++) {
         answered += s.sightings[i].answered;
@@ -272,10 +272,10 @@ static crd_status run_scan(crdi_cli* cli, const void* options, const crdi_list* 
         print_table(&s, answered);
         CRD_TRY(crdi_stdout_done(cli->ctx));
     }
-    st = crdi_probe_stopped(NULL) ? crdi_fail(cli->ctx, CRD_E_DIFFERENT, "interrupted")
+    st = crdi_query_stopped(NULL) ? crdi_fail(cli->ctx, CRD_E_DIFFERENT, "interrupted")
                                   : check_arguments(&s);
 fail : {
-    const crd_status closed = crdi_probe_close(&probe);
+    const crd_status closed = crdi_query_close(&query);
     for (int i = 0; i < s.description_count; i++) {
         crd_dcp_description_destroy(s.descriptions[i]);
     }

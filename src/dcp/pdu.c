@@ -194,7 +194,7 @@ static bool has_payload(const row* r, const crd_dcp_pdu* p)
 
 // ---- one field ---------------------------------------------------------------------------------
 
-static uint64_t get(const crd_dcp_pdu* p, const field* f)
+static uint64_t get_field(const crd_dcp_pdu* p, const field* f)
 {
     return crdi_dcp_member_get(p, f->offset, f->size);
 }
@@ -213,7 +213,7 @@ static void write_field(const crd_dcp_pdu* p, const field* f, uint8_t* bytes)
     if (f->show == BYTES) {
         memcpy(bytes, (const char*)p + f->offset, f->wire);
     } else {
-        crdi_store_le(bytes, f->wire, get(p, f));
+        crdi_store_le(bytes, f->wire, get_field(p, f));
     }
 }
 
@@ -237,7 +237,7 @@ static bool read_fields(const field* f, const uint8_t* bytes, size_t length, siz
 }
 
 // `fields` are those of the row, native or of CAN; `at` is where they begin.
-static bool read_all(const row* r, const field* fields, const uint8_t* bytes, size_t length,
+static bool read_pdu(const row* r, const field* fields, const uint8_t* bytes, size_t length,
                      size_t at, crd_dcp_pdu* p)
 {
     if (!read_fields(fields, bytes, length, &at, p)) { return false; }
@@ -256,7 +256,7 @@ crd_dcp_decoded crd_dcp_decode(const uint8_t* bytes, size_t length, crd_dcp_pdu*
     const row* r = length ? &rows[bytes[0]] : NULL;
     if (!r || !r->name || length < r->head) { return CRD_DCP_UNKNOWN; }
     out->type = bytes[0];
-    if (read_all(r, r->fields, bytes, length, 1, out)) { return CRD_DCP_GOOD; }
+    if (read_pdu(r, r->fields, bytes, length, 1, out)) { return CRD_DCP_GOOD; }
     *out = (crd_dcp_pdu){.type = bytes[0], .bad_length = length};
     size_t at = 1;
     for (const field* f = r->fields; is_head(f) && at + f->wire <= length; at += f->wire, f++) {
@@ -268,10 +268,10 @@ crd_dcp_decoded crd_dcp_decode(const uint8_t* bytes, size_t length, crd_dcp_pdu*
 // ---- encode ------------------------------------------------------------------------------------
 
 // Adds the bytes of the fields to `*size`; false: a value is too large for its field.
-static bool measure(const field* f, const crd_dcp_pdu* p, size_t* size)
+static bool measure_fields(const field* f, const crd_dcp_pdu* p, size_t* size)
 {
     for (; f->wire; f++) {
-        if (f->wire < f->size && get(p, f) >> (8 * f->wire)) { return false; }
+        if (f->wire < f->size && get_field(p, f) >> (8 * f->wire)) { return false; }
         *size += f->wire;
     }
     return true;
@@ -286,16 +286,18 @@ static uint8_t* write_fields(const field* f, const crd_dcp_pdu* p, uint8_t* out)
     return out;
 }
 
-static bool measure_all(const row* r, const field* fields, const crd_dcp_pdu* p, size_t* size)
+static bool measure_pdu(const row* r, const field* fields, const crd_dcp_pdu* p, size_t* size)
 {
     const field* tail = tail_of(r, p);
-    if (!measure(fields, p, size) || (tail && !measure(tail, p, size))) { return false; }
+    if (!measure_fields(fields, p, size) || (tail && !measure_fields(tail, p, size))) {
+        return false;
+    }
     if (has_payload(r, p)) { *size += p->payload_length; }
     return true;
 }
 
 // `size` bytes as measured. The payload comes first: it may be in the way of the fields.
-static void write_all(const row* r, const field* fields, const crd_dcp_pdu* p, uint8_t* out,
+static void write_pdu(const row* r, const field* fields, const crd_dcp_pdu* p, uint8_t* out,
                       size_t size)
 {
     const field* tail = tail_of(r, p);
@@ -311,9 +313,9 @@ size_t crd_dcp_encode(const crd_dcp_pdu* p, uint8_t* out, size_t room)
 {
     const row* r = &rows[p->type];
     size_t size = 1;
-    if (!r->name || !measure_all(r, r->fields, p, &size)) { return 0; }
+    if (!r->name || !measure_pdu(r, r->fields, p, &size)) { return 0; }
     if (out && size <= room) {
-        write_all(r, r->fields, p, out + 1, size - 1);
+        write_pdu(r, r->fields, p, out + 1, size - 1);
         out[0] = p->type;
     }
     return size;
@@ -337,7 +339,7 @@ static void put_field(crdi_dcp_line* l, const field* f, const crd_dcp_pdu* p)
         crdi_dcp_line_hex(l, (const uint8_t*)p + f->offset, f->size);
         return;
     }
-    const uint64_t v = get(p, f);
+    const uint64_t v = get_field(p, f);
     switch ((show)f->show) {
     case STATE:
         put_name(l, crd_dcp_state_name((int)v), v);
@@ -429,10 +431,10 @@ int crd_dcp_can_encode(const crd_dcp_pdu* p, uint8_t out[CRD_DCP_CAN_ROOM])
     crd_dcp_pdu narrow = *p;
     size_t size = 0;
     narrow.error = narrow_error(p->error);
-    if (!r->can || !measure_all(r, r->can, &narrow, &size) || size > CRD_DCP_CAN_ROOM) {
+    if (!r->can || !measure_pdu(r, r->can, &narrow, &size) || size > CRD_DCP_CAN_ROOM) {
         return -1;
     }
-    write_all(r, r->can, &narrow, out, size);
+    write_pdu(r, r->can, &narrow, out, size);
     return (int)size;
 }
 
@@ -442,7 +444,7 @@ crd_dcp_decoded crd_dcp_can_decode(const uint8_t* bytes, size_t length, crd_dcp_
     const row* r = &rows[p->type];
     if (!r->can || length > CRD_DCP_CAN_ROOM) { return CRD_DCP_UNKNOWN; }
     const crd_dcp_pdu before = *p;
-    if (!read_all(r, r->can, bytes, length, 0, p)) {
+    if (!read_pdu(r, r->can, bytes, length, 0, p)) {
         *p = before;
         p->bad_length = length;
         return CRD_DCP_BAD_LENGTH;

@@ -2,6 +2,7 @@
 // their number of bytes before them (u32), arrays nothing.
 #include "shared/dcp.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -299,16 +300,34 @@ double crdi_dcp_slot_number(const crd_dcp_slot* s, uint32_t i)
                                        : (double)s->integer[i];
 }
 
+void crdi_dcp_range(int data_type, double* least, double* most)
+{
+    static const double ranges[][2] = {
+        [CRD_DCP_UINT8] = {0, UINT8_MAX},
+        [CRD_DCP_UINT16] = {0, UINT16_MAX},
+        [CRD_DCP_UINT32] = {0, UINT32_MAX},
+        [CRD_DCP_UINT64] = {0, 0x1p64},
+        [CRD_DCP_INT8] = {INT8_MIN, INT8_MAX},
+        [CRD_DCP_INT16] = {INT16_MIN, INT16_MAX},
+        [CRD_DCP_INT32] = {INT32_MIN, INT32_MAX},
+        [CRD_DCP_INT64] = {-0x1p63, 0x1p63},
+        [CRD_DCP_FLOAT32] = {-(double)FLT_MAX, FLT_MAX},
+        [CRD_DCP_FLOAT64] = {-DBL_MAX, DBL_MAX},
+    };
+    *least = ranges[data_type][0];
+    *most = ranges[data_type][1];
+}
+
 // The nearest integer that the type has; NaN becomes 0.
 static int64_t integer_of(double x, uint8_t type)
 {
-    static const double least[] = {0, 0, 0, 0, -128.0, -32768.0, -2147483648.0, -0x1p63};
-    static const double most[] = {255, 65535, 4294967295.0, 0x1p64, 127, 32767, 2147483647, 0x1p63};
+    double least, most;
+    crdi_dcp_range(type, &least, &most);
     if (isnan(x)) { return 0; }
     x = round(x);
-    if (x <= least[type]) { return type == CRD_DCP_INT64 ? INT64_MIN : (int64_t)least[type]; }
-    if (type == CRD_DCP_UINT64) { return (int64_t)(x >= most[type] ? UINT64_MAX : (uint64_t)x); }
-    if (x >= most[type]) { return type == CRD_DCP_INT64 ? INT64_MAX : (int64_t)most[type]; }
+    if (x <= least) { return type == CRD_DCP_INT64 ? INT64_MIN : (int64_t)least; }
+    if (type == CRD_DCP_UINT64) { return (int64_t)(x >= most ? UINT64_MAX : (uint64_t)x); }
+    if (x >= most) { return type == CRD_DCP_INT64 ? INT64_MAX : (int64_t)most; }
     return (int64_t)x;
 }
 

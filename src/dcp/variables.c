@@ -40,8 +40,8 @@ static uint32_t find_capacity(const crd_dcp_description* d, const crdi_dcp_value
     return (uint32_t)(most < room->most ? most : room->most);
 }
 
-static void measure(const crd_dcp_description* d, crdi_dcp_value* values, int variable,
-                    const crdi_dcp_room* room)
+static void measure_value(const crd_dcp_description* d, crdi_dcp_value* values, int variable,
+                          const crdi_dcp_room* room)
 {
     const crd_dcp_variable* v = &d->variables[variable];
     crdi_dcp_value* value = &values[variable];
@@ -63,13 +63,13 @@ void crdi_dcp_value_restart(const crd_dcp_description* d, crdi_dcp_value* values
 }
 
 // Both kinds of number take 8 bytes.
-static crd_status place(crd_arena* arena, const crd_dcp_description* d, crdi_dcp_value* values,
-                        uint8_t causality, const crdi_dcp_room* room)
+static crd_status place_values(crd_arena* arena, const crd_dcp_description* d,
+                               crdi_dcp_value* values, uint8_t causality, const crdi_dcp_room* room)
 {
     size_t numbers = 0, bytes = 0;
     for (int i = 0; i < d->variable_count; i++) {
         if (d->variables[i].causality != causality) { continue; }
-        measure(d, values, i, room);
+        measure_value(d, values, i, room);
         *(crdi_dcp_is_bytes(values[i].slot.type) ? &bytes : &numbers) += values[i].capacity;
     }
     int64_t* number = crdi_arena_new(arena, numbers, sizeof *number);
@@ -112,7 +112,7 @@ crd_status crdi_dcp_values_create(crd_arena* arena, const crd_dcp_description* d
         }
     }
     for (size_t i = 0; i < sizeof order; i++) {
-        const crd_status st = place(arena, d, values, order[i], room);
+        const crd_status st = place_values(arena, d, values, order[i], room);
         if (st < 0) { return st; }
         for (int k = 0; i == 0 && structural && k < d->variable_count; k++) {
             if (values[k].slot.integer) { *values[k].slot.integer = (int64_t)structural[k]; }

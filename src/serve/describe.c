@@ -47,30 +47,12 @@ bool crdi_serve_fraction(double x, uint32_t* numerator, uint32_t* denominator)
     return false;
 }
 
-size_t crdi_serve_utf8(const char* text)
-{
-    const unsigned char* p = (const unsigned char*)text;
-    const size_t n = *p < 0x80                 ? 1
-                     : *p >= 0xC2 && *p < 0xE0 ? 2
-                     : *p >= 0xE0 && *p < 0xF0 ? 3
-                     : *p >= 0xF0 && *p < 0xF5 ? 4
-                                               : 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xC0) != 0x80) { return 0; }
-    }
-    const bool wrong =
-        (n == 3 && p[0] == 0xE0 && p[1] < 0xA0) || (n == 3 && p[0] == 0xED && p[1] > 0x9F) ||
-        (n == 3 && p[0] == 0xEF && p[1] == 0xBF && p[2] > 0xBD) ||
-        (n == 4 && p[0] == 0xF0 && p[1] < 0x90) || (n == 4 && p[0] == 0xF4 && p[1] > 0x8F);
-    return wrong ? 0 : n;
-}
-
 // As an attribute may have it: blanks for control characters, '?' for what is no UTF-8.
-static const char* plain(describer* w, const char* text)
+static const char* plain_text(describer* w, const char* text)
 {
     char* copy = crdi_arena_text(w->a, text ? text : "", text ? strlen(text) : 0);
     for (char* p = copy; p && *p;) {
-        const size_t n = crdi_serve_utf8(p);
+        const size_t n = crdi_dcp_utf8(p);
         if (n == 0) { *p = '?'; }
         if (n == 1 && (unsigned char)*p < 0x20) { *p = ' '; }
         p += n ? n : 1;
@@ -78,7 +60,7 @@ static const char* plain(describer* w, const char* text)
     return copy;
 }
 
-static const crd_variable* variable_of(const crdi_serve* s, const crdi_outlet* o)
+static const crd_variable* outlet_variable(const crdi_serve* s, const crdi_outlet* o)
 {
     return &s->stations[o->unit].unit->info.variables[o->variable];
 }
@@ -109,34 +91,19 @@ static crd_status add_unit_of_measure(describer* w, const crdi_outlet* o, const 
     return CRD_OK;
 }
 
-// Least and greatest value of a type that a limit can be.
-static void range_of(uint8_t type, double* low, double* high)
-{
-    static const double bits[] = {8, 16, 32, 53}; // what a double says exactly
-    if (type == CRD_DCP_FLOAT32 || type == CRD_DCP_FLOAT64) {
-        *high = type == CRD_DCP_FLOAT32 ? FLT_MAX : DBL_MAX;
-        *low = -*high;
-    } else if (type <= CRD_DCP_UINT64) {
-        *low = 0;
-        *high = exp2(bits[type - CRD_DCP_UINT8]) - 1;
-    } else {
-        *high = exp2(bits[type - CRD_DCP_INT8] - (type == CRD_DCP_INT64 ? 0 : 1)) - 1;
-        *low = -*high - 1;
-    }
-}
-
 static bool is_limit(uint8_t type, double x)
 {
     double low, high;
-    range_of(type, &low, &high);
-    const bool real = type == CRD_DCP_FLOAT32 || type == CRD_DCP_FLOAT64;
-    return isfinite(x) && x >= low && x <= high && (real || x == floor(x));
+    crdi_dcp_range(type, &low, &high);
+    if (crdi_dcp_is_real(type)) { return x >= low && x <= high; }
+    const double exact = 0x1p53; // what a double says exactly
+    return x >= fmax(low, -exact) && x <= fmin(high, exact - 1) && x == floor(x);
 }
 
 // Limits, unless start values are outside: then the FMU is not to be taken at its word.
 static void put_limits(describer* w, const crdi_outlet* o, crd_dcp_variable* x)
 {
-    const crd_variable* v = variable_of(w->s, o);
+    const crd_variable* v = outlet_variable(w->s, o);
     if (o->kind == CRD_BYTES) { return; }
     double low = v->min, high = v->max;
     if (v->type == CRD_BOOLEAN) {
@@ -188,7 +155,7 @@ static void put_dimensions(describer* w, const crdi_outlet* o, crd_dcp_variable*
 enum { NOT_SAID = -1, ON_ALL = -2 };
 
 // The row of an output in a table of dependencies.
-static int32_t row_of(const crd_dependencies* d, int32_t variable)
+static int32_t dependency_row(const crd_dependencies* d, int32_t variable)
 {
     for (int32_t r = 0; d && r < d->count; r++) {
         if (d->unknown[r] == variable) { return d->on_all && d->on_all[r] ? ON_ALL : r; }
@@ -199,7 +166,7 @@ static int32_t row_of(const crd_dependencies* d, int32_t variable)
 static crd_status put_dependencies(describer* w, const crd_dependencies* d, int32_t variable,
                                    bool* has, const crd_dcp_dependency** out, int* count)
 {
-    const int32_t r = row_of(d, variable);
+    const int32_t r = dependency_row(d, variable);
     if (r < 0) { return CRD_OK; }
     int n = 0;
     crd_dcp_dependency* list = NULL;
@@ -230,10 +197,10 @@ static crd_status describe_variable(describer* w, const crdi_outlet* o, crd_dcp_
     crd_status st = CRD_OK;
     crdi_serve* s = w->s;
     const crd_unit_info* info = &s->stations[o->unit].unit->info;
-    const crd_variable* v = variable_of(s, o);
+    const crd_variable* v = outlet_variable(s, o);
     *x = crd_dcp_variable_defaults();
-    x->name = plain(w, o->name);
-    x->description = plain(w, v->description);
+    x->name = plain_text(w, o->name);
+    x->description = plain_text(w, v->description);
     x->vr = o->vr;
     x->causality = o->causality;
     x->type = o->type;
@@ -244,7 +211,7 @@ static crd_status describe_variable(describer* w, const crdi_outlet* o, crd_dcp_
                                                                                : CRD_DISCRETE;
     if (o->kind == CRD_BYTES) { x->max_size = s->opt.max_text; }
     if (o->kind == CRD_REAL && v->unit && v->unit[0]) {
-        x->unit = plain(w, v->unit);
+        x->unit = plain_text(w, v->unit);
         if (x->unit) { CRD_TRY(add_unit_of_measure(w, o, x->unit)); }
     }
     CRD_TRY(crdi_serve_start_text(s, o, w->a, &x->start));
@@ -260,7 +227,7 @@ static crd_status describe_variable(describer* w, const crdi_outlet* o, crd_dcp_
         CRD_TRY(put_dependencies(w, info->initial, o->variable, &x->has_initial_dependencies,
                                  &x->initial_dependencies, &x->initial_dependency_count));
         // One that is not among the unknowns of the start has its start value there.
-        if (info->initial && row_of(info->initial, o->variable) == NOT_SAID &&
+        if (info->initial && dependency_row(info->initial, o->variable) == NOT_SAID &&
             v->initial == CRD_EXACT) {
             x->has_initial_dependencies = true;
         }
@@ -305,7 +272,7 @@ fail:
 // ---- the slave ---------------------------------------------------------------------------------
 
 // "a/b/motor.fmu" -> "motor"
-static const char* stem(describer* w, const char* path)
+static const char* file_stem(describer* w, const char* path)
 {
     const char* slash = strrchr(path, '/');
     const char* name = slash ? slash + 1 : path;
@@ -314,7 +281,7 @@ static const char* stem(describer* w, const char* path)
 }
 
 // NULL: that of the file.
-static const char* name_of(const crdi_serve* s, const crd_fmu_description* fmu)
+static const char* slave_name(const crdi_serve* s, const crd_fmu_description* fmu)
 {
     const crd_unit_spec* first = &s->sys->units[0];
     if (s->opt.name) { return s->opt.name; }
@@ -332,14 +299,14 @@ static crd_status describe_slave(describer* w)
     crdi_serve* s = w->s;
     crd_dcp_description* d = w->d;
     const crd_fmu_description* fmu = s->one && w->fmus[0] ? crd_fmu_describe(w->fmus[0]) : NULL;
-    const char* name = name_of(s, fmu);
-    d->name = name ? plain(w, name) : stem(w, s->sys->file);
+    const char* name = slave_name(s, fmu);
+    d->name = name ? plain_text(w, name) : file_stem(w, s->sys->file);
     if (d->name && !d->name[0]) { d->name = "slave"; }
-    d->description = plain(w, fmu ? fmu->description : "");
-    d->author = plain(w, fmu ? fmu->author : "");
-    d->version = plain(w, fmu ? fmu->model_version : "");
-    d->copyright = plain(w, fmu ? fmu->copyright : "");
-    d->license = plain(w, fmu ? fmu->license : "");
+    d->description = plain_text(w, fmu ? fmu->description : "");
+    d->author = plain_text(w, fmu ? fmu->author : "");
+    d->version = plain_text(w, fmu ? fmu->model_version : "");
+    d->copyright = plain_text(w, fmu ? fmu->copyright : "");
+    d->license = plain_text(w, fmu ? fmu->license : "");
     d->tool = crdi_arena_format(w->a, "Cardan %s", crd_version());
     if (!d->name || !d->description || !d->author || !d->version || !d->copyright || !d->license ||
         !d->tool) {
@@ -403,7 +370,7 @@ static crd_status describe_addresses(describer* w)
                      a->ip >> 8 & 255, a->ip & 255);
         }
         e->offered = e->has_data = e->has_parameter = true;
-        e->host = e->data_host = e->parameter_host = plain(w, host);
+        e->host = e->data_host = e->parameter_host = plain_text(w, host);
         e->port = a->port;
         e->data = e->parameter = &any;
         e->data_count = e->parameter_count = 1;
@@ -417,38 +384,12 @@ static void describe_log(crd_dcp_description* d)
     static const crd_dcp_log_category categories[] = {{.id = 1, .name = "unit"},
                                                       {.id = 2, .name = "slave"}};
     static const uint8_t text[] = {CRD_DCP_STRING};
-    static const crd_dcp_log_template templates[] = {
-        {.id = 1,
-         .category = 2,
-         .level = 0,
-         .message = "%string",
-         .arguments = text,
-         .argument_count = 1},
-        {.id = 2,
-         .category = 1,
-         .level = 1,
-         .message = "%string",
-         .arguments = text,
-         .argument_count = 1},
-        {.id = 3,
-         .category = 1,
-         .level = 2,
-         .message = "%string",
-         .arguments = text,
-         .argument_count = 1},
-        {.id = 4,
-         .category = 1,
-         .level = 3,
-         .message = "%string",
-         .arguments = text,
-         .argument_count = 1},
-        {.id = 5,
-         .category = 1,
-         .level = 4,
-         .message = "%string",
-         .arguments = text,
-         .argument_count = 1},
-    };
+#define ENTRY(category, level)                                                                     \
+    {                                                                                              \
+        level + 1, category, level, "%string", text, 1, 0                                          \
+    }
+    static const crd_dcp_log_template templates[] = {ENTRY(2, 0), ENTRY(1, 1), ENTRY(1, 2),
+                                                     ENTRY(1, 3), ENTRY(1, 4)};
     d->categories = categories;
     d->category_count = 2;
     d->templates = templates;

@@ -209,11 +209,9 @@ static crd_status fill_texts(crdi_serve* s, crdi_outlet* head)
         if (st >= 0 && o->type == CRD_DCP_STRING) {
             st = crd_bytes_set(head->binding->unit->ctx, to, text, strlen(text));
         }
-        for (size_t k = 0; st >= 0 && o->type == CRD_DCP_BINARY && text[2 * k]; k++) {
-            unsigned byte = 0;
-            (void)sscanf(text + 2 * k, "%2x", &byte);
-            to->data[k] = (uint8_t)byte; // no longer than max_text: start_text sees to it
-            to->length = k + 1;
+        if (st >= 0 &&
+            o->type == CRD_DCP_BINARY) { // no longer than max_text: start_text sees to it
+            (void)crdi_dcp_hex_parse(text, strlen(text), to->data, to->capacity, &to->length);
         }
         if (st < 0) { return st; }
     }
@@ -273,7 +271,7 @@ static crd_status get_unit(crdi_serve* s, int unit, const crd_binding* b, crd_va
 }
 
 // Inputs that have come, into the units.
-static crd_status push(crdi_serve* s)
+static crd_status push_inputs(crdi_serve* s)
 {
     for (int i = 0; i < s->unit_count; i++) {
         crdi_station* p = &s->stations[i];
@@ -321,7 +319,7 @@ static crd_status give_slot(crdi_serve* s, const crdi_outlet* o, const crd_value
 
 // ---- states ------------------------------------------------------------------------------------
 
-static crd_status instantiate(crdi_serve* s)
+static crd_status instantiate_units(crdi_serve* s)
 {
     crd_status st = CRD_OK;
     if (s->one) {
@@ -337,7 +335,7 @@ static crd_status instantiate(crdi_serve* s)
 }
 
 // Inputs start with what the units have in them.
-static crd_status enter_initialization(crdi_serve* s)
+static crd_status enter_initialization_mode(crdi_serve* s)
 {
     crd_status st = CRD_OK;
     if (s->one) {
@@ -359,9 +357,9 @@ static crd_status enter_initialization(crdi_serve* s)
     return st;
 }
 
-static crd_status leave_initialization(crdi_serve* s)
+static crd_status leave_initialization_mode(crdi_serve* s)
 {
-    crd_status st = push(s);
+    crd_status st = push_inputs(s);
     if (st >= 0 && s->one) {
         s->running = 0;
         st = s->unit->ops->exit_initialization(s->unit);
@@ -376,7 +374,7 @@ static crd_status leave_initialization(crdi_serve* s)
 
 // On to a phase, through those before it. What a phase needs comes when it is first asked for, as
 // parameters and inputs arrive before the state that they are for.
-static crd_status need(crdi_serve* s, crdi_plant_phase phase)
+static crd_status reach_phase(crdi_serve* s, crdi_plant_phase phase)
 {
     crd_status st = CRD_OK;
     if (s->phase >= CRDI_PLANT_ENDED) {
@@ -389,22 +387,24 @@ static crd_status need(crdi_serve* s, crdi_plant_phase phase)
     }
     if (s->phase < CRDI_PLANT_MADE || s->resized) { CRD_TRY(crdi_serve_make(s)); }
     if (s->phase < CRDI_PLANT_BOUND) { CRD_TRY(bind_all(s)); }
-    if (s->phase < CRDI_PLANT_INSTANTIATED) { CRD_TRY(instantiate(s)); }
-    if (s->phase < phase && s->phase < CRDI_PLANT_ENTERED) { CRD_TRY(enter_initialization(s)); }
-    if (s->phase < phase && s->phase < CRDI_PLANT_RUNS) { CRD_TRY(leave_initialization(s)); }
+    if (s->phase < CRDI_PLANT_INSTANTIATED) { CRD_TRY(instantiate_units(s)); }
+    if (s->phase < phase && s->phase < CRDI_PLANT_ENTERED) {
+        CRD_TRY(enter_initialization_mode(s));
+    }
+    if (s->phase < phase && s->phase < CRDI_PLANT_RUNS) { CRD_TRY(leave_initialization_mode(s)); }
 fail:
     return st;
 }
 
-static crd_status initialize(crdi_serve* s)
+static crd_status initialize_units(crdi_serve* s)
 {
-    crd_status st = need(s, CRDI_PLANT_ENTERED);
-    if (st >= 0) { st = push(s); }
+    crd_status st = reach_phase(s, CRDI_PLANT_ENTERED);
+    if (st >= 0) { st = push_inputs(s); }
     if (st >= 0 && !s->one) { st = crd_master_reach(s->master, CRD_STAGE_CONSISTENT); }
     return st;
 }
 
-static crd_status terminate(crdi_serve* s)
+static crd_status terminate_units(crdi_serve* s)
 {
     const crdi_plant_phase before = s->phase;
     crd_status st = CRD_OK;
@@ -432,14 +432,14 @@ static crd_status enter_state(crdi_serve* s, crd_dcp_state state)
         s->resized = false;
         return CRD_OK;
     case CRD_DCP_PREPARING:
-        return need(s, CRDI_PLANT_INSTANTIATED);
+        return reach_phase(s, CRDI_PLANT_INSTANTIATED);
     case CRD_DCP_INITIALIZING:
-        return initialize(s);
+        return initialize_units(s);
     case CRD_DCP_SYNCHRONIZING:
-        return need(s, CRDI_PLANT_RUNS);
+        return reach_phase(s, CRDI_PLANT_RUNS);
     case CRD_DCP_STOPPING:
     case CRD_DCP_ERRORHANDLING:
-        return terminate(s);
+        return terminate_units(s);
     default:
         return CRD_OK;
     }
@@ -492,10 +492,10 @@ static bool wants_stop(const crdi_serve* s)
     return s->one ? s->unit->wants_stop : crd_master_ended(s->master) != CRD_END_NONE;
 }
 
-static crd_status step(crdi_serve* s, const stride* x)
+static crd_status step_units(crdi_serve* s, const stride* x)
 {
     crd_status st = CRD_OK;
-    CRD_TRY(need(s, CRDI_PLANT_RUNS));
+    CRD_TRY(reach_phase(s, CRDI_PLANT_RUNS));
     if (wants_stop(s)) { // since the last step, whose outputs have been sent
         const double t = s->start + (double)x->done * x->resolution;
         crd_dcp_slave_stop(s->slave, 0);
@@ -505,7 +505,7 @@ static crd_status step(crdi_serve* s, const stride* x)
         }
         return CRD_OK;
     }
-    CRD_TRY(push(s));
+    CRD_TRY(push_inputs(s));
     CRD_TRY(s->one ? step_unit(s, x) : step_system(s, x));
 fail:
     return st;
@@ -535,13 +535,13 @@ static crd_status set_value(crdi_serve* s, crdi_outlet* o, const crd_dcp_slot* s
         o->given = slot->integer[0];
     } else if (o->causality == CRD_PARAMETER) {
         crdi_outlet* head = &s->outlets[o->head];
-        CRD_TRY(need(s, CRDI_PLANT_INSTANTIATED));
+        CRD_TRY(reach_phase(s, CRDI_PLANT_INSTANTIATED));
         CRD_TRY(bind_parameter(s, o));
         CRD_TRY(take_slot(s, o, &head->values, slot));
         CRD_TRY(set_unit(s, o->unit, head->binding, &head->values));
         p->fresh = false;
     } else {
-        CRD_TRY(need(s, CRDI_PLANT_ENTERED));
+        CRD_TRY(reach_phase(s, CRDI_PLANT_ENTERED));
         CRD_TRY(take_slot(s, o, &p->inputs, slot));
         p->changed = true;
     }
@@ -553,7 +553,7 @@ static crd_status get_value(crdi_serve* s, const crdi_outlet* o, crd_dcp_slot* s
 {
     crd_status st = CRD_OK;
     crdi_station* p = &s->stations[o->unit];
-    CRD_TRY(need(s, CRDI_PLANT_ENTERED));
+    CRD_TRY(reach_phase(s, CRDI_PLANT_ENTERED));
     if (!p->fresh) {
         CRD_TRY(get_unit(s, o->unit, p->out, &p->outputs));
         p->fresh = true;
@@ -563,13 +563,13 @@ fail:
     return st;
 }
 
-static crd_status answer(crdi_serve* s, const request* r)
+static crd_status do_request(crdi_serve* s, const request* r)
 {
     switch (r->kind) {
     case ENTER:
         return enter_state(s, r->state);
     case STEP:
-        return step(s, &r->stride);
+        return step_units(s, &r->stride);
     case SET:
         return set_value(s, &s->outlets[s->outlet_of[r->variable]], r->from);
     case GET:
@@ -578,7 +578,7 @@ static crd_status answer(crdi_serve* s, const request* r)
     return CRD_OK;
 }
 
-static crd_status crashed(crdi_serve* s, int signal_number)
+static crd_status word_crash(crdi_serve* s, int signal_number)
 {
     const int unit = s->running;
     crd_unit* u = s->stations[unit].unit;
@@ -595,18 +595,18 @@ static crd_status crashed(crdi_serve* s, int signal_number)
     return CRD_E_CRASH;
 }
 
-static void serve(void* with)
+static void run_request(void* with)
 {
     request* r = with;
-    r->status = answer(r->s, r);
+    r->status = do_request(r->s, r);
 }
 
-static crd_dcp_outcome attempt(crdi_serve* s, request r)
+static crd_dcp_outcome call_guarded(crdi_serve* s, request r)
 {
     r.s = s;
-    const int crash = crdi_guarded(&s->running, serve, &r);
-    const crd_status st = crash ? crashed(s, crash) : r.status;
-    if (__atomic_load_n(&s->heard, __ATOMIC_ACQUIRE)) { crdi_serve_tell(s); }
+    const int crash = crdi_guarded(&s->running, run_request, &r);
+    const crd_status st = crash ? word_crash(s, crash) : r.status;
+    if (__atomic_load_n(&s->has_lines, __ATOMIC_ACQUIRE)) { crdi_serve_send_lines(s); }
     if (st >= 0) { return CRD_DCP_DONE; }
     s->phase = CRDI_PLANT_BROKEN;
     snprintf(s->failure, sizeof s->failure, "%s",
@@ -619,22 +619,22 @@ static crd_dcp_outcome attempt(crdi_serve* s, request r)
 static crd_dcp_outcome plant_enter(void* user, crd_dcp_state state, double now)
 {
     (void)now;
-    return attempt(user, (request){.kind = ENTER, .state = state});
+    return call_guarded(user, (request){.kind = ENTER, .state = state});
 }
 
 static crd_dcp_outcome plant_step(void* user, int64_t done, uint32_t steps, double resolution)
 {
-    return attempt(user, (request){.kind = STEP, .stride = {done, steps, resolution}});
+    return call_guarded(user, (request){.kind = STEP, .stride = {done, steps, resolution}});
 }
 
 static crd_dcp_outcome plant_set(void* user, int variable, const crd_dcp_slot* value)
 {
-    return attempt(user, (request){.kind = SET, .variable = variable, .from = value});
+    return call_guarded(user, (request){.kind = SET, .variable = variable, .from = value});
 }
 
 static crd_dcp_outcome plant_get(void* user, int variable, crd_dcp_slot* value)
 {
-    return attempt(user, (request){.kind = GET, .variable = variable, .to = value});
+    return call_guarded(user, (request){.kind = GET, .variable = variable, .to = value});
 }
 
 crd_dcp_plant crdi_serve_plant(crdi_serve* s)

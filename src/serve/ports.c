@@ -20,7 +20,7 @@ static const uint8_t dcp_types[CRD_TYPE_COUNT] = {
 };
 
 // Enumerations have 32 bits in FMI 2.
-static uint8_t type_of(const crd_unit* u, const crd_variable* v)
+static uint8_t outlet_type(const crd_unit* u, const crd_variable* v)
 {
     if (v->type == CRD_ENUMERATION && strncmp(u->info.kind, "FMU 2", 5) == 0) {
         return CRD_DCP_INT32;
@@ -122,7 +122,7 @@ static crd_status add_outlet(lister* l, int unit, int32_t variable, int32_t elem
         .own_name = own,
         .causality = v->causality,
         .variability = v->variability,
-        .type = type_of(u, v),
+        .type = outlet_type(u, v),
         .kind = crd_type_kind((crd_type)v->type),
         .size = element >= 0 ? 1 : v->size,
         .head = head >= 0 ? head : s->outlet_count,
@@ -204,7 +204,7 @@ fail:
 
 // The FMU's own value references if they can serve, as DCP wants them: different, and small enough
 // for all masters. Else they are counted.
-static crd_status number(crdi_serve* s)
+static crd_status number_outlets(crdi_serve* s)
 {
     crd_map seen;
     crdi_map_init(&seen, s->ctx);
@@ -242,7 +242,7 @@ crd_status crdi_serve_list(crdi_serve* s)
                        "there is nothing to serve: no input, output or parameter");
         goto fail;
     }
-    CRD_TRY(number(s));
+    CRD_TRY(number_outlets(s));
 fail:
     crd_free(s->ctx, l.connected);
     crdi_map_clear(&l.names);
@@ -251,7 +251,7 @@ fail:
 
 // ---- start values ------------------------------------------------------------------------------
 
-static void put_number(crd_text* t, const crd_variable* v, double real, int64_t integer)
+static void put_element(crd_text* t, const crd_variable* v, double real, int64_t integer)
 {
     if (t->length) { crdi_text_put(t, " ", 1); }
     if (crd_type_kind((crd_type)v->type) == CRD_REAL) {
@@ -266,8 +266,8 @@ static void put_number(crd_text* t, const crd_variable* v, double real, int64_t 
 }
 
 // As many numbers as there are elements; the last one again where the list is over.
-static crd_status put_numbers(crdi_serve* s, crd_unit* u, const crdi_outlet* o, const char* list,
-                              crd_text* t)
+static crd_status put_elements(crdi_serve* s, crd_unit* u, const crdi_outlet* o, const char* list,
+                               crd_text* t)
 {
     const crd_variable* v = &u->info.variables[o->variable];
     const char* at = list ? list : "";
@@ -292,14 +292,15 @@ static crd_status put_numbers(crdi_serve* s, crd_unit* u, const crdi_outlet* o, 
             }
             at += n;
         }
-        put_number(t, v, real, integer);
+        put_element(t, v, real, integer);
     }
     return CRD_OK;
 }
 
 // Element k of texts in a row. Start values end each with a zero; of settings strings stand in
 // quotes, and blanks are between them.
-static const char* text_of(const char* list, bool given, bool quoted, int32_t k, size_t* length)
+static const char* text_element(const char* list, bool given, bool quoted, int32_t k,
+                                size_t* length)
 {
     const char* const between = quoted ? "\" \"" : " ";
     const char* at = list + (given && quoted && *list == '"');
@@ -315,14 +316,14 @@ static const char* text_of(const char* list, bool given, bool quoted, int32_t k,
 }
 
 // As it may stand in the document, and no longer than there is room.
-static void put_text(crdi_serve* s, const crdi_outlet* o, const char* text, size_t length,
-                     crd_text* t)
+static void put_start_text(crdi_serve* s, const crdi_outlet* o, const char* text, size_t length,
+                           crd_text* t)
 {
     const size_t digits = strspn(text, "0123456789abcdefABCDEF");
     const bool bytes = o->type == CRD_DCP_BINARY;
     bool good = bytes ? digits >= length && length % 2 == 0 : true;
     for (size_t i = 0, n = 1; i < length && good; i += n) {
-        n = crdi_serve_utf8(text + i);
+        n = crdi_dcp_utf8(text + i);
         good = n > 0 && ((unsigned char)text[i] >= 0x20 || text[i] == '\t' || text[i] == '\n');
     }
     if (good && (bytes ? length / 2 : length) <= s->opt.max_text) {
@@ -346,14 +347,14 @@ crd_status crdi_serve_start_text(crdi_serve* s, const crdi_outlet* o, crd_arena*
     crd_text t;
     crd_text_init(&t, s->ctx);
     if (o->kind != CRD_BYTES) {
-        CRD_TRY(put_numbers(s, u, o, source, &t));
+        CRD_TRY(put_elements(s, u, o, source, &t));
     } else if (source) {
         size_t length = strlen(source);
         const char* text = source;
         if (o->element >= 0) {
-            text = text_of(source, given != NULL, v->type == CRD_STRING, o->element, &length);
+            text = text_element(source, given != NULL, v->type == CRD_STRING, o->element, &length);
         }
-        put_text(s, o, text, length, &t);
+        put_start_text(s, o, text, length, &t);
     }
     *out = crdi_arena_text(a, t.data ? t.data : "", t.length);
     if (t.failed || !*out) { st = CRD_E_MEMORY; }

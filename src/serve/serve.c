@@ -15,7 +15,7 @@ crdi_serve_options crdi_serve_defaults(void)
 
 // ---- create ------------------------------------------------------------------------------------
 
-static crd_status check_options(crdi_serve* s)
+static crd_status check_serve_options(crdi_serve* s)
 {
     const crdi_serve_options* o = &s->opt;
     const crd_system* sys = s->sys;
@@ -110,7 +110,7 @@ static crd_status open_fmus(crdi_serve* s, crd_context** quiet, crd_fmu** fmus)
     return CRD_OK;
 }
 
-static crd_status describe(crdi_serve* s)
+static crd_status describe_units(crdi_serve* s)
 {
     crd_status st = CRD_OK;
     crd_context* quiet = NULL;
@@ -160,10 +160,10 @@ crd_status crdi_serve_create(crd_context* ctx, crd_system* sys, const crdi_serve
     s->running = -1;
     crd_arena_init(&s->arena, ctx);
     crd_arena_init(&s->live, ctx);
-    pthread_mutex_init(&s->ear, NULL);
+    pthread_mutex_init(&s->lines_lock, NULL);
     crdi_guard_install();
-    CRD_TRY(check_options(s));
-    s->log = crdi_context_tap(ctx, crdi_serve_hear, s);
+    CRD_TRY(check_serve_options(s));
+    s->log = crdi_context_tap(ctx, crdi_serve_take_line, s);
     if (!s->log) { CRD_TRY(crdi_fail(ctx, CRD_E_MEMORY, "out of memory")); }
     s->one = sys->unit_count == 1 && sys->connection_count == 0 && sys->bond_count == 0;
     sys->results.path = sys->results.session = NULL;
@@ -176,7 +176,7 @@ crd_status crdi_serve_create(crd_context* ctx, crd_system* sys, const crdi_serve
         s->stations[i].parameter_count = sys->units[i].parameter_count;
     }
     CRD_TRY(make_first(s));
-    CRD_TRY(describe(s));
+    CRD_TRY(describe_units(s));
     *out = s;
     return CRD_OK;
 fail:
@@ -195,7 +195,7 @@ void crdi_serve_destroy(crdi_serve* s)
     crd_context_destroy(s->log);
     crd_dcp_description_destroy(s->own);
     crdi_guard_remove();
-    pthread_mutex_destroy(&s->ear);
+    pthread_mutex_destroy(&s->lines_lock);
     crd_free(ctx, s->outlets);
     crd_arena_clear(&s->live);
     crd_arena_clear(&s->arena);
@@ -329,7 +329,7 @@ void crdi_serve_find_templates(crdi_serve* s)
 }
 
 // No more than `room` bytes, and no part of a character.
-static uint32_t cut(const char* text, size_t room)
+static uint32_t cut_text(const char* text, size_t room)
 {
     size_t n = strlen(text);
     if (n <= room) { return (uint32_t)n; }
@@ -340,22 +340,22 @@ static uint32_t cut(const char* text, size_t room)
     return (uint32_t)n;
 }
 
-void crdi_serve_hear(void* user, crd_level level, const char* text)
+void crdi_serve_take_line(void* user, crd_level level, const char* text)
 {
     crdi_serve* s = user;
     crdi_log_on(s->ctx, level, text);
     if (!s->slave) { return; }
-    pthread_mutex_lock(&s->ear);
+    pthread_mutex_lock(&s->lines_lock);
     if (s->line_count == CRDI_SERVE_LINES) { // the oldest goes
         s->line_first = (s->line_first + 1) % CRDI_SERVE_LINES;
         s->line_count--;
     }
     crdi_serve_line* l = &s->lines[(s->line_first + s->line_count++) % CRDI_SERVE_LINES];
     l->level = (uint8_t)(level + 1);
-    l->length = cut(text, sizeof l->text);
+    l->length = cut_text(text, sizeof l->text);
     memcpy(l->text, text, l->length);
-    __atomic_store_n(&s->heard, true, __ATOMIC_RELEASE);
-    pthread_mutex_unlock(&s->ear);
+    __atomic_store_n(&s->has_lines, true, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&s->lines_lock);
 }
 
 static void put_entry(crdi_serve* s, uint8_t level, const char* text, uint32_t length)
@@ -372,19 +372,19 @@ static void put_entry(crdi_serve* s, uint8_t level, const char* text, uint32_t l
     crd_dcp_slave_log(s->slave, s->templates[level], &slot, 0); // at the slave's own time
 }
 
-void crdi_serve_tell(crdi_serve* s)
+void crdi_serve_send_lines(crdi_serve* s)
 {
     for (;;) {
         crdi_serve_line line;
-        pthread_mutex_lock(&s->ear);
+        pthread_mutex_lock(&s->lines_lock);
         const bool some = s->line_count > 0;
         if (some) {
             line = s->lines[s->line_first];
             s->line_first = (s->line_first + 1) % CRDI_SERVE_LINES;
             s->line_count--;
         }
-        if (!some) { __atomic_store_n(&s->heard, false, __ATOMIC_RELEASE); }
-        pthread_mutex_unlock(&s->ear);
+        if (!some) { __atomic_store_n(&s->has_lines, false, __ATOMIC_RELEASE); }
+        pthread_mutex_unlock(&s->lines_lock);
         if (!some) { return; }
         put_entry(s, line.level, line.text, line.length);
     }
@@ -392,5 +392,5 @@ void crdi_serve_tell(crdi_serve* s)
 
 void crdi_serve_note(crdi_serve* s, uint8_t level, const char* text)
 {
-    put_entry(s, level, text, cut(text, CRDI_SERVE_LINE));
+    put_entry(s, level, text, cut_text(text, CRDI_SERVE_LINE));
 }

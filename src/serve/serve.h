@@ -73,7 +73,7 @@ typedef enum crdi_plant_phase {
 
 struct crdi_serve {
     crd_context* ctx;
-    crd_context* log; // over ctx: lines of the units pass crdi_serve_hear
+    crd_context* log; // over ctx: lines of the units pass crdi_serve_take_line
     crd_arena arena;
     crd_system* sys; // borrowed
     crdi_serve_options opt;
@@ -109,10 +109,10 @@ struct crdi_serve {
     crdi_serve_watch* watch;
     void* watch_user;
 
-    pthread_mutex_t ear; // of the lines
+    pthread_mutex_t lines_lock;
     crdi_serve_line lines[CRDI_SERVE_LINES];
     int line_first, line_count;
-    bool heard; // there are lines; atomic
+    bool has_lines; // atomic
 };
 
 // ports.c
@@ -126,8 +126,6 @@ crd_status crdi_serve_start_text(crdi_serve* s, const crdi_outlet* o, crd_arena*
 // describe.c
 crd_status crdi_serve_make_description(crdi_serve* s, crd_fmu* const* fmus,
                                        crd_dcp_description** out);
-/// Bytes of the character that `text` begins with, 0: it is no UTF-8, or none that XML may have.
-size_t crdi_serve_utf8(const char* text);
 /// x = numerator / denominator as exactly as 32 bits allow; false: it is not.
 bool crdi_serve_fraction(double x, uint32_t* numerator, uint32_t* denominator);
 
@@ -138,9 +136,9 @@ crd_status crdi_serve_make(crdi_serve* s);
 void crdi_serve_close(crdi_serve* s);
 
 // serve.c
-crd_log_sink crdi_serve_hear; // of s->log; any thread
+crd_log_sink crdi_serve_take_line; // of s->log; any thread
 void crdi_serve_find_templates(crdi_serve* s);
-/// Lines that were heard become entries of the slave's log.
-void crdi_serve_tell(crdi_serve* s);
+/// Lines that were taken become entries of the slave's log.
+void crdi_serve_send_lines(crdi_serve* s);
 /// An entry of this level of DCP (0 fatal .. 4 debug).
 void crdi_serve_note(crdi_serve* s, uint8_t level, const char* text);

@@ -23,7 +23,7 @@ typedef struct candidates {
     int i;
 } candidates;
 
-static const char* next_name(void* user)
+static const char* next_outlet(void* user)
 {
     candidates* c = user;
     return c->i < c->s->outlet_count ? c->s->outlets[c->i++].name : NULL;
@@ -55,7 +55,7 @@ static crd_status fit_variable(fitter* f, int i)
     const int32_t at = crdi_map_find(&f->names, x->name);
     if (at < 0) {
         candidates c = {.s = s};
-        const char* near = crdi_nearest(x->name, next_name, &c);
+        const char* near = crdi_nearest(x->name, next_outlet, &c);
         return crdi_fail(s->ctx, CRD_E_NOT_FOUND,
                          "%s:%d: there is no variable '%s' to be served%s%s%s", f->d->file, x->line,
                          x->name, near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
@@ -117,7 +117,7 @@ static bool same_list(const char* a, const char* b)
 }
 
 // Start values that are others become settings, as those of the command line.
-static crd_status take_start(fitter* f, int i)
+static crd_status use_start(fitter* f, int i)
 {
     crdi_serve* s = f->s;
     const crd_dcp_variable* x = &f->d->variables[i];
@@ -159,7 +159,7 @@ crd_status crdi_serve_use(crdi_serve* s, const crd_dcp_description* d)
     CRD_TRY(fit_resolutions(&f));
     crdi_serve_close(s);
     for (int i = 0; i < d->variable_count; i++) {
-        CRD_TRY(take_start(&f, i));
+        CRD_TRY(use_start(&f, i));
     }
     for (int i = 0; i < s->unit_count; i++) { // as the settings are now
         s->stations[i].parameters = s->sys->units[i].parameters;

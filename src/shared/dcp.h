@@ -146,6 +146,11 @@ static inline bool crdi_dcp_is_bytes(int type)
 }
 
 crd_type crdi_dcp_type(int data_type); ///< of a variable in a model or unit
+/// Least and greatest value of a number's type; double has rounded the last of 64 bits up.
+void crdi_dcp_range(int data_type, double* least, double* most);
+/// A number as text, into the result of its kind. false: it is none, or outside of its type.
+bool crdi_dcp_parse_number(int data_type, const char* text, size_t length, double* real,
+                           int64_t* integer);
 /// An element of a number; uint64 beyond int64 as it is meant.
 double crdi_dcp_slot_number(const crd_dcp_slot* s, uint32_t i);
 /// As many elements or bytes as both have room for. Where the types differ, the nearest value that
@@ -180,6 +185,8 @@ int crdi_dcp_find_name(const crd_dcp_description* d, const char* name); ///< of 
 /// "6f1d2c3b-4a59-4e68-8f70-0123456789ab"; false, and `out` as it was: it is none.
 bool crdi_dcp_uuid_parse(const char* text, size_t length, uint8_t out[16]);
 void crdi_dcp_uuid_print(const uint8_t uuid[16], char out[37]);
+/// Bytes of the character that `text` begins with, 0: it is no UTF-8, or none that XML may have.
+size_t crdi_dcp_utf8(const char* text);
 /// Two hexadecimal digits each; false: other characters, an odd number, or more than `room` bytes.
 bool crdi_dcp_hex_parse(const char* text, size_t length, uint8_t* out, size_t room, size_t* count);
 
@@ -216,6 +223,21 @@ void crdi_dcp_value_restart(const crd_dcp_description* d, crdi_dcp_value* values
 /// Fills `capacity` elements, or the bytes, of a slot with a start value as a description has it;
 /// the last number again where there are no more. NULL: zeros, nothing.
 void crdi_dcp_read_start(const char* start, crd_dcp_slot* slot, uint32_t capacity);
+
+// ---- log entries of the bench extension --------------------------------------------------------
+
+/// What an entry is about: the word that it begins with, wherever a session puts it into its line.
+typedef enum crdi_bench_entry {
+    CRDI_BENCH_PREPARATION,
+    CRDI_BENCH_CONDITIONING,
+    CRDI_BENCH_REFUSED,
+    CRDI_BENCH_CLAMPED,
+    CRDI_BENCH_FAULT,
+    CRDI_BENCH_STOP,
+    CRDI_BENCH_NO_ENTRY,
+} crdi_bench_entry;
+/// `*entry` is where it begins in `line`, `*text` what is behind its word.
+crdi_bench_entry crdi_bench_find_entry(const char* line, const char** entry, const char** text);
 
 // ---- networks ----------------------------------------------------------------------------------
 

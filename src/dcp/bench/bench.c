@@ -64,8 +64,8 @@ static crd_status check_config(crd_context* ctx, const crd_dcp_bench_config* c)
     return CRD_OK;
 }
 
-static crd_status find_variable(crd_dcp_bench* b, const char* name, uint8_t causality, int16_t* of,
-                                int quantity)
+static crd_status find_quantity_variable(crd_dcp_bench* b, const char* name, uint8_t causality,
+                                         int16_t* of, int quantity)
 {
     if (!name) { return CRD_OK; }
     const int i = crdi_dcp_find_name(b->d, name);
@@ -121,8 +121,8 @@ static crd_status read_quantity(crd_dcp_bench* b, int i)
         }
         b->speed = i;
     }
-    CRD_TRY(find_variable(b, spec->input, CRD_INPUT, b->set, i));
-    CRD_TRY(find_variable(b, spec->output, CRD_OUTPUT, b->get, i));
+    CRD_TRY(find_quantity_variable(b, spec->input, CRD_INPUT, b->set, i));
+    CRD_TRY(find_quantity_variable(b, spec->output, CRD_OUTPUT, b->get, i));
 fail:
     return st;
 }
@@ -231,7 +231,7 @@ void crd_dcp_bench_attach(crd_dcp_bench* b, crd_dcp_slave* s)
 // ---- values ------------------------------------------------------------------------------------
 
 // Data are valid if no value of theirs is refused; with the extension, if their number is new.
-static void note_data(crd_dcp_bench* b, bool good, bool counts)
+static void note_set_values(crd_dcp_bench* b, bool good, bool counts)
 {
     const double now = b->slave->now;
     if (now != b->data_time) {
@@ -250,7 +250,7 @@ static void note_data(crd_dcp_bench* b, bool good, bool counts)
 static void take_set_value(crd_dcp_bench* b, int i, double value)
 {
     crdi_bench_quantity* q = &b->q[i];
-    note_data(b, isfinite(value), !b->extension);
+    note_set_values(b, isfinite(value), !b->extension);
     if (isfinite(value)) {
         q->wanted = value;
         q->given = true;
@@ -280,7 +280,7 @@ static bool set_extension(crd_dcp_bench* b, int variable, const crd_dcp_slot* va
     *outcome = CRD_DCP_DONE;
     if (variable == at->sequence) {
         const bool fresh = crdi_bench_take_number(&b->numbers, (uint32_t)*value->integer);
-        if (fresh) { note_data(b, true, b->extension); }
+        if (fresh) { note_set_values(b, true, b->extension); }
     } else if (variable == at->echo) {
         crdi_bench_take_echo(&b->numbers, (uint32_t)*value->integer, b->slave->now);
     } else if (variable == at->extension) {
@@ -346,7 +346,7 @@ static crd_dcp_outcome bench_get(void* user, int variable, crd_dcp_slot* value)
 
 // ---- states ------------------------------------------------------------------------------------
 
-static void forget_run(crd_dcp_bench* b)
+static void reset_bench(crd_dcp_bench* b)
 {
     for (int i = 0; i < b->c.quantity_count; i++) {
         b->q[i].given = b->q[i].driven = false;
@@ -375,11 +375,11 @@ static bool may_be_remote(crd_dcp_bench* b, double now)
     return false;
 }
 
-static crd_dcp_outcome prepare(crd_dcp_bench* b, double now)
+static crd_dcp_outcome prepare_bench(crd_dcp_bench* b, double now)
 {
     if (!may_be_remote(b, now)) { return CRD_DCP_FAILED; }
     b->withdrawn = false;
-    forget_run(b);
+    reset_bench(b);
     b->phase = CRD_DCP_BENCH_PREPARATION;
     b->reported = -INFINITY;
     b->missing = UINT32_MAX; // whatever is missing is new
@@ -388,7 +388,7 @@ static crd_dcp_outcome prepare(crd_dcp_bench* b, double now)
     return b->phase == CRD_DCP_BENCH_PREPARED ? CRD_DCP_DONE : CRD_DCP_LATER;
 }
 
-static crd_dcp_outcome stop(crd_dcp_bench* b, crd_dcp_bench_reason otherwise)
+static crd_dcp_outcome stop_bench(crd_dcp_bench* b, crd_dcp_bench_reason otherwise)
 {
     crdi_bench_begin_stop(b, b->cause != CRD_DCP_BENCH_NO_REASON ? b->cause : otherwise);
     b->cause = CRD_DCP_BENCH_NO_REASON;
@@ -402,7 +402,7 @@ static crd_dcp_outcome bench_enter(void* user, crd_dcp_state state, double now)
     crd_dcp_bench* b = user;
     switch (state) {
     case CRD_DCP_PREPARING:
-        return prepare(b, now);
+        return prepare_bench(b, now);
     case CRD_DCP_CONFIGURING:
         b->phase = CRD_DCP_BENCH_CONDITIONING;
         b->reported = -INFINITY;
@@ -415,9 +415,9 @@ static crd_dcp_outcome bench_enter(void* user, crd_dcp_state state, double now)
         b->numbers.has_back = false; // nobody has been sending for a while
         return CRD_DCP_DONE;
     case CRD_DCP_STOPPING:
-        return stop(b, CRD_DCP_BENCH_BY_MASTER);
+        return stop_bench(b, CRD_DCP_BENCH_BY_MASTER);
     case CRD_DCP_ERRORHANDLING:
-        return stop(b, CRD_DCP_BENCH_SLAVE);
+        return stop_bench(b, CRD_DCP_BENCH_SLAVE);
     default:
         return CRD_DCP_DONE;
     }

@@ -171,7 +171,7 @@ static const char* describe_bits(crd_dcp_description* d, const crd_dcp_bench_con
 
 // The text up to the next of `ends`, which is skipped with the blanks behind it. false: too long,
 // empty, or no end.
-static bool next_word(const char** at, const char* ends, char* out, size_t room)
+static bool next_pair_word(const char** at, const char* ends, char* out, size_t room)
 {
     const size_t n = strcspn(*at, ends);
     if (n == 0 || n >= room || !(*at)[n]) { return false; }
@@ -197,10 +197,10 @@ int crd_dcp_bench_pairs(const crd_dcp_description* d, crd_dcp_bench_pair* out)
     for (at = at ? at + 1 + strspn(at + 1, " ") : ""; *at && count < CRD_DCP_LIMITS_MAX; count++) {
         crd_dcp_bench_pair* p = &out[count];
         char bit[8], input[128], output[128];
-        if (!next_word(&at, " ", bit, sizeof bit) || strtol(bit, NULL, 10) != count ||
-            !next_word(&at, " ", p->name, sizeof p->name) || *at++ != '(' ||
-            !next_word(&at, ",", input, sizeof input) ||
-            !next_word(&at, ")", output, sizeof output)) {
+        if (!next_pair_word(&at, " ", bit, sizeof bit) || strtol(bit, NULL, 10) != count ||
+            !next_pair_word(&at, " ", p->name, sizeof p->name) || *at++ != '(' ||
+            !next_pair_word(&at, ",", input, sizeof input) ||
+            !next_pair_word(&at, ")", output, sizeof output)) {
             return count;
         }
         p->input = find_variable(d, input, CRD_INPUT);
@@ -326,7 +326,7 @@ fail:
 
 const char* const crdi_bench_words[3] = {"limits of the peer", "test case", "initial temperatures"};
 
-static const char* name_of(const char* const* names, size_t count, int i)
+static const char* name_in_list(const char* const* names, size_t count, int i)
 {
     return i >= 0 && (size_t)i < count ? names[i] : NULL;
 }
@@ -336,7 +336,7 @@ const char* crd_dcp_bench_phase_name(int phase)
     static const char* const names[] = {"idle",        "preparation", "prepared",   "conditioning",
                                         "conditioned", "run",         "speed down", "voltage down",
                                         "cool down",   "stand down",  "safe"};
-    return name_of(names, sizeof names / sizeof *names, phase);
+    return name_in_list(names, sizeof names / sizeof *names, phase);
 }
 
 const char* crd_dcp_bench_reason_name(int reason)
@@ -344,5 +344,5 @@ const char* crd_dcp_bench_reason_name(int reason)
     static const char* const names[] = {"none",     "master",    "operator", "watchdog",
                                         "sequence", "trip",      "error",    "checklist",
                                         "limits",   "withdrawn", "slave"};
-    return name_of(names, sizeof names / sizeof *names, reason);
+    return name_in_list(names, sizeof names / sizeof *names, reason);
 }

@@ -14,7 +14,7 @@ typedef struct reader {
     const char* statement;
 } reader;
 
-static crd_status wrong(const reader* r, const char* what)
+static crd_status fail_statement(const reader* r, const char* what)
 {
     char copy[64];
     size_t n = (size_t)(r->end - r->statement);
@@ -24,7 +24,7 @@ static crd_status wrong(const reader* r, const char* what)
     return crdi_fail(r->ctx, CRD_E_FORMAT, "'%s': %s", crdi_clip(copy).text, what);
 }
 
-static void skip(reader* r)
+static void skip_blanks(reader* r)
 {
     while (r->at < r->end && isspace((unsigned char)*r->at)) {
         r->at++;
@@ -32,9 +32,9 @@ static void skip(reader* r)
 }
 
 // Length of the word that is next.
-static size_t word(reader* r)
+static size_t word_length(reader* r)
 {
-    skip(r);
+    skip_blanks(r);
     size_t n = 0;
     while (r->at + n < r->end && !isspace((unsigned char)r->at[n])) {
         n++;
@@ -42,9 +42,9 @@ static size_t word(reader* r)
     return n;
 }
 
-static bool take(reader* r, const char* wanted)
+static bool take_word(reader* r, const char* wanted)
 {
-    const size_t n = word(r);
+    const size_t n = word_length(r);
     if (n != strlen(wanted) || memcmp(r->at, wanted, n) != 0) { return false; }
     r->at += n;
     return true;
@@ -57,15 +57,16 @@ static bool is_keyword(const reader* r, size_t n)
 
 static crd_status read_name(reader* r, char name[32])
 {
-    const size_t n = word(r);
+    const size_t n = word_length(r);
     bool good = n > 0 && n < 32 && (isalpha((unsigned char)*r->at) || *r->at == '_');
     for (size_t i = 1; good && i < n; i++) {
         const unsigned char c = (unsigned char)r->at[i];
         good = isalnum(c) || c == '_' || c == '.' || c == '-';
     }
     if (!good || is_keyword(r, n) || (n == 5 && memcmp(r->at, "avoid", 5) == 0)) {
-        return wrong(r, "expected the name of a quantity (a letter, then up to 30 letters, digits, "
-                        "'_', '.', '-')");
+        return fail_statement(
+            r, "expected the name of a quantity (a letter, then up to 30 letters, digits, "
+               "'_', '.', '-')");
     }
     memcpy(name, r->at, n);
     name[n] = 0;
@@ -85,23 +86,23 @@ bool crdi_bench_dimension(const char* unit, crd_dimension* out)
 
 static crd_status read_unit(reader* r, crd_dcp_limit* l)
 {
-    const size_t n = word(r);
+    const size_t n = word_length(r);
     if (n == 0 || is_keyword(r, n)) {
         l->unit[0] = 0;
         return crdi_bench_dimension("", &l->dimension) ? CRD_OK : CRD_E_FORMAT;
     }
-    if (n >= sizeof l->unit) { return wrong(r, "the unit is longer than 15 characters"); }
+    if (n >= sizeof l->unit) { return fail_statement(r, "the unit is longer than 15 characters"); }
     memcpy(l->unit, r->at, n);
     l->unit[n] = 0;
     if (!crdi_bench_dimension(l->unit, &l->dimension)) {
-        return wrong(r, "its unit is not known; expected one as 1/min, N.m, V, degC");
+        return fail_statement(r, "its unit is not known; expected one as 1/min, N.m, V, degC");
     }
     r->at += n;
     return CRD_OK;
 }
 
 // Up to a blank or "..".
-static bool read_number(reader* r, double* out)
+static bool read_limit_number(reader* r, double* out)
 {
     size_t n = 0;
     while (r->at + n < r->end && !isspace((unsigned char)r->at[n]) &&
@@ -117,19 +118,19 @@ static bool read_number(reader* r, double* out)
 static crd_status read_range(reader* r, crd_dcp_limit* l)
 {
     static const char expected[] = "expected a range of numbers as 0..6500, ..400 or 20..";
-    word(r);
-    const bool low = read_number(r, &l->min);
+    word_length(r);
+    const bool low = read_limit_number(r, &l->min);
     if (!low) { l->min = -INFINITY; }
     if (r->at + 1 < r->end && r->at[0] == '.' && r->at[1] == '.') {
         r->at += 2;
-        const bool high = read_number(r, &l->max);
+        const bool high = read_limit_number(r, &l->max);
         if (!high) { l->max = INFINITY; }
-        if (!low && !high) { return wrong(r, expected); }
+        if (!low && !high) { return fail_statement(r, expected); }
     } else {
-        if (!low) { return wrong(r, expected); }
+        if (!low) { return fail_statement(r, expected); }
         l->max = l->min;
     }
-    if (!(l->min <= l->max)) { return wrong(r, "the range ends before it begins"); }
+    if (!(l->min <= l->max)) { return fail_statement(r, "the range ends before it begins"); }
     return read_unit(r, l);
 }
 
@@ -140,33 +141,33 @@ static crd_status read_rate(reader* r, crd_dcp_limit* l, bool has_unit)
     static const char expected[] = "expected a rate above 0 with its unit over a time, as "
                                    "2000 1/min/s";
     char unit[24];
-    word(r);
-    if (!read_number(r, &l->rate) || !(l->rate > 0)) { return wrong(r, expected); }
-    const size_t n = word(r);
-    if (n == 0 || n >= sizeof unit) { return wrong(r, expected); }
+    word_length(r);
+    if (!read_limit_number(r, &l->rate) || !(l->rate > 0)) { return fail_statement(r, expected); }
+    const size_t n = word_length(r);
+    if (n == 0 || n >= sizeof unit) { return fail_statement(r, expected); }
     memcpy(unit, r->at, n);
     unit[n] = 0;
     r->at += n;
     char* slash = strrchr(unit, '/');
-    if (!slash) { return wrong(r, expected); }
+    if (!slash) { return fail_statement(r, expected); }
     *slash = 0;
     const char* base = strcmp(unit, "1") == 0 ? "" : unit;
     crd_dimension time, of, second;
     if (!crd_dimension_parse("s", &second) || !crd_dimension_parse(slash + 1, &time) ||
         !crd_dimension_equal(&time, &second) || !crdi_bench_dimension(base, &of)) {
-        return wrong(r, expected);
+        return fail_statement(r, expected);
     }
     if (!has_unit) {
-        if (strlen(base) >= sizeof l->unit) { return wrong(r, expected); }
+        if (strlen(base) >= sizeof l->unit) { return fail_statement(r, expected); }
         snprintf(l->unit, sizeof l->unit, "%.15s", base);
         l->dimension = of;
     }
     if (!crd_dimension_equal(&of, &l->dimension)) {
-        return wrong(r, "its rate is not in its unit over a time");
+        return fail_statement(r, "its rate is not in its unit over a time");
     }
     if (strcmp(base, l->unit) != 0) { l->rate *= of.factor / l->dimension.factor; }
     l->rate /= time.factor;
-    return l->rate > 0 && isfinite(l->rate) ? CRD_OK : wrong(r, expected);
+    return l->rate > 0 && isfinite(l->rate) ? CRD_OK : fail_statement(r, expected);
 }
 
 static crd_dcp_limit unbounded(void)
@@ -179,12 +180,14 @@ static crd_status read_limit(reader* r, crd_dcp_limits* out)
     crd_status st = CRD_OK;
     crd_dcp_limit l = unbounded();
     CRD_TRY(read_name(r, l.name));
-    if (crd_dcp_limits_find(out, l.name)) { return wrong(r, "it has been given before"); }
-    if (out->count == CRD_DCP_LIMITS_MAX) { return wrong(r, "there are more than 16 quantities"); }
-    const bool only_rate = take(r, "rate");
+    if (crd_dcp_limits_find(out, l.name)) { return fail_statement(r, "it has been given before"); }
+    if (out->count == CRD_DCP_LIMITS_MAX) {
+        return fail_statement(r, "there are more than 16 quantities");
+    }
+    const bool only_rate = take_word(r, "rate");
     if (!only_rate) { CRD_TRY(read_range(r, &l)); }
-    if (only_rate || take(r, "rate")) { CRD_TRY(read_rate(r, &l, !only_rate)); }
-    if (word(r) > 0) { return wrong(r, "expected ';' behind it"); }
+    if (only_rate || take_word(r, "rate")) { CRD_TRY(read_rate(r, &l, !only_rate)); }
+    if (word_length(r) > 0) { return fail_statement(r, "expected ';' behind it"); }
     out->of[out->count++] = l;
 fail:
     return st;
@@ -195,23 +198,24 @@ static crd_status read_region(reader* r, crd_dcp_limits* out)
     crd_status st = CRD_OK;
     crd_dcp_region g = {.where = unbounded(), .with = unbounded()};
     if (out->avoid_count == CRD_DCP_REGIONS_MAX) {
-        return wrong(r, "there are more than 8 forbidden regions");
+        return fail_statement(r, "there are more than 8 forbidden regions");
     }
     CRD_TRY(read_name(r, g.where.name));
     CRD_TRY(read_range(r, &g.where));
-    if (!take(r, "with")) {
-        return wrong(r, "expected 'with' and another quantity, as avoid speed 0..50 1/min with "
-                        "torque");
+    if (!take_word(r, "with")) {
+        return fail_statement(
+            r, "expected 'with' and another quantity, as avoid speed 0..50 1/min with "
+               "torque");
     }
     CRD_TRY(read_name(r, g.with.name));
-    if (word(r) > 0) {
+    if (word_length(r) > 0) {
         CRD_TRY(read_range(r, &g.with));
     } else {
         g.with.min = g.with.max = NAN; // anything but 0
     }
-    if (word(r) > 0) { return wrong(r, "expected ';' behind it"); }
+    if (word_length(r) > 0) { return fail_statement(r, "expected ';' behind it"); }
     if (strcmp(g.where.name, g.with.name) == 0) {
-        return wrong(r, "expected two different quantities");
+        return fail_statement(r, "expected two different quantities");
     }
     out->avoid[out->avoid_count++] = g;
 fail:
@@ -233,10 +237,10 @@ crd_status crd_dcp_limits_parse(crd_context* ctx, const char* text, size_t lengt
             r.end++;
         }
         at = r.end + 1;
-        skip(&r);
+        skip_blanks(&r);
         r.statement = r.at;
         if (r.at == r.end) { continue; }
-        CRD_TRY(take(&r, "avoid") ? read_region(&r, &l) : read_limit(&r, &l));
+        CRD_TRY(take_word(&r, "avoid") ? read_region(&r, &l) : read_limit(&r, &l));
     }
     *out = l;
 fail:
@@ -282,13 +286,13 @@ fail:
 
 // ---- writing -----------------------------------------------------------------------------------
 
-static void put(crdi_dcp_line* w, const char* text)
+static void put_words(crdi_dcp_line* w, const char* text)
 {
     crdi_dcp_line_put(w, text, strlen(text));
 }
 
 // The shortest text that reads back as the same.
-static void put_number(crdi_dcp_line* w, double x)
+static void put_shortest(crdi_dcp_line* w, double x)
 {
     char text[32];
     for (int digits = 6; digits <= 17; digits++) {
@@ -296,26 +300,26 @@ static void put_number(crdi_dcp_line* w, double x)
         const int n = snprintf(text, sizeof text, "%.*g", digits, x);
         if (crdi_parse_double(text, (size_t)n, &back) && back == x) { break; }
     }
-    put(w, text);
+    put_words(w, text);
 }
 
 static void put_range(crdi_dcp_line* w, const crd_dcp_limit* l)
 {
-    put(w, l->name);
+    put_words(w, l->name);
     if (l->min > -INFINITY || l->max < INFINITY) {
-        put(w, " ");
-        if (l->min > -INFINITY) { put_number(w, l->min); }
-        if (l->max > l->min) { put(w, ".."); }
-        if (l->max > l->min && l->max < INFINITY) { put_number(w, l->max); }
-        if (l->unit[0]) { put(w, " "); }
-        put(w, l->unit);
+        put_words(w, " ");
+        if (l->min > -INFINITY) { put_shortest(w, l->min); }
+        if (l->max > l->min) { put_words(w, ".."); }
+        if (l->max > l->min && l->max < INFINITY) { put_shortest(w, l->max); }
+        if (l->unit[0]) { put_words(w, " "); }
+        put_words(w, l->unit);
     }
     if (l->rate < INFINITY) {
-        put(w, " rate ");
-        put_number(w, l->rate);
-        put(w, " ");
-        put(w, l->unit[0] ? l->unit : "1");
-        put(w, "/s");
+        put_words(w, " rate ");
+        put_shortest(w, l->rate);
+        put_words(w, " ");
+        put_words(w, l->unit[0] ? l->unit : "1");
+        put_words(w, "/s");
     }
 }
 
@@ -324,15 +328,15 @@ int crd_dcp_limits_print(const crd_dcp_limits* l, char* out, size_t room)
     crdi_dcp_line w = {.out = out, .room = room};
     crdi_dcp_line_put(&w, "", 0);
     for (int i = 0; i < l->count; i++) {
-        put(&w, w.length ? "; " : "");
+        put_words(&w, w.length ? "; " : "");
         put_range(&w, &l->of[i]);
     }
     for (int i = 0; i < l->avoid_count; i++) {
-        put(&w, w.length ? "; avoid " : "avoid ");
+        put_words(&w, w.length ? "; avoid " : "avoid ");
         put_range(&w, &l->avoid[i].where);
-        put(&w, " with ");
+        put_words(&w, " with ");
         if (isnan(l->avoid[i].with.min)) {
-            put(&w, l->avoid[i].with.name);
+            put_words(&w, l->avoid[i].with.name);
         } else {
             put_range(&w, &l->avoid[i].with);
         }
@@ -359,7 +363,7 @@ double crdi_bench_convert(double x, const crd_dcp_limit* from, const char* unit,
 }
 
 // A value of `from` in the unit of `to`.
-static double convert(double x, const crd_dcp_limit* from, const crd_dcp_limit* to)
+static double convert_limit(double x, const crd_dcp_limit* from, const crd_dcp_limit* to)
 {
     return crdi_bench_convert(x, from, to->unit, &to->dimension);
 }
@@ -370,7 +374,7 @@ static bool at_most(double a, double b) // but for rounding of units
     return a - b <= 1e-9 * fmax(fabs(a), fabs(b));
 }
 
-static void describe(const crd_dcp_limit* l, char* out, size_t room)
+static void describe_limit(const crd_dcp_limit* l, char* out, size_t room)
 {
     crd_dcp_limits one = {.count = 1, .of = {*l}};
     crd_dcp_limits_print(&one, out, room);
@@ -386,14 +390,14 @@ static crd_status check_range(crd_context* ctx, const crd_dcp_limit* p, const cr
     const double scale =
         strcmp(p->unit, l->unit) == 0 ? 1 : p->dimension.factor / l->dimension.factor;
     char needs[96], allows[96];
-    describe(p, needs, sizeof needs);
-    describe(l, allows, sizeof allows);
+    describe_limit(p, needs, sizeof needs);
+    describe_limit(l, allows, sizeof allows);
     const bool ranged = isfinite(p->min) || isfinite(p->max); // else only its rate is said
-    if (ranged && !at_most(l->min, convert(p->min, p, l))) {
+    if (ranged && !at_most(l->min, convert_limit(p->min, p, l))) {
         return crdi_fail(ctx, CRD_E_RANGE, "limit %s min: the test case needs %s, %s allows %s",
                          p->name, needs, who, allows);
     }
-    if (ranged && !at_most(convert(p->max, p, l), l->max)) {
+    if (ranged && !at_most(convert_limit(p->max, p, l), l->max)) {
         return crdi_fail(ctx, CRD_E_RANGE, "limit %s max: the test case needs %s, %s allows %s",
                          p->name, needs, who, allows);
     }
@@ -415,24 +419,24 @@ static bool touches(const crd_dcp_limits* planned, const crd_dcp_region* g)
         (ranged && !crd_dimension_equal(&b->dimension, &g->with.dimension))) {
         return true; // for all we know
     }
-    if (convert(a->max, a, &g->where) < g->where.min ||
-        convert(a->min, a, &g->where) > g->where.max) {
+    if (convert_limit(a->max, a, &g->where) < g->where.min ||
+        convert_limit(a->min, a, &g->where) > g->where.max) {
         return false;
     }
     if (!ranged) { return b->min != 0 || b->max != 0; }
-    return convert(b->max, b, &g->with) >= g->with.min &&
-           convert(b->min, b, &g->with) <= g->with.max;
+    return convert_limit(b->max, b, &g->with) >= g->with.min &&
+           convert_limit(b->min, b, &g->with) <= g->with.max;
 }
 
-static bool covers(const crd_dcp_limit* wide, const crd_dcp_limit* narrow,
-                   const crd_dcp_limit* planned)
+static bool covers_range(const crd_dcp_limit* wide, const crd_dcp_limit* narrow,
+                         const crd_dcp_limit* planned)
 {
     if (!crd_dimension_equal(&wide->dimension, &narrow->dimension)) { return false; }
     // Only the part of it that the test case reaches counts.
     const double low =
-        fmax(convert(narrow->min, narrow, wide), convert(planned->min, planned, wide));
+        fmax(convert_limit(narrow->min, narrow, wide), convert_limit(planned->min, planned, wide));
     const double high =
-        fmin(convert(narrow->max, narrow, wide), convert(planned->max, planned, wide));
+        fmin(convert_limit(narrow->max, narrow, wide), convert_limit(planned->max, planned, wide));
     return at_most(wide->min, low) && at_most(high, wide->max);
 }
 
@@ -444,11 +448,12 @@ static bool keeps_clear(const crd_dcp_limits* planned, const crd_dcp_region* g)
     for (int i = 0; i < planned->avoid_count; i++) {
         const crd_dcp_region* p = &planned->avoid[i];
         if (strcmp(p->where.name, g->where.name) != 0 || strcmp(p->with.name, g->with.name) != 0 ||
-            !covers(&p->where, &g->where, a)) {
+            !covers_range(&p->where, &g->where, a)) {
             continue;
         }
         if (isnan(p->with.min)) { return true; }
-        if (isnan(g->with.min) ? covers(&p->with, b, b) : covers(&p->with, &g->with, b)) {
+        if (isnan(g->with.min) ? covers_range(&p->with, b, b)
+                               : covers_range(&p->with, &g->with, b)) {
             return true;
         }
     }
@@ -483,7 +488,7 @@ typedef struct names {
     int at;
 } names;
 
-static const char* next_name(void* user)
+static const char* next_quantity(void* user)
 {
     names* n = user;
     int i = n->at++;
@@ -502,7 +507,7 @@ crd_status crd_dcp_limits_agree(crd_context* ctx, const crd_dcp_limits* planned,
         const char* name = planned->of[i].name;
         if (crd_dcp_limits_find(bench, name) || crd_dcp_limits_find(peer, name)) { continue; }
         names n = {.of = {bench, peer}};
-        const char* near = crdi_nearest(name, next_name, &n);
+        const char* near = crdi_nearest(name, next_quantity, &n);
         return crdi_fail(ctx, CRD_E_RANGE,
                          "limit %s: the test case has it, neither the bench nor its peer knows "
                          "it%s%s%s",

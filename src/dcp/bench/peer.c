@@ -319,24 +319,32 @@ crd_status crd_dcp_bench_peer_check(crd_dcp_bench_peer* p, double now)
     return CRD_OK;
 }
 
-// Entries of the log begin with what they are about, wherever the session puts them into its line.
+crdi_bench_entry crdi_bench_find_entry(const char* line, const char** entry, const char** text)
+{
+    static const char* const words[CRDI_BENCH_NO_ENTRY] = {
+        "preparation: ", "conditioning: ", "refused: ", "clamped: ", "fault: ", "stop: "};
+    int i = 0;
+    while (i < CRDI_BENCH_NO_ENTRY && !(*entry = strstr(line, words[i]))) {
+        i++;
+    }
+    *text = *entry ? *entry + strlen(words[i]) : "";
+    return (crdi_bench_entry)i;
+}
+
 void crd_dcp_bench_peer_notice(crd_dcp_bench_peer* p, const crd_dcp_notice* n)
 {
-    static const char* const words[] = {
-        "preparation: ", "conditioning: ", "refused: ", "clamped: ", "fault: ", "stop: "};
+    const char *entry = NULL, *text = NULL;
     if (n->kind != CRD_DCP_NOTICE_LOG || !n->text) { return; }
-    for (int i = 0; i < 6; i++) {
-        const char* at = strstr(n->text, words[i]);
-        if (!at) { continue; }
-        char* to = i == 0 ? p->missing : i == 1 ? p->progress : p->why;
-        // The phases of a stop follow their reason and do not hide it.
-        const bool phase =
-            strncmp(p->why, "stop: ", 6) == 0 && strncmp(p->why, "stop: by ", 9) != 0;
-        const bool news = strncmp(at, "stop: by ", 9) == 0 && strncmp(p->why, "clamped: ", 9) == 0;
-        if (i == 5 && p->why[0] && !phase && !news) { return; }
-        snprintf(to, sizeof p->why, "%s", at);
-        return;
-    }
+    const crdi_bench_entry kind = crdi_bench_find_entry(n->text, &entry, &text);
+    if (kind == CRDI_BENCH_NO_ENTRY) { return; }
+    char* to = kind == CRDI_BENCH_PREPARATION    ? p->missing
+               : kind == CRDI_BENCH_CONDITIONING ? p->progress
+                                                 : p->why;
+    // The phases of a stop follow their reason and do not hide it.
+    const bool phase = strncmp(p->why, "stop: ", 6) == 0 && strncmp(p->why, "stop: by ", 9) != 0;
+    const bool news = strncmp(text, "by ", 3) == 0 && strncmp(p->why, "clamped: ", 9) == 0;
+    if (kind == CRDI_BENCH_STOP && p->why[0] && !phase && !news) { return; }
+    snprintf(to, sizeof p->why, "%s", entry);
 }
 
 crd_dcp_bench_view crd_dcp_bench_peer_view(const crd_dcp_bench_peer* p)

@@ -8,7 +8,7 @@
 static const uint32_t ERROR_MEMORY = 1u << 31;
 
 // Of what the bench does by itself, or of what the slave is asked.
-static double now_of(const crd_dcp_bench* b)
+static double bench_now(const crd_dcp_bench* b)
 {
     return b->ticking ? b->time : b->slave->now;
 }
@@ -28,7 +28,7 @@ static bool stopping(const crd_dcp_bench* b)
     return b->phase >= CRD_DCP_BENCH_SPEED_DOWN;
 }
 
-static void measure(crd_dcp_bench* b)
+static void measure_quantities(crd_dcp_bench* b)
 {
     for (int i = 0; i < b->c.quantity_count; i++) {
         b->q[i].measured = b->rig.measure(b->rig.user, i);
@@ -38,7 +38,7 @@ static void measure(crd_dcp_bench* b)
 static void fault(crd_dcp_bench* b, crd_dcp_bench_reason reason, crd_dcp_error code)
 {
     b->cause = reason;
-    crd_dcp_slave_fault(b->slave, code, now_of(b));
+    crd_dcp_slave_fault(b->slave, code, bench_now(b));
     b->cause = CRD_DCP_BENCH_NO_REASON; // where the slave is in Error already
 }
 
@@ -71,8 +71,8 @@ crd_status crdi_bench_read_media(crd_dcp_bench* b, const crd_dcp_limits* initial
     return CRD_OK;
 }
 
-static crd_status read_texts(crd_dcp_bench* b, crd_dcp_limits* peer, crd_dcp_limits* planned,
-                             crd_dcp_limits* initial, double* tolerance)
+static crd_status read_peer_texts(crd_dcp_bench* b, crd_dcp_limits* peer, crd_dcp_limits* planned,
+                                  crd_dcp_limits* initial, double* tolerance)
 {
     crd_status st = CRD_OK;
     const char* mine = b->c.initial ? b->c.initial : "";
@@ -99,7 +99,7 @@ bool crdi_bench_agree(crd_dcp_bench* b, double now)
     crd_status st = CRD_OK;
     crd_dcp_limits peer, planned, initial;
     double tolerance = 1;
-    CRD_TRY(read_texts(b, &peer, &planned, &initial, &tolerance));
+    CRD_TRY(read_peer_texts(b, &peer, &planned, &initial, &tolerance));
     CRD_TRY(crd_dcp_limits_agree(b->ctx, &planned, &b->own, &peer));
     CRD_TRY(crdi_bench_read_media(b, &initial, tolerance));
     return true;
@@ -139,9 +139,9 @@ static void name_items(const crd_dcp_bench* b, uint32_t missing, char* out, size
 // Whether it is time for an entry about what is waited for.
 static bool may_report(crd_dcp_bench* b, bool changed)
 {
-    const bool due = b->c.report > 0 && now_of(b) >= b->reported + b->c.report - 1e-6;
+    const bool due = b->c.report > 0 && bench_now(b) >= b->reported + b->c.report - 1e-6;
     if (!changed && !due) { return false; }
-    b->reported = now_of(b);
+    b->reported = bench_now(b);
     return true;
 }
 
@@ -154,7 +154,7 @@ void crdi_bench_check_items(crd_dcp_bench* b)
         b->phase = CRD_DCP_BENCH_PREPARED;
         b->remote = true;
         if (b->rig.remote) { b->rig.remote(b->rig.user, true); }
-        measure(b);
+        measure_quantities(b);
         crdi_bench_tell(b, CRDI_LOG_READY, NULL, NULL);
     } else if (may_report(b, changed)) {
         char names[160];
@@ -218,7 +218,7 @@ static void start_from_measured(crdi_bench_quantity* q)
 }
 
 // What has no energy to be taken out of goes to its safe value at once, whatever its rate.
-static void release(crd_dcp_bench* b)
+static void release_quantities(crd_dcp_bench* b)
 {
     for (int i = 0; i < b->c.quantity_count; i++) {
         crdi_bench_quantity* q = &b->q[i];
@@ -246,11 +246,11 @@ void crdi_bench_begin_stop(crd_dcp_bench* b, crd_dcp_bench_reason reason)
     }
     if (stopping(b)) { return; } // a fault in a stop: it goes on where it is
     b->phase = CRD_DCP_BENCH_SPEED_DOWN;
-    b->stop_since = now_of(b);
+    b->stop_since = bench_now(b);
     b->stop_reported = false;
     b->clamped = 0;
-    measure(b);
-    release(b);
+    measure_quantities(b);
+    release_quantities(b);
     tell_stop(b, "torque 0, speed down, voltage held");
 }
 
@@ -279,7 +279,7 @@ bool crdi_bench_stopped(crd_dcp_bench* b)
 {
     if (b->phase == CRD_DCP_BENCH_SPEED_DOWN && speed_of(b) <= b->c.safe_speed) {
         b->phase = CRD_DCP_BENCH_VOLTAGE_DOWN;
-        b->safe_since = now_of(b);
+        b->safe_since = bench_now(b);
         tell_stop(b, "speed is safe, voltage down");
         return false; // control sets where the voltage goes
     }
@@ -291,7 +291,7 @@ bool crdi_bench_stopped(crd_dcp_bench* b)
     }
     if (b->phase == CRD_DCP_BENCH_COOL_DOWN && !must_cool(b)) {
         b->phase = CRD_DCP_BENCH_STAND_DOWN;
-        b->stop_since = now_of(b); // cooling takes the time that it takes
+        b->stop_since = bench_now(b); // cooling takes the time that it takes
         tell_stop(b, "to standstill");
         return false;
     }
@@ -306,7 +306,7 @@ bool crdi_bench_stopped(crd_dcp_bench* b)
 
 static void look_at_stop(crd_dcp_bench* b)
 {
-    const double taken = now_of(b) - b->stop_since;
+    const double taken = bench_now(b) - b->stop_since;
     if (b->phase == CRD_DCP_BENCH_SAFE || b->phase == CRD_DCP_BENCH_COOL_DOWN || b->stop_reported ||
         b->c.stop_patience == 0 || taken < b->c.stop_patience) {
         return;
@@ -359,8 +359,8 @@ static double follow_master(crd_dcp_bench* b, int i)
     b->clamped = outside ? b->clamped | bit : b->clamped & ~bit;
     if (outside && !before) {
         b->clamps++;
-        if (now_of(b) >= q->told + 1) { // a set value that dances on its limit fills no logs
-            q->told = now_of(b);
+        if (bench_now(b) >= q->told + 1) { // a set value that dances on its limit fills no logs
+            q->told = bench_now(b);
             crdi_bench_tell(b, q->at_once ? CRDI_LOG_AVOIDED : CRDI_LOG_CLAMPED,
                             (const char*[]){q->spec->name, q->unit},
                             (const double[]){q->wanted, x, q->min, q->max});
@@ -414,7 +414,7 @@ static double rate_of(const crd_dcp_bench* b, const crdi_bench_quantity* q)
 }
 
 // Towards the target, as fast as the rate allows.
-static void move(crd_dcp_bench* b, int i, double seconds)
+static void move_set_value(crd_dcp_bench* b, int i, double seconds)
 {
     crdi_bench_quantity* q = &b->q[i];
     const double rate = q->at_once ? INFINITY : rate_of(b, q);
@@ -462,7 +462,7 @@ static void control(crd_dcp_bench* b, double seconds)
                     : b->phase == CRD_DCP_BENCH_RUN ? follow_master(b, i)
                                                     : conditioning_value(b, i);
         if (isnan(q->target)) { q->target = q->set; }
-        move(b, i, seconds);
+        move_set_value(b, i, seconds);
     }
 }
 
@@ -470,7 +470,7 @@ void crdi_bench_go_on(crd_dcp_bench* b, double seconds)
 {
     control(b, seconds);
     if (b->rig.step) { b->rig.step(b->rig.user, seconds); }
-    measure(b);
+    measure_quantities(b);
 }
 
 // ---- watch -------------------------------------------------------------------------------------
@@ -523,7 +523,7 @@ static bool check_rig(crd_dcp_bench* b)
     return true;
 }
 
-static bool check_numbers(crd_dcp_bench* b)
+static bool check_sequence_numbers(crd_dcp_bench* b)
 {
     const crdi_bench_sequence* n = &b->numbers;
     if (!b->extension || !n->has_back || b->c.gap_limit == 0) { return false; }
@@ -535,7 +535,7 @@ static bool check_numbers(crd_dcp_bench* b)
     return true;
 }
 
-static void watch(crd_dcp_bench* b, double watchdog)
+static void watch_run(crd_dcp_bench* b, double watchdog)
 {
     const crd_dcp_state state = b->slave->state;
     if (state < CRD_DCP_PREPARED || state > CRD_DCP_STOPPING) { return; }
@@ -547,7 +547,7 @@ static void watch(crd_dcp_bench* b, double watchdog)
         crdi_bench_tell(b, CRDI_LOG_WATCHDOG, NULL, &b->c.watchdog);
         fault(b, CRD_DCP_BENCH_WATCHDOG, CRD_DCP_E_HEARTBEAT_MISSED);
     } else {
-        check_numbers(b);
+        check_sequence_numbers(b);
     }
 }
 
@@ -571,14 +571,14 @@ static bool duty_is_done(crd_dcp_bench* b)
     }
 }
 
-static void go_to(crd_dcp_bench* b, double time)
+static void go_to_time(crd_dcp_bench* b, double time)
 {
     crd_dcp_slave* s = b->slave;
     const double watchdog = watchdog_at(b), seconds = time - b->time;
     b->time = time;
     b->ticking = true;
     if (s->mode != CRD_DCP_NRT || !crdi_dcp_in_run(s->state)) { crdi_bench_go_on(b, seconds); }
-    watch(b, watchdog);
+    watch_run(b, watchdog);
     if (stopping(b)) { look_at_stop(b); }
     const bool done = s->pending == CRDI_DUTY && duty_is_done(b);
     b->ticking = false;
@@ -604,12 +604,12 @@ void crdi_bench_advance(void* user, double now)
     if (!b->started) {
         b->started = true;
         b->time = b->base = now;
-        measure(b);
+        measure_quantities(b);
         return;
     }
     const double next = crdi_bench_next(b);
     if (next == next_period(b)) { b->periods++; }
-    go_to(b, next);
+    go_to_time(b, next);
 }
 
 void crd_dcp_bench_stop(crd_dcp_bench* b, double now)

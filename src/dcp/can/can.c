@@ -51,9 +51,9 @@ static int compare_meaning(const void* a, const void* b)
                                     *(const crd_dcp_can_message* const*)b);
 }
 
-static const crd_dcp_can_message* find(const crd_dcp_can* c, const crd_dcp_can_message** in,
-                                       const crd_dcp_can_message* key,
-                                       int (*compare)(const void*, const void*))
+static const crd_dcp_can_message* find_message(const crd_dcp_can* c, const crd_dcp_can_message** in,
+                                               const crd_dcp_can_message* key,
+                                               int (*compare)(const void*, const void*))
 {
     const crd_dcp_can_message** found =
         c->count ? bsearch(&key, in, (size_t)c->count, sizeof *in, compare) : NULL;
@@ -108,8 +108,8 @@ crd_dcp_can_counts crd_dcp_can_get_counts(const crd_dcp_can* c)
 
 // Items of a payload, one behind the other, go to their places in the frame. A string that is
 // shorter than its place ends with zeros. false: it does not fit.
-static bool scatter(const crd_dcp_can_message* m, const uint8_t* payload, size_t length,
-                    uint8_t* frame)
+static bool scatter_items(const crd_dcp_can_message* m, const uint8_t* payload, size_t length,
+                          uint8_t* frame)
 {
     size_t at = 0;
     memset(frame, 0, CRD_DCP_CAN_ROOM);
@@ -132,7 +132,7 @@ static bool scatter(const crd_dcp_can_message* m, const uint8_t* payload, size_t
     return at == length;
 }
 
-static size_t gather(const crd_dcp_can_message* m, const uint8_t* frame, uint8_t* payload)
+static size_t gather_items(const crd_dcp_can_message* m, const uint8_t* frame, uint8_t* payload)
 {
     size_t at = 0;
     for (int i = 0; i < m->item_count; i++) {
@@ -173,11 +173,11 @@ bool crd_dcp_can_send(crd_dcp_can* c, const crd_dcp_pdu* p, uint8_t sender)
                                                : data ? sender
                                                       : 0,
                                      .id = data ? p->id : 0};
-    const crd_dcp_can_message* m = find(c, c->by_meaning, &key, compare_meaning);
+    const crd_dcp_can_message* m = find_message(c, c->by_meaning, &key, compare_meaning);
     uint8_t frame[CRD_DCP_CAN_ROOM];
     bool good = m != NULL;
     if (good && data) {
-        good = scatter(m, p->payload, p->payload_length, frame);
+        good = scatter_items(m, p->payload, p->payload_length, frame);
     } else if (good) {
         good = crd_dcp_can_encode(p, frame) == m->length;
     }
@@ -199,7 +199,7 @@ static const crd_dcp_can_message* message_of(crd_dcp_can* c, const struct can_fr
         return NULL;
     }
     const crd_dcp_can_message key = {.can_id = (uint16_t)id};
-    return find(c, c->by_id, &key, compare_id);
+    return find_message(c, c->by_id, &key, compare_id);
 }
 
 static bool take_frame(crd_dcp_can* c, const struct can_frame* f, crd_dcp_pdu* out, uint8_t* sender)
@@ -221,7 +221,7 @@ static bool take_frame(crd_dcp_can* c, const struct can_frame* f, crd_dcp_pdu* o
     }
     if (crdi_dcp_is_data(m->type)) {
         out->peer = 0;
-        out->payload_length = gather(m, c->frame, c->payload);
+        out->payload_length = gather_items(m, c->frame, c->payload);
         out->payload = c->payload;
     }
     if (sender) { *sender = m->sender; }

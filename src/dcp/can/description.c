@@ -1,7 +1,6 @@
 // Descriptions of DCP over CAN: the tables of the schema, and the reader.
 #include "dcp/can/can.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -156,7 +155,7 @@ static void unknown_element(reader* r, const crdi_xml_element* e)
 }
 
 // 0 where it is missing or bad, which is found.
-static uint64_t number(reader* r, const crdi_xml_element* e, const char* name, uint64_t most)
+static uint64_t get_number(reader* r, const crdi_xml_element* e, const char* name, uint64_t most)
 {
     const char* text = crdi_xml_get(e, name);
     uint64_t x = 0;
@@ -175,7 +174,7 @@ static uint64_t number(reader* r, const crdi_xml_element* e, const char* name, u
     return x;
 }
 
-static double limit(reader* r, const crdi_xml_element* e, const char* name)
+static double get_limit(reader* r, const crdi_xml_element* e, const char* name)
 {
     const char* text = crdi_xml_get(e, name);
     double x = (double)NAN;
@@ -226,11 +225,11 @@ static bool read_item(reader* r, const crdi_xml_element* e, crd_dcp_can_item* ou
     *out = (crd_dcp_can_item){.name = copy_text(r, crdi_xml_get(e, "name")),
                               .unit = copy_text(r, crdi_xml_get(e, "unit")),
                               .type = (uint8_t)type,
-                              .offset = (uint8_t)number(r, e, "offset", 7),
-                              .min = text ? (double)NAN : limit(r, t, "min"),
-                              .max = text ? (double)NAN : limit(r, t, "max"),
+                              .offset = (uint8_t)get_number(r, e, "offset", 7),
+                              .min = text ? (double)NAN : get_limit(r, t, "min"),
+                              .max = text ? (double)NAN : get_limit(r, t, "max"),
                               .line = e->line};
-    out->length = text ? (uint8_t)number(r, t, "length", CRD_DCP_CAN_ROOM)
+    out->length = text ? (uint8_t)get_number(r, t, "length", CRD_DCP_CAN_ROOM)
                        : (uint8_t)crd_dcp_size_of((crd_dcp_data_type)type);
     return true;
 }
@@ -253,7 +252,7 @@ static void read_data(reader* r, const crdi_xml_element* e, crd_dcp_can_message*
             if (m->receiver_count == UINT8_MAX) {
                 crdi_dcp_found(&r->f, "C09", k->line, "<%s> has more than 255 receivers", e->name);
             } else {
-                receivers[m->receiver_count++] = (uint8_t)number(r, k, "dcpId", UINT8_MAX);
+                receivers[m->receiver_count++] = (uint8_t)get_number(r, k, "dcpId", UINT8_MAX);
             }
         } else {
             unknown_element(r, k);
@@ -275,21 +274,22 @@ static void read_message(reader* r, const crdi_xml_element* e, const crdi_can_ki
                        : parameters ? "canId senderRef length paramId"
                                     : "canId senderRef length dataId",
                        kind->fixed);
-    *m = (crd_dcp_can_message){
-        .can_id = (uint16_t)number(r, e, "canId", UINT16_MAX), .type = kind->type, .line = e->line};
+    *m = (crd_dcp_can_message){.can_id = (uint16_t)get_number(r, e, "canId", UINT16_MAX),
+                               .type = kind->type,
+                               .line = e->line};
     if (!fixed_value(kind->fixed, "senderRef", &n)) {
-        m->sender = (uint8_t)number(r, e, "senderRef", UINT8_MAX);
+        m->sender = (uint8_t)get_number(r, e, "senderRef", UINT8_MAX);
     }
     if (kind->length >= 0) {
         m->length = (uint8_t)kind->length;
-        if (crdi_xml_get(e, "length") && number(r, e, "length", UINT8_MAX) != m->length) {
+        if (crdi_xml_get(e, "length") && get_number(r, e, "length", UINT8_MAX) != m->length) {
             crdi_dcp_found(&r->f, "C05", e->line,
                            "<%s> has length = '%s', expected '%d', as always", e->name,
                            crdi_clip(crdi_xml_get(e, "length")).text, m->length);
         }
     } else {
-        m->length = (uint8_t)number(r, e, "length", CRD_DCP_CAN_ROOM);
-        m->id = (uint16_t)number(r, e, id, UINT16_MAX);
+        m->length = (uint8_t)get_number(r, e, "length", CRD_DCP_CAN_ROOM);
+        m->id = (uint16_t)get_number(r, e, id, UINT16_MAX);
         read_data(r, e, m);
     }
 }
@@ -355,41 +355,23 @@ static void read_network(reader* r, const crdi_xml_element* e, crd_dcp_pdu* p)
     case CRD_DCP_UDP:
     case CRD_DCP_TCP:
         look_at_attributes(r, k, "port ip_address", "");
-        p->port = (uint16_t)number(r, k, "port", UINT16_MAX);
-        p->address = (uint32_t)number(r, k, "ip_address", UINT32_MAX);
+        p->port = (uint16_t)get_number(r, k, "port", UINT16_MAX);
+        p->address = (uint32_t)get_number(r, k, "ip_address", UINT32_MAX);
         break;
     case CRD_DCP_BLUETOOTH:
         look_at_attributes(r, k, target ? "address port" : "port", "");
-        p->port = (uint16_t)number(r, k, "port", UINT16_MAX);
-        if (target) { p->bd_addr = number(r, k, "address", UINT64_MAX); }
+        p->port = (uint16_t)get_number(r, k, "port", UINT16_MAX);
+        if (target) { p->bd_addr = get_number(r, k, "address", UINT64_MAX); }
         break;
     case CRD_DCP_USB:
         look_at_attributes(r, k, target ? "endpoint_address slave_uuid" : "endpoint_address", "");
-        p->endpoint = (uint8_t)number(r, k, "endpoint_address", UINT8_MAX);
+        p->endpoint = (uint8_t)get_number(r, k, "endpoint_address", UINT8_MAX);
         if (target) { read_uuid(r, k, "slave_uuid", p->uuid); }
         break;
     default:
         look_at_attributes(r, k, "", "");
         break;
     }
-}
-
-// A number of a list as its type wants it.
-static bool read_number(const char* text, size_t n, uint8_t type, double* real, int64_t* integer)
-{
-    if (crdi_dcp_is_real(type)) {
-        return crdi_parse_double(text, n, real) && isfinite(*real) &&
-               (type == CRD_DCP_FLOAT64 || fabs(*real) <= (double)FLT_MAX);
-    }
-    const int bits = 8 * (int)crd_dcp_size_of((crd_dcp_data_type)type);
-    if (type <= CRD_DCP_UINT64) {
-        uint64_t x = 0;
-        if (!crdi_parse_uint64(text, n, &x) || (bits < 64 && x >> bits)) { return false; }
-        memcpy(integer, &x, sizeof x);
-        return true;
-    }
-    const int64_t most = bits == 64 ? INT64_MAX : (INT64_C(1) << (bits - 1)) - 1;
-    return crdi_parse_int64(text, n, integer) && *integer <= most && *integer >= -most - 1;
 }
 
 static void read_value(reader* r, const crdi_xml_element* e, crd_dcp_pdu* p)
@@ -417,7 +399,7 @@ static void read_value(reader* r, const crdi_xml_element* e, crd_dcp_pdu* p)
     if (size) {
         size_t n = 0;
         for (const char* w = crdi_dcp_word(&text, &n); w && good; w = crdi_dcp_word(&text, &n)) {
-            good = read_number(w, n, p->data_type, &real[count], &integer[count]);
+            good = crdi_dcp_parse_number(type, w, n, &real[count], &integer[count]);
             count++;
         }
         good = good && count > 0;
@@ -462,7 +444,7 @@ static void read_setting(reader* r, const crdi_xml_element* e, const crdi_can_se
     for (int i = 0; i < CRDI_CAN_FIELDS && s->fields[i].name; i++) {
         snprintf(known + strlen(known), sizeof known - strlen(known), "%s ", s->fields[i].name);
         crdi_dcp_member_set(p, s->fields[i].offset, s->fields[i].size,
-                            number(r, e, s->fields[i].name, s->fields[i].most));
+                            get_number(r, e, s->fields[i].name, s->fields[i].most));
     }
     look_at_attributes(r, e, known, "");
     if (s->network) { read_network(r, e, p); }
@@ -473,7 +455,7 @@ static void read_slave(reader* r, const crdi_xml_element* e, crd_dcp_can_config*
 {
     look_at_attributes(r, e, "name uuid dcpId", "");
     *out = (crd_dcp_can_config){.name = copy_text(r, crdi_xml_get(e, "name")),
-                                .id = (uint8_t)number(r, e, "dcpId", UINT8_MAX),
+                                .id = (uint8_t)get_number(r, e, "dcpId", UINT8_MAX),
                                 .line = e->line};
     read_uuid(r, e, "uuid", out->uuid);
     const size_t n = (size_t)count_children(e);

@@ -57,7 +57,7 @@ static bool engine_opens(void* user, const crd_dcp_address* at)
 
 // ---- to the engine -----------------------------------------------------------------------------
 
-static void hand_in(crd_dcp_can_slave* s, crd_dcp_pdu* p)
+static void hand_to_engine(crd_dcp_can_slave* s, crd_dcp_pdu* p)
 {
     const size_t length = crd_dcp_encode(p, s->pdu, s->room);
     if (length == 0 || length > s->room) { return; }
@@ -65,7 +65,7 @@ static void hand_in(crd_dcp_can_slave* s, crd_dcp_pdu* p)
 }
 
 // A setting as the engine knows it. The bus is one address.
-static crd_dcp_error settle(crd_dcp_can_slave* s, crd_dcp_pdu p)
+static crd_dcp_error apply_setting(crd_dcp_can_slave* s, crd_dcp_pdu p)
 {
     p.seq = s->seq;
     p.peer = s->config->id;
@@ -76,30 +76,30 @@ static crd_dcp_error settle(crd_dcp_can_slave* s, crd_dcp_pdu p)
     }
     s->error = CRD_DCP_E_GENERIC;
     s->quiet = true;
-    hand_in(s, &p);
+    hand_to_engine(s, &p);
     s->quiet = false;
     return (crd_dcp_error)s->error;
 }
 
-static crd_dcp_error settle_network(crd_dcp_can_slave* s, const crd_dcp_pdu* of)
+static crd_dcp_error apply_network(crd_dcp_can_slave* s, const crd_dcp_pdu* of)
 {
     const uint8_t type = of->type == CRD_DCP_CFG_OUTPUT  ? CRD_DCP_CFG_TARGET_NETWORK
                          : of->type == CRD_DCP_CFG_INPUT ? CRD_DCP_CFG_SOURCE_NETWORK
                                                          : CRD_DCP_CFG_PARAM_NETWORK;
-    return settle(s, (crd_dcp_pdu){.type = type, .id = of->id});
+    return apply_setting(s, (crd_dcp_pdu){.type = type, .id = of->id});
 }
 
 // All settings; the first that is refused is an error of the slave.
-static void settle_all(crd_dcp_can_slave* s)
+static void apply_settings(crd_dcp_can_slave* s)
 {
     s->settled = true;
     for (int i = 0; i < s->config->setting_count; i++) {
         const crd_dcp_pdu* p = &s->config->settings[i];
-        crd_dcp_error e = settle(s, *p);
+        crd_dcp_error e = apply_setting(s, *p);
         // What the file does not say about networks: it can only be the bus.
         const bool data = p->type == CRD_DCP_CFG_OUTPUT || p->type == CRD_DCP_CFG_INPUT ||
                           p->type == CRD_DCP_CFG_TUNABLE_PARAMETER;
-        if (e == CRD_DCP_NONE && data && p->pos == 0) { e = settle_network(s, p); }
+        if (e == CRD_DCP_NONE && data && p->pos == 0) { e = apply_network(s, p); }
         if (e == CRD_DCP_NONE) { continue; }
         if (e == CRD_DCP_E_TRANSITION_IN_PROGRESS) { // the plant is not back at its start: later
             s->settled = false;
@@ -127,14 +127,14 @@ static uint16_t next_seq(crd_dcp_can_slave* s, const crd_dcp_pdu* p)
     return 0;
 }
 
-static void settle_if_need_be(crd_dcp_can_slave* s)
+static void apply_if_need_be(crd_dcp_can_slave* s)
 {
     const bool there = crd_dcp_slave_state(s->engine) == CRD_DCP_CONFIGURATION;
     s->settled = s->settled && there;
-    if (there && !s->settled) { settle_all(s); }
+    if (there && !s->settled) { apply_settings(s); }
 }
 
-static void take(crd_dcp_can_slave* s, crd_dcp_pdu* p)
+static void take_pdu(crd_dcp_can_slave* s, crd_dcp_pdu* p)
 {
     const bool data = crdi_dcp_is_data(p->type);
     if (!data && (p->type >= CRD_DCP_RSP_ACK || p->peer != s->config->id)) { return; }
@@ -144,8 +144,8 @@ static void take(crd_dcp_can_slave* s, crd_dcp_pdu* p)
         p->major = s->d.major;
         p->minor = s->d.minor;
     }
-    hand_in(s, p);
-    settle_if_need_be(s);
+    hand_to_engine(s, p);
+    apply_if_need_be(s);
 }
 
 void crd_dcp_can_slave_poll(crd_dcp_can_slave* s, double now)
@@ -153,10 +153,10 @@ void crd_dcp_can_slave_poll(crd_dcp_can_slave* s, double now)
     crd_dcp_pdu p;
     if (now > s->now) { s->now = now; }
     while (crd_dcp_can_receive(s->can, &p, NULL)) {
-        take(s, &p);
+        take_pdu(s, &p);
     }
     crd_dcp_slave_advance(s->engine, s->now);
-    settle_if_need_be(s);
+    apply_if_need_be(s);
 }
 
 crd_dcp_slave* crd_dcp_can_slave_engine(crd_dcp_can_slave* s)
@@ -187,7 +187,7 @@ static void count_groups(crd_dcp_can_slave* s)
     }
 }
 
-static crd_status look_at(crd_context* ctx, const crd_dcp_can_config* c, size_t* room)
+static crd_status check_settings(crd_context* ctx, const crd_dcp_can_config* c, size_t* room)
 {
     *room = 64;
     for (int i = 0; i < c->setting_count; i++) {
@@ -234,7 +234,7 @@ crd_status crd_dcp_can_slave_create(crd_context* ctx, crd_dcp_can* can,
                                   .parameter = &bus_port,
                                   .data_count = 1,
                                   .parameter_count = 1};
-    CRD_TRY(look_at(ctx, config, &s->room));
+    CRD_TRY(check_settings(ctx, config, &s->room));
     s->pdu = crdi_new(ctx, s->room);
     s->counters = crdi_new_array(ctx, (size_t)config->setting_count, sizeof *s->counters);
     if (!s->pdu || !s->counters) { CRD_TRY(CRD_E_MEMORY); }

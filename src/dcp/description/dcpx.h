@@ -5,7 +5,8 @@
 ///   findings.c    what is wrong with a document
 ///   schema.c      which elements and attributes there are, and the check of a document against it
 ///   read.c        a document becomes a description, with findings where it is not as it should be
-///   rules.c       the rules: their list, and those that can be told from a description alone
+///   rules.c       the rules: their list, and those that can be told from a description alone;
+///                 rules_variables.c those about variables
 ///   write.c       a description becomes a document
 ///   start.c       start values; variables.c has the values of all variables
 #pragma once

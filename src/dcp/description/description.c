@@ -216,6 +216,27 @@ bool crdi_dcp_port_listed(const crd_dcp_ports* ports, int count, uint32_t port)
     return false;
 }
 
+// ---- characters --------------------------------------------------------------------------------
+
+size_t crdi_dcp_utf8(const char* text)
+{
+    const unsigned char* p = (const unsigned char*)text;
+    const size_t n = *p < 0x80                 ? 1
+                     : *p >= 0xC2 && *p < 0xE0 ? 2
+                     : *p >= 0xE0 && *p < 0xF0 ? 3
+                     : *p >= 0xF0 && *p < 0xF5 ? 4
+                                               : 0;
+    for (size_t i = 1; i < n; i++) {
+        if ((p[i] & 0xC0) != 0x80) { return 0; }
+    }
+    const bool long_form =
+        (n == 3 && p[0] == 0xE0 && p[1] < 0xA0) || (n == 4 && p[0] == 0xF0 && p[1] < 0x90);
+    const bool surrogate = n == 3 && p[0] == 0xED && p[1] > 0x9F;
+    const bool beyond = n == 4 && p[0] == 0xF4 && p[1] > 0x8F;
+    const bool none = n == 3 && p[0] == 0xEF && p[1] == 0xBF && p[2] > 0xBD; // U+FFFE, U+FFFF
+    return long_form || surrogate || beyond || none ? 0 : n;
+}
+
 // ---- hexadecimal digits ------------------------------------------------------------------------
 
 static int digit_of(char c)

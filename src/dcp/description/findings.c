@@ -19,7 +19,8 @@ void crdi_dcp_findings_clear(crdi_dcp_findings* f)
     f->count = f->capacity = 0;
 }
 
-static void append(crdi_dcp_findings* f, const crdi_dcp_rule* rule, int line, const char* text)
+static void append_finding(crdi_dcp_findings* f, const crdi_dcp_rule* rule, int line,
+                           const char* text)
 {
     crd_dcp_finding* grown = crdi_grow(f->ctx, f->items, &f->capacity, f->count + 1, sizeof *grown);
     const char* kept = crdi_arena_text(f->arena, text, strlen(text));
@@ -55,7 +56,7 @@ void crdi_dcp_found(crdi_dcp_findings* f, const char* code, int line, const char
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    append(f, &f->rules->of[i], line, text);
+    append_finding(f, &f->rules->of[i], line, text);
 }
 
 static int by_line(const void* a, const void* b)
@@ -73,7 +74,7 @@ crd_status crdi_dcp_findings_finish(crdi_dcp_findings* f, const crd_dcp_finding*
         if (f->found[i] > f->rules->same) {
             char text[64];
             snprintf(text, sizeof text, "and %u more of this kind", f->found[i] - f->rules->same);
-            append(f, &f->rules->of[i], 0, text);
+            append_finding(f, &f->rules->of[i], 0, text);
         }
     }
     crd_dcp_finding* kept = crdi_arena_new(f->arena, f->count, sizeof *kept);

@@ -11,7 +11,7 @@ static const char entry_name[] = "v1.0/dcpSlaveDescription.dcpx";
 
 // ---- rules -------------------------------------------------------------------------------------
 
-static crd_status check(crd_dcp_description* d, crdi_dcp_findings* f)
+static crd_status check_description(crd_dcp_description* d, crdi_dcp_findings* f)
 {
     crdi_dcp_index* index = NULL;
     const crd_status st = crdi_dcp_check(d, &d->arena, f, &index);
@@ -26,7 +26,7 @@ crd_status crd_dcp_validate(crd_dcp_description* d, const crd_dcp_finding** find
     crd_status st = CRD_OK;
     crdi_dcp_findings f;
     crdi_dcp_findings_init(&f, d->ctx, &d->arena, &crdi_dcpx_rules);
-    CRD_TRY(check(d, &f));
+    CRD_TRY(check_description(d, &f));
     CRD_TRY(crdi_dcp_findings_finish(&f, findings, count));
 fail:
     crdi_dcp_findings_clear(&f);
@@ -52,9 +52,10 @@ static void look_around(const crdi_archive* a, crdi_dcp_findings* f)
 }
 
 // `archive` is where the text comes from, or NULL.
-static crd_status parse(crd_context* ctx, const char* text, size_t length, const char* file,
-                        const crdi_archive* archive, crd_dcp_description** out,
-                        const crd_dcp_finding** findings, int* count)
+static crd_status parse_description(crd_context* ctx, const char* text, size_t length,
+                                    const char* file, const crdi_archive* archive,
+                                    crd_dcp_description** out, const crd_dcp_finding** findings,
+                                    int* count)
 {
     crd_status st = CRD_OK;
     crdi_xml* xml = NULL;
@@ -67,7 +68,7 @@ static crd_status parse(crd_context* ctx, const char* text, size_t length, const
     CRD_TRY(crdi_xml_parse(ctx, text, length, file, &xml));
     if (archive) { look_around(archive, &f); }
     CRD_TRY(crdi_dcp_read(d, xml, &f));
-    CRD_TRY(check(d, &f));
+    CRD_TRY(check_description(d, &f));
     CRD_TRY(crdi_dcp_findings_finish(&f, findings, count));
     *out = d;
     d = NULL;
@@ -81,7 +82,7 @@ fail:
 crd_status crd_dcp_parse(crd_context* ctx, const char* text, size_t length, const char* file,
                          crd_dcp_description** out, const crd_dcp_finding** findings, int* count)
 {
-    return parse(ctx, text, length, file, NULL, out, findings, count);
+    return parse_description(ctx, text, length, file, NULL, out, findings, count);
 }
 
 // There is a description elsewhere, or none at all.
@@ -113,7 +114,7 @@ static crd_status load_archive(crd_context* ctx, const char* path, crd_dcp_descr
     CRD_TRY(crdi_archive_read(a, index, CRDI_DCP_MAX_BYTES, &text, &length));
     shown = crdi_format(ctx, "%s/%s", path, entry_name);
     if (!shown) { CRD_TRY(CRD_E_MEMORY); }
-    CRD_TRY(parse(ctx, text, length, shown, a, out, findings, count));
+    CRD_TRY(parse_description(ctx, text, length, shown, a, out, findings, count));
 fail:
     crd_free(ctx, shown);
     crd_free(ctx, text);

@@ -1,9 +1,8 @@
 // The rules for descriptions: the list of them all, and the check of those that a description
 // shows, whether it was read or made by hand. Rules about the document itself (A, X, and what a
 // description has no room for) are checked by the reader.
-#include "dcp/description/dcpx.h"
+#include "dcp/description/rules.h"
 
-#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -214,47 +213,18 @@ crd_status crdi_dcp_read_arguments(crd_arena* arena, crd_dcp_log_template* t)
 
 // ---- the check ---------------------------------------------------------------------------------
 
-typedef struct checker {
-    const crd_dcp_description* d;
-    const crdi_dcp_index* by_vr;
-    crdi_dcp_findings* f;
-    crd_map units; // name -> index
-} checker;
-
-static const char* plain(const char* text)
-{
-    return text ? text : "";
-}
-
-// Names for messages.
-#define CLIP(s) crdi_clip(plain(s)).text
-
 // As XML may hold it.
 static bool text_fits(const char* text)
 {
-    const unsigned char* p = (const unsigned char*)plain(text);
-    while (*p) {
-        size_t n = 1;
-        if (*p < 0x20) {
-            if (*p != '\t' && *p != '\n' && *p != '\r') { return false; }
-        } else if (*p >= 0x80) {
-            n = *p >= 0xC2 && *p < 0xE0 ? 2 : *p >= 0xE0 && *p < 0xF0 ? 3 : *p < 0xF5 ? 4 : 0;
-            if (*p < 0xC2 || n == 0) { return false; }
-            for (size_t i = 1; i < n; i++) {
-                if ((p[i] & 0xC0) != 0x80) { return false; }
-            }
-            const bool long_form = (p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xF0 && p[1] < 0x90);
-            const bool surrogate = p[0] == 0xED && p[1] > 0x9F;
-            const bool beyond = p[0] == 0xF4 && p[1] > 0x8F;
-            const bool none = p[0] == 0xEF && p[1] == 0xBF && p[2] > 0xBD; // U+FFFE, U+FFFF
-            if (long_form || surrogate || beyond || none) { return false; }
-        }
-        p += n;
+    size_t n = 1;
+    for (const char* p = crdi_dcp_plain(text); *p && n > 0; p += n) {
+        n = crdi_dcp_utf8(p);
+        if ((unsigned char)*p < 0x20 && !strchr("\t\n\r", *p)) { return false; }
     }
-    return true;
+    return n > 0;
 }
 
-static void check_text(checker* c, const char* text, int line, const char* what)
+void crdi_dcp_check_text(crdi_dcp_checker* c, const char* text, int line, const char* what)
 {
     if (!text_fits(text)) {
         crdi_dcp_found(c->f, "G07", line,
@@ -262,16 +232,15 @@ static void check_text(checker* c, const char* text, int line, const char* what)
     }
 }
 
-// Whether a name has not come before. `i` is found again by it.
-static bool is_new(checker* c, crd_map* names, const char* name, int i)
+bool crdi_dcp_is_new(crdi_dcp_checker* c, crd_map* names, const char* name, int i)
 {
     bool fresh = true;
-    if (crdi_map_add(names, plain(name), i, &fresh) == CRD_OK) { return fresh; }
+    if (crdi_map_add(names, crdi_dcp_plain(name), i, &fresh) == CRD_OK) { return fresh; }
     c->f->failed = true;
     return true;
 }
 
-static void check_root(checker* c)
+static void check_root(crdi_dcp_checker* c)
 {
     const crd_dcp_description* d = c->d;
     const int line = d->lines.root;
@@ -285,10 +254,10 @@ static void check_root(checker* c)
         crdi_dcp_found(c->f, "G04", line,
                        "uuid is all zeros, expected one that no other description has");
     }
-    if (!plain(d->name)[0]) {
+    if (!crdi_dcp_plain(d->name)[0]) {
         crdi_dcp_found(c->f, "G05", line, "dcpSlaveName is empty, expected a name");
     }
-    if (plain(d->date)[0] && !crdi_dcp_is_date(d->date)) {
+    if (crdi_dcp_plain(d->date)[0] && !crdi_dcp_is_date(d->date)) {
         crdi_dcp_found(c->f, "G06", line,
                        "generationDateAndTime = '%s', expected a time like 2026-01-31T12:00:00Z",
                        CLIP(d->date));
@@ -296,11 +265,11 @@ static void check_root(checker* c)
     const char* texts[] = {d->name,      d->description, d->author, d->version,
                            d->copyright, d->license,     d->tool};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        check_text(c, texts[i], line, "a text about the slave");
+        crdi_dcp_check_text(c, texts[i], line, "a text about the slave");
     }
 }
 
-static void check_modes(checker* c)
+static void check_modes(crdi_dcp_checker* c)
 {
     const crd_dcp_description* d = c->d;
     const int line = d->lines.op_mode;
@@ -324,7 +293,7 @@ static void check_modes(checker* c)
     }
 }
 
-static void check_time(checker* c)
+static void check_time(crdi_dcp_checker* c)
 {
     const crd_dcp_description* d = c->d;
     if (d->resolution_count == 0) {
@@ -368,7 +337,7 @@ static void check_time(checker* c)
 
 // ---- transports --------------------------------------------------------------------------------
 
-static void check_ports(checker* c, const crd_dcp_endpoint* e, const char* name,
+static void check_ports(crdi_dcp_checker* c, const crd_dcp_endpoint* e, const char* name,
                         const crd_dcp_ports* ports, int count, bool there, bool wanted,
                         const char* element)
 {
@@ -387,14 +356,14 @@ static void check_ports(checker* c, const crd_dcp_endpoint* e, const char* name,
     }
 }
 
-static void check_endpoint(checker* c, const crd_dcp_endpoint* e, const char* name, uint32_t most,
-                           bool inputs, bool tunable)
+static void check_endpoint(crdi_dcp_checker* c, const crd_dcp_endpoint* e, const char* name,
+                           uint32_t most, bool inputs, bool tunable)
 {
     if (!e->offered) { return; }
-    if (!plain(e->host)[0] || !e->port) {
+    if (!crdi_dcp_plain(e->host)[0] || !e->port) {
         crdi_dcp_found(c->f, "T02", e->line,
                        "%s/Control has no %s, which masters have to know from elsewhere", name,
-                       plain(e->host)[0] ? "port" : "host");
+                       crdi_dcp_plain(e->host)[0] ? "port" : "host");
     }
     if (e->max_pdu_size < 24 || e->max_pdu_size > most) {
         crdi_dcp_found(c->f, "T05", e->line, "%s: maxPduSize = %u, expected 24 to %u", name,
@@ -403,12 +372,12 @@ static void check_endpoint(checker* c, const crd_dcp_endpoint* e, const char* na
     check_ports(c, e, name, e->data, e->data_count, e->has_data, inputs, "DAT_input_output");
     check_ports(c, e, name, e->parameter, e->parameter_count, e->has_parameter, tunable,
                 "DAT_parameter");
-    check_text(c, e->host, e->line, "a host");
-    check_text(c, e->data_host, e->line, "a host");
-    check_text(c, e->parameter_host, e->line, "a host");
+    crdi_dcp_check_text(c, e->host, e->line, "a host");
+    crdi_dcp_check_text(c, e->data_host, e->line, "a host");
+    crdi_dcp_check_text(c, e->parameter_host, e->line, "a host");
 }
 
-static void check_transports(checker* c)
+static void check_transports(crdi_dcp_checker* c)
 {
     const crd_dcp_description* d = c->d;
     bool inputs = false, tunable = false;
@@ -428,15 +397,15 @@ static void check_transports(checker* c)
 
 // ---- units and logs ----------------------------------------------------------------------------
 
-static void check_units(checker* c)
+static void check_units(crdi_dcp_checker* c)
 {
     const crd_dcp_description* d = c->d;
     for (int i = 0; i < d->unit_count; i++) {
         const crd_dcp_unit* u = &d->units[i];
         bool zero = u->has_base && !(u->factor < 0 || u->factor > 0);
         bool finite = !u->has_base || (isfinite(u->factor) && isfinite(u->offset));
-        check_text(c, u->name, u->line, "the name of a unit");
-        if (!is_new(c, &c->units, u->name, i)) {
+        crdi_dcp_check_text(c, u->name, u->line, "the name of a unit");
+        if (!crdi_dcp_is_new(c, &c->units, u->name, i)) {
             crdi_dcp_found(c->f, "U01", u->line, "a second unit '%s', expected another name",
                            CLIP(u->name));
         }
@@ -446,8 +415,8 @@ static void check_units(checker* c)
             const crd_dcp_display_unit* x = &u->displays[k];
             zero = zero || !(x->factor < 0 || x->factor > 0);
             finite = finite && isfinite(x->factor) && isfinite(x->offset);
-            check_text(c, x->name, u->line, "the name of a display unit");
-            if (!is_new(c, &displays, x->name, k)) {
+            crdi_dcp_check_text(c, x->name, u->line, "the name of a display unit");
+            if (!crdi_dcp_is_new(c, &displays, x->name, k)) {
                 crdi_dcp_found(c->f, "U02", u->line,
                                "unit '%s': a second display unit '%s', expected another name",
                                CLIP(u->name), CLIP(x->name));
@@ -465,9 +434,9 @@ static void check_units(checker* c)
     }
 }
 
-static void check_template(checker* c, const crd_dcp_log_template* t)
+static void check_template(crdi_dcp_checker* c, const crd_dcp_log_template* t)
 {
-    check_text(c, t->message, t->line, "a log message");
+    crdi_dcp_check_text(c, t->message, t->line, "a log message");
     if (t->level > 4) {
         crdi_dcp_found(c->f, "L06", t->line, "template %d: level = %d, expected 0 to 4", t->id,
                        t->level);
@@ -476,7 +445,7 @@ static void check_template(checker* c, const crd_dcp_log_template* t)
     int n = 0;
     uint8_t type = 0;
     crdi_dcp_piece piece = CRDI_DCP_LONE;
-    for (const char* at = plain(t->message); piece != CRDI_DCP_END;) {
+    for (const char* at = crdi_dcp_plain(t->message); piece != CRDI_DCP_END;) {
         piece = crdi_dcp_placeholder(&at, &type);
         lone = lone || piece == CRDI_DCP_LONE;
         if (piece == CRDI_DCP_ARGUMENT) {
@@ -496,7 +465,7 @@ static void check_template(checker* c, const crd_dcp_log_template* t)
     }
 }
 
-static void check_log(checker* c)
+static void check_log(crdi_dcp_checker* c)
 {
     const crd_dcp_description* d = c->d;
     bool categories[256] = {false}, templates[256] = {false};
@@ -509,8 +478,8 @@ static void check_log(checker* c)
                            x->id);
         }
         categories[x->id] = true;
-        check_text(c, x->name, x->line, "the name of a category");
-        if (!is_new(c, &names, x->name, i)) {
+        crdi_dcp_check_text(c, x->name, x->line, "the name of a category");
+        if (!crdi_dcp_is_new(c, &names, x->name, i)) {
             crdi_dcp_found(c->f, "L03", x->line, "a second category '%s', expected another name",
                            CLIP(x->name));
         }
@@ -553,408 +522,20 @@ static void check_log(checker* c)
     }
 }
 
-// ---- start values ------------------------------------------------------------------------------
-
-static bool integer_fits(uint8_t type, const char* s, size_t n, double* value)
-{
-    static const struct {
-        int64_t min, max;
-    } ranges[] = {
-        [CRD_DCP_UINT8] = {0, UINT8_MAX},         [CRD_DCP_UINT16] = {0, UINT16_MAX},
-        [CRD_DCP_UINT32] = {0, UINT32_MAX},       [CRD_DCP_UINT64] = {0, INT64_MAX},
-        [CRD_DCP_INT8] = {INT8_MIN, INT8_MAX},    [CRD_DCP_INT16] = {INT16_MIN, INT16_MAX},
-        [CRD_DCP_INT32] = {INT32_MIN, INT32_MAX}, [CRD_DCP_INT64] = {INT64_MIN, INT64_MAX},
-    };
-    uint64_t natural = 0;
-    int64_t whole = 0;
-    if (type == CRD_DCP_UINT64 && crdi_parse_uint64(s, n, &natural)) {
-        *value = (double)natural;
-        return true;
-    }
-    if (!crdi_parse_int64(s, n, &whole)) { return false; }
-    *value = (double)whole;
-    return whole >= ranges[type].min && whole <= ranges[type].max;
-}
-
-static bool number_fits(uint8_t type, const char* s, size_t n, double* value)
-{
-    if (type < CRD_DCP_FLOAT32) { return integer_fits(type, s, n, value); }
-    if (!crdi_parse_double(s, n, value) || !isfinite(*value)) { return false; }
-    return type == CRD_DCP_FLOAT64 || fabs(*value) <= (double)FLT_MAX;
-}
-
-static bool hex_fits(const char* s, size_t* bytes)
-{
-    const size_t n = strspn(s, "0123456789abcdefABCDEF");
-    *bytes = n / 2;
-    return n % 2 == 0 && !s[n];
-}
-
-// How many elements there are when everything has its start value; 0: more than a PDU can carry.
-static uint64_t element_count(const checker* c, const crd_dcp_variable* v)
-{
-    const uint64_t most = CRDI_DCP_MAX_PAYLOAD / crd_dcp_size_of((crd_dcp_data_type)v->type);
-    uint64_t count = 1;
-    for (int i = 0; i < v->rank; i++) {
-        uint64_t size = v->dimensions[i];
-        if (v->is_linked[i]) {
-            const int k = crdi_dcp_look_up(c->by_vr, c->d->variable_count, v->linked[i]);
-            const char* start = k >= 0 ? plain(c->d->variables[k].start) : "";
-            size_t n = 0;
-            const char* s = crdi_dcp_word(&start, &n);
-            if (!s || !crdi_parse_uint64(s, n, &size)) { size = 1; }
-        }
-        if (__builtin_mul_overflow(count, size, &count) || count > most) { return 0; }
-    }
-    return count;
-}
-
-static void check_numbers(checker* c, const crd_dcp_variable* v, uint64_t elements)
-{
-    const char* rest = v->start;
-    size_t n = 0;
-    uint64_t count = 0;
-    bool outside = false;
-    for (const char* s = crdi_dcp_word(&rest, &n); s; s = crdi_dcp_word(&rest, &n), count++) {
-        double value = 0;
-        if (!number_fits(v->type, s, n, &value)) {
-            char word[64] = "";
-            memcpy(word, s, n < sizeof word ? n : sizeof word - 1);
-            crdi_dcp_found(c->f, "V10", v->line, "variable '%s': start = '%s', expected %s",
-                           CLIP(v->name), CLIP(word),
-                           v->type < CRD_DCP_FLOAT32 ? "a whole number in the range of its type"
-                                                     : "a finite number in the range of its type");
-            return;
-        }
-        outside = outside || value < v->min || value > v->max;
-    }
-    if (count == 0) {
-        crdi_dcp_found(c->f, "V10", v->line, "variable '%s': start is empty, expected a number",
-                       CLIP(v->name));
-    } else if (elements && count != elements) {
-        crdi_dcp_found(c->f, "V11", v->line,
-                       "variable '%s': %llu start values for %llu elements, expected as many",
-                       CLIP(v->name), (unsigned long long)count, (unsigned long long)elements);
-    }
-    if (outside) {
-        crdi_dcp_found(c->f, "V24", v->line,
-                       "variable '%s': start = '%s' lies outside of min and max", CLIP(v->name),
-                       CLIP(v->start));
-    }
-}
-
-static void check_start(checker* c, const crd_dcp_variable* v, uint64_t elements)
-{
-    if (!v->start) {
-        if (v->causality == CRD_OUTPUT) {
-            crdi_dcp_found(c->f, "V29", v->line,
-                           "output '%s' has no start: what it sends before its first step is not "
-                           "known",
-                           CLIP(v->name));
-        } else if (v->type < CRD_DCP_STRING) {
-            crdi_dcp_found(c->f, "V08", v->line, "variable '%s' has no start, expected a value",
-                           CLIP(v->name));
-        } else {
-            crdi_dcp_found(c->f, "V09", v->line,
-                           "variable '%s' has no start, expected \"\" at least", CLIP(v->name));
-        }
-        return;
-    }
-    if (v->type < CRD_DCP_STRING) {
-        check_numbers(c, v, elements);
-        return;
-    }
-    size_t length = strlen(v->start);
-    if (v->type == CRD_DCP_BINARY && !hex_fits(v->start, &length)) {
-        crdi_dcp_found(c->f, "V10", v->line,
-                       "variable '%s': start = '%s', expected pairs of hexadecimal digits",
-                       CLIP(v->name), CLIP(v->start));
-    } else if (length > v->max_size) {
-        crdi_dcp_found(c->f, "V30", v->line,
-                       "variable '%s': a start of %zu bytes, expected at most maxSize = %u",
-                       CLIP(v->name), length, v->max_size);
-    }
-}
-
-// ---- variables ---------------------------------------------------------------------------------
-
-static bool limit_fits(uint8_t type, double x)
-{
-    // the last of 64 bits is rounded up by double
-    static const struct {
-        double min, max;
-    } ranges[] = {
-        [CRD_DCP_UINT8] = {0, UINT8_MAX},         [CRD_DCP_UINT16] = {0, UINT16_MAX},
-        [CRD_DCP_UINT32] = {0, UINT32_MAX},       [CRD_DCP_UINT64] = {0, 0x1p64},
-        [CRD_DCP_INT8] = {INT8_MIN, INT8_MAX},    [CRD_DCP_INT16] = {INT16_MIN, INT16_MAX},
-        [CRD_DCP_INT32] = {INT32_MIN, INT32_MAX}, [CRD_DCP_INT64] = {-0x1p63, 0x1p63},
-    };
-    if (isnan(x)) { return true; } // not given
-    if (type == CRD_DCP_FLOAT64) { return isfinite(x); }
-    if (type == CRD_DCP_FLOAT32) { return fabs(x) <= (double)FLT_MAX; }
-    if (type > CRD_DCP_FLOAT64) { return true; }
-    return x >= ranges[type].min && x <= ranges[type].max && !(x < floor(x) || x > floor(x));
-}
-
-static void check_limits(checker* c, const crd_dcp_variable* v)
-{
-    const struct {
-        const char* name;
-        double value;
-    } all[] = {{"min", v->min}, {"max", v->max}, {"gradient", v->gradient}};
-    for (size_t i = 0; i < 3; i++) {
-        if (!limit_fits(v->type, all[i].value)) {
-            crdi_dcp_found(c->f, "V33", v->line, "variable '%s': %s = %g, expected a value of %s",
-                           CLIP(v->name), all[i].name, all[i].value,
-                           crd_dcp_data_type_name(v->type));
-        }
-    }
-    const struct {
-        const char* name;
-        double value;
-    } others[] = {{"nominal", v->nominal}, {"preEdge", v->pre_edge}, {"postEdge", v->post_edge}};
-    for (size_t i = 0; i < 3; i++) {
-        if (isinf(others[i].value)) {
-            crdi_dcp_found(c->f, "V33", v->line, "variable '%s': %s = %g, expected a finite number",
-                           CLIP(v->name), others[i].name, others[i].value);
-        }
-    }
-    if (v->min > v->max) {
-        crdi_dcp_found(c->f, "V23", v->line, "variable '%s': min = %g, expected at most max = %g",
-                       CLIP(v->name), v->min, v->max);
-    }
-    if (v->pre_edge < 0 || v->post_edge < 0) {
-        crdi_dcp_found(c->f, "V34", v->line, "variable '%s': %s = %g, expected a time of 0 or more",
-                       CLIP(v->name), v->pre_edge < 0 ? "preEdge" : "postEdge",
-                       v->pre_edge < 0 ? v->pre_edge : v->post_edge);
-    }
-}
-
-static void check_unit_of(checker* c, const crd_dcp_variable* v)
-{
-    if (!plain(v->unit)[0]) { return; }
-    const int32_t i = crdi_map_find(&c->units, v->unit);
-    if (i < 0) {
-        crdi_dcp_found(c->f, "V26", v->line, "variable '%s': unit '%s' is not defined",
-                       CLIP(v->name), CLIP(v->unit));
-        return;
-    }
-    const crd_dcp_unit* u = &c->d->units[i];
-    const char* shown = plain(v->display_unit);
-    // nobody has so many; looking through them for each variable would take its time
-    bool found = !shown[0] || strcmp(shown, v->unit) == 0 || u->display_count > 100;
-    for (int k = 0; k < u->display_count && !found; k++) {
-        found = strcmp(plain(u->displays[k].name), shown) == 0;
-    }
-    if (!found) {
-        crdi_dcp_found(c->f, "V26", v->line,
-                       "variable '%s': display unit '%s' is not defined for unit '%s'",
-                       CLIP(v->name), CLIP(shown), CLIP(v->unit));
-    }
-}
-
-static void check_dependencies(checker* c, const crd_dcp_variable* v, const crd_dcp_dependency* all,
-                               int count)
-{
-    for (int i = 0; i < count; i++) {
-        if (crdi_dcp_look_up(c->by_vr, c->d->variable_count, all[i].vr) < 0) {
-            crdi_dcp_found(c->f, "V25", v->line,
-                           "output '%s' depends on value reference %llu, which no variable has",
-                           CLIP(v->name), (unsigned long long)all[i].vr);
-        }
-    }
-}
-
-static void check_output(checker* c, const crd_dcp_variable* v)
-{
-    const char* name = plain(v->name);
-    if (v->default_steps < 1 || (!v->fixed_steps && v->min_steps < 1)) {
-        crdi_dcp_found(c->f, "V14", v->line, "output '%s': %s = 0, expected at least 1", CLIP(name),
-                       v->default_steps < 1 ? "defaultSteps" : "minSteps");
-    }
-    if (!v->fixed_steps && v->max_steps <= v->min_steps) {
-        crdi_dcp_found(c->f, "V13", v->line,
-                       "output '%s': maxSteps = %u, expected more than minSteps = %u", CLIP(name),
-                       v->max_steps, v->min_steps);
-    } else if (!v->fixed_steps &&
-               (v->default_steps < v->min_steps || v->default_steps > v->max_steps)) {
-        crdi_dcp_found(c->f, "V35", v->line, "output '%s': defaultSteps = %u, expected %u to %u",
-                       CLIP(name), v->default_steps, v->min_steps, v->max_steps);
-    }
-    if (v->initialization && v->has_run_dependencies) {
-        crdi_dcp_found(c->f, "V15", v->line,
-                       "output '%s': initialization = true with dependencies for Run, expected "
-                       "none as it stays as it was initialised",
-                       CLIP(name));
-    }
-    if (v->has_max_missed) {
-        crdi_dcp_found(c->f, "V16", v->line,
-                       "output '%s' has maxConsecMissedPdus, expected it on inputs and parameters",
-                       CLIP(name));
-    }
-    if (v->has_initial_dependencies) {
-        check_dependencies(c, v, v->initial_dependencies, v->initial_dependency_count);
-    }
-    if (v->has_run_dependencies) {
-        check_dependencies(c, v, v->run_dependencies, v->run_dependency_count);
-    }
-}
-
-static void check_structural(checker* c, const crd_dcp_variable* v)
-{
-    const char* start = plain(v->start);
-    size_t n = 0;
-    uint64_t value = 0;
-    const char* s = crdi_dcp_word(&start, &n);
-    if (v->type > CRD_DCP_UINT64) {
-        crdi_dcp_found(c->f, "V17", v->line,
-                       "structural parameter '%s' is a %s, expected an unsigned integer",
-                       CLIP(v->name), crd_dcp_data_type_name(v->type));
-    } else if (s && crdi_parse_uint64(s, n, &value) && value < 1) {
-        crdi_dcp_found(c->f, "V17", v->line,
-                       "structural parameter '%s': start = 0, expected at least 1", CLIP(v->name));
-    }
-}
-
-// Elements, 0 where they cannot be told.
-static uint64_t check_dimensions(checker* c, const crd_dcp_variable* v)
-{
-    if (v->rank == 0) { return 1; }
-    if (v->type >= CRD_DCP_STRING || v->causality == CRD_STRUCTURAL_PARAMETER) {
-        crdi_dcp_found(c->f, "V20", v->line, "variable '%s' has dimensions, expected none on a %s",
-                       CLIP(v->name),
-                       v->causality == CRD_STRUCTURAL_PARAMETER ? "structural parameter"
-                                                                : crd_dcp_data_type_name(v->type));
-        return 0;
-    }
-    if (v->rank < 0 || v->rank > CRDI_DCP_MAX_RANK) {
-        crdi_dcp_found(c->f, "V22", v->line, "variable '%s': %d dimensions, expected at most %d",
-                       CLIP(v->name), v->rank, CRDI_DCP_MAX_RANK);
-        return 0;
-    }
-    bool known = true;
-    for (int i = 0; i < v->rank; i++) {
-        if (!v->is_linked[i] && v->dimensions[i] < 1) {
-            crdi_dcp_found(c->f, "V18", v->line,
-                           "variable '%s': dimension %d is 0, expected at least 1", CLIP(v->name),
-                           i + 1);
-            known = false;
-        }
-        const int k =
-            v->is_linked[i] ? crdi_dcp_look_up(c->by_vr, c->d->variable_count, v->linked[i]) : -1;
-        if (v->is_linked[i] &&
-            (k < 0 || c->d->variables[k].causality != CRD_STRUCTURAL_PARAMETER)) {
-            crdi_dcp_found(c->f, "V19", v->line,
-                           "variable '%s': linkedVR = %llu, expected the value reference of a "
-                           "structural parameter",
-                           CLIP(v->name), (unsigned long long)v->linked[i]);
-            known = false;
-        }
-    }
-    const uint64_t count = known ? element_count(c, v) : 0;
-    if (known && count == 0) {
-        crdi_dcp_found(c->f, "V21", v->line,
-                       "variable '%s' has more elements than one PDU can carry", CLIP(v->name));
-    }
-    return count;
-}
-
-static void check_variability(checker* c, const crd_dcp_variable* v)
-{
-    const bool data = v->causality == CRD_INPUT || v->causality == CRD_OUTPUT;
-    const bool moving = v->variability == CRD_CONTINUOUS || v->variability == CRD_DISCRETE;
-    const bool still = v->variability == CRD_FIXED || v->variability == CRD_TUNABLE;
-    if (data ? !moving : !still) {
-        crdi_dcp_found(c->f, "V07", v->line, "variable '%s': variability, expected %s",
-                       CLIP(v->name),
-                       data ? "continuous or discrete on an input or output"
-                            : "fixed or tunable on a parameter, said explicitly");
-    }
-}
-
-static void check_variable(checker* c, const crd_dcp_variable* v)
-{
-    const char* texts[] = {v->name,     v->description,   v->unit, v->display_unit,
-                           v->quantity, v->declared_type, v->mime, v->start};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        check_text(c, texts[i], v->line, "a text of a variable");
-    }
-    if (!plain(v->name)[0]) {
-        crdi_dcp_found(c->f, "V04", v->line, "a variable with an empty name, expected a name");
-    }
-    if (v->vr > INT32_MAX) {
-        crdi_dcp_found(c->f, "V32", v->line,
-                       "variable '%s': value reference %llu, which some masters cannot read",
-                       CLIP(v->name), (unsigned long long)v->vr);
-    }
-    if (v->causality != CRD_INPUT && v->causality != CRD_OUTPUT && v->causality != CRD_PARAMETER &&
-        v->causality != CRD_STRUCTURAL_PARAMETER) {
-        crdi_dcp_found(c->f, "V05", v->line,
-                       "variable '%s' is none of Input, Output, Parameter and StructuralParameter",
-                       CLIP(v->name));
-        return;
-    }
-    check_variability(c, v);
-    if (v->type >= CRD_DCP_DATA_TYPE_COUNT) {
-        crdi_dcp_found(c->f, "V06", v->line, "variable '%s' has no data type", CLIP(v->name));
-        return;
-    }
-    if (v->type >= CRD_DCP_STRING && v->max_size == UINT32_MAX) {
-        crdi_dcp_found(c->f, "V31", v->line,
-                       "variable '%s' has no maxSize, so that nobody knows how much to reserve",
-                       CLIP(v->name));
-    }
-    check_start(c, v, check_dimensions(c, v));
-    check_limits(c, v);
-    check_unit_of(c, v);
-    if (v->causality == CRD_OUTPUT) { check_output(c, v); }
-    if (v->causality == CRD_STRUCTURAL_PARAMETER) { check_structural(c, v); }
-}
-
-static void check_variables(checker* c)
-{
-    const crd_dcp_description* d = c->d;
-    if (d->variable_count == 0) {
-        crdi_dcp_found(c->f, "V01", d->lines.variables, "no variables, expected at least one");
-    }
-    crd_map names;
-    crdi_map_init(&names, d->ctx);
-    if (crdi_map_reserve(&names, (size_t)d->variable_count) < 0) { c->f->failed = true; }
-    for (int i = 0; i < d->variable_count && !c->f->failed; i++) {
-        const crd_dcp_variable* v = &d->variables[i];
-        check_variable(c, v);
-        if (!is_new(c, &names, v->name, i)) {
-            crdi_dcp_found(c->f, "V02", v->line,
-                           "a second variable '%s', expected another name; the first is in line %d",
-                           CLIP(v->name), d->variables[crdi_map_find(&names, plain(v->name))].line);
-        }
-    }
-    crdi_map_clear(&names);
-    for (int i = 1; i < d->variable_count; i++) {
-        if (c->by_vr[i].vr == c->by_vr[i - 1].vr) {
-            const crd_dcp_variable *a = &d->variables[c->by_vr[i - 1].index],
-                                   *b = &d->variables[c->by_vr[i].index];
-            crdi_dcp_found(c->f, "V03", b->line,
-                           "variable '%s' has the value reference %llu of '%s', expected another",
-                           CLIP(b->name), (unsigned long long)b->vr, CLIP(a->name));
-        }
-    }
-}
-
 crd_status crdi_dcp_check(const crd_dcp_description* d, crd_arena* arena, crdi_dcp_findings* f,
                           crdi_dcp_index** by_vr)
 {
     crdi_dcp_index* index = crdi_arena_new(arena, (size_t)d->variable_count, sizeof *index);
     if (!index) { return CRD_E_MEMORY; }
     crdi_dcp_sort(d, index);
-    checker c = {.d = d, .by_vr = index, .f = f};
+    crdi_dcp_checker c = {.d = d, .by_vr = index, .f = f};
     crdi_map_init(&c.units, d->ctx);
     check_root(&c);
     check_modes(&c);
     check_time(&c);
     check_transports(&c);
     check_units(&c);
-    check_variables(&c);
+    crdi_dcp_check_variables(&c);
     check_log(&c);
     crdi_map_clear(&c.units);
     *by_vr = index;

@@ -4,11 +4,6 @@
 #include <ctype.h>
 #include <string.h>
 
-static int hex(char c)
-{
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c - 'A' + 10;
-}
-
 static void read_text(crd_dcp_slot* slot, const char* start)
 {
     const size_t length = strlen(start), room = slot->max_size;
@@ -17,14 +12,29 @@ static void read_text(crd_dcp_slot* slot, const char* start)
         count = (uint32_t)(length < room ? length : room);
         if (count) { memcpy(slot->bytes, start, count); }
     } else {
-        for (size_t i = 0; i + 1 < length && count < room; i += 2) {
-            if (!isxdigit((unsigned char)start[i]) || !isxdigit((unsigned char)start[i + 1])) {
-                break;
-            }
-            slot->bytes[count++] = (uint8_t)(hex(start[i]) * 16 + hex(start[i + 1]));
-        }
+        size_t n = 0;
+        (void)crdi_dcp_hex_parse(start, length / 2 < room ? length / 2 * 2 : room * 2, slot->bytes,
+                                 room, &n);
+        count = (uint32_t)n;
     }
     *slot->byte_count = count;
+}
+
+bool crdi_dcp_parse_number(int data_type, const char* text, size_t length, double* real,
+                           int64_t* integer)
+{
+    double least, most;
+    uint64_t natural = 0;
+    crdi_dcp_range(data_type, &least, &most);
+    if (crdi_dcp_is_real(data_type)) {
+        return crdi_parse_double(text, length, real) && *real >= least && *real <= most;
+    }
+    if (data_type == CRD_DCP_UINT64 && crdi_parse_uint64(text, length, &natural)) {
+        *integer = (int64_t)natural;
+        return true;
+    }
+    return crdi_parse_int64(text, length, integer) && (double)*integer >= least &&
+           (double)*integer <= most;
 }
 
 // The next number of a list; what stood there stays where the list is over.
@@ -37,13 +47,11 @@ static const char* read_number(const char* at, uint8_t type, double* real, int64
     while (at[length] && !isspace((unsigned char)at[length])) {
         length++;
     }
-    if (type == CRD_DCP_FLOAT32 || type == CRD_DCP_FLOAT64) {
-        crdi_parse_double(at, length, real);
-    } else if (type <= CRD_DCP_UINT64) {
-        uint64_t u = 0;
-        if (crdi_parse_uint64(at, length, &u)) { *integer = (int64_t)u; }
-    } else {
-        crdi_parse_int64(at, length, integer);
+    double x = 0;
+    int64_t whole = 0;
+    if (crdi_dcp_parse_number(type, at, length, &x, &whole)) {
+        *real = x;
+        *integer = whole;
     }
     return at + length;
 }

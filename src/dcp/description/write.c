@@ -142,17 +142,17 @@ static void write_attributes(writer* w, crdi_dcpx_element element, const void* b
     }
 }
 
-static void line(writer* w, int depth, const char* text)
+static void write_line(writer* w, int depth, const char* text)
 {
     crdi_text_add(w->out, "%*s%s\n", 2 * depth, "", text);
 }
 
-static void begin(writer* w, int depth, const char* element)
+static void begin_element(writer* w, int depth, const char* element)
 {
     crdi_text_add(w->out, "%*s<%s", 2 * depth, "", element);
 }
 
-static void end(writer* w, const char* how)
+static void end_element(writer* w, const char* how)
 {
     crdi_text_add(w->out, "%s\n", how);
 }
@@ -163,16 +163,16 @@ static void end(writer* w, const char* how)
 static void write_leaf(writer* w, int depth, const char* name, crdi_dcpx_element element,
                        const void* base)
 {
-    begin(w, depth, name);
+    begin_element(w, depth, name);
     write_attributes(w, element, base);
-    end(w, "/>");
+    end_element(w, "/>");
 }
 
 static void write_root(writer* w)
 {
     crdi_text_add(w->out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<dcpSlaveDescription");
     write_attributes(w, CRDI_DCPX_ROOT, w->d);
-    end(w, ">");
+    end_element(w, ">");
 }
 
 static void write_steps(writer* w, uint32_t usual, bool fixed, uint32_t min, uint32_t max)
@@ -188,37 +188,37 @@ static void write_steps(writer* w, uint32_t usual, bool fixed, uint32_t min, uin
 static void write_modes(writer* w)
 {
     const crd_dcp_description* d = w->d;
-    line(w, 1, "<OpMode>");
-    if (d->hrt) { line(w, 2, "<HardRealTime/>"); }
-    if (d->srt) { line(w, 2, "<SoftRealTime/>"); }
+    write_line(w, 1, "<OpMode>");
+    if (d->hrt) { write_line(w, 2, "<HardRealTime/>"); }
+    if (d->srt) { write_line(w, 2, "<SoftRealTime/>"); }
     if (d->nrt) {
-        begin(w, 2, "NonRealTime");
+        begin_element(w, 2, "NonRealTime");
         write_steps(w, d->nrt_default_steps, d->nrt_fixed_steps, d->nrt_min_steps,
                     d->nrt_max_steps);
-        end(w, "/>");
+        end_element(w, "/>");
     }
-    line(w, 1, "</OpMode>");
+    write_line(w, 1, "</OpMode>");
 }
 
 static void write_units(writer* w)
 {
     const crd_dcp_description* d = w->d;
     if (d->unit_count == 0) { return; }
-    line(w, 1, "<UnitDefinitions>");
+    write_line(w, 1, "<UnitDefinitions>");
     for (int i = 0; i < d->unit_count; i++) {
         const crd_dcp_unit* u = &d->units[i];
         const bool leaf = !u->has_base && !u->display_count;
-        begin(w, 2, "Unit");
+        begin_element(w, 2, "Unit");
         write_attributes(w, CRDI_DCPX_UNIT, u);
-        end(w, leaf ? "/>" : ">");
+        end_element(w, leaf ? "/>" : ">");
         if (leaf) { continue; }
         if (u->has_base) { write_leaf(w, 3, "BaseUnit", CRDI_DCPX_BASE_UNIT, u); }
         for (int k = 0; k < u->display_count; k++) {
             write_leaf(w, 3, "DisplayUnit", CRDI_DCPX_DISPLAY_UNIT, &u->displays[k]);
         }
-        line(w, 2, "</Unit>");
+        write_line(w, 2, "</Unit>");
     }
-    line(w, 1, "</UnitDefinitions>");
+    write_line(w, 1, "</UnitDefinitions>");
 }
 
 // Each name that variables use once, in the order in which they do.
@@ -233,23 +233,23 @@ static void write_types(writer* w)
         if (!v->declared_type || !v->declared_type[0]) { continue; }
         if (crdi_map_add(&names, v->declared_type, i, &fresh) < 0) { w->out->failed = true; }
         if (!fresh) { continue; }
-        if (names.count == 1) { line(w, 1, "<TypeDefinitions>"); }
-        begin(w, 2, "SimpleType");
+        if (names.count == 1) { write_line(w, 1, "<TypeDefinitions>"); }
+        begin_element(w, 2, "SimpleType");
         put_text(w, "name", v->declared_type);
         crdi_text_add(w->out, "><%s/></SimpleType>\n", crdi_dcp_type_elements[v->type]);
     }
-    if (names.count) { line(w, 1, "</TypeDefinitions>"); }
+    if (names.count) { write_line(w, 1, "</TypeDefinitions>"); }
     crdi_map_clear(&names);
 }
 
 static void write_time(writer* w)
 {
     const crd_dcp_description* d = w->d;
-    line(w, 1, "<TimeRes>");
+    write_line(w, 1, "<TimeRes>");
     for (int i = 0; i < d->resolution_count; i++) {
         const crd_dcp_resolution* r = &d->resolutions[i];
         const bool range = r->numerator != r->numerator_to;
-        begin(w, 2, range ? "ResolutionRange" : "Resolution");
+        begin_element(w, 2, range ? "ResolutionRange" : "Resolution");
         put_whole(w, range ? "numeratorFrom" : "numerator", r->numerator);
         if (range) { put_whole(w, "numeratorTo", r->numerator_to); }
         put_whole(w, "denominator", r->denominator);
@@ -257,26 +257,26 @@ static void write_time(writer* w)
             put_bool(w, "fixed", d->fixed_resolution);
             put_bool(w, "recommended", r->recommended);
         }
-        end(w, "/>");
+        end_element(w, "/>");
     }
-    line(w, 1, "</TimeRes>");
+    write_line(w, 1, "</TimeRes>");
     if (d->has_heartbeat) {
-        line(w, 1, "<Heartbeat>");
+        write_line(w, 1, "<Heartbeat>");
         write_leaf(w, 2, "MaximumPeriodicInterval", CRDI_DCPX_INTERVAL, d);
-        line(w, 1, "</Heartbeat>");
+        write_line(w, 1, "</Heartbeat>");
     }
 }
 
 static void write_ports(writer* w, const char* element, const char* host,
                         const crd_dcp_ports* ports, int count)
 {
-    begin(w, 3, element);
+    begin_element(w, 3, element);
     put_given(w, "host", host);
     if (count == 0) {
-        end(w, "/>");
+        end_element(w, "/>");
         return;
     }
-    end(w, ">");
+    end_element(w, ">");
     for (int i = 0; i < count; i++) {
         const bool one = ports[i].from == ports[i].to;
         write_leaf(w, 4, one ? "AvailablePort" : "AvailablePortRange",
@@ -288,14 +288,14 @@ static void write_ports(writer* w, const char* element, const char* host,
 static void write_endpoint(writer* w, const crd_dcp_endpoint* e, const char* element)
 {
     if (!e->offered) { return; }
-    begin(w, 2, element);
+    begin_element(w, 2, element);
     write_attributes(w, CRDI_DCPX_IPV4, e);
     const bool control = (e->host && e->host[0]) || e->port;
     if (!control && !e->has_data && !e->has_parameter) {
-        end(w, "/>");
+        end_element(w, "/>");
         return;
     }
-    end(w, ">");
+    end_element(w, ">");
     if (control) { write_leaf(w, 3, "Control", CRDI_DCPX_CONTROL, e); }
     if (e->has_data) { write_ports(w, "DAT_input_output", e->data_host, e->data, e->data_count); }
     if (e->has_parameter) {
@@ -307,12 +307,12 @@ static void write_endpoint(writer* w, const crd_dcp_endpoint* e, const char* ele
 static void write_transports(writer* w)
 {
     const crd_dcp_description* d = w->d;
-    line(w, 1, "<TransportProtocols>");
+    write_line(w, 1, "<TransportProtocols>");
     write_endpoint(w, &d->udp, "UDP_IPv4");
-    if (d->can) { line(w, 2, "<CAN/>"); }
-    if (d->usb) { line(w, 2, "<USB2/>"); }
+    if (d->can) { write_line(w, 2, "<CAN/>"); }
+    if (d->usb) { write_line(w, 2, "<USB2/>"); }
     write_endpoint(w, &d->tcp, "TCP_IPv4");
-    line(w, 1, "</TransportProtocols>");
+    write_line(w, 1, "</TransportProtocols>");
     write_leaf(w, 1, "CapabilityFlags", CRDI_DCPX_FLAGS, d);
 }
 
@@ -322,20 +322,20 @@ static void write_type(writer* w, const crd_dcp_variable* v)
 {
     crd_dcp_variable own = *v;
     if (!v->mime || !v->mime[0]) { own.mime = CRDI_DCP_MIME; }
-    begin(w, 4, crdi_dcp_type_elements[v->type]);
+    begin_element(w, 4, crdi_dcp_type_elements[v->type]);
     if (v->causality != CRD_STRUCTURAL_PARAMETER) {
         write_attributes(w, crdi_dcpx_type_element(v->type), &own);
     }
     // the schema wants it on all but outputs
     if (v->start || v->causality != CRD_OUTPUT) { put_text(w, "start", v->start); }
-    end(w, "/>");
+    end_element(w, "/>");
 }
 
 static void write_dependencies(writer* w, const char* element, const crd_dcp_dependency* all,
                                int count)
 {
-    begin(w, 5, element);
-    end(w, count ? ">" : "/>");
+    begin_element(w, 5, element);
+    end_element(w, count ? ">" : "/>");
     for (int i = 0; i < count; i++) {
         write_leaf(w, 6, "Dependency", CRDI_DCPX_DEPENDENCY, &all[i]);
     }
@@ -348,26 +348,26 @@ static void write_causality(writer* w, const crd_dcp_variable* v)
                           : v->causality == CRD_OUTPUT    ? "Output"
                           : v->causality == CRD_PARAMETER ? "Parameter"
                                                           : "StructuralParameter";
-    begin(w, 3, element);
+    begin_element(w, 3, element);
     if (v->causality == CRD_OUTPUT) {
         write_steps(w, v->default_steps, v->fixed_steps, v->min_steps, v->max_steps);
         write_attributes(w, CRDI_DCPX_OUTPUT, v);
     }
-    end(w, ">");
+    end_element(w, ">");
     write_type(w, v);
-    if (v->rank > 0) { line(w, 4, "<Dimensions>"); }
+    if (v->rank > 0) { write_line(w, 4, "<Dimensions>"); }
     for (int i = 0; i < v->rank; i++) {
-        begin(w, 5, "Dimension");
+        begin_element(w, 5, "Dimension");
         if (v->is_linked[i]) {
             put_whole(w, "linkedVR", v->linked[i]);
         } else {
             put_whole(w, "constant", v->dimensions[i]);
         }
-        end(w, "/>");
+        end_element(w, "/>");
     }
-    if (v->rank > 0) { line(w, 4, "</Dimensions>"); }
+    if (v->rank > 0) { write_line(w, 4, "</Dimensions>"); }
     if (v->causality == CRD_OUTPUT && (v->has_initial_dependencies || v->has_run_dependencies)) {
-        line(w, 4, "<Dependencies>");
+        write_line(w, 4, "<Dependencies>");
         if (v->has_initial_dependencies) {
             write_dependencies(w, "Initialization", v->initial_dependencies,
                                v->initial_dependency_count);
@@ -375,41 +375,41 @@ static void write_causality(writer* w, const crd_dcp_variable* v)
         if (v->has_run_dependencies) {
             write_dependencies(w, "Run", v->run_dependencies, v->run_dependency_count);
         }
-        line(w, 4, "</Dependencies>");
+        write_line(w, 4, "</Dependencies>");
     }
     crdi_text_add(w->out, "      </%s>\n", element);
 }
 
 static void write_variables(writer* w)
 {
-    line(w, 1, "<Variables>");
+    write_line(w, 1, "<Variables>");
     for (int i = 0; i < w->d->variable_count; i++) {
         const crd_dcp_variable* v = &w->d->variables[i];
-        begin(w, 2, "Variable");
+        begin_element(w, 2, "Variable");
         write_attributes(w, CRDI_DCPX_VARIABLE, v);
-        end(w, ">");
+        end_element(w, ">");
         write_causality(w, v);
-        line(w, 2, "</Variable>");
+        write_line(w, 2, "</Variable>");
     }
-    line(w, 1, "</Variables>");
+    write_line(w, 1, "</Variables>");
 }
 
 static void write_log(writer* w)
 {
     const crd_dcp_description* d = w->d;
     if (d->category_count == 0) { return; }
-    line(w, 1, "<Log>");
-    line(w, 2, "<Categories>");
+    write_line(w, 1, "<Log>");
+    write_line(w, 2, "<Categories>");
     for (int i = 0; i < d->category_count; i++) {
         write_leaf(w, 3, "Category", CRDI_DCPX_CATEGORY, &d->categories[i]);
     }
-    line(w, 2, "</Categories>");
-    line(w, 2, "<Templates>");
+    write_line(w, 2, "</Categories>");
+    write_line(w, 2, "<Templates>");
     for (int i = 0; i < d->template_count; i++) {
         write_leaf(w, 3, "Template", CRDI_DCPX_TEMPLATE, &d->templates[i]);
     }
-    line(w, 2, "</Templates>");
-    line(w, 1, "</Log>");
+    write_line(w, 2, "</Templates>");
+    write_line(w, 1, "</Log>");
 }
 
 // What breaks a rule is not written: others would have to refuse it.
@@ -452,6 +452,6 @@ crd_status crd_dcp_write(const crd_dcp_description* d, crd_text* out)
     write_transports(&w);
     write_variables(&w);
     write_log(&w);
-    line(&w, 0, "</dcpSlaveDescription>");
+    write_line(&w, 0, "</dcpSlaveDescription>");
     return out->failed ? CRD_E_MEMORY : CRD_OK;
 }

@@ -131,7 +131,7 @@ static crdi_dcp_bundle* new_bundle(crd_dcp_master* m, const load* l, uint32_t st
 }
 
 // Splits a load into bundles: equal steps, not more bytes than anybody takes.
-static crd_status pack(crd_dcp_master* m, const load* l)
+static crd_status pack_load(crd_dcp_master* m, const load* l)
 {
     const size_t soft = limit_of(m, l, false), hard = limit_of(m, l, true);
     bool* packed = crdi_arena_new(&m->layout, (size_t)l->count + 1, sizeof *packed);
@@ -211,7 +211,7 @@ static crd_status pack_relays(crd_dcp_master* m, crdi_dcp_kind kind, int slave)
                 l.variables[l.count++] = variable;
             }
         }
-        const crd_status st = pack(m, &l);
+        const crd_status st = pack_load(m, &l);
         if (st < 0) { return st; }
     }
     return CRD_OK;
@@ -242,7 +242,7 @@ static crd_status pack_direct(crd_dcp_master* m)
             l.variables[l.count] = r->output;
             l.inputs[l.count++] = r->input;
         }
-        const crd_status st = pack(m, &l);
+        const crd_status st = pack_load(m, &l);
         if (st < 0) { return st; }
     }
     return CRD_OK;
@@ -259,7 +259,7 @@ static crd_status pack_all(crd_dcp_master* m)
                         .steps = w->steps,
                         .variables = w->variables,
                         .count = w->count};
-        CRD_TRY(pack(m, &l));
+        CRD_TRY(pack_load(m, &l));
     }
     for (int i = 0; i < m->count; i++) {
         CRD_TRY(pack_relays(m, CRDI_FEED, i));
@@ -518,7 +518,7 @@ typedef struct writer { // counts in a first pass, writes in a second one
     bool failed;
 } writer;
 
-static void say(writer* w, const crd_dcp_pdu* pdu, int bundle)
+static void add_request(writer* w, const crd_dcp_pdu* pdu, int bundle)
 {
     const int at = w->count++;
     if (!w->out || w->failed) { return; }
@@ -544,13 +544,13 @@ crd_dcp_pdu crdi_dcp_network_pdu(const crdi_dcp_bundle* b, int index, uint8_t ty
                          .address = b->address.ip};
 }
 
-static void say_network(writer* w, int index, uint8_t type)
+static void add_network(writer* w, int index, uint8_t type)
 {
     const crd_dcp_pdu pdu = crdi_dcp_network_pdu(&w->m->bundles[index], index, type);
-    say(w, &pdu, index);
+    add_request(w, &pdu, index);
 }
 
-static void say_parameters(writer* w, const crdi_dcp_peer* p, bool structural)
+static void add_parameters(writer* w, const crdi_dcp_peer* p, bool structural)
 {
     for (int i = 0; i < p->d->variable_count; i++) {
         const crd_dcp_variable* v = &p->d->variables[i];
@@ -563,19 +563,19 @@ static void say_parameters(writer* w, const crdi_dcp_peer* p, bool structural)
             return;
         }
         if (value) { (void)crd_dcp_put(slot, 1, value, length); }
-        say(w,
-            &(crd_dcp_pdu){.type = CRD_DCP_CFG_PARAMETER,
-                           .vr = v->vr,
-                           .data_type = v->type,
-                           .payload = value,
-                           .payload_length = value ? length : 0},
-            -1);
+        add_request(w,
+                    &(crd_dcp_pdu){.type = CRD_DCP_CFG_PARAMETER,
+                                   .vr = v->vr,
+                                   .data_type = v->type,
+                                   .payload = value,
+                                   .payload_length = value ? length : 0},
+                    -1);
     }
 }
 
 // One for every category and level that has a template. DCPLib, which serves one target only, ends
 // itself when it is asked for notifications.
-static void say_logging(writer* w, crdi_dcp_peer* p)
+static void add_logging(writer* w, crdi_dcp_peer* p)
 {
     const crd_dcp_description* d = p->d;
     const bool notify = d->can_log_on_notification && !p->spec.one_target;
@@ -585,81 +585,81 @@ static void say_logging(writer* w, crdi_dcp_peer* p)
         const crd_dcp_log_template* t = &d->templates[i];
         if (t->level > 4 || said[t->category][t->level]) { continue; }
         said[t->category][t->level] = true;
-        say(w,
-            &(crd_dcp_pdu){.type = CRD_DCP_CFG_LOGGING,
-                           .category = t->category,
-                           .level = t->level,
-                           .mode = p->log_mode},
-            -1);
+        add_request(w,
+                    &(crd_dcp_pdu){.type = CRD_DCP_CFG_LOGGING,
+                                   .category = t->category,
+                                   .level = t->level,
+                                   .mode = p->log_mode},
+                    -1);
     }
 }
 
-static void say_received(writer* w, int index, const crdi_dcp_peer* p)
+static void add_received(writer* w, int index, const crdi_dcp_peer* p)
 {
     const crdi_dcp_bundle* b = &w->m->bundles[index];
     const bool tune = b->kind == CRDI_TUNE;
     const uint16_t id = (uint16_t)(index + 1);
-    if (!tune) { say(w, &(crd_dcp_pdu){.type = CRD_DCP_CFG_SCOPE, .id = id}, -1); }
+    if (!tune) { add_request(w, &(crd_dcp_pdu){.type = CRD_DCP_CFG_SCOPE, .id = id}, -1); }
     for (int i = 0; i < b->count; i++) {
         const int variable = b->kind == CRDI_DIRECT ? b->inputs[i] : b->variables[i];
         const uint8_t type = b->kind == CRDI_DIRECT
                                  ? variable_of(w->m, b->slave, b->variables[i])->type
                                  : p->d->variables[variable].type;
-        say(w,
-            &(crd_dcp_pdu){.type = tune ? CRD_DCP_CFG_TUNABLE_PARAMETER : CRD_DCP_CFG_INPUT,
-                           .id = id,
-                           .pos = (uint16_t)i,
-                           .vr = p->d->variables[variable].vr,
-                           .data_type = type},
-            -1);
+        add_request(w,
+                    &(crd_dcp_pdu){.type = tune ? CRD_DCP_CFG_TUNABLE_PARAMETER : CRD_DCP_CFG_INPUT,
+                                   .id = id,
+                                   .pos = (uint16_t)i,
+                                   .vr = p->d->variables[variable].vr,
+                                   .data_type = type},
+                    -1);
     }
-    say_network(w, index, tune ? CRD_DCP_CFG_PARAM_NETWORK : CRD_DCP_CFG_SOURCE_NETWORK);
+    add_network(w, index, tune ? CRD_DCP_CFG_PARAM_NETWORK : CRD_DCP_CFG_SOURCE_NETWORK);
 }
 
-static void say_sent(writer* w, int index, const crdi_dcp_peer* p)
+static void add_sent(writer* w, int index, const crdi_dcp_peer* p)
 {
     const crdi_dcp_bundle* b = &w->m->bundles[index];
     const uint16_t id = (uint16_t)(index + 1);
-    say(w, &(crd_dcp_pdu){.type = CRD_DCP_CFG_SCOPE, .id = id}, -1);
+    add_request(w, &(crd_dcp_pdu){.type = CRD_DCP_CFG_SCOPE, .id = id}, -1);
     for (int i = 0; i < b->count; i++) {
-        say(w,
-            &(crd_dcp_pdu){.type = CRD_DCP_CFG_OUTPUT,
-                           .id = id,
-                           .pos = (uint16_t)i,
-                           .vr = p->d->variables[b->variables[i]].vr},
-            -1);
+        add_request(w,
+                    &(crd_dcp_pdu){.type = CRD_DCP_CFG_OUTPUT,
+                                   .id = id,
+                                   .pos = (uint16_t)i,
+                                   .vr = p->d->variables[b->variables[i]].vr},
+                    -1);
     }
-    say(w, &(crd_dcp_pdu){.type = CRD_DCP_CFG_STEPS, .id = id, .steps = b->steps}, -1);
-    if (b->kind == CRDI_WATCH) { say_network(w, index, CRD_DCP_CFG_TARGET_NETWORK); }
+    add_request(w, &(crd_dcp_pdu){.type = CRD_DCP_CFG_STEPS, .id = id, .steps = b->steps}, -1);
+    if (b->kind == CRDI_WATCH) { add_network(w, index, CRD_DCP_CFG_TARGET_NETWORK); }
 }
 
-static void say_everything(writer* w, crdi_dcp_peer* p)
+static void add_everything(writer* w, crdi_dcp_peer* p)
 {
     if (!p->d->fixed_resolution) {
-        say(w,
-            &(crd_dcp_pdu){.type = CRD_DCP_CFG_TIME_RES,
-                           .numerator = p->spec.numerator,
-                           .denominator = p->spec.denominator},
-            -1);
+        add_request(w,
+                    &(crd_dcp_pdu){.type = CRD_DCP_CFG_TIME_RES,
+                                   .numerator = p->spec.numerator,
+                                   .denominator = p->spec.denominator},
+                    -1);
     }
-    say_parameters(w, p, true);
-    say_parameters(w, p, false);
-    say_logging(w, p);
+    add_parameters(w, p, true);
+    add_parameters(w, p, false);
+    add_logging(w, p);
     for (int i = 0; i < w->m->bundle_count; i++) {
         const crdi_dcp_bundle* b = &w->m->bundles[i];
         const bool direct = b->kind == CRDI_DIRECT, watch = b->kind == CRDI_WATCH;
-        if (direct ? b->to == p->index : !watch && b->slave == p->index) { say_received(w, i, p); }
-        if ((direct || watch) && b->slave == p->index) { say_sent(w, i, p); }
+        if (direct ? b->to == p->index : !watch && b->slave == p->index) { add_received(w, i, p); }
+        if ((direct || watch) && b->slave == p->index) { add_sent(w, i, p); }
     }
 }
 
 // Where data go directly, known when the receivers have said at which port they take them.
-static void say_targets(writer* w, const crdi_dcp_peer* p)
+static void add_targets(writer* w, const crdi_dcp_peer* p)
 {
     for (int i = 0; i < w->m->bundle_count; i++) {
         const crdi_dcp_bundle* b = &w->m->bundles[i];
         if (b->kind == CRDI_DIRECT && b->slave == p->index) {
-            say_network(w, i, CRD_DCP_CFG_TARGET_NETWORK);
+            add_network(w, i, CRD_DCP_CFG_TARGET_NETWORK);
         }
     }
 }
@@ -672,9 +672,9 @@ crd_status crdi_dcp_master_write_scripts(crd_dcp_master* m, bool direct_targets)
         for (int pass = 0; pass < 2; pass++) {
             w.count = 0;
             if (direct_targets) {
-                say_targets(&w, p);
+                add_targets(&w, p);
             } else {
-                say_everything(&w, p);
+                add_everything(&w, p);
             }
             if (pass == 1) { break; }
             w.out = crdi_arena_new(&m->layout, (size_t)w.count + 1, sizeof *w.out);

@@ -131,7 +131,7 @@ static void send_request(crd_dcp_master* m, crdi_dcp_peer* p, crdi_dcp_request* 
 }
 
 // Sends what may be on its way and is not.
-static void transmit(crd_dcp_master* m, crdi_dcp_peer* p)
+static void transmit_requests(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     for (int i = 0; i < p->outbox_count && i < p->window; i++) {
         crdi_dcp_request* r = &p->outbox[i];
@@ -151,7 +151,7 @@ void crdi_dcp_push(crd_dcp_master* m, crdi_dcp_peer* p, const crdi_dcp_request* 
 {
     if (p->outbox_count == CRDI_DCP_OUTBOX) { return; }
     p->outbox[p->outbox_count++] = *r;
-    transmit(m, p);
+    transmit_requests(m, p);
 }
 
 void crdi_dcp_ask(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* pdu)
@@ -223,7 +223,7 @@ void crdi_dcp_begin(crd_dcp_master* m, crdi_dcp_peer* p, uint8_t type, crd_dcp_s
     crdi_dcp_wake(m, p, p->op.poll);
 }
 
-static void issue(crd_dcp_master* m, crdi_dcp_peer* p)
+static void issue_request(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     crdi_dcp_operation* op = &p->op;
     crd_dcp_pdu pdu = {.type = op->type,
@@ -243,7 +243,9 @@ void crdi_dcp_drive(crd_dcp_master* m, crdi_dcp_peer* p)
     crdi_dcp_operation* op = &p->op;
     for (int i = 0; i < 100; i++) {
         if (p->failed) { return; }
-        if (op->stage == CRDI_NEED && p->known && p->status.state == op->from) { issue(m, p); }
+        if (op->stage == CRDI_NEED && p->known && p->status.state == op->from) {
+            issue_request(m, p);
+        }
         if (op->stage == CRDI_ACKED && p->status.state == op->to) { op->stage = CRDI_IDLE; }
         if (op->stage != CRDI_IDLE || !p->aim) { return; }
         crdi_dcp_aim* const aim = p->aim;
@@ -291,7 +293,7 @@ static void op_refused(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_error code)
 }
 
 // On the way down: which way is decided anew, but not for ever.
-static void detour(crd_dcp_master* m, crdi_dcp_peer* p)
+static void choose_detour(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     const crdi_dcp_operation op = p->op;
     p->op.stage = CRDI_IDLE;
@@ -302,19 +304,19 @@ static void detour(crd_dcp_master* m, crdi_dcp_peer* p)
 }
 
 // INF_state has told what became of a request.
-static void settle(crd_dcp_master* m, crdi_dcp_peer* p)
+static void settle_operation(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     crdi_dcp_operation* op = &p->op;
     const crd_dcp_state state = p->status.state;
     if (p->going_down && op->stage == CRDI_ACKED && state != op->from && state != op->via &&
         state != op->to) {
-        detour(m, p); // it is somewhere else
+        choose_detour(m, p); // it is somewhere else
     }
     if (op->stage != CRDI_UNSURE) { return; }
     if (state == op->to || state == op->via) {
         op->stage = CRDI_ACKED;
     } else if (p->going_down) {
-        detour(m, p);
+        choose_detour(m, p);
     } else if (state == op->from && op->refusals > REFUSALS / 2) {
         crdi_dcp_peer_fail(m, p, "the DCP slave refuses %s in %s: 0x%04X %s (%s)",
                            type_name(op->type), state_name((int)state), (unsigned)op->code,
@@ -344,7 +346,7 @@ static bool of_steps(crd_dcp_state state)
     return state == CRD_DCP_COMPUTING || state == CRD_DCP_COMPUTED || state == CRD_DCP_SENDING_D;
 }
 
-static void adopt(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_state state)
+static void adopt_state(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_state state)
 {
     const bool news = !p->known || (p->status.state != state && !of_steps(state) &&
                                     !(state <= CRD_DCP_RUNNING && of_steps(p->status.state)));
@@ -387,8 +389,8 @@ static void receive_state(crd_dcp_master* m, crdi_dcp_peer* p, uint8_t state)
         return;
     }
     p->doubts = 0;
-    adopt(m, p, state);
-    settle(m, p);
+    adopt_state(m, p, state);
+    settle_operation(m, p);
 }
 
 static void notified(crd_dcp_master* m, crdi_dcp_peer* p, uint8_t state)
@@ -399,11 +401,11 @@ static void notified(crd_dcp_master* m, crdi_dcp_peer* p, uint8_t state)
                           (state == op->via || state == op->to);
     if (expected && p->known && p->status.state == op->to) { return; } // `via` came late
     if (expected || state >= CRD_DCP_ERRORHANDLING) {
-        adopt(m, p, state);
+        adopt_state(m, p, state);
     } else if (p->registered && op->stage != CRDI_NEED) {
         ask_state(m, p);
     } else if (op->stage == CRDI_NEED && state == op->from) {
-        adopt(m, p, state); // a refusal tells if it was an old one
+        adopt_state(m, p, state); // a refusal tells if it was an old one
     }
 }
 
@@ -418,7 +420,7 @@ static void note_round_trip(crdi_dcp_peer* p, const crdi_dcp_request* r, double 
     s->round_trip_max = fmax(s->round_trip_max, trip);
 }
 
-static bool fits(uint8_t request, uint8_t answer)
+static bool answer_fits(uint8_t request, uint8_t answer)
 {
     if (answer == CRD_DCP_RSP_NACK) { return true; }
     return request == CRD_DCP_INF_STATE   ? answer == CRD_DCP_RSP_STATE_ACK
@@ -578,7 +580,7 @@ static void answered(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* a, 
     while (i < p->outbox_count && !(p->outbox[i].flying && p->outbox[i].seq == a->seq)) {
         i++;
     }
-    if (i == p->outbox_count || !fits(request_type(&p->outbox[i]), a->type)) { return; }
+    if (i == p->outbox_count || !answer_fits(request_type(&p->outbox[i]), a->type)) { return; }
     if (a->peer != p->id && a->peer != 0 && !p->contacting) { return; }
     if (a->type == CRD_DCP_RSP_STATE_ACK && a->state >= CRD_DCP_STATE_COUNT) { return; }
     const uint8_t type = request_type(&p->outbox[i]);
@@ -586,7 +588,7 @@ static void answered(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* a, 
     note_round_trip(p, &p->outbox[i], time);
     if (a->type == CRD_DCP_RSP_NACK) {
         refused(m, p, i, a);
-        transmit(m, p);
+        transmit_requests(m, p);
         return;
     }
     remove_request(p, i);
@@ -613,7 +615,7 @@ static void answered(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* a, 
                       (type == CRD_DCP_STC_RUN && p->op.time ? m->run_lead : 0);
         crdi_dcp_wake(m, p, p->op.poll);
     }
-    transmit(m, p);
+    transmit_requests(m, p);
 }
 
 // ---- packets -----------------------------------------------------------------------------------
@@ -639,14 +641,14 @@ static void nothing_came(crd_dcp_master* m, const crd_dcp_packet* packet)
         if (request_type(&p->outbox[i]) == CRD_DCP_INF_LOG && p->outbox[i].flying) {
             remove_request(p, i);
             p->logs_empty++;
-            transmit(m, p);
+            transmit_requests(m, p);
             crdi_dcp_drive(m, p);
             return;
         }
     }
 }
 
-static void handle(crd_dcp_master* m, const crd_dcp_packet* packet)
+static void handle_packet(crd_dcp_master* m, const crd_dcp_packet* packet)
 {
     crd_dcp_pdu a;
     if (packet->time > m->now) { m->now = packet->time; }
@@ -663,7 +665,7 @@ static void handle(crd_dcp_master* m, const crd_dcp_packet* packet)
     if (!answer && a.type != CRD_DCP_NTF_STATE_CHANGED && a.type != CRD_DCP_NTF_LOG) { return; }
     crdi_dcp_peer* p = find_peer(m, &packet->from, a.peer);
     if (!p) { return; }
-    p->status.heard = packet->time;
+    p->status.last_pdu = packet->time;
     if (answer) {
         answered(m, p, &a, packet->time);
     } else if (a.peer != p->id) {
@@ -711,7 +713,7 @@ static void no_answer(crd_dcp_master* m, crdi_dcp_peer* p, const crdi_dcp_reques
 }
 
 // Sends again what was not answered in time. Streams do that by themselves while they stand.
-static void repeat(crd_dcp_master* m, crdi_dcp_peer* p)
+static void repeat_requests(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     for (int i = 0; i < p->outbox_count; i++) {
         crdi_dcp_request* r = &p->outbox[i];
@@ -780,7 +782,7 @@ static bool has_log(const crdi_dcp_peer* p)
 
 static void attend_peer(crd_dcp_master* m, crdi_dcp_peer* p)
 {
-    repeat(m, p);
+    repeat_requests(m, p);
     supervise(m, p);
     if (has_beat(p) && m->now >= p->beat) {
         p->beat = m->now + p->beat_pause;
@@ -800,7 +802,7 @@ static void attend_peer(crd_dcp_master* m, crdi_dcp_peer* p)
     if (p->aim) { p->due = fmin(p->due, p->data_until); }
 }
 
-static void attend(crd_dcp_master* m)
+static void attend_peers(crd_dcp_master* m)
 {
     double due = INFINITY;
     for (int i = 0; i < m->count; i++) {
@@ -817,10 +819,10 @@ void crdi_dcp_pump(crd_dcp_master* m)
 {
     crd_dcp_packet packet;
     for (int i = 0; i < MOST_PACKETS && crd_dcp_net_receive(m->net, &packet); i++) {
-        handle(m, &packet);
-        if (m->now >= m->due) { attend(m); }
+        handle_packet(m, &packet);
+        if (m->now >= m->due) { attend_peers(m); }
     }
-    if (crdi_dcp_master_clock(m) >= m->due) { attend(m); }
+    if (crdi_dcp_master_clock(m) >= m->due) { attend_peers(m); }
 }
 
 static bool reached(const crd_dcp_master* m, int slave)
@@ -844,12 +846,12 @@ crd_status crdi_dcp_pursue_until(crd_dcp_master* m, int slave, bool tolerant, do
         if (reached(m, slave)) { return CRD_OK; }
         crd_dcp_packet packet;
         if (crd_dcp_net_receive(m->net, &packet)) {
-            handle(m, &packet);
-            if (m->now >= m->due) { attend(m); }
+            handle_packet(m, &packet);
+            if (m->now >= m->due) { attend_peers(m); }
             continue;
         }
         if (crdi_dcp_master_clock(m) >= m->due) {
-            attend(m);
+            attend_peers(m);
             continue;
         }
         double pause = fmin(m->due, time) - m->now;

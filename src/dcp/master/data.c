@@ -89,7 +89,7 @@ void crdi_dcp_master_take(crd_dcp_master* m, const crd_dcp_address* from, const 
                         "%d data PDUs of data_id %d are missing", gap, (int)(b - m->bundles + 1));
     }
     status->data_in++;
-    status->data_time = status->heard = time;
+    status->data_time = status->last_pdu = time;
     relay_values(m, b);
     if (p->aim) { crdi_dcp_drive(m, p); }
 }

@@ -19,7 +19,7 @@ static const uint8_t* read_bytes(reader* r, size_t count)
 }
 
 // One line it is, whatever the slave says.
-static void add(crdi_dcp_line* l, const char* bytes, size_t n)
+static void add_text(crdi_dcp_line* l, const char* bytes, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const unsigned char c = (unsigned char)bytes[i];
@@ -44,7 +44,7 @@ static void add_bytes(crdi_dcp_line* l, reader* r, bool binary)
     if (binary) {
         crdi_dcp_line_hex(l, bytes, (size_t)n);
     } else {
-        add(l, (const char*)bytes, (size_t)n);
+        add_text(l, (const char*)bytes, (size_t)n);
     }
 }
 
@@ -79,11 +79,11 @@ static void word_entry(const crd_dcp_log_template* t, reader* r, crdi_dcp_line* 
     int argument = 0;
     for (const char* c = t->message; *c;) {
         if (c[0] != '%') {
-            add(l, c++, 1);
+            add_text(l, c++, 1);
             continue;
         }
         if (c[1] == '%') {
-            add(l, c, 1);
+            add_text(l, c, 1);
             c += 2;
             continue;
         }
@@ -91,7 +91,7 @@ static void word_entry(const crd_dcp_log_template* t, reader* r, crdi_dcp_line* 
             argument < t->argument_count ? crd_dcp_data_type_name(t->arguments[argument]) : NULL;
         const size_t length = name ? strlen(name) : 0;
         if (!name || strncmp(c + 1, name, length) != 0) {
-            add(l, c++, 1);
+            add_text(l, c++, 1);
             continue;
         }
         add_argument(l, r, t->arguments[argument++]);

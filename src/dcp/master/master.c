@@ -25,7 +25,7 @@ crd_dcp_master_options crd_dcp_master_defaults(void)
                                     .lossless = true};
 }
 
-static crd_status check_options(crd_context* ctx, const crd_dcp_master_options* o)
+static crd_status check_master_options(crd_context* ctx, const crd_dcp_master_options* o)
 {
     const struct {
         const char* name;
@@ -56,7 +56,7 @@ crd_status crd_dcp_master_create(crd_context* ctx, crd_dcp_net* net,
                                  const crd_dcp_master_options* opt, crd_dcp_master** out)
 {
     const crd_dcp_master_options o = opt ? *opt : crd_dcp_master_defaults();
-    const crd_status st = check_options(ctx, &o);
+    const crd_status st = check_master_options(ctx, &o);
     if (st < 0) { return st; }
     crd_dcp_master* m = crdi_new(ctx, sizeof *m);
     if (!m) { return CRD_E_MEMORY; }
@@ -246,7 +246,7 @@ crd_status crd_dcp_master_add(crd_dcp_master* m, const crd_dcp_slave_spec* spec,
     CRD_TRY(choose_id(m, p));
     p->resolution = (double)p->spec.numerator / (double)p->spec.denominator;
     set_pauses(m, p);
-    p->status = (crd_dcp_slave_status){.heard = -INFINITY, .data_time = -INFINITY};
+    p->status = (crd_dcp_slave_status){.last_pdu = -INFINITY, .data_time = -INFINITY};
     p->beat = p->log_at = p->due = p->data_until = INFINITY;
     CRD_TRY(make_values(m, p));
     crdi_dcp_peer* more =

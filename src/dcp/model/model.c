@@ -17,19 +17,6 @@ static const char* const both_items[] = {"NRT", "SRT", NULL};
 
 // ---- what a description says -------------------------------------------------------------------
 
-crd_type crdi_dcp_model_type(uint8_t data_type)
-{
-    static const uint8_t types[CRD_DCP_DATA_TYPE_COUNT] = {
-        [CRD_DCP_UINT8] = CRD_UINT8,     [CRD_DCP_UINT16] = CRD_UINT16,
-        [CRD_DCP_UINT32] = CRD_UINT32,   [CRD_DCP_UINT64] = CRD_UINT64,
-        [CRD_DCP_INT8] = CRD_INT8,       [CRD_DCP_INT16] = CRD_INT16,
-        [CRD_DCP_INT32] = CRD_INT32,     [CRD_DCP_INT64] = CRD_INT64,
-        [CRD_DCP_FLOAT32] = CRD_FLOAT32, [CRD_DCP_FLOAT64] = CRD_FLOAT64,
-        [CRD_DCP_STRING] = CRD_STRING,   [CRD_DCP_BINARY] = CRD_BINARY,
-    };
-    return (crd_type)types[data_type];
-}
-
 uint64_t crdi_dcp_model_elements(const crd_dcp_description* d, const crd_dcp_variable* v)
 {
     uint64_t n = 1;
@@ -66,7 +53,7 @@ typedef struct table {
     size_t used; // bytes of an instance
 } table;
 
-static void place(table* t, crd_model_variable row)
+static void place_row(table* t, crd_model_variable row)
 {
     row.offset = t->used;
     const size_t bytes = crd_model_stride(&row) * (row.size ? row.size : 1);
@@ -175,7 +162,7 @@ static crd_status add_variable(table* t, int index)
                          "are, expected 1 to %llu",
                          v->name, n ? "too many" : "no", (unsigned long long)MOST_ELEMENTS);
     }
-    const crd_type type = crdi_dcp_model_type(v->type);
+    const crd_type type = crdi_dcp_type(v->type);
     const bool parameter = v->causality == CRD_PARAMETER;
     const bool smooth = type <= CRD_FLOAT32 && v->variability == CRD_CONTINUOUS;
     crd_model_variable row = {
@@ -193,7 +180,7 @@ static crd_status add_variable(table* t, int index)
     take_limits(v, &row);
     CRD_TRY(take_dependencies(t, v, &row));
     m->rows[index] = t->count;
-    place(t, row);
+    place_row(t, row);
 fail:
     return st;
 }
@@ -273,7 +260,7 @@ static void add_mirror(table* t)
     m->base.size = 2 * t->used;
 }
 
-static crd_status build(crdi_dcp_model* m)
+static crd_status build_rows(crdi_dcp_model* m)
 {
     crd_status st = CRD_OK;
     const size_t n = (size_t)m->d->variable_count;
@@ -318,7 +305,7 @@ crd_status crdi_dcp_model_create(crd_context* ctx, const void* bytes, size_t len
                           .ctx = ctx};
     crd_arena_init(&m->arena, ctx);
     CRD_TRY(crdi_dcp_table_read(ctx, bytes, length, file, &m->arena, &m->setup, &m->d));
-    CRD_TRY(build(m));
+    CRD_TRY(build_rows(m));
     *out = &m->base;
     return CRD_OK;
 fail:
@@ -366,31 +353,20 @@ fail:
 
 static crd_status choose_resolution(const crd_dcp_description* d, crdi_dcp_model_setup* s)
 {
-    for (int i = 0; i < d->resolution_count && s->numerator == 0; i++) {
-        if (d->resolutions[i].recommended) {
-            s->numerator = d->resolutions[i].numerator;
-            s->denominator = d->resolutions[i].denominator;
-        }
+    const crd_dcp_resolution* usual = crdi_dcp_usual_resolution(d);
+    if (s->numerator == 0 && usual) {
+        s->numerator = usual->numerator;
+        s->denominator = usual->denominator;
     }
-    if (s->numerator == 0 && d->resolution_count > 0) {
-        s->numerator = d->resolutions[0].numerator;
-        s->denominator = d->resolutions[0].denominator;
-    }
-    for (int i = 0; i < d->resolution_count; i++) {
-        const crd_dcp_resolution* r = &d->resolutions[i];
-        if (r->denominator == s->denominator && s->numerator >= r->numerator &&
-            s->numerator <= r->numerator_to && s->denominator > 0) {
-            return CRD_OK;
-        }
-    }
+    if (crdi_dcp_offers_resolution(d, s->numerator, s->denominator)) { return CRD_OK; }
     return crdi_fail(d->ctx, CRD_E_RANGE, "the slave does not offer the time resolution %u/%u s",
                      s->numerator, s->denominator);
 }
 
-static crd_status check_options(const crd_dcp_description* d, const crdi_dcp_model_options* opt)
+static crd_status check_pack_options(const crd_dcp_description* d,
+                                     const crdi_dcp_model_options* opt)
 {
-    const bool offered = opt->mode == CRD_DCP_NRT ? d->nrt : opt->mode == CRD_DCP_SRT && d->srt;
-    if (!offered) {
+    if (opt->mode == CRD_DCP_HRT || !crdi_dcp_offers_mode(d, (int)opt->mode)) {
         return crdi_fail(d->ctx, CRD_E_RANGE, "the slave does not offer %s, expected %s%s%s",
                          crd_dcp_op_mode_name(opt->mode), d->nrt ? "NRT" : "",
                          d->nrt && d->srt ? " or " : "",
@@ -415,7 +391,7 @@ crd_status crdi_dcp_model_pack(const crd_dcp_description* d, const crdi_dcp_mode
                               .numerator = opt->numerator,
                               .denominator = opt->denominator,
                               .step = opt->step};
-    CRD_TRY(check_options(d, opt));
+    CRD_TRY(check_pack_options(d, opt));
     CRD_TRY(choose_resolution(d, &s));
     if (!(s.step > 0)) {
         const uint32_t steps = opt->mode == CRD_DCP_NRT ? d->nrt_default_steps : 1;

@@ -2,6 +2,7 @@
 // the rows of the model, model_run.c is an instance.
 #pragma once
 #include "shared/base.h"
+#include "shared/dcp.h"
 #include "shared/dcp_model.h"
 
 /// What the table says beside the description.
@@ -42,7 +43,6 @@ crd_status crdi_dcp_table_read(crd_context* ctx, const void* bytes, size_t lengt
 /// Elements of a variable, its structural parameters having their start values; UINT64_MAX: too
 /// many.
 uint64_t crdi_dcp_model_elements(const crd_dcp_description* d, const crd_dcp_variable* v);
-crd_type crdi_dcp_model_type(uint8_t data_type);
 
 crd_model_status crdi_dcp_model_initialize(void* self, const crd_model_host* host, double t);
 void crdi_dcp_model_outputs(void* self, double t);

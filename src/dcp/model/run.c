@@ -20,27 +20,28 @@ struct crdi_dcp_session {
     int64_t late; // steps in SRT
 };
 
-static void* field(void* self, const crdi_dcp_session* s, int variable)
+static void* field_of(void* self, const crdi_dcp_session* s, int variable)
 {
     return (char*)self + s->model->base.variables[s->model->rows[variable]].offset;
 }
 
-static size_t bytes_of(const crd_model_variable* row)
+static size_t row_bytes(const crd_model_variable* row)
 {
     return crd_model_stride(row) * (row->size ? row->size : 1);
 }
 
 // ---- messages ----------------------------------------------------------------------------------
 
-static crd_model_status refuse(const crd_model_host* host, const char* text)
+static crd_model_status log_error(const crd_model_host* host, const char* text)
 {
     host->log(host->user, CRD_MODEL_ERROR, text);
     return CRD_MODEL_ERROR;
 }
 
-static crd_model_status told(const crdi_dcp_session* s, const crd_model_host* host, crd_status st)
+static crd_model_status log_failure(const crdi_dcp_session* s, const crd_model_host* host,
+                                    crd_status st)
 {
-    return st >= 0 ? CRD_MODEL_OK : refuse(host, crd_error_text(s->ctx));
+    return st >= 0 ? CRD_MODEL_OK : log_error(host, crd_error_text(s->ctx));
 }
 
 static void notice(void* user, const crd_dcp_notice* n)
@@ -102,7 +103,7 @@ static void from_slot(const crd_model_variable* row, char* to, const crd_dcp_slo
     }
 }
 
-static void move_all(void* self, const crdi_dcp_session* s, crd_causality which)
+static void move_causality(void* self, const crdi_dcp_session* s, crd_causality which)
 {
     const crd_dcp_description* d = s->model->d;
     for (int i = 0; i < d->variable_count; i++) {
@@ -110,22 +111,22 @@ static void move_all(void* self, const crdi_dcp_session* s, crd_causality which)
         const crd_model_variable* row = &s->model->base.variables[s->model->rows[i]];
         const crd_dcp_slot* slot = crd_dcp_master_slot(s->master, 0, i);
         if (which == CRD_OUTPUT) {
-            from_slot(row, field(self, s, i), slot);
+            from_slot(row, field_of(self, s, i), slot);
         } else {
-            to_slot(row, field(self, s, i), slot);
+            to_slot(row, field_of(self, s, i), slot);
         }
     }
 }
 
 // Whether a parameter has another value than the one that the slave was given last; then that is
 // noted, if `note`.
-static bool changed(void* self, const crdi_dcp_model* m, int row, bool note)
+static bool parameter_changed(void* self, const crdi_dcp_model* m, int row, bool note)
 {
     const crd_model_variable* r = &m->base.variables[row];
     char* own = (char*)self + r->offset;
     char* had = own + m->mirror;
-    if (memcmp(own, had, bytes_of(r)) == 0) { return false; }
-    if (note) { memcpy(had, own, bytes_of(r)); }
+    if (memcmp(own, had, row_bytes(r)) == 0) { return false; }
+    if (note) { memcpy(had, own, row_bytes(r)); }
     return true;
 }
 
@@ -137,7 +138,7 @@ static bool any_changed(void* self, const crdi_dcp_model* m, bool tunable, bool 
         if (r->causality != CRD_PARAMETER || (r->variability == CRD_TUNABLE) != tunable) {
             continue;
         }
-        found = changed(self, m, i, note) || found;
+        found = parameter_changed(self, m, i, note) || found;
     }
     return found;
 }
@@ -147,7 +148,7 @@ static bool any_changed(void* self, const crdi_dcp_model* m, bool tunable, bool 
 static crd_status check_transport(const crdi_dcp_session* s, const crd_dcp_address* a)
 {
     const bool tcp = a->transport == CRD_DCP_TCP;
-    if (tcp ? s->model->d->tcp.offered : s->model->d->udp.offered) { return CRD_OK; }
+    if (crdi_dcp_find_endpoint(s->model->d, a->transport)) { return CRD_OK; }
     return crdi_fail(s->ctx, CRD_E_RANGE,
                      "dcp.address: the slave does not offer %s, expected %s://",
                      tcp ? "TCP_IPv4" : "UDP_IPv4", tcp ? "udp" : "tcp");
@@ -164,8 +165,8 @@ static crd_status set_parameters(void* self, crdi_dcp_session* s)
             if (pass == 0 && causality == CRD_STRUCTURAL_PARAMETER) {
                 CRD_TRY(crd_dcp_master_set(s->master, 0, i)); // its slot has the start value
             } else if (pass == 1 && causality == CRD_PARAMETER &&
-                       changed(self, m, m->rows[i], true)) {
-                to_slot(&m->base.variables[m->rows[i]], field(self, s, i),
+                       parameter_changed(self, m, m->rows[i], true)) {
+                to_slot(&m->base.variables[m->rows[i]], field_of(self, s, i),
                         crd_dcp_master_slot(s->master, 0, i));
                 CRD_TRY(crd_dcp_master_set(s->master, 0, i));
             }
@@ -175,7 +176,8 @@ fail:
     return st;
 }
 
-static int collect(const crdi_dcp_model* m, crd_causality causality, bool tunable, int* out)
+static int collect_variables(const crdi_dcp_model* m, crd_causality causality, bool tunable,
+                             int* out)
 {
     int count = 0;
     for (int i = 0; i < m->d->variable_count; i++) {
@@ -187,7 +189,7 @@ static int collect(const crdi_dcp_model* m, crd_causality causality, bool tunabl
     return count;
 }
 
-static crd_status plan(void* self, crdi_dcp_session* s, const crd_dcp_address* address)
+static crd_status plan_session(void* self, crdi_dcp_session* s, const crd_dcp_address* address)
 {
     crd_status st = CRD_OK;
     const crdi_dcp_model* m = s->model;
@@ -203,9 +205,10 @@ static crd_status plan(void* self, crdi_dcp_session* s, const crd_dcp_address* a
                                                      .denominator = m->setup.denominator},
                                &index));
     CRD_TRY(set_parameters(self, s));
-    CRD_TRY(crd_dcp_master_feed(s->master, 0, some, collect(m, CRD_INPUT, false, some)));
-    CRD_TRY(crd_dcp_master_watch(s->master, 0, some, collect(m, CRD_OUTPUT, false, some), 0));
-    const int count = collect(m, CRD_PARAMETER, true, some);
+    CRD_TRY(crd_dcp_master_feed(s->master, 0, some, collect_variables(m, CRD_INPUT, false, some)));
+    CRD_TRY(
+        crd_dcp_master_watch(s->master, 0, some, collect_variables(m, CRD_OUTPUT, false, some), 0));
+    const int count = collect_variables(m, CRD_PARAMETER, true, some);
     s->tunables = -1;
     if (count) { CRD_TRY(crd_dcp_master_tunable(s->master, 0, some, count, &s->tunables)); }
 fail:
@@ -213,7 +216,7 @@ fail:
     return st;
 }
 
-static crd_status bring_up(void* self, crdi_dcp_session* s)
+static crd_status configure_session(void* self, crdi_dcp_session* s)
 {
     crd_status st = CRD_OK;
     const crdi_dcp_model_self* own = self;
@@ -230,7 +233,7 @@ static crd_status bring_up(void* self, crdi_dcp_session* s)
     opt.user = s;
     CRD_TRY(crd_dcp_net_create(s->ctx, &s->net));
     CRD_TRY(crd_dcp_master_create(s->ctx, s->net, &opt, &s->master));
-    CRD_TRY(plan(self, s, &address));
+    CRD_TRY(plan_session(self, s, &address));
     CRD_TRY(crd_dcp_master_configure(s->master));
     s->resolution = crd_dcp_master_resolution(s->master, 0);
 fail:
@@ -239,7 +242,7 @@ fail:
 
 // ---- life --------------------------------------------------------------------------------------
 
-static void destroy(crdi_dcp_session* s)
+static void destroy_session(crdi_dcp_session* s)
 {
     if (!s) { return; }
     crd_context* ctx = s->ctx;
@@ -253,12 +256,12 @@ void crdi_dcp_model_clear(void* self)
 {
     crdi_dcp_model_self* own = self;
     if (own->session && own->session->master) { (void)crd_dcp_master_stop(own->session->master); }
-    destroy(own->session);
+    destroy_session(own->session);
     own->session = NULL;
 }
 
 // The mirror as the slave is by itself: with the start values.
-static void forget(void* self, const crdi_dcp_model* m)
+static void reset_mirror(void* self, const crdi_dcp_model* m)
 {
     char* mirror = (char*)self + m->mirror;
     memset(mirror, 0, m->mirror);
@@ -271,17 +274,17 @@ static crd_model_status open_session(void* self, const crd_model_host* host)
     crdi_dcp_model_self* own = self;
     const crdi_dcp_model* m = host->model->user;
     crdi_dcp_model_clear(self);
-    forget(self, m);
+    reset_mirror(self, m);
     crd_context* ctx = crdi_context_child(m->ctx);
     crdi_dcp_session* s = ctx ? crdi_new(ctx, sizeof *s) : NULL;
     if (!s) {
         crd_context_destroy(ctx);
-        return refuse(host, "out of memory: the session with the slave");
+        return log_error(host, "out of memory: the session with the slave");
     }
     *s = (crdi_dcp_session){
         .ctx = ctx, .model = m, .host = host, .mode = m->modes[own->mode == 2], .tunables = -1};
     own->session = s;
-    const crd_model_status st = told(s, host, bring_up(self, s));
+    const crd_model_status st = log_failure(s, host, configure_session(self, s));
     s->host = NULL;
     if (st != CRD_MODEL_OK) { crdi_dcp_model_clear(self); }
     return st;
@@ -300,9 +303,9 @@ crd_model_status crdi_dcp_model_initialize(void* self, const crd_model_host* hos
     }
     crdi_dcp_session* s = own->session;
     s->host = host;
-    move_all(self, s, CRD_INPUT);
-    const crd_model_status st = told(s, host, crd_dcp_master_initialize(s->master, 0));
-    if (st == CRD_MODEL_OK) { move_all(self, s, CRD_OUTPUT); }
+    move_causality(self, s, CRD_INPUT);
+    const crd_model_status st = log_failure(s, host, crd_dcp_master_initialize(s->master, 0));
+    if (st == CRD_MODEL_OK) { move_causality(self, s, CRD_OUTPUT); }
     s->host = NULL;
     return st;
 }
@@ -350,7 +353,7 @@ fail:
     return st;
 }
 
-static crd_status go(void* self, crdi_dcp_session* s, double t, double h)
+static crd_status advance_session(void* self, crdi_dcp_session* s, double t, double h)
 {
     crd_status st = CRD_OK;
     const double n = round(h / s->resolution);
@@ -360,18 +363,18 @@ static crd_status go(void* self, crdi_dcp_session* s, double t, double h)
                          "resolution of %.10g s",
                          h, s->resolution);
     }
-    move_all(self, s, CRD_INPUT);
+    move_causality(self, s, CRD_INPUT);
     if (!s->running) {
         s->begin = t;
         CRD_TRY(crd_dcp_master_run(s->master, 0, &s->start));
         s->running = true;
     }
     if (s->tunables >= 0 && any_changed(self, s->model, true, true)) {
-        move_all(self, s, CRD_PARAMETER);
+        move_causality(self, s, CRD_PARAMETER);
         CRD_TRY(crd_dcp_master_tune(s->master, 0, s->tunables));
     }
     CRD_TRY(s->mode == CRD_DCP_NRT ? step_nrt(s, (uint32_t)n) : step_srt(s, t + h));
-    move_all(self, s, CRD_OUTPUT);
+    move_causality(self, s, CRD_OUTPUT);
 fail:
     return st;
 }
@@ -381,9 +384,9 @@ crd_model_status crdi_dcp_model_step(void* self, const crd_model_host* host, dou
 {
     (void)reached;
     crdi_dcp_session* s = ((crdi_dcp_model_self*)self)->session;
-    if (!s) { return refuse(host, "there is no session with the slave"); }
+    if (!s) { return log_error(host, "there is no session with the slave"); }
     s->host = host;
-    const crd_model_status st = told(s, host, go(self, s, t, h));
+    const crd_model_status st = log_failure(s, host, advance_session(self, s, t, h));
     s->host = NULL;
     return st;
 }
@@ -396,7 +399,7 @@ crd_model_status crdi_dcp_model_terminate(void* self, const crd_model_host* host
     const crd_status st = crd_dcp_master_stop(s->master);
     s->host = NULL;
     if (st < 0) { host->log(host->user, CRD_MODEL_WARNING, crd_error_text(s->ctx)); }
-    destroy(s);
+    destroy_session(s);
     ((crdi_dcp_model_self*)self)->session = NULL;
     return st < 0 ? CRD_MODEL_WARNING : CRD_MODEL_OK;
 }

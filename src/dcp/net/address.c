@@ -74,7 +74,7 @@ static crd_status resolve(crd_context* ctx, const char* text, const char* host, 
     return CRD_OK;
 }
 
-static crd_status wrong(crd_context* ctx, const char* text, const char* what)
+static crd_status fail_address(crd_context* ctx, const char* text, const char* what)
 {
     return crdi_fail(ctx, CRD_E_FORMAT,
                      "address \"%s\": %s, expected udp://host:port or tcp://host:port",
@@ -89,29 +89,31 @@ crd_status crd_dcp_address_parse(crd_context* ctx, const char* text, crd_dcp_add
     } else if (strncmp(text, "tcp://", 6) == 0) {
         a.transport = CRD_DCP_TCP;
     } else {
-        return wrong(ctx, text, strstr(text, "://") ? "unknown transport" : "no transport");
+        return fail_address(ctx, text, strstr(text, "://") ? "unknown transport" : "no transport");
     }
     const char* start = text + 6;
-    if (*start == '[') { return wrong(ctx, text, "IPv6 is not part of DCP 1.0"); }
+    if (*start == '[') { return fail_address(ctx, text, "IPv6 is not part of DCP 1.0"); }
     const char* colon = strrchr(start, ':');
-    if (!colon) { return wrong(ctx, text, "no port"); }
+    if (!colon) { return fail_address(ctx, text, "no port"); }
     uint64_t port = 0;
     if (!isdigit((unsigned char)colon[1]) ||
         !crdi_parse_uint64(colon + 1, strlen(colon + 1), &port) || port > 65535) {
-        return wrong(ctx, text, "the port is not a number from 0 to 65535");
+        return fail_address(ctx, text, "the port is not a number from 0 to 65535");
     }
     a.port = (uint16_t)port;
     const size_t length = (size_t)(colon - start);
     if (memchr(start, ':', length)) {
-        return wrong(ctx, text, "more than one colon behind the //");
+        return fail_address(ctx, text, "more than one colon behind the //");
     }
     char host[MOST_HOST + 1];
-    if (length > MOST_HOST) { return wrong(ctx, text, "the host has more than 253 characters"); }
+    if (length > MOST_HOST) {
+        return fail_address(ctx, text, "the host has more than 253 characters");
+    }
     memcpy(host, start, length);
     host[length] = '\0';
     for (size_t i = 0; i < length; i++) {
         if (!isalnum((unsigned char)host[i]) && !strchr(".-_", host[i])) {
-            return wrong(ctx, text, "a character that a host name cannot have");
+            return fail_address(ctx, text, "a character that a host name cannot have");
         }
     }
     if (length > 0) {

@@ -86,7 +86,7 @@ static uint32_t add16(uint32_t sum, const uint8_t* p, size_t length)
     return sum;
 }
 
-static uint16_t fold(uint32_t sum)
+static uint16_t fold_sum(uint32_t sum)
 {
     while (sum >> 16) {
         sum = (sum & 0xFFFF) + (sum >> 16);
@@ -111,10 +111,10 @@ static void write_packet(crd_dcp_capture* c, double time, const crd_dcp_address*
     ip[9] = protocol;
     net32(ip + 12, from->ip);
     net32(ip + 16, to->ip);
-    net16(ip + 10, fold(add16(0, ip, IP_HEADER)));
+    net16(ip + 10, fold_sum(add16(0, ip, IP_HEADER)));
     // Addresses, protocol and length count as well.
     const uint32_t pseudo = add16(protocol + (uint32_t)length, ip + 12, 8);
-    const uint16_t sum = fold(add16(pseudo, inner, length));
+    const uint16_t sum = fold_sum(add16(pseudo, inner, length));
     net16(inner + checksum, protocol == 17 && sum == 0 ? 0xFFFF : sum); // UDP: 0 is "none"
 
     const uint32_t captured = (uint32_t)(IP_HEADER + length);

@@ -26,7 +26,7 @@ void crd_dcp_key_clear(crd_dcp_key* key)
 }
 
 // Reads up to `room` bytes; -1: the system's error.
-static ssize_t read_all(int fd, char* out, size_t room)
+static ssize_t read_key_file(int fd, char* out, size_t room)
 {
     size_t length = 0;
     while (length < room) {
@@ -39,8 +39,8 @@ static ssize_t read_all(int fd, char* out, size_t room)
     return (ssize_t)length;
 }
 
-static crd_status decode(crd_context* ctx, const char* path, const char* text, size_t length,
-                         crd_dcp_key* out)
+static crd_status decode_key(crd_context* ctx, const char* path, const char* text, size_t length,
+                             crd_dcp_key* out)
 {
     static const char blank[] = " \t\r\n";
     size_t done = 0;
@@ -83,7 +83,7 @@ crd_status crd_dcp_key_load(crd_context* ctx, const char* path, crd_dcp_key* out
     char text[MOST];
     struct stat s;
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    const ssize_t length = fd < 0 ? -1 : read_all(fd, text, sizeof text);
+    const ssize_t length = fd < 0 ? -1 : read_key_file(fd, text, sizeof text);
     const int code = errno;
     const bool open_to_others = fd >= 0 && fstat(fd, &s) == 0 && S_ISREG(s.st_mode) &&
                                 (s.st_mode & (S_IRWXG | S_IRWXO)) != 0;
@@ -97,7 +97,7 @@ crd_status crd_dcp_key_load(crd_context* ctx, const char* path, crd_dcp_key* out
                  "%s: others may read or change this key (mode %03o), expected 600: chmod 600 %s",
                  path, (unsigned)(s.st_mode & 0777), path);
     }
-    const crd_status st = decode(ctx, path, text, (size_t)length, out);
+    const crd_status st = decode_key(ctx, path, text, (size_t)length, out);
     sodium_memzero(text, sizeof text);
     return st;
 }

@@ -122,7 +122,7 @@ typedef struct secure_net {
 
 // ---- bytes -------------------------------------------------------------------------------------
 
-static uint64_t pack(const crd_dcp_address* a) // never 0: there is no port 0 to send to
+static uint64_t pack_address(const crd_dcp_address* a) // never 0: there is no port 0 to send to
 {
     return (uint64_t)a->ip << 24 | (uint64_t)a->port << 8 | a->transport;
 }
@@ -166,13 +166,13 @@ static void derive(const secure_net* s, const uint8_t shared[KEY], const uint8_t
     sodium_memzero(&h, sizeof h);
 }
 
-static double now_of(const secure_net* s)
+static double secure_now(const secure_net* s)
 {
     return crd_dcp_net_now(s->base.inner);
 }
 
 // true the first time
-static bool say(secure_net* s, unsigned what)
+static bool first_time(secure_net* s, unsigned what)
 {
     const bool fresh = !(s->said & what);
     s->said |= what;
@@ -223,7 +223,7 @@ static void queue_take(secure_net* s, int index, bool send)
 
 // ---- places ------------------------------------------------------------------------------------
 
-static void forget(secure_net* s, int index)
+static void forget_peer(secure_net* s, int index)
 {
     peer* p = &s->peers[index];
     if (p->phase == FREE) { return; }
@@ -252,9 +252,9 @@ static int expendable(const peer* p, double now, bool own)
 }
 
 // A place, the oldest of the most expendable; -1: none.
-static int make_place(secure_net* s, bool own)
+static int make_peer_place(secure_net* s, bool own)
 {
-    const double now = now_of(s);
+    const double now = secure_now(s);
     int best = -1, best_rank = 0, unproven = 0;
     int oldest_unproven = -1;
     for (int i = 0; i < s->count; i++) {
@@ -275,14 +275,14 @@ static int make_place(secure_net* s, bool own)
     }
     if (!own && unproven >= MOST_UNPROVEN) { best = oldest_unproven; }
     if (best < 0) {
-        if (say(s, SAID_FULL)) {
+        if (first_time(s, SAID_FULL)) {
             crdi_log(s->base.ctx, CRD_LOG_WARNING,
                      "secured network: there are %d peers already, further ones are refused",
                      s->count);
         }
         return -1;
     }
-    forget(s, best);
+    forget_peer(s, best);
     peer* p = &s->peers[best];
     uint64_t id = 0;
     while (id == 0) { // of 2^64: equal to another one by an accident that does not happen
@@ -313,9 +313,10 @@ static bool belongs(const peer* p, const crd_dcp_address* from, const crd_dcp_ad
 }
 
 // The association to send with: OPEN, else PENDING, -1.
-static int find_way(const secure_net* s, const crd_dcp_address* local, const crd_dcp_address* to)
+static int find_association(const secure_net* s, const crd_dcp_address* local,
+                            const crd_dcp_address* to)
 {
-    const uint64_t key = pack(to);
+    const uint64_t key = pack_address(to);
     int found = -1;
     for (int i = 0; i < s->count; i++) {
         if (s->there[i] != key) { continue; }
@@ -329,10 +330,10 @@ static int find_way(const secure_net* s, const crd_dcp_address* local, const crd
 }
 
 // It is the one that sends between its addresses from now on.
-static void make_way(secure_net* s, int index)
+static void use_association(secure_net* s, int index)
 {
     const peer* p = &s->peers[index];
-    const uint64_t key = pack(&p->remote);
+    const uint64_t key = pack_address(&p->remote);
     for (int i = 0; i < s->count; i++) {
         peer* q = &s->peers[i];
         if (i == index || s->there[i] != key || q->phase != OPEN) { continue; }
@@ -356,8 +357,8 @@ static bool may_answer(secure_net* s, double now)
 
 // Where a PDU to a peer leaves: what is wanted if it is open, else the first of UDP. Of streams the
 // connection decides.
-static crd_dcp_address local_of(const secure_net* s, const crd_dcp_address* wanted,
-                                const crd_dcp_address* to)
+static crd_dcp_address local_address(const secure_net* s, const crd_dcp_address* wanted,
+                                     const crd_dcp_address* to)
 {
     if (to->transport == CRD_DCP_TCP) { return *wanted; }
     crd_dcp_address first = {0};
@@ -374,7 +375,7 @@ static crd_dcp_address local_of(const secure_net* s, const crd_dcp_address* want
 static bool greet(secure_net* s, int index)
 {
     peer* p = &s->peers[index];
-    p->due = now_of(s) + FIRST_RETRY * (double)(1 << p->tries);
+    p->due = secure_now(s) + FIRST_RETRY * (double)(1 << p->tries);
     p->tries++;
     // What has waited for long is not worth sending: whoever cares has repeated it.
     if (p->tries > KEEP_TRIES && p->remote.transport == CRD_DCP_UDP) {
@@ -384,16 +385,16 @@ static bool greet(secure_net* s, int index)
 }
 
 // Begins a handshake; -1: there is no place, or no connection.
-static int begin(secure_net* s, const crd_dcp_address* local, const crd_dcp_address* to)
+static int begin_handshake(secure_net* s, const crd_dcp_address* local, const crd_dcp_address* to)
 {
-    const int index = make_place(s, true);
+    const int index = make_peer_place(s, true);
     if (index < 0) { return -1; }
     peer* p = &s->peers[index];
     p->phase = PENDING;
     p->local = *local;
     p->remote = *to;
     s->pending++;
-    s->there[index] = pack(to);
+    s->there[index] = pack_address(to);
     uint8_t* h = p->hello;
     h[0] = GREETING;
     h[1] = VERSION;
@@ -404,17 +405,17 @@ static int begin(secure_net* s, const crd_dcp_address* local, const crd_dcp_addr
     crdi_store_le(h + 49, 8, s->instance);
     mac_of(h + 57, h, GREETING_SIZE - MAC, s->hello_key);
     if (!greet(s, index) && to->transport == CRD_DCP_TCP) {
-        forget(s, index);
+        forget_peer(s, index);
         return -1;
     }
     if (to->transport == CRD_DCP_UDP && local->port == 0) { // opened just now
-        p->local = local_of(s, local, to);
+        p->local = local_address(s, local, to);
     }
     return index;
 }
 
 // What is due for those that have been greeted. They are few and short-lived.
-static void go_on(secure_net* s, double now)
+static void repeat_greetings(secure_net* s, double now)
 {
     for (int i = 0; s->pending > 0 && i < s->count; i++) {
         peer* p = &s->peers[i];
@@ -424,13 +425,13 @@ static void go_on(secure_net* s, double now)
             continue;
         }
         s->counts.given_up++;
-        if (say(s, SAID_SILENT)) {
+        if (first_time(s, SAID_SILENT)) {
             crdi_log(s->base.ctx, CRD_LOG_WARNING,
                      "secured network: %s does not answer: nobody is there, or it has no key, or "
                      "another one",
                      crdi_dcp_address_text_of(&p->remote).text);
         }
-        forget(s, i);
+        forget_peer(s, i);
     }
 }
 
@@ -466,7 +467,7 @@ static bool genuine(secure_net* s, const crd_dcp_packet* k)
 {
     if (mac_fits(k->bytes, k->length, s->hello_key)) { return true; }
     s->counts.rejected++;
-    if (say(s, SAID_KEY)) {
+    if (first_time(s, SAID_KEY)) {
         crdi_log(s->base.ctx, CRD_LOG_WARNING,
                  "secured network: %s does not have our key, or its packets are damaged",
                  crdi_dcp_address_text_of(&k->from).text);
@@ -481,7 +482,7 @@ static bool repeat_answer(secure_net* s, const crd_dcp_packet* k)
     for (int i = 0; i < s->count; i++) {
         peer* p = &s->peers[i];
         if (!p->greeted || p->their_id != id || !belongs(p, &k->from, &k->at)) { continue; }
-        const double now = now_of(s);
+        const double now = secure_now(s);
         if (p->phase == UNPROVEN && now >= p->due &&
             memcmp(p->hello_mac, k->bytes + GREETING_SIZE - MAC, MAC) == 0 && may_answer(s, now)) {
             p->due = now + FIRST_RETRY / 4;
@@ -503,7 +504,7 @@ static void take_greeting(secure_net* s, const crd_dcp_packet* k)
         const crd_dcp_address meant = {.ip = (uint32_t)crdi_load_le(h + 42, 4),
                                        .port = (uint16_t)crdi_load_le(h + 46, 2),
                                        .transport = h[48]};
-        if (say(s, SAID_MISDIRECTED)) {
+        if (first_time(s, SAID_MISDIRECTED)) {
             crdi_log(s->base.ctx, CRD_LOG_WARNING,
                      "secured network: a handshake for %s has come to %s; behind NAT the addresses "
                      "must be ignored (any_address)",
@@ -511,7 +512,7 @@ static void take_greeting(secure_net* s, const crd_dcp_packet* k)
         }
         return;
     }
-    const double now = now_of(s);
+    const double now = secure_now(s);
     uint8_t shared[KEY], secret[KEY], keys[3][KEY];
     if (repeat_answer(s, k) || !may_answer(s, now)) { return; }
     randombytes_buf(secret, KEY);
@@ -519,7 +520,7 @@ static void take_greeting(secure_net* s, const crd_dcp_packet* k)
         s->counts.rejected++;
         return;
     }
-    const int index = make_place(s, false);
+    const int index = make_peer_place(s, false);
     if (index < 0) { return; }
     peer* p = &s->peers[index];
     p->phase = UNPROVEN;
@@ -574,16 +575,16 @@ static void take_answer(secure_net* s, const crd_dcp_packet* k)
     p->local = k->at;
     p->phase = OPEN;
     s->pending--;
-    p->heard = now_of(s);
+    p->heard = secure_now(s);
     s->counts.handshakes++;
-    make_way(s, index);
+    use_association(s, index);
     queue_take(s, index, true);
 }
 
 static void tell_unknown(secure_net* s, const crd_dcp_packet* k)
 {
     s->counts.unknown++;
-    if (!may_answer(s, now_of(s))) { return; }
+    if (!may_answer(s, secure_now(s))) { return; }
     uint8_t u[UNKNOWN_SIZE] = {UNKNOWN, VERSION};
     memcpy(u + 2, k->bytes + 2, 8);
     put_address(u + 10, &k->at);
@@ -595,7 +596,7 @@ static void tell_unknown(secure_net* s, const crd_dcp_packet* k)
 static void take_unknown(secure_net* s, const crd_dcp_packet* k)
 {
     if (!genuine(s, k)) { return; }
-    const double now = now_of(s);
+    const double now = secure_now(s);
     const uint64_t id = crdi_load_le(k->bytes + 2, 8);
     for (int i = 0; i < s->count; i++) {
         peer* p = &s->peers[i];
@@ -607,7 +608,7 @@ static void take_unknown(secure_net* s, const crd_dcp_packet* k)
         p->retired = true;
         s->there[i] = 0;
         const crd_dcp_address local = p->local, remote = p->remote;
-        const int fresh = begin(s, &local, &remote);
+        const int fresh = begin_handshake(s, &local, &remote);
         if (fresh >= 0) { s->peers[fresh].follow = now + RESET_PAUSE; }
         return;
     }
@@ -657,7 +658,7 @@ static bool fresh_counter(peer* p, uint64_t c)
     return true;
 }
 
-static bool take_data(secure_net* s, crd_dcp_packet* k)
+static bool open_data(secure_net* s, crd_dcp_packet* k)
 {
     const uint8_t* b = k->bytes;
     const int index = find_id(s, crdi_load_le(b + 2, 8));
@@ -684,35 +685,35 @@ static bool take_data(secure_net* s, crd_dcp_packet* k)
         s->counts.replayed++;
         return false;
     }
-    p->heard = now_of(s);
+    p->heard = secure_now(s);
     const bool moved = k->from.port != p->remote.port; // a stream that was opened again
     if (moved) { p->remote = k->from; }
     if (p->phase == UNPROVEN) {
         p->phase = OPEN;
         s->counts.handshakes++;
-        make_way(s, index);
+        use_association(s, index);
     } else if (moved && s->there[index] != 0) {
-        make_way(s, index);
+        use_association(s, index);
     }
     k->bytes = s->in;
     k->length = length;
     return true;
 }
 
-static bool take_packet(secure_net* s, crd_dcp_packet* k)
+static bool open_packet(secure_net* s, crd_dcp_packet* k)
 {
     const uint8_t kind = k->length > 0 ? k->bytes[0] : 0;
     const bool ours = kind >= GREETING && kind <= UNKNOWN;
     if (!ours) {
         s->counts.plain++;
-        if (say(s, SAID_PLAIN)) {
+        if (first_time(s, SAID_PLAIN)) {
             crdi_log(s->base.ctx, CRD_LOG_WARNING,
                      "secured network: %s sends without encryption, which is dropped",
                      crdi_dcp_address_text_of(&k->from).text);
         }
         return false;
     }
-    if (k->length > 1 && k->bytes[1] != VERSION && say(s, SAID_VERSION)) {
+    if (k->length > 1 && k->bytes[1] != VERSION && first_time(s, SAID_VERSION)) {
         crdi_log(s->base.ctx, CRD_LOG_WARNING,
                  "secured network: %s uses version %d of the encryption, expected %d",
                  crdi_dcp_address_text_of(&k->from).text, k->bytes[1], VERSION);
@@ -732,7 +733,7 @@ static bool take_packet(secure_net* s, crd_dcp_packet* k)
         take_answer(s, k);
         return false;
     case DATA:
-        return take_data(s, k);
+        return open_data(s, k);
     default:
         take_unknown(s, k);
         return false;
@@ -747,9 +748,9 @@ static bool secure_send(crd_dcp_net* base, const crd_dcp_address* to, const uint
     secure_net* s = (secure_net*)base;
     const size_t most = to->transport == CRD_DCP_UDP ? CRDI_DCP_MOST_UDP : s->room;
     if (length + CRD_DCP_SECURE_OVERHEAD > most || to->port == 0) { return false; }
-    const crd_dcp_address local = local_of(s, from, to);
-    int index = find_way(s, &local, to);
-    if (index < 0) { index = begin(s, &local, to); }
+    const crd_dcp_address local = local_address(s, from, to);
+    int index = find_association(s, &local, to);
+    if (index < 0) { index = begin_handshake(s, &local, to); }
     if (index < 0) {
         s->counts.dropped++;
         return false;
@@ -763,9 +764,9 @@ static bool secure_receive(crd_dcp_net* base, crd_dcp_packet* out)
 {
     secure_net* s = (secure_net*)base;
     bool found = false;
-    if (s->pending > 0) { go_on(s, now_of(s)); }
+    if (s->pending > 0) { repeat_greetings(s, secure_now(s)); }
     for (int i = 0; i < MOST_LOOKED_AT && !found && crd_dcp_net_receive(s->base.inner, out); i++) {
-        found = take_packet(s, out);
+        found = open_packet(s, out);
     }
     return found;
 }
@@ -773,7 +774,7 @@ static bool secure_receive(crd_dcp_net* base, crd_dcp_packet* out)
 static void secure_wait(crd_dcp_net* base, double seconds)
 {
     secure_net* s = (secure_net*)base;
-    if (s->pending > 0) { seconds = fmin(seconds, fmax(0, next_due(s) - now_of(s))); }
+    if (s->pending > 0) { seconds = fmin(seconds, fmax(0, next_due(s) - secure_now(s))); }
     crd_dcp_net_wait(s->base.inner, seconds);
 }
 
@@ -782,11 +783,13 @@ static crd_status secure_connect(crd_dcp_net* base, const crd_dcp_address* to)
     secure_net* s = (secure_net*)base;
     const crd_dcp_address local = {0};
     const crd_status st = crd_dcp_net_connect(s->base.inner, to);
-    if (st == CRD_OK && find_way(s, &local, to) < 0) { (void)begin(s, &local, to); }
+    if (st == CRD_OK && find_association(s, &local, to) < 0) {
+        (void)begin_handshake(s, &local, to);
+    }
     return st;
 }
 
-static crd_status make_room(secure_net* s, uint32_t max_pdu)
+static crd_status make_buffers(secure_net* s, uint32_t max_pdu)
 {
     crd_context* ctx = s->base.ctx;
     const size_t most = max_pdu > CRDI_DCP_MOST_UDP ? max_pdu : CRDI_DCP_MOST_UDP;
@@ -811,11 +814,11 @@ static crd_status secure_set_limits(crd_dcp_net* base, const crd_dcp_net_limits*
     secure_net* s = (secure_net*)base;
     crd_dcp_net_limits inner = *limits;
     inner.max_pdu += CRD_DCP_SECURE_OVERHEAD;
-    const crd_status st = make_room(s, limits->max_pdu);
+    const crd_status st = make_buffers(s, limits->max_pdu);
     return st < 0 ? st : crd_dcp_net_set_limits(s->base.inner, &inner);
 }
 
-static void release(secure_net* s) // without the inner one
+static void free_secure(secure_net* s) // without the inner one
 {
     crd_context* ctx = s->base.ctx;
     if (s->peers) { sodium_memzero(s->peers, (size_t)s->count * sizeof *s->peers); }
@@ -835,7 +838,7 @@ static void secure_destroy(crd_dcp_net* base)
 {
     secure_net* s = (secure_net*)base;
     crd_dcp_net_destroy(s->base.inner);
-    release(s);
+    free_secure(s);
 }
 
 static const crdi_dcp_net_ops ops = {
@@ -874,7 +877,7 @@ crd_status crd_dcp_net_secure(crd_context* ctx, crd_dcp_net* inner, const crd_dc
     s->base.inner = inner;
     s->any_address = o.any_address;
     s->count = o.max_peers;
-    s->answers = (crdi_dcp_rate){MOST_ANSWERS, now_of(s)};
+    s->answers = (crdi_dcp_rate){MOST_ANSWERS, secure_now(s)};
     s->base.limits = inner->limits;
     s->base.limits.max_pdu -= CRD_DCP_SECURE_OVERHEAD;
     memcpy(s->key, key->bytes, KEY);
@@ -886,8 +889,8 @@ crd_status crd_dcp_net_secure(crd_context* ctx, crd_dcp_net* inner, const crd_dc
     s->there = crdi_new_array(ctx, n, sizeof *s->there);
     s->queue = crdi_new(ctx, QUEUE);
     if (!s->peers || !s->ids || !s->there || !s->queue ||
-        make_room(s, s->base.limits.max_pdu) < 0) {
-        release(s);
+        make_buffers(s, s->base.limits.max_pdu) < 0) {
+        free_secure(s);
         return CRD_E_MEMORY;
     }
     *out = &s->base;

@@ -8,7 +8,7 @@ static const double clock_error = 1e-6; // s: what a double leaves of the time s
 
 // ---- states ------------------------------------------------------------------------------------
 
-static void enter(crd_dcp_slave* s, crd_dcp_state state)
+static void enter_state(crd_dcp_slave* s, crd_dcp_state state)
 {
     s->state = state;
     s->entry++;
@@ -20,7 +20,7 @@ static void enter(crd_dcp_slave* s, crd_dcp_state state)
 }
 
 // Whether who listens at `a` hears what is sent to `b`.
-static bool covers(const crd_dcp_address* a, const crd_dcp_address* b)
+static bool covers_address(const crd_dcp_address* a, const crd_dcp_address* b)
 {
     return a->port == b->port && a->transport == b->transport && (a->ip == b->ip || a->ip == 0);
 }
@@ -30,9 +30,9 @@ static bool open_sources(crd_dcp_slave* s)
 {
     for (int i = 0; s->link.listen && i < s->group_count; i++) {
         const crdi_dcp_group* g = &s->groups[i];
-        bool open = !g->has_source || covers(&s->control, &g->source);
+        bool open = !g->has_source || covers_address(&s->control, &g->source);
         for (int k = 0; k < i && !open; k++) {
-            open = s->groups[k].has_source && covers(&s->groups[k].source, &g->source);
+            open = s->groups[k].has_source && covers_address(&s->groups[k].source, &g->source);
         }
         if (!open && !s->link.listen(s->link.user, &g->source)) { return false; }
     }
@@ -124,14 +124,15 @@ static void count_steps(crd_dcp_slave* s, uint32_t steps)
 }
 
 // The duty of the state is done: on to the next one.
-static void leave(crd_dcp_slave* s)
+static void leave_state(crd_dcp_slave* s)
 {
     switch (s->state) {
     case CRD_DCP_CONFIGURATION:
         s->worn = false;
         return;
     case CRD_DCP_ERRORHANDLING:
-        enter(s, (crd_dcp_state)crd_dcp_next_state_event(s->state, CRD_DCP_SIG_RESOLVED, s->state));
+        enter_state(
+            s, (crd_dcp_state)crd_dcp_next_state_event(s->state, CRD_DCP_SIG_RESOLVED, s->state));
         return;
     case CRD_DCP_SYNCHRONIZING:
         if (s->mode != CRD_DCP_NRT && s->now < s->start) { return; } // advance goes on
@@ -142,9 +143,10 @@ static void leave(crd_dcp_slave* s)
     default:
         break;
     }
-    enter(s, (crd_dcp_state)crd_dcp_next_state_event(s->state, CRD_DCP_SIG_DONE, s->from_run));
+    enter_state(s,
+                (crd_dcp_state)crd_dcp_next_state_event(s->state, CRD_DCP_SIG_DONE, s->from_run));
     // Back from a step, and synchronizing came to its end in the meantime.
-    if (s->state == CRD_DCP_SYNCHRONIZING && !s->synchronizing) { leave(s); }
+    if (s->state == CRD_DCP_SYNCHRONIZING && !s->synchronizing) { leave_state(s); }
 }
 
 static void end_duty(crd_dcp_slave* s, crd_dcp_outcome outcome)
@@ -157,16 +159,16 @@ static void end_duty(crd_dcp_slave* s, crd_dcp_outcome outcome)
             s->pending = s->state == CRD_DCP_COMPUTING ? CRDI_STEP : CRDI_DUTY;
         }
     } else if (outcome == CRD_DCP_DONE) {
-        leave(s);
+        leave_state(s);
     } else {
         crdi_dcp_slave_fault(s, CRD_DCP_E_GENERIC);
     }
 }
 
 // Enters a state and does what has to be done there.
-static void go(crd_dcp_slave* s, crd_dcp_state state)
+static void go_to_state(crd_dcp_slave* s, crd_dcp_state state)
 {
-    enter(s, state);
+    enter_state(s, state);
     const uint64_t entry = s->entry;
     begin_duty(s);
     if (s->entry != entry) { return; }
@@ -179,18 +181,18 @@ void crdi_dcp_slave_fault(crd_dcp_slave* s, crd_dcp_error code)
     if (crd_dcp_next_state_event(s->state, CRD_DCP_SIG_ERROR, s->state) < 0) { return; }
     s->error = code;
     s->synchronizing = false;
-    go(s, CRD_DCP_ERRORHANDLING);
+    go_to_state(s, CRD_DCP_ERRORHANDLING);
 }
 
-static void stop(crd_dcp_slave* s)
+static void stop_run(crd_dcp_slave* s)
 {
     s->synchronizing = false;
-    go(s, CRD_DCP_STOPPING);
+    go_to_state(s, CRD_DCP_STOPPING);
 }
 
 // ---- state changes -----------------------------------------------------------------------------
 
-static void forget_run(crd_dcp_slave* s)
+static void forget_configuration(crd_dcp_slave* s)
 {
     if (s->link.close) { s->link.close(s->link.user); }
     crdi_dcp_unconfigure(s);
@@ -202,9 +204,9 @@ static void go_to_configuration(crd_dcp_slave* s)
 {
     s->beat = s->now;
     if (s->worn) {
-        go(s, CRD_DCP_CONFIGURATION);
+        go_to_state(s, CRD_DCP_CONFIGURATION);
     } else {
-        enter(s, CRD_DCP_CONFIGURATION);
+        enter_state(s, CRD_DCP_CONFIGURATION);
     }
 }
 
@@ -223,8 +225,8 @@ static void register_at(crd_dcp_slave* s, const crd_dcp_address* from, const crd
 
 static void deregister(crd_dcp_slave* s)
 {
-    enter(s, CRD_DCP_ALIVE);
-    forget_run(s);
+    enter_state(s, CRD_DCP_ALIVE);
+    forget_configuration(s);
     s->log_count = 0;
     s->id = 0;
     s->mode = CRD_DCP_NRT;
@@ -242,17 +244,17 @@ static void set_grid(crd_dcp_slave* s, int64_t time)
     }
 }
 
-static void run(crd_dcp_slave* s, const crd_dcp_pdu* p)
+static void start_run(crd_dcp_slave* s, const crd_dcp_pdu* p)
 {
     if (s->mode != CRD_DCP_NRT) { set_grid(s, p->time); }
     if (s->state == CRD_DCP_SYNCHRONIZED) {
-        enter(s, CRD_DCP_RUNNING);
+        enter_state(s, CRD_DCP_RUNNING);
     } else {
-        go(s, CRD_DCP_SYNCHRONIZING);
+        go_to_state(s, CRD_DCP_SYNCHRONIZING);
     }
 }
 
-static void begin_run(crd_dcp_slave* s)
+static void reset_run(crd_dcp_slave* s)
 {
     s->resolution = (double)s->numerator / (double)s->denominator;
     s->steps_done = 0;
@@ -272,28 +274,28 @@ void crdi_dcp_change(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dc
         deregister(s);
         break;
     case CRD_DCP_STC_PREPARE:
-        begin_run(s);
-        go(s, to);
+        reset_run(s);
+        go_to_state(s, to);
         break;
     case CRD_DCP_STC_RUN:
-        run(s, p);
+        start_run(s, p);
         break;
     case CRD_DCP_STC_DO_STEP:
         s->from_run = s->state;
         s->do_steps = p->steps;
         if (s->first_steps == 0) { s->first_steps = p->steps; }
-        go(s, to);
+        go_to_state(s, to);
         break;
     case CRD_DCP_STC_STOP:
-        stop(s);
+        stop_run(s);
         break;
     case CRD_DCP_STC_RESET:
-        forget_run(s);
+        forget_configuration(s);
         s->rewind = true;
         go_to_configuration(s);
         break;
     default:
-        go(s, to);
+        go_to_state(s, to);
         break;
     }
 }
@@ -335,7 +337,7 @@ static double step_until(const crd_dcp_slave* s)
     return step_time(s) + s->resolution + clock_error;
 }
 
-static void end_step(crd_dcp_slave* s)
+static void end_real_time_step(crd_dcp_slave* s)
 {
     count_steps(s, 1);
     const uint64_t entry = s->entry;
@@ -349,7 +351,7 @@ static void end_step(crd_dcp_slave* s)
     }
 }
 
-static void step(crd_dcp_slave* s)
+static void step_in_real_time(crd_dcp_slave* s)
 {
     if (s->now > step_time(s) + s->resolution + clock_error) {
         s->counts.late_steps++;
@@ -365,7 +367,7 @@ static void step(crd_dcp_slave* s)
     const crd_dcp_outcome outcome = plant_step(s, 1);
     if (s->entry != entry) { return; }
     if (outcome == CRD_DCP_DONE) {
-        end_step(s);
+        end_real_time_step(s);
     } else if (outcome == CRD_DCP_LATER) {
         s->pending = CRDI_STEP;
     } else {
@@ -391,9 +393,9 @@ static bool do_next(crd_dcp_slave* s)
         s->counts.late_steps++;
         crdi_dcp_slave_fault(s, CRD_DCP_E_GENERIC);
     } else if (synchronized <= s->now && synchronized <= due) {
-        leave(s);
+        leave_state(s);
     } else if (due <= s->now) {
-        step(s);
+        step_in_real_time(s);
     } else {
         return false;
     }
@@ -431,7 +433,7 @@ void crd_dcp_slave_done(crd_dcp_slave* s, crd_dcp_outcome outcome, double now)
         if (!real_time_step) {
             end_duty(s, outcome);
         } else if (outcome == CRD_DCP_DONE) {
-            end_step(s);
+            end_real_time_step(s);
         } else {
             crdi_dcp_slave_fault(s, CRD_DCP_E_GENERIC);
         }
@@ -440,7 +442,7 @@ void crd_dcp_slave_done(crd_dcp_slave* s, crd_dcp_outcome outcome, double now)
         if (outcome != CRD_DCP_DONE) {
             crdi_dcp_slave_fault(s, CRD_DCP_E_GENERIC);
         } else if (s->state == CRD_DCP_SYNCHRONIZING) {
-            leave(s);
+            leave_state(s);
         }
     }
     crd_dcp_slave_advance(s, now);
@@ -459,6 +461,6 @@ void crd_dcp_slave_stop(crd_dcp_slave* s, double now)
 {
     crdi_dcp_slave_clock(s, now);
     crdi_dcp_slave_hold(s);
-    if (crd_dcp_next_state_event(s->state, CRD_DCP_SIG_STOP, s->state) >= 0) { stop(s); }
+    if (crd_dcp_next_state_event(s->state, CRD_DCP_SIG_STOP, s->state) >= 0) { stop_run(s); }
     crdi_dcp_slave_release(s);
 }

@@ -26,7 +26,7 @@ static crd_status in_range(crd_context* ctx, const char* what, int value, int le
                      least);
 }
 
-static crd_status check_options(crd_context* ctx, const crd_dcp_slave_options* o)
+static crd_status check_slave_options(crd_context* ctx, const crd_dcp_slave_options* o)
 {
     crd_status st = CRD_OK;
     CRD_TRY(in_range(ctx, "max_groups", o->max_groups, 1));
@@ -98,7 +98,7 @@ crd_status crd_dcp_slave_create(crd_context* ctx, const crd_dcp_description* d,
     s->opt = opt ? *opt : crd_dcp_slave_defaults();
     s->mode = CRD_DCP_NRT; // until it is registered, nothing is refused for its mode
     crd_arena_init(&s->arena, ctx);
-    CRD_TRY(check_options(ctx, &s->opt));
+    CRD_TRY(check_slave_options(ctx, &s->opt));
     CRD_TRY(check_description(ctx, d));
     s->garbage.left = s->opt.max_garbage;
     CRD_TRY(copy_allowed(s));
@@ -185,8 +185,8 @@ static void send_nack(crd_dcp_slave* s, const crd_dcp_address* from, const crd_d
 }
 
 // An answer that is no refusal: what differs is in `a`.
-static void answer(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* request,
-                   crd_dcp_pdu a)
+static void send_answer(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* request,
+                        crd_dcp_pdu a)
 {
     a.seq = request->seq;
     a.peer = request->peer;
@@ -194,10 +194,10 @@ static void answer(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_
     s->counts.acks++;
 }
 
-static void answer_state(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* request)
+static void send_state(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp_pdu* request)
 {
-    answer(s, from, request,
-           (crd_dcp_pdu){.type = CRD_DCP_RSP_STATE_ACK, .state = (uint8_t)s->state});
+    send_answer(s, from, request,
+                (crd_dcp_pdu){.type = CRD_DCP_RSP_STATE_ACK, .state = (uint8_t)s->state});
 }
 
 // ---- checks of state changes -------------------------------------------------------------------
@@ -288,14 +288,14 @@ static void execute(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp
                     const crd_dcp_pdu* p)
 {
     if (crdi_dcp_is_state_change(p->type)) {
-        answer(s, from, p, (crd_dcp_pdu){.type = CRD_DCP_RSP_ACK});
+        send_answer(s, from, p, (crd_dcp_pdu){.type = CRD_DCP_RSP_ACK});
         crdi_dcp_change(s, from, at, p);
     } else if (p->type == CRD_DCP_INF_STATE) {
         s->beat = s->now;
-        answer_state(s, from, p);
+        send_state(s, from, p);
     } else if (p->type == CRD_DCP_INF_ERROR) {
-        answer(s, from, p,
-               (crd_dcp_pdu){.type = CRD_DCP_RSP_ERROR_ACK, .error = (uint16_t)s->error});
+        send_answer(s, from, p,
+                    (crd_dcp_pdu){.type = CRD_DCP_RSP_ERROR_ACK, .error = (uint16_t)s->error});
     } else if (p->type == CRD_DCP_INF_LOG) {
         answer_log(s, from, p);
     } else {
@@ -305,7 +305,7 @@ static void execute(crd_dcp_slave* s, const crd_dcp_address* from, const crd_dcp
             return;
         }
         if (p->type == CRD_DCP_CFG_CLEAR) { s->rewind = true; }
-        answer(s, from, p, (crd_dcp_pdu){.type = CRD_DCP_RSP_ACK});
+        send_answer(s, from, p, (crd_dcp_pdu){.type = CRD_DCP_RSP_ACK});
     }
 }
 
@@ -329,7 +329,7 @@ static void answer_stranger(crd_dcp_slave* s, const crd_dcp_address* from, const
         return;
     }
     s->counts.requests++;
-    if (may_answer(s, from)) { answer_state(s, from, p); }
+    if (may_answer(s, from)) { send_state(s, from, p); }
 }
 
 static void receive_request(crd_dcp_slave* s, const crd_dcp_address* from,

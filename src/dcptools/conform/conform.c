@@ -103,7 +103,7 @@ static uint8_t unknown_category(const crd_dcp_description* d)
 }
 
 // How many bytes too long it becomes.
-static int bend(crdi_conform_player* p, const crdi_conform_step* s, crd_dcp_pdu* q)
+static int bend_request(crdi_conform_player* p, const crdi_conform_step* s, crd_dcp_pdu* q)
 {
     const uint32_t bent = s->bent;
     int longer = (bent & CRDI_X_LONGER ? 1 : 0) - (bent & CRDI_X_SHORTER ? 1 : 0);
@@ -310,10 +310,10 @@ static course no_answer(crdi_conform_player* p, uint8_t type)
     return OVER;
 }
 
-static course ask(crdi_conform_player* p, const crdi_conform_step* s)
+static course ask_request(crdi_conform_player* p, const crdi_conform_step* s)
 {
     crd_dcp_pdu q = crdi_conform_request(p, s->type);
-    const int longer = bend(p, s, &q);
+    const int longer = bend_request(p, s, &q);
     const bool in_alive = p->state == CRD_DCP_ALIVE;
     if (s->want == CRDI_DROPPED) {
         const size_t n = crd_dcp_encode(&q, p->out, sizeof p->out);
@@ -341,7 +341,7 @@ static course ask(crdi_conform_player* p, const crdi_conform_step* s)
 }
 
 // One request of a sweep.
-static course refused(crdi_conform_player* p, uint8_t type, uint16_t code, uint32_t bent)
+static course want_refusal(crdi_conform_player* p, uint8_t type, uint16_t code, uint32_t bent)
 {
     // What is not supported may be told before or behind what is not allowed here.
     const uint16_t other = code == CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE ? CRD_DCP_E_PDU_NOT_SUPPORTED
@@ -354,10 +354,10 @@ static course refused(crdi_conform_player* p, uint8_t type, uint16_t code, uint3
                                  .code = code,
                                  .also = {other, other, other},
                                  .bent = bent};
-    return ask(p, &s);
+    return ask_request(p, &s);
 }
 
-static course sweep(crdi_conform_player* p)
+static course sweep_requests(crdi_conform_player* p)
 {
     int count = 0;
     for (uint8_t type = 1; type < CRD_DCP_RSP_ACK; type++) {
@@ -368,14 +368,14 @@ static course sweep(crdi_conform_player* p)
         const uint16_t code = !supported ? CRD_DCP_E_PDU_NOT_SUPPORTED
                               : allowed  ? CRD_DCP_E_INVALID_STATE_ID
                                          : CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE;
-        if (refused(p, type, code, allowed ? CRDI_X_STATE : 0) == OVER) { return OVER; }
+        if (want_refusal(p, type, code, allowed ? CRDI_X_STATE : 0) == OVER) { return OVER; }
         count++;
     }
     crdi_conform_note(p, "%d requests refused", count);
     return GO_ON;
 }
 
-static course lengths(crdi_conform_player* p)
+static course sweep_lengths(crdi_conform_player* p)
 {
     int count = 0;
     for (uint8_t type = 1; type < CRD_DCP_RSP_ACK; type++) {
@@ -385,15 +385,15 @@ static course lengths(crdi_conform_player* p)
         if (type == CRD_DCP_CFG_PARAMETER) { continue; } // of any length
         const uint16_t code =
             crdi_conform_supports(p, type) ? CRD_DCP_E_INVALID_LENGTH : CRD_DCP_E_PDU_NOT_SUPPORTED;
-        if (refused(p, type, code, CRDI_X_LONGER) == OVER) { return OVER; }
-        if (!shortest && refused(p, type, code, CRDI_X_SHORTER) == OVER) { return OVER; }
+        if (want_refusal(p, type, code, CRDI_X_LONGER) == OVER) { return OVER; }
+        if (!shortest && want_refusal(p, type, code, CRDI_X_SHORTER) == OVER) { return OVER; }
         count += shortest ? 1 : 2;
     }
     crdi_conform_note(p, "%d requests refused", count);
     return GO_ON;
 }
 
-static course raw(crdi_conform_player* p, const crdi_conform_step* s)
+static course send_raw(crdi_conform_player* p, const crdi_conform_step* s)
 {
     uint8_t bytes[32];
     size_t n = 0;
@@ -407,7 +407,7 @@ static course raw(crdi_conform_player* p, const crdi_conform_step* s)
     return want_nothing(p, s, bytes, n, name);
 }
 
-static course data(crdi_conform_player* p, const crdi_conform_step* s)
+static course send_data(crdi_conform_player* p, const crdi_conform_step* s)
 {
     const int longer = (s->bent & CRDI_X_LONGER ? 1 : 0) - (s->bent & CRDI_X_SHORTER ? 1 : 0);
     uint32_t seq = s->number;
@@ -415,7 +415,7 @@ static course data(crdi_conform_player* p, const crdi_conform_step* s)
     return crdi_conform_data(p, s->type, s->id, (uint16_t)seq, longer) ? GO_ON : OVER;
 }
 
-static course state_is(crdi_conform_player* p, const crdi_conform_step* s)
+static course want_state_now(crdi_conform_player* p, const crdi_conform_step* s)
 {
     char came[80];
     crdi_conform_receive(p);
@@ -436,7 +436,7 @@ static course state_is(crdi_conform_player* p, const crdi_conform_step* s)
     return GO_ON;
 }
 
-static course notify(crdi_conform_player* p, const crdi_conform_step* s)
+static course want_notification(crdi_conform_player* p, const crdi_conform_step* s)
 {
     const uint8_t states[] = {CRD_DCP_ERRORHANDLING, s->state};
     const bool good = crdi_conform_states(p, states, 2);
@@ -445,7 +445,7 @@ static course notify(crdi_conform_player* p, const crdi_conform_step* s)
     return good ? GO_ON : OVER;
 }
 
-static course outputs(crdi_conform_player* p, const crdi_conform_step* s)
+static course want_outputs(crdi_conform_player* p, const crdi_conform_step* s)
 {
     const double until = crd_dcp_net_now(p->net) + p->opt->patience;
     while (p->data_count < (int)s->number && crdi_conform_wait(p, until)) {}
@@ -463,7 +463,7 @@ static course outputs(crdi_conform_player* p, const crdi_conform_step* s)
     return GO_ON;
 }
 
-static course silent(crdi_conform_player* p)
+static course want_silence(crdi_conform_player* p)
 {
     const double until = crd_dcp_net_now(p->net) + 0.05;
     while (crdi_conform_wait(p, until)) {}
@@ -491,7 +491,7 @@ static course wait_a_while(crdi_conform_player* p, const crdi_conform_step* s)
     return GO_ON;
 }
 
-static course counted(crdi_conform_player* p)
+static course want_counting(crdi_conform_player* p)
 {
     if (p->rewound) {
         crdi_conform_differ(p, "the id behind that of STC_register is expected");
@@ -501,7 +501,7 @@ static course counted(crdi_conform_player* p)
     return GO_ON;
 }
 
-static course play(crdi_conform_player* p, const crdi_conform_step* s)
+static course play_step(crdi_conform_player* p, const crdi_conform_step* s)
 {
     switch (s->op) {
     case CRDI_GO:
@@ -509,30 +509,30 @@ static course play(crdi_conform_player* p, const crdi_conform_step* s)
     case CRDI_CONFIG:
         return crdi_conform_configure(p, s->without) ? GO_ON : OVER;
     case CRDI_ASK:
-        return ask(p, s);
+        return ask_request(p, s);
     case CRDI_SWEEP:
-        return sweep(p);
+        return sweep_requests(p);
     case CRDI_LENGTHS:
-        return lengths(p);
+        return sweep_lengths(p);
     case CRDI_RAW:
-        return raw(p, s);
+        return send_raw(p, s);
     case CRDI_DATA:
-        return data(p, s);
+        return send_data(p, s);
     case CRDI_STATE:
-        return state_is(p, s);
+        return want_state_now(p, s);
     case CRDI_NOTIFY:
-        return notify(p, s);
+        return want_notification(p, s);
     case CRDI_OUTPUT:
-        return outputs(p, s);
+        return want_outputs(p, s);
     case CRDI_SILENT:
-        return silent(p);
+        return want_silence(p);
     case CRDI_PAUSE:
         return wait_a_while(p, s);
     case CRDI_SEQ:
         p->seq = (uint16_t)s->number;
         return GO_ON;
     case CRDI_COUNTED:
-        return counted(p);
+        return want_counting(p);
     default:
         return OVER;
     }
@@ -578,7 +578,7 @@ static void play_case(crdi_conform_player* p, const crdi_conform_case* c)
     p->r->verdict = CRDI_DCP_PASS;
     p->r->came[0] = '\0';
     for (const crdi_conform_step* s = c->steps; s->op != CRDI_END; s++) {
-        if (play(p, s) == OVER || p->r->verdict == CRDI_DCP_FAIL) { return; }
+        if (play_step(p, s) == OVER || p->r->verdict == CRDI_DCP_FAIL) { return; }
     }
 }
 
@@ -604,8 +604,9 @@ static bool run_case(crdi_conform_player* p, const crdi_conform_case* c)
     return home;
 }
 
-static crd_status check_options(crd_context* ctx, const crd_dcp_description* d,
-                                const crd_dcp_address* control, const crdi_dcp_conform_options* o)
+static crd_status check_conform_options(crd_context* ctx, const crd_dcp_description* d,
+                                        const crd_dcp_address* control,
+                                        const crdi_dcp_conform_options* o)
 {
     if (o->mode >= 0 && !crdi_dcp_offers_mode(d, o->mode)) {
         return crdi_fail(ctx, CRD_E_RANGE, "%s: %s is not among its operating modes",
@@ -666,7 +667,7 @@ static bool never(void* user)
 }
 
 // Whoever interrupts gets the slave back in ALIVE.
-static void leave(crdi_conform_player* p)
+static void leave_slave(crdi_conform_player* p)
 {
     crdi_dcp_conform_options given = *p->opt, o = given;
     o.cancelled = never;
@@ -681,7 +682,7 @@ crd_status crdi_dcp_conform(crd_context* ctx, crd_dcp_net* net, const crd_dcp_ad
                             crdi_dcp_conform_result* results, int* count)
 {
     *count = 0;
-    crd_status st = check_options(ctx, d, control, opt);
+    crd_status st = check_conform_options(ctx, d, control, opt);
     if (st < 0) { return st; }
     crdi_conform_player* p = crdi_new(ctx, sizeof *p);
     if (!p) { return CRD_E_MEMORY; }
@@ -714,7 +715,7 @@ crd_status crdi_dcp_conform(crd_context* ctx, crd_dcp_net* net, const crd_dcp_ad
         (*count)++;
         if (opt->next) { opt->next(opt->user, r); }
     }
-    if (st >= 0 && p->cancelled) { leave(p); }
+    if (st >= 0 && p->cancelled) { leave_slave(p); }
     crd_free(ctx, p);
     return st;
 }

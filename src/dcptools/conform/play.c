@@ -9,7 +9,8 @@
 
 // ---- words -------------------------------------------------------------------------------------
 
-static void word(crdi_conform_player* p, crdi_dcp_verdict v, const char* format, va_list list)
+static void set_verdict(crdi_conform_player* p, crdi_dcp_verdict v, const char* format,
+                        va_list list)
 {
     crdi_dcp_conform_result* r = p->r;
     if (!r || r->verdict == CRDI_DCP_FAIL) { return; }
@@ -22,7 +23,7 @@ bool crdi_conform_fail(crdi_conform_player* p, const char* format, ...)
 {
     va_list list;
     va_start(list, format);
-    word(p, CRDI_DCP_FAIL, format, list);
+    set_verdict(p, CRDI_DCP_FAIL, format, list);
     va_end(list);
     return false;
 }
@@ -31,7 +32,7 @@ void crdi_conform_differ(crdi_conform_player* p, const char* format, ...)
 {
     va_list list;
     va_start(list, format);
-    word(p, CRDI_DCP_DIFFERS, format, list);
+    set_verdict(p, CRDI_DCP_DIFFERS, format, list);
     va_end(list);
 }
 
@@ -39,7 +40,7 @@ void crdi_conform_note(crdi_conform_player* p, const char* format, ...)
 {
     va_list list;
     va_start(list, format);
-    word(p, CRDI_DCP_PASS, format, list);
+    set_verdict(p, CRDI_DCP_PASS, format, list);
     va_end(list);
 }
 
@@ -260,7 +261,7 @@ bool crdi_conform_supports(const crdi_conform_player* p, uint8_t type)
 // ---- asking ------------------------------------------------------------------------------------
 
 // What an answer means for the sequence ids.
-static void count(crdi_conform_player* p, const crd_dcp_pdu* q)
+static void count_sequence(crdi_conform_player* p, const crd_dcp_pdu* q)
 {
     const crd_dcp_pdu* a = &p->answer;
     const bool out_of_order =
@@ -330,7 +331,7 @@ bool crdi_conform_ask(crdi_conform_player* p, crd_dcp_pdu* q, int longer)
         p->seq = q->seq = back;
         if (!send_and_wait(p, q, longer)) { return false; }
     }
-    count(p, q);
+    count_sequence(p, q);
     return true;
 }
 
@@ -504,7 +505,7 @@ bool crdi_conform_upset(crdi_conform_player* p)
 // ---- home --------------------------------------------------------------------------------------
 
 // Asks for the state wherever the sequence ids are; false: no answer.
-static bool look(crdi_conform_player* p)
+static bool ask_for_state(crdi_conform_player* p)
 {
     for (int i = 0; i < 3; i++) {
         p->state_count = 0;
@@ -528,7 +529,7 @@ bool crdi_conform_home(crdi_conform_player* p)
     p->mute = false;
     while (!home && !p->cancelled && crd_dcp_net_now(p->net) < until) {
         if (!crdi_dcp_query_connect(p->net, &p->control, until, p->opt->cancelled, p->opt->user) ||
-            !look(p)) {
+            !ask_for_state(p)) {
             break;
         }
         home = p->state == CRD_DCP_ALIVE;

@@ -41,7 +41,7 @@ static unsigned get16(const source* s, const uint8_t* p)
     return s->swapped ? (unsigned)p[0] << 8 | p[1] : (unsigned)p[1] << 8 | p[0];
 }
 
-static crd_status wrong(source* s, int64_t at, const char* what)
+static crd_status fail_capture(source* s, int64_t at, const char* what)
 {
     return crdi_fail(s->log->ctx, CRD_E_FORMAT, "%s: byte %lld: %s", s->name, (long long)at, what);
 }
@@ -59,7 +59,7 @@ static crd_status read_bytes(source* s, size_t at, size_t length, bool* end)
     if (ferror(s->f)) {
         return crdi_fail(s->log->ctx, CRD_E_IO, "%s: %s", s->name, strerror(errno));
     }
-    return wrong(s, s->at, "the capture ends within a packet");
+    return fail_capture(s, s->at, "the capture ends within a packet");
 }
 
 // ---- pcap --------------------------------------------------------------------------------------
@@ -75,7 +75,9 @@ static crd_status read_pcap(source* s, double resolution)
         if (st < 0 || end) { return st; }
         const double time = get32(s, s->bytes) + resolution * get32(s, s->bytes + 4);
         const uint32_t length = get32(s, s->bytes + 8), whole = get32(s, s->bytes + 12);
-        if (length > MOST_BLOCK) { return wrong(s, s->at - 8, "a packet of more than 16 MiB"); }
+        if (length > MOST_BLOCK) {
+            return fail_capture(s, s->at - 8, "a packet of more than 16 MiB");
+        }
         st = read_bytes(s, 0, length, NULL);
         if (st < 0) { return st; }
         if (!crdi_dcp_log_frame(s->log, link, time, s->bytes, length, whole)) { return CRD_OK; }
@@ -106,8 +108,10 @@ static void read_interface_options(const source* s, const uint8_t* p, size_t len
 
 static crd_status read_interface(source* s, const uint8_t* p, size_t length)
 {
-    if (length < 8) { return wrong(s, s->at, "an interface of less than 8 bytes"); }
-    if (s->interface_count == INTERFACES) { return wrong(s, s->at, "more than 256 interfaces"); }
+    if (length < 8) { return fail_capture(s, s->at, "an interface of less than 8 bytes"); }
+    if (s->interface_count == INTERFACES) {
+        return fail_capture(s, s->at, "more than 256 interfaces");
+    }
     interface* i = &s->interfaces[s->interface_count++];
     *i = (interface){.link = (int)get16(s, p), .resolution = 1e-6, .snap = get32(s, p + 4)};
     read_interface_options(s, p + 8, length - 8, i);
@@ -118,10 +122,10 @@ static crd_status read_interface(source* s, const uint8_t* p, size_t length)
 static crd_status read_packet(source* s, uint32_t type, const uint8_t* p, size_t length)
 {
     const size_t head = type == 3 ? 4 : 20;
-    if (length < head) { return wrong(s, s->at, "a packet without its head"); }
+    if (length < head) { return fail_capture(s, s->at, "a packet without its head"); }
     const uint32_t index = type == 6 ? get32(s, p) : type == 2 ? get16(s, p) : 0;
     if (index >= (uint32_t)s->interface_count) {
-        return wrong(s, s->at, "a packet of an interface that is not described");
+        return fail_capture(s, s->at, "a packet of an interface that is not described");
     }
     const interface* i = &s->interfaces[index];
     uint32_t captured = 0, whole = 0;
@@ -138,7 +142,7 @@ static crd_status read_packet(source* s, uint32_t type, const uint8_t* p, size_t
         whole = get32(s, p + 16);
     }
     if (captured > length - head) {
-        return wrong(s, s->at, "a packet that is longer than its block");
+        return fail_capture(s, s->at, "a packet that is longer than its block");
     }
     (void)crdi_dcp_log_frame(s->log, i->link, time, p + head, captured, whole);
     return CRD_OK;
@@ -153,7 +157,7 @@ static crd_status begin_section(source* s)
     const uint32_t magic = get32(s, s->bytes + 8);
     s->swapped = magic == 0x4D3C2B1A;
     if (magic != 0x1A2B3C4D && !s->swapped) {
-        return wrong(s, s->at - 4, "no pcapng section: its magic number is wrong");
+        return fail_capture(s, s->at - 4, "no pcapng section: its magic number is wrong");
     }
     s->interface_count = 0;
     return CRD_OK;
@@ -177,12 +181,12 @@ static crd_status read_pcapng(source* s)
         }
         const uint32_t type = get32(s, s->bytes), length = get32(s, s->bytes + 4);
         if (length % 4 || length < there + 4 || length > MOST_BLOCK) {
-            return wrong(s, s->at, "a block of an absurd length");
+            return fail_capture(s, s->at, "a block of an absurd length");
         }
         st = read_bytes(s, there, length - there, NULL);
         if (st < 0) { return st; }
         if (get32(s, s->bytes + length - 4) != length) {
-            return wrong(s, s->at - 4, "a block whose two lengths differ");
+            return fail_capture(s, s->at - 4, "a block whose two lengths differ");
         }
         const uint8_t* body = s->bytes + 8;
         if (type == 1) { st = read_interface(s, body, length - 12); }

@@ -78,8 +78,8 @@ static bool is_evidence(const crd_dcp_pdu* p)
 // IGNORED: known ends say something that is not DCP, or not yet.
 typedef enum verdict { FOREIGN, IGNORED, SEEN } verdict;
 
-static verdict look_at(crdi_dcp_log* l, double time, const crd_dcp_address* from,
-                       const crd_dcp_address* to, const uint8_t* bytes, size_t length)
+static verdict take_pdu(crdi_dcp_log* l, double time, const crd_dcp_address* from,
+                        const crd_dcp_address* to, const uint8_t* bytes, size_t length)
 {
     crd_dcp_pdu pdu;
     const crd_dcp_decoded decoded = crd_dcp_decode(bytes, length, &pdu);
@@ -146,7 +146,7 @@ static bool take_pdus(crdi_dcp_log* l, crdi_log_flow* f, double time, bool* any)
         } else if (f->length - at - 4 < length) {
             break;
         } else {
-            const verdict v = look_at(l, time, &f->from, &f->to, f->buffer + at + 4, length);
+            const verdict v = take_pdu(l, time, &f->from, &f->to, f->buffer + at + 4, length);
             *any = *any || v == SEEN;
             good = v != FOREIGN;
             at += 4 + (size_t)length;
@@ -157,7 +157,7 @@ static bool take_pdus(crdi_dcp_log* l, crdi_log_flow* f, double time, bool* any)
     return good;
 }
 
-static bool append(crdi_dcp_log* l, crdi_log_flow* f, const uint8_t* bytes, size_t length)
+static bool append_bytes(crdi_dcp_log* l, crdi_log_flow* f, const uint8_t* bytes, size_t length)
 {
     uint8_t* more = crdi_grow(l->ctx, f->buffer, &f->capacity, f->length + length, 1);
     if (!more) { return false; }
@@ -198,7 +198,8 @@ static bool take_segment(crdi_dcp_log* l, crdi_log_flow* f, double time, uint32_
                          const uint8_t* bytes, size_t length, bool* any)
 {
     const uint32_t old = f->next - seq; // bytes that were here before
-    return old >= length || (append(l, f, bytes + old, length - old) && take_pdus(l, f, time, any));
+    return old >= length ||
+           (append_bytes(l, f, bytes + old, length - old) && take_pdus(l, f, time, any));
 }
 
 static bool take_early(crdi_dcp_log* l, crdi_log_flow* f, double time, bool* any)
@@ -231,8 +232,8 @@ static bool begins_here(const crdi_dcp_log* l, const crdi_log_flow* f, const uin
            crdi_log_is_known(l, &f->to);
 }
 
-static bool tcp(crdi_dcp_log* l, double time, crd_dcp_address from, crd_dcp_address to,
-                const uint8_t* p, size_t length)
+static bool take_tcp(crdi_dcp_log* l, double time, crd_dcp_address from, crd_dcp_address to,
+                     const uint8_t* p, size_t length)
 {
     enum { FIN = 1, SYN = 2, RST = 4 };
     const size_t head = length >= 20 ? (size_t)(p[12] >> 4) * 4 : 0;
@@ -280,20 +281,20 @@ static bool tcp(crdi_dcp_log* l, double time, crd_dcp_address from, crd_dcp_addr
 
 // ---- datagrams ---------------------------------------------------------------------------------
 
-static bool udp(crdi_dcp_log* l, double time, crd_dcp_address from, crd_dcp_address to,
-                const uint8_t* p, size_t length)
+static bool take_udp(crdi_dcp_log* l, double time, crd_dcp_address from, crd_dcp_address to,
+                     const uint8_t* p, size_t length)
 {
     const size_t said = length >= 8 ? net16(p + 4) : 0;
     if (said < 8 || said > length) { return false; }
     from.port = (uint16_t)net16(p);
     to.port = (uint16_t)net16(p + 2);
     return wanted_port(l, from.port, to.port) &&
-           look_at(l, time, &from, &to, p + 8, said - 8) == SEEN;
+           take_pdu(l, time, &from, &to, p + 8, said - 8) == SEEN;
 }
 
 typedef enum outcome { OTHER, TAKEN, FRAGMENT, TRUNCATED } outcome;
 
-static outcome ipv4(crdi_dcp_log* l, double time, const uint8_t* p, size_t length, bool cut)
+static outcome take_ipv4(crdi_dcp_log* l, double time, const uint8_t* p, size_t length, bool cut)
 {
     if (length < 20 || p[0] >> 4 != 4) { return OTHER; }
     const size_t head = (size_t)(p[0] & 15) * 4, total = net16(p + 2);
@@ -307,8 +308,8 @@ static outcome ipv4(crdi_dcp_log* l, double time, const uint8_t* p, size_t lengt
     const uint8_t transport = protocol == 17 ? CRD_DCP_UDP : CRD_DCP_TCP;
     const crd_dcp_address from = {.ip = net32(p + 12), .transport = transport};
     const crd_dcp_address to = {.ip = net32(p + 16), .transport = transport};
-    const bool taken = protocol == 17 ? udp(l, time, from, to, p + head, whole - head)
-                                      : tcp(l, time, from, to, p + head, whole - head);
+    const bool taken = protocol == 17 ? take_udp(l, time, from, to, p + head, whole - head)
+                                      : take_tcp(l, time, from, to, p + head, whole - head);
     return taken ? TAKEN : OTHER;
 }
 
@@ -359,7 +360,7 @@ bool crdi_dcp_log_frame(crdi_dcp_log* l, int link, double time, const uint8_t* b
     if (l->enough) { return false; }
     size_t left = length;
     const uint8_t* ip = unwrap(link, bytes, &left);
-    const outcome o = ipv4(l, time, ip, left, whole > length);
+    const outcome o = take_ipv4(l, time, ip, left, whole > length);
     l->counts.frames++;
     l->counts.other += o == OTHER;
     l->counts.fragments += o == FRAGMENT;

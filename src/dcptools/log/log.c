@@ -246,7 +246,7 @@ static size_t bytes_of(const crdi_dcp_log* l, const crdi_log_group* g, const crd
     return n ? crdi_dcp_encoded_size(i->type, n, p, left) : SIZE_MAX;
 }
 
-static bool fits(const crdi_dcp_log* l, const crdi_log_group* g, const crd_dcp_pdu* p)
+static bool group_fits(const crdi_dcp_log* l, const crdi_log_group* g, const crd_dcp_pdu* p)
 {
     size_t at = 0;
     for (size_t i = 0; i < g->count; i++) {
@@ -274,7 +274,7 @@ static const crdi_log_group* find_group(const crdi_dcp_log* l, const crdi_dcp_se
         for (int k = 0; k < g->end_count; k++) {
             if (crd_dcp_address_equal(&g->ends[k], &s->to)) { score += 4; }
         }
-        if (score > best && fits(l, g, s->pdu)) {
+        if (score > best && group_fits(l, g, s->pdu)) {
             best = score;
             found = g;
         }
@@ -299,7 +299,7 @@ static void put_float(crd_text* t, double x, bool single)
     crdi_text_json_number(t, x);
 }
 
-static void put_number(crd_text* t, uint8_t type, const uint8_t* p)
+static void put_element(crd_text* t, uint8_t type, const uint8_t* p)
 {
     double real = 0;
     int64_t integer = 0;
@@ -313,7 +313,7 @@ static void put_number(crd_text* t, uint8_t type, const uint8_t* p)
     }
 }
 
-static void put_text(crdi_dcp_log* l, const uint8_t* p, size_t length)
+static void put_string(crdi_dcp_log* l, const uint8_t* p, size_t length)
 {
     char* copy = crdi_new(l->ctx, length + 1);
     if (!copy) {
@@ -329,7 +329,7 @@ static void put_value(crdi_dcp_log* l, const crdi_log_item* i, const uint8_t* p,
 {
     crd_text* t = &l->text;
     if (i->type == CRD_DCP_STRING) {
-        put_text(l, p + 4, length - 4);
+        put_string(l, p + 4, length - 4);
         return;
     }
     if (i->type == CRD_DCP_BINARY) {
@@ -342,13 +342,13 @@ static void put_value(crdi_dcp_log* l, const crdi_log_item* i, const uint8_t* p,
     }
     const size_t size = crd_dcp_size_of(i->type);
     if (i->variable->rank == 0) {
-        put_number(t, i->type, p);
+        put_element(t, i->type, p);
         return;
     }
     crdi_text_add(t, "[");
     for (size_t at = 0; at < length; at += size) {
         if (at) { crdi_text_add(t, ", "); }
-        put_number(t, i->type, p + at);
+        put_element(t, i->type, p + at);
     }
     crdi_text_add(t, "]");
 }

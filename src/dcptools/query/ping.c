@@ -104,7 +104,7 @@ static int number_of(const ping* p, uint16_t seq)
     return number;
 }
 
-static void note(ping* p, int number, double time, double reached, double back)
+static void note_answer(ping* p, int number, double time, double reached, double back)
 {
     if (number < 0 || number >= p->next) { return; }
     crdi_dcp_ping_sample* s = &p->samples[number];
@@ -136,8 +136,8 @@ static void take_echo(ping* p, const crd_dcp_packet* packet)
     }
     const uint64_t number = crdi_load_le(b + AT_NUMBER, 4);
     if (!p->r->echo || number >= (uint64_t)p->opt->count) { return; }
-    note(p, (int)number, packet->time, on_our_scale(p, b + AT_REACHED),
-         on_our_scale(p, b + AT_BACK));
+    note_answer(p, (int)number, packet->time, on_our_scale(p, b + AT_REACHED),
+                on_our_scale(p, b + AT_BACK));
 }
 
 static void take_state(ping* p, const crd_dcp_packet* packet)
@@ -154,7 +154,7 @@ static void take_state(ping* p, const crd_dcp_packet* packet)
         if (a.type == CRD_DCP_RSP_NACK) { p->seq = (uint16_t)(a.expected + 0x8000); }
         return;
     }
-    if (!p->r->echo) { note(p, number_of(p, a.seq), packet->time, 0, 0); }
+    if (!p->r->echo) { note_answer(p, number_of(p, a.seq), packet->time, 0, 0); }
 }
 
 static void take_all(ping* p)
@@ -222,7 +222,7 @@ static void send_due(ping* p)
     if (o->progress) { o->progress(o->user, p->next); }
 }
 
-static void measure(ping* p)
+static void measure_link(ping* p)
 {
     const crdi_dcp_ping_options* o = p->opt;
     p->start = crd_dcp_net_now(p->net) + fmin(o->interval, 0.01);
@@ -245,7 +245,7 @@ static void measure(ping* p)
 
 // ---- what it means -----------------------------------------------------------------------------
 
-static int by_size(const void* a, const void* b)
+static int by_value(const void* a, const void* b)
 {
     const double x = *(const double*)a, y = *(const double*)b;
     return x < y ? -1 : x > y;
@@ -318,7 +318,7 @@ static void set_ways(ping* p, double* sorted, int n)
             const crdi_dcp_ping_sample* s = &p->samples[i];
             if (!isnan(s->round_trip)) { sorted[k++] = direction ? s->back : s->there; }
         }
-        qsort(sorted, (size_t)n, sizeof *sorted, by_size);
+        qsort(sorted, (size_t)n, sizeof *sorted, by_value);
         const double tail = quantile(sorted, n, 0.999);
         if (direction == 1 && tail <= r->way_p999) { continue; }
         r->way_least = sorted[0];
@@ -327,7 +327,7 @@ static void set_ways(ping* p, double* sorted, int n)
     }
 }
 
-static crd_status judge(crd_context* ctx, ping* p, double* sorted)
+static crd_status judge_samples(crd_context* ctx, ping* p, double* sorted)
 {
     crdi_dcp_ping_report* r = p->r;
     double sum = 0, squares = 0, steps = 0, before = NAN;
@@ -355,7 +355,7 @@ static crd_status judge(crd_context* ctx, ping* p, double* sorted)
     }
     r->deviation = sqrt(squares / n);
     r->jitter = pairs ? steps / pairs : 0;
-    qsort(sorted, (size_t)n, sizeof *sorted, by_size);
+    qsort(sorted, (size_t)n, sizeof *sorted, by_value);
     r->least = sorted[0];
     r->median = quantile(sorted, n, 0.5);
     r->p90 = quantile(sorted, n, 0.9);
@@ -368,7 +368,7 @@ static crd_status judge(crd_context* ctx, ping* p, double* sorted)
     return CRD_OK;
 }
 
-static crd_status check_options(crd_context* ctx, const crdi_dcp_ping_options* o)
+static crd_status check_ping_options(crd_context* ctx, const crdi_dcp_ping_options* o)
 {
     if (o->count < 1 || o->count > MOST_COUNT || !(o->interval > 0) || !(o->timeout > 0) ||
         !(o->interval <= 3600) || !(o->timeout <= 3600)) {
@@ -387,7 +387,7 @@ static crd_status check_options(crd_context* ctx, const crdi_dcp_ping_options* o
 crd_status crdi_dcp_ping(crd_context* ctx, crd_dcp_net* net, const crdi_dcp_ping_options* opt,
                          crdi_dcp_ping_sample* samples, crdi_dcp_ping_report* out)
 {
-    crd_status st = check_options(ctx, opt);
+    crd_status st = check_ping_options(ctx, opt);
     if (st < 0) { return st; }
     *out = (crdi_dcp_ping_report){
         .state = -1, .offset = NAN, .offset_error = NAN, .drift = NAN, .drift_error = NAN};
@@ -405,8 +405,8 @@ crd_status crdi_dcp_ping(crd_context* ctx, crd_dcp_net* net, const crdi_dcp_ping
     if (!p.bytes || !p.left || !p.offsets || !sorted) { st = CRD_E_MEMORY; }
     if (st >= 0) { st = make_contact(ctx, &p); }
     if (st >= 0) {
-        measure(&p);
-        st = judge(ctx, &p, sorted);
+        measure_link(&p);
+        st = judge_samples(ctx, &p, sorted);
     }
     crd_free(ctx, p.bytes);
     crd_free(ctx, p.left);

@@ -7,7 +7,7 @@
 
 // ---- addresses ---------------------------------------------------------------------------------
 
-static crd_status wrong(crd_context* ctx, const char* text, const char* what)
+static crd_status fail_address(crd_context* ctx, const char* text, const char* what)
 {
     return crdi_fail(ctx, CRD_E_FORMAT,
                      "address \"%s\": %s, expected HOST, HOST:PORT, udp://HOST:PORT or a range as "
@@ -15,7 +15,7 @@ static crd_status wrong(crd_context* ctx, const char* text, const char* what)
                      crdi_clip(text).text, what);
 }
 
-static bool read_number(const char* text, size_t length, uint64_t most, uint32_t* out)
+static bool read_whole(const char* text, size_t length, uint64_t most, uint32_t* out)
 {
     uint64_t n = 0;
     if (length == 0 || text[0] < '0' || text[0] > '9' || !crdi_parse_uint64(text, length, &n) ||
@@ -37,11 +37,13 @@ static crd_status parse_ports(crd_context* ctx, const char* text, const char* po
     const size_t dash = strcspn(ports, "-");
     const char* last = ports[dash] ? ports + dash + 1 : ports;
     const size_t last_length = ports[dash] ? strlen(last) : dash;
-    if (!read_number(ports, dash, 65535, &r->port) ||
-        !read_number(last, last_length, 65535, &r->port_last) || r->port == 0) {
-        return wrong(ctx, text, "a port is not a number from 1 to 65535");
+    if (!read_whole(ports, dash, 65535, &r->port) ||
+        !read_whole(last, last_length, 65535, &r->port_last) || r->port == 0) {
+        return fail_address(ctx, text, "a port is not a number from 1 to 65535");
     }
-    if (r->port_last < r->port) { return wrong(ctx, text, "the last port is below the first"); }
+    if (r->port_last < r->port) {
+        return fail_address(ctx, text, "the last port is below the first");
+    }
     return CRD_OK;
 }
 
@@ -52,10 +54,10 @@ static crd_status parse_host(crd_context* ctx, const char* text, const char* hos
     const char* slash = memchr(host, '/', length);
     const size_t name = slash ? (size_t)(slash - host) : length;
     uint32_t bits = 32;
-    if (slash && !read_number(slash + 1, length - name - 1, 32, &bits)) {
-        return wrong(ctx, text, "behind the / is no number from 0 to 32");
+    if (slash && !read_whole(slash + 1, length - name - 1, 32, &bits)) {
+        return fail_address(ctx, text, "behind the / is no number from 0 to 32");
     }
-    if (name == 0 || name > 253) { return wrong(ctx, text, "no host"); }
+    if (name == 0 || name > 253) { return fail_address(ctx, text, "no host"); }
     snprintf(address, sizeof address, "udp://%.*s:0", (int)name, host);
     crd_dcp_address a;
     const crd_status st = crd_dcp_address_parse(ctx, address, &a);
@@ -74,7 +76,7 @@ static crd_status parse_host(crd_context* ctx, const char* text, const char* hos
     return CRD_OK;
 }
 
-static crd_status parse(crd_context* ctx, const char* text, range* r)
+static crd_status parse_range(crd_context* ctx, const char* text, range* r)
 {
     *r = (range){
         .udp = true, .tcp = true, .port = CRDI_DCP_SCAN_PORT, .port_last = CRDI_DCP_SCAN_PORT};
@@ -84,7 +86,7 @@ static crd_status parse(crd_context* ctx, const char* text, range* r)
         r->tcp = !r->udp;
         host += 6;
     } else if (strstr(text, "://")) {
-        return wrong(ctx, text, "unknown transport");
+        return fail_address(ctx, text, "unknown transport");
     }
     const char* colon = strchr(host, ':');
     const size_t length = colon ? (size_t)(colon - host) : strlen(host);
@@ -97,7 +99,7 @@ crd_status crdi_dcp_scan_expand(crd_context* ctx, const char* text, crd_dcp_addr
                                 int* count)
 {
     range r;
-    const crd_status st = parse(ctx, text, &r);
+    const crd_status st = parse_range(ctx, text, &r);
     if (st < 0) { return st; }
     const uint64_t all =
         (uint64_t)r.ip_count * (r.port_last - r.port + 1) * (unsigned)(r.udp + r.tcp);
@@ -147,7 +149,7 @@ crdi_dcp_scan_options crdi_dcp_scan_defaults(void)
     return (crdi_dcp_scan_options){.timeout = 0.5};
 }
 
-static crdi_dcp_sighting* find(scan* s, const crd_dcp_address* from)
+static crdi_dcp_sighting* find_sighting(scan* s, const crd_dcp_address* from)
 {
     for (int i = 0; i < s->count; i++) {
         if (crd_dcp_address_equal(&s->of[i].address, from)) { return &s->of[i]; }
@@ -195,10 +197,10 @@ static void take_registration(scan* s, crdi_dcp_sighting* g, const crd_dcp_pdu* 
     s->waiting--;
 }
 
-static void take(scan* s, const crd_dcp_packet* packet)
+static void take_packet(scan* s, const crd_dcp_packet* packet)
 {
     crd_dcp_pdu p;
-    crdi_dcp_sighting* g = find(s, &packet->from);
+    crdi_dcp_sighting* g = find_sighting(s, &packet->from);
     if (!g || crd_dcp_decode(packet->bytes, packet->length, &p) != CRD_DCP_GOOD) { return; }
     if (p.type == CRD_DCP_RSP_STATE_ACK || p.type == CRD_DCP_RSP_NACK) {
         take_state(s, g, &p, packet->time);
@@ -213,7 +215,7 @@ static void wait_for_answers(scan* s)
     while (!s->cancelled) {
         crd_dcp_packet packet;
         while (crd_dcp_net_receive(s->net, &packet)) {
-            take(s, &packet);
+            take_packet(s, &packet);
         }
         for (int i = 0; i < s->count; i++) {
             crdi_dcp_sighting* g = &s->of[i];

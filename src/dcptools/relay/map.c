@@ -39,7 +39,7 @@ bool crdi_dcp_map_any(const crdi_dcp_relay* r)
 
 // Somebody else needs the stream to there, or it is a port of the relay's own, which would be
 // closed: data from one slave to another.
-static bool wanted(const crdi_dcp_relay* r, crdi_dcp_side side, const crd_dcp_address* to)
+static bool is_wanted(const crdi_dcp_relay* r, crdi_dcp_side side, const crd_dcp_address* to)
 {
     for (int i = 0; i < r->map_count; i++) {
         const crdi_dcp_map* m = &r->maps[i];
@@ -62,7 +62,7 @@ static void map_close(crdi_dcp_relay* r, crdi_dcp_map* m)
     crdi_log(r->ctx, CRD_LOG_INFO, "relay close at = %s to = %s",
              crdi_dcp_address_text_of(&m->at).text, crdi_dcp_address_text_of(&m->to).text);
     crd_dcp_net_close(r->net[m->side], &m->at);
-    if (m->to.transport == CRD_DCP_TCP && !wanted(r, other, &m->to)) {
+    if (m->to.transport == CRD_DCP_TCP && !is_wanted(r, other, &m->to)) {
         crd_dcp_net_close(r->net[other], &m->to);
     }
 }
@@ -98,7 +98,7 @@ static crdi_dcp_map* map_new(crdi_dcp_relay* r)
 }
 
 // The relay listens there, or has told a slave to.
-static bool promised(const crdi_dcp_relay* r, const crd_dcp_address* a)
+static bool is_promised(const crdi_dcp_relay* r, const crd_dcp_address* a)
 {
     for (int i = 0; i < r->map_count; i++) {
         const crdi_dcp_map* m = &r->maps[i];
@@ -118,10 +118,10 @@ static bool choose_port(crdi_dcp_relay* r, crd_dcp_address* a)
     const int tries = r->opt.port_from ? r->opt.port_to - r->opt.port_from + 1 : 64;
     for (int i = 0; i < tries; i++) {
         a->port = r->opt.port_from ? (uint16_t)(r->opt.port_from + i) : 0;
-        if (a->port && promised(r, a)) { continue; }
+        if (a->port && is_promised(r, a)) { continue; }
         crd_dcp_address open = *a;
         if (crd_dcp_net_listen(r->net[CRDI_DCP_FAR], &open) < 0) { continue; }
-        const bool taken = promised(r, &open);
+        const bool taken = is_promised(r, &open);
         if (!taken) { crd_dcp_net_close(r->net[CRDI_DCP_FAR], &open); }
         a->port = open.port;
         if (!taken) { return true; }
@@ -191,7 +191,7 @@ static bool map_source(crdi_dcp_relay* r, int channel, const crd_dcp_address* as
                              .named = named,
                              .number = r->number};
         bool good = true;
-        if (promised(r, &named)) {
+        if (is_promised(r, &named)) {
             good = false;
             (void)crdi_fail(r->ctx, CRD_E_LIMIT, "the port serves another slave already");
         } else if (wish.to.ip == own) {

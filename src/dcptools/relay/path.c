@@ -8,7 +8,7 @@ static const double most_time = 1e6, header_udp = 28, header_tcp = 44; // IPv4 a
 enum { MOST_REPEATS = 10 };                                            // of a stream
 
 // SplitMix64 (Steele, Lea, Flood 2014)
-static uint64_t draw(uint64_t* state)
+static uint64_t splitmix64(uint64_t* state)
 {
     uint64_t z = *state += 0x9E3779B97F4A7C15U;
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9U;
@@ -18,7 +18,7 @@ static uint64_t draw(uint64_t* state)
 
 static double uniform(uint64_t* state) // 0 <= x < 1
 {
-    return (double)(draw(state) >> 11) * 0x1p-53;
+    return (double)(splitmix64(state) >> 11) * 0x1p-53;
 }
 
 static double normal(uint64_t* state) // Box and Muller 1958
@@ -113,7 +113,7 @@ void crdi_dcp_path_init(crdi_dcp_path_state* s, const crdi_dcp_path* p, uint64_t
     if (own->burst_loss == 0) { own->burst_loss = 1; }
     if (own->hold == 0) { own->hold = 0.01; }
     if (own->queue == 0) { own->queue = 64 << 10; }
-    s->seed = draw(&seed);
+    s->seed = splitmix64(&seed);
     s->z = normal(&seed);
 }
 
@@ -239,7 +239,7 @@ static crdi_dcp_fate datagram_fate(crdi_dcp_path_state* s, uint64_t* chance, dou
     const bool doubled = uniform(chance) < p->duplicate;
     const bool held = uniform(chance) < p->reorder;
     f.corrupt = uniform(chance) < p->corrupt && length > 0;
-    f.noise = draw(chance);
+    f.noise = splitmix64(chance);
     double delay[2] = {0};
     if (p->trace_count > 0) {
         delay[0] = delay[1] = trace_at(p, now - since);
@@ -278,7 +278,7 @@ crdi_dcp_fate crdi_dcp_path_pass(crdi_dcp_path_state* s, bool stream, size_t len
     // Every packet draws from the seed and its own number, always the same in the same order: a
     // change of one setting leaves the others as they were.
     uint64_t chance = s->seed ^ s->number++;
-    chance = draw(&chance);
+    chance = splitmix64(&chance);
     uint64_t spread = ~chance;
     const double part = part_lost(s, &chance);
     const double c = s->path.correlation;

@@ -346,7 +346,7 @@ void crdi_dcp_relay_receive(crdi_dcp_relay* r, bool far, const crd_dcp_packet* p
 
 // ---- what leaves -------------------------------------------------------------------------------
 
-static bool send(crdi_dcp_relay* r, const crdi_dcp_flight* x, double now)
+static bool send_flight(crdi_dcp_relay* r, const crdi_dcp_flight* x, double now)
 {
     crd_dcp_net* net = r->net[x->side];
     crdi_dcp_channel* c = &r->channels[x->channel];
@@ -361,14 +361,14 @@ static bool send(crdi_dcp_relay* r, const crdi_dcp_flight* x, double now)
     return crd_dcp_net_send_from(net, &x->from, &x->to, r->buffer, x->length);
 }
 
-static void leave(crdi_dcp_relay* r, uint32_t f, double now)
+static void land_flight(crdi_dcp_relay* r, uint32_t f, double now)
 {
     const crdi_dcp_flight* x = &r->flights[f];
     crdi_dcp_path_state* path = &r->path[x->side];
     flight_read(r, f, r->buffer);
     path->counts.waiting--;
     path->counts.late = fmax(path->counts.late, now - x->time);
-    if (send(r, x, now)) {
+    if (send_flight(r, x, now)) {
         path->counts.sent++;
         path->counts.bytes_sent += x->length;
     } else {
@@ -430,7 +430,7 @@ static void look_after(crdi_dcp_relay* r, double now)
 void crdi_dcp_relay_advance(crdi_dcp_relay* r, double now)
 {
     while (r->heap_count > 0 && r->flights[r->heap[0]].time <= now) {
-        leave(r, heap_pop(r), now);
+        land_flight(r, heap_pop(r), now);
     }
     if (now >= r->look) { look_after(r, now); }
 }
@@ -477,7 +477,7 @@ crdi_dcp_relay_options crdi_dcp_relay_defaults(void)
         .memory = 16 << 20, .max_channels = 64, .max_maps = 1024, .idle = 3600};
 }
 
-static crd_status check_options(crd_context* ctx, const crdi_dcp_relay_options* o)
+static crd_status check_relay_options(crd_context* ctx, const crdi_dcp_relay_options* o)
 {
     crd_status st = crdi_dcp_path_check(ctx, "there", &o->there);
     if (st >= 0) { st = crdi_dcp_path_check(ctx, "back", &o->back); }
@@ -531,7 +531,7 @@ crd_status crdi_dcp_relay_create(crd_context* ctx, crd_dcp_net* near, crd_dcp_ne
                                  const crdi_dcp_relay_options* opt, crdi_dcp_relay** out)
 {
     const crdi_dcp_relay_options defaults = crdi_dcp_relay_defaults();
-    crd_status st = check_options(ctx, opt ? opt : &defaults);
+    crd_status st = check_relay_options(ctx, opt ? opt : &defaults);
     if (st < 0) { return st; }
     crdi_dcp_relay* r = crdi_new(ctx, sizeof *r);
     if (!r) { return CRD_E_MEMORY; }

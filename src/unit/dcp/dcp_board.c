@@ -145,7 +145,7 @@ void crdi_dcp_board_open(crdi_dcp_unit* u, double net_now)
     u->board_shown = -INFINITY;
 }
 
-static void note(crdi_dcp_unit* u, crdi_board_what what, double value, double net_time)
+static void note_moment(crdi_dcp_unit* u, crdi_board_what what, double value, double net_time)
 {
     crdi_board_note_at(u->board, what, value, net_time + u->board_offset);
 }
@@ -157,7 +157,7 @@ static void set_phase(crdi_dcp_unit* u, int phase, double time)
     crdi_board_state* s = crdi_board_edit(u->board);
     if (!s->extension || phase == s->phase) { return; }
     s->phase = phase;
-    note(u, CRDI_BOARD_PHASE, phase, time);
+    note_moment(u, CRDI_BOARD_PHASE, phase, time);
 }
 
 static void set_heat(crdi_dcp_unit* u, double heat, double time)
@@ -169,11 +169,11 @@ static void set_heat(crdi_dcp_unit* u, double heat, double time)
     }
     const bool first = !last || last->value == 0;
     if (first ? heat == 0 : heat != 0 && fabs(heat - last->value) < heat_step) { return; }
-    note(u, CRDI_BOARD_HEAT, heat, time);
+    note_moment(u, CRDI_BOARD_HEAT, heat, time);
 }
 
 // A new registration: what was said of the one before counts no more.
-static void begin_again(crdi_dcp_unit* u)
+static void forget_registration(crdi_dcp_unit* u)
 {
     crdi_board_state* s = crdi_board_edit(u->board);
     s->reason = CRD_DCP_BENCH_NO_REASON;
@@ -213,9 +213,9 @@ static void set_state(crdi_dcp_unit* u, crd_dcp_state state, double time)
 {
     crdi_board_state* s = crdi_board_edit(u->board);
     if ((int)state == s->state) { return; }
-    if (state == CRD_DCP_CONFIGURATION) { begin_again(u); }
+    if (state == CRD_DCP_CONFIGURATION) { forget_registration(u); }
     s->state = (int)state;
-    note(u, CRDI_BOARD_STATE, state, time);
+    note_moment(u, CRDI_BOARD_STATE, state, time);
     set_phase(u, phase_in(state, s->phase), time);
     if (state != CRD_DCP_CONFIGURING) { set_heat(u, 0, time); }
     if (s->reason != CRD_DCP_BENCH_NO_REASON) { return; }
@@ -225,16 +225,16 @@ static void set_state(crdi_dcp_unit* u, crd_dcp_state state, double time)
 
 // ---- entries of the log ------------------------------------------------------------------------
 
-static void copy(char* to, size_t room, const char* text)
+static void set_board_text(char* to, size_t room, const char* text)
 {
     snprintf(to, room, "%s", text);
 }
 
-static void hear_preparation(crdi_dcp_unit* u, const char* text, double time)
+static void take_preparation_entry(crdi_dcp_unit* u, const char* text, double time)
 {
     crdi_board_state* s = crdi_board_edit(u->board);
     const char* missing = strncmp(text, "missing ", 8) == 0 ? text + 8 : "";
-    copy(s->missing, sizeof s->missing, missing);
+    set_board_text(s->missing, sizeof s->missing, missing);
     set_phase(u, *missing ? CRD_DCP_BENCH_PREPARATION : CRD_DCP_BENCH_PREPARED, time);
 }
 
@@ -252,7 +252,7 @@ static bool read_medium(const char* text, crdi_dcp_medium* out)
         return false;
     }
     snprintf(unit, sizeof unit, "%.*s", (int)(comma - behind - 1), behind + 1);
-    copy(out->unit, sizeof out->unit, unit);
+    set_board_text(out->unit, sizeof out->unit, unit);
     out->wanted = strtod(comma + 9, NULL);
     const double factor = crd_dimension_parse(unit, &d) ? d.factor : 1;
     out->heat = fabs(out->measured - out->wanted) * factor;
@@ -260,13 +260,14 @@ static bool read_medium(const char* text, crdi_dcp_medium* out)
 }
 
 // A report has an entry for each medium that is not there yet, one behind the other.
-static void hear_conditioning(crdi_dcp_unit* u, const char* entry, const char* text, double time)
+static void take_conditioning_entry(crdi_dcp_unit* u, const char* entry, const char* text,
+                                    double time)
 {
     enum { MOST = sizeof u->media / sizeof *u->media };
     crdi_board_state* s = crdi_board_edit(u->board);
     crdi_dcp_medium m;
     if (!read_medium(text, &m)) {
-        copy(s->progress, sizeof s->progress, entry);
+        set_board_text(s->progress, sizeof s->progress, entry);
         if (strncmp(text, "done", 4) == 0) {
             set_phase(u, CRD_DCP_BENCH_CONDITIONED, time);
             set_heat(u, 0, time);
@@ -296,7 +297,7 @@ static void hear_conditioning(crdi_dcp_unit* u, const char* entry, const char* t
     }
 }
 
-static void hear_stop(crdi_dcp_unit* u, const char* entry, const char* text, double time)
+static void take_stop_entry(crdi_dcp_unit* u, const char* entry, const char* text, double time)
 {
     static const struct {
         const char* text;
@@ -307,7 +308,7 @@ static void hear_stop(crdi_dcp_unit* u, const char* entry, const char* text, dou
         {"safe", CRD_DCP_BENCH_SAFE},
     };
     crdi_board_state* s = crdi_board_edit(u->board);
-    copy(s->stopping, sizeof s->stopping, entry);
+    set_board_text(s->stopping, sizeof s->stopping, entry);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         if (strncmp(text, steps[i].text, strlen(steps[i].text)) == 0) {
             set_phase(u, steps[i].phase, time);
@@ -335,10 +336,10 @@ static int reason_of_fault(const char* text)
 }
 
 // "torque = 50 N.m, used 0, ...": in a region that is forbidden, perhaps, not beyond its limits.
-static void hear_clamp(crdi_dcp_unit* u, const char* entry, const char* text)
+static void take_clamp_entry(crdi_dcp_unit* u, const char* entry, const char* text)
 {
     crdi_board_state* s = crdi_board_edit(u->board);
-    if (strncmp(s->why, "fault: ", 7) != 0) { copy(s->why, sizeof s->why, entry); }
+    if (strncmp(s->why, "fault: ", 7) != 0) { set_board_text(s->why, sizeof s->why, entry); }
     for (int i = 0; i < s->quantity_count; i++) {
         const size_t n = strlen(s->quantities[i].name);
         if (u->gauges[i].bit < 0 && strncmp(text, s->quantities[i].name, n) == 0 &&
@@ -348,40 +349,33 @@ static void hear_clamp(crdi_dcp_unit* u, const char* entry, const char* text)
     }
 }
 
-static void hear_log(crdi_dcp_unit* u, const crd_dcp_notice* n)
+static void take_entry(crdi_dcp_unit* u, const crd_dcp_notice* n)
 {
-    static const char* const words[] = {
-        "preparation: ", "conditioning: ", "refused: ", "clamped: ", "fault: ", "stop: "};
+    const char *entry = NULL, *text = NULL;
     crdi_board_state* s = crdi_board_edit(u->board);
     if (!s->extension) { return; }
-    int i = 0;
-    const char* entry = NULL;
-    while (i < 6 && !(entry = strstr(n->text, words[i]))) {
-        i++;
-    }
-    const char* text = entry ? entry + strlen(words[i]) : "";
-    switch (i) {
-    case 0:
-        hear_preparation(u, text, n->time);
+    switch (crdi_bench_find_entry(n->text, &entry, &text)) {
+    case CRDI_BENCH_PREPARATION:
+        take_preparation_entry(u, text, n->time);
         break;
-    case 1:
-        hear_conditioning(u, entry, text, n->time);
+    case CRDI_BENCH_CONDITIONING:
+        take_conditioning_entry(u, entry, text, n->time);
         break;
-    case 2:
-        copy(s->why, sizeof s->why, entry);
+    case CRDI_BENCH_REFUSED:
+        set_board_text(s->why, sizeof s->why, entry);
         if (s->state < CRD_DCP_SYNCHRONIZING) { s->reason = CRD_DCP_BENCH_LIMITS; }
         break;
-    case 3:
-        hear_clamp(u, entry, text);
+    case CRDI_BENCH_CLAMPED:
+        take_clamp_entry(u, entry, text);
         break;
-    case 4:
-        copy(s->why, sizeof s->why, entry);
+    case CRDI_BENCH_FAULT:
+        set_board_text(s->why, sizeof s->why, entry);
         s->reason = reason_of_fault(text);
         break;
-    case 5:
-        hear_stop(u, entry, text, n->time);
+    case CRDI_BENCH_STOP:
+        take_stop_entry(u, entry, text, n->time);
         break;
-    default:
+    case CRDI_BENCH_NO_ENTRY:
         break;
     }
 }
@@ -391,12 +385,12 @@ static void hear_log(crdi_dcp_unit* u, const crd_dcp_notice* n)
 static void take_link(crdi_dcp_unit* u, const crd_dcp_slave_status* t, double now)
 {
     crdi_board_state* s = crdi_board_edit(u->board);
-    const double heard = fmax(t->heard, t->data_time);
+    const double last = fmax(t->last_pdu, t->data_time);
     if (s->lost != t->lost && s->state >= 0) {
-        note(u, CRDI_BOARD_STATE, t->lost ? -1 : s->state, now);
+        note_moment(u, CRDI_BOARD_STATE, t->lost ? -1 : s->state, now);
     }
     s->lost = t->lost;
-    if (isfinite(heard)) { s->heard = heard + u->board_offset; }
+    if (isfinite(last)) { s->heard = last + u->board_offset; }
     if (t->requests > 0) {
         s->round_trip = t->round_trip;
         s->round_trip_max = t->round_trip_max;
@@ -410,7 +404,7 @@ static void take_link(crdi_dcp_unit* u, const crd_dcp_slave_status* t, double no
     }
 }
 
-static void show(crdi_dcp_unit* u, double now)
+static void show_board(crdi_dcp_unit* u, double now)
 {
     u->board_shown = now;
     crdi_board_show(u->board);
@@ -420,7 +414,7 @@ void crdi_dcp_board_refresh(crdi_dcp_unit* u, const crd_dcp_slave_status* t, dou
 {
     if (!(now - u->board_shown >= show_pause)) { return; }
     take_link(u, t, now);
-    show(u, now);
+    show_board(u, now);
 }
 
 void crdi_dcp_board_notice(crdi_dcp_unit* u, const crd_dcp_notice* n, const crd_dcp_slave_status* t)
@@ -431,12 +425,14 @@ void crdi_dcp_board_notice(crdi_dcp_unit* u, const crd_dcp_notice* n, const crd_
         n->kind == CRD_DCP_NOTICE_STATE || (n->kind == CRD_DCP_NOTICE_ERROR && s->state >= 0);
     if (isnan(u->board_offset)) { return; }
     if (known) { set_state(u, n->state, n->time); }
-    if (n->kind == CRD_DCP_NOTICE_LOG && n->text) { hear_log(u, n); }
-    if (n->kind == CRD_DCP_NOTICE_ERROR && !s->why[0]) { copy(s->why, sizeof s->why, n->text); }
+    if (n->kind == CRD_DCP_NOTICE_LOG && n->text) { take_entry(u, n); }
+    if (n->kind == CRD_DCP_NOTICE_ERROR && !s->why[0]) {
+        set_board_text(s->why, sizeof s->why, n->text);
+    }
     const bool news = before != s->moment_count + (int)s->moments_left_out;
     if (news || n->kind == CRD_DCP_NOTICE_ERROR) {
         take_link(u, t, n->time);
-        show(u, n->time);
+        show_board(u, n->time);
     } else {
         crdi_dcp_board_refresh(u, t, n->time);
     }
@@ -482,5 +478,5 @@ void crdi_dcp_board_data(crdi_dcp_unit* u, const crd_dcp_slave_status* t, double
     if (!news && !(now - u->board_shown >= show_pause)) { return; }
     if (s->extension) { take_values(u); }
     take_link(u, t, now);
-    show(u, now);
+    show_board(u, now);
 }

@@ -215,7 +215,7 @@ static const crd_unit_ops ops = {
     .last_call = last_call,
 };
 
-static crd_status load(crdi_dcp_unit* u)
+static crd_status load_description(crdi_dcp_unit* u)
 {
     const crd_unit_spec* spec = u->base.spec;
     const crd_dcp_finding* findings = NULL;
@@ -259,7 +259,7 @@ static crd_status choose_mode(crdi_dcp_unit* u)
 }
 
 // numerator / denominator = s within rounding, with a denominator that the slave knows.
-static bool fits(const crd_dcp_resolution* r, double s, uint32_t* numerator)
+static bool resolution_fits(const crd_dcp_resolution* r, double s, uint32_t* numerator)
 {
     const double n = round(s * r->denominator);
     if (n < r->numerator || n > r->numerator_to || fabs(n / r->denominator - s) > 1e-9 * s) {
@@ -280,7 +280,7 @@ static crd_status choose_resolution(crdi_dcp_unit* u)
         u->numerator = d->resolutions[chosen].numerator;
     }
     for (int i = 0; i < d->resolution_count && !isnan(wanted) && chosen < 0; i++) {
-        if (fits(&d->resolutions[i], wanted, &u->numerator)) { chosen = i; }
+        if (resolution_fits(&d->resolutions[i], wanted, &u->numerator)) { chosen = i; }
     }
     if (chosen < 0) {
         const crd_dcp_resolution* r = &d->resolutions[0];
@@ -305,7 +305,7 @@ static void adapt_resolution(crdi_dcp_unit* u)
     for (int parts = 1; parts <= 1000; parts++) {
         for (int i = 0; i < u->d->resolution_count; i++) {
             uint32_t numerator = 0;
-            if (!fits(&u->d->resolutions[i], h / parts, &numerator)) { continue; }
+            if (!resolution_fits(&u->d->resolutions[i], h / parts, &numerator)) { continue; }
             u->numerator = numerator;
             u->denominator = u->d->resolutions[i].denominator;
             u->resolution = (double)u->numerator / u->denominator;
@@ -391,7 +391,7 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     crd_arena_init(&u->arena, ctx);
     crd_arena_init(&u->memory, ctx);
     crdi_map_init(&u->names, ctx);
-    CRD_TRY(load(u));
+    CRD_TRY(load_description(u));
     CRD_TRY(choose_mode(u));
     CRD_TRY(choose_resolution(u));
     CRD_TRY(find_address(u));

@@ -1,67 +1,23 @@
 // The session that the DCP slaves of a system share: planned while the units are made, brought up
 // when the first of them is initialised, brought down when the first of them ends.
 //
-// The session belongs to one thread at a time: the cycle thread, or the keeper, which sends
-// heartbeats while the cycle thread is busy elsewhere for long (a slow FMU, a result file). The
-// baton says whose turn it is; the cycle thread finds it free except in the moments when the
-// keeper polls. Slaves with a budget have threads of their own: who waits for one of them in a
-// session of several passes the baton on every millisecond.
-#include "unit/dcp/dcp_unit.h"
+// The session belongs to one thread at a time: the cycle thread, or the heartbeat thread, which
+// sends heartbeats while the cycle thread is busy elsewhere for long (a slow FMU, a result file).
+// The baton says whose turn it is; the cycle thread finds it free except in the moments when the
+// heartbeat thread polls. Slaves with a budget have threads of their own: who waits for one of them
+// in a session of several passes the baton on every millisecond.
+#include "unit/dcp/session.h"
 
 #include <errno.h>
 #include <math.h>
-#include <pthread.h>
-#include <semaphore.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-struct crdi_session {
-    crd_context* ctx;            // of its own
-    crdi_session **first, *next; // those of the store; first NULL: it has none
-    crdi_dcp_unit** units;
-    int count;
-    size_t capacity;
-    struct route {
-        crdi_dcp_unit *from, *to;
-        int32_t output, input;
-    } * routes;
-    int route_count;
-    size_t route_capacity;
-
-    crd_dcp_net* net;
-    crd_dcp_capture* capture;
-    crd_dcp_master* master;
-    const volatile bool* interrupted;
-    const bool* emergency; // atomic
-    double interrupted_at; // when that was seen in a run, on the clock of the net; NAN before
-    bool tried;            // it was brought up, or is
-    crd_status status;     // of that
-    pthread_t bringer;     // who does it, beside those of other sessions
-    bool bringing;
-    atomic_bool failed;    // it could not be brought up
-    crdi_session* because; // another one could not
-    bool running, halted, stopped;
-    bool in_real_time;  // some slave is in SRT or HRT
-    crdi_session* told; // another one that was told to begin with it
-    double begin;       // time of the experiment at the start, s
-    double start;       // the same on the clock of the net
-
-    sem_t baton;
-    atomic_int waiting;   // for it
-    bool shared;          // several slaves, some with a budget
-    atomic_bool given_up; // nobody waits for a slave any more
-    atomic_bool quit;
-    atomic_int uses; // of the session by the cycle thread
-    pthread_t keeper;
-    bool has_keeper;
-};
-
 // ---- whose turn it is --------------------------------------------------------------------------
 
-static void take(crdi_session* s)
+void crdi_session_take_baton(crdi_session* s)
 {
     if (sem_trywait(&s->baton) != 0) {
         atomic_fetch_add(&s->waiting, 1);
@@ -71,13 +27,13 @@ static void take(crdi_session* s)
     atomic_fetch_add_explicit(&s->uses, 1, memory_order_relaxed);
 }
 
-static void give(crdi_session* s)
+void crdi_session_give_baton(crdi_session* s)
 {
     sem_post(&s->baton);
 }
 
 // false: whoever has it does not come back in `ns`.
-static bool take_within(crdi_session* s, int64_t ns)
+bool crdi_session_take_baton_within(crdi_session* s, int64_t ns)
 {
     static const int64_t second = 1000000000;
     struct timespec at;
@@ -92,12 +48,12 @@ static bool take_within(crdi_session* s, int64_t ns)
 }
 
 // A semaphore is not fair: whoever gives it and wants it back would have it before those who wait.
-static void pass_on(crdi_session* s)
+void crdi_session_pass_baton(crdi_session* s)
 {
     const struct timespec moment = {.tv_nsec = 200 * 1000};
-    give(s);
+    crdi_session_give_baton(s);
     if (atomic_load(&s->waiting) > 0) { nanosleep(&moment, NULL); }
-    take(s);
+    crdi_session_take_baton(s);
 }
 
 static void refresh_boards(crdi_session* s)
@@ -112,7 +68,7 @@ static void refresh_boards(crdi_session* s)
 }
 
 // Polls when the cycle thread did not come by for a tenth of a second.
-static void* keep(void* user)
+static void* send_heartbeats(void* user)
 {
     crdi_session* s = user;
     const struct timespec pause = {.tv_nsec = 100 * 1000 * 1000};
@@ -122,7 +78,7 @@ static void* keep(void* user)
         if (uses == seen && sem_trywait(&s->baton) == 0) {
             (void)crd_dcp_master_poll(s->master); // a failure shows again in the next step
             refresh_boards(s);
-            give(s);
+            crdi_session_give_baton(s);
         }
         seen = uses;
         nanosleep(&pause, NULL);
@@ -130,28 +86,28 @@ static void* keep(void* user)
     return NULL;
 }
 
-static void start_keeper(crdi_session* s)
+static void start_heartbeats(crdi_session* s)
 {
     atomic_store(&s->quit, false);
-    s->has_keeper = pthread_create(&s->keeper, NULL, keep, s) == 0;
-    if (!s->has_keeper) {
+    s->has_heartbeats = pthread_create(&s->heartbeats, NULL, send_heartbeats, s) == 0;
+    if (!s->has_heartbeats) {
         crdi_log(s->ctx, CRD_LOG_WARNING,
                  "DCP: no thread for heartbeats: a slave that wants them may give up while "
                  "others compute");
     }
 }
 
-static void end_keeper(crdi_session* s)
+void crdi_session_end_heartbeats(crdi_session* s)
 {
-    if (!s->has_keeper) { return; }
+    if (!s->has_heartbeats) { return; }
     atomic_store(&s->quit, true);
-    pthread_join(s->keeper, NULL);
-    s->has_keeper = false;
+    pthread_join(s->heartbeats, NULL);
+    s->has_heartbeats = false;
 }
 
 // ---- what happens, in words --------------------------------------------------------------------
 
-static void notice(void* user, const crd_dcp_notice* n)
+static void take_notice(void* user, const crd_dcp_notice* n)
 {
     crdi_session* s = user;
     crdi_dcp_unit* u = s->units[n->slave];
@@ -203,20 +159,20 @@ static bool cancelled(void* user)
 
 // ---- life --------------------------------------------------------------------------------------
 
-static void join_bringer(crdi_session* s)
+static void join_opener(crdi_session* s)
 {
-    if (!s->bringing) { return; }
-    pthread_join(s->bringer, NULL);
-    s->bringing = false;
+    if (!s->opening) { return; }
+    pthread_join(s->opener, NULL);
+    s->opening = false;
 }
 
-static void end_bringer(crdi_session* s)
+void crdi_session_end_opener(crdi_session* s)
 {
-    if (s->bringing) { atomic_store_explicit(&s->given_up, true, memory_order_relaxed); }
-    join_bringer(s);
+    if (s->opening) { atomic_store_explicit(&s->given_up, true, memory_order_relaxed); }
+    join_opener(s);
 }
 
-static crd_status create(crd_context* ctx, crdi_session** out)
+static crd_status create_session(crd_context* ctx, crdi_session** out)
 {
     crd_context* own = crdi_context_child(ctx);
     crdi_session* s = own ? crdi_new(own, sizeof *s) : NULL;
@@ -236,14 +192,14 @@ void crdi_session_destroy(crdi_session* s)
 {
     if (!s) { return; }
     for (crdi_session* o = s->first ? *s->first : NULL; o; o = o->next) {
-        end_bringer(o); // they look at each other
+        crdi_session_end_opener(o); // they look at each other
     }
     for (crdi_session** at = s->first; at && *at; at = &(*at)->next) {
         if (*at != s) { continue; }
         *at = s->next;
         break;
     }
-    end_keeper(s);
+    crdi_session_end_heartbeats(s);
     if (s->master && !s->stopped) { (void)crd_dcp_master_stop(s->master); }
     crd_dcp_master_destroy(s->master);
     crd_dcp_net_destroy(s->net);
@@ -290,7 +246,7 @@ crd_status crdi_session_join(crd_unit_store* store, crdi_dcp_unit* u)
     const bool alone = !store || u->base.spec->standby.model;
     crdi_session** place = alone ? &u->session : crdi_unit_store_session(store);
     if (!*place) {
-        CRD_TRY(create(store ? crdi_unit_store_context(store) : ctx, place));
+        CRD_TRY(create_session(store ? crdi_unit_store_context(store) : ctx, place));
         if (store) {
             (*place)->first = crdi_unit_store_sessions(store);
             (*place)->next = *(*place)->first;
@@ -316,7 +272,7 @@ void crdi_session_leave(crdi_dcp_unit* u)
     crdi_session* s = u->session;
     if (!s) { return; }
     (void)crdi_session_stop(u);
-    end_keeper(s);
+    crdi_session_end_heartbeats(s);
     for (int i = 0; i < s->count; i++) {
         if (s->units[i] == u) { s->units[i] = NULL; }
     }
@@ -365,7 +321,7 @@ static crd_dcp_master_options options_of(crdi_session* s)
         o.force = o.force || p->force;
         o.lossless = o.lossless && !p->lossy;
     }
-    o.notice = notice;
+    o.notice = take_notice;
     o.cancelled = cancelled;
     o.user = s;
     return o;
@@ -441,12 +397,12 @@ static void move_values(const crdi_dcp_move* moves, int count)
     }
 }
 
-static void put_inputs(crdi_dcp_unit* u)
+void crdi_session_put_inputs(crdi_dcp_unit* u)
 {
     move_values(u->inputs, u->input_count);
 }
 
-static void get_outputs(crdi_dcp_unit* u)
+void crdi_session_get_outputs(crdi_dcp_unit* u)
 {
     move_values(u->outputs, u->output_count);
 }
@@ -501,7 +457,7 @@ fail:
     return st;
 }
 
-static crd_status plan(crdi_session* s)
+static crd_status plan_session(crdi_session* s)
 {
     crd_status st = CRD_OK;
     for (int i = 0; i < s->count; i++) {
@@ -538,18 +494,17 @@ static crd_status bring_up(crdi_session* s)
     crd_dcp_master_options o = options_of(s);
     CRD_TRY(open_net(s, &o));
     CRD_TRY(crd_dcp_master_create(s->ctx, s->net, &o, &s->master));
-    CRD_TRY(plan(s));
+    CRD_TRY(plan_session(s));
     for (int i = 0; i < s->count; i++) {
         crdi_dcp_board_open(s->units[i], crd_dcp_net_now(s->net));
     }
     CRD_TRY(crd_dcp_master_configure(s->master));
-    start_keeper(s);
+    start_heartbeats(s);
 fail:
     return st;
 }
 
-// The unit of whose slave the session says this, and behind its name what it says; NULL.
-static const crdi_dcp_unit* unit_of(const crdi_session* s, const char** text)
+const crdi_dcp_unit* crdi_session_unit_of(const crdi_session* s, const char** text)
 {
     for (int i = 0; i < s->count; i++) {
         const char* name = s->units[i] ? s->units[i]->base.name : NULL;
@@ -576,14 +531,12 @@ static const char* bench_says(const crd_dcp_bench_peer* bench)
     return conditioned ? "" : *v.progress ? v.progress : ready ? "" : v.missing;
 }
 
-// The sentence of the session becomes that of the unit, whose name need not be said twice; that of
-// another one is. With the baton: the keeper leaves sentences, too.
-static crd_status told(crdi_dcp_unit* u, crd_status st)
+crd_status crdi_session_word_failure(crdi_dcp_unit* u, crd_status st)
 {
     if (st >= 0) { return st; }
     const crdi_session* s = u->session->because ? u->session->because : u->session;
     const char* text = crd_error_text(s->ctx);
-    const crdi_dcp_unit* of = unit_of(s, &text);
+    const crdi_dcp_unit* of = crdi_session_unit_of(s, &text);
     const bool other = of && of != u;
     const char* why = bench_says(of ? of->bench : u->bench);
     static const char last[] = "; its last message: "; // mostly the same words
@@ -595,8 +548,7 @@ static crd_status told(crdi_dcp_unit* u, crd_status st)
                      text, *why ? "; the bench says: " : "", why);
 }
 
-// The sentence of the bench's side, which stands behind the name of its unit anyway.
-static crd_status told_by_bench(crdi_dcp_unit* u, crd_status st)
+crd_status crdi_session_word_bench_failure(crdi_dcp_unit* u, crd_status st)
 {
     if (st >= 0) { return st; }
     char text[200];
@@ -616,7 +568,7 @@ static void begin_life(crdi_session* s, const crd_experiment* e)
     s->begin = e->start;
 }
 
-static void* bring(void* user)
+static void* open_session(void* user)
 {
     crdi_session* s = user;
     s->status = bring_up(s);
@@ -634,8 +586,8 @@ void crdi_session_approach(crdi_dcp_unit* u, const crd_experiment* e)
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before); // signals are for the cycle thread
     begin_life(s, e);
-    s->bringing = pthread_create(&s->bringer, NULL, bring, s) == 0;
-    s->tried = s->bringing; // else one behind the other
+    s->opening = pthread_create(&s->opener, NULL, open_session, s) == 0;
+    s->tried = s->opening; // else one behind the other
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -644,383 +596,12 @@ crd_status crdi_session_configure(crdi_dcp_unit* u, const crd_experiment* e)
     crdi_session* s = u->session;
     if (!s->tried) {
         begin_life(s, e);
-        bring(s);
+        open_session(s);
     }
-    join_bringer(s);
+    join_opener(s);
     // Nobody looks at the others any more when units begin to go.
     for (crdi_session* o = s->status < 0 && s->first ? *s->first : NULL; o; o = o->next) {
-        join_bringer(o);
+        join_opener(o);
     }
-    return told(u, s->status);
-}
-
-crd_status crdi_session_initialize(crdi_dcp_unit* u)
-{
-    crdi_session* s = u->session;
-    take(s);
-    put_inputs(u);
-    const crd_status st = crd_dcp_master_initialize(s->master, u->slave);
-    if (st >= 0) { get_outputs(u); }
-    (void)told(u, st);
-    give(s);
-    return st;
-}
-
-// Seconds between two data PDUs of the slave.
-static double period_of(const crdi_dcp_unit* u)
-{
-    return u->resolution * fmax(1, u->base.spec->session.steps);
-}
-
-// Slaves in real time begin together, and their grid is that of the run. The clock of the net goes
-// on with the monotonic one.
-static void note_start(crdi_session* s)
-{
-    const int64_t now_ns = crdi_session_now();
-    const double ahead = s->start - crd_dcp_master_now(s->master);
-    for (int i = 0; i < s->count; i++) {
-        crdi_dcp_unit* u = s->units[i];
-        u->before = crd_dcp_master_status(s->master, u->slave);
-        u->taken = u->before.data_in;
-        if (u->mode == CRD_DCP_NRT) { continue; }
-        u->base.origin = now_ns + llround(ahead * 1e9);
-    }
-}
-
-static double lead_of(const crdi_session* s)
-{
-    double lead = 0;
-    for (int i = 0; i < s->count && s->in_real_time; i++) {
-        lead = fmax(lead, s->units[i]->base.spec->session.lead);
-    }
-    return lead;
-}
-
-// Tells the slaves when they begin, `time` being a second of the net, 0: at once.
-static crd_status announce(crdi_session* s, double t, int64_t time)
-{
-    for (int i = 0; i < s->count; i++) {
-        // Those in steps send theirs with each step, perhaps on threads of their own.
-        if (s->units[i]->mode != CRD_DCP_NRT) { put_inputs(s->units[i]); }
-    }
-    s->running = true;
-    s->begin = t;
-    s->start = time > 0 ? (double)time : crd_dcp_master_now(s->master);
-    return crd_dcp_master_announce(s->master, time);
-}
-
-// They have begun.
-static crd_status go(crdi_session* s)
-{
-    const crd_status st = crd_dcp_master_go(s->master);
-    const double now = crd_dcp_master_now(s->master);
-    if (st >= 0) { note_start(s); }
-    for (int i = 0; i < s->count && st >= 0; i++) {
-        if (s->units[i]->bench) {
-            crd_dcp_bench_peer_begin(s->units[i]->bench, fmax(now, s->start));
-        }
-    }
-    return st;
-}
-
-static bool waits_for_start(const crdi_session* s)
-{
-    return s->in_real_time && s->tried && s->status >= 0 && !s->running && !s->stopped;
-}
-
-// Slaves far away have begun before that is known here. The run then begins some steps later in
-// their grid, instead of with steps that are late.
-static void begin_later(crdi_session* mine, crdi_session* others, double h)
-{
-    const double late = crd_dcp_master_now(mine->master) - mine->start;
-    if (!mine->in_real_time || late <= h) { return; }
-    const double shift = ceil(late / h) * h;
-    mine->start += shift;
-    note_start(mine);
-    for (crdi_session* s = others; s; s = s->told) {
-        s->start += shift;
-        if (s->status >= 0) { note_start(s); }
-    }
-}
-
-// Sessions in real time have one grid: with the first of them all of the store begin. What is wrong
-// with another one is told by its own unit.
-static crd_status start(crdi_session* mine, double t, double h)
-{
-    crdi_session* const all = mine->in_real_time && mine->first ? *mine->first : NULL;
-    double lead = lead_of(mine);
-    for (crdi_session* s = all; s; s = s->next) {
-        if (waits_for_start(s)) { lead = fmax(lead, lead_of(s)); }
-    }
-    const int64_t time = lead > 0 ? (int64_t)ceil(crd_dcp_master_now(mine->master) + lead) : 0;
-    crd_status st = announce(mine, t, time);
-    crdi_session* others = NULL; // that were told, one behind the other
-    for (crdi_session* s = all; s; s = s->next) {
-        if (!waits_for_start(s)) { continue; }
-        take(s);
-        (void)announce(s, t, time);
-        s->told = others;
-        others = s;
-    }
-    if (st >= 0) { st = go(mine); }
-    for (crdi_session* s = others; s; s = s->told) {
-        (void)go(s);
-    }
-    if (st >= 0) { begin_later(mine, others, h); }
-    for (crdi_session* s = others; s; s = s->told) {
-        give(s);
-    }
-    return st;
-}
-
-crd_status crdi_session_start_on(crdi_dcp_unit* u, int64_t origin, double t)
-{
-    crdi_session* s = u->session;
-    take(s);
-    const double lead = lead_of(s), now = crd_dcp_master_now(s->master);
-    crd_status st = announce(s, t, lead > 0 ? (int64_t)ceil(now + lead) : 0);
-    if (st >= 0) { st = go(s); }
-    if (st >= 0 && u->base.origin != 0 && origin != 0) {
-        s->begin = t + 1e-9 * (double)(u->base.origin - origin);
-    }
-    (void)told(u, st);
-    give(s);
-    return st;
-}
-
-// How many resolutions a step has, 0: it is no multiple.
-static uint32_t steps_of(const crdi_dcp_unit* u, double h)
-{
-    const double n = round(h / u->resolution);
-    return n >= 1 && n < UINT32_MAX && fabs(n * u->resolution - h) <= 1e-6 * u->resolution
-               ? (uint32_t)n
-               : 0;
-}
-
-crd_status crdi_session_check_step(const crdi_dcp_unit* u, double h)
-{
-    if (steps_of(u, h) > 0) { return CRD_OK; }
-    return crdi_fail(u->base.ctx, CRD_E_RANGE,
-                     "a step of %.10g s is not a multiple of the slave's time resolution of "
-                     "%.10g s; expected another step (key 'step'), or another resolution (key "
-                     "'session.resolution')",
-                     h, u->resolution);
-}
-
-// A gap that is shorter than twice the watchdog is the watchdog's, unless somebody says how long it
-// may be.
-static void tell_pace(crdi_dcp_unit* u, double h)
-{
-    const crd_bench_spec* b = &u->base.spec->bench;
-    const double watchdog =
-        isnan(b->watchdog) ? crd_dcp_bench_plan_defaults().watchdog : b->watchdog;
-    crd_dcp_bench_peer_set_pace(u->bench, h / period_of(u), b->gap > 0 ? 0 : 2 * watchdog / h);
-}
-
-crd_status crdi_session_begin(crdi_dcp_unit* u, double t, double h)
-{
-    crdi_session* s = u->session;
-    const crd_status fits = crdi_session_check_step(u, h);
-    if (fits < 0) { return fits; }
-    const uint32_t steps = steps_of(u, h);
-    take(s);
-    crd_status st = s->running ? CRD_OK : start(s, t, h);
-    put_inputs(u);
-    if (u->bench) {
-        if (u->mode != CRD_DCP_NRT) { tell_pace(u, h); }
-        crd_dcp_bench_peer_send(u->bench, crd_dcp_master_now(s->master));
-    }
-    if (st >= 0) {
-        st = u->mode == CRD_DCP_NRT ? crd_dcp_master_begin_step(s->master, u->slave, steps)
-                                    : crd_dcp_master_send(s->master, u->slave);
-    }
-    (void)told(u, st);
-    give(s);
-    return st;
-}
-
-// When the newest data were made, on the clock of the net. In real time that is the slave's newest
-// step on the common grid before they came; the outputs of the initialisation are those of the
-// start.
-static double made_at(const crdi_dcp_unit* u, const crd_dcp_slave_status* now)
-{
-    if (u->mode == CRD_DCP_NRT) { return now->data_time; }
-    const double start = u->session->start, period = period_of(u);
-    const double since = fmax(0, now->data_time - start);
-    return start + floor(since / period + 1e-6) * period;
-}
-
-// What has come and gone since the start.
-static void count_data(crdi_dcp_unit* u, const crd_dcp_slave_status* now)
-{
-    const crd_dcp_slave_status* was = &u->before;
-    crd_link_stats* l = &u->link;
-    l->in = now->data_in - was->data_in;
-    l->out = now->data_out - was->data_out;
-    l->duplicates = now->data_duplicates - was->data_duplicates;
-    l->reordered = now->data_reordered - was->data_reordered;
-    l->lost = now->data_missed - was->data_missed - l->reordered; // which came after all
-    if (l->lost < 0) { l->lost = 0; }
-    l->bad = now->data_bad - was->data_bad;
-    l->round_trip = now->requests > 0 ? now->round_trip : (double)NAN;
-    l->round_trip_max = now->requests > 0 ? now->round_trip_max : (double)NAN;
-}
-
-// Outputs are taken: how old they are, and whether they are those that were due. In real time data
-// that come about the end of a step are in it or in the next: that alone is not late.
-static void note_data(crdi_dcp_unit* u)
-{
-    const crdi_session* s = u->session;
-    const crd_dcp_slave_status now = crd_dcp_master_status(s->master, u->slave);
-    const bool fresh = now.data_in > u->taken;
-    crd_link_stats* l = &u->link;
-    u->taken = now.data_in;
-    count_data(u, &now);
-    l->state = (int)now.state;
-    l->state_name = crd_dcp_state_name(l->state);
-    crdi_dcp_board_data(u, &now, crd_dcp_master_now(s->master));
-    const double age = crd_dcp_master_now(s->master) - made_at(u, &now);
-    if (u->output_count == 0 || !isfinite(age)) { return; }
-    l->age = fmax(0, age);
-    u->age_sum += l->age;
-    l->age_mean = u->age_sum / (double)++u->age_count;
-    l->age_max = u->age_count > 1 ? fmax(l->age_max, l->age) : l->age;
-    l->late += !fresh && (u->mode == CRD_DCP_NRT || l->age > 1.5 * period_of(u));
-}
-
-static crd_status end_step(crdi_dcp_unit* u)
-{
-    static const double slice = 1e-3; // s
-    crdi_session* s = u->session;
-    if (!s->shared) { return crd_dcp_master_end_step(s->master, u->slave); }
-    for (;;) {
-        bool done = false;
-        const double until = crd_dcp_master_now(s->master) + slice;
-        const crd_status st = crd_dcp_master_end_step_until(s->master, u->slave, until, &done);
-        if (st < 0 || done) { return st; }
-        pass_on(s);
-    }
-}
-
-// Not longer than to the end of the step on the clock, whatever comes or does not.
-static crd_status wait_for_end(crdi_dcp_unit* u, double end)
-{
-    crdi_session* s = u->session;
-    const double begin = crd_dcp_master_now(s->master);
-    u->late += begin > end + u->resolution;
-    const crd_status st = crd_dcp_master_wait(s->master, end);
-    u->base.waited += llround(1e9 * (crd_dcp_master_now(s->master) - begin));
-    return st;
-}
-
-crd_status crdi_session_end(crdi_dcp_unit* u, double t, double h)
-{
-    crdi_session* s = u->session;
-    crd_status st = CRD_OK;
-    take(s);
-    st = u->mode == CRD_DCP_NRT ? end_step(u) : wait_for_end(u, s->start + (t + h - s->begin));
-    if (st == CRD_E_UNIT && !u->excused) {
-        // The failure of another slave is told by the step of its own unit, in this tick or never.
-        const char* text = crd_error_text(s->ctx);
-        const crdi_dcp_unit* of = unit_of(s, &text);
-        u->excused = of && of != u;
-        if (u->excused) { st = CRD_OK; }
-    }
-    if (st >= 0) {
-        get_outputs(u);
-        note_data(u);
-    }
-    (void)told(u, st);
-    if (u->bench && st >= 0 && !u->excused) {
-        st = told_by_bench(u, crd_dcp_bench_peer_check(u->bench, crd_dcp_master_now(s->master)));
-        // The number that came back left with the inputs of a step so many steps ago.
-        const crd_dcp_bench_view v = crd_dcp_bench_peer_view(u->bench);
-        u->base.made = v.answers ? t + h - v.behind * h : (double)NAN;
-    }
-    give(s);
-    return st;
-}
-
-// What was not as it should be, once for each slave.
-static void sum_up(crdi_session* s)
-{
-    for (int i = 0; i < s->count; i++) {
-        crdi_dcp_unit* u = s->units[i];
-        if (!u) { continue; }
-        const crd_dcp_slave_status t = crd_dcp_master_status(s->master, u->slave);
-        if (s->running) { count_data(u, &t); } // with what came while they stopped
-        const int64_t gone =
-            t.data_missed - t.data_reordered; // repeated very late it looks reordered
-        if (t.data_missed + t.data_old + t.data_bad > 0) {
-            crdi_log(s->ctx, CRD_LOG_WARNING,
-                     "unit '%s': of %lld data PDUs that came, %lld were old or repeated and %lld "
-                     "wrong; %lld did not come",
-                     u->base.name, (long long)(t.data_in + t.data_old + t.data_bad),
-                     (long long)t.data_old, (long long)t.data_bad,
-                     (long long)(gone > 0 ? gone : 0));
-        }
-        if (u->late > 0) {
-            crdi_log(s->ctx, CRD_LOG_WARNING, "unit '%s': %lld step%s ended late", u->base.name,
-                     (long long)u->late, u->late == 1 ? "" : "s");
-        }
-        crdi_log(
-            s->ctx, CRD_LOG_INFO,
-            "unit '%s': %lld data PDUs in, %lld out, %lld requests (%lld repeated), round trip "
-            "%.3g ms, %.3g ms at worst",
-            u->base.name, (long long)t.data_in, (long long)t.data_out, (long long)t.requests,
-            (long long)t.repeated, 1e3 * t.round_trip, 1e3 * t.round_trip_max);
-    }
-}
-
-void crdi_session_halt(crdi_dcp_unit* u)
-{
-    crdi_session* s = u->session;
-    if (s->bringing) {
-        atomic_store_explicit(&s->given_up, true, memory_order_relaxed);
-        return;
-    }
-    if (!s->master || s->stopped || s->halted || !take_within(s, 100000000)) { return; }
-    s->halted = true;
-    crd_dcp_master_halt(s->master);
-    give(s);
-}
-
-crd_status crdi_session_stop(crdi_dcp_unit* u)
-{
-    crdi_session* s = u->session;
-    end_bringer(s);
-    if (!s->master || s->stopped) { return CRD_OK; }
-    end_keeper(s);
-    s->stopped = true;
-    if (!take_within(s, 2000000000)) {
-        return crdi_fail(u->base.ctx, CRD_E_STATE,
-                         "the DCP slaves cannot be stopped: the step of one of them does not end");
-    }
-    s->interrupted = NULL; // whoever interrupts wants the benches to be brought down
-    s->emergency = NULL;
-    s->because = NULL; // what is wrong now is its own
-    const crd_status st = told(u, crd_dcp_master_stop(s->master));
-    if (s->status >= 0) { sum_up(s); }
-    give(s);
-    return st;
-}
-
-void crdi_session_lock(crdi_dcp_unit* u)
-{
-    if (u->session->shared) { take(u->session); }
-}
-
-void crdi_session_unlock(crdi_dcp_unit* u)
-{
-    if (u->session->shared) { give(u->session); }
-}
-
-void crdi_session_let_go(crdi_dcp_unit* u)
-{
-    if (u->own_session) { atomic_store_explicit(&u->session->quit, true, memory_order_relaxed); }
-}
-
-void crdi_session_interrupt(crdi_dcp_unit* u)
-{
-    atomic_store_explicit(&u->session->given_up, true, memory_order_relaxed);
+    return crdi_session_word_failure(u, s->status);
 }

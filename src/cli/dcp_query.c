@@ -1,16 +1,16 @@
 // What cardan dcp scan, link and conform share: the network, signals, addresses, descriptions.
-#include "cli/dcp_probe.h"
+#include "cli/dcp_query.h"
 #include "shared/base_interrupt.h"
 
 #include <string.h>
 
-bool crdi_probe_stopped(void* user)
+bool crdi_query_stopped(void* user)
 {
     (void)user;
     return crdi_interrupted();
 }
 
-static crd_status secure(crd_context* ctx, const char* path, crdi_probe* p)
+static crd_status secure(crd_context* ctx, const char* path, crdi_query* p)
 {
     crd_dcp_key key;
     crd_dcp_net* secured = NULL;
@@ -23,10 +23,10 @@ static crd_status secure(crd_context* ctx, const char* path, crdi_probe* p)
     return st;
 }
 
-crd_status crdi_probe_open(crd_context* ctx, const char* key, const char* capture, crdi_probe* out)
+crd_status crdi_query_open(crd_context* ctx, const char* key, const char* capture, crdi_query* out)
 {
     crd_status st = CRD_OK;
-    *out = (crdi_probe){0};
+    *out = (crdi_query){0};
     CRD_TRY(crd_dcp_net_create(ctx, &out->net));
     if (key) { CRD_TRY(secure(ctx, key, out)); }
     if (capture) {
@@ -36,19 +36,19 @@ crd_status crdi_probe_open(crd_context* ctx, const char* key, const char* captur
     (void)crdi_interrupt_catch(&(crdi_interrupt_options){0}); // waiting is interrupted
     return CRD_OK;
 fail:
-    (void)crdi_probe_close(out);
+    (void)crdi_query_close(out);
     return st;
 }
 
-crd_status crdi_probe_close(crdi_probe* p)
+crd_status crdi_query_close(crdi_query* p)
 {
     crd_dcp_net_destroy(p->net);
     const crd_status st = crd_dcp_capture_close(p->capture);
-    *p = (crdi_probe){0};
+    *p = (crdi_query){0};
     return st;
 }
 
-crd_status crdi_probe_address(crd_context* ctx, const char* text, crd_dcp_address* out)
+crd_status crdi_query_address(crd_context* ctx, const char* text, crd_dcp_address* out)
 {
     const char* scheme = strstr(text, "://");
     const char* host = scheme ? scheme + 3 : text;
@@ -64,7 +64,7 @@ crd_status crdi_probe_address(crd_context* ctx, const char* text, crd_dcp_addres
     return st;
 }
 
-crd_status crdi_probe_description(crd_context* ctx, const char* path, crd_dcp_description** out)
+crd_status crdi_query_description(crd_context* ctx, const char* path, crd_dcp_description** out)
 {
     const crd_dcp_finding* f = NULL;
     int count = 0;
