@@ -168,20 +168,28 @@ size_t crd_dcp_put(const crd_dcp_slot* slots, int count, uint8_t* out, size_t ro
 
 // ---- take --------------------------------------------------------------------------------------
 
-// Bytes of a value that begins at `at` of a payload; SIZE_MAX: it ends behind the payload.
-static inline size_t encoded_size(uint8_t type, uint64_t count, const uint8_t* payload, size_t at,
-                                  size_t length)
+// Where a value ends that begins at `*at`; false: behind the end of the payload.
+static inline bool skip(uint32_t count, uint8_t type, const uint8_t* payload, size_t length,
+                        size_t* at)
 {
-    const size_t size = width(type), left = length - at;
-    if (size) { return count <= UINT32_MAX && count * size <= left ? count * size : SIZE_MAX; }
-    if (!crdi_dcp_is_bytes(type) || left < 4) { return SIZE_MAX; }
-    const uint64_t n = 4 + crdi_load_le(payload + at, 4);
-    return n <= left ? (size_t)n : SIZE_MAX;
+    const size_t left = length - *at;
+    size_t size = count * width(type);
+    if (crdi_dcp_is_bytes(type)) {
+        if (left < 4) { return false; }
+        const uint64_t n = 4 + crdi_load_le(payload + *at, 4);
+        if (n > left) { return false; }
+        size = (size_t)n;
+    }
+    if (size > left) { return false; }
+    *at += size;
+    return true;
 }
 
 size_t crdi_dcp_encoded_size(uint8_t type, uint64_t count, const uint8_t* bytes, size_t left)
 {
-    return encoded_size(type, count, bytes, 0, left);
+    size_t at = 0;
+    const bool known = type < CRD_DCP_DATA_TYPE_COUNT && count <= UINT32_MAX;
+    return known && skip((uint32_t)count, type, bytes, left, &at) ? at : SIZE_MAX;
 }
 
 static crd_dcp_error look_through(const crd_dcp_slot* slots, const uint8_t* types, int count,
@@ -191,10 +199,11 @@ static crd_dcp_error look_through(const crd_dcp_slot* slots, const uint8_t* type
     bool fits = true;
     for (int i = 0; i < count; i++) {
         if (!converts(types[i], slots[i].type)) { return CRD_DCP_E_INVALID_SOURCE_DATA_TYPE; }
-        const size_t size = encoded_size(types[i], slots[i].count, payload, at, length);
-        if (size == SIZE_MAX) { return CRD_DCP_E_INVALID_LENGTH; }
-        if (crdi_dcp_is_bytes(types[i]) && size - 4 > slots[i].max_size) { fits = false; }
-        at += size;
+        const size_t begin = at;
+        if (!skip(slots[i].count, types[i], payload, length, &at)) {
+            return CRD_DCP_E_INVALID_LENGTH;
+        }
+        if (crdi_dcp_is_bytes(types[i]) && at - begin - 4 > slots[i].max_size) { fits = false; }
     }
     if (at != length) { return CRD_DCP_E_INVALID_LENGTH; }
     return fits ? CRD_DCP_NONE : CRD_DCP_E_INVALID_PAYLOAD;
@@ -278,17 +287,17 @@ crd_dcp_error crd_dcp_take(const crd_dcp_slot* slots, const uint8_t* types, int 
     if (fault != CRD_DCP_NONE) { return fault; }
     size_t at = 0;
     for (int i = 0; i < count; i++) {
-        const size_t size = encoded_size(types[i], slots[i].count, payload, at, length);
-        if (size > 0) { take_slot(&slots[i], types[i], payload + at); }
-        at += size;
+        const size_t begin = at;
+        skip(slots[i].count, types[i], payload, length, &at);
+        if (at > begin) { take_slot(&slots[i], types[i], payload + begin); }
     }
     return CRD_DCP_NONE;
 }
 
 void crdi_dcp_load_number(uint8_t type, const uint8_t* bytes, double* real, int64_t* integer)
 {
-    take_slot(&(crd_dcp_slot){.type = type, .count = 1, .real = real, .integer = integer}, type,
-              bytes);
+    const crd_dcp_slot slot = {.type = type, .count = 1, .real = real, .integer = integer};
+    (void)crd_dcp_take(&slot, &type, 1, bytes, width(type));
 }
 
 // ---- slots -------------------------------------------------------------------------------------

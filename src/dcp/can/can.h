@@ -34,11 +34,10 @@ typedef struct crdi_can_field {
     uint64_t most;
 } crdi_can_field;
 
-// A setting of the ScenarioConfiguration.
+// A setting of the ScenarioConfiguration; its element has the name of the PDU. Network information
+// has a child that says where, CFG_parameter one with the value.
 typedef struct crdi_can_setting {
-    const char* element;
     uint8_t type;
-    bool network, value; // has a child that says where, or a value
     crdi_can_field fields[CRDI_CAN_FIELDS];
 } crdi_can_setting;
 extern const crdi_can_setting crdi_can_settings[]; // in the order of the schema

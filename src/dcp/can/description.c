@@ -49,28 +49,17 @@ static const char matrix_fixed[] =
 #define SOURCE_TYPE FIELD("source_data_type", data_type, CRD_DCP_DATA_TYPE_COUNT - 1)
 
 const crdi_can_setting crdi_can_settings[] = {
-    {"CFG_time_res",
-     CRD_DCP_CFG_TIME_RES,
-     false,
-     false,
+    {CRD_DCP_CFG_TIME_RES,
      {FIELD("numerator", numerator, UINT32_MAX), FIELD("denominator", denominator, UINT32_MAX)}},
-    {"CFG_steps", CRD_DCP_CFG_STEPS, false, false, {DATA_ID, FIELD("steps", steps, UINT32_MAX)}},
-    {"CFG_input", CRD_DCP_CFG_INPUT, false, false, {DATA_ID, POS, TARGET, SOURCE_TYPE}},
-    {"CFG_output",
-     CRD_DCP_CFG_OUTPUT,
-     false,
-     false,
-     {DATA_ID, POS, FIELD("source_vr", vr, UINT64_MAX)}},
-    {"CFG_target_network_information", CRD_DCP_CFG_TARGET_NETWORK, true, false, {DATA_ID}},
-    {"CFG_source_network_information", CRD_DCP_CFG_SOURCE_NETWORK, true, false, {DATA_ID}},
-    {"CFG_parameter", CRD_DCP_CFG_PARAMETER, false, true, {TARGET}},
-    {"CFG_tunable_parameter",
-     CRD_DCP_CFG_TUNABLE_PARAMETER,
-     false,
-     false,
-     {PARAM_ID, POS, TARGET, SOURCE_TYPE}},
-    {"CFG_param_network_information", CRD_DCP_CFG_PARAM_NETWORK, true, false, {PARAM_ID}},
-    {"CFG_scope", CRD_DCP_CFG_SCOPE, false, false, {DATA_ID, FIELD("scope", scope, CRD_DCP_RUN)}},
+    {CRD_DCP_CFG_STEPS, {DATA_ID, FIELD("steps", steps, UINT32_MAX)}},
+    {CRD_DCP_CFG_INPUT, {DATA_ID, POS, TARGET, SOURCE_TYPE}},
+    {CRD_DCP_CFG_OUTPUT, {DATA_ID, POS, FIELD("source_vr", vr, UINT64_MAX)}},
+    {CRD_DCP_CFG_TARGET_NETWORK, {DATA_ID}},
+    {CRD_DCP_CFG_SOURCE_NETWORK, {DATA_ID}},
+    {CRD_DCP_CFG_PARAMETER, {TARGET}},
+    {CRD_DCP_CFG_TUNABLE_PARAMETER, {PARAM_ID, POS, TARGET, SOURCE_TYPE}},
+    {CRD_DCP_CFG_PARAM_NETWORK, {PARAM_ID}},
+    {CRD_DCP_CFG_SCOPE, {DATA_ID, FIELD("scope", scope, CRD_DCP_RUN)}},
 };
 const int crdi_can_setting_count = sizeof crdi_can_settings / sizeof *crdi_can_settings;
 
@@ -431,7 +420,9 @@ static void read_value(reader* r, const crdi_xml_element* e, crd_dcp_pdu* p)
 static const crdi_can_setting* setting_of(const crdi_xml_element* e)
 {
     for (int i = 0; i < crdi_can_setting_count; i++) {
-        if (strcmp(crdi_can_settings[i].element, e->name) == 0) { return &crdi_can_settings[i]; }
+        if (strcmp(crd_dcp_type_name(crdi_can_settings[i].type), e->name) == 0) {
+            return &crdi_can_settings[i];
+        }
     }
     return NULL;
 }
@@ -447,8 +438,8 @@ static void read_setting(reader* r, const crdi_xml_element* e, const crdi_can_se
                             get_number(r, e, s->fields[i].name, s->fields[i].most));
     }
     look_at_attributes(r, e, known, "");
-    if (s->network) { read_network(r, e, p); }
-    if (s->value) { read_value(r, e, p); }
+    if (crdi_dcp_is_network(s->type)) { read_network(r, e, p); }
+    if (s->type == CRD_DCP_CFG_PARAMETER) { read_value(r, e, p); }
 }
 
 static void read_slave(reader* r, const crdi_xml_element* e, crd_dcp_can_config* out)

@@ -128,20 +128,22 @@ static crd_status put_setting(crd_context* ctx, crd_text* t, const crdi_can_sett
                               const crd_dcp_pdu* p)
 {
     crd_status st = CRD_OK;
-    crdi_text_add(t, "      <%s", s->element);
+    const char* element = crd_dcp_type_name(s->type);
+    crdi_text_add(t, "      <%s", element);
     for (int i = 0; i < CRDI_CAN_FIELDS && s->fields[i].name; i++) {
         crdi_text_add(
             t, " %s=\"%llu\"", s->fields[i].name,
             (unsigned long long)crdi_dcp_member_get(p, s->fields[i].offset, s->fields[i].size));
     }
-    if (!s->network && !s->value) {
+    const bool network = crdi_dcp_is_network(s->type), value = s->type == CRD_DCP_CFG_PARAMETER;
+    if (!network && !value) {
         crdi_text_add(t, "/>\n");
         return st;
     }
     crdi_text_add(t, ">");
-    if (s->network) { put_network(t, p); }
-    if (s->value) { st = put_value(ctx, t, p); }
-    crdi_text_add(t, "</%s>\n", s->element);
+    if (network) { put_network(t, p); }
+    if (value) { st = put_value(ctx, t, p); }
+    crdi_text_add(t, "</%s>\n", element);
     return st;
 }
 

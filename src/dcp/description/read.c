@@ -25,6 +25,7 @@ typedef struct reader {
     const char* space; // of all elements; should be ""
     crd_map names;     // of types
     simple_type* types;
+    int type_count; // in `names` so far
 } reader;
 
 // ---- values ------------------------------------------------------------------------------------
@@ -232,6 +233,19 @@ static int count_children(const reader* r, const crdi_xml_element* e, const char
     return n;
 }
 
+// All children of this name as an array, read one by one into zeroed memory.
+typedef void read_one(reader* r, const crdi_xml_element* e, void* out);
+static void* read_list(reader* r, const crdi_xml_element* e, const char* name, size_t size,
+                       read_one* one, int* count)
+{
+    char* all = new_array(r, count_children(r, e, name), size);
+    *count = 0;
+    for (const crdi_xml_element* k = all ? get_child(r, e, name) : NULL; k; k = crdi_xml_same(k)) {
+        one(r, k, all + (size_t)(*count)++ * size);
+    }
+    return all;
+}
+
 // ---- the root and its small parts --------------------------------------------------------------
 
 static void read_root(reader* r, const crdi_xml_element* e)
@@ -380,31 +394,23 @@ static void read_transports(reader* r, const crdi_xml_element* e)
 
 // ---- units and types ---------------------------------------------------------------------------
 
-static void read_units(reader* r, const crdi_xml_element* e)
+static void read_display_unit(reader* r, const crdi_xml_element* e, void* out)
 {
-    const int count = count_children(r, e, "Unit");
-    crd_dcp_unit* all = new_array(r, count, sizeof *all);
-    int n = 0;
-    for (const crdi_xml_element* k = all ? get_child(r, e, "Unit") : NULL; k;
-         k = crdi_xml_same(k)) {
-        crd_dcp_unit* u = &all[n++];
-        *u = (crd_dcp_unit){.name = "", .factor = 1, .line = k->line};
-        read_attributes(r, k, CRDI_DCPX_UNIT, u);
-        const crdi_xml_element* base = get_child(r, k, "BaseUnit");
-        u->has_base = base != NULL;
-        if (base) { read_attributes(r, base, CRDI_DCPX_BASE_UNIT, u); }
-        crd_dcp_display_unit* displays =
-            new_array(r, count_children(r, k, "DisplayUnit"), sizeof *displays);
-        const crdi_xml_element* shown = displays ? get_child(r, k, "DisplayUnit") : NULL;
-        for (; shown; shown = crdi_xml_same(shown)) {
-            crd_dcp_display_unit* x = &displays[u->display_count++];
-            *x = (crd_dcp_display_unit){.name = "", .factor = 1};
-            read_attributes(r, shown, CRDI_DCPX_DISPLAY_UNIT, x);
-        }
-        u->displays = displays;
-    }
-    r->d->units = all;
-    r->d->unit_count = n;
+    crd_dcp_display_unit* x = out;
+    *x = (crd_dcp_display_unit){.name = "", .factor = 1};
+    read_attributes(r, e, CRDI_DCPX_DISPLAY_UNIT, x);
+}
+
+static void read_unit(reader* r, const crdi_xml_element* e, void* out)
+{
+    crd_dcp_unit* u = out;
+    *u = (crd_dcp_unit){.name = "", .factor = 1, .line = e->line};
+    read_attributes(r, e, CRDI_DCPX_UNIT, u);
+    const crdi_xml_element* base = get_child(r, e, "BaseUnit");
+    u->has_base = base != NULL;
+    if (base) { read_attributes(r, base, CRDI_DCPX_BASE_UNIT, u); }
+    u->displays =
+        read_list(r, e, "DisplayUnit", sizeof *u->displays, read_display_unit, &u->display_count);
 }
 
 // The element of the data type, and how many there are.
@@ -425,30 +431,23 @@ static const crdi_xml_element* find_type(const reader* r, const crdi_xml_element
     return found;
 }
 
-static void read_types(reader* r, const crdi_xml_element* e)
+static void read_type(reader* r, const crdi_xml_element* e, void* out)
 {
-    simple_type* all = new_array(r, count_children(r, e, "SimpleType"), sizeof *all);
-    int n = 0;
-    for (const crdi_xml_element* k = all ? get_child(r, e, "SimpleType") : NULL; k;
-         k = crdi_xml_same(k)) {
-        int elements = 0;
-        bool fresh = false;
-        simple_type* t = &all[n];
-        t->name = copy_text(r, crdi_xml_get(k, "name"));
-        t->type = CRD_DCP_DATA_TYPE_COUNT;
-        t->element = find_type(r, k, &t->type, &elements);
-        if (elements != 1) {
-            crdi_dcp_found(r->f, "U04", k->line, "type '%s' has %d data types, expected one",
-                           crdi_clip(t->name).text, elements);
-        }
-        if (crdi_map_add(&r->names, t->name, n, &fresh) < 0) { r->f->failed = true; }
-        if (!fresh) {
-            crdi_dcp_found(r->f, "U03", k->line, "a second type '%s', expected another name",
-                           crdi_clip(t->name).text);
-        }
-        n++;
+    int elements = 0;
+    bool fresh = false;
+    simple_type* t = out;
+    t->name = copy_text(r, crdi_xml_get(e, "name"));
+    t->type = CRD_DCP_DATA_TYPE_COUNT;
+    t->element = find_type(r, e, &t->type, &elements);
+    if (elements != 1) {
+        crdi_dcp_found(r->f, "U04", e->line, "type '%s' has %d data types, expected one",
+                       crdi_clip(t->name).text, elements);
     }
-    r->types = all;
+    if (crdi_map_add(&r->names, t->name, r->type_count++, &fresh) < 0) { r->f->failed = true; }
+    if (!fresh) {
+        crdi_dcp_found(r->f, "U03", e->line, "a second type '%s', expected another name",
+                       crdi_clip(t->name).text);
+    }
 }
 
 // ---- variables ---------------------------------------------------------------------------------
@@ -508,16 +507,17 @@ static void read_dimensions(reader* r, const crdi_xml_element* e, crd_dcp_variab
     }
 }
 
-static const crd_dcp_dependency* read_dependencies(reader* r, const crdi_xml_element* e, int* count)
+static void read_dependency(reader* r, const crdi_xml_element* e, void* out)
 {
-    crd_dcp_dependency* all = new_array(r, count_children(r, e, "Dependency"), sizeof *all);
-    int n = 0;
-    for (const crdi_xml_element* k = all ? get_child(r, e, "Dependency") : NULL; k;
-         k = crdi_xml_same(k)) {
-        read_attributes(r, k, CRDI_DCPX_DEPENDENCY, &all[n++]);
-    }
-    *count = n;
-    return all;
+    read_attributes(r, e, CRDI_DCPX_DEPENDENCY, out);
+}
+
+static const crd_dcp_dependency* read_dependencies(reader* r, const crdi_xml_element* e, bool* has,
+                                                   int* count)
+{
+    *has = e != NULL;
+    return e ? read_list(r, e, "Dependency", sizeof(crd_dcp_dependency), read_dependency, count)
+             : NULL;
 }
 
 static void read_output(reader* r, const crdi_xml_element* e, crd_dcp_variable* v)
@@ -537,16 +537,11 @@ static void read_output(reader* r, const crdi_xml_element* e, crd_dcp_variable* 
     }
     read_attributes(r, e, CRDI_DCPX_OUTPUT, v);
     const crdi_xml_element* dependencies = get_child(r, e, "Dependencies");
-    const crdi_xml_element* initial = get_child(r, dependencies, "Initialization");
-    const crdi_xml_element* run = get_child(r, dependencies, "Run");
-    if (initial) {
-        v->has_initial_dependencies = true;
-        v->initial_dependencies = read_dependencies(r, initial, &v->initial_dependency_count);
-    }
-    if (run) {
-        v->has_run_dependencies = true;
-        v->run_dependencies = read_dependencies(r, run, &v->run_dependency_count);
-    }
+    v->initial_dependencies =
+        read_dependencies(r, get_child(r, dependencies, "Initialization"),
+                          &v->has_initial_dependencies, &v->initial_dependency_count);
+    v->run_dependencies = read_dependencies(r, get_child(r, dependencies, "Run"),
+                                            &v->has_run_dependencies, &v->run_dependency_count);
 }
 
 // Data type, start and dimensions below Input, Output, Parameter, StructuralParameter.
@@ -579,8 +574,9 @@ static void read_causality(reader* r, const crdi_xml_element* e, crd_dcp_variabl
     if (v->causality == CRD_OUTPUT) { read_output(r, e, v); }
 }
 
-static void read_variable(reader* r, const crdi_xml_element* e, crd_dcp_variable* v)
+static void read_variable(reader* r, const crdi_xml_element* e, void* out)
 {
+    crd_dcp_variable* v = out;
     static const struct {
         const char* name;
         uint8_t causality;
@@ -619,45 +615,37 @@ static crd_status read_variables(reader* r, const crdi_xml_element* e)
                          r->d->file, e->line, count, MAX_VARIABLES);
     }
     if (e) { r->d->lines.variables = e->line; }
-    crd_dcp_variable* all = new_array(r, count, sizeof *all);
-    if (!all) { return CRD_E_MEMORY; }
-    int n = 0;
-    for (const crdi_xml_element* k = get_child(r, e, "Variable"); k; k = crdi_xml_same(k)) {
-        read_variable(r, k, &all[n++]);
-    }
-    r->d->variables = all;
-    r->d->variable_count = n;
-    return CRD_OK;
+    r->d->variables =
+        read_list(r, e, "Variable", sizeof(crd_dcp_variable), read_variable, &r->d->variable_count);
+    return r->d->variables ? CRD_OK : CRD_E_MEMORY;
 }
 
 // ---- log ---------------------------------------------------------------------------------------
+
+static void read_category(reader* r, const crdi_xml_element* e, void* out)
+{
+    crd_dcp_log_category* c = out;
+    *c = (crd_dcp_log_category){.name = "", .line = e->line};
+    read_attributes(r, e, CRDI_DCPX_CATEGORY, c);
+}
+
+static void read_template(reader* r, const crdi_xml_element* e, void* out)
+{
+    crd_dcp_log_template* t = out;
+    *t = (crd_dcp_log_template){.message = "", .line = e->line};
+    read_attributes(r, e, CRDI_DCPX_TEMPLATE, t);
+    if (crdi_dcp_read_arguments(r->arena, t) < 0) { r->f->failed = true; }
+}
 
 static void read_log(reader* r, const crdi_xml_element* e)
 {
     crd_dcp_description* d = r->d;
     if (!e) { return; }
     d->lines.log = e->line;
-    const crdi_xml_element* list = get_child(r, e, "Categories");
-    crd_dcp_log_category* categories =
-        new_array(r, count_children(r, list, "Category"), sizeof *categories);
-    const crdi_xml_element* k = categories ? get_child(r, list, "Category") : NULL;
-    for (; k; k = crdi_xml_same(k)) {
-        crd_dcp_log_category* c = &categories[d->category_count++];
-        *c = (crd_dcp_log_category){.name = "", .line = k->line};
-        read_attributes(r, k, CRDI_DCPX_CATEGORY, c);
-    }
-    d->categories = categories;
-    list = get_child(r, e, "Templates");
-    crd_dcp_log_template* templates =
-        new_array(r, count_children(r, list, "Template"), sizeof *templates);
-    k = templates ? get_child(r, list, "Template") : NULL;
-    for (; k; k = crdi_xml_same(k)) {
-        crd_dcp_log_template* t = &templates[d->template_count++];
-        *t = (crd_dcp_log_template){.message = "", .line = k->line};
-        read_attributes(r, k, CRDI_DCPX_TEMPLATE, t);
-        if (crdi_dcp_read_arguments(r->arena, t) < 0) { r->f->failed = true; }
-    }
-    d->templates = templates;
+    d->categories = read_list(r, get_child(r, e, "Categories"), "Category", sizeof *d->categories,
+                              read_category, &d->category_count);
+    d->templates = read_list(r, get_child(r, e, "Templates"), "Template", sizeof *d->templates,
+                             read_template, &d->template_count);
     if (!d->category_count && !d->template_count) {
         crdi_dcp_found(r->f, "L09", e->line,
                        "<Log> has no categories and no templates, expected at least one of each");
@@ -678,8 +666,11 @@ crd_status crdi_dcp_read(crd_dcp_description* d, const crdi_xml* xml, crdi_dcp_f
     crdi_dcp_check_schema(root, f);
     read_root(&r, root);
     read_op_mode(&r, get_child(&r, root, "OpMode"));
-    read_units(&r, get_child(&r, root, "UnitDefinitions"));
-    read_types(&r, get_child(&r, root, "TypeDefinitions"));
+    int types = 0;
+    d->units = read_list(&r, get_child(&r, root, "UnitDefinitions"), "Unit", sizeof *d->units,
+                         read_unit, &d->unit_count);
+    r.types = read_list(&r, get_child(&r, root, "TypeDefinitions"), "SimpleType", sizeof *r.types,
+                        read_type, &types);
     read_time(&r, get_child(&r, root, "TimeRes"), get_child(&r, root, "Heartbeat"));
     read_transports(&r, get_child(&r, root, "TransportProtocols"));
     const crdi_xml_element* flags = get_child(&r, root, "CapabilityFlags");

@@ -1,4 +1,4 @@
-// Requests, their answers, and what is known about the slaves.
+// Requests and changes of state, repeated and supervised.
 //
 // A request has the slave's next sequence id and is sent again, the same, until it is answered.
 // Over datagrams one is on its way at a time. An answer counts if it has the sequence id of a
@@ -15,14 +15,11 @@
 #include "dcp/net/net.h"
 
 enum {
-    REFUSALS = 20,        // of one change of state because of where the slave is
     SCAN_FIRST = 3,       // tries of the contact until other ids are tried
     SCAN_EVERY = 5,       // tries between two of these
     MOST_PACKETS = 10000, // taken in by one poll
-    LOG_ENTRIES = 8,      // asked for at once: what fits into DCPLib's buffers
 };
 static const double longest_pause = 1; // s between two questions for the state during a duty
-static const double log_pause = 1;     // s between two INF_log
 
 // ---- words -------------------------------------------------------------------------------------
 
@@ -66,19 +63,19 @@ crd_status crdi_dcp_failure(crd_dcp_master* m)
     return crdi_fail(m->ctx, CRD_E_UNIT, "%s", m->peers[m->failed].reason);
 }
 
-static const char* error_name(int code)
+const char* crdi_dcp_code_name(int code)
 {
     const char* name = crd_dcp_error_name(code);
     return name ? name : "unknown";
 }
 
-static const char* state_name(int state)
+const char* crdi_dcp_state_word(int state)
 {
     const char* name = crd_dcp_state_name(state);
     return name ? name : "an unknown state";
 }
 
-static const char* type_name(int type)
+const char* crdi_dcp_type_word(int type)
 {
     const char* name = crd_dcp_type_name(type);
     return name ? name : "a request";
@@ -104,7 +101,7 @@ const uint8_t* crdi_dcp_request_bytes(const crdi_dcp_request* r)
     return r->bytes ? r->bytes : r->small;
 }
 
-static uint8_t request_type(const crdi_dcp_request* r)
+uint8_t crdi_dcp_request_type(const crdi_dcp_request* r)
 {
     return crdi_dcp_request_bytes(r)[0];
 }
@@ -112,7 +109,7 @@ static uint8_t request_type(const crdi_dcp_request* r)
 bool crdi_dcp_asks(const crdi_dcp_peer* p, uint8_t type)
 {
     for (int i = 0; i < p->outbox_count; i++) {
-        if (request_type(&p->outbox[i]) == type) { return true; }
+        if (crdi_dcp_request_type(&p->outbox[i]) == type) { return true; }
     }
     return false;
 }
@@ -131,7 +128,7 @@ static void send_request(crd_dcp_master* m, crdi_dcp_peer* p, crdi_dcp_request* 
 }
 
 // Sends what may be on its way and is not.
-static void transmit_requests(crd_dcp_master* m, crdi_dcp_peer* p)
+void crdi_dcp_transmit(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     for (int i = 0; i < p->outbox_count && i < p->window; i++) {
         crdi_dcp_request* r = &p->outbox[i];
@@ -151,7 +148,7 @@ void crdi_dcp_push(crd_dcp_master* m, crdi_dcp_peer* p, const crdi_dcp_request* 
 {
     if (p->outbox_count == CRDI_DCP_OUTBOX) { return; }
     p->outbox[p->outbox_count++] = *r;
-    transmit_requests(m, p);
+    crdi_dcp_transmit(m, p);
 }
 
 void crdi_dcp_ask(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* pdu)
@@ -165,27 +162,27 @@ void crdi_dcp_ask(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* pdu)
     crdi_dcp_push(m, p, &r);
 }
 
-static void ask_state(crd_dcp_master* m, crdi_dcp_peer* p)
+void crdi_dcp_ask_state(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     if (crdi_dcp_asks(p, CRD_DCP_INF_STATE)) { return; }
     crdi_dcp_ask(m, p, &(crd_dcp_pdu){.type = CRD_DCP_INF_STATE});
 }
 
-static void remove_request(crdi_dcp_peer* p, int i)
+void crdi_dcp_remove_request(crdi_dcp_peer* p, int i)
 {
     p->outbox_count--;
     memmove(&p->outbox[i], &p->outbox[i + 1], (size_t)(p->outbox_count - i) * sizeof p->outbox[0]);
 }
 
 // It gets another sequence id: the old one was used up, or is not the one the slave waits for.
-static void renew(crd_dcp_master* m, crdi_dcp_peer* p, int i)
+void crdi_dcp_renew(crd_dcp_master* m, crdi_dcp_peer* p, int i)
 {
     crdi_dcp_request* r = &p->outbox[i];
     r->flying = false;
     if (++r->renewals > CRDI_DCP_RENEWALS) {
         crdi_dcp_peer_fail(m, p,
                            "the DCP slave refuses the sequence ids of %s, also those that it names",
-                           type_name(request_type(r)));
+                           crdi_dcp_type_word(crdi_dcp_request_type(r)));
     }
 }
 
@@ -200,7 +197,7 @@ void crdi_dcp_forget(crdi_dcp_peer* p)
 
 // ---- operations --------------------------------------------------------------------------------
 
-static double patience_for(const crd_dcp_master* m, const crdi_dcp_operation* op)
+double crdi_dcp_patience(const crd_dcp_master* m, const crdi_dcp_operation* op)
 {
     const bool rests = op->to == CRD_DCP_STOPPED || op->to == CRD_DCP_ERRORRESOLVED;
     return rests ? fmax(m->opt.patience, m->opt.rest) : m->opt.patience;
@@ -219,7 +216,7 @@ void crdi_dcp_begin(crd_dcp_master* m, crdi_dcp_peer* p, uint8_t type, crd_dcp_s
                                  .time = p->op.time,
                                  .pause = m->opt.timeout,
                                  .poll = now + m->opt.timeout};
-    p->op.until = now + patience_for(m, &p->op);
+    p->op.until = now + crdi_dcp_patience(m, &p->op);
     crdi_dcp_wake(m, p, p->op.poll);
 }
 
@@ -266,7 +263,7 @@ void crdi_dcp_aim_at(crd_dcp_master* m, crdi_dcp_peer* p, crdi_dcp_aim* aim)
     crdi_dcp_drive(m, p);
 }
 
-static void op_refused(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_error code)
+void crdi_dcp_operation_refused(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_error code)
 {
     crdi_dcp_operation* op = &p->op;
     op->code = code;
@@ -281,14 +278,15 @@ static void op_refused(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_error code)
     const bool about_state = code == CRD_DCP_E_TRANSITION_IN_PROGRESS ||
                              code == CRD_DCP_E_INVALID_STATE_ID ||
                              code == CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE;
-    if (about_state && ++op->refusals <= REFUSALS) {
+    if (about_state && ++op->refusals <= CRDI_DCP_REFUSALS) {
         op->stage = CRDI_UNSURE;
         p->known = false;
-        ask_state(m, p);
+        crdi_dcp_ask_state(m, p);
         return;
     }
-    crdi_dcp_peer_fail(m, p, "the DCP slave refuses %s in %s: 0x%04X %s (%s)", type_name(op->type),
-                       state_name((int)op->from), (unsigned)code, error_name((int)code),
+    crdi_dcp_peer_fail(m, p, "the DCP slave refuses %s in %s: 0x%04X %s (%s)",
+                       crdi_dcp_type_word(op->type), crdi_dcp_state_word((int)op->from),
+                       (unsigned)code, crdi_dcp_code_name((int)code),
                        crd_dcp_error_text((int)code));
 }
 
@@ -297,14 +295,14 @@ static void choose_detour(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     const crdi_dcp_operation op = p->op;
     p->op.stage = CRDI_IDLE;
-    if (++p->detours <= REFUSALS) { return; }
+    if (++p->detours <= CRDI_DCP_REFUSALS) { return; }
     crdi_dcp_peer_fail(m, p, "the DCP slave cannot be brought down: it is in %s and refuses %s%s%s",
-                       state_name((int)p->status.state), type_name(op.type), op.code ? ": " : "",
-                       op.code ? error_name((int)op.code) : "");
+                       crdi_dcp_state_word((int)p->status.state), crdi_dcp_type_word(op.type),
+                       op.code ? ": " : "", op.code ? crdi_dcp_code_name((int)op.code) : "");
 }
 
 // INF_state has told what became of a request.
-static void settle_operation(crd_dcp_master* m, crdi_dcp_peer* p)
+void crdi_dcp_settle_operation(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     crdi_dcp_operation* op = &p->op;
     const crd_dcp_state state = p->status.state;
@@ -317,10 +315,11 @@ static void settle_operation(crd_dcp_master* m, crdi_dcp_peer* p)
         op->stage = CRDI_ACKED;
     } else if (p->going_down) {
         choose_detour(m, p);
-    } else if (state == op->from && op->refusals > REFUSALS / 2) {
+    } else if (state == op->from && op->refusals > CRDI_DCP_REFUSALS / 2) {
         crdi_dcp_peer_fail(m, p, "the DCP slave refuses %s in %s: 0x%04X %s (%s)",
-                           type_name(op->type), state_name((int)state), (unsigned)op->code,
-                           error_name((int)op->code), crd_dcp_error_text((int)op->code));
+                           crdi_dcp_type_word(op->type), crdi_dcp_state_word((int)state),
+                           (unsigned)op->code, crdi_dcp_code_name((int)op->code),
+                           crd_dcp_error_text((int)op->code));
     } else if (state == op->from && op->code == CRD_DCP_E_TRANSITION_IN_PROGRESS) {
         op->stage = CRDI_NEED; // at the next answer, not at once
         op->code = CRD_DCP_NONE;
@@ -328,354 +327,6 @@ static void settle_operation(crd_dcp_master* m, crdi_dcp_peer* p)
     } else {
         op->stage = CRDI_NEED;
     }
-}
-
-// ---- states ------------------------------------------------------------------------------------
-
-// Where it cannot be by our doing.
-static bool out_of_place(const crdi_dcp_peer* p, crd_dcp_state state)
-{
-    if (!p->registered || p->going_down) { return false; }
-    return state == CRD_DCP_ALIVE || state == CRD_DCP_STOPPING || state == CRD_DCP_STOPPED ||
-           (state == CRD_DCP_CONFIGURATION && p->prepared);
-}
-
-// The states of the steps of NRT are no news: they come thousands of times a second.
-static bool of_steps(crd_dcp_state state)
-{
-    return state == CRD_DCP_COMPUTING || state == CRD_DCP_COMPUTED || state == CRD_DCP_SENDING_D;
-}
-
-static void adopt_state(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_state state)
-{
-    const bool news = !p->known || (p->status.state != state && !of_steps(state) &&
-                                    !(state <= CRD_DCP_RUNNING && of_steps(p->status.state)));
-    p->known = true;
-    p->status.state = state;
-    if (news) {
-        crdi_dcp_notify(m, p, CRD_DCP_NOTICE_STATE, CRD_DCP_NONE, "%s", state_name(state));
-    }
-    if (state >= CRD_DCP_ERRORHANDLING && !p->error_asked && p->registered && !p->going_down) {
-        if (p->errors_refused > REFUSALS) {
-            crdi_dcp_peer_fail(m, p, "the DCP slave went to %s and does not say why",
-                               state_name((int)state));
-            return;
-        }
-        p->error_asked = true;
-        crdi_dcp_ask(m, p, &(crd_dcp_pdu){.type = CRD_DCP_INF_ERROR});
-    }
-    if (state >= CRD_DCP_ERRORHANDLING && p->going_down && p->op.stage != CRDI_IDLE &&
-        p->op.type != CRD_DCP_STC_DEREGISTER && p->op.to != CRD_DCP_ERRORRESOLVED) {
-        crdi_dcp_forget(p); // on the way down it fell: the aim finds another way
-    }
-}
-
-static void receive_state(crd_dcp_master* m, crdi_dcp_peer* p, uint8_t state)
-{
-    if (state >= CRD_DCP_STATE_COUNT) { return; }
-    if (out_of_place(p, state)) {
-        if (++p->doubts < 2) { // it may be a damaged answer: once more
-            ask_state(m, p);
-            return;
-        }
-        p->status.state = state;
-        crdi_dcp_peer_fail(m, p,
-                           state == CRD_DCP_ALIVE ? "the DCP slave is %s: it was restarted, or "
-                                                    "somebody else has deregistered it"
-                           : state == CRD_DCP_CONFIGURATION
-                               ? "the DCP slave is in %s again: somebody else has reset it"
-                               : "the DCP slave has stopped by itself (%s)",
-                           state_name(state));
-        return;
-    }
-    p->doubts = 0;
-    adopt_state(m, p, state);
-    settle_operation(m, p);
-}
-
-static void notified(crd_dcp_master* m, crdi_dcp_peer* p, uint8_t state)
-{
-    const crdi_dcp_operation* op = &p->op;
-    if (state >= CRD_DCP_STATE_COUNT || (p->known && p->status.state == state)) { return; }
-    const bool expected = (op->stage == CRDI_ASKED || op->stage == CRDI_ACKED) &&
-                          (state == op->via || state == op->to);
-    if (expected && p->known && p->status.state == op->to) { return; } // `via` came late
-    if (expected || state >= CRD_DCP_ERRORHANDLING) {
-        adopt_state(m, p, state);
-    } else if (p->registered && op->stage != CRDI_NEED) {
-        ask_state(m, p);
-    } else if (op->stage == CRDI_NEED && state == op->from) {
-        adopt_state(m, p, state); // a refusal tells if it was an old one
-    }
-}
-
-// ---- answers -----------------------------------------------------------------------------------
-
-static void note_round_trip(crdi_dcp_peer* p, const crdi_dcp_request* r, double time)
-{
-    if (r->tries != 1) { return; } // of which sending it is the answer is not known
-    const double trip = fmax(time - r->sent, 0);
-    crd_dcp_slave_status* s = &p->status;
-    s->round_trip = s->round_trip == 0 ? trip : s->round_trip + (trip - s->round_trip) / 8;
-    s->round_trip_max = fmax(s->round_trip_max, trip);
-}
-
-static bool answer_fits(uint8_t request, uint8_t answer)
-{
-    if (answer == CRD_DCP_RSP_NACK) { return true; }
-    return request == CRD_DCP_INF_STATE   ? answer == CRD_DCP_RSP_STATE_ACK
-           : request == CRD_DCP_INF_ERROR ? answer == CRD_DCP_RSP_ERROR_ACK
-           : request == CRD_DCP_INF_LOG   ? answer == CRD_DCP_RSP_LOG_ACK
-                                          : answer == CRD_DCP_RSP_ACK;
-}
-
-// The slave waits for another number: take it over. From here on one request at a time, so that
-// answers to what was sent before cannot be taken for others.
-static void resynchronise(crd_dcp_master* m, crdi_dcp_peer* p, uint16_t expected)
-{
-    p->status.resynchronised++;
-    crdi_dcp_notify(m, p, CRD_DCP_NOTICE_REPAIR, CRD_DCP_E_INVALID_SEQUENCE_ID,
-                    "the slave expects sequence id %u: taken over", expected);
-    p->seq = expected;
-    p->window = 1;
-    for (int i = 0; i < p->outbox_count && !p->failed; i++) {
-        if (p->outbox[i].flying) { renew(m, p, i); }
-    }
-}
-
-static void wrong_sequence(crd_dcp_master* m, crdi_dcp_peer* p, int i, uint16_t expected)
-{
-    crdi_dcp_request* r = &p->outbox[i];
-    const uint8_t type = request_type(r);
-    if (expected != (uint16_t)(r->seq + 1)) {
-        resynchronise(m, p, expected);
-    } else if (crdi_dcp_is_state_change(type)) {
-        // It has got it before and the answer was lost: the state tells what it did with it.
-        remove_request(p, i);
-        if (p->op.stage == CRDI_ASKED && p->op.type == type) {
-            crdi_dcp_notify(m, p, CRD_DCP_NOTICE_REPAIR, CRD_DCP_NONE,
-                            "the answer to %s was lost: asking for the state", type_name(type));
-            p->op.stage = CRDI_UNSURE;
-            p->op.code = CRD_DCP_E_INVALID_SEQUENCE_ID;
-            p->op.refusals++;
-            p->known = false;
-            ask_state(m, p);
-        }
-    } else {
-        renew(m, p, i); // doing it twice does no harm, and there is an answer
-    }
-}
-
-// A refused CFG request. false: that is the end of it.
-static bool forgive(crd_dcp_master* m, crdi_dcp_peer* p, crdi_dcp_request* r, crd_dcp_error code)
-{
-    switch (request_type(r)) {
-    case CRD_DCP_CFG_STEPS: // which mean nothing in NRT
-        return p->spec.mode == CRD_DCP_NRT &&
-               (code == CRD_DCP_E_NOT_ALLOWED_IN_THIS_STATE || code == CRD_DCP_E_PDU_NOT_SUPPORTED);
-    case CRD_DCP_CFG_LOGGING:
-        crdi_dcp_notify(m, p, CRD_DCP_NOTICE_REPAIR, code,
-                        "the slave refuses a log that its description offers: 0x%04X %s",
-                        (unsigned)code, error_name((int)code));
-        return true;
-    default:
-        return false;
-    }
-}
-
-// What a CFG request is about, for its sentence.
-static void describe_request(const crdi_dcp_peer* p, const crdi_dcp_request* r, char* out,
-                             size_t room)
-{
-    crd_dcp_pdu q;
-    const uint8_t* bytes = crdi_dcp_request_bytes(r);
-    *out = 0;
-    if (crd_dcp_decode(bytes, r->length, &q) != CRD_DCP_GOOD) { return; }
-    const int variable = crdi_dcp_names_variable(q.type) ? crd_dcp_find_vr(p->d, q.vr) : -1;
-    if (variable >= 0) {
-        snprintf(out, room, " of %.100s (%s)", crdi_dcp_variable_name(p, variable),
-                 crd_dcp_data_type_name(p->d->variables[variable].type));
-    } else if (q.type == CRD_DCP_CFG_TIME_RES) {
-        snprintf(out, room, " %u/%u s", q.numerator, q.denominator);
-    } else if (q.type == CRD_DCP_CFG_STEPS) {
-        snprintf(out, room, " %u", q.steps);
-    } else if (r->bundle >= 0) {
-        const crd_dcp_address a = crdi_dcp_address_of(&q);
-        snprintf(out, room, " %s", crdi_dcp_address_text_of(&a).text);
-    }
-}
-
-static void cfg_refused(crd_dcp_master* m, crdi_dcp_peer* p, int i, crd_dcp_error code)
-{
-    crdi_dcp_request* r = &p->outbox[i];
-    const bool port = code == CRD_DCP_E_INVALID_NETWORK_INFORMATION && r->bundle >= 0;
-    if (port && crdi_dcp_master_next_port(m, p, r)) {
-        r->flying = false;
-        return;
-    }
-    if (!forgive(m, p, r, code)) {
-        char what[160];
-        describe_request(p, r, what, sizeof what);
-        crdi_dcp_peer_fail(m, p, "the DCP slave refuses %s%s: 0x%04X %s (%s)",
-                           type_name(request_type(r)), what, (unsigned)code, error_name((int)code),
-                           crd_dcp_error_text((int)code));
-        return;
-    }
-    remove_request(p, i);
-}
-
-static void refused(crd_dcp_master* m, crdi_dcp_peer* p, int i, const crd_dcp_pdu* a)
-{
-    const uint8_t type = request_type(&p->outbox[i]);
-    const crd_dcp_error code = (crd_dcp_error)a->error;
-    p->status.nacks++;
-    if (code == CRD_DCP_E_INVALID_SEQUENCE_ID) {
-        wrong_sequence(m, p, i, a->expected);
-    } else if (crdi_dcp_is_state_change(type)) {
-        remove_request(p, i);
-        if (p->op.stage == CRDI_ASKED && p->op.type == type) { op_refused(m, p, code); }
-    } else if (crdi_dcp_is_configuration(type)) {
-        cfg_refused(m, p, i, code);
-    } else if (type == CRD_DCP_INF_STATE) {
-        renew(m, p, i); // which it may not refuse
-    } else {
-        remove_request(p, i);
-        if (type == CRD_DCP_INF_ERROR) { // then it is not in error
-            p->error_asked = false;
-            p->errors_refused++;
-            p->known = false;
-            ask_state(m, p);
-        }
-        if (type == CRD_DCP_INF_LOG) { p->log_mode = 0; }
-    }
-}
-
-void crdi_dcp_ask_log(crd_dcp_master* m, crdi_dcp_peer* p)
-{
-    const crd_dcp_description* d = p->d;
-    if (p->log_mode != 1 || d->category_count == 0 || crdi_dcp_asks(p, CRD_DCP_INF_LOG)) { return; }
-    const int k = p->log_category++ % d->category_count;
-    p->logs_asked++;
-    p->log_at = m->now + log_pause / d->category_count;
-    crdi_dcp_ask(m, p,
-                 &(crd_dcp_pdu){
-                     .type = CRD_DCP_INF_LOG, .category = d->categories[k].id, .max = LOG_ENTRIES});
-}
-
-static void in_error(crd_dcp_master* m, crdi_dcp_peer* p, uint16_t code)
-{
-    p->status.error = (crd_dcp_error)code;
-    if (p->going_down) { return; }
-    const crd_dcp_state state =
-        p->status.state >= CRD_DCP_ERRORHANDLING ? p->status.state : CRD_DCP_ERRORHANDLING;
-    crdi_dcp_peer_fail(m, p, "the DCP slave went to %s: 0x%04X %s (%s)%s%s", state_name((int)state),
-                       code, error_name(code), crd_dcp_error_text(code),
-                       *p->logged ? "; its last message: " : "", p->logged);
-    crdi_dcp_ask_log(m, p); // which may say more
-}
-
-static void answered(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* a, double time)
-{
-    int i = 0;
-    while (i < p->outbox_count && !(p->outbox[i].flying && p->outbox[i].seq == a->seq)) {
-        i++;
-    }
-    if (i == p->outbox_count || !answer_fits(request_type(&p->outbox[i]), a->type)) { return; }
-    if (a->peer != p->id && a->peer != 0 && !p->contacting) { return; }
-    if (a->type == CRD_DCP_RSP_STATE_ACK && a->state >= CRD_DCP_STATE_COUNT) { return; }
-    const uint8_t type = request_type(&p->outbox[i]);
-    p->status.lost = false;
-    note_round_trip(p, &p->outbox[i], time);
-    if (a->type == CRD_DCP_RSP_NACK) {
-        refused(m, p, i, a);
-        transmit_requests(m, p);
-        return;
-    }
-    remove_request(p, i);
-    if (type == CRD_DCP_INF_STATE) {
-        if (p->contacting && a->peer != 0) { p->id = a->peer; }
-        p->contacting = false;
-        receive_state(m, p, a->state);
-    } else if (type == CRD_DCP_INF_ERROR) {
-        in_error(m, p, a->error);
-    } else if (type == CRD_DCP_INF_LOG) {
-        crdi_dcp_master_log(m, p, a);
-        if (a->payload_length > 0) {
-            p->log_at = m->now; // there may be more
-            p->log_category--;
-        } else {
-            p->logs_empty++;
-        }
-        crdi_dcp_wake(m, p, p->log_at);
-    } else if (crdi_dcp_is_state_change(type) && p->op.stage == CRDI_ASKED && p->op.type == type) {
-        p->op.stage = CRDI_ACKED;
-        p->op.pause = m->opt.timeout;
-        p->op.poll = m->now + m->opt.timeout;
-        p->op.until = m->now + patience_for(m, &p->op) +
-                      (type == CRD_DCP_STC_RUN && p->op.time ? m->run_lead : 0);
-        crdi_dcp_wake(m, p, p->op.poll);
-    }
-    transmit_requests(m, p);
-}
-
-// ---- packets -----------------------------------------------------------------------------------
-
-// Who speaks control from there: with this id if several do.
-static crdi_dcp_peer* find_peer(crd_dcp_master* m, const crd_dcp_address* from, uint8_t id)
-{
-    crdi_dcp_peer* found = NULL;
-    for (int i = 0; i < m->count; i++) {
-        crdi_dcp_peer* p = &m->peers[i];
-        if (!crd_dcp_address_equal(&p->spec.control, from)) { continue; }
-        if (p->id == id) { return p; }
-        if (!found) { found = p; }
-    }
-    return found;
-}
-
-// DCPLib answers INF_log with an empty datagram where it has nothing.
-static void nothing_came(crd_dcp_master* m, const crd_dcp_packet* packet)
-{
-    crdi_dcp_peer* p = find_peer(m, &packet->from, 0);
-    for (int i = 0; p && i < p->outbox_count; i++) {
-        if (request_type(&p->outbox[i]) == CRD_DCP_INF_LOG && p->outbox[i].flying) {
-            remove_request(p, i);
-            p->logs_empty++;
-            transmit_requests(m, p);
-            crdi_dcp_drive(m, p);
-            return;
-        }
-    }
-}
-
-static void handle_packet(crd_dcp_master* m, const crd_dcp_packet* packet)
-{
-    crd_dcp_pdu a;
-    if (packet->time > m->now) { m->now = packet->time; }
-    if (packet->length == 0) {
-        nothing_came(m, packet);
-        return;
-    }
-    if (crd_dcp_decode(packet->bytes, packet->length, &a) != CRD_DCP_GOOD) { return; }
-    if (a.type == CRD_DCP_DAT_INPUT_OUTPUT) {
-        crdi_dcp_master_take(m, &packet->from, &a, packet->time);
-        return;
-    }
-    const bool answer = crdi_dcp_is_response(a.type);
-    if (!answer && a.type != CRD_DCP_NTF_STATE_CHANGED && a.type != CRD_DCP_NTF_LOG) { return; }
-    crdi_dcp_peer* p = find_peer(m, &packet->from, a.peer);
-    if (!p) { return; }
-    p->status.last_pdu = packet->time;
-    if (answer) {
-        answered(m, p, &a, packet->time);
-    } else if (a.peer != p->id) {
-        return;
-    } else if (a.type == CRD_DCP_NTF_STATE_CHANGED) {
-        notified(m, p, a.state);
-    } else {
-        crdi_dcp_master_log(m, p, &a);
-    }
-    crdi_dcp_drive(m, p);
 }
 
 // ---- time --------------------------------------------------------------------------------------
@@ -702,14 +353,14 @@ static void no_answer(crd_dcp_master* m, crdi_dcp_peer* p, const crdi_dcp_reques
         crdi_dcp_peer_fail(m, p,
                            "the DCP slave at %s is in %s, registered by another master as slave "
                            "%d, and does not answer %s of this one",
-                           where.text, state_name((int)p->status.state), p->id,
-                           type_name(request_type(r)));
+                           where.text, crdi_dcp_state_word((int)p->status.state), p->id,
+                           crdi_dcp_type_word(crdi_dcp_request_type(r)));
         p->touched = false;
         return;
     }
     p->status.lost = true;
     crdi_dcp_peer_fail(m, p, "the DCP slave at %s is lost: no answer to %s, sent %d times",
-                       where.text, type_name(request_type(r)), r->tries);
+                       where.text, crdi_dcp_type_word(crdi_dcp_request_type(r)), r->tries);
 }
 
 // Sends again what was not answered in time. Streams do that by themselves while they stand.
@@ -741,7 +392,7 @@ static void repeat_requests(crd_dcp_master* m, crdi_dcp_peer* p)
         }
         if (r->tries == 1 && !p->contacting) {
             crdi_dcp_notify(m, p, CRD_DCP_NOTICE_REPAIR, CRD_DCP_NONE, "%s was not answered: again",
-                            type_name(request_type(r)));
+                            crdi_dcp_type_word(crdi_dcp_request_type(r)));
         }
         send_request(m, p, r);
         if (scan) { scan_ids(m, p, r); }
@@ -756,14 +407,14 @@ static void supervise(crd_dcp_master* m, crdi_dcp_peer* p)
     if (!waits) { return; }
     if (m->now >= op->until) {
         crdi_dcp_peer_fail(m, p, "the DCP slave is in %s for more than %g s, expected %s",
-                           state_name((int)p->status.state), patience_for(m, op),
-                           state_name((int)(op->stage == CRDI_ACKED ? op->to : op->from)));
+                           crdi_dcp_state_word((int)p->status.state), crdi_dcp_patience(m, op),
+                           crdi_dcp_state_word((int)(op->stage == CRDI_ACKED ? op->to : op->from)));
         return;
     }
     if (m->now >= op->poll) {
         op->pause = fmin(2 * op->pause, fmax(longest_pause, m->opt.timeout));
         op->poll = m->now + op->pause;
-        ask_state(m, p);
+        crdi_dcp_ask_state(m, p);
     }
 }
 
@@ -786,7 +437,7 @@ static void attend_peer(crd_dcp_master* m, crdi_dcp_peer* p)
     supervise(m, p);
     if (has_beat(p) && m->now >= p->beat) {
         p->beat = m->now + p->beat_pause;
-        ask_state(m, p);
+        crdi_dcp_ask_state(m, p);
     }
     if (has_log(p) && m->now >= p->log_at) { crdi_dcp_ask_log(m, p); }
     crdi_dcp_drive(m, p);
@@ -819,7 +470,7 @@ void crdi_dcp_pump(crd_dcp_master* m)
 {
     crd_dcp_packet packet;
     for (int i = 0; i < MOST_PACKETS && crd_dcp_net_receive(m->net, &packet); i++) {
-        handle_packet(m, &packet);
+        crdi_dcp_handle_packet(m, &packet);
         if (m->now >= m->due) { attend_peers(m); }
     }
     if (crdi_dcp_master_clock(m) >= m->due) { attend_peers(m); }
@@ -846,7 +497,7 @@ crd_status crdi_dcp_pursue_until(crd_dcp_master* m, int slave, bool tolerant, do
         if (reached(m, slave)) { return CRD_OK; }
         crd_dcp_packet packet;
         if (crd_dcp_net_receive(m->net, &packet)) {
-            handle_packet(m, &packet);
+            crdi_dcp_handle_packet(m, &packet);
             if (m->now >= m->due) { attend_peers(m); }
             continue;
         }

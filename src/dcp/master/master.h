@@ -1,16 +1,17 @@
 // The master between its files: master.c has the plan and the slots, config.c lays it out and says
-// it in CFG PDUs, control.c sends requests and takes answers, data.c sends and takes values, log.c
-// puts log entries into words, run.c goes from phase to phase.
+// it in CFG PDUs, control.c sends requests, answers.c takes answers, data.c sends and takes values,
+// log.c puts log entries into words, run.c goes from phase to phase.
 #pragma once
 #include "cardan/dcp_master.h"
 #include "shared/dcp.h"
 
 enum {
-    CRDI_DCP_OUTBOX = 16,  // requests that wait or are on their way
-    CRDI_DCP_WINDOW = 8,   // of them on their way over a stream
-    CRDI_DCP_SHORT = 24,   // bytes of every request but CFG_parameter
-    CRDI_DCP_REASON = 400, // of a sentence
-    CRDI_DCP_RENEWALS = 40 // of a sequence id, until the slave counts as one that makes no sense
+    CRDI_DCP_OUTBOX = 16,   // requests that wait or are on their way
+    CRDI_DCP_WINDOW = 8,    // of them on their way over a stream
+    CRDI_DCP_SHORT = 24,    // bytes of every request but CFG_parameter
+    CRDI_DCP_REASON = 400,  // of a sentence
+    CRDI_DCP_RENEWALS = 40, // of a sequence id, until the slave counts as one that makes no sense
+    CRDI_DCP_REFUSALS = 20  // of one change of state because of where the slave is
 };
 
 typedef struct crdi_dcp_request {
@@ -187,7 +188,24 @@ crd_status crdi_dcp_master_write_scripts(crd_dcp_master* m, bool direct_targets)
 bool crdi_dcp_master_next_port(crd_dcp_master* m, crdi_dcp_peer* p, crdi_dcp_request* r);
 crd_dcp_pdu crdi_dcp_network_pdu(const crdi_dcp_bundle* b, int index, uint8_t type);
 
+// answers.c
+void crdi_dcp_handle_packet(crd_dcp_master* m, const crd_dcp_packet* packet);
+
 // control.c
+/// Names for messages, also of what DCP does not have.
+const char* crdi_dcp_code_name(int code);
+const char* crdi_dcp_state_word(int state);
+const char* crdi_dcp_type_word(int type);
+uint8_t crdi_dcp_request_type(const crdi_dcp_request* r);
+void crdi_dcp_transmit(crd_dcp_master* m, crdi_dcp_peer* p); ///< what may be on its way and is not
+void crdi_dcp_ask_state(crd_dcp_master* m, crdi_dcp_peer* p);
+void crdi_dcp_remove_request(crdi_dcp_peer* p, int i);
+/// It gets another sequence id: the old one was used up, or is not the one the slave waits for.
+void crdi_dcp_renew(crd_dcp_master* m, crdi_dcp_peer* p, int i);
+double crdi_dcp_patience(const crd_dcp_master* m, const crdi_dcp_operation* op);
+void crdi_dcp_operation_refused(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_error code);
+/// INF_state has told what became of a request.
+void crdi_dcp_settle_operation(crd_dcp_master* m, crdi_dcp_peer* p);
 void crdi_dcp_wake(crd_dcp_master* m, crdi_dcp_peer* p, double time); ///< not later than then
 void crdi_dcp_ask(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* pdu);
 bool crdi_dcp_asks(const crdi_dcp_peer* p, uint8_t type); ///< whether such a request is under way

@@ -25,104 +25,16 @@
 // - "Unknown" comes from a partner that has started again. It only leads to a greeting, and at most
 //   once a second.
 // - No answer is longer than what it answers, and there are at most 256 of them in a second.
-#include "dcp/net/net.h"
+#include "dcp/net/secure.h"
 #include "shared/base.h"
 
 #include <math.h>
-#include <sodium.h>
 #include <string.h>
-
-enum {
-    GREETING = 0xD1,
-    ANSWER = 0xD2,
-    DATA = 0xD3,
-    UNKNOWN = 0xD4,
-    VERSION = 1,
-    MAC = 16,
-    GREETING_SIZE = 73,
-    ANSWER_SIZE = 66,
-    UNKNOWN_SIZE = 33,
-    HEAD = 18, // of data
-    KEY = 32,
-    WINDOW = 1024,         // counters behind the newest that are still taken
-    WINDOW_WORDS = 32,     // twice as many bits, so that a word can be cleared as a whole
-    MOST_UNPROVEN = 64,    // that have greeted and not yet sent data
-    MOST_ANSWERS = 256,    // per second
-    MOST_TRIES = 6,        // greetings: at 0, 0.1, 0.3, 0.7, 1.5 and 3.1 s
-    KEEP_TRIES = 3,        // PDUs wait until the next
-    MOST_LOOKED_AT = 1024, // packets that are not data, before receive returns
-    QUEUE = 64 << 10,
-    QUEUE_HEAD = 8, // u32 peer, u32 length
-};
-#define FIRST_RETRY 0.1   // s; doubles
-#define RESET_PAUSE 1.0   // s between two "unknown" that are followed
-#define RETIRED_IDLE 10.0 // s without data until the place may be given away
-#define OPEN_IDLE 60.0
-
-_Static_assert(CRD_DCP_SECURE_OVERHEAD == HEAD + MAC, "the header says how much a PDU grows");
-_Static_assert(KEY == crypto_aead_chacha20poly1305_IETF_KEYBYTES &&
-                   KEY == crypto_scalarmult_BYTES && KEY == crypto_generichash_KEYBYTES &&
-                   MAC == crypto_aead_chacha20poly1305_IETF_ABYTES,
-               "all keys have 32 bytes, all tags 16");
-
-typedef enum phase {
-    FREE,
-    PENDING,  // has been greeted
-    UNPROVEN, // has greeted
-    OPEN,
-} phase;
-
-typedef struct peer {
-    phase phase;
-    bool greeted; // we were: not the first to speak
-    bool retired; // a newer one sends; this one still receives
-    crd_dcp_address local, remote;
-    uint64_t their_id;
-    uint8_t send_key[KEY], receive_key[KEY];
-    uint8_t secret[KEY]; // PENDING: of the X25519 key in the greeting
-    uint64_t sent;       // data
-    uint64_t newest;     // counter + 1 of data
-    uint64_t seen[WINDOW_WORDS];
-    uint8_t hello[GREETING_SIZE]; // PENDING: the greeting, UNPROVEN: the answer
-    uint8_t hello_mac[MAC];       // UNPROVEN: of the greeting that it answers
-    double heard, due;            // due: PENDING, the next greeting; UNPROVEN: the next answer
-    double follow;                // OPEN: "unknown" is followed from then on
-    int tries;
-    size_t queued; // bytes
-} peer;
-
-// Log lines that come once.
-enum {
-    SAID_KEY = 1,
-    SAID_PLAIN = 2,
-    SAID_SILENT = 4,
-    SAID_MISDIRECTED = 8,
-    SAID_VERSION = 16,
-    SAID_FULL = 32
-};
-
-typedef struct secure_net {
-    crd_dcp_net base;
-    bool any_address;
-    uint8_t key[KEY], hello_key[KEY]; // shared; of greeting and unknown
-    uint64_t instance;
-    int count; // of the arrays
-    peer* peers;
-    uint64_t* ids;   // (count) ours, 0: free
-    uint64_t* there; // (count) packed address where it sends, 0: nothing to send with it
-    int pending;
-    crdi_dcp_rate answers;
-    uint8_t *out, *in; // (room)
-    size_t room;
-    uint8_t* queue;
-    size_t queue_end;
-    unsigned said;
-    crd_dcp_secure_counts counts;
-} secure_net;
 
 // ---- bytes -------------------------------------------------------------------------------------
 
-static uint64_t pack_address(const crd_dcp_address* a) // never 0: there is no port 0 to send to
+uint64_t
+crdi_secure_pack_address(const crd_dcp_address* a) // never 0: there is no port 0 to send to
 {
     return (uint64_t)a->ip << 24 | (uint64_t)a->port << 8 | a->transport;
 }
@@ -147,7 +59,7 @@ static bool mac_fits(const uint8_t* bytes, size_t length, const uint8_t key[KEY]
 }
 
 // Keys from first to second speaker, from second to first, and of the answer.
-static void derive(const secure_net* s, const uint8_t shared[KEY], const uint8_t* greeting,
+static void derive(const crdi_secure_net* s, const uint8_t shared[KEY], const uint8_t* greeting,
                    const uint8_t* answer, uint8_t keys[3][KEY])
 {
     static const char label[] = "cardan dcp association";
@@ -166,189 +78,23 @@ static void derive(const secure_net* s, const uint8_t shared[KEY], const uint8_t
     sodium_memzero(&h, sizeof h);
 }
 
-static double secure_now(const secure_net* s)
+double crdi_secure_now(const crdi_secure_net* s)
 {
     return crd_dcp_net_now(s->base.inner);
 }
 
 // true the first time
-static bool first_time(secure_net* s, unsigned what)
+bool crdi_secure_first_time(crdi_secure_net* s, unsigned what)
 {
     const bool fresh = !(s->said & what);
     s->said |= what;
     return fresh;
 }
 
-// ---- what waits for a handshake ----------------------------------------------------------------
-
-static bool queue_add(secure_net* s, int index, const uint8_t* bytes, size_t length)
-{
-    peer* p = &s->peers[index];
-    // One peer that does not answer leaves room for others.
-    const bool much = p->queued > 0 && p->queued + length > QUEUE / 4;
-    if (much || QUEUE_HEAD + length > QUEUE - s->queue_end) {
-        s->counts.dropped++;
-        return false;
-    }
-    uint8_t* at = s->queue + s->queue_end;
-    crdi_store_le(at, 4, (uint64_t)index);
-    crdi_store_le(at + 4, 4, length);
-    if (length > 0) { memcpy(at + QUEUE_HEAD, bytes, length); }
-    s->queue_end += QUEUE_HEAD + length;
-    p->queued += QUEUE_HEAD + length;
-    return true;
-}
-
-static bool seal(secure_net* s, int index, const uint8_t* bytes, size_t length);
-
-// Takes out what waits for a peer, in order: sent or dropped.
-static void queue_take(secure_net* s, int index, bool send)
-{
-    if (s->peers[index].queued == 0) { return; }
-    size_t kept = 0;
-    size_t length = 0;
-    for (size_t i = 0; i < s->queue_end; i += length) {
-        const uint8_t* at = s->queue + i;
-        length = QUEUE_HEAD + crdi_load_le(at + 4, 4);
-        if (crdi_load_le(at, 4) != (uint64_t)index) {
-            memmove(s->queue + kept, at, length);
-            kept += length;
-        } else if (!send || !seal(s, index, at + QUEUE_HEAD, length - QUEUE_HEAD)) {
-            s->counts.dropped++;
-        }
-    }
-    s->queue_end = kept;
-    s->peers[index].queued = 0;
-}
-
-// ---- places ------------------------------------------------------------------------------------
-
-static void forget_peer(secure_net* s, int index)
-{
-    peer* p = &s->peers[index];
-    if (p->phase == FREE) { return; }
-    queue_take(s, index, false);
-    s->pending -= p->phase == PENDING;
-    s->counts.peers--;
-    s->ids[index] = s->there[index] = 0;
-    sodium_memzero(p, sizeof *p);
-}
-
-// Which place may be given away: 1 rather than 5, 0 not. `own`: for a greeting of ours.
-static int expendable(const peer* p, double now, bool own)
-{
-    switch (p->phase) {
-    case FREE:
-        return 1;
-    case UNPROVEN:
-        return 2;
-    case OPEN:
-        if (p->retired && now - p->heard > RETIRED_IDLE) { return 3; }
-        return now - p->heard > OPEN_IDLE ? 5 : 0;
-    case PENDING:
-        return own ? 4 : 0;
-    }
-    return 0;
-}
-
-// A place, the oldest of the most expendable; -1: none.
-static int make_peer_place(secure_net* s, bool own)
-{
-    const double now = secure_now(s);
-    int best = -1, best_rank = 0, unproven = 0;
-    int oldest_unproven = -1;
-    for (int i = 0; i < s->count; i++) {
-        const peer* p = &s->peers[i];
-        const int rank = expendable(p, now, own);
-        if (p->phase == UNPROVEN) {
-            unproven++;
-            if (oldest_unproven < 0 || p->heard < s->peers[oldest_unproven].heard) {
-                oldest_unproven = i;
-            }
-        }
-        if (rank == 0) { continue; }
-        if (best < 0 || rank < best_rank ||
-            (rank == best_rank && p->heard < s->peers[best].heard)) {
-            best = i;
-            best_rank = rank;
-        }
-    }
-    if (!own && unproven >= MOST_UNPROVEN) { best = oldest_unproven; }
-    if (best < 0) {
-        if (first_time(s, SAID_FULL)) {
-            crdi_log(s->base.ctx, CRD_LOG_WARNING,
-                     "secured network: there are %d peers already, further ones are refused",
-                     s->count);
-        }
-        return -1;
-    }
-    forget_peer(s, best);
-    peer* p = &s->peers[best];
-    uint64_t id = 0;
-    while (id == 0) { // of 2^64: equal to another one by an accident that does not happen
-        randombytes_buf(&id, sizeof id);
-    }
-    s->ids[best] = id;
-    p->heard = now;
-    s->counts.peers++;
-    return best;
-}
-
-static int find_id(const secure_net* s, uint64_t id)
-{
-    for (int i = 0; id != 0 && i < s->count; i++) {
-        if (s->ids[i] == id) { return i; }
-    }
-    return -1;
-}
-
-// Packets of an association go between two addresses. A stream that was opened again has another
-// port at one end.
-static bool belongs(const peer* p, const crd_dcp_address* from, const crd_dcp_address* at)
-{
-    if (p->remote.transport != from->transport || p->remote.ip != from->ip) { return false; }
-    const bool tcp = from->transport == CRD_DCP_TCP;
-    return (p->remote.port == from->port || (tcp && p->greeted)) &&
-           (tcp || crd_dcp_address_equal(&p->local, at));
-}
-
-// The association to send with: OPEN, else PENDING, -1.
-static int find_association(const secure_net* s, const crd_dcp_address* local,
-                            const crd_dcp_address* to)
-{
-    const uint64_t key = pack_address(to);
-    int found = -1;
-    for (int i = 0; i < s->count; i++) {
-        if (s->there[i] != key) { continue; }
-        const peer* p = &s->peers[i];
-        const bool any = to->transport == CRD_DCP_TCP && (local->port == 0 || p->local.port == 0);
-        if (!any && !crd_dcp_address_equal(&p->local, local)) { continue; }
-        if (p->phase == OPEN) { return i; }
-        found = i;
-    }
-    return found;
-}
-
-// It is the one that sends between its addresses from now on.
-static void use_association(secure_net* s, int index)
-{
-    const peer* p = &s->peers[index];
-    const uint64_t key = pack_address(&p->remote);
-    for (int i = 0; i < s->count; i++) {
-        peer* q = &s->peers[i];
-        if (i == index || s->there[i] != key || q->phase != OPEN) { continue; }
-        if (crd_dcp_address_equal(&q->local, &p->local)) {
-            q->retired = true;
-            s->there[i] = 0;
-        }
-    }
-    s->there[index] = key;
-}
-
 // ---- handshakes --------------------------------------------------------------------------------
 
 // At most so many per second, whoever asks.
-static bool may_answer(secure_net* s, double now)
+static bool may_answer(crdi_secure_net* s, double now)
 {
     const bool may = crdi_dcp_rate_spend(&s->answers, MOST_ANSWERS, now);
     s->counts.muted += !may;
@@ -357,7 +103,7 @@ static bool may_answer(secure_net* s, double now)
 
 // Where a PDU to a peer leaves: what is wanted if it is open, else the first of UDP. Of streams the
 // connection decides.
-static crd_dcp_address local_address(const secure_net* s, const crd_dcp_address* wanted,
+static crd_dcp_address local_address(const crdi_secure_net* s, const crd_dcp_address* wanted,
                                      const crd_dcp_address* to)
 {
     if (to->transport == CRD_DCP_TCP) { return *wanted; }
@@ -372,29 +118,30 @@ static crd_dcp_address local_address(const secure_net* s, const crd_dcp_address*
     return first;
 }
 
-static bool greet(secure_net* s, int index)
+static bool greet(crdi_secure_net* s, int index)
 {
-    peer* p = &s->peers[index];
-    p->due = secure_now(s) + FIRST_RETRY * (double)(1 << p->tries);
+    crdi_secure_peer* p = &s->peers[index];
+    p->due = crdi_secure_now(s) + FIRST_RETRY * (double)(1 << p->tries);
     p->tries++;
     // What has waited for long is not worth sending: whoever cares has repeated it.
     if (p->tries > KEEP_TRIES && p->remote.transport == CRD_DCP_UDP) {
-        queue_take(s, index, false);
+        crdi_secure_queue_take(s, index, false);
     }
     return crd_dcp_net_send_from(s->base.inner, &p->local, &p->remote, p->hello, GREETING_SIZE);
 }
 
 // Begins a handshake; -1: there is no place, or no connection.
-static int begin_handshake(secure_net* s, const crd_dcp_address* local, const crd_dcp_address* to)
+static int begin_handshake(crdi_secure_net* s, const crd_dcp_address* local,
+                           const crd_dcp_address* to)
 {
-    const int index = make_peer_place(s, true);
+    const int index = crdi_secure_make_peer_place(s, true);
     if (index < 0) { return -1; }
-    peer* p = &s->peers[index];
+    crdi_secure_peer* p = &s->peers[index];
     p->phase = PENDING;
     p->local = *local;
     p->remote = *to;
     s->pending++;
-    s->there[index] = pack_address(to);
+    s->there[index] = crdi_secure_pack_address(to);
     uint8_t* h = p->hello;
     h[0] = GREETING;
     h[1] = VERSION;
@@ -405,7 +152,7 @@ static int begin_handshake(secure_net* s, const crd_dcp_address* local, const cr
     crdi_store_le(h + 49, 8, s->instance);
     mac_of(h + 57, h, GREETING_SIZE - MAC, s->hello_key);
     if (!greet(s, index) && to->transport == CRD_DCP_TCP) {
-        forget_peer(s, index);
+        crdi_secure_forget_peer(s, index);
         return -1;
     }
     if (to->transport == CRD_DCP_UDP && local->port == 0) { // opened just now
@@ -415,27 +162,27 @@ static int begin_handshake(secure_net* s, const crd_dcp_address* local, const cr
 }
 
 // What is due for those that have been greeted. They are few and short-lived.
-static void repeat_greetings(secure_net* s, double now)
+static void repeat_greetings(crdi_secure_net* s, double now)
 {
     for (int i = 0; s->pending > 0 && i < s->count; i++) {
-        peer* p = &s->peers[i];
+        crdi_secure_peer* p = &s->peers[i];
         if (p->phase != PENDING || now < p->due) { continue; }
         if (p->tries < MOST_TRIES) {
             (void)greet(s, i);
             continue;
         }
         s->counts.given_up++;
-        if (first_time(s, SAID_SILENT)) {
+        if (crdi_secure_first_time(s, SAID_SILENT)) {
             crdi_log(s->base.ctx, CRD_LOG_WARNING,
                      "secured network: %s does not answer: nobody is there, or it has no key, or "
                      "another one",
                      crdi_dcp_address_text_of(&p->remote).text);
         }
-        forget_peer(s, i);
+        crdi_secure_forget_peer(s, i);
     }
 }
 
-static double next_due(const secure_net* s)
+static double next_due(const crdi_secure_net* s)
 {
     double due = INFINITY;
     for (int i = 0; s->pending > 0 && i < s->count; i++) {
@@ -445,7 +192,7 @@ static double next_due(const secure_net* s)
 }
 
 // Whether a packet for the address at `p` has come to it.
-static bool meant_for(const secure_net* s, const uint8_t* p, const crd_dcp_address* at)
+static bool meant_for(const crdi_secure_net* s, const uint8_t* p, const crd_dcp_address* at)
 {
     if (s->any_address) { return true; }
     return crdi_load_le(p + 4, 2) == at->port && p[6] == at->transport &&
@@ -453,7 +200,7 @@ static bool meant_for(const secure_net* s, const uint8_t* p, const crd_dcp_addre
 }
 
 // Who listens on all interfaces does not know which one it was: the one that leads back.
-static crd_dcp_address arrived_at(const secure_net* s, const crd_dcp_packet* k)
+static crd_dcp_address arrived_at(const crdi_secure_net* s, const crd_dcp_packet* k)
 {
     crd_dcp_address at = k->at;
     if (at.ip == 0 && k->from.ip >> 24 != 127) {
@@ -463,11 +210,11 @@ static crd_dcp_address arrived_at(const secure_net* s, const crd_dcp_packet* k)
 }
 
 // The first check of everything that is made with the shared key.
-static bool genuine(secure_net* s, const crd_dcp_packet* k)
+static bool genuine(crdi_secure_net* s, const crd_dcp_packet* k)
 {
     if (mac_fits(k->bytes, k->length, s->hello_key)) { return true; }
     s->counts.rejected++;
-    if (first_time(s, SAID_KEY)) {
+    if (crdi_secure_first_time(s, SAID_KEY)) {
         crdi_log(s->base.ctx, CRD_LOG_WARNING,
                  "secured network: %s does not have our key, or its packets are damaged",
                  crdi_dcp_address_text_of(&k->from).text);
@@ -476,13 +223,15 @@ static bool genuine(secure_net* s, const crd_dcp_packet* k)
 }
 
 // The answer again, where the first one seems to be lost. false: this greeting is new.
-static bool repeat_answer(secure_net* s, const crd_dcp_packet* k)
+static bool repeat_answer(crdi_secure_net* s, const crd_dcp_packet* k)
 {
     const uint64_t id = crdi_load_le(k->bytes + 2, 8);
     for (int i = 0; i < s->count; i++) {
-        peer* p = &s->peers[i];
-        if (!p->greeted || p->their_id != id || !belongs(p, &k->from, &k->at)) { continue; }
-        const double now = secure_now(s);
+        crdi_secure_peer* p = &s->peers[i];
+        if (!p->greeted || p->their_id != id || !crdi_secure_belongs(p, &k->from, &k->at)) {
+            continue;
+        }
+        const double now = crdi_secure_now(s);
         if (p->phase == UNPROVEN && now >= p->due &&
             memcmp(p->hello_mac, k->bytes + GREETING_SIZE - MAC, MAC) == 0 && may_answer(s, now)) {
             p->due = now + FIRST_RETRY / 4;
@@ -494,7 +243,7 @@ static bool repeat_answer(secure_net* s, const crd_dcp_packet* k)
     return false;
 }
 
-static void take_greeting(secure_net* s, const crd_dcp_packet* k)
+static void take_greeting(crdi_secure_net* s, const crd_dcp_packet* k)
 {
     const uint8_t* h = k->bytes;
     if (!genuine(s, k)) { return; }
@@ -504,7 +253,7 @@ static void take_greeting(secure_net* s, const crd_dcp_packet* k)
         const crd_dcp_address meant = {.ip = (uint32_t)crdi_load_le(h + 42, 4),
                                        .port = (uint16_t)crdi_load_le(h + 46, 2),
                                        .transport = h[48]};
-        if (first_time(s, SAID_MISDIRECTED)) {
+        if (crdi_secure_first_time(s, SAID_MISDIRECTED)) {
             crdi_log(s->base.ctx, CRD_LOG_WARNING,
                      "secured network: a handshake for %s has come to %s; behind NAT the addresses "
                      "must be ignored (any_address)",
@@ -512,7 +261,7 @@ static void take_greeting(secure_net* s, const crd_dcp_packet* k)
         }
         return;
     }
-    const double now = secure_now(s);
+    const double now = crdi_secure_now(s);
     uint8_t shared[KEY], secret[KEY], keys[3][KEY];
     if (repeat_answer(s, k) || !may_answer(s, now)) { return; }
     randombytes_buf(secret, KEY);
@@ -520,9 +269,9 @@ static void take_greeting(secure_net* s, const crd_dcp_packet* k)
         s->counts.rejected++;
         return;
     }
-    const int index = make_peer_place(s, false);
+    const int index = crdi_secure_make_peer_place(s, false);
     if (index < 0) { return; }
-    peer* p = &s->peers[index];
+    crdi_secure_peer* p = &s->peers[index];
     p->phase = UNPROVEN;
     p->greeted = true;
     p->local = k->at;
@@ -546,17 +295,18 @@ static void take_greeting(secure_net* s, const crd_dcp_packet* k)
     (void)crd_dcp_net_send_from(s->base.inner, &p->local, &p->remote, a, ANSWER_SIZE);
 }
 
-static void take_answer(secure_net* s, const crd_dcp_packet* k)
+static void take_answer(crdi_secure_net* s, const crd_dcp_packet* k)
 {
     const uint8_t* a = k->bytes;
-    const int index = find_id(s, crdi_load_le(a + 2, 8));
+    const int index = crdi_secure_find_id(s, crdi_load_le(a + 2, 8));
     if (index < 0 || s->peers[index].phase != PENDING) { // late, or a second one
         s->counts.unknown++;
         return;
     }
-    peer* p = &s->peers[index];
+    crdi_secure_peer* p = &s->peers[index];
     uint8_t shared[KEY], keys[3][KEY];
-    bool good = crd_dcp_address_equal(&k->from, &p->remote) && belongs(p, &k->from, &k->at) &&
+    bool good = crd_dcp_address_equal(&k->from, &p->remote) &&
+                crdi_secure_belongs(p, &k->from, &k->at) &&
                 crypto_scalarmult(shared, p->secret, a + 18) == 0;
     if (good) {
         derive(s, shared, p->hello, a, keys);
@@ -575,16 +325,16 @@ static void take_answer(secure_net* s, const crd_dcp_packet* k)
     p->local = k->at;
     p->phase = OPEN;
     s->pending--;
-    p->heard = secure_now(s);
+    p->heard = crdi_secure_now(s);
     s->counts.handshakes++;
-    use_association(s, index);
-    queue_take(s, index, true);
+    crdi_secure_use_association(s, index);
+    crdi_secure_queue_take(s, index, true);
 }
 
-static void tell_unknown(secure_net* s, const crd_dcp_packet* k)
+static void tell_unknown(crdi_secure_net* s, const crd_dcp_packet* k)
 {
     s->counts.unknown++;
-    if (!may_answer(s, secure_now(s))) { return; }
+    if (!may_answer(s, crdi_secure_now(s))) { return; }
     uint8_t u[UNKNOWN_SIZE] = {UNKNOWN, VERSION};
     memcpy(u + 2, k->bytes + 2, 8);
     put_address(u + 10, &k->at);
@@ -593,13 +343,13 @@ static void tell_unknown(secure_net* s, const crd_dcp_packet* k)
 }
 
 // The partner has started again, or has given our place away.
-static void take_unknown(secure_net* s, const crd_dcp_packet* k)
+static void take_unknown(crdi_secure_net* s, const crd_dcp_packet* k)
 {
     if (!genuine(s, k)) { return; }
-    const double now = secure_now(s);
+    const double now = crdi_secure_now(s);
     const uint64_t id = crdi_load_le(k->bytes + 2, 8);
     for (int i = 0; i < s->count; i++) {
-        peer* p = &s->peers[i];
+        crdi_secure_peer* p = &s->peers[i];
         const bool asked = p->phase == OPEN && s->there[i] != 0 && p->their_id == id;
         if (!asked || now < p->follow || p->remote.ip != k->from.ip) { continue; }
         crd_dcp_address there = p->remote;
@@ -622,9 +372,9 @@ static void nonce_of(uint8_t nonce[12], uint64_t counter)
     crdi_store_le(nonce + 4, 8, counter);
 }
 
-static bool seal(secure_net* s, int index, const uint8_t* bytes, size_t length)
+bool crdi_secure_seal(crdi_secure_net* s, int index, const uint8_t* bytes, size_t length)
 {
-    peer* p = &s->peers[index];
+    crdi_secure_peer* p = &s->peers[index];
     uint8_t nonce[12];
     uint8_t* o = s->out;
     o[0] = DATA;
@@ -640,7 +390,7 @@ static bool seal(secure_net* s, int index, const uint8_t* bytes, size_t length)
 }
 
 // Whether a counter has not been here; remembers it.
-static bool fresh_counter(peer* p, uint64_t c)
+static bool fresh_counter(crdi_secure_peer* p, uint64_t c)
 {
     if (c == UINT64_MAX || (c < p->newest && p->newest - c > WINDOW)) { return false; }
     if (c >= p->newest) {
@@ -658,11 +408,11 @@ static bool fresh_counter(peer* p, uint64_t c)
     return true;
 }
 
-static bool open_data(secure_net* s, crd_dcp_packet* k)
+static bool open_data(crdi_secure_net* s, crd_dcp_packet* k)
 {
     const uint8_t* b = k->bytes;
-    const int index = find_id(s, crdi_load_le(b + 2, 8));
-    peer* p = index < 0 ? NULL : &s->peers[index];
+    const int index = crdi_secure_find_id(s, crdi_load_le(b + 2, 8));
+    crdi_secure_peer* p = index < 0 ? NULL : &s->peers[index];
     if (!p || (p->phase != OPEN && p->phase != UNPROVEN)) {
         tell_unknown(s, k);
         return false;
@@ -677,7 +427,7 @@ static bool open_data(secure_net* s, crd_dcp_packet* k)
         s->counts.rejected++;
         return false;
     }
-    if (!belongs(p, &k->from, &k->at)) { // it has moved, and shall greet from there
+    if (!crdi_secure_belongs(p, &k->from, &k->at)) { // it has moved, and shall greet from there
         tell_unknown(s, k);
         return false;
     }
@@ -685,35 +435,35 @@ static bool open_data(secure_net* s, crd_dcp_packet* k)
         s->counts.replayed++;
         return false;
     }
-    p->heard = secure_now(s);
+    p->heard = crdi_secure_now(s);
     const bool moved = k->from.port != p->remote.port; // a stream that was opened again
     if (moved) { p->remote = k->from; }
     if (p->phase == UNPROVEN) {
         p->phase = OPEN;
         s->counts.handshakes++;
-        use_association(s, index);
+        crdi_secure_use_association(s, index);
     } else if (moved && s->there[index] != 0) {
-        use_association(s, index);
+        crdi_secure_use_association(s, index);
     }
     k->bytes = s->in;
     k->length = length;
     return true;
 }
 
-static bool open_packet(secure_net* s, crd_dcp_packet* k)
+static bool open_packet(crdi_secure_net* s, crd_dcp_packet* k)
 {
     const uint8_t kind = k->length > 0 ? k->bytes[0] : 0;
     const bool ours = kind >= GREETING && kind <= UNKNOWN;
     if (!ours) {
         s->counts.plain++;
-        if (first_time(s, SAID_PLAIN)) {
+        if (crdi_secure_first_time(s, SAID_PLAIN)) {
             crdi_log(s->base.ctx, CRD_LOG_WARNING,
                      "secured network: %s sends without encryption, which is dropped",
                      crdi_dcp_address_text_of(&k->from).text);
         }
         return false;
     }
-    if (k->length > 1 && k->bytes[1] != VERSION && first_time(s, SAID_VERSION)) {
+    if (k->length > 1 && k->bytes[1] != VERSION && crdi_secure_first_time(s, SAID_VERSION)) {
         crdi_log(s->base.ctx, CRD_LOG_WARNING,
                  "secured network: %s uses version %d of the encryption, expected %d",
                  crdi_dcp_address_text_of(&k->from).text, k->bytes[1], VERSION);
@@ -745,26 +495,26 @@ static bool open_packet(secure_net* s, crd_dcp_packet* k)
 static bool secure_send(crd_dcp_net* base, const crd_dcp_address* to, const uint8_t* bytes,
                         size_t length, crd_dcp_address* from)
 {
-    secure_net* s = (secure_net*)base;
+    crdi_secure_net* s = (crdi_secure_net*)base;
     const size_t most = to->transport == CRD_DCP_UDP ? CRDI_DCP_MOST_UDP : s->room;
     if (length + CRD_DCP_SECURE_OVERHEAD > most || to->port == 0) { return false; }
     const crd_dcp_address local = local_address(s, from, to);
-    int index = find_association(s, &local, to);
+    int index = crdi_secure_find_association(s, &local, to);
     if (index < 0) { index = begin_handshake(s, &local, to); }
     if (index < 0) {
         s->counts.dropped++;
         return false;
     }
     *from = s->peers[index].local;
-    return s->peers[index].phase == OPEN ? seal(s, index, bytes, length)
-                                         : queue_add(s, index, bytes, length);
+    return s->peers[index].phase == OPEN ? crdi_secure_seal(s, index, bytes, length)
+                                         : crdi_secure_queue_add(s, index, bytes, length);
 }
 
 static bool secure_receive(crd_dcp_net* base, crd_dcp_packet* out)
 {
-    secure_net* s = (secure_net*)base;
+    crdi_secure_net* s = (crdi_secure_net*)base;
     bool found = false;
-    if (s->pending > 0) { repeat_greetings(s, secure_now(s)); }
+    if (s->pending > 0) { repeat_greetings(s, crdi_secure_now(s)); }
     for (int i = 0; i < MOST_LOOKED_AT && !found && crd_dcp_net_receive(s->base.inner, out); i++) {
         found = open_packet(s, out);
     }
@@ -773,23 +523,23 @@ static bool secure_receive(crd_dcp_net* base, crd_dcp_packet* out)
 
 static void secure_wait(crd_dcp_net* base, double seconds)
 {
-    secure_net* s = (secure_net*)base;
-    if (s->pending > 0) { seconds = fmin(seconds, fmax(0, next_due(s) - secure_now(s))); }
+    crdi_secure_net* s = (crdi_secure_net*)base;
+    if (s->pending > 0) { seconds = fmin(seconds, fmax(0, next_due(s) - crdi_secure_now(s))); }
     crd_dcp_net_wait(s->base.inner, seconds);
 }
 
 static crd_status secure_connect(crd_dcp_net* base, const crd_dcp_address* to)
 {
-    secure_net* s = (secure_net*)base;
+    crdi_secure_net* s = (crdi_secure_net*)base;
     const crd_dcp_address local = {0};
     const crd_status st = crd_dcp_net_connect(s->base.inner, to);
-    if (st == CRD_OK && find_association(s, &local, to) < 0) {
+    if (st == CRD_OK && crdi_secure_find_association(s, &local, to) < 0) {
         (void)begin_handshake(s, &local, to);
     }
     return st;
 }
 
-static crd_status make_buffers(secure_net* s, uint32_t max_pdu)
+static crd_status make_buffers(crdi_secure_net* s, uint32_t max_pdu)
 {
     crd_context* ctx = s->base.ctx;
     const size_t most = max_pdu > CRDI_DCP_MOST_UDP ? max_pdu : CRDI_DCP_MOST_UDP;
@@ -811,14 +561,14 @@ static crd_status make_buffers(secure_net* s, uint32_t max_pdu)
 
 static crd_status secure_set_limits(crd_dcp_net* base, const crd_dcp_net_limits* limits)
 {
-    secure_net* s = (secure_net*)base;
+    crdi_secure_net* s = (crdi_secure_net*)base;
     crd_dcp_net_limits inner = *limits;
     inner.max_pdu += CRD_DCP_SECURE_OVERHEAD;
     const crd_status st = make_buffers(s, limits->max_pdu);
     return st < 0 ? st : crd_dcp_net_set_limits(s->base.inner, &inner);
 }
 
-static void free_secure(secure_net* s) // without the inner one
+static void free_secure(crdi_secure_net* s) // without the inner one
 {
     crd_context* ctx = s->base.ctx;
     if (s->peers) { sodium_memzero(s->peers, (size_t)s->count * sizeof *s->peers); }
@@ -836,7 +586,7 @@ static void free_secure(secure_net* s) // without the inner one
 
 static void secure_destroy(crd_dcp_net* base)
 {
-    secure_net* s = (secure_net*)base;
+    crdi_secure_net* s = (crdi_secure_net*)base;
     crd_dcp_net_destroy(s->base.inner);
     free_secure(s);
 }
@@ -871,13 +621,13 @@ crd_status crd_dcp_net_secure(crd_context* ctx, crd_dcp_net* inner, const crd_dc
     if (sodium_init() < 0) {
         return crdi_fail(ctx, CRD_E_IO, "secured network: the system gives no random numbers");
     }
-    secure_net* s = crdi_new(ctx, sizeof *s);
+    crdi_secure_net* s = crdi_new(ctx, sizeof *s);
     if (!s) { return CRD_E_MEMORY; }
     crdi_dcp_net_init(&s->base, ctx, &ops);
     s->base.inner = inner;
     s->any_address = o.any_address;
     s->count = o.max_peers;
-    s->answers = (crdi_dcp_rate){MOST_ANSWERS, secure_now(s)};
+    s->answers = (crdi_dcp_rate){MOST_ANSWERS, crdi_secure_now(s)};
     s->base.limits = inner->limits;
     s->base.limits.max_pdu -= CRD_DCP_SECURE_OVERHEAD;
     memcpy(s->key, key->bytes, KEY);
@@ -899,5 +649,5 @@ crd_status crd_dcp_net_secure(crd_context* ctx, crd_dcp_net* inner, const crd_dc
 
 crd_dcp_secure_counts crd_dcp_net_secure_counts(const crd_dcp_net* n)
 {
-    return n->ops == &ops ? ((const secure_net*)n)->counts : (crd_dcp_secure_counts){0};
+    return n->ops == &ops ? ((const crdi_secure_net*)n)->counts : (crd_dcp_secure_counts){0};
 }

@@ -1,4 +1,4 @@
-// Inside the log: frames (log_frame.c), files (log_file.c), what CFG PDUs said (log.c).
+// Inside the log: frames (frame.c), files (file.c), what CFG PDUs said (log.c).
 #pragma once
 #include "shared/base.h"
 #include "shared/dcp.h"

@@ -1,4 +1,4 @@
-// Inside the relay: a direction's chance (relay_path.c), ports for data (relay_map.c), what is on
+// Inside the relay: a direction's chance (path.c), ports for data (map.c), what is on
 // its way and who has asked (relay.c).
 #pragma once
 #include "shared/dcp.h"
