@@ -171,6 +171,9 @@ bool crdi_dcp_offers_resolution(const crd_dcp_description* d, uint32_t numerator
                                 uint32_t denominator);
 /// The recommended one, else the first; NULL: there is none.
 const crd_dcp_resolution* crdi_dcp_usual_resolution(const crd_dcp_description* d);
+/// The longest that it offers of which at most `most` make a step; false: there is none.
+bool crdi_dcp_divide_step(const crd_dcp_description* d, double step, int most, uint32_t* numerator,
+                          uint32_t* denominator);
 /// s, INFINITY: it does not monitor its master.
 double crdi_dcp_heartbeat(const crd_dcp_description* d);
 /// Whether STC_do_step may have this many steps, and CFG_steps of a group with this output.

@@ -113,11 +113,7 @@ void crdi_dcp_relay_destroy(crdi_dcp_relay* r);
 /// A slave: the relay listens at `at` (port 0 chooses one, which is then in `*at`) for what is
 /// meant for `to`. Both have the same transport.
 crd_status crdi_dcp_relay_add(crdi_dcp_relay* r, crd_dcp_address* at, const crd_dcp_address* to);
-/// A packet that the near or far net has received.
-void crdi_dcp_relay_receive(crdi_dcp_relay* r, bool far, const crd_dcp_packet* p, double now);
-/// What is due leaves.
-void crdi_dcp_relay_advance(crdi_dcp_relay* r, double now);
-/// When crdi_dcp_relay_advance has something to do; INFINITY: only after a packet.
+/// When crdi_dcp_relay_poll has something to do; INFINITY: only after a packet.
 double crdi_dcp_relay_next(const crdi_dcp_relay* r);
 /// Takes what is there from both nets and lets leave what is due, by the clock of the near net.
 /// true: there may be more, come again before waiting.

@@ -1,6 +1,7 @@
 // cardan export dcp: a DCP slave somewhere on the network as an FMU. Its binaries are part of this
 // program; the slave's description goes along as a table that they read, and as a dcpx for people.
 #include "cli/export/export.h"
+#include "shared/dcp.h"
 #include "shared/dcp_model.h"
 
 #include <math.h>
@@ -89,23 +90,10 @@ static crd_status fix(crd_context* ctx, crd_dcp_description* d, const char* sett
 static crd_status choose_resolution(crd_context* ctx, const crd_dcp_description* d, double step,
                                     crdi_dcp_model_options* opt)
 {
-    double best = 0;
-    for (int i = 0; i < d->resolution_count; i++) {
-        const crd_dcp_resolution* r = &d->resolutions[i];
-        const double ticks = step * r->denominator; // of which n make a resolution, k times
-        for (double k = fmax(1, ceil(ticks / r->numerator_to)); k <= MOST_STEPS; k++) {
-            const double n = round(ticks / k), s = n / r->denominator;
-            if (n < r->numerator) { break; }
-            if (n <= r->numerator_to && fabs(k * s - step) <= 1e-9 * step && s > best) {
-                best = s;
-                opt->numerator = (uint32_t)n;
-                opt->denominator = r->denominator;
-                break;
-            }
-        }
-    }
     opt->step = step;
-    if (best > 0) { return CRD_OK; }
+    if (crdi_dcp_divide_step(d, step, MOST_STEPS, &opt->numerator, &opt->denominator)) {
+        return CRD_OK;
+    }
     const crd_dcp_resolution* r = &d->resolutions[0];
     return crdi_fail(ctx, CRD_E_RANGE,
                      "--step %.10g: the slave has no time resolution of which this is a multiple, "

@@ -164,6 +164,27 @@ const crd_dcp_resolution* crdi_dcp_usual_resolution(const crd_dcp_description* d
     return d->resolution_count ? d->resolutions : NULL;
 }
 
+bool crdi_dcp_divide_step(const crd_dcp_description* d, double step, int most, uint32_t* numerator,
+                          uint32_t* denominator)
+{
+    double longest = 0;
+    for (int i = 0; i < d->resolution_count; i++) {
+        const crd_dcp_resolution* r = &d->resolutions[i];
+        const double ticks = step * r->denominator; // of which n make a resolution, k times
+        for (double k = fmax(1, floor(ticks / r->numerator_to)); k <= most; k++) {
+            const double n = round(ticks / k), s = n / r->denominator;
+            if (n < r->numerator) { break; }
+            if (n <= r->numerator_to && fabs(k * s - step) <= 1e-9 * step && s > longest) {
+                longest = s;
+                *numerator = (uint32_t)n;
+                *denominator = r->denominator;
+                break;
+            }
+        }
+    }
+    return longest > 0;
+}
+
 double crdi_dcp_heartbeat(const crd_dcp_description* d)
 {
     if (!d->can_monitor_heartbeat || !d->has_heartbeat || d->heartbeat_denominator == 0) {

@@ -431,6 +431,15 @@ static crd_status give_addresses(crd_dcp_master* m)
     return CRD_OK;
 }
 
+static crd_dcp_pdu network_pdu(const crdi_dcp_bundle* b, int index, uint8_t type)
+{
+    return (crd_dcp_pdu){.type = type,
+                         .id = (uint16_t)(index + 1),
+                         .transport = b->address.transport,
+                         .port = b->address.port,
+                         .address = b->address.ip};
+}
+
 bool crdi_dcp_master_next_port(crd_dcp_master* m, crdi_dcp_peer* p, crdi_dcp_request* r)
 {
     crdi_dcp_bundle* b = &m->bundles[r->bundle];
@@ -440,7 +449,7 @@ bool crdi_dcp_master_next_port(crd_dcp_master* m, crdi_dcp_peer* p, crdi_dcp_req
     crdi_dcp_notify(m, p, CRD_DCP_NOTICE_REPAIR, CRD_DCP_E_INVALID_NETWORK_INFORMATION,
                     "the slave does not take data at port %u: trying %u", b->address.port, port);
     b->address.port = port;
-    const crd_dcp_pdu pdu = crdi_dcp_network_pdu(b, r->bundle, r->small[0]);
+    const crd_dcp_pdu pdu = network_pdu(b, r->bundle, r->small[0]);
     (void)crd_dcp_encode(&pdu, r->small, sizeof r->small);
     return true;
 }
@@ -535,18 +544,9 @@ static void add_request(writer* w, const crd_dcp_pdu* pdu, int bundle)
     (void)crd_dcp_encode(pdu, r->bytes ? r->bytes : r->small, length);
 }
 
-crd_dcp_pdu crdi_dcp_network_pdu(const crdi_dcp_bundle* b, int index, uint8_t type)
-{
-    return (crd_dcp_pdu){.type = type,
-                         .id = (uint16_t)(index + 1),
-                         .transport = b->address.transport,
-                         .port = b->address.port,
-                         .address = b->address.ip};
-}
-
 static void add_network(writer* w, int index, uint8_t type)
 {
-    const crd_dcp_pdu pdu = crdi_dcp_network_pdu(&w->m->bundles[index], index, type);
+    const crd_dcp_pdu pdu = network_pdu(&w->m->bundles[index], index, type);
     add_request(w, &pdu, index);
 }
 

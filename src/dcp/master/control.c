@@ -301,7 +301,7 @@ static void choose_detour(crd_dcp_master* m, crdi_dcp_peer* p)
                        op.code ? ": " : "", op.code ? crdi_dcp_code_name((int)op.code) : "");
 }
 
-// INF_state has told what became of a request.
+// INF_state says what became of a request.
 void crdi_dcp_settle_operation(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     crdi_dcp_operation* op = &p->op;
@@ -331,7 +331,7 @@ void crdi_dcp_settle_operation(crd_dcp_master* m, crdi_dcp_peer* p)
 
 // ---- time --------------------------------------------------------------------------------------
 
-// A slave that was registered by an earlier session hears its old id only.
+// A slave that was registered by an earlier session answers to its old id only.
 static void scan_ids(crd_dcp_master* m, crdi_dcp_peer* p, const crdi_dcp_request* r)
 {
     uint8_t bytes[4] = {CRD_DCP_INF_STATE, (uint8_t)r->seq, (uint8_t)(r->seq >> 8), 0};

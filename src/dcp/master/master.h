@@ -65,7 +65,7 @@ struct crdi_dcp_peer {
     crd_dcp_slave_status status;
 
     bool known;      // its state
-    bool contacting; // nothing was heard from it
+    bool contacting; // nothing has come from it
     bool touched;    // it has been asked for more than its state: has to be brought down
     bool registered, prepared, going_down, failed;
     bool error_asked;
@@ -186,7 +186,6 @@ crd_status crdi_dcp_master_lay_out(crd_dcp_master* m);
 crd_status crdi_dcp_master_write_scripts(crd_dcp_master* m, bool direct_targets);
 /// Another port for this network information; false: there is none left to try.
 bool crdi_dcp_master_next_port(crd_dcp_master* m, crdi_dcp_peer* p, crdi_dcp_request* r);
-crd_dcp_pdu crdi_dcp_network_pdu(const crdi_dcp_bundle* b, int index, uint8_t type);
 
 // answers.c
 void crdi_dcp_handle_packet(crd_dcp_master* m, const crd_dcp_packet* packet);
@@ -204,7 +203,7 @@ void crdi_dcp_remove_request(crdi_dcp_peer* p, int i);
 void crdi_dcp_renew(crd_dcp_master* m, crdi_dcp_peer* p, int i);
 double crdi_dcp_patience(const crd_dcp_master* m, const crdi_dcp_operation* op);
 void crdi_dcp_operation_refused(crd_dcp_master* m, crdi_dcp_peer* p, crd_dcp_error code);
-/// INF_state has told what became of a request.
+/// INF_state says what became of a request.
 void crdi_dcp_settle_operation(crd_dcp_master* m, crdi_dcp_peer* p);
 void crdi_dcp_wake(crd_dcp_master* m, crdi_dcp_peer* p, double time); ///< not later than then
 void crdi_dcp_ask(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* pdu);
@@ -243,6 +242,3 @@ void crdi_dcp_turn_over(crd_dcp_master* m, crdi_dcp_peer* p);
 // log.c
 /// The entries of NTF_log or RSP_log_ack into notices.
 void crdi_dcp_master_log(crd_dcp_master* m, crdi_dcp_peer* p, const crd_dcp_pdu* pdu);
-
-// run.c
-bool crdi_dcp_aim_down(crd_dcp_master* m, crdi_dcp_peer* p);

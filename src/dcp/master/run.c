@@ -20,7 +20,7 @@ static bool last_logs(crd_dcp_master* m, crdi_dcp_peer* p)
     return more;
 }
 
-bool crdi_dcp_aim_down(crd_dcp_master* m, crdi_dcp_peer* p)
+static bool aim_down(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     const crd_dcp_state state = p->status.state;
     if (!p->known) {
@@ -58,7 +58,7 @@ static bool aim_stopped(crd_dcp_master* m, crdi_dcp_peer* p)
         state != CRD_DCP_ERRORHANDLING) {
         return true;
     }
-    return crdi_dcp_aim_down(m, p);
+    return aim_down(m, p);
 }
 
 // Whatever turns, also for the sake of conditioning.
@@ -67,7 +67,7 @@ static bool aim_at_rest(crd_dcp_master* m, crdi_dcp_peer* p)
     const crd_dcp_state state = p->status.state;
     const bool busy = (state > CRD_DCP_CONFIGURATION && state < CRD_DCP_STOPPED) ||
                       state == CRD_DCP_ERRORHANDLING;
-    return p->known && !busy ? true : crdi_dcp_aim_down(m, p);
+    return p->known && !busy ? true : aim_down(m, p);
 }
 
 // Whether a slave that somebody has registered may be brought down.
@@ -119,7 +119,7 @@ static bool aim_register(crd_dcp_master* m, crdi_dcp_peer* p)
         }
         return false;
     case TAKE_OVER:
-        if (crdi_dcp_aim_down(m, p)) {
+        if (aim_down(m, p)) {
             p->going_down = false;
             p->phase = DECIDE;
         }
@@ -255,7 +255,7 @@ static crd_status all_at(crd_dcp_master* m, crdi_dcp_aim* aim)
     return crdi_dcp_pursue(m, -1, false);
 }
 
-// As if nothing had been heard.
+// As if nothing had come.
 static void begin_again(crd_dcp_master* m, crdi_dcp_peer* p)
 {
     crdi_dcp_forget(p);
@@ -568,7 +568,7 @@ crd_status crd_dcp_master_stop(crd_dcp_master* m)
     (void)crdi_dcp_pursue(m, -1, true);
     for (int i = 0; i < m->count; i++) {
         crdi_dcp_peer* p = &m->peers[i];
-        if (p->touched && !p->failed) { crdi_dcp_aim_at(m, p, crdi_dcp_aim_down); }
+        if (p->touched && !p->failed) { crdi_dcp_aim_at(m, p, aim_down); }
     }
     (void)crdi_dcp_pursue(m, -1, true);
     close_streams(m);

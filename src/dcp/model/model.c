@@ -17,7 +17,9 @@ static const char* const both_items[] = {"NRT", "SRT", NULL};
 
 // ---- what a description says -------------------------------------------------------------------
 
-uint64_t crdi_dcp_model_elements(const crd_dcp_description* d, const crd_dcp_variable* v)
+// Elements of a variable, its structural parameters having their start values; UINT64_MAX: too
+// many.
+static uint64_t count_elements(const crd_dcp_description* d, const crd_dcp_variable* v)
 {
     uint64_t n = 1;
     for (int i = 0; i < v->rank; i++) {
@@ -153,7 +155,7 @@ static crd_status add_variable(table* t, int index)
     crd_status st = CRD_OK;
     const crdi_dcp_model* m = t->m;
     const crd_dcp_variable* v = &m->d->variables[index];
-    const uint64_t n = crdi_dcp_model_elements(m->d, v);
+    const uint64_t n = count_elements(m->d, v);
     m->rows[index] = -1;
     if (v->causality == CRD_STRUCTURAL_PARAMETER) { return CRD_OK; }
     if (n == UINT64_MAX || n == 0) {

@@ -40,10 +40,6 @@ crd_status crdi_dcp_table_write(const crd_dcp_description* d, const crdi_dcp_mod
 crd_status crdi_dcp_table_read(crd_context* ctx, const void* bytes, size_t length, const char* file,
                                crd_arena* arena, crdi_dcp_model_setup* s, crd_dcp_description** d);
 
-/// Elements of a variable, its structural parameters having their start values; UINT64_MAX: too
-/// many.
-uint64_t crdi_dcp_model_elements(const crd_dcp_description* d, const crd_dcp_variable* v);
-
 crd_model_status crdi_dcp_model_initialize(void* self, const crd_model_host* host, double t);
 void crdi_dcp_model_outputs(void* self, double t);
 crd_model_status crdi_dcp_model_step(void* self, const crd_model_host* host, double t, double h,

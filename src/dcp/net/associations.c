@@ -64,8 +64,8 @@ static int expendable(const crdi_secure_peer* p, double now, bool own)
     case UNPROVEN:
         return 2;
     case OPEN:
-        if (p->retired && now - p->heard > RETIRED_IDLE) { return 3; }
-        return now - p->heard > OPEN_IDLE ? 5 : 0;
+        if (p->retired && now - p->last_received > RETIRED_IDLE) { return 3; }
+        return now - p->last_received > OPEN_IDLE ? 5 : 0;
     case PENDING:
         return own ? 4 : 0;
     }
@@ -82,13 +82,13 @@ int crdi_secure_make_peer_place(crdi_secure_net* s, bool own)
         const int rank = expendable(p, now, own);
         if (p->phase == UNPROVEN) {
             unproven++;
-            if (oldest_unproven < 0 || p->heard < s->peers[oldest_unproven].heard) {
+            if (oldest_unproven < 0 || p->last_received < s->peers[oldest_unproven].last_received) {
                 oldest_unproven = i;
             }
         }
         if (rank == 0) { continue; }
         if (best < 0 || rank < best_rank ||
-            (rank == best_rank && p->heard < s->peers[best].heard)) {
+            (rank == best_rank && p->last_received < s->peers[best].last_received)) {
             best = i;
             best_rank = rank;
         }
@@ -109,7 +109,7 @@ int crdi_secure_make_peer_place(crdi_secure_net* s, bool own)
         randombytes_buf(&id, sizeof id);
     }
     s->ids[best] = id;
-    p->heard = now;
+    p->last_received = now;
     s->counts.peers++;
     return best;
 }

@@ -43,28 +43,16 @@ struct crd_dcp_capture {
     uint8_t block[PACKET_HEAD + MOST_IP + 8]; // the packet is made where it is written from
 };
 
-static void put16(uint8_t* p, unsigned x) // little endian
-{
-    p[0] = (uint8_t)x;
-    p[1] = (uint8_t)(x >> 8);
-}
-
-static void put32(uint8_t* p, uint32_t x)
-{
-    put16(p, x & 0xFFFF);
-    put16(p + 2, x >> 16);
-}
-
-static void net16(uint8_t* p, unsigned x) // big endian
+static void store_be16(uint8_t* p, unsigned x) // big endian
 {
     p[0] = (uint8_t)(x >> 8);
     p[1] = (uint8_t)x;
 }
 
-static void net32(uint8_t* p, uint32_t x)
+static void store_be32(uint8_t* p, uint32_t x)
 {
-    net16(p, x >> 16);
-    net16(p + 2, x & 0xFFFF);
+    store_be16(p, x >> 16);
+    store_be16(p + 2, x & 0xFFFF);
 }
 
 static void write_bytes(crd_dcp_capture* c, const uint8_t* bytes, size_t length)
@@ -104,18 +92,18 @@ static void write_packet(crd_dcp_capture* c, double time, const crd_dcp_address*
     uint8_t* inner = ip + IP_HEADER;
     memset(ip, 0, IP_HEADER);
     ip[0] = 0x45; // version 4, five words
-    net16(ip + 2, (unsigned)(IP_HEADER + length));
-    net16(ip + 4, c->ip_id++);
-    net16(ip + 6, 0x4000); // do not fragment
-    ip[8] = 64;            // hops
+    store_be16(ip + 2, (unsigned)(IP_HEADER + length));
+    store_be16(ip + 4, c->ip_id++);
+    store_be16(ip + 6, 0x4000); // do not fragment
+    ip[8] = 64;                 // hops
     ip[9] = protocol;
-    net32(ip + 12, from->ip);
-    net32(ip + 16, to->ip);
-    net16(ip + 10, fold_sum(add16(0, ip, IP_HEADER)));
+    store_be32(ip + 12, from->ip);
+    store_be32(ip + 16, to->ip);
+    store_be16(ip + 10, fold_sum(add16(0, ip, IP_HEADER)));
     // Addresses, protocol and length count as well.
     const uint32_t pseudo = add16(protocol + (uint32_t)length, ip + 12, 8);
     const uint16_t sum = fold_sum(add16(pseudo, inner, length));
-    net16(inner + checksum, protocol == 17 && sum == 0 ? 0xFFFF : sum); // UDP: 0 is "none"
+    store_be16(inner + checksum, protocol == 17 && sum == 0 ? 0xFFFF : sum); // UDP: 0 is "none"
 
     const uint32_t captured = (uint32_t)(IP_HEADER + length);
     const uint32_t padded = (captured + 3) / 4 * 4;
@@ -124,15 +112,15 @@ static void write_packet(crd_dcp_capture* c, double time, const crd_dcp_address*
     const uint64_t ns =
         (uint64_t)whole * UINT64_C(1000000000) + (sane ? (uint64_t)(1e9 * (time - whole)) : 0);
     uint8_t* b = c->block;
-    put32(b, 6);
-    put32(b + 4, PACKET_HEAD + padded + 4);
-    put32(b + 8, 0);
-    put32(b + 12, (uint32_t)(ns >> 32));
-    put32(b + 16, (uint32_t)ns);
-    put32(b + 20, captured);
-    put32(b + 24, captured);
+    crdi_store_le(b, 4, 6);
+    crdi_store_le(b + 4, 4, PACKET_HEAD + padded + 4);
+    crdi_store_le(b + 8, 4, 0);
+    crdi_store_le(b + 12, 4, (uint32_t)(ns >> 32));
+    crdi_store_le(b + 16, 4, (uint32_t)ns);
+    crdi_store_le(b + 20, 4, captured);
+    crdi_store_le(b + 24, 4, captured);
     memset(b + PACKET_HEAD + captured, 0, padded - captured);
-    put32(b + PACKET_HEAD + padded, PACKET_HEAD + padded + 4);
+    crdi_store_le(b + PACKET_HEAD + padded, 4, PACKET_HEAD + padded + 4);
     write_bytes(c, b, PACKET_HEAD + padded + 4);
 }
 
@@ -140,10 +128,10 @@ static void add_datagram(crd_dcp_capture* c, double time, const crd_dcp_address*
                          const crd_dcp_address* to, const uint8_t* bytes, size_t length)
 {
     uint8_t* udp = c->block + PACKET_HEAD + IP_HEADER;
-    net16(udp, from->port);
-    net16(udp + 2, to->port);
-    net16(udp + 4, (unsigned)(UDP_HEADER + length));
-    net16(udp + 6, 0);
+    store_be16(udp, from->port);
+    store_be16(udp + 2, to->port);
+    store_be16(udp + 4, (unsigned)(UDP_HEADER + length));
+    store_be16(udp + 6, 0);
     if (length > 0) { memcpy(udp + UDP_HEADER, bytes, length); }
     write_packet(c, time, from, to, 17, UDP_HEADER + length, 6);
 }
@@ -184,14 +172,14 @@ static crd_status add_stream(crd_dcp_capture* c, double time, const crd_dcp_addr
         const size_t room = MOST_SEGMENT - front;
         const size_t part = length - done < room ? length - done : room;
         memset(tcp, 0, TCP_HEADER);
-        net16(tcp, from->port);
-        net16(tcp + 2, to->port);
-        net32(tcp + 4, f->next[side]);
-        net32(tcp + 8, f->next[1 - side]);
-        tcp[12] = 5 << 4;        // words
-        tcp[13] = 0x18;          // ACK, PSH
-        net16(tcp + 14, 0xFFFF); // window
-        if (front > 0) { put32(data, (uint32_t)length); }
+        store_be16(tcp, from->port);
+        store_be16(tcp + 2, to->port);
+        store_be32(tcp + 4, f->next[side]);
+        store_be32(tcp + 8, f->next[1 - side]);
+        tcp[12] = 5 << 4;             // words
+        tcp[13] = 0x18;               // ACK, PSH
+        store_be16(tcp + 14, 0xFFFF); // window
+        if (front > 0) { crdi_store_le(data, 4, (uint32_t)length); }
         if (part > 0) { memcpy(data + front, bytes + done, part); }
         write_packet(c, time, from, to, 6, TCP_HEADER + front + part, 16);
         f->next[side] += (uint32_t)(front + part);
@@ -209,28 +197,28 @@ static void write_heads(crd_dcp_capture* c)
     uint8_t b[128] = {0};
     const uint32_t text = (uint32_t)sizeof program - 1;
     const uint32_t length = 24 + 4 + (text + 3) / 4 * 4 + 4 + 4;
-    put32(b, 0x0A0D0D0A);
-    put32(b + 4, length);
-    put32(b + 8, 0x1A2B3C4D);
-    put16(b + 12, 1);
-    memset(b + 16, 0xFF, 8); // length of the section: not said
-    put16(b + 24, 4);        // shb_userappl
-    put16(b + 26, text);
+    crdi_store_le(b, 4, 0x0A0D0D0A);
+    crdi_store_le(b + 4, 4, length);
+    crdi_store_le(b + 8, 4, 0x1A2B3C4D);
+    crdi_store_le(b + 12, 2, 1);
+    memset(b + 16, 0xFF, 8);     // length of the section: not said
+    crdi_store_le(b + 24, 2, 4); // shb_userappl
+    crdi_store_le(b + 26, 2, text);
     memcpy(b + 28, program, text);
-    put32(b + length - 4, length); // behind the four zeros that end the options
+    crdi_store_le(b + length - 4, 4, length); // behind the four zeros that end the options
     write_bytes(c, b, length);
 
     memset(b, 0, sizeof b);
-    put32(b, 1);
-    put32(b + 4, 40);
-    put16(b + 8, LINKTYPE_IPV4);
-    put16(b + 16, 2); // if_name
-    put16(b + 18, 3);
+    crdi_store_le(b, 4, 1);
+    crdi_store_le(b + 4, 4, 40);
+    crdi_store_le(b + 8, 2, LINKTYPE_IPV4);
+    crdi_store_le(b + 16, 2, 2); // if_name
+    crdi_store_le(b + 18, 2, 3);
     memcpy(b + 20, "dcp", 3);
-    put16(b + 24, 9); // if_tsresol
-    put16(b + 26, 1);
-    b[28] = 9;         // 10^-9 s
-    put32(b + 36, 40); // behind the end of the options
+    crdi_store_le(b + 24, 2, 9); // if_tsresol
+    crdi_store_le(b + 26, 2, 1);
+    b[28] = 9;                    // 10^-9 s
+    crdi_store_le(b + 36, 4, 40); // behind the end of the options
     write_bytes(c, b, 40);
 }
 

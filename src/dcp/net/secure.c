@@ -325,7 +325,7 @@ static void take_answer(crdi_secure_net* s, const crd_dcp_packet* k)
     p->local = k->at;
     p->phase = OPEN;
     s->pending--;
-    p->heard = crdi_secure_now(s);
+    p->last_received = crdi_secure_now(s);
     s->counts.handshakes++;
     crdi_secure_use_association(s, index);
     crdi_secure_queue_take(s, index, true);
@@ -435,7 +435,7 @@ static bool open_data(crdi_secure_net* s, crd_dcp_packet* k)
         s->counts.replayed++;
         return false;
     }
-    p->heard = crdi_secure_now(s);
+    p->last_received = crdi_secure_now(s);
     const bool moved = k->from.port != p->remote.port; // a stream that was opened again
     if (moved) { p->remote = k->from; }
     if (p->phase == UNPROVEN) {

@@ -58,7 +58,7 @@ typedef struct crdi_secure_peer {
     uint64_t seen[WINDOW_WORDS];
     uint8_t hello[GREETING_SIZE]; // PENDING: the greeting, UNPROVEN: the answer
     uint8_t hello_mac[MAC];       // UNPROVEN: of the greeting that it answers
-    double heard, due;            // due: PENDING, the next greeting; UNPROVEN: the next answer
+    double last_received, due;    // due: PENDING, the next greeting; UNPROVEN: the next answer
     double follow;                // OPEN: "unknown" is followed from then on
     int tries;
     size_t queued; // bytes

@@ -46,7 +46,7 @@ typedef struct crdi_endpoint {
     uint32_t overrun; // the system's count when it last told
     bool quick;       // of streams: acknowledge at once, the peer waits for that
     bool replied;     // of streams: something was sent since bytes came last
-    double heard;     // of streams: when that was
+    double arrived;   // of streams: when that was
     struct crdi_endpoint *previous, *next;
     struct crdi_endpoint* after; // in the queue
     bool held;                   // stands in the list of those that wait for flush

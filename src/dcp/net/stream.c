@@ -163,7 +163,7 @@ static int stream_frame(crdi_socket_net* n, crdi_endpoint* e, crd_dcp_packet* ou
     e->in_begin += PREFIX + length;
     e->pdus++;
     *out = (crd_dcp_packet){
-        .from = e->peer, .at = e->local, .bytes = n->packet, .length = length, .time = e->heard};
+        .from = e->peer, .at = e->local, .bytes = n->packet, .length = length, .time = e->arrived};
     return 1;
 }
 
@@ -171,11 +171,11 @@ static int stream_frame(crdi_socket_net* n, crdi_endpoint* e, crd_dcp_packet* ou
 // acknowledged, which the system puts off by 40 ms. It is known by such a pause between two PDUs
 // with nothing of ours between them; from then on it gets its acknowledgements at once. To do so
 // for everybody would cost a call and a segment for every one.
-static void stream_heard(crdi_socket_net* n, crdi_endpoint* e)
+static void note_arrival(crdi_socket_net* n, crdi_endpoint* e)
 {
     const double pause = 0.01, now = crdi_net_now(&n->base);
-    if (e->heard > 0 && !e->replied && now - e->heard > pause) { e->quick = true; }
-    e->heard = now;
+    if (e->arrived > 0 && !e->replied && now - e->arrived > pause) { e->quick = true; }
+    e->arrived = now;
     e->replied = false;
     if (e->quick) { crdi_net_switch_on(e->fd, IPPROTO_TCP, TCP_QUICKACK); } // the system forgets it
 }
@@ -203,6 +203,6 @@ bool crdi_net_stream_take(crdi_socket_net* n, crdi_endpoint* e, crd_dcp_packet* 
             return false;
         }
         e->in_end += (size_t)k;
-        stream_heard(n, e);
+        note_arrival(n, e);
     }
 }

@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-static unsigned net16(const uint8_t* p)
+static unsigned load_be16(const uint8_t* p)
 {
     return (unsigned)p[0] << 8 | p[1];
 }
 
-static uint32_t net32(const uint8_t* p)
+static uint32_t load_be32(const uint8_t* p)
 {
-    return (uint32_t)net16(p) << 16 | net16(p + 2);
+    return (uint32_t)load_be16(p) << 16 | load_be16(p + 2);
 }
 
 // ---- ends --------------------------------------------------------------------------------------
@@ -238,10 +238,10 @@ static bool take_tcp(crdi_dcp_log* l, double time, crd_dcp_address from, crd_dcp
     enum { FIN = 1, SYN = 2, RST = 4 };
     const size_t head = length >= 20 ? (size_t)(p[12] >> 4) * 4 : 0;
     if (head < 20 || head > length) { return false; }
-    from.port = (uint16_t)net16(p);
-    to.port = (uint16_t)net16(p + 2);
+    from.port = (uint16_t)load_be16(p);
+    to.port = (uint16_t)load_be16(p + 2);
     if (!wanted_port(l, from.port, to.port)) { return false; }
-    const uint32_t seq = net32(p + 4);
+    const uint32_t seq = load_be32(p + 4);
     const uint8_t flags = p[13];
     const uint8_t* bytes = p + head;
     const size_t count = length - head;
@@ -284,10 +284,10 @@ static bool take_tcp(crdi_dcp_log* l, double time, crd_dcp_address from, crd_dcp
 static bool take_udp(crdi_dcp_log* l, double time, crd_dcp_address from, crd_dcp_address to,
                      const uint8_t* p, size_t length)
 {
-    const size_t said = length >= 8 ? net16(p + 4) : 0;
+    const size_t said = length >= 8 ? load_be16(p + 4) : 0;
     if (said < 8 || said > length) { return false; }
-    from.port = (uint16_t)net16(p);
-    to.port = (uint16_t)net16(p + 2);
+    from.port = (uint16_t)load_be16(p);
+    to.port = (uint16_t)load_be16(p + 2);
     return wanted_port(l, from.port, to.port) &&
            take_pdu(l, time, &from, &to, p + 8, said - 8) == SEEN;
 }
@@ -297,17 +297,17 @@ typedef enum outcome { OTHER, TAKEN, FRAGMENT, TRUNCATED } outcome;
 static outcome take_ipv4(crdi_dcp_log* l, double time, const uint8_t* p, size_t length, bool cut)
 {
     if (length < 20 || p[0] >> 4 != 4) { return OTHER; }
-    const size_t head = (size_t)(p[0] & 15) * 4, total = net16(p + 2);
+    const size_t head = (size_t)(p[0] & 15) * 4, total = load_be16(p + 2);
     // A total of 0: the machine that sent it leaves cutting it up to its network card.
     const size_t whole = total == 0 ? length : total;
     if (head < 20 || whole < head || (whole > length && !cut)) { return OTHER; }
     const uint8_t protocol = p[9];
     if (protocol != 17 && protocol != 6) { return OTHER; }
-    if (net16(p + 6) & 0x3FFF) { return FRAGMENT; }
+    if (load_be16(p + 6) & 0x3FFF) { return FRAGMENT; }
     if (whole > length) { return TRUNCATED; }
     const uint8_t transport = protocol == 17 ? CRD_DCP_UDP : CRD_DCP_TCP;
-    const crd_dcp_address from = {.ip = net32(p + 12), .transport = transport};
-    const crd_dcp_address to = {.ip = net32(p + 16), .transport = transport};
+    const crd_dcp_address from = {.ip = load_be32(p + 12), .transport = transport};
+    const crd_dcp_address to = {.ip = load_be32(p + 16), .transport = transport};
     const bool taken = protocol == 17 ? take_udp(l, time, from, to, p + head, whole - head)
                                       : take_tcp(l, time, from, to, p + head, whole - head);
     return taken ? TAKEN : OTHER;
@@ -325,23 +325,24 @@ static const uint8_t* unwrap(int link, const uint8_t* p, size_t* length)
         skip = 0;
         break;
     case CRDI_DCP_LINK_LOOPBACK: // in the order of the machine that wrote it; 2 is AF_INET on all
-        skip = *length >= 4 && (crdi_load_le(p, 4) == 2 || net32(p) == 2) ? 4 : SIZE_MAX;
+        skip = *length >= 4 && (crdi_load_le(p, 4) == 2 || load_be32(p) == 2) ? 4 : SIZE_MAX;
         break;
     case CRDI_DCP_LINK_LOOP:
-        skip = *length >= 4 && net32(p) == 2 ? 4 : SIZE_MAX;
+        skip = *length >= 4 && load_be32(p) == 2 ? 4 : SIZE_MAX;
         break;
     case CRDI_DCP_LINK_ETHERNET:
         type = 12;
-        while (*length >= type + 6 && (net16(p + type) == 0x8100 || net16(p + type) == 0x88A8)) {
+        while (*length >= type + 6 &&
+               (load_be16(p + type) == 0x8100 || load_be16(p + type) == 0x88A8)) {
             type += 4;
         }
-        skip = *length >= type + 2 && net16(p + type) == 0x0800 ? type + 2 : SIZE_MAX;
+        skip = *length >= type + 2 && load_be16(p + type) == 0x0800 ? type + 2 : SIZE_MAX;
         break;
     case CRDI_DCP_LINK_LINUX:
-        skip = *length >= 16 && net16(p + 14) == 0x0800 ? 16 : SIZE_MAX;
+        skip = *length >= 16 && load_be16(p + 14) == 0x0800 ? 16 : SIZE_MAX;
         break;
     case CRDI_DCP_LINK_LINUX_2:
-        skip = *length >= 20 && net16(p) == 0x0800 ? 20 : SIZE_MAX;
+        skip = *length >= 20 && load_be16(p) == 0x0800 ? 20 : SIZE_MAX;
         break;
     default:
         break;

@@ -315,7 +315,8 @@ static void data_comes(crdi_dcp_relay* r, crdi_dcp_map* m, const crd_dcp_packet*
     set_out(r, &onward, p, p->bytes, now);
 }
 
-void crdi_dcp_relay_receive(crdi_dcp_relay* r, bool far, const crd_dcp_packet* p, double now)
+// A packet that the near or far net has received.
+static void relay_packet(crdi_dcp_relay* r, bool far, const crd_dcp_packet* p, double now)
 {
     crdi_dcp_side side = far ? CRDI_DCP_FAR : CRDI_DCP_NEAR;
     if (r->net[0] == r->net[1]) { // then the address tells the side
@@ -427,7 +428,8 @@ static void look_after(crdi_dcp_relay* r, double now)
     r->look = next;
 }
 
-void crdi_dcp_relay_advance(crdi_dcp_relay* r, double now)
+// What is due leaves.
+static void send_due(crdi_dcp_relay* r, double now)
 {
     while (r->heap_count > 0 && r->flights[r->heap[0]].time <= now) {
         land_flight(r, heap_pop(r), now);
@@ -451,12 +453,12 @@ bool crdi_dcp_relay_poll(crdi_dcp_relay* r)
             crd_dcp_packet p;
             int count = 0;
             while (count < AT_ONCE && crd_dcp_net_receive(r->net[side], &p)) {
-                crdi_dcp_relay_receive(r, side == CRDI_DCP_FAR, &p, crd_dcp_net_now(r->net[0]));
+                relay_packet(r, side == CRDI_DCP_FAR, &p, crd_dcp_net_now(r->net[0]));
                 count++;
             }
             more = more || count == AT_ONCE;
         }
-        crdi_dcp_relay_advance(r, crd_dcp_net_now(r->net[0]));
+        send_due(r, crd_dcp_net_now(r->net[0]));
     }
     return more;
 }

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { MOST_PARTS = 1000 }; // resolutions in a communication step
+
 // ---- values ------------------------------------------------------------------------------------
 
 static crd_status set_values(crd_unit* unit, const crd_binding* b, const crd_values* v)
@@ -259,37 +261,20 @@ static crd_status choose_mode(crdi_dcp_unit* u)
 }
 
 // numerator / denominator = s within rounding, with a denominator that the slave knows.
-static bool resolution_fits(const crd_dcp_resolution* r, double s, uint32_t* numerator)
-{
-    const double n = round(s * r->denominator);
-    if (n < r->numerator || n > r->numerator_to || fabs(n / r->denominator - s) > 1e-9 * s) {
-        return false;
-    }
-    *numerator = (uint32_t)n;
-    return true;
-}
-
 static crd_status choose_resolution(crdi_dcp_unit* u)
 {
     const double wanted = u->base.spec->session.resolution;
-    const crd_dcp_description* d = u->d;
-    int chosen = -1;
-    for (int i = 0; i < d->resolution_count && isnan(wanted); i++) {
-        const crd_dcp_resolution* r = &d->resolutions[i];
-        if (chosen < 0 || (r->recommended && !d->resolutions[chosen].recommended)) { chosen = i; }
-        u->numerator = d->resolutions[chosen].numerator;
-    }
-    for (int i = 0; i < d->resolution_count && !isnan(wanted) && chosen < 0; i++) {
-        if (resolution_fits(&d->resolutions[i], wanted, &u->numerator)) { chosen = i; }
-    }
-    if (chosen < 0) {
-        const crd_dcp_resolution* r = &d->resolutions[0];
+    const crd_dcp_resolution* usual = crdi_dcp_usual_resolution(u->d);
+    if (isnan(wanted) && usual) {
+        u->numerator = usual->numerator;
+        u->denominator = usual->denominator;
+    } else if (!crdi_dcp_divide_step(u->d, wanted, 1, &u->numerator, &u->denominator)) {
+        const crd_dcp_resolution* r = &u->d->resolutions[0];
         return crdi_fail(u->base.ctx, CRD_E_RANGE,
                          "session.resolution: the slave does not offer %.10g s; expected what its "
                          "description has under TimeRes, such as %u/%u s",
                          wanted, r->numerator, r->denominator);
     }
-    u->denominator = d->resolutions[chosen].denominator;
     u->resolution = (double)u->numerator / u->denominator;
     return CRD_OK;
 }
@@ -302,15 +287,8 @@ static void adapt_resolution(crdi_dcp_unit* u)
     if (!isnan(u->base.spec->session.resolution) || h <= 0) { return; }
     const double steps = round(h / u->resolution);
     if (steps >= 1 && fabs(steps * u->resolution - h) <= 1e-6 * u->resolution) { return; }
-    for (int parts = 1; parts <= 1000; parts++) {
-        for (int i = 0; i < u->d->resolution_count; i++) {
-            uint32_t numerator = 0;
-            if (!resolution_fits(&u->d->resolutions[i], h / parts, &numerator)) { continue; }
-            u->numerator = numerator;
-            u->denominator = u->d->resolutions[i].denominator;
-            u->resolution = (double)u->numerator / u->denominator;
-            return;
-        }
+    if (crdi_dcp_divide_step(u->d, h, MOST_PARTS, &u->numerator, &u->denominator)) {
+        u->resolution = (double)u->numerator / u->denominator;
     }
 }
 
