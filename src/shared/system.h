@@ -1,4 +1,4 @@
-/// What modules share of system: YAML as it is written. Not for users.
+/// What modules share of system: YAML as it is written, kinds of units. Not for users.
 #pragma once
 #include "cardan/system.h"
 #include "shared/base.h"
@@ -28,3 +28,14 @@ void crdi_flow_pace(crdi_flow* f, const crd_pace_spec* p);
 void crdi_flow_channel(crdi_flow* f, const crd_channel_spec* c);
 /// Both ends as unit.variable.
 void crdi_flow_bond(crdi_flow* f, const crd_bond_spec* b, const char* action, const char* flow);
+
+/// What others have to know about a kind of unit. The rows stand in system/read_units.c.
+typedef struct crdi_unit_kind {
+    const char* key;      ///< of the description, and of `cardan export`; NULL: only from C
+    const char* what;     ///< "a circuit", for messages
+    const char* exported; ///< what `cardan export` does with it, for those that cannot be packed
+    bool is_file;         ///< `path` is what it is made of
+    bool is_model;        ///< it has inputs, and computes in this process
+    bool is_remote;       ///< reached over a network
+} crdi_unit_kind;
+const crdi_unit_kind* crdi_unit_kind_of(crd_unit_source source);

@@ -6,6 +6,7 @@
 // cannot be (a unit "drive" beside it, empty parts of the name, more than 32 levels), the unit
 // stays at the root and the dots of its name become "_", with a number if need be.
 #include "ssp/write.h"
+#include "shared/system.h"
 
 #include <math.h>
 #include <string.h>
@@ -636,19 +637,11 @@ static void put_description(crdi_pack_writer* w)
 // What stands for units that cannot be packed themselves.
 static crd_status check_source(crdi_pack_writer* w, const crd_unit_spec* u)
 {
-    static const struct {
-        crd_unit_source source;
-        const char *what, *export;
-    } others[] = {{CRD_UNIT_DCP, "a DCP slave", "dcp"},
-                  {CRD_UNIT_CIRCUIT, "a circuit", "circuit"},
-                  {CRD_UNIT_TWIN, "a twin", "twin"}};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        if (u->source != others[i].source) { continue; }
+    const crdi_unit_kind* kind = crdi_unit_kind_of(u->source);
+    if (kind->exported) {
         return crdi_fail(w->ctx, CRD_E_UNSUPPORTED,
-                         "unit '%s' is %s: it cannot be packed; 'cardan export %s %s' makes an FMU "
-                         "%s",
-                         u->name, others[i].what, others[i].export, u->path,
-                         u->source == CRD_UNIT_DCP ? "that stands for it" : "of it");
+                         "unit '%s' is %s: it cannot be packed; 'cardan export %s %s' %s", u->name,
+                         kind->what, kind->key, u->path, kind->exported);
     }
     return u->source != CRD_UNIT_NATIVE
                ? CRD_OK

@@ -8,17 +8,25 @@
 #define KEY(key, kind, object, field)                                                              \
     .name = (key), .type = CRDI_KEY_##kind, .offset = offsetof(object, field)
 
+#define TABLE(name) static const crdi_table name##_table = {#name, name##_keys, COUNT(name##_keys)}
+
 /// Every table of the reader, for the test that compares them with the schema file.
 const crdi_table* const* crdi_system_tables(int* count);
 
 crd_run_spec crdi_run_spec_defaults(void);
+extern const crdi_table crdi_unit_table, crdi_standby_table, crdi_session_table, crdi_bench_table,
+    crdi_solver_table, crdi_circuit_table, crdi_column_table, crdi_signal_table;
 extern const crdi_table crdi_connection_table;
 extern const crdi_table crdi_channel_table;
 extern const crdi_table crdi_control_table;
 extern const crdi_table crdi_iterate_table;
 extern const crdi_table crdi_pace_table;
 extern const crdi_table crdi_bond_table;
+extern const char* const crdi_interpolations[];
 extern const char* const crdi_predictions[]; ///< by crd_prediction, ends with NULL
+crd_status crdi_read_signal(crdi_reader* r, const crdi_node* n, const char* name,
+                            crd_signal_spec* out);
+crd_status crdi_read_units(crdi_reader* r, const crdi_node* n, crd_system* s);
 crd_status crdi_read_connections(crdi_reader* r, const crdi_node* n, crd_system* s);
 crd_status crdi_read_coupling(crdi_reader* r, const crdi_node* n,
                               void* out); ///< const crd_coupling_spec*

@@ -239,14 +239,22 @@ crd_status crd_unit_create(crd_context* ctx, const crd_unit_spec* spec, crd_unit
     return crd_unit_create_shared(ctx, NULL, spec, out);
 }
 
+// The kinds of units: a new one is a line here, and a row in system/read_units.c for its keys.
+#define KINDS(X)                                                                                   \
+    X(FMU, fmi)                                                                                    \
+    X(SIGNAL, signal)                                                                              \
+    X(REPLAY, replay)                                                                              \
+    X(NATIVE, native)                                                                              \
+    X(DCP, dcp)                                                                                    \
+    X(CIRCUIT, circuit)                                                                            \
+    X(TWIN, twin)
+#define DECLARE(source, folder) extern const crdi_adapter crdi_adapter_##folder;
+#define ROW(source, folder) [CRD_UNIT_##source] = &crdi_adapter_##folder,
+KINDS(DECLARE)
+
 static const crdi_adapter* adapter_of(const crd_unit_spec* spec)
 {
-    static const crdi_adapter* const adapters[] = {
-        [CRD_UNIT_FMU] = &crdi_adapter_fmi,       [CRD_UNIT_SIGNAL] = &crdi_adapter_signal,
-        [CRD_UNIT_REPLAY] = &crdi_adapter_replay, [CRD_UNIT_NATIVE] = &crdi_adapter_native,
-        [CRD_UNIT_DCP] = &crdi_adapter_dcp,       [CRD_UNIT_CIRCUIT] = &crdi_adapter_circuit,
-        [CRD_UNIT_TWIN] = &crdi_adapter_twin,
-    };
+    static const crdi_adapter* const adapters[] = {KINDS(ROW)};
     return adapters[spec->source];
 }
 

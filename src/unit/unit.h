@@ -29,9 +29,7 @@ typedef struct crdi_adapter {
     crd_status (*complete)(crd_unit* u); // all settings are known; may be NULL
 } crdi_adapter;
 
-extern const crdi_adapter crdi_adapter_fmi, crdi_adapter_native, crdi_adapter_replay,
-    crdi_adapter_signal, crdi_adapter_dcp, crdi_adapter_circuit, crdi_adapter_twin,
-    crdi_adapter_standby;
+extern const crdi_adapter crdi_adapter_standby;
 
 // The unit of `spec` itself, whether or not it has a stand-in.
 crd_status crdi_unit_create_alone(crd_context* ctx, crd_unit_store* store,

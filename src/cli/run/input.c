@@ -5,6 +5,7 @@
 #include "cardan/system.h"
 #include "cardan/unit.h"
 #include "cli/cli.h"
+#include "shared/system.h"
 
 #include <math.h>
 #include <string.h>
@@ -66,10 +67,8 @@ static crd_status description_of(feeder* f, int unit, variables* out)
 {
     *out = (variables){0};
     const crd_unit_spec* spec = &f->system->units[unit];
-    if (spec->source == CRD_UNIT_CIRCUIT || spec->source == CRD_UNIT_TWIN) {
-        return open_circuit(f, unit, out);
-    }
-    if (spec->source != CRD_UNIT_FMU) { return CRD_OK; } // signals and recordings have no inputs
+    if (!crdi_unit_kind_of(spec->source)->is_model) { return CRD_OK; }
+    if (spec->source != CRD_UNIT_FMU) { return open_circuit(f, unit, out); }
     if (!f->fmus[unit]) {
         crd_fmu_options opt = crd_fmu_defaults();
         opt.description_only = true;

@@ -1,5 +1,6 @@
 // What ran and how it went, as the two JSON documents that go into a result file.
 #include "master/verdict/judge.h"
+#include "shared/system.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -70,9 +71,7 @@ static crd_status put_unit(crd_master* m, crdi_json_writer* w, const crdi_member
 {
     const crd_unit_spec* spec = p->unit->spec;
     const crd_unit_info* info = &p->unit->info;
-    const bool is_file = spec->source == CRD_UNIT_FMU || spec->source == CRD_UNIT_REPLAY ||
-                         spec->source == CRD_UNIT_DCP || spec->source == CRD_UNIT_CIRCUIT ||
-                         spec->source == CRD_UNIT_TWIN;
+    const bool is_file = crdi_unit_kind_of(spec->source)->is_file;
     const crd_unit_spec* stand_in = spec->standby.model;
     const char* hash = "";
     int inputs = 0, outputs = 0;

@@ -1,6 +1,7 @@
 // A system made ready for a replay: scripts for its couplings, units that are played instead of
 // run, the times of the recorded run.
 #include "master/replay/replay.h"
+#include "shared/system.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -330,7 +331,7 @@ static crd_status check_units(const planner* p)
         const crd_unit_spec* u = &p->s->units[i];
         if (is_played(p, i)) { continue; }
         running++;
-        if (u->source == CRD_UNIT_DCP) {
+        if (crdi_unit_kind_of(u->source)->is_remote) {
             return crdi_fail(p->s->ctx, CRD_E_RANGE,
                              "unit '%s' is reached over a network and is not run again; --play %s "
                              "plays what it sent",
