@@ -53,7 +53,7 @@ typedef struct crd_band {
     double low, high, power;
 } crd_band;
 
-enum { CRD_BANDS_MAX = 8, CRD_TAPS_MAX = 256, CRD_LATENCY_MAX = 120 };
+enum { CRD_BANDS_MAX = 8, CRD_TAPS_MAX = 256, CRD_LATENCY_MAX = 120, CRD_DESIGN_OWN = 4 };
 
 /// How to make a linear algorithm for any k. Start from crd_design_defaults().
 typedef struct crd_design {
@@ -71,6 +71,8 @@ typedef struct crd_design {
     crd_band bands[CRD_BANDS_MAX]; ///< Wiener; default [0, 0.1] with 1, [0.3, 0.55] with 0.03
     int band_count;
     double noise; ///< Wiener: power of the noise over that of the signal, > 0; default 1e-4
+    /// Of methods that have no fields above: what their row in coupling/algorithm.c says.
+    double own[CRD_DESIGN_OWN];
 } crd_design;
 
 CRD_API crd_design crd_design_defaults(crd_method method);

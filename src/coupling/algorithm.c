@@ -4,28 +4,28 @@
 
 #include <stdio.h>
 
-extern const crdi_algorithm crdi_algorithm_zoh, crdi_algorithm_foh, crdi_algorithm_eros,
-    crdi_algorithm_error_space, crdi_algorithm_moment, crdi_algorithm_savitzky_golay,
-    crdi_algorithm_wiener, crdi_algorithm_given, crdi_algorithm_network, crdi_algorithm_ridge,
-    crdi_algorithm_rls, crdi_algorithm_auto;
+#define DESIGN_LIST(X) /* in the order of crd_method */                                            \
+    X(zoh)                                                                                         \
+    X(foh)                                                                                         \
+    X(eros)                                                                                        \
+    X(error_space)                                                                                 \
+    X(moment)                                                                                      \
+    X(savitzky_golay)                                                                              \
+    X(wiener)
+#define OTHER_LIST(X) /* in the order of crd_algorithm, whose first are the designs */             \
+    X(given)                                                                                       \
+    X(network)                                                                                     \
+    X(ridge)                                                                                       \
+    X(rls)                                                                                         \
+    X(auto)
 
-static const crdi_algorithm* const designs[] = {
-    [CRD_METHOD_ZOH] = &crdi_algorithm_zoh,
-    [CRD_METHOD_FOH] = &crdi_algorithm_foh,
-    [CRD_METHOD_EROS] = &crdi_algorithm_eros,
-    [CRD_METHOD_ERROR_SPACE] = &crdi_algorithm_error_space,
-    [CRD_METHOD_MOMENT] = &crdi_algorithm_moment,
-    [CRD_METHOD_SAVITZKY_GOLAY] = &crdi_algorithm_savitzky_golay,
-    [CRD_METHOD_WIENER] = &crdi_algorithm_wiener,
-};
-static const crdi_algorithm* const others[] = {
-    [CRD_ALGORITHM_LINEAR] = NULL, // the designs
-    [CRD_ALGORITHM_GIVEN] = &crdi_algorithm_given,
-    [CRD_ALGORITHM_NETWORK] = &crdi_algorithm_network,
-    [CRD_ALGORITHM_LEARNING] = &crdi_algorithm_ridge,
-    [CRD_ALGORITHM_RLS] = &crdi_algorithm_rls,
-    [CRD_ALGORITHM_AUTO] = &crdi_algorithm_auto,
-};
+#define DECLARE(name) extern const crdi_algorithm crdi_algorithm_##name;
+#define ROW(name) &crdi_algorithm_##name,
+DESIGN_LIST(DECLARE)
+OTHER_LIST(DECLARE)
+static const crdi_algorithm* const designs[] = {DESIGN_LIST(ROW)};
+static const crdi_algorithm* const others[] = {NULL, OTHER_LIST(ROW)};
+
 enum {
     DESIGNS = sizeof designs / sizeof *designs,
     OTHERS = sizeof others / sizeof *others, // the first is none

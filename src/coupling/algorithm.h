@@ -67,6 +67,7 @@ typedef struct crdi_algorithm {
     // A design: yhat = sum_i a_i y_{n-k-i} + theta sum_i A_i y_{n-k-i}, made for any k.
     crd_status (*check)(crd_context* ctx, const crd_design* d); // NULL: nothing can be wrong
     int (*taps)(const crd_design* d, int k);                    // NULL: d->taps
+    double own[CRD_DESIGN_OWN];                                 // defaults of d->own
     // Into zeroed a and A (m each).
     crd_status (*weigh)(crd_context* ctx, const crd_design* d, int k, int m, double* a, double* A);
 

@@ -7,16 +7,19 @@
 
 crd_design crd_design_defaults(crd_method method)
 {
-    return (crd_design){.method = method,
-                        .taps = 9,
-                        .degree = 2,
-                        .curve = 1,
-                        .errors = 2,
-                        .order = 1,
-                        .distance = CRD_DISTANCE_END,
-                        .bands = {{0, 0.1, 1}, {0.3, 0.55, 0.03}},
-                        .band_count = 2,
-                        .noise = 1e-4};
+    const crdi_algorithm* row = crdi_design_at((int)method);
+    crd_design d = {.method = method,
+                    .taps = 9,
+                    .degree = 2,
+                    .curve = 1,
+                    .errors = 2,
+                    .order = 1,
+                    .distance = CRD_DISTANCE_END,
+                    .bands = {{0, 0.1, 1}, {0.3, 0.55, 0.03}},
+                    .band_count = 2,
+                    .noise = 1e-4};
+    if (row) { memcpy(d.own, row->own, sizeof d.own); }
+    return d;
 }
 
 double crd_linear_eval(const crd_linear* l, const double* y, double theta)

@@ -5,6 +5,8 @@
 #include "json_tree.h"
 #include "shared/base.h"
 
+#include <stdio.h>
+
 static crd_element* parse(crd_context* ctx, const char* json)
 {
     crd_element* e = NULL;
@@ -599,6 +601,30 @@ static void the_schema_of_systems_has_the_keys_of_elements(void** state)
     }
 }
 
+// ---- the manual --------------------------------------------------------------------------------
+
+static void the_manual_and_the_schema_name_every_algorithm(void** state)
+{
+    (void)state;
+    const char* const files[] = {MANUAL_FILE, SCHEMA_FILE};
+    for (int f = 0; f < 2; f++) {
+        static char text[1 << 20];
+        FILE* file = fopen(files[f], "r");
+        check(file != NULL);
+        text[fread(text, 1, sizeof text - 1, file)] = 0;
+        fclose(file);
+        for (int i = 0; crdi_algorithm_at(i); i++) {
+            const char* name = crdi_algorithm_at(i)->name;
+            if (!strstr(text, name)) { fail_msg("%s does not name %s", files[f], name); }
+        }
+        for (int i = 0; crdi_element_key(i); i++) {
+            if (!strstr(text, crdi_element_key(i))) {
+                fail_msg("%s does not name the key %s", files[f], crdi_element_key(i));
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -618,6 +644,7 @@ int main(void)
         coupling_unit_test(weights_for_every_latency_fit),
         coupling_unit_test(every_beginning_of_an_example_is_refused),
         cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(the_manual_and_the_schema_name_every_algorithm),
         cmocka_unit_test(the_schema_of_systems_has_the_keys_of_elements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
