@@ -178,7 +178,7 @@ void crd_coupling_reset(crd_coupling* c)
     crdi_timeline_init(&c->time, c->opt.step, c->opt.start_time);
     c->counts = (crd_coupling_counts){0};
     c->k = STALE;
-    if (c->networks) { crdi_exchange_reset(c->networks); }
+    if (c->networks) { crdi_networks_reset(c->networks); }
     c->lowest = INFINITY;
     c->highest = -INFINITY;
     crdi_history_start(&c->history, c->opt.start_value);
@@ -220,11 +220,11 @@ static double detect(crd_coupling* c, double value, bool real)
 
 static void compare_networks(crd_coupling* c, double lift)
 {
-    if (c->jump && lift == 0) { crdi_exchange_forget(c->networks); } // nobody could tell
+    if (c->jump && lift == 0) { crdi_networks_forget(c->networks); } // nobody could tell
     const bool real[2] = {crdi_history_is_real(&c->history, 0),
                           crdi_history_is_real(&c->history, 1)};
-    c->counts.rollbacks += crdi_exchange_hear(c->networks, crdi_history_newest(&c->history), real,
-                                              c->history.count, lift);
+    c->counts.rollbacks += crdi_networks_score(c->networks, crdi_history_newest(&c->history), real,
+                                               c->history.count, lift);
 }
 
 static void append(crd_coupling* c, double value, bool real)
@@ -450,7 +450,7 @@ CRDI_APART static void plan(crd_coupling* c, int k, double t)
     const bool network = c->networks && c->active == CRD_ACTIVE_ALGORITHM;
     if (network && c->networks->arriving) { fade(c, y, t); }
     if (network && c->networks->trial > 0 && k == in_table) {
-        crdi_exchange_say(c->networks, y, c->history.count + k);
+        crdi_networks_predict(c->networks, y, c->history.count + k);
     }
     if (smooth) {
         c->gap = 0;
@@ -568,12 +568,12 @@ static bool passes_constants(const crd_coupling* c, const crd_network* n)
 
 bool crd_coupling_swap(crd_coupling* c, const crd_network* n, int trial)
 {
-    if (!c->networks || !crdi_exchange_fits(c->networks, n) ||
+    if (!c->networks || !crdi_networks_fits(c->networks, n) ||
         (!c->opt.any_gain && !passes_constants(c, n))) {
         return false;
     }
     bool rolled_back = false;
-    crdi_exchange_take(c->networks, n, trial, &rolled_back);
+    crdi_networks_take(c->networks, n, trial, &rolled_back);
     c->counts.swaps++;
     c->counts.rollbacks += rolled_back;
     c->k |= STALE;

@@ -3,13 +3,14 @@
 // Eq. 20 prints a = e_0 + A, which is eq. 19 for k = 1 only.
 #include "coupling/algorithm.h"
 
-static int count_taps(const crd_design* d, int k)
+static int eros_count_taps(const crd_design* d, int k)
 {
     (void)d;
     return k + 3;
 }
 
-static crd_status weigh(crd_context* ctx, const crd_design* d, int k, int m, double* a, double* A)
+static crd_status eros_weigh(crd_context* ctx, const crd_design* d, int k, int m, double* a,
+                             double* A)
 {
     (void)ctx, (void)d;
     const double g = (k + 2.0) / (k + 1.0);
@@ -24,4 +25,4 @@ static crd_status weigh(crd_context* ctx, const crd_design* d, int k, int m, dou
 }
 
 const crdi_algorithm crdi_algorithm_eros = {
-    .name = "eros", .has_design = true, .taps = count_taps, .weigh = weigh};
+    .name = "eros", .has_design = true, .taps = eros_count_taps, .weigh = eros_weigh};

@@ -51,7 +51,8 @@ static void fixed_part(const crd_design* d, int k, double* w)
 // Baumann 2024, sec. 2.2. The error of the curve at the past step i is b_i + c p with b_i linear in
 // the samples; the continued error sum_j w_j (b_j + c p) with sum w = 1 is zero for
 // p = -sum_j w_j b_j / c.
-static crd_status weigh(crd_context* ctx, const crd_design* d, int k, int m, double* a, double* A)
+static crd_status error_space_weigh(crd_context* ctx, const crd_design* d, int k, int m, double* a,
+                                    double* A)
 {
     (void)ctx;
     double w[32], base[3], start[3], end[3], p[CRD_TAPS_MAX] = {0};
@@ -77,7 +78,7 @@ static crd_status weigh(crd_context* ctx, const crd_design* d, int k, int m, dou
     return CRD_OK;
 }
 
-static crd_status check(crd_context* ctx, const crd_design* d)
+static crd_status error_space_check(crd_context* ctx, const crd_design* d)
 {
     crd_status st = CRD_OK;
     CRD_TRY(crdi_coupling_check_int(ctx, "curve", d->curve, 1, 3));
@@ -88,12 +89,12 @@ fail:
     return st;
 }
 
-static int count_taps(const crd_design* d, int k)
+static int error_space_count_taps(const crd_design* d, int k)
 {
     return d->errors + k + d->curve;
 }
 
-static crd_status check_keys(crdi_element_reader* r, const crdi_json* n)
+static crd_status error_space_check_keys(crdi_element_reader* r, const crdi_json* n)
 {
     const crd_design* d = &r->e->options.design;
     if (d->errors >= d->order + 1) { return CRD_OK; }
@@ -114,8 +115,8 @@ static const crdi_key keys[] = {
 
 const crdi_algorithm crdi_algorithm_error_space = {.name = "error-space",
                                                    .keys = keys,
-                                                   .check_keys = check_keys,
+                                                   .check_keys = error_space_check_keys,
                                                    .has_design = true,
-                                                   .check = check,
-                                                   .taps = count_taps,
-                                                   .weigh = weigh};
+                                                   .check = error_space_check,
+                                                   .taps = error_space_count_taps,
+                                                   .weigh = error_space_weigh};

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-crd_status crdi_exchange_init(crdi_networks* x, crd_context* ctx, const crd_network* from,
+crd_status crdi_networks_init(crdi_networks* x, crd_context* ctx, const crd_network* from,
                               int k_max)
 {
     crd_status st = CRD_OK;
@@ -14,12 +14,12 @@ crd_status crdi_exchange_init(crdi_networks* x, crd_context* ctx, const crd_netw
     x->said = crdi_new_array(ctx, 2 * (size_t)x->rows, sizeof *x->said);
     x->said_for = crdi_new_array(ctx, (size_t)x->rows, sizeof *x->said_for);
     if (!x->said || !x->said_for) { return CRD_E_MEMORY; }
-    crdi_exchange_reset(x);
+    crdi_networks_reset(x);
 fail:
     return st;
 }
 
-void crdi_exchange_clear(crdi_networks* x, crd_context* ctx)
+void crdi_networks_clear(crdi_networks* x, crd_context* ctx)
 {
     for (int i = 0; i < CRDI_NETWORKS; i++) {
         crd_network_clear(ctx, &x->slot[i]);
@@ -28,22 +28,22 @@ void crdi_exchange_clear(crdi_networks* x, crd_context* ctx)
     crd_free(ctx, x->said_for);
 }
 
-void crdi_exchange_reset(crdi_networks* x)
+void crdi_networks_reset(crdi_networks* x)
 {
     x->in_use = x->rival = x->leaving = 0;
     x->arriving = false;
     x->trial = 0;
-    crdi_exchange_forget(x);
+    crdi_networks_forget(x);
 }
 
-void crdi_exchange_forget(crdi_networks* x)
+void crdi_networks_forget(crdi_networks* x)
 {
     for (int i = 0; i < x->rows; i++) {
         x->said_for[i] = -1;
     }
 }
 
-bool crdi_exchange_fits(const crdi_networks* x, const crd_network* n)
+bool crdi_networks_fits(const crdi_networks* x, const crd_network* n)
 {
     const crd_network* own = &x->slot[0];
     return n->m == own->m && n->n1 == own->n1 && n->n2 == own->n2 && crdi_network_is_sane(n);
@@ -59,7 +59,7 @@ static int unused_slot(const crdi_networks* x)
     return i;
 }
 
-void crdi_exchange_take(crdi_networks* x, const crd_network* n, int trial, bool* rolled_back)
+void crdi_networks_take(crdi_networks* x, const crd_network* n, int trial, bool* rolled_back)
 {
     const bool on_trial = x->trial > 0;
     *rolled_back = on_trial && x->rival_loss < x->loss;
@@ -73,7 +73,7 @@ void crdi_exchange_take(crdi_networks* x, const crd_network* n, int trial, bool*
     crdi_network_set(&x->slot[x->in_use], n);
     x->trial = trial > 0 ? trial : 0;
     x->loss = x->rival_loss = 0;
-    crdi_exchange_forget(x);
+    crdi_networks_forget(x);
 }
 
 // What would have come out of an element with this network.
@@ -83,7 +83,7 @@ static double predict(const crd_network* n, const double* y)
     return crdi_is_prediction(p, 0) ? p : y[0];
 }
 
-void crdi_exchange_say(crdi_networks* x, const double* y, int64_t target)
+void crdi_networks_predict(crdi_networks* x, const double* y, int64_t target)
 {
     const int row = (int)(target % x->rows);
     // An FMU is asked at the end of a step, and once more, a sample younger, at the start of the
@@ -94,8 +94,8 @@ void crdi_exchange_say(crdi_networks* x, const double* y, int64_t target)
     x->said_for[row] = target;
 }
 
-bool crdi_exchange_hear(crdi_networks* x, const double* y, const bool real[2], int64_t count,
-                        double lift)
+bool crdi_networks_score(crdi_networks* x, const double* y, const bool real[2], int64_t count,
+                         double lift)
 {
     for (int i = 0; i < 2 * x->rows && lift != 0; i++) {
         x->said[i] += lift; // it was said of the level before the jump

@@ -17,20 +17,20 @@ typedef struct crdi_networks {
     int64_t* said_for;       // (rows) the sample meant, -1 none
 } crdi_networks;
 
-crd_status crdi_exchange_init(crdi_networks* x, crd_context* ctx, const crd_network* from,
+crd_status crdi_networks_init(crdi_networks* x, crd_context* ctx, const crd_network* from,
                               int k_max);
-void crdi_exchange_clear(crdi_networks* x, crd_context* ctx);
-void crdi_exchange_reset(crdi_networks* x);
+void crdi_networks_clear(crdi_networks* x, crd_context* ctx);
+void crdi_networks_reset(crdi_networks* x);
 /// What was said is of no use any more: the samples are counted anew.
-void crdi_exchange_forget(crdi_networks* x);
+void crdi_networks_forget(crdi_networks* x);
 /// `n` is in use from now on; `*rolled_back` if the trial of the one before it ended because of
-/// that and it had been worse. `n` fits, see crdi_exchange_fits.
-void crdi_exchange_take(crdi_networks* x, const crd_network* n, int trial, bool* rolled_back);
+/// that and it had been worse. `n` fits, see crdi_networks_fits.
+void crdi_networks_take(crdi_networks* x, const crd_network* n, int trial, bool* rolled_back);
 /// Same shape, all numbers finite.
-bool crdi_exchange_fits(const crdi_networks* x, const crd_network* n);
+bool crdi_networks_fits(const crdi_networks* x, const crd_network* n);
 /// While on trial: predictions of sample number `target` from the newest samples y.
-void crdi_exchange_say(crdi_networks* x, const double* y, int64_t target);
+void crdi_networks_predict(crdi_networks* x, const double* y, int64_t target);
 /// While on trial: sample number `count` is y[0]; `real[i]`: y[i] arrived, was not filled. `lift`
 /// is what a re-based jump has added to all older samples. true: the rival is back in use.
-bool crdi_exchange_hear(crdi_networks* x, const double* y, const bool real[2], int64_t count,
-                        double lift);
+bool crdi_networks_score(crdi_networks* x, const double* y, const bool real[2], int64_t count,
+                         double lift);

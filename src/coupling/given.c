@@ -13,12 +13,13 @@ static const crd_linear* given_for(const crd_coupling_options* o, int k)
     return best;
 }
 
-static crd_status copy(crd_context* ctx, const crd_coupling_options* o, int k, crd_linear* out)
+static crd_status given_copy(crd_context* ctx, const crd_coupling_options* o, int k,
+                             crd_linear* out)
 {
     return crd_linear_copy(ctx, given_for(o, k), o->any_gain, out);
 }
 
-static crd_status check_options(crd_context* ctx, const crd_coupling_options* o)
+static crd_status given_check_options(crd_context* ctx, const crd_coupling_options* o)
 {
     const int n = o->given ? o->given_count : 0;
     return crdi_coupling_check_number(ctx, "given_count", n, n > 0, "at least one set of weights");
@@ -96,7 +97,7 @@ static void write_weights(crdi_element_writer* w, const crd_element* e)
     crdi_text_put(w->out, "]", 1);
 }
 
-static crd_status check_keys(crdi_element_reader* r, const crdi_json* n)
+static crd_status given_check_keys(crdi_element_reader* r, const crdi_json* n)
 {
     return r->e->options.given ? CRD_OK
                                : crdi_element_fail(r, n, CRD_E_FORMAT,
@@ -112,6 +113,6 @@ static const crdi_key keys[] = {
 const crdi_algorithm crdi_algorithm_given = {.name = "linear",
                                              .keys = keys,
                                              .needs_keys = true,
-                                             .check_keys = check_keys,
-                                             .check_options = check_options,
-                                             .linear = copy};
+                                             .check_keys = given_check_keys,
+                                             .check_options = given_check_options,
+                                             .linear = given_copy};

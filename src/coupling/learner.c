@@ -208,7 +208,7 @@ typedef struct ridge {
     crd_linear* towards; // (k_max + 1) the design
 } ridge;
 
-static crd_status init(void* self, crd_context* ctx, const crd_coupling_options* o)
+static crd_status ridge_init(void* self, crd_context* ctx, const crd_coupling_options* o)
 {
     ridge* r = self;
     r->learner.k_max = o->k_max;
@@ -218,30 +218,30 @@ static crd_status init(void* self, crd_context* ctx, const crd_coupling_options*
                                       o->learning_window, o->learning_ridge, r->towards);
 }
 
-static void clear(void* self, crd_context* ctx)
+static void ridge_clear(void* self, crd_context* ctx)
 {
     ridge* r = self;
     crdi_table_free(ctx, r->towards, r->learner.k_max);
     crdi_learner_clear(&r->learner, ctx);
 }
 
-static void forget(void* self)
+static void ridge_forget(void* self)
 {
     crdi_learner_reset(&((ridge*)self)->learner);
 }
 
-static void push(void* self, const double* y, double lift)
+static void ridge_push(void* self, const double* y, double lift)
 {
     (void)lift;
     crdi_learner_push(&((ridge*)self)->learner, y);
 }
 
-static double predict(void* self, const double* y, int k)
+static double ridge_predict(void* self, const double* y, int k)
 {
     return crdi_learner_predict(&((ridge*)self)->learner, y, k, CRDI_REFRESH);
 }
 
-static int count_taps(const void* self)
+static int ridge_count_taps(const void* self)
 {
     return ((const ridge*)self)->learner.m;
 }
@@ -284,10 +284,10 @@ const crdi_algorithm crdi_algorithm_ridge = {.name = "ridge",
                                              .has_design = true,
                                              .check_options = crdi_coupling_check_learning,
                                              .size = sizeof(ridge),
-                                             .init = init,
-                                             .clear = clear,
-                                             .forget = forget,
-                                             .push = push,
-                                             .predict = predict,
-                                             .reach = count_taps,
-                                             .memory = count_taps};
+                                             .init = ridge_init,
+                                             .clear = ridge_clear,
+                                             .forget = ridge_forget,
+                                             .push = ridge_push,
+                                             .predict = ridge_predict,
+                                             .reach = ridge_count_taps,
+                                             .memory = ridge_count_taps};

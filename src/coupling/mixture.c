@@ -43,9 +43,9 @@ static crd_status wiener_table(crd_context* ctx, int k_max, int taps, crd_linear
     return crdi_table_make(ctx, &o, out);
 }
 
-static void forget_all(void* self);
+static void mixture_forget_all(void* self);
 
-static crd_status init(void* self, crd_context* ctx, const crd_coupling_options* o)
+static crd_status mixture_init(void* self, crd_context* ctx, const crd_coupling_options* o)
 {
     mixture* x = self;
     const int k_max = o->k_max;
@@ -61,12 +61,12 @@ static crd_status init(void* self, crd_context* ctx, const crd_coupling_options*
     x->told = crdi_new_array(ctx, rows * 2, sizeof *x->told);
     x->said_for = crdi_new_array(ctx, rows, sizeof *x->said_for);
     if (!x->swing || !x->said || !x->told || !x->said_for) { return CRD_E_MEMORY; }
-    forget_all(x);
+    mixture_forget_all(x);
 fail:
     return st;
 }
 
-static void clear(void* self, crd_context* ctx)
+static void mixture_clear(void* self, crd_context* ctx)
 {
     mixture* x = self;
     crdi_table_free(ctx, x->short_wiener, x->k_max);
@@ -78,7 +78,7 @@ static void clear(void* self, crd_context* ctx)
     crd_free(ctx, x->said_for);
 }
 
-static void forget_all(void* self)
+static void mixture_forget_all(void* self)
 {
     mixture* x = self;
     crdi_learner_reset(&x->learner);
@@ -93,7 +93,7 @@ static void forget_all(void* self)
     }
 }
 
-static int reach(const void* self)
+static int mixture_reach(const void* self)
 {
     const mixture* x = self;
     return x->rows > LONGEST ? x->rows : LONGEST;
@@ -145,11 +145,11 @@ static void remember_products(mixture* x, double y, double hold, double experts)
 
 // ---- the experts -------------------------------------------------------------------------------
 
-static void push(void* self, const double* y, double lift)
+static void mixture_push(void* self, const double* y, double lift)
 {
     mixture* x = self;
     if (!(y[0] * y[0] < 1e280 && lift * lift < 1e280)) { // squares would be no numbers
-        forget_all(x);
+        mixture_forget_all(x);
         return;
     }
     crdi_learner_push(&x->learner, y);
@@ -182,7 +182,7 @@ static double worse_by(double loss, double best)
 }
 
 // Returns how far the experts together are from the hold.
-static double weigh(const mixture* x, const double* said)
+static double mixture_weigh(const mixture* x, const double* said)
 {
     double best = x->loss[0], best_record = x->record[0], sum = 0, weights = 0;
     for (int e = 1; e < EXPERTS; e++) {
@@ -200,7 +200,7 @@ static double weigh(const mixture* x, const double* said)
     return weights > 0 ? sum / weights : 0;
 }
 
-static double predict(void* self, const double* y, int k)
+static double mixture_predict(void* self, const double* y, int k)
 {
     mixture* x = self;
     if (k == 0) { return y[0]; }
@@ -217,7 +217,7 @@ static double predict(void* self, const double* y, int k)
     for (int e = 1; e < EXPERTS; e++) {
         said[e] = crdi_clamp(said[e], y[0] - most, y[0] + most);
     }
-    const double change = weigh(x, said);
+    const double change = mixture_weigh(x, said);
     const int64_t target = x->newest + k;
     const int row = (int)(target % x->rows);
     memcpy(&x->said[row * EXPERTS], said, sizeof said);
@@ -227,7 +227,7 @@ static double predict(void* self, const double* y, int k)
     return y[0] + x->share * change;
 }
 
-static int count_taps(const void* self)
+static int mixture_count_taps(const void* self)
 {
     return ((const mixture*)self)->learner.m;
 }
@@ -235,10 +235,10 @@ static int count_taps(const void* self)
 const crdi_algorithm crdi_algorithm_auto = {.name = "auto",
                                             .learns = true,
                                             .size = sizeof(mixture),
-                                            .init = init,
-                                            .clear = clear,
-                                            .forget = forget_all,
-                                            .push = push,
-                                            .predict = predict,
-                                            .reach = reach,
-                                            .memory = count_taps};
+                                            .init = mixture_init,
+                                            .clear = mixture_clear,
+                                            .forget = mixture_forget_all,
+                                            .push = mixture_push,
+                                            .predict = mixture_predict,
+                                            .reach = mixture_reach,
+                                            .memory = mixture_count_taps};

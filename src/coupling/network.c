@@ -183,34 +183,34 @@ void crd_network_clear(crd_context* ctx, crd_network* n)
 
 // ---- as an algorithm ---------------------------------------------------------------------------
 
-static crd_status init(void* self, crd_context* ctx, const crd_coupling_options* o)
+static crd_status network_init(void* self, crd_context* ctx, const crd_coupling_options* o)
 {
-    return crdi_exchange_init(self, ctx, o->network, o->k_max);
+    return crdi_networks_init(self, ctx, o->network, o->k_max);
 }
 
-static void clear(void* self, crd_context* ctx)
+static void network_clear(void* self, crd_context* ctx)
 {
-    crdi_exchange_clear(self, ctx);
+    crdi_networks_clear(self, ctx);
 }
 
-static void forget(void* self)
+static void network_forget(void* self)
 {
-    crdi_exchange_forget(self);
+    crdi_networks_forget(self);
 }
 
-static double predict(void* self, const double* y, int k)
+static double network_predict(void* self, const double* y, int k)
 {
     (void)k;
     const crdi_networks* x = self;
     return crd_network_eval(&x->slot[x->in_use], y);
 }
 
-static int count_taps(const void* self)
+static int network_count_taps(const void* self)
 {
     return ((const crdi_networks*)self)->slot[0].m;
 }
 
-static crd_status check_options(crd_context* ctx, const crd_coupling_options* o)
+static crd_status network_check_options(crd_context* ctx, const crd_coupling_options* o)
 {
     return o->network ? CRD_OK : crdi_fail(ctx, CRD_E_RANGE, "coupling: no network, expected one");
 }
@@ -342,7 +342,7 @@ fail:
     return st;
 }
 
-static crd_status complete(crdi_element_reader* r, const crdi_json* n)
+static crd_status network_complete(crdi_element_reader* r, const crdi_json* n)
 {
     const crdi_json *start = crdi_element_member(n, "start"),
                     *network = crdi_element_member(n, "network");
@@ -404,12 +404,12 @@ static const crdi_key keys[] = {
 const crdi_algorithm crdi_algorithm_network = {.name = "network",
                                                .keys = keys,
                                                .needs_keys = true,
-                                               .complete = complete,
-                                               .check_options = check_options,
+                                               .complete = network_complete,
+                                               .check_options = network_check_options,
                                                .size = sizeof(crdi_networks),
-                                               .init = init,
-                                               .clear = clear,
-                                               .forget = forget,
-                                               .predict = predict,
-                                               .reach = count_taps,
-                                               .memory = count_taps};
+                                               .init = network_init,
+                                               .clear = network_clear,
+                                               .forget = network_forget,
+                                               .predict = network_predict,
+                                               .reach = network_count_taps,
+                                               .memory = network_count_taps};

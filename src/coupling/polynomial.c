@@ -54,13 +54,13 @@ static crd_status weigh_point(crd_context* ctx, const crd_design* d, int k, int 
     return CRD_OK;
 }
 
-static crd_status check(crd_context* ctx, const crd_design* d)
+static crd_status polynomial_check(crd_context* ctx, const crd_design* d)
 {
     const crd_status st = crdi_coupling_check_int(ctx, "degree", d->degree, 0, 4);
     return st < 0 ? st : crdi_coupling_check_int(ctx, "taps", d->taps, d->degree + 1, CRD_TAPS_MAX);
 }
 
-static crd_status check_keys(crdi_element_reader* r, const crdi_json* n)
+static crd_status polynomial_check_keys(crdi_element_reader* r, const crdi_json* n)
 {
     const crd_design* d = &r->e->options.design;
     if (d->taps >= d->degree + 1) { return CRD_OK; }
@@ -77,13 +77,13 @@ static const crdi_key keys[] = {
 
 const crdi_algorithm crdi_algorithm_moment = {.name = "moment",
                                               .keys = keys,
-                                              .check_keys = check_keys,
+                                              .check_keys = polynomial_check_keys,
                                               .has_design = true,
-                                              .check = check,
+                                              .check = polynomial_check,
                                               .weigh = weigh_moment};
 const crdi_algorithm crdi_algorithm_savitzky_golay = {.name = "savitzky-golay",
                                                       .keys = keys,
-                                                      .check_keys = check_keys,
+                                                      .check_keys = polynomial_check_keys,
                                                       .has_design = true,
-                                                      .check = check,
+                                                      .check = polynomial_check,
                                                       .weigh = weigh_point};

@@ -24,9 +24,9 @@ typedef struct rls {
     int64_t count;
 } rls;
 
-static void forget(void* self);
+static void rls_forget(void* self);
 
-static crd_status init(void* self, crd_context* ctx, const crd_coupling_options* o)
+static crd_status rls_init(void* self, crd_context* ctx, const crd_coupling_options* o)
 {
     rls* r = self;
     const size_t n = (size_t)o->learning_taps, ks = (size_t)o->k_max + 1;
@@ -40,11 +40,11 @@ static crd_status init(void* self, crd_context* ctx, const crd_coupling_options*
     r->used = crdi_new_array(ctx, ks, sizeof *r->used);
     r->g = crdi_new_array(ctx, n, sizeof *r->g);
     if (!r->a || !r->P || !r->learned || !r->used || !r->g) { return CRD_E_MEMORY; }
-    forget(r);
+    rls_forget(r);
     return CRD_OK;
 }
 
-static void clear(void* self, crd_context* ctx)
+static void rls_clear(void* self, crd_context* ctx)
 {
     rls* r = self;
     crd_free(ctx, r->a);
@@ -54,7 +54,7 @@ static void clear(void* self, crd_context* ctx)
     crd_free(ctx, r->g);
 }
 
-static void forget(void* self)
+static void rls_forget(void* self)
 {
     rls* r = self;
     r->power = 0;
@@ -120,12 +120,12 @@ static void learn(rls* r, int k, const double* y)
     r->learned[k]++;
 }
 
-static void push(void* self, const double* y, double lift)
+static void rls_push(void* self, const double* y, double lift)
 {
     (void)lift;
     rls* r = self;
     if (!(y[0] * y[0] < largest)) {
-        forget(r);
+        rls_forget(r);
         return;
     }
     r->count++;
@@ -139,20 +139,20 @@ static void push(void* self, const double* y, double lift)
     }
 }
 
-static double predict(void* self, const double* y, int k)
+static double rls_predict(void* self, const double* y, int k)
 {
     rls* r = self;
     r->used[k] = r->count;
     return r->learned[k] < SETTLED * r->m ? y[0] : crdi_dot(r->m, &r->a[k * r->m], y);
 }
 
-static int reach(const void* self)
+static int rls_reach(const void* self)
 {
     const rls* r = self;
     return r->m + r->k_max;
 }
 
-static int count_taps(const void* self)
+static int rls_count_taps(const void* self)
 {
     return ((const rls*)self)->m;
 }
@@ -164,10 +164,10 @@ const crdi_algorithm crdi_algorithm_rls = {.name = "rls",
                                            .learns = true,
                                            .check_options = crdi_coupling_check_learning,
                                            .size = sizeof(rls),
-                                           .init = init,
-                                           .clear = clear,
-                                           .forget = forget,
-                                           .push = push,
-                                           .predict = predict,
-                                           .reach = reach,
-                                           .memory = count_taps};
+                                           .init = rls_init,
+                                           .clear = rls_clear,
+                                           .forget = rls_forget,
+                                           .push = rls_push,
+                                           .predict = rls_predict,
+                                           .reach = rls_reach,
+                                           .memory = rls_count_taps};

@@ -92,14 +92,15 @@ fail:
     return st;
 }
 
-static crd_status check(crd_context* ctx, const crd_design* d)
+static crd_status wiener_check(crd_context* ctx, const crd_design* d)
 {
     const crd_status st =
         crdi_coupling_check_int(ctx, "band_count", d->band_count, 1, CRD_BANDS_MAX);
     return st < 0 ? st : check_wiener(ctx, d->taps, d->bands, d->band_count, d->noise);
 }
 
-static crd_status weigh(crd_context* ctx, const crd_design* d, int k, int m, double* a, double* A)
+static crd_status wiener_weigh(crd_context* ctx, const crd_design* d, int k, int m, double* a,
+                               double* A)
 {
     (void)A;
     return solve(ctx, d->bands, d->band_count, d->noise, k, m, a);
@@ -181,5 +182,8 @@ static const crdi_key keys[] = {
     {0},
 };
 
-const crdi_algorithm crdi_algorithm_wiener = {
-    .name = "wiener", .keys = keys, .has_design = true, .check = check, .weigh = weigh};
+const crdi_algorithm crdi_algorithm_wiener = {.name = "wiener",
+                                              .keys = keys,
+                                              .has_design = true,
+                                              .check = wiener_check,
+                                              .weigh = wiener_weigh};

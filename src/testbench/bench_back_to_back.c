@@ -63,7 +63,7 @@ static const double CONTINUOUS = 15;                          // A, of the contr
 
 // inner[0]: current of the motor under test. Its controller cannot give more than what is left of
 // the voltage above the induced one drives through the phase.
-static void fast(crdi_plant* p, double dt)
+static void motor_fast(crdi_plant* p, double dt)
 {
     static const double source_lag = 5e-3;
     const double lag = INDUCTANCE / RESISTANCE / 3; // of the controlled current
@@ -79,7 +79,7 @@ static void fast(crdi_plant* p, double dt)
     p->voltage = fmax(p->voltage, VOLTAGE_CONSTANT * rpm);
 }
 
-static void slow(crdi_plant* p, double dt)
+static void motor_slow(crdi_plant* p, double dt)
 {
     const double i = p->inner[0], i_load = p->load / TORQUE_CONSTANT;
     const double copper = RESISTANCE * i * i;
@@ -142,8 +142,8 @@ const crdi_plant_type crdi_plant_back_to_back = {
     .torque_input = TORQUE_REF,
     .speed_output = SPEED,
     .ambient = 25,
-    .fast = fast,
-    .slow = slow,
+    .fast = motor_fast,
+    .slow = motor_slow,
     .limits = "speed -4680..4680 1/min rate 20000 1/min/s; torque -0.43..0.43 N.m; "
               "voltage 0..40 V rate 100 V/s; current -15..15 A; winding ..125 degC",
     .checklist = {"power supply on", "motor controllers answer", "data acquisition ready",

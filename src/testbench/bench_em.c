@@ -77,7 +77,7 @@ static double derating(double winding)
 }
 
 // inner[0]: part of the full envelope that there is, inner[1]: DC current
-static void fast(crdi_plant* p, double dt)
+static void em_fast(crdi_plant* p, double dt)
 {
     static const double torque_lag = 2e-3, voltage_lag = 5e-3, resistance = 0.02;
     const double speed = fabs(p->omega);
@@ -109,7 +109,7 @@ static double copper_loss(const crdi_plant* p)
 // circuit 70.6 kJ/K. The circuit, its cooler of 232 W/K and the 33.5 degC of the primary side are
 // what gives the times of table 3 with a heater of 9 kW: 25 to 80 degC in 9 min, 80 to 50 in 7 min,
 // 50 to 35 in 23 min.
-static void heat(crdi_plant* p, double copper, double rest, double dt)
+static void em_heat(crdi_plant* p, double copper, double rest, double dt)
 {
     static const double heater = 9e3, cooler = 232.2, water = 33.53, circuit = 70.58e3;
     const double rpm = fabs(p->omega) * 30 / M_PI;
@@ -130,14 +130,14 @@ static void heat(crdi_plant* p, double copper, double rest, double dt)
     p->value[OIL_OUT] = t[OIL] + (flows ? to_oil / 400 : 0);
 }
 
-static void slow(crdi_plant* p, double dt)
+static void em_slow(crdi_plant* p, double dt)
 {
     const double speed = fabs(p->omega);
     const bool on = p->voltage > 20;
     const double copper = copper_loss(p), inverter = on ? 120 : 0;
     const double rest = inverter + 1.2 * speed + 0.0035 * speed * speed;
     double* v = p->value;
-    heat(p, copper, rest, dt * p->thermal_scale);
+    em_heat(p, copper, rest, dt * p->thermal_scale);
     p->inner[0] = derating(p->temperature[WINDING]) * fmin(1, p->voltage / FULL_VOLTAGE);
     p->inner[1] = on ? (p->dut * p->omega + copper + rest) / p->voltage : 0;
     p->limit = p->inner[0] * fmin(PEAK_TORQUE, PEAK_POWER / fmax(speed, 1));
@@ -197,8 +197,8 @@ const crdi_plant_type crdi_plant_em = {
     .speed_output = SPEED,
     .ambient = 25,
     .media = true,
-    .fast = fast,
-    .slow = slow,
+    .fast = em_fast,
+    .slow = em_slow,
     .limits = "speed 0..6500 1/min rate 8000 1/min/s; torque -250..250 N.m rate 25000 N.m/s; "
               "voltage 0..400 V rate 500 V/s; oil 25..95 degC; winding ..175 degC; "
               "current -400..400 A; avoid speed 0..50 1/min with torque",

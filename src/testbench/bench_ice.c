@@ -64,7 +64,7 @@ static double loss_torque(double rpm)
 }
 
 // inner: [0] throttle (0..1), [1] indicated torque, and both as they should be: [2], [3]
-static void fast(crdi_plant* p, double dt)
+static void ice_fast(crdi_plant* p, double dt)
 {
     static const double throttle_lag = 50e-3, manifold_lag = 80e-3, cut = 20e-3;
     const double rpm = fabs(p->omega) * 30 / M_PI;
@@ -90,7 +90,7 @@ static double fuel_power(const crdi_plant* p, double rpm)
 
 // ---- heat --------------------------------------------------------------------------------------
 
-static void heat(crdi_plant* p, double burnt, double rpm, double dt)
+static void ice_heat(crdi_plant* p, double burnt, double rpm, double dt)
 {
     const bool flows = !crdi_plant_has(p, CRDI_TESTBENCH_COOLANT_LOSS);
     const double turning = fmin(1, rpm / 500);
@@ -115,13 +115,13 @@ static void heat(crdi_plant* p, double burnt, double rpm, double dt)
     p->value[OIL] = t[OIL_NODE];
 }
 
-static void slow(crdi_plant* p, double dt)
+static void ice_slow(crdi_plant* p, double dt)
 {
     static const double heating_value = 42.5e6; // J/kg
     const double rpm = fabs(p->omega) * 30 / M_PI, burnt = fuel_power(p, rpm);
     double* v = p->value;
     p->limit = full_load(rpm);
-    heat(p, burnt, rpm, dt * p->thermal_scale);
+    ice_heat(p, burnt, rpm, dt * p->thermal_scale);
     v[SPEED] = p->omega * 30 / M_PI;
     v[TORQUE] = p->shaft;
     v[TORQUE_CALC] = p->dut;
@@ -171,8 +171,8 @@ const crdi_plant_type crdi_plant_ice = {
     .speed_output = SPEED,
     .ambient = 25,
     .media = true,
-    .fast = fast,
-    .slow = slow,
+    .fast = ice_fast,
+    .slow = ice_slow,
     // half of the pedal: what this bench allows in coupled operation (section 4.2)
     .limits = "speed 0..6500 1/min rate 8000 1/min/s; pedal 0..50 %; coolant 20..105 degC; "
               "oil 20..120 degC; torque -100..420 N.m; avoid speed 0..500 1/min with pedal",

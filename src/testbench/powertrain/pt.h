@@ -31,11 +31,12 @@
     .description = what
 
 /// What models of the powertrain have in common: they are sampled every 10 ms, run for `stop`
-/// seconds, and have functions called initialize and step.
+/// seconds, and have functions called <type>_initialize and <type>_step.
 #define PT_SAMPLED(type_, table, stop, outputs_)                                                   \
     .size = sizeof(type_), .variables = table,                                                     \
     .variable_count = (int)(sizeof(table) / sizeof *(table)), .default_step = 0.01,                \
-    .default_stop = stop, .initialize = initialize, .outputs = outputs_, .step = step
+    .default_stop = stop, .initialize = type_##_initialize, .outputs = outputs_,                   \
+    .step = type_##_step
 
 #define PT_PI 3.14159265358979323846
 #define PT_RPM 0.10471975511965977 ///< rad/s of one revolution per minute

@@ -38,7 +38,7 @@ typedef struct car {
 static const double plan[] = {0, 0.5, 2.9, 5.0, 6.4, 8.6, 11.0, 12.1, 14.0, 14.8, 16.4, 16.9, 18.0};
 enum { PLAN = sizeof plan / sizeof *plan };
 
-static crd_model_status initialize(void* self, const crd_model_host* host, double t)
+static crd_model_status car_initialize(void* self, const crd_model_host* host, double t)
 {
     (void)t;
     car* c = self;
@@ -113,8 +113,8 @@ static void move(car* c, double torque, double h, double closed)
     c->distance += h * c->speed;
 }
 
-static crd_model_status step(void* self, const crd_model_host* host, double t, double h,
-                             double* reached)
+static crd_model_status car_step(void* self, const crd_model_host* host, double t, double h,
+                                 double* reached)
 {
     (void)host;
     (void)reached;

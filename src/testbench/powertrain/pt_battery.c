@@ -33,7 +33,7 @@ static void limits(battery* b)
     b->charge_max = high * -(v - b->r0 * b->current_min) * b->current_min + b->aux;
 }
 
-static crd_model_status initialize(void* self, const crd_model_host* host, double t)
+static crd_model_status battery_initialize(void* self, const crd_model_host* host, double t)
 {
     (void)t;
     battery* b = self;
@@ -53,8 +53,8 @@ static crd_model_status initialize(void* self, const crd_model_host* host, doubl
         "current_min < 0");
 }
 
-static crd_model_status step(void* self, const crd_model_host* host, double t, double h,
-                             double* reached)
+static crd_model_status battery_step(void* self, const crd_model_host* host, double t, double h,
+                                     double* reached)
 {
     (void)host;
     (void)t;

@@ -35,7 +35,7 @@ static double available(const clutch* c, double w)
     return fmax(0, c->pedal_max * (c->bench_torque_max + loss) - loss);
 }
 
-static crd_model_status initialize(void* self, const crd_model_host* host, double t)
+static crd_model_status clutch_initialize(void* self, const crd_model_host* host, double t)
 {
     (void)t;
     clutch* c = self;
@@ -60,8 +60,8 @@ static void start_or_stop(clutch* c, double h)
     c->running = c->running || (near && c->crank > c->start_time - 1e-9);
 }
 
-static crd_model_status step(void* self, const crd_model_host* host, double t, double h,
-                             double* reached)
+static crd_model_status clutch_step(void* self, const crd_model_host* host, double t, double h,
+                                    double* reached)
 {
     (void)host;
     (void)t;
@@ -80,7 +80,7 @@ static crd_model_status step(void* self, const crd_model_host* host, double t, d
     return CRD_MODEL_OK;
 }
 
-static void outputs(void* self, double t)
+static void clutch_outputs(void* self, double t)
 {
     (void)t;
     clutch* c = self;
@@ -120,5 +120,5 @@ static const crd_model_variable rows[] = {
 const crd_model crd_model_pt_clutch = {
     .name = "pt_clutch",
     .description = "clutches and pedal between the car and its benches",
-    PT_SAMPLED(clutch, rows, 10, outputs),
+    PT_SAMPLED(clutch, rows, 10, clutch_outputs),
 };

@@ -33,7 +33,7 @@ typedef struct controller {
         efficiency, drag, machine_efficiency, engine_min_speed, shift_interval, force_max;
 } controller;
 
-static crd_model_status initialize(void* self, const crd_model_host* host, double t)
+static crd_model_status controller_initialize(void* self, const crd_model_host* host, double t)
 {
     (void)t;
     controller* c = self;
@@ -141,8 +141,8 @@ static void choose_gear(controller* c, double w, double h)
     }
 }
 
-static crd_model_status step(void* self, const crd_model_host* host, double t, double h,
-                             double* reached)
+static crd_model_status controller_step(void* self, const crd_model_host* host, double t, double h,
+                                        double* reached)
 {
     (void)host;
     (void)t;

@@ -15,7 +15,7 @@ typedef struct driver {
     double mass, f0, f1, f2, kp, ki, preview, force_max, force_hold;
 } driver;
 
-static crd_model_status initialize(void* self, const crd_model_host* host, double t)
+static crd_model_status driver_initialize(void* self, const crd_model_host* host, double t)
 {
     (void)t;
     driver* d = self;
@@ -26,8 +26,8 @@ static crd_model_status initialize(void* self, const crd_model_host* host, doubl
                      "preview, mass and force_max have to be > 0");
 }
 
-static crd_model_status step(void* self, const crd_model_host* host, double t, double h,
-                             double* reached)
+static crd_model_status driver_step(void* self, const crd_model_host* host, double t, double h,
+                                    double* reached)
 {
     (void)host;
     (void)t;

@@ -40,7 +40,7 @@ static double fuel_power(const engine* e, double torque, double w)
     return (torque + pt_drag(e->displacement, w)) * w / fmax(0.41 - 0.03 * x * x, 0.2);
 }
 
-static crd_model_status initialize(void* self, const crd_model_host* host, double t)
+static crd_model_status engine_initialize(void* self, const crd_model_host* host, double t)
 {
     (void)t;
     engine* e = self;
@@ -74,8 +74,8 @@ static double start_or_stop(engine* e, double h)
     return e->start_energy;
 }
 
-static crd_model_status step(void* self, const crd_model_host* host, double t, double h,
-                             double* reached)
+static crd_model_status engine_step(void* self, const crd_model_host* host, double t, double h,
+                                    double* reached)
 {
     (void)host;
     (void)t;

@@ -52,7 +52,7 @@ static void temperatures(machine* m)
     m->oil_out = m->oil_in + 220 * (m->housing - m->oil_in) / m->oil_rate;
 }
 
-static crd_model_status initialize(void* self, const crd_model_host* host, double t)
+static crd_model_status machine_initialize(void* self, const crd_model_host* host, double t)
 {
     (void)t;
     machine* m = self;
@@ -90,8 +90,8 @@ static void heat(machine* m, double h)
     m->housing += h * (m->loss_iron + m->loss_inverter + across - out) / 20e3;
 }
 
-static crd_model_status step(void* self, const crd_model_host* host, double t, double h,
-                             double* reached)
+static crd_model_status machine_step(void* self, const crd_model_host* host, double t, double h,
+                                     double* reached)
 {
     (void)host;
     (void)t;

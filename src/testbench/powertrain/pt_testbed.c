@@ -29,7 +29,7 @@ typedef struct testbed {
     double speed_start, seed;
 } testbed;
 
-static crd_model_status initialize(void* self, const crd_model_host* host, double t)
+static crd_model_status testbed_initialize(void* self, const crd_model_host* host, double t)
 {
     (void)t;
     testbed* b = self;
@@ -95,8 +95,8 @@ static void measure(testbed* b, double h)
     b->low += h * b->low_rate;
 }
 
-static crd_model_status step(void* self, const crd_model_host* host, double t, double h,
-                             double* reached)
+static crd_model_status testbed_step(void* self, const crd_model_host* host, double t, double h,
+                                     double* reached)
 {
     (void)host;
     (void)t;

@@ -31,7 +31,7 @@ static double ratio_of(const vehicle* c, int gear)
     return gears[i] * c->final / c->radius;
 }
 
-static crd_model_status initialize(void* self, const crd_model_host* host, double t)
+static crd_model_status vehicle_initialize(void* self, const crd_model_host* host, double t)
 {
     (void)t;
     vehicle* c = self;
@@ -81,8 +81,8 @@ static double traction_force(const vehicle* c, double torque, double* slip)
     return held;
 }
 
-static crd_model_status step(void* self, const crd_model_host* host, double t, double h,
-                             double* reached)
+static crd_model_status vehicle_step(void* self, const crd_model_host* host, double t, double h,
+                                     double* reached)
 {
     (void)host;
     (void)t;

@@ -15,7 +15,7 @@ int32_t crdi_fmi_unit_find(const crd_unit* unit, const char* name)
     return crd_fmu_find(((const crdi_fmi_unit*)unit)->fmu, name);
 }
 
-static bool dimension(const crd_unit* unit, int32_t variable, crd_dimension* out)
+static bool fmu_dimension(const crd_unit* unit, int32_t variable, crd_dimension* out)
 {
     const crdi_fmi_unit* u = (const crdi_fmi_unit*)unit;
     const crd_variable* v = &unit->info.variables[variable];
@@ -28,7 +28,7 @@ static bool dimension(const crd_unit* unit, int32_t variable, crd_dimension* out
     return true;
 }
 
-static const char* item_at(const crd_unit* unit, int32_t variable, int32_t k, int64_t* value)
+static const char* fmu_item_at(const crd_unit* unit, int32_t variable, int32_t k, int64_t* value)
 {
     const crdi_fmi_unit* u = (const crdi_fmi_unit*)unit;
     const int32_t type = unit->info.variables[variable].type_index;
@@ -54,7 +54,7 @@ static uint64_t axis_length(const crd_unit* unit, const crd_fmu_axis* axis)
     return start && crdi_parse_uint64(start, strlen(start), &length) ? length : 0;
 }
 
-static uint32_t extent(const crd_unit* unit, int32_t variable, int axis)
+static uint32_t fmu_extent(const crd_unit* unit, int32_t variable, int axis)
 {
     const crdi_fmi_unit* u = (const crdi_fmi_unit*)unit;
     const int32_t v = crdi_unit_canonical(unit, variable);
@@ -62,10 +62,10 @@ static uint32_t extent(const crd_unit* unit, int32_t variable, int axis)
     return first < 0 ? 1 : (uint32_t)axis_length(unit, &u->d->axes[first + axis]);
 }
 
-const crd_unit_name_ops crdi_fmi_unit_names = {dimension, item_at, extent};
+const crd_unit_name_ops crdi_fmi_unit_names = {fmu_dimension, fmu_item_at, fmu_extent};
 
 // Structural settings change the sizes of arrays: the unit gets variables of its own.
-static crd_status resize(crd_unit* unit)
+static crd_status fmu_resize(crd_unit* unit)
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     const size_t n = (size_t)unit->info.variable_count;
@@ -193,8 +193,8 @@ static void warn_of_clocks(crd_context* ctx, const crd_unit_spec* spec, const cr
     }
 }
 
-static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
-                         crd_place* place, crd_unit** out)
+static crd_status fmu_create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
+                             crd_place* place, crd_unit** out)
 {
     (void)place;
     crd_fmu* fmu = NULL;
@@ -212,4 +212,4 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     return st;
 }
 
-const crdi_adapter crdi_adapter_fmi = {.create = create, .resize = resize};
+const crdi_adapter crdi_adapter_fmi = {.create = fmu_create, .resize = fmu_resize};

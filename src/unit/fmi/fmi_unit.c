@@ -80,7 +80,7 @@ fail:
     return st;
 }
 
-static crd_status step(crd_unit* unit, double t, double h)
+static crd_status cs_step(crd_unit* unit, double t, double h)
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     crd_fmi_step s;
@@ -120,8 +120,8 @@ static crd_status advance(crd_lane* first, int count, double t, double h, volati
     return crd_fmi_advance(&d->exchange, sizeof *first, count, t, h, at);
 }
 
-static crd_advance* join(crd_unit* unit, int id, const crd_binding* in, const crd_values* inputs,
-                         const crd_binding* out, crd_values* outputs, crd_lane* lane)
+static crd_advance* cs_join(crd_unit* unit, int id, const crd_binding* in, const crd_values* inputs,
+                            const crd_binding* out, crd_values* outputs, crd_lane* lane)
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     const crdi_fmi_prepared* i = in ? in->prepared : NULL;
@@ -174,7 +174,7 @@ static void forget_curves(crdi_fmi_unit* u)
     }
 }
 
-static crd_status instantiate(crd_unit* unit)
+static crd_status cs_instantiate(crd_unit* unit)
 {
     crd_status st = CRD_OK;
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
@@ -208,7 +208,7 @@ fail:
     return st;
 }
 
-static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
+static crd_status cs_enter_initialization(crd_unit* unit, const crd_experiment* e)
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     u->no_rollback = !e->may_roll_back;
@@ -217,14 +217,14 @@ static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
                                         e->has_stop, e->stop);
 }
 
-static crd_status exit_initialization(crd_unit* unit)
+static crd_status cs_exit_initialization(crd_unit* unit)
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     const crd_status st = crd_fmi_exit_initialization(u->fmi);
     return st == CRD_OK && u->event_mode ? crdi_fmi_unit_settle(u) : st;
 }
 
-static void destroy(crd_unit* unit)
+static void cs_destroy(crd_unit* unit)
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     crdi_fmi_unit_clear(u);
@@ -241,7 +241,7 @@ typedef struct fmi_state {
     bool wants_stop;
 } fmi_state;
 
-static crd_status save(crd_unit* unit, void** state)
+static crd_status cs_save(crd_unit* unit, void** state)
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     if (!*state) { *state = crdi_new(unit->ctx, sizeof(fmi_state)); }
@@ -254,7 +254,7 @@ static crd_status save(crd_unit* unit, void** state)
     return crd_fmi_save(u->fmi, &s->fmu_state);
 }
 
-static crd_status restore(crd_unit* unit, void* state)
+static crd_status cs_restore(crd_unit* unit, void* state)
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     const fmi_state* s = state;
@@ -269,7 +269,7 @@ static crd_status restore(crd_unit* unit, void* state)
     return CRD_OK;
 }
 
-static void free_state(crd_unit* unit, void** state)
+static void cs_free_state(crd_unit* unit, void** state)
 {
     crdi_fmi_unit* u = (crdi_fmi_unit*)unit;
     fmi_state* s = *state;
@@ -280,19 +280,19 @@ static void free_state(crd_unit* unit, void** state)
     *state = NULL;
 }
 
-static const crd_unit_state_ops state_ops = {save, restore, free_state};
+static const crd_unit_state_ops state_ops = {cs_save, cs_restore, cs_free_state};
 static const crd_unit_derivative_ops derivative_ops = {
     crdi_fmi_unit_set_derivatives, crdi_fmi_unit_get_derivatives, crdi_fmi_unit_directional};
-static const crd_unit_lane_ops lane_ops = {crdi_fmi_unit_prepare, crdi_fmi_unit_unprepare, join};
+static const crd_unit_lane_ops lane_ops = {crdi_fmi_unit_prepare, crdi_fmi_unit_unprepare, cs_join};
 
 // All units share it, which keeps it in the cache when there are a thousand of them.
 static const crd_unit_ops ops = {
     CRDI_FMI_UNIT_OPS,
-    .instantiate = instantiate,
-    .enter_initialization = enter_initialization,
-    .exit_initialization = exit_initialization,
-    .step = step,
-    .destroy = destroy,
+    .instantiate = cs_instantiate,
+    .enter_initialization = cs_enter_initialization,
+    .exit_initialization = cs_exit_initialization,
+    .step = cs_step,
+    .destroy = cs_destroy,
     .state = &state_ops,
     .derivatives = &derivative_ops,
     .lane = &lane_ops,
@@ -325,7 +325,7 @@ static crd_status list_intermediate_inputs(crdi_fmi_unit* u)
     return CRD_OK;
 }
 
-static void describe(crdi_fmi_unit* u)
+static void cs_describe(crdi_fmi_unit* u)
 {
     const crd_fmu_description* d = u->d;
     const bool curves =
@@ -360,7 +360,7 @@ crd_status crdi_fmi_unit_create(crd_context* ctx, const crd_unit_spec* spec, crd
     u->settle = crdi_fmi_unit_settle;
     CRD_TRY(crd_fmu_check_interface(fmu, false, ctx));
     CRD_TRY(list_intermediate_inputs(u));
-    describe(u);
+    cs_describe(u);
     if (u->d->fixed_internal_step > 0) {
         crdi_log(ctx, CRD_LOG_INFO,
                  "unit '%s': %s computes in steps of %g s, communication steps should be "
@@ -370,6 +370,6 @@ crd_status crdi_fmi_unit_create(crd_context* ctx, const crd_unit_spec* spec, crd
     *out = &u->base;
     return CRD_OK;
 fail:
-    destroy(&u->base);
+    cs_destroy(&u->base);
     return st;
 }

@@ -53,7 +53,7 @@ static crd_status get_nominals(crdi_me_unit* u)
     return st;
 }
 
-static crd_status settle(crdi_fmi_unit* base)
+static crd_status me_settle(crdi_fmi_unit* base)
 {
     crd_status st = CRD_OK;
     crdi_me_unit* u = (crdi_me_unit*)base;
@@ -128,7 +128,7 @@ static crd_status go_through_event(crdi_me_unit* u, bool located)
     memcpy(u->domain + u->nz, u->domain, (size_t)u->nz);
     st = crd_fmi_enter_event_mode(u->base.fmi);
     if (st < 0) { return fail_at(u, st); }
-    st = settle(&u->base);
+    st = me_settle(&u->base);
     if (st == CRD_OK && compare && !u->base.base.wants_stop && !u->new_nominals &&
         same_as_before(u)) {
         u->restart = false;
@@ -206,7 +206,7 @@ static crd_status begin_step(crdi_me_unit* u, double t, double h)
     return take_inputs(u);
 }
 
-static crd_status step(crd_unit* unit, double t, double h)
+static crd_status me_step(crd_unit* unit, double t, double h)
 {
     crdi_me_unit* u = (crdi_me_unit*)unit;
     crd_status st = CRD_OK;
@@ -290,7 +290,7 @@ static crd_status allocate(crdi_me_unit* u)
     return st < 0 ? st : crdi_me_cvode_create(u);
 }
 
-static crd_status instantiate(crd_unit* unit)
+static crd_status me_instantiate(crd_unit* unit)
 {
     crd_status st = CRD_OK;
     crdi_me_unit* u = (crdi_me_unit*)unit;
@@ -321,7 +321,7 @@ static double choose(double given, double other)
     return isnan(given) ? other : given;
 }
 
-static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
+static crd_status me_enter_initialization(crd_unit* unit, const crd_experiment* e)
 {
     crdi_me_unit* u = (crdi_me_unit*)unit;
     const crd_solver_spec* s = &unit->spec->solver;
@@ -350,20 +350,20 @@ static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
                                         e->has_stop, e->stop);
 }
 
-static crd_status exit_initialization(crd_unit* unit)
+static crd_status me_exit_initialization(crd_unit* unit)
 {
     crd_status st = CRD_OK;
     crdi_me_unit* u = (crdi_me_unit*)unit;
     CRD_TRY(crd_fmi_exit_initialization(u->base.fmi));
     CRD_TRY(get_nominals(u));
-    CRD_TRY(settle(&u->base));
+    CRD_TRY(me_settle(&u->base));
     crdi_fmi_unit_keep_inputs(&u->base);
     u->base.changed = u->base.jumped = false;
 fail:
     return st;
 }
 
-static void destroy(crd_unit* unit)
+static void me_destroy(crd_unit* unit)
 {
     crdi_me_unit* u = (crdi_me_unit*)unit;
     crdi_fmi_unit_clear(&u->base);
@@ -388,7 +388,7 @@ static crd_status outputs_at(crdi_me_unit* u, const crdi_fmi_prepared* p, double
 // y' along the tangent of the states and the curves of the inputs:
 //   y' = (-3 y(0) + 4 y(d) - y(2 d)) / (2 d) + O(d^2),   y(s) = y(t + s, x + s f, u(t + s))
 // This needs nothing that an FMU may lack, and sees time where directional derivatives do not.
-static crd_status get_derivatives(crd_unit* unit, const crd_binding* b, int order, double* d)
+static crd_status me_get_derivatives(crd_unit* unit, const crd_binding* b, int order, double* d)
 {
     crd_status st = CRD_OK;
     crdi_me_unit* u = (crdi_me_unit*)unit;
@@ -442,7 +442,7 @@ static void begin_anew(crdi_me_unit* u)
     u->skip = u->skipped = 0;
 }
 
-static void free_state(crd_unit* unit, void** state)
+static void me_free_state(crd_unit* unit, void** state)
 {
     crdi_me_unit* u = (crdi_me_unit*)unit;
     me_state* s = *state;
@@ -455,7 +455,7 @@ static void free_state(crd_unit* unit, void** state)
     *state = NULL;
 }
 
-static crd_status save(crd_unit* unit, void** state)
+static crd_status me_save(crd_unit* unit, void** state)
 {
     crdi_me_unit* u = (crdi_me_unit*)unit;
     me_state* s = *state;
@@ -469,7 +469,7 @@ static crd_status save(crd_unit* unit, void** state)
     crd_status st = s->x && s->domain ? CRD_OK : CRD_E_MEMORY;
     if (st == CRD_OK) { st = crd_fmi_save(u->base.fmi, &s->fmu_state); }
     if (st < 0) {
-        free_state(unit, state);
+        me_free_state(unit, state);
         return st;
     }
     s->t = u->t;
@@ -484,7 +484,7 @@ static crd_status save(crd_unit* unit, void** state)
     return CRD_OK;
 }
 
-static crd_status restore(crd_unit* unit, void* state)
+static crd_status me_restore(crd_unit* unit, void* state)
 {
     crdi_me_unit* u = (crdi_me_unit*)unit;
     const me_state* s = state;
@@ -505,24 +505,24 @@ static crd_status restore(crd_unit* unit, void* state)
 
 // ---- making it ---------------------------------------------------------------------------------
 
-static const crd_unit_state_ops state_ops = {save, restore, free_state};
-static const crd_unit_derivative_ops derivative_ops = {crdi_fmi_unit_set_derivatives,
-                                                       get_derivatives, crdi_fmi_unit_directional};
+static const crd_unit_state_ops state_ops = {me_save, me_restore, me_free_state};
+static const crd_unit_derivative_ops derivative_ops = {
+    crdi_fmi_unit_set_derivatives, me_get_derivatives, crdi_fmi_unit_directional};
 static const crd_unit_lane_ops lane_ops = {crdi_fmi_unit_prepare, crdi_fmi_unit_unprepare, NULL};
 
 static const crd_unit_ops ops = {
     CRDI_FMI_UNIT_OPS,
-    .instantiate = instantiate,
-    .enter_initialization = enter_initialization,
-    .exit_initialization = exit_initialization,
-    .step = step,
-    .destroy = destroy,
+    .instantiate = me_instantiate,
+    .enter_initialization = me_enter_initialization,
+    .exit_initialization = me_exit_initialization,
+    .step = me_step,
+    .destroy = me_destroy,
     .state = &state_ops,
     .derivatives = &derivative_ops,
     .lane = &lane_ops,
 };
 
-static void describe(crdi_me_unit* u)
+static void me_describe(crdi_me_unit* u)
 {
     const crd_fmu_description* d = u->base.d;
     const crd_fmu_model_exchange* x = &d->exchange;
@@ -547,13 +547,13 @@ crd_status crdi_me_unit_create(crd_context* ctx, const crd_unit_spec* spec, crd_
     crdi_fmi_unit_init(&u->base, ctx, spec, fmu, shares_fmu);
     crd_arena_init(&u->memory, ctx);
     u->base.exchange = u->base.event_mode = u->base.own_curves = true;
-    u->base.settle = settle;
+    u->base.settle = me_settle;
     u->method = spec->solver.method;
     u->bad = -1;
-    describe(u);
+    me_describe(u);
     const crd_status st = crd_fmu_check_interface(fmu, true, ctx);
     if (st < 0) {
-        destroy(&u->base.base);
+        me_destroy(&u->base.base);
         return st;
     }
     *out = &u->base.base;

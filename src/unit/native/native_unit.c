@@ -36,7 +36,7 @@ static crd_status failed(crdi_native* u, crd_model_status status, const char* fu
 
 // ---- life --------------------------------------------------------------------------------------
 
-static crd_status instantiate(crd_unit* unit)
+static crd_status native_instantiate(crd_unit* unit)
 {
     crdi_native* u = (crdi_native*)unit;
     if (u->model->clear) { u->model->clear(u->self); }
@@ -50,7 +50,7 @@ static crd_status instantiate(crd_unit* unit)
     return CRD_OK;
 }
 
-static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
+static crd_status native_enter_initialization(crd_unit* unit, const crd_experiment* e)
 {
     crdi_native* u = (crdi_native*)unit;
     u->time = e->start;
@@ -107,7 +107,7 @@ static crd_status handle_event(crdi_native* u)
     return CRD_OK;
 }
 
-static crd_status exit_initialization(crd_unit* unit)
+static crd_status native_exit_initialization(crd_unit* unit)
 {
     crdi_native* u = (crdi_native*)unit;
     const crd_status st = crdi_native_refresh(u);
@@ -130,7 +130,7 @@ static void advance_inputs(crdi_native* u, double h)
     }
 }
 
-static crd_status step(crd_unit* unit, double t, double h)
+static crd_status native_step(crd_unit* unit, double t, double h)
 {
     crdi_native* u = (crdi_native*)unit;
     const crd_model* m = u->model;
@@ -166,7 +166,7 @@ static crd_status step(crd_unit* unit, double t, double h)
     return evaluate(u);
 }
 
-static crd_status terminate(crd_unit* unit)
+static crd_status native_terminate(crd_unit* unit)
 {
     crdi_native* u = (crdi_native*)unit;
     if (!u->model->terminate) { return CRD_OK; }
@@ -175,12 +175,12 @@ static crd_status terminate(crd_unit* unit)
     return st >= CRD_MODEL_DISCARD ? failed(u, st, "terminate", u->time) : CRD_OK;
 }
 
-static void abandon(crd_unit* unit)
+static void native_abandon(crd_unit* unit)
 {
     ((crdi_native*)unit)->abandoned = true;
 }
 
-static void destroy(crd_unit* unit)
+static void native_destroy(crd_unit* unit)
 {
     crdi_native* u = (crdi_native*)unit;
     if (u->self && u->model->clear && !u->abandoned) { u->model->clear(u->self); }
@@ -193,8 +193,8 @@ static void destroy(crd_unit* unit)
 
 // ---- derivatives and states --------------------------------------------------------------------
 
-static crd_status set_derivatives(crd_unit* unit, const crd_binding* b, const double* const* d,
-                                  int order)
+static crd_status native_set_derivatives(crd_unit* unit, const crd_binding* b,
+                                         const double* const* d, int order)
 {
     crdi_native* u = (crdi_native*)unit;
     assert(order <= u->model->max_input_derivative);
@@ -211,7 +211,7 @@ static crd_status set_derivatives(crd_unit* unit, const crd_binding* b, const do
     return CRD_OK;
 }
 
-static crd_status get_derivatives(crd_unit* unit, const crd_binding* b, int order, double* d)
+static crd_status native_get_derivatives(crd_unit* unit, const crd_binding* b, int order, double* d)
 {
     crdi_native* u = (crdi_native*)unit;
     const crd_status st = crdi_native_refresh(u);
@@ -231,8 +231,9 @@ static crd_status get_derivatives(crd_unit* unit, const crd_binding* b, int orde
     return CRD_OK;
 }
 
-static crd_status directional(crd_unit* unit, const int32_t* unknowns, int nu,
-                              const int32_t* knowns, int nk, const double* seed, double* result)
+static crd_status native_directional(crd_unit* unit, const int32_t* unknowns, int nu,
+                                     const int32_t* knowns, int nk, const double* seed,
+                                     double* result)
 {
     crdi_native* u = (crdi_native*)unit;
     const crd_status st = crdi_native_refresh(u);
@@ -254,7 +255,7 @@ typedef struct native_state {
     bool dirty, moving, wants_stop;
 } native_state; // the model's bytes follow, and those from outside of it
 
-static crd_status save(crd_unit* unit, void** state)
+static crd_status native_save(crd_unit* unit, void** state)
 {
     crdi_native* u = (crdi_native*)unit;
     const crd_model* m = u->model;
@@ -273,7 +274,7 @@ static crd_status save(crd_unit* unit, void** state)
     return CRD_OK;
 }
 
-static crd_status restore(crd_unit* unit, void* state)
+static crd_status native_restore(crd_unit* unit, void* state)
 {
     crdi_native* u = (crdi_native*)unit;
     const native_state* s = state;
@@ -293,7 +294,7 @@ static crd_status restore(crd_unit* unit, void* state)
     return st >= CRD_MODEL_DISCARD ? failed(u, st, "restore", s->time) : CRD_OK;
 }
 
-static void free_state(crd_unit* unit, void** state)
+static void native_free_state(crd_unit* unit, void** state)
 {
     crd_free(unit->ctx, *state);
     *state = NULL;
@@ -301,43 +302,43 @@ static void free_state(crd_unit* unit, void** state)
 
 // ---- description -------------------------------------------------------------------------------
 
-static int32_t find(const crd_unit* unit, const char* name)
+static int32_t native_find(const crd_unit* unit, const char* name)
 {
     return crdi_map_find(&((const crdi_native*)unit)->names, name);
 }
 
-static const char* item_at(const crd_unit* unit, int32_t variable, int32_t k, int64_t* value)
+static const char* native_item_at(const crd_unit* unit, int32_t variable, int32_t k, int64_t* value)
 {
     const char* const* items = ((const crdi_native*)unit)->model->variables[variable].items;
     *value = k + 1;
     return items ? items[k] : NULL;
 }
 
-static const char* last_call(const crd_unit* unit)
+static const char* native_last_call(const crd_unit* unit)
 {
     return ((const crdi_native*)unit)->call;
 }
 
-static const crd_unit_state_ops state_ops = {save, restore, free_state};
-static const crd_unit_derivative_ops derivative_ops = {set_derivatives, get_derivatives,
-                                                       directional};
-static const crd_unit_name_ops name_ops = {.item_at = item_at};
+static const crd_unit_state_ops state_ops = {native_save, native_restore, native_free_state};
+static const crd_unit_derivative_ops derivative_ops = {native_set_derivatives,
+                                                       native_get_derivatives, native_directional};
+static const crd_unit_name_ops name_ops = {.item_at = native_item_at};
 
 static const crd_unit_ops ops = {
-    .instantiate = instantiate,
-    .enter_initialization = enter_initialization,
-    .exit_initialization = exit_initialization,
+    .instantiate = native_instantiate,
+    .enter_initialization = native_enter_initialization,
+    .exit_initialization = native_exit_initialization,
     .set = crdi_native_set,
     .get = crdi_native_get,
-    .step = step,
-    .terminate = terminate,
-    .destroy = destroy,
-    .find = find,
+    .step = native_step,
+    .terminate = native_terminate,
+    .destroy = native_destroy,
+    .find = native_find,
     .state = &state_ops,
     .derivatives = &derivative_ops,
     .names = &name_ops,
-    .abandon = abandon,
-    .last_call = last_call,
+    .abandon = native_abandon,
+    .last_call = native_last_call,
 };
 
 crd_status crdi_native_create(crd_context* ctx, const crd_unit_spec* spec, const crd_model* model,
@@ -375,17 +376,17 @@ crd_status crdi_native_create(crd_context* ctx, const crd_unit_spec* spec, const
         .kind = kind,
     };
     CRD_TRY(crdi_native_describe(u));
-    (void)instantiate(&u->base);
+    (void)native_instantiate(&u->base);
     u->release = release;
     *out = &u->base;
     return CRD_OK;
 fail:
-    destroy(&u->base);
+    native_destroy(&u->base);
     return st;
 }
 
-static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
-                         crd_place* place, crd_unit** out)
+static crd_status native_create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
+                                crd_place* place, crd_unit** out)
 {
     (void)store;
     (void)place;
@@ -393,4 +394,4 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
                        : crdi_fail(ctx, CRD_E_RANGE, "the spec of a native unit has no model");
 }
 
-const crdi_adapter crdi_adapter_native = {.create = create};
+const crdi_adapter crdi_adapter_native = {.create = native_create};

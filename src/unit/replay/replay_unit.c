@@ -126,7 +126,7 @@ static spot find_spot(replay_unit* u, int k)
     return s;
 }
 
-static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
+static crd_status replay_enter_initialization(crd_unit* unit, const crd_experiment* e)
 {
     replay_unit* u = (replay_unit*)unit;
     const double first = u->first + u->offset, last = u->last + u->offset;
@@ -163,7 +163,7 @@ static int64_t to_integer(double x, crd_type type)
     return x <= (double)low ? low : x >= (double)high ? high : (int64_t)x;
 }
 
-static crd_status get(crd_unit* unit, const crd_binding* b, crd_values* v)
+static crd_status replay_get(crd_unit* unit, const crd_binding* b, crd_values* v)
 {
     replay_unit* u = (replay_unit*)unit;
     int known = -1;
@@ -188,7 +188,7 @@ static crd_status get(crd_unit* unit, const crd_binding* b, crd_values* v)
 }
 
 // Slope to the right.
-static crd_status get_derivatives(crd_unit* unit, const crd_binding* b, int order, double* d)
+static crd_status replay_get_derivatives(crd_unit* unit, const crd_binding* b, int order, double* d)
 {
     replay_unit* u = (replay_unit*)unit;
     for (int32_t j = 0; j < b->count; j++) {
@@ -201,7 +201,7 @@ static crd_status get_derivatives(crd_unit* unit, const crd_binding* b, int orde
     return CRD_OK;
 }
 
-static crd_status step(crd_unit* unit, double t, double h)
+static crd_status replay_step(crd_unit* unit, double t, double h)
 {
     const double jump = unit->next_event;
     move_to((replay_unit*)unit, t + h);
@@ -209,13 +209,13 @@ static crd_status step(crd_unit* unit, double t, double h)
     return CRD_OK;
 }
 
-static crd_status restore(crd_unit* unit, void* state)
+static crd_status replay_restore(crd_unit* unit, void* state)
 {
     move_to((replay_unit*)unit, *(const double*)state);
     return CRD_OK;
 }
 
-static void destroy(crd_unit* unit)
+static void replay_destroy(crd_unit* unit)
 {
     replay_unit* u = (replay_unit*)unit;
     crdi_map_clear(&u->names);
@@ -227,19 +227,20 @@ static void destroy(crd_unit* unit)
     crd_free(unit->ctx, u);
 }
 
-static int32_t find(const crd_unit* unit, const char* name)
+static int32_t replay_find(const crd_unit* unit, const char* name)
 {
     return crdi_map_find(&((const replay_unit*)unit)->names, name);
 }
 
-static const crd_unit_state_ops state_ops = {crdi_source_save, restore, crdi_source_free_state};
-static const crd_unit_derivative_ops derivative_ops = {.get = get_derivatives};
+static const crd_unit_state_ops state_ops = {crdi_source_save, replay_restore,
+                                             crdi_source_free_state};
+static const crd_unit_derivative_ops derivative_ops = {.get = replay_get_derivatives};
 
 static const crd_unit_ops ops = {
-    CRDI_SOURCE_OPS,     .enter_initialization = enter_initialization,
-    .get = get,          .step = step,
-    .destroy = destroy,  .find = find,
-    .state = &state_ops, .derivatives = &derivative_ops,
+    CRDI_SOURCE_OPS,           .enter_initialization = replay_enter_initialization,
+    .get = replay_get,         .step = replay_step,
+    .destroy = replay_destroy, .find = replay_find,
+    .state = &state_ops,       .derivatives = &derivative_ops,
 };
 
 // Cells without a value, as where recordings of several rasters share a file: a line between their
@@ -459,7 +460,7 @@ static crd_status check_columns(const replay_unit* u)
     return CRD_OK;
 }
 
-static crd_status describe(replay_unit* u)
+static crd_status replay_describe(replay_unit* u)
 {
     crd_unit* unit = &u->source.base;
     const crd_table* t = u->table;
@@ -482,8 +483,8 @@ static crd_status describe(replay_unit* u)
     return index_names(u);
 }
 
-static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
-                         crd_place* place, crd_unit** out)
+static crd_status replay_create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
+                                crd_place* place, crd_unit** out)
 {
     (void)store;
     (void)place;
@@ -506,14 +507,14 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
     u->repeat = spec->repeat;
     crdi_map_init(&u->names, ctx);
     CRD_TRY(crd_table_read(ctx, spec->path, &u->table));
-    CRD_TRY(describe(u));
+    CRD_TRY(replay_describe(u));
     bridge_gaps(u);
     CRD_TRY(find_jumps(u));
     *out = &u->source.base;
     return CRD_OK;
 fail:
-    destroy(&u->source.base);
+    replay_destroy(&u->source.base);
     return st;
 }
 
-const crdi_adapter crdi_adapter_replay = {.create = create};
+const crdi_adapter crdi_adapter_replay = {.create = replay_create};

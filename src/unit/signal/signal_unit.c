@@ -24,13 +24,13 @@ static void move_to(signal_unit* u, double t)
     }
 }
 
-static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
+static crd_status signal_enter_initialization(crd_unit* unit, const crd_experiment* e)
 {
     move_to((signal_unit*)unit, e->start);
     return CRD_OK;
 }
 
-static crd_status get(crd_unit* unit, const crd_binding* b, crd_values* v)
+static crd_status signal_get(crd_unit* unit, const crd_binding* b, crd_values* v)
 {
     signal_unit* u = (signal_unit*)unit;
     for (int32_t j = 0; j < b->count; j++) {
@@ -39,7 +39,7 @@ static crd_status get(crd_unit* unit, const crd_binding* b, crd_values* v)
     return CRD_OK;
 }
 
-static crd_status get_derivatives(crd_unit* unit, const crd_binding* b, int order, double* d)
+static crd_status signal_get_derivatives(crd_unit* unit, const crd_binding* b, int order, double* d)
 {
     signal_unit* u = (signal_unit*)unit;
     for (int32_t j = 0; j < b->count; j++) {
@@ -48,7 +48,7 @@ static crd_status get_derivatives(crd_unit* unit, const crd_binding* b, int orde
     return CRD_OK;
 }
 
-static crd_status step(crd_unit* unit, double t, double h)
+static crd_status signal_step(crd_unit* unit, double t, double h)
 {
     signal_unit* u = (signal_unit*)unit;
     const double jump = u->next_jump;
@@ -57,13 +57,13 @@ static crd_status step(crd_unit* unit, double t, double h)
     return CRD_OK;
 }
 
-static crd_status restore(crd_unit* unit, void* state)
+static crd_status signal_restore(crd_unit* unit, void* state)
 {
     move_to((signal_unit*)unit, *(const double*)state);
     return CRD_OK;
 }
 
-static void destroy(crd_unit* unit)
+static void signal_destroy(crd_unit* unit)
 {
     signal_unit* u = (signal_unit*)unit;
     for (int i = 0; u->shapes && i < unit->info.variable_count; i++) {
@@ -74,7 +74,7 @@ static void destroy(crd_unit* unit)
     crd_free(unit->ctx, u);
 }
 
-static int32_t find(const crd_unit* unit, const char* name)
+static int32_t signal_find(const crd_unit* unit, const char* name)
 {
     for (int32_t i = 0; i < unit->info.variable_count; i++) {
         if (strcmp(unit->info.variables[i].name, name) == 0) { return i; }
@@ -82,17 +82,18 @@ static int32_t find(const crd_unit* unit, const char* name)
     return -1;
 }
 
-static const crd_unit_state_ops state_ops = {crdi_source_save, restore, crdi_source_free_state};
-static const crd_unit_derivative_ops derivative_ops = {.get = get_derivatives};
+static const crd_unit_state_ops state_ops = {crdi_source_save, signal_restore,
+                                             crdi_source_free_state};
+static const crd_unit_derivative_ops derivative_ops = {.get = signal_get_derivatives};
 
 static const crd_unit_ops ops = {
-    CRDI_SOURCE_OPS,     .enter_initialization = enter_initialization,
-    .get = get,          .step = step,
-    .destroy = destroy,  .find = find,
-    .state = &state_ops, .derivatives = &derivative_ops,
+    CRDI_SOURCE_OPS,           .enter_initialization = signal_enter_initialization,
+    .get = signal_get,         .step = signal_step,
+    .destroy = signal_destroy, .find = signal_find,
+    .state = &state_ops,       .derivatives = &derivative_ops,
 };
 
-static crd_status describe(signal_unit* u, crd_place* place)
+static crd_status signal_describe(signal_unit* u, crd_place* place)
 {
     static const char* const descriptions[CRD_SIGNAL_SHAPE_COUNT] = {
         [CRD_SIGNAL_CONSTANT] = "constant",
@@ -108,7 +109,7 @@ static crd_status describe(signal_unit* u, crd_place* place)
     for (int i = 0; i < spec->signal_count; i++) {
         const crd_signal_spec* s = &spec->signals[i];
         if (s->place.file && s->place.file[0]) { *place = s->place; }
-        if (find(&u->source.base, s->name) >= 0) {
+        if (signal_find(&u->source.base, s->name) >= 0) {
             return crdi_fail(u->source.base.ctx, CRD_E_RANGE, "two signals are called '%s'",
                              s->name);
         }
@@ -137,8 +138,8 @@ static crd_status describe(signal_unit* u, crd_place* place)
     return CRD_OK;
 }
 
-static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
-                         crd_place* place, crd_unit** out)
+static crd_status signal_create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
+                                crd_place* place, crd_unit** out)
 {
     (void)store;
     crd_status st = CRD_E_MEMORY;
@@ -160,12 +161,12 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
         .kind = "signal",
     };
     if (!u->variables || !u->shapes) { goto fail; }
-    CRD_TRY(describe(u, place));
+    CRD_TRY(signal_describe(u, place));
     *out = &u->source.base;
     return CRD_OK;
 fail:
-    destroy(&u->source.base);
+    signal_destroy(&u->source.base);
     return st;
 }
 
-const crdi_adapter crdi_adapter_signal = {.create = create};
+const crdi_adapter crdi_adapter_signal = {.create = signal_create};

@@ -45,7 +45,7 @@ static void sleep_until(crdi_standby* u, int64_t until)
 
 void (*crdi_standby_wait)(crdi_standby* u, int64_t until) = sleep_until;
 
-// ---- bringing up -------------------------------------------------------------------------------
+// ---- restarting the primary --------------------------------------------------------------------
 
 // Whose board is shown; the unit of the last one may go afterwards. `hitch` NULL: as it is.
 static void put_on_desk(crdi_standby* u, crd_unit* unit, const char* hitch)
@@ -171,7 +171,7 @@ static bool pause_for(crdi_standby* u, double seconds)
     return false;
 }
 
-static void* bring(void* user)
+static void* restart_primary(void* user)
 {
     crdi_standby* u = user;
     double pause = 1;
@@ -183,7 +183,7 @@ static void* bring(void* user)
         if (!pause_for(u, pause)) { break; }
         pause = fmin(2 * pause, MOST_PAUSE);
     }
-    atomic_store_explicit(&u->bringer_done, true, memory_order_release);
+    atomic_store_explicit(&u->restart_done, true, memory_order_release);
     return NULL;
 }
 
@@ -191,27 +191,27 @@ static void* bring(void* user)
 
 static void join_bringer(crdi_standby* u)
 {
-    if (!u->bringing) { return; }
-    pthread_join(u->bringer, NULL);
-    u->bringing = false;
+    if (!u->restarting) { return; }
+    pthread_join(u->restarter, NULL);
+    u->restarting = false;
 }
 
-// What is written here is read by the cycle thread or the bringer only once they were told.
+// What is written here is read by the cycle thread or the restarter only once they were told.
 static void look_after(crdi_standby* u)
 {
-    if (u->bringing && atomic_load_explicit(&u->bringer_done, memory_order_acquire)) {
+    if (u->restarting && atomic_load_explicit(&u->restart_done, memory_order_acquire)) {
         join_bringer(u);
     }
     const int post = atomic_load_explicit(&u->post, memory_order_acquire);
     if (post == CRDI_POST_GONE && !u->lost[0]) {
         snprintf(u->lost, sizeof u->lost, "%s", u->failure);
     }
-    if (post != CRDI_POST_WANTED || u->bringing || quits(u)) { return; }
+    if (post != CRDI_POST_WANTED || u->restarting || quits(u)) { return; }
     snprintf(u->lost, sizeof u->lost, "%s", u->failure);
-    atomic_store_explicit(&u->bringer_done, false, memory_order_relaxed);
+    atomic_store_explicit(&u->restart_done, false, memory_order_relaxed);
     atomic_store_explicit(&u->post, CRDI_POST_COMING, memory_order_release);
-    u->bringing = pthread_create(&u->bringer, NULL, bring, u) == 0;
-    if (!u->bringing) { // the next look tries again
+    u->restarting = pthread_create(&u->restarter, NULL, restart_primary, u) == 0;
+    if (!u->restarting) { // the next look tries again
         atomic_store_explicit(&u->post, CRDI_POST_WANTED, memory_order_release);
     }
 }

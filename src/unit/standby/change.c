@@ -118,7 +118,7 @@ crd_status crdi_standby_lose(crdi_standby* u, crd_status st)
 {
     crdi_seat* s = u->seat;
     const char* const text[] = {crd_error_text(s->unit->ctx), NULL};
-    const bool stays = u->told == CRDI_USE_BENCH && u->source == CRDI_BOARD_BENCH;
+    const bool stays = u->use_wanted == CRDI_USE_BENCH && u->source == CRDI_BOARD_BENCH;
     if (stays || !u->model_good) {
         return crdi_fail(u->base.ctx, st, "%s%s", text[0],
                          stays ? "" : "; and its stand-in cannot take over");
@@ -144,8 +144,8 @@ void crdi_standby_meet(crdi_standby* u, double t)
 {
     const int post = atomic_load_explicit(&u->post, memory_order_acquire);
     if (post == CRDI_POST_HERE) { return; }
-    if ((post == CRDI_POST_AWAY && u->told != CRDI_USE_MODEL) ||
-        (post == CRDI_POST_GONE && u->told == CRDI_USE_BENCH)) {
+    if ((post == CRDI_POST_AWAY && u->use_wanted != CRDI_USE_MODEL) ||
+        (post == CRDI_POST_GONE && u->use_wanted == CRDI_USE_BENCH)) {
         u->expected = true;
         atomic_store_explicit(&u->post, CRDI_POST_WANTED, memory_order_release);
     }
@@ -212,12 +212,14 @@ static int choose(crdi_standby* u, crdi_why* why)
 {
     const bool usable = u->seat && u->trouble != CRDI_WHY_NUMBERS;
     *why = u->why;
-    if (u->told == CRDI_USE_MODEL && u->model_good) {
+    if (u->use_wanted == CRDI_USE_MODEL && u->model_good) {
         if (u->source == CRDI_BOARD_BENCH || u->good) { *why = CRDI_WHY_TOLD; }
         return CRDI_BOARD_MODEL;
     }
     if (u->source == CRDI_BOARD_BENCH) {
-        if (u->good || u->told == CRDI_USE_BENCH || !u->model_good) { return CRDI_BOARD_BENCH; }
+        if (u->good || u->use_wanted == CRDI_USE_BENCH || !u->model_good) {
+            return CRDI_BOARD_BENCH;
+        }
         *why = u->trouble;
         return CRDI_BOARD_MODEL;
     }
@@ -226,7 +228,7 @@ static int choose(crdi_standby* u, crdi_why* why)
         if (u->seat) { *why = u->trouble; }
         return CRDI_BOARD_MODEL;
     }
-    return u->told == CRDI_USE_BENCH || u->settled ? CRDI_BOARD_BENCH : CRDI_BOARD_MODEL;
+    return u->use_wanted == CRDI_USE_BENCH || u->settled ? CRDI_BOARD_BENCH : CRDI_BOARD_MODEL;
 }
 
 // `known`: the old one has outputs at this time.

@@ -114,7 +114,7 @@ typedef struct crdi_standby {
     double start;
     double after, fade;    // s; after NaN: not known yet
     double h, decay;       // of the last step
-    crdi_use told;         // standby.use
+    crdi_use use_wanted;   // standby.use
     int source;            // crd_board_source, without COMING
     double part;           // weight of the bench
     bool good, model_good; // have outputs that can be used
@@ -149,9 +149,9 @@ typedef struct crdi_standby {
     sem_t calm;         // nothing is brought up any more ...
     bool gathered;      // ... which the cycle thread knows
     bool has_sems, has_attendant;
-    pthread_t attendant, bringer;
-    bool bringing; // the attendant's
-    _Atomic bool bringer_done;
+    pthread_t attendant, restarter;
+    bool restarting; // the attendant's
+    _Atomic bool restart_done;
     crd_context* helper;  // of the thread that brings up
     pthread_mutex_t desk; // of the next two, between these two threads; and of the board at the end
     crd_unit* boarded;    // whose board is copied

@@ -11,7 +11,7 @@ static const char* const uses[] = {"auto", "bench", "model"};      // by crdi_us
 static const char* const sources[] = {"bench", "model", "coming"}; // by crd_board_source
 
 // What one of the two says is what the unit says.
-static crd_status told(crdi_standby* u, const crd_unit* by, crd_status st)
+static crd_status failure_of(crdi_standby* u, const crd_unit* by, crd_status st)
 {
     if (st >= 0) { return st; }
     return by == u->model ? crdi_fail(u->base.ctx, st, "the stand-in: %s", crd_error_text(by->ctx))
@@ -27,7 +27,7 @@ static crd_status set_use(crdi_standby* u, int64_t value)
                          "'standby.use' = %lld, expected 0 (auto), 1 (bench) or 2 (model)",
                          (long long)value);
     }
-    u->told = (crdi_use)value;
+    u->use_wanted = (crdi_use)value;
     return CRD_OK;
 }
 
@@ -57,10 +57,10 @@ static crd_status set_parameters(crdi_standby* u, const crd_binding* b, const cr
             }
         }
     }
-    return told(u, p, p->ops->set(p, s->binding, &s->values));
+    return failure_of(u, p, p->ops->set(p, s->binding, &s->values));
 }
 
-static crd_status set(crd_unit* unit, const crd_binding* b, const crd_values* v)
+static crd_status standby_set(crd_unit* unit, const crd_binding* b, const crd_values* v)
 {
     crdi_standby* u = (crdi_standby*)unit;
     for (int32_t j = 0; j < b->count; j++) {
@@ -90,26 +90,26 @@ static crd_status set(crd_unit* unit, const crd_binding* b, const crd_values* v)
 }
 
 // During the initialisation outputs follow inputs.
-static crd_status settle(crdi_standby* u)
+static crd_status standby_settle(crdi_standby* u)
 {
     crd_status st = CRD_OK;
     if (!u->initializing || !u->dirty) { return CRD_OK; }
     if (u->seat) {
         st = crdi_strand_set(u, &u->seat->in);
         if (st >= 0) { st = crdi_strand_get(u, &u->seat->out, &u->seen); }
-        if (st < 0) { return told(u, u->seat->unit, st); }
+        if (st < 0) { return failure_of(u, u->seat->unit, st); }
     }
     st = crdi_strand_set(u, &u->to_model);
     if (st >= 0) { st = crdi_strand_get(u, &u->from_model, &u->shadow); }
-    if (st < 0) { return told(u, u->model, st); }
+    if (st < 0) { return failure_of(u, u->model, st); }
     u->dirty = false;
     return crdi_standby_hand_out(u, u->start, 0);
 }
 
-static crd_status get(crd_unit* unit, const crd_binding* b, crd_values* v)
+static crd_status standby_get(crd_unit* unit, const crd_binding* b, crd_values* v)
 {
     crdi_standby* u = (crdi_standby*)unit;
-    crd_status st = settle(u);
+    crd_status st = standby_settle(u);
     for (int32_t j = 0; j < b->count && st >= 0; j++) {
         const int32_t i = b->variables[j], to = b->offsets[j], at = u->offsets[i];
         const crd_variable* own = &u->variables[i];
@@ -136,7 +136,7 @@ static bool is_given(const crd_variable* v)
 }
 
 // Inputs and inner variables of the primary are bound with it; its parameters go straight there.
-static crd_status prepare(crd_unit* unit, crd_binding* b)
+static crd_status standby_prepare(crd_unit* unit, crd_binding* b)
 {
     crdi_standby* u = (crdi_standby*)unit;
     crd_status st = CRD_OK;
@@ -178,7 +178,7 @@ fail:
     return st;
 }
 
-static void unprepare(crd_unit* unit, crd_binding* b)
+static void standby_unprepare(crd_unit* unit, crd_binding* b)
 {
     if (!b->prepared) { return; }
     crdi_strand_clear(unit->ctx, b->prepared);
@@ -187,7 +187,7 @@ static void unprepare(crd_unit* unit, crd_binding* b)
 
 // ---- the beginning -----------------------------------------------------------------------------
 
-static crd_status instantiate(crd_unit* unit)
+static crd_status standby_instantiate(crd_unit* unit)
 {
     crdi_standby* u = (crdi_standby*)unit;
     crd_unit* const both[] = {u->first.unit, u->model};
@@ -195,10 +195,10 @@ static crd_status instantiate(crd_unit* unit)
         both[i]->step = unit->step;
         both[i]->input_order = 0;
         const crd_status st = crd_unit_instantiate(both[i]);
-        if (st < 0) { return told(u, both[i], st); }
+        if (st < 0) { return failure_of(u, both[i], st); }
     }
     u->first.alive = u->model_alive = true;
-    u->told = (crdi_use)u->values.integer[u->offsets[u->use]];
+    u->use_wanted = (crdi_use)u->values.integer[u->offsets[u->use]];
     return CRD_OK;
 }
 
@@ -216,16 +216,18 @@ fail:
     return st;
 }
 
-static crd_status approach(crd_unit* unit, const crd_experiment* e)
+static crd_status standby_approach(crd_unit* unit, const crd_experiment* e)
 {
     crdi_standby* u = (crdi_standby*)unit;
     crd_unit* p = u->first.unit;
     const crd_status st = open_up(u, e);
-    if (st < 0 || u->told == CRDI_USE_MODEL || !CRDI_UNIT_HAS(p, remote, approach)) { return st; }
-    return told(u, p, p->ops->remote->approach(p, e));
+    if (st < 0 || u->use_wanted == CRDI_USE_MODEL || !CRDI_UNIT_HAS(p, remote, approach)) {
+        return st;
+    }
+    return failure_of(u, p, p->ops->remote->approach(p, e));
 }
 
-static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
+static crd_status standby_enter_initialization(crd_unit* unit, const crd_experiment* e)
 {
     crdi_standby* u = (crdi_standby*)unit;
     crd_status st = CRD_OK;
@@ -234,15 +236,15 @@ static crd_status enter_initialization(crd_unit* unit, const crd_experiment* e)
     CRD_TRY(crdi_strand_create(unit->ctx, u->model, u->out, u->out_count, &u->from_model));
     u->configured = true;
     u->model_good = true;
-    CRD_TRY(told(u, u->model, u->model->ops->enter_initialization(u->model, e)));
-    if (u->told == CRDI_USE_MODEL) {
+    CRD_TRY(failure_of(u, u->model, u->model->ops->enter_initialization(u->model, e)));
+    if (u->use_wanted == CRDI_USE_MODEL) {
         u->source = CRDI_BOARD_MODEL;
         u->part = 0;
         u->why = CRDI_WHY_TOLD;
         atomic_store(&u->post, CRDI_POST_AWAY); // until somebody asks for it
     } else {
         crd_unit* p = u->first.unit;
-        CRD_TRY(told(u, p, p->ops->enter_initialization(p, e)));
+        CRD_TRY(failure_of(u, p, p->ops->enter_initialization(p, e)));
         u->seat = &u->first;
         u->good = true;
     }
@@ -251,20 +253,20 @@ fail:
     return st;
 }
 
-static crd_status exit_initialization(crd_unit* unit)
+static crd_status standby_exit_initialization(crd_unit* unit)
 {
     crdi_standby* u = (crdi_standby*)unit;
     crd_status st = CRD_OK;
-    CRD_TRY(settle(u));
+    CRD_TRY(standby_settle(u));
     if (u->seat) {
         crd_unit* p = u->seat->unit;
-        CRD_TRY(told(u, p, p->ops->exit_initialization(p)));
-        CRD_TRY(told(u, p, crdi_strand_get(u, &u->seat->out, &u->seen)));
+        CRD_TRY(failure_of(u, p, p->ops->exit_initialization(p)));
+        CRD_TRY(failure_of(u, p, crdi_strand_get(u, &u->seat->out, &u->seen)));
         u->unit_events = p->events;
         u->fresh = u->start;
     }
-    CRD_TRY(told(u, u->model, u->model->ops->exit_initialization(u->model)));
-    CRD_TRY(told(u, u->model, crdi_strand_get(u, &u->from_model, &u->shadow)));
+    CRD_TRY(failure_of(u, u->model, u->model->ops->exit_initialization(u->model)));
+    CRD_TRY(failure_of(u, u->model, crdi_strand_get(u, &u->from_model, &u->shadow)));
     u->unit_events += u->model->events;
     u->initializing = u->dirty = false;
     return crdi_standby_hand_out(u, u->start, 0);
@@ -301,7 +303,7 @@ static void note_origin(crdi_standby* u)
     atomic_store_explicit(&u->origin, origin, memory_order_relaxed);
 }
 
-static void begin(crd_unit* unit, double t, double h)
+static void standby_begin(crd_unit* unit, double t, double h)
 {
     crdi_standby* u = (crdi_standby*)unit;
     crdi_standby_meet(u, t);
@@ -355,7 +357,7 @@ static void step_model(crdi_standby* u, double t, double h)
     if (st >= 0) { st = u->model->ops->step(u->model, t, h); }
     if (st >= 0) { st = crdi_strand_get(u, &u->from_model, &u->shadow); }
     if (st < 0) {
-        (void)told(u, u->model, st);
+        (void)failure_of(u, u->model, st);
         u->model_failed = true;
     }
     if (u->model->wants_stop && u->source == CRDI_BOARD_MODEL) { crdi_unit_wish_stop(&u->base); }
@@ -374,11 +376,11 @@ static void keep_pace(crdi_standby* u, double t, double h)
     u->base.waited += crdi_now_ns() - before;
 }
 
-static crd_status step(crd_unit* unit, double t, double h)
+static crd_status standby_step(crd_unit* unit, double t, double h)
 {
     crdi_standby* u = (crdi_standby*)unit;
     bool waits = false;
-    if (!u->begun) { begin(unit, t, h); }
+    if (!u->begun) { standby_begin(unit, t, h); }
     u->begun = false;
     note_step(u, h);
     // In real time the model computes while the primary does, unless it wants what that measures.
@@ -403,12 +405,12 @@ static bool link_stats(const crd_unit* unit, crd_link_stats* out)
     return CRDI_UNIT_HAS(u->first.unit, remote, link);
 }
 
-static const crdi_board* board(const crd_unit* unit)
+static const crdi_board* standby_board(const crd_unit* unit)
 {
     return ((const crdi_standby*)unit)->board;
 }
 
-static void interrupt(crd_unit* unit)
+static void standby_interrupt(crd_unit* unit)
 {
     crdi_standby* u = (crdi_standby*)unit;
     crdi_seat* s = u->seat;
@@ -418,7 +420,7 @@ static void interrupt(crd_unit* unit)
     }
 }
 
-static void halt(crd_unit* unit)
+static void standby_halt(crd_unit* unit)
 {
     crdi_standby* u = (crdi_standby*)unit;
     crdi_standby_give_up(u);
@@ -441,10 +443,10 @@ static crd_status end_seat(crdi_standby* u, crdi_seat* s)
                  crd_error_text(s->unit->ctx));
         return CRD_OK;
     }
-    return told(u, s->unit, st);
+    return failure_of(u, s->unit, st);
 }
 
-static crd_status terminate(crd_unit* unit)
+static crd_status standby_terminate(crd_unit* unit)
 {
     crdi_standby* u = (crdi_standby*)unit;
     crdi_standby_gather(u);
@@ -454,14 +456,14 @@ static crd_status terminate(crd_unit* unit)
     if (u->model_alive) {
         u->model_alive = false;
         const crd_status ended = u->model->ops->terminate(u->model);
-        if (st >= 0 && u->model_good) { st = told(u, u->model, ended); }
+        if (st >= 0 && u->model_good) { st = failure_of(u, u->model, ended); }
     }
     crdi_standby_close(u);
     crdi_standby_show(u);
     return st;
 }
 
-static void abandon(crd_unit* unit)
+static void standby_abandon(crd_unit* unit)
 {
     crdi_standby* u = (crdi_standby*)unit;
     crdi_unit_abandon(u->model);
@@ -476,7 +478,7 @@ static void free_seat(crdi_standby* u, crdi_seat* s)
     crd_free(s->ctx, s);
 }
 
-static void destroy(crd_unit* unit)
+static void standby_destroy(crd_unit* unit)
 {
     crdi_standby* u = (crdi_standby*)unit;
     crdi_standby_close(u);
@@ -498,7 +500,7 @@ static void destroy(crd_unit* unit)
 
 // ---- description -------------------------------------------------------------------------------
 
-static int32_t find(const crd_unit* unit, const char* name)
+static int32_t standby_find(const crd_unit* unit, const char* name)
 {
     return crdi_map_find(&((const crdi_standby*)unit)->names, name);
 }
@@ -514,7 +516,7 @@ static int32_t like(const crdi_standby* u, int32_t variable)
     return -1;
 }
 
-static bool dimension(const crd_unit* unit, int32_t variable, crd_dimension* out)
+static bool standby_dimension(const crd_unit* unit, int32_t variable, crd_dimension* out)
 {
     const crdi_standby* u = (const crdi_standby*)unit;
     const crd_unit* p = u->first.unit;
@@ -522,7 +524,8 @@ static bool dimension(const crd_unit* unit, int32_t variable, crd_dimension* out
     return i >= 0 && crdi_unit_dimension(p, i, out);
 }
 
-static const char* item_at(const crd_unit* unit, int32_t variable, int32_t k, int64_t* value)
+static const char* standby_item_at(const crd_unit* unit, int32_t variable, int32_t k,
+                                   int64_t* value)
 {
     const crdi_standby* u = (const crdi_standby*)unit;
     const crd_unit* p = u->first.unit;
@@ -533,7 +536,7 @@ static const char* item_at(const crd_unit* unit, int32_t variable, int32_t k, in
     return i >= 0 ? crdi_unit_item_at(p, i, k, value) : NULL;
 }
 
-static uint32_t extent(const crd_unit* unit, int32_t variable, int axis)
+static uint32_t standby_extent(const crd_unit* unit, int32_t variable, int axis)
 {
     const crdi_standby* u = (const crdi_standby*)unit;
     const crd_unit* p = u->first.unit;
@@ -541,38 +544,39 @@ static uint32_t extent(const crd_unit* unit, int32_t variable, int axis)
     return i >= 0 ? crdi_unit_extent(p, i, axis) : u->variables[variable].size;
 }
 
-static const char* last_call(const crd_unit* unit)
+static const char* standby_last_call(const crd_unit* unit)
 {
     const crdi_standby* u = (const crdi_standby*)unit;
     return crdi_unit_last_call(u->model);
 }
 
 static const crd_unit_remote_ops remote_ops = {
-    .approach = approach,
-    .begin = begin,
+    .approach = standby_approach,
+    .begin = standby_begin,
     .link = link_stats,
-    .board = board,
-    .halt = halt,
-    .interrupt = interrupt,
+    .board = standby_board,
+    .halt = standby_halt,
+    .interrupt = standby_interrupt,
 };
-static const crd_unit_lane_ops lane_ops = {.prepare = prepare, .unprepare = unprepare};
-static const crd_unit_name_ops name_ops = {dimension, item_at, extent};
+static const crd_unit_lane_ops lane_ops = {.prepare = standby_prepare,
+                                           .unprepare = standby_unprepare};
+static const crd_unit_name_ops name_ops = {standby_dimension, standby_item_at, standby_extent};
 
 static const crd_unit_ops ops = {
-    .instantiate = instantiate,
-    .enter_initialization = enter_initialization,
-    .exit_initialization = exit_initialization,
-    .set = set,
-    .get = get,
-    .step = step,
-    .terminate = terminate,
-    .destroy = destroy,
-    .find = find,
+    .instantiate = standby_instantiate,
+    .enter_initialization = standby_enter_initialization,
+    .exit_initialization = standby_exit_initialization,
+    .set = standby_set,
+    .get = standby_get,
+    .step = standby_step,
+    .terminate = standby_terminate,
+    .destroy = standby_destroy,
+    .find = standby_find,
     .remote = &remote_ops,
     .lane = &lane_ops,
     .names = &name_ops,
-    .abandon = abandon,
-    .last_call = last_call,
+    .abandon = standby_abandon,
+    .last_call = standby_last_call,
 };
 
 // The settings of the primary, without those of the unit around it.
@@ -651,8 +655,8 @@ fail:
     return st;
 }
 
-static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
-                         crd_place* place, crd_unit** out)
+static crd_status standby_create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
+                                 crd_place* place, crd_unit** out)
 {
     (void)place;
     crd_status st = CRD_OK;
@@ -689,11 +693,11 @@ static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit
         *out = &u->base;
         return CRD_OK;
     }
-    destroy(&u->base);
+    standby_destroy(&u->base);
     return st;
 }
 
-const crdi_adapter crdi_adapter_standby = {.create = create};
+const crdi_adapter crdi_adapter_standby = {.create = standby_create};
 
 bool crd_unit_get_standby(const crd_unit* unit, crd_standby_stats* out)
 {

@@ -32,8 +32,8 @@ static crd_status check_step(crd_context* ctx, const crd_unit_spec* spec, double
                      spec->step, own, spec->path);
 }
 
-static crd_status create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
-                         crd_place* place, crd_unit** out)
+static crd_status twin_create(crd_context* ctx, crd_unit_store* store, const crd_unit_spec* spec,
+                              crd_place* place, crd_unit** out)
 {
     (void)store;
     (void)place;
@@ -56,4 +56,4 @@ fail:
     return st;
 }
 
-const crdi_adapter crdi_adapter_twin = {.create = create};
+const crdi_adapter crdi_adapter_twin = {.create = twin_create};
