@@ -46,6 +46,23 @@ void crdi_unit_values_clear(crd_context* ctx, crd_values* v, uint32_t count)
     *v = (crd_values){0};
 }
 
+crd_status crdi_unit_values_copy(crd_context* ctx, crd_kind kind, uint32_t size,
+                                 const crd_values* from, int32_t at, crd_values* to, int32_t to_at)
+{
+    crd_status st = CRD_OK;
+    if (kind == CRD_REAL) {
+        memcpy(to->real + to_at, from->real + at, size * sizeof *to->real);
+    } else if (kind == CRD_INTEGER) {
+        memcpy(to->integer + to_at, from->integer + at, size * sizeof *to->integer);
+    } else {
+        const crd_bytes* x = from->bytes + at;
+        for (uint32_t e = 0; e < size && st >= 0; e++) {
+            st = crd_bytes_set(ctx, &to->bytes[to_at + (int32_t)e], x[e].data, x[e].length);
+        }
+    }
+    return st;
+}
+
 // Stable counting sort by type, then offsets in the order that results.
 static crd_status lay_out(crd_unit* u, const int32_t* variables, crd_binding* b)
 {

@@ -62,6 +62,10 @@ static inline int32_t crdi_unit_canonical(const crd_unit* u, int32_t v)
 // Room for the elements of one variable. Clearing takes half-built values.
 crd_status crdi_unit_values_init(crd_context* ctx, crd_values* v, crd_kind kind, uint32_t count);
 void crdi_unit_values_clear(crd_context* ctx, crd_values* v, uint32_t count);
+// `size` elements of a kind from place `at` of one set of values to place `to_at` of another, whose
+// texts grow over `ctx`.
+crd_status crdi_unit_values_copy(crd_context* ctx, crd_kind kind, uint32_t size,
+                                 const crd_values* from, int32_t at, crd_values* to, int32_t to_at);
 
 // Parses `text` for elements first ... first + count - 1 of a variable into those of `v`.
 crd_status crdi_unit_parse(crd_unit* u, int32_t variable, const char* text, uint32_t first,

@@ -44,18 +44,9 @@ static crd_status set_parameters(crdi_standby* u, const crd_binding* b, const cr
     }
     for (int k = 0; k < s->count; k++) {
         const crdi_way* w = &s->ways[k];
-        for (uint32_t e = 0; e < w->size; e++) {
-            const size_t to = (size_t)w->slot + e, from = (size_t)w->at + e;
-            if (w->kind == CRD_REAL) {
-                s->values.real[to] = v->real[from];
-            } else if (w->kind == CRD_INTEGER) {
-                s->values.integer[to] = v->integer[from];
-            } else {
-                const crd_status st = crd_bytes_set(p->ctx, &s->values.bytes[to],
-                                                    v->bytes[from].data, v->bytes[from].length);
-                if (st < 0) { return st; }
-            }
-        }
+        const crd_status st =
+            crdi_unit_values_copy(p->ctx, w->kind, w->size, v, w->at, &s->values, w->slot);
+        if (st < 0) { return st; }
     }
     return failure_of(u, p, p->ops->set(p, s->binding, &s->values));
 }
@@ -64,26 +55,14 @@ static crd_status standby_set(crd_unit* unit, const crd_binding* b, const crd_va
 {
     crdi_standby* u = (crdi_standby*)unit;
     for (int32_t j = 0; j < b->count; j++) {
-        const int32_t i = b->variables[j], from = b->offsets[j], at = u->offsets[i];
+        const int32_t i = b->variables[j], from = b->offsets[j];
         const crd_variable* own = &u->variables[i];
-        crd_status st = CRD_OK;
-        switch (crd_type_kind(own->type)) {
-        case CRD_REAL:
-            memcpy(u->values.real + at, v->real + from, own->size * sizeof *v->real);
-            break;
-        case CRD_INTEGER:
-            if (i == u->use) { st = set_use(u, v->integer[from]); }
-            if (st < 0) { return st; }
-            memcpy(u->values.integer + at, v->integer + from, own->size * sizeof *v->integer);
-            break;
-        default:
-            for (uint32_t e = 0; e < own->size && st >= 0; e++) {
-                const crd_bytes* x = &v->bytes[from + (int32_t)e];
-                st =
-                    crd_bytes_set(unit->ctx, &u->values.bytes[at + (int32_t)e], x->data, x->length);
-            }
-            if (st < 0) { return st; }
+        crd_status st = i == u->use ? set_use(u, v->integer[from]) : CRD_OK;
+        if (st >= 0) {
+            st = crdi_unit_values_copy(unit->ctx, crd_type_kind(own->type), own->size, v, from,
+                                       &u->values, u->offsets[i]);
         }
+        if (st < 0) { return st; }
     }
     u->dirty = true;
     return set_parameters(u, b, v);
@@ -111,21 +90,9 @@ static crd_status standby_get(crd_unit* unit, const crd_binding* b, crd_values* 
     crdi_standby* u = (crdi_standby*)unit;
     crd_status st = standby_settle(u);
     for (int32_t j = 0; j < b->count && st >= 0; j++) {
-        const int32_t i = b->variables[j], to = b->offsets[j], at = u->offsets[i];
-        const crd_variable* own = &u->variables[i];
-        switch (crd_type_kind(own->type)) {
-        case CRD_REAL:
-            memcpy(v->real + to, u->values.real + at, own->size * sizeof *v->real);
-            break;
-        case CRD_INTEGER:
-            memcpy(v->integer + to, u->values.integer + at, own->size * sizeof *v->integer);
-            break;
-        default:
-            for (uint32_t e = 0; e < own->size && st >= 0; e++) {
-                const crd_bytes* x = &u->values.bytes[at + (int32_t)e];
-                st = crd_bytes_set(unit->ctx, &v->bytes[to + (int32_t)e], x->data, x->length);
-            }
-        }
+        const crd_variable* own = &u->variables[b->variables[j]];
+        st = crdi_unit_values_copy(unit->ctx, crd_type_kind(own->type), own->size, &u->values,
+                                   u->offsets[b->variables[j]], v, b->offsets[j]);
     }
     return st;
 }

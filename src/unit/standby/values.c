@@ -73,41 +73,30 @@ void crdi_strand_clear(crd_context* ctx, crdi_strand* s)
     *s = (crdi_strand){0};
 }
 
-static void move_reals(const crdi_way* w, const double* from, double* to)
+// The elements of a way from place `at` to place `to_at`, real ones by its gain and offset.
+static crd_status convert(crd_context* ctx, const crdi_way* w, const crd_values* from, int32_t at,
+                          crd_values* to, int32_t to_at)
 {
-    if (w->gain == 1 && w->offset == 0) {
-        memcpy(to, from, w->size * sizeof *to);
-        return;
+    if (w->kind != CRD_REAL || (w->gain == 1 && w->offset == 0)) {
+        return crdi_unit_values_copy(ctx, w->kind, w->size, from, at, to, to_at);
     }
     for (uint32_t e = 0; e < w->size; e++) {
-        to[e] = w->gain * from[e] + w->offset;
-    }
-}
-
-static crd_status move_bytes(crd_context* ctx, const crdi_way* w, const crd_bytes* from,
-                             crd_bytes* to)
-{
-    for (uint32_t e = 0; e < w->size; e++) {
-        const crd_status st = crd_bytes_set(ctx, &to[e], from[e].data, from[e].length);
-        if (st < 0) { return st; }
+        to->real[to_at + (int32_t)e] = w->gain * from->real[at + (int32_t)e] + w->offset;
     }
     return CRD_OK;
 }
 
 // What the primary measures, or that it measures nothing: a twin knows NaN, others go on with what
 // the run has.
-static void tell_measured(const crdi_standby* u, const crdi_way* w, crd_values* to)
+static crd_status copy_measured(const crdi_standby* u, const crdi_way* w, crd_values* to)
 {
     const bool trusted = u->seat && u->good;
-    const crd_values* from = trusted ? &u->seen : &u->values;
-    if (w->kind == CRD_INTEGER) {
-        memcpy(to->integer + w->slot, from->integer + w->at, w->size * sizeof *to->integer);
-        return;
-    }
-    move_reals(w, from->real + w->at, to->real + w->slot);
-    for (uint32_t e = 0; !trusted && u->is_twin && e < w->size; e++) {
+    const bool nothing = !trusted && u->is_twin && w->kind == CRD_REAL;
+    const crd_status st = convert(NULL, w, trusted ? &u->seen : &u->values, w->at, to, w->slot);
+    for (uint32_t e = 0; nothing && e < w->size; e++) {
         to->real[w->slot + (int32_t)e] = NAN;
     }
+    return st;
 }
 
 crd_status crdi_strand_set(const crdi_standby* u, crdi_strand* s)
@@ -116,17 +105,9 @@ crd_status crdi_strand_set(const crdi_standby* u, crdi_strand* s)
     crd_unit* unit = s->binding->unit;
     for (int k = 0; k < s->count; k++) {
         const crdi_way* w = &s->ways[k];
-        crd_status st = CRD_OK;
-        if (w->measured && w->kind != CRD_BYTES) {
-            tell_measured(u, w, &s->values);
-        } else if (w->kind == CRD_REAL) {
-            move_reals(w, u->values.real + w->at, s->values.real + w->slot);
-        } else if (w->kind == CRD_INTEGER) {
-            memcpy(s->values.integer + w->slot, u->values.integer + w->at,
-                   w->size * sizeof *s->values.integer);
-        } else {
-            st = move_bytes(unit->ctx, w, u->values.bytes + w->at, s->values.bytes + w->slot);
-        }
+        const crd_status st = w->measured && w->kind != CRD_BYTES
+                                  ? copy_measured(u, w, &s->values)
+                                  : convert(unit->ctx, w, &u->values, w->at, &s->values, w->slot);
         if (st < 0) { return st; }
     }
     return unit->ops->set(unit, s->binding, &s->values);
@@ -140,15 +121,8 @@ crd_status crdi_strand_get(crdi_standby* u, crdi_strand* s, crd_values* to)
     if (got < 0) { return got; }
     for (int k = 0; k < s->count; k++) {
         const crdi_way* w = &s->ways[k];
-        if (w->kind == CRD_REAL) {
-            move_reals(w, s->values.real + w->slot, to->real + w->at);
-        } else if (w->kind == CRD_INTEGER) {
-            memcpy(to->integer + w->at, s->values.integer + w->slot, w->size * sizeof *to->integer);
-        } else {
-            const crd_status st =
-                move_bytes(u->base.ctx, w, s->values.bytes + w->slot, to->bytes + w->at);
-            if (st < 0) { return st; }
-        }
+        const crd_status st = convert(u->base.ctx, w, &s->values, w->slot, to, w->at);
+        if (st < 0) { return st; }
     }
     return CRD_OK;
 }
