@@ -7,47 +7,51 @@
 
 // ---- keys of descriptions ----------------------------------------------------------------------
 
-typedef enum crdi_key_type {
-    CRDI_KEY_OWN, // read and written by functions of its own
-    CRDI_KEY_INT,
-    CRDI_KEY_NUMBER,
-    CRDI_KEY_TIME,
-    CRDI_KEY_BOOL, // written if true
-    CRDI_KEY_CHOICE,
-} crdi_key_type;
-typedef enum crdi_key_range {
+typedef enum crdi_element_option_type {
+    CRDI_ELEMENT_OWN, // read and written by functions of its own
+    CRDI_ELEMENT_INT,
+    CRDI_ELEMENT_NUMBER,
+    CRDI_ELEMENT_TIME,
+    CRDI_ELEMENT_BOOL, // written if true
+    CRDI_ELEMENT_CHOICE,
+} crdi_element_option_type;
+typedef enum crdi_element_range {
     CRDI_ANY,
     CRDI_NOT_NEGATIVE,
     CRDI_POSITIVE,
     CRDI_ABOVE_ONE
-} crdi_key_range;
+} crdi_element_range;
 
 struct crdi_element_reader;
 struct crdi_element_writer;
 
-typedef struct crdi_key {
+typedef struct crdi_element_option {
     const char* name;
-    crdi_key_type type;
+    crdi_element_option_type type;
     size_t offset; // in crd_element
-    int min, max;  // CRDI_KEY_INT
-    crdi_key_range range;
+    int min, max;  // CRDI_ELEMENT_INT
+    crdi_element_range range;
     const char* const* choices;
-    // CRDI_KEY_OWN. NULL: by those who need it
+    // CRDI_ELEMENT_OWN. NULL: by those who need it
     crd_status (*read)(struct crdi_element_reader* r, const crdi_json* n);
     void (*write)(struct crdi_element_writer* w, const crd_element* e);
-} crdi_key;
+} crdi_element_option;
 
-#define CRDI_OPTION(field) .offset = offsetof(crd_element, options.field)
+#define CRDI_ELEMENT_FIELD(field) .offset = offsetof(crd_element, options.field)
 // Taps of linear algorithms and of those that learn.
-#define CRDI_KEY_TAPS                                                                              \
+#define CRDI_ELEMENT_TAPS                                                                          \
     {                                                                                              \
-        .name = "taps", .type = CRDI_KEY_INT, CRDI_OPTION(design.taps), .min = 1,                  \
+        .name = "taps", .type = CRDI_ELEMENT_INT, CRDI_ELEMENT_FIELD(design.taps), .min = 1,       \
         .max = CRD_TAPS_MAX                                                                        \
     }
-#define CRDI_KEY_LEARNING                                                                          \
-    {.name = "taps", .type = CRDI_KEY_INT, CRDI_OPTION(learning_taps), .min = 2, .max = 128},      \
+#define CRDI_ELEMENT_LEARNING                                                                      \
+    {.name = "taps",                                                                               \
+     .type = CRDI_ELEMENT_INT,                                                                     \
+     CRDI_ELEMENT_FIELD(learning_taps),                                                            \
+     .min = 2,                                                                                     \
+     .max = 128},                                                                                  \
     {                                                                                              \
-        .name = "window", .type = CRDI_KEY_NUMBER, CRDI_OPTION(learning_window),                   \
+        .name = "window", .type = CRDI_ELEMENT_NUMBER, CRDI_ELEMENT_FIELD(learning_window),        \
         .range = CRDI_ABOVE_ONE                                                                    \
     }
 
@@ -55,10 +59,10 @@ typedef struct crdi_key {
 
 typedef struct crdi_algorithm {
     const char* name;
-    const crdi_key* keys; // its own, ends with a row without a name; NULL: none
-    bool needs_keys;      // its name alone is not enough
-    bool learns;          // from the signal, so that it is re-based at jumps unless told otherwise
-    bool has_design;      // options.design counts for it
+    const crdi_element_option* keys; // its own, ends with a row without a name; NULL: none
+    bool needs_keys;                 // its name alone is not enough
+    bool learns;     // from the signal, so that it is re-based at jumps unless told otherwise
+    bool has_design; // options.design counts for it
     // All of its keys are read: do they go together? May be NULL.
     crd_status (*check_keys)(struct crdi_element_reader* r, const crdi_json* n);
     // The same, when the latency is known, too. May be NULL.
@@ -132,12 +136,12 @@ crd_status crdi_element_expected(crdi_element_reader* r, const crdi_json* n, con
 
 crd_status crdi_element_read_int(crdi_element_reader* r, const crdi_json* n, int min, int max,
                                  int* out);
-crd_status crdi_element_read_range(crdi_element_reader* r, const crdi_json* n, crdi_key_range range,
-                                   double x);
+crd_status crdi_element_read_range(crdi_element_reader* r, const crdi_json* n,
+                                   crdi_element_range range, double x);
 crd_status crdi_element_read_number(crdi_element_reader* r, const crdi_json* n,
-                                    crdi_key_range range, double* out);
+                                    crdi_element_range range, double* out);
 crd_status crdi_element_read_time(crdi_element_reader* r, const crdi_json* n, const char* what,
-                                  crdi_key_range range, double* out);
+                                  crdi_element_range range, double* out);
 // rad/s. The nodes of a list have no key: the caller words what is wrong with the number itself.
 crd_status crdi_element_read_frequency(crdi_element_reader* r, const crdi_json* n, double* out);
 crd_status crdi_element_read_choice(crdi_element_reader* r, const crdi_json* n,
@@ -147,15 +151,16 @@ crd_status crdi_element_read_text(crdi_element_reader* r, const crdi_json* n, co
 // A list of finite numbers, `at_least` .. `at_most` of them.
 crd_status crdi_element_read_numbers(crdi_element_reader* r, const crdi_json* n, int at_least,
                                      int at_most, double* out);
-crd_status crdi_element_read_key(crdi_element_reader* r, const crdi_json* n, const crdi_key* k);
+crd_status crdi_element_read_key(crdi_element_reader* r, const crdi_json* n,
+                                 const crdi_element_option* k);
 const crdi_json* crdi_element_member(const crdi_json* object, const char* name);
 // An object with no other keys than these.
 crd_status crdi_element_check_members(crdi_element_reader* r, const crdi_json* n, const char* what,
                                       const char* const* names);
-typedef struct crdi_hint {
+typedef struct crdi_element_suggestion {
     char text[100];
-} crdi_hint;
-crdi_hint crdi_element_hint(const char* word, const char* (*next)(void*), void* user);
+} crdi_element_suggestion;
+crdi_element_suggestion crdi_element_hint(const char* word, const char* (*next)(void*), void* user);
 
 // ---- describe.c --------------------------------------------------------------------------------
 

@@ -100,19 +100,20 @@ fail:
 
 // ---- the keys that every algorithm has ---------------------------------------------------------
 
-static const crdi_key common[] = {
+static const crdi_element_option common[] = {
     {"element", .read = read_version},
     {"name", .read = read_name},
-    {"step", CRDI_KEY_TIME, offsetof(crd_element, step), .range = CRDI_POSITIVE},
+    {"step", CRDI_ELEMENT_TIME, offsetof(crd_element, step), .range = CRDI_POSITIVE},
     {.name = "algorithm"}, // first of all
-    {"reconstruct", CRDI_KEY_CHOICE, CRDI_OPTION(reconstruction), .choices = crdi_reconstructions},
-    {"detect", CRDI_KEY_CHOICE, CRDI_OPTION(detection), .choices = crdi_detections},
-    {"threshold", CRDI_KEY_NUMBER, CRDI_OPTION(threshold), .range = CRDI_NOT_NEGATIVE},
-    {"resolution", CRDI_KEY_NUMBER, CRDI_OPTION(resolution), .range = CRDI_NOT_NEGATIVE},
-    {"react", CRDI_KEY_CHOICE, CRDI_OPTION(reaction), .choices = crdi_reactions},
+    {"reconstruct", CRDI_ELEMENT_CHOICE, CRDI_ELEMENT_FIELD(reconstruction),
+     .choices = crdi_reconstructions},
+    {"detect", CRDI_ELEMENT_CHOICE, CRDI_ELEMENT_FIELD(detection), .choices = crdi_detections},
+    {"threshold", CRDI_ELEMENT_NUMBER, CRDI_ELEMENT_FIELD(threshold), .range = CRDI_NOT_NEGATIVE},
+    {"resolution", CRDI_ELEMENT_NUMBER, CRDI_ELEMENT_FIELD(resolution), .range = CRDI_NOT_NEGATIVE},
+    {"react", CRDI_ELEMENT_CHOICE, CRDI_ELEMENT_FIELD(reaction), .choices = crdi_reactions},
     {"latency", .read = read_latency},
-    {"latency-max", CRDI_KEY_INT, CRDI_OPTION(k_max), .min = 0, .max = CRD_LATENCY_MAX},
-    {"late", CRDI_KEY_INT, CRDI_OPTION(late), .min = 0, .max = 4096},
+    {"latency-max", CRDI_ELEMENT_INT, CRDI_ELEMENT_FIELD(k_max), .min = 0, .max = CRD_LATENCY_MAX},
+    {"late", CRDI_ELEMENT_INT, CRDI_ELEMENT_FIELD(late), .min = 0, .max = 4096},
     {"signals", .read = read_signals},
     {0},
 };
@@ -120,9 +121,9 @@ static const crdi_key common[] = {
 // `coupling:` of a connection has these beside them.
 static const char* const connection_keys[] = {"file", "channel", "shadow", "record", NULL};
 
-static const crdi_key* find_key(const crdi_key* keys, const char* name)
+static const crdi_element_option* find_key(const crdi_element_option* keys, const char* name)
 {
-    for (const crdi_key* k = keys; k && k->name; k++) {
+    for (const crdi_element_option* k = keys; k && k->name; k++) {
         if (strcmp(k->name, name) == 0) { return k; }
     }
     return NULL;
@@ -130,10 +131,10 @@ static const crdi_key* find_key(const crdi_key* keys, const char* name)
 
 const char* crdi_element_key(int index)
 {
-    const crdi_key* keys = common;
+    const crdi_element_option* keys = common;
     for (int i = 0; keys || i == 0 || crdi_algorithm_at(i - 1); i++) {
         keys = i == 0 ? common : crdi_algorithm_at(i - 1) ? crdi_algorithm_at(i - 1)->keys : NULL;
-        for (const crdi_key* k = keys; k && k->name; k++) {
+        for (const crdi_element_option* k = keys; k && k->name; k++) {
             if (index-- == 0) { return k->name; }
         }
     }
@@ -216,7 +217,8 @@ static crd_status refuse_key(crdi_element_reader* r, const crdi_json* n)
         if (!find_key(crdi_algorithm_at(i)->keys, n->key)) { continue; }
         char list[200] = "";
         size_t at = 0;
-        for (const crdi_key* k = r->algorithm->keys; k && k->name && at < sizeof list; k++) {
+        for (const crdi_element_option* k = r->algorithm->keys; k && k->name && at < sizeof list;
+             k++) {
             at += (size_t)snprintf(list + at, sizeof list - at, "%s%s",
                                    at ? ", " : " Its own keys are ", k->name);
         }
@@ -229,9 +231,10 @@ static crd_status refuse_key(crdi_element_reader* r, const crdi_json* n)
 }
 
 // In the order of the table, whatever that of the description is.
-static crd_status read_keys(crdi_element_reader* r, const crdi_json* n, const crdi_key* keys)
+static crd_status read_keys(crdi_element_reader* r, const crdi_json* n,
+                            const crdi_element_option* keys)
 {
-    for (const crdi_key* k = keys; k && k->name; k++) {
+    for (const crdi_element_option* k = keys; k && k->name; k++) {
         const crdi_json* m = crdi_element_member(n, k->name);
         const crd_status st = m ? crdi_element_read_key(r, m, k) : CRD_OK;
         if (st < 0) { return st; }
@@ -343,7 +346,7 @@ static crd_status name_it(crdi_element_reader* r)
     const char* word = r->algorithm->name;
     const bool rebases = e->options.reaction == CRD_REACT_REBASE && !r->algorithm->learns;
     const char* tail = e->options.reaction == CRD_REACT_SWITCH ? switched : rebases ? rebased : "";
-    const crdi_key* k = find_key(r->algorithm->keys, "taps");
+    const crdi_element_option* k = find_key(r->algorithm->keys, "taps");
     const int taps = k ? *(const int*)((const char*)e + k->offset) : 0;
     const bool usual = !k || taps == *(const int*)((const char*)&standard + k->offset);
     e->label = usual ? crdi_arena_format(r->arena, "%s%s", word, tail)

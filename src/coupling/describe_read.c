@@ -72,9 +72,9 @@ static const char* next_name(void* user)
     return *l->names ? *l->names++ : NULL;
 }
 
-crdi_hint crdi_element_hint(const char* word, const char* (*next)(void*), void* user)
+crdi_element_suggestion crdi_element_hint(const char* word, const char* (*next)(void*), void* user)
 {
-    crdi_hint h = {"."};
+    crdi_element_suggestion h = {"."};
     const char* near = crdi_nearest(word, next, user);
     if (near) { snprintf(h.text, sizeof h.text, ", did you mean '%s'?", near); }
     return h;
@@ -108,8 +108,8 @@ crd_status crdi_element_read_int(crdi_element_reader* r, const crdi_json* n, int
     return CRD_OK;
 }
 
-crd_status crdi_element_read_range(crdi_element_reader* r, const crdi_json* n, crdi_key_range range,
-                                   double x)
+crd_status crdi_element_read_range(crdi_element_reader* r, const crdi_json* n,
+                                   crdi_element_range range, double x)
 {
     static const char* const expectations[] = {[CRDI_ANY] = "a finite number",
                                                [CRDI_NOT_NEGATIVE] = "at least 0",
@@ -124,7 +124,7 @@ crd_status crdi_element_read_range(crdi_element_reader* r, const crdi_json* n, c
 }
 
 crd_status crdi_element_read_number(crdi_element_reader* r, const crdi_json* n,
-                                    crdi_key_range range, double* out)
+                                    crdi_element_range range, double* out)
 {
     if (n->kind != CRDI_JSON_NUMBER) { return crdi_element_expected(r, n, "a number"); }
     *out = n->number;
@@ -159,7 +159,7 @@ static crd_status read_quantity(crdi_element_reader* r, const crdi_json* n,
 }
 
 crd_status crdi_element_read_time(crdi_element_reader* r, const crdi_json* n, const char* what,
-                                  crdi_key_range range, double* out)
+                                  crdi_element_range range, double* out)
 {
     static const crd_dimension second[2] = {{.s = 1}, {.s = 1}};
     int which = 0;
@@ -205,23 +205,24 @@ crd_status crdi_element_read_text(crdi_element_reader* r, const crdi_json* n, co
     return CRD_OK;
 }
 
-crd_status crdi_element_read_key(crdi_element_reader* r, const crdi_json* n, const crdi_key* k)
+crd_status crdi_element_read_key(crdi_element_reader* r, const crdi_json* n,
+                                 const crdi_element_option* k)
 {
     void* out = (char*)r->e + k->offset;
     switch (k->type) {
-    case CRDI_KEY_INT:
+    case CRDI_ELEMENT_INT:
         return crdi_element_read_int(r, n, k->min, k->max, out);
-    case CRDI_KEY_NUMBER:
+    case CRDI_ELEMENT_NUMBER:
         return crdi_element_read_number(r, n, k->range, out);
-    case CRDI_KEY_TIME:
+    case CRDI_ELEMENT_TIME:
         return crdi_element_read_time(r, n, "a time such as \"10 ms\", or seconds", k->range, out);
-    case CRDI_KEY_CHOICE:
+    case CRDI_ELEMENT_CHOICE:
         return crdi_element_read_choice(r, n, k->choices, out); // our enums are as wide as int
-    case CRDI_KEY_BOOL:
+    case CRDI_ELEMENT_BOOL:
         if (n->kind != CRDI_JSON_BOOL) { return crdi_element_expected(r, n, "true or false"); }
         memcpy(out, &n->truth, sizeof n->truth);
         return CRD_OK;
-    case CRDI_KEY_OWN:
+    case CRDI_ELEMENT_OWN:
         break;
     }
     return k->read ? k->read(r, n) : CRD_OK;

@@ -56,26 +56,26 @@ void crdi_element_put_rows(crdi_element_writer* w, const char* key, const double
     crdi_text_put(w->out, "]", 1);
 }
 
-static void put_own_key(crdi_element_writer* w, const crdi_key* k, const crd_element* e)
+static void put_own_key(crdi_element_writer* w, const crdi_element_option* k, const crd_element* e)
 {
     const void* at = (const char*)e + k->offset;
     switch (k->type) {
-    case CRDI_KEY_INT:
+    case CRDI_ELEMENT_INT:
         crdi_element_put_int(w, k->name, *(const int*)at);
         break;
-    case CRDI_KEY_NUMBER:
-    case CRDI_KEY_TIME:
+    case CRDI_ELEMENT_NUMBER:
+    case CRDI_ELEMENT_TIME:
         crdi_element_put_number(w, k->name, *(const double*)at);
         break;
-    case CRDI_KEY_CHOICE:
+    case CRDI_ELEMENT_CHOICE:
         crdi_element_put_text(w, k->name, k->choices[*(const int*)at]);
         break;
-    case CRDI_KEY_BOOL:
+    case CRDI_ELEMENT_BOOL:
         if (!*(const bool*)at) { break; }
         crdi_element_put_key(w, k->name);
         crdi_text_add(w->out, "true");
         break;
-    case CRDI_KEY_OWN:
+    case CRDI_ELEMENT_OWN:
         if (k->write) { k->write(w, e); }
         break;
     }
@@ -85,7 +85,7 @@ void crdi_element_put_algorithm(crdi_element_writer* w, const crdi_algorithm* a,
                                 const crd_element* e)
 {
     crdi_element_put_text(w, "algorithm", a->name);
-    for (const crdi_key* k = a->keys; k && k->name; k++) {
+    for (const crdi_element_option* k = a->keys; k && k->name; k++) {
         put_own_key(w, k, e);
     }
 }

@@ -105,11 +105,11 @@ static crd_status error_space_check_keys(crdi_element_reader* r, const crdi_json
 
 static const char* const distances[] = {"end", "mean", NULL};
 
-static const crdi_key keys[] = {
-    {"curve", CRDI_KEY_INT, CRDI_OPTION(design.curve), .min = 1, .max = 3},
-    {"errors", CRDI_KEY_INT, CRDI_OPTION(design.errors), .min = 1, .max = 32},
-    {"order", CRDI_KEY_INT, CRDI_OPTION(design.order), .min = 0, .max = 3},
-    {"distance", CRDI_KEY_CHOICE, CRDI_OPTION(design.distance), .choices = distances},
+static const crdi_element_option keys[] = {
+    {"curve", CRDI_ELEMENT_INT, CRDI_ELEMENT_FIELD(design.curve), .min = 1, .max = 3},
+    {"errors", CRDI_ELEMENT_INT, CRDI_ELEMENT_FIELD(design.errors), .min = 1, .max = 32},
+    {"order", CRDI_ELEMENT_INT, CRDI_ELEMENT_FIELD(design.order), .min = 0, .max = 3},
+    {"distance", CRDI_ELEMENT_CHOICE, CRDI_ELEMENT_FIELD(design.distance), .choices = distances},
     {0},
 };
 

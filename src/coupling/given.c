@@ -104,8 +104,9 @@ static crd_status given_check_keys(crdi_element_reader* r, const crdi_json* n)
                                                    "the algorithm linear needs the key 'weights'");
 }
 
-static const crdi_key keys[] = {
-    {"any-gain", CRDI_KEY_BOOL, CRDI_OPTION(any_gain)}, // before the weights, which it is for
+static const crdi_element_option keys[] = {
+    {"any-gain", CRDI_ELEMENT_BOOL,
+     CRDI_ELEMENT_FIELD(any_gain)}, // before the weights, which it is for
     {"weights", .read = read_weights, .write = write_weights},
     {0},
 };

@@ -271,9 +271,9 @@ static void write_towards(crdi_element_writer* w, const crd_element* e)
     crdi_text_put(w->out, "}", 1);
 }
 
-static const crdi_key keys[] = {
-    CRDI_KEY_LEARNING,
-    {"pull", CRDI_KEY_NUMBER, CRDI_OPTION(learning_ridge), .range = CRDI_POSITIVE},
+static const crdi_element_option keys[] = {
+    CRDI_ELEMENT_LEARNING,
+    {"pull", CRDI_ELEMENT_NUMBER, CRDI_ELEMENT_FIELD(learning_ridge), .range = CRDI_POSITIVE},
     {"towards", .read = read_towards, .write = write_towards},
     {0},
 };

@@ -393,8 +393,8 @@ static void write_network(crdi_element_writer* w, const crd_element* e)
     crdi_text_put(w->out, "}", 1);
 }
 
-static const crdi_key keys[] = {
-    {"any-gain", CRDI_KEY_BOOL, CRDI_OPTION(any_gain)},
+static const crdi_element_option keys[] = {
+    {"any-gain", CRDI_ELEMENT_BOOL, CRDI_ELEMENT_FIELD(any_gain)},
     {"network", .read = read_network, .write = write_network},
     {.name = "start"}, // by `complete`
     {"learn", .read = read_learn},

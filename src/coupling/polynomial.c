@@ -69,9 +69,9 @@ static crd_status polynomial_check_keys(crdi_element_reader* r, const crdi_json*
                              d->taps, d->degree);
 }
 
-static const crdi_key keys[] = {
-    CRDI_KEY_TAPS,
-    {"degree", CRDI_KEY_INT, CRDI_OPTION(design.degree), .min = 0, .max = 4},
+static const crdi_element_option keys[] = {
+    CRDI_ELEMENT_TAPS,
+    {"degree", CRDI_ELEMENT_INT, CRDI_ELEMENT_FIELD(design.degree), .min = 0, .max = 4},
     {0},
 };
 

@@ -175,10 +175,10 @@ static void write_bands(crdi_element_writer* w, const crd_element* e)
     crdi_element_put_rows(w, "bands", rows, d->band_count, 3);
 }
 
-static const crdi_key keys[] = {
-    CRDI_KEY_TAPS,
+static const crdi_element_option keys[] = {
+    CRDI_ELEMENT_TAPS,
     {"bands", .read = read_bands, .write = write_bands},
-    {"noise", CRDI_KEY_NUMBER, CRDI_OPTION(design.noise), .range = CRDI_POSITIVE},
+    {"noise", CRDI_ELEMENT_NUMBER, CRDI_ELEMENT_FIELD(design.noise), .range = CRDI_POSITIVE},
     {0},
 };
 
