@@ -4,6 +4,8 @@
 // both, and more so what lasts longer.
 #include "bench.h"
 #include "cardan/circuit.h"
+#include "circuit/chain.h"
+#include "circuit/nodal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -343,6 +345,22 @@ static void report_race(bench* b, const char* name, const char* what, double own
                  peer / own, least);
 }
 
+// The same chain with the instructions of smaller processors; results have the same bits.
+static void report_sets(bench* b, crd_context* ctx, crd_circuit* c, double peer)
+{
+    for (int set = crdi_chain_best() - 1; set >= 0; set--) {
+        char name[64];
+        double s = HUGE_VAL;
+        if (!crdi_circuit_use(c, set)) { abort(); }
+        for (int i = 0; i < REPEATS; i++) {
+            s = fmin(s, time_batch(ctx, c, STEPS, 0.1));
+        }
+        snprintf(name, sizeof name, "circuit/rlc chain, %s", crdi_chain_set_name(set));
+        report_race(b, name, "N = 5000, 1 s", s, peer, set ? 300 : 150);
+    }
+    (void)crdi_circuit_use(c, crdi_chain_best());
+}
+
 // At least as exact as ngspice, which is given a slightly larger step for that. Its control of the
 // step is made harmless: it collapses on loops without a signal.
 static void run_scalable(bench* b)
@@ -364,7 +382,13 @@ static void run_scalable(bench* b)
         crd_circuit* c = make(ctx, n, &o);
         double s, peer, theirs[2], own[2];
         race(ctx, c, STEPS, &s, &peer);
-        report_race(b, name, "N = 5000, 1 s", s, peer, chains ? 300 : 30);
+        char what[64] = "N = 5000, 1 s";
+        if (chains) { // says with which instructions
+            snprintf(what, sizeof what, "N = 5000, 1 s, %s",
+                     crdi_chain_set_name(crdi_chain_best()));
+        }
+        report_race(b, name, what, s, peer, chains ? 300 : 30);
+        if (chains) { report_sets(b, ctx, c, peer); }
         read_raw(BENCH_SCRATCH "/ngspice.raw", false, &got);
         errors_of(&got, &want, false, theirs);
         own_errors(ctx, c, n, STEPS, &first, &want, false, own);
@@ -468,6 +492,26 @@ static void run_growth(bench* b)
                      1.1, "us per step at N = 100, 1000, 10 000, 100 000: %.2f %.1f %.0f %.0f",
                      1e6 * s[0], 1e6 * s[1], 1e6 * s[2], 1e6 * s[3]);
     }
+}
+
+// A ladder of a thousand sections, with each set of instructions
+static void run_thousand(bench* b)
+{
+    const crd_circuit_options o = with(CRD_FORM_AUTO, STEP, false);
+    crd_context* ctx = crd_context_create(NULL);
+    crd_netlist* n = scalable(ctx, 1000);
+    crd_circuit* c = make(ctx, n, &o);
+    for (int set = crdi_chain_best(); set >= 0; set--) {
+        char name[64];
+        if (!crdi_circuit_use(c, set)) { abort(); }
+        const double s = time_steps(ctx, c, 4000, 3 * REPEATS) / 4000;
+        snprintf(name, sizeof name, "circuit/thousand, %s", crdi_chain_set_name(set));
+        bench_report(b, name, s, "s", set ? 1e-6 : 2e-6, 1, "%.2f us per step of 1000 sections",
+                     1e6 * s);
+    }
+    crd_circuit_destroy(c);
+    crd_netlist_destroy(n);
+    crd_context_destroy(ctx);
 }
 
 // The largest size that was seen to take at most one second per second
@@ -576,8 +620,12 @@ static void run_reading(bench* b)
     bench_report(b, "circuit/read 5 s", best, "s", 5, 1, "%.2f s of 5 s", best);
 }
 
-const bench_case bench_circuit_cases[] = {
-    {"circuit/rlc", run_scalable},        {"circuit/rectifier", run_rectifier},
-    {"circuit/motor", run_motor},         {"circuit/growth", run_growth},
-    {"circuit/real time", run_real_time}, {"circuit/allocations", run_allocations},
-    {"circuit/read", run_reading},        {0}};
+const bench_case bench_circuit_cases[] = {{"circuit/rlc", run_scalable},
+                                          {"circuit/rectifier", run_rectifier},
+                                          {"circuit/motor", run_motor},
+                                          {"circuit/growth", run_growth},
+                                          {"circuit/thousand", run_thousand},
+                                          {"circuit/real time", run_real_time},
+                                          {"circuit/allocations", run_allocations},
+                                          {"circuit/read", run_reading},
+                                          {0}};

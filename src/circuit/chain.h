@@ -21,9 +21,11 @@ void crdi_chain_destroy(crdi_chain* c);
 // CRD_E_RANGE: it is not but for rounding, or not finite; the sentence names the row.
 crd_status crdi_chain_factor(crdi_chain* c, const double* d, const double* e);
 void crdi_chain_solve(crdi_chain* c, double* b); // b becomes x
-// Instructions to use, for tests: 0 what every processor has, 1 AVX2, 2 AVX-512; at most what is
-// there.
+// Instructions to use, for tests and benchmarks: 0 what every processor has, 1 AVX2, 2 AVX-512; at
+// most what is there.
 void crdi_chain_use(crdi_chain* c, int set);
+int crdi_chain_best(void);                // set that this processor has
+const char* crdi_chain_set_name(int set); // "AVX2"
 
 // ---- a ladder ----------------------------------------------------------------------------------
 // Between each node k and a known potential E(k) lies at most one branch, R, L and C in series:

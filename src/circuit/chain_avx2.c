@@ -6,6 +6,7 @@
 #pragma GCC target("avx2")
 #endif
 #define KERNELS crdi_lane_kernels_avx2
+#define NATIVE 4
 #include "circuit/chain_kernel.h"
 #if defined(__clang__)
 #pragma clang attribute pop

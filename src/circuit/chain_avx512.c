@@ -6,6 +6,7 @@
 #pragma GCC target("avx512f")
 #endif
 #define KERNELS crdi_lane_kernels_avx512
+#define NATIVE 8
 #include "circuit/chain_kernel.h"
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -1,5 +1,7 @@
 // How a chain is cut into lanes, and its factors. The sweeps are in chain_kernel.h.
 #include "circuit/chain_lanes.h"
+
+#include "circuit/chain.h"
 #include "shared/base.h"
 
 #include <float.h>
@@ -26,16 +28,28 @@ void crdi_lane_free(crd_context* ctx, crdi_lane_memory* m)
     *m = (crdi_lane_memory){0};
 }
 
-const crdi_lane_kernels* crdi_lane_choose(int wanted)
+int crdi_chain_best(void)
 {
-    (void)wanted;
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    if ((wanted < 0 || wanted > 1) && __builtin_cpu_supports("avx512f")) {
-        return &crdi_lane_kernels_avx512;
-    }
-    if (wanted != 0 && __builtin_cpu_supports("avx2")) { return &crdi_lane_kernels_avx2; }
+    return __builtin_cpu_supports("avx512f") ? 2 : __builtin_cpu_supports("avx2") ? 1 : 0;
+#else
+    return 0;
 #endif
+}
+
+const char* crdi_chain_set_name(int set)
+{
+    return set == 2 ? "AVX-512" : set == 1 ? "AVX2" : "two lanes";
+}
+
+const crdi_lane_kernels* crdi_lane_choose(int wanted)
+{
+    const int best = crdi_chain_best(), set = wanted < 0 || wanted > best ? best : wanted;
+#if defined(__x86_64__)
+    if (set > 0) { return set == 1 ? &crdi_lane_kernels_avx2 : &crdi_lane_kernels_avx512; }
+#endif
+    (void)set;
     return &crdi_lane_kernels_base;
 }
 

@@ -278,6 +278,8 @@ void crdi_nodal_ladder_look_part(crdi_nodal* d, int32_t part);
 size_t crdi_nodal_ladder_numbers(const crdi_nodal* d); // of a saved state
 void crdi_nodal_ladder_save(const crdi_nodal* d, double* to);
 void crdi_nodal_ladder_restore(crdi_nodal* d, const double* from);
+// Instructions for the steps of a ladder (crdi_chain_use). false: this circuit is none.
+bool crdi_circuit_use(crd_circuit* c, int set);
 
 crd_status crdi_nodal_step(crd_circuit* c);
 void crdi_nodal_flatten(crdi_nodal* d);

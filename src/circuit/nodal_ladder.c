@@ -541,3 +541,11 @@ void crdi_nodal_ladder_restore(crdi_nodal* d, const double* from)
     crdi_ladder_restore(q->ladder, from + 2);
     q->ready = true;
 }
+
+bool crdi_circuit_use(crd_circuit* c, int set)
+{
+    const crdi_nodal* d = c->form == &crdi_form_nodal ? c->self : NULL;
+    if (!d || !d->ladder) { return false; }
+    crdi_ladder_use(d->ladder->ladder, set);
+    return true;
+}
