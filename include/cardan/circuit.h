@@ -12,23 +12,28 @@ extern "C" {
 
 // ---- netlists ----------------------------------------------------------------------------------
 
-typedef enum crd_part_kind {
-    CRD_PART_RESISTOR,  ///< value, ohm or K/W; or a law (expression), which may use T, speed, ...
-    CRD_PART_CAPACITOR, ///< value, F or J/K; ic
-    CRD_PART_INDUCTOR,  ///< value, H; ic
-    CRD_PART_MUTUAL,    ///< K: `refs` are two inductors, value is the coupling factor
-    CRD_PART_VOLTAGE,   ///< V, fixed temperature: waveform
-    CRD_PART_CURRENT,   ///< I, heat source: waveform
-    CRD_PART_DIODE,     ///< model
-    CRD_PART_SWITCH,    ///< S: controlled by the voltage nodes[2] - nodes[3]; model
-    CRD_PART_CURRENT_SWITCH, ///< W: controlled by the current of refs[0]; model
-    CRD_PART_VCVS,           ///< E: value * (nodes[2] - nodes[3])
-    CRD_PART_CCCS,           ///< F: value * current of refs[0]
-    CRD_PART_VCCS,           ///< G
-    CRD_PART_CCVS,           ///< H
-    CRD_PART_B_VOLTAGE,      ///< B with V=: expression
-    CRD_PART_B_CURRENT,      ///< B with I=: expression
-} crd_part_kind;
+/// The kinds of parts: CRD_PART_ and a name, and the row that says what it is (the list is also
+/// that of src/circuit/parts/: docs/contributing/circuit-part.md).
+#define CRD_PARTS(X)                                                                               \
+    X(RESISTOR, resistor)        /* value, ohm or K/W; or a law (expression) */                    \
+    X(CAPACITOR, capacitor)      /* value, F or J/K; ic */                                         \
+    X(INDUCTOR, inductor)        /* value, H; ic */                                                \
+    X(MUTUAL, mutual_inductance) /* K: refs are two inductors, value is the coupling factor */     \
+    X(VOLTAGE, voltage)          /* V, fixed temperature: waveform */                              \
+    X(CURRENT, current)          /* I, heat source: waveform */                                    \
+    X(DIODE, diode)              /* model */                                                       \
+    X(SWITCH, voltage_switch)    /* S: controlled by nodes[2] - nodes[3]; model */                 \
+    X(CURRENT_SWITCH, current_switch) /* W: controlled by the current of refs[0]; model */         \
+    X(VCVS, vcvs)                     /* E: value * (nodes[2] - nodes[3]) */                       \
+    X(CCCS, cccs)                     /* F: value * current of refs[0] */                          \
+    X(VCCS, vccs)                     /* G */                                                      \
+    X(CCVS, ccvs)                     /* H */                                                      \
+    X(B_VOLTAGE, b_voltage)           /* B with V=: expression */                                  \
+    X(B_CURRENT, b_current)           /* B with I=: expression */
+
+#define CRD_PART_CONSTANT(name, row) CRD_PART_##name,
+typedef enum crd_part_kind { CRD_PARTS(CRD_PART_CONSTANT) } crd_part_kind;
+#undef CRD_PART_CONSTANT
 
 typedef enum crd_waveform_kind {
     CRD_WAVE_DC,

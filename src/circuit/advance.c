@@ -7,8 +7,9 @@
 // nothing but charges and fluxes and damp what TR would let ring (with the matrix of one step of
 // TR; Marti and Lin 1989).
 #include "circuit/circuit.h"
-#include "circuit/devices.h"
+#include "circuit/parts/switch.h"
 #include "shared/base.h"
+#include "shared/circuit_part.h"
 
 #include <float.h>
 #include <math.h>
@@ -60,36 +61,26 @@ crd_circuit_control crd_circuit_control_defaults(void)
 
 static bool is_switch(const crd_part* p)
 {
-    return p->kind == CRD_PART_SWITCH || p->kind == CRD_PART_CURRENT_SWITCH;
+    return crdi_part_kind_of(p)->switches;
 }
 
 static bool is_state(const crd_part* p)
 {
-    return p->kind == CRD_PART_CAPACITOR || p->kind == CRD_PART_INDUCTOR;
-}
-
-// The charge of its junction moves at its own pace.
-static bool is_charged(const crd_netlist* n, const crd_part* p)
-{
-    return p->kind == CRD_PART_DIODE && crdi_diode_has_charge(&n->diodes[p->index]);
+    return crdi_part_kind_of(p)->stores != CRDI_STORES_NOTHING;
 }
 
 // What the error is judged by: capacitor voltages and inductor currents in the order of the form,
-// then charges of diodes as volts (over cjo) or amperes (over tt).
+// then charges of diodes as volts or amperes.
 static void read_states(const crd_circuit* c, double* out)
 {
     const crd_netlist* n = c->n;
     const crdi_control* a = c->control;
     c->form->states(c, out);
     double* to = out + a->count - a->charges;
+    bool volts;
     for (int32_t i = 0; i < n->part_count && a->charges; i++) {
         const crd_part* p = &n->parts[i];
-        if (!is_charged(n, p)) { continue; }
-        const crd_diode_model* m = &n->diodes[p->index];
-        const double v = c->form->voltage(c, p->nodes[0]) - c->form->voltage(c, p->nodes[1]) -
-                         m->rs * c->form->current(c, i);
-        const double q = crdi_diode_charge(m, v, crdi_diode_current(m, v)).value;
-        *to++ = q / (m->cjo > 0 ? m->cjo : m->tt);
+        if (crdi_part_has_charge(n, p)) { *to++ = crdi_part_kind_of(p)->charge(c, i, &volts); }
     }
 }
 
@@ -129,7 +120,7 @@ static crd_status make_control(crd_circuit* c)
     for (int32_t i = 0; i < n->part_count; i++) {
         a->switch_count += is_switch(&n->parts[i]);
         a->count += is_state(&n->parts[i]);
-        a->charges += is_charged(n, &n->parts[i]);
+        a->charges += crdi_part_has_charge(n, &n->parts[i]);
     }
     a->count += a->charges;
     const size_t s = a->count, edges = 2 * (size_t)a->switch_count;
@@ -172,13 +163,16 @@ static void set_floors(crd_circuit* c, const crd_circuit_control* o)
     a->current = o->current;
     for (int32_t i = 0; i < c->n->part_count; i++) {
         if (is_state(&c->n->parts[i])) {
-            *to++ = c->n->parts[i].kind == CRD_PART_CAPACITOR ? o->voltage : o->current;
+            const crdi_part_store stores = crdi_part_kind_of(&c->n->parts[i])->stores;
+            *to++ = stores == CRDI_STORES_VOLTAGE ? o->voltage : o->current;
         }
     }
     for (int32_t i = 0; i < c->n->part_count && a->charges; i++) {
         const crd_part* p = &c->n->parts[i];
-        if (is_charged(c->n, p)) {
-            *to++ = c->n->diodes[p->index].cjo > 0 ? o->voltage : o->current;
+        if (crdi_part_has_charge(c->n, p)) {
+            bool volts;
+            (void)crdi_part_kind_of(p)->charge(c, i, &volts);
+            *to++ = volts ? o->voltage : o->current;
         }
     }
 }
@@ -390,16 +384,8 @@ static void accept(crd_circuit* c, double step, double error, double largest)
 static void measure(const crd_circuit* c, double* excess)
 {
     const crdi_control* a = c->control;
-    const crd_netlist* n = c->n;
     for (int i = 0; i < a->switch_count; i++) {
-        const crd_part* p = &n->parts[a->switches[i]];
-        const crd_switch_model* m = &n->switches[p->index];
-        const double u = p->kind == CRD_PART_SWITCH
-                             ? c->form->voltage(c, p->nodes[2]) - c->form->voltage(c, p->nodes[3])
-                             : c->form->current(c, p->refs[0]);
-        const double reach = fabs(m->hysteresis);
-        excess[2 * i] = u - (m->threshold + reach);
-        excess[2 * i + 1] = m->threshold - reach - u;
+        crdi_switch_excess(c, a->switches[i], excess + 2 * (ptrdiff_t)i);
     }
 }
 

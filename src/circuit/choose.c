@@ -1,6 +1,7 @@
 // The cheapest method and step for an accuracy, by trial.
 #include "circuit/circuit.h"
 #include "shared/base.h"
+#include "shared/circuit_part.h"
 
 #include <float.h>
 #include <math.h>
@@ -297,12 +298,7 @@ static crd_status try_method(search* s, crd_circuit_method method, crd_circuit_c
 static bool is_plain(const crd_netlist* n) // linear, without switches
 {
     for (int32_t i = 0; i < n->part_count; i++) {
-        const crd_part* p = &n->parts[i];
-        if (p->kind == CRD_PART_DIODE || p->kind == CRD_PART_SWITCH ||
-            p->kind == CRD_PART_CURRENT_SWITCH || p->kind >= CRD_PART_B_VOLTAGE ||
-            (p->kind == CRD_PART_RESISTOR && p->index >= 0)) {
-            return false;
-        }
+        if (!crdi_part_is_linear(&n->parts[i])) { return false; }
     }
     return true;
 }

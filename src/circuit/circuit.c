@@ -1,6 +1,7 @@
 // A circuit: what all forms share, and the choice of one.
 #include "circuit/circuit.h"
 #include "shared/base.h"
+#include "shared/circuit_part.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -139,8 +140,9 @@ static void warn_of_values(const crd_circuit* c)
     int said = 0;
     for (int32_t i = 0; i < n->part_count && said < 10; i++) {
         const crd_part* p = &n->parts[i];
-        const bool capacitor = p->kind == CRD_PART_CAPACITOR;
-        if (!p->has_ic || !(capacitor || p->kind == CRD_PART_INDUCTOR)) { continue; }
+        const crdi_part_store stores = crdi_part_kind_of(p)->stores;
+        const bool capacitor = stores == CRDI_STORES_VOLTAGE;
+        if (!p->has_ic || !stores) { continue; }
         const double is = capacitor
                               ? c->form->voltage(c, p->nodes[0]) - c->form->voltage(c, p->nodes[1])
                               : c->form->current(c, i);
@@ -295,7 +297,7 @@ double crd_circuit_voltage(const crd_circuit* c, int32_t node)
 double crd_circuit_current(const crd_circuit* c, int32_t part)
 {
     const bool there =
-        part >= 0 && part < c->n->part_count && c->n->parts[part].kind != CRD_PART_MUTUAL;
+        part >= 0 && part < c->n->part_count && !crdi_part_kind_of(&c->n->parts[part])->couples;
     return there ? c->form->current(c, part) : (double)NAN;
 }
 

@@ -104,6 +104,9 @@ void crdi_circuit_return(crd_circuit* c,
 void crdi_control_destroy(crd_circuit* c);
 void crdi_control_reset(crd_circuit* c, double step); // begun anew, restored, or another step
 
+// waveform.c: its slope, to the right of a corner
+double crdi_waveform_slope(const crd_waveform* w, double t);
+
 // topology.c: "file:line" of a part; "circuit" where nobody knows
 typedef struct crdi_place {
     char text[320];

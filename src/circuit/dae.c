@@ -108,9 +108,10 @@ static void states(const crd_circuit* c, double* out)
     const crdi_dae* d = c->self;
     for (int32_t i = 0; i < c->n->part_count; i++) {
         const crd_part* p = &c->n->parts[i];
-        if (p->kind == CRD_PART_CAPACITOR) {
+        const crdi_part_store stores = crdi_part_kind_of(p)->stores;
+        if (stores == CRDI_STORES_VOLTAGE) {
             *out++ = d->x[0][p->nodes[0]] - d->x[0][p->nodes[1]];
-        } else if (p->kind == CRD_PART_INDUCTOR) {
+        } else if (stores == CRDI_STORES_CURRENT) {
             *out++ = d->x[0][d->part[i].current];
         }
     }

@@ -7,17 +7,18 @@
 #pragma once
 #include "circuit/circuit.h"
 #include "circuit/sparse.h"
+#include "shared/circuit_part.h"
 
 #define CRDI_STAGES 4 // of a step at most
 
 typedef struct crdi_dae_part {
     int32_t current; // column of its (total) current, -1: none
     int32_t row;     // of its law
-    int32_t device;  // number among diodes or switches, -1
-    // diodes
-    int32_t anode;                    // column of the junction's upper node
-    int32_t junction;                 // column of the junction's current
-    int32_t series_row;               // -1: no series resistance
+    int32_t device;  // number among those that are limited (diodes), or among switches; -1
+    // of those with something inside (diodes): a node, from which a second current flows
+    int32_t inner;                    // column of that node, or of nodes[0] if there is none
+    int32_t inner_current;            // column of that current, or `current`; -1: neither
+    int32_t series_row;               // of what lies before the node inside, -1
     int32_t charge, charging;         // columns of q and q', -1: none
     int32_t charge_row, charging_row; // q = Q(v), q' = i
 } crdi_dae_part;
@@ -35,6 +36,13 @@ typedef struct crdi_stack {
     int32_t* source;
     double* value;
 } crdi_stack;
+
+typedef struct crdi_dae_point { // where equations are evaluated
+    const double* x;
+    double t;
+    const double* limit; // voltages about which diodes are linear; NULL: those of x
+    double* f;           // (n) gets [Phi; b]
+} crdi_dae_point;
 
 typedef struct crdi_dae {
     crd_circuit* c;
@@ -90,8 +98,26 @@ double crdi_dae_expression(crdi_dae* d, const crd_expression* e, const double* x
                            double* gradient);                               // gradient may be NULL
 void crdi_dae_rates(crdi_dae* d, const double* x, double t, double* phi_t); // (m) dPhi/dt
 void crdi_dae_multiply(const crdi_dae* d, const double* x, double* ax);     // A x (p)
-// The voltage across a diode's junction.
-double crdi_dae_junction(const crdi_dae* d, const crdi_dae_part* q, int32_t part, const double* x);
+
+// For the laws of parts: entries of the derivative, in the order in which they come every time.
+static inline void crdi_dae_put(crdi_entries* e, int32_t row, int32_t column, double value)
+{
+    if (e->row) {
+        e->row[e->count] = row;
+        e->column[e->count] = column;
+    }
+    if (e->value) { e->value[e->count] = value; }
+    e->count++;
+}
+double crdi_dae_put_voltage(crdi_dae* d, int32_t part, const double* x); // v_a - v_b, in its row
+double crdi_dae_put_current(crdi_dae* d, int32_t part, const double* x); // i, in its row
+// v_a - v_b - r i = 0
+void crdi_dae_put_resistance(crdi_dae* d, int32_t part, const crdi_dae_point* at, double r);
+// left - factor * e(x, t) = 0: returns e and puts its derivatives. `instead`: what counts where a
+// law has no value while the beginning is looked for.
+double crdi_dae_put_expression(crdi_dae* d, int32_t row, const crd_expression* e,
+                               const crdi_dae_point* at, double factor, double instead);
+double crdi_dae_expression_slope(crdi_dae* d, const crd_expression* e, const double* x, double t);
 // The voltage about which the next iteration is linear. true: it is not what x says.
 // Whether all that still moves is rounding: what hangs on blocking diodes alone (1e-12 S) follows
 // the last digits of currents elsewhere. `limit` is where the diodes were linearised.
@@ -99,7 +125,6 @@ bool crdi_dae_at_rounding(const crdi_dae* d, const double* x, const double* limi
 bool crdi_dae_limit(const crdi_dae* d, const double* x, double* limit, int32_t* worst);
 // Moves switches to where x wants them. true: one moved.
 bool crdi_dae_switch(crdi_dae* d, const double* x);
-double crdi_dae_slope(const crd_waveform* w, double t);
 
 // dae_begin.c
 crd_status crdi_dae_stacks(crdi_dae* d);

@@ -1,6 +1,7 @@
 // Consistent values by least squares (Rodriguez 2021, Eqs. 3.19 to 3.25). Matrices may lack rank:
 // capacitors in parallel, loops of inductors, capacitors across sources.
 #include "circuit/dae.h"
+#include "circuit/parts/switch.h"
 #include "shared/base.h"
 
 #include <math.h>
@@ -25,31 +26,7 @@ typedef struct placed {
 
 static bool is_charge_row(const crdi_dae* d, int32_t row) // 0..p-1
 {
-    return d->c->n->parts[d->row_part[d->m + row]].kind == CRD_PART_DIODE;
-}
-
-static double node_value(const crd_netlist* n, int32_t node)
-{
-    return node == 0 ? 0 : n->node_ic ? n->node_ic[node] : (double)NAN;
-}
-
-static double capacitor_ic(const crd_netlist* n, const crd_part* p)
-{
-    if (p->has_ic) { return p->ic; }
-    const double v = node_value(n, p->nodes[0]) - node_value(n, p->nodes[1]);
-    return isnan(v) ? 0 : v;
-}
-
-// Everything begins with its ic or 0, not at an operating point
-static bool is_given(const crd_netlist* n)
-{
-    bool given = n->uic;
-    for (int32_t i = 0; i < n->part_count; i++) {
-        const crd_part* p = &n->parts[i]; // of a switch it says where it stands
-        given =
-            given || (p->has_ic && (p->kind == CRD_PART_CAPACITOR || p->kind == CRD_PART_INDUCTOR));
-    }
-    return given;
+    return d->part[d->row_part[d->m + row]].charging_row == d->m + row;
 }
 
 // .ic of an operating point: the capacitor between such nodes has that voltage while it is sought.
@@ -57,8 +34,12 @@ static bool is_held_row(const crdi_dae* d, int32_t row) // 0..p-1
 {
     const crd_netlist* n = d->c->n;
     const crd_part* p = &n->parts[d->row_part[d->m + row]];
-    return p->kind == CRD_PART_CAPACITOR && n->node_ic && !d->whole &&
-           !isnan(node_value(n, p->nodes[0]) - node_value(n, p->nodes[1]));
+    if (crdi_part_kind_of(p)->stores != CRDI_STORES_VOLTAGE || !n->node_ic || d->whole) {
+        return false;
+    }
+    const double a = p->nodes[0] == 0 ? 0 : n->node_ic[p->nodes[0]];
+    const double b = p->nodes[1] == 0 ? 0 : n->node_ic[p->nodes[1]];
+    return !isnan(a - b);
 }
 
 static bool belongs(const crdi_dae* d, block what, int32_t row)
@@ -114,7 +95,7 @@ crd_status crdi_dae_stacks(crdi_dae* d)
 {
     const int32_t n = d->n, m = d->m;
     crd_status st = CRD_OK;
-    d->whole = is_given(d->c->n);
+    d->whole = crdi_netlist_is_given(d->c->n);
     CRD_TRY(make_stack(d, &d->rest, n, n, (placed[]){{PHI, 0, 0}, {FREE, m, 0}, {HELD, m, 0}}, 3));
     CRD_TRY(
         make_stack(d, &d->given, n, n, (placed[]){{PHI, 0, 0}, {KEPT, m, 0}, {CHARGING, m, 0}}, 3));
@@ -288,14 +269,15 @@ static void take_given(crdi_dae* d)
     memset(d->target, 0, (size_t)d->p * sizeof *d->target);
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
-        if (p->kind == CRD_PART_CAPACITOR) {
-            d->target[d->part[i].row - d->m] = p->value * capacitor_ic(n, p);
+        if (crdi_part_kind_of(p)->stores == CRDI_STORES_VOLTAGE) {
+            d->target[d->part[i].row - d->m] = p->value * crdi_netlist_capacitor_ic(n, p);
         }
     }
     for (size_t k = 0; k < d->a.count; k++) {
         const int32_t part = d->column_part[d->a.column[k]];
-        if (part >= 0 && n->parts[part].kind == CRD_PART_INDUCTOR && n->parts[part].has_ic) {
-            d->target[d->a.row[k]] += d->a.value[k] * n->parts[part].ic;
+        const crd_part* p = part >= 0 ? &n->parts[part] : NULL;
+        if (p && p->has_ic && crdi_part_kind_of(p)->stores == CRDI_STORES_CURRENT) {
+            d->target[d->a.row[k]] += d->a.value[k] * p->ic;
         }
     }
 }
@@ -353,11 +335,7 @@ crd_status crdi_dae_begin(crd_circuit* c, double t)
     const bool given = d->whole;
     memset(d->state, 0, d->state_count * sizeof *d->state);
     d->factored = d->projected = false;
-    for (int32_t i = 0; i < c->n->part_count && d->switches > 0; i++) {
-        const crd_part* p = &c->n->parts[i];
-        const bool is_switch = p->kind == CRD_PART_SWITCH || p->kind == CRD_PART_CURRENT_SWITCH;
-        if (is_switch && p->has_ic) { d->closed[d->part[i].device] = p->ic != 0; }
-    }
+    crdi_dae_switches_begin(d);
     for (int pass = 0; pass < 100; pass++) { // one stage of a chain of switches in each
         memset(d->x[0], 0, (size_t)d->n * sizeof(double));
         memset(d->limit, 0, (size_t)d->diodes * sizeof(double));

@@ -1,6 +1,5 @@
 // Variables and equations of the reference form.
 #include "circuit/dae.h"
-#include "circuit/devices.h"
 #include "shared/base.h"
 
 #include <math.h>
@@ -8,12 +7,13 @@
 
 // ---- layout ------------------------------------------------------------------------------------
 
-static bool is_differential(const crd_part* p)
+static unsigned inside_of(const crd_netlist* n, const crd_part* p)
 {
-    return p->kind == CRD_PART_CAPACITOR || p->kind == CRD_PART_INDUCTOR;
+    const crdi_part_kind* k = crdi_part_kind_of(p);
+    return k->inside ? k->inside(n, p) : 0;
 }
 
-// Columns: nodes of the netlist, nodes inside diodes, currents, charges. Returns n.
+// Columns: nodes of the netlist, nodes inside parts, currents, charges. Returns n.
 static int32_t number_columns(crdi_dae* d)
 {
     const crd_netlist* n = d->c->n;
@@ -21,18 +21,18 @@ static int32_t number_columns(crdi_dae* d)
     for (int32_t i = 0; i < n->part_count; i++) { // nodes inside
         crdi_dae_part* q = &d->part[i];
         *q = (crdi_dae_part){-1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-        if (n->parts[i].kind != CRD_PART_DIODE) { continue; }
-        const crd_diode_model* m = &n->diodes[n->parts[i].index];
-        q->anode = m->rs > 0 || crdi_diode_has_charge(m) ? column++ : n->parts[i].nodes[0];
+        if (!crdi_part_kind_of(&n->parts[i])->inside) { continue; }
+        const bool node = inside_of(n, &n->parts[i]) & CRDI_INSIDE_NODE;
+        q->inner = node ? column++ : n->parts[i].nodes[0];
     }
     d->nodes = column;
     for (int32_t i = 0; i < n->part_count; i++) {
         crdi_dae_part* q = &d->part[i];
-        if (n->parts[i].kind == CRD_PART_MUTUAL) { continue; }
+        if (crdi_part_kind_of(&n->parts[i])->couples) { continue; }
         q->current = column++;
-        if (n->parts[i].kind != CRD_PART_DIODE) { continue; }
-        q->junction = q->anode == n->parts[i].nodes[0] ? q->current : column++;
-        if (crdi_diode_has_charge(&n->diodes[n->parts[i].index])) {
+        if (q->inner < 0) { continue; }
+        q->inner_current = q->inner == n->parts[i].nodes[0] ? q->current : column++;
+        if (inside_of(n, &n->parts[i]) & CRDI_INSIDE_CHARGE) {
             q->charge = column++;
             q->charging = column++;
         }
@@ -47,20 +47,18 @@ static void number_rows(crdi_dae* d)
     int32_t row = d->nodes, p = 0;
     for (int32_t i = 0; i < n->part_count; i++) {
         crdi_dae_part* q = &d->part[i];
-        const crd_part* part = &n->parts[i];
-        if (part->kind == CRD_PART_DIODE) { q->device = d->diodes++; }
-        if (part->kind == CRD_PART_SWITCH || part->kind == CRD_PART_CURRENT_SWITCH) {
-            q->device = d->switches++;
-        }
-        if (q->current < 0 || is_differential(part)) { continue; }
+        const crdi_part_kind* k = crdi_part_kind_of(&n->parts[i]);
+        if (k->limit) { q->device = d->diodes++; }
+        if (k->switches) { q->device = d->switches++; }
+        if (q->current < 0 || k->stores) { continue; }
         q->row = row++;
-        if (q->junction >= 0 && q->junction != q->current) { q->series_row = row++; }
+        if (q->inner_current >= 0 && q->inner_current != q->current) { q->series_row = row++; }
         if (q->charge >= 0) { q->charge_row = row++; }
     }
     d->m = row;
     for (int32_t i = 0; i < n->part_count; i++) {
         crdi_dae_part* q = &d->part[i];
-        if (is_differential(&n->parts[i])) { q->row = d->m + p++; }
+        if (crdi_part_kind_of(&n->parts[i])->stores) { q->row = d->m + p++; }
         if (q->charge >= 0) { q->charging_row = d->m + p++; }
     }
     d->p = p;
@@ -74,8 +72,8 @@ static void name_columns(crdi_dae* d)
     }
     for (int32_t i = 0; i < n->part_count; i++) {
         const crdi_dae_part* q = &d->part[i];
-        const int32_t columns[5] = {q->current, q->junction, q->charge, q->charging,
-                                    q->anode >= n->node_count ? q->anode : -1};
+        const int32_t columns[5] = {q->current, q->inner_current, q->charge, q->charging,
+                                    q->inner >= n->node_count ? q->inner : -1};
         for (int k = 0; k < 5; k++) {
             if (columns[k] < 0) { continue; }
             d->column_part[columns[k]] = i;
@@ -90,29 +88,19 @@ static void name_columns(crdi_dae* d)
 
 // ---- parts -------------------------------------------------------------------------------------
 
-static void put(crdi_entries* e, int32_t row, int32_t column, double value)
-{
-    if (e->row) {
-        e->row[e->count] = row;
-        e->column[e->count] = column;
-    }
-    if (e->value) { e->value[e->count] = value; }
-    e->count++;
-}
-
 // d(use)/dx times `factor` into a row
 static void put_use(crdi_dae* d, int32_t row, const crd_use* u, double factor)
 {
     switch (u->kind) {
     case CRD_USE_NODE:
-        put(&d->j, row, u->a, factor);
+        crdi_dae_put(&d->j, row, u->a, factor);
         break;
     case CRD_USE_PAIR:
-        put(&d->j, row, u->a, factor);
-        put(&d->j, row, u->b, -factor);
+        crdi_dae_put(&d->j, row, u->a, factor);
+        crdi_dae_put(&d->j, row, u->b, -factor);
         break;
     case CRD_USE_CURRENT:
-        put(&d->j, row, d->part[u->a].current, factor);
+        crdi_dae_put(&d->j, row, d->part[u->a].current, factor);
         break;
     case CRD_USE_INPUT:
         break;
@@ -134,12 +122,11 @@ double crdi_dae_expression(crdi_dae* d, const crd_expression* e, const double* x
     return crd_expression_eval(e, d->values, t, gradient);
 }
 
-// left - factor * e(x, t) = 0: returns e and puts its derivatives. A law may have no value where
-// the search for a beginning starts: no resistance is known at 0 K.
-static double put_expression(crdi_dae* d, int32_t row, const crd_expression* e, const double* x,
-                             double t, double factor, double instead)
+// A law may have no value where the search for a beginning starts: no resistance is known at 0 K.
+double crdi_dae_put_expression(crdi_dae* d, int32_t row, const crd_expression* e,
+                               const crdi_dae_point* at, double factor, double instead)
 {
-    double value = crdi_dae_expression(d, e, x, t, d->gradient);
+    double value = crdi_dae_expression(d, e, at->x, at->t, d->gradient);
     const crd_use* uses;
     const int count = crd_expression_uses(e, &uses);
     bool known = isfinite(value);
@@ -158,170 +145,58 @@ static double put_expression(crdi_dae* d, int32_t row, const crd_expression* e, 
     return value;
 }
 
-double crdi_dae_junction(const crdi_dae* d, const crdi_dae_part* q, int32_t part, const double* x)
+double crdi_dae_put_voltage(crdi_dae* d, int32_t part, const double* x)
 {
-    return x[q->anode] - x[d->c->n->parts[part].nodes[1]];
+    const crd_part* p = &d->c->n->parts[part];
+    crdi_dae_put(&d->j, d->part[part].row, p->nodes[0], 1);
+    crdi_dae_put(&d->j, d->part[part].row, p->nodes[1], -1);
+    return x[p->nodes[0]] - x[p->nodes[1]];
 }
 
-static void eval_diode(crdi_dae* d, int32_t i, const double* x, const double* limit, double* f)
+double crdi_dae_put_current(crdi_dae* d, int32_t part, const double* x)
 {
-    const crd_part* p = &d->c->n->parts[i];
-    const crdi_dae_part* q = &d->part[i];
-    const crd_diode_model* m = &d->c->n->diodes[p->index];
-    const double v = crdi_dae_junction(d, q, i, x), at = limit ? limit[q->device] : v;
-    const crdi_value_slope own = crdi_diode_current(m, at);
-    crdi_value_slope g = own;
-    g.value += d->leak * at;
-    g.slope += d->leak;
-    f[q->row] = x[q->junction] - (g.value + g.slope * (v - at));
-    put(&d->j, q->row, q->junction, 1);
-    put(&d->j, q->row, q->anode, -g.slope);
-    put(&d->j, q->row, p->nodes[1], g.slope);
-    if (q->series_row >= 0) {
-        f[q->series_row] = x[p->nodes[0]] - x[q->anode] - m->rs * x[q->current];
-        put(&d->j, q->series_row, p->nodes[0], 1);
-        put(&d->j, q->series_row, q->anode, -1);
-        put(&d->j, q->series_row, q->current, -m->rs);
-    }
-    if (q->charge >= 0) {
-        const crdi_value_slope s = crdi_diode_charge(m, at, own);
-        f[q->charge_row] = x[q->charge] - (s.value + s.slope * (v - at));
-        put(&d->j, q->charge_row, q->charge, 1);
-        put(&d->j, q->charge_row, q->anode, -s.slope);
-        put(&d->j, q->charge_row, p->nodes[1], s.slope);
-        f[q->charging_row] = -x[q->charging];
-        put(&d->j, q->charging_row, q->charging, -1);
-    }
-}
-
-// V_a - V_b - r I = 0
-static void eval_resistance(crdi_dae* d, const crd_part* p, const crdi_dae_part* q, const double* x,
-                            double r, double* f)
-{
-    f[q->row] = x[p->nodes[0]] - x[p->nodes[1]] - r * x[q->current];
-    put(&d->j, q->row, p->nodes[0], 1);
-    put(&d->j, q->row, p->nodes[1], -1);
-    put(&d->j, q->row, q->current, -r);
-}
-
-// left = V_a - V_b or I
-static double eval_left(crdi_dae* d, const crd_part* p, const crdi_dae_part* q, const double* x,
-                        bool voltage)
-{
-    if (voltage) {
-        put(&d->j, q->row, p->nodes[0], 1);
-        put(&d->j, q->row, p->nodes[1], -1);
-        return x[p->nodes[0]] - x[p->nodes[1]];
-    }
-    put(&d->j, q->row, q->current, 1);
+    const crdi_dae_part* q = &d->part[part];
+    crdi_dae_put(&d->j, q->row, q->current, 1);
     return x[q->current];
 }
 
-static double switch_resistance(const crdi_dae* d, const crd_part* p, const crdi_dae_part* q)
+void crdi_dae_put_resistance(crdi_dae* d, int32_t part, const crdi_dae_point* at, double r)
 {
-    const crd_switch_model* m = &d->c->n->switches[p->index];
-    return d->closed[q->device] != 0 ? m->on : m->off;
+    const crdi_dae_part* q = &d->part[part];
+    at->f[q->row] = crdi_dae_put_voltage(d, part, at->x) - r * at->x[q->current];
+    crdi_dae_put(&d->j, q->row, q->current, -r);
 }
 
-static void eval_controlled(crdi_dae* d, const crd_part* p, const crdi_dae_part* q, const double* x,
-                            double* f)
-{
-    const bool voltage = p->kind == CRD_PART_VCVS || p->kind == CRD_PART_CCVS;
-    const double left = eval_left(d, p, q, x, voltage);
-    if (p->kind == CRD_PART_VCVS || p->kind == CRD_PART_VCCS) {
-        f[q->row] = left - p->value * (x[p->nodes[2]] - x[p->nodes[3]]);
-        put(&d->j, q->row, p->nodes[2], -p->value);
-        put(&d->j, q->row, p->nodes[3], p->value);
-    } else {
-        const int32_t k = d->part[p->refs[0]].current;
-        f[q->row] = left - p->value * x[k];
-        put(&d->j, q->row, k, -p->value);
-    }
-}
-
-static void eval_part(crdi_dae* d, int32_t i, const double* x, double t, const double* limit,
-                      double* f)
-{
-    const crd_netlist* n = d->c->n;
-    const crd_part* p = &n->parts[i];
-    const crdi_dae_part* q = &d->part[i];
-    switch ((crd_part_kind)p->kind) {
-    case CRD_PART_RESISTOR:
-        if (p->index < 0) {
-            eval_resistance(d, p, q, x, p->value, f);
-        } else {
-            const double r =
-                put_expression(d, q->row, n->expressions[p->index], x, t, x[q->current], 1);
-            eval_resistance(d, p, q, x, r, f);
-        }
-        break;
-    case CRD_PART_CAPACITOR:
-        f[q->row] = -x[q->current];
-        put(&d->j, q->row, q->current, -1);
-        break;
-    case CRD_PART_INDUCTOR:
-        f[q->row] = x[p->nodes[1]] - x[p->nodes[0]];
-        put(&d->j, q->row, p->nodes[0], -1);
-        put(&d->j, q->row, p->nodes[1], 1);
-        break;
-    case CRD_PART_MUTUAL:
-        break;
-    case CRD_PART_VOLTAGE:
-    case CRD_PART_CURRENT:
-        f[q->row] = eval_left(d, p, q, x, p->kind == CRD_PART_VOLTAGE) -
-                    crd_waveform_eval(&n->waves[p->index], t, d->c->inputs);
-        break;
-    case CRD_PART_DIODE:
-        eval_diode(d, i, x, limit, f);
-        break;
-    case CRD_PART_SWITCH:
-    case CRD_PART_CURRENT_SWITCH:
-        eval_resistance(d, p, q, x, switch_resistance(d, p, q), f);
-        break;
-    case CRD_PART_VCVS:
-    case CRD_PART_CCCS:
-    case CRD_PART_VCCS:
-    case CRD_PART_CCVS:
-        eval_controlled(d, p, q, x, f);
-        break;
-    case CRD_PART_B_VOLTAGE:
-    case CRD_PART_B_CURRENT: {
-        const double left = eval_left(d, p, q, x, p->kind == CRD_PART_B_VOLTAGE);
-        f[q->row] = left - put_expression(d, q->row, n->expressions[p->index], x, t, 1, 0);
-        break;
-    }
-    }
-}
-
-// A current from node a to node b; ground has no law.
-static void flow(crdi_dae* d, int32_t a, int32_t b, int32_t column, const double* x, double* f)
+// Kirchhoff's current law: a current from node a to node b; ground has no law.
+static void flow(crdi_dae* d, int32_t a, int32_t b, int32_t column, const crdi_dae_point* at)
 {
     if (a > 0) {
-        f[a] += x[column];
-        put(&d->j, a, column, 1);
+        at->f[a] += at->x[column];
+        crdi_dae_put(&d->j, a, column, 1);
     }
     if (b > 0) {
-        f[b] -= x[column];
-        put(&d->j, b, column, -1);
+        at->f[b] -= at->x[column];
+        crdi_dae_put(&d->j, b, column, -1);
     }
 }
 
 void crdi_dae_eval(crdi_dae* d, const double* x, double t, const double* limit, double* f)
 {
     const crd_netlist* n = d->c->n;
+    const crdi_dae_point at = {x, t, limit, f};
     memset(f, 0, (size_t)d->n * sizeof *f);
     d->j.count = 0;
-    f[0] = x[0];
-    put(&d->j, 0, 0, 1);
+    f[0] = x[0]; // ground
+    crdi_dae_put(&d->j, 0, 0, 1);
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
         const crdi_dae_part* q = &d->part[i];
         if (q->current < 0) { continue; }
-        eval_part(d, i, x, t, limit, f);
-        const bool inside = q->junction >= 0 && q->junction != q->current;
-        flow(d, p->nodes[0], inside ? q->anode : p->nodes[1], q->current, x, f);
-        if (inside) { flow(d, q->anode, p->nodes[1], q->junction, x, f); }
-        if (q->charging >= 0) { flow(d, q->anode, p->nodes[1], q->charging, x, f); }
+        crdi_part_kind_of(p)->law(d, i, &at);
+        const bool inside = q->inner_current >= 0 && q->inner_current != q->current;
+        flow(d, p->nodes[0], inside ? q->inner : p->nodes[1], q->current, &at);
+        if (inside) { flow(d, q->inner, p->nodes[1], q->inner_current, &at); }
+        if (q->charging >= 0) { flow(d, q->inner, p->nodes[1], q->charging, &at); }
     }
 }
 
@@ -332,28 +207,8 @@ static void walk_a(crdi_dae* d)
     const crd_netlist* n = d->c->n;
     d->a.count = 0;
     for (int32_t i = 0; i < n->part_count; i++) {
-        const crd_part* p = &n->parts[i];
-        const crdi_dae_part* q = &d->part[i];
-        switch ((crd_part_kind)p->kind) {
-        case CRD_PART_CAPACITOR:
-            put(&d->a, q->row - d->m, p->nodes[0], p->value);
-            put(&d->a, q->row - d->m, p->nodes[1], -p->value);
-            break;
-        case CRD_PART_INDUCTOR:
-            put(&d->a, q->row - d->m, q->current, p->value);
-            break;
-        case CRD_PART_MUTUAL: {
-            const crdi_dae_part *u = &d->part[p->refs[0]], *v = &d->part[p->refs[1]];
-            const double mutual =
-                p->value * sqrt(n->parts[p->refs[0]].value * n->parts[p->refs[1]].value);
-            put(&d->a, u->row - d->m, v->current, mutual);
-            put(&d->a, v->row - d->m, u->current, mutual);
-            break;
-        }
-        default:
-            break;
-        }
-        if (q->charge >= 0) { put(&d->a, q->charging_row - d->m, q->charge, 1); }
+        const crdi_part_kind* k = crdi_part_kind_of(&n->parts[i]);
+        if (k->mass) { k->mass(d, i); }
     }
 }
 
@@ -363,6 +218,55 @@ void crdi_dae_multiply(const crdi_dae* d, const double* x, double* ax)
     for (size_t k = 0; k < d->a.count; k++) {
         ax[d->a.row[k]] += d->a.value[k] * x[d->a.column[k]];
     }
+}
+
+// ---- what moves --------------------------------------------------------------------------------
+
+// By a difference: expressions have no derivative with respect to time.
+double crdi_dae_expression_slope(crdi_dae* d, const crd_expression* e, const double* x, double t)
+{
+    const double step = 1e-3 * d->c->opt.step;
+    const double to = crdi_dae_expression(d, e, x, t + step, NULL);
+    return (to - crdi_dae_expression(d, e, x, t - step, NULL)) / (2 * step);
+}
+
+void crdi_dae_rates(crdi_dae* d, const double* x, double t, double* phi_t)
+{
+    const crd_netlist* n = d->c->n;
+    memset(phi_t, 0, (size_t)d->m * sizeof *phi_t);
+    for (int32_t i = 0; i < n->part_count; i++) {
+        const crdi_part_kind* k = crdi_part_kind_of(&n->parts[i]);
+        if (k->slope) { phi_t[d->part[i].row] = k->slope(d, i, x, t); }
+    }
+}
+
+bool crdi_dae_limit(const crdi_dae* d, const double* x, double* limit, int32_t* worst)
+{
+    const crd_netlist* n = d->c->n;
+    bool limited = false;
+    for (int32_t i = 0; i < n->part_count && d->diodes > 0; i++) {
+        const crdi_part_kind* k = crdi_part_kind_of(&n->parts[i]);
+        if (k->limit && k->limit(d, i, x, limit)) {
+            limited = true;
+            *worst = d->part[i].inner_current;
+        }
+    }
+    return limited;
+}
+
+bool crdi_dae_at_rounding(const crdi_dae* d, const double* x, const double* limit)
+{
+    const crd_netlist* n = d->c->n;
+    double largest = 1, off = 0;
+    for (int32_t i = 0; i < n->part_count; i++) {
+        const crd_part* p = &n->parts[i];
+        const crdi_part_kind* k = crdi_part_kind_of(p);
+        if (!crdi_part_is_linear(p) && !k->switches && !k->off) { return false; }
+        if (k->couples) { continue; }
+        largest = fmax(largest, fabs(x[d->part[i].current]));
+        if (k->off) { off = fmax(off, k->off(d, i, x, limit)); }
+    }
+    return off <= 1e-12 * largest;
 }
 
 // ---- making it ---------------------------------------------------------------------------------
@@ -376,14 +280,11 @@ static crd_status make_entries(crdi_dae* d, crdi_entries* e)
     return e->row && e->column && e->value ? CRD_OK : CRD_E_MEMORY;
 }
 
-static bool is_linear(const crd_netlist* n)
+static bool is_linear(const crd_netlist* n) // where the switches stand
 {
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
-        if (p->kind == CRD_PART_DIODE || p->kind >= CRD_PART_B_VOLTAGE ||
-            (p->kind == CRD_PART_RESISTOR && p->index >= 0)) {
-            return false;
-        }
+        if (!crdi_part_is_linear(p) && !crdi_part_kind_of(p)->switches) { return false; }
     }
     return true;
 }

@@ -180,12 +180,8 @@ crd_status crdi_dae_undefined(crdi_dae* d, const double* x, double t)
 {
     const crd_netlist* n = d->c->n;
     const int32_t part = d->column_part[d->worst];
-    const crd_part* p = part >= 0 ? &n->parts[part] : NULL;
-    const bool law = p && p->index >= 0 &&
-                     (p->kind == CRD_PART_RESISTOR || p->kind == CRD_PART_B_VOLTAGE ||
-                      p->kind == CRD_PART_B_CURRENT);
-    if (!law) { return crdi_dae_stuck(d, t, "the equations have no value"); }
-    const crd_expression* e = n->expressions[p->index];
+    const crd_expression* e = part >= 0 ? crdi_part_law(n, &n->parts[part]) : NULL;
+    if (!e) { return crdi_dae_stuck(d, t, "the equations have no value"); }
     const double value = crdi_dae_expression(d, e, x, t, d->gradient);
     const crd_use* uses;
     char with[80] = "";
@@ -211,7 +207,7 @@ static crd_status not_converged(const crdi_dae* d, double t)
 {
     char how[160];
     const int32_t part = d->column_part[d->worst];
-    const bool diode = part >= 0 && d->c->n->parts[part].kind == CRD_PART_DIODE;
+    const bool diode = part >= 0 && crdi_part_kind_of(&d->c->n->parts[part])->limit;
     snprintf(how, sizeof how,
              "Newton's method did not converge in %d iterations (a shorter step%s may help)",
              d->c->opt.max_iterations, diode ? ", or rs and cjo of its model," : "");

@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-static crdi_place place_of(const crd_part* part)
+static crdi_mark place_of(const crd_part* part)
 {
-    return (crdi_place){part->file, part->line};
+    return (crdi_mark){part->file, part->line};
 }
 
 static const char* name_of(const crdi_parser* p, const crd_part* part)
@@ -18,7 +18,7 @@ static const char* name_of(const crdi_parser* p, const crd_part* part)
 static crd_status fail_part(crdi_parser* p, const crd_part* part, crd_status st, const char* what,
                             double value, const char* want)
 {
-    const crdi_place at = place_of(part);
+    const crdi_mark at = place_of(part);
     return crdi_fail(p->ctx, st, "%s:%d: %s: %s = %g, expected %s", p->out->files[at.file], at.line,
                      crdi_clip(name_of(p, part)).text, what, value, want);
 }
@@ -44,7 +44,7 @@ static crd_status map_parts(crdi_parser* p)
     for (int32_t i = 0; i < p->pending_count; i++) {
         crdi_pending* q = &p->pending[i];
         q->part = crdi_map_find(map, q->name);
-        if (q->part < 0 || p->n->parts[q->part].kind == CRD_PART_MUTUAL) {
+        if (q->part < 0 || crdi_part_kind_of(&p->n->parts[q->part])->couples) {
             return crdi_fail(p->ctx, CRD_E_NOT_FOUND, "%s:%d: %s \"%s\"", p->out->files[q->file],
                              q->line, q->part < 0 ? "there is no part" : "there is no current in",
                              crdi_clip(q->name).text);
@@ -58,7 +58,7 @@ static crd_status resolve_parts(crdi_parser* p)
 {
     for (int32_t i = 0; i < p->n->part_count; i++) {
         crd_part* part = &p->n->parts[i];
-        const bool mutual = part->kind == CRD_PART_MUTUAL;
+        const bool mutual = crdi_part_kind_of(part)->couples;
         for (int k = 0; k < 2 && part->refs[k] >= 0; k++) {
             const int32_t to = p->pending[part->refs[k]].part;
             const crd_part* other = &p->n->parts[to];
@@ -142,17 +142,12 @@ static crd_status complete_wave(crdi_parser* p, const crd_part* part, crd_wavefo
     return CRD_OK;
 }
 
-static bool is_source(const crd_part* part)
-{
-    return part->kind == CRD_PART_VOLTAGE || part->kind == CRD_PART_CURRENT;
-}
-
 static crd_status complete_sources(crdi_parser* p)
 {
     crdi_netlist* o = p->out;
     for (int32_t i = 0; i < p->n->part_count; i++) {
         const crd_part* part = &p->n->parts[i];
-        if (!is_source(part)) { continue; }
+        if (!crdi_part_is_source(part)) { continue; }
         crd_waveform* w = &o->waves[part->index];
         const crd_status st = complete_wave(p, part, w);
         if (st < 0) { return st; }
@@ -173,10 +168,10 @@ static crd_status complete_inputs(crdi_parser* p)
             in->part = p->pending[in->part].part;
         } else {
             in->part = crd_netlist_part(p->n, in->name);
-            if (in->part >= 0 && !is_source(&p->n->parts[in->part])) { in->part = -1; }
+            if (in->part >= 0 && !crdi_part_is_source(&p->n->parts[in->part])) { in->part = -1; }
         }
         const crd_part* part = in->part >= 0 ? &p->n->parts[in->part] : NULL;
-        if (part && !is_source(part)) {
+        if (part && !crdi_part_is_source(part)) {
             return crdi_fail(p->ctx, CRD_E_RANGE, "%s:%d: .input %s: %s is no source V or I",
                              o->files[part->file], part->line, crdi_clip(in->name).text,
                              crdi_clip(name_of(p, part)).text);
@@ -366,7 +361,7 @@ static crd_status add_ground(crdi_parser* p)
     p->node_domain = crdi_grow(p->ctx, NULL, &p->node_domain_capacity, 1, sizeof *p->node_domain);
     if (!o->nodes || !p->node_at || !p->node_domain) { return CRD_E_MEMORY; }
     o->nodes[0] = "0";
-    p->node_at[0] = (crdi_place){0, 0};
+    p->node_at[0] = (crdi_mark){0, 0};
     p->node_domain[0] = 0;
     o->n.node_count = 1;
     return crdi_map_add(&o->node_map, "0", 0, NULL);

@@ -4,6 +4,7 @@
 #pragma once
 #include "cardan/circuit.h"
 #include "circuit/expression.h"
+#include "shared/circuit_part.h"
 
 enum {
     CRDI_INCLUDES_MOST = 32, // of files in files
@@ -53,9 +54,9 @@ typedef struct crdi_env { // one copy of a definition
     int32_t* ports;         // nodes
 } crdi_env;
 
-typedef struct crdi_place {
+typedef struct crdi_mark { // where something is mentioned
     int32_t file, line;
-} crdi_place;
+} crdi_mark;
 
 typedef struct crdi_pending { // a part that was named, perhaps before it stood there
     const char* name;
@@ -98,7 +99,7 @@ typedef struct crdi_parser {
     crdi_scope* scopes;
     crdi_card* sections;  // the words behind .thermal
     int32_t* controls;    // cards that concern the whole: .tran .temp .options .input .output
-    crdi_place* node_at;  // first mention
+    crdi_mark* node_at;   // first mention
     uint8_t* node_domain; // 1 electric, 2 thermal, 0 only mentioned
     crdi_pending* pending;
     double* node_ic;
@@ -147,7 +148,8 @@ crd_status crdi_mention(crdi_reading* r, crdi_word w, int32_t* pending);
 // braces too.
 crd_status crdi_value(crdi_reading* r, bool bare, const char* why, double* out);
 // The same, and what changes while the circuit runs: then `*e` is not NULL.
-crd_status crdi_law(crdi_reading* r, bool bare, bool always, double* value, crd_expression** e);
+crd_status crdi_value_or_law(crdi_reading* r, bool bare, bool always, double* value,
+                             crd_expression** e);
 crd_status crdi_expression_add(crdi_reading* r, const crd_expression* e, int32_t* index);
 crd_status crdi_full_name(crdi_reading* r, crdi_word w, char out[CRDI_PATH_MOST + 1], size_t* n);
 // A word that is followed by '='; then both are taken.
@@ -155,10 +157,41 @@ bool crdi_key(crdi_scan* s, crdi_word* key);
 
 // netlist_parts.c
 crd_status crdi_part_card(crdi_reading* r); // an element, electric or thermal; .ic
+// For those who read one (parts/): a part of this card, its nodes from the line, into the netlist.
+crd_part crdi_part_start(const crdi_reading* r, crd_part_kind kind);
+crd_status crdi_part_nodes(crdi_reading* r, crd_part* part, int count);
+crd_status crdi_part_add(crdi_reading* r, crd_part* part);
+crd_status crdi_part_end(crdi_reading* r); // nothing follows
+crd_status crdi_part_expected(const crdi_reading* r, const char* what);
+crd_status crdi_part_unknown_key(const crdi_reading* r, crdi_word key);
+// The value behind the nodes, or behind `key`=; what changes while the circuit runs: `*e`
+crd_status crdi_part_amount(crdi_reading* r, const char* key, double* value, crd_expression** e);
+crd_status crdi_part_constant(const crdi_reading* r, const crd_expression* e); // it is none
+typedef struct crdi_factors { // name=value behind the value
+    double tc1, tc2, m, ic;
+    bool has_ic;
+} crdi_factors;
+crd_status crdi_part_factors(crdi_reading* r, bool ic, bool tc, crdi_factors* f);
+crd_status crdi_part_storage(crdi_reading* r, crd_part* part, const char* key, double* m);
+// Above 0, or a warning: what 0 is taken as. Of heat everything else is refused.
+crd_status crdi_part_positive(const crdi_reading* r, const crd_part* part, const char* unit,
+                              const char* at_zero);
+crd_status crdi_part_wave(crdi_reading* r, crd_part* part, bool laws); // with a law it becomes a B
+// V=..., I=... or value=..., behind the '='
+crd_status crdi_part_behaviour(crdi_reading* r, crd_part* part, bool voltage);
+crd_status crdi_part_start_temperature(crdi_reading* r, double* out); // NAN: none is said
+crd_status crdi_part_check_kelvin(const crdi_reading* r, double kelvin);
 // netlist_sources.c
 crd_status crdi_source(crdi_reading* r, crd_waveform* wave, bool* law, crd_expression** e);
 // netlist_models.c
-crd_status crdi_model_find(crdi_reading* r, crdi_word name, const char* type, int32_t* index);
+crd_status crdi_model_find(crdi_reading* r, crdi_word name, const crdi_part_kind* kind,
+                           int32_t* index);
+typedef struct crdi_model_entry {
+    const char* key;
+    double* to; // NULL: noted
+} crdi_model_entry;
+crd_status crdi_model_entries(crdi_reading* r, const crdi_model_entry* list, int count);
+crd_status crdi_model_range(const crdi_reading* r, const char* key, double value, const char* want);
 // netlist_controls.c
 crd_status crdi_controls_early(crdi_parser* p, crdi_env* root); // .temp .options .tran .input
 crd_status crdi_controls_late(crdi_parser* p, crdi_env* root);  // .output

@@ -223,7 +223,7 @@ static crd_status output(crdi_reading* r, crd_map* names)
     const bool named = crdi_key(&r->s, &name);
     crdi_scan_space(&r->s);
     const char* first = r->s.p;
-    CRD_TRY(crdi_law(r, true, true, &value, &e));
+    CRD_TRY(crdi_value_or_law(r, true, true, &value, &e));
     crdi_word text = {first, (size_t)(r->s.p - first)};
     while (text.n && strchr(" \t\r", text.p[text.n - 1])) {
         text.n--;

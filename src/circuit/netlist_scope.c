@@ -154,7 +154,7 @@ static crd_status new_node(crdi_reading* r, const char* text, size_t n, int32_t*
     const char** nodes = crdi_grow(p->ctx, o->nodes, &o->node_capacity, need, sizeof *nodes);
     if (!nodes) { return CRD_E_MEMORY; }
     o->nodes = nodes;
-    crdi_place* at = crdi_grow(p->ctx, p->node_at, &p->node_at_capacity, need, sizeof *at);
+    crdi_mark* at = crdi_grow(p->ctx, p->node_at, &p->node_at_capacity, need, sizeof *at);
     if (!at) { return CRD_E_MEMORY; }
     p->node_at = at;
     uint8_t* domain =
@@ -167,7 +167,7 @@ static crd_status new_node(crdi_reading* r, const char* text, size_t n, int32_t*
         return crdi_scan_fail(&r->s, CRD_E_RANGE, "there are too many nodes");
     }
     CRD_TRY(crdi_map_add(&o->node_map, nodes[count], (int32_t)count, NULL));
-    at[count] = (crdi_place){r->card ? r->card->file : 0, r->s.line};
+    at[count] = (crdi_mark){r->card ? r->card->file : 0, r->s.line};
     domain[count] = 0;
     p->n->node_count++;
     *out = (int32_t)count;
@@ -330,7 +330,8 @@ crd_status crdi_value(crdi_reading* r, bool bare, const char* why, double* out)
     return expression(r, bare, true, false, why, out, &none);
 }
 
-crd_status crdi_law(crdi_reading* r, bool bare, bool always, double* value, crd_expression** e)
+crd_status crdi_value_or_law(crdi_reading* r, bool bare, bool always, double* value,
+                             crd_expression** e)
 {
     *e = NULL;
     if (!bare && !always && !quoted_here(r)) { return plain(r, value); }

@@ -227,7 +227,7 @@ crd_status crdi_source(crdi_reading* r, crd_waveform* wave, bool* law, crd_expre
         }
         double value;
         if (*law) {
-            CRD_TRY(crdi_law(r, false, false, &value, e));
+            CRD_TRY(crdi_value_or_law(r, false, false, &value, e));
         } else {
             CRD_TRY(crdi_value(r, false, "the value of a source (a B is not)", &value));
         }

@@ -7,42 +7,31 @@
 typedef struct builder {
     crdi_network* w;
     const crd_netlist* n;
-    uint8_t* role;              // (parts) role
-    uint8_t* row_kind;          // (parts) crdi_row_kind, of role ROW
+    uint8_t* role;              // (parts) crdi_role
+    uint8_t* plain;             // (parts) what the role were if nothing needed its current
     uint8_t* wanted;            // (parts) something else needs its current
     int32_t* sourced;           // (parts) number of its source, -1
     uint8_t* busy;              // (nodes) more than branches are there
     int32_t* degree;            // (nodes) ends of branches
     int32_t* meets;             // (2 * nodes) the first two branch parts at a node
     int32_t *tree, *queue;      // (nodes) union-find; breadth first
-    int32_t *hang_first, *hang; // parts of role TIE by node
+    int32_t *hang_first, *hang; // parts of role CRDI_ROLE_TIE by node
     int32_t* parent_tie;        // (nodes) tie number, -1: none
     bool* seen;                 // (parts)
 } builder;
 
-typedef enum role { OPEN, BRANCH, TIE, FLOW, ROW, GAIN, DEVICE, NO_PLACE } role;
-
 // ---- roles -------------------------------------------------------------------------------------
-
-static const crd_expression* law_of(const crd_netlist* n, const crd_part* p)
-{
-    const bool law = p->kind == CRD_PART_B_VOLTAGE || p->kind == CRD_PART_B_CURRENT ||
-                     (p->kind == CRD_PART_RESISTOR && p->index >= 0);
-    return law ? n->expressions[p->index] : NULL;
-}
 
 static void mark_wanted(builder* b)
 {
     for (int32_t i = 0; i < b->n->part_count; i++) {
         const crd_part* p = &b->n->parts[i];
-        if (p->kind == CRD_PART_CCCS || p->kind == CRD_PART_CCVS ||
-            p->kind == CRD_PART_CURRENT_SWITCH) {
-            b->wanted[p->refs[0]] = true;
-        }
-        if (p->kind == CRD_PART_MUTUAL && b->w->purpose == CRDI_NETWORK_STEPS) {
+        const crdi_part_kind* kind = crdi_part_kind_of(p);
+        if (kind->control == CRDI_CONTROL_CURRENT) { b->wanted[p->refs[0]] = true; }
+        if (kind->couples && b->w->purpose == CRDI_NETWORK_STEPS) {
             b->wanted[p->refs[0]] = b->wanted[p->refs[1]] = true;
         }
-        const crd_expression* e = law_of(b->n, p);
+        const crd_expression* e = crdi_part_law(b->n, p);
         const crd_use* uses;
         const int count = e ? crd_expression_uses(e, &uses) : 0;
         for (int k = 0; k < count; k++) {
@@ -55,71 +44,39 @@ static void mark_wanted(builder* b)
     }
 }
 
-// A part that is solved for alone, or with a row if its current is wanted.
-static role alone(builder* b, int32_t i, role plain, crdi_row_kind kind)
+// What its row says, but for values that make another part of it: no resistance ties two nodes, and
+// what stores nothing has no place.
+static crdi_role plain_role(const builder* b, const crd_part* p)
 {
-    b->row_kind[i] = (uint8_t)kind;
-    return b->wanted[i] ? ROW : plain;
+    const crdi_part_kind* k = crdi_part_kind_of(p);
+    if (k->model == CRDI_MODEL_LAW && p->index >= 0) {
+        return b->w->purpose == CRDI_NETWORK_STEPS ? CRDI_ROLE_DEVICE : CRDI_ROLE_NONE;
+    }
+    if (k->stores && !(p->value > 0)) { return CRDI_ROLE_NONE; }
+    if (k->fixes_at_0 == CRDI_FIXES_VOLTAGE && p->value == 0) { return CRDI_ROLE_TIE; }
+    return k->role[b->w->purpose];
 }
 
-static role role_of_storage(builder* b, int32_t i, bool capacitor)
+// Something that depends on its current gives it a row, if its equation fits into one.
+static crdi_role role_of(const builder* b, int32_t i)
 {
-    if (!(b->n->parts[i].value > 0)) { return NO_PLACE; }
-    switch (b->w->purpose) {
-    case CRDI_NETWORK_GIVEN:
-        return capacitor ? alone(b, i, TIE, CRDI_ROW_VOLTAGE) : alone(b, i, FLOW, CRDI_ROW_CURRENT);
-    case CRDI_NETWORK_REST:
-        return capacitor ? alone(b, i, OPEN, CRDI_ROW_CURRENT) : alone(b, i, TIE, CRDI_ROW_VOLTAGE);
-    default:
-        return alone(b, i, BRANCH, capacitor ? CRDI_ROW_CAPACITOR : CRDI_ROW_INDUCTOR);
-    }
-}
-
-static role role_of(builder* b, int32_t i)
-{
-    const crd_part* p = &b->n->parts[i];
-    const bool steps = b->w->purpose == CRDI_NETWORK_STEPS;
-    switch ((crd_part_kind)p->kind) {
-    case CRD_PART_RESISTOR:
-        if (p->index >= 0) { return b->wanted[i] || !steps ? NO_PLACE : DEVICE; }
-        return p->value == 0 ? alone(b, i, TIE, CRDI_ROW_VOLTAGE)
-                             : alone(b, i, BRANCH, CRDI_ROW_RESISTOR);
-    case CRD_PART_CAPACITOR:
-        return role_of_storage(b, i, true);
-    case CRD_PART_INDUCTOR:
-        return role_of_storage(b, i, false);
-    case CRD_PART_MUTUAL:
-        return OPEN;
-    case CRD_PART_VOLTAGE:
-        return alone(b, i, TIE, CRDI_ROW_VOLTAGE);
-    case CRD_PART_CURRENT:
-        return alone(b, i, FLOW, CRDI_ROW_CURRENT);
-    case CRD_PART_VCVS:
-        b->row_kind[i] = CRDI_ROW_VCVS;
-        return ROW;
-    case CRD_PART_CCVS:
-        b->row_kind[i] = CRDI_ROW_CCVS;
-        return ROW;
-    case CRD_PART_B_VOLTAGE:
-        b->row_kind[i] = CRDI_ROW_LAW;
-        return steps ? ROW : NO_PLACE;
-    case CRD_PART_CCCS:
-    case CRD_PART_VCCS:
-        return b->wanted[i] ? NO_PLACE : GAIN;
-    case CRD_PART_DIODE:
-    case CRD_PART_SWITCH:
-    case CRD_PART_CURRENT_SWITCH:
-    case CRD_PART_B_CURRENT:
-        return b->wanted[i] || !steps ? NO_PLACE : DEVICE;
-    }
-    return NO_PLACE;
+    const crdi_role plain = (crdi_role)b->plain[i];
+    const bool may = plain != CRDI_ROLE_GAIN && plain != CRDI_ROLE_DEVICE;
+    return plain == CRDI_ROLE_NONE || !b->wanted[i] ? plain : may ? CRDI_ROLE_ROW : CRDI_ROLE_NONE;
 }
 
 static bool has_source(const builder* b, int32_t i)
 {
-    return b->role[i] == TIE || b->role[i] == FLOW ||
-           (b->role[i] == ROW &&
-            (b->row_kind[i] == CRDI_ROW_VOLTAGE || b->row_kind[i] == CRDI_ROW_CURRENT));
+    const uint8_t plain = b->plain[i];
+    return plain == CRDI_ROLE_TIE || plain == CRDI_ROLE_FLOW ||
+           (plain == CRDI_ROLE_OPEN && b->role[i] == CRDI_ROLE_ROW);
+}
+
+// B with V=: a row and a device
+static bool is_law_row(const builder* b, int32_t i)
+{
+    return b->role[i] == CRDI_ROLE_ROW && b->plain[i] == CRDI_ROLE_ROW &&
+           crdi_part_kind_of(&b->n->parts[i])->device;
 }
 
 static crd_status find_roles(builder* b)
@@ -129,33 +86,34 @@ static crd_status find_roles(builder* b)
     mark_wanted(b);
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
+        const bool couples = crdi_part_kind_of(p)->couples;
+        b->plain[i] = (uint8_t)plain_role(b, p);
         b->role[i] = (uint8_t)role_of(b, i);
-        if (b->role[i] == NO_PLACE) {
+        if (b->role[i] == CRDI_ROLE_NONE) {
             return crdi_fail(w->ctx, CRD_E_UNSUPPORTED,
                              "circuit: %s has no place in the nodal form (%s); form DAE takes it",
                              crdi_clip(crdi_part_name(n, i)).text,
                              b->wanted[i] ? "something depends on its current" : "its value is 0");
         }
         if (has_source(b, i)) { b->sourced[i] = w->sources++; }
-        w->gains += b->role[i] == GAIN;
-        w->flows += b->role[i] == FLOW;
-        w->rows += b->role[i] == ROW;
-        w->couplings += p->kind == CRD_PART_MUTUAL && w->purpose == CRDI_NETWORK_STEPS;
-        const bool law = b->role[i] == ROW && b->row_kind[i] == CRDI_ROW_LAW;
-        w->devices += b->role[i] == DEVICE || law;
-        if (p->kind == CRD_PART_MUTUAL) { continue; }
+        w->gains += b->role[i] == CRDI_ROLE_GAIN;
+        w->flows += b->role[i] == CRDI_ROLE_FLOW;
+        w->rows += b->role[i] == CRDI_ROLE_ROW;
+        w->couplings += couples && w->purpose == CRDI_NETWORK_STEPS;
+        w->devices += b->role[i] == CRDI_ROLE_DEVICE || is_law_row(b, i);
+        if (couples) { continue; }
         for (int k = 0; k < 4; k++) {
             const int32_t node = p->nodes[k];
             if (node < 0) { continue; }
-            if (b->role[i] != BRANCH || k > 1) {
-                b->busy[node] |= b->role[i] != OPEN || k > 1;
+            if (b->role[i] != CRDI_ROLE_BRANCH || k > 1) {
+                b->busy[node] |= b->role[i] != CRDI_ROLE_OPEN || k > 1;
                 continue;
             }
             if (b->degree[node] < 2) { b->meets[2 * node + b->degree[node]] = i; }
             b->degree[node] += b->degree[node] < 3;
         }
         // a negative resistance may cancel what it is in series with
-        if (b->role[i] == BRANCH && !(p->value > 0)) {
+        if (b->role[i] == CRDI_ROLE_BRANCH && !(p->value > 0)) {
             b->busy[p->nodes[0]] = b->busy[p->nodes[1]] = true;
         }
     }
@@ -182,7 +140,7 @@ static crd_status list_ties(builder* b)
         b->parent_tie[i] = -1;
     }
     for (int32_t i = 0; i < n->part_count; i++) {
-        if (b->role[i] != TIE) { continue; }
+        if (b->role[i] != CRDI_ROLE_TIE) { continue; }
         const int32_t x = find(b->tree, n->parts[i].nodes[0]);
         const int32_t y = find(b->tree, n->parts[i].nodes[1]);
         if (x == y) {
@@ -212,7 +170,7 @@ static void grow_trees(builder* b)
     int32_t* used = b->queue; // not in use yet
     memset(used, 0, (size_t)n->node_count * sizeof *used);
     for (int32_t i = 0; i < n->part_count; i++) {
-        if (b->role[i] != TIE) { continue; }
+        if (b->role[i] != CRDI_ROLE_TIE) { continue; }
         for (int k = 0; k < 2; k++) {
             const int32_t node = n->parts[i].nodes[k];
             b->hang[b->hang_first[node] + used[node]++] = i;
@@ -261,14 +219,14 @@ static int32_t follow(builder* b, int32_t part, int32_t branch, int32_t* members
         b->seen[part] = true;
         w->home[part] = CRDI_HOME_BRANCH;
         w->home_index[part] = branch;
-        switch (p->kind) {
-        case CRD_PART_RESISTOR:
+        switch (crdi_part_kind_of(p)->stores) { // v = R i + L i' + vC, vC' = S i
+        case CRDI_STORES_NOTHING:
             w->r[branch] += p->value;
             break;
-        case CRD_PART_INDUCTOR:
+        case CRDI_STORES_CURRENT:
             w->l[branch] += p->value;
             break;
-        default:
+        case CRDI_STORES_VOLTAGE:
             w->s[branch] += 1 / p->value;
             break;
         }
@@ -351,7 +309,7 @@ static int32_t follow_all(builder* b)
     w->branches = 0;
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
-        if (b->role[i] != BRANCH || b->seen[i]) { continue; }
+        if (b->role[i] != CRDI_ROLE_BRANCH || b->seen[i]) { continue; }
         const bool first = !vanishes(b, p->nodes[0]), second = !vanishes(b, p->nodes[1]);
         if (!first && !second) { continue; } // met from one of its ends
         const int32_t branch = w->branches++;
@@ -375,7 +333,7 @@ static int32_t behind_resistors(const crdi_network* w, int32_t branch, bool at_e
     for (int32_t k = at_end ? last : first; k >= first && k <= last; k += at_end ? -1 : 1) {
         const int32_t m = w->member[k];
         const crd_part* p = &w->n->parts[m < 0 ? ~m : m];
-        if (p->kind != CRD_PART_RESISTOR) { return node; }
+        if (crdi_part_kind_of(p)->stores) { return node; }
         node = p->nodes[(m < 0) == at_end ? 1 : 0];
     }
     return -1;
@@ -415,7 +373,7 @@ static crd_status find_branches(builder* b)
     const crd_netlist* n = b->n;
     int32_t parts = 0;
     for (int32_t i = 0; i < n->part_count; i++) {
-        parts += b->role[i] == BRANCH;
+        parts += b->role[i] == CRDI_ROLE_BRANCH;
     }
     const size_t most = (size_t)parts;
     w->from = crdi_new_array(w->ctx, most, sizeof *w->from);
@@ -473,10 +431,10 @@ static crd_status number_potentials(builder* b)
     }
     int32_t row = 0;
     for (int32_t i = 0; i < n->part_count; i++) {
-        if (b->role[i] != ROW) { continue; }
+        if (b->role[i] != CRDI_ROLE_ROW) { continue; }
         w->home[i] = CRDI_HOME_ROW;
         w->home_index[i] = row;
-        w->row[row] = (crdi_row){.kind = b->row_kind[i],
+        w->row[row] = (crdi_row){.role = b->plain[i],
                                  .part = i,
                                  .unknown = currents + row,
                                  .source = b->sourced[i],
@@ -497,24 +455,30 @@ static int32_t row_at(const crdi_network* w, int32_t node)
     return root >= 0 ? root : crdi_network_ground(w);
 }
 
-static int32_t unknown_of(const crdi_network* w, int32_t part) // its current
+// Potentials of what controls it, or the unknown that does; -1: nothing
+static void find_control(const crdi_network* w, const crd_part* p, int32_t* c, int32_t* d)
 {
-    return w->row[w->home_index[part]].unknown;
+    const crdi_part_control control = crdi_part_kind_of(p)->control;
+    *c = *d = -1;
+    if (control == CRDI_CONTROL_VOLTAGE) {
+        *c = at_node(w, p->nodes[2]);
+        *d = at_node(w, p->nodes[3]);
+    }
+    if (control == CRDI_CONTROL_CURRENT) { *c = crdi_network_current_unknown(w, p->refs[0]); }
 }
 
 static void fill_row(crdi_network* w, crdi_row* r, int32_t* state)
 {
     const crd_part* p = &w->n->parts[r->part];
+    const crdi_part_kind* k = crdi_part_kind_of(p);
     r->from = at_node(w, p->nodes[0]);
     r->to = at_node(w, p->nodes[1]);
     r->value = p->value;
-    r->c = r->d = -1;
-    if (r->kind == CRDI_ROW_VCVS) {
-        r->c = at_node(w, p->nodes[2]);
-        r->d = at_node(w, p->nodes[3]);
-    }
-    if (r->kind == CRDI_ROW_CCVS) { r->c = unknown_of(w, p->refs[0]); }
-    if (r->kind == CRDI_ROW_CAPACITOR || r->kind == CRDI_ROW_INDUCTOR) { r->state = (*state)++; }
+    find_control(w, p, &r->c, &r->d);
+    if (r->role != CRDI_ROLE_BRANCH) { return; }
+    r->drop = k->drop;
+    r->capacitor = k->stores == CRDI_STORES_VOLTAGE;
+    if (k->stores) { r->state = (*state)++; }
 }
 
 static void fill_gain(crdi_network* w, crdi_gain* g, const crd_part* p)
@@ -522,9 +486,8 @@ static void fill_gain(crdi_network* w, crdi_gain* g, const crd_part* p)
     *g = (crdi_gain){.from = at_node(w, p->nodes[0]),
                      .to = at_node(w, p->nodes[1]),
                      .value = p->value,
-                     .by_current = p->kind == CRD_PART_CCCS};
-    g->c = g->by_current ? unknown_of(w, p->refs[0]) : at_node(w, p->nodes[2]);
-    g->d = g->by_current ? -1 : at_node(w, p->nodes[3]);
+                     .by_current = crdi_part_kind_of(p)->control == CRDI_CONTROL_CURRENT};
+    find_control(w, p, &g->c, &g->d);
 }
 
 static crd_status fill_lists(builder* b)
@@ -545,27 +508,27 @@ static crd_status fill_lists(builder* b)
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
         if (b->sourced[i] >= 0) { w->source[b->sourced[i]] = i; }
-        if (b->role[i] == FLOW) {
+        if (b->role[i] == CRDI_ROLE_FLOW) {
             w->home[i] = CRDI_HOME_FLOW;
             w->home_index[i] = b->sourced[i];
             w->flow[flow++] = (crdi_flow){.from = row_at(w, p->nodes[0]),
                                           .to = row_at(w, p->nodes[1]),
                                           .source = b->sourced[i]};
-        } else if (b->role[i] == GAIN) {
+        } else if (b->role[i] == CRDI_ROLE_GAIN) {
             w->home[i] = CRDI_HOME_GAIN;
             w->home_index[i] = gain;
             fill_gain(w, &w->gain[gain++], p);
-        } else if (b->role[i] == DEVICE) {
+        } else if (b->role[i] == CRDI_ROLE_DEVICE) {
             w->home[i] = CRDI_HOME_DEVICE;
             w->home_index[i] = device;
             w->device[device++] = i;
-        } else if (b->role[i] == ROW && b->row_kind[i] == CRDI_ROW_LAW) {
+        } else if (is_law_row(b, i)) {
             w->device[device++] = i;
-        } else if (p->kind == CRD_PART_MUTUAL && w->purpose == CRDI_NETWORK_STEPS) {
+        } else if (crdi_part_kind_of(p)->couples && w->purpose == CRDI_NETWORK_STEPS) {
             const double la = n->parts[p->refs[0]].value, lb = n->parts[p->refs[1]].value;
             w->coupling[coupling++] = (crdi_coupling){.a = w->home_index[p->refs[0]],
                                                       .b = w->home_index[p->refs[1]],
-                                                      .value = p->value * sqrt(la * lb)};
+                                                      .value = crdi_part_mutual(p, la, lb)};
         }
     }
     return CRD_OK;
@@ -581,10 +544,10 @@ static crd_status fill_touches(builder* b)
     for (int pass = 0; pass < 2; pass++) {
         for (int32_t i = 0; i < n->part_count; i++) {
             const crd_part* p = &n->parts[i];
-            if (p->kind == CRD_PART_MUTUAL || p->nodes[0] == p->nodes[1]) { continue; }
+            if (crdi_part_kind_of(p)->couples || p->nodes[0] == p->nodes[1]) { continue; }
             for (int k = 0; k < 2; k++) {
                 const int32_t t = b->parent_tie[p->nodes[k]];
-                if (t < 0 || (b->role[i] == TIE && w->home_index[i] == t)) { continue; }
+                if (t < 0 || (b->role[i] == CRDI_ROLE_TIE && w->home_index[i] == t)) { continue; }
                 if (pass == 0) {
                     w->touch_first[t + 1]++;
                 } else {
@@ -614,7 +577,7 @@ static crd_status make_room(builder* b)
     crdi_network* w = b->w;
     const size_t parts = (size_t)b->n->part_count, nodes = (size_t)b->n->node_count;
     b->role = crdi_new_array(w->ctx, parts, 1);
-    b->row_kind = crdi_new_array(w->ctx, parts, 1);
+    b->plain = crdi_new_array(w->ctx, parts, 1);
     b->wanted = crdi_new_array(w->ctx, parts, 1);
     b->seen = crdi_new_array(w->ctx, parts, sizeof *b->seen);
     b->sourced = crdi_new_array(w->ctx, parts, sizeof *b->sourced);
@@ -628,9 +591,9 @@ static crd_status make_room(builder* b)
     w->node_at = crdi_new_array(w->ctx, nodes, sizeof *w->node_at);
     w->home = crdi_new_array(w->ctx, parts, 1);
     w->home_index = crdi_new_array(w->ctx, parts, sizeof *w->home_index);
-    if (!b->role || !b->row_kind || !b->wanted || !b->seen || !b->sourced || !b->busy ||
-        !b->degree || !b->meets || !b->tree || !b->queue || !b->hang_first || !b->parent_tie ||
-        !w->node_at || !w->home || !w->home_index) {
+    if (!b->role || !b->plain || !b->wanted || !b->seen || !b->sourced || !b->busy || !b->degree ||
+        !b->meets || !b->tree || !b->queue || !b->hang_first || !b->parent_tie || !w->node_at ||
+        !w->home || !w->home_index) {
         return CRD_E_MEMORY;
     }
     for (size_t i = 0; i < parts; i++) {
@@ -660,9 +623,8 @@ crd_status crdi_network_init(crdi_network* w, crd_context* ctx, const crd_netlis
     *w = (crdi_network){.ctx = ctx, .n = n, .purpose = purpose};
     builder b = {.w = w, .n = n};
     const crd_status st = build(&b);
-    void* const all[] = {b.role,       b.row_kind, b.wanted,    b.seen, b.sourced,
-                         b.busy,       b.degree,   b.meets,     b.tree, b.queue,
-                         b.hang_first, b.hang,     b.parent_tie};
+    void* const all[] = {b.role,  b.plain, b.wanted, b.seen,       b.sourced, b.busy,      b.degree,
+                         b.meets, b.tree,  b.queue,  b.hang_first, b.hang,    b.parent_tie};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         crd_free(ctx, all[i]);
     }

@@ -22,12 +22,7 @@
 // (`gains`) or a `device`: what is not linear.
 #pragma once
 #include "circuit/circuit.h"
-
-typedef enum crdi_network_for {
-    CRDI_NETWORK_STEPS,
-    CRDI_NETWORK_GIVEN, // a beginning: capacitors are voltage sources, inductors current sources
-    CRDI_NETWORK_REST,  // an operating point: capacitors are open, inductors voltage sources of 0
-} crdi_network_for;
+#include "shared/circuit_part.h"
 
 typedef enum crdi_home { // where a part went
     CRDI_HOME_NONE,
@@ -50,25 +45,21 @@ typedef struct crdi_flow { // a current source: rows of Kirchhoff's law, `unknow
     int32_t from, to, source;
 } crdi_flow;
 
-typedef enum crdi_row_kind {
-    CRDI_ROW_VOLTAGE,   // v = source
-    CRDI_ROW_CURRENT,   // i = source
-    CRDI_ROW_RESISTOR,  // v - R i = 0
-    CRDI_ROW_CAPACITOR, // state
-    CRDI_ROW_INDUCTOR,  // state; with couplings
-    CRDI_ROW_VCVS,
-    CRDI_ROW_CCVS,
-    CRDI_ROW_LAW, // v = expression: a device
-} crdi_row_kind;
-
+// A part whose current is an unknown, and its equation:
+//     BRANCH          v - drop(i) = history      R, L or C by the drop of its kind
+//     TIE             v = source
+//     FLOW, OPEN      i = source
+//     ROW             v = value * control, or what its device says
 typedef struct crdi_row {
-    uint8_t kind;
+    uint8_t role;          // crdi_role that it would have if nothing needed its current
     int32_t part, unknown; // the unknown is its current, and the number of its row
     int32_t from, to;      // potentials
-    int32_t c, d;          // VCVS: potentials; CCVS: c is an unknown
-    int32_t source;        // VOLTAGE, CURRENT
-    int32_t state;         // CAPACITOR, INDUCTOR: index into state arrays; -1
+    int32_t c, d;          // control: potentials, or c is an unknown current and d -1; -1: none
+    int32_t source;        // TIE, FLOW, OPEN; -1
+    int32_t state;         // index into state arrays; -1
+    bool capacitor;        // of those with state
     double value;
+    double (*drop)(double value, double w, double i); // BRANCH
 } crdi_row;
 
 typedef struct crdi_coupling { // of the rows of two inductors
@@ -116,6 +107,11 @@ void crdi_network_clear(crdi_network* w);
 // Unknown i becomes unknown to[i].
 void crdi_network_renumber(crdi_network* w, const int32_t* to);
 
+// The unknown that is the current of a part with a row
+static inline int32_t crdi_network_current_unknown(const crdi_network* w, int32_t part)
+{
+    return w->row[w->home_index[part]].unknown;
+}
 static inline int32_t crdi_network_ground(const crdi_network* w)
 {
     return w->unknowns;

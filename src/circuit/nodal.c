@@ -1,8 +1,6 @@
 // The fast form as a form.
 #include "circuit/nodal.h"
 
-#include "circuit/devices.h"
-
 #include <math.h>
 #include <string.h>
 
@@ -37,7 +35,7 @@ static crd_status make_sources(crdi_nodal* d)
     if (!d->wave || !d->varying) { return CRD_E_MEMORY; }
     for (int32_t k = 0; k < net->sources; k++) {
         const crd_part* p = &n->parts[net->source[k]];
-        const bool wave = p->kind == CRD_PART_VOLTAGE || p->kind == CRD_PART_CURRENT;
+        const bool wave = crdi_part_is_source(p);
         d->wave[k] = wave ? &n->waves[p->index] : NULL;
         if (wave && d->wave[k]->kind != CRD_WAVE_DC) { d->varying[d->varying_count++] = k; }
     }
@@ -51,7 +49,8 @@ static bool has_series_capacitors(const crdi_network* net)
         int count = 0;
         for (int32_t k = net->first[b]; k < net->first[b + 1]; k++) {
             const int32_t m = net->member[k];
-            count += net->n->parts[m < 0 ? ~m : m].kind == CRD_PART_CAPACITOR;
+            const crd_part* p = &net->n->parts[m < 0 ? ~m : m];
+            count += crdi_part_kind_of(p)->stores == CRDI_STORES_VOLTAGE;
         }
         if (count > 1) { return true; }
     }
@@ -142,17 +141,16 @@ static void destroy(crd_circuit* c, void* self)
     crdi_sparse_clear(&d->sparse);
     crdi_assembly_clear(&d->all);
     crdi_network_clear(&d->net);
-    void* const all[] = {d->ll,          d->la,           d->al,          d->aa,
-                         d->ll_value,    d->row_from,     d->row_to,      d->wave,
-                         d->varying,     d->device,       d->room,        d->columns,
-                         d->pot,         d->source,       d->vl,          d->shift,
-                         d->state,       d->before,       d->r,           d->j,
-                         d->ec,          d->off,          d->z,           d->matrix,
-                         d->rc,          d->ra,           d->ua,          d->is_current,
-                         d->pot_saved,   d->next,         d->vl_saved,    d->source_saved,
-                         d->begin_v,     d->before_saved, d->state_saved, d->begin_i,
-                         d->room_saved,  d->drive_order,  d->flow_order,  d->row_order,
-                         d->tie_current, d->p_before,     d->delta};
+    void* const all[] = {
+        d->ll,          d->la,          d->al,           d->aa,          d->ll_value,
+        d->row_from,    d->row_to,      d->wave,         d->varying,     d->device,
+        d->run,         d->room,        d->columns,      d->pot,         d->source,
+        d->vl,          d->shift,       d->state,        d->before,      d->r,
+        d->j,           d->ec,          d->off,          d->z,           d->matrix,
+        d->rc,          d->ra,          d->ua,           d->is_current,  d->pot_saved,
+        d->next,        d->vl_saved,    d->source_saved, d->begin_v,     d->before_saved,
+        d->state_saved, d->begin_i,     d->room_saved,   d->drive_order, d->flow_order,
+        d->row_order,   d->tie_current, d->p_before,     d->delta};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
         crd_free(c->ctx, all[i]);
     }
@@ -178,7 +176,7 @@ static crd_status create(crd_circuit* c, void** self)
     CRD_TRY(crdi_nodal_devices(d));
     CRD_TRY(make_state(d));
     CRD_TRY(make_sources(d));
-    d->few = d->laws && !d->diodes && !d->switches && !d->whole && d->net.rows == 0 &&
+    d->few = d->laws && !d->limited && !d->switches && !d->whole && d->net.rows == 0 &&
              d->varying_count == 0 && d->linear > 0 && d->net.unknowns <= CRDI_DENSE_MOST;
     CRD_TRY(crdi_nodal_matrices(d));
     st = make_sets(d);
@@ -204,13 +202,15 @@ static void structure(const crd_circuit* c, crd_circuit_structure* out)
     int64_t variables = n->node_count, differential = 0;
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
-        variables += p->kind != CRD_PART_MUTUAL;
-        differential += p->kind == CRD_PART_CAPACITOR || p->kind == CRD_PART_INDUCTOR;
-        if (p->kind != CRD_PART_DIODE) { continue; }
-        const bool charge = crdi_diode_has_charge(&n->diodes[p->index]);
-        if (n->diodes[p->index].rs > 0 || charge) { variables += 2; } // a node inside, its current
-        variables += charge ? 2 : 0;
-        differential += charge;
+        const crdi_part_kind* k = crdi_part_kind_of(p);
+        const unsigned inside = k->inside ? k->inside(n, p) : 0;
+        variables += !k->couples;
+        differential += k->stores != CRDI_STORES_NOTHING;
+        if (inside & CRDI_INSIDE_NODE) { variables += 2; } // and its current
+        if (inside & CRDI_INSIDE_CHARGE) {
+            variables += 2;
+            differential++;
+        }
     }
     out->variables = variables;
     out->differential = differential;
@@ -240,10 +240,10 @@ static double drop(const crdi_nodal* d, int32_t branch, int32_t part)
     const crdi_network* net = &d->net;
     const crd_part* p = &net->n->parts[part];
     const int32_t k = branch - net->resistive;
-    switch (p->kind) {
-    case CRD_PART_CAPACITOR:
+    switch (crdi_part_kind_of(p)->stores) {
+    case CRDI_STORES_VOLTAGE:
         return capacitor_voltage(d, branch, part);
-    case CRD_PART_INDUCTOR:
+    case CRDI_STORES_CURRENT:
         return d->vl[k] * p->value / net->l[branch];
     default: {
         const double v = d->pot[net->from[branch]] - d->pot[net->to[branch]];
@@ -298,9 +298,9 @@ static void states(const crd_circuit* c, double* out)
     const crdi_network* net = &d->net;
     crdi_nodal_ladder_sync(d);
     for (int32_t i = 0; i < c->n->part_count; i++) {
-        const crd_part* p = &c->n->parts[i];
-        const bool capacitor = p->kind == CRD_PART_CAPACITOR;
-        if (!capacitor && p->kind != CRD_PART_INDUCTOR) { continue; }
+        const crdi_part_store stores = crdi_part_kind_of(&c->n->parts[i])->stores;
+        const bool capacitor = stores == CRDI_STORES_VOLTAGE;
+        if (!stores) { continue; }
         const int32_t at = net->home_index[i];
         if (net->home[i] == CRDI_HOME_ROW) {
             const int32_t k = net->row[at].state;

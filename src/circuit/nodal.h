@@ -113,13 +113,35 @@ typedef struct crdi_nodal_set {
 
 // ---- nodal_devices.c ---------------------------------------------------------------------------
 
-typedef enum crdi_device_kind {
-    CRDI_DEVICE_DIODE,
-    CRDI_DEVICE_SWITCH,
-    CRDI_DEVICE_RESISTANCE, // by expression
-    CRDI_DEVICE_FLOW,       // B current
-    CRDI_DEVICE_LAW,        // B voltage
+typedef struct crdi_device crdi_device;
+typedef struct crdi_device_state crdi_device_state;
+typedef struct crdi_nodal crdi_nodal;
+struct crdi_dae;
+
+// What is not linear, as rows of parts have it. `stamp` and `move` serve devices of one kind that
+// follow each other: d->device[first] ..., d->next[first] ...
+typedef struct crdi_device_kind {
+    bool nonlinear;                              // false: a switch, linear where it stands
+    void (*make)(crdi_nodal* d, crdi_device* e); // constants; its ends are known. NULL: none
+    // i = j + g (v(a) - v(b)) at the last iterate, into d->matrix and d->ra; `tangent`: false, an
+    // old one may serve. The first device without a value, -1: all have one.
+    int32_t (*stamp)(crdi_nodal* d, int32_t first, int32_t count, double t, bool tangent);
+    // Its own variable follows the solution, bounded: the largest change (0: settled), whose. NULL:
+    // it has none, and is settled when the potentials are.
+    double (*move)(crdi_nodal* d, int32_t first, int32_t count, double small, int* worst);
+    double (*off)(const crdi_nodal* d,
+                  int32_t device); // its current, by its curvature; NULL: unknown
+    // Guess and history of a step. NULL: nothing
+    void (*begin)(crdi_device* e, const crdi_device_state* s, crdi_device_state* next,
+                  const double* weights, bool trapezoid);
+    void (*settle)(const crdi_nodal* d, const crdi_device* e, crdi_device_state* s, double w);
+    void (*take)(const struct crdi_dae* dae, const crdi_device* e, crdi_device_state* s); // begins
 } crdi_device_kind;
+
+typedef struct crdi_device_run { // devices of one kind
+    const crdi_device_kind* kind;
+    int32_t first, count;
+} crdi_device_run;
 
 typedef struct crdi_column { // what an expression uses, or half of a pair
     int32_t u;               // active unknown, or trash
@@ -129,12 +151,12 @@ typedef struct crdi_column { // what an expression uses, or half of a pair
     double sign;
 } crdi_column;
 
-typedef struct crdi_device {
-    uint8_t kind;
+struct crdi_device {
+    const crdi_device_kind* kind;
     bool charged; // a diode with capacitance
     int32_t part;
     int32_t a, b;    // potentials
-    int32_t ua, ub;  // active unknowns behind them (LAW: ua is its row), or trash
+    int32_t ua, ub;  // active unknowns behind them (B voltage: ua is its row), or trash
     int32_t slot[4]; // (ua, ua), (ua, ub), (ub, ua), (ub, ub) of the matrix
     int32_t c, d;    // potentials that control a switch; d -1: c is an unknown current
     const crd_diode_model* diode;
@@ -155,22 +177,24 @@ typedef struct crdi_device {
     // its junction's voltage to v.
     double j, conductance, v, slope;
     double history; // of its charge
-} crdi_device;
+};
 
-typedef struct crdi_device_state {
+struct crdi_device_state {
     double v[4]; // of a junction, now and in the last steps
     double i;    // current
     double charging, q[3];
     double closed;
-} crdi_device_state;
+};
 
-typedef struct crdi_nodal {
+struct crdi_nodal {
     crd_circuit* c;
     crdi_network net;
-    int32_t linear, active;      // unknowns: 0 .. linear-1, linear .. linear+active-1
-    bool whole;                  // all are active, by KLU in each iteration
-    bool nonlinear;              // devices other than switches
-    bool laws, diodes, switches; // there are devices by expression, diodes, switches
+    int32_t linear, active; // unknowns: 0 .. linear-1, linear .. linear+active-1
+    bool whole;             // all are active, by KLU in each iteration
+    bool nonlinear;         // devices other than switches
+    bool laws;              // devices that are settled when the potentials are
+    bool limited;           // devices with a variable of their own that moves only so far: diodes
+    bool switches;          // devices that are linear
     bool symmetric;
     bool few; // laws between few unknowns, nothing else that varies: steps have a shorter way
     crdi_assembly all;
@@ -193,6 +217,8 @@ typedef struct crdi_nodal {
     int32_t drive_constant, flow_constant, row_constant, row_count;
 
     crdi_device* device;
+    crdi_device_run* run; // (runs)
+    int32_t runs;
     double* room; // of all devices
     crdi_column* columns;
 
@@ -234,7 +260,7 @@ typedef struct crdi_nodal {
     crdi_linear begin_matrix[2];
     double *begin_v, *begin_i, *begin_work; // (nodes), (parts)
     crd_circuit* reference;                 // DAE form, where a beginning is not plain
-} crdi_nodal;
+};
 
 // Current of a part by its place; branches with state from `i` (NULL: none have).
 double crdi_network_current(const crdi_network* net, const double* pot, const double* source,
@@ -261,6 +287,39 @@ crd_status crdi_nodal_newton(crdi_nodal* d, double t);
 void crdi_nodal_guess_again(crdi_nodal* d);                      // without looking ahead
 void crdi_nodal_settle(crdi_nodal* d, double w);                 // d->next becomes the state
 bool crdi_nodal_switch(crdi_nodal* d, crdi_device_state* state); // at the present potentials
+
+// For the stamps of parts:
+static inline void crdi_device_stamp(crdi_nodal* d, const crdi_device* e, double g, double j)
+{
+    double *m = d->matrix, *r = d->ra;
+    m[e->slot[0]] += g;
+    m[e->slot[1]] -= g;
+    m[e->slot[2]] -= g;
+    m[e->slot[3]] += g;
+    r[e->ua] -= j;
+    r[e->ub] += j;
+}
+static inline double crdi_device_across(const crdi_nodal* d, const crdi_device* e) // v(a) - v(b)
+{
+    return d->p0[e->a] - d->p0[e->b] + (d->ua[e->ua] - d->ua[e->ub]);
+}
+static inline double crdi_device_potential(const crdi_nodal* d, int32_t potential)
+{
+    const int32_t root = d->net.root[potential];
+    return d->p0[potential] + (root >= 0 ? d->ua[root - d->linear] : 0);
+}
+static inline int32_t crdi_device_active(const crdi_nodal* d, int32_t potential) // or trash
+{
+    const int32_t root = d->net.root[potential];
+    return root >= 0 ? root - d->linear : d->active;
+}
+// Of a law: value at d->ua, and gradient unless the old one is to serve. false: it has none.
+bool crdi_device_evaluate(crdi_nodal* d, crdi_device* e, double t, bool tangent);
+// What it uses pulls with `factor` times the gradient in the rows of both ends; j is what the
+// current (or voltage) is when all unknowns are 0.
+void crdi_device_pull(crdi_nodal* d, crdi_device* e, double factor, double j);
+void crdi_device_settle_law(const crdi_nodal* d, const crdi_device* e, crdi_device_state* s,
+                            double w);
 
 // ---- nodal_ladder.c: the fused steps of a network that is a ladder -----------------------------
 

@@ -2,7 +2,6 @@
 // current sources (or nothing and a wire, at rest), and one solution says all. Everything else
 // (loops of capacitors and sources, cutsets of inductors, devices) is asked of the reference form.
 #include "circuit/dae.h"
-#include "circuit/devices.h"
 #include "circuit/nodal.h"
 
 #include <math.h>
@@ -12,18 +11,6 @@ enum { GIVEN, REST };
 
 // ---- which -------------------------------------------------------------------------------------
 
-static bool is_given(const crd_netlist* n)
-{
-    if (n->uic) { return true; }
-    for (int32_t i = 0; i < n->part_count; i++) {
-        const crd_part* p = &n->parts[i];
-        if (p->has_ic && (p->kind == CRD_PART_CAPACITOR || p->kind == CRD_PART_INDUCTOR)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 // An operating point with capacitors that .ic holds
 static bool is_held(const crd_netlist* n)
 {
@@ -31,7 +18,7 @@ static bool is_held(const crd_netlist* n)
     for (int32_t i = 1; i < n->node_count && n->node_ic; i++) {
         held = held || !isnan(n->node_ic[i]);
     }
-    return held && !is_given(n);
+    return held && !crdi_netlist_is_given(n);
 }
 
 static crd_status make_plain(crdi_nodal* d, int which)
@@ -76,7 +63,7 @@ crd_status crdi_nodal_begin_init(crdi_nodal* d)
     crd_status st = CRD_E_UNSUPPORTED;
     if (d->net.devices == 0 && !is_held(d->c->n)) {
         st = make_plain(d, GIVEN); // also at rest: it says that nothing else is free
-        if (st == CRD_OK && !is_given(d->c->n)) { st = make_plain(d, REST); }
+        if (st == CRD_OK && !crdi_netlist_is_given(d->c->n)) { st = make_plain(d, REST); }
     }
     if (st == CRD_E_UNSUPPORTED) {
         clear_plain(d);
@@ -107,29 +94,15 @@ void crdi_nodal_begin_clear(crdi_nodal* d)
 
 // ---- plain -------------------------------------------------------------------------------------
 
-static double capacitor_ic(const crd_netlist* n, const crd_part* p)
-{
-    if (p->has_ic) { return p->ic; }
-    if (!n->node_ic) { return 0; }
-    const double a = p->nodes[0] == 0 ? 0 : n->node_ic[p->nodes[0]];
-    const double b = p->nodes[1] == 0 ? 0 : n->node_ic[p->nodes[1]];
-    return isnan(a - b) ? 0 : a - b;
-}
-
 static double source_value(const crd_circuit* c, const crdi_network* net, int32_t part, double t)
 {
     const crd_part* p = &c->n->parts[part];
-    switch (p->kind) {
-    case CRD_PART_VOLTAGE:
-    case CRD_PART_CURRENT:
-        return crd_waveform_eval(&c->n->waves[p->index], t, c->inputs);
-    case CRD_PART_CAPACITOR:
-        return net->purpose == CRDI_NETWORK_GIVEN ? capacitor_ic(c->n, p) : 0;
-    case CRD_PART_INDUCTOR:
-        return net->purpose == CRDI_NETWORK_GIVEN && p->has_ic ? p->ic : 0;
-    default:
-        return 0;
-    }
+    const crdi_part_store stores = crdi_part_kind_of(p)->stores;
+    if (crdi_part_is_source(p)) { return crd_waveform_eval(&c->n->waves[p->index], t, c->inputs); }
+    if (net->purpose != CRDI_NETWORK_GIVEN || !stores) { return 0; }
+    return stores == CRDI_STORES_VOLTAGE ? crdi_netlist_capacitor_ic(c->n, p)
+           : p->has_ic                   ? p->ic
+                                         : 0;
 }
 
 static void solve_plain(crdi_nodal* d, int which, double t)
@@ -172,7 +145,7 @@ static crd_status ask_reference(crdi_nodal* d, double t)
         d->begin_v[i] = crdi_form_dae.voltage(c, i);
     }
     for (int32_t i = 0; i < n->part_count; i++) {
-        const bool has = n->parts[i].kind != CRD_PART_MUTUAL;
+        const bool has = !crdi_part_kind_of(&n->parts[i])->couples;
         d->begin_i[i] = has ? crdi_form_dae.current(c, i) : 0;
     }
     return CRD_OK;
@@ -180,19 +153,10 @@ static crd_status ask_reference(crdi_nodal* d, double t)
 
 static void take_devices(crdi_nodal* d)
 {
-    const crdi_dae* dae = d->reference->self;
     for (int32_t k = 0; k < d->net.devices; k++) {
         const crdi_device* e = &d->device[k];
-        const crdi_dae_part* q = &dae->part[e->part];
-        crdi_device_state* s = &d->state[k];
-        *s = (crdi_device_state){.i = d->begin_i[e->part]};
-        if (e->kind == CRDI_DEVICE_SWITCH) { s->closed = dae->closed[q->device]; }
-        if (e->kind != CRDI_DEVICE_DIODE) { continue; }
-        s->v[0] = crdi_dae_junction(dae, q, e->part, dae->x[0]);
-        if (e->charged) {
-            s->q[0] = dae->x[0][q->charge];
-            s->charging = dae->x[0][q->charging];
-        }
+        d->state[k] = (crdi_device_state){.i = d->begin_i[e->part]};
+        if (e->kind->take) { e->kind->take(d->reference->self, e, &d->state[k]); }
     }
 }
 
@@ -212,16 +176,16 @@ static void take_branch(crdi_nodal* d, int32_t b)
     double vc = 0, vl = 0;
     for (int32_t p = net->first[b]; p < net->first[b + 1]; p++) {
         const int32_t m = net->member[p];
-        const uint8_t kind = net->n->parts[m < 0 ? ~m : m].kind;
-        if (kind == CRD_PART_CAPACITOR) { vc += across(d, m); }
-        if (kind == CRD_PART_INDUCTOR) { vl += across(d, m); }
+        const crdi_part_store stores = crdi_part_kind_of(&net->n->parts[m < 0 ? ~m : m])->stores;
+        if (stores == CRDI_STORES_VOLTAGE) { vc += across(d, m); }
+        if (stores == CRDI_STORES_CURRENT) { vl += across(d, m); }
     }
     d->i[0][k] = m0 < 0 ? -d->begin_i[~m0] : d->begin_i[m0];
     d->vc[0][k] = vc;
     d->vl[k] = vl;
     for (int32_t p = net->first[b]; p < net->first[b + 1] && d->shift; p++) {
         const int32_t m = net->member[p], part = m < 0 ? ~m : m;
-        if (net->n->parts[part].kind == CRD_PART_CAPACITOR) {
+        if (crdi_part_kind_of(&net->n->parts[part])->stores == CRDI_STORES_VOLTAGE) {
             d->shift[part] = across(d, m) - vc / (net->s[b] * net->n->parts[part].value);
         }
     }
@@ -240,7 +204,7 @@ static void take(crdi_nodal* d, double t)
         const crdi_row* r = &net->row[k];
         d->pot[r->unknown] = d->begin_i[r->part];
         if (r->state < 0) { continue; }
-        const bool capacitor = r->kind == CRDI_ROW_CAPACITOR;
+        const bool capacitor = r->capacitor;
         const double v = across(d, r->part);
         d->i[0][r->state] = d->begin_i[r->part];
         d->vc[0][r->state] = capacitor ? v : 0;
@@ -257,7 +221,7 @@ crd_status crdi_nodal_begin(crd_circuit* c, double t)
         const crd_status st = ask_reference(d, t);
         if (st < 0) { return st; }
     } else {
-        solve_plain(d, is_given(c->n) ? GIVEN : REST, t);
+        solve_plain(d, crdi_netlist_is_given(c->n) ? GIVEN : REST, t);
     }
     take(d, t);
     if (d->reference) { take_devices(d); }

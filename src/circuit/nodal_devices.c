@@ -1,5 +1,4 @@
 // Diodes, switches and laws of the fast form: which unknowns they touch, and Newton's method there.
-#include "circuit/devices.h"
 #include "circuit/nodal.h"
 
 #include <math.h>
@@ -13,24 +12,12 @@ static void mark(const crdi_nodal* d, uint8_t* active, int32_t potential)
     if (root >= 0) { active[root] = true; }
 }
 
-static int32_t current_unknown(const crdi_network* net, int32_t part)
-{
-    return net->row[net->home_index[part]].unknown;
-}
-
-static const crd_expression* law_of(const crd_netlist* n, const crd_part* p)
-{
-    const bool law = p->kind == CRD_PART_RESISTOR || p->kind == CRD_PART_B_VOLTAGE ||
-                     p->kind == CRD_PART_B_CURRENT;
-    return law ? n->expressions[p->index] : NULL;
-}
-
 static int32_t mark_device(const crdi_nodal* d, uint8_t* active, const crd_part* p)
 {
     const crdi_network* net = &d->net;
     mark(d, active, net->node_at[p->nodes[0]]);
     mark(d, active, net->node_at[p->nodes[1]]);
-    const crd_expression* law = law_of(net->n, p);
+    const crd_expression* law = crdi_part_law(net->n, p);
     const crd_use* uses;
     const int count = law ? crd_expression_uses(law, &uses) : 0;
     int32_t columns = 0;
@@ -45,7 +32,7 @@ static int32_t mark_device(const crdi_nodal* d, uint8_t* active, const crd_part*
             columns++;
             break;
         case CRD_USE_CURRENT:
-            mark(d, active, current_unknown(net, uses[k].a));
+            mark(d, active, crdi_network_current_unknown(net, uses[k].a));
             columns++;
             break;
         case CRD_USE_INPUT:
@@ -119,17 +106,11 @@ static int32_t slot_of(crdi_nodal* d, places* p, int32_t row, int32_t column)
     return (int32_t)p->count++;
 }
 
-static int32_t active_of(const crdi_nodal* d, int32_t potential) // or trash
-{
-    const int32_t root = d->net.root[potential];
-    return root >= 0 ? root - d->linear : d->active;
-}
-
 static void add_column(crdi_nodal* d, places* p, crdi_device* e, int32_t potential, int use,
                        double sign)
 {
     crdi_column* c = &e->column[e->columns++];
-    const int32_t u = active_of(d, potential);
+    const int32_t u = crdi_device_active(d, potential);
     *c = (crdi_column){.u = u, .potential = potential, .use = use, .sign = sign};
     c->slot[0] = slot_of(d, p, e->ua, u);
     c->slot[1] = slot_of(d, p, e->ub, u);
@@ -144,20 +125,10 @@ static void make_columns(crdi_nodal* d, places* p, crdi_device* e)
             add_column(d, p, e, net->node_at[u->a], k, 1);
         }
         if (u->kind == CRD_USE_PAIR) { add_column(d, p, e, net->node_at[u->b], k, -1); }
-        if (u->kind == CRD_USE_CURRENT) { add_column(d, p, e, current_unknown(net, u->a), k, 1); }
+        if (u->kind == CRD_USE_CURRENT) {
+            add_column(d, p, e, crdi_network_current_unknown(net, u->a), k, 1);
+        }
     }
-}
-
-static void make_diode(crdi_device* e, const crd_diode_model* m)
-{
-    e->kind = CRDI_DEVICE_DIODE;
-    e->diode = m;
-    e->charged = crdi_diode_has_charge(m);
-    e->plain = !e->charged && m->bv <= 0;
-    e->is = m->is;
-    e->nvt = m->n * m->vt;
-    e->inverse_nvt = 1 / e->nvt;
-    e->critical = e->nvt * log(e->nvt / (sqrt(2) * m->is));
 }
 
 static void make_device(crdi_nodal* d, places* p, int32_t k, double** room, crdi_column** columns)
@@ -169,36 +140,15 @@ static void make_device(crdi_nodal* d, places* p, int32_t k, double** room, crdi
     e->part = net->device[k];
     e->a = net->node_at[part->nodes[0]];
     e->b = net->node_at[part->nodes[1]];
-    e->ua = active_of(d, e->a);
-    e->ub = active_of(d, e->b);
-    switch (part->kind) {
-    case CRD_PART_DIODE:
-        make_diode(e, &n->diodes[part->index]);
-        break;
-    case CRD_PART_SWITCH:
-    case CRD_PART_CURRENT_SWITCH:
-        e->kind = CRDI_DEVICE_SWITCH;
-        e->model = &n->switches[part->index];
-        e->d = part->kind == CRD_PART_SWITCH ? net->node_at[part->nodes[3]] : -1;
-        e->c = e->d >= 0 ? net->node_at[part->nodes[2]] : current_unknown(net, part->refs[0]);
-        break;
-    case CRD_PART_RESISTOR:
-        e->kind = CRDI_DEVICE_RESISTANCE;
-        break;
-    case CRD_PART_B_CURRENT:
-        e->kind = CRDI_DEVICE_FLOW;
-        break;
-    default: // B voltage: its equation is the row of its current
-        e->kind = CRDI_DEVICE_LAW;
-        e->ua = active_of(d, current_unknown(net, e->part));
-        e->ub = d->active;
-        break;
-    }
+    e->ua = crdi_device_active(d, e->a);
+    e->ub = crdi_device_active(d, e->b);
+    e->kind = crdi_part_kind_of(part)->device;
+    if (e->kind->make) { e->kind->make(d, e); }
     const int32_t ends[2] = {e->ua, e->ub};
     for (int i = 0; i < 4; i++) {
         e->slot[i] = slot_of(d, p, ends[i / 2], ends[i % 2]);
     }
-    e->law = law_of(n, part);
+    e->law = crdi_part_law(n, part);
     if (e->law) {
         e->uses = crd_expression_uses(e->law, &e->use);
         e->gradient = *room;
@@ -209,10 +159,25 @@ static void make_device(crdi_nodal* d, places* p, int32_t k, double** room, crdi
         make_columns(d, p, e);
         *columns += e->columns;
     }
-    d->nonlinear = d->nonlinear || e->kind != CRDI_DEVICE_SWITCH;
-    d->diodes = d->diodes || e->kind == CRDI_DEVICE_DIODE;
-    d->laws = d->laws || e->law;
-    d->switches = d->switches || e->kind == CRDI_DEVICE_SWITCH;
+    d->nonlinear = d->nonlinear || e->kind->nonlinear;
+    d->switches = d->switches || !e->kind->nonlinear;
+    d->limited = d->limited || e->kind->move;
+    d->laws = d->laws || (e->kind->nonlinear && !e->kind->move);
+}
+
+// Devices of one kind that follow each other
+static crd_status make_runs(crdi_nodal* d)
+{
+    d->run = crdi_new_array(d->c->ctx, (size_t)d->net.devices, sizeof *d->run);
+    if (!d->run) { return CRD_E_MEMORY; }
+    for (int32_t k = 0; k < d->net.devices; k++) {
+        const crdi_device_kind* kind = d->device[k].kind;
+        if (d->runs == 0 || d->run[d->runs - 1].kind != kind) {
+            d->run[d->runs++] = (crdi_device_run){.kind = kind, .first = k};
+        }
+        d->run[d->runs - 1].count++;
+    }
+    return CRD_OK;
 }
 
 // Numbers of places become places in the values of the matrix.
@@ -257,7 +222,7 @@ crd_status crdi_nodal_devices(crdi_nodal* d)
     for (size_t k = 0; k < count; k++) {
         const crd_part* p = &net->n->parts[net->device[k]];
         const crd_use* list;
-        const crd_expression* law = law_of(net->n, p);
+        const crd_expression* law = crdi_part_law(net->n, p);
         uses += law ? (size_t)crd_expression_uses(law, &list) : 0;
         columns += (size_t)mark_device(d, unused, p);
     }
@@ -266,7 +231,7 @@ crd_status crdi_nodal_devices(crdi_nodal* d)
     if (!d->device) { return CRD_E_MEMORY; }
     d->room_count = 2 * uses;
     for (size_t k = 0; k < count; k++) {
-        const crd_expression* law = law_of(net->n, &net->n->parts[net->device[k]]);
+        const crd_expression* law = crdi_part_law(net->n, &net->n->parts[net->device[k]]);
         if (law && crdi_law_create(ctx, law, &d->device[k].table) < 0) { return CRD_E_MEMORY; }
         d->room_count += crdi_law_numbers(d->device[k].table);
     }
@@ -283,7 +248,7 @@ crd_status crdi_nodal_devices(crdi_nodal* d)
     for (int32_t k = 0; k < net->devices; k++) {
         make_device(d, &p, k, &room, &next);
     }
-    crd_status st = p.failed ? CRD_E_MEMORY : CRD_OK;
+    crd_status st = p.failed ? CRD_E_MEMORY : make_runs(d);
     if (st == CRD_OK && d->whole) { st = make_whole(d, &p); }
     crd_free(ctx, p.row);
     crd_free(ctx, p.column);
@@ -305,59 +270,7 @@ crd_status crdi_nodal_devices(crdi_nodal* d)
 
 // ---- one iteration -----------------------------------------------------------------------------
 
-static inline void stamp_conductance(const crdi_device* e, double g, double j, double* m, double* r)
-{
-    m[e->slot[0]] += g;
-    m[e->slot[1]] -= g;
-    m[e->slot[2]] -= g;
-    m[e->slot[3]] += g;
-    r[e->ua] -= j;
-    r[e->ub] += j;
-}
-
-// The variable is the voltage of the junction, which is the logarithm of its current; the series
-// resistance is eliminated: i = j + g (v(a) - v(b)).
-static void stamp_diode(crdi_nodal* d, crdi_device* e, const crdi_device_state* s)
-{
-    const crd_diode_model* m = e->diode;
-    const double v = s->v[0], u = v * e->inverse_nvt;
-    crdi_value_slope i;
-    if (e->plain && u < -700) { // exp would underflow, slowly
-        i = (crdi_value_slope){m->gmin * v - e->is, m->gmin};
-    } else if (e->plain && u < 200) {
-        const double x = e->is * exp(u);
-        i = (crdi_value_slope){x - e->is + m->gmin * v, x * e->inverse_nvt + m->gmin};
-    } else {
-        i = crdi_diode_current(m, v);
-    }
-    if (e->charged) {
-        const crdi_value_slope q = crdi_diode_charge(m, v, i);
-        i.value += d->now->w * q.value + e->history;
-        i.slope += d->now->w * q.slope;
-    }
-    e->slope = 1 / (1 + m->rs * i.slope);
-    e->conductance = i.slope * e->slope;
-    e->v = v + m->rs * i.value;
-    e->j = i.value;
-    const double across = d->p0[e->a] - d->p0[e->b];
-    stamp_conductance(e, e->conductance, e->j + e->conductance * (across - e->v), d->matrix, d->ra);
-}
-
-static void stamp_switch(crdi_nodal* d, crdi_device* e, const crdi_device_state* s)
-{
-    const double g = 1 / (s->closed != 0 ? e->model->on : e->model->off);
-    e->conductance = g;
-    stamp_conductance(e, g, g * (d->p0[e->a] - d->p0[e->b]), d->matrix, d->ra);
-}
-
-static double potential_of(const crdi_nodal* d, int32_t p)
-{
-    const int32_t root = d->net.root[p];
-    return d->p0[p] + (root >= 0 ? d->ua[root - d->linear] : 0);
-}
-
-// Value at d->ua, and gradient unless the old one is to serve
-static bool evaluate(crdi_nodal* d, crdi_device* e, double t, bool tangent)
+bool crdi_device_evaluate(crdi_nodal* d, crdi_device* e, double t, bool tangent)
 {
     for (int k = 0; k < e->uses; k++) {
         if (e->use[k].kind == CRD_USE_INPUT) { e->at[k] = d->c->inputs[e->use[k].a]; }
@@ -377,22 +290,9 @@ static bool evaluate(crdi_nodal* d, crdi_device* e, double t, bool tangent)
     return known;
 }
 
-// What it uses pulls with `factor` times the gradient in the rows of both ends; j is what the
-// current (or voltage) is when all unknowns are 0.
-static void stamp_law(crdi_nodal* d, crdi_device* e)
+void crdi_device_pull(crdi_nodal* d, crdi_device* e, double factor, double j)
 {
     double *m = d->matrix, *r = d->ra;
-    double j = e->value, factor = 1;
-    if (e->kind == CRDI_DEVICE_RESISTANCE) {
-        const double v = potential_of(d, e->a) - potential_of(d, e->b), g = 1 / e->value;
-        e->conductance = g;
-        factor = -v * g * g;
-        stamp_conductance(e, g, g * (d->p0[e->a] - d->p0[e->b]), m, r);
-        j = 0;
-    } else if (e->kind == CRDI_DEVICE_LAW) {
-        factor = -1;
-        j = -e->value;
-    }
     for (int k = 0; k < e->columns; k++) {
         const crdi_column* c = &e->column[k];
         const double g = factor * c->sign * e->gradient[c->use];
@@ -404,6 +304,17 @@ static void stamp_law(crdi_nodal* d, crdi_device* e)
     e->slope = factor;
     r[e->ua] -= j;
     r[e->ub] += j;
+}
+
+void crdi_device_settle_law(const crdi_nodal* d, const crdi_device* e, crdi_device_state* s,
+                            double w)
+{
+    (void)w;
+    s->i = e->j + (d->pot[e->a] - d->pot[e->b]) * e->conductance; // of a flow: 0
+    for (int c = 0; c < e->columns; c++) {
+        const crdi_column* x = &e->column[c];
+        s->i += e->slope * x->sign * e->gradient[x->use] * d->ua[x->u];
+    }
 }
 
 // LU of a small matrix with partial pivoting; b becomes the solution.
@@ -489,29 +400,6 @@ static crd_status solve_whole(crdi_nodal* d)
     return CRD_OK;
 }
 
-// Upwards a diode follows the logarithm of the current that the tangent promises, and not beyond
-// `critical` in one go. Returns by how many n vt it moved, 0: it has settled.
-static double move_diode(crdi_nodal* d, const crdi_device* e, crdi_device_state* s, double small)
-{
-    const double across = d->p0[e->a] - d->p0[e->b] + (d->ua[e->ua] - d->ua[e->ub]);
-    const double was = s->v[0], dv = e->slope * (across - e->v), nvt = e->nvt;
-    double v = was + dv;
-    s->i = e->j + e->conductance * (across - e->v);
-    const crd_diode_model* m = e->diode;
-    if (dv > nvt && v > e->critical) {
-        v = fmax(e->critical, was + nvt * log1p(dv / nvt));
-    } else if (m->bv > 0 && -dv > nvt && v < -m->bv) { // the mirror image
-        const double edge = -m->bv - fmax(e->critical, 2 * nvt);
-        if (v < edge) { v = fmin(edge, was - nvt * log1p(-dv / nvt)); }
-    }
-    s->v[0] = v;
-    const double deep = -40 * nvt;
-    if (!e->charged && m->bv <= 0 && was < deep && v < deep) { return 0; }
-    if (fabs(v - was - dv) > 1e-9 * nvt) { return 1; } // limited
-    const double x = fabs(dv) / nvt;
-    return x <= small ? 0 : x;
-}
-
 static crd_status stuck(crdi_nodal* d, double t, const char* how)
 {
     const int32_t part = d->device[d->worst].part;
@@ -522,8 +410,7 @@ static crd_status stuck(crdi_nodal* d, double t, const char* how)
 }
 
 // Whether all that still moves is rounding: what hangs on blocking diodes alone (1e-12 S) follows
-// the last digits of currents elsewhere. After a change of dv the tangent of an exponential is
-// g dv^2 / (2 n vt) off.
+// the last digits of currents elsewhere.
 static bool at_rounding(const crdi_nodal* d)
 {
     double largest = 1, off = 0;
@@ -531,13 +418,10 @@ static bool at_rounding(const crdi_nodal* d)
         largest = fmax(largest, fabs(d->rc[i]));
     }
     for (int32_t k = 0; k < d->net.devices; k++) {
-        const crdi_device* e = &d->device[k];
-        if (e->kind == CRDI_DEVICE_SWITCH) { continue; }
-        if (e->kind != CRDI_DEVICE_DIODE) { return false; }
-        const double across = d->p0[e->a] - d->p0[e->b] + (d->ua[e->ua] - d->ua[e->ub]);
-        const double dv = e->slope * (across - e->v);
-        const double g = fmax(e->conductance, crdi_diode_current(e->diode, d->next[k].v[0]).slope);
-        off = fmax(off, g * dv * dv / (2 * e->nvt));
+        const crdi_device_kind* kind = d->device[k].kind;
+        if (!kind->nonlinear) { continue; }
+        if (!kind->off) { return false; }
+        off = fmax(off, kind->off(d, k));
     }
     return off <= 1e-14 * largest;
 }
@@ -575,18 +459,12 @@ static crd_status stamp_all(crdi_nodal* d, double t, bool tangent)
         memcpy(d->matrix, d->now->base, (d->base_count + 1) * sizeof *d->matrix);
         memcpy(d->ra, d->rc, (size_t)(d->active + 1) * sizeof *d->ra);
     }
-    for (int32_t k = 0; k < d->net.devices; k++) {
-        crdi_device* e = &d->device[k];
-        if (e->kind == CRDI_DEVICE_DIODE) {
-            stamp_diode(d, e, &d->next[k]);
-        } else if (e->kind == CRDI_DEVICE_SWITCH) {
-            stamp_switch(d, e, &d->next[k]);
-        } else {
-            if (!evaluate(d, e, t, tangent)) {
-                d->worst = k;
-                return stuck(d, t, "the equations have no value");
-            }
-            stamp_law(d, e);
+    for (int32_t k = 0; k < d->runs; k++) {
+        const crdi_device_run* r = &d->run[k];
+        const int32_t bad = r->kind->stamp(d, r->first, r->count, t, tangent);
+        if (bad >= 0) {
+            d->worst = bad;
+            return stuck(d, t, "the equations have no value");
         }
     }
     return CRD_OK;
@@ -597,12 +475,14 @@ static double move_all(crdi_nodal* d)
     // after a change of x = dv / (n vt) the tangent of an exponential is x^2 / 2 off
     const double small = sqrt(2 * d->c->opt.tolerance);
     double most = 0;
-    for (int32_t k = 0; k < d->net.devices; k++) {
-        if (d->device[k].kind != CRDI_DEVICE_DIODE) { continue; }
-        const double x = move_diode(d, &d->device[k], &d->next[k], small);
+    for (int32_t k = 0; k < d->runs; k++) {
+        const crdi_device_run* r = &d->run[k];
+        if (!r->kind->move) { continue; }
+        int worst = d->worst;
+        const double x = r->kind->move(d, r->first, r->count, small, &worst);
         if (x > most) {
             most = x;
-            d->worst = k;
+            d->worst = worst;
         }
     }
     return most;
@@ -625,7 +505,7 @@ crd_status crdi_nodal_newton(crdi_nodal* d, double t)
 {
     const crd_circuit_options* o = &d->c->opt;
     const size_t m = (size_t)d->active;
-    const bool chord = d->laws && !d->diodes && d->theta < 0.05 && !o->fixed_iterations;
+    const bool chord = d->laws && !d->limited && d->theta < 0.05 && !o->fixed_iterations;
     double before = 0, moved_before = 0;
     int noise = 0;
     d->worst = 0;
@@ -648,7 +528,7 @@ crd_status crdi_nodal_newton(crdi_nodal* d, double t)
         d->ua = solution;
         d->ua[m] = 0; // what is known does not change
         d->c->iterations++;
-        const double moved = d->diodes ? move_all(d) : 0;
+        const double moved = d->limited ? move_all(d) : 0;
         // Newton's method would square it: what does not even become smaller is rounding, of
         // potentials that hang on nothing but leakage
         noise += moved < 0.01 && moved > 0.25 * moved_before;
@@ -661,7 +541,7 @@ crd_status crdi_nodal_newton(crdi_nodal* d, double t)
         if (!isfinite(sum)) { return stuck(d, t, "the iteration ran away"); }
         if (d->laws) {
             const double now = change(d);
-            settled &= d->diodes ? now <= o->tolerance : laws_settled(d, k, now, before);
+            settled &= d->limited ? now <= o->tolerance : laws_settled(d, k, now, before);
             before = now;
         }
         if (!settled && k >= 10) { settled = at_rounding(d); }
@@ -671,15 +551,6 @@ crd_status crdi_nodal_newton(crdi_nodal* d, double t)
 }
 
 // ---- between steps -----------------------------------------------------------------------------
-
-// A diode's voltage goes on as before, but none is switched on or off by that.
-static double guess(const crdi_device* e, const crdi_device_state* s)
-{
-    const double v = 4 * (s->v[0] + s->v[2]) - 6 * s->v[1] - s->v[3], nvt = e->nvt;
-    const double conducts = e->critical - 25 * nvt;
-    const bool leap = s->v[0] > conducts ? fabs(v - s->v[0]) > nvt : v > conducts;
-    return leap ? s->v[0] : v;
-}
 
 void crdi_nodal_guess_again(crdi_nodal* d)
 {
@@ -692,18 +563,8 @@ void crdi_nodal_charges(crdi_nodal* d, const double* weights, bool trapezoid)
 {
     for (int32_t k = 0; k < d->net.devices; k++) {
         crdi_device* e = &d->device[k];
-        const crdi_device_state* s = &d->state[k];
-        crdi_device_state* next = &d->next[k];
-        next->closed = s->closed;
-        if (e->kind != CRDI_DEVICE_DIODE) { continue; }
-        e->history = trapezoid ? -weights[0] * s->q[0] - s->charging
-                               : weights[1] * s->q[0] + weights[2] * s->q[1] + weights[3] * s->q[2];
-        next->v[0] = guess(e, s);
-        next->v[1] = s->v[0];
-        next->v[2] = s->v[1];
-        next->v[3] = s->v[2];
-        next->q[1] = s->q[0];
-        next->q[2] = s->q[1];
+        d->next[k].closed = d->state[k].closed;
+        if (e->kind->begin) { e->kind->begin(e, &d->state[k], &d->next[k], weights, trapezoid); }
     }
 }
 
@@ -711,46 +572,9 @@ void crdi_nodal_settle(crdi_nodal* d, double w)
 {
     for (int32_t k = 0; k < d->net.devices; k++) {
         const crdi_device* e = &d->device[k];
-        crdi_device_state* s = &d->next[k];
-        const double across = d->pot[e->a] - d->pot[e->b];
-        switch ((crdi_device_kind)e->kind) {
-        case CRDI_DEVICE_DIODE:
-            if (e->charged) {
-                const double v = s->v[0];
-                s->q[0] = crdi_diode_charge(e->diode, v, crdi_diode_current(e->diode, v)).value;
-                s->charging = w * s->q[0] + e->history;
-            }
-            break;
-        case CRDI_DEVICE_SWITCH:
-            s->i = across * e->conductance;
-            break;
-        case CRDI_DEVICE_RESISTANCE:
-        case CRDI_DEVICE_FLOW:
-            s->i = e->j + across * e->conductance; // conductance of a flow: 0
-            for (int c = 0; c < e->columns; c++) {
-                const crdi_column* x = &e->column[c];
-                s->i += e->slope * x->sign * e->gradient[x->use] * d->ua[x->u];
-            }
-            break;
-        case CRDI_DEVICE_LAW:
-            break;
-        }
+        if (e->kind->settle) { e->kind->settle(d, e, &d->next[k], w); }
     }
     crdi_device_state* old = d->state;
     d->state = d->next;
     d->next = old;
-}
-
-bool crdi_nodal_switch(crdi_nodal* d, crdi_device_state* state)
-{
-    bool moved = false;
-    for (int32_t k = 0; k < d->net.devices && d->switches; k++) {
-        const crdi_device* e = &d->device[k];
-        if (e->kind != CRDI_DEVICE_SWITCH) { continue; }
-        const double u = e->d >= 0 ? d->pot[e->c] - d->pot[e->d] : d->pot[e->c];
-        const double is = crdi_switch_moves(e->model, u, state[k].closed);
-        moved = moved || is != state[k].closed;
-        state[k].closed = is;
-    }
-    return moved;
 }

@@ -41,37 +41,21 @@ static void put_conductance(crdi_assembly* a, const crdi_network* net, int32_t f
     put(a, net, to, to, g);
 }
 
+// Its current in Kirchhoff's law of both ends, and its equation (crdi_row)
 static void put_row(crdi_assembly* a, const crdi_network* net, const crdi_row* r, double w)
 {
     const int32_t u = r->unknown;
     put(a, net, r->from, u, 1);
     put(a, net, r->to, u, -1);
-    if (r->kind == CRDI_ROW_CURRENT) {
+    if (r->role == CRDI_ROLE_FLOW || r->role == CRDI_ROLE_OPEN) {
         put(a, net, u, u, 1);
         return;
     }
     put(a, net, u, r->from, 1);
     put(a, net, u, r->to, -1);
-    switch ((crdi_row_kind)r->kind) {
-    case CRDI_ROW_RESISTOR:
-        put(a, net, u, u, -r->value);
-        break;
-    case CRDI_ROW_CAPACITOR:
-        put(a, net, u, u, -1 / (r->value * w));
-        break;
-    case CRDI_ROW_INDUCTOR:
-        put(a, net, u, u, -w * r->value);
-        break;
-    case CRDI_ROW_VCVS:
-        put(a, net, u, r->c, -r->value);
-        put(a, net, u, r->d, r->value);
-        break;
-    case CRDI_ROW_CCVS:
-        put(a, net, u, r->c, -r->value);
-        break;
-    default:
-        break;
-    }
+    if (r->drop) { put(a, net, u, u, -r->drop(r->value, w, 1)); }
+    if (r->c >= 0) { put(a, net, u, r->c, -r->value); }
+    if (r->d >= 0) { put(a, net, u, r->d, r->value); }
 }
 
 void crdi_assembly_fill(crdi_assembly* a, const crdi_network* net, double w)

@@ -88,7 +88,7 @@ static void row_histories(crdi_nodal* d, const formula* f)
         const crdi_row* r = &net->row[k];
         if (r->state < 0) { continue; }
         const bool trapezoid = f->order == 0;
-        if (r->kind == CRDI_ROW_CAPACITOR) {
+        if (r->capacitor) {
             d->r[r->unknown] +=
                 trapezoid ? d->vc[0][r->state] + i[r->state] / (r->value * w) : d->ec[r->state];
         } else {
@@ -173,29 +173,12 @@ static void add_row(crdi_nodal* d, const crdi_row* row, double w)
     const double *p = d->p0, i = p[row->unknown];
     double left = row->source >= 0 ? d->source[row->source] : 0;
     add_current(d, row->from, row->to, i);
-    if (row->kind == CRDI_ROW_CURRENT) {
+    if (row->role == CRDI_ROLE_FLOW || row->role == CRDI_ROLE_OPEN) {
         d->r[row->unknown] += left - i;
         return;
     }
-    switch ((crdi_row_kind)row->kind) {
-    case CRDI_ROW_RESISTOR:
-        left += row->value * i;
-        break;
-    case CRDI_ROW_CAPACITOR:
-        left += i / (row->value * w);
-        break;
-    case CRDI_ROW_INDUCTOR:
-        left += w * row->value * i;
-        break;
-    case CRDI_ROW_VCVS:
-        left += row->value * (p[row->c] - p[row->d]);
-        break;
-    case CRDI_ROW_CCVS:
-        left += row->value * p[row->c];
-        break;
-    default:
-        break;
-    }
+    if (row->drop) { left += row->drop(row->value, w, i); }
+    if (row->c >= 0) { left += row->value * (row->d >= 0 ? p[row->c] - p[row->d] : p[row->c]); }
     d->r[row->unknown] += left - (p[row->from] - p[row->to]);
 }
 
@@ -323,13 +306,13 @@ static crd_status newton_from_guess(crdi_nodal* d, double t)
 {
     const int32_t n = d->linear, m = d->active;
     for (int32_t i = 0; i < m; i++) {
-        d->ua[i] = d->diodes ? 0 : 2 * d->pot_saved[n + i] - d->before[n + i];
+        d->ua[i] = d->limited ? 0 : 2 * d->pot_saved[n + i] - d->before[n + i];
     }
     const crd_status st = crdi_nodal_newton(d, t);
     if (st != CRD_E_CONVERGENCE) { return st; }
     crdi_nodal_guess_again(d);
     for (int32_t i = 0; i < m; i++) {
-        d->ua[i] = d->diodes ? 0 : d->pot_saved[n + i];
+        d->ua[i] = d->limited ? 0 : d->pot_saved[n + i];
     }
     return crdi_nodal_newton(d, t);
 }
@@ -441,8 +424,8 @@ static void update_rows(crdi_nodal* d, double* i, double* vc)
         if (r->state < 0) { continue; }
         const double v = d->pot[r->from] - d->pot[r->to];
         i[r->state] = d->pot[r->unknown];
-        vc[r->state] = r->kind == CRDI_ROW_CAPACITOR ? v : 0;
-        d->vl[r->state] = r->kind == CRDI_ROW_CAPACITOR ? 0 : v;
+        vc[r->state] = r->capacitor ? v : 0;
+        d->vl[r->state] = r->capacitor ? 0 : v;
     }
 }
 
@@ -467,7 +450,7 @@ static void keep(crdi_nodal* d) // a copy of the newest comes before it
 
 static void update(crdi_nodal* d, const formula* f)
 {
-    if (d->diodes) {
+    if (d->limited) {
         update_by_changes(d, f->order == 0);
     } else if (f->order == 0) {
         trapezoid_update(d);
@@ -533,7 +516,7 @@ static crd_status stage(crdi_nodal* d, const formula* f, double t)
     if (st < 0) { return st; }
     if (d->few && f->order == 0) { return few_stage(d, f->w[0], t); }
     if (d->net.devices > 0) { crdi_nodal_charges(d, f->w, f->order == 0); }
-    if (d->diodes) {
+    if (d->limited) {
         start_from_latest(d, t);
         residual(d, f);
     } else {

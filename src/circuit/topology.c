@@ -1,6 +1,7 @@
 // What no form can solve, found before anything is built.
 #include "circuit/circuit.h"
 #include "shared/base.h"
+#include "shared/circuit_part.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -26,45 +27,6 @@ static bool join(const sets* s, int32_t a, int32_t b) // false: they were joined
     return true;
 }
 
-static bool has_law(const crd_part* p)
-{
-    return p->kind == CRD_PART_RESISTOR && p->index >= 0;
-}
-
-// Its voltage does not depend on its own current.
-static bool is_voltage_defined(const crd_part* p)
-{
-    switch (p->kind) {
-    case CRD_PART_VOLTAGE:
-    case CRD_PART_VCVS:
-    case CRD_PART_CCVS:
-    case CRD_PART_B_VOLTAGE:
-        return true;
-    case CRD_PART_RESISTOR:
-        return p->value == 0 && !has_law(p);
-    case CRD_PART_INDUCTOR:
-        return p->value == 0;
-    default:
-        return false;
-    }
-}
-
-// Its current does not depend on its own voltage.
-static bool is_current_defined(const crd_part* p)
-{
-    switch (p->kind) {
-    case CRD_PART_CURRENT:
-    case CRD_PART_CCCS:
-    case CRD_PART_VCCS:
-    case CRD_PART_B_CURRENT:
-        return true;
-    case CRD_PART_CAPACITOR:
-        return p->value == 0;
-    default:
-        return false;
-    }
-}
-
 crdi_place crdi_part_place(const crd_netlist* n, int32_t part)
 {
     crdi_place at = {"circuit"};
@@ -83,56 +45,41 @@ static crd_status bad(crd_context* ctx, const crd_netlist* n, int32_t part, cons
 
 static bool has_current(const crd_netlist* n, int32_t part)
 {
-    return part >= 0 && part < n->part_count && n->parts[part].kind != CRD_PART_MUTUAL;
+    return part >= 0 && part < n->part_count && !crdi_part_kind_of(&n->parts[part])->couples;
 }
 
 static int model_count(const crd_netlist* n, const crd_part* p)
 {
-    switch (p->kind) {
-    case CRD_PART_VOLTAGE:
-    case CRD_PART_CURRENT:
+    switch (crdi_part_kind_of(p)->model) {
+    case CRDI_MODEL_WAVE:
         return n->wave_count;
-    case CRD_PART_DIODE:
+    case CRDI_MODEL_DIODE:
         return n->diode_count;
-    case CRD_PART_SWITCH:
-    case CRD_PART_CURRENT_SWITCH:
+    case CRDI_MODEL_SWITCH:
         return n->switch_count;
-    case CRD_PART_B_VOLTAGE:
-    case CRD_PART_B_CURRENT:
+    case CRDI_MODEL_EXPRESSION:
         return n->expression_count;
+    case CRDI_MODEL_LAW:
+        return p->index >= 0 ? n->expression_count : -1;
     default:
-        return has_law(p) ? n->expression_count : -1; // -1: needs none
+        return -1; // needs none
     }
 }
 
 static crd_status check_references(crd_context* ctx, const crd_netlist* n, int32_t i)
 {
     const crd_part* p = &n->parts[i];
+    const crdi_part_kind* k = crdi_part_kind_of(p);
     const int models = model_count(n, p);
     if (models >= 0 && (p->index < 0 || p->index >= models)) {
         return bad(ctx, n, i, "its model, waveform or expression does not exist");
     }
-    if (p->kind == CRD_PART_MUTUAL) {
-        for (int k = 0; k < 2; k++) {
-            const int32_t r = p->refs[k];
-            if (r < 0 || r >= n->part_count || n->parts[r].kind != CRD_PART_INDUCTOR) {
-                return bad(ctx, n, i, "it has to couple two inductors");
-            }
-        }
-        const bool wound = n->parts[p->refs[0]].value > 0 && n->parts[p->refs[1]].value > 0;
-        return p->refs[0] == p->refs[1] ? bad(ctx, n, i, "it couples an inductor with itself")
-               : !wound ? bad(ctx, n, i, "the inductors that it couples have to be > 0")
-                        : CRD_OK;
-    }
-    const bool controlled_by_current =
-        p->kind == CRD_PART_CCCS || p->kind == CRD_PART_CCVS || p->kind == CRD_PART_CURRENT_SWITCH;
-    if (controlled_by_current && !has_current(n, p->refs[0])) {
+    if (k->couples) { return CRD_OK; }
+    if (k->control == CRDI_CONTROL_CURRENT && !has_current(n, p->refs[0])) {
         return bad(ctx, n, i, "the part whose current controls it has none");
     }
-    const bool controlled_by_voltage =
-        p->kind == CRD_PART_VCCS || p->kind == CRD_PART_VCVS || p->kind == CRD_PART_SWITCH;
-    for (int k = 0; k < (controlled_by_voltage ? 4 : 2); k++) {
-        if (p->nodes[k] < 0 || p->nodes[k] >= n->node_count) {
+    for (int e = 0; e < (k->control == CRDI_CONTROL_VOLTAGE ? 4 : 2); e++) {
+        if (p->nodes[e] < 0 || p->nodes[e] >= n->node_count) {
             return bad(ctx, n, i, "it lacks a node");
         }
     }
@@ -142,15 +89,15 @@ static crd_status check_references(crd_context* ctx, const crd_netlist* n, int32
 static crd_status check_value(crd_context* ctx, const crd_netlist* n, int32_t i)
 {
     const crd_part* p = &n->parts[i];
+    const crdi_part_kind* k = crdi_part_kind_of(p);
     const char* name = crdi_part_name(n, i);
-    const bool plain = p->kind == CRD_PART_CAPACITOR || p->kind == CRD_PART_INDUCTOR ||
-                       p->kind == CRD_PART_MUTUAL || (p->kind == CRD_PART_RESISTOR && !has_law(p));
-    const bool gain = p->kind >= CRD_PART_VCVS && p->kind <= CRD_PART_CCVS;
-    if ((plain || gain) && !isfinite(p->value)) {
+    const char* wrong = k->couples ? k->check(n, p) : NULL; // before its value
+    if (wrong) { return bad(ctx, n, i, wrong); }
+    if (k->has_value && !crdi_part_law(n, p) && !isfinite(p->value)) {
         return crdi_fail(ctx, CRD_E_RANGE, "%s: %s = %g, expected a finite value",
                          crdi_part_place(n, i).text, crdi_clip(name).text, p->value);
     }
-    if (p->kind == CRD_PART_MUTUAL && fabs(p->value) > 1) {
+    if (k->couples && fabs(p->value) > 1) {
         return crdi_fail(ctx, CRD_E_RANGE, "%s: %s = %g, expected a factor of -1 to 1",
                          crdi_part_place(n, i).text, crdi_clip(name).text, p->value);
     }
@@ -158,22 +105,8 @@ static crd_status check_value(crd_context* ctx, const crd_netlist* n, int32_t i)
         return crdi_fail(ctx, CRD_E_RANGE, "%s: %s: ic = %g, expected a finite value",
                          crdi_part_place(n, i).text, crdi_clip(name).text, p->ic);
     }
-    if (p->kind == CRD_PART_DIODE) {
-        const crd_diode_model* d = &n->diodes[p->index];
-        if (!(d->is > 0 && d->n > 0 && d->vt > 0 && d->rs >= 0 && d->cjo >= 0 && d->tt >= 0)) {
-            return bad(ctx, n, i, "its model needs is, n > 0 and rs, cjo, tt >= 0");
-        }
-        if (d->cjo > 0 && !(d->vj > 0 && d->m >= 0 && d->m < 1)) {
-            return bad(ctx, n, i, "its model needs vj > 0 and 0 <= m < 1");
-        }
-    }
-    if (p->kind == CRD_PART_SWITCH || p->kind == CRD_PART_CURRENT_SWITCH) {
-        const crd_switch_model* s = &n->switches[p->index];
-        if (!(s->on > 0 && s->off > 0 && isfinite(s->on) && isfinite(s->off))) {
-            return bad(ctx, n, i, "its model needs resistances on, off > 0");
-        }
-    }
-    return CRD_OK;
+    wrong = k->check ? k->check(n, p) : NULL;
+    return wrong ? bad(ctx, n, i, wrong) : CRD_OK;
 }
 
 static crd_status check_expressions(crd_context* ctx, const crd_netlist* n)
@@ -202,7 +135,7 @@ static crd_status loop_found(crd_context* ctx, const crd_netlist* n, int32_t las
     from[a] = last;
     for (int sweep = 0; sweep < 64 && from[b] < 0; sweep++) {
         for (int32_t i = 0; i < last; i++) {
-            if (!is_voltage_defined(&n->parts[i])) { continue; }
+            if (crdi_part_fixes_what(&n->parts[i]) != CRDI_FIXES_VOLTAGE) { continue; }
             const int32_t x = n->parts[i].nodes[0], y = n->parts[i].nodes[1];
             if (from[x] >= 0 && from[y] < 0) { from[y] = i; }
             if (from[y] >= 0 && from[x] < 0) { from[x] = i; }
@@ -249,7 +182,7 @@ static crd_status floating_found(crd_context* ctx, const crd_netlist* n, const s
     if (others > 0) { snprintf(more, sizeof more, " (and %d more)", (int)others); }
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
-        if (is_current_defined(p) &&
+        if (crdi_part_fixes_what(p) == CRDI_FIXES_CURRENT &&
             (find(s, p->nodes[0]) == root) != (find(s, p->nodes[1]) == root)) {
             return crdi_fail(ctx, CRD_E_RANGE,
                              "%s: a cutset of current sources: only %s and the like lead to "
@@ -281,15 +214,15 @@ static void join_all(const sets* s, const crd_netlist* n)
 {
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
-        if (p->kind != CRD_PART_MUTUAL && !is_current_defined(p)) {
+        if (!crdi_part_kind_of(p)->couples && crdi_part_fixes_what(p) != CRDI_FIXES_CURRENT) {
             join(s, p->nodes[0], p->nodes[1]);
         }
-        if (p->kind == CRD_PART_VCVS || p->kind == CRD_PART_VCCS) {
+        const crdi_part_kind* k = crdi_part_kind_of(p);
+        if (k->control == CRDI_CONTROL_VOLTAGE && !k->switches) {
             join(s, p->nodes[2], p->nodes[3]);
         }
-        if (has_law(p) || p->kind == CRD_PART_B_VOLTAGE || p->kind == CRD_PART_B_CURRENT) {
-            join_uses(s, n->expressions[p->index]);
-        }
+        const crd_expression* law = crdi_part_law(n, p);
+        if (law) { join_uses(s, law); }
     }
 }
 
@@ -302,7 +235,7 @@ static crd_status check_connections(crd_context* ctx, const crd_netlist* n, int3
     }
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
-        if (is_voltage_defined(p) && !join(&s, p->nodes[0], p->nodes[1])) {
+        if (crdi_part_fixes_what(p) == CRDI_FIXES_VOLTAGE && !join(&s, p->nodes[0], p->nodes[1])) {
             return loop_found(ctx, n, i, from);
         }
     }
@@ -337,7 +270,7 @@ crd_status crdi_circuit_check(crd_context* ctx, const crd_netlist* n)
 
 static bool has_corners(const crd_netlist* n, const crd_part* p)
 {
-    if (p->kind != CRD_PART_VOLTAGE && p->kind != CRD_PART_CURRENT) { return false; }
+    if (!crdi_part_is_source(p)) { return false; }
     const crd_waveform* w = &n->waves[p->index];
     return w->kind == CRD_WAVE_INPUT || isfinite(crd_waveform_next(w, 0)); // after the beginning
 }
@@ -357,20 +290,22 @@ static crd_status check_corners(crd_context* ctx, const crd_netlist* n, const se
     }
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
-        const bool fixed = is_voltage_defined(p) && !has_corners(n, p);
-        const bool firm =
-            p->kind != CRD_PART_MUTUAL && p->kind != CRD_PART_INDUCTOR && !is_current_defined(p);
-        if (loops ? fixed || p->kind == CRD_PART_CAPACITOR : firm) {
+        const bool fixed = crdi_part_fixes_what(p) == CRDI_FIXES_VOLTAGE && !has_corners(n, p);
+        const crdi_part_kind* k = crdi_part_kind_of(p);
+        const bool firm = !k->couples && k->stores != CRDI_STORES_CURRENT &&
+                          crdi_part_fixes_what(p) != CRDI_FIXES_CURRENT;
+        if (loops ? fixed || k->stores == CRDI_STORES_VOLTAGE : firm) {
             join(s, p->nodes[0], p->nodes[1]);
         }
     }
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
         if (!has_corners(n, p)) { continue; }
-        if (loops && p->kind == CRD_PART_VOLTAGE && !join(s, p->nodes[0], p->nodes[1])) {
+        const bool voltage = crdi_part_kind_of(p)->fixes == CRDI_FIXES_VOLTAGE;
+        if (loops && voltage && !join(s, p->nodes[0], p->nodes[1])) {
             return not_smooth(ctx, n, i, "has corners and lies across capacitors alone");
         }
-        if (!loops && p->kind == CRD_PART_CURRENT && find(s, p->nodes[0]) != find(s, p->nodes[1])) {
+        if (!loops && !voltage && find(s, p->nodes[0]) != find(s, p->nodes[1])) {
             return not_smooth(ctx, n, i, "has corners and leads to inductors alone");
         }
     }
@@ -380,9 +315,7 @@ static crd_status check_corners(crd_context* ctx, const crd_netlist* n, const se
 crd_status crdi_circuit_smooth(crd_context* ctx, const crd_netlist* n)
 {
     for (int32_t i = 0; i < n->part_count; i++) {
-        const crd_part* p = &n->parts[i];
-        if (p->kind == CRD_PART_DIODE &&
-            (n->diodes[p->index].cjo > 0 || n->diodes[p->index].tt > 0)) {
+        if (crdi_part_has_charge(n, &n->parts[i])) {
             return not_smooth(ctx, n, i, "has a model with cjo or tt");
         }
     }

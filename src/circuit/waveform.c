@@ -1,6 +1,6 @@
 // Sources over time. Corners are computed by one formula, by which eval decides and which next
 // hands out: a solver that steps onto a corner sees what comes behind it.
-#include "cardan/circuit.h"
+#include "circuit/circuit.h"
 
 #include <math.h>
 
@@ -131,5 +131,45 @@ double crd_waveform_next(const crd_waveform* w, double t)
     }
     default:
         return never;
+    }
+}
+
+// ---- slopes ------------------------------------------------------------------------------------
+
+static double sine_slope(const double* v, double t)
+{
+    const double offset_free = v[1], f = v[2], delay = v[3], damping = v[4];
+    if (t < delay) { return 0; }
+    const double w = 2 * M_PI * f, s = t - delay, phase = w * s + v[5] * M_PI / 180;
+    return offset_free * exp(-damping * s) * (w * cos(phase) - damping * sin(phase));
+}
+
+static double exp_slope(const double* v, double t)
+{
+    const double low = v[0], high = v[1];
+    double slope = 0;
+    if (t >= v[2]) { slope += (high - low) / v[3] * exp(-(t - v[2]) / v[3]); }
+    if (t >= v[4]) { slope += (low - high) / v[5] * exp(-(t - v[4]) / v[5]); }
+    return slope;
+}
+
+// To the right of a corner.
+double crdi_waveform_slope(const crd_waveform* w, double t)
+{
+    switch (w->kind) {
+    case CRD_WAVE_SIN:
+        return sine_slope(w->v, t);
+    case CRD_WAVE_EXP:
+        return exp_slope(w->v, t);
+    case CRD_WAVE_PULSE:
+    case CRD_WAVE_PWL: { // straight between corners
+        const double end = crd_waveform_next(w, t);
+        const double step = isfinite(end) ? 0.5 * (end - t) : 1;
+        if (!(step > 0)) { return 0; }
+        const double from = t + 0.5 * step, to = t + 1.5 * step;
+        return (crd_waveform_eval(w, to, NULL) - crd_waveform_eval(w, from, NULL)) / (to - from);
+    }
+    default:
+        return 0;
     }
 }

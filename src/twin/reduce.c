@@ -8,6 +8,7 @@
 // where E s' = w for all storages, E = diag(C) and the matrix of inductances.
 #include "cardan/twin.h"
 #include "shared/base.h"
+#include "shared/circuit_part.h"
 #include "twin/dense.h"
 
 #include <math.h>
@@ -82,36 +83,54 @@ static const char* name_of(const crd_netlist* n, int32_t part)
 static crd_status check_part(const crd_reduction* r, int32_t i)
 {
     const crd_part* p = &r->n->parts[i];
-    const char* why = NULL;
-    switch (p->kind) {
-    case CRD_PART_DIODE:
-        why = "a diode";
-        break;
-    case CRD_PART_SWITCH:
-    case CRD_PART_CURRENT_SWITCH:
-        why = "a switch";
-        break;
-    case CRD_PART_B_VOLTAGE:
-    case CRD_PART_B_CURRENT:
-        why = "a source with an expression";
-        break;
-    default:
-        return CRD_OK;
-    }
+    if (crdi_part_kind_of(p)->linear) { return CRD_OK; }
     return crdi_fail(
         r->ctx, CRD_E_UNSUPPORTED,
         "%s:%d: %s is %s; a twin needs a linear network of R, L, C, K, V, I, E, F, G, H",
-        r->n->files[p->file], p->line, crdi_clip(name_of(r->n, i)).text, why);
+        r->n->files[p->file], p->line, crdi_clip(name_of(r->n, i)).text,
+        crdi_part_kind_of(p)->article);
 }
 
-static bool is_voltage_like(const crd_part* p)
+static bool is_voltage_like(const crd_part* p) // V, E, H
 {
-    return p->kind == CRD_PART_VOLTAGE || p->kind == CRD_PART_VCVS || p->kind == CRD_PART_CCVS;
+    return crdi_part_kind_of(p)->fixes == CRDI_FIXES_VOLTAGE;
 }
 
 static bool is_storage(const crd_part* p)
 {
-    return p->kind == CRD_PART_CAPACITOR || p->kind == CRD_PART_INDUCTOR;
+    return crdi_part_kind_of(p)->stores != CRDI_STORES_NOTHING;
+}
+
+static bool is_capacitor(const crd_part* p)
+{
+    return crdi_part_kind_of(p)->stores == CRDI_STORES_VOLTAGE;
+}
+
+static bool is_resistor(const crd_part* p) // i = v / value
+{
+    const crdi_part_kind* k = crdi_part_kind_of(p);
+    return k->fixes == CRDI_FIXES_NOTHING && !k->stores && !k->couples;
+}
+
+static bool is_current_gain(const crd_part* p) // F: i = value i_c
+{
+    const crdi_part_kind* k = crdi_part_kind_of(p);
+    return k->fixes == CRDI_FIXES_CURRENT && k->control == CRDI_CONTROL_CURRENT;
+}
+
+static bool is_by_voltage(const crd_part* p) // E, G
+{
+    return crdi_part_kind_of(p)->control == CRDI_CONTROL_VOLTAGE;
+}
+
+static bool is_by_current(const crd_part* p) // F, H
+{
+    return crdi_part_kind_of(p)->control == CRDI_CONTROL_CURRENT;
+}
+
+static bool couples(const crd_part* p) // K
+{
+    return crdi_part_kind_of(p)->couples;
 }
 
 // A normal tree: voltage sources, then capacitors, resistors, inductors. Capacitors outside and
@@ -126,11 +145,11 @@ static void choose_states(crd_reduction* r, int32_t* parent)
         for (int32_t i = 0; i < n->part_count; i++) {
             const crd_part* p = &n->parts[i];
             if (pass == 0 && is_voltage_like(p)) { join(parent, p); }
-            if (pass == 1 && p->kind == CRD_PART_CAPACITOR) {
+            if (pass == 1 && is_capacitor(p)) {
                 r->stores[r->store[i]].dependent = !join(parent, p);
             }
-            if (pass == 2 && p->kind == CRD_PART_RESISTOR) { join(parent, p); }
-            if (pass == 3 && p->kind == CRD_PART_INDUCTOR) {
+            if (pass == 2 && is_resistor(p)) { join(parent, p); }
+            if (pass == 3 && is_storage(p) && !is_capacitor(p)) {
                 r->stores[r->store[i]].dependent = join(parent, p);
             }
         }
@@ -149,7 +168,7 @@ static void number(crd_reduction* r)
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
         const bool source_like =
-            is_storage(p) && r->stores[r->store[i]].dependent == (p->kind == CRD_PART_INDUCTOR);
+            is_storage(p) && r->stores[r->store[i]].dependent == !is_capacitor(p);
         if (is_voltage_like(p) || source_like) { r->current[i] = r->m++; }
     }
     r->k = r->p + r->r + r->d;
@@ -168,7 +187,7 @@ static crd_status count_parts(crd_reduction* r)
             r->stores[r->s] = (storage){.part = i};
             r->store[i] = r->s++;
         }
-        if (p->kind == CRD_PART_VOLTAGE || p->kind == CRD_PART_CURRENT) {
+        if (crdi_part_is_source(p)) {
             r->input_part[r->r] = i;
             r->source[i] = r->r++;
         }
@@ -182,8 +201,8 @@ static void start_laws(crd_reduction* r, double* room)
     const crd_netlist* n = r->n;
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
-        if (p->kind != CRD_PART_RESISTOR || p->index < 0) { continue; }
-        const crd_expression* e = n->expressions[p->index];
+        const crd_expression* e = crdi_part_law(n, p);
+        if (!e) { continue; }
         const crd_use* uses;
         const int count = crd_expression_uses(e, &uses);
         for (int u = 0; u < count; u++) {
@@ -218,38 +237,29 @@ static void put_current(const crd_reduction* r, const double* value, const doubl
 {
     const crd_part* p = &r->n->parts[part];
     if (row < 0) { return; }
-    if (p->kind == CRD_PART_CCCS) {
+    if (is_current_gain(p)) {
         put_current(r, value, slope, m, rhs, row, p->refs[0], f * value[part]);
         return;
     }
     if (slope) {
-        if (p->kind != CRD_PART_RESISTOR) { return; }
+        if (!is_resistor(p)) { return; }
         f *= -slope[part];
     }
     if (r->current[part] >= 0) {
         m[(ptrdiff_t)row * r->m + r->current[part]] += f;
         return;
     }
-    switch (p->kind) {
-    case CRD_PART_RESISTOR:
+    if (is_resistor(p)) { // i = v / R
         put_voltage(r, m, row, p->nodes[0], f / value[part]);
         put_voltage(r, m, row, p->nodes[1], -f / value[part]);
-        break;
-    case CRD_PART_VCCS:
+    } else if (is_by_voltage(p)) { // i = value v_c
         put_voltage(r, m, row, p->nodes[2], f * value[part]);
         put_voltage(r, m, row, p->nodes[3], -f * value[part]);
-        break;
-    case CRD_PART_CURRENT:
+    } else if (crdi_part_is_source(p)) { // i = j
         put_input(r, rhs, row, r->p + r->source[part], -f);
-        break;
-    case CRD_PART_CAPACITOR: // dependent
-        put_input(r, rhs, row, r->p + r->r + r->stores[r->store[part]].at, -f);
-        break;
-    case CRD_PART_INDUCTOR:
-        put_input(r, rhs, row, r->stores[r->store[part]].at, -f);
-        break;
-    default:
-        break;
+    } else if (is_storage(p)) { // w of a dependent capacitor, z of an inductor
+        const int at = r->stores[r->store[part]].at;
+        put_input(r, rhs, row, is_capacitor(p) ? r->p + r->r + at : at, -f);
     }
 }
 
@@ -261,23 +271,16 @@ static void put_branch(const crd_reduction* r, const double* value, double* m, d
     const int row = r->current[part];
     put_voltage(r, m, row, p->nodes[0], 1);
     put_voltage(r, m, row, p->nodes[1], -1);
-    switch (p->kind) {
-    case CRD_PART_VOLTAGE:
+    if (crdi_part_is_source(p)) { // v = e
         put_input(r, rhs, row, r->p + r->source[part], 1);
-        break;
-    case CRD_PART_VCVS:
+    } else if (is_by_voltage(p)) { // v = value v_c
         put_voltage(r, m, row, p->nodes[2], -value[part]);
         put_voltage(r, m, row, p->nodes[3], value[part]);
-        break;
-    case CRD_PART_CCVS:
+    } else if (is_by_current(p)) { // v = value i_c
         put_current(r, value, NULL, m, rhs, row, p->refs[0], -value[part]);
-        break;
-    case CRD_PART_CAPACITOR:
-        put_input(r, rhs, row, r->stores[r->store[part]].at, 1);
-        break;
-    default: // dependent inductor
-        put_input(r, rhs, row, r->p + r->r + r->stores[r->store[part]].at, 1);
-        break;
+    } else { // z of a capacitor, w of a dependent inductor
+        const int at = r->stores[r->store[part]].at;
+        put_input(r, rhs, row, is_capacitor(p) ? at : r->p + r->r + at, 1);
     }
 }
 
@@ -288,7 +291,7 @@ static void build(const crd_reduction* r, const double* value, double* m, double
     memset(rhs, 0, (size_t)r->m * (size_t)r->k * sizeof *rhs);
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
-        if (p->kind == CRD_PART_MUTUAL) { continue; }
+        if (couples(p)) { continue; }
         put_current(r, value, NULL, m, rhs, p->nodes[0] - 1, i, 1);
         put_current(r, value, NULL, m, rhs, p->nodes[1] - 1, i, -1);
         if (r->current[i] >= 0) { put_branch(r, value, m, rhs, i); }
@@ -302,10 +305,10 @@ static void build_slope(const crd_reduction* r, const double* slope, double* m)
     memset(m, 0, (size_t)r->m * (size_t)r->m * sizeof *m);
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
-        if (p->kind == CRD_PART_MUTUAL) { continue; }
+        if (couples(p)) { continue; }
         put_current(r, r->value, slope, m, NULL, p->nodes[0] - 1, i, 1);
         put_current(r, r->value, slope, m, NULL, p->nodes[1] - 1, i, -1);
-        if (p->kind == CRD_PART_CCVS) {
+        if (is_by_current(p) && is_voltage_like(p)) {
             put_current(r, r->value, slope, m, NULL, r->current[i], p->refs[0], -r->value[i]);
         }
     }
@@ -321,9 +324,9 @@ static void storages(const crd_reduction* r, const double* value, const double* 
     }
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
-        if (p->kind != CRD_PART_MUTUAL) { continue; }
+        if (!couples(p)) { continue; }
         const int a = r->store[p->refs[0]], b = r->store[p->refs[1]];
-        double mutual = value[i] * sqrt(value[p->refs[0]] * value[p->refs[1]]);
+        double mutual = value[i] * sqrt(value[p->refs[0]] * value[p->refs[1]]); // k sqrt(L1 L2)
         if (slope) { mutual *= (slope[p->refs[0]] + slope[p->refs[1]]) / 2; }
         e[(ptrdiff_t)a * r->s + b] = e[(ptrdiff_t)b * r->s + a] = mutual;
     }
@@ -339,7 +342,7 @@ static pick pick_of(const crd_reduction* r, int store, bool want_w)
 {
     const int32_t part = r->stores[store].part;
     const crd_part* p = &r->n->parts[part];
-    if ((p->kind == CRD_PART_CAPACITOR) == want_w) { return (pick){r->nodes + part, NONE}; }
+    if (is_capacitor(p) == want_w) { return (pick){r->nodes + part, NONE}; }
     return (pick){p->nodes[0], p->nodes[1]};
 }
 
@@ -362,11 +365,11 @@ static void fill_current(const crd_reduction* r, const double* value, int32_t pa
     for (int c = 0; c < k; c++) {
         if (r->current[part] >= 0) {
             row[c] = y[(ptrdiff_t)r->current[part] * k + c];
-        } else if (p->kind == CRD_PART_RESISTOR) {
+        } else if (is_resistor(p)) {
             row[c] = of(x, k, across, c) / value[part];
-        } else if (p->kind == CRD_PART_VCCS) {
+        } else if (is_by_voltage(p)) {
             row[c] = of(x, k, control, c) * value[part];
-        } else if (p->kind == CRD_PART_CCCS) {
+        } else if (is_current_gain(p)) {
             row[c] = value[part] * x[(ptrdiff_t)(r->nodes + p->refs[0]) * k + c];
         }
     }
@@ -385,13 +388,13 @@ static void fill_x(const crd_reduction* r, const double* value, const double* y,
         for (int32_t i = 0; i < n->part_count; i++) {
             const crd_part* p = &n->parts[i];
             double* row = x + (ptrdiff_t)(r->nodes + i) * k;
-            if ((p->kind == CRD_PART_CCCS) != (pass == 1)) { continue; }
+            if (is_current_gain(p) != (pass == 1)) { continue; }
             fill_current(r, value, i, y, x);
             if (slope) {
-                for (int c = 0; c < k && p->kind == CRD_PART_RESISTOR; c++) {
+                for (int c = 0; c < k && is_resistor(p); c++) {
                     row[c] -= slope[i] * base[(ptrdiff_t)(r->nodes + i) * k + c];
                 }
-            } else if (p->kind == CRD_PART_CURRENT) {
+            } else if (crdi_part_is_source(p) && !is_voltage_like(p)) {
                 row[r->p + r->source[i]] = 1;
             } else if (is_storage(p) && r->current[i] < 0) {
                 const storage* s = &r->stores[r->store[i]];
@@ -705,7 +708,7 @@ crd_status crd_reduction_set(crd_reduction* r, const int32_t* parts, const doubl
     for (int i = 0; i < count; i++) {
         const bool there = parts[i] >= 0 && parts[i] < n->part_count;
         const crd_part* p = there ? &n->parts[parts[i]] : NULL;
-        if (!there || !(is_storage(p) || p->kind == CRD_PART_RESISTOR)) {
+        if (!there || !(is_storage(p) || is_resistor(p))) {
             return crdi_fail(r->ctx, CRD_E_RANGE, "twin: %s has no value; expected an R, C or L",
                              there ? crdi_clip(name_of(n, parts[i])).text
                                    : "a part that is not there");

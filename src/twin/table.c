@@ -1,6 +1,8 @@
 // A twin as a model: the rows of its table, made from the description.
 #include "twin/instance.h"
 
+#include "shared/circuit_part.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -108,20 +110,9 @@ static crd_status add_estimate(table* t, const char* name, const char* unit, con
 
 static const char* part_unit(const crd_netlist* n, const crd_twin_group* g)
 {
-    static const char* const electric[] = {[CRD_PART_RESISTOR] = "Ohm",
-                                           [CRD_PART_CAPACITOR] = "F",
-                                           [CRD_PART_INDUCTOR] = "H",
-                                           [CRD_PART_VOLTAGE] = "V",
-                                           [CRD_PART_CURRENT] = "A"};
-    static const char* const thermal[] = {[CRD_PART_RESISTOR] = "K/W",
-                                          [CRD_PART_CAPACITOR] = "J/K",
-                                          [CRD_PART_INDUCTOR] = NULL,
-                                          [CRD_PART_VOLTAGE] = "K",
-                                          [CRD_PART_CURRENT] = "W"};
     const crd_part* p = &n->parts[g->parts[0]];
-    const size_t kind = (size_t)p->kind;
-    const bool known = kind < sizeof electric / sizeof *electric;
-    const char* unit = !known ? NULL : p->thermal ? thermal[kind] : electric[kind];
+    const crdi_part_kind* k = crdi_part_kind_of(p);
+    const char* unit = p->thermal ? k->thermal_unit : k->unit;
     crd_dimension d;
     return unit && crd_dimension_parse(unit, &d) ? unit : NULL;
 }

@@ -2,6 +2,7 @@
 //
 // Maximum likelihood with known dynamics is least squares of the outputs: r = (measured - y) / sd,
 // Levenberg-Marquardt in the logarithms of parameters, with exact sensitivities.
+#include "shared/circuit_part.h"
 #include "twin/factor.h"
 #include "twin/respond.h"
 
@@ -72,7 +73,8 @@ static crd_status cost_at(fit* f, const double* x, bool slopes, double* out)
 static bool stores(const fit* f, int parameter)
 {
     const crd_twin* w = f->r.w;
-    return w->net->parts[w->spec.parameters[parameter].group.parts[0]].kind != CRD_PART_RESISTOR;
+    const int32_t part = w->spec.parameters[parameter].group.parts[0];
+    return crdi_part_kind_of(&w->net->parts[part])->stores != CRDI_STORES_NOTHING;
 }
 
 static double offset(const fit* f, int i)

@@ -1,5 +1,6 @@
 // The filter: predict, then one sensor after the other.
 #include "twin/twin.h"
+#include "shared/circuit_part.h"
 #include "twin/dense.h"
 
 #include <math.h>
@@ -31,10 +32,9 @@ static crd_status check_group(crd_twin* w, const char* what, const crd_twin_grou
     if (g->count < 1) { return refuse(w, what, g->name, "has no parts"); }
     for (int i = 0; i < g->count; i++) {
         const bool there = g->parts[i] >= 0 && g->parts[i] < w->net->part_count;
-        const int kind = there ? w->net->parts[g->parts[i]].kind : -1;
-        const bool is_source = kind == CRD_PART_VOLTAGE || kind == CRD_PART_CURRENT;
-        const bool is_value =
-            kind == CRD_PART_RESISTOR || kind == CRD_PART_CAPACITOR || kind == CRD_PART_INDUCTOR;
+        const crd_part* p = there ? &w->net->parts[g->parts[i]] : NULL;
+        const bool is_source = there && crdi_part_is_source(p);
+        const bool is_value = there && !is_source && crdi_part_kind_of(p)->unit;
         if (!there) { return refuse(w, what, g->name, "a part of it is not in the netlist"); }
         if (source && !is_source) {
             return refuse(w, what, g->name, "expected V or I (temperature, heat)");
@@ -167,7 +167,7 @@ static bool lay_out(crd_twin* w)
     }
     for (int32_t i = 0; i < w->net->part_count; i++) {
         const crd_part* p = &w->net->parts[i];
-        if (p->kind == CRD_PART_RESISTOR && p->index >= 0) { w->law_parts[w->law_count++] = i; }
+        if (crdi_part_law(w->net, p)) { w->law_parts[w->law_count++] = i; }
     }
     w->n = w->p + w->s + w->k;
     w->p_now.n = w->p_before.n = w->n;
@@ -249,9 +249,10 @@ static double state_value(const crd_twin* w, int i)
 {
     const int32_t part = w->m->state_part[i];
     const crd_part* p = &w->net->parts[part];
-    return p->kind == CRD_PART_INDUCTOR ? crd_circuit_current(w->start, part)
-                                        : crd_circuit_voltage(w->start, p->nodes[0]) -
-                                              crd_circuit_voltage(w->start, p->nodes[1]);
+    const bool inductor = crdi_part_kind_of(p)->stores == CRDI_STORES_CURRENT;
+    return inductor ? crd_circuit_current(w->start, part)
+                    : crd_circuit_voltage(w->start, p->nodes[0]) -
+                          crd_circuit_voltage(w->start, p->nodes[1]);
 }
 
 static void start_vector(crd_twin* w)

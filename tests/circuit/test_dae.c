@@ -321,7 +321,7 @@ static void slopes_of_sources_are_their_derivatives(void** state)
         for (double t = 0.1; t < 4; t += 0.37) { // no corner is that near
             const double d = 1e-5, to = crd_waveform_eval(&waves[i], t + d, NULL);
             const double from = crd_waveform_eval(&waves[i], t - d, NULL);
-            check_near(crdi_dae_slope(&waves[i], t), (to - from) / (2 * d), 1e-6);
+            check_near(crdi_waveform_slope(&waves[i], t), (to - from) / (2 * d), 1e-6);
         }
     }
 }

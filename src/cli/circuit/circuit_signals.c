@@ -1,5 +1,6 @@
 // cardan circuit: which signals are looked at, and their values.
 #include "cli/circuit/circuit.h"
+#include "shared/circuit_part.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -144,7 +145,7 @@ static crd_status pick_all(picker* p, crdi_signal_kind kind, const char* item, c
                           : kind == CRDI_SIGNAL_CURRENT ? n->part_count
                                                         : n->node_count;
     for (int32_t i = kind == CRDI_SIGNAL_NODE ? 1 : 0; i < count; i++) {
-        if (kind == CRDI_SIGNAL_CURRENT && n->parts[i].kind == CRD_PART_MUTUAL) { continue; }
+        if (kind == CRDI_SIGNAL_CURRENT && crdi_part_kind_of(&n->parts[i])->couples) { continue; }
         const char* name = kind == CRDI_SIGNAL_OUTPUT    ? n->outputs[i].name
                            : kind == CRDI_SIGNAL_CURRENT ? n->names + n->parts[i].name
                                                          : n->nodes[i];

@@ -1,35 +1,14 @@
 // What is in a netlist: for cardan circuit --structure, cardan info and cardan check.
 #include "cli/circuit/circuit.h"
 #include "cli/info/info.h"
+#include "shared/circuit_part.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-enum { KINDS = CRD_PART_B_CURRENT + 1 };
-
-static const struct {
-    const char *electric, *thermal; // both in the plural; NULL: never inside .thermal
-} kind_names[KINDS] = {
-    [CRD_PART_RESISTOR] = {"resistors", "thermal resistances"},
-    [CRD_PART_CAPACITOR] = {"capacitors", "heat capacities"},
-    [CRD_PART_INDUCTOR] = {"inductors", NULL},
-    [CRD_PART_MUTUAL] = {"mutual inductances", NULL},
-    [CRD_PART_VOLTAGE] = {"voltage sources", "temperature sources"},
-    [CRD_PART_CURRENT] = {"current sources", "heat sources"},
-    [CRD_PART_DIODE] = {"diodes", NULL},
-    [CRD_PART_SWITCH] = {"voltage-controlled switches", NULL},
-    [CRD_PART_CURRENT_SWITCH] = {"current-controlled switches", NULL},
-    [CRD_PART_VCVS] = {"voltage-controlled voltage sources", NULL},
-    [CRD_PART_CCCS] = {"current-controlled current sources", NULL},
-    [CRD_PART_VCCS] = {"voltage-controlled current sources", NULL},
-    [CRD_PART_CCVS] = {"current-controlled voltage sources", NULL},
-    [CRD_PART_B_VOLTAGE] = {"voltages by expression", "temperatures by expression"},
-    [CRD_PART_B_CURRENT] = {"currents by expression", "heat flows by expression"},
-};
-
 typedef struct census {
-    int32_t electric[KINDS], thermal[KINDS];
+    int32_t electric[CRDI_PART_KINDS], thermal[CRDI_PART_KINDS];
 } census;
 
 static census count_parts(const crd_netlist* n)
@@ -60,8 +39,8 @@ static void put_parts(crdi_result* out, const crd_netlist* n)
 {
     const census s = count_parts(n);
     crdi_result *by_kind = crdi_object(out, "parts_by_kind"), *lines = crdi_array(out, NULL);
-    for (int k = 0; k < KINDS; k++) {
-        const char* names[] = {kind_names[k].electric, kind_names[k].thermal};
+    for (int k = 0; k < CRDI_PART_KINDS; k++) {
+        const char* names[] = {crdi_part_kinds[k]->plural, crdi_part_kinds[k]->thermal};
         const int32_t counts[] = {s.electric[k], s.thermal[k]};
         for (int i = 0; i < 2; i++) {
             const char* name = names[i] ? names[i] : names[0];

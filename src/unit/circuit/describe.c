@@ -1,4 +1,5 @@
 // A netlist as the description of a unit: parameters, inputs, outputs.
+#include "shared/circuit_part.h"
 #include "unit/circuit/circuit_unit.h"
 
 #include <math.h>
@@ -52,13 +53,7 @@ static crd_status add(crdi_circuit_unit* u, crd_variable* v, const char* name, c
 // Without given values the beginning is the operating point, which depends on all inputs.
 static bool starts_at_rest(const crd_netlist* n)
 {
-    if (n->uic) { return false; }
-    for (int32_t i = 0; i < n->part_count; i++) {
-        const crd_part* p = &n->parts[i];
-        if (p->has_ic && (p->kind == CRD_PART_CAPACITOR || p->kind == CRD_PART_INDUCTOR)) {
-            return false;
-        }
-    }
+    if (crdi_netlist_is_given(n)) { return false; }
     for (int32_t i = 1; n->node_ic && i < n->node_count; i++) {
         if (!isnan(n->node_ic[i])) { return false; }
     }

@@ -2,6 +2,7 @@
 // voltages of capacitors and sources and the currents of inductors; a spanning forest of the former
 // ("trees") gives all voltages inside of a tree. The tree of ground is known altogether; the others
 // hang on it by resistors and the like. Whatever is not seen through depends on everything.
+#include "shared/circuit_part.h"
 #include "unit/circuit/circuit_unit.h"
 
 #include <string.h>
@@ -73,62 +74,47 @@ static bool join(int32_t* parent, int32_t a, int32_t b)
 
 // ---- kinds of parts ----------------------------------------------------------------------------
 
-static bool has_known_voltage(const crd_part* p)
+static bool has_known_voltage(const crd_part* p) // V, C
 {
-    return p->kind == CRD_PART_VOLTAGE || p->kind == CRD_PART_CAPACITOR;
+    const crdi_part_kind* k = crdi_part_kind_of(p);
+    return k->stores == CRDI_STORES_VOLTAGE ||
+           (k->model == CRDI_MODEL_WAVE && k->fixes == CRDI_FIXES_VOLTAGE);
 }
 
 static bool has_ends(const crd_part* p) // a current between nodes[0] and nodes[1]
 {
-    return p->kind != CRD_PART_MUTUAL;
+    return !crdi_part_kind_of(p)->couples;
 }
 
 // Its voltage and current follow each other, or its voltage something else.
 static bool is_link(const crd_part* p)
 {
-    switch ((crd_part_kind)p->kind) {
-    case CRD_PART_RESISTOR:
-    case CRD_PART_DIODE:
-    case CRD_PART_SWITCH:
-    case CRD_PART_CURRENT_SWITCH:
-    case CRD_PART_VCVS:
-    case CRD_PART_CCVS:
-    case CRD_PART_B_VOLTAGE:
-        return true;
-    default:
-        return false;
-    }
+    const crdi_part_kind* k = crdi_part_kind_of(p);
+    return has_ends(p) && !k->stores && k->fixes != CRDI_FIXES_CURRENT &&
+           k->model != CRDI_MODEL_WAVE;
 }
 
 // The input of a source, -1: none.
 static int input_of(const crd_netlist* n, const crd_part* p)
 {
-    const bool source = p->kind == CRD_PART_VOLTAGE || p->kind == CRD_PART_CURRENT;
-    if (!source || p->index < 0 || n->waves[p->index].kind != CRD_WAVE_INPUT) { return -1; }
-    return n->waves[p->index].input;
+    const bool source = crdi_part_is_source(p) && p->index >= 0;
+    return source && n->waves[p->index].kind == CRD_WAVE_INPUT ? n->waves[p->index].input : -1;
 }
 
 // What a part is controlled by, as uses of an expression: how many.
 static int controls(const crd_netlist* n, const crd_part* p, crd_use own[1], const crd_use** uses)
 {
+    const crd_expression* law = crdi_part_law(n, p);
     *uses = own;
-    switch ((crd_part_kind)p->kind) {
-    case CRD_PART_VCVS:
-    case CRD_PART_VCCS:
-    case CRD_PART_SWITCH:
+    switch (crdi_part_kind_of(p)->control) {
+    case CRDI_CONTROL_VOLTAGE:
         own[0] = (crd_use){CRD_USE_PAIR, p->nodes[2], p->nodes[3]};
         return 1;
-    case CRD_PART_CCCS:
-    case CRD_PART_CCVS:
-    case CRD_PART_CURRENT_SWITCH:
+    case CRDI_CONTROL_CURRENT:
         own[0] = (crd_use){CRD_USE_CURRENT, p->refs[0], -1};
         return 1;
-    case CRD_PART_RESISTOR:
-    case CRD_PART_B_VOLTAGE:
-    case CRD_PART_B_CURRENT:
-        return p->index < 0 ? 0 : crd_expression_uses(n->expressions[p->index], uses);
     default:
-        return 0;
+        return law ? crd_expression_uses(law, uses) : 0;
     }
 }
 
@@ -180,14 +166,15 @@ static void list_incident(graph* g)
 static void choose_edges(graph* g)
 {
     const crd_netlist* n = g->n;
-    static const crd_part_kind kinds[] = {CRD_PART_VOLTAGE, CRD_PART_CAPACITOR};
     for (int32_t v = 0; v < n->node_count; v++) {
         g->links[v] = v;
     }
-    for (int k = 0; k < 2; k++) {
+    for (int pass = 0; pass < 2; pass++) {
         for (int32_t i = 0; i < n->part_count; i++) {
             const crd_part* p = &n->parts[i];
-            if (p->kind == kinds[k]) { g->tree[i] = join(g->links, p->nodes[0], p->nodes[1]); }
+            if (has_known_voltage(p) && crdi_part_is_source(p) == (pass == 0)) {
+                g->tree[i] = join(g->links, p->nodes[0], p->nodes[1]);
+            }
         }
     }
 }
@@ -238,7 +225,7 @@ static bool walk(graph* g, int32_t a, int32_t b, word* follows, const word* give
         const int32_t part = g->up[*v];
         word* own = set_of(g->edge, g, part);
         if (follows) { (void)add_set(g, follows, own); }
-        if (give && g->n->parts[part].kind == CRD_PART_CAPACITOR) {
+        if (give && crdi_part_kind_of(&g->n->parts[part])->stores) {
             grew = add_set(g, own, give) || grew;
         }
         *v = other_end(&g->n->parts[part], *v);
@@ -274,7 +261,7 @@ static crd_status close_loops(graph* g)
 
 static bool is_state_current(const graph* g, int32_t part)
 {
-    return g->n->parts[part].kind == CRD_PART_INDUCTOR && !g->floats;
+    return crdi_part_kind_of(&g->n->parts[part])->stores == CRDI_STORES_CURRENT && !g->floats;
 }
 
 static void join_groups(graph* g)
@@ -346,7 +333,7 @@ static void fill_groups(graph* g)
     const crd_netlist* n = g->n;
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
-        if (!has_ends(p) || p->kind == CRD_PART_INDUCTOR) { continue; }
+        if (!has_ends(p) || crdi_part_kind_of(p)->stores == CRDI_STORES_CURRENT) { continue; }
         for (int e = 0; e < 2; e++) {
             const int32_t mine = g->root[p->nodes[e]], other = p->nodes[1 - e];
             if (!mine) { continue; }
@@ -383,37 +370,26 @@ static void add_use(graph* g, const crd_use* use, word* to);
 static bool add_plain_current(graph* g, int32_t part, word* to)
 {
     const crd_part* p = &g->n->parts[part];
-    crd_use own[1];
-    const crd_use* uses;
-    switch ((crd_part_kind)p->kind) {
-    case CRD_PART_INDUCTOR:
-        return is_state_current(g, part);
-    case CRD_PART_CURRENT:
-        (void)add_set(g, to, set_of(g->edge, g, part));
-        return true;
-    case CRD_PART_DIODE: {
-        const crd_diode_model* m = &g->n->diodes[p->index];
-        if (m->cjo > 0 || m->tt > 0) { return false; }
-        add_voltage(g, p->nodes[0], p->nodes[1], to);
-        return true;
-    }
-    case CRD_PART_RESISTOR:
-    case CRD_PART_VCCS:
-    case CRD_PART_B_CURRENT: {
-        const int count = controls(g->n, p, own, &uses);
-        for (int k = 0; k < count; k++) {
-            // A current in a law could be that of a part whose law says this one.
-            if (uses[k].kind == CRD_USE_CURRENT && !is_state_current(g, uses[k].a)) {
-                return false;
-            }
-            add_use(g, &uses[k], to);
-        }
-        if (p->kind == CRD_PART_RESISTOR) { add_voltage(g, p->nodes[0], p->nodes[1], to); }
-        return true;
-    }
-    default:
+    const crdi_part_kind* kind = crdi_part_kind_of(p);
+    if (kind->stores == CRDI_STORES_CURRENT) { return is_state_current(g, part); }
+    if (kind->stores || kind->couples || kind->switches || kind->fixes == CRDI_FIXES_VOLTAGE ||
+        kind->control == CRDI_CONTROL_CURRENT || crdi_part_has_charge(g->n, p)) {
         return false;
     }
+    if (crdi_part_is_source(p)) {
+        (void)add_set(g, to, set_of(g->edge, g, part));
+        return true;
+    }
+    crd_use own[1];
+    const crd_use* uses;
+    const int count = controls(g->n, p, own, &uses);
+    for (int k = 0; k < count; k++) {
+        // A current in a law could be that of a part whose law says this one.
+        if (uses[k].kind == CRD_USE_CURRENT && !is_state_current(g, uses[k].a)) { return false; }
+        add_use(g, &uses[k], to);
+    }
+    if (kind->fixes == CRDI_FIXES_NOTHING) { add_voltage(g, p->nodes[0], p->nodes[1], to); }
+    return true;
 }
 
 // The current of an edge of a tree: what flows out of the nodes beyond it. false: not seen through.

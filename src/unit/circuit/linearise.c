@@ -1,6 +1,7 @@
 // A circuit near its current point: its states are the voltages of its capacitors and the currents
 // of its inductors. A second circuit begins at the point and beside it, and tells by the currents
 // of capacitors and the voltages of inductors how the states move on.
+#include "shared/circuit_part.h"
 #include "shared/num.h"
 #include "unit/circuit/circuit_unit.h"
 
@@ -36,19 +37,7 @@ static void say_nothing(void* user, crd_level level, const char* text)
 static bool is_linear(const crd_netlist* n)
 {
     for (int32_t i = 0; i < n->part_count; i++) {
-        switch ((crd_part_kind)n->parts[i].kind) {
-        case CRD_PART_DIODE:
-        case CRD_PART_SWITCH:
-        case CRD_PART_CURRENT_SWITCH:
-        case CRD_PART_B_VOLTAGE:
-        case CRD_PART_B_CURRENT:
-            return false;
-        case CRD_PART_RESISTOR:
-            if (n->parts[i].index >= 0) { return false; }
-            break;
-        default:
-            break;
-        }
+        if (!crdi_part_is_linear(&n->parts[i])) { return false; }
     }
     return true;
 }
@@ -57,9 +46,7 @@ static crd_status refuse_charges(const job* j)
 {
     const crd_netlist* n = &j->n;
     for (int32_t i = 0; i < n->part_count; i++) {
-        if (n->parts[i].kind != CRD_PART_DIODE) { continue; }
-        const crd_diode_model* m = &n->diodes[n->parts[i].index];
-        if (m->cjo > 0 || m->tt > 0) {
+        if (crdi_part_has_charge(n, &n->parts[i])) {
             return crdi_fail(j->u->base.ctx, CRD_E_UNSUPPORTED,
                              "it cannot be linearised: the diode %s has a charge, which nothing "
                              "outside sets",
@@ -72,10 +59,10 @@ static crd_status refuse_charges(const job* j)
 static crd_status list_states(job* j)
 {
     const crd_netlist* n = &j->n;
-    static const crd_part_kind kinds[] = {CRD_PART_CAPACITOR, CRD_PART_INDUCTOR};
+    static const crdi_part_store stores[] = {CRDI_STORES_VOLTAGE, CRDI_STORES_CURRENT};
     int count = 0;
     for (int32_t i = 0; i < n->part_count; i++) {
-        count += n->parts[i].kind == kinds[0] || n->parts[i].kind == kinds[1];
+        count += crdi_part_kind_of(&n->parts[i])->stores != CRDI_STORES_NOTHING;
     }
     if (count > MOST_STATES) {
         return crdi_fail(j->u->base.ctx, CRD_E_UNSUPPORTED,
@@ -87,7 +74,9 @@ static crd_status list_states(job* j)
     if (!j->state || !j->x) { return CRD_E_MEMORY; }
     for (int k = 0; k < 2; k++) {
         for (int32_t i = 0; i < n->part_count; i++) {
-            if (n->parts[i].kind == kinds[k]) { j->state[j->l->states++] = i; }
+            if (crdi_part_kind_of(&n->parts[i])->stores == stores[k]) {
+                j->state[j->l->states++] = i;
+            }
         }
         if (k == 0) { j->capacitors = j->l->states; }
     }
@@ -108,7 +97,7 @@ static crd_status fill_inductance(job* j)
     const int count = j->l->states - j->capacitors;
     bool coupled = false;
     for (int32_t i = 0; i < n->part_count; i++) {
-        coupled = coupled || n->parts[i].kind == CRD_PART_MUTUAL;
+        coupled = coupled || crdi_part_kind_of(&n->parts[i])->couples;
     }
     if (!coupled) { return CRD_OK; }
     const size_t size = (size_t)count * (size_t)count;
@@ -122,9 +111,10 @@ static crd_status fill_inductance(job* j)
     }
     for (int32_t i = 0; i < n->part_count; i++) {
         const crd_part* p = &n->parts[i];
-        if (p->kind != CRD_PART_MUTUAL) { continue; }
+        if (!crdi_part_kind_of(p)->couples) { continue; }
         const int a = inductor(j, p->refs[0]), b = inductor(j, p->refs[1]);
-        const double m = p->value * sqrt(n->parts[p->refs[0]].value * n->parts[p->refs[1]].value);
+        const double m =
+            crdi_part_mutual(p, n->parts[p->refs[0]].value, n->parts[p->refs[1]].value);
         j->inductance[a * count + b] += m;
         j->inductance[b * count + a] += m;
     }
