@@ -162,7 +162,8 @@ file(GLOB_RECURSE files CONFIGURE_DEPENDS ${tree}/src/circuit/*.[ch])
 foreach(name base circuit model)
     list(APPEND files ${tree}/include/cardan/${name}.h)
 endforeach()
-list(APPEND files ${tree}/src/shared/base.h ${tree}/src/shared/circuit_model.h ${tree}/src/shared/circuit_part.h)
+list(APPEND files ${tree}/src/shared/base.h ${tree}/src/shared/circuit_model.h ${tree}/src/shared/circuit_part.h
+     ${tree}/src/shared/circuit_table.h)
 cardan_embed_fmu(circuit HEADER shared_circuit_model.h MODEL crdi_circuit_model
                  FILES ${base_files} ${files} LIBS ${archives} INCLUDES ${KLU_INCLUDE}
                  NOTICES ${notices})

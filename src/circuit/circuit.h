@@ -104,6 +104,17 @@ void crdi_circuit_return(crd_circuit* c,
 void crdi_control_destroy(crd_circuit* c);
 void crdi_control_reset(crd_circuit* c, double step); // begun anew, restored, or another step
 
+// method.c: weights of BDF for points that were h + age ago, leading ones for equal steps, steps of
+// TR before BDF begins, TR and BDF2 in one step
+extern const double crdi_bdf_lead[4];
+void crdi_bdf_weights(int order, double h, const double age[2], double w[4]);
+int crdi_start_steps(const crd_circuit_options* o, int order);
+typedef struct crdi_trbdf2 {
+    double g, w;          // TR to g h, weight of the new value in both
+    double middle, first; // weights of BDF2
+} crdi_trbdf2;
+crdi_trbdf2 crdi_trbdf2_of(double h);
+
 // waveform.c: its slope, to the right of a corner
 double crdi_waveform_slope(const crd_waveform* w, double t);
 

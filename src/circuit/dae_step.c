@@ -300,38 +300,11 @@ void crdi_dae_flatten(crdi_dae* d)
     }
 }
 
-// w[0] x1 + w[1] x[0] + w[2] x[1] ... is the slope at the end of the polynomial through them, at
-// the times at which they were.
-static void bdf_weights(const crdi_dae* d, int order, double h, double* w)
-{
-    static const double table[4][4] = {
-        {0}, {1, -1}, {3. / 2, -2, 1. / 2}, {11. / 6, -3, 3. / 2, -1. / 3}};
-    double ago[4] = {0, h};
-    bool equal = true;
-    for (int k = 2; k <= order; k++) {
-        ago[k] = h + d->age[k - 2];
-        equal = equal && fabs(ago[k] - k * h) <= 1e-9 * h;
-    }
-    if (equal) {
-        for (int k = 0; k <= order; k++) {
-            w[k] = table[order][k] / h;
-        }
-        return;
-    }
-    w[0] = 0;
-    for (int k = 1; k <= order; k++) {
-        w[0] += 1 / ago[k];
-        w[k] = -1 / ago[k];
-        for (int j = 1; j <= order; j++) {
-            if (j != k) { w[k] *= ago[j] / (ago[j] - ago[k]); }
-        }
-    }
-}
-
+// sum w_j A x_j + b(x1) = 0
 static crd_status bdf(crdi_dae* d, int order, double t1, double h)
 {
     double w[4];
-    bdf_weights(d, order, h, w);
+    crdi_bdf_weights(order, h, d->age, w);
     guess(d, d->x[0]);
     set_weight(d, 0, 0, w[0]);
     for (int k = 1; k <= order; k++) {
@@ -372,6 +345,7 @@ crd_status crdi_dae_solvable(crdi_dae* d)
                      crdi_clip(part >= 0 ? crdi_part_name(n, part) : n->nodes[-1 - part]).text);
 }
 
+// A (x1 - x0) 2/h + b(x1) + b(x0) = 0: derivatives are not carried.
 static crd_status trapezoid(crdi_dae* d, double t0, double t1, double h)
 {
     guess(d, d->x[0]);
@@ -396,20 +370,21 @@ static crd_status trapezoid_carried(crdi_dae* d, double t1, double h)
     return d->c->opt.projection > 0 ? crdi_dae_project(d, d->next, t1) : CRD_OK;
 }
 
-// TR over g h, then BDF2 over the rest, both with the same matrix: g = 2 - sqrt(2).
+// TR over g h, then BDF2 over the rest (method.c).
 static crd_status trbdf2(crdi_dae* d, double t0, double t1, double h)
 {
-    const double g = 2 - sqrt(2), w = 2 / (g * h), tg = t0 + g * h;
+    const crdi_trbdf2 m = crdi_trbdf2_of(h);
+    const double tg = t0 + m.g * h;
     guess(d, d->x[0]);
-    set_weight(d, 0, 0, w);
-    add_product(d, -w, d->x[0]);
+    set_weight(d, 0, 0, m.w);
+    add_product(d, -m.w, d->x[0]);
     add_rate(d, d->x[0], t0);
     const crd_status st = newton(d, &tg);
     if (st < 0) { return st; }
     memcpy(d->middle, d->next, (size_t)d->n * sizeof *d->middle);
     guess(d, d->middle);
-    add_product(d, -w / (g * (2 - g)), d->middle);
-    add_product(d, w * (1 - g) * (1 - g) / (g * (2 - g)), d->x[0]);
+    add_product(d, m.middle, d->middle);
+    add_product(d, m.first, d->x[0]);
     return newton(d, &t1);
 }
 
@@ -450,11 +425,6 @@ static crd_status gauss(crdi_dae* d, double t0, double t1, double h)
     return crdi_dae_pull(d, d->next, t1);
 }
 
-static int start_steps(const crd_circuit_options* o, int order)
-{
-    return o->start == CRD_START_TR ? order : o->start == CRD_START_MINIMUM ? order - 1 : 0;
-}
-
 static crd_status advance(crdi_dae* d)
 {
     const crd_circuit* c = d->c;
@@ -464,8 +434,8 @@ static crd_status advance(crdi_dae* d)
     case CRD_METHOD_BDF2:
     case CRD_METHOD_BDF3: {
         const int order = (int)c->opt.method - (int)CRD_METHOD_BDF1 + 1;
-        return c->since < start_steps(&c->opt, order) ? trapezoid(d, t0, t1, h)
-                                                      : bdf(d, order, t1, h);
+        return c->since < crdi_start_steps(&c->opt, order) ? trapezoid(d, t0, t1, h)
+                                                           : bdf(d, order, t1, h);
     }
     case CRD_METHOD_TR:
         return trapezoid(d, t0, t1, h);

@@ -66,31 +66,21 @@ static const char* printable(crd_arena* arena, const char* text)
 // ---- rows --------------------------------------------------------------------------------------
 
 typedef struct table {
+    crdi_model_table t;
     crdi_circuit_model* m;
-    crd_model_variable* rows;
-    int count;
-    size_t used; // bytes of an instance
 } table;
-
-static size_t take(table* t, size_t doubles)
-{
-    const size_t at = t->used;
-    t->used += doubles * sizeof(double);
-    return at;
-}
 
 static crd_status add(table* t, crd_model_variable row)
 {
-    row.name = printable(&t->m->arena, row.name);
-    if (row.unit && !*row.unit) { row.unit = NULL; }
-    t->rows[t->count++] = row;
+    row.name = printable(t->t.arena, row.name);
+    crdi_model_add(&t->t, row);
     return row.name ? CRD_OK : CRD_E_MEMORY;
 }
 
 static bool is_taken(const table* t, const char* name)
 {
-    for (int i = 0; i < t->count; i++) {
-        if (strcmp(t->rows[i].name, name) == 0) { return true; }
+    for (int i = 0; i < t->t.count; i++) {
+        if (strcmp(t->t.rows[i].name, name) == 0) { return true; }
     }
     return false;
 }
@@ -99,15 +89,11 @@ static crd_status add_inputs(table* t)
 {
     crd_status st = CRD_OK;
     const crd_netlist* n = t->m->netlist;
-    t->m->inputs = take(t, (size_t)n->input_count * CRDI_CIRCUIT_STRIDE);
+    t->m->inputs = crdi_model_take(&t->t, (size_t)n->input_count * CRDI_MODEL_STRIDE);
     for (int i = 0; i < n->input_count; i++) {
-        const size_t at = t->m->inputs + (size_t)i * CRDI_CIRCUIT_STRIDE * sizeof(double);
-        CRD_TRY(add(t, (crd_model_variable){.name = n->inputs[i].name,
-                                            .causality = CRD_INPUT,
-                                            .offset = at,
-                                            .derivatives = at + sizeof(double),
-                                            .unit = n->inputs[i].unit,
-                                            .start = n->inputs[i].start}));
+        const crd_circuit_input* in = &n->inputs[i];
+        const size_t at = t->m->inputs + (size_t)i * CRDI_MODEL_STRIDE * sizeof(double);
+        CRD_TRY(add(t, crdi_model_input(in->name, in->unit, in->start, at, NULL)));
     }
 fail:
     return st;
@@ -123,8 +109,8 @@ static crd_status direct_inputs(table* t, const crd_expression* e, const char** 
     *out = "";
     for (int i = 0; i < count; i++) {
         if (uses[i].kind != CRD_USE_INPUT) { continue; }
-        const char* name = t->rows[uses[i].a].name; // inputs are the first rows
-        if (strchr(name, ' ')) {                    // not a word of a list: all
+        const char* name = t->t.rows[uses[i].a].name; // inputs are the first rows
+        if (strchr(name, ' ')) {                      // not a word of a list: all
             *out = NULL;
             break;
         }
@@ -140,9 +126,9 @@ static crd_status add_outputs(table* t)
 {
     crd_status st = CRD_OK;
     const crd_netlist* n = t->m->netlist;
-    t->m->outputs = take(t, (size_t)n->output_count * CRDI_CIRCUIT_STRIDE);
+    t->m->outputs = crdi_model_take(&t->t, (size_t)n->output_count * CRDI_MODEL_STRIDE);
     for (int i = 0; i < n->output_count; i++) {
-        const size_t at = t->m->outputs + (size_t)i * CRDI_CIRCUIT_STRIDE * sizeof(double);
+        const size_t at = t->m->outputs + (size_t)i * CRDI_MODEL_STRIDE * sizeof(double);
         crd_model_variable row = {.name = n->outputs[i].name,
                                   .causality = CRD_OUTPUT,
                                   .offset = at,
@@ -164,7 +150,7 @@ static crd_status add_parameters(table* t)
     m->names = crdi_arena_new(&m->arena, (size_t)n->parameter_count + 1, sizeof *m->names);
     m->starts = crdi_arena_new(&m->arena, (size_t)n->parameter_count + 1, sizeof *m->starts);
     if (!m->names || !m->starts) { return CRD_E_MEMORY; }
-    m->parameters = t->used;
+    m->parameters = t->t.used;
     for (int i = 0; i < n->parameter_count; i++) {
         const crd_circuit_parameter* p = &n->parameters[i];
         if (!p->plain) { continue; }
@@ -173,7 +159,7 @@ static crd_status add_parameters(table* t)
         CRD_TRY(add(t, (crd_model_variable){.name = p->written,
                                             .causality = CRD_PARAMETER,
                                             .variability = CRD_FIXED,
-                                            .offset = take(t, 1),
+                                            .offset = crdi_model_take(&t->t, 1),
                                             .start = p->value,
                                             .description = "of the netlist (.param)"}));
     }
@@ -190,56 +176,6 @@ static crd_status add_parameters(table* t)
                                       "fewest equal steps that are not longer"}));
 fail:
     return st;
-}
-
-static crd_status check_names(table* t)
-{
-    crd_status st = CRD_OK;
-    crd_map names;
-    crdi_map_init(&names, t->m->ctx);
-    for (int i = 0; i < t->count && st >= 0; i++) {
-        bool fresh = true;
-        const char* name = t->rows[i].name;
-        st = crdi_map_add(&names, name, i, &fresh);
-        if (st < 0) { break; }
-        const bool time = strcmp(name, "time") == 0;
-        if (!fresh || time) {
-            st = crdi_fail(t->m->ctx, CRD_E_RANGE,
-                           time ? "%s: a variable is called '%s', which is what FMI calls the time"
-                                : "%s: two variables are called '%s', and an FMU would not know "
-                                  "which is meant; inputs, outputs and parameters need names of "
-                                  "their own",
-                           t->m->file, crdi_clip(name).text);
-        }
-    }
-    crdi_map_clear(&names);
-    return st;
-}
-
-// As the netlist's reader knows them.
-static crd_status add_units(table* t)
-{
-    crd_model_unit* units = crdi_arena_new(&t->m->arena, (size_t)t->count, sizeof *units);
-    if (!units) { return CRD_E_MEMORY; }
-    int count = 0;
-    for (int i = 0; i < t->count; i++) {
-        const char* name = t->rows[i].unit;
-        crd_dimension d;
-        bool known = false;
-        for (int k = 0; name && k < count; k++) {
-            known = known || strcmp(units[k].name, name) == 0;
-        }
-        if (!name || known || !crd_dimension_parse(name, &d)) { continue; }
-        units[count++] =
-            (crd_model_unit){.name = name,
-                             .has_base = true,
-                             .exponents = {d.kg, d.m, d.s, d.A, d.K, d.mol, d.cd, d.rad},
-                             .factor = d.factor,
-                             .offset = d.offset};
-    }
-    t->m->base.units = units;
-    t->m->base.unit_count = count;
-    return CRD_OK;
 }
 
 // ---- what does not make a model ----------------------------------------------------------------
@@ -275,20 +211,26 @@ static crd_status build(crdi_circuit_model* m, const crdi_circuit_model_options*
     const crd_netlist* n = m->netlist;
     const size_t most =
         (size_t)n->input_count + (size_t)n->output_count + (size_t)n->parameter_count + 1;
-    table t = {.m = m, .used = (sizeof(crdi_circuit_self) + 15) / 16 * 16};
-    t.rows = crdi_arena_new(&m->arena, most, sizeof *t.rows);
-    if (!t.rows) { return CRD_E_MEMORY; }
+    table t = {.m = m,
+               .t = {.ctx = m->ctx,
+                     .arena = &m->arena,
+                     .file = m->file,
+                     .used = (sizeof(crdi_circuit_self) + 15) / 16 * 16}};
+    t.t.rows = crdi_arena_new(&m->arena, most, sizeof *t.t.rows);
+    if (!t.t.rows) { return CRD_E_MEMORY; }
     CRD_TRY(add_inputs(&t));
     CRD_TRY(add_outputs(&t));
     CRD_TRY(add_parameters(&t));
-    CRD_TRY(check_names(&t));
-    CRD_TRY(add_units(&t));
+    CRD_TRY(crdi_model_check_names(&t.t, "which is what FMI calls the time",
+                                   ", and an FMU would not know which is meant; inputs, outputs "
+                                   "and parameters need names of their own"));
+    CRD_TRY(crdi_model_units(&t.t, false, &m->base)); // as the netlist's reader knows them
     m->base.name = crdi_arena_text(&m->arena, opt->name, strlen(opt->name));
     m->base.description = *n->title ? printable(&m->arena, n->title) : "a circuit";
     if (!m->base.name || !m->base.description) { return CRD_E_MEMORY; }
-    m->base.size = t.used;
-    m->base.variables = t.rows;
-    m->base.variable_count = t.count;
+    m->base.size = t.t.used;
+    m->base.variables = t.t.rows;
+    m->base.variable_count = t.t.count;
     if (n->input_count) { m->base.max_input_derivative = CRD_MODEL_MAX_ORDER; }
 fail:
     return st;

@@ -3,6 +3,7 @@
 #pragma once
 #include "shared/base.h"
 #include "shared/circuit_model.h"
+#include "shared/circuit_table.h"
 
 typedef struct crdi_circuit_run crdi_circuit_run; // netlist and circuit of an instance
 
@@ -28,13 +29,6 @@ typedef struct crdi_circuit_model {
     size_t inputs;     // value and derivatives of each input
     size_t outputs;    // likewise
 } crdi_circuit_model;
-
-// The double at `offset`.
-static inline double* crdi_circuit_field(void* self, size_t offset)
-{
-    return (double*)(void*)((char*)self + offset);
-}
-enum { CRDI_CIRCUIT_STRIDE = 1 + CRD_MODEL_MAX_ORDER }; // of inputs and outputs, in doubles
 
 // model_settings.c; texts go into the arena
 crd_status crdi_circuit_settings(crd_context* ctx, const char* text, size_t length,

@@ -22,13 +22,6 @@ struct crdi_circuit_run {
     bool sure;      // linear: no step fails, nobody goes back
 };
 
-static crd_model_status refuse(const crd_model_host* host, crd_model_status status,
-                               const char* text)
-{
-    host->log(host->user, status, text);
-    return status;
-}
-
 static void destroy(crdi_circuit_run* run)
 {
     if (!run) { return; }
@@ -104,7 +97,7 @@ static bool fits(void* self, const crdi_circuit_model* m)
     const crdi_circuit_self* own = self;
     const size_t bytes = (size_t)m->parameter_count * sizeof(double);
     return own->run && own->run->step == own->step &&
-           memcmp(own->run->values, crdi_circuit_field(self, m->parameters), bytes) == 0;
+           memcmp(own->run->values, crdi_model_field(self, m->parameters), bytes) == 0;
 }
 
 // An instance has a circuit of its parameters. The circuit's own memory is the context's.
@@ -121,13 +114,13 @@ static crd_model_status provide(void* self, const crd_model_host* host)
     if (!values) {
         if (run) { crd_free(ctx, run); }
         crd_context_destroy(ctx);
-        return refuse(host, CRD_MODEL_ERROR, "out of memory: the circuit");
+        return crdi_model_refuse(host, CRD_MODEL_ERROR, "out of memory: the circuit");
     }
     *run = (crdi_circuit_run){.ctx = ctx, .model = m, .values = values, .step = own->step};
-    if (count) { memcpy(values, crdi_circuit_field(self, m->parameters), count * sizeof *values); }
+    if (count) { memcpy(values, crdi_model_field(self, m->parameters), count * sizeof *values); }
     own->run = run;
     if (bring_up(run) < 0) {
-        refuse(host, CRD_MODEL_ERROR, crd_error_text(ctx));
+        crdi_model_refuse(host, CRD_MODEL_ERROR, crd_error_text(ctx));
         crdi_circuit_model_clear(self);
         return CRD_MODEL_ERROR;
     }
@@ -142,9 +135,8 @@ static crd_status set_inputs(void* self, double tau)
     const crdi_circuit_run* run = ((const crdi_circuit_self*)self)->run;
     const crdi_circuit_model* m = run->model;
     for (int i = 0; i < m->netlist->input_count; i++) {
-        const double* u = crdi_circuit_field(self, m->inputs) + (ptrdiff_t)i * CRDI_CIRCUIT_STRIDE;
-        const double value = u[0] + tau * (u[1] + 0.5 * tau * u[2]);
-        const crd_status st = crd_circuit_set_input(run->circuit, i, value);
+        const crd_status st =
+            crd_circuit_set_input(run->circuit, i, crdi_model_input_at(self, m->inputs, i, tau));
         if (st < 0) { return st; }
     }
     return CRD_OK;
@@ -158,7 +150,7 @@ void crdi_circuit_model_outputs(void* self, double t)
     const crdi_circuit_model* m = run->model;
     (void)set_inputs(self, 0); // those that outputs name themselves
     for (int i = 0; i < m->netlist->output_count; i++) {
-        double* y = crdi_circuit_field(self, m->outputs) + (ptrdiff_t)i * CRDI_CIRCUIT_STRIDE;
+        double* y = crdi_model_field(self, m->outputs) + (ptrdiff_t)i * CRDI_MODEL_STRIDE;
         y[0] = crd_circuit_get_output(run->circuit, i);
         y[1] = crd_circuit_get_output_derivative(run->circuit, i);
     }
@@ -170,7 +162,7 @@ crd_model_status crdi_circuit_model_initialize(void* self, const crd_model_host*
     if (st != CRD_MODEL_OK) { return st; }
     crdi_circuit_run* run = ((crdi_circuit_self*)self)->run;
     if (set_inputs(self, 0) < 0 || crd_circuit_begin(run->circuit, t) < 0) {
-        return refuse(host, CRD_MODEL_ERROR, crd_error_text(run->ctx));
+        return crdi_model_refuse(host, CRD_MODEL_ERROR, crd_error_text(run->ctx));
     }
     return CRD_MODEL_OK;
 }
@@ -242,10 +234,10 @@ crd_model_status crdi_circuit_model_step(void* self, const crd_model_host* host,
     (void)reached;
     crdi_circuit_run* run = ((crdi_circuit_self*)self)->run;
     plan p = {0};
-    if (!run) { return refuse(host, CRD_MODEL_ERROR, "the circuit is not initialised"); }
+    if (!run) { return crdi_model_refuse(host, CRD_MODEL_ERROR, "the circuit is not initialised"); }
     const double inner = run->inner;
     crd_status st = make_plan(run, t + h, &p);
-    if (st < 0) { return refuse(host, CRD_MODEL_ERROR, crd_error_text(run->ctx)); }
+    if (st < 0) { return crdi_model_refuse(host, CRD_MODEL_ERROR, crd_error_text(run->ctx)); }
     const bool lonely = p.count == 1 && p.step == inner; // then the circuit goes back by itself
     const bool saved = !lonely && !run->sure;
     if (saved) { crd_circuit_save(run->circuit, run->before); }
@@ -253,7 +245,7 @@ crd_model_status crdi_circuit_model_step(void* self, const crd_model_host* host,
     if (st == CRD_OK) { return CRD_MODEL_OK; }
     const bool again = st == CRD_E_CONVERGENCE && (lonely || saved); // a shorter step may do
     const crd_model_status out = again ? CRD_MODEL_DISCARD : CRD_MODEL_ERROR;
-    refuse(host, out, crd_error_text(run->ctx));
+    crdi_model_refuse(host, out, crd_error_text(run->ctx));
     return saved && go_back(run, run->before, inner) < 0 ? CRD_MODEL_ERROR : out;
 }
 
@@ -266,15 +258,9 @@ typedef struct head { // in front of the circuit's own bytes
 
 static uint64_t sum_of(double inner, const char* bytes, size_t size)
 {
-    uint64_t sum = 0, word;
+    uint64_t sum = 0;
     memcpy(&sum, &inner, sizeof sum);
-    sum = (sum ^ 0xcbf29ce484222325u) * 0x100000001b3u;
-    for (size_t i = 0; i + sizeof word <= size; i += sizeof word) {
-        memcpy(&word, bytes + i, sizeof word);
-        sum = (sum ^ word) * 0x100000001b3u;
-        sum ^= sum >> 29;
-    }
-    return sum;
+    return crdi_model_sum((sum ^ CRDI_MODEL_SUM) * 0x100000001b3u, bytes, size);
 }
 
 size_t crdi_circuit_model_outside(const void* self)
@@ -304,14 +290,14 @@ crd_model_status crdi_circuit_model_restore(void* self, const crd_model_host* ho
     if (st != CRD_MODEL_OK) { return st; }
     crdi_circuit_run* run = ((crdi_circuit_self*)self)->run;
     if (size != crdi_circuit_model_outside(self)) {
-        return refuse(host, CRD_MODEL_ERROR, "this is no state of this circuit");
+        return crdi_model_refuse(host, CRD_MODEL_ERROR, "this is no state of this circuit");
     }
     const char* bytes = (const char*)state + sizeof h;
     memcpy(&h, state, sizeof h);
     if (!(h.inner > 0 && isfinite(h.inner)) || h.sum != sum_of(h.inner, bytes, size - sizeof h)) {
-        return refuse(host, CRD_MODEL_ERROR, "this state of the circuit is damaged");
+        return crdi_model_refuse(host, CRD_MODEL_ERROR, "this state of the circuit is damaged");
     }
     return go_back(run, bytes, h.inner) == CRD_OK
                ? CRD_MODEL_OK
-               : refuse(host, CRD_MODEL_ERROR, crd_error_text(run->ctx));
+               : crdi_model_refuse(host, CRD_MODEL_ERROR, crd_error_text(run->ctx));
 }

@@ -115,15 +115,14 @@ static crd_status make_state(crdi_nodal* d)
 // Factors that fixed steps need: nothing is left for the first step to make.
 static crd_status make_sets(crdi_nodal* d)
 {
-    static const double lead[4] = {0, 1, 3. / 2, 11. / 6};
     const crd_circuit_options* o = &d->c->opt;
     const bool bdf = o->method <= CRD_METHOD_BDF3;
     if (bdf && o->start != CRD_START_CONSTANT) {
         const crd_status st = crdi_nodal_choose(d, 2 / o->step);
         if (st < 0) { return st; }
     }
-    const double w = bdf ? lead[o->method - CRD_METHOD_BDF1 + 1] / o->step
-                     : o->method == CRD_METHOD_TRBDF2 ? 2 / ((2 - sqrt(2)) * o->step)
+    const double w = bdf ? crdi_bdf_lead[o->method - CRD_METHOD_BDF1 + 1] / o->step
+                     : o->method == CRD_METHOD_TRBDF2 ? crdi_trbdf2_of(o->step).w
                                                       : 2 / o->step;
     return crdi_nodal_choose(d, w);
 }

@@ -252,8 +252,7 @@ static int order_of(const crd_circuit_options* o)
 
 static double weight(int order, double h)
 {
-    static const double lead[4] = {2, 1, 3. / 2, 11. / 6};
-    return lead[order] / h;
+    return (order == 0 ? 2 : crdi_bdf_lead[order]) / h;
 }
 
 static crd_status factor(crdi_nodal* d, double h)

@@ -18,7 +18,9 @@ typedef struct formula {
 
 // ---- histories ---------------------------------------------------------------------------------
 
-// What each branch's current is without voltage, j = -g H with v1 = i1 / g + H.
+// What each branch's current is without voltage, j = -g H with v1 = i1 / g + H. The trapezoidal
+// rule has vC1 = vC0 + S/w (i1 + i0) and vL1 = L w (i1 - i0) - vL0, w = 2/h:
+//     H = vC0 - vL0 + (S/w - L w) i0
 static void trapezoid_history(crdi_nodal* d)
 {
     const crdi_network* net = &d->net;
@@ -60,7 +62,9 @@ static void combine(const formula* f, double* const* x, int32_t from, int32_t to
     }
 }
 
-// The same for formulas of several steps; d->ec: voltage of the capacitance without current.
+// The same for formulas of several steps, x1' = w0 x1 + sum w_k x_k: vC1 = S/w0 i1 + ec with
+// ec = -sum w_k vC_k / w0, vL1 = L w0 i1 + L sum w_k i_k, so that H = ec + L sum w_k i_k. d->ec:
+// voltage of the capacitance without current.
 static void multistep_history(crdi_nodal* d, const formula* f)
 {
     const crdi_network* net = &d->net;
@@ -345,7 +349,7 @@ static crd_status solve(crdi_nodal* d, double t)
 
 // ---- update ------------------------------------------------------------------------------------
 
-// In place.
+// i1 = g v + j, vC1 = vC0 + S/w (i1 + i0), vL1 = v - R i1 - vC1, in place.
 static void trapezoid_update(crdi_nodal* d)
 {
     const crdi_network* net = &d->net;
@@ -369,7 +373,8 @@ static void trapezoid_update(crdi_nodal* d)
     }
 }
 
-// Into the spare arrays, which become the newest.
+// i1 = g v + j, vC1 = S/w i1 + ec, vL1 = v - R i1 - vC1, into the spare arrays, which become the
+// newest.
 static void multistep_update(crdi_nodal* d)
 {
     const crdi_network* net = &d->net;
@@ -531,33 +536,7 @@ static crd_status stage(crdi_nodal* d, const formula* f, double t)
     return CRD_OK;
 }
 
-// Slope at the end of the polynomial through the new point and those before, at their times.
-static formula bdf(const crdi_nodal* d, int order, double h)
-{
-    static const double table[4][4] = {
-        {0}, {1, -1}, {3. / 2, -2, 1. / 2}, {11. / 6, -3, 3. / 2, -1. / 3}};
-    formula f = {.order = order};
-    double ago[4] = {0, h};
-    bool equal = true;
-    for (int k = 2; k <= order; k++) {
-        ago[k] = h + d->age[k - 2];
-        equal = equal && fabs(ago[k] - k * h) <= 1e-9 * h;
-    }
-    for (int k = 0; k <= order; k++) {
-        f.w[k] = table[order][k] / h;
-    }
-    if (equal) { return f; }
-    f.w[0] = 0;
-    for (int k = 1; k <= order; k++) {
-        f.w[0] += 1 / ago[k];
-        f.w[k] = -1 / ago[k];
-        for (int j = 1; j <= order; j++) {
-            if (j != k) { f.w[k] *= ago[j] / (ago[j] - ago[k]); }
-        }
-    }
-    return f;
-}
-
+// x1' = 2/h (x1 - x0) - x0'
 static crd_status trapezoid(crdi_nodal* d, double t1, double h, bool kept)
 {
     const formula f = {.w = {2 / h}};
@@ -565,15 +544,14 @@ static crd_status trapezoid(crdi_nodal* d, double t1, double h, bool kept)
     return stage(d, &f, t1);
 }
 
-// TR over g h, then BDF2 over the rest, both with the same matrix: g = 2 - sqrt(2).
+// TR over g h, then BDF2 over the rest (method.c).
 static crd_status trbdf2(crdi_nodal* d, double t0, double t1, double h)
 {
-    const double g = 2 - sqrt(2), w = 2 / (g * h);
-    const formula first = {.w = {w}};
-    const formula second = {.order = 2,
-                            .w = {w, -w / (g * (2 - g)), w * (1 - g) * (1 - g) / (g * (2 - g))}};
+    const crdi_trbdf2 m = crdi_trbdf2_of(h);
+    const formula first = {.w = {m.w}};
+    const formula second = {.order = 2, .w = {m.w, m.middle, m.first}};
     keep(d);
-    crd_status st = stage(d, &first, t0 + g * h);
+    crd_status st = stage(d, &first, t0 + m.g * h);
     if (st == CRD_OK) { st = stage(d, &second, t1); }
     if (st < 0) { return st; }
     // i[1] is what was inside the step; what counts as history is i[2], its beginning
@@ -590,11 +568,6 @@ static crd_status trbdf2(crdi_nodal* d, double t0, double t1, double h)
     return CRD_OK;
 }
 
-static int start_steps(const crd_circuit_options* o, int order)
-{
-    return o->start == CRD_START_TR ? order : o->start == CRD_START_MINIMUM ? order - 1 : 0;
-}
-
 static crd_status advance(crdi_nodal* d)
 {
     const crd_circuit* c = d->c;
@@ -604,11 +577,12 @@ static crd_status advance(crdi_nodal* d)
     case CRD_METHOD_BDF2:
     case CRD_METHOD_BDF3: {
         const int order = (int)c->opt.method - (int)CRD_METHOD_BDF1 + 1;
-        const bool started = c->since >= start_steps(&c->opt, order);
+        const bool started = c->since >= crdi_start_steps(&c->opt, order);
         if (started && crdi_nodal_ladder_can(d)) { return crdi_nodal_ladder_step(d, t1); }
         crdi_nodal_ladder_leave(d);
         if (!started) { return trapezoid(d, t1, h, true); }
-        const formula f = bdf(d, order, h);
+        formula f = {.order = order};
+        crdi_bdf_weights(order, h, d->age, f.w);
         return stage(d, &f, t1);
     }
     case CRD_METHOD_TRBDF2:

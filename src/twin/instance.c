@@ -18,13 +18,6 @@ struct crdi_twin_run {
     int64_t* gated;      // (sensors) before the step
 };
 
-static crd_model_status refuse(const crd_model_host* host, crd_model_status status,
-                               const char* text)
-{
-    host->log(host->user, status, text);
-    return status;
-}
-
 void crdi_twin_model_clear(void* self)
 {
     crdi_twin_self* own = self;
@@ -64,12 +57,12 @@ static crd_model_status provide(void* self, const crd_model_host* host)
     crdi_twin_run* run = ctx ? crdi_new(ctx, sizeof *run) : NULL;
     if (!run) {
         crd_context_destroy(ctx);
-        return refuse(host, CRD_MODEL_ERROR, "out of memory: the twin");
+        return crdi_model_refuse(host, CRD_MODEL_ERROR, "out of memory: the twin");
     }
     *run = (crdi_twin_run){.ctx = ctx, .model = m};
     own->run = run;
     if (bring_up(run) < 0) {
-        refuse(host, CRD_MODEL_ERROR, crd_error_text(ctx));
+        crdi_model_refuse(host, CRD_MODEL_ERROR, crd_error_text(ctx));
         crdi_twin_model_clear(self);
         return CRD_MODEL_ERROR;
     }
@@ -78,23 +71,16 @@ static crd_model_status provide(void* self, const crd_model_host* host)
 
 // ---- values ------------------------------------------------------------------------------------
 
-// An input at tau behind the beginning of the step.
-static double input_at(void* self, size_t first, int i, double tau)
-{
-    const double* u = crdi_twin_field(self, first) + (ptrdiff_t)i * CRDI_TWIN_STRIDE;
-    return u[0] + tau * (u[1] + 0.5 * tau * u[2]);
-}
-
 static void set_inputs(void* self, crdi_twin_run* run, double tau)
 {
     for (int i = 0; i < run->model->netlist->input_count; i++) {
-        crd_twin_set_input(run->twin, i, input_at(self, run->model->inputs, i, tau));
+        crd_twin_set_input(run->twin, i, crdi_model_input_at(self, run->model->inputs, i, tau));
     }
 }
 
 static void set_status(void* self, const crdi_twin_model* m, int sensor, crdi_twin_status status)
 {
-    *(int32_t*)(void*)(crdi_twin_field(self, m->status) + sensor) = status;
+    *(int32_t*)(void*)(crdi_model_field(self, m->status) + sensor) = status;
 }
 
 static void put(double** to, crd_estimate e)
@@ -109,7 +95,7 @@ void crdi_twin_model_outputs(void* self, double t)
     const crdi_twin_run* run = ((const crdi_twin_self*)self)->run;
     if (!run) { return; } // its initialisation failed
     const crdi_twin_model* m = run->model;
-    double* to = crdi_twin_field(self, m->estimates);
+    double* to = crdi_model_field(self, m->estimates);
     for (int i = 0; i < m->netlist->output_count; i++) {
         put(&to, crd_twin_output(run->twin, i));
     }
@@ -131,7 +117,7 @@ crd_model_status crdi_twin_model_initialize(void* self, const crd_model_host* ho
         set_status(self, run->model, i, CRDI_TWIN_MISSING);
     }
     return crd_twin_begin(run->twin, t) < 0
-               ? refuse(host, CRD_MODEL_ERROR, crd_error_text(run->ctx))
+               ? crdi_model_refuse(host, CRD_MODEL_ERROR, crd_error_text(run->ctx))
                : CRD_MODEL_OK;
 }
 
@@ -155,7 +141,7 @@ crd_model_status crdi_twin_model_step(void* self, const crd_model_host* host, do
 {
     (void)reached;
     crdi_twin_run* run = ((crdi_twin_self*)self)->run;
-    if (!run) { return refuse(host, CRD_MODEL_ERROR, "the twin is not initialised"); }
+    if (!run) { return crdi_model_refuse(host, CRD_MODEL_ERROR, "the twin is not initialised"); }
     const crdi_twin_model* m = run->model;
     const double step = m->spec->step, way = t + h - crd_twin_time(run->twin);
     const double steps = round(way / step), miss = fabs(way - steps * step);
@@ -165,17 +151,17 @@ crd_model_status crdi_twin_model_step(void* self, const crd_model_host* host, do
                  "a communication step of %.10g s at %.10g s, expected a multiple of the twin's "
                  "step of %.10g s",
                  h, t, step);
-        return refuse(host, CRD_MODEL_ERROR, text); // no shorter step would do
+        return crdi_model_refuse(host, CRD_MODEL_ERROR, text); // no shorter step would do
     }
     for (int i = 0; i < m->spec->sensor_count; i++) {
-        run->y[i] = input_at(self, m->measured, i, h);
+        run->y[i] = crdi_model_input_at(self, m->measured, i, h);
         run->gated[i] = crd_twin_sensor_now(run->twin, i).gated;
     }
     const int64_t count = (int64_t)steps;
     for (int64_t k = 1; k <= count; k++) {
         set_inputs(self, run, (double)k * step);
         if (crd_twin_step(run->twin, k < count ? run->nothing : run->y) < 0) {
-            return refuse(host, CRD_MODEL_ERROR, crd_error_text(run->ctx));
+            return crdi_model_refuse(host, CRD_MODEL_ERROR, crd_error_text(run->ctx));
         }
     }
     judge(self, run);
@@ -184,18 +170,7 @@ crd_model_status crdi_twin_model_step(void* self, const crd_model_host* host, do
 
 // ---- states ------------------------------------------------------------------------------------
 
-// A sum over the twin's bytes stands in front of them: what comes from a file may be torn.
-static uint64_t sum_of(const char* bytes, size_t size)
-{
-    uint64_t sum = 0xcbf29ce484222325u, word;
-    for (size_t i = 0; i + sizeof word <= size; i += sizeof word) {
-        memcpy(&word, bytes + i, sizeof word);
-        sum = (sum ^ word) * 0x100000001b3u;
-        sum ^= sum >> 29;
-    }
-    return sum;
-}
-
+// A sum over the twin's bytes stands in front of them.
 size_t crdi_twin_model_outside(const void* self)
 {
     const crdi_twin_run* run = ((const crdi_twin_self*)self)->run;
@@ -207,7 +182,7 @@ void crdi_twin_model_save(const void* self, void* state)
     const crdi_twin_run* run = ((const crdi_twin_self*)self)->run;
     char* bytes = (char*)state + sizeof(uint64_t);
     crd_twin_save(run->twin, bytes);
-    const uint64_t sum = sum_of(bytes, crd_twin_state_size(run->twin));
+    const uint64_t sum = crdi_model_sum(CRDI_MODEL_SUM, bytes, crd_twin_state_size(run->twin));
     memcpy(state, &sum, sizeof sum);
 }
 
@@ -223,17 +198,17 @@ crd_model_status crdi_twin_model_restore(void* self, const crd_model_host* host,
     if (st != CRD_MODEL_OK) { return st; }
     crdi_twin_run* run = ((crdi_twin_self*)self)->run;
     if (size != crdi_twin_model_outside(self)) {
-        return refuse(host, CRD_MODEL_ERROR, "this is no state of this twin");
+        return crdi_model_refuse(host, CRD_MODEL_ERROR, "this is no state of this twin");
     }
     uint64_t sum;
     const char* bytes = (const char*)state + sizeof sum;
     memcpy(&sum, state, sizeof sum);
-    if (sum != sum_of(bytes, size - sizeof sum)) {
-        return refuse(host, CRD_MODEL_ERROR, "this state of the twin is damaged");
+    if (sum != crdi_model_sum(CRDI_MODEL_SUM, bytes, size - sizeof sum)) {
+        return crdi_model_refuse(host, CRD_MODEL_ERROR, "this state of the twin is damaged");
     }
     // What follows from the description alone is no part of a state.
     if (fresh && crd_twin_begin(run->twin, 0) < 0) {
-        return refuse(host, CRD_MODEL_ERROR, crd_error_text(run->ctx));
+        return crdi_model_refuse(host, CRD_MODEL_ERROR, crd_error_text(run->ctx));
     }
     crd_twin_restore(run->twin, bytes);
     return CRD_MODEL_OK;

@@ -1,5 +1,6 @@
 // A twin as a model, between its files: table.c makes the rows, instance.c is an instance.
 #pragma once
+#include "shared/circuit_table.h"
 #include "shared/twin_model.h"
 
 typedef struct crdi_twin_run crdi_twin_run; // the twin of an instance
@@ -22,14 +23,6 @@ typedef struct crdi_twin_model {
     size_t estimates;           // value and sd: outputs, sources, parameters
     size_t status;              // int32_t in the room of a double, per sensor
 } crdi_twin_model;
-
-enum { CRDI_TWIN_STRIDE = 1 + CRD_MODEL_MAX_ORDER }; // of inputs, in doubles
-
-// The double at `offset`.
-static inline double* crdi_twin_field(void* self, size_t offset)
-{
-    return (double*)(void*)((char*)self + offset);
-}
 
 // instance.c
 crd_model_status crdi_twin_model_initialize(void* self, const crd_model_host* host, double t);

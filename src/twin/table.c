@@ -28,44 +28,29 @@ const char* crdi_twin_unit(const crd_netlist* n, const char* what)
 // ---- rows --------------------------------------------------------------------------------------
 
 typedef struct table {
+    crdi_model_table t;
     crdi_twin_model* m;
-    crd_model_variable* rows;
-    int count;
-    size_t used; // bytes of an instance
 } table;
 
 static size_t take(table* t, size_t doubles)
 {
-    const size_t at = t->used;
-    t->used += doubles * sizeof(double);
-    return at;
+    return crdi_model_take(&t->t, doubles);
 }
 
 static crd_status add(table* t, const char* name, const char* end, crd_model_variable row)
 {
-    row.name = crdi_arena_format(&t->m->arena, "%s%s", name, end);
+    row.name = crdi_arena_format(t->t.arena, "%s%s", name, end);
     if (!row.name) { return CRD_E_MEMORY; }
-    if (row.unit && !*row.unit) { row.unit = NULL; }
     for (const char* p = row.name; *p; p++) {
         if ((unsigned char)*p < ' ' || *p == 0x7f) {
             return crdi_fail(t->m->ctx, CRD_E_RANGE,
                              "%s: the name '%s' has a control character, and names of variables "
                              "have none",
-                             t->m->base.description, crdi_clip(name).text);
+                             t->t.file, crdi_clip(name).text);
         }
     }
-    t->rows[t->count++] = row;
+    crdi_model_add(&t->t, row);
     return CRD_OK;
-}
-
-static crd_model_variable input_row(size_t at, const char* unit, double start, const char* says)
-{
-    return (crd_model_variable){.causality = CRD_INPUT,
-                                .offset = at,
-                                .derivatives = at + sizeof(double),
-                                .unit = unit,
-                                .start = start,
-                                .description = says};
 }
 
 static crd_status add_inputs(table* t)
@@ -73,19 +58,21 @@ static crd_status add_inputs(table* t)
     crd_status st = CRD_OK;
     const crd_netlist* n = t->m->netlist;
     const crd_twin_spec* s = t->m->spec;
-    t->m->measured = take(t, (size_t)s->sensor_count * CRDI_TWIN_STRIDE);
+    t->m->measured = take(t, (size_t)s->sensor_count * CRDI_MODEL_STRIDE);
     for (int i = 0; i < s->sensor_count; i++) {
         const crd_twin_sensor* one = &s->sensors[i];
         CRD_TRY(add(t, one->name, ".measured",
-                    input_row(t->m->measured + (size_t)i * CRDI_TWIN_STRIDE * sizeof(double),
-                              one->unit ? one->unit : crdi_twin_unit(n, one->what), (double)NAN,
-                              "what the sensor says; NaN: nothing")));
+                    crdi_model_input(
+                        NULL, one->unit ? one->unit : crdi_twin_unit(n, one->what), (double)NAN,
+                        t->m->measured + (size_t)i * CRDI_MODEL_STRIDE * sizeof(double),
+                        "what the sensor says; NaN: nothing")));
     }
-    t->m->inputs = take(t, (size_t)n->input_count * CRDI_TWIN_STRIDE);
+    t->m->inputs = take(t, (size_t)n->input_count * CRDI_MODEL_STRIDE);
     for (int i = 0; i < n->input_count; i++) {
         CRD_TRY(add(t, n->inputs[i].name, "",
-                    input_row(t->m->inputs + (size_t)i * CRDI_TWIN_STRIDE * sizeof(double),
-                              n->inputs[i].unit, n->inputs[i].start, "of the netlist (.input)")));
+                    crdi_model_input(NULL, n->inputs[i].unit, n->inputs[i].start,
+                                     t->m->inputs + (size_t)i * CRDI_MODEL_STRIDE * sizeof(double),
+                                     "of the netlist (.input)")));
     }
 fail:
     return st;
@@ -122,7 +109,7 @@ static crd_status add_outputs(table* t)
     crd_status st = CRD_OK;
     const crd_netlist* n = t->m->netlist;
     const crd_twin_spec* s = t->m->spec;
-    t->m->estimates = t->used;
+    t->m->estimates = t->t.used;
     for (int i = 0; i < n->output_count; i++) {
         CRD_TRY(add_estimate(t, n->outputs[i].name, n->outputs[i].unit, "estimate"));
     }
@@ -149,55 +136,6 @@ fail:
     return st;
 }
 
-static crd_status check_names(table* t)
-{
-    crd_status st = CRD_OK;
-    crd_map names;
-    crdi_map_init(&names, t->m->ctx);
-    for (int i = 0; i < t->count && st >= 0; i++) {
-        bool fresh = true;
-        const char* name = t->rows[i].name;
-        st = crdi_map_add(&names, name, i, &fresh);
-        if (st < 0) { break; }
-        const bool time = strcmp(name, "time") == 0;
-        if (!fresh || time) {
-            st = crdi_fail(t->m->ctx, CRD_E_RANGE,
-                           time ? "%s: a variable is called '%s', which is the name of the time"
-                                : "%s: two variables are called '%s'; sources, values to find, "
-                                  ".input and .output need names of their own",
-                           t->m->base.description, crdi_clip(name).text);
-        }
-    }
-    crdi_map_clear(&names);
-    return st;
-}
-
-static crd_status add_units(table* t)
-{
-    crd_model_unit* units = crdi_arena_new(&t->m->arena, (size_t)t->count, sizeof *units);
-    if (!units) { return CRD_E_MEMORY; }
-    int count = 0;
-    for (int i = 0; i < t->count; i++) {
-        const char* name = t->rows[i].unit;
-        crd_dimension d = {0};
-        bool known = false;
-        for (int k = 0; name && k < count; k++) {
-            known = known || strcmp(units[k].name, name) == 0;
-        }
-        if (!name || known) { continue; }
-        const bool parsed = crd_dimension_parse(name, &d);
-        units[count++] =
-            (crd_model_unit){.name = name,
-                             .has_base = parsed,
-                             .exponents = {d.kg, d.m, d.s, d.A, d.K, d.mol, d.cd, d.rad},
-                             .factor = d.factor,
-                             .offset = d.offset};
-    }
-    t->m->base.units = units;
-    t->m->base.unit_count = count;
-    return CRD_OK;
-}
-
 static crd_status build(crdi_twin_model* m)
 {
     crd_status st = CRD_OK;
@@ -205,16 +143,22 @@ static crd_status build(crdi_twin_model* m)
     const crd_netlist* n = m->netlist;
     const int most = 2 * s->sensor_count + n->input_count +
                      2 * (n->output_count + s->source_count + s->parameter_count);
-    table t = {.m = m, .used = sizeof(crdi_twin_self)};
-    t.rows = crdi_arena_new(&m->arena, (size_t)most + 1, sizeof *t.rows);
-    CRD_TRY(t.rows ? CRD_OK : CRD_E_MEMORY);
+    table t = {.m = m,
+               .t = {.ctx = m->ctx,
+                     .arena = &m->arena,
+                     .file = m->base.description,
+                     .used = sizeof(crdi_twin_self)}};
+    t.t.rows = crdi_arena_new(&m->arena, (size_t)most + 1, sizeof *t.t.rows);
+    CRD_TRY(t.t.rows ? CRD_OK : CRD_E_MEMORY);
     CRD_TRY(add_inputs(&t));
     CRD_TRY(add_outputs(&t));
-    CRD_TRY(check_names(&t));
-    CRD_TRY(add_units(&t));
-    m->base.variables = t.rows;
-    m->base.variable_count = t.count;
-    m->base.size = t.used;
+    CRD_TRY(crdi_model_check_names(&t.t, "which is the name of the time",
+                                   "; sources, values to find, .input and .output need names of "
+                                   "their own"));
+    CRD_TRY(crdi_model_units(&t.t, true, &m->base));
+    m->base.variables = t.t.rows;
+    m->base.variable_count = t.t.count;
+    m->base.size = t.t.used;
     m->base.default_step = s->step;
     m->base.default_stop = n->tran_stop > 0 ? n->tran_stop : 1000 * s->step;
 fail:
