@@ -10,6 +10,8 @@
 #include "circuit/network.h"
 #include "circuit/sparse.h"
 
+#include <math.h>
+
 enum {
     CRDI_DENSE_MOST = 24,  // unknowns that are solved by an explicit inverse
     CRDI_ACTIVE_MOST = 48, // active unknowns that are solved densely
@@ -118,8 +120,9 @@ typedef struct crdi_device_state crdi_device_state;
 typedef struct crdi_nodal crdi_nodal;
 struct crdi_dae;
 
-// What is not linear, as rows of parts have it. `stamp` and `move` serve devices of one kind that
-// follow each other: d->device[first] ..., d->next[first] ...
+// What is not linear, as rows of parts have it. Functions serve devices of one kind that follow
+// each other: d->device[first] ..., whose state d->next[first] ... becomes that of the end of the
+// step.
 typedef struct crdi_device_kind {
     bool nonlinear;                              // false: a switch, linear where it stands
     void (*make)(crdi_nodal* d, crdi_device* e); // constants; its ends are known. NULL: none
@@ -132,9 +135,9 @@ typedef struct crdi_device_kind {
     double (*off)(const crdi_nodal* d,
                   int32_t device); // its current, by its curvature; NULL: unknown
     // Guess and history of a step. NULL: nothing
-    void (*begin)(crdi_device* e, const crdi_device_state* s, crdi_device_state* next,
-                  const double* weights, bool trapezoid);
-    void (*settle)(const crdi_nodal* d, const crdi_device* e, crdi_device_state* s, double w);
+    void (*begin)(crdi_nodal* d, int32_t first, int32_t count, const double* weights,
+                  bool trapezoid);
+    void (*settle)(const crdi_nodal* d, int32_t first, int32_t count, double w); // after the step
     void (*take)(const struct crdi_dae* dae, const crdi_device* e, crdi_device_state* s); // begins
 } crdi_device_kind;
 
@@ -314,12 +317,43 @@ static inline int32_t crdi_device_active(const crdi_nodal* d, int32_t potential)
     return root >= 0 ? root - d->linear : d->active;
 }
 // Of a law: value at d->ua, and gradient unless the old one is to serve. false: it has none.
-bool crdi_device_evaluate(crdi_nodal* d, crdi_device* e, double t, bool tangent);
+static inline bool crdi_device_evaluate(crdi_nodal* d, crdi_device* e, double t, bool tangent)
+{
+    for (int k = 0; k < e->uses; k++) {
+        if (e->use[k].kind == CRD_USE_INPUT) { e->at[k] = d->c->inputs[e->use[k].a]; }
+    }
+    for (int k = 0; k < e->columns; k++) {
+        const crdi_column* c = &e->column[k];
+        const double x = d->p0[c->potential] + d->ua[c->u]; // what is known does not change
+        e->at[c->use] = c->sign > 0 ? x : e->at[c->use] - x;
+    }
+    double* gradient = tangent ? e->gradient : NULL;
+    e->value = e->table ? crdi_law_eval(e->table, e->at, gradient, e->memory)
+                        : crd_expression_eval(e->law, e->at, t, gradient);
+    bool known = isfinite(e->value);
+    for (int k = 0; k < e->columns && tangent; k++) {
+        known = known && isfinite(e->gradient[e->column[k].use]);
+    }
+    return known;
+}
 // What it uses pulls with `factor` times the gradient in the rows of both ends; j is what the
 // current (or voltage) is when all unknowns are 0.
-void crdi_device_pull(crdi_nodal* d, crdi_device* e, double factor, double j);
-void crdi_device_settle_law(const crdi_nodal* d, const crdi_device* e, crdi_device_state* s,
-                            double w);
+static inline void crdi_device_pull(crdi_nodal* d, crdi_device* e, double factor, double j)
+{
+    double *m = d->matrix, *r = d->ra;
+    for (int k = 0; k < e->columns; k++) {
+        const crdi_column* c = &e->column[k];
+        const double g = factor * c->sign * e->gradient[c->use];
+        m[c->slot[0]] += g;
+        m[c->slot[1]] -= g;
+        j -= g * d->ua[c->u];
+    }
+    e->j = j;
+    e->slope = factor;
+    r[e->ua] -= j;
+    r[e->ub] += j;
+}
+void crdi_device_settle_law(const crdi_nodal* d, int32_t first, int32_t count, double w);
 
 // ---- nodal_ladder.c: the fused steps of a network that is a ladder -----------------------------
 

@@ -270,50 +270,17 @@ crd_status crdi_nodal_devices(crdi_nodal* d)
 
 // ---- one iteration -----------------------------------------------------------------------------
 
-bool crdi_device_evaluate(crdi_nodal* d, crdi_device* e, double t, bool tangent)
-{
-    for (int k = 0; k < e->uses; k++) {
-        if (e->use[k].kind == CRD_USE_INPUT) { e->at[k] = d->c->inputs[e->use[k].a]; }
-    }
-    for (int k = 0; k < e->columns; k++) {
-        const crdi_column* c = &e->column[k];
-        const double x = d->p0[c->potential] + d->ua[c->u]; // what is known does not change
-        e->at[c->use] = c->sign > 0 ? x : e->at[c->use] - x;
-    }
-    double* gradient = tangent ? e->gradient : NULL;
-    e->value = e->table ? crdi_law_eval(e->table, e->at, gradient, e->memory)
-                        : crd_expression_eval(e->law, e->at, t, gradient);
-    bool known = isfinite(e->value);
-    for (int k = 0; k < e->columns && tangent; k++) {
-        known = known && isfinite(e->gradient[e->column[k].use]);
-    }
-    return known;
-}
-
-void crdi_device_pull(crdi_nodal* d, crdi_device* e, double factor, double j)
-{
-    double *m = d->matrix, *r = d->ra;
-    for (int k = 0; k < e->columns; k++) {
-        const crdi_column* c = &e->column[k];
-        const double g = factor * c->sign * e->gradient[c->use];
-        m[c->slot[0]] += g;
-        m[c->slot[1]] -= g;
-        j -= g * d->ua[c->u];
-    }
-    e->j = j;
-    e->slope = factor;
-    r[e->ua] -= j;
-    r[e->ub] += j;
-}
-
-void crdi_device_settle_law(const crdi_nodal* d, const crdi_device* e, crdi_device_state* s,
-                            double w)
+void crdi_device_settle_law(const crdi_nodal* d, int32_t first, int32_t count, double w)
 {
     (void)w;
-    s->i = e->j + (d->pot[e->a] - d->pot[e->b]) * e->conductance; // of a flow: 0
-    for (int c = 0; c < e->columns; c++) {
-        const crdi_column* x = &e->column[c];
-        s->i += e->slope * x->sign * e->gradient[x->use] * d->ua[x->u];
+    for (int32_t k = first; k < first + count; k++) {
+        const crdi_device* e = &d->device[k];
+        double i = e->j + (d->pot[e->a] - d->pot[e->b]) * e->conductance; // of a flow: 0
+        for (int c = 0; c < e->columns; c++) {
+            const crdi_column* x = &e->column[c];
+            i += e->slope * x->sign * e->gradient[x->use] * d->ua[x->u];
+        }
+        d->next[k].i = i;
     }
 }
 
@@ -561,18 +528,20 @@ void crdi_nodal_guess_again(crdi_nodal* d)
 
 void crdi_nodal_charges(crdi_nodal* d, const double* weights, bool trapezoid)
 {
-    for (int32_t k = 0; k < d->net.devices; k++) {
-        crdi_device* e = &d->device[k];
+    for (int32_t k = 0; k < d->net.devices && d->switches; k++) {
         d->next[k].closed = d->state[k].closed;
-        if (e->kind->begin) { e->kind->begin(e, &d->state[k], &d->next[k], weights, trapezoid); }
+    }
+    for (int32_t k = 0; k < d->runs; k++) {
+        const crdi_device_run* r = &d->run[k];
+        if (r->kind->begin) { r->kind->begin(d, r->first, r->count, weights, trapezoid); }
     }
 }
 
 void crdi_nodal_settle(crdi_nodal* d, double w)
 {
-    for (int32_t k = 0; k < d->net.devices; k++) {
-        const crdi_device* e = &d->device[k];
-        if (e->kind->settle) { e->kind->settle(d, e, &d->next[k], w); }
+    for (int32_t k = 0; k < d->runs; k++) {
+        const crdi_device_run* r = &d->run[k];
+        if (r->kind->settle) { r->kind->settle(d, r->first, r->count, w); }
     }
     crdi_device_state* old = d->state;
     d->state = d->next;

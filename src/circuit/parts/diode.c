@@ -417,25 +417,32 @@ static double guess(const crdi_device* e, const crdi_device_state* s)
     return leap ? s->v[0] : v;
 }
 
-static void begin(crdi_device* e, const crdi_device_state* s, crdi_device_state* next,
-                  const double* weights, bool trapezoid)
+static void begin(crdi_nodal* d, int32_t first, int32_t count, const double* w, bool trapezoid)
 {
-    e->history = trapezoid ? -weights[0] * s->q[0] - s->charging
-                           : weights[1] * s->q[0] + weights[2] * s->q[1] + weights[3] * s->q[2];
-    next->v[0] = guess(e, s);
-    next->v[1] = s->v[0];
-    next->v[2] = s->v[1];
-    next->v[3] = s->v[2];
-    next->q[1] = s->q[0];
-    next->q[2] = s->q[1];
+    for (int32_t k = first; k < first + count; k++) {
+        crdi_device* e = &d->device[k];
+        const crdi_device_state* s = &d->state[k];
+        crdi_device_state* next = &d->next[k];
+        e->history = trapezoid ? -w[0] * s->q[0] - s->charging
+                               : w[1] * s->q[0] + w[2] * s->q[1] + w[3] * s->q[2];
+        next->v[0] = guess(e, s);
+        next->v[1] = s->v[0];
+        next->v[2] = s->v[1];
+        next->v[3] = s->v[2];
+        next->q[1] = s->q[0];
+        next->q[2] = s->q[1];
+    }
 }
 
-static void settle(const crdi_nodal* d, const crdi_device* e, crdi_device_state* s, double w)
+static void settle(const crdi_nodal* d, int32_t first, int32_t count, double w)
 {
-    (void)d;
-    if (!e->charged) { return; }
-    s->q[0] = charge_at(e->diode, s->v[0], current_at(e->diode, s->v[0])).value;
-    s->charging = w * s->q[0] + e->history;
+    for (int32_t k = first; k < first + count; k++) {
+        const crdi_device* e = &d->device[k];
+        crdi_device_state* s = &d->next[k];
+        if (!e->charged) { continue; }
+        s->q[0] = charge_at(e->diode, s->v[0], current_at(e->diode, s->v[0])).value;
+        s->charging = w * s->q[0] + e->history;
+    }
 }
 
 static void take(const crdi_dae* dae, const crdi_device* e, crdi_device_state* s)

@@ -186,10 +186,13 @@ static int32_t stamp(crdi_nodal* d, int32_t first, int32_t count, double t, bool
     return -1;
 }
 
-static void settle(const crdi_nodal* d, const crdi_device* e, crdi_device_state* s, double w)
+static void settle(const crdi_nodal* d, int32_t first, int32_t count, double w)
 {
     (void)w;
-    s->i = (d->pot[e->a] - d->pot[e->b]) * e->conductance;
+    for (int32_t k = first; k < first + count; k++) {
+        const crdi_device* e = &d->device[k];
+        d->next[k].i = (d->pot[e->a] - d->pot[e->b]) * e->conductance;
+    }
 }
 
 static void take(const crdi_dae* dae, const crdi_device* e, crdi_device_state* s)
