@@ -170,8 +170,8 @@ cardan_embed_fmu(circuit HEADER shared_circuit_model.h MODEL crdi_circuit_model
 
 # A twin is a circuit with a filter over it.
 list(FILTER files EXCLUDE REGEX "/circuit/model[^/]*\\.c$|/shared/circuit_model\\.h$")
-foreach(name dense.c dense.h description.c discretise.c factor.c factor.h instance.c instance.h keep.c
-        model.c reduce.c rows.c table.c thesis.c twin.c twin.h ud.c ud.h)
+foreach(name dense.c dense.h description.c discretise.c factor.c factor.h instance.c instance.h
+        model.c reduce.c rows.c state.c table.c thesis.c twin.c twin.h ud.c ud.h)
     list(APPEND files ${tree}/src/twin/${name})
 endforeach()
 list(APPEND files ${tree}/include/cardan/twin.h ${tree}/src/shared/twin_model.h)

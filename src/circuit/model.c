@@ -70,7 +70,7 @@ typedef struct table {
     crdi_circuit_model* m;
 } table;
 
-static crd_status add(table* t, crd_model_variable row)
+static crd_status add_variable(table* t, crd_model_variable row)
 {
     row.name = printable(t->t.arena, row.name);
     crdi_model_add(&t->t, row);
@@ -93,7 +93,7 @@ static crd_status add_inputs(table* t)
     for (int i = 0; i < n->input_count; i++) {
         const crd_circuit_input* in = &n->inputs[i];
         const size_t at = t->m->inputs + (size_t)i * CRDI_MODEL_STRIDE * sizeof(double);
-        CRD_TRY(add(t, crdi_model_input(in->name, in->unit, in->start, at, NULL)));
+        CRD_TRY(add_variable(t, crdi_model_input(in->name, in->unit, in->start, at, NULL)));
     }
 fail:
     return st;
@@ -136,7 +136,7 @@ static crd_status add_outputs(table* t)
                                   .unit = n->outputs[i].unit,
                                   .starts_with_all = true};
         CRD_TRY(direct_inputs(t, n->outputs[i].what, &row.depends));
-        CRD_TRY(add(t, row));
+        CRD_TRY(add_variable(t, row));
     }
 fail:
     return st;
@@ -156,24 +156,25 @@ static crd_status add_parameters(table* t)
         if (!p->plain) { continue; }
         m->names[m->parameter_count] = p->name;
         m->starts[m->parameter_count++] = p->value;
-        CRD_TRY(add(t, (crd_model_variable){.name = p->written,
-                                            .causality = CRD_PARAMETER,
-                                            .variability = CRD_FIXED,
-                                            .offset = crdi_model_take(&t->t, 1),
-                                            .start = p->value,
-                                            .description = "of the netlist (.param)"}));
+        CRD_TRY(add_variable(t, (crd_model_variable){.name = p->written,
+                                                     .causality = CRD_PARAMETER,
+                                                     .variability = CRD_FIXED,
+                                                     .offset = crdi_model_take(&t->t, 1),
+                                                     .start = p->value,
+                                                     .description = "of the netlist (.param)"}));
     }
-    CRD_TRY(add(t, (crd_model_variable){
-                       .name = is_taken(t, own_step) ? "circuit.step" : own_step,
-                       .causality = CRD_PARAMETER,
-                       .variability = CRD_FIXED,
-                       .offset = offsetof(crdi_circuit_self, step),
-                       .start = m->base.default_step,
-                       .unit = "s",
-                       .min = 0,
-                       .max = INFINITY,
-                       .description = "largest step inside: a communication step is done in the "
-                                      "fewest equal steps that are not longer"}));
+    CRD_TRY(add_variable(
+        t, (crd_model_variable){.name = is_taken(t, own_step) ? "circuit.step" : own_step,
+                                .causality = CRD_PARAMETER,
+                                .variability = CRD_FIXED,
+                                .offset = offsetof(crdi_circuit_self, step),
+                                .start = m->base.default_step,
+                                .unit = "s",
+                                .min = 0,
+                                .max = INFINITY,
+                                .description =
+                                    "largest step inside: a communication step is done in the "
+                                    "fewest equal steps that are not longer"}));
 fail:
     return st;
 }

@@ -6,7 +6,7 @@
 
 // ---- making it ---------------------------------------------------------------------------------
 
-static crd_status refuse(const crd_circuit* c)
+static crd_status check_method(const crd_circuit* c)
 {
     const crd_circuit_method m = c->opt.method;
     if (m == CRD_METHOD_TR_CARRIED || m == CRD_METHOD_GAUSS2 || m == CRD_METHOD_GAUSS4) {
@@ -162,7 +162,7 @@ static void destroy(crd_circuit* c, void* self)
 
 static crd_status create(crd_circuit* c, void** self)
 {
-    crd_status st = refuse(c);
+    crd_status st = check_method(c);
     if (st < 0) { return st; }
     crdi_nodal* d = crdi_new(c->ctx, sizeof *d);
     if (!d) { return CRD_E_MEMORY; }

@@ -191,7 +191,7 @@ static void take_branch(crdi_nodal* d, int32_t b)
     }
 }
 
-static void take(crdi_nodal* d, double t)
+static void take_beginning(crdi_nodal* d, double t)
 {
     const crdi_network* net = &d->net;
     for (int32_t i = 0; i < net->n->node_count; i++) {
@@ -223,7 +223,7 @@ crd_status crdi_nodal_begin(crd_circuit* c, double t)
     } else {
         solve_plain(d, crdi_netlist_is_given(c->n) ? GIVEN : REST, t);
     }
-    take(d, t);
+    take_beginning(d, t);
     if (d->reference) { take_devices(d); }
     crdi_nodal_flatten(d);
     d->ties_known = false;

@@ -325,17 +325,6 @@ static bool solve_small(int n, double* a, double* b)
     return true;
 }
 
-// The same for two unknowns, in registers.
-static void eliminate_two(const double* a, double* b)
-{
-    const bool swap = fabs(a[2]) > fabs(a[0]);
-    const double *top = swap ? a + 2 : a, *low = swap ? a : a + 2;
-    const double x = b[swap], y = b[!swap], inverse = 1 / top[0], factor = low[0] * inverse;
-    const double second = (y - factor * x) * (1 / (low[1] - factor * top[1]));
-    b[1] = second;
-    b[0] = (x - top[1] * second) * inverse;
-}
-
 // Two unknowns by Cramer's rule, which is as exact as elimination for them, and shorter.
 static void solve_two(const double* a, double* b)
 {
@@ -485,8 +474,6 @@ crd_status crdi_nodal_newton(crdi_nodal* d, double t)
             if (st < 0) { return st; }
         } else if (d->few && d->active == 2) {
             solve_two(d->matrix, d->ra);
-        } else if (d->active == 2) {
-            eliminate_two(d->matrix, d->ra);
         } else {
             solve_small(d->active, d->matrix, d->ra);
         }

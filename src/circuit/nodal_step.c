@@ -444,7 +444,7 @@ static void rotate(double** x)
     x[0] = spare;
 }
 
-static void keep(crdi_nodal* d) // a copy of the newest comes before it
+static void copy_newest(crdi_nodal* d) // a copy of the newest comes before it
 {
     const size_t size = (size_t)d->net.states * sizeof(double);
     memcpy(d->i[CRDI_HISTORY], d->i[0], size);
@@ -540,7 +540,7 @@ static crd_status stage(crdi_nodal* d, const formula* f, double t)
 static crd_status trapezoid(crdi_nodal* d, double t1, double h, bool kept)
 {
     const formula f = {.w = {2 / h}};
-    if (kept) { keep(d); }
+    if (kept) { copy_newest(d); }
     return stage(d, &f, t1);
 }
 
@@ -550,7 +550,7 @@ static crd_status trbdf2(crdi_nodal* d, double t0, double t1, double h)
     const crdi_trbdf2 m = crdi_trbdf2_of(h);
     const formula first = {.w = {m.w}};
     const formula second = {.order = 2, .w = {m.w, m.middle, m.first}};
-    keep(d);
+    copy_newest(d);
     crd_status st = stage(d, &first, t0 + m.g * h);
     if (st == CRD_OK) { st = stage(d, &second, t1); }
     if (st < 0) { return st; }
@@ -635,7 +635,7 @@ static void go_back(crdi_nodal* d)
     d->ties_known = false;
 }
 
-// `keep` made a copy to be overwritten: back to the original.
+// `copy_newest` made a copy to be overwritten: back to the original.
 static void turn_back(crdi_nodal* d, const double* i)
 {
     while (d->i[0] != i) {

@@ -511,7 +511,7 @@ void crd_twin_description_destroy(crd_twin_description* d)
 
 // ---- writing -----------------------------------------------------------------------------------
 
-static void put(crd_text* out, const char* key, double x)
+static void put_member(crd_text* out, const char* key, double x)
 {
     crdi_text_add(out, ", \"%s\": ", key);
     crdi_text_json_number(out, x);
@@ -536,14 +536,14 @@ static void put_group(const crd_netlist* n, const crd_twin_group* g, crd_text* o
 crd_status crd_twin_write(const crd_netlist* n, const crd_twin_spec* s, crd_text* out)
 {
     crdi_text_add(out, "{ \"twin\": 1");
-    if (s->step > 0) { put(out, "step", s->step); }
+    if (s->step > 0) { put_member(out, "step", s->step); }
     crdi_text_add(out, ", \"filter\": \"%s\"", filters[s->filter]);
-    put(out, "gate", s->gate);
-    put(out, "freeze", s->frozen_after);
-    put(out, "thesis-q", s->thesis_q);
+    put_member(out, "gate", s->gate);
+    put_member(out, "freeze", s->frozen_after);
+    put_member(out, "thesis-q", s->thesis_q);
     crdi_text_add(out, ",\n  \"states\": { \"noise\": ");
     crdi_text_json_number(out, s->state_noise);
-    put(out, "sd", s->state_sd);
+    put_member(out, "sd", s->state_sd);
     crdi_text_add(out, " },\n  \"sensors\": {");
     for (int i = 0; i < s->sensor_count; i++) {
         crdi_text_add(out, i ? ",\n    " : "\n    ");
@@ -554,7 +554,7 @@ crd_status crd_twin_write(const crd_netlist* n, const crd_twin_spec* s, crd_text
             crdi_text_add(out, ", \"unit\": ");
             crdi_text_json(out, s->sensors[i].unit);
         }
-        put(out, "sd", s->sensors[i].sd);
+        put_member(out, "sd", s->sensors[i].sd);
         crdi_text_add(out, " }");
     }
     crdi_text_add(out, " },\n  \"parameters\": {");
@@ -562,9 +562,9 @@ crd_status crd_twin_write(const crd_netlist* n, const crd_twin_spec* s, crd_text
         const crd_twin_parameter* p = &s->parameters[i];
         crdi_text_add(out, i ? ",\n    " : "\n    ");
         put_group(n, &p->group, out);
-        if (!isnan(p->start)) { put(out, "start", p->start); }
-        put(out, "sd", p->sd);
-        put(out, "drift", p->drift);
+        if (!isnan(p->start)) { put_member(out, "start", p->start); }
+        put_member(out, "sd", p->sd);
+        put_member(out, "drift", p->drift);
         crdi_text_add(out, " }");
     }
     crdi_text_add(out, " },\n  \"sources\": {");
@@ -573,10 +573,10 @@ crd_status crd_twin_write(const crd_netlist* n, const crd_twin_spec* s, crd_text
         crdi_text_add(out, i ? ",\n    " : "\n    ");
         put_group(n, &u->group, out);
         crdi_text_add(out, ", \"model\": \"%s\"", models[u->model]);
-        put(out, "noise", u->noise);
-        if (u->frequency > 0) { put(out, "frequency", u->frequency); }
-        put(out, "start", u->start);
-        put(out, "sd", u->sd);
+        put_member(out, "noise", u->noise);
+        if (u->frequency > 0) { put_member(out, "frequency", u->frequency); }
+        put_member(out, "start", u->start);
+        put_member(out, "sd", u->sd);
         crdi_text_add(out, " }");
     }
     crdi_text_add(out, " } }\n");

@@ -83,7 +83,7 @@ static void set_status(void* self, const crdi_twin_model* m, int sensor, crdi_tw
     *(int32_t*)(void*)(crdi_model_field(self, m->status) + sensor) = status;
 }
 
-static void put(double** to, crd_estimate e)
+static void put_estimate(double** to, crd_estimate e)
 {
     *(*to)++ = e.value;
     *(*to)++ = e.sd;
@@ -97,13 +97,13 @@ void crdi_twin_model_outputs(void* self, double t)
     const crdi_twin_model* m = run->model;
     double* to = crdi_model_field(self, m->estimates);
     for (int i = 0; i < m->netlist->output_count; i++) {
-        put(&to, crd_twin_output(run->twin, i));
+        put_estimate(&to, crd_twin_output(run->twin, i));
     }
     for (int i = 0; i < m->spec->source_count; i++) {
-        put(&to, crd_twin_source_now(run->twin, i));
+        put_estimate(&to, crd_twin_source_now(run->twin, i));
     }
     for (int i = 0; i < m->spec->parameter_count; i++) {
-        put(&to, crd_twin_parameter_now(run->twin, i));
+        put_estimate(&to, crd_twin_parameter_now(run->twin, i));
     }
 }
 
@@ -123,7 +123,7 @@ crd_model_status crdi_twin_model_initialize(void* self, const crd_model_host* ho
 
 // ---- steps -------------------------------------------------------------------------------------
 
-static void judge(void* self, crdi_twin_run* run)
+static void judge_sensors(void* self, crdi_twin_run* run)
 {
     for (int i = 0; i < run->model->spec->sensor_count; i++) {
         const crd_twin_sensor_state s = crd_twin_sensor_now(run->twin, i);
@@ -164,7 +164,7 @@ crd_model_status crdi_twin_model_step(void* self, const crd_model_host* host, do
             return crdi_model_refuse(host, CRD_MODEL_ERROR, crd_error_text(run->ctx));
         }
     }
-    judge(self, run);
+    judge_sensors(self, run);
     return CRD_MODEL_OK;
 }
 

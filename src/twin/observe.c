@@ -27,7 +27,7 @@ static double prior(const gather* g, int j)
     return g->spec->state_sd > 0 ? g->spec->state_sd : 1;
 }
 
-static void add(void* user, int64_t row, const double* y, double* dy)
+static void add_sensitivities(void* user, int64_t row, const double* y, double* dy)
 {
     gather* g = user;
     (void)row;
@@ -59,7 +59,7 @@ crd_status crd_twin_observe(crd_context* ctx, const crd_netlist* n, const crd_tw
     out->posterior = crdi_arena_new(arena, m + 1, sizeof(double));
     CRD_TRY(g.qr.r && g.qr.b && out->sigma && out->directions && out->posterior ? CRD_OK
                                                                                 : CRD_E_MEMORY);
-    CRD_TRY(crdi_respond(&r, true, add, &g));
+    CRD_TRY(crdi_respond(&r, true, add_sensitivities, &g));
     crdi_svd(r.m, g.qr.r, out->sigma, out->directions);
     // rounding of the sensitivities: some eps per step of the recursion, in quadrature over rows
     const double null = r.m * 16 * DBL_EPSILON * sqrt((double)g.rows + 1);

@@ -156,7 +156,7 @@ static void choose_states(crd_reduction* r, int32_t* parent)
     }
 }
 
-static void number(crd_reduction* r)
+static void number_unknowns(crd_reduction* r)
 {
     const crd_netlist* n = r->n;
     for (int i = 0; i < r->s; i++) {
@@ -346,7 +346,7 @@ static pick pick_of(const crd_reduction* r, int store, bool want_w)
     return (pick){p->nodes[0], p->nodes[1]};
 }
 
-static double of(const double* x, int k, pick q, int column)
+static double picked(const double* x, int k, pick q, int column)
 {
     return x[(ptrdiff_t)q.plus * k + column] -
            (q.minus >= 0 ? x[(ptrdiff_t)q.minus * k + column] : 0);
@@ -366,9 +366,9 @@ static void fill_current(const crd_reduction* r, const double* value, int32_t pa
         if (r->current[part] >= 0) {
             row[c] = y[(ptrdiff_t)r->current[part] * k + c];
         } else if (is_resistor(p)) {
-            row[c] = of(x, k, across, c) / value[part];
+            row[c] = picked(x, k, across, c) / value[part];
         } else if (is_by_voltage(p)) {
-            row[c] = of(x, k, control, c) * value[part];
+            row[c] = picked(x, k, control, c) * value[part];
         } else if (is_current_gain(p)) {
             row[c] = value[part] * x[(ptrdiff_t)(r->nodes + p->refs[0]) * k + c];
         }
@@ -441,7 +441,7 @@ static void split_x(const crd_reduction* r, const matrices* m, bool slope)
         for (int q = 0; q < 3 && rows[q]; q++) {
             double* to = (slope ? rows[q]->da : rows[q]->a) + (ptrdiff_t)s->at * width[q];
             for (int c = 0; c < width[q]; c++) {
-                to[c] = of(x, r->k, from, first[q] + c);
+                to[c] = picked(x, r->k, from, first[q] + c);
             }
         }
     }
@@ -573,7 +573,7 @@ static crd_status renew(crd_reduction* r)
 
 // ---- the interface -----------------------------------------------------------------------------
 
-static bool room(crd_reduction* r, double** to, int rows, int columns)
+static bool new_matrix(crd_reduction* r, double** to, int rows, int columns)
 {
     const size_t count = (size_t)rows * (size_t)columns;
     *to = crdi_arena_new(&r->arena, count ? count : 1, sizeof(double));
@@ -582,7 +582,7 @@ static bool room(crd_reduction* r, double** to, int rows, int columns)
 
 static bool room_dual(crd_reduction* r, dual* to, int rows, int columns)
 {
-    return room(r, &to->a, rows, columns) && room(r, &to->da, rows, columns);
+    return new_matrix(r, &to->a, rows, columns) && new_matrix(r, &to->da, rows, columns);
 }
 
 static bool room_matrices(crd_reduction* r, matrices* m)
@@ -607,10 +607,10 @@ static bool room_factors(crd_reduction* r)
     r->mass_pivots = crdi_arena_new(&r->arena, (size_t)r->p + 1, sizeof(int32_t));
     r->mass_pivots_next = crdi_arena_new(&r->arena, (size_t)r->p + 1, sizeof(int32_t));
     return r->pivots && r->pivots_next && r->mass_pivots && r->mass_pivots_next &&
-           room(r, &r->lu, r->m, r->m) && room(r, &r->lu_next, r->m, r->m) &&
-           room(r, &r->y, r->m, r->k) && room(r, &r->y_next, r->m, r->k) &&
-           room(r, &r->dy, r->m, r->k) && room(r, &r->mass_lu, r->p, r->p) &&
-           room(r, &r->mass_lu_next, r->p, r->p);
+           new_matrix(r, &r->lu, r->m, r->m) && new_matrix(r, &r->lu_next, r->m, r->m) &&
+           new_matrix(r, &r->y, r->m, r->k) && new_matrix(r, &r->y_next, r->m, r->k) &&
+           new_matrix(r, &r->dy, r->m, r->k) && new_matrix(r, &r->mass_lu, r->p, r->p) &&
+           new_matrix(r, &r->mass_lu_next, r->p, r->p);
 }
 
 static bool room_parts(crd_reduction* r)
@@ -623,7 +623,7 @@ static bool room_parts(crd_reduction* r)
     r->state_part = crdi_arena_new(&r->arena, parts, sizeof *r->state_part);
     r->input_part = crdi_arena_new(&r->arena, parts, sizeof *r->input_part);
     return r->current && r->source && r->store && r->stores && r->state_part && r->input_part &&
-           room(r, &r->value, (int)parts, 1) && room(r, &r->trial, (int)parts, 1);
+           new_matrix(r, &r->value, (int)parts, 1) && new_matrix(r, &r->trial, (int)parts, 1);
 }
 
 static crd_status check_dependents(const crd_reduction* r)
@@ -632,7 +632,7 @@ static crd_status check_dependents(const crd_reduction* r)
         if (!r->stores[i].dependent) { continue; }
         const pick from = pick_of(r, i, false);
         for (int c = r->p + r->r; c < r->k; c++) {
-            if (fabs(of(r->now.x.a, r->k, from, c)) > 1e-12) {
+            if (fabs(picked(r->now.x.a, r->k, from, c)) > 1e-12) {
                 return crdi_fail(r->ctx, CRD_E_UNSUPPORTED,
                                  "twin: %s is bound by a controlled source to the derivative of "
                                  "itself; a twin needs a network of index 2 at most",
@@ -666,10 +666,10 @@ crd_status crd_reduction_create(crd_context* ctx, const crd_netlist* n, crd_redu
         most = count > most ? count : most;
     }
     double* scratch = NULL;
-    CRD_TRY(room(r, &scratch, most + 1, 1) ? CRD_OK : CRD_E_MEMORY);
+    CRD_TRY(new_matrix(r, &scratch, most + 1, 1) ? CRD_OK : CRD_E_MEMORY);
     choose_states(r, (int32_t*)(void*)scratch);
     start_laws(r, scratch);
-    number(r);
+    number_unknowns(r);
     CRD_TRY(room_matrices(r, &r->now) && room_matrices(r, &r->next) && room_factors(r)
                 ? CRD_OK
                 : CRD_E_MEMORY);

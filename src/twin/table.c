@@ -32,12 +32,12 @@ typedef struct table {
     crdi_twin_model* m;
 } table;
 
-static size_t take(table* t, size_t doubles)
+static size_t take_room(table* t, size_t doubles)
 {
     return crdi_model_take(&t->t, doubles);
 }
 
-static crd_status add(table* t, const char* name, const char* end, crd_model_variable row)
+static crd_status add_variable(table* t, const char* name, const char* end, crd_model_variable row)
 {
     row.name = crdi_arena_format(t->t.arena, "%s%s", name, end);
     if (!row.name) { return CRD_E_MEMORY; }
@@ -58,21 +58,23 @@ static crd_status add_inputs(table* t)
     crd_status st = CRD_OK;
     const crd_netlist* n = t->m->netlist;
     const crd_twin_spec* s = t->m->spec;
-    t->m->measured = take(t, (size_t)s->sensor_count * CRDI_MODEL_STRIDE);
+    t->m->measured = take_room(t, (size_t)s->sensor_count * CRDI_MODEL_STRIDE);
     for (int i = 0; i < s->sensor_count; i++) {
         const crd_twin_sensor* one = &s->sensors[i];
-        CRD_TRY(add(t, one->name, ".measured",
-                    crdi_model_input(
-                        NULL, one->unit ? one->unit : crdi_twin_unit(n, one->what), (double)NAN,
-                        t->m->measured + (size_t)i * CRDI_MODEL_STRIDE * sizeof(double),
-                        "what the sensor says; NaN: nothing")));
+        CRD_TRY(add_variable(
+            t, one->name, ".measured",
+            crdi_model_input(NULL, one->unit ? one->unit : crdi_twin_unit(n, one->what),
+                             (double)NAN,
+                             t->m->measured + (size_t)i * CRDI_MODEL_STRIDE * sizeof(double),
+                             "what the sensor says; NaN: nothing")));
     }
-    t->m->inputs = take(t, (size_t)n->input_count * CRDI_MODEL_STRIDE);
+    t->m->inputs = take_room(t, (size_t)n->input_count * CRDI_MODEL_STRIDE);
     for (int i = 0; i < n->input_count; i++) {
-        CRD_TRY(add(t, n->inputs[i].name, "",
-                    crdi_model_input(NULL, n->inputs[i].unit, n->inputs[i].start,
-                                     t->m->inputs + (size_t)i * CRDI_MODEL_STRIDE * sizeof(double),
-                                     "of the netlist (.input)")));
+        CRD_TRY(add_variable(
+            t, n->inputs[i].name, "",
+            crdi_model_input(NULL, n->inputs[i].unit, n->inputs[i].start,
+                             t->m->inputs + (size_t)i * CRDI_MODEL_STRIDE * sizeof(double),
+                             "of the netlist (.input)")));
     }
 fail:
     return st;
@@ -81,18 +83,18 @@ fail:
 static crd_status add_estimate(table* t, const char* name, const char* unit, const char* says)
 {
     crd_model_variable row = {.causality = CRD_OUTPUT,
-                              .offset = take(t, 1),
+                              .offset = take_room(t, 1),
                               .unit = unit,
                               .description = says,
                               .depends = "",
                               .starts_with_all = true};
-    const crd_status st = add(t, name, "", row);
+    const crd_status st = add_variable(t, name, "", row);
     if (st < 0) { return st; }
     crd_dimension d;
     if (unit && crd_dimension_parse(unit, &d) && d.offset != 0) { row.unit = NULL; } // degC
-    row.offset = take(t, 1);
+    row.offset = take_room(t, 1);
     row.description = "standard deviation of the estimate";
-    return add(t, name, ".sd", row);
+    return add_variable(t, name, ".sd", row);
 }
 
 static const char* part_unit(const crd_netlist* n, const crd_twin_group* g)
@@ -121,16 +123,17 @@ static crd_status add_outputs(table* t)
         const crd_twin_group* g = &s->parameters[i].group;
         CRD_TRY(add_estimate(t, g->name, part_unit(n, g), "estimate of a value"));
     }
-    t->m->status = take(t, (size_t)s->sensor_count);
+    t->m->status = take_room(t, (size_t)s->sensor_count);
     for (int i = 0; i < s->sensor_count; i++) {
-        CRD_TRY(add(t, s->sensors[i].name, ".status",
-                    (crd_model_variable){.type = CRD_INT32,
-                                         .causality = CRD_OUTPUT,
-                                         .variability = CRD_DISCRETE,
-                                         .offset = t->m->status + (size_t)i * sizeof(double),
-                                         .depends = "",
-                                         .description = "0 good, 1 missing, 2 refused, 3 stuck, "
-                                                        "4 wild"}));
+        CRD_TRY(add_variable(
+            t, s->sensors[i].name, ".status",
+            (crd_model_variable){.type = CRD_INT32,
+                                 .causality = CRD_OUTPUT,
+                                 .variability = CRD_DISCRETE,
+                                 .offset = t->m->status + (size_t)i * sizeof(double),
+                                 .depends = "",
+                                 .description = "0 good, 1 missing, 2 refused, 3 stuck, "
+                                                "4 wild"}));
     }
 fail:
     return st;

@@ -22,29 +22,29 @@ crd_twin_spec crd_twin_defaults(void)
 
 // ---- create ------------------------------------------------------------------------------------
 
-static crd_status refuse(crd_twin* w, const char* what, const char* name, const char* why)
+static crd_status refuse_group(crd_twin* w, const char* what, const char* name, const char* why)
 {
     return crdi_fail(w->ctx, CRD_E_RANGE, "twin: %s %s: %s", what, crdi_clip(name).text, why);
 }
 
 static crd_status check_group(crd_twin* w, const char* what, const crd_twin_group* g, bool source)
 {
-    if (g->count < 1) { return refuse(w, what, g->name, "has no parts"); }
+    if (g->count < 1) { return refuse_group(w, what, g->name, "has no parts"); }
     for (int i = 0; i < g->count; i++) {
         const bool there = g->parts[i] >= 0 && g->parts[i] < w->net->part_count;
         const crd_part* p = there ? &w->net->parts[g->parts[i]] : NULL;
         const bool is_source = there && crdi_part_is_source(p);
         const bool is_value = there && !is_source && crdi_part_kind_of(p)->unit;
-        if (!there) { return refuse(w, what, g->name, "a part of it is not in the netlist"); }
+        if (!there) { return refuse_group(w, what, g->name, "a part of it is not in the netlist"); }
         if (source && !is_source) {
-            return refuse(w, what, g->name, "expected V or I (temperature, heat)");
+            return refuse_group(w, what, g->name, "expected V or I (temperature, heat)");
         }
-        if (!source && !is_value) { return refuse(w, what, g->name, "expected R, C or L"); }
+        if (!source && !is_value) { return refuse_group(w, what, g->name, "expected R, C or L"); }
         if (!source && w->net->parts[g->parts[i]].index >= 0) {
-            return refuse(w, what, g->name, "has a law; its value cannot be estimated");
+            return refuse_group(w, what, g->name, "has a law; its value cannot be estimated");
         }
         if (g->factors && !(isfinite(g->factors[i]) && (source || g->factors[i] > 0))) {
-            return refuse(w, what, g->name, "a factor is not a number > 0");
+            return refuse_group(w, what, g->name, "a factor is not a number > 0");
         }
     }
     return CRD_OK;
@@ -76,15 +76,15 @@ static crd_status check_spec(crd_twin* w)
         st = check_group(w, "parameter", &s->parameters[i].group, false);
         const double start = s->parameters[i].start;
         if (st == CRD_OK && !isnan(start) && !(start > 0 && isfinite(start))) {
-            st = refuse(w, "parameter", s->parameters[i].group.name, "its start is not > 0");
+            st = refuse_group(w, "parameter", s->parameters[i].group.name, "its start is not > 0");
         }
     }
     for (int i = 0; i < s->source_count && st == CRD_OK; i++) {
         st = check_group(w, "source", &s->sources[i].group, true);
         if (st == CRD_OK && s->sources[i].model == CRD_SOURCE_OSCILLATOR &&
             !(s->sources[i].frequency > 0 && s->sources[i].frequency * s->step < 0.5)) {
-            st = refuse(w, "source", s->sources[i].group.name,
-                        "its frequency has to lie between 0 and half of the sampling rate");
+            st = refuse_group(w, "source", s->sources[i].group.name,
+                              "its frequency has to lie between 0 and half of the sampling rate");
         }
     }
     return st;
@@ -398,7 +398,7 @@ static void count_refused(const crd_twin* w, crdi_sensor* s, bool refused)
 }
 
 // False: refused.
-static bool take(crd_twin* w, crdi_sensor* s, double sd, double measured, double* moved)
+static bool update_by_sensor(crd_twin* w, crdi_sensor* s, double sd, double measured, double* moved)
 {
     const double model = expected(w, s);
     double* v = w->room;
@@ -485,7 +485,7 @@ static crd_status measure(crd_twin* w, const double* measurements)
             continue;
         }
         present++;
-        const bool taken = take(w, s, w->spec.sensors[i].sd, measurements[i], &moved);
+        const bool taken = update_by_sensor(w, s, w->spec.sensors[i].sd, measurements[i], &moved);
         count_refused(w, s, !taken);
         if (!taken) {
             thaw(w, i);

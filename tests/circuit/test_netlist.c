@@ -1,6 +1,7 @@
 // Netlists: what is in them, what is refused, and that large ones are quick.
 #include "cardan/circuit.h"
 #include "check.h"
+#include "shared/circuit_part.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
@@ -802,6 +803,27 @@ static void functions_that_multiply_end_at_the_limit(void** state)
     check_contains(crd_error_text(f->ctx), "the functions of an expression");
 }
 
+static void every_kind_of_part_has_a_whole_row(void** state)
+{
+    (void)state;
+    for (int i = 0; i < CRDI_PART_KINDS; i++) {
+        const crdi_part_kind* k = crdi_part_kinds[i];
+        assert_non_null(k);
+        assert_true(k->article && k->plural);
+        assert_true((k->letter != 0) == (k->read != NULL)); // a letter is read
+        assert_true(!k->letter || (k->usage && (k->usage[0] | 0x20) == k->letter));
+        assert_true((k->word != NULL) == (k->read_thermal != NULL));
+        assert_true((k->model_type != NULL) == (k->read_model != NULL));
+        assert_true(k->couples || k->law); // an equation
+        assert_true(!k->stores || (k->mass && k->drop));
+        assert_true(k->role[CRDI_NETWORK_STEPS] != CRDI_ROLE_DEVICE || k->device);
+        assert_true(!k->inside || k->charge);
+        for (int j = 0; j < i; j++) {
+            assert_true(!k->letter || k->letter != crdi_part_kinds[j]->letter);
+        }
+    }
+}
+
 static void every_allocation_may_fail(void** state)
 {
     (void)state;
@@ -855,6 +877,7 @@ int main(void)
         TEST(lines_of_ten_megabytes_do_no_harm),
         TEST(subcircuits_that_multiply_end_at_the_limit),
         TEST(functions_that_multiply_end_at_the_limit),
+        cmocka_unit_test(every_kind_of_part_has_a_whole_row),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

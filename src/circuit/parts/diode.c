@@ -445,7 +445,7 @@ static void settle(const crdi_nodal* d, int32_t first, int32_t count, double w)
     }
 }
 
-static void take(const crdi_dae* dae, const crdi_device* e, crdi_device_state* s)
+static void take_state(const crdi_dae* dae, const crdi_device* e, crdi_device_state* s)
 {
     const crdi_dae_part* q = &dae->part[e->part];
     s->v[0] = junction(dae, e->part, dae->x[0]);
@@ -462,7 +462,7 @@ static const crdi_device_kind device = {.nonlinear = true,
                                         .off = device_off,
                                         .begin = begin,
                                         .settle = settle,
-                                        .take = take};
+                                        .take = take_state};
 
 const crdi_part_kind crdi_part_diode = {
     .article = "a diode",

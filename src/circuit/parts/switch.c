@@ -195,13 +195,13 @@ static void settle(const crdi_nodal* d, int32_t first, int32_t count, double w)
     }
 }
 
-static void take(const crdi_dae* dae, const crdi_device* e, crdi_device_state* s)
+static void take_state(const crdi_dae* dae, const crdi_device* e, crdi_device_state* s)
 {
     s->closed = dae->closed[dae->part[e->part].device];
 }
 
 static const crdi_device_kind device = {
-    .make = make, .stamp = stamp, .settle = settle, .take = take};
+    .make = make, .stamp = stamp, .settle = settle, .take = take_state};
 
 const crdi_part_kind crdi_part_voltage_switch = {
     .article = "a switch",
