@@ -1,60 +1,11 @@
 // cardan analyze: what an element does to a signal, whether a loop stays stable with it, and which
 // bandwidth a recording has.
 #include "cli/analyze.h"
-#include "cli/design.h"
 
 #include <math.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
-
-// ---- what the parts share ----------------------------------------------------------------------
-
-crd_status crdi_one_latency(crd_context* ctx, const char* text, double step, int otherwise,
-                            int* out)
-{
-    int k[CRDI_LATENCIES_MAX], count = 0;
-    *out = otherwise;
-    if (!text) { return CRD_OK; }
-    const crd_status st = crdi_parse_latencies(ctx, text, step, k, &count);
-    if (st < 0) { return st; }
-    if (count != 1) {
-        return crdi_fail(ctx, CRD_E_RANGE, "--latency: '%s', expected one latency here", text);
-    }
-    *out = k[0];
-    return CRD_OK;
-}
-
-crd_status crdi_write_columns(crd_context* ctx, const char* path, const char* const* names,
-                              const double* const* columns, int column_count, int rows)
-{
-    crd_text t;
-    char number[32];
-    crd_text_init(&t, ctx);
-    for (int c = 0; c < column_count; c++) {
-        const bool quote = strpbrk(names[c], ",\"\n") != NULL;
-        crdi_text_add(&t, "%s%s%s%s", c ? "," : "", quote ? "\"" : "", names[c], quote ? "\"" : "");
-    }
-    crdi_text_put(&t, "\n", 1);
-    for (int r = 0; r < rows; r++) {
-        for (int c = 0; c < column_count; c++) {
-            if (c) { crdi_text_put(&t, ",", 1); }
-            crdi_text_put(&t, number, (size_t)crdi_format_double(number, columns[c][r]));
-        }
-        crdi_text_put(&t, "\n", 1);
-    }
-    const crd_status st = crdi_file_write(ctx, path, &t);
-    crd_text_clear(&t);
-    return st;
-}
-
-crd_status crdi_check_svg(crd_context* ctx, const char* path)
-{
-    const char* ending = path ? strrchr(path, '.') : NULL;
-    if (!path || (ending && strcasecmp(ending, ".svg") == 0)) { return CRD_OK; }
-    return crdi_fail(ctx, CRD_E_UNSUPPORTED,
-                     "%s: pictures are written as SVG, the name should end in .svg", path);
-}
 
 // ---- which of the three ------------------------------------------------------------------------
 
@@ -114,7 +65,6 @@ static crd_status subject_of(crd_context* ctx, const char* text, subject* out)
 static crd_status run_analyze(crdi_cli* cli, const void* options, const crdi_list* arguments,
                               crdi_result* out)
 {
-    (void)out;
     const crdi_analyze_options* o = options;
     crd_context* ctx = cli->ctx;
     subject first = ELEMENTS, other;
@@ -149,11 +99,11 @@ static crd_status run_analyze(crdi_cli* cli, const void* options, const crdi_lis
     }
     switch (first) {
     case ELEMENTS:
-        return crdi_analyze_elements(cli, o, arguments);
+        return crdi_analyze_elements(cli, o, arguments, out);
     case LOOP:
-        return crdi_analyze_loop(cli, o, arguments->items[0]);
+        return crdi_analyze_loop(cli, o, arguments->items[0], out);
     default:
-        return crdi_analyze_recording(cli, o, arguments->items[0]);
+        return crdi_analyze_recording(cli, o, arguments->items[0], out);
     }
 fail:
     return st;

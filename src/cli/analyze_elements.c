@@ -1,73 +1,19 @@
 // cardan analyze ELEMENT...: limits, peaks and Bode data of coupling elements.
 #include "cli/analyze.h"
-#include "cli/design.h"
 
 #include "cardan/results.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { PEAKS = 4096, POINTS = 500, MOST_POINTS = 1000000 };
+enum { POINTS = 500, MOST_POINTS = 1000000 };
 
-// ---- elements as linear functions --------------------------------------------------------------
-
-crd_status crdi_linears_make(const crd_element* e, double step, int k, crdi_linears* out)
-{
-    crd_status st = CRD_OK;
-    crdi_linears l = {.ctx = e->ctx};
-    crd_arena_init(&l.arena, e->ctx);
-    crd_linear* one = crdi_arena_new(&l.arena, 1, sizeof *one);
-    if (!one) { CRD_TRY(CRD_E_MEMORY); }
-    if (e->options.algorithm == CRD_ALGORITHM_NETWORK) {
-        crd_pieces p;
-        CRD_TRY(crd_network_pieces(e->ctx, &l.arena, e->options.network, k, &p));
-        l.count = p.count;
-        l.linear = p.linear;
-        l.bias = p.bias;
-        l.patterns = p.patterns;
-    } else {
-        CRD_TRY(crd_element_linear(e, step, k, &l.own));
-        *one = l.own;
-        l.linear = one;
-        l.count = 1;
-    }
-    *out = l;
-    return CRD_OK;
-fail:
-    crdi_linears_clear(&l);
-    // what comes from the element itself bears its name already
-    const bool named = st == CRD_E_MEMORY || e->options.algorithm != CRD_ALGORITHM_NETWORK;
-    return named ? st : crdi_fail_in(e->ctx, st, "%s", e->label);
-}
-
-void crdi_linears_clear(crdi_linears* l)
-{
-    if (!l->ctx) { return; }
-    crd_linear_clear(l->ctx, &l->own);
-    crd_arena_clear(&l->arena);
-    *l = (crdi_linears){0};
-}
-
-// ---- one case: an element with a latency -------------------------------------------------------
-
-// What is found out about one linear function
-typedef struct findings {
-    const crd_linear* e;
-    crd_limits limits;
-    double dc, norm, bias;
-    int patterns; // 0: not of a network
-    crd_peak* peaks;
-    int peak_count, highest; // highest -1: none
-} findings;
-
+// An element with a latency
 typedef struct element_case {
     crd_element* element;
-    crdi_linears linears;
     double step;
     int k;
-    findings* pieces; // (linears.count)
-    crd_limits worst;
-    int highest; // piece with the highest peak
+    crd_element_report report;
 } element_case;
 
 typedef struct analysis {
@@ -80,87 +26,7 @@ typedef struct analysis {
     int points;
 } analysis;
 
-// A constant that misses the tolerance makes it 0: no frequency keeps it. The phase is still told.
-static crd_status find_limits(crd_context* ctx, const crdi_analyze_options* o, findings* f)
-{
-    const double tolerance = o->magnitude / 100, off = fabs(f->dc - 1);
-    if (off <= tolerance || !(f->dc > 0)) {
-        if (f->dc > 0) { return crd_analysis_limits(ctx, f->e, tolerance, o->phase, &f->limits); }
-        f->limits = (crd_limits){0, 0, -1, -1};
-        return CRD_OK;
-    }
-    const crd_status st = crd_analysis_limits(ctx, f->e, off + tolerance, o->phase, &f->limits);
-    f->limits.magnitude = 0;
-    f->limits.magnitude_side = f->dc > 1 ? 1 : -1;
-    return st;
-}
-
-static crd_status find_out(analysis* a, double step, findings* f)
-{
-    crd_context* ctx = a->cli->ctx;
-    for (int i = 0; i < f->e->m; i++) {
-        f->dc += f->e->a[i] + (f->e->A ? 0.5 * f->e->A[i] : 0);
-        f->norm = hypot(f->norm, f->e->a[i]);
-    }
-    crd_status st = find_limits(ctx, a->o, f);
-    if (st < 0) { return st; }
-    crd_peak* found = crdi_new_array(ctx, PEAKS, sizeof *found);
-    if (!found) { return CRD_E_MEMORY; }
-    int count = 0;
-    st = crd_analysis_peaks(ctx, f->e, step, 2 * M_PI / step, PEAKS, found, &count);
-    if (count > PEAKS) { count = PEAKS; }
-    f->peaks = crdi_arena_new(&a->arena, (size_t)count, sizeof *f->peaks);
-    if (st >= 0 && !f->peaks) { st = CRD_E_MEMORY; }
-    f->highest = -1;
-    for (int i = 0; i < count && st >= 0; i++) {
-        f->peaks[i] = found[i];
-        f->peak_count++;
-        if (f->highest < 0 || found[i].gain > f->peaks[f->highest].gain) { f->highest = i; }
-    }
-    crd_free(ctx, found);
-    return st;
-}
-
-static double highest_gain(const findings* f)
-{
-    return f->highest < 0 ? 0 : f->peaks[f->highest].gain;
-}
-
-static crd_status examine(analysis* a, element_case* c)
-{
-    crd_status st = crdi_linears_make(c->element, c->step, c->k, &c->linears);
-    if (st < 0) { return st; }
-    c->pieces = crdi_arena_new(&a->arena, (size_t)c->linears.count, sizeof *c->pieces);
-    if (!c->pieces) { return CRD_E_MEMORY; }
-    for (int i = 0; i < c->linears.count; i++) {
-        findings* f = &c->pieces[i];
-        f->e = &c->linears.linear[i];
-        f->bias = c->linears.bias ? c->linears.bias[i] : 0;
-        f->patterns = c->linears.patterns ? c->linears.patterns[i] : 0;
-        st = find_out(a, c->step, f);
-        if (st < 0) { return crdi_fail_in(a->cli->ctx, st, "%s", c->element->label); }
-        if (i == 0) { c->worst = f->limits; }
-        if (f->limits.magnitude < c->worst.magnitude) {
-            c->worst.magnitude = f->limits.magnitude;
-            c->worst.magnitude_side = f->limits.magnitude_side;
-        }
-        if (f->limits.phase < c->worst.phase) {
-            c->worst.phase = f->limits.phase;
-            c->worst.phase_side = f->limits.phase_side;
-        }
-        if (highest_gain(f) > highest_gain(&c->pieces[c->highest])) { c->highest = i; }
-    }
-    return CRD_OK;
-}
-
 // ---- which cases -------------------------------------------------------------------------------
-
-static int own_latency(const crd_element* e, double step)
-{
-    return e->latency_steps >= 0 ? e->latency_steps
-           : isnan(e->latency)   ? -1
-                                 : (int)ceil(e->latency / step - 1e-9);
-}
 
 static crd_status add_cases(analysis* a, const char* text)
 {
@@ -179,7 +45,7 @@ static crd_status add_cases(analysis* a, const char* text)
         st = crdi_parse_latencies(ctx, a->o->latency, step, latencies, &count);
         if (st < 0) { return st; }
     } else {
-        latencies[count++] = own_latency(e, step);
+        latencies[count++] = crd_element_latency(e, step);
         if (latencies[0] < 0) {
             return crdi_fail(ctx, CRD_E_RANGE,
                              "%s: expected --latency with the age of samples in macro steps",
@@ -196,7 +62,7 @@ static crd_status add_cases(analysis* a, const char* text)
 static void drop_cases(analysis* a)
 {
     for (int i = 0; i < a->count; i++) {
-        crdi_linears_clear(&a->cases[i].linears);
+        crd_element_report_clear(&a->cases[i].report);
     }
     for (int i = 0; i < a->count; i++) { // cases of an element follow each other
         if (i == 0 || a->cases[i].element != a->cases[i - 1].element) {
@@ -259,8 +125,8 @@ typedef struct curves {
     double **gain, **phase;
 } curves;
 
-static crd_status bode(analysis* a, const element_case* c, const findings* f, const char* label,
-                       curves* out)
+static crd_status add_bode(analysis* a, const element_case* c, const crd_linear* e,
+                           const char* label, curves* out)
 {
     crd_context* ctx = a->cli->ctx;
     const size_t n = (size_t)a->points;
@@ -268,7 +134,7 @@ static crd_status bode(analysis* a, const element_case* c, const findings* f, co
     double* gain = crdi_arena_new(&a->arena, n, sizeof *gain);
     double* phase = crdi_arena_new(&a->arena, n, sizeof *phase);
     crd_status st = points && gain && phase && label ? CRD_OK : CRD_E_MEMORY;
-    if (st >= 0) { st = crd_analysis_bode(ctx, f->e, c->step, a->omega, a->points, points); }
+    if (st >= 0) { st = crd_analysis_bode(ctx, e, c->step, a->omega, a->points, points); }
     for (size_t i = 0; i < n && st >= 0; i++) {
         gain[i] = a->o->decibel ? 20 * log10(points[i].gain) : points[i].gain;
         phase[i] = points[i].phase_deg;
@@ -285,7 +151,7 @@ static crd_status all_bode(analysis* a, curves* out)
 {
     size_t n = 0;
     for (int i = 0; i < a->count; i++) {
-        n += (size_t)a->cases[i].linears.count;
+        n += (size_t)a->cases[i].report.linears.count;
     }
     out->labels = crdi_arena_new(&a->arena, n, sizeof *out->labels);
     out->gain = crdi_arena_new(&a->arena, n, sizeof *out->gain);
@@ -293,13 +159,13 @@ static crd_status all_bode(analysis* a, curves* out)
     if (!out->labels || !out->gain || !out->phase) { return CRD_E_MEMORY; }
     for (int i = 0; i < a->count; i++) {
         const element_case* c = &a->cases[i];
-        for (int p = 0; p < c->linears.count; p++) {
+        const crd_linears* l = &c->report.linears;
+        for (int p = 0; p < l->count; p++) {
             const char* label =
-                c->linears.count > 1
-                    ? crdi_arena_format(&a->arena, "%s, k = %d, piece %d", c->element->label, c->k,
-                                        p + 1)
-                    : crdi_arena_format(&a->arena, "%s, k = %d", c->element->label, c->k);
-            const crd_status st = bode(a, c, &c->pieces[p], label, out);
+                l->count > 1 ? crdi_arena_format(&a->arena, "%s, k = %d, piece %d",
+                                                 c->element->label, c->k, p + 1)
+                             : crdi_arena_format(&a->arena, "%s, k = %d", c->element->label, c->k);
+            const crd_status st = add_bode(a, c, &l->linear[p], label, out);
             if (st < 0) { return st; }
         }
     }
@@ -374,133 +240,70 @@ static crd_status draw(analysis* a, const curves* b)
 
 // ---- what comes out ----------------------------------------------------------------------------
 
-static json_t* numbers_json(const double* x, int n)
+static void put_limits(crdi_result* o, const crd_limits* l)
 {
-    json_t* j = json_array();
-    for (int i = 0; x && i < n; i++) {
-        json_array_append_new(j, crdi_json_number(x[i]));
-    }
-    return j;
+    crdi_put(crdi_object(o, "limits"), REAL("magnitude", 100 * l->magnitude),
+             REAL("phase", 100 * l->phase));
 }
 
-static json_t* limits_json(const crd_limits* l)
+static void put_piece(crdi_result* o, const crd_linear_report* r, const crd_limits* limits)
 {
-    json_t* j = json_object();
-    json_object_set_new(j, "magnitude", crdi_json_number(100 * l->magnitude));
-    json_object_set_new(j, "phase", crdi_json_number(100 * l->phase));
-    return j;
+    put_limits(o, limits);
+    crdi_result* peaks = crdi_array(o, "peaks");
+    for (int i = 0; i < r->peak_count; i++) {
+        crdi_put_numbers(peaks, NULL, (double[]){r->peaks[i].gain, r->peaks[i].omega}, 2);
+    }
+    crdi_put(o, REAL("dc", r->dc), REAL("norm", r->norm));
+    crdi_put_numbers(o, "a", r->e->a, r->e->m);
+    crdi_put_numbers(o, "A", r->e->A, r->e->A ? r->e->m : 0);
+    if (r->patterns) { crdi_put(o, REAL("bias", r->bias), INT("patterns", r->patterns)); }
 }
 
-static json_t* findings_json(const findings* f)
+static void put_case(crdi_result* o, const element_case* c, const crdi_analyze_options* options)
 {
-    json_t* j = json_object();
-    json_object_set_new(j, "limits", limits_json(&f->limits));
-    json_t* peaks = json_array();
-    for (int i = 0; i < f->peak_count; i++) {
-        json_array_append_new(peaks, json_pack("[o, o]", crdi_json_number(f->peaks[i].gain),
-                                               crdi_json_number(f->peaks[i].omega)));
-    }
-    json_object_set_new(j, "peaks", peaks);
-    json_object_set_new(j, "dc", crdi_json_number(f->dc));
-    json_object_set_new(j, "norm", crdi_json_number(f->norm));
-    json_object_set_new(j, "a", numbers_json(f->e->a, f->e->m));
-    json_object_set_new(j, "A", numbers_json(f->e->A, f->e->m));
-    if (f->patterns) {
-        json_object_set_new(j, "bias", crdi_json_number(f->bias));
-        json_object_set_new(j, "patterns", json_integer(f->patterns));
-    }
-    return j;
-}
-
-static json_t* case_json(const element_case* c, const crdi_analyze_options* o)
-{
-    json_t* j = json_object();
-    json_object_set_new(j, "element", crdi_json_text(c->element->label));
-    json_object_set_new(j, "k", json_integer(c->k));
-    json_object_set_new(j, "step", crdi_json_number(c->step));
-    json_object_set_new(j, "nyquist", crdi_json_number(M_PI / c->step));
-    json_object_set_new(j, "tolerance",
-                        json_pack("{s:f, s:f}", "magnitude", o->magnitude, "phase", o->phase));
-    json_t* of_piece = findings_json(&c->pieces[c->highest]);
-    json_object_update(j, of_piece);
-    json_decref(of_piece);
-    json_object_set_new(j, "limits", limits_json(&c->worst));
-    if (c->linears.patterns) {
-        json_t* pieces = json_array();
-        for (int i = 0; i < c->linears.count; i++) {
-            json_array_append_new(pieces, findings_json(&c->pieces[i]));
-        }
-        json_object_set_new(j, "pieces", pieces);
-    }
-    return j;
-}
-
-static crd_status print_json(const analysis* a)
-{
-    if (a->count == 1) { return crdi_json_print(a->cli, case_json(&a->cases[0], a->o)); }
-    json_t* all = json_array();
-    for (int i = 0; i < a->count; i++) {
-        json_array_append_new(all, case_json(&a->cases[i], a->o));
-    }
-    return crdi_json_print(a->cli, all);
-}
-
-static void add_limit(crdi_grid* g, double part, int side, const char* up, const char* down)
-{
-    if (isinf(part)) {
-        crdi_grid_add(g, "%s", "kept");
-        crdi_grid_add(g, "%s", "");
-    } else {
-        crdi_grid_add(g, "%.7f", 100 * part);
-        crdi_grid_add(g, "%s", side > 0 ? up : down);
+    const crd_element_report* r = &c->report;
+    crdi_put(o, TEXT("element", c->element->label), INT("k", c->k), REAL("step", c->step),
+             REAL("nyquist", M_PI / c->step));
+    crdi_put(crdi_object(o, "tolerance"), REAL("magnitude", options->magnitude),
+             REAL("phase", options->phase));
+    put_piece(o, &r->pieces[r->highest], &r->worst);
+    if (!r->linears.patterns) { return; }
+    crdi_result* pieces = crdi_array(o, "pieces");
+    for (int i = 0; i < r->linears.count; i++) {
+        put_piece(crdi_row(pieces), &r->pieces[i], &r->pieces[i].limits);
     }
 }
 
-static void add_row(crdi_grid* g, const element_case* c, int piece, const crd_limits* l)
+// A limit, and how it is left
+static void put_limit(crdi_result* row, const char* key, double part, const char* how,
+                      const char* side)
 {
-    const findings* f = &c->pieces[piece < 0 ? c->highest : piece];
-    if (piece < 0) {
-        crdi_grid_add(g, "%s", c->element->label);
-        crdi_grid_add(g, "%d", c->k);
-    } else {
-        crdi_grid_add(g, "  piece %d", piece + 1);
-        crdi_grid_add(g, "%s", "");
-    }
-    add_limit(g, l->magnitude, l->magnitude_side, "amplifies", "damps");
-    add_limit(g, l->phase, l->phase_side, "leads", "lags");
-    if (f->highest >= 0) {
-        crdi_grid_add(g, "%.6f", f->peaks[f->highest].gain);
-        crdi_grid_add(g, "%.4f", f->peaks[f->highest].omega);
-    } else {
-        crdi_grid_add(g, "%s", "none");
-        crdi_grid_add(g, "%s", "");
-    }
-    crdi_grid_add(g, "%.6g", f->dc);
-    crdi_grid_add(g, "%.6g", f->norm);
+    const bool kept = isinf(part);
+    crdi_put(row, CELL(key, kept ? "kept" : crdi_worded(row, "%.7f", 100 * part)),
+             CELL(how, kept ? "" : side));
 }
 
-static void print_peaks(const analysis* a)
+// The row of an element, which has the worst of its pieces, or of one of them.
+static void put_row(crdi_result* row, const element_case* c, int piece)
 {
-    const element_case* c = &a->cases[0];
-    const findings* f = &c->pieces[c->highest];
-    if (f->peak_count < 2) { return; }
-    crdi_grid g;
-    crdi_grid_init(&g, a->cli->ctx, 3, 7);
-    crdi_grid_add(&g, "%s", "gain peak");
-    crdi_grid_add(&g, "%s", "at [rad/s]");
-    crdi_grid_add(&g, "%s", "of Nyquist");
-    for (int i = 0; i < f->peak_count && i < 16; i++) {
-        crdi_grid_add(&g, "%.6f", f->peaks[i].gain);
-        crdi_grid_add(&g, "%.4f", f->peaks[i].omega);
-        crdi_grid_add(&g, "%.2f %%", 100 * f->peaks[i].omega * c->step / M_PI);
-    }
-    printf("\n");
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
-    if (f->peak_count > 16) { printf("and %d more up to 2 pi / dT\n", f->peak_count - 16); }
+    const crd_element_report* report = &c->report;
+    const crd_linear_report* r = &report->pieces[piece < 0 ? report->highest : piece];
+    const crd_limits* l = piece < 0 ? &report->worst : &r->limits;
+    const crd_peak* peak = r->highest >= 0 ? &r->peaks[r->highest] : NULL;
+    crdi_put(
+        row,
+        CELL("element", piece < 0 ? c->element->label : crdi_worded(row, "  piece %d", piece + 1)),
+        CELL("k", piece < 0 ? crdi_worded(row, "%d", c->k) : ""));
+    put_limit(row, "magnitude", l->magnitude, "gain",
+              l->magnitude_side > 0 ? "amplifies" : "damps");
+    put_limit(row, "phase", l->phase, "shift", l->phase_side > 0 ? "leads" : "lags");
+    crdi_put(row, CELL("peak", peak ? crdi_worded(row, "%.6f", peak->gain) : "none"),
+             CELL("at", peak ? crdi_worded(row, "%.4f", peak->omega) : ""),
+             CELL("dc", crdi_worded(row, "%.6g", r->dc)),
+             CELL("norm", crdi_worded(row, "%.6g", r->norm)));
 }
 
-static void print_head(const analysis* a)
+static void say_head(const analysis* a, crdi_result* out)
 {
     char text[32];
     const double step = a->cases[0].step;
@@ -509,48 +312,72 @@ static void print_head(const analysis* a)
         same = same && a->cases[i].step == step;
     }
     if (same) {
-        printf("macro step %s, Nyquist frequency %.6g rad/s; limits in per cent of it",
-               crdi_format_seconds(text, step), M_PI / step);
+        crdi_say(out, "macro step %s, Nyquist frequency %.6g rad/s; limits in per cent of it",
+                 crdi_format_seconds(text, step), M_PI / step);
     } else {
-        printf("limits in per cent of the Nyquist frequency pi / step, each element with its own "
-               "step");
+        crdi_say(out, "limits in per cent of the Nyquist frequency pi / step, each element with "
+                      "its own step");
     }
-    printf(", where the magnitude is off by %g %% and the phase by %g deg\n\n", a->o->magnitude,
-           a->o->phase);
+    crdi_say(out, ", where the magnitude is off by %g %% and the phase by %g deg\n\n",
+             a->o->magnitude, a->o->phase);
 }
 
-static void print_table(const analysis* a)
+static void say_peaks(const element_case* c, crdi_result* out)
 {
-    static const char* const titles[] = {"element", "k",    "magnitude [%]", "",   "phase [%]",
-                                         "",        "peak", "at [rad/s]",    "dc", "norm"};
-    print_head(a);
-    crdi_grid g;
-    crdi_grid_init(&g, a->cli->ctx, 10, 0x3D6);
-    for (int i = 0; i < 10; i++) {
-        crdi_grid_add(&g, "%s", titles[i]);
+    enum { SHOWN = 16 };
+    static const crdi_column columns[] = {{">gain peak", "gain", "%.6f"},
+                                          {">at [rad/s]", "at", "%.4f"},
+                                          {">of Nyquist", "part", "%.2f %%"},
+                                          {0}};
+    const crd_linear_report* r = &c->report.pieces[c->report.highest];
+    if (r->peak_count < 2) { return; }
+    crdi_result* list = crdi_array(out, NULL);
+    for (int i = 0; i < r->peak_count && i < SHOWN; i++) {
+        crdi_put(crdi_row(list), REAL("gain", r->peaks[i].gain), REAL("at", r->peaks[i].omega),
+                 REAL("part", 100 * r->peaks[i].omega * c->step / M_PI));
     }
+    crdi_say(out, "\n");
+    crdi_show_table(out, list, columns, "");
+    if (r->peak_count > SHOWN) {
+        crdi_say(out, "and %d more up to 2 pi / dT\n", r->peak_count - SHOWN);
+    }
+}
+
+static void say_table(const analysis* a, crdi_result* out)
+{
+    static const crdi_column columns[] = {{"element", "element", ""},
+                                          {">k", "k", ""},
+                                          {">magnitude [%]", "magnitude", ""},
+                                          {"", "gain", ""},
+                                          {">phase [%]", "phase", ""},
+                                          {"", "shift", ""},
+                                          {">peak", "peak", ""},
+                                          {">at [rad/s]", "at", ""},
+                                          {">dc", "dc", ""},
+                                          {">norm", "norm", ""},
+                                          {0}};
+    say_head(a, out);
+    crdi_result* list = crdi_array(out, NULL);
     for (int i = 0; i < a->count; i++) {
-        const element_case* c = &a->cases[i];
-        add_row(&g, c, -1, &c->worst);
-        for (int p = 0; p < c->linears.count && c->linears.count > 1; p++) {
-            add_row(&g, c, p, &c->pieces[p].limits);
+        const int pieces = a->cases[i].report.linears.count;
+        put_row(crdi_row(list), &a->cases[i], -1);
+        for (int p = 0; p < pieces && pieces > 1; p++) {
+            put_row(crdi_row(list), &a->cases[i], p);
         }
     }
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
-    if (a->count == 1) { print_peaks(a); }
+    crdi_show_table(out, list, columns, "");
+    if (a->count == 1) { say_peaks(&a->cases[0], out); }
     for (int i = 0; i < a->count; i++) {
-        const element_case* c = &a->cases[i];
-        if (c->linears.patterns) {
-            printf("\n%s: %d linear piece%s", c->element->label, c->linears.count,
-                   crdi_plural(c->linears.count));
-            printf(c->linears.count > 1 ? ", the row above has the worst of each\n" : "\n");
-        }
+        const crd_linears* l = &a->cases[i].report.linears;
+        if (!l->patterns) { continue; }
+        crdi_say(out, "\n%s: %d linear piece%s%s\n", a->cases[i].element->label, l->count,
+                 crdi_plural(l->count),
+                 l->count > 1 ? ", the row above has the worst of each" : "");
     }
 }
 
 crd_status crdi_analyze_elements(crdi_cli* cli, const crdi_analyze_options* o,
-                                 const crdi_list* arguments)
+                                 const crdi_list* arguments, crdi_result* out)
 {
     analysis a = {.cli = cli, .o = o};
     crd_status st = CRD_OK;
@@ -568,7 +395,9 @@ crd_status crdi_analyze_elements(crdi_cli* cli, const crdi_analyze_options* o,
         CRD_TRY(add_cases(&a, arguments->items[i]));
     }
     for (int i = 0; i < a.count; i++) {
-        CRD_TRY(examine(&a, &a.cases[i]));
+        element_case* c = &a.cases[i];
+        CRD_TRY(crd_analysis_element(c->element, c->step, c->k, o->magnitude / 100, o->phase,
+                                     &c->report));
     }
     if (o->csv || o->plot || o->omega) {
         CRD_TRY(find_frequencies(&a));
@@ -576,11 +405,15 @@ crd_status crdi_analyze_elements(crdi_cli* cli, const crdi_analyze_options* o,
     }
     if (o->csv) { CRD_TRY(write_csv(&a, &b)); }
     if (o->plot) { CRD_TRY(draw(&a, &b)); }
-    if (o->common.json) {
-        CRD_TRY(print_json(&a));
+    if (!o->common.json) {
+        say_table(&a, out);
+    } else if (a.count == 1) {
+        put_case(out, &a.cases[0], o);
     } else {
-        print_table(&a);
-        CRD_TRY(crdi_stdout_done(cli->ctx));
+        crdi_result* list = crdi_whole_array(out);
+        for (int i = 0; i < a.count; i++) {
+            put_case(crdi_row(list), &a.cases[i], o);
+        }
     }
 fail:
     drop_cases(&a);

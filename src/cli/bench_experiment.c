@@ -132,22 +132,25 @@ crd_status crdi_experiment_setup(const crdi_bench_experiment* e, crd_text* out)
     return out->failed ? CRD_E_MEMORY : CRD_OK;
 }
 
-static void print_table(crdi_cli* cli, const crdi_experiment_table* t)
+static void say_table(crdi_cli* cli, const crdi_experiment_table* t, crdi_result* out)
 {
     crdi_grid g;
+    crd_text text;
+    crd_text_init(&text, cli->ctx);
     crdi_grid_init(&g, cli->ctx, t->columns, t->right);
     for (int i = 0; i < t->rows; i++) {
         for (int j = 0; j < t->columns; j++) {
             crdi_grid_add(&g, "%s", t->cells[i][j]);
         }
     }
-    printf("\n%s\n\n", t->title);
-    crdi_grid_print(&g, stdout, "  ");
-    if (t->note[0]) { printf("\n%s\n", t->note); }
+    crdi_grid_write(&g, &text, "  ");
+    crdi_say(out, "\n%s\n\n%s", t->title, text.data ? text.data : "");
+    if (t->note[0]) { crdi_say(out, "\n%s\n", t->note); }
     crdi_grid_clear(&g);
+    crd_text_clear(&text);
 }
 
-static crd_status print_all(crdi_cli* cli, const crdi_bench_experiment* e)
+static crd_status say_all(crdi_cli* cli, const crdi_bench_experiment* e, crdi_result* out)
 {
     crd_status st = CRD_OK;
     crd_arena a;
@@ -156,76 +159,55 @@ static crd_status print_all(crdi_cli* cli, const crdi_bench_experiment* e)
     crd_arena_init(&a, cli->ctx);
     crd_text_init(&setup, cli->ctx);
     CRD_TRY(crdi_experiment_setup(e, &setup));
-    fputs(setup.data, stdout);
+    crdi_say(out, "%s", setup.data);
     CRD_TRY(crdi_experiment_errors(e, &a, &t));
-    print_table(cli, &t);
+    say_table(cli, &t, out);
     CRD_TRY(crdi_experiment_behaviour(e, &a, &t));
-    print_table(cli, &t);
+    say_table(cli, &t, out);
     CRD_TRY(crdi_experiment_goals(e, &a, &t));
-    print_table(cli, &t);
-    printf("\nWhere it differs from the paper\n\n");
+    say_table(cli, &t, out);
+    crdi_say(out, "\nWhere it differs from the paper\n\n");
     for (int i = 0; i < e->remark_count; i++) {
-        crdi_print_wrapped(stdout, "  -", e->remarks[i]);
+        crdi_say_wrapped(out, "  -", "%s", e->remarks[i]);
     }
-    CRD_TRY(crdi_stdout_done(cli->ctx));
 fail:
     crd_text_clear(&setup);
     crd_arena_clear(&a);
     return st;
 }
 
-// ---- JSON --------------------------------------------------------------------------------------
-
-static json_t* run_json(const crdi_bench_experiment* e, const crdi_bench_run* r)
+static void put_run(const crdi_bench_experiment* e, const crdi_bench_run* r, crdi_result* row)
 {
     const crdi_bench_run* zoh = &e->runs[CRDI_BENCH_ZOH];
     const crdi_bench_published* p = &r->published;
-    json_t* o = json_pack("{s:s, s:s, s:o}", "id", r->id, "name", r->name, "element",
-                          crdi_json_text(r->element));
-    const struct {
-        const char* name;
-        double value;
-    } rows[] = {{"C", 100 * r->metrics.C},   {"M", 100 * r->metrics.M},
-                {"P", 100 * r->metrics.P},   {"change", 100 * r->change},
-                {"rms", r->metrics.rms},     {"worst", r->metrics.worst},
-                {"peak", r->peak},           {"peak_change", r->peak - zoh->peak},
-                {"energy", r->energy},       {"energy_change", 100 * (r->energy / zoh->energy - 1)},
-                {"energy_given", r->given},  {"distance", r->distance},
-                {"jumps", (double)r->jumps}, {"k_mean", r->k_mean},
-                {"k_max", r->k_max}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        json_object_set_new(o, rows[i].name, crdi_json_number(rows[i].value));
-    }
-    json_object_set_new(o, "paper",
-                        json_pack("{s:o, s:o, s:o, s:o, s:o}", "C", crdi_json_number(p->C), "M",
-                                  crdi_json_number(p->M), "P", crdi_json_number(p->P),
-                                  "peak_change", crdi_json_number(p->peak), "energy_change",
-                                  crdi_json_number(p->energy)));
-    return o;
+    crdi_put(row, TEXT("id", r->id), TEXT("name", r->name), TEXT("element", r->element),
+             REAL("C", 100 * r->metrics.C), REAL("M", 100 * r->metrics.M),
+             REAL("P", 100 * r->metrics.P), REAL("change", 100 * r->change),
+             REAL("rms", r->metrics.rms), REAL("worst", r->metrics.worst), REAL("peak", r->peak),
+             REAL("peak_change", r->peak - zoh->peak), REAL("energy", r->energy),
+             REAL("energy_change", 100 * (r->energy / zoh->energy - 1)),
+             REAL("energy_given", r->given), REAL("distance", r->distance),
+             REAL("jumps", (double)r->jumps), REAL("k_mean", r->k_mean), REAL("k_max", r->k_max));
+    crdi_put(crdi_object(row, "paper"), REAL("C", p->C), REAL("M", p->M), REAL("P", p->P),
+             REAL("peak_change", p->peak), REAL("energy_change", p->energy));
 }
 
-static crd_status print_json(crdi_cli* cli, const crdi_bench_experiment* e)
+static void put_experiment(const crdi_bench_experiment* e, crdi_result* out)
 {
     const crdi_bench_experiment_options* o = &e->options;
-    json_t *runs = json_array(), *goals = json_array(), *remarks = json_array();
+    crdi_put(out, INT("seed", o->seed), REAL("latency", o->latency), REAL("jitter", o->jitter),
+             REAL("step", o->step), INT("k", e->k), REAL("filter_delay", e->filter_delay));
+    crdi_result* runs = crdi_array(out, "runs");
     for (int i = 0; i < CRDI_BENCH_CASES; i++) {
-        json_array_append_new(runs, run_json(e, &e->runs[i]));
+        put_run(e, &e->runs[i], crdi_row(runs));
     }
+    crdi_result* goals = crdi_array(out, "goals");
     for (int i = 0; i < e->goal_count; i++) {
         const crdi_bench_goal* g = &e->goals[i];
-        json_array_append_new(goals, json_pack("{s:s, s:o, s:o, s:b}", "what", g->what, "ours",
-                                               crdi_json_number(g->ours), "wanted",
-                                               crdi_json_number(g->wanted), "met", g->met));
+        crdi_put(crdi_row(goals), TEXT("what", g->what), REAL("ours", g->ours),
+                 REAL("wanted", g->wanted), BOOL("met", g->met));
     }
-    for (int i = 0; i < e->remark_count; i++) {
-        json_array_append_new(remarks, crdi_json_text(e->remarks[i]));
-    }
-    return crdi_json_print(
-        cli, json_pack("{s:I, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o}", "seed", (json_int_t)o->seed,
-                       "latency", crdi_json_number(o->latency), "jitter",
-                       crdi_json_number(o->jitter), "step", crdi_json_number(o->step), "k", e->k,
-                       "filter_delay", crdi_json_number(e->filter_delay), "runs", runs, "goals",
-                       goals, "remarks", remarks));
+    crdi_put_texts(out, "remarks", e->remarks, e->remark_count);
 }
 
 // ---- the command -------------------------------------------------------------------------------
@@ -244,7 +226,6 @@ static void show(void* user, int done, int of, const char* name)
 static crd_status run_experiment(crdi_cli* cli, const void* options, const crdi_list* arguments,
                                  crdi_result* out)
 {
-    (void)out;
     (void)arguments;
     const experiment_options* o = options;
     crd_status st = CRD_OK;
@@ -266,18 +247,12 @@ static crd_status run_experiment(crdi_cli* cli, const void* options, const crdi_
     st = crdi_bench_experiment_run(cli->ctx, &with, &e);
     if (with.progress) { crdi_show_progress(cli, w.begin_ns, -1, 0, ""); }
     CRD_TRY(st);
-    if (o->common.json) {
-        CRD_TRY(print_json(cli, e));
-    } else {
-        CRD_TRY(print_all(cli, e));
-    }
+    CRD_TRY(say_all(cli, e, out));
+    put_experiment(e, out);
     if (o->output) {
         CRD_TRY(crdi_experiment_write(e, o->output));
-        if (!o->common.json) {
-            printf("\n%s/report.html: tables and drawings; recordings of all runs beside it\n",
-                   o->output);
-            CRD_TRY(crdi_stdout_done(cli->ctx));
-        }
+        crdi_say(out, "\n%s/report.html: tables and drawings; recordings of all runs beside it\n",
+                 o->output);
     }
 fail:
     crdi_bench_experiment_destroy(e);

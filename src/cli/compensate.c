@@ -1,13 +1,10 @@
 // cardan compensate: what each coupling algorithm would have done to a recorded signal.
-#include "cardan/coupling.h"
 #include "cardan/results.h"
-#include "cli/cli.h"
+#include "cli/signals.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <unistd.h>
 
 typedef struct compensate_options {
     crdi_common common;
@@ -280,92 +277,59 @@ fail:
     return st;
 }
 
-static double range_of(const candidate* a)
-{
-    return a->result.high - a->result.low;
-}
-
-// Change of C against the hold, in per cent.
-static double change(const compensation* c, const candidate* a)
-{
-    return 100 * (a->metrics.C / c->hold.metrics.C - 1);
-}
-
 // ---- what comes out ----------------------------------------------------------------------------
 
-static crd_status print_json(const compensation* c)
-{
-    json_t* list = json_array();
-    for (int i = 0; i < c->count; i++) {
-        const candidate* a = &c->all[i];
-        const crd_replay* r = &a->result;
-        json_t* j = json_object();
-        json_object_set_new(j, "algorithm", crdi_json_text(a->label));
-        json_object_set_new(j, "C", crdi_json_number(100 * a->metrics.C));
-        json_object_set_new(j, "M", crdi_json_number(100 * a->metrics.M));
-        json_object_set_new(j, "P", crdi_json_number(100 * a->metrics.P));
-        json_object_set_new(j, "change", crdi_json_number(change(c, a)));
-        json_object_set_new(j, "rms", crdi_json_number(a->metrics.rms));
-        json_object_set_new(j, "worst", crdi_json_number(a->metrics.worst));
-        json_object_set_new(j, "overshoot", crdi_json_number(r->overshoot));
-        json_object_set_new(j, "overshoot_percent",
-                            crdi_json_number(100 * r->overshoot / range_of(a)));
-        json_object_set_new(j, "jumps", json_integer(r->counts.jumps));
-        json_object_set_new(j, "samples", json_integer(r->score.count));
-        json_object_set_new(j, "lost", json_integer(r->lost));
-        json_object_set_new(j, "latency_mean", crdi_json_number(r->k_mean));
-        json_object_set_new(j, "latency_max", json_integer(r->k_max));
-        json_array_append_new(list, j);
-    }
-    return crdi_json_print(c->cli, list);
-}
-
-static void print_head(const compensation* c)
+static void say_head(const compensation* c, crdi_result* out)
 {
     const crdi_recorded* r = &c->recorded;
     const crd_replay* z = &c->hold.result;
     char step[32], delay[32], jitter[32];
-    printf("%s: %s%s%s%s, %lld samples, one each %s, latency %s", c->path, r->name,
-           r->unit[0] ? " [" : "", r->unit, r->unit[0] ? "]" : "", (long long)r->count,
-           crdi_format_seconds(step, r->step), crdi_format_seconds(delay, c->channel.delay));
+    crdi_say(out, "%s: %s%s%s%s, %lld samples, one each %s, latency %s", c->path, r->name,
+             r->unit[0] ? " [" : "", r->unit, r->unit[0] ? "]" : "", (long long)r->count,
+             crdi_format_seconds(step, r->step), crdi_format_seconds(delay, c->channel.delay));
     if (c->channel.jitter > 0) {
-        printf(" within %s", crdi_format_seconds(jitter, c->channel.jitter));
+        crdi_say(out, " within %s", crdi_format_seconds(jitter, c->channel.jitter));
     }
-    if (z->lost > 0) { printf(", %lld lost", (long long)z->lost); }
+    if (z->lost > 0) { crdi_say(out, ", %lld lost", (long long)z->lost); }
     if (z->k_mean == z->k_max) {
-        printf(" (%d steps)\n\n", z->k_max);
+        crdi_say(out, " (%d steps)\n\n", z->k_max);
     } else {
-        printf(" (%.4g steps on average, %d at most)\n\n", z->k_mean, z->k_max);
+        crdi_say(out, " (%.4g steps on average, %d at most)\n\n", z->k_mean, z->k_max);
     }
 }
 
 // A signal that is zero throughout has no relative error.
-static crd_status print_table(const compensation* c)
+static void put_candidates(const compensation* c, crdi_result* out)
 {
-    crdi_grid g;
-    crdi_grid_init(&g, c->cli->ctx, 10, 0x3fe);
-    const char* const heads[] = {"algorithm", "C [%]", "M [%]",     "P [%]",      "against zoh",
-                                 "RMS",       "worst", "overshoot", "% of range", "jumps"};
-    for (int i = 0; i < 10; i++) {
-        crdi_grid_add(&g, "%s", heads[i]);
-    }
+    static const crdi_column columns[] = {{"algorithm", "algorithm", ""},
+                                          {">C [%]", "C", "%.4f"},
+                                          {">M [%]", "M", "%.4f"},
+                                          {">P [%]", "P", "%.4f"},
+                                          {">against zoh", "change", ""},
+                                          {">RMS", "rms", "%.4g"},
+                                          {">worst", "worst", "%.4g"},
+                                          {">overshoot", "overshoot", "%.4g"},
+                                          {">% of range", "overshoot_percent", "%.1f"},
+                                          {">jumps", "jumps", ""},
+                                          {0}};
+    say_head(c, out);
+    crdi_result* list = crdi_whole_array(out);
     for (int i = 0; i < c->count; i++) {
         const candidate* a = &c->all[i];
-        crdi_grid_add(&g, "%s", a->label);
-        crdi_grid_add_fixed(&g, 100 * a->metrics.C, 4, "");
-        crdi_grid_add_fixed(&g, 100 * a->metrics.M, 4, "");
-        crdi_grid_add_fixed(&g, 100 * a->metrics.P, 4, "");
-        crdi_grid_add_fixed(&g, change(c, a), 1, " %");
-        crdi_grid_add(&g, "%.4g", a->metrics.rms);
-        crdi_grid_add(&g, "%.4g", a->metrics.worst);
-        crdi_grid_add(&g, "%.4g", a->result.overshoot);
-        crdi_grid_add_fixed(&g, 100 * a->result.overshoot / range_of(a), 1, "");
-        crdi_grid_add(&g, "%lld", (long long)a->result.counts.jumps);
+        const crd_replay* r = &a->result;
+        const double change = a->metrics.C / c->hold.metrics.C - 1;
+        crdi_result* row = crdi_row(list);
+        crdi_put(row, TEXT("algorithm", a->label), REAL("C", 100 * a->metrics.C),
+                 REAL("M", 100 * a->metrics.M), REAL("P", 100 * a->metrics.P),
+                 AS(REAL("change", 100 * change), crdi_percent(row, change)),
+                 REAL("rms", a->metrics.rms), REAL("worst", a->metrics.worst),
+                 REAL("overshoot", r->overshoot),
+                 REAL("overshoot_percent", 100 * r->overshoot / (r->high - r->low)),
+                 INT("jumps", r->counts.jumps), INT("samples", r->score.count),
+                 INT("lost", r->lost), REAL("latency_mean", r->k_mean),
+                 INT("latency_max", r->k_max));
     }
-    print_head(c);
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
-    return crdi_stdout_done(c->cli->ctx);
+    crdi_show_table(out, list, columns, "");
 }
 
 // Time, the signal, and an estimate of each algorithm.
@@ -449,30 +413,17 @@ static crd_status draw(compensation* c)
 
 // ---- the command -------------------------------------------------------------------------------
 
-static bool ends_in_svg(const char* path)
-{
-    const char* ending = strrchr(path, '.');
-    return ending && strcasecmp(ending, ".svg") == 0;
-}
-
 // What cannot be written is said before the work is done.
 static crd_status check_outputs(const compensation* c)
 {
     crd_context* ctx = c->cli->ctx;
-    const char* const files[] = {c->o->output, c->o->plot};
-    for (int i = 0; i < 2; i++) {
-        if (files[i] && crdi_same_file(files[i], c->path)) {
-            return crdi_fail(ctx, CRD_E_RANGE,
-                             "%s: this would overwrite the recording, expected another file",
-                             files[i]);
-        }
-    }
-    if (c->o->plot && !ends_in_svg(c->o->plot)) {
-        return crdi_fail(ctx, CRD_E_UNSUPPORTED,
-                         "%s: pictures are written as SVG, the name should end in .svg",
-                         c->o->plot);
-    }
-    return c->o->output ? crd_recorder_check_path(ctx, c->o->output) : CRD_OK;
+    crd_status st = CRD_OK;
+    CRD_TRY(crdi_check_output(ctx, c->o->output, c->path));
+    CRD_TRY(crdi_check_output(ctx, c->o->plot, c->path));
+    CRD_TRY(crdi_check_svg(ctx, c->o->plot));
+    if (c->o->output) { CRD_TRY(crd_recorder_check_path(ctx, c->o->output)); }
+fail:
+    return st;
 }
 
 static void clear_candidate(crd_context* ctx, candidate* a)
@@ -484,7 +435,6 @@ static void clear_candidate(crd_context* ctx, candidate* a)
 static crd_status run_compensate(crdi_cli* cli, const void* options, const crdi_list* arguments,
                                  crdi_result* out)
 {
-    (void)out;
     crd_status st = CRD_OK;
     compensation* c = crdi_new(cli->ctx, sizeof *c);
     if (!c) { return CRD_E_MEMORY; }
@@ -501,7 +451,7 @@ static crd_status run_compensate(crdi_cli* cli, const void* options, const crdi_
     CRD_TRY(try_all(c));
     if (c->o->output) { CRD_TRY(write_estimates(c)); }
     if (c->o->plot) { CRD_TRY(draw(c)); }
-    CRD_TRY(c->o->common.json ? print_json(c) : print_table(c));
+    put_candidates(c, out);
 fail:
     for (int i = 0; i < c->count; i++) {
         clear_candidate(cli->ctx, &c->all[i]);

@@ -42,54 +42,35 @@ static int how_many(const conformer* c, crdi_dcp_verdict v)
     return n;
 }
 
-static void print_table(const conformer* c)
+static void put_cases(const conformer* c, crdi_result* out)
 {
-    crdi_grid g;
-    crdi_grid_init(&g, c->cli->ctx, 5, 0);
-    const char* const heads[] = {"verdict", "case", "done", "prescribed", "came"};
-    for (int i = 0; i < 5; i++) {
-        crdi_grid_add(&g, "%s", heads[i]);
-    }
-    int rows = 0;
+    static const crdi_column columns[] = {
+        {"verdict", "verdict", ""},       {"case", "id", ""},   {"done", "done", ""},
+        {"prescribed", "prescribed", ""}, {"came", "came", ""}, {0}};
+    bool any = false;
+    crdi_put(out, TEXT("slave", c->d->name));
+    crdi_result* list = crdi_array(out, "cases");
     for (int i = 0; i < c->count; i++) {
         const crdi_dcp_conform_result* r = &c->results[i];
         const bool odd = r->verdict == CRDI_DCP_FAIL || r->verdict == CRDI_DCP_DIFFERS;
-        if (c->o->failures && !odd) { continue; }
-        rows++;
-        crdi_grid_add(&g, "%s", crdi_dcp_verdict_name(r->verdict));
-        crdi_grid_add(&g, "%s", r->id);
-        crdi_grid_add(&g, "%s", r->done);
-        crdi_grid_add(&g, "%s", r->prescribed);
-        crdi_grid_add(&g, "%s", r->came);
+        crdi_result* row = crdi_row(list);
+        crdi_put(row, TEXT("id", r->id), TEXT("done", r->done), TEXT("prescribed", r->prescribed),
+                 TEXT("verdict", crdi_dcp_verdict_name(r->verdict)), TEXT("came", r->came),
+                 TEXT("mode", r->mode >= 0 ? crd_dcp_op_mode_name(r->mode) : NULL),
+                 REAL("seconds", r->seconds));
+        if (c->o->failures && !odd) {
+            crdi_only_json(row);
+        } else {
+            any = true;
+        }
     }
-    if (rows > 0) {
-        crdi_grid_print(&g, stdout, "");
-        printf("\n");
-    }
-    crdi_grid_clear(&g);
-    printf("%d passed, %d failed, %d differ but are tolerated, %d skipped\n",
-           how_many(c, CRDI_DCP_PASS), how_many(c, CRDI_DCP_FAIL), how_many(c, CRDI_DCP_DIFFERS),
-           how_many(c, CRDI_DCP_SKIP));
-}
-
-static crd_status print_json(const conformer* c)
-{
-    json_t* list = json_array();
-    for (int i = 0; i < c->count; i++) {
-        const crdi_dcp_conform_result* r = &c->results[i];
-        const char* mode = crd_dcp_op_mode_name(r->mode);
-        json_array_append_new(list,
-                              json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:o}", "id", r->id, "done",
-                                        r->done, "prescribed", r->prescribed, "verdict",
-                                        crdi_dcp_verdict_name(r->verdict), "came",
-                                        crdi_json_text(r->came), "mode", r->mode >= 0 ? mode : NULL,
-                                        "seconds", crdi_json_number(r->seconds)));
-    }
-    return crdi_json_print(
-        c->cli,
-        json_pack("{s:o, s:o, s:i, s:i, s:i, s:i}", "slave", crdi_json_text(c->d->name), "cases",
-                  list, "passed", how_many(c, CRDI_DCP_PASS), "failed", how_many(c, CRDI_DCP_FAIL),
-                  "differ", how_many(c, CRDI_DCP_DIFFERS), "skipped", how_many(c, CRDI_DCP_SKIP)));
+    const int passed = how_many(c, CRDI_DCP_PASS), failed = how_many(c, CRDI_DCP_FAIL);
+    const int differ = how_many(c, CRDI_DCP_DIFFERS), skipped = how_many(c, CRDI_DCP_SKIP);
+    crdi_put(out, INT("passed", passed), INT("failed", failed), INT("differ", differ),
+             INT("skipped", skipped));
+    crdi_show_table(out, list, columns, "");
+    crdi_say(out, "%s%d passed, %d failed, %d differ but are tolerated, %d skipped\n",
+             any ? "\n" : "", passed, failed, differ, skipped);
 }
 
 // ---- the command -------------------------------------------------------------------------------
@@ -116,7 +97,7 @@ static crd_status fill_options(conformer* c, crdi_dcp_conform_options* opt)
     return CRD_OK;
 }
 
-static crd_status play(conformer* c, const char* address)
+static crd_status play(conformer* c, const char* address, crdi_result* out)
 {
     crd_context* ctx = c->cli->ctx;
     crdi_query query = {0};
@@ -140,12 +121,7 @@ static crd_status play(conformer* c, const char* address)
     if (count == 0) {
         CRD_TRY(crdi_fail(ctx, CRD_E_NOT_FOUND, "no case fits '%s'", c->o->only ? c->o->only : ""));
     }
-    if (c->o->common.json) {
-        CRD_TRY(print_json(c));
-    } else {
-        print_table(c);
-        CRD_TRY(crdi_stdout_done(ctx));
-    }
+    put_cases(c, out);
     const int failed = how_many(c, CRDI_DCP_FAIL);
     if (failed > 0) {
         st = crdi_fail(ctx, CRD_E_DIFFERENT, "%d case%s failed", failed, crdi_plural(failed));
@@ -161,7 +137,6 @@ fail : {
 static crd_status run_conform(crdi_cli* cli, const void* options, const crdi_list* arguments,
                               crdi_result* out)
 {
-    (void)out;
     conformer c = {.cli = cli, .o = options};
     if (!c.o->description) {
         return crdi_fail(cli->ctx, CRD_E_RANGE,
@@ -169,7 +144,7 @@ static crd_status run_conform(crdi_cli* cli, const void* options, const crdi_lis
     }
     c.results = crdi_new_array(cli->ctx, (size_t)crdi_dcp_conform_count(), sizeof *c.results);
     if (!c.results) { return CRD_E_MEMORY; }
-    const crd_status st = play(&c, arguments->items[0]);
+    const crd_status st = play(&c, arguments->items[0], out);
     crd_dcp_description_destroy(c.d);
     crd_free(cli->ctx, c.results);
     return st;

@@ -83,7 +83,6 @@ static crd_status print_description(crdi_cli* cli, const crd_dcp_description* d)
 static crd_status run_describe(crdi_cli* cli, const void* options, const crdi_list* arguments,
                                crdi_result* out)
 {
-    (void)out;
     const describe_options* o = options;
     crd_status st = CRD_OK;
     crd_system* sys = NULL;
@@ -110,9 +109,8 @@ static crd_status run_describe(crdi_cli* cli, const void* options, const crdi_li
         st = print_description(cli, d);
     } else {
         CRD_TRY(crdi_write_description(cli->ctx, d, o->output));
-        printf("%s: slave '%s' with %d variable%s\n", o->output, d->name, d->variable_count,
-               crdi_plural(d->variable_count));
-        st = crdi_stdout_done(cli->ctx);
+        crdi_say(out, "%s: slave '%s' with %d variable%s\n", o->output, d->name, d->variable_count,
+                 crdi_plural(d->variable_count));
     }
 fail:
     crd_dcp_description_destroy(d);

@@ -423,53 +423,51 @@ static crd_status close_emulator(emulator* x)
 
 // ---- what it says ------------------------------------------------------------------------------
 
-static void print_line(json_t* o)
-{
-    json_dumpf(o, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
-    putchar('\n');
-    json_decref(o);
-}
-
 static crd_status say_ready(const emulator* x)
 {
-    json_t* list = json_array();
+    const bool json = x->o->common.json;
+    crdi_root line;
+    crdi_result* o = crdi_line_begin(&line, x->cli->ctx);
+    crdi_put(o, TEXT("event", "listening"));
+    crdi_result* list = crdi_array(o, "channels");
     for (int i = 0; i < x->count; i++) {
         char at[32], to[32];
         (void)crd_dcp_address_print(&x->at[i], at, sizeof at);
         (void)crd_dcp_address_print(&x->to[i], to, sizeof to);
-        json_array_append_new(list, json_pack("{s:s, s:s}", "at", at, "to", to));
-        if (!x->o->common.json) { printf("listening at %s for %s\n", at, to); }
+        crdi_put(crdi_row(list), TEXT("at", at), TEXT("to", to));
+        if (!json) { printf("listening at %s for %s\n", at, to); }
     }
-    if (x->o->common.json) {
-        print_line(json_pack("{s:s, s:O}", "event", "listening", "channels", list));
+    if (json) {
+        crdi_line_print(&line);
+    } else {
+        crdi_result_clear(&line);
     }
-    json_decref(list);
     return crdi_stdout_done(x->cli->ctx);
 }
 
 typedef struct counter {
-    const char* name; // of JSON, with _ for blanks
+    const char *name, *key; // of text, of JSON
     size_t offset;
 } counter;
 #define AT(field) offsetof(crdi_dcp_path_counts, field)
 static const counter counters[] = {
-    {"received", AT(received)},
-    {"bytes received", AT(bytes_received)},
-    {"duplicated", AT(duplicated)},
-    {"sent", AT(sent)},
-    {"bytes sent", AT(bytes_sent)},
-    {"lost", AT(lost)},
-    {"cut", AT(cut)},
-    {"queue full", AT(queue_full)},
-    {"no room", AT(no_room)},
-    {"nowhere", AT(nowhere)},
-    {"unsent", AT(unsent)},
-    {"waiting", AT(waiting)},
-    {"corrupted", AT(corrupted)},
-    {"held", AT(held)},
-    {"reordered", AT(reordered)},
-    {"repeated", AT(repeated)},
-    {"bursts", AT(bursts)},
+    {"received", "received", AT(received)},
+    {"bytes received", "bytes_received", AT(bytes_received)},
+    {"duplicated", "duplicated", AT(duplicated)},
+    {"sent", "sent", AT(sent)},
+    {"bytes sent", "bytes_sent", AT(bytes_sent)},
+    {"lost", "lost", AT(lost)},
+    {"cut", "cut", AT(cut)},
+    {"queue full", "queue_full", AT(queue_full)},
+    {"no room", "no_room", AT(no_room)},
+    {"nowhere", "nowhere", AT(nowhere)},
+    {"unsent", "unsent", AT(unsent)},
+    {"waiting", "waiting", AT(waiting)},
+    {"corrupted", "corrupted", AT(corrupted)},
+    {"held", "held", AT(held)},
+    {"reordered", "reordered", AT(reordered)},
+    {"repeated", "repeated", AT(repeated)},
+    {"bursts", "bursts", AT(bursts)},
 };
 #undef AT
 enum { COUNTERS = sizeof counters / sizeof *counters };
@@ -479,60 +477,53 @@ static int64_t count_of(const crdi_dcp_path_counts* c, int i)
     return *(const int64_t*)(const void*)((const char*)c + counters[i].offset);
 }
 
-static json_t* path_json(const crdi_dcp_path_counts* c)
+static void put_path(crdi_result* o, const char* key, const crdi_dcp_path_counts* c)
 {
-    json_t* j = json_object();
+    crdi_result* path = crdi_object(o, key);
     for (int i = 0; i < COUNTERS; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "%s", counters[i].name);
-        char* blank = strchr(name, ' ');
-        if (blank) { *blank = '_'; }
-        json_object_set_new(j, name, json_integer(count_of(c, i)));
+        crdi_put(path, INT(counters[i].key, count_of(c, i)));
     }
-    json_object_set_new(j, "late", crdi_json_number(c->late));
-    return j;
+    crdi_put(path, REAL("late", c->late));
 }
 
-static void print_counts(crd_context* ctx, const crdi_dcp_relay_counts* c)
+static void say_counts(const crdi_dcp_relay_counts* c, crdi_result* out)
 {
-    crdi_grid g;
-    crdi_grid_init(&g, ctx, 3, 0x6);
-    crdi_grid_add(&g, "%s", "");
-    crdi_grid_add(&g, "there");
-    crdi_grid_add(&g, "back");
+    static const crdi_column columns[] = {
+        {"", "name", ""}, {">there", "there", ""}, {">back", "back", ""}, {0}};
+    char late[32];
+    crdi_result* list = crdi_array(out, NULL);
     for (int i = 0; i < COUNTERS; i++) {
         const int64_t a = count_of(&c->there, i), b = count_of(&c->back, i);
         const bool always = i == 0 || strcmp(counters[i].name, "sent") == 0;
         if (a == 0 && b == 0 && !always) { continue; }
-        crdi_grid_add(&g, "%s", counters[i].name);
-        crdi_grid_add(&g, "%" PRId64, a);
-        crdi_grid_add(&g, "%" PRId64, b);
+        crdi_put(crdi_row(list), TEXT("name", counters[i].name), INT("there", a), INT("back", b));
     }
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
-    char late[32];
-    printf("up to %s late; %" PRId64 " port%s for data opened, %" PRId64 " closed",
-           crdi_format_seconds(late, fmax(c->there.late, c->back.late)), c->opened,
-           crdi_plural(c->opened), c->closed);
-    if (c->unmapped) { printf(", %" PRId64 " could not be", c->unmapped); }
-    if (c->outside) { printf(", %" PRId64 " addresses left alone", c->outside); }
-    if (c->strangers) { printf("; %" PRId64 " requests of strangers", c->strangers); }
-    printf("\n");
+    crdi_show_table(out, list, columns, "");
+    crdi_say(out, "up to %s late; %" PRId64 " port%s for data opened, %" PRId64 " closed",
+             crdi_format_seconds(late, fmax(c->there.late, c->back.late)), c->opened,
+             crdi_plural(c->opened), c->closed);
+    if (c->unmapped) { crdi_say(out, ", %" PRId64 " could not be", c->unmapped); }
+    if (c->outside) { crdi_say(out, ", %" PRId64 " addresses left alone", c->outside); }
+    if (c->strangers) { crdi_say(out, "; %" PRId64 " requests of strangers", c->strangers); }
+    crdi_say(out, "\n");
 }
 
-static crd_status say_summary(const emulator* x)
+static void say_summary(const emulator* x, crdi_result* out)
 {
     const crdi_dcp_relay_counts c = crdi_dcp_relay_get_counts(x->relay);
-    if (x->o->common.json) {
-        print_line(json_pack("{s:s, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "event", "ended",
-                             "there", path_json(&c.there), "back", path_json(&c.back), "rewritten",
-                             (json_int_t)c.rewritten, "outside", (json_int_t)c.outside, "unmapped",
-                             (json_int_t)c.unmapped, "opened", (json_int_t)c.opened, "closed",
-                             (json_int_t)c.closed, "strangers", (json_int_t)c.strangers));
-    } else {
-        print_counts(x->cli->ctx, &c);
+    if (!x->o->common.json) {
+        say_counts(&c, out);
+        return;
     }
-    return crdi_stdout_done(x->cli->ctx);
+    crdi_root line;
+    crdi_result* o = crdi_line_begin(&line, x->cli->ctx);
+    crdi_put(o, TEXT("event", "ended"));
+    put_path(o, "there", &c.there);
+    put_path(o, "back", &c.back);
+    crdi_put(o, INT("rewritten", c.rewritten), INT("outside", c.outside),
+             INT("unmapped", c.unmapped), INT("opened", c.opened), INT("closed", c.closed),
+             INT("strangers", c.strangers));
+    crdi_line_print(&line);
 }
 
 // ---- the command -------------------------------------------------------------------------------
@@ -556,7 +547,6 @@ static void relay_on(emulator* x, const sigset_t* mask)
 static crd_status run_emulate(crdi_cli* cli, const void* options, const crdi_list* arguments,
                               crdi_result* out)
 {
-    (void)out;
     (void)arguments;
     emulator x = {.cli = cli, .o = options};
     crd_status st = CRD_OK;
@@ -568,7 +558,7 @@ static crd_status run_emulate(crdi_cli* cli, const void* options, const crdi_lis
     if (x.o->realtime) { CRD_TRY(crdi_realtime_serve(cli, &x.system)); }
     CRD_TRY(say_ready(&x));
     relay_on(&x, &mask);
-    CRD_TRY(say_summary(&x));
+    say_summary(&x, out);
 fail:
     if (x.o->realtime) { crdi_realtime_leave(&x.system); }
     sigprocmask(SIG_SETMASK, &mask, NULL);

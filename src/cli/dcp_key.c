@@ -12,7 +12,6 @@ typedef struct key_options {
 static crd_status run_key(crdi_cli* cli, const void* options, const crdi_list* arguments,
                           crdi_result* out)
 {
-    (void)out;
     (void)arguments;
     const key_options* o = options;
     crd_dcp_key key;
@@ -23,9 +22,11 @@ static crd_status run_key(crdi_cli* cli, const void* options, const crdi_list* a
     crd_status st = crd_dcp_key_make(cli->ctx, &key);
     if (st == CRD_OK) { st = crd_dcp_key_write(cli->ctx, o->output, &key); }
     crd_dcp_key_clear(&key);
-    if (st < 0) { return st; }
-    printf("%s: a new key; copy it to every partner and keep it from others\n", o->output);
-    return crdi_stdout_done(cli->ctx);
+    if (st >= 0) {
+        crdi_say(out, "%s: a new key; copy it to every partner and keep it from others\n",
+                 o->output);
+    }
+    return st;
 }
 
 static const crdi_option rows[] = {

@@ -1,6 +1,6 @@
 // cardan dcp link: how good the way to a slave or an echo is.
 #include "cli/dcp_query.h"
-#include "cli/design.h"
+#include "cli/signals.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -45,36 +45,37 @@ static void answer_all(crd_dcp_net* net, uint8_t* bytes, echo_counts* c)
     }
 }
 
-static crd_status run_echo(crdi_cli* cli, const link_options* o, const char* text)
+static crd_status say_listening(crdi_cli* cli, const link_options* o, const crd_dcp_address* at)
+{
+    char listening[32];
+    crdi_root now;
+    crdi_result_init(&now, cli->ctx, o->common.json);
+    (void)crd_dcp_address_print(at, listening, sizeof listening);
+    crdi_say(&now.result, "listening at %s\n", listening);
+    crdi_put(&now.result, TEXT("listening", listening));
+    const crd_status st = crdi_result_print(&now);
+    crdi_result_clear(&now);
+    return st;
+}
+
+static crd_status run_echo(crdi_cli* cli, const link_options* o, const char* text, crdi_result* out)
 {
     crdi_query query = {0};
     crd_dcp_address at;
     echo_counts c = {0};
-    char listening[32];
     crd_status st = CRD_OK;
     uint8_t* bytes = crdi_new(cli->ctx, crd_dcp_net_default_limits().max_pdu);
     if (!bytes) { return CRD_E_MEMORY; }
     CRD_TRY(crd_dcp_address_parse(cli->ctx, text, &at));
     CRD_TRY(crdi_query_open(cli->ctx, o->key, o->capture, &query));
     CRD_TRY(crd_dcp_net_listen(query.net, &at));
-    (void)crd_dcp_address_print(&at, listening, sizeof listening);
-    if (o->common.json) {
-        CRD_TRY(crdi_json_print(cli, json_pack("{s:s}", "listening", listening)));
-    } else {
-        printf("listening at %s\n", listening);
-    }
-    CRD_TRY(crdi_stdout_done(cli->ctx));
+    CRD_TRY(say_listening(cli, o, &at));
     while (!crdi_query_stopped(NULL)) {
         answer_all(query.net, bytes, &c);
         crd_dcp_net_wait(query.net, 0.2);
     }
-    if (o->common.json) {
-        CRD_TRY(crdi_json_print(cli, json_pack("{s:I, s:I}", "answered", (json_int_t)c.answered,
-                                               "ignored", (json_int_t)c.ignored)));
-    } else {
-        printf("%lld answered, %lld ignored\n", (long long)c.answered, (long long)c.ignored);
-    }
-    CRD_TRY(crdi_stdout_done(cli->ctx));
+    crdi_say(out, "%lld answered, %lld ignored\n", (long long)c.answered, (long long)c.ignored);
+    crdi_put(out, INT("answered", c.answered), INT("ignored", c.ignored));
 fail:
     crd_free(cli->ctx, bytes);
     {
@@ -85,36 +86,36 @@ fail:
 
 // ---- what comes out ----------------------------------------------------------------------------
 
-static void print_seconds(const char* before, double seconds)
+// The round trip and its quantiles: a row of times, in JSON an object
+static void put_trips(const crdi_dcp_ping_report* r, crdi_result* out)
 {
-    char text[32];
-    printf("%s%s", before, crdi_format_seconds(text, seconds));
-}
-
-static void print_trips(const measurement* m)
-{
-    const crdi_dcp_ping_report* r = &m->r;
-    const char* const heads[] = {"round trip", "least",  "median", "mean",      "90 %",
-                                 "99 %",       "99.9 %", "most",   "deviation", "jitter"};
-    const double values[] = {r->least, r->median, r->mean,      r->p90,   r->p99,
-                             r->p999,  r->most,   r->deviation, r->jitter};
-    crdi_grid g;
-    char text[32];
-    crdi_grid_init(&g, m->cli->ctx, 10, 0x3fe);
-    for (int i = 0; i < 10; i++) {
-        crdi_grid_add(&g, "%s", heads[i]);
-    }
-    crdi_grid_add(&g, "%s", "");
-    for (int i = 0; i < 9; i++) {
-        crdi_grid_add(&g, "%s", crdi_format_seconds(text, values[i]));
-    }
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
+    static const crdi_column columns[] = {{"round trip", "", ""},
+                                          {">least", "least", "s"},
+                                          {">median", "median", "s"},
+                                          {">mean", "mean", "s"},
+                                          {">90 %", "p90", "s"},
+                                          {">99 %", "p99", "s"},
+                                          {">99.9 %", "p999", "s"},
+                                          {">most", "most", "s"},
+                                          {">deviation", "deviation", "s"},
+                                          {">jitter", "jitter", "s"},
+                                          {0}};
+    const crdi_value times[] = {REAL("least", r->least),   REAL("median", r->median),
+                                REAL("mean", r->mean),     REAL("p90", r->p90),
+                                REAL("p99", r->p99),       REAL("p999", r->p999),
+                                REAL("most", r->most),     REAL("deviation", r->deviation),
+                                REAL("jitter", r->jitter), {0}};
+    crdi_result* row = crdi_array(out, NULL);
+    crdi_put_values(crdi_row(row), times);
+    crdi_show_table(out, row, columns, "");
+    crdi_put_values(crdi_object(out, "round_trip"), times);
 }
 
 // Equal bins from the least round trip to the 99 % one, and one for the rest.
-static void print_histogram(const measurement* m)
+static void say_histogram(const measurement* m, crdi_result* out)
 {
+    static const crdi_column columns[] = {
+        {">", "from", ""}, {">", "count", ""}, {"", "bar", ""}, {0}};
     const crdi_dcp_ping_report* r = &m->r;
     const double width = (r->p99 - r->least) / (BINS - 1);
     int count[BINS] = {0}, most = 1;
@@ -127,119 +128,88 @@ static void print_histogram(const measurement* m)
     for (int i = 0; i < BINS; i++) {
         most = count[i] > most ? count[i] : most;
     }
-    crdi_grid g;
-    crdi_grid_init(&g, m->cli->ctx, 3, 0x3);
-    for (int i = 0; i < BINS; i++) {
+    crdi_result* list = crdi_array(out, NULL);
+    for (int i = 0; i < BINS && (width > 0 || i == 0); i++) {
         char text[32], bar[BAR + 1] = "";
-        if (width <= 0 && i > 0) { break; }
+        crdi_result* row = crdi_row(list);
         memset(bar, '#', (size_t)((int64_t)BAR * count[i] / most));
-        crdi_grid_add(&g, "%s%s", i == BINS - 1 ? ">= " : "",
-                      crdi_format_seconds(text, r->least + i * width));
-        crdi_grid_add(&g, "%d", count[i]);
-        crdi_grid_add(&g, "%s", count[i] && !bar[0] ? "." : bar);
+        crdi_put(row,
+                 CELL("from", crdi_worded(row, "%s%s", i == BINS - 1 ? ">= " : "",
+                                          crdi_format_seconds(text, r->least + i * width))),
+                 INT("count", count[i]), CELL("bar", count[i] && !bar[0] ? "." : bar));
     }
-    crdi_grid_print(&g, stdout, "  ");
-    crdi_grid_clear(&g);
+    crdi_show_table(out, list, columns, "  ");
 }
 
-static void print_clocks(const measurement* m)
+static void say_clocks(const crdi_dcp_ping_report* r, crdi_result* out)
 {
-    const crdi_dcp_ping_report* r = &m->r;
-    print_seconds("one way: ", r->way_median);
-    print_seconds(" (", r->way_least);
-    print_seconds(" .. ", r->way_p999);
-    printf(" for 99.9 %%), %s\n",
-           r->echo ? "the slower direction" : "half of the round trip: only an echo tells more");
+    char a[32], b[32], c[32];
+    crdi_say(out, "one way: %s (%s .. %s for 99.9 %%), %s\n", crdi_format_seconds(a, r->way_median),
+             crdi_format_seconds(b, r->way_least), crdi_format_seconds(c, r->way_p999),
+             r->echo ? "the slower direction" : "half of the round trip: only an echo tells more");
     if (!r->echo) { return; }
-    print_seconds("clocks: the echo's is ", fabs(r->offset));
-    printf(" %s ours", r->offset < 0 ? "behind" : "ahead of");
-    print_seconds(", +- ", r->offset_error);
+    crdi_say(out, "clocks: the echo's is %s %s ours, +- %s",
+             crdi_format_seconds(a, fabs(r->offset)), r->offset < 0 ? "behind" : "ahead of",
+             crdi_format_seconds(b, r->offset_error));
     if (!isnan(r->drift)) {
-        printf("; drift %.3g ppm, +- %.2g ppm", 1e6 * r->drift, 1e6 * r->drift_error);
+        crdi_say(out, "; drift %.3g ppm, +- %.2g ppm", 1e6 * r->drift, 1e6 * r->drift_error);
     }
-    printf("\n");
+    crdi_say(out, "\n");
 }
 
-static void print_advice(const measurement* m)
+static void say_advice(const measurement* m, const crdi_dcp_ping_advice* a, crdi_result* out)
 {
-    crdi_dcp_ping_advice a = crdi_dcp_ping_advise(&m->r, m->o->step);
-    crdi_grid g;
+    static const crdi_column columns[] = {
+        {">macro step", "step", ""}, {">k", "k", ""}, {">up to", "most", ""}, {0}};
     char text[32];
-    crdi_grid_init(&g, m->cli->ctx, 3, 0x7);
-    crdi_grid_add(&g, "macro step");
-    crdi_grid_add(&g, "k");
-    crdi_grid_add(&g, "up to");
-    double step = a.step;
+    double step = a->step;
+    crdi_result* list = crdi_array(out, NULL);
     for (int i = 0; i < STEPS_SHOWN; i++) {
-        const crdi_dcp_ping_advice row = crdi_dcp_ping_advise(&m->r, step);
-        crdi_grid_add(&g, "%s%s", i == 0 ? "* " : "", crdi_format_seconds(text, step));
-        crdi_grid_add(&g, "%d", row.k);
-        crdi_grid_add(&g, "%d", row.k_most);
+        const crdi_dcp_ping_advice at = crdi_dcp_ping_advise(&m->r, step);
+        crdi_result* row = crdi_row(list);
+        crdi_put(row,
+                 CELL("step", crdi_worded(row, "%s%s", i == 0 ? "* " : "",
+                                          crdi_format_seconds(text, step))),
+                 INT("k", at.k), INT("most", at.k_most));
         const double digit = step / pow(10, floor(log10(step) + 1e-9));
         step *= digit > 1.9 && digit < 2.1 ? 2.5 : 2;
     }
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
-    printf("\nelement: {algorithm: auto, step: %s, latency-max: %d}\n",
-           crdi_format_seconds(text, a.step), a.k_most + CRDI_LATENCY_SPARE);
+    crdi_show_table(out, list, columns, "");
+    crdi_say(out, "\nelement: {algorithm: auto, step: %s, latency-max: %d}\n",
+             crdi_format_seconds(text, a->step), a->k_most + CRD_LATENCY_SPARE);
 }
 
-static void print_report(const measurement* m, const char* address)
-{
-    const crdi_dcp_ping_report* r = &m->r;
-    char interval[32], late[32];
-    const char* state = crd_dcp_state_name(r->state);
-    printf("%s: %s, %d packets%s, one each %s, up to %s late\n", address,
-           r->echo ? "an echo"
-           : state ? state
-                   : "a slave that is registered",
-           r->sent, r->echo ? "" : " (INF_state)", crdi_format_seconds(interval, m->ping.interval),
-           crdi_format_seconds(late, r->late));
-    printf("%d answered, %d lost (%.3g %%), %d double, %d out of order\n\n", r->answered, r->lost,
-           100.0 * r->lost / r->sent, r->duplicates, r->reordered);
-    print_trips(m);
-    printf("\n");
-    print_histogram(m);
-    printf("\n");
-    print_clocks(m);
-    printf("\n");
-    print_advice(m);
-}
-
-static crd_status print_json(const measurement* m, const char* address)
+static void put_report(const measurement* m, const char* address, crdi_result* out)
 {
     const crdi_dcp_ping_report* r = &m->r;
     const crdi_dcp_ping_advice a = crdi_dcp_ping_advise(r, m->o->step);
+    char interval[32], late[32];
     const char* state = crd_dcp_state_name(r->state);
-    json_t* trip = json_object();
-    const struct {
-        const char* name;
-        double value;
-    } values[] = {
-        {"least", r->least},  {"median", r->median}, {"mean", r->mean}, {"p90", r->p90},
-        {"p99", r->p99},      {"p999", r->p999},     {"most", r->most}, {"deviation", r->deviation},
-        {"jitter", r->jitter}};
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        json_object_set_new(trip, values[i].name, crdi_json_number(values[i].value));
-    }
-    json_t* j = json_pack("{s:s, s:b, s:i, s:i, s:i, s:i, s:i, s:o, s:o}", "address", address,
-                          "echo", r->echo, "sent", r->sent, "answered", r->answered, "lost",
-                          r->lost, "duplicates", r->duplicates, "reordered", r->reordered, "late",
-                          crdi_json_number(r->late), "round_trip", trip);
-    json_object_set_new(j, "state", state && !r->echo ? json_string(state) : json_null());
-    json_object_set_new(j, "clock",
-                        json_pack("{s:o, s:o, s:o, s:o}", "offset", crdi_json_number(r->offset),
-                                  "error", crdi_json_number(r->offset_error), "drift",
-                                  crdi_json_number(r->drift), "drift_error",
-                                  crdi_json_number(r->drift_error)));
-    json_object_set_new(j, "one_way",
-                        json_pack("{s:o, s:o, s:o}", "least", crdi_json_number(r->way_least),
-                                  "median", crdi_json_number(r->way_median), "p999",
-                                  crdi_json_number(r->way_p999)));
-    json_object_set_new(j, "advice",
-                        json_pack("{s:o, s:i, s:i}", "step", crdi_json_number(a.step), "k", a.k,
-                                  "k_max", a.k_most));
-    return crdi_json_print(m->cli, j);
+    crdi_say(out, "%s: %s, %d packets%s, one each %s, up to %s late\n", address,
+             r->echo ? "an echo"
+             : state ? state
+                     : "a slave that is registered",
+             r->sent, r->echo ? "" : " (INF_state)",
+             crdi_format_seconds(interval, m->ping.interval), crdi_format_seconds(late, r->late));
+    crdi_say(out, "%d answered, %d lost (%.3g %%), %d double, %d out of order\n\n", r->answered,
+             r->lost, 100.0 * r->lost / r->sent, r->duplicates, r->reordered);
+    crdi_put(out, TEXT("address", address), BOOL("echo", r->echo), INT("sent", r->sent),
+             INT("answered", r->answered), INT("lost", r->lost), INT("duplicates", r->duplicates),
+             INT("reordered", r->reordered), REAL("late", r->late));
+    put_trips(r, out);
+    crdi_say(out, "\n");
+    say_histogram(m, out);
+    crdi_say(out, "\n");
+    say_clocks(r, out);
+    crdi_say(out, "\n");
+    say_advice(m, &a, out);
+    crdi_put(out, TEXT("state", r->echo ? NULL : state));
+    crdi_put(crdi_object(out, "clock"), REAL("offset", r->offset), REAL("error", r->offset_error),
+             REAL("drift", r->drift), REAL("drift_error", r->drift_error));
+    crdi_put(crdi_object(out, "one_way"), REAL("least", r->way_least),
+             REAL("median", r->way_median), REAL("p999", r->way_p999));
+    crdi_put(crdi_object(out, "advice"), REAL("step", a.step), INT("k", a.k),
+             INT("k_max", a.k_most));
 }
 
 // The recording that cardan link design --link and cardan dcp emulate --trace read.
@@ -276,7 +246,7 @@ static crd_status listen_for_answers(crd_dcp_net* net, const crd_dcp_address* to
     return to->transport == CRD_DCP_UDP ? crd_dcp_net_listen(net, &at) : CRD_OK;
 }
 
-static crd_status measure(measurement* m, const char* text)
+static crd_status measure(measurement* m, const char* text, crdi_result* out)
 {
     const link_options* o = m->o;
     crdi_query query = {0};
@@ -307,12 +277,7 @@ static crd_status measure(measurement* m, const char* text)
     st = crdi_dcp_ping(m->cli->ctx, query.net, &m->ping, m->samples, &m->r);
     crdi_show_progress(m->cli, m->begin, -1, 0, "");
     CRD_TRY(st);
-    if (o->common.json) {
-        CRD_TRY(print_json(m, address));
-    } else {
-        print_report(m, address);
-    }
-    CRD_TRY(crdi_stdout_done(m->cli->ctx));
+    put_report(m, address, out);
     if (o->output) { CRD_TRY(write_trace(m)); } // its failure leaves the numbers above
 fail : {
     const crd_status closed = crdi_query_close(&query);
@@ -323,11 +288,10 @@ fail : {
 static crd_status run_link(crdi_cli* cli, const void* options, const crdi_list* arguments,
                            crdi_result* out)
 {
-    (void)out;
     const link_options* o = options;
     measurement m = {.cli = cli, .o = o};
-    if (o->echo) { return run_echo(cli, o, arguments->items[0]); }
-    const crd_status st = measure(&m, arguments->items[0]);
+    if (o->echo) { return run_echo(cli, o, arguments->items[0], out); }
+    const crd_status st = measure(&m, arguments->items[0], out);
     crd_free(cli->ctx, m.samples);
     return st;
 }

@@ -74,31 +74,43 @@ static void print_text(const reader* r, const crdi_dcp_seen* s)
     putchar('\n');
 }
 
+// A number, true or false as it is; all else as a text
+static void put_value(crdi_result* o, const char* name, const char* text)
+{
+    const size_t length = strlen(text);
+    crd_arena arena;
+    crdi_json* j = NULL;
+    crd_arena_init(&arena, crdi_result_context(o));
+    const bool good = crdi_json_parse(&arena, text, length, (crdi_json_source){"", 0}, &j) >= 0;
+    crd_arena_clear(&arena);
+    if (good) {
+        crdi_put_json(o, name, text, length);
+    } else {
+        crdi_put(o, TEXT(name, text));
+    }
+}
+
 static void print_json(reader* r, const crdi_dcp_seen* s)
 {
     char from[32], to[32];
+    crdi_root line;
+    crdi_dcp_log_value v;
+    crdi_result *o = crdi_line_begin(&line, r->cli->ctx), *values = NULL;
     (void)crd_dcp_address_print(&s->from, from, sizeof from);
     (void)crd_dcp_address_print(&s->to, to, sizeof to);
     const char* type = crd_dcp_type_name(s->pdu->type);
-    json_t* j = json_pack("{s:o, s:s, s:s, s:s, s:o, s:I}", "time", crdi_json_number(s->time),
-                          "from", from, "to", to, "type", type ? type : "unknown", "text",
-                          crdi_json_text(r->line), "length", (json_int_t)s->length);
-    if (!j) { return; }
+    crdi_put(o, REAL("time", s->time), TEXT("from", from), TEXT("to", to),
+             TEXT("type", type ? type : "unknown"), TEXT("text", r->line),
+             INT("length", s->length));
     if (s->pdu->type != CRD_DCP_NTF_STATE_CHANGED && s->pdu->type != CRD_DCP_NTF_LOG) {
-        json_object_set_new(j, "seq", json_integer(s->pdu->seq));
+        crdi_put(o, INT("seq", s->pdu->seq));
     }
-    if (s->decoded == CRD_DCP_BAD_LENGTH) { json_object_set_new(j, "bad_length", json_true()); }
-    crdi_dcp_log_value v;
-    json_t* values = json_object();
+    if (s->decoded == CRD_DCP_BAD_LENGTH) { crdi_put(o, BOOL("bad_length", true)); }
     for (int next = 0; crdi_dcp_log_next(r->log, s, &next, &v);) {
-        json_t* value = json_loads(v.text, JSON_DECODE_ANY, NULL);
-        json_object_set_new(values, v.variable->name, value ? value : crdi_json_text(v.text));
+        if (!values) { values = crdi_object(o, "values"); }
+        put_value(values, crdi_result_copy(o, v.variable->name), v.text);
     }
-    if (json_object_size(values)) { json_object_set(j, "values", values); }
-    json_decref(values);
-    json_dumpf(j, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
-    putchar('\n');
-    json_decref(j);
+    crdi_line_print(&line);
 }
 
 static bool seen(void* user, const crdi_dcp_seen* s)
@@ -125,14 +137,11 @@ static crd_status say_summary(const reader* r)
 {
     const crdi_dcp_log_counts c = crdi_dcp_log_get_counts(r->log);
     if (r->o->common.json) {
-        json_t* j = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "event", "ended", "pdus",
-                              (json_int_t)c.pdus, "frames", (json_int_t)c.frames, "other",
-                              (json_int_t)c.other, "truncated", (json_int_t)c.truncated,
-                              "fragments", (json_int_t)c.fragments, "gaps", (json_int_t)c.gaps,
-                              "lost", (json_int_t)r->lost);
-        json_dumpf(j, stdout, JSON_COMPACT);
-        putchar('\n');
-        json_decref(j);
+        crdi_root line;
+        crdi_put(crdi_line_begin(&line, r->cli->ctx), TEXT("event", "ended"), INT("pdus", c.pdus),
+                 INT("frames", c.frames), INT("other", c.other), INT("truncated", c.truncated),
+                 INT("fragments", c.fragments), INT("gaps", c.gaps), INT("lost", r->lost));
+        crdi_line_print(&line);
     } else if (!r->o->common.quiet) {
         printf("%" PRId64 " PDU%s, %" PRId64 " other packet%s", c.pdus, crdi_plural(c.pdus),
                c.other, crdi_plural(c.other));
@@ -237,7 +246,10 @@ static crd_status read_interface(reader* r)
     (void)crdi_interrupt_catch(&(crdi_interrupt_options){0});
     crdi_interrupt_block(&before); // signals come in waiting only
     if (r->o->common.json) {
-        printf("{\"event\":\"listening\",\"interface\":\"%s\"}\n", r->o->interface);
+        crdi_root line;
+        crdi_put(crdi_line_begin(&line, r->cli->ctx), TEXT("event", "listening"),
+                 TEXT("interface", r->o->interface));
+        crdi_line_print(&line);
     } else {
         printf("listening on %s\n", r->o->interface);
     }

@@ -151,65 +151,45 @@ static const char* note_of(scanner* s, const crdi_dcp_sighting* g)
     return text ? text : "";
 }
 
-static void print_table(scanner* s, int answered)
+static void put_sighting(scanner* s, const crdi_dcp_sighting* f, crdi_result* row)
 {
-    crdi_grid g;
-    crdi_grid_init(&g, s->cli->ctx, 6, 0xc);
-    const char* const heads[] = {"address", "state", "id", "round trip", "slave", "notes"};
-    for (int i = 0; i < 6; i++) {
-        crdi_grid_add(&g, "%s", heads[i]);
-    }
-    int rows = 0;
-    for (int i = 0; i < s->count; i++) {
-        const crdi_dcp_sighting* f = &s->sightings[i];
-        char text[32], trip[32];
-        if (!is_shown(s, i)) { continue; }
-        rows++;
-        (void)crd_dcp_address_print(&f->address, text, sizeof text);
-        const char* state = crd_dcp_state_name(f->state);
-        crdi_grid_add(&g, "%s", text);
-        crdi_grid_add(&g, "%s", !f->answered ? "-" : state ? state : "?");
-        // In ALIVE it answers to any.
-        crdi_grid_add(&g, f->answered && f->state != CRD_DCP_ALIVE ? "%d" : "-", f->id);
-        crdi_grid_add(&g, "%s", f->answered ? crdi_format_seconds(trip, f->round_trip) : "-");
-        crdi_grid_add(&g, "%s", f->match ? f->match->name : "");
-        crdi_grid_add(&g, "%s", note_of(s, f));
-    }
-    if (rows > 0) {
-        crdi_grid_print(&g, stdout, "");
-        printf("\n");
-    }
-    crdi_grid_clear(&g);
-    printf("%d slave%s at %d address%s\n", answered, crdi_plural(answered), s->count,
-           s->count == 1 ? "" : "es");
-}
-
-static json_t* to_json(scanner* s, const crdi_dcp_sighting* f)
-{
-    char text[32];
+    char text[32], trip[32];
     (void)crd_dcp_address_print(&f->address, text, sizeof text);
     const char* state = f->answered ? crd_dcp_state_name(f->state) : NULL;
-    json_t* j = json_object();
-    json_object_set_new(j, "address", json_string(text));
-    json_object_set_new(j, "answers", json_boolean(f->answered));
-    json_object_set_new(j, "state", state ? json_string(state) : json_null());
-    json_object_set_new(j, "id", f->answered ? json_integer(f->id) : json_null());
-    json_object_set_new(j, "round_trip", crdi_json_number(f->round_trip));
-    json_object_set_new(j, "name", f->match ? crdi_json_text(f->match->name) : json_null());
-    json_object_set_new(j, "file", f->match ? crdi_json_text(f->match->file) : json_null());
-    json_object_set_new(j, "uuid_fits", f->tried > 0 ? json_boolean(f->match) : json_null());
-    json_object_set_new(j, "note", crdi_json_text(note_of(s, f)));
-    return j;
+    const bool has_id = f->answered && f->state != CRD_DCP_ALIVE; // then it answers to any
+    crdi_put(row, TEXT("address", text), BOOL("answers", f->answered),
+             AS(TEXT("state", state), !f->answered ? "-"
+                                      : state      ? NULL
+                                                   : "?"),
+             AS(ONLY_IF(f->answered, INT("id", f->id)), has_id ? NULL : "-"),
+             AS(REAL("round_trip", f->round_trip),
+                f->answered ? crdi_format_seconds(trip, f->round_trip) : "-"),
+             TEXT("name", f->match ? f->match->name : NULL),
+             TEXT("file", f->match ? f->match->file : NULL),
+             ONLY_IF(f->tried > 0, BOOL("uuid_fits", f->match != NULL)),
+             TEXT("note", note_of(s, f)));
 }
 
-static crd_status print_json(scanner* s, int answered)
+static void put_sightings(scanner* s, int answered, crdi_result* out)
 {
-    json_t* list = json_array();
+    static const crdi_column columns[] = {{"address", "address", ""},
+                                          {"state", "state", ""},
+                                          {">id", "id", ""},
+                                          {">round trip", "round_trip", ""},
+                                          {"slave", "name", ""},
+                                          {"notes", "note", ""},
+                                          {0}};
+    bool any = false;
+    crdi_result* list = crdi_array(out, "slaves");
     for (int i = 0; i < s->count; i++) {
-        if (is_shown(s, i)) { json_array_append_new(list, to_json(s, &s->sightings[i])); }
+        if (!is_shown(s, i)) { continue; }
+        put_sighting(s, &s->sightings[i], crdi_row(list));
+        any = true;
     }
-    return crdi_json_print(s->cli, json_pack("{s:o, s:i, s:i}", "slaves", list, "answered",
-                                             answered, "addresses", s->count));
+    crdi_put(out, INT("answered", answered), INT("addresses", s->count));
+    crdi_show_table(out, list, columns, "");
+    crdi_say(out, "%s%d slave%s at %d address%s\n", any ? "\n" : "", answered,
+             crdi_plural(answered), s->count, s->count == 1 ? "" : "es");
 }
 
 // ---- the command -------------------------------------------------------------------------------
@@ -241,7 +221,6 @@ static crd_status check_arguments(scanner* s)
 static crd_status run_scan(crdi_cli* cli, const void* options, const crdi_list* arguments,
                            crdi_result* out)
 {
-    (void)out;
     static const char* const usual[] = {"127.0.0.1:8080-8089"};
     const scan_options* o = options;
     scanner s = {.cli = cli, .o = o, .arguments = usual, .argument_count = 1};
@@ -266,12 +245,7 @@ static crd_status run_scan(crdi_cli* cli, const void* options, const crdi_list* 
     for (int i = 0; i < s.count; i++) {
         answered += s.sightings[i].answered;
     }
-    if (o->common.json) {
-        CRD_TRY(print_json(&s, answered));
-    } else {
-        print_table(&s, answered);
-        CRD_TRY(crdi_stdout_done(cli->ctx));
-    }
+    put_sightings(&s, answered, out);
     st = crdi_query_stopped(NULL) ? crdi_fail(cli->ctx, CRD_E_DIFFERENT, "interrupted")
                                   : check_arguments(&s);
 fail : {

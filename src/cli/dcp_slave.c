@@ -218,29 +218,25 @@ static crd_status go_real_time(session* x)
 
 // ---- what it says ------------------------------------------------------------------------------
 
-static void print_line(json_t* o)
-{
-    json_dumpf(o, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
-    putchar('\n');
-    json_decref(o);
-}
-
 static crd_status say_ready(session* x)
 {
+    const bool json = x->o->served.common.json;
     const crd_dcp_description* d = crdi_serve_description(x->serve);
-    json_t* list = json_array();
+    crdi_root line;
+    crdi_result* o = crdi_line_begin(&line, x->cli->ctx);
+    crdi_put(o, TEXT("event", "listening"), TEXT("slave", d->name));
+    crdi_result* list = crdi_array(o, "addresses");
     for (int i = 0; i < x->address_count; i++) {
         char text[32];
         crd_dcp_address_print(&x->addresses[i], text, sizeof text);
-        json_array_append_new(list, json_string(text));
-        if (!x->o->served.common.json) { printf("listening at %s\n", text); }
+        crdi_add(list, TEXT(NULL, text));
+        if (!json) { printf("listening at %s\n", text); }
     }
-    if (x->o->served.common.json) {
-        print_line(json_pack("{s:s, s:o, s:o, s:i}", "event", "listening", "slave",
-                             crdi_json_text(d->name), "addresses", list, "variables",
-                             d->variable_count));
+    crdi_put(o, INT("variables", d->variable_count));
+    if (json) {
+        crdi_line_print(&line);
     } else {
-        json_decref(list);
+        crdi_result_clear(&line);
     }
     return crdi_stdout_done(x->cli->ctx);
 }
@@ -251,21 +247,18 @@ static crd_status say_summary(session* x)
     const crd_dcp_net_counts n = crd_dcp_net_get_counts(x->net);
     const int64_t dropped = c.dropped + c.data_dropped;
     if (x->o->served.common.json) {
-        json_t* o =
-            json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "event", "ended",
-                      "sessions", x->sessions, "steps", c.steps, "late_steps", c.late_steps,
-                      "received", n.received, "sent", n.sent, "requests", c.requests, "refused",
-                      c.nacks, "data_in", c.data_in, "data_out", c.data_out, "dropped", dropped);
-        json_object_set_new(o, "data_old", json_integer(c.data_old));
-        json_object_set_new(o, "data_missed", json_integer(c.data_missed));
-        json_object_set_new(o, "out_of_range", json_integer(c.out_of_range));
-        json_object_set_new(o, "logs_lost", json_integer(c.logs_lost));
-        json_object_set_new(o, "send_failed", json_integer(c.send_failed));
-        json_object_set_new(
-            o, "state",
-            json_string(crd_dcp_state_name((int)crd_dcp_slave_state(crdi_serve_slave(x->serve)))));
-        json_object_set_new(o, "failure", crdi_json_text(crdi_serve_failure(x->serve)));
-        print_line(o);
+        crdi_root line;
+        crdi_put(
+            crdi_line_begin(&line, x->cli->ctx), TEXT("event", "ended"),
+            INT("sessions", x->sessions), INT("steps", c.steps), INT("late_steps", c.late_steps),
+            INT("received", n.received), INT("sent", n.sent), INT("requests", c.requests),
+            INT("refused", c.nacks), INT("data_in", c.data_in), INT("data_out", c.data_out),
+            INT("dropped", dropped), INT("data_old", c.data_old), INT("data_missed", c.data_missed),
+            INT("out_of_range", c.out_of_range), INT("logs_lost", c.logs_lost),
+            INT("send_failed", c.send_failed),
+            TEXT("state", crd_dcp_state_name((int)crd_dcp_slave_state(crdi_serve_slave(x->serve)))),
+            TEXT("failure", crdi_serve_failure(x->serve)));
+        crdi_line_print(&line);
     } else if (!x->o->served.common.quiet) {
         printf("%" PRId64 " session%s, %" PRId64 " step%s, %" PRId64 " late; %" PRId64
                " PDUs received, %" PRId64 " sent, %" PRId64 " dropped\n",

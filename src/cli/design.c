@@ -1,7 +1,8 @@
 // cardan design: the coupling algorithm for a bandwidth, or for a recording.
-#include "cli/design.h"
+#include "cli/signals.h"
 
 #include <math.h>
+#include <string.h>
 
 typedef struct design_options {
     crdi_common common;
@@ -10,7 +11,7 @@ typedef struct design_options {
     int method, taps, degree; // -1: not given
 } design_options;
 
-enum { ALL = CRDI_DESIGNERS, TAPS = 9, DEGREE = 2 };
+enum { ALL = CRD_DESIGNERS };
 static const char* const methods[] = {
     "moment", "savitzky-golay", "wiener", "optimal", "bounded", "all", NULL};
 
@@ -20,72 +21,63 @@ typedef struct designer {
     const char* path; // of the recording
     crd_arena arena;
     crdi_recorded recorded;
-    crdi_design_task task;
+    crd_signal signal;
+    crd_design_task task;
     int latencies[CRDI_LATENCIES_MAX], latency_count;
-    crdi_designed* designs; // by method, then by k
+    crd_designed* designs; // by method, then by k
     int count;
 } designer;
 
 // ---- what is asked for -------------------------------------------------------------------------
 
-static crd_status read_task(designer* d, const crdi_list* arguments)
+static crd_status read_recording(designer* d)
+{
+    const design_options* o = d->o;
+    const crdi_recorded_options r = {o->signal, o->step, o->from, o->to};
+    crd_status st = CRD_OK;
+    CRD_TRY(crdi_recorded_load(d->cli->ctx, d->path, &r, &d->recorded));
+    CRD_TRY(crdi_recorded_without_gaps(&d->recorded, d->path));
+    d->signal = crdi_signal_of(&d->recorded);
+    d->task.signal = &d->signal;
+    d->task.goal.dT = d->recorded.step;
+fail:
+    return st;
+}
+
+static crd_status read_task(designer* d)
 {
     const design_options* o = d->o;
     crd_context* ctx = d->cli->ctx;
-    crdi_design_task* t = &d->task;
+    crd_design_task* t = &d->task;
     crd_status st = CRD_OK;
-    *t = (crdi_design_task){.goal = crd_goal_defaults(),
-                            .degree = o->degree < 0 ? DEGREE : o->degree,
-                            .noise = o->noise,
-                            .margin = o->margin};
-    t->goal.m = o->taps < 0 ? TAPS : o->taps;
+    *t = crd_design_task_defaults();
+    t->noise = o->noise;
+    t->margin = o->margin;
     t->goal.v = o->roll_off / 2;
+    t->goal.dT = o->step;
+    if (o->degree >= 0) { t->degree = o->degree; }
+    if (o->taps >= 0) { t->goal.m = o->taps; }
     if (o->band) { CRD_TRY(crdi_parse_interval(ctx, "--band", o->band, &t->goal.phase)); }
     if (o->magnitude_band) {
         CRD_TRY(
             crdi_parse_interval(ctx, "--magnitude-band", o->magnitude_band, &t->goal.magnitude));
     }
-    t->goal.dT = o->step;
-    if (arguments->count > 0) {
-        const crdi_recorded_options r = {o->signal, o->step, o->from, o->to};
-        d->path = arguments->items[0];
-        CRD_TRY(crdi_recorded_load(ctx, arguments->items[0], &r, &d->recorded));
-        CRD_TRY(crdi_recorded_without_gaps(&d->recorded, arguments->items[0]));
-        t->recorded = &d->recorded;
-        t->goal.dT = d->recorded.step;
+    if (d->path) {
+        CRD_TRY(read_recording(d));
     } else if (!o->band || isnan(o->step)) {
         return crdi_fail(ctx, CRD_E_RANGE, "expected --band and --step, or a recording");
     }
     CRD_TRY(crdi_parse_latencies(ctx, o->latency, t->goal.dT, d->latencies, &d->latency_count));
+    st = crd_design_find_bands(ctx, &d->arena, t);
+    if (st < 0 && d->path) { st = crdi_fail_in(ctx, st, "%s", d->path); }
 fail:
     return st;
-}
-
-// Where the signal lives: from the recording, or the band and what lies behind it.
-static crd_status find_bands(designer* d)
-{
-    crdi_design_task* t = &d->task;
-    if (t->recorded) {
-        const crd_status st = crdi_design_from_recording(&d->arena, t);
-        return st < 0 ? crdi_fail_in(d->cli->ctx, st, "%s", d->path) : st;
-    }
-    const double dT = t->goal.dT;
-    if (!(t->goal.magnitude.hi > 0)) { t->goal.magnitude = t->goal.phase; }
-    if (isnan(t->noise)) { t->noise = 1e-4; }
-    t->bands = crdi_arena_new(&d->arena, 2, sizeof *t->bands);
-    if (!t->bands) { return CRD_E_MEMORY; }
-    t->bands[t->band_count++] = (crd_band){0, t->goal.phase.hi * dT, 1};
-    if (t->goal.magnitude.hi > t->goal.phase.hi) { // oscillations that shall not be amplified
-        t->bands[t->band_count++] =
-            (crd_band){t->goal.phase.hi * dT, t->goal.magnitude.hi * dT, 0.03};
-    }
-    return CRD_OK;
 }
 
 static crd_status make_all(designer* d)
 {
     const int first = d->o->method == ALL ? 0 : d->o->method;
-    const int last = d->o->method == ALL ? CRDI_DESIGNERS - 1 : d->o->method;
+    const int last = d->o->method == ALL ? CRD_DESIGNERS - 1 : d->o->method;
     const int most = (last - first + 1) * d->latency_count;
     d->designs = crdi_arena_new(&d->arena, (size_t)most, sizeof *d->designs);
     if (!d->designs) { return CRD_E_MEMORY; }
@@ -94,8 +86,8 @@ static crd_status make_all(designer* d)
     for (int by = first; by <= last && st >= 0; by++) {
         for (int i = 0; i < d->latency_count && st >= 0; i++) {
             crdi_show_progress(d->cli, begin, d->count, most, "designs");
-            st = crdi_design_make(d->cli->ctx, &d->task, (crdi_designer)by, d->latencies[i],
-                                  &d->designs[d->count]);
+            st = crd_design_make(d->cli->ctx, &d->task, (crd_designer)by, d->latencies[i],
+                                 &d->designs[d->count]);
             d->count += st >= 0;
         }
     }
@@ -107,12 +99,12 @@ static crd_status find_margins(designer* d)
 {
     crd_status st = CRD_OK;
     for (int i = 0; i < d->count && st >= 0; i++) {
-        crdi_designed* e = &d->designs[i];
+        crd_designed* e = &d->designs[i];
         crd_text text;
         crd_text_init(&text, d->cli->ctx);
-        st = crdi_design_describe("design", d->task.goal.dT, e, 1, &text);
+        st = crd_design_describe("design", d->task.goal.dT, e, 1, &text);
         if (st >= 0) {
-            st = crdi_design_margins(d->cli->ctx, d->o->loop, text.data, e->linear.k, &e->margins);
+            st = crdi_loop_margins(d->cli->ctx, d->o->loop, text.data, e->linear.k, &e->margins);
         }
         crd_text_clear(&text);
     }
@@ -121,109 +113,63 @@ static crd_status find_margins(designer* d)
 
 // ---- what comes out ----------------------------------------------------------------------------
 
-static void print_margins(const designer* d)
-{
-    crdi_grid grid;
-    crdi_grid_init(&grid, d->cli->ctx, 6, 0x3a);
-    const char* const heads[] = {"method",       "k",          "loop", "phase margin",
-                                 "delay margin", "min |1 + L|"};
-    for (int i = 0; i < 6; i++) {
-        crdi_grid_add(&grid, "%s", heads[i]);
-    }
-    for (int i = 0; i < d->count; i++) {
-        const crdi_margins* m = &d->designs[i].margins;
-        char delay[32];
-        crdi_grid_add(&grid, "%s", crdi_designer_names[d->designs[i].by]);
-        crdi_grid_add(&grid, "%d", d->designs[i].linear.k);
-        crdi_grid_add(&grid, "%s", m->stable ? "stable" : "UNSTABLE");
-        crdi_grid_add(&grid, isnan(m->phase) ? "-" : "%.4g deg", m->phase);
-        crdi_grid_add(&grid, "%s", isfinite(m->delay) ? crdi_format_seconds(delay, m->delay) : "-");
-        crdi_grid_add(&grid, "%.4g", m->nearest);
-    }
-    printf("\n");
-    crdi_grid_print(&grid, stdout, "");
-    crdi_grid_clear(&grid);
-}
-
-static void print_table(const designer* d)
-{
-    const crd_goal* g = &d->task.goal;
-    const bool recorded = d->task.recorded != NULL;
-    printf(
-        "macro step %g s, %d taps; phase wanted on %.4g .. %.4g rad/s, magnitude on %.4g .. %.4g "
-        "rad/s, noise %.3g\n\n",
-        g->dT, g->m, g->phase.lo, g->phase.hi, g->magnitude.lo, g->magnitude.hi, d->task.noise);
-    crdi_grid grid;
-    crdi_grid_init(&grid, d->cli->ctx, recorded ? 11 : 9, 0x7fe);
-    const char* const heads[] = {"method",     "k",     "J",          "J_m",
-                                 "J_p [deg]",  "J_r",   "norm",       "gain at most",
-                                 "at [rad/s]", "100 C", "against ZOH"};
-    for (int i = 0; i < (recorded ? 11 : 9); i++) {
-        crdi_grid_add(&grid, "%s", heads[i]);
-    }
-    for (int i = 0; i < d->count; i++) {
-        const crdi_designed* e = &d->designs[i];
-        const crd_quality* q = &e->quality;
-        crdi_grid_add(&grid, "%s", crdi_designer_names[e->by]);
-        crdi_grid_add(&grid, "%d", e->linear.k);
-        crdi_grid_add(&grid, "%.6g", q->J);
-        crdi_grid_add(&grid, "%.4g", q->J_m);
-        crdi_grid_add(&grid, "%.4g", q->J_p_deg);
-        crdi_grid_add(&grid, "%.4g", q->J_r_low + q->J_r_high);
-        crdi_grid_add(&grid, "%.4g", q->norm);
-        crdi_grid_add(&grid, "%.4g", q->peak_gain);
-        crdi_grid_add(&grid, "%.4g", q->peak_omega);
-        if (recorded) {
-            crdi_grid_add_fixed(&grid, 100 * e->metrics.C, 4, "");
-            crdi_grid_add_fixed(&grid, 100 * (e->metrics.C / e->zoh - 1), 1, " %");
-        }
-    }
-    crdi_grid_print(&grid, stdout, "");
-    crdi_grid_clear(&grid);
-    if (d->o->loop) { print_margins(d); }
-}
-
-static json_t* interval_json(crd_interval i)
-{
-    return json_pack("[o, o]", crdi_json_number(i.lo), crdi_json_number(i.hi));
-}
-
-static json_t* designed_json(const crdi_designed* e)
+static void put_design(const crd_designed* e, crdi_result* row)
 {
     const crd_quality* q = &e->quality;
-    json_t* a = json_array();
-    for (int i = 0; i < e->linear.m; i++) {
-        json_array_append_new(a, crdi_json_number(e->linear.a[i]));
-    }
-    json_t* o = json_pack("{s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:o}", "method",
-                          crdi_designer_names[e->by], "k", e->linear.k, "J", crdi_json_number(q->J),
-                          "J_m", crdi_json_number(q->J_m), "J_p", crdi_json_number(q->J_p_deg),
-                          "J_r", crdi_json_number(q->J_r_low + q->J_r_high), "norm",
-                          crdi_json_number(q->norm), "peak", "gain", crdi_json_number(q->peak_gain),
-                          "omega", crdi_json_number(q->peak_omega), "a", a);
-    if (e->margins.known) { json_object_set_new(o, "margins", crdi_margins_json(&e->margins)); }
-    if (!isnan(e->zoh)) {
-        json_object_set_new(o, "C", crdi_json_number(100 * e->metrics.C));
-        json_object_set_new(o, "C_zoh", crdi_json_number(100 * e->zoh));
-    }
-    return o;
+    crdi_put(row, TEXT("method", crd_designer_name(e->by)), INT("k", e->linear.k), REAL("J", q->J),
+             REAL("J_m", q->J_m), REAL("J_p", q->J_p_deg), REAL("J_r", q->J_r_low + q->J_r_high),
+             REAL("norm", q->norm));
+    crdi_put(crdi_object(row, "peak"), REAL("gain", q->peak_gain), REAL("omega", q->peak_omega));
+    crdi_put_numbers(row, "a", e->linear.a, e->linear.m);
+    crdi_put(row, CELL("gain", crdi_worded(row, "%.4g", q->peak_gain)),
+             CELL("omega", crdi_worded(row, "%.4g", q->peak_omega)));
+    if (e->margins.known) { crdi_put_margins(row, &e->margins); }
+    if (isnan(e->zoh)) { return; }
+    crdi_put(row, REAL("C", 100 * e->metrics.C), REAL("C_zoh", 100 * e->zoh),
+             CELL("change", crdi_percent(row, e->metrics.C / e->zoh - 1)));
 }
 
-static crd_status print_json(const designer* d)
+static void put_designs(const designer* d, crdi_result* out)
 {
-    json_t* list = json_array();
-    for (int i = 0; i < d->count; i++) {
-        json_array_append_new(list, designed_json(&d->designs[i]));
+#define COLUMNS                                                                                    \
+    {"method", "method", ""}, {">k", "k", ""}, {">J", "J", "%.6g"}, {">J_m", "J_m", "%.4g"},       \
+        {">J_p [deg]", "J_p", "%.4g"}, {">J_r", "J_r", "%.4g"}, {">norm", "norm", "%.4g"},         \
+        {">gain at most", "gain", ""},                                                             \
+    {                                                                                              \
+        ">at [rad/s]", "omega", ""                                                                 \
     }
+    static const crdi_column plain[] = {COLUMNS, {0}};
+    static const crdi_column recorded[] = {
+        COLUMNS, {">100 C", "C", "%.4f"}, {">against ZOH", "change", ""}, {0}};
+#undef COLUMNS
+    static const crdi_column margins[] = {{"method", "method", ""},
+                                          {">k", "k", ""},
+                                          {"loop", "loop", ""},
+                                          {">phase margin", "phase", ""},
+                                          {">delay margin", "delay", ""},
+                                          {">min |1 + L|", "nearest", ""},
+                                          {0}};
     const crd_goal* g = &d->task.goal;
-    return crdi_json_print(d->cli, json_pack("{s:o, s:i, s:o, s:o, s:o, s:o}", "step",
-                                             crdi_json_number(g->dT), "taps", g->m, "phase_band",
-                                             interval_json(g->phase), "magnitude_band",
-                                             interval_json(g->magnitude), "noise",
-                                             crdi_json_number(d->task.noise), "designs", list));
+    crdi_say(out,
+             "macro step %g s, %d taps; phase wanted on %.4g .. %.4g rad/s, magnitude on %.4g .. "
+             "%.4g rad/s, noise %.3g\n\n",
+             g->dT, g->m, g->phase.lo, g->phase.hi, g->magnitude.lo, g->magnitude.hi,
+             d->task.noise);
+    crdi_put(out, REAL("step", g->dT), INT("taps", g->m));
+    crdi_put_numbers(out, "phase_band", (double[]){g->phase.lo, g->phase.hi}, 2);
+    crdi_put_numbers(out, "magnitude_band", (double[]){g->magnitude.lo, g->magnitude.hi}, 2);
+    crdi_put(out, REAL("noise", d->task.noise));
+    crdi_result* list = crdi_array(out, "designs");
+    for (int i = 0; i < d->count; i++) {
+        put_design(&d->designs[i], crdi_row(list));
+    }
+    crdi_show_table(out, list, d->task.signal ? recorded : plain, "");
+    if (!d->o->loop) { return; }
+    crdi_say(out, "\n");
+    crdi_show_table(out, list, margins, "");
 }
 
-static crd_status write_element(designer* d)
+static crd_status write_element(const designer* d, crdi_result* out)
 {
     const design_options* o = d->o;
     crd_context* ctx = d->cli->ctx;
@@ -231,18 +177,18 @@ static crd_status write_element(designer* d)
     crd_element* check = NULL;
     crd_text text;
     crd_text_init(&text, ctx);
-    const char* name = o->name ? o->name : d->task.recorded ? d->recorded.name : "element";
-    CRD_TRY(crdi_design_describe(name, d->task.goal.dT, d->designs, d->count, &text));
+    const char* name = o->name ? o->name : d->path ? d->recorded.name : "element";
+    CRD_TRY(crd_design_describe(name, d->task.goal.dT, d->designs, d->count, &text));
     CRD_TRY(crd_element_parse(ctx, text.data, text.length, o->output, 1, &check));
     CRD_TRY(crdi_file_write(ctx, o->output, &text));
-    if (!o->common.json) { printf("\n%s: %s\n", o->output, methods[o->method]); }
+    crdi_say(out, "\n%s: %s\n", o->output, methods[o->method]);
 fail:
     crd_element_destroy(check);
     crd_text_clear(&text);
     return st;
 }
 
-static crd_status check_options(const designer* d, const crdi_list* arguments)
+static crd_status check_options(const designer* d)
 {
     const design_options* o = d->o;
     crd_context* ctx = d->cli->ctx;
@@ -253,30 +199,22 @@ static crd_status check_options(const designer* d, const crdi_list* arguments)
         return crdi_fail(ctx, CRD_E_RANGE,
                          "--output: which of the designs? expected --method with one of them");
     }
-    return o->output && arguments->count > 0
-               ? crdi_check_output(ctx, o->output, arguments->items[0])
-               : CRD_OK;
+    return d->path ? crdi_check_output(ctx, o->output, d->path) : CRD_OK;
 }
 
 static crd_status run_design(crdi_cli* cli, const void* options, const crdi_list* arguments,
                              crdi_result* out)
 {
-    (void)out;
-    designer d = {.cli = cli, .o = options};
+    designer d = {
+        .cli = cli, .o = options, .path = arguments->count > 0 ? arguments->items[0] : NULL};
     crd_status st = CRD_OK;
     crd_arena_init(&d.arena, cli->ctx);
-    CRD_TRY(check_options(&d, arguments));
-    CRD_TRY(read_task(&d, arguments));
-    CRD_TRY(find_bands(&d));
+    CRD_TRY(check_options(&d));
+    CRD_TRY(read_task(&d));
     CRD_TRY(make_all(&d));
     if (d.o->loop) { CRD_TRY(find_margins(&d)); }
-    if (d.o->common.json) {
-        CRD_TRY(print_json(&d));
-    } else {
-        print_table(&d);
-    }
-    if (d.o->output) { CRD_TRY(write_element(&d)); }
-    CRD_TRY(crdi_stdout_done(cli->ctx));
+    put_designs(&d, out);
+    if (d.o->output) { CRD_TRY(write_element(&d, out)); }
 fail:
     for (int i = 0; i < d.count; i++) {
         crd_linear_clear(cli->ctx, &d.designs[i].linear);

@@ -95,10 +95,17 @@ static crd_status check_machine(crdi_cli* cli, const crdi_wish* w, const crdi_fa
     return CRD_OK;
 }
 
+typedef struct doctor {
+    crdi_wish wish;
+    crdi_facts facts;
+    crdi_latency wakeup, trip;
+    crdi_diagnoses diagnoses;
+} doctor;
+
 // ---- lines -------------------------------------------------------------------------------------
 
 typedef struct printer {
-    FILE* f;
+    crdi_result* out;
     bool color;
     int column;
     int title; // width of the column of titles
@@ -111,17 +118,17 @@ static const char* paint(const printer* p, crdi_state s)
 }
 
 // Words from the current column on, in lines of WIDTH that begin at `indent`.
-static void put_words(printer* p, const char* text, int indent)
+static void say_words(printer* p, const char* text, int indent)
 {
     bool first = true;
     while (*text) {
         const int n = (int)strcspn(text, " ");
         if (!first && p->column + 1 + n > WIDTH) {
-            fprintf(p->f, "\n%*s", indent, "");
+            crdi_say(p->out, "\n%*s", indent, "");
             p->column = indent;
             first = true;
         }
-        fprintf(p->f, "%s%.*s", first ? "" : " ", n, text);
+        crdi_say(p->out, "%s%.*s", first ? "" : " ", n, text);
         p->column += n + !first;
         first = false;
         text += n + (text[n] == ' ');
@@ -129,11 +136,11 @@ static void put_words(printer* p, const char* text, int indent)
 }
 
 // Commands stand on lines of their own and are not broken, so that they can be copied.
-static void put_fix(printer* p, const char* fix)
+static void say_fix(printer* p, const char* fix)
 {
     while (*fix) {
         const int n = (int)strcspn(fix, "\n");
-        fprintf(p->f, "%*s%.*s\n", INDENT, "", n, fix);
+        crdi_say(p->out, "%*s%.*s\n", INDENT, "", n, fix);
         fix += n + (fix[n] == '\n');
     }
 }
@@ -143,17 +150,18 @@ static void title_of(const crdi_diagnosis* x, char* out, size_t size)
     snprintf(out, size, "%s%s%s", x->check->title, *x->subject ? " " : "", x->subject);
 }
 
-static void put_result(printer* p, const crdi_diagnosis* x)
+static void say_diagnosis(printer* p, const crdi_diagnosis* x)
 {
     const crdi_state s = x->state;
-    char title[160], text[CRDI_FOUND + 160];
+    char title[160], padded[200], text[CRDI_FOUND + 160];
     title_of(x, title, sizeof title);
-    fprintf(p->f, "  %s%-4s%s  ", paint(p, s), crdi_state_names[s], p->color ? "\033[0m" : "");
-    p->column = INDENT + fprintf(p->f, "%-*s  ", p->title, title);
+    p->column = INDENT + snprintf(padded, sizeof padded, "%-*s  ", p->title, title);
+    crdi_say(p->out, "  %s%-4s%s  %s", paint(p, s), crdi_state_names[s], p->color ? "\033[0m" : "",
+             padded);
     snprintf(text, sizeof text, "%s (%s)", x->found, x->check->why);
-    put_words(p, text, INDENT + p->title + 2);
-    fputc('\n', p->f);
-    put_fix(p, x->fix);
+    say_words(p, text, INDENT + p->title + 2);
+    crdi_say(p->out, "\n");
+    say_fix(p, x->fix);
 }
 
 static bool is_shown(const crdi_diagnosis* x, bool all)
@@ -161,7 +169,7 @@ static bool is_shown(const crdi_diagnosis* x, bool all)
     return all || x->need != CRDI_NONE;
 }
 
-static void put_areas(printer* p, const crdi_diagnoses* r, bool all)
+static void say_areas(printer* p, const crdi_diagnoses* r, bool all)
 {
     for (int i = 0; i < r->count; i++) {
         char title[160];
@@ -175,141 +183,118 @@ static void put_areas(printer* p, const crdi_diagnoses* r, bool all)
         for (int i = 0; i < r->count; i++) {
             const crdi_diagnosis* x = &r->items[i];
             if ((int)x->check->area != area || !is_shown(x, all)) { continue; }
-            if (!titled) { fprintf(p->f, "%s\n", crdi_area_names[area]); }
+            if (!titled) { crdi_say(p->out, "%s\n", crdi_area_names[area]); }
             titled = true;
-            put_result(p, x);
+            say_diagnosis(p, x);
         }
     }
 }
 
-static void put_machine(const crdi_wish* w, const crdi_facts* f, const crdi_diagnoses* r, bool all)
+static void say_machine(const doctor* d, bool all, crdi_result* out)
 {
     const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-    printer p = {.f = stdout,
+    const crdi_diagnoses* r = &d->diagnoses;
+    printer p = {.out = out,
                  .color = isatty(STDOUT_FILENO) == 1 && !(no_color && *no_color) && term &&
                           strcmp(term, "dumb") != 0};
-    put_areas(&p, r, all);
+    say_areas(&p, r, all);
     int counts[CRDI_NA + 1] = {0}, hidden = 0;
     for (int i = 0; i < r->count; i++) {
         counts[r->items[i].state] += is_shown(&r->items[i], all);
         hidden += !is_shown(&r->items[i], all);
     }
-    printf("\n%s: %d ok, %d warning%s, %d failed, %d n.a.", crdi_profile_names[w->profile],
-           counts[CRDI_OK], counts[CRDI_WARN], crdi_plural(counts[CRDI_WARN]), counts[CRDI_FAIL],
-           counts[CRDI_NA]);
-    if (hidden) { printf("; --all shows %d more that do not matter here", hidden); }
-    printf("\n");
-    if (*f->container) {
-        printf("This is a container (%s): what changes /sys, /proc or the kernel is typed on its "
-               "host.\n",
-               f->container);
+    crdi_say(out, "\n%s: %d ok, %d warning%s, %d failed, %d n.a.",
+             crdi_profile_names[d->wish.profile], counts[CRDI_OK], counts[CRDI_WARN],
+             crdi_plural(counts[CRDI_WARN]), counts[CRDI_FAIL], counts[CRDI_NA]);
+    if (hidden) { crdi_say(out, "; --all shows %d more that do not matter here", hidden); }
+    crdi_say(out, "\n");
+    if (*d->facts.container) {
+        crdi_say(out,
+                 "This is a container (%s): what changes /sys, /proc or the kernel is typed on its "
+                 "host.\n",
+                 d->facts.container);
     }
-    printf("%s\n", counts[CRDI_FAIL]   ? "This machine is not ready for this profile."
-                   : counts[CRDI_WARN] ? "This machine will do; the warnings say what would make "
-                                         "it better."
-                                       : "This machine is ready.");
+    crdi_say(out, "%s\n",
+             counts[CRDI_FAIL]   ? "This machine is not ready for this profile."
+             : counts[CRDI_WARN] ? "This machine will do; the warnings say what would make it "
+                                   "better."
+                                 : "This machine is ready.");
 }
 
 // ---- JSON --------------------------------------------------------------------------------------
 
-static json_t* latency_to_json(const crdi_latency* l)
+static void put_latency(crdi_result* out, const char* key, const crdi_latency* l)
 {
-    if (!l->done) { return json_null(); }
-    json_t* j = json_object();
-    const crdi_quantile best = crdi_supported_quantile(l->h.count);
     static const struct {
         double q;
         const char* name;
     } rows[] = {{0.5, "p50"}, {0.99, "p99"}, {0.999, "p99_9"}, {0.9999, "p99_99"}};
-    json_object_set_new(j, "samples", json_integer(l->h.count));
-    json_object_set_new(j, "period", crdi_json_number(1e-9 * (double)l->period));
-    json_object_set_new(j, "missed", json_integer(l->missed));
+    crdi_result* o = crdi_object_if(out, key, l->done);
+    const crdi_quantile best = crdi_supported_quantile(l->h.count);
+    crdi_put(o, INT("samples", l->h.count), REAL("period", 1e-9 * (double)l->period),
+             INT("missed", l->missed));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const double s = 1e-9 * (double)crd_histogram_quantile(&l->h, rows[i].q);
-        json_object_set_new(j, rows[i].name, rows[i].q <= best.q ? json_real(s) : json_null());
+        crdi_put(o, ONLY_IF(rows[i].q <= best.q, REAL(rows[i].name, s)));
     }
-    json_object_set_new(j, "max", l->h.count ? json_real(1e-9 * (double)l->h.max) : json_null());
-    json_object_set_new(j, "fifo", json_boolean(l->rights.fifo));
-    json_object_set_new(j, "locked", json_boolean(l->rights.locked));
-    json_object_set_new(j, "cpu", l->rights.pinned ? json_integer(l->rights.cpu) : json_null());
-    return j;
+    crdi_put(o, ONLY_IF(l->h.count, REAL("max", 1e-9 * (double)l->h.max)),
+             BOOL("fifo", l->rights.fifo), BOOL("locked", l->rights.locked),
+             ONLY_IF(l->rights.pinned, INT("cpu", l->rights.cpu)));
 }
 
-static json_t* result_to_json(const crdi_diagnosis* x)
+static void put_checks(crdi_result* out, const crdi_diagnoses* r)
 {
-    json_t* j = json_object();
-    json_object_set_new(j, "id", json_string(x->check->id));
-    json_object_set_new(j, "area", json_string(crdi_area_names[x->check->area]));
-    json_object_set_new(j, "subject", *x->subject ? crdi_json_text(x->subject) : json_null());
-    json_object_set_new(j, "state", json_string(crdi_state_names[x->state]));
-    json_object_set_new(j, "need", json_string(crdi_need_names[x->need]));
-    json_object_set_new(j, "found", crdi_json_text(x->found));
-    json_object_set_new(j, "why", json_string(x->check->why));
-    json_object_set_new(j, "fix", *x->fix ? crdi_json_text(x->fix) : json_null());
-    return j;
-}
-
-static json_t* to_json(crdi_cli* cli, const crdi_wish* w, const crdi_facts* f,
-                       const crdi_latency* wakeup, const crdi_latency* trip,
-                       const crdi_diagnoses* r)
-{
-    json_t* j = json_object();
-    const bool ready = crdi_diagnoses_count(r, CRDI_FAIL) == 0;
-    const crdi_supported s = crdi_judge_latency(wakeup, trip, f->hypervisor == 1);
-    json_object_set_new(j, "profile", json_string(crdi_profile_names[w->profile]));
-    json_object_set_new(j, "ready", json_boolean(ready));
-    json_object_set_new(j, "exit_code", json_integer(ready ? 0 : 3));
-    json_object_set_new(j, "cpu", w->cpu >= 0 ? json_integer(w->cpu) : json_null());
-    json_object_set_new(j, "priority", json_integer(w->priority));
-    json_object_set_new(j, "step", crdi_json_number(crdi_wished_step(w)));
-    json_t* counts = json_object();
-    for (crdi_state k = CRDI_OK; k <= CRDI_NA; k++) {
-        json_object_set_new(counts, crdi_state_names[k], json_integer(crdi_diagnoses_count(r, k)));
-    }
-    json_object_set_new(j, "counts", counts);
-    json_t* checks = json_array();
+    crdi_result* checks = crdi_array(out, "checks");
     for (int area = 0; area < CRDI_AREAS; area++) {
         for (int i = 0; i < r->count; i++) {
-            if ((int)r->items[i].check->area == area) {
-                json_array_append_new(checks, result_to_json(&r->items[i]));
-            }
+            const crdi_diagnosis* x = &r->items[i];
+            if ((int)x->check->area != area) { continue; }
+            crdi_put(crdi_row(checks), TEXT("id", x->check->id),
+                     TEXT("area", crdi_area_names[area]),
+                     TEXT("subject", *x->subject ? x->subject : NULL),
+                     TEXT("state", crdi_state_names[x->state]),
+                     TEXT("need", crdi_need_names[x->need]), TEXT("found", x->found),
+                     TEXT("why", x->check->why), TEXT("fix", *x->fix ? x->fix : NULL));
         }
     }
-    json_object_set_new(j, "checks", checks);
-    json_object_set_new(j, "wake_up", latency_to_json(wakeup));
-    json_object_set_new(j, "round_trip", latency_to_json(trip));
-    json_t* supported = json_object();
-    json_object_set_new(supported, "step", crdi_json_number(s.step));
-    json_object_set_new(supported, "quantile",
-                        *s.quantile.name ? json_string(s.quantile.name) : json_null());
-    json_object_set_new(supported, "sentence", json_string(s.sentence));
-    json_object_set_new(j, "supported", supported);
-    json_object_set_new(j, "warnings", crdi_warnings_json(cli));
-    return j;
+}
+
+static void put_machine(const crdi_cli* cli, const doctor* d, crdi_result* out)
+{
+    const crdi_wish* w = &d->wish;
+    const bool ready = crdi_diagnoses_count(&d->diagnoses, CRDI_FAIL) == 0;
+    const crdi_supported s = crdi_judge_latency(&d->wakeup, &d->trip, d->facts.hypervisor == 1);
+    crdi_put(out, TEXT("profile", crdi_profile_names[w->profile]), BOOL("ready", ready),
+             INT("exit_code", ready ? 0 : 3), ONLY_IF(w->cpu >= 0, INT("cpu", w->cpu)),
+             INT("priority", w->priority), REAL("step", crdi_wished_step(w)));
+    crdi_result* counts = crdi_object(out, "counts");
+    for (crdi_state k = CRDI_OK; k <= CRDI_NA; k++) {
+        crdi_put(counts, INT(crdi_state_names[k], crdi_diagnoses_count(&d->diagnoses, k)));
+    }
+    put_checks(out, &d->diagnoses);
+    put_latency(out, "wake_up", &d->wakeup);
+    put_latency(out, "round_trip", &d->trip);
+    crdi_put(crdi_object(out, "supported"), REAL("step", s.step),
+             TEXT("quantile", *s.quantile.name ? s.quantile.name : NULL),
+             TEXT("sentence", s.sentence));
+    crdi_put_texts(out, "warnings", cli->warnings.items, cli->warnings.count);
 }
 
 // ---- the command -------------------------------------------------------------------------------
 
-typedef struct doctor {
-    crdi_wish wish;
-    crdi_facts facts;
-    crdi_latency wakeup, trip;
-    crdi_diagnoses results;
-} doctor;
-
 static crd_status examine(crdi_cli* cli, const char* system, doctor* d)
 {
-    const volatile bool* stop = crdi_interrupt_catch(&(crdi_interrupt_options){0});
     crd_status st = CRD_OK;
+    const volatile bool* stop = crdi_interrupt_catch(&(crdi_interrupt_options){0});
     crdi_doctor_look("", &d->wish, &d->facts);
     if (!d->facts.online.known) { d->facts.online = d->facts.allowed; } // no /sys: a bare container
     CRD_TRY(check_machine(cli, &d->wish, &d->facts));
     crdi_doctor_ask(&d->wish, &d->facts);
-    crdi_judge_machine(&d->facts, &d->wish, &d->results);
-    if (system) { CRD_TRY(crdi_doctor_models(cli, system, &d->wish, stop, &d->results)); }
+    crdi_judge_machine(&d->facts, &d->wish, &d->diagnoses);
+    if (system) { CRD_TRY(crdi_doctor_models(cli, system, &d->wish, stop, &d->diagnoses)); }
     if (d->wish.duration > 0) { crdi_measure(cli, &d->wish, stop, &d->wakeup, &d->trip); }
-    crdi_judge_measured(&d->facts, &d->wish, &d->wakeup, &d->trip, &d->results);
-    if (d->results.failed) { return CRD_E_MEMORY; }
+    crdi_judge_measured(&d->facts, &d->wish, &d->wakeup, &d->trip, &d->diagnoses);
+    if (d->diagnoses.failed) { return CRD_E_MEMORY; }
 fail:
     return st;
 }
@@ -333,25 +318,19 @@ static crd_status verdict(crdi_cli* cli, const crdi_diagnoses* r)
 static crd_status run_doctor(crdi_cli* cli, const void* options, const crdi_list* arguments,
                              crdi_result* out)
 {
-    (void)out;
     const doctor_options* o = options;
     crd_status st = CRD_OK;
     doctor* d = crdi_new(cli->ctx, sizeof *d);
     if (!d) { return CRD_E_MEMORY; }
     CRD_TRY(make_wish(cli, o, &d->wish));
-    crdi_diagnoses_init(&d->results, cli->ctx, d->wish.profile);
+    crdi_diagnoses_init(&d->diagnoses, cli->ctx, d->wish.profile);
     CRD_TRY(examine(cli, arguments->count ? arguments->items[0] : NULL, d));
-    if (o->common.json) {
-        CRD_TRY(crdi_json_print(
-            cli, to_json(cli, &d->wish, &d->facts, &d->wakeup, &d->trip, &d->results)));
-    } else {
-        put_machine(&d->wish, &d->facts, &d->results, o->all);
-        CRD_TRY(crdi_stdout_done(cli->ctx));
-    }
-    st = verdict(cli, &d->results);
+    say_machine(d, o->all, out);
+    put_machine(cli, d, out);
+    st = verdict(cli, &d->diagnoses);
 fail:
     crdi_interrupt_restore();
-    if (d->results.ctx) { crdi_diagnoses_clear(&d->results); }
+    if (d->diagnoses.ctx) { crdi_diagnoses_clear(&d->diagnoses); }
     crd_free(cli->ctx, d);
     return st;
 }

@@ -1,12 +1,11 @@
 // cardan learn: the server that trains networks of running elements, and training on a recording.
 #include "cardan/learn.h"
 #include "cardan/coupling.h"
-#include "cli/design.h"
+#include "cli/signals.h"
 #include "shared/base_interrupt.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <signal.h>
 #include <string.h>
 
 typedef struct learn_options {
@@ -64,6 +63,7 @@ fail:
 // ---- serve -------------------------------------------------------------------------------------
 
 typedef struct teacher {
+    crd_context* ctx;
     bool json;
     int64_t counts[CRD_LEARN_LEFT + 1]; // events by kind
     int64_t sent;
@@ -72,31 +72,22 @@ typedef struct teacher {
 static const char* const event_names[] = {"joined",  "trained",     "swapped", "kept",
                                           "refused", "rolled back", "left"};
 
-static void print_line(json_t* o)
+static void note_as_json(crd_context* ctx, const crd_learn_event* e)
 {
-    json_dumpf(o, stdout, JSON_COMPACT | JSON_ENSURE_ASCII);
-    putchar('\n');
-    json_decref(o);
-}
-
-static void note_as_json(const crd_learn_event* e)
-{
-    json_t* o = json_pack("{s:s, s:o, s:[i,i,i]}", "event", event_names[e->kind], "element",
-                          crdi_json_text(e->name), "shape", e->m, e->n1, e->n2);
-    if (!o) { return; }
-    if (e->generation) { json_object_set_new(o, "generation", json_integer(e->generation)); }
-    if (*e->text) { json_object_set_new(o, "reason", crdi_json_text(e->text)); }
+    crdi_root line;
+    crdi_result* o = crdi_line_begin(&line, ctx);
+    crdi_put(o, TEXT("event", event_names[e->kind]), TEXT("element", e->name));
+    crdi_result* shape = crdi_array(o, "shape");
+    crdi_put(shape, INT(NULL, e->m), INT(NULL, e->n1), INT(NULL, e->n2));
+    if (e->generation) { crdi_put(o, INT("generation", e->generation)); }
+    if (*e->text) { crdi_put(o, TEXT("reason", e->text)); }
     if (e->kind == CRD_LEARN_TRAINED) {
-        const crd_training_report* r = &e->report;
-        json_object_set_new(o, "samples", json_integer(e->samples));
-        json_object_set_new(o, "jumps", json_integer(e->jumps));
-        json_object_set_new(o, "k", json_integer(e->k));
-        json_object_set_new(o, "rms_before", crdi_json_number(sqrt(r->held_before)));
-        json_object_set_new(o, "rms_after", crdi_json_number(sqrt(r->held_after)));
-        json_object_set_new(o, "seconds", crdi_json_number(e->seconds));
-        json_object_set_new(o, "sent", json_boolean(e->generation > 0));
+        crdi_put(o, INT("samples", e->samples), INT("jumps", e->jumps), INT("k", e->k),
+                 REAL("rms_before", sqrt(e->report.held_before)),
+                 REAL("rms_after", sqrt(e->report.held_after)), REAL("seconds", e->seconds),
+                 BOOL("sent", e->generation > 0));
     }
-    print_line(o);
+    crdi_line_print(&line);
 }
 
 static void note_in_words(const crd_learn_event* e)
@@ -130,7 +121,7 @@ static void note(void* user, const crd_learn_event* e)
     t->counts[e->kind]++;
     t->sent += e->kind == CRD_LEARN_TRAINED && e->generation > 0;
     if (t->json) {
-        note_as_json(e);
+        note_as_json(t->ctx, e);
     } else {
         note_in_words(e);
     }
@@ -141,11 +132,13 @@ static void print_summary(const teacher* t)
 {
     const int64_t* n = t->counts;
     if (t->json) {
-        print_line(json_pack(
-            "{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "event", "summary", "elements",
-            (json_int_t)n[CRD_LEARN_JOINED], "trainings", (json_int_t)n[CRD_LEARN_TRAINED], "sent",
-            (json_int_t)t->sent, "kept", (json_int_t)n[CRD_LEARN_KEPT], "refused",
-            (json_int_t)n[CRD_LEARN_REFUSED], "rolled_back", (json_int_t)n[CRD_LEARN_ROLLED_BACK]));
+        crdi_root line;
+        crdi_put(crdi_line_begin(&line, t->ctx), TEXT("event", "summary"),
+                 INT("elements", n[CRD_LEARN_JOINED]), INT("trainings", n[CRD_LEARN_TRAINED]),
+                 INT("sent", t->sent), INT("kept", n[CRD_LEARN_KEPT]),
+                 INT("refused", n[CRD_LEARN_REFUSED]),
+                 INT("rolled_back", n[CRD_LEARN_ROLLED_BACK]));
+        crdi_line_print(&line);
         return;
     }
     printf("%" PRId64 " element%s, %" PRId64 " training%s, %" PRId64 " network%s sent: %" PRId64
@@ -159,7 +152,7 @@ static crd_status serve(crdi_cli* cli, const learn_options* o)
 {
     crd_status st = CRD_OK;
     crd_learn_server* s = NULL;
-    teacher t = {.json = o->common.json};
+    teacher t = {.ctx = cli->ctx, .json = o->common.json};
     crd_learn_server_options opt = crd_learn_server_defaults();
     int64_t clients = opt.clients;
     if (!o->listen) {
@@ -178,8 +171,10 @@ static crd_status serve(crdi_cli* cli, const learn_options* o)
     const volatile bool* stop = crdi_interrupt_catch(&(crdi_interrupt_options){0});
     CRD_TRY(crd_learn_server_create(cli->ctx, &opt, &s));
     if (t.json) {
-        print_line(json_pack("{s:s, s:o}", "event", "listening", "address",
-                             crdi_json_text(crd_learn_server_address(s))));
+        crdi_root line;
+        crdi_put(crdi_line_begin(&line, cli->ctx), TEXT("event", "listening"),
+                 TEXT("address", crd_learn_server_address(s)));
+        crdi_line_print(&line);
     } else {
         printf("listening at %s\n", crd_learn_server_address(s));
     }
@@ -289,68 +284,55 @@ fail:
     return st;
 }
 
-static void add_row(crdi_grid* g, const char* what, double before, double after)
+static void put_change(crdi_result* out, crdi_result* rows, const char* key, const char* title,
+                       double before, double after)
 {
-    crdi_grid_add(g, "%s", what);
-    crdi_grid_add(g, "%.6g", sqrt(before));
-    crdi_grid_add(g, "%.6g", sqrt(after));
-    if (before > 0) {
-        crdi_grid_add(g, "%+.1f %%", 100 * (sqrt(after / before) - 1));
-    } else {
-        crdi_grid_add(g, " ");
-    }
+    crdi_put(crdi_object(out, key), REAL("before", sqrt(before)), REAL("after", sqrt(after)));
+    if (!title) { return; }
+    crdi_result* row = crdi_row(rows);
+    crdi_put(row, CELL("what", title), CELL("before", crdi_worded(row, "%.6g", sqrt(before))),
+             CELL("after", crdi_worded(row, "%.6g", sqrt(after))),
+             CELL("change", before > 0
+                                ? crdi_worded(row, "%+.1f %%", 100 * (sqrt(after / before) - 1))
+                                : " "));
 }
 
-static void print_report(const trainer* t)
+static void put_report(const trainer* t, crdi_result* out)
 {
+    static const crdi_column columns[] = {{"error (rms)", "what", ""},
+                                          {">before", "before", ""},
+                                          {">after", "after", ""},
+                                          {">change", "change", ""},
+                                          {0}};
     const crd_training_report* r = &t->report;
     char step[32];
-    printf("%s: '%s', %" PRId64 " samples every %s, k = %d\n", t->path, t->recorded.name,
-           t->recorded.count, crdi_format_seconds(step, t->step), t->training.k);
-    printf("network %d-%d-%d-1 from %s, %s", t->start.m, t->start.n1, t->start.n2,
-           t->element->label, methods[t->training.method]);
-    if (t->training.method == CRD_TRAIN_ADAM) { printf(", %d epochs", r->epochs); }
-    printf(", %.0f ms\n\n", 1e3 * t->seconds);
-    crdi_grid g;
-    crdi_grid_init(&g, t->cli->ctx, 4, 0xe);
-    crdi_grid_add(&g, "error (rms)");
-    crdi_grid_add(&g, "before");
-    crdi_grid_add(&g, "after");
-    crdi_grid_add(&g, "change");
-    add_row(&g, "trained on", r->loss_before, r->loss_after);
-    add_row(&g, "held out", r->held_before, r->held_after);
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
-    printf("trained on %" PRId64 " pairs of past and present, %" PRId64
-           " left out because of jumps or gaps\n",
-           r->pairs, r->dropped);
-    if (r->guarded) { puts("the network limits what it expects, so that jumps do not overshoot"); }
-    if (t->written) { printf("%s: written\n", t->o->output); }
-}
-
-static json_t* change_json(double before, double after)
-{
-    return json_pack("{s:o, s:o}", "before", crdi_json_number(sqrt(before)), "after",
-                     crdi_json_number(sqrt(after)));
-}
-
-static crd_status print_json(const trainer* t)
-{
-    const crd_training_report* r = &t->report;
-    json_t* o = json_pack(
-        "{s:o, s:o, s:o, s:i, s:I, s:s, s:[i,i,i], s:i, s:I, s:I, s:I, s:b, s:b}", "recording",
-        crdi_json_text(t->path), "signal", crdi_json_text(t->recorded.name), "step",
-        crdi_json_number(t->step), "k", t->training.k, "samples", (json_int_t)t->recorded.count,
-        "method", methods[t->training.method], "shape", t->start.m, t->start.n1, t->start.n2,
-        "epochs", r->epochs, "pairs", (json_int_t)r->pairs, "dropped", (json_int_t)r->dropped,
-        "jumps", (json_int_t)r->jumps, "better", (int)r->better, "guarded", (int)r->guarded);
-    if (!o) { return CRD_E_MEMORY; }
-    json_object_set_new(o, "trained", change_json(r->loss_before, r->loss_after));
-    json_object_set_new(o, "held_out", change_json(r->held_before, r->held_after));
-    json_object_set_new(o, "smooth", change_json(r->smooth_before, r->smooth_after));
-    json_object_set_new(o, "seconds", crdi_json_number(t->seconds));
-    json_object_set_new(o, "written", crdi_json_text(t->written ? t->o->output : NULL));
-    return crdi_json_print(t->cli, o);
+    crdi_say(out, "%s: '%s', %" PRId64 " samples every %s, k = %d\n", t->path, t->recorded.name,
+             t->recorded.count, crdi_format_seconds(step, t->step), t->training.k);
+    crdi_say(out, "network %d-%d-%d-1 from %s, %s", t->start.m, t->start.n1, t->start.n2,
+             t->element->label, methods[t->training.method]);
+    if (t->training.method == CRD_TRAIN_ADAM) { crdi_say(out, ", %d epochs", r->epochs); }
+    crdi_say(out, ", %.0f ms\n\n", 1e3 * t->seconds);
+    crdi_put(out, TEXT("recording", t->path), TEXT("signal", t->recorded.name),
+             REAL("step", t->step), INT("k", t->training.k), INT("samples", t->recorded.count),
+             TEXT("method", methods[t->training.method]));
+    crdi_result* shape = crdi_array(out, "shape");
+    crdi_put(shape, INT(NULL, t->start.m), INT(NULL, t->start.n1), INT(NULL, t->start.n2));
+    crdi_put(out, INT("epochs", r->epochs), INT("pairs", r->pairs), INT("dropped", r->dropped),
+             INT("jumps", r->jumps), BOOL("better", r->better), BOOL("guarded", r->guarded));
+    crdi_result* rows = crdi_array(out, NULL);
+    put_change(out, rows, "trained", "trained on", r->loss_before, r->loss_after);
+    put_change(out, rows, "held_out", "held out", r->held_before, r->held_after);
+    put_change(out, rows, "smooth", NULL, r->smooth_before, r->smooth_after);
+    crdi_show_table(out, rows, columns, "");
+    crdi_put(out, REAL("seconds", t->seconds), TEXT("written", t->written ? t->o->output : NULL));
+    crdi_say(out,
+             "trained on %" PRId64 " pairs of past and present, %" PRId64
+             " left out because of jumps or gaps\n",
+             r->pairs, r->dropped);
+    if (r->guarded) {
+        crdi_say(out, "the network limits what it expects, so that jumps do not overshoot\n");
+    }
+    if (t->written) { crdi_say(out, "%s: written\n", t->o->output); }
 }
 
 static crd_status run_training(trainer* t)
@@ -363,7 +345,7 @@ static crd_status run_training(trainer* t)
     return st < 0 ? crdi_fail_in(t->cli->ctx, st, "%s: '%s'", t->path, t->recorded.name) : st;
 }
 
-static crd_status train(crdi_cli* cli, const learn_options* o, const char* path)
+static crd_status train(crdi_cli* cli, const learn_options* o, const char* path, crdi_result* out)
 {
     crd_status st = CRD_OK;
     trainer t = {.cli = cli, .o = o, .path = path};
@@ -371,12 +353,7 @@ static crd_status train(crdi_cli* cli, const learn_options* o, const char* path)
     CRD_TRY(make_start(&t));
     CRD_TRY(run_training(&t));
     if (o->output && (t.report.better || o->force)) { CRD_TRY(write_element(&t)); }
-    if (o->common.json) {
-        CRD_TRY(print_json(&t));
-    } else {
-        print_report(&t);
-    }
-    CRD_TRY(crdi_stdout_done(cli->ctx));
+    put_report(&t, out);
     if (!t.report.better && !o->force) {
         st = crdi_fail(cli->ctx, CRD_E_CONVERGENCE,
                        "training has made nothing better of '%s' on what was held out (rms %g, "
@@ -400,7 +377,6 @@ static const char* const words[] = {"serve", "train", NULL};
 static crd_status run_learn(crdi_cli* cli, const void* options, const crdi_list* arguments,
                             crdi_result* out)
 {
-    (void)out;
     const char* what = arguments->items[0];
     if (strcmp(what, "serve") == 0) {
         if (arguments->count > 1) {
@@ -416,7 +392,7 @@ static crd_status run_learn(crdi_cli* cli, const void* options, const crdi_list*
                              "RECORDING is missing: cardan learn train RECORDING --signal NAME "
                              "--latency K");
         }
-        return train(cli, options, arguments->items[1]);
+        return train(cli, options, arguments->items[1], out);
     }
     const char* near = crdi_nearest_word(what, words);
     return crdi_fail(cli->ctx, CRD_E_RANGE, "'%s', expected serve or train%s%s%s", what,

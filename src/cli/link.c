@@ -1,10 +1,9 @@
 // cardan link design: from a measured link and a recorded signal to an element, in one go.
 #include "cardan/coupling.h"
-#include "cli/design.h"
 #include "cli/export/export.h"
+#include "cli/signals.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct link_options {
@@ -15,26 +14,8 @@ typedef struct link_options {
 } link_options;
 
 static const char* const versions[] = {"2", "3", NULL};
-enum { CANDIDATES = 9, EMULATED = 10000, SAMPLES_LEAST = 20 };
+enum { SAMPLES_LEAST = 20 };
 static const double unseen = 0.4; // part of the recording that designs are judged by
-
-// What the link does to samples: a delay each, NaN for those that it loses.
-typedef struct link {
-    double* delays; // s
-    int64_t count;
-    double mean, low, high; // s; 0.1 % are beyond `high`
-    int64_t lost;
-    int k_low, k_high, k_most; // macro steps; with the samples that are lost now and then
-} link;
-
-typedef struct candidate {
-    const char* name;
-    crd_coupling_options options;
-    crdi_designed designs[CRDI_LATENCIES_MAX]; // of a designed one
-    int design_count;
-    crd_metrics metrics;
-    crdi_margins margins; // of a linear one, if a loop is given
-} candidate;
 
 typedef struct worker {
     crdi_cli* cli;
@@ -42,28 +23,13 @@ typedef struct worker {
     const char* path; // of the recording
     crd_arena arena;
     crdi_recorded recorded;
-    link link;
-    candidate candidates[CANDIDATES];
-    int count, best;
-    int only; // the only one whose weights are wanted, -1: all
+    crd_signal signal;
+    crd_link link;
+    crd_link_trial trial;
+    int best;
 } worker;
 
 // ---- the link ----------------------------------------------------------------------------------
-
-static int by_size(const void* a, const void* b)
-{
-    const double x = *(const double*)a, y = *(const double*)b;
-    return x < y ? -1 : x > y;
-}
-
-static double next_uniform(uint64_t* x)
-{
-    *x += 0x9e3779b97f4a7c15u; // splitmix64
-    uint64_t z = *x;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
 
 // A file with the latency of each packet, lost ones missing or NaN.
 static crd_status measured_link(worker* w)
@@ -82,17 +48,17 @@ static crd_status measured_link(worker* w)
     } else if (r.unit[0]) {
         factor = unit.factor;
     }
-    w->link.delays = st < 0 ? NULL : crdi_arena_new(&w->arena, (size_t)r.count, sizeof(double));
-    if (st >= 0 && !w->link.delays) { st = CRD_E_MEMORY; }
+    double* delays = st < 0 ? NULL : crdi_arena_new(&w->arena, (size_t)r.count, sizeof *delays);
+    if (st >= 0 && !delays) { st = CRD_E_MEMORY; }
     for (int64_t i = 0; st >= 0 && i < r.count; i++) {
         const double delay = factor * r.y[i];
         if (delay < 0) {
             st = crdi_fail(w->cli->ctx, CRD_E_RANGE, "%s: '%s' is %g s at %g s, expected >= 0",
                            w->o->link, r.name, delay, r.start + (double)i * r.step);
         }
-        w->link.delays[i] = delay;
+        delays[i] = delay;
     }
-    w->link.count = r.count;
+    w->link = (crd_link){.delays = delays, .count = r.count};
     crdi_recorded_clear(&r);
     return st;
 }
@@ -111,202 +77,56 @@ static crd_status given_link(worker* w)
                          "--latency: '%s', expected macro steps (6) or a time (60 ms)", o->latency);
     }
     delay = bare ? number * w->recorded.step : number;
-    const double jitter = isnan(o->jitter) ? 0 : o->jitter, loss = isnan(o->loss) ? 0 : o->loss;
-    if (jitter > delay || loss >= 1) {
-        return crdi_fail(
-            ctx, CRD_E_RANGE,
-            "a latency of %g s +- %g s with %g of the samples lost, expected less jitter "
-            "than latency and a part < 1",
-            delay, jitter, loss);
-    }
-    uint64_t seed = 1;
-    w->link.delays = crdi_arena_new(&w->arena, EMULATED, sizeof(double));
-    if (!w->link.delays) { return CRD_E_MEMORY; }
-    w->link.count = EMULATED;
-    for (int i = 0; i < EMULATED; i++) {
-        const double here = delay + jitter * (2 * next_uniform(&seed) - 1);
-        w->link.delays[i] = next_uniform(&seed) < loss ? NAN : here;
-    }
-    return CRD_OK;
-}
-
-static int latency_of(double delay, double step)
-{
-    return (int)ceil(delay / step - 1e-6);
-}
-
-static crd_status look_at_link(worker* w)
-{
-    link* l = &w->link;
-    crd_context* ctx = w->cli->ctx;
-    const double step = w->recorded.step;
-    double* sorted = crdi_arena_new(&w->arena, (size_t)l->count, sizeof *sorted);
-    if (!sorted) { return CRD_E_MEMORY; }
-    int64_t n = 0;
-    for (int64_t i = 0; i < l->count; i++) {
-        if (isnan(l->delays[i])) { continue; }
-        sorted[n++] = l->delays[i];
-        l->mean += l->delays[i];
-    }
-    if (n == 0) { return crdi_fail(ctx, CRD_E_RANGE, "the link loses every packet"); }
-    qsort(sorted, (size_t)n, sizeof *sorted, by_size);
-    l->lost = l->count - n;
-    l->mean /= (double)n;
-    l->low = sorted[0];
-    l->high = sorted[(int64_t)(0.999 * (double)(n - 1))];
-    const int lost = l->lost > 0 ? 2 : 0, most = CRD_LATENCY_MAX - CRDI_LATENCY_SPARE - lost;
-    if (!(l->high / step - 1e-6 <= most)) {
-        return crdi_fail(ctx, CRD_E_RANGE,
-                         "a latency of %g s is more than %d macro steps of %g s: too much to be "
-                         "compensated",
-                         l->high, most, step);
-    }
-    l->k_low = latency_of(l->low, step);
-    l->k_most = latency_of(sorted[n / 2], step);
-    l->k_high = latency_of(l->high, step) + lost;
-    return CRD_OK;
-}
-
-// ---- candidates --------------------------------------------------------------------------------
-
-static candidate* add(worker* w, const char* name)
-{
-    candidate* c = &w->candidates[w->count++];
-    *c = (candidate){.name = name, .options = crd_coupling_defaults()};
-    c->options.step = w->recorded.step;
-    c->options.k_max = w->link.k_high + CRDI_LATENCY_SPARE;
-    return c;
-}
-
-static void add_linear(worker* w, const char* name, crd_method method)
-{
-    candidate* c = add(w, name);
-    c->options.algorithm = CRD_ALGORITHM_LINEAR;
-    c->options.design = crd_design_defaults(method);
-    c->options.reaction = CRD_REACT_NONE;
-}
-
-// A table of weights over the latencies of the link.
-static crd_status add_design(worker* w, const char* name, const crdi_design_task* task,
-                             crdi_designer by)
-{
-    crd_status st = CRD_OK;
-    candidate* c = add(w, name);
-    if (w->only >= 0 && w->only != w->count - 1) { return CRD_OK; }
-    crd_linear* given = crdi_arena_new(&w->arena, CRDI_LATENCIES_MAX, sizeof *given);
-    if (!given) { return CRD_E_MEMORY; }
-    for (int k = w->link.k_low; k <= w->link.k_high && st >= 0; k++) {
-        st = crdi_design_make(w->cli->ctx, task, by, k, &c->designs[c->design_count]);
-        if (st >= 0) { given[c->design_count] = c->designs[c->design_count].linear; }
-        c->design_count += st >= 0;
-    }
-    c->options.algorithm = CRD_ALGORITHM_GIVEN;
-    c->options.reconstruction = CRD_RECONSTRUCT_HOLD;
-    c->options.given = given;
-    c->options.given_count = c->design_count;
-    return st;
-}
-
-static void clear_designs(worker* w)
-{
-    for (int i = 0; i < w->count; i++) {
-        for (int j = 0; j < w->candidates[i].design_count; j++) {
-            crd_linear_clear(w->cli->ctx, &w->candidates[i].designs[j].linear);
-        }
-    }
-    w->count = 0;
-}
-
-// Designs from the first `samples` of the recording.
-static crd_status make_candidates(worker* w, int64_t samples)
-{
-    crd_status st = CRD_OK;
-    crdi_recorded seen = w->recorded;
-    seen.count = samples;
-    crdi_design_task task = {
-        .goal = crd_goal_defaults(), .degree = 2, .noise = NAN, .margin = 0.03, .recorded = &seen};
-    task.goal.dT = seen.step;
-    task.goal.m = w->o->taps > 0 ? w->o->taps : 9;
-    clear_designs(w);
-    st = crdi_design_from_recording(&w->arena, &task);
-    if (st < 0) { return crdi_fail_in(w->cli->ctx, st, "%s", w->path); }
-    add_linear(w, "zoh", CRD_METHOD_ZOH);
-    add_linear(w, "foh", CRD_METHOD_FOH);
-    add_linear(w, "eros", CRD_METHOD_EROS);
-    CRD_TRY(add_design(w, "optimal", &task, CRDI_DESIGN_OPTIMAL));
-    CRD_TRY(add_design(w, "bounded", &task, CRDI_DESIGN_BOUNDED));
-    CRD_TRY(add_design(w, "wiener", &task, CRDI_DESIGN_WIENER));
-    task.goal.m = w->o->taps > 0 ? w->o->taps : 25;
-    CRD_TRY(add_design(w, "wiener, long", &task, CRDI_DESIGN_WIENER));
-    candidate* ridge = add(w, "ridge");
-    ridge->options.algorithm = CRD_ALGORITHM_LEARNING;
-    add(w, "auto");
-fail:
-    return st;
+    return crd_link_emulate(ctx, &w->arena, delay, isnan(o->jitter) ? 0 : o->jitter,
+                            isnan(o->loss) ? 0 : o->loss, &w->link);
 }
 
 // ---- trial -------------------------------------------------------------------------------------
 
-// All samples of the recording through the link; estimates count from sample `first` on.
-static crd_status try_one(worker* w, candidate* c, int64_t first)
+// Designs from the first `samples` of the recording; `only` one of them, -1: all.
+static crd_status design_all(worker* w, int64_t samples, int only)
 {
-    crd_replay_options o = crd_replay_defaults();
-    o.step = w->recorded.step;
-    o.delays = w->link.delays;
-    o.delay_count = w->link.count;
-    o.first = first;
-    const crd_element e = {.ctx = w->cli->ctx,
-                           .label = c->name,
-                           .step = NAN,
-                           .latency = NAN,
-                           .latency_steps = -1,
-                           .options = c->options};
-    crd_replay r;
     const crd_status st =
-        crd_coupling_replay(w->cli->ctx, &e, &o, w->recorded.y, w->recorded.count, NULL, &r);
-    if (st < 0) { return crdi_fail_in(w->cli->ctx, st, "%s", c->name); }
-    c->metrics = crd_score_metrics(&r.score);
-    return CRD_OK;
+        crd_link_design(w->cli->ctx, &w->link, &w->signal, samples, w->o->taps, only, &w->trial);
+    return st < 0 && w->trial.count == 0 ? crdi_fail_in(w->cli->ctx, st, "%s", w->path) : st;
 }
 
 static crd_status try_all(worker* w, int64_t first)
 {
     crd_status st = CRD_OK;
     const int64_t begin = crdi_now_ns();
-    for (int i = 0; i < w->count && st >= 0; i++) {
-        crdi_show_progress(w->cli, begin, i, w->count, "algorithms");
-        st = try_one(w, &w->candidates[i], first);
+    for (int i = 0; i < w->trial.count && st >= 0; i++) {
+        crdi_show_progress(w->cli, begin, i, w->trial.count, "algorithms");
+        st = crd_link_try(&w->trial, &w->link, &w->signal, first, i);
     }
     crdi_show_progress(w->cli, begin, -1, 0, "");
     return st;
 }
 
 // The worst over all latencies that the link has: each of them may last.
-static crd_status margins_of(worker* w, const char* element, crdi_margins* worst)
+static crd_status margins_of(worker* w, const char* element, crd_margins* worst)
 {
-    crd_status st = CRD_OK;
-    for (int k = w->link.k_low; k <= w->link.k_high && st >= 0; k++) {
-        crdi_margins m = {0};
-        st = crdi_design_margins(w->cli->ctx, w->o->loop, element, k, &m);
-        if (st < 0) { break; }
+    for (int k = w->link.k_low; k <= w->link.k_high; k++) {
+        crd_margins m = {0};
+        const crd_status st = crdi_loop_margins(w->cli->ctx, w->o->loop, element, k, &m);
+        if (st < 0) { return st; }
         const bool worse = !worst->known || (worst->stable && !m.stable) ||
                            (worst->stable == m.stable && m.phase < worst->phase);
         if (worse) { *worst = m; }
     }
-    return st;
+    return CRD_OK;
 }
 
 // Margins of what is linear. What learns has none: nobody can promise them beforehand.
 static crd_status find_margins(worker* w)
 {
     crd_status st = CRD_OK;
-    for (int i = 0; i < w->count && st >= 0; i++) {
-        candidate* c = &w->candidates[i];
+    for (int i = 0; i < w->trial.count && st >= 0; i++) {
+        crd_link_candidate* c = &w->trial.candidates[i];
         crd_text text;
         crd_text_init(&text, w->cli->ctx);
         if (c->design_count > 0) {
-            st =
-                crdi_design_describe(c->name, w->recorded.step, c->designs, c->design_count, &text);
+            st = crd_design_describe(c->name, w->signal.step, c->designs, c->design_count, &text);
         }
         if (st >= 0 && (text.data || c->options.algorithm == CRD_ALGORITHM_LINEAR)) {
             st = margins_of(w, text.data ? text.data : c->name, &c->margins);
@@ -320,10 +140,10 @@ static crd_status find_margins(worker* w)
 static crd_status choose(worker* w)
 {
     w->best = -1;
-    for (int i = 0; i < w->count; i++) {
-        const candidate* c = &w->candidates[i];
+    for (int i = 0; i < w->trial.count; i++) {
+        const crd_link_candidate* c = &w->trial.candidates[i];
         if (w->o->loop && !(c->margins.known && c->margins.stable)) { continue; }
-        if (w->best < 0 || c->metrics.C < w->candidates[w->best].metrics.C) { w->best = i; }
+        if (w->best < 0 || c->metrics.C < w->trial.candidates[w->best].metrics.C) { w->best = i; }
     }
     return w->best >= 0
                ? CRD_OK
@@ -334,123 +154,78 @@ static crd_status choose(worker* w)
 
 // ---- what comes out ----------------------------------------------------------------------------
 
-static void print_report(const worker* w)
+static void put_candidates(const worker* w, crdi_result* out)
 {
-    const link* l = &w->link;
-    const crdi_recorded* r = &w->recorded;
-    printf("link: %lld packets, latency %.4g ms (%.4g .. %.4g), %.2g %% lost: k = %d, up to %d\n",
-           (long long)l->count, 1e3 * l->mean, 1e3 * l->low, 1e3 * l->high,
-           100 * (double)l->lost / (double)l->count, l->k_most, l->k_high);
-    printf("signal: %s, %lld samples, macro step %g s; judged by the last %.0f %% of them\n\n",
-           r->name, (long long)r->count, r->step, 100 * unseen);
-    crdi_grid g;
-    crdi_grid_init(&g, w->cli->ctx, 7, 0x7e);
-    const char* const heads[] = {"algorithm", "100 C", "against ZOH",  "100 M",
-                                 "100 P",     "RMS",   "largest error"};
-    for (int i = 0; i < 7; i++) {
-        crdi_grid_add(&g, "%s", heads[i]);
+    static const crdi_column errors[] = {{"algorithm", "shown", ""},
+                                         {">100 C", "C", "%.4f"},
+                                         {">against ZOH", "change", ""},
+                                         {">100 M", "M", "%.4f"},
+                                         {">100 P", "P", "%.4f"},
+                                         {">RMS", "rms", "%.4g"},
+                                         {">largest error", "worst", "%.4g"},
+                                         {0}};
+    static const crdi_column margins[] = {
+        {"algorithm", "shown", ""},      {"loop", "loop", ""},
+        {">phase margin", "phase", ""},  {">delay margin", "delay", ""},
+        {">min |1 + L|", "nearest", ""}, {0}};
+    crdi_result* list = crdi_array(out, "candidates");
+    for (int i = 0; i < w->trial.count; i++) {
+        const crd_link_candidate* c = &w->trial.candidates[i];
+        crdi_result* row = crdi_row(list);
+        crdi_put(row, TEXT("algorithm", c->name), REAL("C", 100 * c->metrics.C),
+                 REAL("M", 100 * c->metrics.M), REAL("P", 100 * c->metrics.P),
+                 REAL("rms", c->metrics.rms), REAL("worst", c->metrics.worst));
+        crdi_put_margins(row, &c->margins);
+        crdi_put(
+            row, BOOL("chosen", i == w->best),
+            CELL("shown", crdi_worded(row, "%s%s", c->name, i == w->best ? " *" : "")),
+            CELL("change", crdi_percent(row, c->metrics.C / w->trial.candidates[0].metrics.C - 1)));
     }
-    for (int i = 0; i < w->count; i++) {
-        const candidate* c = &w->candidates[i];
-        crdi_grid_add(&g, "%s%s", c->name, i == w->best ? " *" : "");
-        crdi_grid_add_fixed(&g, 100 * c->metrics.C, 4, "");
-        crdi_grid_add_fixed(&g, 100 * (c->metrics.C / w->candidates[0].metrics.C - 1), 1, " %");
-        crdi_grid_add_fixed(&g, 100 * c->metrics.M, 4, "");
-        crdi_grid_add_fixed(&g, 100 * c->metrics.P, 4, "");
-        crdi_grid_add(&g, "%.4g", c->metrics.rms);
-        crdi_grid_add(&g, "%.4g", c->metrics.worst);
-    }
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
+    crdi_show_table(out, list, errors, "");
+    if (!w->o->loop) { return; }
+    crdi_say(out, "\n%s, the worst of k = %d .. %d\n", w->o->loop, w->link.k_low, w->link.k_high);
+    crdi_show_table(out, list, margins, "");
 }
 
-static void print_margins(const worker* w)
+static void put_report(const worker* w, crdi_result* out)
 {
-    crdi_grid g;
-    crdi_grid_init(&g, w->cli->ctx, 5, 0x1c);
-    const char* const heads[] = {"algorithm", "loop", "phase margin", "delay margin",
-                                 "min |1 + L|"};
-    for (int i = 0; i < 5; i++) {
-        crdi_grid_add(&g, "%s", heads[i]);
-    }
-    for (int i = 0; i < w->count; i++) {
-        const candidate* c = &w->candidates[i];
-        const crdi_margins* m = &c->margins;
-        char delay[32];
-        crdi_grid_add(&g, "%s%s", c->name, i == w->best ? " *" : "");
-        crdi_grid_add(&g, "%s", !m->known ? "not linear" : m->stable ? "stable" : "UNSTABLE");
-        crdi_grid_add(&g, !m->known || isnan(m->phase) ? "-" : "%.4g deg", m->phase);
-        crdi_grid_add(&g, "%s",
-                      m->known && isfinite(m->delay) ? crdi_format_seconds(delay, m->delay) : "-");
-        crdi_grid_add(&g, m->known ? "%.4g" : "-", m->nearest);
-    }
-    printf("\n%s, the worst of k = %d .. %d\n", w->o->loop, w->link.k_low, w->link.k_high);
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
+    const crd_link* l = &w->link;
+    const crd_signal* s = &w->signal;
+    crdi_say(out,
+             "link: %lld packets, latency %.4g ms (%.4g .. %.4g), %.2g %% lost: k = %d, up to %d\n",
+             (long long)l->count, 1e3 * l->mean, 1e3 * l->low, 1e3 * l->high,
+             100 * (double)l->lost / (double)l->count, l->k_most, l->k_high);
+    crdi_say(out,
+             "signal: %s, %lld samples, macro step %g s; judged by the last %.0f %% of them\n\n",
+             s->name, (long long)s->count, s->step, 100 * unseen);
+    crdi_put(crdi_object(out, "link"), INT("packets", l->count), INT("lost", l->lost),
+             REAL("mean", l->mean), REAL("low", l->low), REAL("high", l->high), INT("k", l->k_most),
+             INT("k_max", l->k_high));
+    crdi_put(out, TEXT("signal", s->name), REAL("step", s->step));
+    put_candidates(w, out);
 }
 
-static crd_status print_json(const worker* w)
-{
-    const link* l = &w->link;
-    json_t* list = json_array();
-    for (int i = 0; i < w->count; i++) {
-        const candidate* c = &w->candidates[i];
-        json_array_append_new(list,
-                              json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "algorithm",
-                                        c->name, "C", crdi_json_number(100 * c->metrics.C), "M",
-                                        crdi_json_number(100 * c->metrics.M), "P",
-                                        crdi_json_number(100 * c->metrics.P), "rms",
-                                        crdi_json_number(c->metrics.rms), "worst",
-                                        crdi_json_number(c->metrics.worst), "margins",
-                                        crdi_margins_json(&c->margins), "chosen", i == w->best));
-    }
-    return crdi_json_print(
-        w->cli, json_pack("{s:{s:I, s:I, s:o, s:o, s:o, s:i, s:i}, s:s, s:o, s:o}", "link",
-                          "packets", (json_int_t)l->count, "lost", (json_int_t)l->lost, "mean",
-                          crdi_json_number(l->mean), "low", crdi_json_number(l->low), "high",
-                          crdi_json_number(l->high), "k", l->k_most, "k_max", l->k_high, "signal",
-                          w->recorded.name, "step", crdi_json_number(w->recorded.step),
-                          "candidates", list));
-}
-
-// The best one as a description: a designed one with its weights, the others by their names.
-static crd_status describe_best(worker* w, crd_text* out)
-{
-    const candidate* c = &w->candidates[w->best];
-    if (c->design_count > 0) {
-        return crdi_design_describe(w->recorded.name, w->recorded.step, c->designs, c->design_count,
-                                    out);
-    }
-    crdi_text_add(out, "{\n  \"element\": 1,\n  \"name\": ");
-    crdi_text_json(out, w->recorded.name);
-    crdi_text_add(out, ",\n  \"step\": ");
-    crdi_text_json_number(out, w->recorded.step);
-    crdi_text_add(out, ",\n  \"algorithm\": \"%s\",\n  \"latency-max\": %d\n}\n", c->name,
-                  c->options.k_max);
-    return out->failed ? CRD_E_MEMORY : CRD_OK;
-}
-
-static crd_status write_files(worker* w)
+static crd_status write_files(const worker* w, crdi_result* out)
 {
     const link_options* o = w->o;
     crd_context* ctx = w->cli->ctx;
+    const crd_link_candidate* best = &w->trial.candidates[w->best];
+    const char* label = o->output ? o->output : "element";
     crd_status st = CRD_OK;
     crd_element* e = NULL;
     crd_text text;
     crd_text_init(&text, ctx);
-    CRD_TRY(describe_best(w, &text));
-    CRD_TRY(
-        crd_element_parse(ctx, text.data, text.length, o->output ? o->output : "element", 1, &e));
+    CRD_TRY(crd_link_describe(best, w->signal.name, w->signal.step, &text));
+    CRD_TRY(crd_element_parse(ctx, text.data, text.length, label, 1, &e));
     if (o->output) {
         CRD_TRY(crdi_file_write(ctx, o->output, &text));
-        if (!o->common.json) { printf("\n%s: %s", o->output, w->candidates[w->best].name); }
+        crdi_say(out, "\n%s: %s", o->output, best->name);
     }
     if (o->fmu) {
-        CRD_TRY(
-            crdi_write_coupling_fmu(ctx, e, o->fmi + 2, o->output ? o->output : "element", o->fmu));
-        if (!o->common.json) { printf("\n%s: FMI %d.0", o->fmu, o->fmi + 2); }
+        CRD_TRY(crdi_write_coupling_fmu(ctx, e, o->fmi + 2, label, o->fmu));
+        crdi_say(out, "\n%s: FMI %d.0", o->fmu, o->fmi + 2);
     }
-    if (!o->common.json && (o->output || o->fmu)) { printf("\n"); }
+    if (o->output || o->fmu) { crdi_say(out, "\n"); }
 fail:
     crd_element_destroy(e);
     crd_text_clear(&text);
@@ -486,8 +261,25 @@ static crd_status check_outputs(const worker* w)
     const char *const written[] = {w->o->output, w->o->fmu}, *const read[] = {w->path, w->o->link};
     crd_status st = CRD_OK;
     for (int i = 0; i < 4; i++) {
-        if (!written[i / 2] || !read[i % 2]) { continue; }
+        if (!read[i % 2]) { continue; }
         CRD_TRY(crdi_check_output(w->cli->ctx, written[i / 2], read[i % 2]));
+    }
+fail:
+    return st;
+}
+
+static crd_status read_signal(worker* w)
+{
+    const link_options* o = w->o;
+    crd_context* ctx = w->cli->ctx;
+    const crdi_recorded_options r = {o->signal, o->step, o->from, o->to};
+    crd_status st = CRD_OK;
+    CRD_TRY(crdi_recorded_load(ctx, w->path, &r, &w->recorded));
+    CRD_TRY(crdi_recorded_without_gaps(&w->recorded, w->path));
+    w->signal = crdi_signal_of(&w->recorded);
+    if (w->signal.count < SAMPLES_LEAST) {
+        CRD_TRY(crdi_fail(ctx, CRD_E_RANGE, "%s: %lld samples, expected at least %d", w->path,
+                          (long long)w->signal.count, SAMPLES_LEAST));
     }
 fail:
     return st;
@@ -496,49 +288,31 @@ fail:
 static crd_status run_link(crdi_cli* cli, const void* options, const crdi_list* arguments,
                            crdi_result* out)
 {
-    (void)out;
-    worker* w = crdi_new(cli->ctx, sizeof *w);
-    if (!w) { return CRD_E_MEMORY; }
-    *w = (worker){.cli = cli, .o = options, .only = -1};
     const link_options* o = options;
-    crd_status st = CRD_OK;
-    crd_arena_init(&w->arena, cli->ctx);
-    CRD_TRY(check_words(cli, o, arguments));
-    const crdi_recorded_options r = {o->signal, o->step, o->from, o->to};
-    w->path = arguments->items[1];
-    CRD_TRY(check_outputs(w));
-    CRD_TRY(crdi_recorded_load(cli->ctx, w->path, &r, &w->recorded));
-    CRD_TRY(crdi_recorded_without_gaps(&w->recorded, w->path));
-    if (w->recorded.count < SAMPLES_LEAST) {
-        CRD_TRY(crdi_fail(cli->ctx, CRD_E_RANGE, "%s: %lld samples, expected at least %d", w->path,
-                          (long long)w->recorded.count, SAMPLES_LEAST));
-    }
-    CRD_TRY(o->link ? measured_link(w) : given_link(w));
-    CRD_TRY(look_at_link(w));
+    crd_status st = check_words(cli, o, arguments);
+    if (st < 0) { return st; }
+    worker w = {.cli = cli, .o = o, .path = arguments->items[1]};
+    crd_arena_init(&w.arena, cli->ctx);
+    CRD_TRY(check_outputs(&w));
+    CRD_TRY(read_signal(&w));
+    CRD_TRY(o->link ? measured_link(&w) : given_link(&w));
+    CRD_TRY(crd_link_examine(cli->ctx, &w.link, w.signal.step));
     // Judged by what the designs have not seen; the one that is written has seen everything, unless
     // a loop depends on it.
-    const int64_t first = (int64_t)((1 - unseen) * (double)w->recorded.count);
-    CRD_TRY(make_candidates(w, first));
-    CRD_TRY(try_all(w, first));
-    if (o->loop) { CRD_TRY(find_margins(w)); }
-    CRD_TRY(choose(w));
-    if (o->common.json) {
-        CRD_TRY(print_json(w));
-    } else {
-        print_report(w);
-        if (o->loop) { print_margins(w); }
-    }
+    const int64_t first = (int64_t)((1 - unseen) * (double)w.signal.count);
+    CRD_TRY(design_all(&w, first, -1));
+    CRD_TRY(try_all(&w, first));
+    if (o->loop) { CRD_TRY(find_margins(&w)); }
+    CRD_TRY(choose(&w));
+    put_report(&w, out);
     if (!o->loop) { // else the margins would be those of another element
-        w->only = w->best;
-        CRD_TRY(make_candidates(w, w->recorded.count));
+        CRD_TRY(design_all(&w, w.signal.count, w.best));
     }
-    CRD_TRY(write_files(w));
-    CRD_TRY(crdi_stdout_done(cli->ctx));
+    CRD_TRY(write_files(&w, out));
 fail:
-    clear_designs(w);
-    crdi_recorded_clear(&w->recorded);
-    crd_arena_clear(&w->arena);
-    crd_free(cli->ctx, w);
+    crd_link_trial_clear(&w.trial);
+    crdi_recorded_clear(&w.recorded);
+    crd_arena_clear(&w.arena);
     return st;
 }
 

@@ -15,68 +15,42 @@ typedef struct reproduce_options {
     bool quick;
 } reproduce_options;
 
-static void add_number(crdi_grid* g, double x)
+static void put_claims(const crdi_reproduction* r, const crdi_list* only, crdi_result* out)
 {
-    if (isnan(x)) {
-        crdi_grid_add(g, "%s", "-");
-    } else {
-        crdi_grid_add(g, "%.10g", x);
-    }
-}
-
-static void print_table(crdi_cli* cli, const crdi_reproduction* r, const crdi_list* only)
-{
-    static const char* const rules[] = {"", "at most ", "at least ", ""};
-    crdi_grid g;
-    crdi_grid_init(&g, cli->ctx, 7, 0x1c);
-    const char* const heads[] = {"",          "what",      "published", "ours",
-                                 "reference", "tolerance", "remark"};
-    for (int i = 0; i < 7; i++) {
-        crdi_grid_add(&g, "%s", heads[i]);
-    }
+    static const char* const bounds[] = {"", "at most ", "at least ", ""};
+    static const char* const rules[] = {"near", "at most", "at least", "shown"};
+    static const crdi_column columns[] = {{"", "verdict", ""},
+                                          {"what", "what", ""},
+                                          {">published", "published", "%.10g"},
+                                          {">ours", "ours", "%.10g"},
+                                          {">reference", "reference", "%.10g"},
+                                          {"tolerance", "accepted", ""},
+                                          {"remark", "remark", ""},
+                                          {0}};
+    crdi_say(out, "%s\n\n", r->paper);
+    crdi_put(out, TEXT("paper", r->paper));
+    crdi_result* list = crdi_array(out, "rows");
     for (int i = 0; i < r->claim_count; i++) {
         const crdi_claim* c = &r->claims[i];
         if (!crdi_match_any(only, c->id)) { continue; }
         const bool shown = c->rule == CRDI_CLAIM_SHOWN;
-        crdi_grid_add(&g, "%s", shown ? "" : c->ok ? "ok" : "MISS");
-        crdi_grid_add(&g, "%s", c->what);
-        add_number(&g, c->published);
-        add_number(&g, c->ours);
-        add_number(&g, c->reference);
-        if (shown) {
-            crdi_grid_add(&g, "%s", "not judged");
-        } else if (c->rule != CRDI_CLAIM_NEAR && c->tolerance == 0) {
-            crdi_grid_add(&g, "%sreference", rules[c->rule]);
-        } else {
-            crdi_grid_add(&g, "%s%.3g%s", rules[c->rule],
-                          c->relative ? 100 * c->tolerance : c->tolerance, c->relative ? " %" : "");
-        }
-        crdi_grid_add(&g, "%s", c->remark);
+        crdi_result* row = crdi_row(list);
+        crdi_put(row, TEXT("id", c->id), TEXT("what", c->what), REAL("published", c->published),
+                 REAL("ours", c->ours), REAL("reference", c->reference),
+                 REAL("tolerance", c->tolerance), BOOL("relative", c->relative),
+                 TEXT("rule", rules[c->rule]), BOOL("ok", c->ok), TEXT("remark", c->remark),
+                 CELL("verdict", shown   ? ""
+                                 : c->ok ? "ok"
+                                         : "MISS"));
+        const char* accepted = shown ? "not judged"
+                               : c->rule != CRDI_CLAIM_NEAR && c->tolerance == 0
+                                   ? crdi_worded(row, "%sreference", bounds[c->rule])
+                                   : crdi_worded(row, "%s%.3g%s", bounds[c->rule],
+                                                 c->relative ? 100 * c->tolerance : c->tolerance,
+                                                 c->relative ? " %" : "");
+        crdi_put(row, CELL("accepted", accepted));
     }
-    printf("%s\n\n", r->paper);
-    crdi_grid_print(&g, stdout, "");
-    crdi_grid_clear(&g);
-}
-
-static json_t* claim_json(const crdi_claim* c)
-{
-    static const char* const rules[] = {"near", "at most", "at least", "shown"};
-    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:s, s:b, s:s}", "id", c->id, "what",
-                     c->what, "published", crdi_json_number(c->published), "ours",
-                     crdi_json_number(c->ours), "reference", crdi_json_number(c->reference),
-                     "tolerance", crdi_json_number(c->tolerance), "relative", c->relative, "rule",
-                     rules[c->rule], "ok", c->ok, "remark", c->remark);
-}
-
-static crd_status print_json(crdi_cli* cli, const crdi_reproduction* r, const crdi_list* only)
-{
-    json_t* list = json_array();
-    for (int i = 0; i < r->claim_count; i++) {
-        if (crdi_match_any(only, r->claims[i].id)) {
-            json_array_append_new(list, claim_json(&r->claims[i]));
-        }
-    }
-    return crdi_json_print(cli, json_pack("{s:s, s:o}", "paper", r->paper, "rows", list));
+    crdi_show_table(out, list, columns, "");
 }
 
 // ---- figures -----------------------------------------------------------------------------------
@@ -197,7 +171,7 @@ fail:
 }
 
 static crd_status write_figures(crdi_cli* cli, const crdi_reproduction* r, const char* folder,
-                                bool quiet)
+                                crdi_result* out)
 {
     crd_status st = CRD_OK;
     if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
@@ -209,7 +183,7 @@ static crd_status write_figures(crdi_cli* cli, const crdi_reproduction* r, const
         char* picture = data ? crdi_format(cli->ctx, "%s/%s.svg", folder, f->id) : NULL;
         st = picture ? write_data(cli->ctx, f, data) : CRD_E_MEMORY;
         if (st >= 0) { st = draw_figure(cli->ctx, f, picture); }
-        if (st >= 0 && !quiet) { printf("%s and .svg: %s\n", data, f->title); }
+        if (st >= 0) { crdi_say(out, "%s and .svg: %s\n", data, f->title); }
         crd_free(cli->ctx, data);
         crd_free(cli->ctx, picture);
         if (st < 0) { return st; }
@@ -235,7 +209,8 @@ static crd_status check_only(crdi_cli* cli, const crdi_reproduction* r, const cr
     return CRD_OK;
 }
 
-static crd_status judge(crdi_cli* cli, const crdi_reproduction* r, const reproduce_options* o)
+static crd_status judge(crdi_cli* cli, const crdi_reproduction* r, const reproduce_options* o,
+                        crdi_result* out)
 {
     int rows = 0, missed = 0, shown = 0;
     const char* first = NULL;
@@ -251,12 +226,10 @@ static crd_status judge(crdi_cli* cli, const crdi_reproduction* r, const reprodu
             first = first ? first : r->claims[i].id;
         }
     }
-    if (!o->common.json) {
-        printf("\n%d of %d rows within their tolerance", rows - missed, rows);
-        printf(shown ? ", %d not judged\n" : "\n", shown);
-    }
-    const crd_status st = crdi_stdout_done(cli->ctx);
-    if (st < 0 || missed == 0) { return st; }
+    crdi_say(out, "\n%d of %d rows within their tolerance", rows - missed, rows);
+    if (shown) { crdi_say(out, ", %d not judged", shown); }
+    crdi_say(out, "\n");
+    if (missed == 0) { return CRD_OK; }
     return crdi_fail(cli->ctx, CRD_E_DIFFERENT, "%d row%s missed, the first is %s", missed,
                      missed > 1 ? "s are" : " is", first);
 }
@@ -264,20 +237,15 @@ static crd_status judge(crdi_cli* cli, const crdi_reproduction* r, const reprodu
 static crd_status run_reproduce(crdi_cli* cli, const void* options, const crdi_list* arguments,
                                 crdi_result* out)
 {
-    (void)out;
     const reproduce_options* o = options;
     crd_status st = CRD_OK;
     crdi_reproduction* r = NULL;
     const crdi_reproduce_options with = {.quick = o->quick};
     CRD_TRY(crdi_reproduce_with(cli->ctx, arguments->items[0], &with, &r));
     CRD_TRY(check_only(cli, r, &o->only));
-    if (o->common.json) {
-        CRD_TRY(print_json(cli, r, &o->only));
-    } else {
-        print_table(cli, r, &o->only);
-    }
-    if (o->figures) { CRD_TRY(write_figures(cli, r, o->figures, o->common.json)); }
-    CRD_TRY(judge(cli, r, o));
+    put_claims(r, &o->only, out);
+    if (o->figures) { CRD_TRY(write_figures(cli, r, o->figures, out)); }
+    CRD_TRY(judge(cli, r, o, out));
 fail:
     crdi_reproduction_destroy(r);
     return st;

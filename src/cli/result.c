@@ -114,6 +114,13 @@ crdi_result* crdi_row(crdi_result* array)
     return put_node(array, CRDI_VALUE_OBJECT, NULL);
 }
 
+crdi_result* crdi_whole_array(crdi_result* out)
+{
+    if (!out->root->json) { return crdi_array(out, NULL); }
+    out->value.kind = CRDI_VALUE_ARRAY;
+    return out;
+}
+
 void crdi_only_text(crdi_result* row)
 {
     if (row) { row->value.only_text = true; }
@@ -451,4 +458,21 @@ crd_status crdi_result_print(crdi_root* r)
     crd_arena_clear(&r->arena);
     crd_arena_init(&r->arena, ctx);
     return st;
+}
+
+crdi_result* crdi_line_begin(crdi_root* r, crd_context* ctx)
+{
+    crdi_result_init(r, ctx, true);
+    r->line = true;
+    return &r->result;
+}
+
+void crdi_line_print(crdi_root* r)
+{
+    crd_text out;
+    crd_text_init(&out, r->arena.ctx);
+    crdi_result_write(r, &out);
+    if (!out.failed) { fwrite(out.data, 1, out.length, stdout); } // flushed by who waits for it
+    crd_text_clear(&out);
+    crdi_result_clear(r);
 }

@@ -101,6 +101,10 @@ void crdi_result_write(const crdi_root* r, crd_text* out);
 // The same; what is put afterwards is another result, and nodes are gone. CRD_E_IO, CRD_E_MEMORY.
 crd_status crdi_result_print(crdi_root* r);
 
+// A line of JSON on standard output while the command runs: an event for other programs.
+crdi_result* crdi_line_begin(crdi_root* r, crd_context* ctx);
+void crdi_line_print(crdi_root* r); // clears it
+
 // The context of the command, for those who need memory of their own.
 crd_context* crdi_result_context(const crdi_result* o);
 
@@ -111,6 +115,8 @@ crdi_result* crdi_object(crdi_result* object, const char* key);
 crdi_result* crdi_object_if(crdi_result* object, const char* key, bool there); // null, NULL
 crdi_result* crdi_array(crdi_result* object, const char* key); // NULL: text only, for tables
 crdi_result* crdi_row(crdi_result* array);                     // an object
+// The result is not an object but a list: in JSON itself, in text for a table.
+crdi_result* crdi_whole_array(crdi_result* out);
 void crdi_put_texts(crdi_result* object, const char* key, const char* const* items, int count);
 void crdi_put_numbers(crdi_result* object, const char* key, const double* x, int64_t count);
 // An element of an array that is no object; its key is not used.

@@ -1,0 +1,265 @@
+// What the commands around signals share.
+#include "cli/signals.h"
+
+#include "cardan/system.h"
+
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+// ---- words -------------------------------------------------------------------------------------
+
+static crd_status bad_latency(crd_context* ctx, const char* text)
+{
+    return crdi_fail(
+        ctx, CRD_E_RANGE,
+        "--latency: '%s', expected macro steps (6), several of them (0,1,3 or 4..9, up "
+        "to %d), or a time (60 ms)",
+        text, CRD_LATENCY_MAX);
+}
+
+static bool parse_steps(const char* text, size_t length, int64_t* out)
+{
+    return crdi_parse_int64(text, length, out) && *out >= 0 && *out <= CRD_LATENCY_MAX;
+}
+
+// 1: a time in s; 0: no quantity with a unit; -1: another one
+static int parse_time(const char* text, double* seconds)
+{
+    crd_dimension dim;
+    bool bare;
+    if (!crd_quantity_parse(text, seconds, &dim, &bare) || bare) { return 0; }
+    return crd_dimension_equal(&dim, &(crd_dimension){.s = 1}) ? 1 : -1;
+}
+
+crd_status crdi_parse_latencies(crd_context* ctx, const char* text, double step,
+                                int out[CRDI_LATENCIES_MAX], int* count)
+{
+    const char* dots = strstr(text, "..");
+    int64_t first, last;
+    double seconds;
+    *count = 0;
+    if (dots) {
+        if (!parse_steps(text, (size_t)(dots - text), &first) ||
+            !parse_steps(dots + 2, strlen(dots + 2), &last) || first > last) {
+            return bad_latency(ctx, text);
+        }
+        for (int64_t k = first; k <= last; k++) {
+            out[(*count)++] = (int)k;
+        }
+        return CRD_OK;
+    }
+    const int is_time = parse_time(text, &seconds);
+    if (is_time) {
+        out[0] = is_time > 0 ? crd_latency_steps(seconds, step) : -1;
+        *count = 1;
+        return out[0] < 0 ? bad_latency(ctx, text) : CRD_OK;
+    }
+    for (const char* at = text;; at += strcspn(at, ",") + 1) {
+        const size_t length = strcspn(at, ",");
+        if (!parse_steps(at, length, &last) || *count == CRDI_LATENCIES_MAX ||
+            (*count > 0 && last <= out[*count - 1])) {
+            return bad_latency(ctx, text);
+        }
+        out[(*count)++] = (int)last;
+        if (!at[length]) { return CRD_OK; }
+    }
+}
+
+crd_status crdi_parse_latency(crd_context* ctx, const char* text, crd_loop_options* o)
+{
+    int k[CRDI_LATENCIES_MAX], count = 0;
+    double seconds;
+    if (!text) { return CRD_OK; }
+    if (parse_time(text, &seconds) > 0 && seconds >= 0) { // how many steps, the loop will say
+        o->latency = seconds;
+        return CRD_OK;
+    }
+    const crd_status st = crdi_parse_latencies(ctx, text, NAN, k, &count);
+    if (st < 0) { return st; }
+    if (count != 1) {
+        return crdi_fail(ctx, CRD_E_RANGE, "--latency: '%s', expected one latency here", text);
+    }
+    o->latency_steps = k[0];
+    return CRD_OK;
+}
+
+static bool frequency(const char* text, size_t length, const char* unit, double* out)
+{
+    double factor = 1;
+    if (unit[0]) {
+        if (strcmp(unit, "Hz") == 0) {
+            factor = 2 * M_PI;
+        } else if (strcmp(unit, "kHz") == 0) {
+            factor = 2000 * M_PI;
+        } else if (strcmp(unit, "rad/s") != 0) {
+            return false;
+        }
+    }
+    if (!crdi_parse_double(text, length, out)) { return false; }
+    *out *= factor;
+    return isfinite(*out);
+}
+
+crd_status crdi_parse_interval(crd_context* ctx, const char* option, const char* text,
+                               crd_interval* out)
+{
+    const char* dots = strstr(text, "..");
+    const char* second = dots ? dots + 2 : text;
+    const size_t number = crdi_number_prefix(second);
+    const char* unit = second + number;
+    unit += strspn(unit, " ");
+    bool good = frequency(second, number, unit, &out->hi);
+    out->lo = out->hi / 100;
+    if (good && dots) { good = frequency(text, (size_t)(dots - text), unit, &out->lo); }
+    if (good && out->lo >= 0 && out->lo < out->hi) { return CRD_OK; }
+    return crdi_fail(ctx, CRD_E_RANGE,
+                     "%s: '%s', expected two frequencies such as 0.1..10 rad/s or 0.02..2 Hz, the "
+                     "lower one first",
+                     option, text);
+}
+
+crd_signal crdi_signal_of(const crdi_recorded* r)
+{
+    return (crd_signal){.name = r->name, .y = r->y, .count = r->count, .step = r->step};
+}
+
+// ---- loops -------------------------------------------------------------------------------------
+
+static crd_status load_element(void* user, const char* text, crd_element** out)
+{
+    return crdi_load_element(user, text, out);
+}
+
+static bool has_ending(const char* path, const char* ending)
+{
+    const size_t n = strlen(path), k = strlen(ending);
+    return n > k && strcmp(path + n - k, ending) == 0;
+}
+
+// Is this a loop, or the description of a system?
+static crd_status is_loop(crd_context* ctx, const char* path, const crd_text* json, bool* out)
+{
+    crd_arena arena;
+    crdi_json* root = NULL;
+    crd_arena_init(&arena, ctx);
+    crd_status st =
+        crdi_json_parse(&arena, json->data, json->length, (crdi_json_source){path, 1}, &root);
+    *out = false;
+    if (st >= 0 && root->kind != CRDI_JSON_OBJECT) {
+        st =
+            crdi_fail(ctx, CRD_E_FORMAT, "%s:1: expected a mapping that begins with loop: 1", path);
+    }
+    for (const crdi_json* m = st < 0 ? NULL : root->first; m; m = m->next) {
+        *out = *out || strcmp(m->key, "loop") == 0;
+    }
+    crd_arena_clear(&arena);
+    return st;
+}
+
+crd_status crdi_loop_read(crd_context* ctx, const char* path, const crd_loop_options* options,
+                          double at, crd_loop_model* out)
+{
+    static const crdi_file_need need = {.what = "a loop", .most = 4 << 20, .pipes = true};
+    crd_status st = CRD_OK;
+    crd_loop_options o = *options;
+    crd_text file, json;
+    bool loop = false;
+    crd_text_init(&file, ctx);
+    crd_text_init(&json, ctx);
+    o.load = load_element;
+    o.load_user = ctx;
+    if (has_ending(path, ".yaml") || has_ending(path, ".yml") || has_ending(path, ".json")) {
+        CRD_TRY(crdi_file_read(ctx, path, &need, &file));
+        CRD_TRY(crd_yaml_to_json(ctx, file.data, file.length, (crd_place){path, 1}, &json));
+        CRD_TRY(is_loop(ctx, path, &json, &loop));
+    }
+    CRD_TRY(loop ? crd_loop_parse(ctx, json.data, json.length, path, &o, out)
+                 : crdi_loop_of_system(ctx, path, &o, at, out));
+fail:
+    crd_text_clear(&json);
+    crd_text_clear(&file);
+    return st;
+}
+
+crd_status crdi_loop_margins(crd_context* ctx, const char* path, const char* text, int k,
+                             crd_margins* out)
+{
+    crd_status st = CRD_OK;
+    crd_element* element = NULL;
+    crd_loop_model m = {0};
+    crd_loop_options o = crd_loop_defaults();
+    CRD_TRY(crdi_load_element(ctx, text, &element));
+    o.element = element;
+    o.latency_steps = k;
+    CRD_TRY(crdi_loop_read(ctx, path, &o, NAN, &m));
+    st = crd_analysis_margins(&m, out);
+    if (st < 0) { st = crdi_fail_in(ctx, st, "%s", path); }
+fail:
+    crd_loop_model_clear(&m);
+    crd_element_destroy(element);
+    return st;
+}
+
+void crdi_put_margins(crdi_result* row, const crd_margins* m)
+{
+    char delay[32];
+    crdi_result* o = crdi_object_if(row, "margins", m->known);
+    crdi_put(o, BOOL("stable", m->stable), REAL("phase_deg", m->phase), REAL("delay", m->delay),
+             REAL("nearest", m->nearest));
+    crdi_put(
+        row,
+        CELL("loop", !m->known   ? "not linear"
+                     : m->stable ? "stable"
+                                 : "UNSTABLE"),
+        CELL("phase", !m->known || isnan(m->phase) ? "-" : crdi_worded(row, "%.4g deg", m->phase)),
+        CELL("delay", m->known && isfinite(m->delay) ? crdi_format_seconds(delay, m->delay) : "-"),
+        CELL("nearest", m->known ? crdi_worded(row, "%.4g", m->nearest) : "-"));
+}
+
+// "+1.2 %", "-" unless finite
+const char* crdi_percent(crdi_result* row, double part)
+{
+    return isfinite(part) ? crdi_worded(row, "%s%.1f %%", part >= 0 ? "+" : "", 100 * part) : "-";
+}
+
+// ---- files -------------------------------------------------------------------------------------
+
+crd_status crdi_check_output(crd_context* ctx, const char* output, const char* recording)
+{
+    return output && crdi_same_file(output, recording)
+               ? crdi_fail(ctx, CRD_E_RANGE,
+                           "%s: this would overwrite the recording, expected another file", output)
+               : CRD_OK;
+}
+
+crd_status crdi_check_svg(crd_context* ctx, const char* path)
+{
+    const char* ending = path ? strrchr(path, '.') : NULL;
+    if (!path || (ending && strcasecmp(ending, ".svg") == 0)) { return CRD_OK; }
+    return crdi_fail(ctx, CRD_E_UNSUPPORTED,
+                     "%s: pictures are written as SVG, the name should end in .svg", path);
+}
+
+crd_status crdi_write_columns(crd_context* ctx, const char* path, const char* const* names,
+                              const double* const* columns, int column_count, int rows)
+{
+    crd_text t;
+    char number[32];
+    crd_text_init(&t, ctx);
+    for (int c = 0; c < column_count; c++) {
+        const bool quote = strpbrk(names[c], ",\"\n") != NULL;
+        crdi_text_add(&t, "%s%s%s%s", c ? "," : "", quote ? "\"" : "", names[c], quote ? "\"" : "");
+    }
+    crdi_text_put(&t, "\n", 1);
+    for (int r = 0; r < rows; r++) {
+        for (int c = 0; c < column_count; c++) {
+            if (c) { crdi_text_put(&t, ",", 1); }
+            crdi_text_put(&t, number, (size_t)crdi_format_double(number, columns[c][r]));
+        }
+        crdi_text_put(&t, "\n", 1);
+    }
+    const crd_status st = crdi_file_write(ctx, path, &t);
+    crd_text_clear(&t);
+    return st;
+}

@@ -1,0 +1,41 @@
+// What the commands around signals share (analyze, design, link, compensate, learn): latencies and
+// frequencies as words, loops out of files, and files that are written whole.
+#pragma once
+#include "cardan/analysis.h"
+#include "cli/cli.h"
+
+enum { CRDI_LATENCIES_MAX = CRD_LATENCY_MAX + 1 };
+
+// "6", "0,1,3,6", "4..9", or a time ("60 ms"), rounded up to steps; ascending in `out`.
+crd_status crdi_parse_latencies(crd_context* ctx, const char* text, double step,
+                                int out[CRDI_LATENCIES_MAX], int* count);
+// One latency, in steps or as a time, into `o`; NULL: none.
+crd_status crdi_parse_latency(crd_context* ctx, const char* text, crd_loop_options* o);
+// "0.1..10", "0.1..10 rad/s", "1..5 Hz"; one number is the upper end, the lower a hundredth of it.
+crd_status crdi_parse_interval(crd_context* ctx, const char* option, const char* text,
+                               crd_interval* out);
+
+crd_signal crdi_signal_of(const crdi_recorded* r); // borrowed; of one without gaps
+
+// A loop file or a system description, by its top-level key. Units of a system are linearised at
+// its start, or after a run to `at`.
+crd_status crdi_loop_read(crd_context* ctx, const char* path, const crd_loop_options* o, double at,
+                          crd_loop_model* out);
+// analyze_system.c: the latter.
+crd_status crdi_loop_of_system(crd_context* ctx, const char* path, const crd_loop_options* o,
+                               double at, crd_loop_model* out);
+// Margins of the loop in file `path` with an element, described by `text`, at latency k in it.
+crd_status crdi_loop_margins(crd_context* ctx, const char* path, const char* text, int k,
+                             crd_margins* out);
+// As JSON, null if they are not known, and as cells loop, phase, delay and nearest of tables.
+void crdi_put_margins(crdi_result* row, const crd_margins* m);
+
+// A change as it stands in tables: "+1.2 %".
+const char* crdi_percent(crdi_result* row, double part);
+
+// What is written must not be what is read.
+crd_status crdi_check_output(crd_context* ctx, const char* output, const char* recording);
+crd_status crdi_check_svg(crd_context* ctx, const char* path); // NULL, or ends in .svg
+// A table of numbers as CSV, column by column.
+crd_status crdi_write_columns(crd_context* ctx, const char* path, const char* const* names,
+                              const double* const* columns, int column_count, int rows);
