@@ -209,8 +209,8 @@ static crd_status check_only(crdi_cli* cli, const crdi_reproduction* r, const cr
     return CRD_OK;
 }
 
-static crd_status judge(crdi_cli* cli, const crdi_reproduction* r, const reproduce_options* o,
-                        crdi_result* out)
+static crd_status judge_claims(crdi_cli* cli, const crdi_reproduction* r,
+                               const reproduce_options* o, crdi_result* out)
 {
     int rows = 0, missed = 0, shown = 0;
     const char* first = NULL;
@@ -245,7 +245,7 @@ static crd_status run_reproduce(crdi_cli* cli, const void* options, const crdi_l
     CRD_TRY(check_only(cli, r, &o->only));
     put_claims(r, &o->only, out);
     if (o->figures) { CRD_TRY(write_figures(cli, r, o->figures, out)); }
-    CRD_TRY(judge(cli, r, o, out));
+    CRD_TRY(judge_claims(cli, r, o, out));
 fail:
     crdi_reproduction_destroy(r);
     return st;
@@ -261,10 +261,6 @@ static const crdi_option rows[] = {
     CRDI_JSON_OPTION("print {paper, rows: [{id, published, ours, reference, tolerance, ok, ...}]}"),
     CRDI_COMMON_OPTIONS,
 };
-static const char* const words[] = {
-    "baumann2024",       "baumann2020",       "glumac2023", "rodriguez2021-ch3",
-    "rodriguez2021-ch4", "rodriguez2021-ch5", NULL};
-
 const crdi_command crdi_command_reproduce = {
     .name = "reproduce",
     .arguments = "PAPER",
@@ -285,6 +281,6 @@ const crdi_command crdi_command_reproduce = {
     OPTIONS(rows, reproduce_options),
     .min_arguments = 1,
     .max_arguments = 1,
-    .words = words,
+    .words = crdi_papers,
     .run = run_reproduce,
 };

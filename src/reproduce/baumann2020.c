@@ -69,24 +69,15 @@ static crd_status design(crdi_reproduction* r)
                             "closed form; better than (20) in J, gain and norm"));
     CRD_TRY(crd_goal_optimal(r->ctx, &goal, best));
     CRD_TRY(crd_goal_quality(r->ctx, &goal, &(crd_linear){TAPS, K, best, NULL}, &q));
-    CRD_TRY(crdi_claim_add(r, &(crdi_claim){.id = "design.optimum",
+    CRD_TRY(crdi_claim_add(r, &CRDI_AT_MOST(NAN, q.J, 7.3e-9, .id = "design.optimum",
                                             .what = "optimum of the objective",
-                                            .published = NAN,
-                                            .ours = q.J,
-                                            .reference = 7.3e-9,
-                                            .rule = CRDI_CLAIM_AT_MOST,
-                                            .remark = "with a gain of 103: nobody would want it"}));
+                                            .remark = "with a gain of 103: nobody would want it")));
     CRD_TRY(crd_linear_make(r->ctx, &d, K, &flat));
     for (int i = 0; i < TAPS && st >= 0; i++) {
         char id[32], what[64];
         snprintf(id, sizeof id, "design.moment.a%d", i);
         snprintf(what, sizeof what, "moment design, a_%d", i);
-        st = crdi_claim_add(r, &(crdi_claim){.id = id,
-                                             .what = what,
-                                             .published = NAN,
-                                             .ours = flat.a[i],
-                                             .reference = moment[i],
-                                             .tolerance = 1e-8});
+        st = crdi_claim_add(r, &CRDI_NEAR(NAN, flat.a[i], moment[i], 1e-8, .id = id, .what = what));
     }
     crd_linear_clear(r->ctx, &flat);
 fail:
@@ -173,13 +164,9 @@ static crd_status claim_loop(crdi_reproduction* r, const loop_case* c)
     for (int i = 0; i < 4; i++) {
         snprintf(id[i], sizeof id[i], "oscillator.%s.%s", c->id, ids[i]);
         snprintf(what[i], sizeof what[i], "oscillator, %s: %s", c->name, texts[i]);
-        CRD_TRY(crdi_claim_add(r, &(crdi_claim){.id = id[i],
-                                                .what = what[i],
-                                                .published = i == 0 ? c->stable : NAN,
-                                                .ours = ours[i],
-                                                .reference = reference[i],
-                                                .tolerance = tolerance[i],
-                                                .relative = i == 3}));
+        CRD_TRY(crdi_claim_add(r, &CRDI_NEAR(i == 0 ? c->stable : NAN, ours[i], reference[i],
+                                             tolerance[i], .id = id[i], .what = what[i],
+                                             .relative = i == 3)));
     }
 fail:
     return st;
@@ -224,20 +211,11 @@ static crd_status loop_figures(crdi_reproduction* r)
             row[2 + 2 * e] = l.im;
         }
     }
-    CRD_TRY(crdi_figure_add(r, &(crdi_figure){.id = "fig5-7",
-                                              .title = "Open loop of the two-mass oscillator",
-                                              .columns = COLUMNS,
-                                              .names = bode_names,
-                                              .rows = CURVE,
-                                              .values = bode,
-                                              .kind = CRDI_FIGURE_BODE}));
-    CRD_TRY(crdi_figure_add(r, &(crdi_figure){.id = "fig6-8",
-                                              .title = "Nyquist curve near -1",
-                                              .columns = COLUMNS,
-                                              .names = curve_names,
-                                              .rows = CURVE,
-                                              .values = curve,
-                                              .kind = CRDI_FIGURE_CURVES}));
+    CRD_TRY(
+        crdi_figure_add(r, &CRDI_FIGURE("fig5-7", "Open loop of the two-mass oscillator", COLUMNS,
+                                        bode_names, CURVE, bode, .kind = CRDI_FIGURE_BODE)));
+    CRD_TRY(crdi_figure_add(r, &CRDI_FIGURE("fig6-8", "Nyquist curve near -1", COLUMNS, curve_names,
+                                            CURVE, curve, .kind = CRDI_FIGURE_CURVES)));
 fail:
     return st;
 }
@@ -285,8 +263,8 @@ static const stop_case stops[] = {
 };
 enum { STOPS = sizeof stops / sizeof *stops };
 
-static crd_status add(crdi_reproduction* r, const char* run, const char* part, const char* what,
-                      crdi_claim c)
+static crd_status claim_of_stop(crdi_reproduction* r, const char* run, const char* part,
+                                const char* what, crdi_claim c)
 {
     char id[64], text[160];
     snprintf(id, sizeof id, "stop.%s.%s", run, part);
@@ -304,12 +282,9 @@ static crd_status claim_impacts(crdi_reproduction* r, const crdi_stop_result* s)
         char part[24], what[48];
         snprintf(part, sizeof part, "impact%d", i + 1);
         snprintf(what, sizeof what, "time of impact %d, s", i + 1);
-        st = add(r, "reference", part, what,
-                 (crdi_claim){.published = i == 0 ? 4.5 : NAN,
-                              .ours = s->jumps[i].impact.t,
-                              .reference = times[i],
-                              .tolerance = 1e-6,
-                              .remark = i == 0 ? "the text rounds generously" : ""});
+        st = claim_of_stop(r, "reference", part, what,
+                           CRDI_NEAR(i == 0 ? 4.5 : NAN, s->jumps[i].impact.t, times[i], 1e-6,
+                                     .remark = i == 0 ? "the text rounds generously" : ""));
     }
     return st;
 }
@@ -322,37 +297,24 @@ static crd_status claim_stop(crdi_reproduction* r, const stop_case* c, const crd
     if (!c->a) { CRD_TRY(claim_impacts(r, s)); }
     if (c->a && !c->trains) {
         snprintf(what, sizeof what, "%s: estimate over height at the first jump", c->name);
-        CRD_TRY(add(r, c->id, "overshoot", what,
-                    (crdi_claim){.published = c->a == eq20 ? 6.5103 : NAN,
-                                 .ours = s->jumps[0].over,
-                                 .reference = c->over,
-                                 .tolerance = 1e-3}));
+        CRD_TRY(
+            claim_of_stop(r, c->id, "overshoot", what,
+                          CRDI_NEAR(c->a == eq20 ? 6.5103 : NAN, s->jumps[0].over, c->over, 1e-3)));
     }
     snprintf(what, sizeof what, "%s: hits the stop after 450 s", c->name);
     CRD_TRY(
-        add(r, c->id, "hits", what,
-            (crdi_claim){.published = c->hits, .ours = s->late_impacts > 0, .reference = c->hits}));
+        claim_of_stop(r, c->id, "hits", what, CRDI_NEAR(c->hits, s->late_impacts > 0, c->hits, 0)));
     snprintf(what, sizeof what, "%s: largest x1 after 450 s, m", c->name);
-    CRD_TRY(add(r, c->id, "amplitude", what,
-                (crdi_claim){.published = c->hits ? 0.1 : NAN,
-                             .ours = s->late_max,
-                             .reference = c->late_max,
-                             .tolerance = 0.02,
-                             .relative = true,
-                             .remark = "late impacts are chaotic"}));
+    CRD_TRY(claim_of_stop(r, c->id, "amplitude", what,
+                          CRDI_WITHIN(c->hits ? 0.1 : NAN, s->late_max, c->late_max, 0.02,
+                                      .remark = "late impacts are chaotic")));
     if (c->trains) {
-        CRD_TRY(add(r, c->id, "second", "learning: estimate over height at the second jump",
-                    (crdi_claim){.published = 1,
-                                 .ours = s->jumps[1].over,
-                                 .reference = 1.05,
-                                 .rule = CRDI_CLAIM_AT_MOST,
-                                 .remark = "does not overshoot any more"}));
-        CRD_TRY(add(r, c->id, "smooth", "learning: error between jumps over that before",
-                    (crdi_claim){.published = NAN,
-                                 .ours = s->smooth_rms / untrained,
-                                 .reference = 3,
-                                 .rule = CRDI_CLAIM_AT_MOST,
-                                 .remark = "plain training makes it 5 to 10"}));
+        CRD_TRY(claim_of_stop(
+            r, c->id, "second", "learning: estimate over height at the second jump",
+            CRDI_AT_MOST(1, s->jumps[1].over, 1.05, .remark = "does not overshoot any more")));
+        CRD_TRY(claim_of_stop(r, c->id, "smooth", "learning: error between jumps over that before",
+                              CRDI_AT_MOST(NAN, s->smooth_rms / untrained, 3,
+                                           .remark = "plain training makes it 5 to 10")));
     }
 fail:
     return st;

@@ -72,15 +72,10 @@ static crd_status table1(crdi_reproduction* r)
                 // The last printed digit is off by more than rounding or cutting explains.
                 const bool read_off = fabs(was - exact) > 0.0101;
                 CRD_TRY(crdi_claim_add(
-                    r, &(crdi_claim){.id = id,
-                                     .what = what,
-                                     .published = was,
-                                     .ours = 100 * (phase ? limits.phase : limits.magnitude),
-                                     .reference = exact,
-                                     .tolerance = 1e-8,
-                                     .relative = true,
-                                     .remark = read_off ? "printed as read from a grid of 0.1 rad/s"
-                                                        : ""}));
+                    r, &CRDI_WITHIN(was, 100 * (phase ? limits.phase : limits.magnitude), exact,
+                                    1e-8, .id = id, .what = what,
+                                    .remark = read_off ? "printed as read from a grid of 0.1 rad/s"
+                                                       : "")));
             }
         }
     }
@@ -116,13 +111,8 @@ static crd_status bode_figure(crdi_reproduction* r, const char* id, const char* 
             row[2 + 2 * e] = points[i].phase_deg;
         }
     }
-    CRD_TRY(crdi_figure_add(r, &(crdi_figure){.id = id,
-                                              .title = title,
-                                              .columns = columns,
-                                              .names = heads,
-                                              .rows = BODE_POINTS,
-                                              .values = values,
-                                              .kind = CRDI_FIGURE_BODE}));
+    CRD_TRY(crdi_figure_add(
+        r, &CRDI_FIGURE(id, title, columns, heads, BODE_POINTS, values, .kind = CRDI_FIGURE_BODE)));
 fail:
     return st;
 }
@@ -163,35 +153,19 @@ static crd_status figures4and5(crdi_reproduction* r)
         now[i] = i == 0 ? jump : -i;
     }
     const crdi_claim claims[] = {
-        {.id = "fig4.window",
-         .what = "A_w of the half Hann window of 8",
-         .published = 1.7778,
-         .ours = N / sum,
-         .reference = 16.0 / 9,
-         .tolerance = 1e-12},
-        {.id = "fig5.ramp",
-         .what = "D of a ramp of slope 1",
-         .published = NAN,
-         .ours = crd_spectrum_above(ramp),
-         .reference = 2.32967804,
-         .tolerance = 1e-8},
-        {.id = "fig5.step",
-         .what = "D of a unit step in the newest sample",
-         .published = NAN,
-         .ours = crd_spectrum_above(step),
-         .reference = 1.55008332,
-         .tolerance = 1e-8},
-        {.id = "fig5.ratio",
-         .what = "D at a discontinuity over D before it",
-         .published = 9.3,
-         .ours = crd_spectrum_above(now) / crd_spectrum_above(before),
-         .reference = 9.3,
-         .tolerance = 1e-6,
-         .remark = "the signal is not given: a ramp and a jump of 12.838217 of its steps"},
+        CRDI_ROW(.id = "fig4.window", .what = "A_w of the half Hann window of 8",
+                 .published = 1.7778, .ours = N / sum, .reference = 16.0 / 9, .tolerance = 1e-12),
+        CRDI_ROW(.id = "fig5.ramp", .what = "D of a ramp of slope 1", .published = NAN,
+                 .ours = crd_spectrum_above(ramp), .reference = 2.32967804, .tolerance = 1e-8),
+        CRDI_ROW(.id = "fig5.step", .what = "D of a unit step in the newest sample",
+                 .published = NAN, .ours = crd_spectrum_above(step), .reference = 1.55008332,
+                 .tolerance = 1e-8),
+        CRDI_ROW(.id = "fig5.ratio", .what = "D at a discontinuity over D before it",
+                 .published = 9.3, .ours = crd_spectrum_above(now) / crd_spectrum_above(before),
+                 .reference = 9.3, .tolerance = 1e-6,
+                 .remark = "the signal is not given: a ramp and a jump of 12.838217 of its steps"),
     };
-    for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
-        CRD_TRY(crdi_claim_add(r, &claims[i]));
-    }
+    CRD_TRY(crdi_claims_add(r, claims, sizeof claims / sizeof *claims));
     double rows[N][4];
     for (int n = 0; n < N; n++) { // oldest first, as drawn
         const double y = now[N - 1 - n], hann = 0.5 * (1 - cos(2 * pi * (n + 0.5) / N));
@@ -203,12 +177,8 @@ static crd_status figures4and5(crdi_reproduction* r)
     }
     static const char* const names[4] = {"sample", "signal", "shifted, half Hann window",
                                          "Hann window"};
-    CRD_TRY(crdi_figure_add(r, &(crdi_figure){.id = "fig4",
-                                              .title = "A discontinuity under the windows",
-                                              .columns = 4,
-                                              .names = names,
-                                              .rows = N,
-                                              .values = &rows[0][0]}));
+    CRD_TRY(crdi_figure_add(
+        r, &CRDI_FIGURE("fig4", "A discontinuity under the windows", 4, names, N, &rows[0][0])));
 fail:
     return st;
 }
@@ -272,46 +242,21 @@ static crd_status figure6(crdi_reproduction* r)
     const double smooth =
         (FIG6_K + 1) * (figure6_signal(FIG6_JUMP) - 1) - FIG6_K * figure6_signal(FIG6_JUMP - 1);
     const crdi_claim claims[] = {
-        {.id = "fig6.foh.factor",
-         .what = "FOH, k = 3: estimate over height at a jump",
-         .published = 4,
-         .ours = estimate[0][at] - smooth,
-         .reference = 4,
-         .tolerance = 1e-9},
-        {.id = "fig6.foh.bad",
-         .what = "FOH, k = 3: steps with a large error",
-         .published = 1,
-         .ours = bad_steps(estimate[0]),
-         .reference = 1,
-         .tolerance = 0},
-        {.id = "fig6.eros.bad",
-         .what = "EROS, k = 3: steps with a large error",
-         .published = 5,
-         .ours = bad_steps(estimate[1]),
-         .reference = 5,
-         .tolerance = 0},
-        {.id = "fig6.switch.bad",
-         .what = "EROS with switching: steps with a large error",
-         .published = 0,
-         .ours = bad_steps(estimate[3]),
-         .reference = 0,
-         .tolerance = 0},
-        {.id = "fig6.switch.zoh",
-         .what = "EROS with switching: steps with ZOH",
-         .published = 1,
-         .ours = used[3][CRD_ACTIVE_ZOH],
-         .reference = 1,
-         .tolerance = 0},
-        {.id = "fig6.switch.foh",
-         .what = "EROS with switching: steps with FOH",
-         .published = 4,
-         .ours = used[3][CRD_ACTIVE_FOH],
-         .reference = 4,
-         .tolerance = 0},
+        CRDI_ROW(.id = "fig6.foh.factor", .what = "FOH, k = 3: estimate over height at a jump",
+                 .published = 4, .ours = estimate[0][at] - smooth, .reference = 4,
+                 .tolerance = 1e-9),
+        CRDI_ROW(.id = "fig6.foh.bad", .what = "FOH, k = 3: steps with a large error",
+                 .published = 1, .ours = bad_steps(estimate[0]), .reference = 1, .tolerance = 0),
+        CRDI_ROW(.id = "fig6.eros.bad", .what = "EROS, k = 3: steps with a large error",
+                 .published = 5, .ours = bad_steps(estimate[1]), .reference = 5, .tolerance = 0),
+        CRDI_ROW(.id = "fig6.switch.bad", .what = "EROS with switching: steps with a large error",
+                 .published = 0, .ours = bad_steps(estimate[3]), .reference = 0, .tolerance = 0),
+        CRDI_ROW(.id = "fig6.switch.zoh", .what = "EROS with switching: steps with ZOH",
+                 .published = 1, .ours = used[3][CRD_ACTIVE_ZOH], .reference = 1, .tolerance = 0),
+        CRDI_ROW(.id = "fig6.switch.foh", .what = "EROS with switching: steps with FOH",
+                 .published = 4, .ours = used[3][CRD_ACTIVE_FOH], .reference = 4, .tolerance = 0),
     };
-    for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
-        CRD_TRY(crdi_claim_add(r, &claims[i]));
-    }
+    CRD_TRY(crdi_claims_add(r, claims, sizeof claims / sizeof *claims));
     for (int n = 0; n < FIG6_N; n++) {
         rows[n][0] = n;
         rows[n][1] = figure6_signal(n);
@@ -321,12 +266,8 @@ static crd_status figure6(crdi_reproduction* r)
     }
     static const char* const names[6] = {"macro step", "signal",         "FOH",
                                          "EROS",       "FOH, switching", "EROS, switching"};
-    CRD_TRY(crdi_figure_add(r, &(crdi_figure){.id = "fig6",
-                                              .title = "A jump, k = 3, without and with switching",
-                                              .columns = 6,
-                                              .names = names,
-                                              .rows = FIG6_N,
-                                              .values = &rows[0][0]}));
+    CRD_TRY(crdi_figure_add(r, &CRDI_FIGURE("fig6", "A jump, k = 3, without and with switching", 6,
+                                            names, FIG6_N, &rows[0][0])));
 fail:
     return st;
 }
@@ -370,14 +311,8 @@ static crd_status claim_peak(crdi_reproduction* r, const char* id, const char* n
         snprintf(full, sizeof full, "fig9.%s.%s", id, i ? "omega" : "gain");
         snprintf(what, sizeof what, "%s, k = 6: %s", name,
                  i ? "where its gain is largest, rad/s" : "largest gain");
-        st = crdi_claim_add(r, &(crdi_claim){.id = full,
-                                             .what = what,
-                                             .published = published[i],
-                                             .ours = i ? peak.omega : peak.gain,
-                                             .reference = reference[i],
-                                             .tolerance = tolerance,
-                                             .relative = true,
-                                             .remark = remark});
+        st = crdi_claim_add(r, &CRDI_WITHIN(published[i], i ? peak.omega : peak.gain, reference[i],
+                                            tolerance, .id = full, .what = what, .remark = remark));
     }
     return st;
 }
@@ -431,13 +366,8 @@ static crd_status figure9_spectrum(crdi_reproduction* r)
     }
     static const char* const names[2] = {"omega [rad/s]", "power density [Nm^2 s]"};
     if (st >= 0) {
-        st = crdi_figure_add(r, &(crdi_figure){.id = "fig9a",
-                                               .title = "Spectrum of the torque (synthetic)",
-                                               .columns = 2,
-                                               .names = names,
-                                               .rows = s.bins,
-                                               .values = rows,
-                                               .log_y = true});
+        st = crdi_figure_add(r, &CRDI_FIGURE("fig9a", "Spectrum of the torque (synthetic)", 2,
+                                             names, s.bins, rows, .log_y = true));
     }
     crd_spectrum_clear(r->ctx, &s);
     return st;
@@ -455,38 +385,20 @@ static crd_status optimum(crdi_reproduction* r, double optimal[TAPS], double bou
     CRD_TRY(crd_goal_quality(r->ctx, &goal, &(crd_linear){TAPS, CRDI_TORQUE_K, optimal, NULL}, &q));
     CRD_TRY(crd_goal_quality(r->ctx, &goal, &zoh, &hold));
     const crdi_claim claims[] = {
-        {.id = "design.j",
-         .what = "optimum of the objective, k = 6, m = 9",
-         .published = NAN,
-         .ours = q.J,
-         .reference = 0.130515,
-         .tolerance = 2.5e-5,
-         .remark = "between 0.13049 and 0.13054"},
-        {.id = "design.phase",
-         .what = "mean phase error in the band, deg",
-         .published = NAN,
-         .ours = q.J_p_deg,
-         .reference = 12.468,
-         .tolerance = 1e-3,
-         .relative = true},
-        {.id = "design.zoh",
-         .what = "objective of ZOH",
-         .published = NAN,
-         .ours = hold.J,
-         .reference = 0.192273,
-         .tolerance = 1e-5,
-         .relative = true},
-        {.id = "design.gain",
-         .what = "change of the phase error against ZOH, %",
-         .published = -35,
-         .ours = 100 * (q.J_p_deg / hold.J_p_deg - 1),
-         .reference = -33.7,
-         .tolerance = 0.1,
-         .remark = "the change of the combined error in the paper's Table 2"},
+        CRDI_ROW(.id = "design.j", .what = "optimum of the objective, k = 6, m = 9",
+                 .published = NAN, .ours = q.J, .reference = 0.130515, .tolerance = 2.5e-5,
+                 .remark = "between 0.13049 and 0.13054"),
+        CRDI_ROW(.id = "design.phase", .what = "mean phase error in the band, deg",
+                 .published = NAN, .ours = q.J_p_deg, .reference = 12.468, .tolerance = 1e-3,
+                 .relative = true),
+        CRDI_ROW(.id = "design.zoh", .what = "objective of ZOH", .published = NAN, .ours = hold.J,
+                 .reference = 0.192273, .tolerance = 1e-5, .relative = true),
+        CRDI_ROW(.id = "design.gain", .what = "change of the phase error against ZOH, %",
+                 .published = -35, .ours = 100 * (q.J_p_deg / hold.J_p_deg - 1), .reference = -33.7,
+                 .tolerance = 0.1,
+                 .remark = "the change of the combined error in the paper's Table 2"),
     };
-    for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
-        CRD_TRY(crdi_claim_add(r, &claims[i]));
-    }
+    CRD_TRY(crdi_claims_add(r, claims, sizeof claims / sizeof *claims));
 fail:
     crd_linear_clear(r->ctx, &zoh);
     return st;
@@ -510,106 +422,27 @@ typedef struct torque_case {
 } torque_case;
 
 static const torque_case torque_cases[] = {
-    {"zoh",
-     "ZOH",
-     FIXED,
-     CRD_METHOD_ZOH,
-     0,
-     {4.53, 0.01, 4.53},
-     {4.483569, 4.489026, 5.214881},
-     1e-6,
-     "",
-     {0.118905078664, 4.481992517397}},
-    {"foh",
-     "FOH",
-     FIXED,
-     CRD_METHOD_FOH,
-     0,
-     {4.43, 0.86, 4.35},
-     {3.784368, 3.909161, 10.953338},
-     1e-6,
-     "",
-     {-1.320529068971, 3.546497193389}},
-    {"eros",
-     "EROS",
-     FIXED,
-     CRD_METHOD_EROS,
-     0,
-     {6.54, 2.12, 6.18},
-     {6.914798, 7.070470, 17.525848},
-     1e-6,
-     "",
-     {-2.397852348445, 6.485733638466}},
-    {"foh.switch",
-     "FOH with switching",
-     SWITCHED,
-     CRD_METHOD_FOH,
-     0,
-     {4.24, 0.79, 4.17},
-     {3.784368, 3.909161, 5.096866},
-     1e-6,
-     "",
-     {0, 0}},
-    {"eros.switch",
-     "EROS with switching",
-     SWITCHED,
-     CRD_METHOD_EROS,
-     0,
-     {4.21, 0.88, 4.11},
-     {6.914798, 7.070470, 7.385768},
-     1e-6,
-     "a filtered shift is no discontinuity; -7 % of the paper not reproduced",
-     {0, 0}},
-    {"optimal",
-     "optimized",
-     OPTIMAL,
-     0,
-     0,
-     {2.94, 0.65, 2.87},
-     {2.947028, 3.712266, NAN},
-     2e-3,
-     "the optimum is flat: its weights differ from run to run of a solver",
-     {0, 0}},
-    {"trained",
-     "optimized and trained",
-     TRAINED,
-     0,
-     0,
-     {2.71, 0.67, 2.62},
-     {2.71, NAN, NAN},
-     0,
-     "1.83 to 2.67 in another program",
-     {0, 0}},
-    {"bounded",
-     "optimized within bounds",
-     BOUNDED,
-     0,
-     0,
-     {NAN, NAN, NAN},
-     {NAN, 3.212944, NAN},
-     1e-3,
-     "",
-     {0, 0}},
-    {"wiener9",
-     "Wiener, m = 9",
-     FIXED,
-     CRD_METHOD_WIENER,
-     9,
-     {NAN, NAN, NAN},
-     {NAN, 2.863191, NAN},
-     1e-6,
-     "",
-     {0, 0}},
-    {"wiener25",
-     "Wiener, m = 25",
-     FIXED,
-     CRD_METHOD_WIENER,
-     25,
-     {NAN, NAN, NAN},
-     {NAN, 2.656617, NAN},
-     1e-6,
-     "",
-     {0, 0}},
+    CRDI_ROW("zoh", "ZOH", FIXED, CRD_METHOD_ZOH, 0, {4.53, 0.01, 4.53},
+             {4.483569, 4.489026, 5.214881}, 1e-6, "", {0.118905078664, 4.481992517397}),
+    CRDI_ROW("foh", "FOH", FIXED, CRD_METHOD_FOH, 0, {4.43, 0.86, 4.35},
+             {3.784368, 3.909161, 10.953338}, 1e-6, "", {-1.320529068971, 3.546497193389}),
+    CRDI_ROW("eros", "EROS", FIXED, CRD_METHOD_EROS, 0, {6.54, 2.12, 6.18},
+             {6.914798, 7.070470, 17.525848}, 1e-6, "", {-2.397852348445, 6.485733638466}),
+    CRDI_ROW("foh.switch", "FOH with switching", SWITCHED, CRD_METHOD_FOH, 0, {4.24, 0.79, 4.17},
+             {3.784368, 3.909161, 5.096866}, 1e-6, "", {0, 0}),
+    CRDI_ROW("eros.switch", "EROS with switching", SWITCHED, CRD_METHOD_EROS, 0, {4.21, 0.88, 4.11},
+             {6.914798, 7.070470, 7.385768}, 1e-6,
+             "a filtered shift is no discontinuity; -7 % of the paper not reproduced", {0, 0}),
+    CRDI_ROW("optimal", "optimized", OPTIMAL, 0, 0, {2.94, 0.65, 2.87}, {2.947028, 3.712266, NAN},
+             2e-3, "the optimum is flat: its weights differ from run to run of a solver", {0, 0}),
+    CRDI_ROW("trained", "optimized and trained", TRAINED, 0, 0, {2.71, 0.67, 2.62},
+             {2.71, NAN, NAN}, 0, "1.83 to 2.67 in another program", {0, 0}),
+    CRDI_ROW("bounded", "optimized within bounds", BOUNDED, 0, 0, {NAN, NAN, NAN},
+             {NAN, 3.212944, NAN}, 1e-3, "", {0, 0}),
+    CRDI_ROW("wiener9", "Wiener, m = 9", FIXED, CRD_METHOD_WIENER, 9, {NAN, NAN, NAN},
+             {NAN, 2.863191, NAN}, 1e-6, "", {0, 0}),
+    CRDI_ROW("wiener25", "Wiener, m = 25", FIXED, CRD_METHOD_WIENER, 25, {NAN, NAN, NAN},
+             {NAN, 2.656617, NAN}, 1e-6, "", {0, 0}),
 };
 enum { TORQUE_CASES = sizeof torque_cases / sizeof *torque_cases };
 
@@ -671,13 +504,9 @@ static crd_status claim_parts(crdi_reproduction* r, const torque_case* c, const 
         char id[64], what[128];
         snprintf(id, sizeof id, "table2.%s.s1.%c", c->id, i ? 'P' : 'M');
         snprintf(what, sizeof what, "%s: 100 %s, filtered shift", c->name, i ? "P" : "|M|");
-        st = crdi_claim_add(r, &(crdi_claim){.id = id,
-                                             .what = what,
-                                             .published = c->published[1 + i],
-                                             .ours = 100 * (i ? m->P : fabs(m->M)),
-                                             .reference = fabs(c->parts[i]),
-                                             .tolerance = c->tolerance,
-                                             .relative = true});
+        st = crdi_claim_add(r,
+                            &CRDI_WITHIN(c->published[1 + i], 100 * (i ? m->P : fabs(m->M)),
+                                         fabs(c->parts[i]), c->tolerance, .id = id, .what = what));
     }
     return st;
 }
@@ -717,8 +546,8 @@ fail:
 }
 
 // The network that the previous run has taught: from the optimal weights, two cycles of 100 epochs.
-static crd_status train(crd_context* ctx, const double* y, const double optimal[TAPS],
-                        crd_network* out)
+static crd_status train_network(crd_context* ctx, const double* y, const double optimal[TAPS],
+                                crd_network* out)
 {
     crd_training t = crd_training_defaults();
     t.k = CRDI_TORQUE_K;
@@ -752,15 +581,11 @@ static crd_status claim_auto(crdi_reproduction* r, double y[3][CRDI_TORQUE_SAMPL
         CRD_TRY(torque_error(r->ctx, crd_coupling_defaults(), y[s], estimate, &m));
         const double change = 100 * (m.C / zoh[s] - 1);
         CRD_TRY(crdi_claim_add(
-            r, &(crdi_claim){.id = id,
+            r, &CRDI_AT_MOST(s == 0 ? -40 : NAN, change, goal[s], .id = id,
                              .what = s == 0   ? "auto: change of C, filtered shift, %"
                                      : s == 1 ? "auto: change of C, filtered shift, noise, %"
                                               : "auto: change of C, hard shift, noise, %",
-                             .published = s == 0 ? -40 : NAN,
-                             .ours = change,
-                             .reference = goal[s],
-                             .rule = CRDI_CLAIM_AT_MOST,
-                             .remark = s == 0 ? "the paper's best is its trained network" : ""}));
+                             .remark = s == 0 ? "the paper's best is its trained network" : "")));
     }
 fail:
     return st;
@@ -779,7 +604,7 @@ static crd_status table2(crdi_reproduction* r, const double optimal[TAPS],
     crdi_torque(y[0], false, false);
     crdi_torque(y[1], false, true);
     crdi_torque(y[2], true, true);
-    CRD_TRY(train(r->ctx, y[0], optimal, &network));
+    CRD_TRY(train_network(r->ctx, y[0], optimal, &network));
     double zoh[3] = {0};
     for (int i = 0; i < TORQUE_CASES; i++) {
         const torque_case* c = &torque_cases[i];

@@ -290,7 +290,7 @@ crdi_benchmark_options crdi_benchmark_defaults(const char* system, double step)
 
 // ---- the reference: the system without a cut ---------------------------------------------------
 
-static void whole(const crdi_benchmark* s, double t, const double* x, double* dx)
+static void whole_system(const crdi_benchmark* s, double t, const double* x, double* dx)
 {
     double y[SIGNALS], f[FORCES];
     s->motion(x + s->n1, y);
@@ -304,7 +304,7 @@ static void series_step(const crdi_benchmark* s, double* x, double h)
     double term[ALL], next[ALL];
     memcpy(term, x, sizeof term);
     for (int j = 1; j <= 24; j++) { // linear: derivatives by repeated application
-        whole(s, 0, term, next);
+        whole_system(s, 0, term, next);
         for (int i = 0; i < s->n1 + s->n2; i++) {
             term[i] = next[i] * h / j;
             x[i] += term[i];
@@ -321,7 +321,7 @@ static void rk4_step(const crdi_benchmark* s, double t, double* x, double h)
         for (int i = 0; i < n; i++) {
             y[i] = j == 0 ? x[i] : x[i] + part[j] * h * k[j - 1][i];
         }
-        whole(s, t + part[j] * h, y, k[j]);
+        whole_system(s, t + part[j] * h, y, k[j]);
     }
     for (int i = 0; i < n; i++) {
         x[i] += h / 6 * (k[0][i] + 2 * k[1][i] + 2 * k[2][i] + k[3][i]);
@@ -446,7 +446,7 @@ static void step_both_accurately(cosimulation* c, double t)
     accurate_step(s, true, t, c->x2, f, c->H);
 }
 
-static void remember(cosimulation* c)
+static void remember_outputs(cosimulation* c)
 {
     const int n = c->o->system->forces;
     for (int i = 0; i < 2 * n; i++) {
@@ -512,7 +512,7 @@ static void exchange(cosimulation* c)
     crd_bond_step_axes(&c->o->bond, &c->bond, c->H, c->H, s->forces, c->axes);
 }
 
-static crd_status check(crd_context* ctx, const crdi_benchmark_options* o)
+static crd_status check_benchmark(crd_context* ctx, const crdi_benchmark_options* o)
 {
     if (!o->system) { return crdi_fail(ctx, CRD_E_NOT_FOUND, "no such benchmark system"); }
     const double H = fmax(o->step1, o->step2), h = fmin(o->step1, o->step2);
@@ -534,7 +534,8 @@ static crd_status check(crd_context* ctx, const crdi_benchmark_options* o)
     return CRD_OK;
 }
 
-static void watch(const cosimulation* c, double t, const double* x, crdi_benchmark_result* out)
+static void watch_errors(const cosimulation* c, double t, const double* x,
+                         crdi_benchmark_result* out)
 {
     const crdi_benchmark* s = c->o->system;
     double p[2], q[2];
@@ -554,7 +555,7 @@ static void watch(const cosimulation* c, double t, const double* x, crdi_benchma
 crd_status crdi_benchmark_run(crd_context* ctx, const crdi_benchmark_options* opt,
                               crdi_benchmark_result* out)
 {
-    const crd_status st = check(ctx, opt);
+    const crd_status st = check_benchmark(ctx, opt);
     if (st < 0) { return st; }
     const crdi_benchmark* s = opt->system;
     cosimulation c = {.o = opt, .H = fmax(opt->step1, opt->step2)};
@@ -565,12 +566,12 @@ crd_status crdi_benchmark_run(crd_context* ctx, const crdi_benchmark_options* op
     s->motion(c.x2, c.y);
     memcpy(c.z, c.x1, sizeof c.z);
     s->force(s, c.x1, c.y, c.f);
-    remember(&c);
+    remember_outputs(&c);
     look_at_bond(&c);
     crd_bond_start_axes(&c.bond, s->forces, c.axes);
     *out = (crdi_benchmark_result){
         .steps = (int64_t)(opt->until / c.H + 1e-9), .power_max = -INFINITY, .power_min = INFINITY};
-    watch(&c, 0, x, out);
+    watch_errors(&c, 0, x, out);
     while (c.k < out->steps) {
         const double t = (double)c.k * c.H;
         if (opt->accurate) {
@@ -581,12 +582,12 @@ crd_status crdi_benchmark_run(crd_context* ctx, const crdi_benchmark_options* op
         }
         reference_step(s, t, x, c.H);
         exchange(&c);
-        if (opt->accurate) { remember(&c); }
+        if (opt->accurate) { remember_outputs(&c); }
         c.k++;
         out->residual += c.bond.power * c.H;
         out->power_max = fmax(out->power_max, c.bond.power);
         out->power_min = fmin(out->power_min, c.bond.power);
-        watch(&c, (double)c.k * c.H, x, out);
+        watch_errors(&c, (double)c.k * c.H, x, out);
     }
     out->gain = out->energy / out->exact - 1;
     out->rms[0] = sqrt(out->rms[0] / (double)(out->steps + 1));

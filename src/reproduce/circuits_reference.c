@@ -87,7 +87,7 @@ static double source(double t)
 }
 
 // v(w1), and the sum of both diodes' conductances
-static double drive(double s, double E, double* conductance)
+static double drive_reference(double s, double E, double* conductance)
 {
     double u = log(0.5 * s / Io), w1 = 0.5 * s, w2 = w1; // u: ln(w2 / Io)
     // The mismatch falls with u and bends down, so from |E| = 0 Newton comes down without a jump.
@@ -108,7 +108,7 @@ static double rate(double t, double y, double* slope)
 {
     const double L = 0.1, R = 10, s = 2 * Io * exp(y), E = fabs(source(t));
     double conductance;
-    const double force = E - 2 * drive(s, E, &conductance) - R * (s - 2 * Io);
+    const double force = E - 2 * drive_reference(s, E, &conductance) - R * (s - 2 * Io);
     *slope = (-2 / conductance - R - force / s) / L;
     return force / (L * s);
 }
@@ -196,7 +196,7 @@ static crd_status rectifier(const crdi_bench* b, crdi_samples* out)
         }
         const double s = 2 * Io * exp(y), E = source(end);
         double conductance;
-        const double v = drive(s, fabs(E), &conductance);
+        const double v = drive_reference(s, fabs(E), &conductance);
         out->y[i] = E >= 0 ? v : v + E;
         out->z[i] = s - 2 * Io;
     }
@@ -236,7 +236,7 @@ static double through_gap(double rotor, double yoke, double* gap)
     return q;
 }
 
-static void heat(const double* T, double* gap, double* rates)
+static void heat_flow(const double* T, double* gap, double* rates)
 {
     const double q = through_gap(T[ROTOR], T[YOKE], gap), inner = (T[AXIS] - T[ROTOR]) / 0.025;
     const double wire = (T[COPPER] - T[YOKE]) / 0.051, yoke = (T[YOKE] - T[HOUSING]) / 0.0025;
@@ -265,7 +265,7 @@ static void runge_kutta(double* T, double* gap, double h)
         for (int i = 0; i < STATES; i++) {
             x[i] = T[i] + at[stage] * h * k[i];
         }
-        heat(x, gap, k);
+        heat_flow(x, gap, k);
         for (int i = 0; i < STATES; i++) {
             sum[i] += weight[stage] * k[i];
         }

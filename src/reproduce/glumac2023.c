@@ -28,17 +28,6 @@ static const char* solver_name(bool euler)
     return euler ? "euler" : "analytic";
 }
 
-static crd_status claim(crdi_reproduction* r, const char* family, const char* last,
-                        const char* subject, const char* what, crdi_claim c)
-{
-    char id[96], text[192];
-    snprintf(id, sizeof id, "%s.%s", family, last);
-    snprintf(text, sizeof text, "%s: %s", subject, what);
-    c.id = id;
-    c.what = text;
-    return crdi_claim_add(r, &c);
-}
-
 // ---- orders (Figures 5 and 6) ------------------------------------------------------------------
 
 // Least-squares slopes of ln RMS over ln H, H = 10^-3, 10^-2.8 ... 10^-1.
@@ -72,24 +61,24 @@ typedef struct slope_case {
 } slope_case;
 
 static const slope_case slopes[] = {
-    {CRD_DEFECT_STRICT, false, 0, 0, {1.0137, 1.0036, 1.0038, 0.9966, 1.0091, 0.9995}},
-    {CRD_DEFECT_STRICT, false, 1, 1, {1.9986, 2.0070, 2.0008, 1.9896, 1.9987, 2.0183}},
-    {CRD_DEFECT_STRICT, false, 2, 2, {2.9939, 3.0066, 2.9726, 2.9856, 2.9928, 2.9800}},
-    {CRD_DEFECT_STRICT, true, 0, 0, {0.9954, 1.0042, 1.0042, 1.0002, 1.0077, 1.0001}},
-    {CRD_DEFECT_STRICT, true, 1, 1, {NAN, NAN, 1.9905, 1.9789, 1.0124, 0.9940}},
-    {CRD_DEFECT_STRICT, true, 2, 2, {NAN, NAN, 1.9917, 1.9863, 1.0127, 0.9943}},
-    {CRD_DEFECT_PROGRAM, false, 0, 0, {1.0152, 1.0009, 1.0010, 1.0091, 1.0028, 1.0005}},
-    {CRD_DEFECT_PROGRAM, false, 1, 1, {2.1481, 1.9959, 1.4986, 1.5057, 1.4990, 1.9947}},
-    {CRD_DEFECT_PROGRAM, false, 2, 2, {2.9703, 3.0706, 1.4986, 1.5091, 1.4995, 1.9943}},
-    {CRD_DEFECT_PROGRAM, true, 0, 0, {0.9971, 1.0015, 1.0015, 0.9971, 1.0012, 1.0008}},
-    {CRD_DEFECT_PROGRAM, true, 1, 1, {NAN, NAN, 1.4988, 1.4988, 1.2281, 0.9988}},
-    {CRD_DEFECT_PROGRAM, true, 2, 2, {NAN, NAN, 1.4988, 1.4988, 1.2281, 0.9988}},
-    {CRD_DEFECT_STRICT, false, 0, 1, {0}},
-    {CRD_DEFECT_STRICT, false, 0, 2, {0}},
-    {CRD_DEFECT_STRICT, false, 1, 0, {0}},
-    {CRD_DEFECT_STRICT, false, 2, 0, {0}},
-    {CRD_DEFECT_STRICT, false, 1, 2, {0}},
-    {CRD_DEFECT_STRICT, false, 2, 1, {0}},
+    CRDI_ROW(CRD_DEFECT_STRICT, false, 0, 0, {1.0137, 1.0036, 1.0038, 0.9966, 1.0091, 0.9995}),
+    CRDI_ROW(CRD_DEFECT_STRICT, false, 1, 1, {1.9986, 2.0070, 2.0008, 1.9896, 1.9987, 2.0183}),
+    CRDI_ROW(CRD_DEFECT_STRICT, false, 2, 2, {2.9939, 3.0066, 2.9726, 2.9856, 2.9928, 2.9800}),
+    CRDI_ROW(CRD_DEFECT_STRICT, true, 0, 0, {0.9954, 1.0042, 1.0042, 1.0002, 1.0077, 1.0001}),
+    CRDI_ROW(CRD_DEFECT_STRICT, true, 1, 1, {NAN, NAN, 1.9905, 1.9789, 1.0124, 0.9940}),
+    CRDI_ROW(CRD_DEFECT_STRICT, true, 2, 2, {NAN, NAN, 1.9917, 1.9863, 1.0127, 0.9943}),
+    CRDI_ROW(CRD_DEFECT_PROGRAM, false, 0, 0, {1.0152, 1.0009, 1.0010, 1.0091, 1.0028, 1.0005}),
+    CRDI_ROW(CRD_DEFECT_PROGRAM, false, 1, 1, {2.1481, 1.9959, 1.4986, 1.5057, 1.4990, 1.9947}),
+    CRDI_ROW(CRD_DEFECT_PROGRAM, false, 2, 2, {2.9703, 3.0706, 1.4986, 1.5091, 1.4995, 1.9943}),
+    CRDI_ROW(CRD_DEFECT_PROGRAM, true, 0, 0, {0.9971, 1.0015, 1.0015, 0.9971, 1.0012, 1.0008}),
+    CRDI_ROW(CRD_DEFECT_PROGRAM, true, 1, 1, {NAN, NAN, 1.4988, 1.4988, 1.2281, 0.9988}),
+    CRDI_ROW(CRD_DEFECT_PROGRAM, true, 2, 2, {NAN, NAN, 1.4988, 1.4988, 1.2281, 0.9988}),
+    CRDI_ROW(CRD_DEFECT_STRICT, false, 0, 1, {0}),
+    CRDI_ROW(CRD_DEFECT_STRICT, false, 0, 2, {0}),
+    CRDI_ROW(CRD_DEFECT_STRICT, false, 1, 0, {0}),
+    CRDI_ROW(CRD_DEFECT_STRICT, false, 2, 0, {0}),
+    CRDI_ROW(CRD_DEFECT_STRICT, false, 1, 2, {0}),
+    CRDI_ROW(CRD_DEFECT_STRICT, false, 2, 1, {0}),
 };
 
 // What the paper says: outputs O(H^(n+1)), connections O(H^(min(m,n)+1)), with Euler at most
@@ -132,7 +121,7 @@ static crd_status claim_slope(crdi_reproduction* r, const slope_case* c, int j, 
                          ? ""
                          : "the first step is a hold, which caps the order at 1.5, or 2";
     }
-    return claim(r, family, number_ids[j], subject, what, row);
+    return crdi_claim_row(r, family, number_ids[j], subject, what, row);
 }
 
 static crd_status orders(crdi_reproduction* r)
@@ -167,87 +156,45 @@ typedef struct fixed_case {
 #define FRESH CRD_DEFECT_FRESH
 #define PROGRAM CRD_DEFECT_PROGRAM
 static const fixed_case fixed_cases[] = {
-    {STRICT,
-     false,
-     0,
-     0.1,
-     {1.21905621e-03, 2.70199093e-03, 4.68428255e-03, 7.08234486e-03, 5.62249200e-03,
-      3.15914820e-03}},
-    {STRICT,
-     false,
-     0,
-     0.01,
-     {1.13886009e-04, 2.65023270e-04, 4.59070895e-04, 7.19956056e-04, 5.35814158e-04,
-      3.17028658e-04}},
-    {STRICT,
-     false,
-     1,
-     0.1,
-     {8.77974803e-06, 2.02031041e-05, 2.52405439e-05, 1.72226506e-04, 2.94551773e-05,
-      1.64799811e-05}},
-    {STRICT,
-     false,
-     1,
-     0.01,
-     {8.98714702e-08, 1.95330759e-07, 2.51146693e-07, 1.81479446e-06, 2.93909014e-07,
-      1.50535161e-07}},
-    {STRICT,
-     false,
-     2,
-     0.1,
-     {8.18720256e-07, 7.99741569e-08, 9.93206116e-08, 2.46240632e-06, 9.49808404e-07,
-      1.36507160e-07}},
-    {STRICT,
-     false,
-     2,
-     0.01,
-     {8.40591514e-10, 7.69739929e-11, 1.08215930e-10, 2.60585940e-09, 9.74944885e-10,
-      1.50300058e-10}},
-    {STRICT,
-     true,
-     0,
-     0.1,
-     {1.10083582e-03, 2.71127683e-03, 4.69606922e-03, 7.22724168e-03, 4.98042925e-03,
-      3.20685743e-03}},
-    {STRICT,
-     true,
-     1,
-     0.1,
-     {NAN, NAN, 4.75428247e-05, 2.42220294e-04, 6.82056184e-04, 2.44820613e-04}},
-    {STRICT,
-     true,
-     2,
-     0.1,
-     {NAN, NAN, 4.78826311e-05, 2.53046493e-04, 6.83244190e-04, 2.45361538e-04}},
-    {FRESH,
-     false,
-     0,
-     0.1,
-     {1.22842314e-03, 2.66171492e-03, 4.61408443e-03, 2.05707300e-03, 6.22765783e-03,
-      2.80905660e-03}},
-    {FRESH,
-     false,
-     1,
-     0.1,
-     {8.76742800e-06, 1.98682890e-05, 2.51540469e-05, 1.16958463e-05, 4.02638069e-05,
-      1.89568659e-05}},
-    {FRESH,
-     false,
-     2,
-     0.1,
-     {8.18626924e-07, 7.87663511e-08, 1.01818349e-07, 1.22756595e-06, 8.66455440e-07,
-      9.39018130e-08}},
-    {PROGRAM,
-     true,
-     0,
-     0.1,
-     {1.11063073e-03, 2.67014533e-03, 4.62482738e-03, 1.92366885e-03, 5.52423781e-03,
-      2.84832660e-03}},
-    {PROGRAM,
-     true,
-     1,
-     0.1,
-     {NAN, NAN, 9.14104155e-04, 3.65729791e-04, 1.94693366e-03, 2.51091526e-04}},
+    CRDI_ROW(STRICT, false, 0, 0.1,
+             {1.21905621e-03, 2.70199093e-03, 4.68428255e-03, 7.08234486e-03, 5.62249200e-03,
+              3.15914820e-03}),
+    CRDI_ROW(STRICT, false, 0, 0.01,
+             {1.13886009e-04, 2.65023270e-04, 4.59070895e-04, 7.19956056e-04, 5.35814158e-04,
+              3.17028658e-04}),
+    CRDI_ROW(STRICT, false, 1, 0.1,
+             {8.77974803e-06, 2.02031041e-05, 2.52405439e-05, 1.72226506e-04, 2.94551773e-05,
+              1.64799811e-05}),
+    CRDI_ROW(STRICT, false, 1, 0.01,
+             {8.98714702e-08, 1.95330759e-07, 2.51146693e-07, 1.81479446e-06, 2.93909014e-07,
+              1.50535161e-07}),
+    CRDI_ROW(STRICT, false, 2, 0.1,
+             {8.18720256e-07, 7.99741569e-08, 9.93206116e-08, 2.46240632e-06, 9.49808404e-07,
+              1.36507160e-07}),
+    CRDI_ROW(STRICT, false, 2, 0.01,
+             {8.40591514e-10, 7.69739929e-11, 1.08215930e-10, 2.60585940e-09, 9.74944885e-10,
+              1.50300058e-10}),
+    CRDI_ROW(STRICT, true, 0, 0.1,
+             {1.10083582e-03, 2.71127683e-03, 4.69606922e-03, 7.22724168e-03, 4.98042925e-03,
+              3.20685743e-03}),
+    CRDI_ROW(STRICT, true, 1, 0.1,
+             {NAN, NAN, 4.75428247e-05, 2.42220294e-04, 6.82056184e-04, 2.44820613e-04}),
+    CRDI_ROW(STRICT, true, 2, 0.1,
+             {NAN, NAN, 4.78826311e-05, 2.53046493e-04, 6.83244190e-04, 2.45361538e-04}),
+    CRDI_ROW(FRESH, false, 0, 0.1,
+             {1.22842314e-03, 2.66171492e-03, 4.61408443e-03, 2.05707300e-03, 6.22765783e-03,
+              2.80905660e-03}),
+    CRDI_ROW(FRESH, false, 1, 0.1,
+             {8.76742800e-06, 1.98682890e-05, 2.51540469e-05, 1.16958463e-05, 4.02638069e-05,
+              1.89568659e-05}),
+    CRDI_ROW(FRESH, false, 2, 0.1,
+             {8.18626924e-07, 7.87663511e-08, 1.01818349e-07, 1.22756595e-06, 8.66455440e-07,
+              9.39018130e-08}),
+    CRDI_ROW(PROGRAM, true, 0, 0.1,
+             {1.11063073e-03, 2.67014533e-03, 4.62482738e-03, 1.92366885e-03, 5.52423781e-03,
+              2.84832660e-03}),
+    CRDI_ROW(PROGRAM, true, 1, 0.1,
+             {NAN, NAN, 9.14104155e-04, 3.65729791e-04, 1.94693366e-03, 2.51091526e-04}),
 };
 
 static crd_status fixed_steps(crdi_reproduction* r)
@@ -273,13 +220,14 @@ static crd_status fixed_steps(crdi_reproduction* r)
         for (int j = 0; j < NUMBERS; j++) {
             const bool zero = isnan(c->reference[j]);
             snprintf(what, sizeof what, "RMS of the %s", number_names[j]);
-            CRD_TRY(claim(r, family, number_ids[j], subject, what,
-                          (crdi_claim){.published = NAN,
-                                       .ours = ours[j],
-                                       .reference = zero ? 0 : c->reference[j],
-                                       // and rounding of outputs that are of the order of 0.1
-                                       .tolerance = zero ? 1e-15 : 1e-6 * c->reference[j] + 5e-15,
-                                       .rule = zero ? CRDI_CLAIM_AT_MOST : CRDI_CLAIM_NEAR}));
+            CRD_TRY(crdi_claim_row(
+                r, family, number_ids[j], subject, what,
+                (crdi_claim){.published = NAN,
+                             .ours = ours[j],
+                             .reference = zero ? 0 : c->reference[j],
+                             // and rounding of outputs that are of the order of 0.1
+                             .tolerance = zero ? 1e-15 : 1e-6 * c->reference[j] + 5e-15,
+                             .rule = zero ? CRDI_CLAIM_AT_MOST : CRDI_CLAIM_NEAR}));
         }
     }
 fail:
@@ -313,86 +261,36 @@ typedef struct variable_case {
 } variable_case;
 
 static const variable_case variable_cases[] = {
-    {1,
-     STRICT,
-     false,
-     0,
-     1e-3,
-     false,
-     {108, 1.0148619, 9.3968698e-03, 1.5125196e-02, 0.93348095, 5.4612758e-04, 8.4570248e-04,
-      6.4094964e-04, 3.7484147e-04}},
-    {1,
-     STRICT,
-     false,
-     0,
-     1e-2,
-     false,
-     {40, 1.0461458, 2.6153645e-02, 7.9021839e-02, 0.46939288, 2.4131156e-03, 3.4919737e-03,
-      2.8888845e-03, 1.6246234e-03}},
-    {1,
-     STRICT,
-     false,
-     1,
-     1e-3,
-     false,
-     {24, 1.1011229, 4.5880123e-02, 1.3513561e-01, 0.32333328, 2.9079484e-05, 1.9036931e-04,
-      3.5752514e-05, 1.9224220e-05}},
-    {1,
-     STRICT,
-     false,
-     2,
-     1e-3,
-     false,
-     {17, 1.1171520, 6.5714825e-02, 2.7297609e-01, 1.9455549e-02, 5.4268488e-07, 1.2924263e-05,
-      6.8266059e-06, 3.3102278e-07}},
-    {1,
-     PROGRAM,
-     true,
-     0,
-     1e-3,
-     true,
-     {84, 1.0143023, 1.2075027e-02, 2.2065535e-02, 0.91293100, 7.7535753e-04, 3.4171017e-04,
-      9.2764042e-04, 4.7836147e-04}},
-    {1,
-     PROGRAM,
-     true,
-     1,
-     1e-2,
-     true,
-     {17, 1.0333067, 6.0782747e-02, 2.5342701e-01, 2.7008401e-02, 1.6104043e-04, 4.5240665e-05,
-      1.1410772e-03, 3.2871987e-04}},
-    {50,
-     STRICT,
-     false,
-     0,
-     1e-3,
-     false,
-     {585, 50.488033, 8.6304330e-02, 8.4536947e-01, 1.5326133, 6.2394502e-04, 4.5256414e-04,
-      9.0101017e-04, 5.7574347e-04}},
-    {50,
-     STRICT,
-     false,
-     1,
-     1e-3,
-     false,
-     {122, 50.433207, 4.1338695e-01, 1.3534578, 1.4654815, 1.2441247e-04, 8.5202273e-04,
-      4.5949160e-04, 1.4727884e-04}},
-    {50,
-     STRICT,
-     false,
-     2,
-     1e-3,
-     false,
-     {65, 50.102989, 7.7081522e-01, 1.3653699, 2.1916318, 1.1296304e-04, 9.5985184e-04,
-      3.7643539e-04, 1.5732722e-04}},
-    {50,
-     STRICT,
-     false,
-     1,
-     1e-2,
-     false,
-     {62, 52.134285, 8.4087557e-01, 2.8814483, 1.7067197, 1.0526433e-03, 7.1592759e-03,
-      3.5959906e-03, 1.1110613e-03}},
+    CRDI_ROW(1, STRICT, false, 0, 1e-3, false,
+             {108, 1.0148619, 9.3968698e-03, 1.5125196e-02, 0.93348095, 5.4612758e-04,
+              8.4570248e-04, 6.4094964e-04, 3.7484147e-04}),
+    CRDI_ROW(1, STRICT, false, 0, 1e-2, false,
+             {40, 1.0461458, 2.6153645e-02, 7.9021839e-02, 0.46939288, 2.4131156e-03, 3.4919737e-03,
+              2.8888845e-03, 1.6246234e-03}),
+    CRDI_ROW(1, STRICT, false, 1, 1e-3, false,
+             {24, 1.1011229, 4.5880123e-02, 1.3513561e-01, 0.32333328, 2.9079484e-05, 1.9036931e-04,
+              3.5752514e-05, 1.9224220e-05}),
+    CRDI_ROW(1, STRICT, false, 2, 1e-3, false,
+             {17, 1.1171520, 6.5714825e-02, 2.7297609e-01, 1.9455549e-02, 5.4268488e-07,
+              1.2924263e-05, 6.8266059e-06, 3.3102278e-07}),
+    CRDI_ROW(1, PROGRAM, true, 0, 1e-3, true,
+             {84, 1.0143023, 1.2075027e-02, 2.2065535e-02, 0.91293100, 7.7535753e-04, 3.4171017e-04,
+              9.2764042e-04, 4.7836147e-04}),
+    CRDI_ROW(1, PROGRAM, true, 1, 1e-2, true,
+             {17, 1.0333067, 6.0782747e-02, 2.5342701e-01, 2.7008401e-02, 1.6104043e-04,
+              4.5240665e-05, 1.1410772e-03, 3.2871987e-04}),
+    CRDI_ROW(50, STRICT, false, 0, 1e-3, false,
+             {585, 50.488033, 8.6304330e-02, 8.4536947e-01, 1.5326133, 6.2394502e-04, 4.5256414e-04,
+              9.0101017e-04, 5.7574347e-04}),
+    CRDI_ROW(50, STRICT, false, 1, 1e-3, false,
+             {122, 50.433207, 4.1338695e-01, 1.3534578, 1.4654815, 1.2441247e-04, 8.5202273e-04,
+              4.5949160e-04, 1.4727884e-04}),
+    CRDI_ROW(50, STRICT, false, 2, 1e-3, false,
+             {65, 50.102989, 7.7081522e-01, 1.3653699, 2.1916318, 1.1296304e-04, 9.5985184e-04,
+              3.7643539e-04, 1.5732722e-04}),
+    CRDI_ROW(50, STRICT, false, 1, 1e-2, false,
+             {62, 52.134285, 8.4087557e-01, 2.8814483, 1.7067197, 1.0526433e-03, 7.1592759e-03,
+              3.5959906e-03, 1.1110613e-03}),
 };
 
 static const char* variable_remark(const variable_case* c, int column)
@@ -433,14 +331,11 @@ static crd_status variable_steps(crdi_reproduction* r)
                  c->until);
         for (int j = 0; j < COLUMNS; j++) {
             const bool printed = c->published && (j == CON_OMEGA || j == CON_TAU);
-            CRD_TRY(claim(r, family, column_ids[j], subject, column_names[j],
-                          (crdi_claim){.published = printed ? c->reference[j] : NAN,
-                                       .ours = ours[j],
-                                       .reference = c->reference[j],
-                                       .tolerance = j == STEPS ? 0 : 1e-6,
-                                       .relative = true,
-                                       .remark = printed ? "published: the authors' program"
-                                                         : variable_remark(c, j)}));
+            CRD_TRY(crdi_claim_row(r, family, column_ids[j], subject, column_names[j],
+                                   CRDI_WITHIN(printed ? c->reference[j] : NAN, ours[j],
+                                               c->reference[j], j == STEPS ? 0 : 1e-6,
+                                               .remark = printed ? "published: the authors' program"
+                                                                 : variable_remark(c, j))));
         }
     }
 fail:
@@ -461,26 +356,17 @@ static crd_status beyond(crdi_reproduction* r)
     o.tolerance = 2e-8;
     crdi_rotational_run(&o, &ours);
     const char* const subject = "fresh, two-point Hermite, H211b, tol = 2e-8, 50 s";
-    CRD_TRY(claim(r, "beyond", "steps", subject, "steps",
-                  (crdi_claim){.published = NAN,
-                               .ours = (double)ours.steps,
-                               .reference = 130,
-                               .rule = CRDI_CLAIM_AT_MOST,
-                               .remark = "not in the paper; nothing is rejected"}));
-    CRD_TRY(claim(r, "beyond", "error", subject, "RMS error of both outputs, of their RMS",
-                  (crdi_claim){.published = NAN,
-                               .ours = ours.relative,
-                               .reference = 1e-6,
-                               .rule = CRDI_CLAIM_AT_MOST,
-                               .remark = "not in the paper"}));
-    CRD_TRY(claim(
+    CRD_TRY(crdi_claim_row(r, "beyond", "steps", subject, "steps",
+                           CRDI_AT_MOST(NAN, (double)ours.steps, 130,
+                                        .remark = "not in the paper; nothing is rejected")));
+    CRD_TRY(crdi_claim_row(r, "beyond", "error", subject, "RMS error of both outputs, of their RMS",
+                           CRDI_AT_MOST(NAN, ours.relative, 1e-6, .remark = "not in the paper")));
+    CRD_TRY(crdi_claim_row(
         r, "beyond", "paper.steps", "fresh, order 2, PI, tol = 1.7e-5, 50 s", "steps",
-        (crdi_claim){
-            .published = NAN,
-            .ours = (double)paper.steps,
-            .reference = 114,
+        CRDI_NEAR(
+            NAN, (double)paper.steps, 114, 0,
             .remark =
-                "the paper's method at about equal effort; at tol = 1e-3 it is the better one"}));
+                "the paper's method at about equal effort; at tol = 1e-3 it is the better one")));
 fail:
     return st;
 }
@@ -523,12 +409,7 @@ static crd_status draw_response(crdi_reproduction* r, const char* id, const char
                                                    .see = see_response,
                                                    .user = &s},
                         &run);
-    return crdi_figure_add(r, &(crdi_figure){.id = id,
-                                             .title = title,
-                                             .columns = RESPONSE_COLUMNS,
-                                             .names = names,
-                                             .rows = s.rows,
-                                             .values = work});
+    return crdi_figure_add(r, &CRDI_FIGURE(id, title, RESPONSE_COLUMNS, names, s.rows, work));
 }
 
 enum { CURVES = 12, SWEEP = 16 }; // both signals, both solvers, orders 0 to 2; 10^-3 ... 10^0
@@ -566,13 +447,7 @@ static crd_status draw_sweep(crdi_reproduction* r, const char* id, const char* t
             v[i * columns + 1 + c] = mean ? run.mean_step : fmax(all[number], 1e-18);
         }
     }
-    return crdi_figure_add(r, &(crdi_figure){.id = id,
-                                             .title = title,
-                                             .columns = columns,
-                                             .names = names,
-                                             .rows = SWEEP,
-                                             .values = v,
-                                             .log_y = true});
+    return crdi_figure_add(r, &CRDI_FIGURE(id, title, columns, names, SWEEP, v, .log_y = true));
 }
 
 static crd_status figures(crdi_reproduction* r)

@@ -245,7 +245,7 @@ crd_status crdi_whole_init(crdi_whole* s, const crdi_oscillator* o)
     return exponential(s, o->step, s->step);
 }
 
-static void multiply(const double* a, const double* x, double* out)
+static void multiply_matrices(const double* a, const double* x, double* out)
 {
     for (int i = 0; i < 4; i++) {
         out[i] = dot(4, &a[4 * i], x);
@@ -258,7 +258,7 @@ void crdi_whole_step(crdi_whole* s)
     crdi_row* r = &s->row;
     double x[4] = {r->x1, r->v1, r->x2, r->v2}, next[4], part[16];
     double t = r->t, h = o->step;
-    multiply(s->step, x, next);
+    multiply_matrices(s->step, x, next);
     r->hit = false;
     for (int bounces = 0; o->stop && next[0] < o->stop_at; bounces++) {
         if (bounces == BOUNCES) {
@@ -270,7 +270,7 @@ void crdi_whole_step(crdi_whole* s)
         for (int i = 0; i < BISECTIONS; i++) {
             const double middle = 0.5 * (low + high);
             if (exponential(s, middle, part) < 0) { break; } // never: that of the step was fine
-            multiply(part, x, next);
+            multiply_matrices(part, x, next);
             if (next[0] < o->stop_at) {
                 high = middle;
             } else {
@@ -286,7 +286,7 @@ void crdi_whole_step(crdi_whole* s)
         h -= high;
         memcpy(next, x, sizeof next);
         if (!(h > 0) || exponential(s, h, part) < 0) { break; }
-        multiply(part, x, next);
+        multiply_matrices(part, x, next);
     }
     r->x1 = next[0];
     r->v1 = next[1];

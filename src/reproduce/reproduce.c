@@ -1,22 +1,20 @@
 #include "reproduce/papers.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-typedef struct paper {
-    const char* name;
-    crd_status (*reproduce)(crdi_reproduction* r);
-} paper;
+const char* const crdi_papers[] = {
+    "baumann2024",       "baumann2020",       "glumac2023", "rodriguez2021-ch3",
+    "rodriguez2021-ch4", "rodriguez2021-ch5", NULL};
+// In their order.
+static crd_status (*const reproduce[])(crdi_reproduction* r) = {
+    crdi_reproduce_baumann2024,       crdi_reproduce_baumann2020,
+    crdi_reproduce_glumac2023,        crdi_reproduce_rodriguez2021_ch3,
+    crdi_reproduce_rodriguez2021_ch4, crdi_reproduce_rodriguez2021};
+enum { PAPERS = sizeof reproduce / sizeof *reproduce };
 
-static const paper papers[] = {{"baumann2024", crdi_reproduce_baumann2024},
-                               {"baumann2020", crdi_reproduce_baumann2020},
-                               {"glumac2023", crdi_reproduce_glumac2023},
-                               {"rodriguez2021-ch3", crdi_reproduce_rodriguez2021_ch3},
-                               {"rodriguez2021-ch4", crdi_reproduce_rodriguez2021_ch4},
-                               {"rodriguez2021-ch5", crdi_reproduce_rodriguez2021}};
-enum { PAPERS = sizeof papers / sizeof *papers };
-
-static const char* copy(crdi_reproduction* r, const char* text)
+static const char* copy_text(crdi_reproduction* r, const char* text)
 {
     return crdi_arena_text(&r->arena, text ? text : "", text ? strlen(text) : 0);
 }
@@ -29,9 +27,9 @@ crd_status crdi_claim_add(crdi_reproduction* r, const crdi_claim* c)
     r->claims = claims;
     crdi_claim* own = &claims[r->claim_count];
     *own = *c;
-    own->id = copy(r, c->id);
-    own->what = copy(r, c->what);
-    own->remark = copy(r, c->remark);
+    own->id = copy_text(r, c->id);
+    own->what = copy_text(r, c->what);
+    own->remark = copy_text(r, c->remark);
     if (!own->id || !own->what || !own->remark) { return CRD_E_MEMORY; }
     const double target = isnan(c->reference) ? c->published : c->reference;
     const double scale = c->relative ? fabs(target) : 1, off = c->ours - target;
@@ -41,6 +39,38 @@ crd_status crdi_claim_add(crdi_reproduction* r, const crdi_claim* c)
     own->ok = c->rule == CRDI_CLAIM_SHOWN || miss <= c->tolerance * scale; // false for NaN
     r->claim_count++;
     return CRD_OK;
+}
+
+crd_status crdi_claim_row(crdi_reproduction* r, const char* family, const char* last,
+                          const char* subject, const char* what, crdi_claim c)
+{
+    char id[96], text[256];
+    snprintf(id, sizeof id, "%s.%s", family, last);
+    snprintf(text, sizeof text, "%s: %s", subject, what);
+    c.id = id;
+    c.what = text;
+    return crdi_claim_add(r, &c);
+}
+
+crd_status crdi_claims_add(crdi_reproduction* r, const crdi_claim* c, size_t count)
+{
+    crd_status st = CRD_OK;
+    for (size_t i = 0; i < count && st >= 0; i++) {
+        st = crdi_claim_add(r, &c[i]);
+    }
+    return st;
+}
+
+double crdi_printed(const char* text, double* unit)
+{
+    double value = NAN, power = 0;
+    const char *point = strchr(text, '.'), *e = strchr(text, 'e');
+    const size_t length = strlen(text);
+    const size_t digits = point ? (size_t)((e ? e : text + length) - point) - 1 : 0;
+    if (!crdi_parse_double(text, length, &value)) { value = NAN; }
+    if (e && !crdi_parse_double(e + 1, strlen(e + 1), &power)) { power = NAN; }
+    *unit = pow(10, power - (double)digits);
+    return value;
 }
 
 crd_status crdi_figure_add(crdi_reproduction* r, const crdi_figure* f)
@@ -53,11 +83,11 @@ crd_status crdi_figure_add(crdi_reproduction* r, const crdi_figure* f)
     const size_t columns = (size_t)f->columns, count = (size_t)f->rows * columns;
     const char** names = crdi_arena_new(&r->arena, columns, sizeof *names);
     double* values = crdi_arena_new(&r->arena, count, sizeof *values);
-    own.id = copy(r, f->id);
-    own.title = copy(r, f->title);
+    own.id = copy_text(r, f->id);
+    own.title = copy_text(r, f->title);
     if (!names || !values || !own.id || !own.title) { return CRD_E_MEMORY; }
     for (size_t i = 0; i < columns; i++) {
-        names[i] = copy(r, f->names[i]);
+        names[i] = copy_text(r, f->names[i]);
         if (!names[i]) { return CRD_E_MEMORY; }
     }
     if (count > 0) { memcpy(values, f->values, count * sizeof *values); }
@@ -76,18 +106,10 @@ void crdi_reproduction_destroy(crdi_reproduction* r)
     crd_free(r->ctx, r);
 }
 
-const char* const* crdi_reproduce_papers(void)
-{
-    static const char* const names[] = {
-        "baumann2024",       "baumann2020",       "glumac2023", "rodriguez2021-ch3",
-        "rodriguez2021-ch4", "rodriguez2021-ch5", NULL};
-    return names;
-}
-
 static const char* next_paper(void* user)
 {
     int* i = user;
-    return crdi_reproduce_papers()[*i] ? crdi_reproduce_papers()[(*i)++] : NULL;
+    return crdi_papers[*i] ? crdi_papers[(*i)++] : NULL;
 }
 
 crd_status crdi_reproduce(crd_context* ctx, const char* name, crdi_reproduction** out)
@@ -100,7 +122,7 @@ crd_status crdi_reproduce_with(crd_context* ctx, const char* name,
 {
     int found = -1;
     for (int i = 0; i < PAPERS; i++) {
-        if (strcmp(papers[i].name, name) == 0) { found = i; }
+        if (strcmp(crdi_papers[i], name) == 0) { found = i; }
     }
     if (found < 0) {
         int i = 0;
@@ -115,7 +137,7 @@ crd_status crdi_reproduce_with(crd_context* ctx, const char* name,
     r->ctx = ctx;
     r->quick = opt && opt->quick;
     crd_arena_init(&r->arena, ctx);
-    const crd_status st = papers[found].reproduce(r);
+    const crd_status st = reproduce[found](r);
     if (st < 0) {
         crdi_reproduction_destroy(r);
         return st;

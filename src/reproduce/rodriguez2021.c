@@ -12,25 +12,10 @@ static const double none = NAN; // the thesis shows curves, no numbers
 // grows to in the run: a part `grown` of `scale`.
 static double printed(const char* text, double grown, double scale, double* tolerance)
 {
-    double value = NAN, power = 0;
-    const char *point = strchr(text, '.'), *e = strchr(text, 'e');
-    const size_t length = strlen(text);
-    const size_t digits = point ? (size_t)((e ? e : text + length) - point) - 1 : 0;
-    if (!crdi_parse_double(text, length, &value)) { value = NAN; }
-    if (e && !crdi_parse_double(e + 1, strlen(e + 1), &power)) { power = NAN; }
-    *tolerance = 0.51 * pow(10, power - (double)digits) + grown * fmax(fabs(value), scale);
+    double unit;
+    const double value = crdi_printed(text, &unit);
+    *tolerance = 0.51 * unit + grown * fmax(fabs(value), scale);
     return value;
-}
-
-static crd_status claim(crdi_reproduction* r, const char* family, const char* last,
-                        const char* subject, const char* what, crdi_claim c)
-{
-    char id[96], text[256];
-    snprintf(id, sizeof id, "%s.%s", family, last);
-    snprintf(text, sizeof text, "%s: %s", subject, what);
-    c.id = id;
-    c.what = text;
-    return crdi_claim_add(r, &c);
 }
 
 static crd_status claim_printed(crdi_reproduction* r, const char* family, const char* last,
@@ -41,7 +26,7 @@ static crd_status claim_printed(crdi_reproduction* r, const char* family, const 
     if (!reference) { return CRD_OK; }
     crdi_claim c = {.published = none, .ours = ours, .remark = remark};
     c.reference = printed(reference, grown, scale, &c.tolerance);
-    return claim(r, family, last, subject, what, c);
+    return crdi_claim_row(r, family, last, subject, what, c);
 }
 
 typedef struct row {
@@ -114,163 +99,95 @@ typedef struct thesis_case {
 } thesis_case;
 
 static const thesis_case cases[] = {
-    {.id = "fig5.38",
-     .figure = "Figs. 5.29a and 5.38",
-     .system = "LO1",
-     .step1 = 0.001,
-     .step2 = 0.001,
-     .grown = 1e-8,
-     .none = {"2.45451130e-01", "2.07747006e+00", "1.024256e+00"},
-     .power = {"2.20088837e-01", "8.13899957e-02", "-4.360175e-03"},
-     .lead = {"4.62190067e-01", "2.20122586e-01", "-1.371847e-02"},
-     .fresh = {"8.35540000e-03", "5.00507147e-02", "1.653471e-03"},
-     .residual = {"7.516049e+03", "-1.630102e+03"},
-     .statement = "unstable: the energy grows"},
-    {.id = "fig5.39",
-     .figure = "Figs. 5.29b and 5.39",
-     .system = "LO2",
-     .step1 = 0.001,
-     .step2 = 0.001,
-     .grown = 1e-8,
-     .none = {"9.33248438e-02", "7.01332260e-01", "8.564208e-01"},
-     .power = {"9.18580318e-02", "5.39127852e-02", "1.499932e-02"},
-     .lead = {"1.90787400e-01", "9.47482436e-02", "3.628997e-03"},
-     .fresh = {"2.13439948e-02", "3.85832260e-02", "2.644778e-04"},
-     .residual = {"3.636712e+03", "-1.574111e+03"},
-     .statement = "stable, but not accurate"},
-    {.id = "fig5.31",
-     .figure = "Fig. 5.31",
-     .system = "LO1",
-     .step1 = 0.005,
-     .step2 = 0.005,
-     .grown = 1e-8,
-     .none = {"3.67123212e+00", "3.49698138e+01", "8.790795e+01"},
-     .lead = {"2.71027420e+00", "2.59799421e+00", "8.614139e-02"},
-     .fresh = {"2.07326218e-01", "1.24897710e+00", "3.806892e-02"},
-     .residual = {"1.039165e+06", "-8.161040e+03"},
-     .statement = "displacement and residual power grow without end"},
-    {.id = "fig5.32",
-     .figure = "Fig. 5.32",
-     .system = "LO2",
-     .step1 = 0.005,
-     .step2 = 0.005,
-     .grown = 1e-8,
-     .none = {"1.29227353e+00", "1.19698183e+01", "7.729373e+01"},
-     .lead = {"1.10708245e+00", "1.01391577e+00", "1.475431e-01"},
-     .fresh = {"1.70297707e-01", "5.30540159e-01", "2.621118e-02"},
-     .residual = {"1.244256e+05", "-7.929684e+03"},
-     .statement = "unstable in spite of the damping"},
-    {.id = "fig5.40",
-     .figure = "Fig. 5.40",
-     .system = "LO1",
-     .step1 = 0.001,
-     .step2 = 0.0001,
-     .grown = 1e-8,
-     .none = {"4.70856229e-01", "3.56584229e+00", "2.019948e+00"},
-     .power = {"1.23617056e-01", "1.51689676e-01", "-1.103407e-03"},
-     .lead = {"4.61406683e-01", "2.15377497e-01", "-1.574601e-02"},
-     .residual = {"1.072066e+04", "-1.612541e+03"},
-     .statement = "further off than with one rate"},
-    {.id = "fig5.41",
-     .figure = "Fig. 5.41",
-     .system = "LO2",
-     .step1 = 0.001,
-     .step2 = 0.0001,
-     .grown = 1e-8,
-     .none = {"1.73384111e-01", "1.19724768e+00", "1.681604e+00"},
-     .power = {"5.19446172e-02", "1.92139525e-02", "1.885404e-02"},
-     .lead = {"1.89336474e-01", "8.25679788e-02", "1.602104e-03"},
-     .residual = {"3.730635e+03", "-1.572999e+03"},
-     .statement = "further off than with one rate"},
-    {.id = "fig5.42",
-     .figure = "Fig. 5.42",
-     .system = "LO1",
-     .step1 = 0.001,
-     .step2 = 0.0001,
-     .linear = true,
-     .grown = 1e-8,
-     .none = {"2.46223480e-01", "2.07854133e+00", "1.017746e+00"},
-     .power = {"2.10899610e-01", "7.70463208e-02", "-6.283363e-03"},
-     .lead = {"4.61806962e-01", "2.17710008e-01", "-1.564375e-02"},
-     .residual = {"7.524474e+03", "-1.628801e+03"},
-     .statement = "extrapolation improves it a bit"},
-    {.id = "fig5.43",
-     .figure = "Fig. 5.43",
-     .system = "LO2",
-     .step1 = 0.001,
-     .step2 = 0.0001,
-     .linear = true,
-     .grown = 1e-8,
-     .none = {"9.31470099e-02", "6.99213535e-01", "8.488599e-01"},
-     .power = {"9.02835809e-02", "3.69208250e-02", "1.274887e-02"},
-     .lead = {"1.89457317e-01", "8.34243286e-02", "1.625758e-03"},
-     .residual = {"3.638342e+03", "-1.572696e+03"},
-     .statement = "extrapolation improves it a bit"},
-    {.id = "fig5.44",
-     .figure = "Figs. 5.33 and 5.44",
-     .system = "NLO1",
-     .step1 = 0.001,
-     .step2 = 0.001,
-     .ki = 0.25,
-     .grown = 1e-6,
-     .none = {"4.07434", "8.13060", "0.0872156"},
-     .power = {"1.62649", "1.19577", "0.0105"},
-     .statement = "grows, with a visible offset"},
-    {.id = "fig5.45",
-     .figure = "Figs. 5.34 and 5.45",
-     .system = "NLO2",
-     .step1 = 0.001,
-     .step2 = 0.001,
-     .grown = 1e-8,
-     .none = {"0.337512", "0.692160", "0.552153"},
-     .power = {"0.10765", "0.059348", "0.00995"},
-     .statement = "stable, with too much energy"},
-    {.id = "fig5.46",
-     .figure = "Figs. 5.35 and 5.46",
-     .system = "PEN",
-     .step1 = 0.001,
-     .step2 = 0.001,
-     .ki = 1,
-     .grown = 1e-8,
-     .none = {"3.16085083e-02", "3.78811978e-02", "6.480360e-02"},
-     .power = {"1.32340004e-02", "1.89721152e-02", "-1.148665e-02"},
-     .lead = {"5.44800425e-03", "8.69913562e-03", "-1.203587e-02"},
-     .fresh = {"2.16982247e-03", "3.36482097e-03", "-1.935047e-03"},
-     .residual = {"6.982787e-01", "1.977050e-01"},
-     .statement = "the energy grows steadily"},
-    {.id = "fig5.47",
-     .figure = "Fig. 5.47",
-     .system = "HC",
-     .step1 = 0.00025,
-     .step2 = 0.01,
-     .grown = 1e-8,
-     .none = {"1.96665e-3", NULL, "-0.0129852"},
-     .statement = "energy is removed"},
-    {.id = "fig5.48",
-     .figure = "Fig. 5.48",
-     .system = "HC",
-     .step1 = 0.00025,
-     .step2 = 0.01,
-     .linear = true,
-     .grown = 1e-8,
-     .none = {"1.17374e-3", NULL, "-0.0080721"},
-     .statement = "energy is removed"},
-    {.id = "fig5.36",
-     .figure = "Fig. 5.36",
-     .system = "HC",
-     .step1 = 0.0001,
-     .step2 = 0.0115,
-     .linear = true,
-     .grown = 1e-6,
-     .none = {"0.104447", NULL, NULL},
-     .residual = {"6.4e4", NULL},
-     .statement = "oscillates; the residual power shows it"},
+    CRDI_ROW(.id = "fig5.38", .figure = "Figs. 5.29a and 5.38", .system = "LO1", .step1 = 0.001,
+             .step2 = 0.001, .grown = 1e-8,
+             .none = {"2.45451130e-01", "2.07747006e+00", "1.024256e+00"},
+             .power = {"2.20088837e-01", "8.13899957e-02", "-4.360175e-03"},
+             .lead = {"4.62190067e-01", "2.20122586e-01", "-1.371847e-02"},
+             .fresh = {"8.35540000e-03", "5.00507147e-02", "1.653471e-03"},
+             .residual = {"7.516049e+03", "-1.630102e+03"},
+             .statement = "unstable: the energy grows"),
+    CRDI_ROW(.id = "fig5.39", .figure = "Figs. 5.29b and 5.39", .system = "LO2", .step1 = 0.001,
+             .step2 = 0.001, .grown = 1e-8,
+             .none = {"9.33248438e-02", "7.01332260e-01", "8.564208e-01"},
+             .power = {"9.18580318e-02", "5.39127852e-02", "1.499932e-02"},
+             .lead = {"1.90787400e-01", "9.47482436e-02", "3.628997e-03"},
+             .fresh = {"2.13439948e-02", "3.85832260e-02", "2.644778e-04"},
+             .residual = {"3.636712e+03", "-1.574111e+03"},
+             .statement = "stable, but not accurate"),
+    CRDI_ROW(.id = "fig5.31", .figure = "Fig. 5.31", .system = "LO1", .step1 = 0.005,
+             .step2 = 0.005, .grown = 1e-8,
+             .none = {"3.67123212e+00", "3.49698138e+01", "8.790795e+01"},
+             .lead = {"2.71027420e+00", "2.59799421e+00", "8.614139e-02"},
+             .fresh = {"2.07326218e-01", "1.24897710e+00", "3.806892e-02"},
+             .residual = {"1.039165e+06", "-8.161040e+03"},
+             .statement = "displacement and residual power grow without end"),
+    CRDI_ROW(.id = "fig5.32", .figure = "Fig. 5.32", .system = "LO2", .step1 = 0.005,
+             .step2 = 0.005, .grown = 1e-8,
+             .none = {"1.29227353e+00", "1.19698183e+01", "7.729373e+01"},
+             .lead = {"1.10708245e+00", "1.01391577e+00", "1.475431e-01"},
+             .fresh = {"1.70297707e-01", "5.30540159e-01", "2.621118e-02"},
+             .residual = {"1.244256e+05", "-7.929684e+03"},
+             .statement = "unstable in spite of the damping"),
+    CRDI_ROW(.id = "fig5.40", .figure = "Fig. 5.40", .system = "LO1", .step1 = 0.001,
+             .step2 = 0.0001, .grown = 1e-8,
+             .none = {"4.70856229e-01", "3.56584229e+00", "2.019948e+00"},
+             .power = {"1.23617056e-01", "1.51689676e-01", "-1.103407e-03"},
+             .lead = {"4.61406683e-01", "2.15377497e-01", "-1.574601e-02"},
+             .residual = {"1.072066e+04", "-1.612541e+03"},
+             .statement = "further off than with one rate"),
+    CRDI_ROW(.id = "fig5.41", .figure = "Fig. 5.41", .system = "LO2", .step1 = 0.001,
+             .step2 = 0.0001, .grown = 1e-8,
+             .none = {"1.73384111e-01", "1.19724768e+00", "1.681604e+00"},
+             .power = {"5.19446172e-02", "1.92139525e-02", "1.885404e-02"},
+             .lead = {"1.89336474e-01", "8.25679788e-02", "1.602104e-03"},
+             .residual = {"3.730635e+03", "-1.572999e+03"},
+             .statement = "further off than with one rate"),
+    CRDI_ROW(.id = "fig5.42", .figure = "Fig. 5.42", .system = "LO1", .step1 = 0.001,
+             .step2 = 0.0001, .linear = true, .grown = 1e-8,
+             .none = {"2.46223480e-01", "2.07854133e+00", "1.017746e+00"},
+             .power = {"2.10899610e-01", "7.70463208e-02", "-6.283363e-03"},
+             .lead = {"4.61806962e-01", "2.17710008e-01", "-1.564375e-02"},
+             .residual = {"7.524474e+03", "-1.628801e+03"},
+             .statement = "extrapolation improves it a bit"),
+    CRDI_ROW(.id = "fig5.43", .figure = "Fig. 5.43", .system = "LO2", .step1 = 0.001,
+             .step2 = 0.0001, .linear = true, .grown = 1e-8,
+             .none = {"9.31470099e-02", "6.99213535e-01", "8.488599e-01"},
+             .power = {"9.02835809e-02", "3.69208250e-02", "1.274887e-02"},
+             .lead = {"1.89457317e-01", "8.34243286e-02", "1.625758e-03"},
+             .residual = {"3.638342e+03", "-1.572696e+03"},
+             .statement = "extrapolation improves it a bit"),
+    CRDI_ROW(.id = "fig5.44", .figure = "Figs. 5.33 and 5.44", .system = "NLO1", .step1 = 0.001,
+             .step2 = 0.001, .ki = 0.25, .grown = 1e-6, .none = {"4.07434", "8.13060", "0.0872156"},
+             .power = {"1.62649", "1.19577", "0.0105"},
+             .statement = "grows, with a visible offset"),
+    CRDI_ROW(.id = "fig5.45", .figure = "Figs. 5.34 and 5.45", .system = "NLO2", .step1 = 0.001,
+             .step2 = 0.001, .grown = 1e-8, .none = {"0.337512", "0.692160", "0.552153"},
+             .power = {"0.10765", "0.059348", "0.00995"},
+             .statement = "stable, with too much energy"),
+    CRDI_ROW(.id = "fig5.46", .figure = "Figs. 5.35 and 5.46", .system = "PEN", .step1 = 0.001,
+             .step2 = 0.001, .ki = 1, .grown = 1e-8,
+             .none = {"3.16085083e-02", "3.78811978e-02", "6.480360e-02"},
+             .power = {"1.32340004e-02", "1.89721152e-02", "-1.148665e-02"},
+             .lead = {"5.44800425e-03", "8.69913562e-03", "-1.203587e-02"},
+             .fresh = {"2.16982247e-03", "3.36482097e-03", "-1.935047e-03"},
+             .residual = {"6.982787e-01", "1.977050e-01"},
+             .statement = "the energy grows steadily"),
+    CRDI_ROW(.id = "fig5.47", .figure = "Fig. 5.47", .system = "HC", .step1 = 0.00025,
+             .step2 = 0.01, .grown = 1e-8, .none = {"1.96665e-3", NULL, "-0.0129852"},
+             .statement = "energy is removed"),
+    CRDI_ROW(.id = "fig5.48", .figure = "Fig. 5.48", .system = "HC", .step1 = 0.00025,
+             .step2 = 0.01, .linear = true, .grown = 1e-8,
+             .none = {"1.17374e-3", NULL, "-0.0080721"}, .statement = "energy is removed"),
+    CRDI_ROW(.id = "fig5.36", .figure = "Fig. 5.36", .system = "HC", .step1 = 0.0001,
+             .step2 = 0.0115, .linear = true, .grown = 1e-6, .none = {"0.104447", NULL, NULL},
+             .residual = {"6.4e4", NULL}, .statement = "oscillates; the residual power shows it"),
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
-static crd_status draw(crdi_reproduction* r, const thesis_case* c, const char* what,
-                       const char* const* names, int columns, const double* const* data,
-                       int64_t rows)
+static crd_status draw_columns(crdi_reproduction* r, const thesis_case* c, const char* what,
+                               const char* const* names, int columns, const double* const* data,
+                               int64_t rows)
 {
     char id[64], title[160];
     double* v = crdi_arena_new(&r->arena, (size_t)(rows * columns), sizeof *v);
@@ -282,12 +199,7 @@ static crd_status draw(crdi_reproduction* r, const thesis_case* c, const char* w
     }
     snprintf(id, sizeof id, "%s.%s", c->id, what);
     snprintf(title, sizeof title, "%s, %s: %s (%s)", c->figure, c->system, what, c->statement);
-    return crdi_figure_add(r, &(crdi_figure){.id = id,
-                                             .title = title,
-                                             .columns = columns,
-                                             .names = names,
-                                             .rows = rows,
-                                             .values = v});
+    return crdi_figure_add(r, &CRDI_FIGURE(id, title, columns, names, rows, v));
 }
 
 static crd_status draw_curves(crdi_reproduction* r, const thesis_case* c, const curves* s,
@@ -299,13 +211,14 @@ static crd_status draw_curves(crdi_reproduction* r, const thesis_case* c, const 
                                          "residual energy, uncorrected [J]", "corrected [J]"};
     static const char* const power[] = {"t [s]", "residual power [W]"};
     crd_status st = CRD_OK;
-    CRD_TRY(draw(r, c, "displacement", displacement, corrected ? 4 : 3,
-                 (const double* const[]){s->t, s->exact, s->x[0], s->x[1]}, s->rows));
-    CRD_TRY(draw(
+    CRD_TRY(draw_columns(r, c, "displacement", displacement, corrected ? 4 : 3,
+                         (const double* const[]){s->t, s->exact, s->x[0], s->x[1]}, s->rows));
+    CRD_TRY(draw_columns(
         r, c, "energy", energy, corrected ? 5 : 4,
         (const double* const[]){s->t, s->exact_energy, s->energy[0], s->residual, s->energy[1]},
         s->rows));
-    CRD_TRY(draw(r, c, "power", power, 2, (const double* const[]){s->t, s->power}, s->rows));
+    CRD_TRY(
+        draw_columns(r, c, "power", power, 2, (const double* const[]){s->t, s->power}, s->rows));
 fail:
     return st;
 }
@@ -341,12 +254,10 @@ static crd_status claim_corrected(crdi_reproduction* r, const thesis_case* c, co
         const double grown = strcmp(c->system, "NLO1") == 0 ? 1e-6 : 1e-7;
         return claim_row(r, family, text, run, &c->power, grown, "corrected, as published");
     }
-    return claim(r, family, "energy", text, "size of the energy error, of the energy",
-                 (crdi_claim){.published = none,
-                              .ours = fabs(run->gain),
-                              .reference = 0.5,
-                              .rule = CRDI_CLAIM_AT_MOST,
-                              .remark = "perturbations of 1e-12 grow to 1e-2: only a bound"});
+    return crdi_claim_row(
+        r, family, "energy", text, "size of the energy error, of the energy",
+        CRDI_AT_MOST(none, fabs(run->gain), 0.5,
+                     .remark = "perturbations of 1e-12 grow to 1e-2: only a bound"));
 }
 
 // Hands out the run without correction.
@@ -408,48 +319,32 @@ static crd_status statements(crdi_reproduction* r, const crdi_benchmark_result* 
 {
     crd_status st = CRD_OK;
     crdi_benchmark_result run = plain[find_case("fig5.31")];
-    CRD_TRY(claim(r, "text", "5.5.3", "LO1, 5 ms", "growth of the energy over the residual energy",
-                  (crdi_claim){.published = 2,
-                               .ours = (run.energy - run.start) / run.residual,
-                               .reference = (8.89079539e+05 - 1e4) / 1.83240433e+06,
-                               .tolerance = 1e-8,
-                               .relative = true,
-                               .remark = "reversed in the text: the growth is half the residual"}));
+    CRD_TRY(crdi_claim_row(
+        r, "text", "5.5.3", "LO1, 5 ms", "growth of the energy over the residual energy",
+        CRDI_WITHIN(2, (run.energy - run.start) / run.residual,
+                    (8.89079539e+05 - 1e4) / 1.83240433e+06, 1e-8,
+                    .remark = "reversed in the text: the growth is half the residual")));
     run = plain[find_case("fig5.46")];
-    CRD_TRY(claim(r, "text", "5.35.above", "PEN, 1 ms", "smallest residual power, W",
-                  (crdi_claim){.published = 0,
-                               .ours = run.power_min,
-                               .reference = none,
-                               .rule = CRDI_CLAIM_AT_LEAST,
-                               .remark = "with angles from the downward vertical"}));
-    CRD_TRY(claim(
-        r, "text", "5.35.below", "PEN, 1 ms", "largest residual power, W",
-        (crdi_claim){
-            .published = 1, .ours = run.power_max, .reference = none, .rule = CRDI_CLAIM_AT_MOST}));
+    CRD_TRY(crdi_claim_row(
+        r, "text", "5.35.above", "PEN, 1 ms", "smallest residual power, W",
+        CRDI_AT_LEAST(0, run.power_min, none, .remark = "with angles from the downward vertical")));
+    CRD_TRY(crdi_claim_row(r, "text", "5.35.below", "PEN, 1 ms", "largest residual power, W",
+                           CRDI_AT_MOST(1, run.power_max, none)));
     const double hold = plain[find_case("fig5.47")].error[0];
-    CRD_TRY(
-        claim(r, "text", "5.47.margin", "HC, ZOH", "largest error of s, m",
-              (crdi_claim){
-                  .published = 2e-3, .ours = hold, .reference = none, .rule = CRDI_CLAIM_AT_MOST}));
+    CRD_TRY(crdi_claim_row(r, "text", "5.47.margin", "HC, ZOH", "largest error of s, m",
+                           CRDI_AT_MOST(2e-3, hold, none)));
     CRD_TRY(run_case(r, &cases[find_case("fig5.47")], CRD_CORRECT_POWER, false, NULL, &run));
-    CRD_TRY(claim(
+    CRD_TRY(crdi_claim_row(
         r, "text", "5.47.corrected", "HC, ZOH, (5.48)", "largest error of s, m",
-        (crdi_claim){.published = none,
-                     .ours = run.error[0],
-                     .reference = hold,
-                     .rule = CRDI_CLAIM_AT_LEAST,
-                     .remark = "NOT reproducible: shown as corrected, its limiter is not given; "
-                               "unstable with ours"}));
+        CRDI_AT_LEAST(none, run.error[0], hold,
+                      .remark = "NOT reproducible: shown as corrected, its limiter is not given; "
+                                "unstable with ours")));
     CRD_TRY(run_case(r, &cases[find_case("fig5.48")], CRD_CORRECT_POWER, false, NULL, &run));
-    CRD_TRY(claim(
+    CRD_TRY(crdi_claim_row(
         r, "text", "5.48.corrected", "HC, FOH, (5.48)", "largest error of s, m",
-        (crdi_claim){.published = none,
-                     .ours = run.error[0],
-                     .reference = 0.63e-3,
-                     .tolerance = 0.01e-3,
-                     .remark =
-                         "with our limiter; that of the thesis is not given, so this does not "
-                         "confirm its figure"}));
+        CRDI_NEAR(none, run.error[0], 0.63e-3, 0.01e-3,
+                  .remark = "with our limiter; that of the thesis is not given, so this does not "
+                            "confirm its figure")));
 fail:
     return st;
 }
@@ -517,12 +412,10 @@ static crd_status equilibrium(crdi_reproduction* r)
     const double F0 = (200 / 2 + 250 + 100) * 9.81 * 2; // moment of the weights over the lever
     const double part = F0 / (65e-4 * (7.6e6 - 1e5)), b = 1 - part;
     const double kappa = (sqrt(b * b + 2 * part * b) - b) / (2 * part);
-    return claim(r, "spot.HC", "kappa0", "HC", "spool position at rest",
-                 (crdi_claim){.published = 0.45435,
-                              .ours = kappa,
-                              .reference = 0.454345590,
-                              .tolerance = 1e-9,
-                              .remark = "with the laboratory's pressures, which the thesis omits"});
+    return crdi_claim_row(
+        r, "spot.HC", "kappa0", "HC", "spool position at rest",
+        CRDI_NEAR(0.45435, kappa, 0.454345590, 1e-9,
+                  .remark = "with the laboratory's pressures, which the thesis omits"));
 }
 
 // ---- mu (Figure 5.30) --------------------------------------------------------------------------
@@ -576,26 +469,16 @@ static crd_status find_all_mu(crdi_reproduction* r)
             v[i][1 + 2 * linear] = mu[0];
             v[i][2 + 2 * linear] = mu[1];
             const double formula = printed(ratios[i].formula[linear], 0, 0, &tolerance);
-            CRD_TRY(claim(r, family, "formula", subject, "mu by (5.42), (5.43)",
-                          (crdi_claim){.published = formula,
-                                       .ours = mu[0],
-                                       .reference = formula,
-                                       .tolerance = tolerance}));
+            CRD_TRY(crdi_claim_row(r, family, "formula", subject, "mu by (5.42), (5.43)",
+                                   CRDI_NEAR(formula, mu[0], formula, tolerance)));
             const double measured = printed(ratios[i].measured[linear], 1e-8, 0, &tolerance);
-            CRD_TRY(claim(r, family, "measured", subject, "mu measured on LO1 over 10 s",
-                          (crdi_claim){.published = formula,
-                                       .ours = mu[1],
-                                       .reference = measured,
-                                       .tolerance = tolerance,
-                                       .remark = "the gap is the cross term kc H v1 v2"}));
+            CRD_TRY(crdi_claim_row(r, family, "measured", subject, "mu measured on LO1 over 10 s",
+                                   CRDI_NEAR(formula, mu[1], measured, tolerance,
+                                             .remark = "the gap is the cross term kc H v1 v2")));
         }
     }
-    CRD_TRY(crdi_figure_add(r, &(crdi_figure){.id = "fig5.30",
-                                              .title = "Fig. 5.30: mu over the ratio of the steps",
-                                              .columns = 5,
-                                              .names = names,
-                                              .rows = RATIOS,
-                                              .values = v[0]}));
+    CRD_TRY(crdi_figure_add(r, &CRDI_FIGURE("fig5.30", "Fig. 5.30: mu over the ratio of the steps",
+                                            5, names, RATIOS, v[0])));
 fail:
     return st;
 }
@@ -609,102 +492,38 @@ static const struct {
     bool linear;
     row reference;
 } cuts[] = {
-    {CRDI_CUT_MOTION_MOTION,
-     "LO1",
-     0.001,
-     0.001,
-     false,
-     {"8.35540000e-03", "5.00507147e-02", "1.653471e-03"}},
-    {CRDI_CUT_MOTION_MOTION,
-     "LO1",
-     0.005,
-     0.005,
-     false,
-     {"2.07326218e-01", "1.24897710e+00", "3.806892e-02"}},
-    {CRDI_CUT_MOTION_MOTION,
-     "LO1",
-     0.001,
-     0.0001,
-     false,
-     {"1.96331906e-01", "8.84677653e-02", "8.989456e-03"}},
-    {CRDI_CUT_MOTION_MOTION,
-     "LO1",
-     0.001,
-     0.0001,
-     true,
-     {"2.24748217e-03", "3.11059276e-03", "-1.345207e-03"}},
-    {CRDI_CUT_FORCE_FORCE,
-     "LO1",
-     0.001,
-     0.001,
-     false,
-     {"8.35540000e-03", "5.00507147e-02", "1.653471e-03"}},
-    {CRDI_CUT_FORCE_FORCE,
-     "LO1",
-     0.005,
-     0.005,
-     false,
-     {"2.07326218e-01", "1.24897710e+00", "3.806892e-02"}},
-    {CRDI_CUT_FORCE_FORCE,
-     "LO1",
-     0.001,
-     0.0001,
-     false,
-     {"2.54538573e-01", "9.16044445e-01", "3.625950e-01"}},
-    {CRDI_CUT_FORCE_FORCE,
-     "LO1",
-     0.001,
-     0.0001,
-     true,
-     {"4.27099190e-03", "2.26241052e-02", "-1.092108e-03"}},
-    {CRDI_CUT_MOTION_MOTION,
-     "LO2",
-     0.001,
-     0.001,
-     false,
-     {"2.13439948e-02", "3.85832260e-02", "2.644778e-04"}},
-    {CRDI_CUT_MOTION_MOTION,
-     "LO2",
-     0.005,
-     0.005,
-     false,
-     {"1.70297707e-01", "5.30540159e-01", "2.621118e-02"}},
-    {CRDI_CUT_MOTION_MOTION,
-     "LO2",
-     0.001,
-     0.0001,
-     false,
-     {"8.41953303e-02", "3.24934003e-02", "-5.925777e-04"}},
-    {CRDI_CUT_MOTION_MOTION,
-     "LO2",
-     0.001,
-     0.0001,
-     true,
-     {"1.80835194e-02", "5.69027791e-03", "-2.121326e-03"}},
-    {CRDI_CUT_FORCE_FORCE,
-     "LO2",
-     0.001,
-     0.001,
-     false,
-     {"2.13439948e-02", "3.85832260e-02", "2.644778e-04"}},
-    {CRDI_CUT_FORCE_FORCE,
-     "LO2",
-     0.005,
-     0.005,
-     false,
-     {"1.70297707e-01", "5.30540159e-01", "2.621118e-02"}},
-    {CRDI_CUT_FORCE_FORCE,
-     "LO2",
-     0.001,
-     0.0001,
-     false,
-     {"1.04152328e-01", "3.08917617e-01", "2.948843e-01"}},
-    {CRDI_CUT_FORCE_FORCE,
-     "LO2",
-     0.001,
-     0.0001,
-     true,
-     {"1.87750251e-02", "1.23148895e-02", "-2.199619e-03"}},
+    CRDI_ROW(CRDI_CUT_MOTION_MOTION, "LO1", 0.001, 0.001, false,
+             {"8.35540000e-03", "5.00507147e-02", "1.653471e-03"}),
+    CRDI_ROW(CRDI_CUT_MOTION_MOTION, "LO1", 0.005, 0.005, false,
+             {"2.07326218e-01", "1.24897710e+00", "3.806892e-02"}),
+    CRDI_ROW(CRDI_CUT_MOTION_MOTION, "LO1", 0.001, 0.0001, false,
+             {"1.96331906e-01", "8.84677653e-02", "8.989456e-03"}),
+    CRDI_ROW(CRDI_CUT_MOTION_MOTION, "LO1", 0.001, 0.0001, true,
+             {"2.24748217e-03", "3.11059276e-03", "-1.345207e-03"}),
+    CRDI_ROW(CRDI_CUT_FORCE_FORCE, "LO1", 0.001, 0.001, false,
+             {"8.35540000e-03", "5.00507147e-02", "1.653471e-03"}),
+    CRDI_ROW(CRDI_CUT_FORCE_FORCE, "LO1", 0.005, 0.005, false,
+             {"2.07326218e-01", "1.24897710e+00", "3.806892e-02"}),
+    CRDI_ROW(CRDI_CUT_FORCE_FORCE, "LO1", 0.001, 0.0001, false,
+             {"2.54538573e-01", "9.16044445e-01", "3.625950e-01"}),
+    CRDI_ROW(CRDI_CUT_FORCE_FORCE, "LO1", 0.001, 0.0001, true,
+             {"4.27099190e-03", "2.26241052e-02", "-1.092108e-03"}),
+    CRDI_ROW(CRDI_CUT_MOTION_MOTION, "LO2", 0.001, 0.001, false,
+             {"2.13439948e-02", "3.85832260e-02", "2.644778e-04"}),
+    CRDI_ROW(CRDI_CUT_MOTION_MOTION, "LO2", 0.005, 0.005, false,
+             {"1.70297707e-01", "5.30540159e-01", "2.621118e-02"}),
+    CRDI_ROW(CRDI_CUT_MOTION_MOTION, "LO2", 0.001, 0.0001, false,
+             {"8.41953303e-02", "3.24934003e-02", "-5.925777e-04"}),
+    CRDI_ROW(CRDI_CUT_MOTION_MOTION, "LO2", 0.001, 0.0001, true,
+             {"1.80835194e-02", "5.69027791e-03", "-2.121326e-03"}),
+    CRDI_ROW(CRDI_CUT_FORCE_FORCE, "LO2", 0.001, 0.001, false,
+             {"2.13439948e-02", "3.85832260e-02", "2.644778e-04"}),
+    CRDI_ROW(CRDI_CUT_FORCE_FORCE, "LO2", 0.005, 0.005, false,
+             {"1.70297707e-01", "5.30540159e-01", "2.621118e-02"}),
+    CRDI_ROW(CRDI_CUT_FORCE_FORCE, "LO2", 0.001, 0.0001, false,
+             {"1.04152328e-01", "3.08917617e-01", "2.948843e-01"}),
+    CRDI_ROW(CRDI_CUT_FORCE_FORCE, "LO2", 0.001, 0.0001, true,
+             {"1.87750251e-02", "1.23148895e-02", "-2.199619e-03"}),
 };
 
 static crd_status other_cuts(crdi_reproduction* r)
@@ -812,33 +631,21 @@ static crd_status targets(crdi_reproduction* r)
     crdi_benchmark_result run;
     CRD_TRY(run_beyond(r, "LO1", 5e-3, CRD_CORRECT_NONE, 0, CRD_PREDICT_AB4, &run));
     const char* const subject = "LO1, 5 ms, accurate units, AB4, force evaluated again";
-    CRD_TRY(claim(r, "target.LO1", "error", subject, "RMS error, m",
-                  (crdi_claim){.published = none,
-                               .ours = hypot(run.rms[0], run.rms[1]) / sqrt(2),
-                               .reference = 0.05,
-                               .rule = CRDI_CLAIM_AT_MOST,
-                               .remark = "(5.48) at its best tuning: 0.42 m"}));
-    CRD_TRY(claim(r, "target.LO1", "energy", subject, "size of the energy error, of the energy",
-                  (crdi_claim){.published = none,
-                               .ours = fabs(run.gain),
-                               .reference = 0.005,
-                               .rule = CRDI_CLAIM_AT_MOST,
-                               .remark = "(5.48) at its best tuning: 0.3"}));
+    CRD_TRY(crdi_claim_row(r, "target.LO1", "error", subject, "RMS error, m",
+                           CRDI_AT_MOST(none, hypot(run.rms[0], run.rms[1]) / sqrt(2), 0.05,
+                                        .remark = "(5.48) at its best tuning: 0.42 m")));
+    CRD_TRY(crdi_claim_row(
+        r, "target.LO1", "energy", subject, "size of the energy error, of the energy",
+        CRDI_AT_MOST(none, fabs(run.gain), 0.005, .remark = "(5.48) at its best tuning: 0.3")));
     CRD_TRY(run_beyond(r, "HC", 20e-3, CRD_CORRECT_NONE, 0, CRD_PREDICT_HOLD, &run));
-    CRD_TRY(claim(r, "target.HC", "hold", "HC, 20 ms, accurate units, ZOH", "largest error of s, m",
-                  (crdi_claim){.published = none,
-                               .ours = run.error[0],
-                               .reference = 0.1,
-                               .rule = CRDI_CLAIM_AT_LEAST,
-                               .remark = "unstable"}));
+    CRD_TRY(crdi_claim_row(r, "target.HC", "hold", "HC, 20 ms, accurate units, ZOH",
+                           "largest error of s, m",
+                           CRDI_AT_LEAST(none, run.error[0], 0.1, .remark = "unstable")));
     CRD_TRY(run_beyond(r, "HC", 30e-3, CRD_CORRECT_NONE, 0, CRD_PREDICT_AB2, &run));
-    CRD_TRY(claim(r, "target.HC", "ab2", "HC, 30 ms, accurate units, AB2, force evaluated again",
-                  "largest error of s, m",
-                  (crdi_claim){.published = none,
-                               .ours = run.error[0],
-                               .reference = 0.3e-3,
-                               .rule = CRDI_CLAIM_AT_MOST,
-                               .remark = "the thesis did not get beyond 10 ms"}));
+    CRD_TRY(crdi_claim_row(
+        r, "target.HC", "ab2", "HC, 30 ms, accurate units, AB2, force evaluated again",
+        "largest error of s, m",
+        CRDI_AT_MOST(none, run.error[0], 0.3e-3, .remark = "the thesis did not get beyond 10 ms")));
 fail:
     return st;
 }

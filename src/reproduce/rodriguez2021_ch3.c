@@ -10,17 +10,6 @@
 
 static const double none = NAN;
 
-crd_status crdi_ch3_claim(crdi_reproduction* r, const char* family, const char* last,
-                          const char* subject, const char* what, crdi_claim c)
-{
-    char id[96], text[256];
-    snprintf(id, sizeof id, "%s.%s", family, last);
-    snprintf(text, sizeof text, "%s: %s", subject, what);
-    c.id = id;
-    c.what = text;
-    return crdi_claim_add(r, &c);
-}
-
 bool crdi_ch3_has_nodal(const crdi_bench* b, const crd_circuit_options* opt)
 {
     crd_circuit_options o = *opt;
@@ -65,171 +54,90 @@ typedef struct table {
     "NOT to its digits: 1e-8 to 2e-8 K off, as much as the thesis's own reference (3.4.5)"
 
 static const table tables[] = {
-    {"table3.7",
-     CRDI_RLC,
-     "Table 3.7, RLC",
-     {"error of V3, mV", "error of I_L1, mA"},
-     {1e-3, 1e-3},
-     {1, 1},
-     {{CRD_METHOD_TR, 2.5e-3, 2, CRD_START_TR, {"0.25", "0.38"}, {0.250288, 0.378136}, {0}},
-      {CRD_METHOD_BDF1, 2.5e-5, 1, CRD_START_CONSTANT, {"0.30", "0.63"}, {0.296287, 0.629294}, {0}},
-      {CRD_METHOD_BDF2, 2.5e-3, 2, CRD_START_CONSTANT, {"0.84", "0.76"}, {0.842275, 0.756599}, {0}},
-      {CRD_METHOD_BDF3,
-       2.5e-3,
-       2,
-       CRD_START_CONSTANT,
-       {"0.14", "0.33"},
-       {0.142233, 0.328401},
-       {0}}}},
-    {"table3.8",
-     CRDI_RLC,
-     "Table 3.8, RLC",
-     {"error of V3, uV", "error of I_L1, uA"},
-     {1e-6, 1e-6},
-     {10, 10},
-     {{CRD_METHOD_TR, 2.5e-4, 2, CRD_START_TR, {"2.5", "3.8"}, {2.50271, 3.78125}, {0}},
-      {CRD_METHOD_BDF1, 2.5e-7, 1, CRD_START_CONSTANT, {"3.0", "6.3"}, {2.964, 6.296}, {0}},
-      {CRD_METHOD_BDF2, 2.5e-4, 1, CRD_START_CONSTANT, {"8.4", "7.6"}, {8.44234, 7.56967}, {0}},
-      {CRD_METHOD_BDF3, 2.5e-4, 1, CRD_START_CONSTANT, {"1.3", "3.3"}, {1.34437, 3.29312}, {0}}}},
-    {"table3.10",
-     CRDI_SCALABLE,
-     "Table 3.10, scalable RLC, N = 2",
-     {"error of V6, mV", "error of I_LC2, mA"},
-     {1e-3, 1e-3},
-     {1, 1},
-     {{CRD_METHOD_TR, 2.5e-3, 2, CRD_START_TR, {"0.41", "0.94"}, {0.408021, 0.941851}, {0}},
-      {CRD_METHOD_BDF1, 2.5e-5, 1, CRD_START_CONSTANT, {"0.15", "0.65"}, {0.147780, 0.649773}, {0}},
-      {CRD_METHOD_BDF2, 1e-3, 2, CRD_START_CONSTANT, {"0.14", "0.60"}, {0.135321, 0.600049}, {0}},
-      {CRD_METHOD_BDF3,
-       2.5e-3,
-       2,
-       CRD_START_CONSTANT,
-       {"0.38", "0.54"},
-       {0.376903, 0.537172},
-       {0}}}},
-    {"table3.11",
-     CRDI_SCALABLE,
-     "Table 3.11, scalable RLC, N = 2",
-     {"error of V6, uV", "error of I_LC2, uA"},
-     {1e-6, 1e-6},
-     {10, 10},
-     {{CRD_METHOD_TR,
-       2.5e-4,
-       2,
-       CRD_START_TR,
-       {"4.0", "9.6"},
-       {4.07945, 9.39194},
-       {"NOT to its digits, 2 % off: a hundredth of the low row (h^2) is 4.08",
-        "NOT to its digits, 2 % off: a hundredth of the low row (h^2) is 9.4"}},
-      {CRD_METHOD_BDF1, 2.5e-7, 1, CRD_START_CONSTANT, {"1.5", "6.5"}, {1.478, 6.500}, {0}},
-      {CRD_METHOD_BDF2, 1e-4, 2, CRD_START_CONSTANT, {"1.4", "5.9"}, {1.35184, 5.94078}, {0}},
-      {CRD_METHOD_BDF3, 2.5e-4, 2, CRD_START_CONSTANT, {"3.7", "2.0"}, {3.67858, 1.99920}, {0}}}},
-    {"table3.14",
-     CRDI_RECTIFIER,
-     "Table 3.14, rectifier",
-     {"error of V2 - V3, mV", "error of I_RL, mA"},
-     {1e-3, 1e-3},
-     {1, 1},
-     {{CRD_METHOD_TR, 5e-4, 16, CRD_START_TR, {"0.29", "0.17"}, {0.286537, 0.170044}, {0}},
-      {CRD_METHOD_BDF1, 1e-5, 3, CRD_START_TR, {"0.03", "0.47"}, {0.0264404, 0.469198}, {0}},
-      {CRD_METHOD_BDF2,
-       2.5e-4,
-       7,
-       CRD_START_TR,
-       {"0.19", "0.18"},
-       {0.204335, 0.176709},
-       {"NOT reproducible: 0.204 with 7 iterations as well as converged", NULL}},
-      {CRD_METHOD_BDF3,
-       1e-4,
-       9,
-       CRD_START_TR,
-       {"7.9e-3", "4.0e-3"},
-       {7.93744e-3, 3.94865e-3},
-       {NULL, "NOT to its digits, 1.3 % off: 3.949 rounds to 3.9"}}}},
-    {"table3.15",
-     CRDI_RECTIFIER,
-     "Table 3.15, rectifier",
-     {"error of V2 - V3, uV", "error of I_RL, uA"},
-     {1e-6, 1e-6},
-     {10, 10},
-     {{CRD_METHOD_TR,
-       5e-5,
-       6,
-       CRD_START_TR,
-       {"1.8", "2.0"},
-       {1.23017, 2.01214},
-       {"NOT reproducible: 1.23 with 6 iterations as well as converged", NULL}},
-      {CRD_METHOD_BDF1, 1e-7, 1, CRD_START_TR, {"0.3", "4.7"}, {0.266, 4.693}, {0}},
-      {CRD_METHOD_BDF2,
-       5e-5,
-       9,
-       CRD_START_TR,
-       {"6.5", "7.9"},
-       {6.44822, 7.89090},
-       {"NOT to its digits, 0.8 % off: 6.448 rounds to 6.4", NULL}},
-      {CRD_METHOD_BDF3,
-       1e-4,
-       9,
-       CRD_START_TR,
-       {"7.9", "4.0"},
-       {7.93744, 3.94865},
-       {NULL, "NOT to its digits, 1.3 % off: 3.949 rounds to 3.9"}}}},
-    {"table3.17",
-     CRDI_MOTOR,
-     "Table 3.17, motor",
-     {"error of T2, K", "error of Q_water, W"},
-     {1, 1},
-     {0.1, 1},
-     {{CRD_METHOD_TR, 0.5, 2, CRD_START_TR, {"9.36e-7", "0.612"}, {9.36259e-7, 0.612081}, {0}},
-      {CRD_METHOD_BDF1, 0.025, 2, CRD_START_TR, {"1.49e-4", "0.839"}, {1.49117e-4, 0.839165}, {0}},
-      {CRD_METHOD_BDF2,
-       0.25,
-       2,
-       CRD_START_TR,
-       {"9.01e-7", "0.523"},
-       {8.98114e-7, 0.523370},
-       {"NOT to its digits, 0.3 % off: 3e-9 K, below the thesis's own reference", NULL}},
-      {CRD_METHOD_BDF3,
-       0.5,
-       2,
-       CRD_START_TR,
-       {"3.12e-7", "0.388"},
-       {3.30906e-7, 0.388435},
-       {OWN_REFERENCE, NULL}}}},
-    {"table3.18",
-     CRDI_MOTOR,
-     "Table 3.18, motor",
-     {"error of T2, K", "error of Q_water, W"},
-     {1, 1},
-     {0.01, 0.1},
-     {{CRD_METHOD_TR,
-       0.1,
-       2,
-       CRD_START_TR,
-       {"6.03e-8", "0.024"},
-       {3.73909e-8, 0.0243330},
-       {OWN_REFERENCE, NULL}},
-      {CRD_METHOD_BDF1,
-       0.0025,
-       2,
-       CRD_START_TR,
-       {"1.49e-5", "0.085"},
-       {1.49120e-5, 0.0848480},
-       {0}},
-      {CRD_METHOD_BDF2,
-       0.1,
-       2,
-       CRD_START_TR,
-       {"1.56e-7", "0.092"},
-       {1.47297e-7, 0.0921306},
-       {OWN_REFERENCE, NULL}},
-      {CRD_METHOD_BDF3,
-       0.25,
-       2,
-       CRD_START_TR,
-       {"6.54e-8", "0.060"},
-       {4.97660e-8, 0.0604074},
-       {OWN_REFERENCE, NULL}}}},
+    CRDI_ROW("table3.7", CRDI_RLC, "Table 3.7, RLC", {"error of V3, mV", "error of I_L1, mA"},
+             {1e-3, 1e-3}, {1, 1},
+             {CRDI_ROW(CRD_METHOD_TR, 2.5e-3, 2, CRD_START_TR, {"0.25", "0.38"},
+                       {0.250288, 0.378136}, {0}),
+              CRDI_ROW(CRD_METHOD_BDF1, 2.5e-5, 1, CRD_START_CONSTANT, {"0.30", "0.63"},
+                       {0.296287, 0.629294}, {0}),
+              CRDI_ROW(CRD_METHOD_BDF2, 2.5e-3, 2, CRD_START_CONSTANT, {"0.84", "0.76"},
+                       {0.842275, 0.756599}, {0}),
+              CRDI_ROW(CRD_METHOD_BDF3, 2.5e-3, 2, CRD_START_CONSTANT, {"0.14", "0.33"},
+                       {0.142233, 0.328401}, {0})}),
+    CRDI_ROW(
+        "table3.8", CRDI_RLC, "Table 3.8, RLC", {"error of V3, uV", "error of I_L1, uA"},
+        {1e-6, 1e-6}, {10, 10},
+        {CRDI_ROW(CRD_METHOD_TR, 2.5e-4, 2, CRD_START_TR, {"2.5", "3.8"}, {2.50271, 3.78125}, {0}),
+         CRDI_ROW(CRD_METHOD_BDF1, 2.5e-7, 1, CRD_START_CONSTANT, {"3.0", "6.3"}, {2.964, 6.296},
+                  {0}),
+         CRDI_ROW(CRD_METHOD_BDF2, 2.5e-4, 1, CRD_START_CONSTANT, {"8.4", "7.6"},
+                  {8.44234, 7.56967}, {0}),
+         CRDI_ROW(CRD_METHOD_BDF3, 2.5e-4, 1, CRD_START_CONSTANT, {"1.3", "3.3"},
+                  {1.34437, 3.29312}, {0})}),
+    CRDI_ROW("table3.10", CRDI_SCALABLE, "Table 3.10, scalable RLC, N = 2",
+             {"error of V6, mV", "error of I_LC2, mA"}, {1e-3, 1e-3}, {1, 1},
+             {CRDI_ROW(CRD_METHOD_TR, 2.5e-3, 2, CRD_START_TR, {"0.41", "0.94"},
+                       {0.408021, 0.941851}, {0}),
+              CRDI_ROW(CRD_METHOD_BDF1, 2.5e-5, 1, CRD_START_CONSTANT, {"0.15", "0.65"},
+                       {0.147780, 0.649773}, {0}),
+              CRDI_ROW(CRD_METHOD_BDF2, 1e-3, 2, CRD_START_CONSTANT, {"0.14", "0.60"},
+                       {0.135321, 0.600049}, {0}),
+              CRDI_ROW(CRD_METHOD_BDF3, 2.5e-3, 2, CRD_START_CONSTANT, {"0.38", "0.54"},
+                       {0.376903, 0.537172}, {0})}),
+    CRDI_ROW("table3.11", CRDI_SCALABLE, "Table 3.11, scalable RLC, N = 2",
+             {"error of V6, uV", "error of I_LC2, uA"}, {1e-6, 1e-6}, {10, 10},
+             {CRDI_ROW(CRD_METHOD_TR, 2.5e-4, 2, CRD_START_TR, {"4.0", "9.6"}, {4.07945, 9.39194},
+                       {"NOT to its digits, 2 % off: a hundredth of the low row (h^2) is 4.08",
+                        "NOT to its digits, 2 % off: a hundredth of the low row (h^2) is 9.4"}),
+              CRDI_ROW(CRD_METHOD_BDF1, 2.5e-7, 1, CRD_START_CONSTANT, {"1.5", "6.5"},
+                       {1.478, 6.500}, {0}),
+              CRDI_ROW(CRD_METHOD_BDF2, 1e-4, 2, CRD_START_CONSTANT, {"1.4", "5.9"},
+                       {1.35184, 5.94078}, {0}),
+              CRDI_ROW(CRD_METHOD_BDF3, 2.5e-4, 2, CRD_START_CONSTANT, {"3.7", "2.0"},
+                       {3.67858, 1.99920}, {0})}),
+    CRDI_ROW(
+        "table3.14", CRDI_RECTIFIER, "Table 3.14, rectifier",
+        {"error of V2 - V3, mV", "error of I_RL, mA"}, {1e-3, 1e-3}, {1, 1},
+        {CRDI_ROW(CRD_METHOD_TR, 5e-4, 16, CRD_START_TR, {"0.29", "0.17"}, {0.286537, 0.170044},
+                  {0}),
+         CRDI_ROW(CRD_METHOD_BDF1, 1e-5, 3, CRD_START_TR, {"0.03", "0.47"}, {0.0264404, 0.469198},
+                  {0}),
+         CRDI_ROW(CRD_METHOD_BDF2, 2.5e-4, 7, CRD_START_TR, {"0.19", "0.18"}, {0.204335, 0.176709},
+                  {"NOT reproducible: 0.204 with 7 iterations as well as converged", NULL}),
+         CRDI_ROW(CRD_METHOD_BDF3, 1e-4, 9, CRD_START_TR, {"7.9e-3", "4.0e-3"},
+                  {7.93744e-3, 3.94865e-3},
+                  {NULL, "NOT to its digits, 1.3 % off: 3.949 rounds to 3.9"})}),
+    CRDI_ROW("table3.15", CRDI_RECTIFIER, "Table 3.15, rectifier",
+             {"error of V2 - V3, uV", "error of I_RL, uA"}, {1e-6, 1e-6}, {10, 10},
+             {CRDI_ROW(CRD_METHOD_TR, 5e-5, 6, CRD_START_TR, {"1.8", "2.0"}, {1.23017, 2.01214},
+                       {"NOT reproducible: 1.23 with 6 iterations as well as converged", NULL}),
+              CRDI_ROW(CRD_METHOD_BDF1, 1e-7, 1, CRD_START_TR, {"0.3", "4.7"}, {0.266, 4.693}, {0}),
+              CRDI_ROW(CRD_METHOD_BDF2, 5e-5, 9, CRD_START_TR, {"6.5", "7.9"}, {6.44822, 7.89090},
+                       {"NOT to its digits, 0.8 % off: 6.448 rounds to 6.4", NULL}),
+              CRDI_ROW(CRD_METHOD_BDF3, 1e-4, 9, CRD_START_TR, {"7.9", "4.0"}, {7.93744, 3.94865},
+                       {NULL, "NOT to its digits, 1.3 % off: 3.949 rounds to 3.9"})}),
+    CRDI_ROW(
+        "table3.17", CRDI_MOTOR, "Table 3.17, motor", {"error of T2, K", "error of Q_water, W"},
+        {1, 1}, {0.1, 1},
+        {CRDI_ROW(CRD_METHOD_TR, 0.5, 2, CRD_START_TR, {"9.36e-7", "0.612"}, {9.36259e-7, 0.612081},
+                  {0}),
+         CRDI_ROW(CRD_METHOD_BDF1, 0.025, 2, CRD_START_TR, {"1.49e-4", "0.839"},
+                  {1.49117e-4, 0.839165}, {0}),
+         CRDI_ROW(CRD_METHOD_BDF2, 0.25, 2, CRD_START_TR, {"9.01e-7", "0.523"},
+                  {8.98114e-7, 0.523370},
+                  {"NOT to its digits, 0.3 % off: 3e-9 K, below the thesis's own reference", NULL}),
+         CRDI_ROW(CRD_METHOD_BDF3, 0.5, 2, CRD_START_TR, {"3.12e-7", "0.388"},
+                  {3.30906e-7, 0.388435}, {OWN_REFERENCE, NULL})}),
+    CRDI_ROW("table3.18", CRDI_MOTOR, "Table 3.18, motor",
+             {"error of T2, K", "error of Q_water, W"}, {1, 1}, {0.01, 0.1},
+             {CRDI_ROW(CRD_METHOD_TR, 0.1, 2, CRD_START_TR, {"6.03e-8", "0.024"},
+                       {3.73909e-8, 0.0243330}, {OWN_REFERENCE, NULL}),
+              CRDI_ROW(CRD_METHOD_BDF1, 0.0025, 2, CRD_START_TR, {"1.49e-5", "0.085"},
+                       {1.49120e-5, 0.0848480}, {0}),
+              CRDI_ROW(CRD_METHOD_BDF2, 0.1, 2, CRD_START_TR, {"1.56e-7", "0.092"},
+                       {1.47297e-7, 0.0921306}, {OWN_REFERENCE, NULL}),
+              CRDI_ROW(CRD_METHOD_BDF3, 0.25, 2, CRD_START_TR, {"6.54e-8", "0.060"},
+                       {4.97660e-8, 0.0604074}, {OWN_REFERENCE, NULL})}),
 };
 enum { TABLES = sizeof tables / sizeof *tables, ROWS = 4 };
 
@@ -238,19 +146,6 @@ static const char* const method_ids[] = {"bdf1", "bdf2", "bdf3",   "tr",
 static const char* const method_names[] = {"BDF1", "BDF2", "BDF3",    "TR",
                                            "TR",   "",     "Gauss 2", "Gauss 4"};
 
-// Half a unit of the last digit is what print leaves open.
-static double printed(const char* text, double* half)
-{
-    double value = NAN, power = 0;
-    const char *point = strchr(text, '.'), *e = strchr(text, 'e');
-    const size_t length = strlen(text);
-    const size_t digits = point ? (size_t)((e ? e : text + length) - point) - 1 : 0;
-    if (!crdi_parse_double(text, length, &value)) { value = NAN; }
-    if (e && !crdi_parse_double(e + 1, strlen(e + 1), &power)) { power = NAN; }
-    *half = 0.5 * pow(10, power - (double)digits);
-    return value;
-}
-
 // 0.5 % of the reference, but not so much that a printed digit could be another one.
 static crd_status claim_error(crdi_reproduction* r, const table* t, const row* w, int k,
                               double ours)
@@ -258,9 +153,10 @@ static crd_status claim_error(crdi_reproduction* r, const table* t, const row* w
     static const char* const last[2][2] = {{"v", "i"}, {"t", "q"}};
     const bool swapped = t->problem == CRDI_RECTIFIER;
     char family[64], subject[128], remark[256];
-    double half, tolerance = 0.005 * w->reference[k];
-    const double published = printed(w->published[k], &half);
-    const double room = half - fabs(published - w->reference[k]);
+    double unit, tolerance = 0.005 * w->reference[k];
+    const double published = crdi_printed(w->published[k], &unit);
+    // half a unit of the last digit is what print leaves open
+    const double room = 0.5 * unit - fabs(published - w->reference[k]);
     snprintf(family, sizeof family, "%s.%s", t->id, method_ids[w->method]);
     snprintf(subject, sizeof subject, "%s, %s, h = %g %s, gamma = %d", t->subject,
              method_names[w->method], t->problem == CRDI_MOTOR ? w->step : 1e3 * w->step,
@@ -273,13 +169,9 @@ static crd_status claim_error(crdi_reproduction* r, const table* t, const row* w
              : swapped ? "to the printed digits; 0.5 % tells kT/q from 26 mV"
                        : "to the printed digits; 0.5 % tells starts and topologies apart",
              !swapped ? "" : "; V and I are exchanged in print");
-    return crdi_ch3_claim(r, family, last[t->problem == CRDI_MOTOR][k], subject, t->what[k],
-                          (crdi_claim){.published = published,
-                                       .ours = ours / t->unit[k],
-                                       .reference = w->reference[k],
-                                       .tolerance = tolerance / w->reference[k],
-                                       .relative = true,
-                                       .remark = remark});
+    return crdi_claim_row(r, family, last[t->problem == CRDI_MOTOR][k], subject, t->what[k],
+                          CRDI_WITHIN(published, ours / t->unit[k], w->reference[k],
+                                      tolerance / w->reference[k], .remark = remark));
 }
 
 typedef struct problem {
@@ -317,10 +209,9 @@ static crd_status reproduce_table(crdi_reproduction* r, const table* t, problem*
         }
     }
     if (worst == 0) { return CRD_OK; } // none was run
-    CRD_TRY(crdi_ch3_claim(
-        r, "table3.5", t->id, t->subject, "worst error of its rows over what Table 3.5 accepts",
-        (crdi_claim){
-            .published = none, .ours = worst, .reference = 1, .rule = CRDI_CLAIM_AT_MOST}));
+    CRD_TRY(crdi_claim_row(r, "table3.5", t->id, t->subject,
+                           "worst error of its rows over what Table 3.5 accepts",
+                           CRDI_AT_MOST(none, worst, 1)));
 fail:
     return st;
 }
@@ -337,132 +228,40 @@ static const struct {
     double reference[2], tolerance; // relative
     const char* remark;
 } others[] = {
-    {"start.rlc.bdf2",
-     "TR steps at the start",
-     CRDI_RLC,
-     CRD_METHOD_BDF2,
-     2.5e-3,
-     CRD_START_TR,
-     {0.998207e-3, 1.508709e-3},
-     0.005,
-     "worse than the constant history of Table 3.7, by the luck of a sign"},
-    {"start.rlc.bdf3",
-     "TR steps at the start",
-     CRDI_RLC,
-     CRD_METHOD_BDF3,
-     2.5e-3,
-     CRD_START_TR,
-     {0.0479249e-3, 0.0315774e-3},
-     0.005,
-     "3 and 10 times better than Table 3.7"},
-    {"start.rlc.bdf3.high",
-     "TR steps at the start",
-     CRDI_RLC,
-     CRD_METHOD_BDF3,
-     2.5e-4,
-     CRD_START_TR,
-     {4.79463e-8, 3.14376e-8},
-     0.005,
-     "28 and 105 times better than Table 3.8"},
-    {"start.scalable.bdf3",
-     "TR steps at the start",
-     CRDI_SCALABLE,
-     CRD_METHOD_BDF3,
-     2.5e-3,
-     CRD_START_TR,
-     {0.0502215e-3, 0.287993e-3},
-     0.005,
-     ""},
-    {"start.scalable.bdf3.high",
-     "TR steps at the start",
-     CRDI_SCALABLE,
-     CRD_METHOD_BDF3,
-     2.5e-4,
-     CRD_START_TR,
-     {5.62104e-8, 5.01401e-7},
-     0.005,
-     ""},
-    {"order.scalable.gauss2",
-     "order 4",
-     CRDI_SCALABLE,
-     CRD_METHOD_GAUSS2,
-     5e-3,
-     CRD_START_TR,
-     {0.002e-3, 0.06e-3},
-     0.1,
-     "the prototype's digits"},
-    {"order.scalable.gauss4",
-     "order 8",
-     CRDI_SCALABLE,
-     CRD_METHOD_GAUSS4,
-     10e-3,
-     CRD_START_TR,
-     {4e-8, 1.1e-6},
-     0.1,
-     "the prototype's digits; high precision with 100 steps"},
-    {"text.3.6.1.3.bdf3.quarter",
-     "beyond the limit of 0.1 ms",
-     CRDI_RECTIFIER,
-     CRD_METHOD_BDF3,
-     2.5e-4,
-     CRD_START_CONSTANT,
-     {0.0623428e-3, 0.0496183e-3},
-     0.005,
-     "NOT confirmed: 'fails above 0.1 ms' is Newton's method, not BDF3"},
-    {"text.3.6.1.3.bdf3.half",
-     "beyond the limit of 0.1 ms",
-     CRDI_RECTIFIER,
-     CRD_METHOD_BDF3,
-     5e-4,
-     CRD_START_CONSTANT,
-     {0.381822e-3, 0.250521e-3},
-     0.005,
-     "NOT confirmed: within low precision at the step of TR"},
-    {"start.motor.bdf2.minimum",
-     "one TR step less",
-     CRDI_MOTOR,
-     CRD_METHOD_BDF2,
-     0.25,
-     CRD_START_MINIMUM,
-     {9.22214e-7, 0.580405},
-     0.005,
-     "so Table 3.17 had two"},
-    {"start.motor.bdf3.minimum",
-     "one TR step less",
-     CRDI_MOTOR,
-     CRD_METHOD_BDF3,
-     0.5,
-     CRD_START_MINIMUM,
-     {3.51336e-7, 0.351686},
-     0.005,
-     "so Table 3.17 had three"},
-    {"start.motor.bdf3.constant",
-     "constant history",
-     CRDI_MOTOR,
-     CRD_METHOD_BDF3,
-     0.5,
-     CRD_START_CONSTANT,
-     {4.27542e-3, 24.6184},
-     0.005,
-     "against 0.388 W in Table 3.17"},
-    {"fig3.14.tr",
-     "TR steps at the start",
-     CRDI_MOTOR,
-     CRD_METHOD_BDF3,
-     1,
-     CRD_START_TR,
-     {1.98614e-6, 2.24390},
-     0.005,
-     "BDF3 in the figure"},
-    {"fig3.14.constant",
-     "constant history",
-     CRDI_MOTOR,
-     CRD_METHOD_BDF3,
-     1,
-     CRD_START_CONSTANT,
-     {8.55130e-3, 50.5624},
-     0.005,
-     "BDF3* in the figure"},
+    CRDI_ROW("start.rlc.bdf2", "TR steps at the start", CRDI_RLC, CRD_METHOD_BDF2, 2.5e-3,
+             CRD_START_TR, {0.998207e-3, 1.508709e-3}, 0.005,
+             "worse than the constant history of Table 3.7, by the luck of a sign"),
+    CRDI_ROW("start.rlc.bdf3", "TR steps at the start", CRDI_RLC, CRD_METHOD_BDF3, 2.5e-3,
+             CRD_START_TR, {0.0479249e-3, 0.0315774e-3}, 0.005,
+             "3 and 10 times better than Table 3.7"),
+    CRDI_ROW("start.rlc.bdf3.high", "TR steps at the start", CRDI_RLC, CRD_METHOD_BDF3, 2.5e-4,
+             CRD_START_TR, {4.79463e-8, 3.14376e-8}, 0.005,
+             "28 and 105 times better than Table 3.8"),
+    CRDI_ROW("start.scalable.bdf3", "TR steps at the start", CRDI_SCALABLE, CRD_METHOD_BDF3, 2.5e-3,
+             CRD_START_TR, {0.0502215e-3, 0.287993e-3}, 0.005, ""),
+    CRDI_ROW("start.scalable.bdf3.high", "TR steps at the start", CRDI_SCALABLE, CRD_METHOD_BDF3,
+             2.5e-4, CRD_START_TR, {5.62104e-8, 5.01401e-7}, 0.005, ""),
+    CRDI_ROW("order.scalable.gauss2", "order 4", CRDI_SCALABLE, CRD_METHOD_GAUSS2, 5e-3,
+             CRD_START_TR, {0.002e-3, 0.06e-3}, 0.1, "the prototype's digits"),
+    CRDI_ROW("order.scalable.gauss4", "order 8", CRDI_SCALABLE, CRD_METHOD_GAUSS4, 10e-3,
+             CRD_START_TR, {4e-8, 1.1e-6}, 0.1,
+             "the prototype's digits; high precision with 100 steps"),
+    CRDI_ROW("text.3.6.1.3.bdf3.quarter", "beyond the limit of 0.1 ms", CRDI_RECTIFIER,
+             CRD_METHOD_BDF3, 2.5e-4, CRD_START_CONSTANT, {0.0623428e-3, 0.0496183e-3}, 0.005,
+             "NOT confirmed: 'fails above 0.1 ms' is Newton's method, not BDF3"),
+    CRDI_ROW("text.3.6.1.3.bdf3.half", "beyond the limit of 0.1 ms", CRDI_RECTIFIER,
+             CRD_METHOD_BDF3, 5e-4, CRD_START_CONSTANT, {0.381822e-3, 0.250521e-3}, 0.005,
+             "NOT confirmed: within low precision at the step of TR"),
+    CRDI_ROW("start.motor.bdf2.minimum", "one TR step less", CRDI_MOTOR, CRD_METHOD_BDF2, 0.25,
+             CRD_START_MINIMUM, {9.22214e-7, 0.580405}, 0.005, "so Table 3.17 had two"),
+    CRDI_ROW("start.motor.bdf3.minimum", "one TR step less", CRDI_MOTOR, CRD_METHOD_BDF3, 0.5,
+             CRD_START_MINIMUM, {3.51336e-7, 0.351686}, 0.005, "so Table 3.17 had three"),
+    CRDI_ROW("start.motor.bdf3.constant", "constant history", CRDI_MOTOR, CRD_METHOD_BDF3, 0.5,
+             CRD_START_CONSTANT, {4.27542e-3, 24.6184}, 0.005, "against 0.388 W in Table 3.17"),
+    CRDI_ROW("fig3.14.tr", "TR steps at the start", CRDI_MOTOR, CRD_METHOD_BDF3, 1, CRD_START_TR,
+             {1.98614e-6, 2.24390}, 0.005, "BDF3 in the figure"),
+    CRDI_ROW("fig3.14.constant", "constant history", CRDI_MOTOR, CRD_METHOD_BDF3, 1,
+             CRD_START_CONSTANT, {8.55130e-3, 50.5624}, 0.005, "BDF3* in the figure"),
 };
 
 static crd_status reproduce_others(crdi_reproduction* r, crdi_problem which, problem* p)
@@ -482,13 +281,9 @@ static crd_status reproduce_others(crdi_reproduction* r, crdi_problem which, pro
                                : k                 ? "error of the current, A"
                                                    : "error of the voltage, V";
             const char* last = which == CRDI_MOTOR ? (k ? "q" : "t") : k ? "i" : "v";
-            CRD_TRY(crdi_ch3_claim(r, others[i].id, last, subject, what,
-                                   (crdi_claim){.published = none,
-                                                .ours = error[k],
-                                                .reference = others[i].reference[k],
-                                                .tolerance = others[i].tolerance,
-                                                .relative = true,
-                                                .remark = others[i].remark}));
+            CRD_TRY(crdi_claim_row(r, others[i].id, last, subject, what,
+                                   CRDI_WITHIN(none, error[k], others[i].reference[k],
+                                               others[i].tolerance, .remark = others[i].remark)));
         }
     }
 fail:
@@ -520,13 +315,10 @@ static crd_status compare_forms(crdi_reproduction* r, crdi_problem which, proble
         worst = fmax(worst, fmax(fabs(dae.y[i] - p->run.y[i]), fabs(dae.z[i] - p->run.z[i])));
         top = fmax(top, fmax(fabs(dae.y[i]), fabs(dae.z[i])));
     }
-    CRD_TRY(crdi_ch3_claim(r, "forms", cases[which].id, cases[which].subject,
-                           "largest difference of our two forms, of the largest value",
-                           (crdi_claim){.published = none,
-                                        .ours = worst / top,
-                                        .reference = 1e-9,
-                                        .rule = CRDI_CLAIM_AT_MOST,
-                                        .remark = "nodal form against that of the thesis"}));
+    CRD_TRY(crdi_claim_row(
+        r, "forms", cases[which].id, cases[which].subject,
+        "largest difference of our two forms, of the largest value",
+        CRDI_AT_MOST(none, worst / top, 1e-9, .remark = "nodal form against that of the thesis")));
 fail:
     return st;
 }
@@ -553,10 +345,9 @@ static crd_status claim_counts(crdi_reproduction* r, const char* id, const char*
     snprintf(family, sizeof family, "table3.3.%s", id);
     snprintf(text, sizeof text, "Table 3.3, %s", subject);
     for (int i = 0; i < 3; i++) {
-        CRD_TRY(crdi_ch3_claim(r, family, rows[i].id, text, rows[i].what,
-                               (crdi_claim){.published = rows[i].published,
-                                            .ours = (double)rows[i].ours,
-                                            .reference = rows[i].published}));
+        CRD_TRY(crdi_claim_row(
+            r, family, rows[i].id, text, rows[i].what,
+            CRDI_NEAR(rows[i].published, (double)rows[i].ours, rows[i].published, 0)));
     }
 fail:
     crd_circuit_destroy(c);
@@ -582,11 +373,9 @@ static crd_status claim_rank(crdi_reproduction* r)
         }
         b[i] = 1;
     }
-    return crdi_ch3_claim(r, "text.3.6.1.1", "rank", "RLC", "rank of [Phi_x; A], of 8",
-                          (crdi_claim){.published = none,
-                                       .ours = crdi_num_least_squares(8, 8, a, b, 1e-12, x, work),
-                                       .reference = 7,
-                                       .remark = "so the ODE of (3.9) does not exist, as is said"});
+    return crdi_claim_row(r, "text.3.6.1.1", "rank", "RLC", "rank of [Phi_x; A], of 8",
+                          CRDI_NEAR(none, crdi_num_least_squares(8, 8, a, b, 1e-12, x, work), 7, 0,
+                                    .remark = "so the ODE of (3.9) does not exist, as is said"));
 }
 
 // 3.6.1.2: errors with many loops. At the last one there is nothing that could be wrong.
@@ -602,14 +391,11 @@ static crd_status last_loop(crdi_reproduction* r)
     for (int i = 0; i < exact.count; i++) {
         last = fmax(last, fabs(exact.y[i]));
     }
-    CRD_TRY(crdi_ch3_claim(r, "text.3.6.1.2", "last", "scalable RLC, N = 100",
+    CRD_TRY(crdi_claim_row(r, "text.3.6.1.2", "last", "scalable RLC, N = 100",
                            "largest exact voltage at the last loop, V",
-                           (crdi_claim){.published = none,
-                                        .ours = last,
-                                        .reference = 1e-12,
-                                        .rule = CRDI_CLAIM_AT_MOST,
+                           CRDI_AT_MOST(none, last, 1e-12,
                                         .remark = "so 'below the threshold up to N = 5000' at the "
-                                                  "last loop says nothing: 0 would pass"}));
+                                                  "last loop says nothing: 0 would pass")));
 fail:
     crdi_bench_clear(&b);
     return st;
@@ -633,7 +419,7 @@ static crd_status first_loop(crdi_reproduction* r, int loops)
     for (int k = 0; k < 2; k++) {
         static const double reference[2] = {1.61, 1.70};
         const bool known = loops == 2;
-        CRD_TRY(crdi_ch3_claim(r, family, k ? "i" : "v", subject,
+        CRD_TRY(crdi_claim_row(r, family, k ? "i" : "v", subject,
                                k ? "error of the current of the first loop, mA"
                                  : "error of the voltage of the first loop, mV",
                                (crdi_claim){.published = none,
@@ -657,13 +443,10 @@ static crd_status claim_order(crdi_reproduction* r, problem* p)
         const crd_circuit_options o = options(CRD_METHOD_TR, i ? 1.25e-3 : 2.5e-3, CRD_START_TR);
         CRD_TRY(errors_of(p, &o, error[i]));
     }
-    CRD_TRY(crdi_ch3_claim(r, "text.3.6.1.1", "order", "RLC, TR",
+    CRD_TRY(crdi_claim_row(r, "text.3.6.1.1", "order", "RLC, TR",
                            "power of h with which the error of V3 falls",
-                           (crdi_claim){.published = 1,
-                                        .ours = log2(error[0][0] / error[1][0]),
-                                        .reference = 2,
-                                        .tolerance = 0.01,
-                                        .remark = "NOT confirmed: 'linearly' holds for BDF1"}));
+                           CRDI_NEAR(1, log2(error[0][0] / error[1][0]), 2, 0.01,
+                                     .remark = "NOT confirmed: 'linearly' holds for BDF1")));
 fail:
     return st;
 }
@@ -698,7 +481,7 @@ fail:
 
 enum { SEEN = 2 + 2 * 4 }; // V5, E, and of each diode the current and the junction's voltage
 
-static void look(const crd_circuit* c, const crdi_bench* b, int32_t five, double* x)
+static void look_at_circuit(const crd_circuit* c, const crdi_bench* b, int32_t five, double* x)
 {
     x[0] = crd_circuit_voltage(c, five);
     x[1] = crd_circuit_voltage(c, b->node);
@@ -726,7 +509,7 @@ static crd_status differences(const crdi_bench* b, drift* out)
     double x[4][SEEN];
     CRD_TRY(crd_circuit_create(b->ctx, b->n, &o, &c));
     CRD_TRY(crd_circuit_begin(c, 0));
-    look(c, b, five, x[0]);
+    look_at_circuit(c, b, five, x[0]);
     for (int k = 1; k < 4; k++) {
         memcpy(x[k], x[0], sizeof x[0]);
     }
@@ -734,7 +517,7 @@ static crd_status differences(const crdi_bench* b, drift* out)
         double rate[SEEN] = {0};
         CRD_TRY(crd_circuit_step(c));
         memmove(x[1], x[0], sizeof x - sizeof x[0]);
-        look(c, b, five, x[0]);
+        look_at_circuit(c, b, five, x[0]);
         for (int j = 0; j < SEEN; j++) {
             for (int k = 0; k < 4; k++) {
                 rate[j] += weights[k] / h * x[k][j];
@@ -793,7 +576,7 @@ static crd_status claim_drift(crdi_reproduction* r, const drift* d)
          "does not carry derivatives"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        CRD_TRY(crdi_ch3_claim(r, family, rows[i].id, rows[i].subject, rows[i].what,
+        CRD_TRY(crdi_claim_row(r, family, rows[i].id, rows[i].subject, rows[i].what,
                                (crdi_claim){.published = none,
                                             .ours = rows[i].ours,
                                             .reference = rows[i].reference,
@@ -830,16 +613,11 @@ static crd_status reproduce_drift(crdi_reproduction* r, const crdi_bench* b)
             }
         }
         CRD_TRY(crdi_figure_add(
-            r,
-            &(crdi_figure){.id = figure ? "fig3.12b" : "fig3.12a",
-                           .title = figure ? "Fig. 3.12b, rectifier: violation of constraints on "
-                                             "the level of derivatives"
-                                           : "Fig. 3.12a, rectifier: derivative of V5",
-                           .columns = 4,
-                           .names = names[figure],
-                           .rows = DRIFT,
-                           .values = v[0],
-                           .log_y = figure == 1}));
+            r, &CRDI_FIGURE(figure ? "fig3.12b" : "fig3.12a",
+                            figure ? "Fig. 3.12b, rectifier: violation of constraints on "
+                                     "the level of derivatives"
+                                   : "Fig. 3.12a, rectifier: derivative of V5",
+                            4, names[figure], DRIFT, v[0], .log_y = figure == 1)));
     }
 fail:
     return st;
@@ -868,36 +646,26 @@ static crd_status reproduce_start(crdi_reproduction* r, problem* p)
             v[i + 1][2 + k] = 300 + p->run.x[i];
         }
     }
-    CRD_TRY(crdi_figure_add(r, &(crdi_figure){.id = "fig3.14",
-                                              .title = "Fig. 3.14, motor: temperature T9 of the "
-                                                       "yoke, h = 1 s",
-                                              .columns = 4,
-                                              .names = names,
-                                              .rows = SECONDS + 1,
-                                              .values = v[0]}));
+    CRD_TRY(crdi_figure_add(r, &CRDI_FIGURE("fig3.14",
+                                            "Fig. 3.14, motor: temperature T9 of the "
+                                            "yoke, h = 1 s",
+                                            4, names, SECONDS + 1, v[0])));
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         const double* at = v[wanted[i].second];
         char last[32], what[64];
         snprintf(last, sizeof last, "constant.t9.%ds", wanted[i].second);
         snprintf(what, sizeof what, "error of T9 at %d s, K", wanted[i].second);
-        CRD_TRY(crdi_ch3_claim(r, "fig3.14", last,
+        CRD_TRY(crdi_claim_row(r, "fig3.14", last,
                                "Fig. 3.14, motor, BDF3, h = 1 s, constant history", what,
-                               (crdi_claim){.published = none,
-                                            .ours = at[3] - at[1],
-                                            .reference = wanted[i].error,
-                                            .tolerance = 0.0051,
-                                            .remark = "the prototype's digits"}));
+                               CRDI_NEAR(none, at[3] - at[1], wanted[i].error, 0.0051,
+                                         .remark = "the prototype's digits")));
     }
     for (int i = 1; i <= SECONDS; i++) {
         worst = fmax(worst, fabs(v[i][2] - v[i][1]));
     }
-    CRD_TRY(crdi_ch3_claim(r, "fig3.14", "tr.t9", "Fig. 3.14, motor, BDF3, h = 1 s, TR steps first",
+    CRD_TRY(crdi_claim_row(r, "fig3.14", "tr.t9", "Fig. 3.14, motor, BDF3, h = 1 s, TR steps first",
                            "largest error of T9 in 20 s, K",
-                           (crdi_claim){.published = none,
-                                        .ours = worst,
-                                        .reference = 0.1,
-                                        .rule = CRDI_CLAIM_AT_MOST,
-                                        .remark = "'matches the reference'"}));
+                           CRDI_AT_MOST(none, worst, 0.1, .remark = "'matches the reference'")));
 fail:
     return st;
 }
@@ -933,12 +701,8 @@ static crd_status draw_reference(crdi_reproduction* r, crdi_problem which, const
             v[i][1] = from[i] + (which == CRDI_MOTOR && k == 0 ? 300 : 0);
         }
         const char* const names[] = {"t [s]", figures[which].name[k]};
-        const crd_status st = crdi_figure_add(r, &(crdi_figure){.id = figures[which].id[k],
-                                                                .title = figures[which].title[k],
-                                                                .columns = 2,
-                                                                .names = names,
-                                                                .rows = count,
-                                                                .values = v[0]});
+        const crd_status st = crdi_figure_add(
+            r, &CRDI_FIGURE(figures[which].id[k], figures[which].title[k], 2, names, count, v[0]));
         if (st < 0) { return st; }
     }
     return CRD_OK;

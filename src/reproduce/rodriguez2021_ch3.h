@@ -3,10 +3,6 @@
 #include "reproduce/circuits.h"
 #include "reproduce/reproduce.h"
 
-/// Adds a row "family.last": "subject: what".
-crd_status crdi_ch3_claim(crdi_reproduction* r, const char* family, const char* last,
-                          const char* subject, const char* what, crdi_claim c);
-
 /// The form for speed can do this circuit with these options.
 bool crdi_ch3_has_nodal(const crdi_bench* b, const crd_circuit_options* opt);
 

@@ -60,66 +60,50 @@ typedef struct time_table {
 } time_table;
 
 static const time_table time_tables[] = {
-    {"table3.9",
-     "Table 3.9, RLC",
-     "ms",
-     CRDI_RLC,
-     1e-3,
-     {{{2.5e-3, 2, 6.5, 176.8, 50.6},
-       {2.5e-3, 2, 3.0, 92.6, 34.85},
-       {2.5e-5, 1, 190.6, 4988.0, 815.0},
-       {2.5e-3, 2, 3.2, 108.0, 38.5},
-       {2.5e-3, 2, 3.4, 112.8, 39.6}},
-      {{2.5e-4, 2, 69.4, 1708.1, 307.0},
-       {2.5e-4, 2, 32.3, 856.7, 162.3},
-       {2.5e-7, 1, 16764.9, 496852.0, 77287.4},
-       {2.5e-4, 1, 23.3, 587.8, 128.6},
-       {2.5e-4, 1, 24.8, 636.3, 133.6}}}},
-    {"table3.12",
-     "Table 3.12, scalable RLC, N = 2",
-     "ms",
-     CRDI_SCALABLE,
-     1e-3,
-     {{{2.5e-3, 2, 0.9, 32.9, 10.4},
-       {2.5e-3, 2, 0.4, 21.5, 4.6},
-       {2.5e-5, 1, 24.0, 713.3, 153.7},
-       {1e-3, 2, 1.1, 40.0, 12.4},
-       {2.5e-3, 2, 0.5, 21.7, 5.3}},
-      {{2.5e-4, 2, 9.8, 236.6, 82.8},
-       {2.5e-4, 2, 3.9, 116.1, 37.6},
-       {2.5e-7, 1, 2191.3, 65542.3, 9977.6},
-       {1e-4, 2, 10.2, 337.3, 74.2},
-       {2.5e-4, 2, 4.3, 143.6, 39.6}}}},
-    {"table3.16",
-     "Table 3.16, rectifier",
-     "ms",
-     CRDI_RECTIFIER,
-     1e-3,
-     {{{5e-4, 16, 47.0, 1103.8, 223.5},
-       {5e-4, 16, 42.7, 984.0, 220.3},
-       {1e-5, 3, 391.4, 9821.6, 1719.3},
-       {2.5e-4, 7, 37.8, 924.1, 223.5},
-       {1e-4, 9, 125.1, 3025.8, 574.2}},
-      {{5e-5, 6, 206.3, 4817.1, 913.8},
-       {5e-5, 6, 161.2, 3805.3, 724.9},
-       {1e-7, 1, 14009.5, 141564.0, 61429.0},
-       {5e-5, 9, 241.6, 5897.7, 1060.0},
-       {1e-4, 9, 125.1, 3025.8, 574.2}}}},
-    {"table3.19",
-     "Table 3.19, motor",
-     "s",
-     CRDI_MOTOR,
-     1,
-     {{{0.5, 2, 0.12, 2.81, 0.59},
-       {0.5, 2, 0.06, 1.28, 0.27},
-       {0.025, 2, 1.12, 26.29, 5.79},
-       {0.25, 2, 0.12, 2.86, 0.58},
-       {0.5, 2, 0.06, 1.60, 0.32}},
-      {{0.1, 2, 0.55, 14.03, 2.82},
-       {0.1, 2, 0.27, 6.34, 1.40},
-       {0.0025, 2, 10.88, 264.15, 56.08},
-       {0.1, 2, 0.29, 7.17, 1.49},
-       {0.25, 2, 0.12, 3.20, 0.64}}}},
+    CRDI_ROW("table3.9", "Table 3.9, RLC", "ms", CRDI_RLC, 1e-3,
+             {{{2.5e-3, 2, 6.5, 176.8, 50.6},
+               {2.5e-3, 2, 3.0, 92.6, 34.85},
+               {2.5e-5, 1, 190.6, 4988.0, 815.0},
+               {2.5e-3, 2, 3.2, 108.0, 38.5},
+               {2.5e-3, 2, 3.4, 112.8, 39.6}},
+              {{2.5e-4, 2, 69.4, 1708.1, 307.0},
+               {2.5e-4, 2, 32.3, 856.7, 162.3},
+               {2.5e-7, 1, 16764.9, 496852.0, 77287.4},
+               {2.5e-4, 1, 23.3, 587.8, 128.6},
+               {2.5e-4, 1, 24.8, 636.3, 133.6}}}),
+    CRDI_ROW("table3.12", "Table 3.12, scalable RLC, N = 2", "ms", CRDI_SCALABLE, 1e-3,
+             {{{2.5e-3, 2, 0.9, 32.9, 10.4},
+               {2.5e-3, 2, 0.4, 21.5, 4.6},
+               {2.5e-5, 1, 24.0, 713.3, 153.7},
+               {1e-3, 2, 1.1, 40.0, 12.4},
+               {2.5e-3, 2, 0.5, 21.7, 5.3}},
+              {{2.5e-4, 2, 9.8, 236.6, 82.8},
+               {2.5e-4, 2, 3.9, 116.1, 37.6},
+               {2.5e-7, 1, 2191.3, 65542.3, 9977.6},
+               {1e-4, 2, 10.2, 337.3, 74.2},
+               {2.5e-4, 2, 4.3, 143.6, 39.6}}}),
+    CRDI_ROW("table3.16", "Table 3.16, rectifier", "ms", CRDI_RECTIFIER, 1e-3,
+             {{{5e-4, 16, 47.0, 1103.8, 223.5},
+               {5e-4, 16, 42.7, 984.0, 220.3},
+               {1e-5, 3, 391.4, 9821.6, 1719.3},
+               {2.5e-4, 7, 37.8, 924.1, 223.5},
+               {1e-4, 9, 125.1, 3025.8, 574.2}},
+              {{5e-5, 6, 206.3, 4817.1, 913.8},
+               {5e-5, 6, 161.2, 3805.3, 724.9},
+               {1e-7, 1, 14009.5, 141564.0, 61429.0},
+               {5e-5, 9, 241.6, 5897.7, 1060.0},
+               {1e-4, 9, 125.1, 3025.8, 574.2}}}),
+    CRDI_ROW("table3.19", "Table 3.19, motor", "s", CRDI_MOTOR, 1,
+             {{{0.5, 2, 0.12, 2.81, 0.59},
+               {0.5, 2, 0.06, 1.28, 0.27},
+               {0.025, 2, 1.12, 26.29, 5.79},
+               {0.25, 2, 0.12, 2.86, 0.58},
+               {0.5, 2, 0.06, 1.60, 0.32}},
+              {{0.1, 2, 0.55, 14.03, 2.82},
+               {0.1, 2, 0.27, 6.34, 1.40},
+               {0.0025, 2, 10.88, 264.15, 56.08},
+               {0.1, 2, 0.29, 7.17, 1.49},
+               {0.25, 2, 0.12, 3.20, 0.64}}}),
 };
 enum { TIME_TABLES = sizeof time_tables / sizeof *time_tables };
 
@@ -127,12 +111,8 @@ static crd_status claim_time(crdi_reproduction* r, const char* family, const cha
                              const char* subject, const char* what, double published, double ours,
                              const char* remark)
 {
-    return crdi_ch3_claim(r, family, last, subject, what,
-                          (crdi_claim){.published = published,
-                                       .ours = ours,
-                                       .reference = none,
-                                       .rule = CRDI_CLAIM_SHOWN,
-                                       .remark = remark});
+    return crdi_claim_row(r, family, last, subject, what,
+                          CRDI_SHOWN(published, ours, .remark = remark));
 }
 
 static crd_status reproduce_time(crdi_reproduction* r, const time_table* t, const crdi_bench* b,
@@ -243,17 +223,12 @@ static crd_status draw_loops(crdi_reproduction* r, int high, bool nodal)
         }
     }
     CRD_TRY(crdi_figure_add(
-        r, &(crdi_figure){.id = high ? "fig3.11b" : "fig3.11a",
-                          .title = high ? "Fig. 3.11b, scalable RLC, high precision: CPU time of a "
-                                          "simulated second on this machine"
-                                        : "Fig. 3.11a, scalable RLC, low precision: CPU time of a "
-                                          "simulated second on this machine",
-                          .columns = columns,
-                          .names = names,
-                          .rows = SIZES,
-                          .values = v,
-                          .log_x = true,
-                          .log_y = true}));
+        r, &CRDI_FIGURE(high ? "fig3.11b" : "fig3.11a",
+                        high ? "Fig. 3.11b, scalable RLC, high precision: CPU time of a "
+                               "simulated second on this machine"
+                             : "Fig. 3.11a, scalable RLC, low precision: CPU time of a "
+                               "simulated second on this machine",
+                        columns, names, SIZES, v, .log_x = true, .log_y = true)));
 fail:
     return st;
 }
@@ -396,14 +371,10 @@ static crd_status reproduce_profile(crdi_reproduction* r)
         v[i][1] = share[0][i];
         v[i][2] = share[1][i];
     }
-    CRD_TRY(crdi_figure_add(r, &(crdi_figure){.id = "fig3.13",
-                                              .title = "Fig. 3.13: where the time of a step of TR "
-                                                       "goes on this machine",
-                                              .columns = 3,
-                                              .names = names,
-                                              .rows = STAGES,
-                                              .values = v[0],
-                                              .kind = CRDI_FIGURE_BARS}));
+    CRD_TRY(crdi_figure_add(r, &CRDI_FIGURE("fig3.13",
+                                            "Fig. 3.13: where the time of a step of TR "
+                                            "goes on this machine",
+                                            3, names, STAGES, v[0], .kind = CRDI_FIGURE_BARS)));
 fail:
     return st;
 }

@@ -171,12 +171,7 @@ crd_status crdi_ch4_show(crdi_reproduction* r, const char* id, const char* subje
                          const char* what, double published, double ours, const char* remark)
 {
     return crdi_ch4_claim(r, id, subject,
-                          (crdi_claim){.what = what,
-                                       .published = published,
-                                       .ours = ours,
-                                       .reference = (double)NAN,
-                                       .rule = CRDI_CLAIM_SHOWN,
-                                       .remark = remark});
+                          CRDI_SHOWN(published, ours, .what = what, .remark = remark));
 }
 
 crd_status crdi_reproduce_rodriguez2021_ch4(crdi_reproduction* r)

@@ -128,12 +128,8 @@ static crd_status claim_value(tuning* t, const char* how, const char* what, int 
     snprintf(text, sizeof text, "%s, %s", words[i], what);
     if (sd > 0) { snprintf(remark, sizeof remark, "sd %.2g", sd / unit[i]); }
     return crdi_ch4_claim(t->r, id, i < 3 ? "Table 4.4" : "Table 4.6",
-                          (crdi_claim){.what = text,
-                                       .published = published[i],
-                                       .ours = ours / unit[i],
-                                       .reference = reference,
-                                       .tolerance = tolerance,
-                                       .remark = remark});
+                          CRDI_NEAR(published[i], ours / unit[i], reference, tolerance,
+                                    .what = text, .remark = remark));
 }
 
 // In the steady state the resistances follow from mean temperatures and heat flows (4.65).
@@ -196,13 +192,8 @@ static crd_status pass(tuning* t, const crd_netlist* n, int first, double q, crd
         k++;
         if (moved < 1e-10) { out->count = k; }
     }
-    return crdi_figure_add(t->r, &(crdi_figure){.id = id,
-                                                .title = title,
-                                                .columns = 4,
-                                                .names = names[first > 0],
-                                                .rows = k,
-                                                .values = v[0],
-                                                .log_y = true});
+    return crdi_figure_add(t->r,
+                           &CRDI_FIGURE(id, title, 4, names[first > 0], k, v[0], .log_y = true));
 }
 
 static const crd_twin_data whole = {.from = (double)NAN, .to = (double)NAN};
@@ -352,14 +343,11 @@ static crd_status reproduce_ranges(tuning* t)
             start[i] = crdi_inverter_truth[i] * (k ? 1e3 : 1e-3);
         }
         CRD_TRY(reaches(t, start, &there));
-        CRD_TRY(
-            crdi_ch4_claim(t->r, k ? "table4.5.upper.all" : "table4.5.lower.all", "Tables 4.5, 4.7",
-                           (crdi_claim){.what = k ? "all six found from a thousand times (1: yes)"
-                                                  : "all six found from a thousandth (1: yes)",
-                                        .published = none,
-                                        .ours = there,
-                                        .reference = 1,
-                                        .remark = ""}));
+        CRD_TRY(crdi_ch4_claim(t->r, k ? "table4.5.upper.all" : "table4.5.lower.all",
+                               "Tables 4.5, 4.7",
+                               CRDI_NEAR(none, there, 1, 0,
+                                         .what = k ? "all six found from a thousand times (1: yes)"
+                                                   : "all six found from a thousandth (1: yes)")));
     }
 fail:
     return st;
@@ -396,13 +384,9 @@ static crd_status draw_corrected(tuning* t)
         crd_twin_destroy(w);
         if (st < 0) { return st; }
     }
-    return crdi_figure_add(t->r,
-                           &(crdi_figure){.id = "fig4.18",
-                                          .title = "Fig. 4.18: node 7 before and after tuning",
-                                          .columns = 4,
-                                          .names = names,
-                                          .rows = POINTS,
-                                          .values = v});
+    return crdi_figure_add(
+        t->r,
+        &CRDI_FIGURE("fig4.18", "Fig. 4.18: node 7 before and after tuning", 4, names, POINTS, v));
 }
 
 static crd_status steady_temperatures(tuning* t)
@@ -416,14 +400,10 @@ static crd_status steady_temperatures(tuning* t)
     for (int i = 0; i < 3; i++) { // 5 s are not for ever: seven digits would take 30 s
         char what[64];
         snprintf(what, sizeof what, "T%d after 5 s, K", rows[i].node);
-        const crd_status st =
-            crdi_ch4_claim(t->r, rows[i].id, "inverter, 208 W each, water at 343.15 K",
-                           (crdi_claim){.what = what,
-                                        .published = none,
-                                        .ours = t->c.truth[(ptrdiff_t)(CRDI_CH4_ROWS - 1) * 3 + i],
-                                        .reference = rows[i].reference,
-                                        .tolerance = 0.01,
-                                        .remark = "of the steady state"});
+        const crd_status st = crdi_ch4_claim(
+            t->r, rows[i].id, "inverter, 208 W each, water at 343.15 K",
+            CRDI_NEAR(none, t->c.truth[(ptrdiff_t)(CRDI_CH4_ROWS - 1) * 3 + i], rows[i].reference,
+                      0.01, .what = what, .remark = "of the steady state"));
         if (st < 0) { return st; }
     }
     return CRD_OK;

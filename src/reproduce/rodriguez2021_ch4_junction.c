@@ -21,36 +21,24 @@ typedef struct junction_case {
 } junction_case;
 
 static const junction_case cases[4] = {
-    {.truth = {.start = 343.15, .loss = "208", .water = "343.15"},
-     .seed = 20210051,
-     .limit = 0.10,
-     .mismatch = 0.49,
-     .open_loop = 0,
-     .laptop = 167.9,
-     .raspberry = 847.9},
-    {.truth = {.start = 343.15,
-               .loss = "pwl(0 0 0.099999 0 0.1 208 0.999999 208 1 325 1.999999 325 2 125 10 125)",
-               .water = "343.15"},
-     .seed = 20210052,
-     .limit = 0.25,
-     .mismatch = 0.49,
-     .open_loop = 12.0,
-     .laptop = 168.6,
-     .raspberry = 855.8},
-    {.truth = {.start = 343.15, .loss = "-206.58", .water = "343.15", .feedback = 1.355},
-     .seed = 20210053,
-     .limit = 0.12,
-     .mismatch = 0.76,
-     .open_loop = 21.4,
-     .laptop = 176.4,
-     .raspberry = 850.9},
-    {.truth = {.start = 293.15, .loss = "600", .water = "exp(293.15 306.15 0 1.33333333333333333)"},
-     .seed = 20210054,
-     .limit = 0.15,
-     .mismatch = 1.38,
-     .open_loop = 66,
-     .laptop = 168.2,
-     .raspberry = 864.1}};
+    CRDI_ROW(.truth = {.start = 343.15, .loss = "208", .water = "343.15"}, .seed = 20210051,
+             .limit = 0.10, .mismatch = 0.49, .open_loop = 0, .laptop = 167.9, .raspberry = 847.9),
+    CRDI_ROW(.truth =
+                 {.start = 343.15,
+                  .loss =
+                      "pwl(0 0 0.099999 0 0.1 208 0.999999 208 1 325 1.999999 325 2 125 10 125)",
+                  .water = "343.15"},
+             .seed = 20210052, .limit = 0.25, .mismatch = 0.49, .open_loop = 12.0, .laptop = 168.6,
+             .raspberry = 855.8),
+    CRDI_ROW(.truth = {.start = 343.15, .loss = "-206.58", .water = "343.15", .feedback = 1.355},
+             .seed = 20210053, .limit = 0.12, .mismatch = 0.76, .open_loop = 21.4, .laptop = 176.4,
+             .raspberry = 850.9),
+    CRDI_ROW(.truth = {.start = 293.15,
+                       .loss = "600",
+                       .water = "exp(293.15 306.15 0 1.33333333333333333)"},
+             .seed = 20210054, .limit = 0.15, .mismatch = 1.38, .open_loop = 66, .laptop = 168.2,
+             .raspberry = 864.1),
+};
 
 static const crd_twin_sensor sensors[] = {{"s7", "t(7)", "K", CRDI_CH4_SD},
                                           {"s8", "t(8)", "K", CRDI_CH4_SD},
@@ -86,8 +74,9 @@ static crd_status make_model(crd_context* ctx, const junction_case* k, crdi_comp
     return crdi_component_init(c, ctx, text, CRDI_CH4_ROWS);
 }
 
-static crd_status estimate(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* s,
-                           const crdi_component* truth, const double* y, double* t1, double* rmse)
+static crd_status estimate_junction(crd_context* ctx, const crd_netlist* n, const crd_twin_spec* s,
+                                    const crdi_component* truth, const double* y, double* t1,
+                                    double* rmse)
 {
     crd_twin* w = NULL;
     crd_status st = crd_twin_create(ctx, n, s, &w);
@@ -106,8 +95,8 @@ static crd_status estimate(crd_context* ctx, const crd_netlist* n, const crd_twi
 }
 
 // (a) temperatures, (b) what the estimate is off by
-static crd_status draw(crdi_reproduction* r, int k, const crdi_component* truth,
-                       const crdi_component* model, const double* t1)
+static crd_status draw_junction(crdi_reproduction* r, int k, const crdi_component* truth,
+                                const crdi_component* model, const double* t1)
 {
     static const char* const names[] = {"t [s]", "T1, reference [K]", "estimated [K]",
                                         "not corrected [K]"};
@@ -129,22 +118,12 @@ static crd_status draw(crdi_reproduction* r, int k, const crdi_component* truth,
     snprintf(id, sizeof id, "fig4.%da", 19 + k);
     snprintf(title, sizeof title, "Fig. 4.%da: junction temperature of the inverter, case %d",
              19 + k, k + 1);
-    const crd_status st = crdi_figure_add(r, &(crdi_figure){.id = id,
-                                                            .title = title,
-                                                            .columns = COLUMNS,
-                                                            .names = names,
-                                                            .rows = POINTS,
-                                                            .values = v});
+    const crd_status st = crdi_figure_add(r, &CRDI_FIGURE(id, title, COLUMNS, names, POINTS, v));
     if (st < 0) { return st; }
     snprintf(id, sizeof id, "fig4.%db", 19 + k);
     snprintf(title, sizeof title, "Fig. 4.%db: residual of the junction temperature, case %d",
              19 + k, k + 1);
-    return crdi_figure_add(r, &(crdi_figure){.id = id,
-                                             .title = title,
-                                             .columns = 2,
-                                             .names = off,
-                                             .rows = POINTS,
-                                             .values = residual});
+    return crdi_figure_add(r, &CRDI_FIGURE(id, title, 2, off, POINTS, residual));
 }
 
 typedef struct found {
@@ -167,31 +146,20 @@ static crd_status claim_case(crdi_reproduction* r, int k, const found* f)
              f->ljung_box);
     CRD_TRY(
         crdi_ch4_claim(r, id, subject,
-                       (crdi_claim){.what = "error of the junction's temperature, rms over 5 s, K",
-                                    .published = none,
-                                    .ours = f->rmse,
-                                    .reference = c->limit,
-                                    .rule = CRDI_CLAIM_AT_MOST,
-                                    .remark = remark}));
+                       CRDI_AT_MOST(none, f->rmse, c->limit,
+                                    .what = "error of the junction's temperature, rms over 5 s, K",
+                                    .remark = remark)));
     snprintf(id, sizeof id, "case%d.openloop", k + 1);
     CRD_TRY(crdi_ch4_claim(r, id, subject,
-                           (crdi_claim){.what = "the same of the model alone, K",
-                                        .published = none,
-                                        .ours = f->open_loop,
-                                        .reference = c->open_loop,
-                                        .tolerance = k == 3 ? 0.5 : 0.05,
-                                        .remark = ""}));
+                           CRDI_NEAR(none, f->open_loop, c->open_loop, k == 3 ? 0.5 : 0.05,
+                                     .what = "the same of the model alone, K")));
     snprintf(id, sizeof id, "case%d.mismatch", k + 1);
     CRD_TRY(crdi_ch4_claim(r, id, subject,
-                           (crdi_claim){.what = "the same, the truth with the resistances of "
-                                                "(4.65), K",
-                                        .published = none,
-                                        .ours = f->mismatch,
-                                        .reference = c->mismatch,
-                                        .tolerance = 0.1,
-                                        .relative = true,
-                                        .remark = "no filter removes it: 2.35 mK/W of R die times "
-                                                  "the loss"}));
+                           CRDI_WITHIN(none, f->mismatch, c->mismatch, 0.1,
+                                       .what = "the same, the truth with the resistances of "
+                                               "(4.65), K",
+                                       .remark = "no filter removes it: 2.35 mK/W of R die times "
+                                                 "the loss")));
     if (r->quick) { return CRD_OK; }
     snprintf(id, sizeof id, "case%d.thesis", k + 1);
     CRD_TRY(crdi_ch4_show(r, id, subject, "the same, model that matches, published filter, K", none,
@@ -239,8 +207,8 @@ static crd_status reproduce_case(crdi_reproduction* r, int k)
     CRD_TRY(st == CRD_E_LIMIT ? CRD_OK : st);
     chosen.noise = fmax(LEAST_WALK, chosen.noise);
     f.noise = chosen.noise;
-    CRD_TRY(estimate(r->ctx, model.n, &s, &truth, y[0], t1, &f.rmse));
-    CRD_TRY(estimate(r->ctx, model.n, &s, &other, y[1], NULL, &f.mismatch));
+    CRD_TRY(estimate_junction(r->ctx, model.n, &s, &truth, y[0], t1, &f.rmse));
+    CRD_TRY(estimate_junction(r->ctx, model.n, &s, &other, y[1], NULL, &f.mismatch));
     if (!r->quick) {
         char id[32], subject[64];
         snprintf(id, sizeof id, "table4.8.case%d", k + 1);
@@ -250,7 +218,7 @@ static crd_status reproduce_case(crdi_reproduction* r, int k)
         CRD_TRY(crdi_ch4_compare_cost(r, id, subject, model.n, &timed, y[0], this->laptop,
                                       this->raspberry));
         timed.filter = CRD_TWIN_THESIS;
-        CRD_TRY(estimate(r->ctx, model.n, &timed, &truth, y[0], NULL, &f.thesis));
+        CRD_TRY(estimate_junction(r->ctx, model.n, &timed, &truth, y[0], NULL, &f.thesis));
     }
     for (int i = 0; i < CRDI_CH4_ROWS; i++) {
         const double off = model.truth[4 * i + JUNCTION] - truth.truth[4 * i + JUNCTION];
@@ -258,7 +226,7 @@ static crd_status reproduce_case(crdi_reproduction* r, int k)
     }
     f.open_loop = sqrt(f.open_loop);
     CRD_TRY(claim_case(r, k, &f));
-    CRD_TRY(draw(r, k, &truth, &model, t1));
+    CRD_TRY(draw_junction(r, k, &truth, &model, t1));
 fail:
     crdi_component_clear(&truth);
     crdi_component_clear(&other);

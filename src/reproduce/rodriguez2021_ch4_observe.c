@@ -18,7 +18,7 @@ typedef struct experiment {
     const char* subject;
 } experiment;
 
-static crd_status observe(experiment* e, crd_observability* o)
+static crd_status observe_experiment(experiment* e, crd_observability* o)
 {
     const crd_twin_data data = {.rows = e->rows, .from = e->from, .to = none};
     return crd_twin_observe(e->r->ctx, e->n, &e->spec, &data, false, &e->arena, o);
@@ -28,11 +28,7 @@ static crd_status claim_count(experiment* e, const char* id, const char* what, d
                               double reference, const char* remark)
 {
     return crdi_ch4_claim(e->r, id, e->subject,
-                          (crdi_claim){.what = what,
-                                       .published = none,
-                                       .ours = ours,
-                                       .reference = reference,
-                                       .remark = remark});
+                          CRDI_NEAR(none, ours, reference, 0, .what = what, .remark = remark));
 }
 
 static crd_status claim_sigma(experiment* e, const char* id, const char* what, double ours,
@@ -40,12 +36,8 @@ static crd_status claim_sigma(experiment* e, const char* id, const char* what, d
 {
     const double digit = pow(10, floor(log10(reference)) - 1); // the second
     return crdi_ch4_claim(e->r, id, e->subject,
-                          (crdi_claim){.what = what,
-                                       .published = none,
-                                       .ours = ours,
-                                       .reference = reference,
-                                       .tolerance = 0.5 * digit,
-                                       .remark = "two digits of an independent program"});
+                          CRDI_NEAR(none, ours, reference, 0.5 * digit, .what = what,
+                                    .remark = "two digits of an independent program"));
 }
 
 // ---- the RC circuit ----------------------------------------------------------------------------
@@ -70,7 +62,7 @@ static crd_status observe_rc(experiment* e)
     e->spec = crdi_ch4_spec(rc_sensors, 3);
     e->spec.parameters = p;
     e->spec.parameter_count = 3;
-    CRD_TRY(observe(e, &o));
+    CRD_TRY(observe_experiment(e, &o));
     CRD_TRY(claim_count(e, "observe.rc.r.rank", "rank with sensors 1, 2, 3", o.rank, 3, ""));
     for (int i = 0; i < 3; i++) {
         char id[32], what[64];
@@ -80,7 +72,7 @@ static crd_status observe_rc(experiment* e)
     }
     e->spec.sensors = rc_sensors + 1;
     e->spec.sensor_count = 2;
-    CRD_TRY(observe(e, &o));
+    CRD_TRY(observe_experiment(e, &o));
     CRD_TRY(claim_count(e, "observe.rc.r.no1", "rank without sensor 1", o.rank, 2,
                         crd_observability_name(&o, 2, &e->arena)));
     CRD_TRY(claim_count(e, "observe.rc.r.no1.r1", "of what was known of R1 before, remains",
@@ -88,14 +80,14 @@ static crd_status observe_rc(experiment* e)
     e->subject = "RC circuit, capacitors";
     e->spec.parameters = p + 3;
     e->spec.parameter_count = 2;
-    CRD_TRY(observe(e, &o));
+    CRD_TRY(observe_experiment(e, &o));
     CRD_TRY(
         claim_sigma(e, "observe.rc.c.sigma1", "signal to noise of direction 1", o.sigma[0], 1.2e3));
     CRD_TRY(
         claim_sigma(e, "observe.rc.c.sigma2", "signal to noise of direction 2", o.sigma[1], 2.8e2));
     e->rows = 20000;
     e->from = 19;
-    CRD_TRY(observe(e, &o));
+    CRD_TRY(observe_experiment(e, &o));
     CRD_TRY(claim_count(e, "observe.rc.c.steady", "directions that the steady state does not show",
                         o.practical, 2, "'non-observable once steady state is reached'"));
     e->rows = CRDI_CH4_ROWS;
@@ -109,7 +101,7 @@ static crd_status observe_rc(experiment* e)
     e->spec.parameter_count = 5;
     e->spec.sources = &q;
     e->spec.source_count = 1;
-    CRD_TRY(observe(e, &o));
+    CRD_TRY(observe_experiment(e, &o));
     CRD_TRY(claim_count(e, "observe.rc.all.rank", "rank of R1, R2, R3, C1, C2, Q0", o.rank, 5,
                         crd_observability_name(&o, 5, &e->arena)));
 fail:
@@ -132,7 +124,7 @@ static crd_status rank_with(experiment* e, const char* id, const char* what,
     crd_observability o;
     e->spec.sensors = sensors;
     e->spec.sensor_count = count;
-    const crd_status st = observe(e, &o);
+    const crd_status st = observe_experiment(e, &o);
     if (st < 0) { return st; }
     return claim_count(e, id, what, o.rank, rank,
                        named >= 0 ? crd_observability_name(&o, named, &e->arena) : "");
@@ -155,7 +147,7 @@ static crd_status observe_inverter(experiment* e, bool unequal)
     e->subject = "inverter, 5 R and 3 C";
     CRD_TRY(
         rank_with(e, "observe.inverter.rank", "rank of 8 with sensors 7, 11, 12", bench, 3, 6, 7));
-    CRD_TRY(observe(e, &o));
+    CRD_TRY(observe_experiment(e, &o));
     // The other null keeps R dbc / 3 + R sp: in logarithms R dbc / 3 up, R sp down by as much
     const double* null = o.directions + (ptrdiff_t)6 * 8;
     const double* last = o.directions + (ptrdiff_t)7 * 8;
@@ -163,13 +155,10 @@ static crd_status observe_inverter(experiment* e, bool unequal)
     const double kept = mixed[0] * crdi_inverter_truth[0] / 3 + mixed[6] * crdi_inverter_truth[6];
     const double size = fabs(mixed[6] * crdi_inverter_truth[6]);
     CRD_TRY(crdi_ch4_claim(e->r, "observe.inverter.null", e->subject,
-                           (crdi_claim){.what = "change of R dbc / 3 + R sp in the direction that "
-                                                "does not show, of that of R sp",
-                                        .published = none,
-                                        .ours = kept / size,
-                                        .reference = 0,
-                                        .tolerance = 1e-4,
-                                        .remark = "R die and R sp 'are not observable'"}));
+                           CRDI_NEAR(none, kept / size, 0, 1e-4,
+                                     .what = "change of R dbc / 3 + R sp in the direction that "
+                                             "does not show, of that of R sp",
+                                     .remark = "R die and R sp 'are not observable'")));
     CRD_TRY(rank_with(e, "observe.inverter.ten", "rank with node 10 in addition", bench, 4, 7, 7));
     CRD_TRY(rank_with(e, "observe.inverter.junction", "rank with a junction in addition", no10, 4,
                       7, 7));
@@ -179,7 +168,7 @@ static crd_status observe_inverter(experiment* e, bool unequal)
     e->spec.sensors = bench;
     e->spec.sensor_count = 3;
     e->from = 4;
-    CRD_TRY(observe(e, &o));
+    CRD_TRY(observe_experiment(e, &o));
     e->from = none;
     CRD_TRY(claim_count(e, "observe.inverter.window",
                         "directions that the window from 4 to 5 s shows (more than noise)",

@@ -99,21 +99,17 @@ static crd_status claim_values(crdi_reproduction* r, const tuned* t, const char*
         char id[64], what[128];
         snprintf(id, sizeof id, "%s.%s.%s", t->id, how, names[t->first + i]);
         snprintf(what, sizeof what, "%s, %s", words[t->first + i], how_words);
-        const crd_status st = crdi_ch4_claim(r, id, t->subject,
-                                             (crdi_claim){.what = what,
-                                                          .published = truths[t->first + i],
-                                                          .ours = got->value[i],
-                                                          .reference = reference[i],
-                                                          .tolerance = tolerance,
-                                                          .relative = true,
-                                                          .remark = remark});
+        const crd_status st =
+            crdi_ch4_claim(r, id, t->subject,
+                           CRDI_WITHIN(truths[t->first + i], got->value[i], reference[i], tolerance,
+                                       .what = what, .remark = remark));
         if (st < 0) { return st; }
     }
     return CRD_OK;
 }
 
 // Of the sensors of a scenario; the noise is that of all three.
-static const double* measure(const tuned* t, crdi_component* c, uint64_t seed)
+static const double* measure_scenario(const tuned* t, crdi_component* c, uint64_t seed)
 {
     double* y = crdi_component_measure(c, seed, 0, 3);
     for (int64_t i = 0; i < c->rows && y; i++) {
@@ -135,7 +131,7 @@ static crd_status judge_seeds(crdi_reproduction* r, const tuned* t, crdi_compone
         crd_twin_parameter p[3];
         crd_twin_spec s;
         crd_tune_result got;
-        const double* y = measure(t, c, 20210001 + (uint64_t)seed);
+        const double* y = measure_scenario(t, c, 20210001 + (uint64_t)seed);
         st = y ? CRD_OK : CRD_E_MEMORY;
         spec_of(t, c->n, false, parts, p, &s);
         if (st >= 0) {
@@ -163,42 +159,26 @@ static crd_status judge_seeds(crdi_reproduction* r, const tuned* t, crdi_compone
         snprintf(what, sizeof what, "%s, error of maximum likelihood, rms over %d seeds",
                  words[t->first + i], SEEDS);
         CRD_TRY(crdi_ch4_claim(r, id, t->subject,
-                               (crdi_claim){.what = what,
-                                            .published = none,
-                                            .ours = sqrt(square[i]),
-                                            .reference = t->rmse[i],
-                                            .tolerance = 0.01,
-                                            .relative = true,
-                                            .remark = "same noise in an independent program"}));
+                               CRDI_WITHIN(none, sqrt(square[i]), t->rmse[i], 0.01, .what = what,
+                                           .remark = "same noise in an independent program")));
         snprintf(id, sizeof id, "%s.bound.%s", t->id, name);
         snprintf(what, sizeof what, "%s, this error over the Cramer-Rao bound",
                  words[t->first + i]);
         snprintf(remark, sizeof remark, "bound %.3g, independent %.3g", sqrt(sd[i]), t->bound[i]);
-        CRD_TRY(crdi_ch4_claim(r, id, t->subject,
-                               (crdi_claim){.what = what,
-                                            .published = none,
-                                            .ours = sqrt(square[i] / sd[i]),
-                                            .reference = 1.15,
-                                            .rule = CRDI_CLAIM_AT_MOST,
-                                            .remark = remark}));
+        CRD_TRY(crdi_ch4_claim(
+            r, id, t->subject,
+            CRDI_AT_MOST(none, sqrt(square[i] / sd[i]), 1.15, .what = what, .remark = remark)));
     }
     if (t == &capacitors && st >= 0) {
         CRD_TRY(crdi_ch4_claim(r, "scenario2.passes.least", t->subject,
-                               (crdi_claim){.what = "passes of the published filter, least of all "
-                                                    "seeds",
-                                            .published = 11,
-                                            .ours = least,
-                                            .reference = 11,
-                                            .rule = CRDI_CLAIM_AT_LEAST,
-                                            .remark = ""}));
+                               CRDI_AT_LEAST(11, least, 11,
+                                             .what = "passes of the published filter, least of all "
+                                                     "seeds")));
         CRD_TRY(crdi_ch4_claim(r, "scenario2.passes.most", t->subject,
-                               (crdi_claim){.what = "passes of the published filter, most of all "
+                               CRDI_AT_MOST(11, most, 12,
+                                            .what = "passes of the published filter, most of all "
                                                     "seeds",
-                                            .published = 11,
-                                            .ours = most,
-                                            .reference = 12,
-                                            .rule = CRDI_CLAIM_AT_MOST,
-                                            .remark = "11 or 12, which depends on the noise"}));
+                                            .remark = "11 or 12, which depends on the noise")));
     }
 fail:
     return st;
@@ -239,12 +219,8 @@ static crd_status draw_resistors(crdi_reproduction* r, const crdi_component* c, 
         crd_twin_destroy(w);
     }
     if (st < 0) { return st; }
-    return crdi_figure_add(r, &(crdi_figure){.id = "fig4.6",
-                                             .title = "Fig. 4.6: resistances during estimation",
-                                             .columns = COLUMNS,
-                                             .names = columns,
-                                             .rows = POINTS,
-                                             .values = v});
+    return crdi_figure_add(r, &CRDI_FIGURE("fig4.6", "Fig. 4.6: resistances during estimation",
+                                           COLUMNS, columns, POINTS, v));
 }
 
 static crd_status draw_capacitors(crdi_reproduction* r, const crdi_component* c, const double* y,
@@ -271,13 +247,8 @@ static crd_status draw_capacitors(crdi_reproduction* r, const crdi_component* c,
     crd_arena_clear(&arena);
     if (st < 0) { return st; }
     return crdi_figure_add(
-        r, &(crdi_figure){.id = "fig4.7",
-                          .title = "Fig. 4.7: capacities over the passes of the published filter",
-                          .columns = 3,
-                          .names = columns,
-                          .rows = passes < 64 ? passes + 1 : 64,
-                          .values = v[0],
-                          .log_y = true});
+        r, &CRDI_FIGURE("fig4.7", "Fig. 4.7: capacities over the passes of the published filter", 3,
+                        columns, passes < 64 ? passes + 1 : 64, v[0], .log_y = true));
 }
 
 static crd_status reproduce_tuned(crdi_reproduction* r, const tuned* t, crdi_component* c)
@@ -289,7 +260,7 @@ static crd_status reproduce_tuned(crdi_reproduction* r, const tuned* t, crdi_com
     crd_twin_spec s;
     crd_tune_result got;
     crd_arena_init(&arena, r->ctx);
-    const double* y = measure(t, c, 20210001);
+    const double* y = measure_scenario(t, c, 20210001);
     CRD_TRY(y ? CRD_OK : CRD_E_MEMORY);
     spec_of(t, c->n, true, parts, p, &s);
     if (t == &resistors) {
@@ -308,11 +279,9 @@ static crd_status reproduce_tuned(crdi_reproduction* r, const tuned* t, crdi_com
         t->thesis, 5e-6, "digits of an independent program; how v' enters differs"));
     if (t == &capacitors) {
         CRD_TRY(crdi_ch4_claim(r, "scenario2.passes", t->subject,
-                               (crdi_claim){.what = "passes of the published filter to 1e-10 J/K",
-                                            .published = 11,
-                                            .ours = got.converged ? got.iterations : none,
-                                            .reference = 11,
-                                            .remark = "q = 1e3; 24 at 100, 7 at 1e4"}));
+                               CRDI_NEAR(11, got.converged ? got.iterations : none, 11, 0,
+                                         .what = "passes of the published filter to 1e-10 J/K",
+                                         .remark = "q = 1e3; 24 at 100, 7 at 1e4")));
         CRD_TRY(draw_capacitors(r, c, y, got.iterations));
     }
     spec_of(t, c->n, false, parts, p, &s);
@@ -328,7 +297,7 @@ fail:
 
 // ---- scenario 3: a constant source -------------------------------------------------------------
 
-static crd_twin_source heat(const crd_netlist* n, int32_t* part, crd_source_model model)
+static crd_twin_source heat_source(const crd_netlist* n, int32_t* part, crd_source_model model)
 {
     *part = crd_netlist_part(n, "q0");
     return (crd_twin_source){
@@ -361,12 +330,8 @@ static crd_status draw_source(crdi_reproduction* r, const crdi_component* c, con
     if (st >= 0) { *last = crd_twin_source_now(w, 0); }
     crd_twin_destroy(w);
     if (st < 0) { return st; }
-    return crdi_figure_add(r, &(crdi_figure){.id = "fig4.8",
-                                             .title = "Fig. 4.8: a source found from sensor 3",
-                                             .columns = 3,
-                                             .names = columns,
-                                             .rows = POINTS,
-                                             .values = v});
+    return crdi_figure_add(
+        r, &CRDI_FIGURE("fig4.8", "Fig. 4.8: a source found from sensor 3", 3, columns, POINTS, v));
 }
 
 // Of maximum likelihood over many seeds: that of so few as 20 has itself a spread of 16 %.
@@ -381,13 +346,9 @@ static crd_status claim_source(crdi_reproduction* r, const char* subject, const 
     }
     char remark[128];
     CRD_TRY(crdi_ch4_claim(r, "scenario3.rmse", subject,
-                           (crdi_claim){.what = "error of maximum likelihood, rms over 20 seeds, W",
-                                        .published = none,
-                                        .ours = sqrt(few),
-                                        .reference = 0.002299679196743791,
-                                        .tolerance = 0.02,
-                                        .relative = true,
-                                        .remark = "a Kalman filter in an independent program"}));
+                           CRDI_WITHIN(none, sqrt(few), 0.002299679196743791, 0.02,
+                                       .what = "error of maximum likelihood, rms over 20 seeds, W",
+                                       .remark = "a Kalman filter in an independent program")));
     snprintf(remark, sizeof remark, "chance: 1.24 in the independent program, and %d seeds follow",
              MANY);
     CRD_TRY(crdi_ch4_show(r, "scenario3.bound20", subject,
@@ -395,13 +356,10 @@ static crd_status claim_source(crdi_reproduction* r, const char* subject, const 
                           sqrt(few) / bound, remark));
     snprintf(remark, sizeof remark, "error %.3g W, bound %.3g W", sqrt(all), bound);
     CRD_TRY(crdi_ch4_claim(r, "scenario3.bound", subject,
-                           (crdi_claim){.what = "error of maximum likelihood over the Cramer-Rao "
+                           CRDI_AT_MOST(none, sqrt(all) / bound, 1.15,
+                                        .what = "error of maximum likelihood over the Cramer-Rao "
                                                 "bound, rms over 200 seeds",
-                                        .published = none,
-                                        .ours = sqrt(all) / bound,
-                                        .reference = 1.15,
-                                        .rule = CRDI_CLAIM_AT_MOST,
-                                        .remark = remark}));
+                                        .remark = remark)));
 fail:
     return st;
 }
@@ -416,7 +374,7 @@ static crd_status reproduce_source(crdi_reproduction* r)
     crd_arena_init(&arena, r->ctx);
     CRD_TRY(component(&c, r->ctx, "10", LONG));
     int32_t part;
-    crd_twin_source source = heat(c.n, &part, CRD_SOURCE_CONSTANT);
+    crd_twin_source source = heat_source(c.n, &part, CRD_SOURCE_CONSTANT);
     source.start = 1;
     source.sd = 10;
     crd_twin_spec s = crdi_ch4_spec(sensors + 2, 1);
@@ -430,13 +388,10 @@ static crd_status reproduce_source(crdi_reproduction* r)
             crd_estimate e;
             CRD_TRY(draw_source(r, &c, y, source, &e));
             CRD_TRY(crdi_ch4_claim(r, "scenario3.filter", subject,
-                                   (crdi_claim){.what = "Q0, W, Kalman filter after 10 s",
-                                                .published = 10,
-                                                .ours = e.value,
-                                                .reference = 10.00337411338876,
-                                                .tolerance = 1e-4,
-                                                .remark = "digits of an independent program, whose "
-                                                          "start is less certain"}));
+                                   CRDI_NEAR(10, e.value, 10.00337411338876, 1e-4,
+                                             .what = "Q0, W, Kalman filter after 10 s",
+                                             .remark = "digits of an independent program, whose "
+                                                       "start is less certain")));
         }
         CRD_TRY(crdi_ch4_tune(r->ctx, c.n, &s, data_of(y, LONG), CRD_TUNE_LIKELIHOOD, 100, &arena,
                               &got));
@@ -462,8 +417,8 @@ static double source_at(double t)
     return 10 * (1 + sin(31.41592653589793 * t));
 }
 
-static crd_status follow(crd_context* ctx, const crd_netlist* n, const crdi_component* c,
-                         const crd_twin_spec* s, const double* y, followed* f)
+static crd_status follow_source(crd_context* ctx, const crd_netlist* n, const crdi_component* c,
+                                const crd_twin_spec* s, const double* y, followed* f)
 {
     crd_twin* w = NULL;
     crd_status st = crd_twin_create(ctx, n, s, &w);
@@ -513,13 +468,10 @@ static crd_status draw_state(crdi_reproduction* r, const crdi_component* c, cons
                                      f[1].estimate[at][0] - truth};
         memcpy(v + (ptrdiff_t)i * COLUMNS, row, sizeof row);
     }
-    return crdi_figure_add(r, &(crdi_figure){.id = "fig4.9",
-                                             .title = "Fig. 4.9: temperature of node 2 while the "
-                                                      "source is not what the model says",
-                                             .columns = COLUMNS,
-                                             .names = columns,
-                                             .rows = POINTS,
-                                             .values = v});
+    return crdi_figure_add(r, &CRDI_FIGURE("fig4.9",
+                                           "Fig. 4.9: temperature of node 2 while the "
+                                           "source is not what the model says",
+                                           COLUMNS, columns, POINTS, v));
 }
 
 static crd_status claim_state(crdi_reproduction* r, const followed* f)
@@ -577,13 +529,13 @@ static crd_status reproduce_state(crdi_reproduction* r)
         nothing[2 * i] = nothing[2 * i + 1] = none;
     }
     int32_t part;
-    crd_twin_source source = heat(model.n, &part, CRD_SOURCE_WALK);
+    crd_twin_source source = heat_source(model.n, &part, CRD_SOURCE_WALK);
     source.noise = 1;
     crd_twin_spec s = crdi_ch4_spec(sensors + 1, 2);
     s.sources = &source;
     s.source_count = 1;
     s.gate = 1;
-    CRD_TRY(follow(r->ctx, model.n, &c, &s, y, &f[0]));
+    CRD_TRY(follow_source(r->ctx, model.n, &c, &s, y, &f[0]));
     if (!r->quick) {
         crd_twin_spec timed = s;
         timed.thesis_q = 1e6;
@@ -595,29 +547,25 @@ static crd_status reproduce_state(crdi_reproduction* r)
         for (uint64_t i = 0; i < SEEDS; i++) { // f[1] is still free
             const double* other = crdi_component_measure(&c, 20210401 + i, 1, 2);
             CRD_TRY(other ? CRD_OK : CRD_E_MEMORY);
-            CRD_TRY(follow(r->ctx, model.n, &c, &s, other, &f[1]));
+            CRD_TRY(follow_source(r->ctx, model.n, &c, &s, other, &f[1]));
             sum += f[1].rmse[0] * f[1].rmse[0] / SEEDS;
         }
         CRD_TRY(
             crdi_ch4_claim(r, "scenario4.walk.seeds", "scenario 4, unknown input",
-                           (crdi_claim){.what = "error of T2, random walk, rms over 20 seeds, K",
-                                        .published = none,
-                                        .ours = sqrt(sum),
-                                        .reference = 0.21,
-                                        .tolerance = 0.005,
-                                        .rule = CRDI_CLAIM_AT_MOST,
-                                        .remark = "to two digits"}));
+                           CRDI_AT_MOST(none, sqrt(sum), 0.21,
+                                        .what = "error of T2, random walk, rms over 20 seeds, K",
+                                        .tolerance = 0.005, .remark = "to two digits")));
     }
     s.filter = CRD_TWIN_THESIS;
     s.thesis_q = 1e6;
-    CRD_TRY(follow(r->ctx, model.n, &c, &s, y, &f[3]));
+    CRD_TRY(follow_source(r->ctx, model.n, &c, &s, y, &f[3]));
     s.filter = CRD_TWIN_AUTO;
     source.model = CRD_SOURCE_OSCILLATOR;
     source.frequency = 5;
     source.noise = 1e-6;
-    CRD_TRY(follow(r->ctx, model.n, &c, &s, y, &f[1]));
+    CRD_TRY(follow_source(r->ctx, model.n, &c, &s, y, &f[1]));
     s.source_count = 0;
-    CRD_TRY(follow(r->ctx, model.n, &c, &s, nothing, &f[2]));
+    CRD_TRY(follow_source(r->ctx, model.n, &c, &s, nothing, &f[2]));
     CRD_TRY(claim_state(r, f));
     CRD_TRY(draw_state(r, &c, f));
 fail:
@@ -637,10 +585,7 @@ static crd_status draw_reference(crdi_reproduction* r, const crdi_component* c, 
         v[4 * i] = 10 * (i + 1) * CRDI_CH4_STEP;
         memcpy(v + (ptrdiff_t)4 * i + 1, c->truth + (ptrdiff_t)30 * i + 27, 3 * sizeof *v);
     }
-    return crdi_figure_add(
-        r,
-        &(crdi_figure){
-            .id = id, .title = title, .columns = 4, .names = columns, .rows = POINTS, .values = v});
+    return crdi_figure_add(r, &CRDI_FIGURE(id, title, 4, columns, POINTS, v));
 }
 
 crd_status crdi_ch4_scenarios(crdi_reproduction* r)

@@ -133,7 +133,7 @@ static void work_out(unit* v)
     }
 }
 
-static void advance(unit* v, double h)
+static void advance_unit(unit* v, double h)
 {
     if (v->euler) {
         v->step.terms = 2;
@@ -160,7 +160,7 @@ typedef struct run {
     double off, size;    // of outputs: their errors, and themselves
 } run;
 
-static void start(run* r)
+static void start_run(run* r)
 {
     static const double x0[N_MAX] = {0.1, 0.1, 0.2, 0.1};
     double d[ORDERS][N_MAX]; // derivatives of the coupled system
@@ -180,7 +180,7 @@ static void start(run* r)
     }
 }
 
-static crd_poly predict(const run* r, int i, double h)
+static crd_poly predict_input(const run* r, int i, double h)
 {
     const int degree = r->o->m < r->o->n ? r->o->m : r->o->n;
     return r->o->two_point ? crd_predict(CRD_PREDICT_HERMITE, &r->past[i], h)
@@ -191,13 +191,13 @@ static crd_poly predict(const run* r, int i, double h)
 static void connect(run* r, double h, bool first)
 {
     unit *torque = &r->units[0], *speed = &r->units[1];
-    torque->u = predict(r, 1, h);
+    torque->u = predict_input(r, 1, h);
     if (crd_defect_scheme_refreshes(r->o->scheme) && !first) {
         const crd_sample fresh = sample_of(&torque->u, 0);
         torque->y = crd_sample_refresh(&torque->y, torque->s->D, &torque->used, &fresh);
         crd_history_replace(&r->past[0], &torque->y);
     }
-    speed->u = predict(r, 0, h);
+    speed->u = predict_input(r, 0, h);
 }
 
 // Defects of the step that has just been made; the largest RMS (38).
@@ -247,7 +247,7 @@ static void errors(run* r, double h)
     expansion_at(&whole, &exact, h, r->exact);
 }
 
-static void show(const run* r, double t, double h)
+static void show_step(const run* r, double t, double h)
 {
     const double y[2] = {r->units[0].y.y[0], r->units[1].y.y[0]};
     const double exact[2] = {dot(4, whole_C[0], r->exact), dot(4, whole_C[1], r->exact)};
@@ -264,7 +264,7 @@ void crdi_rotational_run(const crdi_rotational_options* opt, crdi_rotational_res
     control.h1 = opt->step;
     crd_step step;
     crd_step_init(&control, opt->step, &step);
-    start(&r);
+    start_run(&r);
     double t = 0, h = opt->step;
     const bool variable = opt->tolerance > 0;
     const int order =
@@ -272,12 +272,12 @@ void crdi_rotational_run(const crdi_rotational_options* opt, crdi_rotational_res
     const int64_t count = (int64_t)ceil(opt->until / opt->step - 1e-9);
     for (int64_t k = 1; variable ? t < opt->until : k <= count; k++) {
         connect(&r, h, k == 1);
-        advance(&r.units[0], h);
-        advance(&r.units[1], h);
+        advance_unit(&r.units[0], h);
+        advance_unit(&r.units[1], h);
         t = variable ? t + h : (double)k * h; // a sum would drift
         const double eps = defects(&r, t, h);
         errors(&r, h);
-        show(&r, t, h);
+        show_step(&r, t, h);
         out->steps = k;
         out->max_step = fmax(out->max_step, h);
         if (variable) {

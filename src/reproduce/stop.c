@@ -67,7 +67,7 @@ static void see(watch* w, const crdi_row* r)
     if (opt->see) { opt->see(opt->user, r); }
 }
 
-static crd_status check_options(crd_context* ctx, const crdi_stop_run_options* o)
+static crd_status check_stop_options(crd_context* ctx, const crdi_stop_run_options* o)
 {
     const double steps = o->until / o->oscillator.step;
     if (!(steps >= 1 && steps <= 1e9)) {
@@ -145,7 +145,7 @@ fail:
 
 crd_status crdi_stop_run(crd_context* ctx, const crdi_stop_run_options* opt, crdi_stop_result* out)
 {
-    crd_status st = check_options(ctx, opt);
+    crd_status st = check_stop_options(ctx, opt);
     if (st < 0) { return st; }
     crdi_stop_result result = {.late_max = -HUGE_VAL, .late_min = HUGE_VAL};
     watch w = {.opt = opt, .out = &result, .last_hit = -(1 << 20)};

@@ -59,7 +59,7 @@ typedef struct crdi_reproduction {
 } crdi_reproduction;
 
 /// Names of papers that can be reproduced, NULL-terminated.
-const char* const* crdi_reproduce_papers(void);
+extern const char* const crdi_papers[];
 
 typedef struct crdi_reproduce_options {
     bool quick; ///< nothing is timed, and runs of very many steps are left out with their rows
