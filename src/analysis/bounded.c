@@ -136,7 +136,7 @@ static void add_lower(double* h, int n, const double* v, double weight)
     }
 }
 
-static void assemble(bounded* s, double t)
+static void assemble_bounded(bounded* s, double t)
 {
     const int n = s->n;
     for (int i = 0; i < n; i++) {
@@ -174,7 +174,7 @@ static void assemble(bounded* s, double t)
 static void centre(bounded* s, double t)
 {
     for (int step = 0; step < 60; step++) {
-        assemble(s, t);
+        assemble_bounded(s, t);
         const double now = potential(s, s->z, t);
         if (crdi_damped_step(s->n, s->hessian, s->gradient, 0, s->step, s->work, s->pivots) < 0) {
             return;
@@ -197,7 +197,7 @@ static void centre(bounded* s, double t)
     }
 }
 
-static crd_status allocate(crd_arena* arena, bounded* s)
+static crd_status allocate_bounded(crd_arena* arena, bounded* s)
 {
     const size_t n = (size_t)s->n, nodes = BAND_NODES + ABOVE_NODES;
     s->hold = crdi_arena_new(arena, nodes, sizeof *s->hold);
@@ -239,7 +239,7 @@ crd_status crd_goal_bounded(crd_context* ctx, const crd_goal* goal, double margi
     crd_arena_init(&arena, ctx);
     a[0] = 1;
     if (s.n > 0) {
-        CRD_TRY(allocate(&arena, &s));
+        CRD_TRY(allocate_bounded(&arena, &s));
         set_objective(&s, &d, mu);
         set_bound(&s, &d, margin);
         // Longer strides would leave the path: between the nodes of a touching point the way is

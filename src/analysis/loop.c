@@ -137,7 +137,7 @@ static crdi_complex polynomial(int degree, const double* c, crdi_complex s, crdi
 }
 
 // v *= f with the product rule
-static void multiply(crdi_value* v, crdi_complex f, crdi_complex slope)
+static void multiply_value(crdi_value* v, crdi_complex f, crdi_complex slope)
 {
     v->slope = v->slope * f + v->L * slope;
     v->L *= f;
@@ -155,7 +155,7 @@ static void through(const crdi_evaluator* e, const crd_linear* element, double d
     const crdi_complex late = cexp(-s * delay);
     slope = late * (slope - delay * g);
     g *= late;
-    multiply(v, 1 + e->blend * (g - 1), e->blend * slope);
+    multiply_value(v, 1 + e->blend * (g - 1), e->blend * slope);
 }
 
 static bool evaluate_loop(const crdi_evaluator* e, crdi_complex s, crdi_value* out)
@@ -167,7 +167,7 @@ static bool evaluate_loop(const crdi_evaluator* e, crdi_complex s, crdi_value* o
         const crdi_complex num = polynomial(t->num_degree, t->num, s, &num_slope);
         const crdi_complex den = polynomial(t->den_degree, t->den, s, &den_slope);
         if (den == 0) { return false; }
-        multiply(&v, num / den, (num_slope - num / den * den_slope) / den);
+        multiply_value(&v, num / den, (num_slope - num / den * den_slope) / den);
     }
     for (int i = 0; i < e->loop->element_count; i++) {
         through(e, e->loop->elements[i], 0, s, &v);

@@ -34,14 +34,14 @@ crd_loop_options crd_loop_defaults(void)
 
 #define FAIL(r, n, ...) crdi_json_fail((r)->ctx, (r)->file, (n).line, CRD_E_FORMAT, __VA_ARGS__)
 
-static bool is(const node* n, crdi_json_kind kind)
+static bool is_kind(const node* n, crdi_json_kind kind)
 {
     return n->value && n->value->kind == kind;
 }
 
 static node member(const node* n, const char* key)
 {
-    const crdi_json* m = is(n, CRDI_JSON_OBJECT) ? n->value->first : NULL;
+    const crdi_json* m = is_kind(n, CRDI_JSON_OBJECT) ? n->value->first : NULL;
     while (m && strcmp(m->key, key) != 0) {
         m = m->next;
     }
@@ -55,12 +55,13 @@ static node as_node(const crdi_json* value, const char* name)
 
 static size_t list_size(const node* n)
 {
-    return is(n, CRDI_JSON_LIST) ? (size_t)n->value->count : 0;
+    return is_kind(n, CRDI_JSON_LIST) ? (size_t)n->value->count : 0;
 }
 
 static bool whole_number(const node* n, int64_t* out)
 {
-    return is(n, CRDI_JSON_NUMBER) && crdi_parse_int64(n->value->text, strlen(n->value->text), out);
+    return is_kind(n, CRDI_JSON_NUMBER) &&
+           crdi_parse_int64(n->value->text, strlen(n->value->text), out);
 }
 
 static const char* next_word(void* user)
@@ -71,7 +72,7 @@ static const char* next_word(void* user)
 
 static crd_status check_keys(const reader* r, const node* n, const char* const* known)
 {
-    if (!is(n, CRDI_JSON_OBJECT)) {
+    if (!is_kind(n, CRDI_JSON_OBJECT)) {
         return FAIL(r, *n, "%s: expected a mapping with %s ...", n->name, known[0]);
     }
     for (const crdi_json* m = n->value->first; m; m = m->next) {
@@ -92,7 +93,7 @@ static crd_status check_keys(const reader* r, const node* n, const char* const* 
 
 static crd_status read_number(const reader* r, const node* n, double* out)
 {
-    if (!is(n, CRDI_JSON_NUMBER)) { return FAIL(r, *n, "%s: expected a number", n->name); }
+    if (!is_kind(n, CRDI_JSON_NUMBER)) { return FAIL(r, *n, "%s: expected a number", n->name); }
     *out = n->value->number;
     return CRD_OK;
 }
@@ -111,9 +112,9 @@ static double time_of(const char* text, bool* bare)
 static crd_status read_time(const reader* r, const node* n, double* out)
 {
     bool bare = true;
-    const double t = is(n, CRDI_JSON_NUMBER) ? n->value->number
-                     : is(n, CRDI_JSON_TEXT) ? time_of(n->value->text, &bare)
-                                             : (double)NAN;
+    const double t = is_kind(n, CRDI_JSON_NUMBER) ? n->value->number
+                     : is_kind(n, CRDI_JSON_TEXT) ? time_of(n->value->text, &bare)
+                                                  : (double)NAN;
     if (!(t >= 0 && isfinite(t))) {
         return FAIL(r, *n, "%s: expected a time such as 10 ms, not negative", n->name);
     }
@@ -145,7 +146,7 @@ static crd_status read_latency(const reader* r, const node* n, double step, int*
 {
     int64_t k = -1;
     bool bare = true;
-    if (is(n, CRDI_JSON_TEXT)) {
+    if (is_kind(n, CRDI_JSON_TEXT)) {
         const char* text = n->value->text;
         if (!crdi_parse_int64(text, strlen(text), &k)) {
             const double t = time_of(text, &bare);
@@ -187,7 +188,7 @@ static crd_status read_matrix(const reader* r, const node* n, int* rows, int* co
                               const double** out)
 {
     const size_t size = list_size(n);
-    if (!is(n, CRDI_JSON_LIST) || size > MOST_NUMBERS) {
+    if (!is_kind(n, CRDI_JSON_LIST) || size > MOST_NUMBERS) {
         return FAIL(r, *n, "%s: expected a matrix as a list of rows, such as [[0, 1], [-10, 0]]",
                     n->name);
     }
@@ -200,7 +201,7 @@ static crd_status read_matrix(const reader* r, const node* n, int* rows, int* co
         const node row = as_node(v, n->name);
         const size_t width = list_size(&row);
         i++;
-        if (!is(&row, CRDI_JSON_LIST) || width > MOST_NUMBERS) {
+        if (!is_kind(&row, CRDI_JSON_LIST) || width > MOST_NUMBERS) {
             return FAIL(r, row, "%s: row %zu is no list of numbers", n->name, i);
         }
         if (*columns < 0) { *columns = (int)width; }
@@ -232,8 +233,8 @@ static crd_status load_word(void* user, const char* text, crd_element** out)
 // A word, a file beside the loop file, or a mapping in place
 static crd_status load_element(const reader* r, const node* n, crd_element** out)
 {
-    if (is(n, CRDI_JSON_OBJECT)) { return crdi_element_read(r->ctx, n->value, r->file, out); }
-    if (!is(n, CRDI_JSON_TEXT)) {
+    if (is_kind(n, CRDI_JSON_OBJECT)) { return crdi_element_read(r->ctx, n->value, r->file, out); }
+    if (!is_kind(n, CRDI_JSON_TEXT)) {
         return FAIL(r, *n, "%s: expected a word such as eros, a file, or a mapping", n->name);
     }
     const char* text = n->value->text;
@@ -248,8 +249,8 @@ static crd_status load_element(const reader* r, const node* n, crd_element** out
 
 static bool is_none(const node* n)
 {
-    return !n->value || is(n, CRDI_JSON_NULL) ||
-           (is(n, CRDI_JSON_TEXT) && strcmp(n->value->text, "none") == 0);
+    return !n->value || is_kind(n, CRDI_JSON_NULL) ||
+           (is_kind(n, CRDI_JSON_TEXT) && strcmp(n->value->text, "none") == 0);
 }
 
 // `own` is the latency that the link says, -1: none. `*out` NULL: connected directly.
@@ -325,7 +326,7 @@ static crd_status read_transfers(const reader* r, const node* n)
 static crd_status read_elements(const reader* r, const node* n)
 {
     const size_t size = list_size(n);
-    if (n->value && (!is(n, CRDI_JSON_LIST) || size > MOST_IN_LOOP)) {
+    if (n->value && (!is_kind(n, CRDI_JSON_LIST) || size > MOST_IN_LOOP)) {
         return FAIL(r, *n, "elements: expected a list, such as [zoh, zoh]");
     }
     const crd_linear** list = crdi_arena_new(&r->m->arena, size, sizeof *list);
@@ -373,12 +374,12 @@ static crd_status read_names(const reader* r, const node* n, int count, const cr
 {
     *out = n->value;
     if (!n->value) { return CRD_OK; }
-    if (!is(n, CRDI_JSON_LIST) || list_size(n) != (size_t)count) {
+    if (!is_kind(n, CRDI_JSON_LIST) || list_size(n) != (size_t)count) {
         return FAIL(r, *n, "%s: expected a list of %d names", n->name, count);
     }
     for (const crdi_json* v = n->value->first; v; v = v->next) {
         const node one = as_node(v, n->name);
-        if (!is(&one, CRDI_JSON_TEXT)) { return FAIL(r, one, "%s: expected names", n->name); }
+        if (!is_kind(&one, CRDI_JSON_TEXT)) { return FAIL(r, one, "%s: expected names", n->name); }
     }
     return CRD_OK;
 }
@@ -416,7 +417,7 @@ static crd_status read_units(const reader* r, const node* n, units* u)
 {
     const bool one = member(n, "A").value || member(n, "B").value || member(n, "C").value ||
                      member(n, "D").value;
-    const size_t size = !is(n, CRDI_JSON_OBJECT) ? 0 : one ? 1 : (size_t)n->value->count;
+    const size_t size = !is_kind(n, CRDI_JSON_OBJECT) ? 0 : one ? 1 : (size_t)n->value->count;
     if (size < 1 || size > MOST_NUMBERS) {
         return FAIL(r, *n,
                     "units: expected {A: ..., B: ..., C: ..., D: ...}, or several of them "
@@ -482,7 +483,8 @@ static int find_port(const units* u, const char* text, bool input)
 static crd_status read_port(const reader* r, const node* n, const units* u, bool input, int* out)
 {
     int64_t number;
-    const char* text = is(n, CRDI_JSON_TEXT) || whole_number(n, &number) ? n->value->text : NULL;
+    const char* text =
+        is_kind(n, CRDI_JSON_TEXT) || whole_number(n, &number) ? n->value->text : NULL;
     *out = text ? find_port(u, text, input) : -1;
     if (*out >= 0) { return CRD_OK; }
     return FAIL(r, *n, "%s: %s%s%s is no %s of the units; expected unit.name or a number from 1",
@@ -586,7 +588,7 @@ crd_status crd_loop_parse(crd_context* ctx, const char* json, size_t length, con
     CRD_TRY(crdi_json_parse(&out->arena, json, length,
                             (crdi_json_source){.file = file, .first_line = 1}, &root));
     const node top = as_node(root, "loop");
-    if (!is(&top, CRDI_JSON_OBJECT)) {
+    if (!is_kind(&top, CRDI_JSON_OBJECT)) {
         CRD_TRY(FAIL(&r, top, "expected a mapping that begins with loop: 1"));
     }
     CRD_TRY(read_loop(&r, &top));

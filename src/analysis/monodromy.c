@@ -16,7 +16,7 @@ typedef struct sampled {
     int32_t* pivots;
 } sampled;
 
-static crd_status check(crd_context* ctx, const crd_plant* w, double dT, int* depth)
+static crd_status check_network(crd_context* ctx, const crd_plant* w, double dT, int* depth)
 {
     const crd_loop loop = {.dT = dT, .network = w};
     crd_complex value;
@@ -46,7 +46,7 @@ static crd_status check(crd_context* ctx, const crd_plant* w, double dT, int* de
     return CRD_OK;
 }
 
-static crd_status allocate(crd_arena* arena, sampled* s)
+static crd_status allocate_sampled(crd_arena* arena, sampled* s)
 {
     const size_t all = (size_t)(s->n + 2 * s->in), in = (size_t)s->in, size = (size_t)s->size;
     s->phi = crdi_arena_new(arena, 3 * all * all, sizeof(double)); // and its workspace
@@ -173,7 +173,7 @@ static crd_status close_step(crd_context* ctx, const sampled* s, crd_sampling sa
     return CRD_OK;
 }
 
-static void assemble(const sampled* s, double* m)
+static void assemble_map(const sampled* s, double* m)
 {
     const int all = s->n + 2 * s->in;
     for (int i = 0; i < s->n; i++) {
@@ -200,7 +200,7 @@ crd_status crd_plant_monodromy(crd_context* ctx, const crd_plant* network, doubl
     double* matrix = NULL;
     crd_arena arena;
     crd_arena_init(&arena, ctx);
-    CRD_TRY(check(ctx, network, dT, &s.depth));
+    CRD_TRY(check_network(ctx, network, dT, &s.depth));
     s.n = network->states;
     s.in = network->inputs;
     s.out = network->outputs;
@@ -210,7 +210,7 @@ crd_status crd_plant_monodromy(crd_context* ctx, const crd_plant* network, doubl
         goto fail;
     }
     s.size = s.n + s.out * s.depth;
-    CRD_TRY(allocate(&arena, &s));
+    CRD_TRY(allocate_sampled(&arena, &s));
     matrix = crdi_new_array(ctx, (size_t)s.size * (size_t)s.size, sizeof *matrix);
     if (!matrix) {
         st = CRD_E_MEMORY;
@@ -219,7 +219,7 @@ crd_status crd_plant_monodromy(crd_context* ctx, const crd_plant* network, doubl
     CRD_TRY(transition(ctx, &s, dT));
     past_inputs(&s);
     CRD_TRY(close_step(ctx, &s, sampling));
-    assemble(&s, matrix);
+    assemble_map(&s, matrix);
     *out = (crd_monodromy){s.size, s.depth, matrix};
     crd_arena_clear(&arena);
     return CRD_OK;

@@ -131,7 +131,7 @@ static double imaginary(const void* user, double omega)
     return cimag(v.L);
 }
 
-static double distance(const walk* w, double omega)
+static double distance_to_critical(const walk* w, double omega)
 {
     crdi_value v = {0};
     crdi_evaluate(w->e, at(w, omega), &v);
@@ -144,13 +144,13 @@ static void closest(const walk* w, double lo, double hi, crd_nyquist* out)
     const double part = 0.5 * (sqrt(5) - 1);
     for (int i = 0; i < 60; i++) {
         const double a = hi - part * (hi - lo), b = lo + part * (hi - lo);
-        if (distance(w, a) < distance(w, b)) {
+        if (distance_to_critical(w, a) < distance_to_critical(w, b)) {
             hi = b;
         } else {
             lo = a;
         }
     }
-    const double omega = 0.5 * (lo + hi), d = distance(w, omega);
+    const double omega = 0.5 * (lo + hi), d = distance_to_critical(w, omega);
     if (d < out->min_distance) {
         out->min_distance = d;
         out->min_omega = omega;
@@ -193,7 +193,7 @@ static double delay_margin(const crd_nyquist* n)
     return smallest;
 }
 
-static bool keep(walk* w, int n, double omega, crdi_complex L)
+static bool append_point(walk* w, int n, double omega, crdi_complex L)
 {
     if (!w->point_capacity) { return true; }
     crd_loop_point* p = crdi_grow(w->ctx, w->points, &w->point_capacity, (size_t)n + 1, sizeof *p);
@@ -210,7 +210,7 @@ static crd_status march(crd_context* ctx, walk* w, double end, crd_nyquist* out)
     if (!crdi_evaluate(w->e, at(w, 0), &v) || 1 + v.L == 0) {
         return crdi_fail(ctx, CRD_E_UNSUPPORTED, "the curve passes through -1 or has a pole at 0");
     }
-    if (!keep(w, 0, 0, v.L)) { return CRD_E_MEMORY; }
+    if (!append_point(w, 0, 0, v.L)) { return CRD_E_MEMORY; }
     double omega = 0, before = -1, turned = 0;
     double d_before = INFINITY, d = cabs(1 + v.L);
     out->min_distance = d;
@@ -241,7 +241,7 @@ static crd_status march(crd_context* ctx, walk* w, double end, crd_nyquist* out)
         }
         turned += turn;
         if (w->one_loop) { cross(w, omega, v.L, omega + h, next.L, out); }
-        if (!keep(w, out->points, omega + h, next.L)) { return CRD_E_MEMORY; }
+        if (!append_point(w, out->points, omega + h, next.L)) { return CRD_E_MEMORY; }
         const double d_next = cabs(1 + next.L);
         if (before >= 0 && d <= d_before && d <= d_next) { closest(w, before, omega + h, out); }
         d_before = d;
@@ -317,7 +317,7 @@ typedef struct poles {
 
 // Newton's method on 1 + L, divided by the distances to the first `known` poles (Maehly), so that
 // poles that start from the same place part; false if it does not settle.
-static bool settle(const crdi_evaluator* e, const poles* p, int known)
+static bool settle_pole(const crdi_evaluator* e, const poles* p, int known)
 {
     crdi_complex s = p->at[known];
     for (int i = 0; i < 80; i++) {
@@ -357,7 +357,7 @@ static crd_status move_over(crd_context* ctx, crdi_evaluator* e, poles* p)
         e->blend = (double)step / STEPS;
         for (int i = 0; i < p->count; i++) {
             const crdi_complex from = p->at[i];
-            if (!settle(e, p, i)) {
+            if (!settle_pole(e, p, i)) {
                 return crdi_fail(
                     ctx, CRD_E_CONVERGENCE,
                     "the pole near %g%+gj was lost on the way from ideal coupling (%d of "

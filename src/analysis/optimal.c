@@ -163,7 +163,7 @@ static void assemble_node(const solver* s, int i, double eps)
     if (bend > 0) { add_outer(s, s->tangential, bend); }
 }
 
-static void assemble(const solver* s, double eps)
+static void assemble_gradient(const solver* s, double eps)
 {
     memset(s->gradient, 0, (size_t)s->n * sizeof *s->gradient);
     memset(s->hessian, 0, (size_t)s->n * (size_t)s->n * sizeof *s->hessian);
@@ -182,7 +182,7 @@ static void descend(solver* s, double eps, double* damping)
 {
     double now = cost(s, s->c, eps);
     for (int step = 0; step < 30; step++) {
-        assemble(s, eps);
+        assemble_gradient(s, eps);
         double next = INFINITY;
         for (int tries = 0; tries < 12; tries++) {
             const crd_status st = crdi_damped_step(s->n, s->hessian, s->gradient, *damping, s->step,
@@ -204,7 +204,7 @@ static void descend(solver* s, double eps, double* damping)
     *damping = fmin(fmax(*damping, 1e-14), 1e-2);
 }
 
-static crd_status allocate(crd_arena* arena, solver* s)
+static crd_status allocate_descent(crd_arena* arena, solver* s)
 {
     const size_t m = (size_t)s->m, n = (size_t)s->n,
                  count = 2 * BAND_NODES + LOW_NODES + HIGH_NODES;
@@ -244,7 +244,7 @@ crd_status crd_goal_optimal(crd_context* ctx, const crd_goal* goal, double* a)
     solver s = {.m = d.m, .n = d.m - 1};
     crd_arena arena;
     crd_arena_init(&arena, ctx);
-    CRD_TRY(allocate(&arena, &s));
+    CRD_TRY(allocate_descent(&arena, &s));
     add_all_nodes(&s, &d, COARSE);
     s.c[0] = s.trial[0] = 1; // hold
     double damping = 1e-3;

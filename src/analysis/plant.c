@@ -9,7 +9,8 @@
 // ---- one loop or several -----------------------------------------------------------------------
 
 // Which outputs input u acts on, through states or directly: marks `outputs` (outputs).
-static void reach(const crd_plant* w, int u, bool* outputs, bool* seen, int32_t* queue)
+static void mark_reached_outputs(const crd_plant* w, int u, bool* outputs, bool* seen,
+                                 int32_t* queue)
 {
     int head = 0, tail = 0;
     memset(seen, 0, (size_t)w->states * sizeof *seen);
@@ -71,7 +72,7 @@ crd_status crdi_one_loop(crd_arena* arena, const crd_plant* w, bool* out)
     int32_t* queue = crdi_arena_new(arena, (size_t)w->states, sizeof *queue);
     if (!edge || !gone || !outputs || !seen || !queue) { return CRD_E_MEMORY; }
     for (size_t i = 0; i < n; i++) {
-        reach(w, w->links[i].to, outputs, seen, queue);
+        mark_reached_outputs(w, w->links[i].to, outputs, seen, queue);
         for (size_t j = 0; j < n; j++) {
             edge[i * n + j] = outputs[w->links[j].from];
         }
@@ -143,8 +144,9 @@ static crd_status solve_outputs(crd_context* ctx, const closing* c)
 }
 
 // x' = A x + B (K y + v) and the outputs, for what stays
-static void assemble(const closing* c, const int32_t* input_number, const int32_t* output_number,
-                     int inputs, double* A, double* B, double* C, double* D)
+static void assemble_reduced(const closing* c, const int32_t* input_number,
+                             const int32_t* output_number, int inputs, double* A, double* B,
+                             double* C, double* D)
 {
     const crd_plant* w = c->w;
     const int n = w->states, in = w->inputs, out = w->outputs, all = n + in;
@@ -215,7 +217,7 @@ crd_status crd_plant_reduce(crd_context* ctx, crd_arena* arena, const crd_plant*
     }
     st = solve_outputs(ctx, &c);
     if (st < 0) { return st; }
-    assemble(&c, input_number, output_number, p.inputs, A, B, C, D);
+    assemble_reduced(&c, input_number, output_number, p.inputs, A, B, C, D);
     *out = p;
     return CRD_OK;
 }

@@ -137,7 +137,7 @@ crd_status crd_frequency_grid(crd_context* ctx, double lo, double hi, int n, boo
 }
 
 // Change of phase in radians from x0 to x1, in steps so small that it cannot turn unseen.
-static double turn(const crd_linear* e, double x0, double x1)
+static double phase_change(const crd_linear* e, double x0, double x1)
 {
     const double widest = M_PI / (8.0 * (e->m + e->k + 1));
     const int64_t steps = (int64_t)ceil((x1 - x0) / widest);
@@ -176,7 +176,7 @@ crd_status crd_analysis_bode(crd_context* ctx, const crd_linear* e, double dT, c
     }
     double phase = carg(crdi_response(e, 0, NULL)), x = 0;
     for (int i = 0; i < n; i++) {
-        phase += turn(e, x, omega[i] * dT);
+        phase += phase_change(e, x, omega[i] * dT);
         x = omega[i] * dT;
         const crdi_complex g = crdi_response(e, I * x, NULL);
         out[i] = (crd_bode_point){.omega = omega[i],

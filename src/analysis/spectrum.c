@@ -4,7 +4,8 @@
 
 #include "shared/num.h"
 
-static crd_status check(crd_context* ctx, const double* y, int64_t n, double dt, int* length)
+static crd_status check_samples(crd_context* ctx, const double* y, int64_t n, double dt,
+                                int* length)
 {
     if (!(dt > 0 && isfinite(dt))) {
         return crdi_fail(ctx, CRD_E_RANGE, "the samples are %g s apart, expected > 0", dt);
@@ -55,7 +56,7 @@ static void add_segment(const double* y, int length, double* x, double* power)
 crd_status crd_analysis_spectrum(crd_context* ctx, const double* y, int64_t n, double dt,
                                  int length, crd_spectrum* out)
 {
-    const crd_status st = check(ctx, y, n, dt, &length);
+    const crd_status st = check_samples(ctx, y, n, dt, &length);
     if (st < 0) { return st; }
     crd_spectrum s = {.bins = length / 2 + 1};
     s.omega = crdi_new_array(ctx, (size_t)s.bins, sizeof *s.omega);

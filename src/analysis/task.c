@@ -148,7 +148,7 @@ static crd_status make_weights(crd_context* ctx, const crd_design_task* t, crd_d
 }
 
 // The weights on the recorded signal, which had always been as it is at the beginning.
-static double estimate(const crd_signal* s, const crd_linear* l, int64_t n)
+static double estimate_sample(const crd_signal* s, const crd_linear* l, int64_t n)
 {
     double sum = 0;
     for (int i = 0; i < l->m; i++) {
@@ -162,7 +162,7 @@ static void try_on_signal(const crd_signal* s, crd_designed* d)
 {
     crd_score score = {0}, hold = {0};
     for (int64_t n = 0; n < s->count; n++) {
-        crd_score_add(&score, s->y[n], estimate(s, &d->linear, n));
+        crd_score_add(&score, s->y[n], estimate_sample(s, &d->linear, n));
         crd_score_add(&hold, s->y[n], s->y[n > d->linear.k ? n - d->linear.k : 0]);
     }
     d->metrics = crd_score_metrics(&score);

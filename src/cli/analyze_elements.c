@@ -210,7 +210,7 @@ static void show_gains(const analysis* a, const curves* b, crd_plot_scale* scale
     scale->y_high = a->o->decibel ? high + 5 : 1.5 * high;
 }
 
-static crd_status draw(analysis* a, const curves* b)
+static crd_status draw_bode(analysis* a, const curves* b)
 {
     const size_t n = (size_t)b->count;
     crd_plot_series* gain = crdi_arena_new(&a->arena, n, sizeof *gain);
@@ -404,7 +404,7 @@ crd_status crdi_analyze_elements(crdi_cli* cli, const crdi_analyze_options* o,
         CRD_TRY(all_bode(&a, &b));
     }
     if (o->csv) { CRD_TRY(write_csv(&a, &b)); }
-    if (o->plot) { CRD_TRY(draw(&a, &b)); }
+    if (o->plot) { CRD_TRY(draw_bode(&a, &b)); }
     if (!o->common.json) {
         say_table(&a, out);
     } else if (a.count == 1) {

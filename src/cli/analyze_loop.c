@@ -262,7 +262,7 @@ static crd_status write_csv(const margins* m, const curve* c)
     return crdi_write_columns(m->cli->ctx, m->o->csv, names, columns, 5, c->count);
 }
 
-static crd_status draw(margins* m, const curve* c)
+static crd_status draw_nyquist(margins* m, const curve* c)
 {
     enum { ROUND = 181 };
     double circle[2][ROUND];
@@ -325,7 +325,7 @@ static crd_status write_curve(margins* m)
     }
     crd_status st = make_curve(m, &c);
     if (st >= 0 && m->o->csv) { st = write_csv(m, &c); }
-    if (st >= 0 && m->o->plot) { st = draw(m, &c); }
+    if (st >= 0 && m->o->plot) { st = draw_nyquist(m, &c); }
     return st;
 }
 

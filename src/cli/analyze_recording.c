@@ -195,7 +195,7 @@ static crd_status write_csv(const study* s)
     return crdi_write_columns(s->cli->ctx, s->o->csv, names, columns, 2, s->report.spectrum.bins);
 }
 
-static crd_status draw(const study* s)
+static crd_status draw_spectrum(const study* s)
 {
     double low = INFINITY, high = 0;
     for (int i = 1; i < s->report.spectrum.bins; i++) {
@@ -235,7 +235,7 @@ crd_status crdi_analyze_recording(crdi_cli* cli, const crdi_analyze_options* o, 
     const char* suggestion = suggest(&s);
     if (!suggestion) { CRD_TRY(CRD_E_MEMORY); }
     if (o->csv) { CRD_TRY(write_csv(&s)); }
-    if (o->plot) { CRD_TRY(draw(&s)); }
+    if (o->plot) { CRD_TRY(draw_spectrum(&s)); }
     put_study(&s, suggestion, out);
 fail:
     crd_spectrum_clear(cli->ctx, &s.report.spectrum);

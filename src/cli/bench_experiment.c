@@ -217,7 +217,7 @@ typedef struct watcher {
     int64_t begin_ns;
 } watcher;
 
-static void show(void* user, int done, int of, const char* name)
+static void show_run(void* user, int done, int of, const char* name)
 {
     const watcher* w = user;
     crdi_show_progress(w->cli, w->begin_ns, done, of, name);
@@ -238,7 +238,7 @@ static crd_status run_experiment(crdi_cli* cli, const void* options, const crdi_
     if (!isnan(o->step)) { with.step = o->step; }
     with.folder = o->output;
     if (!o->common.quiet && !o->common.json) {
-        with.progress = show;
+        with.progress = show_run;
         with.progress_user = &w;
     }
     if (o->output && mkdir(o->output, 0777) != 0 && errno != EEXIST) {

@@ -372,7 +372,7 @@ fail:
 }
 
 // The signal, the hold and the best few: over all, and where the best of them is worst.
-static crd_status draw(compensation* c)
+static crd_status draw_estimates(compensation* c)
 {
     const crdi_recorded* r = &c->recorded;
     crd_plot_series lines[DRAWN + 2];
@@ -450,7 +450,7 @@ static crd_status run_compensate(crdi_cli* cli, const void* options, const crdi_
     tell_gaps(c);
     CRD_TRY(try_all(c));
     if (c->o->output) { CRD_TRY(write_estimates(c)); }
-    if (c->o->plot) { CRD_TRY(draw(c)); }
+    if (c->o->plot) { CRD_TRY(draw_estimates(c)); }
     put_candidates(c, out);
 fail:
     for (int i = 0; i < c->count; i++) {

@@ -95,8 +95,8 @@ typedef struct emulator {
     crd_pace_report system;
 } emulator;
 
-static crd_status wrong(crd_context* ctx, const char* option, const char* name, const char* text,
-                        const char* expected)
+static crd_status wrong_profile(crd_context* ctx, const char* option, const char* name,
+                                const char* text, const char* expected)
 {
     return crdi_fail(ctx, CRD_E_RANGE, "--%s%s%s '%s', expected %s", option, *name ? " " : "", name,
                      crdi_clip(text).text, expected);
@@ -202,8 +202,8 @@ static crd_status read_trace(emulator* x, const char* path, crdi_dcp_path* p)
 }
 
 // Sets one of them from its text. `name` is what stands before it in messages.
-static crd_status set(emulator* x, crdi_dcp_path* p, const setting* s, const char* option,
-                      const char* name, const char* text)
+static crd_status set_profile(emulator* x, crdi_dcp_path* p, const setting* s, const char* option,
+                              const char* name, const char* text)
 {
     crd_context* ctx = x->cli->ctx;
     char* at = (char*)p + s->offset;
@@ -211,29 +211,29 @@ static crd_status set(emulator* x, crdi_dcp_path* p, const setting* s, const cha
     switch (s->kind) {
     case TIME:
         if (!read_time(text, &value)) {
-            return wrong(ctx, option, name, text, "a time such as '20 ms'");
+            return wrong_profile(ctx, option, name, text, "a time such as '20 ms'");
         }
         break;
     case PART:
         if (!crdi_parse_double(text, strlen(text), &value) || !(value >= 0 && value <= 1)) {
-            return wrong(ctx, option, name, text, "a part from 0 to 1");
+            return wrong_profile(ctx, option, name, text, "a part from 0 to 1");
         }
         break;
     case NUMBER:
         if (!crdi_parse_double(text, strlen(text), &value) || !(value >= 1 && value < 1e9)) {
-            return wrong(ctx, option, name, text, "a number of 1 or more");
+            return wrong_profile(ctx, option, name, text, "a number of 1 or more");
         }
         break;
     case RATE:
         if (!read_rate(text, &value)) {
-            return wrong(ctx, option, name, text,
-                         "bytes per second, or a rate such as '1 Mbit/s' or '2 MB/s'");
+            return wrong_profile(ctx, option, name, text,
+                                 "bytes per second, or a rate such as '1 Mbit/s' or '2 MB/s'");
         }
         break;
     case BYTES: {
         uint64_t bytes = 0;
         if (!crdi_parse_uint64(text, strlen(text), &bytes) || bytes == 0) {
-            return wrong(ctx, option, name, text, "a number of bytes");
+            return wrong_profile(ctx, option, name, text, "a number of bytes");
         }
         *(size_t*)(void*)at = (size_t)bytes;
         return CRD_OK;
@@ -245,10 +245,10 @@ static crd_status set(emulator* x, crdi_dcp_path* p, const setting* s, const cha
                 return CRD_OK;
             }
         }
-        return wrong(ctx, option, name, text, "uniform, normal or gamma");
+        return wrong_profile(ctx, option, name, text, "uniform, normal or gamma");
     case ORDER:
         if (strcmp(text, "yes") != 0 && strcmp(text, "no") != 0) {
-            return wrong(ctx, option, name, text, "yes or no");
+            return wrong_profile(ctx, option, name, text, "yes or no");
         }
         p->in_order = strcmp(text, "yes") == 0;
         return CRD_OK;
@@ -257,8 +257,8 @@ static crd_status set(emulator* x, crdi_dcp_path* p, const setting* s, const cha
     case CUT:
         return read_cuts(text, p)
                    ? CRD_OK
-                   : wrong(ctx, option, name, text,
-                           "times such as '2 s..3 s', or '2 s..' for ever; 8 at most");
+                   : wrong_profile(ctx, option, name, text,
+                                   "times such as '2 s..3 s', or '2 s..' for ever; 8 at most");
     }
     *(double*)(void*)at = value;
     return CRD_OK;
@@ -279,7 +279,7 @@ static crd_status set_one(emulator* x, crdi_dcp_path* p, const char* option, con
     snprintf(name, sizeof name, "%.*s", equals ? (int)(equals - text) : (int)strlen(text), text);
     for (int i = 0; equals && i < SETTINGS; i++) {
         if (strcmp(settings[i].name, name) == 0) {
-            return set(x, p, &settings[i], option, name, equals + 1);
+            return set_profile(x, p, &settings[i], option, name, equals + 1);
         }
     }
     int i = 0;
@@ -299,8 +299,8 @@ static crd_status read_paths(emulator* x, crdi_dcp_relay_options* opt)
     }
     for (int i = 0; i < SETTINGS; i++) {
         if (!o->both[i]) { continue; }
-        CRD_TRY(set(x, &opt->there, &settings[i], settings[i].name, "", o->both[i]));
-        CRD_TRY(set(x, &opt->back, &settings[i], settings[i].name, "", o->both[i]));
+        CRD_TRY(set_profile(x, &opt->there, &settings[i], settings[i].name, "", o->both[i]));
+        CRD_TRY(set_profile(x, &opt->back, &settings[i], settings[i].name, "", o->both[i]));
     }
     if (o->there.count + o->back.count > SETTINGS) {
         return crdi_fail(x->cli->ctx, CRD_E_RANGE, "more than %d times --there and --back",
@@ -323,7 +323,7 @@ static crd_status read_ip(crd_context* ctx, const char* option, const char* text
     struct in_addr a;
     if (!text) { return CRD_OK; }
     if (inet_pton(AF_INET, text, &a) != 1 || a.s_addr == 0) {
-        return wrong(ctx, option, "", text, "an own IPv4 address such as 192.168.2.6");
+        return wrong_profile(ctx, option, "", text, "an own IPv4 address such as 192.168.2.6");
     }
     *out = ntohl(a.s_addr);
     return CRD_OK;
@@ -337,7 +337,7 @@ static crd_status read_ports(crd_context* ctx, const char* text, crdi_dcp_relay_
     if (!dash || !crdi_parse_uint64(text, (size_t)(dash - text), &from) ||
         !crdi_parse_uint64(dash + 1, strlen(dash + 1), &to) || from < 1 || to > 65535 ||
         from > to) {
-        return wrong(ctx, "data-ports", "", text, "two ports such as 2048-4095");
+        return wrong_profile(ctx, "data-ports", "", text, "two ports such as 2048-4095");
     }
     opt->port_from = (uint16_t)from;
     opt->port_to = (uint16_t)to;

@@ -246,7 +246,7 @@ static crd_status listen_for_answers(crd_dcp_net* net, const crd_dcp_address* to
     return to->transport == CRD_DCP_UDP ? crd_dcp_net_listen(net, &at) : CRD_OK;
 }
 
-static crd_status measure(measurement* m, const char* text, crdi_result* out)
+static crd_status measure_link(measurement* m, const char* text, crdi_result* out)
 {
     const link_options* o = m->o;
     crdi_query query = {0};
@@ -291,7 +291,7 @@ static crd_status run_link(crdi_cli* cli, const void* options, const crdi_list* 
     const link_options* o = options;
     measurement m = {.cli = cli, .o = o};
     if (o->echo) { return run_echo(cli, o, arguments->items[0], out); }
-    const crd_status st = measure(&m, arguments->items[0], out);
+    const crd_status st = measure_link(&m, arguments->items[0], out);
     crd_free(cli->ctx, m.samples);
     return st;
 }

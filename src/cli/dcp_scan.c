@@ -32,8 +32,8 @@ typedef struct scanner {
 
 // ---- what is asked for -------------------------------------------------------------------------
 
-static crd_status add(scanner* s, int argument, const crd_dcp_address* a,
-                      const crd_dcp_description* d)
+static crd_status add_place(scanner* s, int argument, const crd_dcp_address* a,
+                            const crd_dcp_description* d)
 {
     int at = 0;
     while (at < s->count && !crd_dcp_address_equal(&s->sightings[at].address, a)) {
@@ -60,7 +60,7 @@ static crd_status add_range(scanner* s, int argument)
     crd_status st = crdi_dcp_scan_expand(s->cli->ctx, s->arguments[argument], addresses,
                                          CRDI_DCP_SCAN_MOST, &count);
     for (int i = 0; st >= 0 && i < count; i++) {
-        st = add(s, argument, &addresses[i], NULL);
+        st = add_place(s, argument, &addresses[i], NULL);
     }
     return st;
 }
@@ -81,7 +81,7 @@ static crd_status add_description(scanner* s, int argument)
         char* text =
             crdi_arena_format(&s->arena, "%s://%s:%u", i ? "tcp" : "udp", e->host, e->port);
         st = text ? crd_dcp_address_parse(ctx, text, &a) : CRD_E_MEMORY;
-        if (st >= 0) { st = add(s, argument, &a, d); }
+        if (st >= 0) { st = add_place(s, argument, &a, d); }
     }
     return st < 0 ? crdi_fail_in(ctx, st, "%s", s->arguments[argument]) : CRD_OK;
 }

@@ -188,7 +188,7 @@ fail:
     return st;
 }
 
-static crd_status check_options(const designer* d)
+static crd_status check_design_options(const designer* d)
 {
     const design_options* o = d->o;
     crd_context* ctx = d->cli->ctx;
@@ -209,7 +209,7 @@ static crd_status run_design(crdi_cli* cli, const void* options, const crdi_list
         .cli = cli, .o = options, .path = arguments->count > 0 ? arguments->items[0] : NULL};
     crd_status st = CRD_OK;
     crd_arena_init(&d.arena, cli->ctx);
-    CRD_TRY(check_options(&d));
+    CRD_TRY(check_design_options(&d));
     CRD_TRY(read_task(&d));
     CRD_TRY(make_all(&d));
     if (d.o->loop) { CRD_TRY(find_margins(&d)); }

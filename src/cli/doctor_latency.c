@@ -97,7 +97,7 @@ static double deciding_quantile(crdi_profile p)
     return q[p];
 }
 
-static void describe(const crdi_latency* l, char* out, size_t size)
+static void describe_latency(const crdi_latency* l, char* out, size_t size)
 {
     char text[32];
     size_t used = 0;
@@ -121,7 +121,7 @@ static void judge_one(const crdi_wish* w, const crdi_latency* l, const char* id,
         crdi_diagnose(r, id, "", CRDI_OPEN, "%s", *l->problem ? l->problem : "not measured");
         return;
     }
-    describe(l, text, sizeof text);
+    describe_latency(l, text, sizeof text);
     const int n = snprintf(more, sizeof more, "%s", l->rights.fifo ? "" : ", without SCHED_FIFO");
     if (l->missed) {
         snprintf(more + n, sizeof more - (size_t)n, "; %s: %lld", missed, (long long)l->missed);

@@ -58,7 +58,7 @@ typedef struct job {
     bool done;     // atomic
 } job;
 
-static void enter(job* j)
+static void enter_realtime(job* j)
 {
     if (crdi_realtime_enter(j->ctx, &j->spec, &j->out->rights) < 0) {
         snprintf(j->out->problem, sizeof j->out->problem, "%.150s", crd_error_text(j->ctx));
@@ -68,7 +68,7 @@ static void enter(job* j)
 static void* wakeup_thread(void* user)
 {
     job* j = user;
-    enter(j);
+    enter_realtime(j);
     crdi_measure_wakeup(crd_clock_system(), j->out->period, j->duration, j->stop, j->out);
     crdi_realtime_leave(&j->out->rights);
     __atomic_store_n(&j->done, true, __ATOMIC_RELEASE);
@@ -94,7 +94,7 @@ static void* trip_thread(void* user)
     job* j = user;
     crdi_latency* out = j->out;
     const crd_clock clock = crd_clock_system();
-    enter(j);
+    enter_realtime(j);
     out->done = true;
     const int64_t begin = clock.now(NULL), end = begin + j->duration;
     int64_t deadline = begin + out->period;
@@ -166,7 +166,7 @@ static bool open_pair(job* j)
 
 // ---- both --------------------------------------------------------------------------------------
 
-static int start(pthread_t* thread, void* (*body)(void*), job* j)
+static int start_thread(pthread_t* thread, void* (*body)(void*), job* j)
 {
     sigset_t block, old; // signals are for the main thread
     sigemptyset(&block);
@@ -201,7 +201,7 @@ static void no_thread(job* j, int error)
 static void measure_wakeup(crdi_cli* cli, const crdi_wish* w, job* j)
 {
     pthread_t thread;
-    const int error = start(&thread, wakeup_thread, j);
+    const int error = start_thread(&thread, wakeup_thread, j);
     if (error) {
         no_thread(j, error);
         return;
@@ -217,11 +217,11 @@ static void measure_trip(crdi_cli* cli, const crdi_wish* w, job* j)
         snprintf(j->out->problem, sizeof j->out->problem, "no sockets on 127.0.0.1: %s",
                  strerror(errno));
     } else {
-        int error = start(&far, echo_thread, j);
+        int error = start_thread(&far, echo_thread, j);
         if (error) {
             no_thread(j, error);
         } else {
-            error = start(&near, trip_thread, j);
+            error = start_thread(&near, trip_thread, j);
             if (error) {
                 no_thread(j, error);
                 __atomic_store_n(&j->done, true, __ATOMIC_RELEASE);

@@ -62,7 +62,7 @@ typedef struct message {
     char text[400];
 } message;
 
-static void tell(int fd, const message* m)
+static void send_message(int fd, const message* m)
 {
     crdi_write_all(fd, (const char*)m, sizeof *m); // up to PIPE_BUF: whole
 }
@@ -92,7 +92,7 @@ static _Noreturn void dry_run(crd_context* ctx, const crd_system* s, double dura
                            .period = u->step_size,
                            .steps = u->steps,
                            .measured = u->measured};
-        tell(fd, &x);
+        send_message(fd, &x);
     }
     const message all = {.unit = -1,
                          .period = r->step,
@@ -101,12 +101,12 @@ static _Noreturn void dry_run(crd_context* ctx, const crd_system* s, double dura
                          .steps = r->steps};
     crd_master_finish(m);
     crd_master_destroy(m);
-    tell(fd, &all);
+    send_message(fd, &all);
     _exit(0);
 fail:;
     message bad = {.unit = -1, .st = st};
     snprintf(bad.text, sizeof bad.text, "%.399s", crd_error_text(ctx));
-    tell(fd, &bad);
+    send_message(fd, &bad);
     alarm(2); // after a crash the heap may be damaged
     crd_master_destroy(m);
     _exit(1);
@@ -121,7 +121,7 @@ typedef struct listener {
 } listener;
 
 // One message; false at the end and at the deadline, which is near once the user has enough.
-static bool hear(listener* l, message* m)
+static bool receive_message(listener* l, message* m)
 {
     enum { SOON = 2000000000 };
     size_t got = 0;
@@ -228,7 +228,7 @@ static crd_status run_dry(crdi_cli* cli, const crd_system* s, crdi_wish* w,
     message m = {.unit = 0};
     bool heard = true;
     while (heard && m.unit >= 0) {
-        heard = hear(&l, &m);
+        heard = receive_message(&l, &m);
         if (heard && m.unit >= 0) { judge_unit(s, &m, r); }
     }
     if (heard) {

@@ -115,7 +115,7 @@ static void note_in_words(const crd_learn_event* e)
     }
 }
 
-static void note(void* user, const crd_learn_event* e)
+static void note_event(void* user, const crd_learn_event* e)
 {
     teacher* t = user;
     t->counts[e->kind]++;
@@ -161,7 +161,7 @@ static crd_status serve(crdi_cli* cli, const learn_options* o)
                          "tcp:ADDRESS:PORT");
     }
     opt.address = o->listen;
-    opt.note = note;
+    opt.note = note_event;
     opt.note_user = &t;
     CRD_TRY(take_count(cli->ctx, "every", o->every, 1, 5e7, &opt.every));
     CRD_TRY(take_count(cli->ctx, "keep", o->keep, 100, 5e7, &opt.keep));
@@ -204,7 +204,7 @@ typedef struct trainer {
     double seconds;
 } trainer;
 
-static crd_status load(trainer* t)
+static crd_status load_training(trainer* t)
 {
     crd_context* ctx = t->cli->ctx;
     const learn_options* o = t->o;
@@ -345,11 +345,12 @@ static crd_status run_training(trainer* t)
     return st < 0 ? crdi_fail_in(t->cli->ctx, st, "%s: '%s'", t->path, t->recorded.name) : st;
 }
 
-static crd_status train(crdi_cli* cli, const learn_options* o, const char* path, crdi_result* out)
+static crd_status train_recording(crdi_cli* cli, const learn_options* o, const char* path,
+                                  crdi_result* out)
 {
     crd_status st = CRD_OK;
     trainer t = {.cli = cli, .o = o, .path = path};
-    CRD_TRY(load(&t));
+    CRD_TRY(load_training(&t));
     CRD_TRY(make_start(&t));
     CRD_TRY(run_training(&t));
     if (o->output && (t.report.better || o->force)) { CRD_TRY(write_element(&t)); }
@@ -392,7 +393,7 @@ static crd_status run_learn(crdi_cli* cli, const void* options, const crdi_list*
                              "RECORDING is missing: cardan learn train RECORDING --signal NAME "
                              "--latency K");
         }
-        return train(cli, options, arguments->items[1], out);
+        return train_recording(cli, options, arguments->items[1], out);
     }
     const char* near = crdi_nearest_word(what, words);
     return crdi_fail(cli->ctx, CRD_E_RANGE, "'%s', expected serve or train%s%s%s", what,

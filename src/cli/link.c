@@ -137,7 +137,7 @@ static crd_status find_margins(worker* w)
 }
 
 // The smallest error; in a loop, of those that keep it stable.
-static crd_status choose(worker* w)
+static crd_status choose_candidate(worker* w)
 {
     w->best = -1;
     for (int i = 0; i < w->trial.count; i++) {
@@ -303,7 +303,7 @@ static crd_status run_link(crdi_cli* cli, const void* options, const crdi_list* 
     CRD_TRY(design_all(&w, first, -1));
     CRD_TRY(try_all(&w, first));
     if (o->loop) { CRD_TRY(find_margins(&w)); }
-    CRD_TRY(choose(&w));
+    CRD_TRY(choose_candidate(&w));
     put_report(&w, out);
     if (!o->loop) { // else the margins would be those of another element
         CRD_TRY(design_all(&w, w.signal.count, w.best));

@@ -208,7 +208,8 @@ static void shuffle(int64_t* order, int64_t n, uint64_t* seed)
     }
 }
 
-static void gather(crdi_pairs* batch, const crdi_pairs* p, const int64_t* order, int64_t count)
+static void gather_batch(crdi_pairs* batch, const crdi_pairs* p, const int64_t* order,
+                         int64_t count)
 {
     batch->trained = count;
     batch->trained_blocks = (count + L - 1) / L;
@@ -234,7 +235,7 @@ static double run_epoch(descent* a, const crd_training* t, const crdi_pairs* p, 
     if (!whole) { shuffle(a->order, p->trained, seed); }
     for (int64_t from = 0; from < p->trained; from += size) {
         const int64_t count = p->trained - from < size ? p->trained - from : size;
-        if (!whole) { gather(&a->batch, p, &a->order[from], count); }
+        if (!whole) { gather_batch(&a->batch, p, &a->order[from], count); }
         sum += (double)count * gradient(a, whole ? p : &a->batch);
         if (t->freeze_biases) { freeze_biases(a); }
         adam_step(a, rate, ++*steps);
@@ -242,7 +243,8 @@ static double run_epoch(descent* a, const crd_training* t, const crdi_pairs* p, 
     return sum / (double)p->trained;
 }
 
-static crd_status allocate(crd_context* ctx, const crd_training* t, const crdi_pairs* p, descent* a)
+static crd_status allocate_adam(crd_context* ctx, const crd_training* t, const crdi_pairs* p,
+                                descent* a)
 {
     const size_t size = (size_t)a->size, m = (size_t)a->m, n2 = (size_t)a->n2;
     a->w = crdi_new_array(ctx, 4 * size, sizeof *a->w);
@@ -285,7 +287,7 @@ crd_status crdi_adam(crd_context* ctx, const crd_training* t, const crdi_pairs* 
     crd_status st = CRD_OK;
     descent a = {.m = n->m, .n1 = n->n1, .n2 = n->n2, .alpha = n->alpha};
     a.size = crdi_network_size(n) + 1;
-    CRD_TRY(allocate(ctx, t, p, &a));
+    CRD_TRY(allocate_adam(ctx, t, p, &a));
     memcpy(a.w, n->W1, (size_t)(a.size - 1) * sizeof *a.w);
     a.w[a.size - 1] = n->b3;
     uint64_t seed = t->seed;

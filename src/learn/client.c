@@ -73,7 +73,7 @@ static void hang_up(crd_learn_client* c, double now)
     c->out.head = c->out.tail = 0;
 }
 
-static void say(crd_learn_client* c, const crdi_message* m, double now)
+static void queue_message(crd_learn_client* c, const crdi_message* m, double now)
 {
     // Samples leave room for the rest: a server that makes this fail does not read.
     if (!crdi_outbox_put(&c->out, m)) { hang_up(c, now); }
@@ -82,13 +82,13 @@ static void say(crd_learn_client* c, const crdi_message* m, double now)
 static void say_hello(crd_learn_client* c, double now)
 {
     c->hello.network = *crd_coupling_get_network(c->element);
-    say(c, &c->hello, now);
+    queue_message(c, &c->hello, now);
 }
 
 static void say_outcome(crd_learn_client* c, crdi_outcome outcome, int64_t generation, double now)
 {
     crdi_message m = {.type = CRDI_OUTCOME, .generation = generation, .outcome = (uint8_t)outcome};
-    say(c, &m, now);
+    queue_message(c, &m, now);
 }
 
 static void answered(crd_learn_client* c, double now)

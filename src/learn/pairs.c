@@ -34,7 +34,7 @@ static crd_status make_marks(crd_context* ctx, const double* y, int64_t n, marks
 }
 
 // What becomes of target s; -1: left out.
-static int kind_of(const crd_training* t, int m, const marks* g, int64_t s, int64_t held_from)
+static int pair_kind(const crd_training* t, int m, const marks* g, int64_t s, int64_t held_from)
 {
     const int64_t newest = s - t->k, oldest = newest - (m - 1);
     if (g->gaps[newest + 1] > g->gaps[oldest] || g->gaps[s + 1] > g->gaps[s]) { return -1; }
@@ -45,7 +45,7 @@ static int kind_of(const crd_training* t, int m, const marks* g, int64_t s, int6
     return s >= held_from ? CRDI_PAIR_HELD : CRDI_PAIR_SMOOTH;
 }
 
-static void put(crdi_pairs* p, int64_t place, const double* newest, double target, int kind)
+static void put_pair(crdi_pairs* p, int64_t place, const double* newest, double target, int kind)
 {
     const int64_t block = place / CRDI_LANES, lane = place % CRDI_LANES;
     double* x = &p->x[block * p->m * CRDI_LANES + lane];
@@ -58,7 +58,7 @@ static void put(crdi_pairs* p, int64_t place, const double* newest, double targe
     p->of_kind[kind]++;
 }
 
-static crd_status allocate(crd_context* ctx, crdi_pairs* p)
+static crd_status allocate_pairs(crd_context* ctx, crdi_pairs* p)
 {
     p->trained_blocks = (p->trained + CRDI_LANES - 1) / CRDI_LANES;
     p->held_blocks = (p->held + CRDI_LANES - 1) / CRDI_LANES;
@@ -80,17 +80,17 @@ crd_status crdi_pairs_make(crd_context* ctx, const crd_training* t, int m, const
     CRD_TRY(make_marks(ctx, y, n, &g));
     const int64_t held_from = n - (int64_t)floor(t->hold_out * (double)(n - first));
     for (int64_t s = first; s < n; s++) {
-        const int kind = kind_of(t, m, &g, s, held_from);
+        const int kind = pair_kind(t, m, &g, s, held_from);
         p.dropped += kind < 0;
         p.held += kind == CRDI_PAIR_HELD;
         p.trained += kind == CRDI_PAIR_SMOOTH || kind == CRDI_PAIR_JUMP;
     }
-    CRD_TRY(allocate(ctx, &p));
+    CRD_TRY(allocate_pairs(ctx, &p));
     int64_t trained = 0, held = p.trained_blocks * CRDI_LANES;
     for (int64_t s = first; s < n; s++) {
-        const int kind = kind_of(t, m, &g, s, held_from);
+        const int kind = pair_kind(t, m, &g, s, held_from);
         if (kind < 0) { continue; }
-        put(&p, kind == CRDI_PAIR_HELD ? held++ : trained++, &y[s - t->k], y[s], kind);
+        put_pair(&p, kind == CRDI_PAIR_HELD ? held++ : trained++, &y[s - t->k], y[s], kind);
         p.largest = fmax(p.largest, fmax(fabs(y[s]), fabs(y[s - t->k])));
     }
     *out = p;

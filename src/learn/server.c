@@ -97,7 +97,7 @@ struct crd_learn_server {
 
 // ---- history -----------------------------------------------------------------------------------
 
-static double* place_of(const crd_learn_server* s, const client* c, int64_t sequence)
+static double* history_place(const crd_learn_server* s, const client* c, int64_t sequence)
 {
     const int64_t keep = s->opt.keep;
     return &c->history[((sequence % keep) + keep) % keep];
@@ -111,17 +111,17 @@ static void put_sample(crd_learn_server* s, client* c, int64_t sequence, double 
         c->newest = sequence - 1;
     }
     while (c->newest < sequence) {
-        *place_of(s, c, ++c->newest) = NAN;
+        *history_place(s, c, ++c->newest) = NAN;
         c->span += c->span < keep;
     }
-    if (sequence > c->newest - c->span) { *place_of(s, c, sequence) = value; }
+    if (sequence > c->newest - c->span) { *history_place(s, c, sequence) = value; }
 }
 
 static int64_t samples_of(const crd_learn_server* s, const client* c)
 {
     int64_t count = 0;
     for (int64_t i = 0; i < c->span; i++) {
-        count += isfinite(*place_of(s, c, c->newest - i)) != 0;
+        count += isfinite(*history_place(s, c, c->newest - i)) != 0;
     }
     return count;
 }
@@ -143,7 +143,7 @@ static int usual_latency(const client* c)
 
 // ---- what is told to others --------------------------------------------------------------------
 
-static void note(const crd_learn_server* s, const client* c, crd_learn_event e)
+static void note_event(const crd_learn_server* s, const client* c, crd_learn_event e)
 {
     e.name = c->name;
     e.m = c->network.m;
@@ -174,8 +174,9 @@ static void part(crd_learn_server* s, client* c, crdi_bye reason, const char* te
                  c->joined ? c->name : "?", text);
     }
     if (c->joined) {
-        note(s, c,
-             (crd_learn_event){.kind = CRD_LEARN_LEFT, .text = text, .samples = samples_of(s, c)});
+        note_event(
+            s, c,
+            (crd_learn_event){.kind = CRD_LEARN_LEFT, .text = text, .samples = samples_of(s, c)});
     }
     free_client(s, c);
 }
@@ -261,7 +262,7 @@ static const char* take_hello(crd_learn_server* s, client* c, const crdi_message
     c->joined = true;
     c->hellos++;
     c->waits_since_ns = 0;
-    if (first) { note(s, c, (crd_learn_event){.kind = CRD_LEARN_JOINED}); }
+    if (first) { note_event(s, c, (crd_learn_event){.kind = CRD_LEARN_JOINED}); }
     return NULL;
 }
 
@@ -300,7 +301,7 @@ static const char* take_outcome(crd_learn_server* s, client* c, const crdi_messa
         c->trial = TRIAL_NONE;
         c->rejected = true;
     }
-    note(s, c, (crd_learn_event){.kind = kinds[m->outcome], .generation = m->generation});
+    note_event(s, c, (crd_learn_event){.kind = kinds[m->outcome], .generation = m->generation});
     return NULL;
 }
 
@@ -326,7 +327,7 @@ static bool take_message(crd_learn_server* s, client* c, const crdi_message* m)
     return !wrong;
 }
 
-static void hear(crd_learn_server* s, client* c)
+static void receive_from(crd_learn_server* s, client* c)
 {
     const char* wrong = NULL;
     const bool open = crdi_inbox_receive(&c->in, c->fd);
@@ -354,7 +355,7 @@ static void speak(crd_learn_server* s, client* c, int64_t now)
 
 // ---- training ----------------------------------------------------------------------------------
 
-static void train(job* j)
+static void train_client(job* j)
 {
     const int64_t begin = crdi_now_ns();
     j->result = (crd_network){0};
@@ -376,7 +377,7 @@ static void* work(void* user)
         }
         j->state = JOB_RUNNING;
         pthread_mutex_unlock(&s->lock);
-        train(j);
+        train_client(j);
         pthread_mutex_lock(&s->lock);
         if (j->state != JOB_QUIT) { j->state = JOB_DONE; }
         (void)!write(s->wake[1], "", 1);
@@ -411,7 +412,7 @@ static void start_job(crd_learn_server* s, client* c)
     j->training.stop = &s->give_up;
     j->n = c->span;
     for (int64_t i = 0; i < j->n; i++) {
-        j->y[i] = *place_of(s, c, c->newest - c->span + 1 + i);
+        j->y[i] = *history_place(s, c, c->newest - c->span + 1 + i);
     }
     j->start = c->network;
     memcpy(j->start_weights, c->current, c->weight_count * sizeof *c->current);
@@ -435,7 +436,7 @@ static void find_job(crd_learn_server* s)
 }
 
 // Why the result is not sent, or NULL.
-static const char* judge(const crd_learn_server* s, client* c, double* weights)
+static const char* judge_training(const crd_learn_server* s, client* c, double* weights)
 {
     const job* j = &s->job;
     if (j->status < 0) { return crd_error_text(j->ctx); }
@@ -476,15 +477,15 @@ static void finish_job(crd_learn_server* s, int64_t now)
         if (one->fd >= 0 && one->serial == j->serial && one->hellos == j->hellos) { c = one; }
     }
     if (c) { // else it has left, or uses another network by now
-        const char* reason = judge(s, c, s->weights);
-        note(s, c,
-             (crd_learn_event){.kind = CRD_LEARN_TRAINED,
-                               .text = reason,
-                               .samples = j->n,
-                               .generation = reason ? 0 : c->generation + 1,
-                               .k = j->training.k,
-                               .seconds = j->seconds,
-                               .report = j->report});
+        const char* reason = judge_training(s, c, s->weights);
+        note_event(s, c,
+                   (crd_learn_event){.kind = CRD_LEARN_TRAINED,
+                                     .text = reason,
+                                     .samples = j->n,
+                                     .generation = reason ? 0 : c->generation + 1,
+                                     .k = j->training.k,
+                                     .seconds = j->seconds,
+                                     .report = j->report});
         if (!reason) { send_network(s, c, now); }
     }
     crd_network_clear(j->ctx, &j->result);
@@ -504,7 +505,7 @@ static void dismiss_the_slow(crd_learn_server* s, int64_t now)
 }
 
 // Rows of `polls`: the thread, then who is there, then the listening socket.
-static int gather(crd_learn_server* s, int64_t now)
+static int gather_polls(crd_learn_server* s, int64_t now)
 {
     int n = 0;
     s->polls[n++] = (struct pollfd){.fd = s->wake[0], .events = POLLIN};
@@ -525,7 +526,7 @@ static int gather(crd_learn_server* s, int64_t now)
 static crd_status serve_once(crd_learn_server* s, int timeout_ms)
 {
     int64_t now = crdi_now_ns();
-    const int n = gather(s, now);
+    const int n = gather_polls(s, now);
     const int ready = poll(s->polls, (nfds_t)n, timeout_ms);
     if (ready < 0 && errno != EINTR) {
         return crdi_fail(s->ctx, CRD_E_IO, "learning server %s: %s", s->address, strerror(errno));
@@ -541,7 +542,7 @@ static crd_status serve_once(crd_learn_server* s, int timeout_ms)
             (void)!read(p->fd, drain, sizeof drain);
         } else {
             client* c = &s->clients[s->owners[i - 1]];
-            if (p->revents & ~POLLOUT) { hear(s, c); }
+            if (p->revents & ~POLLOUT) { receive_from(s, c); }
             if (c->fd >= 0 && (p->revents & POLLOUT)) { speak(s, c, now); }
         }
     }
@@ -578,7 +579,7 @@ const char* crd_learn_server_address(const crd_learn_server* s)
 
 // ---- create and destroy ------------------------------------------------------------------------
 
-static crd_status check_options(crd_context* ctx, const crd_learn_server_options* o)
+static crd_status check_server_options(crd_context* ctx, const crd_learn_server_options* o)
 {
     const struct {
         const char* name;
@@ -699,7 +700,7 @@ static crd_status start_thread(crd_learn_server* s)
     return CRD_OK;
 }
 
-static crd_status allocate(crd_learn_server* s)
+static crd_status allocate_server(crd_learn_server* s)
 {
     const size_t clients = (size_t)s->opt.clients;
     s->clients = crdi_new_array(s->ctx, clients, sizeof *s->clients);
@@ -724,14 +725,14 @@ static crd_status allocate(crd_learn_server* s)
 crd_status crd_learn_server_create(crd_context* ctx, const crd_learn_server_options* opt,
                                    crd_learn_server** out)
 {
-    crd_status st = check_options(ctx, opt);
+    crd_status st = check_server_options(ctx, opt);
     if (st < 0) { return st; }
     crd_learn_server* s = crdi_new(ctx, sizeof *s);
     if (!s) { return CRD_E_MEMORY; }
     s->ctx = ctx;
     s->opt = *opt;
     s->listening = s->wake[0] = s->wake[1] = -1;
-    CRD_TRY(allocate(s));
+    CRD_TRY(allocate_server(s));
     CRD_TRY(start_listening(s));
     CRD_TRY(start_thread(s));
     s->opt.address = s->address;

@@ -108,7 +108,7 @@ typedef struct quality {
     double level;                 // largest error at constants of the signal's size, both signs
 } quality;
 
-static quality measure(const crdi_pairs* p, const crd_network* n)
+static quality measure_network(const crdi_pairs* p, const crd_network* n)
 {
     quality q = {0};
     double y[CRD_TAPS_MAX];
@@ -152,7 +152,7 @@ static void copy_numbers(const crd_network* from, crd_network* to)
 static bool take_better(const crd_training* t, const crdi_pairs* p, const quality* before,
                         const crd_network* other, crd_network* best, quality* best_quality)
 {
-    const quality q = measure(p, other);
+    const quality q = measure_network(p, other);
     if (!is_kept(t, p, &q, before) || !(score(p, &q) < score(p, best_quality))) { return false; }
     copy_numbers(other, best);
     *best_quality = q;
@@ -215,7 +215,7 @@ static bool is_worth_it(const crdi_pairs* p, double before, double after)
 static crd_status train(crd_context* ctx, const crd_training* t, const crdi_pairs* p,
                         crd_network* n, double* loss, crd_training_report* r)
 {
-    const quality before = measure(p, n);
+    const quality before = measure_network(p, n);
     crd_status st = CRD_OK;
     for (int i = 0; loss && i < t->epochs; i++) {
         loss[i] = NAN;
@@ -227,7 +227,7 @@ static crd_status train(crd_context* ctx, const crd_training* t, const crdi_pair
     } else {
         CRD_TRY(crdi_adam(ctx, t, p, n, loss, &r->epochs));
     }
-    const quality after = measure(p, n);
+    const quality after = measure_network(p, n);
     const double *b = before.sums, *a = after.sums;
     r->better = is_worth_it(p, score(p, &before), score(p, &after));
     r->pairs = p->trained;

@@ -2,7 +2,7 @@
 
 #include "shared/num.h"
 
-static void multiply(int n, const double* a, const double* b, double* out)
+static void multiply_square(int n, const double* a, const double* b, double* out)
 {
     const size_t m = (size_t)n;
     for (size_t i = 0; i < m; i++) {
@@ -50,13 +50,13 @@ crd_status crdi_num_expm(int n, double* a, double* work)
     }
     // Horner: I + a (I + a/2 (I + a/3 (...)))
     for (int term = 17; term >= 1; term--) {
-        multiply(n, a, sum, next);
+        multiply_square(n, a, sum, next);
         for (size_t i = 0; i < all; i++) {
             sum[i] = next[i] / term + (i / m == i % m ? 1 : 0);
         }
     }
     for (; s > 0; s--) {
-        multiply(n, sum, sum, next);
+        multiply_square(n, sum, sum, next);
         double* swap = sum;
         sum = next;
         next = swap;

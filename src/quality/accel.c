@@ -49,7 +49,7 @@ crd_accel_options crd_accel_defaults(void)
         .method = CRD_ACCEL_IQN_ILS, .columns = 8, .omega = 1, .omega_max = 10, .drop = 1e-8};
 }
 
-static crd_status check(crd_context* ctx, const crd_accel_options* opt)
+static crd_status check_accel_options(crd_context* ctx, const crd_accel_options* opt)
 {
     if (opt->n < 1) {
         return crdi_fail(ctx, CRD_E_RANGE, "acceleration: n = %d signals, expected >= 1", opt->n);
@@ -82,7 +82,7 @@ static crd_status check(crd_context* ctx, const crd_accel_options* opt)
 
 crd_status crd_accel_create(crd_context* ctx, const crd_accel_options* opt, crd_accel** out)
 {
-    crd_status st = check(ctx, opt);
+    crd_status st = check_accel_options(ctx, opt);
     if (st < 0) { return st; }
     crd_accel* a = crdi_new(ctx, sizeof *a);
     if (!a) { return CRD_E_MEMORY; }

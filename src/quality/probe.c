@@ -65,13 +65,13 @@ static int gains_of(const crd_probe* p)
     return n;
 }
 
-static void push(double a[WINDOW], double value)
+static void push_window(double a[WINDOW], double value)
 {
     memmove(a + 1, a, (WINDOW - 1) * sizeof *a);
     a[0] = value;
 }
 
-static void remember(crd_history* y, double h, double value)
+static void remember_sample(crd_history* y, double h, double value)
 {
     crd_history_push(y, h, &(crd_sample){.y = {value}});
 }
@@ -89,12 +89,12 @@ static double fourth(const double* a)
 void crd_probe_start(const crd_probe* p, crd_probe_state* s, double f, const double* y)
 {
     *s = (crd_probe_state){.fresh = f, .gate = 1, .used = CRD_PREDICT_AB2, .equal = 1};
-    push(s->f, f);
-    remember(&s->refreshed, 0, f);
+    push_window(s->f, f);
+    remember_sample(&s->refreshed, 0, f);
     for (int i = 0; i < p->inputs; i++) {
-        push(s->u[i], y[i]); // f was evaluated with it
-        push(s->u[i], y[i]); // and it is held over the first step
-        remember(&s->y[i], 0, y[i]);
+        push_window(s->u[i], y[i]); // f was evaluated with it
+        push_window(s->u[i], y[i]); // and it is held over the first step
+        remember_sample(&s->y[i], 0, y[i]);
     }
     s->ab[0] = s->ab[1] = f;
 }
@@ -182,7 +182,7 @@ static void learn(const crd_probe* p, crd_probe_state* s)
 }
 
 // g = zx^-1 za with its variances, 0 of inputs that have not moved. false: too early to tell.
-static bool estimate(const crd_probe_state* s, int n, double g[GAINS], double variance[GAINS])
+static bool estimate_gains(const crd_probe_state* s, int n, double g[GAINS], double variance[GAINS])
 {
     double scale[GAINS], a[GAINS][GAINS], inverse[GAINS][GAINS];
     const double free = s->weight - n;
@@ -228,7 +228,7 @@ static void find_gains(const crd_probe* p, crd_probe_state* s)
 {
     const int n = gains_of(p);
     double g[GAINS], variance[GAINS];
-    if (s->learned <= n || !estimate(s, n, g, variance)) { return; }
+    if (s->learned <= n || !estimate_gains(s, n, g, variance)) { return; }
     for (int i = 0, j = 0; i < p->inputs; i++) {
         double D = g[j], v = variance[j];
         j++;
@@ -283,7 +283,7 @@ static void move_gate(const crd_probe* p, crd_probe_state* s, double h)
 
 static double extrapolate(const crd_probe* p, crd_probe_state* s, double h, double h_next)
 {
-    remember(&s->refreshed, h, s->fresh);
+    remember_sample(&s->refreshed, h, s->fresh);
     choose_order(s, h);
     move_gate(p, s, h);
     s->ab[0] = crd_predict_mean(CRD_PREDICT_AB2, &s->refreshed, h_next);
@@ -307,7 +307,7 @@ static double probed(const crd_probe* p, crd_probe_state* s, int i, double h, do
     const double sign = (k & 1) != (p->flow[i] ? k >> 1 & 1 : 0) ? -1 : 1;
     const double change = y->count > 1 ? (y->sample[0].y[0] - y->sample[1].y[0]) / h * h_next : 0;
     const double probe = sign * p->amplitude * change;
-    push(s->probe[i], probe);
+    push_window(s->probe[i], probe);
     return crd_predict_mean(crd_probe_predictor(p, i), y, h_next) + probe;
 }
 
@@ -318,7 +318,7 @@ double crd_probe_step(const crd_probe* p, crd_probe_state* s, double h, double h
     s->equal = !same ? 1 : s->equal < WINDOW ? s->equal + 1 : WINDOW;
     s->h = h;
     s->steps++;
-    push(s->f, f);
+    push_window(s->f, f);
     if (s->equal == WINDOW) {
         learn(p, s);
         find_gains(p, s);
@@ -326,11 +326,11 @@ double crd_probe_step(const crd_probe* p, crd_probe_state* s, double h, double h
     s->fresh = f;
     for (int i = 0; i < p->inputs; i++) {
         s->fresh += s->gain[i] * (y[i] - s->u[i][0]);
-        remember(&s->y[i], h, y[i]);
+        remember_sample(&s->y[i], h, y[i]);
     }
     for (int i = 0; i < p->inputs; i++) {
         u[i] = probed(p, s, i, h, h_next);
-        push(s->u[i], u[i]);
+        push_window(s->u[i], u[i]);
     }
     return extrapolate(p, s, h, h_next);
 }

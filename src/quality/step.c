@@ -135,7 +135,7 @@ double crd_step_reject(const crd_step_options* opt, crd_step* s, double eps, int
 
 // The largest h at which no derivative from order k on makes a defect beyond tol: that of order j
 // is |y^(j)| h^j / (j! sqrt(2j+1)) as RMS over the step.
-static double reach(const crd_sample* y, int k, double tol)
+static double step_within_tolerance(const crd_sample* y, int k, double tol)
 {
     double d[4] = {0}; // magnitudes of the derivatives
     double omega = 0;  // how a derivative grows out of the one before
@@ -162,7 +162,7 @@ double crd_step_first(const crd_step_options* opt, int n, const crd_sample* y, i
     const int k = order < 3 ? order : 3; // the first step has no past: taylor2 is the best there
     double h = 1e-3 * span;
     for (int i = 0; i < n; i++) {
-        h = fmin(h, y[i].order > 0 ? 0.1 * reach(&y[i], k, opt->tol) : 1e-6 * span);
+        h = fmin(h, y[i].order > 0 ? 0.1 * step_within_tolerance(&y[i], k, opt->tol) : 1e-6 * span);
     }
     return fmin(fmax(h, opt->floor), opt->ceiling);
 }

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const double none = NAN;
-
 typedef struct method {
     const char *id, *name;
     crd_circuit_method method;
