@@ -1,20 +1,20 @@
 // cardan-bench [--json FILE] [--python INTERPRETER] [--long SECONDS] [PREFIX ...]: runs the
 // benchmarks whose names start with a prefix, prints a table, writes JSON. Exit code 1 if a limit
 // is not kept.
-#include "bench.h"
+#include "benchmark.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct bench {
-    bench_result* results;
+struct benchmark {
+    benchmark_result* results;
     size_t count, capacity;
     const char* python;
     double seconds;
 };
 
-void bench_must(crd_context* ctx, crd_status st)
+void benchmark_must(crd_context* ctx, crd_status st)
 {
     if (st < 0) {
         fprintf(stderr, "cardan-bench: %s\n", crd_error_text(ctx));
@@ -22,26 +22,26 @@ void bench_must(crd_context* ctx, crd_status st)
     }
 }
 
-const char* bench_python(const bench* b)
+const char* benchmark_python(const benchmark* b)
 {
     return b->python;
 }
 
-double bench_seconds(const bench* b)
+double benchmark_seconds(const benchmark* b)
 {
     return b->seconds;
 }
 
-void bench_report(bench* b, const char* name, double value, const char* unit, double floor,
-                  double limit, const char* format, ...)
+void benchmark_report(benchmark* b, const char* name, double value, const char* unit, double floor,
+                      double limit, const char* format, ...)
 {
     if (b->count == b->capacity) {
         b->capacity = 2 * b->capacity + 16;
         b->results = realloc(b->results, b->capacity * sizeof *b->results);
         if (!b->results) { abort(); }
     }
-    bench_result* r = &b->results[b->count++];
-    *r = (bench_result){
+    benchmark_result* r = &b->results[b->count++];
+    *r = (benchmark_result){
         .value = value, .unit = unit, .floor = floor, .ratio = value / floor, .limit = limit};
     snprintf(r->name, sizeof r->name, "%s", name);
     va_list args;
@@ -59,7 +59,7 @@ void bench_report(bench* b, const char* name, double value, const char* unit, do
     fflush(stdout);
 }
 
-static int write_json(const bench* b, const char* path)
+static int write_json(const benchmark* b, const char* path)
 {
     FILE* f = fopen(path, "w");
     if (!f) {
@@ -68,7 +68,7 @@ static int write_json(const bench* b, const char* path)
     }
     fputs("[", f);
     for (size_t i = 0; i < b->count; i++) {
-        const bench_result* r = &b->results[i];
+        const benchmark_result* r = &b->results[i];
         fprintf(f,
                 "%s\n  {\"name\": \"%s\", \"value\": %.6g, \"unit\": \"%s\", \"floor\": %.6g, "
                 "\"ratio\": %.4f, \"limit\": ",
@@ -94,12 +94,13 @@ static bool is_wanted(const char* name, int count, char** prefixes)
 
 int main(int argc, char** argv)
 {
-    static const bench_case* const groups[] = {
-        bench_master_cases,   bench_fmi_cases,   bench_results_cases, bench_read_cases,
-        bench_coupling_cases, bench_learn_cases, bench_dcp_cases,     bench_dcp_net_cases,
-        bench_circuit_cases,  bench_twin_cases,  bench_live_cases,    bench_testbench_cases,
-        bench_peer_cases};
-    bench b = {.python = "", .seconds = 10};
+    static const benchmark_case* const groups[] = {
+        benchmark_master_cases, benchmark_fmi_cases,      benchmark_results_cases,
+        benchmark_read_cases,   benchmark_coupling_cases, benchmark_learn_cases,
+        benchmark_dcp_cases,    benchmark_dcp_net_cases,  benchmark_circuit_cases,
+        benchmark_twin_cases,   benchmark_live_cases,     benchmark_testbench_cases,
+        benchmark_peer_cases};
+    benchmark b = {.python = "", .seconds = 10};
     const char* json = NULL;
     int first = 1, met = 0;
     for (; first < argc && strncmp(argv[first], "--", 2) == 0; first += 2) {
@@ -118,7 +119,7 @@ int main(int argc, char** argv)
     }
     printf("%-34s %8s  %-8s\n", "benchmark", "ratio", "limit");
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++) {
-        for (const bench_case* c = groups[g]; c->name; c++) {
+        for (const benchmark_case* c = groups[g]; c->name; c++) {
             if (!is_wanted(c->name, argc - first, argv + first)) { continue; }
             c->run(&b);
             met++;

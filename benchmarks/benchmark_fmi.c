@@ -1,5 +1,5 @@
 // fmi/import: an FMU with 100 000 variables, against expat alone over the same file.
-#include "bench.h"
+#include "benchmark.h"
 
 #include <expat.h>
 #include <math.h>
@@ -40,7 +40,7 @@ static double run_import(const char* path, int32_t* variables)
     crd_fmu_options opt = crd_fmu_defaults();
     crd_fmu* fmu = NULL;
     const int64_t begin = crdi_now_ns();
-    bench_must(ctx, crd_fmu_open(ctx, path, &opt, &fmu));
+    benchmark_must(ctx, crd_fmu_open(ctx, path, &opt, &fmu));
     const double s = 1e-9 * (double)(crdi_now_ns() - begin);
     *variables = crd_fmu_describe(fmu)->variable_count;
     crd_fmu_close(fmu);
@@ -54,7 +54,7 @@ static double import_memory(const char* path)
     const pid_t child = fork();
     if (child == 0) {
         if (!freopen("/dev/null", "w", stdout)) { _exit(127); }
-        execl(BENCH_COMMAND, "cardan", "info", path, (char*)NULL);
+        execl(BENCHMARK_COMMAND, "cardan", "info", path, (char*)NULL);
         _exit(127);
     }
     int status = 0;
@@ -63,16 +63,16 @@ static double import_memory(const char* path)
     return (double)usage.ru_maxrss / 1024;
 }
 
-static void import_case(bench* b)
+static void import_case(benchmark* b)
 {
     for (int version = 2; version <= 3; version++) {
         char fmu[512], xml[512], command[2048];
-        snprintf(fmu, sizeof fmu, "%s/large%d.fmu", BENCH_SCRATCH, version);
-        snprintf(xml, sizeof xml, "%s/modelDescription.xml", BENCH_SCRATCH);
+        snprintf(fmu, sizeof fmu, "%s/large%d.fmu", BENCHMARK_SCRATCH, version);
+        snprintf(xml, sizeof xml, "%s/modelDescription.xml", BENCHMARK_SCRATCH);
         snprintf(command, sizeof command,
                  "python3 %s/make_large_fmu.py --version %d --variables 100000 %s && "
                  "python3 -m zipfile -e %s %s",
-                 BENCH_TOOLS, version, fmu, fmu, BENCH_SCRATCH);
+                 BENCHMARK_TOOLS, version, fmu, fmu, BENCHMARK_SCRATCH);
         size_t length = 0;
         char* text = system(command) == 0 ? read_file(xml, &length) : NULL;
         if (!text) {
@@ -87,16 +87,16 @@ static void import_case(bench* b)
         }
         char name[64];
         snprintf(name, sizeof name, "fmi/import/fmi%d", version);
-        bench_report(b, name, import * 1e3, "ms", expat * 1e3, 3,
-                     "%d variables, %.1f MB of XML: %.0f ms, expat alone %.0f ms", variables,
-                     (double)length / 1e6, import * 1e3, expat * 1e3);
+        benchmark_report(b, name, import * 1e3, "ms", expat * 1e3, 3,
+                         "%d variables, %.1f MB of XML: %.0f ms, expat alone %.0f ms", variables,
+                         (double)length / 1e6, import * 1e3, expat * 1e3);
         snprintf(name, sizeof name, "fmi/import-memory/fmi%d", version);
         const double mb = import_memory(fmu);
-        bench_report(b, name, mb, "MB", 100, 1, "%.0f MB of 100 MB", mb);
+        benchmark_report(b, name, mb, "MB", 100, 1, "%.0f MB of 100 MB", mb);
         free(text);
         remove(fmu);
         remove(xml);
     }
 }
 
-const bench_case bench_fmi_cases[] = {{"fmi/import", import_case}, {NULL, NULL}};
+const benchmark_case benchmark_fmi_cases[] = {{"fmi/import", import_case}, {NULL, NULL}};

@@ -1,7 +1,7 @@
 // twin: the estimations of Rodriguez 2021, ch. 4, that run beside a component: 5 s at 1 ms with the
 // published filter and with the recommended one, which take turns. CPU time of one thread; of each
 // the least counts.
-#include "bench.h"
+#include "benchmark.h"
 #include "cardan/twin.h"
 
 #include <math.h>
@@ -60,7 +60,7 @@ static crd_netlist* netlist(crd_context* ctx, const char* format, const char* so
     char text[1200];
     crd_netlist* n = NULL;
     snprintf(text, sizeof text, format, source, source);
-    bench_must(ctx, crd_netlist_parse(ctx, text, strlen(text), "twin.cir", NULL, &n));
+    benchmark_must(ctx, crd_netlist_parse(ctx, text, strlen(text), "twin.cir", NULL, &n));
     return n;
 }
 
@@ -72,10 +72,10 @@ static void measure(estimation* e, const char* format, const char* source)
     crd_circuit* c = NULL;
     uint64_t state = 20210401;
     o.step = 1e-3;
-    bench_must(e->ctx, crd_circuit_create(e->ctx, n, &o, &c));
-    bench_must(e->ctx, crd_circuit_begin(c, 0));
+    benchmark_must(e->ctx, crd_circuit_create(e->ctx, n, &o, &c));
+    benchmark_must(e->ctx, crd_circuit_begin(c, 0));
     for (int i = 0; i < ROWS; i++) {
-        bench_must(e->ctx, crd_circuit_step(c));
+        benchmark_must(e->ctx, crd_circuit_step(c));
         for (int j = 0; j < e->spec.sensor_count; j++) {
             e->y[i * e->spec.sensor_count + j] = crd_circuit_get_output(c, j) + disturbance(&state);
         }
@@ -130,7 +130,7 @@ static crd_twin* make(estimation* e, crd_twin_filter filter, int frozen_after)
     crd_twin* w = NULL;
     e->spec.filter = filter;
     if (frozen_after >= 0) { e->spec.frozen_after = frozen_after; }
-    bench_must(e->ctx, crd_twin_create(e->ctx, e->n, &e->spec, &w));
+    benchmark_must(e->ctx, crd_twin_create(e->ctx, e->n, &e->spec, &w));
     return w;
 }
 
@@ -138,15 +138,15 @@ static crd_twin* make(estimation* e, crd_twin_filter filter, int frozen_after)
 static double run(estimation* e, crd_twin* w)
 {
     const int sensors = e->spec.sensor_count;
-    bench_must(e->ctx, crd_twin_begin(w, 0));
+    benchmark_must(e->ctx, crd_twin_begin(w, 0));
     const double begin = cpu();
     for (int i = 0; i < ROWS; i++) {
-        bench_must(e->ctx, crd_twin_step(w, e->y + (ptrdiff_t)i * sensors));
+        benchmark_must(e->ctx, crd_twin_step(w, e->y + (ptrdiff_t)i * sensors));
     }
     return cpu() - begin;
 }
 
-static void compare(bench* b, bool three_phases)
+static void compare(benchmark* b, bool three_phases)
 {
     crd_context* ctx = crd_context_create(NULL);
     estimation* e = prepare(ctx, three_phases);
@@ -159,12 +159,13 @@ static void compare(bench* b, bool three_phases)
             best[k] = fmin(best[k], run(e, w[k]));
         }
     }
-    bench_report(b, three_phases ? "twin/inverter" : "twin/rc", best[1], "s", best[0],
-                 three_phases ? 1 / 40.0 : 1 / 20.0,
-                 "5000 steps: published %.1f ms, ours %.2f ms: %.0f times as fast", 1e3 * best[0],
-                 1e3 * best[1], best[0] / best[1]);
-    bench_report(b, three_phases ? "twin/inverter never frozen" : "twin/rc never frozen", best[2],
-                 "s", best[0], 0, "%.2f ms: %.0f times as fast", 1e3 * best[2], best[0] / best[2]);
+    benchmark_report(b, three_phases ? "twin/inverter" : "twin/rc", best[1], "s", best[0],
+                     three_phases ? 1 / 40.0 : 1 / 20.0,
+                     "5000 steps: published %.1f ms, ours %.2f ms: %.0f times as fast",
+                     1e3 * best[0], 1e3 * best[1], best[0] / best[1]);
+    benchmark_report(b, three_phases ? "twin/inverter never frozen" : "twin/rc never frozen",
+                     best[2], "s", best[0], 0, "%.2f ms: %.0f times as fast", 1e3 * best[2],
+                     best[0] / best[2]);
     for (int k = 0; k < 3; k++) {
         crd_twin_destroy(w[k]);
     }
@@ -172,12 +173,12 @@ static void compare(bench* b, bool three_phases)
     crd_context_destroy(ctx);
 }
 
-static void run_rc(bench* b)
+static void run_rc(benchmark* b)
 {
     compare(b, false);
 }
 
-static void run_inverter(bench* b)
+static void run_inverter(benchmark* b)
 {
     compare(b, true);
 }
@@ -194,7 +195,7 @@ static void* count_allocations(void* user, void* old, size_t size)
     return realloc(old, size);
 }
 
-static void run_allocations(bench* b)
+static void run_allocations(benchmark* b)
 {
     int64_t count = 0, in_steps = 0;
     crd_context_options co = crd_context_defaults();
@@ -204,10 +205,10 @@ static void run_allocations(bench* b)
     for (int i = 0; i < 4; i++) {
         estimation* e = prepare(ctx, i % 2);
         crd_twin* w = make(e, i < 2 ? CRD_TWIN_THESIS : CRD_TWIN_AUTO, -1);
-        bench_must(ctx, crd_twin_begin(w, 0));
+        benchmark_must(ctx, crd_twin_begin(w, 0));
         const int64_t before = count;
         for (int row = 0; row < ROWS; row++) {
-            bench_must(ctx, crd_twin_step(w, e->y + (ptrdiff_t)row * e->spec.sensor_count));
+            benchmark_must(ctx, crd_twin_step(w, e->y + (ptrdiff_t)row * e->spec.sensor_count));
             crd_twin_output(w, 0);
         }
         in_steps += count - before;
@@ -215,11 +216,11 @@ static void run_allocations(bench* b)
         release(e);
     }
     crd_context_destroy(ctx);
-    bench_report(b, "twin/allocations", (double)in_steps, "", 1, 0.5,
-                 "%lld in 20000 steps and estimates, both filters", (long long)in_steps);
+    benchmark_report(b, "twin/allocations", (double)in_steps, "", 1, 0.5,
+                     "%lld in 20000 steps and estimates, both filters", (long long)in_steps);
 }
 
-const bench_case bench_twin_cases[] = {{"twin/rc", run_rc},
-                                       {"twin/inverter", run_inverter},
-                                       {"twin/allocations", run_allocations},
-                                       {0}};
+const benchmark_case benchmark_twin_cases[] = {{"twin/rc", run_rc},
+                                               {"twin/inverter", run_inverter},
+                                               {"twin/allocations", run_allocations},
+                                               {0}};

@@ -1,7 +1,7 @@
 // results/read: an MF4 file of 200 signals, plain and as the recorder writes it (transposed and
 // deflated), walked through with a cursor. The floor reads the plain file with read(2) and copies
 // every byte once more. BENCH_MB in the environment is the size of the records, 128 unless told.
-#include "bench.h"
+#include "benchmark.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -12,8 +12,8 @@
 
 enum { SIGNALS = 200, WORDS = SIGNALS + 1, REPEATS = 5, CHUNK = 1 << 20 };
 
-static const char plain_path[] = BENCH_SCRATCH "/read_plain.mf4";
-static const char packed_path[] = BENCH_SCRATCH "/read_packed.mf4";
+static const char plain_path[] = BENCHMARK_SCRATCH "/read_plain.mf4";
+static const char packed_path[] = BENCHMARK_SCRATCH "/read_packed.mf4";
 
 static void fill_row(double* row, int64_t k)
 {
@@ -108,14 +108,14 @@ static void write_packed(int64_t rows)
     const crd_recorder_options opt = {
         .path = packed_path, .columns = columns, .column_count = SIGNALS};
     crd_recorder* r = NULL;
-    bench_must(ctx, crd_recorder_create(ctx, &opt, &r));
+    benchmark_must(ctx, crd_recorder_create(ctx, &opt, &r));
     for (int64_t k = 0; k < rows; k++) {
         crd_word* w = crd_recorder_begin(r);
         must(w, packed_path);
         fill_row(&w->real, k);
         crd_recorder_end(r);
     }
-    bench_must(ctx, crd_recorder_finish(r));
+    benchmark_must(ctx, crd_recorder_finish(r));
     crd_recorder_destroy(r);
     crd_context_destroy(ctx);
 }
@@ -132,11 +132,11 @@ static double read_cursor(const char* path, double* sum)
     for (int i = 0; i < SIGNALS; i++) {
         signals[i] = i;
     }
-    bench_must(ctx, crd_recording_open(ctx, path, &r));
-    bench_must(ctx, crd_cursor_open(r, 0, signals, SIGNALS, &c));
+    benchmark_must(ctx, crd_recording_open(ctx, path, &r));
+    benchmark_must(ctx, crd_cursor_open(r, 0, signals, SIGNALS, &c));
     for (;;) {
         crd_block b;
-        bench_must(ctx, crd_cursor_next(c, &b));
+        benchmark_must(ctx, crd_cursor_next(c, &b));
         if (b.rows == 0) { break; }
         for (int i = 0; i < SIGNALS; i++) {
             *sum += b.values[i][b.rows - 1];
@@ -165,7 +165,7 @@ static double read_floor(char* buffer, char* copy, double* sum)
     return 1e-9 * (double)(crdi_now_ns() - begin);
 }
 
-static void read_case(bench* b)
+static void read_case(benchmark* b)
 {
     const char* text = getenv("BENCH_MB");
     const double mb = text && atof(text) > 0 ? atof(text) : 128;
@@ -181,17 +181,17 @@ static void read_case(bench* b)
         plain = fmin(plain, read_cursor(plain_path, &sum));
         packed = fmin(packed, read_cursor(packed_path, &sum));
     }
-    bench_report(b, "results/read/plain", plain, "s", floor, 8,
-                 "%.0f MB of records: %.0f MB/s, read and copy %.0f MB/s%s", bytes / 1e6,
-                 1e-6 * bytes / plain, 1e-6 * bytes / floor, isnan(sum) ? "!" : "");
-    bench_report(b, "results/read/deflated", packed, "s", floor, 0, "%.0f MB of records: %.0f MB/s",
-                 bytes / 1e6, 1e-6 * bytes / packed);
-    bench_report(b, "results/read/300MB/s", packed, "s", bytes / 300e6, 1,
-                 "deflated, against 300 MB of records a second");
+    benchmark_report(b, "results/read/plain", plain, "s", floor, 8,
+                     "%.0f MB of records: %.0f MB/s, read and copy %.0f MB/s%s", bytes / 1e6,
+                     1e-6 * bytes / plain, 1e-6 * bytes / floor, isnan(sum) ? "!" : "");
+    benchmark_report(b, "results/read/deflated", packed, "s", floor, 0,
+                     "%.0f MB of records: %.0f MB/s", bytes / 1e6, 1e-6 * bytes / packed);
+    benchmark_report(b, "results/read/300MB/s", packed, "s", bytes / 300e6, 1,
+                     "deflated, against 300 MB of records a second");
     free(buffer);
     free(copy);
     remove(plain_path);
     remove(packed_path);
 }
 
-const bench_case bench_read_cases[] = {{"results/read", read_case}, {NULL, NULL}};
+const benchmark_case benchmark_read_cases[] = {{"results/read", read_case}, {NULL, NULL}};

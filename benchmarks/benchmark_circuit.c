@@ -2,7 +2,7 @@
 // thesis's own formulation; cost over size; allocations; reading. CPU time of one thread; what is
 // compared takes turns and runs equally long, and of each the least counts: a busy machine slows
 // both, and more so what lasts longer.
-#include "bench.h"
+#include "benchmark.h"
 #include "cardan/circuit.h"
 #include "circuit/chain.h"
 #include "circuit/nodal.h"
@@ -48,7 +48,7 @@ static crd_netlist* scalable(crd_context* ctx, int64_t loops)
 {
     char* text = scalable_text(loops, ".tran 2.5m 1 uic\n");
     crd_netlist* n = NULL;
-    bench_must(ctx, crd_netlist_parse(ctx, text, strlen(text), "scalable.cir", NULL, &n));
+    benchmark_must(ctx, crd_netlist_parse(ctx, text, strlen(text), "scalable.cir", NULL, &n));
     free(text);
     return n;
 }
@@ -57,22 +57,22 @@ static crd_netlist* load(crd_context* ctx, const char* file)
 {
     char path[512];
     crd_netlist* n = NULL;
-    snprintf(path, sizeof path, "%s/%s", BENCH_CIRCUITS, file);
-    bench_must(ctx, crd_netlist_load(ctx, path, NULL, &n));
+    snprintf(path, sizeof path, "%s/%s", BENCHMARK_CIRCUITS, file);
+    benchmark_must(ctx, crd_netlist_load(ctx, path, NULL, &n));
     return n;
 }
 
 static crd_circuit* make(crd_context* ctx, const crd_netlist* n, const crd_circuit_options* o)
 {
     crd_circuit* c = NULL;
-    bench_must(ctx, crd_circuit_create(ctx, n, o, &c));
+    benchmark_must(ctx, crd_circuit_create(ctx, n, o, &c));
     return c;
 }
 
 static void go(crd_context* ctx, crd_circuit* c, int64_t steps)
 {
     for (int64_t i = 0; i < steps; i++) {
-        bench_must(ctx, crd_circuit_step(c));
+        benchmark_must(ctx, crd_circuit_step(c));
     }
 }
 
@@ -80,7 +80,7 @@ static double time_steps(crd_context* ctx, crd_circuit* c, int64_t steps, int re
 {
     double best = HUGE_VAL;
     for (int i = 0; i < repeats; i++) {
-        bench_must(ctx, crd_circuit_begin(c, 0));
+        benchmark_must(ctx, crd_circuit_begin(c, 0));
         const double begin = cpu();
         go(ctx, c, steps);
         best = fmin(best, cpu() - begin);
@@ -152,7 +152,7 @@ static table reference(const char* file, int y, int z)
 {
     table a;
     char path[512], line[1024];
-    snprintf(path, sizeof path, "%s/%s", BENCH_CIRCUITS, file);
+    snprintf(path, sizeof path, "%s/%s", BENCHMARK_CIRCUITS, file);
     FILE* f = fopen(path, "r");
     if (!f || !fgets(line, sizeof line, f)) {
         fprintf(stderr, "cardan-bench: %s cannot be read\n", path);
@@ -234,7 +234,7 @@ static void own_errors(crd_context* ctx, crd_circuit* c, const crd_netlist* n, i
     const int32_t part = crd_netlist_part(n, w->part);
     table got;
     table_make(&got, steps + 1);
-    bench_must(ctx, crd_circuit_begin(c, 0));
+    benchmark_must(ctx, crd_circuit_begin(c, 0));
     for (int i = 0; i <= steps; i++) {
         got.t[i] = crd_circuit_time(c);
         got.y[i] = crd_circuit_voltage(c, plus) - crd_circuit_voltage(c, minus);
@@ -276,7 +276,7 @@ static void read_raw(const char* path, bool minus, table* out)
 static void give_ngspice(const char* netlist, const char* tran, const char* none)
 {
     for (int i = 0; i < 2; i++) {
-        const char* path = i ? BENCH_SCRATCH "/ngspice0.cir" : BENCH_SCRATCH "/ngspice.cir";
+        const char* path = i ? BENCHMARK_SCRATCH "/ngspice0.cir" : BENCHMARK_SCRATCH "/ngspice.cir";
         FILE* f = fopen(path, "w");
         if (!f || fprintf(f, "%s%s\n.end\n", netlist, i ? none : tran) < 0 || fclose(f) != 0) {
             perror(path);
@@ -300,7 +300,7 @@ static double cpu_of(const char* command)
            1e-6 * (double)(after.ru_stime.tv_usec - before.ru_stime.tv_usec);
 }
 
-#define NGSPICE "OMP_NUM_THREADS=1 ngspice -n -b -r " BENCH_SCRATCH
+#define NGSPICE "OMP_NUM_THREADS=1 ngspice -n -b -r " BENCHMARK_SCRATCH
 
 // Both in turn, ours as often as fits into the time of theirs. Of ngspice counts what its transient
 // analysis adds to reading and setting up.
@@ -310,10 +310,10 @@ static void race(crd_context* ctx, crd_circuit* c, int64_t steps, double* own, d
     *own = HUGE_VAL;
     for (int i = 0; i < REPEATS; i++) {
         const double s =
-            cpu_of(NGSPICE "/ngspice.raw " BENCH_SCRATCH "/ngspice.cir >/dev/null 2>&1");
+            cpu_of(NGSPICE "/ngspice.raw " BENCHMARK_SCRATCH "/ngspice.cir >/dev/null 2>&1");
         whole = fmin(whole, s);
-        start = fmin(
-            start, cpu_of(NGSPICE "/ngspice0.raw " BENCH_SCRATCH "/ngspice0.cir >/dev/null 2>&1"));
+        start = fmin(start, cpu_of(NGSPICE "/ngspice0.raw " BENCHMARK_SCRATCH
+                                           "/ngspice0.cir >/dev/null 2>&1"));
         *own = fmin(*own, time_batch(ctx, c, steps, s));
     }
     *peer = whole - start;
@@ -326,27 +326,27 @@ static bool have_ngspice(void)
     return false;
 }
 
-static void report_errors(bench* b, const char* name, const double own[2], const double peer[2])
+static void report_errors(benchmark* b, const char* name, const double own[2], const double peer[2])
 {
     char full[64];
     for (int i = 0; i < 2; i++) {
         snprintf(full, sizeof full, "%s error %s", name, i ? "I" : "V");
-        bench_report(b, full, own[i], i ? "A" : "V", peer[i], 1,
-                     "cardan %.4f, ngspice %.4f %s, root mean square", 1e3 * own[i], 1e3 * peer[i],
-                     i ? "mA" : "mV");
+        benchmark_report(b, full, own[i], i ? "A" : "V", peer[i], 1,
+                         "cardan %.4f, ngspice %.4f %s, root mean square", 1e3 * own[i],
+                         1e3 * peer[i], i ? "mA" : "mV");
     }
 }
 
-static void report_race(bench* b, const char* name, const char* what, double own, double peer,
+static void report_race(benchmark* b, const char* name, const char* what, double own, double peer,
                         double least)
 {
-    bench_report(b, name, own, "s", peer, 1 / least,
-                 "%s: %.2f ms, ngspice %.1f ms: %.0f x (>= %.0f)", what, 1e3 * own, 1e3 * peer,
-                 peer / own, least);
+    benchmark_report(b, name, own, "s", peer, 1 / least,
+                     "%s: %.2f ms, ngspice %.1f ms: %.0f x (>= %.0f)", what, 1e3 * own, 1e3 * peer,
+                     peer / own, least);
 }
 
 // The same chain with the instructions of smaller processors; results have the same bits.
-static void report_sets(bench* b, crd_context* ctx, crd_circuit* c, double peer)
+static void report_sets(benchmark* b, crd_context* ctx, crd_circuit* c, double peer)
 {
     for (int set = crdi_chain_best() - 1; set >= 0; set--) {
         char name[64];
@@ -363,7 +363,7 @@ static void report_sets(bench* b, crd_context* ctx, crd_circuit* c, double peer)
 
 // At least as exact as ngspice, which is given a slightly larger step for that. Its control of the
 // step is made harmless: it collapses on loops without a signal.
-static void run_scalable(bench* b)
+static void run_scalable(benchmark* b)
 {
     enum { LOOPS = 5000 };
     static const watch first = {"4", "0", "l1"};
@@ -389,7 +389,7 @@ static void run_scalable(bench* b)
         }
         report_race(b, name, what, s, peer, chains ? 300 : 30);
         if (chains) { report_sets(b, ctx, c, peer); }
-        read_raw(BENCH_SCRATCH "/ngspice.raw", false, &got);
+        read_raw(BENCHMARK_SCRATCH "/ngspice.raw", false, &got);
         errors_of(&got, &want, false, theirs);
         own_errors(ctx, c, n, STEPS, &first, &want, false, own);
         report_errors(b, name, own, theirs);
@@ -403,7 +403,7 @@ static void run_scalable(bench* b)
 
 // ngspice needs a junction capacitance to get past the zero of the current. It runs for 10 s, so
 // that its start is a small part.
-static void run_rectifier(bench* b)
+static void run_rectifier(benchmark* b)
 {
     static const watch monitored = {"2", "3", "l1"};
     if (!have_ngspice()) { return; }
@@ -420,7 +420,7 @@ static void run_rectifier(bench* b)
     double s, peer, theirs[2], own[2];
     race(ctx, c, 20000, &s, &peer);
     report_race(b, "circuit/rectifier", "1 s, low precision", s / 10, peer / 10, 25);
-    read_raw(BENCH_SCRATCH "/ngspice.raw", true, &got);
+    read_raw(BENCHMARK_SCRATCH "/ngspice.raw", true, &got);
     errors_of(&got, &want, true, theirs);
     own_errors(ctx, c, n, 2000, &monitored, &want, true, own);
     report_errors(b, "circuit/rectifier", own, theirs);
@@ -443,7 +443,7 @@ static crd_circuit_options thesis(double step)
     return o;
 }
 
-static void run_motor(bench* b)
+static void run_motor(benchmark* b)
 {
     static const watch monitored = {"rotor", "0", "water"};
     const double step = 0.5;
@@ -460,12 +460,13 @@ static void run_motor(bench* b)
     }
     own_errors(ctx, c, n, 10000, &monitored, &want, false, e);
     own_errors(ctx, d, n, 10000, &monitored, &want, false, f);
-    bench_report(b, "circuit/motor", s, "s", t, 1.0 / 50,
-                 "5000 s: %.2f ms, thesis's form %.1f ms: %.0f x (>= 50)", 1e3 * s, 1e3 * t, t / s);
-    bench_report(b, "circuit/motor error T", e[0], "K", f[0], 1.01, "%.3g K, thesis's form %.3g K",
-                 e[0], f[0]);
-    bench_report(b, "circuit/motor error Q", e[1], "W", f[1], 1.01, "%.3g W, thesis's form %.3g W",
-                 e[1], f[1]);
+    benchmark_report(b, "circuit/motor", s, "s", t, 1.0 / 50,
+                     "5000 s: %.2f ms, thesis's form %.1f ms: %.0f x (>= 50)", 1e3 * s, 1e3 * t,
+                     t / s);
+    benchmark_report(b, "circuit/motor error T", e[0], "K", f[0], 1.01,
+                     "%.3g K, thesis's form %.3g K", e[0], f[0]);
+    benchmark_report(b, "circuit/motor error Q", e[1], "W", f[1], 1.01,
+                     "%.3g W, thesis's form %.3g W", e[1], f[1]);
     crd_circuit_destroy(c);
     crd_circuit_destroy(d);
     crd_netlist_destroy(n);
@@ -476,7 +477,7 @@ static void run_motor(bench* b)
 // ---- size --------------------------------------------------------------------------------------
 
 // The exponent of cost over size; every size takes about the same number of loops times steps.
-static void run_growth(bench* b)
+static void run_growth(benchmark* b)
 {
     enum { SIZES = 4 };
     for (int chains = 0; chains < 2; chains++) {
@@ -488,14 +489,15 @@ static void run_growth(bench* b)
             s[i] = time_scalable(loops, &o, steps, REPEATS) / (double)steps;
         }
         const double exponent = log10(s[SIZES - 1] / s[0]) / (SIZES - 1);
-        bench_report(b, chains ? "circuit/growth chain" : "circuit/growth general", exponent, "", 1,
-                     1.1, "us per step at N = 100, 1000, 10 000, 100 000: %.2f %.1f %.0f %.0f",
-                     1e6 * s[0], 1e6 * s[1], 1e6 * s[2], 1e6 * s[3]);
+        benchmark_report(b, chains ? "circuit/growth chain" : "circuit/growth general", exponent,
+                         "", 1, 1.1,
+                         "us per step at N = 100, 1000, 10 000, 100 000: %.2f %.1f %.0f %.0f",
+                         1e6 * s[0], 1e6 * s[1], 1e6 * s[2], 1e6 * s[3]);
     }
 }
 
 // A ladder of a thousand sections, with each set of instructions
-static void run_thousand(bench* b)
+static void run_thousand(benchmark* b)
 {
     const crd_circuit_options o = with(CRD_FORM_AUTO, STEP, false);
     crd_context* ctx = crd_context_create(NULL);
@@ -506,8 +508,8 @@ static void run_thousand(bench* b)
         if (!crdi_circuit_use(c, set)) { abort(); }
         const double s = time_steps(ctx, c, 4000, 3 * REPEATS) / 4000;
         snprintf(name, sizeof name, "circuit/thousand, %s", crdi_chain_set_name(set));
-        bench_report(b, name, s, "s", set ? 1e-6 : 2e-6, 1, "%.2f us per step of 1000 sections",
-                     1e6 * s);
+        benchmark_report(b, name, s, "s", set ? 1e-6 : 2e-6, 1, "%.2f us per step of 1000 sections",
+                         1e6 * s);
     }
     crd_circuit_destroy(c);
     crd_netlist_destroy(n);
@@ -528,7 +530,7 @@ static double largest(const crd_circuit_options* o, double loops, int64_t steps)
     return found;
 }
 
-static void run_real_time(bench* b)
+static void run_real_time(benchmark* b)
 {
     const crd_circuit_options general = with(CRD_FORM_AUTO, STEP, true);
     const crd_circuit_options chain = with(CRD_FORM_AUTO, STEP, false);
@@ -536,12 +538,12 @@ static void run_real_time(bench* b)
     const double t = largest(&slow, 2000, 100);
     const double g = largest(&general, 140000, 200);
     const double c = largest(&chain, 450000, 200);
-    bench_report(b, "circuit/real time general", 140000, "loops", g, 1,
-                 "N = %.0f in real time (>= 140 000)", g);
-    bench_report(b, "circuit/real time chain", 450000, "loops", c, 1,
-                 "N = %.0f in real time (>= 450 000)", c);
-    bench_report(b, "circuit/real time thesis", 1, "loops", t, 0,
-                 "N = %.0f in the thesis's form (published 2053)", t);
+    benchmark_report(b, "circuit/real time general", 140000, "loops", g, 1,
+                     "N = %.0f in real time (>= 140 000)", g);
+    benchmark_report(b, "circuit/real time chain", 450000, "loops", c, 1,
+                     "N = %.0f in real time (>= 450 000)", c);
+    benchmark_report(b, "circuit/real time thesis", 1, "loops", t, 0,
+                     "N = %.0f in the thesis's form (published 2053)", t);
 }
 
 // ---- allocations, reading ----------------------------------------------------------------------
@@ -556,7 +558,7 @@ static void* count_allocations(void* user, void* old, size_t size)
     return realloc(old, size);
 }
 
-static void run_allocations(bench* b)
+static void run_allocations(benchmark* b)
 {
     static const char* const files[] = {"rlc.cir", "scrlc.cir", "rectifier.cir", "pmsm.cir"};
     static const double steps[] = {STEP, STEP, 0.5e-3, 0.5};
@@ -570,7 +572,7 @@ static void run_allocations(bench* b)
             with(i < 4 ? CRD_FORM_AUTO : CRD_FORM_DAE, steps[i % 4], false);
         crd_netlist* n = load(ctx, files[i % 4]);
         crd_circuit* c = make(ctx, n, &o);
-        bench_must(ctx, crd_circuit_begin(c, 0));
+        benchmark_must(ctx, crd_circuit_begin(c, 0));
         const int64_t before = count;
         go(ctx, c, 1000);
         in_steps += count - before;
@@ -578,8 +580,8 @@ static void run_allocations(bench* b)
         crd_netlist_destroy(n);
     }
     crd_context_destroy(ctx);
-    bench_report(b, "circuit/allocations", (double)in_steps, "", 1, 0.5,
-                 "%lld in 8000 steps of four circuits in both forms", (long long)in_steps);
+    benchmark_report(b, "circuit/allocations", (double)in_steps, "", 1, 0.5,
+                     "%lld in 8000 steps of four circuits in both forms", (long long)in_steps);
 }
 
 static double count_words(const char* text, size_t length) // as wc does
@@ -597,7 +599,7 @@ static double count_words(const char* text, size_t length) // as wc does
     return lines + words == 1 ? 0 : cpu() - begin;
 }
 
-static void run_reading(bench* b)
+static void run_reading(benchmark* b)
 {
     enum { LOOPS = 333333 };
     char* text = scalable_text(LOOPS, ".tran 2.5m 1 uic\n");
@@ -607,25 +609,25 @@ static void run_reading(bench* b)
         crd_context* ctx = crd_context_create(NULL);
         crd_netlist* n = NULL;
         const double begin = cpu();
-        bench_must(ctx, crd_netlist_parse(ctx, text, length, "large.cir", NULL, &n));
+        benchmark_must(ctx, crd_netlist_parse(ctx, text, length, "large.cir", NULL, &n));
         best = fmin(best, cpu() - begin);
         floor = fmin(floor, count_words(text, length));
         crd_netlist_destroy(n);
         crd_context_destroy(ctx);
     }
     free(text);
-    bench_report(b, "circuit/read", best, "s", floor, 40,
-                 "a million parts, %.0f MB: %.2f s; counting its words %.3f s",
-                 1e-6 * (double)length, best, floor);
-    bench_report(b, "circuit/read 5 s", best, "s", 5, 1, "%.2f s of 5 s", best);
+    benchmark_report(b, "circuit/read", best, "s", floor, 40,
+                     "a million parts, %.0f MB: %.2f s; counting its words %.3f s",
+                     1e-6 * (double)length, best, floor);
+    benchmark_report(b, "circuit/read 5 s", best, "s", 5, 1, "%.2f s of 5 s", best);
 }
 
-const bench_case bench_circuit_cases[] = {{"circuit/rlc", run_scalable},
-                                          {"circuit/rectifier", run_rectifier},
-                                          {"circuit/motor", run_motor},
-                                          {"circuit/growth", run_growth},
-                                          {"circuit/thousand", run_thousand},
-                                          {"circuit/real time", run_real_time},
-                                          {"circuit/allocations", run_allocations},
-                                          {"circuit/read", run_reading},
-                                          {0}};
+const benchmark_case benchmark_circuit_cases[] = {{"circuit/rlc", run_scalable},
+                                                  {"circuit/rectifier", run_rectifier},
+                                                  {"circuit/motor", run_motor},
+                                                  {"circuit/growth", run_growth},
+                                                  {"circuit/thousand", run_thousand},
+                                                  {"circuit/real time", run_real_time},
+                                                  {"circuit/allocations", run_allocations},
+                                                  {"circuit/read", run_reading},
+                                                  {0}};

@@ -2,7 +2,7 @@
 // is held. The floor is a plain loop in this process that calls the same FMI functions of the same
 // FMUs. master/chain-monitors, master/bonds-monitors: what watching costs; the floor is the same
 // run without it. master/chain-auto: what finding the best prediction costs; the floor is hold.
-#include "bench.h"
+#include "benchmark.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -40,11 +40,11 @@ static char (*unit_names(int n))[16]
 static void add_unit(chain* c, const setting* s, const char* name, const char* fmu)
 {
     char path[512];
-    snprintf(path, sizeof path, "%s/fmi%d/%s.fmu", BENCH_FMUS, s->version, fmu);
+    snprintf(path, sizeof path, "%s/fmi%d/%s.fmu", BENCHMARK_FMUS, s->version, fmu);
     crd_unit_spec u = crd_unit_spec_defaults();
     u.name = name;
     u.path = path;
-    bench_must(c->ctx, crd_system_add_unit(c->sys, &u, NULL));
+    benchmark_must(c->ctx, crd_system_add_unit(c->sys, &u, NULL));
 }
 
 static void add_connection(chain* c, const setting* s, int from_unit, const char* from, int to_unit,
@@ -56,7 +56,7 @@ static void add_connection(chain* c, const setting* s, int from_unit, const char
     k.to_unit = to_unit;
     k.to = to;
     k.predict = s->predict;
-    bench_must(c->ctx, crd_system_add_connection(c->sys, &k));
+    benchmark_must(c->ctx, crd_system_add_connection(c->sys, &k));
 }
 
 static void add_oscillator(chain* c, const setting* s, int first)
@@ -69,13 +69,13 @@ static void add_oscillator(chain* c, const setting* s, int first)
     b.action = "f";
     b.flow_unit = first + 1;
     b.flow = "v2";
-    bench_must(c->ctx, crd_system_add_bond(c->sys, &b));
+    benchmark_must(c->ctx, crd_system_add_bond(c->sys, &b));
 }
 
 static void open_chain(chain* c, const setting* s)
 {
     c->ctx = crd_context_create(NULL);
-    bench_must(c->ctx, crd_system_create(c->ctx, &c->sys));
+    benchmark_must(c->ctx, crd_system_create(c->ctx, &c->sys));
     char(*names)[16] = unit_names(s->n);
     for (int i = 0; i < s->n; i++) {
         add_unit(c, s, names[i], !s->bonds ? "chain" : i % 2 ? "lo_fd2" : "lo_fd1");
@@ -95,7 +95,7 @@ static void open_chain(chain* c, const setting* s)
     c->sys->run.threads = 1;
     c->sys->run.monitor = s->monitor;
     c->sys->results.path = s->results;
-    bench_must(c->ctx, crd_master_create(c->ctx, c->sys, NULL, &c->m));
+    benchmark_must(c->ctx, crd_master_create(c->ctx, c->sys, NULL, &c->m));
 }
 
 static void close_chain(chain* c)
@@ -127,12 +127,12 @@ static double run_cardan(const setting* s)
 {
     chain c = {0};
     open_chain(&c, s);
-    bench_must(c.ctx, crd_master_initialize(c.m));
+    benchmark_must(c.ctx, crd_master_initialize(c.m));
     const int64_t begin = crdi_now_ns();
     while (crd_master_ended(c.m) == CRD_END_NONE) {
-        bench_must(c.ctx, crd_master_advance(c.m, s->steps));
+        benchmark_must(c.ctx, crd_master_advance(c.m, s->steps));
     }
-    if (s->results) { bench_must(c.ctx, crd_master_finish(c.m)); }
+    if (s->results) { benchmark_must(c.ctx, crd_master_finish(c.m)); }
     const double seconds = 1e-9 * (double)(crdi_now_ns() - begin);
     check_monitors(&c, s);
     close_chain(&c);
@@ -234,11 +234,11 @@ static void loop3(const functions* f, component* c, int n, int64_t steps, uint32
 static double run_floor(int version, int n, int64_t steps)
 {
     char path[512];
-    snprintf(path, sizeof path, "%s/fmi%d/chain.fmu", BENCH_FMUS, version);
+    snprintf(path, sizeof path, "%s/fmi%d/chain.fmu", BENCHMARK_FMUS, version);
     crd_context* ctx = crd_context_create(NULL);
     crd_fmu* fmu = NULL;
     crd_fmu_options opt = crd_fmu_defaults();
-    bench_must(ctx, crd_fmu_open(ctx, path, &opt, &fmu));
+    benchmark_must(ctx, crd_fmu_open(ctx, path, &opt, &fmu));
     functions f = {0};
     find_functions(&f, fmu, version);
     crd_fmi** instance = calloc((size_t)n, sizeof(crd_fmi*));
@@ -247,9 +247,9 @@ static double run_floor(int version, int n, int64_t steps)
     if (!instance || !c || !values) { abort(); }
     for (int i = 0; i < n; i++) {
         crd_fmi_options o = {.instance_name = "floor"};
-        bench_must(ctx, crd_fmi_instantiate(ctx, fmu, &o, &instance[i]));
-        bench_must(ctx, crd_fmi_enter_initialization(instance[i], false, 0, 0, false, 0));
-        bench_must(ctx, crd_fmi_exit_initialization(instance[i]));
+        benchmark_must(ctx, crd_fmi_instantiate(ctx, fmu, &o, &instance[i]));
+        benchmark_must(ctx, crd_fmi_enter_initialization(instance[i], false, 0, 0, false, 0));
+        benchmark_must(ctx, crd_fmi_exit_initialization(instance[i]));
         c[i] = crd_fmi_component(instance[i]);
     }
     const crd_variable* v = crd_fmu_describe(fmu)->variables;
@@ -272,7 +272,7 @@ static double run_floor(int version, int n, int64_t steps)
 // ---- cases -------------------------------------------------------------------------------------
 
 // Best of several runs of each, taken in turn so that a noisy moment meets both.
-static void compare(bench* b, int version, int n, const char* results, double limit)
+static void compare(benchmark* b, int version, int n, const char* results, double limit)
 {
     const setting s = {.version = version,
                        .n = n,
@@ -287,13 +287,13 @@ static void compare(bench* b, int version, int n, const char* results, double li
     const double each = 1e6 / ((double)n * (double)s.steps); // us per FMU and step
     char name[64];
     snprintf(name, sizeof name, "master/chain%s/fmi%d/N=%d", results ? "-csv" : "", version, n);
-    bench_report(b, name, cardan * each, "us", floor * each, limit,
-                 "%.4f us per FMU and step, plain loop %.4f us", cardan * each, floor * each);
+    benchmark_report(b, name, cardan * each, "us", floor * each, limit,
+                     "%.4f us per FMU and step, plain loop %.4f us", cardan * each, floor * each);
 }
 
 // A run with something against the same run without it.
-static void compare_with(bench* b, const char* group, const setting* with, const setting* without,
-                         double limit, const char* what)
+static void compare_with(benchmark* b, const char* group, const setting* with,
+                         const setting* without, double limit, const char* what)
 {
     double more = INFINITY, less = INFINITY;
     for (int i = 0; i < REPEATS; i++) {
@@ -303,11 +303,11 @@ static void compare_with(bench* b, const char* group, const setting* with, const
     const double each = 1e6 / ((double)with->n * (double)with->steps); // us per FMU and step
     char name[64];
     snprintf(name, sizeof name, "%s/fmi%d/N=%d", group, with->version, with->n);
-    bench_report(b, name, more * each, "us", less * each, limit,
-                 "%.4f us per FMU and step, %s %.4f us", more * each, what, less * each);
+    benchmark_report(b, name, more * each, "us", less * each, limit,
+                     "%.4f us per FMU and step, %s %.4f us", more * each, what, less * each);
 }
 
-static void chain_cases(bench* b)
+static void chain_cases(benchmark* b)
 {
     static const struct {
         int n;
@@ -320,12 +320,12 @@ static void chain_cases(bench* b)
     }
 }
 
-static void chain_csv_cases(bench* b)
+static void chain_csv_cases(benchmark* b)
 {
     for (int version = 2; version <= 3; version++) {
-        compare(b, version, 100, BENCH_SCRATCH "/chain.csv", 4);
+        compare(b, version, 100, BENCHMARK_SCRATCH "/chain.csv", 4);
     }
-    remove(BENCH_SCRATCH "/chain.csv");
+    remove(BENCHMARK_SCRATCH "/chain.csv");
 }
 
 enum { ALL_MONITORS = CRD_MONITOR_DEFECT | CRD_MONITOR_ENERGY };
@@ -334,7 +334,7 @@ static const int lengths[] = {2, 100, 1000};
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
 // Nothing in the chain is a power: its connections have defects only.
-static void chain_monitor_cases(bench* b)
+static void chain_monitor_cases(benchmark* b)
 {
     for (int i = 0; i < 2 * LENGTHS; i++) {
         const int n = lengths[i % LENGTHS];
@@ -348,7 +348,7 @@ static void chain_monitor_cases(bench* b)
     }
 }
 
-static void bond_monitor_cases(bench* b)
+static void bond_monitor_cases(benchmark* b)
 {
     for (int i = 0; i < 2 * LENGTHS; i++) {
         const int n = lengths[i % LENGTHS];
@@ -363,7 +363,7 @@ static void bond_monitor_cases(bench* b)
     }
 }
 
-static void chain_auto_cases(bench* b)
+static void chain_auto_cases(benchmark* b)
 {
     for (int i = 0; i < 2 * LENGTHS; i++) {
         const int n = lengths[i % LENGTHS];
@@ -378,7 +378,7 @@ static void chain_auto_cases(bench* b)
     }
 }
 
-const bench_case bench_master_cases[] = {
+const benchmark_case benchmark_master_cases[] = {
     {"master/chain", chain_cases},
     {"master/chain-csv", chain_csv_cases},
     {"master/chain-monitors", chain_monitor_cases},

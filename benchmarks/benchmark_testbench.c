@@ -1,7 +1,7 @@
 // The virtual test field: how much of a processor an emulated bench takes, and how fast the hybrid
 // car drives the WLTC with all models local. CPU time of one thread; of several turns the least
 // counts.
-#include "bench.h"
+#include "benchmark.h"
 #include "shared/testbench_bench.h"
 
 #include <math.h>
@@ -71,7 +71,7 @@ static double time_plant(crd_context* ctx, crdi_testbench_kind kind)
     const crdi_testbench_options opt = crdi_testbench_defaults(kind);
     crdi_testbench* t = NULL;
     double least = INFINITY;
-    bench_must(ctx, crdi_testbench_create(ctx, &opt, &t));
+    benchmark_must(ctx, crdi_testbench_create(ctx, &opt, &t));
     for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
         const int signal = crdi_testbench_find(kind, sets[i].name);
         const double scale = kind == CRDI_TESTBENCH_BACK_TO_BACK ? 0.01 : 1;
@@ -89,7 +89,7 @@ static double time_plant(crd_context* ctx, crdi_testbench_kind kind)
     return least / MILLISECONDS;
 }
 
-static void run_plants(bench* b)
+static void run_plants(benchmark* b)
 {
     crd_context* ctx = crd_context_create(NULL);
     const double least = time_floor();
@@ -97,8 +97,8 @@ static void run_plants(bench* b)
         char name[64];
         const double t = time_plant(ctx, (crdi_testbench_kind)i);
         snprintf(name, sizeof name, "testbench/plant-%s", crdi_testbench_kind_name(i));
-        bench_report(b, name, 1e9 * t, "ns", 1e9 * least, 5,
-                     "per ms of the bench; %.0f times as fast as real time", 1e-3 / t);
+        benchmark_report(b, name, 1e9 * t, "ns", 1e9 * least, 5,
+                         "per ms of the benchmark; %.0f times as fast as real time", 1e-3 / t);
     }
     crd_context_destroy(ctx);
 }
@@ -139,10 +139,11 @@ static double drive(crd_context* ctx, const char* text)
 {
     crd_system* s = NULL;
     crd_master* m = NULL;
-    bench_must(ctx, crd_system_parse(ctx, text, strlen(text), BENCH_SCRATCH "/wltc.yaml", &s));
-    bench_must(ctx, crd_master_create(ctx, s, NULL, &m));
+    benchmark_must(ctx,
+                   crd_system_parse(ctx, text, strlen(text), BENCHMARK_SCRATCH "/wltc.yaml", &s));
+    benchmark_must(ctx, crd_master_create(ctx, s, NULL, &m));
     const double begin = clock_of(CLOCK_MONOTONIC);
-    bench_must(ctx, crd_master_run(m));
+    benchmark_must(ctx, crd_master_run(m));
     const double taken = clock_of(CLOCK_MONOTONIC) - begin;
     crd_master_destroy(m);
     crd_system_destroy(s);
@@ -150,30 +151,30 @@ static double drive(crd_context* ctx, const char* text)
 }
 
 // The goal is 500 times real time; without the cycle (cmake/wltc.sh) the NEDC stands in.
-static void run_cycle(bench* b)
+static void run_cycle(benchmark* b)
 {
-    static const char wltc[] = BENCH_SCRATCH "/../cycles/wltc3b.csv";
-    static const char nedc[] = BENCH_SOURCE "/../examples/powertrain/nedc.csv";
+    static const char wltc[] = BENCHMARK_SCRATCH "/../cycles/wltc3b.csv";
+    static const char nedc[] = BENCHMARK_SOURCE "/../examples/powertrain/nedc.csv";
     const bool there = access(wltc, R_OK) == 0;
     const double length = there ? 1800 : 1180, goal = 500;
     crd_context* ctx = crd_context_create(NULL);
     char stop[32];
     snprintf(stop, sizeof stop, "stop: %g s", length);
-    char* text = read_text(BENCH_SOURCE "/../examples/powertrain/hybrid.yaml");
-    text = replace(text, "../../build/fmus", BENCH_FMUS);
+    char* text = read_text(BENCHMARK_SOURCE "/../examples/powertrain/hybrid.yaml");
+    text = replace(text, "../../build/fmus", BENCHMARK_FMUS);
     text = replace(text, "nedc.csv", there ? wltc : nedc);
     text = replace(text, "stop: 1180 s", stop);
-    text = replace(text, "file: hybrid.mf4", "file: " BENCH_SCRATCH "/wltc.mf4");
+    text = replace(text, "file: hybrid.mf4", "file: " BENCHMARK_SCRATCH "/wltc.mf4");
     double least = INFINITY;
     for (int i = 0; i < 3; i++) {
         least = fmin(least, drive(ctx, text));
     }
-    bench_report(b, there ? "testbench/wltc" : "testbench/nedc", least, "s", length / goal, 1,
-                 "%g s of driving, %.0f times as fast as real time, goal %g", length,
-                 length / least, goal);
+    benchmark_report(b, there ? "testbench/wltc" : "testbench/nedc", least, "s", length / goal, 1,
+                     "%g s of driving, %.0f times as fast as real time, goal %g", length,
+                     length / least, goal);
     free(text);
     crd_context_destroy(ctx);
 }
 
-const bench_case bench_testbench_cases[] = {
+const benchmark_case benchmark_testbench_cases[] = {
     {"testbench/plant", run_plants}, {"testbench/wltc", run_cycle}, {0}};

@@ -1,5 +1,5 @@
 // master/peer: the same chain of FMUs in other masters, where PyPI has them.
-#include "bench.h"
+#include "benchmark.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,15 +7,15 @@
 
 // peers.py prints "name value" lines: us per FMU and step of Cardan's command and of each peer, all
 // measured over whole runs in the same way.
-static void peer_case(bench* b)
+static void peer_case(benchmark* b)
 {
-    if (!bench_python(b)[0]) {
+    if (!benchmark_python(b)[0]) {
         printf("master/peer: no --python, left out\n");
         return;
     }
     char command[1024];
-    snprintf(command, sizeof command, "%s %s/peers.py %s %s %s", bench_python(b), BENCH_SOURCE,
-             BENCH_COMMAND, BENCH_FMUS, BENCH_SCRATCH);
+    snprintf(command, sizeof command, "%s %s/peers.py %s %s %s", benchmark_python(b),
+             BENCHMARK_SOURCE, BENCHMARK_COMMAND, BENCHMARK_FMUS, BENCHMARK_SCRATCH);
     FILE* f = popen(command, "r");
     char line[256], name[64];
     double own = 0, value = 0;
@@ -26,8 +26,8 @@ static void peer_case(bench* b)
         } else if (own > 0) {
             char full[80];
             snprintf(full, sizeof full, "master/peer/%s", name);
-            bench_report(b, full, own, "us", value, 1,
-                         "cardan %.3f us per FMU and step, %s %.3f us", own, name, value);
+            benchmark_report(b, full, own, "us", value, 1,
+                             "cardan %.3f us per FMU and step, %s %.3f us", own, name, value);
         }
     }
     if (f) { pclose(f); }
@@ -37,4 +37,4 @@ static void peer_case(bench* b)
     }
 }
 
-const bench_case bench_peer_cases[] = {{"master/peer", peer_case}, {NULL, NULL}};
+const benchmark_case benchmark_peer_cases[] = {{"master/peer", peer_case}, {NULL, NULL}};

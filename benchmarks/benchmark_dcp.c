@@ -1,7 +1,7 @@
 // dcp/payload: DAT_input_output with 100 float64, encoded and decoded again, against a memcpy of
 // its payload. As the 100 outputs of one slave stand behind each other in memory they are joined
 // into one slot; as scalars that are spread over memory they cannot be.
-#include "bench.h"
+#include "benchmark.h"
 #include "cardan/dcp.h"
 
 #include <math.h>
@@ -68,7 +68,7 @@ static double time_copy(payload* p)
     return (double)(crdi_now_ns() - begin) / TIMES;
 }
 
-static void payload_case(bench* b)
+static void payload_case(benchmark* b)
 {
     static payload together, apart;
     lay_out(&together, 1);
@@ -79,10 +79,10 @@ static void payload_case(bench* b)
         one = fmin(one, time_payload(&together));
         many = fmin(many, time_payload(&apart));
     }
-    bench_report(b, "dcp/payload", one, "ns", floor, 6,
-                 "%d float64 both ways: %.0f ns, memcpy %.1f ns", VALUES, one, floor);
-    bench_report(b, "dcp/payload/apart", many, "ns", floor, 0,
-                 "%d variables that cannot be joined: %.0f ns", VALUES, many);
+    benchmark_report(b, "dcp/payload", one, "ns", floor, 6,
+                     "%d float64 both ways: %.0f ns, memcpy %.1f ns", VALUES, one, floor);
+    benchmark_report(b, "dcp/payload/apart", many, "ns", floor, 0,
+                     "%d variables that cannot be joined: %.0f ns", VALUES, many);
 }
 
-const bench_case bench_dcp_cases[] = {{"dcp/payload", payload_case}, {NULL, NULL}};
+const benchmark_case benchmark_dcp_cases[] = {{"dcp/payload", payload_case}, {NULL, NULL}};

@@ -5,7 +5,7 @@
 // Continuous signals are sums of two sines, with frequencies spread evenly in the logarithm from
 // 0.001 to 10 Hz (temperatures to shafts), every other one with an offset of three amplitudes: all
 // digits of the mantissa are in use.
-#include "bench.h"
+#include "benchmark.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -133,7 +133,7 @@ static crd_recorder* open_recorder(crd_context* ctx, const mix* m, const char* p
             (crd_column){.name = names[i], .unit = "", .description = "", .type = type_of(m, i)};
     }
     crd_recorder* r = NULL;
-    bench_must(
+    benchmark_must(
         ctx,
         crd_recorder_create(
             ctx, &(crd_recorder_options){.path = path, .columns = columns, .column_count = SIGNALS},
@@ -154,7 +154,7 @@ static double record(const mix* m, const crd_word* words, int64_t rows, const ch
         memcpy(row, words + k * WORDS, WORDS * sizeof *row);
         crd_recorder_end(r);
     }
-    bench_must(ctx, crd_recorder_finish(r));
+    benchmark_must(ctx, crd_recorder_finish(r));
     const double s = 1e-9 * (double)(crdi_now_ns() - begin);
     crd_recorder_destroy(r);
     crd_context_destroy(ctx);
@@ -182,7 +182,7 @@ static double step_cost(const mix* m, const crd_word* words, int64_t rows, const
         best = fmin(best, (double)(crdi_now_ns() - begin) / BURST / WORDS);
         nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
     }
-    bench_must(ctx, crd_recorder_finish(r));
+    benchmark_must(ctx, crd_recorder_finish(r));
     crd_recorder_destroy(r);
     crd_context_destroy(ctx);
     remove(path);
@@ -207,10 +207,10 @@ static double copy_cost(const crd_word* words, int64_t rows)
     return best;
 }
 
-static void run_mix(bench* b, const mix* m, crd_word* words, int64_t rows)
+static void run_mix(benchmark* b, const mix* m, crd_word* words, int64_t rows)
 {
-    const char* csv = BENCH_SCRATCH "/results.csv";
-    const char* mf4 = BENCH_SCRATCH "/results.mf4";
+    const char* csv = BENCHMARK_SCRATCH "/results.csv";
+    const char* mf4 = BENCHMARK_SCRATCH "/results.mf4";
     const double values = (double)rows * SIGNALS;
     double csv_time = INFINITY, mf4_time = INFINITY, csv_bytes = 0, mf4_bytes = 0;
     fill(m, words, rows);
@@ -220,20 +220,21 @@ static void run_mix(bench* b, const mix* m, crd_word* words, int64_t rows)
     }
     char name[64];
     snprintf(name, sizeof name, "results/mf4-time/%s", m->name);
-    bench_report(b, name, mf4_time, "s", csv_time, m->time_limit,
-                 "%.0f M values: MF4 %.2f s, CSV %.2f s (%.1f and %.1f ns a value)", values / 1e6,
-                 mf4_time, csv_time, 1e9 * mf4_time / values, 1e9 * csv_time / values);
+    benchmark_report(b, name, mf4_time, "s", csv_time, m->time_limit,
+                     "%.0f M values: MF4 %.2f s, CSV %.2f s (%.1f and %.1f ns a value)",
+                     values / 1e6, mf4_time, csv_time, 1e9 * mf4_time / values,
+                     1e9 * csv_time / values);
     snprintf(name, sizeof name, "results/mf4-size/%s", m->name);
-    bench_report(b, name, mf4_bytes / 1e6, "MB", csv_bytes / 1e6, m->size_limit,
-                 "MF4 %.0f MB, CSV %.0f MB (%.2f and %.2f bytes a value)", mf4_bytes / 1e6,
-                 csv_bytes / 1e6, mf4_bytes / values, csv_bytes / values);
+    benchmark_report(b, name, mf4_bytes / 1e6, "MB", csv_bytes / 1e6, m->size_limit,
+                     "MF4 %.0f MB, CSV %.0f MB (%.2f and %.2f bytes a value)", mf4_bytes / 1e6,
+                     csv_bytes / 1e6, mf4_bytes / values, csv_bytes / values);
     if (m != &mixes[0]) { return; }
     const double step = step_cost(m, words, rows, mf4), copy = copy_cost(words, rows);
-    bench_report(b, "results/step", step, "ns", 20, 1,
-                 "%.2f ns a value of 20 ns; copying the rows alone %.2f ns", step, copy);
+    benchmark_report(b, "results/step", step, "ns", 20, 1,
+                     "%.2f ns a value of 20 ns; copying the rows alone %.2f ns", step, copy);
 }
 
-static void record_case(bench* b)
+static void record_case(benchmark* b)
 {
     const char* text = getenv("BENCH_SECONDS");
     const int64_t rows = RATE * (text && atoi(text) > 0 ? atoi(text) : 60);
@@ -245,4 +246,4 @@ static void record_case(bench* b)
     free(words);
 }
 
-const bench_case bench_results_cases[] = {{"results/record", record_case}, {NULL, NULL}};
+const benchmark_case benchmark_results_cases[] = {{"results/record", record_case}, {NULL, NULL}};

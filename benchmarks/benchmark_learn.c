@@ -1,7 +1,7 @@
 // learn/train: 100 epochs of Adam over 5000 samples, a network of 4-4-2-1, all samples in one
 // batch, against the bare multiply-adds of forward and backward, layer by layer and sample by
 // sample, as the equations stand; and against 50 ms.
-#include "bench.h"
+#include "benchmark.h"
 
 #include <math.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static double train(crd_context* ctx, const double* y, const crd_network* start)
     t.epochs = EPOCHS;
     t.protect = t.hold_out = 0;
     const int64_t begin = crdi_now_ns();
-    bench_must(ctx, crd_learn_train(ctx, &t, y, SAMPLES, start, &out, &report, NULL));
+    benchmark_must(ctx, crd_learn_train(ctx, &t, y, SAMPLES, start, &out, &report, NULL));
     const double s = seconds_since(begin);
     crd_network_clear(ctx, &out);
     return s;
@@ -85,7 +85,7 @@ static double sweep(const double* y, const crd_network* start)
     return n.b3 == 1 ? 0 : seconds_since(begin);
 }
 
-static void run_train(bench* b)
+static void run_train(benchmark* b)
 {
     static double y[SAMPLES];
     static const double a[M] = {6.5103, -1.5509, -9.9296, 5.9702};
@@ -94,17 +94,18 @@ static void run_train(bench* b)
     for (int n = 0; n < SAMPLES; n++) {
         y[n] = sin(0.001 * n) + 0.2 * sin(0.013 * n + 1);
     }
-    bench_must(ctx, crd_network_morph(ctx, &(crd_linear){M, K, a, NULL}, 0.01, &start));
+    benchmark_must(ctx, crd_network_morph(ctx, &(crd_linear){M, K, a, NULL}, 0.01, &start));
     double best = HUGE_VAL, floor = HUGE_VAL;
     for (int i = 0; i < REPEATS; i++) {
         best = fmin(best, train(ctx, y, &start));
         floor = fmin(floor, sweep(y, &start));
     }
-    bench_report(b, "learn/train", best, "s", floor, 1,
-                 "100 epochs, 5000 samples: %.2f ms; bare sums %.2f ms", 1e3 * best, 1e3 * floor);
-    bench_report(b, "learn/train 50 ms", best, "s", 0.05, 1, "%.2f ms of 50 ms", 1e3 * best);
+    benchmark_report(b, "learn/train", best, "s", floor, 1,
+                     "100 epochs, 5000 samples: %.2f ms; bare sums %.2f ms", 1e3 * best,
+                     1e3 * floor);
+    benchmark_report(b, "learn/train 50 ms", best, "s", 0.05, 1, "%.2f ms of 50 ms", 1e3 * best);
     crd_network_clear(ctx, &start);
     crd_context_destroy(ctx);
 }
 
-const bench_case bench_learn_cases[] = {{"learn/train", run_train}, {0}};
+const benchmark_case benchmark_learn_cases[] = {{"learn/train", run_train}, {0}};

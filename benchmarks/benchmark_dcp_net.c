@@ -4,7 +4,7 @@
 //     -> data, STC_do_step      <- RSP_ack, COMPUTING, COMPUTED
 //     -> STC_send_outputs       <- RSP_ack, SENDING_D, data, RUNNING
 // dcp/srt-32: 32 slaves that run at 1 kHz with one master: every PDU is accounted for.
-#include "bench.h"
+#include "benchmark.h"
 #include "cardan/dcp_master.h"
 
 #include <arpa/inet.h>
@@ -129,15 +129,16 @@ typedef struct host { // of slaves in a process of their own
 static void host_open(host* h, int count, uint8_t transport)
 {
     h->ctx = crd_context_create(NULL);
-    bench_must(h->ctx, crd_dcp_description_create(h->ctx, &h->d));
+    benchmark_must(h->ctx, crd_dcp_description_create(h->ctx, &h->d));
     describe(h->d);
     for (int i = 0; i < count; i++) {
         crd_dcp_address at = {.ip = 0x7F000001, .transport = transport};
         const crd_dcp_plant plant = {.user = h->values[i], .set = set, .get = get};
-        bench_must(h->ctx, crd_dcp_net_create(h->ctx, &h->nets[i]));
-        bench_must(h->ctx, crd_dcp_net_listen(h->nets[i], &at));
+        benchmark_must(h->ctx, crd_dcp_net_create(h->ctx, &h->nets[i]));
+        benchmark_must(h->ctx, crd_dcp_net_listen(h->nets[i], &at));
         const crd_dcp_link link = crd_dcp_net_link(h->nets[i]);
-        bench_must(h->ctx, crd_dcp_slave_create(h->ctx, h->d, &plant, &link, NULL, &h->slaves[i]));
+        benchmark_must(h->ctx,
+                       crd_dcp_slave_create(h->ctx, h->d, &plant, &link, NULL, &h->slaves[i]));
         h->ports[i] = at.port;
     }
 }
@@ -211,10 +212,10 @@ static void session_open(session* s, int count, const uint16_t* ports, uint8_t t
 {
     int inputs[VALUES], outputs[VALUES];
     s->ctx = crd_context_create(NULL);
-    bench_must(s->ctx, crd_dcp_description_create(s->ctx, &s->d));
+    benchmark_must(s->ctx, crd_dcp_description_create(s->ctx, &s->d));
     describe(s->d);
-    bench_must(s->ctx, crd_dcp_net_create(s->ctx, &s->net));
-    bench_must(s->ctx, crd_dcp_master_create(s->ctx, s->net, NULL, &s->m));
+    benchmark_must(s->ctx, crd_dcp_net_create(s->ctx, &s->net));
+    benchmark_must(s->ctx, crd_dcp_master_create(s->ctx, s->net, NULL, &s->m));
     for (int i = 0; i < VALUES; i++) {
         inputs[i] = i;
         outputs[i] = VALUES + i;
@@ -226,13 +227,13 @@ static void session_open(session* s, int count, const uint16_t* ports, uint8_t t
             .control = {.ip = 0x7F000001, .port = ports[i], .transport = transport},
             .mode = mode};
         int index = 0;
-        bench_must(s->ctx, crd_dcp_master_add(s->m, &spec, &index));
-        bench_must(s->ctx, crd_dcp_master_feed(s->m, index, inputs, VALUES));
-        bench_must(s->ctx, crd_dcp_master_watch(s->m, index, outputs, VALUES, 1));
+        benchmark_must(s->ctx, crd_dcp_master_add(s->m, &spec, &index));
+        benchmark_must(s->ctx, crd_dcp_master_feed(s->m, index, inputs, VALUES));
+        benchmark_must(s->ctx, crd_dcp_master_watch(s->m, index, outputs, VALUES, 1));
     }
     double start = 0;
-    bench_must(s->ctx, crd_dcp_master_configure(s->m));
-    bench_must(s->ctx, crd_dcp_master_run(s->m, 0, &start));
+    benchmark_must(s->ctx, crd_dcp_master_configure(s->m));
+    benchmark_must(s->ctx, crd_dcp_master_run(s->m, 0, &start));
 }
 
 static void session_close(session* s)
@@ -249,8 +250,8 @@ static double time_steps(session* s)
     const int64_t begin = crdi_now_ns();
     for (int i = 0; i < STEPS; i++) {
         *crd_dcp_master_slot(s->m, 0, 0)->real = i;
-        bench_must(s->ctx, crd_dcp_master_begin_step(s->m, 0, 1));
-        bench_must(s->ctx, crd_dcp_master_end_step(s->m, 0));
+        benchmark_must(s->ctx, crd_dcp_master_begin_step(s->m, 0, 1));
+        benchmark_must(s->ctx, crd_dcp_master_end_step(s->m, 0));
         if (*crd_dcp_master_slot(s->m, 0, VALUES)->real != i) { abort(); }
     }
     return 1e-3 * (double)(crdi_now_ns() - begin) / STEPS;
@@ -362,7 +363,7 @@ static int compare(const void* a, const void* b)
     return (x > y) - (x < y);
 }
 
-static void nrt_case(bench* b, uint8_t transport, const char* name, double limit)
+static void nrt_case(benchmark* b, uint8_t transport, const char* name, double limit)
 {
     uint16_t port = 0;
     int tallies = -1;
@@ -378,7 +379,7 @@ static void nrt_case(bench* b, uint8_t transport, const char* name, double limit
         floors[i] = 0.5 * (before + behind);
         ratios[i] = own / floors[i];
     }
-    bench_must(s.ctx, crd_dcp_master_stop(s.m));
+    benchmark_must(s.ctx, crd_dcp_master_stop(s.m));
     session_close(&s);
     kill(bare, SIGKILL);
     kill(slave, SIGKILL);
@@ -390,16 +391,16 @@ static void nrt_case(bench* b, uint8_t transport, const char* name, double limit
     qsort(ratios, TURNS, sizeof *ratios, compare);
     qsort(floors, TURNS, sizeof *floors, compare);
     const double floor = floors[TURNS / 2], value = floor * ratios[TURNS / 2];
-    bench_report(b, name, value, "us", floor, limit, "a step of 10 PDUs: %.1f us, bare %.1f us",
-                 value, floor);
+    benchmark_report(b, name, value, "us", floor, limit, "a step of 10 PDUs: %.1f us, bare %.1f us",
+                     value, floor);
 }
 
-static void udp_case(bench* b)
+static void udp_case(benchmark* b)
 {
     nrt_case(b, CRD_DCP_UDP, "dcp/nrt-udp", 1.3);
 }
 
-static void tcp_case(bench* b)
+static void tcp_case(benchmark* b)
 {
     nrt_case(b, CRD_DCP_TCP, "dcp/nrt-tcp", 1.5);
 }
@@ -438,20 +439,20 @@ static double exchange(session* s, double seconds)
 {
     const double begin = crd_dcp_master_now(s->m), used = cpu_seconds();
     for (int k = 1; k <= (int)(1000 * seconds); k++) {
-        bench_must(s->ctx, crd_dcp_master_wait(s->m, begin + 0.001 * k));
+        benchmark_must(s->ctx, crd_dcp_master_wait(s->m, begin + 0.001 * k));
         crd_dcp_net_hold(s->net, true);
         for (int i = 0; i < SLAVES; i++) {
             *crd_dcp_master_slot(s->m, i, 0)->real = k;
-            bench_must(s->ctx, crd_dcp_master_send(s->m, i));
+            benchmark_must(s->ctx, crd_dcp_master_send(s->m, i));
         }
         crd_dcp_net_hold(s->net, false);
     }
     return (cpu_seconds() - used) / (crd_dcp_master_now(s->m) - begin);
 }
 
-static void srt_case(bench* b)
+static void srt_case(benchmark* b)
 {
-    const double seconds = bench_seconds(b);
+    const double seconds = benchmark_seconds(b);
     uint16_t ports[SLAVES];
     static tally tallies[SLAVES];
     int from = -1;
@@ -460,7 +461,7 @@ static void srt_case(bench* b)
     session s = {0};
     session_open(&s, SLAVES, ports, CRD_DCP_UDP, CRD_DCP_SRT);
     const double share = exchange(&s, seconds);
-    bench_must(s.ctx, crd_dcp_master_stop(s.m));
+    benchmark_must(s.ctx, crd_dcp_master_stop(s.m));
     real_time(false);
     struct rusage u;
     kill(slaves, SIGTERM);
@@ -476,11 +477,12 @@ static void srt_case(bench* b)
     session_close(&s);
     const double used = (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
                         1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
-    bench_report(b, "dcp/srt-32", (double)(sent + llabs(sent - found)), "PDUs", (double)sent, 1,
-                 "%lld PDUs in %g s, %lld lost, %lld without account; CPU %.0f %%, slaves %.0f %%",
-                 (long long)sent, seconds, (long long)lost, (long long)(sent - found), 100 * share,
-                 100 * used / seconds);
+    benchmark_report(
+        b, "dcp/srt-32", (double)(sent + llabs(sent - found)), "PDUs", (double)sent, 1,
+        "%lld PDUs in %g s, %lld lost, %lld without account; CPU %.0f %%, slaves %.0f %%",
+        (long long)sent, seconds, (long long)lost, (long long)(sent - found), 100 * share,
+        100 * used / seconds);
 }
 
-const bench_case bench_dcp_net_cases[] = {
+const benchmark_case benchmark_dcp_net_cases[] = {
     {"dcp/nrt-udp", udp_case}, {"dcp/nrt-tcp", tcp_case}, {"dcp/srt-32", srt_case}, {NULL, NULL}};

@@ -1,6 +1,6 @@
 // What it costs to keep the clock, and to be watched. CPU time of the process, not time that
 // passes: the clock is waited for either way.
-#include "bench.h"
+#include "benchmark.h"
 
 #include "shared/web.h"
 
@@ -93,13 +93,13 @@ static crd_system* make_system(crd_context* ctx)
 {
     static const char* const names[UNITS] = {"a", "b", "c", "d"};
     crd_system* s = NULL;
-    bench_must(ctx, crd_system_create(ctx, &s));
+    benchmark_must(ctx, crd_system_create(ctx, &s));
     for (int i = 0; i < UNITS; i++) {
         crd_unit_spec u = crd_unit_spec_defaults();
         u.source = CRD_UNIT_NATIVE;
         u.name = names[i];
         u.model = &many_model;
-        bench_must(ctx, crd_system_add_unit(s, &u, NULL));
+        benchmark_must(ctx, crd_system_add_unit(s, &u, NULL));
     }
     for (int i = 0; i < UNITS; i++) {
         crd_connection_spec c = crd_connection_spec_defaults();
@@ -107,7 +107,7 @@ static crd_system* make_system(crd_context* ctx)
         c.to_unit = (i + 1) % UNITS;
         c.from = "y0";
         c.to = "u";
-        bench_must(ctx, crd_system_add_connection(s, &c));
+        benchmark_must(ctx, crd_system_add_connection(s, &c));
     }
     s->run.step = 1e-3;
     s->run.stop = 1e-3 * CYCLES;
@@ -176,15 +176,15 @@ static outcome run(bool watched)
     crdi_live* live = NULL;
     crdi_web* web = NULL;
     pid_t reader = 0;
-    bench_must(ctx, crd_master_create(ctx, s, NULL, &m));
+    benchmark_must(ctx, crd_master_create(ctx, s, NULL, &m));
     if (watched) {
         crdi_web_options opt = crdi_web_defaults();
         opt.page = true;
         opt.address = "127.0.0.1:0";
-        bench_must(ctx, crdi_live_create(ctx, m, NULL, &live));
-        bench_must(ctx, crdi_web_start(ctx, live, &opt, &web));
+        benchmark_must(ctx, crdi_live_create(ctx, m, NULL, &live));
+        benchmark_must(ctx, crdi_web_start(ctx, live, &opt, &web));
     }
-    bench_must(ctx, crd_master_initialize(m));
+    benchmark_must(ctx, crd_master_initialize(m));
     if (watched) {
         reader = fork();
         if (reader == 0) { read_for_ever(crdi_web_url(web)); }
@@ -194,9 +194,9 @@ static outcome run(bool watched)
     }
     const double cpu = cpu_time();
     const int64_t wall = crdi_now_ns();
-    bench_must(ctx, crd_master_advance(m, CYCLES));
+    benchmark_must(ctx, crd_master_advance(m, CYCLES));
     outcome o = {.cpu = cpu_time() - cpu, .wall = 1e-9 * (double)(crdi_now_ns() - wall)};
-    bench_must(ctx, crd_master_finish(m));
+    benchmark_must(ctx, crd_master_finish(m));
     const crd_pace_report* p = crd_master_get_report(m)->pace;
     o.overruns = p->overruns;
     o.cycles = p->cycles;
@@ -226,16 +226,16 @@ static double bare_sleeps(void)
     return cpu_time() - cpu;
 }
 
-static void bench_watching(bench* b)
+static void benchmark_watching(benchmark* b)
 {
     const double floor = bare_sleeps();
     const outcome alone = run(false), watched = run(true);
-    bench_report(b, "live/pace", 1e6 * alone.cpu / CYCLES, "us", 1e6 * floor / CYCLES, 0,
-                 "CPU per cycle of 1 ms, 4 units; floor: bare sleeps; %lld overruns",
-                 (long long)alone.overruns);
-    bench_report(b, "live/watched", 100 * (watched.cpu - alone.cpu) / watched.wall, "% of a core",
-                 100, 0.05, "30 signals at 20 Hz; overruns %lld, alone %lld",
-                 (long long)watched.overruns, (long long)alone.overruns);
+    benchmark_report(b, "live/pace", 1e6 * alone.cpu / CYCLES, "us", 1e6 * floor / CYCLES, 0,
+                     "CPU per cycle of 1 ms, 4 units; floor: bare sleeps; %lld overruns",
+                     (long long)alone.overruns);
+    benchmark_report(b, "live/watched", 100 * (watched.cpu - alone.cpu) / watched.wall,
+                     "% of a core", 100, 0.05, "30 signals at 20 Hz; overruns %lld, alone %lld",
+                     (long long)watched.overruns, (long long)alone.overruns);
 }
 
-const bench_case bench_live_cases[] = {{"live/watching", bench_watching}, {NULL, NULL}};
+const benchmark_case benchmark_live_cases[] = {{"live/watching", benchmark_watching}, {NULL, NULL}};

@@ -1,7 +1,7 @@
 // coupling: what a signal costs per macro step, one push and one evaluation, against a plain ring
 // buffer with the same multiply-adds at a latency that is fixed beforehand. All in one thread, the
 // least of many repetitions.
-#include "bench.h"
+#include "benchmark.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -34,14 +34,19 @@ typedef struct plain_ring {
 } plain_ring;
 
 // As in a library: not inlined into the loop that measures.
-__attribute__((noipa, aligned(64))) static void ring_push(plain_ring* r, double value)
+#ifdef __clang__
+#define ALONE noinline
+#else
+#define ALONE noipa
+#endif
+__attribute__((ALONE, aligned(64))) static void ring_push(plain_ring* r, double value)
 {
     r->head = r->head > 0 ? r->head - 1 : r->m - 1;
     r->y[r->head] = value;
     r->y[r->head + r->m] = value;
 }
 
-__attribute__((noipa, aligned(64))) static double ring_eval(const plain_ring* r, double at)
+__attribute__((ALONE, aligned(64))) static double ring_eval(const plain_ring* r, double at)
 {
     const double* y = &r->y[r->head];
     double value = 0, slope = 0;
@@ -64,7 +69,7 @@ typedef struct plain_network {
     double W1[4][TAPS_MAX], b1[4], W2[2][4], b2[2], W3[2], b3, alpha;
 } plain_network;
 
-__attribute__((noipa, aligned(64))) static double network_eval(const plain_network* n)
+__attribute__((ALONE, aligned(64))) static double network_eval(const plain_network* n)
 {
     const double* y = &n->ring.y[n->ring.head];
     double u[4], value = n->b3;
@@ -144,16 +149,16 @@ static crd_coupling_options options(crd_method method, int taps)
 
 // ---- linear ------------------------------------------------------------------------------------
 
-static void linear(bench* b, const char* name, crd_method method, int taps, double limit)
+static void linear(benchmark* b, const char* name, crd_method method, int taps, double limit)
 {
     crd_context* ctx = crd_context_create(NULL);
     crd_coupling_options o = options(method, taps);
     crd_linear l;
     crd_coupling *bare = NULL, *guarded = NULL;
-    bench_must(ctx, crd_linear_make(ctx, &o.design, LATENCY, &l));
-    bench_must(ctx, crd_coupling_create(ctx, &o, &bare));
+    benchmark_must(ctx, crd_linear_make(ctx, &o.design, LATENCY, &l));
+    benchmark_must(ctx, crd_coupling_create(ctx, &o, &bare));
     o.detection = CRD_DETECT_GUARDED;
-    bench_must(ctx, crd_coupling_create(ctx, &o, &guarded));
+    benchmark_must(ctx, crd_coupling_create(ctx, &o, &guarded));
     plain_ring r = {.m = l.m, .a = l.a};
     for (int i = 0; i < l.m; i++) { // what only holds has no second sum
         if (l.A[i] != 0) { r.A = l.A; }
@@ -167,17 +172,17 @@ static void linear(bench* b, const char* name, crd_method method, int taps, doub
     }
     char text[64];
     snprintf(text, sizeof text, "coupling/%s", name);
-    bench_report(b, text, without, "ns", floor, limit, "%.1f ns, ring buffer of %d taps %.1f ns",
-                 without, l.m, floor);
+    benchmark_report(b, text, without, "ns", floor, limit,
+                     "%.1f ns, ring buffer of %d taps %.1f ns", without, l.m, floor);
     snprintf(text, sizeof text, "coupling/%s/detect", name);
-    bench_report(b, text, with, "ns", floor, 0, "%.1f ns with guarded detection", with);
+    benchmark_report(b, text, with, "ns", floor, 0, "%.1f ns with guarded detection", with);
     crd_linear_clear(ctx, &l);
     crd_coupling_destroy(bare);
     crd_coupling_destroy(guarded);
     crd_context_destroy(ctx);
 }
 
-static void linear_case(bench* b)
+static void linear_case(benchmark* b)
 {
     make_samples();
     linear(b, "zoh", CRD_METHOD_ZOH, 0, 2);
@@ -190,18 +195,18 @@ static void linear_case(bench* b)
 
 // ---- network and mixture -----------------------------------------------------------------------
 
-static void network(bench* b, int taps)
+static void network(benchmark* b, int taps)
 {
     crd_context* ctx = crd_context_create(NULL);
     crd_coupling_options o = options(CRD_METHOD_WIENER, taps);
     crd_linear l;
     crd_network n;
     crd_coupling* c = NULL;
-    bench_must(ctx, crd_linear_make(ctx, &o.design, LATENCY, &l));
-    bench_must(ctx, crd_network_morph(ctx, &l, 0.01, &n));
+    benchmark_must(ctx, crd_linear_make(ctx, &o.design, LATENCY, &l));
+    benchmark_must(ctx, crd_network_morph(ctx, &l, 0.01, &n));
     o.algorithm = CRD_ALGORITHM_NETWORK;
     o.network = &n;
-    bench_must(ctx, crd_coupling_create(ctx, &o, &c));
+    benchmark_must(ctx, crd_coupling_create(ctx, &o, &c));
     plain_network p = {.ring = {.m = taps}, .b3 = n.b3, .alpha = n.alpha};
     for (int i = 0; i < 4; i++) {
         for (int j = 0; j < taps; j++) {
@@ -223,29 +228,29 @@ static void network(bench* b, int taps)
     }
     char text[64];
     snprintf(text, sizeof text, "coupling/network%d", taps);
-    bench_report(b, text, value, "ns", floor, 2, "%d-4-2-1: %.1f ns, bare %.1f ns", taps, value,
-                 floor);
+    benchmark_report(b, text, value, "ns", floor, 2, "%d-4-2-1: %.1f ns, bare %.1f ns", taps, value,
+                     floor);
     crd_linear_clear(ctx, &l);
     crd_network_clear(ctx, &n);
     crd_coupling_destroy(c);
     crd_context_destroy(ctx);
 }
 
-static void network_case(bench* b)
+static void network_case(benchmark* b)
 {
     make_samples();
     network(b, 4);
     network(b, 9);
 }
 
-static void auto_case(bench* b)
+static void auto_case(benchmark* b)
 {
     make_samples();
     crd_context* ctx = crd_context_create(NULL);
     crd_coupling_options o = crd_coupling_defaults();
     crd_coupling* c = NULL;
     o.step = step;
-    bench_must(ctx, crd_coupling_create(ctx, &o, &c));
+    benchmark_must(ctx, crd_coupling_create(ctx, &o, &c));
     int64_t at = 0;
     double value = INFINITY;
     time_steps(c, &at, 2000); // until it has learned
@@ -253,8 +258,8 @@ static void auto_case(bench* b)
     for (int i = 0; i < REPEATS; i++) {
         value = fmin(value, time_steps(c, &at, 500));
     }
-    bench_report(b, "coupling/auto", value, "ns", 2000, 1,
-                 "%.0f ns against 2 us, refresh amortised, defaults", value);
+    benchmark_report(b, "coupling/auto", value, "ns", 2000, 1,
+                     "%.0f ns against 2 us, refresh amortised, defaults", value);
     crd_coupling_destroy(c);
     crd_context_destroy(ctx);
 }
@@ -289,7 +294,7 @@ static double time_many(crd_coupling** c, const double* values, double* out, int
     return (double)(crdi_now_ns() - begin) / (TIMES * SIGNALS);
 }
 
-static void bank_of(bench* b, const char* name, crd_method method, int taps)
+static void bank_of(benchmark* b, const char* name, crd_method method, int taps)
 {
     crd_context* ctx = crd_context_create(NULL);
     const crd_coupling_options o = options(method, taps);
@@ -302,10 +307,10 @@ static void bank_of(bench* b, const char* name, crd_method method, int taps)
     for (int i = 0; i < SAMPLES + SIGNALS; i++) {
         values[i] = samples[i % SAMPLES];
     }
-    bench_must(ctx, crd_coupling_bank_create(ctx, &o, SIGNALS, &bank));
-    bench_must(ctx, crd_coupling_create(ctx, &o, &single));
+    benchmark_must(ctx, crd_coupling_bank_create(ctx, &o, SIGNALS, &bank));
+    benchmark_must(ctx, crd_coupling_create(ctx, &o, &single));
     for (int s = 0; s < SIGNALS; s++) {
-        bench_must(ctx, crd_coupling_create(ctx, &o, &many[s]));
+        benchmark_must(ctx, crd_coupling_create(ctx, &o, &many[s]));
     }
     int64_t at = 0, many_at = 0, single_at = 0;
     double value = INFINITY, scalar = INFINITY, alone = INFINITY;
@@ -316,9 +321,9 @@ static void bank_of(bench* b, const char* name, crd_method method, int taps)
     }
     char text[64];
     snprintf(text, sizeof text, "coupling/bank/%s", name);
-    bench_report(b, text, value, "ns", scalar, 0.5,
-                 "%.1f ns per signal of %d; elements %.1f ns, one alone %.1f ns", value, SIGNALS,
-                 scalar, alone);
+    benchmark_report(b, text, value, "ns", scalar, 0.5,
+                     "%.1f ns per signal of %d; elements %.1f ns, one alone %.1f ns", value,
+                     SIGNALS, scalar, alone);
     for (int s = 0; s < SIGNALS; s++) {
         crd_coupling_destroy(many[s]);
     }
@@ -330,7 +335,7 @@ static void bank_of(bench* b, const char* name, crd_method method, int taps)
     free(many);
 }
 
-static void bank_case(bench* b)
+static void bank_case(benchmark* b)
 {
     make_samples();
     bank_of(b, "zoh", CRD_METHOD_ZOH, 0);
@@ -339,8 +344,8 @@ static void bank_case(bench* b)
     bank_of(b, "wiener25", CRD_METHOD_WIENER, 25);
 }
 
-const bench_case bench_coupling_cases[] = {{"coupling/linear", linear_case},
-                                           {"coupling/network", network_case},
-                                           {"coupling/auto", auto_case},
-                                           {"coupling/bank", bank_case},
-                                           {NULL, NULL}};
+const benchmark_case benchmark_coupling_cases[] = {{"coupling/linear", linear_case},
+                                                   {"coupling/network", network_case},
+                                                   {"coupling/auto", auto_case},
+                                                   {"coupling/bank", bank_case},
+                                                   {NULL, NULL}};
