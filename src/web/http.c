@@ -91,8 +91,8 @@ static bool is_ours(const crdi_web* w, struct lws* wsi)
     char host_room[300], origin_room[320];
     const char* host = header(wsi, WSI_TOKEN_HOST, host_room, sizeof host_room);
     const char* origin = header(wsi, WSI_TOKEN_ORIGIN, origin_room, sizeof origin_room);
-    return crdi_web_host_allowed(&w->guard, host) &&
-           crdi_web_origin_allowed(&w->guard, host, origin);
+    return crdi_web_host_allowed(&w->access, host) &&
+           crdi_web_origin_allowed(&w->access, host, origin);
 }
 
 // ---- files -------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@
 crd_status crdi_web_check(crdi_web* w)
 {
     const crdi_web_options* o = &w->opt;
-    crdi_web_guard* g = &w->guard;
+    crdi_web_access* g = &w->access;
     crd_status st = CRD_OK;
     CRD_TRY(crdi_web_address_parse(w->ctx, o->address, &g->bound));
     if (!o->cert != !o->key) {
@@ -85,7 +85,7 @@ static int bound_port(int fd)
 
 static crd_status cannot_listen(crdi_web* w, int error)
 {
-    const crdi_web_address* a = &w->guard.bound;
+    const crdi_web_address* a = &w->access.bound;
     const char* hint = error == EADDRINUSE ? ": another program listens there; without a port a "
                                              "free one is taken"
                        : error == EADDRNOTAVAIL ? ": the address is none of this machine"
@@ -97,7 +97,7 @@ static crd_status cannot_listen(crdi_web* w, int error)
 
 crd_status crdi_web_listen(crdi_web* w)
 {
-    crdi_web_address* a = &w->guard.bound;
+    crdi_web_address* a = &w->access.bound;
     const int fd =
         socket(a->v6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0) { return cannot_listen(w, errno); }
@@ -146,13 +146,13 @@ static void list_addresses(int family, char* out, size_t room)
 static void warn_open(crdi_web* w)
 {
     char where[400];
-    const crdi_web_address* a = &w->guard.bound;
+    const crdi_web_address* a = &w->access.bound;
     list_addresses(a->v6 ? AF_INET6 : AF_INET, where, sizeof where);
     crdi_log(w->ctx, CRD_LOG_WARNING,
              "page: others than this machine reach port %d at %s%s%s: who knows the token can %s",
              a->port, a->any ? "all its addresses (" : "", a->any ? where : a->host,
              a->any ? ")" : "", w->opt.read_only ? "watch the run" : "watch and steer the run");
-    if (!w->guard.tls) {
+    if (!w->access.tls) {
         crdi_log(w->ctx, CRD_LOG_WARNING,
                  "page: without TLS everybody on the way can read the token and all values, and "
                  "change them");
@@ -161,11 +161,11 @@ static void warn_open(crdi_web* w)
 
 void crdi_web_tell(crdi_web* w)
 {
-    const crdi_web_address* a = &w->guard.bound;
-    const bool name = a->any && w->guard.machine[0];
-    const char* host = name ? w->guard.machine : a->host;
+    const crdi_web_address* a = &w->access.bound;
+    const bool name = a->any && w->access.machine[0];
+    const char* host = name ? w->access.machine : a->host;
     snprintf(w->url, sizeof w->url,
              a->v6 && !name ? "%s://[%s]:%d/?token=%s" : "%s://%s:%d/?token=%s",
-             w->guard.tls ? "https" : "http", host, a->port, w->token);
+             w->access.tls ? "https" : "http", host, a->port, w->token);
     if (!a->loopback) { warn_open(w); }
 }

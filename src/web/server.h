@@ -52,7 +52,7 @@ struct crdi_web {
     crdi_live* live;  // borrowed
     crdi_web_options opt;
     crd_arena arena; // of the options
-    crdi_web_guard guard;
+    crdi_web_access access;
     char token[CRDI_WEB_TOKEN_BYTES + 1];
     char url[512];
 

@@ -268,7 +268,7 @@ static crd_status make_context(crdi_web* w)
     log_context = w->ctx;
     last_error[0] = 0;
     struct lws_context_creation_info info = {0};
-    const bool tls = w->guard.tls;
+    const bool tls = w->access.tls;
     info.options = LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_VALIDATE_UTF8 |
                    (tls ? (uint64_t)LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT : 0);
     info.user = w;

@@ -116,7 +116,7 @@ void crdi_stream_row(crdi_stream* s, const crdi_live_row* row);
 void crdi_stream_flush(crdi_stream* s); // sends what is begun; the next rows are the next flush
 const crdi_stream_counts* crdi_stream_get_counts(const crdi_stream* s);
 
-// ---- who may: guard.c --------------------------------------------------------------------------
+// ---- who may: access.c --------------------------------------------------------------------------
 
 enum { CRDI_WEB_PORT = 8421, CRDI_WEB_TOKEN_BYTES = 128 };
 
@@ -134,14 +134,14 @@ crd_status crdi_web_token_check(crd_context* ctx, const char* token, bool loopba
 crd_status crdi_web_token_make(crd_context* ctx, char out[33]); // 128 random bits
 bool crdi_web_token_equal(const char* a, const char* b);        // in a time that depends on a alone
 
-typedef struct crdi_web_guard {
+typedef struct crdi_web_access {
     crdi_web_address bound; // with the port in use
     bool tls;
     char machine[256]; // its own name, "" unknown
-} crdi_web_guard;
+} crdi_web_access;
 
 // A name that leads to us in somebody else's DNS is not ours: pages of others must not reach the
 // run through it. `host` NULL: the request had none.
-bool crdi_web_host_allowed(const crdi_web_guard* g, const char* host);
+bool crdi_web_host_allowed(const crdi_web_access* g, const char* host);
 // `origin` NULL: no browser, or a plain visit.
-bool crdi_web_origin_allowed(const crdi_web_guard* g, const char* host, const char* origin);
+bool crdi_web_origin_allowed(const crdi_web_access* g, const char* host, const char* origin);

@@ -3,9 +3,9 @@
 
 #include "web/web.h"
 
-static crdi_web_guard guard_at(const char* address, bool tls)
+static crdi_web_access access_at(const char* address, bool tls)
 {
-    crdi_web_guard g = {.tls = tls, .machine = "bench7"};
+    crdi_web_access g = {.tls = tls, .machine = "bench7"};
     crd_context* ctx = crd_context_create(NULL);
     check_ok(crdi_web_address_parse(ctx, address, &g.bound));
     crd_context_destroy(ctx);
@@ -58,7 +58,7 @@ static void addresses_are_read(void** state)
 static void a_page_on_this_machine_has_its_own_hosts_only(void** state)
 {
     (void)state;
-    const crdi_web_guard g = guard_at("127.0.0.1:8421", false);
+    const crdi_web_access g = access_at("127.0.0.1:8421", false);
     check(crdi_web_host_allowed(&g, "127.0.0.1:8421"));
     check(crdi_web_host_allowed(&g, "localhost:8421"));
     check(crdi_web_host_allowed(&g, "LocalHost:8421"));
@@ -82,16 +82,16 @@ static void a_page_on_this_machine_has_its_own_hosts_only(void** state)
 static void an_open_page_knows_numbers_and_its_machine(void** state)
 {
     (void)state;
-    const crdi_web_guard any = guard_at("0.0.0.0:80", false);
+    const crdi_web_access any = access_at("0.0.0.0:80", false);
     check(crdi_web_host_allowed(&any, "192.168.1.7"));
     check(crdi_web_host_allowed(&any, "192.168.1.7:80"));
     check(crdi_web_host_allowed(&any, "bench7"));
     check(!crdi_web_host_allowed(&any, "evil.org"));
-    const crdi_web_guard one = guard_at("192.168.1.7:9000", false);
+    const crdi_web_access one = access_at("192.168.1.7:9000", false);
     check(crdi_web_host_allowed(&one, "192.168.1.7:9000"));
     check(!crdi_web_host_allowed(&one, "192.168.1.8:9000"));
     check(!crdi_web_host_allowed(&one, "evil.org:9000"));
-    const crdi_web_guard tls = guard_at("192.168.1.7:443", true); // the certificate knows its names
+    const crdi_web_access tls = access_at("192.168.1.7:443", true); // the certificate knows its names
     check(crdi_web_host_allowed(&tls, "bench.example.org"));
     check(!crdi_web_host_allowed(&tls, "bench.example.org:80"));
 }
@@ -99,7 +99,7 @@ static void an_open_page_knows_numbers_and_its_machine(void** state)
 static void origins_are_the_host_itself(void** state)
 {
     (void)state;
-    crdi_web_guard g = guard_at("127.0.0.1:8421", false);
+    crdi_web_access g = access_at("127.0.0.1:8421", false);
     check(crdi_web_origin_allowed(&g, "localhost:8421", NULL));
     check(crdi_web_origin_allowed(&g, "localhost:8421", "http://localhost:8421"));
     check(!crdi_web_origin_allowed(&g, "localhost:8421", "http://localhost:8422"));

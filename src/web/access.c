@@ -142,7 +142,7 @@ static bool is_numeric(const char* host)
     return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
 }
 
-bool crdi_web_host_allowed(const crdi_web_guard* g, const char* host)
+bool crdi_web_host_allowed(const crdi_web_access* g, const char* host)
 {
     char name[256];
     const char* port_text = NULL;
@@ -161,7 +161,7 @@ bool crdi_web_host_allowed(const crdi_web_guard* g, const char* host)
            (g->machine[0] && strcasecmp(name, g->machine) == 0);
 }
 
-bool crdi_web_origin_allowed(const crdi_web_guard* g, const char* host, const char* origin)
+bool crdi_web_origin_allowed(const crdi_web_access* g, const char* host, const char* origin)
 {
     if (!origin) { return true; }
     const char* scheme = g->tls ? "https://" : "http://";
