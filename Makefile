@@ -11,7 +11,7 @@ compile = cmake --build $(1) -j $(JOBS) $(2) $$([ -t 2 ] || echo -- --quiet)
 label = $(if $(LABEL),-L '$(LABEL)')
 
 .NOTPARALLEL:
-.PHONY: all build demo test test-release test-dev test-tsan test-long test-fuzz bench install clean \
+.PHONY: all build demo test test-release test-dev test-tsan test-long test-fuzz test-fuzz-minute bench install clean \
         tidy format help setup fmus
 
 all: build
@@ -44,10 +44,10 @@ build/venv/ready: tests/tools/requirements.txt cmake/venv.sh | setup
 build/venv-bench/ready: tests/tools/requirements.txt benchmarks/requirements.txt cmake/venv.sh | setup
 	@sh cmake/venv.sh build/venv-bench tests/tools/requirements.txt benchmarks/requirements.txt
 
-test: test-release test-dev test-tsan ## all tests, also under the sanitizers; LABEL=unit chooses
+test: test-release test-dev test-tsan $(if $(filter-out fuzz,$(LABEL)),,test-fuzz-minute) ## all tests, also under the sanitizers; LABEL=unit chooses
 
 test-release: build build/venv/ready
-	@sh cmake/setup.sh test || echo "cardan: without chromium or ngspice, what needs them is not tested" >&2
+	@sh cmake/setup.sh test || echo "cardan: without chromium, ngspice or clang, what needs them is not tested" >&2
 	@sh cmake/ngspice.sh build/ngspice
 	@sh cmake/wltc.sh build/cycles
 	@ctest --test-dir build --output-on-failure -j $(JOBS) -LE 'soak|long' $(label)
@@ -71,11 +71,16 @@ test-tsan: fmus build/venv/ready
 	@ctest --test-dir build/tsan --output-on-failure -j $(JOBS) \
 	    -LE 'soak|long|e2e|golden|peer|serial' $(label)
 
-test-fuzz: ## every fuzz target for FUZZ_SECONDS (default 60)
+fuzzers = $(call configure,fuzz); $(call compile,build/fuzz,--target fuzzers)
+
+# A minute for all fuzz targets together
+test-fuzz-minute: build/build.ninja
+	@if command -v clang >/dev/null; then $(fuzzers) && JOBS=$(JOBS) sh tests/fuzz/run.sh build/fuzz /60; \
+	else echo "cardan: without clang nothing is fuzzed" >&2; fi
+
+test-fuzz: build/build.ninja ## every fuzz target for FUZZ_SECONDS (default 60)
 	@sh cmake/setup.sh fuzz
-	@$(call configure,fuzz)
-	@$(call compile,build/fuzz)
-	@sh tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
+	@$(fuzzers) && JOBS=$(JOBS) sh tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
 
 bench: build build/venv-bench/ready ## benchmarks as ratios; BENCH=master runs those whose name starts so
 	@sh cmake/setup.sh bench || echo "cardan: without ngspice, circuits are not compared with it" >&2
@@ -87,9 +92,9 @@ install: build ## install under PREFIX, below DESTDIR if given
 	@[ -n '$(DESTDIR)' ] || [ "$$(id -u)" -ne 0 ] || ldconfig
 	@echo "installed below $(DESTDIR)$(PREFIX), $$(wc -l <build/install_manifest.txt) files"
 
-tidy: build ## clang-tidy over the sources
+tidy: build ## clang-tidy over the sources, with its static analyser
 	@sh cmake/setup.sh tidy
-	@clang-tidy -p build --quiet $$(git ls-files 'src/*.c' ':!src/fmi/export')
+	@python3 -B tests/house/tidy.py . build
 
 format: ## clang-format over the tree
 	@sh cmake/setup.sh tidy

@@ -16,3 +16,7 @@ if(CARDAN_SANITIZE)
         add_compile_options(-fno-sanitize-recover=undefined)
     endif()
 endif()
+if(CARDAN_FUZZ) # all modules tell libFuzzer where they have been
+    add_compile_options(-fsanitize=fuzzer-no-link)
+    add_link_options(-fsanitize=fuzzer-no-link)
+endif()

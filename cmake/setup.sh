@@ -1,7 +1,7 @@
 #!/bin/sh
 # cmake/setup.sh [GROUP ...]: installs what the build and the tests need from Debian, and says
 # nothing when it is there. Groups add to that: test (a browser for the reports, a peer for the
-# circuits), bench (the same peer), fuzz, tidy.
+# circuits, clang and its tools), bench (the same peer), fuzz, tidy.
 set -eu
 packages="build-essential cmake ninja-build pkg-config groff-base unzip
 python3 python3-venv libpython3-dev
@@ -10,7 +10,7 @@ zlib1g-dev libdeflate-dev libmatio-dev libsodium-dev libwebsockets-dev libsundia
 libsuitesparse-dev"
 for group in "$@"; do
     case $group in
-    test) packages="$packages chromium fonts-dejavu-core ngspice" ;;
+    test) packages="$packages chromium fonts-dejavu-core ngspice clang libclang-rt-dev clang-tidy clang-format" ;;
     bench) packages="$packages ngspice" ;;
     fuzz) packages="$packages clang libclang-rt-dev" ;;
     tidy) packages="$packages clang-tidy clang-format" ;;

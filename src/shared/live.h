@@ -201,9 +201,9 @@ typedef enum crdi_live_action {
     CRDI_LIVE_SET,    ///< `name` = `text`
     CRDI_LIVE_COUPLE, ///< the connection to input `name` gets the element `text`: a name ("eros")
                       ///< or JSON
-    CRDI_LIVE_FAULT, ///< at input `name`
-    CRDI_LIVE_CLEAR, ///< end the fault at input `name`; "" all
-    CRDI_LIVE_MARK,  ///< note `text` in the record
+    CRDI_LIVE_FAULT,  ///< at input `name`
+    CRDI_LIVE_CLEAR,  ///< end the fault at input `name`; "" all
+    CRDI_LIVE_MARK,   ///< note `text` in the record
     /// Everything stops: whoever waits gives up, the run ends as failed, all benches go to their
     /// safe state. At any time, also while benches are conditioned.
     CRDI_LIVE_EMERGENCY,

@@ -399,8 +399,8 @@ static void model_exchange_is_described_in_both_versions(void** state)
     check_int(system("mkdir -p " TEST_BUILD_DIR "/describe/sources"), 0);
     static const char* const two[] = {
         "numberOfEventIndicators=.2.",
-        "<ModelExchange modelIdentifier=.thing. completedIntegratorStepNotNeeded=.true.[^>]*"
-        "providesDirectionalDerivative=.true.>.*</ModelExchange> *<CoSimulation",
+        ("<ModelExchange modelIdentifier=.thing. completedIntegratorStepNotNeeded=.true.[^>]*"
+         "providesDirectionalDerivative=.true.>.*</ModelExchange> *<CoSimulation"),
         "name=.x.[^/]*<Real nominal=.7. reinit=.true. start=.0.",
         "name=.dx.[^/]*<Real derivative=.2./>",
         "<Outputs> *<Unknown index=.2. dependencies=.2./> *</Outputs>",

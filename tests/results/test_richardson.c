@@ -180,8 +180,8 @@ static void differences_that_no_order_explains_give_no_errors(void** state)
     const char* const texts[] = {
         "time,x,y\n0,1,2\n1,1,2\n2,1,2\n",
         "time,x,y\n0,1.1,1\n0.5,0,0\n1,1.1,1\n1.5,0,0\n2,1.1,1\n",
-        "time,x,y\n0,1.3,0.999\n0.25,0,0\n0.5,0,0\n0.75,0,0\n1,1.3,0.999\n1.25,0,0\n1.5,0,0\n"
-        "1.75,0,0\n2,1.3,0.999\n"};
+        ("time,x,y\n0,1.3,0.999\n0.25,0,0\n0.5,0,0\n0.75,0,0\n1,1.3,0.999\n1.25,0,0\n1.5,0,0\n"
+         "1.75,0,0\n2,1.3,0.999\n")};
     crd_richardson* r = NULL;
     check_ok(of_texts(*state, texts, 3, NULL, &r));
     for (int i = 0; i < 2; i++) {
@@ -211,8 +211,8 @@ static void constants_and_rounding_have_no_order(void** state)
     const char* const texts[] = {
         "time,c,z,r\n0,5,0,1\n1,5,0,1.0000000000000007\n2,5,0,1\n",
         "time,c,z,r\n0,5,0,1\n0.5,5,0,1\n1,5,0,1\n1.5,5,0,1\n2,5,0,1\n",
-        "time,c,z,r\n0,5,0,1\n0.25,5,0,1\n0.5,5,0,1\n0.75,5,0,1\n1,5,0,1.0000000000000002\n"
-        "1.25,5,0,1\n1.5,5,0,1\n1.75,5,0,1\n2,5,0,1\n"};
+        ("time,c,z,r\n0,5,0,1\n0.25,5,0,1\n0.5,5,0,1\n0.75,5,0,1\n1,5,0,1.0000000000000002\n"
+         "1.25,5,0,1\n1.5,5,0,1\n1.75,5,0,1\n2,5,0,1\n")};
     for (int count = 2; count <= 3; count++) {
         crd_richardson* r = NULL;
         check_ok(of_texts(*state, texts, count, NULL, &r));

@@ -385,8 +385,8 @@ static void sections_may_come_in_any_order_and_json_is_yaml(void** state)
 static void windows_files_and_directives_are_read(void** state)
 {
     static const char* const texts[] = {
-        "\xef\xbb\xbf"
-        "cardan: 1\r\nunits:\r\n  a: { fmu: a.fmu }\r\n",
+        ("\xef\xbb\xbf"
+         "cardan: 1\r\nunits:\r\n  a: { fmu: a.fmu }\r\n"),
         "%YAML 1.2\n---\ncardan: 1\nunits:\n  a: { fmu: a.fmu }\n...\n",
         "# c\ncardan: 1 # one\n'units':\n    \"a\" : { 'fmu': \"a.fmu\" }",
     };

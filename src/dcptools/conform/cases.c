@@ -4,7 +4,7 @@
 #include "dcptools/conform/conform.h"
 
 // clang-format off
-#define SCRIPT(...) ((const crdi_conform_step[]){__VA_ARGS__, {CRDI_END}})
+#define SCRIPT(...) ((const crdi_conform_step[]){__VA_ARGS__, {.op = CRDI_END}})
 #define GO(to) {.op = CRDI_GO, .state = CRD_DCP_##to}
 #define CONFIG(parts) {.op = CRDI_CONFIG, .without = (parts)}
 #define REQUEST(t) .op = CRDI_ASK, .type = CRD_DCP_##t
