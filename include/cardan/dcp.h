@@ -631,8 +631,8 @@ CRD_API int crd_dcp_net_descriptor(const crd_dcp_net* n);
 /// A local address with the connections that came in there, or the connection to a peer. NULL: all
 /// but control.
 CRD_API void crd_dcp_net_close(crd_dcp_net* n, const crd_dcp_address* at);
-/// A slave's link over it; does crd_dcp_net_set_control. A peer that lets the slave listen at 0.0.0.0
-/// gets the interface of the control address: it cannot open more than is open.
+/// A slave's link over it; does crd_dcp_net_set_control. A peer that lets the slave listen at
+/// 0.0.0.0 gets the interface of the control address: it cannot open more than is open.
 CRD_API crd_dcp_link crd_dcp_net_link(crd_dcp_net* n);
 
 // ---- secured networks --------------------------------------------------------------------------

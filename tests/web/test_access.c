@@ -91,7 +91,8 @@ static void an_open_page_knows_numbers_and_its_machine(void** state)
     check(crdi_web_host_allowed(&one, "192.168.1.7:9000"));
     check(!crdi_web_host_allowed(&one, "192.168.1.8:9000"));
     check(!crdi_web_host_allowed(&one, "evil.org:9000"));
-    const crdi_web_access tls = access_at("192.168.1.7:443", true); // the certificate knows its names
+    const crdi_web_access tls =
+        access_at("192.168.1.7:443", true); // the certificate knows its names
     check(crdi_web_host_allowed(&tls, "bench.example.org"));
     check(!crdi_web_host_allowed(&tls, "bench.example.org:80"));
 }
