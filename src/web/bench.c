@@ -1,4 +1,5 @@
 // Test benches as pages see them: from a board to what happened to the bench, and that as JSON.
+#include "web/fields.h"
 #include "web/web.h"
 
 #include <math.h>
@@ -129,6 +130,9 @@ const char* crdi_web_margin(const crdi_board_quantity* q, double* distance, doub
 
 // ---- as JSON -----------------------------------------------------------------------------------
 
+#define QUANTITY(member) CRDI_WEB_FIELD(crdi_board_quantity, member)
+#define BOARD(member) CRDI_WEB_FIELD(crdi_board_state, member)
+
 static void put_times(crdi_json_writer* w, const char* name, const double* times, int count,
                       double zero)
 {
@@ -141,18 +145,17 @@ static void put_times(crdi_json_writer* w, const char* name, const double* times
 
 static void put_limits(crdi_json_writer* w, const crdi_board_state* b)
 {
+    static const crdi_web_field fields[] = {
+        QUANTITY(name), QUANTITY(unit),     QUANTITY(min), QUANTITY(max),
+        QUANTITY(set),  QUANTITY(measured), {0},
+    };
     crdi_json_begin_list(w, "limits");
     for (int i = 0; i < b->quantity_count && i < CRDI_BOARD_QUANTITIES; i++) {
         const crdi_board_quantity* q = &b->quantities[i];
         double distance, percent;
         const char* side = crdi_web_margin(q, &distance, &percent);
         crdi_json_begin_object(w, NULL);
-        crdi_json_put_text(w, "name", q->name);
-        crdi_json_put_text(w, "unit", q->unit);
-        crdi_json_put_number(w, "min", q->min);
-        crdi_json_put_number(w, "max", q->max);
-        crdi_json_put_number(w, "set", q->set);
-        crdi_json_put_number(w, "measured", q->measured);
+        crdi_web_put_fields(w, q, fields);
         crdi_json_put_number(w, "margin", percent);
         crdi_json_put_number(w, "distance", distance);
         crdi_json_put_text(w, "side", side);
@@ -165,6 +168,13 @@ static void put_limits(crdi_json_writer* w, const crdi_board_state* b)
 static void put_standby(crdi_json_writer* w, const crdi_board_state* b)
 {
     static const char* const sources[] = {"bench", "model", "coming"};
+    static const crdi_web_field fields[] = {
+        BOARD(weight),
+        BOARD(takeovers),
+        BOARD(returns),
+        CRDI_WEB_FIELD_AS(crdi_board_state, standby, "text", CRDI_WEB_CHARS),
+        {0},
+    };
     const bool known = b->source >= CRDI_BOARD_BENCH && b->source <= CRDI_BOARD_COMING;
     if (!b->has_standby) {
         crdi_json_put_null(w, "standby");
@@ -172,10 +182,7 @@ static void put_standby(crdi_json_writer* w, const crdi_board_state* b)
     }
     crdi_json_begin_object(w, "standby");
     crdi_json_put_text(w, "source", known ? sources[b->source] : "");
-    crdi_json_put_number(w, "weight", b->weight);
-    crdi_json_put_integer(w, "takeovers", b->takeovers);
-    crdi_json_put_integer(w, "returns", b->returns);
-    crdi_json_put_text(w, "text", b->standby);
+    crdi_web_put_fields(w, b, fields);
     crdi_json_end(w);
 }
 
@@ -202,32 +209,37 @@ static void put_story(crdi_json_writer* w, const crdi_board_state* b)
 
 void crdi_web_bench(crd_text* t, const char* unit, const crdi_board_state* b)
 {
-    crdi_json_writer writer, *w = &writer;
-    crdi_json_writer_init(w, t, CRDI_JSON_COMPACT);
-    crdi_json_begin_object(w, NULL);
-    crdi_json_put_text(w, "unit", unit);
-    crdi_json_put_number(w, "now", b->now);
-    crdi_json_put_integer(w, "state", b->state);
-    crdi_json_put_text(w, "state_name", crd_dcp_state_name(b->state));
-    crdi_json_put_bool(w, "extension", b->extension);
-    crdi_json_put_integer(w, "phase", b->extension ? b->phase : -1);
-    crdi_json_put_text(w, "phase_name", b->extension ? crd_dcp_bench_phase_name(b->phase) : "");
-    crdi_json_put_integer(w, "reason", b->extension ? b->reason : 0);
-    crdi_json_put_text(w, "reason_name",
-                       b->extension && b->reason ? crd_dcp_bench_reason_name(b->reason) : "");
-    crdi_json_put_bool(w, "lost", b->lost);
-    crdi_json_put_number(w, "heard", b->heard);
-    crdi_json_put_integer(w, "clamps", b->clamps);
-    crdi_json_put_integer(w, "refused", b->refused);
-    crdi_json_put_integer(w, "gap", b->gap);
-    crdi_json_put_number(w, "round_trip", b->round_trip);
-    crdi_json_put_number(w, "round_trip_max", b->round_trip_max);
-    crdi_json_put_text(w, "missing", b->missing);
-    crdi_json_put_text(w, "progress", b->progress);
-    crdi_json_put_text(w, "why", b->why);
-    crdi_json_put_text(w, "stopping", b->stopping);
-    put_limits(w, b);
-    put_standby(w, b);
-    put_story(w, b);
-    crdi_json_end(w);
+    static const crdi_web_field link[] = {
+        BOARD(lost), BOARD(heard), BOARD(clamps), BOARD(refused), {0},
+    };
+    static const crdi_web_field texts[] = {
+        BOARD(round_trip),
+        BOARD(round_trip_max),
+        BOARD(missing),
+        BOARD(progress),
+        BOARD(why),
+        BOARD(stopping),
+        {0},
+    };
+    const bool known = b->extension;
+    crdi_json_writer w;
+    crdi_json_writer_init(&w, t, CRDI_JSON_COMPACT);
+    crdi_json_begin_object(&w, NULL);
+    crdi_json_put_text(&w, "unit", unit);
+    crdi_json_put_number(&w, "now", b->now);
+    crdi_json_put_integer(&w, "state", b->state);
+    crdi_json_put_text(&w, "state_name", crd_dcp_state_name(b->state));
+    crdi_json_put_bool(&w, "extension", known);
+    crdi_json_put_integer(&w, "phase", known ? b->phase : -1);
+    crdi_json_put_text(&w, "phase_name", known ? crd_dcp_bench_phase_name(b->phase) : "");
+    crdi_json_put_integer(&w, "reason", known ? b->reason : 0);
+    crdi_json_put_text(&w, "reason_name",
+                       known && b->reason ? crd_dcp_bench_reason_name(b->reason) : "");
+    crdi_web_put_fields(&w, b, link);
+    crdi_json_put_integer(&w, "gap", b->gap);
+    crdi_web_put_fields(&w, b, texts);
+    put_limits(&w, b);
+    put_standby(&w, b);
+    put_story(&w, b);
+    crdi_json_end(&w);
 }

@@ -13,14 +13,6 @@ typedef struct verb {
     crd_status (*fill)(crd_arena* a, const crdi_json* m, crdi_web_request* out);
 } verb;
 
-static const crdi_json* member(const crdi_json* object, const char* key)
-{
-    for (const crdi_json* m = object->first; m; m = m->next) {
-        if (strcmp(m->key, key) == 0) { return m; }
-    }
-    return NULL;
-}
-
 static const char* kind_name(const crdi_json* v)
 {
     static const char* const names[] = {
@@ -38,36 +30,10 @@ static crd_status wrong(crd_arena* a, const char* key, const crdi_json* v, const
 
 static crd_status text_of(crd_arena* a, const crdi_json* m, const char* key, const char** out)
 {
-    const crdi_json* v = member(m, key);
+    const crdi_json* v = crdi_json_member(m, key);
     if (!v || v->kind != CRDI_JSON_TEXT) { return wrong(a, key, v, "a text"); }
     *out = v->text;
     return CRD_OK;
-}
-
-// What was read as a tree, as text again: it is handed on to whoever reads elements.
-static void write_json(crd_text* t, const crdi_json* v)
-{
-    if (v->kind == CRDI_JSON_NULL) {
-        crdi_text_put(t, "null", 4);
-    } else if (v->kind == CRDI_JSON_BOOL) {
-        crdi_text_add(t, "%s", v->truth ? "true" : "false");
-    } else if (v->kind == CRDI_JSON_NUMBER) {
-        crdi_text_put(t, v->text, strlen(v->text));
-    } else if (v->kind == CRDI_JSON_TEXT) {
-        crdi_text_json(t, v->text);
-    } else {
-        const bool object = v->kind == CRDI_JSON_OBJECT;
-        crdi_text_put(t, object ? "{" : "[", 1);
-        for (const crdi_json* m = v->first; m; m = m->next) {
-            if (m != v->first) { crdi_text_put(t, ",", 1); }
-            if (object) {
-                crdi_text_json(t, m->key);
-                crdi_text_put(t, ":", 1);
-            }
-            write_json(t, m);
-        }
-        crdi_text_put(t, object ? "}" : "]", 1);
-    }
 }
 
 static crd_status fill_nothing(crd_arena* a, const crdi_json* m, crdi_web_request* out)
@@ -78,7 +44,7 @@ static crd_status fill_nothing(crd_arena* a, const crdi_json* m, crdi_web_reques
 
 static crd_status fill_watch(crd_arena* a, const crdi_json* m, crdi_web_request* out)
 {
-    const crdi_json* list = member(m, "signals");
+    const crdi_json* list = crdi_json_member(m, "signals");
     if (!list || list->kind != CRDI_JSON_LIST) {
         return wrong(a, "signals", list, "a list of names");
     }
@@ -97,7 +63,7 @@ static crd_status fill_watch(crd_arena* a, const crdi_json* m, crdi_web_request*
 
 static crd_status fill_step(crd_arena* a, const crdi_json* m, crdi_web_request* out)
 {
-    const crdi_json* v = member(m, "count");
+    const crdi_json* v = crdi_json_member(m, "count");
     out->command.count = 1;
     if (!v) { return CRD_OK; }
     if (v->kind != CRDI_JSON_NUMBER || v->number != floor(v->number) || v->number < 1 ||
@@ -115,7 +81,7 @@ static crd_status fill_set(crd_arena* a, const crdi_json* m, crdi_web_request* o
 {
     const crd_status st = text_of(a, m, "name", &out->command.name);
     if (st < 0) { return st; }
-    const crdi_json* v = member(m, "value");
+    const crdi_json* v = crdi_json_member(m, "value");
     if (v && (v->kind == CRDI_JSON_TEXT || v->kind == CRDI_JSON_NUMBER)) {
         out->command.text = v->text;
     } else if (v && v->kind == CRDI_JSON_BOOL) {
@@ -130,7 +96,7 @@ static crd_status fill_couple(crd_arena* a, const crdi_json* m, crdi_web_request
 {
     const crd_status st = text_of(a, m, "to", &out->command.name);
     if (st < 0) { return st; }
-    const crdi_json* v = member(m, "element");
+    const crdi_json* v = crdi_json_member(m, "element");
     if (v && v->kind == CRDI_JSON_TEXT) {
         out->command.text = v->text;
         return CRD_OK;
@@ -138,9 +104,11 @@ static crd_status fill_couple(crd_arena* a, const crdi_json* m, crdi_web_request
     if (!v || v->kind != CRDI_JSON_OBJECT) {
         return wrong(a, "element", v, "the name of an algorithm or an object");
     }
-    crd_text t;
+    crd_text t; // what was read as a tree, as text again, for whoever reads elements
     crd_text_init(&t, a->ctx);
-    write_json(&t, v);
+    crdi_json_writer w;
+    crdi_json_writer_init(&w, &t, CRDI_JSON_COMPACT);
+    crdi_json_put_tree(&w, NULL, v);
     out->command.text = t.failed ? NULL : crdi_arena_text(a, t.data, t.length);
     crd_text_clear(&t);
     return out->command.text ? CRD_OK : CRD_E_MEMORY;
@@ -148,7 +116,7 @@ static crd_status fill_couple(crd_arena* a, const crdi_json* m, crdi_web_request
 
 static crd_status number_of(crd_arena* a, const crdi_json* m, const char* key, double* out)
 {
-    const crdi_json* v = member(m, key);
+    const crdi_json* v = crdi_json_member(m, key);
     if (!v || v->kind == CRDI_JSON_NULL) { return CRD_OK; }
     if (v->kind != CRDI_JSON_NUMBER) { return wrong(a, key, v, "a number"); }
     *out = v->number;
@@ -244,7 +212,7 @@ static crd_status check_members(crd_arena* a, const crdi_json* root, const verb*
 
 static crd_status read_id(crd_arena* a, const crdi_json* root, crdi_web_request* out)
 {
-    const crdi_json* id = member(root, "id");
+    const crdi_json* id = crdi_json_member(root, "id");
     if (!id || id->kind != CRDI_JSON_NUMBER || id->number != floor(id->number) ||
         fabs(id->number) > 9007199254740992.0) {
         return wrong(a, "id", id, "a whole number up to 2^53");

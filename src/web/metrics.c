@@ -1,4 +1,5 @@
 // The state of a run in Prometheus' text format 0.0.4.
+#include "web/fields.h"
 #include "web/web.h"
 
 #include <math.h>
@@ -115,133 +116,66 @@ static void put_pace(crd_text* t, const crd_pace_report* p)
            (double)p->clock_steps);
 }
 
+// NaN is left out; `only` says which other things have no such number.
 typedef struct column {
     const char *name, *type, *help;
-    double (*get)(const void* state);
+    crdi_web_field of;
+    bool (*only)(const void* state); // NULL: all
 } column;
 
-static double unit_steps(const void* u)
+static bool is_remote(const void* unit)
 {
-    return (double)((const crdi_live_unit_state*)u)->steps;
+    return ((const crdi_live_unit_state*)unit)->has_link;
 }
 
-static double unit_last(const void* u)
+static bool is_coupled(const void* link)
 {
-    return (double)((const crdi_live_unit_state*)u)->ns_last / 1e9;
+    return ((const crdi_live_link_state*)link)->k >= 0;
 }
 
-static double unit_worst(const void* u)
-{
-    return (double)((const crdi_live_unit_state*)u)->ns_worst / 1e9;
-}
-
-static double unit_late(const void* u)
-{
-    return (double)((const crdi_live_unit_state*)u)->late;
-}
-
-static double unit_failed(const void* u)
-{
-    return ((const crdi_live_unit_state*)u)->failed;
-}
-
-static const crd_link_stats* network(const void* u)
-{
-    const crdi_live_unit_state* s = u;
-    return s->has_link ? &s->link : NULL;
-}
-
-static double unit_in(const void* u)
-{
-    const crd_link_stats* l = network(u);
-    return l ? (double)l->in : NAN;
-}
-
-static double unit_lost(const void* u)
-{
-    const crd_link_stats* l = network(u);
-    return l ? (double)l->lost : NAN;
-}
-
-static double unit_age(const void* u)
-{
-    const crd_link_stats* l = network(u);
-    return l ? l->age : NAN;
-}
-
-static double unit_round_trip(const void* u)
-{
-    const crd_link_stats* l = network(u);
-    return l ? l->round_trip : NAN;
-}
+#define UNIT(member) CRDI_WEB_FIELD(crdi_live_unit_state, member)
+#define UNIT_SECONDS(member) CRDI_WEB_FIELD_AS(crdi_live_unit_state, member, "", CRDI_WEB_SECONDS)
+#define LINK(member) CRDI_WEB_FIELD(crdi_live_link_state, member)
+#define LINK_FAULT CRDI_WEB_FIELD_AS(crdi_live_link_state, fault, "", CRDI_WEB_FAULT)
+#define BOND(member) CRDI_WEB_FIELD(crdi_live_bond_state, member)
 
 static const column unit_columns[] = {
-    {"cardan_unit_steps_total", "counter", "Steps of a unit.", unit_steps},
-    {"cardan_unit_step_seconds", "gauge", "Time that the last step took.", unit_last},
-    {"cardan_unit_step_worst_seconds", "gauge", "Time that the longest step took.", unit_worst},
-    {"cardan_unit_late_total", "counter", "Cycles that went on without the unit.", unit_late},
-    {"cardan_unit_failed", "gauge", "1 if the unit has failed.", unit_failed},
-    {"cardan_unit_messages_total", "counter", "Messages with data from a remote unit.", unit_in},
-    {"cardan_unit_messages_lost_total", "counter", "Messages that never came.", unit_lost},
-    {"cardan_unit_data_age_seconds", "gauge", "Age of a remote unit's data when used.", unit_age},
-    {"cardan_unit_round_trip_seconds", "gauge", "Round trip of requests.", unit_round_trip},
+    {"cardan_unit_steps_total", "counter", "Steps of a unit.", UNIT(steps), NULL},
+    {"cardan_unit_step_seconds", "gauge", "Time that the last step took.", UNIT_SECONDS(ns_last),
+     NULL},
+    {"cardan_unit_step_worst_seconds", "gauge", "Time that the longest step took.",
+     UNIT_SECONDS(ns_worst), NULL},
+    {"cardan_unit_late_total", "counter", "Cycles that went on without the unit.", UNIT(late),
+     NULL},
+    {"cardan_unit_failed", "gauge", "1 if the unit has failed.", UNIT(failed), NULL},
+    {"cardan_unit_messages_total", "counter", "Messages with data from a remote unit.",
+     UNIT(link.in), is_remote},
+    {"cardan_unit_messages_lost_total", "counter", "Messages that never came.", UNIT(link.lost),
+     is_remote},
+    {"cardan_unit_data_age_seconds", "gauge", "Age of a remote unit's data when used.",
+     UNIT(link.age), is_remote},
+    {"cardan_unit_round_trip_seconds", "gauge", "Round trip of requests.", UNIT(link.round_trip),
+     is_remote},
 };
-
-static double link_age(const void* l)
-{
-    return ((const crdi_live_link_state*)l)->age;
-}
-
-static double link_defect(const void* l)
-{
-    return ((const crdi_live_link_state*)l)->defect;
-}
-
-static double link_relative(const void* l)
-{
-    return ((const crdi_live_link_state*)l)->relative;
-}
-
-static double link_k(const void* l)
-{
-    const int k = ((const crdi_live_link_state*)l)->k;
-    return k < 0 ? NAN : (double)k;
-}
-
-static double link_lost(const void* l)
-{
-    const crdi_live_link_state* s = l;
-    return s->k < 0 ? NAN : (double)s->lost;
-}
-
-static double link_fault(const void* l)
-{
-    return ((const crdi_live_link_state*)l)->fault != CRDI_FAULT_NONE;
-}
 
 static const column link_columns[] = {
-    {"cardan_link_age_seconds", "gauge", "Age of the sample in use.", link_age},
-    {"cardan_link_defect", "gauge", "Defect of the last step, in the input's unit.", link_defect},
+    {"cardan_link_age_seconds", "gauge", "Age of the sample in use.", LINK(age), NULL},
+    {"cardan_link_defect", "gauge", "Defect of the last step, in the input's unit.", LINK(defect),
+     NULL},
     {"cardan_link_defect_relative", "gauge", "RMS defect over the run against its scale.",
-     link_relative},
-    {"cardan_link_latency_steps", "gauge", "Latency of the coupling in macro steps.", link_k},
-    {"cardan_link_lost_total", "counter", "Samples of the coupling that were lost.", link_lost},
-    {"cardan_link_fault", "gauge", "1 while a fault is injected.", link_fault},
+     LINK(relative), NULL},
+    {"cardan_link_latency_steps", "gauge", "Latency of the coupling in macro steps.", LINK(k),
+     is_coupled},
+    {"cardan_link_lost_total", "counter", "Samples of the coupling that were lost.", LINK(lost),
+     is_coupled},
+    {"cardan_link_fault", "gauge", "1 while a fault is injected.", LINK_FAULT, NULL},
 };
 
-static double bond_residual(const void* b)
-{
-    return ((const crdi_live_bond_state*)b)->residual;
-}
-
-static double bond_energy(const void* b)
-{
-    return ((const crdi_live_bond_state*)b)->energy;
-}
-
 static const column bond_columns[] = {
-    {"cardan_bond_residual_watts", "gauge", "Power that coupling adds, last step.", bond_residual},
-    {"cardan_bond_residual_joules", "gauge", "Energy that coupling added so far.", bond_energy},
+    {"cardan_bond_residual_watts", "gauge", "Power that coupling adds, last step.", BOND(residual),
+     NULL},
+    {"cardan_bond_residual_joules", "gauge", "Energy that coupling added so far.", BOND(energy),
+     NULL},
 };
 
 typedef enum table { UNITS, LINKS, BONDS } table;
@@ -266,8 +200,9 @@ static void put_table(crd_text* t, const crdi_live_info* info, table which, cons
     for (size_t k = 0; k < columns; k++) {
         bool any = false;
         for (int i = 0; i < count; i++) {
-            const double x = c[k].get((const char*)states + (size_t)i * size);
-            if (isnan(x)) { continue; }
+            const void* state = (const char*)states + (size_t)i * size;
+            const double x = crdi_web_field_number(state, &c[k].of);
+            if (isnan(x) || (c[k].only && !c[k].only(state))) { continue; }
             if (!any) { family(t, c[k].name, c[k].type, c[k].help); }
             any = true;
             crdi_text_put(t, c[k].name, strlen(c[k].name));

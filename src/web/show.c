@@ -1,129 +1,66 @@
 // What pages are told, as JSON.
+#include "web/fields.h"
 #include "web/web.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "cardan/coupling.h"
 #include "cardan/results.h"
 
-static crdi_json_writer begin_message(crd_text* t, const char* is)
+static void begin_message(crdi_json_writer* w, crd_text* t, const char* is)
 {
-    crdi_json_writer w;
-    crdi_json_writer_init(&w, t, CRDI_JSON_COMPACT);
-    crdi_json_begin_object(&w, NULL);
-    crdi_json_put_text(&w, "is", is);
-    return w;
-}
-
-static void put_seconds(crdi_json_writer* w, const char* key, int64_t ns)
-{
-    crdi_json_put_number(w, key, (double)ns / 1e9);
+    crdi_json_writer_init(w, t, CRDI_JSON_COMPACT);
+    crdi_json_begin_object(w, NULL);
+    crdi_json_put_text(w, "is", is);
 }
 
 // ---- hello -------------------------------------------------------------------------------------
 
-static const char* type_name(crd_type type)
-{
-    switch (type) {
-    case CRD_FLOAT64:
-    case CRD_FLOAT32:
-        return "real";
-    case CRD_BOOLEAN:
-        return "boolean";
-    default:
-        return "integer";
-    }
-}
+#define INFO(member) CRDI_WEB_FIELD(crdi_live_info, member)
+#define UNIT(member) CRDI_WEB_FIELD(crdi_live_unit, member)
+#define SIGNAL(member) CRDI_WEB_FIELD(crdi_live_signal, member)
+#define SETTING(member) CRDI_WEB_FIELD(crdi_live_setting, member)
+#define LINK(member) CRDI_WEB_FIELD(crdi_live_link, member)
+#define BOND(member) CRDI_WEB_FIELD(crdi_live_bond, member)
 
-static void put_units(crdi_json_writer* w, const crdi_live_info* info)
-{
-    crdi_json_begin_list(w, "units");
-    for (int i = 0; i < info->unit_count; i++) {
-        const crdi_live_unit* u = &info->units[i];
-        crdi_json_begin_object(w, NULL);
-        crdi_json_put_text(w, "name", u->name);
-        crdi_json_put_text(w, "kind", u->kind);
-        crdi_json_put_bool(w, "remote", u->remote);
-        crdi_json_put_bool(w, "real", u->real);
-        crdi_json_put_number(w, "step", u->step);
-        crdi_json_put_number(w, "budget", u->budget);
-        crdi_json_end(w);
-    }
-    crdi_json_end(w);
-}
+static const crdi_web_field name_fields[] = {INFO(title), INFO(file), INFO(results), {0}};
+static const crdi_web_field run_fields[] = {
+    INFO(start), INFO(stop), INFO(step), INFO(factor), {0},
+};
+static const crdi_web_field unit_fields[] = {
+    UNIT(name), UNIT(kind), UNIT(remote), UNIT(real), UNIT(step), UNIT(budget), {0},
+};
+static const crdi_web_field signal_fields[] = {
+    SIGNAL(name),
+    SIGNAL(unit),
+    SIGNAL(description),
+    SIGNAL(owner),
+    CRDI_WEB_FIELD_AS(crdi_live_signal, type, "type", CRDI_WEB_TYPE),
+    {0},
+};
+static const crdi_web_field setting_fields[] = {
+    SETTING(name),
+    SETTING(unit),
+    SETTING(description),
+    SETTING(owner),
+    CRDI_WEB_FIELD_AS(crdi_live_setting, type, "type", CRDI_WEB_TYPE),
+    SETTING(start),
+    SETTING(min),
+    SETTING(max),
+    SETTING(input),
+    {0},
+};
+static const crdi_web_field link_fields[] = {
+    LINK(from),      LINK(to),          LINK(unit), LINK(from_unit), LINK(to_unit), LINK(coupling),
+    LINK(can_fault), LINK(from_signal), {0},
+};
+static const crdi_web_field bond_fields[] = {BOND(name), BOND(action), BOND(flow), {0}};
 
-static void put_signals(crdi_json_writer* w, const crdi_live_info* info)
+static void put_words(crdi_json_writer* w)
 {
-    crdi_json_begin_list(w, "signals");
-    for (int i = 0; i < info->signal_count; i++) {
-        const crdi_live_signal* s = &info->signals[i];
-        crdi_json_begin_object(w, NULL);
-        crdi_json_put_text(w, "name", s->name);
-        crdi_json_put_text(w, "unit", s->unit);
-        crdi_json_put_text(w, "description", s->description);
-        crdi_json_put_integer(w, "owner", s->owner);
-        crdi_json_put_text(w, "type", type_name(s->type));
-        crdi_json_end(w);
-    }
-    crdi_json_end(w);
-    crdi_json_put_integer(w, "signals_left_out", info->signals_left_out);
-}
-
-static void put_settings(crdi_json_writer* w, const crdi_live_info* info)
-{
-    crdi_json_begin_list(w, "settings");
-    for (int i = 0; i < info->setting_count; i++) {
-        const crdi_live_setting* s = &info->settings[i];
-        crdi_json_begin_object(w, NULL);
-        crdi_json_put_text(w, "name", s->name);
-        crdi_json_put_text(w, "unit", s->unit);
-        crdi_json_put_text(w, "description", s->description);
-        crdi_json_put_integer(w, "owner", s->owner);
-        crdi_json_put_text(w, "type", type_name(s->type));
-        crdi_json_put_number(w, "start", s->start);
-        crdi_json_put_number(w, "min", s->min);
-        crdi_json_put_number(w, "max", s->max);
-        crdi_json_put_bool(w, "input", s->input);
-        crdi_json_end(w);
-    }
-    crdi_json_end(w);
-}
-
-static void put_links(crdi_json_writer* w, const crdi_live_info* info)
-{
-    crdi_json_begin_list(w, "links");
-    for (int i = 0; i < info->link_count; i++) {
-        const crdi_live_link* l = &info->links[i];
-        crdi_json_begin_object(w, NULL);
-        crdi_json_put_text(w, "from", l->from);
-        crdi_json_put_text(w, "to", l->to);
-        crdi_json_put_text(w, "unit", l->unit);
-        crdi_json_put_integer(w, "from_unit", l->from_unit);
-        crdi_json_put_integer(w, "to_unit", l->to_unit);
-        crdi_json_put_integer(w, "coupling", l->coupling);
-        crdi_json_put_bool(w, "can_fault", l->can_fault);
-        crdi_json_put_integer(w, "from_signal", l->from_signal);
-        crdi_json_end(w);
-    }
-    crdi_json_end(w);
-}
-
-static void put_words(crdi_json_writer* w, const crdi_live_info* info)
-{
-    crdi_json_begin_list(w, "bonds");
-    for (int i = 0; i < info->bond_count; i++) {
-        crdi_json_begin_object(w, NULL);
-        crdi_json_put_text(w, "name", info->bonds[i].name);
-        crdi_json_put_text(w, "action", info->bonds[i].action);
-        crdi_json_put_text(w, "flow", info->bonds[i].flow);
-        crdi_json_end(w);
-    }
-    crdi_json_end(w);
     crdi_json_begin_list(w, "algorithms");
-    const char* const* names = crd_element_algorithms();
-    for (int i = 0; names[i]; i++) {
-        crdi_json_put_text(w, NULL, names[i]);
+    for (const char* const* name = crd_element_algorithms(); *name; name++) {
+        crdi_json_put_text(w, NULL, *name);
     }
     crdi_json_end(w);
     crdi_json_begin_list(w, "faults");
@@ -135,22 +72,25 @@ static void put_words(crdi_json_writer* w, const crdi_live_info* info)
 
 void crdi_web_hello(crd_text* t, const crdi_live_info* info, bool read_only)
 {
-    crdi_json_writer message = begin_message(t, "hello"), *w = &message;
-    crdi_json_put_text(w, "version", crd_version());
-    crdi_json_put_text(w, "title", info->title);
-    crdi_json_put_text(w, "file", info->file);
-    crdi_json_put_text(w, "results", info->results);
-    crdi_json_put_number(w, "start", info->start);
-    crdi_json_put_number(w, "stop", info->stop);
-    crdi_json_put_number(w, "step", info->step);
-    crdi_json_put_number(w, "factor", info->factor);
-    crdi_json_put_bool(w, "read_only", read_only || info->read_only);
-    put_units(w, info);
-    put_signals(w, info);
-    put_settings(w, info);
-    put_links(w, info);
-    put_words(w, info);
-    crdi_json_end(w);
+    crdi_json_writer w;
+    begin_message(&w, t, "hello");
+    crdi_json_put_text(&w, "version", crd_version());
+    crdi_web_put_fields(&w, info, name_fields);
+    crdi_web_put_fields(&w, info, run_fields);
+    crdi_json_put_bool(&w, "read_only", read_only || info->read_only);
+    crdi_web_put_objects(&w, "units", info->units, sizeof *info->units, info->unit_count,
+                         unit_fields);
+    crdi_web_put_objects(&w, "signals", info->signals, sizeof *info->signals, info->signal_count,
+                         signal_fields);
+    crdi_json_put_integer(&w, "signals_left_out", info->signals_left_out);
+    crdi_web_put_objects(&w, "settings", info->settings, sizeof *info->settings,
+                         info->setting_count, setting_fields);
+    crdi_web_put_objects(&w, "links", info->links, sizeof *info->links, info->link_count,
+                         link_fields);
+    crdi_web_put_objects(&w, "bonds", info->bonds, sizeof *info->bonds, info->bond_count,
+                         bond_fields);
+    put_words(&w);
+    crdi_json_end(&w);
 }
 
 // ---- before there is more to say ---------------------------------------------------------------
@@ -158,16 +98,15 @@ void crdi_web_hello(crd_text* t, const crdi_live_info* info, bool read_only)
 void crdi_web_wait(crd_text* t, const crdi_live_info* info, const crdi_live_outcome* o,
                    bool read_only)
 {
-    crdi_json_writer message = begin_message(t, "wait"), *w = &message;
-    crdi_json_put_text(w, "version", crd_version());
-    crdi_json_put_text(w, "title", info->title);
-    crdi_json_put_text(w, "file", info->file);
-    crdi_json_put_text(w, "results", info->results);
-    crdi_json_put_bool(w, "read_only", read_only || info->read_only);
-    crdi_json_put_text(w, "state", crdi_web_state_name(o->state));
-    crdi_json_put_text(w, "end", crdi_web_end_name(o->end));
-    crdi_json_put_text(w, "message", o->message);
-    crdi_json_end(w);
+    crdi_json_writer w;
+    begin_message(&w, t, "wait");
+    crdi_json_put_text(&w, "version", crd_version());
+    crdi_web_put_fields(&w, info, name_fields);
+    crdi_json_put_bool(&w, "read_only", read_only || info->read_only);
+    crdi_json_put_text(&w, "state", crdi_web_state_name(o->state));
+    crdi_json_put_text(&w, "end", crdi_web_end_name(o->end));
+    crdi_json_put_text(&w, "message", o->message);
+    crdi_json_end(&w);
 }
 
 // ---- status ------------------------------------------------------------------------------------
@@ -182,14 +121,14 @@ const char* crdi_web_state_name(crdi_live_state state)
     return names[state];
 }
 
-const char* crdi_web_end_name(crd_end how)
+const char* crdi_web_end_name(crd_end end)
 {
     static const char* const names[] = {
         [CRD_END_NONE] = "none",     [CRD_END_STOP_TIME] = "stop time",
         [CRD_END_UNIT] = "unit",     [CRD_END_INTERRUPTED] = "interrupted",
         [CRD_END_FAILED] = "failed", [CRD_END_OVERRUN] = "overrun",
     };
-    return names[how];
+    return names[end];
 }
 
 static void put_quantiles(crdi_json_writer* w, const char* name, const crd_histogram* h)
@@ -198,7 +137,7 @@ static void put_quantiles(crdi_json_writer* w, const char* name, const crd_histo
     crdi_json_put_number(w, "p50", crdi_histogram_claim(h, 0.5));
     crdi_json_put_number(w, "p99", crdi_histogram_claim(h, 0.99));
     crdi_json_put_number(w, "p9999", crdi_histogram_claim(h, 0.9999));
-    put_seconds(w, "max", h->max);
+    crdi_json_put_number(w, "max", (double)h->max / 1e9);
     crdi_json_end(w);
 }
 
@@ -221,167 +160,168 @@ static void put_buckets(crdi_json_writer* w, const char* name, const crd_histogr
     crdi_json_end(w);
 }
 
-static void put_kept(crdi_json_writer* w, const crd_pace_report* p)
+#define PACE(member) CRDI_WEB_FIELD(crd_pace_report, member)
+#define OVERRUN(member) CRDI_WEB_FIELD(crd_overrun_info, member)
+
+static void put_overruns(crdi_json_writer* w, const crd_pace_report* p)
 {
     enum { SHOWN = 20 };
-    crdi_json_begin_list(w, "kept");
+    static const crdi_web_field fields[] = {
+        OVERRUN(cycle),
+        OVERRUN(time),
+        CRDI_WEB_FIELD_AS(crd_overrun_info, late_ns, "late", CRDI_WEB_SECONDS),
+        CRDI_WEB_FIELD_AS(crd_overrun_info, busy_ns, "busy", CRDI_WEB_SECONDS),
+        OVERRUN(unit),
+        {0},
+    };
     const int first = p->kept_count > SHOWN ? p->kept_count - SHOWN : 0;
-    for (int i = first; i < p->kept_count; i++) {
-        const crd_overrun_info* o = &p->kept[i];
-        crdi_json_begin_object(w, NULL);
-        crdi_json_put_integer(w, "cycle", o->cycle);
-        crdi_json_put_number(w, "time", o->time);
-        put_seconds(w, "late", o->late_ns);
-        put_seconds(w, "busy", o->busy_ns);
-        crdi_json_put_integer(w, "unit", o->unit);
-        crdi_json_end(w);
-    }
-    crdi_json_end(w);
+    crdi_web_put_objects(w, "kept", p->kept + first, sizeof *p->kept, p->kept_count - first,
+                         fields);
 }
 
 static void put_pace(crdi_json_writer* w, const crd_pace_report* p)
 {
+    static const crdi_web_field grid[] = {
+        PACE(on),
+        PACE(factor),
+        PACE(period),
+        PACE(cycles),
+        PACE(overruns),
+        PACE(burst),
+        PACE(burst_time),
+        PACE(skipped),
+        CRDI_WEB_FIELD_AS(crd_pace_report, moved_ns, "moved", CRDI_WEB_SECONDS),
+        CRDI_WEB_FIELD_AS(crd_pace_report, paused_ns, "paused", CRDI_WEB_SECONDS),
+        {0},
+    };
+    static const crdi_web_field thread[] = {
+        PACE(fifo), PACE(locked), PACE(pinned), PACE(priority), PACE(cpu), {0},
+    };
+    static const crdi_web_field system[] = {
+        PACE(minor_faults), PACE(major_faults), PACE(voluntary),
+        PACE(involuntary),  PACE(clock_steps),  {0},
+    };
     crdi_json_begin_object(w, "pace");
-    crdi_json_put_bool(w, "on", p->on);
-    crdi_json_put_number(w, "factor", p->factor);
-    crdi_json_put_number(w, "period", p->period);
-    crdi_json_put_integer(w, "cycles", p->cycles);
-    crdi_json_put_integer(w, "overruns", p->overruns);
-    crdi_json_put_integer(w, "burst", p->burst);
-    crdi_json_put_number(w, "burst_time", p->burst_time);
-    crdi_json_put_integer(w, "skipped", p->skipped);
-    put_seconds(w, "moved", p->moved_ns);
-    put_seconds(w, "paused", p->paused_ns);
+    crdi_web_put_fields(w, p, grid);
     put_quantiles(w, "lateness", &p->lateness);
     put_quantiles(w, "busy", &p->busy);
     crdi_json_begin_object(w, "histogram");
     put_buckets(w, "lateness", &p->lateness);
     put_buckets(w, "busy", &p->busy);
     crdi_json_end(w);
-    crdi_json_put_bool(w, "fifo", p->fifo);
-    crdi_json_put_bool(w, "locked", p->locked);
-    crdi_json_put_bool(w, "pinned", p->pinned);
-    crdi_json_put_integer(w, "priority", p->priority);
-    crdi_json_put_integer(w, "cpu", p->cpu);
+    crdi_web_put_fields(w, p, thread);
     crdi_json_begin_list(w, "notes");
     for (int i = 0; i < p->note_count; i++) {
         crdi_json_put_text(w, NULL, p->notes[i]);
     }
     crdi_json_end(w);
-    put_kept(w, p);
-    crdi_json_put_integer(w, "minor_faults", p->minor_faults);
-    crdi_json_put_integer(w, "major_faults", p->major_faults);
-    crdi_json_put_integer(w, "voluntary", p->voluntary);
-    crdi_json_put_integer(w, "involuntary", p->involuntary);
-    crdi_json_put_integer(w, "clock_steps", p->clock_steps);
+    put_overruns(w, p);
+    crdi_web_put_fields(w, p, system);
     crdi_json_end(w);
 }
 
-static void put_link_stats(crdi_json_writer* w, const crd_link_stats* l)
-{
-    crdi_json_begin_object(w, "link");
-    crdi_json_put_text(w, "state", l->state_name);
-    crdi_json_put_integer(w, "in", l->in);
-    crdi_json_put_integer(w, "out", l->out);
-    crdi_json_put_integer(w, "lost", l->lost);
-    crdi_json_put_integer(w, "duplicates", l->duplicates);
-    crdi_json_put_integer(w, "reordered", l->reordered);
-    crdi_json_put_integer(w, "bad", l->bad);
-    crdi_json_put_integer(w, "late", l->late);
-    crdi_json_put_number(w, "age", l->age);
-    crdi_json_put_number(w, "age_mean", l->age_mean);
-    crdi_json_put_number(w, "age_max", l->age_max);
-    crdi_json_put_number(w, "round_trip", l->round_trip);
-    crdi_json_end(w);
-}
+#define STATS(member) CRDI_WEB_FIELD(crd_link_stats, member)
+#define UNIT_STATE(member) CRDI_WEB_FIELD(crdi_live_unit_state, member)
+#define LINK_STATE(member) CRDI_WEB_FIELD(crdi_live_link_state, member)
+#define BOND_STATE(member) CRDI_WEB_FIELD(crdi_live_bond_state, member)
 
-static void put_unit_state(crdi_json_writer* w, const crdi_live_unit_state* u)
-{
-    crdi_json_put_integer(w, "steps", u->steps);
-    put_seconds(w, "last", u->ns_last);
-    put_seconds(w, "worst", u->ns_worst);
-    crdi_json_put_integer(w, "late", u->late);
-    crdi_json_put_bool(w, "is_late", u->is_late);
-    crdi_json_put_bool(w, "failed", u->failed);
-    if (u->has_link) {
-        put_link_stats(w, &u->link);
-    } else {
-        crdi_json_put_null(w, "link");
-    }
-}
+static const crdi_web_field stats_fields[] = {
+    CRDI_WEB_FIELD_AS(crd_link_stats, state_name, "state", CRDI_WEB_TEXT),
+    STATS(in),
+    STATS(out),
+    STATS(lost),
+    STATS(duplicates),
+    STATS(reordered),
+    STATS(bad),
+    STATS(late),
+    STATS(age),
+    STATS(age_mean),
+    STATS(age_max),
+    STATS(round_trip),
+    {0},
+};
+static const crdi_web_field unit_state_fields[] = {
+    UNIT_STATE(steps),
+    CRDI_WEB_FIELD_AS(crdi_live_unit_state, ns_last, "last", CRDI_WEB_SECONDS),
+    CRDI_WEB_FIELD_AS(crdi_live_unit_state, ns_worst, "worst", CRDI_WEB_SECONDS),
+    UNIT_STATE(late),
+    UNIT_STATE(is_late),
+    UNIT_STATE(failed),
+    {0},
+};
+static const crdi_web_field link_state_fields[] = {
+    LINK_STATE(value),
+    LINK_STATE(defect),
+    LINK_STATE(scale),
+    LINK_STATE(relative),
+    LINK_STATE(age),
+    LINK_STATE(k),
+    LINK_STATE(error),
+    LINK_STATE(sent),
+    LINK_STATE(lost),
+    LINK_STATE(late),
+    LINK_STATE(duplicates),
+    LINK_STATE(jumps),
+    LINK_STATE(active),
+    LINK_STATE(algorithm),
+    CRDI_WEB_FIELD_AS(crdi_live_link_state, fault, "fault", CRDI_WEB_FAULT),
+    LINK_STATE(fault_left),
+    {0},
+};
+static const crdi_web_field bond_state_fields[] = {
+    BOND_STATE(power), BOND_STATE(residual), BOND_STATE(energy),
+    BOND_STATE(work),  BOND_STATE(relative), {0},
+};
 
-static void put_link_state(crdi_json_writer* w, const crdi_live_link_state* l)
-{
-    crdi_json_put_number(w, "value", l->value);
-    crdi_json_put_number(w, "defect", l->defect);
-    crdi_json_put_number(w, "scale", l->scale);
-    crdi_json_put_number(w, "relative", l->relative);
-    crdi_json_put_number(w, "age", l->age);
-    crdi_json_put_integer(w, "k", l->k);
-    crdi_json_put_number(w, "error", l->error);
-    crdi_json_put_integer(w, "sent", l->sent);
-    crdi_json_put_integer(w, "lost", l->lost);
-    crdi_json_put_integer(w, "late", l->late);
-    crdi_json_put_integer(w, "duplicates", l->duplicates);
-    crdi_json_put_integer(w, "jumps", l->jumps);
-    crdi_json_put_integer(w, "active", l->active);
-    crdi_json_put_text(w, "algorithm", l->algorithm);
-    crdi_json_put_text(w, "fault",
-                       l->fault == CRDI_FAULT_NONE ? "none"
-                                                   : crdi_fault_name((crdi_fault_kind)l->fault));
-    crdi_json_put_number(w, "fault_left", l->fault_left);
-}
-
-static void put_states(crdi_json_writer* w, const crdi_live_status* s, const crdi_live_info* info)
+static void put_unit_states(crdi_json_writer* w, const crdi_live_unit_state* units, int count)
 {
     crdi_json_begin_list(w, "units");
-    for (int i = 0; i < info->unit_count; i++) {
+    for (int i = 0; i < count; i++) {
         crdi_json_begin_object(w, NULL);
-        put_unit_state(w, &s->units[i]);
-        crdi_json_end(w);
-    }
-    crdi_json_end(w);
-    crdi_json_begin_list(w, "links");
-    for (int i = 0; i < info->link_count; i++) {
-        crdi_json_begin_object(w, NULL);
-        put_link_state(w, &s->links[i]);
-        crdi_json_end(w);
-    }
-    crdi_json_end(w);
-    crdi_json_begin_list(w, "bonds");
-    for (int i = 0; i < info->bond_count; i++) {
-        const crdi_live_bond_state* b = &s->bonds[i];
-        crdi_json_begin_object(w, NULL);
-        crdi_json_put_number(w, "power", b->power);
-        crdi_json_put_number(w, "residual", b->residual);
-        crdi_json_put_number(w, "energy", b->energy);
-        crdi_json_put_number(w, "work", b->work);
-        crdi_json_put_number(w, "relative", b->relative);
+        crdi_web_put_fields(w, &units[i], unit_state_fields);
+        if (units[i].has_link) {
+            crdi_json_begin_object(w, "link");
+            crdi_web_put_fields(w, &units[i].link, stats_fields);
+            crdi_json_end(w);
+        } else {
+            crdi_json_put_null(w, "link");
+        }
         crdi_json_end(w);
     }
     crdi_json_end(w);
 }
+
+#define STATUS(member) CRDI_WEB_FIELD(crdi_live_status, member)
 
 void crdi_web_status(crd_text* t, const crdi_live_status* s, const crdi_live_info* info,
                      int64_t lost_rows, int readers)
 {
-    crdi_json_writer message = begin_message(t, "status"), *w = &message;
-    crdi_json_put_integer(w, "number", s->number);
-    crdi_json_put_text(w, "state", crdi_web_state_name(s->state));
-    crdi_json_put_text(w, "end", crdi_web_end_name(s->end));
-    crdi_json_put_text(w, "message", s->message);
-    crdi_json_put_number(w, "time", s->time);
-    crdi_json_put_number(w, "h", s->h);
-    crdi_json_put_integer(w, "cycles", s->cycles);
-    put_seconds(w, "elapsed", s->elapsed_ns);
-    crdi_json_put_number(w, "speed", s->speed);
-    crdi_json_put_integer(w, "rows", s->rows);
-    crdi_json_put_integer(w, "lost_rows", lost_rows);
-    crdi_json_put_integer(w, "warnings", s->warnings);
-    crdi_json_put_integer(w, "readers", readers);
-    put_pace(w, &s->pace);
-    put_states(w, s, info);
-    crdi_json_end(w);
+    static const crdi_web_field progress[] = {
+        STATUS(message),
+        STATUS(time),
+        STATUS(h),
+        STATUS(cycles),
+        CRDI_WEB_FIELD_AS(crdi_live_status, elapsed_ns, "elapsed", CRDI_WEB_SECONDS),
+        STATUS(speed),
+        STATUS(rows),
+        {0},
+    };
+    crdi_json_writer w;
+    begin_message(&w, t, "status");
+    crdi_json_put_integer(&w, "number", s->number);
+    crdi_json_put_text(&w, "state", crdi_web_state_name(s->state));
+    crdi_json_put_text(&w, "end", crdi_web_end_name(s->end));
+    crdi_web_put_fields(&w, s, progress);
+    crdi_json_put_integer(&w, "lost_rows", lost_rows);
+    crdi_json_put_integer(&w, "warnings", s->warnings);
+    crdi_json_put_integer(&w, "readers", readers);
+    put_pace(&w, &s->pace);
+    put_unit_states(&w, s->units, info->unit_count);
+    crdi_web_put_objects(&w, "links", s->links, sizeof *s->links, info->link_count,
+                         link_state_fields);
+    crdi_web_put_objects(&w, "bonds", s->bonds, sizeof *s->bonds, info->bond_count,
+                         bond_state_fields);
+    crdi_json_end(&w);
 }
 
 // ---- events and replies ------------------------------------------------------------------------
@@ -394,19 +334,21 @@ void crdi_web_event(crd_text* t, const crdi_live_event* e)
         [CRD_EVENT_ERROR] = "error",     [CRD_EVENT_MARK] = "mark",
     };
     const bool known = e->kind >= 0 && e->kind < CRD_EVENT_KIND_COUNT;
-    crdi_json_writer message = begin_message(t, "event"), *w = &message;
-    crdi_json_put_integer(w, "number", e->number);
-    crdi_json_put_number(w, "time", e->time);
-    crdi_json_put_text(w, "kind", known ? kinds[e->kind] : "mark");
-    crdi_json_put_text(w, "text", e->text);
-    crdi_json_end(w);
+    crdi_json_writer w;
+    begin_message(&w, t, "event");
+    crdi_json_put_integer(&w, "number", e->number);
+    crdi_json_put_number(&w, "time", e->time);
+    crdi_json_put_text(&w, "kind", known ? kinds[e->kind] : "mark");
+    crdi_json_put_text(&w, "text", e->text);
+    crdi_json_end(&w);
 }
 
 void crdi_web_reply(crd_text* t, const crdi_web_request* r, const char* error)
 {
-    crdi_json_writer message = begin_message(t, "reply"), *w = &message;
-    crdi_json_put_number(w, "id", r->has_id ? r->id : NAN);
-    crdi_json_put_bool(w, "ok", !error);
-    if (error) { crdi_json_put_text(w, "error", error); }
-    crdi_json_end(w);
+    crdi_json_writer w;
+    begin_message(&w, t, "reply");
+    crdi_json_put_number(&w, "id", r->has_id ? r->id : (double)NAN);
+    crdi_json_put_bool(&w, "ok", !error);
+    if (error) { crdi_json_put_text(&w, "error", error); }
+    crdi_json_end(&w);
 }
