@@ -113,7 +113,7 @@ static crd_status add_design(crd_link_trial* t, const crd_link* l, const crd_des
     crd_status st = CRD_OK;
     crd_link_candidate* c = add_candidate(t, l, task->goal.dT, name);
     if (only >= 0 && only != t->count - 1) { return CRD_OK; }
-    const size_t most = (size_t)(l->k_high - l->k_low + 1);
+    const size_t most = (size_t)l->k_high - (size_t)l->k_low + 1;
     crd_linear* given = crdi_arena_new(&t->arena, most, sizeof *given);
     c->designs = crdi_arena_new(&t->arena, most, sizeof *c->designs);
     if (!given || !c->designs) { return CRD_E_MEMORY; }

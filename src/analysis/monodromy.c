@@ -48,7 +48,7 @@ static crd_status check_network(crd_context* ctx, const crd_plant* w, double dT,
 
 static crd_status allocate_sampled(crd_arena* arena, sampled* s)
 {
-    const size_t all = (size_t)(s->n + 2 * s->in), in = (size_t)s->in, size = (size_t)s->size;
+    const size_t all = (size_t)s->n + 2 * (size_t)s->in, in = (size_t)s->in, size = (size_t)s->size;
     s->phi = crdi_arena_new(arena, 3 * all * all, sizeof(double)); // and its workspace
     s->u0 = crdi_arena_new(arena, in * size, sizeof(double));
     s->u1 = crdi_arena_new(arena, in * size, sizeof(double));

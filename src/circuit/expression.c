@@ -552,6 +552,7 @@ enum { BACK = 256 }; // how far repetitions are looked for
 static int32_t repeated_constant(const crd_expression* e, double k)
 {
     for (int i = e->count > BACK ? e->count - BACK : 0; i < e->count; i++) {
+        // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): the bits, -0 is not 0
         if (memcmp(&e->steps[i].k, &k, sizeof k) == 0) { return i; }
     }
     return -1;

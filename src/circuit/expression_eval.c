@@ -102,6 +102,7 @@ static double sign(double x)
     return x > 0 ? 1 : x < 0 ? -1 : 0;
 }
 
+// NOLINTNEXTLINE(readability-function-size): two lines for each operator
 double crdi_op_value(const crdi_step* s, double a, double b, double c, const double* table)
 {
     switch ((crdi_op)s->op) {

@@ -84,7 +84,7 @@ static crd_status find_needs(study* s)
         if (st < 0) { return st; }
     }
     const int elements = s->o->elements.count ? s->o->elements.count : 3;
-    s->needs = crdi_arena_new(&s->arena, (size_t)(elements * count), sizeof *s->needs);
+    s->needs = crdi_arena_new(&s->arena, (size_t)elements * (size_t)count, sizeof *s->needs);
     if (!s->needs) { return CRD_E_MEMORY; }
     for (int i = 0; i < elements; i++) {
         const char* text = s->o->elements.count ? s->o->elements.items[i] : usual[i];

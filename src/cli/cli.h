@@ -173,8 +173,8 @@ void crdi_print_zsh(FILE* f);
 // ---- output.c
 // "cardan: warning: text" in one write; the progress line makes room for it.
 void crdi_message(crdi_cli* cli, crd_level level, const char* text);
-void crdi_log_line(void* cli, crd_level level, const char* text); // crd_log_sink
-void crdi_drop_warnings(crdi_cli* cli);                           // those that were collected
+void crdi_log_line(void* user, crd_level level, const char* text); // crd_log_sink
+void crdi_drop_warnings(crdi_cli* cli);                            // those that were collected
 void crdi_write_all(int fd, const char* text, size_t length);
 // The line at the bottom of a terminal, and its end.
 void crdi_progress_line(crdi_cli* cli, const char* format, ...) CRD_PRINTF(2, 3);

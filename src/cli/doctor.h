@@ -156,9 +156,9 @@ typedef struct crdi_facts {
 
 void crdi_facts_init(crdi_facts* f); // nothing is known
 // Everything that files say. `root` is put before every path: "" for this machine.
-void crdi_doctor_look(const char* root, const crdi_wish* w, crdi_facts* out);
+void crdi_doctor_look(const char* root, const crdi_wish* w, crdi_facts* f);
 // What only system calls say, about this process on this machine.
-void crdi_doctor_ask(const crdi_wish* w, crdi_facts* out);
+void crdi_doctor_ask(const crdi_wish* w, crdi_facts* f);
 
 // doctor_files.c: reading below a root without trusting what is there. Paths are formats.
 typedef enum crdi_got { CRDI_GOT, CRDI_MISSING, CRDI_DENIED } crdi_got;
@@ -330,7 +330,7 @@ void crdi_diagnoses_init(crdi_diagnoses* r, crd_context* ctx, crdi_profile profi
 void crdi_diagnoses_clear(crdi_diagnoses* r);
 // A new diagnosis, NULL when out of memory.
 crdi_diagnosis* crdi_diagnose(crdi_diagnoses* r, const char* id, const char* subject,
-                              crdi_finding f, const char* found, ...) CRD_PRINTF(5, 6);
+                              crdi_finding f, const char* format, ...) CRD_PRINTF(5, 6);
 // What a judge has found: sets the state, too.
 void crdi_diagnosis_found(crdi_diagnosis* x, crdi_finding f, const char* format, ...)
     CRD_PRINTF(3, 4);

@@ -93,7 +93,7 @@ static crd_status bode_figure(crdi_reproduction* r, const char* id, const char* 
     crd_status st = CRD_OK;
     const int columns = 1 + 2 * count;
     double* omega = crdi_arena_new(&r->arena, BODE_POINTS, sizeof *omega);
-    double* values = crdi_arena_new(&r->arena, (size_t)(BODE_POINTS * columns), sizeof *values);
+    double* values = crdi_arena_new(&r->arena, BODE_POINTS * (size_t)columns, sizeof *values);
     crd_bode_point* points = crdi_arena_new(&r->arena, BODE_POINTS, sizeof *points);
     const char** heads = crdi_arena_new(&r->arena, (size_t)columns, sizeof *heads);
     if (!omega || !values || !points || !heads) { return CRD_E_MEMORY; }

@@ -409,7 +409,7 @@ fail:
 // A_p (p_P - p_T) (1 - 2 kappa) / (1 - 2 kappa + 2 kappa^2) = F0.
 static crd_status equilibrium(crdi_reproduction* r)
 {
-    const double F0 = (200 / 2 + 250 + 100) * 9.81 * 2; // moment of the weights over the lever
+    const double F0 = (200 / 2.0 + 250 + 100) * 9.81 * 2; // moment of the weights over the lever
     const double part = F0 / (65e-4 * (7.6e6 - 1e5)), b = 1 - part;
     const double kappa = (sqrt(b * b + 2 * part * b) - b) / (2 * part);
     return crdi_claim_row(

@@ -216,7 +216,7 @@ typedef struct crdi_mdf_recording {
     const crdi_mdf_attachment* attachments; // as base.info.attachments
 } crdi_mdf_recording;
 
-crd_status crdi_mdf_cursor_open(crd_recording* r, int group, const int* signals, int count,
+crd_status crdi_mdf_cursor_open(crd_recording* base, int group, const int* signals, int count,
                                 crd_cursor** out);
 crd_status crdi_mdf_cursor_next(crd_cursor* c, crd_block* out);
 void crdi_mdf_cursor_close(crd_cursor* c);

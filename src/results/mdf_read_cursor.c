@@ -332,7 +332,7 @@ static crd_status check_times(mdf_cursor* c, int64_t* n)
             crdi_log(r->base.ctx, CRD_LOG_WARNING,
                      "%s: record %lld: its time %g cannot be; the file is unfinished, and the rest "
                      "is left out",
-                     r->file.path, (long long)(c->row + i), t[i]);
+                     r->file.path, (long long)c->row + i, t[i]);
             c->rows = c->row + i;
             *n = i;
             return CRD_OK;
@@ -341,7 +341,7 @@ static crd_status check_times(mdf_cursor* c, int64_t* n)
                              isfinite(t[i]) ? "record %lld of the group: time goes back to %.17g, "
                                               "expected ascending times"
                                             : "record %lld of the group: time %g is not finite",
-                             (long long)(c->row + i), t[i]);
+                             (long long)c->row + i, t[i]);
     }
     return CRD_OK;
 }

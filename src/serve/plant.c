@@ -30,7 +30,7 @@ static crd_status add_structural(crdi_serve* s, int unit)
     }
     if (count == 0) { return CRD_OK; }
     crd_setting* list =
-        crdi_arena_new(&s->live, (size_t)(p->parameter_count + count), sizeof *list);
+        crdi_arena_new(&s->live, (size_t)p->parameter_count + (size_t)count, sizeof *list);
     if (!list) { return CRD_E_MEMORY; }
     int n = p->parameter_count;
     if (n) { memcpy(list, p->parameters, (size_t)n * sizeof *list); }

@@ -66,7 +66,7 @@ typedef struct crdi_reproduce_options {
 } crdi_reproduce_options;
 
 /// CRD_E_NOT_FOUND: no such paper, with the nearest name. `opt` may be NULL.
-crd_status crdi_reproduce_with(crd_context* ctx, const char* paper,
+crd_status crdi_reproduce_with(crd_context* ctx, const char* name,
                                const crdi_reproduce_options* opt, crdi_reproduction** out);
-crd_status crdi_reproduce(crd_context* ctx, const char* paper, crdi_reproduction** out);
+crd_status crdi_reproduce(crd_context* ctx, const char* name, crdi_reproduction** out);
 void crdi_reproduction_destroy(crdi_reproduction* r);

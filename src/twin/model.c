@@ -251,9 +251,9 @@ void crdi_twin_predict_mean(crd_twin* w)
 crd_status crdi_twin_noise(crd_twin* w)
 {
     const int most = 2 * w->n + 1;
-    w->noise_g = crdi_arena_new(&w->arena, (size_t)(w->n * most), sizeof *w->noise_g);
+    w->noise_g = crdi_arena_new(&w->arena, (size_t)w->n * (size_t)most, sizeof *w->noise_g);
     w->noise_q = crdi_arena_new(&w->arena, (size_t)most, sizeof *w->noise_q);
-    double* columns = crdi_arena_new(&w->arena, (size_t)(w->n * most), sizeof *columns);
+    double* columns = crdi_arena_new(&w->arena, (size_t)w->n * (size_t)most, sizeof *columns);
     if (!w->noise_g || !w->noise_q || !columns) { return CRD_E_MEMORY; }
     int count = 0;
     for (int i = 0; i < w->p && w->spec.state_noise > 0; i++) {

@@ -194,7 +194,7 @@ crd_status crd_twin_place(crd_context* ctx, const crd_netlist* n, const crd_twin
                           int* count)
 {
     place p = {.ctx = ctx, .n = n, .data = data, .spec = *spec, .arena = arena};
-    const size_t most = (size_t)(spec->sensor_count + wanted + 1);
+    const size_t most = (size_t)spec->sensor_count + (size_t)wanted + 1;
     *count = 0;
     if (!(sd > 0)) {
         return crdi_fail(ctx, CRD_E_RANGE, "twin: sd = %g of a new sensor, expected > 0", sd);

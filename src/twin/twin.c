@@ -624,7 +624,8 @@ crd_twin_sensor_state crd_twin_sensor_now(const crd_twin* w, int sensor)
 double crd_twin_nees(const crd_twin* w, const double* truth)
 {
     const int p = w->p, n = w->n;
-    double* full = crdi_new_array(w->ctx, (size_t)(n * n + p * p + 2 * p), sizeof *full);
+    double* full =
+        crdi_new_array(w->ctx, (size_t)n * (size_t)n + (size_t)p * (size_t)(p + 2), sizeof *full);
     int32_t* pivots = crdi_new_array(w->ctx, (size_t)p, sizeof *pivots);
     double sum = (double)NAN;
     int at;

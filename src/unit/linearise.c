@@ -336,7 +336,7 @@ static crd_status by_differences(job* j)
         const size_t size = variable_of(j, p->variable)->size;
         largest = size > largest ? size : largest;
     }
-    const size_t n = (size_t)(l->states + l->outputs);
+    const size_t n = (size_t)l->states + (size_t)l->outputs;
     j->x = crdi_arena_new(&j->arena, (size_t)l->states, sizeof *j->x);
     j->plus = crdi_arena_new(&j->arena, n, sizeof *j->plus);
     j->minus = crdi_arena_new(&j->arena, n, sizeof *j->minus);

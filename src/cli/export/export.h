@@ -24,13 +24,13 @@ typedef struct crdi_export_options {
     crdi_list params;
 } crdi_export_options;
 
-crd_status crdi_export_coupling(crdi_cli* cli, const crdi_export_options* o, const char* element,
+crd_status crdi_export_coupling(crdi_cli* cli, const crdi_export_options* o, const char* subject,
                                 crdi_result* out);
-crd_status crdi_export_dcp(crdi_cli* cli, const crdi_export_options* o, const char* description,
+crd_status crdi_export_dcp(crdi_cli* cli, const crdi_export_options* o, const char* subject,
                            crdi_result* out);
-crd_status crdi_export_circuit(crdi_cli* cli, const crdi_export_options* o, const char* netlist,
+crd_status crdi_export_circuit(crdi_cli* cli, const crdi_export_options* o, const char* subject,
                                crdi_result* out);
-crd_status crdi_export_twin(crdi_cli* cli, const crdi_export_options* o, const char* description,
+crd_status crdi_export_twin(crdi_cli* cli, const crdi_export_options* o, const char* subject,
                             crdi_result* out);
 
 // Archives with the sources and binaries of FMUs, embedded by the build.

@@ -360,7 +360,7 @@ static course want_refusal(crdi_conform_player* p, uint8_t type, uint16_t code, 
 static course sweep_requests(crdi_conform_player* p)
 {
     int count = 0;
-    for (uint8_t type = 1; type < CRD_DCP_RSP_ACK; type++) {
+    for (uint8_t type = 1; type < (uint8_t)CRD_DCP_RSP_ACK; type++) {
         if (!crdi_dcp_is_request(type)) { continue; }
         const bool supported = crdi_conform_supports(p, type);
         const bool allowed = supported && crd_dcp_allowed(p->state, type, p->mode);
@@ -378,7 +378,7 @@ static course sweep_requests(crdi_conform_player* p)
 static course sweep_lengths(crdi_conform_player* p)
 {
     int count = 0;
-    for (uint8_t type = 1; type < CRD_DCP_RSP_ACK; type++) {
+    for (uint8_t type = 1; type < (uint8_t)CRD_DCP_RSP_ACK; type++) {
         if (!crdi_dcp_is_request(type)) { continue; }
         const bool shortest = type == CRD_DCP_CFG_CLEAR || type == CRD_DCP_INF_STATE ||
                               type == CRD_DCP_INF_ERROR; // shorter ones are dropped

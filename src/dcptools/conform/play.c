@@ -295,7 +295,7 @@ static bool send_and_wait(crdi_conform_player* p, const crd_dcp_pdu* q, int long
     size_t n = crd_dcp_encode(q, p->out, sizeof p->out);
     if (n == 0 || n + 16 > sizeof p->out) { return crdi_conform_fail(p, "too long to be sent"); }
     if (longer > 0) { memset(p->out + n, 0, (size_t)longer); }
-    n = (size_t)((int)n + longer);
+    n += (size_t)longer; // or shorter
     send_out(p, q->seq, n);
     // Slaves may close the connection behind STC_deregister.
     const double until = crd_dcp_net_now(p->net) + p->opt->timeout;
@@ -475,7 +475,7 @@ bool crdi_conform_data(crdi_conform_player* p, uint8_t type, uint16_t id, uint16
     const double until = crd_dcp_net_now(p->net) + p->opt->timeout;
     size_t n = crd_dcp_encode(&q, p->out, sizeof p->out - 1);
     p->out[n] = 0;
-    n = (size_t)((int)n + longer);
+    n += (size_t)longer; // or shorter
     if (!crdi_dcp_query_connect(p->net, &to, until, p->opt->cancelled, p->opt->user) ||
         !crd_dcp_net_send(p->net, &to, p->out, n)) {
         if (p->state >= CRD_DCP_STOPPING) { return true; } // streams may be closed by then

@@ -234,7 +234,8 @@ static inline int fmu_set_log(fmu* f, bool on, const char* const* categories, si
     unsigned mask = on ? (n ? FMU_LOG_STATUS : ~0u) : FMU_LOG_STATUS;
     for (size_t i = 0; on && i < n; i++) {
         unsigned k = 0;
-        while (k <= FMU_LOG_ALL && (!categories[i] || strcmp(categories[i], fmu_categories[k]))) {
+        while (k <= FMU_LOG_ALL &&
+               (!categories[i] || strcmp(categories[i], fmu_categories[k]) != 0)) {
             k++;
         }
         if (k > FMU_LOG_ALL) {

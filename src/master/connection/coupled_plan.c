@@ -267,8 +267,7 @@ static crd_status offer_signals(crdi_plan* plan, crdi_coupled* c, const char* un
     crd_status st = CRD_OK;
     enum { OWN = 4, ACTIVE = 3 };
     if (!c->of->spec->coupling->record) { return CRD_OK; }
-    c->signals =
-        crdi_arena_new(plan->arena, (size_t)(OWN + c->estimator_count), sizeof *c->signals);
+    c->signals = crdi_arena_new(plan->arena, OWN + (size_t)c->estimator_count, sizeof *c->signals);
     crd_label* labels = crdi_arena_new(plan->arena, ACTIVE, sizeof *labels);
     if (!c->signals || !labels) { return CRD_E_MEMORY; }
     labels[0] = (crd_label){CRD_ACTIVE_ALGORITHM, c->estimators[0].label};

@@ -214,7 +214,7 @@ static crd_status connect_one(crdi_plan* plan, const crd_connection_spec* c)
     const end from = r.from, to = r.to;
     const int n = from.element < 0 ? (int)from.variable->size : 1;
     crdi_connection* list = crdi_grow(plan->ctx, plan->connections, &plan->connection_capacity,
-                                      (size_t)(plan->connection_count + n), sizeof *list);
+                                      (size_t)plan->connection_count + (size_t)n, sizeof *list);
     if (!list) { return CRD_E_MEMORY; }
     plan->connections = list;
     const bool curve = crd_type_kind(from.variable->type) == CRD_REAL &&

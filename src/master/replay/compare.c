@@ -46,6 +46,7 @@ static void compare(const course* a, const course* b, double slack, double end, 
         }
         if (k == b->count) { break; }
         if (b->time[k] > a->time[i] + slack) { continue; }
+        // NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): the bits
         const bool same = memcmp(&a->value[i], &b->value[k], sizeof(double)) == 0;
         const double e = same ? 0 : fabs(b->value[k] - a->value[i]);
         d->compared++;

@@ -170,7 +170,8 @@ static crd_status build_edges(start* s, int** first_out, int** edge_out, size_t*
         const int need = is_input(s, node) ? s->link_first[node + 1] - s->link_first[node]
                          : p->in           ? p->in->count
                                            : 0;
-        int* grown = crdi_grow(m->ctx, edge, capacity, (size_t)(count + need + 1), sizeof *edge);
+        int* grown =
+            crdi_grow(m->ctx, edge, capacity, (size_t)count + (size_t)need + 1, sizeof *edge);
         if (!grown) { return CRD_E_MEMORY; }
         *edge_out = edge = grown;
         if (is_input(s, node)) {

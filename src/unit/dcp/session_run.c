@@ -306,7 +306,7 @@ static void sum_up(crdi_session* s)
             crdi_log(s->ctx, CRD_LOG_WARNING,
                      "unit '%s': of %lld data PDUs that came, %lld were old or repeated and %lld "
                      "wrong; %lld did not come",
-                     u->base.name, (long long)(t.data_in + t.data_old + t.data_bad),
+                     u->base.name, (long long)t.data_in + t.data_old + t.data_bad,
                      (long long)t.data_old, (long long)t.data_bad,
                      (long long)(gone > 0 ? gone : 0));
         }
