@@ -144,17 +144,6 @@ fail:
     return st;
 }
 
-// The least time between two readings of the clock.
-static int64_t clock_cost(void)
-{
-    int64_t least = INT64_MAX;
-    for (int i = 0; i < 32; i++) {
-        const int64_t a = crdi_now_ns(), b = crdi_now_ns();
-        least = b - a < least ? b - a : least;
-    }
-    return least;
-}
-
 static int64_t wall_clock(void)
 {
     struct timespec ts;
@@ -170,7 +159,7 @@ static crd_status start(crd_master* m, crd_stage stage, bool all)
     if (!m->life.initialized) {
         m->life.initialized = true;
         m->life.wall_start = wall_clock();
-        m->tuning.ns_clock = clock_cost();
+        crdi_tuning_measure_clock(m);
         if (m->plan->opt.guard_crashes) { crdi_guard_install(); }
     }
     if (m->plan->opt.guard_crashes) {

@@ -27,7 +27,7 @@ static crd_status make_plan(crd_master* m, crdi_plan* plan)
     CRD_TRY(crdi_pacing_plan(plan, &m->pace));
     CRD_TRY(crdi_record_plan(m));
     CRD_TRY(crdi_session_plan(m));
-    m->clock.time = plan->times.start;
+    crdi_step_init(m);
 fail:
     return st;
 }
@@ -45,7 +45,6 @@ crd_status crd_master_create(crd_context* ctx, const crd_system* sys, const crd_
     m->ctx = ctx;
     m->plan = plan;
     m->running = m->life.end_member = -1;
-    m->tuning.threads = 1;
     crd_arena_init(&m->arena, ctx);
     crdi_record_init(m);
     CRD_TRY(crdi_events_init(m));
@@ -106,7 +105,7 @@ void crd_master_destroy(crd_master* m)
     (void)crd_master_finish(m);
     crdi_record_free(m);
     crdi_exchange_free(m);
-    crdi_pool_destroy(m->tuning.pool);
+    crdi_tuning_free(m);
     crdi_iteration_free(m);
     crdi_rollback_free(m);
     const bool alone = crdi_async_clear(m);

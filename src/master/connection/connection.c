@@ -62,6 +62,11 @@ void crdi_connections_start(crd_master* m)
     crdi_observed_start(m);
 }
 
+void crdi_connections_own(crd_master* m, crd_context* ctx)
+{
+    m->connections.exchange_ctx = ctx;
+}
+
 void crdi_connections_free(crd_master* m)
 {
     crdi_connections* c = &m->connections;

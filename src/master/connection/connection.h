@@ -293,6 +293,8 @@ double crdi_connections_judge(crd_master* m, double t);
 void crdi_connections_accept(crd_master* m, int64_t n, double t);
 void crdi_connections_start(crd_master* m); ///< before the first step
 void crdi_connections_free(crd_master* m);
+/// Elements that come while the run goes live in this context, which is freed with them.
+void crdi_connections_own(crd_master* m, crd_context* ctx);
 /// Where the value stands in the source's outputs, and in the target's inputs.
 const void* crdi_connection_from(const crdi_plan* plan, const crdi_connection* k);
 void* crdi_connection_to(const crdi_plan* plan, const crdi_connection* k);

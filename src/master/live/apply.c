@@ -149,8 +149,7 @@ static crd_status obey(crdi_live* l, const crdi_live_order* o)
         l->steps_left = o->count;
         break;
     case CRDI_LIVE_STOP:
-        if (m->life.end == CRD_END_NONE) { m->life.end = CRD_END_INTERRUPTED; }
-        m->life.stopped_by_page = true;
+        crdi_life_stop_by_command(m);
         break;
     case CRDI_LIVE_FAULT:
         crdi_fault_begin(l, o, crd_master_time(m));

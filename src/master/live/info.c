@@ -62,18 +62,18 @@ static crd_status describe_units(crdi_live* l)
 static crd_status describe_signals(crdi_live* l)
 {
     const crd_master* m = l->m;
-    const int n = m->record.signal_count;
+    const int n = crdi_record_signal_count(m);
     crdi_live_signal* signals =
         room(l, n < CRDI_LIVE_SIGNALS ? n : CRDI_LIVE_SIGNALS, sizeof *signals);
     l->probes = room(l, n < CRDI_LIVE_SIGNALS ? n : CRDI_LIVE_SIGNALS, sizeof *l->probes);
     const crdi_probe** of = room(l, n, sizeof *of);
     if (!signals || !l->probes || !of) { return CRD_E_MEMORY; }
     for (int i = 0; i < n; i++) {
-        of[m->record.probes[i].signal] = &m->record.probes[i];
+        of[crdi_record_probe(m, i)->signal] = crdi_record_probe(m, i);
     }
     int count = 0;
     for (int i = 0; i < n; i++) {
-        const crdi_signal* s = &m->record.signals[i];
+        const crdi_signal* s = crdi_record_signal(m, i);
         const crdi_offer* x = s->offer;
         const crd_variable* v =
             x ? NULL : &m->plan->members[s->member].unit->info.variables[s->variable];
@@ -109,8 +109,9 @@ static int signal_of(const crdi_live* l, const crdi_connection* k)
 {
     const crd_master* m = l->m;
     const crd_unit* u = m->plan->members[k->from.member].unit;
-    for (int i = 0, at = 0; i < m->record.signal_count; i++) {
-        const crdi_signal* s = &m->record.signals[i];
+    const int n = crdi_record_signal_count(m);
+    for (int i = 0, at = 0; i < n; i++) {
+        const crdi_signal* s = crdi_record_signal(m, i);
         const crd_type type =
             s->offer ? s->offer->type
                      : (crd_type)m->plan->members[s->member].unit->info.variables[s->variable].type;

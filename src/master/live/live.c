@@ -73,7 +73,7 @@ crd_status crdi_live_create(crd_context* ctx, crd_master* m, const crdi_live_opt
     if (!l->opt.read_only) { CRD_TRY(make_room(m)); }
     CRD_TRY(crdi_live_introduce(l));
     m->live = l;
-    m->connections.exchange_ctx = l->ctx;
+    crdi_connections_own(m, l->ctx);
     *out = l;
     return CRD_OK;
 fail:
@@ -87,9 +87,9 @@ void crdi_live_destroy(crdi_live* l)
 {
     if (!l) { return; }
     crd_master* m = l->m;
-    pthread_mutex_lock(&m->events.lock);
+    crdi_events_lock(m);
     if (m->live == l) { m->live = NULL; }
-    pthread_mutex_unlock(&m->events.lock);
+    crdi_events_unlock(m);
     crdi_fault_clear(l, -1);
     crdi_live_free_returned(l);
     crdi_live_discard(l);
@@ -178,7 +178,7 @@ crd_status crdi_live_prepare(crd_master* m)
     CRD_TRY(crdi_live_describe(l));
     CRD_TRY(make_rows(l));
     CRD_TRY(crdi_live_make_snapshots(l));
-    if (!m->events.recording) { crdi_events_start(m); }
+    crdi_events_start(m);
     l->state = l->opt.wait ? CRDI_LIVE_WAITING : CRDI_LIVE_RUNNING;
     atomic_store_explicit(&l->state_seen, (int)l->state, memory_order_relaxed);
     atomic_store_explicit(&l->ready, true, memory_order_release);
@@ -210,17 +210,15 @@ static void stand(crdi_live* l, bool* stands)
     *stands = true;
     l->stands_ns = crdi_now_ns();
     l->cycle_ns = 0;
-    if (m->plan->paced && m->pace.pacer.started) { crdi_pacer_pause(&m->pace.pacer); }
+    crdi_pacing_pause(m);
     crdi_live_snapshot(l, crdi_pacing_now(m));
 }
 
 static void go_on(crdi_live* l)
 {
     crd_master* m = l->m;
-    m->life.ns_wall -= crdi_now_ns() - l->stands_ns;
-    if (m->plan->paced && m->pace.pacer.started) {
-        crdi_pacer_resume(&m->pace.pacer, crd_master_time(m));
-    }
+    crdi_life_stood_still(m, crdi_now_ns() - l->stands_ns);
+    crdi_pacing_resume(m);
     crdi_live_snapshot(l, crdi_pacing_now(m));
 }
 
@@ -273,10 +271,10 @@ crd_status crdi_live_steer(crd_master* m)
         if (stands && changed) { crdi_live_snapshot(l, crdi_pacing_now(m)); }
         stand(l, &stands);
         if (m->plan->opt.stop && *m->plan->opt.stop) {
-            m->life.end = CRD_END_INTERRUPTED;
+            crdi_life_end(m, CRD_END_INTERRUPTED, -1);
             break;
         }
-        m->pace.clock.sleep_until(m->pace.clock.user, crdi_pacing_now(m) + SLICE);
+        crdi_pacing_sleep(m, SLICE);
     }
     if (stands) { go_on(l); }
     if (l->first_ns == 0) { l->first_ns = crdi_pacing_now(m); }
@@ -289,8 +287,7 @@ crd_status crdi_live_alarm(crd_master* m, crd_status st)
 {
     if (!__atomic_load_n(&m->life.emergency, __ATOMIC_ACQUIRE) || st == CRD_E_CRASH) { return st; }
     // What a unit says that was told to give up is of no interest.
-    m->life.end = CRD_END_FAILED;
-    m->life.end_member = -1;
+    crdi_life_end(m, CRD_END_FAILED, -1);
     const char* by = m->live->alarmed_by;
     return m->life.started
                ? crdi_fail(m->ctx, CRD_E_STATE, "%s at t = %.10g s", by, crd_master_time(m))

@@ -179,8 +179,8 @@ void crdi_live_snapshot(crdi_live* l, int64_t now)
     s->elapsed_ns = l->first_ns ? now - l->first_ns : 0;
     s->speed = find_speed(l, s->time, now);
     s->rows = l->row_count;
-    s->warnings = __atomic_load_n(&m->events.warnings, __ATOMIC_RELAXED);
-    s->pace = m->pace.pacer.report;
+    s->warnings = crdi_events_warnings(m);
+    s->pace = *crdi_pacing_report(m);
     s->pace.on = m->plan->paced;
     if (!m->plan->paced) { s->pace.busy = l->busy; }
     crdi_live_copy_text(s->message, sizeof s->message, over ? crdi_live_reason(m) : "");
@@ -236,7 +236,7 @@ const crdi_live_status* crdi_live_get_status(crdi_live* l)
         crdi_live_status* s = &l->shots[l->front];
         // With a cycle done the pacer has started, and what is asked of it stays as it is.
         if (s->pace.on && s->pace.cycles > 0 && s->state < CRDI_LIVE_STOPPING) {
-            crdi_pacer_usage(&l->m->pace.pacer, &s->pace);
+            crdi_pacing_usage(l->m, &s->pace);
         }
         tell_overruns(l, s);
     }

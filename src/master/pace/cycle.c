@@ -92,14 +92,14 @@ crd_status crdi_pacing_enter(crd_master* m)
 static void note_overruns(crd_master* m)
 {
     const crd_pace_report* r = &m->pace.pacer.report;
-    for (int i = 0; i < r->kept_count && m->record.recorder; i++) {
+    for (int i = 0; i < r->kept_count; i++) {
         char text[CRDI_TEXT];
         const crd_overrun_info* o = &r->kept[i];
         const char* unit = o->unit >= 0 ? m->plan->members[o->unit].unit->name : "";
         snprintf(text, sizeof text, "overrun: cycle %lld was done %.6g ms late%s%s%s",
                  (long long)o->cycle, 1e-6 * (double)o->late_ns, *unit ? ", longest in unit '" : "",
                  unit, *unit ? "'" : "");
-        crd_recorder_event(m->record.recorder, CRD_EVENT_OVERRUN, o->time, text);
+        crdi_record_event(m, CRD_EVENT_OVERRUN, o->time, text);
     }
 }
 
@@ -120,8 +120,47 @@ crd_status crdi_pacing_begin(crd_master* m)
     }
     crdi_pacer_wait(&m->pace.pacer, crd_master_time(m));
     m->pace.lateness = 1e-9 * (double)(m->pace.pacer.begin - m->pace.pacer.deadline);
-    if (m->pace.pacer.begin < m->pace.pacer.deadline) { m->life.end = CRD_END_INTERRUPTED; }
+    if (m->pace.pacer.begin < m->pace.pacer.deadline) { crdi_life_end(m, CRD_END_INTERRUPTED, -1); }
     return CRD_OK;
+}
+
+const crdi_offer* crdi_pacing_signals(const crd_master* m, int* count)
+{
+    *count = m->pace.signal_count;
+    return m->pace.signals;
+}
+
+const crd_pace_report* crdi_pacing_report(const crd_master* m)
+{
+    return &m->pace.pacer.report;
+}
+
+void crdi_pacing_usage(const crd_master* m, crd_pace_report* report)
+{
+    crdi_pacer_usage(&m->pace.pacer, report);
+}
+
+void crdi_pacing_pause(crd_master* m)
+{
+    if (m->plan->paced && m->pace.pacer.started) { crdi_pacer_pause(&m->pace.pacer); }
+}
+
+void crdi_pacing_resume(crd_master* m)
+{
+    if (m->plan->paced && m->pace.pacer.started) {
+        crdi_pacer_resume(&m->pace.pacer, m->clock.time);
+    }
+}
+
+double crdi_pacing_since_start(const crd_master* m)
+{
+    if (!m->pace.pacer.started) { return 0; }
+    return 1e-9 * (double)(crdi_pacing_now(m) - m->pace.pacer.first);
+}
+
+void crdi_pacing_sleep(const crd_master* m, int64_t ns)
+{
+    m->pace.clock.sleep_until(m->pace.clock.user, crdi_pacing_now(m) + ns);
 }
 
 int64_t crdi_pacing_now(const crd_master* m)
@@ -167,10 +206,7 @@ void crdi_pacing_end(crd_master* m)
     const bool good = crdi_pacer_done(&m->pace.pacer, crd_master_time(m), waited, slowest);
     __atomic_store_n(&m->pace.overruns_seen, m->pace.pacer.report.overruns, __ATOMIC_RELAXED);
     __atomic_store_n(&m->pace.lateness_seen, m->pace.pacer.report.lateness.max, __ATOMIC_RELAXED);
-    if (!good && m->life.end == CRD_END_NONE) {
-        m->life.end = CRD_END_OVERRUN;
-        m->life.end_member = slowest;
-    }
+    if (!good && m->life.end == CRD_END_NONE) { crdi_life_end(m, CRD_END_OVERRUN, slowest); }
 }
 
 bool crd_master_glance(const crd_master* m, int64_t* overruns, double* lateness)

@@ -24,5 +24,14 @@ crd_status crdi_pacing_enter(crd_master* m);
 crd_status crdi_pacing_begin(crd_master* m);
 void crdi_pacing_note_busy(crd_master* m); ///< before the record of the tick
 void crdi_pacing_end(crd_master* m);
-int64_t crdi_pacing_now(const crd_master* m); ///< ns, of the run's clock
+/// ns, of the run's clock.
+int64_t crdi_pacing_now(const crd_master* m);
+void crdi_pacing_sleep(const crd_master* m, int64_t ns);
+void crdi_pacing_pause(crd_master* m); ///< the run stands still, and goes on
+void crdi_pacing_resume(crd_master* m);
+double crdi_pacing_since_start(const crd_master* m); ///< s on the clock
+const crd_pace_report* crdi_pacing_report(const crd_master* m);
+/// What the system used for it so far; any thread, once a cycle is done.
+void crdi_pacing_usage(const crd_master* m, crd_pace_report* report);
+const crdi_offer* crdi_pacing_signals(const crd_master* m, int* count); ///< for the record
 void crdi_pacing_leave(crd_master* m);

@@ -573,13 +573,10 @@ crd_status crd_master_describe_verdict(crd_master* m, crd_text* out)
     crdi_json_end(w);
     put_quality(m, w, r);
     crdi_pace_put_json(w, "pace", r->pace, m->plan->unit_names, m->plan->member_count);
-    pthread_mutex_lock(&m->events.lock);
-    crdi_json_put_integer(w, "warnings", m->events.warnings);
-    pthread_mutex_unlock(&m->events.lock);
+    crdi_json_put_integer(w, "warnings", crdi_events_warnings(m));
     crdi_json_end(w);
     crdi_text_put(out, "\n", 1);
-    const bool complete =
-        r->unit_count == m->plan->member_count && m->verdict.judge && !out->failed;
+    const bool complete = crdi_verdict_is_complete(m) && !out->failed;
     return complete ? CRD_OK : crdi_fail(m->ctx, CRD_E_MEMORY, "out of memory for the verdict");
 }
 
@@ -595,7 +592,7 @@ crd_status crdi_record_reserve_verdict(crd_master* m)
     }
     const crd_status st = crd_master_describe_verdict(m, &m->record.verdict);
     if (st < 0) { return st; }
-    const crd_master_report* r = &m->verdict.report;
+    const crd_master_report* r = crdi_verdict_last(m);
     size_t numbers = 24 * 16 + (24 * 24 + 640) * (size_t)m->plan->member_count; // links, too
     size_t hints = CRDI_ADVICE * CRDI_SENTENCE;
     numbers += 24 * (14 + CRD_RESIDUALS + 14 * (size_t)r->flow_count + 9 * (size_t)r->bond_count);

@@ -21,7 +21,7 @@ void crdi_events_clear(crd_master* m)
 void crdi_events_note(crd_master* m, crd_event_kind kind, const char* text)
 {
     const double t = crdi_time_seen(m);
-    if (m->record.recorder) { crd_recorder_event(m->record.recorder, kind, t, text); }
+    crdi_record_event(m, kind, t, text);
     if (m->live) { crdi_live_note_event(m, kind, t, text); }
     if (m->exchange) { crdi_exchange_event(m, kind, t, text); }
 }
@@ -57,14 +57,35 @@ void crdi_events_from_log(void* user, crd_level level, const char* text)
     crdi_log_on(m->ctx, level, text);
 }
 
+void crdi_events_lock(crd_master* m)
+{
+    pthread_mutex_lock(&m->events.lock);
+}
+
+void crdi_events_unlock(crd_master* m)
+{
+    pthread_mutex_unlock(&m->events.lock);
+}
+
+void crdi_events_mute(crd_master* m)
+{
+    __atomic_store_n(&m->events.muted, true, __ATOMIC_RELEASE);
+}
+
+int64_t crdi_events_warnings(const crd_master* m)
+{
+    return __atomic_load_n(&m->events.warnings, __ATOMIC_RELAXED);
+}
+
 void crdi_events_start(crd_master* m)
 {
     char text[128];
+    if (m->events.recording) { return; }
     snprintf(text, sizeof text, "start: %d unit%s, %sstep %.10g s", m->plan->member_count,
              m->plan->member_count == 1 ? "" : "s", m->plan->controlled ? "first " : "",
              crdi_step_nominal(m));
     crdi_events_note(m, CRD_EVENT_START, text);
-    pthread_mutex_lock(&m->events.lock);
+    crdi_events_lock(m);
     for (int i = 0; i < m->events.early_count; i++) {
         crdi_events_note(m, CRD_EVENT_WARNING, m->events.early[i]);
     }

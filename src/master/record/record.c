@@ -183,7 +183,7 @@ static void note_end(crd_master* m)
     char text[CRDI_TEXT];
     const double t = crdi_time_seen(m);
     crdi_life_end_text(m, text);
-    if (m->record.recorder) { crd_recorder_event(m->record.recorder, CRD_EVENT_STOP, t, text); }
+    crdi_record_event(m, CRD_EVENT_STOP, t, text);
     if (m->exchange) { crdi_exchange_event(m, CRD_EVENT_STOP, t, text); }
 }
 
@@ -268,7 +268,7 @@ static crd_status record_raster(crd_master* m, int index)
     if (st < 0) { return st; }
     crd_word* row = crd_recorder_begin_raster(m->record.recorder, index);
     if (!row) {
-        m->life.end = CRD_END_FAILED; // finish says why
+        crdi_life_end(m, CRD_END_FAILED, -1); // finish says why
         return crdi_fail(m->ctx, CRD_E_IO, "%s: writing the results failed",
                          m->plan->sys->results.path);
     }
@@ -331,6 +331,21 @@ double crdi_record_next_row(const crd_master* m)
 }
 
 // ---- for others --------------------------------------------------------------------------------
+
+bool crdi_record_is_open(const crd_master* m)
+{
+    return m->record.recorder != NULL;
+}
+
+int64_t crdi_record_row_count(const crd_master* m)
+{
+    return m->record.recorder ? crd_recorder_rows(m->record.recorder) : 0;
+}
+
+void crdi_record_event(crd_master* m, crd_event_kind kind, double time, const char* text)
+{
+    if (m->record.recorder) { crd_recorder_event(m->record.recorder, kind, time, text); }
+}
 
 crdi_extras* crdi_record_extras(crd_master* m, int member)
 {

@@ -75,6 +75,9 @@ typedef struct crdi_events {
 // signals.c
 crd_status crdi_record_plan(crd_master* m);
 crd_status crdi_record_bind(crd_master* m); ///< once the units are initialised
+int crdi_record_signal_count(const crd_master* m);
+const crdi_signal* crdi_record_signal(const crd_master* m, int i);
+const crdi_probe* crdi_record_probe(const crd_master* m, int i); ///< in the order of rasters
 // record.c
 void crdi_record_init(crd_master* m);
 crd_status crdi_record_open(crd_master* m);
@@ -91,6 +94,9 @@ crd_status crdi_record_close(crd_master* m);
 void crdi_record_free(crd_master* m);                     ///< the file, before the units
 void crdi_record_clear(crd_master* m);                    ///< the rest, behind them
 void crdi_record_clear_member(crd_master* m, int member); ///< before its unit is destroyed
+bool crdi_record_is_open(const crd_master* m);
+int64_t crdi_record_row_count(const crd_master* m);
+void crdi_record_event(crd_master* m, crd_event_kind kind, double time, const char* text);
 crdi_extras* crdi_record_extras(crd_master* m, int member);
 /// Whether a member's extras at this tick are needed before it has made its next step.
 bool crdi_record_needs(const crd_master* m, int member, int64_t tick);
@@ -101,8 +107,13 @@ crd_log_sink crdi_events_from_log; ///< of m->log; any thread
 void crdi_events_note(crd_master* m, crd_event_kind kind, const char* text);
 /// What units have to say for the record, after a tick.
 void crdi_events_note_remarks(crd_master* m);
-void crdi_events_start(crd_master* m); ///< the record is there
+/// The record is there, or somebody watches; once.
+void crdi_events_start(crd_master* m);
 void crdi_events_stop(crd_master* m);
+void crdi_events_lock(crd_master* m); ///< against those who note something
+void crdi_events_unlock(crd_master* m);
+void crdi_events_mute(crd_master* m); ///< nothing is noted any more
+int64_t crdi_events_warnings(const crd_master* m);
 /// Keeps the sentence of the run's failure and notes it; hands `st` back.
 crd_status crdi_events_note_failure(crd_master* m, crd_status st);
 // describe.c

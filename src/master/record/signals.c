@@ -236,7 +236,9 @@ crd_status crdi_record_plan(crd_master* m)
         }
         if (!is_hidden(m, i)) { CRD_TRY(select_coupled(m, i, &capacity, used)); }
         if (i == fastest) {
-            CRD_TRY(select_offered(m, i, m->pace.signals, m->pace.signal_count, &capacity, used));
+            int count = 0;
+            const crdi_offer* x = crdi_pacing_signals(m, &count);
+            CRD_TRY(select_offered(m, i, x, count, &capacity, used));
         }
     }
     if (r->pattern_count && !m->record.signal_count) {
@@ -379,4 +381,31 @@ fail:
     crd_free(m->ctx, list);
     crd_free(m->ctx, probes);
     return st;
+}
+
+// ---- for others --------------------------------------------------------------------------------
+
+int crdi_record_signal_count(const crd_master* m)
+{
+    return m->record.signal_count;
+}
+
+const crdi_signal* crdi_record_signal(const crd_master* m, int i)
+{
+    return &m->record.signals[i];
+}
+
+const crdi_probe* crdi_record_probe(const crd_master* m, int i)
+{
+    return &m->record.probes[i];
+}
+
+int crd_master_signal_count(const crd_master* m)
+{
+    return m->record.signal_count;
+}
+
+const char* crd_master_signal_name(const crd_master* m, int i)
+{
+    return m->record.signals[i].name;
 }

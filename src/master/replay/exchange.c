@@ -369,10 +369,10 @@ crd_status crdi_exchange_open(crd_master* m)
         goto fail;
     }
     CRD_TRY(create_recorder(m, x, &room, texts));
-    pthread_mutex_lock(&m->events.lock); // a unit's own thread may have something to say
+    crdi_events_lock(m); // a unit's own thread may have something to say
     m->exchange = x;
-    pthread_mutex_unlock(&m->events.lock);
-    if (m->record.recorder) {
+    crdi_events_unlock(m);
+    if (crdi_record_is_open(m)) {
         crdi_exchange_event(m, CRD_EVENT_START, m->plan->times.start, "start");
     } else {
         crdi_events_start(m);
@@ -396,7 +396,7 @@ crd_status crdi_exchange_close(crd_master* m)
                  m->plan->sys->results.exchange, (long long)x->dropped);
         crdi_exchange_event(m, CRD_EVENT_WARNING, crd_master_time(m), text);
     }
-    if (!m->record.recorder) { crdi_events_stop(m); }
+    if (!crdi_record_is_open(m)) { crdi_events_stop(m); }
     const crd_status st = crd_recorder_finish(x->recorder);
     if (st >= 0 && x->dropped) { crdi_log_on(m->ctx, CRD_LOG_WARNING, text); }
     return st;
@@ -430,12 +430,6 @@ static crd_word* begin_row(const crd_master* m, crdi_exchange_writer* x, int ras
     return row;
 }
 
-static double since_start(const crd_master* m)
-{
-    if (!m->pace.pacer.started) { return 0; }
-    return 1e-9 * (double)(m->pace.clock.now(m->pace.clock.user) - m->pace.pacer.first);
-}
-
 void crdi_exchange_arrived(const crd_master* m, const crdi_coupled* c, const crdi_flight* f)
 {
     crdi_exchange_writer* x = m->exchange;
@@ -446,7 +440,7 @@ void crdi_exchange_arrived(const crd_master* m, const crdi_coupled* c, const crd
     row[1].real = f->value;
     row[2].real = f->stamp;
     row[3].integer = f->sequence;
-    if (x->clocked) { row[4].real = since_start(m); }
+    if (x->clocked) { row[4].real = crdi_pacing_since_start(m); }
     crd_recorder_end_raster(x->recorder, raster);
     x->samples++;
 }
@@ -468,7 +462,7 @@ static void note_sample(const crd_master* m, crdi_exchange_writer* x, int raster
     }
     row[3].integer = s->count - 1;
     int next = 4;
-    if (x->clocked) { row[next++].real = since_start(m); }
+    if (x->clocked) { row[next++].real = crdi_pacing_since_start(m); }
     for (int d = 0; s->flow && d < 2 && s->flow->rates[d]; d++) {
         row[next++].real = s->flow->gain * *s->flow->rates[d];
     }

@@ -505,7 +505,7 @@ static crd_status solve_loop(start* s, const int* nodes, int count, int componen
     for (int i = 0; i < l.n; i++) {
         l.u[i] = *input_of(&l, i);
     }
-    crd_loop_report* r = &m->verdict.loops[m->verdict.loop_count++];
+    crd_loop_report* r = crdi_verdict_add_loop(m);
     *r = (crd_loop_report){.text = describe_loop(&l), .size = l.n, .newton = newton};
     if (!r->text) { return CRD_E_MEMORY; }
     st = iterate(&l, r);
@@ -530,9 +530,7 @@ static crd_status visit_components(start* s, int components)
     crd_status st = CRD_OK;
     int* first = crdi_new_array(m->ctx, (size_t)components + 2, sizeof *first);
     int* nodes = crdi_new_array(m->ctx, (size_t)s->node_count + 1, sizeof *nodes);
-    m->verdict.loop_count = 0; // of an earlier call
-    m->verdict.loops = crdi_arena_new(&m->arena, (size_t)components, sizeof *m->verdict.loops);
-    if (!first || !nodes || !m->verdict.loops) {
+    if (!first || !nodes || crdi_verdict_open_loops(m, components) < 0) {
         st = CRD_E_MEMORY;
         goto fail;
     }

@@ -647,7 +647,7 @@ bool crdi_async_clear(crd_master* m)
             a->next = __atomic_load_n(&left_behind, __ATOMIC_ACQUIRE);
         } while (!__atomic_compare_exchange_n(&left_behind, &a->next, a, false, __ATOMIC_ACQ_REL,
                                               __ATOMIC_ACQUIRE));
-        __atomic_store_n(&m->events.muted, true, __ATOMIC_RELEASE);
+        crdi_events_mute(m);
     } else {
         sem_destroy(&a->quit);
     }

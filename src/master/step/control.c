@@ -336,3 +336,16 @@ double crdi_step_nominal(const crd_master* m)
 {
     return m->plan->controlled ? m->control.step.h : m->plan->times.tick;
 }
+
+crd_control_report crdi_control_get_report(const crd_master* m)
+{
+    crd_control_report r = m->control.report;
+    r.at_floor = m->control.step.at_floor;
+    r.at_ceiling = m->control.step.at_ceiling;
+    return r;
+}
+
+double crdi_control_floor(const crd_master* m)
+{
+    return m->control.options.floor;
+}

@@ -3,6 +3,12 @@
 
 #include <math.h>
 
+void crdi_step_init(crd_master* m)
+{
+    m->clock.time = m->plan->times.start;
+    m->tuning.threads = 1;
+}
+
 double crdi_time_of(const crd_master* m, int64_t n)
 {
     const crdi_times* t = &m->plan->times;

@@ -76,12 +76,17 @@ crd_status crdi_step_sweep(crd_master* m);
 // tick.c: the main loop
 /// The stop flag is set, or an emergency came: whoever waits gives up.
 bool crdi_life_stops(const crd_master* m);
+/// The run ends with this tick; `member` is to blame, -1: none.
+void crdi_life_end(crd_master* m, crd_end end, int member);
+void crdi_life_stop_by_command(crd_master* m);
+void crdi_life_stood_still(crd_master* m, int64_t ns); ///< that time is none of the run's
 /// Stop time, the stop flag, or a unit's wish.
 void crdi_life_look_for_end(crd_master* m);
 bool crdi_life_is_last(const crd_master* m);                        ///< the stop time is there
 void crdi_life_end_text(const crd_master* m, char text[CRDI_TEXT]); ///< "stop time"
 double crdi_time_seen(const crd_master* m); ///< simulated time, asked by any thread
 // fixed.c
+void crdi_step_init(crd_master* m); ///< once the plan is made
 /// Simulated time of tick n. Of a controlled run: now, or the end of the step under way.
 double crdi_time_of(const crd_master* m, int64_t n);
 // member.c: one unit over its step
@@ -103,6 +108,9 @@ crd_status crdi_lanes_plan(crd_master* m); ///< once the units are initialised
 // control.c: the variable step
 crd_status crdi_control_plan(crdi_plan* plan, crdi_control* c); ///< before values have places
 crd_status crdi_control_start(crd_master* m);
+/// How it did so far.
+crd_control_report crdi_control_get_report(const crd_master* m);
+double crdi_control_floor(const crd_master* m); ///< s, the shortest step
 /// Steps are planned for this length: of a controlled run that of the next one.
 double crdi_step_nominal(const crd_master* m);
 // rollback.c: steps that are taken back
@@ -128,6 +136,10 @@ bool crdi_refresh_has(const crdi_plan* plan, int member); ///< it is among them
 void crdi_tuning_look(crd_master* m);
 crd_status crdi_tuning_start(crd_master* m); ///< threads
 void crdi_tuning_set_priority(crd_master* m, int priority);
+void crdi_tuning_free(crd_master* m);
+void crdi_tuning_measure_clock(crd_master* m);
+int64_t crdi_tuning_clock_cost(const crd_master* m); ///< ns of one reading
+int crdi_tuning_threads(const crd_master* m);        ///< in use
 // async.c: units with a budget, which step on threads of their own
 crd_status crdi_async_check(crdi_plan* plan); ///< finds them, before anything is planned
 crd_status crdi_async_plan(crd_master* m);    ///< once the units are initialised

@@ -44,7 +44,7 @@ static crd_status tick(crd_master* m)
     CRD_TRY(step(m));
     const double now = rule->end(m);
     if (m->connections.accepts) { crdi_connections_accept(m, m->clock.n + 1, now); }
-    if (m->verdict.estimate) { crdi_estimate_step(m, m->clock.h); }
+    crdi_estimate_step(m, m->clock.h);
     reach(m, m->clock.n + 1, now);
     if (m->plan->has_remote) { crdi_events_note_remarks(m); }
     CRD_TRY(rule->next(m));
@@ -73,6 +73,23 @@ double crdi_time_seen(const crd_master* m)
     double t = 0;
     __atomic_load(&m->clock.time, &t, __ATOMIC_RELAXED);
     return t;
+}
+
+void crdi_life_end(crd_master* m, crd_end end, int member)
+{
+    m->life.end = end;
+    m->life.end_member = member;
+}
+
+void crdi_life_stop_by_command(crd_master* m)
+{
+    if (m->life.end == CRD_END_NONE) { m->life.end = CRD_END_INTERRUPTED; }
+    m->life.stopped_by_page = true;
+}
+
+void crdi_life_stood_still(crd_master* m, int64_t ns)
+{
+    m->life.ns_wall -= ns;
 }
 
 void crdi_life_look_for_end(crd_master* m)

@@ -110,3 +110,34 @@ void crdi_tuning_set_priority(crd_master* m, int priority)
 {
     if (m->tuning.pool) { crdi_pool_set_priority(m->tuning.pool, priority); }
 }
+
+// The least time between two readings of the clock.
+static int64_t clock_cost(void)
+{
+    int64_t least = INT64_MAX;
+    for (int i = 0; i < 32; i++) {
+        const int64_t a = crdi_now_ns(), b = crdi_now_ns();
+        least = b - a < least ? b - a : least;
+    }
+    return least;
+}
+
+void crdi_tuning_measure_clock(crd_master* m)
+{
+    m->tuning.ns_clock = clock_cost();
+}
+
+int64_t crdi_tuning_clock_cost(const crd_master* m)
+{
+    return m->tuning.ns_clock;
+}
+
+int crdi_tuning_threads(const crd_master* m)
+{
+    return m->tuning.threads;
+}
+
+void crdi_tuning_free(crd_master* m)
+{
+    crdi_pool_destroy(m->tuning.pool);
+}

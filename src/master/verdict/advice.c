@@ -337,7 +337,7 @@ static void say_control(crd_master* m, const crd_master_report* r)
         say(m->verdict.judge,
             "%lld of %lld steps were as short as 'floor' allows (%s), where the tolerance cannot "
             "be kept: lower it, or ask for less",
-            (long long)c->at_floor, (long long)r->steps, seconds(m->control.options.floor).text);
+            (long long)c->at_floor, (long long)r->steps, seconds(crdi_control_floor(m)).text);
     }
     if (c->worst > WORST_DEFECT && c->rejected == 0 && isnan(m->plan->sys->run.control.reject)) {
         say(m->verdict.judge, "a step had a defect of %.3g tolerances: %s", c->worst,

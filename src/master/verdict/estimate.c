@@ -412,8 +412,8 @@ crd_status crdi_estimate_start(crd_master* m)
 void crdi_estimate_step(crd_master* m, double h)
 {
     struct crdi_estimate* s = m->verdict.estimate;
+    if (!s || s->note || s->part_count == 0) { return; }
     const double now = crdi_time_of(m, m->clock.n + 1);
-    if (s->note || s->part_count == 0) { return; }
     for (int i = 0; i < s->errors.inputs; i++) {
         drive(m, i, now, h);
     }

@@ -315,8 +315,9 @@ static void report_steps(const crd_master* m, crd_master_report* r)
 {
     const crd_iteration_report* i = crdi_iteration_get_report(m);
     if (i) { r->iteration = *i; }
-    r->control.at_floor = m->control.step.at_floor;
-    r->control.at_ceiling = m->control.step.at_ceiling;
+    const crd_control_report c = crdi_control_get_report(m);
+    r->control.at_floor = c.at_floor;
+    r->control.at_ceiling = c.at_ceiling;
 }
 
 void crdi_verdict_report(crd_master* m)

@@ -13,16 +13,6 @@ crd_end crd_master_ended(const crd_master* m)
     return m->life.end;
 }
 
-int crd_master_signal_count(const crd_master* m)
-{
-    return m->record.signal_count;
-}
-
-const char* crd_master_signal_name(const crd_master* m, int i)
-{
-    return m->record.signals[i].name;
-}
-
 static crd_status read_value(crd_unit* u, int32_t variable, int32_t element, double* out)
 {
     const crd_type type = u->info.variables[variable].type;
@@ -85,7 +75,7 @@ static void report_unit(crd_master* m, const crdi_member* p, crd_unit_report* r)
     int64_t lasts;
     const int64_t steps = crdi_async_steps(m, at, &lasts);
     const int64_t worst = lasts > p->run->ns_worst ? lasts : p->run->ns_worst;
-    const int64_t clock = p->run->measured * m->tuning.ns_clock;
+    const int64_t clock = p->run->measured * crdi_tuning_clock_cost(m);
     const double mean = steps ? (crd_master_time(m) - m->plan->times.start) / (double)steps : 0;
     const double all = p->run->measured ? 1e-9 * (double)steps / (double)p->run->measured : 0;
     *r = (crd_unit_report){
@@ -106,6 +96,28 @@ static void report_unit(crd_master* m, const crdi_member* p, crd_unit_report* r)
     if (link && crdi_member_link(m, at, link)) { r->link = link; }
     crd_standby_stats* standby = m->verdict.standby_stats ? &m->verdict.standby_stats[at] : NULL;
     if (standby && crd_unit_get_standby(p->unit, standby)) { r->standby = standby; }
+}
+
+crd_status crdi_verdict_open_loops(crd_master* m, int most)
+{
+    m->verdict.loop_count = 0; // of an earlier call
+    m->verdict.loops = crdi_arena_new(&m->arena, (size_t)most, sizeof *m->verdict.loops);
+    return m->verdict.loops ? CRD_OK : CRD_E_MEMORY;
+}
+
+crd_loop_report* crdi_verdict_add_loop(crd_master* m)
+{
+    return &m->verdict.loops[m->verdict.loop_count++];
+}
+
+const crd_master_report* crdi_verdict_last(const crd_master* m)
+{
+    return &m->verdict.report;
+}
+
+bool crdi_verdict_is_complete(const crd_master* m)
+{
+    return m->verdict.units && m->verdict.judge;
 }
 
 const crd_master_report* crd_master_get_report(crd_master* m)
@@ -134,7 +146,7 @@ const crd_master_report* crd_master_get_report(crd_master* m)
                     : m->plan->times.tick,
         .time = crd_master_time(m),
         .steps = m->clock.n,
-        .threads = m->tuning.threads,
+        .threads = crdi_tuning_threads(m),
         .wall_time = 1e-9 * (double)m->life.ns_wall,
         .initialization_time = 1e-9 * (double)m->life.ns_initialization,
         .units = m->verdict.units,
@@ -143,13 +155,13 @@ const crd_master_report* crd_master_get_report(crd_master* m)
         .loop_count = m->verdict.loop_count,
         .couplings = m->connections.reports,
         .coupling_count = m->connections.coupled_count,
-        .rows = m->record.recorder ? crd_recorder_rows(m->record.recorder) : 0,
+        .rows = crdi_record_row_count(m),
         .results = m->plan->sys->results.path ? m->plan->sys->results.path : "",
-        .control = m->control.report,
+        .control = crdi_control_get_report(m),
         .worst_defect = NAN,
         .worst_energy = NAN,
         .error_note = "",
-        .pace = &m->pace.pacer.report,
+        .pace = crdi_pacing_report(m),
         .exchange =
             m->exchange && m->plan->sys->results.exchange ? m->plan->sys->results.exchange : "",
         .exchanged = crdi_exchange_count(m),

@@ -16,7 +16,11 @@ typedef struct crdi_verdict {
 } crdi_verdict;
 
 // report.c
-/// Loops that are solved at the start report here.
+/// Room for the reports of loops that are solved at the start, and the next of them.
+crd_status crdi_verdict_open_loops(crd_master* m, int most);
+crd_loop_report* crdi_verdict_add_loop(crd_master* m);
+const crd_master_report* crdi_verdict_last(const crd_master* m); ///< as it was asked for last
+bool crdi_verdict_is_complete(const crd_master* m);              ///< there was memory for all of it
 // estimate.c: what defects do to the outputs, linearised
 crd_status crdi_estimate_start(crd_master* m);
 void crdi_estimate_step(crd_master* m, double h); ///< after each accepted step
