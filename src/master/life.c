@@ -14,9 +14,9 @@ static crd_status instantiate_all(crd_master* m)
     for (int i = 0; i < m->plan->member_count; i++) {
         m->running = i;
         m->plan->members[i].unit->step = m->plan->controlled ? 0 : m->plan->members[i].step;
-        const crd_status st = crd_unit_instantiate(m->plan->members[i].unit);
-        m->running = -1;
-        if (st < 0) { return crdi_member_failed(m, i, st); }
+        const crd_status st =
+            crdi_member_left(m, i, crd_unit_instantiate(m->plan->members[i].unit));
+        if (st < 0) { return st; }
         m->plan->members[i].run->alive = true;
     }
     return CRD_OK;
@@ -89,8 +89,8 @@ static crd_status exit_all(crd_master* m)
         m->running = i;
         crd_status st = p->unit->ops->exit_initialization(p->unit);
         if (st >= 0 && p->out) { st = p->unit->ops->get(p->unit, p->out, &p->outputs); }
-        m->running = -1;
-        if (st < 0) { return crdi_member_failed(m, i, st); }
+        st = crdi_member_left(m, i, st);
+        if (st < 0) { return st; }
     }
     return CRD_OK;
 }
@@ -152,27 +152,31 @@ static int64_t wall_clock(void)
 }
 
 // A part of the initialisation, up to `stage`, or all of it.
+typedef struct {
+    crd_master* m;
+    crd_stage stage;
+    bool all;
+    crd_status st;
+} beginning;
+
+static void begin_run(void* with)
+{
+    beginning* b = with;
+    b->st = b->all ? initialize(b->m) : reach(b->m, b->stage);
+}
+
 static crd_status start(crd_master* m, crd_stage stage, bool all)
 {
     const int64_t begin = crdi_now_ns();
-    crd_status st = CRD_OK;
     if (!m->life.initialized) {
         m->life.initialized = true;
         m->life.wall_start = wall_clock();
         crdi_tuning_measure_clock(m);
         if (m->plan->opt.guard_crashes) { crdi_guard_install(); }
     }
-    if (m->plan->opt.guard_crashes) {
-        crdi_guard guard;
-        crdi_guard_enter(&guard, &m->running);
-        const int crash = sigsetjmp(guard.env, 0);
-        st = crash ? crdi_member_crashed(m, m->running, crash)
-             : all ? initialize(m)
-                   : reach(m, stage);
-        crdi_guard_leave(&guard);
-    } else {
-        st = all ? initialize(m) : reach(m, stage);
-    }
+    beginning b = {m, stage, all, CRD_OK};
+    const int crash = crdi_life_guarded(m, begin_run, &b);
+    crd_status st = crash ? crdi_member_crashed(m, m->running, crash) : b.st;
     if (m->live) { st = crdi_live_alarm(m, st); }
     if (st < 0) { m->life.end = CRD_END_FAILED; }
     m->life.ns_initialization += crdi_now_ns() - begin;
@@ -199,69 +203,69 @@ crd_status crd_master_initialize(crd_master* m)
 
 // ---- running -----------------------------------------------------------------------------------
 
+typedef struct {
+    crd_master* m;
+    crd_status first; // failure
+} ending;
+
 // Those that are left: it goes on behind a unit that crashed. The first failure of a run counts.
-static void terminate_all(crd_master* m, crd_status* first)
+static void terminate_rest(void* with)
 {
+    ending* e = with;
+    crd_master* m = e->m;
     for (int i = 0; i < m->plan->member_count; i++) {
-        crdi_member* p = &m->plan->members[i];
+        const crdi_member* p = &m->plan->members[i];
         if (!p->run->alive) { continue; }
         p->run->alive = false;
         m->running = i;
         const crd_status st = p->unit->ops->terminate(p->unit);
         m->running = -1;
-        if (st < 0 && m->life.end != CRD_END_FAILED) { *first = crdi_member_failed(m, i, st); }
+        if (st < 0 && m->life.end != CRD_END_FAILED) { e->first = crdi_member_failed(m, i, st); }
     }
 }
 
-static void terminate_all_guarded(crd_master* m, crd_status* first)
+static crd_status terminate_all(crd_master* m)
 {
-    crdi_guard guard;
-    crdi_guard_enter(&guard, &m->running);
-    const int crash = sigsetjmp(guard.env, 0);
-    if (crash) {
+    ending e = {m, CRD_OK};
+    for (int crash; (crash = crdi_life_guarded(m, terminate_rest, &e)) != 0;) {
         const bool failed = m->life.end == CRD_END_FAILED;
         const int before = m->life.end_member;
         const crd_status st = crdi_member_crashed(m, m->running, crash);
         if (failed) {
             m->life.end_member = before;
         } else {
-            *first = st;
+            e.first = st;
         }
     }
-    terminate_all(m, first);
-    crdi_guard_leave(&guard);
-    if (!crdi_async_left(m)) { crdi_guard_remove(); } // else that thread may still need it
+    // A thread that was left alone may still need the guard.
+    if (m->plan->opt.guard_crashes && !crdi_async_left(m)) { crdi_guard_remove(); }
+    return e.first;
 }
 
 // Whatever turns comes to rest from now on, all of it together; terminate_all waits for it.
-static void halt_all(crd_master* m)
+static void halt_rest(void* with)
 {
+    crd_master* m = with;
     for (; m->life.halted < m->plan->member_count; m->life.halted++) {
-        crd_unit* u = m->plan->members[m->life.halted].unit;
-        if (!m->plan->members[m->life.halted].run->alive || !CRDI_UNIT_HAS(u, remote, halt)) {
-            continue;
-        }
+        const crdi_member* p = &m->plan->members[m->life.halted];
+        if (!p->run->alive || !CRDI_UNIT_HAS(p->unit, remote, halt)) { continue; }
         m->running = m->life.halted;
-        u->ops->remote->halt(u);
+        p->unit->ops->remote->halt(p->unit);
         m->running = -1;
     }
 }
 
-static void halt_all_guarded(crd_master* m)
+static void halt_all(crd_master* m)
 {
-    crdi_guard guard;
-    crdi_guard_enter(&guard, &m->running);
-    const int crash = sigsetjmp(guard.env, 0);
-    if (crash) {
+    while (crdi_life_guarded(m, halt_rest, m) != 0) {
+        const crdi_member* p = &m->plan->members[m->running];
         crdi_log(m->log, CRD_LOG_WARNING, "unit '%s' crashed when it was told to come to rest",
-                 m->plan->members[m->running].unit->name);
-        m->plan->members[m->running].run->alive = false;
-        m->plan->members[m->running].run->crashed = true;
+                 p->unit->name);
+        p->run->alive = false;
+        p->run->crashed = true;
         m->running = -1;
         m->life.halted++;
     }
-    halt_all(m);
-    crdi_guard_leave(&guard);
 }
 
 // The end as those see it who watch: with the last of the units. `told`: they know already why.
@@ -299,11 +303,7 @@ crd_status crd_master_finish(crd_master* m)
     const crd_status alarm = m->live ? crdi_live_close(m) : CRD_OK;
     const bool told = m->life.message[0] != 0;
     crdi_async_free(m);
-    if (m->plan->opt.guard_crashes) {
-        halt_all_guarded(m);
-    } else {
-        halt_all(m);
-    }
+    halt_all(m);
     crdi_coupled_warn(m);
     // The record first: a unit may still crash in its terminate.
     crd_status st = crdi_record_close(m);
@@ -315,12 +315,7 @@ crd_status crd_master_finish(crd_master* m)
         crdi_fail(m->ctx, st, "%s", text);
     }
     if (st >= 0) { st = exchanged; }
-    crd_status ended = CRD_OK;
-    if (m->plan->opt.guard_crashes) {
-        terminate_all_guarded(m, &ended);
-    } else {
-        terminate_all(m, &ended);
-    }
+    const crd_status ended = terminate_all(m);
     if (st >= 0) { st = ended; }
     st = end_session(m, st);
     if (m->live) { end_live(m, st, told); }

@@ -55,7 +55,8 @@ crd_status crd_master_create(crd_context* ctx, const crd_system* sys, const crd_
                         .opt = opt ? *opt : crd_master_defaults(),
                         .rule = sys->run.control.on ? &crdi_step_controlled : &crdi_step_fixed,
                         .controlled = sys->run.control.on,
-                        .iterated = sys->run.iterate.on};
+                        .iterated = sys->run.iterate.on,
+                        .estimated = sys->run.monitor & CRD_MONITOR_DEFECT};
     CRD_TRY(make_plan(m, plan));
     *out = m;
     return CRD_OK;
@@ -65,8 +66,9 @@ fail:
 }
 
 // Each unit with what belongs to it, from the last to the first. Takes off those that are done.
-static void destroy_members(crd_master* m)
+static void destroy_rest(void* with)
 {
+    crd_master* m = with;
     while (m->life.destroyed < m->plan->member_count) {
         const int i = m->plan->member_count - 1 - m->life.destroyed++;
         crdi_member* p = &m->plan->members[i];
@@ -83,19 +85,18 @@ static void destroy_members(crd_master* m)
 }
 
 // A unit may crash when it is freed, too. What it had is lost; the others go their way.
-static void destroy_members_guarded(crd_master* m)
+static void destroy_members(crd_master* m)
 {
-    crdi_guard guard;
+    if (!m->plan->opt.guard_crashes || !m->life.initialized) {
+        destroy_rest(m);
+        return;
+    }
     crdi_guard_install();
-    crdi_guard_enter(&guard, &m->running);
-    const int crash = sigsetjmp(guard.env, 0);
-    if (crash) {
+    while (crdi_life_guarded(m, destroy_rest, m) != 0) {
         crdi_log(m->log, CRD_LOG_WARNING, "unit '%s' crashed after the run, when it was freed",
                  m->plan->sys->units[m->running].name);
         m->running = -1;
     }
-    destroy_members(m);
-    crdi_guard_leave(&guard);
     crdi_guard_remove();
 }
 
@@ -109,11 +110,7 @@ void crd_master_destroy(crd_master* m)
     crdi_iteration_free(m);
     crdi_rollback_free(m);
     const bool alone = crdi_async_clear(m);
-    if (m->plan->opt.guard_crashes && m->life.initialized) {
-        destroy_members_guarded(m);
-    } else {
-        destroy_members(m);
-    }
+    destroy_members(m);
     if (!alone) { return; } // a thread of a unit is still at it: what it may touch stays
     crd_context* ctx = m->ctx;
     crd_unit_store_destroy(m->plan->store);

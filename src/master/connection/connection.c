@@ -21,11 +21,27 @@ void* crdi_connection_to(const crdi_plan* plan, const crdi_connection* k)
                      crd_type_kind(crdi_variable_at(plan, &k->to)->type), k->to.slot);
 }
 
+void crdi_connections_use(crdi_connections* c, crdi_kind kind)
+{
+    for (int i = 0; i < c->used_count; i++) {
+        if (c->used[i] == kind) { return; }
+    }
+    int at = c->used_count++; // in the order in which inputs are written
+    for (; at > 0 && c->used[at - 1] > kind; at--) {
+        c->used[at] = c->used[at - 1];
+    }
+    c->used[at] = kind;
+    const crdi_connection_kind* k = kinds[kind];
+    c->accepts = c->accepts || (k->accept && (kind > CRDI_SCALE || c->observed_count));
+}
+
 crd_status crdi_connections_begin(crd_master* m, const crdi_feed* f, double t)
 {
-    for (int i = 0; i < CRDI_KINDS; i++) {
-        if (f->rows[i].count == 0) { continue; }
-        const crd_status st = kinds[i]->begin(m, f->rows[i], t);
+    const crdi_connections* c = &m->connections;
+    for (int i = 0; i < c->used_count; i++) {
+        const crdi_kind kind = c->used[i];
+        if (f->rows[kind].count == 0) { continue; }
+        const crd_status st = kinds[kind]->begin(m, f->rows[kind], t);
         if (st < 0) { return st; }
     }
     return CRD_OK;
@@ -33,24 +49,27 @@ crd_status crdi_connections_begin(crd_master* m, const crdi_feed* f, double t)
 
 void crdi_connections_sample(crd_master* m)
 {
-    for (int i = 0; i < CRDI_KINDS; i++) {
-        if (kinds[i]->sample) { kinds[i]->sample(m); }
+    for (int i = 0; i < m->connections.used_count; i++) {
+        const crdi_connection_kind* k = kinds[m->connections.used[i]];
+        if (k->sample) { k->sample(m); }
     }
 }
 
 double crdi_connections_judge(crd_master* m, double t)
 {
     double worst = 0;
-    for (int i = 0; i < CRDI_KINDS; i++) {
-        if (kinds[i]->judge) { worst = crd_defect_larger(worst, kinds[i]->judge(m, t)); }
+    for (int i = 0; i < m->connections.used_count; i++) {
+        const crdi_connection_kind* k = kinds[m->connections.used[i]];
+        if (k->judge) { worst = crd_defect_larger(worst, k->judge(m, t)); }
     }
     return worst;
 }
 
 void crdi_connections_accept(crd_master* m, int64_t n, double t)
 {
-    for (int i = 0; i < CRDI_KINDS; i++) {
-        if (kinds[i]->accept) { kinds[i]->accept(m, n, t); }
+    for (int i = 0; i < m->connections.used_count; i++) {
+        const crdi_connection_kind* k = kinds[m->connections.used[i]];
+        if (k->accept) { k->accept(m, n, t); }
     }
 }
 

@@ -272,6 +272,8 @@ typedef struct crdi_connections {
     int coupled_count;
     crdi_observed* observed;
     int observed_count;
+    crdi_kind used[CRDI_KINDS]; // (used_count) kinds that there are, in the order of begin
+    int used_count;
     bool accepts;                 // some of them look at the end of a step
     bool jumped;                  // run: a signal or recording had an event in the last step
     crd_context* exchange_ctx;    // of elements that came while running
@@ -282,6 +284,8 @@ extern const crdi_connection_kind crdi_kind_copy, crdi_kind_scale, crdi_kind_pre
     crdi_kind_convert, crdi_kind_coupled;
 
 // connection.c: all kinds
+/// Some connection is of this kind.
+void crdi_connections_use(crdi_connections* c, crdi_kind kind);
 struct crdi_feed;
 /// Values move into the inputs of a feed, whose step begins at t.
 crd_status crdi_connections_begin(crd_master* m, const struct crdi_feed* f, double t);
@@ -329,6 +333,9 @@ crd_status crdi_prediction_bind(crdi_plan* plan, crdi_connection* k, crdi_predic
 void crdi_prediction_start(const crd_master* m, crdi_prediction* f, const crd_sample* first);
 /// What the source gives now, in the input's unit.
 crd_sample crdi_prediction_sample(const crdi_prediction* f);
+/// The end of the step under way as it is now; and as the newest sample that counts.
+void crdi_prediction_resample(crdi_prediction* f);
+void crdi_prediction_resume(crdi_prediction* f);
 /// The input at s behind f->origin, for a part of a step of length h.
 void crdi_prediction_apply(crdi_prediction* f, double s, double h);
 double crdi_prediction_scale(const crdi_prediction* f);

@@ -46,12 +46,12 @@ static void observe_all(crd_master* m, int64_t n, double t)
     const crdi_plan* plan = m->plan;
     for (int i = 0; i < m->connections.observed_count; i++) {
         crdi_observed* w = &m->connections.observed[i];
-        const int64_t every = plan->members[w->of->from.member].ticks;
         if (!plan->times.multirate) {
             observe(w, t, m->clock.h);
-        } else if (n % every == 0) {
-            observe(w, t, (double)every * plan->times.tick);
+            continue;
         }
+        const int64_t every = plan->members[w->of->from.member].ticks;
+        if (n % every == 0) { observe(w, t, (double)every * plan->times.tick); }
     }
 }
 

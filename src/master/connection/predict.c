@@ -137,6 +137,16 @@ crd_sample crdi_prediction_sample(const crdi_prediction* f)
     return s;
 }
 
+void crdi_prediction_resample(crdi_prediction* f)
+{
+    f->end = crdi_prediction_sample(f);
+}
+
+void crdi_prediction_resume(crdi_prediction* f)
+{
+    f->end = f->past.sample[0];
+}
+
 double crdi_prediction_scale(const crdi_prediction* f)
 {
     return f->scale_given > 0 ? f->scale_given : f->size > 0 ? f->size : 1;

@@ -229,10 +229,8 @@ static void refresh(crd_master* m, crdi_probing* q, double f)
 {
     *q->f += (q->state.fresh - f) / q->action->gain;
     for (int i = 0; i < m->connections.prediction_count; i++) {
-        if (m->connections.predictions[i].from == q->f) {
-            m->connections.predictions[i].end =
-                crdi_prediction_sample(&m->connections.predictions[i]);
-        }
+        crdi_prediction* p = &m->connections.predictions[i];
+        if (p->from == q->f) { crdi_prediction_resample(p); }
     }
 }
 

@@ -127,7 +127,11 @@ crd_status crdi_plan_feeds(crdi_plan* plan, crdi_connections* connections)
         p->early = merge_feeds(plan, p->early_first, p->early_count);
         p->late = merge_feeds(plan, p->late_first, p->late_count);
     }
-    connections->accepts =
-        connections->prediction_count || connections->observed_count || connections->coupled_count;
+    for (int i = 0; i < plan->connection_count && st >= 0; i++) {
+        crdi_connections_use(connections, plan->connections[i].kind);
+    }
+    if (connections->observed_count) { // scaled ones, too
+        crdi_connections_use(connections, CRDI_COPY);
+    }
     return st < 0 ? st : crdi_predictions_index(plan, connections);
 }

@@ -104,6 +104,7 @@ typedef struct crdi_plan {
     crdi_times times;
     const struct crdi_step_rule* rule;     // how long steps are
     bool controlled, iterated, rolls_back; // what a step does
+    bool estimated; // defects are monitored, and what they do to the outputs is worked out
     bool samples_middle;
     bool paced; // the run keeps the clock
 

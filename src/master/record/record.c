@@ -226,9 +226,9 @@ static crd_status read_extras(crd_master* m, crdi_raster* r)
         crdi_extras* x = &m->record.extras[i];
         if (p->async && m->clock.n > 0) { continue; } // they came with its step
         m->running = i;
-        const crd_status st = p->unit->ops->get(p->unit, x->binding, &x->values);
-        m->running = -1;
-        if (st < 0) { return crdi_member_failed(m, i, st); }
+        const crd_status st =
+            crdi_member_left(m, i, p->unit->ops->get(p->unit, x->binding, &x->values));
+        if (st < 0) { return st; }
     }
     return CRD_OK;
 }

@@ -36,12 +36,6 @@ static int node_of_source(const start* s, const crdi_connection* k)
     return s->out_first[k->from.member] + k->from.position;
 }
 
-static crd_status member_status(crd_master* m, int member, crd_status st)
-{
-    m->running = -1;
-    return st < 0 ? crdi_member_failed(m, member, st) : CRD_OK;
-}
-
 static crd_status push_inputs(start* s, int member)
 {
     crdi_member* p = &s->m->plan->members[member];
@@ -49,7 +43,7 @@ static crd_status push_inputs(start* s, int member)
     s->dirty[member] = false;
     s->fresh[member] = false;
     s->m->running = member;
-    return member_status(s->m, member, p->unit->ops->set(p->unit, p->in, &p->inputs));
+    return crdi_member_left(s->m, member, p->unit->ops->set(p->unit, p->in, &p->inputs));
 }
 
 static crd_status pull_outputs(start* s, int member)
@@ -59,7 +53,7 @@ static crd_status pull_outputs(start* s, int member)
     if (st < 0 || s->fresh[member] || !p->out) { return st; }
     s->fresh[member] = true;
     s->m->running = member;
-    return member_status(s->m, member, p->unit->ops->get(p->unit, p->out, &p->outputs));
+    return crdi_member_left(s->m, member, p->unit->ops->get(p->unit, p->out, &p->outputs));
 }
 
 // ---- the graph ---------------------------------------------------------------------------------

@@ -34,8 +34,7 @@ static crd_status get_derivatives(crd_master* m, int member, int order, double* 
     crdi_member* p = &m->plan->members[member];
     m->running = member;
     const crd_status st = p->unit->ops->derivatives->get(p->unit, p->out, order, d);
-    m->running = -1;
-    return st < 0 ? crdi_member_failed(m, member, st) : CRD_OK;
+    return crdi_member_left(m, member, st);
 }
 
 static crd_status allocate(seeds* s)

@@ -9,12 +9,16 @@ void crdi_step_init(crd_master* m)
     m->tuning.threads = 1;
 }
 
+// From the count: a sum would drift. The last tick may be shorter.
+static inline double grid_time(const crdi_times* t, int64_t n)
+{
+    return n >= t->tick_count ? t->stop : t->start + (double)n * t->tick;
+}
+
 double crdi_time_of(const crd_master* m, int64_t n)
 {
-    const crdi_times* t = &m->plan->times;
-    if (m->plan->controlled) { return m->clock.time + (double)(n - m->clock.n) * m->clock.h; }
-    // From the count: a sum would drift. The last tick may be shorter.
-    return n >= t->tick_count ? t->stop : t->start + (double)n * t->tick;
+    return m->plan->controlled ? m->clock.time + (double)(n - m->clock.n) * m->clock.h
+                               : grid_time(&m->plan->times, n);
 }
 
 static double fixed_begin(crd_master* m)
@@ -25,12 +29,12 @@ static double fixed_begin(crd_master* m)
 
 static double fixed_end(const crd_master* m)
 {
-    return crdi_time_of(m, m->clock.n + 1);
+    return grid_time(&m->plan->times, m->clock.n + 1);
 }
 
 static double fixed_ahead(const crd_master* m, int64_t ticks)
 {
-    return crdi_time_of(m, m->clock.n + ticks) - m->clock.time;
+    return grid_time(&m->plan->times, m->clock.n + ticks) - m->clock.time;
 }
 
 // A derivative that is not a number would become an input, and the target would be blamed.
@@ -57,11 +61,5 @@ static crd_status fixed_judge(crd_master* m, double eps, bool* again)
     return isnan(eps) ? fail_rate(m) : CRD_OK;
 }
 
-static crd_status fixed_next(crd_master* m)
-{
-    (void)m;
-    return CRD_OK;
-}
-
-const crdi_step_rule crdi_step_fixed = {fixed_begin, fixed_judge, fixed_end, fixed_next,
-                                        fixed_ahead};
+const crdi_step_rule crdi_step_fixed = {
+    .begin = fixed_begin, .judge = fixed_judge, .end = fixed_end, .ahead = fixed_ahead};

@@ -25,6 +25,12 @@ crd_status crdi_member_failed(crd_master* m, int member, crd_status st)
                      crd_error_text(u->ctx));
 }
 
+crd_status crdi_member_left(crd_master* m, int member, crd_status st)
+{
+    m->running = -1;
+    return st < 0 ? crdi_member_failed(m, member, st) : CRD_OK;
+}
+
 crd_status crdi_member_crashed(crd_master* m, int member, int signal_number)
 {
     char when[64];

@@ -261,16 +261,14 @@ static crd_status refresh(crd_master* m, int member, double t)
             st = add_gain(p, &m->connections.predictions[p->flows[i]], t);
         }
     }
-    m->running = -1;
-    return st < 0 ? crdi_member_failed(m, member, st) : CRD_OK;
+    return crdi_member_left(m, member, st);
 }
 
 static void sample_again(crd_master* m, int member)
 {
     const crdi_member* p = &m->plan->members[member];
     for (int i = 0; i < p->fed_count; i++) {
-        crdi_prediction* f = &m->connections.predictions[p->fed[i]];
-        f->end = crdi_prediction_sample(f);
+        crdi_prediction_resample(&m->connections.predictions[p->fed[i]]);
     }
 }
 
@@ -296,7 +294,7 @@ crd_status crdi_refresh_start(crd_master* m)
         return CRD_OK;
     }
     for (int i = 0; i < m->connections.prediction_count; i++) {
-        m->connections.predictions[i].end = m->connections.predictions[i].past.sample[0];
+        crdi_prediction_resume(&m->connections.predictions[i]);
     }
     for (int i = 0; i < PASSES * m->plan->refresh_count; i++) {
         const int member = m->plan->refreshed[i % m->plan->refresh_count];

@@ -14,9 +14,7 @@ crd_status crdi_rollback_plan(crd_master* m)
 static crd_status call(crd_master* m, int member, crd_status (*function)(crdi_member* p))
 {
     m->running = member;
-    const crd_status st = function(&m->plan->members[member]);
-    m->running = -1;
-    return st < 0 ? crdi_member_failed(m, member, st) : CRD_OK;
+    return crdi_member_left(m, member, function(&m->plan->members[member]));
 }
 
 static crd_status save_state(crdi_member* p)

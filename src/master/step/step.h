@@ -18,8 +18,8 @@ typedef struct crdi_step_rule {
     double (*begin)(crd_master* m); ///< the length of the step that begins
     /// The step with this defect fails, has to be repeated with another length, or counts.
     crd_status (*judge)(crd_master* m, double eps, bool* again);
-    double (*end)(const crd_master* m);                  ///< where it ends, to the last bit
-    crd_status (*next)(crd_master* m);                   ///< after a step that counts
+    double (*end)(const crd_master* m); ///< where it ends, to the last bit
+    crd_status (*next)(crd_master* m);  ///< after a step that counts, NULL: nothing
     double (*ahead)(const crd_master* m, int64_t ticks); ///< s until so many ticks from now
 } crdi_step_rule;
 extern const crdi_step_rule crdi_step_fixed, crdi_step_controlled; // fixed.c, control.c
@@ -103,6 +103,8 @@ bool crdi_member_is_due(const crd_master* m, int member); ///< its step ends wit
 /// Words the failure of a member, marks the end of the run, hands `st` back.
 crd_status crdi_member_failed(crd_master* m, int member, crd_status st);
 crd_status crdi_member_crashed(crd_master* m, int member, int signal_number);
+/// Behind a call into a unit that m->running names: a failure is worded.
+crd_status crdi_member_left(crd_master* m, int member, crd_status st);
 // lanes.c
 crd_status crdi_lanes_plan(crd_master* m); ///< once the units are initialised
 // control.c: the variable step
@@ -183,6 +185,9 @@ typedef struct crdi_guard {
 /// CRDI_GUARD_EXIT.
 void crdi_guard_enter(crdi_guard* g, volatile int* running);
 void crdi_guard_leave(crdi_guard* g);
+/// Calls f(with) and returns the signal of a crash in the unit that m->running names, 0: none. Only
+/// if the options ask for it; else a crash is one of the process.
+int crdi_life_guarded(crd_master* m, void (*f)(void* with), void* with);
 // start/: values consistent at the start
 crd_status crdi_start_solve(crd_master* m);
 crd_status crdi_start_predictions(crd_master* m); ///< their first samples

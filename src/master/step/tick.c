@@ -44,10 +44,10 @@ static crd_status tick(crd_master* m)
     CRD_TRY(step(m));
     const double now = rule->end(m);
     if (m->connections.accepts) { crdi_connections_accept(m, m->clock.n + 1, now); }
-    crdi_estimate_step(m, m->clock.h);
+    if (m->plan->estimated) { crdi_estimate_step(m, m->clock.h); }
     reach(m, m->clock.n + 1, now);
     if (m->plan->has_remote) { crdi_events_note_remarks(m); }
-    CRD_TRY(rule->next(m));
+    if (rule->next) { CRD_TRY(rule->next(m)); }
     if (m->energy.bond_count) { crdi_bonds_balance(m); }
     if (m->exchange) { crdi_exchange_record(m); }
     if (m->plan->paced) { crdi_pacing_note_busy(m); }
@@ -131,17 +131,21 @@ fail:
     return st;
 }
 
-static crd_status advance(crd_master* m, int64_t ticks)
+typedef struct {
+    crd_master* m;
+    int64_t ticks;
+    crd_status st;
+} advancing;
+
+static void advance(void* with)
 {
-    for (; ticks > 0 && m->life.end == CRD_END_NONE; ticks--) {
-        crd_status st = cycle(m);
-        if (m->live) { st = crdi_live_alarm(m, st); }
-        if (st < 0) {
-            m->life.end = CRD_END_FAILED;
-            return st;
-        }
+    advancing* a = with;
+    crd_master* m = a->m;
+    for (; a->ticks > 0 && a->st >= 0 && m->life.end == CRD_END_NONE; a->ticks--) {
+        a->st = cycle(m);
+        if (m->live) { a->st = crdi_live_alarm(m, a->st); }
+        if (a->st < 0) { m->life.end = CRD_END_FAILED; }
     }
-    return CRD_OK;
 }
 
 crd_status crd_master_advance(crd_master* m, int64_t ticks)
@@ -151,16 +155,7 @@ crd_status crd_master_advance(crd_master* m, int64_t ticks)
                          "crd_master_advance comes after crd_master_initialize and before "
                          "crd_master_finish");
     }
-    if (!m->plan->opt.guard_crashes) { return crdi_events_note_failure(m, advance(m, ticks)); }
-    crdi_guard guard;
-    crd_status st = CRD_OK;
-    crdi_guard_enter(&guard, &m->running);
-    const int crash = sigsetjmp(guard.env, 0);
-    if (crash) {
-        st = crdi_member_crashed(m, m->running, crash);
-    } else {
-        st = advance(m, ticks);
-    }
-    crdi_guard_leave(&guard);
-    return crdi_events_note_failure(m, st);
+    advancing a = {m, ticks, CRD_OK};
+    const int crash = crdi_life_guarded(m, advance, &a);
+    return crdi_events_note_failure(m, crash ? crdi_member_crashed(m, m->running, crash) : a.st);
 }

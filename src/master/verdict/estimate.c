@@ -399,7 +399,7 @@ fail:
 
 crd_status crdi_estimate_start(crd_master* m)
 {
-    if (!(m->plan->sys->run.monitor & CRD_MONITOR_DEFECT)) { return CRD_OK; }
+    if (!m->plan->estimated) { return CRD_OK; }
     m->verdict.estimate = crdi_arena_new(&m->arena, 1, sizeof *m->verdict.estimate);
     if (!m->verdict.estimate) { return CRD_E_MEMORY; }
     m->verdict.estimate->look_every = (m->plan->times.stop - m->plan->times.start) / LOOKS;

@@ -105,3 +105,10 @@ int crdi_guarded(volatile int* running, void (*f)(void* with), void* with)
     crdi_guard_leave(&guard);
     return crash;
 }
+
+int crdi_life_guarded(crd_master* m, void (*f)(void* with), void* with)
+{
+    if (m->plan->opt.guard_crashes) { return crdi_guarded(&m->running, f, with); }
+    f(with);
+    return 0;
+}
