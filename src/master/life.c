@@ -172,10 +172,10 @@ static crd_status start(crd_master* m, crd_stage stage, bool all)
         m->life.initialized = true;
         m->life.wall_start = wall_clock();
         crdi_tuning_measure_clock(m);
-        if (m->plan->opt.guard_crashes) { crdi_guard_install(); }
+        if (m->plan->opt.guard_crashes) { crdi_crash_install(); }
     }
     beginning b = {m, stage, all, CRD_OK};
-    const int crash = crdi_life_guarded(m, begin_run, &b);
+    const int crash = crdi_life_catch(m, begin_run, &b);
     crd_status st = crash ? crdi_member_crashed(m, m->running, crash) : b.st;
     if (m->live) { st = crdi_live_alarm(m, st); }
     if (st < 0) { m->life.end = CRD_END_FAILED; }
@@ -227,7 +227,7 @@ static void terminate_rest(void* with)
 static crd_status terminate_all(crd_master* m)
 {
     ending e = {m, CRD_OK};
-    for (int crash; (crash = crdi_life_guarded(m, terminate_rest, &e)) != 0;) {
+    for (int crash; (crash = crdi_life_catch(m, terminate_rest, &e)) != 0;) {
         const bool failed = m->life.end == CRD_END_FAILED;
         const int before = m->life.end_member;
         const crd_status st = crdi_member_crashed(m, m->running, crash);
@@ -238,7 +238,7 @@ static crd_status terminate_all(crd_master* m)
         }
     }
     // A thread that was left alone may still need the guard.
-    if (m->plan->opt.guard_crashes && !crdi_async_left(m)) { crdi_guard_remove(); }
+    if (m->plan->opt.guard_crashes && !crdi_async_left(m)) { crdi_crash_remove(); }
     return e.first;
 }
 
@@ -257,7 +257,7 @@ static void halt_rest(void* with)
 
 static void halt_all(crd_master* m)
 {
-    while (crdi_life_guarded(m, halt_rest, m) != 0) {
+    while (crdi_life_catch(m, halt_rest, m) != 0) {
         const crdi_member* p = &m->plan->members[m->running];
         crdi_log(m->log, CRD_LOG_WARNING, "unit '%s' crashed when it was told to come to rest",
                  p->unit->name);
@@ -268,11 +268,11 @@ static void halt_all(crd_master* m)
     }
 }
 
-// The end as those see it who watch: with the last of the units. `told`: they know already why.
-static void end_live(crd_master* m, crd_status st, bool told)
+// The end as those see it who watch: with the last of the units. `known`: they know already why.
+static void end_live(crd_master* m, crd_status st, bool known)
 {
     if (st < 0) { m->life.end = CRD_END_FAILED; }
-    if (st < 0 && !told) {
+    if (st < 0 && !known) {
         snprintf(m->life.message, sizeof m->life.message, "%s", crd_error_text(m->ctx));
         crdi_live_note_event(m, CRD_EVENT_ERROR, crdi_time_seen(m), m->life.message);
     }
@@ -301,7 +301,7 @@ crd_status crd_master_finish(crd_master* m)
     m->life.finished = true;
     crdi_pacing_leave(m);
     const crd_status alarm = m->live ? crdi_live_close(m) : CRD_OK;
-    const bool told = m->life.message[0] != 0;
+    const bool known = m->life.message[0] != 0;
     crdi_async_free(m);
     halt_all(m);
     crdi_coupled_warn(m);
@@ -318,7 +318,7 @@ crd_status crd_master_finish(crd_master* m)
     const crd_status ended = terminate_all(m);
     if (st >= 0) { st = ended; }
     st = end_session(m, st);
-    if (m->live) { end_live(m, st, told); }
+    if (m->live) { end_live(m, st, known); }
     return alarm < 0 ? crdi_fail(m->ctx, alarm, "%s", m->life.message) : st;
 }
 

@@ -91,13 +91,13 @@ static void destroy_members(crd_master* m)
         destroy_rest(m);
         return;
     }
-    crdi_guard_install();
-    while (crdi_life_guarded(m, destroy_rest, m) != 0) {
+    crdi_crash_install();
+    while (crdi_life_catch(m, destroy_rest, m) != 0) {
         crdi_log(m->log, CRD_LOG_WARNING, "unit '%s' crashed after the run, when it was freed",
                  m->plan->sys->units[m->running].name);
         m->running = -1;
     }
-    crdi_guard_remove();
+    crdi_crash_remove();
 }
 
 void crd_master_destroy(crd_master* m)

@@ -10,7 +10,7 @@
 #include "master/replay/exchange.h"
 #include "master/step/step.h"
 #include "master/verdict/verdict.h"
-#include "shared/master_guard.h"
+#include "shared/master_crash.h"
 
 struct crd_master {
     crd_context* ctx;

@@ -1,5 +1,5 @@
 // What the slave asks of the units: values, states and steps. Everything foreign is called below
-// crdi_guarded, with s->running saying whose code it is.
+// crdi_crash_catch, with s->running saying whose code it is.
 #include "serve/serve.h"
 
 #include <math.h>
@@ -94,7 +94,7 @@ static void destroy_unit(void* with)
 // A unit may crash when it is freed; what it had is lost then.
 static void destroy_units(crdi_serve* s)
 {
-    if (s->unit && crdi_guarded(&s->running, destroy_unit, s)) {
+    if (s->unit && crdi_crash_catch(&s->running, destroy_unit, s)) {
         s->running = -1;
         crdi_log(s->log, CRD_LOG_WARNING, "the unit crashed when it was freed");
     }
@@ -584,7 +584,7 @@ static crd_status word_crash(crdi_serve* s, int signal_number)
     crd_unit* u = s->stations[unit].unit;
     const char* call = crdi_unit_last_call(u);
     s->running = -1;
-    if (signal_number == CRDI_GUARD_EXIT) {
+    if (signal_number == CRDI_CRASH_EXIT) {
         (void)crdi_fail(s->log, CRD_E_CRASH,
                         "unit '%s': tried to end the process with exit() in %s", u->name, call);
     } else {
@@ -604,7 +604,7 @@ static void run_request(void* with)
 static crd_dcp_outcome call_guarded(crdi_serve* s, request r)
 {
     r.s = s;
-    const int crash = crdi_guarded(&s->running, run_request, &r);
+    const int crash = crdi_crash_catch(&s->running, run_request, &r);
     const crd_status st = crash ? word_crash(s, crash) : r.status;
     if (__atomic_load_n(&s->has_lines, __ATOMIC_ACQUIRE)) { crdi_serve_send_lines(s); }
     if (st >= 0) { return CRD_DCP_DONE; }

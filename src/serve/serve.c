@@ -161,7 +161,7 @@ crd_status crdi_serve_create(crd_context* ctx, crd_system* sys, const crdi_serve
     crd_arena_init(&s->arena, ctx);
     crd_arena_init(&s->live, ctx);
     pthread_mutex_init(&s->lines_lock, NULL);
-    crdi_guard_install();
+    crdi_crash_install();
     CRD_TRY(check_serve_options(s));
     s->log = crdi_context_tap(ctx, crdi_serve_take_line, s);
     if (!s->log) { CRD_TRY(crdi_fail(ctx, CRD_E_MEMORY, "out of memory")); }
@@ -194,7 +194,7 @@ void crdi_serve_destroy(crdi_serve* s)
     crd_unit_store_destroy(s->store);
     crd_context_destroy(s->log);
     crd_dcp_description_destroy(s->own);
-    crdi_guard_remove();
+    crdi_crash_remove();
     pthread_mutex_destroy(&s->lines_lock);
     crd_free(ctx, s->outlets);
     crd_arena_clear(&s->live);

@@ -10,7 +10,7 @@
 #include "cardan/fmi.h"
 #include "cardan/master.h"
 #include "shared/base.h"
-#include "shared/master_guard.h"
+#include "shared/master_crash.h"
 #include "shared/serve.h"
 #include "shared/unit.h"
 #include "shared/unit_dcp.h"

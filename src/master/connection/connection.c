@@ -83,7 +83,7 @@ void crdi_connections_start(crd_master* m)
 
 void crdi_connections_own(crd_master* m, crd_context* ctx)
 {
-    m->connections.exchange_ctx = ctx;
+    m->connections.swap_ctx = ctx;
 }
 
 void crdi_connections_free(crd_master* m)
@@ -92,5 +92,5 @@ void crdi_connections_free(crd_master* m)
     for (int i = 0; c->coupled && i < c->coupled_count; i++) {
         crdi_coupled_clear(&c->coupled[i]);
     }
-    crd_context_destroy(c->exchange_ctx);
+    crd_context_destroy(c->swap_ctx);
 }

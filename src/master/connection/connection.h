@@ -207,8 +207,8 @@ struct crdi_coupled {
     double delay_max;                   // s that there is room for
     int64_t drop_number;                // run: of the fault
     double fade, fade_begin, fade_span; // run: what is left of an element that was replaced; s
-    bool exchanged;                     // run: the element was replaced ...
-    double exchanged_at;                // run: ... when, s
+    bool swapped;                       // run: the element was replaced ...
+    double swapped_at;                  // run: ... when, s
     char label[96];                     // run: of the element in use, with that time
 };
 
@@ -276,7 +276,7 @@ typedef struct crdi_connections {
     int used_count;
     bool accepts;                 // some of them look at the end of a step
     bool jumped;                  // run: a signal or recording had an event in the last step
-    crd_context* exchange_ctx;    // of elements that came while running
+    crd_context* swap_ctx;        // of elements that came while running
     crd_coupling_report* reports; // (coupled_count)
 } crdi_connections;
 

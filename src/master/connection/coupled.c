@@ -341,9 +341,9 @@ void crdi_coupled_report(crd_master* m)
         for (int t = 0; t < c->estimator_count; t++) {
             report_estimator(&c->estimators[t], &c->tap_reports[t]);
         }
-        if (c->exchanged) { // what was before it is not told apart
+        if (c->swapped) { // what was before it is not told apart
             snprintf(c->label, sizeof c->label, "%.60s, from t = %.10g s", c->estimators[0].label,
-                     c->exchanged_at);
+                     c->swapped_at);
             c->tap_reports[0].label = c->label;
         }
         find_better(c);

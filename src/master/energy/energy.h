@@ -21,7 +21,7 @@ typedef struct crdi_probing {
     crdi_prediction *inputs[CRD_PROBE_INPUTS], *action; // the same
     double* f;                                          // the action, in the outputs of its unit
     int64_t events;                                     // run: of both units, those that are known
-    double told, lead;     // run: what the action is held at; and beyond f, in its input's unit
+    double held, lead;     // run: what the action is held at; and beyond f, in its input's unit
     crd_probe_state state; // run
 } crdi_probing;
 

@@ -245,9 +245,9 @@ static void probe(crd_master* m, crdi_probing* q, double h, double h_next)
     const int64_t events = events_of(m, q);
     if (events != q->events) { crd_probe_event(&q->probe, s); }
     q->events = events;
-    q->told = crd_probe_step(&q->probe, s, h, h_next, f, y, u);
+    q->held = crd_probe_step(&q->probe, s, h, h_next, f, y, u);
     refresh(m, q, f);
-    q->lead = q->told - s->fresh;
+    q->lead = q->held - s->fresh;
 }
 
 void crdi_bonds_probe(crd_master* m, double t)
@@ -268,5 +268,5 @@ void crdi_probing_apply(crdi_probing* q)
         hold(q->inputs[i], s->u[i][0] - deviation, crd_probe_predictor(&q->probe, i));
         q->inputs[i]->correction = deviation;
     }
-    hold(q->action, q->told, s->used);
+    hold(q->action, q->held, s->used);
 }

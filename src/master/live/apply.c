@@ -28,7 +28,7 @@ static crd_status set_value(crdi_live* l, const crdi_live_order* o)
 {
     crd_master* m = l->m;
     const crdi_live_place* at = &l->places[o->setting];
-    crdi_knob* k = &l->knobs[at->knob];
+    crdi_live_knob* k = &l->knobs[at->knob];
     crd_unit* u = m->plan->members[k->member].unit;
     const bool real = k->binding->real_count > 0;
     const double was = real ? k->values.real[at->element] : 0;
@@ -92,7 +92,7 @@ static crd_status set_postponed(crdi_live* l)
 
 // The new element begins with the newest samples, and what it says differently from the old one
 // fades, so that the input has no step.
-static void exchange(crdi_live* l, const crdi_live_order* o)
+static void swap_element(crdi_live* l, const crdi_live_order* o)
 {
     crd_master* m = l->m;
     crdi_coupled* c = l->wires[o->link].couple;
@@ -118,8 +118,8 @@ static void exchange(crdi_live* l, const crdi_live_order* o)
         c->fade_span = (2 + (double)c->k) * c->interval;
     }
     c->truth = (c->channel || isnan(p->latency)) && !(c->script && c->script->values);
-    c->exchanged = true;
-    c->exchanged_at = t;
+    c->swapped = true;
+    c->swapped_at = t;
     p->score = (crd_score){0};
     memset(p->made_for, 0xFF, (size_t)c->ring * sizeof *p->made_for);
     leave(l, &old);
@@ -128,14 +128,14 @@ static void exchange(crdi_live* l, const crdi_live_order* o)
 
 // ---- all of them -------------------------------------------------------------------------------
 
-static crd_status obey(crdi_live* l, const crdi_live_order* o)
+static crd_status apply_order(crdi_live* l, const crdi_live_order* o)
 {
     crd_master* m = l->m;
     switch (o->action) {
     case CRDI_LIVE_SET:
         return set_or_postpone(l, o);
     case CRDI_LIVE_COUPLE:
-        exchange(l, o);
+        swap_element(l, o);
         return CRD_OK;
     case CRDI_LIVE_START:
         l->state = CRDI_LIVE_RUNNING;
@@ -196,7 +196,7 @@ crd_status crdi_live_apply_commands(crdi_live* l, bool* any)
     crd_status st = l->postponed_count ? set_postponed(l) : CRD_OK;
     *any = false;
     for (const crdi_live_order* o; st >= 0 && (o = crdi_ring_read(l->orders)) != NULL;) {
-        st = obey(l, o);
+        st = apply_order(l, o);
         crdi_ring_release(l->orders);
         *any = true;
     }

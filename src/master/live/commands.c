@@ -92,12 +92,12 @@ static crd_status find_setting(crdi_live* l, const char* name, int* out)
 // knows of one variable what was found out before the run.
 typedef struct {
     crd_unit base;
-    const crdi_knob* knob;
+    const crdi_live_knob* knob;
 } stand_in;
 
 static bool stand_in_dimension(const crd_unit* u, int32_t variable, crd_dimension* out)
 {
-    const crdi_knob* k = ((const stand_in*)u)->knob;
+    const crdi_live_knob* k = ((const stand_in*)u)->knob;
     (void)variable;
     *out = k->dimension;
     return k->has_dimension;
@@ -105,7 +105,7 @@ static bool stand_in_dimension(const crd_unit* u, int32_t variable, crd_dimensio
 
 static const char* stand_in_item_at(const crd_unit* u, int32_t variable, int32_t i, int64_t* value)
 {
-    const crdi_knob* k = ((const stand_in*)u)->knob;
+    const crdi_live_knob* k = ((const stand_in*)u)->knob;
     (void)variable;
     if (i >= k->item_count) { return NULL; }
     *value = k->items[i].value;
@@ -116,7 +116,7 @@ static const crd_unit_name_ops stand_in_names = {.dimension = stand_in_dimension
                                                  .item_at = stand_in_item_at};
 static const crd_unit_ops stand_in_ops = {.names = &stand_in_names};
 
-static void write_number(const crdi_knob* k, const crdi_live_setting* s, double real,
+static void write_number(const crdi_live_knob* k, const crdi_live_setting* s, double real,
                          int64_t integer, char* out, size_t size)
 {
     if (crd_type_kind(s->type) == CRD_REAL) {
@@ -157,7 +157,7 @@ static crd_status order_set(crdi_live* l, const crdi_live_command* c, const char
     CRD_TRY(find_setting(l, c->name ? c->name : "", &o->setting));
     const crdi_live_setting* s = &l->info.settings[o->setting];
     crdi_live_place* at = &l->places[o->setting];
-    const crdi_knob* k = &l->knobs[at->knob];
+    const crdi_live_knob* k = &l->knobs[at->knob];
     const crd_unit* u = l->m->plan->members[k->member].unit;
     stand_in unit = {
         .base = {.ops = &stand_in_ops, .ctx = l->ctx, .name = u->name, .info = u->info}, .knob = k};

@@ -61,7 +61,7 @@ static void disturb(crdi_fault* f)
     default:
         break;
     }
-    f->told = *x;
+    f->applied = *x;
     for (int d = 0; d < p->slope_order; d++) {
         f->clean_slopes[d] = p->slopes[d][f->slot];
         p->slopes[d][f->slot] *= gain;
@@ -119,7 +119,7 @@ static void end_fault(crdi_live* l, int link)
         l->disturbed--;
     }
     f->kind = CRDI_FAULT_NONE;
-    f->told = (double)NAN;
+    f->applied = (double)NAN;
     l->fault_count--;
 }
 
@@ -127,7 +127,7 @@ void crdi_fault_begin(crdi_live* l, const crdi_live_order* o, double t)
 {
     crdi_fault* f = &l->faults[o->link];
     crdi_coupled* c = l->wires[o->link].couple;
-    const double now = isnan(f->told) ? crdi_live_value(&l->wires[o->link]) : f->told;
+    const double now = isnan(f->applied) ? crdi_live_value(&l->wires[o->link]) : f->applied;
     end_fault(l, o->link); // one at a time
     f->kind = o->fault;
     f->number = o->number;

@@ -66,10 +66,10 @@ static crd_status describe_signals(crdi_live* l)
     crdi_live_signal* signals =
         room(l, n < CRDI_LIVE_SIGNALS ? n : CRDI_LIVE_SIGNALS, sizeof *signals);
     l->probes = room(l, n < CRDI_LIVE_SIGNALS ? n : CRDI_LIVE_SIGNALS, sizeof *l->probes);
-    const crdi_probe** of = room(l, n, sizeof *of);
+    const crdi_recorded** of = room(l, n, sizeof *of);
     if (!signals || !l->probes || !of) { return CRD_E_MEMORY; }
     for (int i = 0; i < n; i++) {
-        of[crdi_record_probe(m, i)->signal] = crdi_record_probe(m, i);
+        of[crdi_record_value(m, i)->signal] = crdi_record_value(m, i);
     }
     int count = 0;
     for (int i = 0; i < n; i++) {
@@ -89,9 +89,9 @@ static crd_status describe_signals(crdi_live* l)
                                .description = text_of(x ? x->description : v->description),
                                .owner = s->member,
                                .type = type};
-        l->probes[count++] = (crdi_live_probe){.from = of[i]->from,
-                                               .real = of[i]->kind == CRD_REAL,
-                                               .is_unsigned = type == CRD_UINT64};
+        l->probes[count++] = (crdi_live_source){.from = of[i]->from,
+                                                .real = of[i]->kind == CRD_REAL,
+                                                .is_unsigned = type == CRD_UINT64};
     }
     l->info.signals = signals;
     l->info.signal_count = count;
@@ -155,7 +155,7 @@ static crd_status describe_link(crdi_live* l, int i)
         .over = crdi_arena_format(&l->arena, "fault at %s is over", out->to),
     };
     l->faults[i] =
-        (crdi_fault){.m = m, .member = b, .slot = real ? k->to.slot : -1, .told = (double)NAN};
+        (crdi_fault){.m = m, .member = b, .slot = real ? k->to.slot : -1, .applied = (double)NAN};
     if (w->couple) { snprintf(w->label, sizeof w->label, "%.39s", w->couple->estimators[0].label); }
     return w->over ? CRD_OK : CRD_E_MEMORY;
 }
@@ -214,7 +214,7 @@ static bool can_be_set(const crdi_member* p, int32_t variable)
     return true;
 }
 
-static crd_status find_items(crdi_live* l, crdi_knob* k)
+static crd_status find_items(crdi_live* l, crdi_live_knob* k)
 {
     const crd_unit* u = l->m->plan->members[k->member].unit;
     int64_t value = 0;
@@ -235,17 +235,17 @@ static crd_status find_items(crdi_live* l, crdi_knob* k)
 }
 
 // One value of a knob as a number; NaN: the unit does not tell it.
-static double start_of(const crd_variable* v, const crdi_knob* k, uint32_t e)
+static double start_of(const crd_variable* v, const crdi_live_knob* k, uint32_t e)
 {
     return crd_type_kind(v->type) == CRD_REAL ? k->values.real[e]
            : v->type == CRD_UINT64            ? (double)(uint64_t)k->values.integer[e]
                                               : (double)k->values.integer[e];
 }
 
-static crd_status add_setting(crdi_live* l, crdi_live_setting* settings, int knob, bool told,
+static crd_status add_setting(crdi_live* l, crdi_live_setting* settings, int knob, bool known,
                               uint32_t e)
 {
-    const crdi_knob* k = &l->knobs[knob];
+    const crdi_live_knob* k = &l->knobs[knob];
     const crd_variable* v = &l->m->plan->members[k->member].unit->info.variables[k->variable];
     const int at = l->info.setting_count;
     settings[at] = (crdi_live_setting){.name = full_name(l, k->member, k->variable, (int32_t)e),
@@ -253,7 +253,7 @@ static crd_status add_setting(crdi_live* l, crdi_live_setting* settings, int kno
                                        .description = text_of(v->description),
                                        .owner = k->member,
                                        .type = (crd_type)v->type,
-                                       .start = told ? start_of(v, k, e) : (double)NAN,
+                                       .start = known ? start_of(v, k, e) : (double)NAN,
                                        .min = v->min,
                                        .max = v->max,
                                        .input = v->causality == CRD_INPUT};
@@ -261,7 +261,7 @@ static crd_status add_setting(crdi_live* l, crdi_live_setting* settings, int kno
     const bool real = crd_type_kind(v->type) == CRD_REAL;
     l->places[at] = (crdi_live_place){.knob = knob,
                                       .element = (int)e,
-                                      .known = told,
+                                      .known = known,
                                       .real = real ? k->values.real[e] : 0,
                                       .integer = real ? 0 : k->values.integer[e]};
     l->info.setting_count++;
@@ -276,8 +276,8 @@ static crd_status add_knob(crdi_live* l, crdi_live_setting* settings, int member
     crd_master* m = l->m;
     crd_unit* u = m->plan->members[member].unit;
     const crd_variable* v = &u->info.variables[variable];
-    crdi_knob* k = &l->knobs[l->knob_count];
-    *k = (crdi_knob){.member = member, .variable = variable};
+    crdi_live_knob* k = &l->knobs[l->knob_count];
+    *k = (crdi_live_knob){.member = member, .variable = variable};
     CRD_TRY(crd_binding_create(u, &variable, 1, &k->binding));
     const int knob = l->knob_count++; // from here on it is freed
     k->values.real = room(l, k->binding->real_count, sizeof *k->values.real);
@@ -286,10 +286,10 @@ static crd_status add_knob(crdi_live* l, crdi_live_setting* settings, int member
     k->has_dimension = crdi_unit_dimension(u, variable, &k->dimension);
     CRD_TRY(find_items(l, k));
     m->running = member;
-    const bool told = u->ops->get(u, k->binding, &k->values) >= 0;
+    const bool known = u->ops->get(u, k->binding, &k->values) >= 0;
     m->running = -1;
-    for (uint32_t e = 0; e < v->size && (told || v->size == 1); e++) {
-        CRD_TRY(add_setting(l, settings, knob, told, e));
+    for (uint32_t e = 0; e < v->size && (known || v->size == 1); e++) {
+        CRD_TRY(add_setting(l, settings, knob, known, e));
     }
 fail:
     return st == CRD_E_MEMORY || st >= 0 ? st : CRD_OK; // what cannot be bound cannot be set

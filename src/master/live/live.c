@@ -46,7 +46,7 @@ crd_status crdi_live_create(crd_context* ctx, crd_master* m, const crdi_live_opt
                             crdi_live** out)
 {
     crd_status st = CRD_OK;
-    if (m->live || m->connections.exchange_ctx || m->life.initialized) {
+    if (m->live || m->connections.swap_ctx || m->life.initialized) {
         return crdi_fail(ctx, CRD_E_STATE,
                          "crdi_live_create comes once, between crd_master_create and "
                          "crd_master_initialize");
@@ -145,7 +145,7 @@ static void write_row(crdi_live* l)
     row->time = crd_master_time(m);
     row->cycle = m->clock.n;
     for (int i = 0; i < l->info.signal_count; i++) {
-        const crdi_live_probe* p = &l->probes[i];
+        const crdi_live_source* p = &l->probes[i];
         row->values[i] = p->real          ? *(const double*)p->from
                          : p->is_unsigned ? (double)*(const uint64_t*)p->from
                                           : (double)*(const int64_t*)p->from;
@@ -319,9 +319,9 @@ crd_status crdi_live_close(crd_master* m)
     crdi_live* l = m->live;
     int was = CRDI_CALM;
     const bool calm = atomic_compare_exchange_strong(&l->alarm, &was, CRDI_OVER);
-    const bool told = m->life.end == CRD_END_FAILED; // by whatever made it fail
+    const bool failed = m->life.end == CRD_END_FAILED; // by whatever made it fail
     crd_status st = CRD_OK;
-    if (!calm && !told) {
+    if (!calm && !failed) {
         __atomic_store_n(&m->life.emergency, true, __ATOMIC_RELEASE); // its page may not be so far
         st = crdi_events_note_failure(m, crdi_live_alarm(m, CRD_OK));
     } else if (!calm && strncmp(m->life.message, l->alarmed_by, strlen(l->alarmed_by)) != 0) {

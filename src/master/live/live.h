@@ -26,13 +26,13 @@ typedef struct crdi_live_slot {
 } crdi_live_slot;
 
 /// A watched value.
-typedef struct crdi_live_probe {
+typedef struct crdi_live_source {
     const void* from; // double or int64_t
     bool real, is_unsigned;
-} crdi_live_probe;
+} crdi_live_source;
 
 /// What is set together: one variable of a unit.
-typedef struct crdi_knob {
+typedef struct crdi_live_knob {
     int member;
     int32_t variable;
     crd_binding* binding;
@@ -41,7 +41,7 @@ typedef struct crdi_knob {
     crd_dimension dimension;
     const crd_label* items; // of an enumeration
     int item_count;
-} crdi_knob;
+} crdi_live_knob;
 
 /// One element of it.
 typedef struct crdi_live_place {
@@ -71,7 +71,7 @@ typedef struct crdi_fault {
     int64_t number;
     double value;
     double end;                    // run: s; INFINITY: until it is cleared
-    double told;                   // run: what the unit was told last
+    double applied;                // run: what the unit got last
     double clean, clean_slopes[2]; // run: while it takes its inputs
     struct crdi_fault* next;       // run: at the same member
 } crdi_fault;
@@ -118,8 +118,8 @@ struct crdi_live {
 
     crdi_live_info info;
     crdi_live_link* links;
-    crdi_live_probe* probes; // like info.signals
-    crdi_knob* knobs;
+    crdi_live_source* probes; // like info.signals
+    crdi_live_knob* knobs;
     int knob_count;
     crdi_live_place* places; // like info.settings
     crdi_live_wire* wires;   // like info.links
@@ -147,7 +147,7 @@ struct crdi_live {
 
     _Atomic uint64_t event_count;
     crdi_live_slot* events;
-    int64_t overruns_told, overrun_cycle; // the watcher's: so far; cycle of the last one
+    int64_t overruns_noted, overrun_cycle; // the watcher's: so far; cycle of the last one
 
     const crdi_board** boards; // (board_count)
     const char** board_units;  // (board_count)
@@ -156,7 +156,7 @@ struct crdi_live {
     crdi_live_state state;         // run
     atomic_int state_seen;         // the same for the watcher
     crdi_live_outcome outcomes[2]; // run: STOPPING and ENDED, each written before it is seen
-    atomic_bool closed;            // no order will be obeyed any more
+    atomic_bool closed;            // no order will be applied any more
     atomic_int alarm;              // crdi_alarm
     char alarmed_by[96];           // the watcher's, before `alarm` says so
     int64_t steps_left;            // run: until a pause, -1: any number

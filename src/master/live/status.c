@@ -94,9 +94,10 @@ static void show_link(const crdi_live* l, const crdi_live_status* s, int i,
     const crd_master* m = l->m;
     const crdi_live_wire* w = &l->wires[i];
     const crdi_fault* f = &l->faults[i];
-    const bool told = f->kind != CRDI_FAULT_NONE && f->kind < CRDI_FAULT_DROP && !isnan(f->told);
+    const bool disturbed =
+        f->kind != CRDI_FAULT_NONE && f->kind < CRDI_FAULT_DROP && !isnan(f->applied);
     const crdi_live_unit_state* source = &s->units[w->link->from.member];
-    *out = (crdi_live_link_state){.value = told ? f->told : crdi_live_value(w),
+    *out = (crdi_live_link_state){.value = disturbed ? f->applied : crdi_live_value(w),
                                   .defect = (double)NAN,
                                   .scale = (double)NAN,
                                   .relative = (double)NAN,
@@ -198,34 +199,34 @@ void crdi_live_snapshot(crdi_live* l, int64_t now)
     l->back = atomic_exchange_explicit(&l->middle, l->back | NEWER, memory_order_acq_rel) & 3;
 }
 
-enum { TOLD_AT_ONCE = 10 };
+enum { MOST_AT_ONCE = 10 };
 
 // Overruns are kept as numbers; here, on the watcher's thread, is time to word them.
 static void tell_overruns(crdi_live* l, const crdi_live_status* s)
 {
     const crd_pace_report* r = &s->pace;
     char text[CRDI_LIVE_TEXT];
-    const int64_t fresh = r->overruns - l->overruns_told;
+    const int64_t fresh = r->overruns - l->overruns_noted;
     if (fresh <= 0) { return; }
-    int64_t told = 0;
+    int64_t noted = 0;
     for (int i = 0; i < r->kept_count; i++) {
         const crd_overrun_info* o = &r->kept[i];
-        if (o->cycle <= l->overrun_cycle || told == TOLD_AT_ONCE) { continue; }
+        if (o->cycle <= l->overrun_cycle || noted == MOST_AT_ONCE) { continue; }
         const char* unit =
             o->unit >= 0 && o->unit < l->info.unit_count ? l->info.units[o->unit].name : "";
         snprintf(text, sizeof text, "overrun: cycle %lld was done %.6g ms late%s%s%s",
                  (long long)o->cycle, 1e-6 * (double)o->late_ns, *unit ? ", longest in unit '" : "",
                  unit, *unit ? "'" : "");
         crdi_live_put_event(l, CRD_EVENT_OVERRUN, o->time, text);
-        told++;
+        noted++;
     }
     if (r->kept_count) { l->overrun_cycle = r->kept[r->kept_count - 1].cycle; }
-    if (fresh > told) {
-        snprintf(text, sizeof text, "overrun: %lld %scycles were late", (long long)(fresh - told),
-                 told ? "more " : "");
+    if (fresh > noted) {
+        snprintf(text, sizeof text, "overrun: %lld %scycles were late", (long long)(fresh - noted),
+                 noted ? "more " : "");
         crdi_live_put_event(l, CRD_EVENT_OVERRUN, s->time, text);
     }
-    l->overruns_told = r->overruns;
+    l->overruns_noted = r->overruns;
 }
 
 const crdi_live_status* crdi_live_get_status(crdi_live* l)

@@ -40,11 +40,11 @@ static int worth_of_rates(const crdi_plan* plan, const crdi_member* p, const crd
     for (int i = 0; i < in_count; i++) {
         const crdi_connection* k = &plan->connections[incoming[i]];
         if (!k->real) { continue; }
-        int told = k->kind == CRDI_PREDICT ? crdi_prediction_order(plan, k) : 0;
-        told = told < p->slope_order ? told : p->slope_order;
+        int given = k->kind == CRDI_PREDICT ? crdi_prediction_order(plan, k) : 0;
+        given = given < p->slope_order ? given : p->slope_order;
         const bool feeds = crd_unit_depends(p->unit, out->from.variable, k->to.variable, false);
-        told += gain || !feeds;
-        order = told < order ? told : order;
+        given += gain || !feeds;
+        order = given < order ? given : order;
     }
     return order;
 }

@@ -19,8 +19,8 @@ static bool feeds_through(const crdi_plan* plan, const crdi_connection* k)
     return false;
 }
 
-// Edges between members along the links that `keep` wants, as first/edge lists.
-static crd_status member_graph(crdi_plan* plan, const bool* keep, int** first_out, int** edge_out)
+// Edges between members along the links that are `chosen`, as first/edge lists.
+static crd_status member_graph(crdi_plan* plan, const bool* chosen, int** first_out, int** edge_out)
 {
     int* first = crdi_new_array(plan->ctx, (size_t)plan->member_count + 2, sizeof *first);
     int* edge = crdi_new_array(plan->ctx, (size_t)plan->connection_count + 1, sizeof *edge);
@@ -28,13 +28,13 @@ static crd_status member_graph(crdi_plan* plan, const bool* keep, int** first_ou
     *edge_out = edge;
     if (!first || !edge) { return CRD_E_MEMORY; }
     for (int i = 0; i < plan->connection_count; i++) {
-        if (keep[i]) { first[plan->connections[i].from.member + 2]++; }
+        if (chosen[i]) { first[plan->connections[i].from.member + 2]++; }
     }
     for (int i = 0; i < plan->member_count; i++) {
         first[i + 2] += first[i + 1];
     }
     for (int i = 0; i < plan->connection_count; i++) {
-        if (keep[i]) {
+        if (chosen[i]) {
             edge[first[plan->connections[i].from.member + 1]++] = plan->connections[i].to.member;
         }
     }
@@ -56,15 +56,16 @@ static int by_rank(const void* a, const void* b)
 }
 
 // Numbers of components without a path between them say nothing: count the longest path along
-// the links that `keep` wants, downwards, so that deeper members come later.
-static void count_depth(const crdi_plan* plan, const bool* keep, const int* component, rank* ranks)
+// the links that are `chosen`, downwards, so that deeper members come later.
+static void count_depth(const crdi_plan* plan, const bool* chosen, const int* component,
+                        rank* ranks)
 {
     bool changed = true;
     for (int round = 0; changed && round < plan->member_count; round++) {
         changed = false;
         for (int i = 0; i < plan->connection_count; i++) {
             const crdi_connection* k = &plan->connections[i];
-            if (!keep[i] || component[k->from.member] == component[k->to.member]) { continue; }
+            if (!chosen[i] || component[k->from.member] == component[k->to.member]) { continue; }
             if (ranks[k->to.member].inner > ranks[k->from.member].inner - 1) {
                 ranks[k->to.member].inner = ranks[k->from.member].inner - 1;
                 changed = true;
@@ -81,14 +82,14 @@ static crd_status order_members(crdi_plan* plan, int* order)
     int *first = NULL, *edge = NULL, *first2 = NULL, *edge2 = NULL;
     rank* ranks = crdi_new_array(plan->ctx, n, sizeof *ranks);
     int* component = crdi_new_array(plan->ctx, n + 1, sizeof *component);
-    bool* keep = crdi_new_array(plan->ctx, (size_t)plan->connection_count + 1, sizeof *keep);
-    if (!ranks || !component || !keep) { goto fail; }
+    bool* chosen = crdi_new_array(plan->ctx, (size_t)plan->connection_count + 1, sizeof *chosen);
+    if (!ranks || !component || !chosen) { goto fail; }
 
     for (int i = 0; i < plan->connection_count; i++) {
-        keep[i] =
+        chosen[i] =
             !plan->connections[i].spec->coupling; // that gives what is known when the step begins
     }
-    CRD_TRY(member_graph(plan, keep, &first, &edge));
+    CRD_TRY(member_graph(plan, chosen, &first, &edge));
     if (crdi_components(plan->ctx, plan->member_count, first, edge, component) < 0) {
         st = CRD_E_MEMORY;
         goto fail;
@@ -98,15 +99,15 @@ static crd_status order_members(crdi_plan* plan, int* order)
     }
     for (int i = 0; i < plan->connection_count; i++) {
         const crdi_connection* k = &plan->connections[i];
-        keep[i] = keep[i] && component[k->from.member] == component[k->to.member] &&
-                  feeds_through(plan, k);
+        chosen[i] = chosen[i] && component[k->from.member] == component[k->to.member] &&
+                    feeds_through(plan, k);
     }
-    CRD_TRY(member_graph(plan, keep, &first2, &edge2));
+    CRD_TRY(member_graph(plan, chosen, &first2, &edge2));
     if (crdi_components(plan->ctx, plan->member_count, first2, edge2, component) < 0) {
         st = CRD_E_MEMORY;
         goto fail;
     }
-    count_depth(plan, keep, component, ranks);
+    count_depth(plan, chosen, component, ranks);
     qsort(ranks, n, sizeof *ranks, by_rank);
     for (size_t i = 0; i < n; i++) {
         order[i] = ranks[i].member;
@@ -119,7 +120,7 @@ fail:
     crd_free(plan->ctx, edge2);
     crd_free(plan->ctx, ranks);
     crd_free(plan->ctx, component);
-    crd_free(plan->ctx, keep);
+    crd_free(plan->ctx, chosen);
     return st;
 }
 

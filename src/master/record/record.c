@@ -148,8 +148,8 @@ static crd_status create_recorder(crd_master* m, crd_arena* room, crd_text* what
         goto fail;
     }
     for (int i = 0; i < m->record.signal_count; i++) {
-        m->record.probes[i].word =
-            crd_recorder_word(m->record.recorder, m->record.probes[i].signal);
+        m->record.values[i].word =
+            crd_recorder_word(m->record.recorder, m->record.values[i].signal);
     }
     crdi_events_start(m);
 fail:
@@ -274,9 +274,9 @@ static crd_status record_raster(crd_master* m, int index)
     }
     int nan = -1;
     row[0].real = crd_master_time(m);
-    const crdi_probe* probes = m->record.probes + r->probe_first;
-    for (int i = 0; i < r->probe_count; i++) {
-        const crdi_probe* p = &probes[i];
+    const crdi_recorded* probes = m->record.values + r->value_first;
+    for (int i = 0; i < r->value_count; i++) {
+        const crdi_recorded* p = &probes[i];
         if (p->kind == CRD_REAL) {
             const double x = *(const double*)p->from;
             row[p->word].real = x;

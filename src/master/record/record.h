@@ -20,19 +20,19 @@ typedef struct crdi_raster {
     const char* name; // "10 ms"
     int64_t ticks;    // between two rows
     bool at_end;      // a row at the end of the run, too, wherever it lies
-    int probe_first, probe_count;
+    int value_first, value_count;
     int member_first, member_count; // that have something to read, in readers
     int64_t read;                   // run: tick at which they were read last, -1
 } crdi_raster;
 
 /// One recorded value: where it stands and which word of the row it becomes.
-typedef struct crdi_probe {
+typedef struct crdi_recorded {
     const void* from; // double, int64_t or crd_bytes
     int signal;
     int word;
     crd_kind kind;
     bool watched; // an output that only the record sees: NaN ends the run here, too
-} crdi_probe;
+} crdi_recorded;
 
 /// Variables of a member that only the record reads.
 typedef struct crdi_extras {
@@ -46,9 +46,9 @@ typedef struct crdi_recording {
     int signal_count;
     crdi_raster* rasters; // one at least, without signals if there are none
     int raster_count;
-    crdi_probe* probes;  // by raster
-    crdi_extras* extras; // (members)
-    int* readers;        // members with extras, by raster
+    crdi_recorded* values; // by raster
+    crdi_extras* extras;   // (members)
+    int* readers;          // members with extras, by raster
     crd_recorder* recorder;
     double next_row;  // run: of a controlled run
     crd_context* ctx; // the recorder's
@@ -77,7 +77,7 @@ crd_status crdi_record_plan(crd_master* m);
 crd_status crdi_record_bind(crd_master* m); ///< once the units are initialised
 int crdi_record_signal_count(const crd_master* m);
 const crdi_signal* crdi_record_signal(const crd_master* m, int i);
-const crdi_probe* crdi_record_probe(const crd_master* m, int i); ///< in the order of rasters
+const crdi_recorded* crdi_record_value(const crd_master* m, int i); ///< in the order of rasters
 // record.c
 void crdi_record_init(crd_master* m);
 crd_status crdi_record_open(crd_master* m);

@@ -20,7 +20,7 @@ typedef struct bench {
     double offset;          // of its times, s
     crdi_board_state board;
     int next;                          // moment
-    bool heard;                        // it was in some state
+    bool known_state;                  // it was in some state
     double state, phase, source, heat; // as they are at the row that is written
 } bench;
 
@@ -75,9 +75,9 @@ static int state_of_master(const record* r)
     int count = 0;
     for (int i = 0; i < r->count && count < 64; i++) {
         const bench* b = &r->benches[i];
-        const bool known = b->state >= 0 || !b->heard;
+        const bool known = b->state >= 0 || !b->known_state;
         if (known && b->source == CRDI_BOARD_BENCH) {
-            states[count++] = b->heard ? (crd_dcp_state)b->state : CRD_DCP_ALIVE;
+            states[count++] = b->known_state ? (crd_dcp_state)b->state : CRD_DCP_ALIVE;
         }
     }
     return count ? (int)crd_dcp_master_state_of(states, count, true) : CRD_DCP_MASTER_REGISTER;
@@ -153,7 +153,7 @@ static void take_moment(bench* b)
     switch (m->what) {
     case CRDI_BOARD_STATE:
         b->state = m->value;
-        b->heard = true;
+        b->known_state = true;
         break;
     case CRDI_BOARD_PHASE:
         b->phase = m->value;
@@ -232,7 +232,7 @@ static double read_boards(record* r)
     for (int i = 0; i < r->count; i++) {
         bench* b = &r->benches[i];
         b->next = 0;
-        b->heard = false;
+        b->known_state = false;
         b->offset = b->phase = b->source = 0;
         b->state = -1;
         b->heat = NAN;

@@ -298,7 +298,7 @@ fail:
     return st < 0 ? crdi_member_refused(m->ctx, p, st) : CRD_OK;
 }
 
-static const void* probe_source(const crdi_member* p, const crdi_extras* x, int32_t position,
+static const void* value_source(const crdi_member* p, const crdi_extras* x, int32_t position,
                                 int32_t element, crd_kind kind)
 {
     return position >= 0
@@ -307,28 +307,28 @@ static const void* probe_source(const crdi_member* p, const crdi_extras* x, int3
 }
 
 // Members and probes in the order of the rasters.
-static crd_status sort_by_raster(crd_master* m, crdi_probe* unsorted)
+static crd_status sort_by_raster(crd_master* m, crdi_recorded* unsorted)
 {
-    m->record.probes =
-        crdi_arena_new(&m->arena, (size_t)m->record.signal_count, sizeof *m->record.probes);
+    m->record.values =
+        crdi_arena_new(&m->arena, (size_t)m->record.signal_count, sizeof *m->record.values);
     m->record.readers =
         crdi_arena_new(&m->arena, (size_t)m->plan->member_count, sizeof *m->record.readers);
-    if (!m->record.probes || !m->record.readers) { return CRD_E_MEMORY; }
+    if (!m->record.values || !m->record.readers) { return CRD_E_MEMORY; }
     int probes = 0, members = 0;
     for (int k = 0; k < m->record.raster_count; k++) {
         crdi_raster* r = &m->record.rasters[k];
-        r->probe_first = probes;
+        r->value_first = probes;
         r->member_first = members;
         for (int i = 0; i < m->record.signal_count; i++) {
             if (m->record.extras[m->record.signals[i].member].raster == k) {
-                m->record.probes[probes++] = unsorted[i];
+                m->record.values[probes++] = unsorted[i];
             }
         }
         for (int i = 0; i < m->plan->member_count; i++) {
             const crdi_extras* x = &m->record.extras[i];
             if (x->binding && x->raster == k) { m->record.readers[members++] = i; }
         }
-        r->probe_count = probes - r->probe_first;
+        r->value_count = probes - r->value_first;
         r->member_count = members - r->member_first;
     }
     return CRD_OK;
@@ -344,7 +344,7 @@ crd_status crdi_record_bind(crd_master* m)
     }
     int32_t* position = crdi_new_array(m->ctx, (size_t)most, sizeof *position);
     int32_t* list = crdi_new_array(m->ctx, (size_t)most, sizeof *list);
-    crdi_probe* probes = crdi_new_array(m->ctx, (size_t)m->record.signal_count, sizeof *probes);
+    crdi_recorded* probes = crdi_new_array(m->ctx, (size_t)m->record.signal_count, sizeof *probes);
     if (!position || !list || !probes) {
         st = CRD_E_MEMORY;
         goto fail;
@@ -360,13 +360,13 @@ crd_status crdi_record_bind(crd_master* m)
             const crdi_offer* x = m->record.signals[i].offer;
             if (x) {
                 probes[i] =
-                    (crdi_probe){.from = x->from, .signal = i, .kind = crd_type_kind(x->type)};
+                    (crdi_recorded){.from = x->from, .signal = i, .kind = crd_type_kind(x->type)};
                 continue;
             }
             const int32_t v = read_variable(p->unit, m->record.signals[i].variable);
             const crd_kind kind = crd_type_kind(p->unit->info.variables[v].type);
-            probes[i] = (crdi_probe){
-                .from = probe_source(p, &m->record.extras[member], position[v],
+            probes[i] = (crdi_recorded){
+                .from = value_source(p, &m->record.extras[member], position[v],
                                      m->record.signals[i].element, kind),
                 .signal = i,
                 .kind = kind,
@@ -395,9 +395,9 @@ const crdi_signal* crdi_record_signal(const crd_master* m, int i)
     return &m->record.signals[i];
 }
 
-const crdi_probe* crdi_record_probe(const crd_master* m, int i)
+const crdi_recorded* crdi_record_value(const crd_master* m, int i)
 {
-    return &m->record.probes[i];
+    return &m->record.values[i];
 }
 
 int crd_master_signal_count(const crd_master* m)

@@ -31,7 +31,7 @@ static void* take(void* user, void* p, size_t size)
     return m->record.spare + at;
 }
 
-static void pass_on(void* user, crd_level level, const char* text)
+static void log_to_run(void* user, crd_level level, const char* text)
 {
     crdi_log_on(((crd_master*)user)->ctx, level, text);
 }
@@ -40,7 +40,7 @@ crd_status crdi_record_open_spare(crd_master* m)
 {
     const crd_context_options opt = {.realloc = take,
                                      .realloc_user = m,
-                                     .log = pass_on,
+                                     .log = log_to_run,
                                      .log_user = m,
                                      .level = crd_log_level(m->ctx)};
     m->record.ctx = crd_context_create(&opt);

@@ -20,7 +20,7 @@ typedef struct stream {
     const crdi_prediction* flow; // NULL: it is none
     const char *from, *to, *name;
     int couple;            // -1: none
-    bool told;             // what a coupling's input is told
+    bool is_input;         // what a coupling's input is told
     bool both;             // the source's own communication points, too
     int columns;           // of the raster, without time
     int64_t count;         // run: rows so far
@@ -50,7 +50,8 @@ static crd_status name_stream(crd_master* m, stream* s)
     s->from = crdi_end_written_name(m->plan, &m->arena, &k->from, k->spec->from);
     s->to = crdi_end_written_name(m->plan, &m->arena, &k->to, k->spec->to);
     if (!s->from || !s->to) { return CRD_E_MEMORY; }
-    s->name = crdi_arena_format(&m->arena, "%s -> %s%s", s->from, s->to, s->told ? ": input" : "");
+    s->name =
+        crdi_arena_format(&m->arena, "%s -> %s%s", s->from, s->to, s->is_input ? ": input" : "");
     return s->name ? CRD_OK : CRD_E_MEMORY;
 }
 
@@ -102,16 +103,16 @@ static crd_status plan_streams(crd_master* m, crdi_exchange_writer* x)
     for (size_t i = 0; i < n; i++) {
         const crdi_connection* k = order[i];
         if (!is_number(m, k)) { continue; }
-        for (int told = 0; told <= (k->couple >= 0); told++) {
+        for (int is_input = 0; is_input <= (k->couple >= 0); is_input++) {
             stream* s = &x->streams[x->stream_count];
-            *s = (stream){.link = k, .couple = k->couple, .told = told};
+            *s = (stream){.link = k, .couple = k->couple, .is_input = is_input};
             if (name_stream(m, s) < 0) { goto fail; }
             if (k->couple < 0) {
                 s->flow = k->prediction;
                 s->both = s->flow || !steps_fit(m, k);
                 s->events = m->plan->members[k->from.member].unit->events;
                 s->value = crdi_conversion_of(m->plan, k, &s->now);
-            } else if (!told) {
+            } else if (!is_input) {
                 x->of_couple[k->couple] = x->stream_count;
             }
             x->stream_count++;
@@ -136,7 +137,7 @@ static void add_columns(const crd_master* m, const crdi_exchange_writer* x, stre
 {
     const crd_variable* v = crdi_variable_at(m->plan, &s->link->to);
     const crd_type type = s->couple >= 0 ? CRD_FLOAT64 : (crd_type)v->type;
-    if (s->told) {
+    if (s->is_input) {
         add_column(opt, columns, s,
                    (crd_column){.name = "input",
                                 .unit = v->unit,
@@ -233,7 +234,7 @@ static void put_connections(const crd_master* m, const crdi_exchange_writer* x, 
     bool first = true;
     for (int i = 0; i < x->stream_count; i++) {
         const stream* s = &x->streams[i];
-        if (s->told) { continue; }
+        if (s->is_input) { continue; }
         const crdi_connection* k = s->link;
         crdi_text_add(t, first ? "\n  {\"from\": " : ",\n  {\"from\": ");
         first = false;
@@ -328,7 +329,7 @@ static crd_status create_recorder(crd_master* m, crdi_exchange_writer* x, crd_ar
         add_columns(m, x, s, &opt, columns);
         rasters[opt.raster_count] = (crd_raster){
             .name = s->name,
-            .interval = m->plan->controlled || (s->couple >= 0 && !s->told) ? 0 : target->step};
+            .interval = m->plan->controlled || (s->couple >= 0 && !s->is_input) ? 0 : target->step};
     }
     CRD_TRY(describe(m, x, &texts[0]));
     CRD_TRY(crd_master_describe_run(m, &texts[1]));
@@ -486,7 +487,7 @@ void crdi_exchange_record(crd_master* m)
         }
         if (s->couple < 0) {
             note_sample(m, x, i, t);
-        } else if (s->told) {
+        } else if (s->is_input) {
             crd_word* row = begin_row(m, x, i);
             if (!row) { continue; }
             row[0].real = t;

@@ -258,8 +258,8 @@ static crd_status read_samples(loader* l, crdi_exchange_link* k)
     crd_status st = CRD_OK;
     crd_arena* arena = &l->x->arena;
     const char* name = crdi_arena_format(arena, "%s -> %s", k->from, k->to);
-    const char* told = crdi_arena_format(arena, "%s -> %s: input", k->from, k->to);
-    if (!name || !told) { return CRD_E_MEMORY; }
+    const char* input_name = crdi_arena_format(arena, "%s -> %s: input", k->from, k->to);
+    if (!name || !input_name) { return CRD_E_MEMORY; }
     const rows samples = {
         .names = {"value", "stamp", "sequence", "rate", "rate2", "event"},
         .needed = {true, true, true},
@@ -277,7 +277,7 @@ static crd_status read_samples(loader* l, crdi_exchange_link* k)
                             .columns = {&k->input},
                             .time = &k->input_time,
                             .count = &k->input_count};
-        CRD_TRY(read_rows(l, told, &input, &value));
+        CRD_TRY(read_rows(l, input_name, &input, &value));
     }
 fail:
     return st;

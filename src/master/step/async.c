@@ -145,15 +145,15 @@ fail:
 }
 
 // A crash of the unit ends the unit, and the run when the cycle thread looks.
-static void do_guarded(crdi_runner* r)
+static void do_caught(crdi_runner* r)
 {
     if (!r->m->plan->opt.guard_crashes) {
         r->status = do_job(r);
         return;
     }
-    crdi_guard guard;
-    crdi_guard_enter(&guard, &r->running);
-    const int crash = sigsetjmp(guard.env, 0);
+    crdi_crash_frame frame;
+    crdi_crash_enter(&frame, &r->running);
+    const int crash = sigsetjmp(frame.env, 0);
     if (crash) {
         r->crash_signal = crash;
         r->status = CRD_E_CRASH;
@@ -162,7 +162,7 @@ static void do_guarded(crdi_runner* r)
         r->status = do_job(r);
     }
     r->running = -1;
-    crdi_guard_leave(&guard);
+    crdi_crash_leave(&frame);
 }
 
 static void* work(void* arg)
@@ -171,7 +171,7 @@ static void* work(void* arg)
     for (;;) {
         while (sem_wait(&r->go) != 0) {}
         if (atomic_load(&r->quit)) { return NULL; }
-        do_guarded(r);
+        do_caught(r);
         atomic_store_explicit(&r->since, 0, memory_order_relaxed);
         atomic_store_explicit(&r->back, true, memory_order_release);
         sem_post(&r->done);

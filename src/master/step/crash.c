@@ -1,5 +1,6 @@
 // A unit is foreign native code. When it crashes, the run ends, its record does not: the handler
-// jumps out of the unit's code to the last guard of its thread. The unit is not called again.
+// jumps out of the unit's code to the last frame of its thread that catches it. The unit is not
+// called again.
 #include "master/master.h"
 
 #include <pthread.h>
@@ -9,7 +10,7 @@
 static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 enum { SIGNAL_COUNT = sizeof signals / sizeof *signals, STACK_BYTES = 64 * 1024 };
 
-static _Thread_local crdi_guard* current;
+static _Thread_local crdi_crash_frame* current;
 static _Thread_local bool has_stack;
 static _Thread_local char stack[STACK_BYTES]; // for the handler when the thread's own overflowed
 
@@ -45,11 +46,11 @@ static void leave_exit(void)
 {
     if (current && *current->running >= 0) {
         (void)atexit(leave_exit); // it was taken off the list to be called
-        siglongjmp(current->env, CRDI_GUARD_EXIT);
+        siglongjmp(current->env, CRDI_CRASH_EXIT);
     }
 }
 
-void crdi_guard_install(void)
+void crdi_crash_install(void)
 {
     static bool registered;
     pthread_mutex_lock(&lock);
@@ -65,7 +66,7 @@ void crdi_guard_install(void)
     pthread_mutex_unlock(&lock);
 }
 
-void crdi_guard_remove(void)
+void crdi_crash_remove(void)
 {
     pthread_mutex_lock(&lock);
     if (--users == 0) {
@@ -76,7 +77,7 @@ void crdi_guard_remove(void)
     pthread_mutex_unlock(&lock);
 }
 
-void crdi_guard_enter(crdi_guard* g, volatile int* running)
+void crdi_crash_enter(crdi_crash_frame* g, volatile int* running)
 {
     if (!has_stack) { // asked once per thread: workers come here in every tick
         stack_t now;
@@ -91,24 +92,24 @@ void crdi_guard_enter(crdi_guard* g, volatile int* running)
     current = g;
 }
 
-void crdi_guard_leave(crdi_guard* g)
+void crdi_crash_leave(crdi_crash_frame* g)
 {
     current = g->outer;
 }
 
-int crdi_guarded(volatile int* running, void (*f)(void* with), void* with)
+int crdi_crash_catch(volatile int* running, void (*f)(void* with), void* with)
 {
-    crdi_guard guard;
-    crdi_guard_enter(&guard, running);
-    const int crash = sigsetjmp(guard.env, 0);
+    crdi_crash_frame frame;
+    crdi_crash_enter(&frame, running);
+    const int crash = sigsetjmp(frame.env, 0);
     if (!crash) { f(with); }
-    crdi_guard_leave(&guard);
+    crdi_crash_leave(&frame);
     return crash;
 }
 
-int crdi_life_guarded(crd_master* m, void (*f)(void* with), void* with)
+int crdi_life_catch(crd_master* m, void (*f)(void* with), void* with)
 {
-    if (m->plan->opt.guard_crashes) { return crdi_guarded(&m->running, f, with); }
+    if (m->plan->opt.guard_crashes) { return crdi_crash_catch(&m->running, f, with); }
     f(with);
     return 0;
 }

@@ -42,7 +42,7 @@ crd_status crdi_member_crashed(crd_master* m, int member, int signal_number)
     p->run->crashed = true;
     const char* call = crdi_unit_last_call(p->unit);
     crd_status st = CRD_E_CRASH;
-    if (signal_number == CRDI_GUARD_EXIT) {
+    if (signal_number == CRDI_CRASH_EXIT) {
         st = crdi_fail(m->ctx, st, "unit '%s' %s: tried to end the process with exit() in %s",
                        p->unit->name, moment(m, when, sizeof when), call);
     } else {

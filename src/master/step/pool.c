@@ -51,15 +51,15 @@ static void take(crdi_pool* p, volatile int* running)
 }
 
 // The same, where a crash of a member ends that member only.
-static void take_guarded(crdi_pool* p, volatile int* running)
+static void take_caught(crdi_pool* p, volatile int* running)
 {
     if (!p->m->plan->opt.guard_crashes) {
         take(p, running);
         return;
     }
-    crdi_guard guard;
-    crdi_guard_enter(&guard, running);
-    const int crash = sigsetjmp(guard.env, 0);
+    crdi_crash_frame frame;
+    crdi_crash_enter(&frame, running);
+    const int crash = sigsetjmp(frame.env, 0);
     if (crash) {
         crdi_member* member = &p->m->plan->members[*running];
         *running = -1;
@@ -67,7 +67,7 @@ static void take_guarded(crdi_pool* p, volatile int* running)
         member->run->status = CRD_E_CRASH;
     }
     take(p, running);
-    crdi_guard_leave(&guard);
+    crdi_crash_leave(&frame);
 }
 
 static void wait_for_batch(worker* w, unsigned seen)
@@ -91,7 +91,7 @@ static void* work(void* arg)
     for (unsigned seen = 0;; seen++) {
         wait_for_batch(w, seen);
         if (atomic_load(&p->quit)) { return NULL; }
-        take_guarded(p, &w->running);
+        take_caught(p, &w->running);
         atomic_fetch_sub_explicit(&p->left, 1, memory_order_release);
     }
 }
@@ -111,7 +111,7 @@ void crdi_pool_run(crdi_pool* p, int first, int count)
     atomic_store_explicit(&p->next, 0, memory_order_relaxed);
     atomic_store_explicit(&p->left, p->count, memory_order_relaxed);
     next_generation(p);
-    take_guarded(p, &p->m->running);
+    take_caught(p, &p->m->running);
     for (int i = 0; atomic_load_explicit(&p->left, memory_order_acquire) > 0; i++) {
         RELAX();
         if (i > SPINS) { sched_yield(); } // perhaps there is no core for the worker

@@ -175,19 +175,19 @@ int crdi_pool_workers(const crdi_pool* p);               ///< those that could b
 /// Runs the members of plan->batch[first] ... [first + count - 1] on the workers and on this
 /// thread; returns when all are done. Each one's outcome is in its `status`.
 void crdi_pool_run(crdi_pool* p, int first, int count);
-// crash.c: crashes of units; more in cardan/master_guard.h
-typedef struct crdi_guard {
+// crash.c: crashes of units; more in shared/master_crash.h
+typedef struct crdi_crash_frame {
     sigjmp_buf env;
     volatile int* running; // member whose code runs, -1: our own, which is not guarded
-    struct crdi_guard* outer;
-} crdi_guard;
+    struct crdi_crash_frame* outer;
+} crdi_crash_frame;
 /// A signal in a unit's code between enter and leave jumps to env with its number, exit() with
-/// CRDI_GUARD_EXIT.
-void crdi_guard_enter(crdi_guard* g, volatile int* running);
-void crdi_guard_leave(crdi_guard* g);
+/// CRDI_CRASH_EXIT.
+void crdi_crash_enter(crdi_crash_frame* g, volatile int* running);
+void crdi_crash_leave(crdi_crash_frame* g);
 /// Calls f(with) and returns the signal of a crash in the unit that m->running names, 0: none. Only
 /// if the options ask for it; else a crash is one of the process.
-int crdi_life_guarded(crd_master* m, void (*f)(void* with), void* with);
+int crdi_life_catch(crd_master* m, void (*f)(void* with), void* with);
 // start/: values consistent at the start
 crd_status crdi_start_solve(crd_master* m);
 crd_status crdi_start_predictions(crd_master* m); ///< their first samples

@@ -156,6 +156,6 @@ crd_status crd_master_advance(crd_master* m, int64_t ticks)
                          "crd_master_finish");
     }
     advancing a = {m, ticks, CRD_OK};
-    const int crash = crdi_life_guarded(m, advance, &a);
+    const int crash = crdi_life_catch(m, advance, &a);
     return crdi_events_note_failure(m, crash ? crdi_member_crashed(m, m->running, crash) : a.st);
 }

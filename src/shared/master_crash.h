@@ -2,12 +2,12 @@
 #pragma once
 #include "cardan/base.h"
 
-enum { CRDI_GUARD_EXIT = 1000 };
+enum { CRDI_CRASH_EXIT = 1000 };
 
 /// Calls f(with). A signal (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT) while `*running` >= 0, which
-/// says that a unit's code runs, ends the call with its number, exit() with CRDI_GUARD_EXIT. 0: f
+/// says that a unit's code runs, ends the call with its number, exit() with CRDI_CRASH_EXIT. 0: f
 /// came to its end. The code that crashed must not be called again: crd_unit_ops.abandon.
-int crdi_guarded(volatile int* running, void (*f)(void* with), void* with);
+int crdi_crash_catch(volatile int* running, void (*f)(void* with), void* with);
 /// The handlers, counted; remove puts back what was there before.
-void crdi_guard_install(void);
-void crdi_guard_remove(void);
+void crdi_crash_install(void);
+void crdi_crash_remove(void);
