@@ -43,9 +43,8 @@ typedef struct fake {
     crdi_member members[UNITS];
     crdi_member_state runs[UNITS];
     crdi_prediction flows[MOST_FLOWS];
-    crdi_connection predicted[MOST_FLOWS];
     crdi_observed watches[4];
-    crdi_connection links[4];
+    crdi_connection connections[MOST_FLOWS + 4];
     crdi_bond powers[2];
     char texts[MOST_FLOWS][2][32];
 } fake;
@@ -70,7 +69,9 @@ static fake* make(crd_context* ctx)
     }
     k->m.ctx = ctx;
     k->m.plan = &k->plan;
+    k->plan.ctx = ctx;
     k->plan.sys = &k->sys;
+    k->plan.connections = k->connections;
     k->plan.members = k->members;
     k->plan.member_count = UNITS;
     k->m.connections.predictions = k->flows;
@@ -97,7 +98,7 @@ static crdi_prediction* add_flow(fake* k, int from, int variable, int to, crd_pr
     crdi_prediction* f = &k->flows[i];
     snprintf(k->texts[i][0], 32, "%s.%s", names[from], variables[variable].name);
     snprintf(k->texts[i][1], 32, "%s.in%d", names[to], i);
-    crdi_connection* c = &k->predicted[i];
+    crdi_connection* c = &k->connections[k->plan.connection_count++];
     *c = (crdi_connection){.spec = &k->spec,
                            .from_name = k->texts[i][0],
                            .to_name = k->texts[i][1],
@@ -124,13 +125,13 @@ static crdi_prediction* add_flow(fake* k, int from, int variable, int to, crd_pr
 static void add_watch(fake* k, int from, int variable, int element, int to, double rms)
 {
     const int i = k->m.connections.observed_count++;
-    k->links[i] =
-        (crdi_connection){.from = {.member = from, .variable = variable, .element = element},
-                          .to = {.member = to, .variable = variable, .element = element},
-                          .gain = 1,
-                          .observed = &k->watches[i],
-                          .spec = &k->spec};
-    k->watches[i] = (crdi_observed){.of = &k->links[i],
+    crdi_connection* c = &k->connections[k->plan.connection_count++];
+    *c = (crdi_connection){.from = {.member = from, .variable = variable, .element = element},
+                           .to = {.member = to, .variable = variable, .element = element},
+                           .gain = 1,
+                           .observed = &k->watches[i],
+                           .spec = &k->spec};
+    k->watches[i] = (crdi_observed){.of = c,
                                     .gain = 1,
                                     .integral = 0.5 * rms * rms,
                                     .max = 3 * rms,
@@ -315,7 +316,7 @@ static void bonds_come_by_what_is_left_of_their_energy(void** state)
     fake* k = make(*state);
     add_power(k, "a", 5, -4.9, 10);
     add_power(k, "b", -3, 0, 10);
-    k->predicted[0].spec = &k->spec;
+    k->connections[0].spec = &k->spec;
     const crd_master_report* r = judge(k);
     check_int(r->bond_count, 2);
     check_text(r->bonds[0].name, "b");
@@ -464,7 +465,7 @@ static void a_defect_that_grows_in_a_loop_is_told(void** state)
     f->connection.max_time = 0.2; // long ago
     check(!advises(judge(k), "has grown"));
     f->connection.max_time = 0.49;
-    k->predicted[1].to.member = 2; // no loop
+    k->connections[1].to.member = 2; // no loop
     k->m.verdict.judge = NULL;
     check(!advises(judge(k), "has grown"));
     drop(k);
@@ -499,7 +500,7 @@ static void long_names_are_cut_at_whole_characters(void** state)
         memcpy(name + i, "\u00E4", 3);
     }
     add_flow(k, 1, 1, 0, CRD_PREDICT_TAYLOR1, 4e-3);
-    k->predicted[0].from_name = name;
+    k->connections[0].from_name = name;
     const crd_master_report* r = judge(k);
     check(r->advice_count > 0);
     for (int i = 0; i < r->advice_count; i++) {

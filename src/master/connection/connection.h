@@ -62,7 +62,8 @@ typedef struct crdi_connection {
     double gain, offset;
     bool transform;
     const struct crdi_mapping* mapping; // instead of gain and offset, NULL: none
-    bool real;                          // continuous real numbers at both ends, without a coupling
+    bool curve;                         // continuous real numbers at both ends
+    bool real;                          // and without a coupling
     bool corrected;                     // by a power bond
     bool probed;                        // which says what it is, not only how it differs
     bool slope;                         // of a coupling: hand its slope to the unit
@@ -350,6 +351,8 @@ crd_status crdi_defect_offer(const crdi_plan* plan, const crdi_prediction* f,
 // coupled_plan.c, coupled.c
 crd_status crdi_coupled_plan(crdi_plan* plan, crdi_connections* connections);
 void crdi_coupled_bind(const crdi_plan* plan, crdi_connection* k, crdi_coupled* c);
+/// SplitMix64: the bits of a number well mixed.
+uint64_t crdi_scramble(uint64_t x);
 void crdi_coupled_clear(crdi_coupled* c);
 void crdi_coupled_start(crd_master* m); ///< the samples of the start
 void crdi_coupled_report(crd_master* m);

@@ -18,7 +18,7 @@ enum { // which random number of a sample
 
 // ---- the channel -------------------------------------------------------------------------------
 
-static uint64_t scramble(uint64_t x)
+uint64_t crdi_scramble(uint64_t x)
 {
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
@@ -30,7 +30,7 @@ static uint64_t scramble(uint64_t x)
 static double noise(const crdi_coupled* c, int64_t sequence, int purpose)
 {
     const uint64_t at = (uint64_t)sequence * NOISE_COUNT + (uint64_t)purpose + 1;
-    return (double)(scramble(c->seed + at * UINT64_C(0x9e3779b97f4a7c15)) >> 11) * 0x1p-53;
+    return (double)(crdi_scramble(c->seed + at * UINT64_C(0x9e3779b97f4a7c15)) >> 11) * 0x1p-53;
 }
 
 static bool comes_before(const crdi_flight* a, const crdi_flight* b)

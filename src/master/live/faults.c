@@ -14,17 +14,11 @@ const char* crdi_fault_name(crdi_fault_kind kind)
 
 // ---- at the unit's door ------------------------------------------------------------------------
 
-static uint64_t scramble(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return x ^ (x >> 31);
-}
-
 double crdi_fault_chance(int64_t fault, int64_t at)
 {
-    const uint64_t seed = scramble((uint64_t)fault * UINT64_C(0x9e3779b97f4a7c15) + 1);
-    return (double)(scramble(seed + (uint64_t)at * UINT64_C(0x9e3779b97f4a7c15)) >> 11) * 0x1p-53;
+    const uint64_t seed = crdi_scramble((uint64_t)fault * UINT64_C(0x9e3779b97f4a7c15) + 1);
+    return (double)(crdi_scramble(seed + (uint64_t)at * UINT64_C(0x9e3779b97f4a7c15)) >> 11) *
+           0x1p-53;
 }
 
 // Normal (Box and Muller), from the number of the fault and of the tick: a step that is repeated

@@ -14,23 +14,6 @@ static const char* text_of(const char* text)
     return text ? text : "";
 }
 
-static const char* full_name(crdi_live* l, int member, int32_t variable, int32_t element)
-{
-    const crd_master* m = l->m;
-    const crd_unit* u = m->plan->members[member].unit;
-    const crd_variable* v = &u->info.variables[variable];
-    const char* unit = m->plan->sys->single ? "" : u->name;
-    const char* dot = m->plan->sys->single ? "" : ".";
-    return v->rank == 0
-               ? crdi_arena_format(&l->arena, "%s%s%s", unit, dot, v->name)
-               : crdi_arena_format(&l->arena, "%s%s%s[%d]", unit, dot, v->name, element + 1);
-}
-
-static bool is_hidden(const crd_master* m, int member) // as in the record
-{
-    return m->plan->sys->single && member > 0;
-}
-
 // ---- units and signals -------------------------------------------------------------------------
 
 static crd_status describe_units(crdi_live* l)
@@ -100,11 +83,6 @@ static crd_status describe_signals(crdi_live* l)
 
 // ---- links -------------------------------------------------------------------------------------
 
-static int32_t read_variable(const crd_unit* u, int32_t v) // aliases share their value
-{
-    return u->info.variables[v].alias_of >= 0 ? u->info.variables[v].alias_of : v;
-}
-
 static int signal_of(const crdi_live* l, const crdi_connection* k)
 {
     const crd_master* m = l->m;
@@ -118,7 +96,7 @@ static int signal_of(const crdi_live* l, const crdi_connection* k)
         if (crd_type_kind(type) == CRD_BYTES) { continue; }
         if (at == l->info.signal_count) { break; }
         if (!s->offer && s->member == k->from.member &&
-            read_variable(u, s->variable) == read_variable(u, k->from.variable) &&
+            crdi_variable_read(u, s->variable) == crdi_variable_read(u, k->from.variable) &&
             s->element == k->from.element) {
             return at;
         }
@@ -137,8 +115,8 @@ static crd_status describe_link(crdi_live* l, int i)
     crdi_live_link* out = &l->links[i];
     crdi_live_wire* w = &l->wires[i];
     *out = (crdi_live_link){
-        .from = full_name(l, k->from.member, k->from.variable, k->from.element),
-        .to = full_name(l, k->to.member, k->to.variable, k->to.element),
+        .from = crdi_end_short_name(m->plan, &l->arena, &k->from),
+        .to = crdi_end_short_name(m->plan, &l->arena, &k->to),
         .unit = text_of(v->unit),
         .from_unit = k->from.member,
         .to_unit = k->to.member,
@@ -207,31 +185,11 @@ static bool can_be_set(const crdi_member* p, int32_t variable)
     if (v->causality != CRD_INPUT) { return false; }
     for (int32_t i = 0; p->in && i < p->in->count; i++) {
         const int32_t connected = p->in->variables[i];
-        if (connected == variable || read_variable(p->unit, connected) == variable) {
+        if (connected == variable || crdi_variable_read(p->unit, connected) == variable) {
             return false;
         }
     }
     return true;
-}
-
-static crd_status find_items(crdi_live* l, crdi_live_knob* k)
-{
-    const crd_unit* u = l->m->plan->members[k->member].unit;
-    int64_t value = 0;
-    if (u->info.variables[k->variable].type != CRD_ENUMERATION ||
-        !CRDI_UNIT_HAS(u, names, item_at)) {
-        return CRD_OK;
-    }
-    while (crdi_unit_item_at(u, k->variable, k->item_count, &value)) {
-        k->item_count++;
-    }
-    crd_label* items = room(l, k->item_count, sizeof *items);
-    if (!items) { return CRD_E_MEMORY; }
-    for (int i = 0; i < k->item_count; i++) {
-        items[i].text = crdi_unit_item_at(u, k->variable, i, &items[i].value);
-    }
-    k->items = items;
-    return CRD_OK;
 }
 
 // One value of a knob as a number; NaN: the unit does not tell it.
@@ -248,7 +206,8 @@ static crd_status add_setting(crdi_live* l, crdi_live_setting* settings, int kno
     const crdi_live_knob* k = &l->knobs[knob];
     const crd_variable* v = &l->m->plan->members[k->member].unit->info.variables[k->variable];
     const int at = l->info.setting_count;
-    settings[at] = (crdi_live_setting){.name = full_name(l, k->member, k->variable, (int32_t)e),
+    const crdi_end end = {.member = k->member, .variable = k->variable, .element = (int32_t)e};
+    settings[at] = (crdi_live_setting){.name = crdi_end_short_name(l->m->plan, &l->arena, &end),
                                        .unit = text_of(v->unit),
                                        .description = text_of(v->description),
                                        .owner = k->member,
@@ -284,7 +243,8 @@ static crd_status add_knob(crdi_live* l, crdi_live_setting* settings, int member
     k->values.integer = room(l, k->binding->integer_count, sizeof *k->values.integer);
     if (!k->values.real || !k->values.integer) { return CRD_E_MEMORY; }
     k->has_dimension = crdi_unit_dimension(u, variable, &k->dimension);
-    CRD_TRY(find_items(l, k));
+    k->items = crdi_variable_labels(&l->arena, u, variable, &k->item_count);
+    if (k->item_count < 0) { return CRD_E_MEMORY; }
     m->running = member;
     const bool known = u->ops->get(u, k->binding, &k->values) >= 0;
     m->running = -1;
@@ -305,7 +265,7 @@ static crd_status describe_settings(crdi_live* l)
     l->info.settings = settings;
     for (int i = 0; i < m->plan->member_count; i++) {
         const crdi_member* p = &m->plan->members[i];
-        const int32_t n = is_hidden(m, i) ? 0 : p->unit->info.variable_count;
+        const int32_t n = crdi_member_is_hidden(m->plan, i) ? 0 : p->unit->info.variable_count;
         for (int32_t v = 0; v < n; v++) {
             const uint32_t size = p->unit->info.variables[v].size;
             if (!can_be_set(p, v) || size > CRDI_LIVE_SETTINGS ||

@@ -212,11 +212,7 @@ static void tell_overruns(crdi_live* l, const crdi_live_status* s)
     for (int i = 0; i < r->kept_count; i++) {
         const crd_overrun_info* o = &r->kept[i];
         if (o->cycle <= l->overrun_cycle || noted == MOST_AT_ONCE) { continue; }
-        const char* unit =
-            o->unit >= 0 && o->unit < l->info.unit_count ? l->info.units[o->unit].name : "";
-        snprintf(text, sizeof text, "overrun: cycle %lld was done %.6g ms late%s%s%s",
-                 (long long)o->cycle, 1e-6 * (double)o->late_ns, *unit ? ", longest in unit '" : "",
-                 unit, *unit ? "'" : "");
+        crdi_pacing_word_overrun(o, l->m->plan, text, sizeof text);
         crdi_live_put_event(l, CRD_EVENT_OVERRUN, o->time, text);
         noted++;
     }

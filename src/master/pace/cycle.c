@@ -88,18 +88,23 @@ crd_status crdi_pacing_enter(crd_master* m)
     return CRD_OK;
 }
 
+void crdi_pacing_word_overrun(const crd_overrun_info* o, const crdi_plan* plan, char* text,
+                              size_t size)
+{
+    const bool known = o->unit >= 0 && o->unit < plan->member_count;
+    const char* unit = known ? plan->members[o->unit].unit->name : "";
+    snprintf(text, size, "overrun: cycle %lld was done %.6g ms late%s%s%s", (long long)o->cycle,
+             1e-6 * (double)o->late_ns, known ? ", longest in unit '" : "", unit, known ? "'" : "");
+}
+
 // Overruns become events of the record once there is time for it.
 static void note_overruns(crd_master* m)
 {
     const crd_pace_report* r = &m->pace.pacer.report;
     for (int i = 0; i < r->kept_count; i++) {
         char text[CRDI_TEXT];
-        const crd_overrun_info* o = &r->kept[i];
-        const char* unit = o->unit >= 0 ? m->plan->members[o->unit].unit->name : "";
-        snprintf(text, sizeof text, "overrun: cycle %lld was done %.6g ms late%s%s%s",
-                 (long long)o->cycle, 1e-6 * (double)o->late_ns, *unit ? ", longest in unit '" : "",
-                 unit, *unit ? "'" : "");
-        crdi_record_event(m, CRD_EVENT_OVERRUN, o->time, text);
+        crdi_pacing_word_overrun(&r->kept[i], m->plan, text, sizeof text);
+        crdi_record_event(m, CRD_EVENT_OVERRUN, r->kept[i].time, text);
     }
 }
 

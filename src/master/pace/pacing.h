@@ -35,3 +35,6 @@ const crd_pace_report* crdi_pacing_report(const crd_master* m);
 void crdi_pacing_usage(const crd_master* m, crd_pace_report* report);
 const crdi_offer* crdi_pacing_signals(const crd_master* m, int* count); ///< for the record
 void crdi_pacing_leave(crd_master* m);
+/// A cycle that was late, in words.
+void crdi_pacing_word_overrun(const crd_overrun_info* o, const crdi_plan* plan, char* text,
+                              size_t size);

@@ -233,6 +233,7 @@ static crd_status connect_one(crdi_plan* plan, const crd_connection_spec* c)
             .offset = r.offset,
             .transform = r.transform,
             .mapping = chain,
+            .curve = curve,
             .real = curve && !c->coupling,
             .slope = curve && c->coupling,
             .couple = c->coupling ? plan->coupled_count++ : -1, // in the order of writing

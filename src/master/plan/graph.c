@@ -59,3 +59,29 @@ done:
     crd_free(ctx, stack);
     return count;
 }
+
+int crdi_plan_components(const crdi_plan* plan, crdi_chooser* chooses, const void* with,
+                         int* component)
+{
+    const int n = plan->member_count;
+    int* first = crdi_new_array(plan->ctx, (size_t)n + 2, sizeof *first);
+    int* edge = crdi_new_array(plan->ctx, (size_t)plan->connection_count + 1, sizeof *edge);
+    int count = -1;
+    if (!first || !edge) { goto done; }
+    for (int i = 0; i < plan->connection_count; i++) {
+        const crdi_connection* k = &plan->connections[i];
+        if (chooses(plan, k, with)) { first[k->from.member + 2]++; }
+    }
+    for (int i = 0; i < n; i++) {
+        first[i + 2] += first[i + 1];
+    }
+    for (int i = 0; i < plan->connection_count; i++) {
+        const crdi_connection* k = &plan->connections[i];
+        if (chooses(plan, k, with)) { edge[first[k->from.member + 1]++] = k->to.member; }
+    }
+    count = crdi_components(plan->ctx, n, first, edge, component);
+done:
+    crd_free(plan->ctx, first);
+    crd_free(plan->ctx, edge);
+    return count;
+}

@@ -79,3 +79,48 @@ const char* crdi_end_written_name(const crdi_plan* plan, crd_arena* arena, const
     return crdi_arena_format(arena, "%s%s%s%s", single ? "" : plan->members[e->member].unit->name,
                              single ? "" : ".", written, index_of(e->element, whole).text);
 }
+
+int32_t crdi_variable_read(const crd_unit* u, int32_t variable)
+{
+    const int32_t alias = u->info.variables[variable].alias_of;
+    return alias >= 0 ? alias : variable;
+}
+
+bool crdi_member_is_hidden(const crdi_plan* plan, int member)
+{
+    return plan->sys->single && member > 0;
+}
+
+const crd_label* crdi_variable_labels(crd_arena* room, const crd_unit* u, int32_t variable,
+                                      int* count)
+{
+    int64_t value = 0;
+    *count = 0;
+    if (u->info.variables[variable].type != CRD_ENUMERATION || !CRDI_UNIT_HAS(u, names, item_at)) {
+        return NULL;
+    }
+    while (crdi_unit_item_at(u, variable, *count, &value)) {
+        (*count)++;
+    }
+    crd_label* labels = crdi_arena_new(room, (size_t)*count, sizeof *labels);
+    for (int i = 0; labels && i < *count; i++) {
+        labels[i].text = crdi_unit_item_at(u, variable, i, &labels[i].value);
+    }
+    if (!labels) { *count = -1; }
+    return labels;
+}
+
+crdi_duration crdi_duration_text(double s, int digits)
+{
+    static const struct {
+        double unit;
+        const char* name;
+    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
+    size_t k = 0;
+    while (k < 3 && s < units[k].unit * (1 - 1e-9)) {
+        k++;
+    }
+    crdi_duration d;
+    snprintf(d.text, sizeof d.text, "%.*g %s", digits, s / units[k].unit, units[k].name);
+    return d;
+}

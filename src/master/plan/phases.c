@@ -19,28 +19,6 @@ static bool feeds_through(const crdi_plan* plan, const crdi_connection* k)
     return false;
 }
 
-// Edges between members along the links that are `chosen`, as first/edge lists.
-static crd_status member_graph(crdi_plan* plan, const bool* chosen, int** first_out, int** edge_out)
-{
-    int* first = crdi_new_array(plan->ctx, (size_t)plan->member_count + 2, sizeof *first);
-    int* edge = crdi_new_array(plan->ctx, (size_t)plan->connection_count + 1, sizeof *edge);
-    *first_out = first;
-    *edge_out = edge;
-    if (!first || !edge) { return CRD_E_MEMORY; }
-    for (int i = 0; i < plan->connection_count; i++) {
-        if (chosen[i]) { first[plan->connections[i].from.member + 2]++; }
-    }
-    for (int i = 0; i < plan->member_count; i++) {
-        first[i + 2] += first[i + 1];
-    }
-    for (int i = 0; i < plan->connection_count; i++) {
-        if (chosen[i]) {
-            edge[first[plan->connections[i].from.member + 1]++] = plan->connections[i].to.member;
-        }
-    }
-    return CRD_OK;
-}
-
 typedef struct {
     int member, outer, inner;
 } rank;
@@ -74,12 +52,16 @@ static void count_depth(const crdi_plan* plan, const bool* chosen, const int* co
     }
 }
 
+static bool is_chosen(const crdi_plan* plan, const crdi_connection* k, const void* chosen)
+{
+    return ((const bool*)chosen)[k - plan->connections];
+}
+
 // The order of a Gauss-Seidel run from the dependency graph.
 static crd_status order_members(crdi_plan* plan, int* order)
 {
     crd_status st = CRD_E_MEMORY;
     const size_t n = (size_t)plan->member_count;
-    int *first = NULL, *edge = NULL, *first2 = NULL, *edge2 = NULL;
     rank* ranks = crdi_new_array(plan->ctx, n, sizeof *ranks);
     int* component = crdi_new_array(plan->ctx, n + 1, sizeof *component);
     bool* chosen = crdi_new_array(plan->ctx, (size_t)plan->connection_count + 1, sizeof *chosen);
@@ -89,11 +71,7 @@ static crd_status order_members(crdi_plan* plan, int* order)
         chosen[i] =
             !plan->connections[i].spec->coupling; // that gives what is known when the step begins
     }
-    CRD_TRY(member_graph(plan, chosen, &first, &edge));
-    if (crdi_components(plan->ctx, plan->member_count, first, edge, component) < 0) {
-        st = CRD_E_MEMORY;
-        goto fail;
-    }
+    if (crdi_plan_components(plan, is_chosen, chosen, component) < 0) { goto fail; }
     for (int i = 0; i < plan->member_count; i++) {
         ranks[i] = (rank){.member = i, .outer = component[i]};
     }
@@ -102,11 +80,7 @@ static crd_status order_members(crdi_plan* plan, int* order)
         chosen[i] = chosen[i] && component[k->from.member] == component[k->to.member] &&
                     feeds_through(plan, k);
     }
-    CRD_TRY(member_graph(plan, chosen, &first2, &edge2));
-    if (crdi_components(plan->ctx, plan->member_count, first2, edge2, component) < 0) {
-        st = CRD_E_MEMORY;
-        goto fail;
-    }
+    if (crdi_plan_components(plan, is_chosen, chosen, component) < 0) { goto fail; }
     count_depth(plan, chosen, component, ranks);
     qsort(ranks, n, sizeof *ranks, by_rank);
     for (size_t i = 0; i < n; i++) {
@@ -114,10 +88,6 @@ static crd_status order_members(crdi_plan* plan, int* order)
     }
     st = CRD_OK;
 fail:
-    crd_free(plan->ctx, first);
-    crd_free(plan->ctx, edge);
-    crd_free(plan->ctx, first2);
-    crd_free(plan->ctx, edge2);
     crd_free(plan->ctx, ranks);
     crd_free(plan->ctx, component);
     crd_free(plan->ctx, chosen);

@@ -129,6 +129,19 @@ crd_status crdi_fail_at(crd_context* ctx, crd_status st, crd_place p);
 /// "Float64"
 const char* crdi_type_name(int type);
 const crd_variable* crdi_variable_at(const crdi_plan* plan, const crdi_end* e);
+/// The variable that is really read: aliases share their value.
+int32_t crdi_variable_read(const crd_unit* u, int32_t variable);
+/// In a single FMU with --input, the recording that feeds it is not a result.
+bool crdi_member_is_hidden(const crdi_plan* plan, int member);
+/// Names of the values of an enumeration, in `room`; NULL: it is none, or out of memory (*count <
+/// 0).
+const crd_label* crdi_variable_labels(crd_arena* room, const crd_unit* u, int32_t variable,
+                                      int* count);
+/// "10 ms", with so many digits.
+typedef struct crdi_duration {
+    char text[40];
+} crdi_duration;
+crdi_duration crdi_duration_text(double s, int digits);
 /// "unit.variable", and [3] for the third element of an array.
 const char* crdi_end_name(const crdi_plan* plan, crd_arena* arena, const crdi_end* e);
 /// The same for the record: in a single FMU, names go without the unit.
@@ -153,6 +166,10 @@ crd_status crdi_plan_feeds(crdi_plan* plan, crdi_connections* connections);
 // edge[first[i]] ... edge[first[i+1]-1]. component[i] numbers them in reverse topological order:
 // an edge never goes to a higher number. Returns the number of components, or -1 out of memory.
 int crdi_components(crd_context* ctx, int n, const int* first, const int* edge, int* component);
+/// The same of the members, along the connections that are chosen.
+typedef bool crdi_chooser(const crdi_plan* plan, const crdi_connection* k, const void* with);
+int crdi_plan_components(const crdi_plan* plan, crdi_chooser* chooses, const void* with,
+                         int* component);
 
 /// Where an element of a binding's values stands.
 static inline void* crdi_slot(const crd_values* v, crd_kind kind, int slot)

@@ -9,28 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// Names of the values of an enumeration, in `room`. None are no failure.
-static crd_status find_labels(crd_arena* room, const crd_unit* u, int32_t variable,
-                              crd_column* column)
-{
-    int64_t value = 0;
-    int count = 0;
-    if (u->info.variables[variable].type != CRD_ENUMERATION || !CRDI_UNIT_HAS(u, names, item_at)) {
-        return CRD_OK;
-    }
-    while (crdi_unit_item_at(u, variable, count, &value)) {
-        count++;
-    }
-    crd_label* labels = crdi_arena_new(room, (size_t)count, sizeof *labels);
-    if (!labels) { return CRD_E_MEMORY; }
-    for (int i = 0; i < count; i++) {
-        labels[i].text = crdi_unit_item_at(u, variable, i, &labels[i].value);
-    }
-    column->labels = labels;
-    column->label_count = count;
-    return CRD_OK;
-}
-
 static crd_status make_columns(crd_master* m, crd_arena* room, crd_recorder_options* opt)
 {
     crd_column* columns = crdi_arena_new(room, (size_t)m->record.signal_count, sizeof *columns);
@@ -61,8 +39,9 @@ static crd_status make_columns(crd_master* m, crd_arena* room, crd_recorder_opti
             columns[i].label_count = columns[i - 1].label_count;
             continue;
         }
-        const crd_status st = find_labels(room, p->unit, s->variable, &columns[i]);
-        if (st < 0) { return st; }
+        columns[i].labels =
+            crdi_variable_labels(room, p->unit, s->variable, &columns[i].label_count);
+        if (columns[i].label_count < 0) { return CRD_E_MEMORY; }
     }
     for (int i = 0; i < m->record.raster_count; i++) {
         rasters[i] =

@@ -1,6 +1,8 @@
 // What is recorded: which signals, at which times, and where their values stand.
 #include "master/master.h"
 
+#include <string.h>
+
 // `used` marks the patterns that match.
 static bool matches(const crd_master* m, const char* name, bool* used)
 {
@@ -19,12 +21,6 @@ static bool is_wanted(const crd_master* m, const crd_variable* v, const char* na
         return v->causality == CRD_OUTPUT && v->alias_of < 0;
     }
     return matches(m, name, used);
-}
-
-// In a single FMU with --input, the recording that feeds it is not a result.
-static bool is_hidden(const crd_master* m, int member)
-{
-    return m->plan->sys->single && member > 0;
 }
 
 static crd_status add_signal(crd_master* m, size_t* capacity, crdi_signal signal)
@@ -152,25 +148,12 @@ static crd_status fail_no_signal(crd_master* m)
 
 // ---- rasters -----------------------------------------------------------------------------------
 
-// "10 ms"
-static const char* interval_name(crd_master* m, double s)
-{
-    static const struct {
-        double unit;
-        const char* name;
-    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
-    size_t k = 0;
-    while (k < 3 && s < units[k].unit * (1 - 1e-9)) {
-        k++;
-    }
-    return crdi_arena_format(&m->arena, "%.6g %s", s / units[k].unit, units[k].name);
-}
-
 static crd_status add_raster(crd_master* m, int64_t ticks, bool at_end, int* index)
 {
     crdi_raster* r = &m->record.rasters[m->record.raster_count];
     *r = (crdi_raster){.ticks = ticks, .at_end = at_end, .read = -1};
-    r->name = interval_name(m, (double)ticks * m->plan->times.tick);
+    const crdi_duration d = crdi_duration_text((double)ticks * m->plan->times.tick, 6);
+    r->name = crdi_arena_text(&m->arena, d.text, strlen(d.text));
     if (!r->name) { return CRD_E_MEMORY; }
     *index = m->record.raster_count++;
     return CRD_OK;
@@ -230,11 +213,12 @@ crd_status crdi_record_plan(crd_master* m)
     if (!used) { return CRD_E_MEMORY; }
     const int fastest = fastest_member(m);
     for (int i = 0; i < m->plan->member_count; i++) {
-        const int32_t n = is_hidden(m, i) ? 0 : m->plan->members[i].unit->info.variable_count;
+        const int32_t n =
+            crdi_member_is_hidden(m->plan, i) ? 0 : m->plan->members[i].unit->info.variable_count;
         for (int32_t v = 0; v < n; v++) {
             CRD_TRY(select_variable(m, i, v, &capacity, used));
         }
-        if (!is_hidden(m, i)) { CRD_TRY(select_coupled(m, i, &capacity, used)); }
+        if (!crdi_member_is_hidden(m->plan, i)) { CRD_TRY(select_coupled(m, i, &capacity, used)); }
         if (i == fastest) {
             int count = 0;
             const crdi_offer* x = crdi_pacing_signals(m, &count);
@@ -257,12 +241,6 @@ fail:
     return st;
 }
 
-// The variable that is really read: aliases share their value.
-static int32_t read_variable(const crd_unit* u, int32_t v)
-{
-    return u->info.variables[v].alias_of >= 0 ? u->info.variables[v].alias_of : v;
-}
-
 // Signals that no connection reads get a binding of their own, which is read for rows only. The
 // member's signals are `first` and the next `signals`.
 static crd_status bind_extras(crd_master* m, int member, int first, int signals, int32_t* position,
@@ -281,7 +259,7 @@ static crd_status bind_extras(crd_master* m, int member, int first, int signals,
     int32_t count = 0;
     for (int i = first; i < first + signals; i++) {
         if (m->record.signals[i].offer) { continue; }
-        const int32_t v = read_variable(p->unit, m->record.signals[i].variable);
+        const int32_t v = crdi_variable_read(p->unit, m->record.signals[i].variable);
         if (position[v] == -1) {
             position[v] = -2;
             list[count++] = v;
@@ -363,7 +341,7 @@ crd_status crdi_record_bind(crd_master* m)
                     (crdi_recorded){.from = x->from, .signal = i, .kind = crd_type_kind(x->type)};
                 continue;
             }
-            const int32_t v = read_variable(p->unit, m->record.signals[i].variable);
+            const int32_t v = crdi_variable_read(p->unit, m->record.signals[i].variable);
             const crd_kind kind = crd_type_kind(p->unit->info.variables[v].type);
             probes[i] = (crdi_recorded){
                 .from = value_source(p, &m->record.extras[member], position[v],

@@ -55,15 +55,6 @@ static crd_status name_stream(crd_master* m, stream* s)
     return s->name ? CRD_OK : CRD_E_MEMORY;
 }
 
-static bool is_curve(const crd_master* m, const crdi_connection* k)
-{
-    const crd_variable *a = crdi_variable_at(m->plan, &k->from),
-                       *b = crdi_variable_at(m->plan, &k->to);
-    return crd_type_kind((crd_type)a->type) == CRD_REAL &&
-           crd_type_kind((crd_type)b->type) == CRD_REAL && a->variability == CRD_CONTINUOUS &&
-           b->variability == CRD_CONTINUOUS;
-}
-
 static bool is_number(const crd_master* m, const crdi_connection* k)
 {
     return crd_type_kind((crd_type)crdi_variable_at(m->plan, &k->to)->type) != CRD_BYTES;
@@ -242,7 +233,7 @@ static void put_connections(const crd_master* m, const crdi_exchange_writer* x, 
         crdi_text_add(t, ", \"to\": ");
         crdi_text_json(t, s->to);
         put_flag(t, "coupling", s->couple >= 0);
-        put_flag(t, "curve", is_curve(m, k));
+        put_flag(t, "curve", k->curve);
         put_flag(t, "transform", k->transform);
         put_flag(t, "mapped", k->mapping != NULL);
         put_flag(t, "twice", is_given_twice(m, s));

@@ -53,42 +53,16 @@ static int by_component(const void* a, const void* b)
     return x->member < y->member ? -1 : x->member > y->member;
 }
 
-// Strongly connected members, by all flows or only those that come out again without delay.
-static crd_status find_components(const crdi_plan* plan, const crdi_connections* c, bool through,
-                                  int* component)
+// Predicted connections, all or only those that come out again without delay.
+static bool is_predicted(const crdi_plan* plan, const crdi_connection* k, const void* through)
 {
-    const size_t n = (size_t)plan->member_count;
-    crd_status st = CRD_E_MEMORY;
-    int* first = crdi_new_array(plan->ctx, n + 2, sizeof *first);
-    int* edge = crdi_new_array(plan->ctx, (size_t)c->prediction_count + 1, sizeof *edge);
-    if (!first || !edge) { goto fail; }
-    for (int i = 0; i < c->prediction_count; i++) {
-        const crdi_prediction* f = &c->predictions[i];
-        if (!through || f->target->through) { first[f->of->from.member + 2]++; }
-    }
-    for (size_t i = 0; i < n; i++) {
-        first[i + 2] += first[i + 1];
-    }
-    for (int i = 0; i < c->prediction_count; i++) {
-        const crdi_prediction* f = &c->predictions[i];
-        if (!through || f->target->through) {
-            edge[first[f->of->from.member + 1]++] = f->of->to.member;
-        }
-    }
-    if (crdi_components(plan->ctx, plan->member_count, first, edge, component) >= 0) {
-        st = CRD_OK;
-    }
-fail:
-    crd_free(plan->ctx, first);
-    crd_free(plan->ctx, edge);
-    return st;
+    return k->prediction && (!through || plan->members[k->to.member].through);
 }
 
 static crd_status order_members(crdi_plan* plan, const crdi_connections* c, int* component,
                                 place* places)
 {
-    const crd_status st = find_components(plan, c, true, component);
-    if (st < 0) { return st; }
+    if (crdi_plan_components(plan, is_predicted, plan, component) < 0) { return CRD_E_MEMORY; }
     for (int i = 0; i < plan->member_count; i++) {
         places[i] = (place){i, component[i]};
     }
@@ -114,15 +88,15 @@ static bool is_stale(const crdi_plan* plan, const crdi_connections* c, const crd
 // In a loop such predictions may be unstable where hold is not, and no defect tells it in time.
 static crd_status find_stale(crdi_plan* plan, const crdi_connections* c, int* component)
 {
-    const crd_status st = find_components(plan, c, false, component);
-    for (int i = 0; i < c->prediction_count && st >= 0; i++) {
+    if (crdi_plan_components(plan, is_predicted, NULL, component) < 0) { return CRD_E_MEMORY; }
+    for (int i = 0; i < c->prediction_count; i++) {
         crdi_prediction* f = &c->predictions[i];
         if (component[f->of->from.member] == component[f->of->to.member] &&
             (is_stale(plan, c, f->source) || is_stale(plan, c, f->target))) {
             crdi_prediction_be_careful(plan, f);
         }
     }
-    return st;
+    return CRD_OK;
 }
 
 crd_status crdi_refresh_plan(crdi_plan* plan, crdi_connections* c)

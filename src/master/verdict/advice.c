@@ -67,19 +67,9 @@ static words percent(double x)
     return w;
 }
 
-static words seconds(double s)
+static crdi_duration seconds(double s)
 {
-    static const struct {
-        double unit;
-        const char* name;
-    } units[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}};
-    size_t k = 0;
-    while (k < 3 && s < units[k].unit * (1 - 1e-9)) {
-        k++;
-    }
-    words w;
-    snprintf(w.text, sizeof w.text, "%.3g %s", s / units[k].unit, units[k].name);
-    return w;
+    return crdi_duration_text(s, 3);
 }
 
 // To the next smaller number that is easy to say, and of which whole numbers make a second.

@@ -19,50 +19,33 @@ static bool is_hold_only(const crdi_connection* k)
     return !k->prediction || !k->prediction->slope[0];
 }
 
+static bool is_judged(const crdi_plan* plan, const crdi_connection* k, const void* with)
+{
+    (void)plan;
+    (void)with;
+    return k->prediction || k->observed;
+}
+
 // Cycles of units, and whether all units of one save their state.
 static crd_status find_loops(crd_master* m, crdi_judge* j)
 {
-    const size_t n = (size_t)m->plan->member_count;
-    crd_status st = CRD_E_MEMORY;
-    int* first = crdi_new_array(m->ctx, n + 1, sizeof *first);
-    int* edge = crdi_new_array(m->ctx, (size_t)j->count, sizeof *edge);
-    int* size = crdi_new_array(m->ctx, n, sizeof *size);
-    j->loop = crdi_arena_new(&m->arena, n, sizeof *j->loop);
-    j->loop_saves = crdi_arena_new(&m->arena, n, sizeof *j->loop_saves);
-    if (!first || !edge || !size || !j->loop || !j->loop_saves) { goto fail; }
-    for (int i = 0; i < j->count; i++) {
-        first[j->links[i]->from.member + 1]++;
-    }
-    for (size_t i = 0; i < n; i++) {
-        first[i + 1] += first[i];
-    }
-    for (int i = j->count - 1; i >= 0; i--) { // fills from the end, so that `first` comes out right
-        edge[--first[j->links[i]->from.member + 1]] = j->links[i]->to.member;
-    }
-    for (size_t i = 0; i < n; i++) { // each has become the beginning of the one before
-        first[i] = first[i + 1];
-    }
-    first[n] = j->count;
-    const int loops = crdi_components(m->ctx, (int)n, first, edge, j->loop);
-    if (loops < 0) { goto fail; }
-    for (int i = 0; i < loops; i++) {
-        j->loop_saves[i] = true;
-    }
-    for (size_t i = 0; i < n; i++) {
+    const int n = m->plan->member_count;
+    int* size = crdi_arena_new(&m->arena, (size_t)n, sizeof *size);
+    j->loop = crdi_arena_new(&m->arena, (size_t)n, sizeof *j->loop);
+    j->loop_saves = crdi_arena_new(&m->arena, (size_t)n, sizeof *j->loop_saves);
+    if (!size || !j->loop || !j->loop_saves) { return CRD_E_MEMORY; }
+    const int loops = crdi_plan_components(m->plan, is_judged, NULL, j->loop);
+    if (loops < 0) { return CRD_E_MEMORY; }
+    for (int i = 0; i < n; i++) {
         size[j->loop[i]]++;
-        if (!(m->plan->members[i].unit->info.flags & CRD_UNIT_CAN_SAVE)) {
-            j->loop_saves[j->loop[i]] = false;
-        }
     }
     for (int i = 0; i < loops; i++) {
-        j->loop_saves[i] = j->loop_saves[i] && size[i] > 1;
+        j->loop_saves[i] = size[i] > 1;
     }
-    st = CRD_OK;
-fail:
-    crd_free(m->ctx, first);
-    crd_free(m->ctx, edge);
-    crd_free(m->ctx, size);
-    return st;
+    for (int i = 0; i < n; i++) {
+        if (!crdi_member_saves(&m->plan->members[i])) { j->loop_saves[j->loop[i]] = false; }
+    }
+    return CRD_OK;
 }
 
 static bool get_dimension(const crd_master* m, const crdi_connection* k, crd_dimension* out)
