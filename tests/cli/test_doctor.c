@@ -1,6 +1,6 @@
 // cardan doctor on machines that are made of files, and its judgements of scripted measurements.
 #include "check.h"
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // The measurements of cardan doctor: the grid on a scripted clock, and both on real threads. Built
 // from their own file, so that ThreadSanitizer sees them without the whole command.
 #include "check.h"
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 
 void crdi_show_progress(crdi_cli* cli, int64_t begin_ns, int done, int of, const char* what)
 {

@@ -1,5 +1,5 @@
 // cardan bench em, ice, backtoback: emulated test benches as slaves on a network.
-#include "cli/dcp_serve.h"
+#include "cli/dcp/dcp_serve.h"
 #include "cli/realtime.h"
 #include "shared/base_interrupt.h"
 #include "shared/testbench_bench.h"

@@ -1,5 +1,5 @@
 // cardan analyze LOOP: stability, margins, poles and modes.
-#include "cli/analyze.h"
+#include "cli/analyze/analyze.h"
 
 #include "cardan/results.h"
 

@@ -1,5 +1,5 @@
 // What files tell about a machine: kernel, rights, scheduling, CPU, memory.
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 
 #include <limits.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 // cardan doctor: the command, its lines and its JSON.
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 #include "shared/base_interrupt.h"
 
 #include <math.h>

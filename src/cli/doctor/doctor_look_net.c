@@ -1,5 +1,5 @@
 // What files tell about a machine: network, other processes, ports, sandbox.
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 
 #include <arpa/inet.h>
 #include <net/if.h>

@@ -1,6 +1,6 @@
 // Two measurements on threads like the cycle thread: how late it wakes, how long a datagram to a
 // thread on this machine and back takes.
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

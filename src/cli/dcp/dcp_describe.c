@@ -1,5 +1,5 @@
 // cardan dcp describe: the slave description of an FMU or system.
-#include "cli/dcp_serve.h"
+#include "cli/dcp/dcp_serve.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 // What the commands around signals share.
-#include "cli/signals.h"
+#include "cli/analyze/signals.h"
 
 #include "cardan/system.h"
 

@@ -1,5 +1,5 @@
 // cardan bench experiment: the experiment of Baumann 2024, section 3, and its tables.
-#include "cli/bench_experiment.h"
+#include "cli/bench/bench_experiment.h"
 
 #include <errno.h>
 #include <math.h>

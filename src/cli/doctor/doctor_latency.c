@@ -1,5 +1,5 @@
 // From two histograms to a step: what the measurements say, and how far they can be believed.
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 
 #include <math.h>
 #include <string.h>

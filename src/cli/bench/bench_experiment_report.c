@@ -1,5 +1,5 @@
 // Files of `cardan bench experiment`: series, drawings and the report.
-#include "cli/bench_experiment.h"
+#include "cli/bench/bench_experiment.h"
 
 #include "cardan/analysis.h"
 #include "cardan/results.h"

@@ -1,5 +1,5 @@
 // cardan dcp slave: an FMU or system as a slave on a network.
-#include "cli/dcp_serve.h"
+#include "cli/dcp/dcp_serve.h"
 #include "shared/base_interrupt.h"
 
 #include <arpa/inet.h>

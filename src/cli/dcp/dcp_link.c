@@ -1,6 +1,6 @@
 // cardan dcp link: how good the way to a slave or an echo is.
-#include "cli/dcp_query.h"
-#include "cli/signals.h"
+#include "cli/analyze/signals.h"
+#include "cli/dcp/dcp_query.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // What the parts of cardan analyze share.
 #pragma once
-#include "cli/signals.h"
+#include "cli/analyze/signals.h"
 
 typedef struct crdi_analyze_options {
     crdi_common common;

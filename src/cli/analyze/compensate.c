@@ -1,6 +1,6 @@
 // cardan compensate: what each coupling algorithm would have done to a recorded signal.
 #include "cardan/results.h"
-#include "cli/signals.h"
+#include "cli/analyze/signals.h"
 
 #include <math.h>
 #include <stdlib.h>

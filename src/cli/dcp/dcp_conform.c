@@ -1,5 +1,5 @@
 // cardan dcp conform: does a slave keep to the standard?
-#include "cli/dcp_query.h"
+#include "cli/dcp/dcp_query.h"
 
 #include <math.h>
 #include <string.h>

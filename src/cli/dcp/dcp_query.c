@@ -1,5 +1,5 @@
 // What cardan dcp scan, link and conform share: the network, signals, addresses, descriptions.
-#include "cli/dcp_query.h"
+#include "cli/dcp/dcp_query.h"
 #include "shared/base_interrupt.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 // Files below a root, whatever they are: /proc and /sys of this machine, or of a test's.
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 // cardan link design: from a measured link and a recorded signal to an element, in one go.
 #include "cardan/coupling.h"
+#include "cli/analyze/signals.h"
 #include "cli/export/export.h"
-#include "cli/signals.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // A system of FMUs for cardan analyze: run to where its units are linearised.
-#include "cli/signals.h"
+#include "cli/analyze/signals.h"
 
 #include "cardan/fmi.h"
 #include "cardan/master.h"

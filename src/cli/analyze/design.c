@@ -1,5 +1,5 @@
 // cardan design: the coupling algorithm for a bandwidth, or for a recording.
-#include "cli/signals.h"
+#include "cli/analyze/signals.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 // From checks to diagnoses: what a machine is read for, row by row, and what is said of it.
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // What only system calls tell: may this process run in real time, what can its network cards do.
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 
 #include <errno.h>
 #include <linux/ethtool.h>

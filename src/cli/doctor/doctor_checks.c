@@ -1,6 +1,6 @@
 // The checks of a machine: one row each says what it is about, who needs it and why it matters, who
 // reads it, how it is judged and what to type. Judges see nothing but facts.
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 
 #include <errno.h>
 #include <math.h>

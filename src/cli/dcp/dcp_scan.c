@@ -1,5 +1,5 @@
 // cardan dcp scan: which slaves are there, in which state, and whose description they have.
-#include "cli/dcp_query.h"
+#include "cli/dcp/dcp_query.h"
 
 #include <math.h>
 #include <string.h>

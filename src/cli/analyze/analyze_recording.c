@@ -1,5 +1,5 @@
 // cardan analyze RECORDING: spectrum, bandwidth, and the macro step that elements need.
-#include "cli/analyze.h"
+#include "cli/analyze/analyze.h"
 
 #include "cardan/results.h"
 

@@ -1,7 +1,7 @@
 // cardan learn: the server that trains networks of running elements, and training on a recording.
 #include "cardan/learn.h"
 #include "cardan/coupling.h"
-#include "cli/signals.h"
+#include "cli/analyze/signals.h"
 #include "shared/base_interrupt.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 // cardan analyze: what an element does to a signal, whether a loop stays stable with it, and which
 // bandwidth a recording has.
-#include "cli/analyze.h"
+#include "cli/analyze/analyze.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // The models of a system: have they a binary for this machine, and are their steps short enough?
 #include "cardan/fmi.h"
 #include "cardan/master.h"
-#include "cli/doctor.h"
+#include "cli/doctor/doctor.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 // cardan analyze ELEMENT...: limits, peaks and Bode data of coupling elements.
-#include "cli/analyze.h"
+#include "cli/analyze/analyze.h"
 
 #include "cardan/results.h"
 
