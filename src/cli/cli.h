@@ -7,7 +7,6 @@
 #include "cli/result.h"
 #include "shared/base.h"
 
-#include <jansson.h>
 #include <pthread.h>
 #include <stdio.h>
 
@@ -204,10 +203,6 @@ const char* crdi_plural(int64_t n); // "" or "s"
 
 // "status", "exit_code", "error", "warnings": how it ended, and what was said on the way.
 void crdi_put_status(crdi_cli* cli, crdi_result* out, crd_status st);
-json_t* crdi_warnings_json(const crdi_cli* cli);
-json_t* crdi_json_number(double x);       // null unless finite
-json_t* crdi_json_text(const char* text); // text that may not be UTF-8; null for NULL
-crd_status crdi_json_print(crdi_cli* cli, json_t* root); // to standard output; takes `root`
 crd_status crdi_stdout_done(crd_context* ctx); // flush; CRD_E_IO if something did not get out
 
 // ---- files.c

@@ -232,44 +232,6 @@ void crdi_put_status(crdi_cli* cli, crdi_result* out, crd_status st)
     crdi_put_texts(out, "warnings", cli->warnings.items, cli->warnings.count);
 }
 
-json_t* crdi_warnings_json(const crdi_cli* cli)
-{
-    json_t* j = json_array();
-    for (int i = 0; i < cli->warnings.count; i++) {
-        json_array_append_new(j, crdi_json_text(cli->warnings.items[i]));
-    }
-    return j;
-}
-
-json_t* crdi_json_number(double x)
-{
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
-json_t* crdi_json_text(const char* text)
-{
-    if (!text) { return json_null(); }
-    json_t* j = json_string(text);
-    if (j) { return j; }
-    // Not UTF-8: keep what ASCII there is.
-    char plain[1024];
-    size_t n = 0;
-    for (; text[n] && n + 1 < sizeof plain; n++) {
-        plain[n] = (unsigned char)text[n] < 128 ? text[n] : '?';
-    }
-    plain[n] = 0;
-    return json_string(plain);
-}
-
-crd_status crdi_json_print(crdi_cli* cli, json_t* root)
-{
-    const int failed = json_dumpf(root, stdout, JSON_INDENT(2));
-    json_decref(root);
-    if (failed) { return crdi_fail(cli->ctx, CRD_E_IO, "standard output: %s", strerror(errno)); }
-    fputc('\n', stdout);
-    return crdi_stdout_done(cli->ctx);
-}
-
 crd_status crdi_stdout_done(crd_context* ctx)
 {
     if (fflush(stdout) != 0 || ferror(stdout)) {
