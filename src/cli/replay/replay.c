@@ -27,27 +27,14 @@ typedef struct command {
 
 // ---- the system --------------------------------------------------------------------------------
 
-static const crdi_json* member(const crdi_json* object, const char* key, crdi_json_kind kind)
-{
-    for (const crdi_json* n = object ? object->first : NULL; n; n = n->next) {
-        if (n->key && strcmp(n->key, key) == 0) { return n->kind == kind ? n : NULL; }
-    }
-    return NULL;
-}
-
-static const char* text_of(const crdi_json* object, const char* key)
-{
-    const crdi_json* n = member(object, key, CRDI_JSON_TEXT);
-    return n ? n->text : "";
-}
-
 static crd_status set_recorded(crd_system* s, const crdi_json* unit, const char* path)
 {
-    const int index = crd_system_find(s, text_of(unit, "name"));
-    const crdi_json* list = member(unit, "parameters", CRDI_JSON_LIST);
-    for (const crdi_json* n = list ? list->first : NULL; n && index >= 0; n = n->next) {
-        const char *name = text_of(n, "name"), *value = text_of(n, "value");
-        if (!*name || !member(n, "value", CRDI_JSON_TEXT)) { continue; }
+    const int index = crd_system_find(s, crdi_json_get_text(unit, "name"));
+    const crdi_json* list = crdi_json_get_list(unit, "parameters");
+    for (const crdi_json* n = crdi_json_first(list); n && index >= 0; n = n->next) {
+        const char *name = crdi_json_get_text(n, "name"), *value = crdi_json_get_text(n, "value");
+        const crdi_json* given = crdi_json_member(n, "value");
+        if (!*name || !given || given->kind != CRDI_JSON_TEXT) { continue; }
         const char* kept = crdi_arena_text(&s->arena, name, strlen(name));
         const char* text = crdi_arena_text(&s->arena, value, strlen(value));
         if (!kept || !text) { return CRD_E_MEMORY; }
@@ -59,7 +46,7 @@ static crd_status set_recorded(crd_system* s, const crdi_json* unit, const char*
 
 static void predict_as_recorded(crd_system* s, const crdi_json* n, int index)
 {
-    const char* name = text_of(n, "predict");
+    const char* name = crdi_json_get_text(n, "predict");
     for (int p = 0; p < CRD_PREDICTION_COUNT; p++) {
         if (strcmp(crd_prediction_name((crd_prediction)p), name) == 0) {
             s->connections[index].predict = (crd_prediction)p;
@@ -78,22 +65,22 @@ static crd_status apply_recorded(crd_system* s, const crdi_exchange* x)
     if (!path) { return CRD_E_MEMORY; }
     CRD_TRY(crdi_json_parse(&s->arena, x->run, x->run_length,
                             (crdi_json_source){.file = path, .first_line = 0}, &root));
-    const crdi_json* units = member(root, "units", CRDI_JSON_LIST);
-    for (const crdi_json* n = units ? units->first : NULL; n; n = n->next) {
+    const crdi_json* units = crdi_json_get_list(root, "units");
+    for (const crdi_json* n = crdi_json_first(units); n; n = n->next) {
         CRD_TRY(set_recorded(s, n, path));
     }
-    const crdi_json* connections = member(root, "connections", CRDI_JSON_LIST);
+    const crdi_json* connections = crdi_json_get_list(root, "connections");
     int i = 0;
-    for (const crdi_json* n = connections ? connections->first : NULL;
+    for (const crdi_json* n = crdi_json_first(connections);
          n && connections->count == s->connection_count; n = n->next) {
         predict_as_recorded(s, n, i++);
     }
-    const crdi_json* run = member(root, "run", CRDI_JSON_OBJECT);
-    const crdi_json* iterate = member(run, "iterate", CRDI_JSON_OBJECT);
-    const crdi_json* tolerance = member(iterate, "tolerance", CRDI_JSON_NUMBER);
+    const crdi_json* run = crdi_json_get_object(root, "run");
+    const crdi_json* iterate = crdi_json_get_object(run, "iterate");
+    const double tolerance = crdi_json_get_number(iterate, "tolerance");
     s->run.iterate.on = iterate != NULL;
-    if (tolerance) { s->run.iterate.tolerance = tolerance->number; }
-    const char* scheme = text_of(run, "scheme");
+    if (!isnan(tolerance)) { s->run.iterate.tolerance = tolerance; }
+    const char* scheme = crdi_json_get_text(run, "scheme");
     if (strcmp(scheme, "jacobi") == 0 || strcmp(scheme, "gauss-seidel") == 0) {
         CRD_TRY(crd_system_set_scheme(s, scheme, (crd_place){path, 0}));
     }
