@@ -191,10 +191,7 @@ typedef struct crdi_grid {
 } crdi_grid;
 void crdi_grid_init(crdi_grid* g, crd_context* ctx, int columns, uint32_t right);
 void crdi_grid_add(crdi_grid* g, const char* format, ...) CRD_PRINTF(2, 3);
-// With `digits` behind the point and a sign if something stands behind it; "-" if not finite.
-void crdi_grid_add_fixed(crdi_grid* g, double x, int digits, const char* behind);
 void crdi_grid_write(const crdi_grid* g, crd_text* out, const char* indent);
-void crdi_grid_print(const crdi_grid* g, FILE* f, const char* indent);
 void crdi_grid_clear(crdi_grid* g);
 
 // "1.5 ms"; writes at most 32 bytes and returns `out`.
@@ -273,8 +270,6 @@ crd_status crdi_load_element(crd_context* ctx, const char* text, struct crd_elem
 // call it. export/export_coupling.c
 crd_status crdi_write_coupling_fmu(crd_context* ctx, const struct crd_element* e, int version,
                                    const char* label, const char* path);
-
-void crdi_print_wrapped(FILE* f, const char* title, const char* text);
 
 // ---- recorded.c
 // The rows of a command whose struct of options has `signal`, `step`, `from` and `to`.

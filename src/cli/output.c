@@ -1,4 +1,4 @@
-// What the command prints: messages, tables, JSON.
+// What the command says beside its result: messages and progress; and the grids of tables.
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -112,21 +112,6 @@ const char* crdi_format_seconds(char out[32], double seconds)
     return out;
 }
 
-void crdi_print_wrapped(FILE* f, const char* title, const char* text)
-{
-    enum { INDENT = 9, LINE_WIDTH = 100 };
-    int at = fprintf(f, "%-*s", INDENT, title);
-    while (*text) {
-        const size_t n = strcspn(text, " ");
-        if (at > INDENT && at + 1 + (int)n > LINE_WIDTH) {
-            at = fprintf(f, "\n%*s", INDENT, "") - 1;
-        }
-        at += fprintf(f, "%s%.*s", at > INDENT ? " " : "", (int)n, text);
-        text += n + (text[n] == ' ');
-    }
-    fputc('\n', f);
-}
-
 const char* crdi_plural(int64_t n)
 {
     return n == 1 ? "" : "s";
@@ -155,15 +140,6 @@ void crdi_grid_add(crdi_grid* g, const char* format, ...)
     if (!cells) { return; }
     g->cells = cells;
     g->cells[g->count++] = crdi_arena_text(&g->arena, text, strlen(text));
-}
-
-void crdi_grid_add_fixed(crdi_grid* g, double x, int digits, const char* behind)
-{
-    if (isfinite(x)) {
-        crdi_grid_add(g, "%s%.*f%s", *behind && x >= 0 ? "+" : "", digits, x, behind);
-    } else {
-        crdi_grid_add(g, "-");
-    }
 }
 
 // Characters, not bytes: continuation bytes of UTF-8 do not count.
@@ -208,22 +184,13 @@ void crdi_grid_write(const crdi_grid* g, crd_text* out, const char* indent)
     }
 }
 
-void crdi_grid_print(const crdi_grid* g, FILE* f, const char* indent)
-{
-    crd_text out;
-    crd_text_init(&out, g->arena.ctx);
-    crdi_grid_write(g, &out, indent);
-    if (out.length) { fwrite(out.data, 1, out.length, f); }
-    crd_text_clear(&out);
-}
-
 void crdi_grid_clear(crdi_grid* g)
 {
     crd_free(g->arena.ctx, g->cells);
     crd_arena_clear(&g->arena);
 }
 
-// ---- JSON --------------------------------------------------------------------------------------
+// ---- the end of a command ----------------------------------------------------------------------
 
 void crdi_put_status(crdi_cli* cli, crdi_result* out, crd_status st)
 {
