@@ -209,7 +209,7 @@ static const unit_kind kinds[] = {
                                BIT(U_LOGGING) | BIT(U_PINNED) | BIT(U_REFRESH),
                       .solver = &crdi_solver_table,
                       .solver_at = offsetof(crd_unit_spec, solver)},
-    [CRD_UNIT_SIGNAL] = {.known = {"signal", "a signal generator"},
+    [CRD_UNIT_SIGNAL] = {.known = {.key = "signal", .what = "a signal generator"},
                          .said_by = BIT(U_SIGNAL) | BIT(U_SIGNALS),
                          .may_change = true},
     [CRD_UNIT_REPLAY] = {.known = {"replay", "a recording", .is_file = true},
