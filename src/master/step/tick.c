@@ -8,7 +8,7 @@ static crd_status step(crd_master* m)
 {
     crd_status st = CRD_OK;
     for (bool again = true; again;) {
-        double eps = 0;
+        again = false;
         if (m->plan->rolls_back) { CRD_TRY(crdi_rollback_save(m)); }
         CRD_TRY(m->plan->iterated ? crdi_iteration_step(m) : crdi_step_sweep(m));
         if (m->connections.prediction_count) {
@@ -16,10 +16,9 @@ static crd_status step(crd_master* m)
             crdi_connections_sample(m);
             crdi_bonds_probe(m, t);
             CRD_TRY(crdi_refresh_step(m, t));
-            eps = crdi_connections_judge(m, t);
+            CRD_TRY(m->plan->rule->judge(m, crdi_connections_judge(m, t), &again));
         }
         // A guard that looks at a step before it counts is one more part, and has its place here.
-        CRD_TRY(m->plan->rule->judge(m, eps, &again));
         if (again) { CRD_TRY(crdi_rollback_restore(m)); }
     }
 fail:
