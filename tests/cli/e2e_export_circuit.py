@@ -220,7 +220,7 @@ class ExportCircuit(EndToEnd):
         def text(*lines):
             self.write("x.cir", "\n".join(("title",) + lines) + "\n")
         self.refused("gone.cir", "-o", "x.fmu", says="gone.cir")
-        self.refused(".", "-o", "x.fmu", says="regular file", code=1)
+        self.refused(".", "-o", "x.fmu", says="a folder, expected a netlist")
         text("V1 in 0 1", "R1 in 0 1", ".tran 1 1")
         self.refused("x.cir", says="x.cir has no outputs, and an FMU without is of no use: add a "
                      "line such as .output v(in)")
